@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+# One non-recursive Makefile, no configure step.
+#
+#   make              build/weir
+#   make demo         install what is missing, build, profile a real program, print the report
+#   make check        install what is missing, run every test, then again under ASan and UBSan
+#   make check-slow   the long versions of the tests
+#   make bench        side by side with the peers; writes bench/RESULTS.md
+#   make fuzz         libFuzzer builds of the fuzz targets (clang)
+#   make install PREFIX=/usr/local
+#   SAN=address,undefined   build into build-san with sanitizers
+
+SHELL   := /bin/bash
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= gcc
+OPT     ?= -O2
+SAN     ?=
+BUILD   ?= $(if $(SAN),build-san,build)
+VERSION := 0.1.0
+
+WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
+	   -Wno-format-truncation
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+CFLAGS_ALL := -std=gnu17 $(OPT) -g $(WARN) -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc \
+	   -MMD -MP $(SANFLAGS) $(CFLAGS)
+LDLIBS_ALL := -lzstd -llzma -lz -liberty -lpthread -lm $(LDLIBS)
+
+# Everything but cmd/ is the library that tests link; cmd/ is the program.
+LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree symbols unwind record formats,\
+	   $(wildcard src/$(d)/*.c)))
+CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/%.o)
+CORE    := $(BUILD)/libweircore.a
+
+UNIT_SRC := $(sort $(wildcard tests/unit/*_test.c))
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/*_fuzz.c))
+FUZZ_REPLAY := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
+# Developer and oracle programs that link the library: tests/oracle/*.c
+ORACLE_SRC := $(sort $(wildcard tests/oracle/*.c))
+ORACLE_BIN := $(ORACLE_SRC:tests/oracle/%.c=$(BUILD)/tests/oracle/%)
+
+.PHONY: all demo check check-once check-slow bench fuzz install clean deps-build deps-check tests
+all: $(BUILD)/weir
+
+$(BUILD)/weir: $(CMD_OBJ) $(CORE)
+	$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(CORE) $(LDLIBS_ALL)
+
+# Renderers and option tables are tested without running the program, so they are in an archive too.
+$(BUILD)/libweircmd.a: $(filter-out $(BUILD)/src/cmd/main.o,$(CMD_OBJ))
+	@rm -f $@ && $(AR) rcs $@ $^
+
+$(CORE): $(LIB_OBJ)
+	@rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libweircmd.a $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -Itests/unit -o $@ $< $(BUILD)/libweircmd.a $(CORE) $(LDLIBS_ALL)
+
+$(BUILD)/tests/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/replay.c $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -o $@ $< tests/fuzz/replay.c $(CORE) $(LDLIBS_ALL)
+
+$(BUILD)/tests/oracle/%: tests/oracle/%.c $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -o $@ $< $(CORE) $(LDLIBS_ALL)
+
+tests: $(BUILD)/weir $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
+
+deps-build:
+	@tools/deps build
+deps-check:
+	@tools/deps build check
+
+demo: deps-build
+	@$(MAKE) --no-print-directory -s all
+	@BUILD=$(BUILD) tools/demo
+
+check: deps-check
+	@$(MAKE) --no-print-directory -s -j2 tests
+	@$(MAKE) --no-print-directory -s -j2 SAN=address,undefined BUILD=build-san tests
+	@tests/run build build-san
+
+# One build only, no installation: for the edit-test cycle. T=pattern picks tests.
+check-once: tests
+	@tests/run $(BUILD)
+
+check-slow: deps-check
+	@$(MAKE) --no-print-directory -s -j2 tests
+	@WEIR_SLOW=1 tests/run build
+
+bench: deps-build
+	@tools/deps bench
+	@$(MAKE) --no-print-directory -s all
+	@BUILD=$(BUILD) bench/run
+
+fuzz:
+	@mkdir -p build-fuzz
+	@for f in $(FUZZ_SRC); do n=$$(basename $$f .c); echo "build-fuzz/$$n"; \
+	  clang -std=gnu17 -O1 -g -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc \
+	    -fsanitize=fuzzer,address,undefined -o build-fuzz/$$n $$f $(LIB_SRC) $(LDLIBS_ALL) || exit 1; done
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/weir $(DESTDIR)$(PREFIX)/bin/weir
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+
+clean:
+	rm -rf build build-san build-fuzz
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+void buf_release(struct buf *b)
+{
+	free(b->p);
+	*b = (struct buf){NULL, 0, 0};
+}
+
+static uint8_t *reserve(struct buf *b, size_t n)
+{
+	if (b->n + n > b->cap)
+		mem_grow((void **)&b->p, &b->cap, b->n + n, 1);
+	return b->p + b->n;
+}
+
+void buf_put(struct buf *b, const void *bytes, size_t n)
+{
+	if (!n)
+		return;
+	memcpy(reserve(b, n), bytes, n);
+	b->n += n;
+}
+
+void buf_put_u8(struct buf *b, uint8_t v)
+{
+	*reserve(b, 1) = v;
+	b->n++;
+}
+
+void buf_put_u16(struct buf *b, uint16_t v)
+{
+	buf_put(b, &v, sizeof(v));
+}
+
+void buf_put_u32(struct buf *b, uint32_t v)
+{
+	buf_put(b, &v, sizeof(v));
+}
+
+void buf_put_u64(struct buf *b, uint64_t v)
+{
+	buf_put(b, &v, sizeof(v));
+}
+
+void buf_put_uleb(struct buf *b, uint64_t v)
+{
+	uint8_t *p = reserve(b, 10);
+	size_t i = 0;
+
+	while (v >= 0x80) {
+		p[i++] = (uint8_t)v | 0x80;
+		v >>= 7;
+	}
+	p[i++] = (uint8_t)v;
+	b->n += i;
+}
+
+void buf_put_sleb(struct buf *b, int64_t v)
+{
+	for (;;) {
+		uint8_t byte = (uint8_t)v & 0x7f;
+
+		v >>= 7; /* arithmetic in gcc and clang */
+		if ((v == 0 && !(byte & 0x40)) || (v == -1 && (byte & 0x40))) {
+			buf_put_u8(b, byte);
+			return;
+		}
+		buf_put_u8(b, byte | 0x80);
+	}
+}
+
+void buf_put_cstr(struct buf *b, const char *s)
+{
+	buf_put(b, s, strlen(s));
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	reserve(b, (size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf((char *)b->p + b->n, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->n += (size_t)n;
+}
+
+const char *buf_text(struct buf *b)
+{
+	*reserve(b, 1) = 0;
+	return (const char *)b->p;
+}

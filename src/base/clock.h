@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_BASE_CLOCK_H
+#define WEIR_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_read_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The clock of every time in a trace. */
+static inline uint64_t clock_mono_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+#endif

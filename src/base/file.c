@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define READ_STEP_BYTES (64 * 1024)
+#define READ_WHOLE_MAX	((size_t)1 << 30)
+
+void fd_cleanup(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static int read_all(int fd, struct buf *to, size_t max, const char *path, struct err *err)
+{
+	char step[READ_STEP_BYTES];
+	size_t total = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, step, sizeof(step));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(err, errno, "'%s': cannot read", path);
+		if (n == 0)
+			return 0;
+		total += (size_t)n;
+		if (total > max)
+			return err_set(err, ERR_LIMIT, "'%s': is larger than %zu bytes", path, max);
+		buf_put(to, step, (size_t)n);
+	}
+}
+
+int file_read(struct buf *to, const char *path, size_t max, struct err *err)
+{
+	FD_AUTO fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(err, errno, "'%s': cannot open", path);
+	return read_all(fd, to, max, path, err);
+}
+
+int file_map_open(struct file_map *map, const char *path, struct err *err)
+{
+	FD_AUTO fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct buf b = {0};
+	struct stat st;
+	void *p;
+	int rc;
+
+	if (fd < 0)
+		return err_sys(err, errno, "'%s': cannot open", path);
+	if (fstat(fd, &st) < 0)
+		return err_sys(err, errno, "'%s': cannot stat", path);
+	if (S_ISDIR(st.st_mode))
+		return err_set(err, ERR_FAILED, "'%s': is a directory", path);
+	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
+		return err_set(err, ERR_FAILED, "'%s': is not a regular file", path);
+	if (S_ISREG(st.st_mode) && st.st_size > 0) {
+		p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (p == MAP_FAILED)
+			return err_sys(err, errno, "'%s': cannot map", path);
+		*map = (struct file_map){{p, (size_t)st.st_size}, true};
+		return 0;
+	}
+	fcntl(fd, F_SETFL, 0); /* a pipe is read until its writer is done */
+	rc = read_all(fd, &b, READ_WHOLE_MAX, path, err);
+	if (rc < 0) {
+		buf_release(&b);
+		return rc;
+	}
+	*map = (struct file_map){{b.p, b.n}, false};
+	return 0;
+}
+
+void file_map_release(struct file_map *map)
+{
+	if (map->mapped)
+		munmap((void *)map->bytes.p, map->bytes.n);
+	else
+		free((void *)map->bytes.p);
+	*map = (struct file_map){{NULL, 0}, false};
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole files: mapped read-only, or read into memory (for /proc, which cannot be mapped). */
+#ifndef WEIR_BASE_FILE_H
+#define WEIR_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/span.h"
+
+struct file_map {
+	struct span bytes; /* borrowed by users until file_map_release */
+	bool mapped;	   /* munmap, else free */
+};
+
+/* Regular files are mapped, others read. Fails with a sentence that names `path`. */
+int file_map_open(struct file_map *map, const char *path, struct err *err);
+void file_map_release(struct file_map *map);
+
+/* Appends the content of `path` to `to`, at most `max` bytes. */
+int file_read(struct buf *to, const char *path, size_t max, struct err *err);
+
+/* Closes *fd when it is not negative; for __attribute__((cleanup)). */
+void fd_cleanup(int *fd);
+#define FD_AUTO __attribute__((cleanup(fd_cleanup))) int
+
+#endif

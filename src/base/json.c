@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void json_init(struct json *j, FILE *out)
+{
+	memset(j, 0, sizeof(*j));
+	j->out = out;
+}
+
+/* Length of the valid UTF-8 sequence at p (1-4), or 0. RFC 3629 section 4. */
+static int utf8_length(const unsigned char *p)
+{
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		return (p[1] & 0xc0) == 0x80 ? 2 : 0;
+	if ((p[0] & 0xf0) == 0xe0) {
+		if ((p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80)
+			return 0;
+		if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))
+			return 0;
+		return 3;
+	}
+	if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+		if ((p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80)
+			return 0;
+		if ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+			return 0;
+		return 4;
+	}
+	return 0;
+}
+
+static void quoted(FILE *out, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	fputc('"', out);
+	while (*p) {
+		int n = utf8_length(p);
+
+		if (*p == '"' || *p == '\\')
+			fprintf(out, "\\%c", *p);
+		else if (*p == '\n')
+			fputs("\\n", out);
+		else if (*p == '\t')
+			fputs("\\t", out);
+		else if (*p < 0x20 || *p == 0x7f)
+			fprintf(out, "\\u%04x", *p);
+		else if (n == 0)
+			fputs("\xef\xbf\xbd", out);
+		else
+			fwrite(p, 1, (size_t)n, out);
+		p += n ? n : 1;
+	}
+	fputc('"', out);
+}
+
+static void begin_item(struct json *j, const char *key)
+{
+	if (j->has_item[j->depth])
+		fputs(key || j->depth ? ", " : ",", j->out);
+	j->has_item[j->depth] = true;
+	if (key) {
+		quoted(j->out, key);
+		fputs(": ", j->out);
+	}
+}
+
+static void open_level(struct json *j, const char *key, char bracket)
+{
+	begin_item(j, key);
+	fputc(bracket, j->out);
+	assert(j->depth + 1 < JSON_DEPTH_MAX);
+	j->has_item[++j->depth] = false;
+}
+
+static void close_level(struct json *j, char bracket)
+{
+	assert(j->depth > 0);
+	j->depth--;
+	fputc(bracket, j->out);
+	if (j->depth == 0)
+		fputc('\n', j->out);
+}
+
+void json_object_begin(struct json *j, const char *key)
+{
+	open_level(j, key, '{');
+}
+
+void json_object_end(struct json *j)
+{
+	close_level(j, '}');
+}
+
+void json_array_begin(struct json *j, const char *key)
+{
+	open_level(j, key, '[');
+}
+
+void json_array_end(struct json *j)
+{
+	close_level(j, ']');
+}
+
+void json_string(struct json *j, const char *key, const char *value)
+{
+	if (!value) {
+		json_null(j, key);
+		return;
+	}
+	begin_item(j, key);
+	quoted(j->out, value);
+}
+
+void json_u64(struct json *j, const char *key, uint64_t value)
+{
+	begin_item(j, key);
+	fprintf(j->out, "%" PRIu64, value);
+}
+
+void json_i64(struct json *j, const char *key, int64_t value)
+{
+	begin_item(j, key);
+	fprintf(j->out, "%" PRId64, value);
+}
+
+void json_double(struct json *j, const char *key, double value)
+{
+	if (!isfinite(value)) {
+		json_null(j, key);
+		return;
+	}
+	begin_item(j, key);
+	fprintf(j->out, "%.6g", value);
+}
+
+void json_bool(struct json *j, const char *key, bool value)
+{
+	begin_item(j, key);
+	fputs(value ? "true" : "false", j->out);
+}
+
+void json_null(struct json *j, const char *key)
+{
+	begin_item(j, key);
+	fputs("null", j->out);
+}
+
+void json_newline(struct json *j)
+{
+	fputs("\n ", j->out);
+}

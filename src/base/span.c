@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/span.h"
+
+uint64_t cursor_uleb(struct cursor *c)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+
+	for (;;) {
+		uint8_t byte = cursor_u8(c);
+		uint64_t bits = byte & 0x7f;
+
+		if (c->failed)
+			return 0;
+		if (shift >= 64 ? bits != 0 : shift > 57 && bits >> (64 - shift)) {
+			c->failed = true;
+			return 0;
+		}
+		if (shift < 64)
+			value |= bits << shift;
+		if (!(byte & 0x80))
+			return value;
+		shift += 7;
+		if (shift > 70) { /* padded LEB128 is legal, endless padding is not */
+			c->failed = true;
+			return 0;
+		}
+	}
+}
+
+int64_t cursor_sleb(struct cursor *c)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+
+	for (;;) {
+		uint8_t byte = cursor_u8(c);
+
+		if (c->failed)
+			return 0;
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+		if (!(byte & 0x80)) {
+			if (shift < 64 && (byte & 0x40))
+				value |= ~(uint64_t)0 << shift;
+			return (int64_t)value;
+		}
+		if (shift > 70) {
+			c->failed = true;
+			return 0;
+		}
+	}
+}
+
+const char *cursor_cstr(struct cursor *c)
+{
+	const char *text = (const char *)c->p;
+	const uint8_t *nul = c->failed || c->p == c->end ? NULL : memchr(c->p, 0, cursor_left(c));
+
+	if (!nul) {
+		c->failed = true;
+		return NULL;
+	}
+	c->p = nul + 1;
+	return text;
+}

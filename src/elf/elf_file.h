@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A read-only view of an ELF image, 32 or 64 bit, little endian, x86 only in meaning but not in
+ * parsing. Everything is borrowed from the bytes given to elf_file_init; nothing is trusted: a
+ * table that does not fit is cut, a section that does not fit is empty.
+ */
+#ifndef WEIR_ELF_ELF_FILE_H
+#define WEIR_ELF_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+#include "base/span.h"
+
+#define ELF_SECTIONS_MAX 65536
+#define ELF_SEGMENTS_MAX 4096
+
+struct elf_section {
+	const char *name; /* "" when it has none; borrowed */
+	uint32_t type;	  /* SHT_* */
+	uint64_t flags;	  /* SHF_* */
+	struct iaddr addr;
+	struct foff offset;
+	uint64_t size;
+	uint32_t link, info;
+	uint64_t entsize;
+};
+
+struct elf_segment {
+	uint32_t type;	/* PT_* */
+	uint32_t flags; /* PF_* */
+	struct foff offset;
+	struct iaddr addr;
+	uint64_t file_size, mem_size;
+};
+
+struct elf_file {
+	struct span bytes;
+	bool is_64;
+	uint16_t machine; /* EM_X86_64, EM_386, ... */
+	uint16_t type;	  /* ET_EXEC, ET_DYN, ET_REL, ET_CORE */
+	struct iaddr entry;
+	struct elf_section *sections; /* owned */
+	size_t n_sections;
+	struct elf_segment *segments; /* owned */
+	size_t n_segments;
+};
+
+/* Fails with a sentence (no subject: the caller puts the file name in front) when the bytes are
+ * not an ELF file this can read. Works with segments alone, so that a vdso or a memory image
+ * without section headers opens too. */
+int elf_file_init(struct elf_file *elf, struct span bytes, struct err *err);
+void elf_file_release(struct elf_file *elf);
+
+const struct elf_section *elf_file_find_section(const struct elf_file *elf, const char *name);
+/* The section's bytes; empty for SHT_NOBITS and for sections that lie outside the file. Compressed
+ * sections (SHF_COMPRESSED) are returned as they are: see elf_section_inflate. */
+struct span elf_file_section_bytes(const struct elf_file *elf, const struct elf_section *s);
+/* Uncompresses an SHF_COMPRESSED (zlib) section into memory the caller frees; at most max bytes. */
+int elf_section_inflate(const struct elf_file *elf, const struct elf_section *s, uint64_t max_bytes,
+	uint8_t **out, size_t *out_n, struct err *err);
+
+/* Bytes at a linker address, through the segments: those up to the segment's file end. */
+struct span elf_file_bytes_at(const struct elf_file *elf, struct iaddr addr);
+
+/* The linker address of the first byte of a mapping of the file at `offset` (through PT_LOAD;
+ * tolerates offsets rounded down to a page). False when no segment covers the offset. */
+bool elf_file_offset_to_iaddr(const struct elf_file *elf, struct foff offset, struct iaddr *out);
+
+/* The build-id note, from PT_NOTE or .note.gnu.build-id; empty when there is none. */
+struct span elf_file_build_id(const struct elf_file *elf);
+
+/* .gnu_debuglink: file name (borrowed) and CRC. False when absent or malformed. */
+bool elf_file_debuglink(const struct elf_file *elf, const char **name, uint32_t *crc);
+
+/* Calls `each` for every defined function-like symbol (STT_FUNC, STT_GNU_IFUNC, and STT_NOTYPE in
+ * an executable section) of .symtab (or, with `dynamic`, .dynsym). */
+struct elf_symbol {
+	const char *name; /* borrowed, never empty */
+	struct iaddr addr;
+	uint64_t size; /* 0 = not said */
+	uint8_t type;  /* STT_* */
+	uint8_t bind;  /* STB_* */
+};
+void elf_file_each_function(const struct elf_file *elf, bool dynamic,
+	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a trace defines: things that records refer to by a dense id. Written once, before the first
+ * record that refers to them. Shared by writer and reader; layout in docs/format/trace.md.
+ * Strings are ids of the string table; id 0 of every table is reserved for "none" (the empty
+ * string, no image, the empty stack).
+ */
+#ifndef WEIR_TRACE_DEFS_H
+#define WEIR_TRACE_DEFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BUILD_ID_MAX 32
+
+enum stream_kind {
+	STREAM_KIND_LIFE = 1,  /* processes, threads, modules, phases, losses */
+	STREAM_KIND_CPU = 2,   /* samples and switches of one CPU; number = CPU */
+	STREAM_KIND_THREAD = 3 /* events of one thread; number = thread id (of the table) */
+};
+
+struct trace_stream {
+	enum stream_kind kind;
+	uint32_t number;
+};
+
+/* A resource that is measured. By convention metric 1 is the main one of the trace. */
+struct trace_metric {
+	uint32_t name; /* "cpu", "samples", "instructions", ... */
+	uint32_t unit; /* "ns", "1", "bytes" */
+};
+
+enum image_kind {
+	IMAGE_KIND_ELF = 1,    /* a file; addresses are the linker's */
+	IMAGE_KIND_KERNEL = 2, /* the running kernel; addresses are its own */
+	IMAGE_KIND_VDSO = 3,   /* an ELF image without a file */
+	IMAGE_KIND_JIT = 4,    /* code made at run time by one process; addresses are virtual */
+	IMAGE_KIND_OTHER = 5   /* a mapped file that is not ELF, or could not be read */
+};
+
+struct trace_image {
+	enum image_kind kind;
+	uint32_t path;
+	uint8_t bits;		   /* 32, 64, 0 = not known */
+	uint8_t build_id_n;	   /* 0 = none */
+	uint8_t build_id[BUILD_ID_MAX];
+	uint64_t file_bytes; /* size and time stamp of the file that was read; 0 = not known */
+	uint64_t file_mtime_ns;
+	uint32_t pid; /* the owner of a JIT image, else 0 */
+};
+
+/* A process is a pid and the time it began, since pids are used again. */
+struct trace_thread {
+	uint32_t pid, tid;
+	uint64_t start_ns; /* of the process; 0 = before the trace or not known */
+};
+
+enum frame_kind {
+	FRAME_KIND_NATIVE = 1,
+	FRAME_KIND_KERNEL = 2,
+	FRAME_KIND_INTERPRETED = 3,
+	FRAME_KIND_JITTED = 4,
+	FRAME_KIND_INLINE = 5, /* only in symbol levels, never in a frame */
+	FRAME_KIND_MARKER = 6  /* the walk ended here without reaching the thread's start */
+};
+
+/*
+ * One place in code. A frame with an image is (image, addr); one without an image and with a name
+ * is known by that name alone (imports); one with neither is an address in no known module.
+ * A marker has the reason as its name.
+ */
+struct trace_frame {
+	enum frame_kind kind;
+	bool is_caller; /* addr is a return address: look up addr - 1 */
+	uint32_t image;
+	uint32_t name;
+	uint64_t addr; /* iaddr for ELF and vdso images, else vaddr */
+};
+
+/* A stack is its innermost frame below the stack of its caller. */
+struct trace_stack {
+	uint32_t parent; /* 0 = this frame is the outermost */
+	uint32_t frame;
+};
+
+/* What a frame means: levels innermost first; all but the last are inlined into the next. */
+struct trace_symbol_level {
+	uint32_t name; /* demangled */
+	uint32_t file; /* 0 = not known */
+	uint32_t line;
+	uint32_t offset; /* of the frame's address from the function's start */
+};
+
+#define SYMBOL_LEVELS_MAX 64
+
+struct trace_symbol {
+	uint32_t frame;
+	uint32_t reason; /* why there is no true name (string), 0 when there is one */
+	uint32_t n_levels; /* 0: nothing is known */
+	const struct trace_symbol_level *levels;
+};
+
+#endif

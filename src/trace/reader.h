@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads a trace file. Opening maps the file, takes the chunk list from the index (or, when the
+ * recorder was killed, from a scan that stops at the first chunk that is not whole), and decodes
+ * the definitions. Records are decoded chunk by chunk as a cursor passes.
+ *
+ * All ids that come out of the reader are valid: references to things that are not defined make
+ * the open or the record fail with a sentence that names chunk and offset.
+ */
+#ifndef WEIR_TRACE_READER_H
+#define WEIR_TRACE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/span.h"
+#include "trace/defs.h"
+#include "trace/records.h"
+#include "trace/writer.h"
+
+struct trace_reader;
+
+int trace_reader_open(struct trace_reader **out, const char *path, struct err *err);
+/* For tests and fuzzing; `bytes` must outlive the reader, `name` is used in sentences. */
+int trace_reader_open_bytes(
+	struct trace_reader **out, struct span bytes, const char *name, struct err *err);
+void trace_reader_close(struct trace_reader *r);
+
+const char *trace_reader_name(const struct trace_reader *r); /* path as given */
+/* True when the end was missing and the chunks were found by scanning; `why` (may be NULL) gets a
+ * sentence that lives as long as the reader. */
+bool trace_reader_is_recovered(const struct trace_reader *r, const char **why);
+
+/* NULL when the key is absent. */
+const char *trace_reader_meta(const struct trace_reader *r, const char *key);
+
+/* Table sizes count the reserved id 0: valid ids are below n. get functions accept any valid id. */
+uint32_t trace_reader_n_strings(const struct trace_reader *r);
+const char *trace_reader_string(const struct trace_reader *r, uint32_t id);
+uint32_t trace_reader_n_metrics(const struct trace_reader *r);
+const struct trace_metric *trace_reader_metric(const struct trace_reader *r, uint32_t id);
+uint32_t trace_reader_n_streams(const struct trace_reader *r);
+const struct trace_stream *trace_reader_stream(const struct trace_reader *r, uint32_t id);
+uint32_t trace_reader_n_images(const struct trace_reader *r);
+const struct trace_image *trace_reader_image(const struct trace_reader *r, uint32_t id);
+uint32_t trace_reader_n_threads(const struct trace_reader *r);
+const struct trace_thread *trace_reader_thread(const struct trace_reader *r, uint32_t id);
+uint32_t trace_reader_n_frames(const struct trace_reader *r);
+const struct trace_frame *trace_reader_frame(const struct trace_reader *r, uint32_t id);
+uint32_t trace_reader_n_stacks(const struct trace_reader *r);
+const struct trace_stack *trace_reader_stack(const struct trace_reader *r, uint32_t id);
+
+/* NULL when the trace says nothing about the frame. */
+const struct trace_symbol *trace_reader_symbol(const struct trace_reader *r, uint32_t frame);
+/* Adds to the reader's tables in memory, for symbols that are resolved at report time. */
+uint32_t trace_reader_add_string(struct trace_reader *r, const char *s);
+void trace_reader_set_symbol(struct trace_reader *r, const struct trace_symbol *symbol);
+
+struct trace_record {
+	uint64_t time;
+	uint32_t stream;
+	uint32_t major, minor;
+	struct span payload; /* borrowed until the next call on the same cursor */
+};
+
+/* Walks the records of one stream (or, with stream = TRACE_ALL_STREAMS, of all streams merged by
+ * time, ties by stream id), optionally only those with from <= time < to. */
+#define TRACE_ALL_STREAMS UINT32_MAX
+struct trace_cursor;
+int trace_cursor_open(struct trace_cursor **out, const struct trace_reader *r, uint32_t stream,
+	uint64_t from, uint64_t to, struct err *err);
+/* 1: *record filled; 0: the end; negative: a damaged chunk, with its sentence. */
+int trace_cursor_next(struct trace_cursor *c, struct trace_record *record, struct err *err);
+void trace_cursor_close(struct trace_cursor *c);
+
+/* Payload decoders: 0, or ERR_FORMAT with a sentence. Ids are checked against the tables. */
+int trace_record_sample(const struct trace_reader *r, const struct trace_record *record,
+	struct trace_sample *sample, struct err *err);
+/* `n` numbers; the payload may hold more (a newer minor version), never fewer. */
+int trace_record_numbers(const struct trace_reader *r, const struct trace_record *record,
+	uint64_t *numbers, size_t n, struct err *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Record codes: every record has a major and a minor code. docs/format/records.md lists them with
+ * their payloads; this header and that table change together. Codes that a reader does not know
+ * are counted and skipped.
+ */
+#ifndef WEIR_TRACE_RECORDS_H
+#define WEIR_TRACE_RECORDS_H
+
+#include <stdint.h>
+
+enum record_major {
+	RECORD_MAJOR_INTERRUPT = 0x04,
+	RECORD_MAJOR_THREAD = 0x10,
+	RECORD_MAJOR_MODULE = 0x19,
+	RECORD_MAJOR_INTERPRETED = 0x30,
+	RECORD_MAJOR_STACK_SAMPLE = 0x40,
+	RECORD_MAJOR_STACK_EVENT = 0x41,
+	RECORD_MAJOR_ROUTINE = 0x50,
+	RECORD_MAJOR_PROCESS = 0x60,
+	RECORD_MAJOR_SWITCH = 0x61,
+	RECORD_MAJOR_RESOURCE = 0x62,
+	RECORD_MAJOR_PHASE = 0x70,
+	RECORD_MAJOR_LOSS = 0x71
+};
+
+/* Added to the minor code of an entry to make its exit. */
+#define RECORD_MINOR_EXIT 0x80000000u
+/* The minor code of both stack unwinds. */
+#define RECORD_MINOR_STACK 0x7fffffffu
+
+enum record_minor_thread {
+	RECORD_THREAD_TICK = 0x03,    /* pc only: thread, frame, metric, weight */
+	RECORD_THREAD_CREATED = 0xAB, /* thread, runtime tid, system? */
+	RECORD_THREAD_IDLE = 0xAC,    /* thread */
+	RECORD_THREAD_GC = 0xAD,      /* thread */
+	RECORD_THREAD_NAMED = 0xAE,   /* thread, runtime tid, system?, name string */
+	RECORD_THREAD_ENDED = 0xAF    /* thread */
+};
+
+enum record_minor_module {
+	RECORD_MODULE_LOAD = 0x38,
+	RECORD_MODULE_UNLOAD = 0x39,
+	RECORD_MODULE_JIT_UNLOAD = 0x44
+};
+
+#define RECORD_ROUTINE_ENTER 0x10u /* + RECORD_MINOR_EXIT: leave; payload: frame */
+
+enum record_minor_process {
+	RECORD_PROCESS_START = 0x01, /* pid, parent pid, start time, command-line string */
+	RECORD_PROCESS_FORK = 0x02,  /* pid, parent pid */
+	RECORD_PROCESS_EXEC = 0x03,  /* pid, name string */
+	RECORD_PROCESS_END = 0x04    /* pid, wait status + 1 (0: not known) */
+};
+
+enum record_minor_switch {
+	RECORD_SWITCH_OUT = 0x01, /* thread, preempted? */
+	RECORD_SWITCH_IN = 0x02	  /* thread */
+};
+
+#define RECORD_RESOURCE_ADD 0x01u /* metric, amount: used by the current routine of this stream */
+
+enum record_minor_phase {
+	RECORD_PHASE_STARTED = 0x01, /* start-up records are complete */
+	RECORD_PHASE_ENDED = 0x02    /* the run is over; what follows is the end snapshot */
+};
+
+/* Minor code of a loss record = what was lost; payload: count, reason string. */
+enum record_minor_loss {
+	RECORD_LOSS_SAMPLES = 0x01,
+	RECORD_LOSS_EVENTS = 0x02,
+	RECORD_LOSS_RECORDS = 0x03, /* side-band records: mmap, comm, fork, switch */
+	RECORD_LOSS_NOTE = 0x04	    /* nothing lost, but an imperfection to be shown */
+};
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes a trace file: interns what records refer to, encodes records into one open chunk per
+ * stream, and appends whole chunks. What has been flushed survives kill -9.
+ *
+ * Invariants:
+ * 1. A definition is in the file before the first record that refers to it: all pending
+ *    definitions are written before any record chunk.
+ * 2. Times within a stream never go back; an older time is clamped and counted.
+ * 3. After a write error (full disk) nothing more is written, every later call is harmless, and
+ *    the first error is reported by flush and close. The file stays readable up to there.
+ *
+ * One thread at a time. Functions that return ids cannot fail.
+ */
+#ifndef WEIR_TRACE_WRITER_H
+#define WEIR_TRACE_WRITER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "trace/defs.h"
+#include "trace/records.h"
+
+struct trace_writer;
+
+/* Creates `path` anew; an existing file is renamed to `path`.old first. `path` may be "/dev/null"
+ * or another non-regular file, which is written in place. */
+int trace_writer_open(struct trace_writer **out, const char *path, struct err *err);
+/* Writes what is pending, the index and the trailer. Frees `w` even when it fails; NULL is fine. */
+int trace_writer_close(struct trace_writer *w, struct err *err);
+/* Writes all pending definitions and open chunks. Cheap when nothing is pending. */
+int trace_writer_flush(struct trace_writer *w, struct err *err);
+/* Bytes in the file so far. */
+uint64_t trace_writer_bytes(const struct trace_writer *w);
+
+/* Facts about the whole trace ("host", "command", ...); a later value replaces an earlier one. */
+void trace_writer_meta(struct trace_writer *w, const char *key, const char *value);
+
+uint32_t trace_writer_string(struct trace_writer *w, const char *s);
+uint32_t trace_writer_string_n(struct trace_writer *w, const char *s, size_t n);
+uint32_t trace_writer_metric(struct trace_writer *w, const char *name, const char *unit);
+uint32_t trace_writer_stream(struct trace_writer *w, enum stream_kind kind, uint32_t number);
+uint32_t trace_writer_image(struct trace_writer *w, const struct trace_image *image);
+uint32_t trace_writer_thread(struct trace_writer *w, const struct trace_thread *thread);
+uint32_t trace_writer_frame(struct trace_writer *w, const struct trace_frame *frame);
+uint32_t trace_writer_stack(struct trace_writer *w, uint32_t parent, uint32_t frame);
+/* Defines what a frame means; a later definition of the same frame replaces an earlier one. */
+void trace_writer_symbol(struct trace_writer *w, const struct trace_symbol *symbol);
+
+/* For resolving while writing: how many frames there are (ids 1..n), and one of them. */
+uint32_t trace_writer_n_frames(const struct trace_writer *w);
+const struct trace_frame *trace_writer_get_frame(const struct trace_writer *w, uint32_t id);
+const struct trace_image *trace_writer_get_image(const struct trace_writer *w, uint32_t id);
+const char *trace_writer_get_string(const struct trace_writer *w, uint32_t id);
+
+/* Any record: payload as in docs/format/records.md. */
+void trace_writer_record(struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t major,
+	uint32_t minor, const void *payload, size_t n);
+
+/* Records whose payload is a row of numbers and nothing else. */
+void trace_writer_numbers(struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t major,
+	uint32_t minor, const uint64_t *numbers, size_t n);
+
+struct trace_sample {
+	uint32_t thread; /* id */
+	uint32_t stack;	 /* id */
+	uint32_t metric; /* id */
+	uint64_t weight; /* in units of the metric */
+};
+void trace_writer_sample(struct trace_writer *w, uint32_t stream, uint64_t time,
+	const struct trace_sample *sample);
+
+/* `reason` is a phrase for people: "ring full", "stack copy too short". */
+void trace_writer_loss(struct trace_writer *w, uint32_t stream, uint64_t time,
+	enum record_minor_loss what, uint64_t count, const char *reason);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walks a user stack from a set of registers and a copy of the stack's bytes. Tables come through
+ * a callback, so that this layer knows nothing of processes. Works for x86-64 and i386.
+ *
+ * At each frame: the CFI rule of the address; where there is none, the frame pointer if it leads
+ * to a plausible caller (inside the stack, above the current frame, a return address right after
+ * a call instruction's worth of executable mapping), or a return address on top of the stack when
+ * the innermost function has no CFI at all.
+ */
+#ifndef WEIR_UNWIND_UNWIND_H
+#define WEIR_UNWIND_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/span.h"
+#include "unwind/cfi_table.h"
+
+/* DWARF register numbers of x86-64; i386 registers are kept under the same names
+ * (eax = RAX, ...). */
+enum unwind_reg {
+	UNWIND_REG_RAX, UNWIND_REG_RDX, UNWIND_REG_RCX, UNWIND_REG_RBX,
+	UNWIND_REG_RSI, UNWIND_REG_RDI, UNWIND_REG_RBP, UNWIND_REG_RSP,
+	UNWIND_REG_R8, UNWIND_REG_R9, UNWIND_REG_R10, UNWIND_REG_R11,
+	UNWIND_REG_R12, UNWIND_REG_R13, UNWIND_REG_R14, UNWIND_REG_R15,
+	UNWIND_REG_RIP, UNWIND_N_REGS
+};
+
+struct unwind_regs {
+	uint64_t r[UNWIND_N_REGS];
+	uint32_t known; /* bit per register: its value at this frame is known */
+	bool is_64;
+};
+
+/* Where a code address lies. */
+struct unwind_module {
+	const struct cfi_table *cfi; /* NULL: none (JIT code, unreadable file) */
+	uint64_t bias;		     /* vaddr - iaddr */
+	struct iaddr entry;	     /* the image's entry point, 0 = none */
+	uint32_t cookie;	     /* the caller's own, handed back in frames */
+};
+
+struct unwind_memory {
+	struct vaddr start; /* of the stack copy: the stack pointer at the sample */
+	struct span bytes;
+	/* Reads memory outside the copy (may be NULL): true when all n bytes were read. Used when
+	 * the walk leaves the copy, so it can complete stacks deeper than the copy. */
+	bool (*read)(void *ctx, uint64_t addr, void *to, size_t n);
+};
+
+struct unwind_callbacks {
+	/* False when `pc` lies in no executable mapping. */
+	bool (*find_module)(void *ctx, struct vaddr pc, struct unwind_module *module);
+	void *ctx;
+};
+
+/* Why a walk ended. The first is the only good end. */
+enum unwind_end {
+	UNWIND_END_COMPLETE = 0,   /* the outermost frame: the thread's or process's start routine */
+	UNWIND_END_STACK_SHORT,	   /* the stack is deeper than the copy */
+	UNWIND_END_NO_MODULE,	   /* the next pc lies in no executable mapping */
+	UNWIND_END_NO_CFI,	   /* code without CFI, and its frame pointer leads nowhere */
+	UNWIND_END_BAD_CFI,	   /* a rule needs a register or an expression we cannot follow */
+	UNWIND_END_NO_PROGRESS,	   /* the caller's frame is not above the callee's */
+	UNWIND_END_TOO_DEEP,	   /* UNWIND_FRAMES_MAX reached */
+	UNWIND_N_ENDS
+};
+/* A phrase for people: "stack deeper than the copy", ... */
+const char *unwind_end_reason(enum unwind_end end);
+
+#define UNWIND_FRAMES_MAX 4096
+
+struct unwind_frame {
+	struct vaddr pc;
+	bool is_caller; /* pc is a return address */
+	bool has_module;
+	uint32_t cookie; /* of the module */
+	uint64_t bias;	 /* of the module: iaddr = pc - bias */
+};
+
+struct unwinder; /* holds the rule cache */
+struct unwinder *unwinder_new(void);
+void unwinder_free(struct unwinder *u);
+/* Forgets cached look-ups; call when an address space changes, or pass another generation. */
+void unwinder_reset(struct unwinder *u);
+
+/* Fills frames innermost first, at most `max`; *n_frames >= 1. `generation` names the state of the
+ * address space: equal generations promise equal find_module answers. */
+enum unwind_end unwinder_walk(struct unwinder *u, const struct unwind_regs *regs,
+	const struct unwind_memory *memory, const struct unwind_callbacks *callbacks,
+	uint64_t generation, struct unwind_frame *frames, size_t max, size_t *n_frames);
+
+#endif

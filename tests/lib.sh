@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# Sourced by test scripts: verdict lines and a few checks. A script runs in an empty folder of its
+# own and prints one verdict a sentence.
+set -u
+: "${WEIR:?}" "${ROOT:?}" "${BUILD:?}"
+
+ok() { echo "ok $*"; }
+not_ok() { echo "not ok $*"; }
+skip() { echo "skip $*"; } # SENTENCE: REASON
+
+# check SENTENCE COMMAND...: the command succeeds.
+check() {
+	local sentence=$1
+	shift
+	if "$@"; then ok "$sentence"; else not_ok "$sentence"; fi
+}
+
+# equal SENTENCE EXPECTED ACTUAL
+equal() {
+	if [ "$2" = "$3" ]; then ok "$1"; else
+		not_ok "$1"
+		diff <(printf '%s\n' "$2") <(printf '%s\n' "$3") | head -n 20
+	fi
+}
+
+# fails SENTENCE STATUS PATTERN COMMAND...: exits with STATUS, and stderr has one line that matches.
+fails() {
+	local sentence=$1 status=$2 pattern=$3 rc
+	shift 3
+	"$@" >out.txt 2>err.txt
+	rc=$?
+	if [ $rc -eq "$status" ] && [ "$(wc -l <err.txt)" -eq 1 ] && grep -Eq "$pattern" err.txt; then
+		ok "$sentence"
+	else
+		not_ok "$sentence: status $rc, expected $status, stderr:"
+		head -n 20 err.txt
+	fi
+}
+
+# json FILE EXPRESSION: evaluates a Python expression over the parsed object `j`.
+json() { python3 -c 'import json,sys; j=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
