@@ -43,8 +43,10 @@ struct calltree_node {
 	bool sampled; /* no event ever entered it: it is known from samples alone */
 	uint64_t calls;	  /* from events */
 	uint64_t samples; /* samples in which it was the innermost frame */
+	uint64_t occurrences; /* merged samples that put it below an event */
 	uint64_t base, cum;
 	uint64_t elapsed; /* only meaningful for nodes with events */
+	uint64_t min, max; /* cum of the cheapest and the dearest call; min > max: no call ended */
 };
 
 struct calltree;
@@ -52,6 +54,8 @@ struct calltree;
 struct calltree *calltree_new(void);
 void calltree_free(struct calltree *t);
 
+/* Code that is inlined in one place and called in another is one routine: FRAME_KIND_INLINE and
+ * FRAME_KIND_NATIVE are not kept apart, and native wins. */
 uint32_t calltree_routine(struct calltree *t, const char *name, const char *image,
 	enum frame_kind kind);
 /* A thread's root; level 0. The same name gives the same root. */
@@ -73,12 +77,22 @@ void calltree_enter(struct calltree_thread *thread, uint64_t time, uint32_t rout
 /* Leaves the innermost instance of the routine; what is still open above it is left too and
  * counted. False when the routine is not open at all (nothing happens, it is counted). */
 bool calltree_leave(struct calltree_thread *thread, uint64_t time, uint32_t routine);
+/* Leaves whatever was entered last; false (counted) when nothing is open. */
+bool calltree_leave_innermost(struct calltree_thread *thread, uint64_t time);
 void calltree_suspend(struct calltree_thread *thread, uint64_t time);
 void calltree_resume(struct calltree_thread *thread, uint64_t time);
 /* A counted resource instead of time: charged to the current node. */
 void calltree_add_resource(struct calltree_thread *thread, uint64_t amount);
 /* With `charge_time` false only calltree_add_resource charges base. Default true. */
 void calltree_thread_charge_time(struct calltree_thread *thread, bool charge_time);
+/*
+ * A sample of a thread that has events: `routines` outermost first. Each run of frames that no open
+ * event accounts for becomes a chain of sampled nodes below the open event that encloses it; the
+ * innermost node gains `n_samples`, and `weight` as base. Each sampled node passed counts an occurrence. Returns the
+ * innermost node.
+ */
+uint32_t calltree_merge_sample(struct calltree_thread *thread, const uint32_t *routines, size_t n,
+	uint64_t weight, uint64_t n_samples);
 /* Ends everything that is open. */
 void calltree_thread_end(struct calltree_thread *thread, uint64_t time);
 /* Leaves without enter, and enters that were closed by an outer leave or the end. */
@@ -96,5 +110,8 @@ uint32_t calltree_first_root(const struct calltree *t); /* chain through next_si
 uint64_t calltree_total(const struct calltree *t);
 bool calltree_has_events(const struct calltree *t);
 bool calltree_has_samples(const struct calltree *t);
+
+/* The first sampled node of a chain: its parent was entered by an event. */
+bool calltree_begins_chain(const struct calltree *t, uint32_t node);
 
 #endif

@@ -1,5 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-int main(void)
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/commands.h"
+
+static void out_of_memory(size_t bytes)
 {
-	return 0;
+	char text[80];
+	int n = snprintf(text, sizeof(text), "weir: out of memory (%zu bytes asked for)\n", bytes);
+
+	if (write(STDERR_FILENO, text, (size_t)n) < 0)
+		_exit(STATUS_FAILED);
+	_exit(STATUS_FAILED);
+}
+
+/* Output that did not reach its place is a failure, whatever the command thought. */
+static int finish_stdout(int status)
+{
+	if ((fflush(stdout) || ferror(stdout)) && status == STATUS_DONE) {
+		perror("weir: standard output");
+		return STATUS_FAILED;
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+
+	mem_set_failure_hook(out_of_memory);
+	if (argc < 2) {
+		fputs("weir: no command given ('weir -- CMD' records CMD and reports; 'weir help' "
+		      "lists the commands)\n",
+			stderr);
+		return STATUS_USAGE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("weir %s\n", WEIR_VERSION);
+		return finish_stdout(STATUS_DONE);
+	}
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))
+		argv[1] = (char *)"help";
+	if (!strcmp(argv[1], "--"))
+		return run_and_report(argc - 1, argv + 1);
+	command = command_find(argv[1]);
+	if (!command) {
+		fprintf(stderr, "weir: '%s' is not a command ('weir help' lists them)\n", argv[1]);
+		return STATUS_USAGE;
+	}
+	return finish_stdout(command->run(command, argc - 1, argv + 1));
 }

@@ -17,6 +17,8 @@
 
 #define ELF_SECTIONS_MAX 65536
 #define ELF_SEGMENTS_MAX 4096
+#define ELF_NAME_MAX	 65536 /* bytes of a name asked for by index */
+#define ELF_BUILD_ID_MAX 64    /* bytes; 20 (SHA-1) is usual */
 
 struct elf_section {
 	const char *name; /* "" when it has none; borrowed */
@@ -26,6 +28,7 @@ struct elf_section {
 	struct foff offset;
 	uint64_t size;
 	uint32_t link, info;
+	uint64_t align;
 	uint64_t entsize;
 };
 
@@ -35,6 +38,7 @@ struct elf_segment {
 	struct foff offset;
 	struct iaddr addr;
 	uint64_t file_size, mem_size;
+	uint64_t align;
 };
 
 struct elf_file {
@@ -59,7 +63,8 @@ const struct elf_section *elf_file_find_section(const struct elf_file *elf, cons
 /* The section's bytes; empty for SHT_NOBITS and for sections that lie outside the file. Compressed
  * sections (SHF_COMPRESSED) are returned as they are: see elf_section_inflate. */
 struct span elf_file_section_bytes(const struct elf_file *elf, const struct elf_section *s);
-/* Uncompresses an SHF_COMPRESSED (zlib) section into memory the caller frees; at most max bytes. */
+/* Uncompresses an SHF_COMPRESSED (zlib or zstd) section into memory the caller frees; at most
+ * max_bytes. */
 int elf_section_inflate(const struct elf_file *elf, const struct elf_section *s, uint64_t max_bytes,
 	uint8_t **out, size_t *out_n, struct err *err);
 
@@ -67,25 +72,44 @@ int elf_section_inflate(const struct elf_file *elf, const struct elf_section *s,
 struct span elf_file_bytes_at(const struct elf_file *elf, struct iaddr addr);
 
 /* The linker address of the first byte of a mapping of the file at `offset` (through PT_LOAD;
- * tolerates offsets rounded down to a page). False when no segment covers the offset. */
+ * tolerates offsets rounded down, and ends rounded up, to a page). Two segments may share a page of
+ * the file: an executable one is preferred, then one that really holds the offset. False when no
+ * segment covers the offset. */
 bool elf_file_offset_to_iaddr(const struct elf_file *elf, struct foff offset, struct iaddr *out);
 
-/* The build-id note, from PT_NOTE or .note.gnu.build-id; empty when there is none. */
+/* The build-id note, from a note section or PT_NOTE; empty when there is none. */
 struct span elf_file_build_id(const struct elf_file *elf);
 
 /* .gnu_debuglink: file name (borrowed) and CRC. False when absent or malformed. */
 bool elf_file_debuglink(const struct elf_file *elf, const char **name, uint32_t *crc);
 
 /* Calls `each` for every defined function-like symbol (STT_FUNC, STT_GNU_IFUNC, and STT_NOTYPE in
- * an executable section) of .symtab (or, with `dynamic`, .dynsym). */
+ * an executable section) of .symtab (or, with `dynamic`, .dynsym; without section headers the one
+ * that PT_DYNAMIC names). Symbols outside their section, such as _etext, are left out.
+ * In a relocatable file, whose sections all start at 0, addresses count from the section. */
 struct elf_symbol {
 	const char *name; /* borrowed, never empty */
 	struct iaddr addr;
-	uint64_t size; /* 0 = not said */
+	uint64_t size; /* 0 = not said; never more than room */
+	uint64_t room; /* bytes from addr to the end of its section, or segment when unknown */
 	uint8_t type;  /* STT_* */
 	uint8_t bind;  /* STB_* */
 };
 void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx);
+
+/* The name of entry `index` of the symbol table in section `table` (as relocations refer to it),
+ * defined here or not; NULL when there is no such entry or it has no name. */
+const char *elf_file_symbol_name(
+	const struct elf_file *elf, const struct elf_section *table, uint64_t index);
+
+/* The value of the first DT_* entry `tag` of PT_DYNAMIC. False when there is none. */
+bool elf_file_dynamic(const struct elf_file *elf, uint64_t tag, uint64_t *value);
+
+/* Reads an address, offset or size of the file's class: 4 or 8 bytes. */
+static inline uint64_t elf_file_word(const struct elf_file *elf, struct cursor *c)
+{
+	return elf->is_64 ? cursor_u64(c) : cursor_u32(c);
+}
 
 #endif

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The function names of one image: sorted, without overlaps, looked up by binary search. Made from
- * every source that belongs to the image: .symtab, .dynsym, .gnu_debugdata, PLT stubs, a separate
- * debug file (by build-id, by debuglink with its CRC), a perf map, kallsyms.
+ * The function names of one image, looked up by binary search. Made from every source that belongs
+ * to the image: .symtab, .dynsym, .gnu_debugdata, PLT stubs, a separate debug file (by build-id, by
+ * debuglink with its CRC), a perf map, kallsyms.
  *
  * Among several names of one address the choice is deterministic: a function before an untyped
- * label, global before weak before local, fewer leading underscores, shorter, then byte order.
+ * label, global before weak before local, fewer leading underscores, shorter, then byte order. The
+ * longest size of them counts.
+ *
+ * Which symbol an address belongs to:
+ * - Symbols with a size define ranges. Where two overlap, the one that starts later has the
+ *   address, so a function inside another is found for its own bytes and the outer one before and
+ *   behind it. symtab_find never has two answers, although the ranges of symtab_get may nest.
+ * - Symbols without a size only fill gaps between those: up to the next symbol or the end of the
+ *   section. A label inside a sized function does not split it.
+ * - Assembler-local names (.L*, other untyped names with a leading dot) and mapping symbols ($d)
+ *   are no symbols.
+ * - Parts that the compiler split off (foo.cold, foo.part.0, foo.constprop.0, foo.isra.0,
+ *   foo.lto_priv.0) keep their suffix; demangled it reads "foo() [clone .cold]".
+ *
+ * Control characters in names become '?', so that a name can be printed on a terminal.
  */
 #ifndef WEIR_SYMBOLS_SYMTAB_H
 #define WEIR_SYMBOLS_SYMTAB_H
@@ -17,6 +31,12 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "elf/elf_file.h"
+
+/* More than this many symbols of one table, or names longer than this, are left out. Memory stays
+ * below 512 bytes a symbol of the source (128 when the table is made) plus the bytes of the
+ * sources. */
+#define SYMTAB_SYMBOLS_MAX    (1u << 24)
+#define SYMTAB_NAME_BYTES_MAX 65536
 
 struct symtab;
 
@@ -31,16 +51,17 @@ enum symbol_source {
 };
 
 struct symbol {
-	const char *name; /* demangled; lives as long as the table */
-	uint64_t start;	  /* in the address space of the image */
-	uint64_t size;
+	const char *name;	  /* demangled; lives as long as the table */
+	const char *linkage_name; /* as the image has it; the same text when not mangled */
+	uint64_t start;		  /* in the address space of the image */
+	uint64_t size;		  /* bytes; for a symbol without a size those of the gap it fills */
 	enum symbol_source source;
 };
 
-/* All names of an ELF image, its separate debug file included when one is found and verified
- * (build-id equal, or debuglink CRC equal). `path` is the image's path, for the debuglink search;
- * NULL for images without a file. Never fails: an image without names gives an empty table.
- * Names are copied, so `elf` may go. */
+/* All names of an ELF image. When it has no .symtab, .gnu_debugdata and the separate debug file are
+ * included when found and verified (build-id equal, or debuglink CRC equal). `path` is the image's
+ * path, for the debuglink search; NULL for images without a file. Never fails: an image without
+ * names gives an empty table. Names are copied, so `elf` may go. */
 struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path);
 /* /proc/kallsyms. Fails when it is unreadable or all addresses are zero (kptr_restrict). */
 int symtab_new_kallsyms(struct symtab **out, const char *path, struct err *err);
@@ -51,16 +72,22 @@ struct symtab *symtab_new_kallsyms_bytes(struct span text);
 struct symtab *symtab_new_perf_map_bytes(struct span text);
 void symtab_free(struct symtab *t);
 
+/* symtab_find and symtab_get demangle a name when it is first asked for and keep it, also in a
+ * const table: a table may be used by one thread at a time. Pointers stay valid until symtab_free,
+ * and so does the text of `name` once it was handed out. */
 size_t symtab_n(const struct symtab *t);
 /* The symbol that covers `addr`: within its size or, when it has no size, up to the next symbol of
  * the same section. NULL when none does. O(log n). */
 const struct symbol *symtab_find(const struct symtab *t, uint64_t addr);
 const struct symbol *symtab_get(const struct symtab *t, size_t i); /* in address order */
+/* Malformed lines, and symbols past a limit, that were left out. */
+size_t symtab_n_skipped(const struct symtab *t);
 /* Where names came from, for reports: "symtab", "dynsym+debugdata", "debug file /usr/lib/...". */
 const char *symtab_sources(const struct symtab *t);
 
-/* C++ (Itanium), Rust (legacy and v0) names become readable; others are copied. The result is the
- * caller's to free. Long or hostile names are copied as they are. */
+/* C++ (Itanium, with parameters), Rust (legacy without its hash, and v0) names become readable;
+ * others are copied. The result is the caller's to free. Long or hostile names are copied as they
+ * are. */
 char *symbol_demangle(const char *name);
 
 #endif

@@ -6,6 +6,8 @@
  *
  * All ids that come out of the reader are valid: references to things that are not defined make
  * the open or the record fail with a sentence that names chunk and offset.
+ *
+ * Several cursors may walk one reader, also from several threads, as long as nobody adds to it.
  */
 #ifndef WEIR_TRACE_READER_H
 #define WEIR_TRACE_READER_H
@@ -26,15 +28,22 @@ int trace_reader_open(struct trace_reader **out, const char *path, struct err *e
 /* For tests and fuzzing; `bytes` must outlive the reader, `name` is used in sentences. */
 int trace_reader_open_bytes(
 	struct trace_reader **out, struct span bytes, const char *name, struct err *err);
+/* For fuzzing alone: check sums are not compared, so that mutations get past them. */
+int trace_reader_open_unchecked(
+	struct trace_reader **out, struct span bytes, const char *name, struct err *err);
 void trace_reader_close(struct trace_reader *r);
 
 const char *trace_reader_name(const struct trace_reader *r); /* path as given */
 /* True when the end was missing and the chunks were found by scanning; `why` (may be NULL) gets a
  * sentence that lives as long as the reader. */
 bool trace_reader_is_recovered(const struct trace_reader *r, const char **why);
+/* Chunks of types that this version does not know; they were skipped. */
+uint32_t trace_reader_n_unknown_chunks(const struct trace_reader *r);
 
 /* NULL when the key is absent. */
 const char *trace_reader_meta(const struct trace_reader *r, const char *key);
+/* The i-th key in order of first sight; NULL behind the last. */
+const char *trace_reader_meta_key(const struct trace_reader *r, uint32_t i);
 
 /* Table sizes count the reserved id 0: valid ids are below n. get functions accept any valid id. */
 uint32_t trace_reader_n_strings(const struct trace_reader *r);
@@ -71,14 +80,17 @@ struct trace_record {
 struct trace_cursor;
 int trace_cursor_open(struct trace_cursor **out, const struct trace_reader *r, uint32_t stream,
 	uint64_t from, uint64_t to, struct err *err);
-/* 1: *record filled; 0: the end; negative: a damaged chunk, with its sentence. */
+/* 1: *record filled; 0: the end; negative: a damaged chunk, with its sentence. A damaged chunk costs
+ * the rest of its own records only: it is reported once, and the next call goes on behind it. So
+ * count it as a loss and call again, or give up; after 0 every further call gives 0. */
 int trace_cursor_next(struct trace_cursor *c, struct trace_record *record, struct err *err);
 void trace_cursor_close(struct trace_cursor *c);
 
 /* Payload decoders: 0, or ERR_FORMAT with a sentence. Ids are checked against the tables. */
 int trace_record_sample(const struct trace_reader *r, const struct trace_record *record,
 	struct trace_sample *sample, struct err *err);
-/* `n` numbers; the payload may hold more (a newer minor version), never fewer. */
+/* `n` numbers; the payload may hold more (a newer minor version), never fewer. On failure some of
+ * `numbers` may be set. */
 int trace_record_numbers(const struct trace_reader *r, const struct trace_record *record,
 	uint64_t *numbers, size_t n, struct err *err);
 

@@ -39,9 +39,10 @@ enum record_minor_thread {
 };
 
 enum record_minor_module {
+	/* pid, process start, address, length, protection, image, file offset */
 	RECORD_MODULE_LOAD = 0x38,
-	RECORD_MODULE_UNLOAD = 0x39,
-	RECORD_MODULE_JIT_UNLOAD = 0x44
+	RECORD_MODULE_UNLOAD = 0x39,	/* pid, process start, address, length, how known */
+	RECORD_MODULE_JIT_UNLOAD = 0x44 /* pid, process start, address, length */
 };
 
 #define RECORD_ROUTINE_ENTER 0x10u /* + RECORD_MINOR_EXIT: leave; payload: frame */

@@ -6,7 +6,8 @@
  * Invariants:
  * 1. A definition is in the file before the first record that refers to it: all pending
  *    definitions are written before any record chunk.
- * 2. Times within a stream never go back; an older time is clamped and counted.
+ * 2. Times within a stream never go back; an older time is clamped and counted, and a note of the
+ *    stream says so at the end (RECORD_LOSS_NOTE).
  * 3. After a write error (full disk) nothing more is written, every later call is harmless, and
  *    the first error is reported by flush and close. The file stays readable up to there.
  *
@@ -37,6 +38,7 @@ uint64_t trace_writer_bytes(const struct trace_writer *w);
 /* Facts about the whole trace ("host", "command", ...); a later value replaces an earlier one. */
 void trace_writer_meta(struct trace_writer *w, const char *key, const char *value);
 
+/* Texts end at their first zero byte and are cut at 1 MiB. */
 uint32_t trace_writer_string(struct trace_writer *w, const char *s);
 uint32_t trace_writer_string_n(struct trace_writer *w, const char *s, size_t n);
 uint32_t trace_writer_metric(struct trace_writer *w, const char *name, const char *unit);
@@ -48,13 +50,15 @@ uint32_t trace_writer_stack(struct trace_writer *w, uint32_t parent, uint32_t fr
 /* Defines what a frame means; a later definition of the same frame replaces an earlier one. */
 void trace_writer_symbol(struct trace_writer *w, const struct trace_symbol *symbol);
 
-/* For resolving while writing: how many frames there are (ids 1..n), and one of them. */
+/* For resolving while writing: how many frames there are (ids 1..n), and one of them. The pointers
+ * are good until the next addition to the same table. */
 uint32_t trace_writer_n_frames(const struct trace_writer *w);
 const struct trace_frame *trace_writer_get_frame(const struct trace_writer *w, uint32_t id);
 const struct trace_image *trace_writer_get_image(const struct trace_writer *w, uint32_t id);
 const char *trace_writer_get_string(const struct trace_writer *w, uint32_t id);
 
-/* Any record: payload as in docs/format/records.md. */
+/* Any record: payload as in docs/format/records.md. One of more than 1 MiB is dropped, and counted
+ * as a loss of its stream. */
 void trace_writer_record(struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t major,
 	uint32_t minor, const void *payload, size_t n);
 

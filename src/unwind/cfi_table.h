@@ -35,8 +35,11 @@ bool cfi_table_function_at(
 
 struct cfi_stats {
 	size_t n_rows, n_rules, n_fdes;
-	size_t n_fdes_skipped; /* not understood */
-	size_t n_bytes;	       /* of rows and rules */
+	size_t n_fdes_skipped;	      /* not understood */
+	size_t n_fdes_stale;	      /* empty, or of code that the linker threw away */
+	size_t n_fdes_too_far;	      /* over 4 GiB above the image's first code byte */
+	size_t n_sections_unreadable; /* compressed in a way that is not known */
+	size_t n_bytes;		      /* of rows, rules and function bounds */
 };
 struct cfi_stats cfi_table_stats(const struct cfi_table *t);
 

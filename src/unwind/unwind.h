@@ -22,11 +22,24 @@
 /* DWARF register numbers of x86-64; i386 registers are kept under the same names
  * (eax = RAX, ...). */
 enum unwind_reg {
-	UNWIND_REG_RAX, UNWIND_REG_RDX, UNWIND_REG_RCX, UNWIND_REG_RBX,
-	UNWIND_REG_RSI, UNWIND_REG_RDI, UNWIND_REG_RBP, UNWIND_REG_RSP,
-	UNWIND_REG_R8, UNWIND_REG_R9, UNWIND_REG_R10, UNWIND_REG_R11,
-	UNWIND_REG_R12, UNWIND_REG_R13, UNWIND_REG_R14, UNWIND_REG_R15,
-	UNWIND_REG_RIP, UNWIND_N_REGS
+	UNWIND_REG_RAX,
+	UNWIND_REG_RDX,
+	UNWIND_REG_RCX,
+	UNWIND_REG_RBX,
+	UNWIND_REG_RSI,
+	UNWIND_REG_RDI,
+	UNWIND_REG_RBP,
+	UNWIND_REG_RSP,
+	UNWIND_REG_R8,
+	UNWIND_REG_R9,
+	UNWIND_REG_R10,
+	UNWIND_REG_R11,
+	UNWIND_REG_R12,
+	UNWIND_REG_R13,
+	UNWIND_REG_R14,
+	UNWIND_REG_R15,
+	UNWIND_REG_RIP,
+	UNWIND_N_REGS
 };
 
 struct unwind_regs {
@@ -59,13 +72,13 @@ struct unwind_callbacks {
 
 /* Why a walk ended. The first is the only good end. */
 enum unwind_end {
-	UNWIND_END_COMPLETE = 0,   /* the outermost frame: the thread's or process's start routine */
-	UNWIND_END_STACK_SHORT,	   /* the stack is deeper than the copy */
-	UNWIND_END_NO_MODULE,	   /* the next pc lies in no executable mapping */
-	UNWIND_END_NO_CFI,	   /* code without CFI, and its frame pointer leads nowhere */
-	UNWIND_END_BAD_CFI,	   /* a rule needs a register or an expression we cannot follow */
-	UNWIND_END_NO_PROGRESS,	   /* the caller's frame is not above the callee's */
-	UNWIND_END_TOO_DEEP,	   /* UNWIND_FRAMES_MAX reached */
+	UNWIND_END_COMPLETE = 0, /* the outermost frame: the thread's or process's start routine */
+	UNWIND_END_STACK_SHORT,	 /* the stack is deeper than the copy */
+	UNWIND_END_NO_MODULE,	 /* the next pc lies in no executable mapping */
+	UNWIND_END_NO_CFI,	 /* code without CFI, and its frame pointer leads nowhere */
+	UNWIND_END_BAD_CFI,	 /* a rule needs a register or an expression we cannot follow */
+	UNWIND_END_NO_PROGRESS,	 /* the caller's frame is not above the callee's */
+	UNWIND_END_TOO_DEEP,	 /* UNWIND_FRAMES_MAX reached */
 	UNWIND_N_ENDS
 };
 /* A phrase for people: "stack deeper than the copy", ... */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "bpf/code.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+void bpf_code_release(struct bpf_code *c)
+{
+	vec_release(&c->insns);
+	vec_release(&c->labels);
+	vec_release(&c->jumps);
+}
+
+static void add(struct bpf_code *c, int code, int dst, int src, int off, int32_t imm)
+{
+	struct bpf_insn insn = {.code = (uint8_t)code, .dst_reg = (uint8_t)(dst & 15),
+		.src_reg = (uint8_t)(src & 15), .off = (int16_t)off, .imm = imm};
+
+	vec_push(&c->insns, insn);
+}
+
+void bpf_mov_imm(struct bpf_code *c, int dst, int32_t imm)
+{
+	add(c, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, imm);
+}
+
+void bpf_mov(struct bpf_code *c, int dst, int src)
+{
+	add(c, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+}
+
+void bpf_alu_imm(struct bpf_code *c, int op, int dst, int32_t imm)
+{
+	add(c, BPF_ALU64 | op | BPF_K, dst, 0, 0, imm);
+}
+
+void bpf_alu(struct bpf_code *c, int op, int dst, int src)
+{
+	add(c, BPF_ALU64 | op | BPF_X, dst, src, 0, 0);
+}
+
+void bpf_load(struct bpf_code *c, int size, int dst, int src, int16_t off)
+{
+	add(c, BPF_LDX | BPF_MEM | size, dst, src, off, 0);
+}
+
+void bpf_store(struct bpf_code *c, int size, int dst, int16_t off, int src)
+{
+	add(c, BPF_STX | BPF_MEM | size, dst, src, off, 0);
+}
+
+void bpf_load_map(struct bpf_code *c, int dst, int map_fd)
+{
+	add(c, BPF_LD | BPF_DW | BPF_IMM, dst, BPF_PSEUDO_MAP_FD, 0, map_fd);
+	add(c, 0, 0, 0, 0, 0);
+}
+
+void bpf_call(struct bpf_code *c, int helper)
+{
+	add(c, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
+}
+
+void bpf_exit(struct bpf_code *c)
+{
+	add(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+int bpf_label(struct bpf_code *c)
+{
+	vec_push(&c->labels, -1);
+	return (int)c->labels.n - 1;
+}
+
+/* Offsets count from the instruction after the jump. */
+void bpf_place(struct bpf_code *c, int label)
+{
+	size_t n = 0;
+
+	assert(c->labels.v[label] < 0);
+	c->labels.v[label] = (int32_t)c->insns.n;
+	for (size_t i = 0; i < c->jumps.n; i++) {
+		struct bpf_insn *jump = &c->insns.v[c->jumps.v[i]];
+
+		if (jump->off == label)
+			jump->off = (int16_t)(c->insns.n - c->jumps.v[i] - 1);
+		else
+			c->jumps.v[n++] = c->jumps.v[i];
+	}
+	c->jumps.n = n;
+}
+
+static void add_jump(struct bpf_code *c, int code, int dst, int32_t imm, int label)
+{
+	int32_t place = c->labels.v[label];
+
+	if (place < 0)
+		vec_push(&c->jumps, (uint32_t)c->insns.n);
+	add(c, code, dst, 0, place < 0 ? label : place - (int32_t)c->insns.n - 1, imm);
+}
+
+void bpf_jump_imm(struct bpf_code *c, int op, int dst, int32_t imm, int label)
+{
+	add_jump(c, BPF_JMP | op | BPF_K, dst, imm, label);
+}
+
+void bpf_jump(struct bpf_code *c, int label)
+{
+	add_jump(c, BPF_JMP | BPF_JA, 0, 0, label);
+}

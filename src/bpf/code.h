@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Building eBPF programs in memory: instructions are appended, jumps name labels that are placed
+ * later. Register and helper numbers are those of linux/bpf.h.
+ */
+#ifndef WEIR_BPF_CODE_H
+#define WEIR_BPF_CODE_H
+
+#include <linux/bpf.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+struct bpf_code {
+	VEC(struct bpf_insn) insns;
+	VEC(int32_t) labels; /* place of each label, -1 = not placed yet */
+	VEC(uint32_t) jumps; /* instructions whose offset is still a label number */
+};
+
+void bpf_code_release(struct bpf_code *c);
+
+/* dst = imm, dst = src, dst op= imm, dst op= src (op: BPF_ADD, BPF_AND, ...; 64 bit). */
+void bpf_mov_imm(struct bpf_code *c, int dst, int32_t imm);
+void bpf_mov(struct bpf_code *c, int dst, int src);
+void bpf_alu_imm(struct bpf_code *c, int op, int dst, int32_t imm);
+void bpf_alu(struct bpf_code *c, int op, int dst, int src);
+/* dst = *(size *)(src + off) and *(size *)(dst + off) = src; size: BPF_DW, BPF_W, BPF_H, BPF_B. */
+void bpf_load(struct bpf_code *c, int size, int dst, int src, int16_t off);
+void bpf_store(struct bpf_code *c, int size, int dst, int16_t off, int src);
+/* dst = the map behind the descriptor. */
+void bpf_load_map(struct bpf_code *c, int dst, int map_fd);
+void bpf_call(struct bpf_code *c, int helper);
+void bpf_exit(struct bpf_code *c);
+
+int bpf_label(struct bpf_code *c);
+void bpf_place(struct bpf_code *c, int label);
+/* if (dst op imm) goto label; op: BPF_JEQ, BPF_JNE, BPF_JGT, ... */
+void bpf_jump_imm(struct bpf_code *c, int op, int dst, int32_t imm, int label);
+void bpf_jump(struct bpf_code *c, int label);
+
+#endif

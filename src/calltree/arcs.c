@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Order of the rows: those of one routine stay together, the plain row first. Groups of parents go
+ * by calls (by cum when nothing was counted), groups of children by cum, largest first; ties in
+ * order of first sight; groups that have only a recursive row last.
+ */
+#include "calltree/arcs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* The rows of one other routine while a stanza is being made. */
+struct group {
+	struct arc_row plain, recursive;
+	bool has_plain, has_recursive;
+	uint64_t weight;  /* the order: greater first */
+	size_t sight;	  /* when first seen */
+};
+
+struct stanza_maker {
+	const struct calltree *t;
+	struct arcs *arcs;
+	size_t *group_of; /* by routine: index + 1 of its group, 0 = none in this list */
+	VEC(struct group) groups;
+};
+
+static void add(struct stanza_maker *m, uint32_t other, bool recursive,
+	const struct calltree_node *node)
+{
+	struct arc_row *row;
+	struct group *group;
+
+	if (!m->group_of[other]) {
+		struct group fresh = {.sight = m->groups.n};
+
+		fresh.plain.routine = fresh.recursive.routine = other;
+		fresh.recursive.is_recursive = true;
+		vec_push(&m->groups, fresh);
+		m->group_of[other] = m->groups.n;
+	}
+	group = &m->groups.v[m->group_of[other] - 1];
+	if (recursive)
+		group->has_recursive = true;
+	else
+		group->has_plain = true;
+	row = recursive ? &group->recursive : &group->plain;
+	row->has_events |= !node->sampled;
+	row->calls += node->calls;
+	row->base += node->base;
+	row->cum += node->cum;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->has_plain != y->has_plain)
+		return x->has_plain ? -1 : 1;
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return x->sight < y->sight ? -1 : 1;
+}
+
+static void push_row(struct arcs *arcs, struct arc_row row)
+{
+	if (arcs->n_rows == arcs->cap_rows)
+		mem_grow((void **)&arcs->rows, &arcs->cap_rows, arcs->n_rows + 1,
+			sizeof(*arcs->rows));
+	arcs->rows[arcs->n_rows++] = row;
+}
+
+/* Appends the collected groups to the rows and empties them. Returns the number of rows. */
+static size_t flush_groups(struct stanza_maker *m, bool by_calls)
+{
+	size_t before = m->arcs->n_rows;
+
+	for (size_t i = 0; i < m->groups.n; i++) {
+		struct group *g = &m->groups.v[i];
+		const struct arc_row *row = g->has_plain ? &g->plain : &g->recursive;
+
+		g->weight = by_calls ? row->calls : row->cum;
+		m->group_of[g->plain.routine] = 0;
+	}
+	if (m->groups.n)
+		qsort(m->groups.v, m->groups.n, sizeof(*m->groups.v), compare_groups);
+	for (size_t i = 0; i < m->groups.n; i++) {
+		if (m->groups.v[i].has_plain)
+			push_row(m->arcs, m->groups.v[i].plain);
+		if (m->groups.v[i].has_recursive)
+			push_row(m->arcs, m->groups.v[i].recursive);
+	}
+	m->groups.n = 0;
+	return m->arcs->n_rows - before;
+}
+
+static void make_stanza(struct stanza_maker *m, const struct flat_row *self)
+{
+	struct arc_stanza stanza = {.self = *self, .first_row = m->arcs->n_rows};
+	uint32_t first = calltree_get_routine(m->t, self->routine)->first_instance;
+	const struct calltree_node *node;
+
+	for (uint32_t id = first; id; id = node->next_instance) {
+		node = calltree_get(m->t, id);
+		if (node->parent)
+			add(m, calltree_get(m->t, node->parent)->routine, node->rl > 1, node);
+	}
+	stanza.n_parents = flush_groups(m, self->calls > 0);
+	for (uint32_t id = first; id; id = node->next_instance) {
+		const struct calltree_node *child;
+
+		node = calltree_get(m->t, id);
+		for (uint32_t c = node->first_child; c; c = child->next_sibling) {
+			child = calltree_get(m->t, c);
+			add(m, child->routine, node->rl > 1, child);
+		}
+	}
+	stanza.n_children = flush_groups(m, false);
+	m->arcs->stanzas[m->arcs->n_stanzas++] = stanza;
+}
+
+void arcs_init(struct arcs *arcs, const struct calltree *t, const struct flat *flat)
+{
+	struct stanza_maker m = {.t = t, .arcs = arcs};
+
+	memset(arcs, 0, sizeof(*arcs));
+	arcs->stanzas = mem_calloc(flat->n_rows + 1, sizeof(*arcs->stanzas));
+	m.group_of = mem_calloc(calltree_n_routines(t), sizeof(*m.group_of));
+	for (size_t i = 0; i < flat->n_rows; i++)
+		make_stanza(&m, &flat->rows[i]);
+	free(m.group_of);
+	vec_release(&m.groups);
+}
+
+void arcs_release(struct arcs *arcs)
+{
+	free(arcs->stanzas);
+	free(arcs->rows);
+	memset(arcs, 0, sizeof(*arcs));
+}
+
+static bool stanza_holds(const struct arcs *arcs, const struct arc_stanza *s, bool is_root)
+{
+	const struct arc_row *row = arcs->rows + s->first_row;
+	uint64_t calls = 0, base = 0, cum = 0, cum2 = 0, children = 0;
+
+	for (size_t i = 0; i < s->n_parents; i++, row++) {
+		calls += row->calls;
+		base += row->base;
+		cum2 += row->cum;
+		cum += row->is_recursive ? 0 : row->cum;
+	}
+	for (size_t i = 0; i < s->n_children; i++, row++)
+		children += row->cum;
+	if (children != s->self.cum2 - s->self.base)
+		return false;
+	if (is_root)
+		return s->n_parents == 0;
+	return calls == s->self.calls && base == s->self.base && cum == s->self.cum &&
+		cum2 == s->self.cum2;
+}
+
+bool arcs_check(const struct arcs *arcs, const struct calltree *t, size_t *broken)
+{
+	for (size_t i = 0; i < arcs->n_stanzas; i++) {
+		const struct arc_stanza *s = &arcs->stanzas[i];
+
+		if (stanza_holds(arcs, s, calltree_get_routine(t, s->self.routine)->is_root))
+			continue;
+		if (broken)
+			*broken = i;
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a trace to a profile: the call tree for one metric, the threads, and what was lost on the
+ * way. Reports and exports start here.
+ */
+#ifndef WEIR_CALLTREE_BUILD_H
+#define WEIR_CALLTREE_BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "calltree/calltree.h"
+#include "calltree/loss.h"
+#include "trace/reader.h"
+
+struct build_options {
+	const char *metric; /* NULL: instructions, cpu, samples, else the first of the trace */
+	const char *thread; /* only this one: a tid, PID_TID or a name; NULL: all */
+	uint64_t from, to;  /* from <= time < to, since the start of the trace */
+};
+#define BUILD_OPTIONS_ALL ((struct build_options){.to = UINT64_MAX})
+
+struct profile_thread {
+	uint32_t pid, tid;
+	const char *name; /* the last one it had; "" when it never had one */
+	char *root_name;  /* PID_TID */
+	uint32_t root;	  /* node; 0 when nothing of it is in the profile */
+	bool is_wanted;	  /* passes the filter */
+	uint64_t samples, events, switches;
+};
+
+struct profile {
+	const struct trace_reader *reader; /* borrowed */
+	struct calltree *tree;		   /* finished */
+	const char *metric, *unit;	   /* borrowed from reader or options; unit is "1" for plain counts */
+	bool is_time;		 /* the metric is a time of which elapsed is measured too */
+	uint64_t start, end;	 /* time of the first and of the last record read */
+	uint64_t from, to;	 /* the window: from <= time < to, as in the trace */
+	uint64_t total;		 /* of the metric, over all threads */
+	uint64_t n_samples, n_events, n_switches;
+	struct profile_thread *threads; /* by thread id; [0] is not used */
+	uint32_t n_threads;
+	bool *image_is_used; /* by image id: a sample or an event was there */
+	struct loss loss;
+};
+
+/* Fails when the metric or the thread is not in the trace. What cannot be read because the trace is
+ * damaged is a loss, not a failure. */
+int profile_build(struct profile **out, const struct trace_reader *r,
+	const struct build_options *options, struct err *err);
+void profile_free(struct profile *p);
+
+#endif

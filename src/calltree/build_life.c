@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything in a trace that is neither sample nor event: names of threads, losses, codes that are
+ * not known. The life streams are short and are read first, so that threads have their names when
+ * the filter asks for one.
+ */
+#include "calltree/build_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_loss(struct builder *b, const struct trace_record *record)
+{
+	struct loss *loss = &b->profile->loss;
+	uint64_t numbers[2]; /* count, reason */
+	const char *reason = "no reason given";
+
+	if (trace_record_numbers(b->reader, record, numbers, 2, NULL) < 0) {
+		loss_add_reason(loss, "a loss record is damaged", 1);
+		return;
+	}
+	if (numbers[1] && numbers[1] < trace_reader_n_strings(b->reader))
+		reason = trace_reader_string(b->reader, (uint32_t)numbers[1]);
+	if (record->minor == RECORD_LOSS_SAMPLES)
+		loss->samples_lost += numbers[0];
+	else if (record->minor == RECORD_LOSS_EVENTS)
+		loss->events_lost += numbers[0];
+	else if (record->minor == RECORD_LOSS_RECORDS)
+		loss->records_lost += numbers[0];
+	loss_add_reason(loss, reason, numbers[0]);
+}
+
+static void name_thread(struct builder *b, const struct trace_record *record)
+{
+	uint64_t numbers[4]; /* thread, runtime tid, system?, name */
+
+	if (trace_record_numbers(b->reader, record, numbers, 4, NULL) < 0 ||
+		numbers[0] >= b->profile->n_threads ||
+		numbers[3] >= trace_reader_n_strings(b->reader)) {
+		loss_add_reason(&b->profile->loss, "a thread's name is damaged", 1);
+		return;
+	}
+	b->profile->threads[numbers[0]].name =
+		trace_reader_string(b->reader, (uint32_t)numbers[3]);
+}
+
+static bool is_known(const struct trace_record *record)
+{
+	uint32_t minor = record->minor;
+
+	switch (record->major) {
+	case RECORD_MAJOR_INTERRUPT:
+		return true;
+	case RECORD_MAJOR_THREAD:
+		return minor >= RECORD_THREAD_CREATED && minor <= RECORD_THREAD_ENDED;
+	case RECORD_MAJOR_MODULE:
+		return minor == RECORD_MODULE_LOAD || minor == RECORD_MODULE_UNLOAD ||
+			minor == RECORD_MODULE_JIT_UNLOAD;
+	case RECORD_MAJOR_STACK_EVENT:
+		return minor == RECORD_MINOR_STACK;
+	case RECORD_MAJOR_PROCESS:
+		return minor >= RECORD_PROCESS_START && minor <= RECORD_PROCESS_END;
+	case RECORD_MAJOR_PHASE:
+		return minor == RECORD_PHASE_STARTED || minor == RECORD_PHASE_ENDED;
+	}
+	return false;
+}
+
+void build_life_record(struct builder *b, const struct trace_record *record)
+{
+	if (record->major == RECORD_MAJOR_LOSS && record->minor >= RECORD_LOSS_SAMPLES &&
+		record->minor <= RECORD_LOSS_NOTE)
+		add_loss(b, record);
+	else if (record->major == RECORD_MAJOR_THREAD && record->minor == RECORD_THREAD_NAMED)
+		name_thread(b, record);
+	else if (!is_known(record))
+		b->profile->loss.records_unknown++;
+}
+
+/* Samples and events are the walk's, even when a writer put them into a life stream. */
+static bool is_of_the_walk(const struct trace_record *record)
+{
+	switch (record->major) {
+	case RECORD_MAJOR_THREAD:
+		return record->minor == RECORD_THREAD_TICK;
+	case RECORD_MAJOR_INTERPRETED:
+	case RECORD_MAJOR_STACK_SAMPLE:
+	case RECORD_MAJOR_ROUTINE:
+	case RECORD_MAJOR_SWITCH:
+	case RECORD_MAJOR_RESOURCE:
+		return true;
+	}
+	return false;
+}
+
+void build_note_damage(struct builder *b, const struct err *err)
+{
+	loss_add_reason(&b->profile->loss, err->text, 1);
+	b->profile->loss.is_cut = true;
+}
+
+static void read_life_stream(struct builder *b, uint32_t stream)
+{
+	struct trace_cursor *cursor;
+	struct trace_record record;
+	struct err err = {0};
+	int rc = trace_cursor_open(&cursor, b->reader, stream, 0, UINT64_MAX, &err);
+
+	if (rc == 0) {
+		while ((rc = trace_cursor_next(cursor, &record, &err)) > 0)
+			if (!is_of_the_walk(&record))
+				build_life_record(b, &record);
+		trace_cursor_close(cursor);
+	}
+	if (rc < 0)
+		b->profile->loss.is_cut = true; /* the walk meets it again and says what it is */
+}
+
+void build_read_life(struct builder *b)
+{
+	const char *why;
+
+	for (uint32_t id = 1; id < trace_reader_n_streams(b->reader); id++)
+		if (trace_reader_stream(b->reader, id)->kind == STREAM_KIND_LIFE)
+			read_life_stream(b, id);
+	if (trace_reader_is_recovered(b->reader, &why)) {
+		b->profile->loss.is_cut = true;
+		loss_add_reason(&b->profile->loss, why ? why : "the end of the trace is missing", 1);
+	}
+}
+
+/* PID_TID; imports without numbers are "pid_tid" and "pid_TID". A pid that was used again gets a
+ * number behind it, so that two threads never share a root. */
+static char *make_root_name(struct profile_thread *thread, struct intern *names)
+{
+	char name[64], *end = name;
+	size_t before;
+
+	if (thread->pid)
+		end += sprintf(end, "%" PRIu32 "_%" PRIu32, thread->pid, thread->tid);
+	else if (thread->tid)
+		end += sprintf(end, "pid_%" PRIu32, thread->tid);
+	else
+		end += sprintf(end, "pid_tid");
+	for (unsigned again = 2;; again++) {
+		before = names->n_items;
+		intern_text(names, name);
+		if (names->n_items > before)
+			return mem_strdup(name);
+		sprintf(end, "#%u", again);
+	}
+}
+
+static bool matches(const struct profile_thread *thread, const char *wanted)
+{
+	char tid[16];
+
+	snprintf(tid, sizeof(tid), "%" PRIu32, thread->tid);
+	return !strcmp(tid, wanted) || !strcmp(thread->root_name, wanted) ||
+		!strcmp(thread->name, wanted);
+}
+
+int build_select_threads(struct builder *b, const char *wanted, struct err *err)
+{
+	struct profile *p = b->profile;
+	struct intern names = {0};
+	bool found = false;
+
+	for (uint32_t id = 1; id < p->n_threads; id++) {
+		const struct trace_thread *thread = trace_reader_thread(b->reader, id);
+
+		p->threads[id].pid = thread->pid;
+		p->threads[id].tid = thread->tid;
+		p->threads[id].root_name = make_root_name(&p->threads[id], &names);
+		p->threads[id].is_wanted = !wanted || matches(&p->threads[id], wanted);
+		found |= p->threads[id].is_wanted;
+	}
+	intern_release(&names);
+	if (wanted && !found)
+		return err_set(err, ERR_NOT_FOUND, "'%s': has no thread '%s'",
+			trace_reader_name(b->reader), wanted);
+	return 0;
+}

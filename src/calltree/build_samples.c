@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples on their way into the tree. A thread without events needs no order: its samples are
+ * summed by stack first, and each stack is walked once. A sample of a thread with events is merged
+ * at once, below the events that are open at that moment.
+ */
+#include "calltree/build_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a sample counts for in the metric of the report. */
+static uint64_t weight_of(const struct builder *b, uint32_t thread, uint32_t metric, uint64_t weight)
+{
+	if (b->kind == METRIC_KIND_SAMPLES)
+		return metric && metric == b->metric_id ? weight : 1;
+	if (b->kind == METRIC_KIND_CALLS || metric != b->metric_id)
+		return 0;
+	/* Time that events account for must not be counted twice. */
+	if (b->kind != METRIC_KIND_COUNT && b->threads[thread].calls)
+		return 0;
+	return weight;
+}
+
+/* The routines of a stack, outermost first, in b->path. */
+static void expand_stack(struct builder *b, uint32_t stack)
+{
+	b->path.n = 0;
+	for (; stack; stack = trace_reader_stack(b->reader, stack)->parent) {
+		size_t n;
+		const uint32_t *routines = frame_routines_get(
+			&b->names, trace_reader_stack(b->reader, stack)->frame, &n);
+
+		while (n-- > 0)
+			vec_push(&b->path, routines[n]);
+	}
+	for (size_t i = 0, j = b->path.n; i + 1 < j; i++) {
+		uint32_t swap = b->path.v[i];
+
+		b->path.v[i] = b->path.v[--j];
+		b->path.v[j] = swap;
+	}
+}
+
+void build_sample(struct builder *b, const struct trace_sample *sample)
+{
+	struct profile_thread *thread = &b->profile->threads[sample->thread];
+	struct thread_state *state = &b->threads[sample->thread];
+	uint64_t weight = weight_of(b, sample->thread, sample->metric, sample->weight);
+	struct sample_sum *sum;
+	uint64_t *place;
+	bool created;
+
+	b->profile->n_samples++;
+	thread->samples++;
+	b->stack_n[sample->stack]++;
+	if (state->calls) {
+		expand_stack(b, sample->stack);
+		calltree_merge_sample(state->calls, b->path.v, b->path.n, weight, 1);
+		return;
+	}
+	place = map_ensure(&b->sum_of, (uint64_t)sample->thread << 32 | sample->stack, &created);
+	if (created) {
+		struct sample_sum fresh = {.thread = sample->thread, .stack = sample->stack};
+
+		*place = b->sums.n;
+		vec_push(&b->sums, fresh);
+	}
+	sum = &b->sums.v[*place];
+	sum->weight += weight;
+	sum->n++;
+}
+
+void build_tick(struct builder *b, uint32_t thread, uint32_t frame, uint32_t metric, uint64_t weight)
+{
+	struct thread_state *state = &b->threads[thread];
+	size_t n;
+	const uint32_t *routines = frame_routines_get(&b->names, frame, &n);
+	uint32_t node;
+
+	weight = weight_of(b, thread, metric, weight);
+	b->profile->n_samples++;
+	b->profile->threads[thread].samples++;
+	b->frame_n[frame]++;
+	if (state->calls) {
+		calltree_merge_sample(state->calls, routines, n, weight, 1);
+		return;
+	}
+	node = build_root(b, thread);
+	for (size_t i = 0; i < n; i++)
+		node = calltree_child(b->tree, node, routines[i]);
+	calltree_add_sample(b->tree, node, weight, 1);
+}
+
+/* The node of a stack below a root; every stack on the way is remembered. */
+static uint32_t node_of_stack(struct builder *b, uint32_t root, uint32_t stack)
+{
+	uint32_t node = root;
+
+	b->path.n = 0;
+	while (stack) {
+		uint64_t *known = map_find(&b->node_of, (uint64_t)root << 32 | stack);
+
+		if (known) {
+			node = (uint32_t)*known;
+			break;
+		}
+		vec_push(&b->path, stack);
+		stack = trace_reader_stack(b->reader, stack)->parent;
+	}
+	while (b->path.n) {
+		uint32_t id = b->path.v[--b->path.n];
+		size_t n;
+		const uint32_t *routines = frame_routines_get(
+			&b->names, trace_reader_stack(b->reader, id)->frame, &n);
+
+		for (size_t i = 0; i < n; i++)
+			node = calltree_child(b->tree, node, routines[i]);
+		*map_ensure(&b->node_of, (uint64_t)root << 32 | id, NULL) = node;
+	}
+	return node;
+}
+
+/* Stacks are numbered after their callers', so one pass up and one pass down see all of them. */
+static void count_stacks(struct builder *b)
+{
+	enum { HAS_USER = 1, IS_CUT = 2 };
+	struct loss *loss = &b->profile->loss;
+	uint32_t n_stacks = trace_reader_n_stacks(b->reader);
+	uint8_t *flags = mem_calloc(n_stacks, 1);
+
+	for (uint32_t id = 1; id < n_stacks; id++) {
+		const struct trace_stack *stack = trace_reader_stack(b->reader, id);
+		enum frame_kind kind = trace_reader_frame(b->reader, stack->frame)->kind;
+
+		flags[id] = flags[stack->parent];
+		if (kind != FRAME_KIND_KERNEL)
+			flags[id] |= HAS_USER;
+		if (kind == FRAME_KIND_MARKER && !stack->parent)
+			flags[id] |= IS_CUT;
+		if (flags[id] & HAS_USER)
+			loss->stacks += b->stack_n[id];
+		if (flags[id] == HAS_USER)
+			loss->stacks_complete += b->stack_n[id];
+	}
+	for (uint32_t id = n_stacks; id-- > 1;) {
+		const struct trace_stack *stack = trace_reader_stack(b->reader, id);
+
+		b->frame_n[stack->frame] += b->stack_n[id];
+		if (stack->parent)
+			b->stack_n[stack->parent] += b->stack_n[id];
+	}
+	free(flags);
+}
+
+static void count_frames(struct builder *b)
+{
+	struct loss *loss = &b->profile->loss;
+	uint32_t n_frames = trace_reader_n_frames(b->reader);
+
+	for (uint32_t id = 1; id < n_frames; id++) {
+		const struct trace_frame *frame = trace_reader_frame(b->reader, id);
+		const char *reason;
+
+		if (!b->frame_n[id])
+			continue;
+		if (frame->image)
+			b->profile->image_is_used[frame->image] = true;
+		if (frame->kind == FRAME_KIND_MARKER) {
+			loss_add_reason(loss, trace_reader_string(b->reader, frame->name), b->frame_n[id]);
+			continue;
+		}
+		loss->frames += b->frame_n[id];
+		reason = frame_names_unresolved_reason(b->reader, id);
+		if (reason) {
+			loss->frames_unresolved += b->frame_n[id];
+			loss_add_reason(loss, reason, b->frame_n[id]);
+		}
+	}
+}
+
+void build_samples_end(struct builder *b)
+{
+	for (size_t i = 0; i < b->sums.n; i++) {
+		const struct sample_sum *sum = &b->sums.v[i];
+		uint32_t node = node_of_stack(b, build_root(b, sum->thread), sum->stack);
+		bool is_counted_already = b->threads[sum->thread].calls &&
+			(b->kind == METRIC_KIND_TIME || b->kind == METRIC_KIND_WALL);
+
+		calltree_add_sample(b->tree, node, is_counted_already ? 0 : sum->weight, sum->n);
+	}
+	count_stacks(b);
+	count_frames(b);
+}

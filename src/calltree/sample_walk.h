@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The samples of a profile one by one, in order of time: those of its threads and its window. */
+#ifndef WEIR_CALLTREE_SAMPLE_WALK_H
+#define WEIR_CALLTREE_SAMPLE_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "calltree/build.h"
+
+struct sample_view {
+	uint64_t time; /* as in the trace */
+	uint32_t thread;
+	uint32_t stack; /* 0 for a tick */
+	uint32_t frame; /* of a tick, else 0 */
+	uint32_t metric;
+	uint64_t weight;
+	int64_t cpu; /* -1 when not known */
+};
+
+struct sample_walk {
+	const struct profile *profile;
+	struct trace_cursor *cursor;
+};
+
+int sample_walk_open(struct sample_walk *walk, const struct profile *profile, struct err *err);
+/* False at the end. What cannot be read was counted when the profile was built. */
+bool sample_walk_next(struct sample_walk *walk, struct sample_view *sample);
+void sample_walk_close(struct sample_walk *walk);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of commands; the order is that of `weir help`. */
+#include "cmd/commands.h"
+
+#include <string.h>
+
+const struct command *const commands[] = {
+	&command_record,
+	&command_report,
+	&command_import,
+	&command_export,
+	&command_doctor,
+	&command_help,
+	NULL,
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}

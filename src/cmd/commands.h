@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_COMMANDS_H
+#define WEIR_CMD_COMMANDS_H
+
+#include "cmd/options.h"
+
+extern const struct command command_record;
+extern const struct command command_report;
+extern const struct command command_import;
+extern const struct command command_export;
+extern const struct command command_doctor;
+extern const struct command command_help;
+
+/* `weir -- CMD ARGS`: record, then the summary on stderr. */
+int run_and_report(int argc, char **argv);
+
+#endif

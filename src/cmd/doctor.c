@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* What this machine permits and lacks, with the command that would fix it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cmd/commands.h"
+#include "record/perf_set.h"
+#include "symbols/symtab.h"
+
+enum verdict { VERDICT_GOOD, VERDICT_LIMITED, VERDICT_MISSING };
+
+struct finding {
+	enum verdict verdict;
+	char text[512];
+	char fix[256]; /* "" when nothing is to be done, or nothing can be */
+};
+
+struct check {
+	const char *name;
+	void (*run)(struct finding *f);
+};
+
+static const char *const verdict_names[] = {"good", "limited", "missing"};
+
+static int read_setting(const char *path, int fallback)
+{
+	struct buf b = {0};
+	int value = fallback;
+
+	if (file_read(&b, path, 4096, NULL) == 0)
+		value = atoi(buf_text(&b));
+	buf_release(&b);
+	return value;
+}
+
+static void say(struct finding *f, enum verdict verdict, const char *fix, const char *text)
+{
+	f->verdict = verdict;
+	snprintf(f->text, sizeof(f->text), "%s", text);
+	snprintf(f->fix, sizeof(f->fix), "%s", fix);
+}
+
+/* Opens (and closes) an event as a recording would. */
+static int try_event(const char *name, bool user_only, bool system_wide, struct perf_set *set,
+	struct err *err)
+{
+	struct event_spec spec;
+	size_t n;
+	struct perf_options o = {.events = &spec, .n_events = 1, .hz = 99, .user_only = user_only};
+	int rc = event_specs_parse(name, &spec, &n, err);
+
+	if (rc == 0)
+		rc = perf_set_init(set, &o, err);
+	if (rc == 0 && system_wide) {
+		rc = perf_set_add_system(set, err);
+		if (rc < 0)
+			perf_set_release(set);
+	}
+	return rc;
+}
+
+static void check_kernel(struct finding *f)
+{
+	struct utsname u;
+
+	if (uname(&u) == 0)
+		snprintf(f->text, sizeof(f->text), "%s %s, %s, %ld CPUs", u.sysname, u.release,
+			u.machine, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static void check_sampling(struct finding *f)
+{
+	struct perf_set set;
+	struct err err;
+
+	if (try_event("cpu-clock", true, false, &set, &err) < 0) {
+		say(f, VERDICT_MISSING, "sysctl kernel.perf_event_paranoid=2", err.text);
+		return;
+	}
+	snprintf(f->text, sizeof(f->text),
+		"own processes can be sampled by the CPU clock (rings of %zu kB, stack copies of "
+		"%u bytes%s)",
+		set.ring_bytes >> 10, set.stack_bytes,
+		set.has_build_id ? ", build-ids from the kernel" : "");
+	perf_set_release(&set);
+}
+
+static void check_kernel_stacks(struct finding *f)
+{
+	struct perf_set set;
+	struct err err;
+
+	if (try_event("cpu-clock", false, false, &set, &err) < 0) {
+		say(f, VERDICT_MISSING, "", err.text);
+		return;
+	}
+	if (set.has_kernel)
+		say(f, VERDICT_GOOD, "", "time inside the kernel is shown, with its call chain");
+	else
+		say(f, VERDICT_LIMITED, "sysctl kernel.perf_event_paranoid=1",
+			"time inside the kernel is not shown");
+	perf_set_release(&set);
+}
+
+static void check_system_wide(struct finding *f)
+{
+	struct perf_set set;
+	struct err err;
+
+	if (try_event("cpu-clock", false, true, &set, &err) < 0) {
+		say(f, VERDICT_LIMITED, "sysctl kernel.perf_event_paranoid=0", err.text);
+		return;
+	}
+	say(f, VERDICT_GOOD, "", "the whole machine can be recorded (-a)");
+	perf_set_release(&set);
+}
+
+static void check_counters(struct finding *f)
+{
+	struct perf_set set;
+	struct err err;
+
+	if (try_event("cycles", true, false, &set, &err) < 0) {
+		say(f, VERDICT_LIMITED, "", "no hardware counters here; the CPU clock is used instead");
+		return;
+	}
+	say(f, VERDICT_GOOD, "", "hardware counters work (-e cycles, instructions, ...)");
+	perf_set_release(&set);
+}
+
+static void check_kernel_names(struct finding *f)
+{
+	struct symtab *t;
+	struct err err;
+
+	if (symtab_new_kallsyms(&t, "/proc/kallsyms", &err) < 0) {
+		say(f, VERDICT_LIMITED, "sysctl kernel.kptr_restrict=0", err.text);
+		return;
+	}
+	snprintf(f->text, sizeof(f->text), "%zu kernel functions can be named", symtab_n(t));
+	symtab_free(t);
+}
+
+static void check_attach(struct finding *f)
+{
+	int scope = read_setting("/proc/sys/kernel/yama/ptrace_scope", 0);
+
+	if (geteuid() == 0)
+		say(f, VERDICT_GOOD, "", "any process can be attached to");
+	else if (scope == 0)
+		say(f, VERDICT_GOOD, "", "own processes can be attached to");
+	else
+		say(f, VERDICT_LIMITED, "sysctl kernel.yama.ptrace_scope=0",
+			"own processes can be sampled, but stacks deeper than the kernel's copy cannot "
+			"be completed from their memory");
+}
+
+static void check_compat(struct finding *f)
+{
+	if (access("/lib/ld-linux.so.2", F_OK) == 0 || access("/lib32/libc.so.6", F_OK) == 0)
+		say(f, VERDICT_GOOD, "", "32-bit programs can run and are recorded like others");
+	else
+		say(f, VERDICT_LIMITED, "apt-get install libc6-i386",
+			"no 32-bit C library is installed; 32-bit programs would be recorded all the "
+			"same");
+}
+
+static void check_debug_files(struct finding *f)
+{
+	if (access("/usr/lib/debug/.build-id", F_OK) == 0)
+		say(f, VERDICT_GOOD, "", "separate debug files are under /usr/lib/debug");
+	else
+		say(f, VERDICT_LIMITED, "",
+			"no separate debug files are installed: functions of stripped programs that "
+			"are not exported are shown by address");
+}
+
+static const struct check checks[] = {
+	{"kernel", check_kernel},
+	{"sampling", check_sampling},
+	{"kernel stacks", check_kernel_stacks},
+	{"system-wide", check_system_wide},
+	{"counters", check_counters},
+	{"kernel names", check_kernel_names},
+	{"attach", check_attach},
+	{"32-bit", check_compat},
+	{"debug files", check_debug_files},
+};
+
+static void print_text(const struct finding *findings, size_t n)
+{
+	const struct event_spec *events;
+	size_t n_events;
+
+	for (size_t i = 0; i < n; i++) {
+		printf("%-8s %-14s %s\n", verdict_names[findings[i].verdict], checks[i].name,
+			findings[i].text);
+		if (findings[i].fix[0])
+			printf("%-8s %-14s to change that: %s\n", "", "", findings[i].fix);
+	}
+	printf("%-8s %-14s", "", "events for -e");
+	events = event_specs_known(&n_events);
+	for (size_t i = 0; i < n_events; i++)
+		printf(" %s", events[i].name);
+	printf(" rHEX\n");
+}
+
+static void print_json(const struct finding *findings, size_t n)
+{
+	struct json j;
+
+	json_init(&j, stdout);
+	json_object_begin(&j, NULL);
+	json_u64(&j, "weir", 1);
+	json_string(&j, "kind", "doctor");
+	json_array_begin(&j, "rows");
+	for (size_t i = 0; i < n; i++) {
+		json_newline(&j);
+		json_object_begin(&j, NULL);
+		json_string(&j, "name", checks[i].name);
+		json_string(&j, "verdict", verdict_names[findings[i].verdict]);
+		json_string(&j, "text", findings[i].text);
+		json_string(&j, "fix", findings[i].fix[0] ? findings[i].fix : NULL);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	json_object_end(&j);
+}
+
+struct doctor_arguments {
+	bool json;
+};
+
+static const struct option_spec doctor_options[] = {
+	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text",
+		offsetof(struct doctor_arguments, json)},
+	{0},
+};
+
+#define N_CHECKS (sizeof(checks) / sizeof(checks[0]))
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct doctor_arguments a = {0};
+	struct finding findings[N_CHECKS];
+	int status = STATUS_DONE;
+
+	switch (options_parse(command, &a, &argc, &argv)) {
+	case OPTIONS_HELP:
+		return STATUS_DONE;
+	case OPTIONS_USAGE:
+		return STATUS_USAGE;
+	case OPTIONS_RUN:
+		break;
+	}
+	if (argc)
+		return options_usage_error(command, "'%s': takes no operand", argv[0]);
+	for (size_t i = 0; i < N_CHECKS; i++) {
+		memset(&findings[i], 0, sizeof(findings[i]));
+		checks[i].run(&findings[i]);
+		if (findings[i].verdict == VERDICT_MISSING)
+			status = STATUS_FAILED;
+	}
+	if (a.json)
+		print_json(findings, N_CHECKS);
+	else
+		print_text(findings, N_CHECKS);
+	return status;
+}
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.synopsis = "[--json]",
+	.summary = "what this machine permits and lacks, and how to change it",
+	.options = doctor_options,
+	.details = "Exit status 1 when nothing can be recorded here.\n",
+	.run = run,
+};

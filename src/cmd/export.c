@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* weir export: a trace in the formats of other tools. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/commands.h"
+#include "formats/folded.h"
+#include "formats/pprof.h"
+
+struct export_arguments {
+	const char *output;
+	struct build_options build;
+};
+
+static const struct option_spec export_options[] = {
+	{'o', "output", OPTION_TEXT, "FILE", "where to write ('-': standard output)",
+		offsetof(struct export_arguments, output)},
+	{0, "metric", OPTION_TEXT, "NAME", "folded: what to count (samples, else the trace's own)",
+		offsetof(struct export_arguments, build.metric)},
+	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
+		offsetof(struct export_arguments, build.thread)},
+	{0},
+};
+
+static int write_folded(const struct profile *profile, FILE *out, struct err *err)
+{
+	(void)err;
+	export_folded(profile, out);
+	return 0;
+}
+
+static int write_pprof(const struct profile *profile, FILE *out, struct err *err)
+{
+	struct buf bytes = {0};
+	int rc = export_pprof(profile, &bytes, err);
+
+	if (rc == 0)
+		fwrite(bytes.p, 1, bytes.n, out);
+	buf_release(&bytes);
+	return rc;
+}
+
+static const struct export_format {
+	const char *name;
+	int (*write)(const struct profile *profile, FILE *out, struct err *err);
+	const char *output; /* without -o */
+	bool counts_samples; /* the metric is samples, when there are any */
+} formats[] = {
+	{"folded", write_folded, "-", true},
+	{"pprof", write_pprof, "profile.pb.gz", false},
+	{NULL, NULL, NULL, false},
+};
+
+static int build(struct profile **profile, const struct trace_reader *reader,
+	const struct export_format *format, struct build_options *options, struct err *err)
+{
+	if (format->counts_samples && !options->metric) {
+		struct build_options of_samples = *options;
+
+		of_samples.metric = "samples";
+		if (profile_build(profile, reader, &of_samples, err) == 0)
+			return 0;
+	}
+	return profile_build(profile, reader, options, err);
+}
+
+/* A file that could not be written as a whole is removed. */
+static int write_file(const struct export_format *format, const struct profile *profile,
+	const char *path, struct err *err)
+{
+	FILE *out = fopen(path, "wb");
+	int rc, failed;
+
+	if (!out)
+		return err_sys(err, errno, "'%s': cannot write", path);
+	rc = format->write(profile, out, err);
+	failed = ferror(out);
+	failed |= fclose(out);
+	if (rc == 0 && failed)
+		rc = err_sys(err, errno, "'%s': cannot write", path);
+	if (rc < 0)
+		unlink(path);
+	return rc;
+}
+
+static int export_trace(const struct export_format *format, struct export_arguments *a,
+	const char *path)
+{
+	const char *output = a->output ? a->output : format->output;
+	struct trace_reader *reader;
+	struct profile *profile;
+	struct err err = {0};
+	int rc = trace_reader_open(&reader, path, &err);
+	int status = STATUS_DONE;
+
+	if (rc < 0)
+		return command_fail(&err);
+	rc = build(&profile, reader, format, &a->build, &err);
+	if (rc == 0) {
+		rc = strcmp(output, "-") ? write_file(format, profile, output, &err)
+					 : format->write(profile, stdout, &err);
+		status = loss_is_real(&profile->loss) ? STATUS_LOSSES : STATUS_DONE;
+		profile_free(profile);
+	}
+	trace_reader_close(reader);
+	return rc < 0 ? command_fail(&err) : status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct export_arguments a = {.build = BUILD_OPTIONS_ALL};
+	const struct export_format *format = formats;
+
+	switch (options_parse(command, &a, &argc, &argv)) {
+	case OPTIONS_HELP:
+		return STATUS_DONE;
+	case OPTIONS_USAGE:
+		return STATUS_USAGE;
+	case OPTIONS_RUN:
+		break;
+	}
+	if (argc < 1 || argc > 2)
+		return options_usage_error(command, "needs a format and at most one trace");
+	while (format->name && strcmp(format->name, argv[0]))
+		format++;
+	if (!format->name)
+		return options_usage_error(command, "'%s' is not a format (folded, pprof)", argv[0]);
+	return export_trace(format, &a, argc > 1 ? argv[1] : "trace.weir");
+}
+
+const struct command command_export = {
+	.name = "export",
+	.synopsis = "FORMAT [TRACE] [-o FILE]",
+	.summary = "writes a trace for other tools: folded, pprof",
+	.options = export_options,
+	.details = "FORMAT is one of\n"
+		   "  folded    one line a call path, for flame graphs: comm;outer;...;inner COUNT\n"
+		   "            (to standard output unless -o is given)\n"
+		   "  pprof     the pprof tools' profile.proto, gzipped (profile.pb.gz unless -o is given)\n"
+		   "TRACE is trace.weir unless given. Exit status 3: done, but the trace has losses.\n",
+	.run = run,
+};

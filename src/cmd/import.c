@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* weir import: text files into a trace. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "cmd/commands.h"
+#include "formats/import_events.h"
+
+struct import_arguments {
+	const char *output;
+};
+
+static const struct option_spec import_options[] = {
+	{'o', "output", OPTION_TEXT, "TRACE", "the trace to write (trace.weir)",
+		offsetof(struct import_arguments, output)},
+	{0},
+};
+
+static const struct import_format {
+	const char *name;
+	int (*read)(struct span text, const char *name, struct trace_writer *w, struct err *err);
+} formats[] = {
+	{"events", import_events},
+	{"samples", import_samples},
+	{NULL, NULL},
+};
+
+static int read_stdin(struct buf *text, struct err *err)
+{
+	uint8_t block[65536];
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, block, sizeof(block))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(err, errno, "standard input: cannot read");
+		buf_put(text, block, (size_t)n);
+	}
+	return 0;
+}
+
+static void remove_regular(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(path);
+}
+
+/* The text is checked as a whole before anything is written. */
+static int import_text(const struct import_format *format, struct span text, const char *name,
+	const char *output, struct err *err)
+{
+	struct trace_writer *writer;
+	struct err close_err = {0};
+	int rc = format->read(text, name, NULL, err), close_rc;
+
+	if (rc == 0)
+		rc = trace_writer_open(&writer, output, err);
+	if (rc < 0)
+		return rc;
+	trace_writer_meta(writer, "mode", "import");
+	rc = format->read(text, name, writer, err);
+	close_rc = trace_writer_close(writer, &close_err);
+	if (rc == 0 && close_rc < 0) {
+		*err = close_err;
+		rc = close_rc;
+	}
+	if (rc < 0)
+		remove_regular(output);
+	return rc;
+}
+
+static int import_file(const struct import_format *format, const char *path, const char *output)
+{
+	struct file_map map;
+	struct buf text = {0};
+	struct err err = {0};
+	int rc;
+
+	if (!strcmp(path, "-")) {
+		rc = read_stdin(&text, &err);
+		if (rc == 0)
+			rc = import_text(format, buf_span(&text), "-", output, &err);
+		buf_release(&text);
+	} else {
+		rc = file_map_open(&map, path, &err);
+		if (rc == 0) {
+			rc = import_text(format, map.bytes, path, output, &err);
+			file_map_release(&map);
+		}
+	}
+	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct import_arguments a = {.output = "trace.weir"};
+	const struct import_format *format = formats;
+
+	switch (options_parse(command, &a, &argc, &argv)) {
+	case OPTIONS_HELP:
+		return STATUS_DONE;
+	case OPTIONS_USAGE:
+		return STATUS_USAGE;
+	case OPTIONS_RUN:
+		break;
+	}
+	if (argc != 2)
+		return options_usage_error(command, "needs a format and one file");
+	while (format->name && strcmp(format->name, argv[0]))
+		format++;
+	if (!format->name)
+		return options_usage_error(
+			command, "'%s' is not a format (events, samples)", argv[0]);
+	return import_file(format, argv[1], a.output);
+}
+
+const struct command command_import = {
+	.name = "import",
+	.synopsis = "FORMAT FILE [-o TRACE]",
+	.summary = "makes a trace from a text file of events or samples",
+	.options = import_options,
+	.details = "FILE '-' is standard input; '#' starts a comment. FORMAT is one of\n"
+		   "  events    lines of  TIME enter|leave NAME [TID]\n"
+		   "                      TIME switch-out|switch-in [TID]\n"
+		   "                      TIME add METRIC AMOUNT [TID]\n"
+		   "                      TIME sample [TID:] NAME...\n"
+		   "  samples   one stack a line, outermost first:  [TID:] NAME...\n"
+		   "Times are plain integers in units of 1 and do not go back within a thread.\n",
+	.run = run,
+};

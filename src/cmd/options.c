@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+int command_fail(const struct err *err)
+{
+	fprintf(stderr, "weir: %s\n", err->text);
+	return STATUS_FAILED;
+}
+
+int options_usage_error(const struct command *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "weir: %s: ", command->name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, " ('weir help %s' tells more)\n", command->name);
+	return STATUS_USAGE;
+}
+
+static void print_option(const struct option_spec *o, FILE *out)
+{
+	char left[64];
+	int n = 0;
+
+	if (o->letter)
+		n += snprintf(left, sizeof(left), "-%c%s", o->letter, o->name ? ", " : "");
+	else
+		n += snprintf(left, sizeof(left), "    ");
+	if (o->name)
+		n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", o->name);
+	if (o->argument)
+		snprintf(left + n, sizeof(left) - (size_t)n, " %s", o->argument);
+	fprintf(out, "  %-26s %s\n", left, o->help);
+}
+
+void options_print_help(const struct command *command, FILE *out)
+{
+	const char *line = command->synopsis;
+
+	fprintf(out, "weir %s: %s\n\n", command->name, command->summary);
+	while (line) {
+		const char *end = strchr(line, '\n');
+		int n = end ? (int)(end - line) : (int)strlen(line);
+
+		fprintf(out, "  weir %s %.*s\n", command->name, n, line);
+		line = end ? end + 1 : NULL;
+	}
+	fputs("\n", out);
+	for (const struct option_spec *o = command->options; o && (o->letter || o->name); o++)
+		print_option(o, out);
+	fprintf(out, "  %-26s %s\n", "-h, --help", "this text");
+	if (command->details)
+		fprintf(out, "\n%s", command->details);
+}
+
+static const struct option_spec *find_long(
+	const struct command *command, const char *name, size_t n)
+{
+	for (const struct option_spec *o = command->options; o && (o->letter || o->name); o++)
+		if (o->name && strlen(o->name) == n && !memcmp(o->name, name, n))
+			return o;
+	return NULL;
+}
+
+static const struct option_spec *find_letter(const struct command *command, char letter)
+{
+	for (const struct option_spec *o = command->options; o && (o->letter || o->name); o++)
+		if (o->letter && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+static bool set_number(void *to, const char *value)
+{
+	char *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(value, &end, 10);
+	if (errno || end == value || *end || *value == '-')
+		return false;
+	*(uint64_t *)to = n;
+	return true;
+}
+
+static bool set_seconds(void *to, const char *value)
+{
+	char *end;
+	double d = strtod(value, &end);
+
+	if (end == value || *end || !(d >= 0) || d > 1e9)
+		return false;
+	*(double *)to = d;
+	return true;
+}
+
+/* `shown` is the option as the user wrote it. */
+static enum options_result set_value(const struct command *command, const struct option_spec *o,
+	void *into, const char *value, const char *shown)
+{
+	void *to = (char *)into + o->offset;
+	bool good = true;
+
+	if (o->kind == OPTION_FLAG)
+		*(bool *)to = true;
+	else if (o->kind == OPTION_TEXT)
+		*(const char **)to = value;
+	else if (o->kind == OPTION_NUMBER)
+		good = set_number(to, value);
+	else
+		good = set_seconds(to, value);
+	if (good)
+		return OPTIONS_RUN;
+	options_usage_error(command, "%s: '%s' is not a %s", shown, value,
+		o->kind == OPTION_NUMBER ? "whole number" : "number of seconds");
+	return OPTIONS_USAGE;
+}
+
+struct parse {
+	const struct command *command;
+	void *into;
+	int argc;
+	char **argv;
+	int i; /* the argument being looked at */
+};
+
+static enum options_result take(
+	struct parse *p, const struct option_spec *o, const char *attached, const char *shown)
+{
+	if (o->kind == OPTION_FLAG) {
+		if (attached) {
+			options_usage_error(p->command, "%s takes no value", shown);
+			return OPTIONS_USAGE;
+		}
+		return set_value(p->command, o, p->into, NULL, shown);
+	}
+	if (!attached) {
+		if (p->i + 1 >= p->argc) {
+			options_usage_error(p->command, "%s needs a value (%s)", shown, o->argument);
+			return OPTIONS_USAGE;
+		}
+		attached = p->argv[++p->i];
+	}
+	return set_value(p->command, o, p->into, attached, shown);
+}
+
+static enum options_result parse_long(struct parse *p, const char *arg)
+{
+	const char *equals = strchr(arg, '=');
+	size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
+	const struct option_spec *o = find_long(p->command, arg + 2, n - 2);
+	char shown[64];
+
+	if (!strcmp(arg, "--help"))
+		return OPTIONS_HELP;
+	if (!o) {
+		options_usage_error(p->command, "unknown option '%.*s'", (int)n, arg);
+		return OPTIONS_USAGE;
+	}
+	snprintf(shown, sizeof(shown), "--%s", o->name);
+	return take(p, o, equals ? equals + 1 : NULL, shown);
+}
+
+static enum options_result parse_letters(struct parse *p, const char *arg)
+{
+	for (const char *c = arg + 1; *c; c++) {
+		const struct option_spec *o = find_letter(p->command, *c);
+		char shown[3] = {'-', *c, 0};
+		enum options_result result;
+
+		if (*c == 'h' && !o)
+			return OPTIONS_HELP;
+		if (!o) {
+			options_usage_error(p->command, "unknown option '-%c'", *c);
+			return OPTIONS_USAGE;
+		}
+		if (o->kind != OPTION_FLAG)
+			return take(p, o, c[1] ? c + 1 : NULL, shown);
+		result = take(p, o, NULL, shown);
+		if (result != OPTIONS_RUN)
+			return result;
+	}
+	return OPTIONS_RUN;
+}
+
+enum options_result options_parse(
+	const struct command *command, void *into, int *argc, char ***argv)
+{
+	struct parse p = {command, into, *argc, *argv, 1};
+	int n_operands = 0;
+
+	for (; p.i < p.argc; p.i++) {
+		char *arg = p.argv[p.i];
+		enum options_result result;
+
+		if (!strcmp(arg, "--")) {
+			p.i++;
+			break;
+		}
+		if (arg[0] != '-' || !arg[1]) {
+			if (command->stops_at_operand)
+				break;
+			p.argv[n_operands++] = arg; /* never overtakes p.i */
+			continue;
+		}
+		result = arg[1] == '-' ? parse_long(&p, arg) : parse_letters(&p, arg);
+		if (result == OPTIONS_HELP)
+			options_print_help(command, stdout);
+		if (result != OPTIONS_RUN)
+			return result;
+	}
+	while (p.i < p.argc)
+		p.argv[n_operands++] = p.argv[p.i++];
+	p.argv[n_operands] = NULL;
+	*argc = n_operands;
+	return OPTIONS_RUN;
+}

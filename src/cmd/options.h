@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Option tables. One table a command yields the parser, the -h text and (compared by a test) the
+ * manual page's option list.
+ */
+#ifndef WEIR_CMD_OPTIONS_H
+#define WEIR_CMD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum option_kind {
+	OPTION_FLAG,   /* bool */
+	OPTION_TEXT,   /* const char *, borrowed from argv; the last one wins */
+	OPTION_NUMBER, /* uint64_t, plain decimal */
+	OPTION_SECONDS /* double, at least 0 */
+};
+
+struct option_spec {
+	char letter;	  /* 0 = none */
+	const char *name; /* long name without dashes; NULL = none */
+	enum option_kind kind;
+	const char *argument; /* "FILE", ...; NULL for flags */
+	const char *help;     /* one line */
+	size_t offset;	      /* of the value in the command's options struct */
+};
+
+struct command {
+	const char *name;
+	const char *synopsis; /* one or more lines without the leading "weir NAME " */
+	const char *summary;  /* one line for `weir help` */
+	const struct option_spec *options; /* ends with an all-zero row */
+	bool stops_at_operand; /* the first operand ends the options (a command line follows) */
+	/* Further text for -h, NULL = none. */
+	const char *details;
+	/* argv[0] is the command's name. Returns the exit status. */
+	int (*run)(const struct command *command, int argc, char **argv);
+};
+
+enum options_result {
+	OPTIONS_RUN,  /* go on; operands are in argv[0 .. argc-1] */
+	OPTIONS_HELP, /* -h was given and answered: exit 0 */
+	OPTIONS_USAGE /* wrong usage, said on stderr: exit 2 */
+};
+
+/* Parses argv[1..]; on OPTIONS_RUN *argc and *argv describe what is left (operands only, without
+ * "--"). */
+enum options_result options_parse(
+	const struct command *command, void *into, int *argc, char ***argv);
+
+/* "weir: COMMAND: WHAT (weir help COMMAND tells more)" on stderr; returns STATUS_USAGE. */
+int options_usage_error(const struct command *command, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+void options_print_help(const struct command *command, FILE *out);
+
+/* All commands, ended by a NULL; the one visible list (commands.c). */
+extern const struct command *const commands[];
+const struct command *command_find(const char *name);
+
+enum exit_status {
+	STATUS_DONE = 0,
+	STATUS_FAILED = 1,
+	STATUS_USAGE = 2,
+	STATUS_LOSSES = 3
+};
+
+struct err;
+/* "weir: SENTENCE" on stderr; returns STATUS_FAILED. */
+int command_fail(const struct err *err);
+
+#endif

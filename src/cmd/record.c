@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/commands.h"
+#include "cmd/record_run.h"
+
+#define HZ_DEFAULT 999
+#define HZ_MAX	   100000
+
+struct record_arguments {
+	const char *output;
+	uint64_t hz;
+	const char *events;
+	bool pc_only, no_sample, user_only, all_modules, system_wide, quiet, verbose;
+	uint64_t stack_bytes;
+	double duration_s;
+	const char *pids;
+};
+
+#define AT(field) offsetof(struct record_arguments, field)
+static const struct option_spec record_options[] = {
+	{'o', "output", OPTION_TEXT, "FILE", "write the trace there (default trace.weir)", AT(output)},
+	{'F', "frequency", OPTION_NUMBER, "HZ", "samples a second (default 999)", AT(hz)},
+	{'e', "event", OPTION_TEXT, "EVENT", "what is sampled (default cpu-clock); a comma list",
+		AT(events)},
+	{'p', "pid", OPTION_TEXT, "PID", "attach to running processes; a comma list", AT(pids)},
+	{'a', "all", OPTION_FLAG, NULL, "record every process of the machine", AT(system_wide)},
+	{0, "duration", OPTION_SECONDS, "S", "end the recording after S seconds", AT(duration_s)},
+	{0, "pc-only", OPTION_FLAG, NULL, "record where, not the stack", AT(pc_only)},
+	{0, "no-sample", OPTION_FLAG, NULL, "record processes, modules and switches only",
+		AT(no_sample)},
+	{0, "user-only", OPTION_FLAG, NULL, "leave out time spent in the kernel", AT(user_only)},
+	{0, "stack-bytes", OPTION_NUMBER, "N", "bytes of stack the kernel copies (default 32768)",
+		AT(stack_bytes)},
+	{0, "all-modules", OPTION_FLAG, NULL, "write modules that no sample hit, too",
+		AT(all_modules)},
+	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors", AT(quiet)},
+	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
+	{0},
+};
+
+#define PIDS_MAX 1024
+
+static int parse_pids(const struct command *command, const char *list, pid_t *pids, size_t *n)
+{
+	const char *p = list;
+
+	*n = 0;
+	while (*p) {
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = strtol(p, &end, 10);
+		if (errno || end == p || pid <= 0 || pid > INT32_MAX || (*end && *end != ','))
+			return options_usage_error(command, "-p: '%s' is not a list of process ids",
+				list);
+		if (*n == PIDS_MAX)
+			return options_usage_error(command, "-p: more than %d processes", PIDS_MAX);
+		pids[(*n)++] = (pid_t)pid;
+		p = *end ? end + 1 : end;
+	}
+	return *n ? 0 : options_usage_error(command, "-p: no process named");
+}
+
+static int check_targets(const struct command *command, const struct record_arguments *a, int argc)
+{
+	int n = (a->pids != NULL) + a->system_wide + (argc > 0);
+
+	if (n == 0)
+		return options_usage_error(
+			command, "nothing to record: give a command, -p PID or -a");
+	if (n > 1)
+		return options_usage_error(command, "a command, -p and -a exclude each other");
+	return 0;
+}
+
+static int fill_options(const struct command *command, const struct record_arguments *a,
+	struct recorder_options *o)
+{
+	struct err err;
+
+	if (!a->hz || a->hz > HZ_MAX)
+		return options_usage_error(command, "-F: must be from 1 to %d", HZ_MAX);
+	if (a->stack_bytes && (a->stack_bytes < 1024 || a->stack_bytes > 65000))
+		return options_usage_error(command, "--stack-bytes: must be from 1024 to 65000");
+	o->output = a->output;
+	o->hz = a->hz;
+	o->pc_only = a->pc_only;
+	o->user_only = a->user_only;
+	o->all_modules = a->all_modules;
+	o->stack_bytes = (uint32_t)(a->stack_bytes & ~(uint64_t)7);
+	o->duration_s = a->duration_s;
+	o->system_wide = a->system_wide;
+	if (!a->no_sample && event_specs_parse(a->events, o->events, &o->n_events, &err) < 0)
+		return command_fail(&err);
+	return 0;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct record_arguments a = {
+		.output = "trace.weir", .hz = HZ_DEFAULT, .events = "cpu-clock"};
+	struct recorder_options o = {0};
+	pid_t pids[PIDS_MAX];
+	int rc;
+
+	switch (options_parse(command, &a, &argc, &argv)) {
+	case OPTIONS_HELP:
+		return STATUS_DONE;
+	case OPTIONS_USAGE:
+		return STATUS_USAGE;
+	case OPTIONS_RUN:
+		break;
+	}
+	rc = check_targets(command, &a, argc);
+	if (!rc)
+		rc = fill_options(command, &a, &o);
+	if (!rc && a.pids)
+		rc = parse_pids(command, a.pids, pids, &o.n_pids);
+	if (rc)
+		return rc;
+	o.pids = pids;
+	o.command = argc ? argv : NULL;
+	return record_run(&o, a.quiet ? RECORD_QUIET : a.verbose ? RECORD_VERBOSE : RECORD_NORMAL,
+		NULL);
+}
+
+int run_and_report(int argc, char **argv)
+{
+	struct recorder_options o = {.output = "trace.weir", .hz = HZ_DEFAULT};
+	struct err err;
+
+	if (argc < 2)
+		return options_usage_error(&command_record, "no command after '--'");
+	if (event_specs_parse("cpu-clock", o.events, &o.n_events, &err) < 0)
+		return command_fail(&err);
+	o.command = argv + 1;
+	return record_run(&o, RECORD_QUIET, record_print_summary);
+}
+
+const struct command command_record = {
+	.name = "record",
+	.synopsis = "[OPTIONS] -- CMD ARGS...\n"
+		    "[OPTIONS] -p PID[,PID...]\n"
+		    "[OPTIONS] -a",
+	.summary = "record a command, running processes or the whole machine",
+	.options = record_options,
+	.stops_at_operand = true,
+	.details = "The command's exit status is passed on. Ctrl-C ends the recording; the data is\n"
+		   "kept. An older trace of the same name is kept as FILE.old.\n",
+	.run = run,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/record_run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/options.h"
+#include "cmd/report/report.h"
+
+struct talk {
+	const struct recorder_options *options;
+	enum record_talk level;
+	bool is_terminal;
+	bool has_progress; /* a progress line stands on the terminal */
+	void (*after)(const char *path);
+	bool after_done;
+};
+
+static void clear_progress(struct talk *t)
+{
+	if (t->has_progress)
+		fputs("\r\033[K", stderr);
+	t->has_progress = false;
+}
+
+static void show_progress(void *ctx, const struct session_counts *c, double seconds)
+{
+	struct talk *t = ctx;
+
+	fprintf(stderr, "\r\033[Kweir: %.1f s, %lu samples, %lu processes, %lu threads", seconds,
+		c->n_samples, c->n_processes, c->n_threads);
+	if (c->n_lost)
+		fprintf(stderr, ", %lu lost", c->n_lost);
+	t->has_progress = true;
+}
+
+static void show_note(void *ctx, const char *sentence)
+{
+	struct talk *t = ctx;
+
+	if (t->level != RECORD_QUIET)
+		fprintf(stderr, "weir: note: %s\n", sentence);
+}
+
+static void run_after(struct talk *t)
+{
+	clear_progress(t);
+	if (t->after && !t->after_done)
+		t->after(t->options->output);
+	t->after_done = true;
+}
+
+static void finished_early(void *ctx)
+{
+	struct talk *t = ctx;
+
+	run_after(t);
+	if (t->level != RECORD_QUIET || !t->after)
+		fprintf(stderr, "weir: '%s': the recording is complete; '%s' goes on running\n",
+			t->options->output, t->options->command[0]);
+}
+
+static void show_result(struct talk *t, const struct recorder_result *r)
+{
+	if (t->level == RECORD_QUIET)
+		return;
+	fprintf(stderr, "weir: '%s': %lu samples in %.2f s (%lu processes, %lu threads), %lu bytes",
+		t->options->output, r->counts.n_samples, (double)r->wall_ns / 1e9,
+		r->counts.n_processes, r->counts.n_threads, r->trace_bytes);
+	if (r->counts.n_lost)
+		fprintf(stderr, ", %lu samples lost (the ring was full; a lower -F would help)",
+			r->counts.n_lost);
+	fputs("\n", stderr);
+	if (t->level == RECORD_VERBOSE && r->counts.n_stacks)
+		fprintf(stderr, "weir: %lu of %lu user stacks reach the thread's start\n",
+			r->counts.n_stacks_complete, r->counts.n_stacks);
+}
+
+void record_print_summary(const char *path)
+{
+	struct err err;
+
+	if (report_summary(path, stderr, isatty(STDERR_FILENO), NULL, &err) < 0)
+		command_fail(&err);
+}
+
+/* Ends as the command ended: same status, or the same signal without a second core file. */
+static int pass_on(const struct recorder_result *r)
+{
+	struct rlimit no_core = {0, 0};
+	int number;
+
+	if (WIFEXITED(r->wait_status))
+		return WEXITSTATUS(r->wait_status);
+	number = WTERMSIG(r->wait_status);
+	fflush(NULL);
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(number, SIG_DFL);
+	raise(number);
+	return 128 + number;
+}
+
+int record_run(const struct recorder_options *options, enum record_talk talk,
+	void (*after)(const char *path))
+{
+	struct recorder_options o = *options;
+	struct talk t = {.options = options, .level = talk, .after = after};
+	struct recorder_result result;
+	struct err err;
+	int status;
+
+	t.is_terminal = isatty(STDERR_FILENO);
+	o.ctx = &t;
+	o.note = show_note;
+	o.finished_early = finished_early;
+	if (t.is_terminal && talk != RECORD_QUIET)
+		o.progress = show_progress;
+	if (recorder_run(&o, &result, &err) < 0)
+		return command_fail(&err);
+	clear_progress(&t);
+	if (result.write_error.code)
+		command_fail(&result.write_error);
+	else
+		show_result(&t, &result);
+	run_after(&t);
+	status = result.has_status ? pass_on(&result) : result.counts.n_lost ? STATUS_LOSSES : STATUS_DONE;
+	if (result.write_error.code && status == STATUS_DONE)
+		status = STATUS_FAILED;
+	return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs a recording for a command line: notes and progress on stderr, the exit status. */
+#ifndef WEIR_CMD_RECORD_RUN_H
+#define WEIR_CMD_RECORD_RUN_H
+
+#include "record/recorder.h"
+
+enum record_talk { RECORD_QUIET, RECORD_NORMAL, RECORD_VERBOSE };
+
+/* `after` (may be NULL) is called with the trace's path once the trace is complete, also when the
+ * command goes on running. Returns weir's exit status; a command that died of a signal makes weir
+ * die of the same one. */
+int record_run(const struct recorder_options *options, enum record_talk talk,
+	void (*after)(const char *path));
+
+/* The summary report on stderr. */
+void record_print_summary(const char *path);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* weir report: options, the trace, the profile, a renderer. */
+#include <errno.h>
+#include <math.h>
+#include <regex.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/commands.h"
+#include "cmd/report/report.h"
+
+struct report_arguments {
+	struct report_options report;
+	struct build_options build;
+	const char *filter, *from, *to;
+};
+
+static const struct option_spec report_option_table[] = {
+	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text",
+		offsetof(struct report_arguments, report.json)},
+	{0, "sort", OPTION_TEXT, "COLUMN", "order of the rows (tree: of siblings)",
+		offsetof(struct report_arguments, report.sort)},
+	{0, "limit", OPTION_NUMBER, "N", "at most N rows",
+		offsetof(struct report_arguments, report.limit)},
+	{0, "filter", OPTION_TEXT, "REGEX", "only names that match (tree: and their callers)",
+		offsetof(struct report_arguments, filter)},
+	{0, "metric", OPTION_TEXT, "NAME", "what to add up: cpu, samples, calls, ...",
+		offsetof(struct report_arguments, build.metric)},
+	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
+		offsetof(struct report_arguments, build.thread)},
+	{0, "from", OPTION_TEXT, "T", "only from T after the start on (ns, or 1.5s, 20ms, 7us)",
+		offsetof(struct report_arguments, from)},
+	{0, "to", OPTION_TEXT, "T", "only before T after the start",
+		offsetof(struct report_arguments, to)},
+	{0, "human", OPTION_FLAG, NULL, "1.20 ms instead of plain integers",
+		offsetof(struct report_arguments, report.human)},
+	{0, "percent", OPTION_FLAG, NULL, "further columns with shares of the total",
+		offsetof(struct report_arguments, report.percent)},
+	{0, "color", OPTION_FLAG, NULL, "colours, as for a terminal",
+		offsetof(struct report_arguments, report.color)},
+	{0},
+};
+
+/* "1500", "1500ns", "1.5us", "2ms", "3s". */
+static bool parse_time(const char *text, uint64_t *time)
+{
+	static const struct {
+		const char *suffix;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char *end;
+	double value;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*time = strtoull(text, &end, 10);
+	if (!*end)
+		return !errno;
+	value = strtod(text, &end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].suffix))
+			continue;
+		*time = value * units[i].ns < 1e19 ? (uint64_t)llround(value * units[i].ns) : 0;
+		return value * units[i].ns < 9e18;
+	}
+	return false;
+}
+
+/* 0, or STATUS_USAGE with its sentence said. */
+static int check_arguments(const struct command *command, struct report_arguments *a,
+	const struct report_kind *kind)
+{
+	if (a->from && !parse_time(a->from, &a->build.from))
+		return options_usage_error(command, "--from: '%s' is not a time", a->from);
+	if (a->to && !parse_time(a->to, &a->build.to))
+		return options_usage_error(command, "--to: '%s' is not a time", a->to);
+	if (a->report.sort && !kind->columns)
+		return options_usage_error(command, "%s cannot be sorted", kind->name);
+	if (a->report.sort && !report_kind_sorts_by(kind, a->report.sort))
+		return options_usage_error(
+			command, "--sort: %s has no column '%s'", kind->name, a->report.sort);
+	return 0;
+}
+
+static int render(const struct report_arguments *a, const struct report_kind *kind,
+	const struct trace_reader *reader)
+{
+	struct report report = {.reader = reader, .options = &a->report, .out = stdout};
+	struct profile *profile;
+	struct err err = {0};
+	int rc, status;
+
+	if (!kind->text) {
+		err_set(&err, ERR_NOT_FOUND,
+			"'%s': has no %s (nothing of that kind was recorded)",
+			trace_reader_name(reader), kind->absent);
+		return command_fail(&err);
+	}
+	if (profile_build(&profile, reader, &a->build, &err) < 0)
+		return command_fail(&err);
+	report.profile = profile;
+	rc = a->report.json ? kind->json(&report, &err) : kind->text(&report, &err);
+	if (rc < 0)
+		status = command_fail(&err);
+	else
+		status = loss_is_real(&profile->loss) ? STATUS_LOSSES : STATUS_DONE;
+	profile_free(profile);
+	return status;
+}
+
+static int open_and_render(const struct report_arguments *a, const struct report_kind *kind,
+	const char *path)
+{
+	struct trace_reader *reader;
+	struct err err = {0};
+	int status;
+
+	if (trace_reader_open(&reader, path, &err) < 0)
+		return command_fail(&err);
+	status = render(a, kind, reader);
+	trace_reader_close(reader);
+	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct report_arguments a = {.build = BUILD_OPTIONS_ALL};
+	const struct report_kind *kind;
+	const char *path = "trace.weir";
+	regex_t filter;
+	int status;
+
+	switch (options_parse(command, &a, &argc, &argv)) {
+	case OPTIONS_HELP:
+		return STATUS_DONE;
+	case OPTIONS_USAGE:
+		return STATUS_USAGE;
+	case OPTIONS_RUN:
+		break;
+	}
+	kind = report_kind_find(argc > 0 ? argv[0] : "summary");
+	if (kind && argc > 0) {
+		argc--;
+		argv++;
+	}
+	if (!kind)
+		kind = report_kind_find("summary"); /* the operand is a trace */
+	if (argc > 0 && !strcmp(kind->name, "source")) {
+		argc--; /* the function */
+		argv++;
+	}
+	if (argc > 1)
+		return options_usage_error(command, report_kind_find(argv[0])
+				? "two kinds of report are asked for, '%s' and '%s'"
+				: "'%s' is not a kind of report (nor can two traces be reported: '%s')",
+			argv[0], argv[1]);
+	if (argc > 0)
+		path = argv[0];
+	status = check_arguments(command, &a, kind);
+	if (status)
+		return status;
+	if (!a.filter)
+		return open_and_render(&a, kind, path);
+	if (regcomp(&filter, a.filter, REG_EXTENDED | REG_NOSUB))
+		return options_usage_error(
+			command, "--filter: '%s' is not a regular expression", a.filter);
+	a.report.filter = &filter;
+	status = open_and_render(&a, kind, path);
+	regfree(&filter);
+	return status;
+}
+
+const struct command command_report = {
+	.name = "report",
+	.synopsis = "[KIND] [TRACE] [OPTIONS]",
+	.summary = "answers from a trace: summary, flat, tree, arcs, ...",
+	.options = report_option_table,
+	.details = "KIND is one of\n"
+		   "  summary   what ran, where the time went, what was lost, what to try next (default)\n"
+		   "  flat      one row for each function\n"
+		   "  tree      the call tree\n"
+		   "  arcs      callers and callees of each function\n"
+		   "  samples   the stack of each sample in order of time\n"
+		   "  threads   one row for each thread\n"
+		   "  modules   the images that were mapped\n"
+		   "  loss      what is missing from the trace, and why\n"
+		   "TRACE is trace.weir unless given. Columns for --sort: calls, base, cum, cum2, elapsed,\n"
+		   "min, max, samples, name, image (tree: calls, base, cum, elapsed, name; threads: base,\n"
+		   "samples, events, switches, pid, tid, name).\n"
+		   "Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but data was lost.\n",
+	.run = run,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/report/report.h"
+#include "cmd/report/values.h"
+
+/* Rows from this share of the total on are shown as hot. */
+#define HOT_PERMILLE 100
+
+static void print_head(struct table *t, const struct report *report)
+{
+	table_row(t, TABLE_STYLE_STRONG);
+	table_cell(t, "Calls");
+	unit_head(t, report, "Base");
+	unit_head(t, report, "Cum");
+	unit_head(t, report, "Cum2");
+	if (report->options->percent) {
+		table_cell(t, "Base%");
+		table_cell(t, "Cum%");
+	}
+	table_cell(t, "Name");
+}
+
+static void print_row(struct table *t, const struct report *report, const struct flat_row *row)
+{
+	const struct calltree *tree = report->profile->tree;
+	uint64_t total = report->profile->total;
+	bool is_hot = row->base >= total / 1000 * HOT_PERMILLE && row->base;
+
+	table_row(t, is_hot ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
+	count_cell(t, row->has_events, row->calls);
+	value_cell(t, report, true, row->base);
+	value_cell(t, report, true, row->cum);
+	value_cell(t, report, row->cum2 != row->cum, row->cum2);
+	if (report->options->percent) {
+		percent_cell(t, row->base, total);
+		percent_cell(t, row->cum, total);
+	}
+	table_cell(t, calltree_get_routine(tree, row->routine)->name);
+}
+
+int flat_text(const struct report *report, struct err *err)
+{
+	struct table t = {0};
+	struct flat flat;
+	size_t *rows, n;
+
+	(void)err;
+	flat_init(&flat, report->profile->tree);
+	n = report_select_flat(report, &flat, &rows);
+	print_head(&t, report);
+	for (size_t i = 0; i < n; i++)
+		print_row(&t, report, &flat.rows[rows[i]]);
+	table_print(&t, report->options->color, report->out);
+	table_release(&t);
+	free(rows);
+	flat_release(&flat);
+	return 0;
+}
+
+int flat_json(const struct report *report, struct err *err)
+{
+	struct flat flat;
+	struct json j;
+	size_t *rows, n;
+
+	(void)err;
+	flat_init(&flat, report->profile->tree);
+	n = report_select_flat(report, &flat, &rows);
+	report_json_begin(&j, report, "flat");
+	report_json_rows(&j);
+	for (size_t i = 0; i < n; i++)
+		report_json_flat_row(&j, report, &flat.rows[rows[i]]);
+	report_json_end(&j, report);
+	free(rows);
+	flat_release(&flat);
+	return 0;
+}

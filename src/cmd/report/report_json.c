@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* What the JSON forms of all reports share: the object around the rows, and its nulls. */
+#include "cmd/report/report.h"
+
+void report_json_measured(struct json *j, const char *key, bool is_measured, uint64_t value)
+{
+	if (is_measured)
+		json_u64(j, key, value);
+	else
+		json_null(j, key);
+}
+
+void report_json_text(struct json *j, const char *key, const char *text)
+{
+	json_string(j, key, text && *text ? text : NULL);
+}
+
+const char *report_routine_kind(const struct calltree_routine *routine)
+{
+	static const char *const names[] = {
+		[FRAME_KIND_NATIVE] = "native",
+		[FRAME_KIND_KERNEL] = "kernel",
+		[FRAME_KIND_INTERPRETED] = "interpreted",
+		[FRAME_KIND_JITTED] = "jitted",
+		[FRAME_KIND_INLINE] = "inline",
+		[FRAME_KIND_MARKER] = "marker",
+	};
+
+	return routine->is_root ? "thread" : names[routine->kind];
+}
+
+void report_json_begin(struct json *j, const struct report *report, const char *kind)
+{
+	const struct profile *p = report->profile;
+
+	json_init(j, report->out);
+	json_object_begin(j, NULL);
+	json_u64(j, "weir", 1);
+	json_string(j, "kind", kind);
+	json_string(j, "trace", trace_reader_name(report->reader));
+	json_object_begin(j, "metric");
+	json_string(j, "name", p->metric);
+	json_string(j, "unit", p->unit);
+	json_object_end(j);
+	json_u64(j, "total", p->total);
+}
+
+void report_json_rows(struct json *j)
+{
+	json_newline(j);
+	json_array_begin(j, "rows");
+}
+
+void report_json_loss(struct json *j, const char *key, const struct loss *loss)
+{
+	json_object_begin(j, key);
+	json_u64(j, "samples_lost", loss->samples_lost);
+	json_u64(j, "events_lost", loss->events_lost);
+	json_u64(j, "records_lost", loss->records_lost);
+	json_u64(j, "records_unknown", loss->records_unknown);
+	json_u64(j, "stacks", loss->stacks);
+	json_u64(j, "stacks_complete", loss->stacks_complete);
+	json_u64(j, "frames", loss->frames);
+	json_u64(j, "frames_unresolved", loss->frames_unresolved);
+	json_bool(j, "cut", loss->is_cut);
+	json_object_begin(j, "reasons");
+	for (size_t i = 0; i < loss->n_reasons; i++)
+		json_u64(j, loss->reasons[i].phrase, loss->reasons[i].n);
+	json_object_end(j);
+	json_object_end(j);
+}
+
+void report_json_end(struct json *j, const struct report *report)
+{
+	json_array_end(j);
+	json_newline(j);
+	report_json_loss(j, "loss", &report->profile->loss);
+	json_object_end(j);
+}
+
+void report_json_flat_row(struct json *j, const struct report *report, const struct flat_row *row)
+{
+	const struct profile *p = report->profile;
+	const struct calltree_routine *routine = calltree_get_routine(p->tree, row->routine);
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_string(j, "name", routine->name);
+	report_json_text(j, "image", routine->image);
+	json_string(j, "kind", report_routine_kind(routine));
+	report_json_measured(j, "calls", row->has_events, row->calls);
+	json_u64(j, "base", row->base);
+	json_u64(j, "cum", row->cum);
+	json_u64(j, "cum2", row->cum2);
+	report_json_measured(j, "elapsed", row->has_events && p->is_time, row->elapsed);
+	report_json_measured(j, "min", row->has_range, row->min);
+	report_json_measured(j, "max", row->has_range, row->max);
+	report_json_measured(j, "samples", calltree_has_samples(p->tree), row->samples);
+	json_object_end(j);
+}

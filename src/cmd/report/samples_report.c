@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Each sample with its stack, in order of time; times count from the start of the trace. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "calltree/frame_names.h"
+#include "calltree/sample_walk.h"
+#include "cmd/report/report.h"
+
+struct samples_view {
+	const struct report *report;
+	struct sample_walk walk;
+	struct sample_view sample;
+	VEC(uint32_t) frames; /* of the sample, outermost first */
+	uint64_t n_shown;
+	struct frame_levels levels;
+};
+
+static int view_open(struct samples_view *v, const struct report *report, struct err *err)
+{
+	memset(v, 0, sizeof(*v));
+	v->report = report;
+	return sample_walk_open(&v->walk, report->profile, err);
+}
+
+static void view_close(struct samples_view *v)
+{
+	sample_walk_close(&v->walk);
+	vec_release(&v->frames);
+}
+
+static void collect_frames(struct samples_view *v)
+{
+	size_t i = 0, j;
+
+	v->frames.n = 0;
+	if (v->sample.frame)
+		vec_push(&v->frames, v->sample.frame);
+	for (uint32_t stack = v->sample.stack; stack;
+		stack = trace_reader_stack(v->report->reader, stack)->parent)
+		vec_push(&v->frames, trace_reader_stack(v->report->reader, stack)->frame);
+	for (j = v->frames.n; i + 1 < j; i++) {
+		uint32_t swap = v->frames.v[i];
+
+		v->frames.v[i] = v->frames.v[--j];
+		v->frames.v[j] = swap;
+	}
+}
+
+static bool stack_matches(struct samples_view *v)
+{
+	if (!v->report->options->filter)
+		return true;
+	for (size_t i = 0; i < v->frames.n; i++) {
+		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
+		for (size_t level = 0; level < v->levels.n; level++)
+			if (report_name_matches(v->report, v->levels.v[level].name))
+				return true;
+	}
+	return false;
+}
+
+static bool next_shown(struct samples_view *v)
+{
+	uint64_t limit = v->report->options->limit;
+
+	if (limit && v->n_shown == limit)
+		return false;
+	while (sample_walk_next(&v->walk, &v->sample)) {
+		collect_frames(v);
+		if (stack_matches(v)) {
+			v->n_shown++;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Columns are as wide as usual values, since the samples stream by. */
+static void print_sample(struct samples_view *v)
+{
+	const struct profile *p = v->report->profile;
+	const struct profile_thread *thread = &p->threads[v->sample.thread];
+	FILE *out = v->report->out;
+
+	fprintf(out, "%12" PRIu64 " %7" PRIu32 " %7" PRIu32 " ", v->sample.time - p->start,
+		thread->pid, thread->tid);
+	if (v->sample.cpu >= 0)
+		fprintf(out, "%3" PRId64 " ", v->sample.cpu);
+	else
+		fputs("  . ", out);
+	for (size_t i = 0; i < v->frames.n; i++) {
+		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
+		for (size_t level = v->levels.n; level-- > 0;)
+			fprintf(out, "%s%s", i || level + 1 < v->levels.n ? ";" : "",
+				v->levels.v[level].name);
+	}
+	fputs(v->frames.n ? "\n" : ".\n", out);
+}
+
+int samples_text(const struct report *report, struct err *err)
+{
+	const char *unit = trace_reader_meta(report->reader, "clock") ? "[ns]" : "";
+	struct samples_view v;
+	int rc = view_open(&v, report, err);
+
+	if (rc < 0)
+		return rc;
+	fprintf(report->out, "%s%8s%s %7s %7s %3s %s%s\n", report->options->color ? "\033[1m" : "",
+		"Time", *unit ? unit : "    ", "Pid", "Tid", "Cpu", "Stack",
+		report->options->color ? "\033[0m" : "");
+	while (next_shown(&v))
+		print_sample(&v);
+	view_close(&v);
+	return 0;
+}
+
+static void json_sample(struct json *j, struct samples_view *v)
+{
+	const struct profile *p = v->report->profile;
+	const struct profile_thread *thread = &p->threads[v->sample.thread];
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_u64(j, "time", v->sample.time - p->start);
+	report_json_measured(j, "pid", thread->pid, thread->pid);
+	report_json_measured(j, "tid", thread->tid, thread->tid);
+	report_json_measured(j, "cpu", v->sample.cpu >= 0, (uint64_t)v->sample.cpu);
+	json_array_begin(j, "stack");
+	for (size_t i = 0; i < v->frames.n; i++) {
+		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
+		for (size_t n = v->levels.n; n-- > 0;) {
+			const struct frame_level *level = &v->levels.v[n];
+
+			json_object_begin(j, NULL);
+			json_string(j, "name", level->name);
+			report_json_text(j, "image", level->image);
+			report_json_measured(j, "offset", level->has_offset, level->offset);
+			report_json_text(j, "file", level->file);
+			report_json_measured(j, "line", level->line, level->line);
+			json_object_end(j);
+		}
+	}
+	json_array_end(j);
+	json_object_end(j);
+}
+
+int samples_json(const struct report *report, struct err *err)
+{
+	struct samples_view v;
+	struct json j;
+	int rc = view_open(&v, report, err);
+
+	if (rc < 0)
+		return rc;
+	report_json_begin(&j, report, "samples");
+	report_json_rows(&j);
+	while (next_shown(&v))
+		json_sample(&j, &v);
+	report_json_end(&j, report);
+	view_close(&v);
+	return 0;
+}

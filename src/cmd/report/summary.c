@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The report for someone who has one minute: what ran, how it was measured, where the time went,
+ * what is missing and why, what to ask next. Every fact may be absent from the trace (the recorder
+ * may have been killed); what is absent is not mentioned.
+ */
+#include "cmd/report/summary.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "calltree/frame_names.h"
+#include "cmd/report/threads_view.h"
+#include "cmd/report/values.h"
+
+#define TOP_FUNCTIONS 10
+#define TOP_PATHS     3
+#define TOP_THREADS   8
+#define TOP_REASONS   5
+/* A path that is longer than this shows its ends. */
+#define PATH_NAMES_MAX	 9
+#define PATH_NAMES_FRONT 3
+#define PATH_NAMES_BACK	 5
+
+static const char *meta(const struct report *report, const char *key)
+{
+	return trace_reader_meta(report->reader, key);
+}
+
+/* False when the key is absent or is not a number. */
+static bool meta_number(const struct report *report, const char *key, uint64_t *value)
+{
+	const char *text = meta(report, key);
+	char *end;
+	unsigned long long n;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	n = strtoull(text, &end, 10);
+	if (*end)
+		return false;
+	*value = n;
+	return true;
+}
+
+static void heading(const struct report *report, const char *text)
+{
+	bool color = report->options->color;
+
+	fprintf(report->out, "\n%s%s%s\n", color ? "\033[1m" : "", text, color ? "\033[0m" : "");
+}
+
+/* ---- what ran ---- */
+
+static void print_times(const struct report *report)
+{
+	uint64_t wall = 0, cpu = 0, user, sys, rss;
+	bool has_wall = meta_number(report, "wall_ns", &wall);
+	bool has_cpu = meta_number(report, "cpu_ns", &cpu);
+	FILE *out = report->out;
+
+	if (has_wall)
+		fprintf(out, "  took %s", value_human(wall, "ns").s);
+	if (has_cpu)
+		fprintf(out, "%s%s of CPU", has_wall ? ", " : "  used ", value_human(cpu, "ns").s);
+	if (has_cpu && meta_number(report, "user_ns", &user) && meta_number(report, "sys_ns", &sys))
+		fprintf(out, " (user %s, system %s)", value_human(user, "ns").s,
+			value_human(sys, "ns").s);
+	if ((has_wall || has_cpu) && meta_number(report, "max_rss_bytes", &rss))
+		fprintf(out, ", peak memory %s", value_human(rss, "bytes").s);
+	if (has_wall || has_cpu)
+		fputc('\n', out);
+}
+
+static void print_outcome(const struct report *report)
+{
+	const char *status = meta(report, "exit_status"), *sig = meta(report, "exit_signal");
+	uint64_t processes, threads;
+	FILE *out = report->out;
+
+	if (sig && *sig && strcmp(sig, "0"))
+		fprintf(out, "  ended by signal %s\n", sig);
+	else if (status && strcmp(status, "0"))
+		fprintf(out, "  ended with exit status %s\n", status);
+	if (meta_number(report, "n_processes", &processes) &&
+		meta_number(report, "n_threads", &threads) && (processes > 1 || threads > 1))
+		fprintf(out, "  %" PRIu64 " process%s, %" PRIu64 " thread%s\n", processes,
+			processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s");
+}
+
+static void print_run(const struct report *report)
+{
+	const char *command = meta(report, "command"), *mode = meta(report, "mode");
+	bool color = report->options->color;
+	const char *what = command ? command : trace_reader_name(report->reader);
+
+	if (mode && !strcmp(mode, "system"))
+		what = "the whole system";
+	fprintf(report->out, "%s%s%s%s\n", color ? "\033[1m" : "",
+		mode && !strcmp(mode, "attach") ? "attached to " : "", what, color ? "\033[0m" : "");
+	print_times(report);
+	print_outcome(report);
+}
+
+/* ---- how it was measured ---- */
+
+static void print_measure(const struct report *report)
+{
+	const struct profile *p = report->profile;
+	const char *event = meta(report, "event"), *hz = meta(report, "frequency");
+	FILE *out = report->out;
+
+	if (p->n_samples) {
+		fprintf(out, "  measured by %" PRIu64 " samples", p->n_samples);
+		if (event)
+			fprintf(out, " of %s", event);
+		if (hz)
+			fprintf(out, " at %s Hz", hz);
+		if (p->loss.stacks)
+			fprintf(out, "; %s %% of the stacks are complete",
+				value_percent(p->loss.stacks_complete, p->loss.stacks).s);
+		fputc('\n', out);
+	}
+	if (p->n_events)
+		fprintf(out, "  measured by %" PRIu64 " function entries and exits\n", p->n_events);
+}
+
+/* ---- where the time went ---- */
+
+/* A function, not a thread's root. */
+static bool is_function(const struct calltree *tree, uint32_t routine)
+{
+	return !calltree_get_routine(tree, routine)->is_root;
+}
+
+static int compare_base(const void *a, const void *b, void *context)
+{
+	const struct flat *flat = context;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	uint64_t p = flat->rows[x].base, q = flat->rows[y].base;
+
+	if (p != q)
+		return p > q ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+size_t summary_top_functions(
+	const struct report *report, const struct flat *flat, size_t **rows, size_t max)
+{
+	const struct calltree *tree = report->profile->tree;
+	size_t n = 0;
+
+	*rows = mem_calloc(flat->n_rows + 1, sizeof(**rows));
+	for (size_t i = 0; i < flat->n_rows; i++) {
+		const struct flat_row *row = &flat->rows[i];
+
+		if (row->base && is_function(tree, row->routine) &&
+			report_name_matches(report, calltree_get_routine(tree, row->routine)->name))
+			(*rows)[n++] = i;
+	}
+	if (n)
+		qsort_r(*rows, n, sizeof(**rows), compare_base, (void *)flat);
+	return n < max ? n : max;
+}
+
+static void print_functions(const struct report *report, const struct flat *flat,
+	const size_t *rows, size_t n)
+{
+	const struct profile *p = report->profile;
+	struct table t = {.left_columns = 1u << 4};
+
+	table_row(&t, TABLE_STYLE_PLAIN);
+	table_cell(&t, "  Base%");
+	table_cell(&t, "Cum%");
+	table_cellf(&t, "Base %s", p->metric);
+	if (p->n_events)
+		table_cell(&t, "Calls");
+	table_cell(&t, "Function");
+	for (size_t i = 0; i < n; i++) {
+		const struct flat_row *row = &flat->rows[rows[i]];
+		const struct calltree_routine *r = calltree_get_routine(p->tree, row->routine);
+		char *shown = *r->image ? mem_printf("%s  (%s)", r->name, path_base_name(r->image))
+					: mem_strdup(r->name);
+
+		table_row(&t, i == 0 ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
+		percent_cell(&t, row->base, p->total);
+		percent_cell(&t, row->cum, p->total);
+		table_cell(&t, value_human(row->base, p->unit).s);
+		if (p->n_events)
+			count_cell(&t, row->has_events, row->calls);
+		table_cell(&t, shown);
+		free(shown);
+	}
+	table_print(&t, report->options->color, report->out);
+	table_release(&t);
+}
+
+/* The nodes with the largest base, largest first. */
+size_t summary_top_nodes(const struct report *report, uint32_t *nodes, size_t max)
+{
+	const struct calltree *tree = report->profile->tree;
+	size_t n = 0;
+
+	for (uint32_t id = 1; id < calltree_n_nodes(tree); id++) {
+		const struct calltree_node *node = calltree_get(tree, id);
+		size_t at = n;
+
+		if (!node->base || !node->parent)
+			continue;
+		while (at > 0 && calltree_get(tree, nodes[at - 1])->base < node->base)
+			at--;
+		if (at == max)
+			continue;
+		n = n < max ? n + 1 : max;
+		memmove(nodes + at + 1, nodes + at, (n - 1 - at) * sizeof(*nodes));
+		nodes[at] = id;
+	}
+	return n;
+}
+
+/* "main > parse > ... > lex", without the thread's root. */
+static void print_path(const struct report *report, uint32_t id)
+{
+	const struct calltree *tree = report->profile->tree;
+	uint32_t level = calltree_get(tree, id)->level;
+	bool is_long = level > PATH_NAMES_MAX;
+	uint32_t n_back = is_long ? PATH_NAMES_BACK : level;
+	uint32_t names[PATH_NAMES_MAX];
+	uint32_t n_front = is_long ? PATH_NAMES_FRONT : 0;
+	FILE *out = report->out;
+
+	for (uint32_t at = level; at >= 1; at--, id = calltree_get(tree, id)->parent) {
+		if (at <= n_front)
+			names[at - 1] = calltree_get(tree, id)->routine;
+		else if (at > level - n_back)
+			names[n_front + at - (level - n_back) - 1] = calltree_get(tree, id)->routine;
+	}
+	for (uint32_t i = 0; i < n_front + n_back; i++) {
+		if (i == n_front && is_long)
+			fprintf(out, " > (%" PRIu32 " more)", level - n_front - n_back);
+		fprintf(out, "%s%s", i ? " > " : "", calltree_get_routine(tree, names[i])->name);
+	}
+	fputc('\n', out);
+}
+
+static void print_paths(const struct report *report)
+{
+	const struct profile *p = report->profile;
+	uint32_t nodes[TOP_PATHS];
+	size_t n = summary_top_nodes(report, nodes, TOP_PATHS);
+
+	if (!n)
+		return;
+	heading(report, "Heaviest paths, outermost first");
+	for (size_t i = 0; i < n; i++) {
+		fprintf(report->out, "  %6s %%  ",
+			value_percent(calltree_get(p->tree, nodes[i])->base, p->total).s);
+		print_path(report, nodes[i]);
+	}
+}
+
+static void print_threads(const struct report *report)
+{
+	const struct profile *p = report->profile;
+	struct table t = {0};
+	uint32_t *ids;
+	size_t n = threads_select(report, &ids), n_busy = 0;
+
+	while (n_busy < n && thread_cum(p, &p->threads[ids[n_busy]]))
+		n_busy++;
+	if (n_busy > 1) {
+		heading(report, "Threads");
+		for (size_t i = 0; i < n_busy && i < TOP_THREADS; i++) {
+			const struct profile_thread *thread = &p->threads[ids[i]];
+
+			table_row(&t, TABLE_STYLE_PLAIN);
+			table_cellf(&t, "  %s %%", value_percent(thread_cum(p, thread), p->total).s);
+			table_cell(&t, value_human(thread_cum(p, thread), p->unit).s);
+			table_cellf(&t, "%s %s", thread->root_name, thread->name);
+		}
+		table_print(&t, false, report->out);
+		table_release(&t);
+		if (n_busy > TOP_THREADS)
+			fprintf(report->out, "  and %zu more ('weir report threads' lists all)\n",
+				n_busy - TOP_THREADS);
+	}
+	free(ids);
+}
+
+/* ---- what is missing ---- */
+
+static void print_loss(const struct report *report)
+{
+	const struct loss *loss = &report->profile->loss;
+	FILE *out = report->out;
+
+	if (!loss_is_real(loss) && !loss->n_reasons && !loss->records_unknown) {
+		heading(report, "Nothing was lost, and every frame has its name.");
+		return;
+	}
+	heading(report, loss_is_real(loss) ? "Data was lost" : "Nothing was lost, but");
+	if (loss->samples_lost)
+		fprintf(out, "  %" PRIu64 " samples are lost\n", loss->samples_lost);
+	if (loss->events_lost)
+		fprintf(out, "  %" PRIu64 " events are lost\n", loss->events_lost);
+	if (loss->records_lost)
+		fprintf(out, "  %" PRIu64 " side-band records are lost\n", loss->records_lost);
+	if (loss->records_unknown)
+		fprintf(out, "  %" PRIu64 " records have a code that this version does not know\n",
+			loss->records_unknown);
+	if (loss->stacks_complete < loss->stacks)
+		fprintf(out, "  %" PRIu64 " of %" PRIu64 " stacks are not complete\n",
+			loss->stacks - loss->stacks_complete, loss->stacks);
+	if (loss->frames_unresolved)
+		fprintf(out, "  %" PRIu64 " of %" PRIu64 " frames have no true name\n",
+			loss->frames_unresolved, loss->frames);
+	for (size_t i = 0; i < loss->n_reasons && i < TOP_REASONS; i++)
+		fprintf(out, "  %8" PRIu64 " x  %s\n", loss->reasons[i].n, loss->reasons[i].phrase);
+	if (loss->n_reasons > TOP_REASONS)
+		fprintf(out, "  and %zu more reasons ('weir report loss' lists all)\n",
+			loss->n_reasons - TOP_REASONS);
+}
+
+int summary_text(const struct report *report, struct err *err)
+{
+	struct flat flat;
+	size_t *rows, n;
+
+	(void)err;
+	flat_init(&flat, report->profile->tree);
+	n = summary_top_functions(report, &flat, &rows,
+		report->options->limit ? report->options->limit : TOP_FUNCTIONS);
+	print_run(report);
+	print_measure(report);
+	if (n) {
+		heading(report, "Hottest functions (base: in the function itself; cum: with all it calls)");
+		print_functions(report, &flat, rows, n);
+		print_paths(report);
+		print_threads(report);
+	}
+	print_loss(report);
+	summary_advice(report, n ? &flat.rows[rows[0]] : NULL);
+	free(rows);
+	flat_release(&flat);
+	return 0;
+}
+
+static void json_run(struct json *j, const struct report *report)
+{
+	static const char *const texts[] = {"command", "cwd", "host", "os", "cpu", "event", "mode",
+		"exit_signal", "weir_version"};
+	static const char *const numbers[] = {"n_cpus", "frequency", "start_realtime_ns", "wall_ns",
+		"cpu_ns", "user_ns", "sys_ns", "max_rss_bytes", "exit_status", "n_processes",
+		"n_threads"};
+	uint64_t value;
+
+	json_object_begin(j, "run");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		report_json_text(j, texts[i], meta(report, texts[i]));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		bool has = meta_number(report, numbers[i], &value);
+
+		report_json_measured(j, numbers[i], has, has ? value : 0);
+	}
+	json_u64(j, "samples", report->profile->n_samples);
+	json_u64(j, "events", report->profile->n_events);
+	json_object_end(j);
+}
+
+static void json_paths(struct json *j, const struct report *report)
+{
+	const struct calltree *tree = report->profile->tree;
+	uint32_t nodes[TOP_PATHS];
+	size_t n = summary_top_nodes(report, nodes, TOP_PATHS);
+
+	json_array_begin(j, "paths");
+	for (size_t i = 0; i < n; i++) {
+		json_object_begin(j, NULL);
+		json_u64(j, "base", calltree_get(tree, nodes[i])->base);
+		json_array_begin(j, "stack"); /* innermost first */
+		for (uint32_t id = nodes[i]; calltree_get(tree, id)->parent;
+			id = calltree_get(tree, id)->parent)
+			json_string(j, NULL,
+				calltree_get_routine(tree, calltree_get(tree, id)->routine)->name);
+		json_array_end(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+int summary_json(const struct report *report, struct err *err)
+{
+	struct flat flat;
+	struct json j;
+	size_t *rows, n;
+
+	(void)err;
+	flat_init(&flat, report->profile->tree);
+	n = summary_top_functions(report, &flat, &rows,
+		report->options->limit ? report->options->limit : TOP_FUNCTIONS);
+	report_json_begin(&j, report, "summary");
+	json_run(&j, report);
+	json_paths(&j, report);
+	report_json_rows(&j);
+	for (size_t i = 0; i < n; i++)
+		report_json_flat_row(&j, report, &flat.rows[rows[i]]);
+	report_json_end(&j, report);
+	free(rows);
+	flat_release(&flat);
+	return 0;
+}
+
+int report_summary(const char *trace_path, FILE *out, bool color, bool *had_losses,
+	struct err *err)
+{
+	struct report_options options = {.color = color};
+	struct report report = {.options = &options, .out = out};
+	struct build_options build = BUILD_OPTIONS_ALL;
+	struct trace_reader *reader;
+	struct profile *profile;
+	int rc = trace_reader_open(&reader, trace_path, err);
+
+	if (rc < 0)
+		return rc;
+	rc = profile_build(&profile, reader, &build, err);
+	if (rc == 0) {
+		report.reader = reader;
+		report.profile = profile;
+		rc = summary_text(&report, err);
+		if (rc == 0 && had_losses)
+			*had_losses = loss_is_real(&profile->loss);
+		profile_free(profile);
+	}
+	trace_reader_close(reader);
+	return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEIR_CMD_REPORT_SUMMARY_H
+#define WEIR_CMD_REPORT_SUMMARY_H
+
+#include "cmd/report/report.h"
+
+/* Functions (not threads) with a base, largest first; free(*rows), which index flat->rows. */
+size_t summary_top_functions(
+	const struct report *report, const struct flat *flat, size_t **rows, size_t max);
+/* Nodes below a root with the largest base; `nodes` has room for `max`. */
+size_t summary_top_nodes(const struct report *report, uint32_t *nodes, size_t max);
+
+/* Two or three commands that are worth trying next, given what the trace shows. */
+void summary_advice(const struct report *report, const struct flat_row *hottest);
+
+#endif

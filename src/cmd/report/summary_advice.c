@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* "Next": commands chosen by what the trace shows, ready to be pasted into a shell. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cmd/report/summary.h"
+#include "cmd/report/threads_view.h"
+
+#define ADVICE_MAX 3
+/* Above these shares the report says how to find out more. */
+#define UNRESOLVED_PERCENT 2
+#define INCOMPLETE_PERCENT 1
+#define WAITING_PERCENT	   50
+#define FEW_SAMPLES	   100
+
+struct advice {
+	const struct report *report;
+	int n;
+};
+
+static bool is_plain(const char *text)
+{
+	return *text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				     "_-+./:,=@%") == strlen(text);
+}
+
+/* As one word of a shell. */
+static void put_word(struct buf *b, const char *text)
+{
+	if (is_plain(text)) {
+		buf_put_cstr(b, text);
+		return;
+	}
+	buf_put_cstr(b, "'");
+	for (; *text; text++) {
+		if (*text == '\'')
+			buf_put_cstr(b, "'\\''");
+		else
+			buf_put(b, text, 1);
+	}
+	buf_put_cstr(b, "'");
+}
+
+/* A name as a regular expression that matches it and nothing else. */
+static void put_exact(struct buf *b, const char *name)
+{
+	buf_put_cstr(b, "^");
+	for (; *name; name++) {
+		if (strchr("\\^$.|?*+()[]{}", *name))
+			buf_put_cstr(b, "\\");
+		buf_put(b, name, 1);
+	}
+	buf_put_cstr(b, "$");
+}
+
+static void put_trace(struct buf *b, const struct report *report)
+{
+	const char *name = trace_reader_name(report->reader);
+
+	if (!strcmp(name, "trace.weir"))
+		return;
+	buf_put_cstr(b, " ");
+	put_word(b, name);
+}
+
+static void advise(struct advice *a, struct buf *command, const char *why)
+{
+	if (a->n == 0)
+		fprintf(a->report->out, "\n%sNext%s\n", a->report->options->color ? "\033[1m" : "",
+			a->report->options->color ? "\033[0m" : "");
+	if (a->n++ < ADVICE_MAX)
+		fprintf(a->report->out, "  %-46s %s\n", buf_text(command), why);
+	buf_reset(command);
+}
+
+static void advise_callers(struct advice *a, const struct flat_row *hottest)
+{
+	const struct calltree *tree = a->report->profile->tree;
+	struct buf command = {0}, exact = {0};
+
+	put_exact(&exact, calltree_get_routine(tree, hottest->routine)->name);
+	buf_put_cstr(&command, "weir report arcs");
+	put_trace(&command, a->report);
+	buf_put_cstr(&command, " --filter ");
+	put_word(&command, buf_text(&exact));
+	advise(a, &command, "who calls the hottest function");
+	buf_release(&command);
+	buf_release(&exact);
+}
+
+static void advise_report(struct advice *a, const char *kind, const char *options, const char *why)
+{
+	struct buf command = {0};
+
+	buf_printf(&command, "weir report %s", kind);
+	put_trace(&command, a->report);
+	buf_put_cstr(&command, options);
+	advise(a, &command, why);
+	buf_release(&command);
+}
+
+static void advise_more_samples(struct advice *a)
+{
+	const char *command = trace_reader_meta(a->report->reader, "command");
+	struct buf b = {0};
+
+	buf_printf(&b, "weir record -F 9999 -- %s", command);
+	advise(a, &b, "few samples: measure more often");
+	buf_release(&b);
+}
+
+static bool mostly_waits(const struct report *report)
+{
+	const char *wall = trace_reader_meta(report->reader, "wall_ns");
+	const char *cpu = trace_reader_meta(report->reader, "cpu_ns");
+
+	return wall && cpu &&
+		strtod(cpu, NULL) * 100 < strtod(wall, NULL) * WAITING_PERCENT;
+}
+
+void summary_advice(const struct report *report, const struct flat_row *hottest)
+{
+	const struct profile *p = report->profile;
+	const struct loss *loss = &p->loss;
+	struct advice a = {report, 0};
+	bool is_sampled = p->n_samples && !p->n_events;
+	const char *mode = trace_reader_meta(report->reader, "mode");
+
+	if (mostly_waits(report))
+		fprintf(report->out, "\nThe command mostly waited: it used the CPU for less than %d %% "
+				     "of the time.\n",
+			WAITING_PERCENT);
+	if (!hottest && !p->n_events)
+		fputs("\nThere are no samples: the command ran for too short a time, or it only "
+		      "waited.\n",
+			report->out);
+	if ((loss->stacks - loss->stacks_complete) * 100 > loss->stacks * INCOMPLETE_PERCENT ||
+		loss->frames_unresolved * 100 > loss->frames * UNRESOLVED_PERCENT ||
+		loss_is_real(loss))
+		advise_report(&a, "loss", "", "all that is missing, and why");
+	if (p->n_samples < FEW_SAMPLES && (is_sampled || !hottest) && !p->n_events && mode &&
+		!strcmp(mode, "launch") && trace_reader_meta(report->reader, "command"))
+		advise_more_samples(&a);
+	if (hottest) {
+		advise_callers(&a, hottest);
+		advise_report(&a, "tree", " --sort cum --limit 40", "where the time goes, from the top");
+		advise_report(&a, "flat", " --sort base --limit 25", "more functions");
+	}
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/report/table.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void table_release(struct table *t)
+{
+	buf_release(&t->text);
+	free(t->rows);
+	memset(t, 0, sizeof(*t));
+}
+
+void table_row(struct table *t, enum table_style style)
+{
+	if (t->n_rows == t->cap_rows)
+		mem_grow((void **)&t->rows, &t->cap_rows, t->n_rows + 1, sizeof(*t->rows));
+	t->rows[t->n_rows++] = (struct table_row){t->text.n, 0, style};
+}
+
+/* Characters on the screen, near enough: bytes that do not continue a UTF-8 sequence. */
+static size_t width_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+void table_cell(struct table *t, const char *text)
+{
+	struct table_row *row = &t->rows[t->n_rows - 1];
+	size_t column = row->n_cells++, width = width_of(text);
+
+	assert(column < TABLE_COLUMNS_MAX);
+	if (width > t->widths[column])
+		t->widths[column] = width;
+	buf_put(&t->text, text, strlen(text) + 1);
+}
+
+void table_cellf(struct table *t, const char *fmt, ...)
+{
+	char text[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	table_cell(t, text);
+}
+
+void table_line(struct table *t, const char *text)
+{
+	table_row(t, TABLE_STYLE_PLAIN);
+	buf_put(&t->text, text, strlen(text) + 1);
+}
+
+static const char *style_on(enum table_style style)
+{
+	switch (style) {
+	case TABLE_STYLE_STRONG:
+		return "\033[1m";
+	case TABLE_STYLE_FAINT:
+		return "\033[2m";
+	case TABLE_STYLE_HOT:
+		return "\033[31m";
+	case TABLE_STYLE_PLAIN:
+		break;
+	}
+	return "";
+}
+
+static void print_cells(const struct table *t, const struct table_row *row, FILE *out)
+{
+	const char *text = (const char *)t->text.p + row->first_cell;
+
+	for (size_t i = 0; i < row->n_cells; i++, text += strlen(text) + 1) {
+		bool is_last = i + 1 == row->n_cells;
+		bool is_left = is_last || t->left_columns >> i & 1;
+		int pad = (int)(t->widths[i] - width_of(text));
+
+		if (!is_left)
+			fprintf(out, "%*s", pad, "");
+		fputs(text, out);
+		if (!is_last)
+			fprintf(out, "%*s", (is_left ? pad : 0) + 2, "");
+	}
+}
+
+void table_print(const struct table *t, bool color, FILE *out)
+{
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct table_row *row = &t->rows[i];
+		const char *on = color ? style_on(row->style) : "";
+
+		fputs(on, out);
+		if (row->n_cells)
+			print_cells(t, row, out);
+		else
+			fputs((const char *)t->text.p + row->first_cell, out);
+		fputs(*on ? "\033[0m\n" : "\n", out);
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* A text table: cells are collected, then printed in columns that fit. */
+#ifndef WEIR_CMD_REPORT_TABLE_H
+#define WEIR_CMD_REPORT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+#define TABLE_COLUMNS_MAX 16
+
+enum table_style {
+	TABLE_STYLE_PLAIN,
+	TABLE_STYLE_STRONG,
+	TABLE_STYLE_FAINT,
+	TABLE_STYLE_HOT
+};
+
+struct table_row {
+	size_t first_cell; /* offset of its NUL-terminated cells in `text` */
+	uint16_t n_cells;  /* 0: a line of its own, the one text at first_cell */
+	enum table_style style;
+};
+
+/* Numbers stand right, the last column stands left. Zero-initialise. */
+struct table {
+	struct buf text;
+	struct table_row *rows;
+	size_t n_rows, cap_rows;
+	size_t widths[TABLE_COLUMNS_MAX];
+	uint32_t left_columns; /* bit i: column i stands left too */
+};
+
+void table_release(struct table *t);
+void table_row(struct table *t, enum table_style style); /* begins a row */
+void table_cell(struct table *t, const char *text);
+void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A line that is not in columns. */
+void table_line(struct table *t, const char *text);
+void table_print(const struct table *t, bool color, FILE *out);
+
+#endif

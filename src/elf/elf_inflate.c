@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Sections compressed with SHF_COMPRESSED (gcc -gz, objcopy --compress-debug-sections). */
+#include "elf/elf_file.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/mem.h"
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+/* No real section shrinks more than this; deflate cannot (1032:1), zstd's zeros can. */
+#define INFLATE_RATIO_MAX 1100
+
+static bool inflate_zlib(struct span in, uint8_t *out, size_t out_n)
+{
+	uLongf got = out_n;
+
+	return uncompress(out, &got, in.p, in.n) == Z_OK && got == out_n;
+}
+
+static bool inflate_zstd(struct span in, uint8_t *out, size_t out_n)
+{
+	size_t got = ZSTD_decompress(out, out_n, in.p, in.n);
+
+	return !ZSTD_isError(got) && got == out_n;
+}
+
+int elf_section_inflate(const struct elf_file *elf, const struct elf_section *s, uint64_t max_bytes,
+	uint8_t **out, size_t *out_n, struct err *err)
+{
+	struct cursor c = cursor_of(elf_file_section_bytes(elf, s));
+	struct span in;
+	uint32_t method = cursor_u32(&c);
+	uint64_t size;
+	uint8_t *p;
+	bool done;
+
+	if (elf->is_64)
+		cursor_skip(&c, 4); /* ch_reserved */
+	size = elf_file_word(elf, &c);
+	elf_file_word(elf, &c); /* ch_addralign */
+	if (!(s->flags & SHF_COMPRESSED) || c.failed)
+		return err_set(err, ERR_FORMAT, "section %s has no compression header", s->name);
+	in = cursor_bytes(&c, cursor_left(&c));
+	if (method != ELFCOMPRESS_ZLIB && method != ELFCOMPRESS_ZSTD)
+		return err_set(err, ERR_UNSUPPORTED,
+			"section %s: compression method %u is not known", s->name, method);
+	if (size > max_bytes)
+		return err_set(err, ERR_LIMIT,
+			"section %s: would be %llu bytes, more than the limit of %llu", s->name,
+			(unsigned long long)size, (unsigned long long)max_bytes);
+	if (size / INFLATE_RATIO_MAX > in.n)
+		return err_set(err, ERR_FORMAT,
+			"section %s: %zu compressed bytes cannot hold the %llu it claims", s->name,
+			in.n, (unsigned long long)size);
+	p = mem_alloc(size ? size : 1);
+	done = method == ELFCOMPRESS_ZLIB ? inflate_zlib(in, p, size) : inflate_zstd(in, p, size);
+	if (!done) {
+		free(p);
+		return err_set(
+			err, ERR_FORMAT, "section %s: the compressed bytes are damaged", s->name);
+	}
+	*out = p;
+	*out_n = size;
+	return 0;
+}

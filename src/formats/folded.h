@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Folded stacks, one line a call path: "comm;outer;...;inner COUNT". */
+#ifndef WEIR_FORMATS_FOLDED_H
+#define WEIR_FORMATS_FOLDED_H
+
+#include <stdio.h>
+
+#include "calltree/build.h"
+
+/* The count is the base of the path in the profile's metric; paths without base have no line.
+ * Threads of the same name are added up. ';' and line ends in names become ':' and blanks. */
+void export_folded(const struct profile *profile, FILE *out);
+
+#endif

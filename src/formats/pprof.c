@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Field numbers are those of profile.proto. Invariants of the message: string 0 is empty; ids of
+ * mappings, locations and functions are their numbers from 1 on; a location's lines go from the
+ * innermost inlined function to the one that has the code.
+ *
+ * An image is one mapping whose memory begins at 0 (the kernel: at its lowest address), so that
+ * addresses are the linker's, as the trace has them; callers' addresses point into the call.
+ */
+#include "formats/pprof.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "calltree/frame_names.h"
+#include "calltree/sample_walk.h"
+#include "formats/gzip.h"
+#include "formats/protobuf.h"
+
+#define PPROF_PAGE_BYTES   4096u
+#define PPROF_METRICS_MAX  16 /* further ones of a trace are not exported */
+
+enum profile_field {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14
+};
+enum value_type_field { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
+enum sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+enum label_field { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
+enum mapping_field {
+	MAPPING_ID = 1,
+	MAPPING_START = 2,
+	MAPPING_LIMIT = 3,
+	MAPPING_FILENAME = 5,
+	MAPPING_BUILD_ID = 6,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINES = 9,
+	MAPPING_HAS_INLINES = 10
+};
+enum location_field { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
+enum line_field { LINE_FUNCTION = 1, LINE_LINE = 2 };
+enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
+
+/* What the mapping of an image must cover and may claim. */
+struct mapping {
+	uint32_t id; /* 0: not used */
+	uint64_t low, high;
+	bool has_unnamed; /* a frame without its true name */
+	bool has_files, has_inlines;
+};
+
+/* Samples with the same thread and stack. */
+struct sum {
+	struct sample_view sample; /* the first of them */
+	uint64_t values[1 + PPROF_METRICS_MAX]; /* count, then one for each metric */
+};
+
+struct exporter {
+	const struct profile *profile;
+	const struct trace_reader *reader;
+	struct buf out;		/* the message */
+	struct buf tables;	/* mappings, locations, functions: behind the samples */
+	struct buf part, inner; /* messages being made */
+	struct intern strings;
+	struct intern functions; /* name string, file string -> id - 1 */
+	uint32_t *location_of;	 /* by frame: id, 0 = none yet */
+	uint32_t n_locations;
+	struct mapping *mappings; /* by image */
+	uint32_t n_mappings;
+	uint32_t metrics[PPROF_METRICS_MAX]; /* trace's ids, in order of value */
+	size_t n_metrics;
+	VEC(struct sum) sums;
+	struct map sum_of;
+	struct frame_levels levels;
+};
+
+static uint64_t string_id(struct exporter *e, const char *text)
+{
+	return intern_text(&e->strings, text);
+}
+
+static uint64_t function_id(struct exporter *e, const char *name, const char *file)
+{
+	uint64_t key[2] = {string_id(e, name), string_id(e, file ? file : "")};
+	size_t had = e->functions.n_items;
+	uint64_t id = intern_bytes(&e->functions, key, sizeof(key)) + 1;
+
+	if (e->functions.n_items == had)
+		return id;
+	buf_reset(&e->inner);
+	protobuf_number(&e->inner, FUNCTION_ID, id);
+	protobuf_number(&e->inner, FUNCTION_NAME, key[0]);
+	protobuf_number(&e->inner, FUNCTION_SYSTEM_NAME, key[0]);
+	protobuf_number(&e->inner, FUNCTION_FILENAME, key[1]);
+	protobuf_message(&e->tables, PROFILE_FUNCTION, &e->inner);
+	return id;
+}
+
+static void put_line(struct exporter *e, struct buf *to, uint64_t function, uint64_t line)
+{
+	buf_reset(&e->inner);
+	protobuf_number(&e->inner, LINE_FUNCTION, function);
+	protobuf_number(&e->inner, LINE_LINE, line);
+	protobuf_message(to, LOCATION_LINE, &e->inner);
+}
+
+/* The mapping of a frame's image, which must cover `addr`; 0 for frames without an image. */
+static uint32_t mapping_of(struct exporter *e, uint32_t frame_id, uint64_t addr)
+{
+	const struct trace_frame *frame = trace_reader_frame(e->reader, frame_id);
+	struct mapping *m = &e->mappings[frame->image];
+
+	if (!frame->image)
+		return 0;
+	if (!m->id) {
+		m->id = ++e->n_mappings;
+		m->low = m->high = addr;
+	}
+	m->low = addr < m->low ? addr : m->low;
+	m->high = addr > m->high ? addr : m->high;
+	m->has_unnamed |= frame_names_unresolved_reason(e->reader, frame_id) != NULL;
+	m->has_inlines |= e->levels.n > 1;
+	m->has_files |= e->levels.v[0].file != NULL;
+	return m->id;
+}
+
+static uint32_t location_of_frame(struct exporter *e, uint32_t frame_id)
+{
+	const struct trace_frame *frame = trace_reader_frame(e->reader, frame_id);
+	uint64_t addr = frame->addr - (frame->is_caller && frame->addr ? 1 : 0);
+
+	if (e->location_of[frame_id])
+		return e->location_of[frame_id];
+	frame_names_get(e->reader, frame_id, &e->levels);
+	buf_reset(&e->part);
+	protobuf_number(&e->part, LOCATION_ID, ++e->n_locations);
+	protobuf_number(&e->part, LOCATION_MAPPING, mapping_of(e, frame_id, addr));
+	protobuf_number(&e->part, LOCATION_ADDRESS, addr);
+	for (size_t i = 0; i < e->levels.n; i++) {
+		const struct frame_level *level = &e->levels.v[i];
+
+		put_line(e, &e->part, function_id(e, level->name, level->file), level->line);
+	}
+	protobuf_message(&e->tables, PROFILE_LOCATION, &e->part);
+	e->location_of[frame_id] = e->n_locations;
+	return e->n_locations;
+}
+
+static void put_mapping(struct exporter *e, uint32_t image_id)
+{
+	const struct trace_image *image = trace_reader_image(e->reader, image_id);
+	const struct mapping *m = &e->mappings[image_id];
+	char build_id[BUILD_ID_MAX * 2 + 1] = "";
+
+	for (uint8_t i = 0; i < image->build_id_n; i++)
+		snprintf(build_id + 2 * i, 3, "%02x", image->build_id[i]);
+	buf_reset(&e->part);
+	protobuf_number(&e->part, MAPPING_ID, m->id);
+	if (image->kind == IMAGE_KIND_KERNEL || image->kind == IMAGE_KIND_JIT)
+		protobuf_number(&e->part, MAPPING_START, m->low & ~(uint64_t)(PPROF_PAGE_BYTES - 1));
+	protobuf_number(&e->part, MAPPING_LIMIT,
+		m->high > UINT64_MAX - 2 * PPROF_PAGE_BYTES
+			? UINT64_MAX
+			: (m->high + PPROF_PAGE_BYTES) & ~(uint64_t)(PPROF_PAGE_BYTES - 1));
+	protobuf_number(&e->part, MAPPING_FILENAME,
+		string_id(e, trace_reader_string(e->reader, image->path)));
+	protobuf_number(&e->part, MAPPING_BUILD_ID, string_id(e, build_id));
+	protobuf_number(&e->part, MAPPING_HAS_FUNCTIONS, !m->has_unnamed);
+	protobuf_number(&e->part, MAPPING_HAS_FILENAMES, m->has_files);
+	protobuf_number(&e->part, MAPPING_HAS_LINES, m->has_files);
+	protobuf_number(&e->part, MAPPING_HAS_INLINES, m->has_inlines);
+	protobuf_message(&e->out, PROFILE_MAPPING, &e->part);
+}
+
+/* Numbered in order of first use, and written in that order. */
+static void put_mappings(struct exporter *e)
+{
+	uint32_t n_images = trace_reader_n_images(e->reader);
+	uint32_t *image_of = mem_calloc(e->n_mappings + 1, sizeof(*image_of));
+
+	for (uint32_t id = 1; id < n_images; id++)
+		image_of[e->mappings[id].id] = id;
+	for (uint32_t id = 1; id <= e->n_mappings; id++)
+		put_mapping(e, image_of[id]);
+	free(image_of);
+}
+
+static const char *unit_name(const char *unit)
+{
+	if (!strcmp(unit, "ns"))
+		return "nanoseconds";
+	return !strcmp(unit, "1") || !*unit ? "count" : unit;
+}
+
+static void put_value_type(struct exporter *e, uint32_t field, const char *type, const char *unit)
+{
+	buf_reset(&e->part);
+	protobuf_number(&e->part, VALUE_TYPE_TYPE, string_id(e, type));
+	protobuf_number(&e->part, VALUE_TYPE_UNIT, string_id(e, unit));
+	protobuf_message(&e->out, field, &e->part);
+}
+
+static void put_label(struct exporter *e, const char *key, const char *text, uint64_t number)
+{
+	if (!number && !*text)
+		return;
+	buf_reset(&e->inner);
+	protobuf_number(&e->inner, LABEL_KEY, string_id(e, key));
+	protobuf_number(&e->inner, LABEL_STR, string_id(e, text));
+	protobuf_number(&e->inner, LABEL_NUM, number);
+	protobuf_message(&e->part, SAMPLE_LABEL, &e->inner);
+}
+
+/* e->part holds the locations already. */
+static void finish_sample(
+	struct exporter *e, const struct profile_thread *thread, const uint64_t *values, size_t n)
+{
+	buf_reset(&e->inner);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(&e->inner, values[i]);
+	protobuf_message(&e->part, SAMPLE_VALUE, &e->inner);
+	put_label(e, "thread", *thread->name ? thread->name : thread->root_name, 0);
+	put_label(e, "pid", "", thread->pid);
+	put_label(e, "tid", "", thread->tid);
+	protobuf_message(&e->out, PROFILE_SAMPLE, &e->part);
+}
+
+/* ---- samples ---- */
+
+/* The value of a metric's samples; 0 stands for the count, which "samples" is too. */
+static size_t value_of_metric(struct exporter *e, uint32_t metric)
+{
+	if (!metric ||
+		!strcmp(trace_reader_string(e->reader, trace_reader_metric(e->reader, metric)->name),
+			"samples"))
+		return 0;
+	for (size_t i = 0; i < e->n_metrics; i++)
+		if (e->metrics[i] == metric)
+			return i + 1;
+	if (e->n_metrics == PPROF_METRICS_MAX)
+		return 0;
+	e->metrics[e->n_metrics++] = metric;
+	return e->n_metrics;
+}
+
+static void add_sample(struct exporter *e, const struct sample_view *sample)
+{
+	uint64_t what = sample->stack ? sample->stack : (uint64_t)sample->frame << 32;
+	uint64_t key = map_hash_mix(sample->thread, what);
+	bool created;
+	uint64_t *place = map_ensure(&e->sum_of, key, &created);
+	size_t value = value_of_metric(e, sample->metric);
+
+	/* Two samples whose hashes are equal by chance are merely not added up. */
+	if (!created) {
+		const struct sample_view *first = &e->sums.v[*place].sample;
+
+		created = first->thread != sample->thread || first->stack != sample->stack ||
+			first->frame != sample->frame;
+	}
+	if (created) {
+		struct sum fresh = {.sample = *sample};
+
+		*place = e->sums.n;
+		vec_push(&e->sums, fresh);
+	}
+	e->sums.v[*place].values[0]++;
+	if (value)
+		e->sums.v[*place].values[value] += sample->weight;
+}
+
+static void put_sum(struct exporter *e, const struct sum *sum)
+{
+	VEC(uint32_t) locations = {0};
+	uint32_t stack = sum->sample.stack;
+	struct buf ids = {0};
+
+	if (sum->sample.frame)
+		vec_push(&locations, location_of_frame(e, sum->sample.frame));
+	for (; stack; stack = trace_reader_stack(e->reader, stack)->parent)
+		vec_push(&locations, location_of_frame(e, trace_reader_stack(e->reader, stack)->frame));
+	for (size_t i = 0; i < locations.n; i++)
+		buf_put_uleb(&ids, locations.v[i]);
+	buf_reset(&e->part);
+	if (ids.n)
+		protobuf_message(&e->part, SAMPLE_LOCATION_ID, &ids);
+	finish_sample(e, &e->profile->threads[sum->sample.thread], sum->values, 1 + e->n_metrics);
+	buf_release(&ids);
+	vec_release(&locations);
+}
+
+static int put_samples(struct exporter *e, struct err *err)
+{
+	struct sample_view sample;
+	struct sample_walk walk;
+	int rc = sample_walk_open(&walk, e->profile, err);
+
+	if (rc < 0)
+		return rc;
+	while (sample_walk_next(&walk, &sample))
+		add_sample(e, &sample);
+	sample_walk_close(&walk);
+	put_value_type(e, PROFILE_SAMPLE_TYPE, "samples", "count");
+	for (size_t i = 0; i < e->n_metrics; i++) {
+		const struct trace_metric *metric = trace_reader_metric(e->reader, e->metrics[i]);
+
+		put_value_type(e, PROFILE_SAMPLE_TYPE, trace_reader_string(e->reader, metric->name),
+			unit_name(trace_reader_string(e->reader, metric->unit)));
+	}
+	for (size_t i = 0; i < e->sums.n; i++)
+		put_sum(e, &e->sums.v[i]);
+	return 0;
+}
+
+/* ---- events: the tree, one sample for each node that used something ---- */
+
+static void put_routine_locations(struct exporter *e)
+{
+	const struct calltree *tree = e->profile->tree;
+
+	for (uint32_t id = 1; id < calltree_n_routines(tree); id++) {
+		const struct calltree_routine *routine = calltree_get_routine(tree, id);
+		uint64_t function = function_id(e, routine->name, NULL);
+
+		buf_reset(&e->part);
+		protobuf_number(&e->part, LOCATION_ID, id);
+		put_line(e, &e->part, function, 0);
+		protobuf_message(&e->tables, PROFILE_LOCATION, &e->part);
+	}
+}
+
+static void put_node(struct exporter *e, uint32_t id, const struct profile_thread *thread)
+{
+	const struct calltree *tree = e->profile->tree;
+	const struct calltree_node *node = calltree_get(tree, id);
+	uint64_t values[2] = {node->calls, node->base};
+	struct buf ids = {0};
+
+	for (uint32_t at = id; calltree_get(tree, at)->parent; at = calltree_get(tree, at)->parent)
+		buf_put_uleb(&ids, calltree_get(tree, at)->routine);
+	buf_reset(&e->part);
+	if (ids.n)
+		protobuf_message(&e->part, SAMPLE_LOCATION_ID, &ids);
+	finish_sample(e, thread, values, 2);
+	buf_release(&ids);
+}
+
+static void put_tree(struct exporter *e)
+{
+	const struct profile *p = e->profile;
+	size_t n_nodes = calltree_n_nodes(p->tree);
+	const struct profile_thread **thread_of = mem_calloc(n_nodes, sizeof(*thread_of));
+
+	put_value_type(e, PROFILE_SAMPLE_TYPE, "calls", "count");
+	put_value_type(e, PROFILE_SAMPLE_TYPE, p->metric, unit_name(p->unit));
+	put_routine_locations(e);
+	for (uint32_t id = 1; id < p->n_threads; id++)
+		thread_of[p->threads[id].root] = &p->threads[id];
+	for (uint32_t id = 1; id < n_nodes; id++) {
+		const struct calltree_node *node = calltree_get(p->tree, id);
+
+		if (node->parent)
+			thread_of[id] = thread_of[node->parent];
+		if (node->base || (node->parent && node->calls))
+			put_node(e, id, thread_of[id]);
+	}
+	free(thread_of);
+}
+
+/* ---- the whole ---- */
+
+static uint64_t meta_number(const struct exporter *e, const char *key)
+{
+	const char *text = trace_reader_meta(e->reader, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void put_facts(struct exporter *e)
+{
+	const struct profile *p = e->profile;
+	const char *command = trace_reader_meta(e->reader, "command");
+	uint64_t duration = meta_number(e, "wall_ns"), hz = meta_number(e, "frequency");
+
+	protobuf_number(&e->out, PROFILE_TIME_NANOS, meta_number(e, "start_realtime_ns"));
+	protobuf_number(&e->out, PROFILE_DURATION_NANOS,
+		duration ? duration : (p->end > p->start ? p->end - p->start : 0));
+	if (hz && e->n_metrics) {
+		put_value_type(e, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
+		protobuf_number(&e->out, PROFILE_PERIOD, 1000000000u / hz);
+	}
+	if (command)
+		protobuf_number(&e->out, PROFILE_COMMENT, string_id(e, command));
+	if (e->n_metrics)
+		protobuf_number(&e->out, PROFILE_DEFAULT_SAMPLE_TYPE,
+			string_id(e, trace_reader_string(e->reader,
+					     trace_reader_metric(e->reader, e->metrics[0])->name)));
+}
+
+static int put_message(struct exporter *e, struct err *err)
+{
+	string_id(e, "");
+	if (e->profile->n_samples || !e->profile->n_events) {
+		int rc = put_samples(e, err);
+
+		if (rc < 0)
+			return rc;
+	} else {
+		put_tree(e);
+	}
+	put_mappings(e);
+	put_facts(e);
+	buf_put(&e->out, e->tables.p, e->tables.n);
+	for (uint32_t id = 0; id < e->strings.n_items; id++)
+		protobuf_bytes(&e->out, PROFILE_STRING, intern_get(&e->strings, id),
+			e->strings.items[id].n);
+	return 0;
+}
+
+int export_pprof(const struct profile *profile, struct buf *to, struct err *err)
+{
+	struct exporter e = {.profile = profile, .reader = profile->reader};
+	int rc;
+
+	e.location_of = mem_calloc(trace_reader_n_frames(e.reader), sizeof(*e.location_of));
+	e.mappings = mem_calloc(trace_reader_n_images(e.reader), sizeof(*e.mappings));
+	rc = put_message(&e, err);
+	if (rc == 0)
+		rc = gzip_pack(buf_span(&e.out), to, err);
+	buf_release(&e.out);
+	buf_release(&e.tables);
+	buf_release(&e.part);
+	buf_release(&e.inner);
+	intern_release(&e.strings);
+	intern_release(&e.functions);
+	free(e.location_of);
+	free(e.mappings);
+	vec_release(&e.sums);
+	map_release(&e.sum_of);
+	return rc;
+}

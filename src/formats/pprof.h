@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The profile format of the pprof tools: a gzipped protobuf message (profile.proto). Samples keep
+ * their addresses, images and lines; a trace with events alone is exported from its tree, without
+ * addresses.
+ */
+#ifndef WEIR_FORMATS_PPROF_H
+#define WEIR_FORMATS_PPROF_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "calltree/build.h"
+
+/* Appends the gzipped message to `to`. */
+int export_pprof(const struct profile *profile, struct buf *to, struct err *err);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decoding of perf records (perf_event_open(2)). The kernel wrote them, but they are read through
+ * a cursor all the same. All events of a set share one sample_type.
+ */
+#include "record/collected.h"
+
+#include <asm/perf_regs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define KERNEL_FRAMES_MAX 512
+
+/* In the order in which a sample holds them: ascending bits of sample_regs_user. */
+static const struct {
+	uint8_t perf_bit;
+	enum unwind_reg reg;
+} register_order[] = {
+	{PERF_REG_X86_AX, UNWIND_REG_RAX}, {PERF_REG_X86_BX, UNWIND_REG_RBX},
+	{PERF_REG_X86_CX, UNWIND_REG_RCX}, {PERF_REG_X86_DX, UNWIND_REG_RDX},
+	{PERF_REG_X86_SI, UNWIND_REG_RSI}, {PERF_REG_X86_DI, UNWIND_REG_RDI},
+	{PERF_REG_X86_BP, UNWIND_REG_RBP}, {PERF_REG_X86_SP, UNWIND_REG_RSP},
+	{PERF_REG_X86_IP, UNWIND_REG_RIP}, {PERF_REG_X86_R8, UNWIND_REG_R8},
+	{PERF_REG_X86_R9, UNWIND_REG_R9},  {PERF_REG_X86_R10, UNWIND_REG_R10},
+	{PERF_REG_X86_R11, UNWIND_REG_R11}, {PERF_REG_X86_R12, UNWIND_REG_R12},
+	{PERF_REG_X86_R13, UNWIND_REG_R13}, {PERF_REG_X86_R14, UNWIND_REG_R14},
+	{PERF_REG_X86_R15, UNWIND_REG_R15},
+};
+
+static void take_registers(
+	struct cursor *c, const struct perf_event_attr *attr, struct collected_sample *s)
+{
+	uint64_t abi = cursor_u64(c);
+
+	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return;
+	s->regs.is_64 = abi == PERF_SAMPLE_REGS_ABI_64;
+	for (size_t i = 0; i < sizeof(register_order) / sizeof(register_order[0]); i++) {
+		enum unwind_reg reg = register_order[i].reg;
+
+		if (!(attr->sample_regs_user >> register_order[i].perf_bit & 1))
+			continue;
+		s->regs.r[reg] = cursor_u64(c);
+		if (!s->regs.is_64 && reg >= UNWIND_REG_R8 && reg <= UNWIND_REG_R15)
+			continue;
+		s->regs.known |= 1u << reg;
+	}
+	s->has_regs = !c->failed;
+}
+
+/* The call chain holds kernel addresses only (exclude_callchain_user), after a context mark. */
+static struct span take_chain(struct cursor *c)
+{
+	uint64_t n = cursor_u64(c);
+
+	if (n > cursor_left(c) / sizeof(uint64_t)) {
+		c->failed = true;
+		return (struct span){NULL, 0};
+	}
+	return cursor_bytes(c, n * sizeof(uint64_t));
+}
+
+static size_t copy_kernel_frames(uint64_t *to, struct span chain)
+{
+	struct cursor c = cursor_of(chain);
+	size_t n = 0;
+
+	while (cursor_left(&c) >= sizeof(uint64_t) && n < KERNEL_FRAMES_MAX) {
+		uint64_t ip = cursor_u64(&c);
+
+		if (ip < (uint64_t)PERF_CONTEXT_MAX) /* above are marks, not addresses */
+			to[n++] = ip;
+	}
+	return n;
+}
+
+static struct collected *decode_sample(
+	const struct perf_event_attr *attr, const struct perf_event_header *h, struct cursor c)
+{
+	struct collected_sample s = {0};
+	struct span chain = {NULL, 0}, stack = {NULL, 0};
+	struct collected *out;
+	uint64_t time, size = 0, used = 0;
+	uint32_t pid, tid, cpu;
+	uint8_t *tail;
+
+	s.in_kernel = (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	s.id = cursor_u64(&c);
+	s.ip = cursor_u64(&c);
+	pid = cursor_u32(&c);
+	tid = cursor_u32(&c);
+	time = cursor_u64(&c);
+	cpu = cursor_u32(&c);
+	cursor_u32(&c);
+	s.period = cursor_u64(&c);
+	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
+		chain = take_chain(&c);
+	if (attr->sample_type & PERF_SAMPLE_REGS_USER)
+		take_registers(&c, attr, &s);
+	if (attr->sample_type & PERF_SAMPLE_STACK_USER) {
+		size = cursor_u64(&c);
+		stack = cursor_bytes(&c, size);
+		used = size ? cursor_u64(&c) : 0;
+		s.stack_is_full = size && used == size;
+	}
+	if (c.failed || used > stack.n)
+		return NULL;
+	out = mem_alloc(sizeof(*out) + chain.n + used);
+	tail = (uint8_t *)(out + 1);
+	s.kernel = (uint64_t *)(void *)tail;
+	s.n_kernel = (uint32_t)copy_kernel_frames((uint64_t *)(void *)tail, chain);
+	s.stack = (struct span){tail + chain.n, (size_t)used};
+	if (used)
+		memcpy(tail + chain.n, stack.p, used);
+	*out = (struct collected){.time = time, .kind = COLLECTED_SAMPLE, .cpu = cpu, .pid = pid,
+		.tid = tid, .bytes = sizeof(*out) + chain.n + used, .sample = s};
+	return out;
+}
+
+/* A record with a text behind its fixed part. */
+static struct collected *new_with_text(const char *text, const char **copy)
+{
+	size_t n = strlen(text) + 1;
+	struct collected *out = mem_zalloc(sizeof(*out) + n);
+
+	*copy = memcpy(out + 1, text, n);
+	out->bytes = sizeof(*out) + n;
+	return out;
+}
+
+static struct collected *decode_mmap(const struct perf_event_header *h, struct cursor c)
+{
+	struct collected_mmap m = {0};
+	struct collected *out;
+	const char *path, *copy;
+	uint32_t pid = cursor_u32(&c), tid = cursor_u32(&c);
+
+	m.start = cursor_u64(&c);
+	m.bytes = cursor_u64(&c);
+	m.offset = cursor_u64(&c);
+	if (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		m.build_id_n = cursor_u8(&c);
+		cursor_skip(&c, 3);
+		cursor_take(&c, m.build_id, 20);
+		if (m.build_id_n > 20)
+			m.build_id_n = 20;
+	} else {
+		m.major = cursor_u32(&c);
+		m.minor = cursor_u32(&c);
+		m.inode = cursor_u64(&c);
+		cursor_u64(&c); /* inode generation */
+	}
+	m.prot = cursor_u32(&c);
+	cursor_u32(&c); /* flags */
+	path = cursor_cstr(&c);
+	if (c.failed)
+		return NULL;
+	out = new_with_text(path, &copy);
+	m.path = copy;
+	out->kind = COLLECTED_MMAP;
+	out->pid = pid;
+	out->tid = tid;
+	out->mmap = m;
+	return out;
+}
+
+static struct collected *decode_comm(const struct perf_event_header *h, struct cursor c)
+{
+	uint32_t pid = cursor_u32(&c), tid = cursor_u32(&c);
+	const char *name = cursor_cstr(&c), *copy;
+	struct collected *out;
+
+	if (c.failed)
+		return NULL;
+	out = new_with_text(name, &copy);
+	out->kind = COLLECTED_COMM;
+	out->pid = pid;
+	out->tid = tid;
+	out->comm.name = copy;
+	out->comm.is_exec = h->misc & PERF_RECORD_MISC_COMM_EXEC;
+	return out;
+}
+
+static struct collected *new_plain(enum collected_kind kind)
+{
+	struct collected *out = mem_zalloc(sizeof(*out));
+
+	out->kind = kind;
+	out->bytes = sizeof(*out);
+	return out;
+}
+
+static struct collected *decode_task(const struct perf_event_header *h, struct cursor c)
+{
+	struct collected *out =
+		new_plain(h->type == PERF_RECORD_FORK ? COLLECTED_FORK : COLLECTED_EXIT);
+
+	out->pid = cursor_u32(&c);
+	out->fork.parent_pid = cursor_u32(&c);
+	out->tid = cursor_u32(&c);
+	out->fork.parent_tid = cursor_u32(&c);
+	return out;
+}
+
+static struct collected *decode_switch(const struct perf_event_header *h)
+{
+	struct collected *out = new_plain(COLLECTED_SWITCH);
+
+	out->sw.is_out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	out->sw.is_preempted = h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	return out;
+}
+
+static struct collected *decode_lost(const struct perf_event_header *h, struct cursor c)
+{
+	struct collected *out = new_plain(COLLECTED_LOST);
+
+	if (h->type == PERF_RECORD_LOST)
+		cursor_u64(&c); /* id */
+	out->lost.n = cursor_u64(&c);
+	out->lost.samples = h->type == PERF_RECORD_LOST_SAMPLES;
+	return out;
+}
+
+/*
+ * sample_id_all: every record but a sample ends with {pid, tid, time, cpu, res, identifier}, for
+ * TID | TIME | CPU | IDENTIFIER.
+ */
+#define SAMPLE_ID_BYTES (8 + 8 + 8 + 8)
+
+static void take_sample_id(struct collected *out, struct span record)
+{
+	struct cursor c = cursor_of(span_sub(record, record.n - SAMPLE_ID_BYTES, SAMPLE_ID_BYTES));
+	uint32_t pid = cursor_u32(&c), tid = cursor_u32(&c);
+
+	out->time = cursor_u64(&c);
+	out->cpu = cursor_u32(&c);
+	if (out->kind == COLLECTED_SWITCH || out->kind == COLLECTED_LOST ||
+		out->kind == COLLECTED_THROTTLE) {
+		out->pid = pid;
+		out->tid = tid;
+	}
+}
+
+struct collected *collected_decode(const struct perf_event_attr *attr, struct span record)
+{
+	struct cursor c = cursor_of(record);
+	struct perf_event_header h;
+	struct collected *out = NULL;
+
+	if (!cursor_take(&c, &h, sizeof(h)))
+		return NULL;
+	if (h.type == PERF_RECORD_SAMPLE)
+		return decode_sample(attr, &h, c);
+	if (record.n < sizeof(h) + SAMPLE_ID_BYTES)
+		return NULL;
+	switch (h.type) {
+	case PERF_RECORD_MMAP2:
+		out = decode_mmap(&h, c);
+		break;
+	case PERF_RECORD_COMM:
+		out = decode_comm(&h, c);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		out = decode_task(&h, c);
+		break;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		out = decode_switch(&h);
+		break;
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		out = decode_lost(&h, c);
+		break;
+	case PERF_RECORD_THROTTLE:
+		out = new_plain(COLLECTED_THROTTLE);
+		break;
+	default:
+		break;
+	}
+	if (out)
+		take_sample_id(out, record);
+	return out;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* What came out of a ring: one heap block a record, decoded, with its variable part behind it. */
+#ifndef WEIR_RECORD_COLLECTED_H
+#define WEIR_RECORD_COLLECTED_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "trace/defs.h"
+#include "unwind/unwind.h"
+
+enum collected_kind {
+	COLLECTED_SAMPLE,
+	COLLECTED_MMAP,
+	COLLECTED_COMM,
+	COLLECTED_FORK,
+	COLLECTED_EXIT,
+	COLLECTED_SWITCH,
+	COLLECTED_LOST,
+	COLLECTED_THROTTLE
+};
+
+struct collected_sample {
+	uint64_t id; /* perf's id of the event */
+	uint64_t ip;
+	uint64_t period;
+	bool in_kernel;
+	bool has_regs; /* user registers are there */
+	struct unwind_regs regs;
+	uint32_t n_kernel;	 /* kernel addresses, innermost first */
+	const uint64_t *kernel;
+	struct span stack;  /* copy from the stack pointer up */
+	bool stack_is_full; /* the copy reached its maximum: the stack may go on */
+};
+
+struct collected_mmap {
+	uint64_t start, bytes, offset;
+	uint32_t prot;
+	uint8_t build_id_n; /* 0: dev and inode are given instead */
+	uint8_t build_id[BUILD_ID_MAX];
+	uint32_t major, minor;
+	uint64_t inode;
+	const char *path;
+};
+
+struct collected {
+	uint64_t time;
+	enum collected_kind kind;
+	uint32_t cpu;
+	uint32_t pid, tid;
+	size_t bytes; /* of this block, for the queue's limit */
+	union {
+		struct collected_sample sample;
+		struct collected_mmap mmap;
+		struct {
+			const char *name;
+			bool is_exec;
+		} comm;
+		struct {
+			uint32_t parent_pid, parent_tid;
+		} fork; /* and exit */
+		struct {
+			bool is_out, is_preempted;
+		} sw;
+		struct {
+			uint64_t n;
+			bool samples; /* lost samples, else any kind of record */
+		} lost;
+	};
+};
+
+/* Decodes one perf record as the kernel wrote it with `attr` (sample_id_all set). NULL for kinds
+ * that are of no interest and for records that are too short for their kind. free() it. */
+struct collected *collected_decode(const struct perf_event_attr *attr, struct span record);
+
+#endif

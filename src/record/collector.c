@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/collector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/deep_stacks.h"
+
+#define ROUND_MS	   10
+#define QUEUE_BYTES_MAX	   ((size_t)256 << 20)
+#define RECORD_BYTES_MAX   65536
+
+struct collector {
+	struct perf_set *set;
+	pthread_t thread;
+	bool thread_runs;
+	int event_fd;
+	atomic_bool stop; /* set by collector_stop, read by the thread each round */
+
+	pthread_mutex_t lock; /* guards the next three */
+	struct collected_list ready;
+	size_t ready_bytes;
+	pthread_cond_t taken; /* signalled when the queue was emptied */
+
+	uint64_t round_began; /* of the round before, thread only */
+	atomic_ullong n_completed; /* statistics: written by the thread, read by anyone, relaxed */
+	uint8_t scratch[RECORD_BYTES_MAX];   /* a record that wraps around the ring's end */
+};
+
+static size_t take_record(struct collector *c, struct span bytes, struct collected_list *list)
+{
+	struct collected *r = collected_decode(&c->set->attrs[0], bytes);
+
+	if (!r)
+		return 0;
+	vec_push(&list->items, r);
+	return r->bytes;
+}
+
+static size_t drain_ring(struct collector *c, struct perf_ring *ring, struct collected_list *list)
+{
+	/* Pairs with the kernel's write barrier before it moves data_head. */
+	uint64_t head = atomic_load_explicit(
+		(_Atomic __u64 *)&ring->page->data_head, memory_order_acquire);
+	uint64_t tail = ring->page->data_tail;
+	size_t mask = ring->bytes - 1, taken = 0;
+
+	while (tail < head) {
+		struct perf_event_header h;
+		size_t at = tail & mask, first;
+
+		/* Headers are 8-byte aligned, so they never wrap. */
+		memcpy(&h, ring->data + at, sizeof(h));
+		if (h.size < sizeof(h) || h.size > head - tail)
+			break;
+		first = ring->bytes - at < h.size ? ring->bytes - at : h.size;
+		if (first == h.size) {
+			taken += take_record(c, (struct span){ring->data + at, h.size}, list);
+		} else {
+			memcpy(c->scratch, ring->data + at, first);
+			memcpy(c->scratch + first, ring->data, h.size - first);
+			taken += take_record(c, (struct span){c->scratch, h.size}, list);
+		}
+		tail += h.size;
+		/* Pairs with the kernel's read of data_tail: the bytes are ours no more. */
+		atomic_store_explicit(
+			(_Atomic __u64 *)&ring->page->data_tail, tail, memory_order_release);
+	}
+	return taken;
+}
+
+/* Puts the pages that the BPF program copied behind the kernel's copy; the record may move. */
+static struct collected *complete_stack(
+	struct collector *c, struct collected *r, struct span more, uint64_t more_start)
+{
+	uint64_t end = r->sample.regs.r[UNWIND_REG_RSP] + r->sample.stack.n;
+	size_t stack_at = (size_t)(r->sample.stack.p - (const uint8_t *)r);
+	size_t kernel_at = (size_t)((const uint8_t *)r->sample.kernel - (const uint8_t *)r);
+	size_t n;
+
+	if (end < more_start || end - more_start >= more.n)
+		return r;
+	n = more.n - (size_t)(end - more_start);
+	r = mem_realloc(r, r->bytes + n);
+	memcpy((uint8_t *)r + r->bytes, more.p + (end - more_start), n);
+	r->sample.kernel = (const uint64_t *)(const void *)((const uint8_t *)r + kernel_at);
+	r->sample.stack = (struct span){(const uint8_t *)r + stack_at, r->sample.stack.n + n};
+	r->bytes += n;
+	atomic_fetch_add_explicit(&c->n_completed, 1, memory_order_relaxed);
+	return r;
+}
+
+static size_t complete_stacks(struct collector *c, struct collected_list *list)
+{
+	size_t added = 0;
+
+	deep_stacks_collect(c->set->deep);
+	for (size_t i = 0; i < list->items.n; i++) {
+		struct collected *r = list->items.v[i];
+		size_t before = r->bytes;
+		struct span more;
+		uint64_t start;
+
+		if (r->kind != COLLECTED_SAMPLE || !r->sample.stack_is_full || !r->sample.has_regs)
+			continue;
+		more = deep_stacks_find(
+			c->set->deep, r->tid, r->sample.regs.r[UNWIND_REG_RSP], r->time, &start);
+		if (!more.n)
+			continue;
+		list->items.v[i] = complete_stack(c, r, more, start);
+		added += list->items.v[i]->bytes - before;
+	}
+	/* What was not asked for in this round may belong to a sample of the next. */
+	deep_stacks_forget(c->set->deep, c->round_began);
+	return added;
+}
+
+/*
+ * A record is time-stamped a little before it becomes visible, and CPUs do so independently. What
+ * was stamped before the previous round began has certainly become visible by now.
+ */
+static void run_round(struct collector *c)
+{
+	struct collected_list fresh = {0};
+	uint64_t began = clock_mono_ns(), one = 1;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < c->set->n_rings; i++)
+		if (c->set->rings[i].page)
+			bytes += drain_ring(c, &c->set->rings[i], &fresh);
+	if (c->set->deep)
+		bytes += complete_stacks(c, &fresh);
+	pthread_mutex_lock(&c->lock);
+	while (c->ready_bytes > QUEUE_BYTES_MAX && !atomic_load(&c->stop))
+		pthread_cond_wait(&c->taken, &c->lock);
+	for (size_t i = 0; i < fresh.items.n; i++)
+		vec_push(&c->ready.items, fresh.items.v[i]);
+	c->ready_bytes += bytes;
+	c->ready.complete_until = c->round_began;
+	pthread_mutex_unlock(&c->lock);
+	c->round_began = began;
+	if (fresh.items.n && write(c->event_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		atomic_store(&c->stop, true);
+	vec_release(&fresh.items);
+}
+
+static void *collector_main(void *arg)
+{
+	struct collector *c = arg;
+	struct pollfd *fds = mem_calloc(c->set->n_rings + 1, sizeof(*fds));
+	nfds_t n = 0;
+
+	for (size_t i = 0; i < c->set->n_rings; i++)
+		if (c->set->rings[i].page)
+			fds[n++] = (struct pollfd){.fd = c->set->rings[i].fd, .events = POLLIN};
+	while (!atomic_load(&c->stop)) {
+		poll(fds, n, ROUND_MS);
+		/* A task that ended reports POLLHUP for ever: leave it to the timer. */
+		for (nfds_t i = 0; i < n; i++)
+			if (fds[i].revents & (POLLHUP | POLLERR))
+				fds[i].fd = -1;
+		run_round(c);
+	}
+	free(fds);
+	return NULL;
+}
+
+int collector_start(struct collector **out, struct perf_set *set, struct err *err)
+{
+	struct collector *c = mem_zalloc(sizeof(*c));
+	sigset_t all, old;
+	int rc;
+
+	c->set = set;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->taken, NULL);
+	c->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->event_fd < 0) {
+		rc = err_sys(err, errno, "cannot make an eventfd");
+		free(c);
+		return rc;
+	}
+	sigfillset(&all); /* signals are the main thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&c->thread, NULL, collector_main, c);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc) {
+		rc = err_sys(err, rc, "cannot start the collecting thread");
+		collector_free(c);
+		return rc;
+	}
+	c->thread_runs = true;
+	*out = c;
+	return 0;
+}
+
+int collector_fd(const struct collector *c)
+{
+	return c->event_fd;
+}
+
+void collector_take(struct collector *c, struct collected_list *list)
+{
+	uint64_t count;
+
+	if (read(c->event_fd, &count, sizeof(count)) < 0)
+		count = 0; /* nothing was announced; take what there is all the same */
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < c->ready.items.n; i++)
+		vec_push(&list->items, c->ready.items.v[i]);
+	list->complete_until = c->ready.complete_until;
+	c->ready.items.n = 0;
+	c->ready_bytes = 0;
+	pthread_cond_signal(&c->taken);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void collector_stop(struct collector *c)
+{
+	if (!c->thread_runs)
+		return;
+	atomic_store(&c->stop, true);
+	pthread_mutex_lock(&c->lock);
+	pthread_cond_signal(&c->taken);
+	pthread_mutex_unlock(&c->lock);
+	pthread_join(c->thread, NULL);
+	c->thread_runs = false;
+	run_round(c);
+	c->ready.complete_until = UINT64_MAX;
+}
+
+void collector_free(struct collector *c)
+{
+	if (!c)
+		return;
+	collector_stop(c);
+	for (size_t i = 0; i < c->ready.items.n; i++)
+		free(c->ready.items.v[i]);
+	vec_release(&c->ready.items);
+	close(c->event_fd);
+	pthread_mutex_destroy(&c->lock);
+	pthread_cond_destroy(&c->taken);
+	free(c);
+}
+
+uint64_t collector_n_completed(const struct collector *c)
+{
+	return atomic_load_explicit(&c->n_completed, memory_order_relaxed);
+}

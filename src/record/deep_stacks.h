@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stacks deeper than the kernel's copy. A sample record cannot be larger than 64 KiB, and so
+ * neither can its stack copy. Where BPF is permitted, a small program runs at each sample, before
+ * the kernel takes its copy, and when the stack goes on beyond the copy it copies the pages that
+ * follow, up to DEEP_STACK_BYTES_MAX, into a ring of its own. Both copies are taken in the same
+ * interrupt, so they belong together exactly.
+ */
+#ifndef WEIR_RECORD_DEEP_STACKS_H
+#define WEIR_RECORD_DEEP_STACKS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/span.h"
+#include "record/perf_set.h"
+
+#define DEEP_STACK_BYTES_MAX (1u << 20)
+
+struct deep_stacks;
+
+/* Fails (with a sentence) where BPF or one of the helpers is not permitted or not there. The copy
+ * of the kernel is `stack_bytes` long. */
+int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, struct err *err);
+void deep_stacks_close(struct deep_stacks *d);
+/* Lets the program run at each sample of the event. */
+int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err);
+
+/* Takes what has come; call after the perf rings have been emptied. */
+void deep_stacks_collect(struct deep_stacks *d);
+/* The bytes that continue the stack of a sample, and where they begin (at or a little below the
+ * end of the kernel's copy). Empty when there are none. Valid until deep_stacks_forget. */
+struct span deep_stacks_find(
+	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time, uint64_t *start);
+/* Drops what belongs to samples older than `time`. */
+void deep_stacks_forget(struct deep_stacks *d, uint64_t time);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/images.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "symbols/debug_file.h"
+
+#define VDSO_BYTES_MAX (64 * 1024)
+
+/* What only this file knows about an image. */
+struct image_content {
+	struct image image;
+	struct file_map file;
+	uint8_t *memory; /* a vdso's bytes, owned */
+	struct cfi_table *cfi;
+	bool cfi_made;
+};
+
+struct images {
+	struct intern keys; /* id = number */
+	VEC(struct image_content *) items;
+};
+
+struct images *images_new(void)
+{
+	return mem_zalloc(sizeof(struct images));
+}
+
+void images_free(struct images *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->items.n; i++) {
+		struct image_content *c = t->items.v[i];
+
+		cfi_table_free(c->cfi);
+		if (c->image.has_elf)
+			elf_file_release(&c->image.elf);
+		file_map_release(&c->file);
+		free(c->memory);
+		free((char *)c->image.path);
+		free((char *)c->image.problem);
+		free(c);
+	}
+	vec_release(&t->items);
+	intern_release(&t->keys);
+	free(t);
+}
+
+static enum image_kind kind_of_path(const char *path)
+{
+	static const char *const made_at_run_time[] = {"//anon", "[heap]", "[stack", "[anon:",
+		"/memfd:", "/dev/zero", "/SYSV", "anon_inode:", "/dev/shm/", "/anon_hugepage"};
+
+	if (!strcmp(path, "[vdso]"))
+		return IMAGE_KIND_VDSO;
+	if (!path[0])
+		return IMAGE_KIND_JIT;
+	for (size_t i = 0; i < sizeof(made_at_run_time) / sizeof(made_at_run_time[0]); i++)
+		if (!strncmp(path, made_at_run_time[i], strlen(made_at_run_time[i])))
+			return IMAGE_KIND_JIT;
+	return path[0] == '/' ? IMAGE_KIND_ELF : IMAGE_KIND_OTHER;
+}
+
+static bool cut_deleted(char *path)
+{
+	static const char mark[] = " (deleted)";
+	size_t n = strlen(path), m = sizeof(mark) - 1;
+
+	if (n <= m || strcmp(path + n - m, mark))
+		return false;
+	path[n - m] = 0;
+	return true;
+}
+
+static bool is_same_file(const struct image_content *c, const struct image_query *q,
+	const struct stat *st, struct err *err)
+{
+	struct span id = elf_file_build_id(&c->image.elf);
+
+	if (q->build_id.n) {
+		if (id.n >= q->build_id.n && !memcmp(id.p, q->build_id.p, q->build_id.n))
+			return true;
+		err_set(err, ERR_NOT_FOUND, "the file there now is another version (build-id differs)");
+		return false;
+	}
+	if (q->inode && st->st_ino != q->inode) {
+		err_set(err, ERR_NOT_FOUND, "the file there now is another one (inode differs)");
+		return false;
+	}
+	return true;
+}
+
+static int open_candidate(struct image_content *c, const struct image_query *q, const char *path,
+	struct err *err)
+{
+	struct stat st;
+
+	if (file_map_open(&c->file, path, err) < 0)
+		return err->code;
+	if (stat(path, &st) < 0)
+		memset(&st, 0, sizeof(st));
+	if (elf_file_init(&c->image.elf, c->file.bytes, err) < 0) {
+		file_map_release(&c->file);
+		return err->code;
+	}
+	if (!is_same_file(c, q, &st, err)) {
+		elf_file_release(&c->image.elf);
+		file_map_release(&c->file);
+		return err->code;
+	}
+	c->image.has_elf = true;
+	c->image.file_bytes = (uint64_t)st.st_size;
+	c->image.file_mtime_ns =
+		(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	return 0;
+}
+
+/* The path itself, the path as the process sees it, and the mapping whatever its name is now. */
+static void open_file(struct image_content *c, const struct image_query *q, bool deleted)
+{
+	struct err first = {0}, err;
+	char *path;
+	int rc;
+
+	rc = deleted ? err_set(&first, ERR_NOT_FOUND, "the file has been deleted")
+		     : open_candidate(c, q, c->image.path, &first);
+	if (rc < 0 && !deleted) {
+		path = mem_printf("/proc/%u/root%s", q->pid, c->image.path);
+		rc = open_candidate(c, q, path, &err);
+		free(path);
+	}
+	if (rc < 0) {
+		path = mem_printf("/proc/%u/map_files/%lx-%lx", q->pid, q->start, q->end);
+		rc = open_candidate(c, q, path, &err);
+		free(path);
+	}
+	if (rc < 0) {
+		c->image.kind = IMAGE_KIND_OTHER;
+		c->image.problem = mem_strdup(first.text);
+	}
+}
+
+/* The vdso has no file: its bytes come from the process or, for our own width, from ourselves. */
+static void open_vdso(struct image_content *c, const struct image_query *q)
+{
+	size_t n = (size_t)(q->end - q->start);
+	struct iovec local, remote;
+	struct err err;
+
+	if (n > VDSO_BYTES_MAX)
+		n = VDSO_BYTES_MAX;
+	c->memory = mem_zalloc(n);
+	local = (struct iovec){c->memory, n};
+	remote = (struct iovec){(void *)(uintptr_t)q->start, n};
+	if (process_vm_readv((pid_t)q->pid, &local, 1, &remote, 1, 0) != (ssize_t)n) {
+		const void *own = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+		/* A 32-bit vdso lies below 4 GiB; ours would not fit it. */
+		if (!own || q->start < (uint64_t)1 << 32) {
+			c->image.problem = mem_strdup("its memory could not be read");
+			return;
+		}
+		memcpy(c->memory, own, n);
+	}
+	if (elf_file_init(&c->image.elf, (struct span){c->memory, n}, &err) < 0) {
+		c->image.problem = mem_strdup(err.text);
+		return;
+	}
+	c->image.has_elf = true;
+}
+
+static char *make_key(enum image_kind kind, const struct image_query *q, const char *path)
+{
+	struct buf b = {0};
+
+	buf_printf(&b, "%d:", (int)kind);
+	if (kind == IMAGE_KIND_VDSO)
+		buf_printf(&b, "%d", q->start >= (uint64_t)1 << 32 ? 64 : 32);
+	else if (kind == IMAGE_KIND_JIT)
+		buf_printf(&b, "%u:%lu", q->pid, q->process_start_ns);
+	else
+		buf_printf(&b, "%s", path);
+	if (kind == IMAGE_KIND_ELF && q->build_id.n)
+		for (size_t i = 0; i < q->build_id.n; i++)
+			buf_printf(&b, "%s%02x", i ? "" : ":", q->build_id.p[i]);
+	else if (kind == IMAGE_KIND_ELF)
+		buf_printf(&b, ":%lu", q->inode);
+	buf_text(&b);
+	return (char *)b.p;
+}
+
+static struct image_content *open_image(
+	enum image_kind kind, const struct image_query *q, const char *path, bool deleted)
+{
+	struct image_content *c = mem_zalloc(sizeof(*c));
+	struct image *image = &c->image;
+	struct span id = q->build_id;
+
+	image->kind = kind;
+	image->path = kind == IMAGE_KIND_JIT ? mem_strdup("[jit]") : mem_strdup(path);
+	if (kind == IMAGE_KIND_JIT)
+		image->pid = q->pid;
+	if (kind == IMAGE_KIND_ELF)
+		open_file(c, q, deleted);
+	if (kind == IMAGE_KIND_VDSO)
+		open_vdso(c, q);
+	if (!id.n && image->has_elf)
+		id = elf_file_build_id(&image->elf);
+	image->build_id_n = (uint8_t)(id.n < BUILD_ID_MAX ? id.n : BUILD_ID_MAX);
+	if (id.n)
+		memcpy(image->build_id, id.p, image->build_id_n);
+	return c;
+}
+
+uint32_t images_ensure(struct images *t, const struct image_query *query)
+{
+	char *path = mem_strdup(query->path);
+	bool deleted = cut_deleted(path);
+	enum image_kind kind = kind_of_path(path);
+	char *key = make_key(kind, query, path);
+	uint32_t number = intern_text(&t->keys, key);
+
+	if (number == t->items.n)
+		vec_push(&t->items, open_image(kind, query, path, deleted));
+	free(key);
+	free(path);
+	return number;
+}
+
+struct image *images_get(struct images *t, uint32_t number)
+{
+	return &t->items.v[number]->image;
+}
+
+uint32_t images_n(const struct images *t)
+{
+	return (uint32_t)t->items.n;
+}
+
+uint64_t images_bias(struct images *t, uint32_t number, uint64_t start, struct foff offset)
+{
+	const struct image *image = &t->items.v[number]->image;
+	struct iaddr at;
+
+	if (image->kind == IMAGE_KIND_JIT)
+		return 0;
+	if (image->has_elf && elf_file_offset_to_iaddr(&image->elf, offset, &at))
+		return start - at.v;
+	return start - offset.v;
+}
+
+const struct cfi_table *images_cfi(struct images *t, uint32_t number)
+{
+	struct image_content *c = t->items.v[number];
+	struct file_map file;
+	struct elf_file debug;
+	struct err err;
+	char *path;
+
+	if (c->cfi_made || !c->image.has_elf)
+		return c->cfi;
+	c->cfi_made = true;
+	c->cfi = cfi_table_new(&c->image.elf);
+	if (c->image.kind != IMAGE_KIND_ELF ||
+		debug_file_find(&c->image.elf, c->image.path, &path, &err) < 0)
+		return c->cfi;
+	if (file_map_open(&file, path, &err) == 0) {
+		if (elf_file_init(&debug, file.bytes, &err) == 0) {
+			cfi_table_add_debug_frame(c->cfi, &debug);
+			elf_file_release(&debug);
+		}
+		file_map_release(&file);
+	}
+	free(path);
+	return c->cfi;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening perf events. One attr per event is settled by opening it on ourselves and taking away
+ * what the kernel refuses, in this order: build-ids (before 5.12), switch records (before 4.3),
+ * the kernel side (not permitted). Then every task gets one event per CPU, since the kernel does
+ * not map a ring for an inherited event that is not bound to a CPU; the first event of a CPU owns
+ * the ring and the others write into it.
+ */
+#include "record/perf_set.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "record/deep_stacks.h"
+
+#define CPUS_MAX	     4096
+#define RING_TOTAL_BYTES     ((size_t)256 << 20) /* over all CPUs */
+#define RING_BYTES_MAX	     ((size_t)16 << 20)
+#define RING_BYTES_MIN	     ((size_t)128 << 10)
+#define STACK_BYTES_DEFAULT  32768u
+#define STACK_BYTES_MIN	     4096u
+#define STACK_BYTES_MAX	     64512u /* a record, all in all, is less than 64 KiB */
+#define RING_SAMPLES_MIN     48 /* stack copies a ring must hold, else they are made smaller */
+
+/* x86 sample_regs_user: ax bx cx dx si di bp sp ip, r8-r15. */
+#define USER_REGS_MASK 0xff01ffu
+
+static int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void note(struct perf_set *set, const char *text)
+{
+	vec_push(&set->notes, mem_strdup(text));
+}
+
+int perf_paranoid_level(void)
+{
+	struct buf b = {0};
+	int level = 2;
+
+	if (file_read(&b, "/proc/sys/kernel/perf_event_paranoid", 64, NULL) == 0)
+		level = atoi(buf_text(&b));
+	buf_release(&b);
+	return level;
+}
+
+size_t perf_online_cpus(unsigned *cpus, size_t max)
+{
+	struct buf b = {0};
+	size_t n = 0;
+	const char *p;
+
+	if (file_read(&b, "/sys/devices/system/cpu/online", 4096, NULL) < 0) {
+		long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+		for (n = 0; n < max && (long)n < count; n++)
+			cpus[n] = (unsigned)n;
+		return n;
+	}
+	/* "0-3,8,10-11" */
+	for (p = buf_text(&b); *p >= '0' && *p <= '9';) {
+		char *end;
+		unsigned long from = strtoul(p, &end, 10), to = from;
+
+		if (*end == '-')
+			to = strtoul(end + 1, &end, 10);
+		for (; from <= to && n < max; from++)
+			cpus[n++] = (unsigned)from;
+		p = *end == ',' ? end + 1 : end;
+	}
+	buf_release(&b);
+	return n;
+}
+
+static void fill_attr(struct perf_event_attr *a, const struct perf_options *o,
+	const struct event_spec *spec, bool first)
+{
+	memset(a, 0, sizeof(*a));
+	a->size = sizeof(*a);
+	a->type = spec ? spec->type : PERF_TYPE_SOFTWARE;
+	a->config = spec ? spec->config : PERF_COUNT_SW_DUMMY;
+	a->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+		PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+	if (!o->pc_only)
+		a->sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+			PERF_SAMPLE_STACK_USER;
+	a->sample_regs_user = o->pc_only ? 0 : USER_REGS_MASK;
+	a->sample_stack_user = o->pc_only ? 0 : o->stack_bytes;
+	a->exclude_callchain_user = !o->pc_only; /* user frames come from our own walk */
+	if (spec && spec->every) {
+		a->sample_period = 1;
+	} else {
+		a->freq = 1;
+		a->sample_freq = o->hz;
+	}
+	a->disabled = 1;
+	a->inherit = 1;
+	a->sample_id_all = 1;
+	a->use_clockid = 1;
+	a->clockid = CLOCK_MONOTONIC;
+	a->watermark = 1;
+	a->exclude_kernel = o->user_only;
+	a->exclude_hv = 1;
+	if (first) {
+		a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = 1;
+		a->build_id = 1;
+		a->context_switch = 1;
+	}
+}
+
+static int probe_attr(struct perf_set *set, struct perf_event_attr *a, unsigned cpu)
+{
+	for (;;) {
+		int fd = perf_event_open(a, 0, (int)cpu);
+
+		if (fd >= 0) {
+			close(fd);
+			return 0;
+		}
+		if (errno == EINVAL && a->build_id) {
+			a->build_id = 0;
+			set->has_build_id = false;
+		} else if (errno == EINVAL && a->context_switch) {
+			a->context_switch = 0;
+			set->has_switch = false;
+			note(set, "this kernel gives no context-switch records (they came with 4.3)");
+		} else if ((errno == EACCES || errno == EPERM) && !a->exclude_kernel) {
+			a->exclude_kernel = 1;
+			a->sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+			set->has_kernel = false;
+		} else {
+			return errno;
+		}
+	}
+}
+
+static int open_failure(const struct event_spec *spec, int errnum, struct err *err)
+{
+	const char *name = spec ? spec->name : "dummy";
+
+	if (errnum == EACCES || errnum == EPERM)
+		return err_set(err, ERR_PERMISSION,
+			"'%s': perf events are not permitted (kernel.perf_event_paranoid is %d; "
+			"'sysctl kernel.perf_event_paranoid=2', CAP_PERFMON or root would do)",
+			name, perf_paranoid_level());
+	if (errnum == ENOENT || errnum == EOPNOTSUPP || errnum == ENODEV)
+		return err_set(err, ERR_UNSUPPORTED,
+			"'%s': this machine has no such counter (virtual machines often have none); "
+			"'-e cpu-clock' always works",
+			name);
+	if (errnum == ENOSYS)
+		return err_set(err, ERR_UNSUPPORTED,
+			"'%s': this kernel was built without perf events", name);
+	if (errnum == EINVAL && spec)
+		return err_set(err, ERR_UNSUPPORTED,
+			"'%s': the kernel refuses this event at this frequency (the limit is in "
+			"/proc/sys/kernel/perf_event_max_sample_rate)",
+			name);
+	return err_sys(err, errnum, "'%s': cannot open the perf event", name);
+}
+
+static int settle_attrs(struct perf_set *set, const struct perf_options *o, struct err *err)
+{
+	set->n_attrs = o->n_events ? o->n_events : 1;
+	set->has_kernel = !o->user_only;
+	set->has_build_id = set->has_switch = true;
+	for (size_t i = 0; i < set->n_attrs; i++) {
+		const struct event_spec *spec = o->n_events ? &o->events[i] : NULL;
+		struct perf_event_attr *a = &set->attrs[i];
+		int errnum;
+
+		fill_attr(a, o, spec, i == 0);
+		errnum = probe_attr(set, a, set->rings[0].cpu);
+		if (errnum)
+			return open_failure(spec, errnum, err);
+	}
+	if (!set->has_kernel && !o->user_only)
+		note(set,
+			"kernel time is not shown (kernel.perf_event_paranoid forbids it; 'sysctl "
+			"kernel.perf_event_paranoid=1' or root would show it)");
+	return 0;
+}
+
+static size_t first_ring_size(size_t n_cpus)
+{
+	size_t bytes = RING_BYTES_MAX;
+
+	while (bytes > RING_BYTES_MIN && bytes * n_cpus > RING_TOTAL_BYTES)
+		bytes /= 2;
+	return bytes;
+}
+
+/* Opens one event and lets its ring write for the CPU, or joins the ring that is there. */
+static int attach_ring(struct perf_set *set, struct perf_ring *ring, int fd, struct err *err)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (ring->page) {
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
+			return err_sys(err, errno, "perf events: cannot share the ring of CPU %u",
+				ring->cpu);
+		return 0;
+	}
+	for (;;) {
+		void *p = mmap(NULL, page_bytes + set->ring_bytes, PROT_READ | PROT_WRITE,
+			MAP_SHARED, fd, 0);
+
+		if (p != MAP_FAILED) {
+			ring->page = p;
+			ring->data = (uint8_t *)p + page_bytes;
+			ring->bytes = set->ring_bytes;
+			ring->fd = fd;
+			return 0;
+		}
+		/* Over the locked-memory limit: a smaller ring for all that follow. */
+		if ((errno != EPERM && errno != ENOMEM) || set->ring_bytes <= RING_BYTES_MIN)
+			return err_sys(err, errno,
+				"perf events: cannot map a ring of %zu bytes for CPU %u "
+				"(kernel.perf_event_mlock_kb or 'ulimit -l' is too small)",
+				set->ring_bytes, ring->cpu);
+		set->ring_bytes /= 2;
+	}
+}
+
+static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, uint32_t event_i,
+	bool on_exec, struct err *err)
+{
+	struct perf_event_attr attr = set->attrs[event_i];
+	uint64_t id = 0;
+	int fd, rc;
+
+	attr.enable_on_exec = on_exec;
+	attr.inherit = pid >= 0;
+	attr.sample_stack_user = attr.sample_stack_user ? set->stack_bytes : 0;
+	attr.wakeup_watermark = (uint32_t)(set->ring_bytes / 4);
+	fd = perf_event_open(&attr, pid, (int)ring->cpu);
+	if (fd < 0) {
+		if (errno == ESRCH)
+			return err_set(err, ERR_NOT_FOUND, "process %d: is gone", pid);
+		if (errno == EMFILE)
+			return err_set(err, ERR_LIMIT,
+				"perf events: too many open files (a higher 'ulimit -n' is needed)");
+		if (pid > 0 && (errno == EACCES || errno == EPERM))
+			return err_set(err, ERR_PERMISSION,
+				"process %d: belongs to somebody else (root or CAP_PERFMON is needed)",
+				pid);
+		if (pid < 0 && (errno == EACCES || errno == EPERM))
+			return err_set(err, ERR_PERMISSION,
+				"system-wide recording is not permitted (kernel.perf_event_paranoid "
+				"is %d, 0 or less, root or CAP_PERFMON is needed)",
+				perf_paranoid_level());
+		return err_sys(err, errno, "perf events: cannot open on CPU %u", ring->cpu);
+	}
+	rc = attach_ring(set, ring, fd, err);
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	if (set->deep && deep_stacks_attach(set->deep, fd, NULL) < 0) {
+		deep_stacks_close(set->deep); /* those that have it keep it: nobody reads its ring */
+		set->deep = NULL;
+	}
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0)
+		*map_ensure(&set->event_of_id, id, NULL) = event_i;
+	vec_push(&set->fds, ((struct perf_fd){fd, ring->cpu, event_i}));
+	return 0;
+}
+
+static int add_everywhere(struct perf_set *set, pid_t pid, bool on_exec, struct err *err)
+{
+	for (size_t r = 0; r < set->n_rings; r++) {
+		for (uint32_t e = 0; e < set->n_attrs; e++) {
+			int rc = add_event(set, pid, &set->rings[r], e, on_exec, err);
+
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+int perf_set_add_task(struct perf_set *set, pid_t tid, bool on_exec, struct err *err)
+{
+	return add_everywhere(set, tid, on_exec, err);
+}
+
+int perf_set_add_system(struct perf_set *set, struct err *err)
+{
+	return add_everywhere(set, -1, false, err);
+}
+
+static uint32_t fitting_stack_bytes(const struct perf_set *set, uint32_t bytes)
+{
+	while (bytes > STACK_BYTES_MIN && (size_t)bytes * RING_SAMPLES_MIN > set->ring_bytes)
+		bytes /= 2;
+	return bytes & ~7u;
+}
+
+/*
+ * How large rings may be is found by mapping one for ourselves and giving it back; the stack copy
+ * is then made small enough that a ring holds RING_SAMPLES_MIN of them.
+ */
+static int settle_sizes(struct perf_set *set, const struct perf_options *o, struct err *err)
+{
+	struct perf_ring *trial = mem_calloc(set->n_rings, sizeof(*trial));
+	int rc = 0;
+
+	set->ring_bytes = first_ring_size(set->n_rings);
+	for (size_t i = 0; i < set->n_rings && rc == 0; i++) {
+		int fd = perf_event_open(&set->attrs[0], 0, (int)set->rings[i].cpu);
+
+		trial[i].cpu = set->rings[i].cpu;
+		trial[i].fd = fd;
+		if (fd < 0)
+			rc = err_sys(err, errno, "perf events: cannot open on CPU %u", trial[i].cpu);
+		else
+			rc = attach_ring(set, &trial[i], fd, err);
+	}
+	for (size_t i = 0; i < set->n_rings; i++) {
+		if (trial[i].page)
+			munmap(trial[i].page, trial[i].bytes + (size_t)sysconf(_SC_PAGESIZE));
+		if (trial[i].fd > 0)
+			close(trial[i].fd);
+	}
+	free(trial);
+	set->stack_bytes = fitting_stack_bytes(set, o->stack_bytes);
+	return rc;
+}
+
+/* Without BPF the kernel's copy is all there is, so it is made as large as it may be. */
+static void settle_deep_stacks(struct perf_set *set, const struct perf_options *o)
+{
+	if (!set->stack_bytes || o->pc_only || !o->n_events)
+		return;
+	if (deep_stacks_open(&set->deep, set->stack_bytes, NULL) == 0)
+		return;
+	note(set, "stacks deeper than 63 kB are shown from the inside only (BPF is not permitted; "
+		  "root or CAP_BPF and CAP_PERFMON would complete them)");
+	if (!o->stack_is_chosen)
+		set->stack_bytes = fitting_stack_bytes(set, STACK_BYTES_MAX);
+}
+
+int perf_set_init(struct perf_set *set, const struct perf_options *options, struct err *err)
+{
+	struct perf_options o = *options;
+	unsigned cpus[CPUS_MAX];
+	int rc;
+
+	memset(set, 0, sizeof(*set));
+	o.stack_is_chosen = o.stack_bytes != 0;
+	if (!o.stack_bytes)
+		o.stack_bytes = STACK_BYTES_DEFAULT;
+	set->n_rings = perf_online_cpus(cpus, CPUS_MAX);
+	set->rings = mem_calloc(set->n_rings + 1, sizeof(*set->rings));
+	for (size_t i = 0; i < set->n_rings; i++)
+		set->rings[i] = (struct perf_ring){.cpu = cpus[i], .fd = -1};
+	rc = settle_attrs(set, &o, err);
+	if (rc == 0)
+		rc = settle_sizes(set, &o, err);
+	if (rc == 0)
+		settle_deep_stacks(set, &o);
+	if (rc < 0)
+		perf_set_release(set);
+	return rc;
+}
+
+void perf_set_release(struct perf_set *set)
+{
+	for (size_t i = 0; i < set->n_rings; i++)
+		if (set->rings[i].page)
+			munmap(set->rings[i].page,
+				set->rings[i].bytes + (size_t)sysconf(_SC_PAGESIZE));
+	for (size_t i = 0; i < set->fds.n; i++)
+		close(set->fds.v[i].fd);
+	for (size_t i = 0; i < set->notes.n; i++)
+		free(set->notes.v[i]);
+	deep_stacks_close(set->deep);
+	vec_release(&set->notes);
+	vec_release(&set->fds);
+	map_release(&set->event_of_id);
+	free(set->rings);
+	memset(set, 0, sizeof(*set));
+}
+
+void perf_set_enable(struct perf_set *set)
+{
+	for (size_t i = 0; i < set->fds.n; i++)
+		ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+void perf_set_disable(struct perf_set *set)
+{
+	for (size_t i = 0; i < set->fds.n; i++)
+		ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+uint64_t perf_set_count(const struct perf_set *set, uint32_t event_i)
+{
+	uint64_t sum = 0, count;
+
+	for (size_t i = 0; i < set->fds.n; i++)
+		if (set->fds.v[i].event_i == event_i &&
+			read(set->fds.v[i].fd, &count, sizeof(count)) == sizeof(count))
+			sum += count;
+	return sum;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/processes.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+
+struct processes {
+	struct trace_writer *w;
+	uint32_t stream;
+	struct map by_pid; /* -> index + 1 into all; the newest process of that pid */
+	struct map by_tid; /* -> index + 1 into threads */
+	VEC(struct process *) all;
+	VEC(struct thread *) threads;
+};
+
+struct processes *processes_new(struct trace_writer *w, uint32_t life_stream)
+{
+	struct processes *t = mem_zalloc(sizeof(*t));
+
+	t->w = w;
+	t->stream = life_stream;
+	return t;
+}
+
+void processes_free(struct processes *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->all.n; i++) {
+		addrspace_free(t->all.v[i]->space);
+		free(t->all.v[i]);
+	}
+	for (size_t i = 0; i < t->threads.n; i++)
+		free(t->threads.v[i]);
+	vec_release(&t->all);
+	vec_release(&t->threads);
+	map_release(&t->by_pid);
+	map_release(&t->by_tid);
+	free(t);
+}
+
+static struct process *find_process(const struct processes *t, uint32_t pid)
+{
+	const uint64_t *at = map_find(&t->by_pid, pid);
+
+	return at ? t->all.v[*at - 1] : NULL;
+}
+
+/* Takes over `space`. */
+static struct process *add_process(
+	struct processes *t, uint32_t pid, uint64_t start_ns, struct addrspace *space)
+{
+	struct process *p = mem_zalloc(sizeof(*p));
+
+	p->pid = pid;
+	p->start_ns = start_ns;
+	p->space = space;
+	vec_push(&t->all, p);
+	*map_ensure(&t->by_pid, pid, NULL) = t->all.n;
+	return p;
+}
+
+struct process *processes_start(struct processes *t, uint32_t pid, uint32_t parent,
+	uint64_t start_ns, uint64_t time, const char *command_line)
+{
+	struct process *p = add_process(t, pid, start_ns, addrspace_new());
+
+	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_START,
+		(uint64_t[]){pid, parent, start_ns, trace_writer_string(t->w, command_line)}, 4);
+	return p;
+}
+
+struct process *processes_get(struct processes *t, uint32_t pid, uint64_t time)
+{
+	struct process *p = find_process(t, pid);
+
+	return p ? p : processes_start(t, pid, 0, 0, time, "");
+}
+
+struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	struct process *p = processes_get(t, pid, time);
+	uint64_t *at = map_ensure(&t->by_tid, tid, NULL);
+	struct thread *thread = *at ? t->threads.v[*at - 1] : NULL;
+
+	if (thread && thread->process == p)
+		return thread;
+	thread = mem_zalloc(sizeof(*thread));
+	thread->process = p;
+	thread->tid = tid;
+	thread->trace_id = trace_writer_thread(
+		t->w, &(struct trace_thread){.pid = pid, .tid = tid, .start_ns = p->start_ns});
+	vec_push(&t->threads, thread);
+	*at = t->threads.n;
+	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_CREATED,
+		(uint64_t[]){thread->trace_id, 0, 0}, 3);
+	return thread;
+}
+
+void processes_fork(
+	struct processes *t, uint32_t pid, uint32_t tid, uint32_t parent_pid, uint64_t time)
+{
+	struct process *parent = processes_get(t, parent_pid, time);
+
+	if (pid != parent_pid) {
+		/* Shared until one of them changes it: a thousand children cost nothing. */
+		add_process(t, pid, time, addrspace_share(parent->space));
+		trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS,
+			RECORD_PROCESS_FORK, (uint64_t[]){pid, parent_pid}, 2);
+	}
+	processes_thread(t, pid, tid, time);
+}
+
+void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char *name)
+{
+	struct process *p = processes_get(t, pid, time);
+
+	addrspace_free(p->space);
+	p->space = addrspace_new();
+	p->in_exec = true;
+	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_EXEC,
+		(uint64_t[]){pid, trace_writer_string(t->w, name)}, 2);
+}
+
+void processes_name_thread(
+	struct processes *t, uint32_t pid, uint32_t tid, uint64_t time, const char *name)
+{
+	struct thread *thread = processes_thread(t, pid, tid, time);
+
+	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED,
+		(uint64_t[]){thread->trace_id, 0, 0, trace_writer_string(t->w, name)}, 4);
+}
+
+void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	struct thread *thread = processes_thread(t, pid, tid, time);
+
+	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED,
+		(uint64_t[]){thread->trace_id}, 1);
+	if (tid != pid || thread->process->has_ended)
+		return;
+	thread->process->has_ended = true;
+	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_END,
+		(uint64_t[]){pid, 0}, 2);
+}
+
+uint64_t processes_n_processes(const struct processes *t)
+{
+	return t->all.n;
+}
+
+uint64_t processes_n_threads(const struct processes *t)
+{
+	return t->threads.n;
+}

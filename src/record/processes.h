@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processes and threads of a recording, as of the record being processed. A pid that is used
+ * again is a new process.
+ */
+#ifndef WEIR_RECORD_PROCESSES_H
+#define WEIR_RECORD_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbols/addrspace.h"
+#include "trace/writer.h"
+
+struct process {
+	uint32_t pid;
+	uint64_t start_ns; /* 0 = before the trace, not known */
+	struct addrspace *space;
+	bool in_exec; /* exec was seen, but no user code of the new program yet */
+	bool has_ended;
+};
+
+struct thread {
+	struct process *process;
+	uint32_t tid;
+	uint32_t trace_id;
+};
+
+struct processes;
+struct processes *processes_new(struct trace_writer *w, uint32_t life_stream);
+void processes_free(struct processes *t);
+
+/* The thread, made known (with its process, taken from `pid`) when it was not. */
+struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
+struct process *processes_get(struct processes *t, uint32_t pid, uint64_t time);
+
+/* A process that was there before: `start_ns` 0 when not known. */
+struct process *processes_start(struct processes *t, uint32_t pid, uint32_t parent,
+	uint64_t start_ns, uint64_t time, const char *command_line);
+void processes_fork(struct processes *t, uint32_t pid, uint32_t tid, uint32_t parent_pid,
+	uint64_t time);
+void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char *name);
+void processes_name_thread(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time,
+	const char *name);
+void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
+
+uint64_t processes_n_processes(const struct processes *t);
+uint64_t processes_n_threads(const struct processes *t);
+
+#endif

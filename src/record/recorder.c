@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The main loop waits for three things: records from the collector, signals (through a signalfd),
+ * and the end of what is recorded (pidfds). Signals sent to weir by kill are passed on to the
+ * command; those typed on the terminal have reached it already.
+ */
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "record/collector.h"
+#include "record/host_facts.h"
+#include "record/launch.h"
+#include "record/proc.h"
+
+#define FLUSH_INTERVAL_NS    1000000000u
+#define PROGRESS_INTERVAL_NS 200000000u
+#define WAIT_MS		     100
+#define ATTACH_ROUNDS_MAX    10
+
+struct recorder {
+	const struct recorder_options *options;
+	struct recorder_result *result;
+	struct trace_writer *writer;
+	struct perf_set set;
+	bool has_set;
+	struct collector *collector;
+	struct session *session;
+	struct launch child;
+	struct rusage usage;
+	int signal_fd;
+	sigset_t old_mask;
+	VEC(int) pid_fds; /* attached processes that still run */
+	uint64_t began_ns, last_flush_ns, last_progress_ns;
+	uint64_t cpu_ns;
+	bool stop;	  /* end the recording */
+	bool interrupted; /* a second signal ends the waiting, too */
+};
+
+static const int handled_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+
+static int open_signals(struct recorder *r, struct err *err)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	for (size_t i = 0; i < sizeof(handled_signals) / sizeof(handled_signals[0]); i++)
+		sigaddset(&mask, handled_signals[i]);
+	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
+	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signal_fd < 0 ? err_sys(err, errno, "cannot make a signalfd") : 0;
+}
+
+static void take_signals(struct recorder *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		int number = (int)info.ssi_signo;
+
+		if (number == SIGCHLD)
+			continue; /* the loop asks for the child anyway */
+		if (r->child.pid > 0 && info.ssi_code <= 0) /* by kill, not by the terminal */
+			kill(r->child.pid, number);
+		if (number == SIGUSR1 || number == SIGUSR2)
+			continue;
+		if (r->stop)
+			r->interrupted = true;
+		r->stop = true;
+	}
+}
+
+/* True when the command has ended; its status is then in the result. */
+static bool reap_child(struct recorder *r, int flags)
+{
+	pid_t pid;
+
+	if (r->child.pid <= 0)
+		return r->result->has_status;
+	do
+		pid = wait4(r->child.pid, &r->result->wait_status, flags, &r->usage);
+	while (pid < 0 && errno == EINTR);
+	if (pid != r->child.pid)
+		return false;
+	r->result->has_status = true;
+	r->child.pid = 0;
+	return true;
+}
+
+/* --- starting --------------------------------------------------------------------------- */
+
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+struct attach {
+	struct recorder *r;
+	struct map seen; /* tids */
+	size_t n_new, n_attached;
+	int rc;
+	struct err *err;
+};
+
+static void attach_task(void *ctx, pid_t tid)
+{
+	struct attach *a = ctx;
+	bool created;
+	int rc;
+
+	map_ensure(&a->seen, (uint64_t)tid, &created);
+	if (!created || a->rc < 0)
+		return;
+	a->n_new++;
+	rc = perf_set_add_task(&a->r->set, tid, false, a->err);
+	if (rc == 0)
+		a->n_attached++;
+	else if (rc != ERR_NOT_FOUND) /* a thread may end at any time */
+		a->rc = rc;
+}
+
+/* Threads are looked for until a round finds no new one: those that are made by a thread that is
+ * attached already are inherited, those made by another in the meantime are not. */
+static int attach_process(struct recorder *r, pid_t pid, struct err *err)
+{
+	struct attach a = {.r = r, .err = err};
+	int fd;
+
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0 && errno == ESRCH)
+		return err_set(err, ERR_NOT_FOUND, "process %d: there is no such process", pid);
+	for (int round = 0; round < ATTACH_ROUNDS_MAX; round++) {
+		a.n_new = 0;
+		proc_each_task(pid, attach_task, &a);
+		if (!a.n_new || a.rc < 0)
+			break;
+	}
+	map_release(&a.seen);
+	if (a.rc == 0 && !a.n_attached)
+		a.rc = err_set(err, ERR_NOT_FOUND, "process %d: ended while attaching", pid);
+	if (a.rc < 0) {
+		fd_cleanup(&fd);
+		return a.rc;
+	}
+	if (fd >= 0)
+		vec_push(&r->pid_fds, fd);
+	return 0;
+}
+
+static void add_running(void *ctx, pid_t pid)
+{
+	session_add_running(ctx, pid);
+}
+
+static int start_events(struct recorder *r, struct err *err)
+{
+	const struct recorder_options *o = r->options;
+	int rc = 0;
+
+	if (o->command) {
+		rc = perf_set_add_task(&r->set, r->child.pid, true, err);
+		if (rc == 0)
+			session_add_launched(r->session, r->child.pid);
+		return rc;
+	}
+	if (o->system_wide) {
+		rc = perf_set_add_system(&r->set, err);
+		perf_set_enable(&r->set);
+		if (rc == 0)
+			proc_each_task(0, add_running, r->session);
+		return rc;
+	}
+	for (size_t i = 0; i < o->n_pids && rc == 0; i++)
+		rc = attach_process(r, o->pids[i], err);
+	perf_set_enable(&r->set); /* before /proc is read, so that no mapping falls between */
+	for (size_t i = 0; i < o->n_pids && rc == 0; i++)
+		session_add_running(r->session, o->pids[i]);
+	return rc;
+}
+
+static int start(struct recorder *r, struct err *err)
+{
+	const struct recorder_options *o = r->options;
+	struct perf_options perf = {.events = o->events, .n_events = o->n_events,
+		.hz = o->hz, .pc_only = o->pc_only, .user_only = o->user_only,
+		.stack_bytes = o->stack_bytes};
+	struct session_options session = {.events = o->events, .n_events = o->n_events,
+		.pc_only = o->pc_only, .all_modules = o->all_modules};
+	int rc;
+
+	rc = open_signals(r, err);
+	if (rc == 0 && o->command)
+		rc = launch_prepare(&r->child, o->command, &r->old_mask, err);
+	raise_file_limit(); /* after the fork: the command keeps its own limit */
+	if (rc == 0)
+		rc = perf_set_init(&r->set, &perf, err);
+	if (rc < 0)
+		return rc;
+	r->has_set = true;
+	for (size_t i = 0; i < r->set.notes.n && o->note; i++)
+		o->note(o->ctx, r->set.notes.v[i]);
+	rc = trace_writer_open(&r->writer, o->output, err);
+	if (rc < 0)
+		return rc;
+	r->session = session_new(r->writer, &r->set, &session);
+	host_facts_write(r->writer);
+	recorder_facts_write(r->writer, o, &r->set);
+	rc = start_events(r, err);
+	if (rc == 0)
+		rc = collector_start(&r->collector, &r->set, err);
+	if (rc < 0)
+		return rc;
+	session_set_collector(r->session, r->collector);
+	session_started(r->session);
+	/* What is known so far is on disk before anything runs. */
+	rc = trace_writer_flush(r->writer, err);
+	r->began_ns = clock_mono_ns();
+	if (rc == 0 && o->command)
+		rc = launch_go(&r->child, o->command, err);
+	return rc;
+}
+
+/* --- running ---------------------------------------------------------------------------- */
+
+static void take_records(struct recorder *r)
+{
+	struct collected_list list = {0};
+	uint64_t now;
+
+	collector_take(r->collector, &list);
+	session_add(r->session, &list);
+	vec_release(&list.items);
+	now = clock_mono_ns();
+	if (now - r->last_flush_ns >= FLUSH_INTERVAL_NS) {
+		r->last_flush_ns = now;
+		if (trace_writer_flush(r->writer, &r->result->write_error) < 0)
+			r->stop = true;
+	}
+	if (r->options->progress && now - r->last_progress_ns >= PROGRESS_INTERVAL_NS) {
+		struct session_counts counts = session_counts(r->session);
+
+		r->last_progress_ns = now;
+		r->options->progress(
+			r->options->ctx, &counts, (double)(now - r->began_ns) / 1e9);
+	}
+}
+
+/* Attached processes that have ended are dropped; true when none is left. */
+static bool targets_are_gone(struct recorder *r)
+{
+	size_t n = 0;
+
+	if (r->options->command)
+		return reap_child(r, WNOHANG);
+	if (r->options->system_wide)
+		return false;
+	for (size_t i = 0; i < r->pid_fds.n; i++) {
+		struct pollfd p = {.fd = r->pid_fds.v[i], .events = POLLIN};
+
+		if (poll(&p, 1, 0) > 0)
+			close(p.fd);
+		else
+			r->pid_fds.v[n++] = p.fd;
+	}
+	r->pid_fds.n = n;
+	return n == 0;
+}
+
+static bool duration_is_over(const struct recorder *r)
+{
+	double limit = r->options->duration_s;
+
+	return limit > 0 && (double)(clock_mono_ns() - r->began_ns) >= limit * 1e9;
+}
+
+static int wait_timeout_ms(const struct recorder *r)
+{
+	double left_ms;
+
+	if (r->options->duration_s <= 0)
+		return WAIT_MS;
+	left_ms = r->options->duration_s * 1e3 - (double)(clock_mono_ns() - r->began_ns) / 1e6;
+	return left_ms < 0 ? 0 : left_ms < WAIT_MS ? (int)left_ms + 1 : WAIT_MS;
+}
+
+static void run_loop(struct recorder *r)
+{
+	while (!r->stop) {
+		struct pollfd fds[2] = {
+			{.fd = r->signal_fd, .events = POLLIN},
+			{.fd = collector_fd(r->collector), .events = POLLIN},
+		};
+
+		poll(fds, 2, wait_timeout_ms(r));
+		take_signals(r);
+		take_records(r);
+		if (targets_are_gone(r) || duration_is_over(r))
+			r->stop = true;
+	}
+}
+
+/* --- ending ----------------------------------------------------------------------------- */
+
+static uint64_t timeval_ns(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+static void write_end_facts(struct recorder *r)
+{
+	const struct recorder_result *result = r->result;
+
+	host_fact_number(r->writer, "wall_ns", result->wall_ns);
+	host_fact_number(r->writer, "n_processes", result->counts.n_processes);
+	host_fact_number(r->writer, "n_threads", result->counts.n_threads);
+	if (r->cpu_ns)
+		host_fact_number(r->writer, "cpu_ns", r->cpu_ns);
+	if (!result->has_status)
+		return;
+	host_fact_number(r->writer, "user_ns", timeval_ns(r->usage.ru_utime));
+	host_fact_number(r->writer, "sys_ns", timeval_ns(r->usage.ru_stime));
+	host_fact_number(r->writer, "max_rss_bytes", (uint64_t)r->usage.ru_maxrss * 1024u);
+	if (WIFEXITED(result->wait_status))
+		host_fact_number(r->writer, "exit_status", (uint64_t)WEXITSTATUS(result->wait_status));
+	else if (WIFSIGNALED(result->wait_status))
+		host_fact_number(r->writer, "exit_signal", (uint64_t)WTERMSIG(result->wait_status));
+}
+
+static void finish_trace(struct recorder *r)
+{
+	struct collected_list rest = {0};
+	struct err err;
+
+	perf_set_disable(&r->set);
+	r->result->wall_ns = clock_mono_ns() - r->began_ns;
+	for (uint32_t i = 0; i < r->options->n_events; i++)
+		if (!strcmp(r->options->events[i].metric, "cpu"))
+			r->cpu_ns = perf_set_count(&r->set, i);
+	collector_stop(r->collector);
+	collector_take(r->collector, &rest);
+	session_add(r->session, &rest);
+	vec_release(&rest.items);
+	session_finish(r->session);
+	r->result->counts = session_counts(r->session);
+	write_end_facts(r);
+	if (trace_writer_flush(r->writer, &err) < 0 && !r->result->write_error.code)
+		r->result->write_error = err;
+	r->result->trace_bytes = trace_writer_bytes(r->writer); /* all but the index */
+	if (trace_writer_close(r->writer, &err) < 0 && !r->result->write_error.code)
+		r->result->write_error = err;
+	r->writer = NULL;
+}
+
+static void release(struct recorder *r)
+{
+	struct err ignored;
+
+	collector_free(r->collector);
+	session_free(r->session);
+	if (r->writer)
+		trace_writer_close(r->writer, &ignored);
+	if (r->has_set)
+		perf_set_release(&r->set);
+	for (size_t i = 0; i < r->pid_fds.n; i++)
+		close(r->pid_fds.v[i]);
+	vec_release(&r->pid_fds);
+	r->collector = NULL;
+	r->session = NULL;
+	r->writer = NULL;
+	r->has_set = false;
+}
+
+/* The command outlived its recording: nothing of ours is on it any more; wait for its status. */
+static void wait_for_command(struct recorder *r)
+{
+	if (r->options->finished_early)
+		r->options->finished_early(r->options->ctx);
+	while (!reap_child(r, WNOHANG) && !r->interrupted) {
+		struct pollfd p = {.fd = r->signal_fd, .events = POLLIN};
+
+		poll(&p, 1, 1000);
+		take_signals(r);
+	}
+}
+
+/* A start that failed leaves no file behind, and the older trace where it was. */
+static void remove_stillborn(const char *path, bool was_opened)
+{
+	char *old;
+
+	if (!was_opened)
+		return;
+	old = mem_printf("%s.old", path);
+	if (unlink(path) == 0 && access(old, F_OK) == 0)
+		rename(old, path);
+	free(old);
+}
+
+int recorder_run(
+	const struct recorder_options *options, struct recorder_result *result, struct err *err)
+{
+	struct recorder r = {.options = options, .result = result, .signal_fd = -1};
+	int rc;
+
+	memset(result, 0, sizeof(*result));
+	r.child.go_fd = r.child.error_fd = -1;
+	rc = start(&r, err);
+	if (rc < 0) {
+		bool was_opened = r.writer != NULL;
+
+		release(&r);
+		launch_abandon(&r.child);
+		remove_stillborn(options->output, was_opened);
+	} else {
+		run_loop(&r);
+		finish_trace(&r);
+		release(&r);
+		if (options->command && !result->has_status)
+			wait_for_command(&r);
+	}
+	fd_cleanup(&r.signal_fd);
+	sigprocmask(SIG_SETMASK, &r.old_mask, NULL);
+	return rc;
+}

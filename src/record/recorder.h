@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* One recording from start to end: launch, attach or system-wide. */
+#ifndef WEIR_RECORD_RECORDER_H
+#define WEIR_RECORD_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "record/event_spec.h"
+#include "record/session.h"
+
+struct recorder_options {
+	const char *output;
+	struct event_spec events[EVENT_SPECS_MAX];
+	size_t n_events; /* 0 = no samples */
+	uint64_t hz;
+	bool pc_only, user_only, all_modules;
+	uint32_t stack_bytes; /* 0 = choose */
+	double duration_s;    /* 0 = until the end */
+
+	/* One of these three. */
+	char *const *command; /* NULL-terminated */
+	const pid_t *pids;
+	size_t n_pids;
+	bool system_wide;
+
+	/* Called now and then while recording; may be NULL. */
+	void (*progress)(void *ctx, const struct session_counts *counts, double seconds);
+	/* One sentence on what is missing and how to get it, at the start; may be NULL. */
+	void (*note)(void *ctx, const char *sentence);
+	/* The recording is over and complete on disk, but the command still runs; may be NULL. */
+	void (*finished_early)(void *ctx);
+	void *ctx;
+};
+
+struct recorder_result {
+	struct session_counts counts;
+	uint64_t trace_bytes;
+	uint64_t wall_ns;
+	bool has_status;  /* of the command */
+	int wait_status;  /* as from waitpid */
+	struct err write_error; /* code 0, or why the trace is not complete */
+};
+
+/* Negative when nothing was recorded; the command has then not run. A trace that could not be
+ * written to its end is reported in the result, because the command's status is still needed. */
+int recorder_run(
+	const struct recorder_options *options, struct recorder_result *result, struct err *err);
+
+#endif

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "record/images.h"
+#include "record/proc.h"
+#include "record/processes.h"
+#include "symbols/resolver.h"
+#include "unwind/unwind.h"
+
+struct session {
+	struct trace_writer *w;
+	struct perf_set *set;
+	struct session_options options;
+	struct collector *collector;
+	struct processes *processes;
+	struct images *images;
+	struct unwinder *unwinder;
+
+	uint32_t life_stream;
+	struct map cpu_streams; /* CPU -> stream id */
+	uint32_t metrics[EVENT_SPECS_MAX];
+	uint32_t kernel_image; /* trace id; 0 = not defined yet */
+	uint32_t marker_frames[UNWIND_N_ENDS];
+	struct map modules_written; /* hash of (process, mapping) */
+
+	VEC(struct collected *) waiting; /* not yet certainly in order */
+	uint64_t last_time;
+	struct session_counts counts;
+	uint64_t n_exec_stacks, n_gone_stacks, n_throttled;
+	struct unwind_frame frames[UNWIND_FRAMES_MAX];
+};
+
+struct session *session_new(
+	struct trace_writer *w, struct perf_set *set, const struct session_options *options)
+{
+	struct session *s = mem_zalloc(sizeof(*s));
+
+	s->w = w;
+	s->set = set;
+	s->options = *options;
+	s->life_stream = trace_writer_stream(w, STREAM_KIND_LIFE, 0);
+	for (size_t i = 0; i < options->n_events; i++)
+		s->metrics[i] = trace_writer_metric(
+			w, options->events[i].metric, options->events[i].unit);
+	s->processes = processes_new(w, s->life_stream);
+	s->images = images_new();
+	s->unwinder = unwinder_new();
+	s->last_time = clock_mono_ns();
+	return s;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->waiting.n; i++)
+		free(s->waiting.v[i]);
+	vec_release(&s->waiting);
+	processes_free(s->processes);
+	images_free(s->images);
+	unwinder_free(s->unwinder);
+	map_release(&s->cpu_streams);
+	map_release(&s->modules_written);
+	free(s);
+}
+
+void session_set_collector(struct session *s, struct collector *c)
+{
+	s->collector = c;
+}
+
+struct session_counts session_counts(const struct session *s)
+{
+	struct session_counts c = s->counts;
+
+	c.n_processes = processes_n_processes(s->processes);
+	c.n_threads = processes_n_threads(s->processes);
+	return c;
+}
+
+static uint32_t cpu_stream(struct session *s, uint32_t cpu)
+{
+	uint64_t *id = map_ensure(&s->cpu_streams, cpu, NULL);
+
+	if (!*id)
+		*id = trace_writer_stream(s->w, STREAM_KIND_CPU, cpu);
+	return (uint32_t)*id;
+}
+
+/* The image's id in the trace, defined when first needed. */
+static uint32_t trace_image_id(struct session *s, uint32_t number)
+{
+	struct image *image = images_get(s->images, number);
+	struct trace_image t = {0};
+
+	if (image->trace_id)
+		return image->trace_id;
+	t.kind = image->kind;
+	t.path = trace_writer_string(s->w, image->path);
+	if (image->has_elf)
+		t.bits = image->elf.is_64 ? 64 : 32;
+	t.build_id_n = image->build_id_n;
+	memcpy(t.build_id, image->build_id, sizeof(t.build_id));
+	t.file_bytes = image->file_bytes;
+	t.file_mtime_ns = image->file_mtime_ns;
+	t.pid = image->pid;
+	image->trace_id = trace_writer_image(s->w, &t);
+	return image->trace_id;
+}
+
+static void write_module(
+	struct session *s, const struct process *p, const struct mapping *m, uint64_t time)
+{
+	uint64_t key = map_hash_mix(map_hash_mix(p->pid, p->start_ns), m->start);
+	bool created;
+
+	map_ensure(&s->modules_written, map_hash_mix(key, m->image), &created);
+	if (!created)
+		return;
+	/* Payload: pid, process start, address, length, flags, image, file offset. */
+	trace_writer_numbers(s->w, s->life_stream, time, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
+		(uint64_t[]){p->pid, p->start_ns, m->start, m->end - m->start, PROT_EXEC,
+			trace_image_id(s, m->image), m->offset.v},
+		7);
+}
+
+static void add_mapping(struct session *s, struct process *p, const struct image_query *q,
+	struct foff offset, uint64_t time)
+{
+	uint32_t number = images_ensure(s->images, q);
+	struct mapping m = {q->start, q->end, offset, number,
+		images_bias(s->images, number, q->start, offset)};
+
+	addrspace_map(&p->space, &m);
+	if (s->options.all_modules)
+		write_module(s, p, &m, time);
+}
+
+static void process_mmap(struct session *s, const struct collected *r)
+{
+	const struct collected_mmap *m = &r->mmap;
+	struct process *p;
+
+	if (!(m->prot & PROT_EXEC) || r->pid == UINT32_MAX) /* the kernel's own have pid -1 */
+		return;
+	p = processes_get(s->processes, r->pid, r->time);
+	add_mapping(s, p,
+		&(struct image_query){.pid = r->pid, .path = m->path, .start = m->start,
+			.end = m->start + m->bytes, .inode = m->inode,
+			.build_id = {m->build_id, m->build_id_n},
+			.process_start_ns = p->start_ns},
+		(struct foff){m->offset}, r->time);
+}
+
+/* --- start-up --------------------------------------------------------------------------- */
+
+struct startup {
+	struct session *s;
+	struct process *process;
+};
+
+static void startup_mapping(void *ctx, const struct proc_mapping *m)
+{
+	struct startup *u = ctx;
+
+	if (!(m->prot & PROT_EXEC) || !strcmp(m->path, "[vsyscall]"))
+		return;
+	add_mapping(u->s, u->process,
+		&(struct image_query){.pid = u->process->pid, .path = m->path, .start = m->start,
+			.end = m->end, .inode = m->inode,
+			.process_start_ns = u->process->start_ns},
+		(struct foff){m->offset}, u->s->last_time);
+}
+
+static void startup_thread(void *ctx, pid_t tid)
+{
+	struct startup *u = ctx;
+	char name[64];
+
+	proc_name((pid_t)u->process->pid, tid, name, sizeof(name));
+	processes_name_thread(
+		u->s->processes, u->process->pid, (uint32_t)tid, u->s->last_time, name);
+}
+
+void session_add_running(struct session *s, pid_t pid)
+{
+	char command_line[4096];
+	struct startup u = {s, NULL};
+
+	proc_command_line(pid, command_line, sizeof(command_line));
+	u.process = processes_start(s->processes, (uint32_t)pid, (uint32_t)proc_parent(pid),
+		proc_start_ns(pid), s->last_time, command_line);
+	proc_each_task(pid, startup_thread, &u);
+	proc_each_mapping(pid, startup_mapping, &u, NULL);
+}
+
+void session_add_launched(struct session *s, pid_t pid)
+{
+	uint64_t now = s->last_time = clock_mono_ns();
+
+	processes_start(s->processes, (uint32_t)pid, 0, now, now, "");
+	processes_thread(s->processes, (uint32_t)pid, (uint32_t)pid, now);
+}
+
+void session_started(struct session *s)
+{
+	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
+		RECORD_PHASE_STARTED, NULL, 0);
+}
+
+/* --- samples ---------------------------------------------------------------------------- */
+
+struct walk {
+	struct session *s;
+	struct process *process;
+	uint64_t time;
+};
+
+static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module)
+{
+	struct walk *walk = ctx;
+	const struct mapping *m = addrspace_find(walk->process->space, pc);
+	const struct image *image;
+
+	if (!m)
+		return false;
+	image = images_get(walk->s->images, m->image);
+	*module = (struct unwind_module){
+		.cfi = images_cfi(walk->s->images, m->image),
+		.bias = m->bias,
+		.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
+		.cookie = m->image,
+	};
+	write_module(walk->s, walk->process, m, walk->time);
+	return true;
+}
+
+static uint32_t marker_frame(struct session *s, enum unwind_end end)
+{
+	if (!s->marker_frames[end])
+		s->marker_frames[end] = trace_writer_frame(s->w,
+			&(struct trace_frame){.kind = FRAME_KIND_MARKER,
+				.name = trace_writer_string(s->w, unwind_end_reason(end))});
+	return s->marker_frames[end];
+}
+
+static uint32_t user_frame(struct session *s, const struct unwind_frame *f)
+{
+	struct trace_frame t = {.kind = FRAME_KIND_NATIVE, .is_caller = f->is_caller,
+		.addr = f->pc.v};
+
+	if (f->has_module) {
+		const struct image *image = images_get(s->images, f->cookie);
+
+		t.image = trace_image_id(s, f->cookie);
+		t.addr -= f->bias;
+		if (image->kind == IMAGE_KIND_JIT)
+			t.kind = FRAME_KIND_JITTED;
+	}
+	return trace_writer_frame(s->w, &t);
+}
+
+static uint32_t kernel_frame(struct session *s, uint64_t addr, bool is_caller)
+{
+	if (!s->kernel_image)
+		s->kernel_image = trace_writer_image(s->w,
+			&(struct trace_image){.kind = IMAGE_KIND_KERNEL, .bits = 64,
+				.path = trace_writer_string(s->w, "[kernel]")});
+	return trace_writer_frame(s->w,
+		&(struct trace_frame){.kind = FRAME_KIND_KERNEL, .is_caller = is_caller,
+			.image = s->kernel_image, .addr = addr});
+}
+
+/*
+ * Whether the sample has a user stack at all. Two moments in the kernel have none, although there
+ * are registers: in exec, once the old memory is gone and before the new program has run, and in
+ * exit, once the memory has been given back.
+ */
+static bool has_user_stack(struct session *s, struct process *p, const struct collected_sample *c)
+{
+	if (!c->has_regs || !c->regs.r[UNWIND_REG_RIP])
+		return false;
+	if (!c->in_kernel) {
+		p->in_exec = false;
+		return true;
+	}
+	if (p->in_exec &&
+		!addrspace_find(p->space, (struct vaddr){c->regs.r[UNWIND_REG_RIP]})) {
+		s->n_exec_stacks++;
+		return false;
+	}
+	if (!c->stack.n) {
+		s->n_gone_stacks++;
+		return false;
+	}
+	return true;
+}
+
+static uint32_t intern_user_stack(
+	struct session *s, const struct collected *r, struct thread *thread, uint32_t stack)
+{
+	const struct collected_sample *c = &r->sample;
+	struct walk walk = {s, thread->process, r->time};
+	struct unwind_memory memory = {
+		.start = {c->regs.r[UNWIND_REG_RSP]}, .bytes = c->stack};
+	struct unwind_callbacks callbacks = {find_module, &walk};
+	enum unwind_end end;
+	size_t n = 0;
+
+	/* The pid is part of the generation, so that each process's first hit of a module reaches
+	 * find_module although a forked child shares its parent's mappings. */
+	end = unwinder_walk(s->unwinder, &c->regs, &memory, &callbacks,
+		map_hash_mix(addrspace_generation(thread->process->space), r->pid), s->frames,
+		UNWIND_FRAMES_MAX, &n);
+	s->counts.n_stacks++;
+	if (end == UNWIND_END_COMPLETE)
+		s->counts.n_stacks_complete++;
+	else
+		stack = trace_writer_stack(s->w, stack, marker_frame(s, end));
+	while (n--)
+		stack = trace_writer_stack(s->w, stack, user_frame(s, &s->frames[n]));
+	return stack;
+}
+
+static uint32_t metric_of(const struct session *s, uint64_t id)
+{
+	const uint64_t *event_i = map_find(&s->set->event_of_id, id);
+
+	return s->metrics[event_i ? *event_i : 0];
+}
+
+static void process_tick(struct session *s, const struct collected *r, struct thread *thread)
+{
+	const struct mapping *m =
+		addrspace_find(thread->process->space, (struct vaddr){r->sample.ip});
+	uint32_t frame;
+
+	if (r->sample.in_kernel) {
+		frame = kernel_frame(s, r->sample.ip, false);
+	} else {
+		struct unwind_frame f = {.pc = {r->sample.ip}};
+
+		if (m) {
+			f.has_module = true;
+			f.cookie = m->image;
+			f.bias = m->bias;
+			write_module(s, thread->process, m, r->time);
+		}
+		frame = user_frame(s, &f);
+	}
+	trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_THREAD,
+		RECORD_THREAD_TICK,
+		(uint64_t[]){thread->trace_id, frame, metric_of(s, r->sample.id), r->sample.period},
+		4);
+}
+
+static void process_sample(struct session *s, const struct collected *r)
+{
+	const struct collected_sample *c = &r->sample;
+	struct thread *thread = processes_thread(s->processes, r->pid, r->tid, r->time);
+	uint32_t stack = 0;
+
+	s->counts.n_samples++;
+	if (s->options.pc_only) {
+		process_tick(s, r, thread);
+		return;
+	}
+	if (has_user_stack(s, thread->process, c))
+		stack = intern_user_stack(s, r, thread, stack);
+	for (uint32_t i = c->n_kernel; i--;)
+		stack = trace_writer_stack(s->w, stack, kernel_frame(s, c->kernel[i], i > 0));
+	if (!stack) /* not even a call chain: the program counter alone */
+		stack = trace_writer_stack(s->w, 0, kernel_frame(s, c->ip, false));
+	trace_writer_sample(s->w, cpu_stream(s, r->cpu), r->time,
+		&(struct trace_sample){.thread = thread->trace_id, .stack = stack,
+			.metric = metric_of(s, c->id), .weight = c->period});
+}
+
+/* --- records in order ------------------------------------------------------------------- */
+
+static void process_switch(struct session *s, const struct collected *r)
+{
+	struct thread *thread = processes_thread(s->processes, r->pid, r->tid, r->time);
+
+	if (r->sw.is_out)
+		trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
+			RECORD_SWITCH_OUT, (uint64_t[]){thread->trace_id, r->sw.is_preempted}, 2);
+	else
+		trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
+			RECORD_SWITCH_IN, (uint64_t[]){thread->trace_id}, 1);
+}
+
+static void process_comm(struct session *s, const struct collected *r)
+{
+	if (r->comm.is_exec)
+		processes_exec(s->processes, r->pid, r->time, r->comm.name);
+	processes_name_thread(s->processes, r->pid, r->tid, r->time, r->comm.name);
+}
+
+static void process_record(struct session *s, const struct collected *r)
+{
+	if (r->time > s->last_time)
+		s->last_time = r->time;
+	switch (r->kind) {
+	case COLLECTED_SAMPLE:
+		process_sample(s, r);
+		break;
+	case COLLECTED_MMAP:
+		process_mmap(s, r);
+		break;
+	case COLLECTED_COMM:
+		process_comm(s, r);
+		break;
+	case COLLECTED_FORK:
+		processes_fork(s->processes, r->pid, r->tid, r->fork.parent_pid, r->time);
+		break;
+	case COLLECTED_EXIT:
+		processes_exit(s->processes, r->pid, r->tid, r->time);
+		break;
+	case COLLECTED_SWITCH:
+		process_switch(s, r);
+		break;
+	case COLLECTED_LOST:
+		s->counts.n_lost += r->lost.n;
+		trace_writer_loss(s->w, s->life_stream, r->time, RECORD_LOSS_SAMPLES, r->lost.n,
+			"the kernel's ring was full");
+		break;
+	case COLLECTED_THROTTLE:
+		s->n_throttled++;
+		break;
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct collected *x = *(struct collected *const *)a;
+	const struct collected *y = *(struct collected *const *)b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+static void process_until(struct session *s, uint64_t time)
+{
+	size_t n = 0;
+
+	/* Mostly sorted runs, one a CPU: glibc's qsort is a merge sort and keeps equal times. */
+	qsort(s->waiting.v, s->waiting.n, sizeof(*s->waiting.v), by_time);
+	while (n < s->waiting.n && s->waiting.v[n]->time <= time) {
+		process_record(s, s->waiting.v[n]);
+		free(s->waiting.v[n++]);
+	}
+	memmove(s->waiting.v, s->waiting.v + n, (s->waiting.n - n) * sizeof(*s->waiting.v));
+	s->waiting.n -= n;
+}
+
+void session_add(struct session *s, struct collected_list *list)
+{
+	for (size_t i = 0; i < list->items.n; i++)
+		vec_push(&s->waiting, list->items.v[i]);
+	list->items.n = 0;
+	if (s->waiting.n)
+		process_until(s, list->complete_until);
+}
+
+/* --- the end ---------------------------------------------------------------------------- */
+
+static void write_notes(struct session *s)
+{
+	uint64_t completed = s->collector ? collector_n_completed(s->collector) : 0;
+	const struct {
+		uint64_t n;
+		const char *text;
+	} notes[] = {
+		{s->n_exec_stacks, "sample inside exec: no user stack at that moment"},
+		{s->n_gone_stacks, "sample inside exit: user memory already given back"},
+		{s->n_throttled, "the kernel throttled sampling"},
+	};
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+		if (notes[i].n)
+			trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE,
+				notes[i].n, notes[i].text);
+	if (completed)
+		trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE, completed,
+			"deep stack completed beyond the kernel's copy");
+}
+
+static void name_frames(struct session *s)
+{
+	struct resolver *r = resolver_new();
+
+	for (uint32_t i = 0; i < images_n(s->images); i++) {
+		const struct image *image = images_get(s->images, i);
+
+		if (image->trace_id)
+			resolver_add_image(r, image->trace_id,
+				trace_writer_get_image(s->w, image->trace_id), image->path,
+				image->has_elf ? &image->elf : NULL, images_cfi(s->images, i));
+	}
+	if (s->kernel_image)
+		resolver_add_image(r, s->kernel_image,
+			trace_writer_get_image(s->w, s->kernel_image), "[kernel]", NULL, NULL);
+	resolver_name_frames(r, s->w);
+	resolver_free(r);
+}
+
+void session_finish(struct session *s)
+{
+	if (s->waiting.n)
+		process_until(s, UINT64_MAX);
+	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
+		RECORD_PHASE_ENDED, NULL, 0);
+	write_notes(s);
+	name_frames(s);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording in progress: takes collected records in order of time, keeps the processes, threads
+ * and mappings they speak of, walks the stacks, and writes the trace.
+ *
+ *   collector --> session_add (sorts) --> processes --> unwinder --> trace writer
+ */
+#ifndef WEIR_RECORD_SESSION_H
+#define WEIR_RECORD_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "record/collector.h"
+#include "record/event_spec.h"
+#include "record/perf_set.h"
+#include "trace/writer.h"
+
+struct session_options {
+	const struct event_spec *events;
+	size_t n_events;
+	bool pc_only;
+	bool all_modules; /* write modules that no sample hit, too */
+};
+
+struct session_counts {
+	uint64_t n_samples, n_lost;
+	uint64_t n_processes, n_threads;
+	uint64_t n_stacks, n_stacks_complete; /* samples with a user part, and those that reach the
+						 thread's start */
+};
+
+struct session;
+struct session *session_new(
+	struct trace_writer *w, struct perf_set *set, const struct session_options *options);
+void session_free(struct session *s);
+/* For its statistics; NULL is fine. */
+void session_set_collector(struct session *s, struct collector *c);
+
+/* Start-up records: a process that runs already (its threads and mappings from /proc), or one that
+ * is about to exec. */
+void session_add_running(struct session *s, pid_t pid);
+void session_add_launched(struct session *s, pid_t pid);
+void session_started(struct session *s);
+
+/* Takes the list's records (and empties it), processes those that are certainly in order. */
+void session_add(struct session *s, struct collected_list *list);
+/* Processes the rest, names the frames, writes the end records. */
+void session_finish(struct session *s);
+
+struct session_counts session_counts(const struct session *s);
+
+#endif

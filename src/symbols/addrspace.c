@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/addrspace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct addrspace {
+	VEC(struct mapping) mappings; /* sorted, disjoint */
+	unsigned n_owners;
+	uint64_t generation;
+};
+
+static uint64_t next_generation(void)
+{
+	static uint64_t last; /* one thread applies records */
+
+	return ++last;
+}
+
+struct addrspace *addrspace_new(void)
+{
+	struct addrspace *a = mem_zalloc(sizeof(*a));
+
+	a->n_owners = 1;
+	a->generation = next_generation();
+	return a;
+}
+
+struct addrspace *addrspace_share(struct addrspace *a)
+{
+	a->n_owners++;
+	return a;
+}
+
+void addrspace_free(struct addrspace *a)
+{
+	if (!a || --a->n_owners)
+		return;
+	vec_release(&a->mappings);
+	free(a);
+}
+
+static struct addrspace *make_private(struct addrspace *a)
+{
+	struct addrspace *copy;
+
+	if (a->n_owners == 1)
+		return a;
+	copy = addrspace_new();
+	vec_reserve(&copy->mappings, a->mappings.n + 1);
+	if (a->mappings.n)
+		memcpy(copy->mappings.v, a->mappings.v, a->mappings.n * sizeof(*a->mappings.v));
+	copy->mappings.n = a->mappings.n;
+	a->n_owners--;
+	return copy;
+}
+
+/* Index of the first mapping that ends after `addr`. */
+static size_t first_ending_after(const struct addrspace *a, uint64_t addr)
+{
+	size_t lo = 0, hi = a->mappings.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (a->mappings.v[mid].end > addr)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static void insert_at(struct addrspace *a, size_t i, const struct mapping *m)
+{
+	struct mapping copy = *m;
+
+	vec_reserve(&a->mappings, a->mappings.n + 1);
+	memmove(&a->mappings.v[i + 1], &a->mappings.v[i],
+		(a->mappings.n - i) * sizeof(*a->mappings.v));
+	a->mappings.v[i] = copy;
+	a->mappings.n++;
+}
+
+static struct mapping tail_from(const struct mapping *m, uint64_t start)
+{
+	struct mapping tail = *m;
+
+	tail.offset.v += start - m->start;
+	tail.start = start;
+	return tail;
+}
+
+size_t addrspace_map(struct addrspace **owner, const struct mapping *m)
+{
+	struct addrspace *a = *owner = make_private(*owner);
+	size_t i = first_ending_after(a, m->start);
+	size_t n_touched = 0;
+
+	if (m->start >= m->end)
+		return 0;
+	a->generation = next_generation();
+	while (i < a->mappings.n && a->mappings.v[i].start < m->end) {
+		struct mapping *old = &a->mappings.v[i];
+
+		n_touched++;
+		if (old->start < m->start && old->end > m->end) { /* split in two */
+			struct mapping tail = tail_from(old, m->end);
+
+			old->end = m->start;
+			insert_at(a, ++i, &tail);
+			break;
+		}
+		if (old->start < m->start) {
+			old->end = m->start;
+			i++;
+		} else if (old->end > m->end) {
+			*old = tail_from(old, m->end);
+			break;
+		} else {
+			memmove(old, old + 1, (--a->mappings.n - i) * sizeof(*old));
+		}
+	}
+	insert_at(a, i, m);
+	return n_touched;
+}
+
+const struct mapping *addrspace_find(const struct addrspace *a, struct vaddr addr)
+{
+	size_t i = first_ending_after(a, addr.v);
+
+	if (i == a->mappings.n || a->mappings.v[i].start > addr.v)
+		return NULL;
+	return &a->mappings.v[i];
+}
+
+size_t addrspace_n(const struct addrspace *a)
+{
+	return a->mappings.n;
+}
+
+const struct mapping *addrspace_get(const struct addrspace *a, size_t i)
+{
+	return &a->mappings.v[i];
+}
+
+uint64_t addrspace_generation(const struct addrspace *a)
+{
+	return a->generation;
+}

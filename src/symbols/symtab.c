@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Look-ups in a finished table. How it is made: symtab_build.c. */
+#include "symbols/symtab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/symtab_build.h"
+
+void symtab_free(struct symtab *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->symbols[i].name != t->symbols[i].linkage_name)
+			free((char *)t->symbols[i].name);
+	}
+	free(t->symbols);
+	free(t->pieces);
+	free(t->is_demangled);
+	free(t->names);
+	free(t->sources);
+	free(t);
+}
+
+size_t symtab_n(const struct symtab *t)
+{
+	return t->n;
+}
+
+size_t symtab_n_skipped(const struct symtab *t)
+{
+	return t->n_skipped;
+}
+
+const char *symtab_sources(const struct symtab *t)
+{
+	return t->sources;
+}
+
+/* The cache of demangled names is not part of what const promises; see symtab.h. */
+const struct symbol *symtab_get(const struct symtab *t, size_t i)
+{
+	struct symbol *s = &t->symbols[i];
+	char *name;
+
+	if (t->is_demangled[i])
+		return s;
+	t->is_demangled[i] = true;
+	name = symbol_demangle(s->linkage_name);
+	if (strcmp(name, s->linkage_name) == 0)
+		free(name);
+	else
+		s->name = name;
+	return s;
+}
+
+const struct symbol *symtab_find(const struct symtab *t, uint64_t addr)
+{
+	size_t low = 0, high = t->n_pieces;
+
+	while (low <
+		high) { /* pieces below low start at or before addr, those from high on after */
+		size_t middle = low + (high - low) / 2;
+
+		if (t->pieces[middle].start <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || addr >= t->pieces[low - 1].end)
+		return NULL;
+	return symtab_get(t, t->pieces[low - 1].range_i);
+}

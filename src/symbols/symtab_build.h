@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the sources of names (ELF tables, PLT stubs, kallsyms, perf maps) make a symtab: they add
+ * candidates, and one of the two finish functions decides which address belongs to which. For use
+ * within symbols/ only.
+ */
+#ifndef WEIR_SYMBOLS_SYMTAB_BUILD_H
+#define WEIR_SYMBOLS_SYMTAB_BUILD_H
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "symbols/range_paint.h"
+#include "symbols/symtab.h"
+
+/* In order of preference among names of one address. */
+enum candidate_kind { CANDIDATE_KIND_FUNCTION, CANDIDATE_KIND_LABEL, CANDIDATE_KIND_MADE_UP };
+enum candidate_bind { CANDIDATE_BIND_GLOBAL, CANDIDATE_BIND_WEAK, CANDIDATE_BIND_LOCAL };
+
+struct candidate {
+	const char *name; /* borrowed until finish; NULL only ends the symbol before it */
+	uint32_t name_bytes;
+	uint8_t source; /* enum symbol_source */
+	uint8_t kind;	/* enum candidate_kind */
+	uint8_t bind;	/* enum candidate_bind */
+	uint64_t start;
+	uint64_t size; /* 0 = not said */
+	uint64_t room; /* at most this many bytes when the size is not said */
+};
+
+/* Zero-initialise. Both finish functions release it. */
+struct symtab_builder {
+	VEC(struct candidate) all;
+	VEC(char *) owned; /* names made up on the way, freed at the end */
+	/* What all names may take together. Real tables need less than their files have bytes; in a
+	 * hostile one every symbol names the rest of one long text. */
+	uint64_t name_bytes_max;
+	size_t n_skipped;
+};
+
+struct symtab {
+	struct symbol *symbols; /* by start */
+	size_t n;
+	struct range_piece *pieces; /* by start, without overlaps; range_i is a symbol */
+	size_t n_pieces;
+	bool *is_demangled; /* of each symbol: name is final, and owned unless the linkage name */
+	char *names;	    /* all linkage names, NUL-terminated */
+	char *sources;
+	size_t n_skipped;
+};
+
+void symtab_builder_add(struct symtab_builder *b, const struct candidate *c);
+/* True when `a` is the better name of an address. */
+bool candidate_is_better(const struct candidate *a, const struct candidate *b);
+
+/* The rules of symtab.h. `sources` is copied. */
+struct symtab *symtab_builder_finish(struct symtab_builder *b, const char *sources);
+/* Where ranges overlap, the candidate added later wins; candidates without a size are dropped. */
+struct symtab *symtab_builder_finish_later_wins(struct symtab_builder *b, const char *sources);
+
+#endif

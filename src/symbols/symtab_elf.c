@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Collects the names of an ELF image from all places that may have them. */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "symbols/debug_file.h"
+#include "symbols/debugdata.h"
+#include "symbols/plt.h"
+#include "symbols/symtab_build.h"
+
+struct collector {
+	struct symtab_builder b;
+	enum symbol_source source; /* of the table being read */
+	struct buf sources;	   /* the text of symtab_sources */
+};
+
+/* Names that assemblers and compilers make for themselves: .L1, $d, .annobin_x. */
+static bool is_internal(const struct elf_symbol *s)
+{
+	if (strncmp(s->name, ".L", 2) == 0)
+		return true;
+	if (s->type != STT_NOTYPE)
+		return false;
+	if (s->name[0] == '.')
+		return true;
+	return s->name[0] == '$' && s->name[1] && strchr("adtx", s->name[1]) &&
+	       (!s->name[2] || s->name[2] == '.');
+}
+
+static uint8_t bind_of(const struct elf_symbol *s)
+{
+	switch (s->bind) {
+	case STB_LOCAL:
+		return CANDIDATE_BIND_LOCAL;
+	case STB_WEAK:
+		return CANDIDATE_BIND_WEAK;
+	default:
+		return CANDIDATE_BIND_GLOBAL; /* STB_GNU_UNIQUE included */
+	}
+}
+
+static void add_function(void *ctx, const struct elf_symbol *s)
+{
+	struct collector *c = ctx;
+
+	if (is_internal(s))
+		return;
+	symtab_builder_add(
+		&c->b, &(struct candidate){
+			       .name = s->name,
+			       .name_bytes = (uint32_t)strnlen(s->name, SYMTAB_NAME_BYTES_MAX + 1),
+			       .source = (uint8_t)c->source,
+			       .kind = s->type == STT_NOTYPE ? CANDIDATE_KIND_LABEL
+							     : CANDIDATE_KIND_FUNCTION,
+			       .bind = bind_of(s),
+			       .start = s->addr.v,
+			       .size = s->size,
+			       .room = s->room,
+		       });
+}
+
+static void add_source_text(struct collector *c, const char *text, const char *path)
+{
+	if (c->sources.n)
+		buf_put_cstr(&c->sources, "+");
+	buf_put_cstr(&c->sources, text);
+	if (path)
+		buf_put_cstr(&c->sources, path);
+}
+
+/* Adds a symbol table; false when it brought no names. */
+static bool add_table(
+	struct collector *c, const struct elf_file *elf, bool dynamic, enum symbol_source source)
+{
+	size_t before = c->b.all.n;
+
+	c->source = source;
+	elf_file_each_function(elf, dynamic, add_function, c);
+	return c->b.all.n > before;
+}
+
+/* `debugdata` keeps the bytes that the names are borrowed from. */
+static void add_debugdata(struct collector *c, const struct elf_file *elf, struct buf *debugdata)
+{
+	struct elf_file inner;
+
+	if (debugdata_read(elf, debugdata, NULL) < 0)
+		return;
+	if (elf_file_init(&inner, buf_span(debugdata), NULL) < 0)
+		return;
+	c->b.name_bytes_max += debugdata->n;
+	if (add_table(c, &inner, false, SYMBOL_SOURCE_DEBUGDATA))
+		add_source_text(c, "debugdata", NULL);
+	elf_file_release(&inner);
+}
+
+static void add_debug_file(
+	struct collector *c, const struct elf_file *elf, const char *path, struct file_map *map)
+{
+	struct elf_file debug;
+	char *debug_path;
+
+	if (debug_file_find(elf, path, &debug_path, NULL) < 0)
+		return;
+	if (file_map_open(map, debug_path, NULL) == 0 &&
+		elf_file_init(&debug, map->bytes, NULL) == 0) {
+		c->b.name_bytes_max += map->bytes.n;
+		if (add_table(c, &debug, false, SYMBOL_SOURCE_DEBUG_FILE))
+			add_source_text(c, "debug file ", debug_path);
+		elf_file_release(&debug);
+	}
+	free(debug_path);
+}
+
+struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path)
+{
+	struct collector c = {.b = {.name_bytes_max = elf->bytes.n}};
+	struct buf debugdata = {0};
+	struct file_map map = {0};
+	struct symtab *t;
+	size_t before;
+
+	if (add_table(&c, elf, false, SYMBOL_SOURCE_SYMTAB))
+		add_source_text(&c, "symtab", NULL);
+	before = c.b.all.n;
+	if (add_table(&c, elf, true, SYMBOL_SOURCE_DYNSYM))
+		add_source_text(&c, "dynsym", NULL);
+	if (!before) {
+		add_debugdata(&c, elf, &debugdata);
+		add_debug_file(&c, elf, path, &map);
+	}
+	before = c.b.all.n;
+	plt_add_names(&c.b, elf);
+	if (c.b.all.n > before)
+		add_source_text(&c, "plt", NULL);
+	t = symtab_builder_finish(&c.b, buf_text(&c.sources));
+	buf_release(&c.sources);
+	buf_release(&debugdata);
+	file_map_release(&map);
+	return t;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walks records in order of time. Each stream is a run of chunks with a place in it; a small heap
+ * orders the streams by the time of their next record, ties by stream id.
+ *
+ * Invariants:
+ * 1. A stream waits in the heap with the time of its next record or, while its next chunk is not
+ *    unpacked, with that chunk's first time, which is a lower bound. So a chunk is unpacked only
+ *    when the walk gets there.
+ * 2. The record handed out last is that of the heap's top, which moves on at the next call: until
+ *    then its payload stays where it is.
+ * 3. A chunk that turns out to be damaged is dropped with one error; the stream goes on behind it.
+ */
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "trace/reader_internal.h"
+
+struct stream_walk {
+	uint32_t stream;
+	uint32_t next_i, end_i; /* chunks still to come, in reader->stream_chunks */
+	bool is_loaded;		/* a chunk is unpacked and has a current record */
+	uint64_t time;		/* of the current record, or the lower bound */
+	struct chunk_view view;
+	struct buf unpacked;
+	const uint8_t *p, *end; /* behind the current record, end of the payload */
+	uint32_t n_left;	/* records behind the current one */
+	uint32_t kind;
+	struct span payload;
+};
+
+struct trace_cursor {
+	const struct trace_reader *r;
+	uint64_t from, to;
+	struct stream_walk *walks;
+	struct stream_walk **heap;
+	size_t n_walks, n_heap;
+	bool is_used; /* the top's record was handed out */
+	ZSTD_DCtx *zstd;
+};
+
+static bool is_before(const struct stream_walk *a, const struct stream_walk *b)
+{
+	return a->time != b->time ? a->time < b->time : a->stream < b->stream;
+}
+
+static void sift_down(struct trace_cursor *c, size_t i)
+{
+	struct stream_walk *moving = c->heap[i];
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= c->n_heap)
+			break;
+		if (child + 1 < c->n_heap && is_before(c->heap[child + 1], c->heap[child]))
+			child++;
+		if (!is_before(c->heap[child], moving))
+			break;
+		c->heap[i] = c->heap[child];
+		i = child;
+	}
+	c->heap[i] = moving;
+}
+
+static void drop_top(struct trace_cursor *c)
+{
+	buf_release(&c->heap[0]->unpacked);
+	c->heap[0] = c->heap[--c->n_heap];
+	if (c->n_heap)
+		sift_down(c, 0);
+}
+
+/* Decodes the record at s->p; the chunk must have one left. */
+static int next_record(const struct trace_reader *r, struct stream_walk *s, struct err *err)
+{
+	const uint32_t i = s->view.header.count - s->n_left;
+	uint64_t kind, n, delta;
+	const uint8_t *p;
+
+	p = uleb_get(s->p, s->end, &kind);
+	p = p ? uleb_get(p, s->end, &n) : NULL;
+	p = p ? uleb_get(p, s->end, &delta) : NULL;
+	if (!p || n > (uint64_t)(s->end - p))
+		return chunk_error(r, &s->view, err, "record %u: is cut off", i);
+	if (!kind || kind >= r->kinds.n)
+		return chunk_error(r, &s->view, err, "record %u: its kind is not defined", i);
+	if (n > RECORD_BYTES_MAX)
+		return chunk_error(r, &s->view, err, "record %u: is too long", i);
+	if (delta > s->view.header.last_time - s->time)
+		return chunk_error(r, &s->view, err, "record %u: is later than the last", i);
+	s->kind = (uint32_t)kind;
+	s->time += delta;
+	s->payload = (struct span){p, (size_t)n};
+	s->p = p + n;
+	s->n_left--;
+	if (!s->n_left && (s->p != s->end || s->time != s->view.header.last_time))
+		return chunk_error(r, &s->view, err, "its end is not where its header says");
+	return 0;
+}
+
+/* Moves the stream to its next chunk, not yet unpacked; false when there is none in range. */
+static bool next_chunk(struct trace_cursor *c, struct stream_walk *s)
+{
+	s->is_loaded = false;
+	for (; s->next_i < s->end_i; s->next_i++) {
+		const struct chunk_entry *e = &c->r->chunks.v[c->r->stream_chunks[s->next_i]];
+
+		if (e->last_time < c->from)
+			continue;
+		if (e->first_time >= c->to)
+			return false;
+		s->time = e->first_time;
+		return true;
+	}
+	return false;
+}
+
+static int load_chunk(struct trace_cursor *c, struct stream_walk *s, struct err *err)
+{
+	size_t chunk_i = c->r->stream_chunks[s->next_i++];
+	int rc = chunk_load_listed(c->r, chunk_i, c->zstd, &s->unpacked, &s->view, err);
+
+	if (rc < 0)
+		return rc;
+	s->p = s->view.raw.p;
+	s->end = s->view.raw.p + s->view.raw.n;
+	s->n_left = s->view.header.count;
+	s->time = s->view.header.first_time;
+	if (!s->n_left && s->p != s->end)
+		return chunk_error(c->r, &s->view, err, "has bytes but no records");
+	s->is_loaded = true;
+	return 0;
+}
+
+/* The top moves to its next record within range; its place in the heap follows. */
+static int advance_top(struct trace_cursor *c, struct err *err)
+{
+	struct stream_walk *s = c->heap[0];
+	int rc = 0;
+
+	while (s->n_left) {
+		rc = next_record(c->r, s, err);
+		if (rc < 0)
+			break;
+		if (s->time >= c->to) {
+			drop_top(c);
+			return 0;
+		}
+		if (s->time >= c->from) {
+			sift_down(c, 0);
+			return 0;
+		}
+	}
+	if (next_chunk(c, s))
+		sift_down(c, 0);
+	else
+		drop_top(c);
+	return rc;
+}
+
+int trace_cursor_next(struct trace_cursor *c, struct trace_record *record, struct err *err)
+{
+	int rc;
+
+	for (;;) {
+		struct stream_walk *s;
+
+		if (c->is_used) {
+			c->is_used = false;
+			rc = advance_top(c, err);
+			if (rc < 0)
+				return rc;
+		}
+		if (!c->n_heap)
+			return 0;
+		s = c->heap[0];
+		if (s->is_loaded) {
+			const struct reader_kind *kind = &c->r->kinds.v[s->kind];
+
+			*record = (struct trace_record){
+				s->time, s->stream, kind->major, kind->minor, s->payload};
+			c->is_used = true;
+			return 1;
+		}
+		rc = load_chunk(c, s, err);
+		if (rc < 0)
+			s->n_left = 0; /* the stream goes on behind it */
+		if (rc < 0 && !next_chunk(c, s))
+			drop_top(c);
+		else if (rc < 0)
+			sift_down(c, 0);
+		if (rc < 0)
+			return rc;
+		c->is_used = true; /* no record yet: go to the first */
+	}
+}
+
+static void add_walk(struct trace_cursor *c, uint32_t stream)
+{
+	struct stream_walk *s = &c->walks[c->n_walks++];
+
+	s->stream = stream;
+	s->next_i = c->r->stream_first[stream];
+	s->end_i = c->r->stream_first[stream + 1];
+	if (next_chunk(c, s))
+		c->heap[c->n_heap++] = s;
+}
+
+int trace_cursor_open(struct trace_cursor **out, const struct trace_reader *r, uint32_t stream,
+	uint64_t from, uint64_t to, struct err *err)
+{
+	struct trace_cursor *c;
+	uint32_t n_streams = (uint32_t)r->streams.n;
+
+	if (stream != TRACE_ALL_STREAMS && (!stream || stream >= n_streams))
+		return err_set(err, ERR_NOT_FOUND, "'%s': has no stream %u", r->name, stream);
+	c = mem_zalloc(sizeof(*c));
+	c->r = r;
+	c->from = from;
+	c->to = to;
+	c->zstd = ZSTD_createDCtx();
+	if (!c->zstd) {
+		trace_cursor_close(c);
+		return err_set(err, ERR_FAILED, "'%s': not enough memory to unpack", r->name);
+	}
+	c->walks = mem_calloc(stream == TRACE_ALL_STREAMS ? n_streams : 1, sizeof(*c->walks));
+	c->heap = mem_calloc(
+		stream == TRACE_ALL_STREAMS ? n_streams : 1, sizeof(struct stream_walk *));
+	if (stream != TRACE_ALL_STREAMS)
+		add_walk(c, stream);
+	else
+		for (uint32_t s = 1; s < n_streams; s++)
+			add_walk(c, s);
+	for (size_t i = c->n_heap / 2; i-- > 0;)
+		sift_down(c, i);
+	*out = c;
+	return 0;
+}
+
+void trace_cursor_close(struct trace_cursor *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n_walks; i++)
+		buf_release(&c->walks[i].unpacked);
+	free(c->walks);
+	free(c->heap);
+	ZSTD_freeDCtx(c->zstd);
+	free(c);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file, its chunks and the records. One open chunk a stream; a chunk that is full is packed
+ * and appended by one write, after all pending definitions. After the first error nothing is
+ * written any more and the file is cut back to its last whole chunk.
+ */
+#include "trace/writer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "trace/writer_internal.h"
+
+/* Measured on samples and on events: level 3 saves at most 3 % of the bytes and takes 10 to 40 %
+ * more time for the whole of writing. */
+#define ZSTD_LEVEL 1
+/* Smaller payloads do not become smaller. */
+#define PACK_BYTES_MIN 32
+
+static void append(struct trace_writer *w, const uint8_t *p, size_t n)
+{
+	size_t done = 0;
+
+	if (w->failure.code)
+		return;
+	while (done < n) {
+		ssize_t k = write(w->fd, p + done, n - done);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0) {
+			err_sys(&w->failure, k < 0 ? errno : ENOSPC,
+				"'%s': cannot write after %" PRIu64 " bytes", w->path, w->n_bytes);
+			/* Best effort: the reader's scan copes with half a chunk as well. */
+			if (w->is_regular && ftruncate(w->fd, (off_t)w->n_bytes) < 0)
+				return;
+			return;
+		}
+		done += (size_t)k;
+	}
+	w->n_bytes += n;
+}
+
+/* Packs `raw` behind room for a header in w->packed; returns the packed size, 0 if not smaller. */
+static size_t pack(struct trace_writer *w, struct span raw)
+{
+	size_t bound = ZSTD_compressBound(raw.n), n;
+
+	if (w->packed.cap < CHUNK_HEADER_BYTES + bound)
+		mem_grow((void **)&w->packed.p, &w->packed.cap, CHUNK_HEADER_BYTES + bound, 1);
+	if (!w->zstd || raw.n < PACK_BYTES_MIN)
+		return 0;
+	n = ZSTD_compressCCtx(
+		w->zstd, w->packed.p + CHUNK_HEADER_BYTES, bound, raw.p, raw.n, ZSTD_LEVEL);
+	return ZSTD_isError(n) || n >= raw.n ? 0 : n;
+}
+
+void writer_append_chunk(struct trace_writer *w, struct chunk_header header, struct span raw)
+{
+	struct chunk_entry entry = {w->n_bytes, header.type, header.stream, header.count,
+		header.first_time, header.last_time};
+	size_t n;
+
+	if (w->failure.code)
+		return;
+	assert(raw.n <= CHUNK_RAW_BYTES_MAX);
+	n = pack(w, raw);
+	header.flags = n ? CHUNK_FLAG_ZSTD : 0;
+	if (!n) {
+		n = raw.n;
+		memcpy(w->packed.p + CHUNK_HEADER_BYTES, raw.p, n);
+	}
+	header.stored_bytes = (uint32_t)n;
+	header.raw_bytes = (uint32_t)raw.n;
+	chunk_header_encode(
+		w->packed.p, &header, (struct span){w->packed.p + CHUNK_HEADER_BYTES, n});
+	append(w, w->packed.p, CHUNK_HEADER_BYTES + n);
+	if (header.type != CHUNK_TYPE_INDEX && !w->failure.code)
+		vec_push(&w->chunks, entry);
+}
+
+static void write_records(struct trace_writer *w, uint32_t stream)
+{
+	struct open_chunk *o = &w->open.v[stream];
+
+	writer_append_chunk(w,
+		(struct chunk_header){.type = CHUNK_TYPE_RECORDS,
+			.stream = stream,
+			.count = o->count,
+			.first_time = o->first_time,
+			.last_time = o->last_time},
+		buf_span(&o->raw));
+	o->count = 0;
+	buf_reset(&o->raw);
+}
+
+int trace_writer_flush(struct trace_writer *w, struct err *err)
+{
+	writer_tables_write(w);
+	for (size_t stream = 1; stream < w->open.n; stream++)
+		if (w->open.v[stream].count)
+			write_records(w, (uint32_t)stream);
+	if (w->failure.code)
+		return err_set(err, w->failure.code, "%s", w->failure.text);
+	return 0;
+}
+
+uint64_t trace_writer_bytes(const struct trace_writer *w)
+{
+	return w->n_bytes;
+}
+
+/* Keeps the file that is there as PATH.old; only regular files. */
+static int keep_old(const char *path, struct err *err)
+{
+	struct stat st;
+	char *old;
+	int rc = 0;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	old = mem_printf("%s.old", path);
+	if (rename(path, old) < 0)
+		rc = err_sys(err, errno, "'%s': cannot keep the older file as '%s'", path, old);
+	free(old);
+	return rc;
+}
+
+static void writer_free(struct trace_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	for (size_t i = 0; i < w->open.n; i++)
+		buf_release(&w->open.v[i].raw);
+	vec_release(&w->open);
+	vec_release(&w->chunks);
+	buf_release(&w->packed);
+	buf_release(&w->scratch);
+	writer_tables_release(&w->tables);
+	ZSTD_freeCCtx(w->zstd);
+	free(w->path);
+	free(w);
+}
+
+int trace_writer_open(struct trace_writer **out, const char *path, struct err *err)
+{
+	uint8_t header[TRACE_HEADER_BYTES];
+	struct trace_writer *w;
+	struct stat st;
+	int fd;
+
+	if (keep_old(path, err) < 0)
+		return err ? err->code : ERR_FAILED;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_sys(err, errno, "'%s': cannot create", path);
+	w = mem_zalloc(sizeof(*w));
+	w->path = mem_strdup(path);
+	w->fd = fd;
+	w->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	w->zstd = ZSTD_createCCtx();
+	writer_tables_init(&w->tables);
+	vec_push(&w->open, (struct open_chunk){0});
+	trace_header_encode(header);
+	append(w, header, sizeof(header));
+	if (w->failure.code) {
+		int code = err_set(err, w->failure.code, "%s", w->failure.text);
+
+		if (w->is_regular)
+			unlink(path);
+		writer_free(w);
+		return code;
+	}
+	*out = w;
+	return 0;
+}
+
+static void write_index(struct trace_writer *w)
+{
+	struct trailer trailer = {w->n_bytes, (uint32_t)w->chunks.n};
+	uint8_t bytes[TRACE_TRAILER_BYTES];
+	struct buf *b = &w->scratch;
+	uint64_t before = 0;
+	uint32_t count = 0;
+
+	buf_reset(b);
+	for (size_t i = 0; i < w->chunks.n; i++) {
+		const struct chunk_entry *e = &w->chunks.v[i];
+
+		buf_put_uleb(b, e->offset - before);
+		buf_put_uleb(b, e->type);
+		buf_put_uleb(b, e->stream);
+		buf_put_uleb(b, e->count);
+		buf_put_uleb(b, e->first_time);
+		buf_put_uleb(b, e->last_time - e->first_time);
+		before = e->offset;
+		count++;
+		if (i + 1 == w->chunks.n || b->n >= INDEX_CUT_BYTES) {
+			writer_append_chunk(w,
+				(struct chunk_header){.type = CHUNK_TYPE_INDEX, .count = count},
+				buf_span(b));
+			buf_reset(b);
+			count = 0;
+		}
+	}
+	trailer_encode(bytes, &trailer);
+	append(w, bytes, sizeof(bytes));
+}
+
+/* What the streams have to say about themselves at the end. */
+static void write_notes(struct trace_writer *w)
+{
+	for (size_t i = 1; i < w->open.n; i++) {
+		struct open_chunk o = w->open.v[i];
+
+		if (o.n_clamped)
+			trace_writer_loss(w, (uint32_t)i, o.last_time, RECORD_LOSS_NOTE,
+				o.n_clamped,
+				"time stamps that went back were raised to the one before");
+		if (o.n_too_long)
+			trace_writer_loss(w, (uint32_t)i, o.last_time, RECORD_LOSS_RECORDS,
+				o.n_too_long, "record longer than 1 MiB");
+	}
+}
+
+int trace_writer_close(struct trace_writer *w, struct err *err)
+{
+	int rc = 0;
+
+	if (!w)
+		return 0;
+	write_notes(w);
+	trace_writer_flush(w, NULL);
+	write_index(w);
+	if (close(w->fd) < 0 && !w->failure.code) /* NFS and quotas speak up only here */
+		err_sys(&w->failure, errno, "'%s': cannot close", w->path);
+	w->fd = -1;
+	if (w->failure.code)
+		rc = err_set(err, w->failure.code, "%s", w->failure.text);
+	writer_free(w);
+	return rc;
+}
+
+void trace_writer_record(struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t major,
+	uint32_t minor, const void *payload, size_t n)
+{
+	uint8_t head[3 * ULEB_BYTES_MAX], *p = head;
+	struct open_chunk *o;
+
+	assert(stream > 0 && stream < w->open.n);
+	if (w->failure.code)
+		return;
+	o = &w->open.v[stream];
+	if (n > RECORD_BYTES_MAX) {
+		o->n_too_long++;
+		return;
+	}
+	if (time < o->last_time) {
+		time = o->last_time;
+		o->n_clamped++;
+	}
+	if (!o->count)
+		o->first_time = o->last_time = time;
+	p = uleb_put(p, writer_tables_kind(&w->tables, major, minor));
+	p = uleb_put(p, n);
+	p = uleb_put(p, time - o->last_time);
+	buf_put(&o->raw, head, (size_t)(p - head));
+	buf_put(&o->raw, payload, n);
+	o->last_time = time;
+	o->count++;
+	if (o->raw.n >= RECORDS_CUT_BYTES) {
+		writer_tables_write(w);
+		write_records(w, stream);
+	}
+}
+
+void trace_writer_numbers(struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t major,
+	uint32_t minor, const uint64_t *numbers, size_t n)
+{
+	uint8_t few[16 * ULEB_BYTES_MAX], *p = few;
+
+	if (n <= 16) {
+		for (size_t i = 0; i < n; i++)
+			p = uleb_put(p, numbers[i]);
+		trace_writer_record(w, stream, time, major, minor, few, (size_t)(p - few));
+		return;
+	}
+	buf_reset(&w->scratch);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(&w->scratch, numbers[i]);
+	trace_writer_record(w, stream, time, major, minor, w->scratch.p, w->scratch.n);
+}
+
+void trace_writer_sample(
+	struct trace_writer *w, uint32_t stream, uint64_t time, const struct trace_sample *sample)
+{
+	const uint64_t numbers[] = {sample->thread, sample->stack, sample->metric, sample->weight};
+
+	assert(sample->thread < w->tables.threads.n && sample->stack < w->tables.stacks.n &&
+		sample->metric < w->tables.metrics.n);
+	trace_writer_numbers(w, stream, time, RECORD_MAJOR_STACK_SAMPLE, RECORD_MINOR_STACK,
+		numbers, sizeof(numbers) / sizeof(numbers[0]));
+}
+
+void trace_writer_loss(struct trace_writer *w, uint32_t stream, uint64_t time,
+	enum record_minor_loss what, uint64_t count, const char *reason)
+{
+	const uint64_t numbers[] = {count, trace_writer_string(w, reason)};
+
+	trace_writer_numbers(w, stream, time, RECORD_MAJOR_LOSS, what, numbers,
+		sizeof(numbers) / sizeof(numbers[0]));
+}

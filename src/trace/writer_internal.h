@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer's two halves share this: writer.c has the file, chunks and records; writer_tables.c
+ * has what is interned. Inside src/trace only.
+ */
+#ifndef WEIR_TRACE_WRITER_INTERNAL_H
+#define WEIR_TRACE_WRITER_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "trace/layout.h"
+#include "trace/writer.h"
+
+struct record_kind {
+	uint32_t major, minor;
+};
+
+#define KIND_CACHE_SLOTS 16
+
+/* Everything that records refer to. Entry 0 of each array is the reserved one. */
+struct writer_tables {
+	struct intern strings;
+	VEC(struct trace_metric) metrics;
+	VEC(struct trace_stream) streams;
+	VEC(struct trace_image) images;
+	VEC(struct trace_thread) threads;
+	VEC(struct trace_frame) frames;
+	VEC(struct trace_stack) stacks;
+	VEC(struct record_kind) kinds;
+	struct kind_slot {
+		uint32_t major, minor, id; /* id 0: empty */
+	} kind_cache[KIND_CACHE_SLOTS];	   /* a few codes make up nearly all records */
+	struct map metric_ids, stream_ids, stack_ids, kind_ids; /* both words of the entry -> id */
+	struct intern image_keys, thread_keys, frame_keys;	/* packed entry -> id */
+	uint32_t n_written[CHUNK_N_TYPES]; /* entries of each table that are in the file */
+	struct buf meta, symbols;	   /* entries not yet written, encoded */
+	uint32_t n_meta, n_symbols;
+};
+
+/* The chunk of a stream that is being filled. */
+struct open_chunk {
+	struct buf raw;
+	uint32_t count;
+	uint64_t first_time;
+	uint64_t last_time;  /* of the stream, not only of this chunk */
+	uint64_t n_clamped;  /* records whose time went back */
+	uint64_t n_too_long; /* records dropped for their length */
+};
+
+struct trace_writer {
+	char *path;
+	int fd;
+	bool is_regular;    /* can be cut back */
+	uint64_t n_bytes;   /* of the file: whole chunks */
+	struct err failure; /* the first; code 0 = none */
+	struct writer_tables tables;
+	VEC(struct open_chunk) open; /* by stream id */
+	VEC(struct chunk_entry) chunks;
+	struct buf packed, scratch;
+	void *zstd; /* ZSTD_CCtx; NULL: chunks are stored as they are */
+};
+
+void writer_tables_init(struct writer_tables *t);
+void writer_tables_release(struct writer_tables *t);
+uint32_t writer_tables_kind(struct writer_tables *t, uint32_t major, uint32_t minor);
+/* Appends all that is pending, in an order in which nothing refers to what comes later. */
+void writer_tables_write(struct trace_writer *w);
+
+/* Appends one chunk; stored_bytes, raw_bytes, flags and crc of the header are filled in here. */
+void writer_append_chunk(struct trace_writer *w, struct chunk_header header, struct span raw);
+
+#endif

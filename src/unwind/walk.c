@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk: look the pc up, write the frame down, step to the caller, and know when to stop.
+ *
+ * A return address may lie behind the last instruction of its function (a call that never
+ * returns), so that callers are looked up one byte before it; the pc that a signal interrupted is
+ * exact. Look-ups go through a direct-mapped cache keyed by (generation, pc), because programs
+ * spend their time at few addresses, and because find_module and the row search cost more than the
+ * step itself.
+ */
+#include "unwind/unwind.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "unwind/cfi_rule.h"
+#include "unwind/stack_reader.h"
+#include "unwind/step.h"
+
+#define CACHE_BITS  12
+#define CACHE_SLOTS (1u << CACHE_BITS)
+/* Start code without CFI (ld.so's, static programs') calls the first real function within this. */
+#define ENTRY_CODE_BYTES 64
+/* Words that hand-written code may have pushed without saying so in its CFI. */
+#define UNTOLD_PUSHES_MAX 3
+
+enum lookup_state { LOOKUP_EMPTY, LOOKUP_NO_MODULE, LOOKUP_MODULE };
+
+/* One cache line. */
+struct lookup {
+	uint64_t generation;
+	uint64_t pc;
+	const struct cfi_rule *rule; /* NULL: no CFI there */
+	struct unwind_module module;
+	uint8_t state; /* enum lookup_state */
+};
+
+struct unwinder {
+	struct lookup cache[CACHE_SLOTS];
+};
+
+struct walk {
+	struct unwinder *u;
+	const struct unwind_callbacks *callbacks;
+	uint64_t generation;
+	struct stack_reader reader;
+	struct unwind_regs regs; /* of the frame being looked at */
+	bool is_caller;		 /* regs' pc is a return address */
+	bool is_innermost;
+	const struct cfi_rule *rule; /* that led to regs; NULL: none did */
+};
+
+const char *unwind_end_reason(enum unwind_end end)
+{
+	static const char *const reasons[UNWIND_N_ENDS] = {
+		[UNWIND_END_COMPLETE] = "complete",
+		[UNWIND_END_STACK_SHORT] = "stack deeper than the copy",
+		[UNWIND_END_NO_MODULE] = "caller in no executable mapping",
+		[UNWIND_END_NO_CFI] = "code without CFI or frame pointer",
+		[UNWIND_END_BAD_CFI] = "CFI that cannot be followed",
+		[UNWIND_END_NO_PROGRESS] = "caller's frame not above the callee's",
+		[UNWIND_END_TOO_DEEP] = "more frames than the limit",
+	};
+
+	return (unsigned)end < UNWIND_N_ENDS ? reasons[end] : "unknown";
+}
+
+struct unwinder *unwinder_new(void)
+{
+	return mem_zalloc(sizeof(struct unwinder));
+}
+
+void unwinder_free(struct unwinder *u)
+{
+	free(u);
+}
+
+void unwinder_reset(struct unwinder *u)
+{
+	memset(u->cache, 0, sizeof(u->cache));
+}
+
+static void fill_lookup(struct walk *w, uint64_t pc, struct lookup *slot)
+{
+	*slot = (struct lookup){.generation = w->generation, .pc = pc, .state = LOOKUP_NO_MODULE};
+	if (!w->callbacks->find_module(w->callbacks->ctx, (struct vaddr){pc}, &slot->module))
+		return;
+	slot->state = LOOKUP_MODULE;
+	if (slot->module.cfi)
+		slot->rule =
+			cfi_table_find(slot->module.cfi, (struct iaddr){pc - slot->module.bias});
+}
+
+/* Valid until the next look-up, which may take the same slot. */
+static const struct lookup *look_up(struct walk *w, uint64_t pc)
+{
+	uint64_t mixed = (pc + w->generation * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u;
+	struct lookup *slot = &w->u->cache[mixed >> (64 - CACHE_BITS)];
+
+	if (slot->pc != pc || slot->generation != w->generation || slot->state == LOOKUP_EMPTY)
+		fill_lookup(w, pc, slot);
+	return slot;
+}
+
+static bool is_code(struct walk *w, uint64_t return_address)
+{
+	return return_address && look_up(w, return_address - 1)->state == LOOKUP_MODULE;
+}
+
+static bool is_entry_code(const struct lookup *at, uint64_t pc)
+{
+	const struct unwind_module *m = &at->module;
+
+	return at->state == LOOKUP_MODULE && m->entry.v &&
+	       pc - m->bias - m->entry.v < ENTRY_CODE_BYTES;
+}
+
+/*
+ * A return address at the very start of a function, with nothing before it, was put there by hand:
+ * makecontext does so with the code that ends a coroutine.
+ */
+static bool is_planted(const struct walk *w, const struct lookup *at)
+{
+	struct iaddr pc = {w->regs.r[UNWIND_REG_RIP] - at->module.bias}, start;
+	uint64_t size;
+
+	return w->is_caller && at->module.cfi &&
+	       cfi_table_function_at(at->module.cfi, pc, &start, &size) && start.v == pc.v;
+}
+
+static bool try_frame_pointer(struct walk *w, struct step_guess *guess)
+{
+	return step_guess_by_frame_pointer(&w->reader, &w->regs, guess) && is_code(w, guess->pc);
+}
+
+/* Only the innermost function can be without a frame of its own. */
+static bool try_stack_top(struct walk *w, struct step_guess *guess)
+{
+	return w->is_innermost && step_guess_by_stack_top(&w->reader, &w->regs, guess) &&
+	       is_code(w, guess->pc);
+}
+
+/* No CFI at this pc: frame pointer, then bare return address. A call through a bad pointer has
+ * pushed its return address and nothing else, so that there the order is the other one. */
+static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwind_end *end)
+{
+	bool has_module = at->state == LOOKUP_MODULE, stack_short, chain_ends;
+	struct step_guess guess = {0};
+
+	if (is_entry_code(at, w->regs.r[UNWIND_REG_RIP]) || is_planted(w, at)) {
+		*end = UNWIND_END_COMPLETE;
+		return false;
+	}
+	if (!has_module && try_stack_top(w, &guess)) {
+		step_take_guess(&guess, &w->regs);
+		return true;
+	}
+	if (try_frame_pointer(w, &guess)) {
+		step_take_guess(&guess, &w->regs);
+		return true;
+	}
+	stack_short = w->reader.failed && step_is_beyond_copy(&w->reader, w->reader.failed_addr);
+	chain_ends = (w->regs.known >> UNWIND_REG_RBP & 1) &&
+		     (!w->regs.r[UNWIND_REG_RBP] || (guess.has_fp && !guess.pc));
+	if (has_module && try_stack_top(w, &guess)) {
+		step_take_guess(&guess, &w->regs);
+		return true;
+	}
+	*end = !has_module   ? UNWIND_END_NO_MODULE
+	       : chain_ends  ? UNWIND_END_COMPLETE
+	       : stack_short ? UNWIND_END_STACK_SHORT
+			     : UNWIND_END_NO_CFI;
+	return false;
+}
+
+static void put_frame(const struct walk *w, const struct lookup *at, struct unwind_frame *frame)
+{
+	*frame = (struct unwind_frame){
+		.pc = {w->regs.r[UNWIND_REG_RIP]},
+		.is_caller = w->is_caller,
+		.has_module = at->state == LOOKUP_MODULE,
+		.cookie = at->module.cookie,
+		.bias = at->module.bias,
+	};
+}
+
+/* A signal handler on its own stack, or a coroutine: the caller may lie anywhere. */
+static void note_stack_switch(struct walk *w)
+{
+	const struct unwind_memory *m = w->reader.memory;
+
+	if (w->regs.r[UNWIND_REG_RSP] - m->start.v > m->bytes.n)
+		w->reader.has_left_copy = true;
+}
+
+/* Steps from the frame found at `at` to its caller. */
+static bool step(struct walk *w, const struct lookup *at, enum unwind_end *end)
+{
+	uint64_t sp = w->regs.r[UNWIND_REG_RSP];
+	const struct cfi_rule *rule = at->rule;
+	bool may_go_down = false;
+
+	w->rule = rule;
+	if (rule) {
+		may_go_down = rule->flags & (CFI_RULE_SIGNAL | CFI_RULE_NEW_STACK);
+		if (!step_by_rule(&w->reader, at->module.cfi, rule, &w->regs, end))
+			return false;
+	} else if (!step_without_cfi(w, at, end)) {
+		return false;
+	}
+	w->is_caller = !rule || !(rule->flags & CFI_RULE_SIGNAL);
+	if (!w->regs.r[UNWIND_REG_RIP]) {
+		*end = UNWIND_END_COMPLETE;
+		return false;
+	}
+	if (may_go_down) {
+		note_stack_switch(w);
+	} else if (w->regs.r[UNWIND_REG_RSP] <= sp) {
+		*end = UNWIND_END_NO_PROGRESS;
+		return false;
+	}
+	return true;
+}
+
+/*
+ * The last rule led out of all code. glibc's i386 memcpy and swapcontext, for two, push registers
+ * that their CFI does not mention; the CFA is then that many words higher. Believed only when the
+ * address found so lies in code with CFI.
+ */
+static bool retry_with_pushes(struct walk *w)
+{
+	const struct cfi_rule *rule = w->rule;
+	uint64_t cfa = w->regs.r[UNWIND_REG_RSP];
+
+	if (!rule || !(rule->flags & CFI_RULE_PLAIN) || rule->cfa_reg != UNWIND_REG_RSP)
+		return false;
+	for (int i = 0; i < UNTOLD_PUSHES_MAX; i++) {
+		cfa += w->reader.word_bytes;
+		if (!step_at_cfa(&w->reader, rule, cfa, &w->regs))
+			return false;
+		if (is_code(w, w->regs.r[UNWIND_REG_RIP]) &&
+			look_up(w, w->regs.r[UNWIND_REG_RIP] - 1)->rule)
+			return true;
+	}
+	return false;
+}
+
+/* The frame's module and rule; NULL when a caller lies in no module. */
+static const struct lookup *look_up_frame(struct walk *w)
+{
+	const struct lookup *at = look_up(w, w->regs.r[UNWIND_REG_RIP] - w->is_caller);
+
+	if (at->state == LOOKUP_MODULE || w->is_innermost)
+		return at;
+	if (!retry_with_pushes(w))
+		return NULL;
+	return look_up(w, w->regs.r[UNWIND_REG_RIP] - w->is_caller);
+}
+
+static void take_registers(struct walk *w, const struct unwind_regs *regs)
+{
+	w->regs = *regs;
+	w->regs.known |= 1u << UNWIND_REG_RIP | 1u << UNWIND_REG_RSP;
+	if (regs->is_64)
+		return;
+	for (int i = 0; i < UNWIND_N_REGS; i++)
+		w->regs.r[i] &= w->reader.mask;
+}
+
+enum unwind_end unwinder_walk(struct unwinder *u, const struct unwind_regs *regs,
+	const struct unwind_memory *memory, const struct unwind_callbacks *callbacks,
+	uint64_t generation, struct unwind_frame *frames, size_t max, size_t *n_frames)
+{
+	struct walk w = {
+		.u = u,
+		.callbacks = callbacks,
+		.generation = generation,
+		.reader = {.memory = memory,
+			.ctx = callbacks->ctx,
+			.mask = regs->is_64 ? UINT64_MAX : UINT32_MAX,
+			.word_bytes = regs->is_64 ? 8 : 4},
+		.is_innermost = true,
+	};
+	enum unwind_end end = UNWIND_END_TOO_DEEP;
+	size_t n = 0;
+
+	take_registers(&w, regs);
+	if (max > UNWIND_FRAMES_MAX)
+		max = UNWIND_FRAMES_MAX;
+	while (n < max) {
+		const struct lookup *at = look_up_frame(&w);
+
+		if (!at) {
+			end = UNWIND_END_NO_MODULE;
+			break;
+		}
+		put_frame(&w, at, &frames[n++]);
+		if (!step(&w, at, &end))
+			break;
+		w.is_innermost = false;
+	}
+	*n_frames = n;
+	return end;
+}
