@@ -19,7 +19,7 @@ struct span {
 /* The part [offset, offset + n) of `s`, or an empty span (p == NULL) when it does not fit. */
 static inline struct span span_sub(struct span s, uint64_t offset, uint64_t n)
 {
-	if (offset > s.n || n > s.n - offset)
+	if (!s.p || offset > s.n || n > s.n - offset)
 		return (struct span){NULL, 0};
 	return (struct span){s.p + offset, (size_t)n};
 }
@@ -40,6 +40,10 @@ struct cursor {
 
 static inline struct cursor cursor_of(struct span s)
 {
+	static const uint8_t nothing[1]; /* C has no arithmetic on NULL, not even adding 0 */
+
+	if (!s.p)
+		s = (struct span){nothing, 0};
 	return (struct cursor){s.p, s.p + s.n, false};
 }
 

@@ -15,8 +15,8 @@
 struct group {
 	struct arc_row plain, recursive;
 	bool has_plain, has_recursive;
-	uint64_t weight;  /* the order: greater first */
-	size_t sight;	  /* when first seen */
+	uint64_t weight; /* the order: greater first */
+	size_t sight;	 /* when first seen */
 };
 
 struct stanza_maker {
@@ -26,8 +26,8 @@ struct stanza_maker {
 	VEC(struct group) groups;
 };
 
-static void add(struct stanza_maker *m, uint32_t other, bool recursive,
-	const struct calltree_node *node)
+static void add(
+	struct stanza_maker *m, uint32_t other, bool recursive, const struct calltree_node *node)
 {
 	struct arc_row *row;
 	struct group *group;
@@ -158,7 +158,7 @@ static bool stanza_holds(const struct arcs *arcs, const struct arc_stanza *s, bo
 	if (is_root)
 		return s->n_parents == 0;
 	return calls == s->self.calls && base == s->self.base && cum == s->self.cum &&
-		cum2 == s->self.cum2;
+	       cum2 == s->self.cum2;
 }
 
 bool arcs_check(const struct arcs *arcs, const struct calltree *t, size_t *broken)

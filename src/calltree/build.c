@@ -49,8 +49,8 @@ static int no_metric(const struct trace_reader *r, const char *name, struct err 
 	size_t used = 0;
 
 	for (uint32_t id = 1; id < trace_reader_n_metrics(r) && used < sizeof(known); id++)
-		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
-			trace_reader_string(r, trace_reader_metric(r, id)->name));
+		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+			used ? ", " : "", trace_reader_string(r, trace_reader_metric(r, id)->name));
 	return err_set(err, ERR_NOT_FOUND, "'%s': has no metric '%s' (it has: %s)",
 		trace_reader_name(r), name, used ? known : "none");
 }
@@ -415,7 +415,7 @@ static void builder_release(struct builder *b)
 	vec_release(&b->sums);
 	vec_release(&b->path);
 	map_release(&b->sum_of);
-	map_release(&b->node_of);
+	free(b->node_of);
 	frame_routines_release(&b->names);
 }
 
@@ -427,6 +427,7 @@ static void builder_init(struct builder *b, struct profile *p, const struct trac
 	b->tree = p->tree;
 	b->threads = mem_calloc(p->n_threads, sizeof(*b->threads));
 	b->cpu_thread = mem_calloc(trace_reader_n_streams(r), sizeof(*b->cpu_thread));
+	b->node_of = mem_calloc(trace_reader_n_stacks(r), sizeof(*b->node_of));
 	b->stack_n = mem_calloc(trace_reader_n_stacks(r), sizeof(*b->stack_n));
 	b->frame_n = mem_calloc(trace_reader_n_frames(r), sizeof(*b->frame_n));
 	frame_routines_init(&b->names, r, p->tree);

@@ -34,11 +34,12 @@ struct profile_thread {
 struct profile {
 	const struct trace_reader *reader; /* borrowed */
 	struct calltree *tree;		   /* finished */
-	const char *metric, *unit;	   /* borrowed from reader or options; unit is "1" for plain counts */
-	bool is_time;		 /* the metric is a time of which elapsed is measured too */
-	uint64_t start, end;	 /* time of the first and of the last record read */
-	uint64_t from, to;	 /* the window: from <= time < to, as in the trace */
-	uint64_t total;		 /* of the metric, over all threads */
+	const char *metric,
+		*unit;	     /* borrowed from reader or options; unit is "1" for plain counts */
+	bool is_time;	     /* the metric is a time of which elapsed is measured too */
+	uint64_t start, end; /* time of the first and of the last record read */
+	uint64_t from, to;   /* the window: from <= time < to, as in the trace */
+	uint64_t total;	     /* of the metric, over all threads */
 	uint64_t n_samples, n_events, n_switches;
 	struct profile_thread *threads; /* by thread id; [0] is not used */
 	uint32_t n_threads;

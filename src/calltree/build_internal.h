@@ -20,6 +20,12 @@ enum metric_kind {
 struct sample_sum {
 	uint32_t thread, stack;
 	uint64_t weight, n;
+	size_t order; /* of first sight */
+};
+
+/* The node of a stack below the root that was looked at last. */
+struct stack_node {
+	uint32_t root, node;
 };
 
 /* A thread on its way through the trace. */
@@ -36,9 +42,9 @@ struct builder {
 	const struct trace_reader *reader;
 	struct calltree *tree;
 	enum metric_kind kind;
-	uint32_t metric_id;  /* 0: not in the trace's table */
-	uint64_t from, to;   /* the window, absolute */
-	bool continues;	     /* the trace has records behind the window */
+	uint32_t metric_id;	      /* 0: not in the trace's table */
+	uint64_t from, to;	      /* the window, absolute */
+	bool continues;		      /* the trace has records behind the window */
 	struct thread_state *threads; /* by thread id */
 	struct frame_routines names;
 	uint32_t *cpu_thread; /* by stream: the thread that runs there, 0 = not known */
@@ -47,7 +53,7 @@ struct builder {
 	struct map sum_of;	     /* thread << 32 | stack -> index in sums */
 	uint64_t *stack_n;	     /* by stack: samples that have it */
 	uint64_t *frame_n;	     /* by frame: ticks, later all occurrences */
-	struct map node_of;	     /* root << 32 | stack -> node */
+	struct stack_node *node_of;  /* by stack */
 	VEC(uint32_t) path;	     /* routines or stacks being walked */
 };
 
@@ -64,7 +70,8 @@ void build_note_damage(struct builder *b, const struct err *err);
 
 /* build_samples.c */
 void build_sample(struct builder *b, const struct trace_sample *sample);
-void build_tick(struct builder *b, uint32_t thread, uint32_t frame, uint32_t metric, uint64_t weight);
+void build_tick(
+	struct builder *b, uint32_t thread, uint32_t frame, uint32_t metric, uint64_t weight);
 /* Once the walk is over: hangs the sums into the tree and counts stacks and frames. */
 void build_samples_end(struct builder *b);
 

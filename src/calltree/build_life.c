@@ -42,8 +42,7 @@ static void name_thread(struct builder *b, const struct trace_record *record)
 		loss_add_reason(&b->profile->loss, "a thread's name is damaged", 1);
 		return;
 	}
-	b->profile->threads[numbers[0]].name =
-		trace_reader_string(b->reader, (uint32_t)numbers[3]);
+	b->profile->threads[numbers[0]].name = trace_reader_string(b->reader, (uint32_t)numbers[3]);
 }
 
 static bool is_known(const struct trace_record *record)
@@ -57,7 +56,7 @@ static bool is_known(const struct trace_record *record)
 		return minor >= RECORD_THREAD_CREATED && minor <= RECORD_THREAD_ENDED;
 	case RECORD_MAJOR_MODULE:
 		return minor == RECORD_MODULE_LOAD || minor == RECORD_MODULE_UNLOAD ||
-			minor == RECORD_MODULE_JIT_UNLOAD;
+		       minor == RECORD_MODULE_JIT_UNLOAD;
 	case RECORD_MAJOR_STACK_EVENT:
 		return minor == RECORD_MINOR_STACK;
 	case RECORD_MAJOR_PROCESS:
@@ -127,7 +126,8 @@ void build_read_life(struct builder *b)
 			read_life_stream(b, id);
 	if (trace_reader_is_recovered(b->reader, &why)) {
 		b->profile->loss.is_cut = true;
-		loss_add_reason(&b->profile->loss, why ? why : "the end of the trace is missing", 1);
+		loss_add_reason(
+			&b->profile->loss, why ? why : "the end of the trace is missing", 1);
 	}
 }
 
@@ -159,7 +159,7 @@ static bool matches(const struct profile_thread *thread, const char *wanted)
 
 	snprintf(tid, sizeof(tid), "%" PRIu32, thread->tid);
 	return !strcmp(tid, wanted) || !strcmp(thread->root_name, wanted) ||
-		!strcmp(thread->name, wanted);
+	       !strcmp(thread->name, wanted);
 }
 
 int build_select_threads(struct builder *b, const char *wanted, struct err *err)

@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* What a sample counts for in the metric of the report. */
-static uint64_t weight_of(const struct builder *b, uint32_t thread, uint32_t metric, uint64_t weight)
+static uint64_t weight_of(
+	const struct builder *b, uint32_t thread, uint32_t metric, uint64_t weight)
 {
 	if (b->kind == METRIC_KIND_SAMPLES)
 		return metric && metric == b->metric_id ? weight : 1;
@@ -71,7 +72,8 @@ void build_sample(struct builder *b, const struct trace_sample *sample)
 	sum->n++;
 }
 
-void build_tick(struct builder *b, uint32_t thread, uint32_t frame, uint32_t metric, uint64_t weight)
+void build_tick(
+	struct builder *b, uint32_t thread, uint32_t frame, uint32_t metric, uint64_t weight)
 {
 	struct thread_state *state = &b->threads[thread];
 	size_t n;
@@ -99,10 +101,8 @@ static uint32_t node_of_stack(struct builder *b, uint32_t root, uint32_t stack)
 
 	b->path.n = 0;
 	while (stack) {
-		uint64_t *known = map_find(&b->node_of, (uint64_t)root << 32 | stack);
-
-		if (known) {
-			node = (uint32_t)*known;
+		if (b->node_of[stack].root == root) {
+			node = b->node_of[stack].node;
 			break;
 		}
 		vec_push(&b->path, stack);
@@ -111,12 +111,12 @@ static uint32_t node_of_stack(struct builder *b, uint32_t root, uint32_t stack)
 	while (b->path.n) {
 		uint32_t id = b->path.v[--b->path.n];
 		size_t n;
-		const uint32_t *routines = frame_routines_get(
-			&b->names, trace_reader_stack(b->reader, id)->frame, &n);
+		const uint32_t *routines =
+			frame_routines_get(&b->names, trace_reader_stack(b->reader, id)->frame, &n);
 
 		for (size_t i = 0; i < n; i++)
 			node = calltree_child(b->tree, node, routines[i]);
-		*map_ensure(&b->node_of, (uint64_t)root << 32 | id, NULL) = node;
+		b->node_of[id] = (struct stack_node){root, node};
 	}
 	return node;
 }
@@ -167,7 +167,8 @@ static void count_frames(struct builder *b)
 		if (frame->image)
 			b->profile->image_is_used[frame->image] = true;
 		if (frame->kind == FRAME_KIND_MARKER) {
-			loss_add_reason(loss, trace_reader_string(b->reader, frame->name), b->frame_n[id]);
+			loss_add_reason(
+				loss, trace_reader_string(b->reader, frame->name), b->frame_n[id]);
 			continue;
 		}
 		loss->frames += b->frame_n[id];
@@ -179,12 +180,29 @@ static void count_frames(struct builder *b)
 	}
 }
 
+/* By thread, so that the nodes of its stacks are found without a search; else as they came. */
+static int compare_sums(const void *a, const void *b)
+{
+	const struct sample_sum *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
 void build_samples_end(struct builder *b)
 {
 	for (size_t i = 0; i < b->sums.n; i++) {
+		b->sums.v[i].order = i;
+		build_root(b, b->sums.v[i].thread); /* roots in order of first sight */
+	}
+	if (b->sums.n)
+		qsort(b->sums.v, b->sums.n, sizeof(*b->sums.v), compare_sums);
+	for (size_t i = 0; i < b->sums.n; i++) {
 		const struct sample_sum *sum = &b->sums.v[i];
 		uint32_t node = node_of_stack(b, build_root(b, sum->thread), sum->stack);
-		bool is_counted_already = b->threads[sum->thread].calls &&
+		bool is_counted_already =
+			b->threads[sum->thread].calls &&
 			(b->kind == METRIC_KIND_TIME || b->kind == METRIC_KIND_WALL);
 
 		calltree_add_sample(b->tree, node, is_counted_already ? 0 : sum->weight, sum->n);

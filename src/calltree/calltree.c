@@ -15,12 +15,15 @@
 #include "base/mem.h"
 #include "calltree/thread.h"
 
+#define CHILDREN_CAP_FIRST 256
+
 struct calltree {
 	VEC(struct calltree_routine) routines;
 	VEC(struct calltree_node) nodes;
-	struct intern keys;   /* name NUL image NUL class; dense id + 1 = routine */
-	struct map children;  /* parent << 32 | routine -> node */
-	struct buf key;	      /* the key being looked up */
+	struct intern keys;	 /* name NUL image NUL class; dense id + 1 = routine */
+	uint32_t *children;	 /* hash table of nodes by (parent, routine); 0 = empty */
+	size_t cap_children;	 /* 0 or a power of two */
+	struct buf key;		 /* the key being looked up */
 	uint32_t *last_instance; /* by routine: the end of its chain */
 	size_t cap_last_instance;
 	uint32_t first_root, last_root;
@@ -45,7 +48,7 @@ void calltree_free(struct calltree *t)
 	vec_release(&t->routines);
 	vec_release(&t->nodes);
 	intern_release(&t->keys);
-	map_release(&t->children);
+	free(t->children);
 	buf_release(&t->key);
 	free(t->last_instance);
 	free(t);
@@ -78,8 +81,8 @@ uint32_t calltree_routine(
 	struct calltree *t, const char *name, const char *image, enum frame_kind kind)
 {
 	bool is_native = kind == FRAME_KIND_NATIVE || kind == FRAME_KIND_INLINE;
-	uint32_t id = routine_of_class(
-		t, name, image, is_native ? FRAME_KIND_NATIVE : (uint8_t)kind);
+	uint32_t id =
+		routine_of_class(t, name, image, is_native ? FRAME_KIND_NATIVE : (uint8_t)kind);
 	struct calltree_routine *routine = &t->routines.v[id];
 
 	if (!routine->kind || kind == FRAME_KIND_NATIVE)
@@ -89,7 +92,8 @@ uint32_t calltree_routine(
 
 static uint32_t new_node(struct calltree *t, uint32_t parent, uint32_t routine)
 {
-	struct calltree_node node = {.routine = routine, .parent = parent, .min = UINT64_MAX};
+	struct calltree_node node = {
+		.routine = routine, .parent = parent, .sampled = true, .min = UINT64_MAX};
 	uint32_t id = (uint32_t)t->nodes.n;
 	uint32_t *last = parent ? &t->nodes.v[parent].last_child : &t->last_root;
 
@@ -106,7 +110,6 @@ static uint32_t new_node(struct calltree *t, uint32_t parent, uint32_t routine)
 	else
 		t->routines.v[routine].first_instance = id;
 	t->last_instance[routine] = id;
-	node.sampled = true;
 	vec_push(&t->nodes, node);
 	return id;
 }
@@ -120,15 +123,49 @@ uint32_t calltree_root(struct calltree *t, const char *name)
 	return routine->first_instance ? routine->first_instance : new_node(t, 0, id);
 }
 
+/* The slot of the child, or the empty one where it belongs. Keys are in the nodes themselves. */
+static uint32_t *child_slot(struct calltree *t, uint32_t parent, uint32_t routine)
+{
+	size_t mask = t->cap_children - 1;
+	size_t i = map_hash((uint64_t)parent << 32 | routine) & mask;
+
+	for (; t->children[i]; i = (i + 1) & mask) {
+		const struct calltree_node *node = &t->nodes.v[t->children[i]];
+
+		if (node->parent == parent && node->routine == routine)
+			break;
+	}
+	return &t->children[i];
+}
+
+/* At most half full: the table is small beside the nodes. */
+static void grow_children(struct calltree *t)
+{
+	free(t->children);
+	t->cap_children = t->cap_children ? t->cap_children * 2 : CHILDREN_CAP_FIRST;
+	t->children = mem_calloc(t->cap_children, sizeof(*t->children));
+	for (uint32_t id = 1; id < t->nodes.n; id++) {
+		const struct calltree_node *node = &t->nodes.v[id];
+
+		if (node->parent)
+			*child_slot(t, node->parent, node->routine) = id;
+	}
+}
+
 uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine)
 {
-	bool created;
-	uint64_t *node = map_ensure(&t->children, (uint64_t)parent << 32 | routine, &created);
+	uint32_t last = t->nodes.v[parent].last_child;
+	uint32_t *slot;
 
 	assert(parent && parent < t->nodes.n && routine && routine < t->routines.n);
-	if (created)
-		*node = new_node(t, parent, routine);
-	return (uint32_t)*node;
+	if (t->nodes.v[last].routine == routine && last)
+		return last;
+	if (t->nodes.n * 2 >= t->cap_children)
+		grow_children(t);
+	slot = child_slot(t, parent, routine);
+	if (!*slot)
+		*slot = new_node(t, parent, routine);
+	return *slot;
 }
 
 void calltree_add_sample(struct calltree *t, uint32_t node, uint64_t weight, uint64_t n_samples)

@@ -40,12 +40,12 @@ struct calltree_node {
 	uint32_t parent, first_child, last_child, next_sibling, next_instance;
 	uint32_t level;
 	uint32_t rl;
-	bool sampled; /* no event ever entered it: it is known from samples alone */
-	uint64_t calls;	  /* from events */
-	uint64_t samples; /* samples in which it was the innermost frame */
+	bool sampled;	      /* no event ever entered it: it is known from samples alone */
+	uint64_t calls;	      /* from events */
+	uint64_t samples;     /* samples in which it was the innermost frame */
 	uint64_t occurrences; /* merged samples that put it below an event */
 	uint64_t base, cum;
-	uint64_t elapsed; /* only meaningful for nodes with events */
+	uint64_t elapsed;  /* only meaningful for nodes with events */
 	uint64_t min, max; /* cum of the cheapest and the dearest call; min > max: no call ended */
 };
 
@@ -56,8 +56,8 @@ void calltree_free(struct calltree *t);
 
 /* Code that is inlined in one place and called in another is one routine: FRAME_KIND_INLINE and
  * FRAME_KIND_NATIVE are not kept apart, and native wins. */
-uint32_t calltree_routine(struct calltree *t, const char *name, const char *image,
-	enum frame_kind kind);
+uint32_t calltree_routine(
+	struct calltree *t, const char *name, const char *image, enum frame_kind kind);
 /* A thread's root; level 0. The same name gives the same root. */
 uint32_t calltree_root(struct calltree *t, const char *name);
 /* The child of `parent` for the routine, created when absent. O(1) expected. */
@@ -88,8 +88,8 @@ void calltree_thread_charge_time(struct calltree_thread *thread, bool charge_tim
 /*
  * A sample of a thread that has events: `routines` outermost first. Each run of frames that no open
  * event accounts for becomes a chain of sampled nodes below the open event that encloses it; the
- * innermost node gains `n_samples`, and `weight` as base. Each sampled node passed counts an occurrence. Returns the
- * innermost node.
+ * innermost node gains `n_samples`, and `weight` as base. Each sampled node passed counts an
+ * occurrence. Returns the innermost node.
  */
 uint32_t calltree_merge_sample(struct calltree_thread *thread, const uint32_t *routines, size_t n,
 	uint64_t weight, uint64_t n_samples);

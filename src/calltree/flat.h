@@ -15,9 +15,9 @@ struct flat_row {
 	bool has_range;	 /* a call ended, so that min and max are known */
 	uint64_t calls;
 	uint64_t base;
-	uint64_t cum;	  /* outermost instances only (RL 1), so that recursion counts once */
-	uint64_t cum2;	  /* every instance */
-	uint64_t elapsed; /* outermost instances only */
+	uint64_t cum;	   /* outermost instances only (RL 1), so that recursion counts once */
+	uint64_t cum2;	   /* every instance */
+	uint64_t elapsed;  /* outermost instances only */
 	uint64_t min, max; /* cum of the cheapest and the dearest call */
 	uint64_t samples;  /* with the routine innermost */
 };

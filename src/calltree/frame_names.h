@@ -28,7 +28,7 @@ struct frame_level {
 struct frame_levels {
 	struct frame_level v[SYMBOL_LEVELS_MAX]; /* innermost first */
 	size_t n;				 /* at least 1 */
-	char made_up[FRAME_NAME_BYTES];		 /* storage of a name that the trace does not have */
+	char made_up[FRAME_NAME_BYTES]; /* storage of a name that the trace does not have */
 };
 
 /* Fills `levels`; texts are borrowed from the reader and from `levels` itself. */

@@ -21,7 +21,7 @@ struct loss {
 	/* Occurrences in samples, markers not counted: a frame in a thousand samples counts a
 	 * thousand times, as it does in the report. */
 	uint64_t frames, frames_unresolved;
-	bool is_cut; /* the end is missing, or a part could not be read */
+	bool is_cut;		     /* the end is missing, or a part could not be read */
 	struct loss_reason *reasons; /* most frequent first, once loss_sort_reasons has run */
 	size_t n_reasons, cap_reasons;
 };

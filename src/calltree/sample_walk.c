@@ -4,8 +4,8 @@
 int sample_walk_open(struct sample_walk *walk, const struct profile *profile, struct err *err)
 {
 	walk->profile = profile;
-	return trace_cursor_open(&walk->cursor, profile->reader, TRACE_ALL_STREAMS, profile->from,
-		profile->to, err);
+	return trace_cursor_open(
+		&walk->cursor, profile->reader, TRACE_ALL_STREAMS, profile->from, profile->to, err);
 }
 
 void sample_walk_close(struct sample_walk *walk)
@@ -20,10 +20,8 @@ static bool view_stack(
 
 	if (trace_record_sample(r, record, &s, NULL) < 0)
 		return false;
-	*sample = (struct sample_view){.thread = s.thread,
-		.stack = s.stack,
-		.metric = s.metric,
-		.weight = s.weight};
+	*sample = (struct sample_view){
+		.thread = s.thread, .stack = s.stack, .metric = s.metric, .weight = s.weight};
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/commands.h"
@@ -45,7 +46,7 @@ static int write_pprof(const struct profile *profile, FILE *out, struct err *err
 static const struct export_format {
 	const char *name;
 	int (*write)(const struct profile *profile, FILE *out, struct err *err);
-	const char *output; /* without -o */
+	const char *output;  /* without -o */
 	bool counts_samples; /* the metric is samples, when there are any */
 } formats[] = {
 	{"folded", write_folded, "-", true},
@@ -66,7 +67,15 @@ static int build(struct profile **profile, const struct trace_reader *reader,
 	return profile_build(profile, reader, options, err);
 }
 
-/* A file that could not be written as a whole is removed. */
+static void remove_regular(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(path);
+}
+
+/* A file that could not be written as a whole is removed; a device stays. */
 static int write_file(const struct export_format *format, const struct profile *profile,
 	const char *path, struct err *err)
 {
@@ -81,12 +90,12 @@ static int write_file(const struct export_format *format, const struct profile *
 	if (rc == 0 && failed)
 		rc = err_sys(err, errno, "'%s': cannot write", path);
 	if (rc < 0)
-		unlink(path);
+		remove_regular(path);
 	return rc;
 }
 
-static int export_trace(const struct export_format *format, struct export_arguments *a,
-	const char *path)
+static int export_trace(
+	const struct export_format *format, struct export_arguments *a, const char *path)
 {
 	const char *output = a->output ? a->output : format->output;
 	struct trace_reader *reader;
@@ -126,7 +135,8 @@ static int run(const struct command *command, int argc, char **argv)
 	while (format->name && strcmp(format->name, argv[0]))
 		format++;
 	if (!format->name)
-		return options_usage_error(command, "'%s' is not a format (folded, pprof)", argv[0]);
+		return options_usage_error(
+			command, "'%s' is not a format (folded, pprof)", argv[0]);
 	return export_trace(format, &a, argc > 1 ? argv[1] : "trace.weir");
 }
 
@@ -135,10 +145,11 @@ const struct command command_export = {
 	.synopsis = "FORMAT [TRACE] [-o FILE]",
 	.summary = "writes a trace for other tools: folded, pprof",
 	.options = export_options,
-	.details = "FORMAT is one of\n"
-		   "  folded    one line a call path, for flame graphs: comm;outer;...;inner COUNT\n"
-		   "            (to standard output unless -o is given)\n"
-		   "  pprof     the pprof tools' profile.proto, gzipped (profile.pb.gz unless -o is given)\n"
-		   "TRACE is trace.weir unless given. Exit status 3: done, but the trace has losses.\n",
+	.details =
+		"FORMAT is one of\n"
+		"  folded    one line a call path, for flame graphs: comm;outer;...;inner COUNT\n"
+		"            (to standard output unless -o is given)\n"
+		"  pprof     the pprof tools' profile.proto, gzipped (profile.pb.gz unless -o is given)\n"
+		"TRACE is trace.weir unless given. Exit status 3: done, but the trace has losses.\n",
 	.run = run,
 };

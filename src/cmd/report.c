@@ -69,8 +69,8 @@ static bool parse_time(const char *text, uint64_t *time)
 }
 
 /* 0, or STATUS_USAGE with its sentence said. */
-static int check_arguments(const struct command *command, struct report_arguments *a,
-	const struct report_kind *kind)
+static int check_arguments(
+	const struct command *command, struct report_arguments *a, const struct report_kind *kind)
 {
 	if (a->from && !parse_time(a->from, &a->build.from))
 		return options_usage_error(command, "--from: '%s' is not a time", a->from);
@@ -93,8 +93,7 @@ static int render(const struct report_arguments *a, const struct report_kind *ki
 	int rc, status;
 
 	if (!kind->text) {
-		err_set(&err, ERR_NOT_FOUND,
-			"'%s': has no %s (nothing of that kind was recorded)",
+		err_set(&err, ERR_NOT_FOUND, "'%s': has no %s (nothing of that kind was recorded)",
 			trace_reader_name(reader), kind->absent);
 		return command_fail(&err);
 	}
@@ -110,8 +109,8 @@ static int render(const struct report_arguments *a, const struct report_kind *ki
 	return status;
 }
 
-static int open_and_render(const struct report_arguments *a, const struct report_kind *kind,
-	const char *path)
+static int open_and_render(
+	const struct report_arguments *a, const struct report_kind *kind, const char *path)
 {
 	struct trace_reader *reader;
 	struct err err = {0};
@@ -152,7 +151,8 @@ static int run(const struct command *command, int argc, char **argv)
 		argv++;
 	}
 	if (argc > 1)
-		return options_usage_error(command, report_kind_find(argv[0])
+		return options_usage_error(command,
+			report_kind_find(argv[0])
 				? "two kinds of report are asked for, '%s' and '%s'"
 				: "'%s' is not a kind of report (nor can two traces be reported: '%s')",
 			argv[0], argv[1]);
@@ -177,18 +177,19 @@ const struct command command_report = {
 	.synopsis = "[KIND] [TRACE] [OPTIONS]",
 	.summary = "answers from a trace: summary, flat, tree, arcs, ...",
 	.options = report_option_table,
-	.details = "KIND is one of\n"
-		   "  summary   what ran, where the time went, what was lost, what to try next (default)\n"
-		   "  flat      one row for each function\n"
-		   "  tree      the call tree\n"
-		   "  arcs      callers and callees of each function\n"
-		   "  samples   the stack of each sample in order of time\n"
-		   "  threads   one row for each thread\n"
-		   "  modules   the images that were mapped\n"
-		   "  loss      what is missing from the trace, and why\n"
-		   "TRACE is trace.weir unless given. Columns for --sort: calls, base, cum, cum2, elapsed,\n"
-		   "min, max, samples, name, image (tree: calls, base, cum, elapsed, name; threads: base,\n"
-		   "samples, events, switches, pid, tid, name).\n"
-		   "Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but data was lost.\n",
+	.details =
+		"KIND is one of\n"
+		"  summary   what ran, where the time went, what was lost, what to try next (default)\n"
+		"  flat      one row for each function\n"
+		"  tree      the call tree\n"
+		"  arcs      callers and callees of each function\n"
+		"  samples   the stack of each sample in order of time\n"
+		"  threads   one row for each thread\n"
+		"  modules   the images that were mapped\n"
+		"  loss      what is missing from the trace, and why\n"
+		"TRACE is trace.weir unless given. Columns for --sort: calls, base, cum, cum2, elapsed,\n"
+		"min, max, samples, name, image (tree: calls, base, cum, elapsed, name; threads: base,\n"
+		"samples, events, switches, pid, tid, name).\n"
+		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but data was lost.\n",
 	.run = run,
 };

@@ -69,14 +69,15 @@ static struct table table_of_section(const struct elf_file *elf, const struct el
 
 bool elf_file_dynamic(const struct elf_file *elf, uint64_t tag, uint64_t *value)
 {
-	const struct elf_segment *s = elf->segments;
-	const struct elf_segment *end = s + elf->n_segments;
+	const struct elf_segment *s;
 	struct cursor c;
+	size_t i = 0;
 
-	while (s < end && s->type != PT_DYNAMIC)
-		s++;
-	if (s == end)
+	while (i < elf->n_segments && elf->segments[i].type != PT_DYNAMIC)
+		i++;
+	if (i == elf->n_segments)
 		return false;
+	s = &elf->segments[i];
 	c = cursor_of(span_sub(elf->bytes, s->offset.v, s->file_size));
 	while (cursor_left(&c)) {
 		uint64_t entry_tag = elf_file_word(elf, &c);

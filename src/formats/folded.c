@@ -68,7 +68,8 @@ void export_folded(const struct profile *profile, FILE *out)
 		const struct profile_thread *thread = &profile->threads[id];
 
 		if (thread->root)
-			f.thread_names[thread->root] = *thread->name ? thread->name : thread->root_name;
+			f.thread_names[thread->root] =
+				*thread->name ? thread->name : thread->root_name;
 	}
 	for (uint32_t id = 1; id < n_nodes; id++)
 		if (calltree_get(profile->tree, id)->base)

@@ -14,12 +14,12 @@ static int finish_line(
 	uint64_t tid = 0;
 
 	if (word.n && !text_word_number(word, UINT32_MAX, &tid))
-		return text_lines_fail(&in->lines, err, "'%.*s' is not a thread number",
-			TEXT_WORD_SHOWN(word));
+		return text_lines_fail(
+			&in->lines, err, "'%.*s' is not a thread number", TEXT_WORD_SHOWN(word));
 	word = text_lines_word(&in->lines);
 	if (word.n)
-		return text_lines_fail(&in->lines, err, "'%.*s' is one word too many",
-			TEXT_WORD_SHOWN(word));
+		return text_lines_fail(
+			&in->lines, err, "'%.*s' is one word too many", TEXT_WORD_SHOWN(word));
 	*thread = import_thread(in, tid);
 	if (time < (*thread)->time)
 		return text_lines_fail(&in->lines, err,
@@ -45,7 +45,8 @@ static int routine_line(struct import *in, uint64_t time, uint32_t minor, struct
 	if (rc < 0 || !in->writer)
 		return rc;
 	frame = import_frame(in, name);
-	trace_writer_numbers(in->writer, thread->stream, time, RECORD_MAJOR_ROUTINE, minor, &frame, 1);
+	trace_writer_numbers(
+		in->writer, thread->stream, time, RECORD_MAJOR_ROUTINE, minor, &frame, 1);
 	return 0;
 }
 
@@ -139,8 +140,7 @@ static int event_line(struct import *in, struct err *err)
 		TEXT_WORD_SHOWN(word));
 }
 
-int import_events(struct span text, const char *name, struct trace_writer *writer,
-	struct err *err)
+int import_events(struct span text, const char *name, struct trace_writer *writer, struct err *err)
 {
 	struct import in;
 	int rc = 0;
@@ -154,8 +154,7 @@ int import_events(struct span text, const char *name, struct trace_writer *write
 	return rc;
 }
 
-int import_samples(struct span text, const char *name, struct trace_writer *writer,
-	struct err *err)
+int import_samples(struct span text, const char *name, struct trace_writer *writer, struct err *err)
 {
 	struct trace_sample sample = {.weight = 1};
 	struct import in;

@@ -16,11 +16,10 @@
  *   TIME leave NAME [TID]           TIME switch-in [TID]       TIME sample [TID:] NAME...
  * `name` is the file's, for sentences. Fails with "'FILE':LINE: WHAT".
  */
-int import_events(struct span text, const char *name, struct trace_writer *writer,
-	struct err *err);
+int import_events(struct span text, const char *name, struct trace_writer *writer, struct err *err);
 
 /* One stack a line, outermost first: [TID:] NAME... The time of a sample is its number. */
-int import_samples(struct span text, const char *name, struct trace_writer *writer,
-	struct err *err);
+int import_samples(
+	struct span text, const char *name, struct trace_writer *writer, struct err *err);
 
 #endif

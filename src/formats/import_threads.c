@@ -29,7 +29,8 @@ struct import_thread *import_thread(struct import *in, uint64_t tid)
 			struct trace_thread thread = {.tid = (uint32_t)tid};
 
 			fresh.id = trace_writer_thread(in->writer, &thread);
-			fresh.stream = trace_writer_stream(in->writer, STREAM_KIND_THREAD, fresh.id);
+			fresh.stream =
+				trace_writer_stream(in->writer, STREAM_KIND_THREAD, fresh.id);
 		}
 		*index = in->threads.n;
 		vec_push(&in->threads, fresh);

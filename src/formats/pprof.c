@@ -20,8 +20,8 @@
 #include "formats/gzip.h"
 #include "formats/protobuf.h"
 
-#define PPROF_PAGE_BYTES   4096u
-#define PPROF_METRICS_MAX  16 /* further ones of a trace are not exported */
+#define PPROF_PAGE_BYTES  4096u
+#define PPROF_METRICS_MAX 16 /* further ones of a trace are not exported */
 
 enum profile_field {
 	PROFILE_SAMPLE_TYPE = 1,
@@ -51,9 +51,19 @@ enum mapping_field {
 	MAPPING_HAS_LINES = 9,
 	MAPPING_HAS_INLINES = 10
 };
-enum location_field { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
+enum location_field {
+	LOCATION_ID = 1,
+	LOCATION_MAPPING = 2,
+	LOCATION_ADDRESS = 3,
+	LOCATION_LINE = 4
+};
 enum line_field { LINE_FUNCTION = 1, LINE_LINE = 2 };
-enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
+enum function_field {
+	FUNCTION_ID = 1,
+	FUNCTION_NAME = 2,
+	FUNCTION_SYSTEM_NAME = 3,
+	FUNCTION_FILENAME = 4
+};
 
 /* What the mapping of an image must cover and may claim. */
 struct mapping {
@@ -65,7 +75,7 @@ struct mapping {
 
 /* Samples with the same thread and stack. */
 struct sum {
-	struct sample_view sample; /* the first of them */
+	struct sample_view sample;		/* the first of them */
 	uint64_t values[1 + PPROF_METRICS_MAX]; /* count, then one for each metric */
 };
 
@@ -171,7 +181,8 @@ static void put_mapping(struct exporter *e, uint32_t image_id)
 	buf_reset(&e->part);
 	protobuf_number(&e->part, MAPPING_ID, m->id);
 	if (image->kind == IMAGE_KIND_KERNEL || image->kind == IMAGE_KIND_JIT)
-		protobuf_number(&e->part, MAPPING_START, m->low & ~(uint64_t)(PPROF_PAGE_BYTES - 1));
+		protobuf_number(
+			&e->part, MAPPING_START, m->low & ~(uint64_t)(PPROF_PAGE_BYTES - 1));
 	protobuf_number(&e->part, MAPPING_LIMIT,
 		m->high > UINT64_MAX - 2 * PPROF_PAGE_BYTES
 			? UINT64_MAX
@@ -244,9 +255,9 @@ static void finish_sample(
 /* The value of a metric's samples; 0 stands for the count, which "samples" is too. */
 static size_t value_of_metric(struct exporter *e, uint32_t metric)
 {
-	if (!metric ||
-		!strcmp(trace_reader_string(e->reader, trace_reader_metric(e->reader, metric)->name),
-			"samples"))
+	if (!metric || !strcmp(trace_reader_string(
+				       e->reader, trace_reader_metric(e->reader, metric)->name),
+			       "samples"))
 		return 0;
 	for (size_t i = 0; i < e->n_metrics; i++)
 		if (e->metrics[i] == metric)
@@ -270,7 +281,7 @@ static void add_sample(struct exporter *e, const struct sample_view *sample)
 		const struct sample_view *first = &e->sums.v[*place].sample;
 
 		created = first->thread != sample->thread || first->stack != sample->stack ||
-			first->frame != sample->frame;
+			  first->frame != sample->frame;
 	}
 	if (created) {
 		struct sum fresh = {.sample = *sample};
@@ -292,7 +303,8 @@ static void put_sum(struct exporter *e, const struct sum *sum)
 	if (sum->sample.frame)
 		vec_push(&locations, location_of_frame(e, sum->sample.frame));
 	for (; stack; stack = trace_reader_stack(e->reader, stack)->parent)
-		vec_push(&locations, location_of_frame(e, trace_reader_stack(e->reader, stack)->frame));
+		vec_push(&locations,
+			location_of_frame(e, trace_reader_stack(e->reader, stack)->frame));
 	for (size_t i = 0; i < locations.n; i++)
 		buf_put_uleb(&ids, locations.v[i]);
 	buf_reset(&e->part);

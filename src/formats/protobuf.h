@@ -8,10 +8,7 @@
 
 #include "base/buf.h"
 
-enum protobuf_wire {
-	PROTOBUF_WIRE_VARINT = 0,
-	PROTOBUF_WIRE_BYTES = 2
-};
+enum protobuf_wire { PROTOBUF_WIRE_VARINT = 0, PROTOBUF_WIRE_BYTES = 2 };
 
 static inline void protobuf_tag(struct buf *b, uint32_t field, enum protobuf_wire wire)
 {

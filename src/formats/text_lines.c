@@ -92,8 +92,8 @@ bool text_word_number(struct span word, uint64_t max, uint64_t *number)
 int text_word_check_name(const struct text_lines *t, struct span word, struct err *err)
 {
 	if (word.n > TEXT_WORD_BYTES_MAX)
-		return text_lines_fail(t, err, "a name has %zu bytes, more than %d", word.n,
-			TEXT_WORD_BYTES_MAX);
+		return text_lines_fail(
+			t, err, "a name has %zu bytes, more than %d", word.n, TEXT_WORD_BYTES_MAX);
 	if (memchr(word.p, 0, word.n))
 		return text_lines_fail(t, err, "a name has a zero byte");
 	return 0;

@@ -29,6 +29,7 @@
 #define PROGRESS_INTERVAL_NS 200000000u
 #define WAIT_MS		     100
 #define ATTACH_ROUNDS_MAX    10
+#define PATIENCE_NS	     2000000000u
 
 struct recorder {
 	const struct recorder_options *options;
@@ -45,8 +46,9 @@ struct recorder {
 	VEC(int) pid_fds; /* attached processes that still run */
 	uint64_t began_ns, last_flush_ns, last_progress_ns;
 	uint64_t cpu_ns;
-	bool stop;	  /* end the recording */
-	bool interrupted; /* a second signal ends the waiting, too */
+	bool stop;	     /* end the recording */
+	bool ended_by_kill;  /* by a signal that was sent to weir, not typed on the terminal */
+	bool is_interrupted; /* a second signal ends the waiting, too */
 };
 
 static const int handled_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
@@ -72,14 +74,23 @@ static void take_signals(struct recorder *r)
 
 		if (number == SIGCHLD)
 			continue; /* the loop asks for the child anyway */
-		if (r->child.pid > 0 && info.ssi_code <= 0) /* by kill, not by the terminal */
+		if (r->child.pid > 0 && info.ssi_code <= 0)
 			kill(r->child.pid, number);
 		if (number == SIGUSR1 || number == SIGUSR2)
 			continue;
 		if (r->stop)
-			r->interrupted = true;
+			r->is_interrupted = true;
 		r->stop = true;
+		r->ended_by_kill = info.ssi_code <= 0;
 	}
+}
+
+/* A shell starts background jobs with SIGINT ignored; whoever sends it to weir means it all the
+ * same. Comes after the fork: the command keeps its own. */
+static void unignore_signals(void)
+{
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 }
 
 /* True when the command has ended; its status is then in the result. */
@@ -208,14 +219,13 @@ static int start(struct recorder *r, struct err *err)
 	rc = open_signals(r, err);
 	if (rc == 0 && o->command)
 		rc = launch_prepare(&r->child, o->command, &r->old_mask, err);
+	unignore_signals();
 	raise_file_limit(); /* after the fork: the command keeps its own limit */
 	if (rc == 0)
 		rc = perf_set_init(&r->set, &perf, err);
 	if (rc < 0)
 		return rc;
 	r->has_set = true;
-	for (size_t i = 0; i < r->set.notes.n && o->note; i++)
-		o->note(o->ctx, r->set.notes.v[i]);
 	rc = trace_writer_open(&r->writer, o->output, err);
 	if (rc < 0)
 		return rc;
@@ -234,6 +244,9 @@ static int start(struct recorder *r, struct err *err)
 	r->began_ns = clock_mono_ns();
 	if (rc == 0 && o->command)
 		rc = launch_go(&r->child, o->command, err);
+	/* A request that fails is one sentence: notes are for those that work. */
+	for (size_t i = 0; rc == 0 && i < r->set.notes.n && o->note; i++)
+		o->note(o->ctx, r->set.notes.v[i]);
 	return rc;
 }
 
@@ -387,15 +400,22 @@ static void release(struct recorder *r)
 	r->has_set = false;
 }
 
-/* The command outlived its recording: nothing of ours is on it any more; wait for its status. */
+/*
+ * The command outlived its recording: nothing of ours is on it any more; wait for its status. Who
+ * ended the recording by a signal to weir does not want to wait for a command that ignores it.
+ */
 static void wait_for_command(struct recorder *r)
 {
-	if (r->options->finished_early)
+	uint64_t began = clock_mono_ns();
+
+	if (!r->ended_by_kill && r->options->finished_early)
 		r->options->finished_early(r->options->ctx);
-	while (!reap_child(r, WNOHANG) && !r->interrupted) {
+	while (!reap_child(r, WNOHANG) && !r->is_interrupted) {
 		struct pollfd p = {.fd = r->signal_fd, .events = POLLIN};
 
-		poll(&p, 1, 1000);
+		if (r->ended_by_kill && clock_mono_ns() - began > PATIENCE_NS)
+			return;
+		poll(&p, 1, r->ended_by_kill ? WAIT_MS : 1000);
 		take_signals(r);
 	}
 }

@@ -95,7 +95,7 @@ static void paint_one(struct canvas *c, const struct range *r, uint32_t range_i)
 	}
 }
 
-/* Neighbouring cells of one range are one piece. */
+/* Cells of one range in a row are one piece: between two of them none is unpainted. */
 static size_t collect_pieces(const struct canvas *c, struct range_piece **out)
 {
 	VEC(struct range_piece) pieces = {0};
@@ -105,7 +105,7 @@ static size_t collect_pieces(const struct canvas *c, struct range_piece **out)
 
 		if (c->owner[i] == NOT_PAINTED)
 			continue;
-		if (last && last->range_i == c->owner[i] && last->end == c->bounds[i]) {
+		if (last && last->range_i == c->owner[i]) {
 			last->end = c->bounds[i + 1];
 			continue;
 		}

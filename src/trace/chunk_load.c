@@ -29,7 +29,7 @@ int chunk_check(const struct trace_reader *r, uint64_t offset, uint64_t end,
 
 	view->offset = offset;
 	*h = (struct chunk_header){0};
-	if (!s.p || end > r->bytes.n || end - offset < CHUNK_HEADER_BYTES)
+	if (!s.p || end > r->bytes.n || offset > end || end - offset < CHUNK_HEADER_BYTES)
 		return chunk_error(r, view, err, "its header is cut off");
 	if (!chunk_header_decode(h, s.p))
 		return chunk_error(r, view, err, "no chunk begins here");

@@ -101,7 +101,7 @@ static bool read_index(struct trace_reader *r, ZSTD_DCtx *zstd, struct buf *unpa
 	}
 	r->chunks_end = trailer.index_offset;
 	return r->chunks.n == trailer.n_chunks &&
-	       (r->chunks.n ? offset <= r->chunks_end - CHUNK_HEADER_BYTES
+	       (r->chunks.n ? offset + CHUNK_HEADER_BYTES <= r->chunks_end
 			    : r->chunks_end == TRACE_HEADER_BYTES);
 }
 

@@ -143,75 +143,79 @@ static bool divide(const struct evaluation *e, uint64_t a, uint64_t b, uint64_t 
 	return true;
 }
 
+/* DWARF 5 section 2.5.1.5: comparisons are signed. */
+static bool compare(const struct evaluation *e, uint8_t op, uint64_t a, uint64_t b)
+{
+	int64_t x = as_signed(e, a), y = as_signed(e, b);
+
+	switch (op) {
+	case DW_OP_EQ:
+		return x == y;
+	case DW_OP_NE:
+		return x != y;
+	case DW_OP_GE:
+		return x >= y;
+	case DW_OP_GT:
+		return x > y;
+	case DW_OP_LE:
+		return x <= y;
+	default: /* DW_OP_LT */
+		return x < y;
+	}
+}
+
+static bool calculate(const struct evaluation *e, uint8_t op, uint64_t a, uint64_t b, uint64_t *r)
+{
+	switch (op) {
+	case DW_OP_AND:
+		*r = a & b;
+		return true;
+	case DW_OP_OR:
+		*r = a | b;
+		return true;
+	case DW_OP_XOR:
+		*r = a ^ b;
+		return true;
+	case DW_OP_PLUS:
+		*r = a + b;
+		return true;
+	case DW_OP_MINUS:
+		*r = a - b;
+		return true;
+	case DW_OP_MUL:
+		*r = a * b;
+		return true;
+	case DW_OP_SHL:
+		*r = b < 64 ? a << b : 0;
+		return true;
+	case DW_OP_SHR:
+		*r = b < 64 ? a >> b : 0;
+		return true;
+	case DW_OP_SHRA:
+		*r = (uint64_t)(as_signed(e, a) >> (b < 63 ? b : 63));
+		return true;
+	case DW_OP_DIV:
+		return divide(e, a, b, r);
+	case DW_OP_MOD: /* unsigned, as in gdb and libgcc */
+		*r = b ? a % b : 0;
+		return b != 0;
+	default:
+		return false;
+	}
+}
+
 static bool run_binary(struct evaluation *e, uint8_t op)
 {
-	uint64_t a, b, r = 0;
-	int64_t sa, sb;
+	uint64_t a, b, r;
 
 	if (e->n < 2)
 		return false;
 	b = e->stack[--e->n];
 	a = e->stack[--e->n];
-	sa = as_signed(e, a);
-	sb = as_signed(e, b);
-	switch (op) {
-	case DW_OP_AND:
-		r = a & b;
-		break;
-	case DW_OP_OR:
-		r = a | b;
-		break;
-	case DW_OP_XOR:
-		r = a ^ b;
-		break;
-	case DW_OP_PLUS:
-		r = a + b;
-		break;
-	case DW_OP_MINUS:
-		r = a - b;
-		break;
-	case DW_OP_MUL:
-		r = a * b;
-		break;
-	case DW_OP_SHL:
-		r = b < 64 ? a << b : 0;
-		break;
-	case DW_OP_SHR:
-		r = b < 64 ? a >> b : 0;
-		break;
-	case DW_OP_SHRA:
-		r = (uint64_t)(sa >> (b < 63 ? b : 63));
-		break;
-	case DW_OP_EQ:
-		r = sa == sb;
-		break;
-	case DW_OP_NE:
-		r = sa != sb;
-		break;
-	case DW_OP_GE:
-		r = sa >= sb;
-		break;
-	case DW_OP_GT:
-		r = sa > sb;
-		break;
-	case DW_OP_LE:
-		r = sa <= sb;
-		break;
-	case DW_OP_LT:
-		r = sa < sb;
-		break;
-	case DW_OP_DIV:
-		if (!divide(e, a, b, &r))
-			return false;
-		break;
-	case DW_OP_MOD: /* unsigned, as in gdb and libgcc */
-		if (!b)
-			return false;
-		r = a % b;
-		break;
-	default:
+	if (op >= DW_OP_EQ && op <= DW_OP_NE)
+		r = compare(e, op, a, b);
+	else if (!calculate(e, op, a, b, &r))
 		return false;
-	}
 	return push(e, r);
 }
 

@@ -186,6 +186,7 @@ static void add_source(struct cfi_table *t, const struct cfi_source *source)
 	sort_fdes(&entries);
 	run_fdes(t, &entries, &rows);
 	if (first) {
+		vec_release(&t->rows.rows);
 		t->rows = rows;
 	} else {
 		merge_rows(t, &rows);

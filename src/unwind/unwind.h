@@ -4,9 +4,10 @@
  * a callback, so that this layer knows nothing of processes. Works for x86-64 and i386.
  *
  * At each frame: the CFI rule of the address; where there is none, the frame pointer if it leads
- * to a plausible caller (inside the stack, above the current frame, a return address right after
- * a call instruction's worth of executable mapping), or a return address on top of the stack when
- * the innermost function has no CFI at all.
+ * to a plausible caller (inside the stack, above the current frame, a return address in executable
+ * memory), or a return address on top of the stack when the innermost function has no CFI at all.
+ * Where CFI leads to an address that is no code, up to three words that hand-written code pushed
+ * without saying so are stepped over.
  */
 #ifndef WEIR_UNWIND_UNWIND_H
 #define WEIR_UNWIND_UNWIND_H
@@ -60,7 +61,8 @@ struct unwind_memory {
 	struct vaddr start; /* of the stack copy: the stack pointer at the sample */
 	struct span bytes;
 	/* Reads memory outside the copy (may be NULL): true when all n bytes were read. Used when
-	 * the walk leaves the copy, so it can complete stacks deeper than the copy. */
+	 * the walk leaves the copy, so it can complete stacks deeper than the copy. Never asked for
+	 * what lies just below the copy. `ctx` is that of the callbacks. */
 	bool (*read)(void *ctx, uint64_t addr, void *to, size_t n);
 };
 
@@ -100,8 +102,9 @@ void unwinder_free(struct unwinder *u);
 /* Forgets cached look-ups; call when an address space changes, or pass another generation. */
 void unwinder_reset(struct unwinder *u);
 
-/* Fills frames innermost first, at most `max`; *n_frames >= 1. `generation` names the state of the
- * address space: equal generations promise equal find_module answers. */
+/* Fills frames innermost first, at most `max` (>= 1); *n_frames >= 1, and only the first may have
+ * no module. `generation` names the state of the address space: equal generations promise equal
+ * find_module answers, and tables that are neither freed nor added to. Allocates nothing. */
 enum unwind_end unwinder_walk(struct unwinder *u, const struct unwind_regs *regs,
 	const struct unwind_memory *memory, const struct unwind_callbacks *callbacks,
 	uint64_t generation, struct unwind_frame *frames, size_t max, size_t *n_frames);

@@ -6,9 +6,9 @@
  *each ADDRESS LINKAGE-NAME, or ADDRESS - when there is none
  *   symtab_dump sources FILE		where the names came from
  *   symtab_dump debug FILE		the separate debug file, or why there is none
- *   symtab_dump time FILE		nanoseconds to make the table, and its symbols
+ *   symtab_dump time FILE		nanoseconds of CPU to make the table, and its symbols
  *   symtab_dump map FILE OFFSET		the linker address of a mapping at this file offset
- *   symtab_dump kallsyms|perf-map FILE	as list, with nanoseconds first
+ *   symtab_dump kallsyms|perf-map FILE	as list, with nanoseconds of CPU first
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,9 +46,9 @@ static void answer_addresses(const struct symtab *t)
 static int dump_elf(const char *verb, const struct elf_file *elf, char **argv)
 {
 	const char *path = argv[2];
-	uint64_t start = clock_mono_ns();
+	uint64_t start = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct symtab *t = symtab_new_elf(elf, path);
-	uint64_t spent = clock_mono_ns() - start;
+	uint64_t spent = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start;
 	struct err err = {0};
 	int rc = 0;
 
@@ -83,7 +83,7 @@ static int dump_elf(const char *verb, const struct elf_file *elf, char **argv)
 
 static int dump_text(const char *verb, const char *path)
 {
-	uint64_t start = clock_mono_ns();
+	uint64_t start = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct symtab *t;
 	struct err err;
 	int rc = !strcmp(verb, "kallsyms") ? symtab_new_kallsyms(&t, path, &err)
@@ -93,7 +93,7 @@ static int dump_text(const char *verb, const char *path)
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	printf("%" PRIu64 "\n", clock_mono_ns() - start);
+	printf("%" PRIu64 "\n", clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start);
 	print_all(t);
 	symtab_free(t);
 	return 0;

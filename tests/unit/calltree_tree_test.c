@@ -16,10 +16,26 @@ struct event {
 
 /* tests/golden/events.txt */
 static const struct event figure_18a[] = {
-	{0, '+', "C"}, {1, '+', "A"}, {2, '+', "B"}, {3, '-', "B"}, {4, '+', "B"},
-	{5, '+', "B"}, {6, '-', "B"}, {7, '-', "B"}, {8, '-', "A"}, {9, '+', "B"},
-	{10, '+', "A"}, {11, '+', "B"}, {12, '+', "A"}, {13, '-', "A"}, {14, '-', "B"},
-	{15, '+', "X"}, {16, '-', "X"}, {17, '-', "A"}, {18, '-', "B"}, {19, '-', "C"},
+	{0, '+', "C"},
+	{1, '+', "A"},
+	{2, '+', "B"},
+	{3, '-', "B"},
+	{4, '+', "B"},
+	{5, '+', "B"},
+	{6, '-', "B"},
+	{7, '-', "B"},
+	{8, '-', "A"},
+	{9, '+', "B"},
+	{10, '+', "A"},
+	{11, '+', "B"},
+	{12, '+', "A"},
+	{13, '-', "A"},
+	{14, '-', "B"},
+	{15, '+', "X"},
+	{16, '-', "X"},
+	{17, '-', "A"},
+	{18, '-', "B"},
+	{19, '-', "C"},
 };
 
 static uint32_t routine(struct calltree *t, const char *name)
@@ -109,7 +125,8 @@ static void flat_of_events(void)
 	for (size_t i = 0; i < flat.n_rows; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%d %d %d %d %s\n",
 			(int)flat.rows[i].calls, (int)flat.rows[i].base, (int)flat.rows[i].cum,
-			(int)flat.rows[i].cum2, calltree_get_routine(t, flat.rows[i].routine)->name);
+			(int)flat.rows[i].cum2,
+			calltree_get_routine(t, flat.rows[i].routine)->name);
 	CHECK_STR(text, "1 0 19 19 pid_tid\n1 3 19 19 C\n3 7 14 15 A\n5 8 13 17 B\n1 1 1 1 X\n");
 	CHECK_EQ(row_of(t, "B").min, 1); /* the calls of B cost 1, 3, 1, 9 and 3 */
 	CHECK_EQ(row_of(t, "B").max, 9);
@@ -129,14 +146,16 @@ static void print_arcs(const struct arcs *arcs, const struct calltree *t, char *
 			const struct arc_row *row = &arcs->rows[stanza->first_row + i - is_child];
 
 			if (i == stanza->n_parents)
-				used += (size_t)snprintf(text + used, n - used, "Self %d %d %d/%d %s\n",
-					(int)stanza->self.calls, (int)stanza->self.base,
-					(int)stanza->self.cum, (int)stanza->self.cum2,
+				used += (size_t)snprintf(text + used, n - used,
+					"Self %d %d %d/%d %s\n", (int)stanza->self.calls,
+					(int)stanza->self.base, (int)stanza->self.cum,
+					(int)stanza->self.cum2,
 					calltree_get_routine(t, stanza->self.routine)->name);
 			else
-				used += (size_t)snprintf(text + used, n - used, "%s%s %d %d %d %s\n",
-					row->is_recursive ? "r" : "", is_child ? "Child" : "Parent",
-					(int)row->calls, (int)row->base, (int)row->cum,
+				used += (size_t)snprintf(text + used, n - used,
+					"%s%s %d %d %d %s\n", row->is_recursive ? "r" : "",
+					is_child ? "Child" : "Parent", (int)row->calls,
+					(int)row->base, (int)row->cum,
 					calltree_get_routine(t, row->routine)->name);
 		}
 	}
@@ -296,7 +315,8 @@ static void the_root_cannot_be_left(void)
 
 static void times_that_go_back_charge_nothing(void)
 {
-	static const struct event odd[] = {{10, '+', "A"}, {5, '+', "B"}, {12, '-', "B"}, {11, '-', "A"}};
+	static const struct event odd[] = {
+		{10, '+', "A"}, {5, '+', "B"}, {12, '-', "B"}, {11, '-', "A"}};
 	struct calltree *t = play(odd, N(odd), NULL);
 
 	CHECK_EQ(row_of(t, "A").cum, 2);
@@ -345,15 +365,17 @@ static void samples_hang_below_events(void)
 	calltree_thread_free(thread);
 	calltree_finish(t);
 	print_tree(t, text, sizeof(text));
-	CHECK_STR(text, "0 1 1 0 1 pid_tid\n1 1 1 0 1 Event1\n2 1 1 0 1 Event2\n3 1 0 0 1 SampleC\n"
-			"4 1 0 0 1 SampleD\n5 1 0 1 1 SampleE\n2 1 0 0 0 SampleA\n3 1 0 0 0 SampleB\n");
+	CHECK_STR(text,
+		"0 1 1 0 1 pid_tid\n1 1 1 0 1 Event1\n2 1 1 0 1 Event2\n3 1 0 0 1 SampleC\n"
+		"4 1 0 0 1 SampleD\n5 1 0 1 1 SampleE\n2 1 0 0 0 SampleA\n3 1 0 0 0 SampleB\n");
 	for (uint32_t id = 1; id < calltree_n_nodes(t); id++) {
 		const struct calltree_node *node = calltree_get(t, id);
 		const char *name = calltree_get_routine(t, node->routine)->name;
 
 		CHECK_EQ(node->sampled, !strncmp(name, "Sample", 6));
 		CHECK_EQ(node->occurrences, node->sampled);
-		CHECK_EQ(calltree_begins_chain(t, id), !strcmp(name, "SampleA") || !strcmp(name, "SampleC"));
+		CHECK_EQ(calltree_begins_chain(t, id),
+			!strcmp(name, "SampleA") || !strcmp(name, "SampleC"));
 	}
 	calltree_free(t);
 }
@@ -379,7 +401,8 @@ static const struct test tests[] = {
 	{"the arcs of the golden events come in the golden order", arcs_of_events},
 	{"the check of the arcs notices every wrong sum", broken_arcs_are_noticed},
 	{"an interrupt counts as elapsed but not as base or cum", interrupts_count_as_elapsed_only},
-	{"a resource is charged to the routine that uses it", resources_are_charged_to_the_current_routine},
+	{"a resource is charged to the routine that uses it",
+		resources_are_charged_to_the_current_routine},
 	{"recursion 100,000 deep is followed", deep_recursion},
 	{"enters and leaves that do not match are counted", unmatched_events},
 	{"a thread's root cannot be left", the_root_cannot_be_left},

@@ -196,7 +196,7 @@ static void finds_build_id(bool by_segment, size_t pad)
 	struct span id;
 	uint32_t i;
 
-	put_note(&notes, "GNU", 5, "property12345", pad);
+	put_note(&notes, "GNU", 5, "property9", pad);
 	put_note(&notes, "Xen", NT_GNU_BUILD_ID, "wrong", pad);
 	put_note(&notes, "GNU", NT_GNU_BUILD_ID, "0123456789", pad);
 	elf_maker_init(&m, true);

@@ -30,8 +30,8 @@ static void view_release(struct arcs_view *v)
 	flat_release(&v->flat);
 }
 
-static void print_arc(struct table *t, const struct report *report, const struct arc_row *row,
-	const char *source)
+static void print_arc(
+	struct table *t, const struct report *report, const struct arc_row *row, const char *source)
 {
 	table_row(t, TABLE_STYLE_PLAIN);
 	table_cellf(t, "%s%s", row->is_recursive ? "r" : "", source);

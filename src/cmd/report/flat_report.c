@@ -5,8 +5,8 @@
 #include "cmd/report/report.h"
 #include "cmd/report/values.h"
 
-/* Rows from this share of the total on are shown as hot. */
-#define HOT_PERMILLE 100
+/* Rows whose base is at least one part in so many of the total are shown as hot. */
+#define HOT_PARTS 10
 
 static void print_head(struct table *t, const struct report *report)
 {
@@ -26,7 +26,7 @@ static void print_row(struct table *t, const struct report *report, const struct
 {
 	const struct calltree *tree = report->profile->tree;
 	uint64_t total = report->profile->total;
-	bool is_hot = row->base >= total / 1000 * HOT_PERMILLE && row->base;
+	bool is_hot = row->base && row->base >= (total + HOT_PARTS - 1) / HOT_PARTS;
 
 	table_row(t, is_hot ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
 	count_cell(t, row->has_events, row->calls);

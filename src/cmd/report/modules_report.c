@@ -21,8 +21,8 @@ struct module_state {
 	bool unloaded;
 };
 
-static void note_record(struct module_state *states, const struct report *report,
-	const struct trace_record *record)
+static void note_record(
+	struct module_state *states, const struct report *report, const struct trace_record *record)
 {
 	uint64_t numbers[7]; /* pid, image, address, length, file offset, protection, how */
 	bool is_load = record->minor == RECORD_MODULE_LOAD;
@@ -95,9 +95,9 @@ static int view_init(struct modules_view *v, const struct report *report, struct
 	v->states = mem_calloc(n_images, sizeof(*v->states));
 	v->ids = mem_calloc(n_images, sizeof(*v->ids));
 	for (uint32_t id = 1; id < n_images && (!limit || v->n < limit); id++)
-		if (report_name_matches(report,
-			    trace_reader_string(report->reader,
-				    trace_reader_image(report->reader, id)->path)))
+		if (report_name_matches(
+			    report, trace_reader_string(report->reader,
+					    trace_reader_image(report->reader, id)->path)))
 			v->ids[v->n++] = id;
 	return read_states(v->states, report, err);
 }
@@ -109,8 +109,8 @@ static void view_release(struct modules_view *v)
 	buf_release(&v->scratch);
 }
 
-static void print_module(struct table *t, const struct report *report, struct modules_view *v,
-	uint32_t id)
+static void print_module(
+	struct table *t, const struct report *report, struct modules_view *v, uint32_t id)
 {
 	const struct trace_image *image = trace_reader_image(report->reader, id);
 	const struct module_state *state = &v->states[id];
@@ -146,8 +146,8 @@ int modules_text(const struct report *report, struct err *err)
 	return rc;
 }
 
-static void json_module(struct json *j, const struct report *report, struct modules_view *v,
-	uint32_t id)
+static void json_module(
+	struct json *j, const struct report *report, struct modules_view *v, uint32_t id)
 {
 	const struct trace_image *image = trace_reader_image(report->reader, id);
 	const struct module_state *state = &v->states[id];

@@ -35,8 +35,9 @@ struct report {
 
 struct report_kind {
 	const char *name;
-	const char *summary;	    /* one phrase for the help */
-	const char *const *columns; /* that --sort accepts, ended by NULL; NULL = cannot be sorted */
+	const char *summary; /* one phrase for the help */
+	const char *const
+		*columns; /* that --sort accepts, ended by NULL; NULL = cannot be sorted */
 	/* NULL: nothing records this yet, and `absent` says what is not there. Both renderers fail
 	 * only when the trace cannot be read again. */
 	int (*text)(const struct report *report, struct err *err);
@@ -68,12 +69,12 @@ int summary_json(const struct report *report, struct err *err);
 extern const char *const flat_columns[], *const tree_columns[], *const threads_columns[];
 
 /* Opens the trace and writes its summary. *had_losses (may be NULL) is set on success. */
-int report_summary(const char *trace_path, FILE *out, bool color, bool *had_losses,
-	struct err *err);
+int report_summary(
+	const char *trace_path, FILE *out, bool color, bool *had_losses, struct err *err);
 
 /* The JSON object around the rows; report_json_end writes the loss object and closes. */
 void report_json_begin(struct json *j, const struct report *report, const char *kind);
-void report_json_rows(struct json *j); /* begins "rows" */
+void report_json_rows(struct json *j);				   /* begins "rows" */
 void report_json_end(struct json *j, const struct report *report); /* ends "rows" too */
 void report_json_loss(struct json *j, const char *key, const struct loss *loss);
 /* A number, or null when it was not measured. */

@@ -9,6 +9,10 @@
 #include "calltree/sample_walk.h"
 #include "cmd/report/report.h"
 
+#define TIME_WIDTH 12
+#define PID_WIDTH  7
+#define CPU_WIDTH  3
+
 struct samples_view {
 	const struct report *report;
 	struct sample_walk walk;
@@ -78,6 +82,14 @@ static bool next_shown(struct samples_view *v)
 	return false;
 }
 
+static void print_number(FILE *out, int width, bool is_known, uint64_t number)
+{
+	if (is_known)
+		fprintf(out, "%*" PRIu64 "  ", width, number);
+	else
+		fprintf(out, "%*s  ", width, ".");
+}
+
 /* Columns are as wide as usual values, since the samples stream by. */
 static void print_sample(struct samples_view *v)
 {
@@ -85,12 +97,10 @@ static void print_sample(struct samples_view *v)
 	const struct profile_thread *thread = &p->threads[v->sample.thread];
 	FILE *out = v->report->out;
 
-	fprintf(out, "%12" PRIu64 " %7" PRIu32 " %7" PRIu32 " ", v->sample.time - p->start,
-		thread->pid, thread->tid);
-	if (v->sample.cpu >= 0)
-		fprintf(out, "%3" PRId64 " ", v->sample.cpu);
-	else
-		fputs("  . ", out);
+	print_number(out, TIME_WIDTH, true, v->sample.time - p->start);
+	print_number(out, PID_WIDTH, thread->pid, thread->pid);
+	print_number(out, PID_WIDTH, thread->tid, thread->tid);
+	print_number(out, CPU_WIDTH, v->sample.cpu >= 0, (uint64_t)v->sample.cpu);
 	for (size_t i = 0; i < v->frames.n; i++) {
 		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
 		for (size_t level = v->levels.n; level-- > 0;)
@@ -102,15 +112,16 @@ static void print_sample(struct samples_view *v)
 
 int samples_text(const struct report *report, struct err *err)
 {
-	const char *unit = trace_reader_meta(report->reader, "clock") ? "[ns]" : "";
+	bool is_clock = trace_reader_meta(report->reader, "clock") != NULL;
+	bool color = report->options->color;
 	struct samples_view v;
 	int rc = view_open(&v, report, err);
 
 	if (rc < 0)
 		return rc;
-	fprintf(report->out, "%s%8s%s %7s %7s %3s %s%s\n", report->options->color ? "\033[1m" : "",
-		"Time", *unit ? unit : "    ", "Pid", "Tid", "Cpu", "Stack",
-		report->options->color ? "\033[0m" : "");
+	fprintf(report->out, "%s%*s  %*s  %*s  %*s  Stack%s\n", color ? "\033[1m" : "", TIME_WIDTH,
+		is_clock ? "Time[ns]" : "Time", PID_WIDTH, "Pid", PID_WIDTH, "Tid", CPU_WIDTH,
+		"Cpu", color ? "\033[0m" : "");
 	while (next_shown(&v))
 		print_sample(&v);
 	view_close(&v);

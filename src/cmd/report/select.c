@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "cmd/report/report.h"
 
-const char *const flat_columns[] = {"calls", "base", "cum", "cum2", "elapsed", "min", "max",
-	"samples", "name", "image", NULL};
+const char *const flat_columns[] = {
+	"calls", "base", "cum", "cum2", "elapsed", "min", "max", "samples", "name", "image", NULL};
 
 bool report_name_matches(const struct report *report, const char *name)
 {

@@ -15,10 +15,11 @@
 #include "cmd/report/threads_view.h"
 #include "cmd/report/values.h"
 
-#define TOP_FUNCTIONS 10
-#define TOP_PATHS     3
-#define TOP_THREADS   8
-#define TOP_REASONS   5
+#define TOP_FUNCTIONS	  10
+#define TOP_PATHS	  3
+#define TOP_THREADS	  8
+#define TOP_REASONS	  5
+#define COMMAND_BYTES_MAX 200
 /* A path that is longer than this shows its ends. */
 #define PATH_NAMES_MAX	 9
 #define PATH_NAMES_FRONT 3
@@ -90,6 +91,17 @@ static void print_outcome(const struct report *report)
 			processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s");
 }
 
+/* On one line, however the command was written. */
+static void print_command(FILE *out, const char *text)
+{
+	size_t n = 0;
+
+	for (; *text && n < COMMAND_BYTES_MAX; text++, n++)
+		fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+	if (*text)
+		fputs("...", out);
+}
+
 static void print_run(const struct report *report)
 {
 	const char *command = meta(report, "command"), *mode = meta(report, "mode");
@@ -98,8 +110,10 @@ static void print_run(const struct report *report)
 
 	if (mode && !strcmp(mode, "system"))
 		what = "the whole system";
-	fprintf(report->out, "%s%s%s%s\n", color ? "\033[1m" : "",
-		mode && !strcmp(mode, "attach") ? "attached to " : "", what, color ? "\033[0m" : "");
+	fputs(color ? "\033[1m" : "", report->out);
+	fputs(mode && !strcmp(mode, "attach") ? "attached to " : "", report->out);
+	print_command(report->out, what);
+	fputs(color ? "\033[0m\n" : "\n", report->out);
 	print_times(report);
 	print_outcome(report);
 }
@@ -165,8 +179,8 @@ size_t summary_top_functions(
 	return n < max ? n : max;
 }
 
-static void print_functions(const struct report *report, const struct flat *flat,
-	const size_t *rows, size_t n)
+static void print_functions(
+	const struct report *report, const struct flat *flat, const size_t *rows, size_t n)
 {
 	const struct profile *p = report->profile;
 	struct table t = {.left_columns = 1u << 4};
@@ -235,7 +249,8 @@ static void print_path(const struct report *report, uint32_t id)
 		if (at <= n_front)
 			names[at - 1] = calltree_get(tree, id)->routine;
 		else if (at > level - n_back)
-			names[n_front + at - (level - n_back) - 1] = calltree_get(tree, id)->routine;
+			names[n_front + at - (level - n_back) - 1] =
+				calltree_get(tree, id)->routine;
 	}
 	for (uint32_t i = 0; i < n_front + n_back; i++) {
 		if (i == n_front && is_long)
@@ -276,9 +291,11 @@ static void print_threads(const struct report *report)
 			const struct profile_thread *thread = &p->threads[ids[i]];
 
 			table_row(&t, TABLE_STYLE_PLAIN);
-			table_cellf(&t, "  %s %%", value_percent(thread_cum(p, thread), p->total).s);
+			table_cellf(
+				&t, "  %s %%", value_percent(thread_cum(p, thread), p->total).s);
 			table_cell(&t, value_human(thread_cum(p, thread), p->unit).s);
-			table_cellf(&t, "%s %s", thread->root_name, thread->name);
+			table_cellf(&t, "%s%s%s", thread->root_name, *thread->name ? " " : "",
+				thread->name);
 		}
 		table_print(&t, false, report->out);
 		table_release(&t);
@@ -335,7 +352,8 @@ int summary_text(const struct report *report, struct err *err)
 	print_run(report);
 	print_measure(report);
 	if (n) {
-		heading(report, "Hottest functions (base: in the function itself; cum: with all it calls)");
+		heading(report,
+			"Hottest functions (base: in the function itself; cum: with all it calls)");
 		print_functions(report, &flat, rows, n);
 		print_paths(report);
 		print_threads(report);
@@ -412,8 +430,7 @@ int summary_json(const struct report *report, struct err *err)
 	return 0;
 }
 
-int report_summary(const char *trace_path, FILE *out, bool color, bool *had_losses,
-	struct err *err)
+int report_summary(const char *trace_path, FILE *out, bool color, bool *had_losses, struct err *err)
 {
 	struct report_options options = {.color = color};
 	struct report report = {.options = &options, .out = out};

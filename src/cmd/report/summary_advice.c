@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* "Next": commands chosen by what the trace shows, ready to be pasted into a shell. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "cmd/report/summary.h"
-#include "cmd/report/threads_view.h"
+#include "cmd/report/table.h"
 
 #define ADVICE_MAX 3
 /* Above these shares the report says how to find out more. */
@@ -14,16 +13,18 @@
 #define INCOMPLETE_PERCENT 1
 #define WAITING_PERCENT	   50
 #define FEW_SAMPLES	   100
+#define COMMAND_BYTES_MAX  100
 
 struct advice {
 	const struct report *report;
-	int n;
+	struct table table; /* command, why */
 };
 
 static bool is_plain(const char *text)
 {
-	return *text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				     "_-+./:,=@%") == strlen(text);
+	return *text &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			    "_-+./:,=@%") == strlen(text);
 }
 
 /* As one word of a shell. */
@@ -67,12 +68,11 @@ static void put_trace(struct buf *b, const struct report *report)
 
 static void advise(struct advice *a, struct buf *command, const char *why)
 {
-	if (a->n == 0)
-		fprintf(a->report->out, "\n%sNext%s\n", a->report->options->color ? "\033[1m" : "",
-			a->report->options->color ? "\033[0m" : "");
-	if (a->n++ < ADVICE_MAX)
-		fprintf(a->report->out, "  %-46s %s\n", buf_text(command), why);
-	buf_reset(command);
+	if (a->table.n_rows == ADVICE_MAX)
+		return;
+	table_row(&a->table, TABLE_STYLE_PLAIN);
+	table_cell(&a->table, buf_text(command));
+	table_cell(&a->table, why);
 }
 
 static void advise_callers(struct advice *a, const struct flat_row *hottest)
@@ -81,7 +81,7 @@ static void advise_callers(struct advice *a, const struct flat_row *hottest)
 	struct buf command = {0}, exact = {0};
 
 	put_exact(&exact, calltree_get_routine(tree, hottest->routine)->name);
-	buf_put_cstr(&command, "weir report arcs");
+	buf_put_cstr(&command, "  weir report arcs");
 	put_trace(&command, a->report);
 	buf_put_cstr(&command, " --filter ");
 	put_word(&command, buf_text(&exact));
@@ -94,7 +94,7 @@ static void advise_report(struct advice *a, const char *kind, const char *option
 {
 	struct buf command = {0};
 
-	buf_printf(&command, "weir report %s", kind);
+	buf_printf(&command, "  weir report %s", kind);
 	put_trace(&command, a->report);
 	buf_put_cstr(&command, options);
 	advise(a, &command, why);
@@ -105,8 +105,9 @@ static void advise_more_samples(struct advice *a)
 {
 	const char *command = trace_reader_meta(a->report->reader, "command");
 	struct buf b = {0};
+	bool is_short = strlen(command) < COMMAND_BYTES_MAX && !strpbrk(command, "\n\r");
 
-	buf_printf(&b, "weir record -F 9999 -- %s", command);
+	buf_printf(&b, "  weir record -F 9999 -- %s", is_short ? command : "...");
 	advise(a, &b, "few samples: measure more often");
 	buf_release(&b);
 }
@@ -116,21 +117,21 @@ static bool mostly_waits(const struct report *report)
 	const char *wall = trace_reader_meta(report->reader, "wall_ns");
 	const char *cpu = trace_reader_meta(report->reader, "cpu_ns");
 
-	return wall && cpu &&
-		strtod(cpu, NULL) * 100 < strtod(wall, NULL) * WAITING_PERCENT;
+	return wall && cpu && strtod(cpu, NULL) * 100 < strtod(wall, NULL) * WAITING_PERCENT;
 }
 
 void summary_advice(const struct report *report, const struct flat_row *hottest)
 {
 	const struct profile *p = report->profile;
 	const struct loss *loss = &p->loss;
-	struct advice a = {report, 0};
+	struct advice a = {.report = report, .table.left_columns = 1};
 	bool is_sampled = p->n_samples && !p->n_events;
 	const char *mode = trace_reader_meta(report->reader, "mode");
 
 	if (mostly_waits(report))
-		fprintf(report->out, "\nThe command mostly waited: it used the CPU for less than %d %% "
-				     "of the time.\n",
+		fprintf(report->out,
+			"\nThe command mostly waited: it used the CPU for less than %d %% "
+			"of the time.\n",
 			WAITING_PERCENT);
 	if (!hottest && !p->n_events)
 		fputs("\nThere are no samples: the command ran for too short a time, or it only "
@@ -145,7 +146,13 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 		advise_more_samples(&a);
 	if (hottest) {
 		advise_callers(&a, hottest);
-		advise_report(&a, "tree", " --sort cum --limit 40", "where the time goes, from the top");
+		advise_report(
+			&a, "tree", " --sort cum --limit 40", "where the time goes, from the top");
 		advise_report(&a, "flat", " --sort base --limit 25", "more functions");
 	}
+	if (a.table.n_rows)
+		fprintf(report->out, "\n%sNext%s\n", report->options->color ? "\033[1m" : "",
+			report->options->color ? "\033[0m" : "");
+	table_print(&a.table, false, report->out);
+	table_release(&a.table);
 }

@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 
+#define PRINT_BLOCK_BYTES (64 * 1024)
+
 void table_release(struct table *t)
 {
 	buf_release(&t->text);
@@ -54,6 +56,17 @@ void table_cellf(struct table *t, const char *fmt, ...)
 	table_cell(t, text);
 }
 
+void table_number(struct table *t, uint64_t number)
+{
+	char text[24], *p = text + sizeof(text) - 1;
+
+	*p = 0;
+	do
+		*--p = (char)('0' + number % 10);
+	while (number /= 10);
+	table_cell(t, p);
+}
+
 void table_line(struct table *t, const char *text)
 {
 	table_row(t, TABLE_STYLE_PLAIN);
@@ -75,34 +88,51 @@ static const char *style_on(enum table_style style)
 	return "";
 }
 
-static void print_cells(const struct table *t, const struct table_row *row, FILE *out)
+static void put_blanks(struct buf *b, size_t n)
+{
+	static const char blanks[] = "                                ";
+
+	for (; n > sizeof(blanks) - 1; n -= sizeof(blanks) - 1)
+		buf_put(b, blanks, sizeof(blanks) - 1);
+	buf_put(b, blanks, n);
+}
+
+static void put_cells(const struct table *t, const struct table_row *row, struct buf *b)
 {
 	const char *text = (const char *)t->text.p + row->first_cell;
 
-	for (size_t i = 0; i < row->n_cells; i++, text += strlen(text) + 1) {
+	for (size_t i = 0; i < row->n_cells; i++) {
 		bool is_last = i + 1 == row->n_cells;
 		bool is_left = is_last || t->left_columns >> i & 1;
-		int pad = (int)(t->widths[i] - width_of(text));
+		size_t n = strlen(text), pad = t->widths[i] - width_of(text);
 
 		if (!is_left)
-			fprintf(out, "%*s", pad, "");
-		fputs(text, out);
+			put_blanks(b, pad);
+		buf_put(b, text, n);
 		if (!is_last)
-			fprintf(out, "%*s", (is_left ? pad : 0) + 2, "");
+			put_blanks(b, (is_left ? pad : 0) + 2);
+		text += n + 1;
 	}
 }
 
 void table_print(const struct table *t, bool color, FILE *out)
 {
+	struct buf b = {0};
+
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct table_row *row = &t->rows[i];
 		const char *on = color ? style_on(row->style) : "";
 
-		fputs(on, out);
+		buf_put_cstr(&b, on);
 		if (row->n_cells)
-			print_cells(t, row, out);
+			put_cells(t, row, &b);
 		else
-			fputs((const char *)t->text.p + row->first_cell, out);
-		fputs(*on ? "\033[0m\n" : "\n", out);
+			buf_put_cstr(&b, (const char *)t->text.p + row->first_cell);
+		buf_put_cstr(&b, *on ? "\033[0m\n" : "\n");
+		if (b.n >= PRINT_BLOCK_BYTES || i + 1 == t->n_rows) {
+			fwrite(b.p, 1, b.n, out);
+			buf_reset(&b);
+		}
 	}
+	buf_release(&b);
 }

@@ -12,12 +12,7 @@
 
 #define TABLE_COLUMNS_MAX 16
 
-enum table_style {
-	TABLE_STYLE_PLAIN,
-	TABLE_STYLE_STRONG,
-	TABLE_STYLE_FAINT,
-	TABLE_STYLE_HOT
-};
+enum table_style { TABLE_STYLE_PLAIN, TABLE_STYLE_STRONG, TABLE_STYLE_FAINT, TABLE_STYLE_HOT };
 
 struct table_row {
 	size_t first_cell; /* offset of its NUL-terminated cells in `text` */
@@ -38,6 +33,7 @@ void table_release(struct table *t);
 void table_row(struct table *t, enum table_style style); /* begins a row */
 void table_cell(struct table *t, const char *text);
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void table_number(struct table *t, uint64_t number);
 /* A line that is not in columns. */
 void table_line(struct table *t, const char *text);
 void table_print(const struct table *t, bool color, FILE *out);

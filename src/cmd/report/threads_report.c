@@ -66,8 +66,8 @@ size_t threads_select(const struct report *report, uint32_t **ids)
 	return o->limit && o->limit < n ? o->limit : n;
 }
 
-static void print_thread(struct table *t, const struct report *report,
-	const struct profile_thread *thread)
+static void print_thread(
+	struct table *t, const struct report *report, const struct profile_thread *thread)
 {
 	const struct profile *p = report->profile;
 

@@ -18,9 +18,9 @@ const char *const tree_columns[] = {"calls", "base", "cum", "elapsed", "name", N
 struct tree_view {
 	const struct report *report;
 	const struct calltree *tree;
-	bool *is_kept;		/* by node: it or something below it passes the filter */
-	VEC(uint32_t) order;	/* nodes as they are shown */
-	VEC(uint32_t) pending;	/* still to be visited, the next one last */
+	bool *is_kept;	       /* by node: it or something below it passes the filter */
+	VEC(uint32_t) order;   /* nodes as they are shown */
+	VEC(uint32_t) pending; /* still to be visited, the next one last */
 };
 
 /* Children have greater ids than their parents, so one pass backwards reaches all ancestors. */
@@ -133,13 +133,13 @@ static const char *indented(struct buf *b, uint32_t level, const char *mark, con
 }
 
 /* Where samples hang below an event: the code of their records, before the first chain. */
-static void print_chain_marker(struct table *t, const struct report *report, uint32_t level,
-	struct buf *b)
+static void print_chain_marker(
+	struct table *t, const struct report *report, uint32_t level, struct buf *b)
 {
 	size_t n_cells = report->options->percent ? 6 : 4;
 
 	table_row(t, TABLE_STYLE_FAINT);
-	table_cellf(t, "%u", level);
+	table_number(t, level);
 	for (size_t i = 0; i < n_cells; i++)
 		table_cell(t, ".");
 	table_cell(t, indented(b, level, "", "stack_0x40"));
@@ -152,8 +152,8 @@ static void print_node(struct table *t, const struct report *report, uint32_t id
 	bool is_merged = calltree_has_events(tree) && node->sampled;
 
 	table_row(t, TABLE_STYLE_PLAIN);
-	table_cellf(t, "%u", node->level);
-	table_cellf(t, "%u", node->rl);
+	table_number(t, node->level);
+	table_number(t, node->rl);
 	count_cell(t, !node->sampled, node->calls);
 	value_cell(t, report, true, node->base);
 	value_cell(t, report, true, node->cum);

@@ -12,9 +12,17 @@ struct scale {
 
 /* Largest first for each unit. */
 static const struct scale scales[] = {
-	{"ns", 1e9, "s"},     {"ns", 1e6, "ms"},     {"ns", 1e3, "us"},     {"ns", 1, "ns"},
-	{"bytes", 1e9, "GB"}, {"bytes", 1e6, "MB"}, {"bytes", 1e3, "kB"}, {"bytes", 1, "B"},
-	{"1", 1e9, "G"},      {"1", 1e6, "M"},	     {"1", 1e3, "k"},
+	{"ns", 1e9, "s"},
+	{"ns", 1e6, "ms"},
+	{"ns", 1e3, "us"},
+	{"ns", 1, "ns"},
+	{"bytes", 1e9, "GB"},
+	{"bytes", 1e6, "MB"},
+	{"bytes", 1e3, "kB"},
+	{"bytes", 1, "B"},
+	{"1", 1e9, "G"},
+	{"1", 1e6, "M"},
+	{"1", 1e3, "k"},
 };
 
 struct value_text value_human(uint64_t value, const char *unit)
@@ -38,8 +46,8 @@ struct value_text value_percent(uint64_t part, uint64_t whole)
 {
 	struct value_text text;
 
-	snprintf(text.s, sizeof(text.s), "%.2f",
-		whole ? 100.0 * (double)part / (double)whole : 0.0);
+	snprintf(
+		text.s, sizeof(text.s), "%.2f", whole ? 100.0 * (double)part / (double)whole : 0.0);
 	return text;
 }
 
@@ -50,13 +58,13 @@ void value_cell(struct table *t, const struct report *report, bool is_measured, 
 	else if (report->options->human)
 		table_cell(t, value_human(value, report->profile->unit).s);
 	else
-		table_cellf(t, "%" PRIu64, value);
+		table_number(t, value);
 }
 
 void count_cell(struct table *t, bool is_measured, uint64_t value)
 {
 	if (is_measured)
-		table_cellf(t, "%" PRIu64, value);
+		table_number(t, value);
 	else
 		table_cell(t, ".");
 }

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Reads a pprof profile (profile.proto, gzipped) with nothing but the wire format, and checks it.
+
+  read_pprof.py FILE          one JSON object: types, totals, folded stacks, mappings, ...
+
+Anything that is not as profile.proto says ends with a sentence and status 1: string 0 is empty, ids
+are unique and not zero, every reference resolves, every sample has one value for each type,
+addresses lie in their mapping, the message is used up to its last byte.
+"""
+import collections
+import gzip
+import json
+import sys
+
+SCHEMA = {
+    "Profile": {1: ("sample_type", "ValueType*"), 2: ("sample", "Sample*"), 3: ("mapping", "Mapping*"),
+                4: ("location", "Location*"), 5: ("function", "Function*"), 6: ("string_table", "bytes*"),
+                7: ("drop_frames", "int"), 8: ("keep_frames", "int"), 9: ("time_nanos", "int"),
+                10: ("duration_nanos", "int"), 11: ("period_type", "ValueType"), 12: ("period", "int"),
+                13: ("comment", "int*"), 14: ("default_sample_type", "int")},
+    "ValueType": {1: ("type", "int"), 2: ("unit", "int")},
+    "Sample": {1: ("location_id", "int*"), 2: ("value", "int*"), 3: ("label", "Label*")},
+    "Label": {1: ("key", "int"), 2: ("str", "int"), 3: ("num", "int"), 4: ("num_unit", "int")},
+    "Mapping": {1: ("id", "int"), 2: ("memory_start", "int"), 3: ("memory_limit", "int"),
+                4: ("file_offset", "int"), 5: ("filename", "int"), 6: ("build_id", "int"),
+                7: ("has_functions", "int"), 8: ("has_filenames", "int"), 9: ("has_line_numbers", "int"),
+                10: ("has_inline_frames", "int")},
+    "Location": {1: ("id", "int"), 2: ("mapping_id", "int"), 3: ("address", "int"), 4: ("line", "Line*"),
+                 5: ("is_folded", "int")},
+    "Line": {1: ("function_id", "int"), 2: ("line", "int")},
+    "Function": {1: ("id", "int"), 2: ("name", "int"), 3: ("system_name", "int"), 4: ("filename", "int"),
+                 5: ("start_line", "int")},
+}
+
+
+def fail(sentence):
+    print(f"read_pprof: {sentence}", file=sys.stderr)
+    sys.exit(1)
+
+
+def expect(condition, sentence):
+    if not condition:
+        fail(sentence)
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        expect(at < len(data), "a varint runs over the end")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            expect(value < 1 << 64, "a varint has more than 64 bits")
+            return value, at
+        expect(shift < 70, "a varint is too long")
+
+
+def message(kind, data):
+    fields = SCHEMA[kind]
+    out = {}
+    for name, form in fields.values():
+        out[name] = [] if form.endswith("*") else 0
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        field, wire = tag >> 3, tag & 7
+        expect(field in fields, f"{kind} has an unknown field {field}")
+        name, form = fields[field]
+        repeated, form = form.endswith("*"), form.rstrip("*")
+        if wire == 0:
+            expect(form == "int", f"{kind}.{name} is a number")
+            value, at = varint(data, at)
+            values = [value]
+        else:
+            expect(wire == 2, f"{kind}.{name} has wire type {wire}")
+            n, at = varint(data, at)
+            expect(n <= len(data) - at, f"{kind}.{name} runs over the end")
+            part, at = data[at:at + n], at + n
+            if form == "int":
+                expect(repeated, f"{kind}.{name} is packed but not repeated")
+                values, i = [], 0
+                while i < n:
+                    value, i = varint(part, i)
+                    values.append(value)
+            else:
+                values = [part if form == "bytes" else message(form, part)]
+        if repeated:
+            out[name].extend(values)
+        else:
+            expect(len(values) == 1, f"{kind}.{name} is there once")
+            out[name] = values[0]
+    return out
+
+
+def by_id(what, items):
+    table = {}
+    for item in items:
+        expect(item["id"] != 0, f"a {what} has id 0")
+        expect(item["id"] not in table, f"two {what}s have id {item['id']}")
+        table[item["id"]] = item
+    return table
+
+
+def main():
+    profile = message("Profile", gzip.open(sys.argv[1]).read())
+    strings = [s.decode("utf-8", "replace") for s in profile["string_table"]]
+    expect(strings and strings[0] == "", "string 0 is not empty")
+    expect(len(set(strings)) == len(strings), "a string is there twice")
+
+    def text(index):
+        expect(index < len(strings), f"string {index} is not there")
+        return strings[index]
+
+    mappings = by_id("mapping", profile["mapping"])
+    functions = by_id("function", profile["function"])
+    locations = by_id("location", profile["location"])
+    for f in functions.values():
+        expect(text(f["name"]) != "", f"function {f['id']} has no name")
+        text(f["system_name"]), text(f["filename"])
+    for m in mappings.values():
+        text(m["build_id"])
+        expect(m["memory_start"] < m["memory_limit"], f"mapping {m['id']} is empty")
+    for loc in locations.values():
+        expect(loc["line"], f"location {loc['id']} has no line")
+        for line in loc["line"]:
+            expect(line["function_id"] in functions, f"location {loc['id']} names no function")
+        if loc["mapping_id"]:
+            expect(loc["mapping_id"] in mappings, f"location {loc['id']} names no mapping")
+            m = mappings[loc["mapping_id"]]
+            expect(m["memory_start"] <= loc["address"] < m["memory_limit"],
+                   f"address {loc['address']:#x} is outside of its mapping")
+    types = [(text(t["type"]), text(t["unit"])) for t in profile["sample_type"]]
+    expect(types and all(t and u for t, u in types), "a sample type has no name or unit")
+    expect(len(set(types)) == len(types), "a sample type is there twice")
+    folded = collections.Counter()
+    threads = collections.Counter()
+    totals = [0] * len(types)
+    used_locations = set()
+    for s in profile["sample"]:
+        expect(len(s["value"]) == len(types), "a sample has another number of values than types")
+        names = []
+        for id_ in s["location_id"]:
+            expect(id_ in locations, f"a sample names no location: {id_}")
+            used_locations.add(id_)
+            names += [text(functions[line["function_id"]]["name"]) for line in locations[id_]["line"]]
+        labels = {}
+        for label in s["label"]:
+            key = text(label["key"])
+            expect(key and key not in labels, f"a label has no key, or one twice: '{key}'")
+            labels[key] = text(label["str"]) or label["num"]
+        totals = [a + b for a, b in zip(totals, s["value"])]
+        folded[";".join(reversed(names))] += s["value"][0]
+        threads[str(labels.get("thread"))] += s["value"][0]
+    period = profile["period_type"]
+    print(json.dumps({
+        "types": types, "totals": totals, "samples": len(profile["sample"]), "folded": folded,
+        "threads": threads,
+        "mappings": [{"file": text(m["filename"]), "build_id": text(m["build_id"])} for m in mappings.values()],
+        "locations": len(locations), "locations_used": len(used_locations), "functions": len(functions),
+        "files": sorted({text(f["filename"]) for f in functions.values()} - {""}),
+        "time": profile["time_nanos"], "duration": profile["duration_nanos"], "period": profile["period"],
+        "period_type": [text(period["type"]), text(period["unit"])] if period else None,
+        "default": text(profile["default_sample_type"]),
+    }))
+
+
+main()

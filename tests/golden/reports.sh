@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Every kind of report and every option over two small traces, compared with reports/NAME.txt.
+# UPDATE=1 rewrites the expected files; look at the difference before keeping it.
+. "$ROOT/tests/lib.sh"
+golden=$ROOT/tests/golden
+
+"$WEIR" import events "$golden/events.txt" -o events.weir || not_ok "imports the events"
+sed 's/^/12: /' "$golden/samples.txt" | sed 's/^12: #/#/' >two.txt
+printf '34: main spin\n34: main\n' >>two.txt
+"$WEIR" import samples two.txt -o samples.weir || not_ok "imports the samples"
+
+# report NAME STATUS ARGUMENTS...
+report() {
+	local name=$1 status=$2 rc
+	shift 2
+	"$WEIR" report "$@" >out.txt 2>err.txt
+	rc=$?
+	[ -z "${UPDATE:-}" ] || cp out.txt "$golden/reports/$name.txt"
+	if [ $rc -eq "$status" ] && [ ! -s err.txt ] && cmp -s out.txt "$golden/reports/$name.txt"; then
+		ok "weir report $*"
+	else
+		not_ok "weir report $*: status $rc"
+		cat err.txt
+		diff "$golden/reports/$name.txt" out.txt | head -n 20
+	fi
+}
+for t in events samples; do
+	for kind in summary flat tree arcs samples threads modules loss; do
+		report $t.$kind 0 $kind $t.weir
+		report $t.$kind.json 0 $kind $t.weir --json
+		python3 -m json.tool "$golden/reports/$t.$kind.json.txt" >/dev/null || not_ok "$t.$kind.json is JSON"
+	done
+done
+report flat.sort.base 0 flat events.weir --sort base
+report flat.sort.name.limit 0 flat events.weir --sort name --limit 2
+report flat.filter 0 flat events.weir --filter '^[AX]$'
+report flat.percent 0 flat events.weir --percent
+report flat.human 0 flat events.weir --human
+report flat.color 0 flat events.weir --color
+report flat.calls 0 flat events.weir --metric calls
+report flat.thread 0 flat samples.weir --thread 34
+report flat.window 0 flat events.weir --from 9 --to 14
+report tree.sort 0 tree events.weir --sort cum
+report tree.filter 0 tree events.weir --filter X
+report tree.limit 0 tree events.weir --limit 4
+report tree.percent 0 tree samples.weir --percent
+report arcs.filter 0 arcs events.weir --filter '^B$'
+report arcs.filter.json 0 arcs events.weir --filter '^B$' --json
+report samples.filter 0 samples samples.weir --filter spin
+report threads.sort 0 threads samples.weir --sort tid --limit 1
+report flat.window.json 0 flat --json events.weir --to=5
+
+cp events.weir trace.weir
+equal "the default is the summary of trace.weir" "$("$WEIR" report summary trace.weir)" "$("$WEIR" report)"
+equal "a trace alone gets its summary" "$("$WEIR" report summary events.weir)" "$("$WEIR" report events.weir)"
+
+fails "an unknown metric is a failure" 1 "has no metric 'cycles' \(it has: time\)" "$WEIR" report flat events.weir --metric cycles
+fails "an unknown thread is a failure" 1 "has no thread '99'" "$WEIR" report flat events.weir --thread 99
+fails "a column that the kind does not have is wrong usage" 2 "has no column 'depth'" "$WEIR" report flat events.weir --sort depth
+fails "a report without an order of its own cannot be sorted" 2 "loss cannot be sorted" "$WEIR" report loss events.weir --sort base
+fails "a time that is none is wrong usage" 2 "'soon' is not a time" "$WEIR" report flat events.weir --from soon
+fails "a bad expression is wrong usage" 2 "is not a regular expression" "$WEIR" report flat events.weir --filter '('
+fails "two traces are wrong usage" 2 "report" "$WEIR" report flat events.weir samples.weir
+fails "a trace that is not there is a failure" 1 "^weir: 'none.weir'" "$WEIR" report flat none.weir
+for kind in hooks steps branches mix coverage; do
+	fails "$kind says that nothing of the kind was recorded" 1 "^weir: 'events.weir': has no .*nothing of that kind was recorded" \
+		"$WEIR" report $kind events.weir
+done
+fails "source of a function says the same" 1 "has no source lines" "$WEIR" report source main events.weir
+
+head -c $(($(stat -c %s events.weir) - 10)) events.weir >cut.weir
+"$WEIR" report flat cut.weir >cut.txt
+equal "a trace that was cut is reported with status 3" 3 $?
+check "what was before the cut is all there" cmp -s cut.txt "$golden/reports/events.flat.txt"
+"$WEIR" report summary cut.weir | grep -q '^Data was lost'
+equal "its summary says so" 0 $?

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# A folder of src/ includes only itself and folders of lower layers, and only cmd/ prints and exits.
+. "$ROOT/tests/lib.sh"
+declare -A layer=(
+	[base]=0
+	[arch]=1 [elf]=1 [trace]=1 [bpf]=1
+	[dwarf]=2 [calltree]=2
+	[symbols]=3 [unwind]=3 [insert]=3
+	[record]=4 [steps]=4 [probe]=4 [formats]=4 [serve]=4
+	[cmd]=5
+)
+cd "$ROOT/src" || exit 1
+
+for folder in *; do
+	[ -d "$folder" ] || { not_ok "src/$folder is a folder" && continue; }
+	[ "$folder" != rt ] || continue # runs inside other programs and includes nothing of ours
+	[ -n "$(find "$folder" -name '*.[ch]')" ] || continue
+	if [ -z "${layer[$folder]:-}" ]; then
+		not_ok "src/$folder has a layer"
+		continue
+	fi
+	wrong=
+	while IFS=: read -r file line text; do
+		from=${text#*\"}
+		to=${from%%/*}
+		[ "$to" != "$from" ] || { wrong+="$file:$line: include without a folder: $text"$'\n' && continue; }
+		[ "$to" != "$folder" ] || continue
+		if [ -z "${layer[$to]:-}" ]; then
+			wrong+="$file:$line: $to has no layer"$'\n'
+		elif [ "${layer[$to]}" -ge "${layer[$folder]}" ]; then
+			wrong+="$file:$line: $folder (${layer[$folder]}) includes $to (${layer[$to]})"$'\n'
+		fi
+	done < <(grep -rn --include='*.[ch]' '^#include "' "$folder")
+	equal "$folder includes lower layers only" "" "${wrong%$'\n'}"
+done
+
+# The C files below cmd/ without comments and the content of strings.
+code() {
+	gcc -fpreprocessed -dD -E -P -x c "$1" 2>/dev/null | sed 's/"\([^"\\]\|\\.\)*"/""/g'
+}
+
+# name(: called, not part of a longer name, a member or a declaration attribute.
+calls() { code "$1" | grep -nE "(^|[^A-Za-z0-9_.>])($2)[[:space:]]*\(" | grep -v __attribute__; }
+
+printing='printf|vprintf|puts|putchar|perror|err|errx|warn|warnx'
+for folder in $(printf '%s\n' "${!layer[@]}" | sort); do
+	[ "$folder" != cmd ] && [ -d "$folder" ] && [ -n "$(find "$folder" -name '*.c')" ] || continue
+	found=
+	for file in "$folder"/*.c; do
+		found+=$(calls "$file" "$printing" | sed "s,^,$file: ,")
+		found+=$(code "$file" | grep -nwE 'stdout|stderr|STDOUT_FILENO|STDERR_FILENO' | sed "s,^,$file: ,")
+	done
+	equal "$folder does not print" "" "$found"
+	found=
+	for file in "$folder"/*.c; do
+		# A forked child that cannot exec has no other way to end.
+		[ "$file" != record/launch.c ] || continue
+		found+=$(calls "$file" 'exit|_exit|_Exit|quick_exit' | sed "s,^,$file: ,")
+	done
+	equal "$folder does not exit" "" "$found"
+done
+equal "main is in cmd/main.c only" cmd/main.c "$(grep -rlE --include='*.c' '^int main\(' . | sed 's,^\./,,')"

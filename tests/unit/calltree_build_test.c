@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/* From traces to profiles: traces are written with the writer, then read back. */
+#include "check.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "calltree/arcs.h"
+#include "calltree/build.h"
+#include "calltree/flat.h"
+
+static struct trace_writer *w;
+static struct trace_reader *reader;
+static struct profile *profile;
+static struct err err;
+static char path[] = "calltree_build_test.weir";
+static uint32_t cpu_metric, cpu_stream, life_stream, thread;
+
+static void begin(void)
+{
+	struct trace_thread t = {.pid = 100, .tid = 101};
+
+	unlink(path);
+	memset(&err, 0, sizeof(err));
+	profile = NULL;
+	reader = NULL;
+	CHECK_EQ(trace_writer_open(&w, path, &err), 0);
+	cpu_metric = trace_writer_metric(w, "cpu", "ns");
+	life_stream = trace_writer_stream(w, STREAM_KIND_LIFE, 0);
+	cpu_stream = trace_writer_stream(w, STREAM_KIND_CPU, 0);
+	thread = trace_writer_thread(w, &t);
+}
+
+static int build(const struct build_options *options)
+{
+	profile_free(profile);
+	profile = NULL;
+	if (w) {
+		CHECK_EQ(trace_writer_close(w, &err), 0);
+		w = NULL;
+		CHECK_EQ(trace_reader_open(&reader, path, &err), 0);
+	}
+	return profile_build(&profile, reader, options, &err);
+}
+
+static void build_all(void)
+{
+	struct build_options all = BUILD_OPTIONS_ALL;
+
+	CHECK_EQ(build(&all), 0);
+}
+
+static void end(void)
+{
+	profile_free(profile);
+	trace_reader_close(reader);
+	unlink(path);
+}
+
+static uint32_t named(const char *name, enum frame_kind kind)
+{
+	struct trace_frame frame = {.kind = kind, .name = trace_writer_string(w, name)};
+
+	return trace_writer_frame(w, &frame);
+}
+
+static uint32_t at(uint32_t image, uint64_t addr)
+{
+	struct trace_frame frame = {.kind = FRAME_KIND_NATIVE, .image = image, .addr = addr};
+
+	return trace_writer_frame(w, &frame);
+}
+
+static uint32_t stack_of(const uint32_t *frames, size_t n)
+{
+	uint32_t stack = 0;
+
+	for (size_t i = 0; i < n; i++)
+		stack = trace_writer_stack(w, stack, frames[i]);
+	return stack;
+}
+#define STACK(...)                                                                                 \
+	stack_of((uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+static void sample(uint64_t time, uint32_t stack, uint64_t weight)
+{
+	struct trace_sample s = {thread, stack, cpu_metric, weight};
+
+	trace_writer_sample(w, cpu_stream, time, &s);
+}
+
+static struct flat_row row(const char *name)
+{
+	for (uint32_t r = 1; r < calltree_n_routines(profile->tree); r++)
+		if (!strcmp(calltree_get_routine(profile->tree, r)->name, name))
+			return flat_sum_routine(profile->tree, r);
+	CHECK_STR("no such routine", name);
+	return (struct flat_row){0};
+}
+
+static enum frame_kind kind(const char *name)
+{
+	return calltree_get_routine(profile->tree, row(name).routine)->kind;
+}
+
+static uint64_t reason(const char *phrase)
+{
+	for (size_t i = 0; i < profile->loss.n_reasons; i++)
+		if (!strcmp(profile->loss.reasons[i].phrase, phrase))
+			return profile->loss.reasons[i].n;
+	return 0;
+}
+
+static void samples_are_weighed(void)
+{
+	uint32_t f, g;
+	struct build_options o = BUILD_OPTIONS_ALL;
+
+	begin();
+	f = named("f", FRAME_KIND_NATIVE);
+	g = named("g", FRAME_KIND_NATIVE);
+	sample(10, STACK(f, g), 1000);
+	sample(20, STACK(f, g), 500);
+	sample(30, STACK(f), 7);
+	build_all();
+	CHECK_STR(profile->metric, "cpu");
+	CHECK_STR(profile->unit, "ns");
+	CHECK_EQ(profile->total, 1507);
+	CHECK_EQ(row("f").cum, 1507);
+	CHECK_EQ(row("f").base, 7);
+	CHECK_EQ(row("g").base, 1500);
+	CHECK_EQ(row("g").samples, 2);
+	CHECK_EQ(row("100_101").cum, 1507);
+	o.metric = "samples";
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(profile->total, 3);
+	CHECK_EQ(row("g").base, 2);
+	o.metric = "calls";
+	CHECK_EQ(build(&o), ERR_NOT_FOUND);
+	CHECK(strstr(err.text, "has no metric 'calls'"));
+	o.metric = "cycles";
+	CHECK_EQ(build(&o), ERR_NOT_FOUND);
+	CHECK(strstr(err.text, "it has: cpu"));
+	end();
+}
+
+static void incomplete_stacks_stand_apart(void)
+{
+	uint32_t f, k, marker;
+
+	begin();
+	f = named("f", FRAME_KIND_NATIVE);
+	k = named("do_syscall", FRAME_KIND_KERNEL);
+	marker = named("stack deeper than the copy", FRAME_KIND_MARKER);
+	sample(1, STACK(f), 1);
+	sample(2, STACK(f, k), 1);
+	sample(3, STACK(marker, f), 1);
+	sample(4, STACK(marker, f, k), 1);
+	sample(5, STACK(k), 1); /* a kernel thread: no user part */
+	build_all();
+	CHECK_EQ(profile->loss.stacks, 4);
+	CHECK_EQ(profile->loss.stacks_complete, 2);
+	CHECK_EQ(profile->loss.frames, 7);
+	CHECK_EQ(profile->loss.frames_unresolved, 0);
+	CHECK_EQ(reason("stack deeper than the copy"), 2);
+	CHECK_EQ(row("[stack deeper than the copy]").cum, 2);
+	CHECK_EQ(row("[stack deeper than the copy]").base, 0);
+	CHECK_EQ(kind("do_syscall"), FRAME_KIND_KERNEL);
+	CHECK(!loss_is_real(&profile->loss));
+	end();
+}
+
+static void inlined_levels_are_routines(void)
+{
+	struct trace_image image = {.kind = IMAGE_KIND_ELF};
+	struct trace_symbol_level levels[2];
+	struct trace_symbol symbol = {.n_levels = 2, .levels = levels};
+	uint32_t id;
+
+	begin();
+	image.path = trace_writer_string(w, "/usr/lib/libx.so");
+	id = trace_writer_image(w, &image);
+	levels[0] = (struct trace_symbol_level){.name = trace_writer_string(w, "small"), .line = 3};
+	levels[1] = (struct trace_symbol_level){.name = trace_writer_string(w, "large"), .line = 9};
+	symbol.frame = at(id, 0x1000);
+	trace_writer_symbol(w, &symbol);
+	sample(1, STACK(symbol.frame), 1);
+	sample(2, STACK(at(id, 0x2345)), 1);
+	sample(3, STACK(at(0, 0x77)), 1);
+	symbol = (struct trace_symbol){.frame = at(id, 0x3000),
+		.reason = trace_writer_string(w, "stripped"),
+		.n_levels = 1,
+		.levels = levels + 1};
+	trace_writer_symbol(w, &symbol);
+	sample(4, STACK(symbol.frame), 1);
+	build_all();
+	CHECK_EQ(row("large").cum, 2);
+	CHECK_EQ(row("large").base, 1);
+	CHECK_EQ(row("small").base, 1);
+	CHECK_EQ(kind("small"), FRAME_KIND_INLINE);
+	CHECK_EQ(kind("large"), FRAME_KIND_NATIVE);
+	CHECK_EQ(row("libx.so+0x2345").base, 1);
+	CHECK_EQ(row("[unknown] 0x77").base, 1);
+	CHECK_EQ(profile->loss.frames, 4);
+	CHECK_EQ(profile->loss.frames_unresolved, 3);
+	CHECK_EQ(reason("stripped"), 1);
+	CHECK_EQ(reason("no symbol covers the address"), 1);
+	CHECK_EQ(reason("the address is in no known module"), 1);
+	CHECK(profile->image_is_used[id]);
+	end();
+}
+
+static void losses_are_counted_with_reasons(void)
+{
+	uint64_t numbers[] = {1};
+
+	begin();
+	trace_writer_loss(w, life_stream, 1, RECORD_LOSS_SAMPLES, 5, "ring full");
+	trace_writer_loss(w, cpu_stream, 2, RECORD_LOSS_EVENTS, 3, "ring full");
+	trace_writer_loss(w, life_stream, 3, RECORD_LOSS_RECORDS, 2, "too slow");
+	trace_writer_loss(w, life_stream, 4, RECORD_LOSS_NOTE, 9, "odd");
+	trace_writer_numbers(w, life_stream, 5, 0x7777, 1, numbers, 1);
+	trace_writer_numbers(w, cpu_stream, 6, RECORD_MAJOR_STACK_SAMPLE, 12, numbers, 1);
+	build_all();
+	CHECK_EQ(profile->loss.samples_lost, 5);
+	CHECK_EQ(profile->loss.events_lost, 3);
+	CHECK_EQ(profile->loss.records_lost, 2);
+	CHECK_EQ(profile->loss.records_unknown, 2);
+	CHECK_EQ(reason("ring full"), 8);
+	CHECK_EQ(reason("odd"), 9);
+	CHECK_STR(profile->loss.reasons[0].phrase, "odd"); /* the most frequent first */
+	CHECK(loss_is_real(&profile->loss));
+	end();
+}
+
+static void threads_are_found_by_number_and_name(void)
+{
+	struct build_options o = BUILD_OPTIONS_ALL;
+	struct trace_thread other = {.pid = 100, .tid = 102}, again = {100, 101, 555};
+	static const char *const ids[] = {"102", "100_102", "worker"};
+	uint64_t named_record[4] = {0, 0, 0, 0};
+	uint32_t first, f;
+
+	begin();
+	first = thread;
+	f = named("f", FRAME_KIND_NATIVE);
+	sample(1, STACK(f), 10);
+	thread = trace_writer_thread(w, &other);
+	sample(2, STACK(f), 20);
+	named_record[0] = thread;
+	named_record[3] = trace_writer_string(w, "old");
+	trace_writer_numbers(
+		w, life_stream, 1, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED, named_record, 4);
+	named_record[3] = trace_writer_string(w, "worker");
+	trace_writer_numbers(
+		w, life_stream, 2, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED, named_record, 4);
+	thread = trace_writer_thread(w, &again);
+	sample(3, STACK(f), 40);
+	build_all();
+	CHECK_EQ(profile->total, 70);
+	CHECK_STR(profile->threads[2].name, "worker");
+	CHECK_STR(profile->threads[first].root_name, "100_101");
+	CHECK_STR(profile->threads[thread].root_name, "100_101#2"); /* the pid was used again */
+	for (size_t i = 0; i < 3; i++) {
+		o.thread = ids[i];
+		CHECK_EQ(build(&o), 0);
+		CHECK_EQ(profile->total, 20);
+	}
+	o.thread = "101";
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(profile->total, 50);
+	o.thread = "old";
+	CHECK_EQ(build(&o), ERR_NOT_FOUND);
+	CHECK(strstr(err.text, "has no thread 'old'"));
+	end();
+}
+
+static void enter(uint32_t stream, uint64_t time, uint64_t frame, bool leave)
+{
+	trace_writer_numbers(w, stream, time, RECORD_MAJOR_ROUTINE,
+		RECORD_ROUTINE_ENTER | (leave ? RECORD_MINOR_EXIT : 0), &frame, 1);
+}
+
+static void events_in_a_window(void)
+{
+	struct build_options o = BUILD_OPTIONS_ALL;
+	uint32_t stream, f, g;
+
+	begin();
+	stream = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f = named("f", FRAME_KIND_NATIVE);
+	g = named("g", FRAME_KIND_NATIVE);
+	enter(stream, 1000, f, false);
+	enter(stream, 1010, g, false);
+	enter(stream, 1030, g, true);
+	enter(stream, 1040, g, false);
+	enter(stream, 1070, 0, true); /* the innermost one */
+	enter(stream, 1100, f, true);
+	build_all();
+	CHECK_EQ(profile->total, 100);
+	CHECK_EQ(row("g").base, 50);
+	CHECK_EQ(row("g").min, 20);
+	CHECK_EQ(row("g").max, 30);
+	o.from = 20;
+	o.to = 60;
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(profile->total, 40);
+	CHECK_EQ(row("g").base, 30); /* 1020 to 1030 and 1040 to 1060 */
+	CHECK_EQ(row("g").calls, 2);
+	CHECK_EQ(row("f").cum, 40);
+	o = BUILD_OPTIONS_ALL;
+	o.from = 75; /* no event of g is left */
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(profile->total, 25);
+	CHECK_EQ(row("f").base, 25);
+	o.metric = "calls";
+	o.from = 0;
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(profile->total, 3);
+	CHECK_EQ(row("g").base, 2);
+	end();
+}
+
+static void switches_and_interrupts_stop_the_clock(void)
+{
+	struct build_options o = BUILD_OPTIONS_ALL;
+	uint64_t numbers[2], depth = 1;
+	uint32_t stream, f;
+
+	begin();
+	numbers[0] = thread;
+	numbers[1] = 0;
+	stream = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f = named("f", FRAME_KIND_NATIVE);
+	enter(stream, 100, f, false);
+	trace_writer_numbers(
+		w, cpu_stream, 110, RECORD_MAJOR_SWITCH, RECORD_SWITCH_OUT, numbers, 2);
+	trace_writer_numbers(w, cpu_stream, 130, RECORD_MAJOR_SWITCH, RECORD_SWITCH_IN, numbers, 1);
+	trace_writer_numbers(w, cpu_stream, 140, RECORD_MAJOR_INTERRUPT, 3, &depth, 1);
+	trace_writer_numbers(
+		w, cpu_stream, 145, RECORD_MAJOR_INTERRUPT, 3 | RECORD_MINOR_EXIT, &depth, 1);
+	enter(stream, 200, f, true);
+	build_all();
+	CHECK_EQ(row("f").cum, 75);
+	CHECK_EQ(row("f").elapsed, 100);
+	CHECK_EQ(profile->threads[thread].switches, 1);
+	o.metric = "wall";
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(row("f").cum, 100);
+	end();
+}
+
+static void time_is_not_counted_twice(void)
+{
+	struct build_options o = BUILD_OPTIONS_ALL;
+	uint32_t stream, f, g;
+
+	begin();
+	stream = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f = named("f", FRAME_KIND_NATIVE);
+	g = named("g", FRAME_KIND_NATIVE);
+	sample(5, STACK(f, g), 1000); /* before the first event */
+	enter(stream, 10, f, false);
+	sample(15, STACK(f, g), 1000);
+	enter(stream, 30, f, true);
+	build_all();
+	CHECK_EQ(profile->total, 20); /* of the events; samples only show where */
+	CHECK_EQ(row("g").samples, 2);
+	CHECK_EQ(row("g").cum, 0);
+	CHECK(calltree_get(profile->tree,
+		calltree_get_routine(profile->tree, row("g").routine)->first_instance)
+			->sampled);
+	o.metric = "samples";
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(profile->total, 2);
+	CHECK_EQ(row("g").base, 2);
+	CHECK_EQ(row("f").calls, 1);
+	end();
+}
+
+static void ticks_have_one_frame(void)
+{
+	uint64_t numbers[4];
+
+	begin();
+	numbers[0] = thread;
+	numbers[1] = named("f", FRAME_KIND_NATIVE);
+	numbers[2] = cpu_metric;
+	numbers[3] = 250;
+	trace_writer_numbers(w, cpu_stream, 1, RECORD_MAJOR_THREAD, RECORD_THREAD_TICK, numbers, 4);
+	trace_writer_numbers(w, cpu_stream, 2, RECORD_MAJOR_THREAD, RECORD_THREAD_TICK, numbers, 4);
+	numbers[1] = 99999;
+	trace_writer_numbers(w, cpu_stream, 3, RECORD_MAJOR_THREAD, RECORD_THREAD_TICK, numbers, 4);
+	build_all();
+	CHECK_EQ(profile->total, 500);
+	CHECK_EQ(row("f").base, 500);
+	CHECK_EQ(profile->loss.stacks, 0); /* a tick has no stack to be complete */
+	CHECK_EQ(profile->loss.frames, 2);
+	CHECK_EQ(reason("a sample record is damaged"), 1);
+	end();
+}
+
+static void a_cut_trace_says_so(void)
+{
+	uint64_t n_whole;
+	uint32_t f;
+
+	begin();
+	f = named("f", FRAME_KIND_NATIVE);
+	sample(1, STACK(f), 1);
+	CHECK_EQ(trace_writer_flush(w, &err), 0);
+	n_whole = trace_writer_bytes(w);
+	sample(2, STACK(f), 1);
+	CHECK_EQ(trace_writer_close(w, &err), 0);
+	w = NULL;
+	CHECK_EQ(truncate(path, (off_t)n_whole + 5), 0);
+	CHECK_EQ(trace_reader_open(&reader, path, &err), 0);
+	build_all();
+	CHECK_EQ(profile->total, 1);
+	CHECK(profile->loss.is_cut && profile->loss.n_reasons == 1);
+	CHECK(loss_is_real(&profile->loss));
+	end();
+}
+
+static const struct test tests[] = {
+	{"samples count with their weights", samples_are_weighed},
+	{"incomplete stacks stand apart and are counted", incomplete_stacks_stand_apart},
+	{"inlined functions are routines, and frames without a symbol have a name",
+		inlined_levels_are_routines},
+	{"losses and unknown records are counted with their reasons",
+		losses_are_counted_with_reasons},
+	{"threads are found by number and by their last name",
+		threads_are_found_by_number_and_name},
+	{"a window cuts calls at its edges", events_in_a_window},
+	{"switches and interrupts stop the clock of CPU time",
+		switches_and_interrupts_stop_the_clock},
+	{"time that events account for is not counted again by samples", time_is_not_counted_twice},
+	{"ticks have one frame and no stack", ticks_have_one_frame},
+	{"a trace that was cut says so", a_cut_trace_says_so},
+};
+
+int main(void)
+{
+	return RUN_TESTS(tests);
+}
