@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "symbols/symtab.h"
-#include "unwind/cfi_table.h"
+#include "dwarf/cfi_table.h"
 
 void micro_print(const char *name, double value, const char *unit, const char *remark_fmt, ...)
 {

@@ -32,7 +32,7 @@ struct module {
 };
 
 struct stack {
-	struct unwind_regs regs;
+	struct cpu_regs regs;
 	uint8_t *bytes;
 	size_t n;
 };
@@ -44,32 +44,32 @@ static uint8_t *stack_end;
 
 static void take_stack(struct stack *s)
 {
-	static const int from[UNWIND_N_REGS] = {[UNWIND_REG_RAX] = REG_RAX,
-		[UNWIND_REG_RDX] = REG_RDX,
-		[UNWIND_REG_RCX] = REG_RCX,
-		[UNWIND_REG_RBX] = REG_RBX,
-		[UNWIND_REG_RSI] = REG_RSI,
-		[UNWIND_REG_RDI] = REG_RDI,
-		[UNWIND_REG_RBP] = REG_RBP,
-		[UNWIND_REG_RSP] = REG_RSP,
-		[UNWIND_REG_R8] = REG_R8,
-		[UNWIND_REG_R9] = REG_R9,
-		[UNWIND_REG_R10] = REG_R10,
-		[UNWIND_REG_R11] = REG_R11,
-		[UNWIND_REG_R12] = REG_R12,
-		[UNWIND_REG_R13] = REG_R13,
-		[UNWIND_REG_R14] = REG_R14,
-		[UNWIND_REG_R15] = REG_R15,
-		[UNWIND_REG_RIP] = REG_RIP};
+	static const int from[CPU_N_REGS] = {[CPU_REG_RAX] = REG_RAX,
+		[CPU_REG_RDX] = REG_RDX,
+		[CPU_REG_RCX] = REG_RCX,
+		[CPU_REG_RBX] = REG_RBX,
+		[CPU_REG_RSI] = REG_RSI,
+		[CPU_REG_RDI] = REG_RDI,
+		[CPU_REG_RBP] = REG_RBP,
+		[CPU_REG_RSP] = REG_RSP,
+		[CPU_REG_R8] = REG_R8,
+		[CPU_REG_R9] = REG_R9,
+		[CPU_REG_R10] = REG_R10,
+		[CPU_REG_R11] = REG_R11,
+		[CPU_REG_R12] = REG_R12,
+		[CPU_REG_R13] = REG_R13,
+		[CPU_REG_R14] = REG_R14,
+		[CPU_REG_R15] = REG_R15,
+		[CPU_REG_RIP] = REG_RIP};
 	const uint8_t *sp;
 	ucontext_t here;
 
 	getcontext(&here);
-	for (int i = 0; i < UNWIND_N_REGS; i++)
+	for (int i = 0; i < CPU_N_REGS; i++)
 		s->regs.r[i] = (uint64_t)here.uc_mcontext.gregs[from[i]];
-	s->regs.known = (1u << UNWIND_N_REGS) - 1;
+	s->regs.known = (1u << CPU_N_REGS) - 1;
 	s->regs.is_64 = true;
-	sp = (const uint8_t *)s->regs.r[UNWIND_REG_RSP];
+	sp = (const uint8_t *)s->regs.r[CPU_REG_RSP];
 	s->n = (size_t)(stack_end - sp);
 	s->bytes = mem_dup(sp, s->n);
 }
@@ -167,7 +167,7 @@ static double walk_all(struct unwinder *u, int walks, bool is_cached, uint64_t *
 	for (int i = 0; i < walks; i++) {
 		const struct stack *s = &stacks[i % N_STACKS];
 		struct unwind_memory memory = {
-			.start = {s->regs.r[UNWIND_REG_RSP]}, .bytes = {s->bytes, s->n}};
+			.start = {s->regs.r[CPU_REG_RSP]}, .bytes = {s->bytes, s->n}};
 		size_t n = 0;
 
 		if (!is_cached)

@@ -92,6 +92,23 @@ static void check_sampling(struct finding *f)
 	perf_set_release(&set);
 }
 
+static void check_deep_stacks(struct finding *f)
+{
+	struct perf_set set;
+	struct err err;
+
+	if (try_event("cpu-clock", true, false, &set, &err) < 0) {
+		say(f, VERDICT_MISSING, "", err.text);
+		return;
+	}
+	if (set.deep)
+		say(f, VERDICT_GOOD, "", "stacks of up to 1 MB are walked to their end (by BPF)");
+	else
+		say(f, VERDICT_LIMITED, "run as root, or with CAP_BPF and CAP_PERFMON",
+			"stacks deeper than the kernel's copy are shown from the inside only");
+	perf_set_release(&set);
+}
+
 static void check_kernel_stacks(struct finding *f)
 {
 	struct perf_set set;
@@ -141,7 +158,11 @@ static void check_kernel_names(struct finding *f)
 	struct err err;
 
 	if (symtab_new_kallsyms(&t, "/proc/kallsyms", &err) < 0) {
-		say(f, VERDICT_LIMITED, "sysctl kernel.kptr_restrict=0", err.text);
+		say(f, VERDICT_LIMITED,
+			read_setting("/proc/sys/kernel/kptr_restrict", 1)
+				? "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
+				: "sysctl kernel.perf_event_paranoid=1",
+			err.text);
 		return;
 	}
 	snprintf(f->text, sizeof(f->text), "%zu kernel functions can be named", symtab_n(t));
@@ -150,16 +171,10 @@ static void check_kernel_names(struct finding *f)
 
 static void check_attach(struct finding *f)
 {
-	int scope = read_setting("/proc/sys/kernel/yama/ptrace_scope", 0);
-
 	if (geteuid() == 0)
 		say(f, VERDICT_GOOD, "", "any process can be attached to");
-	else if (scope == 0)
-		say(f, VERDICT_GOOD, "", "own processes can be attached to");
 	else
-		say(f, VERDICT_LIMITED, "sysctl kernel.yama.ptrace_scope=0",
-			"own processes can be sampled, but stacks deeper than the kernel's copy cannot "
-			"be completed from their memory");
+		say(f, VERDICT_GOOD, "", "own processes can be attached to, others by root only");
 }
 
 static void check_compat(struct finding *f)
@@ -185,6 +200,7 @@ static void check_debug_files(struct finding *f)
 static const struct check checks[] = {
 	{"kernel", check_kernel},
 	{"sampling", check_sampling},
+	{"deep stacks", check_deep_stacks},
 	{"kernel stacks", check_kernel_stacks},
 	{"system-wide", check_system_wide},
 	{"counters", check_counters},

@@ -9,6 +9,7 @@
 #include "cmd/commands.h"
 #include "formats/folded.h"
 #include "formats/pprof.h"
+#include "symbols/resolver.h"
 
 struct export_arguments {
 	const char *output;
@@ -101,7 +102,7 @@ static int export_trace(
 	struct trace_reader *reader;
 	struct profile *profile;
 	struct err err = {0};
-	int rc = trace_reader_open(&reader, path, &err);
+	int rc = resolver_open_trace(&reader, path, &err);
 	int status = STATUS_DONE;
 
 	if (rc < 0)

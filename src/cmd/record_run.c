@@ -68,11 +68,12 @@ static void show_result(struct talk *t, const struct recorder_result *r)
 {
 	if (t->level == RECORD_QUIET)
 		return;
-	fprintf(stderr, "weir: '%s': %lu samples in %.2f s (%lu processes, %lu threads), %lu bytes",
+	fprintf(stderr, "weir: '%s': %lu samples in %.2f s (%lu process%s, %lu thread%s), %lu bytes",
 		t->options->output, r->counts.n_samples, (double)r->wall_ns / 1e9,
-		r->counts.n_processes, r->counts.n_threads, r->trace_bytes);
+		r->counts.n_processes, r->counts.n_processes == 1 ? "" : "es",
+		r->counts.n_threads, r->counts.n_threads == 1 ? "" : "s", r->trace_bytes);
 	if (r->counts.n_lost)
-		fprintf(stderr, ", %lu samples lost (the ring was full; a lower -F would help)",
+		fprintf(stderr, ", %lu samples lost (the kernel's ring was full)",
 			r->counts.n_lost);
 	fputs("\n", stderr);
 	if (t->level == RECORD_VERBOSE && r->counts.n_stacks)

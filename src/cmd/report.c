@@ -9,6 +9,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/report/report.h"
+#include "symbols/resolver.h"
 
 struct report_arguments {
 	struct report_options report;
@@ -116,7 +117,7 @@ static int open_and_render(
 	struct err err = {0};
 	int status;
 
-	if (trace_reader_open(&reader, path, &err) < 0)
+	if (resolver_open_trace(&reader, path, &err) < 0)
 		return command_fail(&err);
 	status = render(a, kind, reader);
 	trace_reader_close(reader);

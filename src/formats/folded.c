@@ -9,6 +9,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 
+/* A longer path shows its ends: a recursion 100,000 deep would make lines of a megabyte. */
+#define FOLDED_NAMES_MAX 1024
+
 struct folder {
 	const struct profile *profile;
 	const char **thread_names; /* by node, for roots */
@@ -43,6 +46,12 @@ static void fold_node(struct folder *f, uint32_t id)
 	buf_reset(&f->line);
 	for (size_t i = f->path.n; i-- > 0;) {
 		uint32_t at = f->path.v[i];
+
+		if (f->path.n > FOLDED_NAMES_MAX && i == f->path.n - 1 - FOLDED_NAMES_MAX / 2) {
+			buf_put_cstr(&f->line, ";[...]");
+			i = FOLDED_NAMES_MAX / 2;
+			continue;
+		}
 		const struct calltree_node *node = calltree_get(tree, at);
 
 		if (node->parent) {

@@ -20,6 +20,8 @@
 #include "formats/gzip.h"
 #include "formats/protobuf.h"
 
+/* Deeper call paths of events lose their middle, as a path of 100,000 for each node would be. */
+#define PPROF_PATH_MAX	  1024
 #define PPROF_PAGE_BYTES  4096u
 #define PPROF_METRICS_MAX 16 /* further ones of a trace are not exported */
 
@@ -362,8 +364,13 @@ static void put_node(struct exporter *e, uint32_t id, const struct profile_threa
 	uint64_t values[2] = {node->calls, node->base};
 	struct buf ids = {0};
 
-	for (uint32_t at = id; calltree_get(tree, at)->parent; at = calltree_get(tree, at)->parent)
-		buf_put_uleb(&ids, calltree_get(tree, at)->routine);
+	for (uint32_t at = id; calltree_get(tree, at)->parent;
+		at = calltree_get(tree, at)->parent) {
+		uint32_t level = calltree_get(tree, at)->level;
+
+		if (level <= PPROF_PATH_MAX / 2 || level + PPROF_PATH_MAX / 2 > node->level)
+			buf_put_uleb(&ids, calltree_get(tree, at)->routine);
+	}
 	buf_reset(&e->part);
 	if (ids.n)
 		protobuf_message(&e->part, SAMPLE_LOCATION_ID, &ids);

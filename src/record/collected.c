@@ -16,17 +16,17 @@
 /* In the order in which a sample holds them: ascending bits of sample_regs_user. */
 static const struct {
 	uint8_t perf_bit;
-	enum unwind_reg reg;
+	enum cpu_reg reg;
 } register_order[] = {
-	{PERF_REG_X86_AX, UNWIND_REG_RAX}, {PERF_REG_X86_BX, UNWIND_REG_RBX},
-	{PERF_REG_X86_CX, UNWIND_REG_RCX}, {PERF_REG_X86_DX, UNWIND_REG_RDX},
-	{PERF_REG_X86_SI, UNWIND_REG_RSI}, {PERF_REG_X86_DI, UNWIND_REG_RDI},
-	{PERF_REG_X86_BP, UNWIND_REG_RBP}, {PERF_REG_X86_SP, UNWIND_REG_RSP},
-	{PERF_REG_X86_IP, UNWIND_REG_RIP}, {PERF_REG_X86_R8, UNWIND_REG_R8},
-	{PERF_REG_X86_R9, UNWIND_REG_R9},  {PERF_REG_X86_R10, UNWIND_REG_R10},
-	{PERF_REG_X86_R11, UNWIND_REG_R11}, {PERF_REG_X86_R12, UNWIND_REG_R12},
-	{PERF_REG_X86_R13, UNWIND_REG_R13}, {PERF_REG_X86_R14, UNWIND_REG_R14},
-	{PERF_REG_X86_R15, UNWIND_REG_R15},
+	{PERF_REG_X86_AX, CPU_REG_RAX}, {PERF_REG_X86_BX, CPU_REG_RBX},
+	{PERF_REG_X86_CX, CPU_REG_RCX}, {PERF_REG_X86_DX, CPU_REG_RDX},
+	{PERF_REG_X86_SI, CPU_REG_RSI}, {PERF_REG_X86_DI, CPU_REG_RDI},
+	{PERF_REG_X86_BP, CPU_REG_RBP}, {PERF_REG_X86_SP, CPU_REG_RSP},
+	{PERF_REG_X86_IP, CPU_REG_RIP}, {PERF_REG_X86_R8, CPU_REG_R8},
+	{PERF_REG_X86_R9, CPU_REG_R9},  {PERF_REG_X86_R10, CPU_REG_R10},
+	{PERF_REG_X86_R11, CPU_REG_R11}, {PERF_REG_X86_R12, CPU_REG_R12},
+	{PERF_REG_X86_R13, CPU_REG_R13}, {PERF_REG_X86_R14, CPU_REG_R14},
+	{PERF_REG_X86_R15, CPU_REG_R15},
 };
 
 static void take_registers(
@@ -38,12 +38,12 @@ static void take_registers(
 		return;
 	s->regs.is_64 = abi == PERF_SAMPLE_REGS_ABI_64;
 	for (size_t i = 0; i < sizeof(register_order) / sizeof(register_order[0]); i++) {
-		enum unwind_reg reg = register_order[i].reg;
+		enum cpu_reg reg = register_order[i].reg;
 
 		if (!(attr->sample_regs_user >> register_order[i].perf_bit & 1))
 			continue;
 		s->regs.r[reg] = cursor_u64(c);
-		if (!s->regs.is_64 && reg >= UNWIND_REG_R8 && reg <= UNWIND_REG_R15)
+		if (!s->regs.is_64 && reg >= CPU_REG_R8 && reg <= CPU_REG_R15)
 			continue;
 		s->regs.known |= 1u << reg;
 	}
@@ -220,7 +220,6 @@ static struct collected *decode_lost(const struct perf_event_header *h, struct c
 	if (h->type == PERF_RECORD_LOST)
 		cursor_u64(&c); /* id */
 	out->lost.n = cursor_u64(&c);
-	out->lost.samples = h->type == PERF_RECORD_LOST_SAMPLES;
 	return out;
 }
 

@@ -29,7 +29,7 @@ struct collected_sample {
 	uint64_t period;
 	bool in_kernel;
 	bool has_regs; /* user registers are there */
-	struct unwind_regs regs;
+	struct cpu_regs regs;
 	uint32_t n_kernel;	 /* kernel addresses, innermost first */
 	const uint64_t *kernel;
 	struct span stack;  /* copy from the stack pointer up */
@@ -66,8 +66,7 @@ struct collected {
 			bool is_out, is_preempted;
 		} sw;
 		struct {
-			uint64_t n;
-			bool samples; /* lost samples, else any kind of record */
+			uint64_t n; /* records of any kind; nearly all are samples */
 		} lost;
 	};
 };

@@ -15,7 +15,7 @@
 #include "base/span.h"
 #include "elf/elf_file.h"
 #include "trace/defs.h"
-#include "unwind/cfi_table.h"
+#include "dwarf/cfi_table.h"
 
 struct image {
 	enum image_kind kind;

@@ -342,14 +342,19 @@ static int settle_sizes(struct perf_set *set, const struct perf_options *o, stru
 /* Without BPF the kernel's copy is all there is, so it is made as large as it may be. */
 static void settle_deep_stacks(struct perf_set *set, const struct perf_options *o)
 {
+	char text[256];
+
 	if (!set->stack_bytes || o->pc_only || !o->n_events)
 		return;
 	if (deep_stacks_open(&set->deep, set->stack_bytes, NULL) == 0)
 		return;
-	note(set, "stacks deeper than 63 kB are shown from the inside only (BPF is not permitted; "
-		  "root or CAP_BPF and CAP_PERFMON would complete them)");
 	if (!o->stack_is_chosen)
 		set->stack_bytes = fitting_stack_bytes(set, STACK_BYTES_MAX);
+	snprintf(text, sizeof(text),
+		"stacks deeper than %u bytes are shown from the inside only (BPF is not permitted; "
+		"root or CAP_BPF and CAP_PERFMON would complete them)",
+		set->stack_bytes);
+	note(set, text);
 }
 
 int perf_set_init(struct perf_set *set, const struct perf_options *options, struct err *err)

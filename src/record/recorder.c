@@ -30,6 +30,7 @@
 #define WAIT_MS		     100
 #define ATTACH_ROUNDS_MAX    10
 #define PATIENCE_NS	     2000000000u
+#define SOON_NS		     300000000u /* a command that was interrupted is about to end */
 
 struct recorder {
 	const struct recorder_options *options;
@@ -191,19 +192,24 @@ static int start_events(struct recorder *r, struct err *err)
 			session_add_launched(r->session, r->child.pid);
 		return rc;
 	}
-	if (o->system_wide) {
-		rc = perf_set_add_system(&r->set, err);
-		perf_set_enable(&r->set);
-		if (rc == 0)
-			proc_each_task(0, add_running, r->session);
-		return rc;
-	}
+	if (o->system_wide)
+		return perf_set_add_system(&r->set, err);
 	for (size_t i = 0; i < o->n_pids && rc == 0; i++)
 		rc = attach_process(r, o->pids[i], err);
-	perf_set_enable(&r->set); /* before /proc is read, so that no mapping falls between */
-	for (size_t i = 0; i < o->n_pids && rc == 0; i++)
-		session_add_running(r->session, o->pids[i]);
 	return rc;
+}
+
+/* Events are on before /proc is read, so that no mapping falls between; the rings are being
+ * emptied already, since reading may take a while. */
+static void snapshot_running(struct recorder *r)
+{
+	const struct recorder_options *o = r->options;
+
+	perf_set_enable(&r->set);
+	if (o->system_wide)
+		proc_each_task(0, add_running, r->session);
+	for (size_t i = 0; i < o->n_pids; i++)
+		session_add_running(r->session, o->pids[i]);
 }
 
 static int start(struct recorder *r, struct err *err)
@@ -238,6 +244,8 @@ static int start(struct recorder *r, struct err *err)
 	if (rc < 0)
 		return rc;
 	session_set_collector(r->session, r->collector);
+	if (!o->command)
+		snapshot_running(r);
 	session_started(r->session);
 	/* What is known so far is on disk before anything runs. */
 	rc = trace_writer_flush(r->writer, err);
@@ -407,15 +415,19 @@ static void release(struct recorder *r)
 static void wait_for_command(struct recorder *r)
 {
 	uint64_t began = clock_mono_ns();
+	bool said = false;
 
-	if (!r->ended_by_kill && r->options->finished_early)
-		r->options->finished_early(r->options->ctx);
 	while (!reap_child(r, WNOHANG) && !r->is_interrupted) {
 		struct pollfd p = {.fd = r->signal_fd, .events = POLLIN};
+		uint64_t waited = clock_mono_ns() - began;
 
-		if (r->ended_by_kill && clock_mono_ns() - began > PATIENCE_NS)
+		if (r->ended_by_kill && waited > PATIENCE_NS)
 			return;
-		poll(&p, 1, r->ended_by_kill ? WAIT_MS : 1000);
+		if (!said && waited > SOON_NS && r->options->finished_early) {
+			r->options->finished_early(r->options->ctx);
+			said = true;
+		}
+		poll(&p, 1, WAIT_MS);
 		take_signals(r);
 	}
 }

@@ -286,14 +286,14 @@ static uint32_t kernel_frame(struct session *s, uint64_t addr, bool is_caller)
  */
 static bool has_user_stack(struct session *s, struct process *p, const struct collected_sample *c)
 {
-	if (!c->has_regs || !c->regs.r[UNWIND_REG_RIP])
+	if (!c->has_regs || !c->regs.r[CPU_REG_RIP])
 		return false;
 	if (!c->in_kernel) {
 		p->in_exec = false;
 		return true;
 	}
 	if (p->in_exec &&
-		!addrspace_find(p->space, (struct vaddr){c->regs.r[UNWIND_REG_RIP]})) {
+		!addrspace_find(p->space, (struct vaddr){c->regs.r[CPU_REG_RIP]})) {
 		s->n_exec_stacks++;
 		return false;
 	}
@@ -310,7 +310,7 @@ static uint32_t intern_user_stack(
 	const struct collected_sample *c = &r->sample;
 	struct walk walk = {s, thread->process, r->time};
 	struct unwind_memory memory = {
-		.start = {c->regs.r[UNWIND_REG_RSP]}, .bytes = c->stack};
+		.start = {c->regs.r[CPU_REG_RSP]}, .bytes = c->stack};
 	struct unwind_callbacks callbacks = {find_module, &walk};
 	enum unwind_end end;
 	size_t n = 0;

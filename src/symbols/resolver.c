@@ -53,6 +53,8 @@ void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_imag
 {
 	while (r->entries.n <= id)
 		vec_push(&r->entries, (struct entry){0});
+	if (r->entries.v[id].is_known)
+		return; /* one file, met once with its build-id and once with its inode */
 	r->entries.v[id] = (struct entry){.is_known = true,
 		.image = *image,
 		.path = mem_strdup(path),
@@ -211,7 +213,7 @@ void resolver_name_frames(struct resolver *r, struct trace_writer *w)
 	}
 }
 
-void resolver_name_missing(struct trace_reader *reader)
+static void name_missing(struct trace_reader *reader)
 {
 	struct resolver *r = NULL;
 	uint32_t n = trace_reader_n_frames(reader);
@@ -243,4 +245,13 @@ void resolver_name_missing(struct trace_reader *reader)
 						  : 0});
 	}
 	resolver_free(r);
+}
+
+int resolver_open_trace(struct trace_reader **out, const char *path, struct err *err)
+{
+	int rc = trace_reader_open(out, path, err);
+
+	if (rc == 0)
+		name_missing(*out);
+	return rc;
 }

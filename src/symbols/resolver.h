@@ -14,7 +14,7 @@
 #include "trace/defs.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
-#include "unwind/cfi_table.h"
+#include "dwarf/cfi_table.h"
 
 struct resolver;
 struct resolver *resolver_new(void);
@@ -35,7 +35,8 @@ void resolver_find(struct resolver *r, uint32_t id, uint64_t addr, struct resolv
 
 /* Names every frame of the writer's table that has an image, and writes the symbols. */
 void resolver_name_frames(struct resolver *r, struct trace_writer *w);
-/* Names those frames of an opened trace that it does not name itself (the recorder was killed). */
-void resolver_name_missing(struct trace_reader *reader);
+/* Opens a trace and names those frames that it does not name itself (the recorder was killed), from
+ * the files that are on this machine now. */
+int resolver_open_trace(struct trace_reader **out, const char *path, struct err *err);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "unwind/cfi_expr.h"
 
-#include "unwind/cfi_program.h"
+#include "dwarf/cfi_program.h"
 
 #define CFI_EXPR_STACK_MAX 64
 #define CFI_EXPR_STEPS_MAX 1000 /* branches can loop */
@@ -64,7 +64,7 @@ enum dw_op {
 struct evaluation {
 	struct span expr;
 	struct cursor c;
-	const struct unwind_regs *regs;
+	const struct cpu_regs *regs;
 	struct stack_reader *reader;
 	uint64_t mask;
 	size_t n;
@@ -316,7 +316,7 @@ static bool run_operation(struct evaluation *e)
 	}
 }
 
-bool cfi_expr_run(struct span expr, const struct unwind_regs *regs, struct stack_reader *reader,
+bool cfi_expr_run(struct span expr, const struct cpu_regs *regs, struct stack_reader *reader,
 	const uint64_t *cfa, uint64_t *result)
 {
 	struct evaluation e; /* the stack stays uninitialised */

@@ -13,7 +13,7 @@
 /* Runs the expression over the registers of the frame, with *cfa on the stack at the start when it
  * is not NULL. False, with `result` untouched, when an operation is not supported, a register is
  * not known, memory cannot be read (reader->failed says so), or a limit is passed. */
-bool cfi_expr_run(struct span expr, const struct unwind_regs *regs, struct stack_reader *reader,
+bool cfi_expr_run(struct span expr, const struct cpu_regs *regs, struct stack_reader *reader,
 	const uint64_t *cfa, uint64_t *result);
 
 #endif

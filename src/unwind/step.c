@@ -35,12 +35,12 @@ static bool give_up(const struct stack_reader *reader, enum unwind_end *end)
 }
 
 static bool find_cfa(struct stack_reader *reader, const struct cfi_table *table,
-	const struct cfi_rule *rule, const struct unwind_regs *regs, uint64_t *cfa)
+	const struct cfi_rule *rule, const struct cpu_regs *regs, uint64_t *cfa)
 {
 	if (rule->cfa_reg == CFI_CFA_EXPR)
 		return cfi_expr_run(
 			cfi_table_expression(table, rule->cfa_value), regs, reader, NULL, cfa);
-	if (rule->cfa_reg >= UNWIND_N_REGS || !(regs->known & REG_BIT(rule->cfa_reg)))
+	if (rule->cfa_reg >= CPU_N_REGS || !(regs->known & REG_BIT(rule->cfa_reg)))
 		return false;
 	*cfa = (regs->r[rule->cfa_reg] + (uint64_t)(int64_t)rule->cfa_value) & reader->mask;
 	return true;
@@ -48,7 +48,7 @@ static bool find_cfa(struct stack_reader *reader, const struct cfi_table *table,
 
 /* The caller's value of one register; `old` is the frame's own set. */
 static bool find_value(struct stack_reader *reader, const struct cfi_table *table,
-	const struct cfi_place *place, const struct unwind_regs *old, uint64_t cfa, uint64_t *value)
+	const struct cfi_place *place, const struct cpu_regs *old, uint64_t cfa, uint64_t *value)
 {
 	uint64_t at = (cfa + (uint64_t)(int64_t)place->value) & reader->mask;
 
@@ -76,15 +76,15 @@ static bool find_value(struct stack_reader *reader, const struct cfi_table *tabl
 /* Whether a slot that cannot be read is one that has been popped. */
 static bool is_popped(const struct cfi_place *place, uint64_t cfa, uint64_t sp)
 {
-	return place->how == CFI_HOW_AT_OFFSET && place->reg != UNWIND_REG_RIP &&
+	return place->how == CFI_HOW_AT_OFFSET && place->reg != CPU_REG_RIP &&
 	       cfa + (uint64_t)(int64_t)place->value < sp;
 }
 
 bool step_at_cfa(struct stack_reader *reader, const struct cfi_rule *rule, uint64_t cfa,
-	struct unwind_regs *regs)
+	struct cpu_regs *regs)
 {
-	uint32_t known = regs->known | REG_BIT(UNWIND_REG_RSP);
-	uint64_t sp = regs->r[UNWIND_REG_RSP];
+	uint32_t known = regs->known | REG_BIT(CPU_REG_RSP);
+	uint64_t sp = regs->r[CPU_REG_RSP];
 
 	for (const struct cfi_place *p = rule->places; p < rule->places + rule->n_places; p++) {
 		if (stack_read_word(reader, cfa + (uint64_t)(int64_t)p->value, &regs->r[p->reg]))
@@ -92,29 +92,29 @@ bool step_at_cfa(struct stack_reader *reader, const struct cfi_rule *rule, uint6
 		else if (!is_popped(p, cfa, sp))
 			known &= ~REG_BIT(p->reg);
 	}
-	regs->r[UNWIND_REG_RSP] = cfa;
+	regs->r[CPU_REG_RSP] = cfa;
 	regs->known = known;
-	return known & REG_BIT(UNWIND_REG_RIP);
+	return known & REG_BIT(CPU_REG_RIP);
 }
 
 static bool step_any(struct stack_reader *reader, const struct cfi_table *table,
-	const struct cfi_rule *rule, uint64_t cfa, struct unwind_regs *regs)
+	const struct cfi_rule *rule, uint64_t cfa, struct cpu_regs *regs)
 {
-	const struct unwind_regs old = *regs;
+	const struct cpu_regs old = *regs;
 
-	regs->r[UNWIND_REG_RSP] = cfa;
-	regs->known |= REG_BIT(UNWIND_REG_RSP);
+	regs->r[CPU_REG_RSP] = cfa;
+	regs->known |= REG_BIT(CPU_REG_RSP);
 	for (const struct cfi_place *p = rule->places; p < rule->places + rule->n_places; p++) {
 		if (find_value(reader, table, p, &old, cfa, &regs->r[p->reg]))
 			regs->known |= REG_BIT(p->reg);
-		else if (!is_popped(p, cfa, old.r[UNWIND_REG_RSP]))
+		else if (!is_popped(p, cfa, old.r[CPU_REG_RSP]))
 			regs->known &= ~REG_BIT(p->reg);
 	}
-	return !(~regs->known & (REG_BIT(UNWIND_REG_RIP) | REG_BIT(UNWIND_REG_RSP)));
+	return !(~regs->known & (REG_BIT(CPU_REG_RIP) | REG_BIT(CPU_REG_RSP)));
 }
 
 bool step_by_rule(struct stack_reader *reader, const struct cfi_table *table,
-	const struct cfi_rule *rule, struct unwind_regs *regs, enum unwind_end *end)
+	const struct cfi_rule *rule, struct cpu_regs *regs, enum unwind_end *end)
 {
 	uint64_t cfa;
 
@@ -132,13 +132,13 @@ bool step_by_rule(struct stack_reader *reader, const struct cfi_table *table,
 }
 
 bool step_guess_by_frame_pointer(
-	struct stack_reader *reader, const struct unwind_regs *regs, struct step_guess *guess)
+	struct stack_reader *reader, const struct cpu_regs *regs, struct step_guess *guess)
 {
-	uint64_t fp = regs->r[UNWIND_REG_RBP], sp = regs->r[UNWIND_REG_RSP];
+	uint64_t fp = regs->r[CPU_REG_RBP], sp = regs->r[CPU_REG_RSP];
 	unsigned word = reader->word_bytes;
 
 	reader->failed = false;
-	if (!(regs->known & REG_BIT(UNWIND_REG_RBP)) || fp % word || fp < sp ||
+	if (!(regs->known & REG_BIT(CPU_REG_RBP)) || fp % word || fp < sp ||
 		fp - sp > STACK_REACH_BYTES)
 		return false;
 	if (!stack_read_word(reader, fp, &guess->fp) ||
@@ -150,9 +150,9 @@ bool step_guess_by_frame_pointer(
 }
 
 bool step_guess_by_stack_top(
-	struct stack_reader *reader, const struct unwind_regs *regs, struct step_guess *guess)
+	struct stack_reader *reader, const struct cpu_regs *regs, struct step_guess *guess)
 {
-	uint64_t sp = regs->r[UNWIND_REG_RSP];
+	uint64_t sp = regs->r[CPU_REG_RSP];
 
 	if (!stack_read_word(reader, sp, &guess->pc))
 		return false;
@@ -161,11 +161,11 @@ bool step_guess_by_stack_top(
 	return true;
 }
 
-void step_take_guess(const struct step_guess *guess, struct unwind_regs *regs)
+void step_take_guess(const struct step_guess *guess, struct cpu_regs *regs)
 {
-	regs->r[UNWIND_REG_RSP] = guess->sp;
-	regs->r[UNWIND_REG_RIP] = guess->pc;
+	regs->r[CPU_REG_RSP] = guess->sp;
+	regs->r[CPU_REG_RIP] = guess->pc;
 	if (guess->has_fp)
-		regs->r[UNWIND_REG_RBP] = guess->fp;
-	regs->known |= REG_BIT(UNWIND_REG_RSP) | REG_BIT(UNWIND_REG_RIP);
+		regs->r[CPU_REG_RBP] = guess->fp;
+	regs->known |= REG_BIT(CPU_REG_RSP) | REG_BIT(CPU_REG_RIP);
 }

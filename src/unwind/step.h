@@ -5,18 +5,18 @@
 
 #include <stdbool.h>
 
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_rule.h"
 #include "unwind/stack_reader.h"
 #include "unwind/unwind.h"
 
 /* Turns `regs` into the caller's by a rule of `table`. False, with the reason in *end, when this is
  * the outermost frame or the rule cannot be followed; `regs` is then spoilt. */
 bool step_by_rule(struct stack_reader *reader, const struct cfi_table *table,
-	const struct cfi_rule *rule, struct unwind_regs *regs, enum unwind_end *end);
+	const struct cfi_rule *rule, struct cpu_regs *regs, enum unwind_end *end);
 
 /* The same for a CFI_RULE_PLAIN rule whose CFA is known. False when the return address is not. */
 bool step_at_cfa(struct stack_reader *reader, const struct cfi_rule *rule, uint64_t cfa,
-	struct unwind_regs *regs);
+	struct cpu_regs *regs);
 
 /* The frame pointer's idea of the caller: its stack pointer, frame pointer and pc. */
 struct step_guess {
@@ -27,10 +27,10 @@ struct step_guess {
 /* What stands where a frame pointer chain, or a call without any frame, would have left the return
  * address. Whether that is a plausible pc is for the caller to judge. */
 bool step_guess_by_frame_pointer(
-	struct stack_reader *reader, const struct unwind_regs *regs, struct step_guess *guess);
+	struct stack_reader *reader, const struct cpu_regs *regs, struct step_guess *guess);
 bool step_guess_by_stack_top(
-	struct stack_reader *reader, const struct unwind_regs *regs, struct step_guess *guess);
-void step_take_guess(const struct step_guess *guess, struct unwind_regs *regs);
+	struct stack_reader *reader, const struct cpu_regs *regs, struct step_guess *guess);
+void step_take_guess(const struct step_guess *guess, struct cpu_regs *regs);
 
 /* Whether a read that failed there means that the stack goes on where the copy does not reach. */
 bool step_is_beyond_copy(const struct stack_reader *reader, uint64_t addr);

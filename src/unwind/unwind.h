@@ -16,38 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/cpu_regs.h"
 #include "base/addr.h"
 #include "base/span.h"
-#include "unwind/cfi_table.h"
-
-/* DWARF register numbers of x86-64; i386 registers are kept under the same names
- * (eax = RAX, ...). */
-enum unwind_reg {
-	UNWIND_REG_RAX,
-	UNWIND_REG_RDX,
-	UNWIND_REG_RCX,
-	UNWIND_REG_RBX,
-	UNWIND_REG_RSI,
-	UNWIND_REG_RDI,
-	UNWIND_REG_RBP,
-	UNWIND_REG_RSP,
-	UNWIND_REG_R8,
-	UNWIND_REG_R9,
-	UNWIND_REG_R10,
-	UNWIND_REG_R11,
-	UNWIND_REG_R12,
-	UNWIND_REG_R13,
-	UNWIND_REG_R14,
-	UNWIND_REG_R15,
-	UNWIND_REG_RIP,
-	UNWIND_N_REGS
-};
-
-struct unwind_regs {
-	uint64_t r[UNWIND_N_REGS];
-	uint32_t known; /* bit per register: its value at this frame is known */
-	bool is_64;
-};
+#include "dwarf/cfi_table.h"
 
 /* Where a code address lies. */
 struct unwind_module {
@@ -105,7 +77,7 @@ void unwinder_reset(struct unwinder *u);
 /* Fills frames innermost first, at most `max` (>= 1); *n_frames >= 1, and only the first may have
  * no module. `generation` names the state of the address space: equal generations promise equal
  * find_module answers, and tables that are neither freed nor added to. Allocates nothing. */
-enum unwind_end unwinder_walk(struct unwinder *u, const struct unwind_regs *regs,
+enum unwind_end unwinder_walk(struct unwinder *u, const struct cpu_regs *regs,
 	const struct unwind_memory *memory, const struct unwind_callbacks *callbacks,
 	uint64_t generation, struct unwind_frame *frames, size_t max, size_t *n_frames);
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_rule.h"
 #include "unwind/stack_reader.h"
 #include "unwind/step.h"
 
@@ -44,7 +44,7 @@ struct walk {
 	const struct unwind_callbacks *callbacks;
 	uint64_t generation;
 	struct stack_reader reader;
-	struct unwind_regs regs; /* of the frame being looked at */
+	struct cpu_regs regs; /* of the frame being looked at */
 	bool is_caller;		 /* regs' pc is a return address */
 	bool is_innermost;
 	const struct cfi_rule *rule; /* that led to regs; NULL: none did */
@@ -121,7 +121,7 @@ static bool is_entry_code(const struct lookup *at, uint64_t pc)
  */
 static bool is_planted(const struct walk *w, const struct lookup *at)
 {
-	struct iaddr pc = {w->regs.r[UNWIND_REG_RIP] - at->module.bias}, start;
+	struct iaddr pc = {w->regs.r[CPU_REG_RIP] - at->module.bias}, start;
 	uint64_t size;
 
 	return w->is_caller && at->module.cfi &&
@@ -147,7 +147,7 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 	bool has_module = at->state == LOOKUP_MODULE, stack_short, chain_ends;
 	struct step_guess guess = {0};
 
-	if (is_entry_code(at, w->regs.r[UNWIND_REG_RIP]) || is_planted(w, at)) {
+	if (is_entry_code(at, w->regs.r[CPU_REG_RIP]) || is_planted(w, at)) {
 		*end = UNWIND_END_COMPLETE;
 		return false;
 	}
@@ -160,8 +160,8 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 		return true;
 	}
 	stack_short = w->reader.failed && step_is_beyond_copy(&w->reader, w->reader.failed_addr);
-	chain_ends = (w->regs.known >> UNWIND_REG_RBP & 1) &&
-		     (!w->regs.r[UNWIND_REG_RBP] || (guess.has_fp && !guess.pc));
+	chain_ends = (w->regs.known >> CPU_REG_RBP & 1) &&
+		     (!w->regs.r[CPU_REG_RBP] || (guess.has_fp && !guess.pc));
 	if (has_module && try_stack_top(w, &guess)) {
 		step_take_guess(&guess, &w->regs);
 		return true;
@@ -176,7 +176,7 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 static void put_frame(const struct walk *w, const struct lookup *at, struct unwind_frame *frame)
 {
 	*frame = (struct unwind_frame){
-		.pc = {w->regs.r[UNWIND_REG_RIP]},
+		.pc = {w->regs.r[CPU_REG_RIP]},
 		.is_caller = w->is_caller,
 		.has_module = at->state == LOOKUP_MODULE,
 		.cookie = at->module.cookie,
@@ -189,14 +189,14 @@ static void note_stack_switch(struct walk *w)
 {
 	const struct unwind_memory *m = w->reader.memory;
 
-	if (w->regs.r[UNWIND_REG_RSP] - m->start.v > m->bytes.n)
+	if (w->regs.r[CPU_REG_RSP] - m->start.v > m->bytes.n)
 		w->reader.has_left_copy = true;
 }
 
 /* Steps from the frame found at `at` to its caller. */
 static bool step(struct walk *w, const struct lookup *at, enum unwind_end *end)
 {
-	uint64_t sp = w->regs.r[UNWIND_REG_RSP];
+	uint64_t sp = w->regs.r[CPU_REG_RSP];
 	const struct cfi_rule *rule = at->rule;
 	bool may_go_down = false;
 
@@ -209,13 +209,13 @@ static bool step(struct walk *w, const struct lookup *at, enum unwind_end *end)
 		return false;
 	}
 	w->is_caller = !rule || !(rule->flags & CFI_RULE_SIGNAL);
-	if (!w->regs.r[UNWIND_REG_RIP]) {
+	if (!w->regs.r[CPU_REG_RIP]) {
 		*end = UNWIND_END_COMPLETE;
 		return false;
 	}
 	if (may_go_down) {
 		note_stack_switch(w);
-	} else if (w->regs.r[UNWIND_REG_RSP] <= sp) {
+	} else if (w->regs.r[CPU_REG_RSP] <= sp) {
 		*end = UNWIND_END_NO_PROGRESS;
 		return false;
 	}
@@ -230,16 +230,16 @@ static bool step(struct walk *w, const struct lookup *at, enum unwind_end *end)
 static bool retry_with_pushes(struct walk *w)
 {
 	const struct cfi_rule *rule = w->rule;
-	uint64_t cfa = w->regs.r[UNWIND_REG_RSP];
+	uint64_t cfa = w->regs.r[CPU_REG_RSP];
 
-	if (!rule || !(rule->flags & CFI_RULE_PLAIN) || rule->cfa_reg != UNWIND_REG_RSP)
+	if (!rule || !(rule->flags & CFI_RULE_PLAIN) || rule->cfa_reg != CPU_REG_RSP)
 		return false;
 	for (int i = 0; i < UNTOLD_PUSHES_MAX; i++) {
 		cfa += w->reader.word_bytes;
 		if (!step_at_cfa(&w->reader, rule, cfa, &w->regs))
 			return false;
-		if (is_code(w, w->regs.r[UNWIND_REG_RIP]) &&
-			look_up(w, w->regs.r[UNWIND_REG_RIP] - 1)->rule)
+		if (is_code(w, w->regs.r[CPU_REG_RIP]) &&
+			look_up(w, w->regs.r[CPU_REG_RIP] - 1)->rule)
 			return true;
 	}
 	return false;
@@ -248,26 +248,26 @@ static bool retry_with_pushes(struct walk *w)
 /* The frame's module and rule; NULL when a caller lies in no module. */
 static const struct lookup *look_up_frame(struct walk *w)
 {
-	const struct lookup *at = look_up(w, w->regs.r[UNWIND_REG_RIP] - w->is_caller);
+	const struct lookup *at = look_up(w, w->regs.r[CPU_REG_RIP] - w->is_caller);
 
 	if (at->state == LOOKUP_MODULE || w->is_innermost)
 		return at;
 	if (!retry_with_pushes(w))
 		return NULL;
-	return look_up(w, w->regs.r[UNWIND_REG_RIP] - w->is_caller);
+	return look_up(w, w->regs.r[CPU_REG_RIP] - w->is_caller);
 }
 
-static void take_registers(struct walk *w, const struct unwind_regs *regs)
+static void take_registers(struct walk *w, const struct cpu_regs *regs)
 {
 	w->regs = *regs;
-	w->regs.known |= 1u << UNWIND_REG_RIP | 1u << UNWIND_REG_RSP;
+	w->regs.known |= 1u << CPU_REG_RIP | 1u << CPU_REG_RSP;
 	if (regs->is_64)
 		return;
-	for (int i = 0; i < UNWIND_N_REGS; i++)
+	for (int i = 0; i < CPU_N_REGS; i++)
 		w->regs.r[i] &= w->reader.mask;
 }
 
-enum unwind_end unwinder_walk(struct unwinder *u, const struct unwind_regs *regs,
+enum unwind_end unwinder_walk(struct unwinder *u, const struct cpu_regs *regs,
 	const struct unwind_memory *memory, const struct unwind_callbacks *callbacks,
 	uint64_t generation, struct unwind_frame *frames, size_t max, size_t *n_frames)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "../unit/cfi_maker.h"
-#include "unwind/cfi_entries.h"
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_entries.h"
+#include "dwarf/cfi_rule.h"
 #include "unwind/unwind.h"
 
 enum { FLAG_64 = 1, FLAG_DEBUG_FRAME = 2, FLAG_NO_SECTIONS = 4, FLAG_TWICE = 8 };
@@ -76,14 +76,14 @@ static void walk(struct process *p, struct unwinder *u, uint64_t pc)
 	struct unwind_callbacks callbacks = {find_module, p};
 	struct unwind_memory memory = {
 		.start = {STACK_ADDR}, .bytes = {p->stack, sizeof(p->stack)}};
-	struct unwind_regs regs = {.known = (uint32_t)next_random(p), .is_64 = p->is_64};
+	struct cpu_regs regs = {.known = (uint32_t)next_random(p), .is_64 = p->is_64};
 	struct unwind_frame frames[FRAMES_KEPT];
 	size_t n = 0;
 
-	for (int i = 0; i < UNWIND_N_REGS; i++)
+	for (int i = 0; i < CPU_N_REGS; i++)
 		regs.r[i] = next_value(p);
-	regs.r[UNWIND_REG_RSP] = STACK_ADDR + next_random(p) % 8 * 8;
-	regs.r[UNWIND_REG_RIP] = pc;
+	regs.r[CPU_REG_RSP] = STACK_ADDR + next_random(p) % 8 * 8;
+	regs.r[CPU_REG_RIP] = pc;
 	if (next_random(p) % 2)
 		memory.read = read_memory;
 	unwinder_walk(u, &regs, &memory, &callbacks, 1, frames, FRAMES_KEPT, &n);
@@ -97,7 +97,7 @@ static void check_rule(const struct cfi_table *t, uint64_t addr)
 	struct iaddr start;
 	uint64_t size;
 
-	if (rule && rule->n_places > UNWIND_N_REGS)
+	if (rule && rule->n_places > CPU_N_REGS)
 		abort();
 	if (cfi_table_function_at(t, (struct iaddr){addr}, &start, &size) &&
 		(addr < start.v || addr - start.v >= size))

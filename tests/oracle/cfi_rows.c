@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "unwind/cfi_rule.h"
-#include "unwind/cfi_table.h"
+#include "dwarf/cfi_rule.h"
+#include "dwarf/cfi_table.h"
 
-static const char *const names_64[UNWIND_N_REGS] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp",
+static const char *const names_64[CPU_N_REGS] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp",
 	"rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ra"};
-static const char *const names_32[UNWIND_N_REGS] = {"eax", "edx", "ecx", "ebx", "esi", "edi", "ebp",
+static const char *const names_32[CPU_N_REGS] = {"eax", "edx", "ecx", "ebx", "esi", "edi", "ebp",
 	"esp", "?", "?", "?", "?", "?", "?", "?", "?", "ra"};
 
 /* The register's DWARF number. */
@@ -51,7 +51,7 @@ static void print_rule(const struct cfi_rule *rule, const char *const *names)
 	}
 	if (rule->cfa_reg == CFI_CFA_EXPR)
 		printf("exp");
-	else if (rule->cfa_reg < UNWIND_N_REGS)
+	else if (rule->cfa_reg < CPU_N_REGS)
 		printf("%s%+d", names[rule->cfa_reg], rule->cfa_value);
 	else
 		printf("?");

@@ -47,7 +47,7 @@ struct area {
 };
 
 struct stack {
-	struct unwind_regs regs;
+	struct cpu_regs regs;
 	VEC(struct mapping) maps;
 	VEC(struct area) areas;
 	VEC(uint64_t) frames; /* gdb's */
@@ -113,7 +113,7 @@ static bool read_area(void *ctx, uint64_t addr, void *to, size_t n)
 
 static struct unwind_memory memory_of(const struct stack *stack)
 {
-	uint64_t sp = stack->regs.r[UNWIND_REG_RSP];
+	uint64_t sp = stack->regs.r[CPU_REG_RSP];
 	struct unwind_memory memory = {.start = {sp}, .read = read_area};
 
 	for (size_t i = 0; i < stack->areas.n; i++) {
@@ -157,9 +157,9 @@ static bool parse_registers(struct stack *stack, const char *line)
 	if (sscanf(line, "stack %d%n", &bits, &at) != 1)
 		return false;
 	stack->regs.is_64 = bits == 64;
-	stack->regs.known = stack->regs.is_64 ? (1u << UNWIND_N_REGS) - 1 : 0x100ff;
+	stack->regs.known = stack->regs.is_64 ? (1u << CPU_N_REGS) - 1 : 0x100ff;
 	line += at;
-	for (int i = 0; i < UNWIND_N_REGS; i++) {
+	for (int i = 0; i < CPU_N_REGS; i++) {
 		char *end;
 
 		stack->regs.r[i] = strtoull(line, &end, 16);

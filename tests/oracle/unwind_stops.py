@@ -6,7 +6,7 @@
 #   OUT=file  STOPS=n  SLEEP_MS=longest time between stops  SEED=n
 #
 # The file: for each stack
-#   stack BITS REG... (17 hexadecimal numbers in the order of enum unwind_reg)
+#   stack BITS REG... (17 hexadecimal numbers in the order of enum cpu_reg)
 #   map START END OFFSET PATH      (executable ones)
 #   area START LENGTH              (and LENGTH raw bytes and a newline)
 #   frame PC

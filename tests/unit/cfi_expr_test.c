@@ -28,17 +28,17 @@ static bool run_bytes(
 	struct stack_reader reader = {.memory = &memory,
 		.mask = is_64 ? UINT64_MAX : UINT32_MAX,
 		.word_bytes = is_64 ? 8 : 4};
-	struct unwind_regs regs = {.is_64 = is_64};
+	struct cpu_regs regs = {.is_64 = is_64};
 	uint8_t *copy = malloc(expr.n ? expr.n : 1);
 	bool done;
 
 	memcpy(copy, expr.p, expr.n);
-	regs.r[UNWIND_REG_RSP] = STACK_ADDR;
-	regs.r[UNWIND_REG_RIP] = 0x401007;
-	regs.r[UNWIND_REG_RDX] = 0xd0;
-	regs.r[UNWIND_REG_RCX] = 0xc0;
-	regs.known = 1u << UNWIND_REG_RSP | 1u << UNWIND_REG_RIP | 1u << UNWIND_REG_RDX |
-		     1u << UNWIND_REG_RCX;
+	regs.r[CPU_REG_RSP] = STACK_ADDR;
+	regs.r[CPU_REG_RIP] = 0x401007;
+	regs.r[CPU_REG_RDX] = 0xd0;
+	regs.r[CPU_REG_RCX] = 0xc0;
+	regs.known = 1u << CPU_REG_RSP | 1u << CPU_REG_RIP | 1u << CPU_REG_RDX |
+		     1u << CPU_REG_RCX;
 	done = cfi_expr_run((struct span){copy, expr.n}, &regs, &reader, cfa, result);
 	if (short_of_memory)
 		*short_of_memory = reader.failed;

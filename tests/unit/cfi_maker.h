@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "elf_maker.h"
-#include "unwind/cfi_table.h"
+#include "dwarf/cfi_table.h"
 
 #define CODE_ADDR   0x401000u
 #define CODE_BYTES  0x10000u

@@ -4,7 +4,7 @@
 
 #include "cfi_maker.h"
 #include "check.h"
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_rule.h"
 
 static int32_t cfa_value_at(const struct cfi_table *t, uint64_t addr)
 {
@@ -148,6 +148,7 @@ static void without_section_headers(void)
 	struct cfi_image image;
 	struct buf header = {0};
 	struct cfi_table *t;
+	size_t cie;
 	uint32_t i;
 
 	cie = cfi_maker_usual_cie(&m, "zR");

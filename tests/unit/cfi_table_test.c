@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "unwind/cfi_table.h"
+#include "dwarf/cfi_table.h"
 
 #include "cfi_maker.h"
 #include "check.h"
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_rule.h"
 
 static const struct cfi_rule *rule_at(const struct cfi_table *t, uint64_t addr)
 {
@@ -11,7 +11,7 @@ static const struct cfi_rule *rule_at(const struct cfi_table *t, uint64_t addr)
 }
 
 /* The place of a register, or one with CFI_HOW_UNSET. */
-static struct cfi_place place_of(const struct cfi_rule *rule, enum unwind_reg reg)
+static struct cfi_place place_of(const struct cfi_rule *rule, enum cpu_reg reg)
 {
 	for (int i = 0; rule && i < rule->n_places; i++)
 		if (rule->places[i].reg == reg)
@@ -50,16 +50,16 @@ static void rows_of_a_usual_function(void)
 	cfi_maker_fde(&m, cie, CODE_ADDR + 0x100, 0x30, usual_program, true);
 	t = cfi_maker_table(&m);
 	CHECK(!rule_at(t, CODE_ADDR + 0xff));
-	CHECK_CFA(t, CODE_ADDR + 0x100, UNWIND_REG_RSP, 8);
-	CHECK_PLACE(t, CODE_ADDR + 0x100, UNWIND_REG_RIP, CFI_HOW_AT_OFFSET, -8);
-	CHECK_PLACE(t, CODE_ADDR + 0x100, UNWIND_REG_RBP, CFI_HOW_UNSET, 0);
-	CHECK_CFA(t, CODE_ADDR + 0x101, UNWIND_REG_RSP, 16);
-	CHECK_PLACE(t, CODE_ADDR + 0x103, UNWIND_REG_RBP, CFI_HOW_AT_OFFSET, -16);
-	CHECK_CFA(t, CODE_ADDR + 0x103, UNWIND_REG_RSP, 16);
-	CHECK_CFA(t, CODE_ADDR + 0x104, UNWIND_REG_RBP, 16);
-	CHECK_CFA(t, CODE_ADDR + 0x12b, UNWIND_REG_RBP, 16);
-	CHECK_CFA(t, CODE_ADDR + 0x12c, UNWIND_REG_RSP, 8);
-	CHECK_CFA(t, CODE_ADDR + 0x12f, UNWIND_REG_RSP, 8);
+	CHECK_CFA(t, CODE_ADDR + 0x100, CPU_REG_RSP, 8);
+	CHECK_PLACE(t, CODE_ADDR + 0x100, CPU_REG_RIP, CFI_HOW_AT_OFFSET, -8);
+	CHECK_PLACE(t, CODE_ADDR + 0x100, CPU_REG_RBP, CFI_HOW_UNSET, 0);
+	CHECK_CFA(t, CODE_ADDR + 0x101, CPU_REG_RSP, 16);
+	CHECK_PLACE(t, CODE_ADDR + 0x103, CPU_REG_RBP, CFI_HOW_AT_OFFSET, -16);
+	CHECK_CFA(t, CODE_ADDR + 0x103, CPU_REG_RSP, 16);
+	CHECK_CFA(t, CODE_ADDR + 0x104, CPU_REG_RBP, 16);
+	CHECK_CFA(t, CODE_ADDR + 0x12b, CPU_REG_RBP, 16);
+	CHECK_CFA(t, CODE_ADDR + 0x12c, CPU_REG_RSP, 8);
+	CHECK_CFA(t, CODE_ADDR + 0x12f, CPU_REG_RSP, 8);
 	CHECK(!rule_at(t, CODE_ADDR + 0x130));
 	CHECK(!rule_at(t, 0));
 	CHECK(!rule_at(t, UINT64_MAX));
@@ -78,15 +78,15 @@ static void i386_registers_have_other_numbers(void)
 			OFFSET(2, 7)),
 		true);
 	t = cfi_maker_table(&m);
-	CHECK_CFA(t, CODE_ADDR, UNWIND_REG_RSP, 4);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_RIP, CFI_HOW_AT_OFFSET, -4);
-	CHECK_CFA(t, CODE_ADDR + 3, UNWIND_REG_RBP, 8);
-	CHECK_PLACE(t, CODE_ADDR + 3, UNWIND_REG_RBP, CFI_HOW_AT_OFFSET, -8);
-	CHECK_PLACE(t, CODE_ADDR + 3, UNWIND_REG_RBX, CFI_HOW_AT_OFFSET, -12);
-	CHECK_PLACE(t, CODE_ADDR + 3, UNWIND_REG_RSI, CFI_HOW_AT_OFFSET, -16);
-	CHECK_PLACE(t, CODE_ADDR + 3, UNWIND_REG_RDI, CFI_HOW_AT_OFFSET, -20);
-	CHECK_PLACE(t, CODE_ADDR + 3, UNWIND_REG_RCX, CFI_HOW_AT_OFFSET, -24);
-	CHECK_PLACE(t, CODE_ADDR + 3, UNWIND_REG_RDX, CFI_HOW_AT_OFFSET, -28);
+	CHECK_CFA(t, CODE_ADDR, CPU_REG_RSP, 4);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_RIP, CFI_HOW_AT_OFFSET, -4);
+	CHECK_CFA(t, CODE_ADDR + 3, CPU_REG_RBP, 8);
+	CHECK_PLACE(t, CODE_ADDR + 3, CPU_REG_RBP, CFI_HOW_AT_OFFSET, -8);
+	CHECK_PLACE(t, CODE_ADDR + 3, CPU_REG_RBX, CFI_HOW_AT_OFFSET, -12);
+	CHECK_PLACE(t, CODE_ADDR + 3, CPU_REG_RSI, CFI_HOW_AT_OFFSET, -16);
+	CHECK_PLACE(t, CODE_ADDR + 3, CPU_REG_RDI, CFI_HOW_AT_OFFSET, -20);
+	CHECK_PLACE(t, CODE_ADDR + 3, CPU_REG_RCX, CFI_HOW_AT_OFFSET, -24);
+	CHECK_PLACE(t, CODE_ADDR + 3, CPU_REG_RDX, CFI_HOW_AT_OFFSET, -28);
 	cfi_table_free(t);
 }
 
@@ -155,9 +155,9 @@ static void overlapping_fdes(void)
 	cfi_maker_fde(&m, cie, CODE_ADDR + 0x10, 0x20,
 		PROGRAM(DEF_CFA_OFFSET(48), ADVANCE(4), DEF_CFA_OFFSET(56)), true);
 	t = cfi_maker_table(&m);
-	CHECK_CFA(t, CODE_ADDR + 0x1f, UNWIND_REG_RSP, 32);
-	CHECK_CFA(t, CODE_ADDR + 0x20, UNWIND_REG_RSP, 56);
-	CHECK_CFA(t, CODE_ADDR + 0x2f, UNWIND_REG_RSP, 56);
+	CHECK_CFA(t, CODE_ADDR + 0x1f, CPU_REG_RSP, 32);
+	CHECK_CFA(t, CODE_ADDR + 0x20, CPU_REG_RSP, 56);
+	CHECK_CFA(t, CODE_ADDR + 0x2f, CPU_REG_RSP, 56);
 	CHECK(!rule_at(t, CODE_ADDR + 0x30));
 	cfi_table_free(t);
 }
@@ -189,17 +189,17 @@ static void every_advance(void)
 	t = cfi_maker_table(&m);
 	buf_release(&p);
 	CHECK_EQ(cfi_table_stats(t).n_fdes_skipped, 0);
-	CHECK_CFA(t, CODE_ADDR + 0x3e, UNWIND_REG_RSP, 8);
-	CHECK_CFA(t, CODE_ADDR + 0x3f, UNWIND_REG_RSP, 16);
-	CHECK_CFA(t, CODE_ADDR + 0x13d, UNWIND_REG_RSP, 16);
-	CHECK_CFA(t, CODE_ADDR + 0x13e, UNWIND_REG_RSP, 24);
-	CHECK_CFA(t, CODE_ADDR + 0x1371, UNWIND_REG_RSP, 24);
-	CHECK_CFA(t, CODE_ADDR + 0x1372, UNWIND_REG_RSP, 32);
-	CHECK_CFA(t, CODE_ADDR + 0x3372, UNWIND_REG_RSP, 32);
-	CHECK_CFA(t, CODE_ADDR + 0x3373, UNWIND_REG_RSP, 40);
-	CHECK_CFA(t, CODE_ADDR + 0x3374, UNWIND_REG_RSP, 48);
-	CHECK_CFA(t, CODE_ADDR + 0x6fff, UNWIND_REG_RSP, 48);
-	CHECK_CFA(t, CODE_ADDR + 0x7000, UNWIND_REG_RSP, 56);
+	CHECK_CFA(t, CODE_ADDR + 0x3e, CPU_REG_RSP, 8);
+	CHECK_CFA(t, CODE_ADDR + 0x3f, CPU_REG_RSP, 16);
+	CHECK_CFA(t, CODE_ADDR + 0x13d, CPU_REG_RSP, 16);
+	CHECK_CFA(t, CODE_ADDR + 0x13e, CPU_REG_RSP, 24);
+	CHECK_CFA(t, CODE_ADDR + 0x1371, CPU_REG_RSP, 24);
+	CHECK_CFA(t, CODE_ADDR + 0x1372, CPU_REG_RSP, 32);
+	CHECK_CFA(t, CODE_ADDR + 0x3372, CPU_REG_RSP, 32);
+	CHECK_CFA(t, CODE_ADDR + 0x3373, CPU_REG_RSP, 40);
+	CHECK_CFA(t, CODE_ADDR + 0x3374, CPU_REG_RSP, 48);
+	CHECK_CFA(t, CODE_ADDR + 0x6fff, CPU_REG_RSP, 48);
+	CHECK_CFA(t, CODE_ADDR + 0x7000, CPU_REG_RSP, 56);
 	cfi_table_free(t);
 }
 
@@ -215,13 +215,13 @@ static void remembered_states(void)
 			ADVANCE(1), 0x0b),
 		true);
 	t = cfi_maker_table(&m);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_RBX, CFI_HOW_AT_OFFSET, -16);
-	CHECK_CFA(t, CODE_ADDR + 1, UNWIND_REG_RSP, 8);
-	CHECK_PLACE(t, CODE_ADDR + 1, UNWIND_REG_RBX, CFI_HOW_UNSET, 0);
-	CHECK_CFA(t, CODE_ADDR + 2, UNWIND_REG_RBP, 24);
-	CHECK_CFA(t, CODE_ADDR + 3, UNWIND_REG_RSP, 8);
-	CHECK_CFA(t, CODE_ADDR + 4, UNWIND_REG_RSP, 16);
-	CHECK_PLACE(t, CODE_ADDR + 4, UNWIND_REG_RBX, CFI_HOW_AT_OFFSET, -16);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_RBX, CFI_HOW_AT_OFFSET, -16);
+	CHECK_CFA(t, CODE_ADDR + 1, CPU_REG_RSP, 8);
+	CHECK_PLACE(t, CODE_ADDR + 1, CPU_REG_RBX, CFI_HOW_UNSET, 0);
+	CHECK_CFA(t, CODE_ADDR + 2, CPU_REG_RBP, 24);
+	CHECK_CFA(t, CODE_ADDR + 3, CPU_REG_RSP, 8);
+	CHECK_CFA(t, CODE_ADDR + 4, CPU_REG_RSP, 16);
+	CHECK_PLACE(t, CODE_ADDR + 4, CPU_REG_RBX, CFI_HOW_AT_OFFSET, -16);
 	cfi_table_free(t);
 }
 
@@ -253,24 +253,24 @@ static void every_register_rule(void)
 		true);
 	t = cfi_maker_table(&m);
 	CHECK_EQ(cfi_table_stats(t).n_fdes_skipped, 0);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_RBX, CFI_HOW_AT_OFFSET, -1040);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_R12, CFI_HOW_AT_OFFSET, 16);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_R13, CFI_HOW_AT_OFFSET, 24);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_R14, CFI_HOW_IS_OFFSET, -16);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_R15, CFI_HOW_IS_OFFSET, 8);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_RAX, CFI_HOW_REGISTER, UNWIND_REG_RDX);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_RCX, CFI_HOW_UNDEFINED, 0);
-	CHECK_PLACE(t, CODE_ADDR, UNWIND_REG_RSI, CFI_HOW_UNSET, 0);
-	p = place_of(rule_at(t, CODE_ADDR), UNWIND_REG_RDI);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_RBX, CFI_HOW_AT_OFFSET, -1040);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_R12, CFI_HOW_AT_OFFSET, 16);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_R13, CFI_HOW_AT_OFFSET, 24);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_R14, CFI_HOW_IS_OFFSET, -16);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_R15, CFI_HOW_IS_OFFSET, 8);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_RAX, CFI_HOW_REGISTER, CPU_REG_RDX);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_RCX, CFI_HOW_UNDEFINED, 0);
+	CHECK_PLACE(t, CODE_ADDR, CPU_REG_RSI, CFI_HOW_UNSET, 0);
+	p = place_of(rule_at(t, CODE_ADDR), CPU_REG_RDI);
 	CHECK_EQ(p.how, CFI_HOW_AT_EXPR);
 	e = cfi_table_expression(t, p.value);
 	CHECK(e.n == 2 && e.p[0] == 0x77 && e.p[1] == 0x10);
-	CHECK_EQ(place_of(rule_at(t, CODE_ADDR), UNWIND_REG_RSP).how, CFI_HOW_IS_EXPR);
+	CHECK_EQ(place_of(rule_at(t, CODE_ADDR), CPU_REG_RSP).how, CFI_HOW_IS_EXPR);
 	CHECK(rule_at(t, CODE_ADDR)->flags & CFI_RULE_NEW_STACK);
 	CHECK(!(rule_at(t, CODE_ADDR)->flags & CFI_RULE_PLAIN));
-	CHECK_PLACE(t, CODE_ADDR + 1, UNWIND_REG_RBX, CFI_HOW_UNSET, 0);
-	CHECK_CFA(t, CODE_ADDR + 1, UNWIND_REG_RBP, 24);
-	CHECK_CFA(t, CODE_ADDR + 2, UNWIND_REG_RBP, 32);
+	CHECK_PLACE(t, CODE_ADDR + 1, CPU_REG_RBX, CFI_HOW_UNSET, 0);
+	CHECK_CFA(t, CODE_ADDR + 1, CPU_REG_RBP, 24);
+	CHECK_CFA(t, CODE_ADDR + 2, CPU_REG_RBP, 32);
 	CHECK_EQ(rule_at(t, CODE_ADDR + 3)->cfa_reg, CFI_CFA_EXPR);
 	e = cfi_table_expression(t, rule_at(t, CODE_ADDR + 3)->cfa_value);
 	CHECK(e.n == 1 && e.p[0] == 0x37);
@@ -358,7 +358,7 @@ static void augmentations_and_versions(void)
 			cfi_maker_fde(&m, cfi_maker_usual_cie(&m, letters[i]), CODE_ADDR, 0x30,
 				usual_program, letters[i][0] == 'z');
 			t = cfi_maker_table(&m);
-			CHECK_CFA(t, CODE_ADDR + 4, UNWIND_REG_RBP, 16);
+			CHECK_CFA(t, CODE_ADDR + 4, CPU_REG_RBP, 16);
 			if (check_failures)
 				printf("augmentation '%s', version %d\n", letters[i], versions[v]);
 			cfi_table_free(t);
@@ -387,7 +387,7 @@ static void what_is_not_understood(void)
 	t = cfi_maker_table(&m);
 	for (unsigned i = 0; i < 0x60; i += 0x10)
 		CHECK(!rule_at(t, CODE_ADDR + i));
-	CHECK_CFA(t, CODE_ADDR + 0x60, UNWIND_REG_RSP, 8);
+	CHECK_CFA(t, CODE_ADDR + 0x60, CPU_REG_RSP, 8);
 	CHECK_EQ(cfi_table_stats(t).n_fdes_skipped, 6);
 	CHECK_EQ(cfi_table_stats(t).n_fdes, 1);
 	cfi_table_free(t);

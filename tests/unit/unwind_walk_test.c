@@ -96,7 +96,7 @@ static void signal_on_another_stack(void)
 		world_push(&w, world_addr(&w, 0));
 		world_push(&w, 0xb0);
 		world_push(&w, 0xbb);
-		w.regs.r[UNWIND_REG_RSP] = world_addr(&w, 1);
+		w.regs.r[CPU_REG_RSP] = world_addr(&w, 1);
 		CHECK_EQ(world_walk(&w, F_LEAF), UNWIND_END_COMPLETE);
 		CHECK_FRAMES(w, F_LEAF, F_SIGNAL + 1, F_LEAF + 3, F_START + 1);
 	}
@@ -125,7 +125,7 @@ static void stack_switch(void)
 		world_push(&w, F_START + 1);
 		world_push(&w, world_addr(&w, 0)); /* of F_SWITCH: the caller's stack is below */
 		world_push(&w, F_LEAF + 1);
-		w.regs.r[UNWIND_REG_RSP] = world_addr(&w, 1);
+		w.regs.r[CPU_REG_RSP] = world_addr(&w, 1);
 		CHECK_EQ(world_walk(&w, F_SWITCH), UNWIND_END_COMPLETE);
 		CHECK_FRAMES(w, F_SWITCH, F_LEAF + 1, F_START + 1);
 	}
@@ -144,7 +144,7 @@ static void frame_pointer_without_cfi(void)
 		world_push(&w, 0xcccc);
 		world_push(&w, 0);
 		world_push(&w, F_START + 1);
-		w.regs.r[UNWIND_REG_RBP] = world_addr(&w, 1);
+		w.regs.r[CPU_REG_RBP] = world_addr(&w, 1);
 		CHECK_EQ(world_walk(&w, F_BARE + 4), UNWIND_END_COMPLETE);
 		CHECK_FRAMES(w, F_BARE + 4, F_JIT + 0x10, F_FP + 1, F_START + 1);
 		CHECK_EQ(w.frames[1].cookie, 8);
@@ -155,7 +155,7 @@ static void leaf_without_cfi(void)
 {
 	FOR_BOTH(w)
 	{
-		w.regs.r[UNWIND_REG_RBP] = 0x1234;
+		w.regs.r[CPU_REG_RBP] = 0x1234;
 		world_push(&w, F_LEAF + 1);
 		world_push(&w, F_START + 1);
 		CHECK_EQ(world_walk(&w, F_BARE + 4), UNWIND_END_COMPLETE);
@@ -190,7 +190,7 @@ static void start_code_without_cfi(void)
 {
 	FOR_BOTH(w)
 	{
-		w.regs.r[UNWIND_REG_RBP] = 0x1234;
+		w.regs.r[CPU_REG_RBP] = 0x1234;
 		world_push(&w, F_ENTRY + 20);
 		world_push(&w, 0x1111);
 		CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_COMPLETE);
@@ -200,7 +200,7 @@ static void start_code_without_cfi(void)
 		CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_NO_CFI);
 
 		/* A frame pointer of zero marks the end of the chain. */
-		w.regs.r[UNWIND_REG_RBP] = 0;
+		w.regs.r[CPU_REG_RBP] = 0;
 		CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_COMPLETE);
 	}
 }
@@ -211,7 +211,7 @@ static void planted_return_address(void)
 {
 	FOR_BOTH(w)
 	{
-		w.regs.r[UNWIND_REG_RBP] = 0x1234;
+		w.regs.r[CPU_REG_RBP] = 0x1234;
 		world_push(&w, F_LOST);
 		world_push(&w, 0x1111);
 		CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_COMPLETE);
@@ -250,7 +250,7 @@ static void bad_ends(void)
 		CHECK_FRAMES(w, F_AX_LOST, F_LOST + 1);
 
 		/* A CFA far away from the stack. */
-		w.regs.r[UNWIND_REG_RAX] = 0x1000;
+		w.regs.r[CPU_REG_RAX] = 0x1000;
 		CHECK_EQ(world_walk(&w, F_LOST + 1), UNWIND_END_BAD_CFI);
 		CHECK_FRAMES(w, F_LOST + 1);
 
@@ -283,7 +283,7 @@ static void popped_register(void)
 {
 	FOR_BOTH(w)
 	{
-		w.regs.r[UNWIND_REG_RBP] = world_addr(&w, 2);
+		w.regs.r[CPU_REG_RBP] = world_addr(&w, 2);
 		world_push(&w, F_FP + 1);
 		world_push(&w, 0xaaaa);
 		world_push(&w, 0);
@@ -317,8 +317,8 @@ static void registers_are_32_bits(void)
 	world_push(&w, 0);
 	world_push(&w, 0);
 	world_push(&w, F_START + 1);
-	w.regs.r[UNWIND_REG_RSP] |= 0xdead00000000u;
-	w.regs.r[UNWIND_REG_RBP] = 0xbeef00000000u | world_addr(&w, 2);
+	w.regs.r[CPU_REG_RSP] |= 0xdead00000000u;
+	w.regs.r[CPU_REG_RBP] = 0xbeef00000000u | world_addr(&w, 2);
 	CHECK_EQ(world_walk(&w, 0xabc00000000u | (F_LEAF + 1)), UNWIND_END_COMPLETE);
 	CHECK_FRAMES(w, F_LEAF + 1, F_FP + 1, F_START + 1);
 	world_release(&w);
@@ -338,7 +338,7 @@ static void cache_follows_generations(void)
 	w.generation = 1;
 	cfi = w.cfi;
 	w.cfi = NULL; /* in this generation the image is unreadable */
-	w.regs.r[UNWIND_REG_RBP] = 1;
+	w.regs.r[CPU_REG_RBP] = 1;
 	CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_NO_CFI);
 	w.cfi = cfi;
 	CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_NO_CFI);

@@ -35,7 +35,7 @@ struct world {
 	bool is_64;
 	struct cfi_table *cfi;
 	struct unwinder *unwinder;
-	struct unwind_regs regs;
+	struct cpu_regs regs;
 	uint64_t words[STACK_WORDS];
 	size_t n_words;	   /* in the copy */
 	size_t n_readable; /* through read; 0: no read function */
@@ -83,7 +83,7 @@ static inline void world_init(struct world *w, bool is_64)
 	world_add_functions(&m);
 	w->cfi = cfi_maker_table(&m);
 	w->regs.is_64 = is_64;
-	w->regs.r[UNWIND_REG_RSP] = STACK_ADDR;
+	w->regs.r[CPU_REG_RSP] = STACK_ADDR;
 	w->regs.known = is_64 ? 0x1ffff : 0x100ff;
 }
 
@@ -147,7 +147,7 @@ static inline enum unwind_end world_walk_part(struct world *w, uint64_t pc, size
 	memcpy(copy, w->bytes, n_copied * word);
 	memory.bytes = (struct span){copy, n_copied * word};
 	memory.read = w->n_readable ? world_read : NULL;
-	w->regs.r[UNWIND_REG_RIP] = pc;
+	w->regs.r[CPU_REG_RIP] = pc;
 	end = unwinder_walk(w->unwinder, &w->regs, &memory, &callbacks, w->generation, w->frames,
 		UNWIND_FRAMES_MAX, &w->n_frames);
 	free(copy);

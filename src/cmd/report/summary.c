@@ -14,6 +14,7 @@
 #include "calltree/frame_names.h"
 #include "cmd/report/threads_view.h"
 #include "cmd/report/values.h"
+#include "symbols/resolver.h"
 
 #define TOP_FUNCTIONS	  10
 #define TOP_PATHS	  3
@@ -437,7 +438,7 @@ int report_summary(const char *trace_path, FILE *out, bool color, bool *had_loss
 	struct build_options build = BUILD_OPTIONS_ALL;
 	struct trace_reader *reader;
 	struct profile *profile;
-	int rc = trace_reader_open(&reader, trace_path, err);
+	int rc = resolver_open_trace(&reader, trace_path, err);
 
 	if (rc < 0)
 		return rc;

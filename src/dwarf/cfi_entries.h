@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CIEs and FDEs of one .eh_frame or .debug_frame, found but not yet run. */
-#ifndef WEIR_UNWIND_CFI_ENTRIES_H
-#define WEIR_UNWIND_CFI_ENTRIES_H
+#ifndef WEIR_DWARF_CFI_ENTRIES_H
+#define WEIR_DWARF_CFI_ENTRIES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/span.h"
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_rule.h"
 
 /* Bytes to decode, and what decoding needs to know of the image. */
 struct cfi_source {

@@ -7,14 +7,14 @@
  * 2. what was described first stays: a later FDE or section fills only what is free;
  * 3. nothing refers to the bytes of the file once the table is made.
  */
-#include "unwind/cfi_table.h"
+#include "dwarf/cfi_table.h"
 
 #include <elf.h>
 #include <stdlib.h>
 
-#include "unwind/cfi_entries.h"
-#include "unwind/cfi_program.h"
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_entries.h"
+#include "dwarf/cfi_program.h"
+#include "dwarf/cfi_rule.h"
 
 #define CFI_SECTION_BYTES_MAX (1u << 30) /* of an uncompressed .debug_frame */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the programs of CIEs and FDEs (DWARF 5 section 6.4.2) and collects their rows. */
-#ifndef WEIR_UNWIND_CFI_PROGRAM_H
-#define WEIR_UNWIND_CFI_PROGRAM_H
+#ifndef WEIR_DWARF_CFI_PROGRAM_H
+#define WEIR_DWARF_CFI_PROGRAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "unwind/cfi_entries.h"
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_entries.h"
+#include "dwarf/cfi_rule.h"
 
 /* From `offset` on, up to the next row, `rule` holds. */
 struct cfi_row {
@@ -22,7 +22,7 @@ struct cfi_rows {
 
 void cfi_rows_add(struct cfi_rows *rows, uint32_t offset, uint32_t rule);
 
-/* The number of enum unwind_reg for a DWARF register; -1 for those that are not followed. */
+/* The number of enum cpu_reg for a DWARF register; -1 for those that are not followed. */
 int cfi_register(bool is_386, uint64_t dwarf_number);
 
 /* Where rows go: `low` and `high` bound the offsets that this FDE may describe. */

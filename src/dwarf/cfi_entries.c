@@ -6,7 +6,7 @@
  * An entry that is not understood is counted and stepped over by its length; a length that does
  * not fit ends the section, for there is no next entry to find.
  */
-#include "unwind/cfi_entries.h"
+#include "dwarf/cfi_entries.h"
 
 #include <stdlib.h>
 

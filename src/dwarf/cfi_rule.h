@@ -6,11 +6,11 @@
  *	place:  | value     | reg     how   0        0 |   8 bytes each, n_places of them
  *
  * A register without a place keeps its value, but for the stack pointer: it becomes the CFA. The
- * return address is the place of UNWIND_REG_RIP. Rules and places have no padding, so equal rules
+ * return address is the place of CPU_REG_RIP. Rules and places have no padding, so equal rules
  * are equal bytes.
  */
-#ifndef WEIR_UNWIND_CFI_RULE_H
-#define WEIR_UNWIND_CFI_RULE_H
+#ifndef WEIR_DWARF_CFI_RULE_H
+#define WEIR_DWARF_CFI_RULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/span.h"
-#include "unwind/unwind.h"
+#include "arch/cpu_regs.h"
+
+struct cfi_table;
 
 /* Where the caller's value of a register is. */
 enum cfi_how {
@@ -28,14 +30,14 @@ enum cfi_how {
 	CFI_HOW_UNDEFINED, /* lost; of the return address: this is the outermost frame */
 	CFI_HOW_AT_OFFSET, /* in memory at CFA + value */
 	CFI_HOW_IS_OFFSET, /* it is CFA + value */
-	CFI_HOW_REGISTER,  /* in the register numbered value (enum unwind_reg) */
+	CFI_HOW_REGISTER,  /* in the register numbered value (enum cpu_reg) */
 	CFI_HOW_AT_EXPR,   /* in memory at the result of expression `value` */
 	CFI_HOW_IS_EXPR	   /* it is the result of expression `value` */
 };
 
 struct cfi_place {
 	int32_t value; /* meaning by `how` */
-	uint8_t reg;   /* enum unwind_reg */
+	uint8_t reg;   /* enum cpu_reg */
 	uint8_t how;   /* enum cfi_how, never CFI_HOW_UNSET nor CFI_HOW_SAME */
 	uint16_t zero;
 } __attribute__((may_alias));
@@ -47,11 +49,11 @@ enum cfi_rule_flags {
 	CFI_RULE_NEW_STACK = 8	/* the caller's stack pointer is not the CFA */
 };
 
-enum { CFI_CFA_EXPR = 0x80, CFI_CFA_NONE = 0x81 }; /* cfa_reg beside enum unwind_reg */
+enum { CFI_CFA_EXPR = 0x80, CFI_CFA_NONE = 0x81 }; /* cfa_reg beside enum cpu_reg */
 
 struct cfi_rule {
 	int32_t cfa_value; /* offset from the register, or the expression's id */
-	uint8_t cfa_reg;   /* enum unwind_reg or CFI_CFA_* */
+	uint8_t cfa_reg;   /* enum cpu_reg or CFI_CFA_* */
 	uint8_t flags;	   /* enum cfi_rule_flags */
 	uint8_t n_places;
 	uint8_t zero;
@@ -67,7 +69,7 @@ struct cfi_state {
 	struct {
 		int32_t value;
 		uint8_t how;
-	} regs[UNWIND_N_REGS];
+	} regs[CPU_N_REGS];
 };
 
 /* Distinct rules, named by their position in 8-byte words. Zero-initialise. */

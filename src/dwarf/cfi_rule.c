@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool of distinct rules: an image has a hundred times fewer of them than rows. */
-#include "unwind/cfi_rule.h"
+#include "dwarf/cfi_rule.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 _Static_assert(sizeof(struct cfi_place) == 8, "a place is one word");
 _Static_assert(sizeof(struct cfi_rule) == 8, "a rule's head is one word");
 
-#define RULE_WORDS_MAX (1 + UNWIND_N_REGS)
+#define RULE_WORDS_MAX (1 + CPU_N_REGS)
 
 /* A rule being made: the head in words[0], then its places. */
 union rule_words {
@@ -41,17 +41,17 @@ static size_t encode(const struct cfi_state *state, union rule_words *to)
 		int32_t value = state->regs[reg].value;
 		uint8_t how = state->regs[reg].how;
 
-		if (how == CFI_HOW_UNSET || (how == CFI_HOW_SAME && reg != UNWIND_REG_RSP))
+		if (how == CFI_HOW_UNSET || (how == CFI_HOW_SAME && reg != CPU_REG_RSP))
 			continue;
 		if (how == CFI_HOW_SAME) {
 			how = CFI_HOW_REGISTER;
-			value = UNWIND_REG_RSP;
+			value = CPU_REG_RSP;
 		}
-		if (reg == UNWIND_REG_RSP)
+		if (reg == CPU_REG_RSP)
 			head.flags |= CFI_RULE_NEW_STACK;
-		if (reg == UNWIND_REG_RIP && how == CFI_HOW_UNDEFINED)
+		if (reg == CPU_REG_RIP && how == CFI_HOW_UNDEFINED)
 			head.flags |= CFI_RULE_OUTERMOST;
-		if (how != CFI_HOW_AT_OFFSET || reg == UNWIND_REG_RSP)
+		if (how != CFI_HOW_AT_OFFSET || reg == CPU_REG_RSP)
 			head.flags &= (uint8_t)~CFI_RULE_PLAIN;
 		to->places[++head.n_places] = (struct cfi_place){value, (uint8_t)reg, how, 0};
 	}

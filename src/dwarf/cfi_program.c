@@ -3,7 +3,7 @@
  * The machine of DWARF 5 section 6.4.2. A row is made when the location moves on, so that several
  * instructions at one address make one row, and only if something changed since the row before.
  */
-#include "unwind/cfi_program.h"
+#include "dwarf/cfi_program.h"
 
 #define CFI_ROWS_MAX	   (32u << 20) /* 256 MiB in one image */
 #define CFI_REMEMBER_MAX   32	       /* DW_CFA_remember_state; compilers nest one or two */
@@ -66,13 +66,13 @@ void cfi_rows_add(struct cfi_rows *rows, uint32_t offset, uint32_t rule)
 
 int cfi_register(bool is_386, uint64_t dwarf_number)
 {
-	static const int8_t of_386[] = {UNWIND_REG_RAX, UNWIND_REG_RCX, UNWIND_REG_RDX,
-		UNWIND_REG_RBX, UNWIND_REG_RSP, UNWIND_REG_RBP, UNWIND_REG_RSI, UNWIND_REG_RDI,
-		UNWIND_REG_RIP};
+	static const int8_t of_386[] = {CPU_REG_RAX, CPU_REG_RCX, CPU_REG_RDX,
+		CPU_REG_RBX, CPU_REG_RSP, CPU_REG_RBP, CPU_REG_RSI, CPU_REG_RDI,
+		CPU_REG_RIP};
 
 	if (is_386)
 		return dwarf_number < sizeof(of_386) ? of_386[dwarf_number] : -1;
-	return dwarf_number < UNWIND_N_REGS ? (int)dwarf_number : -1;
+	return dwarf_number < CPU_N_REGS ? (int)dwarf_number : -1;
 }
 
 static bool fits(int64_t value)
@@ -117,7 +117,7 @@ static bool set_cfa(struct machine *m, uint64_t dwarf_number, int64_t offset)
 /* DW_CFA_def_cfa_offset and its signed twin: only behind a CFA that is register + offset. */
 static bool set_cfa_offset(struct machine *m, int64_t offset)
 {
-	if (m->state.cfa_reg >= UNWIND_N_REGS || !fits(offset))
+	if (m->state.cfa_reg >= CPU_N_REGS || !fits(offset))
 		return false;
 	m->state.cfa_value = (int32_t)offset;
 	m->is_dirty = true;
@@ -231,7 +231,7 @@ static bool run_cfa(struct machine *m, uint8_t op)
 		reg = cursor_uleb(&m->c);
 		return factor(m, cursor_sleb(&m->c), &value) && set_cfa(m, reg, value);
 	case DW_CFA_DEF_CFA_REGISTER:
-		return m->state.cfa_reg < UNWIND_N_REGS &&
+		return m->state.cfa_reg < CPU_N_REGS &&
 		       set_cfa(m, cursor_uleb(&m->c), m->state.cfa_value);
 	case DW_CFA_DEF_CFA_OFFSET:
 		return set_cfa_offset(m, (int64_t)cursor_uleb(&m->c));

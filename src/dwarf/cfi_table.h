@@ -7,8 +7,8 @@
  * A rule says how to find the caller's CFA, return address and the callee-saved registers
  * (x86-64: rbx rbp r12-r15; i386: ebx ebp esi edi), or that this is the outermost frame.
  */
-#ifndef WEIR_UNWIND_CFI_TABLE_H
-#define WEIR_UNWIND_CFI_TABLE_H
+#ifndef WEIR_DWARF_CFI_TABLE_H
+#define WEIR_DWARF_CFI_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
