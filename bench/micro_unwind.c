@@ -23,7 +23,7 @@
 #define DEPTH_STEP 6
 #define WALKS	   20000
 #define PATH_BYTES 4096
-#define NOINLINE   __attribute__((noinline, noclone))
+#define NOINLINE   __attribute__((noinline))
 
 struct module {
 	struct file_map file;

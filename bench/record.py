@@ -45,7 +45,8 @@ def make_input(name, *arguments):
     path = os.path.join(work, name)
     with open(path, "w", encoding="ascii") as f:
         subprocess.run(
-            [sys.executable, os.path.join(inputs, "make_input.py"), *arguments], stdout=f, check=True
+            [sys.executable, os.path.join(inputs, "make_input.py"), *arguments],
+            stdout=f, check=True,
         )
     return path
 
@@ -153,9 +154,9 @@ def share_complete(contents):
 
 
 def record_all(name, command):
-    """Interleaved rounds, each beginning with another tool. Of the recordings the last one is looked
-    into; of perf's dwarf stacks the best one: where libc has a separate debug file, it depends on
-    the order of samples whether perf takes call-frame information from the wrong one."""
+    """Interleaved rounds, each beginning with another tool. The last recording is looked into; of
+    perf's dwarf stacks the best one: where libc has a separate debug file, it depends on the order
+    of samples whether perf takes call-frame information from the wrong one."""
     runs, kept = {tool: [] for tool in TOOLS}, {}
     for i in range(rounds):
         for tool in TOOLS[i % 4 :] + TOOLS[: i % 4]:
@@ -164,7 +165,8 @@ def record_all(name, command):
             if tool == "perf dwarf" or (tool != "none" and i == rounds - 1):
                 contents, own = contents_of(tool, trace)
                 found = Recorded(runs[tool], contents, os.path.getsize(trace), trace, own)
-                if tool not in kept or share_complete(contents) >= share_complete(kept[tool].contents):
+                best = share_complete(kept[tool].contents) if tool in kept else 0
+                if share_complete(contents) >= best:
                     kept[tool] = found
         say("%s: round %d of %d" % (name, i + 1, rounds))
     return dict(kept, none=Recorded(runs["none"], None, 0, None, None))
@@ -340,7 +342,8 @@ def print_verdicts(results, long_result):
         v.add("a sample costs the target no more than with `perf record -g` (weir : perf)",
               cost_figures(long_result, "perf -g"))
     per_sample = lambda r: r.bytes / r.contents.samples
-    shares = [(n, per_sample(r["perf dwarf"]) / per_sample(r["weir"])) for n, (r, _) in results.items()]
+    shares = [(n, per_sample(r["perf dwarf"]) / per_sample(r["weir"]))
+              for n, (r, _) in results.items()]
     v.add("bytes a sample at most 1/50 of perf dwarf's",
           [(n, "1/%.0f" % s, s >= 50) for n, s in shares])
     v.add("bytes a sample at most 8 in the whole file (informational)",
@@ -407,7 +410,8 @@ def main():
     if not quick:
         for name in ("python", "deep"):
             if name in commands:
-                long_result["%s, %d Hz" % (name, LONG_HZ)] = measure_long(name, long_command(commands[name]))
+                key = "%s, %d Hz" % (name, LONG_HZ)
+                long_result[key] = measure_long(name, long_command(commands[name]))
     print("## Aims\n")
     print_verdicts(results, long_result)
     print("## Recording at %d Hz\n\n%d rounds, interleaved, minima.\n" % (HZ, rounds))

@@ -11,7 +11,7 @@
 
 #define LEVELS	 340
 #define TEXT_MAX (LEVELS * 16)
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noinline))
 
 struct text {
 	const char *p;

@@ -89,21 +89,26 @@ void bpf_place(struct bpf_code *c, int label)
 	c->jumps.n = n;
 }
 
-static void add_jump(struct bpf_code *c, int code, int dst, int32_t imm, int label)
+static void add_jump(struct bpf_code *c, int code, int dst, int src, int32_t imm, int label)
 {
 	int32_t place = c->labels.v[label];
 
 	if (place < 0)
 		vec_push(&c->jumps, (uint32_t)c->insns.n);
-	add(c, code, dst, 0, place < 0 ? label : place - (int32_t)c->insns.n - 1, imm);
+	add(c, code, dst, src, place < 0 ? label : place - (int32_t)c->insns.n - 1, imm);
 }
 
 void bpf_jump_imm(struct bpf_code *c, int op, int dst, int32_t imm, int label)
 {
-	add_jump(c, BPF_JMP | op | BPF_K, dst, imm, label);
+	add_jump(c, BPF_JMP | op | BPF_K, dst, 0, imm, label);
+}
+
+void bpf_jump_reg(struct bpf_code *c, int op, int dst, int src, int label)
+{
+	add_jump(c, BPF_JMP | op | BPF_X, dst, src, 0, label);
 }
 
 void bpf_jump(struct bpf_code *c, int label)
 {
-	add_jump(c, BPF_JMP | BPF_JA, 0, 0, label);
+	add_jump(c, BPF_JMP | BPF_JA, 0, 0, 0, label);
 }

@@ -36,6 +36,8 @@ int bpf_label(struct bpf_code *c);
 void bpf_place(struct bpf_code *c, int label);
 /* if (dst op imm) goto label; op: BPF_JEQ, BPF_JNE, BPF_JGT, ... */
 void bpf_jump_imm(struct bpf_code *c, int op, int dst, int32_t imm, int label);
+/* if (dst op src) goto label */
+void bpf_jump_reg(struct bpf_code *c, int op, int dst, int src, int label);
 void bpf_jump(struct bpf_code *c, int label);
 
 #endif

@@ -67,6 +67,31 @@ int bpf_program_load(
 	return fd >= 0 ? fd : ERR_UNSUPPORTED;
 }
 
+int bpf_lru_map_open(uint32_t n_entries, struct err *err)
+{
+	union bpf_attr attr;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_LRU_HASH;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = sizeof(uint64_t);
+	attr.max_entries = n_entries;
+	fd = bpf(BPF_MAP_CREATE, &attr);
+	return fd < 0 ? err_sys(err, errno, "BPF map: cannot be made") : fd;
+}
+
+int bpf_map_set(int map_fd, uint32_t key, uint64_t value)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (uint32_t)map_fd;
+	attr.key = (uintptr_t)&key;
+	attr.value = (uintptr_t)&value;
+	return bpf(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
 int bpf_ring_open(struct bpf_ring *ring, size_t bytes, struct err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -14,6 +14,10 @@
 int bpf_program_load(
 	enum bpf_prog_type type, const char *name, const struct bpf_code *code, struct err *err);
 
+/* A hash map from 32-bit keys to 64-bit values that forgets its oldest entries when it is full. */
+int bpf_lru_map_open(uint32_t n_entries, struct err *err);
+int bpf_map_set(int map_fd, uint32_t key, uint64_t value);
+
 /* A ring buffer that BPF programs write and one reader empties. */
 struct bpf_ring {
 	int fd;

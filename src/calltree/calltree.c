@@ -251,6 +251,15 @@ uint32_t calltree_first_root(const struct calltree *t)
 	return t->first_root;
 }
 
+uint32_t calltree_next(const struct calltree *t, uint32_t node)
+{
+	if (t->nodes.v[node].first_child)
+		return t->nodes.v[node].first_child;
+	while (node && !t->nodes.v[node].next_sibling)
+		node = t->nodes.v[node].parent;
+	return node ? t->nodes.v[node].next_sibling : CALLTREE_NONE;
+}
+
 uint64_t calltree_total(const struct calltree *t)
 {
 	uint64_t total = 0;

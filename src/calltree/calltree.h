@@ -106,6 +106,8 @@ const struct calltree_node *calltree_get(const struct calltree *t, uint32_t node
 size_t calltree_n_routines(const struct calltree *t); /* valid ids: 1 .. n-1 */
 const struct calltree_routine *calltree_get_routine(const struct calltree *t, uint32_t routine);
 uint32_t calltree_first_root(const struct calltree *t); /* chain through next_sibling */
+/* The node that follows depth first, roots in their order; CALLTREE_NONE behind the last. */
+uint32_t calltree_next(const struct calltree *t, uint32_t node);
 /* Sum of cum over all roots. */
 uint64_t calltree_total(const struct calltree *t);
 bool calltree_has_events(const struct calltree *t);

@@ -17,7 +17,7 @@ struct folder {
 	const char **thread_names; /* by node, for roots */
 	struct intern lines;
 	VEC(uint64_t) counts; /* by line */
-	VEC(uint32_t) path;   /* nodes, innermost first */
+	VEC(uint32_t) path;   /* by level: the node being folded and its callers */
 	struct buf line;
 };
 
@@ -34,37 +34,37 @@ static void put_name(struct buf *b, const char *name)
 	}
 }
 
-static void fold_node(struct folder *f, uint32_t id)
+static void put_names(struct folder *f, size_t from, size_t to)
 {
 	const struct calltree *tree = f->profile->tree;
-	uint64_t base = calltree_get(tree, id)->base;
+
+	for (size_t level = from; level < to; level++) {
+		const struct calltree_node *node = calltree_get(tree, f->path.v[level]);
+
+		buf_put_u8(&f->line, ';');
+		put_name(&f->line, calltree_get_routine(tree, node->routine)->name);
+	}
+}
+
+/* f->path holds the node and its callers. */
+static void fold_node(struct folder *f, const struct calltree_node *node)
+{
+	size_t n = node->level + (size_t)1;
 	uint32_t line;
 
-	f->path.n = 0;
-	for (uint32_t at = id; at; at = calltree_get(tree, at)->parent)
-		vec_push(&f->path, at);
 	buf_reset(&f->line);
-	for (size_t i = f->path.n; i-- > 0;) {
-		uint32_t at = f->path.v[i];
-
-		if (f->path.n > FOLDED_NAMES_MAX && i == f->path.n - 1 - FOLDED_NAMES_MAX / 2) {
-			buf_put_cstr(&f->line, ";[...]");
-			i = FOLDED_NAMES_MAX / 2;
-			continue;
-		}
-		const struct calltree_node *node = calltree_get(tree, at);
-
-		if (node->parent) {
-			buf_put_u8(&f->line, ';');
-			put_name(&f->line, calltree_get_routine(tree, node->routine)->name);
-		} else {
-			put_name(&f->line, f->thread_names[at]);
-		}
+	put_name(&f->line, f->thread_names[f->path.v[0]]);
+	if (n <= FOLDED_NAMES_MAX) {
+		put_names(f, 1, n);
+	} else {
+		put_names(f, 1, FOLDED_NAMES_MAX / 2);
+		buf_put_cstr(&f->line, ";[...]");
+		put_names(f, n - FOLDED_NAMES_MAX / 2, n);
 	}
 	line = intern_bytes(&f->lines, f->line.p, f->line.n);
 	if (line == f->counts.n)
 		vec_push(&f->counts, (uint64_t)0);
-	f->counts.v[line] += base;
+	f->counts.v[line] += node->base;
 }
 
 void export_folded(const struct profile *profile, FILE *out)
@@ -80,9 +80,15 @@ void export_folded(const struct profile *profile, FILE *out)
 			f.thread_names[thread->root] =
 				*thread->name ? thread->name : thread->root_name;
 	}
-	for (uint32_t id = 1; id < n_nodes; id++)
-		if (calltree_get(profile->tree, id)->base)
-			fold_node(&f, id);
+	for (uint32_t id = calltree_first_root(profile->tree); id;
+		id = calltree_next(profile->tree, id)) {
+		const struct calltree_node *node = calltree_get(profile->tree, id);
+
+		vec_reserve(&f.path, node->level + (size_t)1);
+		f.path.v[node->level] = id;
+		if (node->base)
+			fold_node(&f, node);
+	}
 	for (size_t i = 0; i < f.counts.n; i++)
 		fprintf(out, "%s %" PRIu64 "\n", intern_get(&f.lines, (uint32_t)i), f.counts.v[i]);
 	free(f.thread_names);

@@ -20,7 +20,7 @@
 #include "formats/gzip.h"
 #include "formats/protobuf.h"
 
-/* Deeper call paths of events lose their middle, as a path of 100,000 for each node would be. */
+/* Deeper call paths of events lose their middle: else a deep recursion is quadratic in size. */
 #define PPROF_PATH_MAX	  1024
 #define PPROF_PAGE_BYTES  4096u
 #define PPROF_METRICS_MAX 16 /* further ones of a trace are not exported */
@@ -357,19 +357,17 @@ static void put_routine_locations(struct exporter *e)
 	}
 }
 
-static void put_node(struct exporter *e, uint32_t id, const struct profile_thread *thread)
+/* `path` holds the node and its callers by level; the root is not a location. */
+static void put_node(struct exporter *e, const uint32_t *path, const struct profile_thread *thread,
+	const struct calltree_node *node)
 {
-	const struct calltree *tree = e->profile->tree;
-	const struct calltree_node *node = calltree_get(tree, id);
 	uint64_t values[2] = {node->calls, node->base};
 	struct buf ids = {0};
 
-	for (uint32_t at = id; calltree_get(tree, at)->parent;
-		at = calltree_get(tree, at)->parent) {
-		uint32_t level = calltree_get(tree, at)->level;
-
-		if (level <= PPROF_PATH_MAX / 2 || level + PPROF_PATH_MAX / 2 > node->level)
-			buf_put_uleb(&ids, calltree_get(tree, at)->routine);
+	for (uint32_t level = node->level; level > 0; level--) {
+		if (node->level > PPROF_PATH_MAX && level == node->level - PPROF_PATH_MAX / 2)
+			level = PPROF_PATH_MAX / 2;
+		buf_put_uleb(&ids, calltree_get(e->profile->tree, path[level])->routine);
 	}
 	buf_reset(&e->part);
 	if (ids.n)
@@ -381,22 +379,24 @@ static void put_node(struct exporter *e, uint32_t id, const struct profile_threa
 static void put_tree(struct exporter *e)
 {
 	const struct profile *p = e->profile;
-	size_t n_nodes = calltree_n_nodes(p->tree);
-	const struct profile_thread **thread_of = mem_calloc(n_nodes, sizeof(*thread_of));
+	const struct profile_thread **thread_of;
+	VEC(uint32_t) path = {0};
 
+	thread_of = mem_calloc(calltree_n_nodes(p->tree), sizeof(*thread_of));
 	put_value_type(e, PROFILE_SAMPLE_TYPE, "calls", "count");
 	put_value_type(e, PROFILE_SAMPLE_TYPE, p->metric, unit_name(p->unit));
 	put_routine_locations(e);
 	for (uint32_t id = 1; id < p->n_threads; id++)
 		thread_of[p->threads[id].root] = &p->threads[id];
-	for (uint32_t id = 1; id < n_nodes; id++) {
+	for (uint32_t id = calltree_first_root(p->tree); id; id = calltree_next(p->tree, id)) {
 		const struct calltree_node *node = calltree_get(p->tree, id);
 
-		if (node->parent)
-			thread_of[id] = thread_of[node->parent];
+		vec_reserve(&path, node->level + (size_t)1);
+		path.v[node->level] = id;
 		if (node->base || (node->parent && node->calls))
-			put_node(e, id, thread_of[id]);
+			put_node(e, path.v, thread_of[path.v[0]], node);
 	}
+	vec_release(&path);
 	free(thread_of);
 }
 

@@ -2,17 +2,27 @@
 /*
  * The program, in pseudo-C:
  *
- *   regs = task_pt_regs(current);                   // where user mode was left
- *   at = regs->sp + stack_bytes;
- *   if (probe_read_user(&word, 8, at)) return 1;    // the stack ends within the kernel's copy
- *   max = probe_read_user(&word, 8, at + SMALL) ? SMALL : LARGE;
+ *   sp = task_pt_regs(current)->sp;                 // where user mode was left
+ *   start = (sp + stack_bytes) & ~4095;
+ *   top = tops[tid];
+ *   if (top is known and plausible) {
+ *           if (top - sp <= stack_bytes) return 1;  // the kernel's copy holds it all
+ *           limit = top;
+ *   } else {
+ *           if (probe_read_user(&word, 8, sp + stack_bytes)) return 1;
+ *           limit = start + SMALL;
+ *   }
+ *   max = limit - start > SMALL ? LARGE : SMALL;
  *   r = ringbuf_reserve(sizeof(*r) + max);          // NULL: the walk ends short, and is counted
- *   r->time = ktime_get_ns(); r->pid_tgid = ...; r->sp = regs->sp;
- *   r->start = at & ~4095;
+ *   r->time = ktime_get_ns(); r->pid_tgid = ...; r->sp = sp; r->start = start;
  *   for (i = 0; i < max / 4096; i++)                // unrolled; stops at the first absent page
- *           if (probe_read_user(r->bytes + i * 4096, 4096, r->start + i * 4096)) break;
+ *           if (start + i * 4096 >= limit ||
+ *               probe_read_user(r->bytes + i * 4096, 4096, start + i * 4096)) break;
  *   r->n = i * 4096;
  *   ringbuf_submit(r); return 1;                    // 1: the kernel goes on to write its sample
+ *
+ * Registers: r6 = sp, r7 = bytes read, r8 = start, r9 = record. On the stack: a word for probing,
+ * the tid, the limit.
  */
 #include "record/deep_stacks.h"
 
@@ -26,6 +36,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "bpf/load.h"
 
@@ -33,6 +44,11 @@
 /* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
 #define SMALL_BYTES	 (192 * 1024)
 #define RING_BYTES	 ((size_t)32 << 20)
+#define TOPS_MAX	 16384
+#define STACK_BYTES_PLAUSIBLE (1 << 30)
+#define AT_WORD		 (-8)
+#define AT_TID		 (-16)
+#define AT_LIMIT	 (-24)
 /* Both are stamped in the same interrupt: which comes first differs between kernels. */
 #define MATCH_WINDOW_NS	 50000000u
 
@@ -55,12 +71,12 @@ struct kept {
 struct deep_stacks {
 	struct bpf_ring ring;
 	int program_fd;
+	int tops_fd; /* tid -> end of its stack */
 	VEC(struct kept) kept;
 };
 
 static void emit_fields(struct bpf_code *c)
 {
-	/* r6 = sp, r8 = start, r9 = record */
 	bpf_call(c, BPF_FUNC_ktime_get_ns);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, time), BPF_REG_0);
 	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
@@ -89,6 +105,8 @@ static void emit_copy(struct bpf_code *c, int ring_fd, int max, int leave)
 		bpf_mov_imm(c, BPF_REG_2, PAGE_BYTES);
 		bpf_mov(c, BPF_REG_3, BPF_REG_8);
 		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
+		bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_LIMIT);
+		bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, done);
 		bpf_call(c, BPF_FUNC_probe_read_user);
 		bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, done);
 		bpf_mov_imm(c, BPF_REG_7, (i + 1) * PAGE_BYTES);
@@ -102,21 +120,27 @@ static void emit_copy(struct bpf_code *c, int ring_fd, int max, int leave)
 	bpf_exit(c);
 }
 
-/* if (the word at r8 + offset is not there) goto label */
-static void emit_probe(struct bpf_code *c, int32_t offset, int label)
+/* r0 = the top of this thread's stack, or goto unknown. */
+static void emit_find_top(struct bpf_code *c, int tops_fd, int unknown)
 {
-	bpf_mov(c, BPF_REG_1, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, -8);
-	bpf_mov_imm(c, BPF_REG_2, 8);
-	bpf_mov(c, BPF_REG_3, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, offset);
-	bpf_call(c, BPF_FUNC_probe_read_user);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, label);
+	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
+	bpf_store(c, BPF_W, BPF_REG_10, AT_TID, BPF_REG_0);
+	bpf_load_map(c, BPF_REG_1, tops_fd);
+	bpf_mov(c, BPF_REG_2, BPF_REG_10);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_2, AT_TID);
+	bpf_call(c, BPF_FUNC_map_lookup_elem);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, unknown);
+	bpf_load(c, BPF_DW, BPF_REG_0, BPF_REG_0, 0);
+	bpf_mov(c, BPF_REG_1, BPF_REG_0);
+	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_6);
+	/* unsigned: a top below sp is implausible, too */
+	bpf_jump_imm(c, BPF_JGT, BPF_REG_1, STACK_BYTES_PLAUSIBLE, unknown);
 }
 
-static void emit_program(struct bpf_code *c, int ring_fd, uint32_t stack_bytes)
+/* Sets r6 = sp, r8 = start and the limit, or leaves. */
+static void emit_bounds(struct bpf_code *c, int tops_fd, uint32_t stack_bytes, int leave)
 {
-	int leave = bpf_label(c), small = bpf_label(c);
+	int unknown = bpf_label(c), set = bpf_label(c);
 
 	bpf_call(c, BPF_FUNC_get_current_task_btf);
 	bpf_mov(c, BPF_REG_1, BPF_REG_0);
@@ -124,12 +148,34 @@ static void emit_program(struct bpf_code *c, int ring_fd, uint32_t stack_bytes)
 	bpf_load(c, BPF_DW, BPF_REG_6, BPF_REG_0, offsetof(struct pt_regs, rsp));
 	bpf_mov(c, BPF_REG_8, BPF_REG_6);
 	bpf_alu_imm(c, BPF_ADD, BPF_REG_8, (int32_t)stack_bytes);
-	emit_probe(c, 0, leave);
+	emit_find_top(c, tops_fd, unknown);
+	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, (int32_t)stack_bytes, leave);
+	bpf_jump(c, set);
+	bpf_place(c, unknown);
+	bpf_mov(c, BPF_REG_1, BPF_REG_10);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, AT_WORD);
+	bpf_mov_imm(c, BPF_REG_2, 8);
+	bpf_mov(c, BPF_REG_3, BPF_REG_8);
+	bpf_call(c, BPF_FUNC_probe_read_user);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, leave);
+	bpf_mov(c, BPF_REG_0, BPF_REG_8);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_0, SMALL_BYTES - PAGE_BYTES);
+	bpf_place(c, set);
+	bpf_store(c, BPF_DW, BPF_REG_10, AT_LIMIT, BPF_REG_0);
 	bpf_alu_imm(c, BPF_AND, BPF_REG_8, -PAGE_BYTES);
-	emit_probe(c, SMALL_BYTES, small);
-	emit_copy(c, ring_fd, DEEP_STACK_BYTES_MAX, leave);
+}
+
+static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32_t stack_bytes)
+{
+	int leave = bpf_label(c), small = bpf_label(c);
+
+	emit_bounds(c, d->tops_fd, stack_bytes, leave);
+	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_LIMIT);
+	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);
+	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, SMALL_BYTES, small);
+	emit_copy(c, d->ring.fd, DEEP_STACK_BYTES_MAX, leave);
 	bpf_place(c, small);
-	emit_copy(c, ring_fd, SMALL_BYTES, leave);
+	emit_copy(c, d->ring.fd, SMALL_BYTES, leave);
 	bpf_place(c, leave);
 	bpf_mov_imm(c, BPF_REG_0, 1);
 	bpf_exit(c);
@@ -141,10 +187,12 @@ int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, struct err 
 	struct bpf_code code = {0};
 	int rc;
 
-	d->program_fd = -1;
+	d->program_fd = d->tops_fd = -1;
 	rc = bpf_ring_open(&d->ring, RING_BYTES, err);
-	if (rc == 0) {
-		emit_program(&code, d->ring.fd, stack_bytes);
+	if (rc == 0)
+		rc = d->tops_fd = bpf_lru_map_open(TOPS_MAX, err);
+	if (rc >= 0) {
+		emit_program(&code, d, stack_bytes);
 		rc = d->program_fd = bpf_program_load(
 			BPF_PROG_TYPE_PERF_EVENT, "weir_stack", &code, err);
 		bpf_code_release(&code);
@@ -163,8 +211,8 @@ void deep_stacks_close(struct deep_stacks *d)
 		return;
 	deep_stacks_forget(d, UINT64_MAX);
 	vec_release(&d->kept);
-	if (d->program_fd >= 0)
-		close(d->program_fd);
+	fd_cleanup(&d->program_fd);
+	fd_cleanup(&d->tops_fd);
 	bpf_ring_close(&d->ring);
 	free(d);
 }
@@ -174,6 +222,11 @@ int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err)
 	if (ioctl(perf_fd, PERF_EVENT_IOC_SET_BPF, d->program_fd) < 0)
 		return err_sys(err, errno, "BPF program 'weir_stack': cannot be attached");
 	return 0;
+}
+
+void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top)
+{
+	bpf_map_set(d->tops_fd, tid, top);
 }
 
 static void keep(void *ctx, const uint8_t *record, size_t n)

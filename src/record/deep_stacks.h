@@ -5,6 +5,9 @@
  * the kernel takes its copy, and when the stack goes on beyond the copy it copies the pages that
  * follow, up to DEEP_STACK_BYTES_MAX, into a ring of its own. Both copies are taken in the same
  * interrupt, so they belong together exactly.
+ *
+ * Where a thread's stack ends is known once one of its samples has been walked to the end; until
+ * then what is readable is copied, up to a smaller limit.
  */
 #ifndef WEIR_RECORD_DEEP_STACKS_H
 #define WEIR_RECORD_DEEP_STACKS_H
@@ -25,6 +28,9 @@ int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, struct err 
 void deep_stacks_close(struct deep_stacks *d);
 /* Lets the program run at each sample of the event. */
 int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err);
+
+/* The stack of the thread ends at `top`. Any thread may call it. */
+void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top);
 
 /* Takes what has come; call after the perf rings have been emptied. */
 void deep_stacks_collect(struct deep_stacks *d);

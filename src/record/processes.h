@@ -24,6 +24,7 @@ struct thread {
 	struct process *process;
 	uint32_t tid;
 	uint32_t trace_id;
+	uint64_t stack_top; /* where its stack ends; 0 = not known yet */
 };
 
 struct processes;

@@ -9,11 +9,15 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "record/deep_stacks.h"
 #include "record/images.h"
 #include "record/proc.h"
 #include "record/processes.h"
 #include "symbols/resolver.h"
 #include "unwind/unwind.h"
+
+#define STACK_TOP_SLACK 1024
+#define STACK_FAR	((uint64_t)64 << 20)
 
 struct session {
 	struct trace_writer *w;
@@ -304,6 +308,18 @@ static bool has_user_stack(struct session *s, struct process *p, const struct co
 	return true;
 }
 
+/* The outermost frame is a little below the stack's end. A stack that is found elsewhere (another
+ * stack of the same thread) moves the top only upwards or far away. */
+static void note_stack_top(struct session *s, struct thread *thread, uint64_t outermost_sp)
+{
+	uint64_t top = outermost_sp + STACK_TOP_SLACK;
+
+	if (!s->set->deep || (top <= thread->stack_top && thread->stack_top - top < STACK_FAR))
+		return;
+	thread->stack_top = top;
+	deep_stacks_set_top(s->set->deep, thread->tid, top);
+}
+
 static uint32_t intern_user_stack(
 	struct session *s, const struct collected *r, struct thread *thread, uint32_t stack)
 {
@@ -321,10 +337,12 @@ static uint32_t intern_user_stack(
 		map_hash_mix(addrspace_generation(thread->process->space), r->pid), s->frames,
 		UNWIND_FRAMES_MAX, &n);
 	s->counts.n_stacks++;
-	if (end == UNWIND_END_COMPLETE)
+	if (end == UNWIND_END_COMPLETE) {
 		s->counts.n_stacks_complete++;
-	else
+		note_stack_top(s, thread, s->frames[n - 1].sp.v);
+	} else {
 		stack = trace_writer_stack(s->w, stack, marker_frame(s, end));
+	}
 	while (n--)
 		stack = trace_writer_stack(s->w, stack, user_frame(s, &s->frames[n]));
 	return stack;

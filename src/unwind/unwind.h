@@ -66,6 +66,7 @@ struct unwind_frame {
 	bool has_module;
 	uint32_t cookie; /* of the module */
 	uint64_t bias;	 /* of the module: iaddr = pc - bias */
+	struct vaddr sp; /* the stack pointer in this frame */
 };
 
 struct unwinder; /* holds the rule cache */

@@ -181,6 +181,7 @@ static void put_frame(const struct walk *w, const struct lookup *at, struct unwi
 		.has_module = at->state == LOOKUP_MODULE,
 		.cookie = at->module.cookie,
 		.bias = at->module.bias,
+		.sp = {w->regs.r[CPU_REG_RSP]},
 	};
 }
 

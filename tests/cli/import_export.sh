@@ -74,6 +74,19 @@ check "an empty trace makes a valid profile" sh -c "python3 '$ROOT/tests/format/
 printf 'garbage' | gzip >garbage.pb.gz
 check "the reader of these tests refuses garbage" sh -c "! python3 '$ROOT/tests/format/read_pprof.py' garbage.pb.gz >/dev/null 2>&1"
 
+# A recursion 100,000 deep
+python3 -c '
+n = 100000
+for i in range(n): print(i, "enter f")
+for i in range(n): print(n + i, "leave f")' >deep.txt
+"$WEIR" import events deep.txt -o deep.weir && "$WEIR" report flat deep.weir --json >deep.json
+equal "a recursion 100,000 deep is reported" "[(100000, 199999, 199999)]" \
+	"$(json deep.json '[(r["calls"], r["base"], r["cum"]) for r in j["rows"] if r["name"] == "f"]')"
+equal "its tree has a row for each level" 100001 "$("$WEIR" report tree deep.weir | tail -n +2 | wc -l)"
+equal "its folded counts add up" 199999 "$("$WEIR" export folded deep.weir | awk '{n += $NF} END {print n}')"
+"$WEIR" export pprof deep.weir -o deep.pb.gz && python3 "$ROOT/tests/format/read_pprof.py" deep.pb.gz >deep.pprof.json
+equal "its profile too" "[100000, 199999]" "$(json deep.pprof.json 'j["totals"]')"
+
 fails "export without a format is wrong usage" 2 "needs a format" "$WEIR" export
 fails "an unknown export format is wrong usage" 2 "'svg' is not a format" "$WEIR" export svg g.weir
 fails "a trace that is not there is a failure" 1 "^weir: 'none.weir'" "$WEIR" export folded none.weir
