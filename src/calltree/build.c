@@ -370,7 +370,11 @@ static void walk(struct builder *b, const struct build_options *options)
 		build_note_damage(b, &err);
 		return;
 	}
-	while ((rc = trace_cursor_next(cursor, &record, &err)) > 0) {
+	while ((rc = trace_cursor_next(cursor, &record, &err)) != 0) {
+		if (rc < 0) { /* costs that chunk alone */
+			build_note_damage(b, &err);
+			continue;
+		}
 		if (is_first)
 			place_window(b, options, record.time);
 		is_first = false;
@@ -381,8 +385,6 @@ static void walk(struct builder *b, const struct build_options *options)
 		b->profile->end = record.time;
 		walk_record(b, &record);
 	}
-	if (rc < 0)
-		build_note_damage(b, &err);
 	trace_cursor_close(cursor);
 }
 

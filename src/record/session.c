@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "arch/x86_call.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -37,6 +38,7 @@ struct session {
 
 	VEC(struct collected *) waiting; /* not yet certainly in order */
 	uint64_t last_time;
+	bool has_started; /* start-up records are complete */
 	struct session_counts counts;
 	uint64_t n_exec_stacks, n_gone_stacks, n_throttled;
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
@@ -129,11 +131,11 @@ static void write_module(
 	map_ensure(&s->modules_written, map_hash_mix(key, m->image), &created);
 	if (!created)
 		return;
-	/* Payload: pid, process start, address, length, flags, image, file offset. */
+	/* pid, process start, address, length, protection, image, file offset, at start? */
 	trace_writer_numbers(s->w, s->life_stream, time, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
 		(uint64_t[]){p->pid, p->start_ns, m->start, m->end - m->start, PROT_EXEC,
-			trace_image_id(s, m->image), m->offset.v},
-		7);
+			trace_image_id(s, m->image), m->offset.v, m->at_start},
+		8);
 }
 
 static void add_mapping(struct session *s, struct process *p, const struct image_query *q,
@@ -141,7 +143,7 @@ static void add_mapping(struct session *s, struct process *p, const struct image
 {
 	uint32_t number = images_ensure(s->images, q);
 	struct mapping m = {q->start, q->end, offset, number,
-		images_bias(s->images, number, q->start, offset)};
+		images_bias(s->images, number, q->start, offset), !s->has_started};
 
 	addrspace_map(&p->space, &m);
 	if (s->options.all_modules)
@@ -216,6 +218,7 @@ void session_add_launched(struct session *s, pid_t pid)
 
 void session_started(struct session *s)
 {
+	s->has_started = true;
 	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_STARTED, NULL, 0);
 }
@@ -245,6 +248,22 @@ static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module
 	};
 	write_module(walk->s, walk->process, m, walk->time);
 	return true;
+}
+
+static bool follows_call(void *ctx, struct vaddr pc)
+{
+	struct walk *walk = ctx;
+	const struct mapping *m =
+		addrspace_find(walk->process->space, (struct vaddr){pc.v - X86_CALL_BYTES_MAX});
+	const struct image *image = m ? images_get(walk->s->images, m->image) : NULL;
+	struct span bytes;
+
+	if (!image || !image->has_elf)
+		return true;
+	bytes = elf_file_bytes_at(
+		&image->elf, (struct iaddr){pc.v - X86_CALL_BYTES_MAX - m->bias});
+	return bytes.n < X86_CALL_BYTES_MAX ||
+		x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }
 
 static uint32_t marker_frame(struct session *s, enum unwind_end end)
@@ -327,7 +346,8 @@ static uint32_t intern_user_stack(
 	struct walk walk = {s, thread->process, r->time};
 	struct unwind_memory memory = {
 		.start = {c->regs.r[CPU_REG_RSP]}, .bytes = c->stack};
-	struct unwind_callbacks callbacks = {find_module, &walk};
+	struct unwind_callbacks callbacks = {
+		.find_module = find_module, .ctx = &walk, .follows_call = follows_call};
 	enum unwind_end end;
 	size_t n = 0;
 

@@ -7,6 +7,7 @@
 #ifndef WEIR_SYMBOLS_ADDRSPACE_H
 #define WEIR_SYMBOLS_ADDRSPACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct mapping {
 	struct foff offset;  /* of `start` in the file */
 	uint32_t image;	     /* the owner's number for what is mapped */
 	uint64_t bias;	     /* vaddr - iaddr; 0 for images addressed by vaddr */
+	bool at_start;	     /* it was there before the recording began */
 };
 
 struct addrspace;

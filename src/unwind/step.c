@@ -149,10 +149,10 @@ bool step_guess_by_frame_pointer(
 	return true;
 }
 
-bool step_guess_by_stack_top(
-	struct stack_reader *reader, const struct cpu_regs *regs, struct step_guess *guess)
+bool step_guess_by_stack_word(struct stack_reader *reader, const struct cpu_regs *regs, unsigned i,
+	struct step_guess *guess)
 {
-	uint64_t sp = regs->r[CPU_REG_RSP];
+	uint64_t sp = regs->r[CPU_REG_RSP] + i * reader->word_bytes;
 
 	if (!stack_read_word(reader, sp, &guess->pc))
 		return false;

@@ -28,8 +28,8 @@ struct step_guess {
  * address. Whether that is a plausible pc is for the caller to judge. */
 bool step_guess_by_frame_pointer(
 	struct stack_reader *reader, const struct cpu_regs *regs, struct step_guess *guess);
-bool step_guess_by_stack_top(
-	struct stack_reader *reader, const struct cpu_regs *regs, struct step_guess *guess);
+bool step_guess_by_stack_word(struct stack_reader *reader, const struct cpu_regs *regs, unsigned i,
+	struct step_guess *guess);
 void step_take_guess(const struct step_guess *guess, struct cpu_regs *regs);
 
 /* Whether a read that failed there means that the stack goes on where the copy does not reach. */

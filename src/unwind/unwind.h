@@ -5,7 +5,8 @@
  *
  * At each frame: the CFI rule of the address; where there is none, the frame pointer if it leads
  * to a plausible caller (inside the stack, above the current frame, a return address in executable
- * memory), or a return address on top of the stack when the innermost function has no CFI at all.
+ * memory, right after a call), or, for the innermost function only, the nearest return address on
+ * the stack that leads into code with CFI.
  * Where CFI leads to an address that is no code, up to three words that hand-written code pushed
  * without saying so are stepped over.
  */
@@ -42,6 +43,9 @@ struct unwind_callbacks {
 	/* False when `pc` lies in no executable mapping. */
 	bool (*find_module)(void *ctx, struct vaddr pc, struct unwind_module *module);
 	void *ctx;
+	/* Whether `pc` can be a return address by the bytes before it; true when they are not
+	 * known. May be NULL: then nothing is guessed beyond the top of the stack. */
+	bool (*follows_call)(void *ctx, struct vaddr pc);
 };
 
 /* Why a walk ended. The first is the only good end. */

@@ -23,6 +23,8 @@
 #define ENTRY_CODE_BYTES 64
 /* Words that hand-written code may have pushed without saying so in its CFI. */
 #define UNTOLD_PUSHES_MAX 3
+/* Words looked at for the return address of a function without CFI. */
+#define SCAN_WORDS_MAX 32
 
 enum lookup_state { LOOKUP_EMPTY, LOOKUP_NO_MODULE, LOOKUP_MODULE };
 
@@ -128,16 +130,39 @@ static bool is_planted(const struct walk *w, const struct lookup *at)
 	       cfi_table_function_at(at->module.cfi, pc, &start, &size) && start.v == pc.v;
 }
 
-static bool try_frame_pointer(struct walk *w, struct step_guess *guess)
+static bool follows_call(const struct walk *w, uint64_t pc)
 {
-	return step_guess_by_frame_pointer(&w->reader, &w->regs, guess) && is_code(w, guess->pc);
+	return w->callbacks->follows_call(w->callbacks->ctx, (struct vaddr){pc});
 }
 
 /* Only the innermost function can be without a frame of its own. */
 static bool try_stack_top(struct walk *w, struct step_guess *guess)
 {
-	return w->is_innermost && step_guess_by_stack_top(&w->reader, &w->regs, guess) &&
-	       is_code(w, guess->pc);
+	return w->is_innermost && step_guess_by_stack_word(&w->reader, &w->regs, 0, guess) &&
+	       is_code(w, guess->pc) &&
+	       (!w->callbacks->follows_call || follows_call(w, guess->pc));
+}
+
+/* Hand-written code without CFI (crti's _init, GMP's loops) pushes a few words and calls nobody:
+ * the nearest word that follows a call and leads into code with CFI is its return address. */
+static bool try_stack_words(struct walk *w, struct step_guess *guess)
+{
+	if (!w->is_innermost || !w->callbacks->follows_call)
+		return false;
+	for (unsigned i = 1; i < SCAN_WORDS_MAX; i++) {
+		if (!step_guess_by_stack_word(&w->reader, &w->regs, i, guess))
+			return false;
+		if (is_code(w, guess->pc) && look_up(w, guess->pc - 1)->rule &&
+			follows_call(w, guess->pc))
+			return true;
+	}
+	return false;
+}
+
+static bool try_frame_pointer(struct walk *w, struct step_guess *guess)
+{
+	return step_guess_by_frame_pointer(&w->reader, &w->regs, guess) && is_code(w, guess->pc) &&
+	       (!w->callbacks->follows_call || follows_call(w, guess->pc));
 }
 
 /* No CFI at this pc: frame pointer, then bare return address. A call through a bad pointer has
@@ -162,7 +187,7 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 	stack_short = w->reader.failed && step_is_beyond_copy(&w->reader, w->reader.failed_addr);
 	chain_ends = (w->regs.known >> CPU_REG_RBP & 1) &&
 		     (!w->regs.r[CPU_REG_RBP] || (guess.has_fp && !guess.pc));
-	if (has_module && try_stack_top(w, &guess)) {
+	if (has_module && (try_stack_top(w, &guess) || try_stack_words(w, &guess))) {
 		step_take_guess(&guess, &w->regs);
 		return true;
 	}

@@ -32,11 +32,11 @@ like_gdb() {
 	fi
 	line=$(tail -n 1 "$name.out")
 	read -r _ stacks _ equal _ explained _ unexplained _ complete _ frames <<<"$line"
-	echo "$name: $line; causes: $(grep -oE '^(past-start|no-cfi|left-code|start-ret|gdb-stopped)' "$name.out" |
+	echo "$name: $line; causes: $(grep -oE '^(past-start|no-cfi|gdb-blind|left-code|start-ret|gdb-stopped)' "$name.out" |
 		sort | uniq -c | tr -s ' \n' ' ')"
 	all_stacks=$((all_stacks + stacks)) all_explained=$((all_explained + explained))
 	all_unexplained=$((all_unexplained + unexplained))
-	if [ "$stacks" -ge $((stops / 2)) ] && [ $((equal * 4)) -ge $((stacks * 3)) ] &&
+	if [ "$stacks" -ge $((stops / 2)) ] && [ $((equal * 2)) -ge "$stacks" ] &&
 		[ $((unexplained * 1000)) -le "$stacks" ]; then
 		ok "unwinds $name like gdb"
 	else

@@ -9,6 +9,8 @@
  *
  * past-start: both agree up to code without CFI, which we take for the start; there gdb goes on.
  *
+ * gdb-blind: ld.so has mapped a library of which gdb has not heard yet; gdb guesses there.
+ *
  * no-cfi: the frame before the difference has no CFI; gdb analyses the prologue there.
  *
  * left-code: CFI that is wrong (of glibc's hand-written i386 code) leads gdb to a return address
@@ -22,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "arch/x86_call.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -52,6 +55,7 @@ struct stack {
 	VEC(struct area) areas;
 	VEC(uint64_t) frames; /* gdb's */
 	char end[200];	      /* gdb's */
+	bool is_blind;	      /* gdb did not know one of the images yet */
 };
 
 static VEC(struct image *) images;
@@ -93,6 +97,21 @@ static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module
 		return true;
 	}
 	return false;
+}
+
+static bool follows_call(void *ctx, struct vaddr pc)
+{
+	const struct stack *stack = ctx;
+	struct unwind_module module;
+	struct vaddr before = {pc.v - X86_CALL_BYTES_MAX};
+	struct span code;
+
+	if (!find_module(ctx, before, &module) || !module.cfi)
+		return true;
+	code = elf_file_bytes_at(
+		&stack->maps.v[module.cookie].image->elf, (struct iaddr){before.v - module.bias});
+	return code.n < X86_CALL_BYTES_MAX ||
+	       x86_follows_call(code.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }
 
 static bool read_area(void *ctx, uint64_t addr, void *to, size_t n)
@@ -142,6 +161,8 @@ static bool parse_line(struct stack *stack, struct cursor *c, char *line)
 		vec_push(&stack->areas, area);
 	} else if (sscanf(line, "frame %llx", &a) == 1) {
 		vec_push(&stack->frames, a);
+	} else if (!strcmp(line, "blind")) {
+		stack->is_blind = true;
 	} else if (!strncmp(line, "end ", 4)) {
 		snprintf(stack->end, sizeof(stack->end), "%.190s", line + 4);
 	} else {
@@ -252,6 +273,8 @@ static const char *cause_of(const struct stack *stack, const struct unwind_frame
 	struct unwind_module module;
 	bool no_cfi = at && !rule_of(stack, &ours[at - 1]);
 
+	if (stack->is_blind)
+		return "gdb-blind";
 	if (no_cfi && at == n && end == UNWIND_END_COMPLETE)
 		return "past-start";
 	if (no_cfi)
@@ -289,7 +312,7 @@ static void compare(const struct stack *stack, struct unwinder *u, struct totals
 {
 	static struct unwind_frame ours[UNWIND_FRAMES_MAX];
 	struct unwind_memory memory = memory_of(stack);
-	struct unwind_callbacks callbacks = {find_module, (void *)stack};
+	struct unwind_callbacks callbacks = {find_module, (void *)stack, follows_call};
 	const char *cause;
 	size_t n = 0, at = 0;
 	enum unwind_end end = unwinder_walk(u, &stack->regs, &memory, &callbacks, totals->n_stacks,
@@ -326,7 +349,8 @@ static void bench(const struct stack *stacks, size_t n_stacks, struct unwinder *
 	for (int round = 0; round < (cached ? BENCH_ROUNDS : 20); round++) {
 		for (size_t i = 0; i < n_stacks; i++) {
 			struct unwind_memory memory = memory_of(&stacks[i]);
-			struct unwind_callbacks callbacks = {find_module, (void *)&stacks[i]};
+			struct unwind_callbacks callbacks = {
+				find_module, (void *)&stacks[i], follows_call};
 
 			unwinder_walk(u, &stacks[i].regs, &memory, &callbacks,
 				cached ? 1 : generation++, frames, UNWIND_FRAMES_MAX, &n);

@@ -10,6 +10,7 @@
 #   map START END OFFSET PATH      (executable ones)
 #   area START LENGTH              (and LENGTH raw bytes and a newline)
 #   frame PC
+#   blind                          (gdb did not know the image of one of the frames)
 #   end REASON                     (gdb's)
 import os
 import random
@@ -84,6 +85,16 @@ class Recorder:
                 self.put("area %x %d" % (start, len(data)))
                 self.out.write(data + b"\n")
 
+    @staticmethod
+    def is_unknown_to_gdb(pc, mappings):
+        """The program has mapped a library of which gdb has not heard yet (ld.so is at work)."""
+        space = gdb.current_progspace()
+        for line in mappings.split("\n"):
+            _, low, high, _, path = line.split(" ", 4)
+            if int(low, 16) <= pc < int(high, 16):
+                return ".so" in path and "ld-linux" not in path and space.solib_name(pc) is None
+        return False
+
     def put_thread(self, pid, mappings, writable):
         frame = gdb.newest_frame()
         wide = "x86-64" in frame.architecture().name()
@@ -105,6 +116,8 @@ class Recorder:
         self.put_areas(pid, sps, writable)
         for pc in pcs:
             self.put("frame %x" % pc)
+        if any(self.is_unknown_to_gdb(pc, mappings) for pc in pcs):
+            self.put("blind")
         self.put("end %s" % reason)
         self.n_stacks += 1
 

@@ -137,7 +137,7 @@ static inline bool world_read(void *ctx, uint64_t addr, void *to, size_t n)
 static inline enum unwind_end world_walk_part(struct world *w, uint64_t pc, size_t n_copied)
 {
 	size_t word = w->is_64 ? 8 : 4;
-	struct unwind_callbacks callbacks = {world_find, w};
+	struct unwind_callbacks callbacks = {.find_module = world_find, .ctx = w};
 	struct unwind_memory memory = {.start = {STACK_ADDR}};
 	uint8_t *copy = malloc(n_copied * word + 1);
 	enum unwind_end end;

@@ -11,32 +11,24 @@
 #include "cmd/report/report.h"
 #include "cmd/report/values.h"
 
-/* How a segment is known, as in docs/format/records.md. */
-#define MODULE_SEEN_AT_START 1
-#define MODULE_SEEN_AT_END   2
-
 struct module_state {
 	bool at_start; /* there before the run began */
 	bool loaded;   /* mapped while it ran */
-	bool unloaded;
 };
 
 static void note_record(
 	struct module_state *states, const struct report *report, const struct trace_record *record)
 {
-	uint64_t numbers[7]; /* pid, image, address, length, file offset, protection, how */
-	bool is_load = record->minor == RECORD_MODULE_LOAD;
+	uint64_t n[8]; /* pid, process start, address, length, protection, image, offset, at start */
 
-	if (record->major != RECORD_MAJOR_MODULE ||
-		trace_record_numbers(report->reader, record, numbers, is_load ? 7 : 4, NULL) < 0 ||
-		numbers[1] >= trace_reader_n_images(report->reader))
+	if (record->major != RECORD_MAJOR_MODULE || record->minor != RECORD_MODULE_LOAD ||
+		trace_record_numbers(report->reader, record, n, 8, NULL) < 0 ||
+		n[5] >= trace_reader_n_images(report->reader))
 		return;
-	if (!is_load)
-		states[numbers[1]].unloaded |= record->minor == RECORD_MODULE_UNLOAD;
-	else if (numbers[6] == MODULE_SEEN_AT_START)
-		states[numbers[1]].at_start = true;
-	else if (numbers[6] != MODULE_SEEN_AT_END)
-		states[numbers[1]].loaded = true;
+	if (n[7])
+		states[n[5]].at_start = true;
+	else
+		states[n[5]].loaded = true;
 }
 
 static int read_states(struct module_state *states, const struct report *report, struct err *err)
@@ -51,8 +43,9 @@ static int read_states(struct module_state *states, const struct report *report,
 		rc = trace_cursor_open(&cursor, report->reader, id, 0, UINT64_MAX, err);
 		if (rc < 0)
 			return rc;
-		while (trace_cursor_next(cursor, &record, err) > 0)
-			note_record(states, report, &record);
+		while ((rc = trace_cursor_next(cursor, &record, err)) != 0)
+			if (rc > 0) /* damaged chunks are in the loss report */
+				note_record(states, report, &record);
 		trace_cursor_close(cursor);
 	}
 	return 0;
@@ -118,9 +111,10 @@ static void print_module(
 	table_row(t, TABLE_STYLE_PLAIN);
 	table_cell(t, kind_of_image(image));
 	table_cell(t, report->profile->image_is_used[id] ? "yes" : "no");
-	table_cellf(t, "%s%s%s%s", state->at_start ? "start " : "", state->loaded ? "loaded " : "",
-		state->unloaded ? "unloaded" : "",
-		state->at_start || state->loaded || state->unloaded ? "" : ".");
+	table_cell(t, state->at_start && state->loaded ? "start loaded"
+			: state->at_start		 ? "start"
+			: state->loaded			 ? "loaded"
+							 : ".");
 	table_cell(t, image->build_id_n ? build_id_text(image, &v->scratch) : ".");
 	table_cell(t, trace_reader_string(report->reader, image->path));
 }
@@ -163,7 +157,7 @@ static void json_module(
 	json_object_begin(j, "state");
 	json_bool(j, "at_start", state->at_start);
 	json_bool(j, "loaded", state->loaded);
-	json_bool(j, "unloaded", state->unloaded);
+	json_null(j, "unloaded");
 	json_bool(j, "used", report->profile->image_is_used[id]);
 	json_object_end(j);
 	json_null(j, "symbols");

@@ -107,12 +107,15 @@ static void print_run(const struct report *report)
 {
 	const char *command = meta(report, "command"), *mode = meta(report, "mode");
 	bool color = report->options->color;
+	const char *pids = meta(report, "pids");
 	const char *what = command ? command : trace_reader_name(report->reader);
 
 	if (mode && !strcmp(mode, "system"))
 		what = "the whole system";
+	else if (pids)
+		what = pids;
 	fputs(color ? "\033[1m" : "", report->out);
-	fputs(mode && !strcmp(mode, "attach") ? "attached to " : "", report->out);
+	fputs(pids ? "attached to process " : "", report->out);
 	print_command(report->out, what);
 	fputs(color ? "\033[0m\n" : "\n", report->out);
 	print_times(report);
@@ -120,6 +123,19 @@ static void print_run(const struct report *report)
 }
 
 /* ---- how it was measured ---- */
+
+/* What could not be measured here, and how to get it: a sentence a line. */
+static void print_notes(const struct report *report)
+{
+	const char *line = meta(report, "notes");
+
+	while (line && *line) {
+		size_t n = strcspn(line, "\n");
+
+		fprintf(report->out, "  note: %.*s\n", (int)n, line);
+		line += n + (line[n] == '\n');
+	}
+}
 
 static void print_measure(const struct report *report)
 {
@@ -140,6 +156,7 @@ static void print_measure(const struct report *report)
 	}
 	if (p->n_events)
 		fprintf(out, "  measured by %" PRIu64 " function entries and exits\n", p->n_events);
+	print_notes(report);
 }
 
 /* ---- where the time went ---- */

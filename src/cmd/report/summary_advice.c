@@ -130,8 +130,8 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 
 	if (mostly_waits(report))
 		fprintf(report->out,
-			"\nThe command mostly waited: it used the CPU for less than %d %% "
-			"of the time.\n",
+			"\nThe CPU was used for less than %d %% of the time; the rest was waiting "
+			"(for data, a lock, a timer or a free CPU).\n",
 			WAITING_PERCENT);
 	if (!hottest && !p->n_events)
 		fputs("\nThere are no samples: the command ran for too short a time, or it only "
