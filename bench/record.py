@@ -56,11 +56,11 @@ def workloads():
     cc1 = subprocess.run(
         ["gcc", "-print-prog-name=cc1"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    source, text = make_input("input.c", "c", "110"), make_input("input.txt", "text", "4500000")
+    source, text = make_input("input.c", "c", "110"), make_input("input.txt", "text", "7000000")
     of = lambda name: os.path.join(inputs, name)
     all_of_them = {
         "perl": ["perl", of("strings.pl"), "22000"],
-        "python": ["/usr/bin/python3", of("objects.py"), "2600"],
+        "python": ["/usr/bin/python3", of("objects.py"), "5000"],
         "cc1": [cc1, "-quiet", "-O2", source, "-o", "/dev/null"],
         "sqlite": ["sqlite3", ":memory:", ".read " + of("queries.sql")],
         "xz -T2": ["xz", "-T2", "-3", "--block-size=1MiB", "-c", text],
@@ -103,7 +103,7 @@ def watch_memory(pid, peak, stop):
             return
 
 
-def run_once(tool, command, trace, hz=HZ):
+def run_once(tool, command, trace, hz):
     """perf 6.1 aborts when a sample falls into the vdso of some kernels: it may try again."""
     for _ in range(PERF_TRIES):
         status, run, errors = try_once(tool, command, trace, hz)
@@ -153,23 +153,24 @@ def share_complete(contents):
     return contents.complete / max(contents.stacks, 1)
 
 
-def record_all(name, command):
+def record_all(name, command, n_rounds, hz):
     """Interleaved rounds, each beginning with another tool. The last recording is looked into; of
     perf's dwarf stacks the best one: where libc has a separate debug file, it depends on the order
     of samples whether perf takes call-frame information from the wrong one."""
     runs, kept = {tool: [] for tool in TOOLS}, {}
-    for i in range(rounds):
+    for i in range(n_rounds):
         for tool in TOOLS[i % 4 :] + TOOLS[: i % 4]:
-            trace = os.path.join(work, "%s.%s.%d" % (name, tool, i)).replace(" ", "")
-            runs[tool].append(run_once(tool, command, trace))
-            if tool == "perf dwarf" or (tool != "none" and i == rounds - 1):
+            trace = os.path.join(work, "%s.%d.%s.%d" % (name, hz, tool, i)).replace(" ", "")
+            runs[tool].append(run_once(tool, command, trace, hz))
+            if tool == "perf dwarf" or (tool != "none" and i == n_rounds - 1):
                 contents, own = contents_of(tool, trace)
                 found = Recorded(runs[tool], contents, os.path.getsize(trace), trace, own)
                 best = share_complete(kept[tool].contents) if tool in kept else 0
                 if share_complete(contents) >= best:
                     kept[tool] = found
-        say("%s: round %d of %d" % (name, i + 1, rounds))
-    return dict(kept, none=Recorded(runs["none"], None, 0, None, None))
+        say("%s at %d Hz: round %d of %d" % (name, hz, i + 1, n_rounds))
+    kept["none"] = Recorded(runs["none"], None, 0, None, None)
+    return kept
 
 
 def report_seconds(command):
@@ -217,9 +218,9 @@ def least(runs, field):
 
 
 def noise(runs):
-    """How much the better half of the bare runs differ, as a share."""
+    """How well the smallest is known: the distance to the next one, as a share."""
     cpu = sorted(r.cpu for r in runs)
-    return cpu[len(cpu) // 2] / cpu[0] - 1
+    return cpu[1] / cpu[0] - 1
 
 
 def table(head, rows):
@@ -366,22 +367,6 @@ def print_verdicts(results, long_result):
     v.print()
 
 
-def measure_long(name, command):
-    """At ten times the frequency: what a sample costs the target shows above the noise."""
-    runs, kept = {tool: [] for tool in TOOLS}, {}
-    for i in range(LONG_ROUNDS):
-        for tool in TOOLS[i % 4 :] + TOOLS[: i % 4]:
-            trace = os.path.join(work, "long-" + tool.replace(" ", ""))
-            runs[tool].append(run_once(tool, command, trace, LONG_HZ))
-            if tool != "none" and i == LONG_ROUNDS - 1:
-                contents, own = contents_of(tool, trace)
-                size = os.path.getsize(trace)
-                kept[tool] = Recorded(runs[tool], contents, size, trace, own)
-        say("%s at %d Hz: round %d of %d" % (name, LONG_HZ, i + 1, LONG_ROUNDS))
-    kept["none"] = Recorded(runs["none"], None, 0, None, None)
-    return kept, reports(kept)
-
-
 def sample_cost_us(recorded, tool):
     extra = least(recorded[tool].runs, "cpu") - least(recorded["none"].runs, "cpu")
     return 1e6 * extra / recorded[tool].contents.samples
@@ -395,7 +380,7 @@ def print_long(recorded):
          "%.1f MB" % (least(r.runs, "recorder_kb") / 1024), str(r.contents.samples),
          str(r.contents.lost), "%.1f" % (r.bytes / r.contents.samples),
          "%.2f %%" % (100 * share_complete(r.contents))]
-        for tool, r in recorded.items() if tool != "none"
+        for tool, r in ((t, recorded[t]) for t in TOOLS[:3])
     ])
     print("The target alone: %.3f s.\n" % least(recorded["none"].runs, "cpu"))
 
@@ -404,14 +389,14 @@ def main():
     commands = workloads()
     results, long_result = {}, {}
     for name, command in commands.items():
-        recorded = record_all(name, command)
+        recorded = record_all(name, command, rounds, HZ)
         say("%s: reports" % name)
         results[name] = recorded, reports(recorded)
-    if not quick:
-        for name in ("python", "deep"):
-            if name in commands:
-                key = "%s, %d Hz" % (name, LONG_HZ)
-                long_result[key] = measure_long(name, long_command(commands[name]))
+    for name in () if quick else ("python", "deep"):
+        if name in commands:
+            # At ten times the frequency, what a sample costs the target shows above the noise.
+            recorded = record_all(name, long_command(commands[name]), LONG_ROUNDS, LONG_HZ)
+            long_result["%s, %d Hz" % (name, LONG_HZ)] = recorded, reports(recorded)
     print("## Aims\n")
     print_verdicts(results, long_result)
     print("## Recording at %d Hz\n\n%d rounds, interleaved, minima.\n" % (HZ, rounds))

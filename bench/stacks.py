@@ -13,6 +13,7 @@ import re
 import struct
 import subprocess
 
+KERNEL_START, KERNEL_END = 0xFFFF800000000000, 0xFFFFFFFFFFFFF000
 START_BYTES = 128  # of _start, and of _dl_start_user behind it in the dynamic linker
 Contents = collections.namedtuple("Contents", "samples lost stacks complete frames")
 
@@ -117,12 +118,12 @@ def of_perf(perf, data, env):
     for line in script.stdout:
         if line.startswith((" ", "\t")) and line.rstrip().endswith(")"):
             last = line
-            frames += 1
+            frames += "ffffffffffffffff [unknown]" not in line  # perf's mark of a walk that failed
         elif not line.strip():
             if last is not None:
                 ip, rest = last.split(None, 1)
                 path = rest[rest.rindex("(") + 1 : rest.rindex(")")]
-                if not path.startswith(("[kernel", "[guest")) and int(ip, 16) < 1 << 63:
+                if not KERNEL_START <= int(ip, 16) < KERNEL_END:
                     stacks += 1
                     complete += is_start(path, int(ip, 16), True)
             last = None

@@ -43,6 +43,7 @@ struct builder {
 	struct calltree *tree;
 	enum metric_kind kind;
 	uint32_t metric_id;	      /* 0: not in the trace's table */
+	uint32_t wait_id;	      /* the other half of "wall" in a trace of samples, else 0 */
 	uint64_t from, to;	      /* the window, absolute */
 	bool continues;		      /* the trace has records behind the window */
 	struct thread_state *threads; /* by thread id */

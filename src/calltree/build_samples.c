@@ -9,13 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Whether a sample is one of those that the report is about. A trace may hold samples of several
+ * events: they are counted by the event's own metric, and "samples" are those of the main one.
+ */
+static bool is_selected(const struct builder *b, uint32_t metric)
+{
+	if (!metric) /* an occurrence without a weight */
+		return true;
+	switch (b->kind) {
+	case METRIC_KIND_CALLS:
+		return true;
+	case METRIC_KIND_SAMPLES:
+		return metric == (b->metric_id ? b->metric_id : 1);
+	default:
+		return metric == b->metric_id || (b->wait_id && metric == b->wait_id);
+	}
+}
+
 /* What a sample counts for in the metric of the report. */
 static uint64_t weight_of(
 	const struct builder *b, uint32_t thread, uint32_t metric, uint64_t weight)
 {
 	if (b->kind == METRIC_KIND_SAMPLES)
 		return metric && metric == b->metric_id ? weight : 1;
-	if (b->kind == METRIC_KIND_CALLS || metric != b->metric_id)
+	if (b->kind == METRIC_KIND_CALLS || !metric)
 		return 0;
 	/* Time that events account for must not be counted twice. */
 	if (b->kind != METRIC_KIND_COUNT && b->threads[thread].calls)
@@ -52,9 +70,11 @@ void build_sample(struct builder *b, const struct trace_sample *sample)
 	uint64_t *place;
 	bool created;
 
+	b->stack_n[sample->stack]++;
+	if (!is_selected(b, sample->metric))
+		return;
 	b->profile->n_samples++;
 	thread->samples++;
-	b->stack_n[sample->stack]++;
 	if (state->calls) {
 		expand_stack(b, sample->stack);
 		calltree_merge_sample(state->calls, b->path.v, b->path.n, weight, 1);
@@ -80,10 +100,12 @@ void build_tick(
 	const uint32_t *routines = frame_routines_get(&b->names, frame, &n);
 	uint32_t node;
 
+	b->frame_n[frame]++;
+	if (!is_selected(b, metric))
+		return;
 	weight = weight_of(b, thread, metric, weight);
 	b->profile->n_samples++;
 	b->profile->threads[thread].samples++;
-	b->frame_n[frame]++;
 	if (state->calls) {
 		calltree_merge_sample(state->calls, routines, n, weight, 1);
 		return;

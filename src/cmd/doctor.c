@@ -225,7 +225,7 @@ static void print_text(const struct finding *findings, size_t n)
 	events = event_specs_known(&n_events);
 	for (size_t i = 0; i < n_events; i++)
 		printf(" %s", events[i].name);
-	printf(" rHEX\n");
+	printf(" rHEX wall\n");
 }
 
 static void print_json(const struct finding *findings, size_t n)

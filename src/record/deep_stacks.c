@@ -43,7 +43,9 @@
 #define PAGE_BYTES	 4096
 /* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
 #define SMALL_BYTES	 (192 * 1024)
-#define RING_BYTES	 ((size_t)32 << 20)
+#define RING_BYTES_MIN	 ((size_t)16 << 20)
+#define RING_BYTES_MAX	 ((size_t)256 << 20)
+#define RING_BYTES_A_CPU ((size_t)4 << 20)
 #define TOPS_MAX	 16384
 #define STACK_BYTES_PLAUSIBLE (1 << 30)
 #define AT_WORD		 (-8)
@@ -181,14 +183,18 @@ static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32
 	bpf_exit(c);
 }
 
-int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, struct err *err)
+int deep_stacks_open(
+	struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err)
 {
 	struct deep_stacks *d = mem_zalloc(sizeof(*d));
 	struct bpf_code code = {0};
+	size_t ring_bytes = RING_BYTES_MIN;
 	int rc;
 
+	while (ring_bytes < n_cpus * RING_BYTES_A_CPU && ring_bytes < RING_BYTES_MAX)
+		ring_bytes *= 2;
 	d->program_fd = d->tops_fd = -1;
-	rc = bpf_ring_open(&d->ring, RING_BYTES, err);
+	rc = bpf_ring_open(&d->ring, ring_bytes, err);
 	if (rc == 0)
 		rc = d->tops_fd = bpf_lru_map_open(TOPS_MAX, err);
 	if (rc >= 0) {

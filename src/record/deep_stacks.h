@@ -23,8 +23,9 @@
 struct deep_stacks;
 
 /* Fails (with a sentence) where BPF or one of the helpers is not permitted or not there. The copy
- * of the kernel is `stack_bytes` long. */
-int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, struct err *err);
+ * of the kernel is `stack_bytes` long; the ring grows with the number of CPUs. */
+int deep_stacks_open(
+	struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err);
 void deep_stacks_close(struct deep_stacks *d);
 /* Lets the program run at each sample of the event. */
 int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err);

@@ -8,26 +8,26 @@
 #include <string.h>
 
 static const struct event_spec known[] = {
-	{"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "cpu", "ns", false},
-	{"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "cpu", "ns", false},
-	{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "page-faults", "1", true},
+	{"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, "cpu", "ns", false, false},
+	{"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "cpu", "ns", false, false},
+	{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "page-faults", "1", true, false},
 	{"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, "major-faults", "1",
-		true},
+		true, false},
 	{"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES,
-		"context-switches", "1", true},
+		"context-switches", "1", true, false},
 	{"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, "cpu-migrations",
-		"1", true},
-	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles", "1", false},
+		"1", true, false},
+	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles", "1", false, false},
 	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "instructions", "1",
-		false},
+		false, false},
 	{"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "cache-misses", "1",
-		false},
+		false, false},
 	{"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES,
-		"cache-references", "1", false},
+		"cache-references", "1", false, false},
 	{"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "branch-misses", "1",
-		false},
+		false, false},
 	{"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "branches", "1",
-		false},
+		false, false},
 };
 
 const struct event_spec *event_specs_known(size_t *n)
@@ -35,6 +35,9 @@ const struct event_spec *event_specs_known(size_t *n)
 	*n = sizeof(known) / sizeof(known[0]);
 	return known;
 }
+
+static const struct event_spec waiting = {"wait", PERF_TYPE_SOFTWARE,
+	PERF_COUNT_SW_CONTEXT_SWITCHES, "wait", "ns", true, true};
 
 /* rHEX: a raw code of this CPU's counters. */
 static bool parse_raw(const char *name, struct event_spec *out)
@@ -77,7 +80,10 @@ int event_specs_parse(const char *list, struct event_spec *out, size_t *n, struc
 		if (*n == EVENT_SPECS_MAX)
 			return err_set(err, ERR_LIMIT, "-e: more than %d events", EVENT_SPECS_MAX);
 		snprintf(name, sizeof(name), "%.*s", (int)len, p);
-		if (len >= sizeof(name) || !parse_one(name, &out[*n]))
+		if (!strcmp(name, "wall") && *n + 1 < EVENT_SPECS_MAX) {
+			out[(*n)++] = known[0];
+			out[*n] = waiting;
+		} else if (len >= sizeof(name) || !parse_one(name, &out[*n]))
 			return err_set(err, ERR_UNSUPPORTED,
 				"'%.*s': is not a known event ('weir doctor' lists them)", (int)len,
 				p);

@@ -25,7 +25,7 @@
 
 #define CPUS_MAX	     4096
 #define RING_TOTAL_BYTES     ((size_t)256 << 20) /* over all CPUs */
-#define RING_BYTES_MAX	     ((size_t)16 << 20)
+#define RING_BYTES_MAX	     ((size_t)8 << 20)
 #define RING_BYTES_MIN	     ((size_t)128 << 10)
 #define STACK_BYTES_DEFAULT  32768u
 #define STACK_BYTES_MIN	     4096u
@@ -186,6 +186,13 @@ static int settle_attrs(struct perf_set *set, const struct perf_options *o, stru
 		if (errnum)
 			return open_failure(spec, errnum, err);
 	}
+	for (size_t i = 0; i < o->n_events; i++)
+		if (o->events[i].is_wait && !set->has_kernel)
+			return err_set(err, ERR_PERMISSION,
+				"'wall': waiting begins inside the kernel, where samples are not "
+				"permitted (kernel.perf_event_paranoid is %d, 1 or less or root is "
+				"needed, and no --user-only)",
+				perf_paranoid_level());
 	if (!set->has_kernel && !o->user_only)
 		note(set,
 			"kernel time is not shown (kernel.perf_event_paranoid forbids it; 'sysctl "
@@ -346,7 +353,7 @@ static void settle_deep_stacks(struct perf_set *set, const struct perf_options *
 
 	if (!set->stack_bytes || o->pc_only || !o->n_events)
 		return;
-	if (deep_stacks_open(&set->deep, set->stack_bytes, NULL) == 0)
+	if (deep_stacks_open(&set->deep, set->stack_bytes, set->n_rings, NULL) == 0)
 		return;
 	if (!o->stack_is_chosen)
 		set->stack_bytes = fitting_stack_bytes(set, STACK_BYTES_MAX);

@@ -137,6 +137,7 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 {
 	struct thread *thread = processes_thread(t, pid, tid, time);
 
+	thread->wait_stack = 0; /* it does not wait, it has ended */
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED,
 		(uint64_t[]){thread->trace_id}, 1);
 	if (tid != pid || thread->process->has_ended)
@@ -144,6 +145,13 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 	thread->process->has_ended = true;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_END,
 		(uint64_t[]){pid, 0}, 2);
+}
+
+void processes_each_thread(
+	struct processes *t, void (*each)(void *ctx, struct thread *thread), void *ctx)
+{
+	for (size_t i = 0; i < t->threads.n; i++)
+		each(ctx, t->threads.v[i]);
 }
 
 uint64_t processes_n_processes(const struct processes *t)

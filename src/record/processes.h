@@ -25,6 +25,9 @@ struct thread {
 	uint32_t tid;
 	uint32_t trace_id;
 	uint64_t stack_top; /* where its stack ends; 0 = not known yet */
+	/* A wait that has begun: its stack (0 = none), metric and time. */
+	uint32_t wait_stack, wait_metric;
+	uint64_t wait_since;
 };
 
 struct processes;
@@ -45,6 +48,9 @@ void processes_name_thread(struct processes *t, uint32_t pid, uint32_t tid, uint
 	const char *name);
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
 
+/* Calls `each` for every thread that was ever known. */
+void processes_each_thread(
+	struct processes *t, void (*each)(void *ctx, struct thread *thread), void *ctx);
 uint64_t processes_n_processes(const struct processes *t);
 uint64_t processes_n_threads(const struct processes *t);
 

@@ -32,6 +32,7 @@ struct session {
 	uint32_t life_stream;
 	struct map cpu_streams; /* CPU -> stream id */
 	uint32_t metrics[EVENT_SPECS_MAX];
+	bool has_waits;
 	uint32_t kernel_image; /* trace id; 0 = not defined yet */
 	uint32_t marker_frames[UNWIND_N_ENDS];
 	struct map modules_written; /* hash of (process, mapping) */
@@ -53,9 +54,11 @@ struct session *session_new(
 	s->set = set;
 	s->options = *options;
 	s->life_stream = trace_writer_stream(w, STREAM_KIND_LIFE, 0);
-	for (size_t i = 0; i < options->n_events; i++)
+	for (size_t i = 0; i < options->n_events; i++) {
 		s->metrics[i] = trace_writer_metric(
 			w, options->events[i].metric, options->events[i].unit);
+		s->has_waits |= options->events[i].is_wait;
+	}
 	s->processes = processes_new(w, s->life_stream);
 	s->images = images_new();
 	s->unwinder = unwinder_new();
@@ -368,11 +371,32 @@ static uint32_t intern_user_stack(
 	return stack;
 }
 
-static uint32_t metric_of(const struct session *s, uint64_t id)
+static uint64_t event_of(const struct session *s, uint64_t id)
 {
 	const uint64_t *event_i = map_find(&s->set->event_of_id, id);
 
-	return s->metrics[event_i ? *event_i : 0];
+	return event_i ? *event_i : 0;
+}
+
+static uint32_t metric_of(const struct session *s, uint64_t id)
+{
+	return s->metrics[event_of(s, id)];
+}
+
+static bool is_wait(const struct session *s, uint64_t id)
+{
+	return s->has_waits && s->options.events[event_of(s, id)].is_wait;
+}
+
+/* The thread runs again, or the recording is over. */
+static void end_wait(struct session *s, struct thread *thread, uint32_t stream, uint64_t time)
+{
+	if (thread->wait_stack && time > thread->wait_since)
+		trace_writer_sample(s->w, stream, time,
+			&(struct trace_sample){.thread = thread->trace_id,
+				.stack = thread->wait_stack, .metric = thread->wait_metric,
+				.weight = time - thread->wait_since});
+	thread->wait_stack = 0;
 }
 
 static void process_tick(struct session *s, const struct collected *r, struct thread *thread)
@@ -417,6 +441,12 @@ static void process_sample(struct session *s, const struct collected *r)
 		stack = trace_writer_stack(s->w, stack, kernel_frame(s, c->kernel[i], i > 0));
 	if (!stack) /* not even a call chain: the program counter alone */
 		stack = trace_writer_stack(s->w, 0, kernel_frame(s, c->ip, false));
+	if (is_wait(s, c->id)) {
+		thread->wait_stack = stack;
+		thread->wait_metric = metric_of(s, c->id);
+		thread->wait_since = r->time;
+		return;
+	}
 	trace_writer_sample(s->w, cpu_stream(s, r->cpu), r->time,
 		&(struct trace_sample){.thread = thread->trace_id, .stack = stack,
 			.metric = metric_of(s, c->id), .weight = c->period});
@@ -434,6 +464,8 @@ static void process_switch(struct session *s, const struct collected *r)
 	else
 		trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
 			RECORD_SWITCH_IN, (uint64_t[]){thread->trace_id}, 1);
+	if (!r->sw.is_out)
+		end_wait(s, thread, cpu_stream(s, r->cpu), r->time);
 }
 
 static void process_comm(struct session *s, const struct collected *r)
@@ -550,10 +582,19 @@ static void name_frames(struct session *s)
 	resolver_free(r);
 }
 
+static void end_open_wait(void *ctx, struct thread *thread)
+{
+	struct session *s = ctx;
+
+	end_wait(s, thread, cpu_stream(s, 0), s->last_time);
+}
+
 void session_finish(struct session *s)
 {
 	if (s->waiting.n)
 		process_until(s, UINT64_MAX);
+	if (s->has_waits)
+		processes_each_thread(s->processes, end_open_wait, s);
 	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_ENDED, NULL, 0);
 	write_notes(s);

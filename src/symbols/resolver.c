@@ -19,6 +19,7 @@ struct entry {
 	const struct cfi_table *cfi;
 	struct cfi_table *own_cfi;
 	struct symtab *symtab; /* NULL until first asked, or when there is none */
+	struct iaddr entry; /* the image's entry point; 0 = not known */
 	bool is_loaded;
 	char *reason; /* why there are no names; NULL when there are */
 };
@@ -60,6 +61,8 @@ void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_imag
 		.path = mem_strdup(path),
 		.elf = elf,
 		.cfi = cfi};
+	if (elf)
+		r->entries.v[id].entry = elf->entry;
 }
 
 static void load_from_file(struct entry *e)
@@ -85,6 +88,7 @@ static void load_from_file(struct entry *e)
 	else if (!e->image.build_id_n && e->image.file_bytes && file.bytes.n != e->image.file_bytes)
 		e->reason = mem_printf("'%s': is another version now (size differs)", e->path);
 	else {
+		e->entry = elf.entry;
 		e->symtab = symtab_new_elf(&elf, e->path);
 		e->own_cfi = cfi_table_new(&elf);
 		e->cfi = e->own_cfi;
@@ -143,6 +147,11 @@ static void name_by_address(
 
 	if (e && e->cfi && e->image.kind != IMAGE_KIND_JIT)
 		cfi_table_function_at(e->cfi, (struct iaddr){addr}, &start, &size);
+	if (e && e->entry.v && start.v == e->entry.v) {
+		/* What the ELF header calls the entry point has one name everywhere. */
+		*out = (struct resolved){"_start", addr - start.v, NULL};
+		return;
+	}
 	free(r->text);
 	r->text = e ? mem_printf("%s+0x%lx", base_name(e->path), start.v)
 		    : mem_printf("[unknown 0x%lx]", addr);

@@ -23,8 +23,13 @@ all_stacks=0 all_unexplained=0 all_explained=0
 like_gdb() {
 	local name=$1 least=$2 line stacks equal explained unexplained complete frames
 	shift 2
-	OUT=$PWD/$name.stacks STOPS=$stops SLEEP_MS=$sleep_ms SEED=${SEED:-1} timeout 120 \
-		gdb -nx -batch -x "$ROOT/tests/oracle/unwind_stops.py" --args "$@" >"$name.log" 2>&1
+	# Now and then gdb loses a program whose interrupt comes at the wrong moment: again, then.
+	for attempt in 1 2 3; do
+		OUT=$PWD/$name.stacks STOPS=$stops SLEEP_MS=$sleep_ms SEED=$((${SEED:-1} + attempt)) timeout 120 \
+			gdb -nx -batch -x "$ROOT/tests/oracle/unwind_stops.py" --args "$@" >"$name.log" 2>&1
+		[ "$(grep -ac '^stack ' "$name.stacks")" -lt $((stops / 2)) ] || break
+		echo "$name: attempt $attempt gave too few stops: $(tail -n 1 "$name.log")"
+	done
 	if ! "$replay" "$name.stacks" >"$name.out" 2>&1; then
 		not_ok "unwinds $name like gdb"
 		tail -n 5 "$name.log" "$name.out"
@@ -32,7 +37,7 @@ like_gdb() {
 	fi
 	line=$(tail -n 1 "$name.out")
 	read -r _ stacks _ equal _ explained _ unexplained _ complete _ frames <<<"$line"
-	echo "$name: $line; causes: $(grep -oE '^(past-start|no-cfi|gdb-blind|left-code|start-ret|gdb-stopped)' "$name.out" |
+	echo "$name: $line; causes: $(grep -oE '^(past-start|no-cfi|gdb-blind|eh-return|left-code|start-ret|gdb-stopped)' "$name.out" |
 		sort | uniq -c | tr -s ' \n' ' ')"
 	all_stacks=$((all_stacks + stacks)) all_explained=$((all_explained + explained))
 	all_unexplained=$((all_unexplained + unexplained))
@@ -109,10 +114,11 @@ done >work.c
 head -c 40000000 /dev/zero | tr '\0' 'a' >work.bin
 dd if=/dev/urandom of=work.bin bs=1M count=16 conv=notrunc 2>/dev/null
 
-shapes shapes 995 g++ -O2 -fomit-frame-pointer
-shapes shapes-static 995 g++ -O2 -static
-shapes shapes-O0 995 g++ -O0
-shapes shapes-clang 995 clang++ -O2
+# These throw all the time: see eh-return in unwind_replay.c.
+shapes shapes 930 g++ -O2 -fomit-frame-pointer
+shapes shapes-static 930 g++ -O2 -static
+shapes shapes-O0 930 g++ -O0
+shapes shapes-clang 930 clang++ -O2
 # glibc's i386 makecontext plants a return address in code without CFI.
 shapes shapes-32 900 gcc -x c -m32 -O2 -fomit-frame-pointer
 shapes shapes-32-static 900 gcc -x c -m32 -O2 -static

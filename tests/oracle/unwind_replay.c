@@ -11,6 +11,9 @@
  *
  * gdb-blind: ld.so has mapped a library of which gdb has not heard yet; gdb guesses there.
  *
+ * eh-return: libgcc is about to jump into an exception handler and has overwritten its own frame
+ * with the handler's context; neither unwinder finds the rest.
+ *
  * no-cfi: the frame before the difference has no CFI; gdb analyses the prologue there.
  *
  * left-code: CFI that is wrong (of glibc's hand-written i386 code) leads gdb to a return address
@@ -28,6 +31,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "symbols/symtab.h"
 #include "unwind/unwind.h"
 
 #define BENCH_ROUNDS 200
@@ -37,6 +41,7 @@ struct image {
 	struct file_map file;
 	struct elf_file elf;
 	struct cfi_table *cfi; /* NULL: not an ELF file */
+	struct symtab *symtab; /* made when first needed */
 };
 
 struct mapping {
@@ -266,6 +271,27 @@ static bool agree_behind(
 	return true;
 }
 
+/* In the shared library, or (by its function names) in a static program. */
+static bool is_in_libgcc(const struct stack *stack, const struct unwind_frame *ours, size_t n)
+{
+	for (size_t i = n > 2 ? n - 2 : 0; i < n; i++) {
+		struct image *image;
+		const struct symbol *s;
+
+		if (!ours[i].has_module)
+			continue;
+		image = stack->maps.v[ours[i].cookie].image;
+		if (strstr(image->path, "libgcc_s"))
+			return true;
+		if (!image->symtab && image->cfi)
+			image->symtab = symtab_new_elf(&image->elf, image->path);
+		s = image->symtab ? symtab_find(image->symtab, ours[i].pc.v - ours[i].bias - 1) : NULL;
+		if (s && (!strncmp(s->name, "_Unwind_", 8) || !strncmp(s->name, "uw_", 3)))
+			return true;
+	}
+	return false;
+}
+
 /* The name of the known cause of a difference at frame `at`, or NULL. */
 static const char *cause_of(const struct stack *stack, const struct unwind_frame *ours, size_t n,
 	size_t at, enum unwind_end end)
@@ -275,6 +301,8 @@ static const char *cause_of(const struct stack *stack, const struct unwind_frame
 
 	if (stack->is_blind)
 		return "gdb-blind";
+	if (end != UNWIND_END_COMPLETE && is_in_libgcc(stack, ours, n))
+		return "eh-return";
 	if (no_cfi && at == n && end == UNWIND_END_COMPLETE)
 		return "past-start";
 	if (no_cfi)

@@ -44,7 +44,7 @@ static void write_trace(void)
 	struct trace_thread t1 = {7, 7, 0}, t2 = {7, 8, 0};
 	struct trace_sample s = {.weight = 1000000};
 	uint32_t life, cpu, elf_id, kernel_id, main_frame, hot, sys;
-	uint64_t load[7] = {7, 0, 0x400000, 0x1000, 0, 5, 1}, name[4] = {0, 0, 0, 0};
+	uint64_t load[8] = {7, 0, 0x400000, 0x1000, 5, 0, 0, 1}, name[4] = {0, 0, 0, 0};
 	struct trace_writer *w;
 	struct err err = {0};
 
@@ -59,8 +59,8 @@ static void write_trace(void)
 	kernel.path = trace_writer_string(w, "[kernel]");
 	elf_id = trace_writer_image(w, &elf);
 	kernel_id = trace_writer_image(w, &kernel);
-	load[1] = elf_id;
-	trace_writer_numbers(w, life, 100, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD, load, 7);
+	load[5] = elf_id;
+	trace_writer_numbers(w, life, 100, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD, load, 8);
 	main_frame = frame_at(w, elf_id, FRAME_KIND_NATIVE, 0x1010, "main", NULL);
 	hot = frame_at(w, elf_id, FRAME_KIND_NATIVE, 0x2010, "hot(int)", "small");
 	sys = frame_at(w, kernel_id, FRAME_KIND_KERNEL, 0xffffffff81000010, "do_syscall_64", NULL);
@@ -134,7 +134,7 @@ static void facts_of_the_run(void)
 		"ended with exit status 3", "1 process, 2 threads",
 		"4 samples of cpu-clock at 999 Hz", "75.00", "small  (prog)",
 		"75.00 %  main > hot(int) > small", "Threads", "7_8 worker", "Data was lost",
-		"4 samples are lost", "4 x  ring \"full\"", "mostly waited", "Next",
+		"4 samples are lost", "4 x  ring \"full\"", "was waiting", "Next",
 		"weir report loss report_render_test.weir");
 	HAS("summary", AS_JSON, "\"command\": \"prog 'a b'\\nc\"", "\"max_rss_bytes\": null",
 		"\"exit_status\": 3", "\"stack\": [\"small\", \"hot(int)\", \"main\"]");
@@ -171,7 +171,7 @@ static void threads_and_modules(void)
 		"\"tid\": 8, \"name\": \"worker\"");
 	HAS("modules", AS_JSON, "\"path\": \"/opt/bin/prog\", \"build_id\": \"ab01\"",
 		"\"match\": null",
-		"\"at_start\": true, \"loaded\": false, \"unloaded\": false, \"used\": true",
+		"\"at_start\": true, \"loaded\": false, \"unloaded\": null, \"used\": true",
 		"\"path\": \"[kernel]\", \"build_id\": null");
 	HAS("modules", TEXT, "elf", "yes", "start", "ab01", "/opt/bin/prog");
 	HAS("loss", TEXT, "4  samples lost", "ring \"full\"");

@@ -112,12 +112,33 @@ static void advise_more_samples(struct advice *a)
 	buf_release(&b);
 }
 
+static void advise_waits(struct advice *a)
+{
+	const char *command = trace_reader_meta(a->report->reader, "command");
+	struct buf b = {0};
+	bool is_short = strlen(command) < COMMAND_BYTES_MAX && !strpbrk(command, "\n\r");
+
+	buf_printf(&b, "  weir record -e wall -- %s", is_short ? command : "...");
+	advise(a, &b, "then 'weir report --metric wall': where it waits");
+	buf_release(&b);
+}
+
 static bool mostly_waits(const struct report *report)
 {
 	const char *wall = trace_reader_meta(report->reader, "wall_ns");
 	const char *cpu = trace_reader_meta(report->reader, "cpu_ns");
 
 	return wall && cpu && strtod(cpu, NULL) * 100 < strtod(wall, NULL) * WAITING_PERCENT;
+}
+
+static bool has_waits(const struct report *report)
+{
+	const struct trace_reader *r = report->reader;
+
+	for (uint32_t id = 1; id < trace_reader_n_metrics(r); id++)
+		if (!strcmp(trace_reader_string(r, trace_reader_metric(r, id)->name), "wait"))
+			return true;
+	return false;
 }
 
 void summary_advice(const struct report *report, const struct flat_row *hottest)
@@ -144,6 +165,9 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 	if (p->n_samples < FEW_SAMPLES && (is_sampled || !hottest) && !p->n_events && mode &&
 		!strcmp(mode, "launch") && trace_reader_meta(report->reader, "command"))
 		advise_more_samples(&a);
+	if (mostly_waits(report) && mode && !strcmp(mode, "launch") && !has_waits(report) &&
+		trace_reader_meta(report->reader, "command"))
+		advise_waits(&a);
 	if (hottest) {
 		advise_callers(&a, hottest);
 		advise_report(
