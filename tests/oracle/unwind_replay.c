@@ -438,6 +438,7 @@ int main(int argc, char **argv)
 		compare_all(cursor_of(dump.bytes), u);
 	unwinder_free(u);
 	for (size_t i = 0; i < images.n; i++) {
+		symtab_free(images.v[i]->symtab);
 		cfi_table_free(images.v[i]->cfi);
 		if (images.v[i]->cfi)
 			elf_file_release(&images.v[i]->elf);

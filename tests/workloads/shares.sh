@@ -40,3 +40,15 @@ near "sleeping is not charged as CPU: half a second in all" "$(json flat.json "j
 near "and it is where the work was" "$(share flat.json spin_before_sleep cum)" 97 6
 "$WEIR" report threads z.weir --json >threads.json
 check "the sleep shows as a switch" test "$(json threads.json "j['rows'][0]['switches']")" -ge 1
+
+if "$WEIR" record -q -e wall -o w.weir -- ./split sleep >/dev/null 2>err.txt; then
+	"$WEIR" report flat w.weir --metric wait --json >flat.json
+	near "-e wall: the sleep is a wait of 1 s" "$(json flat.json "next((r['cum']/1e7 for r in j['rows'] if r['name']=='main'), -1)")" 100 25
+	check "-e wall: the wait is charged to the call that waits" test "$(json flat.json "any('sleep' in r['name'] and r['cum']>9e8 for r in j['rows'])")" = True
+	"$WEIR" report flat w.weir --metric wall --json >flat.json
+	near "-e wall: wall is work and wait together" "$(json flat.json "next((r['cum']/1e7 for r in j['rows'] if r['name']=='main'), -1)")" 150 35
+	"$WEIR" report flat w.weir --json >flat.json
+	near "-e wall: the CPU time is not changed by it" "$(json flat.json "j['total']/1e7")" 50 20
+else
+	skip "-e wall: $(head -n 1 err.txt)"
+fi
