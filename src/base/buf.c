@@ -81,6 +81,25 @@ void buf_put_cstr(struct buf *b, const char *s)
 	buf_put(b, s, strlen(s));
 }
 
+void buf_put_shell_word(struct buf *b, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-+./:,=@%";
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		buf_put_cstr(b, word);
+		return;
+	}
+	buf_put_u8(b, '\'');
+	for (; *word; word++) {
+		if (*word == '\'')
+			buf_put_cstr(b, "'\\''");
+		else
+			buf_put_u8(b, (uint8_t)*word);
+	}
+	buf_put_u8(b, '\'');
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;

@@ -31,8 +31,11 @@ static void show_progress(void *ctx, const struct session_counts *c, double seco
 {
 	struct talk *t = ctx;
 
-	fprintf(stderr, "\r\033[Kweir: %.1f s, %lu samples, %lu processes, %lu threads", seconds,
-		c->n_samples, c->n_processes, c->n_threads);
+	fprintf(stderr, "\r\033[Kweir: %.1f s, %lu samples", seconds, c->n_samples);
+	if (c->n_processes > 1)
+		fprintf(stderr, ", %lu processes", c->n_processes);
+	if (c->n_threads > 1)
+		fprintf(stderr, ", %lu threads", c->n_threads);
 	if (c->n_lost)
 		fprintf(stderr, ", %lu lost", c->n_lost);
 	t->has_progress = true;

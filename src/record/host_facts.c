@@ -61,26 +61,6 @@ void host_facts_write(struct trace_writer *w)
 	trace_writer_meta(w, "weir_version", WEIR_VERSION);
 }
 
-/* As a word that a shell reads back as it was. */
-static void put_word(struct buf *b, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_-+./:,=@%";
-
-	if (*word && strspn(word, plain) == strlen(word)) {
-		buf_put_cstr(b, word);
-		return;
-	}
-	buf_put_cstr(b, "'");
-	for (; *word; word++) {
-		if (*word == '\'')
-			buf_put_cstr(b, "'\\''");
-		else
-			buf_put_u8(b, (uint8_t)*word);
-	}
-	buf_put_cstr(b, "'");
-}
-
 static void write_command(struct trace_writer *w, char *const *argv)
 {
 	struct buf b = {0};
@@ -88,7 +68,7 @@ static void write_command(struct trace_writer *w, char *const *argv)
 	for (; *argv; argv++) {
 		if (b.n)
 			buf_put_u8(&b, ' ');
-		put_word(&b, *argv);
+		buf_put_shell_word(&b, *argv);
 	}
 	trace_writer_meta(w, "command", buf_text(&b));
 	buf_release(&b);

@@ -20,30 +20,6 @@ struct advice {
 	struct table table; /* command, why */
 };
 
-static bool is_plain(const char *text)
-{
-	return *text &&
-	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-			    "_-+./:,=@%") == strlen(text);
-}
-
-/* As one word of a shell. */
-static void put_word(struct buf *b, const char *text)
-{
-	if (is_plain(text)) {
-		buf_put_cstr(b, text);
-		return;
-	}
-	buf_put_cstr(b, "'");
-	for (; *text; text++) {
-		if (*text == '\'')
-			buf_put_cstr(b, "'\\''");
-		else
-			buf_put(b, text, 1);
-	}
-	buf_put_cstr(b, "'");
-}
-
 /* A name as a regular expression that matches it and nothing else. */
 static void put_exact(struct buf *b, const char *name)
 {
@@ -63,7 +39,7 @@ static void put_trace(struct buf *b, const struct report *report)
 	if (!strcmp(name, "trace.weir"))
 		return;
 	buf_put_cstr(b, " ");
-	put_word(b, name);
+	buf_put_shell_word(b, name);
 }
 
 static void advise(struct advice *a, struct buf *command, const char *why)
@@ -84,7 +60,7 @@ static void advise_callers(struct advice *a, const struct flat_row *hottest)
 	buf_put_cstr(&command, "  weir report arcs");
 	put_trace(&command, a->report);
 	buf_put_cstr(&command, " --filter ");
-	put_word(&command, buf_text(&exact));
+	buf_put_shell_word(&command, buf_text(&exact));
 	advise(a, &command, "who calls the hottest function");
 	buf_release(&command);
 	buf_release(&exact);
@@ -101,25 +77,19 @@ static void advise_report(struct advice *a, const char *kind, const char *option
 	buf_release(&command);
 }
 
-static void advise_more_samples(struct advice *a)
+/* Another recording of the same command. */
+static void advise_record(struct advice *a, const char *options, const char *why)
 {
 	const char *command = trace_reader_meta(a->report->reader, "command");
+	const char *mode = trace_reader_meta(a->report->reader, "mode");
 	struct buf b = {0};
-	bool is_short = strlen(command) < COMMAND_BYTES_MAX && !strpbrk(command, "\n\r");
 
-	buf_printf(&b, "  weir record -F 9999 -- %s", is_short ? command : "...");
-	advise(a, &b, "few samples: measure more often");
-	buf_release(&b);
-}
-
-static void advise_waits(struct advice *a)
-{
-	const char *command = trace_reader_meta(a->report->reader, "command");
-	struct buf b = {0};
-	bool is_short = strlen(command) < COMMAND_BYTES_MAX && !strpbrk(command, "\n\r");
-
-	buf_printf(&b, "  weir record -e wall -- %s", is_short ? command : "...");
-	advise(a, &b, "then 'weir report --metric wall': where it waits");
+	if (!command || !mode || strcmp(mode, "launch"))
+		return;
+	if (strlen(command) >= COMMAND_BYTES_MAX || strpbrk(command, "\n\r"))
+		command = "...";
+	buf_printf(&b, "  weir record %s -- %s", options, command);
+	advise(a, &b, why);
 	buf_release(&b);
 }
 
@@ -147,7 +117,6 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 	const struct loss *loss = &p->loss;
 	struct advice a = {.report = report, .table.left_columns = 1};
 	bool is_sampled = p->n_samples && !p->n_events;
-	const char *mode = trace_reader_meta(report->reader, "mode");
 
 	if (mostly_waits(report))
 		fprintf(report->out,
@@ -162,12 +131,10 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 		loss->frames_unresolved * 100 > loss->frames * UNRESOLVED_PERCENT ||
 		loss_is_real(loss))
 		advise_report(&a, "loss", "", "all that is missing, and why");
-	if (p->n_samples < FEW_SAMPLES && (is_sampled || !hottest) && !p->n_events && mode &&
-		!strcmp(mode, "launch") && trace_reader_meta(report->reader, "command"))
-		advise_more_samples(&a);
-	if (mostly_waits(report) && mode && !strcmp(mode, "launch") && !has_waits(report) &&
-		trace_reader_meta(report->reader, "command"))
-		advise_waits(&a);
+	if (p->n_samples < FEW_SAMPLES && (is_sampled || !hottest) && !p->n_events)
+		advise_record(&a, "-F 9999", "few samples: measure more often");
+	if (mostly_waits(report) && !has_waits(report))
+		advise_record(&a, "-e wall", "then 'weir report --metric wall': where it waits");
 	if (hottest) {
 		advise_callers(&a, hottest);
 		advise_report(
