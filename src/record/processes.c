@@ -99,18 +99,27 @@ struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid,
 	return thread;
 }
 
-void processes_fork(
-	struct processes *t, uint32_t pid, uint32_t tid, uint32_t parent_pid, uint64_t time)
+static void name_thread(
+	struct processes *t, struct thread *thread, uint64_t time, uint32_t name)
 {
-	struct process *parent = processes_get(t, parent_pid, time);
+	thread->name = name;
+	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED,
+		(uint64_t[]){thread->trace_id, 0, 0, name}, 4);
+}
 
-	if (pid != parent_pid) {
+void processes_fork(struct processes *t, const struct thread_id *made,
+	const struct thread_id *maker, uint64_t time)
+{
+	uint32_t name = processes_thread(t, maker->pid, maker->tid, time)->name;
+
+	if (made->pid != maker->pid) {
 		/* Shared until one of them changes it: a thousand children cost nothing. */
-		add_process(t, pid, time, addrspace_share(parent->space));
+		add_process(t, made->pid, time,
+			addrspace_share(processes_get(t, maker->pid, time)->space));
 		trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS,
-			RECORD_PROCESS_FORK, (uint64_t[]){pid, parent_pid}, 2);
+			RECORD_PROCESS_FORK, (uint64_t[]){made->pid, maker->pid}, 2);
 	}
-	processes_thread(t, pid, tid, time);
+	name_thread(t, processes_thread(t, made->pid, made->tid, time), time, name);
 }
 
 void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char *name)
@@ -127,10 +136,7 @@ void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char
 void processes_name_thread(
 	struct processes *t, uint32_t pid, uint32_t tid, uint64_t time, const char *name)
 {
-	struct thread *thread = processes_thread(t, pid, tid, time);
-
-	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED,
-		(uint64_t[]){thread->trace_id, 0, 0, trace_writer_string(t->w, name)}, 4);
+	name_thread(t, processes_thread(t, pid, tid, time), time, trace_writer_string(t->w, name));
 }
 
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time)

@@ -24,10 +24,15 @@ struct thread {
 	struct process *process;
 	uint32_t tid;
 	uint32_t trace_id;
+	uint32_t name; /* string of the trace; 0 = not known */
 	uint64_t stack_top; /* where its stack ends; 0 = not known yet */
 	/* A wait that has begun: its stack (0 = none), metric and time. */
 	uint32_t wait_stack, wait_metric;
 	uint64_t wait_since;
+};
+
+struct thread_id {
+	uint32_t pid, tid;
 };
 
 struct processes;
@@ -41,8 +46,9 @@ struct process *processes_get(struct processes *t, uint32_t pid, uint64_t time);
 /* A process that was there before: `start_ns` 0 when not known. */
 struct process *processes_start(struct processes *t, uint32_t pid, uint32_t parent,
 	uint64_t start_ns, uint64_t time, const char *command_line);
-void processes_fork(struct processes *t, uint32_t pid, uint32_t tid, uint32_t parent_pid,
-	uint64_t time);
+/* The new thread (and process, when pid is not the parent's) begins with its maker's name. */
+void processes_fork(struct processes *t, const struct thread_id *made,
+	const struct thread_id *maker, uint64_t time);
 void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char *name);
 void processes_name_thread(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time,
 	const char *name);

@@ -490,7 +490,8 @@ static void process_record(struct session *s, const struct collected *r)
 		process_comm(s, r);
 		break;
 	case COLLECTED_FORK:
-		processes_fork(s->processes, r->pid, r->tid, r->fork.parent_pid, r->time);
+		processes_fork(s->processes, &(struct thread_id){r->pid, r->tid},
+			&(struct thread_id){r->fork.parent_pid, r->fork.parent_tid}, r->time);
 		break;
 	case COLLECTED_EXIT:
 		processes_exit(s->processes, r->pid, r->tid, r->time);

@@ -9,12 +9,15 @@
 
 static size_t map(struct addrspace **a, uint64_t start, uint64_t end, uint32_t image)
 {
-	return addrspace_map(a,
-		&(struct mapping){.start = start, .end = end, .offset = {start * 16}, .image = image,
-			.bias = image * 1000u});
+	return addrspace_map(a, &(struct mapping){.start = start,
+					.end = end,
+					.offset = {start * 16},
+					.image = image,
+					.bias = image * 1000u});
 }
 
-static void row_is(const struct addrspace *a, size_t i, uint64_t start, uint64_t end, uint32_t image)
+static void row_is(
+	const struct addrspace *a, size_t i, uint64_t start, uint64_t end, uint32_t image)
 {
 	const struct mapping *m;
 
@@ -66,7 +69,8 @@ static void test_overlap_left(void)
 	CHECK_EQ(addrspace_n(a), 2);
 	row_is(a, 0, 50, 150, 2);
 	row_is(a, 1, 150, 200, 1);
-	CHECK_EQ(addrspace_get(a, 1)->offset.v, 100 * 16 + 50); /* bytes into the file, not a scale */
+	CHECK_EQ(addrspace_get(a, 1)->offset.v,
+		100 * 16 + 50); /* bytes into the file, not a scale */
 	addrspace_free(a);
 }
 
@@ -275,7 +279,8 @@ static void test_model(void)
 int main(void)
 {
 	static const struct test tests[] = {
-		{"mappings are kept by address and found from their first to their last byte", test_order},
+		{"mappings are kept by address and found from their first to their last byte",
+			test_order},
 		{"a mapping over the start of an older one leaves its tail, further into the file",
 			test_overlap_left},
 		{"a mapping over the end of an older one leaves its head", test_overlap_right},

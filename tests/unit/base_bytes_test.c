@@ -100,7 +100,8 @@ static void test_sub_spans(void)
 	CHECK(!span_cstr(s, UINT64_MAX));
 }
 
-/* A value and its LEB128 bytes as the DWARF standard's table (figures 22, 23) or arithmetic gives. */
+/* A value and its LEB128 bytes as the DWARF standard's table (figures 22, 23) or arithmetic gives.
+ */
 static void test_uleb_values(void)
 {
 	static const uint64_t values[] = {0, 2, 127, 128, 129, 12857, 0x7fffffff, 1ull << 56,
@@ -128,8 +129,8 @@ static void test_uleb_values(void)
 
 static void test_sleb_values(void)
 {
-	static const int64_t values[] = {0, 2, -2, 63, 64, -64, -65, 127, -127, 128, -128, 129, -129,
-		INT32_MIN, INT64_MAX, INT64_MIN};
+	static const int64_t values[] = {0, 2, -2, 63, 64, -64, -65, 127, -127, 128, -128, 129,
+		-129, INT32_MIN, INT64_MAX, INT64_MIN};
 	static const size_t sizes[] = {1, 1, 1, 1, 2, 1, 2, 2, 2, 2, 2, 2, 2, 5, 10, 10};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
@@ -301,8 +302,10 @@ int main(void)
 		{"a length far past the end fails without overflow", test_huge_lengths},
 		{"a text without a NUL fails, an empty one does not", test_cstr},
 		{"a part of a span lies inside it or is empty", test_sub_spans},
-		{"unsigned LEB128 round-trips in the shortest form and fails when cut", test_uleb_values},
-		{"signed LEB128 round-trips in the shortest form and fails when cut", test_sleb_values},
+		{"unsigned LEB128 round-trips in the shortest form and fails when cut",
+			test_uleb_values},
+		{"signed LEB128 round-trips in the shortest form and fails when cut",
+			test_sleb_values},
 		{"padded LEB128 is read and all of it consumed", test_leb_padded},
 		{"unsigned LEB128 of more than 64 bits fails", test_uleb_too_wide},
 		{"signed LEB128 of more than 64 bits fails", test_sleb_too_wide},

@@ -44,7 +44,8 @@ static void test_escapes(void)
 	string_becomes("", "\"\"");
 	string_becomes("plain", "\"plain\"");
 	string_becomes("a\"b\\c/d", "\"a\\\"b\\\\c/d\"");
-	string_becomes("\n\t\r\b\f\x01\x1f\x7f", "\"\\n\\t\\u000d\\u0008\\u000c\\u0001\\u001f\\u007f\"");
+	string_becomes(
+		"\n\t\r\b\f\x01\x1f\x7f", "\"\\n\\t\\u000d\\u0008\\u000c\\u0001\\u001f\\u007f\"");
 	string_becomes(NULL, "null");
 }
 
@@ -132,7 +133,8 @@ static void test_numbers(void)
 	json_double(j, NULL, (double)INFINITY);
 	json_double(j, NULL, -(double)INFINITY);
 	json_array_end(j);
-	page_is(&p, "[18446744073709551615, -9223372036854775808, 0.5, -1e+300, null, null, null]\n");
+	page_is(&p,
+		"[18446744073709551615, -9223372036854775808, 0.5, -1e+300, null, null, null]\n");
 }
 
 static void test_depth(void)

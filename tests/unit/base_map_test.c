@@ -63,7 +63,7 @@ static void check_many(uint64_t step, uint64_t n)
 static void test_growth(void)
 {
 	check_many(1, 20000);
-	check_many(4096, 20000); /* pages */
+	check_many(4096, 20000);	     /* pages */
 	check_many((uint64_t)1 << 40, 5000); /* only high bits differ */
 }
 

@@ -12,7 +12,7 @@
 static uint64_t word(unsigned code, unsigned dst, unsigned src, int off, int32_t imm)
 {
 	return code | (uint64_t)(src << 4 | dst) << 8 | (uint64_t)(uint16_t)off << 16 |
-		(uint64_t)(uint32_t)imm << 32;
+	       (uint64_t)(uint32_t)imm << 32;
 }
 
 static uint64_t insn(const struct bpf_code *c, size_t i)

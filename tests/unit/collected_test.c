@@ -13,13 +13,13 @@
 #define ALL_REGS                                                                                   \
 	(((1ull << (PERF_REG_X86_IP + 1)) - 1) |                                                   \
 		(((1ull << (PERF_REG_X86_R15 + 1)) - 1) & ~((1ull << PERF_REG_X86_R8) - 1)))
-#define N_REGS	     17
+#define N_REGS	      17
 #define TRAILER_BYTES 32
 
 static const struct perf_event_attr plain = {.sample_type = PLAIN_SAMPLE, .sample_id_all = 1};
 static const struct perf_event_attr full = {
 	.sample_type = PLAIN_SAMPLE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
-		PERF_SAMPLE_STACK_USER,
+		       PERF_SAMPLE_STACK_USER,
 	.sample_id_all = 1,
 	.sample_regs_user = ALL_REGS,
 	.sample_stack_user = 64,
@@ -60,7 +60,7 @@ static struct span finish_with_id(struct buf *b)
 
 static void put_sample_head(struct buf *b)
 {
-	buf_put_u64(b, 77);		   /* identifier */
+	buf_put_u64(b, 77);		     /* identifier */
 	buf_put_u64(b, 0xffffffff81000010u); /* ip */
 	buf_put_u32(b, 100);
 	buf_put_u32(b, 101);
@@ -119,9 +119,10 @@ static void test_plain_sample(void)
 
 static void test_full_sample(void)
 {
-	static const enum cpu_reg order[N_REGS] = {CPU_REG_RAX, CPU_REG_RBX, CPU_REG_RCX, CPU_REG_RDX,
-		CPU_REG_RSI, CPU_REG_RDI, CPU_REG_RBP, CPU_REG_RSP, CPU_REG_RIP, CPU_REG_R8, CPU_REG_R9,
-		CPU_REG_R10, CPU_REG_R11, CPU_REG_R12, CPU_REG_R13, CPU_REG_R14, CPU_REG_R15};
+	static const enum cpu_reg order[N_REGS] = {CPU_REG_RAX, CPU_REG_RBX, CPU_REG_RCX,
+		CPU_REG_RDX, CPU_REG_RSI, CPU_REG_RDI, CPU_REG_RBP, CPU_REG_RSP, CPU_REG_RIP,
+		CPU_REG_R8, CPU_REG_R9, CPU_REG_R10, CPU_REG_R11, CPU_REG_R12, CPU_REG_R13,
+		CPU_REG_R14, CPU_REG_R15};
 	struct buf b = {0};
 	struct collected *c;
 
@@ -531,7 +532,8 @@ static void test_unended_texts(void)
 
 static void test_others(void)
 {
-	static const uint32_t types[] = {0, PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_KSYMBOL, 9999};
+	static const uint32_t types[] = {
+		0, PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_KSYMBOL, 9999};
 	struct buf b = {0};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -547,11 +549,13 @@ int main(void)
 {
 	static const struct test tests[] = {
 		{"a plain sample gives who, when, where and how much", test_plain_sample},
-		{"a full sample gives kernel frames, registers and the used stack", test_full_sample},
+		{"a full sample gives kernel frames, registers and the used stack",
+			test_full_sample},
 		{"a 32-bit sample has no r8 to r15", test_32bit_sample},
 		{"a kernel thread's sample has neither registers nor stack", test_no_user_part},
 		{"only the registers asked for are known", test_some_registers},
-		{"a stack copy that is full says so, one that is overfull is refused", test_full_stack},
+		{"a stack copy that is full says so, one that is overfull is refused",
+			test_full_stack},
 		{"counts larger than the record are refused", test_absurd_counts},
 		{"a sample cut at any length is refused", test_cut_samples},
 		{"a mapping with an inode", test_mmap_inode},

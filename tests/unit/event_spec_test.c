@@ -75,8 +75,8 @@ static void test_raw(void)
 
 static void test_bad_raw(void)
 {
-	static const char *const bad[] = {"r", "rxyz", "r1g", "r10000000000000000", "r-1", "r+1", "r 1",
-		"r0x1c2"};
+	static const char *const bad[] = {
+		"r", "rxyz", "r1g", "r10000000000000000", "r-1", "r+1", "r 1", "r0x1c2"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		char sentence[128];
@@ -92,7 +92,8 @@ static void test_errors(void)
 	fails_with("", ERR_UNSUPPORTED, "-e: no event named");
 	fails_with("cpu-clock,nonsense,cycles", ERR_UNSUPPORTED,
 		"'nonsense': is not a known event ('weir doctor' lists them)");
-	fails_with("cpu", ERR_UNSUPPORTED, "'cpu': is not a known event ('weir doctor' lists them)");
+	fails_with(
+		"cpu", ERR_UNSUPPORTED, "'cpu': is not a known event ('weir doctor' lists them)");
 	fails_with("cpu-clock,,cycles", ERR_UNSUPPORTED,
 		"'': is not a known event ('weir doctor' lists them)");
 	fails_with("cpu-clock-with-a-name-that-is-longer-than-any", ERR_UNSUPPORTED,

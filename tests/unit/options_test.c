@@ -21,17 +21,22 @@ static const struct option_spec specs[] = {
 	{0, NULL, 0, NULL, NULL, 0},
 };
 
-static const struct command mixed = {
-	.name = "mixed", .synopsis = "[OPTIONS] FILE\n-o FILE", .summary = "tests", .options = specs};
-static const struct command stopping = {.name = "stopping", .synopsis = "COMMAND",
-	.summary = "tests", .options = specs, .stops_at_operand = true};
+static const struct command mixed = {.name = "mixed",
+	.synopsis = "[OPTIONS] FILE\n-o FILE",
+	.summary = "tests",
+	.options = specs};
+static const struct command stopping = {.name = "stopping",
+	.synopsis = "COMMAND",
+	.summary = "tests",
+	.options = specs,
+	.stops_at_operand = true};
 
 /* The outcome of one command line. */
 struct outcome {
 	enum options_result result;
 	struct values values;
-	char operands[128];    /* with a bar behind each */
-	char said[512];	       /* on stderr */
+	char operands[128]; /* with a bar behind each */
+	char said[512];	    /* on stderr */
 };
 
 static void read_back(FILE *f, char *to, size_t bytes)
@@ -83,7 +88,8 @@ static void fails_with(const char *line, const char *sentence)
 	struct outcome o = parse(&mixed, line);
 	char expected[256];
 
-	snprintf(expected, sizeof(expected), "weir: mixed: %s ('weir help mixed' tells more)\n", sentence);
+	snprintf(expected, sizeof(expected), "weir: mixed: %s ('weir help mixed' tells more)\n",
+		sentence);
 	CHECK_EQ(o.result, OPTIONS_USAGE);
 	CHECK_STR(o.said, expected);
 	free((void *)(uintptr_t)o.values.output);
@@ -132,15 +138,16 @@ static void test_long(void)
 
 static void test_last_wins(void)
 {
-	outcome_is(&mixed, "-o one -f 1 --output two --hz=2", (struct values){false, false, "two", 2, 0},
-		"");
+	outcome_is(&mixed, "-o one -f 1 --output two --hz=2",
+		(struct values){false, false, "two", 2, 0}, "");
 }
 
 static void test_operands(void)
 {
 	outcome_is(&mixed, "one -a two - -b three", (struct values){true, true, NULL, 99, 0},
 		"one|two|-|three|");
-	outcome_is(&mixed, "one -a -- -b --", (struct values){true, false, NULL, 99, 0}, "one|-b|--|");
+	outcome_is(
+		&mixed, "one -a -- -b --", (struct values){true, false, NULL, 99, 0}, "one|-b|--|");
 	outcome_is(&mixed, "--", (struct values){.hz = 99}, "");
 }
 
@@ -149,7 +156,8 @@ static void test_stops(void)
 	outcome_is(&stopping, "-a ls -b -o x -- y", (struct values){true, false, NULL, 99, 0},
 		"ls|-b|-o|x|--|y|");
 	outcome_is(&stopping, "-a -- -b ls", (struct values){true, false, NULL, 99, 0}, "-b|ls|");
-	outcome_is(&stopping, "-a -- ls -- x", (struct values){true, false, NULL, 99, 0}, "ls|--|x|");
+	outcome_is(
+		&stopping, "-a -- ls -- x", (struct values){true, false, NULL, 99, 0}, "ls|--|x|");
 }
 
 static void test_unknown(void)
@@ -179,7 +187,8 @@ static void test_numbers(void)
 {
 	outcome_is(&mixed, "--hz=18446744073709551615", (struct values){.hz = UINT64_MAX}, "");
 	outcome_is(&mixed, "--hz=010", (struct values){.hz = 10}, "");
-	fails_with("--hz=18446744073709551616", "--hz: '18446744073709551616' is not a whole number");
+	fails_with(
+		"--hz=18446744073709551616", "--hz: '18446744073709551616' is not a whole number");
 	fails_with("-f -1", "-f: '-1' is not a whole number");
 	fails_with("-f 1k", "-f: '1k' is not a whole number");
 	fails_with("-f 0x10", "-f: '0x10' is not a whole number");
@@ -244,7 +253,8 @@ static void test_every_command(void)
 
 	for (; commands[n]; n++) {
 		CHECK(command_find(commands[n]->name) == commands[n]);
-		for (const struct option_spec *o = commands[n]->options; o && (o->letter || o->name); o++) {
+		for (const struct option_spec *o = commands[n]->options;
+			o && (o->letter || o->name); o++) {
 			CHECK_EQ(o->kind == OPTION_FLAG, o->argument == NULL);
 			CHECK(o->help && *o->help);
 			for (const struct option_spec *p = commands[n]->options; p < o; p++) {

@@ -287,7 +287,8 @@ static void *second_thread(void *arg)
 
 static void test_tasks(void)
 {
-	struct wanted threads = {{getpid(), 0}, {0, 0}, 0}, processes = {{getpid(), getppid()}, {0, 0}, 0};
+	struct wanted threads = {{getpid(), 0}, {0, 0}, 0},
+		      processes = {{getpid(), getppid()}, {0, 0}, 0};
 	pthread_t thread;
 	char name[32];
 

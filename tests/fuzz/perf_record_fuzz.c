@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as one perf record; the first byte picks the attributes that it was written with. */
+#include <stdlib.h>
+
+#include "record/collected.h"
+
+#define PLAIN_SAMPLE                                                                               \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+		PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+#define ALL_REGS 0xff01ffu
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+/* Every byte that is handed out can be read and lies where the header promises. */
+static void read_all(const struct collected *c, size_t record_bytes)
+{
+	volatile uint64_t sum = 0;
+
+	if (c->bytes < sizeof(*c) || c->bytes > sizeof(*c) + record_bytes + 1)
+		abort();
+	if (c->kind == COLLECTED_SAMPLE) {
+		for (uint32_t i = 0; i < c->sample.n_kernel; i++)
+			sum += c->sample.kernel[i];
+		for (size_t i = 0; i < c->sample.stack.n; i++)
+			sum += c->sample.stack.p[i];
+		if (c->sample.n_kernel * sizeof(uint64_t) + c->sample.stack.n > record_bytes)
+			abort();
+		if (c->sample.has_regs != (c->sample.regs.known != 0))
+			abort();
+	} else if (c->kind == COLLECTED_MMAP) {
+		sum += strlen(c->mmap.path);
+		if (c->mmap.build_id_n > BUILD_ID_MAX)
+			abort();
+	} else if (c->kind == COLLECTED_COMM) {
+		sum += strlen(c->comm.name);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct perf_event_attr attr = {.sample_type = PLAIN_SAMPLE, .sample_id_all = 1};
+	struct collected *c;
+
+	if (!n)
+		return 0;
+	if (data[0] & 1)
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (data[0] & 2) {
+		attr.sample_type |= PERF_SAMPLE_REGS_USER;
+		attr.sample_regs_user = ALL_REGS;
+	}
+	if (data[0] & 4) {
+		attr.sample_type |= PERF_SAMPLE_STACK_USER;
+		attr.sample_stack_user = 4096;
+	}
+	c = collected_decode(&attr, (struct span){data + 1, n - 1});
+	if (c)
+		read_all(c, n - 1);
+	free(c);
+	return 0;
+}
