@@ -29,7 +29,7 @@ work, tools = sys.argv[1:3]
 here = os.path.dirname(os.path.abspath(__file__))
 inputs = os.path.join(here, "workloads")
 quick = os.environ.get("BENCH_QUICK") == "1"
-rounds = int(os.environ.get("BENCH_ROUNDS", "2" if quick else "7"))
+rounds = int(os.environ.get("BENCH_ROUNDS", "2" if quick else "6"))
 weir, perf = os.environ["WEIR"], os.environ.get("PERF", "perf")
 timed, outermost = (os.path.join(tools, n) for n in ("timed", "outermost"))
 usage_file = os.path.join(work, "usage")

@@ -161,7 +161,7 @@ uint32_t intern_bytes(struct intern *t, const void *p, size_t n)
 	for (i = hash & (t->cap_slots - 1); t->slots[i]; i = (i + 1) & (t->cap_slots - 1)) {
 		const struct intern_item *item = &t->items[t->slots[i] - 1];
 
-		if (item->hash == hash && item->n == n && !memcmp(item->p, p, n))
+		if (item->hash == hash && item->n == n && (!n || !memcmp(item->p, p, n)))
 			return t->slots[i] - 1;
 	}
 	if (t->n_items == t->cap_items)

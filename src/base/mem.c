@@ -87,7 +87,8 @@ char *mem_strndup(const char *s, size_t n)
 {
 	char *copy = mem_alloc(n + 1);
 
-	memcpy(copy, s, n);
+	if (n)
+		memcpy(copy, s, n);
 	copy[n] = 0;
 	return copy;
 }

@@ -268,14 +268,8 @@ static int run(const struct command *command, int argc, char **argv)
 	struct finding findings[N_CHECKS];
 	int status = STATUS_DONE;
 
-	switch (options_parse(command, &a, &argc, &argv)) {
-	case OPTIONS_HELP:
-		return STATUS_DONE;
-	case OPTIONS_USAGE:
-		return STATUS_USAGE;
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!options_begin(command, &a, &argc, &argv, &status))
+		return status;
 	if (argc)
 		return options_usage_error(command, "'%s': takes no operand", argv[0]);
 	for (size_t i = 0; i < N_CHECKS; i++) {

@@ -122,15 +122,10 @@ static int run(const struct command *command, int argc, char **argv)
 {
 	struct export_arguments a = {.build = BUILD_OPTIONS_ALL};
 	const struct export_format *format = formats;
+	int status;
 
-	switch (options_parse(command, &a, &argc, &argv)) {
-	case OPTIONS_HELP:
-		return STATUS_DONE;
-	case OPTIONS_USAGE:
-		return STATUS_USAGE;
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!options_begin(command, &a, &argc, &argv, &status))
+		return status;
 	if (argc < 1 || argc > 2)
 		return options_usage_error(command, "needs a format and at most one trace");
 	while (format->name && strcmp(format->name, argv[0]))

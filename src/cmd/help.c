@@ -20,15 +20,10 @@ static int run(const struct command *command, int argc, char **argv)
 {
 	const struct command *topic;
 	char unused;
+	int status;
 
-	switch (options_parse(command, &unused, &argc, &argv)) {
-	case OPTIONS_HELP:
-		return STATUS_DONE;
-	case OPTIONS_USAGE:
-		return STATUS_USAGE;
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!options_begin(command, &unused, &argc, &argv, &status))
+		return status;
 	if (argc == 0) {
 		print_overview(stdout);
 		return STATUS_DONE;

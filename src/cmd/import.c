@@ -103,15 +103,10 @@ static int run(const struct command *command, int argc, char **argv)
 {
 	struct import_arguments a = {.output = "trace.weir"};
 	const struct import_format *format = formats;
+	int status;
 
-	switch (options_parse(command, &a, &argc, &argv)) {
-	case OPTIONS_HELP:
-		return STATUS_DONE;
-	case OPTIONS_USAGE:
-		return STATUS_USAGE;
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!options_begin(command, &a, &argc, &argv, &status))
+		return status;
 	if (argc != 2)
 		return options_usage_error(command, "needs a format and one file");
 	while (format->name && strcmp(format->name, argv[0]))

@@ -86,7 +86,7 @@ static bool set_number(void *to, const char *value)
 
 	errno = 0;
 	n = strtoull(value, &end, 10);
-	if (errno || end == value || *end || *value == '-')
+	if (errno || end == value || *end || *value < '0' || *value > '9')
 		return false;
 	*(uint64_t *)to = n;
 	return true;
@@ -223,4 +223,13 @@ enum options_result options_parse(
 	p.argv[n_operands] = NULL;
 	*argc = n_operands;
 	return OPTIONS_RUN;
+}
+
+bool options_begin(
+	const struct command *command, void *into, int *argc, char ***argv, int *status)
+{
+	enum options_result result = options_parse(command, into, argc, argv);
+
+	*status = result == OPTIONS_USAGE ? STATUS_USAGE : STATUS_DONE;
+	return result == OPTIONS_RUN;
 }

@@ -50,6 +50,11 @@ enum options_result {
 enum options_result options_parse(
 	const struct command *command, void *into, int *argc, char ***argv);
 
+/* The same for a command's run function: false when there is nothing left to do but to return
+ * *status. */
+bool options_begin(
+	const struct command *command, void *into, int *argc, char ***argv, int *status);
+
 /* "weir: COMMAND: WHAT (weir help COMMAND tells more)" on stderr; returns STATUS_USAGE. */
 int options_usage_error(const struct command *command, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -111,15 +111,10 @@ static int run(const struct command *command, int argc, char **argv)
 	struct recorder_options o = {0};
 	pid_t pids[PIDS_MAX];
 	int rc;
+	int status;
 
-	switch (options_parse(command, &a, &argc, &argv)) {
-	case OPTIONS_HELP:
-		return STATUS_DONE;
-	case OPTIONS_USAGE:
-		return STATUS_USAGE;
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!options_begin(command, &a, &argc, &argv, &status))
+		return status;
 	rc = check_targets(command, &a, argc);
 	if (!rc)
 		rc = fill_options(command, &a, &o);

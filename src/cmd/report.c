@@ -132,14 +132,8 @@ static int run(const struct command *command, int argc, char **argv)
 	regex_t filter;
 	int status;
 
-	switch (options_parse(command, &a, &argc, &argv)) {
-	case OPTIONS_HELP:
-		return STATUS_DONE;
-	case OPTIONS_USAGE:
-		return STATUS_USAGE;
-	case OPTIONS_RUN:
-		break;
-	}
+	if (!options_begin(command, &a, &argc, &argv, &status))
+		return status;
 	kind = report_kind_find(argc > 0 ? argv[0] : "summary");
 	if (kind && argc > 0) {
 		argc--;

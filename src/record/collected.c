@@ -192,6 +192,14 @@ static struct collected *new_plain(enum collected_kind kind)
 	return out;
 }
 
+static struct collected *keep_if_whole(struct collected *out, const struct cursor *c)
+{
+	if (!c->failed)
+		return out;
+	free(out);
+	return NULL;
+}
+
 static struct collected *decode_task(const struct perf_event_header *h, struct cursor c)
 {
 	struct collected *out =
@@ -201,7 +209,8 @@ static struct collected *decode_task(const struct perf_event_header *h, struct c
 	out->fork.parent_pid = cursor_u32(&c);
 	out->tid = cursor_u32(&c);
 	out->fork.parent_tid = cursor_u32(&c);
-	return out;
+	cursor_u64(&c); /* time */
+	return keep_if_whole(out, &c);
 }
 
 static struct collected *decode_switch(const struct perf_event_header *h)
@@ -220,7 +229,7 @@ static struct collected *decode_lost(const struct perf_event_header *h, struct c
 	if (h->type == PERF_RECORD_LOST)
 		cursor_u64(&c); /* id */
 	out->lost.n = cursor_u64(&c);
-	return out;
+	return keep_if_whole(out, &c);
 }
 
 /*
@@ -255,6 +264,8 @@ struct collected *collected_decode(const struct perf_event_attr *attr, struct sp
 		return decode_sample(attr, &h, c);
 	if (record.n < sizeof(h) + SAMPLE_ID_BYTES)
 		return NULL;
+	c = cursor_of(span_sub(record, 0, record.n - SAMPLE_ID_BYTES));
+	cursor_skip(&c, sizeof(h));
 	switch (h.type) {
 	case PERF_RECORD_MMAP2:
 		out = decode_mmap(&h, c);

@@ -45,7 +45,8 @@ static bool parse_raw(const char *name, struct event_spec *out)
 	char *end;
 	uint64_t config;
 
-	if (name[0] != 'r' || !name[1])
+	if (name[0] != 'r' || !name[1] ||
+		strspn(name + 1, "0123456789abcdefABCDEF") != strlen(name + 1))
 		return false;
 	errno = 0;
 	config = strtoull(name + 1, &end, 16);
@@ -66,6 +67,18 @@ static bool parse_one(const char *name, struct event_spec *out)
 		}
 	}
 	return parse_raw(name, out);
+}
+
+/* Two events that feed one metric would count everything twice. */
+static int check_metrics(const struct event_spec *specs, size_t n, struct err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(specs[i].metric, specs[j].metric))
+				return err_set(err, ERR_UNSUPPORTED,
+					"-e: '%s' and '%s' both count '%s'; name one of them",
+					specs[j].name, specs[i].name, specs[i].metric);
+	return 0;
 }
 
 int event_specs_parse(const char *list, struct event_spec *out, size_t *n, struct err *err)
@@ -92,5 +105,5 @@ int event_specs_parse(const char *list, struct event_spec *out, size_t *n, struc
 	}
 	if (!*n)
 		return err_set(err, ERR_UNSUPPORTED, "-e: no event named");
-	return 0;
+	return check_metrics(out, *n, err);
 }

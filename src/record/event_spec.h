@@ -24,7 +24,7 @@ struct event_spec {
 /* Parses "cpu-clock,page-faults,r01c2"; at most EVENT_SPECS_MAX. "wall" stands for two: the CPU
  * clock, and the waiting between a thread's switches. */
 int event_specs_parse(const char *list, struct event_spec *out, size_t *n, struct err *err);
-/* The known names, for help and doctor: NULL-terminated rows. */
+/* The known names, for help and doctor. */
 const struct event_spec *event_specs_known(size_t *n);
 
 #endif

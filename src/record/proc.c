@@ -20,7 +20,7 @@
 
 static bool parse_line(char *line, struct proc_mapping *m)
 {
-	char prot[5];
+	char prot[5] = "";
 	int at = 0;
 
 	/* start-end rwxp offset major:minor inode   path */
@@ -157,7 +157,9 @@ uint64_t proc_start_ns(pid_t pid)
 {
 	uint64_t ticks = stat_field(pid, 22);
 	uint64_t since_boot = ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	uint64_t suspended = clock_read_ns(CLOCK_BOOTTIME) - clock_mono_ns();
+	/* In this order: the other way round the difference is negative on a machine that never slept. */
+	uint64_t mono = clock_mono_ns();
+	uint64_t suspended = clock_read_ns(CLOCK_BOOTTIME) - mono;
 
 	return ticks && since_boot > suspended ? since_boot - suspended : 0;
 }

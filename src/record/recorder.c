@@ -87,11 +87,13 @@ static void take_signals(struct recorder *r)
 }
 
 /* A shell starts background jobs with SIGINT ignored; whoever sends it to weir means it all the
- * same. Comes after the fork: the command keeps its own. */
-static void unignore_signals(void)
+ * same. A command that dies before it is let run must not take weir along by SIGPIPE. Comes after
+ * the fork: the command keeps its own. */
+static void settle_signals(void)
 {
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
 }
 
 /* True when the command has ended; its status is then in the result. */
@@ -225,7 +227,7 @@ static int start(struct recorder *r, struct err *err)
 	rc = open_signals(r, err);
 	if (rc == 0 && o->command)
 		rc = launch_prepare(&r->child, o->command, &r->old_mask, err);
-	unignore_signals();
+	settle_signals();
 	raise_file_limit(); /* after the fork: the command keeps its own limit */
 	if (rc == 0)
 		rc = perf_set_init(&r->set, &perf, err);

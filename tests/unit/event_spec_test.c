@@ -97,7 +97,8 @@ static void test_errors(void)
 	fails_with("cpu-clock,,cycles", ERR_UNSUPPORTED,
 		"'': is not a known event ('weir doctor' lists them)");
 	fails_with("cpu-clock-with-a-name-that-is-longer-than-any", ERR_UNSUPPORTED,
-		"'cpu-clock-with-a-name-that-is-longer-than-any': is not a known event ('weir doctor' lists them)");
+		"'cpu-clock-with-a-name-that-is-longer-than-any': is not a known event "
+		"('weir doctor' lists them)");
 }
 
 static void test_limit(void)

@@ -10,7 +10,7 @@
 #include "symbols/resolver.h"
 #include "symbols/symtab.h"
 
-__attribute__((noinline, noclone)) int resolver_test_landmark(int x);
+__attribute__((noinline)) int resolver_test_landmark(int x);
 int resolver_test_landmark(int x)
 {
 	return x * 3 + 1;
