@@ -29,7 +29,7 @@ work, tools = sys.argv[1:3]
 here = os.path.dirname(os.path.abspath(__file__))
 inputs = os.path.join(here, "workloads")
 quick = os.environ.get("BENCH_QUICK") == "1"
-rounds = int(os.environ.get("BENCH_ROUNDS", "2" if quick else "6"))
+rounds = int(os.environ.get("BENCH_ROUNDS", "2" if quick else "5"))
 weir, perf = os.environ["WEIR"], os.environ.get("PERF", "perf")
 timed, outermost = (os.path.join(tools, n) for n in ("timed", "outermost"))
 usage_file = os.path.join(work, "usage")
@@ -65,6 +65,7 @@ def workloads():
         "sqlite": ["sqlite3", ":memory:", ".read " + of("queries.sql")],
         "xz -T2": ["xz", "-T2", "-3", "--block-size=1MiB", "-c", text],
         "deep": [os.path.join(tools, "deep"), "8000"],
+        "buffer": [os.path.join(tools, "buffer"), "1300000"],
     }
     names = list(all_of_them)
     if os.environ.get("BENCH_ONLY"):
