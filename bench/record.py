@@ -24,6 +24,7 @@ REPORT_SECONDS_MAX = 120
 REPORT_ROUNDS = 3
 HWM_EVERY_S = 0.02
 PERF_TRIES = 4
+NOISE_MAX = 0.05  # of CPU time; above it, overheads of a few percent cannot be seen
 
 work, tools = sys.argv[1:3]
 here = os.path.dirname(os.path.abspath(__file__))
@@ -306,10 +307,27 @@ class Verdicts:
         print()
 
 
+def tolerance_of(recorded, peer):
+    return max(noise(recorded[t].runs) for t in ("none", "weir", peer))
+
+
+def compare(ours, theirs, tolerance, unit=1.0):
+    """The same rule in both directions: a lead inside the noise is no lead. `unit` is what a whole
+    run of the target amounts to in the figures that are compared."""
+    if tolerance > NOISE_MAX:
+        return "too noisy to tell"
+    if abs(ours - theirs) <= tolerance * unit:
+        return "within the noise"
+    return ours < theirs
+
+
 def cost_figures(long_result, peer):
     for name, (recorded, _) in long_result.items():
         ours, theirs = sample_cost_us(recorded, "weir"), sample_cost_us(recorded, peer)
-        yield name, "%.1f : %.1f us" % (ours, theirs), ours <= theirs
+        tolerance = tolerance_of(recorded, peer)
+        whole = 1e6 * least(recorded["none"].runs, "cpu") / recorded["weir"].contents.samples
+        yield (name, "%.1f : %.1f us (noise %.1f)" % (ours, theirs, tolerance * whole),
+               compare(ours, theirs, tolerance, whole))
 
 
 def overhead_figures(results, peer):
@@ -317,9 +335,9 @@ def overhead_figures(results, peer):
         bare = least(recorded["none"].runs, "cpu")
         ours = least(recorded["weir"].runs, "cpu") / bare
         theirs = least(recorded[peer].runs, "cpu") / bare
-        tolerance = max(noise(recorded[t].runs) for t in ("none", "weir", peer))
-        verdict = ours <= theirs or ("within the noise" if ours - theirs <= tolerance else False)
-        yield name, "%.3f : %.3f (noise %.3f)" % (ours, theirs, tolerance), verdict
+        tolerance = tolerance_of(recorded, peer)
+        yield (name, "%.3f : %.3f (noise %.3f)" % (ours, theirs, tolerance),
+               compare(ours, theirs, tolerance))
 
 
 def total_figures(results, peer):
@@ -327,7 +345,8 @@ def total_figures(results, peer):
     for name, (recorded, _) in results.items():
         bare = least(recorded["none"].runs, "cpu")
         cost = lambda t: min(r.cpu + r.recorder_cpu for r in recorded[t].runs) / bare
-        yield name, "%.3f : %.3f" % (cost("weir"), cost(peer)), cost("weir") <= cost(peer)
+        yield (name, "%.3f : %.3f" % (cost("weir"), cost(peer)),
+               compare(cost("weir"), cost(peer), tolerance_of(recorded, peer)))
 
 
 def print_verdicts(results, long_result):
@@ -399,6 +418,9 @@ def main():
             recorded = record_all(name, long_command(commands[name]), LONG_ROUNDS, LONG_HZ)
             long_result["%s, %d Hz" % (name, LONG_HZ)] = recorded, reports(recorded)
     print("## Aims\n")
+    print("Noise is the distance between the two best runs, the larger of those compared. A lead or a "
+          "lag\nsmaller than it is *within the noise*; above %.0f %% it is *too noisy to tell*.\n"
+          % (100 * NOISE_MAX))
     print_verdicts(results, long_result)
     print("## Recording at %d Hz\n\n%d rounds, interleaved, minima.\n" % (HZ, rounds))
     print_recording(results)

@@ -103,7 +103,6 @@ static struct collected *decode_sample(
 		size = cursor_u64(&c);
 		stack = cursor_bytes(&c, size);
 		used = size ? cursor_u64(&c) : 0;
-		s.stack_is_full = size && used == size;
 	}
 	if (c.failed || used > stack.n)
 		return NULL;

@@ -33,7 +33,8 @@ struct collected_sample {
 	uint32_t n_kernel;	 /* kernel addresses, innermost first */
 	const uint64_t *kernel;
 	struct span stack;  /* copy from the stack pointer up */
-	bool stack_is_full; /* the copy reached its maximum: the stack may go on */
+	uint64_t tail_start; /* a second piece, the outermost of a very long stack */
+	struct span tail;    /* empty = none */
 };
 
 struct collected_mmap {

@@ -81,21 +81,27 @@ static size_t drain_ring(struct collector *c, struct perf_ring *ring, struct col
 
 /* Puts the pages that the BPF program copied behind the kernel's copy; the record may move. */
 static struct collected *complete_stack(
-	struct collector *c, struct collected *r, struct span more, uint64_t more_start)
+	struct collector *c, struct collected *r, const struct deep_stack *deep)
 {
 	uint64_t end = r->sample.regs.r[CPU_REG_RSP] + r->sample.stack.n;
 	size_t stack_at = (size_t)(r->sample.stack.p - (const uint8_t *)r);
 	size_t kernel_at = (size_t)((const uint8_t *)r->sample.kernel - (const uint8_t *)r);
-	size_t n;
+	size_t skip, n;
 
-	if (end < more_start || end - more_start >= more.n)
+	if (end < deep->start)
 		return r;
-	n = more.n - (size_t)(end - more_start);
-	r = mem_realloc(r, r->bytes + n);
-	memcpy((uint8_t *)r + r->bytes, more.p + (end - more_start), n);
+	skip = (size_t)(end - deep->start);
+	n = skip < deep->bytes.n ? deep->bytes.n - skip : 0;
+	r = mem_realloc(r, r->bytes + n + deep->tail.n);
+	if (n)
+		memcpy((uint8_t *)r + r->bytes, deep->bytes.p + skip, n);
+	if (deep->tail.n)
+		memcpy((uint8_t *)r + r->bytes + n, deep->tail.p, deep->tail.n);
 	r->sample.kernel = (const uint64_t *)(const void *)((const uint8_t *)r + kernel_at);
 	r->sample.stack = (struct span){(const uint8_t *)r + stack_at, r->sample.stack.n + n};
-	r->bytes += n;
+	r->sample.tail = (struct span){(const uint8_t *)r + r->bytes + n, deep->tail.n};
+	r->sample.tail_start = deep->tail_start;
+	r->bytes += n + deep->tail.n;
 	atomic_fetch_add_explicit(&c->n_completed, 1, memory_order_relaxed);
 	return r;
 }
@@ -108,16 +114,15 @@ static size_t complete_stacks(struct collector *c, struct collected_list *list)
 	for (size_t i = 0; i < list->items.n; i++) {
 		struct collected *r = list->items.v[i];
 		size_t before = r->bytes;
-		struct span more;
-		uint64_t start;
+		const struct deep_stack *deep;
 
-		if (r->kind != COLLECTED_SAMPLE || !r->sample.stack_is_full || !r->sample.has_regs)
+		if (r->kind != COLLECTED_SAMPLE || !r->sample.has_regs)
 			continue;
-		more = deep_stacks_find(
-			c->set->deep, r->tid, r->sample.regs.r[CPU_REG_RSP], r->time, &start);
-		if (!more.n)
+		deep = deep_stacks_find(
+			c->set->deep, r->tid, r->sample.regs.r[CPU_REG_RSP], r->time);
+		if (!deep)
 			continue;
-		list->items.v[i] = complete_stack(c, r, more, start);
+		list->items.v[i] = complete_stack(c, r, deep);
 		added += list->items.v[i]->bytes - before;
 	}
 	/* What was not asked for in this round may belong to a sample of the next. */

@@ -3,26 +3,34 @@
  * The program, in pseudo-C:
  *
  *   sp = task_pt_regs(current)->sp;                 // where user mode was left
- *   start = (sp + stack_bytes) & ~4095;
- *   top = tops[tid];
- *   if (top is known and plausible) {
- *           if (top - sp <= stack_bytes) return 1;  // the kernel's copy holds it all
- *           limit = top;
- *   } else {
- *           if (probe_read_user(&word, 8, sp + stack_bytes)) return 1;
- *           limit = start + SMALL;
+ *   top = tops[tid], or unknown when it is not there or not plausible;
+ *   hole = 0;
+ *   for (page = each page start in (sp, sp + stack_bytes]) {             // unrolled
+ *           if (top is known && page >= top) { if (hole) goto copy; return 1; }
+ *           if (probe_read_user(&word, 8, page)) hole = hole ?: page;
+ *           else if (hole) goto copy;               // memory goes on behind a hole
  *   }
+ *   if (top is unknown && hole)
+ *           if (none of the pages up to sp + SMALL is there) return 1;   // the stack's end, then
+ * copy:
+ *   start = hole ?: (sp + stack_bytes) & ~4095;
+ *   limit = top is known ? top : start + SMALL;
  *   max = limit - start > SMALL ? LARGE : SMALL;
  *   r = ringbuf_reserve(sizeof(*r) + max);          // NULL: the walk ends short, and is counted
- *   r->time = ktime_get_ns(); r->pid_tgid = ...; r->sp = sp; r->start = start;
- *   for (i = 0; i < max / 4096; i++)                // unrolled; stops at the first absent page
- *           if (start + i * 4096 >= limit ||
- *               probe_read_user(r->bytes + i * 4096, 4096, start + i * 4096)) break;
- *   r->n = i * 4096;
+ *   for (i = 0; i < max / 4096; i++) {              // unrolled
+ *           if (start + i * 4096 >= limit) break;
+ *           if (!probe_read_user(r->bytes + i * 4096, 4096, start + i * 4096))
+ *                   r->n = (i + 1) * 4096;          // absent pages are filled with zeros
+ *   }
+ *   if (max == LARGE && limit - start > LARGE)      // the last pages below the top, too
+ *           r->tail_start = ..., likewise;
  *   ringbuf_submit(r); return 1;                    // 1: the kernel goes on to write its sample
  *
- * Registers: r6 = sp, r7 = bytes read, r8 = start, r9 = record. On the stack: a word for probing,
- * the tid, the limit.
+ * A page of a stack is absent when it was never touched, which is so in the middle of a large local
+ * buffer; the kernel's copy ends there, although the frames go on behind it.
+ *
+ * Registers: r6 = sp, r7 = hole, then bytes read, r8 = page, then start, r9 = record. On the stack:
+ * a word for probing, the tid, the top (0 = unknown), the limit.
  */
 #include "record/deep_stacks.h"
 
@@ -43,14 +51,17 @@
 #define PAGE_BYTES	 4096
 /* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
 #define SMALL_BYTES	 (192 * 1024)
+#define TAIL_BYTES	 (64 * 1024)
+#define LARGE_BYTES	 ((int)DEEP_STACK_BYTES_MAX - TAIL_BYTES)
 #define RING_BYTES_MIN	 ((size_t)16 << 20)
 #define RING_BYTES_MAX	 ((size_t)256 << 20)
 #define RING_BYTES_A_CPU ((size_t)4 << 20)
 #define TOPS_MAX	 16384
-#define STACK_BYTES_PLAUSIBLE (1 << 30)
+#define STACK_BYTES_PLAUSIBLE (64 << 20)
 #define AT_WORD		 (-8)
 #define AT_TID		 (-16)
 #define AT_LIMIT	 (-24)
+#define AT_TOP		 (-32)
 /* Both are stamped in the same interrupt: which comes first differs between kernels. */
 #define MATCH_WINDOW_NS	 50000000u
 
@@ -60,14 +71,15 @@ struct deep_record {
 	uint64_t sp;
 	uint64_t start;
 	uint64_t n;
+	uint64_t tail_start; /* of the TAIL_BYTES behind LARGE_BYTES; 0 = there is no tail */
 	uint8_t bytes[];
 };
 
 struct kept {
-	uint64_t time, sp, start;
+	uint64_t time, sp;
 	uint32_t tid;
-	uint8_t *bytes;
-	size_t n;
+	uint8_t *bytes; /* owned; both parts are in it */
+	struct deep_stack stack;
 };
 
 struct deep_stacks {
@@ -85,36 +97,75 @@ static void emit_fields(struct bpf_code *c)
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, pid_tgid), BPF_REG_0);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, sp), BPF_REG_6);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, start), BPF_REG_8);
+	bpf_mov_imm(c, BPF_REG_1, 0);
+	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, tail_start), BPF_REG_1);
 }
 
-/* Copies up to `max` bytes into a record of that size and leaves the program. */
-static void emit_copy(struct bpf_code *c, int ring_fd, int max, int leave)
+/* r0 = 0 when the page at r3 could be copied to `at` in the record, else that is zeroed. */
+static void emit_copy_page(struct bpf_code *c, int at)
+{
+	bpf_mov(c, BPF_REG_1, BPF_REG_9);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, (int32_t)sizeof(struct deep_record) + at);
+	bpf_mov_imm(c, BPF_REG_2, PAGE_BYTES);
+	bpf_call(c, BPF_FUNC_probe_read_user);
+}
+
+/* The first `max` bytes from r8 on, up to the limit; r7 = the end of the last page that is there. */
+static void emit_copy_pages(struct bpf_code *c, int max)
 {
 	int done = bpf_label(c);
 
+	bpf_mov_imm(c, BPF_REG_7, 0);
+	for (int i = 0; i < max / PAGE_BYTES; i++) {
+		int absent = bpf_label(c);
+
+		bpf_mov(c, BPF_REG_3, BPF_REG_8);
+		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
+		bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_LIMIT);
+		bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, done);
+		emit_copy_page(c, i * PAGE_BYTES);
+		bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, absent);
+		bpf_mov_imm(c, BPF_REG_7, (i + 1) * PAGE_BYTES);
+		bpf_place(c, absent);
+	}
+	bpf_place(c, done);
+	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, n), BPF_REG_7);
+}
+
+/* The last pages below the limit, when the pages before them did not reach so far. */
+static void emit_copy_tail(struct bpf_code *c)
+{
+	int near = bpf_label(c);
+
+	bpf_load(c, BPF_DW, BPF_REG_7, BPF_REG_10, AT_LIMIT);
+	bpf_mov(c, BPF_REG_1, BPF_REG_7);
+	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);
+	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, LARGE_BYTES, near);
+	bpf_alu_imm(c, BPF_AND, BPF_REG_7, -PAGE_BYTES);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_7, PAGE_BYTES - TAIL_BYTES);
+	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, tail_start), BPF_REG_7);
+	for (int i = 0; i < TAIL_BYTES / PAGE_BYTES; i++) {
+		bpf_mov(c, BPF_REG_3, BPF_REG_7);
+		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
+		emit_copy_page(c, LARGE_BYTES + i * PAGE_BYTES);
+	}
+	bpf_place(c, near);
+}
+
+/* Makes a record for `max` bytes (and a tail, when asked), fills it and leaves the program. */
+static void emit_record(struct bpf_code *c, int ring_fd, int max, bool with_tail, int leave)
+{
 	bpf_load_map(c, BPF_REG_1, ring_fd);
-	bpf_mov_imm(c, BPF_REG_2, (int32_t)sizeof(struct deep_record) + max);
+	bpf_mov_imm(c, BPF_REG_2,
+		(int32_t)sizeof(struct deep_record) + max + (with_tail ? TAIL_BYTES : 0));
 	bpf_mov_imm(c, BPF_REG_3, 0);
 	bpf_call(c, BPF_FUNC_ringbuf_reserve);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 	bpf_mov(c, BPF_REG_9, BPF_REG_0);
 	emit_fields(c);
-	bpf_mov_imm(c, BPF_REG_7, 0); /* bytes read so far */
-	for (int i = 0; i < max / PAGE_BYTES; i++) {
-		bpf_mov(c, BPF_REG_1, BPF_REG_9);
-		bpf_alu_imm(c, BPF_ADD, BPF_REG_1,
-			(int32_t)sizeof(struct deep_record) + i * PAGE_BYTES);
-		bpf_mov_imm(c, BPF_REG_2, PAGE_BYTES);
-		bpf_mov(c, BPF_REG_3, BPF_REG_8);
-		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
-		bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_LIMIT);
-		bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, done);
-		bpf_call(c, BPF_FUNC_probe_read_user);
-		bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, done);
-		bpf_mov_imm(c, BPF_REG_7, (i + 1) * PAGE_BYTES);
-	}
-	bpf_place(c, done);
-	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, n), BPF_REG_7);
+	emit_copy_pages(c, max);
+	if (with_tail)
+		emit_copy_tail(c);
 	bpf_mov(c, BPF_REG_1, BPF_REG_9);
 	bpf_mov_imm(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
 	bpf_call(c, BPF_FUNC_ringbuf_submit);
@@ -122,9 +173,17 @@ static void emit_copy(struct bpf_code *c, int ring_fd, int max, int leave)
 	bpf_exit(c);
 }
 
-/* r0 = the top of this thread's stack, or goto unknown. */
-static void emit_find_top(struct bpf_code *c, int tops_fd, int unknown)
+/* r6 = sp, and the top of this thread's stack in its place (0 = unknown). */
+static void emit_find_top(struct bpf_code *c, int tops_fd, int leave)
 {
+	int unknown = bpf_label(c);
+
+	bpf_call(c, BPF_FUNC_get_current_task_btf);
+	bpf_mov(c, BPF_REG_1, BPF_REG_0);
+	bpf_call(c, BPF_FUNC_task_pt_regs);
+	bpf_load(c, BPF_DW, BPF_REG_6, BPF_REG_0, offsetof(struct pt_regs, rsp));
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_6, 0, leave); /* a thread of the kernel */
+	bpf_mov_imm(c, BPF_REG_7, 0);
 	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
 	bpf_store(c, BPF_W, BPF_REG_10, AT_TID, BPF_REG_0);
 	bpf_load_map(c, BPF_REG_1, tops_fd);
@@ -137,47 +196,84 @@ static void emit_find_top(struct bpf_code *c, int tops_fd, int unknown)
 	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_6);
 	/* unsigned: a top below sp is implausible, too */
 	bpf_jump_imm(c, BPF_JGT, BPF_REG_1, STACK_BYTES_PLAUSIBLE, unknown);
+	bpf_mov(c, BPF_REG_7, BPF_REG_0);
+	bpf_place(c, unknown);
+	bpf_store(c, BPF_DW, BPF_REG_10, AT_TOP, BPF_REG_7);
 }
 
-/* Sets r6 = sp, r8 = start and the limit, or leaves. */
-static void emit_bounds(struct bpf_code *c, int tops_fd, uint32_t stack_bytes, int leave)
+/* One page start behind sp: absent, present behind a hole, or not below the top any more. */
+static void emit_probe_page(struct bpf_code *c, int i, int at_top, int copy)
 {
-	int unknown = bpf_label(c), set = bpf_label(c);
+	int unknown = bpf_label(c), present = bpf_label(c), next = bpf_label(c);
 
-	bpf_call(c, BPF_FUNC_get_current_task_btf);
-	bpf_mov(c, BPF_REG_1, BPF_REG_0);
-	bpf_call(c, BPF_FUNC_task_pt_regs);
-	bpf_load(c, BPF_DW, BPF_REG_6, BPF_REG_0, offsetof(struct pt_regs, rsp));
-	bpf_mov(c, BPF_REG_8, BPF_REG_6);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_8, (int32_t)stack_bytes);
-	emit_find_top(c, tops_fd, unknown);
-	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, (int32_t)stack_bytes, leave);
-	bpf_jump(c, set);
+	bpf_mov(c, BPF_REG_3, BPF_REG_8);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
+	bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_TOP);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_4, 0, unknown);
+	bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, at_top);
 	bpf_place(c, unknown);
 	bpf_mov(c, BPF_REG_1, BPF_REG_10);
 	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, AT_WORD);
 	bpf_mov_imm(c, BPF_REG_2, 8);
-	bpf_mov(c, BPF_REG_3, BPF_REG_8);
 	bpf_call(c, BPF_FUNC_probe_read_user);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, leave);
-	bpf_mov(c, BPF_REG_0, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_0, SMALL_BYTES - PAGE_BYTES);
-	bpf_place(c, set);
-	bpf_store(c, BPF_DW, BPF_REG_10, AT_LIMIT, BPF_REG_0);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, present);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_7, 0, next);
+	bpf_mov(c, BPF_REG_7, BPF_REG_8);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_7, i * PAGE_BYTES);
+	bpf_jump(c, next);
+	bpf_place(c, present);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_7, 0, copy);
+	bpf_place(c, next);
+}
+
+/* Leaves when the kernel's copy will hold the stack to its end; else r8 = where it will not. */
+static void emit_find_start(struct bpf_code *c, uint32_t stack_bytes, int leave)
+{
+	int at_top = bpf_label(c), copy = bpf_label(c), no_hole = bpf_label(c);
+	int found = bpf_label(c);
+
+	bpf_mov_imm(c, BPF_REG_7, 0); /* the first absent page */
+	bpf_mov(c, BPF_REG_8, BPF_REG_6);
 	bpf_alu_imm(c, BPF_AND, BPF_REG_8, -PAGE_BYTES);
+	for (int i = 1; i <= (int)(stack_bytes / PAGE_BYTES); i++)
+		emit_probe_page(c, i, at_top, copy);
+	bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_TOP);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_4, 0, copy);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_7, 0, copy);
+	/* Absent to the end of the copy: the stack's end, or a hole that is larger still. */
+	for (int i = (int)(stack_bytes / PAGE_BYTES) + 1; i <= SMALL_BYTES / PAGE_BYTES; i++)
+		emit_probe_page(c, i, at_top, copy);
+	bpf_jump(c, leave);
+	bpf_place(c, at_top);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_7, 0, leave);
+	bpf_place(c, copy);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_7, 0, no_hole);
+	bpf_mov(c, BPF_REG_8, BPF_REG_7);
+	bpf_jump(c, found);
+	bpf_place(c, no_hole);
+	bpf_mov(c, BPF_REG_8, BPF_REG_6);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_8, (int32_t)stack_bytes);
+	bpf_alu_imm(c, BPF_AND, BPF_REG_8, -PAGE_BYTES);
+	bpf_place(c, found);
 }
 
 static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32_t stack_bytes)
 {
-	int leave = bpf_label(c), small = bpf_label(c);
+	int leave = bpf_label(c), small = bpf_label(c), known = bpf_label(c);
 
-	emit_bounds(c, d->tops_fd, stack_bytes, leave);
-	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_LIMIT);
+	emit_find_top(c, d->tops_fd, leave);
+	emit_find_start(c, stack_bytes, leave);
+	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_TOP);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, known);
+	bpf_mov(c, BPF_REG_1, BPF_REG_8);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, SMALL_BYTES);
+	bpf_place(c, known);
+	bpf_store(c, BPF_DW, BPF_REG_10, AT_LIMIT, BPF_REG_1);
 	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);
 	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, SMALL_BYTES, small);
-	emit_copy(c, d->ring.fd, DEEP_STACK_BYTES_MAX, leave);
+	emit_record(c, d->ring.fd, LARGE_BYTES, true, leave);
 	bpf_place(c, small);
-	emit_copy(c, d->ring.fd, SMALL_BYTES, leave);
+	emit_record(c, d->ring.fd, SMALL_BYTES, false, leave);
 	bpf_place(c, leave);
 	bpf_mov_imm(c, BPF_REG_0, 1);
 	bpf_exit(c);
@@ -239,12 +335,20 @@ static void keep(void *ctx, const uint8_t *record, size_t n)
 {
 	const struct deep_record *r = (const void *)record;
 	struct deep_stacks *d = ctx;
+	struct kept k = {.time = r->time, .sp = r->sp, .tid = (uint32_t)r->pid_tgid};
+	bool has_tail = n >= sizeof(*r) + DEEP_STACK_BYTES_MAX && r->tail_start;
 
-	if (n < sizeof(*r) || r->n > n - sizeof(*r) || !r->n)
+	if (n < sizeof(*r) || r->n > n - sizeof(*r) || (!r->n && !has_tail))
 		return;
-	vec_push(&d->kept,
-		((struct kept){.time = r->time, .sp = r->sp, .start = r->start,
-			.tid = (uint32_t)r->pid_tgid, .n = r->n, .bytes = mem_dup(r->bytes, r->n)}));
+	k.bytes = mem_alloc(r->n + TAIL_BYTES);
+	memcpy(k.bytes, r->bytes, r->n);
+	k.stack = (struct deep_stack){.start = r->start, .bytes = {k.bytes, r->n}};
+	if (has_tail) {
+		memcpy(k.bytes + r->n, r->bytes + LARGE_BYTES, TAIL_BYTES);
+		k.stack.tail_start = r->tail_start;
+		k.stack.tail = (struct span){k.bytes + r->n, TAIL_BYTES};
+	}
+	vec_push(&d->kept, k);
 }
 
 void deep_stacks_collect(struct deep_stacks *d)
@@ -252,8 +356,8 @@ void deep_stacks_collect(struct deep_stacks *d)
 	bpf_ring_drain(&d->ring, keep, d);
 }
 
-struct span deep_stacks_find(
-	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time, uint64_t *start)
+const struct deep_stack *deep_stacks_find(
+	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time)
 {
 	uint64_t best_distance = MATCH_WINDOW_NS;
 	const struct kept *best = NULL;
@@ -267,10 +371,7 @@ struct span deep_stacks_find(
 		best = k;
 		best_distance = distance;
 	}
-	if (!best)
-		return (struct span){NULL, 0};
-	*start = best->start;
-	return (struct span){best->bytes, best->n};
+	return best ? &best->stack : NULL;
 }
 
 void deep_stacks_forget(struct deep_stacks *d, uint64_t time)

@@ -2,8 +2,9 @@
 /*
  * Stacks deeper than the kernel's copy. A sample record cannot be larger than 64 KiB, and so
  * neither can its stack copy. Where BPF is permitted, a small program runs at each sample, before
- * the kernel takes its copy, and when the stack goes on beyond the copy it copies the pages that
- * follow, up to DEEP_STACK_BYTES_MAX, into a ring of its own. Both copies are taken in the same
+ * the kernel takes its copy. When the stack goes on beyond the copy, or has a hole in it (pages of
+ * a large local buffer that were never touched: the kernel's copy ends there), it copies the pages
+ * that follow, up to DEEP_STACK_BYTES_MAX, into a ring of its own. Both copies are taken in the same
  * interrupt, so they belong together exactly.
  *
  * Where a thread's stack ends is known once one of its samples has been walked to the end; until
@@ -35,10 +36,18 @@ void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top);
 
 /* Takes what has come; call after the perf rings have been emptied. */
 void deep_stacks_collect(struct deep_stacks *d);
-/* The bytes that continue the stack of a sample, and where they begin (at or a little below the
- * end of the kernel's copy). Empty when there are none. Valid until deep_stacks_forget. */
-struct span deep_stacks_find(
-	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time, uint64_t *start);
+/* What continues the stack of a sample: bytes from `start` (at or a little below the end of the
+ * kernel's copy) on, pages that were never touched as zeros; and, when the stack is longer than
+ * that, its outermost part. */
+struct deep_stack {
+	uint64_t start;
+	struct span bytes;
+	uint64_t tail_start;
+	struct span tail; /* empty when `bytes` reach the end */
+};
+/* NULL when there is nothing. Valid until deep_stacks_forget. */
+const struct deep_stack *deep_stacks_find(
+	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time);
 /* Drops what belongs to samples older than `time`. */
 void deep_stacks_forget(struct deep_stacks *d, uint64_t time);
 

@@ -64,6 +64,26 @@ int proc_each_mapping(pid_t pid,
 	return rc;
 }
 
+struct mapping_search {
+	uint64_t addr, end;
+};
+
+static void search_mapping(void *ctx, const struct proc_mapping *m)
+{
+	struct mapping_search *search = ctx;
+
+	if (m->start <= search->addr && search->addr < m->end)
+		search->end = m->end;
+}
+
+uint64_t proc_mapping_end(pid_t pid, uint64_t addr)
+{
+	struct mapping_search search = {.addr = addr};
+
+	proc_each_mapping(pid, search_mapping, &search, NULL);
+	return search.end;
+}
+
 size_t proc_each_task(pid_t pid, void (*each)(void *ctx, pid_t tid), void *ctx)
 {
 	struct dirent *entry;

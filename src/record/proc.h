@@ -25,6 +25,9 @@ void proc_parse_maps(struct span text,
 int proc_each_mapping(pid_t pid,
 	void (*each)(void *ctx, const struct proc_mapping *mapping), void *ctx, struct err *err);
 
+/* Where the mapping that holds `addr` ends; 0 when there is none. */
+uint64_t proc_mapping_end(pid_t pid, uint64_t addr);
+
 /* Calls `each` for every thread (or, with pid 0, for every process) and returns how many. */
 size_t proc_each_task(pid_t pid, void (*each)(void *ctx, pid_t tid), void *ctx);
 

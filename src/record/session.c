@@ -231,6 +231,7 @@ void session_started(struct session *s)
 struct walk {
 	struct session *s;
 	struct process *process;
+	const struct collected_sample *sample;
 	uint64_t time;
 };
 
@@ -267,6 +268,18 @@ static bool follows_call(void *ctx, struct vaddr pc)
 		&image->elf, (struct iaddr){pc.v - X86_CALL_BYTES_MAX - m->bias});
 	return bytes.n < X86_CALL_BYTES_MAX ||
 		x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
+}
+
+/* The outermost part of a very long stack lies apart from the rest. */
+static bool read_tail(void *ctx, uint64_t addr, void *to, size_t n)
+{
+	const struct collected_sample *c = ((struct walk *)ctx)->sample;
+	uint64_t at = addr - c->tail_start;
+
+	if (addr < c->tail_start || at > c->tail.n || n > c->tail.n - at)
+		return false;
+	memcpy(to, c->tail.p + at, n);
+	return true;
 }
 
 static uint32_t marker_frame(struct session *s, enum unwind_end end)
@@ -342,13 +355,23 @@ static void note_stack_top(struct session *s, struct thread *thread, uint64_t ou
 	deep_stacks_set_top(s->set->deep, thread->tid, top);
 }
 
+/* No walk has reached the end yet: the mapping's end will do. Asked for once. */
+static void look_up_stack_top(struct session *s, struct thread *thread, uint64_t sp)
+{
+	uint64_t end = s->set->deep ? proc_mapping_end((pid_t)thread->process->pid, sp) : 0;
+
+	thread->stack_top = end ? end : 1;
+	if (end)
+		deep_stacks_set_top(s->set->deep, thread->tid, end);
+}
+
 static uint32_t intern_user_stack(
 	struct session *s, const struct collected *r, struct thread *thread, uint32_t stack)
 {
 	const struct collected_sample *c = &r->sample;
-	struct walk walk = {s, thread->process, r->time};
-	struct unwind_memory memory = {
-		.start = {c->regs.r[CPU_REG_RSP]}, .bytes = c->stack};
+	struct walk walk = {s, thread->process, c, r->time};
+	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]}, .bytes = c->stack,
+		.read = c->tail.n ? read_tail : NULL};
 	struct unwind_callbacks callbacks = {
 		.find_module = find_module, .ctx = &walk, .follows_call = follows_call};
 	enum unwind_end end;
@@ -365,6 +388,8 @@ static uint32_t intern_user_stack(
 		note_stack_top(s, thread, s->frames[n - 1].sp.v);
 	} else {
 		stack = trace_writer_stack(s->w, stack, marker_frame(s, end));
+		if (!thread->stack_top)
+			look_up_stack_top(s, thread, c->regs.r[CPU_REG_RSP]);
 	}
 	while (n--)
 		stack = trace_writer_stack(s->w, stack, user_frame(s, &s->frames[n]));
