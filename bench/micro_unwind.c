@@ -158,7 +158,7 @@ static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module
 static double walk_all(struct unwinder *u, int walks, bool is_cached, uint64_t *n_frames)
 {
 	static struct unwind_frame frames[UNWIND_FRAMES_MAX];
-	struct unwind_callbacks callbacks = {find_module, NULL};
+	struct unwind_callbacks callbacks = {.find_module = find_module};
 	static uint64_t generation = 1;
 	uint64_t start = clock_mono_ns();
 

@@ -418,8 +418,8 @@ def main():
             recorded = record_all(name, long_command(commands[name]), LONG_ROUNDS, LONG_HZ)
             long_result["%s, %d Hz" % (name, LONG_HZ)] = recorded, reports(recorded)
     print("## Aims\n")
-    print("Noise is the distance between the two best runs, the larger of those compared. A lead or a "
-          "lag\nsmaller than it is *within the noise*; above %.0f %% it is *too noisy to tell*.\n"
+    print("Noise is the distance between the two best runs, the larger of those compared. A lead "
+          "or a lag\nsmaller than it is *within the noise*; above %.0f %% it is *too noisy to tell*.\n"
           % (100 * NOISE_MAX))
     print_verdicts(results, long_result)
     print("## Recording at %d Hz\n\n%d rounds, interleaved, minima.\n" % (HZ, rounds))

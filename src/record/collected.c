@@ -294,3 +294,10 @@ struct collected *collected_decode(const struct perf_event_attr *attr, struct sp
 		take_sample_id(out, record);
 	return out;
 }
+
+void collected_free(struct collected *r)
+{
+	if (r && r->kind == COLLECTED_SAMPLE)
+		free(r->sample.deep);
+	free(r);
+}

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "record/deep_stacks.h"
 #include "trace/defs.h"
 #include "unwind/unwind.h"
 
@@ -33,8 +34,7 @@ struct collected_sample {
 	uint32_t n_kernel;	 /* kernel addresses, innermost first */
 	const uint64_t *kernel;
 	struct span stack;  /* copy from the stack pointer up */
-	uint64_t tail_start; /* a second piece, the outermost of a very long stack */
-	struct span tail;    /* empty = none */
+	struct deep_stack *deep; /* how the stack goes on beyond the copy, owned; NULL = not known */
 };
 
 struct collected_mmap {
@@ -73,7 +73,8 @@ struct collected {
 };
 
 /* Decodes one perf record as the kernel wrote it with `attr` (sample_id_all set). NULL for kinds
- * that are of no interest and for records that are too short for their kind. free() it. */
+ * that are of no interest and for records that are too short for their kind. */
 struct collected *collected_decode(const struct perf_event_attr *attr, struct span record);
+void collected_free(struct collected *r);
 
 #endif

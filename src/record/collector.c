@@ -79,33 +79,7 @@ static size_t drain_ring(struct collector *c, struct perf_ring *ring, struct col
 	return taken;
 }
 
-/* Puts the pages that the BPF program copied behind the kernel's copy; the record may move. */
-static struct collected *complete_stack(
-	struct collector *c, struct collected *r, const struct deep_stack *deep)
-{
-	uint64_t end = r->sample.regs.r[CPU_REG_RSP] + r->sample.stack.n;
-	size_t stack_at = (size_t)(r->sample.stack.p - (const uint8_t *)r);
-	size_t kernel_at = (size_t)((const uint8_t *)r->sample.kernel - (const uint8_t *)r);
-	size_t skip, n;
-
-	if (end < deep->start)
-		return r;
-	skip = (size_t)(end - deep->start);
-	n = skip < deep->bytes.n ? deep->bytes.n - skip : 0;
-	r = mem_realloc(r, r->bytes + n + deep->tail.n);
-	if (n)
-		memcpy((uint8_t *)r + r->bytes, deep->bytes.p + skip, n);
-	if (deep->tail.n)
-		memcpy((uint8_t *)r + r->bytes + n, deep->tail.p, deep->tail.n);
-	r->sample.kernel = (const uint64_t *)(const void *)((const uint8_t *)r + kernel_at);
-	r->sample.stack = (struct span){(const uint8_t *)r + stack_at, r->sample.stack.n + n};
-	r->sample.tail = (struct span){(const uint8_t *)r + r->bytes + n, deep->tail.n};
-	r->sample.tail_start = deep->tail_start;
-	r->bytes += n + deep->tail.n;
-	atomic_fetch_add_explicit(&c->n_completed, 1, memory_order_relaxed);
-	return r;
-}
-
+/* Gives samples the pages that the BPF program copied beyond the kernel's copy. */
 static size_t complete_stacks(struct collector *c, struct collected_list *list)
 {
 	size_t added = 0;
@@ -113,17 +87,15 @@ static size_t complete_stacks(struct collector *c, struct collected_list *list)
 	deep_stacks_collect(c->set->deep);
 	for (size_t i = 0; i < list->items.n; i++) {
 		struct collected *r = list->items.v[i];
-		size_t before = r->bytes;
-		const struct deep_stack *deep;
 
 		if (r->kind != COLLECTED_SAMPLE || !r->sample.has_regs)
 			continue;
-		deep = deep_stacks_find(
+		r->sample.deep = deep_stacks_take(
 			c->set->deep, r->tid, r->sample.regs.r[CPU_REG_RSP], r->time);
-		if (!deep)
+		if (!r->sample.deep)
 			continue;
-		list->items.v[i] = complete_stack(c, r, deep);
-		added += list->items.v[i]->bytes - before;
+		added += r->sample.deep->n_bytes;
+		atomic_fetch_add_explicit(&c->n_completed, 1, memory_order_relaxed);
 	}
 	/* What was not asked for in this round may belong to a sample of the next. */
 	deep_stacks_forget(c->set->deep, c->round_began);
@@ -172,13 +144,15 @@ static void hurry(void)
 static void *collector_main(void *arg)
 {
 	struct collector *c = arg;
-	struct pollfd *fds = mem_calloc(c->set->n_rings + 1, sizeof(*fds));
+	struct pollfd *fds = mem_calloc(c->set->n_rings + 2, sizeof(*fds));
 	nfds_t n = 0;
 
 	hurry();
 	for (size_t i = 0; i < c->set->n_rings; i++)
 		if (c->set->rings[i].page)
 			fds[n++] = (struct pollfd){.fd = c->set->rings[i].fd, .events = POLLIN};
+	if (c->set->deep)
+		fds[n++] = (struct pollfd){.fd = deep_stacks_fd(c->set->deep), .events = POLLIN};
 	while (!atomic_load(&c->stop)) {
 		poll(fds, n, ROUND_MS);
 		/* A task that ended reports POLLHUP for ever: leave it to the timer. */
@@ -261,7 +235,7 @@ void collector_free(struct collector *c)
 		return;
 	collector_stop(c);
 	for (size_t i = 0; i < c->ready.items.n; i++)
-		free(c->ready.items.v[i]);
+		collected_free(c->ready.items.v[i]);
 	vec_release(&c->ready.items);
 	close(c->event_fd);
 	pthread_mutex_destroy(&c->lock);

@@ -24,7 +24,8 @@
  *   }
  *   if (max == LARGE && limit - start > LARGE)      // the last pages below the top, too
  *           r->tail_start = ..., likewise;
- *   ringbuf_submit(r); return 1;                    // 1: the kernel goes on to write its sample
+ *   ringbuf_submit(r, the ring is a quarter full ? WAKEUP : NO_WAKEUP);
+ *   return 1;                                       // 1: the kernel goes on to write its sample
  *
  * A page of a stack is absent when it was never touched, which is so in the middle of a large local
  * buffer; the kernel's copy ends there, although the frames go on behind it.
@@ -78,8 +79,7 @@ struct deep_record {
 struct kept {
 	uint64_t time, sp;
 	uint32_t tid;
-	uint8_t *bytes; /* owned; both parts are in it */
-	struct deep_stack stack;
+	struct deep_stack *stack; /* owned until it is taken */
 };
 
 struct deep_stacks {
@@ -153,9 +153,12 @@ static void emit_copy_tail(struct bpf_code *c)
 }
 
 /* Makes a record for `max` bytes (and a tail, when asked), fills it and leaves the program. */
-static void emit_record(struct bpf_code *c, int ring_fd, int max, bool with_tail, int leave)
+static void emit_record(
+	struct bpf_code *c, const struct bpf_ring *ring, int max, bool with_tail, int leave)
 {
-	bpf_load_map(c, BPF_REG_1, ring_fd);
+	int calm = bpf_label(c);
+
+	bpf_load_map(c, BPF_REG_1, ring->fd);
 	bpf_mov_imm(c, BPF_REG_2,
 		(int32_t)sizeof(struct deep_record) + max + (with_tail ? TAIL_BYTES : 0));
 	bpf_mov_imm(c, BPF_REG_3, 0);
@@ -166,8 +169,15 @@ static void emit_record(struct bpf_code *c, int ring_fd, int max, bool with_tail
 	emit_copy_pages(c, max);
 	if (with_tail)
 		emit_copy_tail(c);
-	bpf_mov(c, BPF_REG_1, BPF_REG_9);
+	/* The collector comes by itself often enough, unless the ring fills faster than that. */
+	bpf_load_map(c, BPF_REG_1, ring->fd);
+	bpf_mov_imm(c, BPF_REG_2, BPF_RB_AVAIL_DATA);
+	bpf_call(c, BPF_FUNC_ringbuf_query);
 	bpf_mov_imm(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
+	bpf_jump_imm(c, BPF_JLT, BPF_REG_0, (int32_t)(ring->bytes / 4), calm);
+	bpf_mov_imm(c, BPF_REG_2, BPF_RB_FORCE_WAKEUP);
+	bpf_place(c, calm);
+	bpf_mov(c, BPF_REG_1, BPF_REG_9);
 	bpf_call(c, BPF_FUNC_ringbuf_submit);
 	bpf_mov_imm(c, BPF_REG_0, 1);
 	bpf_exit(c);
@@ -271,9 +281,9 @@ static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32
 	bpf_store(c, BPF_DW, BPF_REG_10, AT_LIMIT, BPF_REG_1);
 	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);
 	bpf_jump_imm(c, BPF_JLE, BPF_REG_1, SMALL_BYTES, small);
-	emit_record(c, d->ring.fd, LARGE_BYTES, true, leave);
+	emit_record(c, &d->ring, LARGE_BYTES, true, leave);
 	bpf_place(c, small);
-	emit_record(c, d->ring.fd, SMALL_BYTES, false, leave);
+	emit_record(c, &d->ring, SMALL_BYTES, false, leave);
 	bpf_place(c, leave);
 	bpf_mov_imm(c, BPF_REG_0, 1);
 	bpf_exit(c);
@@ -326,6 +336,11 @@ int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err)
 	return 0;
 }
 
+int deep_stacks_fd(const struct deep_stacks *d)
+{
+	return d->ring.fd;
+}
+
 void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top)
 {
 	bpf_map_set(d->tops_fd, tid, top);
@@ -337,16 +352,20 @@ static void keep(void *ctx, const uint8_t *record, size_t n)
 	struct deep_stacks *d = ctx;
 	struct kept k = {.time = r->time, .sp = r->sp, .tid = (uint32_t)r->pid_tgid};
 	bool has_tail = n >= sizeof(*r) + DEEP_STACK_BYTES_MAX && r->tail_start;
+	size_t n_bytes = sizeof(*k.stack) + r->n + (has_tail ? TAIL_BYTES : 0);
+	uint8_t *to;
 
 	if (n < sizeof(*r) || r->n > n - sizeof(*r) || (!r->n && !has_tail))
 		return;
-	k.bytes = mem_alloc(r->n + TAIL_BYTES);
-	memcpy(k.bytes, r->bytes, r->n);
-	k.stack = (struct deep_stack){.start = r->start, .bytes = {k.bytes, r->n}};
+	k.stack = mem_alloc(n_bytes);
+	to = (uint8_t *)(k.stack + 1);
+	memcpy(to, r->bytes, r->n);
+	*k.stack = (struct deep_stack){
+		.start = r->start, .bytes = {to, r->n}, .n_bytes = n_bytes};
 	if (has_tail) {
-		memcpy(k.bytes + r->n, r->bytes + LARGE_BYTES, TAIL_BYTES);
-		k.stack.tail_start = r->tail_start;
-		k.stack.tail = (struct span){k.bytes + r->n, TAIL_BYTES};
+		memcpy(to + r->n, r->bytes + LARGE_BYTES, TAIL_BYTES);
+		k.stack->tail_start = r->tail_start;
+		k.stack->tail = (struct span){to + r->n, TAIL_BYTES};
 	}
 	vec_push(&d->kept, k);
 }
@@ -356,22 +375,27 @@ void deep_stacks_collect(struct deep_stacks *d)
 	bpf_ring_drain(&d->ring, keep, d);
 }
 
-const struct deep_stack *deep_stacks_find(
+struct deep_stack *deep_stacks_take(
 	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time)
 {
 	uint64_t best_distance = MATCH_WINDOW_NS;
-	const struct kept *best = NULL;
+	struct deep_stack *stack;
+	struct kept *best = NULL;
 
 	for (size_t i = 0; i < d->kept.n; i++) {
-		const struct kept *k = &d->kept.v[i];
+		struct kept *k = &d->kept.v[i];
 		uint64_t distance = k->time > time ? k->time - time : time - k->time;
 
-		if (k->tid != tid || k->sp != sp || distance >= best_distance)
+		if (!k->stack || k->tid != tid || k->sp != sp || distance >= best_distance)
 			continue;
 		best = k;
 		best_distance = distance;
 	}
-	return best ? &best->stack : NULL;
+	if (!best)
+		return NULL;
+	stack = best->stack;
+	best->stack = NULL;
+	return stack;
 }
 
 void deep_stacks_forget(struct deep_stacks *d, uint64_t time)
@@ -380,7 +404,7 @@ void deep_stacks_forget(struct deep_stacks *d, uint64_t time)
 
 	for (size_t i = 0; i < d->kept.n; i++) {
 		if (d->kept.v[i].time < time)
-			free(d->kept.v[i].bytes);
+			free(d->kept.v[i].stack);
 		else
 			d->kept.v[n++] = d->kept.v[i];
 	}

@@ -31,6 +31,9 @@ void deep_stacks_close(struct deep_stacks *d);
 /* Lets the program run at each sample of the event. */
 int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err);
 
+/* Becomes readable when the ring should be emptied before the next round. */
+int deep_stacks_fd(const struct deep_stacks *d);
+
 /* The stack of the thread ends at `top`. Any thread may call it. */
 void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top);
 
@@ -44,9 +47,10 @@ struct deep_stack {
 	struct span bytes;
 	uint64_t tail_start;
 	struct span tail; /* empty when `bytes` reach the end */
+	size_t n_bytes;	  /* of this block, in which both parts are */
 };
-/* NULL when there is nothing. Valid until deep_stacks_forget. */
-const struct deep_stack *deep_stacks_find(
+/* NULL when there is nothing; free() it. */
+struct deep_stack *deep_stacks_take(
 	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time);
 /* Drops what belongs to samples older than `time`. */
 void deep_stacks_forget(struct deep_stacks *d, uint64_t time);

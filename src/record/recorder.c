@@ -7,6 +7,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,6 +115,15 @@ static bool reap_child(struct recorder *r, int flags)
 }
 
 /* --- starting --------------------------------------------------------------------------- */
+
+/* Stack copies are allocated by one thread and freed by the other, large and often: given back to
+ * the kernel in between, each would cost its page faults again. */
+static void settle_allocator(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
 
 static void raise_file_limit(void)
 {
@@ -224,6 +234,7 @@ static int start(struct recorder *r, struct err *err)
 		.pc_only = o->pc_only, .all_modules = o->all_modules};
 	int rc;
 
+	settle_allocator();
 	rc = open_signals(r, err);
 	if (rc == 0 && o->command)
 		rc = launch_prepare(&r->child, o->command, &r->old_mask, err);

@@ -71,7 +71,7 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->waiting.n; i++)
-		free(s->waiting.v[i]);
+		collected_free(s->waiting.v[i]);
 	vec_release(&s->waiting);
 	processes_free(s->processes);
 	images_free(s->images);
@@ -270,16 +270,23 @@ static bool follows_call(void *ctx, struct vaddr pc)
 		x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }
 
-/* The outermost part of a very long stack lies apart from the rest. */
-static bool read_tail(void *ctx, uint64_t addr, void *to, size_t n)
+static bool read_piece(struct span piece, uint64_t start, uint64_t addr, void *to, size_t n)
 {
-	const struct collected_sample *c = ((struct walk *)ctx)->sample;
-	uint64_t at = addr - c->tail_start;
+	uint64_t at = addr - start;
 
-	if (addr < c->tail_start || at > c->tail.n || n > c->tail.n - at)
+	if (addr < start || at > piece.n || n > piece.n - at)
 		return false;
-	memcpy(to, c->tail.p + at, n);
+	memcpy(to, piece.p + at, n);
 	return true;
+}
+
+/* Beyond the kernel's copy. */
+static bool read_deep(void *ctx, uint64_t addr, void *to, size_t n)
+{
+	const struct deep_stack *deep = ((struct walk *)ctx)->sample->deep;
+
+	return read_piece(deep->bytes, deep->start, addr, to, n) ||
+		read_piece(deep->tail, deep->tail_start, addr, to, n);
 }
 
 static uint32_t marker_frame(struct session *s, enum unwind_end end)
@@ -371,7 +378,7 @@ static uint32_t intern_user_stack(
 	const struct collected_sample *c = &r->sample;
 	struct walk walk = {s, thread->process, c, r->time};
 	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]}, .bytes = c->stack,
-		.read = c->tail.n ? read_tail : NULL};
+		.read = c->deep ? read_deep : NULL};
 	struct unwind_callbacks callbacks = {
 		.find_module = find_module, .ctx = &walk, .follows_call = follows_call};
 	enum unwind_end end;
@@ -551,7 +558,7 @@ static void process_until(struct session *s, uint64_t time)
 	qsort(s->waiting.v, s->waiting.n, sizeof(*s->waiting.v), by_time);
 	while (n < s->waiting.n && s->waiting.v[n]->time <= time) {
 		process_record(s, s->waiting.v[n]);
-		free(s->waiting.v[n++]);
+		collected_free(s->waiting.v[n++]);
 	}
 	memmove(s->waiting.v, s->waiting.v + n, (s->waiting.n - n) * sizeof(*s->waiting.v));
 	s->waiting.n -= n;

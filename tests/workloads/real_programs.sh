@@ -73,7 +73,7 @@ if command -v g++ >/dev/null; then
 #include <string>
 #include <thread>
 #include <vector>
-static int thrower(int n) { if (n % 997 == 0) throw std::runtime_error("x"); return n; }
+static int thrower(int n) { if (n % 9973 == 0) throw std::runtime_error("x"); return n; }
 static long work(int n) {
 	std::map<std::string, int> m; long s = 0;
 	for (int i = 0; i < n; i++) { try { m[std::to_string(i % 977)] += thrower(i); } catch (const std::exception &e) { s += e.what()[0]; } }
@@ -120,8 +120,9 @@ __attribute__((noipa)) static void hole(long n, char *p) { (void)p; leaf(n); sin
 __attribute__((noipa)) static void small(long n) { char b[64 << 10]; b[0] = 1; hole(n, b); sink += (unsigned long)b[0]; }
 __attribute__((noipa)) static void large(long n) { char b[3 << 20]; b[0] = 1; hole(n, b); sink += (unsigned long)b[0]; }
 __attribute__((noipa)) static void deep(int d, long n) { char b[400]; b[0] = (char)d; if (d) deep(d - 1, n); else hole(n, b); sink += (unsigned long)b[0]; }
-int main(void) { small(150000000); deep(1500, 150000000); large(150000000); return 0; }
+int main(void) { small(250000000); deep(1500, 250000000); large(250000000); return 0; }
 C
+	hz=999 # a walk of 1,500 frames each
 	gcc -O1 -o hole hole.c && try "large local buffers that were never touched, and 700 kB of frames" ./hole
 else
 	skip "large local buffers that were never touched: needs root (BPF)"
