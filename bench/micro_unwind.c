@@ -116,8 +116,11 @@ static void add_module(const char *path, uint64_t start, uint64_t end, uint64_t 
 		!elf_file_offset_to_iaddr(&m.elf, (struct foff){offset}, &first))
 		micro_fail("%s: cannot be read", path);
 	m.cfi = cfi_table_new(&m.elf);
-	addrspace_map(&space,
-		&(struct mapping){start, end, {offset}, (uint32_t)modules.n, start - first.v});
+	addrspace_map(&space, &(struct mapping){.start = start,
+				      .end = end,
+				      .offset = {offset},
+				      .image = (uint32_t)modules.n,
+				      .bias = start - first.v});
 	vec_push(&modules, m);
 }
 
