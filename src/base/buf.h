@@ -29,7 +29,7 @@ void buf_put_u32(struct buf *b, uint32_t v);
 void buf_put_u64(struct buf *b, uint64_t v);
 void buf_put_uleb(struct buf *b, uint64_t v);
 void buf_put_sleb(struct buf *b, int64_t v);
-void buf_put_cstr(struct buf *b, const char *s); /* without the NUL */
+void buf_put_cstr(struct buf *b, const char *s);	  /* without the NUL */
 void buf_put_shell_word(struct buf *b, const char *word); /* quoted when a shell needs that */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

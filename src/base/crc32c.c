@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The SSE 4.2 instruction where the CPU has it, else bit by bit (old machines, and the test that compares). */
+/* The SSE 4.2 instruction where the CPU has it, else bit by bit (old machines, and the test that
+ * compares). */
 #include "base/crc32c.h"
 
 #include <nmmintrin.h>

@@ -11,7 +11,7 @@ enum err_code {
 	ERR_FORMAT = -2,     /* bytes from outside are not what they claim to be */
 	ERR_NOT_FOUND = -3,  /* the thing asked for is not there */
 	ERR_PERMISSION = -4, /* it is there, but not for us */
-	ERR_LIMIT = -5,      /* a stated maximum would be passed */
+	ERR_LIMIT = -5,	     /* a stated maximum would be passed */
 	ERR_UNSUPPORTED = -6 /* valid, but not known to this version or machine */
 };
 
@@ -22,8 +22,7 @@ struct err {
 
 /* Writes the sentence and returns `code`, so that `return err_set(...)` reads well. `err` may be
  * NULL when the caller only wants the code. */
-int err_set(struct err *err, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "CONTEXT: " in front of the sentence and returns the code that is already there. */
 int err_prefix(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

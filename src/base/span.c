@@ -40,7 +40,7 @@ int64_t cursor_sleb(struct cursor *c)
 			return 0;
 		/* From bit 63 on there is only the sign, repeated. */
 		if (shift >= 63 && (byte & 0x7f) != (shift == 63 ? (byte & 1 ? 0x7f : 0)
-								: (value >> 63 ? 0x7f : 0))) {
+								 : (value >> 63 ? 0x7f : 0))) {
 			c->failed = true;
 			return 0;
 		}

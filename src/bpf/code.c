@@ -13,8 +13,11 @@ void bpf_code_release(struct bpf_code *c)
 
 static void add(struct bpf_code *c, int code, int dst, int src, int off, int32_t imm)
 {
-	struct bpf_insn insn = {.code = (uint8_t)code, .dst_reg = (uint8_t)(dst & 15),
-		.src_reg = (uint8_t)(src & 15), .off = (int16_t)off, .imm = imm};
+	struct bpf_insn insn = {.code = (uint8_t)code,
+		.dst_reg = (uint8_t)(dst & 15),
+		.src_reg = (uint8_t)(src & 15),
+		.off = (int16_t)off,
+		.imm = imm};
 
 	vec_push(&c->insns, insn);
 }

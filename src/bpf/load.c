@@ -28,7 +28,8 @@ static const char *last_complaint(char *log)
 
 		if (end)
 			*end = 0;
-		if (*line && strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17))
+		if (*line && strncmp(line, "processed ", 10) &&
+			strncmp(line, "verification time", 17))
 			found = line;
 		line = end ? end + 1 : NULL;
 	}
@@ -134,8 +135,8 @@ void bpf_ring_close(struct bpf_ring *ring)
 	fd_cleanup(&ring->fd);
 }
 
-void bpf_ring_drain(struct bpf_ring *ring,
-	void (*each)(void *ctx, const uint8_t *record, size_t n), void *ctx)
+void bpf_ring_drain(
+	struct bpf_ring *ring, void (*each)(void *ctx, const uint8_t *record, size_t n), void *ctx)
 {
 	unsigned long at = *ring->consumer;
 

@@ -23,13 +23,13 @@ struct bpf_ring {
 	int fd;
 	volatile unsigned long *consumer; /* positions: ours, */
 	volatile unsigned long *producer; /* and the kernel's */
-	const uint8_t *data; /* mapped twice in a row, so that records never wrap */
-	size_t bytes;	     /* a power of two */
+	const uint8_t *data;		  /* mapped twice in a row, so that records never wrap */
+	size_t bytes;			  /* a power of two */
 };
 int bpf_ring_open(struct bpf_ring *ring, size_t bytes, struct err *err);
 void bpf_ring_close(struct bpf_ring *ring);
 /* Calls `each` for every finished record; the bytes are gone afterwards. */
-void bpf_ring_drain(struct bpf_ring *ring,
-	void (*each)(void *ctx, const uint8_t *record, size_t n), void *ctx);
+void bpf_ring_drain(
+	struct bpf_ring *ring, void (*each)(void *ctx, const uint8_t *record, size_t n), void *ctx);
 
 #endif

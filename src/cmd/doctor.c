@@ -48,8 +48,8 @@ static void say(struct finding *f, enum verdict verdict, const char *fix, const 
 }
 
 /* Opens (and closes) an event as a recording would. */
-static int try_event(const char *name, bool user_only, bool system_wide, struct perf_set *set,
-	struct err *err)
+static int try_event(
+	const char *name, bool user_only, bool system_wide, struct perf_set *set, struct err *err)
 {
 	struct event_spec spec;
 	size_t n;
@@ -145,7 +145,8 @@ static void check_counters(struct finding *f)
 	struct err err;
 
 	if (try_event("cycles", true, false, &set, &err) < 0) {
-		say(f, VERDICT_LIMITED, "", "no hardware counters here; the CPU clock is used instead");
+		say(f, VERDICT_LIMITED, "",
+			"no hardware counters here; the CPU clock is used instead");
 		return;
 	}
 	say(f, VERDICT_GOOD, "", "hardware counters work (-e cycles, instructions, ...)");

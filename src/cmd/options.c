@@ -145,7 +145,8 @@ static enum options_result take(
 	}
 	if (!attached) {
 		if (p->i + 1 >= p->argc) {
-			options_usage_error(p->command, "%s needs a value (%s)", shown, o->argument);
+			options_usage_error(
+				p->command, "%s needs a value (%s)", shown, o->argument);
 			return OPTIONS_USAGE;
 		}
 		attached = p->argv[++p->i];
@@ -225,8 +226,7 @@ enum options_result options_parse(
 	return OPTIONS_RUN;
 }
 
-bool options_begin(
-	const struct command *command, void *into, int *argc, char ***argv, int *status)
+bool options_begin(const struct command *command, void *into, int *argc, char ***argv, int *status)
 {
 	enum options_result result = options_parse(command, into, argc, argv);
 

@@ -29,8 +29,8 @@ struct option_spec {
 
 struct command {
 	const char *name;
-	const char *synopsis; /* one or more lines without the leading "weir NAME " */
-	const char *summary;  /* one line for `weir help` */
+	const char *synopsis;		   /* one or more lines without the leading "weir NAME " */
+	const char *summary;		   /* one line for `weir help` */
 	const struct option_spec *options; /* ends with an all-zero row */
 	bool stops_at_operand; /* the first operand ends the options (a command line follows) */
 	/* Further text for -h, NULL = none. */
@@ -52,8 +52,7 @@ enum options_result options_parse(
 
 /* The same for a command's run function: false when there is nothing left to do but to return
  * *status. */
-bool options_begin(
-	const struct command *command, void *into, int *argc, char ***argv, int *status);
+bool options_begin(const struct command *command, void *into, int *argc, char ***argv, int *status);
 
 /* "weir: COMMAND: WHAT (weir help COMMAND tells more)" on stderr; returns STATUS_USAGE. */
 int options_usage_error(const struct command *command, const char *fmt, ...)
@@ -65,12 +64,7 @@ void options_print_help(const struct command *command, FILE *out);
 extern const struct command *const commands[];
 const struct command *command_find(const char *name);
 
-enum exit_status {
-	STATUS_DONE = 0,
-	STATUS_FAILED = 1,
-	STATUS_USAGE = 2,
-	STATUS_LOSSES = 3
-};
+enum exit_status { STATUS_DONE = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_LOSSES = 3 };
 
 struct err;
 /* "weir: SENTENCE" on stderr; returns STATUS_FAILED. */

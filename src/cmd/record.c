@@ -26,7 +26,8 @@ struct record_arguments {
 
 #define AT(field) offsetof(struct record_arguments, field)
 static const struct option_spec record_options[] = {
-	{'o', "output", OPTION_TEXT, "FILE", "write the trace there (default trace.weir)", AT(output)},
+	{'o', "output", OPTION_TEXT, "FILE", "write the trace there (default trace.weir)",
+		AT(output)},
 	{'F', "frequency", OPTION_NUMBER, "HZ", "samples a second (default 999)", AT(hz)},
 	{'e', "event", OPTION_TEXT, "EVENT", "what is sampled (default cpu-clock); a comma list",
 		AT(events)},
@@ -60,8 +61,8 @@ static int parse_pids(const struct command *command, const char *list, pid_t *pi
 		errno = 0;
 		pid = strtol(p, &end, 10);
 		if (errno || end == p || pid <= 0 || pid > INT32_MAX || (*end && *end != ','))
-			return options_usage_error(command, "-p: '%s' is not a list of process ids",
-				list);
+			return options_usage_error(
+				command, "-p: '%s' is not a list of process ids", list);
 		if (*n == PIDS_MAX)
 			return options_usage_error(command, "-p: more than %d processes", PIDS_MAX);
 		pids[(*n)++] = (pid_t)pid;
@@ -82,8 +83,8 @@ static int check_targets(const struct command *command, const struct record_argu
 	return 0;
 }
 
-static int fill_options(const struct command *command, const struct record_arguments *a,
-	struct recorder_options *o)
+static int fill_options(
+	const struct command *command, const struct record_arguments *a, struct recorder_options *o)
 {
 	struct err err;
 
@@ -124,7 +125,10 @@ static int run(const struct command *command, int argc, char **argv)
 		return rc;
 	o.pids = pids;
 	o.command = argc ? argv : NULL;
-	return record_run(&o, a.quiet ? RECORD_QUIET : a.verbose ? RECORD_VERBOSE : RECORD_NORMAL,
+	return record_run(&o,
+		a.quiet	    ? RECORD_QUIET
+		: a.verbose ? RECORD_VERBOSE
+			    : RECORD_NORMAL,
 		NULL);
 }
 
@@ -149,7 +153,8 @@ const struct command command_record = {
 	.summary = "record a command, running processes or the whole machine",
 	.options = record_options,
 	.stops_at_operand = true,
-	.details = "The command's exit status is passed on. Ctrl-C ends the recording; the data is\n"
-		   "kept. An older trace of the same name is kept as FILE.old.\n",
+	.details =
+		"The command's exit status is passed on. Ctrl-C ends the recording; the data is\n"
+		"kept. An older trace of the same name is kept as FILE.old.\n",
 	.run = run,
 };

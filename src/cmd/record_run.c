@@ -71,10 +71,11 @@ static void show_result(struct talk *t, const struct recorder_result *r)
 {
 	if (t->level == RECORD_QUIET)
 		return;
-	fprintf(stderr, "weir: '%s': %lu samples in %.2f s (%lu process%s, %lu thread%s), %lu bytes",
+	fprintf(stderr,
+		"weir: '%s': %lu samples in %.2f s (%lu process%s, %lu thread%s), %lu bytes",
 		t->options->output, r->counts.n_samples, (double)r->wall_ns / 1e9,
-		r->counts.n_processes, r->counts.n_processes == 1 ? "" : "es",
-		r->counts.n_threads, r->counts.n_threads == 1 ? "" : "s", r->trace_bytes);
+		r->counts.n_processes, r->counts.n_processes == 1 ? "" : "es", r->counts.n_threads,
+		r->counts.n_threads == 1 ? "" : "s", r->trace_bytes);
 	if (r->counts.n_lost)
 		fprintf(stderr, ", %lu samples lost (the kernel's ring was full)",
 			r->counts.n_lost);
@@ -131,7 +132,9 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 	else
 		show_result(&t, &result);
 	run_after(&t);
-	status = result.has_status ? pass_on(&result) : result.counts.n_lost ? STATUS_LOSSES : STATUS_DONE;
+	status = result.has_status	? pass_on(&result)
+		 : result.counts.n_lost ? STATUS_LOSSES
+					: STATUS_DONE;
 	if (result.write_error.code && status == STATUS_DONE)
 		status = STATUS_FAILED;
 	return status;

@@ -66,9 +66,8 @@ void cfi_rows_add(struct cfi_rows *rows, uint32_t offset, uint32_t rule)
 
 int cfi_register(bool is_386, uint64_t dwarf_number)
 {
-	static const int8_t of_386[] = {CPU_REG_RAX, CPU_REG_RCX, CPU_REG_RDX,
-		CPU_REG_RBX, CPU_REG_RSP, CPU_REG_RBP, CPU_REG_RSI, CPU_REG_RDI,
-		CPU_REG_RIP};
+	static const int8_t of_386[] = {CPU_REG_RAX, CPU_REG_RCX, CPU_REG_RDX, CPU_REG_RBX,
+		CPU_REG_RSP, CPU_REG_RBP, CPU_REG_RSI, CPU_REG_RDI, CPU_REG_RIP};
 
 	if (is_386)
 		return dwarf_number < sizeof(of_386) ? of_386[dwarf_number] : -1;

@@ -18,14 +18,22 @@ static const struct {
 	uint8_t perf_bit;
 	enum cpu_reg reg;
 } register_order[] = {
-	{PERF_REG_X86_AX, CPU_REG_RAX}, {PERF_REG_X86_BX, CPU_REG_RBX},
-	{PERF_REG_X86_CX, CPU_REG_RCX}, {PERF_REG_X86_DX, CPU_REG_RDX},
-	{PERF_REG_X86_SI, CPU_REG_RSI}, {PERF_REG_X86_DI, CPU_REG_RDI},
-	{PERF_REG_X86_BP, CPU_REG_RBP}, {PERF_REG_X86_SP, CPU_REG_RSP},
-	{PERF_REG_X86_IP, CPU_REG_RIP}, {PERF_REG_X86_R8, CPU_REG_R8},
-	{PERF_REG_X86_R9, CPU_REG_R9},  {PERF_REG_X86_R10, CPU_REG_R10},
-	{PERF_REG_X86_R11, CPU_REG_R11}, {PERF_REG_X86_R12, CPU_REG_R12},
-	{PERF_REG_X86_R13, CPU_REG_R13}, {PERF_REG_X86_R14, CPU_REG_R14},
+	{PERF_REG_X86_AX, CPU_REG_RAX},
+	{PERF_REG_X86_BX, CPU_REG_RBX},
+	{PERF_REG_X86_CX, CPU_REG_RCX},
+	{PERF_REG_X86_DX, CPU_REG_RDX},
+	{PERF_REG_X86_SI, CPU_REG_RSI},
+	{PERF_REG_X86_DI, CPU_REG_RDI},
+	{PERF_REG_X86_BP, CPU_REG_RBP},
+	{PERF_REG_X86_SP, CPU_REG_RSP},
+	{PERF_REG_X86_IP, CPU_REG_RIP},
+	{PERF_REG_X86_R8, CPU_REG_R8},
+	{PERF_REG_X86_R9, CPU_REG_R9},
+	{PERF_REG_X86_R10, CPU_REG_R10},
+	{PERF_REG_X86_R11, CPU_REG_R11},
+	{PERF_REG_X86_R12, CPU_REG_R12},
+	{PERF_REG_X86_R13, CPU_REG_R13},
+	{PERF_REG_X86_R14, CPU_REG_R14},
 	{PERF_REG_X86_R15, CPU_REG_R15},
 };
 
@@ -113,8 +121,13 @@ static struct collected *decode_sample(
 	s.stack = (struct span){tail + chain.n, (size_t)used};
 	if (used)
 		memcpy(tail + chain.n, stack.p, used);
-	*out = (struct collected){.time = time, .kind = COLLECTED_SAMPLE, .cpu = cpu, .pid = pid,
-		.tid = tid, .bytes = sizeof(*out) + chain.n + used, .sample = s};
+	*out = (struct collected){.time = time,
+		.kind = COLLECTED_SAMPLE,
+		.cpu = cpu,
+		.pid = pid,
+		.tid = tid,
+		.bytes = sizeof(*out) + chain.n + used,
+		.sample = s};
 	return out;
 }
 

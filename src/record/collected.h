@@ -31,10 +31,11 @@ struct collected_sample {
 	bool in_kernel;
 	bool has_regs; /* user registers are there */
 	struct cpu_regs regs;
-	uint32_t n_kernel;	 /* kernel addresses, innermost first */
+	uint32_t n_kernel; /* kernel addresses, innermost first */
 	const uint64_t *kernel;
-	struct span stack;  /* copy from the stack pointer up */
-	struct deep_stack *deep; /* how the stack goes on beyond the copy, owned; NULL = not known */
+	struct span stack; /* copy from the stack pointer up */
+	struct deep_stack
+		*deep; /* how the stack goes on beyond the copy, owned; NULL = not known */
 };
 
 struct collected_mmap {

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "record/deep_stacks.h"
 
-#define ROUND_MS	   10
-#define QUEUE_BYTES_MAX	   ((size_t)256 << 20)
-#define RECORD_BYTES_MAX   65536
+#define ROUND_MS	 10
+#define QUEUE_BYTES_MAX	 ((size_t)256 << 20)
+#define RECORD_BYTES_MAX 65536
 
 struct collector {
 	struct perf_set *set;
@@ -32,9 +32,9 @@ struct collector {
 	size_t ready_bytes;
 	pthread_cond_t taken; /* signalled when the queue was emptied */
 
-	uint64_t round_began; /* of the round before, thread only */
+	uint64_t round_began;	   /* of the round before, thread only */
 	atomic_ullong n_completed; /* statistics: written by the thread, read by anyone, relaxed */
-	uint8_t scratch[RECORD_BYTES_MAX];   /* a record that wraps around the ring's end */
+	uint8_t scratch[RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
 };
 
 static size_t take_record(struct collector *c, struct span bytes, struct collected_list *list)
@@ -50,8 +50,8 @@ static size_t take_record(struct collector *c, struct span bytes, struct collect
 static size_t drain_ring(struct collector *c, struct perf_ring *ring, struct collected_list *list)
 {
 	/* Pairs with the kernel's write barrier before it moves data_head. */
-	uint64_t head = atomic_load_explicit(
-		(_Atomic __u64 *)&ring->page->data_head, memory_order_acquire);
+	uint64_t head =
+		atomic_load_explicit((_Atomic __u64 *)&ring->page->data_head, memory_order_acquire);
 	uint64_t tail = ring->page->data_tail;
 	size_t mask = ring->bytes - 1, taken = 0;
 

@@ -49,22 +49,22 @@
 #include "base/mem.h"
 #include "bpf/load.h"
 
-#define PAGE_BYTES	 4096
+#define PAGE_BYTES 4096
 /* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
-#define SMALL_BYTES	 (192 * 1024)
-#define TAIL_BYTES	 (64 * 1024)
-#define LARGE_BYTES	 ((int)DEEP_STACK_BYTES_MAX - TAIL_BYTES)
-#define RING_BYTES_MIN	 ((size_t)16 << 20)
-#define RING_BYTES_MAX	 ((size_t)256 << 20)
-#define RING_BYTES_A_CPU ((size_t)4 << 20)
-#define TOPS_MAX	 16384
+#define SMALL_BYTES	      (192 * 1024)
+#define TAIL_BYTES	      (64 * 1024)
+#define LARGE_BYTES	      ((int)DEEP_STACK_BYTES_MAX - TAIL_BYTES)
+#define RING_BYTES_MIN	      ((size_t)16 << 20)
+#define RING_BYTES_MAX	      ((size_t)256 << 20)
+#define RING_BYTES_A_CPU      ((size_t)4 << 20)
+#define TOPS_MAX	      16384
 #define STACK_BYTES_PLAUSIBLE (64 << 20)
-#define AT_WORD		 (-8)
-#define AT_TID		 (-16)
-#define AT_LIMIT	 (-24)
-#define AT_TOP		 (-32)
+#define AT_WORD		      (-8)
+#define AT_TID		      (-16)
+#define AT_LIMIT	      (-24)
+#define AT_TOP		      (-32)
 /* Both are stamped in the same interrupt: which comes first differs between kernels. */
-#define MATCH_WINDOW_NS	 50000000u
+#define MATCH_WINDOW_NS 50000000u
 
 struct deep_record {
 	uint64_t time;
@@ -110,7 +110,8 @@ static void emit_copy_page(struct bpf_code *c, int at)
 	bpf_call(c, BPF_FUNC_probe_read_user);
 }
 
-/* The first `max` bytes from r8 on, up to the limit; r7 = the end of the last page that is there. */
+/* The first `max` bytes from r8 on, up to the limit; r7 = the end of the last page that is there.
+ */
 static void emit_copy_pages(struct bpf_code *c, int max)
 {
 	int done = bpf_label(c);
@@ -289,8 +290,7 @@ static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32
 	bpf_exit(c);
 }
 
-int deep_stacks_open(
-	struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err)
+int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err)
 {
 	struct deep_stacks *d = mem_zalloc(sizeof(*d));
 	struct bpf_code code = {0};
@@ -305,8 +305,8 @@ int deep_stacks_open(
 		rc = d->tops_fd = bpf_lru_map_open(TOPS_MAX, err);
 	if (rc >= 0) {
 		emit_program(&code, d, stack_bytes);
-		rc = d->program_fd = bpf_program_load(
-			BPF_PROG_TYPE_PERF_EVENT, "weir_stack", &code, err);
+		rc = d->program_fd =
+			bpf_program_load(BPF_PROG_TYPE_PERF_EVENT, "weir_stack", &code, err);
 		bpf_code_release(&code);
 	}
 	if (rc < 0) {
@@ -360,8 +360,7 @@ static void keep(void *ctx, const uint8_t *record, size_t n)
 	k.stack = mem_alloc(n_bytes);
 	to = (uint8_t *)(k.stack + 1);
 	memcpy(to, r->bytes, r->n);
-	*k.stack = (struct deep_stack){
-		.start = r->start, .bytes = {to, r->n}, .n_bytes = n_bytes};
+	*k.stack = (struct deep_stack){.start = r->start, .bytes = {to, r->n}, .n_bytes = n_bytes};
 	if (has_tail) {
 		memcpy(to + r->n, r->bytes + LARGE_BYTES, TAIL_BYTES);
 		k.stack->tail_start = r->tail_start;
@@ -375,8 +374,7 @@ void deep_stacks_collect(struct deep_stacks *d)
 	bpf_ring_drain(&d->ring, keep, d);
 }
 
-struct deep_stack *deep_stacks_take(
-	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time)
+struct deep_stack *deep_stacks_take(struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time)
 {
 	uint64_t best_distance = MATCH_WINDOW_NS;
 	struct deep_stack *stack;

@@ -4,8 +4,8 @@
  * neither can its stack copy. Where BPF is permitted, a small program runs at each sample, before
  * the kernel takes its copy. When the stack goes on beyond the copy, or has a hole in it (pages of
  * a large local buffer that were never touched: the kernel's copy ends there), it copies the pages
- * that follow, up to DEEP_STACK_BYTES_MAX, into a ring of its own. Both copies are taken in the same
- * interrupt, so they belong together exactly.
+ * that follow, up to DEEP_STACK_BYTES_MAX, into a ring of its own. Both copies are taken in the
+ * same interrupt, so they belong together exactly.
  *
  * Where a thread's stack ends is known once one of its samples has been walked to the end; until
  * then what is readable is copied, up to a smaller limit.

@@ -13,11 +13,11 @@
 
 struct event_spec {
 	char name[32];
-	uint32_t type;	 /* PERF_TYPE_* */
+	uint32_t type; /* PERF_TYPE_* */
 	uint64_t config;
 	char metric[32]; /* "cpu" for the clocks, else the event's name */
 	const char *unit;
-	bool every; /* a sample at each occurrence instead of a frequency */
+	bool every;   /* a sample at each occurrence instead of a frequency */
 	bool is_wait; /* weighed by the time until the thread runs again */
 };
 

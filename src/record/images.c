@@ -57,8 +57,9 @@ void images_free(struct images *t)
 
 static enum image_kind kind_of_path(const char *path)
 {
-	static const char *const made_at_run_time[] = {"//anon", "[heap]", "[stack", "[anon:",
-		"/memfd:", "/dev/zero", "/SYSV", "anon_inode:", "/dev/shm/", "/anon_hugepage"};
+	static const char *const made_at_run_time[] = {"//anon", "[heap]", "[stack",
+		"[anon:", "/memfd:", "/dev/zero", "/SYSV", "anon_inode:", "/dev/shm/",
+		"/anon_hugepage"};
 
 	if (!strcmp(path, "[vdso]"))
 		return IMAGE_KIND_VDSO;
@@ -89,7 +90,8 @@ static bool is_same_file(const struct image_content *c, const struct image_query
 	if (q->build_id.n) {
 		if (id.n >= q->build_id.n && !memcmp(id.p, q->build_id.p, q->build_id.n))
 			return true;
-		err_set(err, ERR_NOT_FOUND, "the file there now is another version (build-id differs)");
+		err_set(err, ERR_NOT_FOUND,
+			"the file there now is another version (build-id differs)");
 		return false;
 	}
 	if (q->inode && st->st_ino != q->inode) {
@@ -99,8 +101,8 @@ static bool is_same_file(const struct image_content *c, const struct image_query
 	return true;
 }
 
-static int open_candidate(struct image_content *c, const struct image_query *q, const char *path,
-	struct err *err)
+static int open_candidate(
+	struct image_content *c, const struct image_query *q, const char *path, struct err *err)
 {
 	struct stat st;
 

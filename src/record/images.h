@@ -35,8 +35,8 @@ struct image_query {
 	uint32_t pid;
 	const char *path;
 	uint64_t start, end;
-	struct span build_id; /* empty = not known */
-	uint64_t inode;	      /* 0 = not known */
+	struct span build_id;	   /* empty = not known */
+	uint64_t inode;		   /* 0 = not known */
 	uint64_t process_start_ns; /* keeps JIT code of a reused pid apart */
 };
 

@@ -19,8 +19,7 @@ struct launch {
 
 /* Fails when `argv[0]` cannot be found or is not executable, before anything is forked. The child
  * execs with the signal mask `mask`. */
-int launch_prepare(
-	struct launch *l, char *const *argv, const sigset_t *mask, struct err *err);
+int launch_prepare(struct launch *l, char *const *argv, const sigset_t *mask, struct err *err);
 /* Lets the command run; fails with a sentence when exec does. */
 int launch_go(struct launch *l, char *const *argv, struct err *err);
 /* Gives up a prepared command, or closes what is left open. */

@@ -23,14 +23,14 @@
 #include "base/file.h"
 #include "record/deep_stacks.h"
 
-#define CPUS_MAX	     4096
-#define RING_TOTAL_BYTES     ((size_t)256 << 20) /* over all CPUs */
-#define RING_BYTES_MAX	     ((size_t)8 << 20)
-#define RING_BYTES_MIN	     ((size_t)128 << 10)
-#define STACK_BYTES_DEFAULT  32768u
-#define STACK_BYTES_MIN	     4096u
-#define STACK_BYTES_MAX	     64512u /* a record, all in all, is less than 64 KiB */
-#define RING_SAMPLES_MIN     48 /* stack copies a ring must hold, else they are made smaller */
+#define CPUS_MAX	    4096
+#define RING_TOTAL_BYTES    ((size_t)256 << 20) /* over all CPUs */
+#define RING_BYTES_MAX	    ((size_t)8 << 20)
+#define RING_BYTES_MIN	    ((size_t)128 << 10)
+#define STACK_BYTES_DEFAULT 32768u
+#define STACK_BYTES_MIN	    4096u
+#define STACK_BYTES_MAX	    64512u /* a record, all in all, is less than 64 KiB */
+#define RING_SAMPLES_MIN    48	   /* stack copies a ring must hold, else they are made smaller */
 
 /* x86 sample_regs_user: ax bx cx dx si di bp sp ip, r8-r15. */
 #define USER_REGS_MASK 0xff01ffu
@@ -92,10 +92,10 @@ static void fill_attr(struct perf_event_attr *a, const struct perf_options *o,
 	a->type = spec ? spec->type : PERF_TYPE_SOFTWARE;
 	a->config = spec ? spec->config : PERF_COUNT_SW_DUMMY;
 	a->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-		PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+			 PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
 	if (!o->pc_only)
-		a->sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
-			PERF_SAMPLE_STACK_USER;
+		a->sample_type |=
+			PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	a->sample_regs_user = o->pc_only ? 0 : USER_REGS_MASK;
 	a->sample_stack_user = o->pc_only ? 0 : o->stack_bytes;
 	a->exclude_callchain_user = !o->pc_only; /* user frames come from our own walk */
@@ -135,7 +135,8 @@ static int probe_attr(struct perf_set *set, struct perf_event_attr *a, unsigned 
 		} else if (errno == EINVAL && a->context_switch) {
 			a->context_switch = 0;
 			set->has_switch = false;
-			note(set, "this kernel gives no context-switch records (they came with 4.3)");
+			note(set,
+				"this kernel gives no context-switch records (they came with 4.3)");
 		} else if ((errno == EACCES || errno == EPERM) && !a->exclude_kernel) {
 			a->exclude_kernel = 1;
 			a->sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
@@ -276,7 +277,8 @@ static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, ui
 		return rc;
 	}
 	if (set->deep && deep_stacks_attach(set->deep, fd, NULL) < 0) {
-		deep_stacks_close(set->deep); /* those that have it keep it: nobody reads its ring */
+		deep_stacks_close(
+			set->deep); /* those that have it keep it: nobody reads its ring */
 		set->deep = NULL;
 	}
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0)
@@ -331,7 +333,8 @@ static int settle_sizes(struct perf_set *set, const struct perf_options *o, stru
 		trial[i].cpu = set->rings[i].cpu;
 		trial[i].fd = fd;
 		if (fd < 0)
-			rc = err_sys(err, errno, "perf events: cannot open on CPU %u", trial[i].cpu);
+			rc = err_sys(
+				err, errno, "perf events: cannot open on CPU %u", trial[i].cpu);
 		else
 			rc = attach_ring(set, &trial[i], fd, err);
 	}

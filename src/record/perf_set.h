@@ -22,10 +22,10 @@ struct deep_stacks;
 
 struct perf_options {
 	const struct event_spec *events;
-	size_t n_events;   /* 0: side-band records only */
-	uint64_t hz;	   /* for timers and counters; software events fire every time */
-	bool pc_only;	   /* no stacks */
-	bool user_only;	   /* leave the kernel out even where it is permitted */
+	size_t n_events;      /* 0: side-band records only */
+	uint64_t hz;	      /* for timers and counters; software events fire every time */
+	bool pc_only;	      /* no stacks */
+	bool user_only;	      /* leave the kernel out even where it is permitted */
 	uint32_t stack_bytes; /* of the stack copy; 0 = choose */
 	bool stack_is_chosen; /* set by perf_set_init */
 };
@@ -54,8 +54,8 @@ struct perf_set {
 	uint32_t stack_bytes;
 	bool has_kernel, has_build_id, has_switch;
 	struct deep_stacks *deep; /* NULL: not permitted, or no stacks are taken */
-	struct map event_of_id; /* perf's event id -> event_i */
-	VEC(char *) notes;	/* sentences about what is missing and how to get it */
+	struct map event_of_id;	  /* perf's event id -> event_i */
+	VEC(char *) notes;	  /* sentences about what is missing and how to get it */
 };
 
 int perf_set_init(struct perf_set *set, const struct perf_options *options, struct err *err);

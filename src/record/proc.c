@@ -29,7 +29,7 @@ static bool parse_line(char *line, struct proc_mapping *m)
 		m->start >= m->end)
 		return false;
 	m->prot = (prot[0] == 'r' ? PROT_READ : 0u) | (prot[1] == 'w' ? PROT_WRITE : 0u) |
-		(prot[2] == 'x' ? PROT_EXEC : 0u);
+		  (prot[2] == 'x' ? PROT_EXEC : 0u);
 	m->path = line + at;
 	return true;
 }
@@ -49,8 +49,8 @@ void proc_parse_maps(
 	free(copy);
 }
 
-int proc_each_mapping(pid_t pid,
-	void (*each)(void *ctx, const struct proc_mapping *mapping), void *ctx, struct err *err)
+int proc_each_mapping(pid_t pid, void (*each)(void *ctx, const struct proc_mapping *mapping),
+	void *ctx, struct err *err)
 {
 	struct buf b = {0};
 	char path[64];
@@ -177,7 +177,8 @@ uint64_t proc_start_ns(pid_t pid)
 {
 	uint64_t ticks = stat_field(pid, 22);
 	uint64_t since_boot = ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
-	/* In this order: the other way round the difference is negative on a machine that never slept. */
+	/* In this order: the other way round the difference is negative on a machine that never
+	 * slept. */
 	uint64_t mono = clock_mono_ns();
 	uint64_t suspended = clock_read_ns(CLOCK_BOOTTIME) - mono;
 

@@ -20,10 +20,10 @@ struct proc_mapping {
 };
 
 /* Parses the text of /proc/PID/maps; lines that are not understood are skipped. */
-void proc_parse_maps(struct span text,
-	void (*each)(void *ctx, const struct proc_mapping *mapping), void *ctx);
-int proc_each_mapping(pid_t pid,
-	void (*each)(void *ctx, const struct proc_mapping *mapping), void *ctx, struct err *err);
+void proc_parse_maps(
+	struct span text, void (*each)(void *ctx, const struct proc_mapping *mapping), void *ctx);
+int proc_each_mapping(pid_t pid, void (*each)(void *ctx, const struct proc_mapping *mapping),
+	void *ctx, struct err *err);
 
 /* Where the mapping that holds `addr` ends; 0 when there is none. */
 uint64_t proc_mapping_end(pid_t pid, uint64_t addr);

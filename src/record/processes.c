@@ -32,8 +32,10 @@ void processes_free(struct processes *t)
 		addrspace_free(t->all.v[i]->space);
 		free(t->all.v[i]);
 	}
-	for (size_t i = 0; i < t->threads.n; i++)
+	for (size_t i = 0; i < t->threads.n; i++) {
+		stack_memo_release(&t->threads.v[i]->memo);
 		free(t->threads.v[i]);
+	}
 	vec_release(&t->all);
 	vec_release(&t->threads);
 	map_release(&t->by_pid);
@@ -99,8 +101,7 @@ struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid,
 	return thread;
 }
 
-static void name_thread(
-	struct processes *t, struct thread *thread, uint64_t time, uint32_t name)
+static void name_thread(struct processes *t, struct thread *thread, uint64_t time, uint32_t name)
 {
 	thread->name = name;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED,
@@ -144,6 +145,7 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 	struct thread *thread = processes_thread(t, pid, tid, time);
 
 	thread->wait_stack = 0; /* it does not wait, it has ended */
+	stack_memo_release(&thread->memo);
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED,
 		(uint64_t[]){thread->trace_id}, 1);
 	if (tid != pid || thread->process->has_ended)

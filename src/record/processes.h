@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/stack_memo.h"
 #include "symbols/addrspace.h"
 #include "trace/writer.h"
 
@@ -24,8 +25,9 @@ struct thread {
 	struct process *process;
 	uint32_t tid;
 	uint32_t trace_id;
-	uint32_t name; /* string of the trace; 0 = not known */
+	uint32_t name;	    /* string of the trace; 0 = not known */
 	uint64_t stack_top; /* where its stack ends; 0 = not known yet */
+	struct stack_memo memo;
 	/* A wait that has begun: its stack (0 = none), metric and time. */
 	uint32_t wait_stack, wait_metric;
 	uint64_t wait_since;
@@ -50,8 +52,8 @@ struct process *processes_start(struct processes *t, uint32_t pid, uint32_t pare
 void processes_fork(struct processes *t, const struct thread_id *made,
 	const struct thread_id *maker, uint64_t time);
 void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char *name);
-void processes_name_thread(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time,
-	const char *name);
+void processes_name_thread(
+	struct processes *t, uint32_t pid, uint32_t tid, uint64_t time, const char *name);
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
 
 /* Calls `each` for every thread that was ever known. */

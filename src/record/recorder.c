@@ -227,11 +227,16 @@ static void snapshot_running(struct recorder *r)
 static int start(struct recorder *r, struct err *err)
 {
 	const struct recorder_options *o = r->options;
-	struct perf_options perf = {.events = o->events, .n_events = o->n_events,
-		.hz = o->hz, .pc_only = o->pc_only, .user_only = o->user_only,
+	struct perf_options perf = {.events = o->events,
+		.n_events = o->n_events,
+		.hz = o->hz,
+		.pc_only = o->pc_only,
+		.user_only = o->user_only,
 		.stack_bytes = o->stack_bytes};
-	struct session_options session = {.events = o->events, .n_events = o->n_events,
-		.pc_only = o->pc_only, .all_modules = o->all_modules};
+	struct session_options session = {.events = o->events,
+		.n_events = o->n_events,
+		.pc_only = o->pc_only,
+		.all_modules = o->all_modules};
 	int rc;
 
 	settle_allocator();
@@ -291,8 +296,7 @@ static void take_records(struct recorder *r)
 		struct session_counts counts = session_counts(r->session);
 
 		r->last_progress_ns = now;
-		r->options->progress(
-			r->options->ctx, &counts, (double)(now - r->began_ns) / 1e9);
+		r->options->progress(r->options->ctx, &counts, (double)(now - r->began_ns) / 1e9);
 	}
 }
 
@@ -372,7 +376,8 @@ static void write_end_facts(struct recorder *r)
 	host_fact_number(r->writer, "sys_ns", timeval_ns(r->usage.ru_stime));
 	host_fact_number(r->writer, "max_rss_bytes", (uint64_t)r->usage.ru_maxrss * 1024u);
 	if (WIFEXITED(result->wait_status))
-		host_fact_number(r->writer, "exit_status", (uint64_t)WEXITSTATUS(result->wait_status));
+		host_fact_number(
+			r->writer, "exit_status", (uint64_t)WEXITSTATUS(result->wait_status));
 	else if (WIFSIGNALED(result->wait_status))
 		host_fact_number(r->writer, "exit_signal", (uint64_t)WTERMSIG(result->wait_status));
 }

@@ -39,8 +39,8 @@ struct recorder_result {
 	struct session_counts counts;
 	uint64_t trace_bytes;
 	uint64_t wall_ns;
-	bool has_status;  /* of the command */
-	int wait_status;  /* as from waitpid */
+	bool has_status;	/* of the command */
+	int wait_status;	/* as from waitpid */
 	struct err write_error; /* code 0, or why the trace is not complete */
 };
 

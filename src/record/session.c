@@ -55,8 +55,8 @@ struct session *session_new(
 	s->options = *options;
 	s->life_stream = trace_writer_stream(w, STREAM_KIND_LIFE, 0);
 	for (size_t i = 0; i < options->n_events; i++) {
-		s->metrics[i] = trace_writer_metric(
-			w, options->events[i].metric, options->events[i].unit);
+		s->metrics[i] =
+			trace_writer_metric(w, options->events[i].metric, options->events[i].unit);
 		s->has_waits |= options->events[i].is_wait;
 	}
 	s->processes = processes_new(w, s->life_stream);
@@ -162,8 +162,11 @@ static void process_mmap(struct session *s, const struct collected *r)
 		return;
 	p = processes_get(s->processes, r->pid, r->time);
 	add_mapping(s, p,
-		&(struct image_query){.pid = r->pid, .path = m->path, .start = m->start,
-			.end = m->start + m->bytes, .inode = m->inode,
+		&(struct image_query){.pid = r->pid,
+			.path = m->path,
+			.start = m->start,
+			.end = m->start + m->bytes,
+			.inode = m->inode,
 			.build_id = {m->build_id, m->build_id_n},
 			.process_start_ns = p->start_ns},
 		(struct foff){m->offset}, r->time);
@@ -183,8 +186,11 @@ static void startup_mapping(void *ctx, const struct proc_mapping *m)
 	if (!(m->prot & PROT_EXEC) || !strcmp(m->path, "[vsyscall]"))
 		return;
 	add_mapping(u->s, u->process,
-		&(struct image_query){.pid = u->process->pid, .path = m->path, .start = m->start,
-			.end = m->end, .inode = m->inode,
+		&(struct image_query){.pid = u->process->pid,
+			.path = m->path,
+			.start = m->start,
+			.end = m->end,
+			.inode = m->inode,
 			.process_start_ns = u->process->start_ns},
 		(struct foff){m->offset}, u->s->last_time);
 }
@@ -264,10 +270,9 @@ static bool follows_call(void *ctx, struct vaddr pc)
 
 	if (!image || !image->has_elf)
 		return true;
-	bytes = elf_file_bytes_at(
-		&image->elf, (struct iaddr){pc.v - X86_CALL_BYTES_MAX - m->bias});
+	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){pc.v - X86_CALL_BYTES_MAX - m->bias});
 	return bytes.n < X86_CALL_BYTES_MAX ||
-		x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
+	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }
 
 static bool read_piece(struct span piece, uint64_t start, uint64_t addr, void *to, size_t n)
@@ -286,22 +291,22 @@ static bool read_deep(void *ctx, uint64_t addr, void *to, size_t n)
 	const struct deep_stack *deep = ((struct walk *)ctx)->sample->deep;
 
 	return read_piece(deep->bytes, deep->start, addr, to, n) ||
-		read_piece(deep->tail, deep->tail_start, addr, to, n);
+	       read_piece(deep->tail, deep->tail_start, addr, to, n);
 }
 
 static uint32_t marker_frame(struct session *s, enum unwind_end end)
 {
 	if (!s->marker_frames[end])
-		s->marker_frames[end] = trace_writer_frame(s->w,
-			&(struct trace_frame){.kind = FRAME_KIND_MARKER,
-				.name = trace_writer_string(s->w, unwind_end_reason(end))});
+		s->marker_frames[end] = trace_writer_frame(
+			s->w, &(struct trace_frame){.kind = FRAME_KIND_MARKER,
+				      .name = trace_writer_string(s->w, unwind_end_reason(end))});
 	return s->marker_frames[end];
 }
 
 static uint32_t user_frame(struct session *s, const struct unwind_frame *f)
 {
-	struct trace_frame t = {.kind = FRAME_KIND_NATIVE, .is_caller = f->is_caller,
-		.addr = f->pc.v};
+	struct trace_frame t = {
+		.kind = FRAME_KIND_NATIVE, .is_caller = f->is_caller, .addr = f->pc.v};
 
 	if (f->has_module) {
 		const struct image *image = images_get(s->images, f->cookie);
@@ -317,12 +322,14 @@ static uint32_t user_frame(struct session *s, const struct unwind_frame *f)
 static uint32_t kernel_frame(struct session *s, uint64_t addr, bool is_caller)
 {
 	if (!s->kernel_image)
-		s->kernel_image = trace_writer_image(s->w,
-			&(struct trace_image){.kind = IMAGE_KIND_KERNEL, .bits = 64,
-				.path = trace_writer_string(s->w, "[kernel]")});
-	return trace_writer_frame(s->w,
-		&(struct trace_frame){.kind = FRAME_KIND_KERNEL, .is_caller = is_caller,
-			.image = s->kernel_image, .addr = addr});
+		s->kernel_image = trace_writer_image(
+			s->w, &(struct trace_image){.kind = IMAGE_KIND_KERNEL,
+				      .bits = 64,
+				      .path = trace_writer_string(s->w, "[kernel]")});
+	return trace_writer_frame(s->w, &(struct trace_frame){.kind = FRAME_KIND_KERNEL,
+						.is_caller = is_caller,
+						.image = s->kernel_image,
+						.addr = addr});
 }
 
 /*
@@ -338,8 +345,7 @@ static bool has_user_stack(struct session *s, struct process *p, const struct co
 		p->in_exec = false;
 		return true;
 	}
-	if (p->in_exec &&
-		!addrspace_find(p->space, (struct vaddr){c->regs.r[CPU_REG_RIP]})) {
+	if (p->in_exec && !addrspace_find(p->space, (struct vaddr){c->regs.r[CPU_REG_RIP]})) {
 		s->n_exec_stacks++;
 		return false;
 	}
@@ -377,17 +383,19 @@ static uint32_t intern_user_stack(
 {
 	const struct collected_sample *c = &r->sample;
 	struct walk walk = {s, thread->process, c, r->time};
-	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]}, .bytes = c->stack,
+	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]},
+		.bytes = c->stack,
 		.read = c->deep ? read_deep : NULL};
 	struct unwind_callbacks callbacks = {
 		.find_module = find_module, .ctx = &walk, .follows_call = follows_call};
 	enum unwind_end end;
+	uint64_t generation;
 	size_t n = 0;
 
 	/* The pid is part of the generation, so that each process's first hit of a module reaches
 	 * find_module although a forked child shares its parent's mappings. */
-	end = unwinder_walk(s->unwinder, &c->regs, &memory, &callbacks,
-		map_hash_mix(addrspace_generation(thread->process->space), r->pid), s->frames,
+	generation = map_hash_mix(addrspace_generation(thread->process->space), r->pid);
+	end = unwinder_walk(s->unwinder, &c->regs, &memory, &callbacks, generation, s->frames,
 		UNWIND_FRAMES_MAX, &n);
 	s->counts.n_stacks++;
 	if (end == UNWIND_END_COMPLETE) {
@@ -398,8 +406,11 @@ static uint32_t intern_user_stack(
 		if (!thread->stack_top)
 			look_up_stack_top(s, thread, c->regs.r[CPU_REG_RSP]);
 	}
-	while (n--)
+	n -= stack_memo_match(&thread->memo, generation, stack, s->frames, n, &stack);
+	while (n--) {
 		stack = trace_writer_stack(s->w, stack, user_frame(s, &s->frames[n]));
+		stack_memo_add(&thread->memo, &s->frames[n], stack);
+	}
 	return stack;
 }
 
@@ -426,7 +437,8 @@ static void end_wait(struct session *s, struct thread *thread, uint32_t stream, 
 	if (thread->wait_stack && time > thread->wait_since)
 		trace_writer_sample(s->w, stream, time,
 			&(struct trace_sample){.thread = thread->trace_id,
-				.stack = thread->wait_stack, .metric = thread->wait_metric,
+				.stack = thread->wait_stack,
+				.metric = thread->wait_metric,
 				.weight = time - thread->wait_since});
 	thread->wait_stack = 0;
 }
@@ -480,8 +492,10 @@ static void process_sample(struct session *s, const struct collected *r)
 		return;
 	}
 	trace_writer_sample(s->w, cpu_stream(s, r->cpu), r->time,
-		&(struct trace_sample){.thread = thread->trace_id, .stack = stack,
-			.metric = metric_of(s, c->id), .weight = c->period});
+		&(struct trace_sample){.thread = thread->trace_id,
+			.stack = stack,
+			.metric = metric_of(s, c->id),
+			.weight = c->period});
 }
 
 /* --- records in order ------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ struct entry {
 	const struct cfi_table *cfi;
 	struct cfi_table *own_cfi;
 	struct symtab *symtab; /* NULL until first asked, or when there is none */
-	struct iaddr entry; /* the image's entry point; 0 = not known */
+	struct iaddr entry;    /* the image's entry point; 0 = not known */
 	bool is_loaded;
 	char *reason; /* why there are no names; NULL when there are */
 };

@@ -41,8 +41,8 @@ enum image_kind {
 struct trace_image {
 	enum image_kind kind;
 	uint32_t path;
-	uint8_t bits;		   /* 32, 64, 0 = not known */
-	uint8_t build_id_n;	   /* 0 = none */
+	uint8_t bits;	    /* 32, 64, 0 = not known */
+	uint8_t build_id_n; /* 0 = none */
 	uint8_t build_id[BUILD_ID_MAX];
 	uint64_t file_bytes; /* size and time stamp of the file that was read; 0 = not known */
 	uint64_t file_mtime_ns;
@@ -95,7 +95,7 @@ struct trace_symbol_level {
 
 struct trace_symbol {
 	uint32_t frame;
-	uint32_t reason; /* why there is no true name (string), 0 when there is one */
+	uint32_t reason;   /* why there is no true name (string), 0 when there is one */
 	uint32_t n_levels; /* 0: nothing is known */
 	const struct trace_symbol_level *levels;
 };

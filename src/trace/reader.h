@@ -80,9 +80,9 @@ struct trace_record {
 struct trace_cursor;
 int trace_cursor_open(struct trace_cursor **out, const struct trace_reader *r, uint32_t stream,
 	uint64_t from, uint64_t to, struct err *err);
-/* 1: *record filled; 0: the end; negative: a damaged chunk, with its sentence. A damaged chunk costs
- * the rest of its own records only: it is reported once, and the next call goes on behind it. So
- * count it as a loss and call again, or give up; after 0 every further call gives 0. */
+/* 1: *record filled; 0: the end; negative: a damaged chunk, with its sentence. A damaged chunk
+ * costs the rest of its own records only: it is reported once, and the next call goes on behind it.
+ * So count it as a loss and call again, or give up; after 0 every further call gives 0. */
 int trace_cursor_next(struct trace_cursor *c, struct trace_record *record, struct err *err);
 void trace_cursor_close(struct trace_cursor *c);
 

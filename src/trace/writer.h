@@ -72,8 +72,8 @@ struct trace_sample {
 	uint32_t metric; /* id */
 	uint64_t weight; /* in units of the metric */
 };
-void trace_writer_sample(struct trace_writer *w, uint32_t stream, uint64_t time,
-	const struct trace_sample *sample);
+void trace_writer_sample(
+	struct trace_writer *w, uint32_t stream, uint64_t time, const struct trace_sample *sample);
 
 /* `reason` is a phrase for people: "ring full", "stack copy too short". */
 void trace_writer_loss(struct trace_writer *w, uint32_t stream, uint64_t time,

@@ -47,7 +47,7 @@ struct walk {
 	uint64_t generation;
 	struct stack_reader reader;
 	struct cpu_regs regs; /* of the frame being looked at */
-	bool is_caller;		 /* regs' pc is a return address */
+	bool is_caller;	      /* regs' pc is a return address */
 	bool is_innermost;
 	const struct cfi_rule *rule; /* that led to regs; NULL: none did */
 };
@@ -139,8 +139,7 @@ static bool follows_call(const struct walk *w, uint64_t pc)
 static bool try_stack_top(struct walk *w, struct step_guess *guess)
 {
 	return w->is_innermost && step_guess_by_stack_word(&w->reader, &w->regs, 0, guess) &&
-	       is_code(w, guess->pc) &&
-	       (!w->callbacks->follows_call || follows_call(w, guess->pc));
+	       is_code(w, guess->pc) && (!w->callbacks->follows_call || follows_call(w, guess->pc));
 }
 
 /* Hand-written code without CFI (crti's _init, GMP's loops) pushes a few words and calls nobody:
@@ -185,8 +184,10 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 		return true;
 	}
 	stack_short = w->reader.failed && step_is_beyond_copy(&w->reader, w->reader.failed_addr);
+	/* The ABI marks the outermost frame by rbp = 0; but the innermost function, when it is
+	 * hand-written, may use rbp for anything. */
 	chain_ends = (w->regs.known >> CPU_REG_RBP & 1) &&
-		     (!w->regs.r[CPU_REG_RBP] || (guess.has_fp && !guess.pc));
+		     ((!w->regs.r[CPU_REG_RBP] && !w->is_innermost) || (guess.has_fp && !guess.pc));
 	if (has_module && (try_stack_top(w, &guess) || try_stack_words(w, &guess))) {
 		step_take_guess(&guess, &w->regs);
 		return true;

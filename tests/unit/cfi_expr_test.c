@@ -37,8 +37,7 @@ static bool run_bytes(
 	regs.r[CPU_REG_RIP] = 0x401007;
 	regs.r[CPU_REG_RDX] = 0xd0;
 	regs.r[CPU_REG_RCX] = 0xc0;
-	regs.known = 1u << CPU_REG_RSP | 1u << CPU_REG_RIP | 1u << CPU_REG_RDX |
-		     1u << CPU_REG_RCX;
+	regs.known = 1u << CPU_REG_RSP | 1u << CPU_REG_RIP | 1u << CPU_REG_RDX | 1u << CPU_REG_RCX;
 	done = cfi_expr_run((struct span){copy, expr.n}, &regs, &reader, cfa, result);
 	if (short_of_memory)
 		*short_of_memory = reader.failed;

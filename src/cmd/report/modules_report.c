@@ -19,7 +19,8 @@ struct module_state {
 static void note_record(
 	struct module_state *states, const struct report *report, const struct trace_record *record)
 {
-	uint64_t n[8]; /* pid, process start, address, length, protection, image, offset, at start */
+	uint64_t
+		n[8]; /* pid, process start, address, length, protection, image, offset, at start */
 
 	if (record->major != RECORD_MAJOR_MODULE || record->minor != RECORD_MODULE_LOAD ||
 		trace_record_numbers(report->reader, record, n, 8, NULL) < 0 ||
@@ -112,9 +113,9 @@ static void print_module(
 	table_cell(t, kind_of_image(image));
 	table_cell(t, report->profile->image_is_used[id] ? "yes" : "no");
 	table_cell(t, state->at_start && state->loaded ? "start loaded"
-			: state->at_start		 ? "start"
-			: state->loaded			 ? "loaded"
-							 : ".");
+		      : state->at_start		       ? "start"
+		      : state->loaded		       ? "loaded"
+						       : ".");
 	table_cell(t, image->build_id_n ? build_id_text(image, &v->scratch) : ".");
 	table_cell(t, trace_reader_string(report->reader, image->path));
 }
