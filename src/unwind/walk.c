@@ -242,7 +242,9 @@ static bool step(struct walk *w, const struct lookup *at, enum unwind_end *end)
 	}
 	if (may_go_down) {
 		note_stack_switch(w);
-	} else if (w->regs.r[CPU_REG_RSP] <= sp) {
+	} else if (w->regs.r[CPU_REG_RSP] < sp ||
+		   (w->regs.r[CPU_REG_RSP] == sp && !w->is_innermost)) {
+		/* Equal is right for a leaf that keeps its return address in a register: vfork. */
 		*end = UNWIND_END_NO_PROGRESS;
 		return false;
 	}
