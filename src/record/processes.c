@@ -92,6 +92,7 @@ struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid,
 	thread = mem_zalloc(sizeof(*thread));
 	thread->process = p;
 	thread->tid = tid;
+	p->n_live++;
 	thread->trace_id = trace_writer_thread(
 		t->w, &(struct trace_thread){.pid = pid, .tid = tid, .start_ns = p->start_ns});
 	vec_push(&t->threads, thread);
@@ -140,12 +141,21 @@ void processes_name_thread(
 	name_thread(t, processes_thread(t, pid, tid, time), time, trace_writer_string(t->w, name));
 }
 
+/* Nothing will be looked up there any more; a build of a hundred thousand processes is long. */
+static void forget_mappings(struct process *p)
+{
+	addrspace_free(p->space);
+	p->space = addrspace_new();
+}
+
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time)
 {
 	struct thread *thread = processes_thread(t, pid, tid, time);
 
 	thread->wait_stack = 0; /* it does not wait, it has ended */
 	stack_memo_release(&thread->memo);
+	if (thread->process->n_live && --thread->process->n_live == 0)
+		forget_mappings(thread->process);
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED,
 		(uint64_t[]){thread->trace_id}, 1);
 	if (tid != pid || thread->process->has_ended)

@@ -19,6 +19,7 @@ struct process {
 	struct addrspace *space;
 	bool in_exec; /* exec was seen, but no user code of the new program yet */
 	bool has_ended;
+	uint32_t n_live; /* threads that have not ended */
 };
 
 struct thread {

@@ -14,7 +14,7 @@ if ! gdb -nx -batch -ex 'set startup-with-shell off' -ex starti /bin/true 2>&1 |
 	exit 0
 fi
 replay=$BUILD/tests/oracle/unwind_replay
-stops=60
+stops=85
 sleep_ms=15
 [ -z "${WEIR_SLOW:-}" ] || stops=200 sleep_ms=60
 all_stacks=0 all_unexplained=0 all_explained=0
