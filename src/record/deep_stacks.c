@@ -54,7 +54,7 @@
 #define SMALL_BYTES	      (192 * 1024)
 #define TAIL_BYTES	      (64 * 1024)
 #define LARGE_BYTES	      ((int)DEEP_STACK_BYTES_MAX - TAIL_BYTES)
-#define RING_BYTES_MIN	      ((size_t)16 << 20)
+#define RING_BYTES_MIN	      ((size_t)32 << 20)
 #define RING_BYTES_MAX	      ((size_t)256 << 20)
 #define RING_BYTES_A_CPU      ((size_t)4 << 20)
 #define TOPS_MAX	      16384
