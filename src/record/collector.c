@@ -29,7 +29,8 @@ struct collector {
 
 	pthread_mutex_t lock; /* guards the next three */
 	struct collected_list ready;
-	size_t ready_bytes;
+	atomic_size_t
+		queued_bytes; /* of ready; written under the lock, read without it as a hint */
 	pthread_cond_t taken; /* signalled when the queue was emptied */
 
 	uint64_t round_began;	   /* of the round before, thread only */
@@ -90,6 +91,10 @@ static size_t complete_stacks(struct collector *c, struct collected_list *list)
 
 		if (r->kind != COLLECTED_SAMPLE || !r->sample.has_regs)
 			continue;
+		/* When the taker is late, outer frames are given up before whole samples are. */
+		if (atomic_load_explicit(&c->queued_bytes, memory_order_relaxed) + added >
+			QUEUE_BYTES_MAX / 4)
+			break;
 		r->sample.deep = deep_stacks_take(
 			c->set->deep, r->tid, r->sample.regs.r[CPU_REG_RSP], r->time);
 		if (!r->sample.deep)
@@ -118,11 +123,11 @@ static void run_round(struct collector *c)
 	if (c->set->deep)
 		bytes += complete_stacks(c, &fresh);
 	pthread_mutex_lock(&c->lock);
-	while (c->ready_bytes > QUEUE_BYTES_MAX && !atomic_load(&c->stop))
+	while (c->queued_bytes > QUEUE_BYTES_MAX && !atomic_load(&c->stop))
 		pthread_cond_wait(&c->taken, &c->lock);
 	for (size_t i = 0; i < fresh.items.n; i++)
 		vec_push(&c->ready.items, fresh.items.v[i]);
-	c->ready_bytes += bytes;
+	c->queued_bytes += bytes;
 	c->ready.complete_until = c->round_began;
 	pthread_mutex_unlock(&c->lock);
 	c->round_began = began;
@@ -210,7 +215,7 @@ void collector_take(struct collector *c, struct collected_list *list)
 		vec_push(&list->items, c->ready.items.v[i]);
 	list->complete_until = c->ready.complete_until;
 	c->ready.items.n = 0;
-	c->ready_bytes = 0;
+	c->queued_bytes = 0;
 	pthread_cond_signal(&c->taken);
 	pthread_mutex_unlock(&c->lock);
 }

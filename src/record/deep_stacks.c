@@ -14,7 +14,7 @@
  *           if (none of the pages up to sp + SMALL is there) return 1;   // the stack's end, then
  * copy:
  *   start = hole ?: (sp + stack_bytes) & ~4095;
- *   limit = top is known ? top : start + SMALL;
+ *   limit = top is known ? top : start + UNKNOWN;
  *   max = limit - start > SMALL ? LARGE : SMALL;
  *   r = ringbuf_reserve(sizeof(*r) + max);          // NULL: the walk ends short, and is counted
  *   for (i = 0; i < max / 4096; i++) {              // unrolled
@@ -52,6 +52,7 @@
 #define PAGE_BYTES 4096
 /* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
 #define SMALL_BYTES	      (192 * 1024)
+#define UNKNOWN_BYTES	      (128 * 1024) /* copied while the top is not known */
 #define TAIL_BYTES	      (64 * 1024)
 #define LARGE_BYTES	      ((int)DEEP_STACK_BYTES_MAX - TAIL_BYTES)
 #define RING_BYTES_MIN	      ((size_t)32 << 20)
@@ -277,7 +278,7 @@ static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32
 	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_TOP);
 	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, known);
 	bpf_mov(c, BPF_REG_1, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, SMALL_BYTES);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, UNKNOWN_BYTES);
 	bpf_place(c, known);
 	bpf_store(c, BPF_DW, BPF_REG_10, AT_LIMIT, BPF_REG_1);
 	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);

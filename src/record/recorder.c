@@ -244,6 +244,9 @@ static int start(struct recorder *r, struct err *err)
 	if (rc == 0 && o->command)
 		rc = launch_prepare(&r->child, o->command, &r->old_mask, err);
 	settle_signals();
+	/* Among many busy threads the records must not wait too long to be processed; to whom this
+	 * is not permitted does without. */
+	setpriority(PRIO_PROCESS, 0, -15);
 	raise_file_limit(); /* after the fork: the command keeps its own limit */
 	if (rc == 0)
 		rc = perf_set_init(&r->set, &perf, err);

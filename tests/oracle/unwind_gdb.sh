@@ -120,8 +120,8 @@ shapes shapes-static 930 g++ -O2 -static
 shapes shapes-O0 930 g++ -O0
 shapes shapes-clang 930 clang++ -O2
 # glibc's i386 makecontext plants a return address in code without CFI.
-shapes shapes-32 900 gcc -x c -m32 -O2 -fomit-frame-pointer
-shapes shapes-32-static 900 gcc -x c -m32 -O2 -static
+shapes shapes-32 800 gcc -x c -m32 -O2 -fomit-frame-pointer
+shapes shapes-32-static 800 gcc -x c -m32 -O2 -static
 like_gdb perl 995 /usr/bin/perl work.pl
 like_gdb python 995 /usr/bin/python3 work.py
 like_gdb cc1 995 "$(gcc -print-prog-name=cc1)" -quiet -O2 work.c -o /dev/null
