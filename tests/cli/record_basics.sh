@@ -75,7 +75,8 @@ if [ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 0 ]
 	./$split forever &
 	pid=$!
 	"$WEIR" record -q -a --duration 0.6 -o all.weir
-	equal "system-wide recording works" 0 $?
+	rc=$? # 3: done, but with losses, is possible for a recorder slowed by sanitizers
+	check "system-wide recording works (status $rc)" test $rc -eq 0 -o "$WEIR_SAN$rc" = 13
 	kill -9 $pid
 	"$WEIR" report threads all.weir --json >t.json
 	check "it sees the busy process" test "$(json t.json "any(r['pid']==$pid and r['samples']>50 for r in j['rows'])")" = True
