@@ -28,7 +28,7 @@ LDLIBS_ALL := -lzstd -llzma -lz -liberty -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
 LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree symbols unwind record formats,\
-	   $(wildcard src/$(d)/*.c)))
+	   $(wildcard src/$(d)/*.c src/$(d)/*/*.c)))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/%.o)

@@ -72,3 +72,23 @@ const struct symbol *symtab_find(const struct symtab *t, uint64_t addr)
 		return NULL;
 	return symtab_get(t, t->pieces[low - 1].range_i);
 }
+
+const char *symbol_source_name(enum symbol_source source)
+{
+	static const char *const names[SYMBOL_N_SOURCES] = {
+		[SYMBOL_SOURCE_SYMTAB] = "symtab",
+		[SYMBOL_SOURCE_DYNSYM] = "dynsym",
+		[SYMBOL_SOURCE_DEBUGDATA] = "debugdata",
+		[SYMBOL_SOURCE_DEBUG_FILE] = "debug file",
+		[SYMBOL_SOURCE_PLT] = "plt",
+		[SYMBOL_SOURCE_PERF_MAP] = "perf map",
+		[SYMBOL_SOURCE_KALLSYMS] = "kallsyms",
+		[SYMBOL_SOURCE_DWARF] = "dwarf",
+		[SYMBOL_SOURCE_LD_MAP] = "ld map",
+		[SYMBOL_SOURCE_LLD_MAP] = "lld map",
+		[SYMBOL_SOURCE_NM] = "nm",
+		[SYMBOL_SOURCE_JITDUMP] = "jitdump",
+	};
+
+	return (unsigned)source < SYMBOL_N_SOURCES && names[source] ? names[source] : "unknown";
+}

@@ -40,15 +40,24 @@
 
 struct symtab;
 
+/* Stored in catalogs: the numbers never change meaning. */
 enum symbol_source {
 	SYMBOL_SOURCE_SYMTAB = 1,
-	SYMBOL_SOURCE_DYNSYM,
-	SYMBOL_SOURCE_DEBUGDATA, /* .gnu_debugdata */
-	SYMBOL_SOURCE_DEBUG_FILE,
-	SYMBOL_SOURCE_PLT, /* made up: NAME@plt */
-	SYMBOL_SOURCE_PERF_MAP,
-	SYMBOL_SOURCE_KALLSYMS
+	SYMBOL_SOURCE_DYNSYM = 2,
+	SYMBOL_SOURCE_DEBUGDATA = 3,  /* .gnu_debugdata */
+	SYMBOL_SOURCE_DEBUG_FILE = 4, /* .symtab of the separate debug file */
+	SYMBOL_SOURCE_PLT = 5,	      /* made up: NAME@plt */
+	SYMBOL_SOURCE_PERF_MAP = 6,
+	SYMBOL_SOURCE_KALLSYMS = 7,
+	SYMBOL_SOURCE_DWARF = 8,
+	SYMBOL_SOURCE_LD_MAP = 9,
+	SYMBOL_SOURCE_LLD_MAP = 10,
+	SYMBOL_SOURCE_NM = 11,
+	SYMBOL_SOURCE_JITDUMP = 12
 };
+#define SYMBOL_N_SOURCES 13
+/* "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", ... */
+const char *symbol_source_name(enum symbol_source source);
 
 struct symbol {
 	const char *name;	  /* demangled; lives as long as the table */

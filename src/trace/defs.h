@@ -100,4 +100,62 @@ struct trace_symbol {
 	const struct trace_symbol_level *levels;
 };
 
+/* --- what the trace knows about images beyond their table entry --- */
+
+struct trace_segment { /* PT_LOAD of an ELF image */
+	uint64_t addr, offset, file_bytes, mem_bytes;
+	uint32_t flags; /* PF_* */
+};
+#define TRACE_SEGMENTS_MAX 256
+
+/* What the verification ladder compares; written once for an image. */
+struct trace_image_facts {
+	uint32_t image;
+	uint16_t machine;      /* EM_*; 0 = not known */
+	uint64_t content_hash; /* of the executable segments; 0 = not known */
+	uint32_t n_segments;
+	const struct trace_segment *segments;
+};
+
+/* Which symbols an image got, and how sure they are its own. */
+struct trace_match {
+	uint32_t image;
+	uint8_t rung;	      /* enum match_rung of symbols/catalog/match.h */
+	uint32_t reason;      /* string */
+	uint32_t catalog_id;  /* string; 0 = not from a catalog */
+	uint32_t sources;     /* string: "symtab+dwarf" */
+	uint64_t n_symbols;   /* functions known; UINT64_MAX = not counted */
+};
+
+/* One function of an image, so that any address of it has a name, later and elsewhere. */
+struct trace_function {
+	uint64_t start, size; /* in the image's address space */
+	uint32_t name;	      /* string, demangled */
+};
+
+/* How the end of a mapping is known. */
+enum module_end {
+	MODULE_END_NONE = 0,	 /* it was there at the end of the trace */
+	MODULE_END_OVERLAP = 1,	 /* another mapping took its place */
+	MODULE_END_MUNMAP = 2,	 /* the process unmapped it */
+	MODULE_END_EXEC = 3,	 /* the process became another program */
+	MODULE_END_EXIT = 4,	 /* the process ended */
+	MODULE_END_REUSED = 5,	 /* another process has its pid */
+	MODULE_END_SNAPSHOT = 6	 /* it was no longer there when the end snapshot was taken */
+};
+#define MODULE_N_ENDS 7
+
+/* One row of the address index: who was where, when. */
+struct trace_module_span {
+	uint32_t pid;
+	uint64_t process_start; /* as in trace_thread */
+	uint64_t start, end;	/* vaddr */
+	uint64_t from, to;	/* time; to = UINT64_MAX: until the end */
+	uint32_t image;
+	uint64_t bias;	       /* vaddr - iaddr */
+	enum module_end ended; /* how `to` is known */
+	bool at_start;	       /* it was there before the recording began */
+	bool is_used;	       /* some record refers to it */
+};
+
 #endif

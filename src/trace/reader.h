@@ -67,6 +67,19 @@ const struct trace_symbol *trace_reader_symbol(const struct trace_reader *r, uin
 uint32_t trace_reader_add_string(struct trace_reader *r, const char *s);
 void trace_reader_set_symbol(struct trace_reader *r, const struct trace_symbol *symbol);
 
+/* NULL when the trace does not say. */
+const struct trace_image_facts *trace_reader_image_facts(
+	const struct trace_reader *r, uint32_t image);
+const struct trace_match *trace_reader_match(const struct trace_reader *r, uint32_t image);
+/* Replaces the verdict in memory, for images that are matched at report time. */
+void trace_reader_set_match(struct trace_reader *r, const struct trace_match *match);
+/* By address; 0 when the trace has no function table of the image. Decoded when first asked. */
+size_t trace_reader_functions(
+	struct trace_reader *r, uint32_t image, const struct trace_function **functions);
+/* The address index by pid, process start, start, from; 0 when the trace has none (killed, old). */
+size_t trace_reader_module_spans(
+	const struct trace_reader *r, const struct trace_module_span **spans);
+
 struct trace_record {
 	uint64_t time;
 	uint32_t stream;

@@ -39,9 +39,12 @@ enum record_minor_thread {
 };
 
 enum record_minor_module {
-	/* pid, process start, address, length, protection, image, file offset */
+	/* pid, process start, address, length, protection, image, file offset, at start?, bias */
 	RECORD_MODULE_LOAD = 0x38,
-	RECORD_MODULE_UNLOAD = 0x39,	/* pid, process start, address, length, how known */
+	RECORD_MODULE_UNLOAD = 0x39, /* pid, process start, address, length, enum module_end */
+	/* A mapping in the snapshot of a process, at the start or at the end of the recording or of
+	 * the process: pid, process start, address, length, image, bias, 0 = start 1 = end */
+	RECORD_MODULE_SNAPSHOT = 0x3A,
 	RECORD_MODULE_JIT_UNLOAD = 0x44 /* pid, process start, address, length */
 };
 

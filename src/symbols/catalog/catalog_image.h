@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One image of the merged symbol file: immutable bytes with its identity, sources, sections,
+ * symbols, aliases, source lines and inline sites, looked up in place. Layout:
+ * docs/format/catalog.md. Nothing in the bytes is trusted.
+ *
+ * An opened image may be used by one thread at a time (it keeps decoded names); several threads open
+ * it several times over the same bytes.
+ */
+#ifndef WEIR_SYMBOLS_CATALOG_CATALOG_IMAGE_H
+#define WEIR_SYMBOLS_CATALOG_CATALOG_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/span.h"
+#include "symbols/catalog/image_identity.h"
+#include "symbols/symtab.h"
+
+/* Where an image's facts came from. */
+struct catalog_source {
+	enum symbol_source kind;
+	const char *path;
+	const char *identity; /* of the source itself: "build-id ...", "412 of 412 anchors" */
+	const char *verdict;  /* why it belongs to this image */
+	uint64_t n_offered;   /* symbols it had */
+	uint64_t n_accepted;  /* of these, the ones that are the image's symbols or aliases */
+};
+
+struct catalog_section {
+	const char *name;
+	uint64_t addr, bytes;
+	uint64_t flags; /* SHF_* */
+};
+
+struct catalog_symbol {
+	const char *name;	  /* demangled */
+	const char *linkage_name; /* as the image has it */
+	uint64_t start, size;
+	enum symbol_source kind; /* the best source that has it */
+	uint32_t first_alias, n_aliases;
+};
+
+struct catalog_image;
+/* `bytes` must outlive the image. Checks the whole structure: afterwards no look-up can fail. */
+int catalog_image_open(struct catalog_image **out, struct span bytes, struct err *err);
+void catalog_image_close(struct catalog_image *image);
+
+const struct image_identity *catalog_image_identity(const struct catalog_image *image);
+/* Hexadecimal, 16 digits: of path and identity. The same image in two catalogs has the same id. */
+const char *catalog_image_id(const struct catalog_image *image);
+const char *catalog_image_notes(const struct catalog_image *image); /* a sentence a line, or "" */
+size_t catalog_image_n_sources(const struct catalog_image *image);
+struct catalog_source catalog_image_source(struct catalog_image *image, size_t i);
+size_t catalog_image_n_sections(const struct catalog_image *image);
+struct catalog_section catalog_image_section(struct catalog_image *image, size_t i);
+size_t catalog_image_n_symbols(const struct catalog_image *image);
+size_t catalog_image_n_rows(const struct catalog_image *image);
+size_t catalog_image_n_sites(const struct catalog_image *image);
+/* By address. Texts live until close. */
+struct catalog_symbol catalog_image_symbol(struct catalog_image *image, size_t i);
+const char *catalog_image_alias(struct catalog_image *image, uint32_t i); /* linkage name */
+
+/* One range: everything in [start, end) has this answer. */
+struct catalog_range {
+	uint64_t start, end;
+	uint32_t symbol; /* index; UINT32_MAX = none */
+	uint32_t file;	 /* 0 = none */
+	uint32_t line;	 /* 0 = none */
+	uint32_t site;	 /* 0 = not inlined */
+};
+/* The bare range, no names: the fast path. False when neither symbol nor line is known. */
+bool catalog_image_find_range(
+	const struct catalog_image *image, struct iaddr addr, struct catalog_range *out);
+
+struct catalog_level {
+	const char *name; /* demangled; NULL when only the line is known */
+	const char *linkage_name;
+	const char *file; /* NULL = not known */
+	uint32_t line;	  /* 0 = not known */
+	bool is_inline;	  /* inlined into the next level */
+};
+/* The chain at a range, innermost first; at most `max` levels (the outermost ones are kept). */
+size_t catalog_image_levels(struct catalog_image *image, const struct catalog_range *range,
+	struct catalog_level *levels, size_t max);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What tells one version of an image from another: everything that a rung of the verification
+ * ladder compares (match.h). Kept in the trace for each module, in the catalog for each image, and
+ * taken from files that are candidates.
+ */
+#ifndef WEIR_SYMBOLS_CATALOG_IMAGE_IDENTITY_H
+#define WEIR_SYMBOLS_CATALOG_IMAGE_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "elf/elf_file.h"
+#include "trace/defs.h"
+
+#define IMAGE_SEGMENTS_MAX 256 /* more are not compared */
+
+struct image_segment { /* PT_LOAD, or a section of a text source */
+	char name[32]; /* "" = not known; ELF segments have none */
+	uint64_t addr, offset, file_bytes, mem_bytes;
+	uint32_t flags; /* PF_* */
+};
+
+/* Zero means not known, in every member. */
+struct image_identity {
+	enum image_kind kind;
+	char *path;	  /* as traced or as given; owned */
+	uint16_t machine; /* EM_* */
+	uint8_t bits;	  /* 32, 64 */
+	uint8_t build_id_n;
+	uint8_t build_id[BUILD_ID_MAX];
+	uint64_t content_hash;	/* of the bytes of the executable segments */
+	uint32_t debuglink_crc; /* CRC-32 that its debug file must have */
+	uint32_t file_crc;	/* CRC-32 of the file itself: known for debug files only */
+	uint64_t file_bytes, mtime_ns;
+	struct image_segment *segments; /* owned */
+	size_t n_segments;
+	uint32_t pid; /* of JIT code */
+};
+
+/* From an ELF file; `st` may be NULL. With `with_hash` the executable segments are read and hashed;
+ * it is worth its time only where there is no build-id. */
+void image_identity_init_elf(struct image_identity *id, const struct elf_file *elf,
+	const char *path, const struct stat *st, bool with_hash);
+void image_identity_copy(struct image_identity *to, const struct image_identity *from);
+void image_identity_release(struct image_identity *id);
+
+/* FNV-1a style over 8-byte words; the exact rule is in docs/format/catalog.md. Never 0. */
+uint64_t image_content_hash(const struct elf_file *elf);
+
+/* A build-id that identifies: 8 bytes or more, not all alike. */
+bool image_identity_has_build_id(const struct image_identity *id);
+/* File name without folder; libfoo.so.1.2 -> libfoo, prog.debug -> prog, a.out.map -> a: the name up
+ * to the first dot that is not its first character. `to` is replaced. */
+const char *image_base_name(const char *path, struct buf *to);
+/* "build-id 5e3f...", "content hash 0x...", "size 1234, time 2026-...": the strongest identity that
+ * is known, for sentences. `to` is replaced. */
+const char *image_identity_text(const struct image_identity *id, struct buf *to);
+
+#endif
