@@ -63,7 +63,7 @@ void frame_names_get(const struct trace_reader *r, uint32_t frame_id, struct fra
 			.file = from->file ? trace_reader_string(r, from->file) : NULL,
 			.line = from->line,
 			.offset = from->offset,
-			.has_offset = true,
+			.has_offset = is_last, /* an inlined function has no start of its own */
 		};
 	}
 	if (levels->n == 0)

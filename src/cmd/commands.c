@@ -9,6 +9,7 @@ const struct command *const commands[] = {
 	&command_report,
 	&command_import,
 	&command_export,
+	&command_symbols,
 	&command_doctor,
 	&command_help,
 	NULL,

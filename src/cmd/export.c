@@ -12,7 +12,7 @@
 #include "symbols/resolver.h"
 
 struct export_arguments {
-	const char *output;
+	const char *output, *catalog;
 	struct build_options build;
 };
 
@@ -23,6 +23,8 @@ static const struct option_spec export_options[] = {
 		offsetof(struct export_arguments, build.metric)},
 	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
 		offsetof(struct export_arguments, build.thread)},
+	{0, "catalog", OPTION_TEXT, "FILE", "symbols from this merged symbol file first",
+		offsetof(struct export_arguments, catalog)},
 	{0},
 };
 
@@ -102,7 +104,7 @@ static int export_trace(
 	struct trace_reader *reader;
 	struct profile *profile;
 	struct err err = {0};
-	int rc = resolver_open_trace(&reader, path, &err);
+	int rc = resolver_open_trace(&reader, path, a->catalog, &err);
 	int status = STATUS_DONE;
 
 	if (rc < 0)

@@ -2,6 +2,7 @@
 #include "cmd/options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,4 +233,29 @@ bool options_begin(const struct command *command, void *into, int *argc, char **
 
 	*status = result == OPTIONS_USAGE ? STATUS_USAGE : STATUS_DONE;
 	return result == OPTIONS_RUN;
+}
+
+bool option_parse_time(const char *text, uint64_t *time)
+{
+	static const struct {
+		const char *suffix;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char *end;
+	double value;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*time = strtoull(text, &end, 10);
+	if (!*end)
+		return !errno;
+	value = strtod(text, &end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].suffix))
+			continue;
+		*time = value * units[i].ns < 1e19 ? (uint64_t)llround(value * units[i].ns) : 0;
+		return value * units[i].ns < 9e18;
+	}
+	return false;
 }

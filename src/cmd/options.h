@@ -60,6 +60,9 @@ int options_usage_error(const struct command *command, const char *fmt, ...)
 
 void options_print_help(const struct command *command, FILE *out);
 
+/* "1500", "1500ns", "1.5us", "2ms", "3s", in ns; false when it is none of these. */
+bool option_parse_time(const char *text, uint64_t *time);
+
 /* All commands, ended by a NULL; the one visible list (commands.c). */
 extern const struct command *const commands[];
 const struct command *command_find(const char *name);

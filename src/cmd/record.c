@@ -18,7 +18,7 @@ struct record_arguments {
 	const char *output;
 	uint64_t hz;
 	const char *events;
-	bool pc_only, no_sample, user_only, all_modules, system_wide, quiet, verbose;
+	bool pc_only, no_sample, user_only, all_modules, snapshots, system_wide, quiet, verbose;
 	uint64_t stack_bytes;
 	double duration_s;
 	const char *pids;
@@ -42,6 +42,8 @@ static const struct option_spec record_options[] = {
 		AT(stack_bytes)},
 	{0, "all-modules", OPTION_FLAG, NULL, "write modules that no sample hit, too",
 		AT(all_modules)},
+	{0, "snapshots", OPTION_FLAG, NULL, "write modules at the start and the end only",
+		AT(snapshots)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0},
@@ -97,6 +99,7 @@ static int fill_options(
 	o->pc_only = a->pc_only;
 	o->user_only = a->user_only;
 	o->all_modules = a->all_modules;
+	o->snapshots_only = a->snapshots;
 	o->stack_bytes = (uint32_t)(a->stack_bytes & ~(uint64_t)7);
 	o->duration_s = a->duration_s;
 	o->system_wide = a->system_wide;

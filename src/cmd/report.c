@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* weir report: options, the trace, the profile, a renderer. */
-#include <errno.h>
-#include <math.h>
 #include <regex.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,7 +12,7 @@
 struct report_arguments {
 	struct report_options report;
 	struct build_options build;
-	const char *filter, *from, *to;
+	const char *filter, *from, *to, *catalog;
 };
 
 static const struct option_spec report_option_table[] = {
@@ -34,6 +32,8 @@ static const struct option_spec report_option_table[] = {
 		offsetof(struct report_arguments, from)},
 	{0, "to", OPTION_TEXT, "T", "only before T after the start",
 		offsetof(struct report_arguments, to)},
+	{0, "catalog", OPTION_TEXT, "FILE", "symbols from this merged symbol file first",
+		offsetof(struct report_arguments, catalog)},
 	{0, "human", OPTION_FLAG, NULL, "1.20 ms instead of plain integers",
 		offsetof(struct report_arguments, report.human)},
 	{0, "percent", OPTION_FLAG, NULL, "further columns with shares of the total",
@@ -43,39 +43,13 @@ static const struct option_spec report_option_table[] = {
 	{0},
 };
 
-/* "1500", "1500ns", "1.5us", "2ms", "3s". */
-static bool parse_time(const char *text, uint64_t *time)
-{
-	static const struct {
-		const char *suffix;
-		double ns;
-	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-	char *end;
-	double value;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*time = strtoull(text, &end, 10);
-	if (!*end)
-		return !errno;
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(end, units[i].suffix))
-			continue;
-		*time = value * units[i].ns < 1e19 ? (uint64_t)llround(value * units[i].ns) : 0;
-		return value * units[i].ns < 9e18;
-	}
-	return false;
-}
-
 /* 0, or STATUS_USAGE with its sentence said. */
 static int check_arguments(
 	const struct command *command, struct report_arguments *a, const struct report_kind *kind)
 {
-	if (a->from && !parse_time(a->from, &a->build.from))
+	if (a->from && !option_parse_time(a->from, &a->build.from))
 		return options_usage_error(command, "--from: '%s' is not a time", a->from);
-	if (a->to && !parse_time(a->to, &a->build.to))
+	if (a->to && !option_parse_time(a->to, &a->build.to))
 		return options_usage_error(command, "--to: '%s' is not a time", a->to);
 	if (a->report.sort && !kind->columns)
 		return options_usage_error(command, "%s cannot be sorted", kind->name);
@@ -117,7 +91,7 @@ static int open_and_render(
 	struct err err = {0};
 	int status;
 
-	if (resolver_open_trace(&reader, path, &err) < 0)
+	if (resolver_open_trace(&reader, path, a->catalog, &err) < 0)
 		return command_fail(&err);
 	status = render(a, kind, reader);
 	trace_reader_close(reader);

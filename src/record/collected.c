@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decoding of perf records (perf_event_open(2)). The kernel wrote them, but they are read through
- * a cursor all the same. All events of a set share one sample_type.
+ * a cursor all the same. All events of a set share one sample_type, but for munmap calls.
  */
 #include "record/collected.h"
 
@@ -306,6 +306,40 @@ struct collected *collected_decode(const struct perf_event_attr *attr, struct sp
 	if (out)
 		take_sample_id(out, record);
 	return out;
+}
+
+bool collected_sample_event(struct span record, uint64_t *id)
+{
+	struct cursor c = cursor_of(record);
+	struct perf_event_header h;
+
+	if (!cursor_take(&c, &h, sizeof(h)) || h.type != PERF_RECORD_SAMPLE)
+		return false;
+	*id = cursor_u64(&c);
+	return !c.failed;
+}
+
+struct collected *collected_decode_munmap(const struct munmap_trace *t, struct span record)
+{
+	struct collected *out = new_plain(COLLECTED_MUNMAP);
+	struct cursor c = cursor_of(record), addr, len;
+	struct span raw;
+
+	cursor_skip(&c, sizeof(struct perf_event_header));
+	cursor_u64(&c); /* id */
+	out->pid = cursor_u32(&c);
+	out->tid = cursor_u32(&c);
+	out->time = cursor_u64(&c);
+	out->cpu = cursor_u32(&c);
+	cursor_u32(&c);
+	raw = cursor_bytes(&c, cursor_u32(&c));
+	addr = len = cursor_of(raw);
+	cursor_skip(&addr, t->addr_at);
+	cursor_skip(&len, t->len_at);
+	out->munmap.start = cursor_u64(&addr);
+	out->munmap.bytes = cursor_u64(&len);
+	c.failed |= addr.failed || len.failed;
+	return keep_if_whole(out, &c);
 }
 
 void collected_free(struct collected *r)

@@ -10,12 +10,14 @@
 
 #include "base/span.h"
 #include "record/deep_stacks.h"
+#include "record/munmap_trace.h"
 #include "trace/defs.h"
 #include "unwind/unwind.h"
 
 enum collected_kind {
 	COLLECTED_SAMPLE,
 	COLLECTED_MMAP,
+	COLLECTED_MUNMAP,
 	COLLECTED_COMM,
 	COLLECTED_FORK,
 	COLLECTED_EXIT,
@@ -58,6 +60,9 @@ struct collected {
 		struct collected_sample sample;
 		struct collected_mmap mmap;
 		struct {
+			uint64_t start, bytes;
+		} munmap;
+		struct {
 			const char *name;
 			bool is_exec;
 		} comm;
@@ -76,6 +81,10 @@ struct collected {
 /* Decodes one perf record as the kernel wrote it with `attr` (sample_id_all set). NULL for kinds
  * that are of no interest and for records that are too short for their kind. */
 struct collected *collected_decode(const struct perf_event_attr *attr, struct span record);
+/* The id of the event that a sample is of; false when the record is no sample. */
+bool collected_sample_event(struct span record, uint64_t *id);
+/* Likewise, a sample of munmap_trace_attr's event. */
+struct collected *collected_decode_munmap(const struct munmap_trace *t, struct span record);
 void collected_free(struct collected *r);
 
 #endif

@@ -38,10 +38,23 @@ struct collector {
 	uint8_t scratch[RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
 };
 
+/* The map is complete before the thread starts. */
+static bool is_munmap(const struct perf_set *set, uint64_t id)
+{
+	const uint64_t *event_i = map_find(&set->event_of_id, id);
+
+	return event_i && *event_i == PERF_EVENT_MUNMAP;
+}
+
 static size_t take_record(struct collector *c, struct span bytes, struct collected_list *list)
 {
-	struct collected *r = collected_decode(&c->set->attrs[0], bytes);
+	struct collected *r;
+	uint64_t id;
 
+	if (collected_sample_event(bytes, &id) && is_munmap(c->set, id))
+		r = collected_decode_munmap(&c->set->munmap, bytes);
+	else
+		r = collected_decode(&c->set->attrs[0], bytes);
 	if (!r)
 		return 0;
 	vec_push(&list->items, r);

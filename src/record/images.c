@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/images.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "symbols/catalog/image_identity.h"
 #include "symbols/debug_file.h"
 
 #define VDSO_BYTES_MAX (64 * 1024)
@@ -258,6 +260,82 @@ uint64_t images_bias(struct images *t, uint32_t number, uint64_t start, struct f
 	if (image->has_elf && elf_file_offset_to_iaddr(&image->elf, offset, &at))
 		return start - at.v;
 	return start - offset.v;
+}
+
+bool images_has_path(const struct images *t, uint32_t number, const char *path)
+{
+	const struct image *image = &t->items.v[number]->image;
+	char *plain = mem_strdup(path);
+	enum image_kind kind;
+	bool same;
+
+	cut_deleted(plain);
+	kind = kind_of_path(plain);
+	if (kind == IMAGE_KIND_JIT || kind == IMAGE_KIND_VDSO)
+		same = image->kind == kind;
+	else
+		same = !strcmp(image->path, plain);
+	free(plain);
+	return same;
+}
+
+uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer *w)
+{
+	struct image *image = images_get(t, number);
+	struct trace_image entry = {0};
+
+	if (image->trace_id)
+		return image->trace_id;
+	entry.kind = image->kind;
+	entry.path = trace_writer_string(w, image->path);
+	if (image->has_elf)
+		entry.bits = image->elf.is_64 ? 64 : 32;
+	entry.build_id_n = image->build_id_n;
+	memcpy(entry.build_id, image->build_id, sizeof(entry.build_id));
+	entry.file_bytes = image->file_bytes;
+	entry.file_mtime_ns = image->file_mtime_ns;
+	entry.pid = image->pid;
+	image->trace_id = trace_writer_image(w, &entry);
+	return image->trace_id;
+}
+
+static void write_facts(const struct image *image, struct trace_writer *w)
+{
+	const struct elf_file *elf = &image->elf;
+	struct trace_segment segments[TRACE_SEGMENTS_MAX];
+	struct trace_image_facts facts = {
+		.image = image->trace_id, .machine = elf->machine, .segments = segments};
+
+	for (size_t i = 0; i < elf->n_segments && facts.n_segments < TRACE_SEGMENTS_MAX; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+
+		if (s->type == PT_LOAD)
+			segments[facts.n_segments++] = (struct trace_segment){.addr = s->addr.v,
+				.offset = s->offset.v,
+				.file_bytes = s->file_size,
+				.mem_bytes = s->mem_size,
+				.flags = s->flags};
+	}
+	if (!image->build_id_n)
+		facts.content_hash = image_content_hash(elf);
+	trace_writer_image_facts(w, &facts);
+}
+
+void images_write_facts(struct images *t, struct trace_writer *w)
+{
+	struct map written = {0}; /* ids: a file may be known by build-id and by inode */
+
+	for (size_t i = 0; i < t->items.n; i++) {
+		const struct image *image = &t->items.v[i]->image;
+		bool created;
+
+		if (!image->trace_id || !image->has_elf)
+			continue;
+		map_ensure(&written, image->trace_id, &created);
+		if (created)
+			write_facts(image, w);
+	}
+	map_release(&written);
 }
 
 const struct cfi_table *images_cfi(struct images *t, uint32_t number)

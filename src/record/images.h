@@ -14,7 +14,7 @@
 #include "base/addr.h"
 #include "base/span.h"
 #include "elf/elf_file.h"
-#include "trace/defs.h"
+#include "trace/writer.h"
 #include "dwarf/cfi_table.h"
 
 struct image {
@@ -28,6 +28,7 @@ struct image {
 	uint8_t build_id[BUILD_ID_MAX];
 	uint64_t file_bytes, file_mtime_ns;
 	uint32_t trace_id; /* in the trace's image table; 0 = not written yet */
+	bool is_hit;	   /* frames refer to it; else it is at most in a snapshot */
 };
 
 /* What the kernel or /proc says about a mapping. */
@@ -50,6 +51,14 @@ struct image *images_get(struct images *t, uint32_t number);
 uint32_t images_n(const struct images *t);
 /* vaddr - iaddr for a mapping of the image that begins at `start` with file offset `offset`. */
 uint64_t images_bias(struct images *t, uint32_t number, uint64_t start, struct foff offset);
+/* The image's id in the trace, defined when first asked for. */
+uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer *w);
+/* What the trace knows about its ELF images beyond that: once, at the end. Images without build-id
+ * are read and hashed. */
+void images_write_facts(struct images *t, struct trace_writer *w);
+/* Whether a mapping with this path (of /proc) would be one of this image, as far as the path tells.
+ */
+bool images_has_path(const struct images *t, uint32_t number, const char *path);
 /* NULL when the image has none. */
 const struct cfi_table *images_cfi(struct images *t, uint32_t number);
 

@@ -5,6 +5,9 @@
  * the kernel side (not permitted). Then every task gets one event per CPU, since the kernel does
  * not map a ring for an inherited event that is not bound to a CPU; the first event of a CPU owns
  * the ring and the others write into it.
+ *
+ * munmap calls are one more event, a tracepoint (munmap_trace.h), whose samples hold next to
+ * nothing. It never owns a ring, so that it can be closed at any time.
  */
 #include "record/perf_set.h"
 
@@ -242,18 +245,83 @@ static int attach_ring(struct perf_set *set, struct perf_ring *ring, int fd, str
 	}
 }
 
+static void give_up_munmap(struct perf_set *set, const char *why)
+{
+	char *text = mem_printf(
+		"the end of a mapping is known only by what takes its place (munmap calls are not "
+		"recorded: %s)",
+		why);
+
+	perf_set_stop_munmap(set);
+	note(set, text);
+	free(text);
+}
+
+static void settle_munmap(struct perf_set *set)
+{
+	struct perf_event_attr attr;
+	struct err err;
+	int fd;
+
+	if (getenv("WEIR_NO_MUNMAP")) {
+		give_up_munmap(set, "WEIR_NO_MUNMAP is set");
+		return;
+	}
+	if (munmap_trace_init(&set->munmap, &err) < 0) {
+		give_up_munmap(set, err.text);
+		return;
+	}
+	munmap_trace_attr(&set->munmap, &attr);
+	fd = perf_event_open(&attr, 0, (int)set->rings[0].cpu);
+	set->has_munmap = fd >= 0;
+	if (fd >= 0)
+		close(fd);
+	else
+		give_up_munmap(set, "the kernel refuses; root may");
+}
+
+void perf_set_stop_munmap(struct perf_set *set)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->fds.n; i++) {
+		if (set->fds.v[i].event_i == PERF_EVENT_MUNMAP)
+			close(set->fds.v[i].fd);
+		else
+			set->fds.v[n++] = set->fds.v[i];
+	}
+	set->fds.n = n;
+	set->has_munmap = false;
+}
+
+/* A recording does not fail for want of the descriptors that munmap calls take. */
+static int open_event(struct perf_set *set, pid_t pid, const struct perf_ring *ring,
+	uint32_t event_i, struct perf_event_attr *attr)
+{
+	int fd = perf_event_open(attr, pid, (int)ring->cpu);
+
+	if (fd >= 0 || errno != EMFILE || event_i == PERF_EVENT_MUNMAP || !set->has_munmap)
+		return fd;
+	give_up_munmap(set, "too many open files; a higher 'ulimit -n' is needed");
+	return perf_event_open(attr, pid, (int)ring->cpu);
+}
+
 static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, uint32_t event_i,
 	bool on_exec, struct err *err)
 {
-	struct perf_event_attr attr = set->attrs[event_i];
+	struct perf_event_attr attr;
 	uint64_t id = 0;
 	int fd, rc;
 
+	if (event_i == PERF_EVENT_MUNMAP)
+		munmap_trace_attr(&set->munmap, &attr);
+	else
+		attr = set->attrs[event_i];
 	attr.enable_on_exec = on_exec;
 	attr.inherit = pid >= 0;
 	attr.sample_stack_user = attr.sample_stack_user ? set->stack_bytes : 0;
 	attr.wakeup_watermark = (uint32_t)(set->ring_bytes / 4);
-	fd = perf_event_open(&attr, pid, (int)ring->cpu);
+	fd = open_event(set, pid, ring, event_i, &attr);
 	if (fd < 0) {
 		if (errno == ESRCH)
 			return err_set(err, ERR_NOT_FOUND, "process %d: is gone", pid);
@@ -276,7 +344,8 @@ static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, ui
 		close(fd);
 		return rc;
 	}
-	if (set->deep && deep_stacks_attach(set->deep, fd, NULL) < 0) {
+	if (set->deep && event_i != PERF_EVENT_MUNMAP &&
+		deep_stacks_attach(set->deep, fd, NULL) < 0) {
 		deep_stacks_close(
 			set->deep); /* those that have it keep it: nobody reads its ring */
 		set->deep = NULL;
@@ -296,6 +365,15 @@ static int add_everywhere(struct perf_set *set, pid_t pid, bool on_exec, struct 
 			if (rc < 0)
 				return rc;
 		}
+	}
+	for (size_t r = 0; r < set->n_rings && set->has_munmap; r++) {
+		struct perf_ring *ring = &set->rings[r];
+		int rc = add_event(set, pid, ring, PERF_EVENT_MUNMAP, on_exec, err);
+
+		if (rc == ERR_NOT_FOUND)
+			return rc;
+		if (rc < 0)
+			give_up_munmap(set, err->text);
 	}
 	return 0;
 }
@@ -386,6 +464,8 @@ int perf_set_init(struct perf_set *set, const struct perf_options *options, stru
 		rc = settle_sizes(set, &o, err);
 	if (rc == 0)
 		settle_deep_stacks(set, &o);
+	if (rc == 0)
+		settle_munmap(set);
 	if (rc < 0)
 		perf_set_release(set);
 	return rc;

@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "record/event_spec.h"
+#include "record/munmap_trace.h"
 
 struct deep_stacks;
 
@@ -38,6 +39,8 @@ struct perf_ring {
 	size_t bytes; /* of data, a power of two */
 };
 
+#define PERF_EVENT_MUNMAP EVENT_SPECS_MAX /* the event_i of sys_enter_munmap */
+
 struct perf_fd {
 	int fd;
 	unsigned cpu;
@@ -53,6 +56,8 @@ struct perf_set {
 	size_t ring_bytes;
 	uint32_t stack_bytes;
 	bool has_kernel, has_build_id, has_switch;
+	bool has_munmap; /* munmap calls of 64-bit programs are recorded */
+	struct munmap_trace munmap;
 	struct deep_stacks *deep; /* NULL: not permitted, or no stacks are taken */
 	struct map event_of_id;	  /* perf's event id -> event_i */
 	VEC(char *) notes;	  /* sentences about what is missing and how to get it */
@@ -69,6 +74,8 @@ int perf_set_add_system(struct perf_set *set, struct err *err);
 
 void perf_set_enable(struct perf_set *set);
 void perf_set_disable(struct perf_set *set);
+/* Gives munmap tracing up, with its descriptors. Its records that are in the rings stay there. */
+void perf_set_stop_munmap(struct perf_set *set);
 /* Sum of an event's counts so far, children included. */
 uint64_t perf_set_count(const struct perf_set *set, uint32_t event_i);
 

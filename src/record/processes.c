@@ -43,7 +43,7 @@ void processes_free(struct processes *t)
 	free(t);
 }
 
-static struct process *find_process(const struct processes *t, uint32_t pid)
+struct process *processes_find(const struct processes *t, uint32_t pid)
 {
 	const uint64_t *at = map_find(&t->by_pid, pid);
 
@@ -76,7 +76,7 @@ struct process *processes_start(struct processes *t, uint32_t pid, uint32_t pare
 
 struct process *processes_get(struct processes *t, uint32_t pid, uint64_t time)
 {
-	struct process *p = find_process(t, pid);
+	struct process *p = processes_find(t, pid);
 
 	return p ? p : processes_start(t, pid, 0, 0, time, "");
 }
@@ -124,12 +124,17 @@ void processes_fork(struct processes *t, const struct thread_id *made,
 	name_thread(t, processes_thread(t, made->pid, made->tid, time), time, name);
 }
 
+static void forget_mappings(struct process *p)
+{
+	addrspace_free(p->space);
+	p->space = addrspace_new();
+}
+
 void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char *name)
 {
 	struct process *p = processes_get(t, pid, time);
 
-	addrspace_free(p->space);
-	p->space = addrspace_new();
+	forget_mappings(p);
 	p->in_exec = true;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_EXEC,
 		(uint64_t[]){pid, trace_writer_string(t->w, name)}, 2);
@@ -141,19 +146,15 @@ void processes_name_thread(
 	name_thread(t, processes_thread(t, pid, tid, time), time, trace_writer_string(t->w, name));
 }
 
-/* Nothing will be looked up there any more; a build of a hundred thousand processes is long. */
-static void forget_mappings(struct process *p)
-{
-	addrspace_free(p->space);
-	p->space = addrspace_new();
-}
-
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time)
 {
 	struct thread *thread = processes_thread(t, pid, tid, time);
 
 	thread->wait_stack = 0; /* it does not wait, it has ended */
 	stack_memo_release(&thread->memo);
+	/* Nothing will be looked up there any more; a build of a hundred thousand processes is
+	 * long.
+	 */
 	if (thread->process->n_live && --thread->process->n_live == 0)
 		forget_mappings(thread->process);
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED,
@@ -163,6 +164,13 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 	thread->process->has_ended = true;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_END,
 		(uint64_t[]){pid, 0}, 2);
+}
+
+void processes_each(
+	struct processes *t, void (*each)(void *ctx, struct process *process), void *ctx)
+{
+	for (size_t i = 0; i < t->all.n; i++)
+		each(ctx, t->all.v[i]);
 }
 
 void processes_each_thread(

@@ -19,7 +19,14 @@ struct process {
 	struct addrspace *space;
 	bool in_exec; /* exec was seen, but no user code of the new program yet */
 	bool has_ended;
-	uint32_t n_live; /* threads that have not ended */
+	bool was_running; /* it was there before the recording began */
+	bool is_named;	  /* by the user, to be recorded */
+	bool is_32_bit;	  /* by its samples */
+	uint32_t n_live;  /* threads that have not ended */
+	uint64_t
+		read_ns; /* when /proc was read for it: older records tell nothing new; 0 = never */
+	struct process_modules
+		*modules; /* owned by module_history.c; NULL = none of interest yet */
 };
 
 struct thread {
@@ -45,6 +52,8 @@ void processes_free(struct processes *t);
 /* The thread, made known (with its process, taken from `pid`) when it was not. */
 struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
 struct process *processes_get(struct processes *t, uint32_t pid, uint64_t time);
+/* The newest process of that pid, ended or not; NULL when there was none. */
+struct process *processes_find(const struct processes *t, uint32_t pid);
 
 /* A process that was there before: `start_ns` 0 when not known. */
 struct process *processes_start(struct processes *t, uint32_t pid, uint32_t parent,
@@ -56,6 +65,10 @@ void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char
 void processes_name_thread(
 	struct processes *t, uint32_t pid, uint32_t tid, uint64_t time, const char *name);
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
+
+/* Calls `each` for every process that was ever known, in order of appearance. */
+void processes_each(
+	struct processes *t, void (*each)(void *ctx, struct process *process), void *ctx);
 
 /* Calls `each` for every thread that was ever known. */
 void processes_each_thread(

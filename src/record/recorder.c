@@ -236,7 +236,8 @@ static int start(struct recorder *r, struct err *err)
 	struct session_options session = {.events = o->events,
 		.n_events = o->n_events,
 		.pc_only = o->pc_only,
-		.all_modules = o->all_modules};
+		.life = {.system_wide = o->system_wide,
+			.modules = {o->all_modules, o->snapshots_only}}};
 	int rc;
 
 	settle_allocator();
@@ -391,6 +392,7 @@ static void finish_trace(struct recorder *r)
 	struct err err;
 
 	perf_set_disable(&r->set);
+	session_stopped(r->session);
 	r->result->wall_ns = clock_mono_ns() - r->began_ns;
 	for (uint32_t i = 0; i < r->options->n_events; i++)
 		if (!strcmp(r->options->events[i].metric, "cpu"))

@@ -16,7 +16,7 @@ struct recorder_options {
 	struct event_spec events[EVENT_SPECS_MAX];
 	size_t n_events; /* 0 = no samples */
 	uint64_t hz;
-	bool pc_only, user_only, all_modules;
+	bool pc_only, user_only, all_modules, snapshots_only;
 	uint32_t stack_bytes; /* 0 = choose */
 	double duration_s;    /* 0 = until the end */
 

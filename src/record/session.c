@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "arch/x86_call.h"
 #include "base/clock.h"
@@ -12,8 +11,10 @@
 #include "base/mem.h"
 #include "record/deep_stacks.h"
 #include "record/images.h"
+#include "record/module_history.h"
 #include "record/proc.h"
-#include "record/processes.h"
+#include "record/process_life.h"
+#include "symbols/kernel_identity.h"
 #include "symbols/resolver.h"
 #include "unwind/unwind.h"
 
@@ -25,8 +26,10 @@ struct session {
 	struct perf_set *set;
 	struct session_options options;
 	struct collector *collector;
-	struct processes *processes;
 	struct images *images;
+	struct process_life *life;
+	struct processes *processes; /* the life's, as the next one */
+	struct module_history *modules;
 	struct unwinder *unwinder;
 
 	uint32_t life_stream;
@@ -35,11 +38,9 @@ struct session {
 	bool has_waits;
 	uint32_t kernel_image; /* trace id; 0 = not defined yet */
 	uint32_t marker_frames[UNWIND_N_ENDS];
-	struct map modules_written; /* hash of (process, mapping) */
-
 	VEC(struct collected *) waiting; /* not yet certainly in order */
+	uint64_t stopped_ns;
 	uint64_t last_time;
-	bool has_started; /* start-up records are complete */
 	struct session_counts counts;
 	uint64_t n_exec_stacks, n_gone_stacks, n_throttled;
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
@@ -53,14 +54,16 @@ struct session *session_new(
 	s->w = w;
 	s->set = set;
 	s->options = *options;
-	s->life_stream = trace_writer_stream(w, STREAM_KIND_LIFE, 0);
+	s->images = images_new();
+	s->life = process_life_new(w, set, s->images, &options->life);
+	s->life_stream = process_life_stream(s->life);
+	s->processes = process_life_processes(s->life);
+	s->modules = process_life_modules(s->life);
 	for (size_t i = 0; i < options->n_events; i++) {
 		s->metrics[i] =
 			trace_writer_metric(w, options->events[i].metric, options->events[i].unit);
 		s->has_waits |= options->events[i].is_wait;
 	}
-	s->processes = processes_new(w, s->life_stream);
-	s->images = images_new();
 	s->unwinder = unwinder_new();
 	s->last_time = clock_mono_ns();
 	return s;
@@ -73,11 +76,10 @@ void session_free(struct session *s)
 	for (size_t i = 0; i < s->waiting.n; i++)
 		collected_free(s->waiting.v[i]);
 	vec_release(&s->waiting);
-	processes_free(s->processes);
+	process_life_free(s->life);
 	images_free(s->images);
 	unwinder_free(s->unwinder);
 	map_release(&s->cpu_streams);
-	map_release(&s->modules_written);
 	free(s);
 }
 
@@ -104,132 +106,22 @@ static uint32_t cpu_stream(struct session *s, uint32_t cpu)
 	return (uint32_t)*id;
 }
 
-/* The image's id in the trace, defined when first needed. */
-static uint32_t trace_image_id(struct session *s, uint32_t number)
-{
-	struct image *image = images_get(s->images, number);
-	struct trace_image t = {0};
-
-	if (image->trace_id)
-		return image->trace_id;
-	t.kind = image->kind;
-	t.path = trace_writer_string(s->w, image->path);
-	if (image->has_elf)
-		t.bits = image->elf.is_64 ? 64 : 32;
-	t.build_id_n = image->build_id_n;
-	memcpy(t.build_id, image->build_id, sizeof(t.build_id));
-	t.file_bytes = image->file_bytes;
-	t.file_mtime_ns = image->file_mtime_ns;
-	t.pid = image->pid;
-	image->trace_id = trace_writer_image(s->w, &t);
-	return image->trace_id;
-}
-
-static void write_module(
-	struct session *s, const struct process *p, const struct mapping *m, uint64_t time)
-{
-	uint64_t key = map_hash_mix(map_hash_mix(p->pid, p->start_ns), m->start);
-	bool created;
-
-	map_ensure(&s->modules_written, map_hash_mix(key, m->image), &created);
-	if (!created)
-		return;
-	/* pid, process start, address, length, protection, image, file offset, at start? */
-	trace_writer_numbers(s->w, s->life_stream, time, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
-		(uint64_t[]){p->pid, p->start_ns, m->start, m->end - m->start, PROT_EXEC,
-			trace_image_id(s, m->image), m->offset.v, m->at_start},
-		8);
-}
-
-static void add_mapping(struct session *s, struct process *p, const struct image_query *q,
-	struct foff offset, uint64_t time)
-{
-	uint32_t number = images_ensure(s->images, q);
-	struct mapping m = {q->start, q->end, offset, number,
-		images_bias(s->images, number, q->start, offset), !s->has_started};
-
-	addrspace_map(&p->space, &m);
-	if (s->options.all_modules)
-		write_module(s, p, &m, time);
-}
-
-static void process_mmap(struct session *s, const struct collected *r)
-{
-	const struct collected_mmap *m = &r->mmap;
-	struct process *p;
-
-	if (!(m->prot & PROT_EXEC) || r->pid == UINT32_MAX) /* the kernel's own have pid -1 */
-		return;
-	p = processes_get(s->processes, r->pid, r->time);
-	add_mapping(s, p,
-		&(struct image_query){.pid = r->pid,
-			.path = m->path,
-			.start = m->start,
-			.end = m->start + m->bytes,
-			.inode = m->inode,
-			.build_id = {m->build_id, m->build_id_n},
-			.process_start_ns = p->start_ns},
-		(struct foff){m->offset}, r->time);
-}
-
 /* --- start-up --------------------------------------------------------------------------- */
-
-struct startup {
-	struct session *s;
-	struct process *process;
-};
-
-static void startup_mapping(void *ctx, const struct proc_mapping *m)
-{
-	struct startup *u = ctx;
-
-	if (!(m->prot & PROT_EXEC) || !strcmp(m->path, "[vsyscall]"))
-		return;
-	add_mapping(u->s, u->process,
-		&(struct image_query){.pid = u->process->pid,
-			.path = m->path,
-			.start = m->start,
-			.end = m->end,
-			.inode = m->inode,
-			.process_start_ns = u->process->start_ns},
-		(struct foff){m->offset}, u->s->last_time);
-}
-
-static void startup_thread(void *ctx, pid_t tid)
-{
-	struct startup *u = ctx;
-	char name[64];
-
-	proc_name((pid_t)u->process->pid, tid, name, sizeof(name));
-	processes_name_thread(
-		u->s->processes, u->process->pid, (uint32_t)tid, u->s->last_time, name);
-}
 
 void session_add_running(struct session *s, pid_t pid)
 {
-	char command_line[4096];
-	struct startup u = {s, NULL};
-
-	proc_command_line(pid, command_line, sizeof(command_line));
-	u.process = processes_start(s->processes, (uint32_t)pid, (uint32_t)proc_parent(pid),
-		proc_start_ns(pid), s->last_time, command_line);
-	proc_each_task(pid, startup_thread, &u);
-	proc_each_mapping(pid, startup_mapping, &u, NULL);
+	process_life_add_running(s->life, pid, s->last_time);
 }
 
 void session_add_launched(struct session *s, pid_t pid)
 {
-	uint64_t now = s->last_time = clock_mono_ns();
-
-	processes_start(s->processes, (uint32_t)pid, 0, now, now, "");
-	processes_thread(s->processes, (uint32_t)pid, (uint32_t)pid, now);
+	s->last_time = clock_mono_ns();
+	process_life_add_launched(s->life, pid, s->last_time);
 }
 
 void session_started(struct session *s)
 {
-	s->has_started = true;
-	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
-		RECORD_PHASE_STARTED, NULL, 0);
+	process_life_started(s->life, s->last_time);
 }
 
 /* --- samples ---------------------------------------------------------------------------- */
@@ -256,7 +148,7 @@ static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module
 		.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
 		.cookie = m->image,
 	};
-	write_module(walk->s, walk->process, m, walk->time);
+	module_history_use(walk->s->modules, walk->process, m, walk->time);
 	return true;
 }
 
@@ -311,7 +203,7 @@ static uint32_t user_frame(struct session *s, const struct unwind_frame *f)
 	if (f->has_module) {
 		const struct image *image = images_get(s->images, f->cookie);
 
-		t.image = trace_image_id(s, f->cookie);
+		t.image = images_trace_id(s->images, f->cookie, s->w);
 		t.addr -= f->bias;
 		if (image->kind == IMAGE_KIND_JIT)
 			t.kind = FRAME_KIND_JITTED;
@@ -319,13 +211,23 @@ static uint32_t user_frame(struct session *s, const struct unwind_frame *f)
 	return trace_writer_frame(s->w, &t);
 }
 
+static uint32_t define_kernel(struct session *s)
+{
+	struct trace_image image = {.kind = IMAGE_KIND_KERNEL, .bits = 64};
+	struct image_identity id;
+
+	kernel_identity(&id);
+	image.path = trace_writer_string(s->w, id.path);
+	image.build_id_n = id.build_id_n;
+	memcpy(image.build_id, id.build_id, sizeof(image.build_id));
+	image_identity_release(&id);
+	return trace_writer_image(s->w, &image);
+}
+
 static uint32_t kernel_frame(struct session *s, uint64_t addr, bool is_caller)
 {
 	if (!s->kernel_image)
-		s->kernel_image = trace_writer_image(
-			s->w, &(struct trace_image){.kind = IMAGE_KIND_KERNEL,
-				      .bits = 64,
-				      .path = trace_writer_string(s->w, "[kernel]")});
+		s->kernel_image = define_kernel(s);
 	return trace_writer_frame(s->w, &(struct trace_frame){.kind = FRAME_KIND_KERNEL,
 						.is_caller = is_caller,
 						.image = s->kernel_image,
@@ -341,6 +243,7 @@ static bool has_user_stack(struct session *s, struct process *p, const struct co
 {
 	if (!c->has_regs || !c->regs.r[CPU_REG_RIP])
 		return false;
+	p->is_32_bit = !c->regs.is_64;
 	if (!c->in_kernel) {
 		p->in_exec = false;
 		return true;
@@ -392,9 +295,10 @@ static uint32_t intern_user_stack(
 	uint64_t generation;
 	size_t n = 0;
 
-	/* The pid is part of the generation, so that each process's first hit of a module reaches
-	 * find_module although a forked child shares its parent's mappings. */
+	/* The process is part of the generation, so that each process's first hit of a module
+	 * reaches find_module although a forked child shares its parent's mappings. */
 	generation = map_hash_mix(addrspace_generation(thread->process->space), r->pid);
+	generation = map_hash_mix(generation, thread->process->start_ns);
 	end = unwinder_walk(s->unwinder, &c->regs, &memory, &callbacks, generation, s->frames,
 		UNWIND_FRAMES_MAX, &n);
 	s->counts.n_stacks++;
@@ -458,7 +362,7 @@ static void process_tick(struct session *s, const struct collected *r, struct th
 			f.has_module = true;
 			f.cookie = m->image;
 			f.bias = m->bias;
-			write_module(s, thread->process, m, r->time);
+			module_history_use(s->modules, thread->process, m, r->time);
 		}
 		frame = user_frame(s, &f);
 	}
@@ -514,13 +418,6 @@ static void process_switch(struct session *s, const struct collected *r)
 		end_wait(s, thread, cpu_stream(s, r->cpu), r->time);
 }
 
-static void process_comm(struct session *s, const struct collected *r)
-{
-	if (r->comm.is_exec)
-		processes_exec(s->processes, r->pid, r->time, r->comm.name);
-	processes_name_thread(s->processes, r->pid, r->tid, r->time, r->comm.name);
-}
-
 static void process_record(struct session *s, const struct collected *r)
 {
 	if (r->time > s->last_time)
@@ -530,17 +427,11 @@ static void process_record(struct session *s, const struct collected *r)
 		process_sample(s, r);
 		break;
 	case COLLECTED_MMAP:
-		process_mmap(s, r);
-		break;
+	case COLLECTED_MUNMAP:
 	case COLLECTED_COMM:
-		process_comm(s, r);
-		break;
 	case COLLECTED_FORK:
-		processes_fork(s->processes, &(struct thread_id){r->pid, r->tid},
-			&(struct thread_id){r->fork.parent_pid, r->fork.parent_tid}, r->time);
-		break;
 	case COLLECTED_EXIT:
-		processes_exit(s->processes, r->pid, r->tid, r->time);
+		process_life_apply(s->life, r);
 		break;
 	case COLLECTED_SWITCH:
 		process_switch(s, r);
@@ -613,11 +504,16 @@ static void write_notes(struct session *s)
 static void name_frames(struct session *s)
 {
 	struct resolver *r = resolver_new();
+	char *path = catalog_default_path();
+	struct catalog *catalog = NULL;
 
+	/* The user's own catalog may know more than the files have; most users have none. */
+	if (path && catalog_open(&catalog, path, NULL) == 0)
+		resolver_set_catalog(r, catalog);
 	for (uint32_t i = 0; i < images_n(s->images); i++) {
 		const struct image *image = images_get(s->images, i);
 
-		if (image->trace_id)
+		if (image->trace_id && image->is_hit)
 			resolver_add_image(r, image->trace_id,
 				trace_writer_get_image(s->w, image->trace_id), image->path,
 				image->has_elf ? &image->elf : NULL, images_cfi(s->images, i));
@@ -627,6 +523,8 @@ static void name_frames(struct session *s)
 			trace_writer_get_image(s->w, s->kernel_image), "[kernel]", NULL, NULL);
 	resolver_name_frames(r, s->w);
 	resolver_free(r);
+	catalog_close(catalog);
+	free(path);
 }
 
 static void end_open_wait(void *ctx, struct thread *thread)
@@ -636,14 +534,24 @@ static void end_open_wait(void *ctx, struct thread *thread)
 	end_wait(s, thread, cpu_stream(s, 0), s->last_time);
 }
 
+void session_stopped(struct session *s)
+{
+	s->stopped_ns = clock_mono_ns();
+	process_life_stopped(s->life);
+}
+
 void session_finish(struct session *s)
 {
 	if (s->waiting.n)
 		process_until(s, UINT64_MAX);
+	if (s->stopped_ns > s->last_time)
+		s->last_time = s->stopped_ns;
 	if (s->has_waits)
 		processes_each_thread(s->processes, end_open_wait, s);
 	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_ENDED, NULL, 0);
+	process_life_finish(s->life, s->last_time);
 	write_notes(s);
+	images_write_facts(s->images, s->w);
 	name_frames(s);
 }

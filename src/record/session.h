@@ -16,13 +16,14 @@
 #include "record/collector.h"
 #include "record/event_spec.h"
 #include "record/perf_set.h"
+#include "record/process_life.h"
 #include "trace/writer.h"
 
 struct session_options {
 	const struct event_spec *events;
 	size_t n_events;
 	bool pc_only;
-	bool all_modules; /* write modules that no sample hit, too */
+	struct life_options life;
 };
 
 struct session_counts {
@@ -47,6 +48,8 @@ void session_started(struct session *s);
 
 /* Takes the list's records (and empties it), processes those that are certainly in order. */
 void session_add(struct session *s, struct collected_list *list);
+/* Events are off: looks at what the processes have mapped at this moment. */
+void session_stopped(struct session *s);
 /* Processes the rest, names the frames, writes the end records. */
 void session_finish(struct session *s);
 

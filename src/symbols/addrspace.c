@@ -57,8 +57,7 @@ static struct addrspace *make_private(struct addrspace *a)
 	return copy;
 }
 
-/* Index of the first mapping that ends after `addr`. */
-static size_t first_ending_after(const struct addrspace *a, uint64_t addr)
+size_t addrspace_first_after(const struct addrspace *a, uint64_t addr)
 {
 	size_t lo = 0, hi = a->mappings.n;
 
@@ -93,43 +92,64 @@ static struct mapping tail_from(const struct mapping *m, uint64_t start)
 	return tail;
 }
 
+/* Cuts [start, end) out of the table, which is private, from mapping *i on; *i is then where a
+ * mapping of that range belongs. */
+static size_t cut_range(struct addrspace *a, size_t *i, uint64_t start, uint64_t end)
+{
+	size_t n_touched = 0;
+
+	while (*i < a->mappings.n && a->mappings.v[*i].start < end) {
+		struct mapping *old = &a->mappings.v[*i];
+
+		n_touched++;
+		if (old->start < start && old->end > end) { /* split in two */
+			struct mapping tail = tail_from(old, end);
+
+			old->end = start;
+			insert_at(a, ++*i, &tail);
+			break;
+		}
+		if (old->start < start) {
+			old->end = start;
+			++*i;
+		} else if (old->end > end) {
+			*old = tail_from(old, end);
+			break;
+		} else {
+			memmove(old, old + 1, (--a->mappings.n - *i) * sizeof(*old));
+		}
+	}
+	return n_touched;
+}
+
 size_t addrspace_map(struct addrspace **owner, const struct mapping *m)
 {
 	struct addrspace *a = *owner = make_private(*owner);
-	size_t i = first_ending_after(a, m->start);
-	size_t n_touched = 0;
+	size_t i = addrspace_first_after(a, m->start);
+	size_t n_touched;
 
 	if (m->start >= m->end)
 		return 0;
 	a->generation = next_generation();
-	while (i < a->mappings.n && a->mappings.v[i].start < m->end) {
-		struct mapping *old = &a->mappings.v[i];
-
-		n_touched++;
-		if (old->start < m->start && old->end > m->end) { /* split in two */
-			struct mapping tail = tail_from(old, m->end);
-
-			old->end = m->start;
-			insert_at(a, ++i, &tail);
-			break;
-		}
-		if (old->start < m->start) {
-			old->end = m->start;
-			i++;
-		} else if (old->end > m->end) {
-			*old = tail_from(old, m->end);
-			break;
-		} else {
-			memmove(old, old + 1, (--a->mappings.n - i) * sizeof(*old));
-		}
-	}
+	n_touched = cut_range(a, &i, m->start, m->end);
 	insert_at(a, i, m);
 	return n_touched;
 }
 
+size_t addrspace_unmap(struct addrspace **owner, uint64_t start, uint64_t end)
+{
+	size_t i = addrspace_first_after(*owner, start);
+
+	if (start >= end || i == (*owner)->mappings.n || (*owner)->mappings.v[i].start >= end)
+		return 0;
+	*owner = make_private(*owner);
+	(*owner)->generation = next_generation();
+	return cut_range(*owner, &i, start, end);
+}
+
 const struct mapping *addrspace_find(const struct addrspace *a, struct vaddr addr)
 {
-	size_t i = first_ending_after(a, addr.v);
+	size_t i = addrspace_first_after(a, addr.v);
 
 	if (i == a->mappings.n || a->mappings.v[i].start > addr.v)
 		return NULL;

@@ -3,31 +3,27 @@
  * /proc/kallsyms: "ADDRESS TYPE NAME[\t[MODULE]]" a line, not sorted across modules. No sizes: a
  * function ends where the next symbol of any kind starts, so data symbols are added as mere ends.
  */
-#include <string.h>
-
 #include "base/buf.h"
 #include "base/file.h"
 #include "symbols/hex.h"
+#include "symbols/source/text_scan.h"
 #include "symbols/symtab_build.h"
 
 #define KALLSYMS_BYTES_MAX ((size_t)256 << 20)
-/* The last function before a hole (between the kernel and its modules) does not extend over it. */
-#define KALLSYMS_FUNCTION_BYTES_MAX ((uint64_t)1 << 20)
 
+/* What both makers of tables need to know of a text. */
 struct lines {
-	struct symtab_builder b;
-	size_t n_functions;
+	size_t n_functions, n_malformed;
 	bool has_address; /* a function whose address is not hidden as zero */
 };
 
-static bool parse_line(struct lines *l, struct span line)
+bool kallsyms_parse_line(struct span line, struct candidate *c)
 {
-	struct candidate c = {
-		.source = SYMBOL_SOURCE_KALLSYMS, .room = KALLSYMS_FUNCTION_BYTES_MAX};
 	struct cursor at = cursor_of(line);
 	uint8_t before, type, behind;
 
-	if (!hex_take(&at, &c.start))
+	*c = (struct candidate){.source = SYMBOL_SOURCE_KALLSYMS, .room = TEXT_FUNCTION_BYTES_MAX};
+	if (!hex_take(&at, &c->start))
 		return false;
 	before = cursor_u8(&at);
 	type = cursor_u8(&at);
@@ -36,41 +32,98 @@ static bool parse_line(struct lines *l, struct span line)
 		cursor_left(&at) > SYMTAB_NAME_BYTES_MAX)
 		return false;
 	if (type == 't' || type == 'T' || type == 'w' || type == 'W') {
-		c.name = (const char *)at.p;
-		c.name_bytes = (uint32_t)cursor_left(&at);
-		c.bind = CANDIDATE_BIND_WEAK;
+		c->name = (const char *)at.p;
+		c->name_bytes = (uint32_t)cursor_left(&at);
+		c->bind = CANDIDATE_BIND_WEAK;
 		if (type == 'T')
-			c.bind = CANDIDATE_BIND_GLOBAL;
+			c->bind = CANDIDATE_BIND_GLOBAL;
 		else if (type == 't')
-			c.bind = CANDIDATE_BIND_LOCAL;
-		l->n_functions++;
-		l->has_address = l->has_address || c.start;
+			c->bind = CANDIDATE_BIND_LOCAL;
 	}
-	symtab_builder_add(&l->b, &c);
 	return true;
 }
 
+/* Hands on all symbols; those that are no functions have no name. */
+static struct lines read_lines(struct span text, const struct symbol_sink *sink)
+{
+	struct cursor rest = cursor_of(text);
+	struct lines l = {0};
+	struct candidate c;
+	struct span line;
+
+	while (text_next_line(&rest, &line)) {
+		if (!line.n)
+			continue;
+		if (!kallsyms_parse_line(line, &c)) {
+			l.n_malformed++;
+			continue;
+		}
+		l.n_functions += c.name != NULL;
+		l.has_address = l.has_address || (c.name && c.start);
+		symbol_sink_add(sink, &c);
+	}
+	return l;
+}
+
+static int check_lines(const struct lines *l, struct err *err)
+{
+	if (l->has_address)
+		return 0;
+	if (!l->n_functions)
+		return err_set(err, ERR_FORMAT, "has no kernel function");
+	return err_set(err, ERR_PERMISSION,
+		"all addresses are zero; run as root, or run 'sysctl kernel.kptr_restrict=0' as root");
+}
+
+static void add_unsized(void *ctx, const struct candidate *c)
+{
+	struct text_unsized *u = ctx;
+
+	if (u->starts.n >= SYMTAB_SYMBOLS_MAX)
+		return;
+	vec_push(&u->starts, c->start);
+	if (c->name)
+		vec_push(&u->functions, *c);
+}
+
+int kallsyms_read(
+	struct span text, const struct symbol_sink *sink, struct text_source *out, struct err *err)
+{
+	struct text_unsized u = {0};
+	const struct symbol_sink unsized = {add_unsized, &u};
+	struct lines l = read_lines(text, &unsized);
+	int rc = check_lines(&l, err);
+
+	*out = (struct text_source){0};
+	if (rc < 0)
+		u.functions.n = 0; /* names without addresses answer nothing */
+	else
+		out->n_malformed = l.n_malformed;
+	text_unsized_emit(&u, out, sink);
+	return rc;
+}
+
+static void add_to_builder(void *ctx, const struct candidate *c)
+{
+	symtab_builder_add(ctx, c);
+}
+
+/* The builder ends a function at a candidate without a name, so no second sorting is needed. */
 static struct symtab *parse_text(struct lines *l, struct span text)
 {
-	struct cursor c = cursor_of(text);
+	struct symtab_builder b = {.name_bytes_max = text.n};
+	const struct symbol_sink sink = {add_to_builder, &b};
 
-	l->b.name_bytes_max = text.n;
-	while (cursor_left(&c)) {
-		const uint8_t *eol = memchr(c.p, '\n', cursor_left(&c));
-		struct span line = {c.p, eol ? (size_t)(eol - c.p) : cursor_left(&c)};
-
-		if (line.n && !parse_line(l, line))
-			l->b.n_skipped++;
-		c.p = eol ? eol + 1 : c.end;
-	}
+	*l = read_lines(text, &sink);
+	b.n_skipped += l->n_malformed;
 	if (!l->has_address)
-		l->b.all.n = 0; /* names without addresses answer nothing */
-	return symtab_builder_finish(&l->b, "kallsyms");
+		b.all.n = 0; /* names without addresses answer nothing */
+	return symtab_builder_finish(&b, "kallsyms");
 }
 
 struct symtab *symtab_new_kallsyms_bytes(struct span text)
 {
-	struct lines l = {0};
+	struct lines l;
 
 	return parse_text(&l, text);
 }
@@ -78,7 +131,7 @@ struct symtab *symtab_new_kallsyms_bytes(struct span text)
 int symtab_new_kallsyms(struct symtab **out, const char *path, struct err *err)
 {
 	struct buf text = {0};
-	struct lines l = {0};
+	struct lines l;
 	struct symtab *t;
 	int rc = file_read(&text, path, KALLSYMS_BYTES_MAX, err);
 
@@ -88,14 +141,11 @@ int symtab_new_kallsyms(struct symtab **out, const char *path, struct err *err)
 	}
 	t = parse_text(&l, buf_span(&text));
 	buf_release(&text);
-	if (l.has_address) {
+	rc = check_lines(&l, err);
+	if (rc == 0) {
 		*out = t;
 		return 0;
 	}
 	symtab_free(t);
-	if (!l.n_functions)
-		return err_set(err, ERR_FORMAT, "'%s': has no kernel function", path);
-	return err_set(err, ERR_PERMISSION,
-		"'%s': all addresses are zero; run as root, or run 'sysctl kernel.kptr_restrict=0' as root",
-		path);
+	return err ? err_prefix(err, "'%s'", path) : rc;
 }

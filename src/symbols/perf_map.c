@@ -5,12 +5,12 @@
  * it at any time.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/file.h"
 #include "symbols/hex.h"
+#include "symbols/source/text_scan.h"
 #include "symbols/symtab_build.h"
 
 #define PERF_MAP_BYTES_MAX	((size_t)1 << 30)
@@ -28,38 +28,59 @@ static bool take_number(struct cursor *c, uint64_t *out)
 	return true;
 }
 
-static bool parse_line(struct symtab_builder *b, struct span line)
+bool perf_map_parse_line(struct span line, struct candidate *candidate)
 {
-	struct candidate candidate = {.source = SYMBOL_SOURCE_PERF_MAP};
 	struct cursor c = cursor_of(line);
 
+	*candidate = (struct candidate){.source = SYMBOL_SOURCE_PERF_MAP};
 	if (line.n > PERF_MAP_LINE_BYTES_MAX)
 		return false;
-	if (!take_number(&c, &candidate.start) || !take_number(&c, &candidate.size))
+	if (!take_number(&c, &candidate->start) || !take_number(&c, &candidate->size))
 		return false;
 	while (cursor_left(&c) && (c.end[-1] == '\r' || c.end[-1] == ' '))
 		c.end--;
-	if (!candidate.size || !cursor_left(&c))
+	if (!candidate->size || !cursor_left(&c))
 		return false;
-	candidate.name = (const char *)c.p;
-	candidate.name_bytes = (uint32_t)cursor_left(&c);
-	symtab_builder_add(b, &candidate);
+	candidate->name = (const char *)c.p;
+	candidate->name_bytes = (uint32_t)cursor_left(&c);
 	return true;
+}
+
+int perf_map_read(
+	struct span text, const struct symbol_sink *sink, struct text_source *out, struct err *err)
+{
+	struct cursor rest = cursor_of(text);
+	struct candidate c;
+	struct span line;
+
+	*out = (struct text_source){0};
+	while (text_next_line(&rest, &line)) {
+		if (!line.n)
+			continue;
+		if (perf_map_parse_line(line, &c))
+			text_source_add(out, sink, &c);
+		else
+			out->n_malformed++;
+	}
+	if (!out->n_symbols && out->n_malformed)
+		return err_set(err, ERR_FORMAT, "no line is \"START SIZE NAME\" of a perf map");
+	return 0;
+}
+
+static void add_to_builder(void *ctx, const struct candidate *c)
+{
+	symtab_builder_add(ctx, c);
 }
 
 struct symtab *symtab_new_perf_map_bytes(struct span text)
 {
 	struct symtab_builder b = {.name_bytes_max = text.n};
-	struct cursor c = cursor_of(text);
+	const struct symbol_sink sink = {add_to_builder, &b};
+	struct text_source lines;
 
-	while (cursor_left(&c)) {
-		const uint8_t *eol = memchr(c.p, '\n', cursor_left(&c));
-		struct span line = {c.p, eol ? (size_t)(eol - c.p) : cursor_left(&c)};
-
-		if (line.n && !parse_line(&b, line))
-			b.n_skipped++;
-		c.p = eol ? eol + 1 : c.end;
-	}
+	/* A file without a good line is an empty table: its writer may just have begun. */
+	perf_map_read(text, &sink, &lines, NULL);
+	b.n_skipped += lines.n_malformed;
 	return symtab_builder_finish_later_wins(&b, "perf map");
 }
 

@@ -162,6 +162,13 @@ static size_t fill_gaps(
 	return all.n;
 }
 
+size_t candidates_paint(const struct candidate *v, size_t n, struct range_piece **pieces)
+{
+	size_t n_pieces = paint(v, n, pieces);
+
+	return fill_gaps(v, n, pieces, n_pieces);
+}
+
 struct order {
 	uint64_t start;
 	uint32_t candidate_i;
@@ -291,8 +298,7 @@ struct symtab *symtab_builder_finish(struct symtab_builder *b, const char *sourc
 
 	sort_by_start(b->all.v, b->all.n);
 	n = merge_aliases(b->all.v, b->all.n);
-	n_pieces = paint(b->all.v, n, &pieces);
-	n_pieces = fill_gaps(b->all.v, n, &pieces, n_pieces);
+	n_pieces = candidates_paint(b->all.v, n, &pieces);
 	t = make_table(b, n, pieces, n_pieces);
 	t->sources = mem_strdup(sources);
 	builder_release(b);

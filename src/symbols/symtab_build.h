@@ -53,6 +53,11 @@ void symtab_builder_add(struct symtab_builder *b, const struct candidate *c);
 /* True when `a` is the better name of an address. */
 bool candidate_is_better(const struct candidate *a, const struct candidate *b);
 
+/* Which of the candidates, sorted by start and one an address, has which address: those with a size
+ * by the rules of symtab.h, those without fill the gaps. The pieces' range_i are candidates, and the
+ * caller frees them. */
+size_t candidates_paint(const struct candidate *v, size_t n, struct range_piece **pieces);
+
 /* The rules of symtab.h. `sources` is copied. */
 struct symtab *symtab_builder_finish(struct symtab_builder *b, const char *sources);
 /* Where ranges overlap, the candidate added later wins; candidates without a size are dropped. */

@@ -1,65 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects the names of an ELF image from all places that may have them. */
-#include <elf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/file.h"
 #include "symbols/debug_file.h"
 #include "symbols/debugdata.h"
 #include "symbols/plt.h"
+#include "symbols/source/elf_tables.h"
 #include "symbols/symtab_build.h"
 
 struct collector {
 	struct symtab_builder b;
-	enum symbol_source source; /* of the table being read */
-	struct buf sources;	   /* the text of symtab_sources */
+	struct buf sources; /* the text of symtab_sources */
 };
 
-/* Names that assemblers and compilers make for themselves: .L1, $d, .annobin_x. */
-static bool is_internal(const struct elf_symbol *s)
+static void add_candidate(void *ctx, const struct candidate *c)
 {
-	if (strncmp(s->name, ".L", 2) == 0)
-		return true;
-	if (s->type != STT_NOTYPE)
-		return false;
-	if (s->name[0] == '.')
-		return true;
-	return s->name[0] == '$' && s->name[1] && strchr("adtx", s->name[1]) &&
-	       (!s->name[2] || s->name[2] == '.');
-}
-
-static uint8_t bind_of(const struct elf_symbol *s)
-{
-	switch (s->bind) {
-	case STB_LOCAL:
-		return CANDIDATE_BIND_LOCAL;
-	case STB_WEAK:
-		return CANDIDATE_BIND_WEAK;
-	default:
-		return CANDIDATE_BIND_GLOBAL; /* STB_GNU_UNIQUE included */
-	}
-}
-
-static void add_function(void *ctx, const struct elf_symbol *s)
-{
-	struct collector *c = ctx;
-
-	if (is_internal(s))
-		return;
-	symtab_builder_add(
-		&c->b, &(struct candidate){
-			       .name = s->name,
-			       .name_bytes = (uint32_t)strnlen(s->name, SYMTAB_NAME_BYTES_MAX + 1),
-			       .source = (uint8_t)c->source,
-			       .kind = s->type == STT_NOTYPE ? CANDIDATE_KIND_LABEL
-							     : CANDIDATE_KIND_FUNCTION,
-			       .bind = bind_of(s),
-			       .start = s->addr.v,
-			       .size = s->size,
-			       .room = s->room,
-		       });
+	symtab_builder_add(ctx, c);
 }
 
 static void add_source_text(struct collector *c, const char *text, const char *path)
@@ -75,10 +33,10 @@ static void add_source_text(struct collector *c, const char *text, const char *p
 static bool add_table(
 	struct collector *c, const struct elf_file *elf, bool dynamic, enum symbol_source source)
 {
+	const struct symbol_sink sink = {add_candidate, &c->b};
 	size_t before = c->b.all.n;
 
-	c->source = source;
-	elf_file_each_function(elf, dynamic, add_function, c);
+	elf_table_read(elf, dynamic, source, &sink);
 	return c->b.all.n > before;
 }
 

@@ -120,28 +120,29 @@ struct trace_image_facts {
 /* Which symbols an image got, and how sure they are its own. */
 struct trace_match {
 	uint32_t image;
-	uint8_t rung;	      /* enum match_rung of symbols/catalog/match.h */
-	uint32_t reason;      /* string */
-	uint32_t catalog_id;  /* string; 0 = not from a catalog */
-	uint32_t sources;     /* string: "symtab+dwarf" */
-	uint64_t n_symbols;   /* functions known; UINT64_MAX = not counted */
+	uint8_t rung;	     /* enum match_rung of symbols/catalog/match.h */
+	uint32_t reason;     /* string */
+	uint32_t catalog_id; /* string; 0 = not from a catalog */
+	uint32_t sources;    /* string: "symtab+dwarf" */
+	uint64_t n_symbols;  /* functions known; UINT64_MAX = not counted */
 };
+#define TRACE_MATCH_N_RUNGS 5 /* rung is below it */
 
 /* One function of an image, so that any address of it has a name, later and elsewhere. */
 struct trace_function {
 	uint64_t start, size; /* in the image's address space */
-	uint32_t name;	      /* string, demangled */
+	uint32_t name;	      /* string, as the image has it (mangled) */
 };
 
 /* How the end of a mapping is known. */
 enum module_end {
-	MODULE_END_NONE = 0,	 /* it was there at the end of the trace */
-	MODULE_END_OVERLAP = 1,	 /* another mapping took its place */
-	MODULE_END_MUNMAP = 2,	 /* the process unmapped it */
-	MODULE_END_EXEC = 3,	 /* the process became another program */
-	MODULE_END_EXIT = 4,	 /* the process ended */
-	MODULE_END_REUSED = 5,	 /* another process has its pid */
-	MODULE_END_SNAPSHOT = 6	 /* it was no longer there when the end snapshot was taken */
+	MODULE_END_NONE = 0,	/* it was there at the end of the trace */
+	MODULE_END_OVERLAP = 1, /* another mapping took its place */
+	MODULE_END_MUNMAP = 2,	/* the process unmapped it */
+	MODULE_END_EXEC = 3,	/* the process became another program */
+	MODULE_END_EXIT = 4,	/* the process ended */
+	MODULE_END_REUSED = 5,	/* another process has its pid */
+	MODULE_END_SNAPSHOT = 6 /* it was no longer there when the end snapshot was taken */
 };
 #define MODULE_N_ENDS 7
 

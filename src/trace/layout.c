@@ -115,6 +115,10 @@ const char *chunk_type_name(uint32_t type)
 		[CHUNK_TYPE_SYMBOLS] = "SYMBOLS",
 		[CHUNK_TYPE_RECORDS] = "RECORDS",
 		[CHUNK_TYPE_INDEX] = "INDEX",
+		[CHUNK_TYPE_IMAGE_FACTS] = "IMAGE_FACTS",
+		[CHUNK_TYPE_MATCHES] = "MATCHES",
+		[CHUNK_TYPE_FUNCTIONS] = "FUNCTIONS",
+		[CHUNK_TYPE_ADDRESSES] = "ADDRESSES",
 	};
 
 	return type < CHUNK_N_TYPES && names[type] ? names[type] : "?";

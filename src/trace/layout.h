@@ -15,7 +15,7 @@
 #define TRACE_MAGIC	    "\x89weir\r\n\x1a"
 #define TRACE_MAGIC_BYTES   8
 #define TRACE_VERSION_MAJOR 1
-#define TRACE_VERSION_MINOR 0
+#define TRACE_VERSION_MINOR 1
 #define TRACE_HEADER_BYTES  16
 #define TRACE_END_MAGIC	    "\x1a\n\rriew\x89"
 #define TRACE_TRAILER_BYTES 24
@@ -30,11 +30,14 @@
 #define RECORD_BYTES_MAX       (1u << 20)
 #define STRING_BYTES_MAX       (1u << 20)
 #define TABLE_ENTRIES_MAX      (1u << 28)
+#define IMAGE_FUNCTIONS_MAX    (1u << 24) /* of one image */
 
 /* Where the writer cuts. */
-#define RECORDS_CUT_BYTES (64u << 10)
-#define TABLE_CUT_BYTES	  (256u << 10)
-#define INDEX_CUT_BYTES	  (8u << 20)
+#define RECORDS_CUT_BYTES   (64u << 10)
+#define TABLE_CUT_BYTES	    (256u << 10)
+#define INDEX_CUT_BYTES	    (8u << 20)
+#define FUNCTIONS_CUT_BYTES (1u << 20)
+#define ADDRESSES_CUT_BYTES (1u << 20)
 
 enum chunk_type {
 	CHUNK_TYPE_META = 1,
@@ -49,6 +52,10 @@ enum chunk_type {
 	CHUNK_TYPE_SYMBOLS = 10,
 	CHUNK_TYPE_RECORDS = 11,
 	CHUNK_TYPE_INDEX = 12,
+	CHUNK_TYPE_IMAGE_FACTS = 13,
+	CHUNK_TYPE_MATCHES = 14,
+	CHUNK_TYPE_FUNCTIONS = 15,
+	CHUNK_TYPE_ADDRESSES = 16,
 	CHUNK_N_TYPES
 };
 
@@ -59,10 +66,20 @@ enum chunk_type {
 #define FRAME_TAG_NAME	 0x40u
 #define FRAME_TAG_ZERO	 0x80u
 
+/* The tag byte of a row of the address index. */
+#define SPAN_TAG_ENDED	  0x0fu
+#define SPAN_TAG_AT_START 0x10u
+#define SPAN_TAG_USED	  0x20u
+#define SPAN_TAG_ZERO	  0xc0u
+
+/* The least bytes that an entry has: counts are checked by it before anything is allocated. */
+#define FUNCTION_BYTES_MIN 3
+#define SEGMENT_BYTES_MIN  5
+
 struct chunk_header {
 	uint16_t type; /* enum chunk_type, or one that is not known */
 	uint16_t flags;
-	uint32_t stream;
+	uint32_t stream; /* of RECORDS; the image of FUNCTIONS; else 0 */
 	uint32_t stored_bytes;
 	uint32_t raw_bytes;
 	uint32_t count;

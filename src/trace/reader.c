@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opens a trace: header, then the list of chunks from the index or from a scan, then the
- * definitions. After that the reader does not change, but for symbols and strings added in memory.
+ * definitions. After that the reader does not change, but for what is added in memory and for
+ * function tables, which are decoded when they are first asked for.
  */
 #include "trace/reader.h"
 
@@ -210,12 +211,17 @@ static int read_tables(
 			r->n_unknown_chunks++;
 			continue;
 		}
-		rc = chunk_load_listed(r, i, zstd, unpacked, &view, err);
-		if (rc == 0)
-			rc = reader_tables_add(r, &view, err);
+		if (type == CHUNK_TYPE_FUNCTIONS) {
+			rc = reader_add_function_chunk(r, i, err);
+		} else {
+			rc = chunk_load_listed(r, i, zstd, unpacked, &view, err);
+			if (rc == 0)
+				rc = reader_tables_add(r, &view, err);
+		}
 		if (rc < 0)
 			return rc;
 	}
+	reader_images_finish(r);
 	return sort_by_stream(r, err);
 }
 

@@ -73,9 +73,13 @@ const struct trace_image_facts *trace_reader_image_facts(
 const struct trace_match *trace_reader_match(const struct trace_reader *r, uint32_t image);
 /* Replaces the verdict in memory, for images that are matched at report time. */
 void trace_reader_set_match(struct trace_reader *r, const struct trace_match *match);
-/* By address; 0 when the trace has no function table of the image. Decoded when first asked. */
+/* By address; 0 when the trace has no function table of the image. Decoded when first asked, so one
+ * thread at a time; a damaged table counts as none. */
 size_t trace_reader_functions(
 	struct trace_reader *r, uint32_t image, const struct trace_function **functions);
+/* Tables that turned out damaged when they were asked for; `first` (may be NULL) gets the sentence
+ * of the first, or NULL. */
+uint32_t trace_reader_n_damaged_functions(const struct trace_reader *r, const char **first);
 /* The address index by pid, process start, start, from; 0 when the trace has none (killed, old). */
 size_t trace_reader_module_spans(
 	const struct trace_reader *r, const struct trace_module_span **spans);

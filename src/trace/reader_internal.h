@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parts of the reader share this: reader.c finds the chunks, chunk_load.c checks and unpacks
- * one, reader_tables.c decodes definitions, record_cursor.c walks records. Inside src/trace only.
+ * one, reader_tables.c decodes definitions, reader_images.c what is known of images and where they
+ * were, record_cursor.c walks records. Inside src/trace only.
  */
 #ifndef WEIR_TRACE_READER_INTERNAL_H
 #define WEIR_TRACE_READER_INTERNAL_H
@@ -15,6 +16,20 @@
 
 struct reader_kind {
 	uint32_t major, minor;
+};
+
+/* A FUNCTIONS chunk that waits to be asked for. */
+struct function_chunk {
+	size_t chunk_i;	    /* in chunks */
+	uint32_t n_strings; /* that were defined before it */
+	uint32_t next;	    /* number of the next one of the same image; 0 = none */
+};
+
+/* The function table of one image. Numbers of function_chunks begin with 1. */
+struct image_functions {
+	uint32_t first, last; /* chunks; 0 = none */
+	bool is_decoded;
+	VEC(struct trace_function) table;
 };
 
 struct trace_reader {
@@ -41,7 +56,15 @@ struct trace_reader {
 	VEC(struct trace_frame) frames;
 	VEC(struct trace_stack) stacks;
 	VEC(struct reader_kind) kinds;
-	VEC(struct trace_symbol) symbols; /* by frame; frame = 0: nothing is said */
+	VEC(struct trace_symbol) symbols;	    /* by frame; frame = 0: nothing is said */
+	VEC(struct trace_image_facts) facts;	    /* by image; image = 0: nothing is said */
+	VEC(struct trace_match) matches;	    /* likewise */
+	VEC(struct image_functions) functions;	    /* by image */
+	VEC(struct function_chunk) function_chunks; /* entry 0 is reserved */
+	uint32_t n_damaged_functions;
+	char *damaged_functions; /* the first sentence; NULL when there is none */
+	VEC(struct trace_module_span) spans;
+	uint64_t n_spans_announced; /* by the chunks of the address index */
 	struct intern meta_keys;
 	VEC(const char *) meta_values; /* by id of the key; in blocks */
 	VEC(void *) blocks;	       /* storage of texts and symbol levels */
@@ -75,6 +98,33 @@ int chunk_load_listed(const struct trace_reader *r, size_t i, void *zstd, struct
 /* "'name': RECORDS chunk at 4711: WHAT". */
 int chunk_error(const struct trace_reader *r, const struct chunk_view *view, struct err *err,
 	const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* A decoder at work: entry `i` of the chunk, for sentences. */
+struct decoder {
+	struct trace_reader *r;
+	const struct chunk_view *view;
+	struct cursor c;
+	uint32_t i;
+	struct err *err;
+};
+
+/* These return ERR_FORMAT with the sentence when the bytes do not keep to the document. */
+int decoder_bad(const struct decoder *d, const char *what, uint64_t value);
+int decoder_cut_off(const struct decoder *d);
+/* A number below `limit`. */
+int decoder_take(struct decoder *d, uint32_t *to, uint64_t limit, const char *what);
+int decoder_take_u64(struct decoder *d, uint64_t *to);
+#define ANY_U32 ((uint64_t)UINT32_MAX + 1)
+
+int reader_add_image_facts(struct decoder *d);
+int reader_add_match(struct decoder *d);
+int reader_begin_spans(struct decoder *d);
+int reader_add_span(struct decoder *d);
+/* Notes that chunk number `i` of the list is part of an image's function table. */
+int reader_add_function_chunk(struct trace_reader *r, size_t i, struct err *err);
+/* When all chunks were seen: an address index that is not whole counts as none. */
+void reader_images_finish(struct trace_reader *r);
+void reader_images_release(struct trace_reader *r);
 
 void reader_tables_init(struct trace_reader *r);
 void reader_tables_release(struct trace_reader *r);

@@ -9,15 +9,6 @@
 
 #include "trace/reader_internal.h"
 
-/* A decoder at work: entry `i` of the chunk, for sentences. */
-struct decoder {
-	struct trace_reader *r;
-	const struct chunk_view *view;
-	struct cursor c;
-	uint32_t i;
-	struct err *err;
-};
-
 void reader_tables_init(struct trace_reader *r)
 {
 	vec_push(&r->strings, "");
@@ -29,6 +20,10 @@ void reader_tables_init(struct trace_reader *r)
 	vec_push(&r->stacks, (struct trace_stack){0});
 	vec_push(&r->kinds, (struct reader_kind){0});
 	vec_push(&r->symbols, (struct trace_symbol){0});
+	vec_push(&r->facts, (struct trace_image_facts){0});
+	vec_push(&r->matches, (struct trace_match){0});
+	vec_push(&r->functions, (struct image_functions){0});
+	vec_push(&r->function_chunks, (struct function_chunk){0});
 }
 
 void reader_tables_release(struct trace_reader *r)
@@ -42,6 +37,7 @@ void reader_tables_release(struct trace_reader *r)
 	vec_release(&r->stacks);
 	vec_release(&r->kinds);
 	vec_release(&r->symbols);
+	reader_images_release(r);
 	intern_release(&r->meta_keys);
 	vec_release(&r->meta_values);
 	for (size_t i = 0; i < r->blocks.n; i++)
@@ -51,32 +47,34 @@ void reader_tables_release(struct trace_reader *r)
 	map_release(&r->string_by_hash);
 }
 
-static int bad(const struct decoder *d, const char *what, uint64_t value)
+int decoder_bad(const struct decoder *d, const char *what, uint64_t value)
 {
 	return chunk_error(d->r, d->view, d->err, "entry %u: %s is %llu, which is not possible",
 		d->i, what, (unsigned long long)value);
 }
 
-/* A number below `limit`. */
-static int take(struct decoder *d, uint32_t *to, uint64_t limit, const char *what)
+int decoder_cut_off(const struct decoder *d)
+{
+	return chunk_error(d->r, d->view, d->err, "entry %u: is cut off", d->i);
+}
+
+int decoder_take(struct decoder *d, uint32_t *to, uint64_t limit, const char *what)
 {
 	uint64_t v = cursor_uleb(&d->c);
 
 	if (d->c.failed)
-		return chunk_error(d->r, d->view, d->err, "entry %u: is cut off", d->i);
+		return decoder_cut_off(d);
 	if (v >= limit)
-		return bad(d, what, v);
+		return decoder_bad(d, what, v);
 	*to = (uint32_t)v;
 	return 0;
 }
 
-#define ANY_U32 ((uint64_t)UINT32_MAX + 1)
-
-static int take_u64(struct decoder *d, uint64_t *to)
+int decoder_take_u64(struct decoder *d, uint64_t *to)
 {
 	*to = cursor_uleb(&d->c);
 	if (d->c.failed)
-		return chunk_error(d->r, d->view, d->err, "entry %u: is cut off", d->i);
+		return decoder_cut_off(d);
 	return 0;
 }
 
@@ -86,9 +84,10 @@ static int take_text(struct decoder *d, const char **to)
 	const char *text = cursor_cstr(&d->c);
 
 	if (!text)
-		return chunk_error(d->r, d->view, d->err, "entry %u: is cut off", d->i);
+		return decoder_cut_off(d);
 	if ((const char *)d->c.p - text > (ptrdiff_t)STRING_BYTES_MAX + 1)
-		return bad(d, "the length of a text", (uint64_t)((const char *)d->c.p - text - 1));
+		return decoder_bad(
+			d, "the length of a text", (uint64_t)((const char *)d->c.p - text - 1));
 	*to = text;
 	return 0;
 }
@@ -106,7 +105,7 @@ static void keep_payload(struct decoder *d)
 static int add_meta(struct decoder *d)
 {
 	struct trace_reader *r = d->r;
-	const char *key, *value;
+	const char *key = NULL, *value = NULL;
 	uint32_t id;
 
 	if (take_text(d, &key) < 0 || take_text(d, &value) < 0)
@@ -121,7 +120,7 @@ static int add_meta(struct decoder *d)
 
 static int add_string(struct decoder *d)
 {
-	const char *text;
+	const char *text = NULL;
 
 	if (take_text(d, &text) < 0)
 		return ERR_FORMAT;
@@ -133,8 +132,8 @@ static int add_metric(struct decoder *d)
 {
 	struct trace_metric m;
 
-	if (take(d, &m.name, d->r->strings.n, "the name") < 0 ||
-		take(d, &m.unit, d->r->strings.n, "the unit") < 0)
+	if (decoder_take(d, &m.name, d->r->strings.n, "the name") < 0 ||
+		decoder_take(d, &m.unit, d->r->strings.n, "the unit") < 0)
 		return ERR_FORMAT;
 	vec_push(&d->r->metrics, m);
 	return 0;
@@ -144,13 +143,13 @@ static int add_stream(struct decoder *d)
 {
 	uint32_t kind, number;
 
-	if (take(d, &kind, STREAM_KIND_THREAD + 1, "the kind of stream") < 0 ||
-		take(d, &number, ANY_U32, "the number") < 0)
+	if (decoder_take(d, &kind, STREAM_KIND_THREAD + 1, "the kind of stream") < 0 ||
+		decoder_take(d, &number, ANY_U32, "the number") < 0)
 		return ERR_FORMAT;
 	if (!kind)
-		return bad(d, "the kind of stream", 0);
+		return decoder_bad(d, "the kind of stream", 0);
 	if (kind == STREAM_KIND_THREAD && number >= d->r->threads.n)
-		return bad(d, "the thread", number);
+		return decoder_bad(d, "the thread", number);
 	vec_push(&d->r->streams, ((struct trace_stream){(enum stream_kind)kind, number}));
 	return 0;
 }
@@ -160,23 +159,27 @@ static int add_image(struct decoder *d)
 	struct trace_image image = {0};
 	uint32_t kind, bits, n;
 
-	if (take(d, &kind, IMAGE_KIND_OTHER + 1, "the kind of image") < 0 ||
-		take(d, &image.path, d->r->strings.n, "the path") < 0 ||
-		take(d, &bits, 65, "the number of bits") < 0 ||
-		take(d, &n, BUILD_ID_MAX + 1, "the length of the build-id") < 0)
+	if (decoder_take(d, &kind, IMAGE_KIND_OTHER + 1, "the kind of image") < 0 ||
+		decoder_take(d, &image.path, d->r->strings.n, "the path") < 0 ||
+		decoder_take(d, &bits, 65, "the number of bits") < 0 ||
+		decoder_take(d, &n, BUILD_ID_MAX + 1, "the length of the build-id") < 0)
 		return ERR_FORMAT;
 	if (!kind)
-		return bad(d, "the kind of image", 0);
+		return decoder_bad(d, "the kind of image", 0);
 	if (bits != 0 && bits != 32 && bits != 64)
-		return bad(d, "the number of bits", bits);
+		return decoder_bad(d, "the number of bits", bits);
 	image.kind = (enum image_kind)kind;
 	image.bits = (uint8_t)bits;
 	image.build_id_n = (uint8_t)n;
 	cursor_take(&d->c, image.build_id, n);
-	if (take_u64(d, &image.file_bytes) < 0 || take_u64(d, &image.file_mtime_ns) < 0 ||
-		take(d, &image.pid, ANY_U32, "the pid") < 0)
+	if (decoder_take_u64(d, &image.file_bytes) < 0 ||
+		decoder_take_u64(d, &image.file_mtime_ns) < 0 ||
+		decoder_take(d, &image.pid, ANY_U32, "the pid") < 0)
 		return ERR_FORMAT;
 	vec_push(&d->r->images, image);
+	vec_push(&d->r->facts, (struct trace_image_facts){0});
+	vec_push(&d->r->matches, (struct trace_match){0});
+	vec_push(&d->r->functions, (struct image_functions){0});
 	return 0;
 }
 
@@ -184,8 +187,9 @@ static int add_thread(struct decoder *d)
 {
 	struct trace_thread t;
 
-	if (take(d, &t.pid, ANY_U32, "the pid") < 0 || take(d, &t.tid, ANY_U32, "the tid") < 0 ||
-		take_u64(d, &t.start_ns) < 0)
+	if (decoder_take(d, &t.pid, ANY_U32, "the pid") < 0 ||
+		decoder_take(d, &t.tid, ANY_U32, "the tid") < 0 ||
+		decoder_take_u64(d, &t.start_ns) < 0)
 		return ERR_FORMAT;
 	vec_push(&d->r->threads, t);
 	return 0;
@@ -199,16 +203,16 @@ static int add_frame(struct decoder *d)
 		.is_caller = (tag & FRAME_TAG_CALLER) != 0};
 
 	if (!d->c.failed && (tag & FRAME_TAG_ZERO || !f.kind || f.kind > FRAME_KIND_MARKER))
-		return bad(d, "the tag", tag);
-	if (tag & FRAME_TAG_IMAGE && take(d, &f.image, r->images.n, "the image") < 0)
+		return decoder_bad(d, "the tag", tag);
+	if (tag & FRAME_TAG_IMAGE && decoder_take(d, &f.image, r->images.n, "the image") < 0)
 		return ERR_FORMAT;
 	f.addr = (d->i ? r->frames.v[r->frames.n - 1].addr : 0) + (uint64_t)cursor_sleb(&d->c);
-	if (tag & FRAME_TAG_NAME && take(d, &f.name, r->strings.n, "the name") < 0)
+	if (tag & FRAME_TAG_NAME && decoder_take(d, &f.name, r->strings.n, "the name") < 0)
 		return ERR_FORMAT;
 	if (d->c.failed)
-		return chunk_error(r, d->view, d->err, "entry %u: is cut off", d->i);
+		return decoder_cut_off(d);
 	if ((tag & FRAME_TAG_IMAGE && !f.image) || (tag & FRAME_TAG_NAME && !f.name))
-		return bad(d, "the image or name", 0);
+		return decoder_bad(d, "the image or name", 0);
 	vec_push(&r->frames, f);
 	vec_push(&r->symbols, (struct trace_symbol){0});
 	return 0;
@@ -218,11 +222,11 @@ static int add_stack(struct decoder *d)
 {
 	uint32_t own = (uint32_t)d->r->stacks.n, up, frame;
 
-	if (take(d, &up, (uint64_t)own + 1, "the step to the caller") < 0 ||
-		take(d, &frame, d->r->frames.n, "the frame") < 0)
+	if (decoder_take(d, &up, (uint64_t)own + 1, "the step to the caller") < 0 ||
+		decoder_take(d, &frame, d->r->frames.n, "the frame") < 0)
 		return ERR_FORMAT;
 	if (!up || !frame)
-		return bad(d, up ? "the frame" : "the step to the caller", 0);
+		return decoder_bad(d, up ? "the frame" : "the step to the caller", 0);
 	vec_push(&d->r->stacks, ((struct trace_stack){own - up, frame}));
 	return 0;
 }
@@ -231,8 +235,8 @@ static int add_kind(struct decoder *d)
 {
 	struct reader_kind k;
 
-	if (take(d, &k.major, ANY_U32, "the major code") < 0 ||
-		take(d, &k.minor, ANY_U32, "the minor code") < 0)
+	if (decoder_take(d, &k.major, ANY_U32, "the major code") < 0 ||
+		decoder_take(d, &k.minor, ANY_U32, "the minor code") < 0)
 		return ERR_FORMAT;
 	vec_push(&d->r->kinds, k);
 	return 0;
@@ -240,10 +244,10 @@ static int add_kind(struct decoder *d)
 
 static int take_level(struct decoder *d, struct trace_symbol_level *level)
 {
-	if (take(d, &level->name, d->r->strings.n, "the name") < 0 ||
-		take(d, &level->file, d->r->strings.n, "the file") < 0 ||
-		take(d, &level->line, ANY_U32, "the line") < 0 ||
-		take(d, &level->offset, ANY_U32, "the offset") < 0)
+	if (decoder_take(d, &level->name, d->r->strings.n, "the name") < 0 ||
+		decoder_take(d, &level->file, d->r->strings.n, "the file") < 0 ||
+		decoder_take(d, &level->line, ANY_U32, "the line") < 0 ||
+		decoder_take(d, &level->offset, ANY_U32, "the offset") < 0)
 		return ERR_FORMAT;
 	return 0;
 }
@@ -253,12 +257,12 @@ static int add_symbol(struct decoder *d)
 	struct trace_symbol_level levels[SYMBOL_LEVELS_MAX];
 	struct trace_symbol s = {.levels = levels};
 
-	if (take(d, &s.frame, d->r->frames.n, "the frame") < 0 ||
-		take(d, &s.reason, d->r->strings.n, "the reason") < 0 ||
-		take(d, &s.n_levels, SYMBOL_LEVELS_MAX + 1, "the number of levels") < 0)
+	if (decoder_take(d, &s.frame, d->r->frames.n, "the frame") < 0 ||
+		decoder_take(d, &s.reason, d->r->strings.n, "the reason") < 0 ||
+		decoder_take(d, &s.n_levels, SYMBOL_LEVELS_MAX + 1, "the number of levels") < 0)
 		return ERR_FORMAT;
 	if (!s.frame)
-		return bad(d, "the frame", 0);
+		return decoder_bad(d, "the frame", 0);
 	for (uint32_t i = 0; i < s.n_levels; i++)
 		if (take_level(d, &levels[i]) < 0)
 			return ERR_FORMAT;
@@ -271,17 +275,22 @@ static const struct table {
 	int (*add)(struct decoder *d);
 	size_t n_offset;  /* of the array's n in struct trace_reader; 0: entries have no ids */
 	bool keeps_texts; /* entries point into the payload */
+	int (*begin)(struct decoder *d); /* what stands before the first entry; may be NULL */
 } tables[CHUNK_N_TYPES] = {
-	[CHUNK_TYPE_META] = {add_meta, 0, true},
-	[CHUNK_TYPE_STRINGS] = {add_string, offsetof(struct trace_reader, strings.n), true},
-	[CHUNK_TYPE_METRICS] = {add_metric, offsetof(struct trace_reader, metrics.n), false},
-	[CHUNK_TYPE_STREAMS] = {add_stream, offsetof(struct trace_reader, streams.n), false},
-	[CHUNK_TYPE_IMAGES] = {add_image, offsetof(struct trace_reader, images.n), false},
-	[CHUNK_TYPE_THREADS] = {add_thread, offsetof(struct trace_reader, threads.n), false},
-	[CHUNK_TYPE_FRAMES] = {add_frame, offsetof(struct trace_reader, frames.n), false},
-	[CHUNK_TYPE_STACKS] = {add_stack, offsetof(struct trace_reader, stacks.n), false},
-	[CHUNK_TYPE_KINDS] = {add_kind, offsetof(struct trace_reader, kinds.n), false},
-	[CHUNK_TYPE_SYMBOLS] = {add_symbol, 0, false},
+	[CHUNK_TYPE_META] = {add_meta, 0, true, NULL},
+	[CHUNK_TYPE_STRINGS] = {add_string, offsetof(struct trace_reader, strings.n), true, NULL},
+	[CHUNK_TYPE_METRICS] = {add_metric, offsetof(struct trace_reader, metrics.n), false, NULL},
+	[CHUNK_TYPE_STREAMS] = {add_stream, offsetof(struct trace_reader, streams.n), false, NULL},
+	[CHUNK_TYPE_IMAGES] = {add_image, offsetof(struct trace_reader, images.n), false, NULL},
+	[CHUNK_TYPE_THREADS] = {add_thread, offsetof(struct trace_reader, threads.n), false, NULL},
+	[CHUNK_TYPE_FRAMES] = {add_frame, offsetof(struct trace_reader, frames.n), false, NULL},
+	[CHUNK_TYPE_STACKS] = {add_stack, offsetof(struct trace_reader, stacks.n), false, NULL},
+	[CHUNK_TYPE_KINDS] = {add_kind, offsetof(struct trace_reader, kinds.n), false, NULL},
+	[CHUNK_TYPE_SYMBOLS] = {add_symbol, 0, false, NULL},
+	[CHUNK_TYPE_IMAGE_FACTS] = {reader_add_image_facts, 0, false, NULL},
+	[CHUNK_TYPE_MATCHES] = {reader_add_match, 0, false, NULL},
+	[CHUNK_TYPE_ADDRESSES] = {reader_add_span, offsetof(struct trace_reader, spans.n), false,
+		reader_begin_spans},
 };
 
 static int check_first_id(struct decoder *d, const struct table *table)
@@ -307,6 +316,8 @@ int reader_tables_add(struct trace_reader *r, const struct chunk_view *view, str
 		return 0;
 	table = &tables[view->header.type];
 	if (table->n_offset && check_first_id(&d, table) < 0)
+		return ERR_FORMAT;
+	if (table->begin && table->begin(&d) < 0)
 		return ERR_FORMAT;
 	/* Every entry has at least one byte, so arrays grow only with the bytes that are there. */
 	if (view->header.count > cursor_left(&d.c))

@@ -51,13 +51,14 @@ uint32_t trace_writer_stack(struct trace_writer *w, uint32_t parent, uint32_t fr
 void trace_writer_symbol(struct trace_writer *w, const struct trace_symbol *symbol);
 
 /* Facts, verdict and function table of an image; each at most once, before close. Functions by
- * address; may be called several times for one image, with later addresses. */
+ * address, none beyond 2^64 - 1, at most 2^24 of an image; may be called several times for one
+ * image, with later addresses. */
 void trace_writer_image_facts(struct trace_writer *w, const struct trace_image_facts *facts);
 void trace_writer_match(struct trace_writer *w, const struct trace_match *match);
-void trace_writer_functions(struct trace_writer *w, uint32_t image,
-	const struct trace_function *functions, size_t n);
+void trace_writer_functions(
+	struct trace_writer *w, uint32_t image, const struct trace_function *functions, size_t n);
 /* The address index: all spans of the recording, in any order; sorted by the writer by pid, process
- * start, start, from. Once, at the end. */
+ * start, start, from. Each has an image and at least one byte. Once, at the end. */
 void trace_writer_module_spans(
 	struct trace_writer *w, const struct trace_module_span *spans, size_t n);
 

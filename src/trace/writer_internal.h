@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's two halves share this: writer.c has the file, chunks and records; writer_tables.c
- * has what is interned. Inside src/trace only.
+ * The parts of the writer share this: writer.c has the file, chunks and records; writer_tables.c
+ * what is interned; writer_images.c what is known of images and where they were. Inside src/trace
+ * only.
  */
 #ifndef WEIR_TRACE_WRITER_INTERNAL_H
 #define WEIR_TRACE_WRITER_INTERNAL_H
@@ -33,9 +34,12 @@ struct writer_tables {
 	} kind_cache[KIND_CACHE_SLOTS];	   /* a few codes make up nearly all records */
 	struct map metric_ids, stream_ids, stack_ids, kind_ids; /* both words of the entry -> id */
 	struct intern image_keys, thread_keys, frame_keys;	/* packed entry -> id */
-	uint32_t n_written[CHUNK_N_TYPES]; /* entries of each table that are in the file */
-	struct buf meta, symbols;	   /* entries not yet written, encoded */
-	uint32_t n_meta, n_symbols;
+	uint32_t n_written[CHUNK_N_TYPES];	  /* entries of each table that are in the file */
+	struct buf meta, symbols, facts, matches; /* entries not yet written, encoded */
+	uint32_t n_meta, n_symbols, n_facts, n_matches;
+	struct map function_starts; /* image -> start of the last function written */
+	struct map function_counts; /* image -> functions written */
+	bool has_spans;
 };
 
 /* The chunk of a stream that is being filled. */

@@ -46,6 +46,10 @@ void writer_tables_release(struct writer_tables *t)
 	map_release(&t->kind_ids);
 	buf_release(&t->meta);
 	buf_release(&t->symbols);
+	buf_release(&t->facts);
+	buf_release(&t->matches);
+	map_release(&t->function_starts);
+	map_release(&t->function_counts);
 }
 
 static uint64_t key_of(uint32_t high, uint32_t low)
@@ -407,4 +411,6 @@ void writer_tables_write(struct trace_writer *w)
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		write_table(w, order[i]);
 	write_encoded(w, CHUNK_TYPE_SYMBOLS, &w->tables.symbols, &w->tables.n_symbols);
+	write_encoded(w, CHUNK_TYPE_IMAGE_FACTS, &w->tables.facts, &w->tables.n_facts);
+	write_encoded(w, CHUNK_TYPE_MATCHES, &w->tables.matches, &w->tables.n_matches);
 }

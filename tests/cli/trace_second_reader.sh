@@ -45,6 +45,8 @@ equal "both readers see the same in a whole trace" same "$(both all.weir)"
 equal "the whole trace is not called recovered" False "$(json second.json "j['recovered']")"
 equal "the trace has records, samples and symbols to compare" True \
 	"$(json second.json "len(j['records']) > 60 and len(j['samples']) > 20 and len(j['symbols']) == 3")"
+equal "the trace has facts, verdicts, function tables and an address index to compare" "[2, 2, 2, 5]" \
+	"$(json second.json "[len(j[k]) for k in ('image_facts', 'matches', 'functions', 'addresses')]")"
 equal "an inlined function appears below its caller in a sample's stack" "['main', 'inner', 'main']" \
 	"$(json second.json "j['samples'][-1][3][:3]")"
 
@@ -65,6 +67,18 @@ done
 flip all.weir $((cut + 60)) flip.weir
 equal "both readers see the same when a bit of a record chunk is flipped" same "$(both flip.weir)"
 equal "such a bit costs one chunk" 1 "$(json first.json "j['damaged_chunks']")"
+read -r functions _ < <(awk '$2 == "FUNCTIONS"' chunks.txt)
+flip all.weir $((functions + 50)) flip.weir
+equal "both readers see the same when a bit of a function table is flipped" same "$(both flip.weir)"
+equal "such a bit costs the functions of one image" "[1, 1, 0]" \
+	"$(json first.json "[j['damaged_functions'], len(j['functions']), j['damaged_chunks']]")"
+for n in $((functions - 1)) "$functions" $((functions + 60)); do
+	head -c "$n" all.weir >cut.weir
+	equal "both readers see the same in a trace cut at byte $n, by its function tables" same "$(both cut.weir)"
+done
+read -r rows _ < <(awk '$2 == "ADDRESSES"' chunks.txt)
+flip all.weir $((rows + 50)) flip.weir
+equal "both readers refuse a trace with a flipped bit in its address index" "both refuse it" "$(both flip.weir)"
 read -r table _ < <(awk '$2 == "STACKS"' chunks.txt)
 flip all.weir $((table + 49)) flip.weir
 equal "both readers refuse a trace with a flipped bit in a table" "both refuse it" "$(both flip.weir)"

@@ -17,9 +17,11 @@ MAGIC = bytes.fromhex("89776569720d0a1a")
 CHUNK = struct.Struct("<4sHHIIIIQQII")
 TRAILER = struct.Struct("<QII8s")
 NAMES = {1: "META", 2: "STRINGS", 3: "METRICS", 4: "STREAMS", 5: "IMAGES", 6: "THREADS",
-         7: "FRAMES", 8: "STACKS", 9: "KINDS", 10: "SYMBOLS", 11: "RECORDS", 12: "INDEX"}
+         7: "FRAMES", 8: "STACKS", 9: "KINDS", 10: "SYMBOLS", 11: "RECORDS", 12: "INDEX",
+         13: "IMAGE_FACTS", 14: "MATCHES", 15: "FUNCTIONS", 16: "ADDRESSES"}
 RAW_MAX = 16777216
 U32 = 1 << 32
+U64 = 1 << 64
 
 
 class Bad(Exception):
@@ -173,6 +175,8 @@ class Trace:
         self.strings, self.metrics, self.streams, self.images = [""], [None], [None], [None]
         self.threads, self.frames, self.stacks, self.kinds = [None], [None], [None], [None]
         self.symbols, self.records, self.damaged, self.unknown = {}, [], 0, 0
+        self.facts, self.matches, self.functions, self.broken = {}, {}, {}, set()
+        self.rows, self.n_rows = [], 0
         index = read_index(data)
         self.recovered = index is None
         if index is None:
@@ -189,9 +193,13 @@ class Trace:
                 if entry != (chunk.at, chunk.type, chunk.stream, chunk.count, chunk.first, chunk.last):
                     raise Bad(f"offset {entry[0]}: the index disagrees")
             except Bad:
-                if entry[1] != 11:
+                if entry[1] == 15:
+                    self.image(entry[2])
+                    self.broken.add(entry[2])
+                elif entry[1] == 11:
+                    self.damaged += 1
+                else:
                     raise
-                self.damaged += 1
                 continue
             self.add(chunk)
 
@@ -200,10 +208,15 @@ class Trace:
         if name is None:
             self.unknown += 1
             return
+        if name == "FUNCTIONS":
+            self.add_functions(chunk)
+            return
         p = chunk.payload()
         if name == "RECORDS":
             self.add_records(chunk, p)
-        elif name in ("META", "SYMBOLS"):
+        elif name == "ADDRESSES":
+            self.add_addresses(chunk, p)
+        elif name in ("META", "SYMBOLS", "IMAGE_FACTS", "MATCHES"):
             for _ in range(chunk.count):
                 getattr(self, "add_" + name.lower())(p)
         elif name != "INDEX":
@@ -258,6 +271,68 @@ class Trace:
                                [[self.string(p), self.string(p), p.uleb(U32), p.uleb(U32)]
                                 for _ in range(p.uleb(65))]]
 
+    def image(self, image):
+        if not 0 < image < len(self.images):
+            raise Bad(f"image {image} is not defined")
+        return image
+
+    def add_image_facts(self, p):
+        image, machine = self.image(p.uleb()), p.uleb(1 << 16)
+        content = struct.unpack("<Q", p.take(8))[0]
+        self.facts[image] = [image, machine, content,
+                             [[p.uleb(), p.uleb(), p.uleb(), p.uleb(), p.uleb(U32)]
+                              for _ in range(p.uleb(257))]]
+
+    def add_matches(self, p):
+        image, rung = self.image(p.uleb()), p.uleb(5)
+        self.matches[image] = [image, rung, self.string(p), self.string(p), self.string(p),
+                               (p.uleb() - 1) % U64]
+
+    def add_functions(self, chunk):
+        table = self.functions.setdefault(self.image(chunk.stream), [])
+        start = name = 0
+        try:
+            p = chunk.payload()
+            for _ in range(chunk.count):
+                start += p.uleb()
+                size = p.uleb()
+                name += p.sleb()
+                if start + size >= U64 or not 0 <= name < len(self.strings):
+                    raise Bad("a function that cannot be")
+                if table and start < table[-1][0] or len(table) >= 16777216:
+                    raise Bad("functions are out of order or too many")
+                table.append([start, size, self.strings[name]])
+            p.done()
+        except Bad:
+            self.broken.add(chunk.stream)
+
+    def add_addresses(self, chunk, p):
+        if p.uleb() != len(self.rows):
+            raise Bad(f"offset {chunk.at}: wrong first row")
+        n_rows = p.uleb()
+        if self.rows and n_rows != self.n_rows or len(self.rows) + chunk.count > n_rows:
+            raise Bad(f"offset {chunk.at}: wrong number of rows")
+        self.n_rows = n_rows
+        pid = process_start = start = since = 0
+        for _ in range(chunk.count):
+            pid += p.uleb()
+            process_start = (process_start + p.sleb()) % U64
+            start = (start + p.sleb()) % U64
+            length = p.uleb()
+            since = (since + p.sleb()) % U64
+            duration = p.uleb()
+            until = since + duration - 1 if duration else U64 - 1
+            image, address, tag = self.image(p.uleb()), p.uleb(), p.take(1)[0]
+            if pid >= U32 or not length or start + length >= U64 or until >= U64:
+                raise Bad(f"offset {chunk.at}: a row that cannot be")
+            if tag & 0xC0 or tag & 0xF > 6:
+                raise Bad(f"offset {chunk.at}: an unknown tag")
+            row = [pid, process_start, start, since, start + length, until, image,
+                   (start - address) % U64, tag & 0xF, bool(tag & 0x10), bool(tag & 0x20)]
+            if self.rows and row[:4] < self.rows[-1][:4]:
+                raise Bad(f"offset {chunk.at}: rows are out of order")
+            self.rows.append(row)
+
     def add_records(self, chunk, p):
         time = chunk.first
         for _ in range(chunk.count):
@@ -292,6 +367,12 @@ class Trace:
             "threads": self.threads[1:], "frames": self.frames[1:], "stacks": self.stacks[1:],
             "symbols": [self.symbols[f] for f in sorted(self.symbols)],
             "records": [[*r[:4], r[4].hex()] for r in self.records],
+            "image_facts": [self.facts[i] for i in sorted(self.facts)],
+            "matches": [self.matches[i] for i in sorted(self.matches)],
+            "functions": [[i, self.functions[i]] for i in sorted(self.functions)
+                          if i not in self.broken and self.functions[i]],
+            "damaged_functions": len(self.broken),
+            "addresses": self.rows if len(self.rows) == self.n_rows else [],
             "samples": [self.sample(r[0], r[4]) for r in self.records
                         if r[2:4] == (0x40, 0x7FFFFFFF)],
         }

@@ -54,7 +54,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		attr.sample_type |= PERF_SAMPLE_STACK_USER;
 		attr.sample_stack_user = 4096;
 	}
-	c = collected_decode(&attr, (struct span){data + 1, n - 1});
+	if (data[0] & 8)
+		c = collected_decode_munmap(
+			&(struct munmap_trace){.addr_at = data[0] >> 4, .len_at = 24},
+			(struct span){data + 1, n - 1});
+	else
+		c = collected_decode(&attr, (struct span){data + 1, n - 1});
 	if (c)
 		__asm__ volatile("" : : "r"(read_all(c, n - 1))); /* the reads are not left out */
 	free(c);

@@ -42,6 +42,37 @@ static void walk_tables(struct trace_reader *r)
 	sink += sum;
 }
 
+static void walk_images(struct trace_reader *r)
+{
+	const struct trace_module_span *spans;
+	size_t n = trace_reader_module_spans(r, &spans);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (spans[i].start >= spans[i].end || spans[i].from > spans[i].to ||
+			spans[i].ended >= MODULE_N_ENDS || !spans[i].image)
+			abort();
+		sum += trace_reader_image(r, spans[i].image)->pid;
+	}
+	for (uint32_t i = 0; i < trace_reader_n_images(r); i++) {
+		const struct trace_image_facts *facts = trace_reader_image_facts(r, i);
+		const struct trace_match *m = trace_reader_match(r, i);
+		const struct trace_function *f;
+
+		for (uint32_t k = 0; facts && k < facts->n_segments; k++)
+			sum += facts->segments[k].flags;
+		sum += m ? *trace_reader_string(r, m->reason) : 0;
+		n = trace_reader_functions(r, i, &f);
+		for (size_t k = 0; k < n; k++) {
+			if ((k && f[k].start < f[k - 1].start) ||
+				f[k].start + f[k].size < f[k].start)
+				abort();
+			sum += *trace_reader_string(r, f[k].name);
+		}
+	}
+	sink += sum;
+}
+
 static void walk_records(struct trace_reader *r, uint32_t stream, uint64_t from, uint64_t to)
 {
 	struct trace_record record;
@@ -83,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (trace_reader_open_unchecked(&r, (struct span){data, n}, "fuzz", &err) < 0)
 		return 0;
 	walk_tables(r);
+	walk_images(r);
 	walk_records(r, TRACE_ALL_STREAMS, 0, UINT64_MAX);
 	walk_records(r, 1, 1000, 6000000000);
 	trace_reader_close(r);

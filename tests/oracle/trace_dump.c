@@ -27,7 +27,7 @@ static int write_trace(const char *path)
 
 	if (trace_writer_open(&w, path, &err) < 0)
 		return say(&err);
-	everything_write(w);
+	everything_write_all(w);
 	return trace_writer_close(w, &err) < 0 ? say(&err) : 0;
 }
 
@@ -145,6 +145,104 @@ static void dump_symbols(struct json *j, const struct trace_reader *r)
 	json_array_end(j);
 }
 
+static void dump_image_facts(struct json *j, const struct trace_reader *r)
+{
+	json_array_begin(j, "image_facts");
+	for (uint32_t i = 1; i < trace_reader_n_images(r); i++) {
+		const struct trace_image_facts *f = trace_reader_image_facts(r, i);
+
+		if (!f)
+			continue;
+		json_array_begin(j, NULL);
+		json_u64(j, NULL, f->image);
+		json_u64(j, NULL, f->machine);
+		json_u64(j, NULL, f->content_hash);
+		json_array_begin(j, NULL);
+		for (uint32_t k = 0; k < f->n_segments; k++) {
+			json_array_begin(j, NULL);
+			json_u64(j, NULL, f->segments[k].addr);
+			json_u64(j, NULL, f->segments[k].offset);
+			json_u64(j, NULL, f->segments[k].file_bytes);
+			json_u64(j, NULL, f->segments[k].mem_bytes);
+			json_u64(j, NULL, f->segments[k].flags);
+			json_array_end(j);
+		}
+		json_array_end(j);
+		json_array_end(j);
+	}
+	json_array_end(j);
+}
+
+static void dump_matches(struct json *j, const struct trace_reader *r)
+{
+	json_array_begin(j, "matches");
+	for (uint32_t i = 1; i < trace_reader_n_images(r); i++) {
+		const struct trace_match *m = trace_reader_match(r, i);
+
+		if (!m)
+			continue;
+		json_array_begin(j, NULL);
+		json_u64(j, NULL, m->image);
+		json_u64(j, NULL, m->rung);
+		json_string(j, NULL, trace_reader_string(r, m->reason));
+		json_string(j, NULL, trace_reader_string(r, m->catalog_id));
+		json_string(j, NULL, trace_reader_string(r, m->sources));
+		json_u64(j, NULL, m->n_symbols);
+		json_array_end(j);
+	}
+	json_array_end(j);
+}
+
+static void dump_functions(struct json *j, struct trace_reader *r)
+{
+	json_array_begin(j, "functions");
+	for (uint32_t i = 1; i < trace_reader_n_images(r); i++) {
+		const struct trace_function *f;
+		size_t n = trace_reader_functions(r, i, &f);
+
+		if (!n)
+			continue;
+		json_array_begin(j, NULL);
+		json_u64(j, NULL, i);
+		json_array_begin(j, NULL);
+		for (size_t k = 0; k < n; k++) {
+			json_array_begin(j, NULL);
+			json_u64(j, NULL, f[k].start);
+			json_u64(j, NULL, f[k].size);
+			json_string(j, NULL, trace_reader_string(r, f[k].name));
+			json_array_end(j);
+		}
+		json_array_end(j);
+		json_array_end(j);
+	}
+	json_array_end(j);
+	json_u64(j, "damaged_functions", trace_reader_n_damaged_functions(r, NULL));
+}
+
+static void dump_addresses(struct json *j, const struct trace_reader *r)
+{
+	const struct trace_module_span *s;
+	size_t n = trace_reader_module_spans(r, &s);
+
+	json_array_begin(j, "addresses");
+	for (size_t i = 0; i < n; i++) {
+		json_array_begin(j, NULL);
+		json_u64(j, NULL, s[i].pid);
+		json_u64(j, NULL, s[i].process_start);
+		json_u64(j, NULL, s[i].start);
+		json_u64(j, NULL, s[i].from);
+		json_u64(j, NULL, s[i].end);
+		json_u64(j, NULL, s[i].to);
+		json_u64(j, NULL, s[i].image);
+		json_u64(j, NULL, s[i].bias);
+		json_u64(j, NULL, s[i].ended);
+		json_bool(j, NULL, s[i].at_start);
+		json_bool(j, NULL, s[i].is_used);
+		json_array_end(j);
+	}
+	json_array_end(j);
+}
+
 /* Outermost first; a symbol with levels gives one name each. */
 static void dump_stack_names(struct json *j, const struct trace_reader *r, uint32_t stack)
 {
@@ -250,6 +348,10 @@ static int dump_trace(const char *path)
 	dump_images(&j, r);
 	dump_code_tables(&j, r);
 	dump_symbols(&j, r);
+	dump_image_facts(&j, r);
+	dump_matches(&j, r);
+	dump_functions(&j, r);
+	dump_addresses(&j, r);
 	dump_records(&j, r, false);
 	json_u64(&j, "damaged_chunks", dump_records(&j, r, true));
 	json_object_end(&j);

@@ -199,6 +199,70 @@ static void test_generation(void)
 	addrspace_free(shared);
 }
 
+static void test_unmap(void)
+{
+	struct addrspace *a = addrspace_new();
+
+	map(&a, 100, 200, 1);
+	map(&a, 300, 400, 3);
+	CHECK_EQ(addrspace_unmap(&a, 120, 130), 1); /* inside */
+	CHECK_EQ(addrspace_n(a), 3);
+	row_is(a, 0, 100, 120, 1);
+	row_is(a, 1, 130, 200, 1);
+	CHECK_EQ(addrspace_get(a, 1)->offset.v, 100 * 16 + 30);
+	row_is(a, 2, 300, 400, 3);
+	CHECK_EQ(addrspace_unmap(&a, 150, 310), 2); /* an end, a hole and a start */
+	CHECK_EQ(addrspace_n(a), 3);
+	row_is(a, 1, 130, 150, 1);
+	row_is(a, 2, 310, 400, 3);
+	CHECK_EQ(addrspace_get(a, 2)->offset.v, 300 * 16 + 10);
+	CHECK_EQ(addrspace_unmap(&a, 100, 400), 3);
+	CHECK_EQ(addrspace_n(a), 0);
+	CHECK_EQ(image_at(a, 105), 0);
+	addrspace_free(a);
+}
+
+static void test_unmap_nothing(void)
+{
+	struct addrspace *a = addrspace_new(), *shared;
+	uint64_t generation;
+
+	CHECK_EQ(addrspace_unmap(&a, 0, UINT64_MAX), 0);
+	map(&a, 100, 200, 1);
+	map(&a, 300, 400, 3);
+	generation = addrspace_generation(a);
+	shared = addrspace_share(a);
+	CHECK_EQ(addrspace_unmap(&shared, 200, 300), 0); /* the hole between them */
+	CHECK_EQ(addrspace_unmap(&shared, 0, 100), 0);
+	CHECK_EQ(addrspace_unmap(&shared, 400, UINT64_MAX), 0);
+	CHECK_EQ(addrspace_unmap(&shared, 150, 150), 0);
+	CHECK_EQ(addrspace_unmap(&shared, 160, 140), 0);
+	CHECK(shared == a);
+	CHECK_EQ(addrspace_generation(a), generation);
+	CHECK_EQ(addrspace_unmap(&shared, 199, 200), 1);
+	CHECK(shared != a);
+	CHECK_EQ(image_at(a, 199), 1);
+	CHECK_EQ(image_at(shared, 199), 0);
+	CHECK_EQ(addrspace_generation(a), generation);
+	CHECK(addrspace_generation(shared) != generation);
+	addrspace_free(a);
+	addrspace_free(shared);
+}
+
+static void test_first_after(void)
+{
+	struct addrspace *a = addrspace_new();
+
+	CHECK_EQ(addrspace_first_after(a, 0), 0);
+	map(&a, 100, 200, 1);
+	map(&a, 300, 400, 3);
+	CHECK_EQ(addrspace_first_after(a, 0), 0);
+	CHECK_EQ(addrspace_first_after(a, 199), 0);
+	CHECK_EQ(addrspace_first_after(a, 200), 1);
+	CHECK_EQ(addrspace_first_after(a, 400), 2);
+	addrspace_free(a);
+}
+
 /* One byte of address space in the naive model. */
 struct model_byte {
 	uint32_t image; /* 0 = nothing mapped */
@@ -265,7 +329,12 @@ static void test_model(void)
 				.offset = {step * 1000u},
 				.image = step};
 
-			addrspace_map(&spaces[who], &m);
+			if (next_random() % 3 == 0) {
+				addrspace_unmap(&spaces[who], m.start, m.end);
+				m.image = 0;
+			} else {
+				addrspace_map(&spaces[who], &m);
+			}
 			model_map(models[who], &m);
 		}
 		for (int i = 0; i < 3; i++)
@@ -290,7 +359,13 @@ int main(void)
 		{"an empty mapping changes nothing", test_empty_mapping},
 		{"owners of a shared table do not see each other's changes", test_share},
 		{"the generation changes with the content and is nobody else's", test_generation},
-		{"random mappings and forks agree with a table of single bytes", test_model},
+		{"unmapping cuts what it touches and leaves the rest where it was", test_unmap},
+		{"unmapping what is not executable changes nothing, not even the generation",
+			test_unmap_nothing},
+		{"a walk over a range begins at the first mapping that ends after it",
+			test_first_after},
+		{"random mappings, unmappings and forks agree with a table of single bytes",
+			test_model},
 	};
 
 	return RUN_TESTS(tests);

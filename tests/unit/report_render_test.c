@@ -31,6 +31,25 @@ static uint32_t frame_at(struct trace_writer *w, uint32_t image, enum frame_kind
 	return symbol.frame;
 }
 
+/* A plug-in that came and went, with symbols that are only perhaps its own. */
+static void write_plugin(struct trace_writer *w, uint32_t life)
+{
+	struct trace_image plugin = {
+		.kind = IMAGE_KIND_ELF, .path = trace_writer_string(w, "/opt/lib/plug.so")};
+	uint32_t id = trace_writer_image(w, &plugin);
+	uint64_t load[9] = {7, 0, 0x500000, 0x1000, 5, id, 0, 0, 0x500000};
+	uint64_t unload[5] = {7, 0, 0x500000, 0x1000, MODULE_END_MUNMAP};
+
+	trace_writer_numbers(w, life, 110, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD, load, 9);
+	trace_writer_numbers(w, life, 150, RECORD_MAJOR_MODULE, RECORD_MODULE_UNLOAD, unload, 5);
+	trace_writer_match(w, &(struct trace_match){.image = id,
+				      .rung = 2,
+				      .reason = trace_writer_string(w, "nothing but the path"),
+				      .catalog_id = trace_writer_string(w, "0123456789abcdef"),
+				      .sources = trace_writer_string(w, "symtab"),
+				      .n_symbols = 12});
+}
+
 static void write_trace(void)
 {
 	static const char *const facts[][2] = {{"command", "prog 'a b'\nc"},
@@ -61,6 +80,7 @@ static void write_trace(void)
 	kernel_id = trace_writer_image(w, &kernel);
 	load[5] = elf_id;
 	trace_writer_numbers(w, life, 100, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD, load, 8);
+	write_plugin(w, life);
 	main_frame = frame_at(w, elf_id, FRAME_KIND_NATIVE, 0x1010, "main", NULL);
 	hot = frame_at(w, elf_id, FRAME_KIND_NATIVE, 0x2010, "hot(int)", "small");
 	sys = frame_at(w, kernel_id, FRAME_KIND_KERNEL, 0xffffffff81000010, "do_syscall_64", NULL);
@@ -171,9 +191,19 @@ static void threads_and_modules(void)
 		"\"tid\": 8, \"name\": \"worker\"");
 	HAS("modules", AS_JSON, "\"path\": \"/opt/bin/prog\", \"build_id\": \"ab01\"",
 		"\"match\": null",
-		"\"at_start\": true, \"loaded\": false, \"unloaded\": null, \"used\": true",
-		"\"path\": \"[kernel]\", \"build_id\": null");
-	HAS("modules", TEXT, "elf", "yes", "start", "ab01", "/opt/bin/prog");
+		"\"at_start\": true, \"loaded\": false, \"unloaded\": false, \"used\": true",
+		"\"symbols\": null", "\"path\": \"[kernel]\", \"build_id\": null",
+		"\"at_start\": null, \"loaded\": null, \"unloaded\": null, \"used\": true",
+		"\"path\": \"/opt/lib/plug.so\", \"build_id\": null",
+		"\"image\": \"0123456789abcdef\", \"match\": \"path\", "
+		"\"reason\": \"nothing but the path\"",
+		"\"at_start\": false, \"loaded\": true, \"unloaded\": true, \"used\": false",
+		"\"symbols\": 12, \"sources\": \"symtab\", \"ends\": {\"munmap\": 1}",
+		"\"unloads\": [{\"pid\": 7, \"address\": \"0x500000\", \"time\": 50, "
+		"\"how\": \"munmap\"}]");
+	HAS("modules", TEXT, "Kind  ", "Match", "Symbols", "elf", "yes", "start", "ab01",
+		"/opt/bin/prog", "elf", "no", "loaded unloaded", "path", "12", "/opt/lib/plug.so\n",
+		"\n/opt/lib/plug.so: path: nothing but the path\n");
 	HAS("loss", TEXT, "4  samples lost", "ring \"full\"");
 	HAS("loss", AS_JSON, "{\"reason\": \"ring \\\"full\\\"\", \"count\": 4}");
 }

@@ -150,20 +150,20 @@ static void test_wrong_build_id(void)
 {
 	struct file f = file_of((uintptr_t)a64l);
 	uint64_t addr = (uintptr_t)a64l - f.bias;
-	char expected[5000];
+	char expected[5000], right[8], wrong[8];
 	struct answer a;
 
 	if (!f.image.build_id_n)
 		f.image.build_id_n = 20;
-	snprintf(expected, sizeof(expected), "'%s': is another version now (build-id differs)",
-		f.path);
+	snprintf(right, sizeof(right), "%02x%02x", f.image.build_id[0], f.image.build_id[1]);
 	f.image.build_id[0] ^= 1;
+	snprintf(wrong, sizeof(wrong), "%02x%02x", f.image.build_id[0], f.image.build_id[1]);
 	a = ask(&f.image, f.path, addr);
-	CHECK_STR(a.reason, expected);
+	CHECK(strstr(a.reason, f.path) && strstr(a.reason, right) && strstr(a.reason, wrong));
 	f.image.build_id[0] ^= 1;
 	f.image.build_id[f.image.build_id_n - 1] ^= 0x80;
 	a = ask(&f.image, f.path, addr);
-	CHECK_STR(a.reason, expected);
+	CHECK(strstr(a.reason, f.path) && strstr(a.reason, "build-id"));
 	snprintf(expected, sizeof(expected), "%s+0x%lx", strrchr(f.path, '/') + 1, addr);
 	CHECK_STR(a.name, expected);
 	CHECK_EQ(a.offset, 0);
@@ -172,7 +172,6 @@ static void test_wrong_build_id(void)
 static void test_wrong_size(void)
 {
 	struct file f = file_of((uintptr_t)a64l);
-	char expected[5000];
 	struct answer a;
 
 	f.image.build_id_n = 0; /* then size is what tells */
@@ -180,8 +179,8 @@ static void test_wrong_size(void)
 	CHECK_STR(a.name, "a64l");
 	f.image.file_bytes++;
 	a = ask(&f.image, f.path, (uintptr_t)a64l - f.bias);
-	snprintf(expected, sizeof(expected), "'%s': is another version now (size differs)", f.path);
-	CHECK_STR(a.reason, expected);
+	CHECK(strstr(a.reason, f.path) && strstr(a.reason, "size"));
+	CHECK(strstr(a.name, "+0x"));
 	f.image.file_bytes = 0; /* nothing is known: it is believed */
 	a = ask(&f.image, f.path, (uintptr_t)a64l - f.bias);
 	CHECK_STR(a.reason, "");
@@ -195,7 +194,7 @@ static void test_no_file(void)
 	int fd = mkstemp(path);
 
 	CHECK_STR(a.name, "lib.so+0x1234");
-	CHECK_STR(a.reason, "'/no/such/lib.so': cannot open: No such file or directory");
+	CHECK(strstr(a.reason, "'/no/such/lib.so': cannot open: No such file or directory"));
 	CHECK(fd >= 0 && write(fd, "not ELF at all", 14) == 14);
 	a = ask(&image, path, 0x10);
 	CHECK(!strncmp(a.reason, "'/tmp/weir-resolver-", 20));

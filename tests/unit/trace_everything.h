@@ -17,7 +17,7 @@
 static const struct everything_code {
 	uint32_t major, minor;
 	uint32_t n;
-	uint64_t numbers[7];
+	uint64_t numbers[9];
 } everything_codes[] = {
 	{RECORD_MAJOR_INTERRUPT, 1 + 2, 1, {1}},
 	{RECORD_MAJOR_INTERRUPT, RECORD_MINOR_EXIT + 1 + 2, 1, {1}},
@@ -27,9 +27,11 @@ static const struct everything_code {
 	{RECORD_MAJOR_THREAD, RECORD_THREAD_GC, 1, {1}},
 	{RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED, 4, {1, 77, 1, 1}},
 	{RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED, 1, {1}},
-	{RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD, 7,
-		{42, 1000, 0x7f0000001000, 0x2000, 5, 1, 0x1000}},
+	{RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD, 9,
+		{42, 1000, 0x7f0000001000, 0x2000, 5, 1, 0x1000, 1, 0x7f0000000000}},
 	{RECORD_MAJOR_MODULE, RECORD_MODULE_UNLOAD, 5, {42, 1000, 0x7f0000001000, 0x2000, 1}},
+	{RECORD_MAJOR_MODULE, RECORD_MODULE_SNAPSHOT, 7,
+		{42, 1000, 0x7f0000001000, 0x2000, 1, 0x7f0000000000, 1}},
 	{RECORD_MAJOR_MODULE, RECORD_MODULE_JIT_UNLOAD, 4, {42, 1000, 0x7f0000009000, 64}},
 	{RECORD_MAJOR_INTERPRETED, RECORD_ROUTINE_ENTER, 1, {1}},
 	{RECORD_MAJOR_INTERPRETED, RECORD_ROUTINE_ENTER + RECORD_MINOR_EXIT, 1, {1}},
@@ -105,6 +107,48 @@ static inline uint32_t everything_stack(struct trace_writer *w)
 	return stack;
 }
 
+#define EVERYTHING_N_SPANS 5
+
+/* Facts, verdicts, functions and the address index. Images 1 and 2 are an ELF file and the kernel.
+ */
+static inline void everything_images(struct trace_writer *w)
+{
+	const struct trace_segment segments[] = {
+		{0x400000, 0, 0x1234, 0x1234, 5},
+		{0xfffffffffffff000, UINT64_MAX, 0, UINT64_MAX, UINT32_MAX},
+	};
+	uint32_t a = trace_writer_string(w, "alpha()"), b = trace_writer_string(w, "beta(int)");
+	uint32_t reason = trace_writer_string(w, "build-id f0f1 here, f0f1 in the catalog");
+	const struct trace_function functions[] = {
+		{0x401000, 0x10, b},
+		{0x401010, 0x20, a},
+		{0x401010, 0, b},
+		{0x402000, UINT64_MAX - 0x402000, a},
+		{UINT64_MAX, 0, 0},
+	};
+	const struct trace_module_span spans[EVERYTHING_N_SPANS] = {
+		{42, 1000, 0x7f0000001000, 0x7f0000003000, 60, 90, 1, 0x7f0000000000,
+			MODULE_END_OVERLAP, true, true},
+		{42, 1000, 0x7f0000001000, 0x7f0000002000, 90, UINT64_MAX, 3, 0x7f0000001000,
+			MODULE_END_NONE, false, false},
+		{42, 900, 0x400000, 0x401000, 0, 50, 1, 0, MODULE_END_REUSED, true, false},
+		{UINT32_MAX, UINT64_MAX, 0, UINT64_MAX, UINT64_MAX, UINT64_MAX, 2, 0,
+			MODULE_END_SNAPSHOT, false, true},
+		{1, 0, UINT64_MAX - 1, UINT64_MAX, 7, 7, 5, 1, MODULE_END_EXEC, false, true},
+	};
+
+	trace_writer_image_facts(w, &(struct trace_image_facts){1, 3, 99, 1, segments});
+	trace_writer_image_facts(
+		w, &(struct trace_image_facts){1, 62, 0x1122334455667788, 2, segments});
+	trace_writer_image_facts(w, &(struct trace_image_facts){3, UINT16_MAX, 0, 0, NULL});
+	trace_writer_match(w, &(struct trace_match){1, 4, reason, b, a, 5});
+	trace_writer_match(w, &(struct trace_match){2, 0, 0, 0, 0, UINT64_MAX});
+	trace_writer_functions(w, 1, functions, 2);
+	trace_writer_functions(w, 2, functions + 3, 2);
+	trace_writer_functions(w, 1, functions + 2, 2);
+	trace_writer_module_spans(w, spans, EVERYTHING_N_SPANS);
+}
+
 /* Four streams; each code once or more, in two rounds with a flush between, then a few samples. */
 static inline void everything_write(struct trace_writer *w)
 {
@@ -146,6 +190,13 @@ static inline void everything_write(struct trace_writer *w)
 		trace_writer_sample(w, streams[1 + i % 2], time + i * 1000000, &sample);
 	}
 	trace_writer_loss(w, streams[0], time + 1, RECORD_LOSS_SAMPLES, 7, "ring full");
+}
+
+/* Everything that a trace can hold. */
+static inline void everything_write_all(struct trace_writer *w)
+{
+	everything_write(w);
+	everything_images(w);
 }
 
 #endif

@@ -189,7 +189,7 @@ static void every_code_comes_back(void)
 	r = reopen(w);
 	c = walk(r, TRACE_ALL_STREAMS, 0, UINT64_MAX);
 	while (trace_cursor_next(c, &record, &err) > 0) {
-		uint64_t numbers[8] = {0};
+		uint64_t numbers[10] = {0};
 
 		CHECK(record.time >= before);
 		before = record.time;
@@ -449,6 +449,169 @@ static void additions_in_memory(void)
 	trace_reader_close(r);
 }
 
+static void image_facts_come_back(void)
+{
+	struct trace_writer *w = begin();
+	struct trace_reader *r;
+	const struct trace_image_facts *f;
+	const struct trace_match *m;
+
+	everything_write_all(w);
+	r = reopen(w);
+	f = trace_reader_image_facts(r, 1);
+	CHECK(f && f->image == 1);
+	CHECK_EQ(f ? f->machine : 0, 62);
+	CHECK_EQ(f ? f->content_hash : 0, 0x1122334455667788);
+	CHECK_EQ(f ? f->n_segments : 0, 2);
+	if (f && f->n_segments == 2) {
+		CHECK_EQ(f->segments[0].addr, 0x400000);
+		CHECK_EQ(f->segments[0].file_bytes, 0x1234);
+		CHECK_EQ(f->segments[0].flags, 5);
+		CHECK_EQ(f->segments[1].offset, UINT64_MAX);
+		CHECK_EQ(f->segments[1].mem_bytes, UINT64_MAX);
+		CHECK_EQ(f->segments[1].flags, UINT32_MAX);
+	}
+	CHECK(!trace_reader_image_facts(r, 0) && !trace_reader_image_facts(r, 2));
+	f = trace_reader_image_facts(r, 3);
+	CHECK(f && f->machine == UINT16_MAX && f->n_segments == 0);
+	m = trace_reader_match(r, 1);
+	CHECK_EQ(m ? m->rung : 0, 4);
+	CHECK_EQ(m ? m->n_symbols : 0, 5);
+	CHECK(m && strstr(trace_reader_string(r, m->reason), "in the catalog"));
+	CHECK_STR(m ? trace_reader_string(r, m->catalog_id) : "", "beta(int)");
+	CHECK_STR(m ? trace_reader_string(r, m->sources) : "", "alpha()");
+	m = trace_reader_match(r, 2);
+	CHECK(m && m->rung == 0 && m->n_symbols == UINT64_MAX);
+	CHECK(!trace_reader_match(r, 0) && !trace_reader_match(r, 3));
+	trace_reader_set_match(
+		r, &(struct trace_match){3, 2, trace_reader_add_string(r, "late"), 0, 0, 0});
+	m = trace_reader_match(r, 3);
+	CHECK_STR(m ? trace_reader_string(r, m->reason) : "", "late");
+	trace_reader_close(r);
+}
+
+static void functions_come_back(void)
+{
+	struct trace_writer *w = begin();
+	const struct trace_function *f, *again;
+	struct trace_reader *r;
+
+	everything_write_all(w);
+	r = reopen(w);
+	CHECK_EQ(trace_reader_functions(r, 1, &f), 4);
+	CHECK_EQ(f[0].start, 0x401000);
+	CHECK_EQ(f[0].size, 0x10);
+	CHECK_STR(trace_reader_string(r, f[0].name), "beta(int)");
+	CHECK_EQ(f[1].start, 0x401010);
+	CHECK_STR(trace_reader_string(r, f[1].name), "alpha()");
+	CHECK_EQ(f[2].start, 0x401010);
+	CHECK_EQ(f[2].size, 0);
+	CHECK_EQ(f[3].start, 0x402000);
+	CHECK_EQ(f[3].size, UINT64_MAX - 0x402000);
+	CHECK_EQ(trace_reader_functions(r, 1, &again), 4);
+	CHECK(again == f);
+	CHECK_EQ(trace_reader_functions(r, 2, &f), 2);
+	CHECK_EQ(f[1].start, UINT64_MAX);
+	CHECK_EQ(f[1].name, 0);
+	CHECK_EQ(trace_reader_functions(r, 3, &f), 0);
+	CHECK_EQ(trace_reader_functions(r, 0, &f), 0);
+	CHECK_EQ(trace_reader_n_damaged_functions(r, NULL), 0);
+	trace_reader_close(r);
+}
+
+/* 300,000 functions of one image and 100,000 spans need several chunks each. */
+static void large_image_tables(void)
+{
+	enum { N_FUNCTIONS = 300000, N_SPANS = 100000, N_IMAGES = 500 };
+	struct trace_writer *w = begin();
+	struct trace_function *functions = mem_calloc(N_FUNCTIONS, sizeof(*functions));
+	struct trace_module_span *spans = mem_calloc(N_SPANS, sizeof(*spans));
+	struct trace_segment segments[TRACE_SEGMENTS_MAX + 3] = {{0}};
+	const struct trace_function *f;
+	const struct trace_module_span *s;
+	struct trace_reader *r;
+	uint64_t wrong = 0;
+
+	for (uint32_t i = 0; i < TRACE_SEGMENTS_MAX + 3; i++)
+		segments[i].addr = (uint64_t)i << 40;
+	for (uint32_t i = 1; i <= N_IMAGES; i++) {
+		struct trace_image image = {.kind = IMAGE_KIND_ELF, .file_bytes = i};
+
+		CHECK_EQ(trace_writer_image(w, &image), i);
+		trace_writer_image_facts(
+			w, &(struct trace_image_facts){i, 62, i, TRACE_SEGMENTS_MAX + 3, segments});
+	}
+	for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "function %u", i * 7919 % 1000);
+		functions[i] =
+			(struct trace_function){i * 0x1000000ul, i, trace_writer_string(w, name)};
+	}
+	for (uint32_t i = 0; i < N_SPANS; i++) {
+		uint32_t k = (uint32_t)(i * (uint64_t)7919 % N_SPANS); /* every one, in no order */
+
+		spans[i] = (struct trace_module_span){k / 1000, k / 100, (k % 100) << 12,
+			(k % 100 + 1) << 12, k, k + 5, 1 + k % N_IMAGES, k, MODULE_END_EXIT, k & 1,
+			k & 2};
+	}
+	trace_writer_functions(w, 7, functions, N_FUNCTIONS - 10);
+	trace_writer_functions(w, 7, functions + N_FUNCTIONS - 10, 10);
+	trace_writer_module_spans(w, spans, N_SPANS);
+	r = reopen(w);
+	CHECK_EQ(trace_reader_functions(r, 7, &f), N_FUNCTIONS);
+	for (uint32_t i = 0; i < N_FUNCTIONS && i < trace_reader_functions(r, 7, &f); i++)
+		wrong += memcmp(&f[i].start, &functions[i].start, 16) != 0 ||
+			 f[i].name != functions[i].name;
+	CHECK_EQ(wrong, 0);
+	CHECK_EQ(trace_reader_module_spans(r, &s), N_SPANS);
+	for (uint32_t k = 0; k < trace_reader_module_spans(r, &s); k++)
+		wrong += s[k].from != k || s[k].to != k + 5 || s[k].bias != k ||
+			 s[k].pid != k / 1000 || s[k].image != 1 + k % N_IMAGES ||
+			 s[k].at_start != (k & 1) || s[k].is_used != !!(k & 2);
+	CHECK_EQ(wrong, 0);
+	for (uint32_t i = 1; i <= N_IMAGES; i++)
+		wrong += trace_reader_image_facts(r, i)->n_segments != TRACE_SEGMENTS_MAX ||
+			 trace_reader_image_facts(r, i)->segments[255].addr != (uint64_t)255 << 40;
+	CHECK_EQ(wrong, 0);
+	trace_reader_close(r);
+	free(functions);
+	free(spans);
+}
+
+static void address_index_comes_back_in_order(void)
+{
+	static const uint32_t pids[] = {1, 42, 42, 42, UINT32_MAX};
+	static const uint64_t froms[] = {7, 0, 60, 90, UINT64_MAX};
+	struct trace_writer *w = begin();
+	const struct trace_module_span *s;
+	struct trace_reader *r;
+
+	everything_write_all(w);
+	r = reopen(w);
+	CHECK_EQ(trace_reader_module_spans(r, &s), EVERYTHING_N_SPANS);
+	for (size_t i = 0; i < EVERYTHING_N_SPANS; i++) {
+		CHECK_EQ(s[i].pid, pids[i]);
+		CHECK_EQ(s[i].from, froms[i]);
+	}
+	CHECK_EQ(s[0].start, UINT64_MAX - 1);
+	CHECK_EQ(s[0].end, UINT64_MAX);
+	CHECK_EQ(s[0].to, 7);
+	CHECK_EQ(s[0].bias, 1);
+	CHECK_EQ(s[1].process_start, 900);
+	CHECK_EQ(s[1].ended, MODULE_END_REUSED);
+	CHECK(s[1].at_start && !s[1].is_used);
+	CHECK_EQ(s[2].end, 0x7f0000003000);
+	CHECK_EQ(s[2].bias, 0x7f0000000000);
+	CHECK_EQ(s[2].to, 90);
+	CHECK_EQ(s[3].to, UINT64_MAX);
+	CHECK_EQ(s[3].image, 3);
+	CHECK_EQ(s[3].ended, MODULE_END_NONE);
+	CHECK_EQ(s[4].process_start, UINT64_MAX);
+	CHECK_EQ(s[4].ended, MODULE_END_SNAPSHOT);
+	trace_reader_close(r);
+}
+
 /* What has been flushed is there for a reader while the writer goes on. */
 static void flushed_is_readable(void)
 {
@@ -555,6 +718,11 @@ int main(void)
 		{"long texts, records and symbols are cut or counted", long_things},
 		{"tables larger than a chunk come back", large_tables},
 		{"strings and symbols can be added in memory", additions_in_memory},
+		{"facts and verdicts of images come back", image_facts_come_back},
+		{"function tables come back, from several calls and on demand",
+			functions_come_back},
+		{"tables of images larger than a chunk come back", large_image_tables},
+		{"the address index comes back sorted", address_index_comes_back_in_order},
 		{"what was flushed is readable while the writer goes on", flushed_is_readable},
 		{"an older file is kept as .old", older_file_is_kept},
 		{"a sample takes at most 8 bytes", samples_are_small},

@@ -455,7 +455,7 @@ int report_summary(const char *trace_path, FILE *out, bool color, bool *had_loss
 	struct build_options build = BUILD_OPTIONS_ALL;
 	struct trace_reader *reader;
 	struct profile *profile;
-	int rc = resolver_open_trace(&reader, trace_path, err);
+	int rc = resolver_open_trace(&reader, trace_path, NULL, err);
 
 	if (rc < 0)
 		return rc;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One image of the merged symbol file: immutable bytes with its identity, sources, sections,
- * symbols, aliases, source lines and inline sites, looked up in place. Layout:
- * docs/format/catalog.md. Nothing in the bytes is trusted.
+ * symbols, aliases, source lines and inline sites. Layout: docs/format/catalog.md. Nothing in the
+ * bytes is trusted.
  *
- * An opened image may be used by one thread at a time (it keeps decoded names); several threads open
- * it several times over the same bytes.
+ * Opening does not depend on the number of symbols and lines: they are stored in packed chunks, each
+ * of which is unpacked when a look-up first needs it and kept until close. An opened image takes at
+ * most 1,024 times the bytes that were touched (hostile bytes; real ones about ten times).
+ *
+ * An opened image may be used by one thread at a time (it keeps what was unpacked, also when it is
+ * const); several threads open it several times over the same bytes.
  */
 #ifndef WEIR_SYMBOLS_CATALOG_CATALOG_IMAGE_H
 #define WEIR_SYMBOLS_CATALOG_CATALOG_IMAGE_H
@@ -44,9 +48,12 @@ struct catalog_symbol {
 };
 
 struct catalog_image;
-/* `bytes` must outlive the image. Checks the whole structure: afterwards no look-up can fail. */
+/* `bytes` must outlive the image. Checks all but the insides of chunks: afterwards no look-up can
+ * fail, and one that meets a damaged chunk finds nothing there. */
 int catalog_image_open(struct catalog_image **out, struct span bytes, struct err *err);
 void catalog_image_close(struct catalog_image *image);
+/* Damaged chunks that look-ups have met so far. A catalog's check sums let none through. */
+size_t catalog_image_n_damaged(const struct catalog_image *image);
 
 const struct image_identity *catalog_image_identity(const struct catalog_image *image);
 /* Hexadecimal, 16 digits: of path and identity. The same image in two catalogs has the same id. */
@@ -57,7 +64,7 @@ struct catalog_source catalog_image_source(struct catalog_image *image, size_t i
 size_t catalog_image_n_sections(const struct catalog_image *image);
 struct catalog_section catalog_image_section(struct catalog_image *image, size_t i);
 size_t catalog_image_n_symbols(const struct catalog_image *image);
-size_t catalog_image_n_rows(const struct catalog_image *image);
+size_t catalog_image_n_rows(const struct catalog_image *image); /* ranges with a source line */
 size_t catalog_image_n_sites(const struct catalog_image *image);
 /* By address. Texts live until close. */
 struct catalog_symbol catalog_image_symbol(struct catalog_image *image, size_t i);
@@ -71,7 +78,8 @@ struct catalog_range {
 	uint32_t line;	 /* 0 = none */
 	uint32_t site;	 /* 0 = not inlined */
 };
-/* The bare range, no names: the fast path. False when neither symbol nor line is known. */
+/* The bare range, no names: the fast path. False when neither symbol nor line is known; *out then is
+ * not to be used. */
 bool catalog_image_find_range(
 	const struct catalog_image *image, struct iaddr addr, struct catalog_range *out);
 

@@ -41,20 +41,24 @@ struct image_identity {
 	uint32_t pid; /* of JIT code */
 };
 
-/* From an ELF file; `st` may be NULL. With `with_hash` the executable segments are read and hashed;
- * it is worth its time only where there is no build-id. */
+/* From an ELF file; `path` and `st` may be NULL. With `with_hash` the executable segments are read
+ * and hashed, or the CRC of the whole file is taken when it is a separate debug file; it is worth
+ * its time only where there is no build-id. A relocatable file's segments are its sections. */
 void image_identity_init_elf(struct image_identity *id, const struct elf_file *elf,
 	const char *path, const struct stat *st, bool with_hash);
 void image_identity_copy(struct image_identity *to, const struct image_identity *from);
 void image_identity_release(struct image_identity *id);
 
-/* FNV-1a style over 8-byte words; the exact rule is in docs/format/catalog.md. Never 0. */
+/* FNV-1a style over 8-byte words; the exact rule is in docs/format/catalog-file.md, "Content hash".
+ * Stripping does not change it. 0 when the file does not have the bytes of all executable segments
+ * (debug files, cut files) or has none. */
 uint64_t image_content_hash(const struct elf_file *elf);
 
 /* A build-id that identifies: 8 bytes or more, not all alike. */
 bool image_identity_has_build_id(const struct image_identity *id);
-/* File name without folder; libfoo.so.1.2 -> libfoo, prog.debug -> prog, a.out.map -> a: the name up
- * to the first dot that is not its first character. `to` is replaced. */
+/* File name without folder; libfoo.so.1.2 -> libfoo, prog.debug -> prog, a.out.map -> a: the name
+ * up to the first dot that is not its first character. The " (deleted)" that the kernel puts behind
+ * the path of a mapped file is no part of the name. `to` is replaced. */
 const char *image_base_name(const char *path, struct buf *to);
 /* "build-id 5e3f...", "content hash 0x...", "size 1234, time 2026-...": the strongest identity that
  * is known, for sentences. `to` is replaced. */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answers of `weir symbols resolve`, and how they are printed.
+ *
+ * In a trace the order is: symbols that are exactly the module's (rung build-id), what the trace
+ * itself has, symbols on a weaker rung. Elsewhere there are only the symbols of the target.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd/symbols/symbols_resolve.h"
+
+static bool answer_from_image(const struct resolve_target *t, const struct resolve_query *q,
+	struct resolve_answer *answer)
+{
+	struct catalog_level levels[SYMBOL_LEVELS_MAX];
+	struct catalog_range range;
+
+	if (!t->image || !catalog_image_find_range(t->image, q->place, &range))
+		return false;
+	memset(answer, 0, sizeof(*answer));
+	answer->n_levels = catalog_image_levels(t->image, &range, levels, SYMBOL_LEVELS_MAX);
+	for (size_t i = 0; i < answer->n_levels; i++)
+		answer->levels[i] = (struct resolve_level){levels[i].name, levels[i].linkage_name,
+			levels[i].file, levels[i].line, levels[i].is_inline};
+	if (range.symbol != UINT32_MAX) {
+		struct catalog_symbol s = catalog_image_symbol(t->image, range.symbol);
+
+		answer->symbol = s.name;
+		answer->offset = q->place.v - s.start;
+		answer->has_offset = true;
+	}
+	if (answer->n_levels && answer->levels[answer->n_levels - 1].name)
+		answer->symbol = answer->levels[answer->n_levels - 1].name;
+	answer->match = match_rung_name(t->rung);
+	answer->from = t->from;
+	snprintf(answer->reason, sizeof(answer->reason), "%s", t->reason ? t->reason : "");
+	return answer->n_levels > 0;
+}
+
+static void answer_nothing(const struct resolve_target *t, const struct resolve_query *q,
+	struct resolve_answer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->match = t ? match_rung_name(t->rung) : NULL;
+	if (!t)
+		snprintf(answer->reason, sizeof(answer->reason), "%s", q->reason ? q->reason : "");
+	else if (!t->image)
+		snprintf(answer->reason, sizeof(answer->reason), "%s",
+			t->reason ? t->reason : "no symbols");
+	else
+		snprintf(answer->reason, sizeof(answer->reason),
+			"no symbol covers the address (%s)", t->reason ? t->reason : "");
+}
+
+static void answer_query(
+	struct resolve *r, const struct resolve_query *q, struct resolve_answer *answer)
+{
+	const struct resolve_target *t =
+		q->target == RESOLVE_NO_TARGET ? NULL : &r->targets.v[q->target];
+
+	if (t && (!t->trace_image || t->rung == MATCH_BUILD_ID) && answer_from_image(t, q, answer))
+		return;
+	if (t && t->trace_image && resolve_answer_from_trace(r, q, answer))
+		return;
+	if (t && answer_from_image(t, q, answer))
+		return;
+	answer_nothing(t, q, answer);
+}
+
+/* path/image(symbol+0x18); without a symbol path/image(+0x1139). */
+static const char *image_text(const struct resolve_target *t, const struct resolve_query *q,
+	const struct resolve_answer *answer, struct buf *to)
+{
+	buf_reset(to);
+	if (!t)
+		return NULL;
+	if (!answer->symbol)
+		buf_printf(to, "%s(+0x%" PRIx64 ")", t->path, q->place.v);
+	else if (answer->has_offset)
+		buf_printf(to, "%s(%s+0x%" PRIx64 ")", t->path, answer->symbol, answer->offset);
+	else
+		buf_printf(to, "%s(%s)", t->path, answer->symbol);
+	return buf_text(to);
+}
+
+/* --- text --- */
+
+static void print_line_of(const struct resolve_level *level)
+{
+	if (level->file && level->line)
+		printf(" %s:%" PRIu32, level->file, level->line);
+	else if (level->file)
+		printf(" %s", level->file);
+}
+
+static void print_levels(const struct resolve_answer *answer)
+{
+	for (size_t i = 0; answer->n_levels > 1 && i < answer->n_levels; i++) {
+		printf("    %s%s", i ? "inlined into " : "in ",
+			answer->levels[i].name ? answer->levels[i].name : "?");
+		print_line_of(&answer->levels[i]);
+		putchar('\n');
+	}
+}
+
+static void print_text(struct resolve *r, const struct resolve_query *q,
+	const struct resolve_answer *answer, struct buf *scratch)
+{
+	const struct resolve_target *t =
+		q->target == RESOLVE_NO_TARGET ? NULL : &r->targets.v[q->target];
+	const char *text = image_text(t, q, answer, scratch);
+
+	if (!q->is_valid) {
+		printf("%s ?  [%s]\n", q->text, answer->reason);
+		return;
+	}
+	if (q->has_pid)
+		printf("%" PRIu32 ":", q->pid);
+	printf("0x%" PRIx64 " %s", q->addr, text ? text : "?");
+	if (answer->n_levels)
+		print_line_of(&answer->levels[0]);
+	if (!answer->n_levels)
+		printf("  [%s]", answer->reason);
+	else if (!r->call->args->quiet)
+		printf("  [%s: %s]", answer->match ? answer->match : "not judged", answer->from);
+	putchar('\n');
+	print_levels(answer);
+}
+
+/* --- JSON --- */
+
+static void json_levels(struct json *j, const struct resolve_answer *answer)
+{
+	json_array_begin(j, "levels");
+	for (size_t i = 0; i < answer->n_levels; i++) {
+		const struct resolve_level *level = &answer->levels[i];
+
+		json_object_begin(j, NULL);
+		json_string(j, "name", level->name);
+		json_string(j, "linkage_name", level->linkage_name);
+		json_string(j, "file", level->file);
+		if (level->line)
+			json_u64(j, "line", level->line);
+		else
+			json_null(j, "line");
+		json_bool(j, "inline", level->is_inline);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void json_target(struct json *j, const struct resolve_target *t,
+	const struct resolve_query *q, const struct resolve_answer *answer, struct buf *scratch)
+{
+	json_string(j, "image", t ? t->path : NULL);
+	symbols_json_text(j, "image_id", t ? t->image_id : NULL);
+	symbols_json_hex(j, "build_id",
+		t ? (struct span){t->identity.build_id, t->identity.build_id_n}
+		  : (struct span){NULL, 0});
+	if (t)
+		symbols_json_address(j, "offset_in_image", q->place.v);
+	else
+		json_null(j, "offset_in_image");
+	json_string(j, "symbol", answer->symbol);
+	if (answer->symbol && answer->has_offset)
+		json_u64(j, "offset", answer->offset);
+	else
+		json_null(j, "offset");
+	json_string(j, "text", image_text(t, q, answer, scratch));
+}
+
+static void print_json(struct json *j, struct resolve *r, const struct resolve_query *q,
+	const struct resolve_answer *answer, struct buf *scratch)
+{
+	const struct resolve_target *t =
+		q->target == RESOLVE_NO_TARGET ? NULL : &r->targets.v[q->target];
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	if (q->is_valid)
+		symbols_json_address(j, "address", q->addr);
+	else
+		json_string(j, "address", q->text);
+	if (q->has_pid)
+		json_u64(j, "pid", q->pid);
+	else
+		json_null(j, "pid");
+	if (q->has_time)
+		json_u64(j, "time", q->time);
+	else
+		json_null(j, "time");
+	json_target(j, t, q, answer, scratch);
+	json_string(j, "match", answer->match);
+	json_string(j, "from", answer->from);
+	symbols_json_text(j, "reason", answer->reason);
+	json_levels(j, answer);
+	json_object_end(j);
+}
+
+static void json_begin(struct json *j, const struct resolve *r)
+{
+	symbols_json_begin(j, r->call);
+	json_string(j, "catalog", r->catalog ? r->call->catalog_path : NULL);
+	json_string(j, "trace", r->call->args->trace);
+	json_newline(j);
+	json_array_begin(j, "rows");
+}
+
+size_t resolve_print(struct resolve *r)
+{
+	bool is_json = r->call->args->json;
+	struct resolve_answer answer;
+	struct buf scratch = {0};
+	size_t n_unresolved = 0;
+	struct json j;
+
+	if (is_json)
+		json_begin(&j, r);
+	for (size_t i = 0; i < r->queries.n; i++) {
+		const struct resolve_query *q = &r->queries.v[i];
+
+		answer_query(r, q, &answer);
+		n_unresolved += !answer.n_levels;
+		if (is_json)
+			print_json(&j, r, q, &answer, &scratch);
+		else
+			print_text(r, q, &answer, &scratch);
+	}
+	if (is_json) {
+		json_array_end(&j);
+		symbols_json_end(&j);
+	}
+	buf_release(&scratch);
+	return n_unresolved;
+}

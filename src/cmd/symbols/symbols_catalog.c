@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* What the verbs share: opening the catalog, choosing an image of it, printing its facts. */
+#include <ctype.h>
+#include <elf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/symbols/symbols_verbs.h"
+
+#define ID_DIGITS	16
+#define PREFIX_MIN	4  /* digits of an id that may stand for it */
+#define SHORT_HEX_BYTES 6  /* of a build-id in a table */
+#define LISTED_MAX	12 /* images named in a sentence */
+
+int symbols_catalog_path(const struct symbols_call *call, const char **path, struct err *err)
+{
+	if (!call->catalog_path)
+		return err_set(err, ERR_NOT_FOUND,
+			"symbols: there is no home folder for a merged symbol file (--catalog FILE names one)");
+	*path = call->catalog_path;
+	return 0;
+}
+
+int symbols_catalog_open(const struct symbols_call *call, struct catalog **out, struct err *err)
+{
+	const char *path = NULL;
+	int rc = symbols_catalog_path(call, &path, err);
+
+	if (rc < 0)
+		return rc;
+	rc = catalog_open(out, path, err);
+	if (rc != ERR_NOT_FOUND)
+		return rc;
+	return err_set(err, ERR_NOT_FOUND,
+		"'%s': there is no merged symbol file ('weir symbols add %s%s%sPATH...' makes it)",
+		path, call->args->catalog ? "--catalog " : "", call->args->catalog ? path : "",
+		call->args->catalog ? " " : "");
+}
+
+int symbols_catalog_open_if_any(
+	const struct symbols_call *call, struct catalog **out, struct err *err)
+{
+	int rc;
+
+	*out = NULL;
+	if (!call->catalog_path)
+		return 0;
+	rc = symbols_catalog_open(call, out, err);
+	return rc == ERR_NOT_FOUND && !call->args->catalog ? 0 : rc;
+}
+
+size_t symbols_catalog_find_id(const struct catalog *c, const char *id)
+{
+	for (size_t i = 0; i < catalog_n(c); i++)
+		if (!strcmp(catalog_get(c, i).id, id))
+			return i;
+	return SIZE_MAX;
+}
+
+/* --- choosing --- */
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool has_path(const struct catalog_entry *e, const char *text)
+{
+	return !strcmp(e->path, text);
+}
+
+static bool has_prefix(const struct catalog_entry *e, const char *text)
+{
+	size_t n = strlen(text);
+
+	return n >= PREFIX_MIN && n <= ID_DIGITS && !strncmp(e->id, text, n);
+}
+
+static bool has_file_name(const struct catalog_entry *e, const char *text)
+{
+	return !strcmp(file_name(e->path), text);
+}
+
+/* 1: *image is the only one; 0: there is none; negative: there are several. */
+static int choose_by(const struct catalog *c, const char *text,
+	bool (*matches)(const struct catalog_entry *e, const char *text), size_t *image,
+	struct err *err)
+{
+	struct buf list = {0}, hex = {0};
+	size_t n = 0, found = 0;
+	int rc;
+
+	for (size_t i = 0; i < catalog_n(c); i++) {
+		struct catalog_entry e = catalog_get(c, i);
+
+		if (!matches(&e, text))
+			continue;
+		found = i;
+		if (++n > LISTED_MAX)
+			continue;
+		buf_printf(&list, "%s%s", n > 1 ? ", " : "", e.id);
+		if (e.build_id.n)
+			buf_printf(&list, " (build-id %s)", symbols_short_hex(e.build_id, &hex));
+	}
+	if (n > LISTED_MAX)
+		buf_printf(&list, ", ...");
+	if (n > 1)
+		rc = err_set(err, ERR_FAILED, "'%s': is %zu images; name one by its id: %s", text,
+			n, buf_text(&list));
+	else
+		rc = (int)n;
+	if (n == 1)
+		*image = found;
+	buf_release(&list);
+	buf_release(&hex);
+	return rc;
+}
+
+int symbols_catalog_choose(
+	const struct catalog *c, const char *text, size_t *image, struct err *err)
+{
+	size_t i = symbols_catalog_find_id(c, text);
+	char *real;
+	int rc;
+
+	if (i != SIZE_MAX) {
+		*image = i;
+		return 0;
+	}
+	rc = choose_by(c, text, has_path, image, err);
+	if (rc == 0 && (real = realpath(text, NULL))) {
+		rc = choose_by(c, real, has_path, image, err);
+		free(real);
+	}
+	if (rc == 0)
+		rc = choose_by(c, text, has_prefix, image, err);
+	if (rc == 0)
+		rc = choose_by(c, text, has_file_name, image, err);
+	if (rc == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			"'%s': the merged symbol file has no image with this id, path or name ('weir symbols list' lists them)",
+			text);
+	return rc < 0 ? rc : 0;
+}
+
+/* --- printing --- */
+
+unsigned symbols_n_threads(const struct symbols_call *call)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (call->args->threads != SYMBOLS_NUMBER_ABSENT)
+		return (unsigned)call->args->threads;
+	return n > 0 ? (unsigned)n : 1;
+}
+
+const char *symbols_hex(struct span bytes, struct buf *to)
+{
+	buf_reset(to);
+	for (size_t i = 0; i < bytes.n; i++)
+		buf_printf(to, "%02x", bytes.p[i]);
+	return buf_text(to);
+}
+
+const char *symbols_short_hex(struct span bytes, struct buf *to)
+{
+	if (!bytes.n)
+		return ".";
+	if (bytes.n > SHORT_HEX_BYTES)
+		bytes.n = SHORT_HEX_BYTES;
+	return symbols_hex(bytes, to);
+}
+
+const char *symbols_machine(uint16_t machine, struct buf *to)
+{
+	static const struct {
+		uint16_t machine;
+		const char *name;
+	} names[] = {{EM_X86_64, "x86-64"}, {EM_386, "i386"}, {EM_AARCH64, "aarch64"},
+		{EM_ARM, "arm"}, {EM_RISCV, "riscv"}, {EM_PPC64, "ppc64"}, {EM_S390, "s390"}};
+
+	buf_reset(to);
+	if (!machine)
+		return ".";
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	buf_printf(to, "machine %u", machine);
+	return buf_text(to);
+}
+
+const char *symbols_source_kinds(struct catalog_image *image, struct buf *to)
+{
+	uint32_t seen = 0;
+
+	buf_reset(to);
+	for (size_t i = 0; i < catalog_image_n_sources(image); i++) {
+		enum symbol_source kind = catalog_image_source(image, i).kind;
+
+		if ((unsigned)kind >= SYMBOL_N_SOURCES || seen & 1u << kind)
+			continue;
+		seen |= 1u << kind;
+		buf_printf(to, "%s%s", to->n ? "+" : "", symbol_source_name(kind));
+	}
+	return to->n ? buf_text(to) : ".";
+}
+
+struct span symbols_build_id(const struct catalog_image *image)
+{
+	const struct image_identity *id = catalog_image_identity(image);
+
+	return (struct span){id->build_id, id->build_id_n};
+}
+
+void symbols_json_begin(struct json *j, const struct symbols_call *call)
+{
+	json_init(j, stdout);
+	json_object_begin(j, NULL);
+	json_u64(j, "weir", 1);
+	json_string(j, "kind", "symbols");
+	json_string(j, "verb", call->verb);
+}
+
+void symbols_json_end(struct json *j)
+{
+	json_object_end(j);
+}
+
+void symbols_json_address(struct json *j, const char *key, uint64_t address)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	json_string(j, key, text);
+}
+
+void symbols_json_text(struct json *j, const char *key, const char *text)
+{
+	json_string(j, key, text && *text ? text : NULL);
+}
+
+void symbols_json_hex(struct json *j, const char *key, struct span bytes)
+{
+	struct buf hex = {0};
+
+	json_string(j, key, bytes.n ? symbols_hex(bytes, &hex) : NULL);
+	buf_release(&hex);
+}
+
+void symbols_json_sources(struct json *j, const char *key, struct catalog_image *image)
+{
+	json_array_begin(j, key);
+	for (size_t i = 0; i < catalog_image_n_sources(image); i++) {
+		struct catalog_source s = catalog_image_source(image, i);
+
+		json_object_begin(j, NULL);
+		json_string(j, "kind", symbol_source_name(s.kind));
+		symbols_json_text(j, "path", s.path);
+		symbols_json_text(j, "identity", s.identity);
+		symbols_json_text(j, "verdict", s.verdict);
+		json_u64(j, "offered", s.n_offered);
+		json_u64(j, "accepted", s.n_accepted);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+void symbols_json_image(struct json *j, struct catalog_image *image)
+{
+	const struct image_identity *id = catalog_image_identity(image);
+	struct buf b = {0};
+
+	json_string(j, "id", catalog_image_id(image));
+	symbols_json_text(j, "path", id->path);
+	if (id->bits)
+		json_u64(j, "bits", id->bits);
+	else
+		json_null(j, "bits");
+	json_string(j, "machine", id->machine ? symbols_machine(id->machine, &b) : NULL);
+	symbols_json_hex(j, "build_id", symbols_build_id(image));
+	json_u64(j, "symbols", catalog_image_n_symbols(image));
+	json_u64(j, "lines", catalog_image_n_rows(image));
+	buf_release(&b);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* weir symbols list, remove, compact and stats: the merged symbol file as a whole. */
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "cmd/report/table.h"
+#include "cmd/symbols/symbols_verbs.h"
+
+/* --- list --- */
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool is_asked_for(const struct symbols_call *call, const struct catalog_entry *e)
+{
+	for (size_t i = 0; i < call->n_operands; i++) {
+		const char *name = call->operands[i];
+
+		if (!strcmp(name, e->base_name) || !fnmatch(name, e->path, 0) ||
+			!fnmatch(name, file_name(e->path), 0))
+			return true;
+	}
+	return !call->n_operands;
+}
+
+static void print_entry(struct table *t, const struct catalog_entry *e)
+{
+	struct buf b = {0};
+
+	table_row(t, TABLE_STYLE_PLAIN);
+	table_cell(t, e->id);
+	if (e->bits)
+		table_number(t, e->bits);
+	else
+		table_cell(t, ".");
+	table_cell(t, symbols_short_hex(e->build_id, &b));
+	table_number(t, e->n_symbols);
+	table_number(t, e->n_rows);
+	table_number(t, e->bytes);
+	table_cell(t, e->path);
+	buf_release(&b);
+}
+
+static void list_text(const struct symbols_call *call, const struct catalog *c)
+{
+	static const char *const head[] = {
+		"Id", "Bits", "Build-id", "Symbols", "Lines", "Bytes", "Path"};
+	struct table t = {.left_columns = 0x5};
+
+	table_row(&t, TABLE_STYLE_STRONG);
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
+		table_cell(&t, head[i]);
+	for (size_t i = 0; i < catalog_n(c); i++) {
+		struct catalog_entry e = catalog_get(c, i);
+
+		if (is_asked_for(call, &e))
+			print_entry(&t, &e);
+	}
+	table_print(&t, false, stdout);
+	table_release(&t);
+}
+
+static void json_entry(struct json *j, const struct catalog_entry *e)
+{
+	struct buf b = {0};
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_string(j, "id", e->id);
+	symbols_json_text(j, "path", e->path);
+	symbols_json_text(j, "base_name", e->base_name);
+	if (e->bits)
+		json_u64(j, "bits", e->bits);
+	else
+		json_null(j, "bits");
+	json_string(j, "machine", e->machine ? symbols_machine(e->machine, &b) : NULL);
+	symbols_json_hex(j, "build_id", e->build_id);
+	json_u64(j, "symbols", e->n_symbols);
+	json_u64(j, "lines", e->n_rows);
+	json_u64(j, "bytes", e->bytes);
+	json_object_end(j);
+	buf_release(&b);
+}
+
+static void list_json(const struct symbols_call *call, const struct catalog *c)
+{
+	struct json j;
+
+	symbols_json_begin(&j, call);
+	json_string(&j, "catalog", call->catalog_path);
+	json_newline(&j);
+	json_array_begin(&j, "rows");
+	for (size_t i = 0; i < catalog_n(c); i++) {
+		struct catalog_entry e = catalog_get(c, i);
+
+		if (is_asked_for(call, &e))
+			json_entry(&j, &e);
+	}
+	json_array_end(&j);
+	symbols_json_end(&j);
+}
+
+/* 0 when some image is asked for, or none by name. */
+static int check_names(const struct symbols_call *call, const struct catalog *c, struct err *err)
+{
+	for (size_t i = 0; call->n_operands && i < catalog_n(c); i++) {
+		struct catalog_entry e = catalog_get(c, i);
+
+		if (is_asked_for(call, &e))
+			return 0;
+	}
+	if (!call->n_operands)
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "'%s': has no image named '%s'", call->catalog_path,
+		call->operands[0]);
+}
+
+int symbols_list(const struct symbols_call *call)
+{
+	struct catalog *c = NULL;
+	struct err err = {0};
+	int rc = symbols_catalog_open(call, &c, &err);
+
+	if (rc == 0)
+		rc = check_names(call, c, &err);
+	if (rc == 0 && call->args->json)
+		list_json(call, c);
+	else if (rc == 0)
+		list_text(call, c);
+	catalog_close(c);
+	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+}
+
+/* --- remove --- */
+
+struct removal {
+	char id[17];
+	char *path;
+};
+
+static int choose_removals(const struct symbols_call *call, const struct catalog *c,
+	struct removal *removals, size_t *n, struct err *err)
+{
+	for (size_t i = 0; i < call->n_operands; i++) {
+		struct catalog_entry e;
+		size_t image, k = 0;
+		int rc = symbols_catalog_choose(c, call->operands[i], &image, err);
+
+		if (rc < 0)
+			return rc;
+		e = catalog_get(c, image);
+		while (k < *n && strcmp(removals[k].id, e.id))
+			k++;
+		if (k < *n)
+			continue; /* named twice */
+		memcpy(removals[*n].id, e.id, sizeof(e.id));
+		removals[(*n)++].path = mem_strdup(e.path);
+	}
+	return 0;
+}
+
+static void print_removals(
+	const struct symbols_call *call, const struct removal *removals, size_t n)
+{
+	struct json j;
+
+	if (!call->args->json) {
+		for (size_t i = 0; i < n && !call->args->quiet; i++)
+			printf("removed %s %s\n", removals[i].id, removals[i].path);
+		return;
+	}
+	symbols_json_begin(&j, call);
+	json_string(&j, "catalog", call->catalog_path);
+	json_array_begin(&j, "rows");
+	for (size_t i = 0; i < n; i++) {
+		json_newline(&j);
+		json_object_begin(&j, NULL);
+		json_string(&j, "id", removals[i].id);
+		json_string(&j, "path", removals[i].path);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	symbols_json_end(&j);
+}
+
+/* All or nothing: one image that cannot be found keeps the others. */
+int symbols_remove(const struct symbols_call *call)
+{
+	struct removal *removals = mem_calloc(call->n_operands, sizeof(*removals));
+	const char **ids = mem_calloc(call->n_operands, sizeof(*ids));
+	struct catalog *c = NULL;
+	struct err err = {0};
+	size_t n = 0;
+	int rc = symbols_catalog_open(call, &c, &err);
+
+	if (rc == 0)
+		rc = choose_removals(call, c, removals, &n, &err);
+	for (size_t i = 0; i < n; i++)
+		ids[i] = removals[i].id;
+	if (rc == 0)
+		rc = catalog_apply(call->catalog_path,
+			&(struct catalog_change){.remove = ids, .n_remove = n}, &err);
+	if (rc == 0)
+		print_removals(call, removals, n);
+	for (size_t i = 0; i < n; i++)
+		free(removals[i].path);
+	free(removals);
+	free(ids);
+	catalog_close(c);
+	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+}
+
+/* --- compact --- */
+
+int symbols_compact(const struct symbols_call *call)
+{
+	struct catalog_stats before = {0}, after = {0};
+	struct catalog *c = NULL;
+	struct err err = {0};
+	struct json j;
+	int rc = symbols_catalog_open(call, &c, &err);
+
+	if (rc == 0) {
+		before = catalog_stats(c);
+		catalog_close(c);
+		c = NULL;
+		rc = catalog_compact(call->catalog_path, &err);
+	}
+	if (rc == 0)
+		rc = catalog_open(&c, call->catalog_path, &err);
+	if (rc < 0)
+		return command_fail(&err);
+	after = catalog_stats(c);
+	catalog_close(c);
+	if (call->args->json) {
+		symbols_json_begin(&j, call);
+		json_string(&j, "catalog", call->catalog_path);
+		json_u64(&j, "bytes_before", before.file_bytes);
+		json_u64(&j, "bytes", after.file_bytes);
+		json_u64(&j, "images", after.n_images);
+		symbols_json_end(&j);
+	} else if (!call->args->quiet) {
+		printf("%s: %" PRIu64 " bytes, was %" PRIu64 " (%" PRIu64 " images)\n",
+			call->catalog_path, after.file_bytes, before.file_bytes, after.n_images);
+	}
+	return STATUS_DONE;
+}
+
+/* --- stats --- */
+
+struct kind_count {
+	uint64_t n_sources, n_offered, n_accepted;
+};
+
+static int count_kinds(const struct catalog *c, struct kind_count *counts, struct err *err)
+{
+	for (size_t i = 0; i < catalog_n(c); i++) {
+		struct catalog_image *image;
+		int rc = catalog_open_image(c, i, &image, err);
+
+		if (rc < 0)
+			return rc;
+		for (size_t k = 0; k < catalog_image_n_sources(image); k++) {
+			struct catalog_source s = catalog_image_source(image, k);
+
+			if ((unsigned)s.kind >= SYMBOL_N_SOURCES)
+				continue;
+			counts[s.kind].n_sources++;
+			counts[s.kind].n_offered += s.n_offered;
+			counts[s.kind].n_accepted += s.n_accepted;
+		}
+		catalog_image_close(image);
+	}
+	return 0;
+}
+
+static void stats_text(
+	const struct symbols_call *call, const struct catalog *c, const struct kind_count *counts)
+{
+	struct catalog_stats s = catalog_stats(c);
+	struct table t = {0};
+	const char *key, *value;
+
+	printf("%s\n", call->catalog_path);
+	for (size_t i = 0; (value = catalog_fact(c, i, &key)); i++) {
+		printf("  %-11s ", key);
+		for (const char *p = value; *p; p++) /* lists have a line for each item */
+			*p == '\n' ? (void)printf("\n  %-11s ", "") : (void)putchar(*p);
+		putchar('\n');
+	}
+	printf("  %-11s %" PRIu64 " (live %" PRIu64 ", dead %" PRIu64 ")\n", "bytes", s.file_bytes,
+		s.live_bytes, s.dead_bytes);
+	printf("  %-11s %" PRIu64 "\n", "generation", s.generation);
+	printf("  %-11s %" PRIu64 "\n", "images", s.n_images);
+	printf("  %-11s %" PRIu64 "\n", "symbols", s.n_symbols);
+	printf("  %-11s %" PRIu64 "\n\n", "lines", s.n_rows);
+	table_row(&t, TABLE_STYLE_STRONG);
+	table_cell(&t, "Number");
+	table_cell(&t, "Offered");
+	table_cell(&t, "Accepted");
+	table_cell(&t, "Source");
+	for (size_t kind = 1; kind < SYMBOL_N_SOURCES; kind++) {
+		if (!counts[kind].n_sources)
+			continue;
+		table_row(&t, TABLE_STYLE_PLAIN);
+		table_number(&t, counts[kind].n_sources);
+		table_number(&t, counts[kind].n_offered);
+		table_number(&t, counts[kind].n_accepted);
+		table_cell(&t, symbol_source_name((enum symbol_source)kind));
+	}
+	table_print(&t, false, stdout);
+	table_release(&t);
+}
+
+static void stats_json(
+	const struct symbols_call *call, const struct catalog *c, const struct kind_count *counts)
+{
+	struct catalog_stats s = catalog_stats(c);
+	const char *key, *value;
+	struct json j;
+
+	symbols_json_begin(&j, call);
+	json_string(&j, "catalog", call->catalog_path);
+	json_object_begin(&j, "facts");
+	for (size_t i = 0; (value = catalog_fact(c, i, &key)); i++)
+		json_string(&j, key, value);
+	json_object_end(&j);
+	json_u64(&j, "bytes", s.file_bytes);
+	json_u64(&j, "live_bytes", s.live_bytes);
+	json_u64(&j, "dead_bytes", s.dead_bytes);
+	json_u64(&j, "generation", s.generation);
+	json_u64(&j, "images", s.n_images);
+	json_u64(&j, "symbols", s.n_symbols);
+	json_u64(&j, "lines", s.n_rows);
+	json_array_begin(&j, "rows");
+	for (size_t kind = 1; kind < SYMBOL_N_SOURCES; kind++) {
+		if (!counts[kind].n_sources)
+			continue;
+		json_newline(&j);
+		json_object_begin(&j, NULL);
+		json_string(&j, "source", symbol_source_name((enum symbol_source)kind));
+		json_u64(&j, "number", counts[kind].n_sources);
+		json_u64(&j, "offered", counts[kind].n_offered);
+		json_u64(&j, "accepted", counts[kind].n_accepted);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	symbols_json_end(&j);
+}
+
+int symbols_stats(const struct symbols_call *call)
+{
+	struct kind_count counts[SYMBOL_N_SOURCES] = {0};
+	struct catalog *c = NULL;
+	struct err err = {0};
+	int rc = symbols_catalog_open(call, &c, &err);
+
+	if (rc == 0)
+		rc = count_kinds(c, counts, &err);
+	if (rc == 0 && call->args->json)
+		stats_json(call, c, counts);
+	else if (rc == 0)
+		stats_text(call, c, counts);
+	catalog_close(c);
+	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+}

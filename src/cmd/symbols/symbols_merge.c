@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * weir symbols merge and add: inputs into images, and what became of each input.
+ *
+ * Equal inputs give equal bytes, whatever the number of threads: so the time of making is written
+ * only when $SOURCE_DATE_EPOCH gives it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/report/table.h"
+#include "cmd/symbols/symbols_verbs.h"
+#include "symbols/catalog/merge.h"
+
+#define FACTS_MAX 8
+
+/* An input that is not there at all. */
+struct missing_input {
+	char *path, *reason;
+};
+
+struct merge_work {
+	const struct symbols_call *call;
+	struct catalog *base; /* NULL: a new file */
+	struct merge *merge;
+	VEC(struct missing_input) missing;
+	VEC(struct catalog_image *) images; /* the new or changed ones, opened */
+	size_t n_refused;		    /* inputs that were named themselves */
+	size_t n_used;
+};
+
+static void work_release(struct merge_work *w)
+{
+	for (size_t i = 0; i < w->missing.n; i++) {
+		free(w->missing.v[i].path);
+		free(w->missing.v[i].reason);
+	}
+	vec_release(&w->missing);
+	for (size_t i = 0; i < w->images.n; i++)
+		catalog_image_close(w->images.v[i]);
+	vec_release(&w->images);
+	merge_free(w->merge);
+	catalog_close(w->base);
+}
+
+/* --- the facts of a new file --- */
+
+struct facts {
+	struct catalog_fact_pair pairs[FACTS_MAX];
+	char *owned[FACTS_MAX];
+	size_t n;
+};
+
+static void facts_add(struct facts *f, const char *key, char *value)
+{
+	f->owned[f->n] = value;
+	f->pairs[f->n++] = (struct catalog_fact_pair){key, value};
+}
+
+static void facts_release(struct facts *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->owned[i]);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The inputs as they were named, a line each, in an order that does not depend on the command line.
+ */
+static char *made_from(const struct symbols_call *call)
+{
+	char **sorted = mem_calloc(call->n_operands + 1, sizeof(*sorted));
+	struct buf b = {0};
+	char *text;
+
+	for (size_t i = 0; i < call->n_operands; i++)
+		sorted[i] = call->operands[i];
+	qsort(sorted, call->n_operands, sizeof(*sorted), by_text);
+	for (size_t i = 0; i < call->n_operands; i++)
+		if (!i || strcmp(sorted[i], sorted[i - 1]))
+			buf_printf(&b, "%s%s", b.n ? "\n" : "", sorted[i]);
+	if (call->args->pid != SYMBOLS_NUMBER_ABSENT)
+		buf_printf(&b, "%sprocess %" PRIu64, b.n ? "\n" : "", call->args->pid);
+	if (call->args->kernel)
+		buf_printf(&b, "%sthe running kernel", b.n ? "\n" : "");
+	text = mem_strdup(buf_text(&b));
+	buf_release(&b);
+	free(sorted);
+	return text;
+}
+
+static void facts_of_this_system(struct facts *f, const struct symbols_call *call)
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	struct utsname system;
+	char *end, when[64];
+	struct tm tm;
+	time_t t;
+
+	facts_add(f, "made_by", mem_strdup("weir " WEIR_VERSION));
+	facts_add(f, "made_from", made_from(call));
+	if (uname(&system) == 0)
+		facts_add(f, "made_on",
+			mem_printf("%s %s %s", system.sysname, system.release, system.machine));
+	facts_add(f, "cpus", mem_printf("%ld", sysconf(_SC_NPROCESSORS_ONLN)));
+	facts_add(f, "page_bytes", mem_printf("%ld", sysconf(_SC_PAGESIZE)));
+	if (!epoch || !*epoch)
+		return;
+	t = (time_t)strtoll(epoch, &end, 10);
+	if (!*end && gmtime_r(&t, &tm) && strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		facts_add(f, "made_at", mem_strdup(when));
+}
+
+/* --- reading the inputs --- */
+
+static void show_progress(void *ctx, const char *what, size_t done, size_t of)
+{
+	(void)ctx;
+	fprintf(stderr, "\r\033[K%zu of %zu: %.60s", done, of, what);
+	fflush(stderr);
+}
+
+static void add_inputs(struct merge_work *w)
+{
+	const struct symbols_arguments *args = w->call->args;
+	struct err err = {0};
+
+	for (size_t i = 0; i < w->call->n_operands; i++)
+		if (merge_add_path(w->merge, w->call->operands[i], &err) < 0)
+			vec_push(&w->missing,
+				((struct missing_input){
+					mem_strdup(w->call->operands[i]), mem_strdup(err.text)}));
+	if (args->pid != SYMBOLS_NUMBER_ABSENT &&
+		merge_add_pid(w->merge, (pid_t)args->pid, &err) < 0)
+		vec_push(&w->missing,
+			((struct missing_input){
+				mem_printf("process %" PRIu64, args->pid), mem_strdup(err.text)}));
+	if (args->kernel && merge_add_kernel(w->merge, &err) < 0)
+		vec_push(&w->missing, ((struct missing_input){mem_strdup("the running kernel"),
+					      mem_strdup(err.text)}));
+}
+
+static int run_merge(struct merge_work *w, struct err *err)
+{
+	bool shows_progress = isatty(STDERR_FILENO) && !w->call->args->quiet;
+	int rc;
+
+	w->merge = merge_new(&(struct merge_options){
+		.n_threads = symbols_n_threads(w->call),
+		.no_search = w->call->args->no_search,
+		.base = w->base,
+		.progress = shows_progress ? show_progress : NULL,
+	});
+	add_inputs(w);
+	rc = merge_run(w->merge, err);
+	if (shows_progress)
+		fputs("\r\033[K", stderr);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < merge_n_images(w->merge); i++) {
+		struct catalog_image *image;
+
+		rc = catalog_image_open(&image, merge_get_image(w->merge, i), err);
+		if (rc < 0)
+			return rc;
+		vec_push(&w->images, image);
+	}
+	w->n_refused = w->missing.n;
+	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++) {
+		struct merge_outcome o = merge_get_outcome(w->merge, i);
+
+		if (o.verdict == MERGE_USED || o.verdict == MERGE_KNOWN)
+			w->n_used++;
+		else if (o.was_named)
+			w->n_refused++;
+	}
+	return 0;
+}
+
+static struct catalog_change change_of(const struct merge_work *w, struct span **spans)
+{
+	*spans = mem_calloc(w->images.n + 1, sizeof(**spans));
+	for (size_t i = 0; i < w->images.n; i++)
+		(*spans)[i] = merge_get_image(w->merge, i);
+	return (struct catalog_change){.add = *spans, .n_add = w->images.n};
+}
+
+/* --- what is printed --- */
+
+static bool is_in_base(const struct merge_work *w, const char *id)
+{
+	return w->base && symbols_catalog_find_id(w->base, id) != SIZE_MAX;
+}
+
+static bool is_among_images(const struct merge_work *w, const char *id)
+{
+	for (size_t i = 0; i < w->images.n; i++)
+		if (!strcmp(catalog_image_id(w->images.v[i]), id))
+			return true;
+	return false;
+}
+
+/* True for the first outcome of an image that the base has and that nothing changed. */
+static bool is_known_image(const struct merge_work *w, size_t outcome)
+{
+	struct merge_outcome o = merge_get_outcome(w->merge, outcome);
+
+	if (o.verdict != MERGE_KNOWN || !o.image_id || is_among_images(w, o.image_id) ||
+		!is_in_base(w, o.image_id))
+		return false;
+	for (size_t i = 0; i < outcome; i++) {
+		struct merge_outcome before = merge_get_outcome(w->merge, i);
+
+		if (before.verdict == MERGE_KNOWN && before.image_id &&
+			!strcmp(before.image_id, o.image_id))
+			return false;
+	}
+	return true;
+}
+
+static const char *state_of(const struct merge_work *w, const char *id)
+{
+	return is_in_base(w, id) ? "changed" : "new";
+}
+
+static void print_image(struct table *t, const struct merge_work *w, struct catalog_image *image)
+{
+	const struct image_identity *id = catalog_image_identity(image);
+	struct buf b = {0};
+
+	table_row(t, TABLE_STYLE_PLAIN);
+	table_cell(t, state_of(w, catalog_image_id(image)));
+	table_cell(t, catalog_image_id(image));
+	if (id->bits)
+		table_number(t, id->bits);
+	else
+		table_cell(t, ".");
+	table_cell(t, symbols_short_hex(symbols_build_id(image), &b));
+	table_number(t, catalog_image_n_symbols(image));
+	table_number(t, catalog_image_n_rows(image));
+	table_cell(t, symbols_source_kinds(image, &b));
+	table_cell(t, id->path ? id->path : "");
+	buf_release(&b);
+}
+
+static void print_known(struct table *t, const struct merge_work *w, const char *image_id)
+{
+	struct catalog_entry e = catalog_get(w->base, symbols_catalog_find_id(w->base, image_id));
+	struct buf b = {0};
+
+	table_row(t, TABLE_STYLE_PLAIN);
+	table_cell(t, "known");
+	table_cell(t, e.id);
+	if (e.bits)
+		table_number(t, e.bits);
+	else
+		table_cell(t, ".");
+	table_cell(t, symbols_short_hex(e.build_id, &b));
+	table_number(t, e.n_symbols);
+	table_number(t, e.n_rows);
+	table_cell(t, ".");
+	table_cell(t, e.path);
+	buf_release(&b);
+}
+
+static void print_images(const struct merge_work *w)
+{
+	static const char *const head[] = {
+		"State", "Id", "Bits", "Build-id", "Symbols", "Lines", "Sources", "Path"};
+	struct table t = {.left_columns = 0x4b};
+
+	table_row(&t, TABLE_STYLE_STRONG);
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
+		table_cell(&t, head[i]);
+	for (size_t i = 0; i < w->images.n; i++)
+		print_image(&t, w, w->images.v[i]);
+	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++)
+		if (is_known_image(w, i))
+			print_known(&t, w, merge_get_outcome(w->merge, i).image_id);
+	if (t.n_rows > 1)
+		table_print(&t, false, stdout);
+	table_release(&t);
+}
+
+static bool is_refusal(const struct merge_outcome *o)
+{
+	return o->verdict == MERGE_REFUSED || (o->verdict == MERGE_NOT_A_SOURCE && o->was_named);
+}
+
+static void print_text(const struct merge_work *w)
+{
+	if (!w->call->args->quiet)
+		print_images(w);
+	for (size_t i = 0; i < w->missing.n; i++)
+		printf("refused %s: %s\n", w->missing.v[i].path, w->missing.v[i].reason);
+	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++) {
+		struct merge_outcome o = merge_get_outcome(w->merge, i);
+
+		if (is_refusal(&o))
+			printf("refused %s (%s): %s\n", o.path, source_kind_name(o.kind), o.reason);
+	}
+}
+
+static void json_input(struct json *j, const struct merge_outcome *o)
+{
+	static const char *const verdicts[] = {
+		[MERGE_USED] = "used",
+		[MERGE_KNOWN] = "known",
+		[MERGE_REFUSED] = "refused",
+		[MERGE_NOT_A_SOURCE] = "not a source",
+	};
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_string(j, "path", o->path);
+	json_string(j, "kind", source_kind_name(o->kind));
+	json_string(j, "verdict", verdicts[o->verdict]);
+	symbols_json_text(j, "reason", o->reason);
+	symbols_json_text(j, "image", o->image_id);
+	json_bool(j, "named", o->was_named);
+	json_object_end(j);
+}
+
+static void json_missing(struct json *j, const struct missing_input *m)
+{
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_string(j, "path", m->path);
+	json_null(j, "kind");
+	json_string(j, "verdict", "refused");
+	json_string(j, "reason", m->reason);
+	json_null(j, "image");
+	json_bool(j, "named", true);
+	json_object_end(j);
+}
+
+static void print_json(const struct merge_work *w, const char *path)
+{
+	struct json j;
+
+	symbols_json_begin(&j, w->call);
+	json_string(&j, "catalog", path);
+	json_newline(&j);
+	json_array_begin(&j, "rows");
+	for (size_t i = 0; i < w->images.n; i++) {
+		json_newline(&j);
+		json_object_begin(&j, NULL);
+		json_string(&j, "state", state_of(w, catalog_image_id(w->images.v[i])));
+		symbols_json_image(&j, w->images.v[i]);
+		symbols_json_sources(&j, "sources", w->images.v[i]);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	json_newline(&j);
+	json_array_begin(&j, "inputs");
+	for (size_t i = 0; i < w->missing.n; i++)
+		json_missing(&j, &w->missing.v[i]);
+	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++) {
+		struct merge_outcome o = merge_get_outcome(w->merge, i);
+
+		json_input(&j, &o);
+	}
+	json_array_end(&j);
+	symbols_json_end(&j);
+}
+
+/* What was refused is said before the failure, so that it can be understood. */
+static int finish(const struct merge_work *w, const char *path)
+{
+	struct err err;
+
+	if (w->call->args->json)
+		print_json(w, path);
+	else
+		print_text(w);
+	if (w->n_used)
+		return w->n_refused ? STATUS_LOSSES : STATUS_DONE;
+	err_set(&err, ERR_FAILED,
+		"'%s': not written: none of the inputs is a symbol source that can be used", path);
+	return command_fail(&err);
+}
+
+static bool has_input(const struct symbols_call *call)
+{
+	return call->n_operands || call->args->kernel || call->args->pid != SYMBOLS_NUMBER_ABSENT;
+}
+
+static int write_new(const struct merge_work *w, const char *path, struct err *err)
+{
+	struct facts facts = {0};
+	struct span *spans;
+	struct catalog_change change = change_of(w, &spans);
+	int rc;
+
+	facts_of_this_system(&facts, w->call);
+	change.facts = facts.pairs;
+	change.n_facts = facts.n;
+	rc = catalog_write_new(path, &change, err);
+	facts_release(&facts);
+	free(spans);
+	return rc;
+}
+
+int symbols_merge(const struct symbols_call *call)
+{
+	struct merge_work w = {.call = call};
+	struct err err = {0};
+	int status, rc;
+
+	if (!call->args->output)
+		return options_usage_error(
+			call->command, "merge needs -o FILE (add has a default)");
+	if (!has_input(call))
+		return options_usage_error(call->command, "merge needs a path, --pid or --kernel");
+	rc = run_merge(&w, &err);
+	if (rc == 0 && w.images.n)
+		rc = write_new(&w, call->args->output, &err);
+	status = rc < 0 ? command_fail(&err) : finish(&w, call->args->output);
+	work_release(&w);
+	return status;
+}
+
+static int apply(const struct merge_work *w, const char *path, struct err *err)
+{
+	struct facts facts = {0};
+	struct span *spans;
+	struct catalog_change change = change_of(w, &spans);
+	int rc;
+
+	if (!w->base) { /* it is made here and now */
+		facts_of_this_system(&facts, w->call);
+		change.facts = facts.pairs;
+		change.n_facts = facts.n;
+	}
+	rc = catalog_apply(path, &change, err);
+	facts_release(&facts);
+	free(spans);
+	return rc;
+}
+
+int symbols_add(const struct symbols_call *call)
+{
+	struct merge_work w = {.call = call};
+	struct err err = {0};
+	const char *path;
+	int status, rc;
+
+	if (!has_input(call))
+		return options_usage_error(call->command, "add needs a path, --pid or --kernel");
+	rc = symbols_catalog_path(call, &path, &err);
+	if (rc == 0) {
+		rc = catalog_open(&w.base, path, &err);
+		if (rc == ERR_NOT_FOUND)
+			rc = 0;
+	}
+	if (rc == 0)
+		rc = run_merge(&w, &err);
+	if (rc == 0 && w.images.n)
+		rc = apply(&w, path, &err);
+	status = rc < 0 ? command_fail(&err) : finish(&w, path);
+	work_release(&w);
+	return status;
+}

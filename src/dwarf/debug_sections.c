@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Three ways a section may be compressed: SHF_COMPRESSED with zlib or zstd, and the older name
+ * .zdebug_* with "ZLIB" and a size in big-endian order in front.
+ */
+#include "dwarf/debug_sections.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define INFLATED_MAX	 ((uint64_t)16 << 30) /* bytes of one file's sections, uncompressed */
+#define INFLATED_TIMES	 256		      /* debug sections shrink to a third, rarely to a 50th */
+#define INFLATED_AT_LEAST (1u << 20)
+#define ZDEBUG_HEADER	 12
+
+static const char *const section_names[DEBUG_N_SECTIONS] = {
+	[DEBUG_INFO] = "info",
+	[DEBUG_ABBREV] = "abbrev",
+	[DEBUG_STR] = "str",
+	[DEBUG_LINE] = "line",
+	[DEBUG_LINE_STR] = "line_str",
+	[DEBUG_ADDR] = "addr",
+	[DEBUG_STR_OFFSETS] = "str_offsets",
+	[DEBUG_RANGES] = "ranges",
+	[DEBUG_RNGLISTS] = "rnglists",
+	[DEBUG_CU_INDEX] = "cu_index",
+};
+
+static uint64_t inflated_limit(const struct dwarf_file *f, uint64_t packed)
+{
+	uint64_t left = f->n_inflated < INFLATED_MAX ? INFLATED_MAX - f->n_inflated : 0;
+	uint64_t limit = packed > INFLATED_MAX / INFLATED_TIMES
+				 ? INFLATED_MAX
+				 : INFLATED_AT_LEAST + packed * INFLATED_TIMES;
+
+	return limit < left ? limit : left;
+}
+
+/* The size that the compression header claims; the section's own when it is not compressed. */
+static uint64_t claimed_bytes(const struct elf_file *elf, const struct elf_section *s)
+{
+	struct cursor c = cursor_of(elf_file_section_bytes(elf, s));
+
+	if (!strncmp(s->name, ".zdebug_", 8)) {
+		cursor_skip(&c, 4);
+		return __builtin_bswap64(cursor_u64(&c));
+	}
+	if (!(s->flags & SHF_COMPRESSED))
+		return s->type == SHT_NOBITS ? 0 : s->size;
+	cursor_skip(&c, elf->is_64 ? 8 : 4);
+	return elf_file_word(elf, &c);
+}
+
+static int inflate_zdebug(struct dwarf_file *f, const struct elf_section *s, struct span *out,
+	struct err *err)
+{
+	struct span in = elf_file_section_bytes(f->elf, s);
+	uint64_t size = claimed_bytes(f->elf, s);
+	uLongf got = size;
+	uint8_t *p;
+
+	if (in.n < ZDEBUG_HEADER || memcmp(in.p, "ZLIB", 4))
+		return err_set(err, ERR_FORMAT, "section %s has no compression header", s->name);
+	if (size > inflated_limit(f, in.n))
+		return err_set(err, ERR_LIMIT, "section %s: would be %llu bytes from %zu", s->name,
+			(unsigned long long)size, in.n);
+	p = mem_alloc(size);
+	vec_push(&f->inflated, p);
+	f->n_inflated += size;
+	if (uncompress(p, &got, in.p + ZDEBUG_HEADER, in.n - ZDEBUG_HEADER) != Z_OK || got != size)
+		return err_set(
+			err, ERR_FORMAT, "section %s: the compressed bytes are damaged", s->name);
+	*out = (struct span){p, size};
+	return 0;
+}
+
+static int section_bytes(struct dwarf_file *f, const struct elf_section *s, struct span *out,
+	struct err *err)
+{
+	uint8_t *p;
+	size_t n;
+	int rc;
+
+	if (!strncmp(s->name, ".zdebug_", 8))
+		return inflate_zdebug(f, s, out, err);
+	if (!(s->flags & SHF_COMPRESSED)) {
+		*out = elf_file_section_bytes(f->elf, s);
+		return 0;
+	}
+	rc = elf_section_inflate(f->elf, s, inflated_limit(f, s->size), &p, &n, err);
+	if (rc < 0)
+		return rc;
+	vec_push(&f->inflated, p);
+	f->n_inflated += n;
+	*out = (struct span){p, n};
+	return 0;
+}
+
+int dwarf_file_section(struct dwarf_file *f, const char *name, struct span *out, struct err *err)
+{
+	const struct elf_section *s = elf_file_find_section(f->elf, name);
+
+	*out = (struct span){NULL, 0};
+	return s ? section_bytes(f, s, out, err) : 0;
+}
+
+static bool is_debug_name(const char *name)
+{
+	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
+}
+
+int dwarf_file_init(
+	struct dwarf_file *f, const struct elf_file *elf, bool is_split, struct err *err)
+{
+	f->elf = elf;
+	for (size_t i = 0; i < elf->n_sections; i++)
+		if (is_debug_name(elf->sections[i].name))
+			f->n_bytes += claimed_bytes(elf, &elf->sections[i]);
+	for (int i = 0; i < DEBUG_N_SECTIONS; i++) {
+		/* The index of a package is no part of any unit and keeps its name. */
+		const char *suffix = is_split && i != DEBUG_CU_INDEX ? ".dwo" : "";
+		int rc = 0;
+
+		for (int z = 0; z < 2 && !rc && !f->sections.of[i].n; z++) {
+			char name[48];
+
+			snprintf(name, sizeof(name), ".%sdebug_%s%s", z ? "z" : "",
+				section_names[i], suffix);
+			rc = dwarf_file_section(f, name, &f->sections.of[i], err);
+		}
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int dwarf_file_open(struct dwarf_file *f, const char *path, bool is_split, struct err *err)
+{
+	int rc = file_map_open(&f->map, path, err);
+
+	if (rc < 0)
+		return rc;
+	rc = elf_file_init(&f->own_elf, f->map.bytes, err);
+	if (rc == 0)
+		rc = dwarf_file_init(f, &f->own_elf, is_split, err);
+	return rc < 0 ? err_prefix(err, "'%s'", path) : 0;
+}
+
+void dwarf_file_close(struct dwarf_file *f)
+{
+	for (size_t i = 0; i < f->inflated.n; i++)
+		free(f->inflated.v[i]);
+	vec_release(&f->inflated);
+	elf_file_release(&f->own_elf);
+	file_map_release(&f->map);
+	f->elf = NULL;
+}

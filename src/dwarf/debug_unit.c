@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "dwarf/debug_unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define INITIAL_LENGTH_64 0xffffffffu /* what is written in front of a 64-bit length */
+#define NO_LINES	  UINT64_MAX
+
+static void note(struct note_sink *notes, uint64_t offset, const char *what)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), ".debug_info+0x%llx: %s", (unsigned long long)offset, what);
+	notes->add(notes->ctx, text);
+}
+
+/* The unit at the cursor (DWARF 5 section 7.5.1), which goes to the end of it. NULL or why the
+ * unit is left out; `c->failed` when what follows cannot be found either. */
+static const char *read_header(struct debug_unit *u, struct cursor *c, uint64_t offset)
+{
+	uint64_t length = cursor_u32(c), header;
+	struct cursor in;
+
+	u->offset = offset;
+	u->sizes.offset = 4;
+	header = 4;
+	if (length == INITIAL_LENGTH_64) {
+		length = cursor_u64(c);
+		u->sizes.offset = 8;
+		header = 12;
+	}
+	in = cursor_of(cursor_bytes(c, length));
+	if (c->failed)
+		return "the unit is longer than the section";
+	u->end = offset + header + length;
+	u->sizes.version = cursor_u16(&in);
+	if (u->sizes.version < 2 || u->sizes.version > 5)
+		return "the unit has a version that is not known";
+	if (u->sizes.version == 5) {
+		u->type = cursor_u8(&in);
+		u->sizes.addr = cursor_u8(&in);
+	}
+	u->abbrev_offset = u->sizes.offset == 8 ? cursor_u64(&in) : cursor_u32(&in);
+	if (u->sizes.version < 5)
+		u->sizes.addr = cursor_u8(&in);
+	if (u->type == UNIT_TYPE_SKELETON || u->type == UNIT_TYPE_SPLIT_COMPILE)
+		u->dwo_id = cursor_u64(&in);
+	if (u->type == UNIT_TYPE_TYPE || u->type == UNIT_TYPE_SPLIT_TYPE)
+		cursor_skip(&in, 8u + u->sizes.offset);
+	if (in.failed)
+		return "the unit is shorter than its header";
+	if (u->sizes.addr != 4 && u->sizes.addr != 8)
+		return "the unit has addresses of a size that is not known";
+	u->first_die = u->end - cursor_left(&in);
+	return NULL;
+}
+
+static void read_headers(struct unit_set *set, struct note_sink *notes)
+{
+	struct span info = set->sections.of[DEBUG_INFO];
+	struct cursor c = cursor_of(info);
+
+	while (cursor_left(&c)) {
+		uint64_t offset = info.n - cursor_left(&c);
+		struct debug_unit u = {.set = set, .line_offset = NO_LINES};
+		const char *why = read_header(&u, &c, offset);
+
+		if (why)
+			note(notes, offset, why);
+		else
+			vec_push(&set->units, u);
+		if (c.failed)
+			return;
+	}
+}
+
+/* The order in which tables are made: by place, then by what they are compiled for. */
+static int order_units(const void *a, const void *b)
+{
+	const struct debug_unit *x = *(const struct debug_unit *const *)a;
+	const struct debug_unit *y = *(const struct debug_unit *const *)b;
+	uint32_t p = x->sizes.addr | (uint32_t)x->sizes.offset << 8 | (x->sizes.version == 2) << 16;
+	uint32_t q = y->sizes.addr | (uint32_t)y->sizes.offset << 8 | (y->sizes.version == 2) << 16;
+
+	if (x->abbrev_offset != y->abbrev_offset)
+		return x->abbrev_offset < y->abbrev_offset ? -1 : 1;
+	return p < q ? -1 : p > q;
+}
+
+/* Makes each table once. A table ends where the next begins, so that tables which a hostile file
+ * lets overlap are not read again and again. */
+static void read_tables(struct unit_set *set, struct note_sink *notes)
+{
+	struct span bytes = set->sections.of[DEBUG_ABBREV];
+	size_t n = set->units.n, n_tables = 0;
+	struct debug_unit **by_table = mem_calloc(n, sizeof(*by_table));
+	uint32_t *table_of = mem_calloc(n, sizeof(*table_of)); /* + 1; 0 = not readable */
+	uint64_t end = bytes.n;
+
+	for (size_t i = 0; i < n; i++)
+		by_table[i] = &set->units.v[i];
+	qsort(by_table, n, sizeof(*by_table), order_units);
+	for (size_t i = n; i-- > 0;) { /* from the last, to know where the next begins */
+		struct debug_unit *u = by_table[i];
+		struct abbrev_table t;
+		struct err err;
+
+		if (i + 1 < n && by_table[i + 1]->abbrev_offset != u->abbrev_offset)
+			end = by_table[i + 1]->abbrev_offset;
+		if (i + 1 < n && !order_units(&by_table[i], &by_table[i + 1])) {
+			table_of[i] = table_of[i + 1];
+			continue;
+		}
+		if (end > bytes.n)
+			end = bytes.n;
+		if (u->abbrev_offset >= end) {
+			note(notes, u->offset, "the unit's abbreviations lie outside their section");
+		} else if (abbrev_table_init(&t, span_sub(bytes, u->abbrev_offset,
+							 end - u->abbrev_offset),
+				   u->abbrev_offset, u->sizes, &err) < 0) {
+			notes->add(notes->ctx, err.text);
+		} else {
+			vec_push(&set->tables, t);
+			table_of[i] = (uint32_t)++n_tables;
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		if (table_of[i])
+			by_table[i]->abbrevs = &set->tables.v[table_of[i] - 1];
+	free(table_of);
+	free(by_table);
+}
+
+/* Where tables begin when the root does not say: behind the header of the first one, which is what
+ * split units rely on. Before DWARF 5 such tables have no header. */
+static void default_bases(struct debug_unit *u)
+{
+	uint64_t length = u->sizes.offset == 8 ? 12 : 4;
+
+	if (u->sizes.version < 5)
+		return;
+	u->str_offsets_base = length + 4;
+	u->addr_base = length + 4;
+	u->rnglists_base = length + 8;
+}
+
+static void slot_number(const struct die_attrs *a, enum die_slot slot, uint64_t *to)
+{
+	if (die_has(a, slot))
+		*to = a->value[slot];
+}
+
+static bool read_root(struct debug_unit *u)
+{
+	const struct abbrev *a = u->abbrevs ? debug_unit_entry(u, u->first_die, &u->root) : NULL;
+
+	if (!a) {
+		u->root.has = 0;
+		return false;
+	}
+	default_bases(u);
+	slot_number(&u->root, SLOT_STR_OFFSETS_BASE, &u->str_offsets_base);
+	slot_number(&u->root, SLOT_ADDR_BASE, &u->addr_base);
+	slot_number(&u->root, SLOT_RNGLISTS_BASE, &u->rnglists_base);
+	slot_number(&u->root, SLOT_GNU_RANGES_BASE, &u->ranges_base);
+	slot_number(&u->root, SLOT_STMT_LIST, &u->line_offset);
+	if (u->sizes.version < 5) {
+		slot_number(&u->root, SLOT_DWO_ID, &u->dwo_id);
+		if (a->tag == TAG_PARTIAL_UNIT)
+			u->type = UNIT_TYPE_PARTIAL;
+		else if (u->is_split)
+			u->type = UNIT_TYPE_SPLIT_COMPILE;
+		else
+			u->type = die_has(&u->root, SLOT_DWO_NAME) ? UNIT_TYPE_SKELETON
+								   : UNIT_TYPE_COMPILE;
+	}
+	debug_unit_slot_text(u, &u->root, SLOT_COMP_DIR, &u->comp_dir);
+	debug_unit_slot_addr(u, &u->root, SLOT_LOW_PC, &u->low_pc);
+	return true;
+}
+
+void unit_set_read(struct unit_set *set, bool is_split, struct note_sink *notes)
+{
+	read_headers(set, notes);
+	if (!set->units.n)
+		return;
+	read_tables(set, notes);
+	for (size_t i = 0; i < set->units.n; i++) {
+		struct debug_unit *u = &set->units.v[i];
+
+		u->is_split = is_split;
+		if (!read_root(u) && u->abbrevs)
+			note(notes, u->offset, "the unit's root entry cannot be read");
+	}
+}
+
+void unit_set_release(struct unit_set *set)
+{
+	for (size_t i = 0; i < set->tables.n; i++)
+		abbrev_table_release(&set->tables.v[i]);
+	vec_release(&set->tables);
+	vec_release(&set->units);
+}
+
+const struct debug_unit *unit_set_find(const struct unit_set *set, uint64_t offset)
+{
+	size_t low = 0, high = set->units.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (set->units.v[middle].end <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < set->units.n && set->units.v[low].first_die <= offset ? &set->units.v[low]
+									   : NULL;
+}
+
+const struct abbrev *debug_unit_entry(
+	const struct debug_unit *u, uint64_t offset, struct die_attrs *out)
+{
+	struct span info = u->set->sections.of[DEBUG_INFO];
+	const uint8_t *p = info.p + offset, *end = info.p + u->end;
+	const struct abbrev *a;
+	uint64_t code;
+
+	if (!u->abbrevs || offset < u->first_die || offset >= u->end)
+		return NULL;
+	p = form_uleb(p, end, &code);
+	a = p ? abbrev_table_find(u->abbrevs, code) : NULL;
+	return a && abbrev_read(u->abbrevs, a, p, end, out) ? a : NULL;
+}
+
+static bool text_at(struct span section, uint64_t offset, struct dwarf_text *out)
+{
+	const uint8_t *p, *nul;
+	size_t n;
+
+	if (offset >= section.n)
+		return false;
+	p = section.p + offset;
+	n = section.n - (size_t)offset;
+	if (n > DWARF_TEXT_MAX)
+		n = DWARF_TEXT_MAX;
+	nul = memchr(p, 0, n);
+	*out = (struct dwarf_text){(const char *)p, (uint32_t)(nul ? (size_t)(nul - p) : n)};
+	return true;
+}
+
+static bool indexed_text(const struct debug_unit *u, uint64_t index, struct dwarf_text *out)
+{
+	struct span table = u->set->sections.of[DEBUG_STR_OFFSETS];
+	uint64_t at;
+
+	if (index > table.n)
+		return false;
+	at = u->str_offsets_base + index * u->sizes.offset;
+	if (at < u->str_offsets_base || at > table.n || table.n - at < u->sizes.offset)
+		return false;
+	return text_at(u->set->sections.of[DEBUG_STR], bytes_word(table.p + at, u->sizes.offset), out);
+}
+
+bool debug_unit_text(
+	const struct debug_unit *u, uint16_t form, uint64_t value, struct dwarf_text *out)
+{
+	const char *text;
+
+	switch (form) {
+	case FORM_STRING:
+		text = (const char *)(uintptr_t)value;
+		*out = (struct dwarf_text){text, (uint32_t)strnlen(text, DWARF_TEXT_MAX)};
+		return true;
+	case FORM_STRP:
+		return text_at(u->set->sections.of[DEBUG_STR], value, out);
+	case FORM_LINE_STRP:
+		return text_at(u->set->sections.of[DEBUG_LINE_STR], value, out);
+	case FORM_STRP_SUP:
+	case FORM_GNU_STRP_ALT:
+		return u->set->alt && text_at(u->set->alt->sections.of[DEBUG_STR], value, out);
+	case FORM_STRX:
+	case FORM_STRX1:
+	case FORM_STRX2:
+	case FORM_STRX3:
+	case FORM_STRX4:
+	case FORM_GNU_STR_INDEX:
+		return indexed_text(u, value, out);
+	default:
+		return false;
+	}
+}
+
+bool form_is_addr(uint16_t form)
+{
+	return form == FORM_ADDR || form == FORM_ADDRX || form == FORM_GNU_ADDR_INDEX ||
+	       (form >= FORM_ADDRX1 && form <= FORM_ADDRX4);
+}
+
+bool debug_unit_addr(const struct debug_unit *u, uint16_t form, uint64_t value, uint64_t *out)
+{
+	struct span table = u->set->sections.of[DEBUG_ADDR];
+	uint64_t at;
+
+	if (form == FORM_ADDR) {
+		*out = value;
+		return true;
+	}
+	if (!form_is_addr(form) || value > table.n)
+		return false;
+	at = u->addr_base + value * u->sizes.addr;
+	if (at < u->addr_base || at > table.n || table.n - at < u->sizes.addr)
+		return false;
+	*out = bytes_word(table.p + at, u->sizes.addr);
+	return true;
+}
+
+bool debug_unit_ref(const struct debug_unit *u, uint16_t form, uint64_t value, struct die_ref *out)
+{
+	switch (form) {
+	case FORM_REF1:
+	case FORM_REF2:
+	case FORM_REF4:
+	case FORM_REF8:
+	case FORM_REF_UDATA:
+		*out = (struct die_ref){u->set, u->offset + value};
+		return value < u->end - u->offset;
+	case FORM_REF_ADDR:
+		*out = (struct die_ref){u->set, value};
+		return true;
+	case FORM_REF_SUP4:
+	case FORM_REF_SUP8:
+	case FORM_GNU_REF_ALT:
+		*out = (struct die_ref){u->set->alt, value};
+		return u->set->alt != NULL;
+	default: /* FORM_REF_SIG8: a type, which has no code and no function's name */
+		return false;
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of functions, found through the entries they refer to. */
+#ifndef WEIR_DWARF_DIE_NAME_H
+#define WEIR_DWARF_DIE_NAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dwarf/debug_unit.h"
+
+struct name_slot {
+	const struct unit_set *set;
+	uint64_t offset;
+	uint32_t name;
+	uint32_t round; /* which reset it was filled after */
+};
+
+/* Remembers the name of each entry that was referred to. Zero-initialise. */
+struct name_table {
+	struct name_slot *slots; /* open addressing */
+	size_t n, cap;		 /* cap is 0 or a power of two */
+	uint32_t round;
+	struct dwarf_unit_map *out; /* whose names are filled */
+	uint64_t budget;	    /* bytes of names that may still be measured */
+	bool is_cut;		    /* the budget was used up */
+};
+
+void name_table_reset(struct name_table *t, struct dwarf_unit_map *out, uint64_t budget);
+void name_table_release(struct name_table *t);
+/* The name of the entry that has these attributes: the linkage name of it or of any entry it leads
+ * to, else the nearest plain name; 0 when there is none. */
+uint32_t name_table_get(
+	struct name_table *t, const struct debug_unit *u, const struct die_attrs *a);
+
+#endif

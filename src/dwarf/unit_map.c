@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads one unit: its lines, its entries, and both together as rows. */
+#include <stdlib.h>
+
+#include "dwarf/debug_info.h"
+#include "dwarf/unit_rows.h"
+
+/* What one unit may cost in all, for each of its bytes: lists and texts can be named again and
+ * again by entries of a few bytes. Real units stay far below. */
+#define RANGES_TIMES   16
+#define RANGES_ATLEAST 65536
+#define NAMES_TIMES    1024
+#define NAMES_ATLEAST  65536
+/* Bytes of a line table that a unit may read file names from when another one owns it. */
+#define BORROWED_TIMES	 256
+#define BORROWED_ATLEAST 4096
+
+void unit_scratch_free(struct unit_scratch *s)
+{
+	if (!s)
+		return;
+	line_table_release(&s->lines);
+	line_table_release(&s->call_lines);
+	line_rows_release(&s->rows);
+	painter_release(&s->painter);
+	name_table_release(&s->names);
+	source_files_release(&s->files);
+	source_files_release(&s->call_files);
+	range_reader_release(&s->ranges);
+	free(s);
+}
+
+static struct unit_scratch *scratch_take(struct dwarf_debug *d)
+{
+	struct unit_scratch *s = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->scratch.n)
+		s = d->scratch.v[--d->scratch.n];
+	pthread_mutex_unlock(&d->lock);
+	return s ? s : mem_zalloc(sizeof(*s));
+}
+
+static void scratch_give(struct dwarf_debug *d, struct unit_scratch *s)
+{
+	pthread_mutex_lock(&d->lock);
+	vec_push(&d->scratch, s);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Where the unit's line table ends at the latest, and whether its rows are this unit's. */
+static uint64_t line_table_end(const struct dwarf_debug *d, const struct debug_unit *u, bool *owns)
+{
+	size_t low = 0, high = d->line_owners.n;
+	uint64_t end = d->file.sections.of[DEBUG_LINE].n, bytes = u->end - u->offset;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (d->line_owners.v[middle].offset < u->line_offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == d->line_owners.n)
+		return 0;
+	*owns = &d->units.units.v[d->line_owners.v[low].unit_i] == u;
+	if (low + 1 < d->line_owners.n)
+		end = d->line_owners.v[low + 1].offset;
+	if (!*owns && end - u->line_offset > BORROWED_ATLEAST &&
+		(end - u->line_offset) / BORROWED_TIMES > bytes)
+		return u->line_offset + BORROWED_ATLEAST + bytes * BORROWED_TIMES;
+	return end;
+}
+
+/* Lines and file names; what is wrong with them is noted, and the unit's entries still count. */
+static void read_lines(struct dwarf_debug *d, struct unit_scratch *s, const struct debug_unit *u,
+	struct dwarf_unit_map *out)
+{
+	struct err err;
+	bool owns = false;
+	uint64_t end;
+
+	s->rows.rows.n = s->rows.sequences.n = 0;
+	source_files_reset(&s->files, NULL, out);
+	if (u->line_offset == UINT64_MAX)
+		return;
+	end = line_table_end(d, u, &owns);
+	if (line_table_read(&s->lines, u, u->line_offset, end, &err) < 0) {
+		dwarf_debug_note(d, "%s", err.text);
+		return;
+	}
+	if (owns && line_program_run(&s->rows, &s->lines, &d->extents, &err) < 0)
+		dwarf_debug_note(d, "%s", err.text);
+	source_files_reset(&s->files, &s->lines, out);
+}
+
+/* The files that call sites of a split unit name: those of its own table when it has one. */
+static struct source_files *call_files(struct dwarf_debug *d, struct unit_scratch *s,
+	const struct debug_unit *split, struct dwarf_unit_map *out)
+{
+	struct err err;
+
+	if (split->line_offset == UINT64_MAX)
+		return &s->files;
+	if (line_table_read(&s->call_lines, split, split->line_offset, UINT64_MAX, &err) < 0) {
+		dwarf_debug_note(d, "split unit: %s", err.text);
+		return &s->files;
+	}
+	source_files_reset(&s->call_files, &s->call_lines, out);
+	return &s->call_files;
+}
+
+static int read_entries(struct dwarf_debug *d, struct unit_scratch *s, const struct debug_unit *u,
+	struct dwarf_unit_map *out, struct err *err)
+{
+	struct debug_unit split;
+	struct die_walk w = {.out = out,
+		.names = &s->names,
+		.files = &s->files,
+		.ranges = &s->ranges,
+		.painter = &s->painter};
+	uint64_t n_bytes;
+	int rc;
+
+	if (u->type == UNIT_TYPE_SKELETON && die_has(&u->root, SLOT_DWO_NAME)) {
+		if (!split_unit_find(d, u, &split))
+			return 0;
+		w.files = call_files(d, s, &split, out);
+		u = &split;
+	}
+	n_bytes = u->end - u->offset;
+	name_table_reset(&s->names, out, n_bytes * NAMES_TIMES + NAMES_ATLEAST);
+	s->ranges.extents = &d->extents;
+	s->ranges.budget = n_bytes * RANGES_TIMES + RANGES_ATLEAST;
+	s->ranges.is_cut = false;
+	rc = die_walk_unit(&w, u, err);
+	if (s->ranges.is_cut)
+		dwarf_debug_note(d, ".debug_info+0x%llx: some ranges of the unit cannot be read",
+			(unsigned long long)u->offset);
+	if (s->names.is_cut)
+		dwarf_debug_note(d, ".debug_info+0x%llx: the unit has too many names",
+			(unsigned long long)u->offset);
+	if (w.is_too_deep)
+		dwarf_debug_note(d, ".debug_info+0x%llx: entries are nested too deeply",
+			(unsigned long long)u->offset);
+	return rc;
+}
+
+int dwarf_unit_map_init(
+	struct dwarf_unit_map *out, struct dwarf_debug *d, size_t unit_i, struct err *err)
+{
+	const struct debug_unit *u;
+	struct unit_scratch *s;
+	int rc;
+
+	if (unit_i >= d->code_units.n)
+		return err_set(err, ERR_NOT_FOUND, "there is no unit %zu", unit_i);
+	u = &d->units.units.v[d->code_units.v[unit_i]];
+	s = scratch_take(d);
+	vec_push(&out->names, ((struct dwarf_text){"", 0}));
+	vec_push(&out->files, ((struct dwarf_text){"", 0}));
+	vec_push(&out->sites, ((struct dwarf_site){0}));
+	painter_reset(&s->painter);
+	read_lines(d, s, u, out);
+	rc = read_entries(d, s, u, out, err);
+	if (rc == 0) {
+		painter_run(&s->painter);
+		unit_rows_make(out, &s->painter, &s->rows, &s->files);
+	}
+	scratch_give(d, s);
+	if (rc < 0)
+		dwarf_unit_map_release(out);
+	return rc;
+}
+
+void dwarf_unit_map_release(struct dwarf_unit_map *m)
+{
+	for (size_t i = 0; i < m->owned.n; i++)
+		free(m->owned.v[i]);
+	vec_release(&m->owned);
+	vec_release(&m->names);
+	vec_release(&m->files);
+	vec_release(&m->functions);
+	vec_release(&m->sites);
+	vec_release(&m->rows);
+}

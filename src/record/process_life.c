@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/process_life.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "record/module_check.h"
+#include "record/proc.h"
+
+/* One costs the program 0.75 microseconds: 1.5 % of its time. */
+#define MUNMAPS_A_SECOND_MAX 20000
+#define PAGE_BYTES	     4096u
+
+struct process_life {
+	struct trace_writer *w;
+	uint32_t stream;
+	struct perf_set *set;
+	struct life_options options;
+	struct processes *processes;
+	struct module_history *modules;
+	struct module_check *check;
+	uint64_t began_ns;
+	uint64_t munmap_second; /* when the second began in which n_munmaps came */
+	uint64_t n_munmaps;
+};
+
+struct process_life *process_life_new(struct trace_writer *w, struct perf_set *set,
+	struct images *images, const struct life_options *options)
+{
+	struct process_life *l = mem_zalloc(sizeof(*l));
+
+	l->w = w;
+	l->stream = trace_writer_stream(w, STREAM_KIND_LIFE, 0);
+	l->set = set;
+	l->options = *options;
+	l->processes = processes_new(w, l->stream);
+	l->modules = module_history_new(w, l->stream, images, &options->modules);
+	l->check = module_check_new();
+	l->began_ns = clock_mono_ns();
+	return l;
+}
+
+void process_life_free(struct process_life *l)
+{
+	if (!l)
+		return;
+	module_check_free(l->check);
+	module_history_free(l->modules);
+	processes_free(l->processes);
+	free(l);
+}
+
+uint32_t process_life_stream(const struct process_life *l)
+{
+	return l->stream;
+}
+
+struct processes *process_life_processes(struct process_life *l)
+{
+	return l->processes;
+}
+
+struct module_history *process_life_modules(struct process_life *l)
+{
+	return l->modules;
+}
+
+/* --- start-up --------------------------------------------------------------------------- */
+
+struct startup {
+	struct process_life *l;
+	struct process *process;
+	uint64_t time;
+};
+
+static void startup_mapping(void *ctx, const struct proc_mapping *m)
+{
+	struct startup *u = ctx;
+
+	if (!(m->prot & PROT_EXEC) || !strcmp(m->path, "[vsyscall]"))
+		return;
+	module_history_map(u->l->modules, u->process,
+		&(struct image_query){.pid = u->process->pid,
+			.path = m->path,
+			.start = m->start,
+			.end = m->end,
+			.inode = m->inode,
+			.process_start_ns = u->process->start_ns},
+		(struct foff){m->offset}, u->time);
+}
+
+static void startup_thread(void *ctx, pid_t tid)
+{
+	struct startup *u = ctx;
+	char name[64];
+
+	proc_name((pid_t)u->process->pid, tid, name, sizeof(name));
+	processes_name_thread(u->l->processes, u->process->pid, (uint32_t)tid, u->time, name);
+}
+
+void process_life_add_running(struct process_life *l, pid_t pid, uint64_t time)
+{
+	char command_line[4096];
+	struct startup u = {l, NULL, time};
+
+	proc_command_line(pid, command_line, sizeof(command_line));
+	u.process = processes_start(l->processes, (uint32_t)pid, (uint32_t)proc_parent(pid),
+		proc_start_ns(pid), time, command_line);
+	u.process->was_running = true;
+	u.process->is_named = !l->options.system_wide;
+	u.process->read_ns = clock_mono_ns();
+	proc_each_task(pid, startup_thread, &u);
+	proc_each_mapping(pid, startup_mapping, &u, NULL);
+}
+
+void process_life_add_launched(struct process_life *l, pid_t pid, uint64_t time)
+{
+	processes_start(l->processes, (uint32_t)pid, 0, time, time, "");
+	processes_thread(l->processes, (uint32_t)pid, (uint32_t)pid, time);
+}
+
+struct moment {
+	struct process_life *l;
+	uint64_t time;
+};
+
+static void snapshot_start(void *ctx, struct process *p)
+{
+	struct moment *now = ctx;
+
+	if (p->was_running)
+		module_history_start_snapshot(now->l->modules, p, now->time);
+}
+
+void process_life_started(struct process_life *l, uint64_t time)
+{
+	processes_each(l->processes, snapshot_start, &(struct moment){l, time});
+	module_history_set_started(l->modules);
+	trace_writer_numbers(
+		l->w, l->stream, time, RECORD_MAJOR_PHASE, RECORD_PHASE_STARTED, NULL, 0);
+}
+
+/* --- records ---------------------------------------------------------------------------- */
+
+/* A program that unmaps all the time would pay more for it than it is worth. */
+static void limit_munmaps(struct process_life *l, uint64_t time)
+{
+	char *text;
+
+	if (time - l->munmap_second >= 1000000000u) {
+		l->munmap_second = time;
+		l->n_munmaps = 0;
+	}
+	if (++l->n_munmaps <= MUNMAPS_A_SECOND_MAX || !l->set->has_munmap)
+		return;
+	perf_set_stop_munmap(l->set);
+	text = mem_printf(
+		"more than %d munmap calls in a second: not recorded from %.3f s on, the end of a "
+		"mapping is known only by what takes its place",
+		MUNMAPS_A_SECOND_MAX, (double)(time - l->began_ns) / 1e9);
+	trace_writer_loss(l->w, l->stream, time, RECORD_LOSS_NOTE, 1, text);
+	free(text);
+}
+
+static void process_mmap(struct process_life *l, const struct collected *r)
+{
+	const struct collected_mmap *m = &r->mmap;
+	struct process *p;
+
+	if (!(m->prot & PROT_EXEC) || r->pid == UINT32_MAX) /* the kernel's own have pid -1 */
+		return;
+	p = processes_get(l->processes, r->pid, r->time);
+	if (r->time < p->read_ns)
+		return;
+	module_history_map(l->modules, p,
+		&(struct image_query){.pid = r->pid,
+			.path = m->path,
+			.start = m->start,
+			.end = m->start + m->bytes,
+			.inode = m->inode,
+			.build_id = {m->build_id, m->build_id_n},
+			.process_start_ns = p->start_ns},
+		(struct foff){m->offset}, r->time);
+}
+
+/* The kernel refuses what is not aligned, and says so to the program only. */
+static void process_munmap(struct process_life *l, const struct collected *r)
+{
+	uint64_t start = r->munmap.start, bytes = r->munmap.bytes;
+	struct process *p = processes_find(l->processes, r->pid);
+
+	limit_munmaps(l, r->time);
+	if (!p || r->time < p->read_ns || !bytes || (start & (PAGE_BYTES - 1)) ||
+		bytes > UINT64_MAX - start - PAGE_BYTES)
+		return;
+	bytes = (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	module_history_unmap(l->modules, p, start, start + bytes, r->time, MODULE_END_MUNMAP);
+}
+
+static void process_comm(struct process_life *l, const struct collected *r)
+{
+	struct process *p = processes_get(l->processes, r->pid, r->time);
+
+	if (r->comm.is_exec && r->time >= p->read_ns) {
+		module_history_exec(l->modules, p, r->time);
+		processes_exec(l->processes, r->pid, r->time, r->comm.name);
+	}
+	processes_name_thread(l->processes, r->pid, r->tid, r->time, r->comm.name);
+}
+
+static void process_fork(struct process_life *l, const struct collected *r)
+{
+	struct process *old = processes_find(l->processes, r->pid);
+
+	if (old && r->pid != r->fork.parent_pid) {
+		if (r->time < old->read_ns) /* it is the one that was found in /proc */
+			return;
+		module_history_end(l->modules, old, r->time, MODULE_END_REUSED);
+		old->n_live = 0;
+	}
+	processes_fork(l->processes, &(struct thread_id){r->pid, r->tid},
+		&(struct thread_id){r->fork.parent_pid, r->fork.parent_tid}, r->time);
+}
+
+static void process_exit(struct process_life *l, const struct collected *r)
+{
+	struct process *p = processes_thread(l->processes, r->pid, r->tid, r->time)->process;
+
+	if (p->n_live == 1)
+		module_history_end(l->modules, p, r->time, MODULE_END_EXIT);
+	processes_exit(l->processes, r->pid, r->tid, r->time);
+}
+
+void process_life_apply(struct process_life *l, const struct collected *r)
+{
+	switch (r->kind) {
+	case COLLECTED_MMAP:
+		process_mmap(l, r);
+		break;
+	case COLLECTED_MUNMAP:
+		process_munmap(l, r);
+		break;
+	case COLLECTED_COMM:
+		process_comm(l, r);
+		break;
+	case COLLECTED_FORK:
+		process_fork(l, r);
+		break;
+	case COLLECTED_EXIT:
+		process_exit(l, r);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- the end ---------------------------------------------------------------------------- */
+
+static void take_end(void *ctx, struct process *p)
+{
+	struct process_life *l = ctx;
+
+	if (p->n_live && module_history_wants(l->modules, p))
+		module_check_take(l->check, p);
+}
+
+void process_life_stopped(struct process_life *l)
+{
+	processes_each(l->processes, take_end, l);
+}
+
+static void snapshot_end(void *ctx, struct process *p)
+{
+	struct moment *now = ctx;
+
+	if (p->n_live)
+		module_history_end_snapshot(now->l->modules, p, now->time);
+}
+
+void process_life_finish(struct process_life *l, uint64_t time)
+{
+	uint64_t n;
+
+	module_check_apply(l->check, l->modules, time);
+	processes_each(l->processes, snapshot_end, &(struct moment){l, time});
+	module_history_write_index(l->modules, time);
+	n = l->set->has_munmap ? module_history_n_guessed_32_bit(l->modules) : 0;
+	if (n)
+		trace_writer_loss(l->w, l->stream, time, RECORD_LOSS_NOTE, n,
+			"end of a mapping known late: munmap of 32-bit programs is not reported");
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of what is recorded: applies the records about processes and their mappings (and, at the
+ * start and at the end, what /proc says) to the tables of processes and modules.
+ */
+#ifndef WEIR_RECORD_PROCESS_LIFE_H
+#define WEIR_RECORD_PROCESS_LIFE_H
+
+#include <sys/types.h>
+
+#include "record/collected.h"
+#include "record/module_history.h"
+#include "record/perf_set.h"
+#include "record/processes.h"
+
+struct life_options {
+	bool system_wide; /* the running processes were not named one by one */
+	struct module_options modules;
+};
+
+struct process_life;
+/* Borrows all of its arguments. */
+struct process_life *process_life_new(struct trace_writer *w, struct perf_set *set,
+	struct images *images, const struct life_options *options);
+void process_life_free(struct process_life *l);
+
+/* The stream that all of its records go to. */
+uint32_t process_life_stream(const struct process_life *l);
+struct processes *process_life_processes(struct process_life *l);
+struct module_history *process_life_modules(struct process_life *l);
+
+/* Start-up: a process that runs already (its threads and mappings from /proc), or one that is about
+ * to exec. Then the snapshot of what ran before. */
+void process_life_add_running(struct process_life *l, pid_t pid, uint64_t time);
+void process_life_add_launched(struct process_life *l, pid_t pid, uint64_t time);
+void process_life_started(struct process_life *l, uint64_t time);
+
+/* mmap, munmap, comm, fork and exit records; others are ignored. */
+void process_life_apply(struct process_life *l, const struct collected *r);
+
+/* Events are off: looks at what the processes have mapped at this moment. */
+void process_life_stopped(struct process_life *l);
+/* The last record has been applied: end snapshots, notes, address index. */
+void process_life_finish(struct process_life *l, uint64_t time);
+
+#endif

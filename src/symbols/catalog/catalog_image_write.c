@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes what was collected. Layout: docs/format/catalog.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/catalog/catalog_image_build_internal.h"
+
+#define PART_ALIGNMENT 8
+
+/* --- the small parts --- */
+
+static void put_text(struct buf *out, const char *text)
+{
+	buf_put(out, text, strlen(text) + 1);
+}
+
+static void put_identity(struct buf *out, const struct image_identity *id)
+{
+	size_t n = id->n_segments < IMAGE_SEGMENTS_MAX ? id->n_segments : IMAGE_SEGMENTS_MAX;
+
+	buf_put_u8(out, (uint8_t)id->kind);
+	buf_put_u8(out, id->bits);
+	buf_put_u16(out, id->machine);
+	buf_put_u32(out, id->pid);
+	buf_put_u64(out, id->content_hash);
+	buf_put_u64(out, id->file_bytes);
+	buf_put_u64(out, id->mtime_ns);
+	buf_put_u32(out, id->debuglink_crc);
+	buf_put_u32(out, id->file_crc);
+	buf_put_u8(out, id->build_id_n);
+	buf_put(out, id->build_id, id->build_id_n);
+	put_text(out, id->path ? id->path : "");
+	buf_put_uleb(out, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct image_segment *s = &id->segments[i];
+
+		buf_put(out, s->name, strnlen(s->name, sizeof(s->name) - 1));
+		buf_put_u8(out, 0);
+		buf_put_u64(out, s->addr);
+		buf_put_u64(out, s->offset);
+		buf_put_u64(out, s->file_bytes);
+		buf_put_u64(out, s->mem_bytes);
+		buf_put_u32(out, s->flags);
+	}
+}
+
+/* Distinct sets of sources, numbered as they are first seen; 0 is the empty one. */
+struct source_sets {
+	struct map ids;
+	VEC(uint64_t) all;
+};
+
+static uint32_t source_set_id(struct source_sets *sets, uint64_t set)
+{
+	bool created;
+	uint64_t *id = map_ensure(&sets->ids, set, &created);
+
+	if (created) {
+		*id = sets->all.n;
+		vec_push(&sets->all, set);
+	}
+	return (uint32_t)*id;
+}
+
+static void put_sources(
+	struct buf *out, const struct image_builder *b, const struct source_sets *sets)
+{
+	buf_put_uleb(out, b->sources.n);
+	for (size_t i = 0; i < b->sources.n; i++) {
+		const struct catalog_source *s = &b->sources.v[i];
+
+		buf_put_u8(out, (uint8_t)s->kind);
+		put_text(out, s->path);
+		put_text(out, s->identity);
+		put_text(out, s->verdict);
+		buf_put_uleb(out, s->n_offered);
+		buf_put_uleb(out, s->n_accepted);
+	}
+	buf_put_uleb(out, sets->all.n);
+	for (size_t i = 0; i < sets->all.n; i++)
+		buf_put_u64(out, sets->all.v[i]);
+}
+
+static void put_sections(struct buf *out, const struct image_builder *b)
+{
+	buf_put_uleb(out, b->sections.n);
+	for (size_t i = 0; i < b->sections.n; i++) {
+		const struct catalog_section *s = &b->sections.v[i];
+
+		put_text(out, s->name);
+		buf_put_u64(out, s->addr);
+		buf_put_u64(out, s->bytes);
+		buf_put_u64(out, s->flags);
+	}
+}
+
+static void note_left_out(struct image_builder *b, size_t n, const char *what)
+{
+	char *text;
+
+	if (!n)
+		return;
+	text = mem_printf("%zu %s", n, what);
+	image_builder_note(b, text);
+	free(text);
+}
+
+static void put_notes(struct buf *out, struct image_builder *b)
+{
+	note_left_out(b, b->n_names_left_out,
+		"symbols are left out: too many, or their names are too long");
+	note_left_out(b, b->n_texts_cut, "names are longer than 65536 bytes and were cut there");
+	note_left_out(b, b->n_sections_left_out, "sections are left out: too many");
+	for (size_t i = 0; i < b->notes.n; i++) {
+		if (i)
+			buf_put_u8(out, '\n');
+		buf_put_cstr(out, b->notes.v[i]);
+	}
+	if (b->notes.n)
+		buf_put_u8(out, 0);
+}
+
+/* --- the tables --- */
+
+static void encode_files(struct chunk_writer *w, const struct numbering *n)
+{
+	size_t each = (size_t)1 << FILE_CHUNK_SHIFT;
+
+	w->shift = FILE_CHUNK_SHIFT;
+	for (size_t i = 0; i < n->n_files; i += each) {
+		size_t end = i + each < n->n_files ? i + each : n->n_files;
+
+		for (size_t k = i; k < end; k++)
+			buf_put_uleb(&w->raw, n->files[k]);
+		chunk_writer_cut(w, i, (uint32_t)(end - i));
+	}
+}
+
+static void encode_symbol_chunk(struct buf *out, const struct final_symbol *s, size_t n,
+	const struct numbering *numbers, struct source_sets *sets)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, i ? s[i].start - s[i - 1].start : 0);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, s[i].size);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, numbers->text_ids[s[i].text]);
+	for (size_t i = 0; i < n; i++)
+		buf_put_u8(out, s[i].flags);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, source_set_id(sets, s[i].sources));
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, s[i].n_aliases);
+}
+
+static void encode_symbols(struct chunk_writer *w, const struct final_names *names,
+	const struct numbering *numbers, struct source_sets *sets, bool is_later_wins)
+{
+	size_t each = (size_t)1 << SYMBOL_CHUNK_SHIFT, alias = 0;
+
+	w->shift = SYMBOL_CHUNK_SHIFT;
+	w->extra = is_later_wins ? SYMBOLS_LATER_WINS : 0;
+	for (size_t i = 0; i < names->symbols.n; i += each) {
+		const struct final_symbol *s = &names->symbols.v[i];
+		size_t n = names->symbols.n - i < each ? names->symbols.n - i : each;
+
+		buf_put_u64(&w->raw, s->start);
+		buf_put_u32(&w->raw, (uint32_t)alias);
+		encode_symbol_chunk(&w->raw, s, n, numbers, sets);
+		for (size_t k = 0; k < n; k++) {
+			if (is_later_wins)
+				buf_put_uleb(&w->raw, s[k].order);
+			alias += s[k].n_aliases;
+		}
+		chunk_writer_cut(w, i, (uint32_t)n);
+	}
+}
+
+static void encode_aliases(struct chunk_writer *w, const struct final_names *names,
+	const struct numbering *numbers, struct source_sets *sets)
+{
+	size_t each = (size_t)1 << ALIAS_CHUNK_SHIFT;
+
+	w->shift = ALIAS_CHUNK_SHIFT;
+	for (size_t i = 0; i < names->aliases.n; i += each) {
+		const struct final_alias *a = &names->aliases.v[i];
+		size_t n = names->aliases.n - i < each ? names->aliases.n - i : each;
+
+		for (size_t k = 0; k < n; k++)
+			buf_put_uleb(&w->raw, numbers->text_ids[a[k].text]);
+		for (size_t k = 0; k < n; k++)
+			buf_put_u8(&w->raw, a[k].flags);
+		for (size_t k = 0; k < n; k++)
+			buf_put_uleb(&w->raw, source_set_id(sets, a[k].sources));
+		chunk_writer_cut(w, i, (uint32_t)n);
+	}
+}
+
+static void encode_site_chunk(struct buf *out, const struct image_builder *b,
+	const struct numbering *numbers, size_t first, size_t n)
+{
+	for (size_t i = first; i < first + n; i++) {
+		uint32_t parent = numbers->site_ids[b->sites.v[numbers->sites[i]].parent];
+
+		buf_put_uleb(out, parent ? i - parent : 0);
+	}
+	for (size_t i = first; i < first + n; i++)
+		buf_put_uleb(out, numbers->text_ids[b->sites.v[numbers->sites[i]].text]);
+	for (size_t i = first; i < first + n; i++)
+		buf_put_uleb(out, numbers->file_ids[b->sites.v[numbers->sites[i]].call_file]);
+	for (size_t i = first; i < first + n; i++)
+		buf_put_uleb(out, b->sites.v[numbers->sites[i]].call_line);
+}
+
+static void encode_sites(
+	struct chunk_writer *w, const struct image_builder *b, const struct numbering *numbers)
+{
+	size_t each = (size_t)1 << SITE_CHUNK_SHIFT;
+
+	w->shift = SITE_CHUNK_SHIFT;
+	for (size_t i = 0; i < numbers->n_sites; i += each) {
+		size_t n = numbers->n_sites - i < each ? numbers->n_sites - i : each;
+
+		encode_site_chunk(&w->raw, b, numbers, i + 1, n);
+		chunk_writer_cut(w, i, (uint32_t)n);
+	}
+}
+
+/* --- the image's id --- */
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3u; /* FNV-1a */
+	return hash;
+}
+
+static uint64_t hash_u64(uint64_t hash, uint64_t v)
+{
+	return hash_bytes(hash, &v, sizeof(v));
+}
+
+static uint64_t hash_symbols(
+	uint64_t hash, const struct image_builder *b, const struct final_names *names)
+{
+	hash = hash_u64(hash, b->identity.pid);
+	for (size_t i = 0; i < names->symbols.n; i++) {
+		const struct final_symbol *s = &names->symbols.v[i];
+		const struct intern_item *text = &b->texts.items[s->text];
+
+		hash = hash_u64(hash, s->start);
+		hash = hash_u64(hash, s->size);
+		hash = hash_bytes(hash, text->p, text->n + 1);
+	}
+	return hash;
+}
+
+static uint64_t image_hash(const struct image_builder *b, const struct final_names *names)
+{
+	const struct image_identity *id = &b->identity;
+	const char *path = id->path ? id->path : "";
+	uint64_t hash = hash_bytes(0xcbf29ce484222325u, path, strlen(path) + 1);
+
+	if (image_identity_has_build_id(id))
+		return hash_bytes(hash_bytes(hash, "b", 1), id->build_id, id->build_id_n);
+	if (id->content_hash)
+		return hash_u64(hash_bytes(hash, "c", 1), id->content_hash);
+	if (id->file_bytes && id->mtime_ns)
+		return hash_u64(hash_u64(hash_bytes(hash, "t", 1), id->file_bytes), id->mtime_ns);
+	return hash_symbols(hash_bytes(hash, "s", 1), b, names);
+}
+
+/* --- all of it --- */
+
+struct image_parts {
+	struct buf small[IMAGE_N_PARTS];
+	struct chunk_writer tables[IMAGE_N_PARTS];
+};
+
+static void image_parts_release(struct image_parts *p)
+{
+	for (size_t i = 0; i < IMAGE_N_PARTS; i++) {
+		buf_release(&p->small[i]);
+		chunk_writer_release(&p->tables[i]);
+	}
+	free(p);
+}
+
+static void count_accepted(struct image_builder *b, const struct final_names *names)
+{
+	for (size_t i = 0; i < b->sources.n; i++) {
+		uint64_t n = 0;
+
+		for (size_t k = 0; k < names->symbols.n; k++)
+			n += !(names->symbols.v[k].flags & NAME_IS_FILLER) &&
+			     names->symbols.v[k].sources >> i & 1;
+		for (size_t k = 0; k < names->aliases.n; k++)
+			n += names->aliases.v[k].sources >> i & 1;
+		b->sources.v[i].n_accepted = n;
+	}
+}
+
+static void encode_parts(struct image_parts *p, struct image_builder *b,
+	const struct final_names *names)
+{
+	struct source_sets sets = {0};
+	struct numbering numbers;
+	struct row_map rows;
+
+	row_map_init(&rows, b);
+	numbering_init(&numbers, b, names, &rows);
+	source_set_id(&sets, 0);
+	texts_encode(&p->tables[IMAGE_PART_TEXTS], &b->texts, numbers.texts, numbers.n_texts);
+	encode_files(&p->tables[IMAGE_PART_FILES], &numbers);
+	encode_symbols(
+		&p->tables[IMAGE_PART_SYMBOLS], names, &numbers, &sets, b->is_later_wins);
+	encode_aliases(&p->tables[IMAGE_PART_ALIASES], names, &numbers, &sets);
+	encode_sites(&p->tables[IMAGE_PART_SITES], b, &numbers);
+	ranges_encode(&p->tables[IMAGE_PART_RANGES], b, names, &rows, &numbers);
+	put_identity(&p->small[IMAGE_PART_IDENTITY], &b->identity);
+	put_sources(&p->small[IMAGE_PART_SOURCES], b, &sets);
+	if (b->sections.n)
+		put_sections(&p->small[IMAGE_PART_SECTIONS], b);
+	put_notes(&p->small[IMAGE_PART_NOTES], b);
+	numbering_release(&numbers);
+	row_map_release(&rows);
+	map_release(&sets.ids);
+	vec_release(&sets.all);
+}
+
+static void align(struct buf *out, size_t base)
+{
+	while ((out->n - base) % PART_ALIGNMENT)
+		buf_put_u8(out, 0);
+}
+
+/* The directory is filled in when the parts are where they will be. */
+static void put_image(struct buf *out, const struct image_parts *p, uint64_t id)
+{
+	size_t base = out->n, entry, n = 0;
+	uint64_t bytes;
+
+	for (size_t i = 0; i < IMAGE_N_PARTS; i++)
+		n += p->small[i].n || p->tables[i].n_items;
+	buf_put(out, IMAGE_MAGIC, IMAGE_MAGIC_BYTES);
+	buf_put_u16(out, IMAGE_MAJOR);
+	buf_put_u16(out, IMAGE_MINOR);
+	buf_put_u32(out, (uint32_t)n);
+	buf_put_u64(out, 0);
+	buf_put_u64(out, id);
+	entry = out->n;
+	for (size_t i = 0; i < n * IMAGE_DIRECTORY_BYTES; i++)
+		buf_put_u8(out, 0);
+	for (uint32_t i = 0; i < IMAGE_N_PARTS; i++) {
+		uint64_t offset = out->n - base;
+
+		if (p->small[i].n)
+			buf_put(out, p->small[i].p, p->small[i].n);
+		else if (p->tables[i].n_items)
+			chunk_writer_put(&p->tables[i], out);
+		else
+			continue;
+		bytes = out->n - base - offset;
+		memcpy(out->p + entry, &i, sizeof(i));
+		memcpy(out->p + entry + 8, &offset, sizeof(offset));
+		memcpy(out->p + entry + 16, &bytes, sizeof(bytes));
+		entry += IMAGE_DIRECTORY_BYTES;
+		align(out, base);
+	}
+	bytes = out->n - base;
+	memcpy(out->p + base + 16, &bytes, sizeof(bytes));
+}
+
+int image_builder_finish(
+	struct image_builder *b, unsigned n_threads, struct buf *out, struct err *err)
+{
+	struct chunk_writer *writers[IMAGE_N_PARTS];
+	struct final_names names;
+	struct image_parts *parts;
+	int rc;
+
+	if (b->n_sources_left_out)
+		return err_set(err, ERR_LIMIT, "'%s': an image has at most %d sources",
+			b->identity.path ? b->identity.path : "", IMAGE_SOURCES_MAX);
+	final_names_init(&names, b);
+	count_accepted(b, &names);
+	parts = mem_zalloc(sizeof(*parts));
+	encode_parts(parts, b, &names);
+	for (size_t i = 0; i < IMAGE_N_PARTS; i++)
+		writers[i] = &parts->tables[i];
+	rc = chunk_writers_pack(writers, IMAGE_N_PARTS, n_threads, err);
+	if (rc == 0)
+		put_image(out, parts, image_hash(b, &names));
+	image_parts_release(parts);
+	final_names_release(&names);
+	return rc;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/catalog/image_make.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "symbols/catalog/image_units.h"
+#include "symbols/debug_file.h"
+#include "symbols/debugdata.h"
+#include "symbols/plt.h"
+#include "symbols/source/elf_tables.h"
+
+/* The candidates of one source are collected before the source is begun, so that a source without
+ * any is not listed. Those of all sources are kept for the PLT, which is named after them. */
+struct making {
+	struct image_builder *b;
+	const struct image_recipe *recipe;
+	struct symtab_builder all;
+};
+
+static void collect(void *ctx, const struct candidate *c)
+{
+	symtab_builder_add(ctx, c);
+}
+
+static void add_from(struct making *m, size_t first, const struct catalog_source *source)
+{
+	if (m->all.all.n == first)
+		return;
+	image_builder_source(m->b, source);
+	for (size_t i = first; i < m->all.all.n; i++)
+		image_builder_symbol(m->b, &m->all.all.v[i]);
+}
+
+static void add_table(struct making *m, const struct elf_file *elf, bool dynamic,
+	const struct catalog_source *source)
+{
+	const struct symbol_sink sink = {collect, &m->all};
+	size_t first = m->all.all.n;
+
+	elf_table_read(elf, dynamic, source->kind, &sink);
+	add_from(m, first, source);
+}
+
+/* `bytes` keeps what the names are borrowed from. */
+static void add_debugdata(struct making *m, const char *identity, struct buf *bytes)
+{
+	struct elf_file inner;
+	struct err err = {0};
+
+	if (debugdata_read(m->recipe->elf, bytes, &err) < 0) {
+		if (err.code != ERR_NOT_FOUND)
+			image_builder_note(m->b, err.text);
+		return;
+	}
+	if (elf_file_init(&inner, buf_span(bytes), &err) < 0) {
+		image_builder_note(m->b, err.text);
+		return;
+	}
+	add_table(m, &inner, false,
+		&(struct catalog_source){.kind = SYMBOL_SOURCE_DEBUGDATA,
+			.path = m->recipe->path,
+			.identity = identity,
+			.verdict = "inside the image"});
+	elf_file_release(&inner);
+}
+
+static void add_plt(struct making *m, const char *identity)
+{
+	size_t first = m->all.all.n;
+
+	plt_add_names(&m->all, m->recipe->elf);
+	add_from(m, first,
+		&(struct catalog_source){.kind = SYMBOL_SOURCE_PLT,
+			.path = m->recipe->path,
+			.identity = identity,
+			.verdict = "made from the image's relocations"});
+}
+
+static void add_sections(struct making *m)
+{
+	const struct elf_file *elf = m->recipe->elf;
+
+	for (size_t i = 0; i < elf->n_sections; i++) {
+		const struct elf_section *s = &elf->sections[i];
+
+		if (s->flags & SHF_ALLOC)
+			image_builder_section(
+				m->b, &(struct catalog_section){s->name, s->addr.v, s->size, s->flags});
+	}
+}
+
+bool elf_file_has_dwarf(const struct elf_file *elf)
+{
+	const struct elf_section *s = elf_file_find_section(elf, ".debug_info");
+
+	if (!s)
+		s = elf_file_find_section(elf, ".zdebug_info");
+	return s && s->type != SHT_NOBITS && s->size;
+}
+
+static void add_dwarf(struct making *m, const char *identity, const char *debug_identity)
+{
+	const struct debug_source *debug = m->recipe->debug;
+
+	if (m->recipe->elf && elf_file_has_dwarf(m->recipe->elf))
+		image_units_add(m->b, m->recipe, m->recipe->elf,
+			&(struct catalog_source){.kind = SYMBOL_SOURCE_DWARF,
+				.path = m->recipe->path,
+				.identity = identity,
+				.verdict = "inside the image"});
+	else if (debug && elf_file_has_dwarf(debug->elf))
+		image_units_add(m->b, m->recipe, debug->elf,
+			&(struct catalog_source){.kind = SYMBOL_SOURCE_DWARF,
+				.path = debug->path,
+				.identity = debug_identity,
+				.verdict = debug->verdict});
+}
+
+static char *identity_of(const struct elf_file *elf, const char *path)
+{
+	struct image_identity id;
+	struct buf text = {0};
+	char *copy;
+
+	image_identity_init_elf(&id, elf, path, NULL, false);
+	copy = mem_strdup(image_identity_text(&id, &text));
+	image_identity_release(&id);
+	buf_release(&text);
+	return copy;
+}
+
+static void making_release(struct making *m)
+{
+	for (size_t i = 0; i < m->all.owned.n; i++)
+		free(m->all.owned.v[i]);
+	vec_release(&m->all.owned);
+	vec_release(&m->all.all);
+}
+
+static void add_image_itself(struct making *m, const char *identity, struct buf *debugdata)
+{
+	const struct image_recipe *recipe = m->recipe;
+
+	add_sections(m);
+	add_table(m, recipe->elf, false,
+		&(struct catalog_source){.kind = SYMBOL_SOURCE_SYMTAB,
+			.path = recipe->path,
+			.identity = identity,
+			.verdict = "the image itself"});
+	add_table(m, recipe->elf, true,
+		&(struct catalog_source){.kind = SYMBOL_SOURCE_DYNSYM,
+			.path = recipe->path,
+			.identity = identity,
+			.verdict = "the image itself"});
+	add_debugdata(m, identity, debugdata);
+}
+
+void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
+{
+	struct making m = {.b = b, .recipe = recipe, .all.name_bytes_max = UINT64_MAX};
+	const struct debug_source *debug = recipe->debug;
+	char *identity = recipe->elf ? identity_of(recipe->elf, recipe->path) : NULL;
+	char *debug_identity = debug ? identity_of(debug->elf, debug->path) : NULL;
+	struct buf debugdata = {0};
+
+	if (recipe->elf)
+		add_image_itself(&m, identity, &debugdata);
+	if (debug)
+		add_table(&m, debug->elf, false,
+			&(struct catalog_source){.kind = SYMBOL_SOURCE_DEBUG_FILE,
+				.path = debug->path,
+				.identity = debug_identity,
+				.verdict = debug->verdict});
+	if (recipe->elf)
+		add_plt(&m, identity);
+	add_dwarf(&m, identity, debug_identity);
+	making_release(&m);
+	buf_release(&debugdata);
+	free(identity);
+	free(debug_identity);
+}
+
+int image_make_open(const struct image_identity *identity, const struct image_recipe *recipe,
+	struct buf *bytes, struct catalog_image **image, struct err *err)
+{
+	struct image_builder *b = image_builder_new(identity);
+	struct debug_source debug = {.verdict = "build-id or debuglink CRC equal"};
+	struct image_recipe whole = *recipe;
+	struct file_map map = {0};
+	struct elf_file debug_elf;
+	char *debug_path = NULL;
+	int rc;
+
+	whole.debug = NULL;
+	if (!elf_file_has_dwarf(recipe->elf) &&
+		debug_file_find(recipe->elf, recipe->path, &debug_path, NULL) == 0 &&
+		file_map_open(&map, debug_path, NULL) == 0 &&
+		elf_file_init(&debug_elf, map.bytes, NULL) == 0) {
+		debug.elf = &debug_elf;
+		debug.path = debug_path;
+		whole.debug = &debug;
+	}
+	image_make_add(b, &whole);
+	rc = image_builder_finish(b, recipe->n_threads, bytes, err);
+	if (rc == 0)
+		rc = catalog_image_open(image, buf_span(bytes), err);
+	image_builder_free(b);
+	if (whole.debug)
+		elf_file_release(&debug_elf);
+	file_map_release(&map);
+	free(debug_path);
+	return rc;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* What merge.c (inputs and outcomes), merge_join.c (which belong together) and merge_build.c (bytes)
+ * share. */
+#ifndef WEIR_SYMBOLS_CATALOG_MERGE_INTERNAL_H
+#define WEIR_SYMBOLS_CATALOG_MERGE_INTERNAL_H
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "symbols/catalog/match.h"
+#include "symbols/catalog/merge.h"
+#include "symbols/source/jitdump.h"
+#include "symbols/source/text_sources.h"
+
+#define NO_IMAGE SIZE_MAX
+
+/* One input. */
+struct merge_file {
+	char *path;	 /* what it is called in outcomes and sources */
+	char *open_path; /* where its bytes are; NULL = path */
+	bool was_named;
+	struct file_map map;
+	struct buf memory; /* bytes that no file has (a vdso) */
+	enum source_kind kind;
+	bool has_elf;
+	struct elf_file elf;
+	struct image_identity id;
+	bool is_live_kernel; /* /proc/kallsyms of this machine */
+	/* text sources */
+	struct text_source text;
+	VEC(struct candidate) candidates;
+	struct jitdump jitdump;
+	/* outcome */
+	enum merge_verdict verdict;
+	char *reason;
+	size_t image_i; /* NO_IMAGE = none */
+};
+
+/* A source that joined an image, and why. */
+struct merge_joined {
+	size_t file_i;
+	char *verdict; /* owned */
+};
+
+struct merge_image {
+	struct image_identity id;
+	size_t file_i; /* the file with the code, NO_IMAGE when there is none */
+	size_t base_i; /* entry of the base catalog, NO_IMAGE when it is not from there */
+	VEC(struct merge_joined) debug, texts;
+	/* Exported names by name, made when first needed. */
+	struct anchor_name *anchors;
+	size_t n_anchors;
+	bool has_anchors;
+	struct catalog_image *base; /* opened when first needed */
+	struct buf bytes;	    /* the result; empty when nothing changed */
+	char catalog_id[17];
+};
+
+struct merge {
+	struct merge_options options;
+	struct intern paths; /* canonical paths that were added */
+	VEC(struct merge_file *) files;
+	VEC(struct merge_image *) images;
+	VEC(struct merge_image *) changed; /* those with bytes, in order; borrowed */
+};
+
+/* Sets the outcome; the reason is formatted. A file that is used already stays used. */
+void merge_file_decide(struct merge_file *f, enum merge_verdict verdict, size_t image_i,
+	const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void merge_progress(struct merge *m, const char *what, size_t done, size_t of);
+
+/* merge_join.c: makes the images and says which files join which. */
+void merge_join(struct merge *m);
+struct catalog_image *merge_image_base(struct merge *m, struct merge_image *image);
+/* merge_texts.c: finds the images that a map or nm output belongs to. */
+void merge_place_text(struct merge *m, size_t file_i);
+/* merge_build.c */
+int merge_build(struct merge *m, struct err *err);
+
+#endif

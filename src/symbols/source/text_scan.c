@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/source/text_scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/hex.h"
+
+#define TEXT_SECTIONS_MAX 4096
+
+bool text_next_line(struct cursor *rest, struct span *line)
+{
+	const uint8_t *eol;
+
+	if (!cursor_left(rest))
+		return false;
+	eol = memchr(rest->p, '\n', cursor_left(rest));
+	*line = (struct span){rest->p, eol ? (size_t)(eol - rest->p) : cursor_left(rest)};
+	rest->p = eol ? eol + 1 : rest->end;
+	if (line->n && line->p[line->n - 1] == '\r')
+		line->n--;
+	return true;
+}
+
+size_t text_skip_blanks(struct cursor *c)
+{
+	const uint8_t *start = c->p;
+
+	while (cursor_left(c) && *c->p == ' ')
+		c->p++;
+	return (size_t)(c->p - start);
+}
+
+struct span text_take_word(struct cursor *c)
+{
+	const uint8_t *start = c->p;
+
+	while (cursor_left(c) && *c->p != ' ')
+		c->p++;
+	return (struct span){start, (size_t)(c->p - start)};
+}
+
+bool text_word_hex(struct span word, uint64_t *out)
+{
+	struct cursor c = cursor_of(word);
+
+	return hex_take(&c, out) && !cursor_left(&c);
+}
+
+bool text_take_0x(struct cursor *c, uint64_t *out)
+{
+	struct span word = text_take_word(c);
+
+	return text_starts(word, "0x") && text_word_hex(span_sub(word, 2, word.n - 2), out);
+}
+
+bool text_is(struct span s, const char *text)
+{
+	return s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
+}
+
+bool text_starts(struct span s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return s.n >= n && memcmp(s.p, prefix, n) == 0;
+}
+
+bool text_has(struct span s, const char *part)
+{
+	return s.n && memmem(s.p, s.n, part, strlen(part)) != NULL;
+}
+
+bool text_name_is_internal(struct span name)
+{
+	if (text_starts(name, ".L"))
+		return true;
+	return name.n >= 2 && name.p[0] == '$' && strchr("adtx", name.p[1]) && name.p[1] &&
+	       (name.n == 2 || name.p[2] == '.');
+}
+
+struct span text_name_without_version(struct span name)
+{
+	const uint8_t *at = name.n ? memchr(name.p, '@', name.n) : NULL;
+	struct span version;
+
+	if (!at || at == name.p)
+		return name;
+	version = (struct span){at, name.n - (size_t)(at - name.p)};
+	if (text_is(version, "@plt") || memchr(version.p, ' ', version.n))
+		return name;
+	name.n = (size_t)(at - name.p);
+	return name;
+}
+
+void text_source_release(struct text_source *t)
+{
+	free(t->sections);
+	for (size_t i = 0; i < t->owned.n; i++)
+		free(t->owned.v[i]);
+	vec_release(&t->owned);
+	*t = (struct text_source){0};
+}
+
+void text_source_add(
+	struct text_source *t, const struct symbol_sink *sink, const struct candidate *c)
+{
+	if (t->n_symbols >= SYMTAB_SYMBOLS_MAX || c->name_bytes > SYMTAB_NAME_BYTES_MAX) {
+		t->n_malformed++;
+		return;
+	}
+	t->n_symbols++;
+	symbol_sink_add(sink, c);
+}
+
+struct span text_source_own(struct text_source *t, char *name)
+{
+	vec_push(&t->owned, name);
+	return (struct span){(const uint8_t *)name, strlen(name)};
+}
+
+void text_source_add_section(struct text_source *t, struct span name, uint64_t addr, uint64_t bytes)
+{
+	struct image_segment *s;
+	size_t n = name.n < sizeof(s->name) ? name.n : sizeof(s->name) - 1;
+
+	if (t->n_sections >= TEXT_SECTIONS_MAX)
+		return;
+	/* Grows at powers of two: the struct has no room for a capacity. */
+	if ((t->n_sections & (t->n_sections - 1)) == 0)
+		t->sections = mem_realloc(
+			t->sections, (t->n_sections ? t->n_sections * 2 : 1) * sizeof(*s));
+	s = &t->sections[t->n_sections++];
+	*s = (struct image_segment){.addr = addr, .mem_bytes = bytes};
+	memcpy(s->name, name.p, n);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void sort_starts(uint64_t *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (v[i] < v[i - 1]) {
+			qsort(v, n, sizeof(*v), compare_u64);
+			return;
+		}
+	}
+}
+
+/* The first start behind `at`; UINT64_MAX when there is none. */
+static uint64_t start_behind(const uint64_t *v, size_t n, uint64_t at)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (v[middle] <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n ? v[low] : UINT64_MAX;
+}
+
+void text_unsized_emit(
+	struct text_unsized *u, struct text_source *t, const struct symbol_sink *sink)
+{
+	sort_starts(u->starts.v, u->starts.n);
+	for (size_t i = 0; i < u->functions.n; i++) {
+		struct candidate *c = &u->functions.v[i];
+
+		c->room = start_behind(u->starts.v, u->starts.n, c->start) - c->start;
+		if (c->room > TEXT_FUNCTION_BYTES_MAX)
+			c->room = TEXT_FUNCTION_BYTES_MAX;
+		if (!c->room)
+			c->room = 1; /* the last address there is */
+		text_source_add(t, sink, c);
+	}
+	vec_release(&u->functions);
+	vec_release(&u->starts);
+}
