@@ -18,6 +18,8 @@ static enum die_slot slot_of(uint64_t attr)
 		return SLOT_LOW_PC;
 	case 0x12:
 		return SLOT_HIGH_PC;
+	case 0x13:
+		return SLOT_LANGUAGE;
 	case 0x1b:
 		return SLOT_COMP_DIR;
 	case 0x31:
@@ -192,7 +194,8 @@ static void arrange(struct abbrev_table *t, struct coded *all, size_t n)
 	vec_reserve(&t->direct, (size_t)last + 1);
 	t->direct.n = (size_t)last + 1;
 	memset(t->direct.v, 0, t->direct.n * sizeof(*t->direct.v));
-	qsort(all, n, sizeof(*all), order_codes);
+	if (n)
+		qsort(all, n, sizeof(*all), order_codes);
 	for (size_t i = 0; i < n; i++) {
 		if (all[i].code <= last) {
 			t->direct.v[all[i].code] = all[i].abbrev;
@@ -211,6 +214,8 @@ int abbrev_table_init(struct abbrev_table *t, struct span bytes, uint64_t offset
 	bool is_whole = false;
 
 	*t = (struct abbrev_table){.offset = offset, .sizes = sizes};
+	vec_reserve(&t->steps, 1); /* never NULL, so that readers may add to it */
+	vec_reserve(&t->reads, 1);
 	while (!is_whole) {
 		struct compiler c = {.table = t};
 		uint64_t code = cursor_uleb(&in);

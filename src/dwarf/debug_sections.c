@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #define INFLATED_MAX	 ((uint64_t)16 << 30) /* bytes of one file's sections, uncompressed */
@@ -139,8 +140,13 @@ int dwarf_file_init(
 
 int dwarf_file_open(struct dwarf_file *f, const char *path, bool is_split, struct err *err)
 {
-	int rc = file_map_open(&f->map, path, err);
+	struct stat st;
+	int rc;
 
+	/* The name came from another file: it must not make us wait for a pipe's writer. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(err, ERR_FORMAT, "'%s': is not a regular file", path);
+	rc = file_map_open(&f->map, path, err);
 	if (rc < 0)
 		return rc;
 	rc = elf_file_init(&f->own_elf, f->map.bytes, err);

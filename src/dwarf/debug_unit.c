@@ -151,6 +151,29 @@ static void slot_number(const struct die_attrs *a, enum die_slot slot, uint64_t 
 		*to = a->value[slot];
 }
 
+/* DWARF 5 table 7.17, and those that came later */
+static bool language_mangles(uint64_t language)
+{
+	switch (language) {
+	case 0x0001: /* C89 */
+	case 0x0002: /* C */
+	case 0x0003: /* Ada 83 */
+	case 0x0005: /* Cobol 74 */
+	case 0x0006: /* Cobol 85 */
+	case 0x0007: /* Fortran 77 */
+	case 0x0009: /* Pascal 83 */
+	case 0x000c: /* C99 */
+	case 0x000f: /* PL/I */
+	case 0x0012: /* UPC */
+	case 0x001d: /* C11 */
+	case 0x002c: /* C17 */
+	case 0x8001: /* assembler */
+		return false;
+	default:
+		return true;
+	}
+}
+
 static bool read_root(struct debug_unit *u)
 {
 	const struct abbrev *a = u->abbrevs ? debug_unit_entry(u, u->first_die, &u->root) : NULL;
@@ -160,6 +183,8 @@ static bool read_root(struct debug_unit *u)
 		return false;
 	}
 	default_bases(u);
+	u->has_linkage_names =
+		die_has(&u->root, SLOT_LANGUAGE) && language_mangles(u->root.value[SLOT_LANGUAGE]);
 	slot_number(&u->root, SLOT_STR_OFFSETS_BASE, &u->str_offsets_base);
 	slot_number(&u->root, SLOT_ADDR_BASE, &u->addr_base);
 	slot_number(&u->root, SLOT_RNGLISTS_BASE, &u->rnglists_base);

@@ -38,6 +38,7 @@ struct debug_unit {
 	struct form_sizes sizes;
 	uint8_t type; /* enum unit_type; before DWARF 5 from the root's tag */
 	bool is_split;
+	bool has_linkage_names; /* its language gives functions another name for the linker */
 	/* From the root; a unit without root has none of these. */
 	struct die_attrs root;
 	struct dwarf_text comp_dir;

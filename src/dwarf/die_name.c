@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-#define HOPS_MAX 16 /* real chains have 3; also the guard against circles */
+#define HOPS_MAX  16	      /* real chains have 3; also the guard against circles */
+#define PLAIN	  (1u << 31) /* in a slot's name */
+#define NAMES_MAX (PLAIN - 1)
 
 void name_table_reset(struct name_table *t, struct dwarf_unit_map *out, uint64_t budget)
 {
@@ -28,12 +30,11 @@ void name_table_release(struct name_table *t)
 	*t = (struct name_table){0};
 }
 
-static struct name_slot *slot_for(const struct name_table *t, struct die_ref ref)
+static struct name_slot *slot_for(const struct name_table *t, uint64_t key)
 {
-	size_t i = (size_t)((ref.offset * 0x9e3779b97f4a7c15u) >> 32) & (t->cap - 1);
+	size_t i = (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) & (t->cap - 1);
 
-	while (t->slots[i].round == t->round &&
-		(t->slots[i].offset != ref.offset || t->slots[i].set != ref.set))
+	while (t->slots[i].round == t->round && t->slots[i].key != key)
 		i = (i + 1) & (t->cap - 1);
 	return &t->slots[i];
 }
@@ -44,24 +45,21 @@ static void grow(struct name_table *t)
 
 	t->cap = old.cap ? old.cap * 2 : 256;
 	t->slots = mem_calloc(t->cap, sizeof(*t->slots));
-	for (size_t i = 0; i < old.cap; i++) {
-		const struct name_slot *s = &old.slots[i];
-
-		if (s->round == t->round)
-			*slot_for(t, (struct die_ref){s->set, s->offset}) = *s;
-	}
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.slots[i].round == t->round)
+			*slot_for(t, old.slots[i].key) = old.slots[i];
 	free(old.slots);
 }
 
-static uint32_t add_name(struct name_table *t, struct dwarf_text text)
+static struct die_name add_name(struct name_table *t, struct dwarf_text text, bool is_plain)
 {
-	if (text.n > t->budget) {
+	if (text.n > t->budget || t->out->names.n > NAMES_MAX)
 		t->is_cut = true;
-		return 0;
-	}
+	if (!text.n || t->is_cut)
+		return (struct die_name){0, false};
 	t->budget -= text.n;
 	vec_push(&t->out->names, text);
-	return (uint32_t)(t->out->names.n - 1);
+	return (struct die_name){(uint32_t)(t->out->names.n - 1), is_plain};
 }
 
 static bool next_entry(const struct debug_unit *u, const struct die_attrs *a, struct die_ref *ref)
@@ -73,9 +71,10 @@ static bool next_entry(const struct debug_unit *u, const struct die_attrs *a, st
 }
 
 /* The name of a chain of entries; `plain` is the nearest plain name so far. */
-static uint32_t follow(struct name_table *t, const struct debug_unit *u, struct die_ref ref,
+static struct die_name follow(struct name_table *t, const struct debug_unit *u, struct die_ref ref,
 	struct dwarf_text plain)
 {
+	bool mangles = u->has_linkage_names;
 	struct dwarf_text text;
 	struct die_attrs a;
 
@@ -85,37 +84,41 @@ static uint32_t follow(struct name_table *t, const struct debug_unit *u, struct 
 		if (!u || !debug_unit_entry(u, ref.offset, &a))
 			break;
 		if (debug_unit_slot_text(u, &a, SLOT_LINKAGE_NAME, &text))
-			return add_name(t, text);
+			return add_name(t, text, false);
 		if (!plain.n && debug_unit_slot_text(u, &a, SLOT_NAME, &text))
 			plain = text;
 		if (!next_entry(u, &a, &ref))
 			break;
 	}
-	return plain.n ? add_name(t, plain) : 0;
+	return add_name(t, plain, mangles);
 }
 
-uint32_t name_table_get(struct name_table *t, const struct debug_unit *u, const struct die_attrs *a)
+struct die_name name_table_get(
+	struct name_table *t, const struct debug_unit *u, const struct die_attrs *a)
 {
 	struct dwarf_text text, plain = {NULL, 0};
 	struct name_slot *slot;
+	struct die_name name;
 	struct die_ref ref;
+	uint64_t key;
 
 	if (t->is_cut)
-		return 0;
+		return (struct die_name){0, false};
 	if (debug_unit_slot_text(u, a, SLOT_LINKAGE_NAME, &text))
-		return add_name(t, text);
+		return add_name(t, text, false);
 	debug_unit_slot_text(u, a, SLOT_NAME, &plain);
 	if (!next_entry(u, a, &ref))
-		return plain.n ? add_name(t, plain) : 0;
+		return add_name(t, plain, u->has_linkage_names);
 	if (plain.n) /* rare: a name of its own beside what it leads to */
 		return follow(t, u, ref, plain);
 	if ((t->n + 1) * 4 > t->cap * 3)
 		grow(t);
-	slot = slot_for(t, ref);
+	key = ref.offset << 1 | (ref.set != u->set);
+	slot = slot_for(t, key);
 	if (slot->round != t->round) {
-		*slot = (struct name_slot){
-			ref.set, ref.offset, follow(t, u, ref, plain), t->round};
+		name = follow(t, u, ref, plain);
+		*slot = (struct name_slot){key, name.id | (name.is_plain ? PLAIN : 0), t->round};
 		t->n++;
 	}
-	return slot->name;
+	return (struct die_name){slot->name & ~PLAIN, slot->name & PLAIN};
 }

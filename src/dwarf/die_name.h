@@ -8,10 +8,15 @@
 
 #include "dwarf/debug_unit.h"
 
+struct die_name {
+	uint32_t id;   /* in names */
+	bool is_plain; /* not the name that linkers see */
+};
+
+/* 16 bytes: the table is looked into once for each inlined function, mostly outside of the cache. */
 struct name_slot {
-	const struct unit_set *set;
-	uint64_t offset;
-	uint32_t name;
+	uint64_t key;	/* offset of the entry; the lowest bit says that it is in the shared file */
+	uint32_t name;	/* id; the highest bit says that it is plain */
 	uint32_t round; /* which reset it was filled after */
 };
 
@@ -28,8 +33,8 @@ struct name_table {
 void name_table_reset(struct name_table *t, struct dwarf_unit_map *out, uint64_t budget);
 void name_table_release(struct name_table *t);
 /* The name of the entry that has these attributes: the linkage name of it or of any entry it leads
- * to, else the nearest plain name; 0 when there is none. */
-uint32_t name_table_get(
+ * to, else the nearest plain name; id 0 when there is none. */
+struct die_name name_table_get(
 	struct name_table *t, const struct debug_unit *u, const struct die_attrs *a);
 
 #endif

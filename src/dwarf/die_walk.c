@@ -42,7 +42,7 @@ static uint32_t add_function(struct walk_state *s, const struct die_attrs *a)
 	struct die_walk *w = s->w;
 	const struct addr_range *range;
 	uint64_t entry;
-	uint32_t name;
+	struct die_name name;
 
 	if (!range_reader_entry(w->ranges, s->unit, a))
 		return 0; /* an entry point only */
@@ -53,8 +53,8 @@ static uint32_t add_function(struct walk_state *s, const struct die_attrs *a)
 	range = w->ranges->ranges.v;
 	for (size_t i = 0; i < w->ranges->ranges.n; i++, range++) {
 		vec_push(&w->out->functions,
-			((struct dwarf_function){range->start, range->end, name,
-				entry >= range->start && entry < range->end}));
+			((struct dwarf_function){range->start, range->end, name.id,
+				entry >= range->start && entry < range->end, name.is_plain}));
 		painter_add(w->painter, range->start, range->end, 0);
 	}
 	return 0;
@@ -70,7 +70,7 @@ static uint32_t add_inlined(struct walk_state *s, const struct die_attrs *a, uin
 	if (id >= SITES_MAX)
 		return parent;
 	range_reader_entry(w->ranges, s->unit, a);
-	site.name = name_table_get(w->names, s->unit, a);
+	site.name = name_table_get(w->names, s->unit, a).id;
 	if (die_has(a, SLOT_CALL_FILE))
 		site.call_file = source_files_id(w->files, a->value[SLOT_CALL_FILE]);
 	if (die_has(a, SLOT_CALL_LINE))

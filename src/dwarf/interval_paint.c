@@ -122,6 +122,8 @@ void painter_run(struct painter *p)
 	const struct paint_range *next, *end;
 
 	p->changes.n = p->heap.n = 0;
+	if (!p->ranges.n)
+		return;
 	sort_ranges(p);
 	next = p->ranges.v;
 	end = next + p->ranges.n;

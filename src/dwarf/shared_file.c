@@ -67,7 +67,7 @@ static bool try_open(struct dwarf_debug *d, char *path, const struct link *link,
 		return false;
 	}
 	id = own_id(&d->alt_file);
-	is_right = id.n == link->id.n && !memcmp(id.p, link->id.p, id.n);
+	is_right = id.n && id.n == link->id.n && !memcmp(id.p, link->id.p, id.n);
 	if (!is_right) {
 		free(*why);
 		*why = mem_printf("'%s': is the shared debug file of another build", path);

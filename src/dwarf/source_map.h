@@ -29,12 +29,14 @@ int dwarf_debug_open(
 	struct dwarf_debug **out, const struct elf_file *elf, const char *path, struct err *err);
 void dwarf_debug_close(struct dwarf_debug *d);
 
-/* Bytes of all .debug_* sections, uncompressed, split and shared files that were opened included. */
+/* Bytes of all .debug_* sections, uncompressed, split and shared files that were opened included.
+ * Split files are opened while units are read: not to be called then. */
 uint64_t dwarf_debug_bytes(const struct dwarf_debug *d);
 /* Units that may have code: compile, partial and skeleton units; type units are not among them. */
 size_t dwarf_debug_n_units(const struct dwarf_debug *d);
 /* Sentences about what was missing (a .dwo that is not there, a unit that could not be read), one a
- * line; "" when nothing was. */
+ * line; "" when nothing was. Those about split units come while units are read: not to be called
+ * then, and the text holds until the next unit is read. */
 const char *dwarf_debug_notes(const struct dwarf_debug *d);
 /* Sets wanted[unit] for every unit that may cover one of the n sorted addresses, by the ranges in
  * its root entry; a unit that gives none is wanted. Cheap: only root entries are read. */
@@ -50,6 +52,9 @@ struct dwarf_function {
 	uint64_t start, end;
 	uint32_t name; /* in names: the linkage name where there is one, else the plain name */
 	bool is_entry; /* the piece that holds the function's first instruction */
+	/* `name` is the plain name of a language whose linkers see another one, which gcc leaves
+	 * out for some templates and lambdas: a symbol at `start` knows better. */
+	bool is_plain_name;
 };
 
 /* A place where a function was inlined. Sites count from 1; a parent comes before its children. */
@@ -72,9 +77,9 @@ struct dwarf_row {
 struct dwarf_unit_map {
 	VEC(struct dwarf_text) names;
 	VEC(struct dwarf_text) files; /* absolute where the unit says enough; "./" and "x/../" cut */
-	VEC(struct dwarf_function) functions;
+	VEC(struct dwarf_function) functions; /* as they are written, in no order */
 	VEC(struct dwarf_site) sites;
-	VEC(struct dwarf_row) rows; /* by address, no two alike, the last one is a hole */
+	VEC(struct dwarf_row) rows; /* by address, no two alike, the last one is a hole; or none */
 	VEC(char *) owned;	    /* texts put together on the way */
 };
 

@@ -62,11 +62,11 @@ static void put_sequence(struct merge *m, const struct line_row *row, size_t n,
 void unit_rows_make(struct dwarf_unit_map *out, const struct painter *sites,
 	const struct line_rows *lines, struct source_files *files)
 {
-	struct merge m = {.out = out,
-		.site = sites->changes.v,
-		.site_end = sites->changes.v + sites->changes.n};
+	struct merge m = {.out = out, .site = sites->changes.v, .site_end = sites->changes.v};
 	const struct line_sequence *q = lines->sequences.v;
 
+	if (sites->changes.n) /* C has no arithmetic on NULL, not even adding 0 */
+		m.site_end += sites->changes.n;
 	for (size_t i = 0; i < lines->sequences.n; i++, q++) {
 		/* Up to the first row the line is not known, even if a site begins before. */
 		sites_up_to(&m, q->start);

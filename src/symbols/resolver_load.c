@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "symbols/catalog/image_make.h"
-#include "symbols/debug_file.h"
 #include "symbols/kernel_identity.h"
 #include "symbols/resolver_internal.h"
 
@@ -92,26 +91,6 @@ static bool load_found(struct resolver_entry *e, const struct image_identity *id
 	return true;
 }
 
-static bool has_dwarf(const struct resolver_entry *e)
-{
-	struct file_map map;
-	struct elf_file elf;
-	bool has = elf_file_has_dwarf(e->elf);
-	char *path;
-
-	if (has || debug_file_find(e->elf, e->path, &path, NULL) < 0)
-		return has;
-	if (file_map_open(&map, path, NULL) == 0) {
-		if (elf_file_init(&elf, map.bytes, NULL) == 0) {
-			has = elf_file_has_dwarf(&elf);
-			elf_file_release(&elf);
-		}
-		file_map_release(&map);
-	}
-	free(path);
-	return has;
-}
-
 static void load_mapped(struct resolver_entry *e, const struct image_identity *id,
 	const uint64_t *addrs, size_t n_addrs)
 {
@@ -125,7 +104,8 @@ static void load_mapped(struct resolver_entry *e, const struct image_identity *i
 	set_match(e, image_identity_has_build_id(id) ? MATCH_BUILD_ID : MATCH_CHECKSUM,
 		mem_printf("the mapped file itself, %s", image_identity_text(id, &text)));
 	buf_release(&text);
-	if (!has_dwarf(e) || image_make_open(id, &recipe, &e->bytes, &e->symbols, NULL) < 0)
+	if (!image_has_dwarf(e->elf, e->path) ||
+		 image_make_open(id, &recipe, &e->bytes, &e->symbols, NULL) < 0)
 		e->symtab = symtab_new_elf(e->elf, e->path);
 }
 

@@ -151,7 +151,7 @@ void trace_writer_module_spans(
 		return;
 	sorted = mem_dup(spans, n * sizeof(*spans));
 	qsort(sorted, n, sizeof(*sorted), by_process_and_address);
-	writer_tables_write(w);
+	trace_writer_flush(w, NULL); /* a failure is kept and told at the end */
 	while (i < n) {
 		struct buf *b = &w->scratch;
 		size_t first = i;

@@ -11,8 +11,9 @@ the first DW_LNS_set_file of a DWARF 5 sequence, LLVM 14 knows no lines outside 
 
 What is not compared, since the tools differ there among themselves:
 - addresses that neither knows from debug information;
-- the outermost name when the tool takes it from the symbol table: addr2line where the debug
-  information has no function, llvm-symbolizer always;
+- outermost names letter by letter: the tools take them from the symbol table, addr2line when the
+  debug information has no linkage name, llvm-symbolizer always. They must be the same function's;
+- innermost names of addr2line that have no linkage name: it puts the symbol's name there too;
 - "./" and "x/../" in file names, and text behind the line, such as "(discriminator 3)".
 """
 import os
@@ -81,11 +82,27 @@ def equal(ours, theirs, outer_names):
     for i, (a, b) in enumerate(zip(ours, theirs)):
         if a[1] != b[1] and not (a[1].endswith(":0") and b[1].endswith(":0")):
             return False
-        # The symbol table knows "f.cold" and "f.part.0" by their own names.
-        is_outer = i == len(ours) - 1 and (not outer_names or a[0] == "??" or b[0].startswith(a[0] + "."))
-        if a[0] != b[0] and not is_outer:
+        is_outer = i == len(ours) - 1
+        if a[0] != b[0] and not (is_outer and (a[0] == "??" or not outer_names)):
             return False
     return True
+
+
+def demangled(names):
+    names = sorted(names)
+    out = subprocess.run(["c++filt"], input="\n".join(names) + "\n", capture_output=True, text=True, check=True)
+    return dict(zip(names, out.stdout.splitlines()))
+
+
+def strange_names(outer):
+    """Outermost names {(ours, theirs...): count} that cannot be the same function. The symbol table
+    has "f.cold" for a part of f, and the mangled name where gcc's DWARF has only the plain one."""
+    plain = demangled({name for names in outer for name in names})
+    for names, count in outer.items():
+        ours, theirs = names[0], names[1:]
+        base = re.match(r"operator\W*|[~\w.]+|", ours).group(0)
+        if ours != "??" and not any(t == ours or t.startswith(ours + ".") or base and base in plain[t] for t in theirs):
+            yield names, count
 
 
 def tool_answers(image, addrs):
@@ -109,7 +126,7 @@ def main():
         sys.exit("neither addr2line nor llvm-symbolizer is installed")
     n = inlined = alone = 0
     differ = {tool: 0 for tool in tools}
-    shown = []
+    shown, outer = [], {}
     for a in addrs:
         x = chain(ours.get(a, []))
         theirs = {tool: chain(answers.get(a, [])) for tool, (_, answers) in tools.items()}
@@ -117,6 +134,8 @@ def main():
             continue
         n += 1
         inlined += len(x) > 1
+        names = tuple(y[-1][0] for y in [x, *theirs.values()] if y)
+        outer[names] = outer.get(names, 0) + 1
         wrong = [tool for tool, y in theirs.items() if not equal(x, y, tools[tool][0])]
         for tool in wrong:
             differ[tool] += 1
@@ -124,9 +143,12 @@ def main():
             alone += 1
             if len(shown) < SHOWN_MAX:
                 shown.append(f"{a:#x}:\n  ours {x}\n" + "\n".join(f"  {t} {y}" for t, y in theirs.items()))
+    for names, count in strange_names(outer):
+        alone += count
+        shown.append(f"{count} times: {' / '.join(names)}")
     figures = ", ".join(f"{k} differ from {tool}" for tool, k in differ.items())
     print(f"{n} addresses, {inlined} of them inlined, {figures}, {alone} from all")
-    print("\n".join(shown))
+    print("\n".join(shown[:SHOWN_MAX]))
     return 0 if n >= minimum and alone * 1000 <= n else 1
 
 

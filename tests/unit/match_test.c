@@ -328,12 +328,16 @@ static void run_time_code(void)
 		.kind = IMAGE_KIND_JIT, .path = (char *)(uintptr_t) "/j", .pid = 7};
 	struct image_identity b = a;
 
-	CHECK_VERDICT(judge(a, b), MATCH_NONE, false,
-		"run-time code has no identity that could be compared: process 7 here, process 7 in "
-		"/cat");
+	CHECK_VERDICT(judge(a, b), MATCH_SEGMENTS, false,
+		"run-time code of process 7, which may not be the same one: /cat");
 	b.pid = 8;
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
 		"run-time code of process 7 here, of process 8 in /cat");
+	b.pid = 0;
+	CHECK_VERDICT(judge(a, b), MATCH_NONE, false,
+		"run-time code has no identity that could be compared: process 7 here, no identity "
+		"in /cat");
+	CHECK_EQ(judge(a, identity("/j")).rung, MATCH_NONE); /* a file is no run-time code */
 }
 
 static void long_names_are_cut(void)
@@ -547,7 +551,7 @@ int main(void)
 		{"equal code segments are the last rung", segments},
 		{"segments are compared in size, flags and place", segment_details},
 		{"sections are compared by name, and must fit the segments", named_sections},
-		{"run-time code of another process is never a match", run_time_code},
+		{"run-time code is known by its process only, and weakly", run_time_code},
 		{"reasons that are too long are cut at the end", long_names_are_cut},
 		{"the candidate on the best rung wins", the_best_rung_wins},
 		{"two versions on one rung are a tie, copies are not", ties},

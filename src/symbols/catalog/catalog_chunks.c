@@ -22,14 +22,15 @@ struct chunk_entry chunk_table_entry(const struct chunk_table *t, size_t i)
 	return e;
 }
 
-static int check_entry(const struct chunk_table *t, size_t i, const struct chunk_limits *limits,
-	struct err *err)
+/* Chunks lie one behind the other, so that none can be used twice. */
+static int check_entry(const struct chunk_table *t, size_t i, uint64_t offset,
+	const struct chunk_limits *limits, struct err *err)
 {
 	const struct chunk_entry e = chunk_table_entry(t, i);
 	const char *problem = NULL;
 
-	if (e.offset > t->data.n || e.stored_bytes > t->data.n - e.offset)
-		problem = "lies outside its section";
+	if (e.offset != offset || e.stored_bytes > t->data.n - offset)
+		problem = "lies elsewhere";
 	else if (!e.n_items || e.n_items > limits->items_max)
 		problem = "has an impossible number of items";
 	else if (e.raw_bytes > limits->raw_bytes_max)
@@ -40,7 +41,7 @@ static int check_entry(const struct chunk_table *t, size_t i, const struct chunk
 			     : e.raw_bytes != e.stored_bytes)
 		problem = "unpacks to an impossible size";
 	else if (limits->is_indexed &&
-		 (e.key != (uint64_t)i << t->shift ||
+		 (e.key != (uint64_t)i << t->shift || e.n_items > (uint32_t)1 << t->shift ||
 			 (i + 1 < t->n_chunks && e.n_items != (uint32_t)1 << t->shift)))
 		problem = "is not where its number says";
 	else if (!limits->is_indexed && i && e.key <= chunk_table_entry(t, i - 1).key)
@@ -56,7 +57,7 @@ int chunk_table_init(struct chunk_table *t, struct span section, const struct ch
 {
 	struct chunk_table made = {0};
 	struct cursor c = cursor_of(section);
-	uint64_t n_items = 0;
+	uint64_t n_items = 0, offset = 0;
 
 	if (!section.n) {
 		*t = made;
@@ -75,11 +76,12 @@ int chunk_table_init(struct chunk_table *t, struct span section, const struct ch
 		return err_set(err, ERR_FORMAT, "the %s table has chunks of 2^%u items",
 			limits->name, made.shift);
 	for (size_t i = 0; i < made.n_chunks; i++) {
-		int rc = check_entry(&made, i, limits, err);
+		int rc = check_entry(&made, i, offset, limits, err);
 
 		if (rc < 0)
 			return rc;
 		n_items += chunk_table_entry(&made, i).n_items;
+		offset += chunk_table_entry(&made, i).stored_bytes;
 	}
 	if (n_items != made.n_items || n_items >= UINT32_MAX)
 		return err_set(err, ERR_FORMAT,

@@ -84,7 +84,7 @@ bool catalog_image_find_range(
 	const struct catalog_image *image, struct iaddr addr, struct catalog_range *out);
 
 struct catalog_level {
-	const char *name; /* demangled; NULL when only the line is known */
+	const char *name; /* demangled; NULL when only the line is known, like linkage_name */
 	const char *linkage_name;
 	const char *file; /* NULL = not known */
 	uint32_t line;	  /* 0 = not known */

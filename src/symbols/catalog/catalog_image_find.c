@@ -114,7 +114,8 @@ bool image_range_at(const struct catalog_image *image, size_t chunk, uint64_t ad
 bool catalog_image_find_range(
 	const struct catalog_image *image, struct iaddr addr, struct catalog_range *out)
 {
-	if (!image->ranges.n_chunks || addr.v < image->range_keys[0])
+	/* Ends are one past the last address, so none can be behind the very last one. */
+	if (!image->ranges.n_chunks || addr.v < image->range_keys[0] || addr.v == UINT64_MAX)
 		return false;
 	return find_in_chunk(image, find_chunk(image, addr.v), addr.v, out);
 }
@@ -189,14 +190,17 @@ static inline const char *file_path(const struct catalog_image *image, uint32_t 
 	return f->path;
 }
 
+/* An inlined function that debug information has no name for; told by its address. */
+static const char no_name[] = "";
+
 static void name_site(
 	const struct catalog_image *image, struct image_site *s, const struct site_ids *ids)
 {
 	struct image_text *text = image_text_of(image, ids->text);
 
-	s->linkage = text->linkage;
+	s->linkage = ids->text ? text->linkage : NULL;
 	s->call_path = file_path(image, ids->call_file);
-	s->name = demangled(text);
+	s->name = ids->text ? demangled(text) : no_name;
 }
 
 static inline const struct image_site *named_site(const struct catalog_image *image, uint32_t site)
@@ -268,7 +272,7 @@ size_t catalog_image_levels(struct catalog_image *image, const struct catalog_ra
 	while (n < n_sites) {
 		const struct image_site *s = named_site(image, site);
 
-		level.name = s->name;
+		level.name = s->name == no_name ? NULL : s->name;
 		level.linkage_name = s->linkage;
 		levels[n++] = level;
 		level.file = s->call_path;

@@ -283,6 +283,8 @@ void image_load_ranges(const struct catalog_image *image, size_t chunk)
 	struct image_range *r = mem_calloc(n, sizeof(*r));
 
 	take_starts(&c, starts, n);
+	if (n > 1 && starts[n - 1] >= image->range_keys[chunk + 1] - image->range_keys[chunk])
+		c.failed = true; /* the next chunk begins before */
 	if (!c.failed) {
 		take_symbols(&c, ops, r, n, image->symbols.n_items);
 		take_sites(&c, ops, r, n, image->sites.n_items);

@@ -230,7 +230,8 @@ static void add_range(struct range_encoder *e, uint64_t start, const struct imag
 struct join {
 	struct row_cursor rows;
 	struct row_span row; /* start and end are UINT64_MAX behind the last */
-	const struct range_piece *piece, *last_piece;
+	const struct range_piece *pieces; /* those that are not behind us */
+	size_t n_pieces;
 };
 
 static void next_row(struct join *j)
@@ -243,7 +244,7 @@ static void next_row(struct join *j)
 static uint64_t known_from(
 	const struct join *j, const struct numbering *n, uint64_t at, struct image_range *r)
 {
-	const struct range_piece *p = j->piece < j->last_piece ? j->piece : NULL;
+	const struct range_piece *p = j->n_pieces ? j->pieces : NULL;
 	uint64_t end = UINT64_MAX, change;
 
 	*r = (struct image_range){0};
@@ -270,21 +271,23 @@ void ranges_encode(struct chunk_writer *w, const struct image_builder *b,
 	struct range_encoder *e = mem_zalloc(sizeof(*e));
 	struct join j = {
 		.rows = {.b = b, .map = rows, .row_i = SIZE_MAX},
-		.piece = names->pieces,
-		.last_piece = names->pieces + names->n_pieces,
+		.pieces = names->pieces,
+		.n_pieces = names->n_pieces,
 	};
 	uint64_t at = 0;
 
 	e->w = w;
 	next_row(&j);
-	while (j.piece < j.last_piece || j.row.row) {
+	while (j.n_pieces || j.row.row) {
 		struct image_range r;
 		uint64_t end = known_from(&j, n, at, &r);
 
 		add_range(e, at, &r);
 		at = end;
-		if (j.piece < j.last_piece && j.piece->end <= at)
-			j.piece++;
+		if (j.n_pieces && j.pieces->end <= at) {
+			j.pieces++;
+			j.n_pieces--;
+		}
 		if (j.row.row && j.row.end <= at)
 			next_row(&j);
 	}

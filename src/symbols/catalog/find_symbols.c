@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Candidates are the catalog's images of the same base name (when none of them holds, all others),
- * then the file at the module's path. The best rung wins; on one rung the catalog comes before the
- * file, since it may know more than the file has (a map, a debug file that is gone by now).
+ * Candidates are the catalog's images of the same base name, those of other names that may have the
+ * same identity, and the file at the module's path. The best rung wins. Several that are exact are
+ * the same version: then the one that knows most does, which may be a debug file or a file that was
+ * merged with its map.
  */
 #include "symbols/catalog/find_symbols.h"
 
@@ -135,6 +136,30 @@ static void judge(struct finding *f, size_t *best)
 	free(verdicts);
 }
 
+/* Source lines before none, then more symbols; the symbols of a file are not counted. */
+static uint64_t richness(const struct finding *f, size_t i)
+{
+	const uint64_t lines = (uint64_t)1 << 62;
+	const struct catalog_image *image = f->images.v[i];
+
+	if (!image)
+		return image_has_dwarf(&f->file.elf, f->wanted->path) ? lines : 0;
+	return (catalog_image_n_rows(image) ? lines : 0) + catalog_image_n_symbols(image);
+}
+
+static size_t richest(const struct finding *f, size_t best)
+{
+	uint64_t most = richness(f, best);
+
+	for (size_t i = 0; i < f->ids.n; i++)
+		if (i != best && f->out->candidates.v[i].verdict.rung == MATCH_BUILD_ID &&
+			richness(f, i) > most) {
+			most = richness(f, i);
+			best = i;
+		}
+	return best;
+}
+
 /* --- the answer --- */
 
 static void use_file(struct finding *f)
@@ -229,6 +254,8 @@ void symbols_find(struct symbols_found *out, const struct image_identity *wanted
 	if (best == SIZE_MAX) {
 		say_none(&f);
 	} else {
+		if (out->candidates.v[best].verdict.rung == MATCH_BUILD_ID)
+			best = richest(&f, best);
 		use_best(&f, best);
 		order_candidates(out, best);
 	}

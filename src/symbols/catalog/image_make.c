@@ -183,34 +183,62 @@ void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
 	free(debug_identity);
 }
 
+/* A debug file that was looked for and found. */
+struct found_debug {
+	struct debug_source source;
+	struct file_map map;
+	struct elf_file elf;
+	char *path;
+	bool is_open;
+};
+
+static bool found_debug_open(
+	struct found_debug *d, const struct elf_file *elf, const char *image_path)
+{
+	memset(d, 0, sizeof(*d));
+	d->is_open = debug_file_find(elf, image_path, &d->path, NULL) == 0 &&
+		     file_map_open(&d->map, d->path, NULL) == 0 &&
+		     elf_file_init(&d->elf, d->map.bytes, NULL) == 0;
+	d->source = (struct debug_source){&d->elf, d->path, "build-id or debuglink CRC equal"};
+	return d->is_open;
+}
+
+static void found_debug_close(struct found_debug *d)
+{
+	if (d->is_open)
+		elf_file_release(&d->elf);
+	file_map_release(&d->map);
+	free(d->path);
+}
+
+bool image_has_dwarf(const struct elf_file *elf, const char *path)
+{
+	struct found_debug d;
+	bool has = elf_file_has_dwarf(elf);
+
+	if (has)
+		return true;
+	has = found_debug_open(&d, elf, path) && elf_file_has_dwarf(&d.elf);
+	found_debug_close(&d);
+	return has;
+}
+
 int image_make_open(const struct image_identity *identity, const struct image_recipe *recipe,
 	struct buf *bytes, struct catalog_image **image, struct err *err)
 {
 	struct image_builder *b = image_builder_new(identity);
-	struct debug_source debug = {.verdict = "build-id or debuglink CRC equal"};
 	struct image_recipe whole = *recipe;
-	struct file_map map = {0};
-	struct elf_file debug_elf;
-	char *debug_path = NULL;
+	struct found_debug debug = {0};
 	int rc;
 
 	whole.debug = NULL;
-	if (!elf_file_has_dwarf(recipe->elf) &&
-		debug_file_find(recipe->elf, recipe->path, &debug_path, NULL) == 0 &&
-		file_map_open(&map, debug_path, NULL) == 0 &&
-		elf_file_init(&debug_elf, map.bytes, NULL) == 0) {
-		debug.elf = &debug_elf;
-		debug.path = debug_path;
-		whole.debug = &debug;
-	}
+	if (!elf_file_has_dwarf(recipe->elf) && found_debug_open(&debug, recipe->elf, recipe->path))
+		whole.debug = &debug.source;
 	image_make_add(b, &whole);
 	rc = image_builder_finish(b, recipe->n_threads, bytes, err);
 	if (rc == 0)
 		rc = catalog_image_open(image, buf_span(bytes), err);
 	image_builder_free(b);
-	if (whole.debug)
-		elf_file_release(&debug_elf);
-	file_map_release(&map);
-	free(debug_path);
+	found_debug_close(&debug);
 	return rc;
 }

@@ -42,5 +42,7 @@ int image_make_open(const struct image_identity *identity, const struct image_re
 
 /* True when the file has .debug_info (compressed or not). */
 bool elf_file_has_dwarf(const struct elf_file *elf);
+/* The same of the file or, when it has none, of its installed debug file. */
+bool image_has_dwarf(const struct elf_file *elf, const char *path);
 
 #endif

@@ -330,10 +330,16 @@ static bool say_weak(const struct match *m, enum match_rung rung, const char *wh
 	return true;
 }
 
-static bool refuse_run_time_code(const struct match *m)
+static bool rung_run_time_code(const struct match *m)
 {
-	if (m->wanted->kind != IMAGE_KIND_JIT && m->candidate->kind != IMAGE_KIND_JIT)
+	const struct image_identity *a = m->wanted, *b = m->candidate;
+
+	if (a->kind != IMAGE_KIND_JIT && b->kind != IMAGE_KIND_JIT)
 		return false;
+	if (a->kind == b->kind && a->pid && a->pid == b->pid)
+		return say(m, MATCH_SEGMENTS, false,
+			"run-time code of process %" PRIu32 ", which may not be the same one: %s",
+			a->pid, m->where);
 	return say_weak(m, MATCH_NONE, "run-time code has no identity that could be compared");
 }
 
@@ -416,7 +422,7 @@ void match_judge(const struct image_identity *wanted, const struct image_identit
 {
 	static bool (*const checks[])(const struct match *m) = {veto_machine, veto_process,
 		veto_build_id, veto_content, veto_sections, rung_build_id, rung_content,
-		rung_debuglink, rung_same_debuglink, refuse_run_time_code, rung_size_and_time,
+		rung_debuglink, rung_same_debuglink, rung_run_time_code, rung_size_and_time,
 		rung_path, rung_segments};
 	const struct match m = {wanted, candidate, where, verdict};
 

@@ -23,7 +23,8 @@
 /* Stored in traces and catalogs: the numbers never change meaning. */
 enum match_rung {
 	MATCH_NONE = 0,
-	MATCH_SEGMENTS = 1, /* segment sizes and flags (and names) equal, path different */
+	MATCH_SEGMENTS = 1, /* segment sizes and flags (and names) equal, path different; or
+			       run-time code of a process with the same pid */
 	MATCH_PATH = 2,	    /* same full path, and the segments (where known) have equal sizes */
 	MATCH_CHECKSUM = 3, /* debuglink CRC and time stamp or segments equal; or size and time
 			       stamp and segments, all equal */

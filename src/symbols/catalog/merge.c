@@ -46,6 +46,9 @@ static void image_free(struct merge_image *image)
 	vec_release(&image->debug);
 	vec_release(&image->texts);
 	free(image->anchors);
+	for (size_t i = 0; i < image->demangled.n; i++)
+		free(image->demangled.v[i].text);
+	vec_release(&image->demangled);
 	catalog_image_close(image->base);
 	image_identity_release(&image->id);
 	buf_release(&image->bytes);

@@ -144,8 +144,14 @@ static bool add_texts(struct merge *m, struct merge_image *image, struct image_b
 						.verdict = image->texts.v[i].verdict});
 		for (size_t k = 0; k < f->candidates.n; k++) {
 			struct candidate c = f->candidates.v[k];
+			const char *linkage =
+				merge_image_linkage_name(image, c.name, c.name_bytes, c.start);
 
 			c.source = (uint8_t)kind;
+			if (linkage) {
+				c.name = linkage;
+				c.name_bytes = (uint32_t)strlen(linkage);
+			}
 			image_builder_symbol(b, &c);
 		}
 		if (f->kind == SOURCE_KIND_JITDUMP)

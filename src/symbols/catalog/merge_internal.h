@@ -42,15 +42,23 @@ struct merge_joined {
 	char *verdict; /* owned */
 };
 
+/* Linkers print demangled names into their maps. */
+struct demangled_name {
+	char *text;	     /* owned */
+	const char *linkage; /* as the image has it */
+	uint64_t addr;
+};
+
 struct merge_image {
 	struct image_identity id;
 	size_t file_i; /* the file with the code, NO_IMAGE when there is none */
 	size_t base_i; /* entry of the base catalog, NO_IMAGE when it is not from there */
 	VEC(struct merge_joined) debug, texts;
-	/* Exported names by name, made when first needed. */
+	/* Exported names by name, made when first needed, and their demangled forms by text. */
 	struct anchor_name *anchors;
 	size_t n_anchors;
 	bool has_anchors;
+	VEC(struct demangled_name) demangled;
 	struct catalog_image *base; /* opened when first needed */
 	struct buf bytes;	    /* the result; empty when nothing changed */
 	char catalog_id[17];
@@ -74,6 +82,9 @@ void merge_join(struct merge *m);
 struct catalog_image *merge_image_base(struct merge *m, struct merge_image *image);
 /* merge_texts.c: finds the images that a map or nm output belongs to. */
 void merge_place_text(struct merge *m, size_t file_i);
+/* The linkage name of the image at `addr` that reads `text` when demangled; NULL when none does. */
+const char *merge_image_linkage_name(
+	const struct merge_image *image, const char *text, size_t n, uint64_t addr);
 /* merge_build.c */
 int merge_build(struct merge *m, struct err *err);
 

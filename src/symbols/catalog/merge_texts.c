@@ -48,6 +48,51 @@ static void anchors_of_base(struct merge *m, struct merge_image *image, struct a
 	}
 }
 
+static int compare_demangled(const void *a, const void *b)
+{
+	const struct demangled_name *x = a, *y = b;
+	int order = strcmp(x->text, y->text);
+
+	if (order)
+		return order;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Every mangled name is an anchor under its readable form as well. */
+static void add_demangled(struct merge_image *image, struct anchor_list *list)
+{
+	size_t n = list->v.n;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct anchor_name a = list->v.v[i];
+		char *text = symbol_demangle(a.name);
+
+		if (strcmp(text, a.name) == 0) {
+			free(text);
+			continue;
+		}
+		vec_push(&image->demangled, ((struct demangled_name){text, a.name, a.addr}));
+		vec_push(&list->v, ((struct anchor_name){text, a.addr}));
+	}
+	if (image->demangled.n)
+		qsort(image->demangled.v, image->demangled.n, sizeof(*image->demangled.v),
+			compare_demangled);
+}
+
+const char *merge_image_linkage_name(
+	const struct merge_image *image, const char *text, size_t n, uint64_t addr)
+{
+	char *copy = mem_strndup(text, n);
+	const struct demangled_name wanted = {copy, NULL, addr};
+	const struct demangled_name *found = NULL;
+
+	if (image->demangled.n)
+		found = bsearch(&wanted, image->demangled.v, image->demangled.n, sizeof(wanted),
+			compare_demangled);
+	free(copy);
+	return found ? found->linkage : NULL;
+}
+
 /* Exported names; of an image that exports nothing, all that it has. */
 static void make_anchors(struct merge *m, struct merge_image *image)
 {
@@ -66,6 +111,7 @@ static void make_anchors(struct merge *m, struct merge_image *image)
 	} else {
 		anchors_of_base(m, image, &list);
 	}
+	add_demangled(image, &list);
 	if (list.v.n)
 		qsort(list.v.v, list.v.n, sizeof(*list.v.v), compare_anchors);
 	image->anchors = list.v.v;

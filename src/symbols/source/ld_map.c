@@ -87,7 +87,7 @@ static bool is_beginning(struct span line)
 	       text_is(line, "Memory map");
 }
 
-/* A line that begins in the first column. False when it is none that could be here. */
+/* A line that begins in the first column: an output section, or a heading. */
 static void read_outer_line(struct ld_map *m, struct span line)
 {
 	struct cursor c = cursor_of(line);
