@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#define ABBREV_FIXED_MAX   (1u << 30) /* bytes of an entry's values */
-#define ABBREV_DIRECT_EXTRA 256	      /* a table by code may have this many holes, */
-#define ABBREV_DIRECT_TIMES 4	      /* and this many times the codes in use */
+#define ABBREV_FIXED_MAX    (1u << 30) /* bytes of an entry's values */
+#define ABBREV_DIRECT_EXTRA 256	       /* a table by code may have this many holes, */
+#define ABBREV_DIRECT_TIMES 4	       /* and this many times the codes in use */
 
 static enum die_slot slot_of(uint64_t attr)
 {
@@ -107,7 +107,8 @@ static void add_attribute(struct compiler *c, uint64_t attr, uint64_t form, int6
 	if (slot && (c->seen >> slot & 1))
 		slot = SLOT_NONE; /* the first one counts */
 	c->seen |= (uint64_t)1 << slot;
-	if (attr == ATTR_SIBLING && !c->abbrev.n_steps && n > 0 && n <= 8 && form != FORM_REF_ADDR) {
+	if (attr == ATTR_SIBLING && !c->abbrev.n_steps && n > 0 && n <= 8 &&
+		form != FORM_REF_ADDR) {
 		c->abbrev.sibling_at = c->abbrev.fixed;
 		c->abbrev.sibling_how = (uint8_t)how;
 		c->has_sibling = true;
@@ -299,7 +300,8 @@ const uint8_t *abbrev_read(const struct abbrev_table *t, const struct abbrev *a,
 			p = form_read(p, end, read->how, &value);
 		if (!p)
 			return NULL;
-		out->value[read->slot] = form == FORM_IMPLICIT_CONST ? (uint64_t)read->implicit : value;
+		out->value[read->slot] =
+			form == FORM_IMPLICIT_CONST ? (uint64_t)read->implicit : value;
 		out->form[read->slot] = form;
 		out->has |= 1u << read->slot;
 	}

@@ -110,9 +110,9 @@ struct abbrev {
 struct abbrev_table {
 	uint64_t offset; /* in .debug_abbrev */
 	struct form_sizes sizes;
-	VEC(struct abbrev) direct;  /* by code */
-	VEC(struct abbrev) sparse;  /* codes far apart: in order of `codes` */
-	VEC(uint64_t) codes;	    /* sorted */
+	VEC(struct abbrev) direct; /* by code */
+	VEC(struct abbrev) sparse; /* codes far apart: in order of `codes` */
+	VEC(uint64_t) codes;	   /* sorted */
 	VEC(struct abbrev_step) steps;
 	VEC(struct abbrev_read) reads;
 	bool has_code; /* some abbreviation is a function or an inlined one */
@@ -137,8 +137,8 @@ static inline const struct abbrev *abbrev_table_find(const struct abbrev_table *
 }
 
 /* Steps over the values of an entry; NULL when they run out of bytes. */
-static inline const uint8_t *abbrev_skip(const struct abbrev_table *t, const struct abbrev *a,
-	const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *abbrev_skip(
+	const struct abbrev_table *t, const struct abbrev *a, const uint8_t *p, const uint8_t *end)
 {
 	const struct abbrev_step *step = t->steps.v + a->first_step;
 

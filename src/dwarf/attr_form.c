@@ -187,8 +187,8 @@ const uint8_t *form_skip(
 		if (!p)
 			return NULL;
 		how = form_how(n, sizes);
-		/* One step only: an indirect form that names itself would never end, and an implicit
-		 * constant has no abbreviation to be in. */
+		/* One step only: an indirect form that names itself would never end, and an
+		 * implicit constant has no abbreviation to be in. */
 		if (how == HOW_INDIRECT || n == FORM_IMPLICIT_CONST)
 			return NULL;
 		return how == HOW_UNKNOWN ? NULL : form_skip(p, end, how, sizes);

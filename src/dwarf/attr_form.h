@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How attribute values are written (DWARF 5 section 7.5.6). A form says what a value means and, with
- * the unit's address and offset size, how many bytes it takes; `enum form_how` is only the latter.
+ * How attribute values are written (DWARF 5 section 7.5.6). A form says what a value means and,
+ * with the unit's address and offset size, how many bytes it takes; `enum form_how` is only the
+ * latter.
  *
  * The functions here take a pointer and the end of the bytes instead of a cursor, and return NULL
  * when the bytes run out: they are called for each of millions of entries, and a cursor in memory

@@ -57,7 +57,7 @@ struct dwarf_debug {
 	struct dwarf_file file, alt_file;
 	struct unit_set units, alt_units;
 	struct code_extents extents;
-	VEC(uint32_t) code_units;	   /* which of units.units; what callers count */
+	VEC(uint32_t) code_units;	    /* which of units.units; what callers count */
 	VEC(struct line_owner) line_owners; /* by offset */
 
 	pthread_mutex_t lock;

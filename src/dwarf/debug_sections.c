@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#define INFLATED_MAX	 ((uint64_t)16 << 30) /* bytes of one file's sections, uncompressed */
-#define INFLATED_TIMES	 256		      /* debug sections shrink to a third, rarely to a 50th */
+#define INFLATED_MAX	  ((uint64_t)16 << 30) /* bytes of one file's sections, uncompressed */
+#define INFLATED_TIMES	  256 /* debug sections shrink to a third, rarely to a 50th */
 #define INFLATED_AT_LEAST (1u << 20)
-#define ZDEBUG_HEADER	 12
+#define ZDEBUG_HEADER	  12
 
 static const char *const section_names[DEBUG_N_SECTIONS] = {
 	[DEBUG_INFO] = "info",
@@ -55,8 +55,8 @@ static uint64_t claimed_bytes(const struct elf_file *elf, const struct elf_secti
 	return elf_file_word(elf, &c);
 }
 
-static int inflate_zdebug(struct dwarf_file *f, const struct elf_section *s, struct span *out,
-	struct err *err)
+static int inflate_zdebug(
+	struct dwarf_file *f, const struct elf_section *s, struct span *out, struct err *err)
 {
 	struct span in = elf_file_section_bytes(f->elf, s);
 	uint64_t size = claimed_bytes(f->elf, s);
@@ -78,8 +78,8 @@ static int inflate_zdebug(struct dwarf_file *f, const struct elf_section *s, str
 	return 0;
 }
 
-static int section_bytes(struct dwarf_file *f, const struct elf_section *s, struct span *out,
-	struct err *err)
+static int section_bytes(
+	struct dwarf_file *f, const struct elf_section *s, struct span *out, struct err *err)
 {
 	uint8_t *p;
 	size_t n;

@@ -50,7 +50,6 @@ int dwarf_file_open(struct dwarf_file *f, const char *path, bool is_split, struc
 void dwarf_file_close(struct dwarf_file *f);
 
 /* The section of this name, uncompressed: nothing when there is none. */
-int dwarf_file_section(
-	struct dwarf_file *f, const char *name, struct span *out, struct err *err);
+int dwarf_file_section(struct dwarf_file *f, const char *name, struct span *out, struct err *err);
 
 #endif

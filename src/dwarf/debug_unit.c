@@ -115,9 +115,10 @@ static void read_tables(struct unit_set *set, struct note_sink *notes)
 		if (end > bytes.n)
 			end = bytes.n;
 		if (u->abbrev_offset >= end) {
-			note(notes, u->offset, "the unit's abbreviations lie outside their section");
-		} else if (abbrev_table_init(&t, span_sub(bytes, u->abbrev_offset,
-							 end - u->abbrev_offset),
+			note(notes, u->offset,
+				"the unit's abbreviations lie outside their section");
+		} else if (abbrev_table_init(&t,
+				   span_sub(bytes, u->abbrev_offset, end - u->abbrev_offset),
 				   u->abbrev_offset, u->sizes, &err) < 0) {
 			notes->add(notes->ctx, err.text);
 		} else {
@@ -285,7 +286,8 @@ static bool indexed_text(const struct debug_unit *u, uint64_t index, struct dwar
 	at = u->str_offsets_base + index * u->sizes.offset;
 	if (at < u->str_offsets_base || at > table.n || table.n - at < u->sizes.offset)
 		return false;
-	return text_at(u->set->sections.of[DEBUG_STR], bytes_word(table.p + at, u->sizes.offset), out);
+	return text_at(
+		u->set->sections.of[DEBUG_STR], bytes_word(table.p + at, u->sizes.offset), out);
 }
 
 bool debug_unit_text(

@@ -83,8 +83,7 @@ struct die_ref {
 	const struct unit_set *set;
 	uint64_t offset; /* in .debug_info */
 };
-bool debug_unit_ref(
-	const struct debug_unit *u, uint16_t form, uint64_t value, struct die_ref *out);
+bool debug_unit_ref(const struct debug_unit *u, uint16_t form, uint64_t value, struct die_ref *out);
 
 static inline bool debug_unit_slot_text(const struct debug_unit *u, const struct die_attrs *a,
 	enum die_slot slot, struct dwarf_text *out)
@@ -92,8 +91,8 @@ static inline bool debug_unit_slot_text(const struct debug_unit *u, const struct
 	return die_has(a, slot) && debug_unit_text(u, a->form[slot], a->value[slot], out);
 }
 
-static inline bool debug_unit_slot_addr(const struct debug_unit *u, const struct die_attrs *a,
-	enum die_slot slot, uint64_t *out)
+static inline bool debug_unit_slot_addr(
+	const struct debug_unit *u, const struct die_attrs *a, enum die_slot slot, uint64_t *out)
 {
 	return die_has(a, slot) && debug_unit_addr(u, a->form[slot], a->value[slot], out);
 }

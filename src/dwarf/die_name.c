@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define HOPS_MAX  16	      /* real chains have 3; also the guard against circles */
+#define HOPS_MAX  16	     /* real chains have 3; also the guard against circles */
 #define PLAIN	  (1u << 31) /* in a slot's name */
 #define NAMES_MAX (PLAIN - 1)
 
@@ -64,8 +64,8 @@ static struct die_name add_name(struct name_table *t, struct dwarf_text text, bo
 
 static bool next_entry(const struct debug_unit *u, const struct die_attrs *a, struct die_ref *ref)
 {
-	enum die_slot slot = die_has(a, SLOT_ABSTRACT_ORIGIN) ? SLOT_ABSTRACT_ORIGIN
-							      : SLOT_SPECIFICATION;
+	enum die_slot slot =
+		die_has(a, SLOT_ABSTRACT_ORIGIN) ? SLOT_ABSTRACT_ORIGIN : SLOT_SPECIFICATION;
 
 	return die_has(a, slot) && debug_unit_ref(u, a->form[slot], a->value[slot], ref);
 }

@@ -13,7 +13,8 @@ struct die_name {
 	bool is_plain; /* not the name that linkers see */
 };
 
-/* 16 bytes: the table is looked into once for each inlined function, mostly outside of the cache. */
+/* 16 bytes: the table is looked into once for each inlined function, mostly outside of the cache.
+ */
 struct name_slot {
 	uint64_t key;	/* offset of the entry; the lowest bit says that it is in the shared file */
 	uint32_t name;	/* id; the highest bit says that it is plain */

@@ -12,7 +12,7 @@
  */
 #include "dwarf/die_walk.h"
 
-#define DEPTH_MAX 256	   /* real trees are up to 40 deep */
+#define DEPTH_MAX 256	     /* real trees are up to 40 deep */
 #define DROPPED	  (1u << 31) /* in `around`: this code is not in the program */
 #define SITES_MAX (DROPPED - 1)
 
@@ -125,12 +125,12 @@ static bool walk(struct walk_state *s)
 
 	while (s->p < s->end) {
 		const struct abbrev *a;
-		const uint8_t *p = s->p;
+		const uint8_t *at = s->p, *p = at;
 		uint32_t inside;
 		uint64_t code = *p++;
 
 		if (code >= 0x80) {
-			p = form_uleb_long(s->p, s->end, &code);
+			p = form_uleb_long(at, s->end, &code);
 			if (!p)
 				return false;
 		}
@@ -156,7 +156,7 @@ static bool walk(struct walk_state *s)
 		} else {
 			s->p = p;
 			if (!visit(s, a, &inside)) {
-				s->p = p;
+				s->p = at;
 				return false;
 			}
 		}

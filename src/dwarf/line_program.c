@@ -315,8 +315,8 @@ static void finish(struct line_rows *out)
 		flatten(out);
 }
 
-int line_program_run(struct line_rows *out, struct line_table *t, const struct code_extents *extents,
-	struct err *err)
+int line_program_run(struct line_rows *out, struct line_table *t,
+	const struct code_extents *extents, struct err *err)
 {
 	struct machine m = {.out = out, .table = t, .extents = extents};
 	const uint8_t *p = t->program.p, *end = p + t->program.n, *at = p;

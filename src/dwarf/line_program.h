@@ -42,8 +42,8 @@ struct line_rows {
 /* Sequences outside of `extents` are left out. Of several rows at one address the last one counts;
  * where sequences overlap, the one that starts later.
  * A program that is damaged gives what it had finished before. */
-int line_program_run(struct line_rows *out, struct line_table *t, const struct code_extents *extents,
-	struct err *err);
+int line_program_run(struct line_rows *out, struct line_table *t,
+	const struct code_extents *extents, struct err *err);
 void line_rows_release(struct line_rows *rows);
 
 #endif

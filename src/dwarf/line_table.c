@@ -157,8 +157,9 @@ static const char *read_header(struct line_table *t, const struct debug_unit *u,
 	why = read_params(t, &in);
 	if (why)
 		return why;
-	if (t->sizes.version >= 5 ? !read_names_5(t, u, &in, true) || !read_names_5(t, u, &in, false)
-				  : !read_names_4(t, &in))
+	if (t->sizes.version >= 5
+			? !read_names_5(t, u, &in, true) || !read_names_5(t, u, &in, false)
+			: !read_names_4(t, &in))
 		return "the list of files cannot be read";
 	return NULL;
 }

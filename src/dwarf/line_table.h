@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The header of a line-number program: its parameters, folders and files (DWARF 5 section 6.2.4). */
+/* The header of a line-number program: its parameters, folders and files (DWARF 5 section 6.2.4).
+ */
 #ifndef WEIR_DWARF_LINE_TABLE_H
 #define WEIR_DWARF_LINE_TABLE_H
 
@@ -25,13 +26,13 @@ struct line_params {
 struct line_table {
 	struct form_sizes sizes;
 	struct line_params params;
-	const uint8_t *opcode_lengths;	 /* of opcodes 1 to opcode_base - 1 */
-	struct span program;		 /* the bytes behind the header */
-	uint64_t program_offset;	 /* their place in .debug_line, for messages */
-	VEC(struct dwarf_text) dirs;	 /* 0 is the unit's own folder */
-	VEC(struct line_file) files;	 /* by the number that rows use */
-	struct dwarf_text comp_dir;	 /* what relative folders are relative to */
-	uint64_t n_bytes;		 /* of header and program */
+	const uint8_t *opcode_lengths; /* of opcodes 1 to opcode_base - 1 */
+	struct span program;	       /* the bytes behind the header */
+	uint64_t program_offset;       /* their place in .debug_line, for messages */
+	VEC(struct dwarf_text) dirs;   /* 0 is the unit's own folder */
+	VEC(struct line_file) files;   /* by the number that rows use */
+	struct dwarf_text comp_dir;    /* what relative folders are relative to */
+	uint64_t n_bytes;	       /* of header and program */
 };
 
 /* Reads the table at `offset` of the unit's .debug_line; `end` is where another one begins, at the

@@ -137,7 +137,8 @@ static void read_ranges_4(struct range_reader *r, const struct debug_unit *u, ui
 			return;
 		if (start == highest) {
 			base = end;
-			is_gone = !base && !r->extents->zero_is_code;
+			/* A base of 0 may be meant: addresses behind it are absolute then. */
+			is_gone = base == 1 || (base && is_dropped(r->extents, base));
 		} else if (!is_gone && !(start == 1 && !base)) {
 			add(r, base + start, base + end);
 		}

@@ -13,7 +13,7 @@
 
 #include "dwarf/debug_info.h"
 
-#define NOTES_MAX      64  /* sentences; further ones are only counted */
+#define NOTES_MAX      64 /* sentences; further ones are only counted */
 #define NOTE_BYTES_MAX 1024
 
 void dwarf_debug_note(struct dwarf_debug *d, const char *fmt, ...)
@@ -181,11 +181,13 @@ static bool any_inside(const uint64_t *addrs, size_t n, struct addr_range range)
 	return low < n && addrs[low] < range.end;
 }
 
-void dwarf_debug_units_at(const struct dwarf_debug *d, const uint64_t *addrs, size_t n, bool *wanted)
+void dwarf_debug_units_at(
+	const struct dwarf_debug *d, const uint64_t *addrs, size_t n, bool *wanted)
 {
 	/* Units do not share lists, so all together are no longer than the sections. */
 	struct range_reader r = {.extents = &d->extents,
-		.budget = d->file.sections.of[DEBUG_RANGES].n + d->file.sections.of[DEBUG_RNGLISTS].n};
+		.budget = d->file.sections.of[DEBUG_RANGES].n +
+			  d->file.sections.of[DEBUG_RNGLISTS].n};
 
 	for (size_t i = 0; i < d->code_units.n; i++) {
 		const struct debug_unit *u = &d->units.units.v[d->code_units.v[i]];

@@ -2,8 +2,8 @@
 /*
  * What debug information says about code: functions, what was inlined where, and source lines, one
  * compile unit at a time. Reads DWARF 2 to 5 of an image or of its separate debug file: compressed
- * sections, split units (.dwo, .dwp), and the shared file that dwz makes. A batch reader: it turns a
- * whole unit into sorted rows; single addresses are looked up in a catalog image, never here.
+ * sections, split units (.dwo, .dwp), and the shared file that dwz makes. A batch reader: it turns
+ * a whole unit into sorted rows; single addresses are looked up in a catalog image, never here.
  *
  * Nothing in the sections is trusted: a unit that cannot be read fails with a sentence that names
  * section and offset, and costs only itself.
@@ -22,9 +22,9 @@
 
 struct dwarf_debug; /* the debug sections of one image, opened */
 
-/* `elf` has the .debug_* sections and is borrowed until close; `path` (may be NULL) is its path, from
- * which relative names of split and shared files are looked for. Inflates compressed sections, finds
- * all units and their abbreviations. ERR_NOT_FOUND when there is no debug information. */
+/* `elf` has the .debug_* sections and is borrowed until close; `path` (may be NULL) is its path,
+ * from which relative names of split and shared files are looked for. Inflates compressed sections,
+ * finds all units and their abbreviations. ERR_NOT_FOUND when there is no debug information. */
 int dwarf_debug_open(
 	struct dwarf_debug **out, const struct elf_file *elf, const char *path, struct err *err);
 void dwarf_debug_close(struct dwarf_debug *d);
@@ -40,7 +40,8 @@ size_t dwarf_debug_n_units(const struct dwarf_debug *d);
 const char *dwarf_debug_notes(const struct dwarf_debug *d);
 /* Sets wanted[unit] for every unit that may cover one of the n sorted addresses, by the ranges in
  * its root entry; a unit that gives none is wanted. Cheap: only root entries are read. */
-void dwarf_debug_units_at(const struct dwarf_debug *d, const uint64_t *addrs, size_t n, bool *wanted);
+void dwarf_debug_units_at(
+	const struct dwarf_debug *d, const uint64_t *addrs, size_t n, bool *wanted);
 
 struct dwarf_text {
 	const char *p; /* not NUL-terminated by promise; lives until dwarf_debug_close */
@@ -76,7 +77,8 @@ struct dwarf_row {
 /* Ids count from 1; index 0 of names, files and sites is a reserved empty entry. */
 struct dwarf_unit_map {
 	VEC(struct dwarf_text) names;
-	VEC(struct dwarf_text) files; /* absolute where the unit says enough; "./" and "x/../" cut */
+	VEC(struct dwarf_text)
+	files; /* absolute where the unit says enough; "./" and "x/../" cut */
 	VEC(struct dwarf_function) functions; /* as they are written, in no order */
 	VEC(struct dwarf_site) sites;
 	VEC(struct dwarf_row) rows; /* by address, no two alike, the last one is a hole; or none */

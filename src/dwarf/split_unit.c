@@ -129,8 +129,8 @@ static bool may_read(struct split_file *s, const struct debug_unit *u)
  * are. */
 struct package_index {
 	uint32_t version, n_columns, n_units, n_slots;
-	const uint8_t *ids, *rows;     /* n_slots of 8 and of 4 bytes */
-	const uint8_t *columns;	       /* n_columns of 4 bytes: section numbers */
+	const uint8_t *ids, *rows;	/* n_slots of 8 and of 4 bytes */
+	const uint8_t *columns;		/* n_columns of 4 bytes: section numbers */
 	const uint8_t *offsets, *sizes; /* n_units rows of n_columns of 4 bytes */
 };
 
@@ -270,8 +270,8 @@ static const struct debug_unit *dwo_unit(
 }
 
 /* The places where a .dwo may be: where it was made, and beside the image. */
-static const struct debug_unit *dwo_search(struct dwarf_debug *d,
-	const struct debug_unit *skeleton, struct dwarf_text name, const char **why)
+static const struct debug_unit *dwo_search(struct dwarf_debug *d, const struct debug_unit *skeleton,
+	struct dwarf_text name, const char **why)
 {
 	struct dwarf_text dir = skeleton->comp_dir;
 	const char *base = memrchr(name.p, '/', name.n);

@@ -47,8 +47,8 @@ static inline void sites_up_to(struct merge *m, uint64_t addr)
 		take_site(m);
 }
 
-static void put_sequence(struct merge *m, const struct line_row *row, size_t n,
-	struct source_files *files)
+static void put_sequence(
+	struct merge *m, const struct line_row *row, size_t n, struct source_files *files)
 {
 	m->has_line = true;
 	for (; n; n--, row++) {

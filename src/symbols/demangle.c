@@ -51,13 +51,30 @@ static bool is_mangled(const char *name)
 	       strncmp(name, "_GLOBAL_", 8) == 0;
 }
 
+#define PLT_SUFFIX "@plt"
+
+/* The stub of a mangled function: the suffix is ours, the demangler does not know it. */
+static char *demangle_stub(const char *name)
+{
+	char *function = mem_strndup(name, strlen(name) - strlen(PLT_SUFFIX));
+	char *readable = symbol_demangle(function);
+	char *result = mem_printf("%s" PLT_SUFFIX, readable);
+
+	free(function);
+	free(readable);
+	return result;
+}
+
 char *symbol_demangle(const char *name)
 {
+	size_t n = strnlen(name, MANGLED_BYTES_MAX + 1);
 	struct output out = {0};
 	char *result = NULL;
 
-	if (!is_mangled(name) || strnlen(name, MANGLED_BYTES_MAX + 1) > MANGLED_BYTES_MAX)
+	if (!is_mangled(name) || n > MANGLED_BYTES_MAX)
 		return mem_strdup(name);
+	if (n > strlen(PLT_SUFFIX) && strcmp(name + n - strlen(PLT_SUFFIX), PLT_SUFFIX) == 0)
+		return demangle_stub(name);
 	if (demangle_into(&out, name) && out.text.n)
 		result = mem_strndup((const char *)out.text.p, out.text.n);
 	buf_release(&out.text);

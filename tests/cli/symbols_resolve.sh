@@ -85,27 +85,27 @@ size=$(nm -C -S app/prog | awk '/ shop::work\(int\)$/ { print $2; exit }')
 python3 -c "print('\n'.join('%x' % (0x$work + i) for i in range(0x$size)))" >addresses.txt
 "$WEIR" symbols resolve --json --image app/prog - <addresses.txt >out.json
 equal "every address of a function is resolved" 0 $?
-equal "with the inline chains, files and lines of addr2line" \
-	"$(addr2line -Cfie app/prog <addresses.txt | paste -d ' ' - - | sed 's/ (discriminator.*//')" "$(chains)"
+equal "with the lines of addr2line" "$(addr2line -ie app/prog <addresses.txt | sed 's/ (discriminator.*//')" "$(chains | sed 's/.* //')"
+if command -v llvm-addr2line >/dev/null; then # GNU addr2line has the outer name for the innermost code, too
+	equal "with the inline chains of llvm-addr2line" \
+		"$(llvm-addr2line -Cfie app/prog <addresses.txt | paste -d ' ' - - | sed 's/ (discriminator.*//')" "$(chains)"
+else
+	skip "with the inline chains of llvm-addr2line: it is not installed"
+fi
 check "which has three levels somewhere" test "$(json out.json 'max(len(r["levels"]) for r in j["rows"])')" = 3
 equal "the function is the outermost level" "shop::work(int)" "$(json out.json 'sorted({r["symbol"] for r in j["rows"]})[0]')"
 equal "and the offset counts from its start" "[0, 1, 2]" "$(json out.json '[r["offset"] for r in j["rows"]][:3]')"
 ask --image app/prog "0x$work" "$work"
 equal "0x may be there or not" "$(printf '0x%x 0x%x' "0x$work" "0x$work")" "$(field address)"
-text=$("$WEIR" symbols resolve --image app/prog "$(python3 - <<'PY'
-import json
-print([r["address"] for r in json.load(open("all.json"))["rows"] if len(r["levels"]) == 3][0])
-PY
-)" 2>/dev/null) || true
 "$WEIR" symbols resolve --json --image app/prog - <addresses.txt >all.json
 deep=$(json all.json '[r["address"] for r in j["rows"] if len(r["levels"]) == 3][0]')
 "$WEIR" symbols resolve --image app/prog "$deep" >text.txt
 equal "in text: image(function+offset), file:line, rung and source, then the chain" \
 	"$deep $PWD/app/prog(shop::work(int)+0xN) $PWD/prog.cc:10  [build-id: $PWD/app/prog]
-    in int shop::square<int>(int volatile*) $PWD/prog.cc:10
-    inlined into shop::cube(int volatile*) $PWD/prog.cc:N
+    in square<int> $PWD/prog.cc:10
+    inlined into cube $PWD/prog.cc:N
     inlined into shop::work(int) $PWD/prog.cc:N" \
-	"$(sed 's/+0x[0-9a-f]*)/+0xN)/; s/\(into.*:\)[0-9]*$/\1N/; s/square<int>([^)]*)/square<int>(int volatile*)/; s/in T /in int /' text.txt)"
+	"$(sed 's/+0x[0-9a-f]*)/+0xN)/; s/\(into.*:\)[0-9]*$/\1N/' text.txt)"
 equal "as the text form of a row" "$PWD/app/prog(shop::work(int)+0x0)" \
 	"$(ask --image app/prog "$work"; field text)"
 ask --image app/prog 1 "$work"
@@ -142,13 +142,18 @@ fails "what is no address is wrong usage" 2 "'0xzz' is not an address" "$WEIR" s
 # --- a process ---
 
 start() { # PROGRAM: pid, work, main, api, vdso of a process that waits
-	rm -f in.fifo && mkfifo in.fifo && "$@" <in.fifo >said.txt &
+	rm -f in.fifo said.txt
+	mkfifo in.fifo
+	"$@" <in.fifo >said.txt &
 	process=$!
 	exec 7>in.fifo
 	for _ in $(seq 100); do [ -s said.txt ] && break || sleep 0.05; done
 	read -r pid work_at main_at api_at vdso_at <said.txt
 }
-stop() { exec 7>&- && wait $process; }
+stop() {
+	exec 7>&-
+	wait $process
+}
 for program in prog fixed; do
 	start app/$program
 	ask --pid "$pid" "$work_at" "$main_at"
@@ -191,6 +196,7 @@ else
 	equal "a program that was replaced while it runs is not taken for the new one" "3 None" "$rc $(field symbol)"
 fi
 stop
+rm said.txt
 python3 - >said.txt <<'PY' &
 import ctypes, mmap, os, sys
 m = mmap.mmap(-1, 8192, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -227,7 +233,7 @@ equal "and why not" "no module was mapped there in process $pid; the trace has n
 	"$(json out.json '"; ".join(r["reason"] for r in j["rows"][2:])')"
 ask --trace t.weir "$work_at"
 equal "the pid may be left out when there is one process" "0 shop::work(int) $pid" "$rc $(field symbol) $(field pid)"
-equal "as text" "$pid:$work_at $PWD/app/prog(shop::work(int)+0x0) $PWD/prog.cc:18  [build-id: $PWD/app/prog]" \
+equal "as text" "$pid:$work_at $PWD/app/prog(shop::work(int)+0x0) $(addr2line -e app/prog "$work")  [build-id: $PWD/app/prog]" \
 	"$("$WEIR" symbols resolve --trace t.weir "$pid:$work_at")"
 inside=$(printf '%s:0x%x' "$pid" $((work_at + 0x$(printf %x "$deep") - 0x$work)))
 ask --trace t.weir "$inside"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a catalog image: opens it, asks for everything, and adds it to an image that is being
- * made. Small images are not packed, so the files of the corpus lead into the chunks themselves.
+ * Any bytes as a catalog image: opens it, asks for everything, and adds it to an image that is
+ * being made. Small images are not packed, so the files of the corpus lead into the chunks
+ * themselves.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -104,7 +104,8 @@ static void read_units(struct dwarf_debug *d)
 		dwarf_unit_map_release(&m);
 	}
 	dwarf_debug_bytes(d);
-	check_text((struct dwarf_text){dwarf_debug_notes(d), (uint32_t)strlen(dwarf_debug_notes(d))});
+	check_text(
+		(struct dwarf_text){dwarf_debug_notes(d), (uint32_t)strlen(dwarf_debug_notes(d))});
 	free(wanted);
 }
 

@@ -40,8 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	for (size_t i = 0; i < map.rows.n; i++) {
 		const struct dwarf_row *r = &map.rows.v[i];
 
-		if ((i && r[-1].addr >= r->addr) || r->file >= map.files.n ||
-			r->addr < CODE_ADDR || r->addr > CODE_ADDR + CODE_BYTES)
+		if ((i && r[-1].addr >= r->addr) || r->file >= map.files.n || r->addr < CODE_ADDR ||
+			r->addr > CODE_ADDR + CODE_BYTES)
 			abort();
 	}
 	if (map.rows.n && !map.rows.v[map.rows.n - 1].is_hole)

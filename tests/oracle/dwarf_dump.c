@@ -62,8 +62,8 @@ static void sort_pieces(struct dump *d)
 }
 
 /* The nearest piece below that covers the address. */
-static const struct piece *piece_at(const struct piece *v, size_t n, uint64_t addr, bool any_unit,
-	uint32_t unit_i)
+static const struct piece *piece_at(
+	const struct piece *v, size_t n, uint64_t addr, bool any_unit, uint32_t unit_i)
 {
 	size_t low = 0, high = n;
 
@@ -99,8 +99,8 @@ static void print_place(const struct dwarf_unit_map *m, uint32_t name, uint32_t 
 static void print_chain(const struct dump *d, uint64_t addr)
 {
 	const struct piece *row = piece_at(d->rows.v, d->rows.n, addr, true, 0);
-	const struct piece *function = piece_at(
-		d->functions.v, d->functions.n, addr, !row, row ? row->unit_i : 0);
+	const struct piece *function =
+		piece_at(d->functions.v, d->functions.n, addr, !row, row ? row->unit_i : 0);
 	const struct dwarf_unit_map *m;
 	const struct dwarf_row *r;
 	uint32_t file, line;

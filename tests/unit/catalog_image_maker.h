@@ -57,7 +57,8 @@ static inline void unit_row(
 	struct dwarf_unit_map *u, uint64_t addr, const char *file, uint32_t line, uint32_t site)
 {
 	vec_push(&u->rows,
-		((struct dwarf_row){.addr = addr, .file = unit_file(u, file), .line = line, .site = site}));
+		((struct dwarf_row){
+			.addr = addr, .file = unit_file(u, file), .line = line, .site = site}));
 }
 
 static inline void unit_hole(struct dwarf_unit_map *u, uint64_t addr)
@@ -89,8 +90,8 @@ static inline struct image_builder *builder_begin(const char *path)
 static inline void builder_source_begin(
 	struct image_builder *b, enum symbol_source kind, const char *path)
 {
-	image_builder_source(b, &(struct catalog_source){
-					.kind = kind, .path = path, .verdict = "made by a test"});
+	image_builder_source(b,
+		&(struct catalog_source){.kind = kind, .path = path, .verdict = "made by a test"});
 }
 
 static inline void builder_symbol(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random symbols and units over a small address space; what an image answers is compared, address by
- * address, with what the rules say when they are applied naively to all that was added.
+ * Random symbols and units over a small address space; what an image answers is compared, address
+ * by address, with what the rules say when they are applied naively to all that was added.
  */
 #include "catalog_image_maker.h"
 
@@ -94,7 +94,8 @@ static void make_symbol(struct model *m, struct image_builder *b)
 	if (!o.name)
 		o.size = 0;
 	m->names[m->n_names++] = o;
-	builder_source_begin(b, random_below(2) ? SYMBOL_SOURCE_SYMTAB : SYMBOL_SOURCE_DYNSYM, "/p");
+	builder_source_begin(
+		b, random_below(2) ? SYMBOL_SOURCE_SYMTAB : SYMBOL_SOURCE_DYNSYM, "/p");
 	image_builder_symbol(b, &(struct candidate){.name = o.name,
 					.name_bytes = o.name ? (uint32_t)strlen(o.name) : 0,
 					.start = o.start,

@@ -199,10 +199,8 @@ static void test_added_source(void)
 	builder_source_begin(b, SYMBOL_SOURCE_SYMTAB, "/bin/p");
 	add(b, "a", 0x10, 0, GLOBAL);
 	add(b, "wanted", 0x10, 0, GLOBAL);
-	image_builder_symbol(b, &(struct candidate){.name = "gap",
-					.name_bytes = 3,
-					.start = 0x20,
-					.room = 0x20});
+	image_builder_symbol(b,
+		&(struct candidate){.name = "gap", .name_bytes = 3, .start = 0x20, .room = 0x20});
 	image = builder_open(b, &bytes);
 	CHECK_STR(names_of(image, 0), "gap");
 

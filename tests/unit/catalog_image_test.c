@@ -5,9 +5,17 @@
 
 static void test_facts(void)
 {
-	struct image_segment segments[2] = {
-		{.name = "", .addr = 0x400000, .offset = 0, .file_bytes = 10, .mem_bytes = 10, .flags = 4},
-		{.name = ".text", .addr = 0x401000, .offset = 0x1000, .file_bytes = 20, .mem_bytes = 30,
+	struct image_segment segments[2] = {{.name = "",
+						    .addr = 0x400000,
+						    .offset = 0,
+						    .file_bytes = 10,
+						    .mem_bytes = 10,
+						    .flags = 4},
+		{.name = ".text",
+			.addr = 0x401000,
+			.offset = 0x1000,
+			.file_bytes = 20,
+			.mem_bytes = 30,
 			.flags = 5}};
 	struct image_identity id = {.kind = IMAGE_KIND_ELF,
 		.path = (char *)"/usr/lib/libx.so.1",
@@ -48,7 +56,10 @@ static void test_facts(void)
 	CHECK(got->debuglink_crc == 7 && got->file_crc == 8);
 	CHECK(got->file_bytes == 9 && got->mtime_ns == 10);
 	CHECK_EQ(got->n_segments, 2);
-	CHECK(!memcmp(&got->segments[1], &segments[1], sizeof(segments[1])));
+	CHECK_STR(got->segments[1].name, ".text");
+	CHECK(got->segments[1].addr == 0x401000 && got->segments[1].offset == 0x1000);
+	CHECK(got->segments[1].file_bytes == 20 && got->segments[1].mem_bytes == 30);
+	CHECK_EQ(got->segments[1].flags, 5);
 	CHECK_EQ(catalog_image_n_sections(image), 2);
 	CHECK_STR(catalog_image_section(image, 1).name, ".plt");
 	CHECK_EQ(catalog_image_section(image, 1).addr, 0x400f00);
@@ -181,7 +192,8 @@ static void test_unit_order(void)
  * need all their bits. */
 static void test_far_apart(void)
 {
-	static const uint64_t steps[] = {1, 3, 0x10000, 0xfffe, 0xffff, 7, 0x123456789ab, 2, 0xffffffff};
+	static const uint64_t steps[] = {
+		1, 3, 0x10000, 0xfffe, 0xffff, 7, 0x123456789ab, 2, 0xffffffff};
 	enum { N = 20000, N_STEPS = sizeof(steps) / sizeof(steps[0]) };
 	struct image_builder *b = builder_begin("/bin/p");
 	struct catalog_image *image;

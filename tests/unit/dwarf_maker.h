@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes images with debug sections in memory. A test writes the bytes of each section into a buffer;
- * dwarf_maker_open puts them into an ELF file whose code lies at CODE_ADDR, and opens it.
+ * Makes images with debug sections in memory. A test writes the bytes of each section into a
+ * buffer; dwarf_maker_open puts them into an ELF file whose code lies at CODE_ADDR, and opens it.
  */
 #ifndef WEIR_TESTS_DWARF_MAKER_H
 #define WEIR_TESTS_DWARF_MAKER_H
@@ -28,8 +28,8 @@ enum maker_section {
 	MAKER_N_SECTIONS
 };
 
-static const char *const maker_names[MAKER_N_SECTIONS] = {"info", "abbrev", "str", "line", "line_str",
-	"addr", "str_offsets", "ranges", "rnglists", "cu_index"};
+static const char *const maker_names[MAKER_N_SECTIONS] = {"info", "abbrev", "str", "line",
+	"line_str", "addr", "str_offsets", "ranges", "rnglists", "cu_index"};
 
 struct dwarf_maker {
 	bool is_32;
@@ -96,7 +96,8 @@ static inline void dwarf_maker_abbrev(
 		buf_put_uleb(b, (uint64_t)pairs[1]);
 		if (!pairs[0] && !pairs[1])
 			return;
-		if (pairs[1] == 0x21) /* DW_FORM_implicit_const: the value stands in the next pair */
+		if (pairs[1] ==
+			0x21) /* DW_FORM_implicit_const: the value stands in the next pair */
 			buf_put_sleb(b, (pairs += 2)[0]);
 	}
 }

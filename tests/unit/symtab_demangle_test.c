@@ -22,6 +22,8 @@ static void test_cpp(void)
 		"std::vector<int, std::allocator<int> >::push_back(int const&)");
 	gives("_ZN3foo3barEi.constprop.0", "foo::bar(int) [clone .constprop.0]");
 	gives("_GLOBAL__sub_I_main", "_GLOBAL__sub_I_main");
+	gives("_ZN3foo3barEi@plt", "foo::bar(int)@plt");
+	gives("_Zbad@plt", "_Zbad@plt");
 }
 
 static void test_rust(void)

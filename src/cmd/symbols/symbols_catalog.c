@@ -121,11 +121,31 @@ static int choose_by(const struct catalog *c, const char *text,
 	return rc;
 }
 
+/* As the catalog has paths: absolute, without links. Also of a file that is gone by now, as long as
+ * its folder is there. The caller frees it; NULL when there is none. */
+static char *full_path(const char *text)
+{
+	const char *slash = strrchr(text, '/');
+	char *real = realpath(text, NULL), *folder, *path;
+
+	if (real)
+		return real;
+	folder = slash ? mem_strndup(text, slash > text ? (size_t)(slash - text) : 1)
+		       : mem_strdup(".");
+	real = realpath(folder, NULL);
+	free(folder);
+	if (!real)
+		return NULL;
+	path = mem_printf("%s/%s", strcmp(real, "/") ? real : "", slash ? slash + 1 : text);
+	free(real);
+	return path;
+}
+
 int symbols_catalog_choose(
 	const struct catalog *c, const char *text, size_t *image, struct err *err)
 {
 	size_t i = symbols_catalog_find_id(c, text);
-	char *real;
+	char *full;
 	int rc;
 
 	if (i != SIZE_MAX) {
@@ -133,9 +153,9 @@ int symbols_catalog_choose(
 		return 0;
 	}
 	rc = choose_by(c, text, has_path, image, err);
-	if (rc == 0 && (real = realpath(text, NULL))) {
-		rc = choose_by(c, real, has_path, image, err);
-		free(real);
+	if (rc == 0 && (full = full_path(text))) {
+		rc = choose_by(c, full, has_path, image, err);
+		free(full);
 	}
 	if (rc == 0)
 		rc = choose_by(c, text, has_prefix, image, err);

@@ -65,6 +65,7 @@ struct resolve {
 	struct module_map *modules;
 	uint64_t trace_start;
 	struct frame_index *frames; /* by image and address; made when first needed */
+	VEC(char *) names;	    /* made readable for answers */
 };
 
 size_t resolve_add_target(struct resolve *r, const char *path);

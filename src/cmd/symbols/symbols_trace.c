@@ -146,6 +146,9 @@ void resolve_trace_release(struct resolve *r)
 	if (r->frames)
 		vec_release(&r->frames->keys);
 	free(r->frames);
+	for (size_t i = 0; i < r->names.n; i++)
+		free(r->names.v[i]);
+	vec_release(&r->names);
 	module_map_free(r->modules);
 	trace_reader_close(r->reader);
 }
@@ -239,9 +242,12 @@ static void answer_by_frame(struct resolve *r, const struct resolve_query *q, ui
 static void answer_by_function(struct resolve *r, const struct resolve_query *q,
 	const struct trace_function *f, struct resolve_answer *answer)
 {
-	const char *name = trace_reader_string(r->reader, f->name);
+	const char *linkage_name = trace_reader_string(r->reader, f->name);
+	char *name = symbol_demangle(linkage_name);
 
-	answer->levels[answer->n_levels++] = (struct resolve_level){.name = name};
+	vec_push(&r->names, name);
+	answer->levels[answer->n_levels++] =
+		(struct resolve_level){.name = name, .linkage_name = linkage_name};
 	answer->symbol = name;
 	answer->has_offset = true;
 	answer->offset = q->place.v - f->start;

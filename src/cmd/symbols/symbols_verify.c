@@ -71,13 +71,22 @@ static const char *word_for(const struct symbols_found *f, size_t i)
 	return v->rung == f->rung ? "equal" : "weaker";
 }
 
+/* Code without a file cannot be looked for: what the recording found is all there is. */
+static bool is_well(const struct trace_image *image, const struct symbols_found *f,
+	const struct trace_match *recorded)
+{
+	if (f->rung >= MATCH_CHECKSUM)
+		return !f->n_tied;
+	return image->kind != IMAGE_KIND_ELF && recorded && recorded->rung >= MATCH_CHECKSUM;
+}
+
 static void print_module(
 	const struct verification *v, uint32_t image, const struct symbols_found *f)
 {
 	const struct trace_image *t = trace_reader_image(v->reader, image);
 	const struct trace_match *recorded = trace_reader_match(v->reader, image);
 
-	if (v->call->args->quiet && f->rung >= MATCH_CHECKSUM && !f->n_tied)
+	if (v->call->args->quiet && is_well(t, f, recorded))
 		return;
 	printf("%-9s %-6s %s\n", match_rung_name(f->rung), kind_of(t),
 		trace_reader_string(v->reader, t->path));

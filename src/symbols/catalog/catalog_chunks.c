@@ -9,8 +9,8 @@
 
 struct chunk_entry chunk_table_entry(const struct chunk_table *t, size_t i)
 {
-	struct cursor c = cursor_of(
-		(struct span){t->entries.p + i * CHUNK_ENTRY_BYTES, CHUNK_ENTRY_BYTES});
+	struct cursor c =
+		cursor_of((struct span){t->entries.p + i * CHUNK_ENTRY_BYTES, CHUNK_ENTRY_BYTES});
 	struct chunk_entry e;
 
 	e.key = cursor_u64(&c);
@@ -47,8 +47,8 @@ static int check_entry(const struct chunk_table *t, size_t i, uint64_t offset,
 	else if (!limits->is_indexed && i && e.key <= chunk_table_entry(t, i - 1).key)
 		problem = "is not in order";
 	if (problem)
-		return err_set(err, ERR_FORMAT, "chunk %zu of the %s table %s", i, limits->name,
-			problem);
+		return err_set(
+			err, ERR_FORMAT, "chunk %zu of the %s table %s", i, limits->name, problem);
 	return 0;
 }
 
@@ -72,7 +72,8 @@ int chunk_table_init(struct chunk_table *t, struct span section, const struct ch
 		return err_set(
 			err, ERR_FORMAT, "the %s table is shorter than it says", limits->name);
 	made.data = (struct span){c.p, cursor_left(&c)};
-	if (limits->is_indexed && (made.shift > 31 || (uint32_t)1 << made.shift > limits->items_max))
+	if (limits->is_indexed &&
+		(made.shift > 31 || (uint32_t)1 << made.shift > limits->items_max))
 		return err_set(err, ERR_FORMAT, "the %s table has chunks of 2^%u items",
 			limits->name, made.shift);
 	for (size_t i = 0; i < made.n_chunks; i++) {

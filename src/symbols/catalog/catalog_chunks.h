@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The big tables of a catalog image are cut into chunks that are packed one by one and unpacked when
- * they are first needed: opening an image costs nothing a row, and a look-up pays for its own chunks
- * only. Layout: docs/format/catalog.md, "Chunked tables".
+ * The big tables of a catalog image are cut into chunks that are packed one by one and unpacked
+ * when they are first needed: opening an image costs nothing a row, and a look-up pays for its own
+ * chunks only. Layout: docs/format/catalog.md, "Chunked tables".
  */
 #ifndef WEIR_SYMBOLS_CATALOG_CATALOG_CHUNKS_H
 #define WEIR_SYMBOLS_CATALOG_CATALOG_CHUNKS_H
@@ -59,7 +59,8 @@ struct chunk_unpacker {
 };
 void chunk_unpacker_release(struct chunk_unpacker *u);
 /* The raw bytes of a chunk, valid until the next call; false when it is damaged. */
-bool chunk_unpack(struct chunk_unpacker *u, const struct chunk_table *t, size_t i, struct span *raw);
+bool chunk_unpack(
+	struct chunk_unpacker *u, const struct chunk_table *t, size_t i, struct span *raw);
 
 /* --- writing --- */
 
@@ -77,7 +78,8 @@ struct chunk_writer {
 void chunk_writer_cut(struct chunk_writer *w, uint64_t key, uint32_t n_items);
 void chunk_writer_release(struct chunk_writer *w);
 /* Packs the chunks of all tables, with n_threads threads; the bytes do not depend on that. */
-int chunk_writers_pack(struct chunk_writer **writers, size_t n, unsigned n_threads, struct err *err);
+int chunk_writers_pack(
+	struct chunk_writer **writers, size_t n, unsigned n_threads, struct err *err);
 /* Appends the table, after chunk_writers_pack. */
 void chunk_writer_put(const struct chunk_writer *w, struct buf *out);
 

@@ -17,7 +17,7 @@
 struct packing {
 	struct chunk_writer **writers;
 	size_t n_writers;
-	atomic_size_t next;  /* number of the first chunk, of all tables, that nobody has taken */
+	atomic_size_t next; /* number of the first chunk, of all tables, that nobody has taken */
 	atomic_bool failed;
 };
 
@@ -89,8 +89,7 @@ int chunk_writers_pack(struct chunk_writer **writers, size_t n, unsigned n_threa
 	unsigned n_started = 0;
 
 	for (size_t i = 0; i < n; i++)
-		writers[i]->packed =
-			mem_calloc(writers[i]->entries.n, sizeof(*writers[i]->packed));
+		writers[i]->packed = mem_calloc(writers[i]->entries.n, sizeof(*writers[i]->packed));
 	/* The caller is one of them; a thread that cannot be made is not missed. */
 	while (n_started + 1 < n_threads && n_started < PACK_THREADS_MAX &&
 		!pthread_create(&threads[n_started], NULL, run_packer, &p))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opening a catalog image: header, directory, the small parts and the entries of the chunked tables
- * are checked here, in time that does not depend on the number of rows. Chunks are checked when they
- * are unpacked (catalog_image_load.c).
+ * are checked here, in time that does not depend on the number of rows. Chunks are checked when
+ * they are unpacked (catalog_image_load.c).
  */
 #include "symbols/catalog/catalog_image.h"
 
@@ -89,8 +89,8 @@ static int read_identity(struct catalog_image *image, struct span part, struct e
 	id->file_crc = cursor_u32(&c);
 	id->build_id_n = cursor_u8(&c);
 	if (id->build_id_n > BUILD_ID_MAX)
-		return err_set(err, ERR_FORMAT, "the image has a build-id of %u bytes",
-			id->build_id_n);
+		return err_set(
+			err, ERR_FORMAT, "the image has a build-id of %u bytes", id->build_id_n);
 	cursor_take(&c, id->build_id, id->build_id_n);
 	path = cursor_cstr(&c);
 	n = cursor_uleb(&c);
@@ -259,29 +259,33 @@ static void cache_new(struct catalog_image *image)
 static void index_ranges(struct catalog_image *image)
 {
 	size_t n = image->ranges.n_chunks, chunk = 0, widest = 0;
-	uint64_t span;
+	uint64_t *keys = image->range_keys = mem_alloc((3 * n + 1) * sizeof(*keys)), span;
 
-	image->range_keys = mem_calloc(n + 1, sizeof(*image->range_keys));
+	memset(keys, 0xff,
+		(3 * n + 1) * sizeof(*keys)); /* less than 2n follow where a search ends */
 	for (size_t i = 0; i < n; i++)
-		image->range_keys[i] = chunk_table_entry(&image->ranges, i).key;
-	image->range_keys[n] = UINT64_MAX;
+		keys[i] = chunk_table_entry(&image->ranges, i).key;
 	if (!n)
 		return;
-	span = image->range_keys[n - 1] - image->range_keys[0];
+	span = keys[n - 1] - keys[0];
 	while (span >> image->key_shift >= 4 * n)
 		image->key_shift++;
 	image->n_key_buckets = (span >> image->key_shift) + 1;
-	image->key_buckets = mem_calloc(image->n_key_buckets + 1, sizeof(*image->key_buckets));
-	for (size_t b = 0; b <= image->n_key_buckets; b++) {
-		while (chunk + 1 < n && (image->range_keys[chunk + 1] - image->range_keys[0]) >>
-						image->key_shift < b)
+	image->key_buckets = mem_calloc(image->n_key_buckets, sizeof(*image->key_buckets));
+	for (size_t b = 0; b < image->n_key_buckets; b++) {
+		size_t last;
+
+		while (chunk + 1 < n && (keys[chunk + 1] - keys[0]) >> image->key_shift < b)
 			chunk++;
 		image->key_buckets[b] = (uint32_t)chunk;
-		if (b && chunk - image->key_buckets[b - 1] > widest)
-			widest = chunk - image->key_buckets[b - 1];
+		for (last = chunk;
+			last + 1 < n && (keys[last + 1] - keys[0]) >> image->key_shift <= b;)
+			last++;
+		widest = last - chunk > widest ? last - chunk : widest;
 	}
-	while (widest >> image->key_steps)
-		image->key_steps++;
+	image->key_steps = widest ? 1 : 0;
+	while (image->key_steps && widest >= 2 * image->key_steps)
+		image->key_steps *= 2;
 }
 
 int catalog_image_open(struct catalog_image **out, struct span bytes, struct err *err)

@@ -4,9 +4,9 @@
  * symbols, aliases, source lines and inline sites. Layout: docs/format/catalog.md. Nothing in the
  * bytes is trusted.
  *
- * Opening does not depend on the number of symbols and lines: they are stored in packed chunks, each
- * of which is unpacked when a look-up first needs it and kept until close. An opened image takes at
- * most 1,024 times the bytes that were touched (hostile bytes; real ones about ten times).
+ * Opening does not depend on the number of symbols and lines: they are stored in packed chunks,
+ * each of which is unpacked when a look-up first needs it and kept until close. An opened image
+ * takes at most 1,024 times the bytes that were touched (hostile bytes; real ones about ten times).
  *
  * An opened image may be used by one thread at a time (it keeps what was unpacked, also when it is
  * const); several threads open it several times over the same bytes.
@@ -78,8 +78,8 @@ struct catalog_range {
 	uint32_t line;	 /* 0 = none */
 	uint32_t site;	 /* 0 = not inlined */
 };
-/* The bare range, no names: the fast path. False when neither symbol nor line is known; *out then is
- * not to be used. */
+/* The bare range, no names: the fast path. False when neither symbol nor line is known; *out then
+ * is not to be used. */
 bool catalog_image_find_range(
 	const struct catalog_image *image, struct iaddr addr, struct catalog_range *out);
 

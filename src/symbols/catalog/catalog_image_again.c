@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adds an image that was made before to one that is being made, so that further sources can join it.
- * Everything is offered as it was found to be, so an image with nothing added has the same bytes.
+ * Adds an image that was made before to one that is being made, so that further sources can join
+ * it. Everything is offered as it was found to be, so an image with nothing added has the same
+ * bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +57,8 @@ static uint64_t sources_of(const struct again *a, uint32_t set)
 	return made;
 }
 
-static void add_name(struct again *a, const struct image_symbol *s, uint32_t text, uint32_t set,
-	uint8_t flags)
+static void add_name(
+	struct again *a, const struct image_symbol *s, uint32_t text, uint32_t set, uint8_t flags)
 {
 	bool is_sized = s->flags & NAME_IS_SIZED;
 
@@ -149,7 +150,7 @@ static void add_rows(struct again *a)
 			add_row(a, &maker, &r);
 		} while (r.end != end);
 	}
-	run_maker_end(&maker, r.start);
+	run_maker_end(&maker, r.end);
 }
 
 static void add_notes(struct again *a)

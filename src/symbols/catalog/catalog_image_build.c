@@ -7,8 +7,6 @@
 
 #include "symbols/catalog/catalog_image_build_internal.h"
 
-#define FIRST_SITE_SLOTS 1024
-
 struct image_builder *image_builder_new(const struct image_identity *identity)
 {
 	struct image_builder *b = mem_zalloc(sizeof(*b));
@@ -16,8 +14,6 @@ struct image_builder *image_builder_new(const struct image_identity *identity)
 	image_identity_copy(&b->identity, identity);
 	intern_bytes(&b->texts, "", 0);
 	vec_push(&b->sites, ((struct built_site){0}));
-	b->n_site_slots = FIRST_SITE_SLOTS;
-	b->site_slots = mem_calloc(b->n_site_slots, sizeof(*b->site_slots));
 	return b;
 }
 
@@ -49,19 +45,26 @@ void image_builder_free(struct image_builder *b)
 	vec_release(&b->rows);
 	vec_release(&b->runs);
 	vec_release(&b->sites);
-	free(b->site_slots);
 	free(b);
 }
 
 /* --- texts --- */
 
+#define ALL_BYTES(v) (UINT64_MAX / 255 * (v))
+
+/* No byte below a blank, none of 0x7f; eight at a time. */
 static bool is_printable(const char *p, size_t n)
 {
-	unsigned bad = 0;
+	uint64_t bad = 0, word, del;
 
-	for (size_t i = 0; i < n; i++)
-		bad |= (unsigned)((unsigned char)p[i] < ' ') | (unsigned)(p[i] == 0x7f);
-	return !bad;
+	for (; n >= 8; p += 8, n -= 8) {
+		memcpy(&word, p, 8);
+		del = word ^ ALL_BYTES(0x7f);
+		bad |= ((word - ALL_BYTES(' ')) & ~word) | ((del - ALL_BYTES(1)) & ~del);
+	}
+	for (; n; p++, n--)
+		bad |= (unsigned char)*p < ' ' || *p == 0x7f ? 0x80 : 0;
+	return !(bad & ALL_BYTES(0x80));
 }
 
 /* As symtab.h says: a tab separates kallsyms' module. */
@@ -213,45 +216,10 @@ void image_builder_symbol(struct image_builder *b, const struct candidate *c)
 
 /* --- units --- */
 
-static size_t site_slot(const struct image_builder *b, const struct built_site *s)
-{
-	uint64_t hash = ((uint64_t)s->parent << 32 | s->call_line) * 0x9e3779b97f4a7c15u;
-
-	hash ^= ((uint64_t)s->call_file << 32 | s->text) * 0xd6e8feb86659fd93u;
-	hash ^= hash >> 32;
-	hash *= 0xff51afd7ed558ccdu;
-	return (hash >> 32) & (b->n_site_slots - 1);
-}
-
-static void grow_site_slots(struct image_builder *b)
-{
-	free(b->site_slots);
-	b->n_site_slots *= 2;
-	b->site_slots = mem_calloc(b->n_site_slots, sizeof(*b->site_slots));
-	for (size_t id = 1; id < b->sites.n; id++) {
-		size_t i = site_slot(b, &b->sites.v[id]);
-
-		while (b->site_slots[i])
-			i = (i + 1) & (b->n_site_slots - 1);
-		b->site_slots[i] = (uint32_t)id;
-	}
-}
-
 uint32_t builder_site(struct image_builder *b, const struct built_site *site)
 {
-	size_t i;
-
-	if (b->sites.n * 2 > b->n_site_slots)
-		grow_site_slots(b);
-	for (i = site_slot(b, site); b->site_slots[i]; i = (i + 1) & (b->n_site_slots - 1)) {
-		const struct built_site *s = &b->sites.v[b->site_slots[i]];
-
-		if (!memcmp(s, site, sizeof(*s)))
-			return b->site_slots[i];
-	}
-	b->site_slots[i] = (uint32_t)b->sites.n;
 	vec_push(&b->sites, *site);
-	return b->site_slots[i];
+	return (uint32_t)b->sites.n - 1;
 }
 
 void run_maker_add(struct run_maker *m, const struct built_row *row)
@@ -282,8 +250,8 @@ void run_maker_end(struct run_maker *m, uint64_t end)
 	while (b->rows.n > first && b->rows.v[b->rows.n - 1].addr >= end)
 		b->rows.n--;
 	if (b->rows.n > first)
-		vec_push(&b->runs, ((struct built_run){b->rows.v[first].addr, end, first,
-					   b->rows.n - first}));
+		vec_push(&b->runs,
+			((struct built_run){b->rows.v[first].addr, end, first, b->rows.n - first}));
 }
 
 /* Ids of a unit to ids of the builder; 0 while they have not been asked for. */
@@ -291,6 +259,8 @@ struct unit_ids {
 	struct image_builder *b;
 	const struct dwarf_unit_map *unit;
 	uint32_t *names, *files, *sites;
+	uint32_t *site_slots; /* hash table of the unit's sites, ids of the builder; 0 = empty */
+	size_t n_site_slots;  /* a power of two */
 };
 
 static uint32_t name_of(struct unit_ids *ids, uint32_t name)
@@ -313,6 +283,29 @@ static uint32_t file_of(struct unit_ids *ids, uint32_t file)
 	return ids->files[file];
 }
 
+static size_t site_slot(const struct unit_ids *ids, const struct built_site *s)
+{
+	uint64_t hash = ((uint64_t)s->parent << 32 | s->call_line) * 0x9e3779b97f4a7c15u;
+
+	hash ^= ((uint64_t)s->call_file << 32 | s->text) * 0xd6e8feb86659fd93u;
+	hash ^= hash >> 32;
+	hash *= 0xff51afd7ed558ccdu;
+	return (hash >> 32) & (ids->n_site_slots - 1);
+}
+
+/* A call that the compiler doubled gives equal sites, which become one. They are looked for in
+ * their own unit only: a small table stays in the cache. */
+static uint32_t site_of(struct unit_ids *ids, const struct built_site *site)
+{
+	size_t i = site_slot(ids, site);
+
+	for (; ids->site_slots[i]; i = (i + 1) & (ids->n_site_slots - 1))
+		if (!memcmp(&ids->b->sites.v[ids->site_slots[i]], site, sizeof(*site)))
+			return ids->site_slots[i];
+	ids->site_slots[i] = builder_site(ids->b, site);
+	return ids->site_slots[i];
+}
+
 /* Those that rows are in, and those around them. */
 static void add_sites(struct unit_ids *ids)
 {
@@ -327,6 +320,10 @@ static void add_sites(struct unit_ids *ids)
 			ids->sites[unit->sites.v[i].parent] = WANTED;
 	if (unit->sites.n)
 		ids->sites[0] = 0;
+	ids->n_site_slots = 16;
+	while (ids->n_site_slots < 2 * unit->sites.n)
+		ids->n_site_slots *= 2;
+	ids->site_slots = mem_calloc(ids->n_site_slots, sizeof(*ids->site_slots));
 	for (size_t i = 1; i < unit->sites.n; i++) {
 		const struct dwarf_site *s = &unit->sites.v[i];
 		struct built_site made;
@@ -339,7 +336,7 @@ static void add_sites(struct unit_ids *ids)
 			.call_file = file_of(ids, s->call_file),
 			.call_line = s->call_line,
 		};
-		ids->sites[i] = builder_site(ids->b, &made);
+		ids->sites[i] = site_of(ids, &made);
 	}
 }
 
@@ -415,4 +412,5 @@ void image_builder_unit(struct image_builder *b, const struct dwarf_unit_map *un
 	free(ids.names);
 	free(ids.files);
 	free(ids.sites);
+	free(ids.site_slots);
 }

@@ -28,14 +28,16 @@ void image_builder_source(struct image_builder *b, const struct catalog_source *
 void image_builder_symbol(struct image_builder *b, const struct candidate *c);
 /* Text sources of run-time code: where ranges overlap the later symbol wins. */
 void image_builder_set_later_wins(struct image_builder *b);
-/* A unit's functions, sites and rows. Copied. Where units overlap the earlier one has the address. */
+/* A unit's functions, sites and rows. Copied. Where units overlap the earlier one has the address.
+ */
 void image_builder_unit(struct image_builder *b, const struct dwarf_unit_map *unit);
 /* Everything of an image made before, its sources included (to add a source to it). */
 void image_builder_image(struct image_builder *b, struct catalog_image *image);
 /* Adds a sentence. */
 void image_builder_note(struct image_builder *b, const char *sentence);
 
-/* Appends the bytes to `out`. `n_threads` may compress and encode; the bytes do not depend on it. */
+/* Appends the bytes to `out`. `n_threads` may compress and encode; the bytes do not depend on it.
+ */
 int image_builder_finish(
 	struct image_builder *b, unsigned n_threads, struct buf *out, struct err *err);
 

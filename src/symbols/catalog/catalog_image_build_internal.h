@@ -18,7 +18,6 @@
 
 #define NO_TEXT UINT32_MAX
 
-
 /* A name that a source has for an address. */
 struct offered_name {
 	uint64_t start, size, room;
@@ -54,9 +53,9 @@ struct built_site {
 
 struct image_builder {
 	struct image_identity identity;
-	struct intern texts; /* 0 is the empty one */
-	VEC(struct catalog_source) sources; /* texts owned */
-	uint32_t current; /* the source that was begun last */
+	struct intern texts;		      /* 0 is the empty one */
+	VEC(struct catalog_source) sources;   /* texts owned */
+	uint32_t current;		      /* the source that was begun last */
 	VEC(struct catalog_section) sections; /* names owned */
 	struct intern section_keys;	      /* those that are there */
 	VEC(char *) notes;
@@ -64,16 +63,14 @@ struct image_builder {
 	VEC(struct offered_piece) pieces;
 	bool is_later_wins;
 	VEC(struct built_row) rows;
-	VEC(struct built_run) runs; /* in the order of units */
-	VEC(struct built_site) sites; /* distinct; 0 is reserved */
-	uint32_t *site_slots;	      /* hash table of sites; 0 = empty */
-	size_t n_site_slots;	      /* a power of two */
+	VEC(struct built_run) runs;   /* in the order of units */
+	VEC(struct built_site) sites; /* a parent before its children; 0 is reserved */
 	size_t n_names_left_out, n_texts_cut, n_sections_left_out, n_sources_left_out;
 };
 
 /* The id of a text; what could steer a terminal in it becomes '?'. */
 uint32_t builder_text(struct image_builder *b, const char *p, size_t n);
-/* The id of a site; equal ones have one. The parent must have been added. */
+/* Adds a site, whose parent must have been added. */
 uint32_t builder_site(struct image_builder *b, const struct built_site *site);
 /* The number of a source with these texts, which is added when there is none. */
 uint32_t builder_source(struct image_builder *b, const struct catalog_source *source);
@@ -140,14 +137,14 @@ bool row_cursor_next(struct row_cursor *c, struct row_span *out);
 /* --- numbers of the image --- */
 
 struct numbering {
-	uint8_t *text_use;   /* of each text of the builder: TEXT_IS_* */
-	uint32_t *text_ids;  /* its number in the image */
-	uint32_t *file_ids;  /* of texts that are files, from 1 */
-	uint32_t *site_ids;  /* of each site of the builder; 0 = not used */
-	uint32_t *texts;     /* the texts that are used, by number */
-	uint32_t *files;     /* texts (numbers of the image) of the files */
-	uint32_t *sites;     /* sites of the builder, by number; 0 is reserved */
-	uint32_t *chain;     /* sites that wait for the number of the one around them */
+	uint8_t *text_use;  /* of each text of the builder: TEXT_IS_* */
+	uint32_t *text_ids; /* its number in the image */
+	uint32_t *file_ids; /* of texts that are files, from 1 */
+	uint32_t *site_ids; /* of each site of the builder; 0 = not used */
+	uint32_t *texts;    /* the texts that are used, by number */
+	uint32_t *files;    /* texts (numbers of the image) of the files */
+	uint32_t *sites;    /* sites of the builder, by number; 0 is reserved */
+	uint32_t *chain;    /* sites that wait for the number of the one around them */
 	size_t n_texts, n_files, n_sites; /* n_sites without the reserved one */
 };
 #define TEXT_IS_USED 1
@@ -161,7 +158,8 @@ void texts_sort(const struct intern *texts, uint32_t *ids, size_t n);
 
 /* --- tables --- */
 
-void texts_encode(struct chunk_writer *w, const struct intern *texts, const uint32_t *ids, size_t n);
+void texts_encode(
+	struct chunk_writer *w, const struct intern *texts, const uint32_t *ids, size_t n);
 /* `extra` of the table gets the number of ranges with a line. */
 void ranges_encode(struct chunk_writer *w, const struct image_builder *b,
 	const struct final_names *names, const struct row_map *rows, const struct numbering *n);

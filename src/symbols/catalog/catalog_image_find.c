@@ -3,64 +3,58 @@
  * Look-ups. An address leads through two tables of buckets, one over the chunks of ranges and one
  * inside a chunk, to the line that holds its range. What remains to be searched takes a number of
  * steps that is known beforehand and has no branches, so that a processor can be busy with several
- * look-ups at once: most of the time goes into waiting for memory. Names are demangled when first
- * asked for.
+ * look-ups at once: most of the time goes into waiting for memory. A step may look past the bucket,
+ * where everything is larger, and past the table, where enough of the largest number follows. Names
+ * are demangled when first asked for.
  */
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "symbols/catalog/catalog_image_internal.h"
 
 /* Chains of hostile images may be as long as there are sites. */
 #define CHAIN_MAX 4096
 
-/* One step towards the largest i of [low, high] whose value is not above what is looked for; `is_low`
- * says whether the middle's is not. Harmless when low == high. */
-static inline void narrow(size_t *low, size_t *high, size_t middle, bool is_low)
-{
-	*low += (middle - *low) & -(size_t)is_low;
-	*high -= (*high - middle + 1) & -(size_t)!is_low;
-}
-
 /* The chunk whose first address is the last one at or below `addr`, which the first chunk's is. */
 static inline size_t find_chunk(const struct catalog_image *image, uint64_t addr)
 {
 	uint64_t bucket = (addr - image->range_keys[0]) >> image->key_shift;
-	size_t low, high;
+	size_t at;
 
-	if (bucket >= image->n_key_buckets)
-		bucket = image->n_key_buckets - 1;
-	low = image->key_buckets[bucket];
-	high = image->key_buckets[bucket + 1];
-	for (unsigned step = 0; step < image->key_steps; step++) {
-		size_t middle = (low + high + 1) / 2;
-
-		narrow(&low, &high, middle, image->range_keys[middle] <= addr);
-	}
-	return low;
+	bucket = bucket < image->n_key_buckets ? bucket : image->n_key_buckets - 1;
+	at = image->key_buckets[bucket];
+	for (size_t half = image->key_steps; half; half /= 2)
+		at += image->range_keys[at + half] <= addr ? half : 0;
+	return at;
 }
 
-static inline size_t find_line(const struct range_chunk *c, uint64_t distance)
+static inline size_t find_line(const struct range_chunk *c, uint32_t distance)
 {
-	uint64_t bucket = distance >> c->shift;
-	size_t low, high;
+	uint32_t bucket = distance >> c->shift;
+	size_t at;
 
-	if (bucket >= c->n_buckets)
-		bucket = c->n_buckets - 1;
-	low = c->buckets[bucket];
-	high = c->buckets[bucket + 1];
-	for (unsigned step = 0; step < c->steps; step++) {
-		size_t middle = (low + high + 1) / 2;
-
-		narrow(&low, &high, middle, c->starts[middle] <= distance);
-	}
-	return low;
+	bucket = bucket < c->n_buckets ? bucket : c->n_buckets - 1;
+	at = c->buckets[bucket];
+	for (size_t half = c->steps; half; half /= 2)
+		at += c->starts[at + half] <= distance ? half : 0;
+	return at;
 }
 
 /* How many starts of the line are not above `distance`; the first one, 0, never is. */
 static inline unsigned count_starts(const uint8_t *line, uint64_t distance)
 {
 	uint16_t d = distance < NO_START ? (uint16_t)distance : NO_START - 1;
+#ifdef __SSE2__
+	__m128i starts = _mm_load_si128((const __m128i *)line);
+	__m128i above = _mm_subs_epu16(starts, _mm_set1_epi16((short)d));
+	/* Two bits for each start that is not above, from the lowest: they ascend. */
+	unsigned bits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi16(above, _mm_setzero_si128()));
+
+	return (unsigned)__builtin_ctz(~bits) / 2;
+#else
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < LINE_RANGES_MAX; i++) {
@@ -70,6 +64,7 @@ static inline unsigned count_starts(const uint8_t *line, uint64_t distance)
 		n += start <= d;
 	}
 	return n;
+#endif
 }
 
 /* The range at `addr`, which is in the chunk. Inlined, and each number written on its own: the time
@@ -78,7 +73,7 @@ static inline __attribute__((always_inline)) bool find_in_chunk(
 	const struct catalog_image *image, size_t chunk, uint64_t addr, struct catalog_range *out)
 {
 	const struct range_chunk *c = &image->cache->ranges[chunk];
-	uint64_t key = image->range_keys[chunk], base, end;
+	uint64_t key = image->range_keys[chunk], distance = addr - key, base, end;
 	uint16_t start, next;
 	struct image_range r;
 	const uint8_t *bytes;
@@ -87,7 +82,7 @@ static inline __attribute__((always_inline)) bool find_in_chunk(
 
 	if (__builtin_expect(!c->lines, 0))
 		image_load_ranges(image, chunk);
-	line = find_line(c, addr - key);
+	line = find_line(c, distance < CHUNK_END ? (uint32_t)distance : CHUNK_END - 1);
 	bytes = c->lines + line * LINE_BYTES;
 	base = key + c->starts[line];
 	n = count_starts(bytes, addr - base);
@@ -105,8 +100,8 @@ static inline __attribute__((always_inline)) bool find_in_chunk(
 	return r.symbol | r.file | r.line | r.site;
 }
 
-bool image_range_at(const struct catalog_image *image, size_t chunk, uint64_t addr,
-	struct catalog_range *out)
+bool image_range_at(
+	const struct catalog_image *image, size_t chunk, uint64_t addr, struct catalog_range *out)
 {
 	return find_in_chunk(image, chunk, addr, out);
 }
@@ -148,8 +143,7 @@ static void name_symbol(const struct catalog_image *image, struct image_symbol *
 	s->name = is_final ? text->linkage : demangled(text);
 }
 
-static inline const struct image_symbol *named_symbol(
-	const struct catalog_image *image, uint32_t i)
+static inline const struct image_symbol *named_symbol(const struct catalog_image *image, uint32_t i)
 {
 	struct image_symbol *s = image_symbol_of(image, i);
 
@@ -230,8 +224,8 @@ static size_t chain_length(const struct catalog_image *image, uint32_t site)
 }
 
 /* Moves `level` and *site out over the sites that have no room. */
-static void skip_sites(const struct catalog_image *image, struct catalog_level *level,
-	uint32_t *site, size_t n)
+static void skip_sites(
+	const struct catalog_image *image, struct catalog_level *level, uint32_t *site, size_t n)
 {
 	while (n--) {
 		const struct image_site *s = named_site(image, *site);

@@ -55,11 +55,11 @@ struct site_chunk {
 
 /* Chunks that were unpacked, NULL until then. Not part of what a const image promises. */
 struct image_cache {
-	void **texts;	/* struct image_text [] */
-	void **files;	/* struct image_file [] */
-	void **symbols; /* struct image_symbol [] */
-	void **aliases; /* struct image_alias [] */
-	void **sites;	/* struct site_chunk */
+	void **texts;		    /* struct image_text [] */
+	void **files;		    /* struct image_file [] */
+	void **symbols;		    /* struct image_symbol [] */
+	void **aliases;		    /* struct image_alias [] */
+	void **sites;		    /* struct site_chunk */
 	struct range_chunk *ranges; /* no lines until then */
 	struct chunk_unpacker unpacker;
 	size_t n_damaged;
@@ -78,10 +78,11 @@ struct catalog_image {
 	uint8_t *set_kinds;    /* enum symbol_source: the best of each set */
 	size_t n_source_sets;
 	struct chunk_table texts, files, symbols, aliases, sites, ranges;
-	uint64_t *range_keys;  /* first address of each chunk of ranges, and UINT64_MAX */
-	uint32_t *key_buckets; /* the chunk at the begin of each bucket; one more than buckets */
+	uint64_t *range_keys;  /* first address of each chunk of ranges, then UINT64_MAX */
+	uint32_t *key_buckets; /* the chunk at the begin of each bucket */
 	size_t n_key_buckets;
-	unsigned key_shift, key_steps;
+	unsigned key_shift; /* a bucket is 2^key_shift bytes of the address space */
+	size_t key_steps;   /* the first step of the search in any bucket: a power of two, or 0 */
 	struct image_cache *cache;
 };
 
@@ -96,8 +97,8 @@ void image_load_ranges(const struct catalog_image *image, size_t chunk);
 void image_cache_free(struct catalog_image *image);
 
 /* The range at `addr`, which is in the chunk; false for a hole, which is set too. */
-bool image_range_at(const struct catalog_image *image, size_t chunk, uint64_t addr,
-	struct catalog_range *out);
+bool image_range_at(
+	const struct catalog_image *image, size_t chunk, uint64_t addr, struct catalog_range *out);
 
 /* The raw bytes of a chunk, behind a failed cursor when it is damaged. */
 struct cursor image_open_chunk(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unpacks the chunks of an image when they are first needed. Columns come one behind the other, each
- * with a number (uleb) for every item. Invariants of what is unpacked, which look-ups rely on:
+ * Unpacks the chunks of an image when they are first needed. Columns come one behind the other,
+ * each with a number (uleb) for every item. Invariants of what is unpacked, which look-ups rely on:
  *
  * 1. texts of anything are below the number of texts, files and sites at most their number, symbols
  *    below theirs;
@@ -60,8 +60,8 @@ static size_t measure_texts(struct cursor c, uint32_t *shared, uint32_t n, size_
 }
 
 /* As they were checked. Bytes that could steer a terminal have no place in a text. */
-static void copy_texts(struct image_text *texts, char *to, struct cursor c, uint32_t n,
-	const uint32_t *shared)
+static void copy_texts(
+	struct image_text *texts, char *to, struct cursor c, uint32_t n, const uint32_t *shared)
 {
 	const char *before = to;
 

@@ -141,7 +141,7 @@ static uint8_t name_flags(const struct offered_name *name)
 /* --- symbols with their addresses, before those without any are dropped --- */
 
 struct merged {
-	VEC(struct candidate) places; /* one an address; the name only says that there is one */
+	VEC(struct candidate) places;	  /* one an address; the name only says that there is one */
 	VEC(struct final_symbol) symbols; /* of each place */
 	VEC(uint32_t) first_alias;	  /* of each place */
 	VEC(struct final_alias) aliases;
@@ -234,7 +234,8 @@ static void merge_later_wins(struct merged *m, const struct image_builder *b)
 
 /* --- what is left is filled with pieces of functions --- */
 
-static void add_filler(struct merged *m, const struct offered_piece *p, uint64_t start, uint64_t end)
+static void add_filler(
+	struct merged *m, const struct offered_piece *p, uint64_t start, uint64_t end)
 {
 	vec_push(&m->first_alias, 0);
 	vec_push(&m->symbols,
@@ -242,9 +243,8 @@ static void add_filler(struct merged *m, const struct offered_piece *p, uint64_t
 			.size = end - start,
 			.sources = p->sources,
 			.text = p->text,
-			.flags = CANDIDATE_KIND_FUNCTION |
-				 CANDIDATE_BIND_LOCAL << NAME_BIND_SHIFT | NAME_IS_SIZED |
-				 NAME_IS_FILLER}));
+			.flags = CANDIDATE_KIND_FUNCTION | CANDIDATE_BIND_LOCAL << NAME_BIND_SHIFT |
+				 NAME_IS_SIZED | NAME_IS_FILLER}));
 }
 
 /* Of two pieces that overlap the one that came first has the address, as for rows. */
@@ -279,8 +279,8 @@ static void fill_with_pieces(struct merged *m, const struct image_builder *b)
 				end = m->pieces[done].start;
 			if (at < end) {
 				add_filler(m, &b->pieces.v[fill[i].range_i], at, end);
-				vec_push(&all, ((struct range_piece){at, end,
-						       (uint32_t)m->symbols.n - 1}));
+				vec_push(&all, ((struct range_piece){
+						       at, end, (uint32_t)m->symbols.n - 1}));
 			}
 			at = end == fill[i].end ? end : m->pieces[done].end;
 		}

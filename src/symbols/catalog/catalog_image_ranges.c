@@ -8,7 +8,7 @@
 #include "symbols/catalog/catalog_image_internal.h"
 
 #define RECORD_BYTES_MAX 16
-#define SHORT_SEARCH	 3 /* lines, which take two steps */
+#define SHORT_SEARCH	 3  /* lines, which take two steps */
 #define LINES_SLACK	 16 /* a record's words may reach behind the last line */
 
 /* --- the columns --- */
@@ -21,7 +21,7 @@ static void take_starts(struct cursor *c, uint32_t *starts, uint32_t n)
 		uint32_t step = column_u32(c);
 
 		at += step;
-		if (!step || at > UINT32_MAX) {
+		if (!step || at >= CHUNK_END) {
 			c->failed = true;
 			return;
 		}
@@ -162,8 +162,8 @@ static void field_put(const struct range_field *f, uint8_t *record, uint32_t v)
 }
 
 /* Which line each range is in, and where lines start; returns how many there are. */
-static uint32_t cut_lines(const uint32_t *starts, uint32_t n, unsigned each, uint16_t *line_of,
-	uint32_t *line_starts)
+static uint32_t cut_lines(
+	const uint32_t *starts, uint32_t n, size_t each, uint16_t *line_of, uint32_t *line_starts)
 {
 	uint32_t n_lines = 0, first = 0;
 
@@ -217,32 +217,31 @@ static uint32_t widest_bucket(const uint32_t *line_starts, uint32_t n_lines, uns
 	return widest;
 }
 
-/* As few buckets as make the search short, and not more than two for every line. */
+/* As few buckets as make the search short, and not more than four for every line. */
 static void choose_buckets(struct range_chunk *c, const uint32_t *line_starts)
 {
-	uint32_t last = line_starts[c->n_lines - 1];
+	uint32_t last = line_starts[c->n_lines - 1], widest;
 
 	while (last >> c->shift >= c->n_lines)
 		c->shift++;
-	while (c->shift && last >> (c->shift - 1) < 4 * c->n_lines &&
-		widest_bucket(line_starts, c->n_lines, c->shift) > SHORT_SEARCH)
-		c->shift--;
+	widest = widest_bucket(line_starts, c->n_lines, c->shift);
+	while (widest > SHORT_SEARCH && c->shift && last >> (c->shift - 1) < 4 * c->n_lines)
+		widest = widest_bucket(line_starts, c->n_lines, --c->shift);
 	c->n_buckets = (last >> c->shift) + 1;
+	c->steps = widest ? 1 : 0;
+	while (widest >= 2u * c->steps && c->steps)
+		c->steps *= 2;
 }
 
 static void fill_buckets(struct range_chunk *c, const uint32_t *line_starts, uint16_t *buckets)
 {
-	uint32_t i = 0, widest = 0;
+	uint32_t i = 0;
 
-	for (uint32_t b = 0; b <= c->n_buckets; b++) {
+	for (uint32_t b = 0; b < c->n_buckets; b++) {
 		while (i + 1 < c->n_lines && line_starts[i + 1] <= (uint64_t)b << c->shift)
 			i++;
 		buckets[b] = (uint16_t)i;
-		if (b && i - buckets[b - 1] > widest)
-			widest = i - buckets[b - 1];
 	}
-	while (widest >> c->steps)
-		c->steps++;
 }
 
 static void make_lines(
@@ -250,7 +249,7 @@ static void make_lines(
 {
 	uint16_t *line_of = mem_calloc(n, sizeof(*line_of)), *buckets;
 	uint32_t *cuts = mem_calloc(n, sizeof(*cuts)), *line_starts;
-	unsigned each;
+	size_t each, n_starts;
 	uint8_t *lines;
 
 	choose_fields(c, r, n);
@@ -258,13 +257,15 @@ static void make_lines(
 	each = each < LINE_RANGES_MAX ? each : LINE_RANGES_MAX;
 	c->n_lines = cut_lines(starts, n, each, line_of, cuts);
 	choose_buckets(c, cuts);
+	n_starts = (size_t)c->n_lines + 2 * c->steps; /* the search goes less than that further */
 	c->memory = mem_calloc(1, LINE_BYTES + (size_t)c->n_lines * LINE_BYTES + LINES_SLACK +
-					  c->n_lines * sizeof(*line_starts) +
-					  (c->n_buckets + 1) * sizeof(*buckets));
+					  n_starts * sizeof(*line_starts) +
+					  c->n_buckets * sizeof(*buckets));
 	lines = (uint8_t *)(((uintptr_t)c->memory + LINE_BYTES - 1) & ~(uintptr_t)(LINE_BYTES - 1));
 	line_starts = (uint32_t *)(lines + (size_t)c->n_lines * LINE_BYTES + LINES_SLACK);
-	buckets = (uint16_t *)(line_starts + c->n_lines);
+	buckets = (uint16_t *)(line_starts + n_starts);
 	fill_lines(c, lines, starts, r, line_of, n);
+	memset(line_starts, 0xff, n_starts * sizeof(*line_starts)); /* CHUNK_END */
 	memcpy(line_starts, cuts, c->n_lines * sizeof(*line_starts));
 	fill_buckets(c, cuts, buckets);
 	c->starts = line_starts;
@@ -281,10 +282,14 @@ void image_load_ranges(const struct catalog_image *image, size_t chunk)
 	const uint8_t *ops = cursor_bytes(&c, n).p;
 	uint32_t *starts = mem_calloc(n, sizeof(*starts));
 	struct image_range *r = mem_calloc(n, sizeof(*r));
+	uint64_t room;
+	bool is_last;
 
 	take_starts(&c, starts, n);
-	if (n > 1 && starts[n - 1] >= image->range_keys[chunk + 1] - image->range_keys[chunk])
-		c.failed = true; /* the next chunk begins before */
+	room = image->range_keys[chunk + 1] - image->range_keys[chunk];
+	is_last = chunk + 1 == image->ranges.n_chunks; /* may end in a hole at the last address */
+	if (n > 1 && (starts[n - 1] > room || (starts[n - 1] == room && !is_last)))
+		c.failed = true;
 	if (!c.failed) {
 		take_symbols(&c, ops, r, n, image->symbols.n_items);
 		take_sites(&c, ops, r, n, image->sites.n_items);

@@ -9,8 +9,8 @@
  *   +----------------+--------+--------+- - - -+--------+-----------+
  *
  * starts as distances from the line's own, ascending, NO_START behind the last; records with the
- * four numbers of a range in as few bits as the chunk's largest need. A number is stored as 0, or as
- * its distance from the chunk's smallest plus 1.
+ * four numbers of a range in as few bits as the chunk's largest need. A number is stored as 0, or
+ * as its distance from the chunk's smallest plus 1.
  */
 #ifndef WEIR_SYMBOLS_CATALOG_CATALOG_IMAGE_RANGES_H
 #define WEIR_SYMBOLS_CATALOG_CATALOG_IMAGE_RANGES_H
@@ -23,6 +23,7 @@
 #define LINE_RANGES_MAX	  8
 #define LINE_STARTS_BYTES 16
 #define NO_START	  UINT16_MAX
+#define CHUNK_END	  UINT32_MAX /* above every start of a chunk */
 
 struct image_range {
 	uint32_t symbol; /* index + 1; 0 = none */
@@ -37,11 +38,11 @@ struct range_field {
 
 struct range_chunk {
 	const uint8_t *lines;	 /* NULL = not unpacked yet */
-	const uint32_t *starts;	 /* of each line, from the chunk's address */
-	const uint16_t *buckets; /* the line at the begin of each bucket; one more than buckets */
+	const uint32_t *starts;	 /* of each line, from the chunk's address; then CHUNK_END */
+	const uint16_t *buckets; /* the line at the begin of each bucket */
 	uint32_t n_lines, n_buckets;
-	uint8_t shift;	      /* a bucket is 2^shift bytes of the address space */
-	uint8_t steps;	      /* of the search that any bucket needs */
+	uint16_t steps; /* the first step of the search in any bucket: a power of two, or 0 */
+	uint8_t shift;	/* a bucket is 2^shift bytes of the address space */
 	uint8_t record_bytes;
 	struct range_field symbol, site, file, line;
 	void *memory; /* owned; holds all of it */

@@ -13,8 +13,7 @@
 
 /* --- which run has which address --- */
 
-static bool runs_are_apart(
-	const struct image_builder *b, const struct sort_pair *order, size_t n)
+static bool runs_are_apart(const struct image_builder *b, const struct sort_pair *order, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
 		if (b->runs.v[order[i].i].start < b->runs.v[order[i - 1].i].end)
@@ -139,11 +138,11 @@ static void set_ops(struct range_encoder *e)
 			e->ops[i] = RANGE_IS_HOLE;
 			continue;
 		}
-		e->ops[i] = (uint8_t)((is_long_step(step) ? RANGE_STEP_LONG
-							  : step + RANGE_STEP_BIAS) |
-				      (r->symbol != at.symbol ? RANGE_NEW_SYMBOL : 0) |
-				      (r->site != at.site ? RANGE_NEW_SITE : 0) |
-				      (r->file != at.file ? RANGE_NEW_FILE : 0));
+		e->ops[i] =
+			(uint8_t)((is_long_step(step) ? RANGE_STEP_LONG : step + RANGE_STEP_BIAS) |
+				  (r->symbol != at.symbol ? RANGE_NEW_SYMBOL : 0) |
+				  (r->site != at.site ? RANGE_NEW_SITE : 0) |
+				  (r->file != at.file ? RANGE_NEW_FILE : 0));
 		at = *r;
 	}
 }
@@ -219,7 +218,7 @@ static void add_range(struct range_encoder *e, uint64_t start, const struct imag
 	if (!memcmp(r, &e->last, sizeof(*r)))
 		return;
 	e->last = *r;
-	if (e->n == RANGE_CHUNK_ITEMS || (e->n && start - e->starts[0] > UINT32_MAX))
+	if (e->n == RANGE_CHUNK_ITEMS || (e->n && start - e->starts[0] >= CHUNK_END))
 		flush(e);
 	e->starts[e->n] = start;
 	e->ranges[e->n++] = *r;
@@ -229,7 +228,7 @@ static void add_range(struct range_encoder *e, uint64_t start, const struct imag
 
 struct join {
 	struct row_cursor rows;
-	struct row_span row; /* start and end are UINT64_MAX behind the last */
+	struct row_span row;		  /* start and end are UINT64_MAX behind the last */
 	const struct range_piece *pieces; /* those that are not behind us */
 	size_t n_pieces;
 };

@@ -8,8 +8,9 @@
 
 #include "symbols/catalog/catalog_image_build_internal.h"
 
-#define CHUNK_TEXT_BYTES (64u << 10) /* a chunk of texts is about as long, shared beginnings counted */
-#define SMALL		 16	     /* up to here texts are sorted by insertion */
+#define CHUNK_TEXT_BYTES                                                                           \
+	(64u << 10) /* a chunk of texts is about as long, shared beginnings counted */
+#define SMALL 16    /* up to here texts are sorted by insertion */
 
 /* --- sorting: three-way quicksort by eight bytes at a time --- */
 
@@ -32,8 +33,8 @@ static uint64_t bytes_at(const struct intern_item *text, size_t depth)
 	return __builtin_bswap64(word);
 }
 
-static bool is_before(
-	const struct intern *texts, const struct text_key *a, const struct text_key *b, size_t depth)
+static bool is_before(const struct intern *texts, const struct text_key *a,
+	const struct text_key *b, size_t depth)
 {
 	const struct intern_item *x = &texts->items[a->id], *y = &texts->items[b->id];
 
@@ -273,8 +274,8 @@ static void encode_chunk(struct buf *out, const struct intern *texts, const uint
 
 	for (size_t i = 0; i < n; i++) {
 		const struct intern_item *text = &texts->items[ids[i]];
-		uint32_t most = (uint32_t)((uint64_t)(TEXT_SHARE_MAX - 1) * (text->n + 2) /
-					   TEXT_SHARE_MAX);
+		uint32_t most =
+			(uint32_t)((uint64_t)(TEXT_SHARE_MAX - 1) * (text->n + 2) / TEXT_SHARE_MAX);
 
 		shared[i] = i ? shared_bytes(&texts->items[ids[i - 1]], text) : 0;
 		if (shared[i] > most)

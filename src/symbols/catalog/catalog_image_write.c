@@ -302,8 +302,8 @@ static void count_accepted(struct image_builder *b, const struct final_names *na
 	}
 }
 
-static void encode_parts(struct image_parts *p, struct image_builder *b,
-	const struct final_names *names)
+static void encode_parts(
+	struct image_parts *p, struct image_builder *b, const struct final_names *names)
 {
 	struct source_sets sets = {0};
 	struct numbering numbers;
@@ -314,8 +314,7 @@ static void encode_parts(struct image_parts *p, struct image_builder *b,
 	source_set_id(&sets, 0);
 	texts_encode(&p->tables[IMAGE_PART_TEXTS], &b->texts, numbers.texts, numbers.n_texts);
 	encode_files(&p->tables[IMAGE_PART_FILES], &numbers);
-	encode_symbols(
-		&p->tables[IMAGE_PART_SYMBOLS], names, &numbers, &sets, b->is_later_wins);
+	encode_symbols(&p->tables[IMAGE_PART_SYMBOLS], names, &numbers, &sets, b->is_later_wins);
 	encode_aliases(&p->tables[IMAGE_PART_ALIASES], names, &numbers, &sets);
 	encode_sites(&p->tables[IMAGE_PART_SITES], b, &numbers);
 	ranges_encode(&p->tables[IMAGE_PART_RANGES], b, names, &rows, &numbers);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One pass over the array for each byte in which keys differ, from the lowest, each pass keeping the
- * order of those with an equal byte.
+ * One pass over the array for each byte in which keys differ, from the lowest, each pass keeping
+ * the order of those with an equal byte.
  */
 #include "symbols/catalog/catalog_sort.h"
 
