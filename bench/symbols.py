@@ -22,7 +22,7 @@ quick = os.environ.get("BENCH_QUICK") == "1"
 rounds = int(os.environ.get("BENCH_ROUNDS", "2" if quick else "7"))
 weir = os.environ["WEIR"]
 gsymutil = shutil.which("llvm-gsymutil-14") or shutil.which("llvm-gsymutil")
-UNITS = 2 if quick else 12  # of the C++ program: 17 or 100 MB
+UNITS = 2 if quick else 11  # of the C++ program: 18 or 100 MB
 ADDRESSES = 10000
 EU_ADDRESSES = 200  # eu-addr2line takes tens of milliseconds an address; scaled
 SIZE_AIM, BUILD_AIM, RANGE_AIM, CHAIN_AIM = 10.0, 3.0, 50.0, 2.0

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define ABBREV_FIXED_MAX    (1u << 30) /* bytes of an entry's values */
-#define ABBREV_DIRECT_EXTRA 256	       /* a table by code may have this many holes, */
+#define ABBREV_DIRECT_EXTRA 16	       /* a table by code may have this many holes, */
 #define ABBREV_DIRECT_TIMES 4	       /* and this many times the codes in use */
 
 static enum die_slot slot_of(uint64_t attr)

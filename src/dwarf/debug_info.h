@@ -22,7 +22,7 @@ struct split_file {
 	struct unit_set units; /* of a .dwo: all; of a package: none */
 	struct map by_id;      /* dwo_id -> which of the units */
 	char *why;	       /* it is there but could not be opened; or NULL */
-	uint64_t n_read;       /* bytes of .debug_info of the units that were given out */
+	uint64_t n_read;       /* bytes of the units that were given out */
 	bool is_open;
 };
 
@@ -65,6 +65,7 @@ struct dwarf_debug {
 	size_t n_notes;
 	struct intern split_paths;
 	VEC(struct split_file *) splits; /* .dwo files, found or not, by id of their path */
+	struct map split_units;		 /* offset of a skeleton -> what was found, 0 = nothing */
 	struct split_file *package;	 /* tried once */
 	VEC(struct split_part *) parts;
 	uint64_t n_split_bytes;

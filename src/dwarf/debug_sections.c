@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #define INFLATED_MAX	  ((uint64_t)16 << 30) /* bytes of one file's sections, uncompressed */
-#define INFLATED_TIMES	  256 /* debug sections shrink to a third, rarely to a 50th */
+#define INFLATED_TIMES	  64 /* debug sections shrink to a third, rarely to a 20th */
 #define INFLATED_AT_LEAST (1u << 20)
 #define ZDEBUG_HEADER	  12
 

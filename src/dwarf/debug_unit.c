@@ -6,6 +6,7 @@
 
 #define INITIAL_LENGTH_64 0xffffffffu /* what is written in front of a 64-bit length */
 #define NO_LINES	  UINT64_MAX
+#define ENTRY_BYTES_MAX	  (128 * 1024) /* of an entry read on its own: two long names fit in */
 
 static void note(struct note_sink *notes, uint64_t offset, const char *what)
 {
@@ -177,7 +178,8 @@ static bool language_mangles(uint64_t language)
 
 static bool read_root(struct debug_unit *u)
 {
-	const struct abbrev *a = u->abbrevs ? debug_unit_entry(u, u->first_die, &u->root) : NULL;
+	uint64_t n_bytes;
+	const struct abbrev *a = debug_unit_entry(u, u->first_die, &u->root, &n_bytes);
 
 	if (!a) {
 		u->root.has = 0;
@@ -246,18 +248,23 @@ const struct debug_unit *unit_set_find(const struct unit_set *set, uint64_t offs
 }
 
 const struct abbrev *debug_unit_entry(
-	const struct debug_unit *u, uint64_t offset, struct die_attrs *out)
+	const struct debug_unit *u, uint64_t offset, struct die_attrs *out, uint64_t *n_bytes)
 {
 	struct span info = u->set->sections.of[DEBUG_INFO];
-	const uint8_t *p = info.p + offset, *end = info.p + u->end;
+	const uint8_t *start, *p, *end;
 	const struct abbrev *a;
 	uint64_t code;
 
+	*n_bytes = 0;
 	if (!u->abbrevs || offset < u->first_die || offset >= u->end)
 		return NULL;
-	p = form_uleb(p, end, &code);
+	start = info.p + offset;
+	end = u->end - offset > ENTRY_BYTES_MAX ? start + ENTRY_BYTES_MAX : info.p + u->end;
+	p = form_uleb(start, end, &code);
 	a = p ? abbrev_table_find(u->abbrevs, code) : NULL;
-	return a && abbrev_read(u->abbrevs, a, p, end, out) ? a : NULL;
+	p = a ? abbrev_read(u->abbrevs, a, p, end, out) : NULL;
+	*n_bytes = (uint64_t)((p ? p : end) - start);
+	return p ? a : NULL;
 }
 
 static bool text_at(struct span section, uint64_t offset, struct dwarf_text *out)

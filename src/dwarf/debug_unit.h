@@ -68,9 +68,10 @@ void unit_set_release(struct unit_set *set);
 /* The unit that holds an offset in .debug_info, or NULL. */
 const struct debug_unit *unit_set_find(const struct unit_set *set, uint64_t offset);
 
-/* Reads the entry at an offset of the unit. NULL when it cannot be read. */
+/* Reads the entry at an offset of the unit. NULL when it cannot be read. *n_bytes is what had to be
+ * looked at, also then: entries may be made to overlap, so that whoever reads many keeps count. */
 const struct abbrev *debug_unit_entry(
-	const struct debug_unit *u, uint64_t offset, struct die_attrs *out);
+	const struct debug_unit *u, uint64_t offset, struct die_attrs *out, uint64_t *n_bytes);
 
 /* The meaning of a value, by its form. False when it has none of that kind or lies outside. */
 bool debug_unit_text(

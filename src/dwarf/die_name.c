@@ -75,13 +75,19 @@ static struct die_name follow(struct name_table *t, const struct debug_unit *u, 
 	struct dwarf_text plain)
 {
 	bool mangles = u->has_linkage_names;
+	const struct abbrev *entry;
 	struct dwarf_text text;
 	struct die_attrs a;
+	uint64_t n_bytes;
 
 	for (int hop = 0; hop < HOPS_MAX; hop++) {
 		if (ref.set != u->set || ref.offset < u->first_die || ref.offset >= u->end)
 			u = unit_set_find(ref.set, ref.offset);
-		if (!u || !debug_unit_entry(u, ref.offset, &a))
+		if (!u)
+			break;
+		entry = debug_unit_entry(u, ref.offset, &a, &n_bytes);
+		t->budget -= n_bytes < t->budget ? n_bytes : t->budget;
+		if (!entry)
 			break;
 		if (debug_unit_slot_text(u, &a, SLOT_LINKAGE_NAME, &text))
 			return add_name(t, text, false);

@@ -27,7 +27,7 @@ struct name_table {
 	size_t n, cap;		 /* cap is 0 or a power of two */
 	uint32_t round;
 	struct dwarf_unit_map *out; /* whose names are filled */
-	uint64_t budget;	    /* bytes of names that may still be measured */
+	uint64_t budget;	    /* bytes of names and entries that may still be looked at */
 	bool is_cut;		    /* the budget was used up */
 };
 

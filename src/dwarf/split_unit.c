@@ -11,9 +11,10 @@
 
 #include "dwarf/debug_info.h"
 
-#define DWO_NAME_MAX   4096
-#define COLUMNS_MAX    16
-#define PACKAGE_SUFFIX ".dwp"
+#define DWO_NAME_MAX	 4096
+#define SPLIT_READ_TIMES 4 /* bytes of units given out, for each byte of the file's sections */
+#define COLUMNS_MAX	 16
+#define PACKAGE_SUFFIX	 ".dwp"
 
 /* Section numbers of a package's index that differ between versions 2 and 5 are not needed, but
  * for DW_SECT_RNGLISTS, which in version 2 is DW_SECT_MACRO. */
@@ -41,6 +42,7 @@ void split_files_close(struct dwarf_debug *d)
 		split_file_close(d->splits.v[i]);
 	vec_release(&d->splits);
 	intern_release(&d->split_paths);
+	map_release(&d->split_units);
 	split_file_close(d->package);
 	d->package = NULL;
 }
@@ -113,15 +115,15 @@ static struct split_file *dwo_at(struct dwarf_debug *d, const char *path)
 	return s;
 }
 
-/* A unit is given out once: otherwise skeletons that a hostile file has by the million could all
- * have the same large unit read. */
-static bool may_read(struct split_file *s, const struct debug_unit *u)
+/* A unit is looked for once for its skeleton. Skeletons are small, so a hostile file could have the
+ * same large unit read by a million of them: what is given out is counted. */
+static bool may_read(struct split_file *s, uint64_t n_bytes)
 {
-	uint64_t n = u->end - u->offset;
+	uint64_t all = s->file.sections.of[DEBUG_INFO].n + s->file.sections.of[DEBUG_ABBREV].n;
 
-	if (n > s->file.sections.of[DEBUG_INFO].n - s->n_read)
+	if (n_bytes > all * SPLIT_READ_TIMES - s->n_read)
 		return false;
-	s->n_read += n;
+	s->n_read += n_bytes;
 	return true;
 }
 
@@ -220,9 +222,8 @@ static const struct debug_unit *package_unit(
 	part = mem_zalloc(sizeof(*part));
 	part->units.sections = joined_sections(d, &package->file.sections);
 	cut_sections(&x, (uint64_t)row, &part->units.sections);
-	/* A part that is given out twice is charged for before it is read. */
-	if (part->units.sections.of[DEBUG_INFO].n >
-		package->file.sections.of[DEBUG_INFO].n - package->n_read) {
+	if (!may_read(package, part->units.sections.of[DEBUG_INFO].n +
+				       part->units.sections.of[DEBUG_ABBREV].n)) {
 		free(part);
 		return NULL;
 	}
@@ -231,7 +232,7 @@ static const struct debug_unit *package_unit(
 	for (size_t i = 0; i < part->units.units.n; i++) {
 		u = &part->units.units.v[i];
 		if (u->type == UNIT_TYPE_SPLIT_COMPILE && u->dwo_id == id && u->abbrevs)
-			return may_read(package, u) ? u : NULL;
+			return u;
 	}
 	return NULL;
 }
@@ -266,7 +267,7 @@ static const struct debug_unit *dwo_unit(
 
 	if (s->why && !*why)
 		*why = s->why;
-	return u && may_read(s, u) ? u : NULL;
+	return u && may_read(s, u->end - u->offset) ? u : NULL;
 }
 
 /* The places where a .dwo may be: where it was made, and beside the image. */
@@ -297,31 +298,48 @@ static const struct debug_unit *dwo_search(struct dwarf_debug *d, const struct d
 	return u;
 }
 
-bool split_unit_find(
-	struct dwarf_debug *d, const struct debug_unit *skeleton, struct debug_unit *out)
+/* Looks in the package, then for a .dwo. */
+static const struct debug_unit *search(
+	struct dwarf_debug *d, const struct debug_unit *skeleton, const char **why)
 {
-	struct dwarf_text name = {"", 0};
 	const struct debug_unit *u = NULL;
-	const char *why = NULL;
+	struct dwarf_text name;
 
-	debug_unit_slot_text(skeleton, &skeleton->root, SLOT_DWO_NAME, &name);
-	pthread_mutex_lock(&d->lock);
 	if (!d->package)
 		open_package(d);
 	if (d->package->is_open)
 		u = package_unit(d, d->package, skeleton->dwo_id);
-	if (!u && name.n && name.n <= DWO_NAME_MAX)
-		u = dwo_search(d, skeleton, name, &why);
+	if (!u && debug_unit_slot_text(skeleton, &skeleton->root, SLOT_DWO_NAME, &name) && name.n &&
+		name.n <= DWO_NAME_MAX)
+		u = dwo_search(d, skeleton, name, why);
+	return u;
+}
+
+bool split_unit_find(
+	struct dwarf_debug *d, const struct debug_unit *skeleton, struct debug_unit *out)
+{
+	struct dwarf_text name = {"", 0};
+	const struct debug_unit *u;
+	const char *why = NULL;
+	uint64_t *found;
+	bool is_new;
+
+	pthread_mutex_lock(&d->lock);
+	found = map_ensure(&d->split_units, skeleton->offset, &is_new);
+	u = is_new ? search(d, skeleton, &why) : (const struct debug_unit *)(uintptr_t)*found;
+	*found = (uintptr_t)u;
 	if (u)
 		*out = *u;
 	pthread_mutex_unlock(&d->lock);
-	if (!u) {
+	if (!u && is_new) {
+		debug_unit_slot_text(skeleton, &skeleton->root, SLOT_DWO_NAME, &name);
 		dwarf_debug_note(d,
 			".debug_info+0x%llx: split unit '%.*s': %s, so only its lines are known",
 			(unsigned long long)skeleton->offset, (int)(name.n < 300 ? name.n : 300),
 			name.p, why ? why : "is not there");
-		return false;
 	}
+	if (!u)
+		return false;
 	/* What a split unit has in its skeleton (DWARF 5 section 3.1.3). */
 	out->low_pc = skeleton->low_pc;
 	out->addr_base = skeleton->addr_base;

@@ -7,9 +7,9 @@
 
 /* What one unit may cost in all, for each of its bytes: lists and texts can be named again and
  * again by entries of a few bytes. Real units stay far below. */
-#define RANGES_TIMES   16
+#define RANGES_TIMES   1
 #define RANGES_ATLEAST 65536
-#define NAMES_TIMES    1024
+#define NAMES_TIMES    256
 #define NAMES_ATLEAST  65536
 /* Bytes of a line table that a unit may read file names from when another one owns it. */
 #define BORROWED_TIMES	 256
@@ -48,11 +48,19 @@ static void scratch_give(struct dwarf_debug *d, struct unit_scratch *s)
 	pthread_mutex_unlock(&d->lock);
 }
 
+/* Where reading file names of a line table stops that other units read too. */
+static uint64_t borrowed_end(const struct debug_unit *u, uint64_t end)
+{
+	uint64_t most = BORROWED_ATLEAST + (u->end - u->offset) * BORROWED_TIMES;
+
+	return u->line_offset < end && end - u->line_offset > most ? u->line_offset + most : end;
+}
+
 /* Where the unit's line table ends at the latest, and whether its rows are this unit's. */
 static uint64_t line_table_end(const struct dwarf_debug *d, const struct debug_unit *u, bool *owns)
 {
 	size_t low = 0, high = d->line_owners.n;
-	uint64_t end = d->file.sections.of[DEBUG_LINE].n, bytes = u->end - u->offset;
+	uint64_t end = d->file.sections.of[DEBUG_LINE].n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -67,10 +75,7 @@ static uint64_t line_table_end(const struct dwarf_debug *d, const struct debug_u
 	*owns = &d->units.units.v[d->line_owners.v[low].unit_i] == u;
 	if (low + 1 < d->line_owners.n)
 		end = d->line_owners.v[low + 1].offset;
-	if (!*owns && end - u->line_offset > BORROWED_ATLEAST &&
-		(end - u->line_offset) / BORROWED_TIMES > bytes)
-		return u->line_offset + BORROWED_ATLEAST + bytes * BORROWED_TIMES;
-	return end;
+	return *owns ? end : borrowed_end(u, end);
 }
 
 /* Lines and file names; what is wrong with them is noted, and the unit's entries still count. */
@@ -100,10 +105,12 @@ static struct source_files *call_files(struct dwarf_debug *d, struct unit_scratc
 	const struct debug_unit *split, struct dwarf_unit_map *out)
 {
 	struct err err;
+	uint64_t end;
 
 	if (split->line_offset == UINT64_MAX)
 		return &s->files;
-	if (line_table_read(&s->call_lines, split, split->line_offset, UINT64_MAX, &err) < 0) {
+	end = borrowed_end(split, split->set->sections.of[DEBUG_LINE].n);
+	if (line_table_read(&s->call_lines, split, split->line_offset, end, &err) < 0) {
 		dwarf_debug_note(d, "split unit: %s", err.text);
 		return &s->files;
 	}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Modules over time: what was loaded, used and unloaded, and how that is known.
 . "$ROOT/tests/lib.sh"
-. "$ROOT/tests/workloads/make_plugins.sh"
+. "$ROOT/tests/workloads/make_plugins.bash"
 make_plugins plug 8 || exit 1
 gcc -O2 -o split "$ROOT/tests/workloads/split.c" -lpthread || exit 1
 

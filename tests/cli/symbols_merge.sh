@@ -164,7 +164,8 @@ check "and no file is made" test ! -e none.wsym
 fails "a folder without files is a failure" 1 "no input" "$WEIR" symbols merge -o none.wsym empty
 fails "merge needs -o" 2 "needs -o" "$WEIR" symbols merge full/lib.so
 fails "merge needs an input" 2 "needs a path" "$WEIR" symbols merge -o none.wsym
-fails "a process that is not there is a failure" 1 "process 999999999|none of the inputs|no input" "$WEIR" symbols merge -o none.wsym --pid 999999999
+fails "a process that is not there is a failure" 1 "none of the inputs" "$WEIR" symbols merge -o none.wsym --pid 999999999
+check "and the answer says which" grep -q '^refused process 999999999: .*No such file' out.txt
 fails "a file that cannot be written is a failure" 1 "hello.txt/x.wsym" "$WEIR" symbols merge -o hello.txt/x.wsym full/lib.so
 "$WEIR" symbols merge -q -o quiet.wsym full/lib.so hello.txt >quiet.txt
 equal "-q leaves what was refused" 1 "$(grep -c . quiet.txt)"

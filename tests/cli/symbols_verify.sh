@@ -69,7 +69,7 @@ has() { # SENTENCE PATTERN TEXT
 verify id.weir
 equal "the file that ran stands on rung build-id" "0 build-id 0" "$(rung)"
 equal "all used modules are counted" True "$(json out.json 'j["modules"] == j["verified"] >= 3')"
-has "the reason names the file and the build-id" "file '$lib': build-id $(build_id kept/id.so) here and in " "$(reason)"
+has "the reason names the file and the build-id" "file '$lib': build-id $(build_id kept/id.so), as in " "$(reason)"
 "$WEIR" symbols verify id.weir >text.txt
 has "in text: rung, kind, path" "^build-id  elf    $lib$" "$(cat text.txt)"
 has "the chosen candidate" "^    chosen file '$lib': build-id" "$(cat text.txt)"
@@ -83,7 +83,7 @@ equal "the default is trace.weir" "$(cat text.txt)" "$("$WEIR" symbols verify)"
 cp kept/id2.so run/libwork.so
 verify id.weir
 equal "a file with another build-id is refused, and the status says so" "3 none 0" "$(rung)"
-has "with both build-ids" "refused none build-id $(build_id kept/id.so) here, $(build_id kept/id2.so) in $lib" "$(candidate 0)"
+has "with both build-ids" "refused none build-id $(build_id kept/id.so) wanted, $(build_id kept/id2.so) in $lib" "$(candidate 0)"
 has "the module, what was looked for and where is named" "'$lib' \(build-id $(build_id kept/id.so)\): no symbols; .*; no catalog" "$(reason)"
 has "-q shows it" "^none      elf    $lib$" "$("$WEIR" symbols verify -q id.weir)"
 "$WEIR" symbols merge -q --no-search -o both.wsym kept/id.so kept/id2.so
@@ -103,7 +103,7 @@ equal "reports keep the rung of the recording" build-id "$(json m.json "[r['matc
 record plain.weir kept/plain.so
 verify plain.weir
 equal "without a build-id the content of the code is the identity" "0 build-id 0" "$(rung)"
-has "by its hash" "content hash 0x[0-9a-f]{16} here and in" "$(reason)"
+has "by its hash" "content hash 0x[0-9a-f]{16}, as in " "$(reason)"
 touch -d '2001-02-03 04:05:06' run/libwork.so kept/plain.so kept/plain2.so
 verify plain.weir
 equal "another time stamp does not matter then" "0 build-id 0" "$(rung)"
@@ -112,7 +112,7 @@ cp -p kept/plain2.so run/libwork.so
 equal "two versions of equal size and time stamp" "$(stat -c '%s %Y' kept/plain.so)" "$(stat -c '%s %Y' run/libwork.so)"
 verify stamp.weir
 equal "with other content are told apart" "3 none 0" "$(rung)"
-has "by their hashes" "refused none content hash 0x([0-9a-f]{16}) here, 0x[0-9a-f]{16} in $lib" "$(candidate 0)"
+has "by their hashes" "refused none content hash 0x([0-9a-f]{16}) wanted, 0x[0-9a-f]{16} in $lib" "$(candidate 0)"
 make_work run/libwork.so -Wl,--build-id=none -DUNUSED -Wl,--section-start=.text=0x4000
 verify plain.weir
 equal "a replaced file at the same path is refused" "3 none 0" "$(rung)"
@@ -126,7 +126,7 @@ objcopy --only-keep-debug kept/plain.so kept/libwork.debug && objcopy --only-kee
 rm run/libwork.so && "$WEIR" symbols merge -q --no-search -o segments.wsym kept/libwork.debug
 verify plain.weir --catalog segments.wsym
 equal "equal segments alone are a weak match" "3 segments 0" "$(rung)"
-has "which says what is equal and what is not" "executable segments? equal in size and flags: content hash 0x[0-9a-f]+ here, .* in " "$(reason)"
+has "which says what is equal and what is not" "executable segments? equal in size and flags: content hash 0x[0-9a-f]+ wanted, .* in " "$(reason)"
 mkdir -p twin && cp kept/libwork2.debug twin/libwork.debug
 "$WEIR" symbols merge -q --no-search -o tie.wsym kept/libwork.debug twin/libwork.debug
 verify plain.weir --catalog tie.wsym
@@ -158,7 +158,7 @@ has "with what is equal" "size $size, time stamp and [0-9]+ segments equal" "$(r
 truncate -s +1 run/libwork.so
 verify path.weir
 equal "another size at the same path is a replaced file" "3 none 0" "$(rung)"
-has "and called so" "same path, but size $size here, $((size + 1)) in .*: the file was replaced" "$(candidate 0)"
+has "and called so" "same path, but size $size wanted, $((size + 1)) in .*: the file was replaced" "$(candidate 0)"
 
 # --- other classes, nothing at all ---
 
@@ -170,7 +170,7 @@ if make_work narrow.so -m32 -Wl,--build-id=none 2>/dev/null; then
 	mkdir -p narrow && mv narrow.so narrow/libwork.so
 	"$WEIR" symbols merge -q --no-search -o narrow.wsym narrow/libwork.so
 	verify plain.weir --catalog narrow.wsym
-	has "another class is a veto" "refused none (machine 62 here, machine 3 in|64-bit here, 32-bit in)" "$(candidate 0)"
+	has "another class is a veto" "refused none (machine 62 wanted, machine 3 in|64-bit wanted, 32-bit in)" "$(candidate 0)"
 else
 	skip "another class is a veto: gcc -m32 does not work here"
 fi

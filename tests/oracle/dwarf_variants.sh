@@ -261,9 +261,10 @@ split() {
 	for packer in dwp llvm-dwp; do
 		rm -f "$folder/prog.dwp"
 		command -v $packer >/dev/null || { skip "$sentence from a package of $packer: not installed"; continue; }
-		# binutils 2.40 dwp crashes on DWARF 5 of gcc.
-		if ! (cd "$folder" && $packer -e prog -o prog.dwp) >build.txt 2>&1 || [ ! -s "$folder/prog.dwp" ]; then
-			skip "$sentence from a package of $packer: it cannot make one $(head -n 1 build.txt)"
+		# binutils 2.40 dwp crashes on DWARF 5.
+		bash -c "cd '$folder' && $packer -e prog -o prog.dwp; exit \$?" >build.txt 2>&1
+		if [ ! -s "$folder/prog.dwp" ]; then
+			skip "$sentence from a package of $packer: it makes none: $(tail -n 1 build.txt)"
 			continue
 		fi
 		mv "$folder"/*.dwo "$folder/dwo/"

@@ -200,10 +200,10 @@ if [ -z "$WEIR_SAN" ]; then
 	dropped_functions
 fi
 
-# --- a large C++ program: 17 MB of debug information, 100 MB in check-slow ---
+# --- a large C++ program: 18 MB of debug information, 100 MB in check-slow ---
 addresses=$library_addresses
 units=2
-[ -z "${WEIR_SLOW:-}" ] || units=12
+[ -z "${WEIR_SLOW:-}" ] || units=11
 [ -z "$WEIR_SAN" ] || exit 0
 mkdir -p big && python3 "$ROOT/tests/oracle/make_big_cpp.py" big $units
 if make -s -C big -j2 >big.txt 2>&1; then

@@ -74,10 +74,10 @@ static void another_machine(void)
 	struct image_identity a = with_build_id(identity(PATH), 1, 20), b = a;
 
 	b.machine = EM_386;
-	CHECK_VERDICT(judge(a, b), MATCH_NONE, true, "machine 62 here, machine 3 in /cat");
+	CHECK_VERDICT(judge(a, b), MATCH_NONE, true, "machine 62 wanted, machine 3 in /cat");
 	b.machine = 0;
 	b.bits = 32;
-	CHECK_VERDICT(judge(a, b), MATCH_NONE, true, "64-bit here, 32-bit in /cat");
+	CHECK_VERDICT(judge(a, b), MATCH_NONE, true, "64-bit wanted, 32-bit in /cat");
 	b.bits = 0;
 	CHECK_EQ(judge(a, b).rung, MATCH_BUILD_ID);
 }
@@ -88,13 +88,13 @@ static void build_ids(void)
 	struct image_identity b = with_build_id(identity("/elsewhere/x"), 1, 8);
 
 	CHECK_VERDICT(
-		judge(a, b), MATCH_BUILD_ID, false, "build-id 0102030405060708 here and in /cat");
+		judge(a, b), MATCH_BUILD_ID, false, "build-id 0102030405060708, as in /cat");
 	b = with_build_id(b, 2, 8);
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
-		"build-id 0102030405060708 here, 0203040506070809 in /cat");
+		"build-id 0102030405060708 wanted, 0203040506070809 in /cat");
 	b = with_build_id(b, 1, 9); /* a longer one with the same beginning */
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
-		"build-id 0102030405060708 here, 010203040506070809 in /cat");
+		"build-id 0102030405060708 wanted, 010203040506070809 in /cat");
 	/* Nothing else makes good for it. */
 	b = with_build_id(with_segments(identity(PATH), program, 3), 2, 8);
 	a = with_segments(a, program, 3);
@@ -104,7 +104,7 @@ static void build_ids(void)
 	CHECK_EQ(judge(a, b).is_vetoed, true);
 	a = with_build_id(identity(PATH), 1, 32);
 	CHECK_EQ(judge(a, a).rung, MATCH_BUILD_ID);
-	CHECK(strstr(judge(a, a).reason, "1e1f20 here and in /cat"));
+	CHECK(strstr(judge(a, a).reason, "1e1f20, as in /cat"));
 }
 
 static void weak_build_ids(void)
@@ -127,12 +127,12 @@ static void build_id_on_one_side(void)
 	struct image_identity b = with_segments(identity(PATH), program, 3);
 
 	CHECK_VERDICT(judge(a, b), MATCH_PATH, false,
-		"path and 3 segments equal: build-id 0102030405060708 here, no identity in /cat");
+		"path and 3 segments equal: build-id 0102030405060708 wanted, no identity in /cat");
 	CHECK_VERDICT(judge(b, a), MATCH_PATH, false,
-		"path and 3 segments equal: no identity here, build-id 0102030405060708 in /cat");
+		"path and 3 segments equal: no identity wanted, build-id 0102030405060708 in /cat");
 	a.content_hash = b.content_hash = 0xabc;
 	CHECK_VERDICT(judge(a, b), MATCH_BUILD_ID, false,
-		"content hash 0x0000000000000abc here and in /cat");
+		"content hash 0x0000000000000abc, as in /cat");
 }
 
 static void content_hashes(void)
@@ -142,14 +142,14 @@ static void content_hashes(void)
 	a.content_hash = 0x1234;
 	b.content_hash = 0x1234;
 	CHECK_VERDICT(judge(a, b), MATCH_BUILD_ID, false,
-		"content hash 0x0000000000001234 here and in /cat");
+		"content hash 0x0000000000001234, as in /cat");
 	b.content_hash = 0x1235;
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
-		"content hash 0x0000000000001234 here, 0x0000000000001235 in /cat");
+		"content hash 0x0000000000001234 wanted, 0x0000000000001235 in /cat");
 	a = with_build_id(a, 1, 8);
 	b = with_build_id(b, 1, 8);
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
-		"same build-id, but rewritten after linking: content hash 0x0000000000001234 here, "
+		"same build-id, but rewritten after linking: content hash 0x0000000000001234 wanted, "
 		"0x0000000000001235 in /cat");
 	b.content_hash = 0;
 	CHECK_EQ(judge(a, b).rung, MATCH_BUILD_ID);
@@ -162,7 +162,7 @@ static void debuglinks(void)
 	a.debuglink_crc = 0x12345678;
 	b.file_crc = 0x12345678;
 	CHECK_VERDICT(
-		judge(a, b), MATCH_BUILD_ID, false, "debuglink CRC 0x12345678 here and in /cat");
+		judge(a, b), MATCH_BUILD_ID, false, "debuglink CRC 0x12345678, as in /cat");
 	CHECK_EQ(judge(b, a).rung, MATCH_BUILD_ID);
 	b.file_crc++;
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
@@ -175,14 +175,14 @@ static void debuglinks(void)
 	CHECK_EQ(judge(a, b).rung, MATCH_NONE);
 	a.mtime_ns = b.mtime_ns = 77;
 	CHECK_VERDICT(judge(a, b), MATCH_CHECKSUM, false,
-		"debuglink CRC 0x12345678 and time stamp equal here and in /cat");
+		"debuglink CRC 0x12345678 and time stamp equal in /cat");
 	b.mtime_ns = 0;
 	CHECK_VERDICT(judge(with_segments(a, program, 3), with_segments(b, program, 3)),
 		MATCH_CHECKSUM, false,
-		"debuglink CRC 0x12345678 and segments equal here and in /cat");
+		"debuglink CRC 0x12345678 and segments equal in /cat");
 	b.debuglink_crc = 1;
 	CHECK_VERDICT(
-		judge(a, b), MATCH_NONE, true, "debuglink CRC 0x12345678 here, 0x00000001 in /cat");
+		judge(a, b), MATCH_NONE, true, "debuglink CRC 0x12345678 wanted, 0x00000001 in /cat");
 }
 
 static void size_and_time(void)
@@ -195,7 +195,7 @@ static void size_and_time(void)
 	CHECK(strstr(judge(a, b).reason, "nothing in common: size 4711"));
 	CHECK_VERDICT(judge(with_segments(a, program, 3), with_segments(b, program, 3)),
 		MATCH_CHECKSUM, false,
-		"size 4711, time stamp and 3 segments equal here and in /cat");
+		"size 4711, time stamp and 3 segments equal in /cat");
 	CHECK_EQ(
 		judge(with_segments(a, program, 3), with_segments(b, rebuilt, 3)).rung, MATCH_NONE);
 	b.mtime_ns++;
@@ -212,7 +212,7 @@ static void same_path(void)
 	struct image_identity a = identity(PATH), b = identity(PATH);
 
 	CHECK_VERDICT(judge(a, b), MATCH_PATH, false,
-		"nothing but the path is equal: no identity here, no identity in /cat");
+		"nothing but the path is equal: no identity wanted, no identity in /cat");
 	b.kind = IMAGE_KIND_OTHER;
 	CHECK_EQ(judge(a, b).rung, MATCH_NONE);
 	b.kind = IMAGE_KIND_KERNEL;
@@ -230,14 +230,14 @@ static void replaced_file(void)
 	struct image_identity b = with_segments(identity(PATH), rebuilt, 3);
 
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
-		"same path, but its segments differ: the file was replaced (3 segments here, 3 in "
+		"same path, but its segments differ: the file was replaced (3 segments wanted, 3 in "
 		"/cat)");
 	CHECK_EQ(judge(a, with_segments(b, program, 2)).is_vetoed, true);
 	b = with_segments(identity(PATH), program, 3);
 	a.file_bytes = 100;
 	b.file_bytes = 101;
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
-		"same path, but size 100 here, 101 in /cat: the file was replaced");
+		"same path, but size 100 wanted, 101 in /cat: the file was replaced");
 	b.file_bytes = 100;
 	a.mtime_ns = 5;
 	b.mtime_ns = 6;
@@ -261,7 +261,7 @@ static void segments(void)
 	struct image_identity b = with_segments(identity("/b/libfoo.so"), program, 3);
 
 	CHECK_VERDICT(judge(a, b), MATCH_SEGMENTS, false,
-		"1 executable segment equal in size and flags: no identity here, no identity in "
+		"1 executable segment equal in size and flags: no identity wanted, no identity in "
 		"/cat");
 	CHECK_EQ(judge(a, with_segments(b, other_data, 2)).rung, MATCH_SEGMENTS);
 	CHECK_EQ(judge(a, with_segments(b, rebuilt, 3)).rung, MATCH_NONE);
@@ -272,7 +272,7 @@ static void segments(void)
 	/* Under another name all of them must be equal. */
 	b = with_segments(identity("/b/other"), program, 3);
 	CHECK_VERDICT(judge(a, b), MATCH_SEGMENTS, false,
-		"3 segments equal in size and flags, under another name: no identity here, no "
+		"3 segments equal in size and flags, under another name: no identity wanted, no "
 		"identity in /cat");
 	CHECK_EQ(judge(a, with_segments(b, other_data, 2)).rung, MATCH_NONE);
 }
@@ -315,7 +315,7 @@ static void named_sections(void)
 	CHECK(!judge(a, b).is_vetoed);
 	x[1].addr = 0x6430;
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
-		"section .init (32 bytes at 0x6430) of /cat is in no executable segment here");
+		"section .init (32 bytes at 0x6430) of /cat is in no executable segment of the module");
 	x[1].addr = UINT64_MAX - 3;
 	CHECK(judge(a, b).is_vetoed);
 	x[1].mem_bytes = 0;
@@ -332,10 +332,10 @@ static void run_time_code(void)
 		"run-time code of process 7, which may not be the same one: /cat");
 	b.pid = 8;
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, true,
-		"run-time code of process 7 here, of process 8 in /cat");
+		"run-time code of process 7 wanted, of process 8 in /cat");
 	b.pid = 0;
 	CHECK_VERDICT(judge(a, b), MATCH_NONE, false,
-		"run-time code has no identity that could be compared: process 7 here, no identity "
+		"run-time code has no identity that could be compared: process 7 wanted, no identity "
 		"in /cat");
 	CHECK_EQ(judge(a, identity("/j")).rung, MATCH_NONE); /* a file is no run-time code */
 }
@@ -350,7 +350,7 @@ static void long_names_are_cut(void)
 	memset(where, 'x', 999);
 	match_judge(&a, &b, where, &v);
 	CHECK_EQ(strlen(v.reason), sizeof(v.reason) - 1);
-	CHECK(strstr(v.reason, "1e1f20 here, 0203"));
+	CHECK(strstr(v.reason, "1e1f20 wanted, 0203"));
 	CHECK_STR(match_rung_name((enum match_rung)9), "none");
 	free(where);
 }

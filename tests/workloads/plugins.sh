@@ -2,7 +2,7 @@
 # A host that loads, uses and unloads a hundred plug-ins in turn, all at one address: each sample
 # belongs to the one that was there then, and the times are right.
 . "$ROOT/tests/lib.sh"
-. "$ROOT/tests/workloads/make_plugins.sh"
+. "$ROOT/tests/workloads/make_plugins.bash"
 make_plugins plug 100 || exit 1
 for ((i = 0; i < 100; i++)); do printf 'load %d\nburn %d 12\nunload %d\n' $i $i $i; done >script.txt
 

@@ -148,6 +148,11 @@ static void add_inputs(struct merge_work *w)
 					      mem_strdup(err.text)}));
 }
 
+static size_t n_inputs(const struct symbols_call *call)
+{
+	return call->n_operands + call->args->kernel + (call->args->pid != SYMBOLS_NUMBER_ABSENT);
+}
+
 static int run_merge(struct merge_work *w, struct err *err)
 {
 	bool shows_progress = isatty(STDERR_FILENO) && !w->call->args->quiet;
@@ -160,6 +165,9 @@ static int run_merge(struct merge_work *w, struct err *err)
 		.progress = shows_progress ? show_progress : NULL,
 	});
 	add_inputs(w);
+	w->n_refused = w->missing.n;
+	if (w->missing.n == n_inputs(w->call))
+		return 0; /* each of them says more than their sum */
 	rc = merge_run(w->merge, err);
 	if (shows_progress)
 		fputs("\r\033[K", stderr);
@@ -173,7 +181,6 @@ static int run_merge(struct merge_work *w, struct err *err)
 			return rc;
 		vec_push(&w->images, image);
 	}
-	w->n_refused = w->missing.n;
 	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++) {
 		struct merge_outcome o = merge_get_outcome(w->merge, i);
 
@@ -388,11 +395,6 @@ static int finish(const struct merge_work *w, const char *path)
 	return command_fail(&err);
 }
 
-static bool has_input(const struct symbols_call *call)
-{
-	return call->n_operands || call->args->kernel || call->args->pid != SYMBOLS_NUMBER_ABSENT;
-}
-
 static int write_new(const struct merge_work *w, const char *path, struct err *err)
 {
 	struct facts facts = {0};
@@ -418,7 +420,7 @@ int symbols_merge(const struct symbols_call *call)
 	if (!call->args->output)
 		return options_usage_error(
 			call->command, "merge needs -o FILE (add has a default)");
-	if (!has_input(call))
+	if (!n_inputs(call))
 		return options_usage_error(call->command, "merge needs a path, --pid or --kernel");
 	rc = run_merge(&w, &err);
 	if (rc == 0 && w.images.n)
@@ -453,7 +455,7 @@ int symbols_add(const struct symbols_call *call)
 	const char *path;
 	int status, rc;
 
-	if (!has_input(call))
+	if (!n_inputs(call))
 		return options_usage_error(call->command, "add needs a path, --pid or --kernel");
 	rc = symbols_catalog_path(call, &path, &err);
 	if (rc == 0) {

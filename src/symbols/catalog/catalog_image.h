@@ -5,8 +5,9 @@
  * bytes is trusted.
  *
  * Opening does not depend on the number of symbols and lines: they are stored in packed chunks,
- * each of which is unpacked when a look-up first needs it and kept until close. An opened image
- * takes at most 1,024 times the bytes that were touched (hostile bytes; real ones about ten times).
+ * each of which is unpacked when a look-up first needs it and kept until close. Unpacked chunks
+ * take at most 2,000 times their stored bytes (real ones about ten times); demangled names come on
+ * top.
  *
  * An opened image may be used by one thread at a time (it keeps what was unpacked, also when it is
  * const); several threads open it several times over the same bytes.

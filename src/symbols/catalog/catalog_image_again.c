@@ -42,7 +42,8 @@ static void add_sources(struct again *a)
 		uint32_t source = builder_source(a->b, s);
 
 		a->source_of[i] = source;
-		a->b->sources.v[source].n_offered += s->n_offered;
+		if (a->b->n_before[source] < s->n_offered)
+			a->b->n_before[source] = s->n_offered;
 		a->b->current = source;
 	}
 }

@@ -132,7 +132,6 @@ void image_builder_source(struct image_builder *b, const struct catalog_source *
 
 	b->current = builder_source(b, source);
 	s = &b->sources.v[b->current];
-	s->n_offered = 0; /* one that was there is read anew */
 	if (strcmp(s->verdict, or_empty(source->verdict))) {
 		free((char *)s->verdict);
 		s->verdict = mem_strdup(or_empty(source->verdict));

@@ -55,6 +55,7 @@ struct image_builder {
 	struct image_identity identity;
 	struct intern texts;		      /* 0 is the empty one */
 	VEC(struct catalog_source) sources;   /* texts owned */
+	uint64_t n_before[IMAGE_SOURCES_MAX]; /* offered when an image that was added was made */
 	uint32_t current;		      /* the source that was begun last */
 	VEC(struct catalog_section) sections; /* names owned */
 	struct intern section_keys;	      /* those that are there */

@@ -288,9 +288,12 @@ static void image_parts_release(struct image_parts *p)
 	free(p);
 }
 
-static void count_accepted(struct image_builder *b, const struct final_names *names)
+/* A source that is read again offers the same names again, or, when only units for some addresses
+ * are read, others; the larger number is the one that can be true. */
+static void count_names(struct image_builder *b, const struct final_names *names)
 {
 	for (size_t i = 0; i < b->sources.n; i++) {
+		struct catalog_source *s = &b->sources.v[i];
 		uint64_t n = 0;
 
 		for (size_t k = 0; k < names->symbols.n; k++)
@@ -298,7 +301,11 @@ static void count_accepted(struct image_builder *b, const struct final_names *na
 			     names->symbols.v[k].sources >> i & 1;
 		for (size_t k = 0; k < names->aliases.n; k++)
 			n += names->aliases.v[k].sources >> i & 1;
-		b->sources.v[i].n_accepted = n;
+		s->n_accepted = n;
+		if (s->n_offered < b->n_before[i])
+			s->n_offered = b->n_before[i];
+		if (s->n_offered < n)
+			s->n_offered = n;
 	}
 }
 
@@ -384,7 +391,7 @@ int image_builder_finish(
 		return err_set(err, ERR_LIMIT, "'%s': an image has at most %d sources",
 			b->identity.path ? b->identity.path : "", IMAGE_SOURCES_MAX);
 	final_names_init(&names, b);
-	count_accepted(b, &names);
+	count_names(b, &names);
 	parts = mem_zalloc(sizeof(*parts));
 	encode_parts(parts, b, &names);
 	for (size_t i = 0; i < IMAGE_N_PARTS; i++)

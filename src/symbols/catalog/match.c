@@ -146,10 +146,10 @@ static bool veto_machine(const struct match *m)
 	const struct image_identity *a = m->wanted, *b = m->candidate;
 
 	if (a->machine && b->machine && a->machine != b->machine)
-		return say(m, MATCH_NONE, true, "machine %u here, machine %u in %s", a->machine,
+		return say(m, MATCH_NONE, true, "machine %u wanted, machine %u in %s", a->machine,
 			b->machine, m->where);
 	if (a->bits && b->bits && a->bits != b->bits)
-		return say(m, MATCH_NONE, true, "%u-bit here, %u-bit in %s", a->bits, b->bits,
+		return say(m, MATCH_NONE, true, "%u-bit wanted, %u-bit in %s", a->bits, b->bits,
 			m->where);
 	return false;
 }
@@ -162,7 +162,7 @@ static bool veto_process(const struct match *m)
 		a->pid == b->pid)
 		return false;
 	return say(m, MATCH_NONE, true,
-		"run-time code of process %" PRIu32 " here, of process %" PRIu32 " in %s", a->pid,
+		"run-time code of process %" PRIu32 " wanted, of process %" PRIu32 " in %s", a->pid,
 		b->pid, m->where);
 }
 
@@ -182,7 +182,7 @@ static bool veto_build_id(const struct match *m)
 
 	if (!have_build_ids(m->wanted, m->candidate) || is_equal_build_id(m->wanted, m->candidate))
 		return false;
-	return say(m, MATCH_NONE, true, "build-id %s here, %s in %s", build_id_hex(m->wanted, a),
+	return say(m, MATCH_NONE, true, "build-id %s wanted, %s in %s", build_id_hex(m->wanted, a),
 		build_id_hex(m->candidate, b), m->where);
 }
 
@@ -195,7 +195,7 @@ static bool veto_content(const struct match *m)
 	if (!a || !b || a == b)
 		return false;
 	return say(m, MATCH_NONE, true,
-		"%scontent hash 0x%016" PRIx64 " here, 0x%016" PRIx64 " in %s",
+		"%scontent hash 0x%016" PRIx64 " wanted, 0x%016" PRIx64 " in %s",
 		is_rewritten ? "same build-id, but rewritten after linking: " : "", a, b, m->where);
 }
 
@@ -212,7 +212,7 @@ static bool veto_sections(const struct match *m)
 			continue;
 		return say(m, MATCH_NONE, true,
 			"section %s (%" PRIu64 " bytes at 0x%" PRIx64
-			") of %s is in no executable segment here",
+			") of %s is in no executable segment of the module",
 			s->name[0] ? s->name : "without a name", s->mem_bytes, s->addr, m->where);
 	}
 	return false;
@@ -226,7 +226,7 @@ static bool rung_build_id(const struct match *m)
 
 	if (!have_build_ids(m->wanted, m->candidate))
 		return false;
-	return say(m, MATCH_BUILD_ID, false, "build-id %s here and in %s",
+	return say(m, MATCH_BUILD_ID, false, "build-id %s, as in %s",
 		build_id_hex(m->wanted, hex), m->where);
 }
 
@@ -234,7 +234,7 @@ static bool rung_content(const struct match *m)
 {
 	if (!m->wanted->content_hash || !m->candidate->content_hash)
 		return false;
-	return say(m, MATCH_BUILD_ID, false, "content hash 0x%016" PRIx64 " here and in %s",
+	return say(m, MATCH_BUILD_ID, false, "content hash 0x%016" PRIx64 ", as in %s",
 		m->wanted->content_hash, m->where);
 }
 
@@ -255,7 +255,7 @@ static bool rung_debuglink(const struct match *m)
 			"debuglink CRC 0x%08" PRIx32
 			" is wanted, but the debug file has 0x%08" PRIx32 " (%s)",
 			link, file, m->where);
-	return say(m, MATCH_BUILD_ID, false, "debuglink CRC 0x%08" PRIx32 " here and in %s", link,
+	return say(m, MATCH_BUILD_ID, false, "debuglink CRC 0x%08" PRIx32 ", as in %s", link,
 		m->where);
 }
 
@@ -278,12 +278,12 @@ static bool rung_same_debuglink(const struct match *m)
 		return false;
 	if (a != b)
 		return say(m, MATCH_NONE, true,
-			"debuglink CRC 0x%08" PRIx32 " here, 0x%08" PRIx32 " in %s", a, b,
+			"debuglink CRC 0x%08" PRIx32 " wanted, 0x%08" PRIx32 " in %s", a, b,
 			m->where);
 	if (!has_equal_time(m) && !has_equal_segments(m))
 		return false;
 	return say(m, MATCH_CHECKSUM, false,
-		"debuglink CRC 0x%08" PRIx32 " and %s equal here and in %s", a,
+		"debuglink CRC 0x%08" PRIx32 " and %s equal in %s", a,
 		has_equal_time(m) ? "time stamp" : "segments", m->where);
 }
 
@@ -293,7 +293,7 @@ static bool rung_size_and_time(const struct match *m)
 		!has_equal_time(m) || !has_equal_segments(m))
 		return false;
 	return say(m, MATCH_CHECKSUM, false,
-		"size %" PRIu64 ", time stamp and %zu segments equal here and in %s",
+		"size %" PRIu64 ", time stamp and %zu segments equal in %s",
 		m->wanted->file_bytes, n_equal_segments(m, false), m->where);
 }
 
@@ -323,7 +323,7 @@ static bool say_weak(const struct match *m, enum match_rung rung, const char *wh
 {
 	struct buf a = {0}, b = {0};
 
-	say(m, rung, false, "%s: %s here, %s in %s", what, image_identity_text(m->wanted, &a),
+	say(m, rung, false, "%s: %s wanted, %s in %s", what, image_identity_text(m->wanted, &a),
 		image_identity_text(m->candidate, &b), m->where);
 	buf_release(&a);
 	buf_release(&b);
@@ -351,11 +351,11 @@ static bool rung_path_replaced(const struct match *m)
 	if (can_compare_segments(m) && !n_equal_segments(m, false))
 		return say(m, MATCH_NONE, true,
 			"same path, but its segments differ: the file was replaced (%zu segments "
-			"here, %zu in %s)",
+			"wanted, %zu in %s)",
 			a->n_segments, b->n_segments, m->where);
 	if (a->file_bytes && b->file_bytes && a->file_bytes != b->file_bytes)
 		return say(m, MATCH_NONE, true,
-			"same path, but size %" PRIu64 " here, %" PRIu64
+			"same path, but size %" PRIu64 " wanted, %" PRIu64
 			" in %s: the file was replaced",
 			a->file_bytes, b->file_bytes, m->where);
 	if (a->mtime_ns && b->mtime_ns && a->mtime_ns != b->mtime_ns && !can_compare_segments(m))
