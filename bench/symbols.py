@@ -135,8 +135,9 @@ def measure_builds(i):
 
 def print_builds(inputs, builds):
     print(f"{rounds} rounds, interleaved, minima. Size is that of the file as part of the "
-          "uncompressed DWARF; weir's has names, aliases, sections and sources besides.\n")
-    print("| input | DWARF | tool | threads | wall | CPU | s per GB of DWARF | memory | file | size |")
+          "uncompressed DWARF; weir's has aliases, sections and sources besides. The C++ program is "
+          "generated, and more alike from unit to unit than most.\n")
+    print("| input | DWARF | tool | threads | wall | CPU | s per GB | memory | file | size |")
     print("|---|--:|---|--:|--:|--:|--:|--:|--:|--:|")
     for i in inputs:
         best, bytes_of = builds[i.label]
@@ -241,14 +242,14 @@ def print_aims(inputs, builds, measured):
         sizes.append(f"{verdict(percent <= SIZE_AIM)} {i.label} {percent:.1f} %{beside}")
         for threads in (1, 2) if gsymutil else ():
             times = best["gsymutil", threads][0] / best["weir", threads][0]
-            speeds.append(f"{verdict(times >= BUILD_AIM)} {i.label}, {threads} threads: "
+            speeds.append(f"{verdict(times >= BUILD_AIM)} {i.label}, {threads} thread{'s'[:threads - 1]}: "
                           f"{times:.1f} times")
         value = measured[i.label]["range look-up"][0]
         ranges.append(f"{verdict(value <= RANGE_AIM)} {i.label} {value} ns")
         value = measured[i.label]["whole chain, names known"][0]
         chains.append(f"{verdict(value >= CHAIN_AIM)} {i.label} {value} M/s")
     print(f"| the file is at most {SIZE_AIM:.0f} % of the DWARF | {'; '.join(sizes)} |")
-    print(f"| made at least {BUILD_AIM:.0f} times faster than by llvm-gsymutil with as many threads "
+    print(f"| made at least {BUILD_AIM:.0f} times faster than by llvm-gsymutil, same threads "
           f"| {'; '.join(speeds) or 'llvm-gsymutil is not here'} |")
     print(f"| range look-up in at most {RANGE_AIM:.0f} ns | {'; '.join(ranges)} |")
     print(f"| at least {CHAIN_AIM:.0f} M addresses/s/thread with inline chains "

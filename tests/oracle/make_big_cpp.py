@@ -18,13 +18,14 @@ import sys
 # Names and members differ from cluster to cluster, as they do in real programs: what compresses
 # well only because all of it is alike would flatter every format that is measured with this.
 WORDS = """account anchor archive batch beacon border branch bridge buffer cable candle carrier
-castle channel circle client cloud column copper corner cursor dealer device dialog domain driver editor
-engine entity factor filter flight forest garden gather handle harbor header history image import
-island journal kernel ladder layout ledger letter marker matrix member mirror module motion network
-number object option packet parcel planet pocket policy portal prism profile quarry query random
-reader record region report result river route sample schema school sensor server signal socket
-source spring stream street string summer symbol system target temple thread ticket timber tower
-track transit update valley vector vendor vessel window winter writer zone""".split()
+castle channel circle client cloud column copper corner cursor dealer device dialog domain
+driver editor engine entity factor filter flight forest garden gather handle harbor header
+history image import island journal kernel ladder layout ledger letter marker matrix member
+mirror module motion network number object option packet parcel planet pocket policy portal
+prism profile quarry query random reader record region report result river route sample schema
+school sensor server signal socket source spring stream street string summer symbol system
+target temple thread ticket timber tower track transit update valley vector vendor vessel window
+winter writer zone""".split()
 MEMBERS = ["long @ = 0", "double @ = 0", "std::string @", "std::vector<int> @", "bool @ = false",
            "std::optional<double> @", "std::pair<int, long> @", "std::uint64_t @ = 1",
            "std::array<short, 6> @", "std::shared_ptr<int> @"]

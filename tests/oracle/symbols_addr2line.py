@@ -12,8 +12,8 @@
     --minimum PERCENT   that must agree with each peer, rules applied (99.9)
     --differences N     print this many of the differences that no rule explains (8)
     --show RULE         print differences that this rule explains
-    --spoil             tests the rules: every 20th answer of weir's is made wrong, in turn its line,
-                        its file, its function or its levels; fails unless 99 % of these are noticed
+    --spoil             tests the rules: every 20th answer of weir's is made wrong, in turn its
+                        line, file, function or levels; fails unless 99 % of these are noticed
 
 Compared are linkage name, file (without "./" and "x/../") and line of every inline level. Agreement
 is counted twice: strictly, where every text is the same, and with rules, which name the ways in
@@ -336,7 +336,8 @@ class Judge:
     def place(self, ours, theirs):
         if (ours.file, ours.line) == (theirs.file, theirs.line):
             return []
-        if not ours.file and not ours.line and not theirs.line and theirs.file in self.symbols.files:
+        if not ours.file and not ours.line and not theirs.line \
+                and theirs.file in self.symbols.files:
             return ["file name from the symbol table, without a line"]
         return None
 
@@ -407,7 +408,7 @@ class Judge:
 
 
 def compare(symbols, addrs, answers, thirds):
-    """peer -> (strict, {address index: rules or None}), and the third opinions that were asked for"""
+    """peer -> (strict, {address index: rules or None}), and the third opinions asked for"""
     judge = Judge(symbols)
     result, asked = {}, collections.defaultdict(dict)
     symbols.demangle({v.function for said in answers.values() for c in said for v in c[-1:]})

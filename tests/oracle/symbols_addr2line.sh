@@ -13,8 +13,8 @@ for tool in addr2line llvm-symbolizer eu-addr2line gdb clang dwz; do
 		exit 0
 	}
 done
-# The forms below share their code: fewer addresses of each are enough. A sanitized program reads the
-# same bytes: fewer of everything are enough there.
+# The forms below share their code: fewer addresses of each are enough. A sanitized program reads
+# the same bytes: fewer of everything are enough there.
 addresses=10000 form_addresses=2500
 [ -z "${WEIR_SLOW:-}" ] || form_addresses=10000
 [ -z "$WEIR_SAN" ] || addresses=500 form_addresses=500
@@ -96,9 +96,7 @@ build() {
 	cd .. || exit 1
 }
 
-same_code() {
-	cmp -s <(objcopy -O binary -j .text "$1" /dev/stdout) <(objcopy -O binary -j .text "$2" /dev/stdout)
-}
+code_of() { objcopy -O binary -j .text "$1" /dev/stdout; }
 
 # form SENTENCE NAME [TWIN PEER...]: each PEER (gnu, llvm) cannot read this form and is asked about
 # TWIN, the same code with debug information in a form that it reads.
@@ -106,7 +104,7 @@ form() {
 	local sentence=$1 name=$2 twin=${3:-} peer options=()
 	shift 2
 	[ $# -eq 0 ] || shift
-	if [ -n "$twin" ] && ! same_code "$name" "$twin"; then
+	if [ -n "$twin" ] && ! cmp -s <(code_of "$name") <(code_of "$twin"); then
 		not_ok "resolves $sentence: $name and $twin do not have the same code"
 		return
 	fi
