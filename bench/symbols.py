@@ -135,8 +135,9 @@ def measure_builds(i):
 
 def print_builds(inputs, builds):
     print(f"{rounds} rounds, interleaved, minima. Size is that of the file as part of the "
-          "uncompressed DWARF; weir's has aliases, sections and sources besides. The C++ program is "
-          "generated, and more alike from unit to unit than most.\n")
+          "uncompressed DWARF; weir's has aliases, sections and sources besides. The C++ program "
+          "is generated, and more alike from unit to unit than most; the debug file of libc is "
+          "compressed, and its inflation a part of both tools' time.\n")
     print("| input | DWARF | tool | threads | wall | CPU | s per GB | memory | file | size |")
     print("|---|--:|---|--:|--:|--:|--:|--:|--:|--:|")
     for i in inputs:
@@ -242,7 +243,7 @@ def print_aims(inputs, builds, measured):
         sizes.append(f"{verdict(percent <= SIZE_AIM)} {i.label} {percent:.1f} %{beside}")
         for threads in (1, 2) if gsymutil else ():
             times = best["gsymutil", threads][0] / best["weir", threads][0]
-            speeds.append(f"{verdict(times >= BUILD_AIM)} {i.label}, {threads} thread{'s'[:threads - 1]}: "
+            speeds.append(f"{verdict(times >= BUILD_AIM)} {i.label}, threads: {threads}, "
                           f"{times:.1f} times")
         value = measured[i.label]["range look-up"][0]
         ranges.append(f"{verdict(value <= RANGE_AIM)} {i.label} {value} ns")

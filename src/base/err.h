@@ -12,7 +12,8 @@ enum err_code {
 	ERR_NOT_FOUND = -3,  /* the thing asked for is not there */
 	ERR_PERMISSION = -4, /* it is there, but not for us */
 	ERR_LIMIT = -5,	     /* a stated maximum would be passed */
-	ERR_UNSUPPORTED = -6 /* valid, but not known to this version or machine */
+	ERR_UNSUPPORTED = -6, /* valid, but not known to this version or machine */
+	ERR_CHANGED = -7      /* somebody else changed it meanwhile: try again */
 };
 
 struct err {

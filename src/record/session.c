@@ -215,13 +215,18 @@ static uint32_t define_kernel(struct session *s)
 {
 	struct trace_image image = {.kind = IMAGE_KIND_KERNEL, .bits = 64};
 	struct image_identity id;
+	uint32_t number;
 
 	kernel_identity(&id);
 	image.path = trace_writer_string(s->w, id.path);
 	image.build_id_n = id.build_id_n;
 	memcpy(image.build_id, id.build_id, sizeof(image.build_id));
+	number = trace_writer_image(s->w, &image);
+	trace_writer_image_facts(s->w, &(struct trace_image_facts){.image = number,
+					       .machine = id.machine,
+					       .content_hash = id.content_hash});
 	image_identity_release(&id);
-	return trace_writer_image(s->w, &image);
+	return number;
 }
 
 static uint32_t kernel_frame(struct session *s, uint64_t addr, bool is_caller)

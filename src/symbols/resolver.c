@@ -46,6 +46,15 @@ void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_imag
 		r->entries.v[id].entry = elf->entry;
 }
 
+void resolver_add_traced(struct resolver *r, const struct trace_reader *reader, uint32_t image)
+{
+	const struct trace_image *t = trace_reader_image(reader, image);
+
+	resolver_add_image(r, image, t, trace_reader_string(reader, t->path), NULL, NULL);
+	trace_image_identity(&r->entries.v[image].identity, reader, image);
+	r->entries.v[image].has_identity = true;
+}
+
 struct resolver_entry *resolver_entry(struct resolver *r, uint32_t id)
 {
 	return id < r->entries.n && r->entries.v[id].is_known ? &r->entries.v[id] : NULL;

@@ -30,6 +30,9 @@ void resolver_set_catalog(struct resolver *r, const struct catalog *catalog);
 void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_image *image,
 	const char *path, const struct elf_file *elf, const struct cfi_table *cfi);
 
+/* The same for an image of a trace, with all that the trace knows of its identity. */
+void resolver_add_traced(struct resolver *r, const struct trace_reader *reader, uint32_t image);
+
 struct resolved {
 	const char *name;   /* of the function that has the code; never NULL */
 	uint64_t offset;    /* of the address from the function's start */

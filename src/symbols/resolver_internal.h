@@ -22,6 +22,8 @@ struct resolver_entry {
 	const struct cfi_table *cfi;
 	struct cfi_table *own_cfi;
 	struct iaddr entry; /* the image's entry point; 0 = not known */
+	struct image_identity identity; /* of an image of a trace; else empty */
+	bool has_identity;
 
 	bool is_loaded;
 	/* Where names come from: at most one of these, or none. */

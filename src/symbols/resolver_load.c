@@ -23,6 +23,7 @@ void resolver_entry_release(struct resolver_entry *e)
 	file_map_release(&e->jitdump_file);
 	cfi_table_free(e->own_cfi);
 	buf_release(&e->bytes);
+	image_identity_release(&e->identity);
 	free(e->reason);
 	free(e->path);
 }
@@ -37,6 +38,10 @@ static void set_match(struct resolver_entry *e, enum match_rung rung, char *reas
 
 static void identity_of(struct image_identity *id, const struct resolver_entry *e)
 {
+	if (e->has_identity) {
+		image_identity_copy(id, &e->identity);
+		return;
+	}
 	if (e->elf) {
 		image_identity_init_elf(id, e->elf, e->path, NULL, !e->image.build_id_n);
 	} else {
@@ -137,8 +142,13 @@ static void load_kernel(struct resolver *r, struct resolver_entry *e)
 
 	identity_of(&id, e);
 	kernel_identity(&running);
+	if (!e->has_identity) /* it is recorded here and now */
+		id.content_hash = running.content_hash;
 	if (r->catalog && load_found(e, &id, &search, MATCH_BUILD_ID))
 		;
+	else if (id.content_hash && running.content_hash && id.content_hash != running.content_hash)
+		set_match(e, MATCH_NONE,
+			mem_strdup("the kernel here was started at another address than the traced one"));
 	else if (id.build_id_n && running.build_id_n &&
 		 (id.build_id_n != running.build_id_n ||
 			 memcmp(id.build_id, running.build_id, id.build_id_n)))

@@ -215,12 +215,8 @@ static void add_images(struct naming *n)
 {
 	n->resolver = resolver_new();
 	resolver_set_catalog(n->resolver, n->catalog);
-	for (uint32_t i = 1; i < trace_reader_n_images(n->reader); i++) {
-		const struct trace_image *image = trace_reader_image(n->reader, i);
-
-		resolver_add_image(n->resolver, i, image,
-			trace_reader_string(n->reader, image->path), NULL, NULL);
-	}
+	for (uint32_t i = 1; i < trace_reader_n_images(n->reader); i++)
+		resolver_add_traced(n->resolver, n->reader, i);
 }
 
 /* Images that the named catalog knows for certain get all their names from it. */

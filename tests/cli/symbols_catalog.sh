@@ -53,6 +53,35 @@ mkdir order && strip -o order/lib.so full/lib.so && objcopy --only-keep-debug fu
 "$WEIR" symbols resolve --catalog order.wsym --no-search --image order/lib.so "$(address full/lib.so hidden_mul)" >order.txt
 check "a debug file that was added first serves the library that comes later" grep -q '(hidden_mul+0x0) .*lib\.c:4 ' order.txt
 
+# --- by debuglink alone, and by several writers at once ---
+
+mkdir link && gcc -DADD=7 -O1 -g -fPIC -shared -nostdlib -Wl,--build-id=none -o link/full.so lib.c
+objcopy --only-keep-debug link/full.so link/lib.dbg && strip -o link/lib.so link/full.so
+objcopy --add-gnu-debuglink=link/lib.dbg link/lib.so
+"$WEIR" symbols add -q --no-search --catalog link.wsym link/lib.so
+"$WEIR" symbols add --no-search --json --catalog link.wsym link/lib.dbg >out.json
+equal "a debug file without a build-id joins an image that is there by its CRC" "changed lib.so" "$(states)"
+"$WEIR" symbols add --no-search --json --catalog link.wsym link/lib.dbg >out.json
+equal "and is known from then on" known "$(json out.json 'j["inputs"][0]["verdict"]')"
+
+mkdir many && make_lib many/lib.so -Wl,-Map=many/lib.map && nm many/lib.so >many/lib.nm
+objcopy --only-keep-debug many/lib.so many/lib.debug && strip many/lib.so
+"$WEIR" symbols add -q --no-search --catalog many.wsym many/lib.so
+for source in lib.map lib.nm lib.debug; do
+	"$WEIR" symbols add -q --no-search --catalog many.wsym many/$source &
+done
+wait
+"$WEIR" symbols show --json --catalog many.wsym many/lib.so >show.json
+equal "of three writers at once none loses its source" "debug file dwarf dynsym ld map nm" \
+	"$(json show.json '" ".join(sorted(s["kind"] for s in j["sources"]))')"
+sleep 30 &
+child=$!
+"$WEIR" symbols merge -q --no-search -o process.wsym --pid $child
+kill $child
+equal "a process gives all that it has mapped, its vdso too" True \
+	"$("$WEIR" symbols list --json --catalog process.wsym >l.json
+	json l.json '{"[vdso]", "libc", "sleep"} <= {r["base_name"] for r in j["rows"]}')"
+
 # --- list and show ---
 
 "$WEIR" symbols list >list.txt

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the catalog image of one ELF file in memory, from all that belongs to it, and looks up in it:
- *   catalog_lookup answer FILE	reads addresses (0x...) from standard input, one a line; prints
- *				them as `weir symbols resolve --json` does
- *   catalog_lookup bench FILE	measures look-ups of random addresses of the executable sections;
- *				prints lines NAME<tab>VALUE<tab>UNIT<tab>REMARK
+ * Makes the catalog image of one ELF file in memory, from all that belongs to it, for look-ups:
+ *
+ *   catalog_lookup answer FILE
+ *	reads addresses (0x...) from standard input, one a line, and prints JSON: the rows of
+ *	`weir symbols resolve --json` without what is the same in all of them
+ *
+ *   catalog_lookup bench FILE
+ *	measures look-ups of random addresses of the executable sections, and prints lines of
+ *	NAME, VALUE, UNIT and REMARK with tabs between them
  */
 #include <elf.h>
 #include <inttypes.h>
@@ -209,7 +213,8 @@ static uint64_t look_up_levels(
 		found->n_found++;
 		found->n_levels += n_levels;
 		for (size_t k = 0; k < n_levels; k++)
-			found->n_name_bytes += levels[k].name ? (unsigned char)levels[k].name[0] : 0;
+			found->n_name_bytes +=
+				levels[k].name ? (unsigned char)levels[k].name[0] : 0;
 	}
 	return clock_mono_ns() - start;
 }

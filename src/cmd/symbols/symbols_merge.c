@@ -24,6 +24,8 @@ struct missing_input {
 	char *path, *reason;
 };
 
+#define ADD_TRIES_MAX 100 /* against other writers */
+
 struct merge_work {
 	const struct symbols_call *call;
 	struct catalog *base; /* NULL: a new file */
@@ -442,9 +444,24 @@ static int apply(const struct merge_work *w, const char *path, struct err *err)
 		change.facts = facts.pairs;
 		change.n_facts = facts.n;
 	}
+	change.has_base = true;
+	change.base_generation = w->base ? catalog_stats(w->base).generation : 0;
 	rc = catalog_apply(path, &change, err);
 	facts_release(&facts);
 	free(spans);
+	return rc;
+}
+
+static int add_once(struct merge_work *w, const char *path, struct err *err)
+{
+	int rc = catalog_open(&w->base, path, err);
+
+	if (rc == ERR_NOT_FOUND)
+		rc = 0;
+	if (rc == 0)
+		rc = run_merge(w, err);
+	if (rc == 0 && w->images.n)
+		rc = apply(w, path, err);
 	return rc;
 }
 
@@ -458,15 +475,15 @@ int symbols_add(const struct symbols_call *call)
 	if (!n_inputs(call))
 		return options_usage_error(call->command, "add needs a path, --pid or --kernel");
 	rc = symbols_catalog_path(call, &path, &err);
-	if (rc == 0) {
-		rc = catalog_open(&w.base, path, &err);
-		if (rc == ERR_NOT_FOUND)
-			rc = 0;
-	}
 	if (rc == 0)
-		rc = run_merge(&w, &err);
-	if (rc == 0 && w.images.n)
-		rc = apply(&w, path, &err);
+		rc = add_once(&w, path, &err);
+	/* What joins an image must join the image that is there, so another writer's change is
+	 * looked at before ours is made. */
+	for (int i = 0; rc == ERR_CHANGED && i < ADD_TRIES_MAX; i++) {
+		work_release(&w);
+		w = (struct merge_work){.call = call};
+		rc = add_once(&w, path, &err);
+	}
 	status = rc < 0 ? command_fail(&err) : finish(&w, path);
 	work_release(&w);
 	return status;

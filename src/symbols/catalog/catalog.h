@@ -83,6 +83,10 @@ struct catalog_change {
 		const char *key, *value;
 	} * facts; /* replace facts of the same key */
 	size_t n_facts;
+	/* What is added was made from this state of the file (catalog_stats().generation; 0: there
+	 * was no file). When another writer came first, ERR_CHANGED and nothing is written. */
+	bool has_base;
+	uint64_t base_generation;
 };
 /* Creates the file (and its folder) when it is not there. Takes the writers' lock and waits for it.
  * Durable when it returns 0. Each change appends its images and a new directory (about 100 bytes

@@ -388,6 +388,10 @@ static int append_to_file(int fd, const char *path, const struct catalog_item *i
 
 	if (rc < 0)
 		return rc;
+	if (change->has_base && old->root.generation != change->base_generation) {
+		catalog_close(old);
+		return err_set(err, ERR_CHANGED, "'%s': was changed by another writer", path);
+	}
 	state_take(&s, old);
 	rc = state_change(&s, old, items, change, path, err);
 	if (rc == 0 && s.is_changed && old->newest == UINT64_MAX)

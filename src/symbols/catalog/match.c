@@ -194,6 +194,11 @@ static bool veto_content(const struct match *m)
 
 	if (!a || !b || a == b)
 		return false;
+	if (m->wanted->kind == IMAGE_KIND_KERNEL && m->candidate->kind == IMAGE_KIND_KERNEL)
+		return say(m, MATCH_NONE, true,
+			"the same kernel, perhaps, but at another address since the machine was "
+			"started again: %s",
+			m->where);
 	return say(m, MATCH_NONE, true,
 		"%scontent hash 0x%016" PRIx64 " wanted, 0x%016" PRIx64 " in %s",
 		is_rewritten ? "same build-id, but rewritten after linking: " : "", a, b, m->where);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #define FOLDER_DEPTH_MAX 64
 
@@ -177,6 +178,24 @@ struct maps_line {
 	char path[PATH_MAX];
 };
 
+#define VDSO_BYTES_MAX 65536
+
+/* The vdso has no file: its bytes are read from the process. */
+static void add_vdso(struct merge *m, pid_t pid, const struct maps_line *l)
+{
+	size_t n = l->end - l->start < VDSO_BYTES_MAX ? l->end - l->start : VDSO_BYTES_MAX;
+	uint8_t *bytes = mem_alloc(n);
+	struct iovec local = {bytes, n}, remote = {(void *)(uintptr_t)l->start, n};
+	struct merge_file *f;
+
+	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)n) {
+		f = add_file(m, l->path, false);
+		if (f)
+			buf_put(&f->memory, bytes, n);
+	}
+	free(bytes);
+}
+
 /* What is mapped under a name that leads elsewhere now (another namespace, replaced) is read through
  * the mapping. */
 static void add_mapped(struct merge *m, pid_t pid, const struct maps_line *l)
@@ -184,6 +203,8 @@ static void add_mapped(struct merge *m, pid_t pid, const struct maps_line *l)
 	struct merge_file *f;
 	struct stat st;
 
+	if (!strcmp(l->path, "[vdso]"))
+		add_vdso(m, pid, l);
 	if (l->path[0] != '/' || !l->inode)
 		return;
 	if (stat(l->path, &st) == 0 && st.st_ino == l->inode) {
@@ -272,22 +293,23 @@ static int read_elf(struct merge_file *f, struct span bytes, struct err *err)
 	if (rc < 0)
 		return rc;
 	f->has_elf = true;
-	/* A debug file has no code to hash. */
 	image_identity_init_elf(&f->id, &f->elf, f->path, has_stat ? &st : NULL,
-		f->kind == SOURCE_KIND_ELF_IMAGE && !elf_file_build_id(&f->elf).n);
+		!elf_file_build_id(&f->elf).n);
 	return 0;
 }
 
 static void read_file(struct merge_file *f)
 {
 	struct err err = {0};
-	int rc = file_map_open(&f->map, f->open_path ? f->open_path : f->path, &err);
+	struct span bytes;
+	int rc = f->memory.n ? 0 : file_map_open(&f->map, f->open_path ? f->open_path : f->path, &err);
 
 	if (rc < 0) {
 		merge_file_decide(f, MERGE_REFUSED, NO_IMAGE, "cannot be read: %s", err.text);
 		return;
 	}
-	f->kind = source_kind_of(f->map.bytes, f->path);
+	bytes = f->memory.n ? buf_span(&f->memory) : f->map.bytes;
+	f->kind = source_kind_of(bytes, f->path);
 	if (f->is_live_kernel)
 		f->kind = SOURCE_KIND_KALLSYMS;
 	if (f->kind == SOURCE_KIND_UNKNOWN)
@@ -298,9 +320,9 @@ static void read_file(struct merge_file *f)
 	else if (f->kind == SOURCE_KIND_CATALOG)
 		merge_file_decide(f, MERGE_NOT_A_SOURCE, NO_IMAGE, "a merged symbol file itself");
 	else if (is_elf(f->kind))
-		rc = read_elf(f, f->map.bytes, &err);
+		rc = read_elf(f, bytes, &err);
 	else
-		rc = read_text(f, f->map.bytes, &err);
+		rc = read_text(f, bytes, &err);
 	if (rc < 0)
 		merge_file_decide(f, MERGE_REFUSED, NO_IMAGE, "%s", err.text);
 }

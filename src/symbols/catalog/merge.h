@@ -4,7 +4,7 @@
  * version of one image, and why the others were refused.
  *
  * - Every ELF file with code is an image of its own: another path or another version is another image.
- * - A debug file joins the images whose build-id it has, or whose debuglink names it with its CRC;
+ * - A debug file joins the images whose build-id it has, or whose debuglink has its CRC;
  *   when there is none it is an image of its own.
  * - A linker map or nm output has no identity: it joins the images with whose exported names all of
  *   its own agree ("412 of 412 agree"). Where none or several versions do, it is refused.

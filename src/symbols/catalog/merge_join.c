@@ -100,21 +100,27 @@ static void join_debug(struct merge *m, size_t file_i, size_t image_i, char *ver
 		m->images.v[image_i]->id.path, verdict);
 }
 
-/* True when the debuglink of an image of ours names this file and gives its CRC. */
-static bool debuglink_fits(struct merge *m, const struct merge_image *image, struct merge_file *f)
+/* True when the debuglink of an image gives this file's CRC. */
+static bool debuglink_fits(const struct merge_image *image, struct merge_file *f)
 {
-	const struct merge_file *own;
-	const char *link;
-	uint32_t crc;
-
-	if (image->file_i == NO_IMAGE)
-		return false;
-	own = m->files.v[image->file_i];
-	if (!elf_file_debuglink(&own->elf, &link, &crc) || strcmp(link, file_name(f->path)))
+	if (!image->id.debuglink_crc)
 		return false;
 	if (!f->id.file_crc)
 		f->id.file_crc = (uint32_t)crc32_z(0, f->map.bytes.p, f->map.bytes.n);
-	return crc == f->id.file_crc;
+	return image->id.debuglink_crc == f->id.file_crc;
+}
+
+/* The base's image of a debug file that was kept alone before. */
+static size_t find_alone(struct merge *m, const struct merge_file *f)
+{
+	for (size_t i = 0; i < m->images.n; i++) {
+		const struct image_identity *id = &m->images.v[i]->id;
+
+		if (m->images.v[i]->base_i != NO_IMAGE && id->file_crc &&
+			id->file_crc == f->id.file_crc && id->path && !strcmp(id->path, f->path))
+			return i;
+	}
+	return NO_IMAGE;
 }
 
 /* The image that a person would think it belongs to, for the sentence. */
@@ -138,6 +144,12 @@ static void keep_alone(struct merge *m, size_t file_i)
 	struct merge_file *f = m->files.v[file_i];
 	const struct merge_image *namesake = find_namesake(m, f);
 	struct buf own = {0}, other = {0};
+	size_t alone = find_alone(m, f);
+
+	if (alone != NO_IMAGE) {
+		merge_file_decide(f, MERGE_KNOWN, alone, "is an image of its own already");
+		return;
+	}
 
 	image_identity_text(&f->id, &own);
 	if (namesake)
@@ -167,7 +179,7 @@ static void place_debug_file(struct merge *m, size_t file_i)
 			continue;
 		if (image_identity_has_build_id(&f->id) && same_build_id(&image->id, &f->id))
 			join_debug(m, file_i, i, mem_strdup("build-id equal"));
-		else if (!(image->id.build_id_n && f->id.build_id_n) && debuglink_fits(m, image, f))
+		else if (!(image->id.build_id_n && f->id.build_id_n) && debuglink_fits(image, f))
 			join_debug(m, file_i, i, mem_printf("debuglink CRC 0x%08x equal", f->id.file_crc));
 		else
 			continue;
