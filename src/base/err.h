@@ -7,11 +7,11 @@
 #define WEIR_BASE_ERR_H
 
 enum err_code {
-	ERR_FAILED = -1,     /* the operating system or the request said no */
-	ERR_FORMAT = -2,     /* bytes from outside are not what they claim to be */
-	ERR_NOT_FOUND = -3,  /* the thing asked for is not there */
-	ERR_PERMISSION = -4, /* it is there, but not for us */
-	ERR_LIMIT = -5,	     /* a stated maximum would be passed */
+	ERR_FAILED = -1,      /* the operating system or the request said no */
+	ERR_FORMAT = -2,      /* bytes from outside are not what they claim to be */
+	ERR_NOT_FOUND = -3,   /* the thing asked for is not there */
+	ERR_PERMISSION = -4,  /* it is there, but not for us */
+	ERR_LIMIT = -5,	      /* a stated maximum would be passed */
 	ERR_UNSUPPORTED = -6, /* valid, but not known to this version or machine */
 	ERR_CHANGED = -7      /* somebody else changed it meanwhile: try again */
 };

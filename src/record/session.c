@@ -222,9 +222,9 @@ static uint32_t define_kernel(struct session *s)
 	image.build_id_n = id.build_id_n;
 	memcpy(image.build_id, id.build_id, sizeof(image.build_id));
 	number = trace_writer_image(s->w, &image);
-	trace_writer_image_facts(s->w, &(struct trace_image_facts){.image = number,
-					       .machine = id.machine,
-					       .content_hash = id.content_hash});
+	trace_writer_image_facts(s->w,
+		&(struct trace_image_facts){
+			.image = number, .machine = id.machine, .content_hash = id.content_hash});
 	image_identity_release(&id);
 	return number;
 }

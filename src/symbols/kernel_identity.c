@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/span.h"
 
-#define NOTES_PATH	"/sys/kernel/notes"
+#define NOTES_PATH	   "/sys/kernel/notes"
 #define NOTES_BYTES_MAX	   65536
 #define KALLSYMS_PATH	   "/proc/kallsyms"
 #define KALLSYMS_LINES_MAX 4096

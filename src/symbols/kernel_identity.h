@@ -5,9 +5,9 @@
 
 #include "symbols/catalog/image_identity.h"
 
-/* Kind, path "[kernel]", machine, the build-id of /sys/kernel/notes, and as its content hash where it
- * was loaded (/proc/kallsyms), both where they can be read: the addresses of a kernel's symbols are
- * others after each start of the machine. Release it with image_identity_release. */
+/* Kind, path "[kernel]", machine, the build-id of /sys/kernel/notes, and as its content hash where
+ * it was loaded (/proc/kallsyms), both where they can be read: the addresses of a kernel's symbols
+ * are others after each start of the machine. Release it with image_identity_release. */
 void kernel_identity(struct image_identity *id);
 
 #endif

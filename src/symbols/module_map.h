@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "trace/reader.h"
 
-/* In a row from a load record without a bias (traces of version 1.0): its addresses cannot be
- * translated, and module_map_find does not give it. */
+/* In a row from a load record without a bias, when the image's segments do not tell it either: its
+ * addresses cannot be translated, and module_map_find does not give it. */
 #define MODULE_BIAS_UNKNOWN UINT64_MAX
 
 struct module_map;

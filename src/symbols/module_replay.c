@@ -15,9 +15,11 @@
  */
 #include "symbols/module_replay.h"
 
+#include <elf.h>
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "symbols/catalog/match.h"
 #include "symbols/module_map.h"
 #include "symbols/module_rows.h"
 
@@ -283,6 +285,34 @@ static struct process *touch_process(
 	return process;
 }
 
+#define PAGE_BYTES ((uint64_t)4096)
+
+/* A load record without a bias, of a writer that did not look into the image: the trace may have
+ * the image's segments, and the one that was loaded is found by its place in the file or, when that
+ * says nothing, as segment_match() says. `n` is the record's. */
+static uint64_t bias_by_segment(const struct player *p, const uint64_t n[8])
+{
+	const struct trace_image_facts *facts = trace_reader_image_facts(p->r, (uint32_t)n[5]);
+	const uint64_t page = ~(PAGE_BYTES - 1);
+	struct image_segment sections[TRACE_SEGMENTS_MAX] = {0};
+	struct image_segment loaded = {.addr = n[2], .mem_bytes = n[3]};
+	size_t n_sections = 0, found;
+
+	for (uint32_t i = 0; facts && i < facts->n_segments && i < TRACE_SEGMENTS_MAX; i++) {
+		const struct trace_segment *s = &facts->segments[i];
+		uint64_t skipped = s->addr & ~page;
+
+		if (!(s->flags & PF_X))
+			continue;
+		if (n[6] && n[6] == (s->offset & page))
+			return n[2] - (s->addr & page);
+		sections[n_sections].addr = s->addr & page;
+		sections[n_sections++].mem_bytes = (s->mem_bytes + skipped + PAGE_BYTES - 1) & page;
+	}
+	found = segment_match(&loaded, sections, n_sections, NULL);
+	return found == SIZE_MAX ? MODULE_BIAS_UNKNOWN : n[2] - sections[found].addr;
+}
+
 static bool play_load(struct player *p, const struct trace_record *record)
 {
 	struct module_piece piece;
@@ -294,7 +324,7 @@ static bool play_load(struct player *p, const struct trace_record *record)
 		!take_piece(p, n, n[5], &piece))
 		return false;
 	if (trace_record_numbers(p->r, record, n, 9, NULL) < 0)
-		n[8] = MODULE_BIAS_UNKNOWN;
+		n[8] = bias_by_segment(p, n);
 	piece.bias = n[8];
 	piece.at_start = n[7] != 0;
 	piece.is_used = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From (image, address) to names: opens each image's symbols once, when first asked, from the catalog
- * or from files, and only when the verification ladder says that they are the image's own. The
- * verdict is kept with its reason.
+ * From (image, address) to names: opens each image's symbols once, when first asked, from the
+ * catalog or from files, and only when the verification ladder says that they are the image's own.
+ * The verdict is kept with its reason.
  */
 #ifndef WEIR_SYMBOLS_RESOLVER_H
 #define WEIR_SYMBOLS_RESOLVER_H
@@ -25,8 +25,8 @@ void resolver_free(struct resolver *r);
 void resolver_set_catalog(struct resolver *r, const struct catalog *catalog);
 
 /* Makes an image known under the caller's id. `elf` and `cfi` (both may be NULL) are borrowed
- * until resolver_free; `elf` is the file as it was mapped, and needs no verification. Without it the
- * catalog and the file at `path` are candidates. */
+ * until resolver_free; `elf` is the file as it was mapped, and needs no verification. Without it
+ * the catalog and the file at `path` are candidates. */
 void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_image *image,
 	const char *path, const struct elf_file *elf, const struct cfi_table *cfi);
 
@@ -44,8 +44,8 @@ struct resolved {
 /* `addr` is the address to look up (a return address already less 1). */
 void resolver_find(struct resolver *r, uint32_t id, uint64_t addr, struct resolved *out);
 
-/* Names every frame of the writer's table that has an image; writes the symbols, and for every image
- * that was asked the verdict and (ELF images) the table of its functions. */
+/* Names every frame of the writer's table that has an image; writes the symbols, and for every
+ * image that was asked the verdict and (ELF images) the table of its functions. */
 void resolver_name_frames(struct resolver *r, struct trace_writer *w);
 
 /* Opens a trace and names those frames that it does not name itself: all of them when the recorder

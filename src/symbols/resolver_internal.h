@@ -21,7 +21,7 @@ struct resolver_entry {
 	const struct elf_file *elf; /* borrowed */
 	const struct cfi_table *cfi;
 	struct cfi_table *own_cfi;
-	struct iaddr entry; /* the image's entry point; 0 = not known */
+	struct iaddr entry;		/* the image's entry point; 0 = not known */
 	struct image_identity identity; /* of an image of a trace; else empty */
 	bool has_identity;
 

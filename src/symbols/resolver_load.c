@@ -99,18 +99,15 @@ static bool load_found(struct resolver_entry *e, const struct image_identity *id
 static void load_mapped(struct resolver_entry *e, const struct image_identity *id,
 	const uint64_t *addrs, size_t n_addrs)
 {
-	struct image_recipe recipe = {.elf = e->elf,
-		.path = e->path,
-		.addrs = addrs,
-		.n_addrs = n_addrs,
-		.n_threads = 2};
+	struct image_recipe recipe = {
+		.elf = e->elf, .path = e->path, .addrs = addrs, .n_addrs = n_addrs, .n_threads = 2};
 	struct buf text = {0};
 
 	set_match(e, image_identity_has_build_id(id) ? MATCH_BUILD_ID : MATCH_CHECKSUM,
 		mem_printf("the mapped file itself, %s", image_identity_text(id, &text)));
 	buf_release(&text);
 	if (!image_has_dwarf(e->elf, e->path) ||
-		 image_make_open(id, &recipe, &e->bytes, &e->symbols, NULL) < 0)
+		image_make_open(id, &recipe, &e->bytes, &e->symbols, NULL) < 0)
 		e->symtab = symtab_new_elf(e->elf, e->path);
 }
 
@@ -148,13 +145,15 @@ static void load_kernel(struct resolver *r, struct resolver_entry *e)
 		;
 	else if (id.content_hash && running.content_hash && id.content_hash != running.content_hash)
 		set_match(e, MATCH_NONE,
-			mem_strdup("the kernel here was started at another address than the traced one"));
+			mem_strdup(
+				"the kernel here was started at another address than the traced one"));
 	else if (id.build_id_n && running.build_id_n &&
 		 (id.build_id_n != running.build_id_n ||
 			 memcmp(id.build_id, running.build_id, id.build_id_n)))
 		set_match(e, MATCH_NONE,
 			mem_printf("the kernel here is another one: %s here, %s was traced",
-				image_identity_text(&running, &its), image_identity_text(&id, &mine)));
+				image_identity_text(&running, &its),
+				image_identity_text(&id, &mine)));
 	else if (symtab_new_kallsyms(&e->symtab, KALLSYMS_PATH, &err) < 0)
 		set_match(e, MATCH_NONE, mem_strdup(err.text));
 	else
@@ -200,7 +199,8 @@ static void load_jit(struct resolver *r, struct resolver_entry *e)
 	}
 	if (symtab_new_perf_map(&e->symtab, map_path, NULL) == 0)
 		set_match(e, MATCH_PATH,
-			mem_printf("'%s', found by process id", e->has_jitdump ? dump_path : map_path));
+			mem_printf("'%s', found by process id",
+				e->has_jitdump ? dump_path : map_path));
 	if (e->has_jitdump || e->symtab)
 		return;
 	identity_of(&id, e);

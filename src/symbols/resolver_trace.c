@@ -290,8 +290,7 @@ static void name_missing(struct naming *n)
 	free(chosen);
 }
 
-static int open_catalog(
-	struct catalog **out, const char *path, bool is_asked, struct err *err)
+static int open_catalog(struct catalog **out, const char *path, bool is_asked, struct err *err)
 {
 	int rc = catalog_open(out, path, err);
 

@@ -54,8 +54,8 @@ void symtab_builder_add(struct symtab_builder *b, const struct candidate *c);
 bool candidate_is_better(const struct candidate *a, const struct candidate *b);
 
 /* Which of the candidates, sorted by start and one an address, has which address: those with a size
- * by the rules of symtab.h, those without fill the gaps. The pieces' range_i are candidates, and the
- * caller frees them. */
+ * by the rules of symtab.h, those without fill the gaps. The pieces' range_i are candidates, and
+ * the caller frees them. */
 size_t candidates_paint(const struct candidate *v, size_t n, struct range_piece **pieces);
 
 /* The rules of symtab.h. `sources` is copied. */

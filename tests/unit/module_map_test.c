@@ -483,6 +483,47 @@ static void a_load_without_bias(void)
 	module_map_free(m);
 }
 
+/* Segments of an image whose parts are loaded one by one, and load records that give no bias. */
+static void a_part_is_found_by_its_segment(void)
+{
+	const struct trace_segment segments[] = {
+		{0x1000, 0x1000, 0x800, 0x800, 5},    /* r-x, a page */
+		{0x8010, 0x3010, 0x1900, 0x1900, 5},  /* r-x, two pages */
+		{0x20000, 0x9000, 0x3000, 0x3000, 5}, /* r-x, three pages */
+		{0x40000, 0x5000, 0x1000, 0x1000, 6}, /* rw- */
+	};
+	const struct trace_segment only[] = {{0x2000, 0, 0x7000, 0x7000, 5}};
+	struct module_map *m;
+
+	begin();
+	trace_writer_image_facts(w, &(struct trace_image_facts){1, 62, 0, 4, segments});
+	trace_writer_image_facts(w, &(struct trace_image_facts){2, 62, 0, 1, only});
+	process(0, 10, 5);
+	/* by its place in the file */
+	put(100, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
+		(uint64_t[]){10, 5, 0x108000, 0x2000, 5, 1, 0x3000, 0}, 8);
+	/* by its size */
+	put(101, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
+		(uint64_t[]){10, 5, 0x720000, 0x3000, 5, 1, 0, 0}, 8);
+	/* by its address */
+	put(102, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
+		(uint64_t[]){10, 5, 0x1000, 0x4000, 5, 1, 0, 0}, 8);
+	/* the only one */
+	put(103, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
+		(uint64_t[]){10, 5, 0x902000, 0x1000, 5, 2, 0, 0}, 8);
+	/* none of them */
+	put(104, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
+		(uint64_t[]){10, 5, 0xa00000, 0x9000, 5, 1, 0, 0}, 8);
+	m = end(NULL);
+	CHECK_EQ(module_map_n(m), 5);
+	CHECK_EQ(module_map_get(m, 0)->bias, 0);
+	CHECK_EQ(module_map_get(m, 1)->bias, 0x100000);
+	CHECK_EQ(module_map_get(m, 2)->bias, 0x700000);
+	CHECK_EQ(module_map_get(m, 3)->bias, 0x900000);
+	CHECK_EQ(module_map_get(m, 4)->bias, MODULE_BIAS_UNKNOWN);
+	module_map_free(m);
+}
+
 static void senseless_records_are_counted(void)
 {
 	struct module_map *m;
@@ -743,6 +784,7 @@ int main(void)
 		{"the address index comes before the records", the_index_comes_first},
 		{"a load record without a bias is listed but resolves nothing",
 			a_load_without_bias},
+		{"a part without a bias is found by its segment", a_part_is_found_by_its_segment},
 		{"senseless records are counted", senseless_records_are_counted},
 		{"random histories agree with a plain model", random_histories},
 		{"an index gives the answers of the records it was made of",

@@ -182,7 +182,8 @@ static void use_file(struct finding *f)
 
 static void say_tie(struct symbols_found *out)
 {
-	char *text = mem_printf("%s; ambiguous: %zu other candidate%s of another version fit%s as well",
+	char *text = mem_printf(
+		"%s; ambiguous: %zu other candidate%s of another version fit%s as well",
 		out->reason, out->n_tied, out->n_tied == 1 ? "" : "s", out->n_tied == 1 ? "s" : "");
 
 	free(out->reason);
@@ -199,7 +200,8 @@ static void use_best(struct finding *f, size_t best)
 	if (f->images.v[best]) {
 		out->image = f->images.v[best];
 		f->images.v[best] = NULL;
-		snprintf(out->catalog_id, sizeof(out->catalog_id), "%s", catalog_image_id(out->image));
+		snprintf(out->catalog_id, sizeof(out->catalog_id), "%s",
+			catalog_image_id(out->image));
 	} else {
 		use_file(f);
 	}
@@ -249,7 +251,8 @@ void symbols_find(struct symbols_found *out, const struct image_identity *wanted
 	add_catalog(&f);
 	open_file(&f);
 	if (f.file.is_open)
-		add_candidate(&f, NULL, &f.file.id, SIZE_MAX, mem_printf("file '%s'", wanted->path));
+		add_candidate(
+			&f, NULL, &f.file.id, SIZE_MAX, mem_printf("file '%s'", wanted->path));
 	judge(&f, &best);
 	if (best == SIZE_MAX) {
 		say_none(&f);

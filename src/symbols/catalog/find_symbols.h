@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbols for a module that ran: climbs the verification ladder over everything that is at hand (the
- * catalog, the file at the module's path) and opens the best.
+ * Symbols for a module that ran: climbs the verification ladder over everything that is at hand
+ * (the catalog, the file at the module's path) and opens the best.
  */
 #ifndef WEIR_SYMBOLS_CATALOG_FIND_SYMBOLS_H
 #define WEIR_SYMBOLS_CATALOG_FIND_SYMBOLS_H
@@ -13,7 +13,7 @@
 
 /* One candidate and what became of it. */
 struct symbols_candidate {
-	char *where; /* "catalog image 0123456789abcdef (/usr/lib/libfoo.so)", a path; owned */
+	char *where;	  /* "catalog image 0123456789abcdef (/usr/lib/libfoo.so)", a path; owned */
 	size_t catalog_i; /* SIZE_MAX: the file at the path */
 	struct match_verdict verdict;
 };
@@ -26,7 +26,7 @@ struct symbols_found {
 	char *path;		     /* of the file when it is one; owned; NULL = catalog */
 	size_t n_tied;
 	VEC(struct symbols_candidate) candidates; /* all that were judged, the best first */
-	struct buf bytes; /* of an image made from a file */
+	struct buf bytes;			  /* of an image made from a file */
 };
 
 struct symbols_search {
@@ -38,14 +38,13 @@ struct symbols_search {
 	unsigned n_threads;
 };
 
-/* Never fails: nothing found is rung NONE with a reason that names the module, what was looked for and
- * where. Release with symbols_found_release. */
+/* Never fails: nothing found is rung NONE with a reason that names the module, what was looked for
+ * and where. Release with symbols_found_release. */
 void symbols_find(struct symbols_found *out, const struct image_identity *wanted,
 	const struct symbols_search *search);
 void symbols_found_release(struct symbols_found *f);
 
 /* The identity of a module of a trace. Release it. */
-void trace_image_identity(
-	struct image_identity *id, const struct trace_reader *r, uint32_t image);
+void trace_image_identity(struct image_identity *id, const struct trace_reader *r, uint32_t image);
 
 #endif

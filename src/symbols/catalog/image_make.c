@@ -87,8 +87,8 @@ static void add_sections(struct making *m)
 		const struct elf_section *s = &elf->sections[i];
 
 		if (s->flags & SHF_ALLOC)
-			image_builder_section(
-				m->b, &(struct catalog_section){s->name, s->addr.v, s->size, s->flags});
+			image_builder_section(m->b,
+				&(struct catalog_section){s->name, s->addr.v, s->size, s->flags});
 	}
 }
 

@@ -16,8 +16,8 @@ struct debug_source {
 };
 
 struct image_recipe {
-	const struct elf_file *elf; /* the image, or a debug file that stands alone; NULL: only `debug`
-				       is added */
+	const struct elf_file *elf; /* the image, or a debug file that stands alone; NULL: only
+				       `debug` is added */
 	const char *path;
 	const struct debug_source *debug; /* may be NULL */
 	/* Only units that may cover one of these (sorted); NULL = all. */
@@ -30,8 +30,8 @@ struct image_recipe {
 };
 
 /* Adds sections and every source of the recipe: symtab, dynsym, .gnu_debugdata, the debug file's
- * symtab, DWARF, PLT names. Sources without symbols are not listed. Debug information that cannot be
- * read becomes a note. */
+ * symtab, DWARF, PLT names. Sources without symbols are not listed. Debug information that cannot
+ * be read becomes a note. */
 void image_make_add(struct image_builder *b, const struct image_recipe *recipe);
 
 /* The whole image of an ELF file in memory, with the installed debug file that belongs to it when

@@ -5,7 +5,8 @@
 
 #include "symbols/catalog/image_make.h"
 
-/* Begins `source` and adds the units of `elf` that the recipe wants. What cannot be read is noted. */
+/* Begins `source` and adds the units of `elf` that the recipe wants. What cannot be read is noted.
+ */
 void image_units_add(struct image_builder *b, const struct image_recipe *recipe,
 	const struct elf_file *elf, const struct catalog_source *source);
 

@@ -231,8 +231,8 @@ static bool rung_build_id(const struct match *m)
 
 	if (!have_build_ids(m->wanted, m->candidate))
 		return false;
-	return say(m, MATCH_BUILD_ID, false, "build-id %s, as in %s",
-		build_id_hex(m->wanted, hex), m->where);
+	return say(m, MATCH_BUILD_ID, false, "build-id %s, as in %s", build_id_hex(m->wanted, hex),
+		m->where);
 }
 
 static bool rung_content(const struct match *m)
@@ -287,8 +287,7 @@ static bool rung_same_debuglink(const struct match *m)
 			m->where);
 	if (!has_equal_time(m) && !has_equal_segments(m))
 		return false;
-	return say(m, MATCH_CHECKSUM, false,
-		"debuglink CRC 0x%08" PRIx32 " and %s equal in %s", a,
+	return say(m, MATCH_CHECKSUM, false, "debuglink CRC 0x%08" PRIx32 " and %s equal in %s", a,
 		has_equal_time(m) ? "time stamp" : "segments", m->where);
 }
 
@@ -298,8 +297,8 @@ static bool rung_size_and_time(const struct match *m)
 		!has_equal_time(m) || !has_equal_segments(m))
 		return false;
 	return say(m, MATCH_CHECKSUM, false,
-		"size %" PRIu64 ", time stamp and %zu segments equal in %s",
-		m->wanted->file_bytes, n_equal_segments(m, false), m->where);
+		"size %" PRIu64 ", time stamp and %zu segments equal in %s", m->wanted->file_bytes,
+		n_equal_segments(m, false), m->where);
 }
 
 /* Bytes of the path without the kernel's mark. */

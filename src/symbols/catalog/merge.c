@@ -78,8 +78,8 @@ void merge_progress(struct merge *m, const char *what, size_t done, size_t of)
 		m->options.progress(m->options.ctx, what, done, of);
 }
 
-void merge_file_decide(struct merge_file *f, enum merge_verdict verdict, size_t image_i,
-	const char *fmt, ...)
+void merge_file_decide(
+	struct merge_file *f, enum merge_verdict verdict, size_t image_i, const char *fmt, ...)
 {
 	char text[1024];
 	va_list args;
@@ -116,8 +116,8 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Regular files only; a link to a file is left out, since what it points to is found by itself or is
- * not below the folder. */
+/* Regular files only; a link to a file is left out, since what it points to is found by itself or
+ * is not below the folder. */
 static void add_folder(struct merge *m, const char *folder, int depth)
 {
 	struct dirent **entries;
@@ -196,8 +196,8 @@ static void add_vdso(struct merge *m, pid_t pid, const struct maps_line *l)
 	free(bytes);
 }
 
-/* What is mapped under a name that leads elsewhere now (another namespace, replaced) is read through
- * the mapping. */
+/* What is mapped under a name that leads elsewhere now (another namespace, replaced) is read
+ * through the mapping. */
 static void add_mapped(struct merge *m, pid_t pid, const struct maps_line *l)
 {
 	struct merge_file *f;
@@ -293,8 +293,8 @@ static int read_elf(struct merge_file *f, struct span bytes, struct err *err)
 	if (rc < 0)
 		return rc;
 	f->has_elf = true;
-	image_identity_init_elf(&f->id, &f->elf, f->path, has_stat ? &st : NULL,
-		!elf_file_build_id(&f->elf).n);
+	image_identity_init_elf(
+		&f->id, &f->elf, f->path, has_stat ? &st : NULL, !elf_file_build_id(&f->elf).n);
 	return 0;
 }
 
@@ -302,7 +302,8 @@ static void read_file(struct merge_file *f)
 {
 	struct err err = {0};
 	struct span bytes;
-	int rc = f->memory.n ? 0 : file_map_open(&f->map, f->open_path ? f->open_path : f->path, &err);
+	int rc = f->memory.n ? 0
+			     : file_map_open(&f->map, f->open_path ? f->open_path : f->path, &err);
 
 	if (rc < 0) {
 		merge_file_decide(f, MERGE_REFUSED, NO_IMAGE, "cannot be read: %s", err.text);
@@ -329,7 +330,8 @@ static void read_file(struct merge_file *f)
 
 static int compare_files(const void *a, const void *b)
 {
-	return strcmp((*(struct merge_file *const *)a)->path, (*(struct merge_file *const *)b)->path);
+	return strcmp(
+		(*(struct merge_file *const *)a)->path, (*(struct merge_file *const *)b)->path);
 }
 
 int merge_run(struct merge *m, struct err *err)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From files, folders and processes to catalog images: what each input is, which inputs belong to one
- * version of one image, and why the others were refused.
+ * From files, folders and processes to catalog images: what each input is, which inputs belong to
+ * one version of one image, and why the others were refused.
  *
- * - Every ELF file with code is an image of its own: another path or another version is another image.
+ * - Every ELF file with code is an image of its own: another path or another version is another
+ * image.
  * - A debug file joins the images whose build-id it has, or whose debuglink has its CRC;
  *   when there is none it is an image of its own.
  * - A linker map or nm output has no identity: it joins the images with whose exported names all of
@@ -24,9 +25,9 @@
 #include "symbols/source/source_kind.h"
 
 struct merge_options {
-	unsigned n_threads;	     /* 0 = one */
-	bool no_search;		     /* only the inputs themselves: no debug folders, no debuginfod */
-	const struct catalog *base;  /* may be NULL; borrowed */
+	unsigned n_threads; /* 0 = one */
+	bool no_search;	    /* only the inputs themselves: no debug folders, no debuginfod */
+	const struct catalog *base; /* may be NULL; borrowed */
 	/* "reading libfoo.so", 3 of 10; may be NULL. From the calling thread. */
 	void (*progress)(void *ctx, const char *what, size_t done, size_t of);
 	void *ctx;
@@ -49,18 +50,18 @@ int merge_add_kernel(struct merge *m, struct err *err);
 int merge_run(struct merge *m, struct err *err);
 
 enum merge_verdict {
-	MERGE_USED,	/* is an image or a source of one */
-	MERGE_KNOWN,	/* the base has it already, with all its sources */
-	MERGE_REFUSED,	/* is a symbol source, but belongs to no image here */
+	MERGE_USED,	   /* is an image or a source of one */
+	MERGE_KNOWN,	   /* the base has it already, with all its sources */
+	MERGE_REFUSED,	   /* is a symbol source, but belongs to no image here */
 	MERGE_NOT_A_SOURCE /* something else; only shown for files that were named themselves */
 };
 struct merge_outcome {
 	const char *path;
 	enum source_kind kind;
 	enum merge_verdict verdict;
-	const char *reason;	/* a sentence: why used, why refused */
-	const char *image_id;	/* of the (first) image it went into; NULL when none */
-	bool was_named;		/* given itself, not found in a folder */
+	const char *reason;   /* a sentence: why used, why refused */
+	const char *image_id; /* of the (first) image it went into; NULL when none */
+	bool was_named;	      /* given itself, not found in a folder */
 };
 /* In order of path. */
 size_t merge_n_outcomes(const struct merge *m);

@@ -30,7 +30,8 @@ static enum symbol_source source_of(enum source_kind kind)
 /* --- run-time code --- */
 
 /* The lines of a method become rows of a unit, so that they are stored like all others. */
-static void add_jit_rows(struct dwarf_unit_map *unit, struct intern *files, const struct jit_code *c)
+static void add_jit_rows(
+	struct dwarf_unit_map *unit, struct intern *files, const struct jit_code *c)
 {
 	for (size_t i = 0; i < c->n_lines; i++) {
 		const struct jit_line *l = &c->lines[i];
@@ -45,7 +46,8 @@ static void add_jit_rows(struct dwarf_unit_map *unit, struct intern *files, cons
 			((struct dwarf_row){.addr = l->addr, .file = file, .line = l->line}));
 	}
 	if (c->n_lines)
-		vec_push(&unit->rows, ((struct dwarf_row){.addr = c->addr + c->bytes, .is_hole = true}));
+		vec_push(&unit->rows,
+			((struct dwarf_row){.addr = c->addr + c->bytes, .is_hole = true}));
 }
 
 static int compare_codes(const void *a, const void *b)
@@ -206,8 +208,8 @@ static int show_debuginfod(void *ctx, long have, long of)
 }
 
 /* Installed debug files first, then the servers that the user named. */
-static bool search_debug(struct merge *m, const struct merge_file *f, struct found_debug *d,
-	struct image_builder *b)
+static bool search_debug(
+	struct merge *m, const struct merge_file *f, struct found_debug *d, struct image_builder *b)
 {
 	struct debuginfod_progress progress = {m, f->path};
 	struct debuginfod_options options = {.progress = show_debuginfod, .ctx = &progress};
@@ -295,7 +297,8 @@ static bool add_sources(struct merge *m, struct merge_image *image, struct image
 static void set_known(struct merge *m, struct merge_image *image)
 {
 	for (size_t i = 0; i < m->files.n; i++)
-		if (m->files.v[i]->image_i != NO_IMAGE && m->images.v[m->files.v[i]->image_i] == image)
+		if (m->files.v[i]->image_i != NO_IMAGE &&
+			m->images.v[m->files.v[i]->image_i] == image)
 			m->files.v[i]->verdict = MERGE_KNOWN;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What merge.c (inputs and outcomes), merge_join.c (which belong together) and merge_build.c (bytes)
- * share. */
+/* What merge.c (inputs and outcomes), merge_join.c (which belong together) and merge_build.c
+ * (bytes) share. */
 #ifndef WEIR_SYMBOLS_CATALOG_MERGE_INTERNAL_H
 #define WEIR_SYMBOLS_CATALOG_MERGE_INTERNAL_H
 

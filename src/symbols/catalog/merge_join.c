@@ -65,9 +65,9 @@ static struct merge_image *find_same(struct merge *m, const struct image_identit
 
 		if (strcmp(other->path ? other->path : "", id->path ? id->path : ""))
 			continue;
-		if (image_identity_has_build_id(id) ? same_build_id(other, id)
-						    : id->content_hash &&
-							      other->content_hash == id->content_hash)
+		if (image_identity_has_build_id(id)
+				? same_build_id(other, id)
+				: id->content_hash && other->content_hash == id->content_hash)
 			return image;
 	}
 	return NULL;
@@ -180,7 +180,8 @@ static void place_debug_file(struct merge *m, size_t file_i)
 		if (image_identity_has_build_id(&f->id) && same_build_id(&image->id, &f->id))
 			join_debug(m, file_i, i, mem_strdup("build-id equal"));
 		else if (!(image->id.build_id_n && f->id.build_id_n) && debuglink_fits(image, f))
-			join_debug(m, file_i, i, mem_printf("debuglink CRC 0x%08x equal", f->id.file_crc));
+			join_debug(m, file_i, i,
+				mem_printf("debuglink CRC 0x%08x equal", f->id.file_crc));
 		else
 			continue;
 		joined = true;
@@ -203,7 +204,8 @@ static uint32_t pid_of_name(const char *path)
 static struct merge_image *find_jit(struct merge *m, uint32_t pid, size_t *image_i)
 {
 	for (size_t i = 0; i < m->images.n; i++)
-		if (pid && m->images.v[i]->id.kind == IMAGE_KIND_JIT && m->images.v[i]->id.pid == pid) {
+		if (pid && m->images.v[i]->id.kind == IMAGE_KIND_JIT &&
+			m->images.v[i]->id.pid == pid) {
 			*image_i = i;
 			return m->images.v[i];
 		}
@@ -223,7 +225,8 @@ static void place_jit(struct merge *m, size_t file_i)
 		image = add_image(m, &id, NO_IMAGE, NO_IMAGE);
 		image_i = m->images.n - 1;
 	}
-	vec_push(&image->texts, ((struct merge_joined){file_i, mem_printf("code of process %u", pid)}));
+	vec_push(&image->texts,
+		((struct merge_joined){file_i, mem_printf("code of process %u", pid)}));
 	merge_file_decide(f, MERGE_USED, image_i, "run-time code of process %u", pid);
 }
 
@@ -238,8 +241,9 @@ static void place_kernel(struct merge *m, size_t file_i)
 	image = add_image(m, f->is_live_kernel ? &running : &other, NO_IMAGE, NO_IMAGE);
 	image_identity_release(&running);
 	vec_push(&image->texts,
-		((struct merge_joined){file_i, mem_strdup(f->is_live_kernel ? "the running kernel"
-									   : "a list of kernel symbols")}));
+		((struct merge_joined){
+			file_i, mem_strdup(f->is_live_kernel ? "the running kernel"
+							     : "a list of kernel symbols")}));
 	merge_file_decide(f, MERGE_USED, m->images.n - 1, "symbols of the kernel");
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linker maps and nm output: to which image does a text without identity belong? Exported names that
- * both have must sit at equal addresses, and the code sections of a map must be those of the image.
+ * Linker maps and nm output: to which image does a text without identity belong? Exported names
+ * that both have must sit at equal addresses, and the code sections of a map must be those of the
+ * image.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -43,8 +44,9 @@ static void anchors_of_base(struct merge *m, struct merge_image *image, struct a
 
 		vec_push(&list->v, ((struct anchor_name){s.linkage_name, s.start}));
 		for (uint32_t k = 0; k < s.n_aliases; k++)
-			vec_push(&list->v, ((struct anchor_name){
-						  catalog_image_alias(base, s.first_alias + k), s.start}));
+			vec_push(&list->v,
+				((struct anchor_name){
+					catalog_image_alias(base, s.first_alias + k), s.start}));
 	}
 }
 
@@ -144,7 +146,8 @@ static struct anchor_name *anchors_of_text(const struct merge_file *f, struct bu
 static int compare_sections(
 	struct merge *m, struct merge_image *image, const struct merge_file *f, struct err *why)
 {
-	const struct elf_file *elf = image->file_i != NO_IMAGE ? &m->files.v[image->file_i]->elf : NULL;
+	const struct elf_file *elf =
+		image->file_i != NO_IMAGE ? &m->files.v[image->file_i]->elf : NULL;
 	int found = 0;
 
 	for (size_t i = 0; elf && i < f->text.n_sections; i++) {
@@ -154,7 +157,8 @@ static int compare_sections(
 		if (!s || !(s->flags & SHF_EXECINSTR))
 			continue;
 		if (s->addr.v != t->addr || s->size != t->mem_bytes) {
-			err_set(why, ERR_FORMAT, "%s is 0x%lx bytes at 0x%lx in the map, 0x%lx at 0x%lx in it",
+			err_set(why, ERR_FORMAT,
+				"%s is 0x%lx bytes at 0x%lx in the map, 0x%lx at 0x%lx in it",
 				t->name, t->mem_bytes, t->addr, s->size, s->addr.v);
 			return -1;
 		}
@@ -206,7 +210,8 @@ struct text_match {
 	bool fits;
 };
 
-/* The first image of another version than the first that fits; NO_IMAGE when all are one version. */
+/* The first image of another version than the first that fits; NO_IMAGE when all are one version.
+ */
 static size_t find_rival(struct merge *m, const struct text_match *v, size_t n)
 {
 	size_t first = NO_IMAGE;
@@ -223,7 +228,8 @@ static size_t find_rival(struct merge *m, const struct text_match *v, size_t n)
 }
 
 /* Where several versions fit, those beside the text have it. */
-static void prefer_same_folder(struct merge *m, struct merge_file *f, struct text_match *v, size_t n)
+static void prefer_same_folder(
+	struct merge *m, struct merge_file *f, struct text_match *v, size_t n)
 {
 	size_t folder_bytes = (size_t)(file_name(f->path) - f->path);
 	bool any = false;
@@ -272,8 +278,9 @@ static void join_text(struct merge *m, size_t file_i, struct text_match *v, size
 		buf_release(&a);
 		buf_release(&b);
 	} else if (first == n) {
-		merge_file_decide(f, MERGE_REFUSED, NO_IMAGE, n ? "belongs to no image here: '%s': %s"
-							       : "no image is here that it could belong to",
+		merge_file_decide(f, MERGE_REFUSED, NO_IMAGE,
+			n ? "belongs to no image here: '%s': %s"
+			  : "no image is here that it could belong to",
 			n ? m->images.v[v[0].image_i]->id.path : "", n ? v[0].verdict : "");
 	}
 	for (size_t i = 0; rival == NO_IMAGE && i < n; i++)
@@ -315,8 +322,8 @@ void merge_place_text(struct merge *m, size_t file_i)
 			if (image->id.kind != IMAGE_KIND_ELF || names_fit(f, image) != (pass == 0))
 				continue;
 			v[n].image_i = i;
-			v[n].fits = text_fits(
-				m, image, f, anchors, v[n].verdict, sizeof(v[n].verdict));
+			v[n].fits =
+				text_fits(m, image, f, anchors, v[n].verdict, sizeof(v[n].verdict));
 			n_fit += v[n++].fits;
 		}
 	join_text(m, file_i, v, n);
@@ -324,4 +331,3 @@ void merge_place_text(struct merge *m, size_t file_i)
 	buf_release(&names);
 	free(v);
 }
-

@@ -45,7 +45,8 @@ static void add_function(void *ctx, const struct elf_symbol *s)
 			.name = s->name,
 			.name_bytes = (uint32_t)strnlen(s->name, SYMTAB_NAME_BYTES_MAX + 1),
 			.source = (uint8_t)r->source,
-			.kind = s->type == STT_NOTYPE ? CANDIDATE_KIND_LABEL : CANDIDATE_KIND_FUNCTION,
+			.kind = s->type == STT_NOTYPE ? CANDIDATE_KIND_LABEL
+						      : CANDIDATE_KIND_FUNCTION,
 			.bind = bind_of(s),
 			.start = s->addr.v,
 			.size = s->size,
