@@ -28,10 +28,12 @@ PARTS = ("IDENTITY", "SOURCES", "SECTIONS", "NOTES", "TEXTS", "FILES", "SYMBOLS"
          "RANGES")
 SHIFTS = {"FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
 IMAGE_KINDS = (None, "elf", "kernel", "vdso", "jit", "other")
-SOURCES = (None, "symtab", "dynsym", "debugdata", "debug-file", "plt", "perf-map", "kallsyms", "dwarf",
-           "ld-map", "lld-map", "nm", "jitdump")
-STRONGEST = ("symtab", "debug-file", "dwarf", "debugdata", "ld-map", "lld-map", "nm", "dynsym", "plt",
-             "perf-map", "kallsyms", "jitdump")
+MACHINES = {0: None, 3: "i386", 62: "x86-64"}
+SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", "kallsyms", "dwarf",
+           "ld map", "lld map", "nm", "jitdump")
+STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "ld map", "lld map", "nm", "dynsym", "plt",
+             "perf map", "kallsyms", "jitdump")
+SIZED, FILLER = 16, 32  # flags of symbols
 MAX_TEXT, MAX_TEXTS = 65536, 2 << 20
 ZSTD = ctypes.CDLL("libzstd.so.1")
 for name in ("ZSTD_decompress", "ZSTD_findFrameCompressedSize"):
@@ -51,6 +53,12 @@ def unfold(n):
 
 def rising(items, rule):
     need(all(a < b for a, b in zip(items, items[1:])), rule)
+
+
+def changes(owners):
+    """Of (address, owner): those with another owner than the one before."""
+    before = [(0, None)] + owners
+    return [b for a, b in zip(before, owners) if a[1] != b[1]]
 
 
 class Fields:
@@ -133,11 +141,10 @@ class Image:
     def __init__(self, data):
         self.data = data
         parts = self.directory()
-        self.identity(Fields(parts["IDENTITY"], "IDENTITY"))
-        self.sources(Fields(parts["SOURCES"], "SOURCES"))
-        self.sections(parts)
-        self.notes = parts["NOTES"].split(b"\n") if "NOTES" in parts else []
-        need(b"" not in self.notes and not any(b"\0" in note for note in self.notes), "NOTES")
+        self.read_identity(Fields(parts["IDENTITY"], "IDENTITY"))
+        self.read_sources(Fields(parts["SOURCES"], "SOURCES"))
+        self.read_sections(parts)
+        self.read_notes(parts)
         self.tables = {name: Table(parts[name], name) for name in PARTS[4:] if name in parts}
         need(not any(t.own for n, t in self.tables.items() if n not in ("SYMBOLS", "RANGES")),
              "own number 0")
@@ -149,6 +156,9 @@ class Image:
         self.ranges = self.read_ranges()
         self.starts = [r[0] for r in self.ranges]
         self.check_uses()
+        self.check_owners()
+        for i, source in enumerate(self.sources):
+            need(self.accepted(i) == source[5] <= source[4], "symbols accepted of those offered")
         need(self.id == self.computed_id(), "the id is that of the content")
 
     def directory(self):
@@ -170,7 +180,7 @@ class Image:
         need({"IDENTITY", "SOURCES", "TEXTS"} <= set(parts), "the three parts that are always there")
         return parts
 
-    def identity(self, f):
+    def read_identity(self, f):
         (self.kind, self.bits, self.machine, self.pid, self.content_hash, self.file_bytes,
          self.mtime_ns, self.debuglink_crc, self.file_crc, n_build_id) = f.unpack(IDENTITY)
         need(1 <= self.kind <= 5 and self.bits in (0, 32, 64) and n_build_id <= 32, "IDENTITY")
@@ -182,7 +192,7 @@ class Image:
         need(all(len(s[0]) <= 31 for s in self.segments), "names of segments")
         f.end()
 
-    def sources(self, f):
+    def read_sources(self, f):
         n, = f.uleb(1)
         need(n <= 64, "at most 64 sources")
         self.sources = []
@@ -196,7 +206,7 @@ class Image:
         need(all(s >> len(self.sources) == 0 for s in self.sets), "sets of sources that are there")
         f.end()
 
-    def sections(self, parts):
+    def read_sections(self, parts):
         self.sections = []
         if "SECTIONS" in parts:
             f = Fields(parts["SECTIONS"], "SECTIONS")
@@ -204,6 +214,14 @@ class Image:
             need(0 < n <= 65536, "number of sections")
             self.sections = [(f.text(), *f.unpack(SECTION)) for _ in range(n)]
             f.end()
+
+    def read_notes(self, parts):
+        self.notes = []
+        if "NOTES" in parts:
+            f = Fields(parts["NOTES"], "NOTES")
+            self.notes = f.text().split(b"\n")
+            f.end()
+            need(b"" not in self.notes, "a note has characters")
 
     def chunks(self, name):
         return self.tables[name].chunks if name in self.tables else []
@@ -241,7 +259,7 @@ class Image:
         """(start, size, text, flags, set, first alias, number of aliases, order)."""
         symbols, n_aliases = [], 0
         self.later_wins = "SYMBOLS" in self.tables and self.tables["SYMBOLS"].own == 1
-        need(self.later_wins or not self.chunks("SYMBOLS") or self.tables["SYMBOLS"].own == 0, "own number")
+        need("SYMBOLS" not in self.tables or self.tables["SYMBOLS"].own < 2, "own number of SYMBOLS")
         for _, n, f in self.chunks("SYMBOLS"):
             start, before = f.unpack(struct.Struct("<QI"))
             need(before == n_aliases, "aliases before a chunk of symbols")
@@ -254,7 +272,10 @@ class Image:
                 start += step
                 symbols.append((start, *rest, n_aliases, count, order))
                 n_aliases += count
-        need(all(a[0] <= b[0] for a, b in zip(symbols, symbols[1:])), "symbols are sorted by start")
+        rising([s[:2] if self.later_wins else s[:1] for s in symbols], "symbols are sorted")
+        need(all(s[1] for s in symbols), "symbols have a size")
+        need(not self.later_wins or {s[7] for s in symbols} == set(range(len(symbols))),
+             "places in the order of painting")
         need(all(s[3] < 64 and s[3] & 3 < 3 and s[3] >> 2 & 3 < 3 for s in symbols), "flags of symbols")
         return symbols, n_aliases
 
@@ -342,6 +363,27 @@ class Image:
         need(files == set(range(len(self.files))), "no file that nothing needs, and none is missing")
         need(sets == set(range(len(self.sets))), "no set that nothing needs, and none is missing")
 
+    def check_owners(self):
+        """The symbols of the ranges follow from starts, sizes and flags (the section "Names")."""
+        def rank(symbol):
+            start, _, _, flags, *_, order = symbol
+            return order if self.later_wins else (not flags & FILLER, flags & SIZED, start)
+
+        at_edge = {}
+        for i, symbol in enumerate(self.symbols):
+            at_edge.setdefault(symbol[0], []).append(i)
+            at_edge.setdefault(symbol[0] + symbol[1], [])
+        wanted, inside = [], []  # owners from an address on; symbols that have begun, best last
+        for edge in sorted(at_edge):
+            for i in at_edge[edge]:
+                bisect.insort(inside, (rank(self.symbols[i]), i))
+            while inside and sum(self.symbols[inside[-1][1]][:2]) <= edge:
+                inside.pop()
+            wanted.append((edge, inside[-1][1] if inside else None))
+        seen = [r[:2] for r in self.ranges]
+        need(changes(seen) == changes(wanted), "the best symbol has the address")
+        need({i for _, i in seen} - {None} == set(range(len(self.symbols))), "symbols have an address")
+
     def computed_id(self):
         h = 0xCBF29CE484222325
         known = self.path + b"\0"
@@ -359,8 +401,8 @@ class Image:
         return h
 
     def accepted(self, source):
-        """How many symbols and aliases the source has."""
-        names = [s[4] for s in self.symbols] + [a[2] for a in self.aliases]
+        """How many symbols and aliases the source has; fillers are not counted."""
+        names = [s[4] for s in self.symbols if not s[3] & FILLER] + [a[2] for a in self.aliases]
         return sum(self.sets[n] >> source & 1 for n in names)
 
     def kind_of(self, in_set):
@@ -368,7 +410,7 @@ class Image:
         return next((kind for kind in STRONGEST if kind in kinds), None)
 
     def at(self, address):
-        """(symbol or None, levels as (text, file, line)), innermost first."""
+        """(symbol or None, levels as (text, file, line) with the innermost first)."""
         i = bisect.bisect_right(self.starts, address) - 1
         _, symbol, file, line, site = self.ranges[i] if i >= 0 else (0, None, 0, 0, 0)
         levels = []
@@ -377,12 +419,14 @@ class Image:
             levels.append((text, file, line))
             site, file, line = around, call_file, call_line
         symbol = None if symbol is None else self.symbols[symbol]
-        levels.append((symbol[2] if symbol else 0, file, line))
+        if symbol or levels or file or line:
+            levels.append((symbol[2] if symbol else 0, file, line))
         return symbol, levels
 
 
-def known(value):
-    return value or None
+def known(value, form=None):
+    """JSON has null for what is not known."""
+    return None if not value else form % value if form else value
 
 
 def shown(raw):
@@ -391,26 +435,24 @@ def shown(raw):
 
 def show(image):
     """As `weir symbols show --symbols --json`, without names for display."""
-    def name(text, in_set):
-        return {"linkage_name": as_text(image.texts[text]), "source": image.kind_of(in_set)}
-
     return {
         "id": "%016x" % image.id, "path": as_text(image.path), "bits": known(image.bits),
-        "machine": image.machine, "build_id": known(image.build_id.hex()),
+        "machine": MACHINES[image.machine], "build_id": known(image.build_id.hex()),
         "symbols": len(image.symbols), "lines": image.n_rows, "sites": len(image.sites) - 1,
-        "image_kind": IMAGE_KINDS[image.kind], "content_hash": image.content_hash,
-        "debuglink_crc": known(image.debuglink_crc), "file_crc": known(image.file_crc),
-        "file_bytes": known(image.file_bytes), "mtime_ns": known(image.mtime_ns),
-        "pid": known(image.pid),
-        "segments": [{"name": as_text(n), "address": hex(a), "offset": o, "file_bytes": f,
+        "image_kind": IMAGE_KINDS[image.kind], "content_hash": known(image.content_hash, "%#x"),
+        "debuglink_crc": known(image.debuglink_crc, "%#x"),
+        "file_crc": known(image.file_crc, "%#x"), "file_bytes": known(image.file_bytes),
+        "mtime_ns": known(image.mtime_ns), "pid": known(image.pid),
+        "segments": [{"name": shown(n), "address": hex(a), "offset": hex(o), "file_bytes": f,
                       "memory_bytes": m, "flags": p} for n, a, o, f, m, p in image.segments],
-        "sections": [{"name": as_text(n), "address": hex(a), "bytes": b, "flags": f}
+        "sections": [{"name": shown(n), "address": hex(a), "bytes": b, "flags": f}
                      for n, a, b, f in image.sections],
         "sources": [{"kind": k, "path": shown(p), "identity": shown(i), "verdict": shown(v),
                      "offered": o, "accepted": a} for k, p, i, v, o, a in image.sources],
         "notes": [as_text(n) for n in image.notes],
-        "rows": [{"address": hex(start), "size": size, **name(text, in_set),
-                  "aliases": [name(a[0], a[2]) for a in image.aliases[first:first + n]]}
+        "rows": [{"address": hex(start), "size": size, "linkage_name": as_text(image.texts[text]),
+                  "source": image.kind_of(in_set),
+                  "aliases": [as_text(image.texts[a[0]]) for a in image.aliases[first:first + n]]}
                  for start, size, text, _, in_set, first, n, _ in image.symbols],
     }
 
@@ -418,10 +460,11 @@ def show(image):
 def resolve(image, address):
     """As a row of `weir symbols resolve --json`, without names for display."""
     symbol, levels = image.at(address)
+    last = len(levels) - 1
     return {"address": hex(address), "offset": address - symbol[0] if symbol else None,
             "levels": [{"linkage_name": shown(image.texts[text]),
                         "file": shown(image.texts[image.files[file]]), "line": known(line),
-                        "inline": i + 1 < len(levels)} for i, (text, file, line) in enumerate(levels)]}
+                        "inline": i < last} for i, (text, file, line) in enumerate(levels)]}
 
 
 def images_of(path):
