@@ -24,7 +24,7 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 CFLAGS_ALL := -std=gnu17 $(OPT) -g $(WARN) -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc \
 	   -MMD -MP $(SANFLAGS) $(CFLAGS)
-LDLIBS_ALL := -lzstd -llzma -lz -liberty -lpthread -lm $(LDLIBS)
+LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
 LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree symbols unwind record formats,\

@@ -36,14 +36,31 @@ static int utf8_length(const unsigned char *p)
 	return 0;
 }
 
+/* How many bytes from here need no care. */
+static size_t plain_bytes(const unsigned char *p)
+{
+	size_t n = 0;
+
+	while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+		n++;
+	return n;
+}
+
 static void quoted(FILE *out, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
 	fputc('"', out);
 	while (*p) {
-		int n = utf8_length(p);
+		size_t plain = plain_bytes(p);
+		int n;
 
+		if (plain) {
+			fwrite(p, 1, plain, out);
+			p += plain;
+			continue;
+		}
+		n = utf8_length(p);
 		if (*p == '"' || *p == '\\')
 			fprintf(out, "\\%c", *p);
 		else if (*p == '\n')

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #define INFLATED_MAX	  ((uint64_t)16 << 30) /* bytes of one file's sections, uncompressed */
 #define INFLATED_TIMES	  64 /* debug sections shrink to a third, rarely to a 20th */
@@ -60,7 +59,6 @@ static int inflate_zdebug(
 {
 	struct span in = elf_file_section_bytes(f->elf, s);
 	uint64_t size = claimed_bytes(f->elf, s);
-	uLongf got = size;
 	uint8_t *p;
 
 	if (in.n < ZDEBUG_HEADER || memcmp(in.p, "ZLIB", 4))
@@ -71,7 +69,7 @@ static int inflate_zdebug(
 	p = mem_alloc(size);
 	vec_push(&f->inflated, p);
 	f->n_inflated += size;
-	if (uncompress(p, &got, in.p + ZDEBUG_HEADER, in.n - ZDEBUG_HEADER) != Z_OK || got != size)
+	if (!elf_inflate_zlib(span_sub(in, ZDEBUG_HEADER, in.n - ZDEBUG_HEADER), p, size))
 		return err_set(
 			err, ERR_FORMAT, "section %s: the compressed bytes are damaged", s->name);
 	*out = (struct span){p, size};

@@ -68,6 +68,9 @@ struct span elf_file_section_bytes(const struct elf_file *elf, const struct elf_
 int elf_section_inflate(const struct elf_file *elf, const struct elf_section *s, uint64_t max_bytes,
 	uint8_t **out, size_t *out_n, struct err *err);
 
+/* The zlib stream `in` holds exactly `out_n` bytes once unpacked; false when it does not. */
+bool elf_inflate_zlib(struct span in, uint8_t *out, size_t out_n);
+
 /* Bytes at a linker address, through the segments: those up to the segment's file end. */
 struct span elf_file_bytes_at(const struct elf_file *elf, struct iaddr addr);
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Two readers of the merged symbol file, one in C and one in Python written from
-# docs/format/catalog-file.md, must see the same: in whole files, in files cut anywhere, with flipped
-# bits, and with each rule of the directory broken under right check sums.
+# docs/format/catalog-file.md and docs/format/catalog.md, must see the same. The container: in whole
+# files, in files cut anywhere, with flipped bits, and with each rule of the directory broken under
+# right check sums. The images: every symbol, and the levels of thousands of addresses.
 source "$ROOT/tests/lib.sh"
 export driver=$BUILD/tests/oracle/catalog_driver
+
+# --- the container --------------------------------------------------------------------------
 
 check "a new file with some of everything is written" "$driver" make new.wsym
 "$driver" make again.wsym
@@ -185,3 +188,236 @@ for file in separate joined; do
 done
 check "the two programs do not have the same" \
 	test "$("$driver" hash separate)" != "$("$driver" hash joined)"
+
+# --- the images -----------------------------------------------------------------------------
+
+unset DEBUGINFOD_URLS WEIR_DEBUG_PATH
+export catalog=images.wsym
+
+# A library whose exported names depend on N, so that a map of one does not fit another.
+cat >lib.c <<'END'
+#define JOIN(a, b) a##b
+#define NAME(a, b) JOIN(a, b)
+int NAME(first_, N)(int x) { return x + 1; }
+static int local(int x) { return x * N; }
+int NAME(second_, N)(int x) { return local(NAME(first_, N)(x)); }
+int NAME(other_, N)(int) __attribute__((alias("second_" STRING)));
+int NAME(_weak_, N)(int) __attribute__((weak, alias("second_" STRING)));
+END
+make_lib() { # FILE N FLAGS...
+	gcc -O1 -fno-inline -shared -fPIC "-DN=$2" "-DSTRING=\"$2\"" "${@:3}" -o "$1" lib.c
+}
+make_lib stripped.so 1 && make_lib mapped.so 2 -Wl,-Map=mapped.map && make_lib listed.so 3 &&
+	make_lib noted.so 4 -Wl,--build-id && nm listed.so >listed.nm &&
+	strip stripped.so mapped.so listed.so noted.so || exit 1
+
+# C++ with inlines in inlines; then without the symbol of a cold part, which becomes a filler.
+cat >inlines.cc <<'END'
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+static inline int twice(int x) { return x * 2; }
+static inline __attribute__((always_inline)) int four(int x) { return twice(twice(x)) + (x > 7); }
+int main(int argc, char **argv)
+{
+	std::vector<std::string> all(argv, argv + argc);
+	std::sort(all.begin(), all.end());
+	int sum = 0;
+	for (auto &one : all)
+		sum += four(one.size());
+	printf("%d\n", sum);
+	return 0;
+}
+END
+g++ -O2 -g -o inlines inlines.cc && objcopy --strip-symbol=main.cold inlines filled || exit 1
+
+# More inline sites and ranges than one chunk holds.
+python3 - >many.c <<'END'
+print("#define IN static inline __attribute__((always_inline)) int")
+print("static volatile int v;\nIN low(int x) { return v + x; }")
+print("IN high(int x)\n{\n\tv = low(x);\n\treturn low(v) * 3;\n}")
+for i in range(500):
+    calls = "".join("\tx += high(x + %d);\n" % j for j in range(4))
+    print("int function_%d(int x)\n{\n%s\treturn x;\n}" % (i, calls))
+END
+gcc -O1 -g -shared -fPIC -o many.so many.c || exit 1
+
+# Rows of code that no symbol has, and no build-id.
+cat >nameless.S <<'END'
+	.text
+	.globl _start
+	.type _start, @function
+_start:	nop
+	ret
+	.size _start, . - _start
+	.section .other, "ax", @progbits
+	nop
+	.file 1 "nameless.src"
+	.loc 1 7
+	nop
+	.loc 1 8
+	ret
+	.section .note.GNU-stack
+END
+gcc -nostdlib -static -no-pie -g -Wl,--build-id=none -o nameless nameless.S || exit 1
+
+# Run-time code: functions over functions, far apart, with long names; and a jitdump with rows.
+python3 - <<'END'
+import random
+import struct
+random.seed(3)
+address = 0x7F0000000000
+with open("perf-99.map", "w") as f:
+    for i in range(5000):
+        name = "LClass%d;::method\t%d" % (i % 700, i) + "x" * (i % 50 == 0) * random.randrange(9000)
+        start = address + random.randrange(-40, 40)
+        f.write("%x %x %s\n" % (start, random.choice((16, 64, 300)), name))
+        address += random.choice((16, 100, 400)) + (i % 1000 == 0) * (1 << 33)
+    for size in (64, 48, 32):
+        f.write("%x %x again_%d\n" % (address, size, size))
+
+
+def record(kind, body):
+    return struct.pack("<IIQ", kind, 16 + len(body), 1000) + body
+
+
+with open("jit-77.dump", "wb") as f:
+    f.write(struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 77, 1, 0))
+    for i in range(40):
+        at = 0x10000 + 256 * (i % 30)
+        rows = b"".join(struct.pack("<QII", at + 16 * j, 10 * i + j * j, 0) + b"%d.js\0" % (i % 3)
+                        for j in range(6))
+        f.write(record(2, struct.pack("<QQ", at, 6) + rows))
+        load = struct.pack("<IIQQQQ", 77, 77, at, at, 200, i) + b"f%d\0" % i
+        f.write(record(0, load + bytes(200)))
+END
+
+inputs=(stripped.so mapped.so listed.so listed.nm inlines filled many.so nameless perf-99.map
+	jit-77.dump)
+if make_lib lib32.so 5 -m32 -g 2>/dev/null; then
+	inputs+=(lib32.so)
+else
+	skip "both readers see the same in a 32-bit library: gcc -m32 does not work (gcc-multilib)"
+fi
+if make_lib lld.so 6 -fuse-ld=lld -Wl,-Map=lld.map 2>/dev/null; then
+	strip lld.so
+	inputs+=(lld.so lld.map)
+else
+	skip "both readers see the same in a library with a map of lld: lld is not installed"
+fi
+libc=$(realpath "$(gcc -print-file-name=libc.so.6)")
+id=$(readelf -n "$libc" | sed -n 's/.*Build ID: //p')
+if [ -e "/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug" ]; then
+	inputs+=("$libc")
+else
+	skip "both readers see the same in the C library: its debug file is not installed (libc6-dbg)"
+fi
+check "images of all kinds are merged" "$WEIR" symbols merge -q -o $catalog "${inputs[@]}"
+check "a map joins its image later" "$WEIR" symbols add -q --catalog $catalog mapped.map
+check "an image with a note is added" env DEBUGINFOD_URLS=http://127.0.0.1:9/ \
+	"$WEIR" symbols add -q --catalog $catalog noted.so
+
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tests/format python3 - <<'END'
+import json
+import os
+import random
+import subprocess
+from read_catalog import Bad
+from read_catalog_image import Image, images_of, resolve, show
+
+N = 2000  # random addresses, and as many at or beside the start of a range
+
+
+def first_reader(verb, *options, **more):
+    done = subprocess.run([os.environ["WEIR"], "symbols", verb, "--catalog", os.environ["catalog"],
+                           "--json", *options], capture_output=True, text=True, **more)
+    return json.loads(done.stdout)
+
+
+def verdict(trouble, sentence):
+    print("not ok" if trouble else "ok", sentence)
+    if trouble:
+        print("%.600s" % (trouble,))
+
+
+def difference(first, second, where=""):
+    """Where the first has not all that the second has; None when it has."""
+    if isinstance(second, dict):
+        pairs = [(k, first.get(k, "nothing"), v) for k, v in second.items()]
+    elif isinstance(second, list) and isinstance(first, list) and len(first) == len(second):
+        pairs = [(i, a, b) for i, (a, b) in enumerate(zip(first, second))]
+    else:
+        return None if first == second else f"{where}: {first!r} / {second!r}"
+    found = (difference(a, b, f"{where}.{k}") for k, a, b in pairs)
+    return next((d for d in found if d), None)
+
+
+def renamed(rows):
+    """A row whose name for display is not the stored one, though that is not mangled."""
+    return next((r for r in rows if r["name"] != r["linkage_name"] and
+                 (r["source"] in ("perf map", "jitdump") or r["linkage_name"][:2] != "_Z")), None)
+
+
+random.seed(7)
+images = {os.path.basename(i.path.decode()): i for i in images_of(os.environ["catalog"]).values()}
+depth = 0
+for name, image in images.items():
+    number = "%016x" % image.id
+    seen = first_reader("show", "--symbols", number)
+    verdict(difference(seen, show(image)), "both readers see the same identity, sources, sections, "
+            f"notes and {len(image.symbols)} symbols in {name}")
+    verdict(renamed(seen["rows"]), f"only mangled names are shown as others in {name}")
+    first, end = image.starts[0], image.starts[-1]
+    addresses = [random.randrange(max(first - 9, 0), end + 9) for _ in range(N)]
+    addresses += [start + random.choice((-1, 0, 0, 1)) for start in random.choices(image.starts, k=N)]
+    seen = first_reader("resolve", "--no-search", "--image", number, "-",
+                        input="".join("%x\n" % a for a in addresses))["rows"]
+    second = [resolve(image, address) for address in addresses]
+    verdict(difference(seen, second), f"both readers see the same at {2 * N} addresses of {name}")
+    depth = max(depth, *(len(row["levels"]) for row in second))
+
+every = images.values()
+jit = images["perf-99.map"]
+kinds = {s[0] for i in every for s in i.sources}
+several = {table for i in every for table, t in i.tables.items() if len(t.chunks) > 1}
+HAS = {
+    "sources of many kinds": kinds >= {"symtab", "dynsym", "plt", "dwarf", "ld map", "nm", "perf map",
+                                       "jitdump"},
+    "tables of several chunks": several >= {"TEXTS", "SYMBOLS", "SITES", "RANGES"},
+    "ranges far apart": any(b - a > 1 << 32 for a, b in zip(jit.starts, jit.starts[1:])),
+    "inlines in inlines": depth > 2,
+    "symbols with a size, without, and fillers": {s[3] & 48 for i in every for s in i.symbols} ==
+    {0, 16, 48},
+    "rows without a symbol": any(r[1] is None and r[2] for r in images["nameless"].ranges),
+    "symbols of which the later one wins": jit.later_wins,
+    "symbols with equal starts": len({s[0] for s in jit.symbols}) < len(jit.symbols),
+    "aliases": len(images["stripped.so"].aliases) == 2,
+    "a map": "ld map" in {s[0] for s in images["mapped.so"].sources},
+    "rows of a jitdump": images["jit-77.dump"].n_rows > 30,
+    "a note": len(images["noted.so"].notes) == 1,
+    "a content hash": images["nameless"].content_hash != 0,
+}
+for what, there in HAS.items():
+    verdict("" if there else "it is missing", "the compared images have " + what)
+
+
+def content(image):
+    return {k: v for k, v in vars(image).items() if k not in ("data", "tables")}
+
+
+def unnoticed(image):
+    """Offsets of bytes that may change without a change of what is read."""
+    for at in range(len(image.data)):
+        changed = bytearray(image.data)
+        changed[at] ^= 1 << random.randrange(8)
+        try:
+            if content(Image(bytes(changed))) == content(image):
+                yield at
+        except Bad:
+            pass
+
+
+for name in ("noted.so", "nameless"):
+    verdict(list(unnoticed(images[name])), f"every byte of {name} matters to the second reader")
+END

@@ -24,15 +24,15 @@ CHUNK = struct.Struct("<QQIIII")
 IDENTITY = struct.Struct("<BBHIQQQIIB")
 SEGMENT = struct.Struct("<QQQQI")
 SECTION = struct.Struct("<QQQ")
-PARTS = ("IDENTITY", "SOURCES", "SECTIONS", "NOTES", "TEXTS", "FILES", "SYMBOLS", "ALIASES", "SITES",
-         "RANGES")
+PARTS = ("IDENTITY", "SOURCES", "SECTIONS", "NOTES", "TEXTS", "FILES", "SYMBOLS", "ALIASES",
+         "SITES", "RANGES")
 SHIFTS = {"FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
 IMAGE_KINDS = (None, "elf", "kernel", "vdso", "jit", "other")
 MACHINES = {0: None, 3: "i386", 62: "x86-64"}
-SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", "kallsyms", "dwarf",
-           "ld map", "lld map", "nm", "jitdump")
-STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "ld map", "lld map", "nm", "dynsym", "plt",
-             "perf map", "kallsyms", "jitdump")
+SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", "kallsyms",
+           "dwarf", "ld map", "lld map", "nm", "jitdump")
+STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "ld map", "lld map", "nm", "dynsym",
+             "plt", "perf map", "kallsyms", "jitdump")
 SIZED, FILLER = 16, 32  # flags of symbols
 MAX_TEXT, MAX_TEXTS = 65536, 2 << 20
 ZSTD = ctypes.CDLL("libzstd.so.1")
@@ -102,7 +102,8 @@ class Fields:
         return out
 
     def end(self):
-        need(self.at == len(self.data), f"{self.what} is used up, not {len(self.data) - self.at} left")
+        left = len(self.data) - self.at
+        need(left == 0, f"{self.what} is used up, with no {left} bytes left")
 
 
 class Table:
@@ -112,7 +113,7 @@ class Table:
         f = Fields(data, name)
         n_chunks, self.shift, self.n, self.own = f.unpack(TABLE)
         entries = [f.unpack(CHUNK) for _ in range(n_chunks)]
-        need(self.n < 2**32 - 1 and self.n == sum(e[4] for e in entries), name + ": number of items")
+        need(self.n < 2**32 - 1 and self.n == sum(e[4] for e in entries), name + ": items")
         need(self.shift == SHIFTS.get(name, self.shift) and self.shift <= 12, name + ": shift")
         self.chunks = []  # (key, number of items, Fields)
         offset = index = 0
@@ -125,8 +126,9 @@ class Table:
                      i == n_chunks - 1 and n < 1 << self.shift), f"{name}: chunk {i} is indexed")
             packed = f.take(stored)
             if flags:
-                need(stored < raw <= 32 * stored, name + ": packed chunks are smaller, down to a 32nd")
-                need(ZSTD.ZSTD_findFrameCompressedSize(packed, stored) == stored, name + ": one frame")
+                need(stored < raw <= 32 * stored, name + ": packed to 1/32 or more")
+                frame = ZSTD.ZSTD_findFrameCompressedSize(packed, stored)
+                need(frame == stored, name + ": a packed chunk is one frame")
                 out = ctypes.create_string_buffer(raw)
                 need(ZSTD.ZSTD_decompress(out, raw, packed, stored) == raw, name + ": raw bytes")
                 packed = out.raw
@@ -177,7 +179,7 @@ class Image:
             parts[PARTS[kind - 1]] = self.data[at:end]
         rising(types, "parts in the order of their types")
         need(not any(self.data[end:]) and length - end < 8, "nothing behind the last part")
-        need({"IDENTITY", "SOURCES", "TEXTS"} <= set(parts), "the three parts that are always there")
+        need({"IDENTITY", "SOURCES", "TEXTS"} <= set(parts), "parts that are always there")
         return parts
 
     def read_identity(self, f):
@@ -202,7 +204,7 @@ class Image:
             self.sources.append((SOURCES[kind], f.text(), f.text(), f.text(), *f.uleb(2, 64)))
         n, = f.uleb(1)
         self.sets = [f.unpack(struct.Struct("<Q"))[0] for _ in range(n)]
-        need(self.sets and self.sets[0] == 0 and len(set(self.sets)) == n, "sets, the first one empty")
+        need(self.sets and self.sets[0] == 0 and len(set(self.sets)) == n, "sets, first the empty")
         need(all(s >> len(self.sources) == 0 for s in self.sets), "sets of sources that are there")
         f.end()
 
@@ -259,7 +261,7 @@ class Image:
         """(start, size, text, flags, set, first alias, number of aliases, order)."""
         symbols, n_aliases = [], 0
         self.later_wins = "SYMBOLS" in self.tables and self.tables["SYMBOLS"].own == 1
-        need("SYMBOLS" not in self.tables or self.tables["SYMBOLS"].own < 2, "own number of SYMBOLS")
+        need("SYMBOLS" not in self.tables or self.tables["SYMBOLS"].own < 2, "SYMBOLS: own number")
         for _, n, f in self.chunks("SYMBOLS"):
             start, before = f.unpack(struct.Struct("<QI"))
             need(before == n_aliases, "aliases before a chunk of symbols")
@@ -276,7 +278,7 @@ class Image:
         need(all(s[1] for s in symbols), "symbols have a size")
         need(not self.later_wins or {s[7] for s in symbols} == set(range(len(symbols))),
              "places in the order of painting")
-        need(all(s[3] < 64 and s[3] & 3 < 3 and s[3] >> 2 & 3 < 3 for s in symbols), "flags of symbols")
+        need(all(s[3] < 64 and s[3] & 3 < 3 and s[3] & 12 < 12 for s in symbols), "symbols: flags")
         return symbols, n_aliases
 
     def read_aliases(self):
@@ -285,7 +287,7 @@ class Image:
             aliases += zip(f.uleb(n), f.take(n), f.uleb(n))
             f.end()
         need(len(aliases) == self.n_aliases, "number of aliases")
-        need(all(a[1] < 16 and a[1] & 3 < 3 and a[1] >> 2 < 3 for a in aliases), "flags of aliases")
+        need(all(a[1] & 3 < 3 and a[1] < 12 for a in aliases), "aliases: flags")
         return aliases
 
     def read_sites(self):
@@ -359,9 +361,9 @@ class Image:
                 need(number == seen + 1, "sites count in the order in which ranges need them")
                 seen = number
         need(seen == len(self.sites) - 1, "no site that nothing needs")
-        need(texts == set(range(len(self.texts))), "no text that nothing needs, and none is missing")
-        need(files == set(range(len(self.files))), "no file that nothing needs, and none is missing")
-        need(sets == set(range(len(self.sets))), "no set that nothing needs, and none is missing")
+        need(texts == set(range(len(self.texts))), "every text is there and in use")
+        need(files == set(range(len(self.files))), "every file is there and in use")
+        need(sets == set(range(len(self.sets))), "every set is there and in use")
 
     def check_owners(self):
         """The symbols of the ranges follow from starts, sizes and flags (the section "Names")."""
@@ -382,7 +384,8 @@ class Image:
             wanted.append((edge, inside[-1][1] if inside else None))
         seen = [r[:2] for r in self.ranges]
         need(changes(seen) == changes(wanted), "the best symbol has the address")
-        need({i for _, i in seen} - {None} == set(range(len(self.symbols))), "symbols have an address")
+        having = {i for _, i in seen} - {None}
+        need(having == set(range(len(self.symbols))), "every symbol has an address")
 
     def computed_id(self):
         h = 0xCBF29CE484222325
