@@ -11,7 +11,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/commands.h"
+#include "record/munmap_trace.h"
 #include "record/perf_set.h"
+#include "symbols/catalog/catalog.h"
+#include "symbols/source/debuginfod.h"
 #include "symbols/symtab.h"
 
 enum verdict { VERDICT_GOOD, VERDICT_LIMITED, VERDICT_MISSING };
@@ -198,6 +201,59 @@ static void check_debug_files(struct finding *f)
 			"are not exported are shown by address");
 }
 
+static void check_unloads(struct finding *f)
+{
+	struct munmap_trace trace;
+	struct err err;
+
+	if (munmap_trace_init(&trace, &err) < 0)
+		say(f, VERDICT_LIMITED, "run as root",
+			"when a library is unloaded is known only by what takes its place");
+	else
+		say(f, VERDICT_GOOD, "", "the moment a library is unloaded is seen (munmap)");
+}
+
+static void check_debuginfod(struct finding *f)
+{
+	static const uint8_t nobody[20] = {0};
+	char *path = NULL;
+	struct err err;
+
+	if (!getenv("DEBUGINFOD_URLS")) {
+		say(f, VERDICT_GOOD, "",
+			"no debuginfod server is asked ($DEBUGINFOD_URLS names none)");
+		return;
+	}
+	/* No file has this build-id: the answer tells whether the servers can be asked. */
+	if (debuginfod_find(DEBUGINFOD_DEBUG_FILE, (struct span){nobody, sizeof(nobody)},
+		    &(struct debuginfod_options){.timeout_s = 5}, &path, &err) == ERR_NOT_FOUND)
+		say(f, VERDICT_GOOD, "",
+			"debuginfod servers answer; weir symbols merge and add ask them");
+	else
+		say(f, VERDICT_LIMITED,
+			err.code == ERR_UNSUPPORTED ? "apt-get install libdebuginfod1" : "",
+			err.text);
+	free(path);
+}
+
+static void check_catalog(struct finding *f)
+{
+	char *path = catalog_default_path();
+	struct catalog *catalog;
+	struct err err = {0};
+
+	if (!path || catalog_open(&catalog, path, &err) == ERR_NOT_FOUND) {
+		say(f, VERDICT_GOOD, "", "no merged symbol file of your own (weir symbols add)");
+	} else if (err.code) {
+		say(f, VERDICT_LIMITED, "", err.text);
+	} else {
+		snprintf(f->text, sizeof(f->text), "'%s' has the symbols of %zu images", path,
+			catalog_n(catalog));
+		catalog_close(catalog);
+	}
+	free(path);
+}
+
 static const struct check checks[] = {
 	{"kernel", check_kernel},
 	{"sampling", check_sampling},
@@ -208,7 +264,10 @@ static const struct check checks[] = {
 	{"kernel names", check_kernel_names},
 	{"attach", check_attach},
 	{"32-bit", check_compat},
+	{"unloads", check_unloads},
 	{"debug files", check_debug_files},
+	{"debuginfod", check_debuginfod},
+	{"catalog", check_catalog},
 };
 
 static void print_text(const struct finding *findings, size_t n)
