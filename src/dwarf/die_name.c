@@ -53,7 +53,7 @@ static void grow(struct name_table *t)
 
 static struct die_name add_name(struct name_table *t, struct dwarf_text text, bool is_plain)
 {
-	if (text.n > t->budget || t->out->names.n > NAMES_MAX)
+	if (text.n > t->budget || !t->budget || t->out->names.n > NAMES_MAX)
 		t->is_cut = true;
 	if (!text.n || t->is_cut)
 		return (struct die_name){0, false};

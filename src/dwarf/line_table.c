@@ -5,6 +5,10 @@
 
 #define INITIAL_LENGTH_64 0xffffffffu
 #define FORMATS_MAX	  255 /* their count is one byte */
+/* Bytes of names in other sections, for a byte of the header: entries of one byte may all name one
+ * long text. Files beyond that have no name. */
+#define TEXTS_TIMES   256
+#define TEXTS_ATLEAST (64 * 1024)
 
 enum { LNCT_PATH = 1, LNCT_DIRECTORY_INDEX = 2 };
 
@@ -65,6 +69,15 @@ static int read_formats(struct cursor *c, struct entry_format *formats)
 	return n;
 }
 
+static void read_path(struct line_table *t, const struct debug_unit *u, uint64_t form,
+	uint64_t value, struct dwarf_text *out)
+{
+	if (!t->text_budget)
+		return;
+	debug_unit_text(u, (uint16_t)form, value, out);
+	t->text_budget -= out->n < t->text_budget ? out->n : t->text_budget;
+}
+
 static bool read_entry_5(struct line_table *t, const struct debug_unit *u, struct cursor *c,
 	const struct entry_format *formats, int n_formats, struct line_file *out)
 {
@@ -81,7 +94,7 @@ static bool read_entry_5(struct line_table *t, const struct debug_unit *u, struc
 			return false;
 		c->p = next;
 		if (formats[i].content == LNCT_PATH)
-			debug_unit_text(u, (uint16_t)formats[i].form, value, &out->name);
+			read_path(t, u, formats[i].form, value, &out->name);
 		else if (formats[i].content == LNCT_DIRECTORY_INDEX)
 			out->dir = value;
 	}
@@ -154,6 +167,7 @@ static const char *read_header(struct line_table *t, const struct debug_unit *u,
 		return "the header is longer than the table";
 	t->program = cursor_bytes(c, cursor_left(c));
 	in = cursor_of(header);
+	t->text_budget = TEXTS_ATLEAST + header.n * TEXTS_TIMES;
 	why = read_params(t, &in);
 	if (why)
 		return why;

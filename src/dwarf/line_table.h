@@ -33,6 +33,7 @@ struct line_table {
 	VEC(struct line_file) files;   /* by the number that rows use */
 	struct dwarf_text comp_dir;    /* what relative folders are relative to */
 	uint64_t n_bytes;	       /* of header and program */
+	uint64_t text_budget;	       /* bytes of names elsewhere that may still be looked at */
 };
 
 /* Reads the table at `offset` of the unit's .debug_line; `end` is where another one begins, at the

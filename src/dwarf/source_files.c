@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ROOM_BYTES     (16 * 1024)
-#define BUDGET_TIMES   256 /* bytes of names, for a byte of the line table */
+#define BUDGET_TIMES   64 /* bytes of names, for a byte of the line table */
 #define BUDGET_ATLEAST (64 * 1024)
 
 void source_files_reset(

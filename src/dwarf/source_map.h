@@ -83,6 +83,7 @@ struct dwarf_unit_map {
 	VEC(struct dwarf_site) sites;
 	VEC(struct dwarf_row) rows; /* by address, no two alike, the last one is a hole; or none */
 	VEC(char *) owned;	    /* texts put together on the way */
+	uint64_t n_bytes;	    /* of debug information that this was made from */
 };
 
 /* Reads unit `unit_i` into zero-initialised *out. Functions and rows that cannot be in the program

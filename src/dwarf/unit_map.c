@@ -7,7 +7,7 @@
 
 /* What one unit may cost in all, for each of its bytes: lists and texts can be named again and
  * again by entries of a few bytes. Real units stay far below. */
-#define RANGES_TIMES   1
+#define RANGES_BYTES   4 /* for one range of an entry */
 #define RANGES_ATLEAST 65536
 #define NAMES_TIMES    256
 #define NAMES_ATLEAST  65536
@@ -97,6 +97,7 @@ static void read_lines(struct dwarf_debug *d, struct unit_scratch *s, const stru
 	}
 	if (owns && line_program_run(&s->rows, &s->lines, &d->extents, &err) < 0)
 		dwarf_debug_note(d, "%s", err.text);
+	out->n_bytes += owns ? s->lines.n_bytes : 0;
 	source_files_reset(&s->files, &s->lines, out);
 }
 
@@ -137,9 +138,10 @@ static int read_entries(struct dwarf_debug *d, struct unit_scratch *s, const str
 		u = &split;
 	}
 	n_bytes = u->end - u->offset;
+	out->n_bytes += n_bytes;
 	name_table_reset(&s->names, out, n_bytes * NAMES_TIMES + NAMES_ATLEAST);
 	s->ranges.extents = &d->extents;
-	s->ranges.budget = n_bytes * RANGES_TIMES + RANGES_ATLEAST;
+	s->ranges.budget = n_bytes / RANGES_BYTES + RANGES_ATLEAST;
 	s->ranges.is_cut = false;
 	rc = die_walk_unit(&w, u, err);
 	if (s->ranges.is_cut)

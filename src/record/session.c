@@ -518,10 +518,13 @@ static void name_frames(struct session *s)
 	for (uint32_t i = 0; i < images_n(s->images); i++) {
 		const struct image *image = images_get(s->images, i);
 
-		if (image->trace_id && image->is_hit)
-			resolver_add_image(r, image->trace_id,
-				trace_writer_get_image(s->w, image->trace_id), image->path,
-				image->has_elf ? &image->elf : NULL, images_cfi(s->images, i));
+		if (!image->trace_id)
+			continue;
+		/* Others than those that were hit only say where things are (a jitdump). */
+		resolver_add_image(r, image->trace_id,
+			trace_writer_get_image(s->w, image->trace_id), image->path,
+			image->has_elf ? &image->elf : NULL,
+			image->is_hit ? images_cfi(s->images, i) : NULL);
 	}
 	if (s->kernel_image)
 		resolver_add_image(r, s->kernel_image,

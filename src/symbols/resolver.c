@@ -118,14 +118,56 @@ static bool find_in_image(
 	return true;
 }
 
-static bool find_in_jitdump(const struct resolver_entry *e, uint64_t addr, struct resolved *out)
+/* The last line that begins at or before the address; NULL when none does. */
+static const struct jit_line *line_at(const struct jit_code *code, uint64_t addr)
+{
+	const struct jit_line *best = NULL;
+
+	for (size_t i = 0; i < code->n_lines; i++)
+		if (code->lines[i].addr <= addr && (!best || code->lines[i].addr >= best->addr))
+			best = &code->lines[i];
+	return best;
+}
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
+	return true;
+}
+
+/* Compilers write into their dumps what they like; a terminal must not be steered by it. */
+static const char *printable(struct resolver *r, const char *name)
+{
+	if (is_printable(name))
+		return name;
+	free(r->text);
+	r->text = mem_strdup(name);
+	for (char *p = r->text; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	return r->text;
+}
+
+static bool find_in_jitdump(
+	struct resolver *r, const struct resolver_entry *e, uint64_t addr, struct resolved *out)
 {
 	const struct jit_code *code =
 		e->has_jitdump ? jitdump_find(&e->jitdump, addr, UINT64_MAX) : NULL;
+	const struct jit_line *line = code ? line_at(code, addr) : NULL;
 
 	if (!code)
 		return false;
-	*out = (struct resolved){.name = code->name, .offset = addr - code->addr};
+	*out = (struct resolved){.name = printable(r, code->name), .offset = addr - code->addr};
+	if (line) {
+		r->levels[0] = (struct catalog_level){.name = out->name,
+			.linkage_name = out->name,
+			.file = is_printable(line->file) && line->file[0] ? line->file : NULL,
+			.line = line->line};
+		out->levels = r->levels;
+		out->n_levels = 1;
+	}
 	return true;
 }
 
@@ -136,7 +178,7 @@ void resolver_find(struct resolver *r, uint32_t id, uint64_t addr, struct resolv
 
 	if (e && !e->is_loaded)
 		resolver_load(r, e, NULL, 0);
-	if (e && (find_in_image(r, e, addr, out) || find_in_jitdump(e, addr, out)))
+	if (e && (find_in_image(r, e, addr, out) || find_in_jitdump(r, e, addr, out)))
 		return;
 	s = e && e->symtab ? symtab_find(e->symtab, addr) : NULL;
 	if (s)

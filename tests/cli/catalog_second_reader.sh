@@ -370,7 +370,7 @@ for name, image in images.items():
     verdict(renamed(seen["rows"]), f"only mangled names are shown as others in {name}")
     first, end = image.starts[0], image.starts[-1]
     addresses = [random.randrange(max(first - 9, 0), end + 9) for _ in range(N)]
-    addresses += [start + random.choice((-1, 0, 0, 1)) for start in random.choices(image.starts, k=N)]
+    addresses += [s + random.choice((-1, 0, 0, 1)) for s in random.choices(image.starts, k=N)]
     seen = first_reader("resolve", "--no-search", "--image", number, "-",
                         input="".join("%x\n" % a for a in addresses))["rows"]
     second = [resolve(image, address) for address in addresses]
@@ -382,8 +382,8 @@ jit = images["perf-99.map"]
 kinds = {s[0] for i in every for s in i.sources}
 several = {table for i in every for table, t in i.tables.items() if len(t.chunks) > 1}
 HAS = {
-    "sources of many kinds": kinds >= {"symtab", "dynsym", "plt", "dwarf", "ld map", "nm", "perf map",
-                                       "jitdump"},
+    "sources of many kinds": kinds >= {"symtab", "dynsym", "plt", "dwarf", "ld map", "nm",
+                                       "perf map", "jitdump"},
     "tables of several chunks": several >= {"TEXTS", "SYMBOLS", "SITES", "RANGES"},
     "ranges far apart": any(b - a > 1 << 32 for a, b in zip(jit.starts, jit.starts[1:])),
     "inlines in inlines": depth > 2,
@@ -407,17 +407,21 @@ def content(image):
 
 
 def unnoticed(image):
-    """Offsets of bytes that may change without a change of what is read."""
+    """(offset, bit) of what may change without a change of what is read."""
     for at in range(len(image.data)):
-        changed = bytearray(image.data)
-        changed[at] ^= 1 << random.randrange(8)
-        try:
-            if content(Image(bytes(changed))) == content(image):
-                yield at
-        except Bad:
-            pass
+        for bit in range(8):
+            changed = bytearray(image.data)
+            changed[at] ^= 1 << bit
+            try:
+                if content(Image(bytes(changed))) == content(image):
+                    yield at, bit
+            except Bad:
+                pass
 
 
-for name in ("noted.so", "nameless"):
-    verdict(list(unnoticed(images[name])), f"every byte of {name} matters to the second reader")
+# Not in packed bytes: zstd frames have bits without a meaning.
+small = [name for name, i in images.items() if not any(t.n_packed for t in i.tables.values())]
+verdict("" if "nameless" in small and "noted.so" in small else small, "small images are not packed")
+for name in ("nameless", "noted.so"):
+    verdict(list(unnoticed(images[name])), f"every bit of {name} matters to the second reader")
 END

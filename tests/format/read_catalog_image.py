@@ -34,7 +34,9 @@ SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map
 STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "ld map", "lld map", "nm", "dynsym",
              "plt", "perf map", "kallsyms", "jitdump")
 SIZED, FILLER = 16, 32  # flags of symbols
-MAX_TEXT, MAX_TEXTS = 65536, 2 << 20
+RAW_BYTES = {"TEXTS": 4 << 20, "FILES": 1 << 16, "SYMBOLS": 1 << 17, "ALIASES": 1 << 16,
+             "SITES": 1 << 18, "RANGES": 1 << 18}
+TEXT_BYTES, TEXT_CHUNK_BYTES = 65536, 2 << 20
 ZSTD = ctypes.CDLL("libzstd.so.1")
 for name in ("ZSTD_decompress", "ZSTD_findFrameCompressedSize"):
     getattr(ZSTD, name).restype = ctypes.c_size_t
@@ -59,6 +61,19 @@ def changes(owners):
     """Of (address, owner): those with another owner than the one before."""
     before = [(0, None)] + owners
     return [b for a, b in zip(before, owners) if a[1] != b[1]]
+
+
+def zeroed(texts):
+    return sum(map(len, texts)) + len(texts)
+
+
+def text_shift(texts):
+    for shift in range(12, 0, -1):
+        n = 1 << shift
+        if zeroed(texts) * n // len(texts) <= 65536 and all(
+                zeroed(texts[i:i + n]) <= TEXT_CHUNK_BYTES for i in range(0, len(texts), n)):
+            return shift
+    return 0
 
 
 class Fields:
@@ -116,9 +131,11 @@ class Table:
         need(self.n < 2**32 - 1 and self.n == sum(e[4] for e in entries), name + ": items")
         need(self.shift == SHIFTS.get(name, self.shift) and self.shift <= 12, name + ": shift")
         self.chunks = []  # (key, number of items, Fields)
+        self.n_packed = sum(e[5] for e in entries)
         offset = index = 0
         for i, (key, at, stored, raw, n, flags) in enumerate(entries):
-            need(at == offset and n >= 1 and flags <= 1, f"{name}: chunk {i}")
+            need(at == offset and n >= 1 and flags <= 1 and raw <= RAW_BYTES[name],
+                 f"{name}: chunk {i}")
             if name == "RANGES":
                 need(n <= 4096, "RANGES: at most 4096 items in a chunk")
             else:
@@ -126,7 +143,7 @@ class Table:
                      i == n_chunks - 1 and n < 1 << self.shift), f"{name}: chunk {i} is indexed")
             packed = f.take(stored)
             if flags:
-                need(stored < raw <= 32 * stored, name + ": packed to 1/32 or more")
+                need(raw // 32 <= stored < raw, name + ": packed to 1/32 or more")
                 frame = ZSTD.ZSTD_findFrameCompressedSize(packed, stored)
                 need(frame == stored, name + ": a packed chunk is one frame")
                 out = ctypes.create_string_buffer(raw)
@@ -235,18 +252,20 @@ class Image:
             shared = f.uleb(n)
             need(shared[0] == 0, "the first text of a chunk shares nothing")
             for k in shared:
-                rest = f.text()
-                text = before[:k] + rest
-                need(k <= len(before) and len(text) <= MAX_TEXT, "length of texts")
-                need(32 * k <= 31 * (len(text) + 2), "at most 31/32 of a text is shared")
+                text = before[:k] + f.text()
+                need(k <= len(before) and len(text) <= TEXT_BYTES, "length of texts")
+                most = 31 * (len(text) + 2) // 32
+                need(k == most or k < most and (k == len(before) or text[k] != before[k]),
+                     "as much is shared as can be, up to 31/32")
                 texts.append(text)
                 before = text
-            need(sum(len(t) + 1 for t in texts[first:]) <= MAX_TEXTS, "length of a chunk of texts")
+            need(zeroed(texts[first:]) <= TEXT_CHUNK_BYTES, "length of a chunk of texts")
             f.end()
         need(texts and texts[0] == b"", "text 0 is empty")
         rising(texts, "texts are sorted")
         control = set(range(32)) | {127}
         need(not control & set(b"".join(texts)), "no control characters in texts")
+        need(self.tables["TEXTS"].shift == text_shift(texts), "TEXTS: shift")
         return texts
 
     def read_files(self):

@@ -7,6 +7,8 @@
 
 #include "symbols/catalog/catalog_image_build_internal.h"
 
+#define SECTION_NAME_BYTES_MAX 255 /* longer ones are cut: thousands may share one long text */
+
 struct image_builder *image_builder_new(const struct image_identity *identity)
 {
 	struct image_builder *b = mem_zalloc(sizeof(*b));
@@ -159,13 +161,14 @@ static uint64_t offer(struct image_builder *b, enum symbol_source kind)
 void image_builder_section(struct image_builder *b, const struct catalog_section *section)
 {
 	struct catalog_section s = *section;
+	size_t n = strnlen(or_empty(s.name), SECTION_NAME_BYTES_MAX);
 	struct buf key = {0};
 	uint32_t id;
 
 	buf_put_u64(&key, s.addr);
 	buf_put_u64(&key, s.bytes);
 	buf_put_u64(&key, s.flags);
-	buf_put_cstr(&key, or_empty(s.name));
+	buf_put(&key, or_empty(s.name), n);
 	id = intern_bytes(&b->section_keys, key.p, key.n);
 	buf_release(&key);
 	if (id < b->sections.n + b->n_sections_left_out)
@@ -174,7 +177,7 @@ void image_builder_section(struct image_builder *b, const struct catalog_section
 		b->n_sections_left_out++;
 		return;
 	}
-	s.name = mem_strdup(or_empty(s.name));
+	s.name = mem_strndup(or_empty(s.name), n);
 	vec_push(&b->sections, s);
 }
 

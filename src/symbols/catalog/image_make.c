@@ -12,6 +12,11 @@
 #include "symbols/plt.h"
 #include "symbols/source/elf_tables.h"
 
+/* Bytes of the names of one symbol table, for a byte of its file: any number of symbols may be named
+ * by the rest of one long text. Tables of linkers share a few endings only. */
+#define TABLE_NAMES_TIMES   4
+#define TABLE_NAMES_ATLEAST (1u << 20)
+
 /* The candidates of one source are collected before the source is begun, so that a source without
  * any is not listed. Those of all sources are kept for the PLT, which is named after them. */
 struct making {
@@ -25,13 +30,27 @@ static void collect(void *ctx, const struct candidate *c)
 	symtab_builder_add(ctx, c);
 }
 
-static void add_from(struct making *m, size_t first, const struct catalog_source *source)
+/* `n_bytes`: of the file that the names are in. */
+static void add_from(
+	struct making *m, size_t first, const struct catalog_source *source, uint64_t n_bytes)
 {
-	if (m->all.all.n == first)
+	uint64_t budget = TABLE_NAMES_ATLEAST + n_bytes * TABLE_NAMES_TIMES;
+	size_t n = m->all.all.n, i = first;
+	char *text;
+
+	if (n == first)
 		return;
 	image_builder_source(m->b, source);
-	for (size_t i = first; i < m->all.all.n; i++)
+	for (; i < n && m->all.all.v[i].name_bytes <= budget; i++) {
+		budget -= m->all.all.v[i].name_bytes;
 		image_builder_symbol(m->b, &m->all.all.v[i]);
+	}
+	if (i == n)
+		return;
+	text = mem_printf("'%s': %zu symbols are left out: the names are too long for the file",
+		source->path, n - i);
+	image_builder_note(m->b, text);
+	free(text);
 }
 
 static void add_table(struct making *m, const struct elf_file *elf, bool dynamic,
@@ -41,7 +60,7 @@ static void add_table(struct making *m, const struct elf_file *elf, bool dynamic
 	size_t first = m->all.all.n;
 
 	elf_table_read(elf, dynamic, source->kind, &sink);
-	add_from(m, first, source);
+	add_from(m, first, source, elf->bytes.n);
 }
 
 /* `bytes` keeps what the names are borrowed from. */
@@ -76,7 +95,8 @@ static void add_plt(struct making *m, const char *identity)
 		&(struct catalog_source){.kind = SYMBOL_SOURCE_PLT,
 			.path = m->recipe->path,
 			.identity = identity,
-			.verdict = "made from the image's relocations"});
+			.verdict = "made from the image's relocations"},
+		m->recipe->elf->bytes.n + PLT_NAME_BYTES_MAX);
 }
 
 static void add_sections(struct making *m)

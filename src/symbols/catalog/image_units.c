@@ -16,6 +16,12 @@
 #define UNITS_AHEAD	 64
 #define UNIT_THREADS_MAX 64
 #define UNIT_NOTES_MAX	 8 /* unreadable units that are noted one by one */
+/* What all units of a file together may add to an image, for each byte of them: lists and texts can
+ * be named again and again by units of a few bytes. Real ones add 1 byte of texts and 0.3 items. */
+#define TEXTS_TIMES   16
+#define TEXTS_ATLEAST (16u << 20)
+#define ITEMS_TIMES   2
+#define ITEMS_ATLEAST (512u << 10)
 
 enum unit_state { UNIT_WAITING, UNIT_TAKEN, UNIT_READ, UNIT_FAILED };
 
@@ -34,6 +40,8 @@ struct reading {
 	pthread_cond_t changed;
 	size_t next;  /* the first unit that nobody has taken */
 	size_t added; /* units before this one have been added */
+	/* What the units so far had and what they made. */
+	uint64_t n_bytes, n_text_bytes, n_items;
 };
 
 /* The next unit to read, or NULL when none may be taken now. Called with the lock held. */
@@ -118,6 +126,34 @@ static void add_unit(struct image_builder *b, struct unit *u, const char *path, 
 	dwarf_unit_map_release(&u->map);
 }
 
+/* Counts what a unit adds. False when that is too much for its bytes and those of all before. */
+static bool can_afford(struct reading *r, const struct dwarf_unit_map *map)
+{
+	r->n_bytes += map->n_bytes;
+	r->n_items += map->rows.n + map->functions.n + map->sites.n;
+	for (size_t i = 0; i < map->names.n; i++)
+		r->n_text_bytes += map->names.v[i].n;
+	for (size_t i = 0; i < map->files.n; i++)
+		r->n_text_bytes += map->files.v[i].n;
+	return r->n_text_bytes <= TEXTS_ATLEAST + TEXTS_TIMES * r->n_bytes &&
+	       r->n_items <= ITEMS_ATLEAST + ITEMS_TIMES * r->n_bytes;
+}
+
+/* No further unit is taken; those that are being read are finished in vain. */
+static void stop(struct reading *r, struct image_builder *b, const char *path, size_t first)
+{
+	char *text = mem_printf("'%s': %zu units of %zu are left out: they repeat names, ranges or "
+				"lines too often",
+		path, r->n - first, r->n);
+
+	image_builder_note(b, text);
+	free(text);
+	pthread_mutex_lock(&r->lock);
+	r->next = r->n;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
 static void add_all(struct image_builder *b, struct reading *r, const struct image_recipe *recipe,
 	const char *path)
 {
@@ -125,6 +161,10 @@ static void add_all(struct image_builder *b, struct reading *r, const struct ima
 
 	for (size_t i = 0; i < r->n; i++) {
 		finish_unit(r, &r->units[i]);
+		if (!can_afford(r, &r->units[i].map)) {
+			stop(r, b, path, i);
+			break;
+		}
 		add_unit(b, &r->units[i], path, &n_failed);
 		pthread_mutex_lock(&r->lock);
 		r->added = i + 1;
@@ -153,6 +193,8 @@ static void read_and_add(struct image_builder *b, struct reading *r,
 	add_all(b, r, recipe, path);
 	while (n_threads)
 		pthread_join(threads[--n_threads], NULL);
+	for (size_t i = r->added; i < r->n; i++)
+		dwarf_unit_map_release(&r->units[i].map);
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 }
