@@ -7,7 +7,7 @@
 #define FORMATS_MAX	  255 /* their count is one byte */
 /* Bytes of names in other sections, for a byte of the header: entries of one byte may all name one
  * long text. Files beyond that have no name. */
-#define TEXTS_TIMES   256
+#define TEXTS_TIMES   128
 #define TEXTS_ATLEAST (64 * 1024)
 
 enum { LNCT_PATH = 1, LNCT_DIRECTORY_INDEX = 2 };

@@ -255,7 +255,8 @@ class Image:
                 text = before[:k] + f.text()
                 need(k <= len(before) and len(text) <= TEXT_BYTES, "length of texts")
                 most = 31 * (len(text) + 2) // 32
-                need(k == most or k < most and (k == len(before) or text[k] != before[k]),
+                need(k == most or k < most and (k == len(before) or
+                     text[k:k + 1] != before[k:k + 1]),
                      "as much is shared as can be, up to 31/32")
                 texts.append(text)
                 before = text

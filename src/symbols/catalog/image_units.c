@@ -29,7 +29,7 @@ struct unit {
 	size_t number; /* in the debug information */
 	enum unit_state state;
 	struct dwarf_unit_map map;
-	struct err err;
+	char *why; /* it cannot be read */
 };
 
 struct reading {
@@ -59,11 +59,14 @@ static struct unit *take(struct reading *r)
 /* Called with the lock held; it is free while the unit is read. */
 static void read_unit(struct reading *r, struct unit *u)
 {
+	struct err err;
 	int rc;
 
 	pthread_mutex_unlock(&r->lock);
-	rc = dwarf_unit_map_init(&u->map, r->debug, u->number, &u->err);
+	rc = dwarf_unit_map_init(&u->map, r->debug, u->number, &err);
 	pthread_mutex_lock(&r->lock);
+	if (rc < 0)
+		u->why = mem_strdup(err.text);
 	u->state = rc < 0 ? UNIT_FAILED : UNIT_READ;
 	pthread_cond_broadcast(&r->changed);
 }
@@ -112,6 +115,12 @@ static void note_failed(struct image_builder *b, const char *path, size_t n_fail
 	free(text);
 }
 
+static void unit_release(struct unit *u)
+{
+	dwarf_unit_map_release(&u->map);
+	free(u->why);
+}
+
 static void add_unit(struct image_builder *b, struct unit *u, const char *path, size_t *n_failed)
 {
 	char *text;
@@ -119,11 +128,11 @@ static void add_unit(struct image_builder *b, struct unit *u, const char *path, 
 	if (u->state == UNIT_READ) {
 		image_builder_unit(b, &u->map);
 	} else if ((*n_failed)++ < UNIT_NOTES_MAX) {
-		text = mem_printf("'%s': %s", path, u->err.text);
+		text = mem_printf("'%s': %s", path, u->why);
 		image_builder_note(b, text);
 		free(text);
 	}
-	dwarf_unit_map_release(&u->map);
+	unit_release(u);
 }
 
 /* Counts what a unit adds. False when that is too much for its bytes and those of all before. */
@@ -194,7 +203,7 @@ static void read_and_add(struct image_builder *b, struct reading *r,
 	while (n_threads)
 		pthread_join(threads[--n_threads], NULL);
 	for (size_t i = r->added; i < r->n; i++)
-		dwarf_unit_map_release(&r->units[i].map);
+		unit_release(&r->units[i]);
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 }
