@@ -56,7 +56,7 @@ static bool is_known(const struct trace_record *record)
 		return minor >= RECORD_THREAD_CREATED && minor <= RECORD_THREAD_ENDED;
 	case RECORD_MAJOR_MODULE:
 		return minor == RECORD_MODULE_LOAD || minor == RECORD_MODULE_UNLOAD ||
-		       minor == RECORD_MODULE_JIT_UNLOAD;
+		       minor == RECORD_MODULE_SNAPSHOT || minor == RECORD_MODULE_JIT_UNLOAD;
 	case RECORD_MAJOR_STACK_EVENT:
 		return minor == RECORD_MINOR_STACK;
 	case RECORD_MAJOR_PROCESS:

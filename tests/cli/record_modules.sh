@@ -184,3 +184,7 @@ if [ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 0 ]
 else
 	skip "system-wide: the start snapshot has every process: not permitted here"
 fi
+
+"$WEIR" record -q -o known.weir -- true
+"$WEIR" report loss known.weir --json >loss.json
+equal "every record of a recording has a code that reports know" 0 "$(json loss.json 'j["loss"]["records_unknown"]')"
