@@ -9,6 +9,8 @@ dump=$BUILD/tests/oracle/dwarf_dump
 # compare SENTENCE IMAGE MINIMUM [STEP]
 compare() {
 	local sentence=$1 image=$2 minimum=$3 step=${4:-1}
+	# The sanitized reader reads all units for any address; the peers' time is spared.
+	[ -z "${WEIR_SAN:-}" ] || { step=$((step * 10)) && minimum=$((minimum / 20)); }
 	if python3 "$ROOT/tests/oracle/dwarf_addr2line.py" "$dump" "$image" "$step" "$minimum" >compare.txt 2>&1; then
 		ok "$sentence: $(head -n 1 compare.txt)"
 	else
