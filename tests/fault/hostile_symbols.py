@@ -7,7 +7,6 @@ hostile_symbols.py run SECONDS BYTES COMMAND...
     runs a command with that much time and (unless BYTES is 0) address space, its output in out.txt
     and err.txt, and prints "STATUS PEAK_RSS_KIB MILLISECONDS"; a signal is 128 + its number.
 """
-import lzma
 import os
 import resource
 import struct
@@ -230,12 +229,14 @@ def zlib_within_ratio():
 
 @case
 def xz_bomb():
+    import lzma  # here, because every run of this file would pay for it
     packed = lzma.compress(bytes(64 * MIB), preset=0)
     return elf([section(".gnu_debugdata", packed)])
 
 
 @case
 def xz_dictionary():
+    import lzma
     # the header asks for a dictionary of 4 GiB - 1
     packed = bytearray(lzma.compress(b"\x7fELF" + bytes(1000), preset=0))
     size = (packed[12] + 1) * 4
@@ -608,13 +609,11 @@ def crc32c_table():
     return table
 
 
-CRC_TABLE = crc32c_table()
-
-
 def crc32c(data):
+    table = crc32c_table()
     crc = 0xffffffff
     for byte in data:
-        crc = crc >> 8 ^ CRC_TABLE[(crc ^ byte) & 0xff]
+        crc = crc >> 8 ^ table[(crc ^ byte) & 0xff]
     return crc ^ 0xffffffff
 
 

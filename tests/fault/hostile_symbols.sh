@@ -14,7 +14,7 @@ export WEIR_CATALOG=$PWD/none.wsym
 judge() {
 	local file=$1 status peak ms limit
 	shift
-	read -r status peak ms < <(python3 "$make" run $seconds $address_space "$@")
+	read -r status peak ms < <(python3 -SE "$make" run $seconds $address_space "$@")
 	limit=$((free_kib + times * $(stat -c %s "$file") / 1024))
 	case $status in
 	0 | 3) [ -s out.txt ] || echo "it printed nothing" ;;
@@ -37,7 +37,7 @@ read_case() {
 	kallsyms*) file=kallsyms ;;
 	catalog_*) cp whole.wsym "$file.image" ;;
 	esac
-	python3 "$make" make "$c" "$file" || { not_ok "$c is made" && return; }
+	python3 -SE "$make" make "$c" "$file" || { not_ok "$c is made" && return; }
 	[ ! -e "$file.image" ] || extra=("$file.image")
 	case $c in
 	catalog_*)
@@ -128,6 +128,6 @@ read_case jitdump_moves
 
 # Merged symbol files
 "$WEIR" symbols merge -q --no-search -o whole.wsym "$WEIR" || not_ok "a merged symbol file is made"
-for c in $(python3 "$make" cases | grep ^catalog_); do
+for c in $(python3 -SE "$make" cases | grep ^catalog_); do
 	read_case "$c"
 done
