@@ -119,13 +119,20 @@ static struct trace_match match_of(
 	const struct target *t, uint32_t image, const struct resolver_entry *e)
 {
 	struct buf text = {0};
+	uint64_t n = n_symbols_of(e);
+	char *reason =
+		n > FUNCTIONS_STORED_MAX && e->image.kind == IMAGE_KIND_ELF && t->w
+			? mem_printf("%s; its %lu functions are too many to be kept in a trace",
+				  e->reason ? e->reason : "", n)
+			: NULL;
 	struct trace_match m = {.image = image,
 		.rung = (uint8_t)e->match.rung,
-		.reason = put_string(t, e->reason),
+		.reason = put_string(t, reason ? reason : e->reason),
 		.catalog_id = e->match.catalog_id[0] ? put_string(t, e->match.catalog_id) : 0,
 		.sources = put_string(t, sources_of(e, &text)),
-		.n_symbols = n_symbols_of(e)};
+		.n_symbols = n};
 
+	free(reason);
 	buf_release(&text);
 	return m;
 }
