@@ -22,6 +22,9 @@ void file_map_release(struct file_map *map);
 /* Appends the content of `path` to `to`, at most `max` bytes. */
 int file_read(struct buf *to, const char *path, size_t max, struct err *err);
 
+/* The part of a path behind its last slash; the path itself when nothing is there. */
+const char *path_base_name(const char *path);
+
 /* Closes *fd when it is not negative; for __attribute__((cleanup)). */
 void fd_cleanup(int *fd);
 #define FD_AUTO __attribute__((cleanup(fd_cleanup))) int

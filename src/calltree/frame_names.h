@@ -37,9 +37,6 @@ void frame_names_get(const struct trace_reader *r, uint32_t frame, struct frame_
 /* NULL when the frame has its true name, else why not. Markers have theirs. */
 const char *frame_names_unresolved_reason(const struct trace_reader *r, uint32_t frame);
 
-/* The part of a path behind its last slash. */
-const char *path_base_name(const char *path);
-
 /* The routines of frames, looked up once for each frame of a tree. */
 struct frame_routines {
 	const struct trace_reader *reader;

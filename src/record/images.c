@@ -341,25 +341,15 @@ void images_write_facts(struct images *t, struct trace_writer *w)
 const struct cfi_table *images_cfi(struct images *t, uint32_t number)
 {
 	struct image_content *c = t->items.v[number];
-	struct file_map file;
-	struct elf_file debug;
-	struct err err;
-	char *path;
+	struct debug_file debug = {0};
 
 	if (c->cfi_made || !c->image.has_elf)
 		return c->cfi;
 	c->cfi_made = true;
 	c->cfi = cfi_table_new(&c->image.elf);
-	if (c->image.kind != IMAGE_KIND_ELF ||
-		debug_file_find(&c->image.elf, c->image.path, &path, &err) < 0)
-		return c->cfi;
-	if (file_map_open(&file, path, &err) == 0) {
-		if (elf_file_init(&debug, file.bytes, &err) == 0) {
-			cfi_table_add_debug_frame(c->cfi, &debug);
-			elf_file_release(&debug);
-		}
-		file_map_release(&file);
-	}
-	free(path);
+	if (c->image.kind == IMAGE_KIND_ELF &&
+		debug_file_open(&debug, &c->image.elf, c->image.path, NULL) == 0)
+		cfi_table_add_debug_frame(c->cfi, &debug.elf);
+	debug_file_close(&debug);
 	return c->cfi;
 }

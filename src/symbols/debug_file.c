@@ -139,3 +139,38 @@ int debug_file_find(const struct elf_file *elf, const char *path, char **out, st
 	free(s.mismatch);
 	return rc;
 }
+
+int debug_file_open_found(
+	struct debug_file *d, const struct elf_file *elf, char *found, struct err *err)
+{
+	bool has_ids;
+	int rc;
+
+	d->path = found;
+	rc = file_map_open(&d->map, found, err);
+	if (rc == 0)
+		rc = elf_file_init(&d->elf, d->map.bytes, err);
+	if (rc < 0)
+		return rc;
+	d->is_open = true;
+	has_ids = elf_file_build_id(elf).n && elf_file_build_id(&d->elf).n;
+	d->verdict = has_ids ? "build-id equal" : "debuglink CRC equal";
+	return 0;
+}
+
+int debug_file_open(
+	struct debug_file *d, const struct elf_file *elf, const char *path, struct err *err)
+{
+	char *found;
+	int rc = debug_file_find(elf, path, &found, err);
+
+	return rc < 0 ? rc : debug_file_open_found(d, elf, found, err);
+}
+
+void debug_file_close(struct debug_file *d)
+{
+	if (d->is_open)
+		elf_file_release(&d->elf);
+	file_map_release(&d->map);
+	free(d->path);
+}

@@ -4,6 +4,7 @@
 #define WEIR_SYMBOLS_DEBUG_FILE_H
 
 #include "base/err.h"
+#include "base/file.h"
 #include "elf/elf_file.h"
 
 /*
@@ -18,5 +19,21 @@
  * Reads the whole debug file when a CRC must be compared.
  */
 int debug_file_find(const struct elf_file *elf, const char *path, char **out, struct err *err);
+
+/* A debug file that was found to belong to an image, opened. Zero-initialise. */
+struct debug_file {
+	char *path;
+	struct file_map map;
+	struct elf_file elf;
+	bool is_open;
+	const char *verdict; /* why it belongs: "build-id equal", "debuglink CRC equal" */
+};
+/* Finds and opens it. */
+int debug_file_open(
+	struct debug_file *d, const struct elf_file *elf, const char *path, struct err *err);
+/* Opens one that was found elsewhere; takes over `found`. */
+int debug_file_open_found(
+	struct debug_file *d, const struct elf_file *elf, char *found, struct err *err);
+void debug_file_close(struct debug_file *d);
 
 #endif

@@ -60,13 +60,6 @@ struct resolver_entry *resolver_entry(struct resolver *r, uint32_t id)
 	return id < r->entries.n && r->entries.v[id].is_known ? &r->entries.v[id] : NULL;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static const char *why_unnamed(const struct resolver_entry *e)
 {
 	if (!e)
@@ -92,7 +85,7 @@ static void name_by_address(
 		return;
 	}
 	free(r->text);
-	r->text = e ? mem_printf("%s+0x%lx", base_name(e->path), start.v)
+	r->text = e ? mem_printf("%s+0x%lx", path_base_name(e->path), start.v)
 		    : mem_printf("[unknown 0x%lx]", addr);
 	*out = (struct resolved){
 		.name = r->text, .offset = addr - start.v, .reason = why_unnamed(e)};

@@ -148,8 +148,7 @@ static void load_kernel(struct resolver *r, struct resolver_entry *e)
 			mem_strdup(
 				"the kernel here was started at another address than the traced one"));
 	else if (id.build_id_n && running.build_id_n &&
-		 (id.build_id_n != running.build_id_n ||
-			 memcmp(id.build_id, running.build_id, id.build_id_n)))
+		 !image_identity_same_build_id(&id, &running))
 		set_match(e, MATCH_NONE,
 			mem_printf("the kernel here is another one: %s here, %s was traced",
 				image_identity_text(&running, &its),

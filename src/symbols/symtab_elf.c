@@ -55,29 +55,22 @@ static void add_debugdata(struct collector *c, const struct elf_file *elf, struc
 	elf_file_release(&inner);
 }
 
+/* `debug` keeps the bytes that the names are borrowed from. */
 static void add_debug_file(
-	struct collector *c, const struct elf_file *elf, const char *path, struct file_map *map)
+	struct collector *c, const struct elf_file *elf, const char *path, struct debug_file *debug)
 {
-	struct elf_file debug;
-	char *debug_path;
-
-	if (debug_file_find(elf, path, &debug_path, NULL) < 0)
+	if (debug_file_open(debug, elf, path, NULL) < 0)
 		return;
-	if (file_map_open(map, debug_path, NULL) == 0 &&
-		elf_file_init(&debug, map->bytes, NULL) == 0) {
-		c->b.name_bytes_max += map->bytes.n;
-		if (add_table(c, &debug, false, SYMBOL_SOURCE_DEBUG_FILE))
-			add_source_text(c, "debug file ", debug_path);
-		elf_file_release(&debug);
-	}
-	free(debug_path);
+	c->b.name_bytes_max += debug->map.bytes.n;
+	if (add_table(c, &debug->elf, false, SYMBOL_SOURCE_DEBUG_FILE))
+		add_source_text(c, "debug file ", debug->path);
 }
 
 struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path)
 {
 	struct collector c = {.b = {.name_bytes_max = elf->bytes.n}};
 	struct buf debugdata = {0};
-	struct file_map map = {0};
+	struct debug_file debug = {0};
 	struct symtab *t;
 	size_t before;
 
@@ -88,7 +81,7 @@ struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path)
 		add_source_text(&c, "dynsym", NULL);
 	if (!before) {
 		add_debugdata(&c, elf, &debugdata);
-		add_debug_file(&c, elf, path, &map);
+		add_debug_file(&c, elf, path, &debug);
 	}
 	before = c.b.all.n;
 	plt_add_names(&c.b, elf);
@@ -97,6 +90,6 @@ struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path)
 	t = symtab_builder_finish(&c.b, buf_text(&c.sources));
 	buf_release(&c.sources);
 	buf_release(&debugdata);
-	file_map_release(&map);
+	debug_file_close(&debug);
 	return t;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
 #include "cmd/report/threads_view.h"

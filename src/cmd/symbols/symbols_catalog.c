@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "cmd/symbols/symbols_verbs.h"
 
@@ -62,13 +63,6 @@ size_t symbols_catalog_find_id(const struct catalog *c, const char *id)
 
 /* --- choosing --- */
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static bool has_path(const struct catalog_entry *e, const char *text)
 {
 	return !strcmp(e->path, text);
@@ -83,7 +77,7 @@ static bool has_prefix(const struct catalog_entry *e, const char *text)
 
 static bool has_file_name(const struct catalog_entry *e, const char *text)
 {
-	return !strcmp(file_name(e->path), text);
+	return !strcmp(path_base_name(e->path), text);
 }
 
 /* 1: *image is the only one; 0: there is none; negative: there are several. */

@@ -6,18 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "cmd/report/table.h"
 #include "cmd/symbols/symbols_verbs.h"
 
 /* --- list --- */
-
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
 
 static bool is_asked_for(const struct symbols_call *call, const struct catalog_entry *e)
 {
@@ -25,7 +19,7 @@ static bool is_asked_for(const struct symbols_call *call, const struct catalog_e
 		const char *name = call->operands[i];
 
 		if (!strcmp(name, e->base_name) || !fnmatch(name, e->path, 0) ||
-			!fnmatch(name, file_name(e->path), 0))
+			!fnmatch(name, path_base_name(e->path), 0))
 			return true;
 	}
 	return !call->n_operands;

@@ -271,3 +271,9 @@ const char *image_identity_text(const struct image_identity *id, struct buf *to)
 	}
 	return buf_text(to);
 }
+
+bool image_identity_same_build_id(const struct image_identity *a, const struct image_identity *b)
+{
+	return a->build_id_n && a->build_id_n == b->build_id_n &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_n);
+}

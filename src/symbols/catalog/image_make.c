@@ -12,8 +12,8 @@
 #include "symbols/plt.h"
 #include "symbols/source/elf_tables.h"
 
-/* Bytes of the names of one symbol table, for a byte of its file: any number of symbols may be named
- * by the rest of one long text. Tables of linkers share a few endings only. */
+/* Bytes of the names of one symbol table, for a byte of its file: any number of symbols may be
+ * named by the rest of one long text. Tables of linkers share a few endings only. */
 #define TABLE_NAMES_TIMES   4
 #define TABLE_NAMES_ATLEAST (1u << 20)
 
@@ -203,43 +203,15 @@ void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
 	free(debug_identity);
 }
 
-/* A debug file that was looked for and found. */
-struct found_debug {
-	struct debug_source source;
-	struct file_map map;
-	struct elf_file elf;
-	char *path;
-	bool is_open;
-};
-
-static bool found_debug_open(
-	struct found_debug *d, const struct elf_file *elf, const char *image_path)
-{
-	memset(d, 0, sizeof(*d));
-	d->is_open = debug_file_find(elf, image_path, &d->path, NULL) == 0 &&
-		     file_map_open(&d->map, d->path, NULL) == 0 &&
-		     elf_file_init(&d->elf, d->map.bytes, NULL) == 0;
-	d->source = (struct debug_source){&d->elf, d->path, "build-id or debuglink CRC equal"};
-	return d->is_open;
-}
-
-static void found_debug_close(struct found_debug *d)
-{
-	if (d->is_open)
-		elf_file_release(&d->elf);
-	file_map_release(&d->map);
-	free(d->path);
-}
-
 bool image_has_dwarf(const struct elf_file *elf, const char *path)
 {
-	struct found_debug d;
+	struct debug_file d = {0};
 	bool has = elf_file_has_dwarf(elf);
 
 	if (has)
 		return true;
-	has = found_debug_open(&d, elf, path) && elf_file_has_dwarf(&d.elf);
-	found_debug_close(&d);
+	has = debug_file_open(&d, elf, path, NULL) == 0 && elf_file_has_dwarf(&d.elf);
+	debug_file_close(&d);
 	return has;
 }
 
@@ -248,17 +220,21 @@ int image_make_open(const struct image_identity *identity, const struct image_re
 {
 	struct image_builder *b = image_builder_new(identity);
 	struct image_recipe whole = *recipe;
-	struct found_debug debug = {0};
+	struct debug_file debug = {0};
+	struct debug_source source;
 	int rc;
 
 	whole.debug = NULL;
-	if (!elf_file_has_dwarf(recipe->elf) && found_debug_open(&debug, recipe->elf, recipe->path))
-		whole.debug = &debug.source;
+	if (!elf_file_has_dwarf(recipe->elf) &&
+		debug_file_open(&debug, recipe->elf, recipe->path, NULL) == 0) {
+		source = (struct debug_source){&debug.elf, debug.path, debug.verdict};
+		whole.debug = &source;
+	}
 	image_make_add(b, &whole);
 	rc = image_builder_finish(b, recipe->n_threads, bytes, err);
 	if (rc == 0)
 		rc = catalog_image_open(image, buf_span(bytes), err);
 	image_builder_free(b);
-	found_debug_close(&debug);
+	debug_file_close(&debug);
 	return rc;
 }

@@ -166,11 +166,6 @@ static bool veto_process(const struct match *m)
 		b->pid, m->where);
 }
 
-static bool is_equal_build_id(const struct image_identity *a, const struct image_identity *b)
-{
-	return a->build_id_n == b->build_id_n && !memcmp(a->build_id, b->build_id, a->build_id_n);
-}
-
 static bool have_build_ids(const struct image_identity *a, const struct image_identity *b)
 {
 	return image_identity_has_build_id(a) && image_identity_has_build_id(b);
@@ -180,7 +175,8 @@ static bool veto_build_id(const struct match *m)
 {
 	char a[HEX_BYTES], b[HEX_BYTES];
 
-	if (!have_build_ids(m->wanted, m->candidate) || is_equal_build_id(m->wanted, m->candidate))
+	if (!have_build_ids(m->wanted, m->candidate) ||
+		image_identity_same_build_id(m->wanted, m->candidate))
 		return false;
 	return say(m, MATCH_NONE, true, "build-id %s wanted, %s in %s", build_id_hex(m->wanted, a),
 		build_id_hex(m->candidate, b), m->where);
@@ -445,7 +441,7 @@ static bool is_same_version(
 	const struct match m = {a, b, "", NULL};
 
 	if (have_build_ids(a, b))
-		return is_equal_build_id(a, b);
+		return image_identity_same_build_id(a, b);
 	if (rung == MATCH_BUILD_ID) /* both are exactly what is wanted */
 		return true;
 	if (a->content_hash && b->content_hash)

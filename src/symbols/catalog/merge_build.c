@@ -162,38 +162,6 @@ static bool add_texts(struct merge *m, struct merge_image *image, struct image_b
 	return any;
 }
 
-/* A debug file that was looked for and found. */
-struct found_debug {
-	char *path;
-	struct file_map map;
-	struct elf_file elf;
-	bool has_elf;
-	struct debug_source source;
-};
-
-static void found_debug_release(struct found_debug *d)
-{
-	if (d->has_elf)
-		elf_file_release(&d->elf);
-	file_map_release(&d->map);
-	free(d->path);
-}
-
-static int open_debug(struct found_debug *d, const struct elf_file *elf, const char *from)
-{
-	struct err err;
-
-	if (file_map_open(&d->map, d->path, &err) < 0)
-		return err.code;
-	if (elf_file_init(&d->elf, d->map.bytes, &err) < 0)
-		return err.code;
-	d->has_elf = true;
-	d->source = (struct debug_source){&d->elf, d->path, from};
-	if (!elf_file_build_id(elf).n)
-		d->source.verdict = "debuglink CRC equal";
-	return 0;
-}
-
 struct debuginfod_progress {
 	struct merge *m;
 	const char *path;
@@ -207,23 +175,42 @@ static int show_debuginfod(void *ctx, long have, long of)
 	return 0;
 }
 
+/* What a server sends is believed no more than any other file. */
+static int take_from_server(
+	struct debug_file *d, const struct elf_file *elf, char *path, struct err *err)
+{
+	struct span wanted = elf_file_build_id(elf), got;
+	int rc = debug_file_open_found(d, elf, path, err);
+
+	if (rc < 0)
+		return rc;
+	got = elf_file_build_id(&d->elf);
+	if (got.n != wanted.n || memcmp(got.p, wanted.p, wanted.n) != 0)
+		return err_set(
+			err, ERR_FORMAT, "'%s': has another build-id than was asked for", path);
+	d->verdict = "build-id equal, from debuginfod";
+	return 0;
+}
+
 /* Installed debug files first, then the servers that the user named. */
 static bool search_debug(
-	struct merge *m, const struct merge_file *f, struct found_debug *d, struct image_builder *b)
+	struct merge *m, const struct merge_file *f, struct debug_file *d, struct image_builder *b)
 {
 	struct debuginfod_progress progress = {m, f->path};
 	struct debuginfod_options options = {.progress = show_debuginfod, .ctx = &progress};
 	struct span id = elf_file_build_id(&f->elf);
 	struct err err = {0};
+	char *path;
 
-	if (debug_file_find(&f->elf, f->open_path ? f->open_path : f->path, &d->path, &err) == 0)
-		return open_debug(d, &f->elf, "build-id equal") == 0;
+	if (debug_file_open(d, &f->elf, f->open_path ? f->open_path : f->path, &err) == 0)
+		return true;
 	if (err.code == ERR_FORMAT)
 		image_builder_note(b, err.text);
-	if (!id.n || !getenv("DEBUGINFOD_URLS"))
+	if (d->path || !id.n || !getenv("DEBUGINFOD_URLS"))
 		return false;
-	if (debuginfod_find(DEBUGINFOD_DEBUG_FILE, id, &options, &d->path, &err) == 0)
-		return open_debug(d, &f->elf, "build-id equal, from debuginfod") == 0;
+	if (debuginfod_find(DEBUGINFOD_DEBUG_FILE, id, &options, &path, &err) == 0 &&
+		take_from_server(d, &f->elf, path, &err) == 0)
+		return true;
 	image_builder_note(b, err.text);
 	return false;
 }
@@ -245,20 +232,21 @@ static void add_file_sources(struct merge *m, struct merge_image *image, struct 
 		.n_threads = m->options.n_threads,
 		.progress = show_units,
 		.ctx = &progress};
-	struct found_debug found = {0};
-	struct debug_source given;
+	struct debug_file found = {0};
+	struct debug_source debug;
 
 	if (image->debug.n) {
 		const struct merge_file *d = m->files.v[image->debug.v[0].file_i];
 
-		given = (struct debug_source){&d->elf, d->path, image->debug.v[0].verdict};
-		recipe.debug = &given;
+		debug = (struct debug_source){&d->elf, d->path, image->debug.v[0].verdict};
+		recipe.debug = &debug;
 	} else if (f->kind == SOURCE_KIND_ELF_IMAGE && !elf_file_has_dwarf(&f->elf) &&
 		   !m->options.no_search && search_debug(m, f, &found, b)) {
-		recipe.debug = &found.source;
+		debug = (struct debug_source){&found.elf, found.path, found.verdict};
+		recipe.debug = &debug;
 	}
 	image_make_add(b, &recipe);
-	found_debug_release(&found);
+	debug_file_close(&found);
 }
 
 static bool add_debug_to_base(struct merge *m, struct merge_image *image, struct image_builder *b)

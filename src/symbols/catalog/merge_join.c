@@ -29,19 +29,6 @@ struct catalog_image *merge_image_base(struct merge *m, struct merge_image *imag
 	return image->base;
 }
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-static bool same_build_id(const struct image_identity *a, const struct image_identity *b)
-{
-	return a->build_id_n && a->build_id_n == b->build_id_n &&
-	       !memcmp(a->build_id, b->build_id, a->build_id_n);
-}
-
 /* --- images --- */
 
 static void add_elf_images(struct merge *m)
@@ -66,7 +53,7 @@ static struct merge_image *find_same(struct merge *m, const struct image_identit
 		if (strcmp(other->path ? other->path : "", id->path ? id->path : ""))
 			continue;
 		if (image_identity_has_build_id(id)
-				? same_build_id(other, id)
+				? image_identity_same_build_id(other, id)
 				: id->content_hash && other->content_hash == id->content_hash)
 			return image;
 	}
@@ -177,7 +164,8 @@ static void place_debug_file(struct merge *m, size_t file_i)
 
 		if (image->id.bits != f->id.bits || image->id.machine != f->id.machine)
 			continue;
-		if (image_identity_has_build_id(&f->id) && same_build_id(&image->id, &f->id))
+		if (image_identity_has_build_id(&f->id) &&
+			image_identity_same_build_id(&image->id, &f->id))
 			join_debug(m, file_i, i, mem_strdup("build-id equal"));
 		else if (!(image->id.build_id_n && f->id.build_id_n) && debuglink_fits(image, f))
 			join_debug(m, file_i, i,
@@ -196,8 +184,8 @@ static uint32_t pid_of_name(const char *path)
 {
 	unsigned pid = 0;
 
-	if (sscanf(file_name(path), "perf-%u.map", &pid) != 1)
-		sscanf(file_name(path), "jit-%u.dump", &pid);
+	if (sscanf(path_base_name(path), "perf-%u.map", &pid) != 1)
+		sscanf(path_base_name(path), "jit-%u.dump", &pid);
 	return pid;
 }
 

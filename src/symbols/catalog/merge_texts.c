@@ -12,13 +12,6 @@
 #include "symbols/catalog/merge_internal.h"
 #include "symbols/source/elf_tables.h"
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 struct anchor_list {
 	VEC(struct anchor_name) v;
 };
@@ -199,8 +192,7 @@ static bool text_fits(struct merge *m, struct merge_image *image, struct merge_f
 static bool same_version(const struct image_identity *a, const struct image_identity *b)
 {
 	if (image_identity_has_build_id(a) && image_identity_has_build_id(b))
-		return a->build_id_n == b->build_id_n &&
-		       !memcmp(a->build_id, b->build_id, a->build_id_n);
+		return image_identity_same_build_id(a, b);
 	return a->content_hash && a->content_hash == b->content_hash;
 }
 
@@ -231,13 +223,14 @@ static size_t find_rival(struct merge *m, const struct text_match *v, size_t n)
 static void prefer_same_folder(
 	struct merge *m, struct merge_file *f, struct text_match *v, size_t n)
 {
-	size_t folder_bytes = (size_t)(file_name(f->path) - f->path);
+	size_t folder_bytes = (size_t)(path_base_name(f->path) - f->path);
 	bool any = false;
 
 	for (size_t pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < n; i++) {
 			const char *path = m->images.v[v[i].image_i]->id.path;
-			bool beside = path && (size_t)(file_name(path) - path) == folder_bytes &&
+			bool beside = path &&
+				      (size_t)(path_base_name(path) - path) == folder_bytes &&
 				      !strncmp(path, f->path, folder_bytes);
 
 			if (pass == 0)
