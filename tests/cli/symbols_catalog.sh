@@ -53,6 +53,14 @@ mkdir order && strip -o order/lib.so full/lib.so && objcopy --only-keep-debug fu
 "$WEIR" symbols resolve --catalog order.wsym --no-search --image order/lib.so "$(address full/lib.so hidden_mul)" >order.txt
 check "a debug file that was added first serves the library that comes later" grep -q '(hidden_mul+0x0) .*lib\.c:4 ' order.txt
 
+# --- a root that was damaged ---
+
+cp default.wsym damaged.wsym
+printf '\377' | dd of=damaged.wsym bs=1 seek=32 conv=notrunc status=none
+"$WEIR" symbols list --catalog damaged.wsym >out.txt 2>err.txt
+equal "a file with one damaged root is still read" 0 $?
+check "and the damage is said" grep -q "^weir: 'damaged.wsym': .*damaged" err.txt
+
 # --- by debuglink alone, and by several writers at once ---
 
 mkdir link && gcc -DADD=7 -O1 -g -fPIC -shared -nostdlib -Wl,--build-id=none -o link/full.so lib.c

@@ -6,6 +6,7 @@
  * A module that was still mapped when its process ended is not unloaded; how each mapping ended is
  * told apart in the JSON form.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,6 +178,9 @@ int modules_text(const struct report *report, struct err *err)
 	if (rc == 0) {
 		table_print(&t, report->options->color, report->out);
 		print_reasons(report, &v);
+		if (module_map_n_lost(v.modules))
+			fprintf(report->out, "\n%" PRIu64 " module records could not be used\n",
+				module_map_n_lost(v.modules));
 	}
 	table_release(&t);
 	view_release(&v);
@@ -266,6 +270,8 @@ int modules_json(const struct report *report, struct err *err)
 
 	if (rc == 0) {
 		report_json_begin(&j, report, "modules");
+		if (module_map_n_lost(v.modules))
+			json_u64(&j, "module_records_lost", module_map_n_lost(v.modules));
 		report_json_rows(&j);
 		for (size_t i = 0; i < v.n; i++)
 			json_module(&j, report, &v, v.ids[i]);

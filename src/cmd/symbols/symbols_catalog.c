@@ -25,6 +25,18 @@ int symbols_catalog_path(const struct symbols_call *call, const char **path, str
 	return 0;
 }
 
+void symbols_say_notes(const struct catalog *c, const char *path)
+{
+	const char *note = catalog_notes(c);
+
+	while (*note) {
+		int n = (int)strcspn(note, "\n");
+
+		fprintf(stderr, "weir: '%s': %.*s\n", path, n, note);
+		note += n + (note[n] == '\n');
+	}
+}
+
 int symbols_catalog_open(const struct symbols_call *call, struct catalog **out, struct err *err)
 {
 	const char *path = NULL;
@@ -33,6 +45,8 @@ int symbols_catalog_open(const struct symbols_call *call, struct catalog **out, 
 	if (rc < 0)
 		return rc;
 	rc = catalog_open(out, path, err);
+	if (rc == 0)
+		symbols_say_notes(*out, path);
 	if (rc != ERR_NOT_FOUND)
 		return rc;
 	return err_set(err, ERR_NOT_FOUND,

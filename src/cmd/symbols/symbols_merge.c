@@ -456,6 +456,8 @@ static int add_once(struct merge_work *w, const char *path, struct err *err)
 {
 	int rc = catalog_open(&w->base, path, err);
 
+	if (rc == 0)
+		symbols_say_notes(w->base, path);
 	if (rc == ERR_NOT_FOUND)
 		rc = 0;
 	if (rc == 0)

@@ -7,6 +7,7 @@
  * the function table does not say that another function begins at A.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,9 @@ int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
 
 	if (rc == 0)
 		rc = module_map_new(&r->modules, r->reader, err);
+	if (rc == 0 && module_map_n_lost(r->modules))
+		fprintf(stderr, "weir: '%s': %" PRIu64 " module records could not be used\n", path,
+			module_map_n_lost(r->modules));
 	if (rc == 0)
 		rc = read_start(r, err);
 	for (size_t i = 0; rc == 0 && i < r->queries.n; i++) {
@@ -143,12 +147,16 @@ int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
 
 void resolve_trace_release(struct resolve *r)
 {
+	const char *damaged = NULL;
+
 	if (r->frames)
 		vec_release(&r->frames->keys);
 	free(r->frames);
 	for (size_t i = 0; i < r->names.n; i++)
 		free(r->names.v[i]);
 	vec_release(&r->names);
+	if (r->reader && trace_reader_n_damaged_functions(r->reader, &damaged))
+		fprintf(stderr, "weir: %s\n", damaged);
 	module_map_free(r->modules);
 	trace_reader_close(r->reader);
 }

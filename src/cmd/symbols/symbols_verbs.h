@@ -49,6 +49,8 @@ int symbols_stats(const struct symbols_call *call);
 
 /* Fails with a sentence that says how to make one. */
 int symbols_catalog_open(const struct symbols_call *call, struct catalog **out, struct err *err);
+/* What is damaged in it, on stderr. */
+void symbols_say_notes(const struct catalog *c, const char *path);
 /* The same, but a default catalog that is not there is no failure: *out is then NULL. */
 int symbols_catalog_open_if_any(
 	const struct symbols_call *call, struct catalog **out, struct err *err);
