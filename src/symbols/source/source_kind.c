@@ -16,6 +16,7 @@
 #define TEXT_BYTES_LOOKED_AT 65536
 #define JITDUMP_MAGIC	     0x4A695444u
 #define KERNEL_ADDRS	     0xffff000000000000u
+#define LOWEST_CODE	     0x1000u /* no system maps the first page */
 
 static const char *const kind_names[] = {
 	[SOURCE_KIND_UNKNOWN] = "unknown kind of file",
@@ -183,7 +184,7 @@ static void count_line(struct line_counts *n, struct span line)
 		n->n_nm[f] += nm_line_parse((enum nm_format)f, line, &nm);
 	n->n_headings += nm_line_is_heading(NM_FORMAT_SYSV, line, &image) ||
 			 (text_starts(line, "Name ") && text_has(line, " Class "));
-	n->n_perf_map += perf_map_parse_line(line, &c);
+	n->n_perf_map += perf_map_parse_line(line, &c) && c.start >= LOWEST_CODE;
 	if (kallsyms_parse_line(line, &c)) {
 		n->n_kallsyms++;
 		n->n_in_kernel += c.start == 0 || c.start >= KERNEL_ADDRS;
