@@ -25,6 +25,8 @@ for folder in *; do
 		to=${from%%/*}
 		[ "$to" != "$from" ] || { wrong+="$file:$line: include without a folder: $text"$'\n' && continue; }
 		[ "$to" != "$folder" ] || continue
+		# What the recorder and the hook library agree on is the one thing shared with rt/.
+		[ "$folder $from" != 'record rt/hook/hook_abi.h"' ] && [ "$folder $from" != 'record rt/hook/hook_tree.h"' ] || continue
 		if [ -z "${layer[$to]:-}" ]; then
 			wrong+="$file:$line: $to has no layer"$'\n'
 		elif [ "${layer[$to]}" -ge "${layer[$folder]}" ]; then

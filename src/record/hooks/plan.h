@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is to be hooked, and how: from the user's globs and an image's symbols and code to a plan
+ * that the hook library applies without knowing anything about instructions. A plan depends on the
+ * image alone, not on where a process has it, so it is made once for all processes.
+ */
+#ifndef WEIR_RECORD_HOOKS_PLAN_H
+#define WEIR_RECORD_HOOKS_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "elf/elf_file.h"
+#include "rt/hook/hook_abi.h"
+
+/* "GLOB" (functions of the main program), "IMAGE:GLOB" (of images whose file name matches), a name
+ * between slashes is an extended regular expression: "/^parse_/", "libz.so*:/flate$/". A "::" never
+ * separates the image. */
+struct hook_wish {
+	char *image; /* glob over the file name; NULL = the main program */
+	char *name;
+	bool is_regex;
+	enum hook_action action; /* CALL or STACK */
+};
+
+struct hook_planner;
+struct hook_planner *hook_planner_new(void);
+void hook_planner_free(struct hook_planner *p);
+/* A comma list; the sentence names the part that is wrong. A function that several wishes name has
+ * the action with the greater number. */
+int hook_planner_wish(
+	struct hook_planner *p, const char *list, enum hook_action action, struct err *err);
+/* Also the malloc family of every image that defines it, with HOOK_ACTION_AMOUNT. */
+void hook_planner_wish_allocations(struct hook_planner *p);
+
+/* Byte `from` of the patched instructions is now byte `to` of the moved code. */
+struct hook_move {
+	uint8_t from, to;
+};
+
+struct planned_function {
+	uint32_t id; /* over all images of the planner, dense, from 1; also when refused */
+	struct iaddr function;
+	uint64_t bytes;
+	const char *name;   /* as in the symbol table; owned by the image */
+	uint8_t method;	    /* enum hook_method; 0 = refused */
+	uint8_t action;	    /* enum hook_action */
+	const char *reason; /* why it was refused, or why int3; a phrase; static; NULL = plain */
+	uint32_t plan_at, plan_bytes; /* its struct hook_plan in `plans` of the image */
+	struct iaddr site;
+	uint8_t n_patched;
+	uint8_t n_moves;
+	struct hook_move moves[HOOK_ORIGINAL_MAX];
+};
+
+struct planned_image {
+	char *path;
+	bool is_64;
+	VEC(struct planned_function) functions; /* in order of address */
+	struct buf plans; /* wire form, module_i 0: the sender sets it. Also those without function
+			     (REPLACE, NOTE), which come first: n_extra of them */
+	size_t n_extra;
+};
+
+/* The plan of an image: empty when no wish concerns it. The same image (by `key`, any number that
+ * names its version) is planned once. Owned by the planner. `needs_traps` is set in the extras by
+ * the planner itself: REPLACE entries for the signal functions of libc are made when any function
+ * so far needs int3. Fails when the ELF file cannot be used. */
+int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_file *elf,
+	const char *path, bool is_main, const struct planned_image **out, struct err *err);
+
+/* By id; NULL when there is none. */
+const struct planned_function *hook_planner_function(
+	const struct hook_planner *p, uint32_t id, const struct planned_image **image);
+uint32_t hook_planner_n_functions(const struct hook_planner *p); /* greatest id */
+/* Wishes that matched nothing in any image so far: calls `f` for each with its text. */
+void hook_planner_each_unmatched(
+	const struct hook_planner *p, void (*f)(void *ctx, const char *wish), void *ctx);
+
+/* A phrase for people: "the code in memory is not that of the file", ... */
+const char *hook_refusal_phrase(enum hook_refusal refusal);
+const char *hook_method_name(enum hook_method method); /* "jump", "int3", "nop", "mcount",
+							  "instrument"; "refused" for 0 */
+
+#endif
