@@ -24,7 +24,7 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 CFLAGS_ALL := -std=gnu17 $(OPT) -g $(WARN) -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc \
 	   -MMD -MP $(SANFLAGS) $(CFLAGS)
-LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lpthread -lm $(LDLIBS)
+LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
 LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree symbols unwind record formats,\
@@ -42,11 +42,27 @@ FUZZ_REPLAY := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 ORACLE_SRC := $(sort $(wildcard tests/oracle/*.c))
 ORACLE_BIN := $(ORACLE_SRC:tests/oracle/%.c=$(BUILD)/tests/oracle/%)
 
+# The hook library runs inside traced programs: no libc, general registers only, never unloaded.
+HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S
+HOOK_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweir.so $(BUILD)/lib/i386-linux-gnu/libweir.so
+HOOK_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -Isrc/rt/hook -fPIC -fvisibility=hidden \
+	   -ftls-model=initial-exec -ffreestanding -mgeneral-regs-only -fno-stack-protector \
+	   -fno-tree-loop-distribute-patterns -fcf-protection=none -fasynchronous-unwind-tables \
+	   -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
+
 .PHONY: all demo check check-once check-slow bench fuzz install clean deps-build deps-check tests
-all: $(BUILD)/weir
+all: $(BUILD)/weir $(HOOK_LIB)
 
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
 	$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(CORE) $(LDLIBS_ALL)
+
+$(BUILD)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(wildcard src/rt/hook/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
+
+$(BUILD)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(wildcard src/rt/hook/*.h)
+	@mkdir -p $(@D)
+	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
 
 # Renderers and option tables are tested without running the program, so they are in an archive too.
 $(BUILD)/libweircmd.a: $(filter-out $(BUILD)/src/cmd/main.o,$(CMD_OBJ))
@@ -71,7 +87,7 @@ $(BUILD)/tests/oracle/%: tests/oracle/%.c $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -o $@ $< $(CORE) $(LDLIBS_ALL)
 
-tests: $(BUILD)/weir $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
+tests: $(BUILD)/weir $(HOOK_LIB) $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
 
 deps-build:
 	@tools/deps build
@@ -109,6 +125,9 @@ fuzz:
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/weir $(DESTDIR)$(PREFIX)/bin/weir
+	for a in x86_64 i386; do \
+	  install -D -m 755 $(BUILD)/lib/$$a-linux-gnu/libweir.so \
+	    $(DESTDIR)$(PREFIX)/lib/weir/lib/$$a-linux-gnu/libweir.so || exit 1; done
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
 clean:

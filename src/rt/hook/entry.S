@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way from patched code into C and back. Every register and the flags are as before: lahf and seto
+ * keep the flags (pushf and popf cost ten times as much), the C functions keep the registers.
+ *
+ * The region: address space whose code and data blocks.c fills in, one block at a time. It belongs to
+ * this library's image, so any unwinder (of libgcc, gdb, ours) finds this FDE for it: a frame without
+ * any stack of its own, whose return address is the first word of the slot's entry:
+ *
+ *   entry = (pc & ~0xffff) + 0x8000 + ((pc & 0x3ff0) << 1)
+ *
+ * The CFA must differ from the callee's (libgcc compares them): so it is said to be one word higher,
+ * and the stack pointer one word below the CFA.
+ */
+	.section .weir_region, "ax", @nobits
+	.p2align 16
+	.globl weir_region
+	.hidden weir_region
+	.type weir_region, @function
+weir_region:
+	.cfi_startproc
+#ifdef __x86_64__
+	.cfi_def_cfa rsp, 8
+	.cfi_val_offset rsp, -8
+	/* DW_CFA_expression rip: drop; breg16 0; const2u 0x3ff0; and; lit1; shl; breg16 0;
+	 * const4s -0x10000; and; plus; plus_uconst 0x8000 */
+	.cfi_escape 0x10, 16, 22, 0x13, 0x80, 0x00, 0x0a, 0xf0, 0x3f, 0x1a, 0x31, 0x24, 0x80, 0x00, 0x0d, 0x00, 0x00, 0xff, 0xff, 0x1a, 0x22, 0x23, 0x80, 0x80, 0x02
+	.skip 256 << 20
+#else
+	.cfi_def_cfa esp, 4
+	.cfi_val_offset esp, -4
+	.cfi_escape 0x10, 8, 22, 0x13, 0x78, 0x00, 0x0a, 0xf0, 0x3f, 0x1a, 0x31, 0x24, 0x78, 0x00, 0x0d, 0x00, 0x00, 0xff, 0xff, 0x1a, 0x22, 0x23, 0x80, 0x80, 0x02
+	.skip 32 << 20
+#endif
+	.cfi_endproc
+	.size weir_region, . - weir_region
+
+	.text
+	.macro function name
+	.globl \name
+	.hidden \name
+	.type \name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	.endm
+	.macro end name
+	.cfi_endproc
+	.size \name, . - \name
+	.endm
+
+#ifdef __x86_64__
+	.macro save reg
+	push %\reg
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset \reg, 0
+	.endm
+	.macro restore reg
+	pop %\reg
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \reg
+	.endm
+	.macro save_flags
+	lahf
+	seto %al
+	push %rax
+	.cfi_adjust_cfa_offset 8
+	.endm
+	.macro restore_flags
+	pop %rax
+	.cfi_adjust_cfa_offset -8
+	add $0x7f, %al
+	sahf
+	.endm
+
+/* Called by a trampoline: (%rsp) behind its call, 8(%rsp) the function's return address. */
+function weir_enter_stub
+	save rdi
+	save rsi
+	save rax
+	save_flags
+	mov 32(%rsp), %rdi
+	lea 40(%rsp), %rsi
+	call weir_enter
+	restore_flags
+	restore rax
+	restore rsi
+	restore rdi
+	ret
+end weir_enter_stub
+
+/* Called by a slot: (%rsp) in the slot, in the word that held the return address. The jump goes
+ * through that word, which now lies in the red zone: no register is left to jump through, and a ret
+ * would be predicted to go to the slot. */
+function weir_leave_stub
+	save rdi
+	save rax
+	save_flags
+	lea 24(%rsp), %rdi
+	call weir_leave
+	restore_flags
+	restore rax
+	restore rdi
+	lea 8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	jmp *-8(%rsp)
+end weir_leave_stub
+
+	.macro save_call_clobbered
+	save rax
+	save rcx
+	save rdx
+	save rsi
+	save rdi
+	save r8
+	save r9
+	save r10
+	save r11
+	.endm
+	.macro restore_call_clobbered
+	restore r11
+	restore r10
+	restore r9
+	restore r8
+	restore rdi
+	restore rsi
+	restore rdx
+	restore rcx
+	restore rax
+	.endm
+	/* Calls a C function, from any stack alignment. */
+	.macro call_aligned function
+	save rbp
+	mov %rsp, %rbp
+	.cfi_def_cfa_register rbp
+	and $-16, %rsp
+	cld
+	call \function
+	mov %rbp, %rsp
+	.cfi_def_cfa_register rsp
+	restore rbp
+	.endm
+
+function weir_enter_slow
+	save_call_clobbered
+	call_aligned weir_enter_late
+	restore_call_clobbered
+	ret
+end weir_enter_slow
+
+function weir_leave_slow
+	save_call_clobbered
+	call_aligned weir_leave_late
+	restore_call_clobbered
+	ret
+end weir_leave_slow
+
+/* Entry with all registers for C to read: struct hook_regs, in DWARF's order, on the stack. */
+	.macro with_registers name, handler
+function \name
+	save rax
+	save_flags
+	mov 8(%rsp), %rax
+	lea -144(%rsp), %rsp
+	.cfi_adjust_cfa_offset 144
+	mov %rax, 0(%rsp)
+	mov %rdx, 8(%rsp)
+	mov %rcx, 16(%rsp)
+	mov %rbx, 24(%rsp)
+	mov %rsi, 32(%rsp)
+	mov %rdi, 40(%rsp)
+	mov %rbp, 48(%rsp)
+	lea 168(%rsp), %rax
+	mov %rax, 56(%rsp)
+	mov %r8, 64(%rsp)
+	mov %r9, 72(%rsp)
+	mov %r10, 80(%rsp)
+	mov %r11, 88(%rsp)
+	mov %r12, 96(%rsp)
+	mov %r13, 104(%rsp)
+	mov %r14, 112(%rsp)
+	mov %r15, 120(%rsp)
+	movq $0, 128(%rsp)
+	mov 160(%rsp), %rdi
+	lea 168(%rsp), %rsi
+	mov %rsp, %rdx
+	call_aligned \handler
+	mov 8(%rsp), %rdx
+	mov 16(%rsp), %rcx
+	mov 32(%rsp), %rsi
+	mov 40(%rsp), %rdi
+	mov 64(%rsp), %r8
+	mov 72(%rsp), %r9
+	mov 80(%rsp), %r10
+	mov 88(%rsp), %r11
+	lea 144(%rsp), %rsp
+	.cfi_adjust_cfa_offset -144
+	restore_flags
+	restore rax
+	ret
+end \name
+	.endm
+
+/* The dynamic loader says that its list of modules has changed. */
+function weir_debug_stub
+	save_call_clobbered
+	call_aligned modules_changed
+	restore_call_clobbered
+	ret
+end weir_debug_stub
+
+/* The kernel returns here from our signal handler. No FDE: unwinders know these bytes. */
+	.globl weir_sigreturn
+	.hidden weir_sigreturn
+	.p2align 4
+	nop
+weir_sigreturn:
+	mov $15, %rax
+	syscall
+#else
+	.macro save reg
+	push %\reg
+	.cfi_adjust_cfa_offset 4
+	.cfi_rel_offset \reg, 0
+	.endm
+	.macro restore reg
+	pop %\reg
+	.cfi_adjust_cfa_offset -4
+	.cfi_restore \reg
+	.endm
+	.macro save_flags
+	lahf
+	seto %al
+	push %eax
+	.cfi_adjust_cfa_offset 4
+	.endm
+	.macro restore_flags
+	pop %eax
+	.cfi_adjust_cfa_offset -4
+	add $0x7f, %al
+	sahf
+	.endm
+
+function weir_enter_stub
+	save edx
+	save eax
+	save_flags
+	mov 12(%esp), %eax
+	lea 16(%esp), %edx
+	call weir_enter
+	restore_flags
+	restore eax
+	restore edx
+	ret
+end weir_enter_stub
+
+/* There is no red zone in 32-bit programs: the last word is popped by a ret. */
+function weir_leave_stub
+	save eax
+	save_flags
+	lea 8(%esp), %eax
+	call weir_leave
+	restore_flags
+	restore eax
+	ret
+end weir_leave_stub
+
+	.macro call_aligned function
+	save ebp
+	mov %esp, %ebp
+	.cfi_def_cfa_register ebp
+	and $-16, %esp
+	cld
+	call \function
+	mov %ebp, %esp
+	.cfi_def_cfa_register esp
+	restore ebp
+	.endm
+
+	.macro slow name, function
+function \name
+	save ecx
+	save edx
+	save eax
+	call_aligned \function
+	restore eax
+	restore edx
+	restore ecx
+	ret
+end \name
+	.endm
+	slow weir_enter_slow, weir_enter_late
+	slow weir_leave_slow, weir_leave_late
+	slow weir_debug_stub, modules_changed
+
+	/* struct hook_regs: 64-bit fields, eax ecx edx ebx esp ebp esi edi eip. */
+	.macro put reg, at
+	mov %\reg, \at(%esp)
+	movl $0, \at + 4(%esp)
+	.endm
+	.macro with_registers name, handler
+function \name
+	save eax
+	save_flags
+	mov 4(%esp), %eax
+	lea -144(%esp), %esp
+	.cfi_adjust_cfa_offset 144
+	put eax, 0
+	put ecx, 8
+	put edx, 16
+	put ebx, 24
+	lea 156(%esp), %eax
+	put eax, 32
+	put ebp, 40
+	put esi, 48
+	put edi, 56
+	movl $0, 64(%esp)
+	movl $0, 68(%esp)
+	mov 152(%esp), %eax
+	lea 156(%esp), %edx
+	mov %esp, %ecx
+	call_aligned \handler
+	mov 8(%esp), %ecx
+	mov 16(%esp), %edx
+	lea 144(%esp), %esp
+	.cfi_adjust_cfa_offset -144
+	restore_flags
+	restore eax
+	ret
+end \name
+	.endm
+
+	.globl weir_sigreturn
+	.hidden weir_sigreturn
+	.p2align 4
+	nop
+weir_sigreturn:
+	mov $173, %eax
+	int $0x80
+#endif
+
+	with_registers weir_enter_args_stub, weir_enter_args
+	with_registers weir_note_stub, weir_note
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries and exits. The fast functions write one record and one entry; whatever is out of the
+ * ordinary (a new thread, another stack, a full part of the ring, calls that ended without
+ * returning) goes to the late ones, which have signals blocked.
+ *
+ * Order matters, because a signal handler may call hooked functions at any point:
+ * - an entry and a record are taken by one instruction each, and given back in the reverse order;
+ * - the true return address is in the entry before the slot's address replaces it on the stack;
+ * - `top` moves down only after the entry has been read for the last time.
+ */
+#include "hook.h"
+
+#define DESCRIPTOR_BYTES 8 /* before the trampoline's call: u32 id, u8 action, u8 detail, u16 */
+
+struct descriptor {
+	uint32_t id;
+	uint8_t action, detail;
+	uint16_t reserved;
+};
+
+static inline const struct descriptor *descriptor_of(uintptr_t after_call)
+{
+	return (const struct descriptor *)(after_call - HOOK_CALL_BYTES - DESCRIPTOR_BYTES);
+}
+
+/* Atomic with respect to signals on this thread, which is all that is needed. */
+static inline struct hook_record *take_record(struct thread *t)
+{
+	uintptr_t n = sizeof(struct hook_record);
+
+	__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(t->pos) : : "memory", "cc");
+	return (struct hook_record *)n;
+}
+
+static inline struct hook_entry *take_entry(struct chain *c)
+{
+	uintptr_t n = sizeof(struct hook_entry);
+
+	__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(c->top) : : "memory", "cc");
+	return (struct hook_entry *)n;
+}
+
+static inline void write_record(struct hook_record *r, uint64_t head, uint64_t data)
+{
+	*(volatile uint64_t *)&r->data = data;
+	*(volatile uint64_t *)&r->head = head;
+}
+
+/* The word that is being replaced leads to the entry below: a hooked function jumped to this one
+ * instead of calling it. */
+static inline bool is_tail_call(const struct hook_entry *e, const uintptr_t *slot)
+{
+	return e[-1].sp == (uintptr_t)slot && *slot == slot_address(e - 1);
+}
+
+static inline void fill_entry(struct hook_entry *e, uintptr_t *slot, uint32_t id)
+{
+	*(volatile uint64_t *)&e->ret = *slot;
+	e->sp = (uintptr_t)slot;
+	e->id = id;
+	*(volatile uintptr_t *)slot = slot_address(e);
+}
+
+KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
+{
+	struct thread *t = weir_thread;
+	struct chain *c;
+	struct hook_entry *e;
+	struct hook_record *r;
+	uint32_t id;
+
+	if (unlikely(!t) || unlikely(!t->limit))
+		goto slow;
+	c = t->chain;
+	if (unlikely((uintptr_t)slot - c->start >= c->bytes))
+		goto slow;
+	e = take_entry(c);
+	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
+		(unlikely((uintptr_t)slot >= e[-1].sp) && unlikely(!is_tail_call(e, slot)))) {
+		c->top = e;
+		goto slow;
+	}
+	r = take_record(t);
+	if (unlikely(r >= t->limit)) {
+		c->top = e;
+		goto slow;
+	}
+	id = descriptor_of(after_call)->id;
+	fill_entry(e, slot, id);
+	e->ticks = ticks_now();
+	write_record(r, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret);
+	return;
+slow:
+	weir_enter_slow(after_call, slot);
+}
+
+KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
+{
+	struct hook_entry *e = entry_of_slot(*slot);
+	uint64_t now = ticks_now();
+	struct thread *t = weir_thread;
+	struct chain *c = block_of(e)->chain;
+	struct hook_record *r;
+
+	if (unlikely(!t) || unlikely(t->chain != c))
+		goto slow;
+	r = take_record(t);
+	if (unlikely(r >= t->limit))
+		goto slow;
+	*slot = (uintptr_t)e->ret;
+	write_record(r, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0);
+	*(struct hook_entry *volatile *)&c->top = e;
+	return;
+slow:
+	weir_leave_slow(slot, e);
+}
+
+/* --- the slow way ------------------------------------------------------------------------ */
+
+static void block_signals(uint64_t *old)
+{
+	uint64_t all = ~(uint64_t)0;
+
+	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, old, 8);
+}
+
+static void unblock_signals(const uint64_t *old)
+{
+	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, 0, 8);
+}
+
+static struct hook_record *take_late(struct thread *t)
+{
+	struct hook_record *r = take_record(t);
+
+	if (r < t->limit)
+		return r;
+	if (!thread_next_part(t))
+		return NULL;
+	return take_record(t);
+}
+
+void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data)
+{
+	struct hook_record *r = take_late(t);
+
+	if (r)
+		write_record(r, HOOK_HEAD(kind, id, ticks_now()), data);
+}
+
+static bool is_tree(void)
+{
+	return library.control->mode == HOOK_MODE_TREE;
+}
+
+static void change_chain(struct thread *t, struct chain *c)
+{
+	t->chain = c;
+	c->owner = t->tid;
+	if (c->number == t->number)
+		return;
+	t->number = c->number;
+	if (!is_tree())
+		hook_record_write(t, HOOK_RECORD_MORE, HOOK_MORE_CHAIN, c->number);
+}
+
+/* A function that jumps to functions for ever (a loop of tail calls) would take an entry each time:
+ * a long run of them is cut down to its first, whose return address is that of all. */
+static void shorten_tail_calls(struct thread *t, struct chain *c, uintptr_t *slot)
+{
+	struct hook_entry *e = c->top;
+
+	while (e - 1 > block_of(e - 1)->chain->first && e[-1].sp == (uintptr_t)slot &&
+		e[-2].sp == (uintptr_t)slot &&
+		((uintptr_t)(e - 2) & (HOOK_BLOCK_BYTES - 1)) > HOOK_ENTRY_OFFSET) {
+		e--;
+		hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
+	}
+	if (e == c->top)
+		return;
+	*slot = slot_address(e - 1);
+	c->top = e;
+}
+
+/* The entry of a call, or NULL when it cannot be followed. */
+static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t id)
+{
+	struct chain *c = chain_find(t, (uintptr_t)slot);
+	struct hook_entry *e;
+
+	if (!c)
+		return NULL;
+	if (c != t->chain)
+		change_chain(t, c);
+	if (!is_in_region(*slot))
+		chain_drop_stale(c, (uintptr_t)slot);
+	if (!((uintptr_t)c->top & (HOOK_BLOCK_BYTES - 1))) {
+		shorten_tail_calls(t, c, slot);
+		if (!((uintptr_t)c->top & (HOOK_BLOCK_BYTES - 1)) && !chain_grow(c))
+			return NULL;
+	}
+	e = take_entry(c);
+	fill_entry(e, slot, id);
+	e->ticks = ticks_now();
+	return e;
+}
+
+static void enter_unlocked(
+	uint32_t id, uintptr_t *slot, const struct descriptor *d, const struct hook_regs *regs)
+{
+	struct thread *t = thread_ensure((uintptr_t)slot);
+	struct hook_entry *e;
+	uintptr_t true_return;
+
+	(void)d;
+	(void)regs;
+	if (!t)
+		return;
+	true_return = *slot;
+	e = enter_late(t, slot, id);
+	if (!e) {
+		t->shared->n_unhooked++;
+		return;
+	}
+	if (is_tree()) {
+		e->node = t->node;
+		return;
+	}
+	hook_record_write(t, HOOK_RECORD_ENTER, id, true_return);
+}
+
+REGPARM void weir_enter_late(uintptr_t after_call, uintptr_t *slot)
+{
+	uint64_t old;
+
+	block_signals(&old);
+	enter_unlocked(descriptor_of(after_call)->id, slot, descriptor_of(after_call), NULL);
+	unblock_signals(&old);
+}
+
+REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
+{
+	struct chain *c = block_of(e)->chain;
+	struct thread *t;
+	uint64_t old;
+
+	block_signals(&old);
+	t = thread_ensure((uintptr_t)slot);
+	if (t) {
+		if (t->chain != c)
+			change_chain(t, c);
+		if (!is_tree())
+			hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
+	}
+	*slot = (uintptr_t)e->ret;
+	c->top = e;
+	unblock_signals(&old);
+}
+
+/* --- entries with arguments -------------------------------------------------------------- */
+
+static uint64_t argument(const struct hook_regs *regs, unsigned i)
+{
+#ifdef __x86_64__
+	static const uint8_t numbers[] = {5, 4, 1}; /* rdi, rsi, rdx */
+
+	return regs->r[numbers[i]];
+#else
+	return ((const uint32_t *)(uintptr_t)regs->r[4])[1 + i];
+#endif
+}
+
+static uint64_t amount_of(enum hook_amount amount, const struct hook_regs *regs)
+{
+	switch (amount) {
+	case HOOK_AMOUNT_ARG0:
+		return argument(regs, 0);
+	case HOOK_AMOUNT_ARG1:
+		return argument(regs, 1);
+	case HOOK_AMOUNT_ARG2:
+		return argument(regs, 2);
+	case HOOK_AMOUNT_ARG0_ARG1:
+		return argument(regs, 0) * argument(regs, 1);
+	case HOOK_AMOUNT_ARG1_ARG2:
+		return argument(regs, 1) * argument(regs, 2);
+	}
+	return 0;
+}
+
+/* A part is filled up with padding when the stack does not fit into what is left of it. */
+static struct hook_record *take_many(struct thread *t, size_t n)
+{
+	struct hook_record *r;
+
+	if (n > library.control->part_bytes / sizeof(*r) / 2)
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		r = t->pos;
+		if (r < t->limit && (size_t)(t->limit - r) >= n) {
+			t->pos = r + n;
+			return r;
+		}
+		if (r < t->limit) {
+			size_t left = (size_t)(t->limit - r);
+
+			t->pos = t->limit;
+			write_record(r, HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, ticks_now()),
+				left - 1);
+		}
+		if (!thread_next_part(t))
+			return NULL;
+	}
+	return NULL;
+}
+
+#define STACK_COPY_BYTES 8192u
+
+static void write_stack(struct thread *t, uintptr_t *slot, struct hook_regs *regs, uint64_t ret)
+{
+	uintptr_t start = (uintptr_t)slot, end = t->chain->start + t->chain->bytes;
+	size_t n_bytes = end - start < STACK_COPY_BYTES ? end - start : STACK_COPY_BYTES;
+	size_t n = (sizeof(*regs) + n_bytes + sizeof(struct hook_record) - 1) /
+		   sizeof(struct hook_record);
+	struct hook_record *r = take_many(t, n + 1);
+	uint8_t *to = (uint8_t *)(r + 1);
+
+	if (!r) {
+		t->shared->n_dropped++;
+		return;
+	}
+	regs->stack_addr = start;
+	bytes_copy(to, regs, sizeof(*regs));
+	bytes_copy(to + sizeof(*regs), (const void *)start, n_bytes);
+	/* The copy has the slot's address where the caller's was: the entry's record has that. */
+	bytes_copy(to + sizeof(*regs), &ret, sizeof(uintptr_t));
+	write_record(r, HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_STACK, ticks_now()),
+		sizeof(*regs) + n_bytes);
+}
+
+REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs)
+{
+	const struct descriptor *d = descriptor_of(after_call);
+	uint64_t ret = *slot;
+	struct thread *t;
+	uint64_t old;
+
+	block_signals(&old);
+	enter_unlocked(d->id, slot, d, regs);
+	t = weir_thread;
+	if (t && t->limit && !is_tree()) {
+		if (d->action == HOOK_ACTION_AMOUNT)
+			hook_record_write(t, HOOK_RECORD_AMOUNT, d->id,
+				amount_of((enum hook_amount)d->detail, regs));
+		else if (d->action == HOOK_ACTION_STACK)
+			write_stack(t, slot, regs, ret);
+	}
+	unblock_signals(&old);
+}
+
+REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs)
+{
+	(void)slot;
+	if (descriptor_of(after_call)->detail == HOOK_OWN_MAKECONTEXT) {
+		/* ucontext_t: uc_flags, uc_link, uc_stack {ss_sp, ss_flags, ss_size} */
+		const uintptr_t *context = (const uintptr_t *)(uintptr_t)argument(regs, 0);
+
+		chain_add_stack(context[2], context[4]);
+	}
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Talking to the recorder: one short connection for each question. */
+#include "hook.h"
+
+#include <linux/net.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define EINTR_ERRNO    4
+#define PLAN_BYTES_MAX (1ull << 30)
+
+#ifdef __x86_64__
+static long socket_call(int call, const long *a)
+{
+	switch (call) {
+	case SYS_SOCKET:
+		return raw_call(SYS_socket, a[0], a[1], a[2]);
+	case SYS_CONNECT:
+		return raw_call(SYS_connect, a[0], a[1], a[2]);
+	case SYS_SENDTO:
+		return raw_call(SYS_sendto, a[0], a[1], a[2], a[3], 0, 0);
+	default:
+		return raw_call(SYS_recvmsg, a[0], a[1], a[2]);
+	}
+}
+#else
+static long socket_call(int call, const long *a)
+{
+	long sendto[6] = {0};
+
+	if (call != SYS_SENDTO)
+		return raw_call(SYS_socketcall, call, a);
+	bytes_copy(sendto, a, 4 * sizeof(long));
+	return raw_call(SYS_socketcall, call, sendto);
+}
+#endif
+
+static int connect_recorder(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	long fd = socket_call(SYS_SOCKET, (const long[]){AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0});
+	long rc;
+
+	if (fd < 0)
+		return (int)fd;
+	bytes_copy(address.sun_path, library.socket, sizeof(address.sun_path));
+	do
+		rc = socket_call(SYS_CONNECT, (const long[]){fd, (long)&address, sizeof(address)});
+	while (rc == -EINTR_ERRNO);
+	if (rc >= 0)
+		return (int)fd;
+	raw_call(SYS_close, fd);
+	return (int)rc;
+}
+
+bool exchange_recorder_lives(void)
+{
+	int fd = connect_recorder();
+
+	if (fd < 0)
+		return false;
+	raw_call(SYS_close, fd);
+	return true;
+}
+
+static bool send_all(int fd, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes;
+
+	while (n) {
+		long sent =
+			socket_call(SYS_SENDTO, (const long[]){fd, (long)p, (long)n, MSG_NOSIGNAL});
+
+		if (sent == -EINTR_ERRNO)
+			continue;
+		if (sent <= 0)
+			return false;
+		p += sent;
+		n -= (size_t)sent;
+	}
+	return true;
+}
+
+static bool read_all(int fd, void *to, size_t n)
+{
+	uint8_t *p = to;
+
+	while (n) {
+		long got = raw_call(SYS_read, fd, p, n);
+
+		if (got == -EINTR_ERRNO)
+			continue;
+		if (got <= 0)
+			return false;
+		p += got;
+		n -= (size_t)got;
+	}
+	return true;
+}
+
+/* The descriptor of the area comes with the first byte. */
+static bool read_reply(struct exchange *x)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} extra = {0};
+	struct iovec part = {&x->reply, sizeof(x->reply)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &extra,
+		.msg_controllen = sizeof(extra)};
+	long got;
+
+	do
+		got = socket_call(
+			SYS_RECVMSG, (const long[]){x->fd, (long)&message, MSG_CMSG_CLOEXEC});
+	while (got == -EINTR_ERRNO);
+	if (got <= 0)
+		return false;
+	if (message.msg_controllen >= sizeof(struct cmsghdr) &&
+		extra.header.cmsg_type == SCM_RIGHTS)
+		bytes_copy(&x->area_fd, CMSG_DATA(&extra.header), sizeof(int));
+	return read_all(x->fd, (uint8_t *)&x->reply + got, sizeof(x->reply) - (size_t)got) &&
+	       x->reply.magic == HOOK_ABI_MAGIC;
+}
+
+int exchange_open(struct exchange *x, const struct hook_hello *hello, const void *modules,
+	size_t module_bytes)
+{
+	void *plans;
+
+	*x = (struct exchange){.fd = connect_recorder(), .area_fd = -1};
+	if (x->fd < 0)
+		return x->fd;
+	if (!send_all(x->fd, hello, sizeof(*hello)) || !send_all(x->fd, modules, module_bytes) ||
+		!read_reply(x) || x->reply.plan_bytes > PLAN_BYTES_MAX) {
+		exchange_close(x);
+		return -5; /* EIO */
+	}
+	if (!x->reply.plan_bytes)
+		return 0;
+	plans = raw_mmap(NULL, (size_t)x->reply.plan_bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (raw_failed(plans) || !read_all(x->fd, plans, (size_t)x->reply.plan_bytes)) {
+		exchange_close(x);
+		return -5;
+	}
+	x->plans = plans;
+	x->plan_bytes = x->reply.plan_bytes;
+	return 0;
+}
+
+void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n)
+{
+	struct hook_results head = {HOOK_ABI_MAGIC, n};
+	uint8_t done;
+
+	if (send_all(x->fd, &head, sizeof(head)) && send_all(x->fd, results, n * sizeof(*results)))
+		read_all(x->fd, &done, 1); /* the recorder knows them before the program runs on */
+}
+
+void exchange_close(struct exchange *x)
+{
+	if (x->plans)
+		raw_call(SYS_munmap, x->plans, (size_t)x->plan_bytes);
+	if (x->fd >= 0)
+		raw_call(SYS_close, x->fd);
+	if (x->area_fd >= 0)
+		raw_call(SYS_close, x->area_fd);
+	*x = (struct exchange){.fd = -1, .area_fd = -1};
+}

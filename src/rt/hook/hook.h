@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hook library inside a traced program. Rules of this folder:
+ * 1. No libc: system calls are raw, memory is mapped, nothing is allocated, locked or printed.
+ * 2. General registers only: the program's vector state is never touched.
+ * 3. What a signal handler may interrupt, it may also enter: hooks take what they need (a record,
+ * an entry) in one instruction before they write it.
+ * 4. A return address that was replaced stays valid for as long as it may be on a stack.
+ *
+ *   patched function --> trampoline --> weir_enter (events.c) --> ring
+ *   replaced return address --> slot in the region --> weir_leave (events.c) --> ring
+ */
+#ifndef WEIR_RT_HOOK_HOOK_H
+#define WEIR_RT_HOOK_HOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hook_abi.h"
+#include "raw_call.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define PAGE_BYTES  4096u
+
+#ifdef __x86_64__
+#define HOOK_BITS    64
+#define REGION_BYTES (256u << 20)
+#define REGPARM
+#else
+#define HOOK_BITS    32
+#define REGION_BYTES (32u << 20)
+#define REGPARM	     __attribute__((regparm(3)))
+#endif
+#define N_BLOCKS (REGION_BYTES / HOOK_BLOCK_BYTES)
+
+/* Saves the registers that it uses, all of them: hooks run where the compiler expects none to
+ * change (gcc's -fipa-ra keeps values in any register across calls of local functions). */
+#define KEEPS_REGISTERS __attribute__((no_caller_saved_registers)) REGPARM
+
+/* In the region, written by blocks.c. */
+struct hook_block {
+	uintptr_t stub; /* what the slots call: weir_leave_stub */
+	struct chain *chain;
+	struct hook_block *next; /* of the same chain; allocated when depth first reached it */
+	struct hook_block *previous;
+};
+
+/*
+ * The open calls on one stack: a thread's own, a coroutine's, a signal stack. Entries lie in
+ * blocks; the first of each block is no call, it repeats the stack pointer of the call before.
+ */
+struct chain {
+	struct hook_entry *top;	  /* the next free one */
+	uintptr_t start, bytes;	  /* of the stack */
+	uint32_t number;	  /* 0 = a thread's own */
+	uint32_t owner;		  /* thread id that ran on it last */
+	struct hook_entry *first; /* top when nothing is open */
+	struct hook_block *block;
+	bool is_exact; /* bounds are known, not guessed */
+};
+
+/* Private to the process and wiped by fork, so that a child finds `limit` 0 and takes the slow way
+ * instead of writing into its parent's ring. */
+struct thread {
+	struct hook_record *pos;   /* the next record */
+	struct hook_record *limit; /* end of the current part; 0: nothing may be written */
+	struct chain *chain;	   /* the stack it runs on */
+	uint32_t number;	   /* of that, as last recorded */
+	uint32_t tid;
+	struct hook_thread *shared;
+	struct hook_record *ring, *ring_end;
+	struct chain *own;
+	uint64_t ticks_of_heartbeat;
+	uint64_t gave_up_at; /* `consumed` + 1 when waiting for it was in vain; 0 = never */
+	uint32_t heartbeat;
+	uint32_t node; /* tree: the current one */
+};
+
+/* A function that is, or was, patched. */
+struct patch {
+	uintptr_t site;
+	uint32_t id;
+	uint8_t n, action, detail;
+	uint8_t is_on;
+	uint8_t original[8], patched[8];
+	uintptr_t pad_site; /* a short jump's long one; 0 = none */
+	uint8_t pad_original[8];
+	uintptr_t call; /* the trampoline: where a trap at the site goes on */
+	bool needs_trap;
+};
+
+struct library {
+	struct hook_control *control; /* NULL = not recording */
+	uintptr_t area;
+	uint64_t area_bytes;
+	struct thread *threads; /* control->n_threads of them */
+	uint32_t pid;
+	bool is_off;
+	bool is_started;
+	char socket[108];
+};
+extern struct library library;
+
+extern __thread struct thread *weir_thread __attribute__((tls_model("initial-exec")));
+extern uint8_t weir_region[];
+
+/* entry.S */
+void weir_enter_stub(void);
+void weir_enter_args_stub(void);
+void weir_note_stub(void);
+void weir_leave_stub(void);
+void weir_debug_stub(void);
+void weir_sigreturn(void);
+/* What the fast functions call when something is out of the ordinary; saves every register. */
+KEEPS_REGISTERS void weir_enter_slow(uintptr_t after_call, uintptr_t *slot);
+KEEPS_REGISTERS void weir_leave_slow(uintptr_t *slot, struct hook_entry *e);
+
+/* events.c: `after_call` is the address behind the trampoline's call, `slot` where the function's
+ * return address is. */
+KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot);
+/* `slot` holds an address in the region's slot; it becomes the true return address. */
+KEEPS_REGISTERS void weir_leave(uintptr_t *slot);
+REGPARM void weir_enter_late(uintptr_t after_call, uintptr_t *slot);
+REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e);
+/* Entry with arguments: `regs` as in struct hook_regs. */
+REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
+REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
+/* The entry of a function by its id, for compiled-in calls. */
+void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data);
+
+/* threads.c */
+/* The calling thread, registered when it was not; NULL when nothing is to be recorded. Signals are
+ * blocked. */
+struct thread *thread_ensure(uintptr_t sp);
+/* Makes room for a record; false when it must be dropped. */
+bool thread_next_part(struct thread *t);
+void thread_stop_all(void);
+
+/* chains.c */
+struct chain *chain_find(struct thread *t, uintptr_t sp);
+struct chain *chain_own(uintptr_t sp, uint32_t tid);
+void chain_add_stack(uintptr_t start, uintptr_t bytes); /* a coroutine will run there */
+/* Room for the next entry; false when the region is used up. */
+bool chain_grow(struct chain *c);
+/* Drops the entries of calls that are over without having returned. */
+void chain_drop_stale(struct chain *c, uintptr_t sp);
+
+/* maps.c */
+struct mapping_bounds {
+	uintptr_t start, end;
+	bool is_main_stack;
+};
+bool maps_find(uintptr_t address, struct mapping_bounds *bounds);
+/* A free stretch of `bytes` at most `reach` away from [start, end); 0 = none. */
+uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
+
+/* patch.c */
+struct module_seen {
+	uintptr_t bias, start, end;
+};
+/* Applies the plan and fills one result for each entry. */
+void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
+	struct hook_result *results);
+void patch_remove_all(void);
+void patch_remove(uint32_t id);
+void patch_forget(uintptr_t start, uintptr_t end); /* the module is gone */
+const struct patch *patch_at(uintptr_t site);
+uintptr_t patch_near(uintptr_t site, uintptr_t bytes);
+bool patch_jump(uintptr_t site, uintptr_t target, uint8_t *original);
+
+/* trap.c */
+bool trap_install(void);
+
+/* modules.c */
+/* With a refusal, the recorder is told why nothing is hooked, and the result is negative. */
+int modules_start(enum hook_refusal refusal);
+void modules_changed(void);
+void modules_watch(void);
+
+/* exchange.c */
+struct exchange {
+	int fd;
+	int area_fd;
+	struct hook_reply reply;
+	uint8_t *plans;
+	uint64_t plan_bytes;
+};
+int exchange_open(struct exchange *x, const struct hook_hello *hello, const void *modules,
+	size_t module_bytes);
+void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n);
+void exchange_close(struct exchange *x);
+bool exchange_recorder_lives(void);
+
+uintptr_t own_function(enum hook_own own);
+
+/* compiled_in.c */
+void weir_cyg_enter(void *function, void *call_site);
+void weir_cyg_exit(void *function, void *call_site);
+
+/* start.c: what the recorder calls in a running program; 0 or a negative errno. */
+__attribute__((visibility("default"))) int weir_attach(const char *socket);
+__attribute__((visibility("default"))) int weir_detach(void);
+int library_open_area(int fd, uint64_t bytes);
+void library_stop(void); /* restores every byte */
+int library_forked(void);
+
+static inline uint64_t ticks_now(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+static inline struct hook_block *block_of(const struct hook_entry *e)
+{
+	return (struct hook_block *)(((uintptr_t)e & ~(uintptr_t)(HOOK_BLOCK_BYTES - 1)) +
+				     HOOK_HEADER_OFFSET);
+}
+
+/* The replaced return address that leads to the entry's slot. */
+static inline uintptr_t slot_address(const struct hook_entry *e)
+{
+	uintptr_t block = (uintptr_t)e & ~(uintptr_t)(HOOK_BLOCK_BYTES - 1);
+	uintptr_t i = ((uintptr_t)e & (HOOK_ENTRY_OFFSET - 1)) / sizeof(struct hook_entry);
+
+	return block + i * HOOK_SLOT_BYTES + HOOK_RETURN_OFFSET;
+}
+
+/* From any address within a slot. */
+static inline struct hook_entry *entry_of_slot(uintptr_t address)
+{
+	uintptr_t block = address & ~(uintptr_t)(HOOK_BLOCK_BYTES - 1);
+
+	return (struct hook_entry *)(block + HOOK_ENTRY_OFFSET +
+				     ((address & (HOOK_HEADER_OFFSET - HOOK_SLOT_BYTES)) *
+					     (sizeof(struct hook_entry) / HOOK_SLOT_BYTES)));
+}
+
+static inline bool is_in_region(uintptr_t address)
+{
+	return address - (uintptr_t)weir_region < REGION_BYTES;
+}
+
+static inline void bytes_copy(void *to, const void *from, size_t n)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+}
+
+static inline bool bytes_equal(const void *a, const void *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (((const uint8_t *)a)[i] != ((const uint8_t *)b)[i])
+			return false;
+	return true;
+}
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The modules that the dynamic loader has, by its list for debuggers; a jump in the function that
+ * it calls when the list changes tells of those that come and go.
+ */
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "hook.h"
+
+#define MODULES_MAX   4096
+#define MESSAGE_BYTES (1u << 20)
+
+extern struct r_debug _r_debug __attribute__((weak));
+
+/* Modules that were told to the recorder. Written by the one thread that holds the loader's lock.
+ */
+static struct module_seen seen[MODULES_MAX];
+static uint32_t n_seen;
+
+static size_t text_length(const char *s)
+{
+	size_t n = 0;
+
+	while (s && s[n])
+		n++;
+	return n;
+}
+
+/* From the program headers, which lie behind the ELF header in the first mapped page. */
+static bool find_extent(const struct link_map *l, struct module_seen *m)
+{
+	uintptr_t dynamic = (uintptr_t)l->l_ld;
+	struct mapping_bounds bounds;
+	const ElfW(Ehdr) * header;
+	const ElfW(Phdr) * segments;
+	uintptr_t start = l->l_addr;
+
+	m->bias = l->l_addr;
+	if (!start) { /* a program that is not position independent: its page at 0x400000 or so */
+		if (!maps_find(dynamic, &bounds))
+			return false;
+		m->start = bounds.start & ~(uintptr_t)0x3fffff;
+		if (m->start < 0x10000)
+			m->start = 0x10000;
+		m->end = bounds.end;
+		return true;
+	}
+	header = (const void *)start;
+	if (!bytes_equal(header->e_ident, ELFMAG, SELFMAG))
+		return false;
+	segments = (const void *)(start + header->e_phoff);
+	m->start = UINTPTR_MAX;
+	m->end = 0;
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		uintptr_t from = start + segments[i].p_vaddr, to = from + segments[i].p_memsz;
+
+		if (segments[i].p_type != PT_LOAD)
+			continue;
+		m->start = from < m->start ? from : m->start;
+		m->end = to > m->end ? to : m->end;
+	}
+	return m->end > m->start;
+}
+
+static bool is_known(uintptr_t bias, uintptr_t start)
+{
+	for (uint32_t i = 0; i < n_seen; i++)
+		if (seen[i].bias == bias && seen[i].start == start)
+			return true;
+	return false;
+}
+
+/* Adds those that are new to the message; their places in `fresh`. */
+static uint32_t add_modules(
+	uint8_t *message, size_t *n_bytes, struct module_seen *fresh, uint32_t max)
+{
+	const struct link_map *l = &_r_debug ? _r_debug.r_map : NULL;
+	uint32_t n = 0;
+	bool is_main = true;
+
+	for (; l && n < max; l = l->l_next, is_main = false) {
+		size_t path_bytes = is_main ? 0 : text_length(l->l_name);
+		struct module_seen m;
+		struct hook_module wire;
+
+		if (!is_main && !path_bytes) /* the vdso */
+			continue;
+		if (!find_extent(l, &m) || is_known(m.bias, m.start) ||
+			(uintptr_t)weir_region - m.start < m.end - m.start)
+			continue;
+		if (*n_bytes + sizeof(wire) + path_bytes > MESSAGE_BYTES)
+			break;
+		wire = (struct hook_module){.bias = m.bias,
+			.start = m.start,
+			.end = m.end,
+			.path_bytes = (uint32_t)path_bytes};
+		bytes_copy(message + *n_bytes, &wire, sizeof(wire));
+		bytes_copy(message + *n_bytes + sizeof(wire), l->l_name, path_bytes);
+		*n_bytes += sizeof(wire) + path_bytes;
+		fresh[n++] = m;
+	}
+	return n;
+}
+
+static void forget_gone(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_seen; i++) {
+		const struct link_map *l = _r_debug.r_map;
+
+		while (l && (l->l_addr != seen[i].bias || (uintptr_t)l->l_ld - seen[i].start >=
+								  seen[i].end - seen[i].start))
+			l = l->l_next;
+		if (l)
+			seen[n++] = seen[i];
+		else
+			patch_forget(seen[i].start, seen[i].end);
+	}
+	n_seen = n;
+}
+
+static struct hook_hello hello_of(enum hook_hello_kind kind, uint32_t n_modules)
+{
+	return (struct hook_hello){
+		.magic = HOOK_ABI_MAGIC,
+		.version = HOOK_ABI_VERSION,
+		.kind = kind,
+		.bits = HOOK_BITS,
+		.pid = (uint32_t)raw_call(SYS_getpid, 0),
+		.tid = (uint32_t)raw_call(SYS_gettid, 0),
+		.n_modules = n_modules,
+		.region_start = (uintptr_t)weir_region,
+		.region_bytes = REGION_BYTES,
+	};
+}
+
+static int apply_plan(struct exchange *x, const struct module_seen *fresh)
+{
+	size_t bytes = x->reply.n_plans * sizeof(struct hook_result);
+	struct hook_result *results;
+
+	if (!x->reply.n_plans) {
+		exchange_results(x, NULL, 0);
+		return 0;
+	}
+	results = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (raw_failed(results))
+		return -12; /* ENOMEM */
+	patch_apply(x->plans, x->reply.n_plans, fresh, results);
+	exchange_results(x, results, x->reply.n_plans);
+	raw_call(SYS_munmap, results, bytes);
+	return 0;
+}
+
+static int say_modules(enum hook_hello_kind kind)
+{
+	size_t scratch_bytes = MESSAGE_BYTES + MODULES_MAX * sizeof(struct module_seen);
+	uint8_t *message = raw_mmap(
+		NULL, scratch_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	struct module_seen *fresh = (struct module_seen *)(message + MESSAGE_BYTES);
+	size_t n_bytes = 0;
+	struct exchange x;
+	struct hook_hello hello;
+	uint32_t n;
+	int rc;
+
+	if (raw_failed(message))
+		return -12;
+	n = add_modules(message, &n_bytes, fresh, MODULES_MAX - n_seen);
+	if (!n && kind == HOOK_HELLO_MODULES) {
+		raw_call(SYS_munmap, message, scratch_bytes);
+		return 0;
+	}
+	hello = hello_of(kind, n);
+	rc = exchange_open(&x, &hello, message, n_bytes);
+	if (rc == 0 && !x.reply.status) {
+		if (kind == HOOK_HELLO_START)
+			rc = library_open_area(x.area_fd, x.reply.area_bytes);
+		for (uint32_t i = 0; rc == 0 && i < n; i++)
+			seen[n_seen++] = fresh[i];
+		if (rc == 0)
+			rc = apply_plan(&x, fresh);
+	} else if (rc == 0) {
+		rc = -1;
+	}
+	exchange_close(&x);
+	raw_call(SYS_munmap, message, scratch_bytes);
+	return rc;
+}
+
+int modules_start(enum hook_refusal refusal)
+{
+	struct hook_hello hello;
+	struct exchange x;
+	int rc;
+
+	n_seen = 0;
+	if (!refusal)
+		return say_modules(HOOK_HELLO_START);
+	hello = hello_of(HOOK_HELLO_START, 0);
+	hello.refusal = refusal;
+	rc = exchange_open(&x, &hello, NULL, 0);
+	exchange_close(&x);
+	return rc < 0 ? rc : -1;
+}
+
+int library_forked(void)
+{
+	struct hook_hello hello = hello_of(HOOK_HELLO_FORK, 0);
+	struct exchange x;
+	int rc;
+
+	hello.parent_pid = library.pid;
+	rc = exchange_open(&x, &hello, NULL, 0);
+	if (rc == 0)
+		rc = x.reply.status ? -1 : library_open_area(x.area_fd, x.reply.area_bytes);
+	exchange_close(&x);
+	if (rc < 0)
+		library.is_off = true;
+	return rc;
+}
+
+/* The loader holds its lock, and is between two states or has reached a new one. */
+void modules_changed(void)
+{
+	if (!library.control || library.is_off || _r_debug.r_state != RT_CONSISTENT)
+		return;
+	if (library.pid != (uint32_t)raw_call(SYS_getpid, 0))
+		return; /* a forked child that has not called anything hooked yet */
+	forget_gone();
+	say_modules(HOOK_HELLO_MODULES);
+}
+
+/* The loader's function is empty: a return, and padding up to the next function. */
+static bool is_empty_function(const uint8_t *p)
+{
+	unsigned n = 0;
+
+	if (bytes_equal(p, "\xf3\x0f\x1e", 3))
+		n = 4;
+	if (p[n] == 0xf3)
+		n++;
+	if (p[n++] != 0xc3)
+		return false;
+	for (; n < 5; n++)
+		if (p[n] != 0x90 && p[n] != 0xcc && p[n] != 0x66 && p[n] != 0x2e && p[n] != 0x0f &&
+			p[n] != 0x1f && p[n] != 0x84 && p[n] != 0x00 && p[n] != 0x8d)
+			return false;
+	return true;
+}
+
+void modules_watch(void)
+{
+	static bool is_watched;
+	static uint8_t original[8];
+	uintptr_t brk = &_r_debug ? (uintptr_t)_r_debug.r_brk : 0;
+	uintptr_t near;
+	uint8_t *p;
+
+	if (is_watched || !brk || !is_empty_function((const uint8_t *)brk))
+		return;
+	near = patch_near(brk, 32);
+	if (!near)
+		return;
+	p = (uint8_t *)near;
+	p[0] = 0xff; /* jmp *address behind it */
+	p[1] = 0x25;
+#ifdef __x86_64__
+	bytes_copy(p + 2, &(int32_t){2}, 4);
+#else
+	bytes_copy(p + 2, &(uintptr_t){near + 8}, 4);
+#endif
+	bytes_copy(p + 8, &(uintptr_t){(uintptr_t)weir_debug_stub}, sizeof(uintptr_t));
+	raw_call(SYS_mprotect, near & ~(uintptr_t)(PAGE_BYTES - 1), PAGE_BYTES,
+		PROT_READ | PROT_EXEC);
+	is_watched = patch_jump(brk, near, original);
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Patches functions by the recorder's plan, and takes the patches out again.
+ *
+ * Patching happens when nobody can be in the code: before main, in a module that is just being
+ * loaded, or with every other thread stopped by the recorder. Unpatching happens while the program
+ * runs: the jump is replaced in one atomic write where it does not cross a cache line, and no
+ * thread can be inside a jump. Where it crosses one, and only there, the classical way is taken:
+ * int3 first, every processor serialised, then the tail, then the head.
+ *
+ * A trampoline:  u32 id, u8 action, u8 detail, u16 0 | call *hook | moved code ... jmp back
+ * Trampolines are never freed: a thread may be in one.
+ */
+#include "hook.h"
+
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+
+#define REACH	      0x70000000u
+#define N_PATCHES_MAX (1u << 20)
+#define CACHE_LINE    64u
+#define N_STUBS	      4
+#define N_GROUPS      4096
+
+/* What was patched together: one module's, in one stretch of code. */
+struct group {
+	uintptr_t low, high;
+	uint32_t first, n; /* patches */
+	bool is_gone;
+};
+static struct group groups[N_GROUPS];
+static uint32_t n_groups;
+
+static struct patch *patches; /* N_PATCHES_MAX of them are reserved, the first n_patches used */
+static uint32_t n_patches;
+static uint32_t *index_table; /* by site; 0 = none, else number + 1 */
+#define INDEX_BITS 21
+
+/* Memory for trampolines near one module. */
+struct near_memory {
+	uintptr_t pointers; /* N_STUBS addresses, at its start */
+	uintptr_t next, end;
+	uintptr_t start;
+};
+
+enum { STUB_ENTER, STUB_ENTER_ARGS, STUB_NOTE };
+
+static uint32_t index_of(uintptr_t site)
+{
+	return (uint32_t)(((uint64_t)site * 0x9e3779b97f4a7c15ull) >> (64 - INDEX_BITS));
+}
+
+static bool tables_ensure(void)
+{
+	void *p, *q;
+
+	if (patches)
+		return true;
+	p = raw_mmap(NULL, (size_t)N_PATCHES_MAX * sizeof(struct patch), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	q = raw_mmap(NULL, sizeof(uint32_t) << INDEX_BITS, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (raw_failed(p) || raw_failed(q))
+		return false;
+	index_table = q;
+	patches = p;
+	return true;
+}
+
+const struct patch *patch_at(uintptr_t site)
+{
+	if (!index_table)
+		return NULL;
+	for (uint32_t i = index_of(site);; i = (i + 1) & ((1u << INDEX_BITS) - 1)) {
+		if (!index_table[i])
+			return NULL;
+		if (patches[index_table[i] - 1].site == site)
+			return &patches[index_table[i] - 1];
+	}
+}
+
+static struct patch *patch_new(uintptr_t site)
+{
+	const uint32_t mask = (1u << INDEX_BITS) - 1;
+	struct patch *p;
+	uint32_t i;
+
+	if (n_patches == N_PATCHES_MAX)
+		return NULL;
+	p = &patches[n_patches++];
+	p->site = site;
+	/* One that was there before (unhooked, or of a module that is gone) is found no more. */
+	for (i = index_of(site); index_table[i] && patches[index_table[i] - 1].site != site;)
+		i = (i + 1) & mask;
+	index_table[i] = n_patches;
+	return p;
+}
+
+/* --- writing code ------------------------------------------------------------------------ */
+
+static bool make_writable(uintptr_t start, uintptr_t end, bool is_writable)
+{
+	int prot = PROT_READ | PROT_EXEC | (is_writable ? PROT_WRITE : 0);
+
+	start &= ~(uintptr_t)(PAGE_BYTES - 1);
+	return raw_call(SYS_mprotect, start, end - start, prot) >= 0;
+}
+
+static void serialise(void)
+{
+	raw_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+
+static bool exchange_word(uint64_t *word, uint64_t *old, uint64_t wanted)
+{
+#ifdef __x86_64__
+	return __atomic_compare_exchange_n(
+		word, old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+#else
+	bool done;
+
+	__asm__ volatile("lock cmpxchg8b %1; sete %0"
+			 : "=qm"(done), "+m"(*word), "+A"(*old)
+			 : "b"((uint32_t)wanted), "c"((uint32_t)(wanted >> 32))
+			 : "memory", "cc");
+	return done;
+#endif
+}
+
+/* n bytes at once, as every other processor sees it; they lie within one cache line. */
+static void write_at_once(uintptr_t at, const uint8_t *bytes, unsigned n)
+{
+	uintptr_t line = at & ~(uintptr_t)(CACHE_LINE - 1);
+	uintptr_t start = at + 8 > line + CACHE_LINE ? line + CACHE_LINE - 8 : at;
+	uint64_t *word = (uint64_t *)start;
+	uint64_t old = *(volatile uint64_t *)word, wanted;
+
+	do {
+		wanted = old;
+		bytes_copy((uint8_t *)&wanted + (at - start), bytes, n);
+	} while (!exchange_word(word, &old, wanted));
+}
+
+static bool crosses_line(uintptr_t at, unsigned n)
+{
+	return at / CACHE_LINE != (at + n - 1) / CACHE_LINE;
+}
+
+static void restore_running(const struct patch *p)
+{
+	static const uint8_t trap = 0xcc;
+
+	if (!crosses_line(p->site, p->n)) {
+		write_at_once(p->site, p->original, p->n);
+		return;
+	}
+	trap_install();
+	write_at_once(p->site, &trap, 1);
+	serialise();
+	bytes_copy((void *)(p->site + 1), p->original + 1, p->n - 1u);
+	serialise();
+	write_at_once(p->site, p->original, 1);
+}
+
+/* --- trampolines ------------------------------------------------------------------------- */
+
+static bool near_open(struct near_memory *m, uintptr_t start, uintptr_t end, uintptr_t bytes)
+{
+	static void (*const stubs[N_STUBS])(void) = {
+		[STUB_ENTER] = weir_enter_stub,
+		[STUB_ENTER_ARGS] = weir_enter_args_stub,
+		[STUB_NOTE] = weir_note_stub,
+	};
+	uintptr_t at;
+	void *p;
+
+	bytes = (bytes + N_STUBS * sizeof(uintptr_t) + PAGE_BYTES - 1) &
+		~(uintptr_t)(PAGE_BYTES - 1);
+	at = maps_find_gap(start, end, bytes, REACH);
+	if (!at)
+		return false;
+	p = raw_mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
+	if (raw_failed(p) || (uintptr_t)p != at)
+		return false;
+	m->start = m->pointers = at;
+	for (unsigned i = 0; i < N_STUBS; i++)
+		((uintptr_t *)at)[i] = (uintptr_t)stubs[i];
+	m->next = at + N_STUBS * sizeof(uintptr_t);
+	m->end = at + bytes;
+	return true;
+}
+
+static void near_close(struct near_memory *m)
+{
+	if (m->start)
+		raw_call(SYS_mprotect, m->start, m->end - m->start, PROT_READ | PROT_EXEC);
+}
+
+static uintptr_t trampoline_bytes(const struct hook_plan *plan)
+{
+	return (8 + HOOK_CALL_BYTES + plan->n_code + 15u) & ~15u;
+}
+
+static void put_jump(uint8_t *at, uintptr_t target)
+{
+	int32_t offset = (int32_t)(target - ((uintptr_t)at + 5));
+
+	at[0] = 0xe9;
+	bytes_copy(at + 1, &offset, 4);
+}
+
+/* Where the jump from the function leads. */
+static uintptr_t put_trampoline(
+	struct near_memory *m, const struct hook_plan *plan, uintptr_t bias, uintptr_t *moved_code)
+{
+	const uint8_t *code = (const uint8_t *)(plan + 1);
+	const struct hook_fixup *fixups = (const void *)(code + ((plan->n_code + 7u) & ~7u));
+	uint8_t *at = (uint8_t *)m->next, *call = at + 8, *moved = call + HOOK_CALL_BYTES;
+	unsigned stub = plan->action == HOOK_ACTION_CALL   ? STUB_ENTER
+			: plan->action == HOOK_ACTION_NOTE ? STUB_NOTE
+							   : STUB_ENTER_ARGS;
+	uintptr_t pointer = m->pointers + stub * sizeof(uintptr_t);
+
+	bytes_copy(at, &plan->id, 4);
+	at[4] = plan->action;
+	at[5] = plan->detail;
+	if (plan->action == HOOK_ACTION_REPLACE) {
+		/* jmp *pointer: the library's own function takes the place of the program's. */
+		uintptr_t own = own_function((enum hook_own)plan->detail);
+
+		bytes_copy(at, &own, sizeof(own));
+		pointer = (uintptr_t)at;
+	}
+	call[0] = 0xff;
+	call[1] = plan->action == HOOK_ACTION_REPLACE ? 0x25 : 0x15;
+#ifdef __x86_64__
+	pointer -= (uintptr_t)moved;
+#endif
+	bytes_copy(call + 2, &pointer, 4);
+	bytes_copy(moved, code, plan->n_code);
+	for (unsigned i = 0; i < plan->n_fixups; i++) {
+		int32_t value = (int32_t)((uintptr_t)fixups[i].target + bias -
+					  ((uintptr_t)moved + fixups[i].next));
+
+		bytes_copy(moved + fixups[i].at, &value, 4);
+	}
+	m->next += trampoline_bytes(plan);
+	*moved_code = (uintptr_t)moved;
+	return (uintptr_t)call;
+}
+
+/* --- the plan ---------------------------------------------------------------------------- */
+
+static void put_patch(struct patch *p)
+{
+	uint8_t *site = (uint8_t *)p->site;
+
+	bytes_copy(p->original, site, p->n);
+	if (p->n == 1) {
+		p->patched[0] = 0xcc;
+	} else if (p->n == 2) {
+		p->patched[0] = 0xeb;
+		p->patched[1] = (uint8_t)(p->pad_site - (p->site + 2));
+		bytes_copy(p->pad_original, (void *)p->pad_site, 5);
+		put_jump((uint8_t *)p->pad_site, p->call);
+	} else {
+		int32_t offset = (int32_t)(p->call - (p->site + 5));
+
+		p->n = 5; /* what follows is never reached any more, and may stay */
+		p->patched[0] = 0xe9;
+		bytes_copy(p->patched + 1, &offset, 4);
+	}
+	bytes_copy(site, p->patched, p->n);
+	p->needs_trap = p->n == 1 || crosses_line(p->site, p->n);
+	p->is_on = 1;
+}
+
+static enum hook_refusal apply_one(struct near_memory *m, const struct hook_plan *plan,
+	uintptr_t bias, struct hook_result *result)
+{
+	uintptr_t site =
+		(uintptr_t)(plan->method == HOOK_METHOD_CYGPROF ? plan->function : plan->site) +
+		bias;
+	uintptr_t moved_code = 0;
+	struct patch *p;
+
+	if (!bytes_equal((const void *)site, plan->original, plan->n_original))
+		return HOOK_REFUSAL_CHANGED;
+	if (plan->pad_site && !bytes_equal((const void *)((uintptr_t)plan->pad_site + bias),
+				      plan->pad_original, 5))
+		return HOOK_REFUSAL_CHANGED;
+	if (m->next + trampoline_bytes(plan) > m->end)
+		return HOOK_REFUSAL_NO_ROOM;
+	p = patch_new(site);
+	if (!p)
+		return HOOK_REFUSAL_NO_ROOM;
+	p->id = plan->id;
+	p->n = plan->n_patched;
+	p->action = plan->action;
+	p->detail = plan->detail;
+	p->pad_site = plan->pad_site ? (uintptr_t)plan->pad_site + bias : 0;
+	if (plan->method ==
+		HOOK_METHOD_CYGPROF) { /* the function calls us; only its id is needed */
+		p->is_on = 0;
+		return HOOK_REFUSAL_NONE;
+	}
+	p->call = put_trampoline(m, plan, bias, &moved_code);
+	result->moved_code = moved_code;
+	if (plan->n_patched == 1 && !trap_install()) {
+		p->is_on = 0;
+		return HOOK_REFUSAL_SIGTRAP;
+	}
+	put_patch(p);
+	return HOOK_REFUSAL_NONE;
+}
+
+static const struct hook_plan *plan_next(const struct hook_plan *plan)
+{
+	return (const struct hook_plan *)((const uint8_t *)plan + plan->bytes);
+}
+
+/* The entries of one module lie together. */
+static const struct hook_plan *apply_module(const struct hook_plan *plan, uint32_t n,
+	const struct module_seen *module, struct hook_result *results)
+{
+	struct near_memory m = {0};
+	uint32_t first = n_patches;
+	uintptr_t bytes = 0, low = UINTPTR_MAX, high = 0;
+	const struct hook_plan *p = plan;
+	enum hook_refusal refusal = HOOK_REFUSAL_NONE;
+
+	for (uint32_t i = 0; i < n; i++, p = plan_next(p)) {
+		uintptr_t site = (uintptr_t)p->site + module->bias;
+
+		bytes += trampoline_bytes(p);
+		low = site < low ? site : low;
+		high = site + 64 > high ? site + 64 : high;
+		if (p->pad_site && (uintptr_t)p->pad_site + module->bias < low)
+			low = (uintptr_t)p->pad_site + module->bias;
+	}
+	high = (high + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+	if (n_groups == N_GROUPS || !tables_ensure() ||
+		!near_open(&m, module->start, module->end, bytes))
+		refusal = HOOK_REFUSAL_NO_ROOM;
+	else if (!make_writable(low, high, true))
+		refusal = HOOK_REFUSAL_PROTECTED;
+	for (uint32_t i = 0; i < n; i++, plan = plan_next(plan)) {
+		results[i].id = plan->id;
+		results[i].bias = module->bias;
+		results[i].refusal =
+			refusal ? refusal : apply_one(&m, plan, module->bias, &results[i]);
+	}
+	if (!refusal) {
+		make_writable(low, high, false);
+		groups[n_groups++] = (struct group){low, high, first, n_patches - first, false};
+	}
+	near_close(&m);
+	return plan;
+}
+
+void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
+	struct hook_result *results)
+{
+	const struct hook_plan *plan = (const void *)plans;
+
+	raw_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+	for (uint32_t i = 0; i < n;) {
+		const struct hook_plan *end = plan;
+		uint32_t k = 0;
+
+		while (i + k < n && end->module_i == plan->module_i) {
+			end = plan_next(end);
+			k++;
+		}
+		apply_module(plan, k, &modules[plan->module_i], results + i);
+		plan = end;
+		i += k;
+	}
+	serialise();
+}
+
+/* --- taking patches out ------------------------------------------------------------------ */
+
+/* The code is writable. */
+static void remove_one(struct patch *p)
+{
+	if (!p->is_on || !bytes_equal((const void *)p->site, p->patched, p->n))
+		return;
+	restore_running(p);
+	p->is_on = 0;
+	if (p->pad_site) {
+		serialise();
+		bytes_copy((void *)p->pad_site, p->pad_original, 5);
+	}
+}
+
+/* id 0: all of them. */
+static void remove_from_group(const struct group *g, uint32_t id)
+{
+	bool is_writable = false;
+
+	for (uint32_t i = g->first; i < g->first + g->n; i++) {
+		struct patch *p = &patches[i];
+
+		if (!p->is_on || (id && p->id != id))
+			continue;
+		if (!is_writable && !make_writable(g->low, g->high, true))
+			return;
+		is_writable = true;
+		remove_one(p);
+	}
+	if (is_writable)
+		make_writable(g->low, g->high, false);
+}
+
+void patch_remove(uint32_t id)
+{
+	for (uint32_t i = 0; i < n_groups; i++)
+		if (!groups[i].is_gone)
+			remove_from_group(&groups[i], id);
+	serialise();
+}
+
+void patch_remove_all(void)
+{
+	patch_remove(0);
+}
+
+void patch_forget(uintptr_t start, uintptr_t end)
+{
+	for (uint32_t i = 0; i < n_groups; i++)
+		if (groups[i].low < end && groups[i].high > start)
+			groups[i].is_gone = true;
+}
+
+bool patch_jump(uintptr_t site, uintptr_t target, uint8_t *original)
+{
+	bytes_copy(original, (const void *)site, 5);
+	if (!make_writable(site, site + 5, true))
+		return false;
+	put_jump((uint8_t *)site, target);
+	make_writable(site, site + 5, false);
+	return true;
+}
+
+uintptr_t patch_near(uintptr_t site, uintptr_t bytes)
+{
+	struct near_memory m;
+
+	return near_open(&m, site, site + PAGE_BYTES, bytes) ? m.next : 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* How the library begins and ends its work: by the environment, or by a call from the recorder. */
+#include <sys/mman.h>
+
+#include "hook.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+#define ARCH_SHSTK_STATUS 0x5005
+
+struct library library;
+
+static void copy_path(char *to, size_t max, const char *from)
+{
+	size_t i = 0;
+
+	for (; from[i] && i + 1 < max; i++)
+		to[i] = from[i];
+	for (; i < max; i++)
+		to[i] = 0;
+}
+
+int library_open_area(int fd, uint64_t bytes)
+{
+	struct hook_control *control;
+	struct thread *threads;
+	size_t n_bytes;
+
+	if (fd < 0 || bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
+		return -22; /* EINVAL */
+	control = raw_mmap(
+		NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
+	if (raw_failed(control))
+		return -12;
+	if (control->magic != HOOK_ABI_MAGIC || control->version != HOOK_ABI_VERSION) {
+		raw_call(SYS_munmap, control, (size_t)bytes);
+		return -22;
+	}
+	raw_call(SYS_madvise, control, (size_t)bytes, MADV_DONTFORK);
+	n_bytes = (control->n_threads * sizeof(*threads) + PAGE_BYTES - 1) &
+		  ~(size_t)(PAGE_BYTES - 1);
+	/* Those of the area before stay: a thread of theirs may still look at its own. */
+	threads = raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (raw_failed(threads) || raw_call(SYS_madvise, threads, n_bytes, MADV_WIPEONFORK) < 0) {
+		raw_call(SYS_munmap, control, (size_t)bytes);
+		return -12;
+	}
+	library.threads = threads;
+	library.area = (uintptr_t)control;
+	library.area_bytes = bytes;
+	library.pid = (uint32_t)raw_call(SYS_getpid, 0);
+	library.control = control;
+	return 0;
+}
+
+/* Return addresses may not be replaced where the processor keeps its own copy of them. */
+static bool has_shadow_stack(void)
+{
+#ifdef __x86_64__
+	uint64_t features = 0;
+
+	return raw_call(SYS_arch_prctl, ARCH_SHSTK_STATUS, &features) == 0 && (features & 1);
+#else
+	return false;
+#endif
+}
+
+/* glibc before 2.35 does not keep the alignment of segments. */
+static enum hook_refusal refusal(void)
+{
+	if (has_shadow_stack())
+		return HOOK_REFUSAL_SHADOW_STACK;
+	if ((uintptr_t)weir_region % HOOK_BLOCK_BYTES)
+		return HOOK_REFUSAL_REGION;
+	return HOOK_REFUSAL_NONE;
+}
+
+int weir_attach(const char *socket)
+{
+	int rc;
+
+	if (library.control && !library.is_off)
+		return -16; /* EBUSY: another recording */
+	copy_path(library.socket, sizeof(library.socket), socket);
+	library.is_off = false;
+	rc = modules_start(refusal());
+	if (rc == 0)
+		modules_watch();
+	else
+		library.is_off = true;
+	return rc;
+}
+
+void library_stop(void)
+{
+	if (__atomic_exchange_n(&library.is_off, true, __ATOMIC_SEQ_CST))
+		return;
+	thread_stop_all();
+	patch_remove_all();
+}
+
+int weir_detach(void)
+{
+	library_stop();
+	return 0;
+}
+
+static const char *environment_find(char **environment, const char *name)
+{
+	for (; environment && *environment; environment++) {
+		const char *p = *environment;
+		size_t i = 0;
+
+		while (name[i] && p[i] == name[i])
+			i++;
+		if (!name[i] && p[i] == '=')
+			return p + i + 1;
+	}
+	return NULL;
+}
+
+__attribute__((constructor)) static void start(int argc, char **argv, char **environment)
+{
+	const char *socket = environment_find(environment, HOOK_ENV);
+
+	(void)argc;
+	(void)argv;
+	if (socket)
+		weir_attach(socket);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads of the program and their rings. All of this runs with signals blocked. */
+#include <linux/futex.h>
+#include <time.h>
+
+#include "hook.h"
+
+#define WAIT_NS		100000000
+#define WAITS_MAX	50	       /* five seconds without any progress of the recorder */
+#define HEARTBEAT_TICKS 20000000000ull /* some seconds: then the recorder is looked for */
+
+__thread struct thread *weir_thread;
+
+static uint32_t own_tid(void)
+{
+	return (uint32_t)raw_call(SYS_gettid, 0);
+}
+
+static struct hook_thread *shared_threads(void)
+{
+	return (struct hook_thread *)(library.area + (uintptr_t)library.control->threads_offset);
+}
+
+static void set_limit(struct thread *t)
+{
+	uintptr_t part = library.control->part_bytes;
+	uintptr_t offset = (uintptr_t)t->pos - (uintptr_t)t->ring;
+
+	t->limit = (struct hook_record *)((uintptr_t)t->ring + (offset / part + 1) * part);
+}
+
+static struct thread *thread_register(uintptr_t sp)
+{
+	struct hook_control *control = library.control;
+	struct hook_thread *shared = shared_threads();
+	uint32_t tid = own_tid();
+
+	for (uint32_t i = 0; i < control->n_threads; i++) {
+		struct thread *t = &library.threads[i];
+		uint32_t free = HOOK_THREAD_FREE;
+
+		if (shared[i].state != HOOK_THREAD_FREE ||
+			!__atomic_compare_exchange_n(&shared[i].state, &free, HOOK_THREAD_TAKEN,
+				false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		shared[i].tid = tid;
+		shared[i].start_ticks = ticks_now();
+		shared[i].written = shared[i].consumed;
+		t->shared = &shared[i];
+		t->tid = tid;
+		t->ring =
+			(struct hook_record *)(library.area + (uintptr_t)(control->rings_offset +
+									  i * control->ring_bytes));
+		t->ring_end =
+			(struct hook_record *)((uintptr_t)t->ring + (uintptr_t)control->ring_bytes);
+		t->pos = t->ring +
+			 (uint32_t)shared[i].consumed %
+				 (uint32_t)(control->ring_bytes / sizeof(struct hook_record));
+		t->number = 0;
+		t->own = chain_own(sp, tid);
+		t->chain = t->own;
+		if (!t->own) {
+			__atomic_store_n(&shared[i].state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
+			return NULL;
+		}
+		set_limit(t);
+		__atomic_store_n(&shared[i].state, HOOK_THREAD_LIVE, __ATOMIC_RELEASE);
+		weir_thread = t;
+		return t;
+	}
+	__atomic_add_fetch(&control->n_threadless, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+struct thread *thread_ensure(uintptr_t sp)
+{
+	if (!library.control || library.is_off)
+		return NULL;
+	if (weir_thread && weir_thread->limit)
+		return weir_thread;
+	if (library.pid != (uint32_t)raw_call(SYS_getpid, 0) && library_forked() < 0)
+		return NULL;
+	if (weir_thread && weir_thread->limit)
+		return weir_thread;
+	return thread_register(sp);
+}
+
+void thread_stop_all(void)
+{
+	if (!library.control)
+		return;
+	for (uint32_t i = 0; i < library.control->n_threads; i++)
+		*(struct hook_record *volatile *)&library.threads[i].limit = NULL;
+}
+
+/* Functions that the recorder no longer wants (--budget). One thread does it. */
+static void unhook_wanted(struct hook_control *control)
+{
+	uint32_t done = __atomic_load_n(&control->n_off_done, __ATOMIC_ACQUIRE);
+	uint32_t n = __atomic_load_n(&control->n_off, __ATOMIC_ACQUIRE);
+
+	if (done >= n || n > HOOK_OFF_MAX ||
+		!__atomic_compare_exchange_n(
+			&control->n_off_done, &done, n, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	for (; done < n; done++)
+		patch_remove(control->off[done]);
+}
+
+/* The low half is enough, and is read at once in 32-bit programs, too. */
+static uint32_t consumed_now(const struct thread *t)
+{
+	return __atomic_load_n((const uint32_t *)&t->shared->consumed, __ATOMIC_ACQUIRE);
+}
+
+static uint32_t records_ahead(const struct thread *t, uint64_t written)
+{
+	return (uint32_t)written - consumed_now(t);
+}
+
+/* Until the recorder has emptied the part that comes next. */
+static bool wait_for_room(struct thread *t, uint64_t written, uint32_t room)
+{
+	struct timespec pause = {0, WAIT_NS};
+	uint64_t began = ticks_now();
+	uint32_t seen = consumed_now(t);
+	bool has_room = false;
+	int n_waits = 0;
+
+	if (t->gave_up_at == (uint64_t)seen + 1)
+		return false;
+	t->gave_up_at = 0;
+	t->shared->n_stalls++;
+	while (!library.is_off && !library.control->is_off) {
+		__atomic_store_n(&t->shared->is_waiting, 1, __ATOMIC_SEQ_CST);
+		has_room = records_ahead(t, written) <= room;
+		if (has_room)
+			break;
+		raw_call(SYS_futex, &t->shared->is_waiting, FUTEX_WAIT, 1, &pause, 0, 0);
+		if (consumed_now(t) != seen) {
+			seen = consumed_now(t);
+			n_waits = 0;
+		} else if (++n_waits == WAITS_MAX) {
+			t->gave_up_at = (uint64_t)seen + 1;
+			break;
+		}
+	}
+	t->shared->is_waiting = 0;
+	t->shared->stalled_ticks += ticks_now() - began;
+	return has_room;
+}
+
+/* A recorder that was killed says nothing any more: then nothing of ours stays in the code. */
+static bool recorder_is_gone(struct thread *t)
+{
+	uint64_t now = ticks_now();
+	uint32_t heartbeat = __atomic_load_n(&library.control->heartbeat, __ATOMIC_RELAXED);
+
+	if (heartbeat != t->heartbeat || !t->ticks_of_heartbeat) {
+		t->heartbeat = heartbeat;
+		t->ticks_of_heartbeat = now;
+		return false;
+	}
+	if (now - t->ticks_of_heartbeat < HEARTBEAT_TICKS)
+		return false;
+	t->ticks_of_heartbeat = now;
+	return !exchange_recorder_lives();
+}
+
+bool thread_next_part(struct thread *t)
+{
+	struct hook_control *control = library.control;
+	uint32_t ring = (uint32_t)control->ring_bytes / sizeof(struct hook_record);
+	uint32_t part = control->part_bytes / sizeof(struct hook_record); /* a power of two */
+	uint32_t room = ring - part;
+	uint64_t written;
+
+	if (!t->limit)
+		return false;
+	/* Nobody else writes; `pos` may have run over the limit by attempts that were given up. */
+	t->pos = t->limit;
+	written = (t->shared->written & ~(uint64_t)(part - 1)) + part;
+	if (control->is_off || recorder_is_gone(t)) {
+		library_stop();
+		return false;
+	}
+	unhook_wanted(control);
+	if (records_ahead(t, written) > room && !wait_for_room(t, written, room)) {
+		t->shared->n_dropped++;
+		return false;
+	}
+	t->shared->written = written;
+	if (t->pos == t->ring_end)
+		t->pos = t->ring;
+	t->limit = (struct hook_record *)((uintptr_t)t->pos + control->part_bytes);
+	return true;
+}

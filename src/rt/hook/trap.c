@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Breakpoints: a trap at a patched function goes on in its trampoline, whose code includes the
+ * replaced instruction; the breakpoint stays in place for the other threads. Traps that are not
+ * ours are the program's, and go to the handler that it had.
+ */
+#include <signal.h>
+#include <ucontext.h>
+
+#include "hook.h"
+
+struct kernel_sigaction {
+	uintptr_t handler;
+	unsigned long flags;
+	uintptr_t restorer;
+	uint64_t mask;
+} __attribute__((packed, aligned(sizeof(long))));
+
+#define KERNEL_SA_RESTORER 0x04000000ul
+
+static struct kernel_sigaction theirs; /* the program's own; written before ours is installed */
+static bool is_installed;
+
+#ifdef __x86_64__
+#define CONTEXT_PC REG_RIP
+#else
+#define CONTEXT_PC REG_EIP
+#endif
+
+/* Nobody handles it: end as the program would have ended. */
+static void die_of_trap(void)
+{
+	struct kernel_sigaction none = {0};
+	uint64_t mask = 1u << (SIGTRAP - 1);
+
+	raw_call(SYS_rt_sigaction, SIGTRAP, &none, 0, 8);
+	raw_call(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, &mask, 0, 8);
+	raw_call(SYS_tgkill, raw_call(SYS_getpid, 0), raw_call(SYS_gettid, 0), SIGTRAP);
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+	uintptr_t pc = (uintptr_t)uc->uc_mcontext.gregs[CONTEXT_PC] - 1;
+	const struct patch *p = patch_at(pc);
+
+	if (p && *(volatile uint8_t *)pc != 0xcc) {
+		uc->uc_mcontext.gregs[CONTEXT_PC] = (greg_t)pc; /* taken out meanwhile: once more */
+		return;
+	}
+	if (p) {
+		uc->uc_mcontext.gregs[CONTEXT_PC] = (greg_t)p->call;
+		return;
+	}
+	if (theirs.handler == (uintptr_t)SIG_DFL || theirs.handler == (uintptr_t)SIG_IGN)
+		die_of_trap();
+	else
+		((void (*)(int, siginfo_t *, void *))theirs.handler)(number, info, context);
+}
+
+bool trap_install(void)
+{
+	struct kernel_sigaction ours = {
+		.handler = (uintptr_t)on_trap,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | KERNEL_SA_RESTORER,
+		.restorer = (uintptr_t)weir_sigreturn,
+	};
+	uint64_t mask = 0;
+
+	if (is_installed)
+		return true;
+	raw_call(SYS_rt_sigprocmask, 0, 0, &mask, 8);
+	if (raw_call(SYS_rt_sigaction, SIGTRAP, 0, &theirs, 8) < 0)
+		return false;
+	if (theirs.handler != (uintptr_t)SIG_DFL)
+		return false; /* the program uses it itself */
+	is_installed = raw_call(SYS_rt_sigaction, SIGTRAP, &ours, 0, 8) >= 0;
+	return is_installed;
+}
+
+/* --- the program's own calls ------------------------------------------------------------- */
+
+/* sigaction as libc has it, for everything but the one signal: glibc's structure. */
+static int own_sigaction(int number, const struct sigaction *wanted, struct sigaction *old)
+{
+	struct kernel_sigaction in, out;
+	long rc;
+
+	if (number == SIGTRAP) {
+		if (old) {
+			old->sa_handler = (void (*)(int))theirs.handler;
+			old->sa_flags = (int)theirs.flags;
+		}
+		if (wanted) {
+			theirs.handler = (uintptr_t)wanted->sa_handler;
+			theirs.flags = (unsigned long)(unsigned)wanted->sa_flags;
+		}
+		return 0;
+	}
+	if (wanted) {
+		in.handler = (uintptr_t)wanted->sa_handler;
+		in.flags = (unsigned long)(unsigned)wanted->sa_flags | KERNEL_SA_RESTORER;
+		in.restorer = (uintptr_t)weir_sigreturn;
+		bytes_copy(&in.mask, &wanted->sa_mask, sizeof(in.mask));
+		in.mask &= ~(uint64_t)(1u << (SIGTRAP - 1));
+	}
+	rc = raw_call(SYS_rt_sigaction, number, wanted ? &in : 0, old ? &out : 0, 8);
+	if (rc < 0)
+		return (int)rc;
+	if (old) {
+		old->sa_handler = (void (*)(int))out.handler;
+		old->sa_flags = (int)(out.flags & ~KERNEL_SA_RESTORER);
+		old->sa_restorer = (void (*)(void))out.restorer;
+		bytes_copy(&old->sa_mask, &out.mask, sizeof(out.mask));
+	}
+	return 0;
+}
+
+/* errno is libc's, and ours to set as libc would have. */
+extern int *__errno_location(void) __attribute__((weak));
+
+static int with_errno(long rc)
+{
+	if (rc >= 0)
+		return 0;
+	if (__errno_location)
+		*__errno_location() = (int)-rc;
+	return -1;
+}
+
+static int replaced_sigaction(int number, const struct sigaction *wanted, struct sigaction *old)
+{
+	return with_errno(own_sigaction(number, wanted, old));
+}
+
+static long set_mask(int how, const sigset_t *set, sigset_t *old)
+{
+	uint64_t mask;
+
+	if (!set)
+		return raw_call(SYS_rt_sigprocmask, how, 0, old, 8);
+	bytes_copy(&mask, set, sizeof(mask));
+	if (how == SIG_BLOCK || how == SIG_SETMASK)
+		mask &= ~(uint64_t)(1u << (SIGTRAP - 1));
+	/* libc keeps its two internal signals unblocked. */
+	mask &= ~((uint64_t)3 << 31);
+	return raw_call(SYS_rt_sigprocmask, how, &mask, old, 8);
+}
+
+static int replaced_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return with_errno(set_mask(how, set, old));
+}
+
+uintptr_t own_function(enum hook_own own)
+{
+	switch (own) {
+	case HOOK_OWN_CYG_ENTER:
+		return (uintptr_t)weir_cyg_enter;
+	case HOOK_OWN_CYG_EXIT:
+		return (uintptr_t)weir_cyg_exit;
+	case HOOK_OWN_SIGMASK:
+		return (uintptr_t)replaced_sigmask;
+	case HOOK_OWN_SIGACTION:
+		return (uintptr_t)replaced_sigaction;
+	case HOOK_OWN_MAKECONTEXT:
+		break;
+	}
+	return 0;
+}
