@@ -56,13 +56,17 @@ all: $(BUILD)/weir $(HOOK_LIB)
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
 	$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(CORE) $(LDLIBS_ALL)
 
+# The loader's token $LIB finds them: on Debian lib/x86_64-linux-gnu and lib/i386-linux-gnu, or lib32
+# where the 32-bit libc is that of libc6-i386; elsewhere lib64.
 $(BUILD)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(wildcard src/rt/hook/*.h)
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) $(BUILD)/lib64
 	$(CC) $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
+	@ln -sf ../lib/x86_64-linux-gnu/libweir.so $(BUILD)/lib64/libweir.so
 
 $(BUILD)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(wildcard src/rt/hook/*.h)
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) $(BUILD)/lib32
 	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
+	@ln -sf ../lib/i386-linux-gnu/libweir.so $(BUILD)/lib32/libweir.so
 
 # Renderers and option tables are tested without running the program, so they are in an archive too.
 $(BUILD)/libweircmd.a: $(filter-out $(BUILD)/src/cmd/main.o,$(CMD_OBJ))
@@ -128,6 +132,7 @@ install: all
 	for a in x86_64 i386; do \
 	  install -D -m 755 $(BUILD)/lib/$$a-linux-gnu/libweir.so \
 	    $(DESTDIR)$(PREFIX)/lib/weir/lib/$$a-linux-gnu/libweir.so || exit 1; done
+	cp -P -R $(BUILD)/lib32 $(BUILD)/lib64 $(DESTDIR)$(PREFIX)/lib/weir/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
 clean:
