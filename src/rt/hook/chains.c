@@ -89,6 +89,7 @@ bool chain_grow(struct chain *c)
 		full->next = b;
 	}
 	first_entry(full->next)->sp = last->sp;
+	first_entry(full->next)->node = last->node;
 	c->top = first_entry(full->next) + 1;
 	return true;
 }
@@ -109,6 +110,7 @@ static struct chain *chain_new(void)
 		return NULL;
 	c->first = first_entry(c->block) + 1;
 	c->first[-1].sp = UINTPTR_MAX;
+	c->first[-1].node = HOOK_TREE_ROOT;
 	__atomic_store_n(&c->top, c->first, __ATOMIC_RELEASE);
 	return c;
 }
@@ -118,8 +120,7 @@ static bool is_empty(const struct chain *c)
 	return c->top == c->first;
 }
 
-/* The entry below `e`, across blocks. */
-static struct hook_entry *entry_below(const struct chain *c, struct hook_entry *e)
+struct hook_entry *chain_below(const struct chain *c, struct hook_entry *e)
 {
 	struct hook_block *b;
 
@@ -132,13 +133,65 @@ static struct hook_entry *entry_below(const struct chain *c, struct hook_entry *
 	return b->previous ? first_entry(b->previous) + HOOK_BLOCK_SLOTS - 1 : NULL;
 }
 
+void chain_drop_to(struct chain *c, struct hook_entry *e, uint64_t now)
+{
+	struct hook_entry *last;
+
+	while (c->tree && (last = chain_below(c, c->top)) && last != e) {
+		hook_tree_leave(c->tree, last->node, last->ticks, now);
+		c->top = last;
+	}
+	if (c->tree)
+		hook_tree_leave(c->tree, e->node, e->ticks, now);
+	c->top = e;
+}
+
 void chain_drop_stale(struct chain *c, uintptr_t sp)
 {
 	struct hook_entry *e = c->top, *below;
 
-	while ((below = entry_below(c, e)) && below->sp <= sp)
+	while ((below = chain_below(c, e)) && below->sp <= sp)
 		e = below;
-	c->top = e;
+	if (e != c->top)
+		chain_drop_to(c, e, ticks_now());
+}
+
+void chains_disown(void)
+{
+	for (uint32_t i = 0; i < n_chains && i < N_CHAINS; i++) {
+		struct hook_entry *e = chains[i].top;
+
+		chains[i].tree = NULL;
+		while (e && (e = chain_below(&chains[i], e)))
+			e->id = 0;
+	}
+}
+
+static void adopt(struct chain *c, struct hook_tree *tree)
+{
+	struct hook_entry *e = c->first;
+	uint32_t node = HOOK_TREE_ROOT;
+	uint64_t now = ticks_now();
+
+	c->tree = tree;
+	c->first[-1].node = node;
+	while (e != c->top) {
+		if (!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) {
+			e = first_entry(block_of(e - 1)->next);
+			(e++)->node = node;
+			continue;
+		}
+		node = hook_tree_adopt(tree, node, e->id, now);
+		e->node = node;
+		(e++)->ticks = now;
+	}
+}
+
+void chains_adopt(struct hook_tree *tree)
+{
+	for (uint32_t i = 0; i < n_chains && i < N_CHAINS; i++)
+		if (chains[i].tree)
+			adopt(&chains[i], tree);
 }
 
 static struct chain *chain_with_bounds(uintptr_t sp)
@@ -246,7 +299,7 @@ static bool is_signal_stack(uintptr_t sp, uintptr_t *start, uintptr_t *bytes)
 
 static bool is_near(const struct chain *c, uintptr_t sp)
 {
-	struct hook_entry *last = entry_below(c, c->top);
+	struct hook_entry *last = chain_below(c, c->top);
 
 	if (!last)
 		return false;

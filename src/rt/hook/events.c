@@ -11,7 +11,8 @@
  */
 #include "hook.h"
 
-#define DESCRIPTOR_BYTES 8 /* before the trampoline's call: u32 id, u8 action, u8 detail, u16 */
+#define LOOK_AROUND_ENTRIES 65536 /* a power of two */
+#define DESCRIPTOR_BYTES    8 /* before the trampoline's call: u32 id, u8 action, u8 detail, u16 */
 
 struct descriptor {
 	uint32_t id;
@@ -92,7 +93,10 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	write_record(r, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret);
 	return;
 slow:
-	weir_enter_slow(after_call, slot);
+	if (t && t->tree)
+		weir_enter_tree(after_call, slot);
+	else
+		weir_enter_slow(after_call, slot);
 }
 
 KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
@@ -113,7 +117,57 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 	*(struct hook_entry *volatile *)&c->top = e;
 	return;
 slow:
-	weir_leave_slow(slot, e);
+	if (t && t->tree)
+		weir_leave_tree(slot, e);
+	else
+		weir_leave_slow(slot, e);
+}
+
+/* --- the same, counted in a tree ---------------------------------------------------------- */
+
+KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
+{
+	struct thread *t = weir_thread;
+	struct chain *c = t->chain;
+	struct hook_entry *e;
+	uint64_t now;
+	uint32_t id;
+
+	if (unlikely((uintptr_t)slot - c->start >= c->bytes) || unlikely(c->tree != t->tree) ||
+		unlikely(!(++t->n_entries & (LOOK_AROUND_ENTRIES - 1))))
+		goto slow;
+	e = take_entry(c);
+	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
+		(unlikely((uintptr_t)slot >= e[-1].sp) && unlikely(!is_tail_call(e, slot)))) {
+		c->top = e;
+		goto slow;
+	}
+	id = descriptor_of(after_call)->id;
+	now = ticks_now();
+	e->node = hook_tree_enter(t->tree, e[-1].node, id, now);
+	if (unlikely(!e->node)) {
+		c->top = e;
+		goto slow;
+	}
+	e->ticks = now;
+	fill_entry(e, slot, id);
+	return;
+slow:
+	weir_enter_slow(after_call, slot);
+}
+
+KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot, struct hook_entry *e)
+{
+	struct thread *t = weir_thread;
+	struct chain *c = block_of(e)->chain;
+
+	if (unlikely(t->chain != c) || unlikely(c->tree != t->tree) || unlikely(c->top != e + 1)) {
+		weir_leave_slow(slot, e);
+		return;
+	}
+	*slot = (uintptr_t)e->ret;
+	hook_tree_leave(t->tree, e->node, e->ticks, ticks_now());
+	*(struct hook_entry *volatile *)&c->top = e;
 }
 
 /* --- the slow way ------------------------------------------------------------------------ */
@@ -171,7 +225,7 @@ static void shorten_tail_calls(struct thread *t, struct chain *c, uintptr_t *slo
 {
 	struct hook_entry *e = c->top;
 
-	while (e - 1 > block_of(e - 1)->chain->first && e[-1].sp == (uintptr_t)slot &&
+	while (!c->tree && e - 1 > block_of(e - 1)->chain->first && e[-1].sp == (uintptr_t)slot &&
 		e[-2].sp == (uintptr_t)slot &&
 		((uintptr_t)(e - 2) & (HOOK_BLOCK_BYTES - 1)) > HOOK_ENTRY_OFFSET) {
 		e--;
@@ -181,6 +235,18 @@ static void shorten_tail_calls(struct thread *t, struct chain *c, uintptr_t *slo
 		return;
 	*slot = slot_address(e - 1);
 	c->top = e;
+}
+
+/* A chain's open calls are counted in one thread's tree; another thread that goes on with the chain
+ * (a coroutine that moved) may begin only when nothing is open any more. */
+static bool open_tree(struct thread *t, struct chain *c)
+{
+	if (c->tree == t->tree)
+		return true;
+	if (c->top != c->first)
+		return false;
+	c->tree = t->tree;
+	return true;
 }
 
 /* The entry of a call, or NULL when it cannot be followed. */
@@ -200,21 +266,22 @@ static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t
 		if (!((uintptr_t)c->top & (HOOK_BLOCK_BYTES - 1)) && !chain_grow(c))
 			return NULL;
 	}
+	if (is_tree() && !open_tree(t, c))
+		return NULL;
 	e = take_entry(c);
-	fill_entry(e, slot, id);
 	e->ticks = ticks_now();
+	if (c->tree)
+		e->node = hook_tree_enter_late(c->tree, e[-1].node, id, e->ticks);
+	fill_entry(e, slot, id);
 	return e;
 }
 
-static void enter_unlocked(
-	uint32_t id, uintptr_t *slot, const struct descriptor *d, const struct hook_regs *regs)
+static void enter_unlocked(uint32_t id, uintptr_t *slot)
 {
 	struct thread *t = thread_ensure((uintptr_t)slot);
 	struct hook_entry *e;
 	uintptr_t true_return;
 
-	(void)d;
-	(void)regs;
 	if (!t)
 		return;
 	true_return = *slot;
@@ -223,11 +290,10 @@ static void enter_unlocked(
 		t->shared->n_unhooked++;
 		return;
 	}
-	if (is_tree()) {
-		e->node = t->node;
-		return;
-	}
-	hook_record_write(t, HOOK_RECORD_ENTER, id, true_return);
+	if (!is_tree())
+		hook_record_write(t, HOOK_RECORD_ENTER, id, true_return);
+	else if (!(t->n_entries & (LOOK_AROUND_ENTRIES - 1)))
+		thread_look_around(t);
 }
 
 REGPARM void weir_enter_late(uintptr_t after_call, uintptr_t *slot)
@@ -235,7 +301,7 @@ REGPARM void weir_enter_late(uintptr_t after_call, uintptr_t *slot)
 	uint64_t old;
 
 	block_signals(&old);
-	enter_unlocked(descriptor_of(after_call)->id, slot, descriptor_of(after_call), NULL);
+	enter_unlocked(descriptor_of(after_call)->id, slot);
 	unblock_signals(&old);
 }
 
@@ -252,8 +318,12 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 			change_chain(t, c);
 		if (!is_tree())
 			hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
+		else if (c->tree && c->tree != t->tree)
+			t->shared->n_unhooked++;
 	}
 	*slot = (uintptr_t)e->ret;
+	if (t && c->tree && c->tree == t->tree)
+		chain_drop_to(c, e, ticks_now());
 	c->top = e;
 	unblock_signals(&old);
 }
@@ -346,7 +416,7 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 	uint64_t old;
 
 	block_signals(&old);
-	enter_unlocked(d->id, slot, d, regs);
+	enter_unlocked(d->id, slot);
 	t = weir_thread;
 	if (t && t->limit && !is_tree()) {
 		if (d->action == HOOK_ACTION_AMOUNT)

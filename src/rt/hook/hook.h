@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "hook_abi.h"
+#include "hook_tree.h"
 #include "raw_call.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -58,14 +59,15 @@ struct chain {
 	uint32_t owner;		  /* thread id that ran on it last */
 	struct hook_entry *first; /* top when nothing is open */
 	struct hook_block *block;
-	bool is_exact; /* bounds are known, not guessed */
+	struct hook_tree *tree; /* --tree: where its open calls are counted */
+	bool is_exact;		/* bounds are known, not guessed */
 };
 
 /* Private to the process and wiped by fork, so that a child finds `limit` 0 and takes the slow way
  * instead of writing into its parent's ring. */
 struct thread {
 	struct hook_record *pos;   /* the next record */
-	struct hook_record *limit; /* end of the current part; 0: nothing may be written */
+	struct hook_record *limit; /* end of the current part; NULL: nothing may be written */
 	struct chain *chain;	   /* the stack it runs on */
 	uint32_t number;	   /* of that, as last recorded */
 	uint32_t tid;
@@ -75,7 +77,9 @@ struct thread {
 	uint64_t ticks_of_heartbeat;
 	uint64_t gave_up_at; /* `consumed` + 1 when waiting for it was in vain; 0 = never */
 	uint32_t heartbeat;
-	uint32_t node; /* tree: the current one */
+	uint32_t session;	/* the recording that it is registered for */
+	struct hook_tree *tree; /* with --tree, in place of the ring */
+	uint64_t n_entries;	/* with --tree: to look around now and then */
 };
 
 /* A function that is, or was, patched. */
@@ -98,7 +102,8 @@ struct library {
 	struct thread *threads; /* control->n_threads of them */
 	uint32_t pid;
 	bool is_off;
-	bool is_started;
+	bool is_forked;	  /* the open calls are still the parent's */
+	uint32_t session; /* counts recordings; never 0 while one is on */
 	char socket[108];
 };
 extern struct library library;
@@ -116,6 +121,8 @@ void weir_sigreturn(void);
 /* What the fast functions call when something is out of the ordinary; saves every register. */
 KEEPS_REGISTERS void weir_enter_slow(uintptr_t after_call, uintptr_t *slot);
 KEEPS_REGISTERS void weir_leave_slow(uintptr_t *slot, struct hook_entry *e);
+KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot);
+KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot, struct hook_entry *e);
 
 /* events.c: `after_call` is the address behind the trampoline's call, `slot` where the function's
  * return address is. */
@@ -127,7 +134,6 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e);
 /* Entry with arguments: `regs` as in struct hook_regs. */
 REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
-/* The entry of a function by its id, for compiled-in calls. */
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data);
 
 /* threads.c */
@@ -136,6 +142,8 @@ void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id
 struct thread *thread_ensure(uintptr_t sp);
 /* Makes room for a record; false when it must be dropped. */
 bool thread_next_part(struct thread *t);
+/* False when the recording is over. */
+bool thread_look_around(struct thread *t);
 void thread_stop_all(void);
 
 /* chains.c */
@@ -144,8 +152,16 @@ struct chain *chain_own(uintptr_t sp, uint32_t tid);
 void chain_add_stack(uintptr_t start, uintptr_t bytes); /* a coroutine will run there */
 /* Room for the next entry; false when the region is used up. */
 bool chain_grow(struct chain *c);
+/* The entry below `e`, across blocks; NULL when there is none. */
+struct hook_entry *chain_below(const struct chain *c, struct hook_entry *e);
+/* Drops the entries above `e`, and `e`: calls that are over. */
+void chain_drop_to(struct chain *c, struct hook_entry *e, uint64_t now);
 /* Drops the entries of calls that are over without having returned. */
 void chain_drop_stale(struct chain *c, uintptr_t sp);
+/* What is open belongs to no recording: a new one begins. */
+void chains_disown(void);
+/* The open calls of a forked child, which go on in its own tree. */
+void chains_adopt(struct hook_tree *tree);
 
 /* maps.c */
 struct mapping_bounds {

@@ -220,6 +220,8 @@ int library_forked(void)
 	exchange_close(&x);
 	if (rc < 0)
 		library.is_off = true;
+	library.is_forked = true;
+	library.session++;
 	return rc;
 }
 

@@ -84,6 +84,8 @@ int weir_attach(const char *socket)
 		return -16; /* EBUSY: another recording */
 	copy_path(library.socket, sizeof(library.socket), socket);
 	library.is_off = false;
+	library.session++;
+	chains_disown();
 	rc = modules_start(refusal());
 	if (rc == 0)
 		modules_watch();

@@ -29,6 +29,31 @@ static void set_limit(struct thread *t)
 	t->limit = (struct hook_record *)((uintptr_t)t->ring + (offset / part + 1) * part);
 }
 
+static bool begin_writing(struct thread *t)
+{
+	struct hook_control *control = library.control;
+	uint64_t now = ticks_now();
+
+	t->tree = NULL;
+	if (control->mode != HOOK_MODE_TREE) {
+		set_limit(t);
+	} else {
+		if (!hook_tree_init(t->ring, control->ring_bytes, control->prune_permille, now))
+			return false;
+		t->tree = (struct hook_tree *)t->ring;
+		if (library.is_forked)
+			chains_adopt(t->tree);
+		library.is_forked = false;
+	}
+	t->session = library.session;
+	return true;
+}
+
+static bool is_registered(const struct thread *t)
+{
+	return t && t->session == library.session;
+}
+
 static struct thread *thread_register(uintptr_t sp)
 {
 	struct hook_control *control = library.control;
@@ -59,11 +84,10 @@ static struct thread *thread_register(uintptr_t sp)
 		t->number = 0;
 		t->own = chain_own(sp, tid);
 		t->chain = t->own;
-		if (!t->own) {
+		if (!t->own || !begin_writing(t)) {
 			__atomic_store_n(&shared[i].state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
 			return NULL;
 		}
-		set_limit(t);
 		__atomic_store_n(&shared[i].state, HOOK_THREAD_LIVE, __ATOMIC_RELEASE);
 		weir_thread = t;
 		return t;
@@ -76,12 +100,10 @@ struct thread *thread_ensure(uintptr_t sp)
 {
 	if (!library.control || library.is_off)
 		return NULL;
-	if (weir_thread && weir_thread->limit)
+	if (is_registered(weir_thread))
 		return weir_thread;
 	if (library.pid != (uint32_t)raw_call(SYS_getpid, 0) && library_forked() < 0)
 		return NULL;
-	if (weir_thread && weir_thread->limit)
-		return weir_thread;
 	return thread_register(sp);
 }
 
@@ -89,8 +111,10 @@ void thread_stop_all(void)
 {
 	if (!library.control)
 		return;
-	for (uint32_t i = 0; i < library.control->n_threads; i++)
+	for (uint32_t i = 0; i < library.control->n_threads; i++) {
 		*(struct hook_record *volatile *)&library.threads[i].limit = NULL;
+		*(struct hook_tree *volatile *)&library.threads[i].tree = NULL;
+	}
 }
 
 /* Functions that the recorder no longer wants (--budget). One thread does it. */
@@ -167,6 +191,16 @@ static bool recorder_is_gone(struct thread *t)
 	return !exchange_recorder_lives();
 }
 
+bool thread_look_around(struct thread *t)
+{
+	if (library.control->is_off || recorder_is_gone(t)) {
+		library_stop();
+		return false;
+	}
+	unhook_wanted(library.control);
+	return true;
+}
+
 bool thread_next_part(struct thread *t)
 {
 	struct hook_control *control = library.control;
@@ -180,11 +214,8 @@ bool thread_next_part(struct thread *t)
 	/* Nobody else writes; `pos` may have run over the limit by attempts that were given up. */
 	t->pos = t->limit;
 	written = (t->shared->written & ~(uint64_t)(part - 1)) + part;
-	if (control->is_off || recorder_is_gone(t)) {
-		library_stop();
+	if (!thread_look_around(t))
 		return false;
-	}
-	unhook_wanted(control);
 	if (records_ahead(t, written) > room && !wait_for_room(t, written, room)) {
 		t->shared->n_dropped++;
 		return false;

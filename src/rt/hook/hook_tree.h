@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call tree that a thread keeps of itself (`weir record --tree`): a node for each path of
+ * hooked calls, in the fixed memory where its ring would be. Every node is reached by its index, so
+ * the recorder reads the tree while the program runs, and after it was killed.
+ *
+ *   0                  struct hook_tree
+ *   sizeof(header)     struct hook_node [capacity], one cache line each
+ *   buckets_offset     u32 [n_buckets]: first node of a hash chain over (parent, id)
+ *
+ * Node 0 is none, node 1 the thread's root, node 2 the branch of folded calls: calls whose own node
+ * was pruned, or for which there was no memory, are counted there, by function, so that no call is
+ * missing in the totals. Their time is where it always was, in the calls around them.
+ *
+ * Writer: the thread itself. A signal handler on it may interrupt any instruction here and use the
+ * tree, too. What holds then: every node stays in its place; every count is added by one
+ * instruction, so none is lost; a node is opened before anything else, and then looked at again, so
+ * it is never pruned under a call. A minimum or maximum may miss the handler's own call.
+ *
+ * Reader: a node is at rest when (uint32_t)calls == n_open + n_left; in the midst of an entry or an
+ * exit n_open + n_left is greater by one. prune_seq is odd while nodes are being taken away.
+ */
+#ifndef WEIR_RT_HOOK_HOOK_TREE_H
+#define WEIR_RT_HOOK_HOOK_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HOOK_TREE_MAGIC	    0x65727477u /* "wtre" */
+#define HOOK_TREE_ROOT	    1u
+#define HOOK_TREE_FOLDED    2u
+#define HOOK_TREE_NODES_MIN 64u
+#define HOOK_TREE_NODES_MAX (1u << 24)
+
+/*
+ * Added to each time that goes into `ticks` of a node: as long as a call is open its start is
+ * subtracted there, at its end the time is added. Half of a pair is then off by so much that a
+ * reader cannot take it for a duration.
+ */
+#define HOOK_TREE_BIAS ((uint64_t)1 << 62)
+
+struct hook_node {
+	uint64_t key; /* parent << 32 | id of the function; 0 = free (or the root) */
+	uint32_t first_child, next_sibling; /* of a free node: next_sibling is the next free one */
+	uint32_t next_in_bucket;
+	uint32_t recent; /* the child that was entered last; a guess, to be compared by key */
+	uint32_t n_open; /* calls that have not returned */
+	uint32_t n_left; /* calls that have, modulo 2^32 */
+	uint64_t calls;
+	uint64_t ticks;	   /* sum of ends - sum of starts, each plus HOOK_TREE_BIAS */
+	uint64_t min, max; /* in ticks, of those that returned; min > max: of none */
+};
+
+struct hook_tree {
+	uint32_t magic; /* written last */
+	uint32_t capacity;
+	uint32_t n_buckets; /* a power of two */
+	uint32_t bucket_shift;
+	uint32_t buckets_offset;
+	uint32_t n_used; /* nodes from here on have never been used */
+	uint32_t first_free;
+	uint32_t n_free;     /* in the list; those that were never used come on top */
+	uint32_t n_reserved; /* kept for the folded branch */
+	uint32_t prune_permille;
+	uint32_t sweep_at;  /* the node at which the next sweep begins */
+	uint32_t n_to_fold; /* calls to fold before memory is looked for again */
+	uint32_t prune_seq;
+	uint32_t n_sweeps;
+	uint64_t start_ticks, last_ticks; /* the first and the last entry or exit */
+	uint64_t n_pruned;     /* nodes taken away, their time being part of their parents' */
+	uint64_t pruned_calls; /* their calls; counted in the folded branch as well */
+	uint64_t folded_calls; /* calls for which there was no memory; likewise */
+	uint64_t reserved[20];
+};
+
+_Static_assert(sizeof(struct hook_node) == 64, "the same in 32- and 64-bit programs");
+_Static_assert(sizeof(struct hook_tree) == 256, "the same in 32- and 64-bit programs");
+_Static_assert(offsetof(struct hook_node, calls) == 32, "the same in 32- and 64-bit programs");
+_Static_assert(offsetof(struct hook_tree, start_ticks) == 56, "likewise");
+
+#define HOOK_TREE_KEY(parent, id) ((uint64_t)(parent) << 32 | (id))
+#define HOOK_TREE_KEY_PARENT(key) ((uint32_t)((key) >> 32))
+#define HOOK_TREE_KEY_ID(key)	  ((uint32_t)(key))
+
+/* --- where things are, as writer and reader compute it ------------------------------------ */
+
+struct hook_tree_layout {
+	uint32_t capacity, n_buckets, bucket_shift, buckets_offset;
+};
+
+/* false when the memory is too small. What is beyond HOOK_TREE_NODES_MAX nodes is not used. */
+static inline bool hook_tree_layout(uint64_t bytes, struct hook_tree_layout *l)
+{
+	uint64_t used = bytes;
+	uint32_t bits = 0;
+
+	if (used / sizeof(struct hook_node) > HOOK_TREE_NODES_MAX)
+		used = (uint64_t)HOOK_TREE_NODES_MAX * sizeof(struct hook_node);
+	while (used / sizeof(struct hook_node) >> (bits + 1))
+		bits++;
+	if (used < (HOOK_TREE_NODES_MIN + 8) * sizeof(struct hook_node))
+		return false;
+	l->n_buckets = 1u << bits;
+	l->bucket_shift = 32 - bits;
+	l->capacity =
+		(uint32_t)((used - sizeof(struct hook_tree) - l->n_buckets * sizeof(uint32_t)) /
+			   sizeof(struct hook_node));
+	l->buckets_offset = (uint32_t)(sizeof(struct hook_tree) +
+				       (uint64_t)l->capacity * sizeof(struct hook_node));
+	return true;
+}
+
+static inline struct hook_node *hook_tree_nodes(const struct hook_tree *t)
+{
+	return (struct hook_node *)(uintptr_t)(t + 1);
+}
+
+static inline uint32_t *hook_tree_bucket(const struct hook_tree *t, uint64_t key)
+{
+	uint32_t h = HOOK_TREE_KEY_PARENT(key) * 0x9e3779b1u ^ HOOK_TREE_KEY_ID(key) * 0x85ebca77u;
+
+	h = (h ^ h >> 15) * 0xc2b2ae3du;
+	return (uint32_t *)((uintptr_t)t + t->buckets_offset) + (h >> t->bucket_shift);
+}
+
+/* --- the thread's own, fast part ----------------------------------------------------------- */
+
+/* One instruction for each half, on the memory itself: a handler in between takes nothing away. */
+static inline void hook_tree_add(uint64_t *to, uint64_t n)
+{
+#ifdef __x86_64__
+	__asm__ volatile("addq %1, %0" : "+m"(*to) : "er"(n) : "cc");
+#else
+	uint32_t *half = (uint32_t *)(void *)to;
+
+	__asm__ volatile("addl %2, %0; adcl %3, %1"
+			 : "+m"(half[0]), "+m"(half[1])
+			 : "ri"((uint32_t)n), "ri"((uint32_t)(n >> 32))
+			 : "cc");
+#endif
+}
+
+static inline void hook_tree_add32(uint32_t *to, uint32_t n)
+{
+	__asm__ volatile("addl %1, %0" : "+m"(*to) : "ri"(n) : "cc");
+}
+
+static inline uint64_t hook_tree_key_now(const struct hook_node *n)
+{
+	return *(const volatile uint64_t *)&n->key;
+}
+
+/* 0 when there is none. */
+static inline uint32_t hook_tree_find(const struct hook_tree *t, uint64_t key)
+{
+	const struct hook_node *nodes = hook_tree_nodes(t);
+	uint32_t i = *hook_tree_bucket(t, key);
+
+	while (i && nodes[i].key != key)
+		i = nodes[i].next_in_bucket;
+	return i;
+}
+
+static inline bool hook_tree_is_folded(const struct hook_tree *t, uint32_t node)
+{
+	return node == HOOK_TREE_FOLDED ||
+	       HOOK_TREE_KEY_PARENT(hook_tree_nodes(t)[node].key) == HOOK_TREE_FOLDED;
+}
+
+/* The node has been opened (n_open); the rest of an entry. */
+static inline void hook_tree_count_entry(struct hook_tree *t, struct hook_node *n, uint64_t now)
+{
+	hook_tree_add(&n->ticks, -(now + HOOK_TREE_BIAS));
+	hook_tree_add(&n->calls, 1);
+	*(volatile uint64_t *)&t->last_ticks = now;
+}
+
+/* The branch of folded calls takes it when memory was short just now, or when what calls is folded
+ * itself. */
+static inline uint32_t hook_tree_find_folded(struct hook_tree *t, uint32_t current, uint64_t *key)
+{
+	uint32_t i;
+
+	if (!t->n_to_fold && !hook_tree_is_folded(t, current))
+		return 0;
+	*key = HOOK_TREE_KEY(HOOK_TREE_FOLDED, HOOK_TREE_KEY_ID(*key));
+	i = hook_tree_find(t, *key);
+	if (!i)
+		return 0;
+	if (t->n_to_fold)
+		t->n_to_fold--;
+	hook_tree_add(&t->folded_calls, 1);
+	return i;
+}
+
+/*
+ * A call of function `id` (not 0) from a call that has the node `current` (HOOK_TREE_ROOT: from
+ * none that is hooked) and is still open. Returns the call's node; 0 when there is none yet,
+ * nothing has changed then: hook_tree_enter_late() makes it. Who was `current` is known by the
+ * caller's own entry; a node does not always tell (folded calls).
+ */
+static inline uint32_t hook_tree_enter(
+	struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now)
+{
+	struct hook_node *nodes = hook_tree_nodes(t);
+	uint64_t key = HOOK_TREE_KEY(current, id);
+	uint32_t i = nodes[current].recent;
+
+	if (__builtin_expect(nodes[i].key != key, 0)) {
+		i = hook_tree_find(t, key);
+		if (i)
+			*(volatile uint32_t *)&nodes[current].recent = i;
+		else
+			i = hook_tree_find_folded(t, current, &key);
+		if (!i)
+			return 0;
+	}
+	hook_tree_add32(&nodes[i].n_open, 1);
+	if (__builtin_expect(hook_tree_key_now(&nodes[i]) != key, 0)) {
+		/* A handler came in between and pruned it. */
+		hook_tree_add32(&nodes[i].n_open, -1u);
+		return 0;
+	}
+	hook_tree_count_entry(t, &nodes[i], now);
+	return i;
+}
+
+/*
+ * The call that got `node` at `entered` is over. Also for calls that end without returning
+ * (longjmp, exceptions), innermost first: what is not left stays open.
+ */
+static inline void hook_tree_leave(
+	struct hook_tree *t, uint32_t node, uint64_t entered, uint64_t now)
+{
+	struct hook_node *n = &hook_tree_nodes(t)[node];
+	uint64_t elapsed;
+
+	if (__builtin_expect(now < entered, 0)) /* clocks of two processors */
+		now = entered;
+	elapsed = now - entered;
+	hook_tree_add32(&n->n_left, 1);
+	hook_tree_add(&n->ticks, now + HOOK_TREE_BIAS);
+	if (elapsed < n->min)
+		*(volatile uint64_t *)&n->min = elapsed;
+	if (elapsed > n->max)
+		*(volatile uint64_t *)&n->max = elapsed;
+	*(volatile uint64_t *)&t->last_ticks = now;
+	hook_tree_add32(&n->n_open, -1u);
+}
+
+/* --- the slow part, tree.c: signals must be blocked ----------------------------------------- */
+
+/* A new tree in `bytes` of memory: all zero, or that of an older tree. false when it is too small.
+ * Children that have less than prune_permille thousandths of their parent's time may be taken away
+ * when memory runs short; 0 = none. */
+bool hook_tree_init(void *at, uint64_t bytes, uint32_t prune_permille, uint64_t now);
+
+/* As hook_tree_enter, but always gives a node: a new one, perhaps after pruning, or else a folded
+ * one. */
+uint32_t hook_tree_enter_late(struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now);
+
+/* The same for a call that another tree has counted already and that goes on in this one: the open
+ * calls of a forked child. Its time begins now. */
+uint32_t hook_tree_adopt(struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now);
+
+/* Takes away what is under the threshold and not open, until `wanted` nodes are free or everything
+ * was looked at once. Returns how many were freed. Children of the root stay: nothing above them
+ * would keep their time. */
+uint32_t hook_tree_prune(struct hook_tree *t, uint64_t now, uint32_t wanted);
+
+#endif
