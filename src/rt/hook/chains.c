@@ -88,7 +88,7 @@ bool chain_grow(struct chain *c)
 		b->previous = full;
 		full->next = b;
 	}
-	first_entry(full->next)->sp = last->sp;
+	first_entry(full->next)->not_sp = last->not_sp;
 	first_entry(full->next)->node = last->node;
 	c->top = first_entry(full->next) + 1;
 	return true;
@@ -109,7 +109,6 @@ static struct chain *chain_new(void)
 	if (!c->block)
 		return NULL;
 	c->first = first_entry(c->block) + 1;
-	c->first[-1].sp = UINTPTR_MAX;
 	c->first[-1].node = HOOK_TREE_ROOT;
 	__atomic_store_n(&c->top, c->first, __ATOMIC_RELEASE);
 	return c;
@@ -137,12 +136,15 @@ void chain_drop_to(struct chain *c, struct hook_entry *e, uint64_t now)
 {
 	struct hook_entry *last;
 
-	while (c->tree && (last = chain_below(c, c->top)) && last != e) {
-		hook_tree_leave(c->tree, last->node, last->ticks, now);
+	do {
+		last = chain_below(c, c->top);
+		if (!last)
+			break;
+		if (c->tree)
+			hook_tree_leave(c->tree, last->node, last->ticks, now);
+		last->not_sp = 0;
 		c->top = last;
-	}
-	if (c->tree)
-		hook_tree_leave(c->tree, e->node, e->ticks, now);
+	} while (last != e);
 	c->top = e;
 }
 
@@ -150,7 +152,7 @@ void chain_drop_stale(struct chain *c, uintptr_t sp)
 {
 	struct hook_entry *e = c->top, *below;
 
-	while ((below = chain_below(c, e)) && below->sp <= sp)
+	while ((below = chain_below(c, e)) && entry_sp(below) <= sp)
 		e = below;
 	if (e != c->top)
 		chain_drop_to(c, e, ticks_now());
@@ -303,7 +305,7 @@ static bool is_near(const struct chain *c, uintptr_t sp)
 
 	if (!last)
 		return false;
-	return sp <= c->first->sp && sp + CLOSE_BYTES > last->sp;
+	return sp <= entry_sp(c->first) && sp + CLOSE_BYTES > entry_sp(last);
 }
 
 /* Where the fast way may go on; whatever lies outside comes here again. */
@@ -325,7 +327,7 @@ static struct chain *guessed(struct thread *t, uintptr_t sp)
 		if (c->is_exact || !c->block)
 			continue;
 		if (is_near(c, sp)) {
-			set_window(c, sp, c->first->sp);
+			set_window(c, sp, entry_sp(c->first));
 			return c;
 		}
 		if (is_empty(c) && c->owner == t->tid && !empty)

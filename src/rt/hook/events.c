@@ -52,13 +52,13 @@ static inline void write_record(struct hook_record *r, uint64_t head, uint64_t d
  * instead of calling it. */
 static inline bool is_tail_call(const struct hook_entry *e, const uintptr_t *slot)
 {
-	return e[-1].sp == (uintptr_t)slot && *slot == slot_address(e - 1);
+	return entry_sp(e - 1) == (uintptr_t)slot && *slot == slot_address(e - 1);
 }
 
 static inline void fill_entry(struct hook_entry *e, uintptr_t *slot, uint32_t id)
 {
 	*(volatile uint64_t *)&e->ret = *slot;
-	e->sp = (uintptr_t)slot;
+	e->not_sp = ~(uint64_t)(uintptr_t)slot;
 	e->id = id;
 	*(volatile uintptr_t *)slot = slot_address(e);
 }
@@ -78,7 +78,8 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 		goto slow;
 	e = take_entry(c);
 	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
-		(unlikely((uintptr_t)slot >= e[-1].sp) && unlikely(!is_tail_call(e, slot)))) {
+		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
+			unlikely(!is_tail_call(e, slot)))) {
 		c->top = e;
 		goto slow;
 	}
@@ -114,6 +115,7 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 		goto slow;
 	*slot = (uintptr_t)e->ret;
 	write_record(r, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0);
+	*(volatile uint64_t *)&e->not_sp = 0;
 	*(struct hook_entry *volatile *)&c->top = e;
 	return;
 slow:
@@ -138,10 +140,12 @@ KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 		goto slow;
 	e = take_entry(c);
 	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
-		(unlikely((uintptr_t)slot >= e[-1].sp) && unlikely(!is_tail_call(e, slot)))) {
+		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
+			unlikely(!is_tail_call(e, slot)))) {
 		c->top = e;
 		goto slow;
 	}
+	e->node = e[-1].node; /* for a handler that comes before the next line */
 	id = descriptor_of(after_call)->id;
 	now = ticks_now();
 	e->node = hook_tree_enter(t->tree, e[-1].node, id, now);
@@ -167,6 +171,7 @@ KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot, struct hook_entry *e)
 	}
 	*slot = (uintptr_t)e->ret;
 	hook_tree_leave(t->tree, e->node, e->ticks, ticks_now());
+	*(volatile uint64_t *)&e->not_sp = 0;
 	*(struct hook_entry *volatile *)&c->top = e;
 }
 
@@ -225,8 +230,8 @@ static void shorten_tail_calls(struct thread *t, struct chain *c, uintptr_t *slo
 {
 	struct hook_entry *e = c->top;
 
-	while (!c->tree && e - 1 > block_of(e - 1)->chain->first && e[-1].sp == (uintptr_t)slot &&
-		e[-2].sp == (uintptr_t)slot &&
+	while (!c->tree && e - 1 > block_of(e - 1)->chain->first &&
+		entry_sp(e - 1) == (uintptr_t)slot && entry_sp(e - 2) == (uintptr_t)slot &&
 		((uintptr_t)(e - 2) & (HOOK_BLOCK_BYTES - 1)) > HOOK_ENTRY_OFFSET) {
 		e--;
 		hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
@@ -234,7 +239,7 @@ static void shorten_tail_calls(struct thread *t, struct chain *c, uintptr_t *slo
 	if (e == c->top)
 		return;
 	*slot = slot_address(e - 1);
-	c->top = e;
+	chain_drop_to(c, e, ticks_now());
 }
 
 /* A chain's open calls are counted in one thread's tree; another thread that goes on with the chain
@@ -322,9 +327,11 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 			t->shared->n_unhooked++;
 	}
 	*slot = (uintptr_t)e->ret;
-	if (t && c->tree && c->tree == t->tree)
+	/* Into another thread's tree nothing may be written. */
+	if (c->tree && (!t || c->tree != t->tree))
+		c->top = e;
+	else
 		chain_drop_to(c, e, ticks_now());
-	c->top = e;
 	unblock_signals(&old);
 }
 

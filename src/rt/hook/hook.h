@@ -102,7 +102,8 @@ struct library {
 	struct thread *threads; /* control->n_threads of them */
 	uint32_t pid;
 	bool is_off;
-	bool is_forked;	  /* the open calls are still the parent's */
+	bool is_attached; /* to a program that was running already */
+	bool is_forked;   /* the open calls are still the parent's */
 	uint32_t session; /* counts recordings; never 0 while one is on */
 	char socket[108];
 };
@@ -234,6 +235,11 @@ static inline struct hook_block *block_of(const struct hook_entry *e)
 {
 	return (struct hook_block *)(((uintptr_t)e & ~(uintptr_t)(HOOK_BLOCK_BYTES - 1)) +
 				     HOOK_HEADER_OFFSET);
+}
+
+static inline uintptr_t entry_sp(const struct hook_entry *e)
+{
+	return ~(uintptr_t)e->not_sp;
 }
 
 /* The replaced return address that leads to the entry's slot. */

@@ -139,9 +139,11 @@ struct hook_regs {
 #define HOOK_RETURN_OFFSET 1u /* unwinders look up address - 1, which must lie in the same slot */
 
 struct hook_entry {
-	uint64_t ret;	/* the true return address; first: the region's FDE reads it */
-	uint64_t sp;	/* address of the stack word that was replaced */
-	uint64_t ticks; /* when entered */
+	uint64_t ret;	 /* the true return address; first: the region's FDE reads it */
+	uint64_t not_sp; /* ~address of the stack word that was replaced; 0 = not in use: an entry
+			    that was taken and not yet filled then looks like one that is above all
+			  */
+	uint64_t ticks;	 /* when entered */
 	uint32_t id;
 	uint32_t node; /* tree */
 };

@@ -76,7 +76,7 @@ static enum hook_refusal refusal(void)
 	return HOOK_REFUSAL_NONE;
 }
 
-int weir_attach(const char *socket)
+static int begin(const char *socket, bool is_attached)
 {
 	int rc;
 
@@ -84,6 +84,7 @@ int weir_attach(const char *socket)
 		return -16; /* EBUSY: another recording */
 	copy_path(library.socket, sizeof(library.socket), socket);
 	library.is_off = false;
+	library.is_attached = is_attached;
 	library.session++;
 	chains_disown();
 	rc = modules_start(refusal());
@@ -92,6 +93,11 @@ int weir_attach(const char *socket)
 	else
 		library.is_off = true;
 	return rc;
+}
+
+int weir_attach(const char *socket)
+{
+	return begin(socket, true);
 }
 
 void library_stop(void)
@@ -129,5 +135,5 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 	(void)argc;
 	(void)argv;
 	if (socket)
-		weir_attach(socket);
+		begin(socket, false);
 }

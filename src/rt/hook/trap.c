@@ -4,6 +4,7 @@
  * replaced instruction; the breakpoint stays in place for the other threads. Traps that are not
  * ours are the program's, and go to the handler that it had.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -17,6 +18,8 @@ struct kernel_sigaction {
 } __attribute__((packed, aligned(sizeof(long))));
 
 #define KERNEL_SA_RESTORER 0x04000000ul
+#define TRAP_BIT	   ((uint64_t)1 << (SIGTRAP - 1))
+#define N_INTERNAL_SIGNALS 2 /* 32 and 33 are libc's own */
 
 static struct kernel_sigaction theirs; /* the program's own; written before ours is installed */
 static bool is_installed;
@@ -31,7 +34,7 @@ static bool is_installed;
 static void die_of_trap(void)
 {
 	struct kernel_sigaction none = {0};
-	uint64_t mask = 1u << (SIGTRAP - 1);
+	uint64_t mask = TRAP_BIT;
 
 	raw_call(SYS_rt_sigaction, SIGTRAP, &none, 0, 8);
 	raw_call(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, &mask, 0, 8);
@@ -58,6 +61,24 @@ static void on_trap(int number, siginfo_t *info, void *context)
 		((void (*)(int, siginfo_t *, void *))theirs.handler)(number, info, context);
 }
 
+/* Threads that run already may have it blocked, and only they could say. */
+static unsigned n_tasks(void)
+{
+	char buffer[1024];
+	unsigned n = 0;
+	long fd = raw_call(
+		SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long got;
+
+	if (fd < 0)
+		return 0;
+	while ((got = raw_call(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0)
+		for (long at = 0; at < got; at += *(uint16_t *)(buffer + at + 16))
+			n += buffer[at + 19] != '.';
+	raw_call(SYS_close, fd);
+	return n;
+}
+
 bool trap_install(void)
 {
 	struct kernel_sigaction ours = {
@@ -70,6 +91,8 @@ bool trap_install(void)
 	if (is_installed)
 		return true;
 	raw_call(SYS_rt_sigprocmask, 0, 0, &mask, 8);
+	if ((mask & TRAP_BIT) || (library.is_attached && n_tasks() != 1))
+		return false; /* a trap that is blocked kills */
 	if (raw_call(SYS_rt_sigaction, SIGTRAP, 0, &theirs, 8) < 0)
 		return false;
 	if (theirs.handler != (uintptr_t)SIG_DFL)
@@ -86,6 +109,8 @@ static int own_sigaction(int number, const struct sigaction *wanted, struct siga
 	struct kernel_sigaction in, out;
 	long rc;
 
+	if (number >= 32 && number < 32 + N_INTERNAL_SIGNALS)
+		return -22; /* EINVAL */
 	if (number == SIGTRAP) {
 		if (old) {
 			old->sa_handler = (void (*)(int))theirs.handler;
@@ -102,7 +127,7 @@ static int own_sigaction(int number, const struct sigaction *wanted, struct siga
 		in.flags = (unsigned long)(unsigned)wanted->sa_flags | KERNEL_SA_RESTORER;
 		in.restorer = (uintptr_t)weir_sigreturn;
 		bytes_copy(&in.mask, &wanted->sa_mask, sizeof(in.mask));
-		in.mask &= ~(uint64_t)(1u << (SIGTRAP - 1));
+		in.mask &= ~TRAP_BIT;
 	}
 	rc = raw_call(SYS_rt_sigaction, number, wanted ? &in : 0, old ? &out : 0, 8);
 	if (rc < 0)
@@ -141,7 +166,7 @@ static long set_mask(int how, const sigset_t *set, sigset_t *old)
 		return raw_call(SYS_rt_sigprocmask, how, 0, old, 8);
 	bytes_copy(&mask, set, sizeof(mask));
 	if (how == SIG_BLOCK || how == SIG_SETMASK)
-		mask &= ~(uint64_t)(1u << (SIGTRAP - 1));
+		mask &= ~TRAP_BIT;
 	/* libc keeps its two internal signals unblocked. */
 	mask &= ~((uint64_t)3 << 31);
 	return raw_call(SYS_rt_sigprocmask, how, &mask, old, 8);
