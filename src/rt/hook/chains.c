@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which stack is this? A thread's own stack has known bounds. Others are coroutines', and signal
- * stacks. Their bounds are known when makecontext was seen; otherwise they are guessed, and the
- * guess may only err on the safe side: an entry whose return address may still be used is never
- * given to another call. So a stack pointer belongs to a guessed stack only if it lies between that
- * stack's open calls, or closely below the last of them; else it starts another chain. A chain
- * without open calls may be anybody's.
+ * Open calls. An entry whose return address may still be used is never given to another call: on a
+ * thread's own stack, and on a signal stack, what lies below the stack pointer is over. Elsewhere
+ * coroutines may share what we take for one stack, or we may be wrong about its bounds: there a
+ * call is over when the word of the stack that led to its entry holds something else.
  */
 #include "hook.h"
 
 #include <sys/mman.h>
 
-#define N_CHAINS    N_BLOCKS
-#define CLOSE_BYTES 8192u
-#define N_STACKS    1024u
+#define N_CHAINS N_BLOCKS
 
 static struct chain chains[N_CHAINS];
-static uint32_t n_chains;    /* only grows; a slot is taken by an atomic add */
-static uint32_t n_blocks;    /* likewise */
-static uint32_t last_number; /* of a chain */
-static struct {
-	uintptr_t start, bytes;
-} stacks[N_STACKS]; /* that makecontext was called for, the latest ones */
-static uint32_t n_stacks;
+static uint32_t n_chains; /* only grows; a slot is taken by an atomic add */
+static uint32_t n_blocks; /* likewise */
 
 /* --- blocks ------------------------------------------------------------------------------ */
 
@@ -47,6 +38,13 @@ static void write_slots(uint8_t *block)
 	}
 }
 
+static uintptr_t leave_stub(void)
+{
+	bool is_tree = library.control && library.control->mode == HOOK_MODE_TREE;
+
+	return (uintptr_t)(is_tree ? weir_leave_tree_stub : weir_leave_stub);
+}
+
 static struct hook_block *block_new(struct chain *c)
 {
 	uint32_t i = __atomic_fetch_add(&n_blocks, 1, __ATOMIC_RELAXED);
@@ -61,7 +59,7 @@ static struct hook_block *block_new(struct chain *c)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1)))
 		return NULL;
 	write_slots(block);
-	header->stub = (uintptr_t)weir_leave_stub;
+	header->stub = leave_stub();
 	header->chain = c;
 	header->next = NULL;
 	header->previous = NULL;
@@ -96,7 +94,26 @@ bool chain_grow(struct chain *c)
 
 /* --- chains ------------------------------------------------------------------------------ */
 
-static struct chain *chain_new(void)
+struct chain *chain_at(uint32_t i)
+{
+	return i < __atomic_load_n(&n_chains, __ATOMIC_ACQUIRE) && i < N_CHAINS ? &chains[i] : NULL;
+}
+
+static struct chain *take_free(void)
+{
+	struct chain *c;
+
+	for (uint32_t i = 0; (c = chain_at(i)); i++) {
+		uint32_t free = CHAIN_FREE;
+
+		if (c->block && __atomic_compare_exchange_n(&c->kind, &free, CHAIN_TAKEN, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return c;
+	}
+	return NULL;
+}
+
+static struct chain *take_unused(void)
 {
 	uint32_t i = __atomic_fetch_add(&n_chains, 1, __ATOMIC_RELAXED);
 	struct chain *c = &chains[i];
@@ -114,9 +131,21 @@ static struct chain *chain_new(void)
 	return c;
 }
 
-static bool is_empty(const struct chain *c)
+struct chain *chain_new(enum chain_kind kind)
 {
-	return c->top == c->first;
+	struct chain *c = take_free();
+
+	if (!c)
+		c = take_unused();
+	if (!c)
+		return NULL;
+	c->start = c->bytes = c->low = c->high = 0;
+	c->number = c->owner = 0;
+	c->tree = NULL;
+	c->user = NULL;
+	c->has_stacks_inside = false;
+	__atomic_store_n(&c->kind, (uint32_t)kind, __ATOMIC_RELEASE);
+	return c;
 }
 
 struct hook_entry *chain_below(const struct chain *c, struct hook_entry *e)
@@ -132,34 +161,123 @@ struct hook_entry *chain_below(const struct chain *c, struct hook_entry *e)
 	return b->previous ? first_entry(b->previous) + HOOK_BLOCK_SLOTS - 1 : NULL;
 }
 
-void chain_drop_to(struct chain *c, struct hook_entry *e, uint64_t now)
+void chain_reset(struct chain *c)
+{
+	struct hook_entry *e;
+
+	while ((e = chain_below(c, c->top))) {
+		e->not_sp = 0;
+		c->top = e;
+	}
+	c->tree = NULL;
+}
+
+/* Whether a call that begins further up the stack says that those below are over. */
+static bool is_sure(const struct chain *c)
+{
+	return c->kind == CHAIN_OWN || c->kind == CHAIN_SIGNAL;
+}
+
+/* The kernel reads the set before it looks at what to do with it, and we ask for nothing. */
+static bool is_readable(uintptr_t at)
+{
+	return raw_call(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, 0, 8) != -14; /* EFAULT */
+}
+
+static bool is_over(const struct hook_entry *e)
+{
+	uintptr_t sp = entry_sp(e);
+
+	if (!e->not_sp)
+		return false; /* a handler came before it was filled */
+	return e->not_sp == HOOK_LEFT || !is_readable(sp) ||
+	       *(const volatile uintptr_t *)sp != slot_address(e);
+}
+
+/* Into another thread's tree nothing may be written. */
+static void end_call(struct thread *t, struct chain *c, struct hook_entry *e, uint64_t now)
+{
+	if (e->not_sp <= HOOK_LEFT)
+		return;
+	if (c->tree && t && c->tree == t->tree)
+		hook_tree_leave(c->tree, e->node, e->ticks, now);
+	else if (c->tree && t)
+		t->shared->n_unhooked++;
+	else if (t && e->id && library.control->mode != HOOK_MODE_TREE)
+		hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
+}
+
+void chain_drop_to(struct thread *t, struct chain *c, struct hook_entry *e, uint64_t now)
 {
 	struct hook_entry *last;
 
-	do {
-		last = chain_below(c, c->top);
-		if (!last)
-			break;
-		if (c->tree)
-			hook_tree_leave(c->tree, last->node, last->ticks, now);
+	while ((last = chain_below(c, c->top))) {
+		end_call(t, c, last, now);
 		last->not_sp = 0;
 		c->top = last;
-	} while (last != e);
-	c->top = e;
+		if (last == e)
+			break;
+	}
 }
 
-void chain_drop_stale(struct chain *c, uintptr_t sp)
+/* From the last one on: the calls that are over. */
+static void drop_ended(struct thread *t, struct chain *c, uint64_t now)
+{
+	struct hook_entry *last;
+
+	while ((last = chain_below(c, c->top)) && is_over(last))
+		chain_drop_to(t, c, last, now);
+}
+
+void chain_drop_stale(struct thread *t, struct chain *c, uintptr_t sp)
 {
 	struct hook_entry *e = c->top, *below;
+	uint64_t now = ticks_now();
 
+	if (!is_sure(c)) {
+		drop_ended(t, c, now);
+		return;
+	}
 	while ((below = chain_below(c, e)) && entry_sp(below) <= sp)
 		e = below;
 	if (e != c->top)
-		chain_drop_to(c, e, ticks_now());
+		chain_drop_to(t, c, e, now);
+}
+
+void chain_leave(struct thread *t, struct chain *c, struct hook_entry *e)
+{
+	uint64_t now = ticks_now();
+
+	if (is_sure(c)) {
+		chain_drop_to(t, c, e, now);
+		return;
+	}
+	while (chain_below(c, c->top) != e && is_over(chain_below(c, c->top)))
+		chain_drop_to(t, c, chain_below(c, c->top), now);
+	end_call(t, c, e, now);
+	e->not_sp = HOOK_LEFT;
+	drop_ended(t, c, now);
+}
+
+void chain_tell_left(struct thread *t, struct chain *c)
+{
+	struct hook_entry *e = c->top;
+
+	if (c->tree)
+		return; /* at the next call on that stack */
+	while ((e = chain_below(c, e))) {
+		end_call(t, c, e, 0);
+		e->id = 0;
+	}
 }
 
 void chains_disown(void)
 {
+	for (uint32_t i = 0; i < n_blocks && i < N_BLOCKS; i++) {
+		uintptr_t block = (uintptr_t)weir_region + (uintptr_t)i * HOOK_BLOCK_BYTES;
+
+		((struct hook_block *)(block + HOOK_HEADER_OFFSET))->stub = leave_stub();
+	}
 	for (uint32_t i = 0; i < n_chains && i < N_CHAINS; i++) {
 		struct hook_entry *e = chains[i].top;
 
@@ -183,7 +301,8 @@ static void adopt(struct chain *c, struct hook_tree *tree)
 			(e++)->node = node;
 			continue;
 		}
-		node = hook_tree_adopt(tree, node, e->id, now);
+		if (e->not_sp > HOOK_LEFT)
+			node = hook_tree_adopt(tree, node, e->id, now);
 		e->node = node;
 		(e++)->ticks = now;
 	}
@@ -194,177 +313,4 @@ void chains_adopt(struct hook_tree *tree)
 	for (uint32_t i = 0; i < n_chains && i < N_CHAINS; i++)
 		if (chains[i].tree)
 			adopt(&chains[i], tree);
-}
-
-static struct chain *chain_with_bounds(uintptr_t sp)
-{
-	uint32_t n = __atomic_load_n(&n_chains, __ATOMIC_ACQUIRE);
-
-	for (uint32_t i = 0; i < n && i < N_CHAINS; i++)
-		if (chains[i].is_exact && sp - chains[i].start < chains[i].bytes)
-			return &chains[i];
-	return NULL;
-}
-
-static uintptr_t thread_pointer(void)
-{
-	uintptr_t p;
-
-#ifdef __x86_64__
-	__asm__("mov %%fs:0, %0" : "=r"(p));
-#else
-	__asm__("mov %%gs:0, %0" : "=r"(p));
-#endif
-	return p;
-}
-
-/* glibc puts a thread's control block at the upper end of its stack; above it may be anything that
- * happens to be mapped next to it. */
-static void own_bounds(uintptr_t sp, uintptr_t *start, uintptr_t *end)
-{
-	struct mapping_bounds m;
-	uintptr_t control_block = thread_pointer();
-
-	if (!maps_find(sp, &m)) {
-		*start = sp > (8u << 20) ? sp - (8u << 20) : 0;
-		*end = sp + (64u << 10);
-		return;
-	}
-	*start = m.start;
-	*end = m.end;
-	if (m.is_main_stack) /* it grows: nothing else is mapped as far as the limit reaches */
-		*start = m.end > (1u << 30) ? m.end - (1u << 30) : m.start;
-	else if (control_block > sp && control_block < m.end)
-		*end = control_block;
-}
-
-struct chain *chain_own(uintptr_t sp, uint32_t tid)
-{
-	uintptr_t start, end;
-	struct chain *c = chain_with_bounds(sp);
-
-	if (c && !c->number) {
-		/* After fork it is still this thread's; else that of a thread that is gone. */
-		if (c->owner != tid && library.pid != tid)
-			c->top = c->first;
-		c->owner = tid;
-		return c;
-	}
-	own_bounds(sp, &start, &end);
-	c = chain_new();
-	if (!c)
-		return NULL;
-	c->start = start;
-	c->bytes = end - start;
-	c->owner = tid;
-	c->number = 0;
-	c->is_exact = true;
-	return c;
-}
-
-void chain_add_stack(uintptr_t start, uintptr_t bytes)
-{
-	uint32_t i = __atomic_fetch_add(&n_stacks, 1, __ATOMIC_RELAXED);
-
-	stacks[i % N_STACKS].start = start;
-	stacks[i % N_STACKS].bytes = bytes;
-}
-
-static bool stack_find(uintptr_t sp, uintptr_t *start, uintptr_t *bytes)
-{
-	for (uint32_t i = 0; i < N_STACKS && i < n_stacks; i++) {
-		if (sp - stacks[i].start < stacks[i].bytes) {
-			*start = stacks[i].start;
-			*bytes = stacks[i].bytes;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The handler of a signal runs there: what it calls is called in the midst of what it interrupted.
- */
-static bool is_signal_stack(uintptr_t sp, uintptr_t *start, uintptr_t *bytes)
-{
-	struct {
-		uintptr_t sp;
-		int flags;
-		uintptr_t bytes;
-	} s = {0};
-
-	if (raw_call(SYS_sigaltstack, 0, &s) < 0 || sp - s.sp >= s.bytes)
-		return false;
-	*start = s.sp;
-	*bytes = s.bytes;
-	return true;
-}
-
-static bool is_near(const struct chain *c, uintptr_t sp)
-{
-	struct hook_entry *last = chain_below(c, c->top);
-
-	if (!last)
-		return false;
-	return sp <= entry_sp(c->first) && sp + CLOSE_BYTES > entry_sp(last);
-}
-
-/* Where the fast way may go on; whatever lies outside comes here again. */
-static void set_window(struct chain *c, uintptr_t low, uintptr_t high)
-{
-	c->start = low > CLOSE_BYTES ? low - CLOSE_BYTES : 0;
-	c->bytes = high - c->start + 1;
-}
-
-/* A coroutine whose stack nobody told us of. */
-static struct chain *guessed(struct thread *t, uintptr_t sp)
-{
-	uint32_t n = __atomic_load_n(&n_chains, __ATOMIC_ACQUIRE);
-	struct chain *empty = NULL;
-
-	for (uint32_t i = 0; i < n && i < N_CHAINS; i++) {
-		struct chain *c = &chains[i];
-
-		if (c->is_exact || !c->block)
-			continue;
-		if (is_near(c, sp)) {
-			set_window(c, sp, entry_sp(c->first));
-			return c;
-		}
-		if (is_empty(c) && c->owner == t->tid && !empty)
-			empty = c;
-	}
-	if (!empty) {
-		empty = chain_new();
-		if (!empty)
-			return NULL;
-		empty->number = __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
-	}
-	set_window(empty, sp, sp);
-	return empty;
-}
-
-struct chain *chain_find(struct thread *t, uintptr_t sp)
-{
-	uintptr_t start, bytes;
-	struct chain *c;
-	bool is_signal;
-
-	if (t->chain && t->chain->is_exact && sp - t->chain->start < t->chain->bytes)
-		return t->chain;
-	if (t->own && sp - t->own->start < t->own->bytes)
-		return t->own;
-	c = chain_with_bounds(sp);
-	if (c)
-		return c;
-	is_signal = is_signal_stack(sp, &start, &bytes);
-	if (!is_signal && !stack_find(sp, &start, &bytes))
-		return guessed(t, sp);
-	c = chain_new();
-	if (!c)
-		return NULL;
-	c->start = start;
-	c->bytes = bytes;
-	c->number = is_signal ? t->number : __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
-	c->is_exact = true;
-	return c;
 }

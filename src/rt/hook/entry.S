@@ -74,37 +74,41 @@ weir_region:
 	.endm
 
 /* Called by a trampoline: (%rsp) behind its call, 8(%rsp) the function's return address. */
-function weir_enter_stub
+	.macro enter_stub name, handler
+function \name
 	save rdi
 	save rsi
 	save rax
 	save_flags
 	mov 32(%rsp), %rdi
 	lea 40(%rsp), %rsi
-	call weir_enter
+	call \handler
 	restore_flags
 	restore rax
 	restore rsi
 	restore rdi
 	ret
-end weir_enter_stub
+end \name
+	.endm
 
 /* Called by a slot: (%rsp) in the slot, in the word that held the return address. The jump goes
  * through that word, which now lies in the red zone: no register is left to jump through, and a ret
  * would be predicted to go to the slot. */
-function weir_leave_stub
+	.macro leave_stub name, handler
+function \name
 	save rdi
 	save rax
 	save_flags
 	lea 24(%rsp), %rdi
-	call weir_leave
+	call \handler
 	restore_flags
 	restore rax
 	restore rdi
 	lea 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
 	jmp *-8(%rsp)
-end weir_leave_stub
+end \name
+	.endm
 
 	.macro save_call_clobbered
 	save rax
@@ -241,29 +245,33 @@ weir_sigreturn:
 	sahf
 	.endm
 
-function weir_enter_stub
+	.macro enter_stub name, handler
+function \name
 	save edx
 	save eax
 	save_flags
 	mov 12(%esp), %eax
 	lea 16(%esp), %edx
-	call weir_enter
+	call \handler
 	restore_flags
 	restore eax
 	restore edx
 	ret
-end weir_enter_stub
+end \name
+	.endm
 
 /* There is no red zone in 32-bit programs: the last word is popped by a ret. */
-function weir_leave_stub
+	.macro leave_stub name, handler
+function \name
 	save eax
 	save_flags
 	lea 8(%esp), %eax
-	call weir_leave
+	call \handler
 	restore_flags
 	restore eax
 	ret
-end weir_leave_stub
+end \name
+	.endm
 
 	.macro call_aligned function
 	save ebp
@@ -339,6 +347,10 @@ weir_sigreturn:
 	int $0x80
 #endif
 
+	enter_stub weir_enter_stub, weir_enter
+	leave_stub weir_leave_stub, weir_leave
+	enter_stub weir_enter_tree_stub, weir_enter_tree
+	leave_stub weir_leave_tree_stub, weir_leave_tree
 	with_registers weir_enter_args_stub, weir_enter_args
 	with_registers weir_note_stub, weir_note
 

@@ -94,10 +94,7 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	write_record(r, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret);
 	return;
 slow:
-	if (t && t->tree)
-		weir_enter_tree(after_call, slot);
-	else
-		weir_enter_slow(after_call, slot);
+	weir_enter_slow(after_call, slot);
 }
 
 KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
@@ -108,7 +105,7 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 	struct chain *c = block_of(e)->chain;
 	struct hook_record *r;
 
-	if (unlikely(!t) || unlikely(t->chain != c))
+	if (unlikely(!t) || unlikely(t->chain != c) || unlikely(c->top != e + 1))
 		goto slow;
 	r = take_record(t);
 	if (unlikely(r >= t->limit))
@@ -119,10 +116,7 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 	*(struct hook_entry *volatile *)&c->top = e;
 	return;
 slow:
-	if (t && t->tree)
-		weir_leave_tree(slot, e);
-	else
-		weir_leave_slow(slot, e);
+	weir_leave_slow(slot, e);
 }
 
 /* --- the same, counted in a tree ---------------------------------------------------------- */
@@ -130,11 +124,14 @@ slow:
 KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 {
 	struct thread *t = weir_thread;
-	struct chain *c = t->chain;
+	struct chain *c;
 	struct hook_entry *e;
 	uint64_t now;
 	uint32_t id;
 
+	if (unlikely(!t) || unlikely(!t->tree))
+		goto slow;
+	c = t->chain;
 	if (unlikely((uintptr_t)slot - c->start >= c->bytes) || unlikely(c->tree != t->tree) ||
 		unlikely(!(++t->n_entries & (LOOK_AROUND_ENTRIES - 1))))
 		goto slow;
@@ -160,17 +157,20 @@ slow:
 	weir_enter_slow(after_call, slot);
 }
 
-KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot, struct hook_entry *e)
+KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 {
+	struct hook_entry *e = entry_of_slot(*slot);
+	uint64_t now = ticks_now();
 	struct thread *t = weir_thread;
 	struct chain *c = block_of(e)->chain;
 
-	if (unlikely(t->chain != c) || unlikely(c->tree != t->tree) || unlikely(c->top != e + 1)) {
+	if (unlikely(!t) || unlikely(!t->tree) || unlikely(t->chain != c) ||
+		unlikely(c->tree != t->tree) || unlikely(c->top != e + 1)) {
 		weir_leave_slow(slot, e);
 		return;
 	}
 	*slot = (uintptr_t)e->ret;
-	hook_tree_leave(t->tree, e->node, e->ticks, ticks_now());
+	hook_tree_leave(t->tree, e->node, e->ticks, now);
 	*(volatile uint64_t *)&e->not_sp = 0;
 	*(struct hook_entry *volatile *)&c->top = e;
 }
@@ -215,8 +215,11 @@ static bool is_tree(void)
 
 static void change_chain(struct thread *t, struct chain *c)
 {
+	if (t->chain->kind == CHAIN_SIGNAL && c->kind != CHAIN_SIGNAL)
+		chain_tell_left(t, t->chain);
 	t->chain = c;
 	c->owner = t->tid;
+	c->user = t;
 	if (c->number == t->number)
 		return;
 	t->number = c->number;
@@ -232,14 +235,12 @@ static void shorten_tail_calls(struct thread *t, struct chain *c, uintptr_t *slo
 
 	while (!c->tree && e - 1 > block_of(e - 1)->chain->first &&
 		entry_sp(e - 1) == (uintptr_t)slot && entry_sp(e - 2) == (uintptr_t)slot &&
-		((uintptr_t)(e - 2) & (HOOK_BLOCK_BYTES - 1)) > HOOK_ENTRY_OFFSET) {
+		((uintptr_t)(e - 2) & (HOOK_BLOCK_BYTES - 1)) > HOOK_ENTRY_OFFSET)
 		e--;
-		hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
-	}
 	if (e == c->top)
 		return;
 	*slot = slot_address(e - 1);
-	chain_drop_to(c, e, ticks_now());
+	chain_drop_to(t, c, e, ticks_now());
 }
 
 /* A chain's open calls are counted in one thread's tree; another thread that goes on with the chain
@@ -264,8 +265,8 @@ static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t
 		return NULL;
 	if (c != t->chain)
 		change_chain(t, c);
-	if (!is_in_region(*slot))
-		chain_drop_stale(c, (uintptr_t)slot);
+	/* After a tail call the word is still that of the call before. */
+	chain_drop_stale(t, c, (uintptr_t)slot - is_in_region(*slot));
 	if (!((uintptr_t)c->top & (HOOK_BLOCK_BYTES - 1))) {
 		shorten_tail_calls(t, c, slot);
 		if (!((uintptr_t)c->top & (HOOK_BLOCK_BYTES - 1)) && !chain_grow(c))
@@ -318,20 +319,10 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 
 	block_signals(&old);
 	t = thread_ensure((uintptr_t)slot);
-	if (t) {
-		if (t->chain != c)
-			change_chain(t, c);
-		if (!is_tree())
-			hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
-		else if (c->tree && c->tree != t->tree)
-			t->shared->n_unhooked++;
-	}
+	if (t && t->chain != c)
+		change_chain(t, c);
 	*slot = (uintptr_t)e->ret;
-	/* Into another thread's tree nothing may be written. */
-	if (c->tree && (!t || c->tree != t->tree))
-		c->top = e;
-	else
-		chain_drop_to(c, e, ticks_now());
+	chain_leave(t, c, e);
 	unblock_signals(&old);
 }
 

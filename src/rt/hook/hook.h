@@ -48,20 +48,34 @@ struct hook_block {
 	struct hook_block *previous;
 };
 
+enum chain_kind {
+	CHAIN_FREE = 0,
+	CHAIN_TAKEN,   /* is being made into one of the others */
+	CHAIN_OWN,     /* a thread's own stack */
+	CHAIN_SIGNAL,  /* sigaltstack */
+	CHAIN_CONTEXT, /* makecontext was told of it */
+	CHAIN_GUESSED, /* nobody has told of it */
+};
+
 /*
- * The open calls on one stack: a thread's own, a coroutine's, a signal stack. Entries lie in
- * blocks; the first of each block is no call, it repeats the stack pointer of the call before.
+ * The open calls on one stack. Entries lie in blocks; the first of each block is no call, it
+ * repeats the stack pointer of the call before. An entry's not_sp is 0 when it is free or about to
+ * be filled, HOOK_LEFT when its call has ended below one that is still open.
  */
 struct chain {
-	struct hook_entry *top;	  /* the next free one */
-	uintptr_t start, bytes;	  /* of the stack */
-	uint32_t number;	  /* 0 = a thread's own */
-	uint32_t owner;		  /* thread id that ran on it last */
+	struct hook_entry *top; /* the next free one */
+	uintptr_t start, bytes; /* where calls are taken for this stack's without a further look */
+	uintptr_t low, high;	/* of the stack; GUESSED: `high` is that of the first call */
+	uint32_t number;	/* 0 = a thread's own */
+	uint32_t owner;		/* thread id that ran on it last */
 	struct hook_entry *first; /* top when nothing is open */
 	struct hook_block *block;
 	struct hook_tree *tree; /* --tree: where its open calls are counted */
-	bool is_exact;		/* bounds are known, not guessed */
+	struct thread *user;	/* went on here last */
+	uint32_t kind;		/* enum chain_kind */
+	bool has_stacks_inside; /* of coroutines */
 };
+#define HOOK_LEFT 1u
 
 /* Private to the process and wiped by fork, so that a child finds `limit` 0 and takes the slow way
  * instead of writing into its parent's ring. */
@@ -103,7 +117,7 @@ struct library {
 	uint32_t pid;
 	bool is_off;
 	bool is_attached; /* to a program that was running already */
-	bool is_forked;   /* the open calls are still the parent's */
+	bool is_forked;	  /* the open calls are still the parent's */
 	uint32_t session; /* counts recordings; never 0 while one is on */
 	char socket[108];
 };
@@ -117,13 +131,15 @@ void weir_enter_stub(void);
 void weir_enter_args_stub(void);
 void weir_note_stub(void);
 void weir_leave_stub(void);
+void weir_enter_tree_stub(void);
+void weir_leave_tree_stub(void);
 void weir_debug_stub(void);
 void weir_sigreturn(void);
 /* What the fast functions call when something is out of the ordinary; saves every register. */
 KEEPS_REGISTERS void weir_enter_slow(uintptr_t after_call, uintptr_t *slot);
 KEEPS_REGISTERS void weir_leave_slow(uintptr_t *slot, struct hook_entry *e);
 KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot);
-KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot, struct hook_entry *e);
+KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot);
 
 /* events.c: `after_call` is the address behind the trampoline's call, `slot` where the function's
  * return address is. */
@@ -148,21 +164,32 @@ bool thread_look_around(struct thread *t);
 void thread_stop_all(void);
 
 /* chains.c */
-struct chain *chain_find(struct thread *t, uintptr_t sp);
-struct chain *chain_own(uintptr_t sp, uint32_t tid);
-void chain_add_stack(uintptr_t start, uintptr_t bytes); /* a coroutine will run there */
+struct chain *chain_new(enum chain_kind kind); /* NULL when the region is used up */
+struct chain *chain_at(uint32_t i);	       /* NULL behind the last; some are free */
+/* Nothing of it is open any more, and nobody is told. */
+void chain_reset(struct chain *c);
 /* Room for the next entry; false when the region is used up. */
 bool chain_grow(struct chain *c);
 /* The entry below `e`, across blocks; NULL when there is none. */
 struct hook_entry *chain_below(const struct chain *c, struct hook_entry *e);
-/* Drops the entries above `e`, and `e`: calls that are over. */
-void chain_drop_to(struct chain *c, struct hook_entry *e, uint64_t now);
-/* Drops the entries of calls that are over without having returned. */
-void chain_drop_stale(struct chain *c, uintptr_t sp);
-/* What is open belongs to no recording: a new one begins. */
+/* Ends the calls above `e`, and that of `e`, which are over. */
+void chain_drop_to(struct thread *t, struct chain *c, struct hook_entry *e, uint64_t now);
+/* Ends the calls that are over without having returned; one begins at `sp`. */
+void chain_drop_stale(struct thread *t, struct chain *c, uintptr_t sp);
+/* The call of `e` has returned. */
+void chain_leave(struct thread *t, struct chain *c, struct hook_entry *e);
+/* A handler's calls that were left by a jump out of it, when the thread goes on elsewhere. */
+void chain_tell_left(struct thread *t, struct chain *c);
+/* A new recording begins, and with it perhaps another way to leave: what is open belongs to none.
+ */
 void chains_disown(void);
 /* The open calls of a forked child, which go on in its own tree. */
 void chains_adopt(struct hook_tree *tree);
+
+/* stacks.c */
+struct chain *chain_find(struct thread *t, uintptr_t sp);
+struct chain *chain_own(uintptr_t sp, uint32_t tid);
+void chain_add_stack(uintptr_t start, uintptr_t bytes); /* a coroutine will run there */
 
 /* maps.c */
 struct mapping_bounds {
@@ -170,6 +197,8 @@ struct mapping_bounds {
 	bool is_main_stack;
 };
 bool maps_find(uintptr_t address, struct mapping_bounds *bounds);
+/* The first thread's, and where the mapping below it ends. */
+bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below);
 /* A free stretch of `bytes` at most `reach` away from [start, end); 0 = none. */
 uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
 

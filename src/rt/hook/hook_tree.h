@@ -176,22 +176,61 @@ static inline void hook_tree_count_entry(struct hook_tree *t, struct hook_node *
 	*(volatile uint64_t *)&t->last_ticks = now;
 }
 
-/* The branch of folded calls takes it when memory was short just now, or when what calls is folded
- * itself. */
-static inline uint32_t hook_tree_find_folded(struct hook_tree *t, uint32_t current, uint64_t *key)
+/* What is needed less often stays out of the hooks, because they have to save every register that
+ * they use. Without vector registers this is the hook library. */
+#ifdef __SSE__
+#define HOOK_TREE_APART static inline
+#else
+#define HOOK_TREE_APART static __attribute__((noinline, unused, no_caller_saved_registers))
+#endif
+
+/* Opens the node, and counts the call when it is still the one that was looked for: a handler may
+ * have come in between and pruned it. */
+static inline uint32_t hook_tree_open(struct hook_tree *t, uint32_t i, uint64_t key, uint64_t now)
 {
+	struct hook_node *n = &hook_tree_nodes(t)[i];
+
+	hook_tree_add32(&n->n_open, 1);
+	if (__builtin_expect(hook_tree_key_now(n) != key, 0)) {
+		hook_tree_add32(&n->n_open, -1u);
+		return 0;
+	}
+	hook_tree_count_entry(t, n, now);
+	return i;
+}
+
+/* The branch of folded calls takes a call when memory was short just now, or when what calls is
+ * folded itself. */
+HOOK_TREE_APART uint32_t hook_tree_enter_folded(
+	struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now)
+{
+	uint64_t key = HOOK_TREE_KEY(HOOK_TREE_FOLDED, id);
 	uint32_t i;
 
 	if (!t->n_to_fold && !hook_tree_is_folded(t, current))
 		return 0;
-	*key = HOOK_TREE_KEY(HOOK_TREE_FOLDED, HOOK_TREE_KEY_ID(*key));
-	i = hook_tree_find(t, *key);
+	i = hook_tree_find(t, key);
+	if (i)
+		i = hook_tree_open(t, i, key, now);
 	if (!i)
 		return 0;
 	if (t->n_to_fold)
 		t->n_to_fold--;
 	hook_tree_add(&t->folded_calls, 1);
 	return i;
+}
+
+/* Not the child that was entered last. */
+HOOK_TREE_APART uint32_t hook_tree_enter_other(
+	struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now)
+{
+	uint64_t key = HOOK_TREE_KEY(current, id);
+	uint32_t i = hook_tree_find(t, key);
+
+	if (!i)
+		return hook_tree_enter_folded(t, current, id, now);
+	*(volatile uint32_t *)&hook_tree_nodes(t)[current].recent = i;
+	return hook_tree_open(t, i, key, now);
 }
 
 /*
@@ -207,23 +246,9 @@ static inline uint32_t hook_tree_enter(
 	uint64_t key = HOOK_TREE_KEY(current, id);
 	uint32_t i = nodes[current].recent;
 
-	if (__builtin_expect(nodes[i].key != key, 0)) {
-		i = hook_tree_find(t, key);
-		if (i)
-			*(volatile uint32_t *)&nodes[current].recent = i;
-		else
-			i = hook_tree_find_folded(t, current, &key);
-		if (!i)
-			return 0;
-	}
-	hook_tree_add32(&nodes[i].n_open, 1);
-	if (__builtin_expect(hook_tree_key_now(&nodes[i]) != key, 0)) {
-		/* A handler came in between and pruned it. */
-		hook_tree_add32(&nodes[i].n_open, -1u);
-		return 0;
-	}
-	hook_tree_count_entry(t, &nodes[i], now);
-	return i;
+	if (__builtin_expect(nodes[i].key != key, 0))
+		return hook_tree_enter_other(t, current, id, now);
+	return hook_tree_open(t, i, key, now);
 }
 
 /*

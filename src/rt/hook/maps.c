@@ -88,6 +88,25 @@ bool maps_find(uintptr_t address, struct mapping_bounds *bounds)
 	return found;
 }
 
+bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below)
+{
+	struct maps_reader r;
+	struct maps_line line;
+	bool found = false;
+
+	*below = 0;
+	if (!maps_open(&r))
+		return false;
+	while (!found && next_line(&r, &line)) {
+		found = line.is_main_stack;
+		if (!found)
+			*below = line.end;
+		*bounds = (struct mapping_bounds){line.start, line.end, line.is_main_stack};
+	}
+	raw_call(SYS_close, r.fd);
+	return found;
+}
+
 uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach)
 {
 	uintptr_t low = end > reach ? end - reach : 0x10000;

@@ -214,13 +214,13 @@ int library_forked(void)
 	int rc;
 
 	hello.parent_pid = library.pid;
+	library.is_forked = true;
 	rc = exchange_open(&x, &hello, NULL, 0);
 	if (rc == 0)
 		rc = x.reply.status ? -1 : library_open_area(x.area_fd, x.reply.area_bytes);
 	exchange_close(&x);
 	if (rc < 0)
 		library.is_off = true;
-	library.is_forked = true;
 	library.session++;
 	return rc;
 }

@@ -166,8 +166,9 @@ static void restore_running(const struct patch *p)
 
 static bool near_open(struct near_memory *m, uintptr_t start, uintptr_t end, uintptr_t bytes)
 {
-	static void (*const stubs[N_STUBS])(void) = {
-		[STUB_ENTER] = weir_enter_stub,
+	bool is_tree = library.control && library.control->mode == HOOK_MODE_TREE;
+	void (*const stubs[N_STUBS])(void) = {
+		[STUB_ENTER] = is_tree ? weir_enter_tree_stub : weir_enter_stub,
 		[STUB_ENTER_ARGS] = weir_enter_args_stub,
 		[STUB_NOTE] = weir_note_stub,
 	};

@@ -51,6 +51,8 @@ int library_open_area(int fd, uint64_t bytes)
 	library.area_bytes = bytes;
 	library.pid = (uint32_t)raw_call(SYS_getpid, 0);
 	library.control = control;
+	if (!library.is_forked)
+		chains_disown();
 	return 0;
 }
 
@@ -86,7 +88,6 @@ static int begin(const char *socket, bool is_attached)
 	library.is_off = false;
 	library.is_attached = is_attached;
 	library.session++;
-	chains_disown();
 	rc = modules_start(refusal());
 	if (rc == 0)
 		modules_watch();

@@ -43,8 +43,8 @@ static bool begin_writing(struct thread *t)
 		t->tree = (struct hook_tree *)t->ring;
 		if (library.is_forked)
 			chains_adopt(t->tree);
-		library.is_forked = false;
 	}
+	library.is_forked = false;
 	t->session = library.session;
 	return true;
 }

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which stack is this? A thread's own is known from its control block, or is the program's first.
+ * Others are signal stacks, which the kernel knows, and coroutines'. Their bounds are known when
+ * makecontext was seen; else a call belongs to the stack whose open calls are closest above it. A
+ * wrong guess shows calls below the wrong ones; it never gives away an entry (chains.c).
+ */
+#include "hook.h"
+
+#include <sys/resource.h>
+
+#define CLOSE_BYTES	    8192u
+#define N_STACKS	    1024u
+#define CONTROL_BLOCK_BYTES 2560u	  /* struct pthread of any glibc has less */
+#define BLOCK_ABOVE_BYTES   16384u	  /* of a thread's stack, above its control block */
+#define MAIN_STACK_BYTES    (1u << 30)	  /* where no limit is set */
+
+static uint32_t last_number; /* of a chain */
+static struct {
+	uintptr_t start, bytes;
+	uint32_t tid; /* that said so */
+} stacks[N_STACKS]; /* that makecontext was called for, the latest ones */
+static uint32_t n_stacks;
+
+static bool has_ended(uint32_t tid)
+{
+	return raw_call(SYS_tgkill, library.pid, tid, 0) == -3; /* ESRCH */
+}
+
+static uint32_t new_number(void)
+{
+	return __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
+}
+
+static bool overlaps(const struct chain *c, uintptr_t low, uintptr_t high)
+{
+	return c->low < high && low < c->high;
+}
+
+/* --- a thread's own ---------------------------------------------------------------------- */
+
+static uintptr_t thread_pointer(void)
+{
+	uintptr_t p;
+
+#ifdef __x86_64__
+	__asm__("mov %%fs:0, %0" : "=r"(p));
+#else
+	__asm__("mov %%gs:0, %0" : "=r"(p));
+#endif
+	return p;
+}
+
+/*
+ * glibc has a thread's control block at the upper end of its stack, and in it the start and the size
+ * of the whole; where in it differs by version. The first thread has none.
+ */
+static bool bounds_by_control_block(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	uintptr_t block = thread_pointer();
+	struct mapping_bounds m;
+	const uintptr_t *word = (const uintptr_t *)block;
+	uintptr_t end = block + CONTROL_BLOCK_BYTES;
+
+	if (!maps_find(block, &m))
+		return false;
+	end = end < m.end ? end : m.end;
+	for (; (uintptr_t)(word + 2) <= end; word++) {
+		uintptr_t start = word[0], bytes = word[1];
+		bool is_aligned = !((start | bytes) & (PAGE_BYTES - 1));
+
+		if (!start || start > block || block - start >= bytes ||
+			start + bytes - block > BLOCK_ABOVE_BYTES)
+			continue;
+		if (sp - start < block - start || is_aligned) {
+			*low = start;
+			*high = block;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* It grows down to its limit; nothing else is mapped so far. */
+static bool bounds_of_main(uintptr_t *low, uintptr_t *high)
+{
+	struct mapping_bounds m;
+	uint64_t limit[2] = {MAIN_STACK_BYTES, 0};
+	uintptr_t below;
+
+	if (!maps_find_main_stack(&m, &below))
+		return false;
+	raw_call(SYS_prlimit64, 0, RLIMIT_STACK, 0, limit);
+	if (limit[0] > MAIN_STACK_BYTES)
+		limit[0] = MAIN_STACK_BYTES;
+	*high = m.end;
+	*low = m.end > limit[0] ? m.end - (uintptr_t)limit[0] : 0;
+	*low = *low < below ? below : *low;
+	*low = *low < m.start ? *low : m.start;
+	return true;
+}
+
+static void set_bounds(struct chain *c, uintptr_t low, uintptr_t high)
+{
+	c->low = low;
+	c->high = high;
+	c->start = low;
+	c->bytes = c->has_stacks_inside ? 0 : high - low;
+}
+
+/* A thread runs there now: what was there before is gone, but for coroutines that it made itself. */
+static bool clear_for_thread(uintptr_t low, uintptr_t high, uint32_t tid)
+{
+	bool has_stacks = false;
+	struct chain *c;
+
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		if (stacks[i].start >= high || low >= stacks[i].start + stacks[i].bytes)
+			continue;
+		has_stacks |= stacks[i].tid == tid;
+		if (stacks[i].tid != tid)
+			stacks[i].bytes = 0;
+	}
+	for (uint32_t i = 0; (c = chain_at(i)); i++) {
+		if (!overlaps(c, low, high) || c->owner == tid || !has_ended(c->owner) ||
+			(c->kind != CHAIN_OWN && c->kind != CHAIN_CONTEXT))
+			continue;
+		chain_reset(c);
+		c->bytes = 0;
+		__atomic_store_n(&c->kind, CHAIN_FREE, __ATOMIC_RELEASE);
+	}
+	return has_stacks;
+}
+
+static struct chain *find_own(uintptr_t low, uintptr_t high)
+{
+	struct chain *c;
+
+	for (uint32_t i = 0; (c = chain_at(i)); i++)
+		if (c->kind == CHAIN_OWN && c->low == low && c->high == high)
+			return c;
+	return NULL;
+}
+
+struct chain *chain_own(uintptr_t sp, uint32_t tid)
+{
+	uintptr_t low = 0, high = 0;
+	struct chain *c;
+
+	if (!bounds_by_control_block(sp, &low, &high))
+		bounds_of_main(&low, &high); /* else none: calls are taken as a coroutine's */
+	c = high ? find_own(low, high) : NULL;
+	if (c) {
+		/* After fork it is still this thread's; else that of a thread that is gone. */
+		if (c->owner != tid && library.pid != tid)
+			chain_reset(c);
+		c->owner = tid;
+		return c;
+	}
+	c = chain_new(CHAIN_TAKEN);
+	if (!c)
+		return NULL;
+	c->owner = tid;
+	c->has_stacks_inside = high && clear_for_thread(low, high, tid);
+	set_bounds(c, low, high);
+	__atomic_store_n(&c->kind, CHAIN_OWN, __ATOMIC_RELEASE);
+	return c;
+}
+
+/* --- coroutines' and signal stacks ------------------------------------------------------- */
+
+/* What ran there before has ended. */
+static void clear_for_context(struct chain *c, uintptr_t low, uintptr_t high)
+{
+	if (c->top != c->first) {
+		chain_reset(c);
+		c->number = new_number();
+	}
+	if (c->low == low && c->high == high)
+		return;
+	c->bytes = 0;
+	__atomic_store_n(&c->kind, CHAIN_FREE, __ATOMIC_RELEASE);
+}
+
+void chain_add_stack(uintptr_t start, uintptr_t bytes)
+{
+	uint32_t place = N_STACKS;
+	struct chain *c;
+
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		if (stacks[i].start >= start + bytes || start >= stacks[i].start + stacks[i].bytes)
+			continue;
+		stacks[i].bytes = 0;
+		place = i;
+	}
+	for (uint32_t i = 0; (c = chain_at(i)); i++) {
+		if (!overlaps(c, start, start + bytes))
+			continue;
+		if (c->kind == CHAIN_CONTEXT) {
+			clear_for_context(c, start, start + bytes);
+		} else if (c->kind == CHAIN_OWN && !c->has_stacks_inside) {
+			c->has_stacks_inside = true;
+			c->bytes = 0;
+		}
+	}
+	if (place == N_STACKS)
+		place = __atomic_fetch_add(&n_stacks, 1, __ATOMIC_RELAXED) % N_STACKS;
+	stacks[place].start = start;
+	stacks[place].tid = (uint32_t)raw_call(SYS_gettid, 0);
+	stacks[place].bytes = bytes;
+}
+
+static bool stack_find(uintptr_t sp, uintptr_t *start, uintptr_t *bytes)
+{
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		if (sp - stacks[i].start < stacks[i].bytes) {
+			*start = stacks[i].start;
+			*bytes = stacks[i].bytes;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The handler of a signal runs there: what it calls is called in the midst of what it interrupted.
+ */
+static bool is_signal_stack(uintptr_t sp, uintptr_t *start, uintptr_t *bytes)
+{
+	struct {
+		uintptr_t sp;
+		int flags;
+		uintptr_t bytes;
+	} s = {0};
+
+	if (raw_call(SYS_sigaltstack, 0, &s) < 0 || sp - s.sp >= s.bytes)
+		return false;
+	*start = s.sp;
+	*bytes = s.bytes;
+	return true;
+}
+
+static struct chain *find_told(uintptr_t sp, enum chain_kind kind)
+{
+	struct chain *c;
+
+	for (uint32_t i = 0; (c = chain_at(i)); i++)
+		if (c->kind == kind && sp >= c->low && sp < c->high)
+			return c;
+	return NULL;
+}
+
+static struct chain *told(struct thread *t, uintptr_t sp)
+{
+	uintptr_t start, bytes;
+	bool is_signal = is_signal_stack(sp, &start, &bytes);
+	enum chain_kind kind = is_signal ? CHAIN_SIGNAL : CHAIN_CONTEXT;
+	struct chain *c;
+
+	if (!is_signal && !stack_find(sp, &start, &bytes))
+		return NULL;
+	c = find_told(sp, kind);
+	if (c && (c->low != start || c->high != start + bytes)) {
+		if (c->top != c->first)
+			return c; /* of before, still in use */
+		set_bounds(c, start, start + bytes);
+	}
+	if (!c) {
+		c = chain_new(CHAIN_TAKEN);
+		if (!c)
+			return NULL;
+		set_bounds(c, start, start + bytes);
+		c->number = is_signal ? 0 : new_number();
+		__atomic_store_n(&c->kind, (uint32_t)kind, __ATOMIC_RELEASE);
+	}
+	if (is_signal && c != t->chain)
+		c->number = t->number;
+	return c;
+}
+
+/* --- guesses ----------------------------------------------------------------------------- */
+
+/* Another thread is on it, as far as we know. */
+static bool is_in_use(const struct chain *c, const struct thread *t)
+{
+	return c->user && c->user != t && c->user->chain == c && c->user->tid == c->owner;
+}
+
+/* How far below its last call, or above it, if it may be the chain's. */
+static uintptr_t distance(const struct chain *c, uintptr_t sp)
+{
+	struct hook_entry *last = c->top;
+
+	while ((last = chain_below(c, last)) && last->not_sp <= HOOK_LEFT)
+		;
+	if (!last || sp > c->high || sp + CLOSE_BYTES <= entry_sp(last))
+		return UINTPTR_MAX;
+	return sp < entry_sp(last) ? entry_sp(last) - sp : sp - entry_sp(last);
+}
+
+/* Where the fast way may go on; whatever lies outside comes here again. */
+static void set_window(struct chain *c, uintptr_t sp)
+{
+	c->start = sp > CLOSE_BYTES ? sp - CLOSE_BYTES : 0;
+	c->bytes = c->high - c->start + 1;
+}
+
+/* A coroutine whose stack nobody told us of. */
+static struct chain *guessed(struct thread *t, uintptr_t sp)
+{
+	struct chain *c, *empty = NULL, *best = NULL;
+	uintptr_t best_distance = UINTPTR_MAX;
+
+	for (uint32_t i = 0; (c = chain_at(i)); i++) {
+		uintptr_t d;
+
+		if (c->kind != CHAIN_GUESSED || is_in_use(c, t))
+			continue;
+		d = distance(c, sp);
+		if (d < best_distance) {
+			best_distance = d;
+			best = c;
+		}
+		if (c->top == c->first && c->owner == t->tid)
+			empty = c;
+	}
+	if (best) {
+		set_window(best, sp);
+		return best;
+	}
+	if (!empty) {
+		empty = chain_new(CHAIN_TAKEN);
+		if (!empty)
+			return NULL;
+		empty->owner = t->tid;
+		empty->number = new_number();
+		__atomic_store_n(&empty->kind, CHAIN_GUESSED, __ATOMIC_RELEASE);
+	}
+	empty->high = sp;
+	set_window(empty, sp);
+	return empty;
+}
+
+/* A local array may be the signal stack, above calls that are open. */
+static bool is_signal_stack_inside(struct chain *own, uintptr_t sp)
+{
+	struct hook_entry *last = chain_below(own, own->top);
+	uintptr_t start, bytes;
+
+	return last && entry_sp(last) < sp && is_signal_stack(sp, &start, &bytes);
+}
+
+struct chain *chain_find(struct thread *t, uintptr_t sp)
+{
+	bool is_own = sp >= t->own->low && sp < t->own->high;
+	struct chain *c;
+
+	if (is_own && !t->own->has_stacks_inside && !is_signal_stack_inside(t->own, sp))
+		return t->own;
+	c = told(t, sp);
+	if (c)
+		return c;
+	return is_own ? t->own : guessed(t, sp);
+}
