@@ -39,6 +39,9 @@ struct x86_insn {
 	uint8_t rel_at, rel_bytes; /* the offset field of a direct jump, branch or call; 0 = none */
 	uint8_t opcode; /* the opcode byte of a short branch (0x70..0x7f, 0xe0..0xe3, 0xeb), else 0
 			 */
+	uint8_t modrm_at; /* offset of the ModRM byte; 0 = it has none */
+	bool is_bound;	  /* means its own address in a way that a 32-bit distance cannot mend: an
+			     operand relative to eip, a 16-bit offset, xbegin */
 };
 
 /* The instruction at the start of `code`, which lies at `addr`. False when it is none. */

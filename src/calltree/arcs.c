@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Order of the rows: those of one routine stay together, the plain row first. Groups of parents go
- * by calls (by cum when nothing was counted), groups of children by cum, largest first; ties in
- * order of first sight; groups that have only a recursive row last.
+ * by calls (by cum when nothing was counted), groups of children by cum, largest first; then by the
+ * cum of samples; ties in order of first sight; groups that have only a recursive row last.
  */
 #include "calltree/arcs.h"
 
@@ -15,13 +15,14 @@
 struct group {
 	struct arc_row plain, recursive;
 	bool has_plain, has_recursive;
-	uint64_t weight; /* the order: greater first */
-	size_t sight;	 /* when first seen */
+	uint64_t weight, sampled; /* the order: greater first */
+	size_t sight;		  /* when first seen */
 };
 
 struct stanza_maker {
 	const struct calltree *t;
 	struct arcs *arcs;
+	bool is_exact;	  /* Self's figures are by events */
 	size_t *group_of; /* by routine: index + 1 of its group, 0 = none in this list */
 	VEC(struct group) groups;
 };
@@ -48,8 +49,14 @@ static void add(
 	row = recursive ? &group->recursive : &group->plain;
 	row->has_events |= !node->sampled;
 	row->calls += node->calls;
-	row->base += node->base;
-	row->cum += node->cum;
+	row->sampled_base += node->sampled_base;
+	row->sampled_cum += node->sampled_cum;
+	row->is_exact = m->is_exact;
+	if (m->is_exact && !node->exact)
+		return;
+	row->is_measured = true;
+	row->base += m->is_exact ? node->base : node->sampled_base;
+	row->cum += m->is_exact ? node->cum : node->sampled_cum;
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -60,6 +67,8 @@ static int compare_groups(const void *a, const void *b)
 		return x->has_plain ? -1 : 1;
 	if (x->weight != y->weight)
 		return x->weight > y->weight ? -1 : 1;
+	if (x->sampled != y->sampled)
+		return x->sampled > y->sampled ? -1 : 1;
 	return x->sight < y->sight ? -1 : 1;
 }
 
@@ -81,6 +90,7 @@ static size_t flush_groups(struct stanza_maker *m, bool by_calls)
 		const struct arc_row *row = g->has_plain ? &g->plain : &g->recursive;
 
 		g->weight = by_calls ? row->calls : row->cum;
+		g->sampled = by_calls ? 0 : row->sampled_cum;
 		m->group_of[g->plain.routine] = 0;
 	}
 	if (m->groups.n)
@@ -101,6 +111,7 @@ static void make_stanza(struct stanza_maker *m, const struct flat_row *self)
 	uint32_t first = calltree_get_routine(m->t, self->routine)->first_instance;
 	const struct calltree_node *node;
 
+	m->is_exact = self->exact;
 	for (uint32_t id = first; id; id = node->next_instance) {
 		node = calltree_get(m->t, id);
 		if (node->parent)
@@ -126,6 +137,7 @@ void arcs_init(struct arcs *arcs, const struct calltree *t, const struct flat *f
 
 	memset(arcs, 0, sizeof(*arcs));
 	arcs->stanzas = mem_calloc(flat->n_rows + 1, sizeof(*arcs->stanzas));
+	mem_grow((void **)&arcs->rows, &arcs->cap_rows, 1, sizeof(*arcs->rows));
 	m.group_of = mem_calloc(calltree_n_routines(t), sizeof(*m.group_of));
 	for (size_t i = 0; i < flat->n_rows; i++)
 		make_stanza(&m, &flat->rows[i]);
@@ -140,25 +152,39 @@ void arcs_release(struct arcs *arcs)
 	memset(arcs, 0, sizeof(*arcs));
 }
 
+static bool figures_hold(
+	struct flat_figures self, struct flat_figures parents, uint64_t children_cum, bool is_root)
+{
+	if (children_cum != self.cum2 - self.base)
+		return false;
+	return is_root ||
+	       (parents.base == self.base && parents.cum == self.cum && parents.cum2 == self.cum2);
+}
+
 static bool stanza_holds(const struct arcs *arcs, const struct arc_stanza *s, bool is_root)
 {
 	const struct arc_row *row = arcs->rows + s->first_row;
-	uint64_t calls = 0, base = 0, cum = 0, cum2 = 0, children = 0;
+	struct flat_figures shown = {0, 0, 0}, sampled = {0, 0, 0};
+	uint64_t calls = 0, children = 0, sampled_children = 0;
 
 	for (size_t i = 0; i < s->n_parents; i++, row++) {
 		calls += row->calls;
-		base += row->base;
-		cum2 += row->cum;
-		cum += row->is_recursive ? 0 : row->cum;
+		shown.base += row->base;
+		shown.cum2 += row->cum;
+		shown.cum += row->is_recursive ? 0 : row->cum;
+		sampled.base += row->sampled_base;
+		sampled.cum2 += row->sampled_cum;
+		sampled.cum += row->is_recursive ? 0 : row->sampled_cum;
 	}
-	for (size_t i = 0; i < s->n_children; i++, row++)
+	for (size_t i = 0; i < s->n_children; i++, row++) {
 		children += row->cum;
-	if (children != s->self.cum2 - s->self.base)
+		sampled_children += row->sampled_cum;
+	}
+	if (is_root ? s->n_parents != 0 : calls != s->self.calls)
 		return false;
-	if (is_root)
-		return s->n_parents == 0;
-	return calls == s->self.calls && base == s->self.base && cum == s->self.cum &&
-	       cum2 == s->self.cum2;
+	return figures_hold((struct flat_figures){s->self.base, s->self.cum, s->self.cum2}, shown,
+		       children, is_root) &&
+	       figures_hold(s->self.sampled, sampled, sampled_children, is_root);
 }
 
 bool arcs_check(const struct arcs *arcs, const struct calltree *t, size_t *broken)

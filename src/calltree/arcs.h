@@ -7,6 +7,10 @@
  * 1. Calls and base of all parents = Self's (a thread's root has no parents).
  * 2. Cum of the parent rows that are not recursive = Self's cum; of all parent rows = cum2.
  * 3. Cum of all children = cum2 - base.
+ *
+ * They hold twice, for the figures by events and for those by samples. Base and cum of the rows of
+ * a stanza are of the kind that Self's are of: by events when events measured Self. A row without
+ * such figures (Self was traced, the other only sampled) has is_measured false.
  */
 #ifndef WEIR_CALLTREE_ARCS_H
 #define WEIR_CALLTREE_ARCS_H
@@ -22,7 +26,10 @@ struct arc_row {
 	uint32_t routine;  /* the parent or child */
 	bool is_recursive; /* of instances of Self with RL > 1 */
 	bool has_events;   /* else calls were not measured */
+	bool is_exact;	   /* base and cum are by events, as Self's */
+	bool is_measured;  /* else base and cum are 0, for want of figures of Self's kind */
 	uint64_t calls, base, cum;
+	uint64_t sampled_base, sampled_cum; /* by samples */
 };
 
 struct arc_stanza {

@@ -31,6 +31,27 @@ struct profile_thread {
 	uint64_t samples, events, switches;
 };
 
+/* How a function was hooked; the numbers are those of records 0x51/0x01. */
+enum profile_hook_method {
+	PROFILE_HOOK_REFUSED = 0,
+	PROFILE_HOOK_JUMP = 1,
+	PROFILE_HOOK_INT3 = 2,
+	PROFILE_HOOK_NOP = 3,
+	PROFILE_HOOK_MCOUNT = 4,
+	PROFILE_HOOK_INSTRUMENT = 5
+};
+#define PROFILE_HOOK_N_METHODS 6
+
+/* A function that was asked for. */
+struct profile_hook {
+	uint32_t frame;
+	enum profile_hook_method method;
+	const char *reason; /* why it was refused, or not hooked by a jump; "" when there is none */
+	uint64_t hits;
+	bool is_off;	   /* it was unhooked to keep the budget */
+	uint64_t off_time; /* then, since the start of the trace */
+};
+
 struct profile {
 	const struct trace_reader *reader; /* borrowed */
 	struct calltree *tree;		   /* finished */
@@ -40,7 +61,13 @@ struct profile {
 	uint64_t start, end; /* time of the first and of the last record read */
 	uint64_t from, to;   /* the window: from <= time < to, as in the trace */
 	uint64_t total;	     /* of the metric, over all threads */
+	bool is_merged;	     /* it has figures by events and figures by samples */
 	uint64_t n_samples, n_events, n_switches;
+	uint64_t n_stack_events;    /* stacks at the entry of routines */
+	uint64_t n_kept_nodes;	    /* of trees that were kept in the program */
+	uint64_t n_pruned;	    /* of them that were folded into their parents */
+	struct profile_hook *hooks; /* in order of the records*/
+	size_t n_hooks, cap_hooks;
 	struct profile_thread *threads; /* by thread id; [0] is not used */
 	uint32_t n_threads;
 	bool *image_is_used; /* by image id: a sample or an event was there */

@@ -32,6 +32,12 @@ static void add_loss(struct builder *b, const struct trace_record *record)
 	loss_add_reason(loss, reason, numbers[0]);
 }
 
+static void note_alive(struct builder *b, uint64_t thread, uint64_t time)
+{
+	if (thread < b->profile->n_threads && !b->alive_since[thread])
+		b->alive_since[thread] = time + 1;
+}
+
 static void name_thread(struct builder *b, const struct trace_record *record)
 {
 	uint64_t numbers[4]; /* thread, runtime tid, system?, name */
@@ -42,6 +48,7 @@ static void name_thread(struct builder *b, const struct trace_record *record)
 		loss_add_reason(&b->profile->loss, "a thread's name is damaged", 1);
 		return;
 	}
+	note_alive(b, (uint32_t)numbers[0], record->time);
 	b->profile->threads[numbers[0]].name = trace_reader_string(b->reader, (uint32_t)numbers[3]);
 }
 
@@ -50,15 +57,11 @@ static bool is_known(const struct trace_record *record)
 	uint32_t minor = record->minor;
 
 	switch (record->major) {
-	case RECORD_MAJOR_INTERRUPT:
-		return true;
 	case RECORD_MAJOR_THREAD:
 		return minor >= RECORD_THREAD_CREATED && minor <= RECORD_THREAD_ENDED;
 	case RECORD_MAJOR_MODULE:
 		return minor == RECORD_MODULE_LOAD || minor == RECORD_MODULE_UNLOAD ||
 		       minor == RECORD_MODULE_SNAPSHOT || minor == RECORD_MODULE_JIT_UNLOAD;
-	case RECORD_MAJOR_STACK_EVENT:
-		return minor == RECORD_MINOR_STACK;
 	case RECORD_MAJOR_PROCESS:
 		return minor >= RECORD_PROCESS_START && minor <= RECORD_PROCESS_END;
 	case RECORD_MAJOR_PHASE:
@@ -69,29 +72,18 @@ static bool is_known(const struct trace_record *record)
 
 void build_life_record(struct builder *b, const struct trace_record *record)
 {
+	uint64_t thread;
+
 	if (record->major == RECORD_MAJOR_LOSS && record->minor >= RECORD_LOSS_SAMPLES &&
 		record->minor <= RECORD_LOSS_NOTE)
 		add_loss(b, record);
 	else if (record->major == RECORD_MAJOR_THREAD && record->minor == RECORD_THREAD_NAMED)
 		name_thread(b, record);
+	else if (record->major == RECORD_MAJOR_THREAD && record->minor == RECORD_THREAD_CREATED &&
+		 trace_record_numbers(b->reader, record, &thread, 1, NULL) == 0)
+		note_alive(b, thread, record->time);
 	else if (!is_known(record))
 		b->profile->loss.records_unknown++;
-}
-
-/* Samples and events are the walk's, even when a writer put them into a life stream. */
-static bool is_of_the_walk(const struct trace_record *record)
-{
-	switch (record->major) {
-	case RECORD_MAJOR_THREAD:
-		return record->minor == RECORD_THREAD_TICK;
-	case RECORD_MAJOR_INTERPRETED:
-	case RECORD_MAJOR_STACK_SAMPLE:
-	case RECORD_MAJOR_ROUTINE:
-	case RECORD_MAJOR_SWITCH:
-	case RECORD_MAJOR_RESOURCE:
-		return true;
-	}
-	return false;
 }
 
 void build_note_damage(struct builder *b, const struct err *err)
@@ -109,7 +101,7 @@ static void read_life_stream(struct builder *b, uint32_t stream)
 
 	if (rc == 0) {
 		while ((rc = trace_cursor_next(cursor, &record, &err)) > 0)
-			if (!is_of_the_walk(&record))
+			if (!build_is_of_the_walk(&record)) /* even in a stream of life */
 				build_life_record(b, &record);
 		trace_cursor_close(cursor);
 	}

@@ -22,23 +22,23 @@ static bool is_selected(const struct builder *b, uint32_t metric)
 		return true;
 	case METRIC_KIND_SAMPLES:
 		return metric == (b->metric_id ? b->metric_id : 1);
+	case METRIC_KIND_WALL:
+		if (!b->metric_id) /* they show where, not how long */
+			return metric == 1;
+		/* fallthrough */
 	default:
 		return metric == b->metric_id || (b->wait_id && metric == b->wait_id);
 	}
 }
 
 /* What a sample counts for in the metric of the report. */
-static uint64_t weight_of(
-	const struct builder *b, uint32_t thread, uint32_t metric, uint64_t weight)
+static uint64_t weight_of(const struct builder *b, uint32_t metric, uint64_t weight)
 {
 	if (b->kind == METRIC_KIND_SAMPLES)
 		return metric && metric == b->metric_id ? weight : 1;
-	if (b->kind == METRIC_KIND_CALLS || !metric)
+	if (b->kind == METRIC_KIND_CALLS || (b->kind == METRIC_KIND_WALL && !b->metric_id))
 		return 0;
-	/* Time that events account for must not be counted twice. */
-	if (b->kind != METRIC_KIND_COUNT && b->threads[thread].calls)
-		return 0;
-	return weight;
+	return metric ? weight : 0;
 }
 
 /* The routines of a stack, outermost first, in b->path. */
@@ -61,28 +61,15 @@ static void expand_stack(struct builder *b, uint32_t stack)
 	}
 }
 
-void build_sample(struct builder *b, const struct trace_sample *sample)
+/* Sums by stack are enough where nothing is open that the sample could lie in. */
+static void add_up(struct builder *b, uint32_t thread, uint32_t stack, uint64_t weight)
 {
-	struct profile_thread *thread = &b->profile->threads[sample->thread];
-	struct thread_state *state = &b->threads[sample->thread];
-	uint64_t weight = weight_of(b, sample->thread, sample->metric, sample->weight);
-	struct sample_sum *sum;
-	uint64_t *place;
 	bool created;
+	uint64_t *place = map_ensure(&b->sum_of, (uint64_t)thread << 32 | stack, &created);
+	struct sample_sum *sum;
 
-	b->stack_n[sample->stack]++;
-	if (!is_selected(b, sample->metric))
-		return;
-	b->profile->n_samples++;
-	thread->samples++;
-	if (state->calls) {
-		expand_stack(b, sample->stack);
-		calltree_merge_sample(state->calls, b->path.v, b->path.n, weight, 1);
-		return;
-	}
-	place = map_ensure(&b->sum_of, (uint64_t)sample->thread << 32 | sample->stack, &created);
 	if (created) {
-		struct sample_sum fresh = {.thread = sample->thread, .stack = sample->stack};
+		struct sample_sum fresh = {.thread = thread, .stack = stack};
 
 		*place = b->sums.n;
 		vec_push(&b->sums, fresh);
@@ -92,22 +79,92 @@ void build_sample(struct builder *b, const struct trace_sample *sample)
 	sum->n++;
 }
 
-void build_tick(
-	struct builder *b, uint32_t thread, uint32_t frame, uint32_t metric, uint64_t weight)
+void build_sample_record(struct builder *b, const struct trace_record *record)
 {
-	struct thread_state *state = &b->threads[thread];
-	size_t n;
-	const uint32_t *routines = frame_routines_get(&b->names, frame, &n);
-	uint32_t node;
+	struct calltree_thread *calls;
+	struct trace_sample sample;
+	uint64_t weight;
 
-	b->frame_n[frame]++;
-	if (!is_selected(b, metric))
+	if (trace_record_sample(b->reader, record, &sample, NULL) < 0 || !sample.thread) {
+		loss_add_reason(&b->profile->loss, "a sample record is damaged", 1);
 		return;
-	weight = weight_of(b, thread, metric, weight);
+	}
+	if (record->time < b->from || !b->profile->threads[sample.thread].is_wanted)
+		return;
+	build_play_before(b, sample.thread, record);
+	build_thread_runs(b, sample.thread, record->time);
+	b->stack_n[sample.stack]++;
+	if (!is_selected(b, sample.metric))
+		return;
+	weight = weight_of(b, sample.metric, sample.weight);
+	b->profile->n_samples++;
+	b->profile->threads[sample.thread].samples++;
+	calls = build_open_calls(b, sample.thread, record->time);
+	if (!calls) {
+		add_up(b, sample.thread, sample.stack, weight);
+		return;
+	}
+	expand_stack(b, sample.stack);
+	calltree_set_time(b->tree, record->time);
+	calltree_merge_sample(calls, b->path.v, b->path.n, weight, 1);
+}
+
+/* A stack at the entry of a routine. Without calls to hang it below it is counted, no more. */
+void build_stack_event_record(struct builder *b, const struct trace_record *record)
+{
+	struct calltree_thread *calls;
+	struct trace_sample stack;
+
+	if (trace_record_sample(b->reader, record, &stack, NULL) < 0 || !stack.thread) {
+		loss_add_reason(&b->profile->loss, "a stack record is damaged", 1);
+		return;
+	}
+	if (record->time < b->from || !b->profile->threads[stack.thread].is_wanted)
+		return;
+	build_play_before(b, stack.thread, record);
+	build_thread_runs(b, stack.thread, record->time);
+	b->stack_n[stack.stack]++;
+	b->profile->n_stack_events++;
+	calls = build_open_calls(b, stack.thread, record->time);
+	if (!calls)
+		return;
+	expand_stack(b, stack.stack);
+	calltree_set_time(b->tree, record->time);
+	calltree_merge_stack_event(calls, b->path.v, b->path.n);
+}
+
+void build_tick_record(struct builder *b, const struct trace_record *record)
+{
+	uint64_t numbers[4]; /* thread, frame, metric, weight */
+	struct calltree_thread *calls;
+	const uint32_t *routines;
+	uint32_t thread, node;
+	uint64_t weight;
+	size_t n;
+
+	if (trace_record_numbers(b->reader, record, numbers, 4, NULL) < 0 || !numbers[0] ||
+		numbers[0] >= b->profile->n_threads || !numbers[1] ||
+		numbers[1] >= trace_reader_n_frames(b->reader) ||
+		numbers[2] >= trace_reader_n_metrics(b->reader)) {
+		loss_add_reason(&b->profile->loss, "a sample record is damaged", 1);
+		return;
+	}
+	thread = (uint32_t)numbers[0];
+	if (record->time < b->from || !b->profile->threads[thread].is_wanted)
+		return;
+	build_play_before(b, thread, record);
+	build_thread_runs(b, thread, record->time);
+	b->frame_n[numbers[1]]++;
+	if (!is_selected(b, (uint32_t)numbers[2]))
+		return;
+	weight = weight_of(b, (uint32_t)numbers[2], numbers[3]);
 	b->profile->n_samples++;
 	b->profile->threads[thread].samples++;
-	if (state->calls) {
-		calltree_merge_sample(state->calls, routines, n, weight, 1);
+	calls = build_open_calls(b, thread, record->time);
+	routines = frame_routines_get(&b->names, (uint32_t)numbers[1], &n);
+	calltree_set_time(b->tree, record->time);
+	if (calls) {
+		calltree_merge_sample(calls, routines, n, weight, 1);
 		return;
 	}
 	node = build_root(b, thread);
@@ -212,23 +269,34 @@ static int compare_sums(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* A tree that was kept in the program has no times: what a stack has in common with it counts. */
+static void hang_sum(struct builder *b, const struct sample_sum *sum)
+{
+	uint32_t root = build_root(b, sum->thread);
+
+	if (build_has_kept_tree(b, sum->thread)) {
+		expand_stack(b, sum->stack);
+		calltree_merge_by_shape(b->tree, root, b->path.v, b->path.n, sum->weight, sum->n);
+	} else if (b->threads[sum->thread].calls) {
+		expand_stack(b, sum->stack);
+		calltree_hang_sample(b->tree, root, b->path.v, b->path.n, sum->weight, sum->n);
+	} else {
+		calltree_add_sample(
+			b->tree, node_of_stack(b, root, sum->stack), sum->weight, sum->n);
+	}
+}
+
 void build_samples_end(struct builder *b)
 {
+	calltree_set_time(b->tree, UINT64_MAX);
 	for (size_t i = 0; i < b->sums.n; i++) {
 		b->sums.v[i].order = i;
 		build_root(b, b->sums.v[i].thread); /* roots in order of first sight */
 	}
 	if (b->sums.n)
 		qsort(b->sums.v, b->sums.n, sizeof(*b->sums.v), compare_sums);
-	for (size_t i = 0; i < b->sums.n; i++) {
-		const struct sample_sum *sum = &b->sums.v[i];
-		uint32_t node = node_of_stack(b, build_root(b, sum->thread), sum->stack);
-		bool is_counted_already =
-			b->threads[sum->thread].calls &&
-			(b->kind == METRIC_KIND_TIME || b->kind == METRIC_KIND_WALL);
-
-		calltree_add_sample(b->tree, node, is_counted_already ? 0 : sum->weight, sum->n);
-	}
+	for (size_t i = 0; i < b->sums.n; i++)
+		hang_sum(b, &b->sums.v[i]);
 	count_stacks(b);
 	count_frames(b);
 }

@@ -4,40 +4,49 @@
  * pass backwards over the array adds up cum and one pass forwards gives the levels; nothing here
  * recurses, since a tree may be as deep as the program's stack.
  */
-#include "calltree/calltree.h"
+#include "calltree/tree_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/map.h"
-#include "base/mem.h"
-#include "calltree/thread.h"
-
 #define CHILDREN_CAP_FIRST 256
+#define NODES_CAP_FIRST	   64
+#define CACHE_LINE	   64
 
-struct calltree {
-	VEC(struct calltree_routine) routines;
-	VEC(struct calltree_node) nodes;
-	struct intern keys;	 /* name NUL image NUL class; dense id + 1 = routine */
-	uint32_t *children;	 /* hash table of nodes by (parent, routine); 0 = empty */
-	size_t cap_children;	 /* 0 or a power of two */
-	struct buf key;		 /* the key being looked up */
-	uint32_t *last_instance; /* by routine: the end of its chain */
-	size_t cap_last_instance;
-	uint32_t first_root, last_root;
-	bool has_events, has_samples;
-};
+static void grow_nodes(struct calltree *t)
+{
+	size_t cap = t->cap_nodes ? t->cap_nodes * 2 : NODES_CAP_FIRST;
+	char *block = mem_alloc(cap * sizeof(*t->nodes) + CACHE_LINE);
+	struct calltree_node *nodes =
+		(struct calltree_node *)(block + CACHE_LINE - (uintptr_t)block % CACHE_LINE);
+
+	static_assert(sizeof(*nodes) == 2 * CACHE_LINE, "a node is two cache lines");
+	if (t->n_nodes)
+		memcpy(nodes, t->nodes, t->n_nodes * sizeof(*nodes));
+	free(t->nodes_block);
+	t->nodes_block = block;
+	t->nodes = nodes;
+	t->cap_nodes = cap;
+}
+
+static uint32_t push_node(struct calltree *t, struct calltree_node node)
+{
+	assert(t->n_nodes < UINT32_MAX);
+	if (t->n_nodes == t->cap_nodes)
+		grow_nodes(t);
+	t->nodes[t->n_nodes] = node;
+	vec_push(&t->seen, t->time);
+	return (uint32_t)t->n_nodes++;
+}
 
 struct calltree *calltree_new(void)
 {
 	struct calltree *t = mem_zalloc(sizeof(*t));
 	struct calltree_routine no_routine = {.name = "", .image = ""};
-	struct calltree_node no_node = {.min = UINT64_MAX};
 
 	vec_push(&t->routines, no_routine);
-	vec_push(&t->nodes, no_node);
+	push_node(t, (struct calltree_node){.min = UINT64_MAX});
 	return t;
 }
 
@@ -46,7 +55,8 @@ void calltree_free(struct calltree *t)
 	if (!t)
 		return;
 	vec_release(&t->routines);
-	vec_release(&t->nodes);
+	free(t->nodes_block);
+	vec_release(&t->seen);
 	intern_release(&t->keys);
 	free(t->children);
 	buf_release(&t->key);
@@ -92,25 +102,24 @@ uint32_t calltree_routine(
 
 static uint32_t new_node(struct calltree *t, uint32_t parent, uint32_t routine)
 {
-	struct calltree_node node = {
-		.routine = routine, .parent = parent, .sampled = true, .min = UINT64_MAX};
-	uint32_t id = (uint32_t)t->nodes.n;
-	uint32_t *last = parent ? &t->nodes.v[parent].last_child : &t->last_root;
+	uint32_t id = push_node(t,
+		(struct calltree_node){
+			.routine = routine, .parent = parent, .sampled = true, .min = UINT64_MAX});
+	uint32_t *last = parent ? &t->nodes[parent].last_child : &t->last_root;
 
-	assert(t->nodes.n < UINT32_MAX);
 	if (*last)
-		t->nodes.v[*last].next_sibling = id;
+		t->nodes[*last].next_sibling = id;
 	else if (parent)
-		t->nodes.v[parent].first_child = id;
+		t->nodes[parent].first_child = id;
 	else
 		t->first_root = id;
 	*last = id;
 	if (t->routines.v[routine].first_instance)
-		t->nodes.v[t->last_instance[routine]].next_instance = id;
+		t->nodes[t->last_instance[routine]].next_instance = id;
 	else
 		t->routines.v[routine].first_instance = id;
 	t->last_instance[routine] = id;
-	vec_push(&t->nodes, node);
+	t->is_unsorted |= t->time < t->seen.v[id - 1];
 	return id;
 }
 
@@ -124,18 +133,23 @@ uint32_t calltree_root(struct calltree *t, const char *name)
 }
 
 /* The slot of the child, or the empty one where it belongs. Keys are in the nodes themselves. */
-static uint32_t *child_slot(struct calltree *t, uint32_t parent, uint32_t routine)
+static uint32_t *child_slot(const struct calltree *t, uint32_t parent, uint32_t routine)
 {
 	size_t mask = t->cap_children - 1;
 	size_t i = map_hash((uint64_t)parent << 32 | routine) & mask;
 
 	for (; t->children[i]; i = (i + 1) & mask) {
-		const struct calltree_node *node = &t->nodes.v[t->children[i]];
+		const struct calltree_node *node = &t->nodes[t->children[i]];
 
 		if (node->parent == parent && node->routine == routine)
 			break;
 	}
 	return &t->children[i];
+}
+
+uint32_t calltree_look_up(const struct calltree *t, uint32_t parent, uint32_t routine)
+{
+	return t->cap_children ? *child_slot(t, parent, routine) : 0;
 }
 
 /* At most half full: the table is small beside the nodes. */
@@ -144,48 +158,143 @@ static void grow_children(struct calltree *t)
 	free(t->children);
 	t->cap_children = t->cap_children ? t->cap_children * 2 : CHILDREN_CAP_FIRST;
 	t->children = mem_calloc(t->cap_children, sizeof(*t->children));
-	for (uint32_t id = 1; id < t->nodes.n; id++) {
-		const struct calltree_node *node = &t->nodes.v[id];
+	for (uint32_t id = 1; id < t->n_nodes; id++) {
+		const struct calltree_node *node = &t->nodes[id];
 
 		if (node->parent)
 			*child_slot(t, node->parent, node->routine) = id;
 	}
 }
 
-uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine)
+uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine)
 {
-	uint32_t last = t->nodes.v[parent].last_child;
 	uint32_t *slot;
 
-	assert(parent && parent < t->nodes.n && routine && routine < t->routines.n);
-	if (t->nodes.v[last].routine == routine && last)
-		return last;
-	if (t->nodes.n * 2 >= t->cap_children)
+	assert(parent && parent < t->n_nodes && routine && routine < t->routines.n);
+	if (t->n_nodes * 2 >= t->cap_children)
 		grow_children(t);
 	slot = child_slot(t, parent, routine);
 	if (!*slot)
 		*slot = new_node(t, parent, routine);
+	if (t->nodes[parent].last_used)
+		t->nodes[t->nodes[parent].last_used].after = *slot;
+	t->nodes[parent].last_used = *slot;
 	return *slot;
+}
+
+uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine)
+{
+	return tree_child(t, parent, routine);
+}
+
+void calltree_set_time(struct calltree *t, uint64_t time)
+{
+	t->time = time;
 }
 
 void calltree_add_sample(struct calltree *t, uint32_t node, uint64_t weight, uint64_t n_samples)
 {
-	t->nodes.v[node].base += weight;
-	t->nodes.v[node].samples += n_samples;
+	t->nodes[node].sampled_base += weight;
+	t->nodes[node].samples += n_samples;
 	t->has_samples = true;
+	t->has_estimates |= weight != 0;
 }
 
-struct calltree_node *calltree_edit(struct calltree *t, uint32_t node)
+void calltree_measure_by_samples(struct calltree *t)
 {
-	return &t->nodes.v[node];
+	t->is_by_samples = true;
 }
 
-void calltree_mark_entered(struct calltree *t, uint32_t node)
+void calltree_add_calls(
+	struct calltree *t, uint32_t id, const struct calltree_calls *calls, bool timed)
 {
-	t->nodes.v[node].sampled = false;
-	t->nodes.v[node].calls++;
+	struct calltree_node *node = &t->nodes[id];
+
 	t->has_events = true;
+	node->sampled = false;
+	node->timed |= timed;
+	node->calls += calls->calls;
+	node->elapsed += calls->elapsed;
+	if (timed)
+		node->base += calls->base;
+	if (calls->min > calls->max)
+		return;
+	node->min = calls->min < node->min ? calls->min : node->min;
+	node->max = calls->max > node->max ? calls->max : node->max;
 }
+
+/* ---- order of first sight ---- */
+
+struct sight {
+	uint64_t seen;
+	uint32_t id;
+};
+
+static int compare_sights(const void *a, const void *b)
+{
+	const struct sight *x = a, *y = b;
+
+	if (x->seen != y->seen)
+		return x->seen < y->seen ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Takes the nodes apart and creates them again in order: the links follow by themselves. */
+static void create_again(struct calltree *t, const struct sight *order, size_t n)
+{
+	struct calltree_node *old = mem_dup(t->nodes, n * sizeof(*old));
+	uint32_t *new_of = mem_calloc(n, sizeof(*new_of));
+
+	for (size_t i = 1; i < t->routines.n; i++)
+		t->routines.v[i].first_instance = 0;
+	free(t->children);
+	t->children = NULL;
+	t->cap_children = 0;
+	t->n_nodes = t->seen.n = 1;
+	t->first_root = t->last_root = 0;
+	for (size_t i = 1; i < n; i++) {
+		const struct calltree_node *from = &old[order[i].id];
+		struct calltree_node links, *to;
+		uint32_t id;
+
+		t->time = order[i].seen;
+		id = new_node(t, new_of[from->parent], from->routine);
+		new_of[order[i].id] = id;
+		to = &t->nodes[id];
+		links = *to;
+		*to = *from;
+		to->parent = links.parent;
+		to->last_used = to->after = 0;
+		to->first_child = to->last_child = to->next_sibling = to->next_instance = 0;
+	}
+	free(new_of);
+	free(old);
+}
+
+/* Threads are built one after another, or in turns; the order of ids shall not depend on that. A
+ * parent is never seen after its child, so it stays in front of it. */
+static void sort_nodes(struct calltree *t)
+{
+	size_t n = t->n_nodes;
+	struct sight *order;
+
+	if (!t->is_unsorted)
+		return;
+	order = mem_calloc(n, sizeof(*order));
+	for (uint32_t id = 1; id < n; id++) {
+		uint64_t seen = t->seen.v[id], parents = order[t->nodes[id].parent].seen;
+
+		if (seen < parents) /* of a trace whose times are wrong */
+			seen = parents;
+		order[id] = (struct sight){seen, id};
+	}
+	qsort(order + 1, n - 1, sizeof(*order), compare_sights);
+	create_again(t, order, n);
+	free(order);
+	t->is_unsorted = false;
+}
+
+/* ---- sums ---- */
 
 /* Goes through the tree in depth-first order with a count of open instances for each routine. */
 static void number_recursion(struct calltree *t)
@@ -194,7 +303,7 @@ static void number_recursion(struct calltree *t)
 	uint32_t id = t->first_root;
 
 	while (id) {
-		struct calltree_node *node = &t->nodes.v[id];
+		struct calltree_node *node = &t->nodes[id];
 
 		node->rl = ++open[node->routine];
 		if (node->first_child) {
@@ -206,7 +315,7 @@ static void number_recursion(struct calltree *t)
 			id = node->next_sibling;
 			if (id || !node->parent)
 				break;
-			node = &t->nodes.v[node->parent];
+			node = &t->nodes[node->parent];
 		}
 	}
 	free(open);
@@ -214,26 +323,72 @@ static void number_recursion(struct calltree *t)
 
 void calltree_finish(struct calltree *t)
 {
-	for (size_t i = 1; i < t->nodes.n; i++) {
-		struct calltree_node *node = &t->nodes.v[i];
+	sort_nodes(t);
+	for (size_t i = 1; i < t->n_nodes; i++) {
+		struct calltree_node *node = &t->nodes[i];
 
-		node->cum = node->base;
-		node->level = node->parent ? t->nodes.v[node->parent].level + 1 : 0;
+		node->exact = node->timed && !t->is_by_samples;
+		node->cum = node->exact ? node->base : 0;
+		node->sampled_cum = node->sampled_base;
+		node->level = node->parent ? t->nodes[node->parent].level + 1 : 0;
+		t->routines.v[node->routine].has_events |= !node->sampled;
 	}
-	for (size_t i = t->nodes.n - 1; i > 0; i--)
-		t->nodes.v[t->nodes.v[i].parent].cum += t->nodes.v[i].cum;
-	t->nodes.v[0].cum = 0;
+	for (size_t i = t->n_nodes - 1; i > 0; i--) {
+		struct calltree_node *node = &t->nodes[i];
+		struct calltree_node *parent = &t->nodes[node->parent];
+
+		if (!node->exact) { /* its own sum is complete: all children came before */
+			node->base = node->sampled_base;
+			node->cum = node->sampled_cum;
+		}
+		parent->sampled_cum += node->sampled_cum;
+		if (node->exact && parent->exact)
+			parent->cum += node->cum;
+	}
+	t->nodes[0].sampled_cum = 0;
 	number_recursion(t);
+}
+
+uint64_t *calltree_split_bases(const struct calltree *t)
+{
+	size_t n = t->n_nodes;
+	uint64_t *weights = mem_calloc(n, sizeof(*weights));
+	uint64_t *claimed =
+		mem_calloc(n, sizeof(*claimed)); /* by event node: what chains ask for */
+	uint32_t *enclosing = mem_calloc(n, sizeof(*enclosing)); /* event node; 0 = none */
+
+	for (size_t i = 1; i < n; i++) {
+		const struct calltree_node *node = &t->nodes[i];
+		uint32_t parent = node->parent;
+
+		weights[i] = node->base;
+		if (node->exact)
+			continue;
+		enclosing[i] = t->nodes[parent].exact ? parent : enclosing[parent];
+		claimed[enclosing[i]] += node->sampled_base;
+	}
+	for (size_t i = 1; i < n; i++) {
+		uint64_t base = t->nodes[enclosing[i]].base, wanted = claimed[enclosing[i]];
+
+		if (!enclosing[i])
+			continue;
+		if (wanted > base)
+			weights[i] = (uint64_t)((unsigned __int128)weights[i] * base / wanted);
+		weights[enclosing[i]] -= weights[i];
+	}
+	free(claimed);
+	free(enclosing);
+	return weights;
 }
 
 size_t calltree_n_nodes(const struct calltree *t)
 {
-	return t->nodes.n;
+	return t->n_nodes;
 }
 
 const struct calltree_node *calltree_get(const struct calltree *t, uint32_t node)
 {
-	return &t->nodes.v[node];
+	return &t->nodes[node];
 }
 
 size_t calltree_n_routines(const struct calltree *t)
@@ -253,19 +408,19 @@ uint32_t calltree_first_root(const struct calltree *t)
 
 uint32_t calltree_next(const struct calltree *t, uint32_t node)
 {
-	if (t->nodes.v[node].first_child)
-		return t->nodes.v[node].first_child;
-	while (node && !t->nodes.v[node].next_sibling)
-		node = t->nodes.v[node].parent;
-	return node ? t->nodes.v[node].next_sibling : CALLTREE_NONE;
+	if (t->nodes[node].first_child)
+		return t->nodes[node].first_child;
+	while (node && !t->nodes[node].next_sibling)
+		node = t->nodes[node].parent;
+	return node ? t->nodes[node].next_sibling : CALLTREE_NONE;
 }
 
 uint64_t calltree_total(const struct calltree *t)
 {
 	uint64_t total = 0;
 
-	for (uint32_t id = t->first_root; id; id = t->nodes.v[id].next_sibling)
-		total += t->nodes.v[id].cum;
+	for (uint32_t id = t->first_root; id; id = t->nodes[id].next_sibling)
+		total += t->nodes[id].cum;
 	return total;
 }
 
@@ -279,9 +434,14 @@ bool calltree_has_samples(const struct calltree *t)
 	return t->has_samples;
 }
 
+bool calltree_has_estimates(const struct calltree *t)
+{
+	return t->has_estimates;
+}
+
 bool calltree_begins_chain(const struct calltree *t, uint32_t id)
 {
-	const struct calltree_node *node = &t->nodes.v[id];
+	const struct calltree_node *node = &t->nodes[id];
 
-	return node->sampled && node->parent && !t->nodes.v[node->parent].sampled;
+	return node->sampled && node->parent && !t->nodes[node->parent].sampled;
 }

@@ -5,16 +5,23 @@
 
 #include "base/mem.h"
 
+/* base, cum and cum2 are those of events until finish_row has run. */
 static void add_node(struct flat_row *row, const struct calltree_node *node)
 {
 	row->has_events |= !node->sampled;
 	row->calls += node->calls;
-	row->base += node->base;
-	row->cum2 += node->cum;
 	row->samples += node->samples;
+	row->sampled.base += node->sampled_base;
+	row->sampled.cum2 += node->sampled_cum;
 	if (node->rl == 1) {
-		row->cum += node->cum;
+		row->sampled.cum += node->sampled_cum;
 		row->elapsed += node->elapsed;
+	}
+	if (node->exact) {
+		row->exact = true;
+		row->base += node->base;
+		row->cum2 += node->cum;
+		row->cum += node->rl == 1 ? node->cum : 0;
 	}
 	if (node->min > node->max)
 		return;
@@ -25,6 +32,15 @@ static void add_node(struct flat_row *row, const struct calltree_node *node)
 	row->has_range = true;
 }
 
+static void finish_row(struct flat_row *row)
+{
+	if (row->exact)
+		return;
+	row->base = row->sampled.base;
+	row->cum = row->sampled.cum;
+	row->cum2 = row->sampled.cum2;
+}
+
 struct flat_row flat_sum_routine(const struct calltree *t, uint32_t routine)
 {
 	struct flat_row row = {.routine = routine};
@@ -32,6 +48,7 @@ struct flat_row flat_sum_routine(const struct calltree *t, uint32_t routine)
 
 	for (; id; id = calltree_get(t, id)->next_instance)
 		add_node(&row, calltree_get(t, id));
+	finish_row(&row);
 	return row;
 }
 
@@ -75,6 +92,7 @@ void flat_init(struct flat *flat, const struct calltree *t)
 		if (!ranks[routine].first_instance)
 			continue;
 		ranks[routine].row.routine = routine;
+		finish_row(&ranks[routine].row);
 		ranks[n_ranks++] = ranks[routine];
 	}
 	if (n_ranks)

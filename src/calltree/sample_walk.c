@@ -20,8 +20,13 @@ static bool view_stack(
 
 	if (trace_record_sample(r, record, &s, NULL) < 0)
 		return false;
-	*sample = (struct sample_view){
-		.thread = s.thread, .stack = s.stack, .metric = s.metric, .weight = s.weight};
+	*sample = (struct sample_view){.kind = record->major == RECORD_MAJOR_STACK_EVENT
+						       ? SAMPLE_KIND_EVENT
+						       : SAMPLE_KIND_SAMPLE,
+		.thread = s.thread,
+		.stack = s.stack,
+		.metric = s.metric,
+		.weight = s.weight};
 	return true;
 }
 
@@ -34,7 +39,8 @@ static bool view_tick(
 		numbers[0] >= trace_reader_n_threads(r) || !numbers[1] ||
 		numbers[1] >= trace_reader_n_frames(r) || numbers[2] >= trace_reader_n_metrics(r))
 		return false;
-	*sample = (struct sample_view){.thread = (uint32_t)numbers[0],
+	*sample = (struct sample_view){.kind = SAMPLE_KIND_TICK,
+		.thread = (uint32_t)numbers[0],
 		.frame = (uint32_t)numbers[1],
 		.metric = (uint32_t)numbers[2],
 		.weight = numbers[3]};
@@ -51,7 +57,9 @@ bool sample_walk_next(struct sample_walk *walk, struct sample_view *sample)
 		const struct trace_stream *stream = trace_reader_stream(r, record.stream);
 		bool is_sample = false;
 
-		if (record.major == RECORD_MAJOR_STACK_SAMPLE && record.minor == RECORD_MINOR_STACK)
+		if ((record.major == RECORD_MAJOR_STACK_SAMPLE ||
+			    record.major == RECORD_MAJOR_STACK_EVENT) &&
+			record.minor == RECORD_MINOR_STACK)
 			is_sample = view_stack(r, &record, sample);
 		else if (record.major == RECORD_MAJOR_THREAD && record.minor == RECORD_THREAD_TICK)
 			is_sample = view_tick(r, &record, sample);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The samples of a profile one by one, in order of time: those of its threads and its window. */
+/* The samples of a profile and its stacks at routines one by one, in order of time: those of its
+ * threads and its window. */
 #ifndef WEIR_CALLTREE_SAMPLE_WALK_H
 #define WEIR_CALLTREE_SAMPLE_WALK_H
 
@@ -8,8 +9,15 @@
 
 #include "calltree/build.h"
 
+enum sample_kind {
+	SAMPLE_KIND_SAMPLE, /* 0x40: a stack at a timer interrupt */
+	SAMPLE_KIND_TICK,   /* 0x10/0x03: the program counter alone */
+	SAMPLE_KIND_EVENT   /* 0x41: a stack at the entry of a routine */
+};
+
 struct sample_view {
 	uint64_t time; /* as in the trace */
+	enum sample_kind kind;
 	uint32_t thread;
 	uint32_t stack; /* 0 for a tick */
 	uint32_t frame; /* of a tick, else 0 */

@@ -1,48 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of one thread on their way into the tree: the stack of open calls, and the clock that
+ * Events of one thread on their way into the tree: the stacks of open calls, and the clock that
  * charges the current node. At each event what has passed since the last one is charged to the
- * node that was current, then the event moves.
+ * node that was current, then the event moves. Entering and leaving is in tree_internal.h.
+ *
+ * A thread has one stack of open calls, and one more for each stack (coroutine) that it has changed
+ * to; what is not current rests in `chains`. Each counts what was charged while it was current, so
+ * that the cum of a call does not contain what ran on other stacks in the meantime.
  */
-#include "calltree/thread.h"
+#include "calltree/tree_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+/* Stacks of a thread; further ones are taken as one. */
+#define CHAINS_MAX (1u << 20)
+/* Looking for calls that leaves without an enter belong to stops when it has taken this many steps:
+ * only a forged trace gets there. */
+#define SCAN_MAX (1ull << 32)
 
-struct open_call {
-	uint32_t node;
-	uint32_t routine;
-	uint64_t entered; /* time */
-	uint64_t charged; /* the thread's `charged` at the entry */
-};
-
-struct calltree_thread {
-	struct calltree *tree;
-	VEC(struct open_call) stack; /* [0] is the root */
-	VEC(uint32_t) n_open;	     /* by routine: how many are on the stack */
-	uint64_t time;		     /* of the last event */
-	uint64_t charged;	     /* all base so far */
-	uint64_t unmatched;
-	bool is_suspended;
-	bool charges_time;
-	bool ended;
-};
-
-static void push(struct calltree_thread *thread, uint32_t node, uint32_t routine)
+void calltree_grow_calls(struct calltree_thread *thread)
 {
-	struct open_call call = {node, routine, thread->time, thread->charged};
-	size_t had = thread->n_open.n;
+	mem_grow((void **)&thread->calls, &thread->cap_calls, thread->n_calls + 1,
+		sizeof(*thread->calls));
+}
 
-	if (routine >= had) {
-		vec_reserve(&thread->n_open, routine + 1);
-		memset(thread->n_open.v + had, 0, (routine + 1 - had) * sizeof(uint32_t));
-		thread->n_open.n = routine + 1;
-	}
-	thread->n_open.v[routine]++;
-	vec_push(&thread->stack, call);
-	calltree_mark_entered(thread->tree, node);
+/* The root is the bottom of every stack. */
+static void begin_stack(struct calltree_thread *thread, uint32_t root, uint32_t routine)
+{
+	thread->calls = NULL;
+	thread->n_calls = thread->cap_calls = 0;
+	calltree_grow_calls(thread);
+	thread->calls[thread->n_calls++] =
+		(struct open_call){root, routine, thread->time, thread->charged};
 }
 
 struct calltree_thread *calltree_thread_new(struct calltree *t, uint32_t root, uint64_t time)
@@ -51,8 +41,12 @@ struct calltree_thread *calltree_thread_new(struct calltree *t, uint32_t root, u
 
 	thread->tree = t;
 	thread->time = time;
-	thread->charges_time = true;
-	push(thread, root, calltree_get(t, root)->routine);
+	thread->charges_time = thread->is_running = true;
+	begin_stack(thread, root, calltree_get(t, root)->routine);
+	t->nodes[root].sampled = false;
+	t->nodes[root].timed = true;
+	t->nodes[root].calls++;
+	t->has_events = true;
 	return thread;
 }
 
@@ -60,118 +54,186 @@ void calltree_thread_free(struct calltree_thread *thread)
 {
 	if (!thread)
 		return;
-	vec_release(&thread->stack);
-	vec_release(&thread->n_open);
+	for (size_t i = 0; i < thread->chains.n; i++)
+		if (i != thread->chain_i)
+			free(thread->chains.v[i].calls);
+	free(thread->calls);
+	vec_release(&thread->chains);
+	map_release(&thread->chain_of);
+	vec_release(&thread->n_left);
 	free(thread);
-}
-
-static void charge(struct calltree_thread *thread, uint64_t amount)
-{
-	calltree_edit(thread->tree, thread->stack.v[thread->stack.n - 1].node)->base += amount;
-	thread->charged += amount;
-}
-
-/* Times that go back charge nothing. */
-static void advance(struct calltree_thread *thread, uint64_t time)
-{
-	if (time <= thread->time)
-		return;
-	if (thread->charges_time && !thread->is_suspended)
-		charge(thread, time - thread->time);
-	thread->time = time;
 }
 
 void calltree_enter(struct calltree_thread *thread, uint64_t time, uint32_t routine)
 {
-	uint32_t parent;
-
-	if (thread->ended)
-		return;
-	parent = thread->stack.v[thread->stack.n - 1].node;
-	advance(thread, time);
-	push(thread, calltree_child(thread->tree, parent, routine), routine);
+	if (!thread->ended)
+		thread_enter(thread, time, routine);
 }
 
-static void pop(struct calltree_thread *thread)
+bool calltree_leave_outer(struct calltree_thread *thread, uint32_t routine)
 {
-	const struct open_call *call = &thread->stack.v[--thread->stack.n];
-	struct calltree_node *node = calltree_edit(thread->tree, call->node);
-	uint64_t cum = thread->charged - call->charged;
+	size_t i = thread->n_calls;
 
-	node->elapsed += thread->time - call->entered;
-	if (cum < node->min || node->min > node->max)
-		node->min = cum;
-	if (cum > node->max)
-		node->max = cum;
-	thread->n_open.v[call->routine]--;
+	if (thread->n_scanned > SCAN_MAX)
+		i = 1;
+	while (i > 1 && thread->calls[i - 1].routine != routine)
+		i--;
+	if (i <= 1) {
+		thread->n_scanned += thread->n_calls;
+		thread->unmatched++;
+		return false;
+	}
+	thread->unmatched += thread->n_calls - i;
+	while (thread->n_calls >= i)
+		thread_pop(thread);
+	return true;
 }
 
 bool calltree_leave(struct calltree_thread *thread, uint64_t time, uint32_t routine)
 {
-	if (thread->ended)
-		return false;
-	advance(thread, time);
-	if (routine >= thread->n_open.n || !thread->n_open.v[routine] ||
-		routine == thread->stack.v[0].routine) {
-		thread->unmatched++;
-		return false;
-	}
-	while (thread->stack.v[thread->stack.n - 1].routine != routine) {
-		thread->unmatched++;
-		pop(thread);
-	}
-	pop(thread);
-	return true;
+	return !thread->ended && thread_leave(thread, time, routine);
 }
 
 bool calltree_leave_innermost(struct calltree_thread *thread, uint64_t time)
 {
 	if (thread->ended)
 		return false;
-	advance(thread, time);
-	if (thread->stack.n == 1) {
+	thread_advance(thread, time);
+	if (thread->n_calls == 1) {
 		thread->unmatched++;
 		return false;
 	}
-	pop(thread);
+	thread_pop(thread);
 	return true;
+}
+
+static void set_running(struct calltree_thread *thread)
+{
+	thread->is_running = thread->charges_time && !thread->is_suspended;
 }
 
 void calltree_suspend(struct calltree_thread *thread, uint64_t time)
 {
 	if (thread->ended)
 		return;
-	advance(thread, time);
+	thread_advance(thread, time);
 	thread->is_suspended = true;
+	set_running(thread);
 }
 
 void calltree_resume(struct calltree_thread *thread, uint64_t time)
 {
 	if (thread->ended)
 		return;
-	advance(thread, time);
+	thread_advance(thread, time);
 	thread->is_suspended = false;
+	set_running(thread);
 }
 
 void calltree_add_resource(struct calltree_thread *thread, uint64_t amount)
 {
 	if (!thread->ended)
-		charge(thread, amount);
+		thread_charge(thread, amount);
 }
 
 void calltree_thread_charge_time(struct calltree_thread *thread, bool charge_time)
 {
 	thread->charges_time = charge_time;
+	set_running(thread);
+}
+
+void calltree_thread_charge_calls(struct calltree_thread *thread, uint64_t amount)
+{
+	thread->per_call = amount;
+}
+
+/* ---- stacks ---- */
+
+/* The index of a chain's entry, created when absent. */
+static size_t chain_index(struct calltree_thread *thread, uint64_t number)
+{
+	bool created;
+	uint64_t *i;
+
+	if (!thread->chains.n) { /* the stack that the thread began on */
+		vec_push(&thread->chains, (struct call_chain){0});
+		*map_ensure(&thread->chain_of, 0, NULL) = 0;
+	}
+	if (thread->chains.n >= CHAINS_MAX && !map_find(&thread->chain_of, number))
+		number = UINT64_MAX;
+	i = map_ensure(&thread->chain_of, number, &created);
+	if (created) {
+		*i = thread->chains.n;
+		vec_push(&thread->chains, (struct call_chain){0});
+	}
+	return (size_t)*i;
+}
+
+static void make_current(struct calltree_thread *thread, size_t to)
+{
+	struct open_call root = thread->calls[0];
+	struct call_chain *chain = &thread->chains.v[thread->chain_i];
+
+	if (to == thread->chain_i)
+		return;
+	*chain = (struct call_chain){
+		thread->calls, thread->n_calls, thread->cap_calls, thread->charged};
+	if (chain->n == 1 && thread->chain_i) { /* thousands of stacks may be idle */
+		free(chain->calls);
+		chain->calls = NULL;
+	}
+	chain = &thread->chains.v[to];
+	thread->chain_i = to;
+	thread->charged = chain->charged;
+	if (chain->calls) {
+		thread->calls = chain->calls;
+		thread->n_calls = chain->n;
+		thread->cap_calls = chain->cap;
+	} else {
+		begin_stack(thread, root.node, root.routine);
+	}
+}
+
+void calltree_change_stack(struct calltree_thread *thread, uint64_t time, uint64_t chain)
+{
+	if (thread->ended)
+		return;
+	thread_advance(thread, time);
+	make_current(thread, chain_index(thread, chain));
+}
+
+/* ---- the end ---- */
+
+/* Ends the calls of the current stack, but not the root. */
+static void end_calls(struct calltree_thread *thread)
+{
+	thread->n_open_at_end += thread->n_calls - 1;
+	while (thread->n_calls > 1)
+		thread_pop(thread);
 }
 
 void calltree_thread_end(struct calltree_thread *thread, uint64_t time)
 {
+	uint64_t charged = 0;
+
 	if (thread->ended)
 		return;
-	advance(thread, time);
-	thread->unmatched += thread->stack.n - 1;
-	while (thread->stack.n)
-		pop(thread);
+	thread_advance(thread, time);
+	end_calls(thread);
+	for (size_t i = 0; i < thread->chains.n; i++) {
+		if (i != thread->chain_i && !thread->chains.v[i].calls) {
+			charged += thread->chains.v[i].charged;
+			continue;
+		}
+		make_current(thread, i);
+		end_calls(thread);
+		charged += thread->charged;
+	}
+	if (thread->chains.n) { /* the root has what was charged on any stack */
+		make_current(thread, 0);
+		thread->charged = charged;
+	}
+	thread_pop(thread);
 	thread->ended = true;
 }
 
@@ -180,38 +242,7 @@ uint64_t calltree_thread_unmatched(const struct calltree_thread *thread)
 	return thread->unmatched;
 }
 
-/* The open event that accounts for the frame: the next one on the stack, from `from` on. */
-static size_t find_open(const struct calltree_thread *thread, size_t from, uint32_t routine)
+uint64_t calltree_thread_open(const struct calltree_thread *thread)
 {
-	for (size_t i = from; i < thread->stack.n; i++)
-		if (thread->stack.v[i].routine == routine)
-			return i;
-	return 0;
-}
-
-uint32_t calltree_merge_sample(struct calltree_thread *thread, const uint32_t *routines, size_t n,
-	uint64_t weight, uint64_t n_samples)
-{
-	size_t event = 0; /* position in the stack of the innermost event met so far */
-	uint32_t node;
-
-	if (thread->ended)
-		return CALLTREE_NONE;
-	node = thread->stack.v[0].node;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t routine = routines[i];
-		size_t match = 0;
-
-		if (routine < thread->n_open.n && thread->n_open.v[routine])
-			match = find_open(thread, event + 1, routine);
-		if (match) {
-			event = match;
-			node = thread->stack.v[event].node;
-		} else {
-			node = calltree_child(thread->tree, node, routine);
-			calltree_edit(thread->tree, node)->occurrences += n_samples;
-		}
-	}
-	calltree_add_sample(thread->tree, node, weight, n_samples);
-	return node;
+	return thread->n_open_at_end;
 }

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/commands.h"
-#include "record/munmap_trace.h"
+#include "record/kernel_sources.h"
 #include "record/perf_set.h"
 #include "symbols/catalog/catalog.h"
 #include "symbols/source/debuginfod.h"
@@ -203,10 +203,10 @@ static void check_debug_files(struct finding *f)
 
 static void check_unloads(struct finding *f)
 {
-	struct munmap_trace trace;
+	struct tracepoint munmap;
 	struct err err;
 
-	if (munmap_trace_init(&trace, &err) < 0)
+	if (tracepoint_find(&munmap, kernel_event_tracepoint(KERNEL_EVENT_MUNMAP), &err) < 0)
 		say(f, VERDICT_LIMITED, "run as root",
 			"when a library is unloaded is known only by what takes its place");
 	else

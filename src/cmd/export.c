@@ -19,7 +19,7 @@ struct export_arguments {
 static const struct option_spec export_options[] = {
 	{'o', "output", OPTION_TEXT, "FILE", "where to write ('-': standard output)",
 		offsetof(struct export_arguments, output)},
-	{0, "metric", OPTION_TEXT, "NAME", "folded: what to count (samples, else the trace's own)",
+	{0, "metric", OPTION_TEXT, "NAME", "folded: what to count (samples; with events: time)",
 		offsetof(struct export_arguments, build.metric)},
 	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
 		offsetof(struct export_arguments, build.thread)},
@@ -50,7 +50,7 @@ static const struct export_format {
 	const char *name;
 	int (*write)(const struct profile *profile, FILE *out, struct err *err);
 	const char *output;  /* without -o */
-	bool counts_samples; /* the metric is samples, when there are any */
+	bool counts_samples; /* the metric is samples, when there are any and no events */
 } formats[] = {
 	{"folded", write_folded, "-", true},
 	{"pprof", write_pprof, "profile.pb.gz", false},
@@ -60,14 +60,19 @@ static const struct export_format {
 static int build(struct profile **profile, const struct trace_reader *reader,
 	const struct export_format *format, struct build_options *options, struct err *err)
 {
-	if (format->counts_samples && !options->metric) {
-		struct build_options of_samples = *options;
+	struct build_options of_samples = *options;
+	struct profile *by_samples;
+	int rc = profile_build(profile, reader, options, err);
 
-		of_samples.metric = "samples";
-		if (profile_build(profile, reader, &of_samples, err) == 0)
-			return 0;
+	if (rc < 0 || !format->counts_samples || options->metric || !(*profile)->n_samples ||
+		calltree_has_events((*profile)->tree))
+		return rc;
+	of_samples.metric = "samples";
+	if (profile_build(&by_samples, reader, &of_samples, NULL) == 0) {
+		profile_free(*profile);
+		*profile = by_samples;
 	}
-	return profile_build(profile, reader, options, err);
+	return 0;
 }
 
 static void remove_regular(const char *path)

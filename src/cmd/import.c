@@ -122,12 +122,16 @@ const struct command command_import = {
 	.synopsis = "FORMAT FILE [-o TRACE]",
 	.summary = "makes a trace from a text file of events or samples",
 	.options = import_options,
-	.details = "FILE '-' is standard input; '#' starts a comment. FORMAT is one of\n"
-		   "  events    lines of  TIME enter|leave NAME [TID]\n"
-		   "                      TIME switch-out|switch-in [TID]\n"
-		   "                      TIME add METRIC AMOUNT [TID]\n"
-		   "                      TIME sample [TID:] NAME...\n"
-		   "  samples   one stack a line, outermost first:  [TID:] NAME...\n"
-		   "Times are plain integers in units of 1 and do not go back within a thread.\n",
+	.details =
+		"FILE '-' is standard input; '#' starts a comment. FORMAT is one of\n"
+		"  events    lines of  TIME enter|leave NAME [TID]\n"
+		"                      TIME switch-out|switch-in [TID]\n"
+		"                      TIME add METRIC AMOUNT [TID]\n"
+		"                      TIME stack NUMBER [TID]\n"
+		"                      TIME sample[=WEIGHT]|stack-at [TID:] NAME...\n"
+		"                      TIME node NUMBER PARENT NAME CALLS ELAPSED MIN MAX [TID]\n"
+		"                      TIME hook NAME METHOD HITS OFF [REASON...]\n"
+		"  samples   one stack a line, outermost first:  [TID:] NAME...\n"
+		"Times are plain integers in units of 1 and do not go back within a thread.\n",
 	.run = run,
 };

@@ -10,9 +10,12 @@
 #include "base/mem.h"
 #include "cmd/commands.h"
 #include "cmd/record_run.h"
+#include "cmd/record_snapshot.h"
 
 #define HZ_DEFAULT 999
 #define HZ_MAX	   100000
+/* Thousandths; only where memory runs short, as long as nobody asks for it. */
+#define PRUNE_DEFAULT 100
 
 struct record_arguments {
 	const char *output;
@@ -21,7 +24,11 @@ struct record_arguments {
 	bool pc_only, no_sample, user_only, all_modules, snapshots, system_wide, quiet, verbose;
 	uint64_t stack_bytes;
 	double duration_s;
-	const char *pids;
+	const char *pids, *hooks;
+	const char *functions, *stack_at; /* --events, --stack-at */
+	const char *snapshot;
+	bool tree;
+	double prune, budget;
 };
 
 #define AT(field) offsetof(struct record_arguments, field)
@@ -44,6 +51,22 @@ static const struct option_spec record_options[] = {
 		AT(all_modules)},
 	{0, "snapshots", OPTION_FLAG, NULL, "write modules at the start and the end only",
 		AT(snapshots)},
+	{0, "events", OPTION_TEXT, "GLOB",
+		"hook functions: every entry and exit; a comma list, [IMAGE:]GLOB or /REGEX/",
+		AT(functions)},
+	{0, "stack-at", OPTION_TEXT, "GLOB", "hook functions, with the stack at each entry",
+		AT(stack_at)},
+	{0, "tree", OPTION_FLAG, NULL,
+		"keep the tree of hooked calls in the program, in fixed memory", AT(tree)},
+	{0, "prune", OPTION_SECONDS, "T",
+		"with --tree: fold what has less than T of its caller's time (default 0.1)",
+		AT(prune)},
+	{0, "budget", OPTION_SECONDS, "PCT",
+		"unhook short functions when hooks cost more than PCT percent", AT(budget)},
+	{0, "hooks", OPTION_TEXT, "LIST",
+		"which kinds of record are made (default stack,switch,module)", AT(hooks)},
+	{0, "snapshot", OPTION_TEXT, "PID",
+		"make another recording write what it has so far; print the path", AT(snapshot)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0},
@@ -85,10 +108,64 @@ static int check_targets(const struct command *command, const struct record_argu
 	return 0;
 }
 
-static int fill_options(
+static int fill_hooks(
 	const struct command *command, const struct record_arguments *a, struct recorder_options *o)
 {
 	struct err err;
+
+	o->hooks = HOOKS_DEFAULT;
+	if (a->hooks && hook_list_parse(a->hooks, &o->hooks, &err) < 0)
+		return options_usage_error(command, "%s", err.text);
+	if (o->hooks & HOOK_METHOD && !a->functions)
+		return options_usage_error(
+			command, "--hooks: method: which functions? give --events, too");
+	if (o->hooks & HOOK_STACK_AT && !a->stack_at)
+		return options_usage_error(
+			command, "--hooks: stack-at: which functions? give --stack-at, too");
+	o->allocations = o->hooks & HOOK_ALLOC;
+	if (a->no_sample)
+		o->hooks &= ~(uint32_t)HOOK_STACK;
+	if (o->hooks & HOOK_STACK &&
+		event_specs_parse(a->events, o->events, &o->n_events, &err) < 0)
+		return command_fail(&err);
+	for (size_t i = 0; i < o->n_events; i++)
+		if (o->events[i].is_wait && !(o->hooks & HOOK_SWITCH))
+			return options_usage_error(command,
+				"-e wall: how long a thread waits is known by 'switch' records, which "
+				"--hooks leaves out");
+	return 0;
+}
+
+static int fill_functions(
+	const struct command *command, const struct record_arguments *a, struct recorder_options *o)
+{
+	struct hooks_options *f = &o->functions;
+
+	f->events = a->functions;
+	f->stack_at = a->stack_at;
+	f->tree = a->tree;
+	f->prune_permille = a->prune < 0 ? PRUNE_DEFAULT : (uint32_t)(a->prune * 1000 + 0.5);
+	f->prunes_all = a->prune >= 0;
+	f->budget_percent = a->budget;
+	if (a->system_wide && (f->events || f->stack_at || o->allocations))
+		return options_usage_error(command,
+			"-a: functions are hooked in chosen programs only: give a command or -p PID");
+	if (a->tree && !f->events)
+		return options_usage_error(command, "--tree: which functions? give --events, too");
+	if (a->tree && (f->stack_at || o->allocations))
+		return options_usage_error(
+			command, "--tree: has neither stacks nor bytes, only calls and times");
+	if (a->prune >= 1)
+		return options_usage_error(command, "--prune: must be less than 1");
+	if (a->budget > 100)
+		return options_usage_error(command, "--budget: must be at most 100");
+	return 0;
+}
+
+static int fill_options(
+	const struct command *command, const struct record_arguments *a, struct recorder_options *o)
+{
+	int rc;
 
 	if (!a->hz || a->hz > HZ_MAX)
 		return options_usage_error(command, "-F: must be from 1 to %d", HZ_MAX);
@@ -103,15 +180,14 @@ static int fill_options(
 	o->stack_bytes = (uint32_t)(a->stack_bytes & ~(uint64_t)7);
 	o->duration_s = a->duration_s;
 	o->system_wide = a->system_wide;
-	if (!a->no_sample && event_specs_parse(a->events, o->events, &o->n_events, &err) < 0)
-		return command_fail(&err);
-	return 0;
+	rc = fill_hooks(command, a, o);
+	return rc ? rc : fill_functions(command, a, o);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct record_arguments a = {
-		.output = "trace.weir", .hz = HZ_DEFAULT, .events = "cpu-clock"};
+		.output = "trace.weir", .hz = HZ_DEFAULT, .events = "cpu-clock", .prune = -1};
 	struct recorder_options o = {0};
 	pid_t pids[PIDS_MAX];
 	int rc;
@@ -119,6 +195,10 @@ static int run(const struct command *command, int argc, char **argv)
 
 	if (!options_begin(command, &a, &argc, &argv, &status))
 		return status;
+	if (a.snapshot)
+		return argc || a.pids || a.system_wide
+			       ? options_usage_error(command, "--snapshot: records nothing itself")
+			       : record_snapshot(command, a.snapshot);
 	rc = check_targets(command, &a, argc);
 	if (!rc)
 		rc = fill_options(command, &a, &o);
@@ -137,7 +217,8 @@ static int run(const struct command *command, int argc, char **argv)
 
 int run_and_report(int argc, char **argv)
 {
-	struct recorder_options o = {.output = "trace.weir", .hz = HZ_DEFAULT};
+	struct recorder_options o = {
+		.output = "trace.weir", .hz = HZ_DEFAULT, .hooks = HOOKS_DEFAULT};
 	struct err err;
 
 	if (argc < 2)
@@ -152,7 +233,8 @@ const struct command command_record = {
 	.name = "record",
 	.synopsis = "[OPTIONS] -- CMD ARGS...\n"
 		    "[OPTIONS] -p PID[,PID...]\n"
-		    "[OPTIONS] -a",
+		    "[OPTIONS] -a\n"
+		    "--snapshot PID",
 	.summary = "record a command, running processes or the whole machine",
 	.options = record_options,
 	.stops_at_operand = true,

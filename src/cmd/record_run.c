@@ -32,6 +32,8 @@ static void show_progress(void *ctx, const struct session_counts *c, double seco
 	struct talk *t = ctx;
 
 	fprintf(stderr, "\r\033[Kweir: %.1f s, %lu samples", seconds, c->n_samples);
+	if (c->n_events)
+		fprintf(stderr, ", %lu events", c->n_events);
 	if (c->n_processes > 1)
 		fprintf(stderr, ", %lu processes", c->n_processes);
 	if (c->n_threads > 1)
@@ -71,14 +73,19 @@ static void show_result(struct talk *t, const struct recorder_result *r)
 {
 	if (t->level == RECORD_QUIET)
 		return;
-	fprintf(stderr,
-		"weir: '%s': %lu samples in %.2f s (%lu process%s, %lu thread%s), %lu bytes",
-		t->options->output, r->counts.n_samples, (double)r->wall_ns / 1e9,
-		r->counts.n_processes, r->counts.n_processes == 1 ? "" : "es", r->counts.n_threads,
+	fprintf(stderr, "weir: '%s': %lu samples", t->options->output, r->counts.n_samples);
+	if (hooks_options_are_used(&t->options->functions) || t->options->allocations)
+		fprintf(stderr, " and %lu events", r->counts.n_events);
+	fprintf(stderr, " in %.2f s (%lu process%s, %lu thread%s), %lu bytes",
+		(double)r->wall_ns / 1e9, r->counts.n_processes,
+		r->counts.n_processes == 1 ? "" : "es", r->counts.n_threads,
 		r->counts.n_threads == 1 ? "" : "s", r->trace_bytes);
 	if (r->counts.n_lost)
 		fprintf(stderr, ", %lu samples lost (the kernel's ring was full)",
 			r->counts.n_lost);
+	if (r->counts.n_events_lost)
+		fprintf(stderr, ", %lu events lost (weir report loss says why)",
+			r->counts.n_events_lost);
 	fputs("\n", stderr);
 	if (t->level == RECORD_VERBOSE && r->counts.n_stacks)
 		fprintf(stderr, "weir: %lu of %lu user stacks reach the thread's start\n",
@@ -132,9 +139,9 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 	else
 		show_result(&t, &result);
 	run_after(&t);
-	status = result.has_status	? pass_on(&result)
-		 : result.counts.n_lost ? STATUS_LOSSES
-					: STATUS_DONE;
+	status = result.has_status				       ? pass_on(&result)
+		 : result.counts.n_lost || result.counts.n_events_lost ? STATUS_LOSSES
+								       : STATUS_DONE;
 	if (result.write_error.code && status == STATUS_DONE)
 		status = STATUS_FAILED;
 	return status;

@@ -38,6 +38,8 @@ static const struct option_spec report_option_table[] = {
 		offsetof(struct report_arguments, report.human)},
 	{0, "percent", OPTION_FLAG, NULL, "further columns with shares of the total",
 		offsetof(struct report_arguments, report.percent)},
+	{0, "elapsed", OPTION_FLAG, NULL, "a further column: all time between entry and exit",
+		offsetof(struct report_arguments, report.elapsed)},
 	{0, "color", OPTION_FLAG, NULL, "colours, as for a terminal",
 		offsetof(struct report_arguments, report.color)},
 	{0},
@@ -155,10 +157,12 @@ const struct command command_report = {
 		"  samples   the stack of each sample in order of time\n"
 		"  threads   one row for each thread\n"
 		"  modules   the images that were mapped\n"
+		"  hooks     the functions that were to be hooked, how, and how often they were called\n"
 		"  loss      what is missing from the trace, and why\n"
 		"TRACE is trace.weir unless given. Columns for --sort: calls, base, cum, cum2, elapsed,\n"
 		"min, max, samples, name, image (tree: calls, base, cum, elapsed, name; threads: base,\n"
-		"samples, events, switches, pid, tid, name).\n"
+		"samples, events, switches, pid, tid, name; hooks: function, image, method, reason,\n"
+		"hits, off).\n"
 		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but data was lost.\n",
 	.run = run,
 };

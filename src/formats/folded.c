@@ -47,7 +47,7 @@ static void put_names(struct folder *f, size_t from, size_t to)
 }
 
 /* f->path holds the node and its callers. */
-static void fold_node(struct folder *f, const struct calltree_node *node)
+static void fold_node(struct folder *f, const struct calltree_node *node, uint64_t weight)
 {
 	size_t n = node->level + (size_t)1;
 	uint32_t line;
@@ -64,12 +64,13 @@ static void fold_node(struct folder *f, const struct calltree_node *node)
 	line = intern_bytes(&f->lines, f->line.p, f->line.n);
 	if (line == f->counts.n)
 		vec_push(&f->counts, (uint64_t)0);
-	f->counts.v[line] += node->base;
+	f->counts.v[line] += weight;
 }
 
 void export_folded(const struct profile *profile, FILE *out)
 {
 	struct folder f = {.profile = profile};
+	uint64_t *weights = calltree_split_bases(profile->tree);
 	size_t n_nodes = calltree_n_nodes(profile->tree);
 
 	f.thread_names = mem_calloc(n_nodes, sizeof(*f.thread_names));
@@ -86,11 +87,12 @@ void export_folded(const struct profile *profile, FILE *out)
 
 		vec_reserve(&f.path, node->level + (size_t)1);
 		f.path.v[node->level] = id;
-		if (node->base)
-			fold_node(&f, node);
+		if (weights[id])
+			fold_node(&f, node, weights[id]);
 	}
 	for (size_t i = 0; i < f.counts.n; i++)
 		fprintf(out, "%s %" PRIu64 "\n", intern_get(&f.lines, (uint32_t)i), f.counts.v[i]);
+	free(weights);
 	free(f.thread_names);
 	intern_release(&f.lines);
 	vec_release(&f.counts);

@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
 
 #include "formats/import_threads.h"
 
@@ -89,13 +92,33 @@ static int add_line(struct import *in, uint64_t time, struct err *err)
 	return 0;
 }
 
-/* [TID:] NAME... */
-static int sample_line(struct import *in, uint64_t time, struct err *err)
+/* NUMBER [TID]: the thread goes on on this stack of its */
+static int stack_line(struct import *in, uint64_t time, struct err *err)
 {
 	struct import_thread *thread;
-	struct trace_sample sample = {.weight = 1};
+	uint64_t chain;
+	int rc;
+
+	if (!text_word_number(text_lines_word(&in->lines), UINT64_MAX, &chain))
+		return text_lines_fail(&in->lines, err, "'stack' needs the number of a stack");
+	rc = finish_line(in, time, &thread, err);
+	if (rc < 0 || !in->writer)
+		return rc;
+	trace_writer_numbers(
+		in->writer, thread->stream, time, RECORD_MAJOR_HOOK, RECORD_HOOK_CHAIN, &chain, 1);
+	return 0;
+}
+
+/* [TID:] NAME...; a sample (0x40) or the stack at a routine (0x41). Without a weight it is a mere
+ * occurrence. */
+static int sample_line(
+	struct import *in, uint64_t time, uint32_t major, uint64_t weight, struct err *err)
+{
+	uint64_t numbers[4] = {0, 0, 0, 0}; /* thread, stack, metric, weight */
+	struct import_thread *thread;
+	uint32_t stack;
 	uint64_t tid;
-	int rc = import_stack(in, &tid, &sample.stack, err);
+	int rc = import_stack(in, &tid, &stack, err);
 
 	if (rc < 0)
 		return rc;
@@ -107,15 +130,110 @@ static int sample_line(struct import *in, uint64_t time, struct err *err)
 	thread->time = time;
 	if (!in->writer)
 		return 0;
-	sample.thread = thread->id;
-	trace_writer_sample(in->writer, thread->stream, time, &sample);
+	numbers[0] = thread->id;
+	numbers[1] = stack;
+	numbers[2] = weight ? in->time_metric : 0;
+	numbers[3] = weight ? weight : 1;
+	trace_writer_numbers(
+		in->writer, thread->stream, time, major, RECORD_MINOR_STACK, numbers, 4);
 	return 0;
+}
+
+/* NUMBER PARENT NAME CALLS ELAPSED MIN MAX [TID] */
+static int node_line(struct import *in, uint64_t time, struct err *err)
+{
+	uint64_t n[8]; /* thread, node, parent, frame, calls, elapsed, minimum, maximum */
+	struct import_thread *thread;
+	struct span name = {0};
+	int rc;
+
+	for (size_t i = 1; i < 8; i++) {
+		struct span word = text_lines_word(&in->lines);
+
+		if (i == 3 && word.n)
+			name = word;
+		else if (!text_word_number(word, UINT64_MAX, &n[i]))
+			return text_lines_fail(&in->lines, err,
+				"'node' needs a number, a parent, a name and four more numbers");
+	}
+	rc = text_word_check_name(&in->lines, name, err);
+	if (rc == 0)
+		rc = finish_line(in, time, &thread, err);
+	if (rc < 0 || !in->writer)
+		return rc;
+	n[0] = thread->id;
+	n[3] = import_frame(in, name);
+	trace_writer_numbers(
+		in->writer, thread->stream, time, RECORD_MAJOR_TREE, RECORD_TREE_NODE, n, 8);
+	return 0;
+}
+
+static bool method_number(struct span word, uint64_t *number)
+{
+	static const char *const methods[] = {
+		"refused", "jump", "int3", "nop", "mcount", "instrument"};
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		if (!text_word_is(word, methods[i]))
+			continue;
+		*number = i;
+		return true;
+	}
+	return false;
+}
+
+/* NAME METHOD HITS OFF [REASON...]; OFF is a time or '.' */
+static int hook_line(struct import *in, uint64_t time, struct err *err)
+{
+	struct span name = text_lines_word(&in->lines), method = text_lines_word(&in->lines);
+	struct span hits = text_lines_word(&in->lines), off = text_lines_word(&in->lines), word;
+	uint64_t n[5] = {0, 0, 0, 0, 0}; /* frame, method, reason, hits, off time + 1 */
+	struct import_thread *thread;
+	struct buf reason = {0};
+	int rc;
+
+	if (!name.n || !method_number(method, &n[1]) ||
+		!text_word_number(hits, UINT64_MAX, &n[3]) ||
+		(!text_word_is(off, ".") && !text_word_number(off, UINT64_MAX - 1, &n[4])))
+		return text_lines_fail(&in->lines, err,
+			"'hook' needs a name, a method (refused, jump, int3, nop, mcount, instrument), "
+			"the number of hits and a time or '.'");
+	n[4] += !text_word_is(off, ".");
+	while ((word = text_lines_word(&in->lines)).n) {
+		if (reason.n)
+			buf_put_u8(&reason, ' ');
+		buf_put(&reason, word.p, word.n);
+	}
+	rc = text_word_check_name(&in->lines, name, err);
+	if (rc == 0 && in->writer) {
+		thread = import_thread(in, 0);
+		n[0] = import_frame(in, name);
+		n[2] = reason.n
+			       ? trace_writer_string_n(in->writer, (const char *)reason.p, reason.n)
+			       : 0;
+		trace_writer_numbers(in->writer, thread->stream, time, RECORD_MAJOR_HOOK,
+			RECORD_HOOK_FUNCTION, n, 5);
+	}
+	buf_release(&reason);
+	return rc;
+}
+
+/* "sample" or "sample=WEIGHT" */
+static bool is_sample(struct span word, uint64_t *weight)
+{
+	static const char prefix[] = "sample=";
+	size_t n = sizeof(prefix) - 1;
+
+	*weight = 0;
+	if (word.n <= n || memcmp(word.p, prefix, n) != 0)
+		return text_word_is(word, "sample");
+	return text_word_number((struct span){word.p + n, word.n - n}, UINT64_MAX, weight);
 }
 
 static int event_line(struct import *in, struct err *err)
 {
 	struct span word = text_lines_word(&in->lines);
-	uint64_t time;
+	uint64_t time, weight;
 
 	if (!text_word_number(word, UINT64_MAX, &time))
 		return text_lines_fail(
@@ -131,12 +249,21 @@ static int event_line(struct import *in, struct err *err)
 		return switch_line(in, time, RECORD_SWITCH_IN, err);
 	if (text_word_is(word, "add"))
 		return add_line(in, time, err);
-	if (text_word_is(word, "sample"))
-		return sample_line(in, time, err);
+	if (is_sample(word, &weight))
+		return sample_line(in, time, RECORD_MAJOR_STACK_SAMPLE, weight, err);
+	if (text_word_is(word, "stack-at"))
+		return sample_line(in, time, RECORD_MAJOR_STACK_EVENT, 0, err);
+	if (text_word_is(word, "stack"))
+		return stack_line(in, time, err);
+	if (text_word_is(word, "node"))
+		return node_line(in, time, err);
+	if (text_word_is(word, "hook"))
+		return hook_line(in, time, err);
 	if (!word.n)
 		return text_lines_fail(&in->lines, err, "there is a time, but no event");
 	return text_lines_fail(&in->lines, err,
-		"'%.*s' is not an event (enter, leave, switch-out, switch-in, add, sample)",
+		"'%.*s' is not an event (enter, leave, switch-out, switch-in, add, sample, stack, "
+		"stack-at, node, hook)",
 		TEXT_WORD_SHOWN(word));
 }
 
@@ -147,7 +274,7 @@ int import_events(struct span text, const char *name, struct trace_writer *write
 
 	import_init(&in, text, name, writer);
 	if (writer)
-		trace_writer_metric(writer, "time", "1");
+		in.time_metric = trace_writer_metric(writer, "time", "1");
 	while (rc == 0 && text_lines_next(&in.lines))
 		rc = event_line(&in, err);
 	import_release(&in);

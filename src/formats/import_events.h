@@ -13,7 +13,10 @@
 /*
  * Lines, with times in units of 1 that do not go back within a thread:
  *   TIME enter NAME [TID]           TIME switch-out [TID]      TIME add METRIC AMOUNT [TID]
- *   TIME leave NAME [TID]           TIME switch-in [TID]       TIME sample [TID:] NAME...
+ *   TIME leave NAME [TID]           TIME switch-in [TID]       TIME stack NUMBER [TID]
+ *   TIME sample[=WEIGHT] [TID:] NAME...      TIME stack-at [TID:] NAME...
+ *   TIME node NUMBER PARENT NAME CALLS ELAPSED MIN MAX [TID]
+ *   TIME hook NAME METHOD HITS OFF [REASON...]
  * `name` is the file's, for sentences. Fails with "'FILE':LINE: WHAT".
  */
 int import_events(struct span text, const char *name, struct trace_writer *writer, struct err *err);

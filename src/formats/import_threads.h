@@ -16,6 +16,7 @@ struct import_thread {
 /* `writer` is NULL while the text is only checked. */
 struct import {
 	struct trace_writer *writer;
+	uint32_t time_metric; /* of events */
 	struct text_lines lines;
 	VEC(struct import_thread) threads;
 	struct map thread_of; /* tid -> index in threads */

@@ -326,7 +326,8 @@ static int put_samples(struct exporter *e, struct err *err)
 	if (rc < 0)
 		return rc;
 	while (sample_walk_next(&walk, &sample))
-		add_sample(e, &sample);
+		if (sample.kind != SAMPLE_KIND_EVENT)
+			add_sample(e, &sample);
 	sample_walk_close(&walk);
 	put_value_type(e, PROFILE_SAMPLE_TYPE, "samples", "count");
 	for (size_t i = 0; i < e->n_metrics; i++) {
@@ -359,9 +360,10 @@ static void put_routine_locations(struct exporter *e)
 
 /* `path` holds the node and its callers by level; the root is not a location. */
 static void put_node(struct exporter *e, const uint32_t *path, const struct profile_thread *thread,
-	const struct calltree_node *node)
+	uint32_t id, uint64_t weight)
 {
-	uint64_t values[2] = {node->calls, node->base};
+	const struct calltree_node *node = calltree_get(e->profile->tree, id);
+	uint64_t values[2] = {node->calls, weight};
 	struct buf ids = {0};
 
 	for (uint32_t level = node->level; level > 0; level--) {
@@ -380,6 +382,7 @@ static void put_tree(struct exporter *e)
 {
 	const struct profile *p = e->profile;
 	const struct profile_thread **thread_of;
+	uint64_t *weights = calltree_split_bases(p->tree);
 	VEC(uint32_t) path = {0};
 
 	thread_of = mem_calloc(calltree_n_nodes(p->tree), sizeof(*thread_of));
@@ -393,9 +396,10 @@ static void put_tree(struct exporter *e)
 
 		vec_reserve(&path, node->level + (size_t)1);
 		path.v[node->level] = id;
-		if (node->base || (node->parent && node->calls))
-			put_node(e, path.v, thread_of[path.v[0]], node);
+		if (weights[id] || (node->parent && node->calls))
+			put_node(e, path.v, thread_of[path.v[0]], id, weights[id]);
 	}
+	free(weights);
 	vec_release(&path);
 	free(thread_of);
 }
@@ -433,7 +437,7 @@ static void put_facts(struct exporter *e)
 static int put_message(struct exporter *e, struct err *err)
 {
 	string_id(e, "");
-	if (e->profile->n_samples || !e->profile->n_events) {
+	if (!calltree_has_events(e->profile->tree)) {
 		int rc = put_samples(e, err);
 
 		if (rc < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decoding of perf records (perf_event_open(2)). The kernel wrote them, but they are read through
- * a cursor all the same. All events of a set share one sample_type, but for munmap calls.
+ * a cursor all the same. All events of a set share one sample_type, but for those of the
+ * kernel (kernel_sources.h).
  */
 #include "record/collected.h"
 
@@ -319,11 +320,13 @@ bool collected_sample_event(struct span record, uint64_t *id)
 	return !c.failed;
 }
 
-struct collected *collected_decode_munmap(const struct munmap_trace *t, struct span record)
+struct collected *collected_decode_kernel(
+	enum kernel_event event, const struct tracepoint *t, struct span record)
 {
-	struct collected *out = new_plain(COLLECTED_MUNMAP);
-	struct cursor c = cursor_of(record), addr, len;
-	struct span raw;
+	bool is_munmap = event == KERNEL_EVENT_MUNMAP;
+	struct collected *out = new_plain(is_munmap ? COLLECTED_MUNMAP : COLLECTED_KERNEL);
+	struct cursor c = cursor_of(record);
+	uint64_t values[TRACEPOINT_FIELDS_MAX] = {0};
 
 	cursor_skip(&c, sizeof(struct perf_event_header));
 	cursor_u64(&c); /* id */
@@ -332,13 +335,19 @@ struct collected *collected_decode_munmap(const struct munmap_trace *t, struct s
 	out->time = cursor_u64(&c);
 	out->cpu = cursor_u32(&c);
 	cursor_u32(&c);
-	raw = cursor_bytes(&c, cursor_u32(&c));
-	addr = len = cursor_of(raw);
-	cursor_skip(&addr, t->addr_at);
-	cursor_skip(&len, t->len_at);
-	out->munmap.start = cursor_u64(&addr);
-	out->munmap.bytes = cursor_u64(&len);
-	c.failed |= addr.failed || len.failed;
+	if (t->fields[0].bytes) {
+		struct span raw = cursor_bytes(&c, cursor_u32(&c));
+
+		for (size_t i = 0; i < TRACEPOINT_FIELDS_MAX && t->fields[i].bytes; i++)
+			c.failed |= !tracepoint_value(t, i, raw, &values[i]);
+	}
+	if (is_munmap) {
+		out->munmap.start = values[0];
+		out->munmap.bytes = values[1];
+	} else {
+		out->kernel.event = event;
+		out->kernel.number = (int64_t)values[0];
+	}
 	return keep_if_whole(out, &c);
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/span.h"
 #include "record/deep_stacks.h"
-#include "record/munmap_trace.h"
+#include "record/kernel_sources.h"
 #include "trace/defs.h"
 #include "unwind/unwind.h"
 
@@ -18,6 +18,7 @@ enum collected_kind {
 	COLLECTED_SAMPLE,
 	COLLECTED_MMAP,
 	COLLECTED_MUNMAP,
+	COLLECTED_KERNEL, /* any other event of the kernel */
 	COLLECTED_COMM,
 	COLLECTED_FORK,
 	COLLECTED_EXIT,
@@ -63,6 +64,10 @@ struct collected {
 			uint64_t start, bytes;
 		} munmap;
 		struct {
+			enum kernel_event event;
+			int64_t number; /* of the system call, the interrupt, ...; 0 for faults */
+		} kernel;
+		struct {
 			const char *name;
 			bool is_exec;
 		} comm;
@@ -83,8 +88,9 @@ struct collected {
 struct collected *collected_decode(const struct perf_event_attr *attr, struct span record);
 /* The id of the event that a sample is of; false when the record is no sample. */
 bool collected_sample_event(struct span record, uint64_t *id);
-/* Likewise, a sample of munmap_trace_attr's event. */
-struct collected *collected_decode_munmap(const struct munmap_trace *t, struct span record);
+/* Likewise, a sample of an event of the kernel, whose fields are where `t` says. */
+struct collected *collected_decode_kernel(
+	enum kernel_event event, const struct tracepoint *t, struct span record);
 void collected_free(struct collected *r);
 
 #endif

@@ -38,23 +38,31 @@ struct collector {
 	uint8_t scratch[RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
 };
 
-/* The map is complete before the thread starts. */
-static bool is_munmap(const struct perf_set *set, uint64_t id)
+/* NULL: not an event of the kernel. The map is complete before the thread starts. */
+static const uint64_t *kernel_event_i(const struct perf_set *set, uint64_t id)
 {
 	const uint64_t *event_i = map_find(&set->event_of_id, id);
 
-	return event_i && *event_i == PERF_EVENT_MUNMAP;
+	return event_i && *event_i >= PERF_EVENT_KERNEL ? event_i : NULL;
+}
+
+static struct collected *decode(const struct perf_set *set, struct span bytes)
+{
+	const uint64_t *event_i;
+	enum kernel_event event;
+	uint64_t id;
+
+	event_i = collected_sample_event(bytes, &id) ? kernel_event_i(set, id) : NULL;
+	if (!event_i)
+		return collected_decode(&set->attrs[0], bytes);
+	event = (enum kernel_event)(*event_i - PERF_EVENT_KERNEL);
+	return collected_decode_kernel(event, &set->kernel[event].point, bytes);
 }
 
 static size_t take_record(struct collector *c, struct span bytes, struct collected_list *list)
 {
-	struct collected *r;
-	uint64_t id;
+	struct collected *r = decode(c->set, bytes);
 
-	if (collected_sample_event(bytes, &id) && is_munmap(c->set, id))
-		r = collected_decode_munmap(&c->set->munmap, bytes);
-	else
-		r = collected_decode(&c->set->attrs[0], bytes);
 	if (!r)
 		return 0;
 	vec_push(&list->items, r);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,27 +25,64 @@ static int check_file(const char *path)
 }
 
 /* As execvp looks: a name with a slash is a path, others are searched for in PATH. */
-static int check_command(const char *name)
+static int find_command(const char *name, char **found)
 {
 	const char *path = getenv("PATH");
-	int result = ENOENT;
+	int result = *name && strchr(name, '/') ? check_file(name) : ENOENT;
 
+	if (!result)
+		*found = mem_strdup(name);
 	if (strchr(name, '/') || !*name)
-		return *name ? check_file(name) : ENOENT;
+		return result;
 	for (path = path ? path : "/bin:/usr/bin";; path++) {
 		size_t n = strcspn(path, ":");
 		char *full = mem_printf("%.*s/%s", n ? (int)n : 1, n ? path : ".", name);
 		int errnum = check_file(full);
 
-		free(full);
-		if (!errnum)
+		if (!errnum) {
+			*found = full;
 			return 0;
+		}
+		free(full);
 		if (errnum == EACCES)
 			result = EACCES;
 		path += n;
 		if (!*path)
 			return result;
 	}
+}
+
+int launch_find(const char *name, char **path, struct err *err)
+{
+	int errnum = find_command(name, path);
+
+	return errnum ? err_sys(err, errnum, "'%s': cannot run", name) : 0;
+}
+
+static bool has_name_of(const char *text, const char *other)
+{
+	size_t n = strcspn(other, "=");
+
+	return !strncmp(text, other, n) && text[n] == '=';
+}
+
+/* Ours with `extra` in place of what has the same names; the texts are not copied. */
+static char **make_environment(char *const *extra)
+{
+	VEC(char *) all = {0};
+
+	for (char **e = environ; e && *e; e++) {
+		size_t i = 0;
+
+		while (extra[i] && !has_name_of(*e, extra[i]))
+			i++;
+		if (!extra[i])
+			vec_push(&all, *e);
+	}
+	for (size_t i = 0; extra[i]; i++)
+		vec_push(&all, extra[i]);
+	vec_push(&all, NULL);
+	return all.v;
 }
 
 static void child_main(
@@ -62,6 +100,8 @@ static void child_main(
 	if (n != 1)
 		_exit(127); /* abandoned */
 	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (l->environment)
+		environ = l->environment;
 	execvp(argv[0], argv);
 	errnum = errno;
 	if (write(error_fd, &errnum, sizeof(errnum)) < 0)
@@ -71,11 +111,18 @@ static void child_main(
 
 int launch_prepare(struct launch *l, char *const *argv, const sigset_t *mask, struct err *err)
 {
-	int go[2], error[2];
-	int errnum = check_command(argv[0]);
+	return launch_prepare_with(l, argv, NULL, mask, err);
+}
 
-	if (errnum)
-		return err_sys(err, errnum, "'%s': cannot run", argv[0]);
+int launch_prepare_with(struct launch *l, char *const *argv, char *const *extra,
+	const sigset_t *mask, struct err *err)
+{
+	int go[2], error[2], errnum;
+	char *path = NULL;
+
+	if (launch_find(argv[0], &path, err) < 0)
+		return err ? err->code : ERR_FAILED;
+	free(path);
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return err_sys(err, errno, "cannot make a pipe");
 	if (pipe2(error, O_CLOEXEC) < 0) {
@@ -85,6 +132,8 @@ int launch_prepare(struct launch *l, char *const *argv, const sigset_t *mask, st
 		return err_sys(err, errnum, "cannot make a pipe");
 	}
 	*l = (struct launch){.go_fd = go[1], .error_fd = error[0]};
+	if (extra) /* now: there may be other threads, and then a child may not allocate */
+		l->environment = make_environment(extra);
 	l->pid = fork();
 	if (l->pid == 0)
 		child_main(l, go[0], error[1], argv, mask);
@@ -94,6 +143,8 @@ int launch_prepare(struct launch *l, char *const *argv, const sigset_t *mask, st
 	if (l->pid < 0) {
 		close(go[1]);
 		close(error[0]);
+		free(l->environment);
+		l->environment = NULL;
 		return err_sys(err, errnum, "cannot fork");
 	}
 	return 0;
@@ -115,6 +166,8 @@ int launch_go(struct launch *l, char *const *argv, struct err *err)
 	}
 	fd_cleanup(&l->go_fd);
 	fd_cleanup(&l->error_fd);
+	free(l->environment);
+	l->environment = NULL;
 	return 0;
 }
 
@@ -122,6 +175,8 @@ void launch_abandon(struct launch *l)
 {
 	fd_cleanup(&l->go_fd); /* the child reads end of file and leaves */
 	fd_cleanup(&l->error_fd);
+	free(l->environment);
+	l->environment = NULL;
 	if (l->pid > 0)
 		waitpid(l->pid, NULL, 0);
 	l->pid = 0;

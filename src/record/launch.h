@@ -13,13 +13,22 @@
 
 struct launch {
 	pid_t pid;
-	int go_fd;    /* write one byte to let it exec */
-	int error_fd; /* closes at exec, or carries errno */
+	char **environment; /* of the command, owned; NULL = ours */
+	int go_fd;	    /* write one byte to let it exec */
+	int error_fd;	    /* closes at exec, or carries errno */
 };
+
+/* The file that execvp would run, as far as PATH and permissions tell; owned by the caller. Fails
+ * with a sentence when there is none. */
+int launch_find(const char *name, char **path, struct err *err);
 
 /* Fails when `argv[0]` cannot be found or is not executable, before anything is forked. The child
  * execs with the signal mask `mask`. */
 int launch_prepare(struct launch *l, char *const *argv, const sigset_t *mask, struct err *err);
+/* The same with `extra` (NAME=VALUE texts up to a NULL; may be NULL) in place of what its
+ * environment has under those names. */
+int launch_prepare_with(struct launch *l, char *const *argv, char *const *extra,
+	const sigset_t *mask, struct err *err);
 /* Lets the command run; fails with a sentence when exec does. */
 int launch_go(struct launch *l, char *const *argv, struct err *err);
 /* Gives up a prepared command, or closes what is left open. */

@@ -108,7 +108,7 @@ static void write_load(struct module_history *h, struct module_piece *piece,
 {
 	const struct trace_module_span *s = &piece->span;
 
-	if (piece->is_written || h->options.snapshots_only)
+	if (piece->is_written || h->options.snapshots_only || h->options.none)
 		return;
 	piece->is_written = true;
 	trace_writer_numbers(h->w, h->stream, time, RECORD_MAJOR_MODULE, RECORD_MODULE_LOAD,
@@ -126,6 +126,8 @@ static void write_unload(struct module_history *h, const struct trace_module_spa
 static void write_snapshot(
 	struct module_history *h, const struct process *p, uint64_t time, bool is_end)
 {
+	if (h->options.none)
+		return;
 	for (size_t i = 0; i < addrspace_n(p->space); i++) {
 		const struct mapping *m = addrspace_get(p->space, i);
 
@@ -405,6 +407,6 @@ void module_history_write_index(struct module_history *h, uint64_t time)
 		trace_writer_loss(h->w, h->stream, time, RECORD_LOSS_NOTE, 1,
 			"no address index: too many mappings; the load and unload records have "
 			"them");
-	else if (!h->options.snapshots_only)
+	else if (!h->options.snapshots_only && !h->options.none)
 		trace_writer_module_spans(h->w, h->spans.v, h->spans.n);
 }

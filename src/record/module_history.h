@@ -23,6 +23,7 @@
 struct module_options {
 	bool all_modules;    /* write modules that nothing refers to, too */
 	bool snapshots_only; /* no load and unload records, no index */
+	bool none;	     /* no records of modules at all */
 };
 
 struct module_history;

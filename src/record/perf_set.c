@@ -6,8 +6,8 @@
  * not map a ring for an inherited event that is not bound to a CPU; the first event of a CPU owns
  * the ring and the others write into it.
  *
- * munmap calls are one more event, a tracepoint (munmap_trace.h), whose samples hold next to
- * nothing. It never owns a ring, so that it can be closed at any time.
+ * What the kernel tells of as it happens (kernel_sources.h) are further events, whose records hold
+ * next to nothing. They never own a ring, so that they can be closed at any time.
  */
 #include "record/perf_set.h"
 
@@ -119,7 +119,7 @@ static void fill_attr(struct perf_event_attr *a, const struct perf_options *o,
 	if (first) {
 		a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = 1;
 		a->build_id = 1;
-		a->context_switch = 1;
+		a->context_switch = !o->no_switches;
 	}
 }
 
@@ -179,7 +179,8 @@ static int settle_attrs(struct perf_set *set, const struct perf_options *o, stru
 {
 	set->n_attrs = o->n_events ? o->n_events : 1;
 	set->has_kernel = !o->user_only;
-	set->has_build_id = set->has_switch = true;
+	set->has_build_id = true;
+	set->has_switch = !o->no_switches;
 	for (size_t i = 0; i < set->n_attrs; i++) {
 		const struct event_spec *spec = o->n_events ? &o->events[i] : NULL;
 		struct perf_event_attr *a = &set->attrs[i];
@@ -245,78 +246,90 @@ static int attach_ring(struct perf_set *set, struct perf_ring *ring, int fd, str
 	}
 }
 
-static void give_up_munmap(struct perf_set *set, const char *why)
+static void give_up(struct perf_set *set, enum kernel_group group, const char *why)
 {
-	char *text = mem_printf(
-		"the end of a mapping is known only by what takes its place (munmap calls are not "
-		"recorded: %s)",
-		why);
+	char *text = kernel_group_missing(group, why);
 
-	perf_set_stop_munmap(set);
+	perf_set_stop(set, group);
 	note(set, text);
 	free(text);
 }
 
-static void settle_munmap(struct perf_set *set)
+static void settle_kernel_events(struct perf_set *set, const struct perf_options *o)
 {
-	struct perf_event_attr attr;
-	struct err err;
-	int fd;
+	for (int i = 0; i < KERNEL_N_GROUPS; i++) {
+		enum kernel_group group = (enum kernel_group)i;
+		bool is_partial;
+		struct err err;
 
-	if (getenv("WEIR_NO_MUNMAP")) {
-		give_up_munmap(set, "WEIR_NO_MUNMAP is set");
-		return;
+		if (group != KERNEL_GROUP_MUNMAP && !o->kernel[group])
+			continue;
+		if (group == KERNEL_GROUP_MUNMAP && getenv("WEIR_NO_MUNMAP"))
+			give_up(set, group, "WEIR_NO_MUNMAP is set");
+		else if (kernel_sources_settle(set->kernel, group, o->user_only, set->rings[0].cpu,
+				 &is_partial, &err) < 0)
+			give_up(set, group, err.text);
+		else if (is_partial)
+			note(set, "page faults inside the kernel are not counted "
+				  "(kernel.perf_event_paranoid forbids it; 'sysctl "
+				  "kernel.perf_event_paranoid=1' or root would count them)");
 	}
-	if (munmap_trace_init(&set->munmap, &err) < 0) {
-		give_up_munmap(set, err.text);
-		return;
-	}
-	munmap_trace_attr(&set->munmap, &attr);
-	fd = perf_event_open(&attr, 0, (int)set->rings[0].cpu);
-	set->has_munmap = fd >= 0;
-	if (fd >= 0)
-		close(fd);
-	else
-		give_up_munmap(set, "the kernel refuses; root may");
 }
 
-void perf_set_stop_munmap(struct perf_set *set)
+static bool is_in_group(uint32_t event_i, enum kernel_group group)
+{
+	return event_i >= PERF_EVENT_KERNEL &&
+	       kernel_event_group((enum kernel_event)(event_i - PERF_EVENT_KERNEL)) == group;
+}
+
+void perf_set_stop(struct perf_set *set, enum kernel_group group)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < set->fds.n; i++) {
-		if (set->fds.v[i].event_i == PERF_EVENT_MUNMAP)
+		if (is_in_group(set->fds.v[i].event_i, group))
 			close(set->fds.v[i].fd);
 		else
 			set->fds.v[n++] = set->fds.v[i];
 	}
 	set->fds.n = n;
-	set->has_munmap = false;
+	for (uint32_t i = 0; i < KERNEL_N_EVENTS; i++)
+		if (is_in_group(PERF_EVENT_KERNEL + i, group))
+			set->kernel[i].is_on = false;
 }
 
-/* A recording does not fail for want of the descriptors that munmap calls take. */
+static bool give_up_first_group(struct perf_set *set)
+{
+	for (int i = 0; i < KERNEL_N_EVENTS; i++) {
+		if (!set->kernel[i].is_on)
+			continue;
+		give_up(set, kernel_event_group((enum kernel_event)i),
+			"too many open files; a higher 'ulimit -n' is needed");
+		return true;
+	}
+	return false;
+}
+
+/* A recording does not fail for want of the descriptors that kernel events take. */
 static int open_event(struct perf_set *set, pid_t pid, const struct perf_ring *ring,
 	uint32_t event_i, struct perf_event_attr *attr)
 {
 	int fd = perf_event_open(attr, pid, (int)ring->cpu);
 
-	if (fd >= 0 || errno != EMFILE || event_i == PERF_EVENT_MUNMAP || !set->has_munmap)
-		return fd;
-	give_up_munmap(set, "too many open files; a higher 'ulimit -n' is needed");
-	return perf_event_open(attr, pid, (int)ring->cpu);
+	while (fd < 0 && errno == EMFILE && event_i < PERF_EVENT_KERNEL && give_up_first_group(set))
+		fd = perf_event_open(attr, pid, (int)ring->cpu);
+	return fd;
 }
 
 static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, uint32_t event_i,
 	bool on_exec, struct err *err)
 {
-	struct perf_event_attr attr;
+	bool is_kernel = event_i >= PERF_EVENT_KERNEL;
+	struct perf_event_attr attr =
+		is_kernel ? set->kernel[event_i - PERF_EVENT_KERNEL].attr : set->attrs[event_i];
 	uint64_t id = 0;
 	int fd, rc;
 
-	if (event_i == PERF_EVENT_MUNMAP)
-		munmap_trace_attr(&set->munmap, &attr);
-	else
-		attr = set->attrs[event_i];
 	attr.enable_on_exec = on_exec;
 	attr.inherit = pid >= 0;
 	attr.sample_stack_user = attr.sample_stack_user ? set->stack_bytes : 0;
@@ -344,8 +357,7 @@ static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, ui
 		close(fd);
 		return rc;
 	}
-	if (set->deep && event_i != PERF_EVENT_MUNMAP &&
-		deep_stacks_attach(set->deep, fd, NULL) < 0) {
+	if (set->deep && !is_kernel && deep_stacks_attach(set->deep, fd, NULL) < 0) {
 		deep_stacks_close(
 			set->deep); /* those that have it keep it: nobody reads its ring */
 		set->deep = NULL;
@@ -353,6 +365,22 @@ static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, ui
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0)
 		*map_ensure(&set->event_of_id, id, NULL) = event_i;
 	vec_push(&set->fds, ((struct perf_fd){fd, ring->cpu, event_i}));
+	return 0;
+}
+
+static int add_kernel_events(struct perf_set *set, pid_t pid, bool on_exec, struct err *err)
+{
+	for (uint32_t e = 0; e < KERNEL_N_EVENTS; e++) {
+		for (size_t r = 0; r < set->n_rings && set->kernel[e].is_on; r++) {
+			int rc = add_event(
+				set, pid, &set->rings[r], PERF_EVENT_KERNEL + e, on_exec, err);
+
+			if (rc == ERR_NOT_FOUND)
+				return rc;
+			if (rc < 0)
+				give_up(set, kernel_event_group((enum kernel_event)e), err->text);
+		}
+	}
 	return 0;
 }
 
@@ -366,16 +394,7 @@ static int add_everywhere(struct perf_set *set, pid_t pid, bool on_exec, struct 
 				return rc;
 		}
 	}
-	for (size_t r = 0; r < set->n_rings && set->has_munmap; r++) {
-		struct perf_ring *ring = &set->rings[r];
-		int rc = add_event(set, pid, ring, PERF_EVENT_MUNMAP, on_exec, err);
-
-		if (rc == ERR_NOT_FOUND)
-			return rc;
-		if (rc < 0)
-			give_up_munmap(set, err->text);
-	}
-	return 0;
+	return add_kernel_events(set, pid, on_exec, err);
 }
 
 int perf_set_add_task(struct perf_set *set, pid_t tid, bool on_exec, struct err *err)
@@ -465,7 +484,7 @@ int perf_set_init(struct perf_set *set, const struct perf_options *options, stru
 	if (rc == 0)
 		settle_deep_stacks(set, &o);
 	if (rc == 0)
-		settle_munmap(set);
+		settle_kernel_events(set, &o);
 	if (rc < 0)
 		perf_set_release(set);
 	return rc;
@@ -495,9 +514,10 @@ void perf_set_enable(struct perf_set *set)
 		ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
+/* Backwards: entries end before exits do, as they began after them. */
 void perf_set_disable(struct perf_set *set)
 {
-	for (size_t i = 0; i < set->fds.n; i++)
+	for (size_t i = set->fds.n; i-- > 0;)
 		ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 

@@ -17,18 +17,20 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "record/event_spec.h"
-#include "record/munmap_trace.h"
+#include "record/kernel_sources.h"
 
 struct deep_stacks;
 
 struct perf_options {
 	const struct event_spec *events;
-	size_t n_events;      /* 0: side-band records only */
-	uint64_t hz;	      /* for timers and counters; software events fire every time */
-	bool pc_only;	      /* no stacks */
-	bool user_only;	      /* leave the kernel out even where it is permitted */
-	uint32_t stack_bytes; /* of the stack copy; 0 = choose */
-	bool stack_is_chosen; /* set by perf_set_init */
+	size_t n_events;	      /* 0: side-band records only */
+	uint64_t hz;		      /* for timers and counters; software events fire every time */
+	bool pc_only;		      /* no stacks */
+	bool user_only;		      /* leave the kernel out even where it is permitted */
+	uint32_t stack_bytes;	      /* of the stack copy; 0 = choose */
+	bool stack_is_chosen;	      /* set by perf_set_init */
+	bool no_switches;	      /* no context-switch records */
+	bool kernel[KERNEL_N_GROUPS]; /* events of the kernel that are wanted; munmap always is */
 };
 
 struct perf_ring {
@@ -39,7 +41,7 @@ struct perf_ring {
 	size_t bytes; /* of data, a power of two */
 };
 
-#define PERF_EVENT_MUNMAP EVENT_SPECS_MAX /* the event_i of sys_enter_munmap */
+#define PERF_EVENT_KERNEL EVENT_SPECS_MAX /* + enum kernel_event: the event_i of such an event */
 
 struct perf_fd {
 	int fd;
@@ -56,8 +58,7 @@ struct perf_set {
 	size_t ring_bytes;
 	uint32_t stack_bytes;
 	bool has_kernel, has_build_id, has_switch;
-	bool has_munmap; /* munmap calls of 64-bit programs are recorded */
-	struct munmap_trace munmap;
+	struct kernel_source kernel[KERNEL_N_EVENTS]; /* those that are on are recorded */
 	struct deep_stacks *deep; /* NULL: not permitted, or no stacks are taken */
 	struct map event_of_id;	  /* perf's event id -> event_i */
 	VEC(char *) notes;	  /* sentences about what is missing and how to get it */
@@ -74,8 +75,9 @@ int perf_set_add_system(struct perf_set *set, struct err *err);
 
 void perf_set_enable(struct perf_set *set);
 void perf_set_disable(struct perf_set *set);
-/* Gives munmap tracing up, with its descriptors. Its records that are in the rings stay there. */
-void perf_set_stop_munmap(struct perf_set *set);
+/* Gives a group of kernel events up, with their descriptors. Their records that are in the rings
+ * stay there. */
+void perf_set_stop(struct perf_set *set, enum kernel_group group);
 /* Sum of an event's counts so far, children included. */
 uint64_t perf_set_count(const struct perf_set *set, uint32_t event_i);
 

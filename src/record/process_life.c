@@ -154,9 +154,9 @@ static void limit_munmaps(struct process_life *l, uint64_t time)
 		l->munmap_second = time;
 		l->n_munmaps = 0;
 	}
-	if (++l->n_munmaps <= MUNMAPS_A_SECOND_MAX || !l->set->has_munmap)
+	if (++l->n_munmaps <= MUNMAPS_A_SECOND_MAX || !l->set->kernel[KERNEL_EVENT_MUNMAP].is_on)
 		return;
-	perf_set_stop_munmap(l->set);
+	perf_set_stop(l->set, KERNEL_GROUP_MUNMAP);
 	text = mem_printf(
 		"more than %d munmap calls in a second: not recorded from %.3f s on, the end of a "
 		"mapping is known only by what takes its place",
@@ -287,7 +287,8 @@ void process_life_finish(struct process_life *l, uint64_t time)
 	module_check_apply(l->check, l->modules, time);
 	processes_each(l->processes, snapshot_end, &(struct moment){l, time});
 	module_history_write_index(l->modules, time);
-	n = l->set->has_munmap ? module_history_n_guessed_32_bit(l->modules) : 0;
+	n = l->set->kernel[KERNEL_EVENT_MUNMAP].is_on ? module_history_n_guessed_32_bit(l->modules)
+						      : 0;
 	if (n)
 		trace_writer_loss(l->w, l->stream, time, RECORD_LOSS_NOTE, n,
 			"end of a mapping known late: munmap of 32-bit programs is not reported");

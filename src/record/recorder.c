@@ -22,9 +22,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "record/collector.h"
+#include "record/hooks/targets.h"
 #include "record/host_facts.h"
 #include "record/launch.h"
 #include "record/proc.h"
+#include "record/snapshot_request.h"
 
 #define FLUSH_INTERVAL_NS    1000000000u
 #define PROGRESS_INTERVAL_NS 200000000u
@@ -41,10 +43,12 @@ struct recorder {
 	bool has_set;
 	struct collector *collector;
 	struct session *session;
+	struct hooks *hooks; /* NULL = no function is hooked */
 	struct launch child;
 	struct rusage usage;
 	int signal_fd;
 	sigset_t old_mask;
+	struct snapshot_desk desk;
 	VEC(int) pid_fds; /* attached processes that still run */
 	uint64_t began_ns, last_flush_ns, last_progress_ns;
 	uint64_t cpu_ns;
@@ -76,6 +80,8 @@ static void take_signals(struct recorder *r)
 
 		if (number == SIGCHLD)
 			continue; /* the loop asks for the child anyway */
+		if (snapshot_desk_take(&r->desk, &info, r->options->functions.tree))
+			continue;
 		if (r->child.pid > 0 && info.ssi_code <= 0)
 			kill(r->child.pid, number);
 		if (number == SIGUSR1 || number == SIGUSR2)
@@ -224,6 +230,22 @@ static void snapshot_running(struct recorder *r)
 		session_add_running(r->session, o->pids[i]);
 }
 
+/* Before the fork: the command's environment names the socket. */
+static int open_hooks(struct recorder *r, struct err *err)
+{
+	struct hooks_options functions = r->options->functions;
+	char *doubt;
+
+	functions.allocations |= r->options->allocations;
+	if (!hooks_options_are_used(&functions))
+		return 0;
+	doubt = r->options->command ? hook_targets_doubt(r->options->command[0]) : NULL;
+	if (doubt && r->options->note)
+		r->options->note(r->options->ctx, doubt);
+	free(doubt);
+	return hooks_open(&r->hooks, &functions, err);
+}
+
 static int start(struct recorder *r, struct err *err)
 {
 	const struct recorder_options *o = r->options;
@@ -232,18 +254,27 @@ static int start(struct recorder *r, struct err *err)
 		.hz = o->hz,
 		.pc_only = o->pc_only,
 		.user_only = o->user_only,
-		.stack_bytes = o->stack_bytes};
+		.stack_bytes = o->stack_bytes,
+		.no_switches = !(o->hooks & HOOK_SWITCH),
+		.kernel = {[KERNEL_GROUP_SYSCALLS] = o->hooks & HOOK_SYSCALL,
+			[KERNEL_GROUP_FAULTS] = o->hooks & HOOK_FAULT,
+			[KERNEL_GROUP_INTERRUPTS] = o->hooks & HOOK_INTERRUPT}};
 	struct session_options session = {.events = o->events,
 		.n_events = o->n_events,
 		.pc_only = o->pc_only,
 		.life = {.system_wide = o->system_wide,
-			.modules = {o->all_modules, o->snapshots_only}}};
+			.modules = {.all_modules = o->all_modules,
+				.snapshots_only = o->snapshots_only,
+				.none = !(o->hooks & HOOK_MODULE)}}};
 	int rc;
 
 	settle_allocator();
 	rc = open_signals(r, err);
+	if (rc == 0)
+		rc = open_hooks(r, err);
 	if (rc == 0 && o->command)
-		rc = launch_prepare(&r->child, o->command, &r->old_mask, err);
+		rc = launch_prepare_with(&r->child, o->command,
+			r->hooks ? hooks_environment(r->hooks) : NULL, &r->old_mask, err);
 	settle_signals();
 	/* Among many busy threads the records must not wait too long to be processed; to whom this
 	 * is not permitted does without. */
@@ -257,6 +288,7 @@ static int start(struct recorder *r, struct err *err)
 	rc = trace_writer_open(&r->writer, o->output, err);
 	if (rc < 0)
 		return rc;
+	session.hooks = r->hooks;
 	r->session = session_new(r->writer, &r->set, &session);
 	host_facts_write(r->writer);
 	recorder_facts_write(r->writer, o, &r->set);
@@ -269,6 +301,10 @@ static int start(struct recorder *r, struct err *err)
 	if (!o->command)
 		snapshot_running(r);
 	session_started(r->session);
+	if (r->hooks && o->n_pids)
+		rc = hook_targets_attach(r->hooks, o->pids, o->n_pids, err);
+	if (rc < 0)
+		return rc;
 	/* What is known so far is on disk before anything runs. */
 	rc = trace_writer_flush(r->writer, err);
 	r->began_ns = clock_mono_ns();
@@ -302,6 +338,36 @@ static void take_records(struct recorder *r)
 		r->last_progress_ns = now;
 		r->options->progress(r->options->ctx, &counts, (double)(now - r->began_ns) / 1e9);
 	}
+}
+
+static void write_trees(void *session)
+{
+	session_write_trees(session);
+}
+
+/* Where programs keep trees, everything so far as a trace of its own; else what was recorded is on
+ * disk, and the trace itself can be read. */
+static void make_snapshot(struct recorder *r)
+{
+	const struct recorder_options *o = r->options;
+	char *path, *note;
+	struct err err;
+	int rc;
+
+	if (!o->functions.tree) {
+		rc = trace_writer_flush(r->writer, &err);
+		snapshot_desk_answer(&r->desk, o->output, rc < 0 ? &err : NULL);
+		return;
+	}
+	path = snapshot_desk_path(&r->desk, o->output);
+	rc = trace_writer_copy(r->writer, path, write_trees, r->session, &err);
+	snapshot_desk_answer(&r->desk, path, rc < 0 ? &err : NULL);
+	note = rc < 0 ? mem_printf("no snapshot: %s", err.text)
+		      : mem_printf("'%s' has everything so far", path);
+	if (o->note)
+		o->note(o->ctx, note);
+	free(note);
+	free(path);
 }
 
 /* Attached processes that have ended are dropped; true when none is left. */
@@ -345,14 +411,17 @@ static int wait_timeout_ms(const struct recorder *r)
 static void run_loop(struct recorder *r)
 {
 	while (!r->stop) {
-		struct pollfd fds[2] = {
+		struct pollfd fds[3] = {
 			{.fd = r->signal_fd, .events = POLLIN},
 			{.fd = collector_fd(r->collector), .events = POLLIN},
+			{.fd = r->hooks ? hooks_fd(r->hooks) : -1, .events = POLLIN},
 		};
 
-		poll(fds, 2, wait_timeout_ms(r));
+		poll(fds, 3, wait_timeout_ms(r));
 		take_signals(r);
 		take_records(r);
+		if (r->desk.waiting.n)
+			make_snapshot(r);
 		if (targets_are_gone(r) || duration_is_over(r))
 			r->stop = true;
 	}
@@ -386,12 +455,32 @@ static void write_end_facts(struct recorder *r)
 		host_fact_number(r->writer, "exit_signal", (uint64_t)WTERMSIG(result->wait_status));
 }
 
+/* Programs that go on get their code back before anything else takes time. */
+static void stop_hooks(struct recorder *r)
+{
+	if (!r->hooks)
+		return;
+	hooks_stop(r->hooks);
+	hook_targets_detach(r->hooks, r->options->note, r->options->ctx);
+	hooks_drain_rest(r->hooks);
+}
+
+static void say_unmatched(void *ctx, const char *wish)
+{
+	struct recorder *r = ctx;
+	char *text = mem_printf("no function matches '%s'", wish);
+
+	r->options->note(r->options->ctx, text);
+	free(text);
+}
+
 static void finish_trace(struct recorder *r)
 {
 	struct collected_list rest = {0};
 	struct err err;
 
 	perf_set_disable(&r->set);
+	stop_hooks(r);
 	session_stopped(r->session);
 	r->result->wall_ns = clock_mono_ns() - r->began_ns;
 	for (uint32_t i = 0; i < r->options->n_events; i++)
@@ -402,6 +491,8 @@ static void finish_trace(struct recorder *r)
 	session_add(r->session, &rest);
 	vec_release(&rest.items);
 	session_finish(r->session);
+	if (r->hooks && r->options->note)
+		hooks_each_unmatched(r->hooks, say_unmatched, r);
 	r->result->counts = session_counts(r->session);
 	write_end_facts(r);
 	if (trace_writer_flush(r->writer, &err) < 0 && !r->result->write_error.code)
@@ -418,6 +509,7 @@ static void release(struct recorder *r)
 
 	collector_free(r->collector);
 	session_free(r->session);
+	hooks_close(r->hooks);
 	if (r->writer)
 		trace_writer_close(r->writer, &ignored);
 	if (r->has_set)
@@ -427,6 +519,7 @@ static void release(struct recorder *r)
 	vec_release(&r->pid_fds);
 	r->collector = NULL;
 	r->session = NULL;
+	r->hooks = NULL;
 	r->writer = NULL;
 	r->has_set = false;
 }
@@ -452,6 +545,7 @@ static void wait_for_command(struct recorder *r)
 		}
 		poll(&p, 1, WAIT_MS);
 		take_signals(r);
+		snapshot_desk_answer(&r->desk, r->options->output, NULL); /* it is complete */
 	}
 }
 
@@ -490,6 +584,9 @@ int recorder_run(
 		if (options->command && !result->has_status)
 			wait_for_command(&r);
 	}
+	signal(SIGUSR1, SIG_IGN); /* a request that comes too late ends nobody */
+	snapshot_desk_answer(&r.desk, options->output, rc < 0 ? err : NULL);
+	snapshot_desk_release(&r.desk);
 	fd_cleanup(&r.signal_fd);
 	sigprocmask(SIG_SETMASK, &r.old_mask, NULL);
 	return rc;

@@ -9,6 +9,8 @@
 
 #include "base/err.h"
 #include "record/event_spec.h"
+#include "record/hook_list.h"
+#include "record/hooks/hooks.h"
 #include "record/session.h"
 
 struct recorder_options {
@@ -16,6 +18,9 @@ struct recorder_options {
 	struct event_spec events[EVENT_SPECS_MAX];
 	size_t n_events; /* 0 = no samples */
 	uint64_t hz;
+	uint32_t hooks;			/* a sum of enum hook; what is sampled is in `events` */
+	bool allocations;		/* the bytes that the malloc family gives, as a metric */
+	struct hooks_options functions; /* entry and exit of functions */
 	bool pc_only, user_only, all_modules, snapshots_only;
 	uint32_t stack_bytes; /* 0 = choose */
 	double duration_s;    /* 0 = until the end */

@@ -10,7 +10,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "record/deep_stacks.h"
+#include "record/hooks/transcript.h"
+#include "record/hooks/transcript_trees.h"
 #include "record/images.h"
+#include "record/kernel_events.h"
 #include "record/module_history.h"
 #include "record/proc.h"
 #include "record/process_life.h"
@@ -31,6 +34,8 @@ struct session {
 	struct processes *processes; /* the life's, as the next one */
 	struct module_history *modules;
 	struct unwinder *unwinder;
+	struct kernel_events *kernel;  /* NULL = none are recorded */
+	struct transcript *transcript; /* of hooked functions; NULL = none are */
 
 	uint32_t life_stream;
 	struct map cpu_streams; /* CPU -> stream id */
@@ -42,9 +47,12 @@ struct session {
 	uint64_t stopped_ns;
 	uint64_t last_time;
 	struct session_counts counts;
-	uint64_t n_exec_stacks, n_gone_stacks, n_throttled;
+	uint64_t n_exec_stacks, n_gone_stacks, n_throttled, n_hook_stacks;
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
 };
+
+static uint32_t stack_at_entry(void *ctx, struct thread *thread, const struct cpu_regs *regs,
+	struct span bytes, uint64_t time);
 
 struct session *session_new(
 	struct trace_writer *w, struct perf_set *set, const struct session_options *options)
@@ -64,7 +72,18 @@ struct session *session_new(
 			trace_writer_metric(w, options->events[i].metric, options->events[i].unit);
 		s->has_waits |= options->events[i].is_wait;
 	}
+	if (kernel_events_are_wanted(set))
+		s->kernel = kernel_events_new(w, set, s->images, options->n_events > 0);
 	s->unwinder = unwinder_new();
+	if (options->hooks)
+		s->transcript =
+			transcript_new(options->hooks, &(struct transcript_world){.w = w,
+							       .images = s->images,
+							       .processes = s->processes,
+							       .modules = s->modules,
+							       .life_stream = s->life_stream,
+							       .stack = stack_at_entry,
+							       .ctx = s});
 	s->last_time = clock_mono_ns();
 	return s;
 }
@@ -76,9 +95,11 @@ void session_free(struct session *s)
 	for (size_t i = 0; i < s->waiting.n; i++)
 		collected_free(s->waiting.v[i]);
 	vec_release(&s->waiting);
+	transcript_free(s->transcript);
 	process_life_free(s->life);
 	images_free(s->images);
 	unwinder_free(s->unwinder);
+	kernel_events_free(s->kernel);
 	map_release(&s->cpu_streams);
 	free(s);
 }
@@ -94,6 +115,10 @@ struct session_counts session_counts(const struct session *s)
 
 	c.n_processes = processes_n_processes(s->processes);
 	c.n_threads = processes_n_threads(s->processes);
+	if (s->transcript) {
+		c.n_events = transcript_n_events(s->transcript);
+		c.n_events_lost = transcript_n_lost(s->transcript);
+	}
 	return c;
 }
 
@@ -131,6 +156,7 @@ struct walk {
 	struct process *process;
 	const struct collected_sample *sample;
 	uint64_t time;
+	struct hook_walk hooks; /* when the process is hooked */
 };
 
 static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module)
@@ -184,6 +210,32 @@ static bool read_deep(void *ctx, uint64_t addr, void *to, size_t n)
 
 	return read_piece(deep->bytes, deep->start, addr, to, n) ||
 	       read_piece(deep->tail, deep->tail_start, addr, to, n);
+}
+
+static bool is_replaced(void *ctx, uint64_t pc)
+{
+	return hook_walk_is_ours(&((struct walk *)ctx)->hooks, pc);
+}
+
+static uint64_t true_pc(void *ctx, uint64_t pc, bool *is_caller)
+{
+	return hook_walk_true_pc(&((struct walk *)ctx)->hooks, pc, is_caller);
+}
+
+/* Time in the hook library is charged to the function that is hooked. Returns how many frames are
+ * left. */
+static size_t hide_library(struct session *s, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!s->frames[i].has_module ||
+			!transcript_is_library(s->transcript, s->frames[i].cookie))
+			s->frames[kept++] = s->frames[i];
+	if (!kept) /* nothing else is known: its own thread of execution */
+		return n;
+	s->n_hook_stacks += kept < n;
+	return kept;
 }
 
 static uint32_t marker_frame(struct session *s, enum unwind_end end)
@@ -290,16 +342,22 @@ static uint32_t intern_user_stack(
 	struct session *s, const struct collected *r, struct thread *thread, uint32_t stack)
 {
 	const struct collected_sample *c = &r->sample;
-	struct walk walk = {s, thread->process, c, r->time};
+	struct walk walk = {.s = s, .process = thread->process, .sample = c, .time = r->time};
 	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]},
 		.bytes = c->stack,
 		.read = c->deep ? read_deep : NULL};
 	struct unwind_callbacks callbacks = {
 		.find_module = find_module, .ctx = &walk, .follows_call = follows_call};
+	bool is_hooked = s->transcript && transcript_begin_walk(s->transcript, r->pid, thread->tid,
+						  r->time, &walk.hooks);
 	enum unwind_end end;
 	uint64_t generation;
 	size_t n = 0;
 
+	if (is_hooked) {
+		callbacks.is_replaced = is_replaced;
+		callbacks.true_pc = true_pc;
+	}
 	/* The process is part of the generation, so that each process's first hit of a module
 	 * reaches find_module although a forked child shares its parent's mappings. */
 	generation = map_hash_mix(addrspace_generation(thread->process->space), r->pid);
@@ -315,12 +373,26 @@ static uint32_t intern_user_stack(
 		if (!thread->stack_top)
 			look_up_stack_top(s, thread, c->regs.r[CPU_REG_RSP]);
 	}
+	if (is_hooked)
+		n = hide_library(s, n);
 	n -= stack_memo_match(&thread->memo, generation, stack, s->frames, n, &stack);
 	while (n--) {
 		stack = trace_writer_stack(s->w, stack, user_frame(s, &s->frames[n]));
 		stack_memo_add(&thread->memo, &s->frames[n], stack);
 	}
 	return stack;
+}
+
+static uint32_t stack_at_entry(void *ctx, struct thread *thread, const struct cpu_regs *regs,
+	struct span bytes, uint64_t time)
+{
+	struct collected r = {.time = time,
+		.kind = COLLECTED_SAMPLE,
+		.pid = thread->process->pid,
+		.tid = thread->tid,
+		.sample = {.has_regs = true, .regs = *regs, .stack = bytes}};
+
+	return intern_user_stack(ctx, &r, thread, 0);
 }
 
 static uint64_t event_of(const struct session *s, uint64_t id)
@@ -423,10 +495,62 @@ static void process_switch(struct session *s, const struct collected *r)
 		end_wait(s, thread, cpu_stream(s, r->cpu), r->time);
 }
 
+static void process_kernel_event(struct session *s, const struct collected *r)
+{
+	if (!kernel_event_is_of_thread(r->kernel.event))
+		kernel_events_of_cpu(s->kernel, cpu_stream(s, r->cpu), r);
+	else
+		kernel_events_of_thread(
+			s->kernel, processes_thread(s->processes, r->pid, r->tid, r->time), r);
+}
+
+/* The call that a thread ends in ends with it. An exec ends the functions that are open around it,
+ * so it must not be open any longer itself. */
+static void end_system_call(struct session *s, const struct collected *r)
+{
+	bool is_exec = s->transcript && r->kind == COLLECTED_COMM && r->comm.is_exec;
+
+	if (r->kind == COLLECTED_EXIT || is_exec)
+		kernel_events_thread_ended(s->kernel,
+			processes_thread(s->processes, r->pid, r->tid, r->time), r->time);
+}
+
+/* Most of what a ring loses is what there is most of. */
+static void process_lost(struct session *s, const struct collected *r)
+{
+	s->counts.n_lost += r->lost.n;
+	trace_writer_loss(s->w, s->life_stream, r->time,
+		s->kernel ? RECORD_LOSS_EVENTS : RECORD_LOSS_SAMPLES, r->lost.n,
+		"the kernel's ring was full");
+}
+
+/* Before a record is processed: the function events of its thread that came before it. */
+static void advance_events(struct session *s, const struct collected *r)
+{
+	transcript_advance(s->transcript, r->pid, r->tid, r->time);
+	if (r->kind == COLLECTED_COMM && r->comm.is_exec) {
+		transcript_exec_trees(s->transcript, r->pid, r->time);
+		transcript_exec(s->transcript, r->pid, r->time);
+	} else if (r->kind == COLLECTED_FORK) {
+		transcript_advance(s->transcript, r->fork.parent_pid, r->fork.parent_tid, r->time);
+		transcript_fork(s->transcript, &(struct thread_id){r->pid, r->tid},
+			&(struct thread_id){r->fork.parent_pid, r->fork.parent_tid}, r->time);
+	} else if (r->kind == COLLECTED_EXIT) {
+		const struct process *p = processes_find(s->processes, r->pid);
+
+		transcript_end_tree(s->transcript, r->pid, r->tid, r->time);
+		transcript_exit(s->transcript, r->pid, r->tid, r->time, p && p->n_live <= 1);
+	}
+}
+
 static void process_record(struct session *s, const struct collected *r)
 {
 	if (r->time > s->last_time)
 		s->last_time = r->time;
+	if (s->kernel)
+		end_system_call(s, r);
+	if (s->transcript)
+		advance_events(s, r);
 	switch (r->kind) {
 	case COLLECTED_SAMPLE:
 		process_sample(s, r);
@@ -438,13 +562,14 @@ static void process_record(struct session *s, const struct collected *r)
 	case COLLECTED_EXIT:
 		process_life_apply(s->life, r);
 		break;
+	case COLLECTED_KERNEL:
+		process_kernel_event(s, r);
+		break;
 	case COLLECTED_SWITCH:
 		process_switch(s, r);
 		break;
 	case COLLECTED_LOST:
-		s->counts.n_lost += r->lost.n;
-		trace_writer_loss(s->w, s->life_stream, r->time, RECORD_LOSS_SAMPLES, r->lost.n,
-			"the kernel's ring was full");
+		process_lost(s, r);
 		break;
 	case COLLECTED_THROTTLE:
 		s->n_throttled++;
@@ -479,8 +604,17 @@ void session_add(struct session *s, struct collected_list *list)
 	for (size_t i = 0; i < list->items.n; i++)
 		vec_push(&s->waiting, list->items.v[i]);
 	list->items.n = 0;
-	if (s->waiting.n)
+	if (s->transcript) {
+		uint64_t until = transcript_take(s->transcript);
+
+		if (until > list->complete_until)
+			until = list->complete_until;
+		if (s->waiting.n)
+			process_until(s, until);
+		transcript_advance_all(s->transcript, until);
+	} else if (s->waiting.n) {
 		process_until(s, list->complete_until);
+	}
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
@@ -495,6 +629,7 @@ static void write_notes(struct session *s)
 		{s->n_exec_stacks, "sample inside exec: no user stack at that moment"},
 		{s->n_gone_stacks, "sample inside exit: user memory already given back"},
 		{s->n_throttled, "the kernel throttled sampling"},
+		{s->n_hook_stacks, "sample inside the hook library: shown as its caller's"},
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
@@ -504,6 +639,8 @@ static void write_notes(struct session *s)
 	if (completed)
 		trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE, completed,
 			"deep stack completed beyond the kernel's copy");
+	if (s->kernel)
+		kernel_events_write_notes(s->kernel, s->life_stream, s->last_time);
 }
 
 static void name_frames(struct session *s)
@@ -542,6 +679,12 @@ static void end_open_wait(void *ctx, struct thread *thread)
 	end_wait(s, thread, cpu_stream(s, 0), s->last_time);
 }
 
+void session_write_trees(struct session *s)
+{
+	if (s->transcript)
+		transcript_write_trees(s->transcript, s->last_time);
+}
+
 void session_stopped(struct session *s)
 {
 	s->stopped_ns = clock_mono_ns();
@@ -558,6 +701,10 @@ void session_finish(struct session *s)
 		processes_each_thread(s->processes, end_open_wait, s);
 	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_ENDED, NULL, 0);
+	if (s->transcript) {
+		transcript_finish_trees(s->transcript, s->last_time);
+		transcript_finish(s->transcript, s->last_time);
+	}
 	process_life_finish(s->life, s->last_time);
 	write_notes(s);
 	images_write_facts(s->images, s->w);

@@ -19,15 +19,19 @@
 #include "record/process_life.h"
 #include "trace/writer.h"
 
+struct hooks;
+
 struct session_options {
 	const struct event_spec *events;
 	size_t n_events;
 	bool pc_only;
 	struct life_options life;
+	struct hooks *hooks; /* functions are hooked; NULL = none are; borrowed */
 };
 
 struct session_counts {
 	uint64_t n_samples, n_lost;
+	uint64_t n_events, n_events_lost; /* of hooked functions */
 	uint64_t n_processes, n_threads;
 	uint64_t n_stacks, n_stacks_complete; /* samples with a user part, and those that reach the
 						 thread's start */
@@ -48,6 +52,8 @@ void session_started(struct session *s);
 
 /* Takes the list's records (and empties it), processes those that are certainly in order. */
 void session_add(struct session *s, struct collected_list *list);
+/* Trees that programs keep of themselves, as they are now; without --tree there are none. */
+void session_write_trees(struct session *s);
 /* Events are off: looks at what the processes have mapped at this moment. */
 void session_stopped(struct session *s);
 /* Processes the rest, names the frames, writes the end records. */

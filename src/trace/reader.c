@@ -321,3 +321,24 @@ uint32_t trace_reader_n_unknown_chunks(const struct trace_reader *r)
 {
 	return r->n_unknown_chunks;
 }
+
+bool trace_reader_stream_times(
+	const struct trace_reader *r, uint32_t stream, uint64_t *first, uint64_t *last)
+{
+	uint32_t begin = r->stream_first[stream], end = r->stream_first[stream + 1];
+
+	if (begin == end)
+		return false;
+	*first = r->chunks.v[r->stream_chunks[begin]].first_time;
+	*last = r->chunks.v[r->stream_chunks[end - 1]].last_time;
+	return true;
+}
+
+uint64_t trace_reader_stream_records(const struct trace_reader *r, uint32_t stream)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = r->stream_first[stream]; i < r->stream_first[stream + 1]; i++)
+		n += r->chunks.v[r->stream_chunks[i]].count;
+	return n;
+}

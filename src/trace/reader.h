@@ -84,6 +84,20 @@ uint32_t trace_reader_n_damaged_functions(const struct trace_reader *r, const ch
 size_t trace_reader_module_spans(
 	const struct trace_reader *r, const struct trace_module_span **spans);
 
+/* The codes that records of this trace have: a record's kind is an index into this table. */
+struct trace_kind {
+	uint32_t major, minor;
+};
+uint32_t trace_reader_n_kinds(const struct trace_reader *r);
+const struct trace_kind *trace_reader_kind(const struct trace_reader *r, uint32_t id);
+/* The times of the stream's first and last record, as the index has them; false when the stream has
+ * no records. */
+bool trace_reader_stream_times(
+	const struct trace_reader *r, uint32_t stream, uint64_t *first, uint64_t *last);
+
+/* How many records the stream has, as the index has it; O(chunks). */
+uint64_t trace_reader_stream_records(const struct trace_reader *r, uint32_t stream);
+
 struct trace_record {
 	uint64_t time;
 	uint32_t stream;
@@ -97,6 +111,9 @@ struct trace_record {
 struct trace_cursor;
 int trace_cursor_open(struct trace_cursor **out, const struct trace_reader *r, uint32_t stream,
 	uint64_t from, uint64_t to, struct err *err);
+/* All streams merged but those with is_left_out[stream]; NULL: all. The array is not kept. */
+int trace_cursor_open_some(struct trace_cursor **out, const struct trace_reader *r,
+	const bool *is_left_out, uint64_t from, uint64_t to, struct err *err);
 /* 1: *record filled; 0: the end; negative: a damaged chunk, with its sentence. A damaged chunk
  * costs the rest of its own records only: it is reported once, and the next call goes on behind it.
  * So count it as a loss and call again, or give up; after 0 every further call gives 0. */

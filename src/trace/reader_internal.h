@@ -2,7 +2,8 @@
 /*
  * The parts of the reader share this: reader.c finds the chunks, chunk_load.c checks and unpacks
  * one, reader_tables.c decodes definitions, reader_images.c what is known of images and where they
- * were, record_cursor.c walks records. Inside src/trace only.
+ * were, record_cursor.c walks records,
+ * reader_runs.c hands out whole chunks of them. Inside src/trace only.
  */
 #ifndef WEIR_TRACE_READER_INTERNAL_H
 #define WEIR_TRACE_READER_INTERNAL_H
@@ -13,10 +14,6 @@
 #include "base/mem.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
-
-struct reader_kind {
-	uint32_t major, minor;
-};
 
 /* A FUNCTIONS chunk that waits to be asked for. */
 struct function_chunk {
@@ -55,7 +52,7 @@ struct trace_reader {
 	VEC(struct trace_thread) threads;
 	VEC(struct trace_frame) frames;
 	VEC(struct trace_stack) stacks;
-	VEC(struct reader_kind) kinds;
+	VEC(struct trace_kind) kinds;
 	VEC(struct trace_symbol) symbols;	    /* by frame; frame = 0: nothing is said */
 	VEC(struct trace_image_facts) facts;	    /* by image; image = 0: nothing is said */
 	VEC(struct trace_match) matches;	    /* likewise */
@@ -98,6 +95,18 @@ int chunk_load_listed(const struct trace_reader *r, size_t i, void *zstd, struct
 /* "'name': RECORDS chunk at 4711: WHAT". */
 int chunk_error(const struct trace_reader *r, const struct chunk_view *view, struct err *err,
 	const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* What stands in front of a record's payload. */
+struct record_head {
+	uint32_t kind;
+	uint64_t time;
+	struct span payload;
+};
+
+/* Record number `i` of the chunk, at `p`; `before` is the time of the record before it. */
+int record_head_decode(const struct trace_reader *r, const struct chunk_view *view,
+	const uint8_t *p, const uint8_t *end, uint64_t before, uint32_t i, struct record_head *head,
+	struct err *err);
 
 /* A decoder at work: entry `i` of the chunk, for sentences. */
 struct decoder {

@@ -18,7 +18,7 @@ void reader_tables_init(struct trace_reader *r)
 	vec_push(&r->threads, (struct trace_thread){0});
 	vec_push(&r->frames, (struct trace_frame){0});
 	vec_push(&r->stacks, (struct trace_stack){0});
-	vec_push(&r->kinds, (struct reader_kind){0});
+	vec_push(&r->kinds, (struct trace_kind){0});
 	vec_push(&r->symbols, (struct trace_symbol){0});
 	vec_push(&r->facts, (struct trace_image_facts){0});
 	vec_push(&r->matches, (struct trace_match){0});
@@ -233,7 +233,7 @@ static int add_stack(struct decoder *d)
 
 static int add_kind(struct decoder *d)
 {
-	struct reader_kind k;
+	struct trace_kind k;
 
 	if (decoder_take(d, &k.major, ANY_U32, "the major code") < 0 ||
 		decoder_take(d, &k.minor, ANY_U32, "the minor code") < 0)
@@ -363,6 +363,7 @@ TABLE_GETTERS(const struct trace_image *, image, images)
 TABLE_GETTERS(const struct trace_thread *, thread, threads)
 TABLE_GETTERS(const struct trace_frame *, frame, frames)
 TABLE_GETTERS(const struct trace_stack *, stack, stacks)
+TABLE_GETTERS(const struct trace_kind *, kind, kinds)
 
 uint32_t trace_reader_n_strings(const struct trace_reader *r)
 {

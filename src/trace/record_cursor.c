@@ -71,28 +71,40 @@ static void drop_top(struct trace_cursor *c)
 		sift_down(c, 0);
 }
 
+int record_head_decode(const struct trace_reader *r, const struct chunk_view *view,
+	const uint8_t *p, const uint8_t *end, uint64_t before, uint32_t i, struct record_head *head,
+	struct err *err)
+{
+	uint64_t kind, n, delta;
+
+	p = uleb_get(p, end, &kind);
+	p = p ? uleb_get(p, end, &n) : NULL;
+	p = p ? uleb_get(p, end, &delta) : NULL;
+	if (!p || n > (uint64_t)(end - p))
+		return chunk_error(r, view, err, "record %u: is cut off", i);
+	if (!kind || kind >= r->kinds.n)
+		return chunk_error(r, view, err, "record %u: its kind is not defined", i);
+	if (n > RECORD_BYTES_MAX)
+		return chunk_error(r, view, err, "record %u: is too long", i);
+	if (delta > view->header.last_time - before)
+		return chunk_error(r, view, err, "record %u: is later than the last", i);
+	*head = (struct record_head){(uint32_t)kind, before + delta, {p, (size_t)n}};
+	return 0;
+}
+
 /* Decodes the record at s->p; the chunk must have one left. */
 static int next_record(const struct trace_reader *r, struct stream_walk *s, struct err *err)
 {
 	const uint32_t i = s->view.header.count - s->n_left;
-	uint64_t kind, n, delta;
-	const uint8_t *p;
+	struct record_head head;
+	int rc = record_head_decode(r, &s->view, s->p, s->end, s->time, i, &head, err);
 
-	p = uleb_get(s->p, s->end, &kind);
-	p = p ? uleb_get(p, s->end, &n) : NULL;
-	p = p ? uleb_get(p, s->end, &delta) : NULL;
-	if (!p || n > (uint64_t)(s->end - p))
-		return chunk_error(r, &s->view, err, "record %u: is cut off", i);
-	if (!kind || kind >= r->kinds.n)
-		return chunk_error(r, &s->view, err, "record %u: its kind is not defined", i);
-	if (n > RECORD_BYTES_MAX)
-		return chunk_error(r, &s->view, err, "record %u: is too long", i);
-	if (delta > s->view.header.last_time - s->time)
-		return chunk_error(r, &s->view, err, "record %u: is later than the last", i);
-	s->kind = (uint32_t)kind;
-	s->time += delta;
-	s->payload = (struct span){p, (size_t)n};
-	s->p = p + n;
+	if (rc < 0)
+		return rc;
+	s->kind = head.kind;
+	s->time = head.time;
+	s->payload = head.payload;
+	s->p = head.payload.p + head.payload.n;
 	s->n_left--;
 	if (!s->n_left && (s->p != s->end || s->time != s->view.header.last_time))
 		return chunk_error(r, &s->view, err, "its end is not where its header says");
@@ -176,7 +188,7 @@ int trace_cursor_next(struct trace_cursor *c, struct trace_record *record, struc
 			return 0;
 		s = c->heap[0];
 		if (s->is_loaded) {
-			const struct reader_kind *kind = &c->r->kinds.v[s->kind];
+			const struct trace_kind *kind = &c->r->kinds.v[s->kind];
 
 			*record = (struct trace_record){
 				s->time, s->stream, kind->major, kind->minor, s->payload};
@@ -207,14 +219,12 @@ static void add_walk(struct trace_cursor *c, uint32_t stream)
 		c->heap[c->n_heap++] = s;
 }
 
-int trace_cursor_open(struct trace_cursor **out, const struct trace_reader *r, uint32_t stream,
+/* A cursor with room for `n` streams. */
+static int cursor_new(struct trace_cursor **out, const struct trace_reader *r, size_t n,
 	uint64_t from, uint64_t to, struct err *err)
 {
 	struct trace_cursor *c;
-	uint32_t n_streams = (uint32_t)r->streams.n;
 
-	if (stream != TRACE_ALL_STREAMS && (!stream || stream >= n_streams))
-		return err_set(err, ERR_NOT_FOUND, "'%s': has no stream %u", r->name, stream);
 	c = mem_zalloc(sizeof(*c));
 	c->r = r;
 	c->from = from;
@@ -224,18 +234,42 @@ int trace_cursor_open(struct trace_cursor **out, const struct trace_reader *r, u
 		trace_cursor_close(c);
 		return err_set(err, ERR_FAILED, "'%s': not enough memory to unpack", r->name);
 	}
-	c->walks = mem_calloc(stream == TRACE_ALL_STREAMS ? n_streams : 1, sizeof(*c->walks));
-	c->heap = mem_calloc(
-		stream == TRACE_ALL_STREAMS ? n_streams : 1, sizeof(struct stream_walk *));
-	if (stream != TRACE_ALL_STREAMS)
-		add_walk(c, stream);
-	else
-		for (uint32_t s = 1; s < n_streams; s++)
+	c->walks = mem_calloc(n, sizeof(*c->walks));
+	c->heap = mem_calloc(n, sizeof(struct stream_walk *));
+	*out = c;
+	return 0;
+}
+
+int trace_cursor_open_some(struct trace_cursor **out, const struct trace_reader *r,
+	const bool *is_left_out, uint64_t from, uint64_t to, struct err *err)
+{
+	struct trace_cursor *c;
+	int rc = cursor_new(&c, r, r->streams.n, from, to, err);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t s = 1; s < r->streams.n; s++)
+		if (!is_left_out || !is_left_out[s])
 			add_walk(c, s);
 	for (size_t i = c->n_heap / 2; i-- > 0;)
 		sift_down(c, i);
 	*out = c;
 	return 0;
+}
+
+int trace_cursor_open(struct trace_cursor **out, const struct trace_reader *r, uint32_t stream,
+	uint64_t from, uint64_t to, struct err *err)
+{
+	int rc;
+
+	if (stream == TRACE_ALL_STREAMS)
+		return trace_cursor_open_some(out, r, NULL, from, to, err);
+	if (!stream || stream >= r->streams.n)
+		return err_set(err, ERR_NOT_FOUND, "'%s': has no stream %u", r->name, stream);
+	rc = cursor_new(out, r, 1, from, to, err);
+	if (rc == 0)
+		add_walk(*out, stream);
+	return rc;
 }
 
 void trace_cursor_close(struct trace_cursor *c)

@@ -17,6 +17,8 @@ enum record_major {
 	RECORD_MAJOR_STACK_SAMPLE = 0x40,
 	RECORD_MAJOR_STACK_EVENT = 0x41,
 	RECORD_MAJOR_ROUTINE = 0x50,
+	RECORD_MAJOR_HOOK = 0x51,
+	RECORD_MAJOR_TREE = 0x54,
 	RECORD_MAJOR_PROCESS = 0x60,
 	RECORD_MAJOR_SWITCH = 0x61,
 	RECORD_MAJOR_RESOURCE = 0x62,
@@ -49,6 +51,19 @@ enum record_minor_module {
 };
 
 #define RECORD_ROUTINE_ENTER 0x10u /* + RECORD_MINOR_EXIT: leave; payload: frame */
+
+enum record_minor_hook {
+	/* frame, method (docs), reason string, hits, time of unhooking + 1 (0: never) */
+	RECORD_HOOK_FUNCTION = 0x01,
+	RECORD_HOOK_CHAIN = 0x02 /* chain: the thread of this stream runs on that stack now */
+};
+
+enum record_minor_tree {
+	/* thread, node, parent, frame, calls, elapsed, minimum, maximum */
+	RECORD_TREE_NODE = 0x01,
+	/* thread, nodes folded into their parents, their calls, calls that had no node at all */
+	RECORD_TREE_PRUNED = 0x02
+};
 
 enum record_minor_process {
 	RECORD_PROCESS_START = 0x01, /* pid, parent pid, start time, command-line string */

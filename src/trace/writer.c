@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/file.h"
 #include "trace/writer_internal.h"
 
 /* Measured on samples and on events: level 3 saves at most 3 % of the bytes and takes 10 to 40 %
@@ -234,6 +235,120 @@ static void write_notes(struct trace_writer *w)
 	}
 }
 
+/* The first n bytes of `from`, from its beginning to where `to` stands. */
+static int copy_bytes(int from, int to, uint64_t n)
+{
+	uint8_t block[64 << 10];
+	off_t at = 0;
+
+	while ((uint64_t)at < n) {
+		size_t want = n - (uint64_t)at < sizeof(block) ? (size_t)(n - (uint64_t)at)
+							       : sizeof(block);
+		ssize_t k = pread(from, block, want, at);
+
+		if (k <= 0 || write(to, block, (size_t)k) != k)
+			return errno ? errno : EIO;
+		at += k;
+	}
+	return 0;
+}
+
+/* A writer of another file with the same chunks: it borrows everything and adds the end. */
+static int write_copy(struct trace_writer *w, const char *path, struct err *err)
+{
+	struct trace_writer copy = *w;
+	char source[32];
+	FD_AUTO from = -1;
+	int errnum;
+
+	snprintf(source, sizeof(source), "/proc/self/fd/%d", w->fd);
+	from = open(source, O_RDONLY | O_CLOEXEC);
+	if (from < 0)
+		return err_sys(err, errno, "'%s': cannot read what was written", w->path);
+	copy.path = (char *)(uintptr_t)path;
+	copy.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (copy.fd < 0)
+		return err_sys(err, errno, "'%s': cannot create", path);
+	errno = 0;
+	errnum = copy_bytes(from, copy.fd, w->n_bytes);
+	if (errnum)
+		err_sys(&copy.failure, errnum, "'%s': cannot write", path);
+	write_index(&copy);
+	w->packed = copy.packed; /* may have grown */
+	w->scratch = copy.scratch;
+	if (close(copy.fd) < 0 && !copy.failure.code)
+		err_sys(&copy.failure, errno, "'%s': cannot close", path);
+	return copy.failure.code ? err_set(err, copy.failure.code, "%s", copy.failure.text) : 0;
+}
+
+/* What the file had at one moment, everything being flushed. */
+struct mark {
+	uint64_t n_bytes;
+	size_t n_chunks, n_streams;
+	uint32_t n_written[CHUNK_N_TYPES];
+	struct open_chunk *open; /* their times */
+};
+
+static struct mark set_mark(const struct trace_writer *w)
+{
+	struct mark m = {.n_bytes = w->n_bytes,
+		.n_chunks = w->chunks.n,
+		.n_streams = w->open.n,
+		.open = mem_dup(w->open.v, w->open.n * sizeof(*w->open.v))};
+
+	memcpy(m.n_written, w->tables.n_written, sizeof(m.n_written));
+	return m;
+}
+
+/* Takes away what was written since; definitions are written again when they are needed. A file
+ * that cannot be cut keeps it: it is true, only more than was asked for. */
+static void return_to_mark(struct trace_writer *w, struct mark *m)
+{
+	if (!w->failure.code && ftruncate(w->fd, (off_t)m->n_bytes) == 0 &&
+		lseek(w->fd, (off_t)m->n_bytes, SEEK_SET) >= 0) {
+		w->n_bytes = m->n_bytes;
+		w->chunks.n = m->n_chunks;
+		memcpy(w->tables.n_written, m->n_written, sizeof(m->n_written));
+		for (size_t i = 0; i < w->open.n; i++) {
+			struct open_chunk *o = &w->open.v[i];
+			const struct open_chunk *before = i < m->n_streams ? &m->open[i] : NULL;
+
+			o->last_time = before ? before->last_time : 0;
+			o->n_clamped = before ? before->n_clamped : 0;
+			o->n_too_long = before ? before->n_too_long : 0;
+		}
+	}
+	free(m->open);
+}
+
+int trace_writer_copy(struct trace_writer *w, const char *path, void (*add)(void *ctx), void *ctx,
+	struct err *err)
+{
+	int rc = trace_writer_flush(w, err);
+	struct mark mark;
+	char *unfinished;
+
+	if (rc < 0)
+		return rc;
+	if (!w->is_regular)
+		return err_set(
+			err, ERR_UNSUPPORTED, "'%s': is not a file, so it has no copy", w->path);
+	mark = set_mark(w);
+	if (add)
+		add(ctx);
+	rc = trace_writer_flush(w, err);
+	unfinished = mem_printf("%s.part", path);
+	if (rc == 0)
+		rc = write_copy(w, unfinished, err);
+	return_to_mark(w, &mark);
+	if (rc == 0 && rename(unfinished, path) < 0)
+		rc = err_sys(err, errno, "'%s': cannot rename '%s' to this", path, unfinished);
+	if (rc < 0)
+		unlink(unfinished);
+	free(unfinished);
+	return rc;
+}
+
 int trace_writer_close(struct trace_writer *w, struct err *err)
 {
 	int rc = 0;
@@ -277,6 +392,45 @@ void trace_writer_record(struct trace_writer *w, uint32_t stream, uint64_t time,
 	p = uleb_put(p, time - o->last_time);
 	buf_put(&o->raw, head, (size_t)(p - head));
 	buf_put(&o->raw, payload, n);
+	o->last_time = time;
+	o->count++;
+	if (o->raw.n >= RECORDS_CUT_BYTES) {
+		writer_tables_write(w);
+		write_records(w, stream);
+	}
+}
+
+uint64_t trace_writer_stream_time(const struct trace_writer *w, uint32_t stream)
+{
+	return w->open.v[stream].last_time;
+}
+
+void trace_writer_routine(
+	struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t frame, bool is_left)
+{
+	struct open_chunk *o = &w->open.v[stream];
+	uint8_t *start, *p, *length, *payload;
+
+	if (w->failure.code)
+		return;
+	if (!w->routine_kinds[is_left])
+		w->routine_kinds[is_left] = writer_tables_kind(&w->tables, RECORD_MAJOR_ROUTINE,
+			RECORD_ROUTINE_ENTER | (is_left ? RECORD_MINOR_EXIT : 0));
+	if (time < o->last_time) {
+		time = o->last_time;
+		o->n_clamped++;
+	}
+	if (!o->count)
+		o->first_time = o->last_time = time;
+	if (o->raw.cap - o->raw.n < 4 * ULEB_BYTES_MAX)
+		mem_grow((void **)&o->raw.p, &o->raw.cap, o->raw.n + 4 * ULEB_BYTES_MAX, 1);
+	start = o->raw.p + o->raw.n;
+	length = uleb_put(start, w->routine_kinds[is_left]);
+	p = uleb_put(length + 1, time - o->last_time);
+	payload = p;
+	p = uleb_put(p, frame);
+	*length = (uint8_t)(p - payload); /* an uleb of one byte: a frame has at most five */
+	o->raw.n += (size_t)(p - start);
 	o->last_time = time;
 	o->count++;
 	if (o->raw.n >= RECORDS_CUT_BYTES) {

@@ -16,6 +16,7 @@
 #ifndef WEIR_TRACE_WRITER_H
 #define WEIR_TRACE_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,11 @@ int trace_writer_open(struct trace_writer **out, const char *path, struct err *e
 int trace_writer_close(struct trace_writer *w, struct err *err);
 /* Writes all pending definitions and open chunks. Cheap when nothing is pending. */
 int trace_writer_flush(struct trace_writer *w, struct err *err);
+/* A complete trace of everything up to now, at `path`: there as a whole or not at all. Records that
+ * `add` (may be NULL) writes are in the copy only; it may define what they refer to, but no facts
+ * and symbols. The writer goes on with its own file. Costs as much as copying that. */
+int trace_writer_copy(struct trace_writer *w, const char *path, void (*add)(void *ctx), void *ctx,
+	struct err *err);
 /* Bytes in the file so far. */
 uint64_t trace_writer_bytes(const struct trace_writer *w);
 
@@ -77,6 +83,13 @@ void trace_writer_record(struct trace_writer *w, uint32_t stream, uint64_t time,
 /* Records whose payload is a row of numbers and nothing else. */
 void trace_writer_numbers(struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t major,
 	uint32_t minor, const uint64_t *numbers, size_t n);
+
+/* A routine of the stream's thread entered or left (RECORD_MAJOR_ROUTINE), the fast way: there are
+ * millions of them. Frame 0, left only: the innermost. */
+void trace_writer_routine(
+	struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t frame, bool is_left);
+/* The time of the stream's last record; 0 when it has none. */
+uint64_t trace_writer_stream_time(const struct trace_writer *w, uint32_t stream);
 
 struct trace_sample {
 	uint32_t thread; /* id */

@@ -62,7 +62,8 @@ struct trace_writer {
 	VEC(struct open_chunk) open; /* by stream id */
 	VEC(struct chunk_entry) chunks;
 	struct buf packed, scratch;
-	void *zstd; /* ZSTD_CCtx; NULL: chunks are stored as they are */
+	uint32_t routine_kinds[2]; /* of enter and leave; 0 = not defined yet */
+	void *zstd;		   /* ZSTD_CCtx; NULL: chunks are stored as they are */
 };
 
 void writer_tables_init(struct writer_tables *t);

@@ -46,6 +46,13 @@ struct unwind_callbacks {
 	/* Whether `pc` can be a return address by the bytes before it; true when they are not
 	 * known. May be NULL: then nothing is guessed beyond the top of the stack. */
 	bool (*follows_call)(void *ctx, struct vaddr pc);
+	/* Whether `pc` lies where a tool has put something (moved instructions, places that
+	 * replaced return addresses lead to); and what the program would have instead. *is_caller
+	 * says whether that is a return address, before and after. 0 when it is no longer known.
+	 * The walk asks once for each such address, from the innermost frame outwards. Both or
+	 * neither; may be NULL. */
+	bool (*is_replaced)(void *ctx, uint64_t pc);
+	uint64_t (*true_pc)(void *ctx, uint64_t pc, bool *is_caller);
 };
 
 /* Why a walk ended. The first is the only good end. */
@@ -57,6 +64,7 @@ enum unwind_end {
 	UNWIND_END_BAD_CFI,	 /* a rule needs a register or an expression we cannot follow */
 	UNWIND_END_NO_PROGRESS,	 /* the caller's frame is not above the callee's */
 	UNWIND_END_TOO_DEEP,	 /* UNWIND_FRAMES_MAX reached */
+	UNWIND_END_HOOKED,	 /* what a replaced return address stood for is not known */
 	UNWIND_N_ENDS
 };
 /* A phrase for people: "stack deeper than the copy", ... */

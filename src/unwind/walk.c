@@ -48,7 +48,7 @@ struct walk {
 	struct stack_reader reader;
 	struct cpu_regs regs; /* of the frame being looked at */
 	bool is_caller;	      /* regs' pc is a return address */
-	bool is_innermost;
+	bool is_innermost;    /* nothing of this function's frame has been given to a callee */
 	const struct cfi_rule *rule; /* that led to regs; NULL: none did */
 };
 
@@ -62,6 +62,7 @@ const char *unwind_end_reason(enum unwind_end end)
 		[UNWIND_END_BAD_CFI] = "CFI that cannot be followed",
 		[UNWIND_END_NO_PROGRESS] = "caller's frame not above the callee's",
 		[UNWIND_END_TOO_DEEP] = "more frames than the limit",
+		[UNWIND_END_HOOKED] = "hooked call no longer known",
 	};
 
 	return (unsigned)end < UNWIND_N_ENDS ? reasons[end] : "unknown";
@@ -104,9 +105,34 @@ static const struct lookup *look_up(struct walk *w, uint64_t pc)
 	return slot;
 }
 
+static bool is_replaced(const struct walk *w, uint64_t pc)
+{
+	return w->callbacks->is_replaced && w->callbacks->is_replaced(w->callbacks->ctx, pc);
+}
+
 static bool is_code(struct walk *w, uint64_t return_address)
 {
-	return return_address && look_up(w, return_address - 1)->state == LOOKUP_MODULE;
+	return is_replaced(w, return_address) ||
+	       (return_address && look_up(w, return_address - 1)->state == LOOKUP_MODULE);
+}
+
+/* A return address into code with CFI, or one that was replaced. */
+static bool has_rule(struct walk *w, uint64_t return_address)
+{
+	return is_replaced(w, return_address) ||
+	       (is_code(w, return_address) && look_up(w, return_address - 1)->rule);
+}
+
+/* False when the walk cannot go on. */
+static bool restore_pc(struct walk *w)
+{
+	uint64_t *pc = &w->regs.r[CPU_REG_RIP];
+
+	if (!is_replaced(w, *pc))
+		return *pc != 0;
+	*pc = w->callbacks->true_pc(w->callbacks->ctx, *pc, &w->is_caller);
+	w->is_innermost |= !w->is_caller; /* what was called is the tool's, not the program's */
+	return *pc != 0;
 }
 
 static bool is_entry_code(const struct lookup *at, uint64_t pc)
@@ -132,7 +158,8 @@ static bool is_planted(const struct walk *w, const struct lookup *at)
 
 static bool follows_call(const struct walk *w, uint64_t pc)
 {
-	return w->callbacks->follows_call(w->callbacks->ctx, (struct vaddr){pc});
+	return is_replaced(w, pc) ||
+	       w->callbacks->follows_call(w->callbacks->ctx, (struct vaddr){pc});
 }
 
 /* Only the innermost function can be without a frame of its own. */
@@ -151,8 +178,7 @@ static bool try_stack_words(struct walk *w, struct step_guess *guess)
 	for (unsigned i = 1; i < SCAN_WORDS_MAX; i++) {
 		if (!step_guess_by_stack_word(&w->reader, &w->regs, i, guess))
 			return false;
-		if (is_code(w, guess->pc) && look_up(w, guess->pc - 1)->rule &&
-			follows_call(w, guess->pc))
+		if (has_rule(w, guess->pc) && follows_call(w, guess->pc))
 			return true;
 	}
 	return false;
@@ -248,7 +274,11 @@ static bool step(struct walk *w, const struct lookup *at, enum unwind_end *end)
 		*end = UNWIND_END_NO_PROGRESS;
 		return false;
 	}
-	return true;
+	w->is_innermost = false;
+	if (restore_pc(w))
+		return true;
+	*end = UNWIND_END_HOOKED;
+	return false;
 }
 
 /*
@@ -267,9 +297,8 @@ static bool retry_with_pushes(struct walk *w)
 		cfa += w->reader.word_bytes;
 		if (!step_at_cfa(&w->reader, rule, cfa, &w->regs))
 			return false;
-		if (is_code(w, w->regs.r[CPU_REG_RIP]) &&
-			look_up(w, w->regs.r[CPU_REG_RIP] - 1)->rule)
-			return true;
+		if (has_rule(w, w->regs.r[CPU_REG_RIP]))
+			return restore_pc(w);
 	}
 	return false;
 }
@@ -316,6 +345,8 @@ enum unwind_end unwinder_walk(struct unwinder *u, const struct cpu_regs *regs,
 	take_registers(&w, regs);
 	if (max > UNWIND_FRAMES_MAX)
 		max = UNWIND_FRAMES_MAX;
+	if (is_replaced(&w, w.regs.r[CPU_REG_RIP]) && !restore_pc(&w))
+		w.regs.r[CPU_REG_RIP] = regs->r[CPU_REG_RIP]; /* shown as it is */
 	while (n < max) {
 		const struct lookup *at = look_up_frame(&w);
 
@@ -326,7 +357,6 @@ enum unwind_end unwinder_walk(struct unwinder *u, const struct cpu_regs *regs,
 		put_frame(&w, at, &frames[n++]);
 		if (!step(&w, at, &end))
 			break;
-		w.is_innermost = false;
 	}
 	*n_frames = n;
 	return end;

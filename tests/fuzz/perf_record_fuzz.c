@@ -33,8 +33,24 @@ static uint64_t read_all(const struct collected *c, size_t record_bytes)
 			abort();
 	} else if (c->kind == COLLECTED_COMM) {
 		sum += strlen(c->comm.name);
+	} else if (c->kind == COLLECTED_KERNEL && c->kernel.event >= KERNEL_N_EVENTS) {
+		abort();
 	}
 	return sum;
+}
+
+/* The high half picks the event, the low one how its number is stored. */
+static struct collected *decode_kernel(uint8_t pick, struct span record)
+{
+	enum kernel_event event = (enum kernel_event)((pick >> 4) % KERNEL_N_EVENTS);
+	uint8_t bytes = pick & 1 ? 4 : 8;
+	struct tracepoint t = {.fields = {{8, bytes, pick & 2}}};
+
+	if (event == KERNEL_EVENT_MUNMAP)
+		t = (struct tracepoint){.fields = {{16, bytes, pick & 2}, {24, 8, false}}};
+	else if (event == KERNEL_EVENT_FAULT)
+		t.fields[0].bytes = 0;
+	return collected_decode_kernel(event, &t, record);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -55,9 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		attr.sample_stack_user = 4096;
 	}
 	if (data[0] & 8)
-		c = collected_decode_munmap(
-			&(struct munmap_trace){.addr_at = data[0] >> 4, .len_at = 24},
-			(struct span){data + 1, n - 1});
+		c = decode_kernel(data[0], (struct span){data + 1, n - 1});
 	else
 		c = collected_decode(&attr, (struct span){data + 1, n - 1});
 	if (c)

@@ -38,6 +38,20 @@ for seed in $(seq 1 25); do
 done
 equal "25 random runs of three threads agree with the second model" "" "$bad"
 
+# With samples below the events, switches, and two stacks for each thread. The marker lines have a test
+# of their own below.
+bad=
+for seed in $(seq 1 25); do
+	$model random-merged "$seed" >random.txt
+	rm -f random.weir*
+	"$WEIR" import events random.txt -o random.weir || bad="$bad $seed(import)"
+	for kind in tree flat arcs; do
+		[ "$($model $kind events random.txt)" = "$(rows $kind random.weir | grep -v stack_0x40)" ] || bad="$bad $seed($kind)"
+	done
+	"$WEIR" report arcs random.weir --json >random.json && $model check-arcs random.json || bad="$bad $seed(sums)"
+done
+equal "25 random runs with samples, switches and coroutines agree with the second model" "" "$bad"
+
 for t in g s; do
 	"$WEIR" report arcs $t.weir --json >arcs.json
 	check "every stanza of $t.weir keeps its sums" $model check-arcs arcs.json

@@ -4,6 +4,7 @@
 
   model.py tree|flat|arcs events|samples FILE   the rows that `weir report` must print
   model.py random SEED                          an events file for that
+  model.py random-merged SEED                   one with samples, switches and several stacks too
   model.py check-arcs REPORT.json               the sums that every stanza must keep
 
 It works on lists and paths, with no tree of nodes, so that it shares no idea with the program.
@@ -25,34 +26,67 @@ class Model:
 
     def __init__(self):
         self.order, self.calls, self.base = [], {}, {}
+        self.sampled, self.samples, self.entered = {}, {}, set()
+        self.merged = False
 
     def see(self, path):
         for i in range(1, len(path) + 1):
             if path[:i] not in self.base:
                 self.order.append(path[:i])
                 self.calls[path[:i]] = self.base[path[:i]] = 0
+                self.sampled[path[:i]] = self.samples[path[:i]] = 0
 
     def load_events(self, path):
         threads = {}
         self.counted = True
         for word in words(path):
-            time, what, name = int(word[0]), word[1], word[2]
+            time, what, name = int(word[0]), word[1], word[2] if len(word) > 2 else ""
             tid = word[3] if len(word) > 3 else "tid"
+            if what.startswith("switch"):
+                tid = name or "tid"
+            elif what.startswith("sample"):
+                tid = name[:-1] if name.endswith(":") else "tid"
             root = ("pid_" + tid,)
             if tid not in threads:
-                threads[tid] = [root, time]
+                threads[tid] = {"chains": {"0": root}, "chain": "0", "last": time, "runs": True}
                 self.see(root)
                 self.calls[root] = 1
-            here, last = threads[tid]
-            self.base[here] += time - last
-            if what == "enter":
+                self.entered.add(root)
+            t = threads[tid]
+            here = t["chains"][t["chain"]]
+            if t["runs"]:
+                self.base[here] += time - t["last"]
+            t["last"] = time
+            if what.startswith("sample="):
+                self.merge(here, word[3:] if name.endswith(":") else word[2:], int(what[7:]))
+            elif what.startswith("switch"):
+                t["runs"] = what == "switch-in"
+            elif what == "stack":
+                t["chain"] = name
+                t["chains"].setdefault(name, root)
+            elif what == "enter":
                 here = here + (name,)
                 self.see(here)
                 self.calls[here] += 1
+                self.entered.add(here)
+                t["chains"][t["chain"]] = here
             elif name in here[1:]:
                 at = len(here) - 1 - here[::-1].index(name)
-                here = here[:at]
-            threads[tid] = [here, time]
+                t["chains"][t["chain"]] = here[:at]
+
+    def merge(self, open_, stack, weight):
+        """The frames that are open calls, in order, and chains below those."""
+        self.merged = True
+        at, path = 1, open_[:1]
+        for frame in stack:
+            if frame in open_[at:]:
+                at = open_.index(frame, at) + 1
+                path = open_[:at]
+            else:
+                path = path + (frame,)
+                self.see(path)
+        self.sampled[path] += weight
+        self.samples[path] += 1
 
     def load_samples(self, path):
         self.counted = False
@@ -61,10 +95,21 @@ class Model:
             if word[0].endswith(":") and word[0][:-1].isdigit():
                 root = "pid_" + word.pop(0)[:-1]
             self.see((root,) + tuple(word))
-            self.base[(root,) + tuple(word)] += 1
+            self.sampled[(root,) + tuple(word)] += 1
+
+    def exact(self, path):
+        return path in self.entered
+
+    def own(self, path):
+        return self.base[path] if self.exact(path) else self.sampled[path]
 
     def cum(self, path):
+        if not self.exact(path):
+            return self.scum(path)
         return sum(b for p, b in self.base.items() if p[: len(path)] == path)
+
+    def scum(self, path):
+        return sum(b for p, b in self.sampled.items() if p[: len(path)] == path)
 
     def rl(self, path):
         return path[1:].count(path[-1]) if len(path) > 1 else 1
@@ -78,58 +123,134 @@ class Model:
                 yield path
                 yield from self.depth_first(path)
 
-    def show_calls(self, n):
-        return str(n) if self.counted else "."
+    def show_calls(self, n, was_entered=True):
+        return str(n) if self.counted and was_entered else "."
+
+    def mark(self, name):
+        """What no event ever entered is marked, in a trace with events."""
+        if not self.counted or any(p[-1] == name for p in self.entered):
+            return name
+        return "+" + name
 
     def tree(self):
         for p in self.depth_first():
-            yield (f"{len(p) - 1} {self.rl(p)} {self.show_calls(self.calls[p])} {self.base[p]} "
-                   f"{self.cum(p)} {'- ' * (len(p) - 1)}{p[-1]}")
+            name = p[-1] if self.exact(p) or not self.counted else "+" + p[-1]
+            yield (f"{len(p) - 1} {self.rl(p)} {self.show_calls(self.calls[p], self.exact(p))} "
+                   f"{self.own(p)} {self.cum(p)} {'- ' * (len(p) - 1)}{name}")
 
     def routines(self):
-        """(is root, name) in order of cum, with (calls, base, cum, cum2)."""
+        """(is root, name) in order of cum, with a row of figures."""
         rows = {}
         for p in self.order:
-            row = rows.setdefault((self.is_root(p), p[-1]), [0, 0, 0, 0])
-            row[0] += self.calls[p]
-            row[1] += self.base[p]
-            row[2] += self.cum(p) if self.rl(p) == 1 else 0
-            row[3] += self.cum(p)
-        return sorted(rows.items(), key=lambda item: -item[1][2])
+            row = rows.setdefault((self.is_root(p), p[-1]), {
+                "exact": False, "calls": 0, "base": 0, "cum": 0, "cum2": 0,
+                "samples": 0, "sbase": 0, "scum": 0, "scum2": 0})
+            outermost = self.rl(p) == 1
+            row["calls"] += self.calls[p]
+            row["samples"] += self.samples[p]
+            row["sbase"] += self.sampled[p]
+            row["scum"] += self.scum(p) if outermost else 0
+            row["scum2"] += self.scum(p)
+            if self.exact(p):
+                row["exact"] = True
+                row["base"] += self.base[p]
+                row["cum"] += self.cum(p) if outermost else 0
+                row["cum2"] += self.cum(p)
+        for row in rows.values():
+            if not row["exact"]:
+                row["base"], row["cum"], row["cum2"] = row["sbase"], row["scum"], row["scum2"]
+        return sorted(rows.items(), key=lambda item: -item[1]["cum"])
 
     def flat(self):
-        for (_, name), (calls, base, cum, cum2) in self.routines():
-            yield f"{self.show_calls(calls)} {base} {cum} {cum2 if cum2 != cum else '.'} {name}"
+        for (_, name), r in self.routines():
+            sampled = f"{r['samples']} {r['sbase']} {r['scum']} " if self.merged else ""
+            yield (f"{self.show_calls(r['calls'], r['exact'])} {r['base']} {r['cum']} "
+                   f"{r['cum2'] if r['cum2'] != r['cum'] else '.'} {sampled}{self.mark(name)}")
 
-    def groups(self, rows, by):
-        """rows: (name, recursive, calls, base, cum); added up, grouped, ordered."""
+    def groups(self, rows, by_calls):
+        """rows: (name, recursive, node); added up, grouped, ordered."""
         found = {}
-        for key, recursive, *numbers in rows:
+        for key, recursive, figures in rows:
             group = found.setdefault(key, {})
-            old = group.get(recursive, [0, 0, 0])
-            group[recursive] = [a + b for a, b in zip(old, numbers)]
-        ranked = sorted(found.items(),
-                        key=lambda g: (False not in g[1], -(g[1].get(False) or g[1][True])[by]))
-        for key, group in ranked:
+            old = group.get(recursive, [0] * 5)
+            group[recursive] = [a + b for a, b in zip(old, figures[:5])] + [
+                figures[5] or (len(old) > 5 and old[5]), figures[6] or (len(old) > 5 and old[6])]
+
+        def rank(item):
+            row = item[1].get(False) or item[1][True]
+            return (False not in item[1],) + ((-row[0],) if by_calls else (-row[2], -row[4]))
+        for key, group in sorted(found.items(), key=rank):
             for recursive in (False, True):
                 if recursive in group:
                     yield key, recursive, group[recursive]
 
+    def figures(self, path, self_is_exact):
+        """calls, base and cum of Self's kind, those of samples; entered? of Self's kind?"""
+        fits = not self_is_exact or self.exact(path)
+        base = self.base[path] if self_is_exact else self.sampled[path]
+        cum = self.cum(path) if self_is_exact else self.scum(path)
+        return [self.calls[path], base * fits, cum * fits, self.sampled[path], self.scum(path),
+                self.exact(path), fits]
+
     def arcs(self):
-        for i, (key, (calls, base, cum, cum2)) in enumerate(self.routines()):
+        for i, (key, r) in enumerate(self.routines()):
             if i:
                 yield "="
             mine = [p for p in self.order if (self.is_root(p), p[-1]) == key]
-            up = [((self.is_root(p[:-1]), p[-2]), self.rl(p) > 1, self.calls[p], self.base[p],
-                   self.cum(p)) for p in mine if len(p) > 1]
-            down = [((False, c[-1]), self.rl(p) > 1, self.calls[c], self.base[c], self.cum(c))
+            up = [((self.is_root(p[:-1]), p[-2]), self.rl(p) > 1, self.figures(p, r["exact"]))
+                  for p in mine if len(p) > 1]
+            down = [((False, c[-1]), self.rl(p) > 1, self.figures(c, r["exact"]))
                     for p in mine for c in self.order if c[:-1] == p]
-            for (_, name), recursive, n in self.groups(up, 0 if calls else 2):
-                yield f"{'r' * recursive}Parent {self.show_calls(n[0])} {n[1]} {n[2]} {name}"
-            shown = f"{cum}/{cum2}" if cum != cum2 else cum
-            yield f"Self {self.show_calls(calls)} {base} {shown} {key[1]}"
-            for (_, name), recursive, n in self.groups(down, 2):
-                yield f"{'r' * recursive}Child {self.show_calls(n[0])} {n[1]} {n[2]} {name}"
+            yield from self.arc_rows("Parent", self.groups(up, r["calls"] > 0))
+            sampled = f"{r['sbase']} {self.both(r['scum'], r['scum2'])} " if self.merged else ""
+            yield (f"Self {self.show_calls(r['calls'], r['exact'])} {r['base']} "
+                   f"{self.both(r['cum'], r['cum2'])} {sampled}{self.mark(key[1])}")
+            yield from self.arc_rows("Child", self.groups(down, False))
+
+    def both(self, cum, cum2):
+        return f"{cum}/{cum2}" if cum != cum2 else cum
+
+    def arc_rows(self, source, rows):
+        for (_, name), recursive, (calls, base, cum, sbase, scum, entered, fits) in rows:
+            own = f"{base} {cum}" if fits else ". ."
+            sampled = f"{sbase} {scum} " if self.merged else ""
+            yield (f"{'r' * recursive}{source} {self.show_calls(calls, entered)} {own} "
+                   f"{sampled}{self.mark(name)}")
+
+
+def random_merged(seed):
+    """Three threads on two stacks each; samples of what is open with frames in between."""
+    rng = random.Random(seed)
+    stacks = {(tid, chain): [] for tid in ("", "7", "9") for chain in "01"}
+    chain = {"": "0", "7": "0", "9": "0"}
+    runs = {"": True, "7": True, "9": True}
+    time, tid = 0, ""
+    print("0 enter A\n1 enter A 7\n2 enter A 9")
+    for t in chain:
+        stacks[t, "0"].append("A")
+    for _ in range(rng.randint(20, 250)):
+        last, tid = tid, rng.choice(list(chain))
+        stack = stacks[tid, chain[tid]]
+        behind = " " + tid if tid else ""
+        time += rng.randint(0 if tid == last and time > 2 else 3, 4)
+        what = rng.random()
+        if what < 0.1:
+            chain[tid] = rng.choice("01")
+            print(f"{time} stack {chain[tid]}{behind}")
+        elif what < 0.2:
+            runs[tid] = not runs[tid]
+            print(f"{time} switch-{'in' if runs[tid] else 'out'}{behind}")
+        elif what < 0.45:
+            frames = []
+            for name in stack:
+                frames += [rng.choice("xyzA") for _ in range(rng.randint(0, 2))] + [name]
+            frames += [rng.choice("xyz") for _ in range(rng.randint(0 if frames else 1, 3))]
+            print(f"{time} sample={rng.randint(1, 9)}{behind and behind + ':'} {' '.join(frames)}")
+        elif stack and (len(stack) > 6 or what < 0.7):
+            print(f"{time} leave {stack.pop()}{behind}")
+        else:
+            stack.append(rng.choice("ABCDz"))
+            print(f"{time} enter {stack[-1]}{behind}")
 
 
 def random_events(seed):
@@ -160,26 +281,35 @@ def check_arcs(path):
     report = json.load(open(path))
     bad = []
     for row in report["rows"]:
-        self_, parents, children = row["self"], row["parents"], row["children"]
-        plain = [p for p in parents if not p["recursive"]]
-        if row["kind"] == "thread":
-            ok = not parents
-        else:
-            ok = (sum(p["calls"] or 0 for p in parents) == (self_["calls"] or 0)
-                  and sum(p["base"] for p in parents) == self_["base"]
-                  and sum(p["cum"] for p in plain) == self_["cum"]
-                  and sum(p["cum"] for p in parents) == self_["cum2"])
-        ok = ok and sum(c["cum"] for c in children) == self_["cum2"] - self_["base"]
-        if not ok:
+        is_root = row["kind"] == "thread"
+        if is_root and row["parents"] or not is_root and (
+                sum(p["calls"] or 0 for p in row["parents"]) != (row["self"]["calls"] or 0)):
             bad.append(row["name"])
+        for prefix in ("", "sampled_"):
+            if not figures_hold(row, prefix, is_root):
+                bad.append(prefix + row["name"])
     if bad or not report["rows"]:
         print("broken stanzas:", bad or "there are none at all")
         sys.exit(1)
 
 
+def figures_hold(row, prefix, is_root):
+    """What was not measured (null) adds nothing."""
+    self_ = {key: row["self"][prefix + key] or 0 for key in ("base", "cum", "cum2")}
+    up = [(p[prefix + "base"] or 0, p[prefix + "cum"] or 0, p["recursive"])
+          for p in row["parents"]]
+    if sum(c[prefix + "cum"] or 0 for c in row["children"]) != self_["cum2"] - self_["base"]:
+        return False
+    return is_root or (sum(p[0] for p in up) == self_["base"]
+                       and sum(p[1] for p in up if not p[2]) == self_["cum"]
+                       and sum(p[1] for p in up) == self_["cum2"])
+
+
 def main():
     if sys.argv[1] == "random":
         random_events(int(sys.argv[2]))
+    elif sys.argv[1] == "random-merged":
+        random_merged(int(sys.argv[2]))
     elif sys.argv[1] == "check-arcs":
         check_arcs(sys.argv[2])
     else:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Every kind of report and every option over two small traces, compared with reports/NAME.txt.
+# Every kind of report and every option over four small traces, compared with reports/NAME.txt.
 # UPDATE=1 rewrites the expected files; look at the difference before keeping it.
 . "$ROOT/tests/lib.sh"
 golden=$ROOT/tests/golden
@@ -9,6 +9,8 @@ golden=$ROOT/tests/golden
 sed 's/^/12: /' "$golden/samples.txt" | sed 's/^12: #/#/' >two.txt
 printf '34: main spin\n34: main\n' >>two.txt
 "$WEIR" import samples two.txt -o samples.weir || not_ok "imports the samples"
+"$WEIR" import events "$golden/merged.txt" -o merged.weir || not_ok "imports events with samples"
+"$WEIR" import events "$golden/kept.txt" -o kept.weir || not_ok "imports a kept tree"
 
 # report NAME STATUS ARGUMENTS...
 report() {
@@ -25,13 +27,27 @@ report() {
 		diff "$golden/reports/$name.txt" out.txt | head -n 20
 	fi
 }
-for t in events samples; do
+for t in events samples merged; do
 	for kind in summary flat tree arcs samples threads modules loss; do
 		report $t.$kind 0 $kind $t.weir
 		report $t.$kind.json 0 $kind $t.weir --json
 		python3 -m json.tool "$golden/reports/$t.$kind.json.txt" >/dev/null || not_ok "$t.$kind.json is JSON"
 	done
 done
+report merged.hooks 0 hooks merged.weir
+report merged.hooks.json 0 hooks merged.weir --json
+report merged.hooks.sort 0 hooks merged.weir --sort function --limit 3 --filter '^[^f]'
+report merged.flat.bytes 0 flat merged.weir --metric bytes
+report merged.flat.calls 0 flat merged.weir --metric calls
+report merged.flat.samples 0 flat merged.weir --metric samples
+report merged.flat.elapsed 0 flat merged.weir --elapsed
+report merged.tree.elapsed 0 tree merged.weir --elapsed --percent
+report merged.tree.wall 0 tree merged.weir --metric wall
+report merged.arcs.human 0 arcs merged.weir --human --thread 7
+report kept.tree 0 tree kept.weir --elapsed
+report kept.tree.json 0 tree kept.weir --json
+report kept.summary 0 summary kept.weir
+report kept.tree.time 0 tree kept.weir --metric time
 report flat.sort.base 0 flat events.weir --sort base
 report flat.sort.name.limit 0 flat events.weir --sort name --limit 2
 report flat.filter 0 flat events.weir --filter '^[AX]$'

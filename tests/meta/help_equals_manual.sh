@@ -125,7 +125,7 @@ done
 equal "the manual of record has every event that doctor lists" "" "$missing"
 check "doctor lists some events" grep -q 'events for -e  *cpu-clock ' <("$WEIR" doctor)
 
-printf '0 enter main\n4 sample main deep\n9 leave main\n' | "$WEIR" import events - -o fields.weir
+printf '%s\n' '0 enter main' '4 sample=3 main deep' '9 leave main' '9 hook main jump 1 .' | "$WEIR" import events - -o fields.weir
 { section JSON <page.txt; section LOSS <page.txt; } | tr -cs 'a-z0-9_' '\n' | sort -u >words.txt
 for kind in $(cut -d ' ' -f 1 kinds.txt); do
 	"$WEIR" report "$kind" fields.weir --json >"$kind.json"

@@ -2,6 +2,8 @@
 /* From traces to profiles: traces are written with the writer, then read back. */
 #include "check.h"
 
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -359,22 +361,319 @@ static void time_is_not_counted_twice(void)
 	stream = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
 	f = named("f", FRAME_KIND_NATIVE);
 	g = named("g", FRAME_KIND_NATIVE);
-	sample(5, STACK(f, g), 1000); /* before the first event */
+	sample(5, STACK(f, g), 1000); /* before the first event: it ran since then */
 	enter(stream, 10, f, false);
 	sample(15, STACK(f, g), 1000);
 	enter(stream, 30, f, true);
 	build_all();
-	CHECK_EQ(profile->total, 20); /* of the events; samples only show where */
+	CHECK_EQ(profile->total, 25); /* of the events; samples only show where */
+	CHECK_EQ(row("f").cum, 20);
+	CHECK(row("f").exact && row("f").sampled.cum == 2000);
 	CHECK_EQ(row("g").samples, 2);
-	CHECK_EQ(row("g").cum, 0);
+	CHECK(!row("g").exact && row("g").cum == 2000); /* what the samples say */
 	CHECK(calltree_get(profile->tree,
 		calltree_get_routine(profile->tree, row("g").routine)->first_instance)
 			->sampled);
+	CHECK(profile->is_merged);
 	o.metric = "samples";
 	CHECK_EQ(build(&o), 0);
 	CHECK_EQ(profile->total, 2);
 	CHECK_EQ(row("g").base, 2);
 	CHECK_EQ(row("f").calls, 1);
+	o.metric = "calls";
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(profile->total, 1);
+	CHECK_EQ(row("g").base, 0);
+	CHECK(!calltree_has_estimates(profile->tree));
+	end();
+}
+
+static void numbers(uint32_t stream, uint64_t time, uint32_t major, uint32_t minor, size_t n, ...)
+{
+	uint64_t list[8];
+	va_list ap;
+
+	va_start(ap, n);
+	for (size_t i = 0; i < n; i++)
+		list[i] = va_arg(ap, uint64_t);
+	va_end(ap);
+	trace_writer_numbers(w, stream, time, major, minor, list, n);
+}
+#define U(x) ((uint64_t)(x))
+
+static void switch_thread(uint64_t time, uint32_t id, bool is_out)
+{
+	if (is_out)
+		numbers(cpu_stream, time, RECORD_MAJOR_SWITCH, RECORD_SWITCH_OUT, 2, U(id), U(0));
+	else
+		numbers(cpu_stream, time, RECORD_MAJOR_SWITCH, RECORD_SWITCH_IN, 1, U(id));
+}
+
+/* Streams of their own for two threads, samples and switches of both on a CPU. */
+static void threads_are_played_beside_the_cpus(void)
+{
+	struct trace_thread other = {.pid = 100, .tid = 102};
+	struct build_options o = BUILD_OPTIONS_ALL;
+	uint32_t one, two, second, f, g, h;
+
+	begin();
+	second = trace_writer_thread(w, &other);
+	one = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	two = trace_writer_stream(w, STREAM_KIND_THREAD, second);
+	f = named("f", FRAME_KIND_NATIVE);
+	g = named("g", FRAME_KIND_NATIVE);
+	h = named("h", FRAME_KIND_NATIVE);
+	enter(one, 100, f, false);
+	enter(one, 120, g, false);
+	enter(one, 180, g, true);
+	enter(one, 200, f, true);
+	enter(two, 140, g, false);
+	enter(two, 190, g, true);
+	switch_thread(130, thread, true);
+	switch_thread(130, second, false);
+	switch_thread(160, second, true);
+	switch_thread(160, thread, false);
+	switch_thread(185, thread, true);
+	switch_thread(185, second, false);
+	switch_thread(195, second, true);
+	switch_thread(195, thread, false);
+	sample(110, STACK(f, h), 7);
+	sample(170, STACK(f, g, h), 7);
+	thread = second;
+	sample(150, STACK(g, h), 7);
+	build_all();
+	/* f: 100-120, 180-185, 195-200; g: 120-130, 160-180 and, of the other, 140-160, 185-190 */
+	CHECK_EQ(row("f").base, 30);
+	CHECK_EQ(row("g").base, 55);
+	CHECK_EQ(row("g").calls, 2);
+	CHECK_EQ(row("g").elapsed, 110);
+	CHECK_EQ(row("h").samples, 3);
+	CHECK_EQ(row("100_102").base, 15); /* it ran from 130 on, and to 195 */
+	CHECK_EQ(profile->total, 100);
+	CHECK_EQ(profile->n_events, 6);
+	CHECK_EQ(profile->threads[second].events, 2);
+	for (uint32_t id = calltree_get_routine(profile->tree, row("h").routine)->first_instance;
+		id; id = calltree_get(profile->tree, id)->next_instance) {
+		const struct calltree_node *node = calltree_get(profile->tree, id);
+
+		CHECK_EQ(node->samples, 1); /* below f, below f > g, below the other's g */
+		CHECK(calltree_begins_chain(profile->tree, id));
+	}
+	o.thread = "102";
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(row("g").base, 25);
+	CHECK_EQ(profile->n_events, 2);
+	o.thread = NULL;
+	o.metric = "wall";
+	CHECK_EQ(build(&o), 0);
+	CHECK_EQ(row("g").base, 110);
+	end();
+}
+
+static void time_before_the_first_event_counts(void)
+{
+	uint32_t stream, f;
+
+	begin();
+	stream = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f = named("f", FRAME_KIND_NATIVE);
+	numbers(life_stream, 10, RECORD_MAJOR_THREAD, RECORD_THREAD_CREATED, 3, U(thread), U(0),
+		U(0));
+	switch_thread(30, thread, true); /* so it ran from 10 to 30 */
+	switch_thread(100, thread, false);
+	enter(stream, 140, f, false);
+	enter(stream, 150, f, true);
+	switch_thread(155, thread, true);
+	build_all();
+	CHECK_EQ(row("f").cum, 10);
+	CHECK_EQ(row("100_101").base, 20 + 40 + 5);
+	CHECK_EQ(row("100_101").elapsed, 145);
+	end();
+}
+
+static void amounts_go_to_the_routine_that_asks(void)
+{
+	struct build_options o = BUILD_OPTIONS_ALL;
+	uint32_t stream, f, g, bytes, faults;
+
+	begin();
+	bytes = trace_writer_metric(w, "bytes", "bytes");
+	faults = trace_writer_metric(w, "faults", "1");
+	stream = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f = named("f", FRAME_KIND_NATIVE);
+	g = named("malloc", FRAME_KIND_NATIVE);
+	enter(stream, 10, f, false);
+	numbers(stream, 11, RECORD_MAJOR_RESOURCE, RECORD_RESOURCE_ADD, 2, U(faults), U(2));
+	enter(stream, 12, g, false);
+	numbers(stream, 12, RECORD_MAJOR_RESOURCE, RECORD_RESOURCE_ADD, 2, U(bytes), U(4000));
+	enter(stream, 13, g, true);
+	enter(stream, 14, f, true);
+	sample(13, STACK(f, g), 1000);
+	o.metric = "bytes";
+	CHECK_EQ(build(&o), 0);
+	CHECK_STR(profile->unit, "bytes");
+	CHECK(row("malloc").base == 4000 && row("f").cum == 4000 && row("f").base == 0);
+	o.metric = "faults";
+	CHECK_EQ(build(&o), 0);
+	CHECK(row("f").base == 2 && row("malloc").cum == 0);
+	build_all();
+	CHECK_EQ(profile->total, 4);
+	end();
+}
+
+static void stacks_of_a_thread_in_a_window(void)
+{
+	struct build_options o = BUILD_OPTIONS_ALL;
+	uint32_t stream, f, g, h;
+
+	begin();
+	stream = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	f = named("f", FRAME_KIND_NATIVE);
+	g = named("g", FRAME_KIND_NATIVE);
+	h = named("h", FRAME_KIND_NATIVE);
+	enter(stream, 100, f, false);
+	numbers(stream, 110, RECORD_MAJOR_HOOK, RECORD_HOOK_CHAIN, 1, U(1));
+	enter(stream, 110, g, false);
+	enter(stream, 115, h, false);
+	enter(stream, 120, h, true);
+	numbers(stream, 130, RECORD_MAJOR_HOOK, RECORD_HOOK_CHAIN, 1, U(0));
+	numbers(stream, 150, RECORD_MAJOR_HOOK, RECORD_HOOK_CHAIN, 1, U(1));
+	enter(stream, 160, g, true);
+	numbers(stream, 160, RECORD_MAJOR_HOOK, RECORD_HOOK_CHAIN, 1, U(0));
+	enter(stream, 170, f, true);
+	build_all();
+	CHECK(row("f").base == 40 && row("f").elapsed == 70);
+	CHECK(row("g").base == 25 && row("h").base == 5);
+	CHECK_EQ(reason("enter and leave events do not match"), 0);
+	o.from = 40; /* both are open by then, f is current */
+	CHECK_EQ(build(&o), 0);
+	CHECK(row("f").base == 20 && row("f").calls == 1);
+	CHECK(row("g").base == 10 && row("g").elapsed == 20);
+	CHECK_EQ(profile->total, 30);
+	CHECK_EQ(reason("enter and leave events do not match"), 0);
+	end();
+}
+
+static void node(uint64_t time, uint64_t number, uint64_t parent, uint32_t frame, uint64_t calls,
+	uint64_t elapsed)
+{
+	numbers(life_stream, time, RECORD_MAJOR_TREE, RECORD_TREE_NODE, 8, U(thread), number,
+		parent, U(frame), calls, elapsed, U(1), U(9));
+}
+
+static void trees_kept_in_the_program(void)
+{
+	struct build_options o = BUILD_OPTIONS_ALL;
+	uint32_t f, g, h;
+
+	begin();
+	f = named("f", FRAME_KIND_NATIVE);
+	g = named("g", FRAME_KIND_NATIVE);
+	h = named("h", FRAME_KIND_NATIVE);
+	node(10, 1, 0, f, 1, 20);
+	node(10, 7, 1, h, 1, 20); /* folded into f before the next snapshot */
+	node(50, 3, 2, g, 10, 30);
+	node(50, 1, 0, f, 1, 100);
+	node(50, 2, 1, f, 4, 60);
+	node(50, 5, 0, 0, 3, 5);
+	numbers(life_stream, 50, RECORD_MAJOR_TREE, RECORD_TREE_PRUNED, 2, U(thread), U(3));
+	sample(20, STACK(f, h, f, g, h), 7);
+	build_all();
+	CHECK_STR(profile->metric, "wall");
+	CHECK(row("f").cum == 100 && row("f").cum2 == 160 && row("f").base == 70);
+	CHECK(row("f").calls == 5 && row("g").base == 30 && row("g").calls == 10);
+	CHECK(row("g").elapsed == 30 && row("g").min == 1 && row("g").max == 9);
+	CHECK(row("[pruned]").calls == 3 && profile->n_pruned == 3);
+	CHECK_EQ(profile->total, 105);
+	CHECK(!row("h").has_events && row("h").samples == 1);
+	CHECK_EQ(calltree_get_routine(profile->tree, row("g").routine)->has_events, true);
+	o.metric = "cpu"; /* which the tree does not know */
+	CHECK_EQ(build(&o), 0);
+	CHECK(row("g").calls == 10 && row("g").cum == 7 && !row("g").exact);
+	CHECK_EQ(profile->total, 7);
+	o.metric = "calls";
+	CHECK_EQ(build(&o), 0);
+	CHECK(row("g").base == 10 && profile->total == 18);
+	end();
+}
+
+static void forged_trees_are_hung_somewhere(void)
+{
+	uint32_t f;
+
+	begin();
+	f = named("f", FRAME_KIND_NATIVE);
+	node(10, 1, 2, f, 1, 20); /* each the other's parent */
+	node(10, 2, 1, f, 1, 20);
+	node(10, 3, 3, f, 1, 20);
+	node(10, 4, 99, f, 1, UINT64_MAX);
+	node(10, 0, 1, f, 1, 20);
+	node(10, 5, 1, f + 1000, 1, 20);
+	build_all();
+	CHECK_EQ(row("f").calls, 4);
+	CHECK_EQ(reason("a record of a kept tree is damaged"), 5);
+	end();
+}
+
+static void hooks_are_listed(void)
+{
+	uint32_t f;
+
+	begin();
+	f = named("f", FRAME_KIND_NATIVE);
+	numbers(life_stream, 10, RECORD_MAJOR_HOOK, RECORD_HOOK_FUNCTION, 5, U(f), U(1), U(0),
+		U(99), U(51));
+	numbers(life_stream, 10, RECORD_MAJOR_HOOK, RECORD_HOOK_FUNCTION, 5, U(f), U(0),
+		U(trace_writer_string(w, "too short")), U(0), U(0));
+	numbers(life_stream, 10, RECORD_MAJOR_HOOK, RECORD_HOOK_FUNCTION, 5, U(f), U(6), U(0), U(0),
+		U(0));
+	numbers(life_stream, 10, RECORD_MAJOR_HOOK, RECORD_HOOK_FUNCTION, 5, U(0), U(1), U(0), U(0),
+		U(0));
+	build_all();
+	CHECK_EQ(profile->n_hooks, 2);
+	CHECK(profile->hooks[0].method == PROFILE_HOOK_JUMP && profile->hooks[0].hits == 99);
+	CHECK(profile->hooks[0].is_off && profile->hooks[0].off_time == 50);
+	CHECK_STR(profile->hooks[1].reason, "too short");
+	CHECK_EQ(reason("a record of a hook is damaged"), 2);
+	CHECK_EQ(profile->loss.records_unknown, 0);
+	end();
+}
+
+/* More than one thread's worth of chunks, so that they are unpacked ahead; one of them damaged. */
+static void long_streams_are_read_ahead(void)
+{
+	enum { CALLS = 300000 };
+	struct trace_thread other = {.pid = 100, .tid = 102};
+	uint32_t streams[2], second, f;
+	int fd;
+
+	begin();
+	second = trace_writer_thread(w, &other);
+	streams[0] = trace_writer_stream(w, STREAM_KIND_THREAD, thread);
+	streams[1] = trace_writer_stream(w, STREAM_KIND_THREAD, second);
+	f = named("f", FRAME_KIND_NATIVE);
+	for (uint64_t i = 0; i < CALLS; i++) {
+		enter(streams[i & 1], 10 * i, f, false);
+		enter(streams[i & 1], 10 * i + 3 + i % 1000, f, true);
+		if (i % 5000 == 0)
+			sample(10 * i + 1, STACK(f), 1);
+	}
+	build_all();
+	CHECK_EQ(row("f").calls, CALLS);
+	CHECK_EQ(row("f").samples, CALLS / 5000);
+	CHECK_EQ(profile->threads[second].events, CALLS);
+	CHECK(!profile->loss.is_cut);
+	profile_free(profile);
+	profile = NULL;
+	trace_reader_close(reader);
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0 && pwrite(fd, "damage", 6, lseek(fd, 0, SEEK_END) / 2) == 6);
+	close(fd);
+	CHECK_EQ(trace_reader_open(&reader, path, &err), 0);
+	build_all();
+	CHECK(row("f").calls < CALLS);
+	CHECK(row("f").calls > CALLS - 30000);
+	CHECK(profile->loss.is_cut);
 	end();
 }
 
@@ -435,6 +734,15 @@ static const struct test tests[] = {
 	{"switches and interrupts stop the clock of CPU time",
 		switches_and_interrupts_stop_the_clock},
 	{"time that events account for is not counted again by samples", time_is_not_counted_twice},
+	{"streams of threads and of CPUs are put together", threads_are_played_beside_the_cpus},
+	{"the time before a thread's first event counts", time_before_the_first_event_counts},
+	{"amounts are charged to the routine that asks for them",
+		amounts_go_to_the_routine_that_asks},
+	{"a window knows what is open on each stack of a thread", stacks_of_a_thread_in_a_window},
+	{"a tree that the program kept is taken from its last snapshot", trees_kept_in_the_program},
+	{"a forged tree is hung somewhere and is said so", forged_trees_are_hung_somewhere},
+	{"hooks are listed with what became of them", hooks_are_listed},
+	{"long streams are read ahead, and damage costs a chunk", long_streams_are_read_ahead},
 	{"ticks have one frame and no stack", ticks_have_one_frame},
 	{"a trace that was cut says so", a_cut_trace_says_so},
 };

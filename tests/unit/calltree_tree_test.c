@@ -2,6 +2,8 @@
 /* The tree built from events and samples, against the vectors of tests/golden. */
 #include "check.h"
 
+#include <stdlib.h>
+
 #include "calltree/arcs.h"
 #include "calltree/calltree.h"
 #include "calltree/flat.h"
@@ -10,7 +12,7 @@
 
 struct event {
 	uint64_t time;
-	char what; /* '+' enter, '-' leave, '(' suspend, ')' resume */
+	char what; /* '+' enter, '-' leave, '(' suspend, ')' resume, '0'.. change to that stack */
 	const char *name;
 };
 
@@ -43,7 +45,8 @@ static uint32_t routine(struct calltree *t, const char *name)
 	return calltree_routine(t, name, "", FRAME_KIND_NATIVE);
 }
 
-static struct calltree *play(const struct event *events, size_t n, uint64_t *unmatched)
+static struct calltree *play(
+	const struct event *events, size_t n, uint64_t *unmatched, uint64_t *open)
 {
 	struct calltree *t = calltree_new();
 	struct calltree_thread *thread =
@@ -58,12 +61,16 @@ static struct calltree *play(const struct event *events, size_t n, uint64_t *unm
 			calltree_leave(thread, e->time, routine(t, e->name));
 		else if (e->what == '(')
 			calltree_suspend(thread, e->time);
+		else if (e->what >= '0' && e->what <= '9')
+			calltree_change_stack(thread, e->time, (uint64_t)e->what - '0');
 		else
 			calltree_resume(thread, e->time);
 	}
 	calltree_thread_end(thread, events[n - 1].time);
 	if (unmatched)
 		*unmatched = calltree_thread_unmatched(thread);
+	if (open)
+		*open = calltree_thread_open(thread);
 	calltree_thread_free(thread);
 	calltree_finish(t);
 	return t;
@@ -103,7 +110,7 @@ static struct flat_row row_of(const struct calltree *t, const char *name)
 
 static void tree_of_events(void)
 {
-	struct calltree *t = play(figure_18a, N(figure_18a), NULL);
+	struct calltree *t = play(figure_18a, N(figure_18a), NULL, NULL);
 	char text[1000];
 
 	print_tree(t, text, sizeof(text));
@@ -116,7 +123,7 @@ static void tree_of_events(void)
 
 static void flat_of_events(void)
 {
-	struct calltree *t = play(figure_18a, N(figure_18a), NULL);
+	struct calltree *t = play(figure_18a, N(figure_18a), NULL, NULL);
 	struct flat flat;
 	char text[300];
 	size_t used = 0;
@@ -163,7 +170,7 @@ static void print_arcs(const struct arcs *arcs, const struct calltree *t, char *
 
 static void arcs_of_events(void)
 {
-	struct calltree *t = play(figure_18a, N(figure_18a), NULL);
+	struct calltree *t = play(figure_18a, N(figure_18a), NULL, NULL);
 	struct flat flat;
 	struct arcs arcs;
 	char text[1000];
@@ -187,7 +194,7 @@ static void arcs_of_events(void)
 
 static void broken_arcs_are_noticed(void)
 {
-	struct calltree *t = play(figure_18a, N(figure_18a), NULL);
+	struct calltree *t = play(figure_18a, N(figure_18a), NULL, NULL);
 	struct flat flat;
 	struct arcs arcs;
 	size_t broken = 99;
@@ -215,13 +222,13 @@ static void interrupts_count_as_elapsed_only(void)
 		{0, '+', "A"}, {1, '+', "B"}, {9, '-', "B"}, {10, '-', "A"}};
 	static const struct event interrupted[] = {{0, '+', "A"}, {1, '+', "B"}, {5, '(', ""},
 		{6, ')', ""}, {10, '-', "B"}, {11, '-', "A"}};
-	struct calltree *t = play(plain, N(plain), NULL);
+	struct calltree *t = play(plain, N(plain), NULL, NULL);
 	struct flat_row a = row_of(t, "A"), b = row_of(t, "B");
 
 	CHECK(a.base == 2 && a.cum == 10 && a.elapsed == 10);
 	CHECK(b.base == 8 && b.cum == 8 && b.elapsed == 8);
 	calltree_free(t);
-	t = play(interrupted, N(interrupted), NULL);
+	t = play(interrupted, N(interrupted), NULL, NULL);
 	a = row_of(t, "A");
 	b = row_of(t, "B");
 	CHECK(a.base == 2 && a.cum == 10 && a.elapsed == 11);
@@ -283,12 +290,13 @@ static void unmatched_events(void)
 {
 	static const struct event odd[] = {{0, '+', "A"}, {1, '-', "Z"}, {2, '+', "B"},
 		{3, '+', "C"}, {5, '-', "A"}, {6, '-', "B"}, {7, '+', "D"}, {9, '+', "E"}};
-	uint64_t unmatched;
-	struct calltree *t = play(odd, N(odd), &unmatched);
+	uint64_t unmatched, open;
+	struct calltree *t = play(odd, N(odd), &unmatched, &open);
 	char text[500];
 
-	/* Z and the late leave of B; B and C closed by A; D and E by the end. */
-	CHECK_EQ(unmatched, 6);
+	/* Z and the late leave of B; B and C closed by A. */
+	CHECK_EQ(unmatched, 4);
+	CHECK_EQ(open, 2); /* D and E */
 	print_tree(t, text, sizeof(text));
 	CHECK_STR(text, "0 1 1 2 9 pid_tid\n1 1 1 2 5 A\n2 1 1 1 3 B\n3 1 1 2 2 C\n1 1 1 2 2 D\n"
 			"2 1 1 0 0 E\n");
@@ -317,7 +325,7 @@ static void times_that_go_back_charge_nothing(void)
 {
 	static const struct event odd[] = {
 		{10, '+', "A"}, {5, '+', "B"}, {12, '-', "B"}, {11, '-', "A"}};
-	struct calltree *t = play(odd, N(odd), NULL);
+	struct calltree *t = play(odd, N(odd), NULL, NULL);
 
 	CHECK_EQ(row_of(t, "A").cum, 2);
 	CHECK_EQ(row_of(t, "B").cum, 2);
@@ -345,25 +353,35 @@ static void samples_make_a_tree(void)
 	calltree_free(t);
 }
 
-/* tests/golden/merge.txt */
-static void samples_hang_below_events(void)
+/* tests/golden/merge.txt: one sample of weight 1 below Event1 and Event2. */
+static struct calltree *merge_golden(bool by_samples)
 {
 	static const char *const stack[] = {
 		"Event1", "SampleA", "SampleB", "Event2", "SampleC", "SampleD", "SampleE"};
 	struct calltree *t = calltree_new();
 	struct calltree_thread *thread = calltree_thread_new(t, calltree_root(t, "pid_tid"), 0);
 	uint32_t routines[N(stack)];
-	char text[500];
 
 	for (size_t i = 0; i < N(stack); i++)
 		routines[i] = routine(t, stack[i]);
-	calltree_thread_charge_time(thread, false);
+	if (by_samples) {
+		calltree_thread_charge_time(thread, false);
+		calltree_measure_by_samples(t);
+	}
 	calltree_enter(thread, 0, routine(t, "Event1"));
-	calltree_enter(thread, 1, routine(t, "Event2"));
+	calltree_enter(thread, 10, routine(t, "Event2"));
 	calltree_merge_sample(thread, routines, N(stack), 1, 1);
-	calltree_thread_end(thread, 2);
+	calltree_thread_end(thread, 30);
 	calltree_thread_free(thread);
 	calltree_finish(t);
+	return t;
+}
+
+static void samples_hang_below_events(void)
+{
+	struct calltree *t = merge_golden(true);
+	char text[500];
+
 	print_tree(t, text, sizeof(text));
 	CHECK_STR(text,
 		"0 1 1 0 1 pid_tid\n1 1 1 0 1 Event1\n2 1 1 0 1 Event2\n3 1 0 0 1 SampleC\n"
@@ -377,6 +395,208 @@ static void samples_hang_below_events(void)
 		CHECK_EQ(calltree_begins_chain(t, id),
 			!strcmp(name, "SampleA") || !strcmp(name, "SampleC"));
 	}
+	calltree_free(t);
+}
+
+static void both_kinds_of_figure_stand_apart(void)
+{
+	struct calltree *t = merge_golden(false);
+	struct flat_row event = row_of(t, "Event2"), sampled = row_of(t, "SampleD");
+	struct flat flat;
+	struct arcs arcs;
+	char text[500];
+
+	print_tree(t, text, sizeof(text));
+	CHECK_STR(text,
+		"0 1 1 0 30 pid_tid\n1 1 1 10 30 Event1\n2 1 1 20 20 Event2\n3 1 0 0 1 SampleC\n"
+		"4 1 0 0 1 SampleD\n5 1 0 1 1 SampleE\n2 1 0 0 0 SampleA\n3 1 0 0 0 SampleB\n");
+	CHECK_EQ(calltree_total(t), 30); /* samples add nothing to it */
+	CHECK(event.exact && event.base == 20 && event.cum == 20);
+	CHECK(event.sampled.base == 0 && event.sampled.cum == 1);
+	CHECK(!sampled.exact && !sampled.has_events && sampled.base == 0 && sampled.cum == 1);
+	flat_init(&flat, t);
+	arcs_init(&arcs, t, &flat);
+	CHECK(arcs_check(&arcs, t, NULL));
+	for (size_t i = 0; i < arcs.n_rows; i++) {
+		arcs.rows[i].sampled_cum++;
+		CHECK(!arcs_check(&arcs, t, NULL));
+		arcs.rows[i].sampled_cum--;
+	}
+	arcs_release(&arcs);
+	flat_release(&flat);
+	calltree_free(t);
+}
+
+/* What is exported has each unit once: chains take theirs out of the event around them. */
+static void exported_weights_add_up(void)
+{
+	struct calltree *t = calltree_new();
+	struct calltree_thread *thread = calltree_thread_new(t, calltree_root(t, "pid_tid"), 0);
+	uint32_t f = routine(t, "f"), g = routine(t, "g"), h = routine(t, "h");
+	uint64_t *weights, sum = 0;
+
+	calltree_enter(thread, 0, f);
+	calltree_merge_sample(thread, (uint32_t[]){f, h}, 2, 4, 1); /* of 10 */
+	calltree_leave(thread, 10, f);
+	calltree_enter(thread, 10, g);
+	calltree_merge_sample(thread, (uint32_t[]){g, h}, 2, 200, 1); /* more than there is */
+	calltree_leave(thread, 40, g);
+	calltree_thread_end(thread, 45);
+	calltree_thread_free(thread);
+	calltree_finish(t);
+	weights = calltree_split_bases(t);
+	for (uint32_t id = 1; id < calltree_n_nodes(t); id++) {
+		const struct calltree_node *node = calltree_get(t, id);
+
+		sum += weights[id];
+		if (node->routine == f)
+			CHECK_EQ(weights[id], 6);
+		if (node->routine == g)
+			CHECK_EQ(weights[id], 0);
+		if (node->routine == h)
+			CHECK_EQ(weights[id], calltree_get(t, node->parent)->routine == f ? 4 : 30);
+	}
+	CHECK_EQ(sum, calltree_total(t));
+	free(weights);
+	calltree_free(t);
+}
+
+/* A coroutine: A is interrupted in the middle by B, which runs on another stack. */
+static void each_stack_has_its_open_calls(void)
+{
+	static const struct event events[] = {{0, '+', "main"}, {1, '+', "A"}, {3, '1', ""},
+		{4, '+', "B"}, {7, '0', ""}, {8, '-', "A"}, {9, '1', ""}, {11, '-', "B"},
+		{12, '0', ""}, {14, '-', "main"}};
+	uint64_t unmatched, open;
+	struct calltree *t = play(events, N(events), &unmatched, &open);
+	char text[300];
+
+	CHECK(unmatched == 0 && open == 0);
+	print_tree(t, text, sizeof(text));
+	CHECK_STR(text, "0 1 1 2 14 pid_tid\n1 1 1 4 7 main\n2 1 1 3 3 A\n1 1 1 5 5 B\n");
+	CHECK(row_of(t, "A").elapsed == 7 && row_of(t, "A").max == 3);
+	CHECK(row_of(t, "B").elapsed == 7 && row_of(t, "B").max == 5);
+	CHECK(row_of(t, "main").elapsed == 14 && row_of(t, "main").max == 7);
+	CHECK(row_of(t, "pid_tid").max == 14);
+	calltree_free(t);
+}
+
+static void calls_open_on_any_stack_end(void)
+{
+	static const struct event events[] = {{0, '+', "A"}, {1, '1', ""}, {2, '+', "B"},
+		{3, '2', ""}, {4, '1', ""}, {6, '3', ""}, {7, '+', "C"}};
+	uint64_t open;
+	struct calltree *t = play(events, N(events), NULL, &open);
+
+	CHECK_EQ(open, 3);
+	CHECK_EQ(calltree_total(t), 7);
+	CHECK(row_of(t, "A").base == 1 && row_of(t, "A").elapsed == 7);
+	CHECK(row_of(t, "B").base == 3 && row_of(t, "B").elapsed == 5);
+	calltree_free(t);
+}
+
+/* Routine z is open, but further in than the frame that is looked at; and deep stacks stay cheap.
+ */
+static void deep_stacks_are_merged(void)
+{
+	enum { DEPTH = 20000 };
+	struct calltree *t = calltree_new();
+	struct calltree_thread *thread = calltree_thread_new(t, calltree_root(t, "pid_tid"), 0);
+	uint32_t *stack = calloc(2 * DEPTH, sizeof(*stack)), f = routine(t, "f"),
+		 g = routine(t, "g");
+	uint32_t node = 0;
+
+	for (size_t i = 0; i < DEPTH; i++) {
+		calltree_enter(thread, i, f);
+		stack[2 * i] = f;
+		stack[2 * i + 1] = g;
+	}
+	for (int i = 0; i < 20; i++)
+		node = calltree_merge_sample(thread, stack, 2 * DEPTH, 5, 1);
+	calltree_thread_end(thread, DEPTH);
+	calltree_thread_free(thread);
+	calltree_finish(t);
+	CHECK_EQ(calltree_get(t, node)->level, DEPTH + 1);
+	CHECK_EQ(calltree_get(t, node)->samples, 20);
+	CHECK_EQ(row_of(t, "g").sampled.base, 100);
+	CHECK_EQ(calltree_n_nodes(t), 2 + 2 * DEPTH);
+	free(stack);
+	calltree_free(t);
+}
+
+static void kernel_frames_lie_in_the_system_call(void)
+{
+	struct calltree *t = calltree_new();
+	struct calltree_thread *thread = calltree_thread_new(t, calltree_root(t, "pid_tid"), 0);
+	uint32_t f = routine(t, "f"), wrapper = routine(t, "read_wrapper"), node;
+	uint32_t call = calltree_routine(t, "read", "[system calls]", FRAME_KIND_KERNEL);
+	uint32_t entry = calltree_routine(t, "do_syscall", "[kernel]", FRAME_KIND_KERNEL);
+
+	calltree_enter(thread, 0, f);
+	calltree_enter(thread, 5, call);
+	node = calltree_merge_sample(thread, (uint32_t[]){f, wrapper, entry}, 3, 1, 1);
+	CHECK_EQ(calltree_get(t, calltree_get(t, node)->parent)->routine, call);
+	calltree_leave(thread, 10, call);
+	/* A page fault, not in a system call. */
+	node = calltree_merge_sample(thread, (uint32_t[]){f, wrapper, entry}, 3, 1, 1);
+	CHECK_EQ(calltree_get(t, calltree_get(t, node)->parent)->routine, wrapper);
+	calltree_thread_end(thread, 20);
+	calltree_thread_free(thread);
+	calltree_free(t);
+}
+
+static void stacks_at_routines_weigh_nothing(void)
+{
+	struct calltree *t = calltree_new();
+	struct calltree_thread *thread = calltree_thread_new(t, calltree_root(t, "pid_tid"), 0);
+	uint32_t f = routine(t, "f"), g = routine(t, "g"), node;
+
+	calltree_enter(thread, 0, g);
+	node = calltree_merge_stack_event(thread, (uint32_t[]){f, g}, 2);
+	CHECK_EQ(calltree_get(t, node)->routine, g);
+	CHECK_EQ(calltree_get(t, node)->stack_events, 1);
+	CHECK_EQ(calltree_get(t, node)->samples, 0);
+	calltree_thread_end(thread, 20);
+	calltree_thread_free(thread);
+	calltree_finish(t);
+	CHECK(!calltree_has_samples(t) && !calltree_has_estimates(t));
+	node = calltree_get_routine(t, f)->first_instance;
+	CHECK_EQ(calltree_get(t, node)->occurrences, 1);
+	CHECK_EQ(calltree_get(t, node)->stack_kinds, CALLTREE_STACK_EVENT);
+	CHECK(calltree_begins_chain(t, node));
+	calltree_free(t);
+}
+
+/* Two threads, built one after the other: ids are as if they had been built together. */
+static void ids_are_in_order_of_sight(void)
+{
+	struct calltree *t = calltree_new();
+	struct calltree_thread *one, *two;
+	char text[300];
+
+	calltree_set_time(t, 0);
+	one = calltree_thread_new(t, calltree_root(t, "1_1"), 0);
+	calltree_enter(one, 0, routine(t, "late"));
+	calltree_leave(one, 50, routine(t, "late"));
+	calltree_enter(one, 60, routine(t, "last"));
+	calltree_thread_end(one, 70);
+	calltree_set_time(t, 10);
+	two = calltree_thread_new(t, calltree_root(t, "1_2"), 10);
+	calltree_enter(two, 10, routine(t, "last"));
+	calltree_thread_end(two, 20);
+	calltree_thread_free(one);
+	calltree_thread_free(two);
+	calltree_finish(t);
+	CHECK_STR(calltree_get_routine(t, calltree_get(t, 1)->routine)->name, "1_1");
+	CHECK_STR(calltree_get_routine(t, calltree_get(t, 2)->routine)->name, "late");
+	CHECK_STR(calltree_get_routine(t, calltree_get(t, 3)->routine)->name, "1_2");
+	CHECK_STR(calltree_get_routine(t, calltree_get(t, 4)->routine)->name, "last");
+	CHECK_EQ(calltree_get(t, 4)->parent, 3);
+	CHECK_EQ(calltree_get(t, 4)->next_instance, 5);
+	CHECK_EQ(calltree_child(t, 3, routine(t, "last")), 4);
+	print_tree(t, text, sizeof(text));
+	CHECK_STR(text, "0 1 1 10 70 1_1\n1 1 1 50 50 late\n1 1 1 10 10 last\n0 1 1 0 10 1_2\n"
+			"1 1 1 10 10 last\n");
 	calltree_free(t);
 }
 
@@ -409,6 +629,16 @@ static const struct test tests[] = {
 	{"times that go back charge nothing", times_that_go_back_charge_nothing},
 	{"samples alone make a tree", samples_make_a_tree},
 	{"samples hang below the events that enclose them", samples_hang_below_events},
+	{"figures by events and by samples stand apart, and both keep their sums",
+		both_kinds_of_figure_stand_apart},
+	{"exported weights add up to the total", exported_weights_add_up},
+	{"each stack of a thread has its own open calls", each_stack_has_its_open_calls},
+	{"calls that are open on any stack end with the thread", calls_open_on_any_stack_end},
+	{"deep stacks are merged with deep calls", deep_stacks_are_merged},
+	{"kernel frames lie in the system call that is open", kernel_frames_lie_in_the_system_call},
+	{"stacks at routines weigh nothing", stacks_at_routines_weigh_nothing},
+	{"ids are in order of first sight, whatever order threads are built in",
+		ids_are_in_order_of_sight},
 	{"code that is inlined and called is one routine", inlined_and_called_is_one_routine},
 };
 

@@ -34,7 +34,7 @@ static void begin(const struct module_options *options)
 	snprintf(world.path, sizeof(world.path), "/tmp/module_history_test.%d", (int)getpid());
 	CHECK_EQ(trace_writer_open(&world.w, world.path, &err), 0);
 	world.images = images_new();
-	world.set.has_munmap = true;
+	world.set.kernel[KERNEL_EVENT_MUNMAP].is_on = true;
 	world.life = process_life_new(world.w, &world.set, world.images, &o);
 }
 

@@ -15,6 +15,14 @@ static void print_head(struct table *t, const struct report *report)
 	unit_head(t, report, "Base");
 	unit_head(t, report, "Cum");
 	unit_head(t, report, "Cum2");
+	if (report->options->elapsed)
+		unit_head(t, report, "Elapsed");
+	if (report->profile->is_merged) /* what samples say of the same function */
+		table_cell(t, "Samples");
+	if (report->profile->is_merged && calltree_has_estimates(report->profile->tree)) {
+		unit_head(t, report, "SBase");
+		unit_head(t, report, "SCum");
+	}
 	if (report->options->percent) {
 		table_cell(t, "Base%");
 		table_cell(t, "Cum%");
@@ -24,20 +32,31 @@ static void print_head(struct table *t, const struct report *report)
 
 static void print_row(struct table *t, const struct report *report, const struct flat_row *row)
 {
-	const struct calltree *tree = report->profile->tree;
-	uint64_t total = report->profile->total;
+	const struct profile *p = report->profile;
+	const struct calltree *tree = p->tree;
+	uint64_t total = p->total;
+	bool is_measured = report_is_measured(report, row->exact);
 	bool is_hot = row->base && row->base >= (total + HOT_PARTS - 1) / HOT_PARTS;
 
 	table_row(t, is_hot ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
 	count_cell(t, row->has_events, row->calls);
-	value_cell(t, report, true, row->base);
-	value_cell(t, report, true, row->cum);
+	value_cell(t, report, is_measured, row->base);
+	value_cell(t, report, is_measured, row->cum);
 	value_cell(t, report, row->cum2 != row->cum, row->cum2);
+	if (report->options->elapsed)
+		value_cell(t, report, row->has_events && p->is_time, row->elapsed);
+	if (p->is_merged)
+		count_cell(t, true, row->samples);
+	if (p->is_merged && calltree_has_estimates(tree)) {
+		value_cell(t, report, true, row->sampled.base);
+		value_cell(t, report, true, row->sampled.cum);
+	}
 	if (report->options->percent) {
 		percent_cell(t, row->base, total);
 		percent_cell(t, row->cum, total);
 	}
-	table_cell(t, calltree_get_routine(tree, row->routine)->name);
+	table_cellf(t, "%s%s", report_mark(report, row->routine),
+		calltree_get_routine(tree, row->routine)->name);
 }
 
 int flat_text(const struct report *report, struct err *err)

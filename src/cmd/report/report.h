@@ -20,6 +20,7 @@ struct report_options {
 	bool json;
 	bool human;   /* 1.2 ms instead of plain integers */
 	bool percent; /* further columns with shares of the total */
+	bool elapsed; /* a further column with the time between entry and exit */
 	bool color;
 	const char *sort;      /* a column, NULL = the kind's own order */
 	uint64_t limit;	       /* rows; 0 = all */
@@ -59,6 +60,8 @@ int samples_text(const struct report *report, struct err *err);
 int samples_json(const struct report *report, struct err *err);
 int threads_text(const struct report *report, struct err *err);
 int threads_json(const struct report *report, struct err *err);
+int hooks_text(const struct report *report, struct err *err);
+int hooks_json(const struct report *report, struct err *err);
 int modules_text(const struct report *report, struct err *err);
 int modules_json(const struct report *report, struct err *err);
 int loss_text(const struct report *report, struct err *err);
@@ -66,7 +69,8 @@ int loss_json(const struct report *report, struct err *err);
 int summary_text(const struct report *report, struct err *err);
 int summary_json(const struct report *report, struct err *err);
 
-extern const char *const flat_columns[], *const tree_columns[], *const threads_columns[];
+extern const char *const flat_columns[], *const tree_columns[], *const threads_columns[],
+									*const hooks_columns[];
 
 /* Opens the trace and writes its summary. *had_losses (may be NULL) is set on success. */
 int report_summary(
@@ -87,5 +91,9 @@ void report_json_flat_row(struct json *j, const struct report *report, const str
 size_t report_select_flat(const struct report *report, const struct flat *flat, size_t **rows);
 bool report_name_matches(const struct report *report, const char *name);
 const char *report_routine_kind(const struct calltree_routine *routine);
+/* "+" in front of what is known from samples alone, in a profile that has events too. */
+const char *report_mark(const struct report *report, uint32_t routine);
+/* Whether base and cum of a row or node were measured: by events, or by samples with a weight. */
+bool report_is_measured(const struct report *report, bool is_exact);
 
 #endif

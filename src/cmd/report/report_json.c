@@ -29,6 +29,21 @@ const char *report_routine_kind(const struct calltree_routine *routine)
 	return routine->is_root ? "thread" : names[routine->kind];
 }
 
+const char *report_mark(const struct report *report, uint32_t id)
+{
+	const struct calltree *tree = report->profile->tree;
+	const struct calltree_routine *routine = calltree_get_routine(tree, id);
+
+	return routine->has_events || routine->is_root || !calltree_has_events(tree) ? "" : "+";
+}
+
+bool report_is_measured(const struct report *report, bool is_exact)
+{
+	const struct calltree *tree = report->profile->tree;
+
+	return is_exact || !calltree_has_events(tree) || calltree_has_estimates(tree);
+}
+
 void report_json_begin(struct json *j, const struct report *report, const char *kind)
 {
 	const struct profile *p = report->profile;
@@ -82,19 +97,24 @@ void report_json_flat_row(struct json *j, const struct report *report, const str
 {
 	const struct profile *p = report->profile;
 	const struct calltree_routine *routine = calltree_get_routine(p->tree, row->routine);
+	bool has_samples = calltree_has_samples(p->tree), is_measured;
 
+	is_measured = report_is_measured(report, row->exact);
 	json_newline(j);
 	json_object_begin(j, NULL);
 	json_string(j, "name", routine->name);
 	report_json_text(j, "image", routine->image);
 	json_string(j, "kind", report_routine_kind(routine));
 	report_json_measured(j, "calls", row->has_events, row->calls);
-	json_u64(j, "base", row->base);
-	json_u64(j, "cum", row->cum);
-	json_u64(j, "cum2", row->cum2);
+	report_json_measured(j, "base", is_measured, row->base);
+	report_json_measured(j, "cum", is_measured, row->cum);
+	report_json_measured(j, "cum2", is_measured, row->cum2);
 	report_json_measured(j, "elapsed", row->has_events && p->is_time, row->elapsed);
 	report_json_measured(j, "min", row->has_range, row->min);
 	report_json_measured(j, "max", row->has_range, row->max);
-	report_json_measured(j, "samples", calltree_has_samples(p->tree), row->samples);
+	report_json_measured(j, "samples", has_samples, row->samples);
+	json_bool(j, "exact", row->exact);
+	report_json_measured(j, "sampled_base", calltree_has_estimates(p->tree), row->sampled.base);
+	report_json_measured(j, "sampled_cum", calltree_has_estimates(p->tree), row->sampled.cum);
 	json_object_end(j);
 }

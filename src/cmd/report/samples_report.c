@@ -12,6 +12,7 @@
 #define TIME_WIDTH 12
 #define PID_WIDTH  7
 #define CPU_WIDTH  3
+#define KIND_WIDTH 6
 
 struct samples_view {
 	const struct report *report;
@@ -20,6 +21,12 @@ struct samples_view {
 	VEC(uint32_t) frames; /* of the sample, outermost first */
 	uint64_t n_shown;
 	struct frame_levels levels;
+};
+
+static const char *const kind_names[] = {
+	[SAMPLE_KIND_SAMPLE] = "sample",
+	[SAMPLE_KIND_TICK] = "tick",
+	[SAMPLE_KIND_EVENT] = "event",
 };
 
 static int view_open(struct samples_view *v, const struct report *report, struct err *err)
@@ -101,6 +108,8 @@ static void print_sample(struct samples_view *v)
 	print_number(out, PID_WIDTH, thread->pid, thread->pid);
 	print_number(out, PID_WIDTH, thread->tid, thread->tid);
 	print_number(out, CPU_WIDTH, v->sample.cpu >= 0, (uint64_t)v->sample.cpu);
+	if (p->n_stack_events)
+		fprintf(out, "%-*s  ", KIND_WIDTH, kind_names[v->sample.kind]);
 	for (size_t i = 0; i < v->frames.n; i++) {
 		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
 		for (size_t level = v->levels.n; level-- > 0;)
@@ -119,9 +128,10 @@ int samples_text(const struct report *report, struct err *err)
 
 	if (rc < 0)
 		return rc;
-	fprintf(report->out, "%s%*s  %*s  %*s  %*s  Stack%s\n", color ? "\033[1m" : "", TIME_WIDTH,
-		is_clock ? "Time[ns]" : "Time", PID_WIDTH, "Pid", PID_WIDTH, "Tid", CPU_WIDTH,
-		"Cpu", color ? "\033[0m" : "");
+	fprintf(report->out, "%s%*s  %*s  %*s  %*s  %sStack%s\n", color ? "\033[1m" : "",
+		TIME_WIDTH, is_clock ? "Time[ns]" : "Time", PID_WIDTH, "Pid", PID_WIDTH, "Tid",
+		CPU_WIDTH, "Cpu", report->profile->n_stack_events ? "Kind    " : "",
+		color ? "\033[0m" : "");
 	while (next_shown(&v))
 		print_sample(&v);
 	view_close(&v);
@@ -139,6 +149,7 @@ static void json_sample(struct json *j, struct samples_view *v)
 	report_json_measured(j, "pid", thread->pid, thread->pid);
 	report_json_measured(j, "tid", thread->tid, thread->tid);
 	report_json_measured(j, "cpu", v->sample.cpu >= 0, (uint64_t)v->sample.cpu);
+	json_string(j, "kind", kind_names[v->sample.kind]);
 	json_array_begin(j, "stack");
 	for (size_t i = 0; i < v->frames.n; i++) {
 		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
+#include "cmd/report/hooks_view.h"
 #include "cmd/report/threads_view.h"
 #include "cmd/report/values.h"
 #include "symbols/resolver.h"
@@ -21,6 +22,7 @@
 #define TOP_PATHS	  3
 #define TOP_THREADS	  8
 #define TOP_REASONS	  5
+#define TOP_UNHOOKED	  5
 #define COMMAND_BYTES_MAX 200
 /* A path that is longer than this shows its ends. */
 #define PATH_NAMES_MAX	 9
@@ -138,6 +140,48 @@ static void print_notes(const struct report *report)
 	}
 }
 
+static void print_unhooked(const struct report *report, uint64_t n)
+{
+	const struct profile *p = report->profile;
+	struct frame_levels *levels = mem_alloc(sizeof(*levels));
+	size_t n_shown = 0;
+
+	fputs("  unhooked while it ran, to keep the budget:", report->out);
+	for (size_t i = 0; i < p->n_hooks && n_shown < TOP_UNHOOKED; i++) {
+		const struct profile_hook *hook = &p->hooks[i];
+
+		if (!hook->is_off)
+			continue;
+		frame_names_get(report->reader, hook->frame, levels);
+		fprintf(report->out, "%s %s (after %s)", n_shown++ ? "," : "",
+			levels->v[levels->n - 1].name, value_human(hook->off_time, "ns").s);
+	}
+	if (n > n_shown)
+		fprintf(report->out, " and %" PRIu64 " more", n - n_shown);
+	fputc('\n', report->out);
+	free(levels);
+}
+
+/* How many functions were to be hooked and what became of them. */
+static void print_hooks(const struct report *report)
+{
+	const struct profile *p = report->profile;
+	struct hooks_totals totals;
+	uint64_t refused;
+
+	if (!p->n_hooks)
+		return;
+	hooks_count(p, &totals);
+	refused = totals.by_method[PROFILE_HOOK_REFUSED];
+	fprintf(report->out, "  %" PRIu64 " of %zu functions that were asked for were hooked",
+		p->n_hooks - refused, p->n_hooks);
+	if (refused)
+		fputs(" ('weir report hooks' says why not all)", report->out);
+	fputc('\n', report->out);
+	if (totals.n_off)
+		print_unhooked(report, totals.n_off);
+}
+
 static void print_measure(const struct report *report)
 {
 	const struct profile *p = report->profile;
@@ -157,6 +201,15 @@ static void print_measure(const struct report *report)
 	}
 	if (p->n_events)
 		fprintf(out, "  measured by %" PRIu64 " function entries and exits\n", p->n_events);
+	if (p->n_stack_events)
+		fprintf(out, "  with %" PRIu64 " stack%s at the entry of functions\n",
+			p->n_stack_events, p->n_stack_events == 1 ? "" : "s");
+	if (p->n_kept_nodes)
+		fprintf(out,
+			"  measured by call trees that the program kept: %" PRIu64
+			" nodes, %" PRIu64 " pruned\n",
+			p->n_kept_nodes, p->n_pruned);
+	print_hooks(report);
 	print_notes(report);
 }
 
@@ -202,54 +255,64 @@ static void print_functions(
 	const struct report *report, const struct flat *flat, const size_t *rows, size_t n)
 {
 	const struct profile *p = report->profile;
+	bool has_calls = calltree_has_events(p->tree), has_marks = false;
 	struct table t = {.left_columns = 1u << 4};
 
 	table_row(&t, TABLE_STYLE_PLAIN);
 	table_cell(&t, "  Base%");
 	table_cell(&t, "Cum%");
 	table_cellf(&t, "Base %s", p->metric);
-	if (p->n_events)
+	if (has_calls)
 		table_cell(&t, "Calls");
 	table_cell(&t, "Function");
 	for (size_t i = 0; i < n; i++) {
 		const struct flat_row *row = &flat->rows[rows[i]];
 		const struct calltree_routine *r = calltree_get_routine(p->tree, row->routine);
-		char *shown = *r->image ? mem_printf("%s  (%s)", r->name, path_base_name(r->image))
-					: mem_strdup(r->name);
+		const char *mark = report_mark(report, row->routine);
+		char *shown = *r->image ? mem_printf("%s%s  (%s)", mark, r->name,
+						  path_base_name(r->image))
+					: mem_printf("%s%s", mark, r->name);
 
+		has_marks |= *mark != 0;
 		table_row(&t, i == 0 ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
 		percent_cell(&t, row->base, p->total);
 		percent_cell(&t, row->cum, p->total);
 		table_cell(&t, value_human(row->base, p->unit).s);
-		if (p->n_events)
+		if (has_calls)
 			count_cell(&t, row->has_events, row->calls);
 		table_cell(&t, shown);
 		free(shown);
 	}
 	table_print(&t, report->options->color, report->out);
 	table_release(&t);
+	if (has_marks)
+		fputs("  (+ by samples alone: its time is part of that of the functions that were "
+		      "entered by events)\n",
+			report->out);
 }
 
-/* The nodes with the largest base, largest first. */
-size_t summary_top_nodes(const struct report *report, uint32_t *nodes, size_t max)
+/* The nodes with the largest share of the total, largest first. */
+size_t summary_top_nodes(const struct report *report, struct summary_path *paths, size_t max)
 {
 	const struct calltree *tree = report->profile->tree;
+	uint64_t *weights = calltree_split_bases(tree);
 	size_t n = 0;
 
 	for (uint32_t id = 1; id < calltree_n_nodes(tree); id++) {
 		const struct calltree_node *node = calltree_get(tree, id);
 		size_t at = n;
 
-		if (!node->base || !node->parent)
+		if (!weights[id] || !node->parent)
 			continue;
-		while (at > 0 && calltree_get(tree, nodes[at - 1])->base < node->base)
+		while (at > 0 && paths[at - 1].weight < weights[id])
 			at--;
 		if (at == max)
 			continue;
 		n = n < max ? n + 1 : max;
-		memmove(nodes + at + 1, nodes + at, (n - 1 - at) * sizeof(*nodes));
-		nodes[at] = id;
+		memmove(paths + at + 1, paths + at, (n - 1 - at) * sizeof(*paths));
+		paths[at] = (struct summary_path){id, weights[id]};
 	}
+	free(weights);
 	return n;
 }
 
@@ -282,16 +345,15 @@ static void print_path(const struct report *report, uint32_t id)
 static void print_paths(const struct report *report)
 {
 	const struct profile *p = report->profile;
-	uint32_t nodes[TOP_PATHS];
-	size_t n = summary_top_nodes(report, nodes, TOP_PATHS);
+	struct summary_path paths[TOP_PATHS];
+	size_t n = summary_top_nodes(report, paths, TOP_PATHS);
 
 	if (!n)
 		return;
 	heading(report, "Heaviest paths, outermost first");
 	for (size_t i = 0; i < n; i++) {
-		fprintf(report->out, "  %6s %%  ",
-			value_percent(calltree_get(p->tree, nodes[i])->base, p->total).s);
-		print_path(report, nodes[i]);
+		fprintf(report->out, "  %6s %%  ", value_percent(paths[i].weight, p->total).s);
+		print_path(report, paths[i].node);
 	}
 }
 
@@ -384,6 +446,17 @@ int summary_text(const struct report *report, struct err *err)
 	return 0;
 }
 
+static void json_hooks(struct json *j, const struct report *report)
+{
+	bool has_hooks = report->profile->n_hooks > 0;
+	struct hooks_totals totals;
+
+	hooks_count(report->profile, &totals);
+	report_json_measured(j, "hooks", has_hooks, report->profile->n_hooks);
+	report_json_measured(j, "hooks_refused", has_hooks, totals.by_method[PROFILE_HOOK_REFUSED]);
+	report_json_measured(j, "hooks_off", has_hooks, totals.n_off);
+}
+
 static void json_run(struct json *j, const struct report *report)
 {
 	static const char *const texts[] = {"command", "cwd", "host", "os", "cpu", "event", "mode",
@@ -403,21 +476,25 @@ static void json_run(struct json *j, const struct report *report)
 	}
 	json_u64(j, "samples", report->profile->n_samples);
 	json_u64(j, "events", report->profile->n_events);
+	json_u64(j, "stack_events", report->profile->n_stack_events);
+	json_u64(j, "kept_nodes", report->profile->n_kept_nodes);
+	json_u64(j, "pruned_nodes", report->profile->n_pruned);
+	json_hooks(j, report);
 	json_object_end(j);
 }
 
 static void json_paths(struct json *j, const struct report *report)
 {
 	const struct calltree *tree = report->profile->tree;
-	uint32_t nodes[TOP_PATHS];
-	size_t n = summary_top_nodes(report, nodes, TOP_PATHS);
+	struct summary_path paths[TOP_PATHS];
+	size_t n = summary_top_nodes(report, paths, TOP_PATHS);
 
 	json_array_begin(j, "paths");
 	for (size_t i = 0; i < n; i++) {
 		json_object_begin(j, NULL);
-		json_u64(j, "base", calltree_get(tree, nodes[i])->base);
+		json_u64(j, "base", paths[i].weight);
 		json_array_begin(j, "stack"); /* innermost first */
-		for (uint32_t id = nodes[i]; calltree_get(tree, id)->parent;
+		for (uint32_t id = paths[i].node; calltree_get(tree, id)->parent;
 			id = calltree_get(tree, id)->parent)
 			json_string(j, NULL,
 				calltree_get_routine(tree, calltree_get(tree, id)->routine)->name);

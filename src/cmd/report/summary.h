@@ -7,8 +7,14 @@
 /* Functions (not threads) with a base, largest first; free(*rows), which index flat->rows. */
 size_t summary_top_functions(
 	const struct report *report, const struct flat *flat, size_t **rows, size_t max);
-/* Nodes below a root with the largest base; `nodes` has room for `max`. */
-size_t summary_top_nodes(const struct report *report, uint32_t *nodes, size_t max);
+/* A path ends in a node. Weights of all nodes add up to the total: where samples hang below an
+ * event their part is not the event's. */
+struct summary_path {
+	uint32_t node;
+	uint64_t weight;
+};
+/* Nodes below a root with the largest weight; `paths` has room for `max`. */
+size_t summary_top_nodes(const struct report *report, struct summary_path *paths, size_t max);
 
 /* Two or three commands that are worth trying next, given what the trace shows. */
 void summary_advice(const struct report *report, const struct flat_row *hottest);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "cmd/report/hooks_view.h"
 #include "cmd/report/summary.h"
 #include "cmd/report/table.h"
 
@@ -116,14 +117,16 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 	const struct profile *p = report->profile;
 	const struct loss *loss = &p->loss;
 	struct advice a = {.report = report, .table.left_columns = 1};
-	bool is_sampled = p->n_samples && !p->n_events;
+	bool has_events = calltree_has_events(p->tree), is_sampled = p->n_samples && !has_events;
+	struct hooks_totals hooks;
 
 	if (mostly_waits(report))
 		fprintf(report->out,
 			"\nThe CPU was used for less than %d %% of the time; the rest was waiting "
 			"(for data, a lock, a timer or a free CPU).\n",
 			WAITING_PERCENT);
-	if (!hottest && !p->n_events)
+	hooks_count(p, &hooks);
+	if (!hottest && !has_events)
 		fputs("\nThere are no samples: the command ran for too short a time, or it only "
 		      "waited.\n",
 			report->out);
@@ -131,7 +134,10 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 		loss->frames_unresolved * 100 > loss->frames * UNRESOLVED_PERCENT ||
 		loss_is_real(loss))
 		advise_report(&a, "loss", "", "all that is missing, and why");
-	if (p->n_samples < FEW_SAMPLES && (is_sampled || !hottest) && !p->n_events)
+	if (hooks.by_method[PROFILE_HOOK_REFUSED])
+		advise_report(
+			&a, "hooks", " --sort method", "which functions were not hooked, and why");
+	if (p->n_samples < FEW_SAMPLES && (is_sampled || !hottest) && !has_events)
 		advise_record(&a, "-F 9999", "few samples: measure more often");
 	if (mostly_waits(report) && !has_waits(report))
 		advise_record(&a, "-e wall", "then 'weir report --metric wall': where it waits");

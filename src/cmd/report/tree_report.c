@@ -114,6 +114,8 @@ static void print_head(struct table *t, const struct report *report)
 	table_cell(t, "Calls");
 	unit_head(t, report, "Base");
 	unit_head(t, report, "Cum");
+	if (report->options->elapsed)
+		unit_head(t, report, "Elapsed");
 	if (report->options->percent) {
 		table_cell(t, "Base%");
 		table_cell(t, "Cum%");
@@ -132,31 +134,41 @@ static const char *indented(struct buf *b, uint32_t level, const char *mark, con
 	return buf_text(b);
 }
 
-/* Where samples hang below an event: the code of their records, before the first chain. */
-static void print_chain_marker(
-	struct table *t, const struct report *report, uint32_t level, struct buf *b)
+/* Where stacks hang below an event: the codes of their records, before the first chain. */
+static void print_chain_marker(struct table *t, const struct report *report,
+	const struct calltree_node *node, struct buf *b)
 {
-	size_t n_cells = report->options->percent ? 6 : 4;
+	static const char *const names[] = {
+		[CALLTREE_STACK_SAMPLE] = "stack_0x40",
+		[CALLTREE_STACK_EVENT] = "stack_0x41",
+		[CALLTREE_STACK_SAMPLE | CALLTREE_STACK_EVENT] = "stack_0x40 stack_0x41",
+	};
+	const struct report_options *o = report->options;
+	size_t n_cells = 4 + (o->percent ? 2 : 0) + (o->elapsed ? 1 : 0);
+	const char *name = names[node->stack_kinds & 3u];
 
 	table_row(t, TABLE_STYLE_FAINT);
-	table_number(t, level);
+	table_number(t, node->level);
 	for (size_t i = 0; i < n_cells; i++)
 		table_cell(t, ".");
-	table_cell(t, indented(b, level, "", "stack_0x40"));
+	table_cell(t, indented(b, node->level, "", name ? name : "stack_0x40"));
 }
 
 static void print_node(struct table *t, const struct report *report, uint32_t id, struct buf *b)
 {
 	const struct calltree *tree = report->profile->tree;
 	const struct calltree_node *node = calltree_get(tree, id);
-	bool is_merged = calltree_has_events(tree) && node->sampled;
+	bool is_merged = calltree_has_events(tree) && node->sampled && node->parent;
+	bool is_measured = report_is_measured(report, node->exact);
 
 	table_row(t, TABLE_STYLE_PLAIN);
 	table_number(t, node->level);
 	table_number(t, node->rl);
 	count_cell(t, !node->sampled, node->calls);
-	value_cell(t, report, true, node->base);
-	value_cell(t, report, true, node->cum);
+	value_cell(t, report, is_measured, node->base);
+	value_cell(t, report, is_measured, node->cum);
+	if (report->options->elapsed)
+		value_cell(t, report, !node->sampled && report->profile->is_time, node->elapsed);
 	if (report->options->percent) {
 		percent_cell(t, node->base, report->profile->total);
 		percent_cell(t, node->cum, report->profile->total);
@@ -171,7 +183,8 @@ int tree_text(const struct report *report, struct err *err)
 	struct tree_view v;
 	struct table t = {0};
 	struct buf b = {0};
-	uint32_t marked = 0; /* the parent whose chains have their marker */
+	uint32_t marked = 0;	  /* the parent whose chains have their marker */
+	uint8_t marked_kinds = 0; /* and what it said */
 
 	(void)err;
 	view_init(&v, report);
@@ -179,9 +192,11 @@ int tree_text(const struct report *report, struct err *err)
 	for (size_t i = 0; i < v.order.n; i++) {
 		const struct calltree_node *node = calltree_get(tree, v.order.v[i]);
 
-		if (calltree_begins_chain(tree, v.order.v[i]) && node->parent != marked) {
+		if (calltree_begins_chain(tree, v.order.v[i]) &&
+			(node->parent != marked || node->stack_kinds != marked_kinds)) {
 			marked = node->parent;
-			print_chain_marker(&t, report, node->level, &b);
+			marked_kinds = node->stack_kinds;
+			print_chain_marker(&t, report, node, &b);
 		}
 		print_node(&t, report, v.order.v[i], &b);
 	}
@@ -197,22 +212,31 @@ static void json_node(struct json *j, const struct report *report, uint32_t id)
 	const struct profile *p = report->profile;
 	const struct calltree_node *node = calltree_get(p->tree, id);
 	const struct calltree_routine *routine = calltree_get_routine(p->tree, node->routine);
+	bool has_samples = calltree_has_samples(p->tree);
+	bool has_estimates = calltree_has_estimates(p->tree);
+	bool is_measured = report_is_measured(report, node->exact);
 
 	json_newline(j);
 	json_object_begin(j, NULL);
 	json_u64(j, "level", node->level);
 	json_u64(j, "rl", node->rl);
 	report_json_measured(j, "calls", !node->sampled, node->calls);
-	json_u64(j, "base", node->base);
-	json_u64(j, "cum", node->cum);
+	report_json_measured(j, "base", is_measured, node->base);
+	report_json_measured(j, "cum", is_measured, node->cum);
 	report_json_measured(j, "elapsed", !node->sampled && p->is_time, node->elapsed);
-	report_json_measured(j, "samples", calltree_has_samples(p->tree), node->samples);
+	report_json_measured(j, "samples", has_samples, node->samples);
 	json_string(j, "name", routine->name);
 	report_json_text(j, "image", routine->image);
 	json_string(j, "kind", report_routine_kind(routine));
 	json_bool(j, "sampled", node->sampled);
 	json_u64(j, "id", id);
 	report_json_measured(j, "parent", node->parent != 0, node->parent);
+	json_bool(j, "exact", node->exact);
+	report_json_measured(j, "sampled_base", has_estimates, node->sampled_base);
+	report_json_measured(j, "sampled_cum", has_estimates, node->sampled_cum);
+	report_json_measured(j, "occurrences", (p->is_merged || p->n_stack_events) && node->sampled,
+		node->occurrences);
+	report_json_measured(j, "stack_events", p->n_stack_events, node->stack_events);
 	json_object_end(j);
 }
 

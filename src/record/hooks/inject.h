@@ -17,16 +17,23 @@ struct inject_options {
 	const char *library32;
 	const char *socket; /* the server's */
 	/* Where a thread that stands at `pc` has to go on because the code there was patched;
-	 * returns pc itself when it was not. Called after hooking, while all threads stand still.
-	 */
+	 * returns pc itself when it was not. Called after hooking, while all threads stand still,
+	 * by a thread of the injection; may be NULL. */
 	uint64_t (*moved_pc)(void *ctx, pid_t pid, uint64_t pc);
 	void *ctx;
 };
 
 /*
- * Loads the library unless it is there, calls its `weir_attach(const char *socket)` with all
- * threads stopped (another thread of ours answers the server's socket meanwhile), moves threads out
- * of patched instructions, lets go. Fails with a sentence, and the process as it was: statically
+ * Both take seconds at most (10 s a call in the process), and give our process a SIGCHLD for each
+ * stop of a thread. They may be used by several threads, for different processes.
+ *
+ * A thread that waits in a system call goes on waiting, also when a signal comes meanwhile: no call
+ * ends that would not have ended.
+ *
+ * Loads the library unless it is there (a mapped file of the same base name), calls its
+ * `weir_attach(const char *socket)` with all threads stopped (another thread of ours answers the
+ * server's socket meanwhile), moves threads out of patched instructions, also where a signal
+ * handler will return to, lets go. Fails with a sentence, and the process as it was: statically
  * linked, no ptrace permission, traced by another tool, no moment found at which dlopen is safe.
  */
 int inject_attach(pid_t pid, const struct inject_options *options, struct err *err);

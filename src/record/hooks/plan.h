@@ -38,7 +38,8 @@ int hook_planner_wish(
 /* Also the malloc family of every image that defines it, with HOOK_ACTION_AMOUNT. */
 void hook_planner_wish_allocations(struct hook_planner *p);
 
-/* Byte `from` of the patched instructions is now byte `to` of the moved code. */
+/* Byte `from` of the patched instructions is now byte `to` of the moved code. Byte 0 is not listed:
+ * who stands there enters the function. Nor is what stays as it is behind a short jump or int3. */
 struct hook_move {
 	uint8_t from, to;
 };
@@ -51,7 +52,8 @@ struct planned_function {
 	uint8_t method;	    /* enum hook_method; 0 = refused */
 	uint8_t action;	    /* enum hook_action */
 	const char *reason; /* why it was refused, or why int3; a phrase; static; NULL = plain */
-	uint32_t plan_at, plan_bytes; /* its struct hook_plan in `plans` of the image */
+	uint32_t plan_at, plan_bytes; /* its struct hook_plan in `plans` of the image; none when
+					 refused. With HOOK_METHOD_CYGPROF nothing is patched */
 	struct iaddr site;
 	uint8_t n_patched;
 	uint8_t n_moves;
@@ -70,7 +72,10 @@ struct planned_image {
 /* The plan of an image: empty when no wish concerns it. The same image (by `key`, any number that
  * names its version) is planned once. Owned by the planner. `needs_traps` is set in the extras by
  * the planner itself: REPLACE entries for the signal functions of libc are made when any function
- * so far needs int3. Fails when the ELF file cannot be used. */
+ * so far needs int3. Of libc's two mask functions only the inner one is replaced when the other is
+ * made of it (glibc: pthread_sigmask, which returns the error's number). Images compiled with
+ * -finstrument-functions get REPLACE entries for their own stubs of __cyg_profile_func_enter and
+ * exit, which in glibc are one empty function. Fails when the ELF file cannot be used. */
 int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_file *elf,
 	const char *path, bool is_main, const struct planned_image **out, struct err *err);
 

@@ -122,6 +122,7 @@ static struct chain *take_unused(void)
 		__atomic_fetch_sub(&n_chains, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
+	__atomic_store_n(&c->kind, CHAIN_TAKEN, __ATOMIC_RELEASE); /* before take_free sees it */
 	c->block = block_new(c);
 	if (!c->block)
 		return NULL;

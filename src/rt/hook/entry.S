@@ -345,6 +345,15 @@ end \name
 weir_sigreturn:
 	mov $173, %eax
 	int $0x80
+/* From a handler without SA_SIGINFO, whose frame is of the old kind. */
+	.globl weir_sigreturn_old
+	.hidden weir_sigreturn_old
+	.p2align 4
+	nop
+weir_sigreturn_old:
+	pop %eax
+	mov $119, %eax
+	int $0x80
 #endif
 
 	enter_stub weir_enter_stub, weir_enter

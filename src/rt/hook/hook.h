@@ -135,6 +135,7 @@ void weir_enter_tree_stub(void);
 void weir_leave_tree_stub(void);
 void weir_debug_stub(void);
 void weir_sigreturn(void);
+void weir_sigreturn_old(void); /* of 32-bit programs, without SA_SIGINFO */
 /* What the fast functions call when something is out of the ordinary; saves every register. */
 KEEPS_REGISTERS void weir_enter_slow(uintptr_t after_call, uintptr_t *slot);
 KEEPS_REGISTERS void weir_leave_slow(uintptr_t *slot, struct hook_entry *e);
@@ -215,6 +216,7 @@ void patch_forget(uintptr_t start, uintptr_t end); /* the module is gone */
 const struct patch *patch_at(uintptr_t site);
 uintptr_t patch_near(uintptr_t site, uintptr_t bytes);
 bool patch_jump(uintptr_t site, uintptr_t target, uint8_t *original);
+void patch_unjump(uintptr_t site, const uint8_t *original);
 
 /* trap.c */
 bool trap_install(void);
@@ -224,6 +226,7 @@ bool trap_install(void);
 int modules_start(enum hook_refusal refusal);
 void modules_changed(void);
 void modules_watch(void);
+void modules_unwatch(void);
 
 /* exchange.c */
 struct exchange {

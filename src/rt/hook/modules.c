@@ -254,20 +254,17 @@ static bool is_empty_function(const uint8_t *p)
 	return true;
 }
 
-void modules_watch(void)
-{
-	static bool is_watched;
-	static uint8_t original[8];
-	uintptr_t brk = &_r_debug ? (uintptr_t)_r_debug.r_brk : 0;
-	uintptr_t near;
-	uint8_t *p;
+/* The loader's function; 0 = it is not watched. */
+static uintptr_t watched;
+static uint8_t watched_original[8];
 
-	if (is_watched || !brk || !is_empty_function((const uint8_t *)brk))
-		return;
-	near = patch_near(brk, 32);
+static uintptr_t put_far_jump(uintptr_t brk)
+{
+	uintptr_t near = patch_near(brk, 32);
+	uint8_t *p = (uint8_t *)near;
+
 	if (!near)
-		return;
-	p = (uint8_t *)near;
+		return 0;
 	p[0] = 0xff; /* jmp *address behind it */
 	p[1] = 0x25;
 #ifdef __x86_64__
@@ -278,5 +275,25 @@ void modules_watch(void)
 	bytes_copy(p + 8, &(uintptr_t){(uintptr_t)weir_debug_stub}, sizeof(uintptr_t));
 	raw_call(SYS_mprotect, near & ~(uintptr_t)(PAGE_BYTES - 1), PAGE_BYTES,
 		PROT_READ | PROT_EXEC);
-	is_watched = patch_jump(brk, near, original);
+	return near;
+}
+
+void modules_watch(void)
+{
+	static uintptr_t near; /* stays: a thread may be in it */
+	uintptr_t brk = &_r_debug ? (uintptr_t)_r_debug.r_brk : 0;
+
+	if (watched || !brk || !is_empty_function((const uint8_t *)brk))
+		return;
+	if (!near)
+		near = put_far_jump(brk);
+	if (near && patch_jump(brk, near, watched_original))
+		watched = brk;
+}
+
+void modules_unwatch(void)
+{
+	if (watched)
+		patch_unjump(watched, watched_original);
+	watched = 0;
 }

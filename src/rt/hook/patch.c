@@ -437,12 +437,22 @@ void patch_forget(uintptr_t start, uintptr_t end)
 
 bool patch_jump(uintptr_t site, uintptr_t target, uint8_t *original)
 {
+	if (crosses_line(site, 5))
+		return false; /* it could not be taken out again at once */
 	bytes_copy(original, (const void *)site, 5);
 	if (!make_writable(site, site + 5, true))
 		return false;
 	put_jump((uint8_t *)site, target);
 	make_writable(site, site + 5, false);
 	return true;
+}
+
+void patch_unjump(uintptr_t site, const uint8_t *original)
+{
+	if (!make_writable(site, site + 5, true))
+		return;
+	write_at_once(site, original, 5);
+	make_writable(site, site + 5, false);
 }
 
 uintptr_t patch_near(uintptr_t site, uintptr_t bytes)

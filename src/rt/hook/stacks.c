@@ -11,15 +11,18 @@
 
 #define CLOSE_BYTES	    8192u
 #define N_STACKS	    1024u
-#define CONTROL_BLOCK_BYTES 2560u	  /* struct pthread of any glibc has less */
-#define BLOCK_ABOVE_BYTES   16384u	  /* of a thread's stack, above its control block */
-#define MAIN_STACK_BYTES    (1u << 30)	  /* where no limit is set */
+#define CONTROL_BLOCK_BYTES 2560u  /* struct pthread of any glibc has less */
+#define BLOCK_ABOVE_BYTES   16384u /* of a thread's stack, above its control block */
+/* A pair of words with a pointer, or a thread id, for the size is no stack. */
+#define THREAD_STACK_BYTES_MIN 8192u
+#define THREAD_STACK_BYTES_MAX ((uintptr_t)1 << (sizeof(long) == 8 ? 40 : 30))
+#define MAIN_STACK_BYTES       (1u << 30) /* where no limit is set */
 
 static uint32_t last_number; /* of a chain */
 static struct {
 	uintptr_t start, bytes;
 	uint32_t tid; /* that said so */
-} stacks[N_STACKS]; /* that makecontext was called for, the latest ones */
+} stacks[N_STACKS];   /* that makecontext was called for, the latest ones */
 static uint32_t n_stacks;
 
 static bool has_ended(uint32_t tid)
@@ -52,8 +55,8 @@ static uintptr_t thread_pointer(void)
 }
 
 /*
- * glibc has a thread's control block at the upper end of its stack, and in it the start and the size
- * of the whole; where in it differs by version. The first thread has none.
+ * glibc has a thread's control block at the upper end of its stack, and in it the start and the
+ * size of the whole; where in it differs by version. The first thread has none.
  */
 static bool bounds_by_control_block(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
@@ -62,6 +65,7 @@ static bool bounds_by_control_block(uintptr_t sp, uintptr_t *low, uintptr_t *hig
 	const uintptr_t *word = (const uintptr_t *)block;
 	uintptr_t end = block + CONTROL_BLOCK_BYTES;
 
+	*low = *high = block;
 	if (!maps_find(block, &m))
 		return false;
 	end = end < m.end ? end : m.end;
@@ -69,16 +73,13 @@ static bool bounds_by_control_block(uintptr_t sp, uintptr_t *low, uintptr_t *hig
 		uintptr_t start = word[0], bytes = word[1];
 		bool is_aligned = !((start | bytes) & (PAGE_BYTES - 1));
 
-		if (!start || start > block || block - start >= bytes ||
-			start + bytes - block > BLOCK_ABOVE_BYTES)
+		if (start > block || block - start >= bytes || bytes > THREAD_STACK_BYTES_MAX ||
+			bytes < THREAD_STACK_BYTES_MIN || start + bytes - block > BLOCK_ABOVE_BYTES)
 			continue;
-		if (sp - start < block - start || is_aligned) {
+		if ((sp - start < block - start || is_aligned) && start < *low)
 			*low = start;
-			*high = block;
-			return true;
-		}
 	}
-	return false;
+	return *low < *high;
 }
 
 /* It grows down to its limit; nothing else is mapped so far. */
@@ -108,7 +109,8 @@ static void set_bounds(struct chain *c, uintptr_t low, uintptr_t high)
 	c->bytes = c->has_stacks_inside ? 0 : high - low;
 }
 
-/* A thread runs there now: what was there before is gone, but for coroutines that it made itself. */
+/* A thread runs there now: what was there before is gone, but for coroutines that it made itself.
+ */
 static bool clear_for_thread(uintptr_t low, uintptr_t high, uint32_t tid)
 {
 	bool has_stacks = false;
@@ -144,11 +146,11 @@ static struct chain *find_own(uintptr_t low, uintptr_t high)
 
 struct chain *chain_own(uintptr_t sp, uint32_t tid)
 {
-	uintptr_t low = 0, high = 0;
+	uintptr_t low, high;
 	struct chain *c;
 
-	if (!bounds_by_control_block(sp, &low, &high))
-		bounds_of_main(&low, &high); /* else none: calls are taken as a coroutine's */
+	if (!bounds_by_control_block(sp, &low, &high) && !bounds_of_main(&low, &high))
+		low = high = 0; /* its calls are taken for a coroutine's */
 	c = high ? find_own(low, high) : NULL;
 	if (c) {
 		/* After fork it is still this thread's; else that of a thread that is gone. */

@@ -107,6 +107,7 @@ void library_stop(void)
 		return;
 	thread_stop_all();
 	patch_remove_all();
+	modules_unwatch();
 }
 
 int weir_detach(void)

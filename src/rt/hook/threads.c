@@ -6,7 +6,11 @@
 #include "hook.h"
 
 #define WAIT_NS		100000000
-#define WAITS_MAX	50	       /* five seconds without any progress of the recorder */
+#define WAITS_MAX	50 /* five seconds without any progress of the recorder */
+#define LIFE_WAITS	3  /* then the recorder is looked for */
+#define ROOM_WAIT_NS	2000000
+#define ROOM_WAITS_MAX	50
+#define ROOM_TICKS	1000000000ull
 #define HEARTBEAT_TICKS 20000000000ull /* some seconds: then the recorder is looked for */
 
 __thread struct thread *weir_thread;
@@ -54,7 +58,27 @@ static bool is_registered(const struct thread *t)
 	return t && t->session == library.session;
 }
 
-static struct thread *thread_register(uintptr_t sp)
+/* Threads that have ended, when the recorder has not noticed yet. It empties their rings at once.
+ */
+static bool has_ended_threads(void)
+{
+	struct hook_control *control = library.control;
+	struct hook_thread *shared = shared_threads();
+	bool has = false;
+
+	for (uint32_t i = 0; i < control->n_threads; i++) {
+		uint32_t live = HOOK_THREAD_LIVE;
+
+		if (shared[i].state == HOOK_THREAD_LIVE &&
+			raw_call(SYS_tgkill, library.pid, shared[i].tid, 0) == -3 /* ESRCH */)
+			__atomic_compare_exchange_n(&shared[i].state, &live, HOOK_THREAD_GONE,
+				false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+		has |= shared[i].state == HOOK_THREAD_GONE;
+	}
+	return has;
+}
+
+static struct thread *take_entry_for(uintptr_t sp)
 {
 	struct hook_control *control = library.control;
 	struct hook_thread *shared = shared_threads();
@@ -92,7 +116,31 @@ static struct thread *thread_register(uintptr_t sp)
 		weir_thread = t;
 		return t;
 	}
-	__atomic_add_fetch(&control->n_threadless, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* A thread that finds no room looks again now and then. */
+static struct thread *thread_register(uintptr_t sp)
+{
+	static __thread uint64_t again_at;
+	static __thread uint32_t told_session;
+	struct timespec pause = {0, ROOM_WAIT_NS};
+	struct thread *t;
+
+	if (told_session == library.session && ticks_now() < again_at)
+		return NULL;
+	for (int i = 0; i < ROOM_WAITS_MAX; i++) {
+		t = take_entry_for(sp);
+		if (t || !has_ended_threads())
+			break;
+		raw_call(SYS_nanosleep, &pause, 0);
+	}
+	if (t)
+		return t;
+	again_at = ticks_now() + ROOM_TICKS;
+	if (told_session != library.session)
+		__atomic_add_fetch(&library.control->n_threadless, 1, __ATOMIC_RELAXED);
+	told_session = library.session;
 	return NULL;
 }
 
@@ -166,6 +214,9 @@ static bool wait_for_room(struct thread *t, uint64_t written, uint32_t room)
 			n_waits = 0;
 		} else if (++n_waits == WAITS_MAX) {
 			t->gave_up_at = (uint64_t)seen + 1;
+			break;
+		} else if (n_waits % LIFE_WAITS == 0 && !exchange_recorder_lives()) {
+			library_stop();
 			break;
 		}
 	}

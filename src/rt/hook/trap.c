@@ -103,6 +103,16 @@ bool trap_install(void)
 
 /* --- the program's own calls ------------------------------------------------------------- */
 
+static uintptr_t restorer(unsigned long flags)
+{
+#ifndef __x86_64__
+	if (!(flags & SA_SIGINFO))
+		return (uintptr_t)weir_sigreturn_old;
+#endif
+	(void)flags;
+	return (uintptr_t)weir_sigreturn;
+}
+
 /* sigaction as libc has it, for everything but the one signal: glibc's structure. */
 static int own_sigaction(int number, const struct sigaction *wanted, struct sigaction *old)
 {
@@ -112,20 +122,24 @@ static int own_sigaction(int number, const struct sigaction *wanted, struct siga
 	if (number >= 32 && number < 32 + N_INTERNAL_SIGNALS)
 		return -22; /* EINVAL */
 	if (number == SIGTRAP) {
-		if (old) {
-			old->sa_handler = (void (*)(int))theirs.handler;
-			old->sa_flags = (int)theirs.flags;
-		}
+		struct kernel_sigaction before = theirs; /* both may be the same structure */
+
 		if (wanted) {
 			theirs.handler = (uintptr_t)wanted->sa_handler;
 			theirs.flags = (unsigned long)(unsigned)wanted->sa_flags;
+			bytes_copy(&theirs.mask, &wanted->sa_mask, sizeof(theirs.mask));
+		}
+		if (old) {
+			old->sa_handler = (void (*)(int))before.handler;
+			old->sa_flags = (int)before.flags;
+			bytes_copy(&old->sa_mask, &before.mask, sizeof(before.mask));
 		}
 		return 0;
 	}
 	if (wanted) {
 		in.handler = (uintptr_t)wanted->sa_handler;
 		in.flags = (unsigned long)(unsigned)wanted->sa_flags | KERNEL_SA_RESTORER;
-		in.restorer = (uintptr_t)weir_sigreturn;
+		in.restorer = restorer(in.flags);
 		bytes_copy(&in.mask, &wanted->sa_mask, sizeof(in.mask));
 		in.mask &= ~TRAP_BIT;
 	}
@@ -172,9 +186,10 @@ static long set_mask(int how, const sigset_t *set, sigset_t *old)
 	return raw_call(SYS_rt_sigprocmask, how, &mask, old, 8);
 }
 
+/* pthread_sigmask, which sigprocmask calls: the error is the result. */
 static int replaced_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return with_errno(set_mask(how, set, old));
+	return (int)-set_mask(how, set, old);
 }
 
 uintptr_t own_function(enum hook_own own)

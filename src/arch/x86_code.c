@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "arch/x86_code.h"
+
+#include <Zydis/Zydis.h>
+
+/* The instructions of lesser frequency; everything that is not named goes on to the next one. */
+static enum x86_flow flow_of(const ZydisDecodedInstruction *d)
+{
+	bool is_direct = d->raw.imm[0].is_relative;
+
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_JMP:
+		return is_direct ? X86_FLOW_JUMP : X86_FLOW_JUMP_FAR;
+	case ZYDIS_MNEMONIC_CALL:
+		return is_direct ? X86_FLOW_CALL : X86_FLOW_CALL_FAR;
+	case ZYDIS_MNEMONIC_RET:
+	case ZYDIS_MNEMONIC_IRET:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+	case ZYDIS_MNEMONIC_UIRET:
+	case ZYDIS_MNEMONIC_SYSRET:
+	case ZYDIS_MNEMONIC_SYSEXIT:
+		return X86_FLOW_RETURN;
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_INT3:
+		return X86_FLOW_STOP;
+	case ZYDIS_MNEMONIC_SYSCALL:
+	case ZYDIS_MNEMONIC_SYSENTER:
+	case ZYDIS_MNEMONIC_INT:
+	case ZYDIS_MNEMONIC_INT1:
+	case ZYDIS_MNEMONIC_INTO:
+		return X86_FLOW_SYSCALL;
+	default:
+		return is_direct ? X86_FLOW_BRANCH : X86_FLOW_NEXT;
+	}
+}
+
+/* "lea 0(%esi),%esi" and "mov %esi,%esi" fill holes in 32-bit code; in 64-bit code they would clear
+ * the upper half of the register. */
+static bool is_lea_nop(const ZydisDecodedInstruction *d)
+{
+	uint8_t reg = d->raw.modrm.reg;
+
+	if (d->machine_mode == ZYDIS_MACHINE_MODE_LONG_64 || d->operand_width != 32 ||
+		d->address_width != 32 || d->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+		return false;
+	if (d->mnemonic == ZYDIS_MNEMONIC_MOV)
+		return (d->opcode == 0x89 || d->opcode == 0x8b) && d->raw.modrm.mod == 3 &&
+		       d->raw.modrm.rm == reg;
+	if (d->mnemonic != ZYDIS_MNEMONIC_LEA || d->raw.modrm.mod == 3 || d->raw.disp.value)
+		return false;
+	if (d->raw.modrm.rm == 4)
+		return d->raw.sib.base == reg && d->raw.sib.index == 4 &&
+		       !(d->raw.modrm.mod == 0 && reg == 5);
+	return d->raw.modrm.rm == reg && !(d->raw.modrm.mod == 0 && reg == 5);
+}
+
+static void note_operands(struct x86_insn *insn, const ZydisDecodedInstruction *d, uint64_t addr)
+{
+	bool is_64 = d->machine_mode == ZYDIS_MACHINE_MODE_LONG_64;
+	uint64_t end = addr + d->length;
+
+	if (d->raw.imm[0].is_relative) {
+		insn->has_target = true;
+		insn->rel_at = d->raw.imm[0].offset;
+		insn->rel_bytes = (uint8_t)(d->raw.imm[0].size / 8);
+		insn->target = end + (uint64_t)d->raw.imm[0].value.s;
+		if (!is_64)
+			insn->target = (uint32_t)insn->target;
+		if (insn->rel_bytes == 1)
+			insn->opcode = d->opcode;
+		insn->is_bound = insn->rel_bytes == 2 || d->mnemonic == ZYDIS_MNEMONIC_XBEGIN ||
+				 (insn->rel_bytes == 4 && d->operand_width == 16);
+	}
+	if (!(d->attributes & ZYDIS_ATTRIB_HAS_MODRM))
+		return;
+	insn->modrm_at = d->raw.modrm.offset;
+	if (is_64 && d->raw.modrm.mod == 0 && d->raw.modrm.rm == 5 && d->raw.disp.size == 32) {
+		insn->disp_at = d->raw.disp.offset;
+		insn->disp_target = end + (uint64_t)d->raw.disp.value;
+		if (d->address_width == 32)
+			insn->is_bound = true;
+	}
+}
+
+bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_64)
+{
+	ZydisDecodedInstruction d;
+	ZydisDecoderContext context;
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder,
+		is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LEGACY_32,
+		is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);
+	if (!code.n || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+			       &decoder, &context, code.p, code.n, &d)))
+		return false;
+	*insn = (struct x86_insn){.length = d.length, .flow = (uint8_t)flow_of(&d)};
+	insn->is_nop = d.mnemonic == ZYDIS_MNEMONIC_NOP || is_lea_nop(&d);
+	insn->is_endbr =
+		d.mnemonic == ZYDIS_MNEMONIC_ENDBR64 || d.mnemonic == ZYDIS_MNEMONIC_ENDBR32;
+	insn->is_padding = insn->is_nop || d.mnemonic == ZYDIS_MNEMONIC_INT3 ||
+			   (d.length == 2 && code.p[0] == 0 && code.p[1] == 0);
+	note_operands(insn, &d, addr);
+	return true;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was not recorded call by call: the nodes of trees that the program kept (record --tree), and
+ * the functions that were asked for with what became of them.
+ *
+ * A snapshot is all nodes of a thread with one time; the last snapshot of a thread is its tree, and
+ * what earlier ones said is forgotten, since nodes may have been folded into their parents since.
+ */
+#include "calltree/build_internal.h"
+
+#include <stdlib.h>
+
+struct kept_node {
+	uint32_t thread;
+	uint64_t number, parent; /* in the thread's tree; parent 0 = its root */
+	uint32_t frame;		 /* 0: calls of several functions that were folded together */
+	struct calltree_calls figures;
+	uint64_t children_elapsed;
+	uint32_t node; /* in the call tree; 0 = not yet there */
+	bool is_pending;
+};
+
+struct kept_tree {
+	bool is_used;
+	uint64_t time;	  /* of the snapshot */
+	uint64_t elapsed; /* of the nodes below the root */
+	uint64_t n_pruned;
+	struct map node_of; /* number -> index in kept */
+};
+
+bool build_has_kept_tree(const struct builder *b, uint32_t thread)
+{
+	return b->kept_trees && b->kept_trees[thread].is_used;
+}
+
+static void damaged(struct builder *b)
+{
+	loss_add_reason(&b->profile->loss, "a record of a kept tree is damaged", 1);
+}
+
+static void add_node(struct builder *b, uint64_t time, const uint64_t n[8])
+{
+	struct kept_node node = {.thread = (uint32_t)n[0],
+		.number = n[1],
+		.parent = n[2],
+		.frame = (uint32_t)n[3],
+		.figures = {.calls = n[4], .elapsed = n[5], .min = n[6], .max = n[7]}};
+	struct kept_tree *tree;
+	bool created;
+	uint64_t *at;
+
+	tree = &b->kept_trees[node.thread];
+	if (tree->is_used && time != tree->time)
+		map_reset(&tree->node_of);
+	tree->is_used = true;
+	tree->time = time;
+	at = map_ensure(&tree->node_of, node.number, &created);
+	if (created) {
+		*at = b->kept.n;
+		vec_push(&b->kept, node);
+	} else {
+		b->kept.v[*at] = node;
+	}
+}
+
+void build_tree_record(struct builder *b, const struct trace_record *record)
+{
+	uint64_t n[8]; /* thread, node, parent, frame, calls, elapsed, minimum, maximum */
+	size_t n_numbers = record->minor == RECORD_TREE_NODE ? 8 : 2;
+
+	if (trace_record_numbers(b->reader, record, n, n_numbers, NULL) < 0 || !n[0] ||
+		n[0] >= b->profile->n_threads) {
+		damaged(b);
+		return;
+	}
+	if (!b->profile->threads[n[0]].is_wanted)
+		return;
+	if (!b->kept_trees)
+		b->kept_trees = mem_calloc(b->profile->n_threads, sizeof(*b->kept_trees));
+	if (record->minor == RECORD_TREE_PRUNED)
+		b->kept_trees[n[0]].n_pruned = n[1];
+	else if (!n[1] || n[3] >= trace_reader_n_frames(b->reader))
+		damaged(b);
+	else
+		add_node(b, record->time, n);
+}
+
+/* The node's index when it is of the thread's last snapshot, else SIZE_MAX. */
+static size_t find_kept(struct builder *b, uint32_t thread, uint64_t number)
+{
+	const uint64_t *at = map_find(&b->kept_trees[thread].node_of, number);
+
+	return at ? (size_t)*at : SIZE_MAX;
+}
+
+static bool is_current(struct builder *b, size_t i)
+{
+	return find_kept(b, b->kept.v[i].thread, b->kept.v[i].number) == i;
+}
+
+static uint32_t routine_of_kept(struct builder *b, uint32_t frame)
+{
+	size_t n;
+
+	if (!frame)
+		return calltree_routine(b->tree, "[pruned]", "", FRAME_KIND_MARKER);
+	if (trace_reader_frame(b->reader, frame)->image)
+		b->profile->image_is_used[trace_reader_frame(b->reader, frame)->image] = true;
+	return frame_routines_get(&b->names, frame, &n)[0];
+}
+
+/* The node in the call tree, created with those above it. A node whose parent is missing, or is
+ * below itself, hangs at the root and is said so. */
+static void place(struct builder *b, size_t i)
+{
+	VEC(size_t) path = {0};
+	uint32_t node = 0;
+
+	while (!node) {
+		struct kept_node *kept = &b->kept.v[i];
+		size_t parent = kept->parent ? find_kept(b, kept->thread, kept->parent) : SIZE_MAX;
+
+		vec_push(&path, i);
+		kept->is_pending = true;
+		if (parent != SIZE_MAX && !b->kept.v[parent].is_pending) {
+			node = b->kept.v[parent].node;
+			i = parent;
+			continue;
+		}
+		if (kept->parent)
+			damaged(b);
+		kept->parent = 0;
+		node = build_root(b, kept->thread);
+	}
+	while (path.n) {
+		struct kept_node *kept = &b->kept.v[path.v[--path.n]];
+
+		node = calltree_child(b->tree, node, routine_of_kept(b, kept->frame));
+		kept->node = node;
+		kept->is_pending = false;
+	}
+	vec_release(&path);
+}
+
+static void add_figures(struct builder *b, const struct kept_node *kept)
+{
+	struct calltree_calls figures = kept->figures;
+	bool is_timed = b->kind == METRIC_KIND_WALL || b->kind == METRIC_KIND_CALLS;
+
+	if (b->kind == METRIC_KIND_CALLS)
+		figures.base = figures.calls;
+	else if (figures.elapsed > kept->children_elapsed)
+		figures.base = figures.elapsed - kept->children_elapsed;
+	if (b->kind != METRIC_KIND_WALL) {
+		figures.min = 1; /* shortest and longest are in wall time */
+		figures.max = 0;
+	}
+	calltree_add_calls(b->tree, kept->node, &figures, is_timed);
+}
+
+static void add_roots(struct builder *b)
+{
+	bool is_timed = b->kind == METRIC_KIND_WALL || b->kind == METRIC_KIND_CALLS;
+
+	for (uint32_t id = 1; id < b->profile->n_threads; id++) {
+		struct calltree_calls figures = {
+			.calls = 1, .min = 1, .elapsed = b->kept_trees[id].elapsed};
+
+		b->profile->n_pruned += b->kept_trees[id].n_pruned;
+		if (!b->kept_trees[id].is_used || b->threads[id].calls)
+			continue;
+		calltree_add_calls(b->tree, build_root(b, id), &figures, is_timed);
+	}
+}
+
+void build_nodes_end(struct builder *b)
+{
+	if (!b->kept_trees)
+		return;
+	calltree_set_time(b->tree, UINT64_MAX);
+	for (size_t i = 0; i < b->kept.n; i++)
+		if (!b->kept.v[i].node && is_current(b, i))
+			place(b, i);
+	for (size_t i = 0; i < b->kept.n; i++) {
+		const struct kept_node *kept = &b->kept.v[i];
+		size_t parent;
+
+		if (!kept->node)
+			continue;
+		b->profile->n_kept_nodes++;
+		parent = kept->parent ? find_kept(b, kept->thread, kept->parent) : SIZE_MAX;
+		if (parent == SIZE_MAX)
+			b->kept_trees[kept->thread].elapsed += kept->figures.elapsed;
+		else
+			b->kept.v[parent].children_elapsed += kept->figures.elapsed;
+	}
+	for (size_t i = 0; i < b->kept.n; i++)
+		if (b->kept.v[i].node)
+			add_figures(b, &b->kept.v[i]);
+	add_roots(b);
+}
+
+void build_nodes_release(struct builder *b)
+{
+	for (uint32_t id = 0; b->kept_trees && id < b->profile->n_threads; id++)
+		map_release(&b->kept_trees[id].node_of);
+	free(b->kept_trees);
+	vec_release(&b->kept);
+}
+
+/* ---- hooks ---- */
+
+void build_hook_record(struct builder *b, const struct trace_record *record)
+{
+	struct profile *p = b->profile;
+	uint64_t n[5]; /* frame, method, reason, hits, off time + 1 */
+	struct profile_hook hook;
+
+	if (trace_record_numbers(b->reader, record, n, 5, NULL) < 0 || !n[0] ||
+		n[0] >= trace_reader_n_frames(b->reader) || n[1] >= PROFILE_HOOK_N_METHODS ||
+		n[2] >= trace_reader_n_strings(b->reader)) {
+		loss_add_reason(&p->loss, "a record of a hook is damaged", 1);
+		return;
+	}
+	hook = (struct profile_hook){.frame = (uint32_t)n[0],
+		.method = (enum profile_hook_method)n[1],
+		.reason = trace_reader_string(b->reader, (uint32_t)n[2]),
+		.hits = n[3],
+		.is_off = n[4] != 0,
+		.off_time = n[4] ? n[4] - 1 : 0};
+	if (p->n_hooks == p->cap_hooks)
+		mem_grow((void **)&p->hooks, &p->cap_hooks, p->n_hooks + 1, sizeof(*p->hooks));
+	p->hooks[p->n_hooks++] = hook;
+}

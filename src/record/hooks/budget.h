@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Which functions are called too often to be worth their hooks (`--budget PCT`). */
+#ifndef WEIR_RECORD_HOOKS_BUDGET_H
+#define WEIR_RECORD_HOOKS_BUDGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* An entry and an exit cost about this (bench/events measures it). */
+#define BUDGET_PAIR_NS 40.0
+
+struct budget_function {
+	uint32_t id;
+	uint64_t calls;	     /* in the time looked at */
+	uint64_t elapsed_ns; /* of those that ended, with what they called */
+};
+
+/*
+ * Puts those that have to go in front, in the order in which they go: the least mean duration
+ * first, until what the hooks of the rest cost is at most `percent` of `running_ns`. A function
+ * that costs next to nothing is left alone. Returns how many go.
+ */
+size_t budget_choose(
+	struct budget_function *functions, size_t n, uint64_t running_ns, double percent);
+
+#endif

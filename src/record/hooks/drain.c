@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/hooks/drain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/hooks/tick_clock.h"
+
+#define QUEUED_RECORDS_MAX ((uint64_t)(512u << 20) / sizeof(struct hook_record))
+/* The taker is told when there is this much, or after a while. */
+#define TELL_RECORDS (uint64_t)65536
+#define TELL_NS	     10000000u
+/* A ring is full within a ms at full speed; without any program there is no hurry. */
+#define SLEEP_NS_MIN	 250000u
+#define SLEEP_NS_MAX	 1000000u
+#define SLEEP_NS_ALONE	 20000000u
+#define BUSY_RECORDS	 2048u
+#define LOOK_FOR_ENDS_NS 100000000u
+#define FREE_CHUNKS_MAX	 1024u
+/* Entries that are free in a row end the scan, but for every so many rounds. */
+#define SCAN_AHEAD	 16u
+#define FULL_SCAN_ROUNDS 32u
+/* Time stamps have 40 bits; a chunk that is open for longer than half of that is closed. */
+#define CHUNK_TICKS_MAX ((uint64_t)1 << (HOOK_TIME_BITS - 2))
+/* A thread that was killed in the midst of a hook leaves a record unwritten: those behind it are
+ * looked for this far. */
+#define HOLE_RECORDS_MAX 64u
+
+/* --- queues ----------------------------------------------------------------------------- */
+
+static struct hook_chunk *new_chunk(struct hooks *h)
+{
+	struct hook_chunk *c = h->free_chunks;
+
+	if (c) {
+		h->free_chunks = c->next;
+		h->n_free_chunks--;
+	} else {
+		c = mem_alloc(sizeof(*c));
+	}
+	c->next = NULL;
+	c->n = 0;
+	return c;
+}
+
+/* A chunk with room for `n` records. */
+static struct hook_chunk *room(struct hooks *h, struct hook_source *s, uint32_t n, uint64_t ticks)
+{
+	struct hook_chunk *c = s->last;
+
+	if (!c || c->n + n > HOOK_CHUNK_RECORDS ||
+		(c->n && ticks - c->first_ticks > CHUNK_TICKS_MAX)) {
+		c = new_chunk(h);
+		c->first_ticks = ticks;
+		if (s->last)
+			s->last->next = c;
+		else
+			s->first = c;
+		s->last = c;
+	}
+	c->ticks = ticks;
+	return c;
+}
+
+static void list_source(struct hooks *h, struct hook_source *s)
+{
+	if (s->is_listed)
+		return;
+	s->is_listed = true;
+	vec_push(&h->dirty, s);
+}
+
+/* --- one ring --------------------------------------------------------------------------- */
+
+struct ring_view {
+	struct hook_record *records;
+	uint64_t mask;
+	uint32_t max_more; /* records that may follow one of HOOK_RECORD_MORE */
+};
+
+static void publish(struct hook_thread *t, uint64_t taken)
+{
+	/* Pairs with the library's acquire of `consumed`: the heads are zero before it moves. */
+	__atomic_store_n(&t->consumed, taken, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&t->is_waiting, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&t->is_waiting, 0, __ATOMIC_RELAXED);
+		syscall(SYS_futex, &t->is_waiting, FUTEX_WAKE, 1, NULL, NULL, 0);
+	}
+}
+
+/* How many records belong to the one of HOOK_RECORD_MORE, itself included; 0: nonsense. */
+static uint32_t extent(const struct ring_view *v, uint64_t head, uint64_t data)
+{
+	uint32_t id = HOOK_HEAD_ID(head);
+	uint64_t n = 1;
+
+	if (id == HOOK_MORE_STACK)
+		n += data / sizeof(struct hook_record) + (data % sizeof(struct hook_record) != 0);
+	else if (id == HOOK_MORE_PAD)
+		n += data;
+	return n > v->max_more ? 0 : (uint32_t)n;
+}
+
+/* Takes a record with what follows it; what does not fit into a chunk is left out and counted. */
+static void take_many(struct hooks *h, struct hook_source *s, const struct ring_view *v,
+	uint64_t at, uint32_t n, uint64_t ticks)
+{
+	bool is_pad = HOOK_HEAD_ID(v->records[at & v->mask].head) == HOOK_MORE_PAD;
+	struct hook_chunk *c = is_pad || n > HOOK_CHUNK_RECORDS ? NULL : room(h, s, n, ticks);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct hook_record *r = &v->records[(at + i) & v->mask];
+
+		if (c)
+			c->records[c->n++] = *r;
+		__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
+	}
+	if (!c && !is_pad)
+		s->n_unread++;
+}
+
+/* Plain records up to the first that is not written or not plain. Returns the new position. */
+static uint64_t take_plain(
+	const struct ring_view *v, struct hook_chunk *c, uint64_t at, uint64_t end)
+{
+	struct hook_record *to = &c->records[c->n];
+
+	for (; at < end; at++) {
+		struct hook_record *r = &v->records[at & v->mask];
+		/* Pairs with the library's store of the head, which comes after the data. */
+		uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+
+		if (!head || HOOK_HEAD_KIND(head) == HOOK_RECORD_MORE)
+			break;
+		to->head = head;
+		to->data = r->data;
+		to++;
+		__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
+	}
+	c->n = (uint32_t)(to - c->records);
+	return at;
+}
+
+/* At most once around the ring. With h->lock held. */
+static uint64_t drain_ring(struct hooks *h, struct hook_process *p, uint32_t thread_i)
+{
+	const struct hook_area *a = &p->area;
+	struct drain_ring *ring = &p->rings[thread_i];
+	struct ring_view v = {
+		hook_area_ring(a, thread_i), a->ring_mask, (uint32_t)(a->ring_mask + 1)};
+	uint64_t part = (a->ring_mask + 1) / 16, end = ring->taken + a->ring_mask + 1;
+	uint64_t at = ring->taken, began = at, published = at, ticks = tick_clock_read();
+
+	while (at < end && !ring->is_broken) {
+		uint64_t head = __atomic_load_n(&v.records[at & v.mask].head, __ATOMIC_ACQUIRE);
+		uint64_t before = at;
+
+		if (!head)
+			break;
+		if (HOOK_HEAD_KIND(head) == HOOK_RECORD_MORE) {
+			uint32_t n = extent(&v, head, v.records[at & v.mask].data);
+
+			ticks = tick_clock_read();
+			ring->is_broken = !n;
+			take_many(h, ring->source, &v, at, n, ticks);
+			at += n;
+		} else {
+			struct hook_chunk *c = room(h, ring->source, 1, ticks);
+			uint64_t limit = at + (HOOK_CHUNK_RECORDS - c->n);
+
+			limit = limit < published + part ? limit : published + part;
+			at = take_plain(&v, c, at, limit < end ? limit : end);
+			c->ticks = ticks = tick_clock_read(); /* after the last was read */
+		}
+		if (at - published >= part || at == before) {
+			publish(&a->threads[thread_i], at);
+			published = at;
+		}
+	}
+	if (at != published)
+		publish(&a->threads[thread_i], at);
+	if (ring->is_broken) /* nobody may wait for room that never comes */
+		__atomic_store_n(&a->control->is_off, 1, __ATOMIC_RELAXED);
+	ring->taken = at;
+	if (at == began)
+		return 0;
+	list_source(h, ring->source);
+	h->n_queued += at - began;
+	return at - began;
+}
+
+/* --- threads that come and go ----------------------------------------------------------- */
+
+static void open_source(struct hook_process *p, uint32_t thread_i)
+{
+	struct hook_source *s = mem_zalloc(sizeof(*s));
+
+	s->process = p;
+	p->n_refs++;
+	s->tid = p->area.threads[thread_i].tid;
+	s->thread_i = thread_i;
+	s->is_fresh = true;
+	p->rings[thread_i] = (struct drain_ring){.source = s};
+}
+
+static void take_counts(struct hook_source *s, const struct hook_thread *t)
+{
+	s->counts = (struct hook_thread_counts){
+		.n_dropped = t->n_dropped,
+		.n_stalls = t->n_stalls,
+		.stalled_ticks = t->stalled_ticks,
+		.n_unhooked = t->n_unhooked,
+		.n_pruned = t->n_pruned,
+	};
+}
+
+/* The thread writes no more. */
+static uint64_t drain_dead(struct hooks *h, struct hook_process *p, uint32_t thread_i)
+{
+	struct drain_ring *ring = &p->rings[thread_i];
+	struct hook_record *records = hook_area_ring(&p->area, thread_i);
+	uint64_t n = 0, got;
+	uint32_t ahead = 0;
+
+	do {
+		got = drain_ring(h, p, thread_i);
+		n += got;
+		for (ahead = 1; !got && ahead < HOLE_RECORDS_MAX && !ring->is_broken; ahead++)
+			if (records[(ring->taken + ahead) & p->area.ring_mask].head)
+				break;
+		if (!got && ahead < HOLE_RECORDS_MAX && !ring->is_broken) {
+			ring->taken += ahead;
+			ring->source->n_unread++;
+		}
+	} while (got || (ahead < HOLE_RECORDS_MAX && !ring->is_broken));
+	return n;
+}
+
+static uint64_t finish_thread(struct hooks *h, struct hook_process *p, uint32_t thread_i)
+{
+	struct hook_thread *t = &p->area.threads[thread_i];
+	struct hook_source *s = p->rings[thread_i].source;
+	uint64_t n = drain_dead(h, p, thread_i);
+
+	take_counts(s, t);
+	s->n_unread += p->rings[thread_i].is_broken;
+	s->is_over = true;
+	list_source(h, s);
+	p->rings[thread_i] = (struct drain_ring){0};
+	/* The next owner begins with zeros, and the memory is given back. */
+	fallocate(p->area.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		(off_t)(p->area.rings_offset + (size_t)thread_i * p->area.ring_bytes),
+		(off_t)p->area.ring_bytes);
+	memset((uint8_t *)t + offsetof(struct hook_thread, tid), 0,
+		sizeof(*t) - offsetof(struct hook_thread, tid));
+	/* Pairs with the library's compare and swap. */
+	__atomic_store_n(&t->state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
+	return n;
+}
+
+static bool thread_has_ended(const struct hook_process *p, uint32_t thread_i)
+{
+	if (p->own_pid != p->pid) /* a container: its thread ids mean nothing here */
+		return false;
+	return syscall(SYS_tgkill, (pid_t)p->pid, (pid_t)p->rings[thread_i].source->tid, 0) < 0 &&
+	       errno == ESRCH;
+}
+
+static bool process_has_ended(const struct hook_process *p)
+{
+	struct pollfd fd = {.fd = p->pid_fd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* --- processes -------------------------------------------------------------------------- */
+
+static uint64_t drain_thread(
+	struct hooks *h, struct hook_process *p, uint32_t i, bool looks_for_ends)
+{
+	uint32_t state = __atomic_load_n(&p->area.threads[i].state, __ATOMIC_ACQUIRE);
+	bool has_ended = state == HOOK_THREAD_GONE;
+	uint64_t n;
+
+	if (!p->rings[i].source) {
+		if (state != HOOK_THREAD_LIVE && state != HOOK_THREAD_GONE)
+			return 0;
+		open_source(p, i);
+	}
+	has_ended |= looks_for_ends && thread_has_ended(p, i);
+	pthread_mutex_lock(&h->lock);
+	n = has_ended ? finish_thread(h, p, i) : drain_ring(h, p, i);
+	pthread_mutex_unlock(&h->lock);
+	return n;
+}
+
+static void finish_process(struct hooks *h, struct hook_process *p)
+{
+	pthread_mutex_lock(&h->lock);
+	for (uint32_t i = 0; i < p->area.n_threads; i++)
+		if (p->rings[i].source)
+			finish_thread(h, p, i);
+	p->n_threadless = p->area.control->n_threadless;
+	p->n_handler_hooks = p->area.control->n_handler_hooks;
+	p->has_ended = true;
+	h->n_threadless += p->n_threadless;
+	h->n_handler_hooks += p->n_handler_hooks;
+	h->version++;
+	if (!p->n_exchanges && !h->options.tree)
+		hook_area_close(&p->area);
+	pthread_mutex_unlock(&h->lock);
+}
+
+static uint64_t drain_process(
+	struct hooks *h, struct hook_process *p, bool scans_all, bool looks_for_ends)
+{
+	uint32_t limit = scans_all ? p->area.n_threads : p->n_scanned + SCAN_AHEAD;
+	bool has_ended = p->is_superseded || (looks_for_ends && process_has_ended(p));
+	uint64_t n = 0;
+
+	__atomic_fetch_add(&p->area.control->heartbeat, 1, __ATOMIC_RELAXED);
+	if (h->options.tree) { /* trees are read where they are, by whoever wants to see them */
+		if (has_ended)
+			finish_process(h, p);
+		return 0;
+	}
+	p->n_scanned = 0;
+	for (uint32_t i = 0; i < limit && i < p->area.n_threads; i++) {
+		n += drain_thread(h, p, i, looks_for_ends && !has_ended);
+		if (p->rings[i].source)
+			p->n_scanned = i + 1;
+		if (limit < p->n_scanned + SCAN_AHEAD)
+			limit = p->n_scanned + SCAN_AHEAD;
+	}
+	if (has_ended)
+		finish_process(h, p);
+	return n;
+}
+
+uint64_t hook_drain_round(struct hooks *h, bool looks_for_ends)
+{
+	uint64_t began = tick_clock_read(), n = 0;
+	unsigned round = atomic_load(&h->rounds_done);
+	bool scans_all = looks_for_ends || round % FULL_SCAN_ROUNDS == 0;
+
+	pthread_mutex_lock(&h->lock);
+	if (h->drained_version != h->version) {
+		h->drained.n = 0;
+		for (size_t i = 0; i < h->processes.n; i++)
+			if (!h->processes.v[i]->has_ended)
+				vec_push(&h->drained, h->processes.v[i]);
+		h->drained_version = h->version;
+	}
+	pthread_mutex_unlock(&h->lock);
+	/* A process leaves the list only when it has ended, which is said by this thread. */
+	for (size_t i = 0; i < h->drained.n; i++)
+		n += drain_process(h, h->drained.v[i], scans_all, looks_for_ends);
+	pthread_mutex_lock(&h->lock);
+	h->drained_ticks = began;
+	pthread_cond_broadcast(&h->changed);
+	pthread_mutex_unlock(&h->lock);
+	atomic_fetch_add(&h->rounds_done, 1);
+	return n;
+}
+
+/* --- the thread ------------------------------------------------------------------------- */
+
+struct pace {
+	uint64_t sleep_ns, told_ns, looked_ns;
+};
+
+static void tell(struct hooks *h, struct pace *pace, uint64_t n, uint64_t now)
+{
+	uint64_t one = 1, queued;
+
+	pthread_mutex_lock(&h->lock);
+	queued = h->n_queued;
+	pthread_mutex_unlock(&h->lock);
+	if (!queued && !n)
+		return;
+	if (queued < TELL_RECORDS && now - pace->told_ns < TELL_NS)
+		return;
+	pace->told_ns = now;
+	if (write(h->event_fd, &one, sizeof(one)) < 0)
+		return; /* it is readable already */
+}
+
+/* The taker is far behind: the programs have to wait, too. They must not think we were dead. */
+static bool is_full(struct hooks *h)
+{
+	bool is = false;
+
+	pthread_mutex_lock(&h->lock);
+	if (h->n_queued > QUEUED_RECORDS_MAX) {
+		struct timespec until;
+
+		is = true;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += SLEEP_NS_ALONE;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		pthread_cond_timedwait(&h->changed, &h->lock, &until);
+		for (size_t i = 0; i < h->drained.n; i++)
+			if (!h->drained.v[i]->has_ended)
+				__atomic_fetch_add(&h->drained.v[i]->area.control->heartbeat, 1,
+					__ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return is;
+}
+
+static void pause_a_while(struct pace *pace, uint64_t n, bool is_alone)
+{
+	if (n)
+		pace->sleep_ns = SLEEP_NS_MIN;
+	if (n >= BUSY_RECORDS)
+		return; /* it comes faster than we sleep */
+	if (!n && pace->sleep_ns < (is_alone ? SLEEP_NS_ALONE : SLEEP_NS_MAX))
+		pace->sleep_ns *= 2;
+	if (!is_alone && pace->sleep_ns > SLEEP_NS_MAX)
+		pace->sleep_ns = SLEEP_NS_MAX;
+	nanosleep(&(struct timespec){0, (long)pace->sleep_ns}, NULL);
+}
+
+void *hook_drain_main(void *hooks)
+{
+	struct hooks *h = hooks;
+	struct pace pace = {.sleep_ns = SLEEP_NS_MIN};
+
+	while (!atomic_load(&h->stop)) {
+		uint64_t now = clock_mono_ns(), n;
+		bool looks = now - pace.looked_ns >= LOOK_FOR_ENDS_NS;
+
+		if (is_full(h))
+			continue;
+		if (looks)
+			pace.looked_ns = now;
+		n = hook_drain_round(h, looks);
+		tell(h, &pace, n, now);
+		pause_a_while(&pace, n, !h->drained.n);
+	}
+	return NULL;
+}

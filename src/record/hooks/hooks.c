@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/hooks/hooks.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "record/hooks/drain.h"
+#include "record/hooks/hooks_internal.h"
+#include "record/hooks/server.h"
+#include "record/hooks/tick_clock.h"
+
+#define LIBRARY_NAME "libweir.so"
+#define LIBRARY_64   "lib/x86_64-linux-gnu/" LIBRARY_NAME
+#define LIBRARY_32   "lib/i386-linux-gnu/" LIBRARY_NAME
+/* How long the last records are waited for. */
+#define REST_NS		2000000000u
+#define EXCHANGE_NS	5000000000u
+#define FREE_CHUNKS_MAX 1024u
+
+bool hooks_options_are_used(const struct hooks_options *o)
+{
+	return o->events || o->stack_at || o->allocations;
+}
+
+/* --- processes, with the lock held ------------------------------------------------------- */
+
+struct hook_layout *hooks_ref_layout(struct hook_layout *l)
+{
+	l->n_refs++;
+	return l;
+}
+
+void hooks_unref_layout(struct hook_layout *l)
+{
+	if (l && !--l->n_refs)
+		hook_layout_free(l);
+}
+
+void hooks_unref_process(struct hook_process *p)
+{
+	if (--p->n_refs)
+		return;
+	hook_area_close(&p->area);
+	fd_cleanup(&p->pid_fd);
+	hooks_unref_layout(p->layout);
+	free(p->rings);
+	free(p);
+}
+
+struct hook_process *hooks_find_process(const struct hooks *h, uint32_t pid)
+{
+	for (size_t i = h->processes.n; i--;) {
+		struct hook_process *p = h->processes.v[i];
+
+		if (p->pid == pid)
+			return p->has_ended || p->is_superseded ? NULL : p;
+	}
+	return NULL;
+}
+
+void hooks_add_process(struct hooks *h, struct hook_process *p)
+{
+	struct hook_process *before = hooks_find_process(h, p->pid);
+
+	if (before)
+		before->is_superseded = true;
+	vec_push(&h->processes, p);
+	h->version++;
+	p->serial = ++h->n_processes;
+}
+
+struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id)
+{
+	size_t had = h->outcomes.n;
+
+	if (id >= had) {
+		vec_reserve(&h->outcomes, (size_t)id + 1);
+		memset(h->outcomes.v + had, 0, ((size_t)id + 1 - had) * sizeof(*h->outcomes.v));
+		h->outcomes.n = (size_t)id + 1;
+	}
+	return &h->outcomes.v[id];
+}
+
+/* --- taking ------------------------------------------------------------------------------ */
+
+static void append_chunks(struct hook_source *s)
+{
+	if (s->mine)
+		s->mine_end->next = s->first;
+	else
+		s->mine = s->first;
+	if (s->first)
+		s->mine_end = s->last;
+	s->first = s->last = NULL;
+	s->mine_is_over = s->is_over;
+}
+
+static struct hook_chunk *give_back(struct hooks *h, struct hook_chunk *used)
+{
+	while (used && h->n_free_chunks < FREE_CHUNKS_MAX) {
+		struct hook_chunk *next = used->next;
+
+		used->next = h->free_chunks;
+		h->free_chunks = used;
+		h->n_free_chunks++;
+		used = next;
+	}
+	return used;
+}
+
+static void free_chunks(struct hook_chunk *c)
+{
+	while (c) {
+		struct hook_chunk *next = c->next;
+
+		free(c);
+		c = next;
+	}
+}
+
+uint64_t hooks_take(struct hooks *h, struct hook_chunk **used,
+	void (*fresh)(void *ctx, struct hook_source *source), void *ctx)
+{
+	VEC(struct hook_source *) new_ones = {0};
+	struct hook_chunk *rest;
+	uint64_t count, ticks;
+
+	if (read(h->event_fd, &count, sizeof(count)) < 0)
+		count = 0; /* nothing was announced; take what there is all the same */
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < h->dirty.n; i++) {
+		struct hook_source *s = h->dirty.v[i];
+
+		append_chunks(s);
+		s->is_listed = false;
+		if (s->is_fresh)
+			vec_push(&new_ones, s);
+		s->is_fresh = false;
+	}
+	h->dirty.n = 0;
+	h->n_queued = 0;
+	ticks = h->drained_ticks;
+	rest = give_back(h, *used);
+	pthread_cond_broadcast(&h->changed);
+	pthread_mutex_unlock(&h->lock);
+	*used = NULL;
+	free_chunks(rest);
+	for (size_t i = 0; i < new_ones.n; i++)
+		fresh(ctx, new_ones.v[i]);
+	vec_release(&new_ones);
+	return ticks;
+}
+
+/* It is still known to the drain thread unless that has ended it: then that thread must be halted.
+ */
+void hook_source_free(struct hooks *h, struct hook_source *s)
+{
+	struct hook_process *p = s->process;
+
+	free_chunks(s->mine);
+	free_chunks(s->first);
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; s->is_listed && i < h->dirty.n; i++)
+		if (h->dirty.v[i] == s)
+			h->dirty.v[i--] = h->dirty.v[--h->dirty.n];
+	if (p->rings && p->rings[s->thread_i].source == s)
+		p->rings[s->thread_i].source = NULL;
+	hooks_unref_process(p);
+	pthread_mutex_unlock(&h->lock);
+	free(s);
+}
+
+/* --- opening and closing ----------------------------------------------------------------- */
+
+/* Beside the program, or where `make install` puts it. */
+static int find_library(struct hooks *h, struct err *err)
+{
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	static const char *const places[] = {"", "/../lib/weir"};
+	char *slash;
+
+	if (h->options.library_folder) {
+		h->library_folder = mem_strdup(h->options.library_folder);
+		return 0;
+	}
+	exe[n > 0 ? n : 0] = 0;
+	slash = strrchr(exe, '/');
+	if (slash)
+		*slash = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char *folder = mem_printf("%s%s", exe, places[i]);
+		char *path = mem_printf("%s/%s", folder, LIBRARY_64);
+		bool is_there = access(path, R_OK) == 0;
+
+		free(path);
+		if (is_there) {
+			h->library_folder = realpath(folder, NULL);
+			free(folder);
+			return 0;
+		}
+		free(folder);
+	}
+	return err_set(err, ERR_NOT_FOUND,
+		"'%s/%s': the library that hooks functions is not there (make builds it)", exe,
+		LIBRARY_64);
+}
+
+/* ld.so splits LD_PRELOAD at blanks and colons, and puts lib/... of the program's kind for $LIB. A
+ * folder whose name has one of those is reached through a link beside the socket. */
+static void make_environment(struct hooks *h)
+{
+	const char *old = getenv("LD_PRELOAD");
+	const char *folder = h->library_folder;
+
+	if (strpbrk(folder, " :\t\n")) {
+		char *to = mem_printf("%s/lib", folder);
+
+		h->library_link = mem_printf("%s/lib", h->folder);
+		if (symlink(to, h->library_link) == 0)
+			folder = h->folder;
+		free(to);
+	}
+	h->environment[0] = mem_printf("LD_PRELOAD=%s/$LIB/" LIBRARY_NAME "%s%s", folder,
+		old && *old ? ":" : "", old ? old : "");
+	h->environment[1] = mem_printf(HOOK_ENV "=%s", h->socket_path);
+	h->libraries[0] = mem_printf("%s/%s", h->library_folder, LIBRARY_32);
+	h->libraries[1] = mem_printf("%s/%s", h->library_folder, LIBRARY_64);
+}
+
+static int make_wishes(struct hooks *h, struct err *err)
+{
+	const struct hooks_options *o = &h->options;
+	int rc = 0;
+
+	h->planner = hook_planner_new();
+	if (o->events)
+		rc = hook_planner_wish(h->planner, o->events, HOOK_ACTION_CALL, err);
+	if (rc == 0 && o->stack_at)
+		rc = hook_planner_wish(h->planner, o->stack_at, HOOK_ACTION_STACK, err);
+	if (rc == 0 && o->allocations)
+		hook_planner_wish_allocations(h->planner);
+	return rc;
+}
+
+static int start_threads(struct hooks *h, struct err *err)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all); /* signals are the main thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&h->server_thread, NULL, hook_server_main, h);
+	h->server_runs = rc == 0;
+	if (rc == 0) {
+		rc = pthread_create(&h->drain_thread, NULL, hook_drain_main, h);
+		h->drain_runs = rc == 0;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc ? err_sys(err, rc, "cannot start a thread for function events") : 0;
+}
+
+int hooks_open(struct hooks **out, const struct hooks_options *options, struct err *err)
+{
+	struct hooks *h = mem_zalloc(sizeof(*h));
+	pthread_condattr_t attr;
+	int rc;
+
+	h->options = *options;
+	h->listen_fd = -1;
+	h->stop_ticks = UINT64_MAX;
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->planner_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	h->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = h->event_fd < 0 || h->wake_fd < 0 ? err_sys(err, errno, "cannot make an eventfd") : 0;
+	if (rc == 0)
+		rc = make_wishes(h, err);
+	if (rc == 0)
+		rc = find_library(h, err);
+	if (rc == 0)
+		rc = hook_server_listen(h, err);
+	if (rc == 0) {
+		make_environment(h);
+		rc = start_threads(h, err);
+	}
+	if (rc < 0) {
+		hooks_close(h);
+		return rc;
+	}
+	*out = h;
+	return 0;
+}
+
+void hooks_halt(struct hooks *h)
+{
+	uint64_t one = 1;
+
+	atomic_store(&h->stop, true);
+	if (h->wake_fd >= 0 && write(h->wake_fd, &one, sizeof(one)) < 0)
+		return; /* cannot be: the counter is far from full */
+	if (h->server_runs)
+		pthread_join(h->server_thread, NULL);
+	if (h->drain_runs)
+		pthread_join(h->drain_thread, NULL);
+	h->server_runs = h->drain_runs = false;
+}
+
+/* Programs that still have an area write no more into it. */
+static void turn_off(struct hooks *h)
+{
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < h->processes.n; i++)
+		if (!h->processes.v[i]->has_ended)
+			__atomic_store_n(
+				&h->processes.v[i]->area.control->is_off, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* Sources that nobody has taken over. */
+static void release_sources(struct hooks *h)
+{
+	while (h->dirty.n)
+		hook_source_free(h, h->dirty.v[0]);
+	for (size_t i = 0; i < h->processes.n; i++) {
+		struct hook_process *p = h->processes.v[i];
+
+		for (uint32_t k = 0; p->rings && k < p->area.n_threads; k++)
+			if (p->rings[k].source)
+				hook_source_free(h, p->rings[k].source);
+	}
+}
+
+void hooks_close(struct hooks *h)
+{
+	if (!h)
+		return;
+	hooks_halt(h);
+	turn_off(h);
+	release_sources(h);
+	for (size_t i = 0; i < h->processes.n; i++)
+		hooks_unref_process(h->processes.v[i]);
+	if (h->library_link)
+		unlink(h->library_link);
+	hook_server_unlisten(h);
+	hook_planner_free(h->planner);
+	free_chunks(h->free_chunks);
+	vec_release(&h->processes);
+	vec_release(&h->drained);
+	vec_release(&h->dirty);
+	vec_release(&h->off);
+	vec_release(&h->outcomes);
+	fd_cleanup(&h->event_fd);
+	fd_cleanup(&h->wake_fd);
+	pthread_mutex_destroy(&h->lock);
+	pthread_mutex_destroy(&h->planner_lock);
+	pthread_cond_destroy(&h->changed);
+	free(h->environment[0]);
+	free(h->environment[1]);
+	free(h->library_folder);
+	free(h->library_link);
+	free(h->libraries[0]);
+	free(h->libraries[1]);
+	free(h);
+}
+
+/* --- questions --------------------------------------------------------------------------- */
+
+char *const *hooks_environment(const struct hooks *h)
+{
+	return h->environment;
+}
+
+const char *hooks_socket(const struct hooks *h)
+{
+	return h->socket_path;
+}
+
+const char *hooks_library(const struct hooks *h, bool is_64)
+{
+	return h->libraries[is_64];
+}
+
+void hooks_each_unmatched(struct hooks *h, void (*each)(void *ctx, const char *wish), void *ctx)
+{
+	pthread_mutex_lock(&h->planner_lock);
+	hook_planner_each_unmatched(h->planner, each, ctx);
+	pthread_mutex_unlock(&h->planner_lock);
+}
+
+int hooks_fd(const struct hooks *h)
+{
+	return h->event_fd;
+}
+
+static struct timespec deadline(uint64_t ns)
+{
+	ns += clock_mono_ns();
+	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+/* The results of the process come by the server's thread, perhaps a moment later. */
+static struct hook_layout *settled_layout(struct hooks *h, uint32_t pid)
+{
+	struct timespec until = deadline(EXCHANGE_NS);
+	struct hook_layout *l = NULL;
+	struct hook_process *p;
+
+	pthread_mutex_lock(&h->lock);
+	while ((p = hooks_find_process(h, pid)) && p->n_exchanges)
+		if (pthread_cond_timedwait(&h->changed, &h->lock, &until))
+			break;
+	if (p)
+		l = hooks_ref_layout(p->layout);
+	pthread_mutex_unlock(&h->lock);
+	return l;
+}
+
+uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc)
+{
+	struct hooks *h = ctx;
+	struct hook_layout *l = settled_layout(h, (uint32_t)pid);
+
+	if (!l)
+		return pc;
+	pc = hook_layout_moved_pc(l, pc);
+	pthread_mutex_lock(&h->lock);
+	hooks_unref_layout(l);
+	pthread_mutex_unlock(&h->lock);
+	return pc;
+}
+
+void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx)
+{
+	VEC(pid_t) pids = {0};
+
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < h->processes.n; i++) {
+		const struct hook_process *p = h->processes.v[i];
+		struct pollfd fd = {.fd = p->pid_fd, .events = POLLIN};
+
+		/* The descriptor is readable once it is a zombie. */
+		if (!p->has_ended && !p->is_superseded && poll(&fd, 1, 0) == 0)
+			vec_push(&pids, (pid_t)p->pid);
+	}
+	pthread_mutex_unlock(&h->lock);
+	for (size_t i = 0; i < pids.n; i++)
+		each(ctx, pids.v[i]);
+	vec_release(&pids);
+}
+
+/* --- the end ----------------------------------------------------------------------------- */
+
+void hooks_stop(struct hooks *h)
+{
+	h->stop_ticks = tick_clock_read();
+	atomic_store(&h->is_off, true);
+}
+
+/* Two whole rounds after this moment: what was written before it is in the queues. */
+void hooks_drain_rest(struct hooks *h)
+{
+	unsigned began = atomic_load(&h->rounds_done);
+	uint64_t began_ns = clock_mono_ns();
+
+	turn_off(h);
+	while (h->drain_runs && atomic_load(&h->rounds_done) - began < 2 &&
+		clock_mono_ns() - began_ns < REST_NS)
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+	hooks_halt(h);
+	hook_drain_round(h, true);
+}

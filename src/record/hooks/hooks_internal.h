@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What hooks.c, server.c, drain.c and transcript.c share. Inside src/record/hooks only.
+ *
+ * 1. `lock` guards the list of processes, their layouts and references, the queues and the
+ *    outcomes. It is never held across a system call that may block.
+ * 2. `planner_lock` guards the planner; what a planned image points to never changes once made.
+ * 3. A process object lives while it is in the list or somebody holds a reference.
+ * 4. Fields marked (drain) belong to the drain thread alone, (taker) to the thread that calls
+ *    hooks_take.
+ */
+#ifndef WEIR_RECORD_HOOKS_HOOKS_INTERNAL_H
+#define WEIR_RECORD_HOOKS_HOOKS_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "record/hooks/area.h"
+#include "record/hooks/hooks.h"
+#include "record/hooks/hook_layout.h"
+#include "record/hooks/plan.h"
+
+#define HOOK_CHUNK_RECORDS 4096u
+
+/* Records of one thread, in their order. */
+struct hook_chunk {
+	struct hook_chunk *next;
+	uint32_t n;
+	/* The counter when the first and the last of them were taken: no record is younger than the
+	 * latter. */
+	uint64_t first_ticks, ticks;
+	struct hook_record records[HOOK_CHUNK_RECORDS];
+};
+
+/* Numbers that the library counts for a thread. */
+struct hook_thread_counts {
+	uint64_t n_dropped, n_stalls, stalled_ticks, n_unhooked, n_pruned;
+};
+
+/* The stay of one thread in an entry of an area. */
+struct hook_source {
+	struct hook_process *process; /* a reference */
+	uint32_t tid;
+	uint32_t thread_i;
+	struct hook_chunk *first, *last; /* to be taken */
+	bool is_fresh;			 /* never handed over yet */
+	bool is_listed;			 /* in the hooks' dirty list */
+	bool is_over;			 /* nothing will come any more */
+	struct hook_thread_counts counts;
+	uint64_t n_unread;	     /* records that were skipped: damaged, too large */
+	struct hook_chunk *mine;     /* (taker) taken, not yet used up */
+	struct hook_chunk *mine_end; /* (taker) */
+	bool mine_is_over;	     /* (taker) is_over, as of the last hooks_take */
+	struct process_view *view;   /* (taker) */
+};
+
+struct drain_ring {
+	struct hook_source *source; /* NULL = the entry is free */
+	uint64_t taken;		    /* records; ours: the area's copy is only for the program */
+	bool is_broken;
+};
+
+struct hook_process {
+	uint32_t n_refs;
+	uint64_t serial;  /* counts up from 1 */
+	uint32_t pid;	  /* as we see it */
+	uint32_t own_pid; /* as the process sees it: another one in a container */
+	bool is_64;
+	int pid_fd;
+	uint64_t since_ticks;
+	struct hook_layout *layout; /* one reference */
+	struct hook_area area;	    /* closed when it has ended, but for trees */
+	bool is_superseded;	    /* exec: another program has its pid */
+	bool has_ended;	      /* drained to the end, area closed; still listed for its layout */
+	uint32_t n_exchanges; /* connections that are being answered */
+	uint32_t n_threadless;
+	uint64_t n_handler_hooks;
+	/* (drain) */
+	struct drain_ring *rings;
+	uint32_t n_scanned; /* entries looked at in each round */
+};
+
+/* What became of a function, over all processes. */
+struct hook_outcome {
+	uint32_t n_hooked, refusal;
+};
+
+struct hooks {
+	struct hooks_options options;
+	char *folder, *socket_path, *library_folder;
+	char *library_link; /* to it, for paths that LD_PRELOAD cannot have; NULL = none */
+	char *libraries[2]; /* paths for 32- and 64-bit programs */
+	char *environment[3];
+	int listen_fd;
+	int event_fd; /* tells the taker */
+	int wake_fd;  /* tells the server to end */
+	pthread_t server_thread, drain_thread;
+	bool server_runs, drain_runs;
+	atomic_bool stop;	 /* set by hooks_close, read by both threads */
+	atomic_bool is_off;	 /* set by hooks_stop */
+	uint64_t stop_ticks;	 /* UINT64_MAX until hooks_stop */
+	atomic_uint rounds_done; /* of the drain thread; wraps */
+
+	pthread_mutex_t planner_lock;
+	struct hook_planner *planner;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* exchanges ended, or queues were taken */
+	VEC(struct hook_process *) processes;
+	uint32_t version;		   /* of the list */
+	uint32_t n_exchanges;		   /* over all processes */
+	VEC(struct hook_source *) dirty;   /* with something to take */
+	VEC(uint32_t) off;		   /* functions unhooked to keep the budget */
+	VEC(struct hook_outcome) outcomes; /* by id */
+	struct hook_chunk *free_chunks;
+	size_t n_free_chunks;
+	uint64_t n_queued;	/* records to be taken */
+	uint64_t drained_ticks; /* every record written before is in a queue */
+	uint64_t n_unread_modules, n_bad_hellos;
+	uint64_t n_processes;			/* ever hooked */
+	uint64_t n_threadless, n_handler_hooks; /* of processes that have ended */
+	uint32_t program_refusal;		/* of a whole program; enum hook_refusal */
+	VEC(struct hook_process *) drained;	/* (drain) those that have not ended */
+	uint32_t drained_version;		/* (drain) of the list it was made from */
+};
+
+/* With h->lock held: */
+struct hook_process *hooks_find_process(const struct hooks *h, uint32_t pid); /* newest */
+void hooks_add_process(struct hooks *h, struct hook_process *p);
+void hooks_unref_process(struct hook_process *p);
+struct hook_layout *hooks_ref_layout(struct hook_layout *l);
+void hooks_unref_layout(struct hook_layout *l);
+struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id);
+
+/* For the taker: moves what is queued to `mine` of the sources, gives used chunks back. `fresh` is
+ * called for each new source, without locks held. Returns the tick before which nothing is
+ * missing. */
+uint64_t hooks_take(struct hooks *h, struct hook_chunk **used,
+	void (*fresh)(void *ctx, struct hook_source *source), void *ctx);
+void hook_source_free(struct hooks *h, struct hook_source *s);
+/* Ends both threads; may be called again. */
+void hooks_halt(struct hooks *h);
+
+void *hook_server_main(void *hooks);
+void *hook_drain_main(void *hooks);
+
+#endif

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Into a running process and out again:
+ *
+ *   attach   one thread, at a moment when that is safe:  dlopen(libweir.so)    the others run
+ *            all threads stopped, on one of them:        weir_attach(socket)
+ *            each thread that stands in patched code is moved
+ *   detach   one thread:                                 weir_detach()         the others run
+ *
+ * 1. All of it is done by a thread of our own, made for it: whatever happens, its end lets go of
+ *    every thread that is still seized, even one that could not be stopped (ptrace(2)).
+ * 2. Nothing is seized longer than it is needed: a thread that is looked at for a safe moment and
+ *    is not at one is let go again.
+ * 3. If we are killed, the program lives on (remote_call.c), with two exceptions: while memory for
+ *    a stack is asked for, which takes microseconds and is only done when no thread is on a stack
+ *    of its own; and between the patching and the moving of the threads, when one that stands in
+ *    patched code goes on there.
+ */
+#include "record/hooks/inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "record/hooks/inject_internal.h"
+#include "record/proc.h"
+
+#define SECOND_NS	   1000000000u
+#define CALL_NS		   (10 * (uint64_t)SECOND_NS)
+#define MOMENT_NS	   (5 * (uint64_t)SECOND_NS) /* looking for a safe one */
+#define OWN_STACK_NS	   (SECOND_NS / 5)	     /* of that, for one with a stack of its own */
+#define STOP_ONE_NS	   (SECOND_NS / 10)
+#define STOP_ALL_NS	   (5 * (uint64_t)SECOND_NS)
+#define NAP_MIN_NS	   1000000
+#define NAP_MAX_NS	   5000000
+#define REMOTE_STACK_BYTES (256u << 10)
+#define DLERROR_BYTES	   400
+#define PATH_BYTES_MAX	   4096
+#define HANDLERS_MAX	   64 /* nested signal handlers of one thread */
+
+#define MMAP2_32  192
+#define MUNMAP_32 91
+
+/* Of __libc_dlopen_mode: the caller is libc (glibc's include/dlfcn.h). */
+#define RTLD_DLOPEN_PRIVATE 0x80000000u
+#define RTLD_LAZY_FLAG	    1u
+#define RTLD_NOW_FLAG	    2u
+
+struct injection {
+	pid_t pid;
+	const struct inject_options *options;
+	bool is_attach;
+	struct err *err;
+	int rc;
+
+	pid_t view;	     /* whose /proc files are read: the first thread that has not ended */
+	const char *library; /* the one of the process's width */
+	int memory_fd;
+	struct remote_symbols *symbols;
+	struct remote_threads threads;
+	struct remote_thread *caller; /* of `threads`, stopped: functions are called on it */
+	struct remote_stub stub;
+	uint64_t stack;	     /* top of memory mapped for it; 0 = the thread's own stack */
+	uint64_t stack_addr; /* of that memory */
+};
+
+static const char *library_name(const struct injection *in)
+{
+	return path_base_name(in->library);
+}
+
+/* --- the thread that calls ------------------------------------------------------------------ */
+
+struct gap_search {
+	const struct remote_thread *t;
+	uint64_t found;
+};
+
+static bool try_gap(void *ctx, uint64_t addr)
+{
+	struct gap_search *search = ctx;
+
+	if (!remote_stub_fits(search->t, addr))
+		return false;
+	search->found = addr;
+	return true;
+}
+
+static int plant_stub(struct injection *in)
+{
+	struct gap_search search = {.t = in->caller};
+
+	if (in->stub.addr)
+		return 0;
+	remote_symbols_each_gap(in->symbols, REMOTE_STUB_BYTES, try_gap, &search);
+	if (!search.found)
+		return err_set(in->err, ERR_FAILED,
+			"process %d: no %d unused bytes behind the code of any image", in->pid,
+			REMOTE_STUB_BYTES);
+	return remote_stub_plant(in->caller, &in->stub, search.found, in->err);
+}
+
+/* Memory for the calls of a thread that is not on a stack of its own. */
+static int map_stack(struct injection *in)
+{
+	bool is_64 = in->caller->is_64;
+	const uint64_t args[6] = {0, REMOTE_STACK_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0};
+	int64_t addr;
+	int rc = remote_syscall(
+		in->caller, &in->stub, is_64 ? SYS_mmap : MMAP2_32, args, &addr, in->err);
+
+	if (rc < 0)
+		return rc;
+	if (addr < 0 && addr >= -4095)
+		return err_sys(in->err, (int)-addr, "process %d: mmap", in->pid);
+	in->stack_addr = is_64 ? (uint64_t)addr : (uint32_t)addr;
+	in->stack = in->stack_addr + REMOTE_STACK_BYTES;
+	return 0;
+}
+
+static void unmap_stack(struct injection *in)
+{
+	const uint64_t args[6] = {in->stack_addr, REMOTE_STACK_BYTES};
+	int64_t result;
+
+	if (in->stack_addr && in->caller && in->caller->is_stopped)
+		remote_syscall(in->caller, &in->stub, in->caller->is_64 ? SYS_munmap : MUNMAP_32,
+			args, &result, NULL);
+	in->stack = in->stack_addr = 0;
+}
+
+/* Leaves nothing behind, as far as a stopped thread is left to see to it. */
+static void let_go(struct injection *in)
+{
+	unmap_stack(in);
+	for (size_t i = 0; i < in->threads.all.n; i++)
+		remote_stub_remove(&in->threads.all.v[i], &in->stub);
+	remote_threads_let_go(&in->threads);
+	in->caller = NULL;
+	in->stub = (struct remote_stub){0};
+}
+
+struct tid_list {
+	VEC(pid_t) tids;
+};
+
+static void list_tid(void *ctx, pid_t tid)
+{
+	struct tid_list *list = ctx;
+
+	vec_push(&list->tids, tid);
+}
+
+/* Stops the thread and looks where it stands. 0 and in->caller set; or 1 with the reason in *why:
+ * another time, or another thread; or a failure. */
+static int try_thread(
+	struct injection *in, pid_t tid, struct moments *moments, bool any_stack, const char **why)
+{
+	struct remote_thread t = {.pid = in->pid,
+		.tid = tid,
+		.memory_fd = in->memory_fd,
+		.is_64 = remote_symbols_is_64(in->symbols)};
+	const char *stack;
+	int rc = remote_thread_seize(&t, in->err);
+
+	if (rc < 0)
+		return rc == ERR_NOT_FOUND ? 1 : rc;
+	*why = "could not be stopped";
+	if (remote_thread_stop(&t, clock_mono_ns() + STOP_ONE_NS, NULL) == 0) {
+		stack = moment_hinders_own_stack(&t);
+		*why = !any_stack && stack ? stack : NULL;
+		if (!*why && moments)
+			*why = moment_hinders_dlopen(moments, &t);
+		else if (!*why && remote_thread_is_in_rseq(&t))
+			*why = "was in a restartable sequence";
+		if (!*why) {
+			in->caller = remote_threads_add(&in->threads, tid);
+			*in->caller = t;
+			rc = plant_stub(in);
+			return rc == 0 && stack ? map_stack(in) : rc;
+		}
+	}
+	remote_thread_let_go(&t);
+	return 1;
+}
+
+/* Finds a thread on which a function can be called now, and stops it. With `moments`: dlopen. */
+static int stop_caller(struct injection *in, struct moments *moments)
+{
+	uint64_t start = clock_mono_ns(), nap = NAP_MIN_NS;
+	const char *why = "ended";
+	pid_t last = 0;
+
+	while (clock_mono_ns() - start < MOMENT_NS) {
+		struct tid_list list = {0};
+		int rc = 1;
+
+		if (!proc_each_task(in->pid, list_tid, &list))
+			return err_set(in->err, ERR_NOT_FOUND, "process %d has ended", in->pid);
+		for (size_t i = 0; rc == 1 && i < list.tids.n; i++) {
+			last = list.tids.v[i];
+			rc = try_thread(
+				in, last, moments, clock_mono_ns() - start > OWN_STACK_NS, &why);
+		}
+		vec_release(&list.tids);
+		if (rc <= 0)
+			return rc;
+		nanosleep(&(struct timespec){0, (long)nap}, NULL);
+		nap = nap * 2 > NAP_MAX_NS ? NAP_MIN_NS : nap * 2;
+	}
+	return err_set(in->err, ERR_FAILED,
+		"process %d: in %u s no thread was found at a moment when a function can be called on it; thread %d %s",
+		in->pid, (unsigned)(MOMENT_NS / SECOND_NS), last, why);
+}
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+/* The path must lead to the library from where the process is (container, chroot). */
+static int check_library_path(struct injection *in)
+{
+	char *path = mem_printf("/proc/%d/root%s", in->view, in->library);
+	struct stat here, there;
+	int rc = 0;
+
+	if (in->library[0] != '/' || strlen(in->library) >= PATH_BYTES_MAX)
+		rc = err_set(in->err, ERR_FAILED, "'%s': the library's path must be absolute",
+			in->library);
+	else if (stat(in->library, &here) < 0)
+		rc = err_sys(in->err, errno, "'%s'", in->library);
+	else if (stat(path, &there) < 0)
+		rc = err_set(in->err, ERR_NOT_FOUND,
+			"process %d has another root directory, in which '%s' is not there (%s): copy the library to that place",
+			in->pid, in->library, strerror(errno));
+	else if (there.st_size != here.st_size)
+		rc = err_set(in->err, ERR_CHANGED,
+			"process %d has another root directory, in which '%s' is another file",
+			in->pid, in->library);
+	free(path);
+	return rc;
+}
+
+/* What dlerror says, or "". */
+static void read_dlerror(struct injection *in, char *to, size_t bytes)
+{
+	uint64_t addr = remote_symbols_find(in->symbols, NULL, "dlerror");
+	struct remote_call call = {.name = "dlerror",
+		.function = addr,
+		.stack = in->stack,
+		.timeout_ns = CALL_NS,
+		.late = REMOTE_CALL_LATE_GOES_ON};
+	uint64_t text = 0;
+	size_t n = 0;
+
+	to[0] = 0;
+	if (!addr || !in->caller->is_stopped ||
+		remote_call(in->caller, &in->stub, &call, &text, NULL) < 0 || !text)
+		return;
+	while (n + 1 < bytes && remote_read(in->caller, text + n, to + n, 1) && to[n])
+		n++;
+	to[n] = 0;
+	for (char *p = to; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+}
+
+static int call_dlopen(struct injection *in)
+{
+	uint64_t plain = remote_symbols_find(in->symbols, NULL, "dlopen");
+	uint64_t hidden = plain ? 0 : remote_symbols_find(in->symbols, NULL, "__libc_dlopen_mode");
+	struct remote_call call = {.name = "dlopen",
+		.function = plain ? plain : hidden,
+		.text = in->library,
+		.arg = plain ? RTLD_NOW_FLAG : RTLD_LAZY_FLAG | RTLD_DLOPEN_PRIVATE,
+		.stack = in->stack,
+		.timeout_ns = CALL_NS,
+		.late = REMOTE_CALL_LATE_GOES_ON};
+	char reason[DLERROR_BYTES];
+	uint64_t handle = 0;
+	int rc = remote_call(in->caller, &in->stub, &call, &handle, in->err);
+
+	if (rc < 0)
+		return rc;
+	if (handle)
+		return 0;
+	read_dlerror(in, reason, sizeof(reason));
+	return err_set(in->err, ERR_FAILED, "process %d does not load '%s'%s%s", in->pid,
+		in->library, reason[0] ? ": " : "", reason);
+}
+
+static int read_symbols(struct injection *in)
+{
+	remote_symbols_close(in->symbols);
+	in->symbols = NULL;
+	return remote_symbols_open(&in->symbols, in->view, in->err);
+}
+
+static int load_library(struct injection *in)
+{
+	struct moments *moments;
+	int rc = check_library_path(in);
+
+	if (rc < 0)
+		return rc;
+	if (!remote_symbols_find(in->symbols, NULL, "dlopen") &&
+		!remote_symbols_find(in->symbols, NULL, "__libc_dlopen_mode"))
+		return err_set(in->err, ERR_UNSUPPORTED,
+			"process %d cannot load a library: it is statically linked (none of its images has dlopen)",
+			in->pid);
+	moments = moments_new(in->symbols);
+	rc = stop_caller(in, moments);
+	moments_free(moments);
+	if (rc == 0)
+		rc = call_dlopen(in);
+	/* Nothing stands still while files are read. */
+	let_go(in);
+	return rc == 0 ? read_symbols(in) : rc;
+}
+
+/* --- the library's functions ------------------------------------------------------------------ */
+
+static int answer_of(
+	const struct injection *in, const char *function, uint64_t result, struct err *err)
+{
+	int errnum = -(int32_t)(uint32_t)result;
+
+	if (errnum == 0)
+		return 0;
+	switch (errnum) {
+	case EACCES:
+	case EPERM:
+		return err_set(err, ERR_PERMISSION,
+			"process %d may not connect to the recorder's socket '%s'", in->pid,
+			in->options->socket);
+	case ENOENT:
+	case ECONNREFUSED:
+		return err_set(err, ERR_FAILED,
+			"process %d does not reach the recorder's socket '%s' (another root directory, or the recorder has ended)",
+			in->pid, in->options->socket);
+	case EBUSY:
+	case EALREADY:
+	case EEXIST:
+		return err_set(err, ERR_FAILED,
+			"process %d is being hooked already, by another recorder", in->pid);
+	}
+	return err_set(err, ERR_FAILED, "process %d: %s failed: %s", in->pid, function,
+		errnum > 0 && errnum < 4096 ? strerror(errnum) : "it gave no reason");
+}
+
+struct place_check {
+	uint64_t addr;
+	const char *image;
+	bool is_there;
+};
+
+static void check_place(void *ctx, const struct proc_mapping *m)
+{
+	struct place_check *check = ctx;
+	size_t n = strlen(check->image);
+	const char *name = path_base_name(m->path);
+
+	/* " (deleted)" may follow. */
+	if (m->start <= check->addr && check->addr < m->end && !strncmp(name, check->image, n) &&
+		(!name[n] || name[n] == ' '))
+		check->is_there = true;
+}
+
+static int call_library(
+	struct injection *in, const char *name, const char *text, enum remote_call_late when_late)
+{
+	uint64_t addr = remote_symbols_find(in->symbols, library_name(in), name);
+	struct place_check check = {.addr = addr, .image = library_name(in)};
+	struct remote_call call = {.name = name,
+		.function = addr,
+		.text = text,
+		.stack = in->stack,
+		.timeout_ns = CALL_NS,
+		.late = when_late};
+	uint64_t result = 0;
+	int rc;
+
+	if (!addr)
+		return err_set(in->err, ERR_NOT_FOUND, "process %d: its '%s' has no function %s",
+			in->pid, library_name(in), name);
+	/* It may have become another program between two stops. */
+	if (proc_each_mapping(in->view, check_place, &check, in->err) < 0 || !check.is_there)
+		return err_set(in->err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->pid,
+			library_name(in));
+	rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
+	return rc < 0 ? rc : answer_of(in, name, result, in->err);
+}
+
+/* A thread that will make its system call again stands behind the instruction, but goes on at it:
+ * that address decides, and the moved instruction is as long. */
+static int move_thread(struct injection *in, struct moments *moments, struct remote_thread *t)
+{
+	struct moment_return returns[HANDLERS_MAX];
+	size_t n = moment_handler_returns(moments, t, returns, HANDLERS_MAX);
+	uint64_t back = remote_thread_is_restarting(t) ? 2 : 0;
+	uint64_t pc = remote_thread_pc(t) - back;
+	uint64_t moved = in->options->moved_pc(in->options->ctx, in->pid, pc);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t to = in->options->moved_pc(in->options->ctx, in->pid, returns[i].pc);
+
+		if (to != returns[i].pc &&
+			!remote_write(t, returns[i].where, &to, t->is_64 ? 8 : 4))
+			return err_sys(in->err, errno,
+				"thread %d: moving the place its signal handler returns to",
+				t->tid);
+	}
+	return moved == pc ? 0 : remote_thread_set_pc(t, moved + back, in->err);
+}
+
+static int move_threads(struct injection *in, struct moments *moments)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < in->threads.all.n; i++)
+		if (in->threads.all.v[i].is_stopped)
+			rc = move_thread(in, moments, &in->threads.all.v[i]);
+	return rc;
+}
+
+static int hook(struct injection *in)
+{
+	struct moments *moments = in->options->moved_pc ? moments_new(in->symbols) : NULL;
+	int rc = stop_caller(in, NULL);
+
+	if (rc == 0) {
+		pid_t tid = in->caller->tid;
+
+		rc = remote_threads_stop(&in->threads, clock_mono_ns() + STOP_ALL_NS, in->err);
+		in->caller = remote_threads_add(&in->threads, tid); /* the array may have moved */
+	}
+	if (rc == 0 && !in->caller->is_stopped)
+		rc = remote_thread_gone(in->caller, in->err);
+	if (rc == 0)
+		rc = call_library(
+			in, "weir_attach", in->options->socket, REMOTE_CALL_LATE_GIVES_UP);
+	if (rc == 0 && moments)
+		rc = move_threads(in, moments);
+	moments_free(moments);
+	return rc;
+}
+
+static int unhook(struct injection *in)
+{
+	int rc = stop_caller(in, NULL);
+
+	if (rc == 0)
+		rc = call_library(in, "weir_detach", NULL, REMOTE_CALL_LATE_GOES_ON);
+	return rc;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+/* The files of a first thread that has ended are empty, those of the others show the same. */
+static void find_view(void *ctx, pid_t tid)
+{
+	struct injection *in = ctx;
+	char state = inject_thread_state(in->pid, tid);
+
+	if (!in->view && state && state != 'Z' && state != 'X')
+		in->view = tid;
+}
+
+static int inject(struct injection *in)
+{
+	char path[64];
+	bool is_there;
+	int rc = inject_check_process(in->pid, in->err);
+
+	if (rc < 0)
+		return rc;
+	proc_each_task(in->pid, find_view, in);
+	rc = in->view ? read_symbols(in)
+		      : err_set(in->err, ERR_NOT_FOUND, "process %d has ended", in->pid);
+	if (rc == ERR_PERMISSION)
+		return inject_refused(in->pid, EPERM, in->err);
+	if (rc < 0)
+		return rc;
+	snprintf(path, sizeof(path), "/proc/%d/mem", in->view);
+	in->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (in->memory_fd < 0)
+		return errno == EACCES || errno == EPERM ? inject_refused(in->pid, EPERM, in->err)
+							 : err_sys(in->err, errno, "'%s'", path);
+	in->threads = (struct remote_threads){.pid = in->pid,
+		.memory_fd = in->memory_fd,
+		.is_64 = remote_symbols_is_64(in->symbols)};
+	in->library = in->threads.is_64 ? in->options->library : in->options->library32;
+	if (!in->library)
+		return err_set(in->err, ERR_UNSUPPORTED,
+			"process %d is a %d-bit program, for which there is no hook library",
+			in->pid, in->threads.is_64 ? 64 : 32);
+	is_there = remote_symbols_has_image(in->symbols, library_name(in));
+	if (!in->is_attach)
+		return is_there ? unhook(in)
+				: err_set(in->err, ERR_NOT_FOUND,
+					  "process %d: '%s' is not loaded in it", in->pid,
+					  library_name(in));
+	if (!is_there)
+		rc = load_library(in);
+	return rc == 0 ? hook(in) : rc;
+}
+
+static void *run(void *ctx)
+{
+	struct injection *in = ctx;
+
+	in->rc = inject(in);
+	let_go(in);
+	remote_symbols_close(in->symbols);
+	fd_cleanup(&in->memory_fd);
+	return NULL;
+}
+
+/* Runs in a thread of its own, without signals. */
+static int run_alone(
+	pid_t pid, const struct inject_options *options, bool is_attach, struct err *err)
+{
+	struct err own = {0};
+	struct injection in = {.pid = pid,
+		.options = options,
+		.is_attach = is_attach,
+		.err = err ? err : &own,
+		.memory_fd = -1};
+	sigset_t all, before;
+	pthread_t thread;
+	int errnum;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	errnum = pthread_create(&thread, NULL, run, &in);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (errnum)
+		return err_sys(err, errnum, "starting a thread");
+	pthread_join(thread, NULL);
+	return in.rc;
+}
+
+int inject_attach(pid_t pid, const struct inject_options *options, struct err *err)
+{
+	return run_alone(pid, options, true, err);
+}
+
+int inject_detach(pid_t pid, const struct inject_options *options, struct err *err)
+{
+	return run_alone(pid, options, false, err);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the injection share beside remote_call.h and remote_symbols.h. */
+#ifndef WEIR_RECORD_HOOKS_INJECT_INTERNAL_H
+#define WEIR_RECORD_HOOKS_INJECT_INTERNAL_H
+
+#include "base/mem.h"
+#include "record/hooks/remote_call.h"
+#include "record/hooks/remote_symbols.h"
+
+/* --- inject_thread.c ---------------------------------------------------------------------- */
+
+enum remote_stop {
+	REMOTE_STOP_EVENT,   /* by PTRACE_INTERRUPT, or a stop of the whole process */
+	REMOTE_STOP_SYSCALL, /* at the entry or exit of a system call */
+	REMOTE_STOP_SIGNAL,  /* before a signal is delivered */
+	REMOTE_STOP_GONE,    /* ended or became another program; not ours any more */
+	REMOTE_STOP_LATE,    /* none of these until the deadline */
+};
+/* Waits for the next stop of a seized, running thread. */
+enum remote_stop remote_thread_wait(struct remote_thread *t, uint64_t deadline_ns, int *signal);
+/* Waits for REMOTE_STOP_EVENT, delivering what signals come before. Nothing but `t`'s state
+ * changes: its registers are not read. */
+int remote_thread_wait_event(struct remote_thread *t, uint64_t deadline_ns, struct err *err);
+
+int remote_thread_get_regs(struct remote_thread *t, struct err *err);
+int remote_thread_set_regs(struct remote_thread *t, struct err *err);
+int remote_thread_gone(const struct remote_thread *t, struct err *err);
+
+/* --- inject_frame.c ----------------------------------------------------------------------- */
+
+#define REMOTE_XSTATE_MAX (12u << 10)
+
+/* All that a thread is, beside its memory. */
+struct remote_state {
+	struct remote_thread thread; /* for its registers */
+	uint64_t signal_mask;
+	size_t n_xstate; /* 0: not known */
+	size_t n_x87;
+	uint8_t xstate[REMOTE_XSTATE_MAX]; /* as NT_X86_XSTATE */
+	uint8_t x87[112];		   /* i386: as NT_PRFPREG, the FSAVE form */
+};
+
+struct remote_frame {
+	uint64_t addr; /* of bytes[0], which is the stack pointer at the function's entry */
+	uint64_t text; /* where the text came to lie */
+	size_t n;
+	uint8_t bytes[REMOTE_FRAME_BYTES_MAX];
+};
+
+/* The stack of a call below `top`: at its lowest address the return address `ret`, and what
+ * rt_sigreturn needs to bring the thread back into `state`; then the text. */
+int remote_frame_build(struct remote_frame *frame, const struct remote_state *state, uint64_t top,
+	uint64_t ret, const char *text, struct err *err);
+/* Makes the state's vector registers what a function expects at its entry. */
+void remote_state_clear_vectors(struct remote_state *state);
+
+/* --- inject_moment.c ---------------------------------------------------------------------- */
+
+struct moments;
+struct moments *moments_new(const struct remote_symbols *symbols);
+void moments_free(struct moments *m);
+/* NULL when the stopped thread may call dlopen: it holds no lock of the loader or the allocator.
+ * Else why not, a phrase. */
+const char *moment_hinders_dlopen(struct moments *m, const struct remote_thread *t);
+/* NULL when functions may be called on the thread's own stack, else why not. */
+const char *moment_hinders_own_stack(const struct remote_thread *t);
+
+/* Where signal handlers that are running on the stopped thread will return to. */
+struct moment_return {
+	uint64_t pc;
+	uint64_t where; /* address of the word that holds it */
+};
+size_t moment_handler_returns(struct moments *m, const struct remote_thread *t,
+	struct moment_return *returns, size_t max);
+
+/* --- inject_refusal.c --------------------------------------------------------------------- */
+
+/* Why nothing can be called in this process, as a sentence; 0 when nothing is known against it. */
+int inject_check_process(pid_t pid, struct err *err);
+/* ptrace said `errnum` for the process. */
+int inject_refused(pid_t pid, int errnum, struct err *err);
+/* State of the thread by /proc ('R', 'S', 'D', 'Z', ...); 0 when it is gone. */
+char inject_thread_state(pid_t pid, pid_t tid);
+
+/* --- inject_threads.c --------------------------------------------------------------------- */
+
+struct remote_threads {
+	pid_t pid;
+	int memory_fd;
+	bool is_64;
+	VEC(struct remote_thread) all;
+};
+/* Stops every thread of the process that is not stopped yet. */
+int remote_threads_stop(struct remote_threads *threads, uint64_t deadline_ns, struct err *err);
+void remote_threads_let_go(struct remote_threads *threads);
+struct remote_thread *remote_threads_add(struct remote_threads *threads, pid_t tid);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The processes that cannot be entered, and what to say about them. */
+#include "record/hooks/inject_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "record/proc.h"
+
+#define STATUS_FILE_MAX 65536
+#define PF_KTHREAD	0x00200000u /* include/linux/sched.h of the kernel */
+
+/* The value of a line "NAME:\tVALUE" of /proc/PID/status; "" when there is none. */
+static void status_value(pid_t pid, const char *name, char *to, size_t bytes)
+{
+	char *path = mem_printf("/proc/%d/status", pid);
+	struct buf b = {0};
+	char *save = NULL;
+
+	to[0] = 0;
+	if (file_read(&b, path, STATUS_FILE_MAX, NULL) == 0) {
+		char *text = mem_strdup(buf_text(&b));
+		size_t n = strlen(name);
+
+		for (char *line = strtok_r(text, "\n", &save); line;
+			line = strtok_r(NULL, "\n", &save))
+			if (!strncmp(line, name, n) && line[n] == ':')
+				snprintf(to, bytes, "%s",
+					line + n + 1 + strspn(line + n + 1, "\t "));
+		free(text);
+	}
+	buf_release(&b);
+	free(path);
+}
+
+/* The rest of the thread's stat file behind its name: state, parent, ... */
+static void stat_rest(pid_t pid, pid_t tid, char *to, size_t bytes)
+{
+	char *path = mem_printf("/proc/%d/task/%d/stat", pid, tid);
+	struct buf b = {0};
+	const char *end = NULL;
+
+	to[0] = 0;
+	if (file_read(&b, path, STATUS_FILE_MAX, NULL) == 0)
+		end = strrchr(buf_text(&b), ')');
+	if (end && end[1] == ' ')
+		snprintf(to, bytes, "%s", end + 2);
+	buf_release(&b);
+	free(path);
+}
+
+char inject_thread_state(pid_t pid, pid_t tid)
+{
+	char rest[512];
+
+	stat_rest(pid, tid, rest, sizeof(rest));
+	return rest[0];
+}
+
+static bool is_kernel_thread(pid_t pid)
+{
+	unsigned flags = 0;
+	char rest[512];
+
+	stat_rest(pid, pid, rest, sizeof(rest));
+	/* state ppid pgrp session tty tpgid flags */
+	return sscanf(rest, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && (flags & PF_KTHREAD);
+}
+
+static int check_tracer(pid_t pid, struct err *err)
+{
+	char value[64], name[64];
+	pid_t tracer;
+
+	status_value(pid, "TracerPid", value, sizeof(value));
+	tracer = (pid_t)atoi(value);
+	if (tracer <= 0)
+		return 0;
+	proc_name(tracer, tracer, name, sizeof(name));
+	return err_set(err, ERR_FAILED, "process %d is traced by process %d (%s) already", pid,
+		tracer, name);
+}
+
+int inject_check_process(pid_t pid, struct err *err)
+{
+	char value[256];
+	char state = inject_thread_state(pid, pid);
+	int rc;
+
+	if (!state)
+		return err_set(err, ERR_NOT_FOUND, "there is no process %d", pid);
+	if (is_kernel_thread(pid))
+		return err_set(err, ERR_UNSUPPORTED, "process %d is a thread of the kernel", pid);
+	status_value(pid, "Tgid", value, sizeof(value));
+	if (atoi(value) != pid)
+		return err_set(err, ERR_UNSUPPORTED, "%d is a thread of process %d, no process",
+			pid, atoi(value));
+	/* A first thread that has ended is a zombie while the others run. */
+	status_value(pid, "Threads", value, sizeof(value));
+	if (state == 'X' || (state == 'Z' && atoi(value) <= 1))
+		return err_set(err, ERR_NOT_FOUND,
+			"process %d has ended (it is a zombie until its parent takes notice)", pid);
+	if (state == 'T')
+		return err_set(err, ERR_FAILED,
+			"process %d is stopped: let it go on first (kill -CONT %d)", pid, pid);
+	rc = check_tracer(pid, err);
+	if (rc < 0)
+		return rc;
+	status_value(pid, "Seccomp", value, sizeof(value));
+	if (!strcmp(value, "1"))
+		return err_set(err, ERR_UNSUPPORTED,
+			"process %d may not load a library (seccomp is strict)", pid);
+	status_value(pid, "x86_Thread_features", value, sizeof(value));
+	if (strstr(value, "shstk"))
+		return err_set(err, ERR_UNSUPPORTED,
+			"process %d has its return addresses checked by the processor (shadow stack)",
+			pid);
+	return 0;
+}
+
+int inject_refused(pid_t pid, int errnum, struct err *err)
+{
+	struct buf b = {0};
+	int scope = 0, rc;
+
+	if (errnum != EPERM)
+		return err_sys(err, errnum, "process %d: ptrace", pid);
+	rc = check_tracer(pid, err);
+	if (rc < 0)
+		return rc;
+	if (file_read(&b, "/proc/sys/kernel/yama/ptrace_scope", 64, NULL) == 0)
+		scope = atoi(buf_text(&b));
+	buf_release(&b);
+	if (scope >= 3)
+		return err_set(err, ERR_PERMISSION,
+			"process %d cannot be traced: /proc/sys/kernel/yama/ptrace_scope is %d, which forbids it to everybody",
+			pid, scope);
+	if (scope > 0 && geteuid() != 0)
+		return err_set(err, ERR_PERMISSION,
+			"process %d cannot be traced: /proc/sys/kernel/yama/ptrace_scope is %d: run as root, or set it to 0",
+			pid, scope);
+	return err_set(err, ERR_PERMISSION,
+		"process %d cannot be traced: run as root, or as the user that it belongs to", pid);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One thread under ptrace: seized (which disturbs nothing), interrupted, let go.
+ *
+ * A thread that is interrupted inside a system call stops with the call's number in orig_rax and
+ * -ERESTART... in rax; when it goes on, the kernel makes the call again, or, if a signal handler is
+ * to run first, ends it with EINTR where that call does so. As long as both registers are put back
+ * at a stop of the same kind (PTRACE_EVENT_STOP, inside the kernel's signal code) this is exact.
+ * A few calls say EINTR at once even if nothing but ptrace interrupted them (signal(7),
+ * "Interruption of system calls by stop signals"). For those that had no effect yet, EINTR is
+ * replaced by -ERESTARTNOHAND here, so that they too are made again unless a handler runs. Their
+ * timeout then begins anew.
+ */
+#include "record/hooks/inject_internal.h"
+
+#include <asm/ldt.h>
+#include <elf.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/proc.h"
+
+#define LET_GO_WAIT_NS	 1000000000u /* to stop a thread in order to detach from it */
+#define WAIT_YIELDS	 50	     /* rounds of waiting in which nothing is slept */
+#define WAIT_SHORT_NAPS	 1000	     /* and up to which it is short */
+#define WAIT_SHORT_NS	 50000
+#define WAIT_LONG_NS	 1000000
+#define WAIT_LOOK_ROUNDS 200 /* after so many, whether it still lives */
+
+/* Not in user space headers: include/linux/errno.h of the kernel. */
+#define ERESTARTSYS	      512
+#define ERESTARTNOINTR	      513
+#define ERESTARTNOHAND	      514
+#define ERESTART_RESTARTBLOCK 516
+
+#ifndef PTRACE_EVENT_STOP
+#define PTRACE_EVENT_STOP 128
+#endif
+
+int remote_thread_gone(const struct remote_thread *t, struct err *err)
+{
+	return err_set(err, ERR_NOT_FOUND,
+		"thread %d of process %d ended or became another program", t->tid, t->pid);
+}
+
+int remote_thread_seize(struct remote_thread *t, struct err *err)
+{
+	long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+
+	if (ptrace(PTRACE_SEIZE, t->tid, 0, options) < 0) {
+		int errnum = errno;
+		char state = inject_thread_state(t->pid, t->tid);
+
+		if (errnum == ESRCH || !state || state == 'Z' || state == 'X')
+			return remote_thread_gone(t, err);
+		return inject_refused(t->pid, errnum, err);
+	}
+	t->is_seized = true;
+	t->is_stopped = t->is_interrupted = false;
+	return 0;
+}
+
+/* A first thread that was killed does not tell so before its other threads are taken notice of,
+ * which are ours to notice, too. */
+static bool is_dead(const struct remote_thread *t)
+{
+	char state = inject_thread_state(t->pid, t->tid);
+
+	return !state || state == 'Z' || state == 'X';
+}
+
+/* waitpid(2) with a deadline; 0 when that has passed. */
+static pid_t wait_until(const struct remote_thread *t, int *status, uint64_t deadline_ns)
+{
+	for (unsigned i = 0;; i++) {
+		long nap = i < WAIT_SHORT_NAPS ? WAIT_SHORT_NS : WAIT_LONG_NS;
+		pid_t rc = waitpid(t->tid, status, __WALL | WNOHANG | __WNOTHREAD);
+
+		if (rc > 0 || (rc < 0 && errno != EINTR))
+			return rc;
+		if (clock_mono_ns() >= deadline_ns)
+			return 0;
+		if (i % WAIT_LOOK_ROUNDS == WAIT_LOOK_ROUNDS - 1 && is_dead(t))
+			return -1;
+		if (i < WAIT_YIELDS)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){0, nap}, NULL);
+	}
+}
+
+enum remote_stop remote_thread_wait(struct remote_thread *t, uint64_t deadline_ns, int *signal)
+{
+	int status;
+	pid_t rc = wait_until(t, &status, deadline_ns);
+
+	*signal = 0;
+	if (!rc)
+		return REMOTE_STOP_LATE;
+	if (rc < 0 || !WIFSTOPPED(status)) {
+		t->is_gone = true;
+		t->is_seized = t->is_stopped = false;
+		return REMOTE_STOP_GONE;
+	}
+	t->is_stopped = true;
+	switch (status >> 16) {
+	case PTRACE_EVENT_STOP:
+		t->is_interrupted = false;
+		return REMOTE_STOP_EVENT;
+	case PTRACE_EVENT_EXEC:
+		ptrace(PTRACE_DETACH, t->tid, 0, 0);
+		t->is_gone = true;
+		t->is_seized = t->is_stopped = false;
+		return REMOTE_STOP_GONE;
+	}
+	if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+		return REMOTE_STOP_SYSCALL;
+	*signal = WSTOPSIG(status);
+	return REMOTE_STOP_SIGNAL;
+}
+
+/* The sentence for a thread that does not stop. */
+static int not_stopped(const struct remote_thread *t, struct err *err)
+{
+	char name[64];
+
+	proc_name(t->pid, t->tid, name, sizeof(name));
+	if (inject_thread_state(t->pid, t->tid) == 'D')
+		return err_set(err, ERR_FAILED,
+			"thread %d (%s) of process %d cannot be stopped: it is in uninterruptible sleep",
+			t->tid, name, t->pid);
+	return err_set(err, ERR_FAILED, "thread %d (%s) of process %d did not stop in time", t->tid,
+		name, t->pid);
+}
+
+int remote_thread_wait_event(struct remote_thread *t, uint64_t deadline_ns, struct err *err)
+{
+	for (;;) {
+		int signal;
+
+		switch (remote_thread_wait(t, deadline_ns, &signal)) {
+		case REMOTE_STOP_EVENT:
+			return 0;
+		case REMOTE_STOP_GONE:
+			return remote_thread_gone(t, err);
+		case REMOTE_STOP_LATE:
+			return not_stopped(t, err);
+		case REMOTE_STOP_SYSCALL:
+		case REMOTE_STOP_SIGNAL:
+			/* Every stop takes back the order to stop. */
+			ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+			t->is_stopped = false;
+			ptrace(PTRACE_CONT, t->tid, 0, (long)signal);
+			break;
+		}
+	}
+}
+
+int remote_thread_get_regs(struct remote_thread *t, struct err *err)
+{
+	struct iovec io = {&t->regs, sizeof(t->regs)};
+	size_t expected = t->is_64 ? sizeof(t->regs.r64) : sizeof(t->regs.r32);
+
+	if (ptrace(PTRACE_GETREGSET, t->tid, NT_PRSTATUS, &io) < 0)
+		return err_sys(err, errno, "thread %d: reading its registers", t->tid);
+	if (io.iov_len != expected)
+		return err_set(err, ERR_UNSUPPORTED,
+			"thread %d runs code of another width than its program", t->tid);
+	return 0;
+}
+
+int remote_thread_set_regs(struct remote_thread *t, struct err *err)
+{
+	struct iovec io = {&t->regs, t->is_64 ? sizeof(t->regs.r64) : sizeof(t->regs.r32)};
+
+	if (ptrace(PTRACE_SETREGSET, t->tid, NT_PRSTATUS, &io) < 0)
+		return err_sys(err, errno, "thread %d: setting its registers", t->tid);
+	return 0;
+}
+
+/* Calls that end with EINTR by a mere stop, and have had no effect when they do. */
+static bool is_repeatable_64(long number)
+{
+	switch (number) {
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_rt_sigtimedwait:
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+	case SYS_io_uring_enter:
+	/* With SO_RCVTIMEO or SO_SNDTIMEO: */
+	case SYS_read:
+	case SYS_readv:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+		return true;
+	}
+	return false;
+}
+
+/* The same for i386, whose numbers no header for 64-bit programs has (arch/x86/entry/syscalls/
+ * syscall_32.tbl of the kernel). */
+static bool is_repeatable_32(long number)
+{
+	static const uint16_t numbers[] = {
+		3,   /* read */
+		4,   /* write */
+		102, /* socketcall */
+		117, /* ipc */
+		145, /* readv */
+		146, /* writev */
+		177, /* rt_sigtimedwait */
+		247, /* io_getevents */
+		256, /* epoll_wait */
+		319, /* epoll_pwait */
+		337, /* recvmmsg */
+		345, /* sendmmsg */
+		362, /* connect */
+		364, /* accept4 */
+		369, /* sendto */
+		370, /* sendmsg */
+		371, /* recvfrom */
+		372, /* recvmsg */
+		385, /* io_pgetevents */
+		416, /* io_pgetevents_time64 */
+		417, /* recvmmsg_time64 */
+		420, /* semtimedop_time64 */
+		421, /* rt_sigtimedwait_time64 */
+		426, /* io_uring_enter */
+		441, /* epoll_pwait2 */
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i] == number)
+			return true;
+	return false;
+}
+
+static long thread_syscall(const struct remote_thread *t)
+{
+	return t->is_64 ? (long)t->regs.r64.orig_rax : (long)(int32_t)t->regs.r32.orig_eax;
+}
+
+static long thread_result(const struct remote_thread *t)
+{
+	return t->is_64 ? (long)t->regs.r64.rax : (long)(int32_t)t->regs.r32.eax;
+}
+
+bool remote_thread_is_restarting(const struct remote_thread *t)
+{
+	if (thread_syscall(t) < 0)
+		return false;
+	switch (-thread_result(t)) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+	case ERESTART_RESTARTBLOCK:
+		return true;
+	}
+	return false;
+}
+
+/* Replaces an EINTR that only we have caused. */
+static int repeat_interrupted_call(struct remote_thread *t, struct err *err)
+{
+	long number = thread_syscall(t);
+
+	if (number < 0 || thread_result(t) != -EINTR)
+		return 0;
+	if (t->is_64 ? !is_repeatable_64(number) : !is_repeatable_32(number))
+		return 0;
+	if (t->is_64)
+		t->regs.r64.rax = (unsigned long long)-ERESTARTNOHAND;
+	else
+		t->regs.r32.eax = (uint32_t)-ERESTARTNOHAND;
+	return remote_thread_set_regs(t, err);
+}
+
+void remote_thread_interrupt(struct remote_thread *t)
+{
+	/* A second time would stop it again when it goes on. */
+	if (!t->is_interrupted)
+		ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+	t->is_interrupted = true;
+}
+
+int remote_thread_stop(struct remote_thread *t, uint64_t deadline_ns, struct err *err)
+{
+	int rc;
+
+	if (t->is_stopped)
+		return 0;
+	remote_thread_interrupt(t);
+	rc = remote_thread_wait_event(t, deadline_ns, err);
+	if (rc == 0)
+		rc = remote_thread_get_regs(t, err);
+	if (rc == 0)
+		rc = repeat_interrupted_call(t, err);
+	return rc;
+}
+
+void remote_thread_let_go(struct remote_thread *t)
+{
+	if (!t->is_seized)
+		return;
+	remote_thread_stop(t, clock_mono_ns() + LET_GO_WAIT_NS, NULL);
+	/* One that cannot be stopped is let go by the end of the thread that seized it. */
+	if (t->is_stopped)
+		ptrace(PTRACE_DETACH, t->tid, 0, 0);
+	t->is_seized = t->is_stopped = false;
+}
+
+uint64_t remote_thread_pc(const struct remote_thread *t)
+{
+	return t->is_64 ? t->regs.r64.rip : t->regs.r32.eip;
+}
+
+uint64_t remote_thread_sp(const struct remote_thread *t)
+{
+	return t->is_64 ? t->regs.r64.rsp : t->regs.r32.esp;
+}
+
+int remote_thread_set_pc(struct remote_thread *t, uint64_t pc, struct err *err)
+{
+	if (t->is_64)
+		t->regs.r64.rip = pc;
+	else
+		t->regs.r32.eip = (uint32_t)pc;
+	return remote_thread_set_regs(t, err);
+}
+
+void remote_thread_unwind_regs(const struct remote_thread *t, struct cpu_regs *regs)
+{
+	const struct user_regs_struct *r = &t->regs.r64;
+	const struct remote_regs32 *e = &t->regs.r32;
+
+	*regs = (struct cpu_regs){.is_64 = t->is_64};
+	if (t->is_64) {
+		const unsigned long long values[CPU_N_REGS] = {r->rax, r->rdx, r->rcx, r->rbx,
+			r->rsi, r->rdi, r->rbp, r->rsp, r->r8, r->r9, r->r10, r->r11, r->r12,
+			r->r13, r->r14, r->r15, r->rip};
+
+		for (unsigned i = 0; i < CPU_N_REGS; i++)
+			regs->r[i] = values[i];
+		regs->known = (1u << CPU_N_REGS) - 1;
+		return;
+	}
+	regs->r[CPU_REG_RAX] = e->eax;
+	regs->r[CPU_REG_RDX] = e->edx;
+	regs->r[CPU_REG_RCX] = e->ecx;
+	regs->r[CPU_REG_RBX] = e->ebx;
+	regs->r[CPU_REG_RSI] = e->esi;
+	regs->r[CPU_REG_RDI] = e->edi;
+	regs->r[CPU_REG_RBP] = e->ebp;
+	regs->r[CPU_REG_RSP] = e->esp;
+	regs->r[CPU_REG_RIP] = e->eip;
+	regs->known = ((1u << (CPU_REG_RSP + 1)) - 1) | 1u << CPU_REG_RIP;
+}
+
+uint64_t remote_thread_tls(const struct remote_thread *t)
+{
+	struct user_desc area = {0};
+
+	if (t->is_64)
+		return t->regs.r64.fs_base;
+	if (ptrace(PTRACE_GET_THREAD_AREA, t->tid, (long)(t->regs.r32.gs >> 3), &area) < 0)
+		return 0;
+	return area.base_addr;
+}
+
+bool remote_read(const struct remote_thread *t, uint64_t addr, void *to, size_t n)
+{
+	return pread(t->memory_fd, to, n, (off_t)addr) == (ssize_t)n;
+}
+
+bool remote_write(const struct remote_thread *t, uint64_t addr, const void *from, size_t n)
+{
+	return pwrite(t->memory_fd, from, n, (off_t)addr) == (ssize_t)n;
+}
+
+bool remote_thread_is_in_rseq(const struct remote_thread *t)
+{
+	struct {
+		uint64_t pointer;
+		uint32_t bytes, signature, flags, pad;
+	} where = {0};
+	struct {
+		uint32_t version, flags;
+		uint64_t start, bytes, abort;
+	} section;
+	uint64_t descriptor = 0, pc = remote_thread_pc(t);
+
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, (long)sizeof(where), &where) < 0 ||
+		!where.pointer)
+		return false;
+	/* struct rseq: cpu_id_start, cpu_id, then the address of the section's description. */
+	if (!remote_read(t, where.pointer + 8, &descriptor, sizeof(descriptor)) || !descriptor ||
+		!remote_read(t, descriptor, &section, sizeof(section)))
+		return false;
+	return pc - section.start < section.bytes;
+}

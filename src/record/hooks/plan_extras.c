@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions that matter to the hooks whatever the user wished for. */
+#include <elf.h>
+#include <string.h>
+
+#include "record/hooks/plan_internal.h"
+
+/* --- allocations ------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name; /* of operator new, both with "m" (64-bit) and "j" */
+	enum hook_amount amount;
+} allocations[] = {
+	{"malloc", HOOK_AMOUNT_ARG0},
+	{"calloc", HOOK_AMOUNT_ARG0_ARG1},
+	{"realloc", HOOK_AMOUNT_ARG1},
+	{"reallocarray", HOOK_AMOUNT_ARG1_ARG2},
+	{"memalign", HOOK_AMOUNT_ARG1},
+	{"aligned_alloc", HOOK_AMOUNT_ARG1},
+	{"posix_memalign", HOOK_AMOUNT_ARG2},
+	{"valloc", HOOK_AMOUNT_ARG0},
+	{"pvalloc", HOOK_AMOUNT_ARG0},
+	{"_Znwm", HOOK_AMOUNT_ARG0},
+	{"_ZnwmRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
+	{"_ZnwmSt11align_val_t", HOOK_AMOUNT_ARG0},
+	{"_ZnwmSt11align_val_tRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
+	{"_Znwj", HOOK_AMOUNT_ARG0},
+	{"_ZnwjRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
+	{"_ZnwjSt11align_val_t", HOOK_AMOUNT_ARG0},
+	{"_ZnwjSt11align_val_tRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
+	{"_Znam", HOOK_AMOUNT_ARG0},
+	{"_ZnamRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
+	{"_ZnamSt11align_val_t", HOOK_AMOUNT_ARG0},
+	{"_ZnamSt11align_val_tRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
+	{"_Znaj", HOOK_AMOUNT_ARG0},
+	{"_ZnajRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
+	{"_ZnajSt11align_val_t", HOOK_AMOUNT_ARG0},
+	{"_ZnajSt11align_val_tRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
+};
+
+bool allocation_amount(const char *name, uint8_t *detail)
+{
+	if (!strchr("mcrapv_", name[0]))
+		return false;
+	for (size_t i = 0; i < sizeof(allocations) / sizeof(allocations[0]); i++) {
+		if (strcmp(allocations[i].name, name) != 0)
+			continue;
+		*detail = (uint8_t)allocations[i].amount;
+		return true;
+	}
+	return false;
+}
+
+static void note_allocation(void *ctx, const struct elf_symbol *s)
+{
+	uint8_t detail;
+
+	if (s->bind != STB_LOCAL && allocation_amount(s->name, &detail))
+		*(bool *)ctx = true;
+}
+
+bool image_defines_allocations(const struct elf_file *elf)
+{
+	bool found = false;
+
+	elf_file_each_function(elf, true, note_allocation, &found);
+	return found;
+}
+
+/* --- libc -------------------------------------------------------------------------------- */
+
+static void add_extra(struct extras *e, const struct image_facts *f, struct extra extra)
+{
+	if (extra.function_i == NO_FUNCTION && !extra.stub)
+		return;
+	for (size_t i = 0; i < e->all.n; i++)
+		if (e->all.v[i].function_i == extra.function_i && e->all.v[i].stub == extra.stub)
+			return;
+	if (extra.function_i != NO_FUNCTION && f->functions.v[extra.function_i].is_ifunc)
+		return;
+	vec_push(&e->all, extra);
+}
+
+/* Whether the function calls the other one, or jumps to it. */
+static bool leads_to(const struct image_facts *f, uint32_t from_i, uint32_t to_i)
+{
+	const struct image_function *from = &f->functions.v[from_i], *to = &f->functions.v[to_i];
+	struct x86_insn insn;
+
+	for (uint64_t at = from->start; at < from->end && image_decode(f, at, &insn);
+		at += insn.length)
+		if (insn.has_target && insn.target == to->start)
+			return true;
+	return false;
+}
+
+void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_traps)
+{
+	uint32_t process = image_function_named(f, "sigprocmask");
+	uint32_t thread = image_function_named(f, "pthread_sigmask");
+
+	add_extra(e, f,
+		(struct extra){image_function_named(f, "makecontext"), 0, HOOK_ACTION_NOTE,
+			HOOK_OWN_MAKECONTEXT});
+	if (!needs_traps)
+		return;
+	add_extra(e, f, (struct extra){thread, 0, HOOK_ACTION_REPLACE, HOOK_OWN_SIGMASK});
+	/* The two differ in how they report errors: where one is made of the other, only the inner
+	 * one is replaced. */
+	if (process != NO_FUNCTION && (thread == NO_FUNCTION || !leads_to(f, process, thread)))
+		add_extra(e, f, (struct extra){process, 0, HOOK_ACTION_REPLACE, HOOK_OWN_SIGMASK});
+	/* signal(3) and its relatives are made of it. */
+	add_extra(e, f,
+		(struct extra){image_function_named(f, "sigaction"), 0, HOOK_ACTION_REPLACE,
+			HOOK_OWN_SIGACTION});
+}
+
+/* In glibc the two functions are one, an empty one. So the stubs are replaced by which this image
+ * calls them. */
+void extras_find_cyg(struct extras *e, const struct image_facts *f)
+{
+	for (size_t i = 0; i < f->callee_of.cap; i++) {
+		const struct map_slot *slot = &f->callee_of.slots[i];
+
+		if (!slot->used || slot->value == CALLEE_MCOUNT)
+			continue;
+		add_extra(e, f,
+			(struct extra){NO_FUNCTION, slot->key, HOOK_ACTION_REPLACE,
+				slot->value == CALLEE_CYG_ENTER ? HOOK_OWN_CYG_ENTER
+								: HOOK_OWN_CYG_EXIT});
+	}
+}

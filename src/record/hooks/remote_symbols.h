@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code of another process: which images are mapped where, where their functions are, which
+ * addresses belong to functions that hold locks of the loader or the allocator ("delicate"), and
+ * where a few bytes of code can be put that nobody needs. As of the moment it was opened.
+ */
+#ifndef WEIR_RECORD_HOOKS_REMOTE_SYMBOLS_H
+#define WEIR_RECORD_HOOKS_REMOTE_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "unwind/unwind.h"
+
+struct remote_symbols;
+
+int remote_symbols_open(struct remote_symbols **out, pid_t pid, struct err *err);
+void remote_symbols_close(struct remote_symbols *s);
+
+bool remote_symbols_is_64(const struct remote_symbols *s);
+
+enum remote_place {
+	REMOTE_PLACE_PROGRAM,  /* code of the program, or code made at run time */
+	REMOTE_PLACE_LIBC,     /* the C library, or one that wraps it, but not a delicate part */
+	REMOTE_PLACE_DELICATE, /* the loader, the allocator, fork, ... */
+	REMOTE_PLACE_NOWHERE,  /* nothing executable is there */
+};
+enum remote_place remote_symbols_place(const struct remote_symbols *s, uint64_t addr);
+/* Whether the main program has an allocator of its own in it, of which not all functions can be
+ * told by their names. */
+bool remote_symbols_program_allocates(const struct remote_symbols *s);
+
+/* The address of an exported function of the image whose file has the given base name (NULL: of any
+ * image, the C library first). 0 when there is none. */
+uint64_t remote_symbols_find(const struct remote_symbols *s, const char *image, const char *name);
+bool remote_symbols_has_image(const struct remote_symbols *s, const char *image);
+
+/* Calls `each` for stretches of at least `bytes` executable bytes behind the end of an image's code
+ * (the rest of its last page), until it returns true. False when it never did. */
+bool remote_symbols_each_gap(const struct remote_symbols *s, size_t bytes,
+	bool (*each)(void *ctx, uint64_t addr), void *ctx);
+
+/* Makes the unwind tables, which takes long in a large program, so that none has to be made while a
+ * thread stands still. */
+void remote_symbols_prepare_walks(const struct remote_symbols *s);
+/* For walking stacks, as in struct unwind_callbacks. */
+bool remote_symbols_find_module(
+	const struct remote_symbols *s, struct vaddr pc, struct unwind_module *module);
+bool remote_symbols_follows_call(const struct remote_symbols *s, struct vaddr pc);
+
+#endif

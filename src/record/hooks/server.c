@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/hooks/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "record/hooks/hello.h"
+#include "record/hooks/module_file.h"
+#include "record/hooks/tick_clock.h"
+
+#define CONNECTIONS_MAX 256
+#define BACKLOG		512
+/* A program may be stopped by a debugger while it speaks; one that is not is done within ms. */
+#define PATIENCE_NS 30000000000u
+#define POLL_MS	    1000
+#define READ_BYTES  65536
+#define RETIRED_MAX 4096
+
+struct sent_plan {
+	uint32_t id; /* 0: none of the functions asked for */
+	struct hook_moved moved;
+};
+
+enum connection_state { READS_HELLO, SENDS_PLAN, READS_RESULTS, SENDS_DONE };
+
+struct connection {
+	int fd;
+	enum connection_state state;
+	uint32_t pid;
+	uint64_t since_ns;
+	struct buf in, out;
+	size_t n_out;		      /* bytes of `out` that are gone */
+	int area_fd;		      /* goes with the first byte; borrowed; -1 = none */
+	struct hook_process *process; /* a reference; NULL until the hello was understood */
+	VEC(struct sent_plan) sent;
+	VEC(struct hook_module_at) modules; /* new ones */
+	uint64_t n_unread;		    /* of them that could not be used */
+	bool wants_results;
+};
+
+struct server {
+	struct hooks *h;
+	VEC(struct connection *) connections;
+};
+
+/* --- the socket ------------------------------------------------------------------------- */
+
+int hook_server_listen(struct hooks *h, struct err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	h->folder = mem_printf("%s/weir-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+	/* The longest name in it must fit into an address. */
+	if (strlen(h->folder) + sizeof("/hooks") > sizeof(address.sun_path)) {
+		free(h->folder);
+		h->folder = mem_strdup("/tmp/weir-XXXXXX");
+	}
+	if (!mkdtemp(h->folder)) {
+		int rc =
+			err_sys(err, errno, "'%s': cannot make a folder for the socket", h->folder);
+
+		free(h->folder);
+		h->folder = NULL;
+		return rc;
+	}
+	h->socket_path = mem_printf("%s/hooks", h->folder);
+	strcpy(address.sun_path, h->socket_path);
+	h->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (h->listen_fd < 0 ||
+		bind(h->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+		listen(h->listen_fd, BACKLOG) < 0)
+		return err_sys(err, errno, "'%s': cannot listen", h->socket_path);
+	return 0;
+}
+
+void hook_server_unlisten(struct hooks *h)
+{
+	fd_cleanup(&h->listen_fd);
+	h->listen_fd = -1;
+	if (h->socket_path)
+		unlink(h->socket_path);
+	if (h->folder)
+		rmdir(h->folder);
+	free(h->socket_path);
+	free(h->folder);
+	h->socket_path = h->folder = NULL;
+}
+
+/* --- connections ------------------------------------------------------------------------ */
+
+static void begin_exchange(struct hooks *h, struct connection *c)
+{
+	c->process->n_refs++;
+	c->process->n_exchanges++;
+	h->n_exchanges++;
+}
+
+static void connection_free(struct hooks *h, struct connection *c)
+{
+	close(c->fd);
+	buf_release(&c->in);
+	buf_release(&c->out);
+	vec_release(&c->sent);
+	vec_release(&c->modules);
+	if (c->process) {
+		pthread_mutex_lock(&h->lock);
+		c->process->n_exchanges--;
+		h->n_exchanges--;
+		hooks_unref_process(c->process);
+		pthread_cond_broadcast(&h->changed);
+		pthread_mutex_unlock(&h->lock);
+	}
+	free(c);
+}
+
+static void accept_one(struct server *s)
+{
+	int fd = accept4(s->h->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct connection *c;
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	if (fd < 0)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 || peer.pid <= 0) {
+		close(fd);
+		return;
+	}
+	c = mem_zalloc(sizeof(*c));
+	c->fd = fd;
+	c->pid = (uint32_t)peer.pid;
+	c->area_fd = -1;
+	c->since_ns = clock_mono_ns();
+	vec_push(&s->connections, c);
+}
+
+/* --- a hello ---------------------------------------------------------------------------- */
+
+/* Appends the image's plan to the message; called with the planner's lock. */
+static void add_plans(struct hooks *h, struct connection *c, const struct planned_image *image,
+	uint32_t module_i, uint64_t bias)
+{
+	struct span left = buf_span(&image->plans);
+	struct hook_plan plan;
+
+	while (left.n >= sizeof(plan)) {
+		memcpy(&plan, left.p, sizeof(plan));
+		if (plan.bytes < sizeof(plan) || plan.bytes > left.n)
+			break;
+		plan.module_i = module_i;
+		buf_put(&c->out, &plan, sizeof(plan));
+		buf_put(&c->out, left.p + sizeof(plan), plan.bytes - sizeof(plan));
+		vec_push(&c->sent,
+			((struct sent_plan){plan.id,
+				{.n_code = plan.n_code,
+					.n_patched = plan.n_patched,
+					.function = plan.function + bias,
+					.site = plan.site + bias,
+					.planned = plan.id ? hook_planner_function(
+								     h->planner, plan.id, NULL)
+							   : NULL}}));
+		left = span_sub(left, plan.bytes, left.n - plan.bytes);
+	}
+}
+
+/* NULL when there is no file (the vdso) or it cannot be used, which is counted. */
+static const struct planned_image *plan_module(struct hooks *h, struct connection *c,
+	const struct module_maps *maps, const struct hello_module *m, uint32_t module_i)
+{
+	const struct planned_image *image = NULL;
+	struct module_file file;
+	struct err err;
+
+	if (!module_maps_find(maps, m->start, m->end))
+		return NULL;
+	if (module_file_open(&file, maps, (pid_t)c->pid, m->start, m->end, &err) < 0) {
+		c->n_unread++;
+		return NULL;
+	}
+	pthread_mutex_lock(&h->planner_lock);
+	if (hook_planner_image(
+		    h->planner, file.key, &file.elf, file.path, !m->path[0], &image, &err) < 0) {
+		c->n_unread++;
+		image = NULL;
+	} else {
+		add_plans(h, c, image, module_i, m->bias);
+	}
+	pthread_mutex_unlock(&h->planner_lock);
+	module_file_close(&file);
+	return image;
+}
+
+static void plan_modules(struct hooks *h, struct connection *c, const struct hello *hello)
+{
+	struct module_maps maps;
+
+	module_maps_read(&maps, (pid_t)c->pid);
+	for (size_t i = 0; i < hello->modules.n; i++) {
+		const struct hello_module *m = &hello->modules.v[i];
+		const struct planned_image *image = plan_module(h, c, &maps, m, (uint32_t)i);
+
+		vec_push(&c->modules, ((struct hook_module_at){m->bias, m->start, m->end, image}));
+	}
+	module_maps_release(&maps);
+	pthread_mutex_lock(&h->lock);
+	h->n_unread_modules += c->n_unread;
+	pthread_mutex_unlock(&h->lock);
+}
+
+static struct hook_process *new_process(
+	struct hooks *h, const struct connection *c, const struct hook_hello *hello)
+{
+	struct hook_area_options options = {.is_64 = hello->bits == 64,
+		.tree = h->options.tree,
+		.ring_bytes = h->options.ring_bytes,
+		.prune_permille = h->options.prune_permille};
+	struct hook_process *p = mem_zalloc(sizeof(*p));
+
+	p->n_refs = 1;
+	p->pid = c->pid;
+	p->own_pid = hello->pid;
+	p->is_64 = hello->bits == 64;
+	p->since_ticks = tick_clock_read();
+	p->area.fd = -1;
+	p->pid_fd = (int)syscall(SYS_pidfd_open, (pid_t)c->pid, 0);
+	if (p->pid_fd < 0 || hook_area_open(&p->area, &options, NULL) < 0) {
+		hooks_unref_process(p);
+		return NULL;
+	}
+	p->rings = mem_calloc(p->area.n_threads, sizeof(*p->rings));
+	return p;
+}
+
+static struct hook_process *find_parent(const struct hooks *h, uint32_t own_pid)
+{
+	for (size_t i = h->processes.n; i--;)
+		if (h->processes.v[i]->own_pid == own_pid)
+			return h->processes.v[i];
+	return NULL;
+}
+
+/* A program that begins, or a child of one: gets an area. */
+static bool open_process(struct hooks *h, struct connection *c, const struct hook_hello *hello)
+{
+	struct hook_process *p = new_process(h, c, hello), *parent = NULL;
+
+	if (!p)
+		return false;
+	pthread_mutex_lock(&h->lock);
+	if (hello->kind == HOOK_HELLO_FORK)
+		parent = find_parent(h, hello->parent_pid);
+	p->layout = parent ? hooks_ref_layout(parent->layout) : hook_layout_new(NULL);
+	if (!parent) {
+		p->layout->region_start = hello->region_start;
+		p->layout->region_bytes = hello->region_bytes;
+	}
+	for (size_t i = 0; i < h->off.n; i++)
+		hook_area_turn_off(&p->area, h->off.v[i]);
+	hooks_add_process(h, p);
+	c->process = p;
+	begin_exchange(h, c);
+	pthread_mutex_unlock(&h->lock);
+	c->area_fd = p->area.fd;
+	return true;
+}
+
+static bool join_process(struct hooks *h, struct connection *c)
+{
+	pthread_mutex_lock(&h->lock);
+	c->process = hooks_find_process(h, c->pid);
+	if (c->process)
+		begin_exchange(h, c);
+	pthread_mutex_unlock(&h->lock);
+	return c->process != NULL;
+}
+
+/* The whole program is refused: every function that it has is, for this reason. */
+static void keep_refusal(struct hooks *h, enum hook_refusal refusal)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&h->planner_lock);
+	n = hook_planner_n_functions(h->planner);
+	pthread_mutex_unlock(&h->planner_lock);
+	pthread_mutex_lock(&h->lock);
+	h->program_refusal = refusal;
+	for (uint32_t id = 1; id <= n; id++)
+		if (!hooks_outcome(h, id)->refusal)
+			hooks_outcome(h, id)->refusal = refusal;
+	pthread_mutex_unlock(&h->lock);
+}
+
+static void take_hello(struct hooks *h, struct connection *c, const struct hello *hello)
+{
+	struct hook_reply reply = {.magic = HOOK_ABI_MAGIC, .status = 1};
+	const struct hook_hello *head = &hello->head;
+	size_t at = c->out.n;
+
+	buf_put(&c->out, &reply, sizeof(reply));
+	if (head->refusal && head->refusal < HOOK_REFUSAL_N) {
+		keep_refusal(h, head->refusal);
+	} else if (!atomic_load(&h->is_off) &&
+		   (head->kind == HOOK_HELLO_MODULES ? join_process(h, c)
+						     : open_process(h, c, head))) {
+		if (head->kind != HOOK_HELLO_FORK)
+			plan_modules(h, c, hello);
+		c->wants_results = head->kind != HOOK_HELLO_FORK;
+		reply.status = 0;
+		reply.n_plans = (uint32_t)c->sent.n;
+		reply.plan_bytes = c->out.n - at - sizeof(reply);
+		reply.has_area = c->area_fd >= 0;
+		reply.area_bytes = reply.has_area ? c->process->area.bytes : 0;
+	}
+	memcpy(c->out.p + at, &reply, sizeof(reply));
+	c->state = SENDS_PLAN;
+}
+
+/* --- results ---------------------------------------------------------------------------- */
+
+static void take_results(struct hooks *h, struct connection *c, struct span results)
+{
+	struct hook_layout *layout, *old;
+
+	pthread_mutex_lock(&h->lock);
+	old = c->process->layout;
+	layout = hook_layout_new(old);
+	for (size_t i = 0; i < c->modules.n; i++)
+		vec_push(&layout->modules, c->modules.v[i]);
+	for (size_t i = 0; i < c->sent.n; i++) {
+		const struct sent_plan *sent = &c->sent.v[i];
+		struct hook_result r;
+
+		memcpy(&r, results.p + i * sizeof(r), sizeof(r));
+		if (sent->id && r.refusal && r.refusal < HOOK_REFUSAL_N)
+			hooks_outcome(h, sent->id)->refusal = r.refusal;
+		if (r.refusal)
+			continue;
+		if (sent->id)
+			hooks_outcome(h, sent->id)->n_hooked++;
+		if (!r.moved_code)
+			continue;
+		vec_push(&layout->moved, sent->moved);
+		layout->moved.v[layout->moved.n - 1].code = r.moved_code;
+	}
+	hook_layout_sort(layout);
+	c->process->layout = layout;
+	hooks_unref_layout(old);
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* --- bytes to and fro ------------------------------------------------------------------- */
+
+/* False when the connection is over. */
+static bool read_some(struct connection *c)
+{
+	uint8_t bytes[READ_BYTES];
+	ssize_t n = recv(c->fd, bytes, sizeof(bytes), 0);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (n)
+		buf_put(&c->in, bytes, (size_t)n);
+	return n > 0;
+}
+
+static bool read_hello(struct hooks *h, struct connection *c)
+{
+	struct hello hello;
+	struct err err;
+
+	if (!read_some(c))
+		return false;
+	switch (hello_parse(&hello, buf_span(&c->in), &err)) {
+	case HELLO_WHOLE:
+		take_hello(h, c, &hello);
+		hello_release(&hello);
+		buf_reset(&c->in);
+		return true;
+	case HELLO_BAD:
+		pthread_mutex_lock(&h->lock);
+		h->n_bad_hellos++;
+		pthread_mutex_unlock(&h->lock);
+		return false;
+	default:
+		return true;
+	}
+}
+
+static ssize_t send_some(struct connection *c)
+{
+	struct iovec part = {c->out.p + c->n_out, c->out.n - c->n_out};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} extra = {0};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (!c->n_out && c->area_fd >= 0) {
+		extra.header.cmsg_level = SOL_SOCKET;
+		extra.header.cmsg_type = SCM_RIGHTS;
+		extra.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&extra.header), &c->area_fd, sizeof(int));
+		message.msg_control = &extra;
+		message.msg_controllen = sizeof(extra);
+	}
+	return sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool send_out(struct connection *c)
+{
+	ssize_t n = send_some(c);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	c->n_out += (size_t)n;
+	if (c->n_out < c->out.n)
+		return true;
+	if (c->state == SENDS_DONE || !c->wants_results)
+		return false; /* all is said */
+	c->state = READS_RESULTS;
+	return true;
+}
+
+static bool read_results(struct hooks *h, struct connection *c)
+{
+	struct span results;
+	struct err err;
+
+	if (!read_some(c))
+		return false;
+	switch (hello_parse_results(buf_span(&c->in), (uint32_t)c->sent.n, &results, &err)) {
+	case HELLO_WHOLE:
+		take_results(h, c, results);
+		/* The program runs on when it has this: nothing of it is unknown then. */
+		buf_reset(&c->out);
+		c->n_out = 0;
+		c->area_fd = -1;
+		buf_put_u8(&c->out, 1);
+		c->state = SENDS_DONE;
+		return true;
+	case HELLO_BAD:
+		return false;
+	default:
+		return c->in.n < sizeof(struct hook_results) +
+					 (size_t)RESULTS_MAX * sizeof(struct hook_result);
+	}
+}
+
+static bool serve(struct hooks *h, struct connection *c)
+{
+	switch (c->state) {
+	case READS_HELLO:
+		return read_hello(h, c);
+	case READS_RESULTS:
+		return read_results(h, c);
+	case SENDS_PLAN:
+	case SENDS_DONE:
+		break;
+	}
+	return send_out(c);
+}
+
+/* --- the thread ------------------------------------------------------------------------- */
+
+static void serve_ready(struct server *s, const struct pollfd *fds, size_t n)
+{
+	uint64_t now = clock_mono_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->connections.n; i++) {
+		struct connection *c = s->connections.v[i];
+		bool goes_on = i >= n || !fds[i].revents || serve(s->h, c);
+
+		if (goes_on && now - c->since_ns < PATIENCE_NS)
+			s->connections.v[kept++] = c;
+		else
+			connection_free(s->h, c);
+	}
+	s->connections.n = kept;
+}
+
+/* Processes that are over are kept for a while: a child may refer to them. */
+static void forget_retired(struct hooks *h)
+{
+	size_t n_ended = 0, kept = 0;
+
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < h->processes.n; i++)
+		n_ended += h->processes.v[i]->has_ended;
+	for (size_t i = 0; i < h->processes.n && n_ended > RETIRED_MAX; i++) {
+		if (h->processes.v[i]->has_ended) {
+			hooks_unref_process(h->processes.v[i]);
+			h->processes.v[i] = NULL;
+			n_ended--;
+		}
+	}
+	for (size_t i = 0; i < h->processes.n; i++)
+		if (h->processes.v[i])
+			h->processes.v[kept++] = h->processes.v[i];
+	h->version += kept != h->processes.n;
+	h->processes.n = kept;
+	pthread_mutex_unlock(&h->lock);
+}
+
+void *hook_server_main(void *hooks)
+{
+	struct server s = {.h = hooks};
+	struct pollfd fds[CONNECTIONS_MAX + 2];
+
+	while (!atomic_load(&s.h->stop)) {
+		size_t n = s.connections.n;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct connection *c = s.connections.v[i];
+			bool reads = c->state == READS_HELLO || c->state == READS_RESULTS;
+
+			fds[i] = (struct pollfd){.fd = c->fd, .events = reads ? POLLIN : POLLOUT};
+		}
+		fds[n] = (struct pollfd){.fd = s.h->wake_fd, .events = POLLIN};
+		fds[n + 1] = (struct pollfd){
+			.fd = n < CONNECTIONS_MAX ? s.h->listen_fd : -1, .events = POLLIN};
+		if (poll(fds, n + 2, POLL_MS) < 0)
+			continue;
+		serve_ready(&s, fds, n);
+		if (fds[n + 1].revents & POLLIN)
+			accept_one(&s);
+		forget_retired(s.h);
+	}
+	for (size_t i = 0; i < s.connections.n; i++)
+		connection_free(s.h, s.connections.v[i]);
+	vec_release(&s.connections);
+	return NULL;
+}

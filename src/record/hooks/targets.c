@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/hooks/targets.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "elf/elf_file.h"
+#include "record/hooks/inject.h"
+#include "record/launch.h"
+#include "record/proc.h"
+
+/* ld.so ignores LD_PRELOAD in programs that run with another user's rights. */
+static bool changes_rights(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || geteuid() == 0)
+		return false;
+	return ((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+	       ((st.st_mode & S_ISGID) && st.st_gid != getegid()) ||
+	       getxattr(path, "security.capability", NULL, 0) > 0;
+}
+
+static bool is_static(const char *path)
+{
+	struct file_map file;
+	struct elf_file elf;
+	bool has_interpreter = false;
+
+	if (file_map_open(&file, path, NULL) < 0)
+		return false;
+	if (elf_file_init(&elf, file.bytes, NULL) < 0) { /* a script, perhaps */
+		file_map_release(&file);
+		return false;
+	}
+	for (size_t i = 0; i < elf.n_segments; i++)
+		has_interpreter |= elf.segments[i].type == PT_INTERP;
+	elf_file_release(&elf);
+	file_map_release(&file);
+	return !has_interpreter;
+}
+
+char *hook_targets_doubt(const char *command)
+{
+	char *path, *sentence = NULL;
+
+	if (launch_find(command, &path, NULL) < 0)
+		return NULL;
+	if (is_static(path))
+		sentence = mem_printf(
+			"'%s': is statically linked, its functions cannot be hooked; samples only",
+			path);
+	else if (changes_rights(path))
+		sentence = mem_printf("'%s': runs with other rights than yours (setuid, setgid or "
+				      "capabilities), its functions cannot be hooked; samples only",
+			path);
+	free(path);
+	return sentence;
+}
+
+static struct inject_options inject_options_of(struct hooks *h)
+{
+	return (struct inject_options){
+		.library = hooks_library(h, true),
+		.library32 = hooks_library(h, false),
+		.socket = hooks_socket(h),
+		.moved_pc = hooks_moved_pc,
+		.ctx = h,
+	};
+}
+
+int hook_targets_attach(struct hooks *h, const pid_t *pids, size_t n, struct err *err)
+{
+	struct inject_options options = inject_options_of(h);
+
+	for (size_t i = 0; i < n; i++) {
+		int rc = inject_attach(pids[i], &options, err);
+
+		if (rc == 0)
+			continue;
+		while (i--)
+			inject_detach(pids[i], &options, NULL);
+		return rc;
+	}
+	return 0;
+}
+
+struct detach {
+	struct inject_options options;
+	void (*note)(void *ctx, const char *sentence);
+	void *ctx;
+};
+
+static void detach_one(void *ctx, pid_t pid)
+{
+	struct detach *d = ctx;
+	struct err err;
+	char *text;
+
+	if (inject_detach(pid, &d->options, &err) == 0 || !d->note)
+		return;
+	if (err.code == ERR_NOT_FOUND || !proc_exists(pid)) /* it has ended meanwhile */
+		return;
+	text = mem_printf("%s; its hooks go when it next looks at its ring", err.text);
+	d->note(d->ctx, text);
+	free(text);
+}
+
+void hook_targets_detach(struct hooks *h, void (*note)(void *ctx, const char *sentence), void *ctx)
+{
+	struct detach d = {inject_options_of(h), note, ctx};
+
+	hooks_each_process(h, detach_one, &d);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* What became of the functions asked for, what was lost, and the budget. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "record/hooks/budget.h"
+#include "record/hooks/transcript_internal.h"
+
+#define BUDGET_INTERVAL_NS 100000000u
+
+/* --- the budget ------------------------------------------------------------------------- */
+
+static void unhook(struct transcript *t, uint32_t id, uint64_t now_ns)
+{
+	struct hooks *h = t->h;
+
+	transcript_function(t, id)->is_off = true;
+	transcript_function(t, id)->off_ns = now_ns;
+	pthread_mutex_lock(&h->lock);
+	vec_push(&h->off, id);
+	for (size_t i = 0; i < h->processes.n; i++)
+		if (!h->processes.v[i]->has_ended)
+			hook_area_turn_off(&h->processes.v[i]->area, id);
+	pthread_mutex_unlock(&h->lock);
+}
+
+void transcript_keep_budget(struct transcript *t, uint64_t now_ns)
+{
+	VEC(struct budget_function) functions = {0};
+	uint64_t interval = now_ns - t->budget_ns, running = 0;
+	double hz = tick_clock_hz(&t->clock);
+	size_t n;
+
+	if (interval < BUDGET_INTERVAL_NS || hz <= 0)
+		return;
+	t->budget_ns = now_ns;
+	for (size_t i = 0; i < t->threads.n; i++) {
+		running += t->threads.v[i]->n_events ? interval : 0;
+		t->threads.v[i]->n_events = 0;
+	}
+	for (uint32_t id = 1; id < t->functions.n; id++) {
+		struct hooked_function *f = &t->functions.v[id];
+
+		if (f->calls && !f->is_off)
+			vec_push(&functions, ((struct budget_function){id, f->calls,
+						     (uint64_t)((double)f->ticks / hz * 1e9)}));
+		f->calls = f->ticks = 0;
+	}
+	n = budget_choose(functions.v, functions.n, running, t->h->options.budget_percent);
+	for (size_t i = 0; i < n && t->h->off.n < HOOK_OFF_MAX; i++)
+		unhook(t, functions.v[i].id, now_ns);
+	vec_release(&functions);
+}
+
+/* --- the end ---------------------------------------------------------------------------- */
+
+static void write_function(struct transcript *t, uint32_t id, uint64_t time)
+{
+	const struct planned_function *planned;
+	const struct hooked_function *f;
+	struct hook_outcome outcome = {0, 0};
+	uint32_t frame = transcript_frame(t, id);
+	const char *reason;
+	uint8_t method;
+
+	pthread_mutex_lock(&t->h->planner_lock);
+	planned = hook_planner_function(t->h->planner, id, NULL);
+	pthread_mutex_unlock(&t->h->planner_lock);
+	if (!planned || !frame)
+		return;
+	f = transcript_function(t, id);
+	if (id < t->h->outcomes.n)
+		outcome = t->h->outcomes.v[id];
+	method = planned->method;
+	reason = planned->reason;
+	if (method && !outcome.n_hooked && outcome.refusal) {
+		method = 0;
+		reason = hook_refusal_phrase(outcome.refusal);
+	} else if (method && !outcome.n_hooked && !f->hits) {
+		method = 0;
+		reason = "the program ended before it could be hooked";
+	}
+	trace_writer_numbers(t->world.w, t->world.life_stream, time, RECORD_MAJOR_HOOK,
+		RECORD_HOOK_FUNCTION,
+		(uint64_t[]){frame, method, reason ? trace_writer_string(t->world.w, reason) : 0,
+			f->hits, f->is_off ? f->off_ns - t->began_ns + 1 : 0},
+		5);
+}
+
+struct end {
+	struct transcript *t;
+	uint64_t time;
+};
+
+static void write_unmatched(void *ctx, const char *wish)
+{
+	struct end *e = ctx;
+	struct trace_writer *w = e->t->world.w;
+	uint32_t frame = trace_writer_frame(w, &(struct trace_frame){.kind = FRAME_KIND_NATIVE,
+						       .name = trace_writer_string(w, wish)});
+
+	trace_writer_numbers(w, e->t->world.life_stream, e->time, RECORD_MAJOR_HOOK,
+		RECORD_HOOK_FUNCTION,
+		(uint64_t[]){frame, 0, trace_writer_string(w, "no such function"), 0, 0}, 5);
+}
+
+static void write_losses(struct transcript *t, uint64_t time)
+{
+	const struct hooks *h = t->h;
+	const struct {
+		uint64_t n;
+		enum record_minor_loss what;
+		const char *text;
+	} rows[] = {
+		{t->totals.n_dropped, RECORD_LOSS_EVENTS, "hook ring full"},
+		{h->n_threadless, RECORD_LOSS_EVENTS, "thread without a ring"},
+		{t->totals.n_unhooked, RECORD_LOSS_EVENTS, "call too deep to follow"},
+		{h->n_handler_hooks, RECORD_LOSS_EVENTS, "call in a signal handler inside a hook"},
+		{t->n_unread, RECORD_LOSS_EVENTS, "hook record that cannot be read"},
+		{t->n_unknown, RECORD_LOSS_EVENTS, "hook record of an unknown function"},
+		{t->n_unmatched_leaves, RECORD_LOSS_NOTE,
+			"exit of a call whose entry is not known"},
+		{t->n_stacks_cut, RECORD_LOSS_NOTE, "stack at an entry could not be used"},
+		{t->totals.n_stalls, RECORD_LOSS_NOTE,
+			"a thread waited for the recorder to empty its ring"},
+		{h->n_unread_modules, RECORD_LOSS_NOTE,
+			"module whose file cannot be read: not hooked"},
+		{h->n_bad_hellos, RECORD_LOSS_NOTE, "hook library that could not be understood"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].n)
+			trace_writer_loss(t->world.w, t->world.life_stream, time, rows[i].what,
+				rows[i].n, rows[i].text);
+}
+
+uint64_t transcript_n_lost(const struct transcript *t)
+{
+	return t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
+	       t->h->n_threadless;
+}
+
+static void write_clock(struct transcript *t)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		"time stamp counter at %.6f GHz, compared with CLOCK_MONOTONIC, error at most %lu ns",
+		tick_clock_hz(&t->clock) / 1e9, t->clock.error_ns);
+	trace_writer_meta(t->world.w, "hook_clock", text);
+	if (tick_clock_doubt())
+		trace_writer_meta(t->world.w, "hook_clock_doubt", tick_clock_doubt());
+}
+
+void transcript_finish(struct transcript *t, uint64_t time)
+{
+	struct end e = {t, time};
+	uint32_t n;
+
+	hooks_halt(t->h);
+	transcript_take(t);
+	transcript_advance_all(t, UINT64_MAX);
+	for (size_t i = 0; i < t->threads.n; i++) {
+		t->n_unmatched_leaves += t->threads.v[i]->replay.n_unmatched_leaves;
+		t->threads.v[i]->replay.n_unmatched_leaves = 0;
+	}
+	pthread_mutex_lock(&t->h->planner_lock);
+	n = hook_planner_n_functions(t->h->planner);
+	pthread_mutex_unlock(&t->h->planner_lock);
+	for (uint32_t id = 1; id <= n; id++)
+		write_function(t, id, time);
+	hooks_each_unmatched(t->h, write_unmatched, &e);
+	write_losses(t, time);
+	write_clock(t);
+}

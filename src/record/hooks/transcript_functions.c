@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions that were called, as frames of the trace. */
+#include <string.h>
+
+#include "record/hooks/transcript_internal.h"
+
+struct hooked_function *transcript_function(struct transcript *t, uint32_t id)
+{
+	size_t had = t->functions.n;
+
+	if (id >= had) {
+		size_t n = (size_t)id + 256;
+
+		vec_reserve(&t->functions, n);
+		memset(t->functions.v + had, 0, (n - had) * sizeof(*t->functions.v));
+		t->functions.n = n;
+	}
+	return &t->functions.v[id];
+}
+
+/* The image's number by its path, for what is mapped nowhere (any more). */
+static uint32_t image_by_path(struct transcript *t, const char *path)
+{
+	for (uint32_t i = images_n(t->world.images); i--;) {
+		const struct image *image = images_get(t->world.images, i);
+
+		if (image->kind == IMAGE_KIND_ELF && !strcmp(image->path, path))
+			return i;
+	}
+	return images_ensure(t->world.images, &(struct image_query){.path = path});
+}
+
+static uint32_t define_frame(
+	struct transcript *t, const struct planned_function *f, uint32_t image_number)
+{
+	images_get(t->world.images, image_number)->is_hit = true;
+	return trace_writer_frame(t->world.w,
+		&(struct trace_frame){.kind = FRAME_KIND_NATIVE,
+			.image = images_trace_id(t->world.images, image_number, t->world.w),
+			.addr = f->function.v});
+}
+
+const struct planned_function *transcript_planned(
+	struct transcript *t, uint32_t id, const struct planned_image **image)
+{
+	const struct planned_function *f;
+
+	pthread_mutex_lock(&t->h->planner_lock);
+	f = hook_planner_function(t->h->planner, id, image);
+	pthread_mutex_unlock(&t->h->planner_lock);
+	return f;
+}
+
+uint32_t transcript_frame(struct transcript *t, uint32_t id)
+{
+	struct hooked_function *function = transcript_function(t, id);
+	const struct planned_image *image = NULL;
+	const struct planned_function *f;
+
+	if (function->frame)
+		return function->frame;
+	f = transcript_planned(t, id, &image);
+	if (f)
+		function->frame = define_frame(t, f, image_by_path(t, image->path));
+	return function->frame;
+}
+
+bool transcript_see_function(
+	struct transcript *t, struct hooked_thread *thread, uint32_t id, uint64_t time)
+{
+	const struct planned_image *image = NULL;
+	const struct planned_function *f = transcript_planned(t, id, &image);
+	const struct hook_module_at *at;
+	const struct mapping *m = NULL;
+	struct hooked_function *function;
+	size_t had = thread->view->seen.n;
+
+	if (!f)
+		return false;
+	function = transcript_function(t, id);
+	at = hook_layout_module(thread->view->layout, image);
+	if (at)
+		m = addrspace_find(
+			thread->thread->process->space, (struct vaddr){f->function.v + at->bias});
+	if (m && m->bias == at->bias) {
+		module_history_use(t->world.modules, thread->thread->process, m, time);
+		if (!function->frame)
+			function->frame = define_frame(t, f, m->image);
+	}
+	transcript_frame(t, id);
+	if (id >= had) {
+		vec_reserve(&thread->view->seen, (size_t)id + 256);
+		memset(thread->view->seen.v + had, 0, (size_t)id + 256 - had);
+		thread->view->seen.n = (size_t)id + 256;
+	}
+	thread->view->seen.v[id] = 1;
+	return true;
+}

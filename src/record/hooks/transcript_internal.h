@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* transcript.c writes events, transcript_end.c what is known at the end. Inside src/record/hooks.
+ */
+#ifndef WEIR_RECORD_HOOKS_TRANSCRIPT_INTERNAL_H
+#define WEIR_RECORD_HOOKS_TRANSCRIPT_INTERNAL_H
+
+#include "record/hooks/hooks_internal.h"
+#include "record/hooks/tick_clock.h"
+#include "record/hooks/transcript.h"
+
+/* A function over all processes, by id. */
+struct hooked_function {
+	uint32_t frame; /* trace id; 0 = not written yet */
+	bool is_off;
+	uint64_t hits;
+	uint64_t off_ns; /* when it was unhooked */
+	/* Since the budget was last looked at: */
+	uint64_t calls, ticks;
+};
+
+/* What the session's thread knows of a hooked process. */
+struct process_view {
+	struct hook_process *process; /* a reference */
+	struct hook_layout *layout; /* a reference; NULL when nothing refers to the view any more */
+	uint64_t since_ns;
+	size_t n_sources; /* not finished */
+	bool is_gone;
+	VEC(uint8_t) seen;	    /* by id: its module is known to be used here */
+	struct process_view *older; /* of the same pid */
+};
+
+struct hooked_thread {
+	uint32_t pid, tid;
+	struct thread *thread; /* NULL until it has an event */
+	uint32_t stream;
+	struct process_view *view;	   /* of the source in use */
+	VEC(struct hook_source *) sources; /* in order; those before source_i are freed */
+	size_t source_i;
+	uint32_t at; /* the next record of its first chunk */
+	uint64_t last_ns;
+	uint64_t n_events; /* since the budget was last looked at */
+	struct replay replay;
+	bool has_inherited; /* calls that were open at the fork, not written yet */
+	uint64_t inherited_ns;
+	bool has_exited;
+};
+
+struct transcript {
+	struct hooks *h;
+	struct transcript_world world;
+	struct tick_clock clock;
+	uint64_t began_ns;
+	VEC(struct hooked_thread *) threads;
+	struct map by_tid; /* -> pointer; the newest thread of that id, 0 = it is gone */
+	VEC(struct process_view *) views;
+	struct map by_pid; /* -> index + 1; the newest view */
+	uint64_t last_serial;
+	VEC(struct hooked_function) functions; /* by id */
+	struct hook_chunk *used;
+	uint32_t bytes_metric;
+	uint64_t budget_ns;	     /* when it was last looked at */
+	VEC(uint8_t) library_images; /* by image number: 0 = not looked at, 1 = no, 2 = yes */
+
+	uint64_t n_events, n_unknown, n_stacks_cut;
+	uint64_t n_unmatched_leaves, n_abandoned; /* of threads that are gone */
+	struct hook_thread_counts totals;
+	uint64_t n_unread;
+};
+
+/* transcript_threads.c */
+/* The process as it was at that time; NULL when it was not hooked. */
+struct process_view *transcript_find_view(const struct transcript *t, uint32_t pid, uint64_t time);
+struct hooked_thread *transcript_find_thread(
+	const struct transcript *t, uint32_t pid, uint32_t tid);
+/* New processes, and those whose modules have changed. */
+void transcript_take_processes(struct transcript *t);
+void transcript_add_source(void *transcript, struct hook_source *s);
+/* Nothing more comes from the source that the thread has in use. */
+void transcript_finish_source(struct transcript *t, struct hooked_thread *thread);
+void transcript_free_thread(struct transcript *t, struct hooked_thread *thread);
+
+/* transcript_functions.c */
+/* NULL when there is no such function. */
+const struct planned_function *transcript_planned(
+	struct transcript *t, uint32_t id, const struct planned_image **image);
+/* The first call of a function in a process. False: there is no such function. */
+bool transcript_see_function(
+	struct transcript *t, struct hooked_thread *thread, uint32_t id, uint64_t time);
+struct hooked_function *transcript_function(struct transcript *t, uint32_t id);
+/* The frame of the function's first address; defined when first asked for. */
+uint32_t transcript_frame(struct transcript *t, uint32_t id);
+/* Looks at what the hooks cost, and unhooks. */
+void transcript_keep_budget(struct transcript *t, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/hooks/transcript_trees.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/hooks/transcript_internal.h"
+#include "record/hooks/tree_snapshot.h"
+
+/* A tree on its way into the trace. */
+struct passage {
+	struct transcript *t;
+	struct hook_process *process;
+	uint32_t n_functions; /* that the planner knows */
+	uint64_t time;
+};
+
+static bool has_trees(const struct transcript *t)
+{
+	return t->h->options.tree;
+}
+
+/* --- conversions ------------------------------------------------------------------------------ */
+
+/* The counter at a time of the trace. */
+static uint64_t ticks_at(const struct transcript *t, uint64_t time)
+{
+	const struct tick_point *p = &t->clock.points[t->clock.n - 1];
+	double ns = time < p->ns ? -(double)(p->ns - time) : (double)(time - p->ns);
+
+	return p->ticks + (uint64_t)(int64_t)(ns * tick_clock_hz(&t->clock) / 1e9);
+}
+
+static uint64_t ns_of(void *ctx, uint64_t ticks)
+{
+	const struct passage *p = ctx;
+	double hz = tick_clock_hz(&p->t->clock);
+
+	return hz > 0 ? (uint64_t)((double)ticks / hz * 1e9 + 0.5) : 0;
+}
+
+/* A process in a container has other numbers than we see; that of its first thread is known. */
+static uint32_t our_tid(const struct hook_process *process, uint32_t tid)
+{
+	return tid == process->own_pid ? process->pid : tid;
+}
+
+static uint32_t thread_of(void *ctx, uint32_t tid)
+{
+	const struct passage *p = ctx;
+
+	return processes_thread(
+		p->t->world.processes, p->process->pid, our_tid(p->process, tid), p->time)
+		->trace_id;
+}
+
+static uint32_t stream_of(void *ctx, uint32_t tid)
+{
+	const struct passage *p = ctx;
+
+	return trace_writer_stream(p->t->world.w, STREAM_KIND_THREAD, thread_of(ctx, tid));
+}
+
+/* 0 for folded calls, and for ids that make no sense. */
+static uint32_t frame_of(void *ctx, uint32_t id)
+{
+	const struct passage *p = ctx;
+
+	return id && id <= p->n_functions ? transcript_frame(p->t, id) : 0;
+}
+
+/* --- one tree --------------------------------------------------------------------------------- */
+
+static struct passage passage_of(struct transcript *t, struct hook_process *process, uint64_t time)
+{
+	struct passage p = {.t = t, .process = process, .time = time};
+
+	pthread_mutex_lock(&t->h->planner_lock);
+	p.n_functions = hook_planner_n_functions(t->h->planner);
+	pthread_mutex_unlock(&t->h->planner_lock);
+	return p;
+}
+
+static void count_calls(struct passage *p, const struct tree_copy *c)
+{
+	for (size_t i = 0; i < c->nodes.n; i++) {
+		const struct tree_node *n = &c->nodes.v[i];
+
+		p->t->n_events += 2 * n->calls;
+		if (n->id && n->id <= p->n_functions)
+			transcript_function(p->t, n->id)->hits += n->calls;
+	}
+	p->t->totals.n_pruned += c->n_pruned;
+}
+
+/* What the library counts for the thread beside its tree. */
+static void take_counts(struct transcript *t, const struct hook_thread *thread)
+{
+	t->totals.n_unhooked += thread->n_unhooked;
+	t->totals.n_dropped += thread->n_dropped;
+}
+
+/* The next owner of the entry begins with zeros. */
+static void give_back(const struct hook_area *a, uint32_t thread_i)
+{
+	struct hook_thread *thread = &a->threads[thread_i];
+
+	if (fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)(a->rings_offset + (size_t)thread_i * a->ring_bytes),
+		    (off_t)a->ring_bytes) < 0)
+		memset(hook_area_ring(a, thread_i), 0, a->ring_bytes);
+	memset((uint8_t *)thread + offsetof(struct hook_thread, tid), 0,
+		sizeof(*thread) - offsetof(struct hook_thread, tid));
+	/* Pairs with the library's compare and swap. */
+	__atomic_store_n(&thread->state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
+}
+
+/* `is_end`: nothing will come any more, so it counts. */
+static void write_tree(
+	struct passage *p, uint32_t thread_i, uint64_t now_ticks, bool is_over, bool is_end)
+{
+	const struct hook_area *a = &p->process->area;
+	uint32_t state = __atomic_load_n(&a->threads[thread_i].state, __ATOMIC_ACQUIRE);
+	struct tree_sink sink = {.w = p->t->world.w,
+		.time = p->time,
+		.stream = stream_of,
+		.thread = thread_of,
+		.frame = frame_of,
+		.ns = ns_of,
+		.ctx = p};
+	struct tree_totals totals = {0};
+	struct tree_copy c = {0};
+
+	if (state != HOOK_THREAD_LIVE && state != HOOK_THREAD_GONE)
+		return;
+	if (tree_copy_read(&c, hook_area_ring(a, thread_i), a->ring_bytes, now_ticks, is_over)) {
+		if (p->t->h->options.prunes_all)
+			tree_copy_prune(&c, p->t->h->options.prune_permille);
+		tree_copy_write(&c, &sink, a->threads[thread_i].tid, &totals);
+		if (is_end)
+			count_calls(p, &c);
+	}
+	tree_copy_release(&c);
+	if (!is_end)
+		return;
+	take_counts(p->t, &a->threads[thread_i]);
+	give_back(a, thread_i);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+typedef VEC(struct hook_process *) process_list;
+
+/* Those that have an area, each with a reference. */
+static process_list hold_processes(struct transcript *t)
+{
+	process_list list = {0};
+
+	pthread_mutex_lock(&t->h->lock);
+	for (size_t i = 0; i < t->h->processes.n; i++) {
+		struct hook_process *p = t->h->processes.v[i];
+
+		if (!p->area.base)
+			continue;
+		p->n_refs++;
+		vec_push(&list, p);
+	}
+	pthread_mutex_unlock(&t->h->lock);
+	return list;
+}
+
+static bool is_empty(const struct hook_area *a)
+{
+	for (uint32_t i = 0; i < a->n_threads; i++)
+		if (a->threads[i].state != HOOK_THREAD_FREE)
+			return false;
+	return true;
+}
+
+/* Memory of processes that have ended, and whose trees have all been written, is given back. */
+static void let_go(struct transcript *t, process_list *list)
+{
+	pthread_mutex_lock(&t->h->lock);
+	for (size_t i = 0; i < list->n; i++) {
+		struct hook_process *p = list->v[i];
+
+		if (p->has_ended && !p->n_exchanges && is_empty(&p->area))
+			hook_area_close(&p->area);
+		hooks_unref_process(p);
+	}
+	pthread_mutex_unlock(&t->h->lock);
+	vec_release(list);
+}
+
+static void write_process(struct passage *p, uint64_t now_ticks, bool is_over, bool is_end)
+{
+	for (uint32_t i = 0; i < p->process->area.n_threads; i++)
+		write_tree(p, i, now_ticks, is_over, is_end);
+}
+
+void transcript_write_trees(struct transcript *t, uint64_t time)
+{
+	process_list list;
+
+	if (!has_trees(t))
+		return;
+	tick_clock_refine(&t->clock);
+	list = hold_processes(t);
+	for (size_t i = 0; i < list.n; i++) {
+		struct passage p = passage_of(t, list.v[i], time);
+
+		write_process(&p, TREE_NOW, list.v[i]->has_ended, false);
+	}
+	let_go(t, &list);
+}
+
+void transcript_finish_trees(struct transcript *t, uint64_t time)
+{
+	uint64_t stop = t->h->stop_ticks;
+	process_list list;
+
+	if (!has_trees(t))
+		return;
+	tick_clock_refine(&t->clock);
+	list = hold_processes(t);
+	for (size_t i = 0; i < list.n; i++) {
+		struct passage p = passage_of(t, list.v[i], time);
+
+		write_process(&p, stop == UINT64_MAX ? TREE_NOW : stop, list.v[i]->has_ended, true);
+	}
+	let_go(t, &list);
+}
+
+static uint32_t find_entry(const struct hook_process *p, uint32_t tid)
+{
+	for (uint32_t i = 0; i < p->area.n_threads; i++)
+		if (p->area.threads[i].state != HOOK_THREAD_FREE &&
+			our_tid(p, p->area.threads[i].tid) == tid)
+			return i;
+	return UINT32_MAX;
+}
+
+void transcript_end_tree(struct transcript *t, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	process_list list;
+	uint64_t ticks;
+
+	if (!has_trees(t))
+		return;
+	tick_clock_refine(&t->clock);
+	ticks = ticks_at(t, time);
+	list = hold_processes(t);
+	for (size_t i = list.n; i--;) { /* the newest of that pid */
+		struct passage p;
+		uint32_t at;
+
+		if (list.v[i]->pid != pid || list.v[i]->since_ticks > ticks)
+			continue;
+		at = find_entry(list.v[i], tid);
+		if (at == UINT32_MAX)
+			continue;
+		p = passage_of(t, list.v[i], time);
+		write_tree(&p, at, ticks, false, true);
+		break;
+	}
+	let_go(t, &list);
+}
+
+void transcript_exec_trees(struct transcript *t, uint32_t pid, uint64_t time)
+{
+	process_list list;
+	uint64_t ticks;
+
+	if (!has_trees(t))
+		return;
+	tick_clock_refine(&t->clock);
+	ticks = ticks_at(t, time);
+	list = hold_processes(t);
+	for (size_t i = 0; i < list.n; i++) {
+		struct passage p = passage_of(t, list.v[i], time);
+
+		if (list.v[i]->pid == pid && list.v[i]->since_ticks < ticks)
+			write_process(&p, ticks, false, true);
+	}
+	let_go(t, &list);
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+# Attach to and detach from programs that are at work: nothing is lost, every byte of code is restored.
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/workloads/hooks_lib.bash"
+times=10
+[ -z "$WEIR_SAN" ] || times=4
+
+cat >code.py <<'PY'
+# code.py PID: how many bytes of executable mappings differ from their files.
+import sys
+pid, n, checked = sys.argv[1], 0, 0
+with open(f"/proc/{pid}/mem", "rb") as mem:
+    for line in open(f"/proc/{pid}/maps"):
+        f = line.split(None, 5)
+        if "x" not in f[1] or len(f) < 6 or not f[5].startswith("/") or "libweir.so" in f[5]:
+            continue
+        start, end = (int(x, 16) for x in f[0].split("-"))
+        try:
+            with open(f[5].strip(), "rb") as file:
+                file.seek(int(f[2], 16))
+                want = file.read(end - start)
+        except OSError:
+            continue
+        mem.seek(start)
+        got = mem.read(len(want))
+        checked += len(want)
+        n += sum(a != b for a, b in zip(want, got)) if want != got else 0
+print(n if checked > 100000 else "nothing was compared")
+PY
+
+# A program that counts its own calls.
+build busy busy.c -O2 || exit 1
+for threads in 1 4; do
+	./busy progress 6 $threads >out.txt 2>&1 &
+	target=$!
+	sleep 0.3
+	for ((i = 0; i < 3; i++)); do
+		"$WEIR" record -q -p $target --events '*' --duration 0.2 -o t.weir 2>err.txt
+		status=$?
+		[ $status -eq 0 ] || [ $status -eq 3 ] || { not_ok "attached to $threads threads (status $status)" && cat err.txt; }
+	done
+	"$WEIR" report flat t.weir --json >flat.json 2>err.txt
+	check "attached to $threads threads: calls were recorded" test "$(json flat.json "sum(r['calls'] or 0 for r in j['rows'] if r['name']=='step')")" -gt 100
+	equal "detached from $threads threads: every byte is as before" 0 "$(python3 code.py $target)"
+	wait $target
+	equal "attached to $threads threads: the program has worked" "wrong 0, changed 0" "$(cat out.txt)"
+done
+
+if command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null; then
+	port=$((20000 + RANDOM % 20000))
+	redis-server --port $port --save '' --bind 127.0.0.1 --io-threads 2 >redis.txt 2>&1 &
+	server=$!
+	for _ in $(seq 50); do redis-cli -p $port ping >/dev/null 2>&1 && break; sleep 0.1; done
+	before=$(python3 code.py $server)
+	(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ -e stop ] || redis-benchmark -p $port -q -n 40000 -c 20 -t set,get,lpush,lrange_100 || echo "failed $?"
+	done >benchmark.txt 2>&1) &
+	load=$!
+	sleep 0.3
+	failed=0 events=0 bytes=0
+	for ((i = 0; i < times; i++)); do
+		"$WEIR" record -q -p $server --events 'libc.so*:/^(read|write|epoll_wait)$/,*' --duration 0.3 -o r.weir 2>err.txt
+		status=$?
+		[ $status -eq 0 ] || [ $status -eq 3 ] || { failed=$((failed + 1)) && cat err.txt; }
+		"$WEIR" report flat r.weir --json >flat.json 2>err.txt
+		n=$(json flat.json "sum(r['calls'] or 0 for r in j['rows'] if r['name'] in ('read', '__libc_read', '__read', 'write', '__write', 'epoll_wait'))")
+		[ "${n:-0}" -gt 0 ] && events=$((events + 1))
+		[ "$(python3 code.py $server)" = "$before" ] || bytes=$((bytes + 1))
+	done
+	equal "redis-server: attached and detached $times times under load" 0 $failed
+	equal "redis-server: calls were recorded each time" $times $events
+	equal "redis-server: every byte of code was restored each time" 0 $bytes
+	touch stop
+	wait $load
+	equal "redis-server: no request has failed" "" "$(grep -iE 'error|fail|closed' benchmark.txt | head -n 3)"
+	check "redis-server: requests were served meanwhile" grep -q 'requests per second' benchmark.txt
+	equal "redis-server: still answers" PONG "$(redis-cli -p $port ping)"
+	kill $server
+	wait $server
+	equal "redis-server: ends as it should" 0 $?
+	check "redis-server: and has not crashed" sh -c '! grep -iq "crash\|signal 11\|bug report" redis.txt'
+else
+	skip "redis-server: not installed"
+fi
