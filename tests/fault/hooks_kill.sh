@@ -4,6 +4,7 @@
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"
 rounds=20
+[ -z "$WEIR_SAN" ] || rounds=8
 [ -z "${WEIR_SLOW:-}" ] || rounds=100
 export busy=busy_$$ # a name of its own, for pgrep
 build $busy busy.c -O2 || exit 1
@@ -62,7 +63,7 @@ equal "both are killed $((rounds / 4)) times: the trace opens" 0 $bad
 bad=0 n=$((rounds / 4))
 for ((i = 0; i < n; i++)); do
 	mkdir -p k$i
-	(cd k$i && exec "$WEIR" record -q --events '*' -o t.weir -- ../$busy progress 8 1 >out.txt 2>err.txt) &
+	(cd k$i && exec "$WEIR" record -q --events '*' -o t.weir -- ../$busy progress 5 1 >out.txt 2>err.txt) &
 	recorders[i]=$!
 done
 for ((i = 0; i < n; i++)); do
@@ -71,7 +72,7 @@ for ((i = 0; i < n; i++)); do
 		sleep 0.02
 	done
 done
-sleep 1.5
+sleep 1
 for ((i = 0; i < n; i++)); do
 	a_while
 	steps k$i/progress >k$i/at_kill

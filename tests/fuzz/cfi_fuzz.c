@@ -73,7 +73,7 @@ static bool read_memory(void *ctx, uint64_t addr, void *to, size_t n)
 
 static void walk(struct process *p, struct unwinder *u, uint64_t pc)
 {
-	struct unwind_callbacks callbacks = {find_module, p, NULL};
+	struct unwind_callbacks callbacks = {.find_module = find_module, .ctx = p};
 	struct unwind_memory memory = {
 		.start = {STACK_ADDR}, .bytes = {p->stack, sizeof(p->stack)}};
 	struct cpu_regs regs = {.known = (uint32_t)next_random(p), .is_64 = p->is_64};

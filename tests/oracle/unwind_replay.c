@@ -285,7 +285,8 @@ static bool is_in_libgcc(const struct stack *stack, const struct unwind_frame *o
 			return true;
 		if (!image->symtab && image->cfi)
 			image->symtab = symtab_new_elf(&image->elf, image->path);
-		s = image->symtab ? symtab_find(image->symtab, ours[i].pc.v - ours[i].bias - 1) : NULL;
+		s = image->symtab ? symtab_find(image->symtab, ours[i].pc.v - ours[i].bias - 1)
+				  : NULL;
 		if (s && (!strncmp(s->name, "_Unwind_", 8) || !strncmp(s->name, "uw_", 3)))
 			return true;
 	}
@@ -340,7 +341,8 @@ static void compare(const struct stack *stack, struct unwinder *u, struct totals
 {
 	static struct unwind_frame ours[UNWIND_FRAMES_MAX];
 	struct unwind_memory memory = memory_of(stack);
-	struct unwind_callbacks callbacks = {find_module, (void *)stack, follows_call};
+	struct unwind_callbacks callbacks = {
+		.find_module = find_module, .ctx = (void *)stack, .follows_call = follows_call};
 	const char *cause;
 	size_t n = 0, at = 0;
 	enum unwind_end end = unwinder_walk(u, &stack->regs, &memory, &callbacks, totals->n_stacks,
@@ -377,8 +379,9 @@ static void bench(const struct stack *stacks, size_t n_stacks, struct unwinder *
 	for (int round = 0; round < (cached ? BENCH_ROUNDS : 20); round++) {
 		for (size_t i = 0; i < n_stacks; i++) {
 			struct unwind_memory memory = memory_of(&stacks[i]);
-			struct unwind_callbacks callbacks = {
-				find_module, (void *)&stacks[i], follows_call};
+			struct unwind_callbacks callbacks = {.find_module = find_module,
+				.ctx = (void *)&stacks[i],
+				.follows_call = follows_call};
 
 			unwinder_walk(u, &stacks[i].regs, &memory, &callbacks,
 				cached ? 1 : generation++, frames, UNWIND_FRAMES_MAX, &n);

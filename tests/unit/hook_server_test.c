@@ -336,6 +336,7 @@ static void a_program_gets_its_plan_and_says_what_became_of_it(void)
 	site = p->layout->moved.v[0].function;
 	CHECK(site == (uintptr_t)hook_target_one || site == (uintptr_t)hook_target_two);
 	CHECK_EQ(hooks_moved_pc(h, child, site), site);
+	hooks_halt(h);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	hooks_close(h);
@@ -348,6 +349,7 @@ static void refusals_are_kept(void)
 
 	CHECK_EQ(exit_status(child), 0);
 	CHECK(wait_for_process(h, 1) != NULL);
+	hooks_halt(h);
 	CHECK_EQ(hooks_outcome(h, 1)->n_hooked, 0);
 	CHECK_EQ(hooks_outcome(h, 1)->refusal, HOOK_REFUSAL_CHANGED);
 	hooks_close(h);
@@ -425,6 +427,7 @@ static void nonsense_is_hung_up_on(void)
 	close(fd);
 	close(connect_to(hooks_socket(h))); /* only asks whether we live */
 	CHECK_EQ(exit_status(CHILD(child_starts(hooks_socket(h), 0))), 0);
+	hooks_halt(h);
 	CHECK_EQ(h->n_bad_hellos, 2);
 	hooks_close(h);
 }
@@ -457,6 +460,7 @@ static void a_forked_child_gets_an_area_and_its_parents_layout(void)
 	CHECK_EQ(exit_status(child), 0);
 	p = wait_for_process(h, 2);
 	CHECK(p != NULL);
+	hooks_halt(h);
 	CHECK_EQ(p->layout->moved.n, 2);
 	CHECK(p->layout == h->processes.v[0]->layout);
 	hooks_close(h);

@@ -3,6 +3,7 @@
 # and compares what they print, how they end, and how often their functions were called.
 hook_fixtures=$ROOT/tests/fixtures/hooks
 n_cases=0
+record_options=()
 
 # build NAME SOURCE FLAGS...: a fixture; false when the compiler cannot.
 build() {
@@ -20,10 +21,11 @@ same() {
 	n_cases=$((n_cases + 1))
 	mkdir -p $folder
 	echo "$name" >$folder/name
-	CALLS=$folder/calls.plain timeout 60 "$@" >$folder/out.plain 2>$folder/err.plain
+	# In braces, because the shell itself says so when a program dies of a signal.
+	{ CALLS=$folder/calls.plain timeout 60 "$@" >$folder/out.plain 2>$folder/err.plain; } 2>/dev/null
 	plain=$?
-	CALLS=$folder/calls timeout 120 "$WEIR" record -q ${record_options:-} --events "$globs" \
-		-o $folder/t.weir -- "$@" >$folder/out 2>$folder/err
+	{ CALLS=$folder/calls timeout 120 "$WEIR" record -q "${record_options[@]}" --events "$globs" \
+		-o $folder/t.weir -- "$@" >$folder/out 2>$folder/err; } 2>/dev/null
 	hooked=$?
 	if [ $plain -eq $hooked ] && cmp -s $folder/out.plain $folder/out && cmp -s $folder/err.plain $folder/err; then
 		ok "$name: the same output and status"

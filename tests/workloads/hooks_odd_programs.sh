@@ -7,10 +7,15 @@
 has_32=1
 build probe32 deep.c -m32 || { has_32= && skip "32-bit programs: gcc -m32 does not work here ($(head -n 1 build.txt))"; }
 
+# The hook library and the programs are the same under sanitizers: the recorder sees enough of them by
+# fewer cases then.
+more() { [ -z "$WEIR_SAN" ]; }
+
 # --- shapes of functions, by compiler flags
 flags=(-O0 -O2 -Os "-O2 -fcf-protection=full" "-O2 -no-pie")
-! grep -qw avx /proc/cpuinfo && skip "vector arguments: no AVX here" || flags+=("-O3 -mavx")
+if grep -qw avx /proc/cpuinfo; then flags+=("-O3 -mavx"); else skip "vector arguments: no AVX here"; fi
 [ -z "$has_32" ] || flags+=("-O2 -m32" "-O0 -m32")
+more || flags=(-O2)
 [ -z "${WEIR_SLOW:-}" ] || flags+=(-O1 -O3 "-O2 -fno-omit-frame-pointer" "-O2 -m32 -no-pie" "-Os -m32" "-O2 -fno-ipa-ra" "-O2 -fno-plt")
 for f in "${flags[@]}"; do
 	build shapes shapes.c $f && same "functions of odd shapes, $f" '*' ./shapes
@@ -22,8 +27,8 @@ if build throws throws.cpp -O2; then
 	same "exceptions through hooked frames" '*' ./throws
 	same "exceptions through hooked frames of every image" '*,*:*' ./throws
 	same "an exception that nobody catches" '*' ./throws terminate
-	build throws throws.cpp -O1 -static-libgcc -static-libstdc++ && same "exceptions, with libgcc in the program" '*' ./throws
-	build throws throws.cpp -O2 -no-pie -fcf-protection=full && same "exceptions, not position independent, endbr" '*' ./throws
+	more && build throws throws.cpp -O1 -static-libgcc -static-libstdc++ && same "exceptions, with libgcc in the program" '*' ./throws
+	more && build throws throws.cpp -O2 -no-pie -fcf-protection=full && same "exceptions, not position independent, endbr" '*' ./throws
 else
 	skip "exceptions: no g++ here"
 fi
@@ -34,22 +39,38 @@ else
 fi
 build deep deep.c -O2 && same "a recursion of 100,000 calls and a million tail calls" '*' ./deep
 build threads threads.c -O2 && same "threads that end in every way" '*' ./threads
-same "threads, with every function of every image" '*,*:*' ./threads 2
+more && same "threads, with every function of every image" '*,*:*' ./threads 2
 build signals signals.c -O2 && same "signal handlers at any moment" '*' ./signals 200
 same "signal handlers, with every function of every image" '*,*:*' ./signals 100
+more && same "a signal stack in a local array" '*' ./signals 100 local
 
 # --- stack switching
 build coroutines coroutines.c -O2
-for mode in context large fiber inside churn; do
+for mode in context large fiber inside churn migrate; do
 	case $mode in
 	context) what="contexts on adjacent small stacks" ;;
 	large) what="fibers by assembly on stacks from malloc" ;;
 	fiber) what="fibers on stacks of 4 kB, close to each other" ;;
 	inside) what="contexts on a local array" ;;
 	churn) what="contexts of several sizes in the same place" ;;
+	migrate) what="fibers that two threads run in turn" ;;
 	esac
 	same "$what" '*' ./coroutines $mode
 done
+
+# --- stacks and mappings close to each other
+if setarch -R true 2>/dev/null; then
+	same "fibers, with addresses that are not random" '*' setarch -R ./coroutines large
+	more && same "threads, with addresses that are not random" '*' setarch -R ./threads 2
+else
+	skip "addresses that are not random: setarch -R does not work here"
+fi
+more && same "threads, with a stack that has no limit" '*' bash -c 'ulimit -s unlimited; exec ./threads 2'
+
+# --- with the stack at each entry
+record_options=(--stack-at '*')
+same "a stack at each entry" 'quiet' ./jumps
+record_options=()
 
 # --- processes
 build processes processes.c -O2 || exit 1
@@ -57,7 +78,7 @@ for mode in fork vfork spawn thread _exit abort kill trap fault; do
 	same "a program that ends or goes on by $mode" '*' ./processes $mode
 done
 same "fork, with every function of every image" '*,*:*' ./processes fork
-same "posix_spawn, with every function of every image" '*,*:*' ./processes spawn
+more && same "posix_spawn, with every function of every image" '*,*:*' ./processes spawn
 
 # --- libraries that come and go
 build host plugin_host.c -O2 && build one.so plugin.c -O2 -shared -fPIC && cp one.so two.so
@@ -71,9 +92,9 @@ if [ -n "$has_32" ]; then
 	build jumps32 jumps.c -O2 -m32 && same "longjmp, 32-bit" '*' ./jumps32
 	build threads32 threads.c -O2 -m32 && same "threads, 32-bit" '*' ./threads32 3
 	build signals32 signals.c -O2 -m32 && same "signal handlers, 32-bit" '*' ./signals32 100
-	same "signal handlers, 32-bit, with every function of every image" '*,*:*' ./signals32 100
+	more && same "signal handlers, 32-bit, with every function of every image" '*,*:*' ./signals32 100
 	build coroutines32 coroutines.c -O2 -m32 && same "contexts, 32-bit" '*' ./coroutines32 context
-	same "fibers, 32-bit" '*' ./coroutines32 large
+	more && same "fibers, 32-bit" '*' ./coroutines32 large
 	build deep32 deep.c -O2 -m32 && same "a deep recursion, 32-bit" '*' ./deep32
 fi
 judge_counts

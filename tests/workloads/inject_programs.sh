@@ -176,6 +176,31 @@ for width in $widths; do
 	done
 done 2>/dev/null
 
+# The program becomes another one, or is killed, at any moment: a sentence, and nothing else.
+for width in $widths; do
+	gcc "-m$width" -O1 -o "exec$width" "$fixtures/inject_exec.c" -lpthread
+	"./exec$width" 150 >out.exec &
+	pid=$!
+	while kill -0 $pid; do timeout 30 "$injector" cycle $pid $libraries ok 1 || echo $?; done >tries.txt
+	wait $pid
+	equal "a program that is always in exec ($width bit) does not notice" "0 done" "$? $(cat out.exec)"
+	equal "and no attempt to enter it ($width bit) hangs" "" "$(grep -vx 1 tries.txt)"
+done 2>/dev/null
+: >tries.txt
+for ((k = 0; k < 15; k++)); do
+	start 64 threads
+	timeout 30 "$injector" cycle "$pid" $libraries ok 100000 2>>tries.txt &
+	injection=$!
+	sleep "0.0$((RANDOM % 8 + 1))$RANDOM"
+	kill -9 "$pid"
+	wait "$pid"
+	exec {in}>&-
+	wait $injection
+	echo "status $?" >>tries.txt
+done 2>/dev/null
+equal "an injection ends with a sentence when its program is killed" 15 "$(grep -cx 'status 1' tries.txt)"
+equal "one each" 15 "$(grep -cvE '^status' tries.txt)"
+
 # Refusals that need a program.
 if gcc -O1 -static -o static64 "$fixtures/inject_program.c" -lpthread 2>/dev/null; then
 	ln -sf static64 program_static

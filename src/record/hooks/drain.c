@@ -34,6 +34,7 @@
 /* A thread that was killed in the midst of a hook leaves a record unwritten: those behind it are
  * looked for this far. */
 #define HOLE_RECORDS_MAX 64u
+#define HOLE_LOOKS	 20 /* times LOOK_FOR_ENDS_NS */
 
 /* --- queues ----------------------------------------------------------------------------- */
 
@@ -224,25 +225,57 @@ static void take_counts(struct hook_source *s, const struct hook_thread *t)
 	};
 }
 
+/* Records from `taken` to the first that is written; 0: none is, or the first is. */
+static uint32_t hole_records(const struct hook_process *p, uint32_t thread_i)
+{
+	const struct hook_record *records = hook_area_ring(&p->area, thread_i);
+	uint64_t taken = p->rings[thread_i].taken;
+
+	if (p->rings[thread_i].is_broken)
+		return 0;
+	for (uint32_t i = 0; i < HOLE_RECORDS_MAX; i++)
+		if (__atomic_load_n(
+			    &records[(taken + i) & p->area.ring_mask].head, __ATOMIC_ACQUIRE))
+			return i;
+	return 0;
+}
+
+static void skip_hole(struct hook_process *p, uint32_t thread_i, uint32_t n)
+{
+	p->rings[thread_i].taken += n;
+	p->rings[thread_i].source->n_unread++;
+}
+
+/*
+ * A signal handler that jumped out of a hook leaves a record that will never be written. One that
+ * is only long will write it: it gets its time.
+ */
+static void look_at_hole(struct hook_process *p, uint32_t thread_i)
+{
+	struct drain_ring *ring = &p->rings[thread_i];
+	uint32_t n = hole_records(p, thread_i);
+
+	if (!n || ring->hole_at != ring->taken) {
+		ring->hole_at = ring->taken;
+		ring->hole_looks = 0;
+	} else if (++ring->hole_looks == HOLE_LOOKS) {
+		skip_hole(p, thread_i, n);
+	}
+}
+
 /* The thread writes no more. */
 static uint64_t drain_dead(struct hooks *h, struct hook_process *p, uint32_t thread_i)
 {
-	struct drain_ring *ring = &p->rings[thread_i];
-	struct hook_record *records = hook_area_ring(&p->area, thread_i);
 	uint64_t n = 0, got;
-	uint32_t ahead = 0;
+	uint32_t hole;
 
 	do {
 		got = drain_ring(h, p, thread_i);
 		n += got;
-		for (ahead = 1; !got && ahead < HOLE_RECORDS_MAX && !ring->is_broken; ahead++)
-			if (records[(ring->taken + ahead) & p->area.ring_mask].head)
-				break;
-		if (!got && ahead < HOLE_RECORDS_MAX && !ring->is_broken) {
-			ring->taken += ahead;
-			ring->source->n_unread++;
-		}
-	} while (got || (ahead < HOLE_RECORDS_MAX && !ring->is_broken));
+		hole = got ? 0 : hole_records(p, thread_i);
+		if (hole)
+			skip_hole(p, thread_i, hole);
+	} while (got || hole);
 	return n;
 }
 
@@ -300,6 +333,8 @@ static uint64_t drain_thread(
 	has_ended |= looks_for_ends && thread_has_ended(p, i);
 	pthread_mutex_lock(&h->lock);
 	n = has_ended ? finish_thread(h, p, i) : drain_ring(h, p, i);
+	if (looks_for_ends && !has_ended)
+		look_at_hole(p, i);
 	pthread_mutex_unlock(&h->lock);
 	return n;
 }

@@ -59,6 +59,9 @@ struct drain_ring {
 	struct hook_source *source; /* NULL = the entry is free */
 	uint64_t taken;		    /* records; ours: the area's copy is only for the program */
 	bool is_broken;
+	uint64_t hole_at; /* `taken` when a record was missing in the middle, and for how many looks
+			   */
+	uint32_t hole_looks;
 };
 
 struct hook_process {
@@ -71,7 +74,7 @@ struct hook_process {
 	uint64_t since_ticks;
 	struct hook_layout *layout; /* one reference */
 	struct hook_area area;	    /* closed when it has ended, but for trees */
-	bool is_superseded;	    /* exec: another program has its pid */
+	atomic_bool is_superseded;  /* exec: another program has its pid */
 	bool has_ended;	      /* drained to the end, area closed; still listed for its layout */
 	uint32_t n_exchanges; /* connections that are being answered */
 	uint32_t n_threadless;

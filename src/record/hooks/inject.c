@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@
 #define OWN_STACK_NS	   (SECOND_NS / 5)	     /* of that, for one with a stack of its own */
 #define STOP_ONE_NS	   (SECOND_NS / 10)
 #define STOP_ALL_NS	   (5 * (uint64_t)SECOND_NS)
+#define WATCH_NS	   50000000
 #define NAP_MIN_NS	   1000000
 #define NAP_MAX_NS	   5000000
 #define REMOTE_STACK_BYTES (256u << 10)
@@ -85,12 +87,15 @@ static const char *library_name(const struct injection *in)
 struct gap_search {
 	const struct remote_thread *t;
 	uint64_t found;
+	bool is_readable;
 };
 
 static bool try_gap(void *ctx, uint64_t addr)
 {
 	struct gap_search *search = ctx;
+	char byte;
 
+	search->is_readable |= remote_read(search->t, addr, &byte, 1);
 	if (!remote_stub_fits(search->t, addr))
 		return false;
 	search->found = addr;
@@ -104,6 +109,10 @@ static int plant_stub(struct injection *in)
 	if (in->stub.addr)
 		return 0;
 	remote_symbols_each_gap(in->symbols, REMOTE_STUB_BYTES, try_gap, &search);
+	/* The descriptor is that of the program it was opened for. */
+	if (!search.found && !search.is_readable)
+		return err_set(in->err, ERR_CHANGED,
+			"process %d became another program or ended meanwhile", in->pid);
 	if (!search.found)
 		return err_set(in->err, ERR_FAILED,
 			"process %d: no %d unused bytes behind the code of any image", in->pid,
@@ -173,11 +182,14 @@ static int try_thread(
 		.memory_fd = in->memory_fd,
 		.is_64 = remote_symbols_is_64(in->symbols)};
 	const char *stack;
-	int rc = remote_thread_seize(&t, in->err);
+	int rc;
 
+	*why = "could not be stopped";
+	if (inject_thread_state(in->pid, tid) == 'D')
+		return 1;
+	rc = remote_thread_seize(&t, in->err);
 	if (rc < 0)
 		return rc == ERR_NOT_FOUND ? 1 : rc;
-	*why = "could not be stopped";
 	if (remote_thread_stop(&t, clock_mono_ns() + STOP_ONE_NS, NULL) == 0) {
 		stack = moment_hinders_own_stack(&t);
 		*why = !any_stack && stack ? stack : NULL;
@@ -526,6 +538,43 @@ static void *run(void *ctx)
 	return NULL;
 }
 
+static void reap_one(void *ctx, pid_t tid)
+{
+	siginfo_t info = {0};
+
+	if (tid == *(const pid_t *)ctx)
+		return;
+	/* Stops of a traced thread are told even if they are not asked for, and must be left to the
+	 * injecting thread: so it is looked at first. */
+	if (waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+		(info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+			info.si_code == CLD_DUMPED))
+		waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
+}
+
+/*
+ * The end of a seized thread has to be taken notice of by our process, or exec and exit of the
+ * others wait for that; and seizing waits for exec. So it is done here, beside the injecting
+ * thread, which may be waiting for one of those. (Not for the first thread, whose end may be for
+ * somebody else here to see, and is not waited for.)
+ */
+static void watch(pthread_t thread, pid_t pid)
+{
+	struct timespec ts;
+
+	for (;;) {
+		clock_gettime(CLOCK_REALTIME, &ts);
+		ts.tv_nsec += WATCH_NS;
+		if (ts.tv_nsec >= (long)SECOND_NS) {
+			ts.tv_nsec -= (long)SECOND_NS;
+			ts.tv_sec++;
+		}
+		if (pthread_timedjoin_np(thread, NULL, &ts) == 0)
+			return;
+		proc_each_task(pid, reap_one, &pid);
+	}
+}
+
 /* Runs in a thread of its own, without signals. */
 static int run_alone(
 	pid_t pid, const struct inject_options *options, bool is_attach, struct err *err)
@@ -546,7 +595,7 @@ static int run_alone(
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (errnum)
 		return err_sys(err, errnum, "starting a thread");
-	pthread_join(thread, NULL);
+	watch(thread, pid);
 	return in.rc;
 }
 

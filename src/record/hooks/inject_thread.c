@@ -30,12 +30,11 @@
 #include "base/clock.h"
 #include "record/proc.h"
 
-#define LET_GO_WAIT_NS	 1000000000u /* to stop a thread in order to detach from it */
-#define WAIT_YIELDS	 50	     /* rounds of waiting in which nothing is slept */
-#define WAIT_SHORT_NAPS	 1000	     /* and up to which it is short */
-#define WAIT_SHORT_NS	 50000
-#define WAIT_LONG_NS	 1000000
-#define WAIT_LOOK_ROUNDS 200 /* after so many, whether it still lives */
+#define LET_GO_WAIT_NS	1000000000u /* to stop a thread in order to detach from it */
+#define WAIT_YIELDS	50	    /* rounds of waiting in which nothing is slept */
+#define WAIT_SHORT_NAPS 1000	    /* and up to which it is short */
+#define WAIT_SHORT_NS	50000
+#define WAIT_LONG_NS	1000000
 
 /* Not in user space headers: include/linux/errno.h of the kernel. */
 #define ERESTARTSYS	      512
@@ -70,28 +69,17 @@ int remote_thread_seize(struct remote_thread *t, struct err *err)
 	return 0;
 }
 
-/* A first thread that was killed does not tell so before its other threads are taken notice of,
- * which are ours to notice, too. */
-static bool is_dead(const struct remote_thread *t)
-{
-	char state = inject_thread_state(t->pid, t->tid);
-
-	return !state || state == 'Z' || state == 'X';
-}
-
 /* waitpid(2) with a deadline; 0 when that has passed. */
-static pid_t wait_until(const struct remote_thread *t, int *status, uint64_t deadline_ns)
+static pid_t wait_until(pid_t tid, int *status, uint64_t deadline_ns)
 {
 	for (unsigned i = 0;; i++) {
 		long nap = i < WAIT_SHORT_NAPS ? WAIT_SHORT_NS : WAIT_LONG_NS;
-		pid_t rc = waitpid(t->tid, status, __WALL | WNOHANG | __WNOTHREAD);
+		pid_t rc = waitpid(tid, status, __WALL | WNOHANG | __WNOTHREAD);
 
 		if (rc > 0 || (rc < 0 && errno != EINTR))
 			return rc;
 		if (clock_mono_ns() >= deadline_ns)
 			return 0;
-		if (i % WAIT_LOOK_ROUNDS == WAIT_LOOK_ROUNDS - 1 && is_dead(t))
-			return -1;
 		if (i < WAIT_YIELDS)
 			sched_yield();
 		else
@@ -102,7 +90,7 @@ static pid_t wait_until(const struct remote_thread *t, int *status, uint64_t dea
 enum remote_stop remote_thread_wait(struct remote_thread *t, uint64_t deadline_ns, int *signal)
 {
 	int status;
-	pid_t rc = wait_until(t, &status, deadline_ns);
+	pid_t rc = wait_until(t->tid, &status, deadline_ns);
 
 	*signal = 0;
 	if (!rc)
@@ -327,8 +315,12 @@ void remote_thread_let_go(struct remote_thread *t)
 		return;
 	remote_thread_stop(t, clock_mono_ns() + LET_GO_WAIT_NS, NULL);
 	/* One that cannot be stopped is let go by the end of the thread that seized it. */
-	if (t->is_stopped)
-		ptrace(PTRACE_DETACH, t->tid, 0, 0);
+	if (t->is_stopped && ptrace(PTRACE_DETACH, t->tid, 0, 0) < 0) {
+		int signal;
+
+		/* It was killed meanwhile: its end is for us to see first. */
+		remote_thread_wait(t, clock_mono_ns() + LET_GO_WAIT_NS, &signal);
+	}
 	t->is_seized = t->is_stopped = false;
 }
 

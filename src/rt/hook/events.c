@@ -42,10 +42,20 @@ static inline struct hook_entry *take_entry(struct chain *c)
 	return (struct hook_entry *)n;
 }
 
+/* The recorder sees the head as a whole, or not at all. */
 static inline void write_record(struct hook_record *r, uint64_t head, uint64_t data)
 {
 	*(volatile uint64_t *)&r->data = data;
+#ifdef __x86_64__
 	*(volatile uint64_t *)&r->head = head;
+#else
+	uint64_t none = 0;
+
+	__asm__ volatile("lock cmpxchg8b %0"
+			 : "+m"(r->head), "+A"(none)
+			 : "b"((uint32_t)head), "c"((uint32_t)(head >> 32))
+			 : "memory", "cc");
+#endif
 }
 
 /* The word that is being replaced leads to the entry below: a hooked function jumped to this one
