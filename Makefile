@@ -47,7 +47,7 @@ HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S
 HOOK_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweir.so $(BUILD)/lib/i386-linux-gnu/libweir.so
 HOOK_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -Isrc/rt/hook -fPIC -fvisibility=hidden \
 	   -ftls-model=initial-exec -ffreestanding -mgeneral-regs-only -fno-stack-protector \
-	   -fno-tree-loop-distribute-patterns -fcf-protection=none -fasynchronous-unwind-tables \
+	   -fno-tree-loop-distribute-patterns -fno-strict-aliasing -fcf-protection=none -fasynchronous-unwind-tables \
 	   -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
 
 .PHONY: all demo check check-once check-slow bench fuzz install clean deps-build deps-check tests

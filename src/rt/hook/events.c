@@ -5,7 +5,8 @@
  * returning) goes to the late ones, which have signals blocked.
  *
  * Order matters, because a signal handler may call hooked functions at any point:
- * - an entry and a record are taken by one instruction each, and given back in the reverse order;
+ * - an entry is taken by one instruction, and marked with its place on the stack by the next; a
+ * record is written first, and counts by one instruction;
  * - the true return address is in the entry before the slot's address replaces it on the stack;
  * - `top` moves down only after the entry has been read for the last time.
  */
@@ -26,14 +27,6 @@ static inline const struct descriptor *descriptor_of(uintptr_t after_call)
 }
 
 /* Atomic with respect to signals on this thread, which is all that is needed. */
-static inline struct hook_record *take_record(struct thread *t)
-{
-	uintptr_t n = sizeof(struct hook_record);
-
-	__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(t->pos) : : "memory", "cc");
-	return (struct hook_record *)n;
-}
-
 static inline struct hook_entry *take_entry(struct chain *c)
 {
 	uintptr_t n = sizeof(struct hook_entry);
@@ -42,20 +35,38 @@ static inline struct hook_entry *take_entry(struct chain *c)
 	return (struct hook_entry *)n;
 }
 
-/* The recorder sees the head as a whole, or not at all. */
-static inline void write_record(struct hook_record *r, uint64_t head, uint64_t data)
+/* Where the next record goes: the low half, in 32-bit programs. */
+static inline struct hook_record *next_record(const struct thread *t)
 {
-	*(volatile uint64_t *)&r->data = data;
-#ifdef __x86_64__
-	*(volatile uint64_t *)&r->head = head;
-#else
-	uint64_t none = 0;
+	return *(struct hook_record *const volatile *)&t->shared->next;
+}
 
-	__asm__ volatile("lock cmpxchg8b %0"
-			 : "+m"(r->head), "+A"(none)
-			 : "b"((uint32_t)head), "c"((uint32_t)(head >> 32))
-			 : "memory", "cc");
-#endif
+/* The record counts from here on, unless a handler has come in between. */
+static inline bool count_record(struct thread *t, struct hook_record *r)
+{
+	struct hook_record *next = r + 1;
+	bool done;
+
+	__asm__ volatile("cmpxchg %3, %1"
+			 : "=@ccz"(done), "+m"(*(struct hook_record **)&t->shared->next), "+a"(r)
+			 : "r"(next)
+			 : "memory");
+	return done;
+}
+
+/* False when the part is full. */
+static inline bool write_record(struct thread *t, uint64_t head, uint64_t data)
+{
+	struct hook_record *r;
+
+	do {
+		r = next_record(t);
+		if (unlikely(r >= t->limit))
+			return false;
+		*(volatile uint64_t *)&r->data = data;
+		*(volatile uint64_t *)&r->head = head;
+	} while (unlikely(!count_record(t, r)));
+	return true;
 }
 
 /* The word that is being replaced leads to the entry below: a hooked function jumped to this one
@@ -68,9 +79,19 @@ static inline bool is_tail_call(const struct hook_entry *e, const uintptr_t *slo
 static inline void fill_entry(struct hook_entry *e, uintptr_t *slot, uint32_t id)
 {
 	*(volatile uint64_t *)&e->ret = *slot;
-	e->not_sp = ~(uint64_t)(uintptr_t)slot;
 	e->id = id;
 	*(volatile uintptr_t *)slot = slot_address(e);
+}
+
+static inline void mark_entry(struct hook_entry *e, const uintptr_t *slot)
+{
+	*(volatile uint64_t *)&e->not_sp = ~(uint64_t)(uintptr_t)slot;
+}
+
+static inline void give_entry(struct chain *c, struct hook_entry *e)
+{
+	*(volatile uint64_t *)&e->not_sp = 0;
+	*(struct hook_entry *volatile *)&c->top = e;
 }
 
 KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
@@ -78,7 +99,7 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	struct thread *t = weir_thread;
 	struct chain *c;
 	struct hook_entry *e;
-	struct hook_record *r;
+	uintptr_t ret;
 	uint32_t id;
 
 	if (unlikely(!t) || unlikely(!t->limit))
@@ -87,21 +108,23 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	if (unlikely((uintptr_t)slot - c->start >= c->bytes))
 		goto slow;
 	e = take_entry(c);
-	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
-		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
-			unlikely(!is_tail_call(e, slot)))) {
+	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1)))) {
 		c->top = e;
 		goto slow;
 	}
-	r = take_record(t);
-	if (unlikely(r >= t->limit)) {
-		c->top = e;
+	mark_entry(e, slot);
+	if (unlikely((uintptr_t)slot >= entry_sp(e - 1)) && unlikely(!is_tail_call(e, slot))) {
+		give_entry(c, e);
 		goto slow;
 	}
 	id = descriptor_of(after_call)->id;
-	fill_entry(e, slot, id);
+	ret = *slot;
 	e->ticks = ticks_now();
-	write_record(r, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret);
+	if (unlikely(!write_record(t, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), ret))) {
+		give_entry(c, e);
+		goto slow;
+	}
+	fill_entry(e, slot, id);
 	return;
 slow:
 	weir_enter_slow(after_call, slot);
@@ -113,20 +136,17 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 	uint64_t now = ticks_now();
 	struct thread *t = weir_thread;
 	struct chain *c = block_of(e)->chain;
-	struct hook_record *r;
 
-	if (unlikely(!t) || unlikely(t->chain != c) || unlikely(c->top != e + 1))
-		goto slow;
-	r = take_record(t);
-	if (unlikely(r >= t->limit))
-		goto slow;
+	if (unlikely(!t) || unlikely(!t->limit) || unlikely(t->chain != c) ||
+		unlikely(c->top != e + 1) ||
+		unlikely(!write_record(t, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0))) {
+		weir_leave_slow(slot, e);
+		return;
+	}
+	*(volatile uint32_t *)&e->id =
+		0; /* its end is recorded: a handler may jump away from here */
 	*slot = (uintptr_t)e->ret;
-	write_record(r, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0);
-	*(volatile uint64_t *)&e->not_sp = 0;
-	*(struct hook_entry *volatile *)&c->top = e;
-	return;
-slow:
-	weir_leave_slow(slot, e);
+	give_entry(c, e);
 }
 
 /* --- the same, counted in a tree ---------------------------------------------------------- */
@@ -146,18 +166,21 @@ KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 		unlikely(!(++t->n_entries & (LOOK_AROUND_ENTRIES - 1))))
 		goto slow;
 	e = take_entry(c);
-	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
-		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
-			unlikely(!is_tail_call(e, slot)))) {
+	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1)))) {
 		c->top = e;
 		goto slow;
 	}
-	e->node = e[-1].node; /* for a handler that comes before the next line */
+	e->node = e[-1].node; /* for a handler that comes before it is known */
+	mark_entry(e, slot);
+	if (unlikely((uintptr_t)slot >= entry_sp(e - 1)) && unlikely(!is_tail_call(e, slot))) {
+		give_entry(c, e);
+		goto slow;
+	}
 	id = descriptor_of(after_call)->id;
 	now = ticks_now();
 	e->node = hook_tree_enter(t->tree, e[-1].node, id, now);
 	if (unlikely(!e->node)) {
-		c->top = e;
+		give_entry(c, e);
 		goto slow;
 	}
 	e->ticks = now;
@@ -181,8 +204,7 @@ KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 	}
 	*slot = (uintptr_t)e->ret;
 	hook_tree_leave(t->tree, e->node, e->ticks, now);
-	*(volatile uint64_t *)&e->not_sp = 0;
-	*(struct hook_entry *volatile *)&c->top = e;
+	give_entry(c, e);
 }
 
 /* --- the slow way ------------------------------------------------------------------------ */
@@ -199,23 +221,12 @@ static void unblock_signals(const uint64_t *old)
 	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, 0, 8);
 }
 
-static struct hook_record *take_late(struct thread *t)
-{
-	struct hook_record *r = take_record(t);
-
-	if (r < t->limit)
-		return r;
-	if (!thread_next_part(t))
-		return NULL;
-	return take_record(t);
-}
-
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data)
 {
-	struct hook_record *r = take_late(t);
+	uint64_t head = HOOK_HEAD(kind, id, ticks_now());
 
-	if (r)
-		write_record(r, HOOK_HEAD(kind, id, ticks_now()), data);
+	if (t->limit && !write_record(t, head, data) && thread_next_part(t))
+		write_record(t, head, data);
 }
 
 static bool is_tree(void)
@@ -285,6 +296,7 @@ static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t
 	if (is_tree() && !open_tree(t, c))
 		return NULL;
 	e = take_entry(c);
+	mark_entry(e, slot);
 	e->ticks = ticks_now();
 	if (c->tree)
 		e->node = hook_tree_enter_late(c->tree, e[-1].node, id, e->ticks);
@@ -366,25 +378,21 @@ static uint64_t amount_of(enum hook_amount amount, const struct hook_regs *regs)
 	return 0;
 }
 
-/* A part is filled up with padding when the stack does not fit into what is left of it. */
-static struct hook_record *take_many(struct thread *t, size_t n)
+/* A part is filled up with padding when n records do not fit into what is left of it. */
+static struct hook_record *room_for(struct thread *t, size_t n)
 {
-	struct hook_record *r;
-
-	if (n > library.control->part_bytes / sizeof(*r) / 2)
+	if (!t->limit || n > library.control->part_bytes / sizeof(struct hook_record) / 2)
 		return NULL;
 	for (int i = 0; i < 2; i++) {
-		r = t->pos;
-		if (r < t->limit && (size_t)(t->limit - r) >= n) {
-			t->pos = r + n;
-			return r;
-		}
-		if (r < t->limit) {
-			size_t left = (size_t)(t->limit - r);
+		struct hook_record *r = next_record(t);
+		size_t left = (size_t)(t->limit - r);
 
-			t->pos = t->limit;
-			write_record(r, HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, ticks_now()),
-				left - 1);
+		if (left >= n)
+			return r;
+		if (left) {
+			r->data = left - 1;
+			r->head = HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, ticks_now());
+			*(struct hook_record *volatile *)&t->shared->next = t->limit;
 		}
 		if (!thread_next_part(t))
 			return NULL;
@@ -400,7 +408,7 @@ static void write_stack(struct thread *t, uintptr_t *slot, struct hook_regs *reg
 	size_t n_bytes = end - start < STACK_COPY_BYTES ? end - start : STACK_COPY_BYTES;
 	size_t n = (sizeof(*regs) + n_bytes + sizeof(struct hook_record) - 1) /
 		   sizeof(struct hook_record);
-	struct hook_record *r = take_many(t, n + 1);
+	struct hook_record *r = room_for(t, n + 1);
 	uint8_t *to = (uint8_t *)(r + 1);
 
 	if (!r) {
@@ -412,8 +420,9 @@ static void write_stack(struct thread *t, uintptr_t *slot, struct hook_regs *reg
 	bytes_copy(to + sizeof(*regs), (const void *)start, n_bytes);
 	/* The copy has the slot's address where the caller's was: the entry's record has that. */
 	bytes_copy(to + sizeof(*regs), &ret, sizeof(uintptr_t));
-	write_record(r, HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_STACK, ticks_now()),
-		sizeof(*regs) + n_bytes);
+	r->data = sizeof(*regs) + n_bytes;
+	r->head = HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_STACK, ticks_now());
+	*(struct hook_record *volatile *)&t->shared->next = r + n + 1;
 }
 
 REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs)

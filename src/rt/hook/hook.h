@@ -80,7 +80,6 @@ struct chain {
 /* Private to the process and wiped by fork, so that a child finds `limit` 0 and takes the slow way
  * instead of writing into its parent's ring. */
 struct thread {
-	struct hook_record *pos;   /* the next record */
 	struct hook_record *limit; /* end of the current part; NULL: nothing may be written */
 	struct chain *chain;	   /* the stack it runs on */
 	uint32_t number;	   /* of that, as last recorded */

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# What can be asked for beside --events: stacks at entries, a budget; and what cannot be had.
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/workloads/hooks_lib.bash"
+build busy busy.c -O2 && build compiled_in compiled_in.c -O2 || exit 1
+
+"$WEIR" record -q --no-sample --stack-at 'recursive' -o t.weir -- ./compiled_in >/dev/null 2>err.txt
+"$WEIR" report samples t.weir --json >samples.json 2>err.txt
+equal "a stack at each entry, and no other" 5500 "$(json samples.json "len(j['rows'])")"
+equal "its innermost frame is the function" "recursive" "$(json samples.json "' '.join({r['stack'][-1]['name'] for r in j['rows']})")"
+equal "its callers are true ones, as deep as the recursion" "1 2 3 4 5 6 7 8 9 10" \
+	"$(json samples.json "' '.join(map(str, sorted({sum(f['name'] == 'recursive' for f in r['stack']) for r in j['rows']})))")"
+equal "below them the program's own" "main first recursive" \
+	"$(json samples.json "' '.join(f['name'] for f in j['rows'][0]['stack'][-3:])")"
+
+"$WEIR" record -q --budget 5 --events '*' -o t.weir -- ./busy progress 1.5 2 >out.txt 2>err.txt
+equal "with a budget the program works" "wrong 0" "$(cut -d, -f1 out.txt)"
+"$WEIR" report hooks t.weir --json >hooks.json 2>err.txt
+check "functions that cost too much are unhooked, and the report says when" \
+	test "$(json hooks.json "sum(1 for r in j['rows'] if r['off'])")" -ge 1
+steps=$(od -A n -t u8 -w8 -v progress | awk '{s+=$1} END {print s}')
+check "from then on they are not counted" test "$(json hooks.json "max(r['hits'] or 0 for r in j['rows'] if r['off'])")" -lt "$steps"
+"$WEIR" report flat t.weir --json >flat.json 2>err.txt
+check "but sampled" test "$(json flat.json "max([r['samples'] or 0 for r in j['rows'] if r['name'] in ('leaf', 'branch', 'step')] or [0])")" -gt 20
+
+if build static compiled_in.c -O2 -static; then
+	"$WEIR" record --events '*' -o t.weir -- ./static >out.txt 2>err.txt
+	equal "a static program runs as it would" "5 4257000" "$? $(cat out.txt)"
+	check "and a note says why it is not hooked" grep -q 'statically linked' err.txt
+else
+	skip "a static program: there is no static libc here"
+fi
+"$WEIR" record --events 'none_such*,third' -o t.weir -- ./compiled_in >out.txt 2>err.txt
+check "a glob that matches nothing is said" grep -q "none_such" err.txt
+"$WEIR" report hooks t.weir --json >hooks.json
+equal "the others are hooked" "third 3000" "$(json hooks.json "' '.join(f\"{r['function']} {r['hits']}\" for r in j['rows'] if r['hits'])")"
