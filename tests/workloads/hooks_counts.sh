@@ -77,8 +77,4 @@ fi
 head -c 300000 "$ROOT/docs/format/trace.md" >text.dat
 for i in 1 2 3 4 5 6; do cat text.dat; done >more.dat
 count "bzip2" 'libbz2*:*,*' libbz2 4 bzip2 -c more.dat
-if [ -n "${WEIR_SLOW:-}" ]; then
-	export PERL_HASH_SEED=0 PERL_PERTURB_KEYS=0
-	count "perl" '*' bin/perl 300 perl -e 'for $i (1..200) { $h{$i} = join(",", $i, $i * 2); $s += length(sprintf("%x", $i)); } print join(" ", map { $h{$_} } sort keys %h), $s'
-	count "sqlite3" 'libsqlite3*:*' libsqlite3 40 sqlite3 :memory: "create table t(a,b); insert into t values(1,2),(3,4); select sum(a*b) from t;"
-fi
+count "sqlite3" 'libsqlite3*:*' libsqlite3 40 sqlite3 :memory: "create table t(a,b); insert into t values(1,2),(3,4); select sum(a*b) from t;"
