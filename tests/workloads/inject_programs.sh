@@ -5,7 +5,8 @@
 . "$ROOT/tests/lib.sh"
 injector=$BUILD/tests/unit/inject_test
 fixtures=$ROOT/tests/fixtures
-cycles=20
+cycles=4
+[ -z "${WEIR_SLOW:-}" ] || cycles=20
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
 
 build() { # WIDTH
@@ -14,7 +15,10 @@ build() { # WIDTH
 }
 widths=64
 build 64 || { not_ok "the fixtures are built" && exit 1; }
-if build 32 2>build32.txt; then widths="64 32"; else skip "32-bit programs: gcc -m32 does not work here"; fi
+# The sanitizers look at the injector, which does the same for both kinds: one is enough for them.
+if [ -n "$WEIR_SAN" ]; then
+	:
+elif build 32 2>build32.txt; then widths="64 32"; else skip "32-bit programs: gcc -m32 does not work here"; fi
 libraries="$PWD/library64.so $PWD/library32.so"
 
 # start WIDTH MODE: the program is waiting or busy; $pid, and its input is $in
@@ -89,20 +93,20 @@ undisturbed vectors "rounds many wrong 0"
 undisturbed threads "threads many"
 undisturbed first_thread_gone "the second thread ends it"
 undisturbed blocked_signals "read 1" "blocked 1 1 ignored 1 1"
-cycles=3 undisturbed coroutines "switches many"
-cycles=3 undisturbed malloc_alone "wrong bytes 0"
+cycles=2 undisturbed coroutines "switches many"
+cycles=2 undisturbed malloc_alone "wrong bytes 0"
 
 # dlopen at ever new moments of a program that allocates all the time.
 for width in $widths; do
 	wrong=
-	for ((k = 0; k < 8; k++)); do
+	for ((k = 0; k < 4; k++)); do
 		start "$width" malloc_alone
 		wrong+=$(disturb 1)
 		sentence="allocation"
 		finish "wrong bytes 0" >verdict.txt
 		wrong+=$(grep '^not ok' verdict.txt)
 	done
-	equal "a program that always allocates ($width bit) is entered eight times" "" "$wrong"
+	equal "a program that always allocates ($width bit) is entered four times" "" "$wrong"
 done
 
 # Threads in patched code are moved, also those that will make their system call again and those
@@ -187,7 +191,7 @@ for width in $widths; do
 	equal "and no attempt to enter it ($width bit) hangs" "" "$(grep -vx 1 tries.txt)"
 done 2>/dev/null
 : >tries.txt
-for ((k = 0; k < 15; k++)); do
+for ((k = 0; k < 8; k++)); do
 	start 64 threads
 	timeout 30 "$injector" cycle "$pid" $libraries ok 100000 2>>tries.txt &
 	injection=$!
@@ -198,8 +202,8 @@ for ((k = 0; k < 15; k++)); do
 	wait $injection
 	echo "status $?" >>tries.txt
 done 2>/dev/null
-equal "an injection ends with a sentence when its program is killed" 15 "$(grep -cx 'status 1' tries.txt)"
-equal "one each" 15 "$(grep -cvE '^status' tries.txt)"
+equal "an injection ends with a sentence when its program is killed" 8 "$(grep -cx 'status 1' tries.txt)"
+equal "one each" 8 "$(grep -cvE '^status' tries.txt)"
 
 # Refusals that need a program.
 if gcc -O1 -static -o static64 "$fixtures/inject_program.c" -lpthread 2>/dev/null; then
@@ -264,7 +268,7 @@ if command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null; 
 		redis-cli -p $port ping 2>/dev/null | grep -q PONG && break
 		sleep 0.05
 	done
-	redis-benchmark -p $port -n 150000 -c 20 -t set,get --csv >bench.txt 2>&1 &
+	redis-benchmark -p $port -n 60000 -c 20 -t set,get --csv >bench.txt 2>&1 &
 	bench=$!
 	wrong=
 	for ((k = 0; k < 10; k++)); do
@@ -275,7 +279,7 @@ if command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null; 
 	wait $bench
 	equal "redis-benchmark ends well" 0 $?
 	equal "and saw no error" "" "$(grep -iE 'error|closed|refused' bench.txt)"
-	equal "no request was lost" 300000 \
+	equal "no request was lost" 120000 \
 		"$(redis-cli -p $port info commandstats | tr -d '\r' | awk -F'[=,]' '/^cmdstat_(set|get):/ { n += $2 } END { print n }')"
 	redis-cli -p $port shutdown nosave 2>/dev/null
 	wait $pid
