@@ -373,7 +373,9 @@ uint64_t *calltree_split_bases(const struct calltree *t)
 		if (!enclosing[i])
 			continue;
 		if (wanted > base)
-			weights[i] = (uint64_t)((unsigned __int128)weights[i] * base / wanted);
+			weights[i] = (uint64_t)((long double)weights[i] * base / wanted);
+		if (weights[i] > weights[enclosing[i]]) /* by rounding */
+			weights[i] = weights[enclosing[i]];
 		weights[enclosing[i]] -= weights[i];
 	}
 	free(claimed);

@@ -27,7 +27,7 @@ for kind in tree flat arcs; do
 done
 
 bad=
-for seed in $(seq 1 25); do
+for seed in $(seq 1 12); do
 	$model random "$seed" >random.txt
 	rm -f random.weir*
 	"$WEIR" import events random.txt -o random.weir || bad="$bad $seed(import)"
@@ -36,12 +36,12 @@ for seed in $(seq 1 25); do
 	done
 	"$WEIR" report arcs random.weir --json >random.json && $model check-arcs random.json || bad="$bad $seed(sums)"
 done
-equal "25 random runs of three threads agree with the second model" "" "$bad"
+equal "12 random runs of three threads agree with the second model" "" "$bad"
 
 # With samples below the events, switches, and two stacks for each thread. The marker lines have a test
 # of their own below.
 bad=
-for seed in $(seq 1 25); do
+for seed in $(seq 1 12); do
 	$model random-merged "$seed" >random.txt
 	rm -f random.weir*
 	"$WEIR" import events random.txt -o random.weir || bad="$bad $seed(import)"
@@ -50,7 +50,7 @@ for seed in $(seq 1 25); do
 	done
 	"$WEIR" report arcs random.weir --json >random.json && $model check-arcs random.json || bad="$bad $seed(sums)"
 done
-equal "25 random runs with samples, switches and coroutines agree with the second model" "" "$bad"
+equal "12 random runs with samples, switches and coroutines agree with the second model" "" "$bad"
 
 for t in g s; do
 	"$WEIR" report arcs $t.weir --json >arcs.json
