@@ -125,6 +125,9 @@ static int fill_hooks(
 	o->allocations = o->hooks & HOOK_ALLOC;
 	if (a->no_sample)
 		o->hooks &= ~(uint32_t)HOOK_STACK;
+	if (a->tree) /* nothing that grows with time; and only events tell the callers of hooked
+			calls */
+		o->hooks &= ~(uint32_t)(HOOK_STACK | HOOK_SWITCH);
 	if (o->hooks & HOOK_STACK &&
 		event_specs_parse(a->events, o->events, &o->n_events, &err) < 0)
 		return command_fail(&err);

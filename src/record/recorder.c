@@ -28,12 +28,14 @@
 #include "record/proc.h"
 #include "record/snapshot_request.h"
 
-#define FLUSH_INTERVAL_NS    1000000000u
-#define PROGRESS_INTERVAL_NS 200000000u
-#define WAIT_MS		     100
-#define ATTACH_ROUNDS_MAX    10
-#define PATIENCE_NS	     2000000000u
-#define SOON_NS		     300000000u /* a command that was interrupted is about to end */
+#define FLUSH_INTERVAL_NS     1000000000u
+#define PROGRESS_INTERVAL_NS  200000000u
+#define TREES_INTERVAL_NS_MIN 1000000000u
+#define TREES_INTERVAL_NS_MAX (600 * (uint64_t)1000000000u)
+#define WAIT_MS		      100
+#define ATTACH_ROUNDS_MAX     10
+#define PATIENCE_NS	      2000000000u
+#define SOON_NS		      300000000u /* a command that was interrupted is about to end */
 
 struct recorder {
 	const struct recorder_options *options;
@@ -51,6 +53,7 @@ struct recorder {
 	struct snapshot_desk desk;
 	VEC(int) pid_fds; /* attached processes that still run */
 	uint64_t began_ns, last_flush_ns, last_progress_ns;
+	uint64_t last_trees_ns, trees_interval_ns;
 	uint64_t cpu_ns;
 	bool stop;	     /* end the recording */
 	bool ended_by_kill;  /* by a signal that was sent to weir, not typed on the terminal */
@@ -318,6 +321,20 @@ static int start(struct recorder *r, struct err *err)
 
 /* --- running ---------------------------------------------------------------------------- */
 
+/* Trees that programs keep are lost with the recorder: so they are written now and then, ever more
+ * seldom, since each time takes the place of the one before. */
+static void keep_trees(struct recorder *r, uint64_t now)
+{
+	if (r->trees_interval_ns)
+		session_write_trees(r->session);
+	r->last_trees_ns = now;
+	r->trees_interval_ns *= 2;
+	if (r->trees_interval_ns < TREES_INTERVAL_NS_MIN)
+		r->trees_interval_ns = TREES_INTERVAL_NS_MIN;
+	if (r->trees_interval_ns > TREES_INTERVAL_NS_MAX)
+		r->trees_interval_ns = TREES_INTERVAL_NS_MAX;
+}
+
 static void take_records(struct recorder *r)
 {
 	struct collected_list list = {0};
@@ -327,6 +344,8 @@ static void take_records(struct recorder *r)
 	session_add(r->session, &list);
 	vec_release(&list.items);
 	now = clock_mono_ns();
+	if (r->options->functions.tree && now - r->last_trees_ns >= r->trees_interval_ns)
+		keep_trees(r, now);
 	if (now - r->last_flush_ns >= FLUSH_INTERVAL_NS) {
 		r->last_flush_ns = now;
 		if (trace_writer_flush(r->writer, &r->result->write_error) < 0)
