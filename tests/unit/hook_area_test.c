@@ -92,7 +92,6 @@ struct world {
 	pid_t child; /* the process, as far as the kernel knows; -1 = it has ended */
 	struct hook_source *source, *second;
 	struct hook_chunk *used;
-	uint64_t n_written;
 };
 
 static void open_world(struct world *w)
@@ -165,12 +164,9 @@ static void put(struct world *w, uint32_t i, uint64_t at, uint64_t head, uint64_
 {
 	struct hook_record *r = &hook_area_ring(&w->p->area, i)[at % RING_N];
 
+	CHECK_EQ(r->head, 0); /* nothing that was not taken is written over */
 	r->data = data;
-	r->head = head;
-	if (at + 1 > w->n_written) /* they may be put in any order */
-		w->n_written = at + 1;
-	__atomic_store_n(
-		&w->p->area.threads[i].next, w->n_written % RING_N * sizeof(*r), __ATOMIC_RELEASE);
+	__atomic_store_n(&r->head, head, __ATOMIC_RELEASE);
 }
 
 static void note_source(void *ctx, struct hook_source *s)
@@ -218,6 +214,7 @@ static void records_are_taken_in_order_once(void)
 		put(&w, 0, i, enter(1), 100 + i);
 	CHECK_EQ(hook_drain_round(w.h, false), 40);
 	CHECK_EQ(w.p->area.threads[0].consumed, 40);
+	CHECK_EQ(hook_area_ring(&w.p->area, 0)[7].head, 0);
 	CHECK_EQ(hook_drain_round(w.h, false), 0);
 	put(&w, 0, 40, enter(1), 140);
 	CHECK_EQ(hook_drain_round(w.h, false), 1);
@@ -226,6 +223,25 @@ static void records_are_taken_in_order_once(void)
 		CHECK_EQ(data[i], 100 + i);
 	CHECK_EQ(w.source->tid, (uint64_t)w.child);
 	CHECK_EQ(take_all(&w, data, 100), 0);
+	close_world(&w);
+}
+
+/* A signal handler came between taking a record and writing it. */
+static void a_record_that_is_not_written_yet_holds_up_those_behind_it(void)
+{
+	uint64_t data[10];
+	struct world w;
+
+	open_world(&w);
+	take_entry(&w, 0);
+	put(&w, 0, 0, enter(1), 1);
+	put(&w, 0, 2, enter(1), 3);
+	CHECK_EQ(hook_drain_round(w.h, false), 1);
+	put(&w, 0, 1, enter(1), 2);
+	CHECK_EQ(hook_drain_round(w.h, false), 2);
+	CHECK_EQ(take_all(&w, data, 10), 3);
+	CHECK_EQ(data[1], 2);
+	CHECK_EQ(data[2], 3);
 	close_world(&w);
 }
 
@@ -268,6 +284,8 @@ static void stacks_and_padding_are_taken_as_a_whole(void)
 	CHECK_EQ(data[1], 0xa1);
 	CHECK_EQ(data[2], 0xa2);
 	CHECK_EQ(data[4], 0xb0);
+	for (uint32_t i = 0; i < 20; i++)
+		CHECK_EQ(hook_area_ring(&w.p->area, 0)[i].head, 0);
 	close_world(&w);
 }
 
@@ -318,7 +336,7 @@ static void what_a_killed_process_wrote_is_there(void)
 	take_entry(&w, 3);
 	for (uint64_t i = 0; i < 5; i++)
 		put(&w, 0, i, enter(1), i);
-	hook_area_ring(&w.p->area, 0)[5].head = enter(1); /* killed before it counted */
+	put(&w, 0, 6, enter(1), 6); /* it was killed before it wrote the fifth */
 	w.p->area.threads[0].n_dropped = 12;
 	end_child(&w);
 	CHECK_EQ(hook_drain_round(w.h, false), 5);
@@ -327,10 +345,10 @@ static void what_a_killed_process_wrote_is_there(void)
 	CHECK(w.p->has_ended);
 	CHECK(!w.p->area.base);
 	CHECK_EQ(w.h->dirty.n, 2); /* the other thread is over, too */
-	CHECK_EQ(take_all(&w, data, 10), 5);
-	CHECK_EQ(data[4], 4);
+	CHECK_EQ(take_all(&w, data, 10), 6);
+	CHECK_EQ(data[5], 6); /* behind the one that was never written */
 	CHECK_EQ(w.source->counts.n_dropped, 12);
-	CHECK_EQ(w.source->n_unread, 0);
+	CHECK_EQ(w.source->n_unread, 1);
 	CHECK_EQ(w.second->thread_i, 3);
 	CHECK(w.source->mine_is_over && w.second->mine_is_over);
 	close_world(&w);
@@ -353,7 +371,6 @@ static void an_entry_goes_to_the_next_thread(void)
 	CHECK_EQ(w.source->counts.n_stalls, 3);
 	hook_source_free(w.h, w.source);
 	w.source = NULL;
-	w.n_written = 0;
 	take_entry(&w, 0); /* checks that it is as new */
 	put(&w, 0, 0, enter(1), 21);
 	CHECK_EQ(hook_drain_round(w.h, false), 1);
@@ -371,6 +388,8 @@ int main(void)
 			the_program_cannot_take_it_away},
 		{"the list of functions to unhook ends", a_list_of_functions_to_unhook_ends},
 		{"records are taken in order, once", records_are_taken_in_order_once},
+		{"a record that is not written yet holds up those behind it",
+			a_record_that_is_not_written_yet_holds_up_those_behind_it},
 		{"a ring is used around and around", a_ring_is_used_around_and_around},
 		{"stacks and padding are taken as a whole",
 			stacks_and_padding_are_taken_as_a_whole},

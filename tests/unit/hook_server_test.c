@@ -204,9 +204,8 @@ static void write_record(struct ring *r, uint64_t head, uint64_t data)
 	while (r->written - __atomic_load_n(&r->thread->consumed, __ATOMIC_ACQUIRE) >= r->n - 1)
 		usleep(100);
 	to->data = data;
-	to->head = head;
+	__atomic_store_n(&to->head, head, __ATOMIC_RELEASE);
 	r->written++;
-	__atomic_store_n(&r->thread->next, r->written % r->n * sizeof(*to), __ATOMIC_RELEASE);
 }
 
 /* --- the recorder's side --------------------------------------------------------------------- */

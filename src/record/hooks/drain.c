@@ -33,6 +33,8 @@
 #define CHUNK_TICKS_MAX ((uint64_t)1 << (HOOK_TIME_BITS - 2))
 /* A thread that was killed in the midst of a hook leaves a record unwritten: those behind it are
  * looked for this far. */
+#define HOLE_RECORDS_MAX 64u
+#define HOLE_LOOKS	 20 /* times LOOK_FOR_ENDS_NS */
 
 /* --- queues ----------------------------------------------------------------------------- */
 
@@ -88,7 +90,7 @@ struct ring_view {
 
 static void publish(struct hook_thread *t, uint64_t taken)
 {
-	/* Pairs with the library's acquire of `consumed`: nothing is read behind it any more. */
+	/* Pairs with the library's acquire of `consumed`: the heads are zero before it moves. */
 	__atomic_store_n(&t->consumed, taken, __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&t->is_waiting, __ATOMIC_RELAXED)) {
@@ -122,12 +124,13 @@ static void take_many(struct hooks *h, struct hook_source *s, const struct ring_
 
 		if (c)
 			c->records[c->n++] = *r;
+		__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
 	}
 	if (!c && !is_pad)
 		s->n_unread++;
 }
 
-/* Plain records up to the first that is not. Returns the new position. */
+/* Plain records up to the first that is not written or not plain. Returns the new position. */
 static uint64_t take_plain(
 	const struct ring_view *v, struct hook_chunk *c, uint64_t at, uint64_t end)
 {
@@ -135,46 +138,41 @@ static uint64_t take_plain(
 
 	for (; at < end; at++) {
 		struct hook_record *r = &v->records[at & v->mask];
+		/* Pairs with the library's store of the head, which comes after the data. */
+		uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
 
-		if (HOOK_HEAD_KIND(r->head) == HOOK_RECORD_MORE)
+		if (!head || HOOK_HEAD_KIND(head) == HOOK_RECORD_MORE)
 			break;
-		*to++ = *r;
+		to->head = head;
+		to->data = r->data;
+		to++;
+		__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
 	}
 	c->n = (uint32_t)(to - c->records);
 	return at;
 }
 
-/* Records that are there and not taken, by where the program says that it writes next. */
-static uint64_t n_written(const struct hook_process *p, uint32_t thread_i)
-{
-	const struct hook_thread *t = &p->area.threads[thread_i];
-	/* Pairs with the library's moving of `next`, which comes after the record. */
-	uint64_t next = __atomic_load_n(&t->next, __ATOMIC_ACQUIRE);
-
-	return ((next - t->ring_at) / sizeof(struct hook_record) - p->rings[thread_i].taken) &
-	       p->area.ring_mask;
-}
-
-/* With h->lock held. */
+/* At most once around the ring. With h->lock held. */
 static uint64_t drain_ring(struct hooks *h, struct hook_process *p, uint32_t thread_i)
 {
 	const struct hook_area *a = &p->area;
 	struct drain_ring *ring = &p->rings[thread_i];
 	struct ring_view v = {
 		hook_area_ring(a, thread_i), a->ring_mask, (uint32_t)(a->ring_mask + 1)};
-	uint64_t part = (a->ring_mask + 1) / 16, end = ring->taken + n_written(p, thread_i);
+	uint64_t part = (a->ring_mask + 1) / 16, end = ring->taken + a->ring_mask + 1;
 	uint64_t at = ring->taken, began = at, published = at, ticks = tick_clock_read();
 
 	while (at < end && !ring->is_broken) {
-		uint64_t head = v.records[at & v.mask].head;
+		uint64_t head = __atomic_load_n(&v.records[at & v.mask].head, __ATOMIC_ACQUIRE);
 		uint64_t before = at;
 
+		if (!head)
+			break;
 		if (HOOK_HEAD_KIND(head) == HOOK_RECORD_MORE) {
 			uint32_t n = extent(&v, head, v.records[at & v.mask].data);
 
 			ticks = tick_clock_read();
-			ring->is_broken = !n || n > end - at;
-			n = ring->is_broken ? 0 : n;
+			ring->is_broken = !n;
 			take_many(h, ring->source, &v, at, n, ticks);
 			at += n;
 		} else {
@@ -227,11 +225,65 @@ static void take_counts(struct hook_source *s, const struct hook_thread *t)
 	};
 }
 
+/* Records from `taken` to the first that is written; 0: none is, or the first is. */
+static uint32_t hole_records(const struct hook_process *p, uint32_t thread_i)
+{
+	const struct hook_record *records = hook_area_ring(&p->area, thread_i);
+	uint64_t taken = p->rings[thread_i].taken;
+
+	if (p->rings[thread_i].is_broken)
+		return 0;
+	for (uint32_t i = 0; i < HOLE_RECORDS_MAX; i++)
+		if (__atomic_load_n(
+			    &records[(taken + i) & p->area.ring_mask].head, __ATOMIC_ACQUIRE))
+			return i;
+	return 0;
+}
+
+static void skip_hole(struct hook_process *p, uint32_t thread_i, uint32_t n)
+{
+	p->rings[thread_i].taken += n;
+	p->rings[thread_i].source->n_unread++;
+}
+
+/*
+ * A signal handler that jumped out of a hook leaves a record that will never be written. One that
+ * is only long will write it: it gets its time.
+ */
+static void look_at_hole(struct hook_process *p, uint32_t thread_i)
+{
+	struct drain_ring *ring = &p->rings[thread_i];
+	uint32_t n = hole_records(p, thread_i);
+
+	if (!n || ring->hole_at != ring->taken) {
+		ring->hole_at = ring->taken;
+		ring->hole_looks = 0;
+	} else if (++ring->hole_looks == HOLE_LOOKS) {
+		skip_hole(p, thread_i, n);
+	}
+}
+
+/* The thread writes no more. */
+static uint64_t drain_dead(struct hooks *h, struct hook_process *p, uint32_t thread_i)
+{
+	uint64_t n = 0, got;
+	uint32_t hole;
+
+	do {
+		got = drain_ring(h, p, thread_i);
+		n += got;
+		hole = got ? 0 : hole_records(p, thread_i);
+		if (hole)
+			skip_hole(p, thread_i, hole);
+	} while (got || hole);
+	return n;
+}
+
 static uint64_t finish_thread(struct hooks *h, struct hook_process *p, uint32_t thread_i)
 {
 	struct hook_thread *t = &p->area.threads[thread_i];
 	struct hook_source *s = p->rings[thread_i].source;
-	uint64_t n = drain_ring(h, p, thread_i);
+	uint64_t n = drain_dead(h, p, thread_i);
 
 	take_counts(s, t);
 	s->n_unread += p->rings[thread_i].is_broken;
@@ -281,6 +333,8 @@ static uint64_t drain_thread(
 	has_ended |= looks_for_ends && thread_has_ended(p, i);
 	pthread_mutex_lock(&h->lock);
 	n = has_ended ? finish_thread(h, p, i) : drain_ring(h, p, i);
+	if (looks_for_ends && !has_ended)
+		look_at_hole(p, i);
 	pthread_mutex_unlock(&h->lock);
 	return n;
 }

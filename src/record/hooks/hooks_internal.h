@@ -59,6 +59,9 @@ struct drain_ring {
 	struct hook_source *source; /* NULL = the entry is free */
 	uint64_t taken;		    /* records; ours: the area's copy is only for the program */
 	bool is_broken;
+	uint64_t hole_at; /* `taken` when a record was missing in the middle, and for how many looks
+			   */
+	uint32_t hole_looks;
 };
 
 struct hook_process {

@@ -5,8 +5,7 @@
  * returning) goes to the late ones, which have signals blocked.
  *
  * Order matters, because a signal handler may call hooked functions at any point:
- * - an entry is taken by one instruction, and marked with its place on the stack by the next; a
- * record is written first, and counts by one instruction;
+ * - an entry and a record are taken by one instruction each, and are nobody else's until complete;
  * - the true return address is in the entry before the slot's address replaces it on the stack;
  * - `top` moves down only after the entry has been read for the last time.
  */
@@ -27,6 +26,14 @@ static inline const struct descriptor *descriptor_of(uintptr_t after_call)
 }
 
 /* Atomic with respect to signals on this thread, which is all that is needed. */
+static inline struct hook_record *take_record(struct thread *t)
+{
+	uintptr_t n = sizeof(struct hook_record);
+
+	__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(t->pos) : : "memory", "cc");
+	return (struct hook_record *)n;
+}
+
 static inline struct hook_entry *take_entry(struct chain *c)
 {
 	uintptr_t n = sizeof(struct hook_entry);
@@ -35,37 +42,40 @@ static inline struct hook_entry *take_entry(struct chain *c)
 	return (struct hook_entry *)n;
 }
 
-/* Where the next record goes: the low half, in 32-bit programs. */
-static inline struct hook_record *next_record(const struct thread *t)
+/* The recorder sees the head as a whole, or not at all. */
+static inline void write_record(struct hook_record *r, uint64_t head, uint64_t data)
 {
-	return *(struct hook_record *const volatile *)&t->shared->next;
+	*(volatile uint64_t *)&r->data = data;
+#ifdef __x86_64__
+	*(volatile uint64_t *)&r->head = head;
+#else
+	uint64_t none = 0;
+
+	__asm__ volatile("lock cmpxchg8b %0"
+			 : "+m"(r->head), "+A"(none)
+			 : "b"((uint32_t)head), "c"((uint32_t)(head >> 32))
+			 : "memory", "cc");
+#endif
 }
 
-/* The record counts from here on, unless a handler has come in between. */
-static inline bool count_record(struct thread *t, struct hook_record *r)
+/* False when the part is full, or when the thread is recording another call: a handler came in
+ * between, or jumped away. */
+static inline bool record_call(struct thread *t, uintptr_t *slot, uint64_t head, uint64_t data)
 {
-	struct hook_record *next = r + 1;
-	bool done;
+	struct hook_record *limit = *(struct hook_record *volatile *)&t->limit, *r;
 
-	__asm__ volatile("cmpxchg %3, %1"
-			 : "=@ccz"(done), "+m"(*(struct hook_record **)&t->shared->next), "+a"(r)
-			 : "r"(next)
-			 : "memory");
-	return done;
-}
-
-/* False when the part is full. */
-static inline bool write_record(struct thread *t, uint64_t head, uint64_t data)
-{
-	struct hook_record *r;
-
-	do {
-		r = next_record(t);
-		if (unlikely(r >= t->limit))
-			return false;
-		*(volatile uint64_t *)&r->data = data;
-		*(volatile uint64_t *)&r->head = head;
-	} while (unlikely(!count_record(t, r)));
+	if (unlikely(t->writing))
+		return false;
+	*(volatile uintptr_t *)&t->writing = (uintptr_t)slot;
+	*(struct hook_record *volatile *)&t->pending = t->pos;
+	r = take_record(t);
+	/* A handler may have gone on to the next part meanwhile: then what lies in it is ours. */
+	if (unlikely(r >= limit) && (r == limit || r >= t->limit)) {
+		t->writing = 0;
+		return false;
+	}
+	write_record(r, head, data);
+	*(volatile uintptr_t *)&t->writing = 0;
 	return true;
 }
 
@@ -76,15 +86,13 @@ static inline bool is_tail_call(const struct hook_entry *e, const uintptr_t *slo
 	return entry_sp(e - 1) == (uintptr_t)slot && *slot == slot_address(e - 1);
 }
 
+/* As long as it is not marked with its place on the stack, nobody takes it for a call that is over;
+ * as long as it has no id, its end is not recorded. */
 static inline void fill_entry(struct hook_entry *e, uintptr_t *slot, uint32_t id)
 {
 	*(volatile uint64_t *)&e->ret = *slot;
-	e->id = id;
+	*(volatile uint32_t *)&e->id = id;
 	*(volatile uintptr_t *)slot = slot_address(e);
-}
-
-static inline void mark_entry(struct hook_entry *e, const uintptr_t *slot)
-{
 	*(volatile uint64_t *)&e->not_sp = ~(uint64_t)(uintptr_t)slot;
 }
 
@@ -99,7 +107,6 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	struct thread *t = weir_thread;
 	struct chain *c;
 	struct hook_entry *e;
-	uintptr_t ret;
 	uint32_t id;
 
 	if (unlikely(!t) || unlikely(!t->limit))
@@ -108,23 +115,21 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	if (unlikely((uintptr_t)slot - c->start >= c->bytes))
 		goto slow;
 	e = take_entry(c);
-	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1)))) {
+	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
+		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
+			unlikely(!is_tail_call(e, slot)))) {
 		c->top = e;
 		goto slow;
 	}
-	mark_entry(e, slot);
-	if (unlikely((uintptr_t)slot >= entry_sp(e - 1)) && unlikely(!is_tail_call(e, slot))) {
-		give_entry(c, e);
-		goto slow;
-	}
+	fill_entry(e, slot, 0);
 	id = descriptor_of(after_call)->id;
-	ret = *slot;
 	e->ticks = ticks_now();
-	if (unlikely(!write_record(t, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), ret))) {
+	if (unlikely(!record_call(t, slot, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret))) {
+		*slot = (uintptr_t)e->ret;
 		give_entry(c, e);
 		goto slow;
 	}
-	fill_entry(e, slot, id);
+	*(volatile uint32_t *)&e->id = id;
 	return;
 slow:
 	weir_enter_slow(after_call, slot);
@@ -139,7 +144,7 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 
 	if (unlikely(!t) || unlikely(!t->limit) || unlikely(t->chain != c) ||
 		unlikely(c->top != e + 1) ||
-		unlikely(!write_record(t, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0))) {
+		unlikely(!record_call(t, slot, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0))) {
 		weir_leave_slow(slot, e);
 		return;
 	}
@@ -166,21 +171,18 @@ KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 		unlikely(!(++t->n_entries & (LOOK_AROUND_ENTRIES - 1))))
 		goto slow;
 	e = take_entry(c);
-	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1)))) {
+	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
+		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
+			unlikely(!is_tail_call(e, slot)))) {
 		c->top = e;
 		goto slow;
 	}
-	e->node = e[-1].node; /* for a handler that comes before it is known */
-	mark_entry(e, slot);
-	if (unlikely((uintptr_t)slot >= entry_sp(e - 1)) && unlikely(!is_tail_call(e, slot))) {
-		give_entry(c, e);
-		goto slow;
-	}
+	e->node = e[-1].node; /* for a handler that comes before the next line */
 	id = descriptor_of(after_call)->id;
 	now = ticks_now();
 	e->node = hook_tree_enter(t->tree, e[-1].node, id, now);
 	if (unlikely(!e->node)) {
-		give_entry(c, e);
+		c->top = e;
 		goto slow;
 	}
 	e->ticks = now;
@@ -221,12 +223,23 @@ static void unblock_signals(const uint64_t *old)
 	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, 0, 8);
 }
 
+static struct hook_record *take_late(struct thread *t)
+{
+	struct hook_record *r = take_record(t);
+
+	if (r < t->limit)
+		return r;
+	if (!thread_next_part(t))
+		return NULL;
+	return take_record(t);
+}
+
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data)
 {
-	uint64_t head = HOOK_HEAD(kind, id, ticks_now());
+	struct hook_record *r = take_late(t);
 
-	if (t->limit && !write_record(t, head, data) && thread_next_part(t))
-		write_record(t, head, data);
+	if (r)
+		write_record(r, HOOK_HEAD(kind, id, ticks_now()), data);
 }
 
 static bool is_tree(void)
@@ -284,6 +297,8 @@ static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t
 
 	if (!c)
 		return NULL;
+	if (t->writing)
+		thread_settle(t, c, (uintptr_t)slot);
 	if (c != t->chain)
 		change_chain(t, c);
 	/* After a tail call the word is still that of the call before. */
@@ -296,7 +311,6 @@ static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t
 	if (is_tree() && !open_tree(t, c))
 		return NULL;
 	e = take_entry(c);
-	mark_entry(e, slot);
 	e->ticks = ticks_now();
 	if (c->tree)
 		e->node = hook_tree_enter_late(c->tree, e[-1].node, id, e->ticks);
@@ -341,6 +355,8 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 
 	block_signals(&old);
 	t = thread_ensure((uintptr_t)slot);
+	if (t && t->writing)
+		thread_settle(t, c, (uintptr_t)slot);
 	if (t && t->chain != c)
 		change_chain(t, c);
 	*slot = (uintptr_t)e->ret;
@@ -378,21 +394,25 @@ static uint64_t amount_of(enum hook_amount amount, const struct hook_regs *regs)
 	return 0;
 }
 
-/* A part is filled up with padding when n records do not fit into what is left of it. */
-static struct hook_record *room_for(struct thread *t, size_t n)
+/* A part is filled up with padding when the stack does not fit into what is left of it. */
+static struct hook_record *take_many(struct thread *t, size_t n)
 {
-	if (!t->limit || n > library.control->part_bytes / sizeof(struct hook_record) / 2)
+	struct hook_record *r;
+
+	if (n > library.control->part_bytes / sizeof(*r) / 2)
 		return NULL;
 	for (int i = 0; i < 2; i++) {
-		struct hook_record *r = next_record(t);
-		size_t left = (size_t)(t->limit - r);
-
-		if (left >= n)
+		r = t->pos;
+		if (r < t->limit && (size_t)(t->limit - r) >= n) {
+			t->pos = r + n;
 			return r;
-		if (left) {
-			r->data = left - 1;
-			r->head = HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, ticks_now());
-			*(struct hook_record *volatile *)&t->shared->next = t->limit;
+		}
+		if (r < t->limit) {
+			size_t left = (size_t)(t->limit - r);
+
+			t->pos = t->limit;
+			write_record(r, HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, ticks_now()),
+				left - 1);
 		}
 		if (!thread_next_part(t))
 			return NULL;
@@ -408,7 +428,7 @@ static void write_stack(struct thread *t, uintptr_t *slot, struct hook_regs *reg
 	size_t n_bytes = end - start < STACK_COPY_BYTES ? end - start : STACK_COPY_BYTES;
 	size_t n = (sizeof(*regs) + n_bytes + sizeof(struct hook_record) - 1) /
 		   sizeof(struct hook_record);
-	struct hook_record *r = room_for(t, n + 1);
+	struct hook_record *r = take_many(t, n + 1);
 	uint8_t *to = (uint8_t *)(r + 1);
 
 	if (!r) {
@@ -420,9 +440,8 @@ static void write_stack(struct thread *t, uintptr_t *slot, struct hook_regs *reg
 	bytes_copy(to + sizeof(*regs), (const void *)start, n_bytes);
 	/* The copy has the slot's address where the caller's was: the entry's record has that. */
 	bytes_copy(to + sizeof(*regs), &ret, sizeof(uintptr_t));
-	r->data = sizeof(*regs) + n_bytes;
-	r->head = HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_STACK, ticks_now());
-	*(struct hook_record *volatile *)&t->shared->next = r + n + 1;
+	write_record(r, HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_STACK, ticks_now()),
+		sizeof(*regs) + n_bytes);
 }
 
 REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs)

@@ -80,9 +80,12 @@ struct chain {
 /* Private to the process and wiped by fork, so that a child finds `limit` 0 and takes the slow way
  * instead of writing into its parent's ring. */
 struct thread {
+	struct hook_record *pos;   /* the next record */
 	struct hook_record *limit; /* end of the current part; NULL: nothing may be written */
 	struct chain *chain;	   /* the stack it runs on */
-	uint32_t number;	   /* of that, as last recorded */
+	uintptr_t writing;	   /* the stack word of the call that is being recorded; 0 = none */
+	struct hook_record *pending; /* the record that it takes; NULL = not known */
+	uint32_t number;	     /* of that, as last recorded */
 	uint32_t tid;
 	struct hook_thread *shared;
 	struct hook_record *ring, *ring_end;
@@ -154,6 +157,9 @@ REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data);
 
 /* threads.c */
+/* A call at `slot` on stack `c` finds that the thread was recording another one: has a handler come
+ * in between, or has one jumped away? Then the record that was never written becomes padding. */
+void thread_settle(struct thread *t, const struct chain *c, uintptr_t slot);
 /* The calling thread, registered when it was not; NULL when nothing is to be recorded. Signals are
  * blocked. */
 struct thread *thread_ensure(uintptr_t sp);

@@ -48,10 +48,7 @@ struct hook_thread {
 	uint64_t n_unhooked; /* calls that were entered but could not be followed to their exit */
 	uint64_t n_pruned;   /* tree: nodes folded into their parents */
 	uint64_t start_ticks;
-	/* Addresses in the program: of its ring, and of the next record in it. A record counts when
-	 * `next` has moved behind it; `next` moves by one instruction. */
-	uint64_t ring_at, next;
-	uint64_t reserved[4];
+	uint64_t reserved[6];
 };
 
 enum hook_mode {
@@ -82,14 +79,12 @@ struct hook_control {
 };
 
 /*
- * A record of a ring. A signal handler that comes between the writing and the moving of `next`
- * writes its own records over this one, which is then written once more behind them; one that never
- * comes back (siglongjmp) leaves nothing behind. So the ring has no holes. There is always a part
- * between the last record and the first that is not taken, so equal positions mean that the ring is
- * empty.
+ * A record of a ring. `head` is written last and is never 0; the recorder sets it back to 0 when it
+ * has taken the record, so a record that is reserved but not yet written (a signal came in between)
+ * is seen as such, and the order of the ring is the order of the reservations.
  */
 struct hook_record {
-	uint64_t head; /* see HOOK_HEAD; never 0 */
+	uint64_t head; /* see HOOK_HEAD */
 	uint64_t data; /* ENTER: the caller's return address; LEAVE: 0; MORE: by code */
 };
 

@@ -25,15 +25,10 @@ static struct hook_thread *shared_threads(void)
 	return (struct hook_thread *)(library.area + (uintptr_t)library.control->threads_offset);
 }
 
-static void set_next(struct thread *t, struct hook_record *next)
-{
-	*(volatile uintptr_t *)&t->shared->next = (uintptr_t)next;
-}
-
 static void set_limit(struct thread *t)
 {
 	uintptr_t part = library.control->part_bytes;
-	uintptr_t offset = (uintptr_t)t->shared->next - (uintptr_t)t->ring;
+	uintptr_t offset = (uintptr_t)t->pos - (uintptr_t)t->ring;
 
 	t->limit = (struct hook_record *)((uintptr_t)t->ring + (offset / part + 1) * part);
 }
@@ -107,10 +102,9 @@ static struct thread *take_entry_for(uintptr_t sp)
 									  i * control->ring_bytes));
 		t->ring_end =
 			(struct hook_record *)((uintptr_t)t->ring + (uintptr_t)control->ring_bytes);
-		set_next(t, t->ring + (uint32_t)shared[i].consumed %
-					      (uint32_t)(control->ring_bytes /
-							 sizeof(struct hook_record)));
-		shared[i].ring_at = (uintptr_t)t->ring;
+		t->pos = t->ring +
+			 (uint32_t)shared[i].consumed %
+				 (uint32_t)(control->ring_bytes / sizeof(struct hook_record));
 		t->number = 0;
 		t->own = chain_own(sp, tid);
 		t->chain = t->own;
@@ -248,6 +242,20 @@ static bool recorder_is_gone(struct thread *t)
 	return !exchange_recorder_lives();
 }
 
+void thread_settle(struct thread *t, const struct chain *c, uintptr_t slot)
+{
+	struct hook_record *r = t->pending;
+
+	t->pending = NULL;
+	if (c != t->chain || slot < t->writing)
+		return; /* the handler will come back */
+	t->writing = 0;
+	if (!r || r == t->pos || r >= t->limit || r->head)
+		return;
+	r->data = 0;
+	r->head = HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, ticks_now());
+}
+
 bool thread_look_around(struct thread *t)
 {
 	if (library.control->is_off || recorder_is_gone(t)) {
@@ -263,11 +271,13 @@ bool thread_next_part(struct thread *t)
 	struct hook_control *control = library.control;
 	uint32_t ring = (uint32_t)control->ring_bytes / sizeof(struct hook_record);
 	uint32_t part = control->part_bytes / sizeof(struct hook_record); /* a power of two */
-	uint32_t room = ring - 2 * part; /* never quite full: that would look empty */
+	uint32_t room = ring - part;
 	uint64_t written;
 
 	if (!t->limit)
 		return false;
+	/* Nobody else writes; `pos` may have run over the limit by attempts that were given up. */
+	t->pos = t->limit;
 	written = (t->shared->written & ~(uint64_t)(part - 1)) + part;
 	if (!thread_look_around(t))
 		return false;
@@ -276,10 +286,8 @@ bool thread_next_part(struct thread *t)
 		return false;
 	}
 	t->shared->written = written;
-	if (t->limit == t->ring_end) {
-		set_next(t, t->ring);
-		t->limit = t->ring;
-	}
-	t->limit = (struct hook_record *)((uintptr_t)t->limit + control->part_bytes);
+	if (t->pos == t->ring_end)
+		t->pos = t->ring;
+	t->limit = (struct hook_record *)((uintptr_t)t->pos + control->part_bytes);
 	return true;
 }
