@@ -135,8 +135,10 @@ static record_function *handler_of(uint32_t major, uint32_t minor)
 	switch (major) {
 	case RECORD_MAJOR_ROUTINE:
 	case RECORD_MAJOR_INTERPRETED:
-		return (minor & ~RECORD_MINOR_EXIT) == RECORD_ROUTINE_ENTER ? build_event_record
-									    : NULL;
+		return (minor & ~RECORD_MINOR_EXIT) == RECORD_ROUTINE_ENTER ||
+				       minor == RECORD_ROUTINE_OPEN
+			       ? build_event_record
+			       : NULL;
 	case RECORD_MAJOR_STACK_SAMPLE:
 		return minor == RECORD_MINOR_STACK ? build_sample_record : NULL;
 	case RECORD_MAJOR_STACK_EVENT:

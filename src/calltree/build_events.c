@@ -187,7 +187,9 @@ static void routine_record(struct builder *b, const struct trace_record *record,
 	b->profile->n_events++;
 	b->profile->threads[thread].events++;
 	calls_of(b, thread, record->time);
-	if (!is_exit)
+	if (record->minor == RECORD_ROUTINE_OPEN)
+		calltree_enter_open(state->calls, record->time, routine);
+	else if (!is_exit)
 		calltree_enter(state->calls, record->time, routine);
 	else if (routine)
 		calltree_leave(state->calls, record->time, routine);

@@ -104,6 +104,8 @@ struct calltree_thread;
 struct calltree_thread *calltree_thread_new(struct calltree *t, uint32_t root, uint64_t time);
 void calltree_thread_free(struct calltree_thread *thread);
 void calltree_enter(struct calltree_thread *thread, uint64_t time, uint32_t routine);
+/* The routine was entered elsewhere, before: its time counts from here, but not as another call. */
+void calltree_enter_open(struct calltree_thread *thread, uint64_t time, uint32_t routine);
 /* Leaves the innermost instance of the routine; what is still open above it is left too and
  * counted. False when the routine is not open at all (nothing happens, it is counted). */
 bool calltree_leave(struct calltree_thread *thread, uint64_t time, uint32_t routine);

@@ -70,6 +70,19 @@ void calltree_enter(struct calltree_thread *thread, uint64_t time, uint32_t rout
 		thread_enter(thread, time, routine);
 }
 
+void calltree_enter_open(struct calltree_thread *thread, uint64_t time, uint32_t routine)
+{
+	struct calltree_node *node;
+
+	if (thread->ended)
+		return;
+	thread_enter(thread, time, routine);
+	node = &thread->tree->nodes[thread->calls[thread->n_calls - 1].node];
+	node->calls--;
+	node->base -= thread->per_call;
+	thread->charged -= thread->per_call;
+}
+
 bool calltree_leave_outer(struct calltree_thread *thread, uint32_t routine)
 {
 	size_t i = thread->n_calls;

@@ -241,6 +241,8 @@ static int event_line(struct import *in, struct err *err)
 	word = text_lines_word(&in->lines);
 	if (text_word_is(word, "enter"))
 		return routine_line(in, time, RECORD_ROUTINE_ENTER, err);
+	if (text_word_is(word, "open"))
+		return routine_line(in, time, RECORD_ROUTINE_OPEN, err);
 	if (text_word_is(word, "leave"))
 		return routine_line(in, time, RECORD_ROUTINE_ENTER | RECORD_MINOR_EXIT, err);
 	if (text_word_is(word, "switch-out"))

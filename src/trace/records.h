@@ -51,6 +51,7 @@ enum record_minor_module {
 };
 
 #define RECORD_ROUTINE_ENTER 0x10u /* + RECORD_MINOR_EXIT: leave; payload: frame */
+#define RECORD_ROUTINE_OPEN  0x11u /* was entered before: no call is counted; payload: frame */
 
 enum record_minor_hook {
 	/* frame, method (docs), reason string, hits, time of unhooking + 1 (0: never) */

@@ -93,6 +93,12 @@ equal "folded counts of deep paths add up" 9999 "$("$WEIR" export folded deep.we
 "$WEIR" export pprof deep.weir -o deep.pb.gz && python3 "$ROOT/tests/format/read_pprof.py" deep.pb.gz >deep.pprof.json
 equal "and so does their profile" "[5000, 9999]" "$(json deep.pprof.json 'j["totals"]')"
 
+printf '%s\n' '0 open A' '1 enter B' '3 leave B' '5 leave A' >open.txt
+"$WEIR" import events open.txt -o open.weir
+equal "a function that is open already is no call" "pid_tid:1:0:5 A:0:3:5 B:1:2:2" \
+	"$("$WEIR" report tree open.weir --json | python3 -c 'import json, sys
+print(" ".join("%s:%s:%s:%s" % (r["name"], r["calls"], r["base"], r["cum"]) for r in json.load(sys.stdin)["rows"]))')"
+
 fails "export without a format is wrong usage" 2 "needs a format" "$WEIR" export
 fails "an unknown export format is wrong usage" 2 "'svg' is not a format" "$WEIR" export svg g.weir
 fails "a trace that is not there is a failure" 1 "^weir: 'none.weir'" "$WEIR" export folded none.weir

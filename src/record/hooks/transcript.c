@@ -33,8 +33,9 @@ static void begin_thread(struct transcript *t, struct hooked_thread *thread, uin
 	for (size_t i = 0; i < replay_depth(&thread->replay); i++) {
 		uint32_t id = thread->replay.chains.v[thread->replay.current].calls.v[i].id;
 
-		trace_writer_routine(t->world.w, thread->stream, thread->inherited_ns,
-			transcript_frame(t, id), false);
+		trace_writer_numbers(t->world.w, thread->stream, thread->inherited_ns,
+			RECORD_MAJOR_ROUTINE, RECORD_ROUTINE_OPEN,
+			(uint64_t[]){transcript_frame(t, id)}, 1);
 	}
 	thread->last_ns = thread->inherited_ns;
 }
