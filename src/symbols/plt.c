@@ -9,6 +9,7 @@
  * depend on the order of the relocations, nor on which of the stub layouts (lazy, IBT, non-lazy)
  * the linker chose. The first stub of a lazy .plt calls the dynamic linker and gets no name.
  */
+#include "elf/elf_relocation.h"
 #include "symbols/plt.h"
 
 #include <elf.h>
@@ -37,32 +38,6 @@ struct plt {
 	size_t name_bytes;
 };
 
-struct relocation {
-	uint64_t offset;
-	uint32_t type, symbol;
-	uint64_t addend;
-};
-
-static struct relocation read_relocation(
-	const struct elf_file *elf, struct cursor *c, bool has_addend)
-{
-	struct relocation r = {.offset = elf_file_word(elf, c)};
-	uint64_t info = elf_file_word(elf, c);
-
-	r.symbol = (uint32_t)(elf->is_64 ? info >> 32 : info >> 8);
-	r.type = (uint32_t)(elf->is_64 ? info & 0xffffffff : info & 0xff);
-	if (has_addend)
-		r.addend = elf_file_word(elf, c);
-	return r;
-}
-
-static uint64_t word_at(const struct elf_file *elf, uint64_t addr)
-{
-	struct cursor c = cursor_of(elf_file_bytes_at(elf, (struct iaddr){addr}));
-
-	return elf_file_word(elf, &c);
-}
-
 static void add_slot(struct plt *p, uint64_t addr, struct slot slot)
 {
 	bool created;
@@ -84,13 +59,13 @@ static void add_slots(struct plt *p, const struct elf_section *s)
 		s->link && s->link < elf->n_sections ? &elf->sections[s->link] : NULL;
 
 	while (cursor_left(&c)) {
-		struct relocation r = read_relocation(elf, &c, has_addend);
+		struct elf_relocation r = elf_relocation_read(elf, &c, has_addend);
 		const char *name;
 
 		if (c.failed)
 			break;
 		if (r.type == indirect) {
-			uint64_t resolver = has_addend ? r.addend : word_at(elf, r.offset);
+			uint64_t resolver = has_addend ? r.addend : elf_word_at(elf, r.offset);
 
 			add_slot(p, r.offset, (struct slot){NULL, resolver});
 			continue;

@@ -346,10 +346,8 @@ static void finish_process(struct hooks *h, struct hook_process *p)
 		if (p->rings[i].source)
 			finish_thread(h, p, i);
 	p->n_threadless = p->area.control->n_threadless;
-	p->n_handler_hooks = p->area.control->n_handler_hooks;
 	p->has_ended = true;
 	h->n_threadless += p->n_threadless;
-	h->n_handler_hooks += p->n_handler_hooks;
 	h->version++;
 	if (!p->n_exchanges && !h->options.tree)
 		hook_area_close(&p->area);

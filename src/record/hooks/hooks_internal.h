@@ -78,7 +78,6 @@ struct hook_process {
 	bool has_ended;	      /* drained to the end, area closed; still listed for its layout */
 	uint32_t n_exchanges; /* connections that are being answered */
 	uint32_t n_threadless;
-	uint64_t n_handler_hooks;
 	/* (drain) */
 	struct drain_ring *rings;
 	uint32_t n_scanned; /* entries looked at in each round */
@@ -121,11 +120,11 @@ struct hooks {
 	uint64_t n_queued;	/* records to be taken */
 	uint64_t drained_ticks; /* every record written before is in a queue */
 	uint64_t n_unread_modules, n_bad_hellos;
-	uint64_t n_processes;			/* ever hooked */
-	uint64_t n_threadless, n_handler_hooks; /* of processes that have ended */
-	uint32_t program_refusal;		/* of a whole program; enum hook_refusal */
-	VEC(struct hook_process *) drained;	/* (drain) those that have not ended */
-	uint32_t drained_version;		/* (drain) of the list it was made from */
+	uint64_t n_processes;		    /* ever hooked */
+	uint64_t n_threadless;		    /* of processes that have ended */
+	uint32_t program_refusal;	    /* of a whole program; enum hook_refusal */
+	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
+	uint32_t drained_version;	    /* (drain) of the list it was made from */
 };
 
 /* With h->lock held: */

@@ -3,34 +3,9 @@
 #include <elf.h>
 #include <string.h>
 
+#include "elf/elf_relocation.h"
 #include "record/hooks/plan_internal.h"
 #include "symbols/plt.h"
-
-struct relocation {
-	uint64_t offset;
-	uint32_t type, symbol;
-	uint64_t addend;
-};
-
-static uint64_t word_at(const struct elf_file *elf, uint64_t addr)
-{
-	struct cursor c = cursor_of(elf_file_bytes_at(elf, (struct iaddr){addr}));
-
-	return elf_file_word(elf, &c);
-}
-
-static struct relocation read_relocation(
-	const struct elf_file *elf, struct cursor *c, bool has_addend)
-{
-	struct relocation r = {.offset = elf_file_word(elf, c)};
-	uint64_t info = elf_file_word(elf, c);
-
-	r.symbol = (uint32_t)(elf->is_64 ? info >> 32 : info >> 8);
-	r.type = (uint32_t)(elf->is_64 ? info & 0xffffffff : info & 0xff);
-	if (has_addend)
-		r.addend = elf_file_word(elf, c);
-	return r;
-}
 
 static bool is_loaded_table(const struct elf_section *s, uint32_t type)
 {
@@ -85,7 +60,7 @@ static void add_slots(struct image_facts *f, const struct elf_section *s)
 		s->link && s->link < elf->n_sections ? &elf->sections[s->link] : NULL;
 
 	while (symbols && cursor_left(&c)) {
-		struct relocation r = read_relocation(elf, &c, s->type == SHT_RELA);
+		struct elf_relocation r = elf_relocation_read(elf, &c, s->type == SHT_RELA);
 		const char *name;
 		enum callee callee;
 
@@ -252,13 +227,13 @@ static void walk_packed(const struct pointer_walk *w, struct span bytes)
 			return;
 		n_left -= (entry & 1) ? (uint64_t)__builtin_popcountll(entry >> 1) : 1;
 		if (!(entry & 1)) {
-			walk_pointer(w, entry, word_at(elf, entry));
+			walk_pointer(w, entry, elf_word_at(elf, entry));
 			where = entry + word_bytes;
 			continue;
 		}
 		for (unsigned i = 0; i < n_bits; i++, where += word_bytes)
 			if (entry >> (i + 1) & 1)
-				walk_pointer(w, where, word_at(elf, where));
+				walk_pointer(w, where, elf_word_at(elf, where));
 	}
 }
 
@@ -269,13 +244,14 @@ static void walk_table(const struct pointer_walk *w, const struct elf_section *s
 	bool has_addend = s->type == SHT_RELA;
 
 	while (cursor_left(&c)) {
-		struct relocation r = read_relocation(elf, &c, has_addend);
+		struct elf_relocation r = elf_relocation_read(elf, &c, has_addend);
 
 		if (c.failed)
 			return;
 		/* The numbers are the same for x86-64 and i386. */
 		if (r.type == R_X86_64_RELATIVE)
-			walk_pointer(w, r.offset, has_addend ? r.addend : word_at(elf, r.offset));
+			walk_pointer(
+				w, r.offset, has_addend ? r.addend : elf_word_at(elf, r.offset));
 	}
 }
 

@@ -115,7 +115,6 @@ static void write_losses(struct transcript *t, uint64_t time)
 		{t->totals.n_dropped, RECORD_LOSS_EVENTS, "hook ring full"},
 		{h->n_threadless, RECORD_LOSS_EVENTS, "thread without a ring"},
 		{t->totals.n_unhooked, RECORD_LOSS_EVENTS, "call too deep to follow"},
-		{h->n_handler_hooks, RECORD_LOSS_EVENTS, "call in a signal handler inside a hook"},
 		{t->n_unread, RECORD_LOSS_EVENTS, "hook record that cannot be read"},
 		{t->n_unknown, RECORD_LOSS_EVENTS, "hook record of an unknown function"},
 		{t->n_unmatched_leaves, RECORD_LOSS_NOTE,

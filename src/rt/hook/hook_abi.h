@@ -75,7 +75,7 @@ struct hook_control {
 	/* Written by the library: */
 	uint32_t n_off_done;   /* so many of them are unhooked */
 	uint32_t n_threadless; /* threads that found no free entry: their calls are not recorded */
-	uint64_t n_handler_hooks; /* calls from signal handlers that arrived inside a hook */
+	uint64_t reserved;
 };
 
 /*
