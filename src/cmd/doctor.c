@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "cmd/commands.h"
 #include "record/kernel_sources.h"
+#include "record/hooks/hooks.h"
 #include "record/perf_set.h"
 #include "symbols/catalog/catalog.h"
 #include "symbols/source/debuginfod.h"
@@ -213,6 +214,38 @@ static void check_unloads(struct finding *f)
 		say(f, VERDICT_GOOD, "", "the moment a library is unloaded is seen (munmap)");
 }
 
+static void check_functions(struct finding *f)
+{
+	struct hooks_options options = {.events = "main"};
+	int scope = read_setting("/proc/sys/kernel/yama/ptrace_scope", 0);
+	struct hooks *h;
+	struct err err;
+
+	if (hooks_open(&h, &options, &err) < 0) {
+		say(f, VERDICT_MISSING, "", err.text);
+		return;
+	}
+	hooks_close(h);
+	if (geteuid() != 0 && scope > 0)
+		say(f, VERDICT_LIMITED, "sysctl kernel.yama.ptrace_scope=0",
+			"functions of a command can be hooked (--events); of running processes by root "
+			"only");
+	else
+		say(f, VERDICT_GOOD, "",
+			"functions of commands and of running processes can be hooked (--events)");
+}
+
+static void check_system_calls(struct finding *f)
+{
+	struct tracepoint enter;
+	struct err err;
+
+	if (tracepoint_find(&enter, kernel_event_tracepoint(KERNEL_EVENT_SYS_ENTER), &err) < 0)
+		say(f, VERDICT_LIMITED, "run as root", "system calls cannot be recorded (--hooks)");
+	else
+		say(f, VERDICT_GOOD, "", "system calls can be recorded (--hooks syscall)");
+}
+
 static void check_debuginfod(struct finding *f)
 {
 	static const uint8_t nobody[20] = {0};
@@ -263,6 +296,8 @@ static const struct check checks[] = {
 	{"counters", check_counters},
 	{"kernel names", check_kernel_names},
 	{"attach", check_attach},
+	{"functions", check_functions},
+	{"system calls", check_system_calls},
 	{"32-bit", check_compat},
 	{"unloads", check_unloads},
 	{"debug files", check_debug_files},
