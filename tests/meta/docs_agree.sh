@@ -22,6 +22,7 @@ for name, body in re.findall(r"enum record_minor_(\w+)\s*\{(.*?)\}", text, flags
 for name in ("ROUTINE", "INTERPRETED"):
     show(name, define["ROUTINE_ENTER"])
     show(name, define["ROUTINE_ENTER"] + define["MINOR_EXIT"])
+show("ROUTINE", define["ROUTINE_OPEN"])
 for name in ("STACK_SAMPLE", "STACK_EVENT"):
     show(name, define["MINOR_STACK"])
 show("RESOURCE", define["RESOURCE_ADD"])
