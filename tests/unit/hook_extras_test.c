@@ -209,9 +209,20 @@ static void test_libc_notes(void)
 static void test_libc_signals(void)
 {
 	struct world w;
+	struct err err = {0};
 
-	plan_libc(&w, "libc.so*:*");
+	/* The same code as a program, which is planned first, and as libc. */
+	world_init(&w, true, SPAN(libc_like));
+	world_symbols(
+		&w, ".dynsym", SHT_DYNSYM, libc_rows, sizeof(libc_rows) / sizeof(libc_rows[0]));
+	world_plan(&w, "*,libc.so*:*", "/bin/program");
 	CHECK_EQ(world_function(&w, "needs_int3")->method, HOOK_METHOD_INT3);
+	CHECK_EQ(hook_planner_image(w.p, 2, &w.elf, "/usr/lib/x86_64-linux-gnu/libc.so.6", false,
+			 &w.image, &err),
+		0);
+	CHECK_EQ(world_function(&w, "needs_int3")->method, 0);
+	CHECK_STR(reason_of(&w, "needs_int3"),
+		"no room for a jump, and libc may block the signal of a breakpoint");
 	CHECK_EQ(w.image->n_extra, 3);
 	/* sigprocmask calls pthread_sigmask, so one of them is enough. */
 	CHECK_EQ(extra(&w, 1)->action, HOOK_ACTION_REPLACE);

@@ -61,11 +61,11 @@ if command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null; 
 	sleep 0.3
 	failed=0 events=0 bytes=0
 	for ((i = 0; i < times; i++)); do
-		"$WEIR" record -q -p $server --events 'libc.so*:/^(read|write|epoll_wait)$/,*' --duration 0.3 -o r.weir 2>err.txt
+		"$WEIR" record -q -p $server --events 'libc.so*:/^(read|write|epoll_wait)$/,*' --duration 0.2 -o r.weir 2>err.txt
 		status=$?
 		[ $status -eq 0 ] || [ $status -eq 3 ] || { failed=$((failed + 1)) && cat err.txt; }
-		"$WEIR" report flat r.weir --json >flat.json 2>err.txt
-		n=$(json flat.json "sum(r['calls'] or 0 for r in j['rows'] if r['name'] in ('read', '__libc_read', '__read', 'write', '__write', 'epoll_wait'))")
+		"$WEIR" report hooks r.weir --json >hooks.json 2>err.txt
+		n=$(json hooks.json "sum(r['hits'] or 0 for r in j['rows'])")
 		[ "${n:-0}" -gt 0 ] && events=$((events + 1))
 		[ "$(python3 code.py $server)" = "$before" ] || bytes=$((bytes + 1))
 	done

@@ -188,7 +188,13 @@ static void take_plan(struct planning *g, size_t i, const struct site_plan *plan
 	planned->reason = plan->reason;
 	planned->site.v = plan->site;
 	planned->n_patched = plan->n_patched;
-	if (!plan->method)
+	/* libc blocks all signals around some of its code, and a trap that is blocked kills. */
+	if (g->is_libc && plan->method == HOOK_METHOD_INT3) {
+		planned->method = 0;
+		planned->reason =
+			"no room for a jump, and libc may block the signal of a breakpoint";
+	}
+	if (!planned->method)
 		return;
 	planned->n_moves = plan->code.n_moves;
 	memcpy(planned->moves, plan->code.moves, sizeof(planned->moves));
