@@ -84,6 +84,7 @@ equal "of three writers at once none loses its source" "debug file dwarf dynsym 
 	"$(json show.json '" ".join(sorted(s["kind"] for s in j["sources"]))')"
 sleep 30 &
 child=$!
+runs $child
 "$WEIR" symbols merge -q --no-search -o process.wsym --pid $child
 kill $child
 equal "a process gives all that it has mapped, its vdso too" True \

@@ -135,6 +135,7 @@ equal "where the later line wins" "Lprog;::later" \
 
 sleep 60 &
 pid=$!
+runs $pid
 merge --pid $pid
 kill $pid
 check "a process gives what it has mapped" grep -q '/sleep 64' <(images)
