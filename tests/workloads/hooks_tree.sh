@@ -36,7 +36,7 @@ equal "pruned: the same totals" "$(totals full.weir)" "$(totals tree.weir)"
 # Memory, and a look at it while it runs.
 seconds=3
 rm -f progress
-[ -z "${WEIR_SLOW:-}" ] || seconds=500 # tests/run gives a script 600
+[ -z "${WEIR_SLOW:-}" ] || seconds=600
 "$WEIR" record -q --no-sample --events '*' --tree -o t.weir -- ./busy progress $seconds 2 >out.txt 2>err.txt &
 recorder=$!
 for _ in $(seq 50); do target=$(pgrep -P $recorder -x busy) && [ -s progress ] && break; sleep 0.1; done
