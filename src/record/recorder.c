@@ -249,10 +249,9 @@ static int open_hooks(struct recorder *r, struct err *err)
 	return hooks_open(&r->hooks, &functions, err);
 }
 
-static int start(struct recorder *r, struct err *err)
+static struct perf_options perf_options_of(const struct recorder_options *o)
 {
-	const struct recorder_options *o = r->options;
-	struct perf_options perf = {.events = o->events,
+	return (struct perf_options){.events = o->events,
 		.n_events = o->n_events,
 		.hz = o->hz,
 		.pc_only = o->pc_only,
@@ -262,13 +261,24 @@ static int start(struct recorder *r, struct err *err)
 		.kernel = {[KERNEL_GROUP_SYSCALLS] = o->hooks & HOOK_SYSCALL,
 			[KERNEL_GROUP_FAULTS] = o->hooks & HOOK_FAULT,
 			[KERNEL_GROUP_INTERRUPTS] = o->hooks & HOOK_INTERRUPT}};
-	struct session_options session = {.events = o->events,
+}
+
+static struct session_options session_options_of(const struct recorder_options *o)
+{
+	return (struct session_options){.events = o->events,
 		.n_events = o->n_events,
 		.pc_only = o->pc_only,
 		.life = {.system_wide = o->system_wide,
 			.modules = {.all_modules = o->all_modules,
 				.snapshots_only = o->snapshots_only,
 				.none = !(o->hooks & HOOK_MODULE)}}};
+}
+
+static int start(struct recorder *r, struct err *err)
+{
+	const struct recorder_options *o = r->options;
+	struct perf_options perf = perf_options_of(o);
+	struct session_options session = session_options_of(o);
 	int rc;
 
 	settle_allocator();
