@@ -20,9 +20,10 @@
 #define N_PATCHES_MAX (1u << 20)
 #define CACHE_LINE    64u
 #define N_STUBS	      4
-#define N_GROUPS      4096
+#define N_GROUPS      65536
+#define JUMP_BYTES    5u
 
-/* What was patched together: one module's, in one stretch of code. */
+/* What was patched together: in one stretch of pages. */
 struct group {
 	uintptr_t low, high;
 	uint32_t first, n; /* patches */
@@ -321,43 +322,88 @@ static const struct hook_plan *plan_next(const struct hook_plan *plan)
 	return (const struct hook_plan *)((const uint8_t *)plan + plan->bytes);
 }
 
-/* The entries of one module lie together. */
-static const struct hook_plan *apply_module(const struct hook_plan *plan, uint32_t n,
-	const struct module_seen *module, struct hook_result *results)
+/* The pages that an entry changes. */
+struct page_range {
+	uintptr_t low, high;
+};
+
+static struct page_range pages_of(const struct hook_plan *plan, uintptr_t bias)
 {
-	struct near_memory m = {0};
-	uint32_t first = n_patches;
-	uintptr_t bytes = 0, low = UINTPTR_MAX, high = 0;
-	const struct hook_plan *p = plan;
-	enum hook_refusal refusal = HOOK_REFUSAL_NONE;
+	uintptr_t site = (uintptr_t)plan->site + bias, pad = (uintptr_t)plan->pad_site + bias;
+	struct page_range r = {site, site + (plan->n_patched ? plan->n_patched : 1)};
 
-	for (uint32_t i = 0; i < n; i++, p = plan_next(p)) {
-		uintptr_t site = (uintptr_t)p->site + module->bias;
-
-		bytes += trampoline_bytes(p);
-		low = site < low ? site : low;
-		high = site + 64 > high ? site + 64 : high;
-		if (p->pad_site && (uintptr_t)p->pad_site + module->bias < low)
-			low = (uintptr_t)p->pad_site + module->bias;
+	if (plan->pad_site) {
+		r.low = pad < r.low ? pad : r.low;
+		r.high = pad + JUMP_BYTES > r.high ? pad + JUMP_BYTES : r.high;
 	}
-	high = (high + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
-	if (n_groups == N_GROUPS || !tables_ensure() ||
-		!near_open(&m, module->start, module->end, bytes))
-		refusal = HOOK_REFUSAL_NO_ROOM;
-	else if (!make_writable(low, high, true))
+	r.low &= ~(uintptr_t)(PAGE_BYTES - 1);
+	r.high = (r.high + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+	return r;
+}
+
+/*
+ * As many entries as lie on pages without a gap: what is between them may be data, of which nothing
+ * must change. Returns their number; at least one.
+ */
+static uint32_t take_run(
+	const struct hook_plan *plan, uint32_t n, uintptr_t bias, struct page_range *run)
+{
+	uint32_t i = 0;
+
+	*run = pages_of(plan, bias);
+	for (i = 1, plan = plan_next(plan); i < n; i++, plan = plan_next(plan)) {
+		struct page_range r = pages_of(plan, bias);
+
+		if (r.low > run->high || r.high < run->low)
+			break;
+		run->low = r.low < run->low ? r.low : run->low;
+		run->high = r.high > run->high ? r.high : run->high;
+	}
+	return i;
+}
+
+static const struct hook_plan *apply_run(struct near_memory *m, const struct hook_plan *plan,
+	uint32_t n, uintptr_t bias, const struct page_range *run, struct hook_result *results)
+{
+	uint32_t first = n_patches;
+	enum hook_refusal refusal =
+		!m->start || n_groups == N_GROUPS ? HOOK_REFUSAL_NO_ROOM : HOOK_REFUSAL_NONE;
+
+	if (!refusal && !make_writable(run->low, run->high, true))
 		refusal = HOOK_REFUSAL_PROTECTED;
 	for (uint32_t i = 0; i < n; i++, plan = plan_next(plan)) {
 		results[i].id = plan->id;
-		results[i].bias = module->bias;
-		results[i].refusal =
-			refusal ? refusal : apply_one(&m, plan, module->bias, &results[i]);
+		results[i].bias = bias;
+		results[i].refusal = refusal ? refusal : apply_one(m, plan, bias, &results[i]);
 	}
 	if (!refusal) {
-		make_writable(low, high, false);
-		groups[n_groups++] = (struct group){low, high, first, n_patches - first, false};
+		make_writable(run->low, run->high, false);
+		groups[n_groups++] =
+			(struct group){run->low, run->high, first, n_patches - first, false};
+	}
+	return plan;
+}
+
+/* The entries of one module lie together, in order of address. */
+static void apply_module(const struct hook_plan *plan, uint32_t n, const struct module_seen *module,
+	struct hook_result *results)
+{
+	struct near_memory m = {0};
+	const struct hook_plan *p = plan;
+	uintptr_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++, p = plan_next(p))
+		bytes += trampoline_bytes(p);
+	if (tables_ensure())
+		near_open(&m, module->start, module->end, bytes);
+	for (uint32_t i = 0; i < n;) {
+		struct page_range run;
+		uint32_t k = take_run(plan, n - i, module->bias, &run);
+
+		plan = apply_run(&m, plan, k, module->bias, &run, results + i);
+		i += k;
 	}
 	near_close(&m);
-	return plan;
 }
 
 void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
