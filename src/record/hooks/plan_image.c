@@ -264,12 +264,19 @@ static const struct range *frame_at(const struct frames *frames, uint64_t addr)
 	return low && addr < frames->all.v[low - 1].end ? &frames->all.v[low - 1] : NULL;
 }
 
-/* "foo.cold", "foo.cold.3" */
+/* Parts of a function that are laid out elsewhere and entered by a jump: "foo.cold" and
+ * "foo.cold.3" of compilers, "foo.warm" of BOLT. */
 static bool is_fragment_name(const char *name)
 {
-	const char *cold = strstr(name, ".cold");
+	static const char *const suffixes[] = {".cold", ".warm"};
 
-	return cold && cold != name && (!cold[5] || cold[5] == '.');
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		const char *at = strstr(name, suffixes[i]);
+
+		if (at && at != name && (!at[5] || at[5] == '.'))
+			return true;
+	}
+	return false;
 }
 
 static void set_start_bit(struct image_facts *f, uint64_t addr)
