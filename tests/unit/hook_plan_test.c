@@ -477,7 +477,8 @@ static void test_kinds_of_symbols(void)
 
 	world_open(&w, true, SPAN(entered),
 		ROWS({"ifunc", 0, 14, IFUNC}, {"resolver", 0, 14, LOCAL}, {"f.cold", 16, 4, LOCAL},
-			{"g.part.0", 32, 4, LOCAL}, {"h.cold.3", 36, 2, LOCAL},
+			{"i.warm", 20, 4, LOCAL}, {"g.part.0", 32, 4, LOCAL},
+			{"h.cold.3", 36, 2, LOCAL},
 			{"asm", 38, 0, ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE)}));
 	CHECK_EQ(w.image->functions.n, 3);
 	CHECK_STR(reason_of(&w, "ifunc"), "an IFUNC resolver runs before the program does");

@@ -248,6 +248,8 @@ static int make_wishes(struct hooks *h, struct err *err)
 		rc = hook_planner_wish(h->planner, o->stack_at, HOOK_ACTION_STACK, err);
 	if (rc == 0 && o->allocations)
 		hook_planner_wish_allocations(h->planner);
+	if (h->options.tree)
+		hook_planner_ignore_own_calls(h->planner);
 	return rc;
 }
 

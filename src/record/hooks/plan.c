@@ -22,6 +22,7 @@ struct image_entry {
 struct hook_planner {
 	struct wishes wishes;
 	bool wants_allocations;
+	bool ignores_own_calls;
 	bool needs_traps; /* some function so far is hooked by int3 */
 	uint32_t n_ids;
 	VEC(struct image_entry *) images; /* by first id */
@@ -60,6 +61,11 @@ int hook_planner_wish(
 	struct hook_planner *p, const char *list, enum hook_action action, struct err *err)
 {
 	return wishes_add(&p->wishes, list, action, err);
+}
+
+void hook_planner_ignore_own_calls(struct hook_planner *p)
+{
+	p->ignores_own_calls = true;
 }
 
 void hook_planner_wish_allocations(struct hook_planner *p)
@@ -242,7 +248,8 @@ static void plan_jumps(struct planning *g, struct ranges *pads)
 
 		if (planned->reason)
 			continue;
-		if (fn->calls_cyg) { /* the library needs its address and id */
+		if (fn->calls_cyg &&
+			!g->p->ignores_own_calls) { /* the library needs its address and id */
 			plan.method = HOOK_METHOD_CYGPROF;
 			take_plan(g, i, &plan);
 		} else if (site_plan_jump(&plan, &g->f, fn)) {

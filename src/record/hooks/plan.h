@@ -38,6 +38,10 @@ int hook_planner_wish(
 /* Also the malloc family of every image that defines it, with HOOK_ACTION_AMOUNT. */
 void hook_planner_wish_allocations(struct hook_planner *p);
 
+/* Functions that were built with -finstrument-functions are patched like others: their calls find
+ * no open entry, which a tree needs to know the caller. */
+void hook_planner_ignore_own_calls(struct hook_planner *p);
+
 /* Byte `from` of the patched instructions is now byte `to` of the moved code. Byte 0 is not listed:
  * who stands there enters the function. Nor is what stays as it is behind a short jump or int3. */
 struct hook_move {
