@@ -34,3 +34,31 @@ fi
 check "a glob that matches nothing is said" grep -q "none_such" err.txt
 "$WEIR" report hooks t.weir --json >hooks.json
 equal "the others are hooked" "third 3000" "$(json hooks.json "' '.join(f\"{r['function']} {r['hits']}\" for r in j['rows'] if r['hits'])")"
+
+build instrumented compiled_in.c -O2 -finstrument-functions
+"$WEIR" record -q --tree --events third -o t.weir -- ./instrumented >out.txt 2>err.txt
+"$WEIR" report flat t.weir --json >flat.json
+equal "a tree counts functions that have calls of their own, too" "third 3000" \
+	"$(json flat.json "' '.join(f\"{r['name']} {r['calls']}\" for r in j['rows'] if r['name'] == 'third')")"
+
+# As in libraries that BOLT has laid out anew: code, then data that is written, then code.
+cat >late.c <<'C'
+#include <stdio.h>
+static int data[4096] = {1};
+__attribute__((noinline)) int early(int i) { return data[i % 4096]++ + i; }
+__attribute__((noinline, section(".late"))) int late(int i) { data[i % 4096] += 2; return early(i) + 1; }
+int main(void)
+{
+	long sum = 0;
+	for (int i = 0; i < 5000; i++)
+		sum += late(i);
+	printf("%ld\n", sum);
+	return 0;
+}
+C
+if gcc -O2 -no-pie -Wl,--section-start=.late=0x900000 -o late late.c; then
+	"$WEIR" record -q --events '*' -o t.weir -- ./late >out.txt 2>err.txt
+	equal "data between two stretches of code stays writable" "0 $(./late)" "$? $(cat out.txt)"
+else
+	not_ok "a program with data between two stretches of code is built"
+fi
