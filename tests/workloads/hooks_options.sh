@@ -59,6 +59,9 @@ C
 if gcc -O2 -no-pie -Wl,--section-start=.late=0x900000 -o late late.c; then
 	"$WEIR" record -q --events '*' -o t.weir -- ./late >out.txt 2>err.txt
 	equal "data between two stretches of code stays writable" "0 $(./late)" "$? $(cat out.txt)"
+	"$WEIR" report hooks t.weir --json >hooks.json
+	equal "and both stretches are hooked" "early 5000 late 5000" \
+		"$(json hooks.json "' '.join(sorted(f\"{r['function']} {r['hits']}\" for r in j['rows'] if r['hits'] == 5000))")"
 else
 	not_ok "a program with data between two stretches of code is built"
 fi
