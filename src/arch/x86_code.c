@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "arch/x86_code.h"
 
-#include <Zydis/Zydis.h>
+#include "arch/x86_zydis.h"
 
 /* The instructions of lesser frequency; everything that is not named goes on to the next one. */
 static enum x86_flow flow_of(const ZydisDecodedInstruction *d)
@@ -86,6 +86,18 @@ static void note_operands(struct x86_insn *insn, const ZydisDecodedInstruction *
 	}
 }
 
+void x86_insn_describe(
+	struct x86_insn *insn, const ZydisDecodedInstruction *d, const uint8_t *code, uint64_t addr)
+{
+	*insn = (struct x86_insn){.length = d->length, .flow = (uint8_t)flow_of(d)};
+	insn->is_nop = d->mnemonic == ZYDIS_MNEMONIC_NOP || is_lea_nop(d);
+	insn->is_endbr =
+		d->mnemonic == ZYDIS_MNEMONIC_ENDBR64 || d->mnemonic == ZYDIS_MNEMONIC_ENDBR32;
+	insn->is_padding = insn->is_nop || d->mnemonic == ZYDIS_MNEMONIC_INT3 ||
+			   (d->length == 2 && code[0] == 0 && code[1] == 0);
+	note_operands(insn, d, addr);
+}
+
 bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_64)
 {
 	ZydisDecodedInstruction d;
@@ -98,12 +110,6 @@ bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_
 	if (!code.n || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
 			       &decoder, &context, code.p, code.n, &d)))
 		return false;
-	*insn = (struct x86_insn){.length = d.length, .flow = (uint8_t)flow_of(&d)};
-	insn->is_nop = d.mnemonic == ZYDIS_MNEMONIC_NOP || is_lea_nop(&d);
-	insn->is_endbr =
-		d.mnemonic == ZYDIS_MNEMONIC_ENDBR64 || d.mnemonic == ZYDIS_MNEMONIC_ENDBR32;
-	insn->is_padding = insn->is_nop || d.mnemonic == ZYDIS_MNEMONIC_INT3 ||
-			   (d.length == 2 && code.p[0] == 0 && code.p[1] == 0);
-	note_operands(insn, &d, addr);
+	x86_insn_describe(insn, &d, code.p, addr);
 	return true;
 }

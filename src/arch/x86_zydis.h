@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files over Zydis share, so that an instruction is decoded once; for src/arch only. */
+#ifndef WEIR_ARCH_X86_ZYDIS_H
+#define WEIR_ARCH_X86_ZYDIS_H
+
+#include <Zydis/Zydis.h>
+
+#include "arch/x86_code.h"
+
+/* Fills in what x86_decode says of an instruction that is decoded already; its bytes are `code`. */
+void x86_insn_describe(struct x86_insn *insn, const ZydisDecodedInstruction *d, const uint8_t *code,
+	uint64_t addr);
+
+#endif

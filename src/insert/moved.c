@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "insert/moved.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+void moved_init(struct moved *m, size_t n_sections)
+{
+	m->sections = mem_calloc(n_sections + 1, sizeof(*m->sections));
+	m->n_sections = n_sections;
+}
+
+void moved_release(struct moved *m)
+{
+	for (size_t i = 0; m->sections && i < m->n_sections; i++)
+		vec_release(&m->sections[i].rows);
+	free(m->sections);
+	*m = (struct moved){0};
+}
+
+void moved_add(struct moved *m, uint32_t section, uint64_t old, uint64_t label, uint64_t place)
+{
+	struct moved_section *s = &m->sections[section];
+
+	assert(section < m->n_sections);
+	assert(!s->rows.n || s->rows.v[s->rows.n - 1].old < old);
+	vec_push(&s->rows, ((struct moved_row){old, label, place}));
+}
+
+bool moved_has(const struct moved *m, uint32_t section)
+{
+	return section < m->n_sections && m->sections[section].rows.n;
+}
+
+/* The last row at or before `old`; NULL when there is none. */
+static const struct moved_row *row_of(const struct moved *m, uint32_t section, uint64_t old)
+{
+	const struct moved_section *s;
+	size_t low = 0, high;
+
+	if (!moved_has(m, section))
+		return NULL;
+	s = &m->sections[section];
+	high = s->rows.n;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->rows.v[mid].old <= old)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? &s->rows.v[low - 1] : NULL;
+}
+
+uint64_t moved_label(const struct moved *m, uint32_t section, uint64_t old)
+{
+	const struct moved_row *row = row_of(m, section, old);
+
+	if (!row)
+		return old;
+	return row->old == old ? row->label : row->place + (old - row->old);
+}
+
+uint64_t moved_place(const struct moved *m, uint32_t section, uint64_t old)
+{
+	const struct moved_row *row = row_of(m, section, old);
+
+	return row ? row->place + (old - row->old) : old;
+}

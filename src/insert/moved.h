@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the bytes of an object's sections go when something is inserted: two maps for each section.
+ *
+ *	old:	|insn a|insn b|
+ *	new:	|insn a|inserted|insn b|
+ *		       ^ label(b)
+ *				^ place(b)
+ *
+ * A label (a branch target, a symbol, the start or end of a range, a line row, a return address) is
+ * where control arrives: in front of what was inserted before the instruction. A place is where the
+ * instruction's own bytes went: what a relocation's offset means. One map is not enough.
+ *
+ * Sections of other kinds (.eh_frame, .gcc_except_table, .debug_*) are laid out anew too; whoever
+ * does that adds a map of that section, and relocations against it follow (relocate.c).
+ */
+#ifndef WEIR_INSERT_MOVED_H
+#define WEIR_INSERT_MOVED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+/* From `old` up to the next row everything moves by the same distance. */
+struct moved_row {
+	uint64_t old, label, place;
+};
+
+struct moved_section {
+	VEC(struct moved_row) rows; /* by `old`, strictly rising; none: nothing moved */
+};
+
+struct moved {
+	struct moved_section *sections; /* by section number */
+	size_t n_sections;
+};
+
+void moved_init(struct moved *m, size_t n_sections);
+void moved_release(struct moved *m);
+
+/* Rows must come in rising order of `old`. */
+void moved_add(struct moved *m, uint32_t section, uint64_t old, uint64_t label, uint64_t place);
+/* True when the section has a map. */
+bool moved_has(const struct moved *m, uint32_t section);
+/* Both are the identity for sections without a map, and for offsets in front of the first row.
+ * O(log rows). An offset behind the last row moves as the last row does. */
+uint64_t moved_label(const struct moved *m, uint32_t section, uint64_t old);
+uint64_t moved_place(const struct moved *m, uint32_t section, uint64_t old);
+
+#endif
