@@ -50,11 +50,25 @@ HOOK_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -Isrc/rt/hook -fPIC -fvisi
 	   -fno-tree-loop-distribute-patterns -fno-strict-aliasing -fcf-protection=none -fasynchronous-unwind-tables \
 	   -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
 
+# `weir count` puts these in the way of compilers: the program itself under the names of linkers.
+LINKER_LINKS := $(addprefix $(BUILD)/libexec/weir/,ld ld.bfd ld.gold ld.lld ld.mold)
+
+# What counted programs are linked with: one object, whose only names outside are weir_count_*.
+COUNT_SRC := $(sort $(wildcard src/rt/count/*.c)) src/rt/count/entry.S
+COUNT_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweircount.a
+COUNT_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffreestanding \
+	   -mgeneral-regs-only -fno-stack-protector -fno-tree-loop-distribute-patterns -fno-strict-aliasing \
+	   -fno-jump-tables -fno-tree-switch-conversion -fcf-protection=none -fasynchronous-unwind-tables
+
 .PHONY: all demo check check-once check-slow bench fuzz install clean deps-build deps-check tests
-all: $(BUILD)/weir $(HOOK_LIB)
+all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS)
 
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
 	$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(CORE) $(LDLIBS_ALL)
+
+$(LINKER_LINKS): | $(BUILD)/weir
+	@mkdir -p $(@D)
+	@ln -sf ../../weir $@
 
 # The loader's token $LIB finds them: on Debian lib/x86_64-linux-gnu and lib/i386-linux-gnu, or lib32
 # where the 32-bit libc is that of libc6-i386; elsewhere lib64.
@@ -67,6 +81,12 @@ $(BUILD)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(wildcard src/rt/hook/*.h)
 	@mkdir -p $(@D) $(BUILD)/lib32
 	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
 	@ln -sf ../lib/i386-linux-gnu/libweir.so $(BUILD)/lib32/libweir.so
+
+$(COUNT_LIB): $(COUNT_SRC) $(wildcard src/rt/count/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(COUNT_FLAGS) -r -nostdlib -o $(@:.a=.o) $(COUNT_SRC)
+	objcopy -w --keep-global-symbol='weir_count_*' $(@:.a=.o)
+	@rm -f $@ && $(AR) rcs $@ $(@:.a=.o) && rm $(@:.a=.o)
 
 # Renderers and option tables are tested without running the program, so they are in an archive too.
 $(BUILD)/libweircmd.a: $(filter-out $(BUILD)/src/cmd/main.o,$(CMD_OBJ))
@@ -91,7 +111,7 @@ $(BUILD)/tests/oracle/%: tests/oracle/%.c $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -o $@ $< $(CORE) $(LDLIBS_ALL)
 
-tests: $(BUILD)/weir $(HOOK_LIB) $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
+tests: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS) $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
 
 deps-build:
 	@tools/deps build
@@ -132,6 +152,9 @@ install: all
 	for a in x86_64 i386; do \
 	  install -D -m 755 $(BUILD)/lib/$$a-linux-gnu/libweir.so \
 	    $(DESTDIR)$(PREFIX)/lib/weir/lib/$$a-linux-gnu/libweir.so || exit 1; done
+	install -d $(DESTDIR)$(PREFIX)/libexec/weir
+	for l in $(notdir $(LINKER_LINKS)); do ln -sf ../../bin/weir $(DESTDIR)$(PREFIX)/libexec/weir/$$l; done
+	install -m 644 $(COUNT_LIB) $(DESTDIR)$(PREFIX)/lib/weir/lib/x86_64-linux-gnu/libweircount.a
 	cp -P -R $(BUILD)/lib32 $(BUILD)/lib64 $(DESTDIR)$(PREFIX)/lib/weir/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 

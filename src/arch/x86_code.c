@@ -58,6 +58,15 @@ static bool is_lea_nop(const ZydisDecodedInstruction *d)
 	return d->raw.modrm.rm == reg && !(d->raw.modrm.mod == 0 && reg == 5);
 }
 
+/* A branch with an operand-size prefix in 64-bit code: Intel ignores the prefix, to AMD it means an
+ * offset of 16 bits. */
+static bool is_cut_by_amd(const ZydisDecodedInstruction *d)
+{
+	return d->machine_mode == ZYDIS_MACHINE_MODE_LONG_64 &&
+	       d->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE &&
+	       !(d->attributes & ZYDIS_ATTRIB_HAS_REX && d->raw.rex.W);
+}
+
 static void note_operands(struct x86_insn *insn, const ZydisDecodedInstruction *d, uint64_t addr)
 {
 	bool is_64 = d->machine_mode == ZYDIS_MACHINE_MODE_LONG_64;
@@ -73,7 +82,8 @@ static void note_operands(struct x86_insn *insn, const ZydisDecodedInstruction *
 		if (insn->rel_bytes == 1)
 			insn->opcode = d->opcode;
 		insn->is_bound = insn->rel_bytes == 2 || d->mnemonic == ZYDIS_MNEMONIC_XBEGIN ||
-				 (insn->rel_bytes == 4 && d->operand_width == 16);
+				 (insn->rel_bytes == 4 && d->operand_width == 16) ||
+				 is_cut_by_amd(d);
 	}
 	if (!(d->attributes & ZYDIS_ATTRIB_HAS_MODRM))
 		return;

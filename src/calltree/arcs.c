@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 
 /* The rows of one other routine while a stanza is being made. */
@@ -24,24 +25,40 @@ struct stanza_maker {
 	struct arcs *arcs;
 	bool is_exact;	  /* Self's figures are by events */
 	size_t *group_of; /* by routine: index + 1 of its group, 0 = none in this list */
+	struct map site_groups; /* the same by routine and site, for rows with a site */
 	VEC(struct group) groups;
 };
 
-static void add(
-	struct stanza_maker *m, uint32_t other, bool recursive, const struct calltree_node *node)
+/* The group of the other routine, calls from one place apart; created when absent. */
+static struct group *group_at(struct stanza_maker *m, uint32_t other, uint32_t site)
 {
-	struct arc_row *row;
-	struct group *group;
+	uint64_t *of_site =
+		site ? map_ensure(&m->site_groups, (uint64_t)other << 32 | site, NULL) : NULL;
+	size_t i = of_site ? (size_t)*of_site : m->group_of[other];
 
-	if (!m->group_of[other]) {
+	if (!i) {
 		struct group fresh = {.sight = m->groups.n};
 
 		fresh.plain.routine = fresh.recursive.routine = other;
+		fresh.plain.site = fresh.recursive.site = site;
 		fresh.recursive.is_recursive = true;
 		vec_push(&m->groups, fresh);
-		m->group_of[other] = m->groups.n;
+		i = m->groups.n;
+		if (of_site)
+			*of_site = i;
+		else
+			m->group_of[other] = i;
 	}
-	group = &m->groups.v[m->group_of[other] - 1];
+	return &m->groups.v[i - 1];
+}
+
+/* The figures of node `id`, the callee, in the row of the other routine. */
+static void add(struct stanza_maker *m, uint32_t other, bool recursive, uint32_t id)
+{
+	const struct calltree_node *node = calltree_get(m->t, id);
+	struct group *group = group_at(m, other, calltree_site(m->t, id));
+	struct arc_row *row;
+
 	if (recursive)
 		group->has_recursive = true;
 	else
@@ -102,6 +119,7 @@ static size_t flush_groups(struct stanza_maker *m, bool by_calls)
 			push_row(m->arcs, m->groups.v[i].recursive);
 	}
 	m->groups.n = 0;
+	map_reset(&m->site_groups);
 	return m->arcs->n_rows - before;
 }
 
@@ -115,7 +133,7 @@ static void make_stanza(struct stanza_maker *m, const struct flat_row *self)
 	for (uint32_t id = first; id; id = node->next_instance) {
 		node = calltree_get(m->t, id);
 		if (node->parent)
-			add(m, calltree_get(m->t, node->parent)->routine, node->rl > 1, node);
+			add(m, calltree_get(m->t, node->parent)->routine, node->rl > 1, id);
 	}
 	stanza.n_parents = flush_groups(m, self->calls > 0);
 	for (uint32_t id = first; id; id = node->next_instance) {
@@ -124,7 +142,7 @@ static void make_stanza(struct stanza_maker *m, const struct flat_row *self)
 		node = calltree_get(m->t, id);
 		for (uint32_t c = node->first_child; c; c = child->next_sibling) {
 			child = calltree_get(m->t, c);
-			add(m, child->routine, node->rl > 1, child);
+			add(m, child->routine, node->rl > 1, c);
 		}
 	}
 	stanza.n_children = flush_groups(m, false);
@@ -143,6 +161,7 @@ void arcs_init(struct arcs *arcs, const struct calltree *t, const struct flat *f
 		make_stanza(&m, &flat->rows[i]);
 	free(m.group_of);
 	vec_release(&m.groups);
+	map_release(&m.site_groups);
 }
 
 void arcs_release(struct arcs *arcs)

@@ -24,6 +24,7 @@
 
 struct arc_row {
 	uint32_t routine;  /* the parent or child */
+	uint32_t site;	   /* the place of the call in the caller (calltree_site), 0 = any */
 	bool is_recursive; /* of instances of Self with RL > 1 */
 	bool has_events;   /* else calls were not measured */
 	bool is_exact;	   /* base and cum are by events, as Self's */

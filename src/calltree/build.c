@@ -105,6 +105,8 @@ static int check_metric(const struct builder *b, const char *wanted, struct err 
 
 	if (!wanted || b->metric_id)
 		return 0;
+	if (b->kind == METRIC_KIND_CALLS && p->counts.has_calls)
+		return 0;
 	if (b->kind == METRIC_KIND_SAMPLES ? p->n_samples : p->n_events + p->n_kept_nodes)
 		return 0;
 	return no_metric(b->reader, wanted, err);
@@ -113,7 +115,8 @@ static int check_metric(const struct builder *b, const char *wanted, struct err 
 /* Whether the tree's figures can be by events at all; else all are those of samples. */
 static bool events_measure(const struct builder *b)
 {
-	return b->kind != METRIC_KIND_SAMPLES && (b->kind != METRIC_KIND_COUNT || b->has_resource);
+	return b->kind != METRIC_KIND_SAMPLES && (b->kind != METRIC_KIND_COUNT || b->has_resource ||
+							 b->profile->counts.n_nodes);
 }
 
 /* ---- the walk ---- */
@@ -157,6 +160,9 @@ static record_function *handler_of(uint32_t major, uint32_t minor)
 	case RECORD_MAJOR_TREE:
 		return minor == RECORD_TREE_NODE || minor == RECORD_TREE_PRUNED ? build_tree_record
 										: NULL;
+	case RECORD_MAJOR_COUNT:
+		return minor >= RECORD_COUNT_NODE && minor <= RECORD_COUNT_SUM ? build_count_record
+									       : NULL;
 	case RECORD_MAJOR_INTERRUPT:
 		return build_interrupt_record;
 	}
@@ -232,6 +238,7 @@ static void builder_release(struct builder *b)
 {
 	build_events_release(b);
 	build_nodes_release(b);
+	build_counts_release(b);
 	free(b->threads);
 	free(b->cpu_thread);
 	free(b->alive_since);
@@ -282,6 +289,7 @@ static void finish(struct builder *b)
 
 	build_events_end(b);
 	build_nodes_end(b);
+	build_counts_end(b);
 	build_samples_end(b);
 	if (!events_measure(b))
 		calltree_measure_by_samples(p->tree);
@@ -333,6 +341,7 @@ void profile_free(struct profile *p)
 	free(p->threads);
 	free(p->image_is_used);
 	free(p->hooks);
+	loss_release(&p->counts.left_alone);
 	loss_release(&p->loss);
 	free(p);
 }

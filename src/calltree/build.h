@@ -52,6 +52,22 @@ struct profile_hook {
 	uint64_t off_time; /* then, since the start of the trace */
 };
 
+/* What a program that counts itself (records 0x55) says as a whole. */
+struct profile_counts {
+	uint64_t n_nodes;     /* of its call trees, the threads themselves included */
+	uint64_t n_functions; /* known, executed or not; parts split off are not counted apart */
+	uint64_t n_executed;  /* of them */
+	uint64_t n_left_alone; /* of them: without counters */
+	struct loss left_alone; /* why, by function; only reasons are in it */
+	uint64_t n_blocks, n_blocks_executed;
+	uint64_t foreign_ns; /* in functions that are timed instead of counted */
+	bool has_foreign;
+	bool has_calls; /* it kept call trees */
+	/* The metric is known for functions, not for calls: they hang below their threads, and cum
+	 * and callers are not known. */
+	bool is_flat;
+};
+
 struct profile {
 	const struct trace_reader *reader; /* borrowed */
 	struct calltree *tree;		   /* finished */
@@ -66,6 +82,7 @@ struct profile {
 	uint64_t n_stack_events;    /* stacks at the entry of routines */
 	uint64_t n_kept_nodes;	    /* of trees that were kept in the program */
 	uint64_t n_pruned;	    /* of them that were folded into their parents */
+	struct profile_counts counts;
 	struct profile_hook *hooks; /* in order of the records*/
 	size_t n_hooks, cap_hooks;
 	struct profile_thread *threads; /* by thread id; [0] is not used */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the files that build a profile: build.c (the walk), build_events.c (events of threads),
- * build_samples.c, build_nodes.c (trees kept in the program, hooks), build_life.c (the rest).
+ * build_samples.c, build_nodes.c (trees kept in the program, hooks), build_counts.c (programs that
+ * count themselves), build_life.c (the rest).
  */
 #ifndef WEIR_CALLTREE_BUILD_INTERNAL_H
 #define WEIR_CALLTREE_BUILD_INTERNAL_H
@@ -90,6 +91,7 @@ struct builder {
 	/* trees that were kept in the program */
 	VEC(struct kept_node) kept;   /* of the last snapshots */
 	struct kept_tree *kept_trees; /* by thread; NULL until the first node */
+	struct counted *counted;      /* what was counted; NULL until the first record */
 };
 
 /* build.c */
@@ -122,6 +124,11 @@ void build_tree_record(struct builder *b, const struct trace_record *record);
 void build_nodes_end(struct builder *b);
 void build_nodes_release(struct builder *b);
 bool build_has_kept_tree(const struct builder *b, uint32_t thread);
+
+/* build_counts.c: programs that count themselves. */
+void build_count_record(struct builder *b, const struct trace_record *record);
+void build_counts_end(struct builder *b);
+void build_counts_release(struct builder *b);
 
 /* build_life.c: names of threads and losses from the life streams; roots' names; the filter. */
 void build_read_life(struct builder *b);

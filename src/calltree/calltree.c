@@ -61,6 +61,8 @@ void calltree_free(struct calltree *t)
 	free(t->children);
 	buf_release(&t->key);
 	free(t->last_instance);
+	intern_release(&t->sites);
+	free(t->site_of);
 	free(t);
 }
 
@@ -132,16 +134,43 @@ uint32_t calltree_root(struct calltree *t, const char *name)
 	return routine->first_instance ? routine->first_instance : new_node(t, 0, id);
 }
 
+uint32_t calltree_site(const struct calltree *t, uint32_t node)
+{
+	return node < t->cap_sites ? t->site_of[node] : 0;
+}
+
+const char *calltree_site_label(const struct calltree *t, uint32_t site)
+{
+	return site ? intern_get(&t->sites, site - 1) : "";
+}
+
+static void set_site(struct calltree *t, uint32_t node, uint32_t site)
+{
+	size_t before = t->cap_sites;
+
+	if (!site)
+		return;
+	if (node >= t->cap_sites) {
+		mem_grow((void **)&t->site_of, &t->cap_sites, node + (size_t)1,
+			sizeof(*t->site_of));
+		memset(t->site_of + before, 0, (t->cap_sites - before) * sizeof(*t->site_of));
+	}
+	t->site_of[node] = site;
+}
+
 /* The slot of the child, or the empty one where it belongs. Keys are in the nodes themselves. */
-static uint32_t *child_slot(const struct calltree *t, uint32_t parent, uint32_t routine)
+static uint32_t *child_slot(
+	const struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site)
 {
 	size_t mask = t->cap_children - 1;
-	size_t i = map_hash((uint64_t)parent << 32 | routine) & mask;
+	uint64_t key = (uint64_t)parent << 32 | routine;
+	size_t i = (site ? map_hash_mix(map_hash(key), site) : map_hash(key)) & mask;
 
 	for (; t->children[i]; i = (i + 1) & mask) {
 		const struct calltree_node *node = &t->nodes[t->children[i]];
 
-		if (node->parent == parent && node->routine == routine)
+		if (node->parent == parent && node->routine == routine &&
+			calltree_site(t, t->children[i]) == site)
 			break;
 	}
 	return &t->children[i];
@@ -149,7 +178,7 @@ static uint32_t *child_slot(const struct calltree *t, uint32_t parent, uint32_t 
 
 uint32_t calltree_look_up(const struct calltree *t, uint32_t parent, uint32_t routine)
 {
-	return t->cap_children ? *child_slot(t, parent, routine) : 0;
+	return t->cap_children ? *child_slot(t, parent, routine, 0) : 0;
 }
 
 /* At most half full: the table is small beside the nodes. */
@@ -162,29 +191,41 @@ static void grow_children(struct calltree *t)
 		const struct calltree_node *node = &t->nodes[id];
 
 		if (node->parent)
-			*child_slot(t, node->parent, node->routine) = id;
+			*child_slot(t, node->parent, node->routine, calltree_site(t, id)) = id;
 	}
 }
 
-uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine)
+static uint32_t find_child(struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site)
 {
 	uint32_t *slot;
 
 	assert(parent && parent < t->n_nodes && routine && routine < t->routines.n);
 	if (t->n_nodes * 2 >= t->cap_children)
 		grow_children(t);
-	slot = child_slot(t, parent, routine);
-	if (!*slot)
+	slot = child_slot(t, parent, routine, site);
+	if (!*slot) {
 		*slot = new_node(t, parent, routine);
+		set_site(t, *slot, site);
+	}
 	if (t->nodes[parent].last_used)
 		t->nodes[t->nodes[parent].last_used].after = *slot;
 	t->nodes[parent].last_used = *slot;
 	return *slot;
 }
 
+uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine)
+{
+	return find_child(t, parent, routine, 0);
+}
+
 uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine)
 {
 	return tree_child(t, parent, routine);
+}
+
+uint32_t calltree_child_at(struct calltree *t, uint32_t parent, uint32_t routine, const char *site)
+{
+	return find_child(t, parent, routine, *site ? intern_text(&t->sites, site) + 1 : 0);
 }
 
 void calltree_set_time(struct calltree *t, uint64_t time)
@@ -244,7 +285,11 @@ static void create_again(struct calltree *t, const struct sight *order, size_t n
 {
 	struct calltree_node *old = mem_dup(t->nodes, n * sizeof(*old));
 	uint32_t *new_of = mem_calloc(n, sizeof(*new_of));
+	uint32_t *old_sites = t->site_of;
+	size_t n_sites = t->cap_sites;
 
+	t->site_of = NULL;
+	t->cap_sites = 0;
 	for (size_t i = 1; i < t->routines.n; i++)
 		t->routines.v[i].first_instance = 0;
 	free(t->children);
@@ -260,6 +305,7 @@ static void create_again(struct calltree *t, const struct sight *order, size_t n
 		t->time = order[i].seen;
 		id = new_node(t, new_of[from->parent], from->routine);
 		new_of[order[i].id] = id;
+		set_site(t, id, order[i].id < n_sites ? old_sites[order[i].id] : 0);
 		to = &t->nodes[id];
 		links = *to;
 		*to = *from;
@@ -268,6 +314,7 @@ static void create_again(struct calltree *t, const struct sight *order, size_t n
 		to->first_child = to->last_child = to->next_sibling = to->next_instance = 0;
 	}
 	free(new_of);
+	free(old_sites);
 	free(old);
 }
 

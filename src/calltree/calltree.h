@@ -21,7 +21,8 @@
  *    node that is an estimate all are estimates.
  * 2. sampled_cum = sampled_base + sum of the children's sampled_cum.
  * 3. rl = number of instances of the routine on the path from the root, itself included.
- * 4. Siblings are in order of first sight; children of one parent differ in routine.
+ * 4. Siblings are in order of first sight; children of one parent differ in routine, or in the
+ *    place that they are called from when those are kept apart.
  * 5. Ids are in order of first sight, so children have greater ids than their parents.
  */
 #ifndef WEIR_CALLTREE_CALLTREE_H
@@ -87,6 +88,14 @@ uint32_t calltree_routine(
 uint32_t calltree_root(struct calltree *t, const char *name);
 /* The child of `parent` for the routine, created when absent. O(1) expected. */
 uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine);
+
+/* The same for the routine when it is called from this place: `site` is its label ("A+0x20"), "" =
+ * no particular one. A tree that has nodes with sites is built by this function alone. */
+uint32_t calltree_child_at(
+	struct calltree *t, uint32_t parent, uint32_t routine, const char *site);
+/* A number that is the same for the same label, 0 for "". */
+uint32_t calltree_site(const struct calltree *t, uint32_t node);
+const char *calltree_site_label(const struct calltree *t, uint32_t site);
 
 /* Nodes that are created from here on are first seen at this time. */
 void calltree_set_time(struct calltree *t, uint64_t time);

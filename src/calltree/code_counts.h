@@ -33,11 +33,14 @@ struct code_block {
 };
 
 struct code_function {
-	const char *name;  /* borrowed from the trace */
-	const char *image; /* path */
+	const char *name;	  /* readable; borrowed from the trace, as all texts */
+	const char *linkage_name; /* as the linker has it; the same when it is not mangled */
+	const char *image;	  /* path */
+	const char *object;	  /* file or archive member that it came from; "" when not known */
 	uint32_t file, line; /* of its first instruction; 0 = not known */
-	uint64_t address;
+	uint64_t address, bytes;
 	uint32_t first_block, n_blocks;
+	bool is_fragment;   /* split off by the compiler (.cold): never called, only jumped to */
 	bool is_counted;    /* else `reason` says why it was left alone, and it has no blocks */
 	const char *reason; /* "" when it was inserted */
 	uint64_t calls;	    /* over all nodes of the trees */
@@ -59,8 +62,8 @@ struct code_counts {
 /* An empty model when the trace has no counts: not a failure. */
 int code_counts_build(struct code_counts **out, const struct trace_reader *r, struct err *err);
 void code_counts_free(struct code_counts *c);
-/* The functions of this very name, demangled or not; first index and number found are returned
- * through `n`, -1 when there is none. They need not be neighbours: call with `from` = last + 1. */
+/* The first function from index `from` on that has this very name, readable or not; -1 when there is
+ * none. Those of one name need not be neighbours: call again with `from` = last + 1. */
 ptrdiff_t code_counts_find(const struct code_counts *c, const char *name, size_t from);
 
 #endif

@@ -19,11 +19,14 @@ struct calltree {
 	void *nodes_block;
 	VEC(uint64_t) seen;	 /* by node: the tree's time when it was created */
 	struct intern keys;	 /* name NUL image NUL class; dense id + 1 = routine */
-	uint32_t *children;	 /* hash table of nodes by (parent, routine); 0 = empty */
+	uint32_t *children;	 /* hash table of nodes by (parent, routine, site); 0 = empty */
 	size_t cap_children;	 /* 0 or a power of two */
 	struct buf key;		 /* the key being looked up */
 	uint32_t *last_instance; /* by routine: the end of its chain */
 	size_t cap_last_instance;
+	struct intern sites; /* labels of call sites; dense id + 1 = site */
+	uint32_t *site_of;   /* by node; NULL: no node has one */
+	size_t cap_sites;
 	uint32_t first_root, last_root;
 	uint64_t time;	  /* given to new nodes as `seen` */
 	bool is_unsorted; /* a node was first seen before the one that was created before it */

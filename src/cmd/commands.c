@@ -10,6 +10,8 @@ const struct command *const commands[] = {
 	&command_import,
 	&command_export,
 	&command_symbols,
+	&command_count,
+	&command_insert,
 	&command_doctor,
 	&command_help,
 	NULL,

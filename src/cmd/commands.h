@@ -9,8 +9,15 @@ extern const struct command command_report;
 extern const struct command command_import;
 extern const struct command command_export;
 extern const struct command command_symbols;
+extern const struct command command_count;
+extern const struct command command_insert;
 extern const struct command command_doctor;
 extern const struct command command_help;
+
+/* A name of the program by which it is the linker of `weir count`: ld, ld.gold, ... */
+bool is_linker_name(const char *path);
+/* The linker: argv as a linker has it. */
+int count_link_main(int argc, char **argv);
 
 /* `weir -- CMD ARGS`: record, then the summary on stderr. */
 int run_and_report(int argc, char **argv);

@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
+#include "cmd/open_trace.h"
 #include "formats/folded.h"
 #include "formats/pprof.h"
-#include "symbols/resolver.h"
 
 struct export_arguments {
-	const char *output, *catalog;
+	const char *output;
+	struct open_trace_options open;
 	struct build_options build;
 };
 
@@ -24,7 +25,11 @@ static const struct option_spec export_options[] = {
 	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
 		offsetof(struct export_arguments, build.thread)},
 	{0, "catalog", OPTION_TEXT, "FILE", "symbols from this merged symbol file first",
-		offsetof(struct export_arguments, catalog)},
+		offsetof(struct export_arguments, open.catalog)},
+	{0, "cpu", OPTION_TEXT, "NAME", "counts: cycles are those of this processor",
+		offsetof(struct export_arguments, open.counts.cpu)},
+	{0, "exe", OPTION_TEXT, "FILE", "counts: the program, when it is elsewhere now",
+		offsetof(struct export_arguments, open.counts.exe)},
 	{0},
 };
 
@@ -109,7 +114,7 @@ static int export_trace(
 	struct trace_reader *reader;
 	struct profile *profile;
 	struct err err = {0};
-	int rc = resolver_open_trace(&reader, path, a->catalog, &err);
+	int rc = open_trace(&reader, path, &a->open, &err);
 	int status = STATUS_DONE;
 
 	if (rc < 0)

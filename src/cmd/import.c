@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weir import: text files into a trace. */
+/* weir import: text files and count files into a trace. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,15 +9,21 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "cmd/commands.h"
+#include "cmd/open_trace.h"
 #include "formats/import_events.h"
 
 struct import_arguments {
 	const char *output;
+	struct import_counts_options counts;
 };
 
 static const struct option_spec import_options[] = {
 	{'o', "output", OPTION_TEXT, "TRACE", "the trace to write (trace.weir)",
 		offsetof(struct import_arguments, output)},
+	{0, "cpu", OPTION_TEXT, "NAME", "counts: cycles are those of this processor",
+		offsetof(struct import_arguments, counts.cpu)},
+	{0, "exe", OPTION_TEXT, "FILE", "counts: the program, when it is elsewhere now",
+		offsetof(struct import_arguments, counts.exe)},
 	{0},
 };
 
@@ -99,6 +105,14 @@ static int import_file(const struct import_format *format, const char *path, con
 	return rc < 0 ? command_fail(&err) : STATUS_DONE;
 }
 
+static int import_count_file(const struct import_arguments *a, const char *path)
+{
+	struct err err = {0};
+
+	return open_trace_import(path, a->output, &a->counts, &err) < 0 ? command_fail(&err)
+									: STATUS_DONE;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct import_arguments a = {.output = "trace.weir"};
@@ -109,18 +123,20 @@ static int run(const struct command *command, int argc, char **argv)
 		return status;
 	if (argc != 2)
 		return options_usage_error(command, "needs a format and one file");
+	if (!strcmp(argv[0], "counts"))
+		return import_count_file(&a, argv[1]);
 	while (format->name && strcmp(format->name, argv[0]))
 		format++;
 	if (!format->name)
 		return options_usage_error(
-			command, "'%s' is not a format (events, samples)", argv[0]);
+			command, "'%s' is not a format (events, samples, counts)", argv[0]);
 	return import_file(format, argv[1], a.output);
 }
 
 const struct command command_import = {
 	.name = "import",
 	.synopsis = "FORMAT FILE [-o TRACE]",
-	.summary = "makes a trace from a text file of events or samples",
+	.summary = "makes a trace from a text file of events or samples, or from a count file",
 	.options = import_options,
 	.details =
 		"FILE '-' is standard input; '#' starts a comment. FORMAT is one of\n"
@@ -132,6 +148,7 @@ const struct command command_import = {
 		"                      TIME node NUMBER PARENT NAME CALLS ELAPSED MIN MAX [TID]\n"
 		"                      TIME hook NAME METHOD HITS OFF [REASON...]\n"
 		"  samples   one stack a line, outermost first:  [TID:] NAME...\n"
+		"  counts    the file that a program linked by 'weir count' leaves\n"
 		"Times are plain integers in units of 1 and do not go back within a thread.\n",
 	.run = run,
 };

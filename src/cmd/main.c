@@ -32,6 +32,8 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	mem_set_failure_hook(out_of_memory);
+	if (argc > 0 && is_linker_name(argv[0]))
+		return finish_stdout(count_link_main(argc, argv));
 	if (argc < 2) {
 		fputs("weir: no command given ('weir -- CMD' records CMD and reports; 'weir help' "
 		      "lists the commands)\n",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 int command_fail(const struct err *err)
 {
@@ -115,6 +116,8 @@ static enum options_result set_value(const struct command *command, const struct
 		*(bool *)to = true;
 	else if (o->kind == OPTION_TEXT)
 		*(const char **)to = value;
+	else if (o->kind == OPTION_TEXTS)
+		vec_push((struct option_texts *)to, value);
 	else if (o->kind == OPTION_NUMBER)
 		good = set_number(to, value);
 	else

@@ -14,8 +14,14 @@
 enum option_kind {
 	OPTION_FLAG,   /* bool */
 	OPTION_TEXT,   /* const char *, borrowed from argv; the last one wins */
+	OPTION_TEXTS,  /* struct option_texts; each one counts */
 	OPTION_NUMBER, /* uint64_t, plain decimal */
 	OPTION_SECONDS /* double, at least 0 */
+};
+
+struct option_texts {
+	const char **v; /* owned; the texts are borrowed from argv */
+	size_t n, cap;
 };
 
 struct option_spec {

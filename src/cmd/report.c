@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "cmd/commands.h"
+#include "cmd/open_trace.h"
 #include "cmd/report/report.h"
-#include "symbols/resolver.h"
 
 struct report_arguments {
 	struct report_options report;
 	struct build_options build;
-	const char *filter, *from, *to, *catalog;
+	struct open_trace_options open;
+	const char *filter, *from, *to;
 };
 
 static const struct option_spec report_option_table[] = {
@@ -33,7 +34,11 @@ static const struct option_spec report_option_table[] = {
 	{0, "to", OPTION_TEXT, "T", "only before T after the start",
 		offsetof(struct report_arguments, to)},
 	{0, "catalog", OPTION_TEXT, "FILE", "symbols from this merged symbol file first",
-		offsetof(struct report_arguments, catalog)},
+		offsetof(struct report_arguments, open.catalog)},
+	{0, "cpu", OPTION_TEXT, "NAME", "counts: cycles are those of this processor",
+		offsetof(struct report_arguments, open.counts.cpu)},
+	{0, "exe", OPTION_TEXT, "FILE", "counts: the program, when it is elsewhere now",
+		offsetof(struct report_arguments, open.counts.exe)},
 	{0, "human", OPTION_FLAG, NULL, "1.20 ms instead of plain integers",
 		offsetof(struct report_arguments, report.human)},
 	{0, "percent", OPTION_FLAG, NULL, "further columns with shares of the total",
@@ -93,7 +98,7 @@ static int open_and_render(
 	struct err err = {0};
 	int status;
 
-	if (resolver_open_trace(&reader, path, a->catalog, &err) < 0)
+	if (open_trace(&reader, path, &a->open, &err) < 0)
 		return command_fail(&err);
 	status = render(a, kind, reader);
 	trace_reader_close(reader);

@@ -12,8 +12,16 @@
  * every place that names a symbol: relocations, SHT_GROUP signatures, SHT_SYMTAB_SHNDX,
  * SHT_LLVM_ADDRSIG, SHT_LLVM_CALL_GRAPH_PROFILE.
  *
+ * What an open object promises to its readers:
+ *	1. Sections with bytes do not overlap in the file.
+ *	2. Symbols of relocations, sections of symbols, members and signatures of groups, and the
+ *	   sh_link of SHF_LINK_ORDER sections exist; nothing is a member of two groups.
+ *	3. The bytes that a relocation changes are inside its section (object_reloc_bytes). Of an
+ *	   SHF_COMPRESSED section, which is kept as it is, inside the uncompressed bytes.
+ *	4. Names end with a NUL. They may be long and share bytes: do not measure all of them.
+ *
  * Invariant: an object that nothing was done to is written with every section's bytes, flags,
- * order, link, info and alignment as they were (tests/oracle/insert_identity.sh).
+ * order, link, info and alignment as they were (tests/oracle/elf_object_identity.sh).
  */
 #ifndef WEIR_ELF_ELF_OBJECT_H
 #define WEIR_ELF_ELF_OBJECT_H
@@ -45,9 +53,9 @@ struct object_section {
 	uint64_t size;	     /* = data.n, or the size of an SHT_NOBITS section */
 	struct buf owned;    /* bytes set by object_section_set */
 	VEC(struct object_reloc) relocs; /* sorted by offset; equal offsets in file order */
-	uint32_t rela;	     /* the SHT_RELA section that holds them in the file; 0 = none yet */
-	uint32_t group;	     /* the SHT_GROUP section that it is a member of; 0 = none */
-	uint32_t symbol;     /* its STT_SECTION symbol; 0 = none */
+	uint32_t rela;			 /* the section that holds them in the file; 0 = none yet */
+	uint32_t group;	 /* the SHT_GROUP section that it is a member of; 0 = none */
+	uint32_t symbol; /* its STT_SECTION symbol; 0 = none */
 };
 
 struct object_symbol {
@@ -60,16 +68,17 @@ struct object_symbol {
 };
 #define OBJECT_SECTION_ABS    0xfffffff1u
 #define OBJECT_SECTION_COMMON 0xfffffff2u
-#define OBJECT_SECTION_OTHER  0xffffff00u /* + a reserved index that is kept as it is */
+#define OBJECT_SECTION_OTHER  0xffffff00u /* and above: a reserved index that is kept as it is */
 
+struct object_arena;
 struct elf_object {
-	struct span bytes; /* borrowed: the file */
+	struct span bytes;		     /* borrowed: the file */
 	VEC(struct object_section) sections; /* [0] is the null section */
 	VEC(struct object_symbol) symbols;   /* [0] is the null symbol */
-	uint32_t symtab;		     /* section numbers; 0 = none */
+	uint32_t symtab;		     /* a section; 0 = none */
 	uint8_t os_abi, abi_version;
-	uint32_t flags; /* e_flags */
-	void *arena;	/* names and the like */
+	uint32_t flags;		    /* e_flags */
+	struct object_arena *arena; /* names and what only opening and writing know */
 };
 
 /* Is this an ELF relocatable for x86-64 at all? Cheap. */
@@ -88,24 +97,33 @@ struct object_new_section {
 	const char *name; /* copied */
 	uint32_t type;
 	uint64_t flags, align, entsize;
-	struct span data;   /* copied */
-	uint64_t nobits;    /* size of an SHT_NOBITS section */
+	struct span data; /* copied */
+	uint64_t nobits;  /* size of an SHT_NOBITS section */
 	uint32_t group, link_order;
 };
 uint32_t elf_object_add_section(struct elf_object *o, const struct object_new_section *s);
 /* The section symbol of any section, made when it has none. */
 uint32_t elf_object_section_symbol(struct elf_object *o, uint32_t section);
+/* A new symbol; its name is copied. Returns its number. May move o->symbols.v. */
+uint32_t elf_object_add_symbol(struct elf_object *o, const struct object_symbol *symbol);
 /* The undefined global symbol of this name and visibility (STV_*), made when there is none. When
- * the object defines the name, that symbol. */
+ * the object defines the name, that symbol. An undefined symbol that is there becomes global when
+ * it was weak, and gets the visibility when it had the default one. */
 uint32_t elf_object_undefined(struct elf_object *o, const char *name, uint8_t visibility);
-uint32_t elf_object_find_section(const struct elf_object *o, const char *name); /* 0 = none */
+/* 0 = none; looks at every section. */
+uint32_t elf_object_find_section(const struct elf_object *o, const char *name);
 
 /* Relocations may have been added or moved in any order: puts them in order of offset; those of
  * equal offset keep their order. */
 void object_section_sort_relocs(struct object_section *s);
 /* The first relocation at an offset >= `offset`; n when there is none. Needs them sorted. */
 size_t object_section_reloc_at(const struct object_section *s, uint64_t offset);
+/* How many bytes a relocation of a type changes; 0 for those that change none or are not known. */
+uint32_t object_reloc_bytes(uint32_t type);
 
+/* Appends the object to `out`, which stays as it was on failure. Relocations are written in the
+ * order that they have (sort them before). Sections that only the file needs (SHT_RELA, symbol and
+ * string tables) are added to the object; it may be written again. */
 int elf_object_write(struct elf_object *o, struct buf *out, struct err *err);
 
 #endif

@@ -2,8 +2,10 @@
 /*
  * Debug information (DWARF 2 to 5) of an object whose code has moved: line programs, lengths of
  * ranges in .debug_info (DW_AT_high_pc as a constant and others of that kind), .debug_ranges,
- * .debug_rnglists, .debug_loc, .debug_loclists, .debug_aranges. Addresses that have a relocation are
- * left to relocate.c; here is what the assembler has already made into numbers.
+ * .debug_rnglists, .debug_loc, .debug_loclists, .debug_aranges. Addresses that have a relocation
+ * are left to relocate.c; here is what the assembler has already made into numbers.
+ *
+ * Sections of split debug information in the object itself (.debug_*.dwo) stay as they are.
  */
 #ifndef WEIR_INSERT_DEBUG_MOVE_H
 #define WEIR_INSERT_DEBUG_MOVE_H
@@ -11,9 +13,11 @@
 #include "elf/elf_object.h"
 #include "insert/moved.h"
 
-/* Adds maps of sections that were laid out anew to `m` and moves the offsets of their relocations.
- * What is not understood (an unknown version, a form that is not known) fails with a sentence; the
- * sections are then as they were, and the caller drops the debug information with that sentence. */
+/* Symbol values and addends must be those of the old code: relocate.c comes afterwards. Adds maps
+ * of sections that were laid out anew to `m` and moves the offsets of their relocations; compressed
+ * sections that change become uncompressed. What is not understood (an unknown version, a form that
+ * is not known) fails with a sentence; the sections are then as they were, and the caller drops the
+ * debug information with that sentence. */
 int debug_move(struct elf_object *o, struct moved *m, struct err *err);
 
 #endif

@@ -28,10 +28,10 @@ struct exception_tables {
 	VEC(struct code_place) landing_pads; /* where the unwinder enters; sorted, each once */
 };
 
-/* Reads every .eh_frame section and every LSDA that an FDE refers to. Fails with a sentence (section
- * and offset in it) when something there is not understood: then the object cannot be changed. */
-int exception_tables_read(
-	struct exception_tables *t, const struct elf_object *o, struct err *err);
+/* Reads every .eh_frame section and every LSDA that an FDE refers to. Fails with a sentence
+ * (section and offset in it) when something there is not understood: then the object cannot be
+ * changed. */
+int exception_tables_read(struct exception_tables *t, const struct elf_object *o, struct err *err);
 void exception_tables_release(struct exception_tables *t);
 
 /*

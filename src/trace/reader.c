@@ -305,6 +305,14 @@ void trace_reader_close(struct trace_reader *r)
 	free(r);
 }
 
+void trace_reader_set_name(struct trace_reader *r, const char *name)
+{
+	char *copy = mem_strdup(name);
+
+	free(r->name);
+	r->name = copy;
+}
+
 const char *trace_reader_name(const struct trace_reader *r)
 {
 	return r->name;

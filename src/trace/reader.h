@@ -34,6 +34,8 @@ int trace_reader_open_unchecked(
 void trace_reader_close(struct trace_reader *r);
 
 const char *trace_reader_name(const struct trace_reader *r); /* path as given */
+/* For a trace that was made from another file: the name that the user knows. */
+void trace_reader_set_name(struct trace_reader *r, const char *name);
 /* True when the end was missing and the chunks were found by scanning; `why` (may be NULL) gets a
  * sentence that lives as long as the reader. */
 bool trace_reader_is_recovered(const struct trace_reader *r, const char **why);

@@ -19,6 +19,7 @@ enum record_major {
 	RECORD_MAJOR_ROUTINE = 0x50,
 	RECORD_MAJOR_HOOK = 0x51,
 	RECORD_MAJOR_TREE = 0x54,
+	RECORD_MAJOR_COUNT = 0x55,
 	RECORD_MAJOR_PROCESS = 0x60,
 	RECORD_MAJOR_SWITCH = 0x61,
 	RECORD_MAJOR_RESOURCE = 0x62,
@@ -65,6 +66,23 @@ enum record_minor_tree {
 	/* thread, nodes folded into their parents, their calls, calls that had no node at all */
 	RECORD_TREE_PRUNED = 0x02
 };
+
+/* What a program counted that was linked by `weir count`. "+ 1": 0 = not measured. */
+enum record_minor_count {
+	/* thread, node, parent, frame, calls + 1, instructions, hundredths of cycles + 1, minimum,
+	 * maximum, time + 1, site */
+	RECORD_COUNT_NODE = 0x01,
+	/* frame, bytes, reason string (0: counted), blocks, RECORD_COUNT_*, object string */
+	RECORD_COUNT_FUNCTION = 0x02,
+	/* function's frame, address, end, instructions, hundredths of cycles (0: no model), count */
+	RECORD_COUNT_BLOCK = 0x03,
+	/* of the block before: file string, line, instructions, address */
+	RECORD_COUNT_LINE = 0x04,
+	/* thread, frame, instructions, hundredths of cycles + 1 */
+	RECORD_COUNT_SUM = 0x05
+};
+#define RECORD_COUNT_FRAGMENT 1u /* split off by the compiler, entered by jumps only */
+#define RECORD_COUNT_GLOBAL   2u
 
 enum record_minor_process {
 	RECORD_PROCESS_START = 0x01, /* pid, parent pid, start time, command-line string */

@@ -154,19 +154,13 @@ static void writer_free(struct trace_writer *w)
 	free(w);
 }
 
-int trace_writer_open(struct trace_writer **out, const char *path, struct err *err)
+/* A writer that owns `fd`, with the header written. */
+static int begin(struct trace_writer **out, int fd, const char *path, struct err *err)
 {
+	struct trace_writer *w = mem_zalloc(sizeof(*w));
 	uint8_t header[TRACE_HEADER_BYTES];
-	struct trace_writer *w;
 	struct stat st;
-	int fd;
 
-	if (keep_old(path, err) < 0)
-		return err ? err->code : ERR_FAILED;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return err_sys(err, errno, "'%s': cannot create", path);
-	w = mem_zalloc(sizeof(*w));
 	w->path = mem_strdup(path);
 	w->fd = fd;
 	w->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -178,13 +172,32 @@ int trace_writer_open(struct trace_writer **out, const char *path, struct err *e
 	if (w->failure.code) {
 		int code = err_set(err, w->failure.code, "%s", w->failure.text);
 
-		if (w->is_regular)
-			unlink(path);
 		writer_free(w);
 		return code;
 	}
 	*out = w;
 	return 0;
+}
+
+int trace_writer_open(struct trace_writer **out, const char *path, struct err *err)
+{
+	struct stat st;
+	int fd, rc;
+
+	if (keep_old(path, err) < 0)
+		return err ? err->code : ERR_FAILED;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return err_sys(err, errno, "'%s': cannot create", path);
+	rc = begin(out, fd, path, err);
+	if (rc < 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(path);
+	return rc;
+}
+
+int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, struct err *err)
+{
+	return begin(out, fd, name, err);
 }
 
 static void write_index(struct trace_writer *w)

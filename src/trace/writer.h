@@ -29,6 +29,9 @@ struct trace_writer;
 /* Creates `path` anew; an existing file is renamed to `path`.old first. `path` may be "/dev/null"
  * or another non-regular file, which is written in place. */
 int trace_writer_open(struct trace_writer **out, const char *path, struct err *err);
+/* The same into an empty file that is open already, which belongs to the writer from here on, even
+ * when this fails; `name` is for sentences. */
+int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, struct err *err);
 /* Writes what is pending, the index and the trailer. Frees `w` even when it fails; NULL is fine. */
 int trace_writer_close(struct trace_writer *w, struct err *err);
 /* Writes all pending definitions and open chunks. Cheap when nothing is pending. */

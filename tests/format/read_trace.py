@@ -4,6 +4,7 @@
 
     read_trace.py FILE            everything in it
     read_trace.py --chunks FILE   one line a chunk: offset, type, stored length, raw length, count
+    read_trace.py --counts FILE   what the records 0x55 say, by name
 
 It is the second reader of the format: plain, slow, and without a line of the first. zstd payloads
 are unpacked by the zstd program. Exit status 1 and a sentence when the file cannot be read.
@@ -358,6 +359,40 @@ class Trace:
         pid, tid, _ = self.threads[thread]
         return [time, pid, tid, self.stack_names(stack), self.metrics[metric][0], weight]
 
+    def frame_name(self, frame):
+        levels = self.symbols.get(frame, (0, 0, []))[2]
+        return levels[-1][0] if levels else self.frames[frame][3] if frame else ""
+
+    def counts(self):
+        """Functions with their blocks and lines, nodes of call trees, sums of threads by function."""
+        functions, nodes, sums, block = {}, [], [], None
+        for _, _, major, minor, payload in self.records:
+            if major != 0x55:
+                continue
+            p = Bytes(payload)
+            n = []
+            while p.at < len(p.data):
+                n.append(p.uleb())
+            if minor == 1:
+                node = dict(zip(("thread", "node", "parent", "frame", "calls", "instructions", "cycles", "min",
+                                 "max", "time", "site"), n))
+                node["thread"], node["name"] = self.threads[n[0]][1], self.frame_name(n[3])
+                for key in "calls", "cycles", "time":
+                    node[key] = node[key] - 1 if node[key] else None
+                nodes.append(node)
+            elif minor == 2:
+                functions[n[0]] = {"name": self.frame_name(n[0]), "address": self.frames[n[0]][4], "bytes": n[1],
+                                   "reason": self.strings[n[2]], "fragment": bool(n[4] & 1),
+                                   "object": self.strings[n[5]], "blocks": []}
+            elif minor == 3:
+                block = dict(zip(("address", "end", "instructions", "cost", "count"), n[1:]), lines=[])
+                functions[n[0]]["blocks"].append(block)
+            elif minor == 4:
+                block["lines"].append([self.strings[n[0]], *n[1:4]])
+            elif minor == 5:
+                sums.append([self.threads[n[0]][1], self.frame_name(n[1]), n[2], n[3] - 1 if n[3] else None])
+        return {"functions": [*functions.values()], "nodes": nodes, "sums": sums}
+
     def dump(self):
         self.records.sort(key=lambda r: r[:2])  # stable: the order within a stream stays
         return {
@@ -387,7 +422,8 @@ def main():
             for chunk in scan(data):
                 print(chunk.at, NAMES.get(chunk.type, chunk.type), chunk.stored, chunk.raw, chunk.count)
             return 0
-        json.dump(Trace(data).dump(), sys.stdout)
+        trace = Trace(data)
+        json.dump(trace.counts() if sys.argv[1] == "--counts" else trace.dump(), sys.stdout)
     except Bad as bad:
         print(f"'{path}': {bad}", file=sys.stderr)
         return 1

@@ -13,6 +13,7 @@
 #include "base/span.h"
 #include "calltree/arcs.h"
 #include "calltree/build.h"
+#include "calltree/code_counts.h"
 #include "trace/record_run.h"
 
 #define RECORDS_MAX 3000
@@ -41,6 +42,11 @@ static const struct {
 	{RECORD_MAJOR_TREE, RECORD_TREE_NODE, 8},
 	{RECORD_MAJOR_TREE, RECORD_TREE_PRUNED, 2},
 	{RECORD_MAJOR_LOSS, RECORD_LOSS_EVENTS, 2},
+	{RECORD_MAJOR_COUNT, RECORD_COUNT_NODE, 11},
+	{RECORD_MAJOR_COUNT, RECORD_COUNT_FUNCTION, 6},
+	{RECORD_MAJOR_COUNT, RECORD_COUNT_BLOCK, 6},
+	{RECORD_MAJOR_COUNT, RECORD_COUNT_LINE, 4},
+	{RECORD_MAJOR_COUNT, RECORD_COUNT_SUM, 4},
 	{0x7777, 1, 1},
 };
 #define N_CODES (sizeof(codes) / sizeof(codes[0]))
@@ -51,6 +57,8 @@ static void define(struct trace_writer *w)
 
 	trace_writer_metric(w, "cpu", "ns");
 	trace_writer_metric(w, "bytes", "bytes");
+	trace_writer_metric(w, "cycles", "1");
+	trace_writer_metric(w, "foreign", "ns");
 	trace_writer_stream(w, STREAM_KIND_LIFE, 0);
 	trace_writer_stream(w, STREAM_KIND_CPU, 0);
 	for (uint32_t i = 1; i <= N_FRAMES; i++) {
@@ -77,7 +85,7 @@ static void write_trace(const char *path, struct span bytes)
 	for (int i = 0; i < RECORDS_MAX && cursor_left(&c); i++) {
 		uint8_t what = cursor_u8(&c), where = cursor_u8(&c);
 		size_t code = what % N_CODES, n = codes[code].n;
-		uint64_t numbers[8];
+		uint64_t numbers[11];
 
 		time += where >> 3;
 		for (size_t k = 0; k < n; k++) {
@@ -125,6 +133,34 @@ static void check_profile(const struct trace_reader *r, const struct build_optio
 	profile_free(p);
 }
 
+/* Every index is within its table; a block's lines have all of its cost. */
+static void check_code(const struct code_counts *c)
+{
+	for (size_t i = 0; i < c->n_functions; i++) {
+		const struct code_function *f = &c->functions[i];
+
+		if (f->file >= c->n_files || f->n_blocks > c->n_blocks ||
+			(f->n_blocks && f->first_block > c->n_blocks - f->n_blocks))
+			abort();
+	}
+	for (size_t i = 0; i < c->n_blocks; i++) {
+		const struct code_block *b = &c->blocks[i];
+		uint64_t cost = 0, n_insns = 0;
+
+		if (!b->n_lines || b->n_lines > c->n_lines ||
+			b->first_line > c->n_lines - b->n_lines)
+			abort();
+		for (uint32_t k = 0; k < b->n_lines; k++) {
+			cost += c->lines[b->first_line + k].cost;
+			n_insns += c->lines[b->first_line + k].n_insns;
+			if (c->lines[b->first_line + k].file >= c->n_files)
+				abort();
+		}
+		if (n_insns && cost != b->cost)
+			abort();
+	}
+}
+
 /* Both ways to read a stream give the same records. */
 static void compare_readers(const struct trace_reader *r, uint32_t stream)
 {
@@ -157,7 +193,9 @@ static void compare_readers(const struct trace_reader *r, uint32_t stream)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const metrics[] = {NULL, "cpu", "wall", "samples", "calls", "bytes"};
+	static const char *const metrics[] = {
+		NULL, "cpu", "wall", "samples", "calls", "bytes", "cycles", "foreign"};
+	struct code_counts *code;
 	struct build_options o = BUILD_OPTIONS_ALL;
 	struct trace_reader *r;
 	char path[64];
@@ -175,6 +213,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	o.from = size % 50;
 	o.to = size % 300;
 	check_profile(r, &o);
+	if (code_counts_build(&code, r, NULL) < 0)
+		abort();
+	check_code(code);
+	code_counts_free(code);
 	for (uint32_t stream = 1; stream <= N_STREAMS; stream++)
 		compare_readers(r, stream);
 	trace_reader_close(r);

@@ -36,9 +36,12 @@ static bool has_sampled_columns(const struct report *report)
 	return report->profile->is_merged && calltree_has_estimates(report->profile->tree);
 }
 
-static void print_arc(
-	struct table *t, const struct report *report, const struct arc_row *row, const char *source)
+static void print_arc(struct table *t, const struct report *report, const struct arc_row *row,
+	const char *source, bool is_parent)
 {
+	const struct calltree *tree = report->profile->tree;
+	const char *name = calltree_get_routine(tree, row->routine)->name;
+	const char *site = calltree_site_label(tree, row->site);
 	bool is_measured = row->is_measured && report_is_measured(report, row->is_exact);
 
 	table_row(t, TABLE_STYLE_PLAIN);
@@ -50,8 +53,12 @@ static void print_arc(
 		value_cell(t, report, true, row->sampled_base);
 		value_cell(t, report, true, row->sampled_cum);
 	}
-	table_cellf(t, "%s%s", report_mark(report, row->routine),
-		calltree_get_routine(report->profile->tree, row->routine)->name);
+	if (!*site)
+		table_cellf(t, "%s%s", report_mark(report, row->routine), name);
+	else if (is_parent)
+		table_cell(t, site); /* it begins with the parent's name */
+	else
+		table_cellf(t, "%s [%s]", name, site);
 }
 
 /* Where they differ, those of the outermost instances and of all. */
@@ -93,10 +100,10 @@ static void print_stanza(struct table *t, const struct report *report, const str
 	const struct arc_row *row = arcs->rows + stanza->first_row;
 
 	for (size_t i = 0; i < stanza->n_parents; i++)
-		print_arc(t, report, row++, "Parent");
+		print_arc(t, report, row++, "Parent", true);
 	print_self(t, report, &stanza->self);
 	for (size_t i = 0; i < stanza->n_children; i++)
-		print_arc(t, report, row++, "Child");
+		print_arc(t, report, row++, "Child", false);
 }
 
 int arcs_text(const struct report *report, struct err *err)
@@ -104,7 +111,8 @@ int arcs_text(const struct report *report, struct err *err)
 	struct table t = {.left_columns = 1};
 	struct arcs_view v;
 
-	(void)err;
+	if (report->profile->counts.is_flat)
+		return report_no_tree(report, err);
 	view_init(&v, report);
 	table_row(&t, TABLE_STYLE_STRONG);
 	table_cell(&t, "Source");
@@ -148,6 +156,8 @@ static void json_arcs(struct json *j, const struct report *report, const char *k
 		report_json_measured(j, "sampled_base", has_samples, rows[i].sampled_base);
 		report_json_measured(j, "sampled_cum", has_samples, rows[i].sampled_cum);
 		json_bool(j, "recursive", rows[i].is_recursive);
+		report_json_text(j, "site",
+			calltree_site_label(report->profile->tree, rows[i].site));
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -188,7 +198,8 @@ int arcs_json(const struct report *report, struct err *err)
 	struct arcs_view v;
 	struct json j;
 
-	(void)err;
+	if (report->profile->counts.is_flat)
+		return report_no_tree(report, err);
 	view_init(&v, report);
 	report_json_begin(&j, report, "arcs");
 	report_json_rows(&j);

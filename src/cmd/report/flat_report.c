@@ -36,12 +36,13 @@ static void print_row(struct table *t, const struct report *report, const struct
 	const struct calltree *tree = p->tree;
 	uint64_t total = p->total;
 	bool is_measured = report_is_measured(report, row->exact);
+	bool has_cum = report_has_cum(report, row->routine);
 	bool is_hot = row->base && row->base >= (total + HOT_PARTS - 1) / HOT_PARTS;
 
 	table_row(t, is_hot ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
-	count_cell(t, row->has_events, row->calls);
+	count_cell(t, row->has_events && report_has_calls(report), row->calls);
 	value_cell(t, report, is_measured, row->base);
-	value_cell(t, report, is_measured, row->cum);
+	value_cell(t, report, is_measured && has_cum, row->cum);
 	value_cell(t, report, row->cum2 != row->cum, row->cum2);
 	if (report->options->elapsed)
 		value_cell(t, report, row->has_events && p->is_time, row->elapsed);
@@ -53,7 +54,10 @@ static void print_row(struct table *t, const struct report *report, const struct
 	}
 	if (report->options->percent) {
 		percent_cell(t, row->base, total);
-		percent_cell(t, row->cum, total);
+		if (has_cum)
+			percent_cell(t, row->cum, total);
+		else
+			table_cell(t, ".");
 	}
 	table_cellf(t, "%s%s", report_mark(report, row->routine),
 		calltree_get_routine(tree, row->routine)->name);

@@ -40,7 +40,7 @@ struct report_kind {
 	const char *const
 		*columns; /* that --sort accepts, ended by NULL; NULL = cannot be sorted */
 	/* NULL: nothing records this yet, and `absent` says what is not there. Both renderers fail
-	 * only when the trace cannot be read again. */
+	 * when the trace cannot be read again, or does not have what they show. */
 	int (*text)(const struct report *report, struct err *err);
 	int (*json)(const struct report *report, struct err *err);
 	const char *absent;
@@ -95,5 +95,11 @@ const char *report_routine_kind(const struct calltree_routine *routine);
 const char *report_mark(const struct report *report, uint32_t routine);
 /* Whether base and cum of a row or node were measured: by events, or by samples with a weight. */
 bool report_is_measured(const struct report *report, bool is_exact);
+/* Whether calls were counted, and cum of a routine can be known: a program may count its blocks
+ * alone. */
+bool report_has_calls(const struct report *report);
+bool report_has_cum(const struct report *report, uint32_t routine);
+/* The sentence for a report that needs calls, of a profile whose figures are by function. */
+int report_no_tree(const struct report *report, struct err *err);
 
 #endif

@@ -44,6 +44,33 @@ bool report_is_measured(const struct report *report, bool is_exact)
 	return is_exact || !calltree_has_events(tree) || calltree_has_estimates(tree);
 }
 
+bool report_has_calls(const struct report *report)
+{
+	const struct profile_counts *counts = &report->profile->counts;
+
+	return !counts->n_nodes || counts->has_calls;
+}
+
+bool report_has_cum(const struct report *report, uint32_t routine)
+{
+	return !report->profile->counts.is_flat ||
+	       calltree_get_routine(report->profile->tree, routine)->is_root;
+}
+
+int report_no_tree(const struct report *report, struct err *err)
+{
+	const struct profile *p = report->profile;
+
+	if (p->counts.has_calls)
+		return err_set(err, ERR_NOT_FOUND,
+			"'%s': has %s by function, not by call (the program was linked without "
+			"--metrics %s); --metric instructions has both",
+			trace_reader_name(report->reader), p->metric, p->metric);
+	return err_set(err, ERR_NOT_FOUND,
+		"'%s': has no call tree (the program was linked with --counts)",
+		trace_reader_name(report->reader));
+}
+
 void report_json_begin(struct json *j, const struct report *report, const char *kind)
 {
 	const struct profile *p = report->profile;
@@ -97,18 +124,19 @@ void report_json_flat_row(struct json *j, const struct report *report, const str
 {
 	const struct profile *p = report->profile;
 	const struct calltree_routine *routine = calltree_get_routine(p->tree, row->routine);
-	bool has_samples = calltree_has_samples(p->tree), is_measured;
+	bool has_samples = calltree_has_samples(p->tree), is_measured, has_cum;
 
 	is_measured = report_is_measured(report, row->exact);
+	has_cum = is_measured && report_has_cum(report, row->routine);
 	json_newline(j);
 	json_object_begin(j, NULL);
 	json_string(j, "name", routine->name);
 	report_json_text(j, "image", routine->image);
 	json_string(j, "kind", report_routine_kind(routine));
-	report_json_measured(j, "calls", row->has_events, row->calls);
+	report_json_measured(j, "calls", row->has_events && report_has_calls(report), row->calls);
 	report_json_measured(j, "base", is_measured, row->base);
-	report_json_measured(j, "cum", is_measured, row->cum);
-	report_json_measured(j, "cum2", is_measured, row->cum2);
+	report_json_measured(j, "cum", has_cum, row->cum);
+	report_json_measured(j, "cum2", has_cum, row->cum2);
 	report_json_measured(j, "elapsed", row->has_events && p->is_time, row->elapsed);
 	report_json_measured(j, "min", row->has_range, row->min);
 	report_json_measured(j, "max", row->has_range, row->max);

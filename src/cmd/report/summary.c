@@ -13,10 +13,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
+#include "cmd/open_trace.h"
 #include "cmd/report/hooks_view.h"
 #include "cmd/report/threads_view.h"
 #include "cmd/report/values.h"
-#include "symbols/resolver.h"
 
 #define TOP_FUNCTIONS	  10
 #define TOP_PATHS	  3
@@ -209,6 +209,7 @@ static void print_measure(const struct report *report)
 			"  measured by call trees that the program kept: %" PRIu64
 			" nodes, %" PRIu64 " pruned\n",
 			p->n_kept_nodes, p->n_pruned);
+	summary_counts(report);
 	print_hooks(report);
 	print_notes(report);
 }
@@ -255,7 +256,7 @@ static void print_functions(
 	const struct report *report, const struct flat *flat, const size_t *rows, size_t n)
 {
 	const struct profile *p = report->profile;
-	bool has_calls = calltree_has_events(p->tree), has_marks = false;
+	bool has_calls = calltree_has_events(p->tree) && report_has_calls(report), has_marks = false;
 	struct table t = {.left_columns = 1u << 4};
 
 	table_row(&t, TABLE_STYLE_PLAIN);
@@ -276,7 +277,10 @@ static void print_functions(
 		has_marks |= *mark != 0;
 		table_row(&t, i == 0 ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
 		percent_cell(&t, row->base, p->total);
-		percent_cell(&t, row->cum, p->total);
+		if (report_has_cum(report, row->routine))
+			percent_cell(&t, row->cum, p->total);
+		else
+			table_cell(&t, ".");
 		table_cell(&t, value_human(row->base, p->unit).s);
 		if (has_calls)
 			count_cell(&t, row->has_events, row->calls);
@@ -348,7 +352,7 @@ static void print_paths(const struct report *report)
 	struct summary_path paths[TOP_PATHS];
 	size_t n = summary_top_nodes(report, paths, TOP_PATHS);
 
-	if (!n)
+	if (!n || p->counts.is_flat)
 		return;
 	heading(report, "Heaviest paths, outermost first");
 	for (size_t i = 0; i < n; i++) {
@@ -480,6 +484,7 @@ static void json_run(struct json *j, const struct report *report)
 	json_u64(j, "kept_nodes", report->profile->n_kept_nodes);
 	json_u64(j, "pruned_nodes", report->profile->n_pruned);
 	json_hooks(j, report);
+	summary_json_counts(j, report);
 	json_object_end(j);
 }
 
@@ -487,7 +492,9 @@ static void json_paths(struct json *j, const struct report *report)
 {
 	const struct calltree *tree = report->profile->tree;
 	struct summary_path paths[TOP_PATHS];
-	size_t n = summary_top_nodes(report, paths, TOP_PATHS);
+	size_t n = report->profile->counts.is_flat
+			   ? 0
+			   : summary_top_nodes(report, paths, TOP_PATHS);
 
 	json_array_begin(j, "paths");
 	for (size_t i = 0; i < n; i++) {
@@ -533,7 +540,7 @@ int report_summary(const char *trace_path, FILE *out, bool color, bool *had_loss
 	struct build_options build = BUILD_OPTIONS_ALL;
 	struct trace_reader *reader;
 	struct profile *profile;
-	int rc = resolver_open_trace(&reader, trace_path, NULL, err);
+	int rc = open_trace(&reader, trace_path, NULL, err);
 
 	if (rc < 0)
 		return rc;

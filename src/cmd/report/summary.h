@@ -16,6 +16,10 @@ struct summary_path {
 /* Nodes below a root with the largest weight; `paths` has room for `max`. */
 size_t summary_top_nodes(const struct report *report, struct summary_path *paths, size_t max);
 
+/* What a program that counts itself counted and what it did not, and why; nothing for others. */
+void summary_counts(const struct report *report);
+void summary_json_counts(struct json *j, const struct report *report);
+
 /* Two or three commands that are worth trying next, given what the trace shows. */
 void summary_advice(const struct report *report, const struct flat_row *hottest);
 

@@ -67,6 +67,22 @@ static void advise_callers(struct advice *a, const struct flat_row *hottest)
 	buf_release(&exact);
 }
 
+/* Its lines, with their counts. */
+static void advise_source(struct advice *a, const struct flat_row *hottest)
+{
+	const struct calltree *tree = a->report->profile->tree;
+	const struct report_kind *kind = report_kind_find("source");
+	struct buf command = {0};
+
+	if (!kind || !kind->text)
+		return;
+	buf_put_cstr(&command, "  weir report source ");
+	buf_put_shell_word(&command, calltree_get_routine(tree, hottest->routine)->name);
+	put_trace(&command, a->report);
+	advise(a, &command, "the hottest function line by line");
+	buf_release(&command);
+}
+
 static void advise_report(struct advice *a, const char *kind, const char *options, const char *why)
 {
 	struct buf command = {0};
@@ -141,12 +157,15 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 		advise_record(&a, "-F 9999", "few samples: measure more often");
 	if (mostly_waits(report) && !has_waits(report))
 		advise_record(&a, "-e wall", "then 'weir report --metric wall': where it waits");
-	if (hottest) {
+	if (hottest && p->counts.n_nodes)
+		advise_source(&a, hottest);
+	if (hottest && !p->counts.is_flat) {
 		advise_callers(&a, hottest);
 		advise_report(
 			&a, "tree", " --sort cum --limit 40", "where the time goes, from the top");
-		advise_report(&a, "flat", " --sort base --limit 25", "more functions");
 	}
+	if (hottest)
+		advise_report(&a, "flat", " --sort base --limit 25", "more functions");
 	if (a.table.n_rows)
 		fprintf(report->out, "\n%sNext%s\n", report->options->color ? "\033[1m" : "",
 			report->options->color ? "\033[0m" : "");

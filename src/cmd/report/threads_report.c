@@ -66,6 +66,12 @@ size_t threads_select(const struct report *report, uint32_t **ids)
 	return o->limit && o->limit < n ? o->limit : n;
 }
 
+/* A program that counts itself has no events. */
+static bool has_events(const struct profile *p)
+{
+	return calltree_has_events(p->tree) && !p->counts.n_nodes;
+}
+
 static void print_thread(
 	struct table *t, const struct report *report, const struct profile_thread *thread)
 {
@@ -75,7 +81,7 @@ static void print_thread(
 	count_cell(t, thread->pid, thread->pid);
 	count_cell(t, thread->tid, thread->tid);
 	count_cell(t, calltree_has_samples(p->tree), thread->samples);
-	count_cell(t, calltree_has_events(p->tree), thread->events);
+	count_cell(t, has_events(p), thread->events);
 	value_cell(t, report, true, thread_cum(p, thread));
 	count_cell(t, p->n_switches, thread->switches);
 	table_cell(t, *thread->name ? thread->name : ".");
@@ -123,7 +129,7 @@ int threads_json(const struct report *report, struct err *err)
 		report_json_measured(&j, "tid", thread->tid, thread->tid);
 		report_json_text(&j, "name", thread->name);
 		report_json_measured(&j, "samples", calltree_has_samples(p->tree), thread->samples);
-		report_json_measured(&j, "events", calltree_has_events(p->tree), thread->events);
+		report_json_measured(&j, "events", has_events(p), thread->events);
 		json_u64(&j, "base", thread_cum(p, thread));
 		report_json_measured(&j, "switches", p->n_switches, thread->switches);
 		json_object_end(&j);

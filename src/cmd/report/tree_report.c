@@ -123,14 +123,17 @@ static void print_head(struct table *t, const struct report *report)
 	table_cell(t, "Indent");
 }
 
-/* "- - name" for level 2. */
-static const char *indented(struct buf *b, uint32_t level, const char *mark, const char *name)
+/* "- - name" for level 2; "- - name [site]" when calls from several places are kept apart. */
+static const char *indented(
+	struct buf *b, uint32_t level, const char *mark, const char *name, const char *site)
 {
 	buf_reset(b);
 	for (uint32_t i = 0; i < level && i < TREE_INDENT_MAX; i++)
 		buf_put_cstr(b, "- ");
 	buf_put_cstr(b, mark);
 	buf_put_cstr(b, name);
+	if (*site)
+		buf_printf(b, " [%s]", site);
 	return buf_text(b);
 }
 
@@ -151,7 +154,7 @@ static void print_chain_marker(struct table *t, const struct report *report,
 	table_number(t, node->level);
 	for (size_t i = 0; i < n_cells; i++)
 		table_cell(t, ".");
-	table_cell(t, indented(b, node->level, "", name ? name : "stack_0x40"));
+	table_cell(t, indented(b, node->level, "", name ? name : "stack_0x40", ""));
 }
 
 static void print_node(struct table *t, const struct report *report, uint32_t id, struct buf *b)
@@ -164,7 +167,7 @@ static void print_node(struct table *t, const struct report *report, uint32_t id
 	table_row(t, TABLE_STYLE_PLAIN);
 	table_number(t, node->level);
 	table_number(t, node->rl);
-	count_cell(t, !node->sampled, node->calls);
+	count_cell(t, !node->sampled && report_has_calls(report), node->calls);
 	value_cell(t, report, is_measured, node->base);
 	value_cell(t, report, is_measured, node->cum);
 	if (report->options->elapsed)
@@ -174,7 +177,8 @@ static void print_node(struct table *t, const struct report *report, uint32_t id
 		percent_cell(t, node->cum, report->profile->total);
 	}
 	table_cell(t, indented(b, node->level, is_merged ? "+" : "",
-			      calltree_get_routine(tree, node->routine)->name));
+			      calltree_get_routine(tree, node->routine)->name,
+			      calltree_site_label(tree, calltree_site(tree, id))));
 }
 
 int tree_text(const struct report *report, struct err *err)
@@ -186,7 +190,8 @@ int tree_text(const struct report *report, struct err *err)
 	uint32_t marked = 0;	  /* the parent whose chains have their marker */
 	uint8_t marked_kinds = 0; /* and what it said */
 
-	(void)err;
+	if (report->profile->counts.is_flat)
+		return report_no_tree(report, err);
 	view_init(&v, report);
 	print_head(&t, report);
 	for (size_t i = 0; i < v.order.n; i++) {
@@ -220,7 +225,7 @@ static void json_node(struct json *j, const struct report *report, uint32_t id)
 	json_object_begin(j, NULL);
 	json_u64(j, "level", node->level);
 	json_u64(j, "rl", node->rl);
-	report_json_measured(j, "calls", !node->sampled, node->calls);
+	report_json_measured(j, "calls", !node->sampled && report_has_calls(report), node->calls);
 	report_json_measured(j, "base", is_measured, node->base);
 	report_json_measured(j, "cum", is_measured, node->cum);
 	report_json_measured(j, "elapsed", !node->sampled && p->is_time, node->elapsed);
@@ -237,6 +242,7 @@ static void json_node(struct json *j, const struct report *report, uint32_t id)
 	report_json_measured(j, "occurrences", (p->is_merged || p->n_stack_events) && node->sampled,
 		node->occurrences);
 	report_json_measured(j, "stack_events", p->n_stack_events, node->stack_events);
+	report_json_text(j, "site", calltree_site_label(p->tree, calltree_site(p->tree, id)));
 	json_object_end(j);
 }
 
@@ -245,7 +251,8 @@ int tree_json(const struct report *report, struct err *err)
 	struct tree_view v;
 	struct json j;
 
-	(void)err;
+	if (report->profile->counts.is_flat)
+		return report_no_tree(report, err);
 	view_init(&v, report);
 	report_json_begin(&j, report, "tree");
 	report_json_rows(&j);

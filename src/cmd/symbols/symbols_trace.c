@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/open_trace.h"
 #include "cmd/symbols/symbols_resolve.h"
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
@@ -121,7 +122,7 @@ static void place_query(struct resolve *r, struct resolve_query *q)
 
 int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
 {
-	int rc = trace_reader_open(&r->reader, path, err);
+	int rc = open_trace_plain(&r->reader, path, err);
 
 	if (rc == 0)
 		rc = module_map_new(&r->modules, r->reader, err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cmd/open_trace.h"
 #include "cmd/symbols/symbols_verbs.h"
 #include "symbols/catalog/find_symbols.h"
 #include "symbols/kernel_identity.h"
@@ -241,7 +242,7 @@ int symbols_verify(const struct symbols_call *call)
 	int rc = symbols_catalog_open_if_any(call, &v.catalog, &err);
 
 	if (rc == 0)
-		rc = trace_reader_open(&v.reader, path, &err);
+		rc = open_trace_plain(&v.reader, path, &err);
 	if (rc == 0)
 		rc = find_used(&v, &err);
 	if (rc == 0)

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The linker of `weir count`: finds the files that the real linker would link, makes inserted copies
+ * of objects and archives (or has them in the cache), adds libweircount.a and runs the real linker
+ * with the same arguments otherwise. When something is in doubt, the linker gets what was there.
+ */
+#include "cmd/count_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "insert/foreign_names.h"
+#include "insert/insert_report.h"
+#include "insert/link_command.h"
+#include "insert/object_cache.h"
+
+#define LIBRARY_BUILT	  "lib/x86_64-linux-gnu/libweircount.a"
+#define LIBRARY_INSTALLED "../lib/weir/lib/x86_64-linux-gnu/libweircount.a"
+/* The kernel takes 2 MiB of arguments and environment by default; beyond this a file is used. */
+#define WORDS_BYTES_MAX (512 * 1024)
+
+extern const struct command command_count;
+
+/* One file of the link; inputs may name it several times. */
+struct counted_file {
+	struct link_file file;
+	char *copy; /* NULL: left alone */
+};
+
+struct counted_link {
+	const struct insert_arguments *arguments;
+	struct insert_setup setup;
+	struct object_cache cache;
+	const char *linker;
+	struct link_command command;
+	struct link_names names;
+	VEC(struct counted_file) files;
+	VEC(size_t) file_of; /* by input; SIZE_MAX: none */
+	uint64_t identity[3]; /* of this program: another version may insert otherwise */
+	bool has_stored;
+};
+
+/* ---- finding files ---- */
+
+/* Folders that GNU ld searches by itself: its script says so. */
+static void search_folders(const char *linker, struct link_words *out)
+{
+	struct buf text = {0};
+	char *command = NULL;
+	struct buf quoted = {0};
+	FILE *answer;
+	char line[4096];
+
+	buf_put_shell_word(&quoted, linker);
+	command = mem_printf("%s --verbose 2>/dev/null", buf_text(&quoted));
+	answer = popen(command, "r");
+	while (answer && fgets(line, sizeof(line), answer))
+		buf_put_cstr(&text, line);
+	if (answer)
+		pclose(answer);
+	for (const char *at = strstr(buf_text(&text), "SEARCH_DIR(\""); at;
+		at = strstr(at, "SEARCH_DIR(\"")) {
+		at += strlen("SEARCH_DIR(\"");
+		vec_push(out, mem_strndup(at, strcspn(at, "\"")));
+	}
+	free(command);
+	buf_release(&quoted);
+	buf_release(&text);
+}
+
+static void find_inputs(struct counted_link *l)
+{
+	struct link_words more = {0};
+
+	link_command_find(&l->command, NULL);
+	if (!link_command_misses(&l->command) || l->command.only_given_folders)
+		return;
+	search_folders(l->linker, &more);
+	link_command_find(&l->command, &more);
+	link_words_release(&more);
+}
+
+static size_t open_file(struct counted_link *l, const char *path)
+{
+	struct counted_file f = {0};
+
+	for (size_t i = 0; i < l->files.n; i++)
+		if (!strcmp(l->files.v[i].file.path, path))
+			return i;
+	if (link_file_open(&f.file, path, &l->names, NULL) < 0)
+		return SIZE_MAX; /* the linker will say why */
+	vec_push(&l->files, f);
+	return l->files.n - 1;
+}
+
+struct script_walk {
+	struct counted_link *link;
+	struct buf *text; /* being rewritten */
+	struct span script;
+	const uint8_t *copied; /* up to here */
+};
+
+static void open_script_file(void *context, struct span path)
+{
+	struct script_walk *w = context;
+	char *name = mem_strndup((const char *)path.p, path.n);
+
+	open_file(w->link, name);
+	free(name);
+}
+
+static void open_files(struct counted_link *l)
+{
+	for (size_t i = 0; i < l->command.inputs.n; i++) {
+		const struct link_input *input = &l->command.inputs.v[i];
+		bool is_wanted = input->path && !input->is_raw;
+		size_t file = is_wanted ? open_file(l, input->path) : SIZE_MAX;
+
+		vec_push(&l->file_of, file);
+		if (file != SIZE_MAX && l->files.v[file].file.kind == LINK_FILE_SCRIPT) {
+			struct script_walk w = {.link = l};
+
+			/* The bytes stay where they are when files are added. */
+			link_script_read(l->files.v[file].file.map.bytes, open_script_file, &w);
+		}
+	}
+}
+
+/* ---- inserting ---- */
+
+static bool is_foreign(void *context, const char *name)
+{
+	const struct counted_link *l = context;
+
+	if (l->setup.timing == FOREIGN_TIMING_NONE || foreign_name_is_untimed(name) ||
+		link_names_defines(&l->names, name))
+		return false;
+	return l->setup.timing == FOREIGN_TIMING_ALL || !foreign_name_is_short(name);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names that calls are timed of, in an order that depends on nothing else. */
+static void hash_foreign(struct counted_link *l, const struct link_file *f, struct content_hash *hash)
+{
+	struct option_texts foreign = {0};
+
+	for (size_t i = 0; i < f->wanted.n; i++) {
+		const char *name = intern_get(&l->names.names, f->wanted.v[i]);
+
+		if (is_foreign(l, name))
+			vec_push(&foreign, name);
+	}
+	if (foreign.n)
+		qsort(foreign.v, foreign.n, sizeof(foreign.v[0]), compare_texts);
+	content_hash_add_u64(hash, foreign.n);
+	for (size_t i = 0; i < foreign.n; i++)
+		content_hash_add_text(hash, foreign.v[i]);
+	vec_release(&foreign);
+}
+
+static void hash_file(
+	struct counted_link *l, const struct link_file *f, char hex[2 * CONTENT_HASH_BYTES + 1])
+{
+	struct content_hash hash;
+
+	content_hash_init(&hash);
+	content_hash_add_text(&hash, "weir insert " WEIR_VERSION);
+	for (size_t i = 0; i < 3; i++)
+		content_hash_add_u64(&hash, l->identity[i]);
+	insert_setup_hash(&l->setup, &hash);
+	hash_foreign(l, f, &hash);
+	link_file_hash(f, &hash);
+	content_hash_hex(&hash, hex);
+}
+
+static void say_what_was_done(
+	const struct counted_link *l, const char *path, const struct insert_report *report)
+{
+	if (l->arguments->verbose) {
+		fputs("weir: ", stderr);
+		insert_print_summary(path, report, stderr);
+		insert_print_functions(report, true, stderr);
+	} else if (!l->arguments->quiet) {
+		for (size_t i = 0; i < report->notes.n; i++)
+			fprintf(stderr, "weir: '%s': %s\n", path, report->notes.v[i]);
+	}
+}
+
+static int insert_and_store(
+	struct counted_link *l, const struct link_file *f, const char *hex, struct err *err)
+{
+	const char *base = path_base_name(f->path);
+	char *folder = base == f->path ? mem_strdup(".")
+				       : mem_strndup(f->path, (size_t)(base - f->path));
+	struct buf object = {0}, report_bytes = {0};
+	struct insert_report report = {0};
+	int rc = insert_file(f->map.bytes, folder, &l->setup.options, &object, &report, err);
+
+	if (rc == 0) {
+		insert_report_put(&report, &report_bytes);
+		rc = object_cache_store(
+			&l->cache, hex, buf_span(&object), buf_span(&report_bytes), err);
+		l->has_stored = true;
+	} else {
+		err_prefix(err, "'%s'", f->path);
+	}
+	insert_report_release(&report);
+	buf_release(&object);
+	buf_release(&report_bytes);
+	free(folder);
+	return rc;
+}
+
+static void insert_one(struct counted_link *l, struct counted_file *f)
+{
+	const char *name = path_base_name(f->file.path);
+	struct buf report_bytes = {0};
+	struct insert_report report = {0};
+	char hex[2 * CONTENT_HASH_BYTES + 1];
+	struct err err = {0};
+
+	hash_file(l, &f->file, hex);
+	f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
+	if (!f->copy) {
+		if (insert_and_store(l, &f->file, hex, &err) < 0) {
+			fprintf(stderr, "weir: %s (linked as it is)\n", err.text);
+			return;
+		}
+		buf_reset(&report_bytes);
+		f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
+	}
+	if (f->copy && insert_report_get(&report, buf_span(&report_bytes), NULL) == 0)
+		say_what_was_done(l, f->file.path, &report);
+	insert_report_release(&report);
+	buf_release(&report_bytes);
+}
+
+/* ---- scripts that stand for archives ---- */
+
+static void replace_script_file(void *context, struct span path)
+{
+	struct script_walk *w = context;
+	char *name = mem_strndup((const char *)path.p, path.n);
+	size_t file = open_file(w->link, name);
+	const char *copy = file == SIZE_MAX ? NULL : w->link->files.v[file].copy;
+
+	free(name);
+	if (!copy)
+		return;
+	buf_put(w->text, w->copied, (size_t)(path.p - w->copied));
+	buf_printf(w->text, "\"%s\"", copy);
+	w->copied = path.p + path.n;
+}
+
+static void insert_script(struct counted_link *l, size_t file_i)
+{
+	struct counted_file *f = &l->files.v[file_i];
+	struct span script = f->file.map.bytes;
+	struct buf text = {0}, report_bytes = {0};
+	struct script_walk w = {.link = l, .text = &text, .script = script, .copied = script.p};
+	struct insert_report nothing = {0};
+	struct content_hash hash;
+	char hex[2 * CONTENT_HASH_BYTES + 1];
+
+	link_script_read(script, replace_script_file, &w);
+	buf_put(&text, w.copied, (size_t)(script.p + script.n - w.copied));
+	insert_report_put(&nothing, &report_bytes);
+	content_hash_init(&hash);
+	content_hash_add(&hash, buf_span(&text));
+	content_hash_hex(&hash, hex);
+	if (object_cache_store(&l->cache, hex, buf_span(&text), buf_span(&report_bytes), NULL) == 0) {
+		buf_reset(&report_bytes);
+		f->copy = object_cache_find(
+			&l->cache, hex, path_base_name(f->file.path), &report_bytes);
+	}
+	buf_release(&text);
+	buf_release(&report_bytes);
+}
+
+/* ---- what is left alone ---- */
+
+static void say_lto(const struct counted_link *l)
+{
+	uint64_t n = 0;
+	const char *first = NULL;
+
+	for (size_t i = 0; i < l->files.n; i++) {
+		const struct link_file *f = &l->files.v[i].file;
+
+		n += f->n_lto + (f->kind == LINK_FILE_LTO);
+		if (!first && n)
+			first = f->path;
+	}
+	if (n && !l->arguments->quiet)
+		fprintf(stderr,
+			"weir: '%s': %" PRIu64 " object%s made for link-time optimisation (the first: '%s'): not "
+			"counted (compile with -fno-lto)\n",
+			l->command.output, n, n == 1 ? "" : "s", first);
+}
+
+static const char *why_left(const struct link_file *f)
+{
+	switch (f->kind) {
+	case LINK_FILE_SHARED:
+		return "a shared library";
+	case LINK_FILE_LTO:
+		return "made for link-time optimisation";
+	case LINK_FILE_OTHER_MACHINE:
+		return "not for x86-64";
+	default:
+		return memchr(f->map.bytes.p, 0, f->map.bytes.n) ? "neither an object nor an archive"
+								 : "a linker script";
+	}
+}
+
+static void insert_files(struct counted_link *l)
+{
+	say_lto(l);
+	for (size_t i = 0; i < l->files.n; i++) {
+		struct counted_file *f = &l->files.v[i];
+
+		if (f->file.kind == LINK_FILE_OBJECT || f->file.kind == LINK_FILE_ARCHIVE)
+			insert_one(l, f);
+		else if (l->arguments->verbose && f->file.kind != LINK_FILE_SCRIPT)
+			fprintf(stderr, "weir: '%s': left as it is: %s\n", f->file.path,
+				why_left(&f->file));
+	}
+	for (size_t i = 0; i < l->files.n; i++)
+		if (l->files.v[i].file.kind == LINK_FILE_SCRIPT)
+			insert_script(l, i);
+}
+
+/* ---- running the linker ---- */
+
+/* The words, or @FILE when they are too many. */
+static void shorten(struct link_words *words)
+{
+	struct buf text = {0};
+	size_t bytes = 0;
+	int fd;
+
+	for (size_t i = 0; i < words->n; i++)
+		bytes += strlen(words->v[i]) + 1 + sizeof(char *);
+	if (bytes <= WORDS_BYTES_MAX)
+		return;
+	fd = memfd_create("weir-link", 0);
+	link_words_join(words, &text);
+	if (fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n) {
+		link_words_release(words);
+		vec_push(words, mem_printf("@/proc/self/fd/%d", fd));
+	}
+	buf_release(&text);
+}
+
+static int run_linker(const char *linker, struct link_words *words)
+{
+	struct link_words argv = {0};
+	int status;
+
+	shorten(words);
+	vec_push(&argv, (char *)linker);
+	for (size_t i = 0; i < words->n; i++)
+		vec_push(&argv, words->v[i]);
+	vec_push(&argv, NULL);
+	status = count_run_child(linker, argv.v);
+	vec_release(&argv);
+	return status;
+}
+
+/* As if we had not been called. Returns only when that fails. */
+static int run_plain(const char *linker, char **args, size_t n)
+{
+	char **argv = mem_calloc(n + 2, sizeof(argv[0]));
+	struct err err;
+
+	argv[0] = (char *)linker;
+	for (size_t i = 0; i < n; i++)
+		argv[i + 1] = args[i];
+	execv(linker, argv);
+	err_sys(&err, errno, "'%s': cannot run", linker);
+	free(argv);
+	return command_fail(&err);
+}
+
+static void note_link(const struct counted_link *l)
+{
+	const char *notes = getenv(COUNT_ENV_NOTES);
+	int fd = notes ? open(notes, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		dprintf(fd, "%s\n", l->command.output);
+		close(fd);
+	}
+}
+
+static int run_counted(struct counted_link *l, const char *library)
+{
+	VEC(char *) replaced = {0};
+	struct link_words words = {0};
+	int status;
+
+	for (size_t i = 0; i < l->file_of.n; i++)
+		vec_push(&replaced, l->file_of.v[i] == SIZE_MAX ? NULL
+								: l->files.v[l->file_of.v[i]].copy);
+	link_command_rewrite(&l->command, replaced.v, library, &words);
+	status = run_linker(l->linker, &words);
+	vec_release(&replaced);
+	link_words_release(&words);
+	if (status == 0)
+		note_link(l);
+	return status;
+}
+
+static int link_counted(struct counted_link *l)
+{
+	char *library = count_own_file(LIBRARY_BUILT, LIBRARY_INSTALLED);
+	struct err err = {0};
+	struct stat st;
+	int status;
+
+	if (!library) {
+		fputs("weir: " LIBRARY_BUILT ": is not beside the program (make builds it)\n", stderr);
+		return STATUS_FAILED;
+	}
+	if (object_cache_open(&l->cache, l->arguments->no_cache, &err) < 0) {
+		free(library);
+		return command_fail(&err);
+	}
+	if (stat("/proc/self/exe", &st) == 0) {
+		l->identity[0] = (uint64_t)st.st_size;
+		l->identity[1] = (uint64_t)st.st_mtim.tv_sec;
+		l->identity[2] = (uint64_t)st.st_mtim.tv_nsec;
+	}
+	l->setup.options.is_foreign = is_foreign;
+	l->setup.options.foreign_context = l;
+	find_inputs(l);
+	open_files(l);
+	insert_files(l);
+	status = run_counted(l, library);
+	if (l->has_stored)
+		object_cache_trim(&l->cache, CACHE_BYTES_MAX);
+	object_cache_close(&l->cache);
+	free(library);
+	return status;
+}
+
+static void release(struct counted_link *l)
+{
+	for (size_t i = 0; i < l->files.n; i++) {
+		link_file_release(&l->files.v[i].file);
+		free(l->files.v[i].copy);
+	}
+	vec_release(&l->files);
+	vec_release(&l->file_of);
+	link_names_release(&l->names);
+	link_command_release(&l->command);
+	insert_setup_release(&l->setup);
+}
+
+/* NULL: the link is counted. */
+static const char *why_not_counted(const struct counted_link *l)
+{
+	switch (l->command.result) {
+	case LINK_RESULT_SHARED:
+		return "shared libraries are not inserted: their code is timed, not counted";
+	case LINK_RESULT_RELOCATABLE:
+		return "an object made of objects: counting code comes when a program is linked from it";
+	case LINK_RESULT_OTHER:
+		return "is not for x86-64: not counted";
+	case LINK_RESULT_PROGRAM:
+		break;
+	}
+	return NULL;
+}
+
+int count_link(const char *linker, char **args, size_t n, const struct insert_arguments *a)
+{
+	struct counted_link l = {.arguments = a, .linker = linker};
+	struct err err = {0};
+	const char *why_not;
+	int status = insert_setup_init(&l.setup, &command_count, a);
+
+	if (status != STATUS_DONE)
+		return status;
+	if (link_command_read(&l.command, args, n, &err) < 0) {
+		insert_setup_release(&l.setup);
+		return command_fail(&err);
+	}
+	why_not = why_not_counted(&l);
+	if (l.command.inputs.n && !why_not) {
+		status = link_counted(&l);
+	} else {
+		bool is_quiet = a->quiet || !l.command.inputs.n ||
+			(l.command.result == LINK_RESULT_RELOCATABLE && !a->verbose);
+
+		if (why_not && !is_quiet)
+			fprintf(stderr, "weir: '%s': %s\n", l.command.output, why_not);
+		if (l.command.inputs.n)
+			note_link(&l);
+		status = run_plain(linker, args, n);
+	}
+	release(&l);
+	return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What `weir count` and the linker that it puts in place of the real one have in common. */
+#ifndef WEIR_CMD_COUNT_LINK_H
+#define WEIR_CMD_COUNT_LINK_H
+
+#include "cmd/insert_options.h"
+
+/* Environment of the command, read by the linker within it. */
+#define COUNT_ENV_OPTIONS "WEIR_COUNT_OPTIONS" /* options of `weir count`, one a line */
+#define COUNT_ENV_NOTES	  "WEIR_COUNT_NOTES"   /* a file that gets a line for each link */
+#define COUNT_ENV_LINKER  "WEIR_COUNT_LINKER"  /* the linker named by --ld-path */
+#define COUNT_ENV_PATH	  "WEIR_COUNT_PATH"    /* folders of the driver's -B options */
+
+/* Links the program with counting code: `args` are the linker's, without its name. Returns the
+ * linker's status. */
+int count_link(const char *linker, char **args, size_t n, const struct insert_arguments *a);
+
+/* A file of ours, relative to the folder of the program: in the build folder or where `make
+ * install` puts it; NULL when neither is there. The caller frees it. */
+char *count_own_file(const char *built, const char *installed);
+
+/* Runs it and waits; its exit status, or the same death. */
+int count_run_child(const char *file, char *const *argv);
+
+/* The first file of this name in the folders that is not this program itself. */
+char *count_find_program(const char *folders, const char *name);
+
+#endif

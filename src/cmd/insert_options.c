@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/insert_options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "insert/cost/cost.h"
+#include "insert/insert_report.h"
+
+/* ---- arguments ---- */
+
+static void split_list(const char *list, struct option_texts *out)
+{
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		if (n)
+			vec_push(out, mem_strndup(list, n));
+		list += n + (list[n] == ',');
+	}
+}
+
+static const char *const *globs_of(const struct option_texts *given, struct option_texts *out)
+{
+	for (size_t i = 0; i < given->n; i++)
+		split_list(given->v[i], out);
+	if (!out->n)
+		return NULL;
+	vec_push(out, NULL);
+	return out->v;
+}
+
+static int take_metrics(
+	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
+{
+	struct option_texts names = {0};
+	int status = STATUS_DONE;
+
+	split_list(a->metrics ? a->metrics : "", &names);
+	for (size_t i = 0; i < names.n; i++) {
+		if (!strcmp(names.v[i], "cycles"))
+			s->options.with_cycles = true;
+		else if (strcmp(names.v[i], "instructions") && strcmp(names.v[i], "calls"))
+			status = options_usage_error(command,
+				"--metrics: '%s' is not one of instructions, calls, cycles", names.v[i]);
+		free((char *)names.v[i]);
+	}
+	vec_release(&names);
+	if (status == STATUS_DONE && s->options.with_cycles && a->counts)
+		status = options_usage_error(command, "cycles are summed in the call tree: not with --counts");
+	return status;
+}
+
+static int take_cpu(
+	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
+{
+	struct buf known = {0};
+
+	s->options.cpu = a->cpu;
+	if (!a->cpu || cost_cpu_find(a->cpu))
+		return STATUS_DONE;
+	for (size_t i = 0; cost_cpu_at(i); i++)
+		buf_printf(&known, "%s%s", i ? ", " : "", cost_cpu_name(cost_cpu_at(i)));
+	options_usage_error(command, "--cpu: '%s' is not one of %s", a->cpu, buf_text(&known));
+	buf_release(&known);
+	return STATUS_USAGE;
+}
+
+static int take_timing(
+	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
+{
+	static const char *const names[] = {"slow", "all", "none"};
+	const char *os = a->os_calls ? a->os_calls : "own";
+	size_t i = 0;
+
+	if (strcmp(os, "own") && strcmp(os, "self") && strcmp(os, "off"))
+		return options_usage_error(command, "--os-calls: '%s' is not one of own, self, off", os);
+	while (i < 3 && a->time_foreign && strcmp(names[i], a->time_foreign))
+		i++;
+	if (i == 3)
+		return options_usage_error(
+			command, "--time-foreign: '%s' is not one of all, slow, none", a->time_foreign);
+	s->timing = strcmp(os, "off") ? (enum foreign_timing)i : FOREIGN_TIMING_NONE;
+	return STATUS_DONE;
+}
+
+static int take_mode(
+	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
+{
+	static const char *const names[] = {[INSERT_MODE_TREE] = "tree",
+		[INSERT_MODE_COUNTS] = "counts", [INSERT_MODE_NOPS] = "nops",
+		[INSERT_MODE_NOTHING] = "nothing"};
+	size_t i = 0;
+
+	s->options.mode = a->counts ? INSERT_MODE_COUNTS : INSERT_MODE_TREE;
+	if (!a->mode)
+		return STATUS_DONE;
+	while (i < 4 && strcmp(names[i], a->mode))
+		i++;
+	if (i == 4)
+		return options_usage_error(
+			command, "--mode: '%s' is not one of tree, counts, nops, nothing", a->mode);
+	s->options.mode = (enum insert_mode)i;
+	return STATUS_DONE;
+}
+
+int insert_setup_init(
+	struct insert_setup *setup, const struct command *command, const struct insert_arguments *a)
+{
+	int status;
+
+	memset(setup, 0, sizeof(*setup));
+	status = take_mode(setup, command, a);
+	if (status == STATUS_DONE)
+		status = take_metrics(setup, command, a);
+	if (status == STATUS_DONE)
+		status = take_cpu(setup, command, a);
+	if (status == STATUS_DONE)
+		status = take_timing(setup, command, a);
+	if (status != STATUS_DONE)
+		return status;
+	setup->options.only = globs_of(&a->only, &setup->only);
+	setup->options.skip = globs_of(&a->skip, &setup->skip);
+	return STATUS_DONE;
+}
+
+static void release_texts(struct option_texts *texts)
+{
+	for (size_t i = 0; i < texts->n; i++)
+		free((char *)texts->v[i]);
+	vec_release(texts);
+}
+
+void insert_setup_release(struct insert_setup *setup)
+{
+	release_texts(&setup->only);
+	release_texts(&setup->skip);
+}
+
+void insert_arguments_release(struct insert_arguments *a)
+{
+	vec_release(&a->only);
+	vec_release(&a->skip);
+}
+
+static void hash_texts(struct content_hash *hash, const struct option_texts *texts)
+{
+	content_hash_add_u64(hash, texts->n);
+	for (size_t i = 0; i < texts->n; i++)
+		content_hash_add_text(hash, texts->v[i] ? texts->v[i] : "");
+}
+
+void insert_setup_hash(const struct insert_setup *setup, struct content_hash *hash)
+{
+	content_hash_add_u64(hash, setup->options.mode);
+	content_hash_add_u64(hash, setup->options.with_cycles);
+	content_hash_add_text(hash,
+		setup->options.with_cycles ? cost_cpu_name(cost_cpu_find(setup->options.cpu)) : "");
+	hash_texts(hash, &setup->only);
+	hash_texts(hash, &setup->skip);
+}
+
+/* ---- what was done ---- */
+
+void insert_print_summary(const char *path, const struct insert_report *r, FILE *out)
+{
+	struct insert_totals t = {0};
+
+	insert_totals_add(&t, r);
+	fprintf(out,
+		"'%s': %" PRIu64 " of %" PRIu64 " functions inserted (%" PRIu64 " blocks) in %" PRIu64
+		" objects, text %" PRIu64 " -> %" PRIu64 " bytes",
+		path, t.n_inserted, t.n_functions, t.n_blocks, t.n_objects, t.old_text, t.new_text);
+	if (t.n_left_alone)
+		fprintf(out, ", %" PRIu64 " left as they were", t.n_left_alone);
+	fputc('\n', out);
+}
+
+static void print_function(const struct insert_function *f, FILE *out)
+{
+	if (f->member)
+		fprintf(out, "  %s: %s", f->member, f->name);
+	else
+		fprintf(out, "  %s", f->name);
+	if (f->reason != INSERT_REASON_DONE)
+		fprintf(out, ": left alone: %s\n", insert_reason_text(f->reason));
+	else
+		fprintf(out, ": %u blocks, %u instructions, %" PRIu64 " -> %" PRIu64 " bytes\n",
+			f->n_blocks, f->n_insns, f->old_bytes, f->new_bytes);
+}
+
+void insert_print_functions(const struct insert_report *r, bool only_left_alone, FILE *out)
+{
+	for (size_t i = 0; i < r->functions.n; i++)
+		if (!only_left_alone || r->functions.v[i].reason != INSERT_REASON_DONE)
+			print_function(&r->functions.v[i], out);
+	for (size_t i = 0; i < r->notes.n; i++)
+		fprintf(out, "  %s\n", r->notes.v[i]);
+}
+
+static void json_function(struct json *j, const struct insert_function *f)
+{
+	bool is_done = f->reason == INSERT_REASON_DONE;
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_string(j, "name", f->name);
+	json_string(j, "member", f->member);
+	json_bool(j, "inserted", is_done);
+	json_string(j, "reason", is_done ? NULL : insert_reason_text(f->reason));
+	json_u64(j, "blocks", f->n_blocks);
+	json_u64(j, "instructions", f->n_insns);
+	json_u64(j, "old_bytes", f->old_bytes);
+	json_u64(j, "new_bytes", f->new_bytes);
+	json_bool(j, "compiled", f->is_compiled);
+	json_object_end(j);
+}
+
+void insert_print_json(
+	const char *in, const char *output, const struct insert_report *r, FILE *out)
+{
+	struct insert_totals t = {0};
+	struct json j;
+
+	insert_totals_add(&t, r);
+	json_init(&j, out);
+	json_object_begin(&j, NULL);
+	json_u64(&j, "weir", 1);
+	json_string(&j, "kind", "insert");
+	json_string(&j, "input", in);
+	json_string(&j, "output", output);
+	json_u64(&j, "objects", t.n_objects);
+	json_u64(&j, "objects_left_alone", t.n_left_alone);
+	json_u64(&j, "functions", t.n_functions);
+	json_u64(&j, "inserted", t.n_inserted);
+	json_u64(&j, "functions_compiled", t.n_compiled);
+	json_u64(&j, "inserted_compiled", t.n_compiled_inserted);
+	json_u64(&j, "blocks", t.n_blocks);
+	json_u64(&j, "old_text", t.old_text);
+	json_u64(&j, "new_text", t.new_text);
+	json_object_begin(&j, "reasons");
+	for (int i = INSERT_REASON_DONE + 1; i < INSERT_N_REASONS; i++)
+		if (t.by_reason[i])
+			json_u64(&j, insert_reason_text((enum insert_reason)i), t.by_reason[i]);
+	json_object_end(&j);
+	json_array_begin(&j, "rows");
+	for (size_t i = 0; i < r->functions.n; i++)
+		json_function(&j, &r->functions.v[i]);
+	json_array_end(&j);
+	json_array_begin(&j, "notes");
+	for (size_t i = 0; i < r->notes.n; i++)
+		json_string(&j, NULL, r->notes.v[i]);
+	json_array_end(&j);
+	json_object_end(&j);
+	fputc('\n', out);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/open_trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "insert/cost/cost.h"
+#include "symbols/resolver.h"
+
+/* False when the file cannot be read, too: opening it as a trace says why. */
+static bool is_count_file(const char *path)
+{
+	uint8_t first[8];
+	ssize_t n;
+	FD_AUTO fd = -1;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, first, sizeof(first));
+	return n > 0 && import_counts_is((struct span){first, (size_t)n});
+}
+
+static int check_options(const struct import_counts_options *options, struct err *err)
+{
+	if (options->cpu && !cost_cpu_find(options->cpu))
+		return err_set(err, ERR_NOT_FOUND, "--cpu: '%s' is not a known processor",
+			options->cpu);
+	return 0;
+}
+
+/* Imports and closes the writer, whatever happens. */
+static int import_into(struct trace_writer *w, const char *path,
+	const struct import_counts_options *options, struct err *err)
+{
+	struct err close_err = {0};
+	struct file_map map = {0};
+	int rc = file_map_open(&map, path, err), close_rc;
+
+	if (rc == 0) {
+		rc = import_counts(map.bytes, options, w, err);
+		if (rc < 0)
+			err_prefix(err, "'%s'", path);
+		file_map_release(&map);
+	}
+	close_rc = trace_writer_close(w, &close_err);
+	if (rc == 0 && close_rc < 0) {
+		*err = close_err;
+		rc = close_rc;
+	}
+	return rc;
+}
+
+/* `options` NULL: names are not looked for. */
+static int open_count_file(struct trace_reader **out, const char *path,
+	const struct open_trace_options *options, struct err *err)
+{
+	static const struct import_counts_options no_options;
+	FD_AUTO fd = memfd_create("weir-counts", MFD_CLOEXEC);
+	struct trace_writer *w;
+	char name[32];
+	int copy, rc;
+
+	if (fd < 0)
+		return err_sys(err, errno, "'%s': no memory for its trace", path);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0)
+		return err_sys(err, errno, "'%s': no memory for its trace", path);
+	rc = trace_writer_open_fd(&w, copy, path, err);
+	if (rc == 0)
+		rc = import_into(w, path, options ? &options->counts : &no_options, err);
+	if (rc < 0)
+		return rc;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	rc = options ? resolver_open_trace(out, name, options->catalog, err)
+		     : trace_reader_open(out, name, err);
+	if (rc == 0)
+		trace_reader_set_name(*out, path);
+	return rc;
+}
+
+int open_trace(struct trace_reader **out, const char *path,
+	const struct open_trace_options *options, struct err *err)
+{
+	static const struct open_trace_options none;
+	int rc;
+
+	options = options ? options : &none;
+	rc = check_options(&options->counts, err);
+	if (rc < 0)
+		return rc;
+	if (is_count_file(path))
+		return open_count_file(out, path, options, err);
+	return resolver_open_trace(out, path, options->catalog, err);
+}
+
+int open_trace_plain(struct trace_reader **out, const char *path, struct err *err)
+{
+	return is_count_file(path) ? open_count_file(out, path, NULL, err)
+				   : trace_reader_open(out, path, err);
+}
+
+int open_trace_import(const char *path, const char *output,
+	const struct import_counts_options *options, struct err *err)
+{
+	struct trace_writer *w;
+	struct stat st;
+	int rc = check_options(options, err);
+
+	if (rc == 0 && stat(path, &st) < 0)
+		rc = err_sys(err, errno, "'%s': cannot open", path);
+	if (rc == 0 && !is_count_file(path))
+		rc = err_set(err, ERR_FORMAT, "'%s': is not a count file", path);
+	if (rc == 0)
+		rc = trace_writer_open(&w, output, err);
+	if (rc < 0)
+		return rc;
+	rc = import_into(w, path, options, err);
+	if (rc < 0 && lstat(output, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(output);
+	return rc;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program that wrote a count file: its code gives each block a cost on a processor, its debug
+ * information gives lines. Both only when it is the very file that ran, by its build-id or else by
+ * its size and time; what is missing then is told.
+ *
+ * Code that was inserted is none of the program's: the bytes at a block's head, calls of the
+ * run-time library, and anything that uses the gs segment, which programs that do are not inserted
+ * for.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "arch/x86_code.h"
+#include "base/file.h"
+#include "dwarf/source_map.h"
+#include "elf/elf_file.h"
+#include "formats/import_counts_internal.h"
+#include "insert/cost/cost.h"
+#include "symbols/debug_file.h"
+
+#define RUNTIME_PREFIX "weir_count_"
+#define GS_PREFIX      0x65
+#define ENDBR_BYTES    4
+/* Rows of line tables that are kept at most. */
+#define ROWS_MAX (1u << 26)
+
+/* Blocks do not overlap, so that together they are not larger than the program. */
+#define CODE_TIMES 2
+
+/* From this address on, up to the next row's. */
+struct line_row {
+	uint64_t addr;
+	uint32_t file; /* string of the trace; 0 = not known */
+	uint32_t line;
+};
+
+struct program {
+	struct counts_file *file;
+	const char *path;
+	struct file_map map;
+	struct elf_file elf;
+	struct debug_file debug;
+	const struct cost_cpu *cpu;
+	struct map runtime; /* addresses of the run-time library's functions */
+	VEC(struct line_row) rows;
+	struct buf code; /* of one block, without what was inserted */
+	uint64_t bytes_left; /* of code that may still be decoded */
+	uint64_t n_uneven;   /* blocks whose instructions are not those that the unit tells */
+};
+
+/* ---- the file ---- */
+
+static bool has_build_id(const struct count_header *h)
+{
+	return h->build_id_bytes && h->build_id_bytes <= sizeof(h->build_id);
+}
+
+/* NULL when it is the file that ran, else why not. */
+static const char *why_another(const struct program *p, const struct stat *st)
+{
+	const struct count_header *h = p->file->header;
+	struct span id = elf_file_build_id(&p->elf);
+
+	if (has_build_id(h))
+		return id.n == h->build_id_bytes && !memcmp(id.p, h->build_id, id.n)
+			       ? NULL
+			       : "its build-id is another";
+	if (h->exe_size != (uint64_t)st->st_size)
+		return "its size is another";
+	/* A copy that the user names has a time of its own. */
+	if (!p->file->options->exe &&
+		h->exe_mtime_ns != (uint64_t)st->st_mtim.tv_sec * 1000000000u +
+					   (uint64_t)st->st_mtim.tv_nsec)
+		return "it was changed since";
+	return NULL;
+}
+
+static bool open_file(struct program *p)
+{
+	struct counts_file *f = p->file;
+	const char *why = NULL, *verdict = "cannot be read";
+	struct err err = {0};
+	struct stat st;
+
+	if (stat(p->path, &st) < 0)
+		why = strerror(errno);
+	else if (!S_ISREG(st.st_mode))
+		why = "it is not a file";
+	else if (file_map_open(&p->map, p->path, &err) < 0)
+		why = strerror(errno);
+	else if (elf_file_init(&p->elf, p->map.bytes, &err) < 0)
+		why = err.text;
+	else if ((why = why_another(p, &st)))
+		verdict = "is not the program that ran";
+	if (!why)
+		return true;
+	counts_note(f, 1, "'%s' %s (%s): there are no source lines and no cycles of blocks",
+		counts_text(f, p->path, strlen(p->path)), verdict, why);
+	return false;
+}
+
+static void add_runtime(void *ctx, const struct elf_symbol *symbol)
+{
+	struct program *p = ctx;
+
+	if (!strncmp(symbol->name, RUNTIME_PREFIX, strlen(RUNTIME_PREFIX)))
+		map_ensure(&p->runtime, symbol->addr.v, NULL);
+}
+
+/* ---- lines ---- */
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Where one unit ends and another begins the one that begins has the address. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct line_row *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return (x->line > y->line) - (x->line < y->line);
+}
+
+static void add_unit_rows(struct program *p, const struct dwarf_unit_map *m)
+{
+	uint32_t *files = mem_calloc(m->files.n + 1, sizeof(*files));
+
+	for (size_t i = 0; i < m->rows.n && p->rows.n < ROWS_MAX; i++) {
+		const struct dwarf_row *from = &m->rows.v[i];
+		struct line_row row = {.addr = from->addr};
+
+		if (!from->is_hole && from->file && from->file < m->files.n) {
+			const struct dwarf_text *name = &m->files.v[from->file];
+
+			if (!files[from->file])
+				files[from->file] =
+					trace_writer_string_n(p->file->w, name->p, name->n);
+			row.file = files[from->file];
+			row.line = from->line;
+		}
+		vec_push(&p->rows, row);
+	}
+	free(files);
+}
+
+static void read_units(struct program *p, struct dwarf_debug *d)
+{
+	const struct counts_file *f = p->file;
+	size_t n_units = dwarf_debug_n_units(d), n_failed = 0;
+	uint64_t *addrs = mem_calloc(f->blocks.n + 1, sizeof(*addrs));
+	bool *wanted = mem_calloc(n_units + 1, sizeof(*wanted));
+
+	for (size_t i = 0; i < f->blocks.n; i++)
+		addrs[i] = f->blocks.v[i].address - f->header->base;
+	qsort(addrs, f->blocks.n, sizeof(*addrs), compare_addresses);
+	dwarf_debug_units_at(d, addrs, f->blocks.n, wanted);
+	for (size_t i = 0; i < n_units; i++) {
+		struct dwarf_unit_map m = {0};
+
+		if (!wanted[i])
+			continue;
+		if (dwarf_unit_map_init(&m, d, i, NULL) == 0)
+			add_unit_rows(p, &m);
+		else
+			n_failed++;
+		dwarf_unit_map_release(&m);
+	}
+	if (n_failed)
+		counts_note(p->file, n_failed, "a unit of the debug information cannot be read");
+	if (p->rows.n)
+		qsort(p->rows.v, p->rows.n, sizeof(*p->rows.v), compare_rows);
+	free(addrs);
+	free(wanted);
+}
+
+static void read_lines(struct program *p)
+{
+	struct dwarf_debug *d = NULL;
+	int rc = dwarf_debug_open(&d, &p->elf, p->path, NULL);
+
+	if (rc < 0 && debug_file_open(&p->debug, &p->elf, p->path, NULL) == 0)
+		rc = dwarf_debug_open(&d, &p->debug.elf, p->debug.path, NULL);
+	if (rc < 0) {
+		counts_note(p->file, 1,
+			"the program has no debug information: there are no source lines");
+		return;
+	}
+	read_units(p, d);
+	dwarf_debug_close(d);
+}
+
+/* The row that has the address, from where the last one was found on. */
+static const struct line_row *row_at(const struct program *p, uint64_t addr, size_t *at)
+{
+	static const struct line_row none;
+	size_t low = 0, high = p->rows.n;
+
+	if (*at < p->rows.n && p->rows.v[*at].addr <= addr &&
+		(*at + 1 == p->rows.n || addr < p->rows.v[*at + 1].addr))
+		return &p->rows.v[*at];
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (p->rows.v[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return &none;
+	*at = low - 1;
+	return &p->rows.v[low - 1];
+}
+
+/* ---- blocks ---- */
+
+static bool is_inserted(
+	const struct program *p, const struct x86_insn *insn, const uint8_t *code)
+{
+	if (insn->flow == X86_FLOW_CALL && insn->has_target)
+		return map_find(&p->runtime, insn->target) != NULL;
+	return insn->disp_at && code[0] == GS_PREFIX;
+}
+
+static void add_insn(struct program *p, struct counts_block *b, uint64_t addr, size_t *at)
+{
+	struct counts_file *f = p->file;
+	const struct line_row *row = row_at(p, addr, at);
+	struct counts_line *last = b->n_lines ? &f->lines.v[f->lines.n - 1] : NULL;
+	struct counts_line line = {row->file, row->line, 1, addr};
+
+	if (last && last->file == row->file && last->line == row->line) {
+		last->n_insns++;
+		return;
+	}
+	vec_push(&f->lines, line);
+	b->n_lines++;
+}
+
+/* The unit knows how many instructions the block has: what was not recognised is the first's. */
+static void even_out(struct program *p, struct counts_block *b, uint64_t n_found)
+{
+	struct counts_line *lines = b->n_lines ? &p->file->lines.v[b->first_line] : NULL;
+	uint64_t surplus = n_found > b->n_insns ? n_found - b->n_insns : 0;
+
+	if (n_found == b->n_insns)
+		return;
+	p->n_uneven++;
+	if (lines && n_found < b->n_insns)
+		lines[0].n_insns += (uint32_t)(b->n_insns - n_found);
+	for (uint32_t i = b->n_lines; surplus && i-- > 0;) {
+		uint32_t take = surplus < lines[i].n_insns ? (uint32_t)surplus : lines[i].n_insns;
+
+		lines[i].n_insns -= take;
+		surplus -= take;
+	}
+}
+
+/* The program's instructions in these bytes become lines of the block. Returns their number. */
+static uint64_t read_code(
+	struct program *p, struct counts_block *b, uint64_t start, uint64_t n, size_t *at)
+{
+	struct span code = span_sub(elf_file_bytes_at(&p->elf, (struct iaddr){start}), 0, n);
+	uint64_t n_found = 0;
+	size_t offset = 0;
+
+	if (code.n > p->bytes_left)
+		code.n = 0;
+	p->bytes_left -= code.n;
+	while (offset < code.n) {
+		struct span rest = span_sub(code, offset, code.n - offset);
+		struct x86_insn insn;
+
+		if (!x86_decode(&insn, rest, start + offset, true))
+			break;
+		if (!is_inserted(p, &insn, rest.p)) {
+			buf_put(&p->code, rest.p, insn.length);
+			add_insn(p, b, start + offset, at);
+			n_found++;
+		}
+		offset += insn.length;
+	}
+	return n_found;
+}
+
+/* Bytes of the block's first instruction that stand in front of what was inserted: endbr64 stays the
+ * first of a function. */
+static uint64_t bytes_in_front(const struct counts_file *f, const struct counts_block *b)
+{
+	const struct counts_function *function =
+		b->function == COUNTS_NONE ? NULL : &f->functions.v[b->function];
+	uint64_t distance = function ? b->address - function->address : 0;
+
+	return function && b == &f->blocks.v[function->first_block] && distance <= ENDBR_BYTES
+		       ? distance
+		       : 0;
+}
+
+static void read_block(struct program *p, struct counts_block *b, size_t *at)
+{
+	uint64_t start = b->address - p->file->header->base;
+	uint32_t inserted = b->inserted_bytes < b->bytes ? b->inserted_bytes : b->bytes;
+	uint64_t in_front = bytes_in_front(p->file, b), n_found;
+
+	b->first_line = (uint32_t)p->file->lines.n;
+	buf_reset(&p->code);
+	n_found = read_code(p, b, start - in_front, in_front, at);
+	n_found += read_code(p, b, start + inserted, b->bytes - inserted, at);
+	even_out(p, b, n_found);
+	if (p->cpu)
+		b->cost = cost_block(p->cpu, buf_span(&p->code));
+	p->file->has_model |= b->cost != 0;
+}
+
+static void read_blocks(struct program *p)
+{
+	struct counts_file *f = p->file;
+	size_t at = 0;
+
+	p->bytes_left = CODE_TIMES * (uint64_t)p->map.bytes.n;
+	elf_file_each_function(&p->elf, false, add_runtime, p);
+	for (size_t i = 0; i < f->blocks.n && f->lines.n < UINT32_MAX - UINT16_MAX; i++)
+		read_block(p, &f->blocks.v[i], &at);
+	if (p->n_uneven)
+		counts_note(f, p->n_uneven,
+			p->runtime.n
+				? "a block has other instructions than the inserter counted: its lines "
+				  "are not exact"
+				: "inserted calls are not told from a block's own instructions, for want "
+				  "of symbols: its lines and cycles are not exact");
+}
+
+void counts_read_program(struct counts_file *f)
+{
+	struct program p = {.file = f};
+
+	p.path = f->options->exe ? f->options->exe : f->header->exe;
+	if (!*p.path || !f->blocks.n) {
+		if (f->blocks.n)
+			counts_note(f, 1,
+				"the count file does not name its program: there are no source lines "
+				"and no cycles of blocks");
+		return;
+	}
+	if (open_file(&p)) {
+		p.cpu = cost_cpu_find(f->options->cpu);
+		if (p.cpu)
+			trace_writer_meta(f->w, "cost_model", cost_cpu_name(p.cpu));
+		read_lines(&p);
+		read_blocks(&p);
+	}
+	debug_file_close(&p.debug);
+	elf_file_release(&p.elf);
+	file_map_release(&p.map);
+	map_release(&p.runtime);
+	vec_release(&p.rows);
+	buf_release(&p.code);
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads: counters and call trees.
+ *
+ * What a thread's blocks add up to and what its nodes were charged with differ by the cost since
+ * the last entry or exit, which belongs to the node that was current: it is added there, so that
+ * both sums are equal. Functions of units without call-tree code are nodes below the thread itself,
+ * with an unknown number of calls.
+ */
+#include "formats/import_counts_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "symbols/symtab.h"
+
+#define COUNTER_BYTES 8
+/* How long the tick rate is measured when the file does not say it. */
+#define TICKS_NS 20000000
+/* A shorter run says too little about the rate. */
+#define RUN_NS_MIN 10000000
+
+/* ---- counters ---- */
+
+/* What one thread's counters say about one block. */
+typedef void counter_function(void *ctx, struct counts_block *block, uint64_t count);
+
+static void each_counter(struct counts_file *f, const struct counts_area *area,
+	counter_function *each, void *ctx)
+{
+	uint64_t first = area->row.first, bytes = area->bytes.n;
+	size_t low = 0, high = f->by_counters.n;
+
+	while (low < high) { /* the first unit that ends behind `first` */
+		size_t middle = low + (high - low) / 2;
+		const struct counts_unit *unit = &f->units.v[f->by_counters.v[middle]];
+
+		if (unit->counters + (uint64_t)unit->n_blocks * COUNTER_BYTES <= first)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < f->by_counters.n; low++) {
+		const struct counts_unit *unit = &f->units.v[f->by_counters.v[low]];
+		uint64_t i = 0, at;
+
+		if (unit->counters >= first && unit->counters - first >= bytes)
+			break;
+		if (unit->counters < first)
+			i = (first - unit->counters + COUNTER_BYTES - 1) / COUNTER_BYTES;
+		at = unit->counters + i * COUNTER_BYTES - first;
+		for (; i < unit->n_blocks && at + COUNTER_BYTES <= bytes; i++) {
+			uint64_t count;
+
+			memcpy(&count, area->bytes.p + at, sizeof(count));
+			if (count)
+				each(ctx, &f->blocks.v[unit->first_block + i], count);
+			at += COUNTER_BYTES;
+		}
+	}
+}
+
+static void add_count(void *ctx, struct counts_block *block, uint64_t count)
+{
+	uint64_t *n_orphans = ctx;
+
+	block->count += count;
+	*n_orphans += block->function == COUNTS_NONE;
+}
+
+void counts_add_counters(struct counts_file *f)
+{
+	uint64_t n_orphans = 0;
+
+	for (size_t i = 0; i < f->threads.n; i++)
+		for (size_t k = 0; k < f->threads.v[i].counters.n; k++)
+			each_counter(f, &f->threads.v[i].counters.v[k], add_count, &n_orphans);
+	if (n_orphans)
+		counts_lost(f, n_orphans, "a block that was executed is in no function");
+}
+
+/* ---- a thread's tree ---- */
+
+struct tree_writer {
+	struct counts_file *file;
+	const struct counts_thread *thread;
+	uint32_t id, stream; /* in the trace */
+	uint64_t first;	     /* number of the first node but one in the trace's thread, less 1 */
+	uint64_t ticks_per_s;
+	struct count_node *nodes;
+	size_t n_nodes;
+	uint64_t tree_instructions; /* of blocks that charge nodes */
+	/* by function, all zero but for those that were touched */
+	uint64_t *instructions, *cost;
+	bool *is_touched;
+	VEC(uint32_t) touched;
+	uint64_t n_unknown, n_bad_parents;
+};
+
+static void sum_block(void *ctx, struct counts_block *block, uint64_t count)
+{
+	struct tree_writer *t = ctx;
+	uint64_t instructions = count * block->n_insns;
+
+	if (block->function == COUNTS_NONE)
+		return;
+	if (!t->is_touched[block->function]) {
+		t->is_touched[block->function] = true;
+		vec_push(&t->touched, block->function);
+	}
+	t->instructions[block->function] += instructions;
+	t->cost[block->function] += count * block->cost;
+	if (t->file->units.v[block->unit].flags & COUNT_UNIT_TREE)
+		t->tree_instructions += instructions;
+}
+
+static int compare_areas(const void *a, const void *b)
+{
+	const struct counts_area *x = a, *y = b;
+
+	return (x->row.first > y->row.first) - (x->row.first < y->row.first);
+}
+
+/* The nodes of all areas, one array. Areas follow each other without a gap. */
+static void read_nodes(struct tree_writer *t)
+{
+	const struct counts_thread *thread = t->thread;
+	size_t n = 0, n_bad = 0, wanted = thread->has_row ? thread->row.n_nodes : SIZE_MAX;
+
+	if (thread->nodes.n)
+		qsort(thread->nodes.v, thread->nodes.n, sizeof(*thread->nodes.v), compare_areas);
+	for (size_t i = 0; i < thread->nodes.n; i++)
+		n += thread->nodes.v[i].bytes.n / sizeof(struct count_node);
+	t->nodes = mem_calloc(n + 1, sizeof(*t->nodes));
+	for (size_t i = 0; i < thread->nodes.n && t->n_nodes < wanted; i++) {
+		const struct counts_area *area = &thread->nodes.v[i];
+		size_t here = area->bytes.n / sizeof(struct count_node);
+
+		if (area->row.first != t->n_nodes) {
+			n_bad++;
+			continue;
+		}
+		here = here < wanted - t->n_nodes ? here : wanted - t->n_nodes;
+		if (here)
+			memcpy(t->nodes + t->n_nodes, area->bytes.p, here * sizeof(*t->nodes));
+		t->n_nodes += here;
+	}
+	if (n_bad)
+		counts_lost(t->file, n_bad, "an area of call-tree nodes does not follow another");
+	if (thread->has_row && t->n_nodes < wanted)
+		counts_lost(t->file, wanted - t->n_nodes, "call-tree nodes are not in the file");
+	while (!thread->has_row && t->n_nodes && !t->nodes[t->n_nodes - 1].key)
+		t->n_nodes--; /* memory that was not used yet */
+}
+
+static bool is_foreign(const struct count_node *node)
+{
+	return node->key & COUNT_KEY_FOREIGN;
+}
+
+/* The program was killed while it made the node. */
+static bool is_unfinished(const struct count_node *node)
+{
+	return !node->key && !node->calls && !node->cost;
+}
+
+static uint32_t named_frame(struct counts_file *f, const char *name)
+{
+	char *readable = symbol_demangle(name);
+	struct trace_frame frame = {
+		.kind = FRAME_KIND_NATIVE, .name = trace_writer_string(f->w, readable)};
+
+	free(readable);
+	return trace_writer_frame(f->w, &frame);
+}
+
+static uint32_t foreign_frame(struct tree_writer *t, uint64_t site)
+{
+	struct counts_foreign *foreign = counts_find_foreign(t->file, site);
+
+	if (!foreign) {
+		t->n_unknown++;
+		return named_frame(t->file, "[unknown foreign function]");
+	}
+	if (!foreign->frame)
+		foreign->frame = named_frame(
+			t->file, *foreign->name ? foreign->name : "[unnamed foreign function]");
+	return foreign->frame;
+}
+
+static uint32_t frame_of(struct tree_writer *t, const struct count_node *node)
+{
+	struct counts_file *f = t->file;
+	struct trace_frame frame = {.kind = FRAME_KIND_NATIVE,
+		.image = f->image,
+		.addr = node->key - f->header->base};
+	const uint64_t *function;
+
+	if (is_foreign(node))
+		return foreign_frame(t, node->key & ~COUNT_KEY_FOREIGN);
+	function = map_find(&f->entry_of, node->key);
+	if (function)
+		return f->functions.v[*function].frame;
+	t->n_unknown++;
+	return node->key ? trace_writer_frame(f->w, &frame) : named_frame(f, "[unknown function]");
+}
+
+static uint64_t ns_of_ticks(const struct tree_writer *t, uint64_t ticks)
+{
+	__uint128_t ns = t->ticks_per_s ? (__uint128_t)ticks * 1000000000u / t->ticks_per_s : 0;
+
+	return ns > UINT64_MAX / 2 ? UINT64_MAX / 2 : (uint64_t)ns;
+}
+
+static void write_node(struct tree_writer *t, size_t i, uint64_t uncharged)
+{
+	const struct count_node *node = &t->nodes[i];
+	bool has_cycles = t->file->header->flags & COUNT_FILE_CYCLES;
+	bool is_timed = i && is_foreign(node) && t->ticks_per_s;
+	uint64_t n[11] = {t->id, 0, 0, 0, node->calls + 1, node->cost + uncharged, 0, 1, 0, 0,
+		node->site ? node->site - t->file->header->base : 0};
+
+	if (i) {
+		n[1] = t->first + i;
+		n[2] = node->parent ? t->first + node->parent : 0;
+		n[3] = frame_of(t, node);
+	} else {
+		n[4] = 1 + 1;
+	}
+	if (!n[4])
+		n[4] = UINT64_MAX;
+	if (has_cycles)
+		n[6] = is_foreign(node) ? 1 : node->cycles + 1;
+	if (i && node->min <= node->max) {
+		n[7] = node->min;
+		n[8] = node->max;
+	}
+	if (is_timed)
+		n[9] = ns_of_ticks(t, node->cycles) + 1;
+	t->file->has_foreign_time |= is_timed;
+	trace_writer_numbers(
+		t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_NODE, n, 11);
+}
+
+/* The node that what was not charged yet belongs to: never one of foreign code. */
+static size_t current_node(const struct tree_writer *t)
+{
+	size_t i = t->thread->has_row ? t->thread->row.current : 0;
+
+	if (i >= t->n_nodes)
+		return 0;
+	while (i && is_foreign(&t->nodes[i]))
+		i = t->nodes[i].parent < i ? t->nodes[i].parent : 0;
+	return i;
+}
+
+static bool is_left_out(const struct tree_writer *t, size_t i, size_t current)
+{
+	return i && i != current && is_unfinished(&t->nodes[i]);
+}
+
+/* Parents come before their children and are written. */
+static void place_nodes(struct tree_writer *t, size_t current)
+{
+	for (size_t i = 1; i < t->n_nodes; i++) {
+		struct count_node *node = &t->nodes[i];
+
+		if (node->parent >= i) {
+			t->n_bad_parents++;
+			node->parent = 0;
+		} else if (is_left_out(t, node->parent, current)) {
+			node->parent = t->nodes[node->parent].parent;
+		}
+	}
+}
+
+static void write_tree(struct tree_writer *t)
+{
+	size_t n = t->n_nodes ? t->n_nodes : 1, current = current_node(t);
+	uint64_t charged = 0, uncharged = 0;
+
+	for (size_t i = 0; i < t->n_nodes; i++)
+		charged += t->nodes[i].cost;
+	if (charged <= t->tree_instructions)
+		uncharged = t->tree_instructions - charged;
+	else
+		counts_note(t->file, charged - t->tree_instructions,
+			"call trees were charged with more instructions than their blocks have");
+	place_nodes(t, current);
+	for (size_t i = 0; i < n; i++)
+		if (!is_left_out(t, i, current))
+			write_node(t, i, i == current ? uncharged : 0);
+	t->first += n - 1;
+}
+
+/* ---- sums by function ---- */
+
+static void write_sum(struct tree_writer *t, uint32_t number)
+{
+	const struct counts_function *function = &t->file->functions.v[number];
+	uint64_t cycles = t->file->has_model ? t->cost[number] + 1 : 0;
+	uint64_t sum[4] = {t->id, function->frame, t->instructions[number], cycles};
+	uint64_t node[11] = {t->id, 0, 0, function->frame, 0, sum[2], cycles, 1, 0, 0, 0};
+
+	trace_writer_numbers(
+		t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_SUM, sum, 4);
+	if (t->file->units.v[function->unit].flags & COUNT_UNIT_TREE)
+		return;
+	node[1] = ++t->first;
+	trace_writer_numbers(
+		t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_NODE, node, 11);
+}
+
+static void write_sums(struct tree_writer *t)
+{
+	for (size_t i = 0; i < t->touched.n; i++) {
+		uint32_t function = t->touched.v[i];
+
+		write_sum(t, function);
+		t->instructions[function] = t->cost[function] = 0;
+		t->is_touched[function] = false;
+	}
+	t->touched.n = 0;
+}
+
+/* ---- the threads ---- */
+
+#ifdef __x86_64__
+static uint64_t measure_ticks_per_s(void)
+{
+	struct timespec begin, now;
+	uint64_t ticks = __builtin_ia32_rdtsc(), ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		ns = (uint64_t)(now.tv_sec - begin.tv_sec) * 1000000000u +
+		     (uint64_t)(now.tv_nsec - begin.tv_nsec);
+	} while (ns < TICKS_NS);
+	ticks = __builtin_ia32_rdtsc() - ticks;
+	return (uint64_t)((__uint128_t)ticks * 1000000000u / ns);
+}
+#else
+static uint64_t measure_ticks_per_s(void)
+{
+	return 0;
+}
+#endif
+
+static bool has_foreign_nodes(const struct counts_file *f)
+{
+	return f->foreign.n && (f->header->flags & COUNT_FILE_TREE);
+}
+
+/* 0: not known. */
+static uint64_t tick_rate(struct counts_file *f)
+{
+	const struct count_header *h = f->header;
+
+	if (h->ticks_per_s || !has_foreign_nodes(f))
+		return h->ticks_per_s;
+	if (h->end_ns > h->start_ns && h->end_ns - h->start_ns >= RUN_NS_MIN &&
+		h->end_ticks > h->start_ticks)
+		return (uint64_t)((__uint128_t)(h->end_ticks - h->start_ticks) * 1000000000u /
+				  (h->end_ns - h->start_ns));
+	counts_note(f, 1,
+		"the program did not say how fast its clock ticks: times of foreign code are by the "
+		"clock of the machine that reads them");
+	return measure_ticks_per_s();
+}
+
+static void name_thread(struct counts_file *f, uint32_t id, const struct counts_thread *thread)
+{
+	size_t n = strnlen(thread->row.name, sizeof(thread->row.name));
+	uint64_t numbers[4] = {id, 0, 0, 0};
+
+	if (!n)
+		return;
+	numbers[3] = trace_writer_string(f->w, counts_text(f, thread->row.name, n));
+	trace_writer_numbers(
+		f->w, f->life, 0, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED, numbers, 4);
+}
+
+/* The number of nodes that the trace's thread has already: rows of one tid are one thread there. */
+static uint64_t *numbers_of(struct map *numbers, uint32_t id)
+{
+	return map_ensure(numbers, id, NULL);
+}
+
+void counts_write_threads(struct counts_file *f)
+{
+	struct tree_writer t = {.file = f, .ticks_per_s = tick_rate(f)};
+	struct map numbers = {0};
+
+	t.instructions = mem_calloc(f->functions.n + 1, sizeof(*t.instructions));
+	t.cost = mem_calloc(f->functions.n + 1, sizeof(*t.cost));
+	t.is_touched = mem_calloc(f->functions.n + 1, sizeof(*t.is_touched));
+	for (size_t i = 0; i < f->threads.n; i++) {
+		struct trace_thread thread = {.pid = f->header->pid};
+
+		t.thread = &f->threads.v[i];
+		thread.tid = t.thread->row.tid;
+		t.id = trace_writer_thread(f->w, &thread);
+		t.stream = trace_writer_stream(f->w, STREAM_KIND_THREAD, t.id);
+		t.first = *numbers_of(&numbers, t.id);
+		t.tree_instructions = 0;
+		t.n_nodes = 0;
+		name_thread(f, t.id, t.thread);
+		for (size_t k = 0; k < t.thread->counters.n; k++)
+			each_counter(f, &t.thread->counters.v[k], sum_block, &t);
+		read_nodes(&t);
+		write_tree(&t);
+		write_sums(&t);
+		free(t.nodes);
+		*numbers_of(&numbers, t.id) = t.first;
+	}
+	if (t.n_unknown)
+		counts_note(f, t.n_unknown, "a call-tree node is of a function that no unit describes");
+	if (t.n_bad_parents)
+		counts_lost(f, t.n_bad_parents, "a call-tree node has no parent before it");
+	free(t.instructions);
+	free(t.cost);
+	free(t.is_touched);
+	vec_release(&t.touched);
+	map_release(&numbers);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Units: what the inserter wrote about the text sections of the program. They are read as a
+ * sequence; where one is damaged the next is looked for by its magic. No two units share counters
+ * and no two functions share blocks, so that the work is bounded by the bytes of the file.
+ */
+#include "formats/import_counts_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/symtab.h"
+
+#define UNIT_ALIGN 8
+/* Names that functions of a unit may use, for each byte of its name table: many may share one. */
+#define NAMES_TIMES   4
+#define NAMES_ATLEAST 65536
+
+/* One unit while it is read. */
+struct unit_reader {
+	struct counts_file *file;
+	struct count_unit head;
+	struct counts_unit unit;
+	struct span functions, blocks, foreign, names;
+	uint64_t names_budget;
+	uint64_t n_bad; /* rows that do not fit */
+};
+
+/* "" when the unit has no such name. */
+static const char *name_at(struct unit_reader *r, uint32_t offset)
+{
+	struct span rest;
+	size_t n;
+
+	if (!offset || offset >= r->names.n)
+		return "";
+	rest = span_sub(r->names, offset, r->names.n - offset);
+	n = strnlen((const char *)rest.p, rest.n);
+	if (n == rest.n || n > r->names_budget) {
+		r->n_bad++;
+		return "";
+	}
+	r->names_budget -= n;
+	return counts_text(r->file, (const char *)rest.p, n);
+}
+
+/* An unnamed function is named after the object, so that two of them are told apart. */
+static const char *function_name(struct unit_reader *r, const struct count_function *row)
+{
+	const char *name = name_at(r, row->name);
+	char made_up[300];
+	int n;
+
+	if (*name)
+		return name;
+	n = snprintf(made_up, sizeof(made_up), "%.200s+0x%x",
+		*r->unit.object ? r->unit.object : "[unnamed]", row->start);
+	return counts_text(r->file, made_up, (size_t)n);
+}
+
+static bool fits(uint32_t start, uint32_t n, uint32_t size)
+{
+	return start <= size && n <= size - start;
+}
+
+static void own_blocks(
+	struct unit_reader *r, uint32_t number, const struct counts_function *function)
+{
+	for (uint32_t i = 0; i < function->n_blocks; i++)
+		r->file->blocks.v[function->first_block + i].function = number;
+}
+
+static void read_functions(struct unit_reader *r)
+{
+	struct counts_file *f = r->file;
+	struct cursor c = cursor_of(r->functions);
+	uint32_t next_block = 0;
+
+	r->unit.first_function = (uint32_t)f->functions.n;
+	for (uint32_t i = 0; i < r->head.n_functions; i++) {
+		struct counts_function function = {.unit = (uint32_t)f->units.n};
+		struct count_function row;
+
+		cursor_take(&c, &row, sizeof(row));
+		if (!fits(row.start, row.bytes, r->head.text_bytes)) {
+			r->n_bad++;
+			continue;
+		}
+		function.address = r->unit.text + row.start;
+		function.bytes = row.bytes;
+		function.name = function_name(r, &row);
+		function.reason = row.reason;
+		function.flags = row.flags;
+		if (row.n_blocks && row.first_block >= next_block &&
+			fits(row.first_block, row.n_blocks, r->head.n_blocks)) {
+			function.first_block = r->unit.first_block + row.first_block;
+			function.n_blocks = row.n_blocks;
+			next_block = row.first_block + row.n_blocks;
+			own_blocks(r, (uint32_t)f->functions.n, &function);
+		} else if (row.n_blocks) {
+			r->n_bad++;
+		}
+		if (row.entry && row.entry <= r->head.text_bytes)
+			*map_ensure(&f->entry_of, r->unit.text + row.entry, NULL) = f->functions.n;
+		vec_push(&f->functions, function);
+	}
+	r->unit.n_functions = (uint32_t)f->functions.n - r->unit.first_function;
+}
+
+static void read_blocks(struct unit_reader *r)
+{
+	struct counts_file *f = r->file;
+	struct cursor c = cursor_of(r->blocks);
+	uint64_t n_saturated = 0;
+
+	r->unit.first_block = (uint32_t)f->blocks.n;
+	r->unit.n_blocks = r->head.n_blocks;
+	for (uint32_t i = 0; i < r->head.n_blocks; i++) {
+		struct counts_block block = {
+			.unit = (uint32_t)f->units.n, .function = COUNTS_NONE};
+		struct count_block row;
+
+		cursor_take(&c, &row, sizeof(row));
+		if (row.start > row.end || row.end > r->head.text_bytes) {
+			r->n_bad++;
+			row.end = row.start = 0;
+		}
+		block.address = r->unit.text + row.start;
+		block.bytes = row.end - row.start;
+		block.inserted_bytes = row.inserted_bytes;
+		block.n_insns = row.n_insns;
+		n_saturated += row.n_insns == UINT16_MAX;
+		vec_push(&f->blocks, block);
+	}
+	if (n_saturated)
+		counts_note(f, n_saturated,
+			"a block has more instructions than can be told: they are counted as %u",
+			UINT16_MAX);
+}
+
+static void read_foreign(struct unit_reader *r)
+{
+	struct cursor c = cursor_of(r->foreign);
+
+	for (uint32_t i = 0; i < r->head.n_foreign; i++) {
+		struct count_foreign_site row;
+		struct counts_foreign foreign = {0};
+
+		cursor_take(&c, &row, sizeof(row));
+		if (row.site > r->head.text_bytes) {
+			r->n_bad++;
+			continue;
+		}
+		foreign.site = r->unit.text + row.site;
+		foreign.name = name_at(r, row.name);
+		vec_push(&r->file->foreign, foreign);
+	}
+}
+
+/* The tables behind the head; false when they do not fit into the unit. */
+static bool find_tables(struct unit_reader *r, struct span unit)
+{
+	struct cursor c = cursor_of(unit);
+
+	cursor_skip(&c, sizeof(r->head));
+	r->functions =
+		cursor_bytes(&c, (uint64_t)r->head.n_functions * sizeof(struct count_function));
+	r->blocks = cursor_bytes(&c, (uint64_t)r->head.n_blocks * sizeof(struct count_block));
+	r->foreign =
+		cursor_bytes(&c, (uint64_t)r->head.n_foreign * sizeof(struct count_foreign_site));
+	r->names = cursor_bytes(&c, r->head.names_bytes);
+	return !c.failed;
+}
+
+static bool read_unit(struct counts_file *f, struct span unit, uint64_t address)
+{
+	struct unit_reader r = {.file = f};
+
+	memcpy(&r.head, unit.p, sizeof(r.head));
+	if (r.head.version != COUNT_UNIT_VERSION || !find_tables(&r, unit) ||
+		f->blocks.n + r.head.n_blocks > UINT32_MAX)
+		return false;
+	r.names_budget = (uint64_t)NAMES_TIMES * r.names.n + NAMES_ATLEAST;
+	r.unit.flags = r.head.flags;
+	r.unit.text = address + offsetof(struct count_unit, text) + (uint64_t)(int64_t)r.head.text;
+	if (r.head.counters) {
+		r.unit.has_counters = true;
+		r.unit.counters = address + offsetof(struct count_unit, counters) +
+				  (uint64_t)(int64_t)r.head.counters;
+	}
+	r.unit.object = name_at(&r, r.head.object_name);
+	read_blocks(&r);
+	read_functions(&r);
+	read_foreign(&r);
+	vec_push(&f->units, r.unit);
+	if (r.n_bad)
+		counts_lost(f, r.n_bad, "a row of a unit does not fit into it");
+	return true;
+}
+
+static void read_area(struct counts_file *f, const struct counts_area *area)
+{
+	size_t at = 0, n_bad = 0;
+
+	while (area->bytes.n - at >= sizeof(struct count_unit)) {
+		struct count_unit head;
+		struct span unit;
+
+		memcpy(&head, area->bytes.p + at, sizeof(head));
+		unit = span_sub(area->bytes, at, head.bytes);
+		if (head.magic == COUNT_UNIT_MAGIC && unit.n >= sizeof(head) &&
+			read_unit(f, unit, area->row.first + at)) {
+			at += (unit.n + UNIT_ALIGN - 1) / UNIT_ALIGN * UNIT_ALIGN;
+			if (at > area->bytes.n)
+				break;
+			continue;
+		}
+		n_bad += head.magic == COUNT_UNIT_MAGIC;
+		at += UNIT_ALIGN; /* linkers may leave zeros between units */
+	}
+	if (n_bad)
+		counts_lost(f, n_bad, "a unit cannot be read: its functions are missing");
+}
+
+static int compare_counters(const void *a, const void *b, void *context)
+{
+	const struct counts_file *f = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint64_t p = f->units.v[x].counters, q = f->units.v[y].counters;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void order_counters(struct counts_file *f)
+{
+	uint64_t end = 0, n_shared = 0;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < f->units.n; i++)
+		if (f->units.v[i].has_counters && f->units.v[i].n_blocks)
+			vec_push(&f->by_counters, i);
+	if (f->by_counters.n)
+		qsort_r(f->by_counters.v, f->by_counters.n, sizeof(*f->by_counters.v),
+			compare_counters, f);
+	for (size_t i = 0; i < f->by_counters.n; i++) {
+		struct counts_unit *unit = &f->units.v[f->by_counters.v[i]];
+		uint64_t bytes = (uint64_t)unit->n_blocks * 8;
+
+		if ((n && unit->counters < end) || unit->counters > UINT64_MAX - bytes) {
+			unit->has_counters = false;
+			n_shared++;
+			continue;
+		}
+		end = unit->counters + bytes;
+		f->by_counters.v[n++] = f->by_counters.v[i];
+	}
+	f->by_counters.n = n;
+	if (n_shared)
+		counts_lost(f, n_shared, "two units have the same counters");
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+	const struct counts_foreign *x = a, *y = b;
+
+	return (x->site > y->site) - (x->site < y->site);
+}
+
+void counts_read_units(struct counts_file *f)
+{
+	for (size_t i = 0; i < f->units_areas.n; i++)
+		read_area(f, &f->units_areas.v[i]);
+	order_counters(f);
+	if (f->foreign.n)
+		qsort(f->foreign.v, f->foreign.n, sizeof(*f->foreign.v), compare_sites);
+	if (!f->units.n)
+		counts_lost(f, 1, "the file describes no functions");
+}
+
+const char *counts_readable(struct counts_function *function)
+{
+	if (!function->readable)
+		function->readable = symbol_demangle(function->name);
+	return function->readable;
+}
+
+struct counts_foreign *counts_find_foreign(const struct counts_file *f, uint64_t site)
+{
+	size_t low = 0, high = f->foreign.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->foreign.v[middle].site < site)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < f->foreign.n && f->foreign.v[low].site == site ? &f->foreign.v[low] : NULL;
+}

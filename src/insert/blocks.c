@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions into blocks. A block begins at the start of a function, at whatever something refers to
+ * (references.c has marked it), and behind every instruction that may not go on to the next one; a
+ * call does not end it. Here is also decided what each jump is: within the function, or out of it.
+ */
+#include <string.h>
+
+#include "insert/code.h"
+#include "insert/foreign_names.h"
+
+/* Is the target a place within the same function, its .cold part included? */
+static bool is_within(const struct code *c, const struct code_function *f, uint32_t section,
+	uint32_t offset)
+{
+	const struct code_function *to = code_function_at(c, section, offset);
+
+	if (!to)
+		return false;
+	if (to == f)
+		return true;
+	/* A jump to another function's start is a call; to its middle, a jump like any other. */
+	return offset != to->start || to->is_fragment ||
+	       (to->parent == f->parent && to->parent_section == f->parent_section);
+}
+
+static bool ends_block(const struct code_insn *insn)
+{
+	switch ((enum x86_flow)insn->flow) {
+	case X86_FLOW_JUMP:
+	case X86_FLOW_BRANCH:
+	case X86_FLOW_JUMP_FAR:
+	case X86_FLOW_RETURN:
+	case X86_FLOW_STOP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* pop, leave, or something added to rsp: what comes before a jump out of a function with a frame. */
+static bool restores_stack(const struct code_section *s, const struct code_insn *insn)
+{
+	const uint8_t *p = s->bytes.p + insn->offset;
+
+	if (insn->length == 1)
+		return (p[0] >= 0x58 && p[0] <= 0x5f) || p[0] == 0xc9;
+	if (insn->length == 2)
+		return p[0] == 0x41 && p[1] >= 0x58 && p[1] <= 0x5f;
+	if (insn->length < 4 || p[0] != 0x48)
+		return false;
+	return ((p[1] == 0x83 || p[1] == 0x81) && p[2] == 0xc4) || /* add $n,%rsp */
+	       (p[1] == 0x8d && p[2] == 0x64 && p[3] == 0x24);	   /* lea n(%rsp),%rsp */
+}
+
+#define EPILOGUE_INSNS 8
+
+static bool follows_epilogue(
+	const struct code_section *s, const struct code_function *f, uint32_t insn_i)
+{
+	for (uint32_t back = 1; back <= EPILOGUE_INSNS && insn_i >= f->first_insn + back; back++) {
+		const struct code_insn *insn = &s->insns.v[insn_i - back];
+
+		if (ends_block(insn))
+			return false;
+		if (restores_stack(s, insn))
+			return true;
+		if (insn->bits & CODE_INSN_HEAD)
+			return false;
+	}
+	return false;
+}
+
+/*
+ * What an indirect jump is. To jump within itself a function needs an address in itself: from a table
+ * that relocations show, or of a label that an instruction names. With the latter alone, hand-written
+ * code may add anything to it; compilers (computed goto) do not.
+ */
+static void judge_indirect(
+	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
+{
+	struct code_insn *insn = &s->insns.v[insn_i];
+	const struct object_symbol *symbol;
+
+	if (code_insn_callee(c, s, insn, &symbol))
+		insn->bits |= CODE_INSN_TAIL;
+	else if (insn->reads & (1u << X86_REG_RSP))
+		f->reason = INSERT_REASON_INDIRECT; /* the target lies where we would write */
+	else if (f->has_code_labels && !f->has_data_labels && !c->is_compiled)
+		f->reason = INSERT_REASON_INDIRECT;
+	else if ((f->has_data_labels || f->has_code_labels) && !follows_epilogue(s, f, insn_i))
+		insn->bits |= CODE_INSN_TABLE;
+	else
+		insn->bits |= CODE_INSN_TAIL;
+}
+
+static void judge_jump(struct code *c, struct code_section *s, struct code_function *f,
+	struct code_insn *insn)
+{
+	const struct object_symbol *symbol;
+	const char *callee = code_insn_callee(c, s, insn, &symbol);
+
+	if (insn->to_section && is_within(c, f, insn->to_section, insn->to))
+		return;
+	insn->bits |= CODE_INSN_TAIL;
+	if (callee && !symbol->section && c->options->is_foreign &&
+		c->options->is_foreign(c->options->foreign_context, callee))
+		insn->bits |= CODE_INSN_TAIL_OUT;
+}
+
+static void judge_call(struct code *c, struct code_section *s, struct code_function *f,
+	struct code_insn *insn)
+{
+	const struct object_symbol *symbol;
+	const char *callee = code_insn_callee(c, s, insn, &symbol);
+
+	if (insn->flow == X86_FLOW_CALL && insn->to_section == s->number &&
+		insn->to == insn->offset + insn->length) {
+		code_section_refuse(s, INSERT_REASON_BOUND); /* call 1f; 1: pop: takes its own address */
+		return;
+	}
+	if (!callee)
+		return;
+	if (foreign_name_skips_return(callee))
+		f->reason = INSERT_REASON_BOUND;
+	else if (foreign_name_returns_twice(callee))
+		insn->bits |= CODE_INSN_TWICE;
+	else if (!symbol->section && !foreign_name_is_untimed(callee) &&
+		 (c->options->is_foreign
+				 ? c->options->is_foreign(c->options->foreign_context, callee)
+				 : foreign_name_waits(callee)))
+		insn->bits |= CODE_INSN_FOREIGN;
+}
+
+static void judge_insns(struct code *c, struct code_section *s, struct code_function *f)
+{
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		struct code_insn *insn = &s->insns.v[i];
+
+		if (ends_block(insn) && i + 1 < f->first_insn + f->n_insns)
+			s->insns.v[i + 1].bits |= CODE_INSN_HEAD;
+		switch ((enum x86_flow)insn->flow) {
+		case X86_FLOW_JUMP:
+		case X86_FLOW_BRANCH:
+			judge_jump(c, s, f, insn);
+			break;
+		case X86_FLOW_JUMP_FAR:
+			judge_indirect(c, s, f, i);
+			break;
+		case X86_FLOW_CALL:
+		case X86_FLOW_CALL_FAR:
+			judge_call(c, s, f, insn);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* Where enter goes: behind endbr64, and behind the nops of -fpatchable-function-entry, whose place
+ * is listed elsewhere. */
+static uint32_t entry_of(const struct code *c, const struct code_section *s, const struct code_function *f)
+{
+	uint32_t i = f->first_insn, end = f->first_insn + f->n_insns;
+
+	if (i < end && (s->insns.v[i].bits & CODE_INSN_ENDBR))
+		i++;
+	if (elf_object_find_section(c->object, "__patchable_function_entries"))
+		while (i + 1 < end && (s->insns.v[i].bits & CODE_INSN_NOP))
+			i++;
+	return i < end ? i : f->first_insn;
+}
+
+/* Nothing refers to it, and the instruction in front of it never goes on. */
+static bool is_unreachable(const struct code_section *s, const struct code_function *f, uint32_t insn_i)
+{
+	const struct code_insn *before = &s->insns.v[insn_i - 1];
+
+	if (insn_i == f->first_insn ||
+		(s->insns.v[insn_i].bits & (CODE_INSN_LABEL | CODE_INSN_LANDING)))
+		return false;
+	return before->flow == X86_FLOW_JUMP || before->flow == X86_FLOW_JUMP_FAR ||
+	       before->flow == X86_FLOW_RETURN;
+}
+
+static void cut_blocks(struct code_section *s, uint32_t function)
+{
+	struct code_function *f = &s->functions.v[function];
+
+	f->first_block = (uint32_t)s->blocks.n;
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		if (s->insns.v[i].bits & CODE_INSN_HEAD)
+			vec_push(&s->blocks, ((struct code_block){i, 0, function,
+						     is_unreachable(s, f, i)}));
+		s->blocks.v[s->blocks.n - 1].n_insns++;
+	}
+	f->n_blocks = (uint32_t)s->blocks.n - f->first_block;
+}
+
+void code_blocks(struct code *c)
+{
+	for (size_t n = 1; n < c->n_sections; n++) {
+		struct code_section *s = &c->sections[n];
+
+		for (size_t i = 0; s->is_code && i < s->functions.n; i++) {
+			struct code_function *f = &s->functions.v[i];
+
+			if (!f->n_insns)
+				continue;
+			s->insns.v[f->first_insn].bits |= CODE_INSN_HEAD;
+			judge_insns(c, s, f);
+		}
+	}
+	/* Only now is every head known. */
+	for (size_t n = 1; n < c->n_sections; n++)
+		for (size_t i = 0; c->sections[n].is_code && i < c->sections[n].functions.n; i++) {
+			struct code_section *s = &c->sections[n];
+
+			s->functions.v[i].entry_insn = entry_of(c, s, &s->functions.v[i]);
+			if (s->functions.v[i].n_insns)
+				cut_blocks(s, (uint32_t)i);
+		}
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Taking an object's code apart. Functions are what symbols call functions, and code that has frame
+ * information but no such symbol; what lies between them is padding, data, or code that nothing
+ * names but branches go to (references.c finds those).
+ */
+#include "insert/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t offset)
+{
+	const struct code_section *s;
+
+	if (section >= c->n_sections || !c->sections[section].is_code)
+		return NULL;
+	s = &c->sections[section];
+	if (offset >= s->bytes.n || !s->at[offset])
+		return NULL;
+	return &s->insns.v[s->at[offset] - 1];
+}
+
+struct code_function *code_function_at(const struct code *c, uint32_t section, uint64_t offset)
+{
+	const struct code_section *s;
+	size_t low = 0, high;
+
+	if (section >= c->n_sections || !c->sections[section].is_code)
+		return NULL;
+	s = &c->sections[section];
+	high = s->functions.n;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->functions.v[mid].start <= offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || offset >= s->functions.v[low - 1].end)
+		return NULL;
+	return &s->functions.v[low - 1];
+}
+
+void code_section_refuse(struct code_section *s, enum insert_reason reason)
+{
+	if (s->reason != INSERT_REASON_DONE)
+		return;
+	s->reason = reason;
+	for (size_t i = 0; i < s->functions.n; i++)
+		if (s->functions.v[i].reason == INSERT_REASON_DONE)
+			s->functions.v[i].reason = reason;
+}
+
+/* Pieces that linkers put together, in which a call would come between two halves of a function. */
+static bool is_pieces(const char *name)
+{
+	return !strcmp(name, ".init") || !strcmp(name, ".fini") || !strcmp(name, ".plt") ||
+	       !strncmp(name, ".plt.", 5);
+}
+
+/* "f.cold" and "f.cold.3" are parts of "f" that are entered by jumps. */
+static size_t fragment_base(const char *name)
+{
+	const char *at = strstr(name, ".cold");
+
+	if (!at || at == name)
+		return 0;
+	if (at[5] == 0 || (at[5] == '.' && at[6 + strspn(at + 6, "0123456789")] == 0))
+		return (size_t)(at - name);
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct code_function *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	/* The longest first; of equal ones a symbol's before frame information's, a global one first. */
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
+	if (x->is_named != y->is_named)
+		return x->is_named ? -1 : 1;
+	if (x->is_global != y->is_global)
+		return x->is_global ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void add_symbols(struct code *c)
+{
+	const struct elf_object *o = c->object;
+
+	for (size_t i = 1; i < o->symbols.n; i++) {
+		const struct object_symbol *sym = &o->symbols.v[i];
+		struct code_section *s;
+		struct code_function f = {.name = sym->name, .is_named = true};
+
+		if (sym->type != STT_FUNC && sym->type != STT_GNU_IFUNC)
+			continue;
+		if (sym->section >= c->n_sections || !c->sections[sym->section].is_code)
+			continue;
+		s = &c->sections[sym->section];
+		if (!sym->size || sym->value >= s->bytes.n || sym->size > s->bytes.n - sym->value)
+			continue;
+		f.start = (uint32_t)sym->value;
+		f.end = (uint32_t)(sym->value + sym->size);
+		f.is_global = sym->bind != STB_LOCAL;
+		f.is_resolver = sym->type == STT_GNU_IFUNC;
+		f.is_fragment = fragment_base(sym->name) > 0;
+		vec_push(&s->functions, f);
+	}
+}
+
+/* A name for code that only frame information knows. */
+static const char *name_at(const struct elf_object *o, uint32_t section, uint64_t offset)
+{
+	for (size_t i = 1; i < o->symbols.n; i++) {
+		const struct object_symbol *sym = &o->symbols.v[i];
+
+		if (sym->section == section && sym->value == offset && sym->name[0] &&
+			sym->type == STT_NOTYPE)
+			return sym->name;
+	}
+	return "";
+}
+
+/* Does one of the first n functions, which are in order of their start, share bytes with the range?
+ * Nested ones are rare enough that the nearest one in front is answer enough. */
+static bool is_covered(const struct code_section *s, size_t n, uint64_t start, uint64_t end)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->functions.v[mid].start < end)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && s->functions.v[low - 1].end > start;
+}
+
+static void add_frames(struct code *c)
+{
+	size_t *n_named = mem_calloc(c->n_sections + 1, sizeof(*n_named));
+
+	for (size_t i = 1; i < c->n_sections; i++)
+		n_named[i] = c->sections[i].functions.n;
+	for (size_t i = 0; i < c->tables.ranges.n; i++) {
+		const struct code_range *r = &c->tables.ranges.v[i];
+		struct code_section *s;
+		const char *name;
+
+		if (r->section >= c->n_sections || !c->sections[r->section].is_code || !r->size)
+			continue;
+		s = &c->sections[r->section];
+		if (r->start >= s->bytes.n || r->size > s->bytes.n - r->start ||
+			is_covered(s, n_named[r->section], r->start, r->start + r->size))
+			continue;
+		name = name_at(c->object, r->section, r->start);
+		if (!name[0] && r->start)
+			continue; /* signal trampolines have frames that begin one byte early */
+		vec_push(&s->functions, ((struct code_function){
+						.name = name,
+						.start = (uint32_t)r->start,
+						.end = (uint32_t)(r->start + r->size)}));
+	}
+	free(n_named);
+}
+
+/* Aliases become one function; functions that share code otherwise are left alone. */
+static void merge_functions(struct code_section *s)
+{
+	size_t n = 0;
+
+	if (s->functions.n)
+		qsort(s->functions.v, s->functions.n, sizeof(s->functions.v[0]), by_start);
+	for (size_t i = 0; i < s->functions.n; i++) {
+		struct code_function *f = &s->functions.v[i];
+		struct code_function *last = n ? &s->functions.v[n - 1] : NULL;
+
+		if (last && f->start == last->start) {
+			last->is_global |= f->is_global;
+			last->is_resolver |= f->is_resolver;
+			if (f->end != last->end)
+				last->reason = INSERT_REASON_OVERLAP;
+			continue;
+		}
+		if (last && f->start < last->end) {
+			last->reason = INSERT_REASON_OVERLAP;
+			if (f->end > last->end)
+				last->end = f->end;
+			continue;
+		}
+		s->functions.v[n++] = *f;
+	}
+	s->functions.n = n;
+}
+
+static void note_insn(struct code_section *s, const struct x86_insn *x, const struct x86_effects *e,
+	uint32_t offset, size_t *reloc, const struct object_section *os)
+{
+	struct code_insn insn = {.offset = offset,
+		.length = x->length,
+		.flow = x->flow,
+		.rel_at = x->rel_at,
+		.rel_bytes = x->rel_bytes,
+		.disp_at = x->disp_at,
+		.opcode = x->opcode,
+		.reloc = CODE_NONE,
+		.reads = e->reads,
+		.kills = e->kills,
+		.flags_read = e->flags_read,
+		.flags_killed = e->flags_killed};
+
+	if (x->is_nop)
+		insn.bits |= CODE_INSN_NOP;
+	if (x->is_endbr)
+		insn.bits |= CODE_INSN_ENDBR;
+	if (x->is_bound)
+		insn.bits |= CODE_INSN_BOUND;
+	if (e->uses_gs)
+		insn.bits |= CODE_INSN_GS;
+	if (e->is_transaction)
+		insn.bits |= CODE_INSN_TRANSACTION;
+	while (*reloc < os->relocs.n && os->relocs.v[*reloc].offset < offset)
+		(*reloc)++;
+	if (*reloc < os->relocs.n && os->relocs.v[*reloc].offset < offset + x->length)
+		insn.reloc = (uint32_t)*reloc;
+	else if (x->has_target) {
+		insn.to_section = s->number;
+		insn.to = (uint32_t)x->target;
+	} else if (x->disp_at) {
+		insn.to_section = s->number;
+		insn.to = (uint32_t)x->disp_target;
+	}
+	vec_push(&s->insns, insn);
+	s->at[offset] = (uint32_t)s->insns.n;
+}
+
+static void decode_function(struct code *c, struct code_section *s, struct code_function *f)
+{
+	const struct object_section *os = &c->object->sections.v[s->number];
+	size_t reloc = object_section_reloc_at(os, f->start);
+	uint32_t offset = f->start;
+
+	f->first_insn = (uint32_t)s->insns.n;
+	f->is_decoded = true;
+	while (offset < f->end) {
+		struct x86_insn x;
+		struct x86_effects e;
+
+		if (!x86_decode_effects(&x, &e, span_sub(s->bytes, offset, f->end - offset), offset)) {
+			f->is_decoded = false;
+			break;
+		}
+		note_insn(s, &x, &e, offset, &reloc, os);
+		offset += x.length;
+	}
+	f->n_insns = (uint32_t)s->insns.n - f->first_insn;
+	if (f->is_decoded)
+		return;
+	for (uint32_t i = f->first_insn; i < s->insns.n; i++)
+		s->at[s->insns.v[i].offset] = 0;
+	s->insns.n = f->first_insn;
+	f->n_insns = 0;
+	f->reason = INSERT_REASON_UNDECODABLE;
+}
+
+static bool is_padding(struct span bytes)
+{
+	size_t at = 0;
+	struct x86_insn x;
+
+	while (at < bytes.n) {
+		if (bytes.p[at] == 0xcc || bytes.p[at] == 0) {
+			at++;
+			continue;
+		}
+		if (!x86_decode(&x, span_sub(bytes, at, bytes.n - at), at, true) || !x.is_nop ||
+			x.is_endbr)
+			return false;
+		at += x.length;
+	}
+	return true;
+}
+
+static void add_gap(struct code_section *s, uint32_t start, uint32_t end)
+{
+	struct code_gap g = {.start = start, .end = end};
+
+	if (start >= end)
+		return;
+	g.is_padding = is_padding(span_sub(s->bytes, start, end - start));
+	vec_push(&s->gaps, g);
+}
+
+static void read_section(struct code *c, struct code_section *s)
+{
+	uint32_t end = 0;
+
+	merge_functions(s);
+	s->at = mem_calloc(s->bytes.n + 1, sizeof(*s->at));
+	for (size_t i = 0; i < s->functions.n; i++) {
+		struct code_function *f = &s->functions.v[i];
+
+		add_gap(s, end, f->start);
+		end = f->end;
+		decode_function(c, s, f);
+	}
+	add_gap(s, end, (uint32_t)s->bytes.n);
+	if (is_pieces(s->name))
+		code_section_refuse(s, INSERT_REASON_SECTION_KIND);
+	for (size_t i = 0; i < s->functions.n; i++)
+		if (!s->functions.v[i].is_decoded)
+			code_section_refuse(s, INSERT_REASON_UNDECODABLE);
+}
+
+/* The function that a .cold part belongs to: by name; when there is none, it stays on its own. */
+static void find_parents(struct code *c)
+{
+	for (size_t n = 1; n < c->n_sections; n++)
+		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
+			struct code_function *f = &c->sections[n].functions.v[i];
+			size_t base = f->is_fragment ? fragment_base(f->name) : 0;
+
+			f->parent = (uint32_t)i;
+			f->parent_section = (uint32_t)n;
+			for (size_t m = 1; base && m < c->n_sections; m++)
+				for (size_t k = 0; k < c->sections[m].functions.n; k++) {
+					const struct code_function *p = &c->sections[m].functions.v[k];
+
+					if (!strncmp(p->name, f->name, base) && !p->name[base]) {
+						f->parent = (uint32_t)k;
+						f->parent_section = (uint32_t)m;
+						base = 0;
+						break;
+					}
+				}
+		}
+}
+
+static bool comment_names_compiler(const struct elf_object *o)
+{
+	uint32_t n = elf_object_find_section(o, ".comment");
+
+	return n && o->sections.v[n].data.n > 1;
+}
+
+int code_read(struct code *c, struct elf_object *o, const struct insert_options *options,
+	struct err *err)
+{
+	*c = (struct code){.object = o, .options = options, .n_sections = o->sections.n};
+	c->sections = mem_calloc(c->n_sections + 1, sizeof(*c->sections));
+	moved_init(&c->moved, c->n_sections);
+	c->is_compiled = comment_names_compiler(o);
+	if (exception_tables_read(&c->tables, o, err)) {
+		code_release(c);
+		return err->code;
+	}
+	c->has_tables = true;
+	for (size_t i = 1; i < c->n_sections; i++) {
+		const struct object_section *os = &o->sections.v[i];
+		struct code_section *s = &c->sections[i];
+
+		s->number = (uint32_t)i;
+		s->name = os->name;
+		s->bytes = os->data;
+		s->align = os->align ? (uint32_t)os->align : 1;
+		s->is_code = os->type == SHT_PROGBITS && (os->flags & SHF_ALLOC) &&
+			     (os->flags & SHF_EXECINSTR) && os->data.n &&
+			     os->data.n < CODE_SECTION_BYTES_MAX && os->align <= 65536;
+	}
+	add_symbols(c);
+	for (size_t i = 1; i < c->n_sections; i++)
+		if (c->sections[i].functions.n)
+			qsort(c->sections[i].functions.v, c->sections[i].functions.n,
+				sizeof(c->sections[i].functions.v[0]), by_start);
+	add_frames(c);
+	for (size_t i = 1; i < c->n_sections; i++)
+		if (c->sections[i].is_code)
+			read_section(c, &c->sections[i]);
+	find_parents(c);
+	return 0;
+}
+
+void code_release(struct code *c)
+{
+	for (size_t i = 0; c->sections && i < c->n_sections; i++) {
+		struct code_section *s = &c->sections[i];
+
+		vec_release(&s->insns);
+		vec_release(&s->functions);
+		vec_release(&s->gaps);
+		vec_release(&s->blocks);
+		free(s->at);
+	}
+	free(c->sections);
+	if (c->has_tables)
+		exception_tables_release(&c->tables);
+	moved_release(&c->moved);
+	vec_release(&c->table_entries);
+	*c = (struct code){0};
+}

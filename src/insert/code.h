@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The machine code of an object, taken apart: instructions, functions, who refers to what. Everything
+ * that the inserter does is decided on this model.
+ *
+ *	code_read	decodes every function of every executable section
+ *	code_resolve	finds out what branches, operands, tables and data mean (references.c)
+ *	code_blocks	cuts functions into blocks (blocks.c)
+ *	code_live	what is live at the head of each block (live.c)
+ *	code_plan	what goes where (plan.c)
+ *	code_lay_out	where everything comes to lie (layout.c)
+ *	code_emit	the new bytes and relocations (emit.c)
+ */
+#ifndef WEIR_INSERT_CODE_H
+#define WEIR_INSERT_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/x86_code.h"
+#include "arch/x86_effects.h"
+#include "elf/elf_object.h"
+#include "insert/exception_tables.h"
+#include "insert/insert.h"
+#include "insert/moved.h"
+
+#define CODE_SECTION_BYTES_MAX (1u << 30)
+#define CODE_NONE	       UINT32_MAX
+
+enum code_insn_bits {
+	CODE_INSN_HEAD = 1 << 0,	/* a block begins here */
+	CODE_INSN_LANDING = 1 << 1,	/* the unwinder enters here */
+	CODE_INSN_TAIL = 1 << 2,	/* leaves the function by a jump */
+	CODE_INSN_TWICE = 1 << 3,	/* calls a function that may return twice */
+	CODE_INSN_FOREIGN = 1 << 4,	/* calls a function that is timed */
+	CODE_INSN_NOP = 1 << 5,
+	CODE_INSN_WIDE = 1 << 6,	/* a short branch that needs a long distance now */
+	CODE_INSN_TAIL_OUT = 1 << 7,	/* the target of the tail jump is surely not inserted */
+	CODE_INSN_GS = 1 << 8,
+	CODE_INSN_ENDBR = 1 << 9,
+	CODE_INSN_TABLE = 1 << 10,	/* an indirect jump whose targets are known */
+	CODE_INSN_FLAGS = 1 << 11,	/* a head: status flags are live */
+	CODE_INSN_TRANSACTION = 1 << 16,
+	CODE_INSN_BOUND = 1 << 13,
+	CODE_INSN_LABEL = 1 << 15, /* a head that something refers to, not only the instruction before */
+	CODE_INSN_EDGES = 1 << 12, /* a conditional branch that counts its block on both sides */
+	CODE_INSN_FALLS = 1 << 14, /* a conditional branch out of the function: leave only when taken */
+};
+
+/* Where flags are live at the head of a block. */
+enum code_detour {
+	CODE_DETOUR_NONE,     /* there is no way */
+	CODE_DETOUR_LATER,    /* they are dead further on in the block: the counter goes there */
+	CODE_DETOUR_COMPARE,  /* the comparison that made them is made again behind the counter */
+	CODE_DETOUR_EDGES,    /* the block is a conditional branch: counted on both its sides */
+	CODE_DETOUR_REGISTER, /* mov, lea, mov with a register that is free */
+};
+
+struct code_insn {
+	uint32_t offset; /* in the section */
+	uint8_t length;
+	uint8_t flow; /* enum x86_flow */
+	uint8_t rel_at, rel_bytes, disp_at, opcode; /* as in struct x86_insn */
+	uint32_t bits;				    /* enum code_insn_bits */
+	/* What its branch target or rip-relative operand means, when that is code of this object. */
+	uint32_t to_section; /* 0 = nothing here */
+	uint32_t to;
+	uint32_t reloc; /* the first relocation within it; CODE_NONE */
+	/* For liveness. */
+	uint16_t reads, kills;
+	uint8_t flags_read, flags_killed;
+	/* Of a head with CODE_INSN_FLAGS: how its block is counted all the same (enum code_detour). */
+	uint8_t detour;
+	uint8_t detail; /* CODE_DETOUR_REGISTER: which; LATER, COMPARE: how many instructions away */
+	/* Layout. */
+	uint32_t label, place;	/* new offsets: of what is inserted in front, and of itself */
+	uint32_t before, after; /* bytes that are inserted in front of it and behind it */
+};
+
+struct code_function {
+	const char *name; /* borrowed from the object; "" when nothing names it */
+	uint32_t start, end;
+	uint32_t first_insn, n_insns;
+	uint32_t first_block, n_blocks;
+	uint32_t parent; /* a .cold part: the function that it is a part of, in any section; else itself */
+	uint32_t parent_section;
+	enum insert_reason reason; /* INSERT_REASON_DONE: code goes into it */
+	bool is_fragment;	   /* entered by jumps only */
+	bool is_global;
+	bool is_decoded;
+	bool is_resolver;
+	bool takes_flags, returns_flags;
+	bool is_named; /* a symbol says that it is a function */
+	bool has_data_labels; /* data refer to places within it: jump tables, computed goto */
+	bool has_code_labels; /* instructions take addresses of places within it */
+	uint32_t pad;	     /* bytes of padding in front of it, in the new layout */
+	uint32_t entry_insn; /* enter is called in front of it: the first one behind endbr and pads */
+};
+
+/* Bytes between functions. */
+struct code_gap {
+	uint32_t start, end;
+	bool is_padding; /* may be made longer or shorter */
+	uint32_t pad;	 /* bytes of padding in front of it, in the new layout */
+	uint32_t place;	 /* its new offset */
+};
+
+struct code_block {
+	uint32_t first_insn, n_insns;
+	uint32_t function;
+	bool is_unreachable; /* padding behind a jump: it needs no counter */
+};
+
+struct code_section {
+	uint32_t number;  /* of the object */
+	const char *name;
+	struct span bytes;
+	uint32_t align;
+	bool is_code;	  /* executable, and taken apart */
+	enum insert_reason reason; /* why the section as a whole is left alone; else DONE */
+	VEC(struct code_insn) insns; /* by offset */
+	VEC(struct code_function) functions;
+	VEC(struct code_gap) gaps;
+	VEC(struct code_block) blocks;
+	uint32_t *at;	  /* by offset: 1 + instruction that begins there; 0 = none */
+	uint32_t new_bytes;
+	uint32_t counters, units; /* the sections that were added */
+};
+
+struct code {
+	struct elf_object *object;
+	const struct insert_options *options;
+	struct exception_tables tables;
+	bool has_tables;
+	struct code_section *sections; /* by section number; [0] is not used */
+	size_t n_sections;
+	bool is_compiled;	       /* a compiler made it */
+	struct moved moved;
+	/* Adjustments of PC32 relocations of data that are jump-table entries: what the distance from
+	 * the table's start adds to the addend. */
+	VEC(struct code_table_entry {
+		uint32_t section;
+		uint32_t reloc; /* index into its relocations */
+		uint32_t from_base;
+	}) table_entries;
+};
+
+/* A place that a relocation means: `section` 0 when it is not in a section of this object. */
+struct code_target {
+	uint32_t section;
+	int64_t offset;
+};
+
+int code_read(struct code *c, struct elf_object *o, const struct insert_options *options,
+	struct err *err);
+void code_release(struct code *c);
+void code_resolve(struct code *c);
+void code_blocks(struct code *c);
+void code_live(struct code *c);
+void code_plan(struct code *c);
+void code_lay_out(struct code *c);
+/* Adds the counters, and the units that describe the functions: a section each for each text section.
+ * Behind code_lay_out, in front of code_emit. */
+void code_describe(struct code *c);
+void code_emit(struct code *c);
+/* The addend of a relocation that lies in this instruction of a section (or in data: NULL), for where its
+ * target has gone. Symbols must still have their old values. */
+void code_move_addend(const struct code *c, const struct code_section *s,
+	const struct code_insn *insn, struct object_reloc *r);
+/* Relocations of the sections that code_emit has not written, and the symbols, once every map is
+ * known. */
+void code_relocate(struct code *c);
+
+/* The instruction at this offset; NULL when none begins there. */
+struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t offset);
+/* The function that holds the offset; NULL. O(log n). */
+struct code_function *code_function_at(const struct code *c, uint32_t section, uint64_t offset);
+/* True when code goes into the section. */
+static inline bool code_section_is_inserted(const struct code_section *s)
+{
+	return s->is_code && s->reason == INSERT_REASON_DONE;
+}
+/* Leaves the whole section alone, with all its functions that have no reason of their own yet. */
+void code_section_refuse(struct code_section *s, enum insert_reason reason);
+
+/* Lengths, of the instruction as it will be and of what is put around it (plan.c). */
+uint32_t code_insn_bytes(const struct code_insn *insn);
+uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns);
+/* The instruction that a block's counter is put in front of. */
+uint32_t code_head_insn(
+	const struct code_section *s, const struct code_function *f, uint32_t block);
+/* Is its entry code in front of this instruction? */
+bool code_function_enters_at(
+	const struct code *c, const struct code_function *f, uint32_t insn_i);
+#define CODE_CALL_BYTES 5
+/* Where the branch or operand of an instruction of section `from`, whose target is code of this object,
+ * leads to in the new layout. */
+uint32_t code_branch_target(
+	const struct code *c, const struct code_section *from, const struct code_insn *insn);
+
+/* What the relocation at index `i` of a section means. Relocations of code count from the end of the
+ * instruction, and `insn` is the one that holds it; NULL for data. */
+struct code_target code_reloc_target(const struct code *c, uint32_t section,
+	const struct object_reloc *r, const struct code_insn *insn);
+/* Does the value of this type depend on where the target lies, in a way that can be mended? */
+bool code_reloc_is_pc(uint32_t type);
+bool code_reloc_is_address(uint32_t type);
+/* Name of the symbol that a call or jump goes to by a relocation; NULL when it goes by distance. */
+const char *code_insn_callee(const struct code *c, const struct code_section *s,
+	const struct code_insn *insn, const struct object_symbol **symbol);
+
+#endif

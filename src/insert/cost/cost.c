@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "insert/cost/cost.h"
+
+#include <cpuid.h>
+#include <string.h>
+
+#include "insert/cost/model.h"
+
+static const struct cost_cpu *const cpus[] = {
+	&cost_cpu_skylake,
+	&cost_cpu_icelake,
+	&cost_cpu_goldencove,
+	&cost_cpu_zen2,
+	&cost_cpu_zen3,
+	&cost_cpu_zen4,
+};
+
+#define N_CPUS (sizeof(cpus) / sizeof(cpus[0]))
+#define SETS_MAX 12 /* sets of ports in a block that are compared with each other */
+#define HYGON_EBX 0x6f677948u /* "Hygo" */
+
+/* The model of an Intel processor of family 6: by model number, as their numbers have no order. */
+static const struct cost_cpu *intel_of(unsigned model)
+{
+	switch (model) {
+	case 0x6a: /* Ice Lake, servers */
+	case 0x6c:
+	case 0x7d: /* Ice Lake */
+	case 0x7e:
+	case 0x8c: /* Tiger Lake */
+	case 0x8d:
+	case 0xa7: /* Rocket Lake */
+		return &cost_cpu_icelake;
+	case 0x8f: /* Sapphire Rapids */
+	case 0xcf: /* Emerald Rapids */
+	case 0x97: /* Alder Lake */
+	case 0x9a:
+	case 0xb7: /* Raptor Lake */
+	case 0xba:
+	case 0xbf:
+	case 0xaa: /* Meteor Lake */
+	case 0xad: /* Granite Rapids */
+		return &cost_cpu_goldencove;
+	default:
+		return &cost_cpu_skylake;
+	}
+}
+
+static const struct cost_cpu *amd_of(unsigned family, unsigned model)
+{
+	if (family < 0x19)
+		return &cost_cpu_zen2;
+	if (family > 0x19)
+		return &cost_cpu_zen4;
+	/* Family 19h: 10h-1fh, 60h-7fh and a0h-afh are Zen 4, the others Zen 3. */
+	if ((model >= 0x10 && model < 0x20) || (model >= 0x60 && model < 0x80) ||
+		(model >= 0xa0 && model < 0xb0))
+		return &cost_cpu_zen4;
+	return &cost_cpu_zen3;
+}
+
+static const struct cost_cpu *native(void)
+{
+	unsigned a, b, c, d, family, model;
+	bool is_amd;
+
+	if (!__get_cpuid(0, &a, &b, &c, &d))
+		return &cost_cpu_skylake;
+	is_amd = b == signature_AMD_ebx || b == HYGON_EBX;
+	if (!__get_cpuid(1, &a, &b, &c, &d))
+		return &cost_cpu_skylake;
+	family = a >> 8 & 15;
+	model = a >> 4 & 15;
+	if (family == 15)
+		family += a >> 20 & 255;
+	if (family >= 6)
+		model += (a >> 16 & 15) << 4;
+	return is_amd ? amd_of(family, model) : intel_of(model);
+}
+
+const struct cost_cpu *cost_cpu_find(const char *name)
+{
+	if (!name || !strcmp(name, "native"))
+		return native();
+	for (size_t i = 0; i < N_CPUS; i++)
+		if (!strcmp(cpus[i]->name, name))
+			return cpus[i];
+	return NULL;
+}
+
+const char *cost_cpu_name(const struct cost_cpu *cpu)
+{
+	return cpu->name;
+}
+
+const struct cost_cpu *cost_cpu_at(size_t i)
+{
+	return i < N_CPUS ? cpus[i] : NULL;
+}
+
+/* Sets of ports that the block wants, and for how many cycles each. */
+struct port_use {
+	uint16_t ports[SETS_MAX];
+	uint32_t cycles[SETS_MAX];
+	unsigned n;
+};
+
+static void add_use(struct port_use *use, uint16_t ports, unsigned cycles)
+{
+	unsigned i = 0;
+
+	if (!ports)
+		return;
+	while (i < use->n && use->ports[i] != ports)
+		i++;
+	if (i == SETS_MAX)
+		return;
+	if (i == use->n) {
+		use->ports[use->n++] = ports;
+		use->cycles[i] = 0;
+	}
+	use->cycles[i] += cycles;
+}
+
+/* No schedule is shorter than what a set of ports has to do, divided by its number. */
+static uint32_t port_bound(const struct op_block *block)
+{
+	struct port_use use = {.n = 0};
+	uint32_t bound = 0;
+
+	for (unsigned i = 0; i < block->n; i++) {
+		const struct cost_op *op = &block->ops[i];
+
+		for (unsigned s = 0; s < op->n_steps; s++)
+			add_use(&use, op->steps[s].ports, op->steps[s].hold);
+		add_use(&use, op->load_ports, op->load_hold);
+		add_use(&use, op->store_ports, 1);
+		add_use(&use, op->data_ports, op->data_hold);
+	}
+	for (unsigned i = 0; i < use.n; i++)
+		for (unsigned j = i; j < use.n; j++) {
+			uint16_t set = use.ports[i] | use.ports[j];
+			uint32_t cycles = 0, needed;
+
+			for (unsigned k = 0; k < use.n; k++)
+				if (!(use.ports[k] & ~set))
+					cycles += use.cycles[k];
+			needed = cycles * COST_UNIT / (unsigned)__builtin_popcount(set);
+			bound = needed > bound ? needed : bound;
+		}
+	return bound;
+}
+
+/* A cycle for each cache line that stores turn to; none go out together where registers are renamed
+ * through memory. */
+static uint32_t line_bound(const struct op_block *block)
+{
+	uint32_t n_stores = 0;
+	bool renames = false;
+
+	for (unsigned i = 0; i < block->n; i++) {
+		n_stores += block->ops[i].is_store;
+		renames |= block->ops[i].is_renamed && !block->ops[i].is_store;
+	}
+	return (renames ? n_stores : block->n_line_changes) * COST_UNIT;
+}
+
+static uint32_t cost_of(struct op_block *block, const struct cost_cpu *cpu)
+{
+	uint32_t cost, bound = port_bound(block);
+
+	block_link(block, cpu);
+	cost = pipeline_cycles(block, cpu);
+	cost = bound > cost ? bound : cost;
+	bound = block->n_slots * COST_UNIT / cpu->width;
+	cost = bound > cost ? bound : cost;
+	if (cpu->lines_take_turns && cost < line_bound(block))
+		cost = line_bound(block);
+	bound = block->n_insns * COST_UNIT / (2u * cpu->width);
+	cost = bound > cost ? bound : cost;
+	if (block->jumps && cost < COST_UNIT)
+		cost = COST_UNIT;
+	cost += block->n_stall_cycles * COST_UNIT;
+	return cost ? cost : 1;
+}
+
+uint32_t cost_block(const struct cost_cpu *cpu, struct span code)
+{
+	struct op_block block;
+	uint64_t cost = 0;
+
+	while (code.n) {
+		size_t n = block_decode(&block, cpu, code);
+
+		if (!block.n)
+			break;
+		cost += cost_of(&block, cpu);
+		code = (struct span){code.p + n, code.n - n};
+		if (block.n < COST_BLOCK_MAX)
+			break;
+	}
+	return cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
+}

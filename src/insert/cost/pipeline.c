@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The block again and again through an out-of-order pipeline. Operations enter in order, `width` slots
+ * a cycle; each step waits for its inputs and then takes the first cycle in which one of its ports is
+ * free; they leave in order, and at most `rob` slots are inside. When as many cycles pass for some
+ * iterations as for those before them, that is the steady state.
+ *
+ * Invariants: 1. time and memory are bounded: STEPS_MAX operations, or four iterations; 2. a step that
+ * starts further ahead than the window of port use takes no port (only chains get that far; the bound
+ * by ports in cost.c holds for the rest).
+ */
+#include "insert/cost/model.h"
+
+#include <string.h>
+
+#define WINDOW	  1024u /* cycles of port use that are known */
+#define ROB_RING  1024u
+#define STEPS_MAX 1600u /* operations simulated, for blocks short enough */
+
+struct pipeline {
+	uint32_t regs[COST_REG_COUNT];	     /* cycle in which the value is there */
+	uint32_t stored[2][COST_BLOCK_MAX];  /* the same of what an operation stored; by iteration */
+	uint16_t busy[WINDOW];		     /* ports taken, by cycle */
+	uint32_t left[ROB_RING];	     /* cycle in which a slot left, by slot */
+	uint32_t n_slots;		     /* entered so far */
+	uint32_t cycle;			     /* of entering */
+	uint32_t in_cycle;		     /* slots entered in it */
+	uint32_t cleared;		     /* port use is known from here on */
+	uint32_t retired;		     /* cycle in which the last one left */
+};
+
+static uint32_t max(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The cycle in which a step starts that is ready in `at`. */
+static uint32_t take_port(struct pipeline *p, uint32_t at, uint16_t ports, unsigned hold)
+{
+	uint32_t end = p->cleared + WINDOW - 256;
+	uint16_t port;
+
+	for (; at < end; at++) {
+		uint16_t free_ports = ports & (uint16_t)~p->busy[at % WINDOW];
+
+		if (!free_ports)
+			continue;
+		port = free_ports & (uint16_t)-free_ports;
+		for (unsigned i = 0; i < hold; i++)
+			p->busy[(at + i) % WINDOW] |= port;
+		break;
+	}
+	return at;
+}
+
+static void advance(struct pipeline *p, uint32_t cycle)
+{
+	if (cycle <= p->cycle)
+		return;
+	p->cycle = cycle;
+	p->in_cycle = 0;
+}
+
+/* Places in the front end; the cycle in which the operation enters. */
+static uint32_t enter(struct pipeline *p, const struct cost_cpu *cpu, unsigned slots)
+{
+	if (p->n_slots >= cpu->rob)
+		advance(p, p->left[(p->n_slots - cpu->rob) % ROB_RING]);
+	while (p->in_cycle >= cpu->width) {
+		p->in_cycle -= cpu->width;
+		p->cycle++;
+	}
+	p->in_cycle += slots;
+	if (p->cycle - p->cleared >= WINDOW) {
+		memset(p->busy, 0, sizeof(p->busy));
+		p->cleared = p->cycle;
+	}
+	for (; p->cleared < p->cycle; p->cleared++)
+		p->busy[p->cleared % WINDOW] = 0;
+	return p->cycle + 1;
+}
+
+static void leave(struct pipeline *p, unsigned slots, uint32_t done)
+{
+	p->retired = max(p->retired, done);
+	for (unsigned i = 0; i < slots; i++)
+		p->left[p->n_slots++ % ROB_RING] = p->retired;
+}
+
+static uint32_t load(struct pipeline *p, const struct cost_op *op, uint32_t at, unsigned parity)
+{
+	uint32_t start, ready = at;
+
+	if (op->address.base < COST_REG_COUNT)
+		ready = max(ready, p->regs[op->address.base]);
+	if (op->address.index < COST_REG_COUNT)
+		ready = max(ready, p->regs[op->address.index]);
+	start = take_port(p, ready, op->load_ports, op->load_hold);
+	if (op->forward_from >= 0) {
+		uint32_t there =
+			p->stored[op->forward_is_older ? !parity : parity][op->forward_from];
+
+		return max(op->is_renamed ? at : start + 1, there + op->forward_latency);
+	}
+	return start + op->load_latency;
+}
+
+static uint32_t store(struct pipeline *p, const struct cost_op *op, uint32_t at, uint32_t data)
+{
+	uint32_t ready = at;
+
+	if (op->address.base < COST_REG_COUNT)
+		ready = max(ready, p->regs[op->address.base]);
+	if (op->address.index < COST_REG_COUNT)
+		ready = max(ready, p->regs[op->address.index]);
+	ready = take_port(p, ready, op->store_ports, 1);
+	return max(ready, take_port(p, data, op->data_ports, op->data_hold));
+}
+
+/* What the callee leaves was made long before. */
+static void return_from_call(struct pipeline *p, uint32_t at)
+{
+	static const uint8_t lost[] = {0, 1, 2, 6, 7, 8, 9, 10, 11, COST_REG_CARRY, COST_REG_FLAGS};
+
+	for (unsigned i = 0; i < sizeof(lost); i++)
+		p->regs[lost[i]] = at;
+	for (unsigned i = COST_REG_VECTOR; i < COST_REG_CARRY; i++)
+		p->regs[i] = at;
+}
+
+static void run_op(struct pipeline *p, const struct cost_cpu *cpu, const struct cost_op *op,
+	unsigned i, unsigned parity)
+{
+	uint32_t at = enter(p, cpu, op->slots), ready = at, start, done;
+
+	for (unsigned r = 0; r < op->n_inputs; r++)
+		ready = max(ready, p->regs[op->inputs[r]] +
+					   (op->inputs[r] < 16 ? op->general_delay : 0));
+	if (op->syncs_stack)
+		ready = max(ready, p->regs[COST_REG_RSP] + 1);
+	if (op->is_load)
+		ready = max(ready, load(p, op, at, parity));
+	done = ready;
+	for (unsigned s = 0; s < op->n_steps; s++) {
+		start = take_port(p, ready, op->steps[s].ports, op->steps[s].hold);
+		done = max(done, start + op->latency);
+	}
+	if (op->is_store) {
+		start = store(p, op, at, done);
+		p->stored[parity][i] = start;
+		leave(p, op->slots, start + 1);
+	} else {
+		leave(p, op->slots, done);
+	}
+	for (unsigned r = 0; r < op->n_outputs; r++)
+		p->regs[op->outputs[r]] = done;
+	if (op->is_call)
+		return_from_call(p, at);
+}
+
+static uint16_t rename_ports(uint16_t ports, const uint8_t place[16])
+{
+	uint16_t renamed = 0;
+
+	for (; ports; ports &= (uint16_t)(ports - 1))
+		renamed |= (uint16_t)(1u << place[__builtin_ctz(ports)]);
+	return renamed;
+}
+
+/* Ports that are wanted least come first, so that the step which has a choice leaves the others. */
+static void order_ports(struct op_block *block)
+{
+	uint32_t wanted[16] = {0};
+	uint8_t order[16], place[16];
+
+	for (unsigned i = 0; i < block->n; i++) {
+		const struct cost_op *op = &block->ops[i];
+
+		for (unsigned s = 0; s < op->n_steps; s++) {
+			uint16_t ports = op->steps[s].ports;
+			uint32_t share = 12u * op->steps[s].hold /
+					 (unsigned)__builtin_popcount(ports);
+
+			for (; ports; ports &= (uint16_t)(ports - 1))
+				wanted[__builtin_ctz(ports)] += share;
+		}
+	}
+	for (unsigned i = 0; i < 16; i++) {
+		unsigned at = i;
+
+		for (; at && wanted[order[at - 1]] > wanted[i]; at--)
+			order[at] = order[at - 1];
+		order[at] = (uint8_t)i;
+	}
+	for (unsigned i = 0; i < 16; i++)
+		place[order[i]] = (uint8_t)i;
+	for (unsigned i = 0; i < block->n; i++) {
+		struct cost_op *op = &block->ops[i];
+
+		for (unsigned s = 0; s < op->n_steps; s++)
+			op->steps[s].ports = rename_ports(op->steps[s].ports, place);
+		op->load_ports = rename_ports(op->load_ports, place);
+		op->store_ports = rename_ports(op->store_ports, place);
+		op->data_ports = rename_ports(op->data_ports, place);
+	}
+}
+
+/* Iterations that are compared with as many before them. */
+static unsigned group_of(const struct op_block *block)
+{
+	return block->n <= 6 ? 12 : block->n <= 12 ? 6 : block->n <= 24 ? 3 : block->n <= 64 ? 2 : 1;
+}
+
+uint32_t pipeline_cycles(struct op_block *block, const struct cost_cpu *cpu)
+{
+	struct pipeline p;
+	unsigned group = group_of(block), n_groups_max = STEPS_MAX / (group * block->n), iteration = 0;
+	uint32_t before, growth = 0, last_growth;
+
+	if (n_groups_max < 4)
+		n_groups_max = 4;
+	memset(&p, 0, offsetof(struct pipeline, stored));
+	for (unsigned i = 0; i < block->n; i++)
+		p.stored[0][i] = p.stored[1][i] = 0;
+	memset(p.busy, 0, sizeof(p.busy));
+	p.n_slots = p.cycle = p.in_cycle = p.cleared = p.retired = 0;
+	order_ports(block);
+	for (unsigned g = 0; g < n_groups_max; g++) {
+		uint32_t in_flight;
+
+		before = p.retired;
+		last_growth = growth;
+		for (unsigned k = 0; k < group; k++, iteration++)
+			for (unsigned i = 0; i < block->n; i++)
+				run_op(&p, cpu, &block->ops[i], i, iteration & 1);
+		growth = p.retired - before;
+		in_flight = (p.retired - p.cycle) * block->n_slots * group / (growth ? growth : 1);
+		if (g >= 2 && growth == last_growth &&
+			(in_flight < cpu->rob || p.n_slots > 2u * cpu->rob))
+			break;
+	}
+	return growth * COST_UNIT / group;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "insert/debug_abbrevs.h"
+
+#include <stdlib.h>
+
+/* Tables do not overlap, but units of another version read theirs again. */
+#define BYTES_TIMES_MAX 4
+#define BYTES_EXTRA	4096
+#define FIXED_MAX	(1u << 30) /* bytes of an entry */
+
+static enum debug_attr attr_of(uint64_t name, uint64_t form, struct form_sizes sizes)
+{
+	switch (name) {
+	case 0x11: /* DW_AT_low_pc */
+		return DEBUG_ATTR_LOW_PC;
+	case 0x12: /* DW_AT_high_pc */
+		return DEBUG_ATTR_HIGH_PC;
+	case 0x2c: /* DW_AT_start_scope */
+		return DEBUG_ATTR_START_SCOPE;
+	case 0x52: /* DW_AT_entry_pc */
+		return DEBUG_ATTR_ENTRY_PC;
+	case 0x55: /* DW_AT_ranges */
+		return DEBUG_ATTR_RANGES;
+	case 0x73:   /* DW_AT_addr_base */
+	case 0x2133: /* DW_AT_GNU_addr_base */
+		return DEBUG_ATTR_ADDR_BASE;
+	case 0x74: /* DW_AT_rnglists_base */
+	case 0x8c: /* DW_AT_loclists_base */
+		return DEBUG_ATTR_LIST_BASE;
+	case 0x2132: /* DW_AT_GNU_ranges_base: added to offsets in another file */
+	case 0x2137: /* DW_AT_GNU_locviews: numbers that are no addresses */
+		return DEBUG_ATTR_NONE;
+	default:
+		break;
+	}
+	/* Before DWARF 4 offsets had the forms of constants; the relocation tells them apart. */
+	if (form == FORM_SEC_OFFSET || form == FORM_INDIRECT ||
+		(sizes.version < 4 && (form == FORM_DATA4 || form == FORM_DATA8)))
+		return DEBUG_ATTR_OFFSET;
+	return DEBUG_ATTR_NONE;
+}
+
+/* An abbreviation being compiled. */
+struct compiler {
+	struct debug_abbrev_table *table;
+	struct debug_abbrev abbrev;
+	uint64_t fixed; /* bytes since the last step */
+	uint32_t seen;	/* bit for each single attribute */
+};
+
+static void add_step(struct compiler *c, struct debug_abbrev_step step)
+{
+	step.fixed = (uint32_t)c->fixed;
+	vec_push(&c->table->steps, step);
+	c->abbrev.n_steps++;
+	c->fixed = 0;
+}
+
+static void add_attribute(struct compiler *c, uint64_t name, uint64_t form, int64_t implicit)
+{
+	enum form_how how = form_how(form, c->table->sizes);
+	enum debug_attr attr = attr_of(name, form, c->table->sizes);
+	int n = form_fixed_bytes(how);
+
+	if (how == HOW_UNKNOWN || c->fixed > FIXED_MAX)
+		c->abbrev.is_unknown = true;
+	if (attr < DEBUG_N_SINGLE && attr) {
+		/* A unit has a base for each kind of list. */
+		if (attr != DEBUG_ATTR_LIST_BASE && (c->seen >> attr & 1))
+			attr = DEBUG_ATTR_NONE;
+		c->seen |= 1u << attr;
+	}
+	if (attr == DEBUG_ATTR_LIST_BASE && n <= 0)
+		attr = DEBUG_ATTR_NONE;
+	if (!attr && n >= 0)
+		c->fixed += (uint64_t)n;
+	else
+		add_step(c, (struct debug_abbrev_step){
+				    .form = (uint16_t)form,
+				    .how = (uint8_t)how,
+				    .attr = (uint8_t)attr,
+				    .implicit = implicit,
+			    });
+}
+
+/* The abbreviation whose code has been read. */
+static bool compile(struct compiler *c, struct cursor *in)
+{
+	cursor_uleb(in); /* tag */
+	cursor_u8(in);	 /* has children */
+	c->abbrev.first_step = (uint32_t)c->table->steps.n;
+	for (;;) {
+		uint64_t name = cursor_uleb(in), form = cursor_uleb(in);
+		int64_t implicit = form == FORM_IMPLICIT_CONST ? cursor_sleb(in) : 0;
+
+		if (in->failed)
+			return false;
+		if (!name && !form)
+			break;
+		add_attribute(c, name, form <= UINT16_MAX ? form : 0, implicit);
+	}
+	if (c->fixed)
+		add_step(c,
+			(struct debug_abbrev_step){.form = FORM_FLAG_PRESENT, .how = HOW_NOTHING});
+	return true;
+}
+
+static int order_codes(const void *a, const void *b)
+{
+	const struct debug_abbrev *x = a, *y = b;
+
+	return x->code < y->code ? -1 : x->code > y->code;
+}
+
+static int compile_table(
+	struct debug_abbrev_table *t, struct span bytes, uint64_t *n_read, struct err *err)
+{
+	struct cursor in = cursor_of(bytes);
+
+	for (;;) {
+		struct compiler c = {.table = t};
+		uint64_t code = cursor_uleb(&in);
+
+		*n_read = bytes.n - cursor_left(&in);
+		if (!code && !in.failed)
+			break;
+		c.abbrev.code = code;
+		if (in.failed || !compile(&c, &in))
+			return err_set(err, ERR_FORMAT,
+				".debug_abbrev+0x%llx: the table has no end",
+				(unsigned long long)t->offset);
+		vec_push(&t->abbrevs, c.abbrev);
+	}
+	if (t->abbrevs.n)
+		qsort(t->abbrevs.v, t->abbrevs.n, sizeof(*t->abbrevs.v), order_codes);
+	return 0;
+}
+
+static void release_table(struct debug_abbrev_table *t)
+{
+	vec_release(&t->abbrevs);
+	vec_release(&t->steps);
+}
+
+void debug_abbrevs_release(struct debug_abbrevs *a)
+{
+	for (size_t i = 0; i < a->tables.n; i++)
+		release_table(&a->tables.v[i]);
+	vec_release(&a->tables);
+	map_release(&a->known);
+}
+
+int debug_abbrevs_get(struct debug_abbrevs *a, uint32_t section, struct span bytes, uint64_t offset,
+	struct form_sizes sizes, const struct debug_abbrev_table **table, struct err *err)
+{
+	struct debug_abbrev_table t = {.offset = offset, .sizes = sizes};
+	uint64_t key =
+		(uint64_t)section << 44 | offset << 4 | (sizes.offset == 8) << 3 | sizes.version;
+	uint64_t n = 0, *index;
+	int ret;
+
+	if (offset > bytes.n)
+		return err_set(err, ERR_FORMAT, ".debug_abbrev+0x%llx: there is no such table",
+			(unsigned long long)offset);
+	index = map_find(&a->known, key);
+	if (index) {
+		*table = &a->tables.v[*index];
+		return 0;
+	}
+	if (a->n_bytes > BYTES_TIMES_MAX * (uint64_t)bytes.n + BYTES_EXTRA)
+		return err_set(err, ERR_LIMIT, ".debug_abbrev: the tables overlap");
+	ret = compile_table(&t, span_sub(bytes, offset, bytes.n - offset), &n, err);
+	a->n_bytes += n;
+	if (ret < 0) {
+		release_table(&t);
+		return ret;
+	}
+	*map_ensure(&a->known, key, NULL) = a->tables.n;
+	vec_push(&a->tables, t);
+	*table = &a->tables.v[a->tables.n - 1];
+	return 0;
+}
+
+const struct debug_abbrev *debug_abbrev_find(const struct debug_abbrev_table *t, uint64_t code)
+{
+	size_t low = 0, high = t->abbrevs.n;
+
+	/* Compilers count from 1. */
+	if (code - 1 < high && t->abbrevs.v[code - 1].code == code)
+		return &t->abbrevs.v[code - 1];
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->abbrevs.v[middle].code < code)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->abbrevs.n && t->abbrevs.v[low].code == code ? &t->abbrevs.v[low] : NULL;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* The unit of each text section: what its functions are called and where their blocks lie, for the
+ * reader of the counts (rt/count/count_abi.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "insert/code.h"
+#include "rt/count/count_abi.h"
+
+struct describe {
+	struct code *code;
+	struct buf bytes, names;
+	VEC(struct count_foreign_site) foreign;
+};
+
+static uint32_t name_of(struct describe *d, const char *name)
+{
+	uint32_t at = (uint32_t)d->names.n;
+
+	if (!name[0])
+		return 0;
+	buf_put(&d->names, name, strlen(name) + 1);
+	return at;
+}
+
+static void add_counters(struct code *c, struct code_section *s)
+{
+	s->counters = elf_object_add_section(c->object,
+		&(struct object_new_section){.name = COUNT_SECTION_COUNTERS,
+			.type = SHT_NOBITS,
+			.flags = SHF_ALLOC | SHF_WRITE,
+			.align = 8,
+			.nobits = 8 * (uint64_t)s->blocks.n,
+			.group = c->object->sections.v[s->number].group});
+}
+
+/* Behind the call of enter, which identifies the function. */
+static uint32_t entry_of(const struct code *c, const struct code_section *s, const struct code_function *f)
+{
+	if (f->reason != INSERT_REASON_DONE || !code_function_enters_at(c, f, f->entry_insn))
+		return 0;
+	return s->insns.v[f->entry_insn].label + CODE_CALL_BYTES;
+}
+
+static uint32_t new_end(const struct code_section *s, const struct code_function *f)
+{
+	const struct code_insn *last = &s->insns.v[f->first_insn + f->n_insns - 1];
+
+	return last->place + code_insn_bytes(last) + last->after;
+}
+
+static void put_function(struct describe *d, const struct code_section *s, const struct code_function *f)
+{
+	struct count_function out = {0};
+
+	if (code_section_is_inserted(s) && f->n_insns) {
+		out.start = s->insns.v[f->first_insn].label;
+		out.bytes = new_end(s, f) - out.start;
+	} else {
+		out.start = f->start;
+		out.bytes = f->end - f->start;
+	}
+	out.entry = entry_of(d->code, s, f);
+	out.name = name_of(d, f->name);
+	out.first_block = f->first_block;
+	out.n_blocks = f->reason == INSERT_REASON_DONE ? f->n_blocks : 0;
+	out.reason = (uint16_t)f->reason;
+	out.flags = (uint16_t)((f->is_fragment ? COUNT_FUNCTION_FRAGMENT : 0) |
+			       (f->is_global ? COUNT_FUNCTION_GLOBAL : 0));
+	buf_put(&d->bytes, &out, sizeof(out));
+}
+
+static void put_block(struct describe *d, const struct code_section *s, const struct code_block *b)
+{
+	const struct code_function *f = &s->functions.v[b->function];
+	const struct code_insn *first = &s->insns.v[b->first_insn];
+	const struct code_insn *last = &s->insns.v[b->first_insn + b->n_insns - 1];
+	struct count_block out = {.old_start = first->offset};
+
+	first = &s->insns.v[code_head_insn(s, f, (uint32_t)(b - s->blocks.v))];
+	out.start = first->label;
+	out.end = last->place + code_insn_bytes(last) + last->after;
+	out.inserted_bytes = (uint16_t)(first->place - first->label);
+	out.n_insns = (uint16_t)(b->n_insns < 0xffff ? b->n_insns : 0xffff);
+	buf_put(&d->bytes, &out, sizeof(out));
+}
+
+static void find_foreign(struct describe *d, const struct code_section *s)
+{
+	const struct object_symbol *symbol;
+
+	d->foreign.n = 0;
+	for (size_t i = 0; i < s->insns.n; i++) {
+		const struct code_insn *insn = &s->insns.v[i];
+		const char *name;
+
+		if (!(insn->bits & CODE_INSN_FOREIGN) || !insn->after)
+			continue;
+		name = code_insn_callee(d->code, s, insn, &symbol);
+		vec_push(&d->foreign, ((struct count_foreign_site){
+					      insn->place, name_of(d, name ? name : "")}));
+	}
+}
+
+static void add_unit(struct describe *d, struct code_section *s, const struct count_unit *unit)
+{
+	struct elf_object *o = d->code->object;
+	struct object_section *os;
+	uint32_t text = elf_object_section_symbol(o, s->number);
+
+	s->units = elf_object_add_section(o, &(struct object_new_section){
+		.name = COUNT_SECTION_FUNCTIONS,
+		.type = SHT_PROGBITS,
+		.flags = SHF_ALLOC,
+		.align = 8,
+		.data = buf_span(&d->bytes),
+		.group = o->sections.v[s->number].group,
+		.link_order = s->number});
+	os = &o->sections.v[s->units];
+	vec_push(&os->relocs, ((struct object_reloc){
+				      offsetof(struct count_unit, text), R_X86_64_PC32, text, 0}));
+	if (unit->n_blocks)
+		vec_push(&os->relocs, ((struct object_reloc){offsetof(struct count_unit, counters),
+					      R_X86_64_PC32,
+					      o->sections.v[s->counters].symbol, 0}));
+}
+
+static void describe_section(struct describe *d, struct code_section *s)
+{
+	struct count_unit unit = {.magic = COUNT_UNIT_MAGIC, .version = COUNT_UNIT_VERSION};
+	size_t n_blocks = code_section_is_inserted(s) ? s->blocks.n : 0;
+
+	if (n_blocks)
+		add_counters(d->code, s);
+	buf_reset(&d->bytes);
+	buf_reset(&d->names);
+	buf_put_u8(&d->names, 0);
+	buf_put(&d->bytes, &unit, sizeof(unit));
+	for (size_t i = 0; i < s->functions.n; i++)
+		put_function(d, s, &s->functions.v[i]);
+	for (size_t i = 0; i < n_blocks; i++)
+		put_block(d, s, &s->blocks.v[i]);
+	find_foreign(d, s);
+	buf_put(&d->bytes, d->foreign.v, d->foreign.n * sizeof(d->foreign.v[0]));
+	unit.names_bytes = (uint32_t)d->names.n;
+	buf_put(&d->bytes, d->names.p, d->names.n);
+	while (d->bytes.n % 8)
+		buf_put_u8(&d->bytes, 0);
+	unit.bytes = (uint32_t)d->bytes.n;
+	unit.flags = (d->code->options->mode == INSERT_MODE_TREE ? COUNT_UNIT_TREE : 0) |
+		     (d->code->options->with_cycles ? COUNT_UNIT_CYCLES : 0) |
+		     (d->code->is_compiled ? COUNT_UNIT_COMPILED : 0);
+	unit.text_bytes = code_section_is_inserted(s) ? s->new_bytes : (uint32_t)s->bytes.n;
+	unit.n_functions = (uint32_t)s->functions.n;
+	unit.n_blocks = (uint32_t)n_blocks;
+	unit.n_foreign = (uint32_t)d->foreign.n;
+	memcpy(d->bytes.p, &unit, sizeof(unit));
+	add_unit(d, s, &unit);
+}
+
+void code_describe(struct code *c)
+{
+	struct describe d = {.code = c};
+
+	for (size_t n = 1; n < c->n_sections; n++)
+		if (c->sections[n].is_code && c->sections[n].functions.n)
+			describe_section(&d, &c->sections[n]);
+	buf_release(&d.bytes);
+	buf_release(&d.names);
+	vec_release(&d.foreign);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The entries of one .eh_frame (LSB Core, "Exception Frames") or .debug_frame (DWARF 5 section
+ * 6.4.1) of an object. Where code starts and where an LSDA lies is in relocations; how long ranges
+ * are and how far each rule reaches are plain numbers, which have to be written anew.
+ */
+#ifndef WEIR_INSERT_EH_FRAME_H
+#define WEIR_INSERT_EH_FRAME_H
+
+#include "insert/exception_tables.h"
+#include "insert/section_rewrite.h"
+
+enum frame_kind { FRAME_KIND_CIE, FRAME_KIND_FDE, FRAME_KIND_END };
+
+struct frame_entry {
+	uint64_t offset, end; /* in the section; the length field is at `offset` */
+	uint64_t id_at;	      /* of the CIE id or the pointer to the CIE */
+	uint8_t kind;	      /* enum frame_kind; FRAME_KIND_END is a length of zero */
+	bool is_wide;	      /* 64-bit length */
+	uint32_t index;	      /* in cies or fdes */
+};
+
+struct frame_cie {
+	uint64_t offset;
+	uint64_t code_align;
+	uint8_t pointer_encoding, lsda_encoding; /* EH_* */
+	bool has_data;				 /* augmentation 'z' */
+	bool is_signal;				 /* augmentation 'S' */
+};
+
+struct frame_fde {
+	uint32_t cie; /* index in cies */
+	bool is_here; /* `range` is code of this object */
+	struct code_range range;
+	uint64_t range_at; /* of the field with its size */
+	uint64_t program_at;
+	struct code_place lsda; /* section 0 = none */
+};
+
+struct frame_section {
+	uint32_t section;
+	bool is_eh; /* else .debug_frame */
+	VEC(struct frame_entry) entries;
+	VEC(struct frame_cie) cies;
+	VEC(struct frame_fde) fdes;
+};
+
+/* On failure nothing is left to release. */
+int frame_section_read(
+	struct frame_section *f, const struct elf_object *o, uint32_t section, struct err *err);
+void frame_section_release(struct frame_section *f);
+
+/* Writes the section anew for code that went where `m` says. `w` has been initialised for it. */
+int frame_section_move(const struct frame_section *f, const struct moved *m,
+	struct section_rewrite *w, struct err *err);
+
+/* One instruction of a frame program (DWARF 5 section 6.4.2). */
+struct frame_step {
+	uint64_t at, end; /* in the section */
+	uint8_t opcode;	  /* DW_CFA_*; those with an operand in the low bits without it */
+	uint64_t advance; /* of the advance_loc family, in units of the code alignment */
+};
+#define FRAME_CFA_NOP	      0x00
+#define FRAME_CFA_SET_LOC     0x01
+#define FRAME_CFA_ADVANCE1    0x02
+#define FRAME_CFA_ADVANCE2    0x03
+#define FRAME_CFA_ADVANCE4    0x04
+#define FRAME_CFA_ADVANCE_LOC 0x40
+
+static inline bool frame_step_is_advance(const struct frame_step *s)
+{
+	return s->opcode == FRAME_CFA_ADVANCE_LOC ||
+	       (s->opcode >= FRAME_CFA_ADVANCE1 && s->opcode <= FRAME_CFA_ADVANCE4);
+}
+/* The instruction at the offset; false when it is not known or leaves the entry. */
+bool frame_step_read(struct frame_step *s, struct span section, const struct frame_cie *cie,
+	uint64_t at, uint64_t end);
+
+#endif

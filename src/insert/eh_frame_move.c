@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes a frame section anew: the size of each range, each advance that has changed, the padding
+ * behind a program that has changed its length, entry lengths, and the distances to CIEs.
+ *
+ * Linkers take the alignment of entries as it comes, but zeros between the .eh_frame of two files
+ * would end the table: the section keeps ending where alignment adds none.
+ */
+#include <stdlib.h>
+
+#include "insert/eh_frame.h"
+#include "insert/eh_pointer.h"
+
+#define FRAME_ALIGN_MAX 8
+
+struct frame_move {
+	const struct frame_section *f;
+	const struct moved *m;
+	struct section_rewrite *w;
+	struct span old;
+	uint64_t align;	    /* of the size of entries; the last one may end at FRAME_ALIGN_MAX */
+	size_t last;	    /* the last entry that is no terminator; entries.n = none */
+	uint64_t *new_cies; /* new offsets of CIEs */
+	VEC(struct frame_fixup {
+		uint64_t at; /* new offset of an FDE's id */
+		uint64_t entry;
+	})
+	fixups;
+	struct err *err;
+};
+
+static int refuse(const struct frame_move *x, int code, uint64_t offset, const char *what)
+{
+	return err_set(x->err, code, "%s+0x%llx: %s", x->w->object->sections.v[x->f->section].name,
+		(unsigned long long)offset, what);
+}
+
+static uint64_t align_up(uint64_t n, uint64_t align)
+{
+	return (n + align - 1) & ~(align - 1);
+}
+
+static void alignment_find(struct frame_move *x)
+{
+	/* Assemblers align the entries of .eh_frame to 4 bytes and its end to 8. */
+	uint64_t sizes = x->f->is_eh ? 4 : FRAME_ALIGN_MAX;
+
+	x->last = x->f->entries.n;
+	for (size_t i = 0; i < x->f->entries.n; i++)
+		if (x->f->entries.v[i].kind != FRAME_KIND_END)
+			x->last = i;
+	for (size_t i = 0; i < x->f->entries.n; i++)
+		if (i != x->last || x->f->entries.v[i].end % FRAME_ALIGN_MAX)
+			sizes |= x->f->entries.v[i].end - x->f->entries.v[i].offset;
+	x->align = sizes & -sizes; /* the lowest bit set in any */
+}
+
+/* How long an entry has to be that has `n` bytes up to its padding and begins at `start`. */
+static uint64_t padded_size(const struct frame_move *x, size_t entry_i, uint64_t start, uint64_t n)
+{
+	const struct frame_entry *e = &x->f->entries.v[entry_i];
+
+	if (entry_i == x->last && e->end % FRAME_ALIGN_MAX == 0)
+		return align_up(start + n, FRAME_ALIGN_MAX) - start;
+	return align_up(n, x->align);
+}
+
+/* A relocated DW_CFA_set_loc has been looked at when the section was read. */
+static uint64_t set_loc_target(const struct frame_move *x, const struct frame_fde *fde, uint64_t at)
+{
+	struct code_place place = {0};
+
+	eh_field_target(x->w->object, x->f->section, at + 1,
+		x->f->cies.v[fde->cie].pointer_encoding, &place);
+	return place.offset;
+}
+
+static int advance_put(struct frame_move *x, const struct frame_step *step, uint64_t units)
+{
+	uint8_t bytes[5] = {0};
+	size_t n;
+
+	if (units < 0x40) {
+		bytes[0] = (uint8_t)(FRAME_CFA_ADVANCE_LOC | units);
+		n = 1;
+	} else if (units <= UINT32_MAX) {
+		n = units <= UINT8_MAX ? 2 : units <= UINT16_MAX ? 3 : 5;
+		bytes[0] = n == 2   ? FRAME_CFA_ADVANCE1
+			   : n == 3 ? FRAME_CFA_ADVANCE2
+				    : FRAME_CFA_ADVANCE4;
+		memcpy(bytes + 1, &(uint32_t){(uint32_t)units}, n - 1);
+	} else {
+		return refuse(x, ERR_LIMIT, step->at,
+			"a frame rule begins more than 4 GiB behind another");
+	}
+	return section_rewrite_replace(x->w, step->end, (struct span){bytes, n}, x->err);
+}
+
+/* Writes the program up to its padding; *padding_at is where that was. */
+static int program_move(struct frame_move *x, const struct frame_entry *e,
+	const struct frame_fde *fde, uint64_t *padding_at)
+{
+	const struct frame_cie *cie = &x->f->cies.v[fde->cie];
+	uint32_t section = fde->range.section;
+	uint64_t location = fde->range.start;
+	struct frame_step step;
+	int rc;
+
+	*padding_at = fde->program_at;
+	for (uint64_t at = fde->program_at; at < e->end; at = step.end) {
+		uint64_t next, distance;
+
+		frame_step_read(&step, x->old, cie, at, e->end);
+		if (step.opcode != FRAME_CFA_NOP)
+			*padding_at = step.end;
+		if (step.opcode == FRAME_CFA_SET_LOC)
+			location = set_loc_target(x, fde, at);
+		if (!frame_step_is_advance(&step))
+			continue;
+		next = location + step.advance * cie->code_align;
+		distance = moved_label(x->m, section, next) - moved_label(x->m, section, location);
+		location = next;
+		if (distance == step.advance * cie->code_align)
+			continue;
+		if (distance % cie->code_align)
+			return refuse(x, ERR_UNSUPPORTED, at,
+				"a frame rule begins at a place that its alignment cannot say");
+		section_rewrite_keep(x->w, at);
+		rc = advance_put(x, &step, distance / cie->code_align);
+		if (rc)
+			return rc;
+	}
+	section_rewrite_keep(x->w, *padding_at);
+	return 0;
+}
+
+static int range_move(struct frame_move *x, const struct frame_fde *fde)
+{
+	const struct code_range *r = &fde->range;
+	uint8_t encoding = x->f->cies.v[fde->cie].pointer_encoding;
+	uint64_t size = moved_label(x->m, r->section, r->start + r->size) -
+			moved_label(x->m, r->section, r->start);
+	struct buf number = {0};
+	int rc;
+
+	if (size == r->size)
+		return 0;
+	section_rewrite_keep(x->w, fde->range_at);
+	if (!eh_number_put(&number, encoding, size))
+		rc = refuse(x, ERR_LIMIT, fde->range_at,
+			"a function has become too long for its frame information");
+	else
+		rc = section_rewrite_replace(
+			x->w, fde->range_at + number.n, buf_span(&number), x->err);
+	buf_release(&number);
+	return rc;
+}
+
+static int entry_pad(struct frame_move *x, size_t entry_i, uint64_t start, uint64_t padding_at)
+{
+	const struct frame_entry *e = &x->f->entries.v[entry_i];
+	uint64_t so_far = x->w->bytes.n - start, size = e->end - e->offset;
+	static const uint8_t nops[FRAME_ALIGN_MAX];
+
+	if (so_far == padding_at - e->offset && padded_size(x, entry_i, start, size) == size) {
+		section_rewrite_keep(x->w, e->end);
+		return 0;
+	}
+	return section_rewrite_replace(x->w, e->end,
+		(struct span){nops, padded_size(x, entry_i, start, so_far) - so_far}, x->err);
+}
+
+static int length_put(struct frame_move *x, const struct frame_entry *e, uint64_t start)
+{
+	uint64_t length = x->w->bytes.n - start - (e->id_at - e->offset);
+
+	if (length == e->end - e->id_at)
+		return 0;
+	if (e->is_wide) {
+		memcpy(x->w->bytes.p + start + 4, &length, 8);
+		return 0;
+	}
+	if (length >= 0xfffffff0u)
+		return refuse(x, ERR_LIMIT, e->offset, "frame information of more than 4 GiB");
+	memcpy(x->w->bytes.p + start, &(uint32_t){(uint32_t)length}, 4);
+	return 0;
+}
+
+static int entry_move(struct frame_move *x, size_t entry_i)
+{
+	const struct frame_entry *e = &x->f->entries.v[entry_i];
+	uint64_t start = x->w->bytes.n, padding_at = e->end;
+	const struct frame_fde *fde;
+	int rc = 0;
+
+	if (e->kind == FRAME_KIND_CIE)
+		x->new_cies[e->index] = start;
+	if (e->kind == FRAME_KIND_FDE) {
+		fde = &x->f->fdes.v[e->index];
+		vec_push(&x->fixups,
+			((struct frame_fixup){start + (e->id_at - e->offset), entry_i}));
+		if (fde->is_here) {
+			rc = range_move(x, fde);
+			if (!rc)
+				rc = program_move(x, e, fde, &padding_at);
+		}
+	}
+	if (rc || e->kind == FRAME_KIND_END) {
+		section_rewrite_keep(x->w, e->end);
+		return rc;
+	}
+	section_rewrite_keep(x->w, padding_at);
+	rc = entry_pad(x, entry_i, start, padding_at);
+	return rc ? rc : length_put(x, e, start);
+}
+
+/* CIEs may lie behind the FDEs that name them, so the distances come last. */
+static int fixups_apply(struct frame_move *x)
+{
+	for (size_t i = 0; i < x->fixups.n; i++) {
+		const struct frame_fixup *fixup = &x->fixups.v[i];
+		const struct frame_entry *e = &x->f->entries.v[fixup->entry];
+		uint64_t cie = x->new_cies[x->f->fdes.v[e->index].cie];
+		uint64_t id = x->f->is_eh ? fixup->at - cie : cie;
+		struct code_place place;
+
+		if (!x->f->is_eh &&
+			eh_field_target(x->w->object, x->f->section, e->id_at,
+				e->is_wide ? EH_UDATA8 : EH_UDATA4, &place) == EH_TARGET_SECTION)
+			continue; /* its relocation follows the map */
+		if (e->is_wide && !x->f->is_eh)
+			memcpy(x->w->bytes.p + fixup->at, &id, 8);
+		else
+			memcpy(x->w->bytes.p + fixup->at, &(uint32_t){(uint32_t)id}, 4);
+	}
+	return x->w->bytes.n > INT32_MAX
+		       ? refuse(x, ERR_LIMIT, 0, "frame information of more than 2 GiB")
+		       : 0;
+}
+
+int frame_section_move(const struct frame_section *f, const struct moved *m,
+	struct section_rewrite *w, struct err *err)
+{
+	struct frame_move x = {.f = f, .m = m, .w = w, .err = err};
+	int rc = 0;
+
+	x.old = w->object->sections.v[f->section].data;
+	x.new_cies = mem_calloc(f->cies.n + 1, sizeof(*x.new_cies));
+	alignment_find(&x);
+	for (size_t i = 0; i < f->entries.n && !rc; i++)
+		rc = entry_move(&x, i);
+	if (!rc)
+		rc = fixups_apply(&x);
+	free(x.new_cies);
+	vec_release(&x.fixups);
+	return rc;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known of functions by their names alone. */
+#ifndef WEIR_INSERT_FOREIGN_NAMES_H
+#define WEIR_INSERT_FOREIGN_NAMES_H
+
+#include <stdbool.h>
+
+/* setjmp and relatives: control may come back behind the call a second time. */
+bool foreign_name_returns_twice(const char *name);
+/* Does not return to the instruction behind the call (__morestack): its callers cannot be changed. */
+bool foreign_name_skips_return(const char *name);
+/* Must never be timed: functions that do not come back in the usual way, unwinding, TLS look-up. */
+bool foreign_name_is_untimed(const char *name);
+/* So short that timing would cost more than the function: string functions, malloc, mathematics. */
+bool foreign_name_is_short(const char *name);
+/* Enters the operating system and may wait there: read, poll, nanosleep, ... */
+bool foreign_name_waits(const char *name);
+
+#endif

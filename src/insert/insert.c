@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "insert/insert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "elf/archive.h"
+#include "insert/code.h"
+#include "insert/debug_move.h"
+
+#define MEMBER_BYTES_MAX ((size_t)1 << 31)
+
+static const char *const reason_texts[INSERT_N_REASONS] = {
+	[INSERT_REASON_DONE] = "inserted",
+	[INSERT_REASON_NOT_WANTED] = "not asked for",
+	[INSERT_REASON_EMPTY] = "it has no code",
+	[INSERT_REASON_UNDECODABLE] = "something in its section is no instruction that is known",
+	[INSERT_REASON_SECTION_DATA] = "its section holds data, or code that nothing names",
+	[INSERT_REASON_MIDDLE] = "something refers to the middle of an instruction in its section",
+	[INSERT_REASON_OVERLAP] = "it shares code with another function",
+	[INSERT_REASON_INDIRECT] = "it jumps to places that are not known",
+	[INSERT_REASON_TABLE] = "a jump table is not understood",
+	[INSERT_REASON_NO_REGISTER] = "flags are in use where a counter would go, and no register is free",
+	[INSERT_REASON_GS] = "it uses the gs segment",
+	[INSERT_REASON_RESOLVER] = "it runs before the program is relocated",
+	[INSERT_REASON_TRANSACTION] = "it uses memory transactions",
+	[INSERT_REASON_BOUND] = "it depends on where its instructions lie",
+	[INSERT_REASON_FRAMES] = "its exception tables are not understood",
+	[INSERT_REASON_LTO] = "it is no machine code, but made for link-time optimisation",
+	[INSERT_REASON_SECTION_KIND] = "its section is put together from pieces by the linker",
+};
+
+const char *insert_reason_text(enum insert_reason reason)
+{
+	return reason < INSERT_N_REASONS ? reason_texts[reason] : "not known";
+}
+
+void insert_report_release(struct insert_report *r)
+{
+	for (size_t i = 0; i < r->functions.n; i++) {
+		free(r->functions.v[i].name);
+		free(r->functions.v[i].member);
+	}
+	vec_release(&r->functions);
+	for (size_t i = 0; i < r->notes.n; i++)
+		free(r->notes.v[i]);
+	vec_release(&r->notes);
+}
+
+static void report_function(const struct code *c, const struct code_section *s,
+	const struct code_function *f, struct insert_report *report)
+{
+	struct insert_function out = {.reason = f->reason,
+		.n_blocks = f->n_blocks,
+		.n_insns = f->n_insns,
+		.old_bytes = f->end - f->start,
+		.is_compiled = c->is_compiled};
+
+	out.new_bytes = out.old_bytes;
+	if (code_section_is_inserted(s) && f->n_insns) {
+		const struct code_insn *last = &s->insns.v[f->first_insn + f->n_insns - 1];
+
+		out.new_bytes = last->place + code_insn_bytes(last) + last->after -
+				s->insns.v[f->first_insn].label;
+	}
+	out.name = f->name[0] ? mem_strdup(f->name) : mem_printf("%s+0x%x", s->name, f->start);
+	vec_push(&report->functions, out);
+	if (f->reason == INSERT_REASON_DONE)
+		report->n_blocks += f->n_blocks;
+}
+
+static void report_code(const struct code *c, struct insert_report *report)
+{
+	for (size_t n = 1; n < c->n_sections; n++) {
+		const struct code_section *s = &c->sections[n];
+
+		if (!s->is_code)
+			continue;
+		report->old_text += s->bytes.n;
+		report->new_text += code_section_is_inserted(s) ? s->new_bytes : s->bytes.n;
+		for (size_t i = 0; i < s->functions.n; i++)
+			report_function(c, s, &s->functions.v[i], report);
+	}
+}
+
+static void note(struct insert_report *report, char *sentence)
+{
+	vec_push(&report->notes, sentence);
+}
+
+static bool is_lto_only(const struct elf_object *o)
+{
+	bool has_lto = false, has_code = false;
+
+	for (size_t i = 1; i < o->sections.n; i++) {
+		const struct object_section *s = &o->sections.v[i];
+
+		has_lto |= !strncmp(s->name, ".gnu.lto_", 9);
+		has_code |= (s->flags & SHF_EXECINSTR) && s->size;
+	}
+	return has_lto && !has_code;
+}
+
+/* Debug information that cannot be mended is worse than none. */
+static void drop_debug(struct elf_object *o)
+{
+	for (size_t i = 1; i < o->sections.n; i++) {
+		struct object_section *s = &o->sections.v[i];
+
+		if (strncmp(s->name, ".debug_", 7))
+			continue;
+		s->relocs.n = 0;
+		s->flags &= ~(uint64_t)SHF_COMPRESSED;
+		object_section_set(o, (uint32_t)i, (struct span){(const uint8_t *)"", 0});
+	}
+}
+
+static bool has_work(const struct code *c)
+{
+	for (size_t n = 1; n < c->n_sections; n++)
+		if (code_section_is_inserted(&c->sections[n]))
+			return true;
+	return false;
+}
+
+/* The object is changed in memory; false when nothing was to be done. */
+static bool insert_into(struct code *c, struct insert_report *report, struct err *err)
+{
+	code_resolve(c);
+	code_blocks(c);
+	code_live(c);
+	code_plan(c);
+	code_lay_out(c);
+	report_code(c, report);
+	if (!has_work(c))
+		return false;
+	if (c->options->mode != INSERT_MODE_NOPS)
+		code_describe(c);
+	code_emit(c);
+	if (exception_tables_move(c->object, &c->moved, err)) {
+		note(report, mem_printf("%s; the object is left alone", err->text));
+		return false;
+	}
+	if (debug_move(c->object, &c->moved, err)) {
+		note(report, mem_printf("%s; its debug information is dropped", err->text));
+		drop_debug(c->object);
+	}
+	code_relocate(c);
+	return true;
+}
+
+static int copy_object(struct span in, struct buf *out)
+{
+	buf_put(out, in.p, in.n);
+	return 0;
+}
+
+int insert_object(struct span in, const struct insert_options *options, struct buf *out,
+	struct insert_report *report, struct err *err)
+{
+	struct elf_object o;
+	struct code c;
+	int rc;
+
+	if (elf_object_open(&o, in, err))
+		return err->code;
+	report->n_objects++;
+	if (is_lto_only(&o)) {
+		report->n_left_alone++;
+		note(report, mem_strdup(insert_reason_text(INSERT_REASON_LTO)));
+		elf_object_release(&o);
+		return copy_object(in, out);
+	}
+	if (options->mode == INSERT_MODE_NOTHING) {
+		rc = elf_object_write(&o, out, err);
+		elf_object_release(&o);
+		return rc;
+	}
+	if (code_read(&c, &o, options, err)) {
+		report->n_left_alone++;
+		note(report, mem_printf("%s; the object is left alone", err->text));
+		elf_object_release(&o);
+		return copy_object(in, out);
+	}
+	if (insert_into(&c, report, err))
+		rc = elf_object_write(&o, out, err);
+	else {
+		report->n_left_alone++;
+		rc = copy_object(in, out);
+	}
+	code_release(&c);
+	elf_object_release(&o);
+	return rc;
+}
+
+/* The bytes of a member, which a thin archive keeps in a file. */
+static int member_bytes(const struct archive_member *m, const char *folder, struct span *bytes,
+	struct buf *own, struct err *err)
+{
+	char *path;
+	int rc;
+
+	*bytes = m->bytes;
+	if (!m->is_outside)
+		return 0;
+	path = m->name[0] == '/' ? mem_strdup(m->name) : mem_printf("%s/%s", folder, m->name);
+	rc = file_read(own, path, MEMBER_BYTES_MAX, err);
+	free(path);
+	*bytes = buf_span(own);
+	return rc;
+}
+
+static int insert_member(struct archive_member *m, const char *folder,
+	const struct insert_options *options, struct buf *out, struct insert_report *report,
+	struct err *err)
+{
+	size_t first = report->functions.n, first_note = report->notes.n;
+	struct span bytes;
+	struct buf own = {0};
+	int rc = member_bytes(m, folder, &bytes, &own, err);
+
+	if (!rc && elf_object_is(bytes))
+		rc = insert_object(bytes, options, out, report, err);
+	else if (!rc) {
+		report->n_left_alone++;
+		rc = copy_object(bytes, out);
+	}
+	buf_release(&own);
+	if (rc)
+		return err_prefix(err, "member '%s'", m->name);
+	for (size_t i = first; i < report->functions.n; i++)
+		report->functions.v[i].member = mem_strdup(m->name);
+	for (size_t i = first_note; i < report->notes.n; i++) {
+		char *old = report->notes.v[i];
+
+		report->notes.v[i] = mem_printf("member '%s': %s", m->name, old);
+		free(old);
+	}
+	m->bytes = buf_span(out);
+	m->is_outside = false;
+	return 0;
+}
+
+static int insert_archive(struct span in, const char *folder, const struct insert_options *options,
+	struct buf *out, struct insert_report *report, struct err *err)
+{
+	struct archive a;
+	struct buf *outs;
+	int rc = 0;
+
+	if (archive_open(&a, in, err))
+		return err->code;
+	outs = mem_calloc(a.members.n + 1, sizeof(*outs));
+	for (size_t i = 0; i < a.members.n && !rc; i++)
+		rc = insert_member(&a.members.v[i], folder, options, &outs[i], report, err);
+	if (!rc)
+		rc = archive_write(&a, out, err);
+	for (size_t i = 0; i < a.members.n; i++)
+		buf_release(&outs[i]);
+	free(outs);
+	archive_release(&a);
+	return rc;
+}
+
+int insert_file(struct span in, const char *folder, const struct insert_options *options,
+	struct buf *out, struct insert_report *report, struct err *err)
+{
+	if (archive_is(in))
+		return insert_archive(in, folder, options, out, report, err);
+	return insert_object(in, options, out, report, err);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where everything comes to lie. Short branches are tried first and made long where they do not reach
+ * any more; since that only ever lengthens code, it ends.
+ */
+#include "insert/code.h"
+
+#define ALIGN_FUNCTION 16u
+
+/* Functions that were aligned stay so; data keep their place modulo the section's alignment. */
+static uint32_t alignment_of(const struct code_section *s, uint32_t start, bool is_data)
+{
+	if (is_data)
+		return s->align;
+	if (s->align < ALIGN_FUNCTION || start % ALIGN_FUNCTION)
+		return 1;
+	if (s->align >= 64 && start % 64 == 0)
+		return 64;
+	return ALIGN_FUNCTION;
+}
+
+static uint32_t padding_to(uint32_t now, uint32_t old, uint32_t align)
+{
+	return (old - now) & (align - 1);
+}
+
+static void place_function(struct code_section *s, struct code_function *f, uint32_t *now)
+{
+	f->pad = padding_to(*now, f->start, alignment_of(s, f->start, false));
+	*now += f->pad;
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		struct code_insn *insn = &s->insns.v[i];
+
+		insn->label = *now;
+		insn->place = *now + insn->before;
+		*now = insn->place + code_insn_bytes(insn) + insn->after;
+	}
+	if (!f->n_insns) /* cannot be: sections with such functions are left alone */
+		*now += f->end - f->start;
+}
+
+static void place_gap(const struct code_section *s, struct code_gap *g, bool is_last, uint32_t *now)
+{
+	g->pad = g->is_padding ? 0 : padding_to(*now, g->start, alignment_of(s, g->start, true));
+	*now += g->pad;
+	g->place = *now;
+	/* What stands behind it brings the padding that it needs. */
+	if (!g->is_padding || is_last)
+		*now += g->end - g->start;
+}
+
+static void place_section(struct code_section *s)
+{
+	size_t g = 0;
+	uint32_t now = 0;
+
+	for (size_t i = 0; i <= s->functions.n; i++) {
+		uint32_t start = i < s->functions.n ? s->functions.v[i].start : UINT32_MAX;
+
+		while (g < s->gaps.n && s->gaps.v[g].start < start) {
+			place_gap(s, &s->gaps.v[g], i == s->functions.n, &now);
+			g++;
+		}
+		if (i < s->functions.n)
+			place_function(s, &s->functions.v[i], &now);
+	}
+	s->new_bytes = now;
+}
+
+/* Where the entry code of a function ends: jumps back to its beginning, which are no calls, go there. */
+static uint32_t inner_start(const struct code *c, const struct code_section *s,
+	const struct code_function *f)
+{
+	if (f->reason == INSERT_REASON_DONE && code_function_enters_at(c, f, f->entry_insn))
+		return s->insns.v[f->entry_insn].label + CODE_CALL_BYTES;
+	return s->insns.v[f->first_insn].label;
+}
+
+static uint32_t moved_in(const struct code_section *s, uint32_t offset)
+{
+	uint32_t start = offset;
+
+	while (start && start > offset - X86_INSN_BYTES_MAX && (start >= s->bytes.n || !s->at[start]))
+		start--;
+	if (offset >= s->bytes.n || !s->at[start])
+		return s->new_bytes;
+	return s->insns.v[s->at[start] - 1].place + (offset - start);
+}
+
+uint32_t code_branch_target(const struct code *c, const struct code_section *from,
+	const struct code_insn *insn)
+{
+	const struct code_section *s = &c->sections[insn->to_section];
+	const struct code_function *to = code_function_at(c, insn->to_section, insn->to);
+
+	if (!code_section_is_inserted(s))
+		return insn->to;
+	if (to && insn->to == to->start && to->n_insns) {
+		const struct code_function *f = code_function_at(c, from->number, insn->offset);
+
+		if (f && insn->flow != X86_FLOW_CALL && insn->rel_bytes && f->parent == to->parent &&
+			f->parent_section == to->parent_section)
+			return inner_start(c, s, to);
+		return s->insns.v[to->first_insn].label;
+	}
+	if (insn->to < s->bytes.n && s->at[insn->to])
+		return s->insns.v[s->at[insn->to] - 1].label;
+	for (size_t i = 0; i < s->gaps.n; i++)
+		if (insn->to >= s->gaps.v[i].start && insn->to < s->gaps.v[i].end)
+			return s->gaps.v[i].place + (insn->to - s->gaps.v[i].start);
+	/* In the middle of an instruction, in a function that is left alone; or the section's end. */
+	return moved_in(s, insn->to);
+}
+
+/* True when a short branch had to be made long. */
+static bool widen(struct code *c, struct code_section *s)
+{
+	bool is_changed = false;
+
+	for (size_t i = 0; i < s->functions.n; i++) {
+		struct code_function *f = &s->functions.v[i];
+
+		for (uint32_t k = f->first_insn; k < f->first_insn + f->n_insns; k++) {
+			struct code_insn *insn = &s->insns.v[k];
+			int64_t distance;
+
+			if (insn->rel_bytes != 1 || insn->reloc != CODE_NONE || !insn->to_section ||
+				(insn->bits & (CODE_INSN_WIDE | CODE_INSN_FALLS | CODE_INSN_EDGES)))
+				continue;
+			distance = (int64_t)code_branch_target(c, s, insn) -
+				   (int64_t)(insn->place + insn->length);
+			if (distance >= -128 && distance <= 127)
+				continue;
+			insn->bits |= CODE_INSN_WIDE;
+			is_changed = true;
+			if (f->reason == INSERT_REASON_INDIRECT)
+				code_section_refuse(s, INSERT_REASON_INDIRECT);
+		}
+	}
+	return is_changed;
+}
+
+static void note_gap(struct code *c, const struct code_section *s, const struct code_gap *g)
+{
+	moved_add(&c->moved, s->number, g->start, g->place, g->place);
+}
+
+static void note_function(struct code *c, const struct code_section *s, const struct code_function *f)
+{
+	for (uint32_t k = f->first_insn; k < f->first_insn + f->n_insns; k++) {
+		const struct code_insn *insn = &s->insns.v[k];
+
+		moved_add(&c->moved, s->number, insn->offset, insn->label, insn->place);
+	}
+}
+
+static void note_moves(struct code *c, const struct code_section *s)
+{
+	size_t g = 0;
+
+	for (size_t i = 0; i <= s->functions.n; i++) {
+		uint32_t start = i < s->functions.n ? s->functions.v[i].start : UINT32_MAX;
+
+		while (g < s->gaps.n && s->gaps.v[g].start < start)
+			note_gap(c, s, &s->gaps.v[g++]);
+		if (i < s->functions.n)
+			note_function(c, s, &s->functions.v[i]);
+	}
+	moved_add(&c->moved, s->number, s->bytes.n, s->new_bytes, s->new_bytes);
+}
+
+void code_lay_out(struct code *c)
+{
+	for (size_t n = 1; n < c->n_sections; n++) {
+		struct code_section *s = &c->sections[n];
+
+		if (!code_section_is_inserted(s))
+			continue;
+		do
+			place_section(s);
+		while (code_section_is_inserted(s) && widen(c, s));
+		if (code_section_is_inserted(s))
+			note_moves(c, s);
+	}
+}

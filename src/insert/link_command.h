@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line of a linker (GNU ld, gold, lld, mold), read as far as it takes to know which
+ * files are linked, what comes out, and where something can be put in without changing anything
+ * else.
+ *
+ *	link_command_read     arguments -> options and inputs; response files are expanded
+ *	link_command_find     which file each input is, as the linker will find it
+ *	link_command_rewrite  the same arguments with some inputs replaced and the library added
+ */
+#ifndef WEIR_INSERT_LINK_COMMAND_H
+#define WEIR_INSERT_LINK_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/span.h"
+
+#define LINK_ARGUMENTS_MAX	1000000	   /* after expansion */
+#define LINK_RESPONSE_FILES_MAX 2000	   /* expanded in one command line */
+#define LINK_RESPONSE_BYTES_MAX (64 << 20) /* of one such file */
+
+enum link_result {
+	LINK_RESULT_PROGRAM,
+	LINK_RESULT_SHARED,	 /* -shared */
+	LINK_RESULT_RELOCATABLE, /* -r */
+	LINK_RESULT_OTHER,	 /* for another machine: -m with another emulation than elf_x86_64 */
+};
+
+struct link_input {
+	size_t arg, n_args; /* its place in args: 2 for "-l" "z" */
+	const char *name;   /* file name, or the name behind -l; borrowed from args */
+	bool is_library;    /* -l */
+	bool is_static;	    /* behind -Bstatic: shared libraries are not looked for */
+	bool is_raw;	    /* behind -b binary: bytes to be linked as data, whatever they are */
+	char *path;	    /* set by link_command_find; NULL: the linker finds nothing either */
+};
+
+struct link_words {
+	char **v; /* owned texts */
+	size_t n, cap;
+};
+
+struct link_command {
+	struct link_words args;	/* expanded; without the linker's own name */
+	VEC(struct link_input) inputs; /* in order */
+	struct link_words folders;	/* -L, in order */
+	enum link_result result;
+	const char *output;	/* -o; "a.out" */
+	const char *sysroot;	/* NULL: none */
+	bool only_given_folders; /* -nostdlib */
+	/* Where the run-time library goes: in front of the first input that is no start-up object. */
+	size_t library_at;
+};
+
+/* Fails when a limit is passed. On failure nothing is left to release. */
+int link_command_read(struct link_command *c, char *const *args, size_t n, struct err *err);
+void link_command_release(struct link_command *c);
+/* Sets the paths. `more` are folders that the linker searches by itself. */
+void link_command_find(struct link_command *c, const struct link_words *more);
+/* A file of this name was not found in the folders given: link_command_find needs `more`. */
+bool link_command_misses(const struct link_command *c);
+
+/* The words for the linker: `replaced[i]` stands for input i unless it is NULL; `library` NULL: none
+ * is added. */
+void link_command_rewrite(const struct link_command *c, char *const *replaced, const char *library,
+	struct link_words *out);
+void link_words_release(struct link_words *words);
+
+/* The words of a response file: blanks separate them, quotes and backslashes keep them together. */
+void link_words_split(struct span text, struct link_words *out);
+/* The other direction. */
+void link_words_join(const struct link_words *words, struct buf *out);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "insert/link_files.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/archive.h"
+#include "elf/elf_file.h"
+
+#define SCRIPT_BYTES_MAX 65536
+
+void link_names_release(struct link_names *names)
+{
+	intern_release(&names->names);
+	vec_release(&names->is_defined);
+}
+
+static uint32_t name_number(struct link_names *names, const char *name)
+{
+	uint32_t number = intern_text(&names->names, name);
+
+	while (names->is_defined.n <= number)
+		vec_push(&names->is_defined, false);
+	return number;
+}
+
+bool link_names_defines(const struct link_names *names, const char *name)
+{
+	/* intern has no look-up that does not add: adding is harmless, but needs a writable one. */
+	uint32_t number = name_number((struct link_names *)names, name);
+
+	return names->is_defined.v[number];
+}
+
+/* ---- names of one object ---- */
+
+static bool is_lto_section(const struct elf_section *s)
+{
+	return !strncmp(s->name, ".gnu.lto_", 9) || !strcmp(s->name, ".llvm.lto");
+}
+
+static enum link_file_kind object_kind(const struct elf_file *elf)
+{
+	if (elf->type == ET_DYN)
+		return LINK_FILE_SHARED;
+	if (elf->type != ET_REL)
+		return LINK_FILE_OTHER;
+	if (elf->machine != EM_X86_64 || !elf->is_64)
+		return LINK_FILE_OTHER_MACHINE;
+	for (size_t i = 0; i < elf->n_sections; i++)
+		if (is_lto_section(&elf->sections[i]))
+			return LINK_FILE_LTO;
+	return LINK_FILE_OBJECT;
+}
+
+static void add_symbols(struct link_file *f, const struct elf_file *elf,
+	const struct elf_section *table, struct link_names *names)
+{
+	struct cursor c = cursor_of(elf_file_section_bytes(elf, table));
+	struct span texts = {NULL, 0};
+	Elf64_Sym symbol;
+
+	if (table->link < elf->n_sections)
+		texts = elf_file_section_bytes(elf, &elf->sections[table->link]);
+	while (cursor_take(&c, &symbol, sizeof(symbol))) {
+		const char *name = texts.p ? span_cstr(texts, symbol.st_name) : NULL;
+		uint32_t number;
+
+		if (!name || !*name || ELF64_ST_BIND(symbol.st_info) == STB_LOCAL)
+			continue;
+		number = name_number(names, name);
+		if (symbol.st_shndx == SHN_UNDEF)
+			vec_push(&f->wanted, number);
+		else
+			names->is_defined.v[number] = true;
+	}
+}
+
+static enum link_file_kind add_object(
+	struct link_file *f, struct span bytes, struct link_names *names)
+{
+	struct elf_file elf;
+	enum link_file_kind kind;
+
+	if (elf_file_init(&elf, bytes, NULL) < 0)
+		return LINK_FILE_OTHER;
+	kind = object_kind(&elf);
+	for (size_t i = 0; i < elf.n_sections && kind == LINK_FILE_OBJECT; i++)
+		if (elf.sections[i].type == SHT_SYMTAB)
+			add_symbols(f, &elf, &elf.sections[i], names);
+	elf_file_release(&elf);
+	return kind;
+}
+
+/* ---- archives ---- */
+
+static void add_outside_member(
+	struct link_file *f, const struct archive_member *m, struct link_names *names)
+{
+	const char *base = path_base_name(f->path);
+	char *path = m->name[0] == '/'
+		? mem_strdup(m->name)
+		: mem_printf("%.*s%s", (int)(base - f->path), f->path, m->name);
+	struct file_map map;
+
+	if (file_map_open(&map, path, NULL) == 0) {
+		vec_push(&f->outside, map);
+		f->n_lto += add_object(f, map.bytes, names) == LINK_FILE_LTO;
+	}
+	free(path);
+}
+
+static enum link_file_kind add_archive(struct link_file *f, struct link_names *names)
+{
+	struct archive a;
+
+	if (archive_open(&a, f->map.bytes, NULL) < 0)
+		return LINK_FILE_OTHER;
+	for (size_t i = 0; i < a.members.n; i++) {
+		const struct archive_member *m = &a.members.v[i];
+
+		if (m->is_outside)
+			add_outside_member(f, m, names);
+		else
+			f->n_lto += add_object(f, m->bytes, names) == LINK_FILE_LTO;
+	}
+	archive_release(&a);
+	return LINK_FILE_ARCHIVE;
+}
+
+/* ---- files ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void keep_each_once(struct link_file *f)
+{
+	size_t n = 0;
+
+	if (f->wanted.n)
+		qsort(f->wanted.v, f->wanted.n, sizeof(f->wanted.v[0]), compare_numbers);
+	for (size_t i = 0; i < f->wanted.n; i++)
+		if (!n || f->wanted.v[n - 1] != f->wanted.v[i])
+			f->wanted.v[n++] = f->wanted.v[i];
+	f->wanted.n = n;
+}
+
+static bool is_bitcode(struct span bytes)
+{
+	return bytes.n >= 4 && (!memcmp(bytes.p, "BC\xc0\xde", 4) || !memcmp(bytes.p, "\xde\xc0\x17\x0b", 4));
+}
+
+int link_file_open(
+	struct link_file *f, const char *path, struct link_names *names, struct err *err)
+{
+	struct link_file fresh = {.path = mem_strdup(path)};
+	int rc = file_map_open(&fresh.map, path, err);
+
+	if (rc < 0) {
+		free(fresh.path);
+		return rc;
+	}
+	if (archive_is(fresh.map.bytes))
+		fresh.kind = add_archive(&fresh, names);
+	else if (is_bitcode(fresh.map.bytes))
+		fresh.kind = LINK_FILE_LTO;
+	else if (link_script_read(fresh.map.bytes, NULL, NULL))
+		fresh.kind = LINK_FILE_SCRIPT;
+	else
+		fresh.kind = add_object(&fresh, fresh.map.bytes, names);
+	keep_each_once(&fresh);
+	*f = fresh;
+	return 0;
+}
+
+void link_file_release(struct link_file *f)
+{
+	file_map_release(&f->map);
+	for (size_t i = 0; i < f->outside.n; i++)
+		file_map_release(&f->outside.v[i]);
+	vec_release(&f->outside);
+	vec_release(&f->wanted);
+	free(f->path);
+}
+
+void link_file_hash(const struct link_file *f, struct content_hash *hash)
+{
+	content_hash_add_u64(hash, f->map.bytes.n);
+	content_hash_add(hash, f->map.bytes);
+	for (size_t i = 0; i < f->outside.n; i++) {
+		content_hash_add_u64(hash, f->outside.v[i].bytes.n);
+		content_hash_add(hash, f->outside.v[i].bytes);
+	}
+}
+
+/* ---- scripts ---- */
+
+/* The next word: a parenthesis, or what stands between blanks, commas and parentheses. Comments are
+ * skipped. Empty at the end. */
+static struct span script_word(struct cursor *c)
+{
+	const uint8_t *start;
+
+	for (;;) {
+		while (c->p < c->end && strchr(" \t\r\n,;", *c->p) && *c->p)
+			c->p++;
+		if (cursor_left(c) < 2 || memcmp(c->p, "/*", 2))
+			break;
+		start = memmem(c->p + 2, cursor_left(c) - 2, "*/", 2);
+		c->p = start ? start + 2 : c->end;
+	}
+	start = c->p;
+	if (c->p < c->end && (*c->p == '(' || *c->p == ')'))
+		c->p++;
+	else
+		while (c->p < c->end && !(*c->p && strchr(" \t\r\n,;()", *c->p)))
+			c->p++;
+	return (struct span){start, (size_t)(c->p - start)};
+}
+
+static bool word_is(struct span word, const char *text)
+{
+	return word.n == strlen(text) && !memcmp(word.p, text, word.n);
+}
+
+static bool word_ends(struct span word, const char *text)
+{
+	return word.n > strlen(text) && !memcmp(word.p + word.n - strlen(text), text, strlen(text));
+}
+
+static bool script_list(struct cursor *c, bool are_paths, void (*each)(void *, struct span), void *context)
+{
+	struct span word = script_word(c);
+
+	if (!word_is(word, "("))
+		return false;
+	for (word = script_word(c); word.n && !word_is(word, ")"); word = script_word(c)) {
+		if (are_paths && (word.p[0] != '/' || !(word_ends(word, ".a") || word_ends(word, ".o"))))
+			return false;
+		if (are_paths && each)
+			each(context, word);
+	}
+	return word.n;
+}
+
+bool link_script_read(
+	struct span text, void (*each)(void *context, struct span path), void *context)
+{
+	struct cursor c = cursor_of(text);
+	struct span word;
+	size_t n_lists = 0;
+
+	if (!text.n || text.n > SCRIPT_BYTES_MAX || memchr(text.p, 0, text.n))
+		return false;
+	for (word = script_word(&c); word.n; word = script_word(&c)) {
+		bool are_paths = word_is(word, "GROUP") || word_is(word, "INPUT");
+
+		if (!are_paths && !word_is(word, "OUTPUT_FORMAT"))
+			return false;
+		if (!script_list(&c, are_paths, each, context))
+			return false;
+		n_lists += are_paths;
+	}
+	return n_lists;
+}

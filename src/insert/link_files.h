@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files of a link: what each is, and which names the link as a whole defines. A name that an
+ * object uses and no object of the link defines is foreign: it comes from a shared library.
+ */
+#ifndef WEIR_INSERT_LINK_FILES_H
+#define WEIR_INSERT_LINK_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "insert/content_hash.h"
+
+enum link_file_kind {
+	LINK_FILE_OTHER, /* unknown to us, or a script that is left to the linker */
+	LINK_FILE_OBJECT,
+	LINK_FILE_ARCHIVE,
+	LINK_FILE_SHARED,
+	LINK_FILE_OTHER_MACHINE, /* an object that is not for x86-64 */
+	LINK_FILE_LTO,		 /* no machine code, or code that the linker's plug-in makes anew */
+	LINK_FILE_SCRIPT,	 /* text that names archives only */
+};
+
+/* Names of a link, each with a number. */
+struct link_names {
+	struct intern names;
+	VEC(bool) is_defined; /* by number; by an object that is going to be inserted */
+};
+void link_names_release(struct link_names *names);
+bool link_names_defines(const struct link_names *names, const char *name);
+
+struct link_file {
+	enum link_file_kind kind;
+	char *path;			/* owned */
+	struct file_map map;
+	VEC(struct file_map) outside;	/* members of a thin archive */
+	VEC(uint32_t) wanted;		/* numbers of the names that it leaves undefined; each once */
+	uint32_t n_lto;			/* members made for link-time optimisation */
+};
+
+/* Reads the file and adds its names. Fails when the file cannot be read; what is in it never is a
+ * failure: broken objects and archives are LINK_FILE_OTHER. */
+int link_file_open(
+	struct link_file *f, const char *path, struct link_names *names, struct err *err);
+void link_file_release(struct link_file *f);
+/* All bytes that the inserted copy depends on. */
+void link_file_hash(const struct link_file *f, struct content_hash *hash);
+
+/* The paths named by a script that consists of nothing but OUTPUT_FORMAT, GROUP and INPUT of absolute
+ * paths (libm.a of glibc); false when it is any other text. `each` may be NULL. */
+bool link_script_read(
+	struct span text, void (*each)(void *context, struct span path), void *context);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes where. Each function is either inserted or left alone with a reason; then each
+ * instruction knows how many bytes are put in front of it and behind it. emit.c writes them in the
+ * same order.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "insert/code.h"
+
+#define INC_BYTES      8  /* incq %gs:counter(%rip) */
+#define ADD_BYTES      9  /* addq $imm8, %gs:sum(%rip) */
+#define ADD_LONG_BYTES 12 /* addq $imm32, %gs:sum(%rip) */
+#define LEA_BYTES      23 /* mov, lea, mov: the same without touching flags */
+
+static bool matches(const char *const *globs, const char *name)
+{
+	for (size_t i = 0; globs && globs[i]; i++)
+		if (!fnmatch(globs[i], name, 0))
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct insert_options *options, const char *name)
+{
+	if (options->only && !matches(options->only, name))
+		return false;
+	return !matches(options->skip, name);
+}
+
+/* Entered by the kernel, not by a call, and known to unwinders by its very bytes. */
+static bool is_signal_return(const char *name)
+{
+	return !strcmp(name, "__restore_rt") || !strcmp(name, "__restore");
+}
+
+static enum insert_reason judge_function(
+	const struct code *c, const struct code_section *s, const struct code_function *f)
+{
+	if (!f->n_insns)
+		return INSERT_REASON_EMPTY;
+	if (!is_wanted(c->options, f->name))
+		return INSERT_REASON_NOT_WANTED;
+	if (is_signal_return(f->name))
+		return INSERT_REASON_BOUND;
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		const struct code_insn *insn = &s->insns.v[i];
+
+		if (insn->bits & CODE_INSN_GS)
+			return INSERT_REASON_GS;
+		if (insn->bits & CODE_INSN_TRANSACTION)
+			return INSERT_REASON_TRANSACTION;
+		if (insn->bits & CODE_INSN_BOUND)
+			return INSERT_REASON_BOUND;
+		if ((insn->bits & CODE_INSN_FLAGS) && insn->detour == CODE_DETOUR_NONE)
+			return INSERT_REASON_NO_REGISTER;
+		/* loop and jrcxz have no opposite */
+		if (insn->flow == X86_FLOW_BRANCH && (insn->bits & CODE_INSN_TAIL) &&
+			insn->rel_bytes == 1 && insn->opcode >= 0xe0)
+			return INSERT_REASON_BOUND;
+	}
+	return INSERT_REASON_DONE;
+}
+
+/* Hand-written code may run on into the function behind it, past its entry code. */
+static bool runs_on(const struct code_section *s, const struct code_function *f)
+{
+	const struct code_insn *last;
+
+	if (!f->n_insns)
+		return false;
+	for (uint32_t i = f->first_insn + f->n_insns; i-- > f->first_insn;) {
+		last = &s->insns.v[i];
+		if (!(last->bits & CODE_INSN_NOP))
+			return last->flow == X86_FLOW_NEXT || last->flow == X86_FLOW_SYSCALL ||
+			       (last->flow == X86_FLOW_BRANCH);
+	}
+	return true;
+}
+
+static void refuse(struct code_function *f, enum insert_reason reason)
+{
+	if (f->reason == INSERT_REASON_DONE)
+		f->reason = reason;
+}
+
+static void judge_section(struct code *c, struct code_section *s)
+{
+	bool has_data = false, has_unknown = false;
+
+	for (size_t i = 0; i < s->functions.n; i++) {
+		struct code_function *f = &s->functions.v[i];
+
+		refuse(f, judge_function(c, s, f));
+		if (!c->is_compiled && runs_on(s, f)) {
+			refuse(f, INSERT_REASON_OVERLAP);
+			if (i + 1 < s->functions.n)
+				refuse(&s->functions.v[i + 1], INSERT_REASON_OVERLAP);
+		}
+		has_unknown |= f->reason == INSERT_REASON_INDIRECT || f->reason == INSERT_REASON_OVERLAP;
+	}
+	for (size_t i = 0; i < s->gaps.n; i++)
+		has_data |= !s->gaps.v[i].is_padding;
+	/* The data may hold distances that a jump adds to something. */
+	if (has_data && has_unknown)
+		code_section_refuse(s, INSERT_REASON_SECTION_DATA);
+}
+
+/* Distances of 8 and 16 bits cannot grow. */
+static void check_relocs(struct code *c)
+{
+	for (size_t n = 1; n < c->n_sections; n++) {
+		const struct object_section *os = &c->object->sections.v[n];
+
+		for (size_t k = 0; k < os->relocs.n; k++) {
+			const struct object_reloc *r = &os->relocs.v[k];
+			uint32_t to;
+
+			if (r->type != R_X86_64_PC8 && r->type != R_X86_64_PC16 &&
+				r->type != R_X86_64_8 && r->type != R_X86_64_16)
+				continue;
+			to = r->symbol < c->object->symbols.n ? c->object->symbols.v[r->symbol].section : 0;
+			if (to && to < c->n_sections)
+				code_section_refuse(&c->sections[to], INSERT_REASON_BOUND);
+			code_section_refuse(&c->sections[n], INSERT_REASON_BOUND);
+		}
+	}
+}
+
+/* A function and its .cold part share their fate. */
+static void join_fragments(struct code *c)
+{
+	for (size_t n = 1; n < c->n_sections; n++)
+		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
+			struct code_function *f = &c->sections[n].functions.v[i];
+			struct code_function *parent =
+				&c->sections[f->parent_section].functions.v[f->parent];
+
+			if (f->reason != INSERT_REASON_DONE)
+				refuse(parent, f->reason);
+			else if (parent->reason != INSERT_REASON_DONE)
+				f->reason = parent->reason;
+		}
+}
+
+bool code_function_enters_at(
+	const struct code *c, const struct code_function *f, uint32_t insn_i)
+{
+	return c->options->mode == INSERT_MODE_TREE && !f->is_fragment && insn_i == f->entry_insn;
+}
+
+uint32_t code_head_insn(
+	const struct code_section *s, const struct code_function *f, uint32_t block)
+{
+	const struct code_block *b = &s->blocks.v[block];
+
+	const struct code_insn *head = &s->insns.v[b->first_insn];
+
+	if (head->detour == CODE_DETOUR_LATER)
+		return b->first_insn + head->detail;
+	if (head->detour == CODE_DETOUR_EDGES)
+		return b->first_insn + b->n_insns - 1;
+	/* The counter of the first block stands behind the entry code. */
+	if (block == f->first_block && f->entry_insn < b->first_insn + b->n_insns)
+		return f->entry_insn;
+	return b->first_insn;
+}
+
+uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns)
+{
+	const struct insert_options *o = c->options;
+	uint32_t n_sums = o->mode != INSERT_MODE_TREE ? 0 : o->with_cycles ? 2 : 1;
+	uint32_t bytes;
+
+	if (o->mode == INSERT_MODE_NOPS)
+		return 1;
+	if (head->detour == CODE_DETOUR_REGISTER)
+		return LEA_BYTES * (1 + n_sums);
+	bytes = INC_BYTES;
+	if (head->detour == CODE_DETOUR_COMPARE)
+		bytes += head[-(int)head->detail].length;
+	if (n_sums)
+		bytes += n_insns <= 127 ? ADD_BYTES : ADD_LONG_BYTES;
+	/* Cycles do not fit into a byte: hundredths. */
+	if (n_sums == 2)
+		bytes += ADD_LONG_BYTES;
+	return bytes;
+}
+
+uint32_t code_insn_bytes(const struct code_insn *insn)
+{
+	if (insn->bits & CODE_INSN_EDGES)
+		return 2 + insn->after + 5;
+	if (insn->bits & CODE_INSN_FALLS)
+		return 2 + CODE_CALL_BYTES + 5;
+	if (!(insn->bits & CODE_INSN_WIDE))
+		return insn->length;
+	if (insn->opcode == 0xeb)
+		return 5;
+	if (insn->opcode >= 0xe0)
+		return 2 + 2 + 5; /* loop, jrcxz over a long jump */
+	return 6;
+}
+
+static void plan_insn(struct code *c, struct code_function *f, struct code_insn *insn)
+{
+	bool is_tree = c->options->mode == INSERT_MODE_TREE;
+
+	if (!is_tree)
+		return;
+	if (insn->bits & CODE_INSN_LANDING)
+		insn->before += CODE_CALL_BYTES;
+	if (insn->flow == X86_FLOW_RETURN ||
+		((insn->bits & CODE_INSN_TAIL) && insn->flow != X86_FLOW_BRANCH))
+		insn->before += CODE_CALL_BYTES;
+	if ((insn->bits & CODE_INSN_TAIL) && insn->flow == X86_FLOW_BRANCH)
+		insn->bits |= CODE_INSN_FALLS;
+	if (insn->bits & CODE_INSN_FOREIGN) {
+		insn->before += CODE_CALL_BYTES;
+		insn->after += CODE_CALL_BYTES;
+	}
+	if (insn->bits & CODE_INSN_TWICE)
+		insn->after += CODE_CALL_BYTES;
+	(void)f;
+}
+
+static void plan_function(struct code *c, struct code_section *s, struct code_function *f)
+{
+	for (uint32_t b = f->first_block; b < f->first_block + f->n_blocks; b++) {
+		const struct code_block *block = &s->blocks.v[b];
+		const struct code_insn *head = &s->insns.v[block->first_insn];
+		struct code_insn *at = &s->insns.v[code_head_insn(s, f, b)];
+		uint32_t bytes = code_head_bytes(c, head, block->n_insns);
+
+		if (block->is_unreachable)
+			continue;
+		if (head->detour == CODE_DETOUR_EDGES) {
+			at->bits |= CODE_INSN_EDGES;
+			at->after += bytes;
+		} else
+			at->before += bytes;
+	}
+	if (c->options->mode == INSERT_MODE_TREE && !f->is_fragment)
+		s->insns.v[f->entry_insn].before += CODE_CALL_BYTES;
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++)
+		plan_insn(c, f, &s->insns.v[i]);
+}
+
+void code_plan(struct code *c)
+{
+	check_relocs(c);
+	for (size_t n = 1; n < c->n_sections; n++)
+		if (c->sections[n].is_code)
+			judge_section(c, &c->sections[n]);
+	join_fragments(c);
+	for (size_t n = 1; n < c->n_sections; n++) {
+		struct code_section *s = &c->sections[n];
+		bool has_work = false;
+
+		if (!code_section_is_inserted(s))
+			continue;
+		for (size_t i = 0; i < s->functions.n; i++) {
+			if (s->functions.v[i].reason != INSERT_REASON_DONE)
+				continue;
+			plan_function(c, s, &s->functions.v[i]);
+			has_work = true;
+		}
+		if (!has_work)
+			s->reason = INSERT_REASON_EMPTY;
+	}
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who refers to which code. The assembler has folded distances within a section into numbers, so
+ * every branch and every rip-relative operand is followed; everything else has a relocation. What
+ * is referred to must be the start of an instruction, or it cannot be moved.
+ *
+ * Jump tables of position-independent code hold `target - table`, as R_X86_64_PC32 against the text
+ * section with the addend target + (entry - table): the label is known only when the start of the
+ * table is. It is the nearest place in front that code refers to, with nothing but such entries in
+ * between; that all labels then fall on instructions of one function is checked.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "insert/code.h"
+
+bool code_reloc_is_pc(uint32_t type)
+{
+	return type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_PC64;
+}
+
+bool code_reloc_is_address(uint32_t type)
+{
+	return type == R_X86_64_64 || type == R_X86_64_32 || type == R_X86_64_32S ||
+	       type == R_X86_64_GOTOFF64;
+}
+
+struct code_target code_reloc_target(const struct code *c, uint32_t section,
+	const struct object_reloc *r, const struct code_insn *insn)
+{
+	const struct elf_object *o = c->object;
+	const struct object_symbol *sym;
+	struct code_target none = {0, 0};
+	int64_t offset;
+
+	(void)section;
+	if (!r->symbol || r->symbol >= o->symbols.n)
+		return none;
+	sym = &o->symbols.v[r->symbol];
+	if (!sym->section || sym->section >= c->n_sections || sym->type == STT_TLS)
+		return none;
+	offset = (int64_t)sym->value + r->addend;
+	if (code_reloc_is_pc(r->type)) {
+		if (insn)
+			offset += (int64_t)(insn->offset + insn->length) - (int64_t)r->offset;
+	} else if (!code_reloc_is_address(r->type))
+		return none;
+	return (struct code_target){sym->section, offset};
+}
+
+const char *code_insn_callee(const struct code *c, const struct code_section *s,
+	const struct code_insn *insn, const struct object_symbol **symbol)
+{
+	const struct elf_object *o = c->object;
+	const struct object_reloc *r;
+
+	*symbol = NULL;
+	if (insn->reloc == CODE_NONE)
+		return NULL;
+	r = &o->sections.v[s->number].relocs.v[insn->reloc];
+	if (!r->symbol || r->symbol >= o->symbols.n)
+		return NULL;
+	switch (r->type) {
+	case R_X86_64_PC32:
+	case R_X86_64_PLT32:
+		if (insn->flow == X86_FLOW_CALL_FAR || insn->flow == X86_FLOW_JUMP_FAR)
+			return NULL; /* a pointer in memory */
+		break;
+	case R_X86_64_GOTPCREL:
+	case R_X86_64_GOTPCRELX:
+	case R_X86_64_REX_GOTPCRELX:
+		break;
+	default:
+		return NULL;
+	}
+	*symbol = &o->symbols.v[r->symbol];
+	return (*symbol)->name;
+}
+
+enum label_kind {
+	LABEL_BRANCH, /* of a direct branch */
+	LABEL_CODE,   /* an instruction takes its address */
+	LABEL_DATA,   /* data hold its address, or a distance to it */
+	LABEL_UNWIND, /* a landing pad */
+};
+
+static void note_label_kind(struct code *c, struct code_function *f, uint32_t offset, enum label_kind kind)
+{
+	struct code_function *parent;
+
+	if (offset == f->start && !f->is_fragment)
+		return;
+	parent = &c->sections[f->parent_section].functions.v[f->parent];
+	if (kind == LABEL_DATA)
+		f->has_data_labels = parent->has_data_labels = true;
+	if (kind == LABEL_CODE)
+		f->has_code_labels = parent->has_code_labels = true;
+}
+
+/* Compilers leave branches that are never taken to what lies behind a function. */
+static bool is_in_padding(const struct code_section *s, uint32_t offset)
+{
+	for (size_t i = 0; i < s->gaps.n; i++)
+		if (offset >= s->gaps.v[i].start && offset < s->gaps.v[i].end)
+			return s->gaps.v[i].is_padding;
+	return false;
+}
+
+/* Something refers to `offset` of a code section: it becomes the head of a block. `from` is the function
+ * that it stands in, if any. */
+static void mark_label(struct code *c, const struct code_function *from, uint32_t section,
+	int64_t offset, enum label_kind kind)
+{
+	struct code_section *s;
+	struct code_insn *insn;
+	struct code_function *f;
+
+	if (section >= c->n_sections || !c->sections[section].is_code)
+		return;
+	s = &c->sections[section];
+	if (offset < 0 || (uint64_t)offset > s->bytes.n) {
+		code_section_refuse(s, INSERT_REASON_MIDDLE);
+		return;
+	}
+	if ((uint64_t)offset == s->bytes.n)
+		return; /* the end of a range */
+	insn = code_insn_at(c, section, (uint64_t)offset);
+	f = code_function_at(c, section, (uint64_t)offset);
+	if (insn) {
+		insn->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL;
+		if (f)
+			note_label_kind(c, f, (uint32_t)offset, kind);
+		return;
+	}
+	if (f && kind == LABEL_BRANCH && from == f)
+		f->reason = INSERT_REASON_MIDDLE; /* as glibc jumps past lock prefixes */
+	else if (f)
+		code_section_refuse(s, INSERT_REASON_MIDDLE);
+	else if (kind == LABEL_BRANCH && !is_in_padding(s, (uint32_t)offset))
+		code_section_refuse(s, INSERT_REASON_SECTION_DATA);
+}
+
+/* Code between functions that branches lead to: it gets a function of its own. */
+static bool gap_is_branched_to(const struct code_section *s, const struct code_gap *g)
+{
+	for (size_t i = 0; i < s->insns.n; i++) {
+		const struct code_insn *insn = &s->insns.v[i];
+
+		if (insn->rel_bytes && insn->to_section == s->number && insn->to >= g->start &&
+			insn->to < g->end)
+			return true;
+	}
+	return false;
+}
+
+/* What instructions mean by relocations against sections of this object. */
+static void resolve_insns(struct code *c, struct code_section *s)
+{
+	const struct object_section *os = &c->object->sections.v[s->number];
+
+	for (size_t i = 0; i < s->insns.n; i++) {
+		struct code_insn *insn = &s->insns.v[i];
+		const struct code_function *from = code_function_at(c, s->number, insn->offset);
+
+		for (size_t k = insn->reloc; insn->reloc != CODE_NONE && k < os->relocs.n &&
+					     os->relocs.v[k].offset < insn->offset + insn->length;
+			k++) {
+			struct code_target t =
+				code_reloc_target(c, s->number, &os->relocs.v[k], insn);
+
+			if (!t.section || t.section >= c->n_sections ||
+				!c->sections[t.section].is_code)
+				continue;
+			mark_label(c, from, t.section, t.offset,
+				insn->rel_bytes ? LABEL_BRANCH : LABEL_CODE);
+			if (code_reloc_is_pc(os->relocs.v[k].type) && t.offset >= 0 &&
+				t.offset <= UINT32_MAX) {
+				insn->to_section = t.section;
+				insn->to = (uint32_t)t.offset;
+			}
+		}
+		if (insn->reloc == CODE_NONE && insn->to_section)
+			mark_label(c, from, insn->to_section, (int32_t)insn->to,
+				insn->rel_bytes ? LABEL_BRANCH : LABEL_CODE);
+	}
+}
+
+/* ---- tables ---- */
+
+/* For each section that is data: which offsets code refers to. Sorted. */
+struct data_refs {
+	VEC(uint32_t) v;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void find_data_refs(const struct code *c, struct data_refs *refs)
+{
+	for (size_t n = 1; n < c->n_sections; n++) {
+		const struct code_section *s = &c->sections[n];
+		const struct object_section *os = &c->object->sections.v[n];
+
+		for (size_t i = 0; s->is_code && i < s->insns.n; i++) {
+			const struct code_insn *insn = &s->insns.v[i];
+
+			for (size_t k = insn->reloc; insn->reloc != CODE_NONE && k < os->relocs.n &&
+						     os->relocs.v[k].offset <
+							     insn->offset + insn->length;
+				k++) {
+				struct code_target t =
+					code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], insn);
+
+				if (t.section && !c->sections[t.section].is_code && t.offset >= 0 &&
+					t.offset < UINT32_MAX)
+					vec_push(&refs[t.section].v, (uint32_t)t.offset);
+			}
+		}
+	}
+	for (size_t n = 1; n < c->n_sections; n++)
+		if (refs[n].v.n)
+			qsort(refs[n].v.v, refs[n].v.n, sizeof(uint32_t), by_value);
+}
+
+/* Is there a reference at exactly this offset? */
+static bool is_referred(const struct data_refs *refs, uint32_t offset)
+{
+	return refs->v.n && bsearch(&offset, refs->v.v, refs->v.n, sizeof(uint32_t), by_value);
+}
+
+/* All labels of a table lie in one function, or each is the start of one. */
+static void check_same_function(struct code *c, const struct code_function **first, uint32_t section,
+	int64_t offset, bool is_first)
+{
+	const struct code_function *f = code_function_at(c, section, (uint64_t)offset);
+	const struct code_function *parent =
+		f ? &c->sections[f->parent_section].functions.v[f->parent] : NULL;
+
+	if (is_first)
+		*first = parent;
+	else if (parent != *first && !(f && offset == f->start))
+		code_section_refuse(&c->sections[section], INSERT_REASON_TABLE);
+}
+
+/*
+ * Entries of data that are distances to code: each run of neighbours is cut at the places that code
+ * refers to.
+ */
+static void read_tables_of(struct code *c, uint32_t number, const struct data_refs *refs)
+{
+	const struct object_section *os = &c->object->sections.v[number];
+	uint64_t base = 0, next = UINT64_MAX;
+	const struct code_function *first = NULL;
+
+	for (size_t k = 0; k < os->relocs.n; k++) {
+		const struct object_reloc *r = &os->relocs.v[k];
+		struct code_target t = code_reloc_target(c, number, r, NULL);
+
+		if (!t.section || !c->sections[t.section].is_code)
+			continue;
+		if (r->type != R_X86_64_PC32) {
+			mark_label(c, NULL, t.section, t.offset, LABEL_DATA);
+			continue;
+		}
+		if (r->offset != next || is_referred(refs, (uint32_t)r->offset))
+			base = r->offset;
+		next = r->offset + 4;
+		mark_label(c, NULL, t.section, t.offset - (int64_t)(r->offset - base), LABEL_DATA);
+		check_same_function(c, &first, t.section, t.offset - (int64_t)(r->offset - base),
+			r->offset == base);
+		if (r->offset != base)
+			vec_push(&c->table_entries,
+				((struct code_table_entry){
+					number, (uint32_t)k, (uint32_t)(r->offset - base)}));
+	}
+}
+
+/* Sections whose relocations against code are ranges, not control flow. */
+static bool is_about_code(const struct object_section *os)
+{
+	return !(os->flags & SHF_ALLOC) || os->type == SHT_X86_64_UNWIND ||
+	       !strcmp(os->name, ".eh_frame") || !strncmp(os->name, ".gcc_except_table", 17);
+}
+
+static void read_tables(struct code *c)
+{
+	struct data_refs *refs = mem_calloc(c->n_sections + 1, sizeof(*refs));
+
+	find_data_refs(c, refs);
+	for (size_t n = 1; n < c->n_sections; n++)
+		if (!c->sections[n].is_code && !is_about_code(&c->object->sections.v[n]))
+			read_tables_of(c, (uint32_t)n, &refs[n]);
+	for (size_t n = 1; n < c->n_sections; n++)
+		vec_release(&refs[n].v);
+	free(refs);
+}
+
+/* Relocations that lie in no instruction: data within the text, or code that could not be decoded.
+ * Addresses of code are understood, and so are distances to symbols; others are not. */
+static void check_data_relocs(struct code *c, struct code_section *s)
+{
+	const struct object_section *os = &c->object->sections.v[s->number];
+
+	for (size_t k = 0; k < os->relocs.n; k++) {
+		const struct object_reloc *r = &os->relocs.v[k];
+		const struct code_function *f = code_function_at(c, s->number, r->offset);
+		struct code_target t;
+
+		if (f && f->is_decoded)
+			continue;
+		t = code_reloc_target(c, s->number, r, NULL);
+		if (!t.section || !c->sections[t.section].is_code)
+			continue;
+		if (code_reloc_is_address(r->type)) {
+			mark_label(c, NULL, t.section, t.offset, LABEL_DATA);
+			continue;
+		}
+		code_section_refuse(s, INSERT_REASON_SECTION_DATA);
+		if (c->object->symbols.v[r->symbol].type == STT_SECTION || r->addend != -4)
+			code_section_refuse(&c->sections[t.section], INSERT_REASON_SECTION_DATA);
+	}
+}
+
+void code_resolve(struct code *c)
+{
+	for (size_t n = 1; n < c->n_sections; n++) {
+		struct code_section *s = &c->sections[n];
+
+		if (!s->is_code)
+			continue;
+		resolve_insns(c, s);
+		check_data_relocs(c, s);
+		for (size_t i = 0; i < s->gaps.n; i++)
+			if (!s->gaps.v[i].is_padding && gap_is_branched_to(s, &s->gaps.v[i]))
+				code_section_refuse(s, INSERT_REASON_SECTION_DATA);
+	}
+	read_tables(c);
+	for (size_t i = 0; i < c->tables.landing_pads.n; i++) {
+		const struct code_place *p = &c->tables.landing_pads.v[i];
+		struct code_insn *insn = code_insn_at(c, p->section, p->offset);
+
+		mark_label(c, NULL, p->section, (int64_t)p->offset, LABEL_UNWIND);
+		if (insn)
+			insn->bits |= CODE_INSN_LANDING;
+	}
+}

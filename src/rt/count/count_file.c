@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The count file and its areas. No descriptor is kept: programs close what they do not know. To grow,
+ * the file is opened again, and has to be the same one. All of its space is reserved before it is
+ * mapped: on a disk that is full, a store would end the program.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "runtime.h"
+
+#define ZEROS_BYTES 4096
+
+bool count_file_open(int *fd)
+{
+	struct stat st;
+
+	*fd = (int)raw_call(
+		SYS_openat, AT_FDCWD, count_library.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+	if (*fd < 0)
+		return false;
+	if (raw_call(SYS_fstat, *fd, &st) == 0 && st.st_ino == count_library.inode &&
+		st.st_dev == count_library.device)
+		return true;
+	count_file_close(*fd);
+	return false;
+}
+
+void count_file_close(int fd)
+{
+	raw_call(SYS_close, fd);
+}
+
+/* For file systems without fallocate. */
+static long write_zeros(int fd, uint64_t offset, uint64_t bytes)
+{
+	static char zeros[ZEROS_BYTES];
+
+	while (bytes) {
+		uint64_t n = bytes < ZEROS_BYTES ? bytes : ZEROS_BYTES;
+		long done = raw_call(SYS_pwrite64, fd, zeros, n, offset);
+
+		if (done == -RAW_EINTR)
+			continue;
+		if (done <= 0)
+			return done ? done : -RAW_ENOSPC;
+		offset += (uint64_t)done;
+		bytes -= (uint64_t)done;
+	}
+	return 0;
+}
+
+static long reserve(int fd, uint64_t offset, uint64_t bytes)
+{
+	uint64_t limit[2] = {UINT64_MAX, 0};
+	long rc;
+
+	/* Beyond it comes a signal, not an error. */
+	raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, limit);
+	if (offset + bytes > limit[0])
+		return -RAW_EFBIG;
+	do {
+		rc = raw_call(SYS_fallocate, fd, 0, offset, bytes);
+	} while (rc == -RAW_EINTR);
+	if (rc == -RAW_EOPNOTSUPP || rc == -RAW_ENOSYS)
+		rc = write_zeros(fd, offset, bytes);
+	return rc;
+}
+
+bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd)
+{
+	if (!count_file_open(fd))
+		return false;
+	if (reserve(*fd, count_library.file_bytes, bytes) < 0) {
+		count_file_close(*fd);
+		return false;
+	}
+	*offset = count_library.file_bytes;
+	count_library.file_bytes += bytes;
+	return true;
+}
+
+bool count_file_map(void *at, uint64_t bytes, int fd, uint64_t offset)
+{
+	return !raw_failed((void *)raw_call(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_FIXED, fd, offset));
+}
+
+bool count_file_add_area(enum count_area_kind kind, uint32_t slot, uint64_t offset, uint64_t bytes,
+	uint64_t first)
+{
+	struct count_area *a = count_library.header->areas;
+	uint32_t i = count_library.n_areas;
+
+	if (i == COUNT_FILE_AREAS)
+		return false;
+	a[i].thread = slot;
+	a[i].offset = offset;
+	a[i].bytes = bytes;
+	a[i].first = first;
+	__atomic_store_n(&a[i].kind, (uint32_t)kind, __ATOMIC_RELEASE);
+	count_library.n_areas = i + 1;
+	return true;
+}
+
+/* Of slot 0: the first ones of their kind. */
+const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_t slot)
+{
+	const struct count_area *a = count_library.header->areas;
+
+	for (uint32_t i = 0; i < count_library.n_areas; i++)
+		if (a[i].kind == (uint32_t)kind && a[i].thread == slot)
+			return &a[i];
+	return NULL;
+}
+
+static bool map_header(int fd)
+{
+	void *p = (void *)raw_call(SYS_mmap, 0, COUNT_HEADER_BYTES, PROT_READ | PROT_WRITE,
+		MAP_SHARED, fd, 0);
+
+	if (raw_failed(p))
+		return false;
+	count_library.header = p;
+	count_library.file_bytes = COUNT_HEADER_BYTES;
+	count_library.n_areas = 0;
+	return true;
+}
+
+/* A new file at the path; 0 or a negative errno. */
+long count_file_create(void)
+{
+	struct stat st;
+	int fd = (int)raw_call(SYS_openat, AT_FDCWD, count_library.path,
+		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	long rc = fd;
+
+	if (fd < 0)
+		return rc;
+	rc = raw_call(SYS_fstat, fd, &st);
+	if (rc == 0)
+		rc = reserve(fd, 0, COUNT_HEADER_BYTES);
+	if (rc == 0 && !map_header(fd))
+		rc = -RAW_ENOSPC;
+	count_file_close(fd);
+	if (rc < 0) {
+		raw_call(SYS_unlink, count_library.path);
+		return rc;
+	}
+	count_library.device = st.st_dev;
+	count_library.inode = st.st_ino;
+	return 0;
+}

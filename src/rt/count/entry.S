@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What inserted code calls. Each event has a fast way here for what nearly always happens: the thread
+ * is set up, runs on the stack it ran on last, nobody is at work, no frame is gone, the child is known.
+ * Whatever else goes to count_event() (events.c), which does all of it again, in full; a fast way
+ * writes nothing but `busy` before it is sure.
+ *
+ * All registers are kept, and the flags by those that promise it (lahf and seto: pushf and popf cost ten
+ * times as much). Nothing below the stack pointer is in use when these are called.
+ */
+#define PAGE	     4096
+#define STATE_BYTES  81920
+#define CACHE	     16384
+#define CACHE_FACTOR 0x5bd1e995
+
+/* struct state */
+#define HOT	    1024
+#define COST	    (HOT + 0)
+#define CYCLES	    (HOT + 32)
+#define LOW	    (HOT + 64)
+#define SIZE	    (HOT + 72)
+#define BUSY	    (HOT + 80)
+#define TOP	    (HOT + 88)
+#define LAST_COST   (HOT + 96)
+#define LAST_CYCLES (HOT + 104)
+#define TAIL_SP	    (HOT + 112)
+#define NODES	    (HOT + 120)
+#define TAIL_RET    (HOT + 128)
+#define TAIL_NODE   (HOT + 136)
+#define LIMIT	    (HOT + 144)
+#define SITE_MASK   (HOT + 152)
+#define SELF	    (HOT + 160)
+
+/* struct frame */
+#define FRAME_NODE  0
+#define FRAME_SP    8
+#define FRAME_TICKS 16
+#define FRAME_SELF  24
+#define FRAME_BYTES 32
+
+/* struct count_node */
+#define NODE_LAST   4
+#define NODE_KEY    8
+#define NODE_CALLS  16
+#define NODE_COST   24
+#define NODE_CYCLES 32
+#define NODE_SITE   40
+#define NODE_MIN    48
+#define NODE_MAX    56
+#define NODE_SHIFT  6
+
+/* struct count_thread lies one page in front of the nodes */
+#define THREAD_CURRENT (12 - PAGE)
+
+/* struct cache_line */
+#define CACHE_PARENT 0
+#define CACHE_ROOT   8
+#define CACHE_KEY    16
+#define CACHE_NODE   24
+
+/* enum event */
+#define EVENT_ENTER	   0
+#define EVENT_LEAVE	   1
+#define EVENT_TAIL	   2
+#define EVENT_RESYNC	   3
+#define EVENT_FOREIGN	   4
+#define EVENT_FOREIGN_DONE 5
+#define EVENT_CYCLES	   16
+
+#define S(field) %gs:weir_count_state + (field)(%rip)
+
+	.section weir_state, "aw", @nobits
+	.p2align 12
+	.globl weir_count_state, weir_count_cost, weir_count_cycles
+	.hidden weir_count_state, weir_count_cost, weir_count_cycles
+	.type weir_count_state, @object
+	.size weir_count_state, STATE_BYTES
+	.type weir_count_cost, @object
+	.size weir_count_cost, 32
+	.type weir_count_cycles, @object
+	.size weir_count_cycles, 32
+weir_count_state:
+	.skip HOT
+weir_count_cost:
+	.skip 32
+weir_count_cycles:
+	.skip 32
+	.skip STATE_BYTES - HOT - 64
+
+	.text
+	.macro save reg
+	push %\reg
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset \reg, 0
+	.endm
+	.macro restore reg
+	pop %\reg
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \reg
+	.endm
+
+	/* pushed: bytes below the address behind the call. What the event is about, the stack pointer in
+	 * front of that call, is the next word. */
+	.macro begin name, flags, rsi=0
+	.globl \name
+	.hidden \name
+	.type \name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	save rax
+	.if \flags
+	lahf
+	seto %al
+	push %rax
+	.cfi_adjust_cfa_offset 8
+	.set pushed, 32
+	.else
+	.set pushed, 24
+	.endif
+	save rcx
+	save rdx
+	.if \rsi
+	save rsi
+	.set pushed, pushed + 8
+	.endif
+	.endm
+
+	/* The way out; the code behind it is where `begin` ended. */
+	.macro out name, flags, rsi=0
+.Lout_\name:
+	.cfi_remember_state
+	.if \rsi
+	restore rsi
+	.endif
+	restore rdx
+	restore rcx
+	.if \flags
+	pop %rax
+	.cfi_adjust_cfa_offset -8
+	add $0x7f, %al
+	sahf
+	.endif
+	restore rax
+	ret
+	.cfi_restore_state
+	.endm
+
+	/* The way into C. */
+	.macro slow name, event, cycles, rsi=0
+.Lbusy_\name:
+	movq $0, S(BUSY)
+.Lslow_\name:
+	.set more, pushed + 48
+	.ifeq \rsi
+	save rsi
+	.set more, more + 8
+	.endif
+	save rdi
+	save r8
+	save r9
+	save r10
+	save r11
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	cld
+	mov S(SELF), %rdi
+	mov $(\event + EVENT_CYCLES * \cycles), %esi
+	lea more + 8(%rsp), %rdx
+	mov more(%rsp), %rcx
+	save rbp
+	mov %rsp, %rbp
+	.cfi_def_cfa_register rbp
+	and $-16, %rsp
+	call count_event
+	mov %rbp, %rsp
+	.cfi_def_cfa_register rsp
+	restore rbp
+	popfq
+	.cfi_adjust_cfa_offset -8
+	restore r11
+	restore r10
+	restore r9
+	restore r8
+	restore rdi
+	.ifeq \rsi
+	restore rsi
+	.endif
+	jmp .Lout_\name
+	.cfi_endproc
+	.size \name, . - \name
+	.endm
+
+	/* rax = stack pointer of the event, rcx = open frame; goes away unless the fast way is open. */
+	.macro look name
+	lea pushed + 8(%rsp), %rax
+	mov %rax, %rcx
+	sub S(LOW), %rcx
+	cmp S(SIZE), %rcx
+	jae .Lslow_\name
+	cmpq $0, S(BUSY)
+	jne .Lslow_\name
+	mov %rsp, S(BUSY)
+	mov S(TOP), %rcx
+	.endm
+
+	/* to = cost since the last event, which from now on counts as charged. */
+	.macro take_sum sums, last, to, with
+	mov S(\sums), %\to
+	add S(\sums + 8), %\to
+	add S(\sums + 16), %\to
+	add S(\sums + 24), %\to
+	mov S(\last), %\with
+	mov %\to, S(\last)
+	sub %\with, %\to
+	.endm
+
+	/* rdx = the node that blocks are for from now on. */
+	.macro finish name, clear_tail
+	mov S(NODES), %rax
+	sub %rax, %rdx
+	shr $NODE_SHIFT, %rdx
+	mov %edx, THREAD_CURRENT(%rax)
+	.if \clear_tail
+	cmpq $0, S(TAIL_SP)
+	jne .Lclear_\name
+.Lcleared_\name:
+	.endif
+	movq $0, S(BUSY)
+	.endm
+	/* Rare: a load costs less than the store. */
+	.macro clear_tail name
+.Lclear_\name:
+	movq $0, S(TAIL_SP)
+	jmp .Lcleared_\name
+	.endm
+
+	.macro load_key foreign
+	mov pushed(%rsp), %rax
+	.if \foreign
+	bts $63, %rax
+	.endif
+	.endm
+	.macro compare_site foreign, otherwise
+	.ifeq \foreign
+	mov pushed + 8(%rsp), %rax
+	and S(SITE_MASK), %rax
+	cmp %rax, NODE_SITE(%rsi)
+	jne \otherwise
+	.endif
+	.endm
+
+	/* rcx open frame, rdx parent -> rsi = child. The parent's last one, or else ... */
+	.macro find_child name, foreign
+	mov NODE_LAST(%rdx), %esi
+	shl $NODE_SHIFT, %rsi
+	add S(NODES), %rsi
+	load_key \foreign
+	cmp %rax, NODE_KEY(%rsi)
+	jne .Lcache_\name
+	compare_site \foreign, .Lcache_\name
+.Lfound_\name:
+	cmp S(LIMIT), %rcx
+	jae .Lbusy_\name
+	.endm
+
+	/* ... the one that the cache knows. rdi is lent. */
+	.macro find_in_cache name, foreign
+	load_key \foreign
+	lea (%rax, %rdx), %rsi
+	imul $CACHE_FACTOR, %rsi, %rsi
+	shr $28, %rsi
+	and $0xffe0, %esi
+	save rdi
+	lea weir_count_state + CACHE(%rip), %rdi
+	add %rdi, %rsi
+	mov %gs:CACHE_PARENT(%rsi), %rdi
+	xor %rdx, %rdi
+	xor %gs:CACHE_KEY(%rsi), %rax
+	or %rdi, %rax
+	mov FRAME_NODE(%rcx), %rdi
+	xor %gs:CACHE_ROOT(%rsi), %rdi
+	or %rdi, %rax
+	mov %gs:CACHE_NODE(%rsi), %rsi
+	restore rdi
+	jne .Lbusy_\name
+	compare_site \foreign, .Lbusy_\name
+	.endm
+
+	.macro cached name, foreign
+.Lcache_\name:
+	find_in_cache \name, \foreign
+	mov %rsi, %rax
+	sub S(NODES), %rax
+	shr $NODE_SHIFT, %rax
+	mov %eax, NODE_LAST(%rdx)
+	jmp .Lfound_\name
+	.endm
+
+	/* Charges the open frame's node, and writes a frame for the child in rsi behind it. */
+	.macro push_frame cycles, less
+	take_sum COST, LAST_COST, rax, rdx
+	mov FRAME_NODE(%rcx), %rdx
+	add %rax, NODE_COST(%rdx)
+	add %rax, FRAME_SELF(%rcx)
+	.if \cycles
+	take_sum CYCLES, LAST_CYCLES, rax, rdx
+	mov FRAME_NODE(%rcx), %rdx
+	add %rax, NODE_CYCLES(%rdx)
+	.endif
+	incq NODE_CALLS(%rsi)
+	lea pushed + 8 - \less(%rsp), %rax
+	mov %rsi, FRAME_BYTES + FRAME_NODE(%rcx)
+	mov %rax, FRAME_BYTES + FRAME_SP(%rcx)
+	movq $0, FRAME_BYTES + FRAME_SELF(%rcx)
+	.endm
+	.macro open_frame name
+	add $FRAME_BYTES, %rcx
+	mov %rcx, S(TOP)
+	mov %rsi, %rdx
+	finish \name, 1
+	.endm
+
+	/* rcx frame, rdx its node, rax self cost of the call: min and max, then the frame is gone. */
+	.macro pop_frame name
+	cmp NODE_MIN(%rdx), %rax
+	jb .Lmin_\name
+.Lnot_min_\name:
+	cmp NODE_MAX(%rdx), %rax
+	ja .Lmax_\name
+.Lnot_max_\name:
+	.endm
+	.macro extremes name
+.Lmin_\name:
+	mov %rax, NODE_MIN(%rdx)
+	jmp .Lnot_min_\name
+.Lmax_\name:
+	mov %rax, NODE_MAX(%rdx)
+	jmp .Lnot_max_\name
+	.endm
+
+	.macro enter_event name, flags, cycles
+	begin \name, \flags, 1
+	look \name
+	cmp %rax, FRAME_SP(%rcx)
+	jbe .Lbusy_\name
+	mov FRAME_NODE(%rcx), %rdx
+	cmp S(TAIL_SP), %rax
+	je .Ltail_\name
+	find_child \name, 0
+	push_frame \cycles, 0
+	open_frame \name
+	out \name, \flags, 1
+	cached \name, 0
+	clear_tail \name
+	/* A function that was called from here has jumped: this one is its child. */
+.Ltail_\name:
+	mov pushed + 8(%rsp), %rax
+	cmp S(TAIL_RET), %rax
+	cmove S(TAIL_NODE), %rdx
+	find_in_cache \name, 0
+	jmp .Lfound_\name
+	slow \name, EVENT_ENTER, \cycles, 1
+	.endm
+
+	.macro leave_event name, flags, cycles, tail
+	begin \name, \flags
+	look \name
+	cmp %rax, FRAME_SP(%rcx)
+	jne .Lbusy_\name
+	.if \cycles
+	take_sum CYCLES, LAST_CYCLES, rax, rdx
+	mov FRAME_NODE(%rcx), %rdx
+	add %rax, NODE_CYCLES(%rdx)
+	.endif
+	take_sum COST, LAST_COST, rax, rdx
+	mov FRAME_NODE(%rcx), %rdx
+	add %rax, NODE_COST(%rdx)
+	add FRAME_SELF(%rcx), %rax
+	pop_frame \name
+	.if \tail
+	mov %rdx, S(TAIL_NODE)
+	mov pushed + 8(%rsp), %rdx
+	mov %rdx, S(TAIL_RET)
+	mov FRAME_SP(%rcx), %rdx
+	mov %rdx, S(TAIL_SP)
+	.endif
+	sub $FRAME_BYTES, %rcx
+	mov FRAME_NODE(%rcx), %rdx
+	mov %rcx, S(TOP)
+	finish \name, "1-\tail"
+	out \name, \flags
+	extremes \name
+	.if \tail
+	slow \name, EVENT_TAIL, \cycles
+	.else
+	clear_tail \name
+	slow \name, EVENT_LEAVE, \cycles
+	.endif
+	.endm
+
+	.macro resync_event name, cycles
+	begin \name, 0
+	look \name
+	cmp %rax, FRAME_SP(%rcx)
+	jb .Lbusy_\name
+	movq $0, S(TAIL_SP)
+	movq $0, S(BUSY)
+	out \name, 0
+	slow \name, EVENT_RESYNC, \cycles
+	.endm
+
+	.macro ticks
+	rdtsc
+	shl $32, %rdx
+	or %rdx, %rax
+	.endm
+
+	.macro foreign_event name, cycles
+	begin \name, 0, 1
+	look \name
+	cmp %rax, FRAME_SP(%rcx)
+	jb .Lbusy_\name
+	mov FRAME_NODE(%rcx), %rdx
+	find_child \name, 1
+	push_frame \cycles, 1
+	ticks
+	mov %rax, FRAME_BYTES + FRAME_TICKS(%rcx)
+	open_frame \name
+	out \name, 0, 1
+	cached \name, 1
+	clear_tail \name
+	slow \name, EVENT_FOREIGN, \cycles, 1
+	.endm
+
+	/* The cycle sums wait for the caller's next event: a foreign node has ticks in their place. */
+	.macro foreign_done_event name, cycles
+	begin \name, 0
+	look \name
+	dec %rax
+	cmp %rax, FRAME_SP(%rcx)
+	jne .Lbusy_\name
+	take_sum COST, LAST_COST, rax, rdx
+	mov FRAME_NODE(%rcx), %rdx
+	add %rax, NODE_COST(%rdx)
+	ticks
+	mov FRAME_NODE(%rcx), %rdx
+	sub FRAME_TICKS(%rcx), %rax
+	add %rax, NODE_CYCLES(%rdx)
+	add FRAME_SELF(%rcx), %rax
+	pop_frame \name
+	sub $FRAME_BYTES, %rcx
+	mov FRAME_NODE(%rcx), %rdx
+	mov %rcx, S(TOP)
+	finish \name, 1
+	out \name, 0
+	extremes \name
+	clear_tail \name
+	slow \name, EVENT_FOREIGN_DONE, \cycles
+	.endm
+
+	enter_event weir_count_enter, 0, 0
+	enter_event weir_count_enter_flags, 1, 0
+	enter_event weir_count_enter_cycles, 0, 1
+	enter_event weir_count_enter_flags_cycles, 1, 1
+	leave_event weir_count_leave, 0, 0, 0
+	leave_event weir_count_leave_flags, 1, 0, 0
+	leave_event weir_count_leave_cycles, 0, 1, 0
+	leave_event weir_count_leave_flags_cycles, 1, 1, 0
+	leave_event weir_count_tail, 1, 0, 1
+	leave_event weir_count_tail_cycles, 1, 1, 1
+	resync_event weir_count_resync, 0
+	resync_event weir_count_resync_cycles, 1
+	foreign_event weir_count_foreign, 0
+	foreign_event weir_count_foreign_cycles, 1
+	foreign_done_event weir_count_foreign_done, 0
+	foreign_done_event weir_count_foreign_done_cycles, 1
+
+/* void weir_count_switch_stack(void (*f)(void *), void *arg, void *stack_end) */
+	.globl weir_count_switch_stack
+	.hidden weir_count_switch_stack
+	.type weir_count_switch_stack, @function
+	.p2align 4
+weir_count_switch_stack:
+	.cfi_startproc
+	save rbp
+	mov %rsp, %rbp
+	.cfi_def_cfa_register rbp
+	mov %rdx, %rsp
+	mov %rdi, %rax
+	mov %rsi, %rdi
+	call *%rax
+	mov %rbp, %rsp
+	.cfi_def_cfa_register rsp
+	restore rbp
+	ret
+	.cfi_endproc
+	.size weir_count_switch_stack, . - weir_count_switch_stack
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the count file goes: $WEIR_OUT, or NAME.weir in the working directory. It is made under a name of
+ * its own and moved when its first lines are written, so that whoever finds it can read it. A file that
+ * is there already is never written to: a process that still runs may have it mapped. Such a one keeps its
+ * name, and this process' file is NAME.PID.weir; that of a process that has ended becomes NAME.weir.old.
+ */
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+
+#include "runtime.h"
+
+#define TRIES 8 /* against others who start at the same time */
+
+struct text {
+	char *at;
+	size_t n, max;
+};
+
+static void add_char(struct text *t, char c)
+{
+	if (t->n + 1 < t->max)
+		t->at[t->n++] = c;
+	t->at[t->n] = 0;
+}
+
+static void add(struct text *t, const char *s)
+{
+	while (*s)
+		add_char(t, *s++);
+}
+
+static void add_number(struct text *t, uint64_t v)
+{
+	char digits[20];
+	int n = 0;
+
+	do {
+		digits[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	while (n)
+		add_char(t, digits[--n]);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++)
+		if (*path == '/' && path[1])
+			name = path + 1;
+	return name;
+}
+
+void count_name_set(const char *wanted, const char *exe)
+{
+	struct text t = {count_library.wanted, 0, sizeof(count_library.wanted)};
+	long n = 0;
+
+	if (!wanted || wanted[0] != '/')
+		n = raw_call(SYS_getcwd, t.at, t.max - 1);
+	if (n > 0 && t.at[0] == '/') {
+		t.n = (size_t)n - 1;
+		if (t.n > 1)
+			add_char(&t, '/');
+	}
+	count_library.wanted_from = t.n;
+	add(&t, wanted ? wanted : base_name(exe));
+	if (!wanted) {
+		count_library.wanted_from = t.n; /* a program may be called %p */
+		add(&t, ".weir");
+	}
+}
+
+static bool ends_with(const struct text *t, const char *end, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (t->n < n || t->at[t->n - n + i] != end[i])
+			return false;
+	return true;
+}
+
+/* The name with its %p replaced; or, where it has none and shall be this process' own, .PID put in. */
+static void expand(struct text *t, bool is_own)
+{
+	const char *w = count_library.wanted;
+	bool has_pid = false;
+
+	for (size_t i = 0; w[i]; i++) {
+		bool is_escape = i >= count_library.wanted_from && w[i] == '%';
+
+		if (is_escape && w[i + 1] == 'p') {
+			add_number(t, count_library.pid);
+			has_pid = true;
+			i++;
+		} else {
+			add_char(t, w[i]);
+			i += is_escape && w[i + 1] == '%';
+		}
+	}
+	if (has_pid || !is_own)
+		return;
+	if (ends_with(t, ".weir", 5))
+		t->n -= 5;
+	add_char(t, '.');
+	add_number(t, count_library.pid);
+	add(t, ".weir");
+}
+
+void count_name_temporary(void)
+{
+	struct text t = {count_library.path, 0, sizeof(count_library.path)};
+
+	expand(&t, false);
+	add(&t, ".tmp.");
+	add_number(&t, count_library.pid);
+}
+
+static bool maps_have(uint32_t pid, uint64_t inode)
+{
+	char path[40];
+	struct text t = {path, 0, sizeof(path)};
+	struct maps_reader r;
+	struct maps_line line;
+	bool has = false;
+
+	add(&t, "/proc/");
+	add_number(&t, pid);
+	add(&t, "/maps");
+	if (!count_maps_open(&r, path))
+		return true; /* not to be known: the other one's, to be safe */
+	while (!has && count_maps_next(&r, &line))
+		has = line.inode == inode;
+	count_maps_close(&r);
+	return has;
+}
+
+/* The first lines of a count file. */
+struct beginning {
+	char magic[8];
+	uint32_t version, header_bytes;
+	uint32_t pid, parent;
+	uint32_t flags;
+};
+_Static_assert(offsetof(struct beginning, flags) == offsetof(struct count_header, flags), "the same");
+
+static bool read_beginning(const char *path, struct beginning *b)
+{
+	const char magic[] = COUNT_FILE_MAGIC;
+	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path,
+		O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0);
+	long n;
+
+	if (fd < 0)
+		return false;
+	n = raw_call(SYS_pread64, fd, b, sizeof(*b), 0);
+	raw_call(SYS_close, fd);
+	for (size_t i = 0; i < sizeof(b->magic); i++)
+		if (n != sizeof(*b) || b->magic[i] != magic[i])
+			return false;
+	return true;
+}
+
+/* Does a process that runs count into this file? After exec, that process is this one. */
+static bool is_in_use(const char *path, uint64_t inode)
+{
+	struct beginning b;
+
+	if (!read_beginning(path, &b) || b.pid == count_library.pid ||
+		(b.flags & COUNT_FILE_ENDED) || raw_call(SYS_kill, b.pid, 0) == -RAW_ESRCH)
+		return false;
+	return maps_have(b.pid, inode);
+}
+
+static long move_new(const char *from, const char *to)
+{
+	long rc = raw_call(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+
+	if (rc != -RAW_EINVAL && rc != -RAW_ENOSYS)
+		return rc;
+	rc = raw_call(SYS_link, from, to);
+	if (rc == 0)
+		raw_call(SYS_unlink, from);
+	else if (rc != -RAW_EEXIST)
+		rc = raw_call(SYS_rename, from, to);
+	return rc;
+}
+
+/* An older file gets out of the way. Should it be another one by now, it comes back. */
+static long move_old(const char *path, const struct stat *st)
+{
+	char old[COUNT_PATH_BYTES];
+	struct text t = {old, 0, sizeof(old)};
+	struct stat now;
+	long rc;
+
+	add(&t, path);
+	add(&t, ".old");
+	rc = raw_call(SYS_rename, path, old);
+	if (rc < 0)
+		return rc == -RAW_ENOENT ? 0 : rc;
+	if (raw_call(SYS_lstat, old, &now) == 0 && now.st_ino != st->st_ino)
+		move_new(old, path);
+	return 0;
+}
+
+/* 0: the name is free, as far as can be seen. 1: its owner still runs. */
+static long clear(const char *path)
+{
+	struct stat st;
+	long rc = raw_call(SYS_lstat, path, &st);
+
+	if (rc == -RAW_ENOENT)
+		return 0;
+	if (rc < 0)
+		return rc;
+	if (S_ISDIR(st.st_mode))
+		return -RAW_EISDIR;
+	if (S_ISREG(st.st_mode) && is_in_use(path, st.st_ino))
+		return 1;
+	return move_old(path, &st);
+}
+
+long count_name_take(bool is_child)
+{
+	char path[COUNT_PATH_BYTES];
+	bool is_own = is_child;
+	long rc = -RAW_EEXIST;
+
+	for (int i = 0; i < TRIES && rc == -RAW_EEXIST; i++) {
+		struct text t = {path, 0, sizeof(path)};
+
+		expand(&t, is_own);
+		rc = clear(path);
+		if (rc == 1 && !is_own) {
+			is_own = true;
+			rc = -RAW_EEXIST;
+			continue;
+		}
+		if (rc >= 0)
+			rc = move_new(count_library.path, path);
+	}
+	if (rc < 0) {
+		raw_call(SYS_unlink, count_library.path);
+		return rc;
+	}
+	for (size_t i = 0; i < sizeof(path); i++)
+		count_library.path[i] = path[i];
+	return 0;
+}
+
+static void add_reason(struct text *t, long error)
+{
+	if (error == -RAW_EACCES || error == -RAW_EPERM)
+		add(t, "permission denied");
+	else if (error == -RAW_ENOENT)
+		add(t, "no such directory");
+	else if (error == -RAW_ENOTDIR)
+		add(t, "not a directory");
+	else if (error == -RAW_EISDIR)
+		add(t, "there is a directory of that name");
+	else if (error == -RAW_EROFS)
+		add(t, "read-only file system");
+	else if (error == -RAW_ENOSPC || error == -RAW_EDQUOT)
+		add(t, "no space left");
+	else if (error == -RAW_EFBIG)
+		add(t, "larger than the limit (ulimit -f)");
+	else if (error == -RAW_EMFILE)
+		add(t, "too many open files");
+	else if (error == -RAW_ENAMETOOLONG)
+		add(t, "the name is too long");
+	else if (error == -RAW_ENOSYS)
+		add(t, "the gs register cannot be set here");
+	else {
+		add(t, "error ");
+		add_number(t, (uint64_t)-error);
+	}
+}
+
+void count_name_complain(long error)
+{
+	char line[COUNT_PATH_BYTES + 128];
+	struct text t = {line, 0, sizeof(line)};
+
+	add(&t, "weir: ");
+	expand(&t, false);
+	add(&t, ": cannot be created: ");
+	add_reason(&t, error);
+	add(&t, "; nothing is recorded\n");
+	raw_call(SYS_write, 2, line, t.n);
+}

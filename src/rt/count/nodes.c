@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread's call tree. Nodes lie in one reserved range of addresses, which parts of the count file are
+ * mapped into as they are needed, behind the page of struct count_thread; a node never moves. They are
+ * found by a hash of parent, key and site (open addressing, in plain memory).
+ */
+#include <sys/mman.h>
+
+#include "runtime.h"
+
+#define NODES_MAX_BYTES	  (1ull << 30)
+#define NODES_MIN_BYTES	  (1ull << 20)
+#define FIRST_BYTES	  (4 * COUNT_PAGE)
+#define STEP_MAX_BYTES	  (16ull << 20)
+#define HASH_FIRST_BYTES  COUNT_PAGE
+#define RETRY_CALLS	  4096u
+
+static uint32_t hash_of(uint32_t parent, uint64_t key, uint64_t site)
+{
+	uint64_t h = (key + site * 31) * 0x9e3779b97f4a7c15ull + parent;
+
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93ull;
+	return (uint32_t)(h >> 32);
+}
+
+static void hash_add(struct state *s, uint32_t number)
+{
+	const struct count_node *n = s->nodes + number;
+	uint32_t i = hash_of(n->parent, n->key, n->site) & s->hash_mask;
+
+	while (s->hash[i])
+		i = (i + 1) & s->hash_mask;
+	s->hash[i] = number;
+}
+
+static bool hash_resize(struct slot *slot, struct state *s, uint64_t bytes)
+{
+	uint32_t *hash = count_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	uint32_t n = state_thread(s)->n_nodes;
+
+	if (!hash)
+		return false;
+	if (slot->hash)
+		raw_call(SYS_munmap, slot->hash, slot->hash_bytes);
+	slot->hash = s->hash = hash;
+	slot->hash_bytes = bytes;
+	s->hash_mask = (uint32_t)(bytes / sizeof(*hash)) - 1;
+	for (uint32_t i = 1; i < n; i++)
+		hash_add(s, i);
+	return true;
+}
+
+static bool hash_has_room(const struct state *s)
+{
+	return s->hash && state_thread(s)->n_nodes < (s->hash_mask + 1) / 2;
+}
+
+/* More of the file behind what there is. */
+static bool map_more(struct slot *slot, uint32_t number, uint64_t bytes)
+{
+	uint64_t offset;
+	bool is_mapped = false;
+	int fd;
+
+	if (!count_file_extend(bytes, &offset, &fd))
+		return false;
+	is_mapped = count_file_map(slot->nodes + slot->n_places, bytes, fd, offset);
+	count_file_close(fd);
+	if (!is_mapped ||
+		!count_file_add_area(COUNT_AREA_NODES, number, offset, bytes, slot->n_places))
+		return false;
+	slot->n_places += (uint32_t)(bytes / sizeof(struct count_node));
+	return true;
+}
+
+void count_nodes_grow(void *state)
+{
+	struct state *s = state;
+	struct slot *slot = &count_library.slots[s->slot];
+	uint64_t used = (uint64_t)slot->n_places * sizeof(struct count_node);
+	uint64_t step = used < STEP_MAX_BYTES ? used : STEP_MAX_BYTES;
+
+	if (!hash_has_room(s) && !hash_resize(slot, s, slot->hash_bytes * 2))
+		return;
+	if (state_thread(s)->n_nodes < slot->n_places)
+		return;
+	if (used + COUNT_PAGE + step > slot->nodes_bytes)
+		step = slot->nodes_bytes - COUNT_PAGE - used;
+	while (step >= COUNT_PAGE && !map_more(slot, s->slot, step))
+		step = step / 2 & ~(uint64_t)(COUNT_PAGE - 1);
+	s->n_places = slot->n_places;
+}
+
+struct count_node *count_node_find(
+	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
+{
+	uint32_t p = (uint32_t)(parent - s->nodes);
+	uint32_t i = hash_of(p, key, site) & s->hash_mask;
+
+	for (; s->hash[i]; i = (i + 1) & s->hash_mask) {
+		struct count_node *n = s->nodes + s->hash[i];
+
+		if (n->key == key && n->parent == p && n->site == site)
+			return n;
+	}
+	return NULL;
+}
+
+struct count_node *count_node_enter(
+	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
+{
+	struct count_node *n = count_node_find(s, parent, key, site);
+	struct count_thread *t = state_thread(s);
+
+	if (n)
+		return n;
+	if (t->n_nodes >= s->n_places || !hash_has_room(s)) {
+		if (s->retry) {
+			s->retry--;
+			return NULL;
+		}
+		count_apart(count_nodes_grow, s);
+		if (t->n_nodes >= s->n_places || !hash_has_room(s)) {
+			s->retry = RETRY_CALLS;
+			return NULL;
+		}
+	}
+	n = s->nodes + t->n_nodes;
+	n->parent = (uint32_t)(parent - s->nodes);
+	n->last_child = 0;
+	n->key = key;
+	n->site = site;
+	n->calls = n->cost = n->cycles = n->max = 0;
+	n->min = UINT64_MAX;
+	hash_add(s, t->n_nodes);
+	*(volatile uint32_t *)&t->n_nodes = t->n_nodes + 1;
+	return n;
+}
+
+/* Address space: as much as there may be. */
+static bool reserve(struct slot *slot)
+{
+	uint64_t bytes = NODES_MAX_BYTES;
+
+	for (; bytes >= NODES_MIN_BYTES; bytes /= 4) {
+		uint8_t *p = count_mmap(NULL, bytes, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+
+		if (!p)
+			continue;
+		slot->nodes = (struct count_node *)(p + COUNT_PAGE);
+		slot->nodes_bytes = bytes;
+		return true;
+	}
+	return false;
+}
+
+/* One page for struct count_thread, and some nodes. */
+static bool map_first(struct slot *slot, uint32_t number)
+{
+	uint8_t *thread = (uint8_t *)slot->nodes - COUNT_PAGE;
+	uint64_t offset;
+	bool is_mapped;
+	int fd;
+
+	if (!count_file_extend(COUNT_PAGE + FIRST_BYTES, &offset, &fd))
+		return false;
+	is_mapped = count_file_map(thread, COUNT_PAGE + FIRST_BYTES, fd, offset);
+	count_file_close(fd);
+	if (!is_mapped)
+		return false;
+	slot->n_places = FIRST_BYTES / sizeof(struct count_node);
+	((struct count_thread *)thread)->n_nodes = 1;
+	slot->nodes[0].min = UINT64_MAX;
+	return count_file_add_area(
+		       COUNT_AREA_THREAD, number, offset, sizeof(struct count_thread), 0) &&
+	       count_file_add_area(COUNT_AREA_NODES, number, offset + COUNT_PAGE, FIRST_BYTES, 0);
+}
+
+bool count_nodes_open(struct slot *slot, struct state *s)
+{
+	if (!slot->nodes && !reserve(slot))
+		return false;
+	if (!slot->n_places && !map_first(slot, (uint32_t)(slot - count_library.slots)))
+		return false;
+	s->nodes = slot->nodes;
+	s->n_places = slot->n_places;
+	/* A slot that is used again, or a child of fork: the table is not this tree's. */
+	return hash_resize(slot, s, slot->hash_bytes ? slot->hash_bytes : HASH_FIRST_BYTES);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* Start, fork and exit of a counted program. */
+#include <elf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "runtime.h"
+
+#ifndef HWCAP2_FSGSBASE
+#define HWCAP2_FSGSBASE (1 << 1)
+#endif
+#define OWN_STACK_BYTES (32u << 10)
+#define SPINS		64
+#define WAIT_NS		20000
+
+struct library count_library;
+
+static uint8_t own_stack[OWN_STACK_BYTES] __attribute__((aligned(16))); /* whoever has the lock */
+static uint32_t first_lock;
+
+/* glibc's; in static programs it is there when fork is. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+	void *dso) __attribute__((weak, visibility("default")));
+
+void *count_mmap(void *at, uint64_t bytes, int prot, int flags)
+{
+	void *p = (void *)raw_call(SYS_mmap, at, bytes, prot, flags, -1, 0);
+
+	return raw_failed(p) ? NULL : p;
+}
+
+static void lock(void)
+{
+	struct timespec pause = {0, WAIT_NS};
+
+	for (uint32_t n = 1; __atomic_exchange_n(count_library.lock, 1, __ATOMIC_ACQUIRE); n++)
+		if (n % SPINS == 0)
+			raw_call(SYS_nanosleep, &pause, 0);
+}
+
+void count_apart(void (*f)(void *), void *arg)
+{
+	uint64_t all = UINT64_MAX, before;
+
+	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, sizeof(all));
+	lock();
+	weir_count_switch_stack(f, arg, own_stack + sizeof(own_stack));
+	__atomic_store_n(count_library.lock, 0, __ATOMIC_RELEASE);
+	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, sizeof(before));
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t = {0};
+
+	raw_call(SYS_clock_gettime, CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* --- the file's beginning ------------------------------------------------------------------ */
+
+static void fill_times(struct count_header *h)
+{
+	h->version = COUNT_FILE_VERSION;
+	h->header_bytes = sizeof(*h);
+	h->pid = count_library.pid;
+	h->parent = (uint32_t)raw_call(SYS_getppid, 0);
+	h->start_ns = now_ns();
+	h->start_ticks = ticks_now();
+}
+
+static void set_magic(struct count_header *h)
+{
+	const char magic[] = COUNT_FILE_MAGIC;
+
+	for (size_t i = 0; i < sizeof(h->magic); i++)
+		h->magic[i] = magic[i];
+}
+
+static void copy_bytes(void *to, const void *from, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		((volatile uint8_t *)to)[i] = ((const uint8_t *)from)[i];
+}
+
+static void fill_command(struct count_header *h, int argc, char **argv)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < argc; i++) {
+		for (const char *p = argv[i]; *p && n + 1 < sizeof(h->command); p++)
+			h->command[n++] = *p;
+		if (i + 1 < argc && n + 1 < sizeof(h->command))
+			h->command[n++] = ' ';
+	}
+}
+
+/* The units' flags say what was asked for when the objects were made. */
+static uint32_t unit_flags(const struct image *image)
+{
+	uint64_t at = 0;
+	uint32_t flags = 0;
+
+	while (image->units_bytes - at >= sizeof(struct count_unit)) {
+		const struct count_unit *u = (const struct count_unit *)(image->units + at);
+
+		if (u->magic != COUNT_UNIT_MAGIC || u->bytes < sizeof(*u) ||
+			u->bytes > image->units_bytes - at)
+			break;
+		flags |= u->flags & COUNT_UNIT_CYCLES ? COUNT_FILE_CYCLES : 0;
+		flags |= u->flags & COUNT_UNIT_TREE ? COUNT_FILE_TREE : 0;
+		at += u->bytes;
+	}
+	return flags;
+}
+
+static void fill_header(const struct image *image, int argc, char **argv)
+{
+	struct count_header *h = count_library.header;
+
+	fill_times(h);
+	h->flags = unit_flags(image) | (count_library.site_mask ? COUNT_FILE_SITES : 0);
+	h->base = image->base;
+	h->counters_start = (uint64_t)__start_weir_counters;
+	h->counters_end = (uint64_t)__stop_weir_counters;
+	h->exe_size = image->size;
+	h->exe_mtime_ns = image->mtime_ns;
+	h->exe_inode = image->inode;
+	h->build_id_bytes = image->build_id_bytes;
+	copy_bytes(h->build_id, image->build_id, image->build_id_bytes);
+	copy_bytes(h->exe, image->path, sizeof(h->exe));
+	fill_command(h, argc, argv);
+}
+
+static long add_units(const void *units, uint64_t bytes, uint64_t address)
+{
+	uint64_t offset, room = PAGE_UP(bytes);
+	uint8_t *at;
+	int fd;
+	bool is_mapped;
+
+	if (!bytes)
+		return 0;
+	if (!count_file_extend(room, &offset, &fd))
+		return -RAW_ENOSPC;
+	at = count_mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	is_mapped = at && count_file_map(at, room, fd, offset);
+	count_file_close(fd);
+	if (!is_mapped)
+		return -RAW_ENOSPC;
+	copy_bytes(at, units, bytes);
+	raw_call(SYS_munmap, at, room);
+	count_file_add_area(COUNT_AREA_UNITS, 0, offset, bytes, address);
+	count_library.units = (uint64_t)units;
+	count_library.units_bytes = bytes;
+	return 0;
+}
+
+/* --- start --------------------------------------------------------------------------------- */
+
+static const char *environment_find(char **environment, const char *name)
+{
+	for (; environment && *environment; environment++) {
+		const char *p = *environment;
+		size_t i = 0;
+
+		while (name[i] && p[i] == name[i])
+			i++;
+		if (!name[i] && p[i] == '=')
+			return p + i + 1;
+	}
+	return NULL;
+}
+
+struct start {
+	int argc;
+	char **argv, **environment;
+	uint64_t sp;
+	struct image image;
+};
+
+/* The pages that a thread has copies of. */
+static void find_pages(void)
+{
+	struct library *l = &count_library;
+	uint64_t state = (uint64_t)&weir_count_state, end = state + sizeof(struct state);
+	uint64_t counters = (uint64_t)__start_weir_counters & ~(uint64_t)(COUNT_PAGE - 1);
+	uint64_t counters_end = PAGE_UP((uint64_t)__stop_weir_counters);
+
+	l->copy_start = state;
+	if (counters_end > counters) {
+		l->counters = counters;
+		l->counters_bytes = counters_end - counters;
+		l->copy_start = counters < state ? counters : state;
+		end = counters_end > end ? counters_end : end;
+	}
+	l->copy_bytes = end - l->copy_start;
+}
+
+static long make_file(const struct start *start)
+{
+	const struct image *image = &start->image;
+	long rc;
+
+	count_name_temporary();
+	rc = count_file_create();
+	if (rc < 0)
+		return rc;
+	fill_header(image, start->argc, start->argv);
+	rc = add_units((const void *)image->units, image->units_bytes, image->units);
+	if (rc < 0)
+		raw_call(SYS_unlink, count_library.path);
+	return rc;
+}
+
+static bool allocate(void)
+{
+	struct library *l = &count_library;
+	uint64_t bytes = PAGE_UP(COUNT_FILE_AREAS / 3 * sizeof(*l->slots));
+	uint32_t *page = count_mmap(
+		NULL, COUNT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+
+	if (page && raw_call(SYS_madvise, page, COUNT_PAGE, MADV_WIPEONFORK) == 0) {
+		*page = *l->lock;
+		l->lock = page;
+	}
+	l->slots = count_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	return l->slots;
+}
+
+static void read_auxv(const struct start *start, const char **execfn, bool *is_secure)
+{
+	char **p = start->environment;
+	const Elf64_auxv_t *a;
+
+	while (*p)
+		p++;
+	for (a = (const Elf64_auxv_t *)(p + 1); a->a_type != AT_NULL; a++) {
+		if (a->a_type == AT_HWCAP2)
+			count_library.has_fsgsbase = a->a_un.a_val & HWCAP2_FSGSBASE;
+		else if (a->a_type == AT_EXECFN)
+			*execfn = (const char *)a->a_un.a_val;
+		else if (a->a_type == AT_SECURE)
+			*is_secure = a->a_un.a_val != 0;
+	}
+}
+
+/* The first thread, then the file's name. */
+static long begin(const struct start *start)
+{
+	long rc = make_file(start);
+
+	if (rc < 0)
+		return rc;
+	rc = count_thread_first(start->sp);
+	if (rc < 0) {
+		raw_call(SYS_unlink, count_library.path);
+		return rc;
+	}
+	set_magic(count_library.header);
+	return count_name_take(false);
+}
+
+static void start_apart(void *arg)
+{
+	struct start *start = arg;
+	struct library *l = &count_library;
+	const char *execfn = NULL, *sites = environment_find(start->environment, "WEIR_SITES");
+	bool is_secure = false;
+	long error;
+
+	l->pid = (uint32_t)raw_call(SYS_getpid, 0);
+	read_auxv(start, &execfn, &is_secure);
+	find_pages();
+	if (!allocate())
+		return;
+	l->site_mask = sites && sites[0] == '1' ? UINT64_MAX : 0;
+	count_image_read(&start->image, execfn);
+	count_name_set(is_secure ? NULL : environment_find(start->environment, "WEIR_OUT"),
+		start->image.path);
+	error = begin(start);
+	l->is_ready = error == 0;
+	if (error < 0)
+		count_name_complain(error);
+}
+
+static void before_fork(void);
+static void in_parent(void);
+static void in_child(void);
+
+static void at_start(int argc, char **argv, char **environment)
+{
+	struct start start;
+
+	start.argc = argc;
+	start.argv = argv;
+	start.environment = environment;
+	start.sp = (uint64_t)__builtin_frame_address(0);
+	count_library.lock = &first_lock;
+	count_apart(start_apart, &start);
+	if (count_library.is_ready && __register_atfork)
+		__register_atfork(before_fork, in_parent, in_child, NULL);
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const start_entry)(
+	int, char **, char **) = at_start;
+
+/* --- fork ---------------------------------------------------------------------------------- */
+
+static long make_child_file(const struct count_header *parent)
+{
+	struct count_header *h;
+	long rc;
+
+	count_name_temporary();
+	rc = count_file_create();
+	if (rc < 0)
+		return rc;
+	h = count_library.header;
+	copy_bytes(h, parent, offsetof(struct count_header, areas));
+	h->magic[0] = 0;
+	h->end_ns = h->end_ticks = h->calls_lost = h->n_threads_lost = 0;
+	h->flags &= ~COUNT_FILE_ENDED;
+	fill_times(h);
+	rc = add_units(
+		(const void *)count_library.units, count_library.units_bytes, count_library.units);
+	if (rc < 0)
+		raw_call(SYS_unlink, count_library.path);
+	return rc;
+}
+
+static long begin_child(uint64_t sp)
+{
+	const struct count_header *parent = count_library.header;
+	long rc = make_child_file(parent);
+
+	if (rc < 0)
+		return rc;
+	rc = count_thread_forked(sp);
+	if (rc < 0) {
+		raw_call(SYS_unlink, count_library.path);
+		return rc;
+	}
+	raw_call(SYS_munmap, parent, COUNT_HEADER_BYTES);
+	set_magic(count_library.header);
+	return count_name_take(true);
+}
+
+void count_forked(uint64_t sp)
+{
+	uint32_t pid = (uint32_t)raw_call(SYS_getpid, 0);
+	long rc;
+
+	if (pid == count_library.pid)
+		return;
+	count_library.pid = pid;
+	rc = begin_child(sp);
+	if (rc == 0)
+		return;
+	/* Away from the parent's counters. */
+	count_library.is_ready = false;
+	count_gs_set(0);
+	count_name_complain(rc);
+}
+
+static void child_apart(void *sp)
+{
+	if (!count_gs_state()->self)
+		count_forked((uint64_t)sp);
+}
+
+static void in_child(void)
+{
+	if (count_library.is_ready && count_gs_get())
+		count_apart(child_apart, __builtin_frame_address(0));
+}
+
+static void before_fork(void)
+{
+	if (count_library.is_ready && count_gs_get())
+		count_thread_note_top(true);
+}
+
+static void in_parent(void)
+{
+	if (count_library.is_ready && count_gs_get())
+		count_thread_note_top(false);
+}
+
+/* --- exit ---------------------------------------------------------------------------------- */
+
+static void at_end(void)
+{
+	struct count_header *h = count_library.header;
+
+	if (!count_library.is_ready)
+		return;
+	h->end_ns = now_ns();
+	h->end_ticks = ticks_now();
+	h->flags |= COUNT_FILE_ENDED;
+}
+
+__attribute__((section(".fini_array"), used)) static void (*const end_entry)(void) = at_end;

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread's copy of state and counters: the pages from the one section to the other are reserved
+ * somewhere else, and gs base is the distance. Slots are rows of the count file; those of threads that
+ * have ended are used again when there are many.
+ */
+#include <asm/prctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "runtime.h"
+
+#define SLOTS_MAX	   ((COUNT_FILE_AREAS - 1) / 3)
+#define SLOTS_BEFORE_REUSE 256u
+#define BYTES_BEFORE_REUSE (256ull << 20) /* of counters */
+#define COPY_STEP_BYTES	   (16ull << 20)
+#define COPY_STEPS	   64
+#define PATH_STEPS	   64 /* nodes from one open call to the next, by tail calls */
+
+uint64_t count_gs_get(void)
+{
+	uint64_t base = 0;
+
+	if (count_library.has_fsgsbase)
+		__asm__ volatile("rdgsbase %0" : "=r"(base));
+	else
+		raw_call(SYS_arch_prctl, ARCH_GET_GS, &base);
+	return base;
+}
+
+uint64_t count_fs_get(void)
+{
+	uint64_t base = 0;
+
+	if (count_library.has_fsgsbase)
+		__asm__ volatile("rdfsbase %0" : "=r"(base));
+	else
+		raw_call(SYS_arch_prctl, ARCH_GET_FS, &base);
+	return base;
+}
+
+/* The system call refuses distances to lower addresses. */
+bool count_gs_set(uint64_t base)
+{
+	if (!count_library.has_fsgsbase)
+		return raw_call(SYS_arch_prctl, ARCH_SET_GS, base) == 0;
+	__asm__ volatile("wrgsbase %0" : : "r"(base) : "memory");
+	return true;
+}
+
+struct state *count_gs_state(void)
+{
+	return (struct state *)((uint64_t)&weir_count_state + count_gs_get());
+}
+
+static struct state *copy_state(uint8_t *copy)
+{
+	return (struct state *)(copy + ((uint64_t)&weir_count_state - count_library.copy_start));
+}
+
+static uint8_t *copy_counters(uint8_t *copy)
+{
+	return copy + (count_library.counters - count_library.copy_start);
+}
+
+static uint64_t copy_distance(const uint8_t *copy)
+{
+	return (uint64_t)copy - count_library.copy_start;
+}
+
+struct state *count_slot_state(const struct slot *slot)
+{
+	return copy_state(slot->copy);
+}
+
+static uint8_t *reserve_at(uint64_t hint)
+{
+	return count_mmap((void *)hint, count_library.copy_bytes, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+}
+
+/* Address space for a copy; above the program itself, where the system call that sets gs base takes
+ * no other. (A static-pie lies where other mappings go.) */
+static uint8_t *reserve_space(void)
+{
+	uint64_t start = count_library.copy_start, hint = start + COPY_STEP_BYTES;
+	uint8_t *copy = reserve_at(0);
+
+	for (int i = 0; i < COPY_STEPS && copy; i++) {
+		if (count_library.has_fsgsbase || (uint64_t)copy > start)
+			return copy;
+		raw_call(SYS_munmap, copy, count_library.copy_bytes);
+		copy = reserve_at(hint);
+		hint += COPY_STEP_BYTES + PAGE_UP(count_library.copy_bytes);
+	}
+	return copy;
+}
+
+/* With its state pages. */
+static uint8_t *reserve_copy(void)
+{
+	uint8_t *copy = reserve_space();
+	struct state *s;
+
+	if (!copy)
+		return NULL;
+	s = copy_state(copy);
+	if (!count_mmap(s, sizeof(*s), PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)) {
+		raw_call(SYS_munmap, copy, count_library.copy_bytes);
+		return NULL;
+	}
+	raw_call(SYS_madvise, s, sizeof(*s), MADV_WIPEONFORK);
+	return copy;
+}
+
+static bool map_counters(uint8_t *copy, uint32_t number)
+{
+	uint64_t bytes = count_library.counters_bytes, offset;
+	bool is_mapped;
+	int fd;
+
+	if (!bytes)
+		return true;
+	if (!count_file_extend(bytes, &offset, &fd))
+		return false;
+	is_mapped = count_file_map(copy_counters(copy), bytes, fd, offset);
+	count_file_close(fd);
+	return is_mapped && count_file_add_area(COUNT_AREA_COUNTERS, number, offset, bytes,
+				    count_library.counters);
+}
+
+/* The state of a thread that begins, on a copy that may have been another's. */
+static bool begin(struct slot *slot, uint64_t sp)
+{
+	struct state *s = count_slot_state(slot);
+	struct count_thread *t;
+
+	s->size = 0;
+	s->top = NULL;
+	s->tail_sp = 0;
+	s->stack = 0;
+	for (uint32_t i = 0; i < N_STACKS; i++)
+		s->stacks[i].lo = s->stacks[i].hi = 0;
+	s->slot = (uint32_t)(slot - count_library.slots);
+	s->tid = slot->tid;
+	s->fs = count_fs_get();
+	s->site_mask = count_library.site_mask;
+	if (!count_nodes_open(slot, s))
+		return false;
+	t = state_thread(s);
+	t->slot = s->slot;
+	t->tid = slot->tid;
+	raw_call(SYS_prctl, PR_GET_NAME, t->name);
+	s->self = s;
+	s->busy = 0;
+	return count_stack_find(s, sp);
+}
+
+static bool open_slot(struct slot *slot, uint64_t sp)
+{
+	uint32_t number = (uint32_t)(slot - count_library.slots);
+
+	slot->tid = (uint32_t)raw_call(SYS_gettid, 0);
+	if (!slot->copy) {
+		uint8_t *copy = reserve_copy();
+
+		if (!copy)
+			return false;
+		if (!map_counters(copy, number)) {
+			raw_call(SYS_munmap, copy, count_library.copy_bytes);
+			return false;
+		}
+		slot->copy = copy;
+	}
+	return begin(slot, sp);
+}
+
+/* Gone, whatever thread group it was in: children by vfork share memory with us. */
+static bool has_ended(uint32_t tid)
+{
+	return raw_call(SYS_tkill, tid, 0) == -RAW_ESRCH;
+}
+
+static struct slot *find_ended(void)
+{
+	uint32_t n = count_library.n_slots;
+	static uint32_t next;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct slot *slot = &count_library.slots[(next + i) % n];
+
+		if (slot->copy && slot->nodes && has_ended(slot->tid)) {
+			next = (next + i + 1) % n;
+			return slot;
+		}
+	}
+	return NULL;
+}
+
+static bool has_many(void)
+{
+	uint32_t n = count_library.n_slots;
+
+	return n >= SLOTS_BEFORE_REUSE || n * count_library.counters_bytes > BYTES_BEFORE_REUSE;
+}
+
+/* For threads that find no room: always busy, counters those of the first thread. */
+static uint8_t *make_lost_copy(void)
+{
+	const struct count_area *counters = count_file_find_area(COUNT_AREA_COUNTERS, 0);
+	uint8_t *copy = reserve_copy();
+	struct state *s;
+	bool is_mapped;
+	int fd;
+
+	if (!copy)
+		return NULL;
+	if (counters) {
+		if (!count_file_open(&fd))
+			return NULL;
+		is_mapped = count_file_map(
+			copy_counters(copy), counters->bytes, fd, counters->offset);
+		count_file_close(fd);
+		if (!is_mapped)
+			return NULL;
+	}
+	s = copy_state(copy);
+	s->self = s;
+	s->size = s->busy = UINT64_MAX;
+	return copy;
+}
+
+/* A thread that is counted together with the first one, and has no tree. Where even that fails it
+ * stays with the thread that created it. */
+static void join_lost(void)
+{
+	count_library.header->n_threads_lost++;
+	if (!count_library.lost_copy)
+		count_library.lost_copy = make_lost_copy();
+	if (count_library.lost_copy)
+		count_gs_set(copy_distance(count_library.lost_copy));
+}
+
+/* A slot of a thread that has ended, or a new one. */
+static struct slot *find_slot(void)
+{
+	struct slot *slot = has_many() ? find_ended() : NULL;
+
+	if (!slot && count_library.n_slots < SLOTS_MAX)
+		slot = &count_library.slots[count_library.n_slots];
+	return slot;
+}
+
+struct slot *count_thread_open(uint64_t sp)
+{
+	struct slot *slot = find_slot();
+
+	/* A slot that could not be opened in full is tried by the next thread. */
+	if (!slot || !open_slot(slot, sp) || !count_gs_set(copy_distance(slot->copy))) {
+		join_lost();
+		return NULL;
+	}
+	if (slot == &count_library.slots[count_library.n_slots])
+		count_library.n_slots++;
+	return slot;
+}
+
+/* What was counted before there was a copy comes along. */
+static void take_early_counts(const struct slot *slot)
+{
+	struct state *s = count_slot_state(slot);
+	uint64_t *from = __start_weir_counters;
+	uint64_t *to = (uint64_t *)((uint8_t *)from + copy_distance(slot->copy));
+	uint64_t n = (uint64_t)(__stop_weir_counters - from);
+
+	for (uint64_t i = 0; i < n; i++)
+		to[i] = from[i];
+	for (int i = 0; i < COUNT_STRIPES; i++) {
+		s->cost[i] = weir_count_state.cost[i];
+		s->cycles[i] = weir_count_state.cycles[i];
+	}
+}
+
+long count_thread_first(uint64_t sp)
+{
+	struct slot *slot = &count_library.slots[0];
+
+	count_library.n_slots = 1;
+	if (!open_slot(slot, sp))
+		return -RAW_ENOSPC;
+	take_early_counts(slot);
+	return count_gs_set(copy_distance(slot->copy)) ? 0 : -RAW_ENOSYS;
+}
+
+/* --- a child of fork ----------------------------------------------------------------------- */
+
+void count_thread_note_top(bool is_open)
+{
+	struct state *s = count_gs_state();
+
+	if (s->self && s->fs == count_fs_get() && count_library.n_slots > s->slot)
+		count_library.slots[s->slot].top = is_open ? s->top : NULL;
+}
+
+/* The nodes from the one, exclusive, to a descendant, looked for below `to` in the new tree. */
+static struct count_node *follow(struct state *s, const struct slot *old,
+	const struct count_node *from, const struct count_node *node, struct count_node *to)
+{
+	const struct count_node *path[PATH_STEPS];
+	int n = 0;
+
+	for (; node != from && node != old->nodes && n < PATH_STEPS; n++) {
+		path[n] = node;
+		node = old->nodes + node->parent;
+	}
+	while (n-- && to) {
+		count_nodes_grow(s);
+		to = count_node_enter(s, to, path[n]->key, path[n]->site);
+	}
+	return to;
+}
+
+/* Opens the calls again that were open at fork, in the child's own tree: not counted there. */
+static void reopen(struct state *s, const struct slot *old)
+{
+	const struct frame *first = old->top, *f;
+	struct count_node *node = s->nodes;
+
+	if (!first)
+		return;
+	while (first->sp != UINT64_MAX)
+		first--;
+	s->retry = UINT64_MAX; /* the lock is ours already */
+	for (f = first + 1; f <= old->top && s->top < s->limit; f++) {
+		node = follow(s, old, f[-1].node, f->node, node);
+		if (!node)
+			break;
+		s->top++;
+		*s->top = (struct frame){node, f->sp, f->ticks ? ticks_now() : 0, 0};
+	}
+	s->retry = 0;
+	state_thread(s)->current = (uint32_t)(s->top->node - s->nodes);
+}
+
+long count_thread_forked(uint64_t sp)
+{
+	struct library *l = &count_library;
+	uint64_t copy = l->copy_start + count_gs_get();
+	struct slot *slot = l->slots, old = {0};
+	struct state *s;
+
+	for (uint32_t i = 0; i < l->n_slots; i++)
+		if ((uint64_t)l->slots[i].copy == copy)
+			old = l->slots[i];
+	for (uint32_t i = 0; i < l->n_slots; i++)
+		l->slots[i] = (struct slot){0};
+	l->lost_copy = NULL;
+	l->n_slots = 1;
+	slot->copy = old.copy;
+	if (slot->copy && !map_counters(slot->copy, 0))
+		return -RAW_ENOSPC;
+	if (!open_slot(slot, sp))
+		return -RAW_ENOSPC;
+	s = count_slot_state(slot);
+	reopen(s, &old);
+	if (old.nodes)
+		raw_call(SYS_munmap, (uint8_t *)old.nodes - COUNT_PAGE, old.nodes_bytes);
+	if (old.hash)
+		raw_call(SYS_munmap, old.hash, old.hash_bytes);
+	return count_gs_set(copy_distance(slot->copy)) ? 0 : -RAW_ENOSYS;
+}
