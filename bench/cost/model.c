@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The cycle model over blocks in hexadecimal, one a line on standard input: cycles, one a line.
  *   model CPU             prints the cycles
- *   model CPU REPEATS     prints blocks a second of that many rounds over all of them instead */
+ *   model CPU REPEATS     prints blocks a second of CPU time, of that many rounds over all of them */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -62,16 +62,17 @@ int main(int argc, char **argv)
 	}
 	if (!repeats) {
 		for (size_t i = 0; i < n; i++)
-			printf("%.2f\n", cost_block(cpu, (struct span){blocks[i].bytes, blocks[i].n}) /
-						 (double)COST_UNIT);
+			printf("%.2f\n",
+				cost_block(cpu, (struct span){blocks[i].bytes, blocks[i].n}) /
+					(double)COST_UNIT);
 		return 0;
 	}
 	start = now();
 	for (unsigned r = 0; r < repeats; r++)
 		for (size_t i = 0; i < n; i++)
 			sum += cost_block(cpu, (struct span){blocks[i].bytes, blocks[i].n});
-	printf("%s %.0f %" PRIu64 "\n", cost_cpu_name(cpu),
-		(double)n * repeats / (now() - start), sum);
+	printf("%s %.0f %" PRIu64 "\n", cost_cpu_name(cpu), (double)n * repeats / (now() - start),
+		sum);
 	free(blocks);
 	free(line);
 	return 0;

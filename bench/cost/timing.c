@@ -4,14 +4,15 @@
  *
  *   timing ROUNDS PAUSE_MS <blocks >cycles
  *
- * Blocks are lines of hexadecimal bytes, without branches. A block is repeated n times and 2n times in
- * a row; the difference of the two times is that of n blocks. Both stand in a loop that sets all
+ * Blocks are lines of hexadecimal bytes, without branches. A block is repeated n times and 2n times
+ * in a row; the difference of the two times is that of n blocks. Both stand in a loop that sets all
  * registers and waits for everything before and behind (lfence), so that one pass does not run into
- * the next. Wherever a block touches memory a page is put: each gets one of its own up to PAGES, so
- * that all of it stays in the first cache. The unit is an add that waits for the one before it: a
- * cycle on every processor. Of each figure the least of all rounds counts, because what others do on the
- * machine only adds; the rounds are made in two halves, and a block whose halves differ is left out
- * (line "-"), as is one that faults for another reason than a missing page.
+ * the next. Wherever a block touches memory a page is put: each gets one of its own, and a block
+ * that walks over more than PAGES is left out, so that all of it stays in the first cache. The unit
+ * is an add that waits for the one before it: a cycle on every processor. Of each figure the least
+ * of all rounds counts, because what others do on the machine only adds; the rounds are made in two
+ * halves, and a block whose halves differ is left out (line "-"), as is one that faults for another
+ * reason than a missing page.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -30,18 +31,18 @@
 #include "arch/x86_code.h"
 #include "base/mem.h"
 
-#define CODE_AT	   0x2b5c0000u /* places that blocks hardly come upon by themselves */
-#define STATE_AT   0x2b9d0000u
-#define RIP_AT	   0x2c000000u /* what is relative to rip is here */
-#define POINTER_AT 0x60000000u /* what memory holds: pointers to here */
-#define CODE_BYTES (512u << 10)
-#define PAGES	   8
-#define FAULTS_MAX 256
-#define COPIES_OPS 260 /* instructions in a row, at least */
-#define LOOPS	   48
-#define RUNS	   4
+#define CODE_AT	    0x2b5c0000u /* places that blocks hardly come upon by themselves */
+#define STATE_AT    0x2b9d0000u
+#define RIP_AT	    0x2c000000u /* what is relative to rip is here */
+#define POINTER_AT  0x60000000u /* what memory holds: pointers to here */
+#define CODE_BYTES  (512u << 10)
+#define PAGES	    8
+#define FAULTS_MAX  256
+#define COPIES_OPS  260 /* instructions in a row, at least */
+#define LOOPS	    48
+#define RUNS	    4
 #define BLOCK_BYTES 256
-#define FAR_HALVES 0.04 /* halves of the rounds that differ by more: not repeatable */
+#define FAR_HALVES  0.04 /* halves of the rounds that differ by more: not repeatable */
 
 struct result {
 	uint64_t once[2], twice[2]; /* least ticks, by half of the rounds */
@@ -112,8 +113,8 @@ static uint8_t *put_registers(uint8_t *to)
 		to = put_absolute(to, (const char *)code + (r < 8), r < 8 ? 4 : 5, STATE_AT + 256);
 	}
 	for (unsigned r = 0; r < 16; r++) { /* mov at,%reg */
-		uint8_t code[] = {(uint8_t)(r < 8 ? 0x48 : 0x4c), 0x8b,
-			(uint8_t)(0x04 | (r & 7) << 3), 0x25};
+		uint8_t code[] = {
+			(uint8_t)(r < 8 ? 0x48 : 0x4c), 0x8b, (uint8_t)(0x04 | (r & 7) << 3), 0x25};
 
 		to = put_absolute(to, (const char *)code, 4, STATE_AT + 8 * r);
 	}
@@ -219,6 +220,8 @@ static bool time_block(const struct block *b, struct result *r, unsigned half)
 		run(twice);
 		run(once);
 	} while (n_pages != n_seen);
+	if (n_pages > PAGES)
+		siglongjmp(failed, 1);
 	for (unsigned i = 0; i < RUNS; i++) {
 		least(&r->once[half], run(once));
 		least(&r->twice[half], run(twice));
@@ -283,8 +286,7 @@ static void set_up(size_t n)
 	if (mmap((void *)(uintptr_t)CODE_AT, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED ||
 		mmap((void *)(uintptr_t)STATE_AT, 4096, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-			0) == MAP_FAILED ||
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED ||
 		pool_view == MAP_FAILED || shared == MAP_FAILED)
 		exit(1);
 	_mm_setcsr(_mm_getcsr() | 0x8040); /* denormal numbers are zero */
@@ -309,7 +311,8 @@ static void print(const struct block *blocks, size_t n)
 
 		least(&all.once[0], r->once[1]);
 		least(&all.twice[0], r->twice[1]);
-		if (r->is_bad || a <= 0 || b <= 0 || (a > b ? a - b : b - a) > FAR_HALVES * a + 0.03)
+		if (r->is_bad || a <= 0 || b <= 0 ||
+			(a > b ? a - b : b - a) > FAR_HALVES * a + 0.03)
 			puts("-");
 		else
 			printf("%.3f\n", ticks_of(&all, blocks[i].n_insns, 0) / tick);

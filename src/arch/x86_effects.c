@@ -12,6 +12,7 @@
  */
 #include "arch/x86_effects.h"
 
+#include "arch/x86_quick.h"
 #include "arch/x86_zydis.h"
 
 static const struct {
@@ -57,9 +58,8 @@ static uint16_t reg_bit(ZydisRegister reg, bool *is_wide)
 /* Somebody else gets to see, or may change, any register: calls, returns, traps, the system. */
 static bool is_seen_by_others(const ZydisDecodedInstruction *d)
 {
-	if (d->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED ||
-		d->meta.isa_ext == ZYDIS_ISA_EXT_SVM || d->meta.isa_ext == ZYDIS_ISA_EXT_TDX ||
-		d->meta.isa_ext == ZYDIS_ISA_EXT_SMX)
+	if (d->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED || d->meta.isa_ext == ZYDIS_ISA_EXT_SVM ||
+		d->meta.isa_ext == ZYDIS_ISA_EXT_TDX || d->meta.isa_ext == ZYDIS_ISA_EXT_SMX)
 		return true;
 	switch (d->meta.category) {
 	case ZYDIS_CATEGORY_CALL:
@@ -142,8 +142,7 @@ static bool is_self_cancelling(const ZydisDecodedInstruction *d, const ZydisDeco
 		d->mnemonic != ZYDIS_MNEMONIC_SBB)
 		return false;
 	return ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       ops[0].reg.value == ops[1].reg.value;
+	       ops[1].type == ZYDIS_OPERAND_TYPE_REGISTER && ops[0].reg.value == ops[1].reg.value;
 }
 
 static void note_register(struct x86_effects *e, const ZydisDecodedOperand *op)
@@ -189,8 +188,8 @@ static void note_flags(struct x86_effects *e, const ZydisDecodedInstruction *d)
 		e->flags_killed = e->flags_written;
 }
 
-static void effects_of(struct x86_effects *e, const ZydisDecodedInstruction *d,
-	const ZydisDecodedOperand *ops)
+static void effects_of(
+	struct x86_effects *e, const ZydisDecodedInstruction *d, const ZydisDecodedOperand *ops)
 {
 	bool is_string = d->meta.category == ZYDIS_CATEGORY_STRINGOP ||
 			 d->meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
@@ -224,14 +223,15 @@ static void effects_of(struct x86_effects *e, const ZydisDecodedInstruction *d,
 	note_flags(e, d);
 	if (is_self_cancelling(d, ops))
 		e->reads = 0;
+	if (d->mnemonic == ZYDIS_MNEMONIC_XLAT)
+		e->reads |= 1u << X86_REG_RAX; /* no operand to Zydis, but al is added to rbx */
 	if (may_keep_destination(d))
 		e->reads |= e->writes;
 	if (may_keep_destination(d) || e->is_rep)
 		e->kills = 0;
 }
 
-bool x86_decode_effects(
-	struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr)
+bool x86_zydis_decode(struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr)
 {
 	ZydisDecodedInstruction d;
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
@@ -242,12 +242,17 @@ bool x86_decode_effects(
 	if (!code.n || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
 			       &decoder, &context, code.p, code.n, &d)))
 		return false;
-	if (!ZYAN_SUCCESS(
-		    ZydisDecoderDecodeOperands(&decoder, &context, &d, ops, d.operand_count)))
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &d, ops, d.operand_count)))
 		return false;
 	x86_insn_describe(insn, &d, code.p, addr);
 	effects_of(e, &d, ops);
 	return true;
+}
+
+bool x86_decode_effects(
+	struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr)
+{
+	return x86_quick_decode(insn, e, code, addr) || x86_zydis_decode(insn, e, code, addr);
 }
 
 bool x86_effects(struct x86_effects *e, struct span code)

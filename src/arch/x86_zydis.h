@@ -6,9 +6,13 @@
 #include <Zydis/Zydis.h>
 
 #include "arch/x86_code.h"
+#include "arch/x86_effects.h"
 
 /* Fills in what x86_decode says of an instruction that is decoded already; its bytes are `code`. */
 void x86_insn_describe(struct x86_insn *insn, const ZydisDecodedInstruction *d, const uint8_t *code,
 	uint64_t addr);
+/* x86_decode_effects through Zydis alone. */
+bool x86_zydis_decode(
+	struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr);
 
 #endif

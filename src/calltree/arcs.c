@@ -23,8 +23,8 @@ struct group {
 struct stanza_maker {
 	const struct calltree *t;
 	struct arcs *arcs;
-	bool is_exact;	  /* Self's figures are by events */
-	size_t *group_of; /* by routine: index + 1 of its group, 0 = none in this list */
+	bool is_exact;		/* Self's figures are by events */
+	size_t *group_of;	/* by routine: index + 1 of its group, 0 = none in this list */
 	struct map site_groups; /* the same by routine and site, for rows with a site */
 	VEC(struct group) groups;
 };

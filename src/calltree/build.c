@@ -115,8 +115,8 @@ static int check_metric(const struct builder *b, const char *wanted, struct err 
 /* Whether the tree's figures can be by events at all; else all are those of samples. */
 static bool events_measure(const struct builder *b)
 {
-	return b->kind != METRIC_KIND_SAMPLES && (b->kind != METRIC_KIND_COUNT || b->has_resource ||
-							 b->profile->counts.n_nodes);
+	return b->kind != METRIC_KIND_SAMPLES &&
+	       (b->kind != METRIC_KIND_COUNT || b->has_resource || b->profile->counts.n_nodes);
 }
 
 /* ---- the walk ---- */

@@ -54,10 +54,10 @@ struct profile_hook {
 
 /* What a program that counts itself (records 0x55) says as a whole. */
 struct profile_counts {
-	uint64_t n_nodes;     /* of its call trees, the threads themselves included */
-	uint64_t n_functions; /* known, executed or not; parts split off are not counted apart */
-	uint64_t n_executed;  /* of them */
-	uint64_t n_left_alone; /* of them: without counters */
+	uint64_t n_nodes;	/* of its call trees, the threads themselves included */
+	uint64_t n_functions;	/* known, executed or not; parts split off are not counted apart */
+	uint64_t n_executed;	/* of them */
+	uint64_t n_left_alone;	/* of them: without counters */
 	struct loss left_alone; /* why, by function; only reasons are in it */
 	uint64_t n_blocks, n_blocks_executed;
 	uint64_t foreign_ns; /* in functions that are timed instead of counted */
@@ -79,9 +79,9 @@ struct profile {
 	uint64_t total;	     /* of the metric, over all threads */
 	bool is_merged;	     /* it has figures by events and figures by samples */
 	uint64_t n_samples, n_events, n_switches;
-	uint64_t n_stack_events;    /* stacks at the entry of routines */
-	uint64_t n_kept_nodes;	    /* of trees that were kept in the program */
-	uint64_t n_pruned;	    /* of them that were folded into their parents */
+	uint64_t n_stack_events; /* stacks at the entry of routines */
+	uint64_t n_kept_nodes;	 /* of trees that were kept in the program */
+	uint64_t n_pruned;	 /* of them that were folded into their parents */
 	struct profile_counts counts;
 	struct profile_hook *hooks; /* in order of the records*/
 	size_t n_hooks, cap_hooks;

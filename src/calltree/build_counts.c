@@ -37,7 +37,7 @@ struct counted {
 	struct map *node_of; /* by thread: number -> index in nodes */
 	VEC(struct counted_node) nodes;
 	VEC(struct counted_sum) sums;
-	uint64_t *own;	     /* by thread: instructions of node 0 */
+	uint64_t *own; /* by thread: instructions of node 0 */
 	uint64_t *own_cycles;
 	bool *is_used;	     /* by thread */
 	struct map executed; /* frames of functions with an executed block */
@@ -352,13 +352,13 @@ static void hang_sums(struct builder *b)
 			NULL) += c->nodes.v[i].calls;
 	for (size_t i = 0; i < c->sums.n; i++) {
 		const struct counted_sum *s = &c->sums.v[i];
-		const uint64_t *n_calls =
-			map_find(&calls, (uint64_t)s->thread << 32 | s->frame);
+		const uint64_t *n_calls = map_find(&calls, (uint64_t)s->thread << 32 | s->frame);
 		struct calltree_calls figures = {.calls = n_calls ? *n_calls : 0, .min = 1};
-		uint32_t node = calltree_child(
-			b->tree, build_root(b, s->thread), routine_of(b, s->frame));
+		uint32_t node =
+			calltree_child(b->tree, build_root(b, s->thread), routine_of(b, s->frame));
 
-		figures.base = metric_is(b, "cycles") ? whole_cycles(c, s->cycles) : s->instructions;
+		figures.base =
+			metric_is(b, "cycles") ? whole_cycles(c, s->cycles) : s->instructions;
 		calltree_add_calls(b->tree, node, &figures, true);
 	}
 	map_release(&calls);

@@ -151,8 +151,8 @@ static void set_site(struct calltree *t, uint32_t node, uint32_t site)
 	if (!site)
 		return;
 	if (node >= t->cap_sites) {
-		mem_grow((void **)&t->site_of, &t->cap_sites, node + (size_t)1,
-			sizeof(*t->site_of));
+		mem_grow(
+			(void **)&t->site_of, &t->cap_sites, node + (size_t)1, sizeof(*t->site_of));
 		memset(t->site_of + before, 0, (t->cap_sites - before) * sizeof(*t->site_of));
 	}
 	t->site_of[node] = site;

@@ -91,8 +91,7 @@ uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine);
 
 /* The same for the routine when it is called from this place: `site` is its label ("A+0x20"), "" =
  * no particular one. A tree that has nodes with sites is built by this function alone. */
-uint32_t calltree_child_at(
-	struct calltree *t, uint32_t parent, uint32_t routine, const char *site);
+uint32_t calltree_child_at(struct calltree *t, uint32_t parent, uint32_t routine, const char *site);
 /* A number that is the same for the same label, 0 for "". */
 uint32_t calltree_site(const struct calltree *t, uint32_t node);
 const char *calltree_site_label(const struct calltree *t, uint32_t site);

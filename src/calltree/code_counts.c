@@ -100,6 +100,7 @@ static void add_function(struct collector *c, const struct trace_record *record)
 		return;
 	*at = c->functions.n;
 	name_function(c, &f, (uint32_t)n[0]);
+	f.frame = (uint32_t)n[0];
 	f.bytes = n[1];
 	f.reason = text(c, n[2]);
 	f.is_counted = !n[2];
@@ -116,8 +117,8 @@ static void add_block(struct collector *c, const struct trace_record *record)
 
 	c->last_stream = 0;
 	if (trace_record_numbers(c->reader, record, n, 6, NULL) < 0 || n[0] > UINT32_MAX ||
-		n[3] > UINT32_MAX || n[4] > UINT32_MAX || n[2] < n[1] ||
-		c->lines.n >= UINT32_MAX || c->blocks.n >= UINT32_MAX)
+		n[3] > UINT32_MAX || n[4] > UINT32_MAX || n[2] < n[1] || c->lines.n >= UINT32_MAX ||
+		c->blocks.n >= UINT32_MAX)
 		return;
 	b.frame = (uint32_t)n[0];
 	b.block = (struct code_block){.address = n[1],
@@ -281,8 +282,8 @@ static void put_lines(struct code_counts *out, struct code_block *b, const struc
 	if (b->n_lines)
 		return;
 	b->n_lines = 1;
-	out->lines[out->n_lines++] = (struct code_line){
-		.n_insns = b->n_insns, .cost = b->cost, .address = b->address};
+	out->lines[out->n_lines++] =
+		(struct code_line){.n_insns = b->n_insns, .cost = b->cost, .address = b->address};
 }
 
 static void order_blocks(struct collector *c, struct code_counts *out)

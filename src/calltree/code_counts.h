@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a trace says about code below the level of functions: blocks with exact counts, and source lines.
- * Source, coverage, the callgrind and the lcov export start here. Made from records 0x55
+ * What a trace says about code below the level of functions: blocks with exact counts, and source
+ * lines. Source, coverage, the callgrind and the lcov export start here. Made from records 0x55
  * (docs/format/records.md).
  */
 #ifndef WEIR_CALLTREE_CODE_COUNTS_H
@@ -19,8 +19,8 @@ struct code_line {
 	uint32_t file;	  /* index into files; 0 = not known */
 	uint32_t line;	  /* 0 = not known */
 	uint32_t n_insns; /* of the program, in one execution */
-	uint32_t cost;	  /* hundredths of modelled cycles in one execution: the block's, shared out by
-			     instructions; 0 when there is no model */
+	uint32_t cost; /* hundredths of modelled cycles in one execution: the block's, shared out by
+			  instructions; 0 when there is no model */
 	uint64_t address; /* in the image, of its first instruction */
 };
 
@@ -28,7 +28,7 @@ struct code_block {
 	uint64_t address, end; /* in the image */
 	uint64_t count;	       /* executions, over all threads */
 	uint32_t n_insns;
-	uint32_t cost;	       /* hundredths of modelled cycles in one execution; 0: no model */
+	uint32_t cost; /* hundredths of modelled cycles in one execution; 0: no model */
 	uint32_t first_line, n_lines; /* into lines; at least one */
 };
 
@@ -37,7 +37,8 @@ struct code_function {
 	const char *linkage_name; /* as the linker has it; the same when it is not mangled */
 	const char *image;	  /* path */
 	const char *object;	  /* file or archive member that it came from; "" when not known */
-	uint32_t file, line; /* of its first instruction; 0 = not known */
+	uint32_t frame;		  /* in the trace: nodes of call trees refer to it by this */
+	uint32_t file, line;	  /* of its first instruction; 0 = not known */
 	uint64_t address, bytes;
 	uint32_t first_block, n_blocks;
 	bool is_fragment;   /* split off by the compiler (.cold): never called, only jumped to */
@@ -62,8 +63,8 @@ struct code_counts {
 /* An empty model when the trace has no counts: not a failure. */
 int code_counts_build(struct code_counts **out, const struct trace_reader *r, struct err *err);
 void code_counts_free(struct code_counts *c);
-/* The first function from index `from` on that has this very name, readable or not; -1 when there is
- * none. Those of one name need not be neighbours: call again with `from` = last + 1. */
+/* The first function from index `from` on that has this very name, readable or not; -1 when there
+ * is none. Those of one name need not be neighbours: call again with `from` = last + 1. */
 ptrdiff_t code_counts_find(const struct code_counts *c, const char *name, size_t from);
 
 #endif

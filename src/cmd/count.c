@@ -3,9 +3,9 @@
  * weir count: runs a command (a compiler driver, a linker, make) so that every linker it calls is
  * this program under another name, which puts counting code into what is linked (count_link.c).
  *
- * A folder with links ld, ld.bfd, ld.gold, ... to this program goes in front of COMPILER_PATH, where
- * gcc and clang look for linkers, and in front of PATH. A driver that is called directly gets it by -B
- * too, in front of its own -B options.
+ * A folder with links ld, ld.bfd, ld.gold, ... to this program goes in front of COMPILER_PATH,
+ * where gcc and clang look for linkers, and in front of PATH. A driver that is called directly gets
+ * it by -B too, in front of its own -B options.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -40,7 +40,7 @@ static bool is_this_program(const struct stat *st)
 	struct stat self;
 
 	return stat("/proc/self/exe", &self) == 0 && self.st_dev == st->st_dev &&
-		self.st_ino == st->st_ino;
+	       self.st_ino == st->st_ino;
 }
 
 char *count_find_program(const char *folders, const char *name)

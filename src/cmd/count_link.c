@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The linker of `weir count`: finds the files that the real linker would link, makes inserted copies
- * of objects and archives (or has them in the cache), adds libweircount.a and runs the real linker
- * with the same arguments otherwise. When something is in doubt, the linker gets what was there.
+ * The linker of `weir count`: finds the files that the real linker would link, makes inserted
+ * copies of objects and archives (or has them in the cache), adds libweircount.a and runs the real
+ * linker with the same arguments otherwise. When something is in doubt, the linker gets what was
+ * there.
  */
 #include "cmd/count_link.h"
 
@@ -43,7 +44,7 @@ struct counted_link {
 	struct link_command command;
 	struct link_names names;
 	VEC(struct counted_file) files;
-	VEC(size_t) file_of; /* by input; SIZE_MAX: none */
+	VEC(size_t) file_of;  /* by input; SIZE_MAX: none */
 	uint64_t identity[3]; /* of this program: another version may insert otherwise */
 	bool has_stored;
 };
@@ -103,8 +104,7 @@ static size_t open_file(struct counted_link *l, const char *path)
 
 struct script_walk {
 	struct counted_link *link;
-	struct buf *text; /* being rewritten */
-	struct span script;
+	struct buf *text;      /* being rewritten */
 	const uint8_t *copied; /* up to here */
 };
 
@@ -138,7 +138,7 @@ static void open_files(struct counted_link *l)
 
 static bool is_foreign(void *context, const char *name)
 {
-	const struct counted_link *l = context;
+	struct counted_link *l = context;
 
 	if (l->setup.timing == FOREIGN_TIMING_NONE || foreign_name_is_untimed(name) ||
 		link_names_defines(&l->names, name))
@@ -152,7 +152,8 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* The names that calls are timed of, in an order that depends on nothing else. */
-static void hash_foreign(struct counted_link *l, const struct link_file *f, struct content_hash *hash)
+static void hash_foreign(
+	struct counted_link *l, const struct link_file *f, struct content_hash *hash)
 {
 	struct option_texts foreign = {0};
 
@@ -193,8 +194,7 @@ static void say_what_was_done(
 		insert_print_summary(path, report, stderr);
 		insert_print_functions(report, true, stderr);
 	} else if (!l->arguments->quiet) {
-		for (size_t i = 0; i < report->notes.n; i++)
-			fprintf(stderr, "weir: '%s': %s\n", path, report->notes.v[i]);
+		insert_print_notes(path, report);
 	}
 }
 
@@ -202,8 +202,8 @@ static int insert_and_store(
 	struct counted_link *l, const struct link_file *f, const char *hex, struct err *err)
 {
 	const char *base = path_base_name(f->path);
-	char *folder = base == f->path ? mem_strdup(".")
-				       : mem_strndup(f->path, (size_t)(base - f->path));
+	char *folder =
+		base == f->path ? mem_strdup(".") : mem_strndup(f->path, (size_t)(base - f->path));
 	struct buf object = {0}, report_bytes = {0};
 	struct insert_report report = {0};
 	int rc = insert_file(f->map.bytes, folder, &l->setup.options, &object, &report, err);
@@ -269,7 +269,7 @@ static void insert_script(struct counted_link *l, size_t file_i)
 	struct counted_file *f = &l->files.v[file_i];
 	struct span script = f->file.map.bytes;
 	struct buf text = {0}, report_bytes = {0};
-	struct script_walk w = {.link = l, .text = &text, .script = script, .copied = script.p};
+	struct script_walk w = {.link = l, .text = &text, .copied = script.p};
 	struct insert_report nothing = {0};
 	struct content_hash hash;
 	char hex[2 * CONTENT_HASH_BYTES + 1];
@@ -280,7 +280,8 @@ static void insert_script(struct counted_link *l, size_t file_i)
 	content_hash_init(&hash);
 	content_hash_add(&hash, buf_span(&text));
 	content_hash_hex(&hash, hex);
-	if (object_cache_store(&l->cache, hex, buf_span(&text), buf_span(&report_bytes), NULL) == 0) {
+	if (object_cache_store(&l->cache, hex, buf_span(&text), buf_span(&report_bytes), NULL) ==
+		0) {
 		buf_reset(&report_bytes);
 		f->copy = object_cache_find(
 			&l->cache, hex, path_base_name(f->file.path), &report_bytes);
@@ -305,7 +306,8 @@ static void say_lto(const struct counted_link *l)
 	}
 	if (n && !l->arguments->quiet)
 		fprintf(stderr,
-			"weir: '%s': %" PRIu64 " object%s made for link-time optimisation (the first: '%s'): not "
+			"weir: '%s': %" PRIu64
+			" object%s made for link-time optimisation (the first: '%s'): not "
 			"counted (compile with -fno-lto)\n",
 			l->command.output, n, n == 1 ? "" : "s", first);
 }
@@ -320,8 +322,9 @@ static const char *why_left(const struct link_file *f)
 	case LINK_FILE_OTHER_MACHINE:
 		return "not for x86-64";
 	default:
-		return memchr(f->map.bytes.p, 0, f->map.bytes.n) ? "neither an object nor an archive"
-								 : "a linker script";
+		return memchr(f->map.bytes.p, 0, f->map.bytes.n)
+			       ? "neither an object nor an archive"
+			       : "a linker script";
 	}
 }
 
@@ -412,8 +415,8 @@ static int run_counted(struct counted_link *l, const char *library)
 	int status;
 
 	for (size_t i = 0; i < l->file_of.n; i++)
-		vec_push(&replaced, l->file_of.v[i] == SIZE_MAX ? NULL
-								: l->files.v[l->file_of.v[i]].copy);
+		vec_push(&replaced,
+			l->file_of.v[i] == SIZE_MAX ? NULL : l->files.v[l->file_of.v[i]].copy);
 	link_command_rewrite(&l->command, replaced.v, library, &words);
 	status = run_linker(l->linker, &words);
 	vec_release(&replaced);
@@ -431,7 +434,8 @@ static int link_counted(struct counted_link *l)
 	int status;
 
 	if (!library) {
-		fputs("weir: " LIBRARY_BUILT ": is not beside the program (make builds it)\n", stderr);
+		fputs("weir: " LIBRARY_BUILT ": is not beside the program (make builds it)\n",
+			stderr);
 		return STATUS_FAILED;
 	}
 	if (object_cache_open(&l->cache, l->arguments->no_cache, &err) < 0) {
@@ -503,7 +507,7 @@ int count_link(const char *linker, char **args, size_t n, const struct insert_ar
 		status = link_counted(&l);
 	} else {
 		bool is_quiet = a->quiet || !l.command.inputs.n ||
-			(l.command.result == LINK_RESULT_RELOCATABLE && !a->verbose);
+				(l.command.result == LINK_RESULT_RELOCATABLE && !a->verbose);
 
 		if (why_not && !is_quiet)
 			fprintf(stderr, "weir: '%s': %s\n", l.command.output, why_not);

@@ -18,7 +18,8 @@
 static const struct option_spec insert_options[] = {
 	{'o', "output", OPTION_TEXT, "OUT", "where to write; needed", INSERT_OPTION(output)},
 	INSERT_OPTION_ROWS,
-	{0, "mode", OPTION_TEXT, "NAME", "tree, counts; for tests: nops, nothing", INSERT_OPTION(mode)},
+	{0, "mode", OPTION_TEXT, "NAME", "tree, counts; for tests: nops, nothing",
+		INSERT_OPTION(mode)},
 	{0, "json", OPTION_FLAG, NULL, "what was done, as JSON", INSERT_OPTION(json)},
 	{'v', "verbose", OPTION_FLAG, NULL, "what was done, function by function",
 		INSERT_OPTION(verbose)},
@@ -33,8 +34,8 @@ static bool is_known_foreign(void *context, const char *name)
 	enum foreign_timing timing = *(enum foreign_timing *)context;
 
 	return timing != FOREIGN_TIMING_NONE &&
-		(foreign_name_waits(name) ||
-			(timing == FOREIGN_TIMING_ALL && foreign_name_is_short(name)));
+	       (foreign_name_waits(name) ||
+		       (timing == FOREIGN_TIMING_ALL && foreign_name_is_short(name)));
 }
 
 static int write_whole(int fd, struct span bytes)
@@ -100,8 +101,8 @@ static int insert_into(const char *in, const char *out, const struct insert_opti
 	if (rc < 0)
 		err_prefix(err, "'%s'", in);
 	else
-		rc = write_output(out, buf_span(&bytes),
-			stat(in, &st) == 0 ? st.st_mode & 0777 : 0644, err);
+		rc = write_output(
+			out, buf_span(&bytes), stat(in, &st) == 0 ? st.st_mode & 0777 : 0644, err);
 	free(folder);
 	buf_release(&bytes);
 	file_map_release(&map);
@@ -128,8 +129,7 @@ static int run_with(const struct command *command, const struct insert_arguments
 		insert_print_functions(&report, false, stdout);
 		insert_print_summary(in, &report, stdout);
 	} else if (!a->quiet) {
-		for (size_t i = 0; i < report.notes.n; i++)
-			fprintf(stderr, "weir: '%s': %s\n", in, report.notes.v[i]);
+		insert_print_notes(in, &report);
 	}
 	insert_report_release(&report);
 	insert_setup_release(&setup);

@@ -45,12 +45,14 @@ static int take_metrics(
 			s->options.with_cycles = true;
 		else if (strcmp(names.v[i], "instructions") && strcmp(names.v[i], "calls"))
 			status = options_usage_error(command,
-				"--metrics: '%s' is not one of instructions, calls, cycles", names.v[i]);
+				"--metrics: '%s' is not one of instructions, calls, cycles",
+				names.v[i]);
 		free((char *)names.v[i]);
 	}
 	vec_release(&names);
 	if (status == STATUS_DONE && s->options.with_cycles && a->counts)
-		status = options_usage_error(command, "cycles are summed in the call tree: not with --counts");
+		status = options_usage_error(
+			command, "cycles are summed in the call tree: not with --counts");
 	return status;
 }
 
@@ -77,12 +79,13 @@ static int take_timing(
 	size_t i = 0;
 
 	if (strcmp(os, "own") && strcmp(os, "self") && strcmp(os, "off"))
-		return options_usage_error(command, "--os-calls: '%s' is not one of own, self, off", os);
+		return options_usage_error(
+			command, "--os-calls: '%s' is not one of own, self, off", os);
 	while (i < 3 && a->time_foreign && strcmp(names[i], a->time_foreign))
 		i++;
 	if (i == 3)
-		return options_usage_error(
-			command, "--time-foreign: '%s' is not one of all, slow, none", a->time_foreign);
+		return options_usage_error(command,
+			"--time-foreign: '%s' is not one of all, slow, none", a->time_foreign);
 	s->timing = strcmp(os, "off") ? (enum foreign_timing)i : FOREIGN_TIMING_NONE;
 	return STATUS_DONE;
 }
@@ -91,7 +94,8 @@ static int take_mode(
 	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
 {
 	static const char *const names[] = {[INSERT_MODE_TREE] = "tree",
-		[INSERT_MODE_COUNTS] = "counts", [INSERT_MODE_NOPS] = "nops",
+		[INSERT_MODE_COUNTS] = "counts",
+		[INSERT_MODE_NOPS] = "nops",
 		[INSERT_MODE_NOTHING] = "nothing"};
 	size_t i = 0;
 
@@ -171,12 +175,21 @@ void insert_print_summary(const char *path, const struct insert_report *r, FILE 
 
 	insert_totals_add(&t, r);
 	fprintf(out,
-		"'%s': %" PRIu64 " of %" PRIu64 " functions inserted (%" PRIu64 " blocks) in %" PRIu64
-		" objects, text %" PRIu64 " -> %" PRIu64 " bytes",
+		"'%s': %" PRIu64 " of %" PRIu64 " functions inserted (%" PRIu64
+		" blocks) in %" PRIu64 " objects, text %" PRIu64 " -> %" PRIu64 " bytes",
 		path, t.n_inserted, t.n_functions, t.n_blocks, t.n_objects, t.old_text, t.new_text);
 	if (t.n_left_alone)
 		fprintf(out, ", %" PRIu64 " left as they were", t.n_left_alone);
 	fputc('\n', out);
+}
+
+void insert_print_notes(const char *path, const struct insert_report *r)
+{
+	if (r->notes.n == 1)
+		fprintf(stderr, "weir: '%s': %s\n", path, r->notes.v[0]);
+	else if (r->notes.n)
+		fprintf(stderr, "weir: '%s': %s (and %zu more like this; -v tells)\n", path,
+			r->notes.v[0], r->notes.n - 1);
 }
 
 static void print_function(const struct insert_function *f, FILE *out)
@@ -219,8 +232,7 @@ static void json_function(struct json *j, const struct insert_function *f)
 	json_object_end(j);
 }
 
-void insert_print_json(
-	const char *in, const char *output, const struct insert_report *r, FILE *out)
+void insert_print_json(const char *in, const char *output, const struct insert_report *r, FILE *out)
 {
 	struct insert_totals t = {0};
 	struct json j;
@@ -255,5 +267,4 @@ void insert_print_json(
 		json_string(&j, NULL, r->notes.v[i]);
 	json_array_end(&j);
 	json_object_end(&j);
-	fputc('\n', out);
 }

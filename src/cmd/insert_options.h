@@ -29,16 +29,18 @@ struct insert_arguments {
 			INSERT_OPTION(skip)},                                                      \
 		{0, "counts", OPTION_FLAG, NULL, "block counts only: no call tree",                \
 			INSERT_OPTION(counts)},                                                    \
-		{0, "metrics", OPTION_TEXT, "LIST", "instructions, cycles (default: instructions)", \
-			INSERT_OPTION(metrics)},                                                   \
-		{0, "cpu", OPTION_TEXT, "NAME", "processor that cycles are modelled for (this one)", \
-			INSERT_OPTION(cpu)},                                                       \
+		{0, "metrics", OPTION_TEXT, "LIST",                                                \
+			"instructions, cycles (default: instructions)", INSERT_OPTION(metrics)},   \
+		{0, "cpu", OPTION_TEXT, "NAME",                                                    \
+			"processor that cycles are modelled for (this one)", INSERT_OPTION(cpu)},  \
 		{0, "time-foreign", OPTION_TEXT, "all|slow|none",                                  \
 			"calls of code that is not counted: which are timed (slow)",               \
 			INSERT_OPTION(time_foreign)},                                              \
-		{0, "os-calls", OPTION_TEXT, "own|self|off",                                       \
+	{                                                                                          \
+		0, "os-calls", OPTION_TEXT, "own|self|off",                                        \
 			"own, self: timed (own); off: --time-foreign none",                        \
-			INSERT_OPTION(os_calls)}
+			INSERT_OPTION(os_calls)                                                    \
+	}
 
 enum foreign_timing {
 	FOREIGN_TIMING_SLOW, /* but for those that take less than timing them */
@@ -53,8 +55,8 @@ struct insert_setup {
 	struct option_texts only, skip; /* texts owned; NULL-terminated */
 };
 /* STATUS_DONE, or STATUS_USAGE when something was wrong, which has been said. */
-int insert_setup_init(
-	struct insert_setup *setup, const struct command *command, const struct insert_arguments *a);
+int insert_setup_init(struct insert_setup *setup, const struct command *command,
+	const struct insert_arguments *a);
 void insert_setup_release(struct insert_setup *setup);
 void insert_arguments_release(struct insert_arguments *a);
 /* Everything that makes a difference to the result. */
@@ -62,6 +64,8 @@ void insert_setup_hash(const struct insert_setup *setup, struct content_hash *ha
 
 /* One line: "'libz.a': 15 objects, ...". */
 void insert_print_summary(const char *path, const struct insert_report *r, FILE *out);
+/* The first note as a sentence on stderr, and how many there are. */
+void insert_print_notes(const char *path, const struct insert_report *r);
 /* A line for each function; those left alone with the reason. */
 void insert_print_functions(const struct insert_report *r, bool only_left_alone, FILE *out);
 void insert_print_json(

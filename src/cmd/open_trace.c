@@ -31,8 +31,8 @@ static bool is_count_file(const char *path)
 static int check_options(const struct import_counts_options *options, struct err *err)
 {
 	if (options->cpu && !cost_cpu_find(options->cpu))
-		return err_set(err, ERR_NOT_FOUND, "--cpu: '%s' is not a known processor",
-			options->cpu);
+		return err_set(
+			err, ERR_NOT_FOUND, "--cpu: '%s' is not a known processor", options->cpu);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening what the user calls a trace: a trace, or the count file of a program that counts itself. */
+/* Opening what the user calls a trace: a trace, or the count file of a program that counts itself.
+ */
 #ifndef WEIR_CMD_OPEN_TRACE_H
 #define WEIR_CMD_OPEN_TRACE_H
 

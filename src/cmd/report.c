@@ -45,6 +45,10 @@ static const struct option_spec report_option_table[] = {
 		offsetof(struct report_arguments, report.percent)},
 	{0, "elapsed", OPTION_FLAG, NULL, "a further column: all time between entry and exit",
 		offsetof(struct report_arguments, report.elapsed)},
+	{0, "blocks", OPTION_FLAG, NULL, "source: each block of a line too",
+		offsetof(struct report_arguments, report.blocks)},
+	{0, "asm", OPTION_FLAG, NULL, "source: the instructions of each block too",
+		offsetof(struct report_arguments, report.assembly)},
 	{0, "color", OPTION_FLAG, NULL, "colours, as for a terminal",
 		offsetof(struct report_arguments, report.color)},
 	{0},
@@ -122,8 +126,11 @@ static int run(const struct command *command, int argc, char **argv)
 	}
 	if (!kind)
 		kind = report_kind_find("summary"); /* the operand is a trace */
-	if (argc > 0 && !strcmp(kind->name, "source")) {
-		argc--; /* the function */
+	if (!strcmp(kind->name, "source")) {
+		if (argc < 1)
+			return options_usage_error(command, "source needs a function");
+		a.report.function = argv[0];
+		argc--;
 		argv++;
 	}
 	if (argc > 1)
@@ -134,6 +141,7 @@ static int run(const struct command *command, int argc, char **argv)
 			argv[0], argv[1]);
 	if (argc > 0)
 		path = argv[0];
+	a.report.exe = a.open.counts.exe;
 	status = check_arguments(command, &a, kind);
 	if (status)
 		return status;
@@ -164,6 +172,9 @@ const struct command command_report = {
 		"  modules   the images that were mapped\n"
 		"  hooks     the functions that were to be hooked, how, and how often they were called\n"
 		"  loss      what is missing from the trace, and why\n"
+		"  source FUNCTION\n"
+		"            the function line by line: its cost, how often, and its blocks\n"
+		"  coverage  functions, blocks and lines that were not executed\n"
 		"TRACE is trace.weir unless given. Columns for --sort: calls, base, cum, cum2, elapsed,\n"
 		"min, max, samples, name, image (tree: calls, base, cum, elapsed, name; threads: base,\n"
 		"samples, events, switches, pid, tid, name; hooks: function, image, method, reason,\n"

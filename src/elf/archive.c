@@ -16,11 +16,11 @@
 #include "base/map.h"
 #include "elf/archive_parts.h"
 
-#define ARCHIVE_MEMBERS_MAX  (64u << 20)
-#define ARCHIVE_NAME_MAX 4096 /* bytes; in a thin archive it is a path */
+#define ARCHIVE_MEMBERS_MAX (64u << 20)
+#define ARCHIVE_NAME_MAX    4096 /* bytes; in a thin archive it is a path */
 
 struct header {
-	uint64_t at; /* of the header in the file */
+	uint64_t at;			   /* of the header in the file */
 	char name[ARCHIVE_NAME_BYTES + 1]; /* without the spaces at the end */
 	struct span contents;		   /* empty for a member that lies outside */
 	uint64_t size;
@@ -216,7 +216,8 @@ static int add_member(struct reader *r, const struct header *h, struct err *err)
 		return err_set(err, ERR_LIMIT, "offset %#llx: the member's name is too long",
 			(unsigned long long)h->at);
 	if (r->a->members.n >= ARCHIVE_MEMBERS_MAX)
-		return err_set(err, ERR_LIMIT, "there are more than %u members", ARCHIVE_MEMBERS_MAX);
+		return err_set(
+			err, ERR_LIMIT, "there are more than %u members", ARCHIVE_MEMBERS_MAX);
 	*map_ensure(&r->member_of, h->at, NULL) = r->a->members.n;
 	vec_push(&r->a->members, m);
 	return 0;

@@ -17,24 +17,26 @@
 #include "base/span.h"
 
 struct archive_member {
-	const char *name;  /* without the trailing slash; owned by the archive */
-	struct span bytes; /* borrowed from the archive's bytes; empty for members of thin archives */
+	const char *name; /* without the trailing slash; owned by the archive */
+	struct span
+		bytes; /* borrowed from the archive's bytes; empty for members of thin archives */
 	uint64_t mtime;
 	uint32_t uid, gid, mode;
-	bool is_outside;   /* of a thin archive: the name is a path relative to the archive's folder */
+	bool is_outside; /* of a thin archive: the name is a path relative to the archive's folder
+			  */
 };
 
 struct archive {
 	bool is_thin;
 	bool has_wide_index; /* "/SYM64/": it is written so even when 32 bits would do */
 	VEC(struct archive_member) members; /* without the symbol index and the table of names */
-	void *arena; /* names and the symbol index as read */
+	void *arena;			    /* names and the symbol index as read */
 };
 
 bool archive_is(struct span bytes); /* "!<arch>\n" or "!<thin>\n" */
 /* Fails with a sentence (place included, no subject), and then nothing is left to release. `bytes`
- * must outlive the archive. A symbol index that is wrong or missing does not matter. Members of archives
- * inside of thin archives are refused. */
+ * must outlive the archive. A symbol index that is wrong or missing does not matter. Members of
+ * archives inside of thin archives are refused. */
 int archive_open(struct archive *a, struct span bytes, struct err *err);
 void archive_release(struct archive *a);
 /* Writes the members, whose bytes may have been replaced, as an ordinary archive (never thin: a

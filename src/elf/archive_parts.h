@@ -19,7 +19,7 @@ struct archive_symbol {
 
 /* Behind archive.arena. */
 struct archive_store {
-	VEC(char *) texts;		   /* owned */
+	VEC(char *) texts;		    /* owned */
 	VEC(struct archive_symbol) symbols; /* of the index as read, by member */
 };
 

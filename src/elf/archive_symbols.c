@@ -31,8 +31,8 @@ static uint64_t word(const struct scan *s, struct cursor *c)
 
 static struct section section_at(const struct scan *s, uint64_t i)
 {
-	struct cursor c = cursor_of(
-		span_sub(s->bytes, s->headers_at + i * s->header_bytes, s->header_bytes));
+	struct cursor c =
+		cursor_of(span_sub(s->bytes, s->headers_at + i * s->header_bytes, s->header_bytes));
 	uint64_t word_bytes = s->is_64 ? 8 : 4, offset;
 	struct section section = {0};
 

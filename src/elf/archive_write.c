@@ -9,8 +9,8 @@
 
 #include "elf/archive_parts.h"
 
-#define SHORT_NAME_MAX 15	      /* with the slash at its end it fills the field */
-#define SIZE_MAX_TEXT  9999999999ull  /* ten digits */
+#define SHORT_NAME_MAX 15	     /* with the slash at its end it fills the field */
+#define SIZE_MAX_TEXT  9999999999ull /* ten digits */
 /* Texts of hostile files may be named many times over; no honest index or table of names is larger
  * than the members, or than this. */
 #define TEXT_BYTES_LEAST (1u << 20)
@@ -21,8 +21,9 @@ struct writer {
 	struct buf names;  /* contents of "//" */
 	uint64_t *name_at; /* a member's place in it; NAME_IS_SHORT when it is not there */
 	uint64_t *offsets; /* of the members' headers */
-	uint64_t text_bytes, text_max; /* of the names of symbols and members, and what is allowed */
-	bool is_wide;		       /* 64-bit index */
+	uint64_t text_bytes,
+		text_max; /* of the names of symbols and members, and what is allowed */
+	bool is_wide;	  /* 64-bit index */
 };
 #define NAME_IS_SHORT UINT64_MAX
 
@@ -172,7 +173,8 @@ static int put_member(const struct writer *w, size_t i, struct buf *out, struct 
 	char name[40];
 
 	if (m->is_outside)
-		return err_set(err, ERR_FAILED, "member '%s' lies outside and was not read", m->name);
+		return err_set(
+			err, ERR_FAILED, "member '%s' lies outside and was not read", m->name);
 	if (m->bytes.n > SIZE_MAX_TEXT || m->mtime > 999999999999ull || m->uid > 999999 ||
 		m->gid > 999999 || m->mode > 077777777)
 		return err_set(err, ERR_LIMIT,

@@ -139,7 +139,8 @@ static int read_header(struct counts_file *f, struct err *err)
 			"the count file is of version %" PRIu32 ", only %d is known", h->version,
 			COUNT_FILE_VERSION);
 	if (h->header_bytes < HEADER_BYTES)
-		return err_set(err, ERR_FORMAT, "the count file's header says that it is too small");
+		return err_set(
+			err, ERR_FORMAT, "the count file's header says that it is too small");
 	h->exe[sizeof(h->exe) - 1] = h->command[sizeof(h->command) - 1] = 0;
 	return 0;
 }
@@ -225,7 +226,8 @@ static void write_block(
 	struct counts_file *f, const struct counts_function *function, const struct counts_block *b)
 {
 	uint64_t address = b->address - f->header->base;
-	uint64_t n[6] = {function->frame, address, address + b->bytes, b->n_insns, b->cost, b->count};
+	uint64_t n[6] = {
+		function->frame, address, address + b->bytes, b->n_insns, b->cost, b->count};
 
 	trace_writer_numbers(f->w, f->life, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_BLOCK, n, 6);
 	for (uint32_t i = 0; i < b->n_lines; i++) {

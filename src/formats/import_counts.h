@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A count file (docs/format/count.md), as programs linked by `weir count` leave it, into a trace. The
- * program it came from is read for lines and modelled cycles when it is still the same file.
+ * A count file (docs/format/count.md), as programs linked by `weir count` leave it, into a trace.
+ * The program it came from is read for lines and modelled cycles when it is still the same file.
  */
 #ifndef WEIR_FORMATS_IMPORT_COUNTS_H
 #define WEIR_FORMATS_IMPORT_COUNTS_H

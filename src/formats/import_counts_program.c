@@ -46,7 +46,7 @@ struct program {
 	const struct cost_cpu *cpu;
 	struct map runtime; /* addresses of the run-time library's functions */
 	VEC(struct line_row) rows;
-	struct buf code; /* of one block, without what was inserted */
+	struct buf code;     /* of one block, without what was inserted */
 	uint64_t bytes_left; /* of code that may still be decoded */
 	uint64_t n_uneven;   /* blocks whose instructions are not those that the unit tells */
 };
@@ -72,8 +72,8 @@ static const char *why_another(const struct program *p, const struct stat *st)
 		return "its size is another";
 	/* A copy that the user names has a time of its own. */
 	if (!p->file->options->exe &&
-		h->exe_mtime_ns != (uint64_t)st->st_mtim.tv_sec * 1000000000u +
-					   (uint64_t)st->st_mtim.tv_nsec)
+		h->exe_mtime_ns !=
+			(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec)
 		return "it was changed since";
 	return NULL;
 }
@@ -222,8 +222,7 @@ static const struct line_row *row_at(const struct program *p, uint64_t addr, siz
 
 /* ---- blocks ---- */
 
-static bool is_inserted(
-	const struct program *p, const struct x86_insn *insn, const uint8_t *code)
+static bool is_inserted(const struct program *p, const struct x86_insn *insn, const uint8_t *code)
 {
 	if (insn->flow == X86_FLOW_CALL && insn->has_target)
 		return map_find(&p->runtime, insn->target) != NULL;
@@ -291,8 +290,8 @@ static uint64_t read_code(
 	return n_found;
 }
 
-/* Bytes of the block's first instruction that stand in front of what was inserted: endbr64 stays the
- * first of a function. */
+/* Bytes of the block's first instruction that stand in front of what was inserted: endbr64 stays
+ * the first of a function. */
 static uint64_t bytes_in_front(const struct counts_file *f, const struct counts_block *b)
 {
 	const struct counts_function *function =

@@ -19,15 +19,15 @@
 /* How long the tick rate is measured when the file does not say it. */
 #define TICKS_NS 20000000
 /* A shorter run says too little about the rate. */
-#define RUN_NS_MIN 10000000
+#define RUN_NS_MIN 100000
 
 /* ---- counters ---- */
 
 /* What one thread's counters say about one block. */
 typedef void counter_function(void *ctx, struct counts_block *block, uint64_t count);
 
-static void each_counter(struct counts_file *f, const struct counts_area *area,
-	counter_function *each, void *ctx)
+static void each_counter(
+	struct counts_file *f, const struct counts_area *area, counter_function *each, void *ctx)
 {
 	uint64_t first = area->row.first, bytes = area->bytes.n;
 	size_t low = 0, high = f->by_counters.n;
@@ -192,9 +192,8 @@ static uint32_t foreign_frame(struct tree_writer *t, uint64_t site)
 static uint32_t frame_of(struct tree_writer *t, const struct count_node *node)
 {
 	struct counts_file *f = t->file;
-	struct trace_frame frame = {.kind = FRAME_KIND_NATIVE,
-		.image = f->image,
-		.addr = node->key - f->header->base};
+	struct trace_frame frame = {
+		.kind = FRAME_KIND_NATIVE, .image = f->image, .addr = node->key - f->header->base};
 	const uint64_t *function;
 
 	if (is_foreign(node))
@@ -416,7 +415,8 @@ void counts_write_threads(struct counts_file *f)
 		*numbers_of(&numbers, t.id) = t.first;
 	}
 	if (t.n_unknown)
-		counts_note(f, t.n_unknown, "a call-tree node is of a function that no unit describes");
+		counts_note(
+			f, t.n_unknown, "a call-tree node is of a function that no unit describes");
 	if (t.n_bad_parents)
 		counts_lost(f, t.n_bad_parents, "a call-tree node has no parent before it");
 	free(t.instructions);

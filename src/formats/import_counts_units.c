@@ -117,8 +117,7 @@ static void read_blocks(struct unit_reader *r)
 	r->unit.first_block = (uint32_t)f->blocks.n;
 	r->unit.n_blocks = r->head.n_blocks;
 	for (uint32_t i = 0; i < r->head.n_blocks; i++) {
-		struct counts_block block = {
-			.unit = (uint32_t)f->units.n, .function = COUNTS_NONE};
+		struct counts_block block = {.unit = (uint32_t)f->units.n, .function = COUNTS_NONE};
 		struct count_block row;
 
 		cursor_take(&c, &row, sizeof(row));

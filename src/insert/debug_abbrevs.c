@@ -40,6 +40,13 @@ static enum debug_attr attr_of(uint64_t name, uint64_t form, struct form_sizes s
 	return DEBUG_ATTR_NONE;
 }
 
+/* May the value be, or hold, the offset of an entry in the same unit? Expressions may. */
+static bool may_refer(uint64_t form, enum form_how how)
+{
+	return (form >= FORM_REF1 && form <= FORM_REF_UDATA) ||
+	       (how >= HOW_BLOCK1 && how <= HOW_INDIRECT);
+}
+
 /* An abbreviation being compiled. */
 struct compiler {
 	struct debug_abbrev_table *table;
@@ -64,6 +71,7 @@ static void add_attribute(struct compiler *c, uint64_t name, uint64_t form, int6
 
 	if (how == HOW_UNKNOWN || c->fixed > FIXED_MAX)
 		c->abbrev.is_unknown = true;
+	c->table->has_refs |= may_refer(form, how);
 	if (attr < DEBUG_N_SINGLE && attr) {
 		/* A unit has a base for each kind of list. */
 		if (attr != DEBUG_ATTR_LIST_BASE && (c->seen >> attr & 1))

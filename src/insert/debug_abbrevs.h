@@ -51,6 +51,7 @@ struct debug_abbrev_table {
 	struct form_sizes sizes;
 	VEC(struct debug_abbrev) abbrevs; /* by code */
 	VEC(struct debug_abbrev_step) steps;
+	bool has_refs; /* entries may refer to others of the unit, which then cannot move */
 };
 
 /* The tables in use, each compiled once. */

@@ -6,8 +6,13 @@
  * sections nothing says where a list begins.
  *
  * Entries are a plain sequence here; which is whose child does not matter.
+ *
+ * The GNU assembler writes lengths as LEB128 numbers. When one needs more bytes, the section is
+ * laid out anew, which is done only where no entry refers to another, as in its units.
  */
 #include "insert/debug_stage.h"
+
+#include <stdlib.h>
 
 enum { UNIT_COMPILE = 1, UNIT_TYPE, UNIT_PARTIAL, UNIT_SKELETON, UNIT_SPLIT, UNIT_SPLIT_TYPE };
 
@@ -19,6 +24,13 @@ struct info_value {
 	uint64_t value;
 };
 
+/* A LEB128 number that needs more bytes. */
+struct info_growth {
+	size_t at, n;
+	uint64_t now;
+	bool is_signed;
+};
+
 /* A unit being read. */
 struct info_unit {
 	struct debug_mover *d;
@@ -27,6 +39,7 @@ struct info_unit {
 	size_t number;			/* in d->units */
 	struct info_value list_base[2]; /* of the entry being read */
 	struct info_value values[DEBUG_N_SINGLE];
+	VEC(struct info_growth) growths; /* of the section */
 };
 
 static bool is_address(uint16_t form)
@@ -97,10 +110,17 @@ static int move_distance(
 	if (now == v->value)
 		return 0;
 	stage_edit(u->s);
-	if (v->form == FORM_UDATA || v->form == FORM_SDATA)
-		fits = put_leb(u->s, v, now, v->form == FORM_SDATA);
-	else
+	if (v->form == FORM_UDATA || v->form == FORM_SDATA) {
+		bool is_signed = v->form == FORM_SDATA;
+
+		fits = put_leb(u->s, v, now, is_signed);
+		if (!fits && !u->table->has_refs && !u->d->has_indexes) {
+			vec_push(&u->growths, ((struct info_growth){v->at, v->n, now, is_signed}));
+			return 0;
+		}
+	} else {
 		fits = v->n && stage_put_number(u->s, v->at, (int)v->n, now);
+	}
 	if (!fits)
 		return debug_fail(u->s, v->at, err, "a range has become too long for its form");
 	return 0;
@@ -217,7 +237,9 @@ static int move_entry(struct info_unit *u, struct err *err)
 	struct debug_place from;
 	int ret = 0;
 
-	if (scope->is_there && is_constant(scope->form) && scope->form != FORM_DATA4)
+	/* An offset from the start of the scope around it; no compiler is known to write it. */
+	if (scope->is_there && is_constant(scope->form) &&
+		!debug_reloc_target(u->d, u->s->section, scope->at, &from))
 		return fail_form(u, scope, err);
 	if (scope->is_there)
 		ret = note_offset(u, scope, false, err);
@@ -328,9 +350,55 @@ static int move_unit(struct info_unit *u, struct cursor *c, uint8_t offset_bytes
 	return move_entries(u, c, err);
 }
 
-int debug_info_move(struct debug_mover *d, struct debug_stage *s, struct err *err)
+static int order_growths(const void *a, const void *b)
 {
-	struct info_unit u = {.d = d, .s = s};
+	const struct info_growth *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Lays the section out anew, from what was changed in place. */
+static int put_growths(struct info_unit *u, struct err *err)
+{
+	struct debug_stage *s = u->s;
+	struct span in = s->in;
+	struct buf edited = s->out;
+	struct cursor c = cursor_of(buf_span(&edited));
+	size_t next = 0;
+	bool fits = true;
+
+	qsort(u->growths.v, u->growths.n, sizeof(*u->growths.v), order_growths);
+	s->out = (struct buf){0};
+	s->in = buf_span(&edited);
+	while (cursor_left(&c) && fits) {
+		size_t at = (size_t)(c.p - edited.p), end, out = s->out.n;
+		uint64_t length;
+		uint8_t offset_bytes;
+
+		debug_unit_length(&c, &length, &offset_bytes);
+		cursor_skip(&c, length);
+		end = (size_t)(c.p - edited.p);
+		for (; next < u->growths.n && u->growths.v[next].at < end; next++) {
+			const struct info_growth *g = &u->growths.v[next];
+
+			relay_copy(u->d, s, at, g->at);
+			if (g->is_signed)
+				buf_put_sleb(&s->out, (int64_t)g->now);
+			else
+				buf_put_uleb(&s->out, g->now);
+			at = g->at + g->n;
+		}
+		relay_copy(u->d, s, at, end);
+		fits = relay_put_length(s, out, offset_bytes);
+	}
+	s->in = in;
+	buf_release(&edited);
+	return fits ? 0 : debug_fail(s, 0, err, "a unit has become too large");
+}
+
+static int move_units(struct info_unit *u, struct err *err)
+{
+	struct debug_stage *s = u->s;
 	struct cursor c = cursor_of(s->in);
 
 	while (cursor_left(&c)) {
@@ -343,9 +411,18 @@ int debug_info_move(struct debug_mover *d, struct debug_stage *s, struct err *er
 		if (!debug_unit_length(&c, &length, &offset_bytes))
 			return debug_fail(s, at, err, "the unit does not fit in the section");
 		unit = cursor_of(cursor_bytes(&c, length));
-		ret = move_unit(&u, &unit, offset_bytes, err);
+		ret = move_unit(u, &unit, offset_bytes, err);
 		if (ret < 0)
 			return ret;
 	}
-	return 0;
+	return u->growths.n ? put_growths(u, err) : 0;
+}
+
+int debug_info_move(struct debug_mover *d, struct debug_stage *s, struct err *err)
+{
+	struct info_unit u = {.d = d, .s = s};
+	int ret = move_units(&u, err);
+
+	vec_release(&u.growths);
+	return ret;
 }

@@ -58,6 +58,14 @@ static int inflate(const struct object_section *s, struct debug_stage *stage, st
 	return 0;
 }
 
+/* Tables of names hold offsets of entries in their unit. */
+static bool is_index(const char *name)
+{
+	return !strcmp(name, ".debug_pubnames") || !strcmp(name, ".debug_pubtypes") ||
+	       !strcmp(name, ".debug_gnu_pubnames") || !strcmp(name, ".debug_gnu_pubtypes") ||
+	       !strcmp(name, ".debug_names");
+}
+
 static int add_stages(struct debug_mover *d, struct err *err)
 {
 	for (uint32_t i = 1; i < d->o->sections.n && i < d->code->n_sections; i++) {
@@ -67,6 +75,7 @@ static int add_stages(struct debug_mover *d, struct err *err)
 		if (!strncmp(s->name, ".zdebug_", 8))
 			return err_set(err, ERR_UNSUPPORTED,
 				"section %s is compressed in a way that is not known", s->name);
+		d->has_indexes |= is_index(s->name);
 		if (!stage.kind || moved_has(d->code, i))
 			continue;
 		stage.in = s->data;

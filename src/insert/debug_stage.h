@@ -75,6 +75,7 @@ struct debug_mover {
 	VEC(struct debug_unit_base) units;
 	VEC(struct debug_list_ref) refs; /* by section and offset once .debug_info has been read */
 	struct debug_abbrevs abbrevs;
+	bool has_indexes;	 /* some section has offsets in units that have no relocation */
 	uint32_t abbrev_section; /* the first .debug_abbrev; 0 = none */
 };
 

@@ -111,9 +111,7 @@ static bool augmentation_read(const char *letters, struct cursor *c, struct fram
 			if (encoding != EH_OMIT && !eh_number_read(c, encoding, &personality))
 				return false;
 			break;
-		case 'S':
-			cie->is_signal = true;
-			break;
+		case 'S': /* signal frames; what it means does not depend on where code is */
 		case 'B':
 			break;
 		default:

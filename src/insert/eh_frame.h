@@ -25,7 +25,6 @@ struct frame_cie {
 	uint64_t code_align;
 	uint8_t pointer_encoding, lsda_encoding; /* EH_* */
 	bool has_data;				 /* augmentation 'z' */
-	bool is_signal;				 /* augmentation 'S' */
 };
 
 struct frame_fde {

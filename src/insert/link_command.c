@@ -3,20 +3,25 @@
  * Reading a linker's command line.
  *
  * What matters is to tell the file names from the values of options. Long options may be given with
- * one dash or two, their values behind '=' or as the next word; short ones have their value attached
- * or as the next word. An option that is not in the tables is taken as one without a next word. A
- * value taken for a file name does no harm unless a relocatable object of that name is there.
+ * one dash or two, their values behind '=' or as the next word; short ones have their value
+ * attached or as the next word. An option that is not in the tables is taken as one without a next
+ * word. A value taken for a file name does no harm unless a relocatable object of that name is
+ * there.
  *
  * All -L count for all -l, wherever they are (GNU ld manual, "Options"); -Bstatic and -b count from
  * where they are.
  */
 #include "insert/link_command.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
+
+#define ARCHIVE_SEARCH_BYTES                                                                       \
+	(4 << 20) /* its first object is no farther: the index comes before it */
 
 /* ---- response files ---- */
 
@@ -68,7 +73,8 @@ static int expand_words(struct expansion *e, char *const *words, size_t n)
 		if (rc == 0)
 			continue;
 		if (e->out->n >= LINK_ARGUMENTS_MAX)
-			return err_set(e->err, ERR_LIMIT, "the linker's command line has more than %d words",
+			return err_set(e->err, ERR_LIMIT,
+				"the linker's command line has more than %d words",
 				LINK_ARGUMENTS_MAX);
 		vec_push(e->out, mem_strdup(words[i]));
 	}
@@ -85,16 +91,16 @@ static const char *const long_with_value[] = {"Map", "Tbss", "Tdata", "Tldata-se
 	"dynamic-linker", "dynamic-list", "entry", "error-handling-script", "exclude-libs",
 	"export-dynamic-symbol", "export-dynamic-symbol-list", "filter", "fini", "format", "gpsize",
 	"hash-bucket-empty-fraction", "hash-style", "icf-iterations", "ignore-unresolved-symbol",
-	"image-base", "incremental-base", "incremental-patch", "init", "just-symbols", "keep-unique",
-	"library", "library-path", "mllvm", "mri-script", "oformat", "opt-remarks-filename",
-	"opt-remarks-format", "opt-remarks-passes", "optimize", "out-implib", "output", "plugin",
-	"plugin-opt", "print-archive-stats", "print-symbol-counts", "print-symbol-order",
-	"require-defined", "retain-symbols-file", "rosegment-gap", "rpath", "rpath-link", "script",
-	"section-ordering-file", "section-start", "soname", "spare-dynamic-tags",
-	"split-stack-adjust-size", "stub-group-size", "symbol-ordering-file", "sysroot", "task-link",
-	"thread-count", "thread-count-final", "thread-count-initial", "thread-count-middle",
-	"trace-symbol", "undefined", "undefined-glob", "version-exports-section", "version-script",
-	"why-extract", "wrap", NULL};
+	"image-base", "incremental-base", "incremental-patch", "init", "just-symbols",
+	"keep-unique", "library", "library-path", "mllvm", "mri-script", "oformat",
+	"opt-remarks-filename", "opt-remarks-format", "opt-remarks-passes", "optimize",
+	"out-implib", "output", "plugin", "plugin-opt", "print-archive-stats",
+	"print-symbol-counts", "print-symbol-order", "require-defined", "retain-symbols-file",
+	"rosegment-gap", "rpath", "rpath-link", "script", "section-ordering-file", "section-start",
+	"soname", "spare-dynamic-tags", "split-stack-adjust-size", "stub-group-size",
+	"symbol-ordering-file", "sysroot", "task-link", "thread-count", "thread-count-final",
+	"thread-count-initial", "thread-count-middle", "trace-symbol", "undefined",
+	"undefined-glob", "version-exports-section", "version-script", "why-extract", "wrap", NULL};
 
 /* Letters whose value is attached or the next word. -G is not among them: gold's has no value. */
 static const char letters_with_value[] = "AabceFfhILlmOoPRTuYyz";
@@ -152,7 +158,8 @@ static bool is_format(const char *value)
 
 static void set_format(struct reading *r, const char *value, size_t arg)
 {
-	r->is_raw = strcmp(value, "default") && strcmp(value, "elf64-x86-64") && strcmp(value, "elf");
+	r->is_raw =
+		strcmp(value, "default") && strcmp(value, "elf64-x86-64") && strcmp(value, "elf");
 	/* --push-state does not keep the format. */
 	if (r->is_raw)
 		note_library_place(r, arg);
@@ -212,7 +219,8 @@ static void take_letter(struct reading *r, char letter, const char *attached)
 		vec_push(&r->c->folders, mem_strdup(value));
 	else if (letter == 'o')
 		r->c->output = value;
-	else if (letter == 'm' && strcmp(value, "elf_x86_64") && r->c->result == LINK_RESULT_PROGRAM)
+	else if (letter == 'm' && strcmp(value, "elf_x86_64") &&
+		 r->c->result == LINK_RESULT_PROGRAM)
 		r->c->result = LINK_RESULT_OTHER;
 	else if (letter == 'b' && (!*attached || is_format(value)))
 		set_format(r, value, arg);
@@ -293,16 +301,21 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-/* Linkers pass over libraries of the wrong machine while they search. */
+/* Linkers pass over libraries of the wrong machine while they search. An archive is for the machine
+ * of its first object. */
 static bool is_for_this_machine(const char *path)
 {
 	struct file_map map;
+	const uint8_t *elf;
+	size_t n;
 	bool is = true;
 
 	if (file_map_open(&map, path, NULL) < 0)
 		return false;
-	if (map.bytes.n >= 20 && !memcmp(map.bytes.p, "\177ELF", 4))
-		is = map.bytes.p[4] == 2 && map.bytes.p[18] == 62 && map.bytes.p[19] == 0;
+	n = map.bytes.n < ARCHIVE_SEARCH_BYTES ? map.bytes.n : ARCHIVE_SEARCH_BYTES;
+	elf = n ? memmem(map.bytes.p, n, "\177ELF", 4) : NULL;
+	if (elf && map.bytes.n - (size_t)(elf - map.bytes.p) >= 20)
+		is = elf[4] == ELFCLASS64 && elf[18] == EM_X86_64 && elf[19] == 0;
 	file_map_release(&map);
 	return is;
 }
@@ -340,8 +353,8 @@ static char *find_in_folder(const char *folder, const struct link_input *input)
 	return path ? path : try_file(folder, "lib", input->name, ".a");
 }
 
-static char *find_library(
-	const struct link_command *c, const struct link_words *folders, const struct link_input *input)
+static char *find_library(const struct link_command *c, const struct link_words *folders,
+	const struct link_input *input)
 {
 	char *path = NULL;
 
@@ -396,8 +409,8 @@ void link_command_rewrite(const struct link_command *c, char *const *replaced, c
 	for (size_t i = 0; i < c->args.n;) {
 		const struct link_input *input =
 			input_i < c->inputs.n && c->inputs.v[input_i].arg == i
-			? &c->inputs.v[input_i]
-			: NULL;
+				? &c->inputs.v[input_i]
+				: NULL;
 
 		if (i == c->library_at && library)
 			put_library(library, out);

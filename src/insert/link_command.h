@@ -27,7 +27,7 @@ enum link_result {
 	LINK_RESULT_PROGRAM,
 	LINK_RESULT_SHARED,	 /* -shared */
 	LINK_RESULT_RELOCATABLE, /* -r */
-	LINK_RESULT_OTHER,	 /* for another machine: -m with another emulation than elf_x86_64 */
+	LINK_RESULT_OTHER, /* for another machine: -m with another emulation than elf_x86_64 */
 };
 
 struct link_input {
@@ -45,14 +45,15 @@ struct link_words {
 };
 
 struct link_command {
-	struct link_words args;	/* expanded; without the linker's own name */
+	struct link_words args;	       /* expanded; without the linker's own name */
 	VEC(struct link_input) inputs; /* in order */
-	struct link_words folders;	/* -L, in order */
+	struct link_words folders;     /* -L, in order */
 	enum link_result result;
-	const char *output;	/* -o; "a.out" */
-	const char *sysroot;	/* NULL: none */
+	const char *output;	 /* -o; "a.out" */
+	const char *sysroot;	 /* NULL: none */
 	bool only_given_folders; /* -nostdlib */
-	/* Where the run-time library goes: in front of the first input that is no start-up object. */
+	/* Where the run-time library goes: in front of the first input that is no start-up object.
+	 */
 	size_t library_at;
 };
 
@@ -64,8 +65,8 @@ void link_command_find(struct link_command *c, const struct link_words *more);
 /* A file of this name was not found in the folders given: link_command_find needs `more`. */
 bool link_command_misses(const struct link_command *c);
 
-/* The words for the linker: `replaced[i]` stands for input i unless it is NULL; `library` NULL: none
- * is added. */
+/* The words for the linker: `replaced[i]` stands for input i unless it is NULL; `library` NULL:
+ * none is added. */
 void link_command_rewrite(const struct link_command *c, char *const *replaced, const char *library,
 	struct link_words *out);
 void link_words_release(struct link_words *words);

@@ -25,10 +25,9 @@ static uint32_t name_number(struct link_names *names, const char *name)
 	return number;
 }
 
-bool link_names_defines(const struct link_names *names, const char *name)
+bool link_names_defines(struct link_names *names, const char *name)
 {
-	/* intern has no look-up that does not add: adding is harmless, but needs a writable one. */
-	uint32_t number = name_number((struct link_names *)names, name);
+	uint32_t number = name_number(names, name);
 
 	return names->is_defined.v[number];
 }
@@ -100,8 +99,8 @@ static void add_outside_member(
 {
 	const char *base = path_base_name(f->path);
 	char *path = m->name[0] == '/'
-		? mem_strdup(m->name)
-		: mem_printf("%.*s%s", (int)(base - f->path), f->path, m->name);
+			     ? mem_strdup(m->name)
+			     : mem_printf("%.*s%s", (int)(base - f->path), f->path, m->name);
 	struct file_map map;
 
 	if (file_map_open(&map, path, NULL) == 0) {
@@ -152,11 +151,11 @@ static void keep_each_once(struct link_file *f)
 
 static bool is_bitcode(struct span bytes)
 {
-	return bytes.n >= 4 && (!memcmp(bytes.p, "BC\xc0\xde", 4) || !memcmp(bytes.p, "\xde\xc0\x17\x0b", 4));
+	return bytes.n >= 4 &&
+	       (!memcmp(bytes.p, "BC\xc0\xde", 4) || !memcmp(bytes.p, "\xde\xc0\x17\x0b", 4));
 }
 
-int link_file_open(
-	struct link_file *f, const char *path, struct link_names *names, struct err *err)
+int link_file_open(struct link_file *f, const char *path, struct link_names *names, struct err *err)
 {
 	struct link_file fresh = {.path = mem_strdup(path)};
 	int rc = file_map_open(&fresh.map, path, err);
@@ -233,14 +232,16 @@ static bool word_ends(struct span word, const char *text)
 	return word.n > strlen(text) && !memcmp(word.p + word.n - strlen(text), text, strlen(text));
 }
 
-static bool script_list(struct cursor *c, bool are_paths, void (*each)(void *, struct span), void *context)
+static bool script_list(
+	struct cursor *c, bool are_paths, void (*each)(void *, struct span), void *context)
 {
 	struct span word = script_word(c);
 
 	if (!word_is(word, "("))
 		return false;
 	for (word = script_word(c); word.n && !word_is(word, ")"); word = script_word(c)) {
-		if (are_paths && (word.p[0] != '/' || !(word_ends(word, ".a") || word_ends(word, ".o"))))
+		if (are_paths &&
+			(word.p[0] != '/' || !(word_ends(word, ".a") || word_ends(word, ".o"))))
 			return false;
 		if (are_paths && each)
 			each(context, word);

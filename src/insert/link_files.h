@@ -31,15 +31,15 @@ struct link_names {
 	VEC(bool) is_defined; /* by number; by an object that is going to be inserted */
 };
 void link_names_release(struct link_names *names);
-bool link_names_defines(const struct link_names *names, const char *name);
+bool link_names_defines(struct link_names *names, const char *name); /* may give it a number */
 
 struct link_file {
 	enum link_file_kind kind;
-	char *path;			/* owned */
+	char *path; /* owned */
 	struct file_map map;
-	VEC(struct file_map) outside;	/* members of a thin archive */
-	VEC(uint32_t) wanted;		/* numbers of the names that it leaves undefined; each once */
-	uint32_t n_lto;			/* members made for link-time optimisation */
+	VEC(struct file_map) outside; /* members of a thin archive */
+	VEC(uint32_t) wanted;	      /* numbers of the names that it leaves undefined; each once */
+	uint32_t n_lto;		      /* members made for link-time optimisation */
 };
 
 /* Reads the file and adds its names. Fails when the file cannot be read; what is in it never is a
@@ -50,8 +50,8 @@ void link_file_release(struct link_file *f);
 /* All bytes that the inserted copy depends on. */
 void link_file_hash(const struct link_file *f, struct content_hash *hash);
 
-/* The paths named by a script that consists of nothing but OUTPUT_FORMAT, GROUP and INPUT of absolute
- * paths (libm.a of glibc); false when it is any other text. `each` may be NULL. */
+/* The paths named by a script that consists of nothing but OUTPUT_FORMAT, GROUP and INPUT of
+ * absolute paths (libm.a of glibc); false when it is any other text. `each` may be NULL. */
 bool link_script_read(
 	struct span text, void (*each)(void *context, struct span path), void *context);
 

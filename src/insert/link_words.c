@@ -63,7 +63,8 @@ void link_words_join(const struct link_words *words, struct buf *out)
 		if (!*word)
 			buf_put_cstr(out, "\"\"");
 		for (; *word; word++) {
-			if (is_blank((uint8_t)*word) || *word == '\\' || *word == '\'' || *word == '"')
+			if (is_blank((uint8_t)*word) || *word == '\\' || *word == '\'' ||
+				*word == '"')
 				buf_put_u8(out, '\\');
 			buf_put_u8(out, (uint8_t)*word);
 		}

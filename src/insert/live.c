@@ -344,8 +344,10 @@ void code_live(struct code *c)
 		p.section = &c->sections[n];
 		p.here = &p.sections[n];
 		note_heads(&p);
-		free(p.here->in);
-		free(p.here->block_at);
+	}
+	for (uint32_t n = 1; n < c->n_sections; n++) {
+		free(p.sections[n].in);
+		free(p.sections[n].block_at);
 	}
 	free(p.sections);
 }

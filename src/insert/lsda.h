@@ -11,10 +11,10 @@
  * Call sites and landing pads are distances that the assembler has made into numbers, mostly
  * uleb128, so the table changes its size when code moves.
  *
- * Where a function lies in several sections (clang -fbasic-block-sections,
- *-fsplit-machine-functions) there is an LSDA for each, one behind the other, and only behind the
- *last come the actions and types of all: the call-site tables of the others are said to reach until
- *there. Such a group is laid out as one.
+ * Where a function lies in several sections (clang with -fbasic-block-sections and the like) there
+ * is an LSDA for each, one behind the other, and only behind the last come the actions and types of
+ * all: the call-site tables of the others are said to reach until there. Such a group is laid out
+ * as one.
  */
 #ifndef WEIR_INSERT_LSDA_H
 #define WEIR_INSERT_LSDA_H
@@ -29,8 +29,8 @@ struct lsda_ref {
 };
 
 struct lsda {
-	uint64_t offset,
-		limit; /* in the section; `limit` is where the next begins or the section ends */
+	uint64_t offset; /* in the section, as all that follow */
+	uint64_t limit;	 /* where the next one begins or the section ends */
 	struct code_range code;
 	struct code_place pad_base;	      /* landing pads are distances from here */
 	uint8_t type_encoding, site_encoding; /* EH_* */
@@ -47,11 +47,12 @@ struct lsda_section {
 	VEC(struct lsda) lsdas; /* by offset */
 };
 
-/* Reads the LSDAs of one section: `refs` are those of this section, sorted, each once. Adds their
- * landing pads to `pads` when it is not NULL. On failure nothing is left to release. */
 struct code_places {
 	VEC(struct code_place) list;
 };
+
+/* Reads the LSDAs of one section: `refs` are those of this section, sorted, each once. Adds their
+ * landing pads to `pads` when it is not NULL. On failure nothing is left to release. */
 int lsda_section_read(struct lsda_section *l, const struct elf_object *o,
 	const struct lsda_ref *refs, size_t n, struct code_places *pads, struct err *err);
 void lsda_section_release(struct lsda_section *l);

@@ -75,9 +75,11 @@ int object_cache_open(struct object_cache *cache, bool is_temporary, struct err 
 		return 0;
 	}
 	free(folder);
-	folder = absolute_path(mem_printf("%s/weir-count.XXXXXX", place && *place ? place : "/tmp"));
+	folder =
+		absolute_path(mem_printf("%s/weir-count.XXXXXX", place && *place ? place : "/tmp"));
 	if (!mkdtemp(folder)) {
-		int rc = err_sys(err, errno, "'%s': cannot make a folder for inserted objects", folder);
+		int rc = err_sys(
+			err, errno, "'%s': cannot make a folder for inserted objects", folder);
 
 		free(folder);
 		return rc;
@@ -210,7 +212,8 @@ static bool was_trimmed_lately(const struct object_cache *cache, int64_t now)
 {
 	char *stamp = mem_printf("%s/trimmed", cache->folder);
 	struct stat st;
-	bool lately = stat(stamp, &st) == 0 && st.st_mtime <= now && now - st.st_mtime < CACHE_TRIM_S;
+	bool lately =
+		stat(stamp, &st) == 0 && st.st_mtime <= now && now - st.st_mtime < CACHE_TRIM_S;
 
 	if (!lately) {
 		FD_AUTO fd = open(stamp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -245,8 +248,8 @@ void object_cache_trim(const struct object_cache *cache, uint64_t max_bytes)
 
 static char *entry_path(const struct object_cache *cache, const char *hash)
 {
-	return mem_printf("%s/%.*s/%s", cache->folder, HASH_FOLDER_CHARS, hash,
-		hash + HASH_FOLDER_CHARS);
+	return mem_printf(
+		"%s/%.*s/%s", cache->folder, HASH_FOLDER_CHARS, hash, hash + HASH_FOLDER_CHARS);
 }
 
 /* gcc's temporary objects have a new name each time: one link for all of them. */

@@ -25,7 +25,7 @@
 #define CACHE_TRIM_S	600  /* the folder is not measured more often than this */
 
 struct object_cache {
-	char *folder; /* owned */
+	char *folder;	   /* owned */
 	bool is_temporary; /* removed by object_cache_close */
 };
 
@@ -34,8 +34,8 @@ struct object_cache {
 int object_cache_open(struct object_cache *cache, bool is_temporary, struct err *err);
 void object_cache_close(struct object_cache *cache);
 
-/* The entry of this hash: its path, ending in `name`, for the caller to free, and its report appended
- * to `report`. NULL when there is none. It counts as used now. */
+/* The entry of this hash: its path, ending in `name`, for the caller to free, and its report
+ * appended to `report`. NULL when there is none. It counts as used now. */
 char *object_cache_find(
 	const struct object_cache *cache, const char *hash, const char *name, struct buf *report);
 int object_cache_store(const struct object_cache *cache, const char *hash, struct span object,

@@ -107,6 +107,26 @@ static void judge_section(struct code *c, struct code_section *s)
 		code_section_refuse(s, INSERT_REASON_SECTION_DATA);
 }
 
+/* The distance from a place in the code to the global offset table is found by naming that place: no
+ * byte may come between. */
+static void check_table_distances(struct code *c, uint32_t section)
+{
+	const struct object_section *os = &c->object->sections.v[section];
+
+	for (size_t k = 0; k < os->relocs.n; k++) {
+		uint32_t type = os->relocs.v[k].type;
+		struct code_function *f;
+
+		if (type != R_X86_64_GOTPC32 && type != R_X86_64_GOTPC64 && type != R_X86_64_GOTPCREL64)
+			continue;
+		f = code_function_at(c, section, os->relocs.v[k].offset);
+		if (f)
+			refuse(f, INSERT_REASON_BOUND);
+		else
+			code_section_refuse(&c->sections[section], INSERT_REASON_BOUND);
+	}
+}
+
 /* Distances of 8 and 16 bits cannot grow. */
 static void check_relocs(struct code *c)
 {
@@ -250,6 +270,9 @@ static void plan_function(struct code *c, struct code_section *s, struct code_fu
 void code_plan(struct code *c)
 {
 	check_relocs(c);
+	for (uint32_t n = 1; n < c->n_sections; n++)
+		if (c->sections[n].is_code)
+			check_table_distances(c, n);
 	for (size_t n = 1; n < c->n_sections; n++)
 		if (c->sections[n].is_code)
 			judge_section(c, &c->sections[n]);

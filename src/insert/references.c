@@ -4,7 +4,8 @@
  * every branch and every rip-relative operand is followed; everything else has a relocation. What
  * is referred to must be the start of an instruction, or it cannot be moved.
  *
- * Jump tables of position-independent code hold `target - table`, as R_X86_64_PC32 against the text
+ * Jump tables of position-independent code hold `target - table`, as R_X86_64_PC32 (in the large code
+ * model R_X86_64_PC64) against the text
  * section with the addend target + (entry - table): the label is known only when the start of the
  * table is. It is the nearest place in front that code refers to, with nothing but such entries in
  * between; that all labels then fall on instructions of one function is checked.
@@ -262,13 +263,13 @@ static void read_tables_of(struct code *c, uint32_t number, const struct data_re
 
 		if (!t.section || !c->sections[t.section].is_code)
 			continue;
-		if (r->type != R_X86_64_PC32) {
+		if (!code_reloc_is_pc(r->type)) {
 			mark_label(c, NULL, t.section, t.offset, LABEL_DATA);
 			continue;
 		}
 		if (r->offset != next || is_referred(refs, (uint32_t)r->offset))
 			base = r->offset;
-		next = r->offset + 4;
+		next = r->offset + (r->type == R_X86_64_PC64 ? 8 : 4);
 		mark_label(c, NULL, t.section, t.offset - (int64_t)(r->offset - base), LABEL_DATA);
 		check_same_function(c, &first, t.section, t.offset - (int64_t)(r->offset - base),
 			r->offset == base);

@@ -74,7 +74,8 @@ enum record_minor_count {
 	RECORD_COUNT_NODE = 0x01,
 	/* frame, bytes, reason string (0: counted), blocks, RECORD_COUNT_*, object string */
 	RECORD_COUNT_FUNCTION = 0x02,
-	/* function's frame, address, end, instructions, hundredths of cycles (0: no model), count */
+	/* function's frame, address, end, instructions, hundredths of cycles (0: no model), count
+	 */
 	RECORD_COUNT_BLOCK = 0x03,
 	/* of the block before: file string, line, instructions, address */
 	RECORD_COUNT_LINE = 0x04,

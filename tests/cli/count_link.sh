@@ -80,6 +80,11 @@ linked "gcc, stripped and without unused sections" gcc -s -Wl,--gc-sections -o @
 printf '%s\n' main.o twice.o "'with blanks/a name.o'" @inner.rsp >outer.rsp
 echo thrice.o -lm >inner.rsp
 linked "gcc with response files" gcc -o @OUT@ @outer.rsp
+printf -- '-L/nowhere/%0120d\n' {1..5000} >long.rsp
+for linker in bfd gold lld; do
+	have ld.$linker "a long command line for $linker" && linked "a command line that is too long for a process, with $linker" \
+		gcc -fuse-ld=$linker -o @OUT@ "${objects[@]}" -Wl,@long.rsp -lm
+done
 linked "g++" g++ -o @OUT@ throw.o
 linked "g++ with static libraries of the compiler" g++ -static-libgcc -static-libstdc++ -o @OUT@ throw.o
 linked "an object inside a folder of its own" env -C src gcc -O2 -o ../@OUT@ main.c twice.c thrice.c '../with blanks/a name.o' -lm

@@ -12,7 +12,8 @@ static void check_inside(void *context, struct span path)
 {
 	const struct span *text = context;
 
-	if (path.p < text->p || path.n > text->n || path.p + path.n > text->p + text->n || path.p[0] != '/')
+	if (path.p < text->p || path.n > text->n || path.p + path.n > text->p + text->n ||
+		path.p[0] != '/')
 		abort();
 }
 

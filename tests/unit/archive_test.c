@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Archives made byte by byte, honest and not. What ar and linkers say: tests/oracle/archive_ar.sh */
+/* Archives made byte by byte, honest and not. What ar and linkers say: tests/oracle/archive_ar.sh
+ */
 #include "elf/archive.h"
 
 #include <elf.h>
@@ -65,6 +66,8 @@ static void test_names(void)
 		CHECK_STR(a.members.v[2].name, "a_name_of_many_letters.o");
 		CHECK_EQ(a.members.v[2].bytes.n, 0);
 		CHECK_STR(a.members.v[3].name, "bsd.o");
+		CHECK_STR(a.members.v[4].name, "inner.o");
+		CHECK(is_text(a.members.v[4].bytes, "contents"));
 		CHECK_STR(a.members.v[5].name, "with space.o");
 	}
 	archive_release(&a);
@@ -217,7 +220,7 @@ static void test_tolerance(void)
 	archive_release(&a);
 	put_header(&b, "x.o/", 3);
 	memcpy(b.p + 8 + 16, "            -1    nobody", 24); /* time and owners are no numbers */
-	buf_put_cstr(&b, "abc"); /* no padding at the end */
+	buf_put_cstr(&b, "abc");			      /* no padding at the end */
 	CHECK_EQ(open_buf(&a, &b, &err), 0);
 	CHECK_EQ(a.members.n, 1);
 	if (a.members.n == 1) {
@@ -248,7 +251,8 @@ static void put_object(struct buf *b, const struct test_symbol *symbols, size_t 
 		.e_shoff = sizeof(e),
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = 4};
-	Elf64_Shdr s[4] = {{0}, {.sh_type = SHT_SYMTAB, .sh_link = 2, .sh_entsize = sizeof(Elf64_Sym)},
+	Elf64_Shdr s[4] = {{0},
+		{.sh_type = SHT_SYMTAB, .sh_link = 2, .sh_entsize = sizeof(Elf64_Sym)},
 		{.sh_type = SHT_STRTAB}, {.sh_type = SHT_SYMTAB_SHNDX, .sh_link = 1}};
 	struct buf texts = {0};
 
@@ -294,8 +298,8 @@ static void index_text(struct buf *text, const struct buf *written)
 		memcpy(&at, offsets + 4 * i, 4);
 		header = written->p + __builtin_bswap32(at);
 		CHECK(header[58] == '`');
-		buf_printf(text, "%s in %.*s;", cursor_cstr(&c), (int)strcspn((const char *)header, "/"),
-			(const char *)header);
+		buf_printf(text, "%s in %.*s;", cursor_cstr(&c),
+			(int)strcspn((const char *)header, "/"), (const char *)header);
 	}
 }
 
@@ -458,7 +462,8 @@ int main(void)
 		{"takes fields that do not matter as they are", test_tolerance},
 		{"lists the globals that objects define", test_index_of_objects},
 		{"keeps the entries of members that it cannot read", test_entries_that_are_kept},
-		{"refuses names of symbols that are longer than the members", test_names_without_end},
+		{"refuses names of symbols that are longer than the members",
+			test_names_without_end},
 		{"writes odd names so that they read the same", test_odd_names},
 	};
 

@@ -47,13 +47,17 @@ static const char *inputs_of(const char *line)
 static void test_values_are_no_inputs(void)
 {
 	CHECK_STR(inputs_of("-o out a.o -z now -m elf_x86_64 b.o"), "a.o b.o");
-	CHECK_STR(inputs_of("-dynamic-linker /lib64/ld.so -soname x --soname y -rpath p a.o"), "a.o");
-	CHECK_STR(inputs_of("-plugin p.so -plugin-opt=-pass-through=-lgcc -plugin-opt x a.o"), "a.o");
+	CHECK_STR(
+		inputs_of("-dynamic-linker /lib64/ld.so -soname x --soname y -rpath p a.o"), "a.o");
+	CHECK_STR(
+		inputs_of("-plugin p.so -plugin-opt=-pass-through=-lgcc -plugin-opt x a.o"), "a.o");
 	CHECK_STR(inputs_of("-e start -u sym --undefined sym2 --defsym a=b --wrap f a.o"), "a.o");
-	CHECK_STR(inputs_of("-T script.ld -Ttext 0x1000 -Tdata=0x2000 --script s -dT t a.o"), "a.o");
+	CHECK_STR(
+		inputs_of("-T script.ld -Ttext 0x1000 -Tdata=0x2000 --script s -dT t a.o"), "a.o");
 	CHECK_STR(inputs_of("-Map m --Map=m -version-script v --dynamic-list d a.o"), "a.o");
 	CHECK_STR(inputs_of("-R just.o --just-symbols s.o -y sym a.o"), "a.o");
-	CHECK_STR(inputs_of("--hash-style=gnu -hash-style both --build-id -build-id=sha1 a.o"), "a.o");
+	CHECK_STR(inputs_of("--hash-style=gnu -hash-style both --build-id -build-id=sha1 a.o"),
+		"a.o");
 	CHECK_STR(inputs_of("-O1 -O 2 -s -S -x -X --gc-sections -E -q -t -M a.o"), "a.o");
 	CHECK_STR(inputs_of("--start-group a.a b.a --end-group -( c.a -)"), "a.a b.a c.a");
 	CHECK_STR(inputs_of("-mllvm -opt --thinlto-jobs=2 a.o"), "a.o");
@@ -64,9 +68,12 @@ static void test_values_are_no_inputs(void)
 
 static void test_libraries(void)
 {
-	CHECK_STR(inputs_of("-lz -l m --library c --library=rt -l:libq.a"), "-lz -lm -lc -lrt -l:libq.a");
-	CHECK_STR(inputs_of("-la -Bstatic -lb -Bdynamic -lc -dn -ld -dy -le"), "-la -lb! -lc -ld! -le");
-	CHECK_STR(inputs_of("-static -la --push-state -Bdynamic -lb --pop-state -lc"), "-la! -lb -lc!");
+	CHECK_STR(inputs_of("-lz -l m --library c --library=rt -l:libq.a"),
+		"-lz -lm -lc -lrt -l:libq.a");
+	CHECK_STR(inputs_of("-la -Bstatic -lb -Bdynamic -lc -dn -ld -dy -le"),
+		"-la -lb! -lc -ld! -le");
+	CHECK_STR(inputs_of("-static -la --push-state -Bdynamic -lb --pop-state -lc"),
+		"-la! -lb -lc!");
 	CHECK_STR(inputs_of("--pop-state -la"), "-la");
 	CHECK_STR(inputs_of("-non_shared -la -call_shared -lb"), "-la! -lb");
 }
@@ -87,9 +94,11 @@ static void test_results(void)
 		{"-static a.o", LINK_RESULT_PROGRAM}, {"-shared a.o", LINK_RESULT_SHARED},
 		{"--shared a.o", LINK_RESULT_SHARED}, {"-Bshareable a.o", LINK_RESULT_SHARED},
 		{"-r a.o", LINK_RESULT_RELOCATABLE}, {"-i a.o", LINK_RESULT_RELOCATABLE},
-		{"--relocatable a.o", LINK_RESULT_RELOCATABLE}, {"-Ur a.o", LINK_RESULT_RELOCATABLE},
-		{"-m elf_i386 a.o", LINK_RESULT_OTHER}, {"-melf32_x86_64 a.o", LINK_RESULT_OTHER},
-		{"-m elf_x86_64 a.o", LINK_RESULT_PROGRAM}, {"-m elf_i386 -shared a.o", LINK_RESULT_SHARED},
+		{"--relocatable a.o", LINK_RESULT_RELOCATABLE},
+		{"-Ur a.o", LINK_RESULT_RELOCATABLE}, {"-m elf_i386 a.o", LINK_RESULT_OTHER},
+		{"-melf32_x86_64 a.o", LINK_RESULT_OTHER},
+		{"-m elf_x86_64 a.o", LINK_RESULT_PROGRAM},
+		{"-m elf_i386 -shared a.o", LINK_RESULT_SHARED},
 		{"-o shared -soname shared a.o", LINK_RESULT_PROGRAM}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -105,8 +114,8 @@ static void test_results(void)
 
 static void test_output(void)
 {
-	static const char *const lines[] = {
-		"-o prog a.o", "-oprog a.o", "--output prog a.o", "--output=prog a.o", "a.o -o x -o prog"};
+	static const char *const lines[] = {"-o prog a.o", "-oprog a.o", "--output prog a.o",
+		"--output=prog a.o", "a.o -o x -o prog"};
 	struct link_command c;
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -183,7 +192,8 @@ static void test_search(void)
 {
 	CHECK_STR(found("-Lone -Ltwo -lboth", ""), "one/libboth.so");
 	CHECK_STR(found("-lboth -Ltwo -L one", ""), "two/libboth.a");
-	CHECK_STR(found("-Lone -Bstatic -lboth -Bdynamic -lboth", ""), "one/libboth.a one/libboth.so");
+	CHECK_STR(found("-Lone -Bstatic -lboth -Bdynamic -lboth", ""),
+		"one/libboth.a one/libboth.so");
 	CHECK_STR(found("-Lone --library-path=two -l:libother.so.1", ""), "two/libother.so.1");
 	CHECK_STR(found("-Lone -lonlya -lnone", ""), "? ?");
 	CHECK_STR(found("-Lone -lonlya -lboth", "two"), "two/libonlya.a one/libboth.so");
@@ -246,8 +256,9 @@ static const char *rewritten(const char *line, bool with_library)
 	read_line(&c, line);
 	replaced = mem_calloc(c.inputs.n + 1, sizeof(replaced[0]));
 	for (size_t i = 0; i < c.inputs.n; i++)
-		replaced[i] = strchr(c.inputs.v[i].name, '.') ? mem_printf("C/%s", c.inputs.v[i].name)
-							      : NULL;
+		replaced[i] = strchr(c.inputs.v[i].name, '.')
+				      ? mem_printf("C/%s", c.inputs.v[i].name)
+				      : NULL;
 	link_command_rewrite(&c, replaced, with_library ? "W" : NULL, &words);
 	text[0] = 0;
 	for (size_t i = 0; i < words.n; i++)
@@ -267,7 +278,8 @@ static void test_rewrite(void)
 	CHECK_STR(rewritten("-o p a.o -lc -l q.x -z now", false), "-o p C/a.o -lc C/q.x -z now");
 	CHECK_STR(rewritten("-o p crt1.o crti.o crtbeginS.o -Ld a.o -lc crtn.o", true),
 		"-o p C/crt1.o C/crti.o C/crtbeginS.o -Ld " LIBRARY "C/a.o -lc C/crtn.o");
-	CHECK_STR(rewritten("Scrt1.o --start-group -lc", true), "C/Scrt1.o --start-group " LIBRARY "-lc");
+	CHECK_STR(rewritten("Scrt1.o --start-group -lc", true),
+		"C/Scrt1.o --start-group " LIBRARY "-lc");
 	CHECK_STR(rewritten("-b binary x -b default y", true), LIBRARY "-b binary x -b default y");
 	CHECK_STR(rewritten("crt1.o", true), "C/crt1.o --push-state --whole-archive W --pop-state");
 	CHECK_STR(rewritten("concrete.o", true), LIBRARY "C/concrete.o");
@@ -289,8 +301,8 @@ static const char *script_paths(const char *script)
 	text[0] = 0;
 	return link_script_read(
 		       (struct span){(const uint8_t *)script, strlen(script)}, add_path, text)
-		? text
-		: "no";
+		       ? text
+		       : "no";
 }
 
 static void test_scripts(void)
@@ -352,7 +364,8 @@ int main(void)
 		{"response files are expanded", test_response_files},
 		{"a response file that names itself is refused", test_endless_response_file},
 		{"words survive a response file", test_words_come_back},
-		{"inputs are replaced, and the library goes behind the start-up objects", test_rewrite},
+		{"inputs are replaced, and the library goes behind the start-up objects",
+			test_rewrite},
 		{"scripts that stand for archives are read", test_scripts},
 		{"contents are hashed by BLAKE2b", test_hash},
 	};

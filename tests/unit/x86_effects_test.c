@@ -1,558 +1,216 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The processor is the judge: single instructions of every opcode are run from many states, and
- * again from states that differ in the registers and flags that the instruction is said not to
- * read. Nothing but those may then differ, killed ones not even that.
- */
+/* What is said of single instructions. Whether it is true: x86_effects_run_test.c */
 #include "arch/x86_effects.h"
-
-#include <Zydis/Zydis.h>
-#include <cpuid.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <ucontext.h>
-#include <unistd.h>
 
 #include "check.h"
 
-/* ---- a single instruction from a given state ---- */
+#define RAX 0x0001
+#define RCX 0x0002
+#define RDX 0x0004
+#define RBX 0x0008
+#define RSP 0x0010
+#define RBP 0x0020
+#define RSI 0x0040
+#define RDI 0x0080
+#define R8  0x0100
+#define R12 0x1000
+#define CF  0x01
+#define PF  0x02
+#define AF  0x04
+#define ZF  0x08
+#define SF  0x10
+#define OF  0x20
+#define DF  0x40
+#define ALL 0x3f
 
-#define SCRATCH_BYTES 4096u /* the memory that instructions work on, between pages without access */
-#define CODE_BYTES    4096u
-#define XSAVE_BYTES   16384
+struct effects_case {
+	const char *code;
+	uint8_t n;
+	const char *text;
+	uint16_t reads, writes, kills;
+	uint8_t flags_read, flags_written, flags_killed;
+};
+#define SAYS(bytes, ...)                                                                           \
+	{                                                                                          \
+		bytes, sizeof(bytes) - 1, __VA_ARGS__                                              \
+	}
 
-struct cpu {
-	uint64_t regs[16];
-	uint64_t flags;
+static const struct effects_case effects_cases[] = {
+	SAYS("\x48\x89\xd8", "mov %rbx,%rax", RBX, RAX, RAX, 0, 0, 0),
+	SAYS("\x89\xd8", "mov %ebx,%eax", RBX, RAX, RAX, 0, 0, 0),
+	SAYS("\x66\x89\xd8", "mov %bx,%ax", RBX, RAX, 0, 0, 0, 0),
+	SAYS("\x88\xfc", "mov %bh,%ah", RBX, RAX, 0, 0, 0, 0),
+	SAYS("\x40\x88\xfc", "mov %dil,%spl", RDI, RSP, 0, 0, 0, 0),
+	SAYS("\x48\x8b\x44\x8b\x08", "mov 8(%rbx,%rcx,4),%rax", RBX | RCX, RAX, RAX, 0, 0, 0),
+	SAYS("\x4b\x89\x04\x20", "mov %rax,(%r8,%r12)", RAX | R8 | R12, 0, 0, 0, 0, 0),
+	SAYS("\x8b\x05\x00\x00\x00\x00", "mov 0(%rip),%eax", 0, RAX, RAX, 0, 0, 0),
+	SAYS("\x48\x8d\x14\x8b", "lea (%rbx,%rcx,4),%rdx", RBX | RCX, RDX, RDX, 0, 0, 0),
+	SAYS("\x0f\xb6\xc3", "movzx %bl,%eax", RBX, RAX, RAX, 0, 0, 0),
+	SAYS("\x01\xd8", "add %ebx,%eax", RAX | RBX, RAX, RAX, 0, ALL, ALL),
+	SAYS("\x11\xd8", "adc %ebx,%eax", RAX | RBX, RAX, RAX, CF, ALL, ALL),
+	SAYS("\x31\xdb", "xor %ebx,%ebx", 0, RBX, RBX, 0, ALL, ALL),
+	SAYS("\x48\x29\xdb", "sub %rbx,%rbx", 0, RBX, RBX, 0, ALL, ALL),
+	SAYS("\x19\xdb", "sbb %ebx,%ebx", 0, RBX, RBX, CF, ALL, ALL),
+	SAYS("\x31\xd8", "xor %ebx,%eax", RAX | RBX, RAX, RAX, 0, ALL, ALL),
+	SAYS("\x30\xe0", "xor %ah,%al", RAX, RAX, 0, 0, ALL, ALL),
+	SAYS("\x39\xd8", "cmp %ebx,%eax", RAX | RBX, 0, 0, 0, ALL, ALL),
+	SAYS("\xff\xc0", "inc %eax", RAX, RAX, RAX, 0, ALL & ~CF, ALL & ~CF),
+	SAYS("\xf7\xd0", "not %eax", RAX, RAX, RAX, 0, 0, 0),
+	SAYS("\xd3\xe0", "shl %cl,%eax", RAX | RCX, RAX, RAX, 0, ALL, 0),
+	SAYS("\xc1\xe0\x03", "shl $3,%eax", RAX, RAX, RAX, 0, ALL, ALL),
+	SAYS("\xc1\xe0\x20", "shl $32,%eax", RAX, RAX, RAX, 0, ALL, 0),
+	SAYS("\x48\xc1\xe0\x20", "shl $32,%rax", RAX, RAX, RAX, 0, ALL, ALL),
+	SAYS("\x48\xc1\xe0\x40", "shl $64,%rax", RAX, RAX, RAX, 0, ALL, 0),
+	SAYS("\xd1\xe0", "shl %eax", RAX, RAX, RAX, 0, ALL, ALL),
+	SAYS("\xd1\xc0", "rol %eax", RAX, RAX, RAX, 0, CF | OF, CF | OF),
+	SAYS("\xd1\xd0", "rcl %eax", RAX, RAX, RAX, CF, CF | OF, CF | OF),
+	SAYS("\x0f\xa5\xd8", "shld %cl,%ebx,%eax", RAX | RBX | RCX, RAX, RAX, 0, ALL, 0),
+	SAYS("\x0f\xa4\xd8\x04", "shld $4,%ebx,%eax", RAX | RBX, RAX, RAX, 0, ALL, ALL),
+	SAYS("\xc4\xe2\x72\xf7\xc3", "sarx %ecx,%ebx,%eax", RBX | RCX, RAX, RAX, 0, 0, 0),
+	SAYS("\xc4\xe2\x60\xf2\xc1", "andn %ecx,%ebx,%eax", RBX | RCX, RAX, RAX, 0, ALL, ALL),
+	SAYS("\xc4\xe2\xfb\xf6\xcb", "mulx %rbx,%rax,%rcx", RBX | RDX, RAX | RCX, RAX | RCX, 0, 0,
+		0),
+	SAYS("\x66\x0f\x38\xf6\xc3", "adcx %ebx,%eax", RAX | RBX, RAX, RAX, CF, CF, CF),
+	SAYS("\xf3\x0f\x38\xf6\xc3", "adox %ebx,%eax", RAX | RBX, RAX, RAX, OF, OF, OF),
+	SAYS("\x0f\x44\xc3", "cmove %ebx,%eax", RAX | RBX, RAX, 0, ZF, 0, 0),
+	SAYS("\x0f\x94\xc0", "sete %al", 0, RAX, 0, ZF, 0, 0),
+	SAYS("\x0f\xbc\xc3", "bsf %ebx,%eax", RAX | RBX, RAX, 0, 0, ALL, ALL),
+	SAYS("\xf3\x0f\xbc\xc3", "tzcnt %ebx,%eax", RAX | RBX, RAX, 0, 0, ALL, ALL),
+	SAYS("\xf3\x48\x0f\x1e\xc8", "rdsspq %rax", RAX, RAX, 0, 0, 0, 0),
+	SAYS("\xf7\xe3", "mul %ebx", RAX | RBX, RAX | RDX, RAX | RDX, 0, ALL, ALL),
+	SAYS("\xf7\xf3", "div %ebx", RAX | RBX | RDX, RAX | RDX, RAX | RDX, 0, ALL, ALL),
+	SAYS("\x99", "cdq", RAX, RDX, RDX, 0, 0, 0),
+	SAYS("\x53", "push %rbx", RBX | RSP, RSP, RSP, 0, 0, 0),
+	SAYS("\x5b", "pop %rbx", RSP, RBX | RSP, RBX | RSP, 0, 0, 0),
+	SAYS("\xc9", "leave", RBP | RSP, RBP | RSP, RBP | RSP, 0, 0, 0),
+	SAYS("\x9c", "pushf", RSP, RSP, RSP, ALL | DF, 0, 0),
+	SAYS("\x9d", "popf", RSP, RSP, RSP, 0, ALL | DF, ALL | DF),
+	SAYS("\x9f", "lahf", 0, RAX, 0, ALL & ~OF, 0, 0),
+	SAYS("\x9e", "sahf", RAX, 0, 0, 0, ALL & ~OF, ALL & ~OF),
+	SAYS("\xfc", "cld", 0, 0, 0, 0, DF, DF),
+	SAYS("\xf5", "cmc", 0, 0, 0, CF, CF, CF),
+	SAYS("\xa4", "movsb", RSI | RDI, RSI | RDI, RSI | RDI, DF, 0, 0),
+	SAYS("\xf3\xa4", "rep movsb", RSI | RDI | RCX, RSI | RDI | RCX, 0, DF, 0, 0),
+	SAYS("\xf3\xab", "rep stosl", RAX | RDI | RCX, RDI | RCX, 0, DF, 0, 0),
+	SAYS("\xf3\xa6", "repe cmpsb", RSI | RDI | RCX, RSI | RDI | RCX, 0, DF | ZF, ALL, 0),
+	SAYS("\xad", "lodsl", RSI, RAX | RSI, RAX | RSI, DF, 0, 0),
+	SAYS("\xd7", "xlat", RAX | RBX, RAX, 0, 0, 0, 0),
+	SAYS("\xe2\xfe", "loop", RCX, RCX, RCX, 0, 0, 0),
+	SAYS("\xe1\xfe", "loope", RCX, RCX, RCX, ZF, 0, 0),
+	SAYS("\xe3\xfe", "jrcxz", RCX, 0, 0, 0, 0, 0),
+	SAYS("\x7c\xfe", "jl", 0, 0, 0, SF | OF, 0, 0),
+	SAYS("\xff\xe0", "jmp *%rax", RAX, 0, 0, 0, 0, 0),
+	SAYS("\xeb\xfe", "jmp", 0, 0, 0, 0, 0, 0),
+	SAYS("\x0f\xb1\x0b", "cmpxchg %ecx,(%rbx)", RAX | RBX | RCX, RAX, 0, 0, ALL, ALL),
+	SAYS("\x87\xd9", "xchg %ebx,%ecx", RBX | RCX, RBX | RCX, RBX | RCX, 0, 0, 0),
+	SAYS("\x0f\xa2", "cpuid", RAX | RCX, RAX | RBX | RCX | RDX, RAX | RBX | RCX | RDX, 0, 0, 0),
+	SAYS("\x0f\x31", "rdtsc", 0, RAX | RDX, RAX | RDX, 0, 0, 0),
+	SAYS("\x0f\xc7\xf0", "rdrand %eax", 0, RAX, RAX, 0, ALL, ALL),
+	SAYS("\x0f\xae\x23", "xsave (%rbx)", RAX | RBX | RDX, 0, 0, 0, 0, 0),
+	SAYS("\xc5\xf8\x77", "vzeroupper", 0, 0, 0, 0, 0, 0),
+	SAYS("\xc4\xe2\x79\x17\xc1", "vptest %xmm1,%xmm0", 0, 0, 0, 0, ALL, ALL),
+	SAYS("\x66\x0f\xd7\xc1", "pmovmskb %xmm1,%eax", 0, RAX, RAX, 0, 0, 0),
+	SAYS("\x66\x0f\x1f\x44\x03\x00", "nopw 0(%rbx,%rax)", 0, 0, 0, 0, 0, 0),
+	SAYS("\xf3\x0f\x1e\xfa", "endbr64", 0, 0, 0, 0, 0, 0),
 };
 
-/* In the order that the code below uses; written by it and by the signal handler only. */
-struct step_context {
-	struct cpu in, out;
-	uint64_t stack, target, back, running, faulted;
-};
-extern struct step_context step_context;
-struct step_context step_context;
-void step_run(void);
-extern const char step_back[], step_fault[];
-
-/* No stack and no register is free around the instruction: everything is relative to rip. */
-__asm__(".text\n"
-	".globl step_run, step_back, step_fault\n"
-	"step_run:\n"
-	"	push %rbx\n push %rbp\n push %r12\n push %r13\n push %r14\n push %r15\n"
-	"	mov %rsp, 272+step_context(%rip)\n"
-	"	push 128+step_context(%rip)\n"
-	"	popfq\n"
-	"	mov 0+step_context(%rip), %rax\n mov 8+step_context(%rip), %rcx\n"
-	"	mov 16+step_context(%rip), %rdx\n mov 24+step_context(%rip), %rbx\n"
-	"	mov 32+step_context(%rip), %rsp\n mov 40+step_context(%rip), %rbp\n"
-	"	mov 48+step_context(%rip), %rsi\n mov 56+step_context(%rip), %rdi\n"
-	"	mov 64+step_context(%rip), %r8\n mov 72+step_context(%rip), %r9\n"
-	"	mov 80+step_context(%rip), %r10\n mov 88+step_context(%rip), %r11\n"
-	"	mov 96+step_context(%rip), %r12\n mov 104+step_context(%rip), %r13\n"
-	"	mov 112+step_context(%rip), %r14\n mov 120+step_context(%rip), %r15\n"
-	"	jmp *280+step_context(%rip)\n"
-	"step_back:\n"
-	"	mov %rax, 136+step_context(%rip)\n mov %rcx, 144+step_context(%rip)\n"
-	"	mov %rdx, 152+step_context(%rip)\n mov %rbx, 160+step_context(%rip)\n"
-	"	mov %rsp, 168+step_context(%rip)\n mov %rbp, 176+step_context(%rip)\n"
-	"	mov %rsi, 184+step_context(%rip)\n mov %rdi, 192+step_context(%rip)\n"
-	"	mov %r8, 200+step_context(%rip)\n mov %r9, 208+step_context(%rip)\n"
-	"	mov %r10, 216+step_context(%rip)\n mov %r11, 224+step_context(%rip)\n"
-	"	mov %r12, 232+step_context(%rip)\n mov %r13, 240+step_context(%rip)\n"
-	"	mov %r14, 248+step_context(%rip)\n mov %r15, 256+step_context(%rip)\n"
-	"	mov 272+step_context(%rip), %rsp\n"
-	"	pushfq\n"
-	"	pop 264+step_context(%rip)\n"
-	"step_fault:\n"
-	"	push $2\n popfq\n"
-	"	pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbp\n pop %rbx\n"
-	"	ret\n");
-
-static uint8_t *code, *scratch;
-static uint8_t scratch_start[SCRATCH_BYTES];
-static uint8_t vectors[XSAVE_BYTES] __attribute__((aligned(64)));
-static uint64_t random_state = 88172645463325252ull;
-
-static uint64_t any(void)
+static void test_single(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
+	for (size_t i = 0; i < sizeof(effects_cases) / sizeof(effects_cases[0]); i++) {
+		const struct effects_case *c = &effects_cases[i];
+		struct x86_effects e;
+		int before = check_failures;
 
-static void on_fault(int sig, siginfo_t *info, void *context)
-{
-	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-
-	(void)info;
-	if (!step_context.running) {
-		signal(sig, SIG_DFL);
-		return;
-	}
-	step_context.running = 0;
-	step_context.faulted = 1;
-	regs[REG_RIP] = (greg_t)step_fault;
-	regs[REG_RSP] = (greg_t)step_context.stack;
-	regs[REG_EFL] = 0x202;
-}
-
-/* Code, then the scratch page between two without access, all below 2 GiB. */
-static bool step_init(void)
-{
-	static const int signals[] = {SIGSEGV, SIGILL, SIGFPE, SIGBUS, SIGTRAP};
-	static uint8_t signal_stack[65536];
-	struct sigaction action = {.sa_sigaction = on_fault};
-	uint8_t *p = mmap(NULL, CODE_BYTES + 3 * SCRATCH_BYTES, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-
-	if (p == MAP_FAILED || mprotect(p, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) ||
-		mprotect(p + CODE_BYTES + SCRATCH_BYTES, SCRATCH_BYTES, PROT_READ | PROT_WRITE))
-		return false;
-	code = p;
-	scratch = p + CODE_BYTES + SCRATCH_BYTES;
-	sigaltstack(&(stack_t){.ss_sp = signal_stack, .ss_size = sizeof(signal_stack)}, NULL);
-	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
-	for (size_t i = 0; i < SCRATCH_BYTES; i++)
-		scratch_start[i] = (uint8_t)any();
-	/* The vector registers start the same each time. */
-	__asm__ volatile("xsave64 %0" : "+m"(vectors) : "a"(-1), "d"(-1));
-	for (size_t i = 160; i < 416; i++)
-		vectors[i] = (uint8_t)any();
-	vectors[512] |= 3; /* x87 and SSE state are in it */
-	step_context.back = (uint64_t)step_back;
-	return true;
-}
-
-/* False when it faults. */
-static bool step(struct cpu *out, const struct cpu *in)
-{
-	step_context.in = *in;
-	step_context.faulted = 0;
-	memcpy(scratch, scratch_start, SCRATCH_BYTES);
-	__asm__ volatile("xrstor64 %0" : : "m"(vectors), "a"(-1), "d"(-1) : "memory");
-	step_context.running = 1;
-	step_run();
-	step_context.running = 0;
-	*out = step_context.out;
-	return !step_context.faulted;
-}
-
-static void place_code(const uint8_t *bytes, size_t n)
-{
-	uint8_t *p = code + 64;
-	int64_t distance;
-
-	memcpy(p, bytes, n);
-	p += n;
-	/* jmp *back, whose address lies at the start of the page */
-	memcpy(code, &step_context.back, 8);
-	distance = code - (p + 6);
-	p[0] = 0xff;
-	p[1] = 0x25;
-	memcpy(p + 2, &(int32_t){(int32_t)distance}, 4);
-	step_context.target = (uint64_t)(code + 64);
-}
-
-/* ---- one instruction, judged ---- */
-
-static const uint64_t flag_mask[7] = {1, 4, 16, 64, 128, 2048, 1024};
-
-static uint64_t flags_as_cpu(unsigned flags)
-{
-	uint64_t out = 0;
-
-	for (unsigned i = 0; i < 7; i++)
-		if (flags >> i & 1)
-			out |= flag_mask[i];
-	return out;
-}
-
-struct subject {
-	uint8_t bytes[32];
-	uint8_t length;
-	struct x86_effects e;
-	uint64_t flags_read, flags_written, flags_killed; /* as the processor has them */
-	uint64_t flags_undefined;
-	bool is_random; /* its results differ by themselves */
-};
-
-static unsigned n_judged, n_ran, n_wrong;
-static unsigned one_of = 6; /* the share of the encodings that is tried */
-
-static void complain(const struct subject *s, const char *what, unsigned which)
-{
-	char text[128] = "", hex[64] = "";
-	ZydisDisassembledInstruction d;
-
-	if (ZYAN_SUCCESS(ZydisDisassembleIntel(
-		    ZYDIS_MACHINE_MODE_LONG_64, 0, s->bytes, s->length, &d)))
-		snprintf(text, sizeof(text), "%s", d.text);
-	for (unsigned i = 0; i < s->length; i++)
-		snprintf(hex + 3 * i, 4, "%02x ", s->bytes[i]);
-	if (n_wrong++ < 40)
-		printf("%s(%s): %s %x (reads %x writes %x kills %x flags %x %x %x)\n", hex, text,
-			what, which, s->e.reads, s->e.writes, s->e.kills, s->e.flags_read,
-			s->e.flags_written, s->e.flags_killed);
-	fflush(stdout);
-}
-
-/* The registers and flags outside `writes` are as they were. */
-static bool keeps_the_rest(const struct subject *s, const struct cpu *in, const struct cpu *out)
-{
-	for (unsigned r = 0; r < 16; r++)
-		if (!(s->e.writes >> r & 1) && in->regs[r] != out->regs[r]) {
-			complain(s, "writes register", r);
-			return false;
-		}
-	if ((in->flags ^ out->flags) & flags_as_cpu(X86_FLAGS_ALL) & ~s->flags_written) {
-		complain(s, "writes flags", (unsigned)(in->flags ^ out->flags));
-		return false;
-	}
-	return true;
-}
-
-/* What came of two states that differ only in what is said not to be read. */
-static bool is_independent(
-	const struct subject *s, const struct cpu *in, const struct cpu *a, const struct cpu *b)
-{
-	uint64_t flags = flags_as_cpu(X86_FLAGS_ALL) & s->flags_written;
-
-	if (!keeps_the_rest(s, in, b))
-		return false;
-	for (unsigned r = 0; r < 16; r++) {
-		bool must_agree = (s->e.kills | s->e.reads) >> r & 1;
-
-		if (must_agree && s->e.writes >> r & 1 && a->regs[r] != b->regs[r]) {
-			complain(s, "the result depends on what it does not read: register", r);
-			return false;
-		}
-	}
-	flags &= (s->flags_killed | s->flags_read) & ~s->flags_undefined;
-	if ((a->flags ^ b->flags) & flags) {
-		complain(s, "the result depends on what it does not read: flags",
-			(unsigned)((a->flags ^ b->flags) & flags));
-		return false;
-	}
-	return true;
-}
-
-static uint64_t any_value(unsigned pointers_of_8)
-{
-	static const uint64_t edges[] = {0, 1, ~0ull, 0xffffffffu, 0x80000000u, 1ull << 63, 0x7fff};
-	uint64_t v = any();
-
-	if ((v & 7) < pointers_of_8)
-		return (uint64_t)scratch + 1024 + (v >> 8) % 128 * 16;
-	switch (v >> 4 & 3) {
-	case 0:
-		return edges[(v >> 8) % 7];
-	case 1:
-		return v >> 8 & 31;
-	case 2:
-		return v << 20 | 5;
-	default:
-		return any();
+		CHECK(x86_effects(&e, (struct span){(const uint8_t *)c->code, c->n}));
+		/* What an instruction reads as well is no matter of killing. */
+		CHECK_EQ(e.reads, c->reads);
+		CHECK_EQ(e.writes, c->writes);
+		CHECK_EQ(e.kills & ~e.reads, c->kills & ~c->reads);
+		CHECK_EQ(e.flags_read, c->flags_read);
+		CHECK_EQ(e.flags_written, c->flags_written);
+		CHECK_EQ(e.flags_killed & ~e.flags_read, c->flags_killed & ~c->flags_read);
+		CHECK(!e.uses_gs && !e.is_privileged && !e.is_transaction);
+		if (check_failures > before)
+			printf("# that is of %s\n", c->text);
 	}
 }
 
-static void any_state(struct cpu *in, unsigned pointers_of_8)
+static void test_seen_by_others(void)
 {
-	for (unsigned r = 0; r < 16; r++)
-		in->regs[r] = any_value(r == X86_REG_RSP ? 8 : pointers_of_8);
-	in->flags = 0x202 | (any() & flags_as_cpu(X86_FLAGS_ALL));
-}
+	static const char *const code_of[] = {"\xe8\x00\x00\x00\x00", "\xff\xd0", "\xc3",
+		"\xc2\x08\x00", "\x0f\x05", "\xcd\x80", "\xcc", "\x0f\x0b", "\xf4",
+		"\x0f\x01\xd5" /* xend */, "\xc6\xf8\x01" /* xabort */,
+		"\xc7\xf8\x01\x01\x01\x01" /* xbegin */, "\x0f\x01\xd9" /* vmmcall */,
+		"\x0f\x01\xd7" /* enclu */, "\x0f\x30" /* wrmsr */};
+	static const uint8_t length[] = {5, 2, 1, 3, 2, 2, 1, 2, 1, 3, 3, 6, 3, 3, 2};
 
-static void change_unread(const struct subject *s, struct cpu *in)
-{
-	for (unsigned r = 0; r < 16; r++)
-		if (!(s->e.reads >> r & 1))
-			in->regs[r] = any() & 1 ? any_value(2) : any();
-	in->flags ^= any() & flags_as_cpu(X86_FLAGS_ALL) & ~s->flags_read;
-}
+	for (size_t i = 0; i < sizeof(code_of) / sizeof(code_of[0]); i++) {
+		struct span span = {(const uint8_t *)code_of[i], length[i]};
+		struct x86_effects e;
+		struct x86_insn insn;
 
-static void judge(const struct subject *s)
-{
-	static uint8_t memory[SCRATCH_BYTES];
-	struct cpu in, out, in2, out2;
-	bool ran = false;
-
-	place_code(s->bytes, s->length);
-	n_judged++;
-	for (unsigned round = 0; round < 8; round++) {
-		any_state(&in, round & 1 ? 8 : round & 2 ? 4 : 0);
-		if (!step(&out, &in))
-			continue;
-		ran = true;
-		if (!keeps_the_rest(s, &in, &out))
-			return;
-		if (s->is_random)
-			continue;
-		memcpy(memory, scratch, SCRATCH_BYTES);
-		for (unsigned other = 0; other < 3; other++) {
-			in2 = in;
-			change_unread(s, &in2);
-			if (!step(&out2, &in2)) {
-				complain(s, "faults by what it does not read", 0);
-				return;
-			}
-			if (!is_independent(s, &in2, &out, &out2))
-				return;
-			if (memcmp(memory, scratch, SCRATCH_BYTES)) {
-				complain(s, "memory depends on what it does not read", 0);
-				return;
-			}
-		}
-	}
-	n_ran += ran;
-}
-
-/* ---- every opcode ---- */
-
-/* What cannot be run alone, or would change what the test stands on. */
-static bool is_runnable(const ZydisDecodedInstruction *d, const struct x86_insn *insn)
-{
-	if (insn->flow != X86_FLOW_NEXT && insn->flow != X86_FLOW_BRANCH)
-		return false;
-	if (insn->rel_at && insn->is_bound)
-		return false; /* Intel and AMD do not agree on the length of 66 0f 8x */
-	if (d->attributes & ZYDIS_ATTRIB_HAS_SEGMENT_FS)
-		return false; /* thread-local data */
-	switch (d->mnemonic) {
-	case ZYDIS_MNEMONIC_POPF: /* the trap and alignment flags */
-	case ZYDIS_MNEMONIC_POPFD:
-	case ZYDIS_MNEMONIC_POPFQ:
-	case ZYDIS_MNEMONIC_WRFSBASE: /* the same */
-	case ZYDIS_MNEMONIC_WRGSBASE:
-	case ZYDIS_MNEMONIC_LFS:
-	case ZYDIS_MNEMONIC_LGS:
-	case ZYDIS_MNEMONIC_MWAITX: /* wait */
-	case ZYDIS_MNEMONIC_UMWAIT:
-	case ZYDIS_MNEMONIC_TPAUSE:
-	case ZYDIS_MNEMONIC_WRPKRU: /* access to our own memory */
-	case ZYDIS_MNEMONIC_XRSTOR:
-	case ZYDIS_MNEMONIC_XRSTOR64:
-		return false;
-	case ZYDIS_MNEMONIC_MOV:
-		return d->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT || d->opcode != 0x8e;
-	case ZYDIS_MNEMONIC_POP:
-		return d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
-	default:
-		return true;
+		CHECK(x86_decode_effects(&insn, &e, span, 0));
+		CHECK_EQ(insn.length, length[i]);
+		CHECK_EQ(e.reads, X86_REGS_ALL);
+		CHECK_EQ(e.kills, 0);
+		CHECK_EQ(e.flags_read, X86_FLAGS_ALL);
+		CHECK_EQ(e.flags_killed, 0);
+		CHECK_EQ(e.is_transaction, i >= 9 && i <= 11);
+		CHECK_EQ(e.is_privileged, i == 8 || i == 14);
 	}
 }
 
-static bool is_random(const ZydisDecodedInstruction *d)
+static void test_marks(void)
 {
-	switch (d->mnemonic) {
-	case ZYDIS_MNEMONIC_RDTSC:
-	case ZYDIS_MNEMONIC_RDTSCP:
-	case ZYDIS_MNEMONIC_RDPMC:
-	case ZYDIS_MNEMONIC_RDPRU:
-	case ZYDIS_MNEMONIC_RDRAND:
-	case ZYDIS_MNEMONIC_RDSEED:
-	case ZYDIS_MNEMONIC_RDPID: /* the number of the processor we happen to be on */
-	case ZYDIS_MNEMONIC_CPUID:
-	case ZYDIS_MNEMONIC_LSL:
-		return true;
-	default:
-		return false;
+	static const struct {
+		const char *code;
+		uint8_t n;
+		bool uses_gs, is_rep;
+	} cases[] = {
+		{"\x65\x48\x8b\x04\x25\x28\x00\x00\x00", 9, true, false}, /* mov %gs:0x28,%rax */
+		{"\x64\x48\x8b\x04\x25\x28\x00\x00\x00", 9, false, false},
+		{"\xf3\x48\x0f\xae\xd8", 5, true, false},  /* wrgsbase %rax */
+		{"\xf3\x48\x0f\xae\xc8", 5, true, false},  /* rdgsbase %rax */
+		{"\xf3\x48\x0f\xae\xd0", 5, false, false}, /* wrfsbase %rax */
+		{"\x8e\xe8", 2, true, false},		   /* mov %eax,%gs */
+		{"\x0f\xa9", 2, true, false},		   /* pop %gs */
+		{"\x65\xf3\xa4", 3, true, true},
+		{"\xf3\xa4", 2, false, true},
+		{"\xf2\xae", 2, false, true},
+		{"\xf3\xc3", 2, false, false},
+		{"\xf3\x90", 2, false, false},
+		{"\xf3\x0f\xbc\xc3", 4, false, false},
+		{"\x90", 1, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct x86_effects e;
+
+		CHECK(x86_effects(&e, (struct span){(const uint8_t *)cases[i].code, cases[i].n}));
+		CHECK_EQ(e.uses_gs, cases[i].uses_gs);
+		CHECK_EQ(e.is_rep, cases[i].is_rep);
 	}
 }
 
-/* Bytes that go on with fill; places in it that mean an address are pointed somewhere harmless. */
-static void try_bytes(const uint8_t *bytes, size_t n, uint8_t fill)
+static void test_not_an_instruction(void)
 {
-	struct subject s = {0};
-	struct span span = {s.bytes, X86_INSN_BYTES_MAX};
-	ZydisDecodedInstruction d;
-	ZydisDecoder decoder;
-	struct x86_insn insn;
-	uint64_t addr = (uint64_t)code + 64;
+	struct x86_effects e = {.reads = 77};
+	struct x86_insn insn = {.length = 77};
 
-	if (any() % one_of)
-		return;
-	memset(s.bytes, fill, sizeof(s.bytes));
-	memcpy(s.bytes, bytes, n);
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, span.p, span.n, &d)) ||
-		!x86_decode(&insn, span, addr, true) || !is_runnable(&d, &insn))
-		return;
-	if (insn.disp_at) {
-		int32_t distance = (int32_t)((uint64_t)scratch + 2048 - (addr + insn.length));
-
-		memcpy(s.bytes + insn.disp_at, &distance, 4);
-	}
-	if (d.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && d.opcode >= 0xa0 && d.opcode <= 0xa3)
-		memcpy(s.bytes + d.raw.disp.offset, &(uint64_t){(uint64_t)scratch + 2048},
-			d.raw.disp.size / 8);
-	memset(s.bytes + insn.rel_at, insn.rel_at ? 0 : s.bytes[0], insn.rel_at ? insn.rel_bytes : 1);
-	if (!x86_effects(&s.e, span)) {
-		complain(&s, "is no instruction", 0);
-		return;
-	}
-	if (s.e.is_privileged || s.e.is_transaction || s.e.uses_gs || s.e.reads == X86_REGS_ALL)
-		return;
-	s.length = insn.length;
-	s.flags_read = flags_as_cpu(s.e.flags_read);
-	s.flags_written = flags_as_cpu(s.e.flags_written);
-	s.flags_killed = flags_as_cpu(s.e.flags_killed);
-	s.flags_undefined = d.cpu_flags->undefined;
-	s.is_random = is_random(&d);
-	judge(&s);
-}
-
-/* Behind an opcode: registers, the same register twice, high bytes; memory by several ways. */
-static void try_operands(uint8_t *bytes, size_t n)
-{
-	static const uint8_t fills[] = {0x00, 0x01, 0x21, 0xff};
-	static const uint8_t rms[] = {0, 1, 3, 4, 7};
-
-	for (unsigned reg = 0; reg < 8; reg++) {
-		for (unsigned i = 0; i < sizeof(rms); i++) {
-			bytes[n] = (uint8_t)(0xc0 | reg << 3 | rms[i]);
-			try_bytes(bytes, n + 1, fills[any() % 4]);
-		}
-		bytes[n] = (uint8_t)(0xc0 | reg << 3 | reg);
-		try_bytes(bytes, n + 1, fills[any() % 4]);
-		bytes[n] = (uint8_t)(0x00 | reg << 3 | 3); /* (rbx) */
-		try_bytes(bytes, n + 1, fills[any() % 4]);
-		bytes[n] = (uint8_t)(0x00 | reg << 3 | 5); /* (rip) */
-		try_bytes(bytes, n + 1, fills[any() % 4]);
-		bytes[n] = (uint8_t)(0x40 | reg << 3 | 4); /* disp8(rsi,rcx) */
-		bytes[n + 1] = 0x0e;
-		try_bytes(bytes, n + 2, fills[any() % 3]);
-	}
-}
-
-static const uint8_t prefixes[][3] = {
-	{0}, {1, 0x66}, {1, 0x48}, {1, 0x44}, {1, 0x49}, {1, 0x4f}, {1, 0xf2}, {1, 0xf3}, {1, 0x67},
-	{1, 0xf0}, {2, 0xf3, 0x48}, {2, 0xf2, 0x48}, {2, 0x66, 0x48}, {2, 0x67, 0xf3}};
-
-static void try_legacy(void)
-{
-	static const uint8_t maps[][3] = {{0}, {1, 0x0f}, {2, 0x0f, 0x38}, {2, 0x0f, 0x3a}};
-
-	for (unsigned m = 0; m < 4; m++) {
-		for (unsigned p = 0; p < sizeof(prefixes) / sizeof(prefixes[0]); p++) {
-			for (unsigned opcode = 0; opcode < 256; opcode++) {
-				uint8_t bytes[8];
-				size_t n = 0;
-
-				memcpy(bytes, prefixes[p] + 1, 2);
-				n = prefixes[p][0];
-				memcpy(bytes + n, maps[m] + 1, 2);
-				n += maps[m][0];
-				bytes[n] = (uint8_t)opcode;
-				try_operands(bytes, n + 1);
-			}
-		}
-	}
-}
-
-/* C4 RXBmmmmm WvvvvLpp */
-static void try_vex(void)
-{
-	for (unsigned map = 1; map <= 3; map++) {
-		for (unsigned last = 0; last < 16; last++) {
-			for (unsigned opcode = 0; opcode < 256; opcode++) {
-				uint8_t bytes[8] = {0xc4};
-				unsigned vvvv = any() & 1 ? 15 : 15 - (unsigned)(any() & 15);
-
-				bytes[1] = (uint8_t)((any() & 1 ? 0xe0 : any() & 0xe0) | map);
-				bytes[2] = (uint8_t)((last & 8) << 4 | vvvv << 3 | (last & 7));
-				bytes[3] = (uint8_t)opcode;
-				try_operands(bytes, 4);
-			}
-		}
-	}
-}
-
-/* 62 RXBR'00mm Wvvvv1pp zL'LbV'aaa: those that touch general registers are few. */
-static void try_evex(void)
-{
-	for (unsigned map = 1; map <= 3; map++) {
-		for (unsigned pp = 0; pp < 8; pp++) {
-			for (unsigned opcode = 0; opcode < 256; opcode++) {
-				uint8_t bytes[8] = {0x62};
-
-				bytes[1] = (uint8_t)(0xf0 | map);
-				bytes[2] = (uint8_t)((pp & 4) << 5 | 0x7c | (pp & 3));
-				bytes[3] = 0x08;
-				bytes[4] = (uint8_t)opcode;
-				try_operands(bytes, 5);
-			}
-		}
-	}
-}
-
-static void run_alone(void (*try)(void), unsigned least)
-{
-	pid_t child;
-	int status = 0;
-
-	fflush(stdout);
-	child = fork();
-	if (child == 0) {
-		if (!step_init()) {
-			printf("# skipped: no writable and executable memory below 2 GiB\n");
-			fflush(stdout);
-			_exit(0);
-		}
-		try();
-		printf("# %u instructions judged, %u of them ran\n", n_judged, n_ran);
-		if (n_ran < least)
-			printf("fewer than %u ran\n", least);
-		fflush(stdout);
-		_exit(n_wrong || n_ran < least);
-	}
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK_EQ(status, 0);
-}
-
-static void test_legacy_run(void)
-{
-	run_alone(try_legacy, 40000);
-}
-
-static void test_vex_run(void)
-{
-	unsigned a, b, c, d;
-
-	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_AVX)) {
-		printf("# skipped: the processor has no AVX\n");
-		return;
-	}
-	run_alone(try_vex, 8000);
-}
-
-static void test_evex_run(void)
-{
-	unsigned a, b, c, d;
-
-	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX512F)) {
-		printf("# skipped: the processor has no AVX-512\n");
-		return;
-	}
-	run_alone(try_evex, 4000);
+	CHECK(!x86_effects(&e, (struct span){NULL, 0}));
+	CHECK(!x86_decode_effects(&insn, &e, (struct span){(const uint8_t *)"\x06", 1}, 0));
+	CHECK(!x86_decode_effects(&insn, &e, (struct span){(const uint8_t *)"\x48\x8b", 2}, 0));
+	CHECK(e.reads == 77 && insn.length == 77);
 }
 
 int main(void)
 {
-	const char *slow = getenv("WEIR_SLOW");
 	static const struct test tests[] = {
-		{"the processor agrees on instructions of the legacy maps", test_legacy_run},
-		{"the processor agrees on VEX instructions", test_vex_run},
-		{"the processor agrees on EVEX instructions", test_evex_run},
+		{"says what single instructions do", test_single},
+		{"calls, traps and the system see everything", test_seen_by_others},
+		{"marks gs and repetition", test_marks},
+		{"refuses what is no instruction", test_not_an_instruction},
 	};
 
-	if (slow && *slow)
-		one_of = 1;
 	return RUN_TESTS(tests);
 }

@@ -156,8 +156,8 @@ static void json_arcs(struct json *j, const struct report *report, const char *k
 		report_json_measured(j, "sampled_base", has_samples, rows[i].sampled_base);
 		report_json_measured(j, "sampled_cum", has_samples, rows[i].sampled_cum);
 		json_bool(j, "recursive", rows[i].is_recursive);
-		report_json_text(j, "site",
-			calltree_site_label(report->profile->tree, rows[i].site));
+		report_json_text(
+			j, "site", calltree_site_label(report->profile->tree, rows[i].site));
 		json_object_end(j);
 	}
 	json_array_end(j);

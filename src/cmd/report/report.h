@@ -25,6 +25,10 @@ struct report_options {
 	const char *sort;      /* a column, NULL = the kind's own order */
 	uint64_t limit;	       /* rows; 0 = all */
 	const regex_t *filter; /* on names; NULL = all */
+	const char *function;  /* source: which one */
+	bool blocks;	       /* source: each block of a line too */
+	bool assembly;	       /* source: the instructions too */
+	const char *exe;       /* the program, when it is elsewhere now; NULL = where it was */
 };
 
 struct report {
@@ -66,6 +70,10 @@ int modules_text(const struct report *report, struct err *err);
 int modules_json(const struct report *report, struct err *err);
 int loss_text(const struct report *report, struct err *err);
 int loss_json(const struct report *report, struct err *err);
+int source_text(const struct report *report, struct err *err);
+int source_json(const struct report *report, struct err *err);
+int coverage_text(const struct report *report, struct err *err);
+int coverage_json(const struct report *report, struct err *err);
 int summary_text(const struct report *report, struct err *err);
 int summary_json(const struct report *report, struct err *err);
 

@@ -256,7 +256,8 @@ static void print_functions(
 	const struct report *report, const struct flat *flat, const size_t *rows, size_t n)
 {
 	const struct profile *p = report->profile;
-	bool has_calls = calltree_has_events(p->tree) && report_has_calls(report), has_marks = false;
+	bool has_calls = calltree_has_events(p->tree) && report_has_calls(report),
+	     has_marks = false;
 	struct table t = {.left_columns = 1u << 4};
 
 	table_row(&t, TABLE_STYLE_PLAIN);
@@ -492,9 +493,8 @@ static void json_paths(struct json *j, const struct report *report)
 {
 	const struct calltree *tree = report->profile->tree;
 	struct summary_path paths[TOP_PATHS];
-	size_t n = report->profile->counts.is_flat
-			   ? 0
-			   : summary_top_nodes(report, paths, TOP_PATHS);
+	size_t n =
+		report->profile->counts.is_flat ? 0 : summary_top_nodes(report, paths, TOP_PATHS);
 
 	json_array_begin(j, "paths");
 	for (size_t i = 0; i < n; i++) {

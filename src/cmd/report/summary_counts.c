@@ -48,7 +48,8 @@ void summary_counts(const struct report *report)
 			"('weir report --metric foreign')\n",
 			value_human(counts->foreign_ns, "ns").s);
 	if (model)
-		fprintf(out, "  cycles are those of a model of %s ('--cpu' takes another)\n", model);
+		fprintf(out, "  cycles are those of a model of %s ('--cpu' takes another)\n",
+			model);
 }
 
 void summary_json_counts(struct json *j, const struct report *report)

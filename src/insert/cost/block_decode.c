@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From bytes to operations: which registers an instruction reads and writes, its memory operand, and
- * its class. Here are also the things that renaming does without executing anything: zero idioms,
- * copies, the stack pointer of push and pop, and a compare that becomes one with its branch.
+ * From bytes to operations: which registers an instruction reads and writes, its memory operand,
+ * and its class. Here are also the things that renaming does without executing anything: zero
+ * idioms, copies, the stack pointer of push and pop, and a compare that becomes one with its
+ * branch.
  */
-#include "insert/cost/model.h"
-
-#include <Zydis/Zydis.h>
+#include "insert/cost/classify.h"
 
 #define ACTION_READS  (ZYDIS_OPERAND_ACTION_READ | ZYDIS_OPERAND_ACTION_CONDREAD)
 #define ACTION_WRITES (ZYDIS_OPERAND_ACTION_WRITE | ZYDIS_OPERAND_ACTION_CONDWRITE)
-
-static const uint8_t class_of_mnemonic[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
-#define ONE(name, class)  [ZYDIS_MNEMONIC_##name] = COST_CLASS_##class,
-#define BOTH(name, class) ONE(name, class) ONE(V##name, class)
-#include "insert/cost/mnemonics.def"
-#undef ONE
-#undef BOTH
-};
 
 /* One instruction while it is taken apart. */
 struct decoding {
@@ -25,34 +16,8 @@ struct decoding {
 	struct cost_op *op;
 	const ZydisDecodedInstruction *d;
 	const ZydisDecodedOperand *operands;
-	bool is_vector;	  /* a vector register or x87 is touched */
-	uint16_t bits;	  /* of the widest vector */
+	uint16_t bits; /* of the widest vector */
 };
-
-static uint8_t reg_of(ZydisRegister r)
-{
-	if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15)
-		return (uint8_t)(r - ZYDIS_REGISTER_RAX);
-	if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
-		return (uint8_t)(r - ZYDIS_REGISTER_EAX);
-	if (r >= ZYDIS_REGISTER_XMM0 && r <= ZYDIS_REGISTER_ZMM31)
-		return (uint8_t)(COST_REG_VECTOR + (r - ZYDIS_REGISTER_XMM0) % 32);
-	if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W)
-		return (uint8_t)(r - ZYDIS_REGISTER_AX);
-	if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_BL)
-		return (uint8_t)(r - ZYDIS_REGISTER_AL);
-	if (r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH)
-		return (uint8_t)(r - ZYDIS_REGISTER_AH);
-	if (r >= ZYDIS_REGISTER_SPL && r <= ZYDIS_REGISTER_R15B)
-		return (uint8_t)(4 + r - ZYDIS_REGISTER_SPL);
-	if (r >= ZYDIS_REGISTER_K0 && r <= ZYDIS_REGISTER_K7)
-		return (uint8_t)(COST_REG_MASK + (r - ZYDIS_REGISTER_K0));
-	if (r >= ZYDIS_REGISTER_ST0 && r <= ZYDIS_REGISTER_ST7)
-		return (uint8_t)(COST_REG_X87 + (r - ZYDIS_REGISTER_ST0));
-	if (r >= ZYDIS_REGISTER_MM0 && r <= ZYDIS_REGISTER_MM7)
-		return (uint8_t)(COST_REG_MMX + (r - ZYDIS_REGISTER_MM0));
-	return COST_REG_NONE;
-}
 
 static void add_input(struct cost_op *op, uint8_t reg)
 {
@@ -85,15 +50,17 @@ static void note_flags(struct cost_op *op, const ZydisAccessedFlags *flags)
 
 static void note_register(struct decoding *in, const ZydisDecodedOperand *o)
 {
-	uint8_t reg = reg_of(o->reg.value);
+	uint8_t reg = cost_reg_of(o->reg.value);
 	bool writes = o->actions & ACTION_WRITES;
 
-	if (reg == COST_REG_NONE)
+	/* k0 as the mask of a vector instruction means that there is none. */
+	if (reg == COST_REG_NONE ||
+		(reg == COST_REG_MASK && o->encoding == ZYDIS_OPERAND_ENCODING_MASK))
 		return;
 	if (reg >= COST_REG_VECTOR && reg < COST_REG_MASK && o->size > in->bits)
 		in->bits = o->size;
 	if (reg >= COST_REG_VECTOR)
-		in->is_vector = true;
+		in->op->is_vector = true;
 	if (in->d->mnemonic == ZYDIS_MNEMONIC_VZEROUPPER)
 		return;
 	/* A write of 8 or 16 bits keeps the rest of the register, so it waits for it. */
@@ -110,24 +77,24 @@ static void note_memory(struct decoding *in, const ZydisDecodedOperand *o)
 	struct cost_address *a = &op->address;
 
 	if (o->mem.type == ZYDIS_MEMOP_TYPE_AGEN) {
-		add_input(op, reg_of(o->mem.base));
-		add_input(op, reg_of(o->mem.index));
+		add_input(op, cost_reg_of(o->mem.base));
+		add_input(op, cost_reg_of(o->mem.index));
 		return;
 	}
 	if (o->actions & ACTION_READS)
 		op->is_load = true;
 	if (o->actions & ACTION_WRITES)
 		op->is_store = true;
-	a->base = reg_of(o->mem.base);
-	a->index = reg_of(o->mem.index);
+	a->base = cost_reg_of(o->mem.base);
+	a->index = cost_reg_of(o->mem.index);
 	a->scale = o->mem.scale;
 	a->bytes = (uint8_t)(o->size / 8 < 255 ? o->size / 8 : 255);
 	a->disp = o->mem.disp.has_displacement ? o->mem.disp.value : 0;
 	a->is_rip = o->mem.base == ZYDIS_REGISTER_RIP;
 	if (a->index >= 16)
 		a->index = COST_REG_NONE;
-	op->is_stack = (a->base == COST_REG_RSP || a->base == COST_REG_RBP) &&
-		       a->index == COST_REG_NONE;
+	op->is_stack =
+		(a->base == COST_REG_RSP || a->base == COST_REG_RBP) && a->index == COST_REG_NONE;
 }
 
 static bool same_registers(const struct decoding *in, unsigned i, unsigned j)
@@ -215,104 +182,6 @@ static bool merges_destination(const ZydisDecodedInstruction *d, bool is_registe
 	}
 }
 
-static enum cost_class class_by_width(enum cost_class class, const struct decoding *in)
-{
-	const ZydisDecodedOperand *o = in->operands;
-	bool by_cl = in->d->operand_count_visible >= 2 &&
-		     o[in->d->operand_count_visible - 1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		     o[in->d->operand_count_visible - 1].reg.value == ZYDIS_REGISTER_CL;
-	uint16_t bits = o[0].size;
-
-	switch (class) {
-	case COST_CLASS_MOVE:
-		if (o[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
-			return COST_CLASS_ALU;
-		return bits < 32 ? COST_CLASS_EXTEND : class;
-	case COST_CLASS_SHIFT:
-		return by_cl ? COST_CLASS_SHIFT_CL : class;
-	case COST_CLASS_ROTATE:
-		return by_cl ? COST_CLASS_ROTATE_CL : class;
-	case COST_CLASS_SHIFT_DOUBLE:
-		return by_cl ? COST_CLASS_SHIFT_DOUBLE_CL : class;
-	case COST_CLASS_SWAP_32:
-		return bits == 64 ? COST_CLASS_SWAP_64 : class;
-	case COST_CLASS_MUL:
-		if (in->d->operand_count_visible > 1)
-			return class;
-		return bits == 64 ? COST_CLASS_MUL_WIDE_64 : COST_CLASS_MUL_WIDE;
-	case COST_CLASS_MUL_WIDE:
-		return bits == 64 ? COST_CLASS_MUL_WIDE_64 : class;
-	case COST_CLASS_DIV_32:
-		return bits == 64   ? COST_CLASS_DIV_64
-		       : bits == 16 ? COST_CLASS_DIV_16
-		       : bits == 8  ? COST_CLASS_DIV_8
-				    : class;
-	case COST_CLASS_LEA:
-		if (o[1].mem.base != ZYDIS_REGISTER_NONE && o[1].mem.index != ZYDIS_REGISTER_NONE &&
-			o[1].mem.disp.has_displacement)
-			return COST_CLASS_LEA_LONG;
-		return class;
-	default:
-		return class;
-	}
-}
-
-static enum cost_class class_by_kind(enum cost_class class, const struct decoding *in)
-{
-	const ZydisDecodedOperand *o = in->operands;
-	bool first_is_vector = o[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-			       reg_of(o[0].reg.value) >= COST_REG_VECTOR;
-	bool second_is_vector = o[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-				reg_of(o[1].reg.value) >= COST_REG_VECTOR;
-
-	switch (class) {
-	case COST_CLASS_V_FROM_GENERAL: /* movd, movq: either way, or of two vectors */
-		if (first_is_vector && second_is_vector)
-			return COST_CLASS_V_MERGE;
-		return first_is_vector ? class : COST_CLASS_V_TO_GENERAL;
-	case COST_CLASS_V_SHIFT:
-		return in->d->operand_count_visible &&
-				       o[in->d->operand_count_visible - 1].type ==
-					       ZYDIS_OPERAND_TYPE_IMMEDIATE
-			       ? class
-			       : COST_CLASS_V_SHIFT_COUNT;
-	case COST_CLASS_V_COMPARE:
-		return first_is_vector && reg_of(o[0].reg.value) < COST_REG_X87 &&
-				       reg_of(o[0].reg.value) >= COST_REG_MASK
-			       ? COST_CLASS_MASK_COMPARE
-			       : class;
-	case COST_CLASS_MASK_MOVE:
-		return first_is_vector && second_is_vector ? COST_CLASS_MASK : class;
-	case COST_CLASS_V_BROADCAST:
-		return second_is_vector || in->op->is_load ? class : COST_CLASS_V_FROM_GENERAL;
-	case COST_CLASS_JUMP:
-		return in->d->raw.imm[0].is_relative ? class : COST_CLASS_JUMP_FAR;
-	case COST_CLASS_OTHER:
-		return in->is_vector ? COST_CLASS_V_INT : COST_CLASS_ALU;
-	default:
-		return class;
-	}
-}
-
-static enum cost_class classify(const struct decoding *in)
-{
-	const ZydisDecodedInstruction *d = in->d;
-	enum cost_class class = class_of_mnemonic[d->mnemonic];
-
-	if (d->meta.category == ZYDIS_CATEGORY_STRINGOP)
-		class = COST_CLASS_STRING;
-	if (class == COST_CLASS_STRING &&
-		(d->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
-					 ZYDIS_ATTRIB_HAS_REPNE)))
-		return COST_CLASS_STRING_REP;
-	if (d->attributes & ZYDIS_ATTRIB_HAS_LOCK ||
-		(class == COST_CLASS_EXCHANGE && in->op->is_store))
-		return COST_CLASS_LOCKED;
-	if (d->operand_count_visible)
-		class = class_by_width(class, in);
-	return class_by_kind(class, in);
-}
-
 /* Loads and stores that need no execution step besides: mov, movzx, push, vector moves. */
 static bool is_pure_move(const struct cost_op *op)
 {
@@ -348,7 +217,11 @@ static void take_row(struct decoding *in)
 
 	op->slots = row->slots;
 	op->latency = row->latency;
-	op->general_delay = row->general_delay;
+	op->delay = row->general_delay;
+	if (op->delay)
+		for (unsigned i = 0; i < op->n_inputs; i++)
+			if (op->inputs[i] < 16 && (op->class != COST_CLASS_LEA_LONG || !i))
+				op->delayed |= (uint8_t)(1u << i);
 	for (unsigned i = 0; i < COST_STEPS_MAX && row->steps[i].ports; i++) {
 		op->steps[i] = row->steps[i];
 		if (is_wide && in->cpu->wide == COST_WIDE_TWICE)
@@ -372,17 +245,18 @@ static void place_memory(struct decoding *in, bool is_mov)
 
 	if (op->is_load) {
 		op->load_hold = is_wide && cpu->wide != COST_WIDE_FULL ? 2 : 1;
-		op->load_ports = in->is_vector ? cpu->vector_load_ports : cpu->load_ports;
+		op->load_ports = in->op->is_vector ? cpu->vector_load_ports : cpu->load_ports;
 		op->load_latency = cpu->load_latency;
 		if (op->address.index != COST_REG_NONE)
 			op->load_latency = (uint8_t)(op->load_latency + cpu->index_latency);
-		op->forward_delay = in->is_vector ? in->cpu->vector_latency : op->n_steps && !op->is_store;
-		if (in->is_vector)
+		op->forward_delay =
+			in->op->is_vector ? in->cpu->vector_latency : op->n_steps && !op->is_store;
+		if (in->op->is_vector)
 			op->load_latency = (uint8_t)(op->load_latency + cpu->vector_latency);
 	}
 	if (op->is_store) {
 		op->store_ports = cpu->store_ports;
-		op->data_ports = in->is_vector ? cpu->vector_data_ports : cpu->data_ports;
+		op->data_ports = in->op->is_vector ? cpu->vector_data_ports : cpu->data_ports;
 		op->data_hold = is_wide ? 2 : 1;
 	}
 	if (is_mov && is_pure_move(op)) {
@@ -428,7 +302,7 @@ static void note_track(struct decoding *in)
 
 	*t = (struct cost_track){COST_REG_NONE, COST_REG_NONE, 0};
 	if (in->d->operand_count_visible < 1 || o[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
-		o[0].size != 64 || (to = reg_of(o[0].reg.value)) >= 16)
+		o[0].size != 64 || (to = cost_reg_of(o[0].reg.value)) >= 16)
 		return;
 	switch (in->d->mnemonic) {
 	case ZYDIS_MNEMONIC_ADD:
@@ -446,13 +320,13 @@ static void note_track(struct decoding *in)
 		*t = (struct cost_track){to, to, -1};
 		return;
 	case ZYDIS_MNEMONIC_MOV:
-		if (o[1].type == ZYDIS_OPERAND_TYPE_REGISTER && reg_of(o[1].reg.value) < 16)
-			*t = (struct cost_track){to, reg_of(o[1].reg.value), 0};
+		if (o[1].type == ZYDIS_OPERAND_TYPE_REGISTER && cost_reg_of(o[1].reg.value) < 16)
+			*t = (struct cost_track){to, cost_reg_of(o[1].reg.value), 0};
 		return;
 	case ZYDIS_MNEMONIC_LEA:
-		if (reg_of(o[1].mem.base) < 16 && o[1].mem.index == ZYDIS_REGISTER_NONE)
+		if (cost_reg_of(o[1].mem.base) < 16 && o[1].mem.index == ZYDIS_REGISTER_NONE)
 			*t = (struct cost_track){
-				to, reg_of(o[1].mem.base), (int32_t)o[1].mem.disp.value};
+				to, cost_reg_of(o[1].mem.base), (int32_t)o[1].mem.disp.value};
 		return;
 	default:
 		return;
@@ -509,7 +383,7 @@ static void decode_one(struct decoding *in)
 			note_memory(in, o);
 	}
 	note_flags(op, d->cpu_flags);
-	op->class = (uint8_t)classify(in);
+	op->class = (uint8_t)cost_classify(in->d, in->operands, op);
 	if (d->mnemonic == ZYDIS_MNEMONIC_MOVBE)
 		op->latency = 0;
 	if (op->class == COST_CLASS_NOP && !is_prefetch(d->mnemonic))
@@ -520,9 +394,10 @@ static void decode_one(struct decoding *in)
 	is_mov = op->is_load || op->is_store;
 	if (d->raw.imm[0].size == 64)
 		op->slots = 2;
-	op->is_plain = !in->is_vector && op->address.bytes >= 4 &&
+	op->is_plain = !in->op->is_vector && op->address.bytes >= 4 &&
 		       (d->mnemonic == ZYDIS_MNEMONIC_MOV || op->class == COST_CLASS_PUSH ||
-			       op->class == COST_CLASS_POP || (op->is_load && op->is_store && op->class == COST_CLASS_ALU));
+			       op->class == COST_CLASS_POP ||
+			       (op->is_load && op->is_store && op->class == COST_CLASS_ALU));
 	if (op->class == COST_CLASS_ALU && d->mnemonic != ZYDIS_MNEMONIC_MOV)
 		is_mov = false;
 	if (op->class == COST_CLASS_V_MERGE && d->operand_count_visible > 2)
@@ -542,8 +417,7 @@ static bool fuses(const struct cost_cpu *cpu, ZydisMnemonic first, const struct 
 {
 	bool by_carry = false;
 
-	if (op->is_store || op->class != COST_CLASS_ALU ||
-		branch->op->class != COST_CLASS_BRANCH)
+	if (op->is_store || op->class != COST_CLASS_ALU || branch->op->class != COST_CLASS_BRANCH)
 		return false;
 	for (unsigned i = 0; i < branch->op->n_inputs; i++)
 		by_carry |= branch->op->inputs[i] == COST_REG_CARRY;
@@ -587,13 +461,13 @@ size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct s
 	bool takes_nop = true;
 	size_t at = 0;
 
-	block->n_insns = block->n_line_changes = 0;
+	block->n_insns = block->n_chunk_changes = 0;
 	block->n = block->n_slots = block->n_stall_cycles = 0;
 	block->jumps = false;
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	while (at < code.n && block->n < COST_BLOCK_MAX) {
 		struct cost_op *op = &block->ops[block->n];
-		struct decoding in = {cpu, op, &d, operands, false, 0};
+		struct decoding in = {cpu, op, &d, operands, 0};
 
 		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
 			    &decoder, &context, code.p + at, code.n - at, &d)) ||

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which load reads what which store of the block wrote. Addresses are compared by what is known of
- * registers: a number for the unknown part of a value and a distance from it. The block is gone through
- * twice, the second time with the registers as the first left them, so that what one iteration stores
- * and the next one loads is found too.
+ * registers: a number for the unknown part of a value and a distance from it. The block is gone
+ * through twice, the second time with the registers as the first left them, so that what one
+ * iteration stores and the next one loads is found too.
  *
- * Invariants: 1. two addresses with the same key are the same address; 2. different keys may still be
- * the same address: such a pair is taken for two.
+ * Invariants: 1. two addresses with the same key are the same address; 2. different keys may still
+ * be the same address: such a pair is taken for two.
  */
 #include "insert/cost/model.h"
 
-#define KEYS 64 /* stores remembered, by a hash of their addresses */
+#define STORE_CHUNK 32 /* bytes: stores within go out together, one behind the other */
+#define KEYS	    64 /* stores remembered, by a hash of their addresses */
 
 struct value {
-	uint32_t id; /* of the unknown part */
+	uint32_t id;	 /* of the unknown part */
 	uint32_t writes; /* of the register, push and pop apart */
 	int64_t delta;
 };
@@ -31,14 +32,14 @@ struct store {
 	uint8_t bytes;
 	uint8_t base, index; /* registers of the address */
 	bool is_plain;
-	uint32_t writes;     /* of these registers before */
+	uint32_t writes; /* of these registers before */
 };
 
 struct linking {
 	struct value regs[16];
 	struct store stores[KEYS];
 	uint32_t next_id;
-	struct key line; /* of the last store */
+	struct key chunk;    /* of the last store */
 	bool stack_is_ahead; /* push or pop since the stack pointer was last written */
 };
 
@@ -67,12 +68,22 @@ static bool keys_equal(const struct key *a, const struct key *b)
 	       a->scale == b->scale;
 }
 
+static uint64_t hash_of(const struct key *key)
+{
+	return ((uint64_t)key->disp + key->base_id * 0x85ebca6bull +
+		       key->index_id * 0xc2b2ae35ull) *
+	       0x9e3779b97f4a7c15u;
+}
+
 static struct store *slot_of(struct linking *link, const struct key *key)
 {
-	uint64_t h = (uint64_t)key->disp * 0x9e3779b97f4a7c15u + key->base_id * 0x85ebca6bu +
-		     key->index_id * 0xc2b2ae35u;
+	return &link->stores[hash_of(key) >> 58];
+}
 
-	return &link->stores[h >> 58];
+/* The unknown part of what is loaded from there; those that are counted stay below. */
+static uint32_t id_of_key(const struct key *key)
+{
+	return (uint32_t)(hash_of(key) >> 16) | 0x80000000u;
 }
 
 static void forget(struct linking *link, uint8_t reg)
@@ -99,16 +110,15 @@ static bool is_renamed(const struct linking *link, const struct cost_op *op,
 	return s->base == COST_REG_RSP || s->writes == writes_of(link, &op->address);
 }
 
-/* Stores to one cache line, one behind the other, go out together. */
-static void note_line(struct linking *link, struct op_block *block, const struct key *key,
-	unsigned pass)
+static void note_chunk(
+	struct linking *link, struct op_block *block, const struct key *key, unsigned pass)
 {
-	struct key line = *key;
+	struct key chunk = *key;
 
-	line.disp = (int64_t)((uint64_t)line.disp & ~(uint64_t)63);
-	if (pass && !keys_equal(&line, &link->line))
-		block->n_line_changes++;
-	link->line = line;
+	chunk.disp = (int64_t)((uint64_t)chunk.disp & ~(uint64_t)(STORE_CHUNK - 1));
+	if (pass && !keys_equal(&chunk, &link->chunk))
+		block->n_chunk_changes++;
+	link->chunk = chunk;
 }
 
 static void note_stack_pointer(struct linking *link, struct cost_op *op)
@@ -151,10 +161,18 @@ static void link_one(struct linking *link, struct op_block *block, const struct 
 	unsigned i, unsigned pass)
 {
 	struct cost_op *op = &block->ops[i];
+	bool loads_value = false;
+	uint32_t loaded_id = 0;
 	bool is_push_or_pop = op->class == COST_CLASS_PUSH || op->class == COST_CLASS_POP;
 
 	if (op->is_load || op->is_store) {
 		struct key key = key_of(link, &op->address);
+		const struct store *s = slot_of(link, &key);
+
+		loads_value = op->is_load && !op->is_store && op->is_plain && op->n_outputs == 1 &&
+			      op->outputs[0] < 16 && op->track.to == COST_REG_NONE &&
+			      !(s->op >= 0 && keys_equal(&s->key, &key));
+		loaded_id = id_of_key(&key);
 
 		if (op->is_load && pass)
 			link_load(link, op, cpu, pass, &key);
@@ -163,9 +181,16 @@ static void link_one(struct linking *link, struct op_block *block, const struct 
 				op->address.bytes, op->address.base, op->address.index,
 				op->is_plain, writes_of(link, &op->address)};
 		if (op->is_store)
-			note_line(link, block, &key, pass);
+			note_chunk(link, block, &key, pass);
 	}
 	note_stack_pointer(link, op);
+	if (loads_value) {
+		/* The same address holds the same value, as long as nothing is seen to be stored
+		 * there. */
+		forget(link, op->outputs[0]);
+		link->regs[op->outputs[0]].id = loaded_id;
+		return;
+	}
 	if (op->is_call) {
 		static const uint8_t lost[] = {0, 1, 2, 6, 7, 8, 9, 10, 11};
 
@@ -190,13 +215,13 @@ static void link_one(struct linking *link, struct op_block *block, const struct 
 void block_link(struct op_block *block, const struct cost_cpu *cpu)
 {
 	struct linking link;
-	bool has_store = false;
+	bool is_needed = false;
 
 	for (unsigned i = 0; i < block->n; i++)
-		has_store |= block->ops[i].is_store;
-	if (!has_store)
+		is_needed |= block->ops[i].is_store || block->ops[i].class == COST_CLASS_POP;
+	if (!is_needed)
 		return;
-	link.line = (struct key){0};
+	link.chunk = (struct key){0};
 	link.stack_is_ahead = false;
 	link.next_id = 1;
 	for (unsigned r = 0; r < 16; r++)

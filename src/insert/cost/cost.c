@@ -15,8 +15,8 @@ static const struct cost_cpu *const cpus[] = {
 	&cost_cpu_zen4,
 };
 
-#define N_CPUS (sizeof(cpus) / sizeof(cpus[0]))
-#define SETS_MAX 12 /* sets of ports in a block that are compared with each other */
+#define N_CPUS	  (sizeof(cpus) / sizeof(cpus[0]))
+#define SETS_MAX  12	      /* sets of ports in a block that are compared with each other */
 #define HYGON_EBX 0x6f677948u /* "Hygo" */
 
 /* The model of an Intel processor of family 6: by model number, as their numbers have no order. */
@@ -151,37 +151,38 @@ static uint32_t port_bound(const struct op_block *block)
 	return bound;
 }
 
-/* A cycle for each cache line that stores turn to; none go out together where registers are renamed
- * through memory. */
-static uint32_t line_bound(const struct op_block *block)
+/* A cycle for each place that stores turn to; none go out together where loads read them. */
+static uint32_t chunk_bound(const struct op_block *block)
 {
 	uint32_t n_stores = 0;
-	bool renames = false;
+	bool forwards = false;
 
 	for (unsigned i = 0; i < block->n; i++) {
 		n_stores += block->ops[i].is_store;
-		renames |= block->ops[i].is_renamed && !block->ops[i].is_store;
+		forwards |= block->ops[i].forward_from >= 0 && !block->ops[i].is_store;
 	}
-	return (renames ? n_stores : block->n_line_changes) * COST_UNIT;
+	return (forwards ? n_stores : block->n_chunk_changes) * COST_UNIT;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
 }
 
 static uint32_t cost_of(struct op_block *block, const struct cost_cpu *cpu)
 {
-	uint32_t cost, bound = port_bound(block);
+	uint32_t bound, cost;
 
 	block_link(block, cpu);
-	cost = pipeline_cycles(block, cpu);
-	cost = bound > cost ? bound : cost;
-	bound = block->n_slots * COST_UNIT / cpu->width;
-	cost = bound > cost ? bound : cost;
-	if (cpu->lines_take_turns && cost < line_bound(block))
-		cost = line_bound(block);
-	bound = block->n_insns * COST_UNIT / (2u * cpu->width);
-	cost = bound > cost ? bound : cost;
-	if (block->jumps && cost < COST_UNIT)
-		cost = COST_UNIT;
-	cost += block->n_stall_cycles * COST_UNIT;
-	return cost ? cost : 1;
+	bound = larger(port_bound(block), block->n_slots * COST_UNIT / cpu->width);
+	if (cpu->chunks_take_turns)
+		bound = larger(bound, chunk_bound(block));
+	if (block->jumps)
+		bound = larger(bound, COST_UNIT);
+	/* Fused nops take no slot of their own, but are not free. */
+	bound = larger(bound, block->n_insns * COST_UNIT / (2u * cpu->width));
+	cost = larger(bound, pipeline_cycles(block, cpu, bound));
+	return larger(cost + block->n_stall_cycles * COST_UNIT, 1);
 }
 
 uint32_t cost_block(const struct cost_cpu *cpu, struct span code)

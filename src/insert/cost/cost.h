@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a block of instructions costs on a processor: a table of instruction classes (micro-operations,
- * ports, latency) and a small out-of-order model over it. It answers what the block costs when it
- * runs again and again with its data in the first cache and its branches predicted.
+ * What a block of instructions costs on a processor: a table of instruction classes
+ * (micro-operations, ports, latency) and a small out-of-order model over it. It answers what the
+ * block costs when it runs again and again with its data in the first cache and its branches
+ * predicted.
  */
 #ifndef WEIR_INSERT_COST_COST_H
 #define WEIR_INSERT_COST_COST_H
@@ -15,8 +16,8 @@
 
 struct cost_cpu; /* a processor that can be modelled */
 
-/* By name ("icelake", "skylake", "zen3", ...); NULL or "native": this machine's, or the nearest known
- * one. NULL when the name is not known. */
+/* By name ("icelake", "skylake", "zen3", ...); NULL or "native": this machine's, or the nearest
+ * known one. NULL when the name is not known. */
 const struct cost_cpu *cost_cpu_find(const char *name);
 const char *cost_cpu_name(const struct cost_cpu *cpu);
 /* The i-th known processor, NULL behind the last: for help texts. */

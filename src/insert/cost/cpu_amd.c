@@ -40,7 +40,7 @@ static const struct cost_row zen4_rows[COST_CLASS_COUNT] = {
 	ROW(EXTEND, 1, 1, ON(ALL, 1)),
 	ROW(SIGN, 1, 1, ON(A1 | A2, 1)),
 	ROW(LEA, 1, 1, ON(ALL, 1)),
-	ROW(LEA_LONG, 2, 2, ON(ALL, 1), ON(ALL, 1)),
+	ROW_GENERAL(LEA_LONG, 1, 1, 2, ON(ALL, 1), ON(ALL, 1)),
 	ROW(CARRY, 1, 1, ON(ALL, 1)),
 	ROW(SHIFT, 1, 1, ON(A1 | A2, 1)),
 	ROW(SHIFT_CL, 1, 1, ON(A1 | A2, 1)),
@@ -199,7 +199,7 @@ const struct cost_cpu cost_cpu_zen4 = {
 	.vector_moves_are_free = true,
 	.renames = COST_RENAMES_ALL,
 	.fuses_nops = true,
-	.lines_take_turns = true,
+	.chunks_take_turns = true,
 	.fuses_all = true,
 };
 
@@ -226,7 +226,7 @@ const struct cost_cpu cost_cpu_zen3 = {
 	.moves_are_free = true,
 	.vector_moves_are_free = true,
 	.renames = COST_RENAMES_STACK,
-	.lines_take_turns = true,
+	.chunks_take_turns = true,
 	.fuses_all = true,
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Skylake, Ice Lake (Sunny Cove) and Golden Cove. The figures follow Intel's "64 and IA-32 Architectures
- * Optimization Reference Manual" (ports and widths of each core, tables of latencies); see
- * docs/design/cost-model.md for which of them were measured.
+ * Skylake, Ice Lake (Sunny Cove) and Golden Cove. The figures follow Intel's "64 and IA-32
+ * Architectures Optimization Reference Manual" (ports and widths of each core, tables of
+ * latencies); see docs/design/cost-model.md for which of them were measured.
  */
 #include "insert/cost/model.h"
 

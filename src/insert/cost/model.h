@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the cycle model: instruction classes, what a class costs on a processor, and a block as the
- * pipeline sees it.
+ * Inside the cycle model: instruction classes, what a class costs on a processor, and a block as
+ * the pipeline sees it.
  *
- *   bytes -> block_decode (operations: registers, memory, class) -> block_link (which load reads what
- *   which store wrote) -> pipeline_cycles (simulation) -> cost.c (never below the closed bounds)
+ *   bytes -> block_decode (operations: registers, memory, class) -> block_link (which load reads
+ * what which store wrote) -> pipeline_cycles (simulation) -> cost.c (never below the closed bounds)
  */
 #ifndef WEIR_INSERT_COST_MODEL_H
 #define WEIR_INSERT_COST_MODEL_H
@@ -32,9 +32,9 @@ struct cost_step {
 /* What an instruction of a class costs, apart from its loads and stores. A row without slots is not
  * given: that of the processor's older relative holds. */
 struct cost_row {
-	uint8_t slots;	 /* places in the front end */
-	uint8_t latency; /* cycles from the last operand to the result */
-	uint8_t general_delay; /* more from a general register to a vector */
+	uint8_t slots;	       /* places in the front end */
+	uint8_t latency;       /* cycles from the last operand to the result */
+	uint8_t general_delay; /* more from a general register; of lea: from its base */
 	struct cost_step steps[COST_STEPS_MAX];
 };
 
@@ -59,24 +59,24 @@ struct cost_cpu {
 	uint8_t width;			  /* slots a cycle */
 	uint16_t rob;			  /* slots in flight */
 	uint16_t load_ports, vector_load_ports;
-	uint16_t store_ports;	   /* addresses of stores */
-	uint16_t data_ports;	   /* data of stores from general registers */
+	uint16_t store_ports; /* addresses of stores */
+	uint16_t data_ports;  /* data of stores from general registers */
 	uint16_t vector_data_ports;
-	uint16_t wide_ports;	   /* ports that execute 512 bits; 0: all */
-	uint8_t load_latency;	   /* base + displacement, to a general register */
-	uint8_t index_latency;	   /* more for an address with an index */
-	uint8_t vector_latency;	   /* more for a load to a vector register */
-	uint8_t forward_latency;   /* from the data of a store to the load that reads it */
-	uint8_t blocked_latency;   /* the load wants more than the store wrote */
-	uint8_t update_slots;	   /* slots of an instruction that loads, computes and stores */
-	uint8_t store_slots;	   /* more slots of an instruction that computes and stores */
-	uint8_t wide_bits_64;	   /* vectors of more than that many times 64 bits are wide */
+	uint16_t wide_ports;	 /* ports that execute 512 bits; 0: all */
+	uint8_t load_latency;	 /* base + displacement, to a general register */
+	uint8_t index_latency;	 /* more for an address with an index */
+	uint8_t vector_latency;	 /* more for a load to a vector register */
+	uint8_t forward_latency; /* from the data of a store to the load that reads it */
+	uint8_t blocked_latency; /* the load wants more than the store wrote */
+	uint8_t update_slots;	 /* slots of an instruction that loads, computes and stores */
+	uint8_t store_slots;	 /* more slots of an instruction that computes and stores */
+	uint8_t wide_bits_64;	 /* vectors of more than that many times 64 bits are wide */
 	enum cost_wide wide;
-	bool moves_are_free;	   /* copies of general registers are done by renaming */
+	bool moves_are_free; /* copies of general registers are done by renaming */
 	bool vector_moves_are_free;
 	enum cost_renames renames;
-	bool fuses_nops;	   /* a nop shares the slot of what stands before it */
-	bool lines_take_turns;	   /* a cycle for each change of the cache line that is stored to */
+	bool fuses_nops;	/* a nop shares the slot of what stands before it */
+	bool chunks_take_turns; /* a cycle for each change of the 32 bytes that are stored to */
 	bool fuses_all; /* also add, sub, and, inc, dec with a branch, not only cmp and test */
 	bool long_prefix_stalls; /* an immediate of 16 bits stalls the decoder */
 };
@@ -95,8 +95,8 @@ enum cost_reg {
 	COST_REG_NONE = 255,
 };
 
-#define COST_BLOCK_MAX	512 /* operations; a longer block is costed in parts */
-#define COST_INPUTS_MAX 8
+#define COST_BLOCK_MAX	 512 /* operations; a longer block is costed in parts */
+#define COST_INPUTS_MAX	 8
 #define COST_OUTPUTS_MAX 6
 
 /* How the value of a general register is known after the operation, for comparing addresses. */
@@ -107,7 +107,7 @@ struct cost_track {
 
 struct cost_address {
 	uint8_t base, index, scale, bytes;
-	bool is_rip;	/* disp is the whole address, within the block */
+	bool is_rip; /* disp is the whole address, within the block */
 	int64_t disp;
 };
 
@@ -116,10 +116,13 @@ struct cost_op {
 	uint8_t slots, latency;
 	uint8_t n_inputs, n_outputs, n_steps;
 	bool is_load, is_store, is_call;
-	bool is_plain; /* nothing but a load, a store or both around 32 or 64 bits in general registers */
+	bool is_vector;	  /* touches a vector, mask or x87 register */
+	bool is_plain;	  /* nothing but a load, a store or both around 32 or 64 bits in general
+			     registers */
 	bool syncs_stack; /* waits until the stack pointer is no longer kept by the front end */
-	uint8_t general_delay;
-	bool is_stack; /* the address is sp or bp and a displacement */
+	uint8_t delay;	  /* cycles that these inputs count for later: */
+	uint8_t delayed;  /* a bit for each of the first 8 inputs */
+	bool is_stack;	  /* the address is sp or bp and a displacement */
 	uint8_t load_latency;
 	uint8_t inputs[COST_INPUTS_MAX];
 	uint8_t outputs[COST_OUTPUTS_MAX];
@@ -128,9 +131,9 @@ struct cost_op {
 	uint8_t load_hold, data_hold;
 	uint8_t forward_latency;
 	uint8_t forward_delay; /* of this kind of load, when it is not renamed */
-	bool forward_is_older;	/* the store is of the iteration before */
-	bool is_renamed;	/* the load gets the stored register itself */
-	int16_t forward_from;	/* the store that is read, -1: none */
+	bool forward_is_older; /* the store is of the iteration before */
+	bool is_renamed;       /* the load gets the stored register itself */
+	int16_t forward_from;  /* the store that is read, -1: none */
 	struct cost_address address;
 	struct cost_track track;
 };
@@ -141,11 +144,9 @@ struct op_block {
 	uint32_t n_slots;
 	uint32_t n_stall_cycles; /* the decoder's */
 	uint32_t n_insns;
-	uint32_t n_line_changes; /* stores to another cache line than the one before */
-	bool jumps;		 /* ends with a jump that is always taken */
+	uint32_t n_chunk_changes; /* stores to other 32 bytes than the one before */
+	bool jumps;		  /* ends with a jump that is always taken */
 };
-
-enum cost_class cost_class_of(uint16_t mnemonic);
 
 static inline const struct cost_row *cost_row_of(const struct cost_cpu *cpu, enum cost_class class)
 {
@@ -157,8 +158,8 @@ static inline const struct cost_row *cost_row_of(const struct cost_cpu *cpu, enu
 /* Decodes at most COST_BLOCK_MAX operations; returns the bytes taken, 0 when there is none. */
 size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct span code);
 void block_link(struct op_block *block, const struct cost_cpu *cpu);
-/* Cycles of one iteration in the steady state, in 1/COST_UNIT. */
-uint32_t pipeline_cycles(struct op_block *block, const struct cost_cpu *cpu);
+/* Cycles of one iteration in the steady state, in 1/COST_UNIT; `bound`: it cannot take less. */
+uint32_t pipeline_cycles(struct op_block *block, const struct cost_cpu *cpu, uint32_t bound);
 
 /* cpu_intel.c, cpu_amd.c */
 extern const struct cost_cpu cost_cpu_skylake, cost_cpu_icelake, cost_cpu_goldencove;

@@ -191,16 +191,21 @@ weir_count_cycles:
 	.size \name, . - \name
 	.endm
 
-	/* rax = stack pointer of the event, rcx = open frame; goes away unless the fast way is open. */
+	/* rax = stack pointer of the event, rcx = open frame; goes away unless the fast way is open.
+	 * The bounds come first: until they hold, the state may be that of the thread that created this
+	 * one. A handler on a stack of its own may change them just before it would be held off. */
 	.macro look name
 	lea pushed + 8(%rsp), %rax
+	mov S(LOW), %rdx
 	mov %rax, %rcx
-	sub S(LOW), %rcx
+	sub %rdx, %rcx
 	cmp S(SIZE), %rcx
 	jae .Lslow_\name
 	cmpq $0, S(BUSY)
 	jne .Lslow_\name
 	mov %rsp, S(BUSY)
+	cmp S(LOW), %rdx
+	jne .Lbusy_\name
 	mov S(TOP), %rcx
 	.endm
 

@@ -8,7 +8,9 @@
  */
 #include "runtime.h"
 
-#define TAIL_STEPS 64 /* back along a chain of tail calls, for one that comes round */
+#define IN_C	     1u /* in state.busy */
+#define SWITCH_TRIES 4
+#define TAIL_STEPS   64 /* back along a chain of tail calls, for one that comes round */
 
 _Static_assert(sizeof(struct state) == STATE_BYTES, "entry.S has this number");
 _Static_assert(offsetof(struct state, cache) == STATE_CACHE, "entry.S has this number");
@@ -18,6 +20,15 @@ _Static_assert(offsetof(struct state, cost) == STATE_HOT && offsetof(struct stat
 _Static_assert(sizeof(struct frame) == 32 && sizeof(struct count_node) == 64,
 	"entry.S has these numbers");
 _Static_assert(offsetof(struct count_thread, current) == 12, "entry.S has this number");
+
+
+/* Handlers look at it: nothing else is moved across. */
+static void set_busy(struct state *s, uint64_t busy)
+{
+	__asm__ volatile("" ::: "memory");
+	*(volatile uint64_t *)&s->busy = busy;
+	__asm__ volatile("" ::: "memory");
+}
 
 static uint64_t frame_sp(const struct frame *f)
 {
@@ -158,7 +169,8 @@ static void push(
 		n->calls++;
 		if (!is_tail && !is_callback)
 			parent->last_child = (uint32_t)(n - s->nodes);
-		if (!is_callback)
+		/* Not in the midst of a fast way, which may be reading that line. */
+		if (!is_callback && !s->nest.is_at_work)
 			cache_put(s, parent, n);
 	}
 	if (is_callback)
@@ -251,12 +263,12 @@ static void do_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key)
 
 /* The old stack's open foreign call (swapcontext and the like) does not last until we are back. A
  * handler on a signal stack gives no sign when it is over: that clock runs on. */
-static bool change_stack(struct state *s, uint64_t sp)
+static bool change_stack(struct state *s, uint64_t sp, bool is_new)
 {
 	struct frame *old = s->top;
 	uint32_t from = s->stack;
 
-	if (!count_stack_switch(s, sp))
+	if (is_new ? !count_stack_find(s, sp) : !count_stack_switch(s, sp))
 		return false;
 	if (!((s->stacks[from].flags | s->stacks[s->stack].flags) & STACK_SIGNAL) && s->top != old) {
 		clock_stop(old);
@@ -265,19 +277,16 @@ static bool change_stack(struct state *s, uint64_t sp)
 	return true;
 }
 
-/* Somebody who is at work and will come back to it? A handler that left by longjmp has not. */
-static bool is_at_work(const struct state *s, uint64_t here)
+/* Somebody who is at work and will come back to it? Whoever was left by longjmp will not. */
+static bool is_at_work(const struct state *s, uint64_t sp)
 {
-	uint64_t busy = s->busy;
-
-	if (!busy)
-		return false;
-	return here - s->lo >= s->size || busy >= here;
+	return sp - s->lo >= s->size || sp < s->busy;
 }
 
 struct search {
 	struct state *state; /* that of the thread, when found */
 	uint64_t sp;
+	bool has_cycles;
 };
 
 /* A thread that is new, a child of fork, or a stack that is new. Under the lock. */
@@ -304,38 +313,154 @@ static void search(void *arg)
 	}
 	if (look->sp - s->lo < s->size)
 		return;
-	s->busy = look->sp;
-	if (!count_stack_find(s, look->sp))
+	set_busy(s, look->sp | IN_C);
+	charge(s, look->has_cycles);
+	if (!change_stack(s, look->sp, true))
 		look->state = NULL;
-	s->busy = 0;
+	set_busy(s, 0);
+}
+
+/* The state of this thread, with this stack in use; or none. */
+static struct state *find_state(struct state *s, uint64_t sp, bool has_cycles)
+{
+	struct search look = {s, sp, has_cycles};
+	bool is_known = false;
+
+	if (s && s->fs == count_fs_get()) {
+		set_busy(s, sp | IN_C);
+		/* What ran until now ran on the old stack. */
+		charge(s, has_cycles);
+		is_known = change_stack(s, sp, false);
+		set_busy(s, 0);
+	}
+	if (!is_known)
+		count_apart(search, &look);
+	return look.state;
+}
+
+/* --- handlers in the midst of a fast way ---------------------------------------------------- */
+
+static void context_save(const struct state *s, struct context *c)
+{
+	*c = (struct context){s->top, s->limit, s->last_cost, s->last_cycles, s->tail_sp,
+		s->tail_ret, s->tail_node, state_thread(s)->current};
+}
+
+static void context_load(struct state *s, const struct context *c)
+{
+	s->top = c->top;
+	s->limit = c->limit;
+	s->last_cost = c->last_cost;
+	s->last_cycles = c->last_cycles;
+	s->tail_sp = c->tail_sp;
+	s->tail_ret = c->tail_ret;
+	s->tail_node = c->tail_node;
+	state_thread(s)->current = c->current;
+}
+
+static void nest_begin(struct state *s)
+{
+	struct nest *n = &s->nest;
+
+	n->frames[0] = (struct frame){.node = s->nodes, .sp = UINT64_MAX};
+	n->own = (struct context){.top = n->frames,
+		.limit = n->frames + N_NEST - 1,
+		.last_cost = sum(s->cost),
+		.last_cycles = sum(s->cycles)};
+	for (int i = 0; i < COUNT_STRIPES; i++) {
+		n->cost[i] = s->cost[i];
+		n->cycles[i] = s->cycles[i];
+	}
+	n->owner = s->busy;
+}
+
+/* The one it interrupted may have read some of the sums and not yet the others. */
+static void nest_end(struct state *s)
+{
+	struct nest *n = &s->nest;
+
+	for (int i = 0; i < COUNT_STRIPES; i++) {
+		s->cost[i] = n->cost[i];
+		s->cycles[i] = n->cycles[i];
+	}
+	n->owner = 0;
+}
+
+/* Left by longjmp: what its nodes have got is not to be charged again. */
+static void nest_abandon(struct state *s)
+{
+	struct nest *n = &s->nest;
+
+	if (!n->owner)
+		return;
+	if (n->is_at_work)
+		context_load(s, &n->before);
+	n->is_at_work = false;
+	s->last_cost += n->own.last_cost - sum(n->cost);
+	s->last_cycles += n->own.last_cycles - sum(n->cycles);
+	n->owner = 0;
+}
+
+static void set_at_work(struct nest *n, bool is_at_work)
+{
+	__asm__ volatile("" ::: "memory");
+	*(volatile bool *)&n->is_at_work = is_at_work;
+	__asm__ volatile("" ::: "memory");
+}
+
+static bool is_entry(uint32_t event)
+{
+	event &= ~(uint32_t)EVENT_CYCLES;
+	return event == EVENT_ENTER || event == EVENT_FOREIGN;
+}
+
+static void nested_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key)
+{
+	struct nest *n = &s->nest;
+
+	if ((s->busy & IN_C) || n->is_at_work) {
+		if (is_entry(event))
+			count_calls_lost(1);
+		return;
+	}
+	if (n->owner != s->busy) {
+		if (!is_entry(event))
+			return;
+		nest_begin(s);
+	}
+	context_save(s, &n->before);
+	set_at_work(n, true);
+	context_load(s, &n->own);
+	do_event(s, event, sp, key);
+	context_save(s, &n->own);
+	context_load(s, &n->before);
+	set_at_work(n, false);
+	if (n->own.top == n->frames)
+		nest_end(s);
 }
 
 void count_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key)
 {
-	uint64_t here = (uint64_t)__builtin_frame_address(0);
-
 	if (!count_library.is_ready || (s && s->busy == UINT64_MAX))
 		return;
-	if (s && s->fs == count_fs_get() && is_at_work(s, here))
-		return;
-	if (!s || sp - s->lo >= s->size) {
-		bool is_known = false;
-
-		if (s && s->fs == count_fs_get()) {
-			s->busy = here;
-			is_known = change_stack(s, sp);
-			s->busy = 0;
+	if (s && s->busy && s->fs == count_fs_get()) {
+		if (is_at_work(s, sp)) {
+			nested_event(s, event, sp, key);
+			return;
 		}
-		if (!is_known) {
-			struct search look = {s, sp};
-
-			count_apart(search, &look);
-			s = look.state;
-			if (!s)
-				return;
-		}
+		nest_abandon(s);
 	}
-	s->busy = here;
-	do_event(s, event, sp, key);
-	s->busy = 0;
+	for (int i = 0; i < SWITCH_TRIES; i++) {
+		if (!s || sp - s->lo >= s->size)
+			s = find_state(s, sp, event & EVENT_CYCLES);
+		if (!s)
+			return;
+		set_busy(s, (uint64_t)__builtin_frame_address(0) | IN_C);
+		if (sp - s->lo < s->size) {
+			do_event(s, event, sp, key);
+			set_busy(s, 0);
+			return;
+		}
+		set_busy(s, 0); /* a handler on a stack of its own came in between */
+	}
 }

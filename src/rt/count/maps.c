@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* /proc/self/maps without libc. */
 #include <fcntl.h>
+#include <sys/ioctl.h>
 
 #include "runtime.h"
+
+/* linux/fs.h of Linux 6.11 */
+struct query {
+	uint64_t bytes, flags, address;
+	uint64_t start, end, vma_flags, page_bytes, offset, inode;
+	uint32_t dev_major, dev_minor, name_bytes, build_id_bytes;
+	uint64_t name, build_id;
+};
+#ifndef QUERY
+#define QUERY _IOWR('f', 17, struct query)
+#endif
+#define QUERY_READABLE 1u
+#define QUERY_WRITABLE 2u
 
 static int next_byte(struct maps_reader *r)
 {
@@ -87,4 +101,19 @@ bool count_maps_open(struct maps_reader *r, const char *path)
 void count_maps_close(struct maps_reader *r)
 {
 	raw_call(SYS_close, r->fd);
+}
+
+bool count_maps_query(const struct maps_reader *r, uint64_t address, struct maps_line *line)
+{
+	struct query q = {.bytes = sizeof(q), .address = address};
+
+	if (raw_call(SYS_ioctl, r->fd, QUERY, &q) < 0)
+		return false;
+	line->start = q.start;
+	line->end = q.end;
+	line->inode = q.inode;
+	line->is_readable = q.vma_flags & QUERY_READABLE;
+	line->is_writable = q.vma_flags & QUERY_WRITABLE;
+	line->is_main_stack = count_library.main_stack - q.start < q.end - q.start;
+	return true;
 }

@@ -36,7 +36,8 @@
 
 #define PAGE_UP(n) (((uint64_t)(n) + COUNT_PAGE - 1) & ~(uint64_t)(COUNT_PAGE - 1))
 
-#define N_STACKS     240
+#define N_STACKS     232
+#define N_NEST	     24
 #define STATE_HOT    1024
 #define FRAMES_SKIP  2048 /* bytes in front of the frames, for the same reason */
 #define N_CACHE	     2048
@@ -73,6 +74,25 @@ struct stack {
 #define STACK_GUESSED 1u /* several may be in this mapping */
 #define STACK_SIGNAL  2u
 
+/* What a fast way works with, and a handler that interrupts it must find and leave unchanged. */
+struct context {
+	struct frame *top, *limit;
+	uint64_t last_cost, last_cycles;
+	uint64_t tail_sp, tail_ret;
+	struct count_node *tail_node;
+	uint32_t current;
+};
+
+/* A signal handler in the midst of a fast way: it has frames of its own below the thread's root, and
+ * takes away what it has added to the sums when it is over. */
+struct nest {
+	uint64_t owner; /* `busy` of whom it interrupted; 0: none */
+	bool is_at_work;
+	struct context own, before;
+	uint64_t cost[COUNT_STRIPES], cycles[COUNT_STRIPES]; /* as they were */
+	struct frame frames[N_NEST];
+};
+
 /* The section weir_state. Offsets are known to entry.S, down to `self`. All zero in a child of fork. */
 struct state {
 	/* Frames and nodes, which begin at the beginning of a page, are written all the time: what has
@@ -81,7 +101,7 @@ struct state {
 	uint64_t cost[COUNT_STRIPES];
 	uint64_t cycles[COUNT_STRIPES];
 	uint64_t lo, size; /* of the stack in use; 0 before the start */
-	uint64_t busy;	   /* stack pointer of whoever is at work; 0: nobody */
+	uint64_t busy;	   /* stack pointer of whoever is at work, plus 1 in C; 0: nobody */
 	struct frame *top;
 	uint64_t last_cost, last_cycles; /* sums that have been charged */
 	uint64_t tail_sp;		 /* 0: none */
@@ -99,6 +119,7 @@ struct state {
 	uint32_t *hash; /* of parent, key and site: number of the node, 0 free */
 	uint64_t retry; /* calls to lose before more room is tried for */
 	uint32_t stack, n_switches;
+	struct nest nest;
 	struct stack stacks[N_STACKS];
 	struct cache_line cache[N_CACHE] __attribute__((aligned(COUNT_PAGE)));
 };
@@ -142,6 +163,7 @@ struct library {
 	uint64_t copy_start, copy_bytes;
 	uint64_t counters, counters_bytes; /* pages that have them */
 	uint64_t site_mask;
+	uint64_t main_stack; /* an address in it */
 	struct slot *slots;
 	uint32_t n_slots;
 	uint8_t *lost_copy; /* for threads without room: counters of slot 0, always busy */
@@ -226,6 +248,8 @@ struct maps_reader {
 };
 bool count_maps_open(struct maps_reader *r, const char *path);
 bool count_maps_next(struct maps_reader *r, struct maps_line *line);
+/* The one that has this address, but not its path. Since Linux 6.11; else false. */
+bool count_maps_query(const struct maps_reader *r, uint64_t address, struct maps_line *line);
 void count_maps_close(struct maps_reader *r);
 
 /* start.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which stack is this? The program's first one, a thread's (a mapping with a guard below it) and a
- * signal stack have bounds that the kernel knows. Any other (a coroutine's, in the heap or in a mapping
+ * Which stack is this? The program's first one, a thread's (a mapping with a guard below it, or what
+ * glibc's control block says) and a signal stack have bounds that can be known. Any other (a coroutine's, in the heap or in a mapping
  * that holds many) is guessed: what lies little below, or between, the stack pointers seen so far belongs
  * to it. A wrong guess shows calls below the thread instead of their caller; no count is wrong.
  */
@@ -11,9 +11,11 @@
 #include "runtime.h"
 
 #define MAIN_STACK_BYTES  (1ull << 30) /* where no limit is set */
-#define SLACK_BYTES	  (16u << 10)
-#define SLACK_FIRST_BYTES (1u << 20) /* a thread's own stack without a guard */
-#define ABOVE_BYTES	  1024u	     /* above the first stack pointer that is seen */
+#define SLACK_BYTES	  (8u << 10)
+#define ABOVE_BYTES	  1024u /* above the first stack pointer that is seen */
+/* glibc's struct pthread has less, and as much may lie above it. */
+#define CONTROL_BLOCK_BYTES 2560u
+#define BLOCK_ABOVE_BYTES   16384u
 #define FRAMES_MAX_BYTES  (2ull << 30)
 #define FRAMES_MIN_BYTES  (1ull << 20)
 
@@ -81,12 +83,32 @@ static bool is_signal_stack(uint64_t sp, struct bounds *b)
 	return true;
 }
 
-static void guess(uint64_t sp, bool is_first, const struct maps_line *line, struct bounds *b)
+/*
+ * glibc has a thread's control block at the upper end of its stack, wherever that came from, and in it
+ * the start and the size of the whole; where in it differs by version.
+ */
+static bool by_control_block(uint64_t sp, const struct maps_line *line, struct bounds *b)
 {
-	uint64_t slack = is_first ? SLACK_FIRST_BYTES : SLACK_BYTES;
-	uint64_t above = is_first ? SLACK_FIRST_BYTES : ABOVE_BYTES;
+	uint64_t block = count_fs_get(), end = block + CONTROL_BLOCK_BYTES;
 
-	*b = (struct bounds){sp - slack, sp + above, STACK_GUESSED};
+	if (block < sp || block < line->start || block >= line->end)
+		return false;
+	end = end < line->end ? end : line->end;
+	for (const uint64_t *word = (const uint64_t *)block; (uint64_t)(word + 2) <= end; word++) {
+		uint64_t start = word[0], bytes = word[1];
+
+		if (start >= line->start && start <= sp && bytes <= line->end - start &&
+			block - start < bytes && start + bytes - block <= BLOCK_ABOVE_BYTES) {
+			*b = (struct bounds){start, start + bytes, 0};
+			return true;
+		}
+	}
+	return false;
+}
+
+static void guess(uint64_t sp, const struct maps_line *line, struct bounds *b)
+{
+	*b = (struct bounds){sp - SLACK_BYTES, sp + ABOVE_BYTES, STACK_GUESSED};
 	if (line && b->lo < line->start)
 		b->lo = line->start;
 	if (line && b->hi > line->end)
@@ -108,33 +130,54 @@ static void bounds_of_main(const struct maps_line *line, uint64_t below, struct 
 	b->flags = 0;
 }
 
-static void find_bounds(uint64_t sp, bool is_first, struct bounds *b)
+static void bounds_of(uint64_t sp, bool is_first, const struct maps_line *line, uint64_t below,
+	bool has_guard, struct bounds *b)
 {
-	struct maps_reader r;
+	if (line->is_main_stack)
+		bounds_of_main(line, below, b);
+	else if (has_guard && !line->inode)
+		*b = (struct bounds){line->start, line->end, 0};
+	else if (!is_first || !by_control_block(sp, line, b))
+		guess(sp, line, b);
+}
+
+static bool is_guard(const struct maps_line *line)
+{
+	return !line->is_readable && !line->is_writable;
+}
+
+static void read_bounds(struct maps_reader *r, uint64_t sp, bool is_first, struct bounds *b)
+{
 	struct maps_line line;
 	uint64_t below = 0;
 	bool has_guard = false;
 
-	if (is_signal_stack(sp, b))
-		return;
-	guess(sp, is_first, NULL, b);
-	if (!count_maps_open(&r, "/proc/self/maps"))
-		return;
-	while (count_maps_next(&r, &line)) {
-		if (sp < line.start)
-			break;
+	while (count_maps_next(r, &line) && sp >= line.start) {
 		if (sp < line.end) {
-			if (line.is_main_stack)
-				bounds_of_main(&line, below, b);
-			else if (has_guard && below == line.start && !line.inode)
-				*b = (struct bounds){line.start, line.end, 0};
-			else
-				guess(sp, is_first, &line, b);
-			break;
+			bounds_of(sp, is_first, &line, below, has_guard && below == line.start, b);
+			return;
 		}
-		has_guard = !line.is_readable && !line.is_writable;
+		has_guard = is_guard(&line);
 		below = line.end;
 	}
+}
+
+static void find_bounds(uint64_t sp, bool is_first, struct bounds *b)
+{
+	struct maps_reader r;
+	struct maps_line line, guard;
+
+	if (is_signal_stack(sp, b))
+		return;
+	guess(sp, NULL, b);
+	if (!count_maps_open(&r, "/proc/self/maps"))
+		return;
+	/* What is mapped below the program's first stack has to be known, too. */
+	if (!count_maps_query(&r, sp, &line) || line.is_main_stack)
+		read_bounds(&r, sp, is_first, b);
+	else
+		bounds_of(sp, is_first, &line, 0,
+			count_maps_query(&r, line.start - 1, &guard) && is_guard(&guard), b);
 	count_maps_close(&r);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Start, fork and exit of a counted program. */
 #include <elf.h>
+#include <linux/futex.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -11,8 +12,6 @@
 #define HWCAP2_FSGSBASE (1 << 1)
 #endif
 #define OWN_STACK_BYTES (32u << 10)
-#define SPINS		64
-#define WAIT_NS		20000
 
 struct library count_library;
 
@@ -30,13 +29,22 @@ void *count_mmap(void *at, uint64_t bytes, int prot, int flags)
 	return raw_failed(p) ? NULL : p;
 }
 
+/* 0 free, 1 taken, 2 taken and somebody may be waiting. */
 static void lock(void)
 {
-	struct timespec pause = {0, WAIT_NS};
+	uint32_t *l = count_library.lock, seen = 0;
 
-	for (uint32_t n = 1; __atomic_exchange_n(count_library.lock, 1, __ATOMIC_ACQUIRE); n++)
-		if (n % SPINS == 0)
-			raw_call(SYS_nanosleep, &pause, 0);
+	if (__atomic_compare_exchange_n(
+		    l, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	while (__atomic_exchange_n(l, 2, __ATOMIC_ACQUIRE))
+		raw_call(SYS_futex, l, FUTEX_WAIT_PRIVATE, 2, 0);
+}
+
+static void unlock(void)
+{
+	if (__atomic_exchange_n(count_library.lock, 0, __ATOMIC_RELEASE) == 2)
+		raw_call(SYS_futex, count_library.lock, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void count_apart(void (*f)(void *), void *arg)
@@ -46,7 +54,7 @@ void count_apart(void (*f)(void *), void *arg)
 	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, sizeof(all));
 	lock();
 	weir_count_switch_stack(f, arg, own_stack + sizeof(own_stack));
-	__atomic_store_n(count_library.lock, 0, __ATOMIC_RELEASE);
+	unlock();
 	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, sizeof(before));
 }
 
@@ -272,6 +280,7 @@ static void start_apart(void *arg)
 	long error;
 
 	l->pid = (uint32_t)raw_call(SYS_getpid, 0);
+	l->main_stack = start->sp;
 	read_auxv(start, &execfn, &is_secure);
 	find_pages();
 	if (!allocate())

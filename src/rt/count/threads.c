@@ -139,6 +139,7 @@ static bool begin(struct slot *slot, uint64_t sp)
 	s->size = 0;
 	s->top = NULL;
 	s->tail_sp = 0;
+	s->nest.owner = 0;
 	s->stack = 0;
 	for (uint32_t i = 0; i < N_STACKS; i++)
 		s->stacks[i].lo = s->stacks[i].hi = 0;
@@ -337,7 +338,10 @@ static void reopen(struct state *s, const struct slot *old)
 		if (!node)
 			break;
 		s->top++;
+		/* Their least and greatest cost are not known here. */
 		*s->top = (struct frame){node, f->sp, f->ticks ? ticks_now() : 0, 0};
+		if (!(-f->sp & FRAME_LOST))
+			s->top->sp -= FRAME_LOST;
 	}
 	s->retry = 0;
 	state_thread(s)->current = (uint32_t)(s->top->node - s->nodes);

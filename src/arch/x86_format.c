@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "arch/x86_format.h"
+
+#include <Zydis/Zydis.h>
+
+bool x86_format(char text[X86_TEXT_BYTES], struct span code, uint64_t addr, bool is_64)
+{
+	ZydisMachineMode mode =
+		is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LONG_COMPAT_32;
+	ZydisStackWidth width = is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction insn;
+	ZydisFormatter formatter;
+	ZydisDecoder decoder;
+
+	text[0] = 0;
+	return ZYAN_SUCCESS(ZydisDecoderInit(&decoder, mode, width)) &&
+	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.p, code.n, &insn, operands)) &&
+	       ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_ATT)) &&
+	       ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &insn, operands,
+		       insn.operand_count_visible, text, X86_TEXT_BYTES, addr, NULL));
+}

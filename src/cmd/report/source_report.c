@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Annotated source. Lines without code between those that have some are shown, a longer stretch
+ * (another function that is inlined, a table) is left out. Lines of files whose text is not found
+ * are shown without it, and a sentence says so.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cmd/report/source_text.h"
+#include "cmd/report/source_view.h"
+#include "cmd/report/values.h"
+
+#define GAP_LINES   12 /* between two lines with code, shown at most */
+#define CALLERS_MAX 6	/* in the comment before a function */
+
+/* A line to be shown. */
+struct shown_line {
+	const char *file;
+	uint32_t line;
+	const struct source_row *row; /* NULL: it has no code */
+	struct buf text;
+	bool has_text;
+	bool begins_file, follows_gap;
+};
+
+struct source_shower {
+	const struct report *report;
+	const struct source_view *view;
+	const struct source_function *function;
+	const char *trace; /* path */
+	struct source_text text;
+	const char *text_file; /* whose text is open; NULL: none */
+	struct shown_line line;
+	uint64_t n_shown; /* over all functions */
+	void (*show)(struct source_shower *s);
+	struct table table;
+	struct json *json;
+};
+
+/* ---- walking ---- */
+
+static bool may_show(const struct source_shower *s)
+{
+	uint64_t limit = s->report->options->limit;
+
+	return !limit || s->n_shown < limit;
+}
+
+static void show(struct source_shower *s, uint32_t line, const struct source_row *row)
+{
+	struct span text = source_text_line(&s->text, line);
+
+	if (!may_show(s))
+		return;
+	s->line.line = line;
+	s->line.row = row;
+	s->line.has_text = s->text.n_lines && line;
+	buf_reset(&s->line.text);
+	for (size_t i = 0; i < text.n; i++) /* nothing that moves the cursor of a terminal */
+		buf_put_u8(&s->line.text, text.p[i] < ' ' && text.p[i] != '\t' ? '?' : text.p[i]);
+	s->show(s);
+	s->n_shown++;
+	s->line.begins_file = s->line.follows_gap = false;
+}
+
+static void open_text(struct source_shower *s, const char *file)
+{
+	if (s->text_file && !strcmp(s->text_file, file))
+		return;
+	source_text_release(&s->text);
+	s->text_file = file;
+	if (*file)
+		source_text_open(&s->text, file, s->trace);
+}
+
+/* The lines of one file. Returns the number of rows used up. */
+static size_t show_file(struct source_shower *s, const struct source_row *rows, size_t n)
+{
+	const char *file = rows[0].file;
+	uint32_t next = 0; /* line to be shown next */
+	size_t i = 0;
+
+	open_text(s, file);
+	s->line.file = file;
+	s->line.begins_file = true;
+	s->line.follows_gap = false;
+	for (; i < n && !strcmp(rows[i].file, file); i++) {
+		bool is_near = next && rows[i].line >= next && rows[i].line - next <= GAP_LINES;
+
+		if (s->text.n_lines && rows[i].line && is_near)
+			for (; next < rows[i].line; next++)
+				show(s, next, NULL);
+		else
+			s->line.follows_gap = next && rows[i].line > next && s->text.n_lines;
+		show(s, rows[i].line, &rows[i]);
+		next = rows[i].line ? rows[i].line + 1 : 0;
+	}
+	return i;
+}
+
+static void show_function(struct source_shower *s)
+{
+	const struct source_function *f = s->function;
+
+	for (size_t i = 0; i < f->n_rows && may_show(s);)
+		i += show_file(s, f->rows + i, f->n_rows - i);
+}
+
+/* ---- text ---- */
+
+static void put_callers(struct buf *b, const struct source_function *f)
+{
+	for (size_t i = 0; i < f->n_callers && i < CALLERS_MAX; i++) {
+		const struct source_caller *caller = &f->callers[i];
+
+		buf_put_cstr(b, i ? ", " : f->has_calls ? " (" : "called by ");
+		if (caller->has_calls)
+			buf_printf(b, "%" PRIu64 " by ", caller->calls);
+		buf_put_cstr(b, *caller->name ? caller->name : "nobody that is known");
+	}
+	if (f->n_callers > CALLERS_MAX)
+		buf_printf(b, ", and %zu more callers", f->n_callers - CALLERS_MAX);
+	if (f->n_callers)
+		buf_put_cstr(b, f->has_calls ? "); " : "; ");
+	else if (f->has_calls)
+		buf_put_cstr(b, "; ");
+}
+
+/* The summary before a function, as a comment. */
+static void put_comment(struct source_shower *s)
+{
+	const struct source_function *f = s->function;
+	const char *metric = s->report->profile->metric;
+	struct buf b = {0};
+
+	buf_printf(&b, "/* %s: ", f->name);
+	if (f->has_calls)
+		buf_printf(&b, "%" PRIu64 " call%s", f->calls, f->calls == 1 ? "" : "s");
+	put_callers(&b, f);
+	buf_printf(&b, "self %" PRIu64 " %s, %s %% of all */", source_value(s->view, f->value),
+		metric, value_percent(f->value, s->view->total).s);
+	table_line(&s->table, buf_text(&b));
+	buf_release(&b);
+}
+
+/* Where the function begins: functions inlined into it may stand further up. */
+static const struct source_row *head_row(const struct source_function *f)
+{
+	for (size_t i = 0; i < f->n_rows && !strcmp(f->rows[i].file, f->file); i++)
+		if (f->line && f->rows[i].line == f->line)
+			return &f->rows[i];
+	return f->rows;
+}
+
+static void put_blocks(struct source_shower *s, const struct source_row *row)
+{
+	const struct source_function *f = s->function;
+
+	for (size_t i = 0; i < row->n_parts; i++) {
+		const struct source_part *part = &f->parts[row->first_part + i];
+
+		if (!part->block)
+			continue;
+		table_row(&s->table, TABLE_STYLE_FAINT);
+		percent_cell(&s->table, part->value, f->value);
+		value_cell(&s->table, s->report, true, source_value(s->view, part->value));
+		count_cell(&s->table, true, part->block->count);
+		table_cell(&s->table, "");
+		table_cell(&s->table, part->block->count ? "|" : "#");
+		table_cellf(&s->table, "    block 0x%" PRIx64 "-0x%" PRIx64, part->block->address,
+			part->block->end);
+	}
+}
+
+static void show_text(struct source_shower *s)
+{
+	const struct source_row *row = s->line.row;
+	const struct source_function *f = s->function;
+
+	if (s->line.follows_gap)
+		table_line(&s->table, "...");
+	if (s->line.begins_file) {
+		struct buf b = {0};
+
+		buf_printf(&b, "%s:%s", *s->line.file ? s->line.file : "no file is known",
+			s->text.n_lines || !*s->line.file ? "" : " (its text was not found)");
+		table_line(&s->table, buf_text(&b));
+		buf_release(&b);
+	}
+	if (row && row == head_row(f))
+		put_comment(s);
+	table_row(&s->table, row && row->mark == '#' ? TABLE_STYLE_FAINT : TABLE_STYLE_PLAIN);
+	if (row) {
+		percent_cell(&s->table, row->value, f->value);
+		value_cell(&s->table, s->report, true, source_value(s->view, row->value));
+		if (s->view->is_counted)
+			count_cell(&s->table, true, row->count);
+		else
+			table_cell(&s->table, ".");
+	} else {
+		for (int i = 0; i < 3; i++)
+			table_cell(&s->table, "");
+	}
+	count_cell(&s->table, s->line.line, s->line.line);
+	table_cellf(&s->table, "%c", row ? row->mark : ' ');
+	table_cell(&s->table, s->line.has_text ? buf_text(&s->line.text) : ".");
+	if (row && s->report->options->blocks)
+		put_blocks(s, row);
+}
+
+static void put_heads(struct table *t, const struct report *report)
+{
+	table_row(t, TABLE_STYLE_STRONG);
+	table_cell(t, "Self%");
+	unit_head(t, report, "Base");
+	table_cell(t, "Count");
+	table_cell(t, "Line");
+	table_cell(t, "");
+	table_cell(t, "Source");
+}
+
+static void print_instruction(
+	void *ctx, uint64_t addr, const struct code_line *line, const char *text)
+{
+	const struct source_shower *s = ctx;
+
+	if (line->line)
+		fprintf(s->report->out, "  %8" PRIx64 "  %6" PRIu32 "  %s\n", addr, line->line, text);
+	else
+		fprintf(s->report->out, "  %8" PRIx64 "       .  %s\n", addr, text);
+}
+
+/* The function's blocks and those of its parts elsewhere, in order. */
+static const struct code_block *next_block(
+	const struct source_shower *s, size_t *part, uint32_t *block)
+{
+	const struct code_counts *c = s->view->counts;
+
+	for (; *part < c->n_functions; (*part)++, *block = 0) {
+		const struct code_function *f = &c->functions[*part];
+
+		if (&c->functions[s->view->owners[*part]] == s->function->counted &&
+			*block < f->n_blocks)
+			return &c->blocks[f->first_block + (*block)++];
+	}
+	return NULL;
+}
+
+static void print_assembly(struct source_shower *s)
+{
+	const struct code_block *b;
+	struct code_listing *l;
+	const char *why = "the trace has samples, not blocks";
+	size_t part = 0;
+	uint32_t block = 0;
+
+	l = s->view->is_counted ? code_listing_open(s->report, s->function->image, &why) : NULL;
+	if (!l) {
+		fprintf(s->report->out, "\nno instructions: %s\n", why);
+		return;
+	}
+	while ((b = next_block(s, &part, &block))) {
+		fprintf(s->report->out,
+			"\n%c block 0x%" PRIx64 "-0x%" PRIx64 " executed %" PRIu64
+			" times, %" PRIu32 " instructions\n",
+			b->count ? '|' : '#', b->address, b->end, b->count, b->n_insns);
+		code_listing_block(l, s->view->counts, b, print_instruction, s);
+	}
+	code_listing_close(l);
+}
+
+int source_text(const struct report *report, struct err *err)
+{
+	struct source_shower s = {.report = report,
+		.trace = trace_reader_name(report->reader),
+		.show = show_text};
+	struct source_view view;
+	int rc = source_view_init(&view, report, err);
+
+	if (rc < 0)
+		return rc;
+	s.view = &view;
+	for (size_t i = 0; i < view.n_functions && may_show(&s); i++) {
+		s.table.left_columns = 1u << 4;
+		s.function = &view.functions[i];
+		put_heads(&s.table, report);
+		show_function(&s);
+		if (i)
+			fputc('\n', report->out);
+		table_print(&s.table, report->options->color, report->out);
+		table_release(&s.table);
+		if (report->options->assembly)
+			print_assembly(&s);
+	}
+	source_text_release(&s.text);
+	buf_release(&s.line.text);
+	source_view_release(&view);
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+static void json_share(struct json *j, const struct source_shower *s, uint64_t value)
+{
+	json_u64(j, "base", source_value(s->view, value));
+	json_double(j, "percent",
+		s->function->value ? 100.0 * (double)value / (double)s->function->value : 0.0);
+}
+
+static void json_blocks(struct json *j, const struct source_shower *s, const struct source_row *row)
+{
+	json_array_begin(j, "blocks");
+	for (size_t i = 0; i < row->n_parts; i++) {
+		const struct source_part *part = &s->function->parts[row->first_part + i];
+
+		if (!part->block)
+			continue;
+		json_object_begin(j, NULL);
+		json_u64(j, "address", part->block->address);
+		json_u64(j, "end", part->block->end);
+		json_string(j, "mark", part->block->count ? "|" : "#");
+		json_share(j, s, part->value);
+		json_u64(j, "count", part->block->count);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void show_json(struct source_shower *s)
+{
+	const struct source_row *row = s->line.row;
+	char mark[2] = {row ? row->mark : ' ', 0};
+	struct json *j = s->json;
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_string(j, "function", s->function->name);
+	report_json_text(j, "file", s->line.file);
+	report_json_measured(j, "line", s->line.line, s->line.line);
+	json_string(j, "text", s->line.has_text ? buf_text(&s->line.text) : NULL);
+	json_string(j, "mark", mark);
+	if (row) {
+		json_share(j, s, row->value);
+	} else {
+		json_null(j, "base");
+		json_null(j, "percent");
+	}
+	report_json_measured(j, "count", row && s->view->is_counted, row ? row->count : 0);
+	if (row && s->report->options->blocks)
+		json_blocks(j, s, row);
+	json_object_end(j);
+}
+
+static void json_instruction(
+	void *ctx, uint64_t addr, const struct code_line *line, const char *text)
+{
+	struct source_shower *s = ctx;
+
+	json_object_begin(s->json, NULL);
+	json_u64(s->json, "address", addr);
+	report_json_text(s->json, "file", s->view->counts->files[line->file]);
+	report_json_measured(s->json, "line", line->line, line->line);
+	json_string(s->json, "text", text);
+	json_object_end(s->json);
+}
+
+static void json_assembly(struct source_shower *s)
+{
+	const struct code_block *b;
+	struct code_listing *l;
+	const char *why;
+	size_t part = 0;
+	uint32_t block = 0;
+
+	l = s->view->is_counted ? code_listing_open(s->report, s->function->image, &why) : NULL;
+	if (!l) {
+		json_null(s->json, "assembly");
+		return;
+	}
+	json_array_begin(s->json, "assembly");
+	while ((b = next_block(s, &part, &block))) {
+		json_newline(s->json);
+		json_object_begin(s->json, NULL);
+		json_u64(s->json, "address", b->address);
+		json_u64(s->json, "end", b->end);
+		json_u64(s->json, "count", b->count);
+		json_array_begin(s->json, "instructions");
+		code_listing_block(l, s->view->counts, b, json_instruction, s);
+		json_array_end(s->json);
+		json_object_end(s->json);
+	}
+	json_array_end(s->json);
+	code_listing_close(l);
+}
+
+static void json_function(struct source_shower *s)
+{
+	const struct source_function *f = s->function;
+	struct json *j = s->json;
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_string(j, "name", f->name);
+	report_json_text(j, "image", f->image);
+	report_json_text(j, "file", f->file);
+	report_json_measured(j, "line", f->line, f->line);
+	report_json_measured(j, "calls", f->has_calls, f->calls);
+	json_u64(j, "base", source_value(s->view, f->value));
+	json_array_begin(j, "callers");
+	for (size_t i = 0; i < f->n_callers; i++) {
+		json_object_begin(j, NULL);
+		report_json_text(j, "name", f->callers[i].name);
+		report_json_measured(j, "calls", f->callers[i].has_calls, f->callers[i].calls);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	if (s->report->options->assembly)
+		json_assembly(s);
+	json_object_end(j);
+}
+
+int source_json(const struct report *report, struct err *err)
+{
+	struct json j;
+	struct source_shower s = {.report = report,
+		.trace = trace_reader_name(report->reader),
+		.show = show_json,
+		.json = &j};
+	struct source_view view;
+	int rc = source_view_init(&view, report, err);
+
+	if (rc < 0)
+		return rc;
+	s.view = &view;
+	report_json_begin(&j, report, "source");
+	json_array_begin(&j, "functions");
+	for (size_t i = 0; i < view.n_functions; i++) {
+		s.function = &view.functions[i];
+		json_function(&s);
+	}
+	json_array_end(&j);
+	report_json_rows(&j);
+	for (size_t i = 0; i < view.n_functions; i++) {
+		s.function = &view.functions[i];
+		show_function(&s);
+	}
+	report_json_end(&j, report);
+	source_text_release(&s.text);
+	buf_release(&s.line.text);
+	source_view_release(&view);
+	return 0;
+}
