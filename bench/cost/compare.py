@@ -25,6 +25,7 @@ MCA_NAMES = {"zen4": "znver3", "zen3": "znver3", "zen2": "znver2", "icelake": "i
              "skylake": "skylake-avx512", "goldencove": "alderlake"}
 MCA_FEATURES = "+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx512vbmi,+avx512vbmi2,+vaes,+vpclmulqdq"
 ITERATIONS = 100
+LENGTHS = ((1, 3), (4, 8), (9, 16), (17, 40))
 
 
 def run(argv, text):
@@ -103,6 +104,21 @@ def aim(ok):
     return "reached" if ok else "**not reached**"
 
 
+def print_lengths(names, told, truth, lengths):
+    """Most blocks are short, and short ones are easy: the error by length."""
+    print("\n| median, mean error by instructions | " + " | ".join(names) + " |")
+    print("|---|" + "--:|" * len(names))
+    for low, high in LENGTHS:
+        chosen = [k for k, n in enumerate(lengths) if low <= n <= high]
+        if not chosen:
+            continue
+        cells = []
+        for values in told:
+            errors = [abs(values[k] - truth[k]) / truth[k] * 100 for k in chosen]
+            cells.append(f"{statistics.median(errors):.1f} %, {statistics.mean(errors):.0f} %")
+        print(f"| {low} to {high} ({len(chosen)} blocks) | " + " | ".join(cells) + " |")
+
+
 def print_machine(model, path, blocks):
     head, cycles = read_measured(path)
     if len(cycles) != len(blocks):
@@ -132,6 +148,8 @@ def print_machine(model, path, blocks):
         medians.append((statistics.median(errors), statistics.mean(errors)))
         print(f"| {name} | {medians[-1][0]:.1f} % | {medians[-1][1]:.1f} % | "
               f"{100 * sum(e <= 10 for e in errors) / len(errors):.0f} % | {tau(values, truth):.3f} |")
+    if len(told) > 1:
+        print_lengths(names, [[t[k] for k in answered] for t in told], truth, [len(lists[k]) for k in answered])
     print(f"\n- median error at most {MEDIAN_AIM:.0f} %: {medians[0][0]:.1f} %, {aim(medians[0][0] <= MEDIAN_AIM)}")
     if len(medians) > 1:
         best = min(medians[1:-1])

@@ -8,7 +8,9 @@
 
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
+#include "formats/callgrind.h"
 #include "formats/folded.h"
+#include "formats/lcov.h"
 #include "formats/pprof.h"
 
 struct export_arguments {
@@ -20,7 +22,7 @@ struct export_arguments {
 static const struct option_spec export_options[] = {
 	{'o', "output", OPTION_TEXT, "FILE", "where to write ('-': standard output)",
 		offsetof(struct export_arguments, output)},
-	{0, "metric", OPTION_TEXT, "NAME", "folded: what to count (samples; with events: time)",
+	{0, "metric", OPTION_TEXT, "NAME", "folded, callgrind: what to count",
 		offsetof(struct export_arguments, build.metric)},
 	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
 		offsetof(struct export_arguments, build.thread)},
@@ -59,6 +61,8 @@ static const struct export_format {
 } formats[] = {
 	{"folded", write_folded, "-", true},
 	{"pprof", write_pprof, "profile.pb.gz", false},
+	{"callgrind", export_callgrind, "callgrind.out.weir", false},
+	{"lcov", export_lcov, "coverage.info", false},
 	{NULL, NULL, NULL, false},
 };
 
@@ -144,20 +148,22 @@ static int run(const struct command *command, int argc, char **argv)
 		format++;
 	if (!format->name)
 		return options_usage_error(
-			command, "'%s' is not a format (folded, pprof)", argv[0]);
+			command, "'%s' is not a format (folded, pprof, callgrind, lcov)", argv[0]);
 	return export_trace(format, &a, argc > 1 ? argv[1] : "trace.weir");
 }
 
 const struct command command_export = {
 	.name = "export",
 	.synopsis = "FORMAT [TRACE] [-o FILE]",
-	.summary = "writes a trace for other tools: folded, pprof",
+	.summary = "writes a trace for other tools: folded, pprof, callgrind, lcov",
 	.options = export_options,
 	.details =
 		"FORMAT is one of\n"
 		"  folded    one line a call path, for flame graphs: comm;outer;...;inner COUNT\n"
 		"            (to standard output unless -o is given)\n"
 		"  pprof     the pprof tools' profile.proto, gzipped (profile.pb.gz unless -o is given)\n"
+		"  callgrind a profile for KCachegrind and callgrind_annotate (callgrind.out.weir)\n"
+		"  lcov      line coverage for genhtml and others (coverage.info); of counts alone\n"
 		"TRACE is trace.weir unless given. Exit status 3: done, but the trace has losses.\n",
 	.run = run,
 };

@@ -195,6 +195,10 @@ static int write_all(struct writer *w, struct buf *out, struct err *err)
 	size_t n = w->a->members.n;
 	int rc = 0;
 
+	if (!n) { /* gold takes an index of nothing for a damaged file */
+		buf_put_cstr(out, ARCHIVE_MAGIC);
+		return 0;
+	}
 	w->text_max = TEXT_BYTES_LEAST;
 	for (size_t i = 0; i < n; i++)
 		w->text_max += ARCHIVE_HEADER_BYTES + w->a->members.v[i].bytes.n;

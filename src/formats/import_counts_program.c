@@ -23,7 +23,7 @@
 
 #define RUNTIME_PREFIX "weir_count_"
 #define GS_PREFIX      0x65
-#define ENDBR_BYTES    4
+#define IN_FRONT_MAX   64 /* bytes */
 /* Rows of line tables that are kept at most. */
 #define ROWS_MAX (1u << 26)
 
@@ -46,9 +46,11 @@ struct program {
 	const struct cost_cpu *cpu;
 	struct map runtime; /* addresses of the run-time library's functions */
 	VEC(struct line_row) rows;
-	struct buf code;     /* of one block, without what was inserted */
-	uint64_t bytes_left; /* of code that may still be decoded */
-	uint64_t n_uneven;   /* blocks whose instructions are not those that the unit tells */
+	VEC(struct span) insns; /* of one stretch of code */
+	uint64_t insns_start;	/* address less place in memory of its bytes */
+	struct buf code;	/* of one block, without what was inserted */
+	uint64_t bytes_left;	/* of code that may still be decoded */
+	uint64_t n_uneven;	/* blocks whose instructions are not those that the unit tells */
 };
 
 /* ---- the file ---- */
@@ -252,7 +254,7 @@ static void even_out(struct program *p, struct counts_block *b, uint64_t n_found
 
 	if (n_found == b->n_insns)
 		return;
-	p->n_uneven++;
+	p->n_uneven += b->n_lines != 1; /* of one line all is right */
 	if (lines && n_found < b->n_insns)
 		lines[0].n_insns += (uint32_t)(b->n_insns - n_found);
 	for (uint32_t i = b->n_lines; surplus && i-- > 0;) {
@@ -263,14 +265,13 @@ static void even_out(struct program *p, struct counts_block *b, uint64_t n_found
 	}
 }
 
-/* The program's instructions in these bytes become lines of the block. Returns their number. */
-static uint64_t read_code(
-	struct program *p, struct counts_block *b, uint64_t start, uint64_t n, size_t *at)
+/* Where the program's instructions in some bytes are, without what was inserted. */
+static void find_insns(struct program *p, uint64_t start, uint64_t n)
 {
 	struct span code = span_sub(elf_file_bytes_at(&p->elf, (struct iaddr){start}), 0, n);
-	uint64_t n_found = 0;
 	size_t offset = 0;
 
+	p->insns.n = 0;
 	if (code.n > p->bytes_left)
 		code.n = 0;
 	p->bytes_left -= code.n;
@@ -280,27 +281,38 @@ static uint64_t read_code(
 
 		if (!x86_decode(&insn, rest, start + offset, true))
 			break;
-		if (!is_inserted(p, &insn, rest.p)) {
-			buf_put(&p->code, rest.p, insn.length);
-			add_insn(p, b, start + offset, at);
-			n_found++;
-		}
+		if (!is_inserted(p, &insn, rest.p))
+			vec_push(&p->insns, ((struct span){rest.p, insn.length}));
 		offset += insn.length;
 	}
-	return n_found;
+	p->insns_start = code.p ? start - (uint64_t)(uintptr_t)code.p : 0;
 }
 
-/* Bytes of the block's first instruction that stand in front of what was inserted: endbr64 stays
- * the first of a function. */
+/* Those from `first` on become lines of the block. */
+static void add_insns(struct program *p, struct counts_block *b, size_t first, size_t *at)
+{
+	for (size_t i = first; i < p->insns.n; i++) {
+		const struct span *insn = &p->insns.v[i];
+
+		buf_put(&p->code, insn->p, insn->n);
+		add_insn(p, b, p->insns_start + (uint64_t)(uintptr_t)insn->p, at);
+	}
+}
+
+/* Bytes in front of what was inserted that may be the block's: endbr64 stays the first of a
+ * function, and where flags are live the counter stands behind the instructions that take them. */
 static uint64_t bytes_in_front(const struct counts_file *f, const struct counts_block *b)
 {
-	const struct counts_function *function =
-		b->function == COUNTS_NONE ? NULL : &f->functions.v[b->function];
-	uint64_t distance = function ? b->address - function->address : 0;
+	const struct counts_function *function;
+	const struct counts_block *before = b - 1;
+	uint64_t from;
 
-	return function && b == &f->blocks.v[function->first_block] && distance <= ENDBR_BYTES
-		       ? distance
-		       : 0;
+	if (b->function == COUNTS_NONE)
+		return 0;
+	function = &f->functions.v[b->function];
+	from = b == &f->blocks.v[function->first_block] ? function->address
+							: before->address + before->bytes;
+	return b->address > from && b->address - from <= IN_FRONT_MAX ? b->address - from : 0;
 }
 
 static void read_block(struct program *p, struct counts_block *b, size_t *at)
@@ -311,8 +323,18 @@ static void read_block(struct program *p, struct counts_block *b, size_t *at)
 
 	b->first_line = (uint32_t)p->file->lines.n;
 	buf_reset(&p->code);
-	n_found = read_code(p, b, start - in_front, in_front, at);
-	n_found += read_code(p, b, start + inserted, b->bytes - inserted, at);
+	find_insns(p, start + inserted, b->bytes - inserted);
+	n_found = p->insns.n;
+	if (in_front && n_found < b->n_insns) {
+		size_t n_missing = b->n_insns - n_found, n_here;
+
+		find_insns(p, start - in_front, in_front);
+		n_here = p->insns.n < n_missing ? p->insns.n : n_missing;
+		add_insns(p, b, p->insns.n - n_here, at);
+		n_found += n_here;
+		find_insns(p, start + inserted, b->bytes - inserted);
+	}
+	add_insns(p, b, 0, at);
 	even_out(p, b, n_found);
 	if (p->cpu)
 		b->cost = cost_block(p->cpu, buf_span(&p->code));
@@ -362,4 +384,5 @@ void counts_read_program(struct counts_file *f)
 	map_release(&p.runtime);
 	vec_release(&p.rows);
 	buf_release(&p.code);
+	vec_release(&p.insns);
 }

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "insert/code.h"
+#include "insert/object_code.h"
 #include "insert/foreign_names.h"
 
 /* Is the target a place within the same function, its .cold part included? */

@@ -37,14 +37,9 @@ static enum debug_attr attr_of(uint64_t name, uint64_t form, struct form_sizes s
 	if (form == FORM_SEC_OFFSET || form == FORM_INDIRECT ||
 		(sizes.version < 4 && (form == FORM_DATA4 || form == FORM_DATA8)))
 		return DEBUG_ATTR_OFFSET;
+	if (form >= FORM_REF1 && form <= FORM_REF_UDATA)
+		return DEBUG_ATTR_REF;
 	return DEBUG_ATTR_NONE;
-}
-
-/* May the value be, or hold, the offset of an entry in the same unit? Expressions may. */
-static bool may_refer(uint64_t form, enum form_how how)
-{
-	return (form >= FORM_REF1 && form <= FORM_REF_UDATA) ||
-	       (how >= HOW_BLOCK1 && how <= HOW_INDIRECT);
 }
 
 /* An abbreviation being compiled. */
@@ -71,7 +66,7 @@ static void add_attribute(struct compiler *c, uint64_t name, uint64_t form, int6
 
 	if (how == HOW_UNKNOWN || c->fixed > FIXED_MAX)
 		c->abbrev.is_unknown = true;
-	c->table->has_refs |= may_refer(form, how);
+	c->table->has_blocks |= how >= HOW_BLOCK1 && how <= HOW_INDIRECT;
 	if (attr < DEBUG_N_SINGLE && attr) {
 		/* A unit has a base for each kind of list. */
 		if (attr != DEBUG_ATTR_LIST_BASE && (c->seen >> attr & 1))

@@ -26,9 +26,10 @@ enum debug_attr {
 	DEBUG_ATTR_RANGES,
 	DEBUG_ATTR_START_SCOPE,
 	DEBUG_ATTR_ADDR_BASE,
-	DEBUG_ATTR_LIST_BASE,		   /* of a table of lists of either kind */
-	DEBUG_N_SINGLE,			   /* those above count only once in an entry */
-	DEBUG_ATTR_OFFSET = DEBUG_N_SINGLE /* of something in another section */
+	DEBUG_ATTR_LIST_BASE,		    /* of a table of lists of either kind */
+	DEBUG_N_SINGLE,			    /* those above count only once in an entry */
+	DEBUG_ATTR_OFFSET = DEBUG_N_SINGLE, /* of something in another section */
+	DEBUG_ATTR_REF			    /* to another entry of the unit */
 };
 
 /* A value, and the bytes of no interest in front of it. */
@@ -51,7 +52,7 @@ struct debug_abbrev_table {
 	struct form_sizes sizes;
 	VEC(struct debug_abbrev) abbrevs; /* by code */
 	VEC(struct debug_abbrev_step) steps;
-	bool has_refs; /* entries may refer to others of the unit, which then cannot move */
+	bool has_blocks; /* some value is an expression or may be one */
 };
 
 /* The tables in use, each compiled once. */

@@ -24,13 +24,6 @@ struct info_value {
 	uint64_t value;
 };
 
-/* A LEB128 number that needs more bytes. */
-struct info_growth {
-	size_t at, n;
-	uint64_t now;
-	bool is_signed;
-};
-
 /* A unit being read. */
 struct info_unit {
 	struct debug_mover *d;
@@ -39,7 +32,9 @@ struct info_unit {
 	size_t number;			/* in d->units */
 	struct info_value list_base[2]; /* of the entry being read */
 	struct info_value values[DEBUG_N_SINGLE];
-	VEC(struct info_growth) growths; /* of the section */
+	size_t start;			 /* in the section */
+	VEC(struct info_number) numbers; /* of the section, when it may have to be laid out anew */
+	bool must_grow;			 /* it has to */
 };
 
 static bool is_address(uint16_t form)
@@ -100,6 +95,17 @@ static bool put_leb(
 	return true;
 }
 
+static void note_number(
+	struct info_unit *u, const struct info_value *v, uint64_t value, bool is_ref)
+{
+	vec_push(&u->numbers, ((struct info_number){.at = v->at,
+				      .n = v->n,
+				      .unit = u->start,
+				      .value = value,
+				      .form = v->form,
+				      .is_ref = is_ref}));
+}
+
 /* A constant that is the distance from `from` to another place of the code. */
 static int move_distance(
 	struct info_unit *u, struct debug_place from, const struct info_value *v, struct err *err)
@@ -114,8 +120,9 @@ static int move_distance(
 		bool is_signed = v->form == FORM_SDATA;
 
 		fits = put_leb(u->s, v, now, is_signed);
-		if (!fits && !u->table->has_refs && !u->d->has_indexes) {
-			vec_push(&u->growths, ((struct info_growth){v->at, v->n, now, is_signed}));
+		if (!fits && !u->table->has_blocks && !u->d->has_indexes) {
+			note_number(u, v, now, false);
+			u->must_grow = true;
 			return 0;
 		}
 	} else {
@@ -198,9 +205,11 @@ static int read_entry(struct info_unit *u, const struct debug_abbrev *a, const u
 			ret = v.form == FORM_SEC_OFFSET || u->table->sizes.version < 4
 				      ? note_offset(u, &v, false, err)
 				      : 0;
+		else if (step->attr == DEBUG_ATTR_REF && !u->table->has_blocks)
+			note_number(u, &v, v.value, true);
 		else if (step->attr == DEBUG_ATTR_LIST_BASE && n_bases < 2)
 			u->list_base[n_bases++] = v;
-		else if (step->attr)
+		else if (step->attr && step->attr < DEBUG_N_SINGLE)
 			u->values[step->attr] = v;
 		if (ret < 0)
 			return ret;
@@ -350,52 +359,6 @@ static int move_unit(struct info_unit *u, struct cursor *c, uint8_t offset_bytes
 	return move_entries(u, c, err);
 }
 
-static int order_growths(const void *a, const void *b)
-{
-	const struct info_growth *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* Lays the section out anew, from what was changed in place. */
-static int put_growths(struct info_unit *u, struct err *err)
-{
-	struct debug_stage *s = u->s;
-	struct span in = s->in;
-	struct buf edited = s->out;
-	struct cursor c = cursor_of(buf_span(&edited));
-	size_t next = 0;
-	bool fits = true;
-
-	qsort(u->growths.v, u->growths.n, sizeof(*u->growths.v), order_growths);
-	s->out = (struct buf){0};
-	s->in = buf_span(&edited);
-	while (cursor_left(&c) && fits) {
-		size_t at = (size_t)(c.p - edited.p), end, out = s->out.n;
-		uint64_t length;
-		uint8_t offset_bytes;
-
-		debug_unit_length(&c, &length, &offset_bytes);
-		cursor_skip(&c, length);
-		end = (size_t)(c.p - edited.p);
-		for (; next < u->growths.n && u->growths.v[next].at < end; next++) {
-			const struct info_growth *g = &u->growths.v[next];
-
-			relay_copy(u->d, s, at, g->at);
-			if (g->is_signed)
-				buf_put_sleb(&s->out, (int64_t)g->now);
-			else
-				buf_put_uleb(&s->out, g->now);
-			at = g->at + g->n;
-		}
-		relay_copy(u->d, s, at, end);
-		fits = relay_put_length(s, out, offset_bytes);
-	}
-	s->in = in;
-	buf_release(&edited);
-	return fits ? 0 : debug_fail(s, 0, err, "a unit has become too large");
-}
-
 static int move_units(struct info_unit *u, struct err *err)
 {
 	struct debug_stage *s = u->s;
@@ -410,12 +373,15 @@ static int move_units(struct info_unit *u, struct err *err)
 
 		if (!debug_unit_length(&c, &length, &offset_bytes))
 			return debug_fail(s, at, err, "the unit does not fit in the section");
+		u->start = at;
 		unit = cursor_of(cursor_bytes(&c, length));
 		ret = move_unit(u, &unit, offset_bytes, err);
 		if (ret < 0)
 			return ret;
 	}
-	return u->growths.n ? put_growths(u, err) : 0;
+	if (!u->must_grow)
+		return 0;
+	return debug_info_grow(u->d, s, u->numbers.v, u->numbers.n, err);
 }
 
 int debug_info_move(struct debug_mover *d, struct debug_stage *s, struct err *err)
@@ -423,6 +389,6 @@ int debug_info_move(struct debug_mover *d, struct debug_stage *s, struct err *er
 	struct info_unit u = {.d = d, .s = s};
 	int ret = move_units(&u, err);
 
-	vec_release(&u.growths);
+	vec_release(&u.numbers);
 	return ret;
 }

@@ -118,6 +118,20 @@ bool relay_put_length(struct debug_stage *s, size_t at, uint8_t offset_bytes);
 
 int debug_fail(const struct debug_stage *s, uint64_t at, struct err *err, const char *what);
 
+/* A number in .debug_info that may need more bytes when the section is laid out anew. */
+struct info_number {
+	size_t at, n; /* where its bytes are */
+	size_t unit;  /* where its unit is */
+	uint64_t value;
+	uint16_t form;
+	bool is_ref;  /* the offset of an entry in its unit; else just the value */
+	size_t n_now; /* bytes that it takes now */
+};
+/* Lays the section, changed in place already, out anew for these numbers (of .debug_info units that
+ * have no expressions, which may hold further offsets). Puts them in order. */
+int debug_info_grow(struct debug_mover *d, struct debug_stage *s, struct info_number *numbers,
+	size_t n, struct err *err);
+
 /* The kinds of section. Each changes a stage; .debug_info comes first, since it says what lists
  * there are. */
 int debug_info_move(struct debug_mover *d, struct debug_stage *s, struct err *err);

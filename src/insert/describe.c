@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insert/code.h"
+#include "insert/object_code.h"
 #include "rt/count/count_abi.h"
 
 struct describe {

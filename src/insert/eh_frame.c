@@ -235,8 +235,8 @@ static int fde_read_range(const struct frame_source *s, struct cursor *c, struct
 	fde->range_at = offset_of(s, c);
 	if (!eh_number_read(c, encoding, &fde->range.size))
 		return bad(s, at, "an FDE is too short");
-	if (target != EH_TARGET_SECTION)
-		return 0;
+	if (target != EH_TARGET_SECTION || !(s->o->sections.v[place.section].flags & SHF_EXECINSTR))
+		return 0; /* nothing that moves */
 	if (has_reloc(s, fde->range_at))
 		return bad(s, fde->range_at, "the length of a range has a relocation");
 	fde->is_here = true;

@@ -29,7 +29,7 @@ struct frame_cie {
 
 struct frame_fde {
 	uint32_t cie; /* index in cies */
-	bool is_here; /* `range` is code of this object */
+	bool is_here; /* `range` is code of this object; else nothing below is known */
 	struct code_range range;
 	uint64_t range_at; /* of the field with its size */
 	uint64_t program_at;

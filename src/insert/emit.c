@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The new bytes of each section: its own instructions in their new places, with what plan.c put
+/* The new bytes of each section: its own instructions in their new places, with what code_plan.c put
  * around them. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "insert/code.h"
+#include "insert/object_code.h"
 #include "insert/cost/cost.h"
 #include "rt/count/count_abi.h"
 
@@ -115,7 +115,7 @@ static void put_u32_at(struct buf *b, size_t at, uint32_t v)
 	memcpy(b->p + at, &v, sizeof(v));
 }
 
-/* A branch that has no relocation, in the form that layout.c chose. */
+/* A branch that has no relocation, in the form that code_layout.c chose. */
 static void put_branch(struct emit *e, const struct code_insn *insn)
 {
 	const uint8_t *old = e->section->bytes.p + insn->offset;

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "elf/archive.h"
-#include "insert/code.h"
+#include "insert/object_code.h"
 #include "insert/debug_move.h"
 
 #define MEMBER_BYTES_MAX ((size_t)1 << 31)

@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "insert/code.h"
+#include "insert/object_code.h"
 
 struct live {
 	uint16_t regs;

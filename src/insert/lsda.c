@@ -50,6 +50,7 @@ bool lsda_site_read(struct lsda_site *s, struct span section, const struct lsda 
 /* The base of landing pads. */
 static int pad_base_read(const struct lsda_source *s, struct cursor *c, struct lsda *l)
 {
+	const struct object_section *base;
 	uint8_t encoding = cursor_u8(c);
 	uint64_t ignored, at = offset_of(s, c);
 
@@ -59,8 +60,9 @@ static int pad_base_read(const struct lsda_source *s, struct cursor *c, struct l
 	if (!eh_format_bytes(encoding) || !eh_number_read(c, encoding, &ignored) ||
 		eh_field_target(s->o, s->section, at, encoding, &l->pad_base) != EH_TARGET_SECTION)
 		return bad(s, l->offset, "the base of the landing pads is not known");
-	if (l->pad_base.offset > s->o->sections.v[l->pad_base.section].size)
-		return bad(s, l->offset, "the base of the landing pads lies outside its section");
+	base = &s->o->sections.v[l->pad_base.section];
+	if (!(base->flags & SHF_EXECINSTR) || l->pad_base.offset > base->size)
+		return bad(s, l->offset, "the base of the landing pads is no code");
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insert/code.h"
+#include "insert/object_code.h"
 
 bool code_reloc_is_pc(uint32_t type)
 {
@@ -139,19 +139,6 @@ static void mark_label(struct code *c, const struct code_function *from, uint32_
 		code_section_refuse(s, INSERT_REASON_MIDDLE);
 	else if (kind == LABEL_BRANCH && !is_in_padding(s, (uint32_t)offset))
 		code_section_refuse(s, INSERT_REASON_SECTION_DATA);
-}
-
-/* Code between functions that branches lead to: it gets a function of its own. */
-static bool gap_is_branched_to(const struct code_section *s, const struct code_gap *g)
-{
-	for (size_t i = 0; i < s->insns.n; i++) {
-		const struct code_insn *insn = &s->insns.v[i];
-
-		if (insn->rel_bytes && insn->to_section == s->number && insn->to >= g->start &&
-			insn->to < g->end)
-			return true;
-	}
-	return false;
 }
 
 /* What instructions mean by relocations against sections of this object. */
@@ -335,9 +322,6 @@ void code_resolve(struct code *c)
 			continue;
 		resolve_insns(c, s);
 		check_data_relocs(c, s);
-		for (size_t i = 0; i < s->gaps.n; i++)
-			if (!s->gaps.v[i].is_padding && gap_is_branched_to(s, &s->gaps.v[i]))
-				code_section_refuse(s, INSERT_REASON_SECTION_DATA);
 	}
 	read_tables(c);
 	for (size_t i = 0; i < c->tables.landing_pads.n; i++) {

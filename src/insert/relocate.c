@@ -4,7 +4,7 @@
  * it means is found with the old numbers, looked up in the maps, and the addend is what is then missing
  * from the symbol's new value.
  */
-#include "insert/code.h"
+#include "insert/object_code.h"
 
 static uint64_t new_value(const struct code *c, const struct object_symbol *sym)
 {

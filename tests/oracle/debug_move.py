@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""debug_move.py GROW OBJECT BYTES EVERY [verify]: debug information of an object whose code has grown.
+"""debug_move.py GROW OBJECT BYTES EVERY [verify] [entries]: debug information of an object whose code has grown.
 
 GROW is debug_move_grow. The object and its grown copy are linked so that each section of code has an
 address of its own, llvm-dwarfdump prints both, the addresses in the old text are mapped, and the texts
 must be equal. With EVERY 0 nothing moves, and every debug section must keep its bytes. With `verify` the
-errors that llvm-dwarfdump --verify finds must be the same too. Prints "N lines M different", and the
+errors that llvm-dwarfdump --verify finds must be the same too. With `entries` the entries may be at
+other offsets than before; what they refer to is compared by its name and kind. Prints "N lines M different", and the
 differences above it.
 """
 import bisect
@@ -74,6 +75,8 @@ def dump(path):
                       r"0x(?:[0-9a-f]{8}){1,2}(?![0-9a-f])", r"\1OFFSET", line)
         line = re.sub(r"rangelist = 0x[0-9a-f]{8}", "rangelist = OFFSET", line)
         line = re.sub(r"loclist = 0x[0-9a-f]{8}", "loclist = OFFSET", line)
+        if "entries" in sys.argv:
+            line = re.sub(r"0x[0-9a-f]{8}(?![0-9a-f])", "OFFSET", line)
         line = re.sub(r"debug_line\[0x[0-9a-f]+\]", "debug_line[]", line)
         kept.append(line)
     return kept

@@ -66,12 +66,12 @@ int main(int argc, char **argv)
 }
 END
 
-# moved SENTENCE OBJECT [verify]: with nothing inserted, with a little everywhere, with much.
+# moved SENTENCE OBJECT [verify] [entries]: with nothing inserted, with a little everywhere, with much.
 moved() {
 	local how bytes every line
 	for how in "0 0" "1 1" "8 3" "300 2"; do
 		read -r bytes every <<<"$how"
-		python3 "$ROOT/tests/oracle/debug_move.py" "$grow" "$2" "$bytes" "$every" ${3:-} >moved.txt 2>&1
+		python3 "$ROOT/tests/oracle/debug_move.py" "$grow" "$2" "$bytes" "$every" "${@:3}" >moved.txt 2>&1
 		line=$(tail -n 1 moved.txt)
 		if [[ $line =~ ^([0-9]+)\ lines\ 0\ different$ ]] && [ "${BASH_REMATCH[1]}" -gt 100 ]; then
 			ok "$1: $bytes bytes before every $every"
@@ -91,7 +91,11 @@ built() {
 		return
 	fi
 	# llvm-dwarfdump 14 takes minutes to verify what gcc writes.
-	moved "debug information of $* moves" built.o "$([[ $1 == clang* ]] && echo verify)"
+	case $1,$source in
+	clang*) moved "debug information of $* moves" built.o verify ;;
+	*.S) moved "debug information of the assembler ($*) moves" built.o verify entries ;;
+	*) moved "debug information of $* moves" built.o ;;
+	esac
 }
 
 while read -r line; do

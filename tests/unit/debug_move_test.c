@@ -353,30 +353,30 @@ static void lengths_of_unknown_forms_are_refused(void)
 	CHECK(move_high(0x7f, (uint8_t[]){16, 0, 0, 0}, 4, &high, &entry) < 0); /* no such form */
 }
 
-/* An entry with a length in a LEB128 number of one byte, which needs two. With `has_ref` the entry
- * has a reference to another one too. */
-static int grow_high(bool has_ref, uint64_t *length, uint64_t *high, uint64_t *reloc)
+/* An entry with a length in a LEB128 number of one byte, which needs two, and a reference to the
+ * null entry behind it, as a LEB128 number too; then an attribute of the form given, of a byte. */
+static int grow_high(uint8_t form, struct buf *now, uint64_t *reloc)
 {
 	struct world w;
 	struct info i;
-	size_t low, at;
+	size_t low;
 	uint32_t number;
 	int ret;
 
 	begin(&w);
-	begin_unit(&i, 5, (uint8_t[]){0x12, 0x0f, 0x11, 1, 0x49, 0x13}, has_ref ? 6 : 4);
-	at = i.info.n;
+	begin_unit(&i, 5, (uint8_t[]){0x12, 0x0f, 0x11, 1, 0x49, 0x15, 0x0b, form}, 8);
 	buf_put_u8(&i.info, 60);
 	low = i.info.n;
 	buf_put_u64(&i.info, 0);
-	if (has_ref)
-		buf_put_u32(&i.info, 12);
+	buf_put_u8(&i.info, (uint8_t)low + 8 + 2);
+	buf_put_u8(&i.info, 0);
 	number = end_unit(&w, &i);
 	add_reloc(&w, number, low, TEXT, 4);
 	ret = move(&w, 8);
-	*length = number_at(&w, number, 0, 4) + 4 - i.info.n;
-	*high = number_at(&w, number, at, 2);
+	buf_put(now, w.o.sections.v[number].data.p, w.o.sections.v[number].data.n);
 	*reloc = w.o.sections.v[number].relocs.v[1].offset - low;
+	CHECK_EQ(now->n - i.info.n, ret == 0);
+	CHECK_EQ(number_at(&w, number, 0, 4), now->n - 4);
 	end(&w);
 	release_unit(&i);
 	return ret;
@@ -384,15 +384,17 @@ static int grow_high(bool has_ref, uint64_t *length, uint64_t *high, uint64_t *r
 
 static void numbers_of_the_assembler_may_get_longer(void)
 {
-	uint64_t length, high, reloc;
+	struct buf b = {0};
+	uint64_t reloc;
 
-	CHECK_EQ(grow_high(false, &length, &high, &reloc), 0);
-	CHECK_EQ(length, 1);
-	CHECK_EQ(high, 0x0100 | 0x80 | (180 & 0x7f));
+	CHECK_EQ(grow_high(0x0b, &b, &reloc), 0);
+	CHECK(!memcmp(b.p + b.n - 13, (const uint8_t[]){0x80 | (180 & 0x7f), 1}, 2));
+	CHECK_EQ(b.p[b.n - 3], b.n - 1);
 	CHECK_EQ(reloc, 1);
-	CHECK_EQ(grow_high(true, &length, &high, &reloc), ERR_FORMAT);
-	CHECK_EQ(length, 0);
+	buf_reset(&b);
+	CHECK_EQ(grow_high(0x18, &b, &reloc), ERR_FORMAT); /* an expression */
 	CHECK_EQ(reloc, 0);
+	buf_release(&b);
 }
 
 static void a_byte_that_overflows_is_refused(void)
@@ -703,7 +705,7 @@ int main(void)
 			a_second_table_is_found_by_the_map},
 		{"lengths of code grow in place", lengths_of_code_grow},
 		{"lengths of unknown forms are refused", lengths_of_unknown_forms_are_refused},
-		{"a number gets longer only where no entry refers to another",
+		{"a number gets longer only where there are no expressions",
 			numbers_of_the_assembler_may_get_longer},
 		{"a length of one byte that overflows is refused with its place",
 			a_byte_that_overflows_is_refused},

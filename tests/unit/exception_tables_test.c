@@ -250,7 +250,7 @@ static void test_two_sections(void)
 	world_release(&w);
 }
 
-/* FDEs of other objects' code, and of code that a linker threw away, are nobody's business. */
+/* FDEs of other objects' code, of what is no code, and of code that a linker threw away. */
 static void test_not_here(void)
 {
 	struct exception_tables t;
@@ -259,7 +259,8 @@ static void test_not_here(void)
 	world_init(&w);
 	put(&w.bytes[EH], CIE);
 	put_fde(&w, OUTSIDE, 0, 0x20, "00 3f 0e10");
-	put(&w.bytes[EH], "10000000 30000000 00000000 10000000 00 3f 0e10");
+	put_fde(&w, EH, 0, 0x20, "00 41 0e10");
+	put(&w.bytes[EH], "10000000 44000000 00000000 10000000 00 3f 0e10");
 	put_fde(&w, TEXT, 8, 0x20, "00 42 0e10");
 	world_close(&w);
 	CHECK_EQ(exception_tables_read(&t, &w.o, &w.err), 0);
@@ -272,8 +273,9 @@ static void test_not_here(void)
 	CHECK_EQ(move(&w), 0);
 	CHECK_SECTION(&w, EH,
 		CIE "10000000 1c000000 00000000 20000000 00 3f 0e10"
-		    "10000000 30000000 00000000 10000000 00 3f 0e10"
-		    "10000000 44000000 00000000 21000000 00 43 0e10");
+		    "10000000 30000000 00000000 20000000 00 41 0e10"
+		    "10000000 44000000 00000000 10000000 00 3f 0e10"
+		    "10000000 58000000 00000000 21000000 00 43 0e10");
 	world_release(&w);
 }
 

@@ -257,6 +257,18 @@ for kind in -pie -static -static-pie; do
 done
 
 # --- the program's own things -----------------------------------------------------------------
+library=$BUILD/lib/x86_64-linux-gnu/libweircount.a
+build registers registers.c
+run ./registers
+equal "all registers are kept, and flags where that is promised" kept "$(cat out.txt)"
+equal "vector and floating-point registers are not used" 0 "$(objdump -d "$library" | grep -c '%[xyz]mm\|%st')"
+equal "no function of libc is called but __register_atfork, and that where it is" \
+	"_GLOBAL_OFFSET_TABLE_ __ehdr_start __register_atfork __start_weir_counters __stop_weir_counters" \
+	"$(nm -u "$library" | sed -n 's/^ *[Uw] //p' | sort | xargs)"
+build cycles cycles.c
+run ./cycles
+equal "cycles are summed beside the cost" "[('outer', 100, 1000, 70000), ('inner', 200, 2000, 6000)]" \
+	"$(tell cycles.weir '[(n.name, n.calls, n.cost, n.cycles) for n in f.threads[0].nodes[1:]]')"
 run ./unusual untouched 4
 equal "descriptors and signals are the program's" "next descriptor 3" "$(cat out.txt)"
 if command -v gdb >/dev/null; then

@@ -240,7 +240,7 @@ static void coverage_release(struct coverage *v)
 
 static void print_total(FILE *out, const char *what, const struct share *s)
 {
-	fprintf(out, "%8s  %" PRIu64 " of %" PRIu64 " executed, %s %%\n", what, s->n_executed, s->n,
+	fprintf(out, "%9s  %" PRIu64 " of %" PRIu64 " executed, %s %%\n", what, s->n_executed, s->n,
 		value_percent(s->n_executed, s->n).s);
 }
 

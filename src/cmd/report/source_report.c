@@ -14,6 +14,7 @@
 #include "cmd/report/values.h"
 
 #define GAP_LINES   12 /* between two lines with code, shown at most */
+#define LEAD_LINES  4	/* in front of the first line with code */
 #define CALLERS_MAX 6	/* in the comment before a function */
 
 /* A line to be shown. */
@@ -23,7 +24,7 @@ struct shown_line {
 	const struct source_row *row; /* NULL: it has no code */
 	struct buf text;
 	bool has_text;
-	bool begins_file, follows_gap;
+	bool begins_file, begins_function, follows_gap;
 };
 
 struct source_shower {
@@ -41,6 +42,22 @@ struct source_shower {
 };
 
 /* ---- walking ---- */
+
+/* Where the function begins: functions inlined into it may stand further up. */
+static const struct source_row *head_row(const struct source_function *f)
+{
+	size_t i = 0;
+
+	while (i < f->n_rows && (strcmp(f->rows[i].file, f->file) || f->rows[i].line != f->line))
+		i++;
+	if (!f->line || i == f->n_rows)
+		return f->rows;
+	/* The first instruction need not be of the first line. */
+	while (i && !strcmp(f->rows[i - 1].file, f->file) &&
+		f->rows[i].line - f->rows[i - 1].line <= 2)
+		i--;
+	return &f->rows[i];
+}
 
 static bool may_show(const struct source_shower *s)
 {
@@ -63,7 +80,7 @@ static void show(struct source_shower *s, uint32_t line, const struct source_row
 		buf_put_u8(&s->line.text, text.p[i] < ' ' && text.p[i] != '\t' ? '?' : text.p[i]);
 	s->show(s);
 	s->n_shown++;
-	s->line.begins_file = s->line.follows_gap = false;
+	s->line.begins_file = s->line.begins_function = s->line.follows_gap = false;
 }
 
 static void open_text(struct source_shower *s, const char *file)
@@ -74,6 +91,46 @@ static void open_text(struct source_shower *s, const char *file)
 	s->text_file = file;
 	if (*file)
 		source_text_open(&s->text, file, s->trace);
+}
+
+/* The first line of what this line begins: "int", "main(void)", "{". */
+static uint32_t lead_of(const struct source_shower *s, uint32_t line)
+{
+	uint32_t lead = line;
+
+	while (lead > 1 && line - lead < LEAD_LINES) {
+		struct span text = source_text_line(&s->text, lead - 1);
+
+		while (text.n && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
+			text.n--;
+		if (!text.n || strchr("};/", text.p[text.n - 1]) || text.p[0] == '#')
+			break;
+		lead--;
+	}
+	return lead;
+}
+
+/* Lines without code in front of a row, those from `next` on. */
+static void show_lead(struct source_shower *s, const struct source_row *row, uint32_t next)
+{
+	bool is_near = next && row->line >= next && row->line - next <= GAP_LINES;
+	bool is_head = row == head_row(s->function);
+	uint32_t lead = is_near && !is_head ? row->line : lead_of(s, row->line);
+
+	if (!s->text.n_lines || !row->line) {
+		s->line.begins_function = is_head;
+		return;
+	}
+	if (lead < next)
+		lead = next;
+	if (is_near)
+		for (; next < lead; next++)
+			show(s, next, NULL);
+	else
+		s->line.follows_gap = next && lead > next;
+	s->line.begins_function = is_head;
+	for (; lead < row->line; lead++)
+		show(s, lead, NULL);
 }
 
 /* The lines of one file. Returns the number of rows used up. */
@@ -88,13 +145,7 @@ static size_t show_file(struct source_shower *s, const struct source_row *rows, 
 	s->line.begins_file = true;
 	s->line.follows_gap = false;
 	for (; i < n && !strcmp(rows[i].file, file); i++) {
-		bool is_near = next && rows[i].line >= next && rows[i].line - next <= GAP_LINES;
-
-		if (s->text.n_lines && rows[i].line && is_near)
-			for (; next < rows[i].line; next++)
-				show(s, next, NULL);
-		else
-			s->line.follows_gap = next && rows[i].line > next && s->text.n_lines;
+		show_lead(s, &rows[i], next);
 		show(s, rows[i].line, &rows[i]);
 		next = rows[i].line ? rows[i].line + 1 : 0;
 	}
@@ -146,15 +197,6 @@ static void put_comment(struct source_shower *s)
 	buf_release(&b);
 }
 
-/* Where the function begins: functions inlined into it may stand further up. */
-static const struct source_row *head_row(const struct source_function *f)
-{
-	for (size_t i = 0; i < f->n_rows && !strcmp(f->rows[i].file, f->file); i++)
-		if (f->line && f->rows[i].line == f->line)
-			return &f->rows[i];
-	return f->rows;
-}
-
 static void put_blocks(struct source_shower *s, const struct source_row *row)
 {
 	const struct source_function *f = s->function;
@@ -190,7 +232,7 @@ static void show_text(struct source_shower *s)
 		table_line(&s->table, buf_text(&b));
 		buf_release(&b);
 	}
-	if (row && row == head_row(f))
+	if (s->line.begins_function)
 		put_comment(s);
 	table_row(&s->table, row && row->mark == '#' ? TABLE_STYLE_FAINT : TABLE_STYLE_PLAIN);
 	if (row) {

@@ -392,7 +392,7 @@ static void decode_one(struct decoding *in)
 		add_input(op, op->outputs[0]);
 	take_row(in);
 	is_mov = op->is_load || op->is_store;
-	if (d->raw.imm[0].size == 64)
+	if (d->raw.imm[0].size == 64 && in->cpu->long_immediates_take_two)
 		op->slots = 2;
 	op->is_plain = !in->op->is_vector && op->address.bytes >= 4 &&
 		       (d->mnemonic == ZYDIS_MNEMONIC_MOV || op->class == COST_CLASS_PUSH ||

@@ -199,6 +199,7 @@ const struct cost_cpu cost_cpu_zen4 = {
 	.vector_moves_are_free = true,
 	.renames = COST_RENAMES_ALL,
 	.fuses_nops = true,
+	.long_immediates_take_two = true,
 	.chunks_take_turns = true,
 	.fuses_all = true,
 };

@@ -78,7 +78,8 @@ struct cost_cpu {
 	bool fuses_nops;	/* a nop shares the slot of what stands before it */
 	bool chunks_take_turns; /* a cycle for each change of the 32 bytes that are stored to */
 	bool fuses_all; /* also add, sub, and, inc, dec with a branch, not only cmp and test */
-	bool long_prefix_stalls; /* an immediate of 16 bits stalls the decoder */
+	bool long_immediates_take_two; /* slots of a mov of 64 bits */
+	bool long_prefix_stalls;       /* an immediate of 16 bits stalls the decoder */
 };
 
 /* Registers as the model numbers them: general, vector, mask, x87, MMX, carry, the other flags. */

@@ -166,7 +166,8 @@ struct count_node {
 	uint64_t cost;	     /* self, in instructions */
 	uint64_t cycles;     /* self, in hundredths of modelled cycles; of foreign nodes: time in ticks */
 	uint64_t site;	     /* return address of the call, when sites are apart, else 0 */
-	uint64_t min, max;   /* self cost of the cheapest and the dearest call that ended; min > max: none */
+	uint64_t min, max;   /* self cost (of foreign nodes: ticks) of the cheapest and the dearest call that
+				ended; min > max: none */
 };
 #define COUNT_KEY_FOREIGN (1ull << 63)
 

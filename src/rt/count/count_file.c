@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The count file and its areas. No descriptor is kept: programs close what they do not know. To grow,
- * the file is opened again, and has to be the same one. All of its space is reserved before it is
- * mapped: on a disk that is full, a store would end the program.
+ * The count file and its areas. No descriptor is kept: programs close what they do not know. To
+ * grow, the file is opened again, and has to be the same one. All of its space is reserved before
+ * it is mapped: on a disk that is full, a store would end the program.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -84,12 +84,12 @@ bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd)
 
 bool count_file_map(void *at, uint64_t bytes, int fd, uint64_t offset)
 {
-	return !raw_failed((void *)raw_call(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_FIXED, fd, offset));
+	return !raw_failed((void *)raw_call(
+		SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset));
 }
 
-bool count_file_add_area(enum count_area_kind kind, uint32_t slot, uint64_t offset, uint64_t bytes,
-	uint64_t first)
+bool count_file_add_area(
+	enum count_area_kind kind, uint32_t slot, uint64_t offset, uint64_t bytes, uint64_t first)
 {
 	struct count_area *a = count_library.header->areas;
 	uint32_t i = count_library.n_areas;
@@ -118,8 +118,8 @@ const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_
 
 static bool map_header(int fd)
 {
-	void *p = (void *)raw_call(SYS_mmap, 0, COUNT_HEADER_BYTES, PROT_READ | PROT_WRITE,
-		MAP_SHARED, fd, 0);
+	void *p = (void *)raw_call(
+		SYS_mmap, 0, COUNT_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (raw_failed(p))
 		return false;

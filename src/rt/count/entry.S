@@ -246,16 +246,8 @@ weir_count_cycles:
 	bts $63, %rax
 	.endif
 	.endm
-	.macro compare_site foreign, otherwise
-	.ifeq \foreign
-	mov pushed + 8(%rsp), %rax
-	and S(SITE_MASK), %rax
-	cmp %rax, NODE_SITE(%rsi)
-	jne \otherwise
-	.endif
-	.endm
-
-	/* rcx open frame, rdx parent -> rsi = child. The parent's last one, or else ... */
+	/* rcx open frame, rdx parent -> rsi = child. The parent's last one (none is noted where sites are
+	 * apart), or else ... */
 	.macro find_child name, foreign
 	mov NODE_LAST(%rdx), %esi
 	shl $NODE_SHIFT, %rsi
@@ -263,7 +255,6 @@ weir_count_cycles:
 	load_key \foreign
 	cmp %rax, NODE_KEY(%rsi)
 	jne .Lcache_\name
-	compare_site \foreign, .Lcache_\name
 .Lfound_\name:
 	cmp S(LIMIT), %rcx
 	jae .Lbusy_\name
@@ -289,12 +280,19 @@ weir_count_cycles:
 	mov %gs:CACHE_NODE(%rsi), %rsi
 	restore rdi
 	jne .Lbusy_\name
-	compare_site \foreign, .Lbusy_\name
+	.ifeq \foreign
+	mov pushed + 8(%rsp), %rax
+	and S(SITE_MASK), %rax
+	cmp %rax, NODE_SITE(%rsi)
+	jne .Lbusy_\name
+	.endif
 	.endm
 
 	.macro cached name, foreign
 .Lcache_\name:
 	find_in_cache \name, \foreign
+	cmpq $0, S(SITE_MASK)
+	jne .Lfound_\name
 	mov %rsi, %rax
 	sub S(NODES), %rax
 	shr $NODE_SHIFT, %rax
@@ -319,11 +317,11 @@ weir_count_cycles:
 	mov %rax, FRAME_BYTES + FRAME_SP(%rcx)
 	movq $0, FRAME_BYTES + FRAME_SELF(%rcx)
 	.endm
-	.macro open_frame name
+	.macro open_frame name, clear_tail
 	add $FRAME_BYTES, %rcx
 	mov %rcx, S(TOP)
 	mov %rsi, %rdx
-	finish \name, 1
+	finish \name, \clear_tail
 	.endm
 
 	/* rcx frame, rdx its node, rax self cost of the call: min and max, then the frame is gone. */
@@ -350,21 +348,28 @@ weir_count_cycles:
 	cmp %rax, FRAME_SP(%rcx)
 	jbe .Lbusy_\name
 	mov FRAME_NODE(%rcx), %rdx
-	cmp S(TAIL_SP), %rax
-	je .Ltail_\name
+	cmpq $0, S(TAIL_SP)
+	jne .Ltail_\name
+.Lchild_\name:
 	find_child \name, 0
 	push_frame \cycles, 0
-	open_frame \name
+	open_frame \name, 0
 	out \name, \flags, 1
 	cached \name, 0
-	clear_tail \name
-	/* A function that was called from here has jumped: this one is its child. */
+	/* A function has jumped; if it was called from here, this one is its child. */
 .Ltail_\name:
+	cmp S(TAIL_SP), %rax
+	jne .Lnot_tail_\name
 	mov pushed + 8(%rsp), %rax
 	cmp S(TAIL_RET), %rax
-	cmove S(TAIL_NODE), %rdx
+	jne .Lnot_tail_\name
+	mov S(TAIL_NODE), %rdx
 	find_in_cache \name, 0
+	movq $0, S(TAIL_SP)
 	jmp .Lfound_\name
+.Lnot_tail_\name:
+	movq $0, S(TAIL_SP)
+	jmp .Lchild_\name
 	slow \name, EVENT_ENTER, \cycles, 1
 	.endm
 
@@ -431,7 +436,7 @@ weir_count_cycles:
 	push_frame \cycles, 1
 	ticks
 	mov %rax, FRAME_BYTES + FRAME_TICKS(%rcx)
-	open_frame \name
+	open_frame \name, 1
 	out \name, 0, 1
 	cached \name, 1
 	clear_tail \name

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events in full. entry.S comes here when its fast way is not open: another stack, another thread,
- * frames that are gone, a child that is new, foreign code on the way.
+ * The events in full. entry.S comes here when its fast way is not open: another stack, another
+ * thread, frames that are gone, a child that is new, foreign code on the way.
  *
- * The cost since the last event belongs to the frame that was open. It counts as charged before the node
- * gets it: should the thread end in between, the reader finds the rest by the block counts.
+ * The cost since the last event belongs to the frame that was open. It counts as charged before the
+ * node gets it: should the thread end in between, the reader finds the rest by the block counts.
  */
 #include "runtime.h"
 
@@ -15,12 +15,12 @@
 _Static_assert(sizeof(struct state) == STATE_BYTES, "entry.S has this number");
 _Static_assert(offsetof(struct state, cache) == STATE_CACHE, "entry.S has this number");
 _Static_assert(offsetof(struct state, cost) == STATE_HOT && offsetof(struct state, top) == 1112 &&
-		       offsetof(struct state, nodes) == 1144 && offsetof(struct state, self) == 1184,
+		       offsetof(struct state, nodes) == 1144 &&
+		       offsetof(struct state, self) == 1184,
 	"entry.S has these numbers");
-_Static_assert(sizeof(struct frame) == 32 && sizeof(struct count_node) == 64,
-	"entry.S has these numbers");
+_Static_assert(
+	sizeof(struct frame) == 32 && sizeof(struct count_node) == 64, "entry.S has these numbers");
 _Static_assert(offsetof(struct count_thread, current) == 12, "entry.S has this number");
-
 
 /* Handlers look at it: nothing else is moved across. */
 static void set_busy(struct state *s, uint64_t busy)
@@ -135,8 +135,8 @@ static void cache_put(struct state *s, const struct count_node *parent, struct c
 }
 
 /*
- * Functions that jump to each other without end (interpreters, state machines) would make a tree without
- * end: one that is in the chain of jumps already is entered again.
+ * Functions that jump to each other without end (interpreters, state machines) would make a tree
+ * without end: one that is in the chain of jumps already is entered again.
  */
 static struct count_node *find_in_chain(
 	const struct state *s, struct count_node *tail, uint64_t key, uint64_t site)
@@ -167,7 +167,7 @@ static void push(
 		return;
 	if (n) {
 		n->calls++;
-		if (!is_tail && !is_callback)
+		if (!is_tail && !is_callback && !s->site_mask)
 			parent->last_child = (uint32_t)(n - s->nodes);
 		/* Not in the midst of a fast way, which may be reading that line. */
 		if (!is_callback && !s->nest.is_at_work)
@@ -270,7 +270,8 @@ static bool change_stack(struct state *s, uint64_t sp, bool is_new)
 
 	if (is_new ? !count_stack_find(s, sp) : !count_stack_switch(s, sp))
 		return false;
-	if (!((s->stacks[from].flags | s->stacks[s->stack].flags) & STACK_SIGNAL) && s->top != old) {
+	if (!((s->stacks[from].flags | s->stacks[s->stack].flags) & STACK_SIGNAL) &&
+		s->top != old) {
 		clock_stop(old);
 		clock_run(s->top);
 	}

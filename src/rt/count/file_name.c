@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the count file goes: $WEIR_OUT, or NAME.weir in the working directory. It is made under a name of
- * its own and moved when its first lines are written, so that whoever finds it can read it. A file that
- * is there already is never written to: a process that still runs may have it mapped. Such a one keeps its
- * name, and this process' file is NAME.PID.weir; that of a process that has ended becomes NAME.weir.old.
+ * Where the count file goes: $WEIR_OUT, or NAME.weir in the working directory. It is made under a
+ * name of its own and moved when its first lines are written, so that whoever finds it can read it.
+ * A file that is there already is never written to: a process that still runs may have it mapped.
+ * Such a one keeps its name, and this process' file is NAME.PID.weir; that of a process that has
+ * ended becomes NAME.weir.old.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -82,7 +83,8 @@ static bool ends_with(const struct text *t, const char *end, size_t n)
 	return true;
 }
 
-/* The name with its %p replaced; or, where it has none and shall be this process' own, .PID put in. */
+/* The name with its %p replaced; or, where it has none and shall be this process' own, .PID put in.
+ */
 static void expand(struct text *t, bool is_own)
 {
 	const char *w = count_library.wanted;
@@ -118,10 +120,20 @@ void count_name_temporary(void)
 	add_number(&t, count_library.pid);
 }
 
-static bool maps_have(uint32_t pid, uint64_t inode)
+static bool equals(const char *a, const char *b)
 {
-	char path[40];
-	struct text t = {path, 0, sizeof(path)};
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* By number or path: numbers may differ between the layers of a file system. */
+static bool maps_have(uint32_t pid, const char *path, uint64_t inode)
+{
+	char maps[40];
+	struct text t = {maps, 0, sizeof(maps)};
 	struct maps_reader r;
 	struct maps_line line;
 	bool has = false;
@@ -129,10 +141,10 @@ static bool maps_have(uint32_t pid, uint64_t inode)
 	add(&t, "/proc/");
 	add_number(&t, pid);
 	add(&t, "/maps");
-	if (!count_maps_open(&r, path))
+	if (!count_maps_open(&r, maps))
 		return true; /* not to be known: the other one's, to be safe */
 	while (!has && count_maps_next(&r, &line))
-		has = line.inode == inode;
+		has = line.inode == inode || equals(line.path, path);
 	count_maps_close(&r);
 	return has;
 }
@@ -144,13 +156,14 @@ struct beginning {
 	uint32_t pid, parent;
 	uint32_t flags;
 };
-_Static_assert(offsetof(struct beginning, flags) == offsetof(struct count_header, flags), "the same");
+_Static_assert(
+	offsetof(struct beginning, flags) == offsetof(struct count_header, flags), "the same");
 
 static bool read_beginning(const char *path, struct beginning *b)
 {
 	const char magic[] = COUNT_FILE_MAGIC;
-	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path,
-		O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0);
+	int fd = (int)raw_call(
+		SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0);
 	long n;
 
 	if (fd < 0)
@@ -171,7 +184,7 @@ static bool is_in_use(const char *path, uint64_t inode)
 	if (!read_beginning(path, &b) || b.pid == count_library.pid ||
 		(b.flags & COUNT_FILE_ENDED) || raw_call(SYS_kill, b.pid, 0) == -RAW_ESRCH)
 		return false;
-	return maps_have(b.pid, inode);
+	return maps_have(b.pid, path, inode);
 }
 
 static long move_new(const char *from, const char *to)

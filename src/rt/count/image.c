@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's own file: where it is, where it was loaded, its build-id, and where the units are. The
- * units' section may not be asked for by __start_ and __stop_: those would keep every unit from
- * --gc-sections. The file may have been replaced since the start: what it says is checked against the
- * program headers in memory.
+ * The program's own file: where it is, where it was loaded, its build-id, and where the units are.
+ * The units' section may not be asked for by __start_ and __stop_: those would keep every unit from
+ * --gc-sections. The file may have been replaced since the start: what it says is checked against
+ * the program headers in memory.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -25,6 +25,20 @@ static void copy_text(char *to, const char *from, size_t max)
 	to[i] = 0;
 }
 
+/* The kernel's mark on the path of a file that is no longer there. */
+static void cut_deleted(char *path)
+{
+	const char mark[] = " (deleted)";
+	size_t n = 0, m = sizeof(mark) - 1;
+
+	while (path[n])
+		n++;
+	for (size_t i = 0; i < m; i++)
+		if (n < m || path[n - m + i] != mark[i])
+			return;
+	path[n - m] = 0;
+}
+
 /* By the mapping that this code is in: /proc/self/exe is the loader in `ld.so ./program`. */
 static void find_path(struct image *image, const char *execfn)
 {
@@ -38,8 +52,11 @@ static void find_path(struct image *image, const char *execfn)
 	while (count_maps_next(&r, &line)) {
 		if (here < line.start || here >= line.end)
 			continue;
-		if (line.path[0] == '/')
+		image->inode = line.inode;
+		if (line.path[0] == '/') {
 			copy_text(image->path, line.path, sizeof(image->path));
+			cut_deleted(image->path);
+		}
 		break;
 	}
 	count_maps_close(&r);
@@ -153,22 +170,14 @@ static void find_units(struct image *image, int fd)
 	}
 }
 
-void count_image_read(struct image *image, const char *execfn)
+/* False: there is no such file, or it has no units. */
+static bool read_file(struct image *image, const char *path)
 {
 	struct stat st;
-	int fd;
+	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 
-	image->base = image->units = image->units_bytes = 0;
-	image->size = image->mtime_ns = image->inode = 0;
-	image->build_id_bytes = 0;
-	find_path(image, execfn);
-	read_memory(image);
-	fd = (int)raw_call(SYS_openat, AT_FDCWD, image->path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		fd = (int)raw_call(
-			SYS_openat, AT_FDCWD, "/proc/self/exe", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return;
+		return false;
 	if (raw_call(SYS_fstat, fd, &st) == 0) {
 		image->size = (uint64_t)st.st_size;
 		image->mtime_ns =
@@ -177,4 +186,27 @@ void count_image_read(struct image *image, const char *execfn)
 	}
 	find_units(image, fd);
 	raw_call(SYS_close, fd);
+	return image->units_bytes != 0;
+}
+
+static bool is_same_file(const char *path, uint64_t inode)
+{
+	struct stat st;
+
+	return raw_call(SYS_stat, path, &st) == 0 && st.st_ino == inode;
+}
+
+void count_image_read(struct image *image, const char *execfn)
+{
+	image->base = image->units = image->units_bytes = 0;
+	image->size = image->mtime_ns = image->inode = 0;
+	image->build_id_bytes = 0;
+	find_path(image, execfn);
+	read_memory(image);
+	/* Another file may have taken its place (and numbers differ between layers of a file
+	 * system). */
+	if (is_same_file(image->path, image->inode) && read_file(image, image->path))
+		return;
+	if (!read_file(image, "/proc/self/exe"))
+		read_file(image, image->path);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread's call tree. Nodes lie in one reserved range of addresses, which parts of the count file are
- * mapped into as they are needed, behind the page of struct count_thread; a node never moves. They are
- * found by a hash of parent, key and site (open addressing, in plain memory).
+ * A thread's call tree. Nodes lie in one reserved range of addresses, which parts of the count file
+ * are mapped into as they are needed, behind the page of struct count_thread; a node never moves.
+ * They are found by a hash of parent, key and site (open addressing, in plain memory).
  */
 #include <sys/mman.h>
 
 #include "runtime.h"
 
-#define NODES_MAX_BYTES	  (1ull << 30)
-#define NODES_MIN_BYTES	  (1ull << 20)
-#define FIRST_BYTES	  (4 * COUNT_PAGE)
-#define STEP_MAX_BYTES	  (16ull << 20)
-#define HASH_FIRST_BYTES  COUNT_PAGE
-#define RETRY_CALLS	  4096u
+#define NODES_MAX_BYTES	 (1ull << 30)
+#define NODES_MIN_BYTES	 (1ull << 20)
+#define FIRST_BYTES	 (4 * COUNT_PAGE)
+#define STEP_MAX_BYTES	 (16ull << 20)
+#define HASH_FIRST_BYTES COUNT_PAGE
+#define RETRY_CALLS	 4096u
 
 static uint32_t hash_of(uint32_t parent, uint64_t key, uint64_t site)
 {
@@ -36,7 +36,8 @@ static void hash_add(struct state *s, uint32_t number)
 
 static bool hash_resize(struct slot *slot, struct state *s, uint64_t bytes)
 {
-	uint32_t *hash = count_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	uint32_t *hash =
+		count_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
 	uint32_t n = state_thread(s)->n_nodes;
 
 	if (!hash)
@@ -143,9 +144,11 @@ static bool reserve(struct slot *slot)
 {
 	uint64_t bytes = NODES_MAX_BYTES;
 
+	while (bytes > count_library.reserve_max && bytes > NODES_MIN_BYTES)
+		bytes /= 2;
 	for (; bytes >= NODES_MIN_BYTES; bytes /= 4) {
-		uint8_t *p = count_mmap(NULL, bytes, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+		uint8_t *p = count_mmap(
+			NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 
 		if (!p)
 			continue;

@@ -8,23 +8,23 @@
 #include <sys/syscall.h>
 
 /* Results of system calls that are looked at. */
-#define RAW_EPERM	1
-#define RAW_ENOENT	2
-#define RAW_ESRCH	3
-#define RAW_EINTR	4
-#define RAW_EACCES	13
-#define RAW_EEXIST	17
-#define RAW_ENOTDIR	20
-#define RAW_EISDIR	21
-#define RAW_EINVAL	22
-#define RAW_EMFILE	24
-#define RAW_EFBIG	27
-#define RAW_ENOSPC	28
-#define RAW_EROFS	30
+#define RAW_EPERM	 1
+#define RAW_ENOENT	 2
+#define RAW_ESRCH	 3
+#define RAW_EINTR	 4
+#define RAW_EACCES	 13
+#define RAW_EEXIST	 17
+#define RAW_ENOTDIR	 20
+#define RAW_EISDIR	 21
+#define RAW_EINVAL	 22
+#define RAW_EMFILE	 24
+#define RAW_EFBIG	 27
+#define RAW_ENOSPC	 28
+#define RAW_EROFS	 30
 #define RAW_ENAMETOOLONG 36
-#define RAW_ENOSYS	38
-#define RAW_EOPNOTSUPP	95
-#define RAW_EDQUOT	122
+#define RAW_ENOSYS	 38
+#define RAW_EOPNOTSUPP	 95
+#define RAW_EDQUOT	 122
 
 static inline long raw_call6(long n, long a, long b, long c, long d, long e, long f)
 {

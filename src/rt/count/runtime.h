@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libweircount.a inside. It runs in other people's programs: no libc, no locks that a signal handler
- * could wait for, nothing that needs relocation (inserted code may run before a static-pie has
- * relocated itself).
+ * libweircount.a inside. It runs in other people's programs: no libc, no locks that a signal
+ *handler could wait for, nothing that needs relocation (inserted code may run before a static-pie
+ *has relocated itself).
  *
  *	entry.S		what inserted code calls: the fast ways, and the way into C
  *	events.c	the same events in full, in C
@@ -83,8 +83,8 @@ struct context {
 	uint32_t current;
 };
 
-/* A signal handler in the midst of a fast way: it has frames of its own below the thread's root, and
- * takes away what it has added to the sums when it is over. */
+/* A signal handler in the midst of a fast way: it has frames of its own below the thread's root,
+ * and takes away what it has added to the sums when it is over. */
 struct nest {
 	uint64_t owner; /* `busy` of whom it interrupted; 0: none */
 	bool is_at_work;
@@ -93,10 +93,11 @@ struct nest {
 	struct frame frames[N_NEST];
 };
 
-/* The section weir_state. Offsets are known to entry.S, down to `self`. All zero in a child of fork. */
+/* The section weir_state. Offsets are known to entry.S, down to `self`. All zero in a child of
+ * fork. */
 struct state {
-	/* Frames and nodes, which begin at the beginning of a page, are written all the time: what has
-	 * the same place in a page would be taken for the same by the processor at first. */
+	/* Frames and nodes, which begin at the beginning of a page, are written all the time: what
+	 * has the same place in a page would be taken for the same by the processor at first. */
 	uint8_t not_used[STATE_HOT];
 	uint64_t cost[COUNT_STRIPES];
 	uint64_t cycles[COUNT_STRIPES];
@@ -123,8 +124,8 @@ struct state {
 	struct stack stacks[N_STACKS];
 	struct cache_line cache[N_CACHE] __attribute__((aligned(COUNT_PAGE)));
 };
-#define STATE_CACHE    16384 /* where the cache begins */
-#define STATE_BYTES    (STATE_CACHE + N_CACHE * 32)
+#define STATE_CACHE 16384 /* where the cache begins */
+#define STATE_BYTES (STATE_CACHE + N_CACHE * 32)
 
 enum event {
 	EVENT_ENTER,
@@ -155,7 +156,7 @@ struct library {
 	uint32_t pid, n_areas;
 	struct count_header *header;
 	uint64_t file_bytes;
-	uint64_t device, inode;	 /* of the count file */
+	uint64_t device, inode; /* of the count file */
 	char path[COUNT_PATH_BYTES];
 	char wanted[COUNT_PATH_BYTES]; /* as asked for, absolute; may have %p */
 	size_t wanted_from;	       /* %p counts from here on */
@@ -163,7 +164,8 @@ struct library {
 	uint64_t copy_start, copy_bytes;
 	uint64_t counters, counters_bytes; /* pages that have them */
 	uint64_t site_mask;
-	uint64_t main_stack; /* an address in it */
+	uint64_t reserve_max; /* bytes of address space for the nodes, or the frames, of a thread */
+	uint64_t main_stack;  /* an address in it */
 	struct slot *slots;
 	uint32_t n_slots;
 	uint8_t *lost_copy; /* for threads without room: counters of slot 0, always busy */
@@ -196,8 +198,8 @@ bool count_stack_switch(struct state *s, uint64_t sp); /* one that is known */
 bool count_stack_find(struct state *s, uint64_t sp);   /* looks for it. Under the lock */
 
 /* threads.c */
-long count_thread_first(uint64_t sp);	      /* of the program: 0 or a negative errno */
-long count_thread_forked(uint64_t sp);	      /* of a child */
+long count_thread_first(uint64_t sp);	  /* of the program: 0 or a negative errno */
+long count_thread_forked(uint64_t sp);	  /* of a child */
 void count_thread_note_top(bool is_open); /* in front of fork */
 /* Gives this thread a slot; none: it has joined those without. Under the lock. */
 struct slot *count_thread_open(uint64_t sp);
@@ -214,8 +216,8 @@ bool count_file_open(int *fd);
 bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd);
 bool count_file_map(void *at, uint64_t bytes, int fd, uint64_t offset);
 void count_file_close(int fd);
-bool count_file_add_area(enum count_area_kind kind, uint32_t slot, uint64_t offset, uint64_t bytes,
-	uint64_t first);
+bool count_file_add_area(
+	enum count_area_kind kind, uint32_t slot, uint64_t offset, uint64_t bytes, uint64_t first);
 const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_t slot);
 
 /* file_name.c */

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which stack is this? The program's first one, a thread's (a mapping with a guard below it, or what
- * glibc's control block says) and a signal stack have bounds that can be known. Any other (a coroutine's, in the heap or in a mapping
- * that holds many) is guessed: what lies little below, or between, the stack pointers seen so far belongs
- * to it. A wrong guess shows calls below the thread instead of their caller; no count is wrong.
+ * Which stack is this? The program's first one, a thread's (a mapping with a guard below it, or
+ * what glibc's control block says) and a signal stack have bounds that can be known. Any other (a
+ * coroutine's, in the heap or in a mapping that holds many) is guessed: what lies little below, or
+ * between, the stack pointers seen so far belongs to it. A wrong guess shows calls below the thread
+ * instead of their caller; no count is wrong.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "runtime.h"
 
-#define MAIN_STACK_BYTES  (1ull << 30) /* where no limit is set */
-#define SLACK_BYTES	  (8u << 10)
-#define ABOVE_BYTES	  1024u /* above the first stack pointer that is seen */
+#define MAIN_STACK_BYTES (1ull << 30) /* where no limit is set */
+#define SLACK_BYTES	 (8u << 10)
+#define ABOVE_BYTES	 1024u /* above the first stack pointer that is seen */
 /* glibc's struct pthread has less, and as much may lie above it. */
 #define CONTROL_BLOCK_BYTES 2560u
 #define BLOCK_ABOVE_BYTES   16384u
-#define FRAMES_MAX_BYTES  (2ull << 30)
-#define FRAMES_MIN_BYTES  (1ull << 20)
+#define FRAMES_MAX_BYTES    (2ull << 30)
+#define FRAMES_MIN_BYTES    (1ull << 20)
 
 struct bounds {
 	uint64_t lo, hi;
@@ -84,8 +85,8 @@ static bool is_signal_stack(uint64_t sp, struct bounds *b)
 }
 
 /*
- * glibc has a thread's control block at the upper end of its stack, wherever that came from, and in it
- * the start and the size of the whole; where in it differs by version.
+ * glibc has a thread's control block at the upper end of its stack, wherever that came from, and in
+ * it the start and the size of the whole; where in it differs by version.
  */
 static bool by_control_block(uint64_t sp, const struct maps_line *line, struct bounds *b)
 {
@@ -203,6 +204,8 @@ static bool ensure_frames(struct stack *k, uint64_t bytes)
 
 	if (bytes > FRAMES_MAX_BYTES)
 		bytes = FRAMES_MAX_BYTES;
+	while (bytes > count_library.reserve_max && bytes > FRAMES_MIN_BYTES)
+		bytes = PAGE_UP(bytes / 2);
 	if (k->frames_bytes >= bytes)
 		return true;
 	for (; bytes >= FRAMES_MIN_BYTES / 16 && !frames; bytes /= 2) {
@@ -246,7 +249,8 @@ bool count_stack_find(struct state *s, uint64_t sp)
 		return true;
 	k = &s->stacks[i];
 	/* A call takes 16 bytes of a stack, as good as always, and a frame of 32. */
-	bytes = b.flags & STACK_GUESSED ? FRAMES_MIN_BYTES : PAGE_UP(2 * (b.hi - b.lo)) + COUNT_PAGE;
+	bytes = b.flags & STACK_GUESSED ? FRAMES_MIN_BYTES
+					: PAGE_UP(2 * (b.hi - b.lo)) + COUNT_PAGE;
 	if (i == s->stack && s->top)
 		s->size = 0;
 	if (!ensure_frames(k, bytes))

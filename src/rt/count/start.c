@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "runtime.h"
@@ -11,6 +12,7 @@
 #ifndef HWCAP2_FSGSBASE
 #define HWCAP2_FSGSBASE (1 << 1)
 #endif
+#define RESERVE_PART	64 /* of the address space, where it is limited, for one reservation */
 #define OWN_STACK_BYTES (32u << 10)
 
 struct library count_library;
@@ -34,8 +36,7 @@ static void lock(void)
 {
 	uint32_t *l = count_library.lock, seen = 0;
 
-	if (__atomic_compare_exchange_n(
-		    l, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (__atomic_compare_exchange_n(l, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	while (__atomic_exchange_n(l, 2, __ATOMIC_ACQUIRE))
 		raw_call(SYS_futex, l, FUTEX_WAIT_PRIVATE, 2, 0);
@@ -226,15 +227,15 @@ static bool allocate(void)
 {
 	struct library *l = &count_library;
 	uint64_t bytes = PAGE_UP(COUNT_FILE_AREAS / 3 * sizeof(*l->slots));
-	uint32_t *page = count_mmap(
-		NULL, COUNT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	uint32_t *page =
+		count_mmap(NULL, COUNT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
 
 	if (page && raw_call(SYS_madvise, page, COUNT_PAGE, MADV_WIPEONFORK) == 0) {
 		*page = *l->lock;
 		l->lock = page;
 	}
-	l->slots = count_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	l->slots = count_mmap(
+		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	return l->slots;
 }
 
@@ -276,6 +277,7 @@ static void start_apart(void *arg)
 	struct start *start = arg;
 	struct library *l = &count_library;
 	const char *execfn = NULL, *sites = environment_find(start->environment, "WEIR_SITES");
+	uint64_t limit[2] = {UINT64_MAX, 0};
 	bool is_secure = false;
 	long error;
 
@@ -285,11 +287,14 @@ static void start_apart(void *arg)
 	find_pages();
 	if (!allocate())
 		return;
+	raw_call(SYS_prlimit64, 0, RLIMIT_AS, 0, limit);
+	l->reserve_max = limit[0] / RESERVE_PART;
 	l->site_mask = sites && sites[0] == '1' ? UINT64_MAX : 0;
 	count_image_read(&start->image, execfn);
 	count_name_set(is_secure ? NULL : environment_find(start->environment, "WEIR_OUT"),
 		start->image.path);
-	error = begin(start);
+	/* With another user's rights nothing is written where this one says. */
+	error = is_secure ? -RAW_EPERM : begin(start);
 	l->is_ready = error == 0;
 	if (error < 0)
 		count_name_complain(error);
@@ -376,12 +381,14 @@ void count_forked(uint64_t sp)
 
 static void child_apart(void *sp)
 {
-	if (!count_gs_state()->self)
-		count_forked((uint64_t)sp);
+	count_forked((uint64_t)sp);
 }
 
 static void in_child(void)
 {
+	/* Before Linux 4.14 it is not in a page that is wiped. */
+	if (count_library.lock == &first_lock)
+		first_lock = 0;
 	if (count_library.is_ready && count_gs_get())
 		count_apart(child_apart, __builtin_frame_address(0));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread's copy of state and counters: the pages from the one section to the other are reserved
- * somewhere else, and gs base is the distance. Slots are rows of the count file; those of threads that
- * have ended are used again when there are many.
+ * somewhere else, and gs base is the distance. Slots are rows of the count file; those of threads
+ * that have ended are used again when there are many.
  */
 #include <asm/prctl.h>
 #include <sys/mman.h>
@@ -220,8 +220,8 @@ static uint8_t *make_lost_copy(void)
 	if (counters) {
 		if (!count_file_open(&fd))
 			return NULL;
-		is_mapped = count_file_map(
-			copy_counters(copy), counters->bytes, fd, counters->offset);
+		is_mapped =
+			count_file_map(copy_counters(copy), counters->bytes, fd, counters->offset);
 		count_file_close(fd);
 		if (!is_mapped)
 			return NULL;

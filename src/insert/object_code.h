@@ -7,12 +7,12 @@
  *	code_resolve	finds out what branches, operands, tables and data mean (references.c)
  *	code_blocks	cuts functions into blocks (blocks.c)
  *	code_live	what is live at the head of each block (live.c)
- *	code_plan	what goes where (plan.c)
- *	code_lay_out	where everything comes to lie (layout.c)
+ *	code_plan	what goes where (code_plan.c)
+ *	code_lay_out	where everything comes to lie (code_layout.c)
  *	code_emit	the new bytes and relocations (emit.c)
  */
-#ifndef WEIR_INSERT_CODE_H
-#define WEIR_INSERT_CODE_H
+#ifndef WEIR_INSERT_OBJECT_CODE_H
+#define WEIR_INSERT_OBJECT_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -172,6 +172,14 @@ void code_move_addend(const struct code *c, const struct code_section *s,
  * known. */
 void code_relocate(struct code *c);
 
+/* Parts of code_read. Code between functions that something leads to becomes functions, too. */
+void code_find_unnamed(struct code *c);
+void code_decode_function(struct code *c, struct code_section *s, struct code_function *f);
+/* Puts the functions in order and finds what lies between them. */
+void code_section_find_gaps(struct code_section *s);
+/* The symbol without a type at this very place; "" when there is none. */
+const char *code_name_at(const struct elf_object *o, uint32_t section, uint64_t offset);
+
 /* The instruction at this offset; NULL when none begins there. */
 struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t offset);
 /* The function that holds the offset; NULL. O(log n). */
@@ -184,7 +192,7 @@ static inline bool code_section_is_inserted(const struct code_section *s)
 /* Leaves the whole section alone, with all its functions that have no reason of their own yet. */
 void code_section_refuse(struct code_section *s, enum insert_reason reason);
 
-/* Lengths, of the instruction as it will be and of what is put around it (plan.c). */
+/* Lengths, of the instruction as it will be and of what is put around it (code_plan.c). */
 uint32_t code_insn_bytes(const struct code_insn *insn);
 uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns);
 /* The instruction that a block's counter is put in front of. */

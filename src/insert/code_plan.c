@@ -7,7 +7,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "insert/code.h"
+#include "insert/object_code.h"
 
 #define INC_BYTES      8  /* incq %gs:counter(%rip) */
 #define ADD_BYTES      9  /* addq $imm8, %gs:sum(%rip) */

@@ -3,7 +3,7 @@
  * Where everything comes to lie. Short branches are tried first and made long where they do not reach
  * any more; since that only ever lengthens code, it ends.
  */
-#include "insert/code.h"
+#include "insert/object_code.h"
 
 #define ALIGN_FUNCTION 16u
 

@@ -2,9 +2,9 @@
 /*
  * Taking an object's code apart. Functions are what symbols call functions, and code that has frame
  * information but no such symbol; what lies between them is padding, data, or code that nothing
- * names but branches go to (references.c finds those).
+ * names but branches go to (unnamed_code.c finds that).
  */
-#include "insert/code.h"
+#include "insert/object_code.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static void add_symbols(struct code *c)
 }
 
 /* A name for code that only frame information knows. */
-static const char *name_at(const struct elf_object *o, uint32_t section, uint64_t offset)
+const char *code_name_at(const struct elf_object *o, uint32_t section, uint64_t offset)
 {
 	for (size_t i = 1; i < o->symbols.n; i++) {
 		const struct object_symbol *sym = &o->symbols.v[i];
@@ -160,7 +160,7 @@ static void add_frames(struct code *c)
 		if (r->start >= s->bytes.n || r->size > s->bytes.n - r->start ||
 			is_covered(s, n_named[r->section], r->start, r->start + r->size))
 			continue;
-		name = name_at(c->object, r->section, r->start);
+		name = code_name_at(c->object, r->section, r->start);
 		if (!name[0] && r->start)
 			continue; /* signal trampolines have frames that begin one byte early */
 		vec_push(&s->functions, ((struct code_function){
@@ -241,7 +241,7 @@ static void note_insn(struct code_section *s, const struct x86_insn *x, const st
 	s->at[offset] = (uint32_t)s->insns.n;
 }
 
-static void decode_function(struct code *c, struct code_section *s, struct code_function *f)
+void code_decode_function(struct code *c, struct code_section *s, struct code_function *f)
 {
 	const struct object_section *os = &c->object->sections.v[s->number];
 	size_t reloc = object_section_reloc_at(os, f->start);
@@ -298,20 +298,32 @@ static void add_gap(struct code_section *s, uint32_t start, uint32_t end)
 	vec_push(&s->gaps, g);
 }
 
-static void read_section(struct code *c, struct code_section *s)
+void code_section_find_gaps(struct code_section *s)
 {
 	uint32_t end = 0;
 
-	merge_functions(s);
-	s->at = mem_calloc(s->bytes.n + 1, sizeof(*s->at));
+	s->gaps.n = 0;
+	if (s->functions.n)
+		qsort(s->functions.v, s->functions.n, sizeof(s->functions.v[0]), by_start);
 	for (size_t i = 0; i < s->functions.n; i++) {
-		struct code_function *f = &s->functions.v[i];
-
-		add_gap(s, end, f->start);
-		end = f->end;
-		decode_function(c, s, f);
+		add_gap(s, end, s->functions.v[i].start);
+		end = s->functions.v[i].end;
 	}
 	add_gap(s, end, (uint32_t)s->bytes.n);
+}
+
+static void read_section(struct code *c, struct code_section *s)
+{
+	merge_functions(s);
+	s->at = mem_calloc(s->bytes.n + 1, sizeof(*s->at));
+	for (size_t i = 0; i < s->functions.n; i++)
+		code_decode_function(c, s, &s->functions.v[i]);
+	code_section_find_gaps(s);
+}
+
+/* Sections that are left alone whatever is in them. */
+static void refuse_section(struct code_section *s)
+{
 	if (is_pieces(s->name))
 		code_section_refuse(s, INSERT_REASON_SECTION_KIND);
 	for (size_t i = 0; i < s->functions.n; i++)
@@ -383,6 +395,10 @@ int code_read(struct code *c, struct elf_object *o, const struct insert_options 
 	for (size_t i = 1; i < c->n_sections; i++)
 		if (c->sections[i].is_code)
 			read_section(c, &c->sections[i]);
+	code_find_unnamed(c);
+	for (size_t i = 1; i < c->n_sections; i++)
+		if (c->sections[i].is_code)
+			refuse_section(&c->sections[i]);
 	find_parents(c);
 	return 0;
 }

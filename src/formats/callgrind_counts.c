@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A part that the compiler split off is a part of its function here. Inclusive cycles are known where
+ * the program summed them by node: else there is one event, instructions, or cycles without calls.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "calltree/code_calls.h"
+#include "formats/callgrind_model.h"
+
+#define CYCLE_PARTS 100
+
+struct counts_events {
+	bool has_instructions, has_cycles;
+};
+
+static const char *keep(struct callgrind_model *m, const char *text)
+{
+	return intern_get(&m->texts, intern_text(&m->texts, text));
+}
+
+static void name_events(struct callgrind_model *m, const struct counts_events *e)
+{
+	if (e->has_instructions) {
+		m->titles[m->n_events] = "instructions executed";
+		m->events[m->n_events++] = "Ir";
+	}
+	if (e->has_cycles) {
+		m->titles[m->n_events] = "modelled cycles";
+		m->events[m->n_events++] = "Cy";
+	}
+}
+
+static void set_values(
+	const struct counts_events *e, uint64_t instructions, uint64_t cycles, uint64_t *values)
+{
+	if (e->has_instructions)
+		*values++ = instructions;
+	if (e->has_cycles)
+		*values = cycles;
+}
+
+static void add_costs(struct callgrind_model *m, const struct code_counts *c, uint32_t to,
+	const struct code_function *f, const struct counts_events *e)
+{
+	uint64_t rest = 0; /* of a cycle, carried on so that the function's sum is right */
+
+	for (uint32_t i = 0; i < f->n_blocks; i++) {
+		const struct code_block *block = &c->blocks[f->first_block + i];
+
+		for (uint32_t j = 0; block->count && j < block->n_lines; j++) {
+			const struct code_line *line = &c->lines[block->first_line + j];
+			struct callgrind_cost cost = {.function = to,
+				.file = keep(m, c->files[line->file]),
+				.line = line->line};
+			uint64_t parts = block->count * line->cost + rest;
+
+			rest = parts % CYCLE_PARTS;
+			set_values(e, block->count * line->n_insns, parts / CYCLE_PARTS,
+				cost.values);
+			vec_push(&m->costs, cost);
+		}
+	}
+}
+
+/* The line of the call that returns to `site`; the function's own when it is not known. */
+static uint32_t call_line(
+	const struct code_counts *c, const struct code_function *f, uint64_t site)
+{
+	uint32_t found = f->line;
+
+	for (uint32_t i = 0; site && i < f->n_blocks; i++) {
+		const struct code_block *block = &c->blocks[f->first_block + i];
+
+		if (site <= block->address || site > block->end)
+			continue;
+		for (uint32_t j = 0; j < block->n_lines; j++) {
+			const struct code_line *line = &c->lines[block->first_line + j];
+
+			if (line->address < site && line->file == f->file)
+				found = line->line;
+		}
+	}
+	return found;
+}
+
+/* Functions that are not counted come behind the others. Returns their numbers by party. */
+static uint32_t *number_parties(struct callgrind_model *m, const struct code_calls *calls)
+{
+	uint32_t *numbers = mem_calloc(calls->n_parties, sizeof(*numbers));
+
+	for (size_t i = 1; i < calls->n_parties; i++) {
+		const struct code_party *party = &calls->parties[i];
+		struct callgrind_function f = {.name = keep(m, party->name),
+			.file = "",
+			.object = keep(m, party->image)};
+
+		if (party->function != CODE_NO_FUNCTION) {
+			numbers[i] = party->function;
+			continue;
+		}
+		numbers[i] = (uint32_t)m->functions.n;
+		vec_push(&m->functions, f);
+	}
+	return numbers;
+}
+
+static void add_calls(struct callgrind_model *m, const struct code_counts *c,
+	const struct code_calls *calls, const struct counts_events *e)
+{
+	uint32_t *numbers = number_parties(m, calls);
+
+	for (size_t i = 0; i < calls->n_calls; i++) {
+		const struct code_call *from = &calls->calls[i];
+		uint32_t function = calls->parties[from->caller].function;
+		struct callgrind_call call = {.caller = numbers[from->caller],
+			.callee = numbers[from->callee],
+			.calls = from->calls};
+
+		if (!from->caller)
+			continue; /* a thread begins with it */
+		if (function != CODE_NO_FUNCTION)
+			call.line = call_line(c, &c->functions[function], from->site);
+		set_values(e, from->instructions, (from->cost + CYCLE_PARTS / 2) / CYCLE_PARTS,
+			call.values);
+		vec_push(&m->calls, call);
+	}
+	free(numbers);
+}
+
+int callgrind_from_counts(struct callgrind_model *m, const struct profile *profile, struct err *err)
+{
+	bool is_cycles = !strcmp(profile->metric, "cycles");
+	struct code_counts *c = NULL;
+	struct code_calls *calls = NULL;
+	struct counts_events e;
+	uint32_t *owners;
+	int rc = code_counts_build(&c, profile->reader, err);
+
+	if (rc == 0)
+		rc = code_calls_build(&calls, profile->reader, c, err);
+	if (rc < 0) {
+		code_counts_free(c);
+		return rc;
+	}
+	e = (struct counts_events){!is_cycles, is_cycles || (calls->has_cost && c->has_cost)};
+	name_events(m, &e);
+	owners = code_counts_owners(c);
+	for (size_t i = 0; i < c->n_functions; i++) {
+		const struct code_function *f = &c->functions[i];
+		struct callgrind_function to = {.name = keep(m, f->name),
+			.file = keep(m, c->files[f->file]),
+			.object = keep(m, f->image),
+			.line = f->line};
+
+		vec_push(&m->functions, to);
+		add_costs(m, c, owners[i], f, &e);
+	}
+	if (!is_cycles || calls->has_cost)
+		add_calls(m, c, calls, &e);
+	free(owners);
+	code_calls_free(calls);
+	code_counts_free(c);
+	return 0;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Code that no symbol calls a function: top-level assembly without .type, objects without local
+ * symbols. It is found by following control from wherever something refers to it. A gap between
+ * functions is taken for code only when that reaches all of it, padding aside: bytes that were not
+ * reached may be data, and data must not be taken for instructions.
+ *
+ * What is called gets entry code; what is only jumped to, or whose address is only taken, is counted as
+ * a fragment is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "insert/object_code.h"
+
+#define ROUNDS_MAX 8
+
+/* A reference from outside into a gap. */
+struct entry {
+	uint32_t section, offset;
+	bool is_call;
+};
+
+struct entries {
+	VEC(struct entry) v;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return (int)y->is_call - (int)x->is_call;
+}
+
+static void add_entry(const struct code *c, struct entries *e, uint32_t section, int64_t offset, bool is_call)
+{
+	if (!section || section >= c->n_sections || !c->sections[section].is_code || offset < 0 ||
+		(uint64_t)offset >= c->sections[section].bytes.n ||
+		code_function_at(c, section, (uint64_t)offset))
+		return;
+	vec_push(&e->v, ((struct entry){section, (uint32_t)offset, is_call}));
+}
+
+static void add_insn_entries(const struct code *c, const struct code_section *s, struct entries *e)
+{
+	const struct object_section *os = &c->object->sections.v[s->number];
+
+	for (size_t i = 0; i < s->insns.n; i++) {
+		const struct code_insn *insn = &s->insns.v[i];
+		bool is_call = insn->flow == X86_FLOW_CALL;
+
+		/* Operands are data until something jumps there. */
+		if (insn->reloc == CODE_NONE && insn->rel_bytes && insn->to_section)
+			add_entry(c, e, insn->to_section, (int32_t)insn->to, is_call);
+		if (insn->reloc != CODE_NONE && insn->rel_bytes) {
+			struct code_target t =
+				code_reloc_target(c, s->number, &os->relocs.v[insn->reloc], insn);
+
+			add_entry(c, e, t.section, t.offset, is_call);
+		}
+	}
+}
+
+static void find_entries(const struct code *c, struct entries *e)
+{
+	e->v.n = 0;
+	for (size_t n = 1; n < c->n_sections; n++) {
+		const struct object_section *os = &c->object->sections.v[n];
+
+		if (c->sections[n].is_code) {
+			add_insn_entries(c, &c->sections[n], e);
+			continue;
+		}
+		for (size_t k = 0; (os->flags & SHF_ALLOC) && k < os->relocs.n; k++) {
+			struct code_target t = code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], NULL);
+
+			if (code_reloc_is_address(os->relocs.v[k].type))
+				add_entry(c, e, t.section, t.offset, false);
+		}
+	}
+	/* Another object may call a global label. */
+	for (size_t i = 1; i < c->object->symbols.n; i++) {
+		const struct object_symbol *sym = &c->object->symbols.v[i];
+
+		if (sym->type == STT_NOTYPE && sym->bind != STB_LOCAL && sym->section)
+			add_entry(c, e, sym->section, (int64_t)sym->value, true);
+	}
+	if (e->v.n)
+		qsort(e->v.v, e->v.n, sizeof(e->v.v[0]), by_place);
+}
+
+/* Follows control from `offset` within the gap; `seen` has a byte for each of the gap's: 1 = start of an
+ * instruction, 2 = its rest. False when it runs into something that is no code, or out of the gap's end. */
+static bool follow(const struct code_section *s, const struct code_gap *g, uint32_t offset, uint8_t *seen)
+{
+	VEC(uint32_t) todo = {0};
+	bool is_code = true;
+
+	vec_push(&todo, offset);
+	while (todo.n && is_code) {
+		uint32_t at = todo.v[--todo.n];
+		struct x86_insn x;
+
+		if (at < g->start || at >= g->end)
+			continue; /* a branch to elsewhere */
+		if (seen[at - g->start] == 1)
+			continue;
+		if (seen[at - g->start] == 2 ||
+			!x86_decode(&x, span_sub(s->bytes, at, g->end - at), at, true)) {
+			is_code = false;
+			break;
+		}
+		seen[at - g->start] = 1;
+		for (uint32_t i = 1; i < x.length; i++) {
+			is_code &= seen[at + i - g->start] != 1;
+			seen[at + i - g->start] = 2;
+		}
+		if (x.has_target && x.flow != X86_FLOW_CALL)
+			vec_push(&todo, (uint32_t)x.target);
+		if (x.flow != X86_FLOW_JUMP && x.flow != X86_FLOW_JUMP_FAR &&
+			x.flow != X86_FLOW_RETURN && x.flow != X86_FLOW_STOP)
+			vec_push(&todo, at + x.length);
+	}
+	vec_release(&todo);
+	return is_code;
+}
+
+/* Is everything in the gap that was not reached padding? */
+static bool is_covered(const struct code_section *s, const struct code_gap *g, const uint8_t *seen)
+{
+	for (uint32_t at = g->start; at < g->end;) {
+		struct x86_insn x;
+
+		if (seen[at - g->start]) {
+			at++;
+			continue;
+		}
+		if (s->bytes.p[at] == 0xcc || s->bytes.p[at] == 0) {
+			at++;
+			continue;
+		}
+		if (!x86_decode(&x, span_sub(s->bytes, at, g->end - at), at, true) || !x.is_nop ||
+			x.is_endbr)
+			return false;
+		at += x.length;
+	}
+	return true;
+}
+
+/* One function from each entry that is called to the next; bytes in front of the first are another. */
+static void add_functions(struct code *c, struct code_section *s, const struct code_gap *g,
+	const struct entry *entries, size_t n, const uint8_t *seen)
+{
+	uint32_t end = g->end;
+
+	while (end > g->start && !seen[end - 1 - g->start])
+		end--;
+	for (uint32_t start = g->start; start < end;) {
+		uint32_t next = end;
+		bool is_call = false;
+		struct code_function f = {0};
+
+		while (start < end && !seen[start - g->start])
+			start++;
+		for (size_t i = 0; i < n; i++) {
+			if (entries[i].offset == start)
+				is_call |= entries[i].is_call;
+			else if (entries[i].is_call && entries[i].offset > start && entries[i].offset < next)
+				next = entries[i].offset;
+		}
+		f.name = code_name_at(c->object, s->number, start);
+		f.start = start;
+		f.end = next;
+		while (f.end > f.start && !seen[f.end - 1 - g->start])
+			f.end--;
+		f.is_fragment = !is_call;
+		if (f.end > f.start) {
+			vec_push(&s->functions, f);
+			code_decode_function(c, s, &s->functions.v[s->functions.n - 1]);
+		}
+		start = next;
+	}
+}
+
+/* True when the gap was code. */
+static bool try_gap(struct code *c, struct code_section *s, const struct code_gap *g,
+	const struct entry *entries, size_t n)
+{
+	uint8_t *seen = mem_calloc(g->end - g->start + X86_INSN_BYTES_MAX, 1);
+	bool is_code = true;
+
+	for (size_t i = 0; i < n && is_code; i++)
+		is_code = follow(s, g, entries[i].offset, seen);
+	is_code = is_code && is_covered(s, g, seen);
+	if (is_code)
+		add_functions(c, s, g, entries, n, seen);
+	free(seen);
+	return is_code;
+}
+
+static bool try_section(struct code *c, struct code_section *s, const struct entries *e)
+{
+	struct code_gap *gaps = mem_dup(s->gaps.v, s->gaps.n * sizeof(*gaps));
+	size_t n_gaps = s->gaps.n, k = 0;
+	bool is_changed = false;
+
+	while (k < e->v.n && e->v.v[k].section < s->number)
+		k++;
+	for (size_t i = 0; i < n_gaps; i++) {
+		size_t first;
+
+		while (k < e->v.n && e->v.v[k].section == s->number && e->v.v[k].offset < gaps[i].start)
+			k++;
+		first = k;
+		while (k < e->v.n && e->v.v[k].section == s->number && e->v.v[k].offset < gaps[i].end)
+			k++;
+		if (k > first && !gaps[i].is_padding)
+			is_changed |= try_gap(c, s, &gaps[i], &e->v.v[first], k - first);
+	}
+	free(gaps);
+	if (is_changed)
+		code_section_find_gaps(s);
+	return is_changed;
+}
+
+void code_find_unnamed(struct code *c)
+{
+	struct entries e = {0};
+	bool is_changed = true;
+
+	/* What is found may lead to more. */
+	for (int round = 0; is_changed && round < ROUNDS_MAX; round++) {
+		is_changed = false;
+		find_entries(c, &e);
+		for (size_t n = 1; e.v.n && n < c->n_sections; n++)
+			if (c->sections[n].is_code && c->sections[n].gaps.n)
+				is_changed |= try_section(c, &c->sections[n], &e);
+	}
+	vec_release(&e.v);
+}
