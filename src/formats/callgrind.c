@@ -230,7 +230,7 @@ int export_callgrind(const struct profile *profile, FILE *out, struct err *err)
 	if (is_by_blocks(profile))
 		rc = callgrind_from_counts(&model, profile, err);
 	else
-		callgrind_from_tree(&model, profile);
+		rc = callgrind_from_tree(&model, profile, err);
 	if (rc == 0) {
 		put_in_order(&model);
 		put_model(&w, profile);

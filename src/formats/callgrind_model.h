@@ -41,6 +41,6 @@ struct callgrind_model {
 /* callgrind_counts.c: from counts of blocks. */
 int callgrind_from_counts(struct callgrind_model *m, const struct profile *profile, struct err *err);
 /* callgrind_tree.c: from the call tree. */
-void callgrind_from_tree(struct callgrind_model *m, const struct profile *profile);
+int callgrind_from_tree(struct callgrind_model *m, const struct profile *profile, struct err *err);
 
 #endif

@@ -27,8 +27,9 @@
 /* Rows of line tables that are kept at most. */
 #define ROWS_MAX (1u << 26)
 
-/* Blocks do not overlap, so that together they are not larger than the program. */
-#define CODE_TIMES 2
+/* Blocks do not overlap, so that together they are not larger than the program; some are looked at
+ * again. */
+#define CODE_TIMES 4
 
 /* From this address on, up to the next row's. */
 struct line_row {
@@ -304,14 +305,14 @@ static void add_insns(struct program *p, struct counts_block *b, size_t first, s
 static uint64_t bytes_in_front(const struct counts_file *f, const struct counts_block *b)
 {
 	const struct counts_function *function;
-	const struct counts_block *before = b - 1;
 	uint64_t from;
 
 	if (b->function == COUNTS_NONE)
 		return 0;
 	function = &f->functions.v[b->function];
-	from = b == &f->blocks.v[function->first_block] ? function->address
-							: before->address + before->bytes;
+	from = function->address;
+	if (b != &f->blocks.v[function->first_block])
+		from = b[-1].address + b[-1].bytes;
 	return b->address > from && b->address - from <= IN_FRONT_MAX ? b->address - from : 0;
 }
 

@@ -126,9 +126,14 @@ equal "the manual of record has every event that doctor lists" "" "$missing"
 check "doctor lists some events" grep -q 'events for -e  *cpu-clock ' <("$WEIR" doctor)
 
 printf '%s\n' '0 enter main' '4 sample=3 main deep' '9 leave main' '9 hook main jump 1 .' | "$WEIR" import events - -o fields.weir
+python3 "$ROOT/tests/fixtures/count_files/make_counts.py" average counts.weir
 { section JSON <page.txt; section LOSS <page.txt; } | tr -cs 'a-z0-9_' '\n' | sort -u >words.txt
 for kind in $(cut -d ' ' -f 1 kinds.txt); do
-	"$WEIR" report "$kind" fields.weir --json >"$kind.json"
+	case $kind in
+	source) "$WEIR" report source B counts.weir --json --blocks --asm ;;
+	coverage) "$WEIR" report coverage counts.weir --json ;;
+	*) "$WEIR" report "$kind" fields.weir --json ;;
+	esac >"$kind.json"
 	python3 - "$kind.json" >keys.txt <<'PYTHON'
 import json, sys
 def keys(value):

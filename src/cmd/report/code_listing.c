@@ -32,8 +32,10 @@ static void add_runtime(void *ctx, const struct elf_symbol *symbol)
 		map_ensure(&l->runtime, symbol->addr.v, NULL);
 }
 
-static const struct trace_image *find_image(const struct trace_reader *r, const char *path)
+const struct trace_image *report_image(const struct report *report, const char *path)
 {
+	const struct trace_reader *r = report->reader;
+
 	for (uint32_t id = 1; id < trace_reader_n_images(r); id++)
 		if (!strcmp(trace_reader_string(r, trace_reader_image(r, id)->path), path))
 			return trace_reader_image(r, id);
@@ -63,7 +65,7 @@ struct code_listing *code_listing_open(
 		*why = "the program is not there (--exe names it)";
 	else if (elf_file_init(&l->elf, l->map.bytes, NULL) < 0)
 		*why = "the program is not an ELF file";
-	else if (!is_same(l, find_image(report->reader, image)))
+	else if (!is_same(l, report_image(report, image)))
 		*why = "the program is not the one that ran (--exe names it)";
 	if (*why) {
 		code_listing_close(l);

@@ -177,12 +177,14 @@ static int compare_files(const void *a, const void *b, void *context)
 static void collect_files(struct coverage *v)
 {
 	struct code_counts *c = v->counts;
-	struct covered_line *lines = mem_dup(v->lines.v, v->lines.n * sizeof(*lines) + 1);
+	struct covered_line *lines = mem_calloc(v->lines.n + 1, sizeof(*lines));
 	size_t n;
 
 	v->files = mem_calloc(c->n_files + 1, sizeof(*v->files));
-	for (size_t i = 0; i < v->lines.n; i++)
+	for (size_t i = 0; i < v->lines.n; i++) {
+		lines[i] = v->lines.v[i];
 		lines[i].function = 0;
+	}
 	n = merge_lines(lines, v->lines.n);
 	for (size_t i = 0; i < n; i++) {
 		v->files[lines[i].file].lines.n++;

@@ -217,6 +217,20 @@ static void put_blocks(struct source_shower *s, const struct source_row *row)
 	}
 }
 
+/* What the reader should know of the text of the file. */
+static const char *text_doubt(const struct source_shower *s)
+{
+	const struct trace_image *image = report_image(s->report, s->function->image);
+
+	if (!*s->line.file)
+		return "";
+	if (!s->text.n_lines)
+		return " (its text was not found)";
+	return image && image->file_mtime_ns && s->text.mtime_ns > image->file_mtime_ns
+		       ? " (changed since the program was made: lines may not fit)"
+		       : "";
+}
+
 static void show_text(struct source_shower *s)
 {
 	const struct source_row *row = s->line.row;
@@ -228,7 +242,7 @@ static void show_text(struct source_shower *s)
 		struct buf b = {0};
 
 		buf_printf(&b, "%s:%s", *s->line.file ? s->line.file : "no file is known",
-			s->text.n_lines || !*s->line.file ? "" : " (its text was not found)");
+			text_doubt(s));
 		table_line(&s->table, buf_text(&b));
 		buf_release(&b);
 	}

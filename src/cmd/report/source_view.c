@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "calltree/arcs.h"
 #include "calltree/frame_names.h"
-#include "calltree/sample_walk.h"
+#include "calltree/sample_frames.h"
 
 #define CYCLE_PARTS 100
 
@@ -248,40 +248,6 @@ static int add_counted(struct source_view *v, const struct report *report, struc
 
 /* ---- samples ---- */
 
-static uint64_t weight_of(const struct report *report, const struct sample_view *sample)
-{
-	const char *metric = report->profile->metric, *name;
-
-	if (!strcmp(metric, "samples"))
-		return 1;
-	name = trace_reader_string(
-		report->reader, trace_reader_metric(report->reader, sample->metric)->name);
-	return strcmp(name, metric) ? 0 : sample->weight;
-}
-
-/* Sums by frame; a frame's names are then looked up once. */
-static int sum_frames(struct map *weights, const struct report *report, struct err *err)
-{
-	struct sample_view sample;
-	struct sample_walk walk;
-	int rc = sample_walk_open(&walk, report->profile, err);
-
-	if (rc < 0)
-		return rc;
-	while (sample_walk_next(&walk, &sample)) {
-		uint32_t frame = sample.frame;
-
-		if (sample.kind == SAMPLE_KIND_EVENT)
-			continue;
-		if (!frame && sample.stack)
-			frame = trace_reader_stack(report->reader, sample.stack)->frame;
-		if (frame)
-			*map_ensure(weights, frame, NULL) += weight_of(report, &sample);
-	}
-	sample_walk_close(&walk);
-	return 0;
-}
-
 static struct source_function *sampled_function(
 	struct source_view *v, const struct frame_level *level)
 {
@@ -360,7 +326,7 @@ static void add_routine_callers(struct source_function *f, const struct report *
 static int add_sampled(struct source_view *v, const struct report *report, struct err *err)
 {
 	struct map weights = {0};
-	int rc = sum_frames(&weights, report, err);
+	int rc = sample_frames_sum(&weights, report->profile, err);
 
 	v->scale = 1;
 	v->total = report->profile->total;

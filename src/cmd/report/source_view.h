@@ -73,8 +73,11 @@ static inline uint64_t source_value(const struct source_view *v, uint64_t value)
  * some threads are asked for: blocks are counted over all. */
 int report_code_counts(struct code_counts **out, const struct report *report, struct err *err);
 
-/* The instructions of a function's blocks, when the program is there; another report on failure:
- * *why says what is missing. */
+/* The image of this path; NULL when the trace has none. */
+const struct trace_image *report_image(const struct report *report, const char *path);
+
+/* The instructions of a function's blocks, when the program is there; NULL and what is missing in
+ * *why when it is not. */
 struct code_listing;
 struct code_listing *code_listing_open(
 	const struct report *report, const char *image, const char **why);

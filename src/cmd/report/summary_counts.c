@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of the summary about programs that count themselves (weir count). */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cmd/report/summary.h"
 #include "cmd/report/values.h"
@@ -33,7 +34,10 @@ void summary_counts(const struct report *report)
 
 	if (!counts->n_nodes)
 		return;
-	fprintf(out, "  counted exactly: %" PRIu64 " %s", p->total, p->metric);
+	if (!strcmp(p->metric, "instructions"))
+		fprintf(out, "  counted exactly: %" PRIu64 " instructions", p->total);
+	else
+		fprintf(out, "  counted by the program itself (metric: %s)", p->metric);
 	if (counts->has_calls)
 		fprintf(out, ", %" PRIu64 " nodes of call trees", counts->n_nodes);
 	fprintf(out,

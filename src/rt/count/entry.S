@@ -2,7 +2,7 @@
 /*
  * What inserted code calls. Each event has a fast way here for what nearly always happens: the thread
  * is set up, runs on the stack it ran on last, nobody is at work, no frame is gone, the child is known.
- * Whatever else goes to count_event() (events.c), which does all of it again, in full; a fast way
+ * Whatever else goes to count_event() (count_events.c), which does all of it again, in full; a fast way
  * writes nothing but `busy` before it is sure.
  *
  * All registers are kept, and the flags by those that promise it (lahf and seto: pushf and popf cost ten

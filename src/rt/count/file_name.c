@@ -211,6 +211,8 @@ static long move_old(const char *path, const struct stat *st)
 
 	add(&t, path);
 	add(&t, ".old");
+	/* Onto a name that is taken, ext4 would first write the whole file out. */
+	raw_call(SYS_unlink, old);
 	rc = raw_call(SYS_rename, path, old);
 	if (rc < 0)
 		return rc == -RAW_ENOENT ? 0 : rc;

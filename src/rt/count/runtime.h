@@ -5,15 +5,15 @@
  *has relocated itself).
  *
  *	entry.S		what inserted code calls: the fast ways, and the way into C
- *	events.c	the same events in full, in C
- *	nodes.c		the call tree of a thread
- *	stacks.c	which stack is this, and the frames of it
- *	threads.c	a thread's copy of counters and state
+ *	count_events.c	the same events in full, in C
+ *	count_nodes.c	the call tree of a thread
+ *	count_stacks.c	which stack is this, and the frames of it
+ *	count_threads.c	a thread's copy of counters and state
  *	count_file.c	the file and its areas
  *	file_name.c	where it goes
  *	image.c		what the program's own file says: the units, its identity
- *	maps.c		/proc/self/maps
- *	start.c		start, fork, exit
+ *	count_maps.c	/proc/self/maps
+ *	count_start.c	start, fork, exit
  *
  * 1. A thread's state is written by that thread alone. While `busy` is set, handlers of signals
  *    that come in between leave it alone.
@@ -181,10 +181,10 @@ extern uint64_t __stop_weir_counters[] __attribute__((weak));
 void weir_count_switch_stack(void (*f)(void *), void *arg, void *stack_end);
 void weir_count_enter(void);
 
-/* events.c */
+/* count_events.c */
 void count_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key);
 
-/* nodes.c */
+/* count_nodes.c */
 struct count_node *count_node_find(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site);
 /* Makes it, when it is new; none where there is no room. */
@@ -193,11 +193,11 @@ struct count_node *count_node_enter(
 bool count_nodes_open(struct slot *slot, struct state *s);
 void count_nodes_grow(void *state);
 
-/* stacks.c */
+/* count_stacks.c */
 bool count_stack_switch(struct state *s, uint64_t sp); /* one that is known */
 bool count_stack_find(struct state *s, uint64_t sp);   /* looks for it. Under the lock */
 
-/* threads.c */
+/* count_threads.c */
 long count_thread_first(uint64_t sp);	  /* of the program: 0 or a negative errno */
 long count_thread_forked(uint64_t sp);	  /* of a child */
 void count_thread_note_top(bool is_open); /* in front of fork */
@@ -237,7 +237,7 @@ struct image {
 };
 void count_image_read(struct image *image, const char *execfn);
 
-/* maps.c */
+/* count_maps.c */
 struct maps_line {
 	uint64_t start, end, inode;
 	bool is_readable, is_writable, is_main_stack;
@@ -254,7 +254,7 @@ bool count_maps_next(struct maps_reader *r, struct maps_line *line);
 bool count_maps_query(const struct maps_reader *r, uint64_t address, struct maps_line *line);
 void count_maps_close(struct maps_reader *r);
 
-/* start.c */
+/* count_start.c */
 void count_apart(void (*f)(void *), void *arg); /* with the lock, signals blocked, on our stack */
 void count_forked(uint64_t sp); /* in a child, or a thread without a state. Under the lock */
 void *count_mmap(void *at, uint64_t bytes, int prot, int flags);

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# Sourced by the tests of counted programs: builds fixtures as plain/NAME and counted/NAME from the same
+# object, runs both, compares what they print and how they end.
+count_fixtures=$ROOT/tests/fixtures/count_programs
+export WEIR_CACHE=${WEIR_CACHE:-$PWD/cache}
+unset WEIR_OUT WEIR_SITES
+mkdir -p plain counted objects
+libraries_of_links=()
+
+# The programs are the same under sanitizers, and the inserter sees enough of them by fewer cases.
+more() { [ -z "$WEIR_SAN" ]; }
+
+# build NAME SOURCE FLAGS...: false when the plain program cannot be built (what the compiler says is in
+# build.txt); a verdict when the counted one cannot. COMPILER= is used instead of gcc or g++;
+# libraries come from libraries_of_links.
+build() {
+	local name=$1 source=$count_fixtures/$2 compiler=${COMPILER:-gcc}
+	shift 2
+	case $source in *.cc) compiler=${COMPILER:-g++} ;; esac
+	rm -f plain/"$name" counted/"$name"
+	$compiler -w "$@" -c -o objects/"$name".o "$source" 2>build.txt &&
+		$compiler -w "$@" -o plain/"$name" objects/"$name".o "${libraries_of_links[@]}" -lpthread 2>build.txt ||
+		return 1
+	timeout 300 "$WEIR" count -q ${count_options:-} $compiler -w "$@" -o counted/"$name" objects/"$name".o \
+		"${libraries_of_links[@]}" -lpthread >build.txt 2>&1 && return 0
+	not_ok "$name is linked by weir count"
+	head -n 5 build.txt
+	return 0
+}
+
+# same SENTENCE NAME ARGUMENTS...: plain and counted say the same and end the same, and there is a count
+# file that can be read.
+same() {
+	local sentence=$1 name=$2 side status_plain status_counted
+	shift 2
+	[ -x counted/"$name" ] || return 1
+	rm -f counted/"$name".weir*
+	for side in plain counted; do
+		# In braces, because the shell itself says so when a program dies of a signal.
+		{ (cd $side && exec timeout 120 ./"$name" "$@" >out.txt 2>err.txt </dev/null); } 2>/dev/null
+		eval "status_$side=$?"
+	done
+	if [ $status_plain -eq $status_counted ] && cmp -s plain/out.txt counted/out.txt &&
+		cmp -s plain/err.txt counted/err.txt; then
+		if "$WEIR" report flat counted/"$name".weir --json >flat.json 2>report.txt || [ $? -eq 3 ]; then
+			ok "$sentence"
+		else
+			not_ok "$sentence: the count file is read: $(head -n 1 report.txt)"
+		fi
+	else
+		not_ok "$sentence: status $status_plain, counted $status_counted"
+		diff plain/out.txt counted/out.txt | head -n 5
+		diff plain/err.txt counted/err.txt | head -n 5
+	fi
+}
+
+# calls_of FUNCTION, base_of FUNCTION: from flat.json
+calls_of() { json flat.json "sum(r['calls'] or 0 for r in j['rows'] if r['name'].split('(')[0] == '$1')"; }
+base_of() { json flat.json "sum(r['base'] or 0 for r in j['rows'] if r['name'].split('(')[0] == '$1')"; }
+
+static_library() { # NAME: the path of libNAME.a, or false
+	local path
+	path=$(gcc -print-file-name="lib$1.a")
+	[[ $path == /* ]] && echo "$path"
+}
