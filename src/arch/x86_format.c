@@ -3,6 +3,15 @@
 
 #include <Zydis/Zydis.h>
 
+static bool format_init(ZydisFormatter *f)
+{
+	return ZYAN_SUCCESS(ZydisFormatterInit(f, ZYDIS_FORMATTER_STYLE_ATT)) &&
+	       ZYAN_SUCCESS(ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+		       (ZyanUPointer)ZYDIS_PADDING_DISABLED)) &&
+	       ZYAN_SUCCESS(ZydisFormatterSetProperty(
+		       f, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE));
+}
+
 bool x86_format(char text[X86_TEXT_BYTES], struct span code, uint64_t addr, bool is_64)
 {
 	ZydisMachineMode mode =
@@ -16,7 +25,7 @@ bool x86_format(char text[X86_TEXT_BYTES], struct span code, uint64_t addr, bool
 	text[0] = 0;
 	return ZYAN_SUCCESS(ZydisDecoderInit(&decoder, mode, width)) &&
 	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.p, code.n, &insn, operands)) &&
-	       ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_ATT)) &&
+	       format_init(&formatter) &&
 	       ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &insn, operands,
 		       insn.operand_count_visible, text, X86_TEXT_BYTES, addr, NULL));
 }

@@ -95,6 +95,7 @@ static void add_node(struct maker *m, const struct trace_record *record)
 	node.instructions = n[5];
 	node.cost = n[6] ? n[6] - 1 : 0;
 	m->lacks_cost |= !n[6] && !n[9];
+	m->parties.v[node.party].own_cost += node.cost;
 	vec_push(&m->nodes, node);
 }
 

@@ -18,9 +18,10 @@
 
 /* What calls or is called: a function of the model, one that is not counted, or a thread. */
 struct code_party {
-	uint32_t frame;	   /* 0: a thread, which calls what it begins with */
-	uint32_t function; /* index in the model, else CODE_NO_FUNCTION */
+	uint32_t frame;		  /* 0: a thread, which calls what it begins with */
+	uint32_t function;	  /* index in the model, else CODE_NO_FUNCTION */
 	const char *name, *image; /* owned; "" for a thread */
+	uint64_t own_cost; /* hundredths of cycles that its nodes were charged with themselves */
 };
 
 struct code_call {

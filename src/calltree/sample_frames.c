@@ -13,8 +13,7 @@ static uint64_t weight_of(const struct profile *p, const struct sample_view *sam
 		return 1;
 	if (!sample->metric)
 		return 0;
-	name = trace_reader_string(
-		p->reader, trace_reader_metric(p->reader, sample->metric)->name);
+	name = trace_reader_string(p->reader, trace_reader_metric(p->reader, sample->metric)->name);
 	return strcmp(name, p->metric) ? 0 : sample->weight;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples say of places in code: their weight by innermost frame, for answers by source line. */
+/* What samples say of places in code: their weight by innermost frame, for answers by source line.
+ */
 #ifndef WEIR_CALLTREE_SAMPLE_FRAMES_H
 #define WEIR_CALLTREE_SAMPLE_FRAMES_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The text of a callgrind profile. Names are written once, "(number) name", and from then on
- * "(number)". A call is "cfn=", "calls=COUNT LINE-OF-CALLEE" and a line of costs with the line of the
- * call. Readers take costs behind "calls=0" for the function's own, so an arc has at least one call.
+ * "(number)". A call is "cfn=", "calls=COUNT LINE-OF-CALLEE" and a line of costs with the line of
+ * the call. Readers take costs behind "calls=0" for the function's own, so an arc has at least one
+ * call.
  */
 #include "formats/callgrind.h"
 
@@ -25,7 +26,8 @@ static void put_text(FILE *out, const char *text)
 		fputc((unsigned char)*text < ' ' ? '?' : *text, out);
 }
 
-static void put_name(struct callgrind_writer *w, struct intern *names, const char *key, const char *name)
+static void put_name(
+	struct callgrind_writer *w, struct intern *names, const char *key, const char *name)
 {
 	size_t had = names->n_items;
 	uint32_t id = intern_text(names, *name ? name : "???");
@@ -213,7 +215,8 @@ static void put_model(struct callgrind_writer *w, const struct profile *p)
 /* Blocks are counted over all threads, and have no other metrics. */
 static bool is_by_blocks(const struct profile *p)
 {
-	if (!p->counts.n_blocks || (strcmp(p->metric, "instructions") && strcmp(p->metric, "cycles")))
+	if (!p->counts.n_blocks ||
+		(strcmp(p->metric, "instructions") && strcmp(p->metric, "cycles")))
 		return false;
 	for (uint32_t id = 1; id < p->n_threads; id++)
 		if (!p->threads[id].is_wanted)

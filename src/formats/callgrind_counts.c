@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A part that the compiler split off is a part of its function here. Inclusive cycles are known where
- * the program summed them by node: else there is one event, instructions, or cycles without calls.
+ * A part that the compiler split off is a part of its function here. Inclusive cycles are known
+ * where the program summed them by node: else calls have instructions alone, or are left out with
+ * cycles.
+ *
+ * What the program summed was modelled when it was linked, without knowing where its data would
+ * lie; the costs of blocks are modelled now. Functions get what the program summed, so that self
+ * and inclusive sums fit, and share it out over their lines as blocks have it now.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +19,24 @@
 struct counts_events {
 	bool has_instructions, has_cycles;
 };
+
+/* How the cycles of a function's lines become whole ones, so that their sum is right. */
+struct cycle_shares {
+	uint64_t summed;   /* hundredths that the function is to have */
+	uint64_t modelled; /* hundredths that its lines have together */
+	uint64_t passed;   /* of the latter, so far */
+	uint64_t given;	   /* whole cycles, so far */
+};
+
+static uint64_t share_cycles(struct cycle_shares *s, uint64_t modelled)
+{
+	uint64_t upto, before = s->given;
+
+	s->passed += modelled;
+	upto = s->modelled ? (uint64_t)((__uint128_t)s->passed * s->summed / s->modelled) : 0;
+	s->given = (upto + CYCLE_PARTS / 2) / CYCLE_PARTS;
+	return s->given - before;
+}
 
 static const char *keep(struct callgrind_model *m, const char *text)
 {
@@ -42,10 +65,8 @@ static void set_values(
 }
 
 static void add_costs(struct callgrind_model *m, const struct code_counts *c, uint32_t to,
-	const struct code_function *f, const struct counts_events *e)
+	const struct code_function *f, const struct counts_events *e, struct cycle_shares *shares)
 {
-	uint64_t rest = 0; /* of a cycle, carried on so that the function's sum is right */
-
 	for (uint32_t i = 0; i < f->n_blocks; i++) {
 		const struct code_block *block = &c->blocks[f->first_block + i];
 
@@ -54,19 +75,54 @@ static void add_costs(struct callgrind_model *m, const struct code_counts *c, ui
 			struct callgrind_cost cost = {.function = to,
 				.file = keep(m, c->files[line->file]),
 				.line = line->line};
-			uint64_t parts = block->count * line->cost + rest;
 
-			rest = parts % CYCLE_PARTS;
-			set_values(e, block->count * line->n_insns, parts / CYCLE_PARTS,
-				cost.values);
+			set_values(e, block->count * line->n_insns,
+				share_cycles(shares, block->count * line->cost), cost.values);
 			vec_push(&m->costs, cost);
 		}
 	}
 }
 
+/* By function, parts included in theirs. */
+static struct cycle_shares *find_shares(
+	const struct code_counts *c, const struct code_calls *calls, const uint32_t *owners)
+{
+	struct cycle_shares *shares = mem_calloc(c->n_functions + 1, sizeof(*shares));
+
+	for (size_t i = 0; i < c->n_functions; i++) {
+		shares[owners[i]].modelled += c->functions[i].cost;
+		if (!calls->has_cost)
+			shares[owners[i]].summed += c->functions[i].cost;
+	}
+	for (size_t i = 1; calls->has_cost && i < calls->n_parties; i++)
+		if (calls->parties[i].function != CODE_NO_FUNCTION)
+			shares[owners[calls->parties[i].function]].summed +=
+				calls->parties[i].own_cost;
+	return shares;
+}
+
+static void add_functions(struct callgrind_model *m, const struct code_counts *c,
+	const struct code_calls *calls, const struct counts_events *e)
+{
+	uint32_t *owners = code_counts_owners(c);
+	struct cycle_shares *shares = find_shares(c, calls, owners);
+
+	for (size_t i = 0; i < c->n_functions; i++) {
+		const struct code_function *f = &c->functions[i];
+		struct callgrind_function to = {.name = keep(m, f->name),
+			.file = keep(m, c->files[f->file]),
+			.object = keep(m, f->image),
+			.line = f->line};
+
+		vec_push(&m->functions, to);
+		add_costs(m, c, owners[i], f, e, &shares[owners[i]]);
+	}
+	free(shares);
+	free(owners);
+}
+
 /* The line of the call that returns to `site`; the function's own when it is not known. */
-static uint32_t call_line(
-	const struct code_counts *c, const struct code_function *f, uint64_t site)
+static uint32_t call_line(const struct code_counts *c, const struct code_function *f, uint64_t site)
 {
 	uint32_t found = f->line;
 
@@ -92,9 +148,8 @@ static uint32_t *number_parties(struct callgrind_model *m, const struct code_cal
 
 	for (size_t i = 1; i < calls->n_parties; i++) {
 		const struct code_party *party = &calls->parties[i];
-		struct callgrind_function f = {.name = keep(m, party->name),
-			.file = "",
-			.object = keep(m, party->image)};
+		struct callgrind_function f = {
+			.name = keep(m, party->name), .file = "", .object = keep(m, party->image)};
 
 		if (party->function != CODE_NO_FUNCTION) {
 			numbers[i] = party->function;
@@ -131,11 +186,10 @@ static void add_calls(struct callgrind_model *m, const struct code_counts *c,
 
 int callgrind_from_counts(struct callgrind_model *m, const struct profile *profile, struct err *err)
 {
-	bool is_cycles = !strcmp(profile->metric, "cycles");
+	bool is_cycles = !strcmp(profile->metric, "cycles"), fits;
 	struct code_counts *c = NULL;
 	struct code_calls *calls = NULL;
 	struct counts_events e;
-	uint32_t *owners;
 	int rc = code_counts_build(&c, profile->reader, err);
 
 	if (rc == 0)
@@ -144,22 +198,12 @@ int callgrind_from_counts(struct callgrind_model *m, const struct profile *profi
 		code_counts_free(c);
 		return rc;
 	}
-	e = (struct counts_events){!is_cycles, is_cycles || (calls->has_cost && c->has_cost)};
+	fits = calls->has_cost || !calls->n_calls;
+	e = (struct counts_events){!is_cycles, is_cycles || (fits && c->has_cost)};
 	name_events(m, &e);
-	owners = code_counts_owners(c);
-	for (size_t i = 0; i < c->n_functions; i++) {
-		const struct code_function *f = &c->functions[i];
-		struct callgrind_function to = {.name = keep(m, f->name),
-			.file = keep(m, c->files[f->file]),
-			.object = keep(m, f->image),
-			.line = f->line};
-
-		vec_push(&m->functions, to);
-		add_costs(m, c, owners[i], f, &e);
-	}
+	add_functions(m, c, calls, &e);
 	if (!is_cycles || calls->has_cost)
 		add_calls(m, c, calls, &e);
-	free(owners);
 	code_calls_free(calls);
 	code_counts_free(c);
 	return 0;

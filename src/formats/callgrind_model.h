@@ -39,7 +39,8 @@ struct callgrind_model {
 };
 
 /* callgrind_counts.c: from counts of blocks. */
-int callgrind_from_counts(struct callgrind_model *m, const struct profile *profile, struct err *err);
+int callgrind_from_counts(
+	struct callgrind_model *m, const struct profile *profile, struct err *err);
 /* callgrind_tree.c: from the call tree. */
 int callgrind_from_tree(struct callgrind_model *m, const struct profile *profile, struct err *err);
 

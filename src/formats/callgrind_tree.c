@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any call tree. A function is a routine of the tree; its file and line are those of the first of its
- * frames that has some. What samples alone measured goes to their lines. Threads are no functions, but
- * for what they used themselves.
+ * Any call tree. A function is a routine of the tree; its file and line are those of the first of
+ * its frames that has some. What samples alone measured goes to their lines. Threads are no
+ * functions, but for what they used themselves.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -16,13 +16,13 @@
 struct tree_export {
 	struct callgrind_model *model; /* function i is routine i + 1 */
 	const struct profile *profile;
-	struct intern keys;	 /* name, image */
-	struct map function_of;	 /* key -> function + 1 */
-	struct map frames;	 /* frame -> weight of samples */
+	struct intern keys;	/* name, image */
+	struct map function_of; /* key -> function + 1 */
+	struct map frames;	/* frame -> weight of samples */
 	struct frame_levels *levels;
 	struct buf key;
-	uint64_t *own;		 /* by function: what its nodes used themselves */
-	uint64_t *in_lines;	 /* by function: what its lines add up to */
+	uint64_t *own;	    /* by function: what its nodes used themselves */
+	uint64_t *in_lines; /* by function: what its lines add up to */
 };
 
 static uint32_t key_of(struct tree_export *e, const char *name, const char *image)

@@ -205,13 +205,9 @@ static void write_function(struct counts_file *f, struct counts_function *functi
 	struct trace_symbol symbol = {.n_levels = 1, .levels = &level};
 	uint64_t n[6] = {0, function->bytes, 0, function->n_blocks, 0,
 		*unit->object ? trace_writer_string(f->w, unit->object) : 0};
-	const struct counts_block *first =
-		function->n_blocks ? &f->blocks.v[function->first_block] : NULL;
 
-	if (first && first->n_lines) {
-		level.file = f->lines.v[first->first_line].file;
-		level.line = f->lines.v[first->first_line].line;
-	}
+	level.file = function->file;
+	level.line = function->line;
 	symbol.frame = function->frame = trace_writer_frame(f->w, &frame);
 	trace_writer_symbol(f->w, &symbol);
 	n[0] = function->frame;

@@ -47,6 +47,7 @@ struct counts_function {
 	uint32_t first_block, n_blocks;
 	uint16_t reason, flags;
 	uint32_t frame; /* in the trace */
+	uint32_t file, line; /* where it begins, by its own lines; 0: not known */
 };
 
 struct counts_block {

@@ -36,6 +36,8 @@ struct line_row {
 	uint64_t addr;
 	uint32_t file; /* string of the trace; 0 = not known */
 	uint32_t line;
+	/* The same but for inlined code: there, where the function has the call. */
+	uint32_t own_file, own_line;
 };
 
 struct program {
@@ -132,26 +134,41 @@ static int compare_rows(const void *a, const void *b)
 	return (x->line > y->line) - (x->line < y->line);
 }
 
+/* The trace's string of a file; `strings` has those made so far. */
+static uint32_t file_string(
+	struct program *p, const struct dwarf_unit_map *m, uint32_t file, uint32_t *strings)
+{
+	if (!file || file >= m->files.n)
+		return 0;
+	if (!strings[file])
+		strings[file] =
+			trace_writer_string_n(p->file->w, m->files.v[file].p, m->files.v[file].n);
+	return strings[file];
+}
+
 static void add_unit_rows(struct program *p, const struct dwarf_unit_map *m)
 {
-	uint32_t *files = mem_calloc(m->files.n + 1, sizeof(*files));
+	uint32_t *strings = mem_calloc(m->files.n + 1, sizeof(*strings));
 
 	for (size_t i = 0; i < m->rows.n && p->rows.n < ROWS_MAX; i++) {
 		const struct dwarf_row *from = &m->rows.v[i];
+		const struct dwarf_site *site =
+			from->site && from->site < m->sites.n ? &m->sites.v[from->site] : NULL;
 		struct line_row row = {.addr = from->addr};
 
 		if (!from->is_hole && from->file && from->file < m->files.n) {
-			const struct dwarf_text *name = &m->files.v[from->file];
-
-			if (!files[from->file])
-				files[from->file] =
-					trace_writer_string_n(p->file->w, name->p, name->n);
-			row.file = files[from->file];
+			/* A parent comes before its children, so this ends. */
+			while (site && site->parent && &m->sites.v[site->parent] < site)
+				site = &m->sites.v[site->parent];
+			row.file = file_string(p, m, from->file, strings);
 			row.line = from->line;
+			row.own_file =
+				site ? file_string(p, m, site->call_file, strings) : row.file;
+			row.own_line = site ? site->call_line : row.line;
 		}
 		vec_push(&p->rows, row);
 	}
-	free(files);
+	free(strings);
 }
 
 static void read_units(struct program *p, struct dwarf_debug *d)
@@ -232,6 +249,23 @@ static bool is_inserted(const struct program *p, const struct x86_insn *insn, co
 	return insn->disp_at && code[0] == GS_PREFIX;
 }
 
+/* A function begins at the first of its own lines, in the file of its first instruction. */
+static void place_function(
+	struct counts_file *f, const struct counts_block *b, const struct line_row *row)
+{
+	struct counts_function *function =
+		b->function == COUNTS_NONE ? NULL : &f->functions.v[b->function];
+
+	if (!function || !row->own_file || !row->own_line)
+		return;
+	if (!function->file) {
+		function->file = row->own_file;
+		function->line = row->own_line;
+	} else if (function->file == row->own_file && row->own_line < function->line) {
+		function->line = row->own_line;
+	}
+}
+
 static void add_insn(struct program *p, struct counts_block *b, uint64_t addr, size_t *at)
 {
 	struct counts_file *f = p->file;
@@ -239,6 +273,7 @@ static void add_insn(struct program *p, struct counts_block *b, uint64_t addr, s
 	struct counts_line *last = b->n_lines ? &f->lines.v[f->lines.n - 1] : NULL;
 	struct counts_line line = {row->file, row->line, 1, addr};
 
+	place_function(f, b, row);
 	if (last && last->file == row->file && last->line == row->line) {
 		last->n_insns++;
 		return;

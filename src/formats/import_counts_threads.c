@@ -4,7 +4,8 @@
  *
  * What a thread's blocks add up to and what its nodes were charged with differ by the cost since
  * the last entry or exit, which belongs to the node that was current: it is added there, so that
- * both sums are equal. Functions of units without call-tree code are nodes below the thread itself,
+ * both sums are equal. What ran before the library was set up, or was never entered, is charged to the
+ * thread itself; blocks tell which functions that were (write_start_up). Functions of units without call-tree code are nodes below the thread itself,
  * with an unknown number of calls.
  */
 #include "formats/import_counts_internal.h"
@@ -93,8 +94,10 @@ struct tree_writer {
 	uint64_t tree_instructions; /* of blocks that charge nodes */
 	/* by function, all zero but for those that were touched */
 	uint64_t *instructions, *cost;
+	uint64_t *entries; /* executions of the first block */
 	bool *is_touched;
 	VEC(uint32_t) touched;
+	size_t n_start_up; /* nodes that write_start_up has added */
 	uint64_t n_unknown, n_bad_parents;
 };
 
@@ -111,6 +114,8 @@ static void sum_block(void *ctx, struct counts_block *block, uint64_t count)
 	}
 	t->instructions[block->function] += instructions;
 	t->cost[block->function] += count * block->cost;
+	if (block == &t->file->blocks.v[t->file->functions.v[block->function].first_block])
+		t->entries[block->function] += count;
 	if (t->file->units.v[block->unit].flags & COUNT_UNIT_TREE)
 		t->tree_instructions += instructions;
 }
@@ -274,10 +279,84 @@ static void place_nodes(struct tree_writer *t, size_t current)
 	}
 }
 
+/* What the nodes of a function account for. */
+struct accounted {
+	uint64_t cost, calls;
+};
+
+/* Instructions of a function that no node of it was charged with. Those of .cold parts are in the
+ * function's own nodes. */
+static uint64_t left_over(const struct tree_writer *t, uint32_t function, const struct accounted *nodes)
+{
+	const struct counts_function *f = &t->file->functions.v[function];
+
+	if ((f->flags & COUNT_FUNCTION_FRAGMENT) ||
+		!(t->file->units.v[f->unit].flags & COUNT_UNIT_TREE) ||
+		t->instructions[function] <= nodes[function].cost)
+		return 0;
+	return t->instructions[function] - nodes[function].cost;
+}
+
+static void account(const struct tree_writer *t, size_t current, uint64_t uncharged, struct accounted *nodes)
+{
+	for (size_t i = 1; i < t->n_nodes; i++) {
+		const uint64_t *function = map_find(&t->file->entry_of, t->nodes[i].key);
+
+		if (!function || is_foreign(&t->nodes[i]))
+			continue;
+		nodes[*function].cost += t->nodes[i].cost + (i == current ? uncharged : 0);
+		nodes[*function].calls += t->nodes[i].calls;
+	}
+}
+
+/* A function that ran in `cost` of the thread's own instructions, below the node for all of them. */
+static void write_start_up_node(struct tree_writer *t, uint64_t parent, uint32_t function, uint64_t cost,
+	const struct accounted *nodes)
+{
+	uint64_t calls = t->entries[function] > nodes[function].calls
+				 ? t->entries[function] - nodes[function].calls
+				 : 0;
+	uint64_t node[11] = {t->id, t->first + t->n_nodes + t->n_start_up++, parent,
+		t->file->functions.v[function].frame, calls + 1, cost, 0, 1, 0, 0, 0};
+
+	trace_writer_numbers(
+		t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_NODE, node, 11);
+}
+
+/*
+ * The functions that the thread's own cost is made of. Those that were never entered come first: what
+ * others have left over may be code that another function jumps into. Returns how much of it is told.
+ */
+static uint64_t write_start_up(struct tree_writer *t, uint64_t own, const struct accounted *nodes)
+{
+	uint64_t all[11] = {t->id, t->first + t->n_nodes, 0, 0, 1 + 1, 0, 0, 1, 0, 0, 0};
+	uint64_t left = own;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < t->touched.n && left; i++) {
+			uint32_t function = t->touched.v[i];
+			uint64_t cost = left_over(t, function, nodes);
+
+			if (!cost || (nodes[function].calls != 0) != pass)
+				continue;
+			if (!t->n_start_up) {
+				t->n_start_up = 1;
+				all[3] = named_frame(t->file, "[start-up]");
+				trace_writer_numbers(t->file->w, t->stream, 0, RECORD_MAJOR_COUNT,
+					RECORD_COUNT_NODE, all, 11);
+			}
+			cost = cost < left ? cost : left;
+			left -= cost;
+			write_start_up_node(t, all[1], function, cost, nodes);
+		}
+	return own - left;
+}
+
 static void write_tree(struct tree_writer *t)
 {
 	size_t n = t->n_nodes ? t->n_nodes : 1, current = current_node(t);
-	uint64_t charged = 0, uncharged = 0;
+	struct accounted *nodes = mem_calloc(t->file->functions.n + 1, sizeof(*nodes));
+	uint64_t charged = 0, uncharged = 0, start_up = 0;
 
 	for (size_t i = 0; i < t->n_nodes; i++)
 		charged += t->nodes[i].cost;
@@ -287,10 +366,15 @@ static void write_tree(struct tree_writer *t)
 		counts_note(t->file, charged - t->tree_instructions,
 			"call trees were charged with more instructions than their blocks have");
 	place_nodes(t, current);
+	account(t, current, uncharged, nodes);
+	t->n_start_up = 0;
+	if (t->n_nodes)
+		start_up = write_start_up(t, t->nodes[0].cost + (current ? 0 : uncharged), nodes);
 	for (size_t i = 0; i < n; i++)
 		if (!is_left_out(t, i, current))
-			write_node(t, i, i == current ? uncharged : 0);
-	t->first += n - 1;
+			write_node(t, i, (i == current ? uncharged : 0) - (i ? 0 : start_up));
+	t->first += n - 1 + t->n_start_up;
+	free(nodes);
 }
 
 /* ---- sums by function ---- */
@@ -317,7 +401,7 @@ static void write_sums(struct tree_writer *t)
 		uint32_t function = t->touched.v[i];
 
 		write_sum(t, function);
-		t->instructions[function] = t->cost[function] = 0;
+		t->instructions[function] = t->cost[function] = t->entries[function] = 0;
 		t->is_touched[function] = false;
 	}
 	t->touched.n = 0;
@@ -394,6 +478,7 @@ void counts_write_threads(struct counts_file *f)
 
 	t.instructions = mem_calloc(f->functions.n + 1, sizeof(*t.instructions));
 	t.cost = mem_calloc(f->functions.n + 1, sizeof(*t.cost));
+	t.entries = mem_calloc(f->functions.n + 1, sizeof(*t.entries));
 	t.is_touched = mem_calloc(f->functions.n + 1, sizeof(*t.is_touched));
 	for (size_t i = 0; i < f->threads.n; i++) {
 		struct trace_thread thread = {.pid = f->header->pid};
@@ -421,6 +506,7 @@ void counts_write_threads(struct counts_file *f)
 		counts_lost(f, t.n_bad_parents, "a call-tree node has no parent before it");
 	free(t.instructions);
 	free(t.cost);
+	free(t.entries);
 	free(t.is_touched);
 	vec_release(&t.touched);
 	map_release(&numbers);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A line was executed as often as its most frequent block; what several functions have of it (inlined
- * code, templates) is added up. Functions that were left alone are not known and left out, as are
- * blocks without a line.
+ * A line was executed as often as its most frequent block; what several functions have of it
+ * (inlined code, templates) is added up. Functions that were left alone are not known and left out,
+ * as are blocks without a line.
  */
 #include "formats/lcov.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Coverage as lcov's tools read it (genhtml, lcov --summary, editors): a tracefile of geninfo(1). */
+/* Coverage as lcov's tools read it (genhtml, lcov --summary, editors): a tracefile of geninfo(1).
+ */
 #ifndef WEIR_FORMATS_LCOV_H
 #define WEIR_FORMATS_LCOV_H
 

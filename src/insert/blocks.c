@@ -165,8 +165,9 @@ static uint32_t entry_of(const struct code *c, const struct code_section *s, con
 
 	if (i < end && (s->insns.v[i].bits & CODE_INSN_ENDBR))
 		i++;
-	if (elf_object_find_section(c->object, "__patchable_function_entries"))
-		while (i + 1 < end && (s->insns.v[i].bits & CODE_INSN_NOP))
+	if (c->has_patch_places)
+		while (i + 1 < end && (s->insns.v[i].bits & CODE_INSN_NOP) &&
+			!(s->insns.v[i].bits & CODE_INSN_LABEL))
 			i++;
 	return i < end ? i : f->first_insn;
 }
@@ -174,11 +175,12 @@ static uint32_t entry_of(const struct code *c, const struct code_section *s, con
 /* Nothing refers to it, and the instruction in front of it never goes on. */
 static bool is_unreachable(const struct code_section *s, const struct code_function *f, uint32_t insn_i)
 {
-	const struct code_insn *before = &s->insns.v[insn_i - 1];
+	const struct code_insn *before;
 
 	if (insn_i == f->first_insn ||
 		(s->insns.v[insn_i].bits & (CODE_INSN_LABEL | CODE_INSN_LANDING)))
 		return false;
+	before = &s->insns.v[insn_i - 1];
 	return before->flow == X86_FLOW_JUMP || before->flow == X86_FLOW_JUMP_FAR ||
 	       before->flow == X86_FLOW_RETURN;
 }
@@ -217,7 +219,10 @@ void code_blocks(struct code *c)
 			struct code_section *s = &c->sections[n];
 
 			s->functions.v[i].entry_insn = entry_of(c, s, &s->functions.v[i]);
-			if (s->functions.v[i].n_insns)
-				cut_blocks(s, (uint32_t)i);
+			if (!s->functions.v[i].n_insns)
+				continue;
+			s->insns.v[s->functions.v[i].first_insn].bits |= CODE_INSN_START;
+			s->insns.v[s->functions.v[i].entry_insn].bits |= CODE_INSN_START;
+			cut_blocks(s, (uint32_t)i);
 		}
 }

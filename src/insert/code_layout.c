@@ -6,6 +6,9 @@
 #include "insert/object_code.h"
 
 #define ALIGN_FUNCTION 16u
+/* Each round may show only one more branch that does not reach: beyond these all are made long. */
+#define WIDEN_ROUNDS_MAX 64
+#define NEW_BYTES_MAX	 ((uint64_t)INT32_MAX)
 
 /* Functions that were aligned stay so; data keep their place modulo the section's alignment. */
 static uint32_t alignment_of(const struct code_section *s, uint32_t start, bool is_data)
@@ -24,26 +27,26 @@ static uint32_t padding_to(uint32_t now, uint32_t old, uint32_t align)
 	return (old - now) & (align - 1);
 }
 
-static void place_function(struct code_section *s, struct code_function *f, uint32_t *now)
+static void place_function(struct code_section *s, struct code_function *f, uint64_t *now)
 {
-	f->pad = padding_to(*now, f->start, alignment_of(s, f->start, false));
+	f->pad = padding_to((uint32_t)*now, f->start, alignment_of(s, f->start, false));
 	*now += f->pad;
 	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
 		struct code_insn *insn = &s->insns.v[i];
 
-		insn->label = *now;
-		insn->place = *now + insn->before;
-		*now = insn->place + code_insn_bytes(insn) + insn->after;
+		insn->label = (uint32_t)*now;
+		insn->place = insn->label + insn->before;
+		*now += insn->before + code_insn_bytes(insn) + insn->after;
 	}
 	if (!f->n_insns) /* cannot be: sections with such functions are left alone */
 		*now += f->end - f->start;
 }
 
-static void place_gap(const struct code_section *s, struct code_gap *g, bool is_last, uint32_t *now)
+static void place_gap(const struct code_section *s, struct code_gap *g, bool is_last, uint64_t *now)
 {
-	g->pad = g->is_padding ? 0 : padding_to(*now, g->start, alignment_of(s, g->start, true));
+	g->pad = g->is_padding ? 0 : padding_to((uint32_t)*now, g->start, alignment_of(s, g->start, true));
 	*now += g->pad;
-	g->place = *now;
+	g->place = (uint32_t)*now;
 	/* What stands behind it brings the padding that it needs. */
 	if (!g->is_padding || is_last)
 		*now += g->end - g->start;
@@ -52,7 +55,7 @@ static void place_gap(const struct code_section *s, struct code_gap *g, bool is_
 static void place_section(struct code_section *s)
 {
 	size_t g = 0;
-	uint32_t now = 0;
+	uint64_t now = 0;
 
 	for (size_t i = 0; i <= s->functions.n; i++) {
 		uint32_t start = i < s->functions.n ? s->functions.v[i].start : UINT32_MAX;
@@ -64,23 +67,43 @@ static void place_section(struct code_section *s)
 		if (i < s->functions.n)
 			place_function(s, &s->functions.v[i], &now);
 	}
-	s->new_bytes = now;
+	s->new_bytes = (uint32_t)now;
+	if (now > NEW_BYTES_MAX)
+		code_section_refuse(s, INSERT_REASON_BOUND);
 }
 
-/* Where the entry code of a function ends: jumps back to its beginning, which are no calls, go there. */
-static uint32_t inner_start(const struct code *c, const struct code_section *s,
-	const struct code_function *f)
+uint32_t code_inner_start(
+	const struct code *c, const struct code_section *s, const struct code_function *f)
 {
 	if (f->reason == INSERT_REASON_DONE && code_function_enters_at(c, f, f->entry_insn))
 		return s->insns.v[f->entry_insn].label + CODE_CALL_BYTES;
 	return s->insns.v[f->first_insn].label;
 }
 
+/* The label of an instruction. That of the one behind the entry code, when it is not the function's
+ * start too (a loop right behind endbr64), comes behind the counter of the block in front of it. */
+static uint32_t label_of(const struct code *c, const struct code_section *s,
+	const struct code_function *f, const struct code_insn *insn)
+{
+	const struct code_block *first;
+	uint32_t label = insn->label;
+
+	if (!f || f->reason != INSERT_REASON_DONE || insn != &s->insns.v[f->entry_insn] ||
+		f->entry_insn == f->first_insn)
+		return label;
+	if (code_function_enters_at(c, f, f->entry_insn))
+		label += CODE_CALL_BYTES;
+	first = &s->blocks.v[f->first_block];
+	if (first->first_insn + first->n_insns == f->entry_insn)
+		label += code_head_bytes(c, &s->insns.v[first->first_insn], first->n_insns);
+	return label;
+}
+
 static uint32_t moved_in(const struct code_section *s, uint32_t offset)
 {
 	uint32_t start = offset;
 
-	while (start && start > offset - X86_INSN_BYTES_MAX && (start >= s->bytes.n || !s->at[start]))
+	while (start && offset - start < X86_INSN_BYTES_MAX && (start >= s->bytes.n || !s->at[start]))
 		start--;
 	if (offset >= s->bytes.n || !s->at[start])
 		return s->new_bytes;
@@ -91,29 +114,34 @@ uint32_t code_branch_target(const struct code *c, const struct code_section *fro
 	const struct code_insn *insn)
 {
 	const struct code_section *s = &c->sections[insn->to_section];
-	const struct code_function *to = code_function_at(c, insn->to_section, insn->to);
+	const struct code_function *to;
+	const struct code_gap *gap;
 
 	if (!code_section_is_inserted(s))
 		return insn->to;
+	if (insn->to < s->bytes.n && s->at[insn->to] &&
+		!(s->insns.v[s->at[insn->to] - 1].bits & CODE_INSN_START))
+		return s->insns.v[s->at[insn->to] - 1].label;
+	to = code_function_at(c, insn->to_section, insn->to);
 	if (to && insn->to == to->start && to->n_insns) {
 		const struct code_function *f = code_function_at(c, from->number, insn->offset);
 
 		if (f && insn->flow != X86_FLOW_CALL && insn->rel_bytes && f->parent == to->parent &&
 			f->parent_section == to->parent_section)
-			return inner_start(c, s, to);
+			return code_inner_start(c, s, to);
 		return s->insns.v[to->first_insn].label;
 	}
 	if (insn->to < s->bytes.n && s->at[insn->to])
-		return s->insns.v[s->at[insn->to] - 1].label;
-	for (size_t i = 0; i < s->gaps.n; i++)
-		if (insn->to >= s->gaps.v[i].start && insn->to < s->gaps.v[i].end)
-			return s->gaps.v[i].place + (insn->to - s->gaps.v[i].start);
+		return label_of(c, s, to, &s->insns.v[s->at[insn->to] - 1]);
+	gap = code_gap_at(s, insn->to);
+	if (gap)
+		return gap->place + (insn->to - gap->start);
 	/* In the middle of an instruction, in a function that is left alone; or the section's end. */
 	return moved_in(s, insn->to);
 }
 
 /* True when a short branch had to be made long. */
-static bool widen(struct code *c, struct code_section *s)
+static bool widen(struct code *c, struct code_section *s, bool all)
 {
 	bool is_changed = false;
 
@@ -129,7 +157,7 @@ static bool widen(struct code *c, struct code_section *s)
 				continue;
 			distance = (int64_t)code_branch_target(c, s, insn) -
 				   (int64_t)(insn->place + insn->length);
-			if (distance >= -128 && distance <= 127)
+			if (!all && distance >= -128 && distance <= 127)
 				continue;
 			insn->bits |= CODE_INSN_WIDE;
 			is_changed = true;
@@ -150,7 +178,7 @@ static void note_function(struct code *c, const struct code_section *s, const st
 	for (uint32_t k = f->first_insn; k < f->first_insn + f->n_insns; k++) {
 		const struct code_insn *insn = &s->insns.v[k];
 
-		moved_add(&c->moved, s->number, insn->offset, insn->label, insn->place);
+		moved_add(&c->moved, s->number, insn->offset, label_of(c, s, f, insn), insn->place);
 	}
 }
 
@@ -176,9 +204,10 @@ void code_lay_out(struct code *c)
 
 		if (!code_section_is_inserted(s))
 			continue;
-		do
+		place_section(s);
+		for (int round = 0; code_section_is_inserted(s) && widen(c, s, round > WIDEN_ROUNDS_MAX);
+			round++)
 			place_section(s);
-		while (code_section_is_inserted(s) && widen(c, s));
 		if (code_section_is_inserted(s))
 			note_moves(c, s);
 	}

@@ -159,8 +159,12 @@ static void join_fragments(struct code *c)
 
 			if (f->reason != INSERT_REASON_DONE)
 				refuse(parent, f->reason);
-			else if (parent->reason != INSERT_REASON_DONE)
-				f->reason = parent->reason;
+		}
+	for (size_t n = 1; n < c->n_sections; n++)
+		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
+			struct code_function *f = &c->sections[n].functions.v[i];
+
+			refuse(f, c->sections[f->parent_section].functions.v[f->parent].reason);
 		}
 }
 
@@ -181,8 +185,9 @@ uint32_t code_head_insn(
 		return b->first_insn + head->detail;
 	if (head->detour == CODE_DETOUR_EDGES)
 		return b->first_insn + b->n_insns - 1;
-	/* The counter of the first block stands behind the entry code. */
-	if (block == f->first_block && f->entry_insn < b->first_insn + b->n_insns)
+	/* The counter of the first block stands behind the entry code, which may be in front of the
+	 * second block: a loop right behind endbr64. */
+	if (block == f->first_block && f->entry_insn <= b->first_insn + b->n_insns)
 		return f->entry_insn;
 	return b->first_insn;
 }

@@ -4,8 +4,9 @@
  * anew, since their numbers are LEB128.
  *
  * Lists are found from outside only: by the offsets in .debug_info and in the table at the front of
- * each contribution. What lies between them (gcc puts pairs of view numbers there) is copied. An
- * entry whose numbers stay is copied too, so code that has not moved gives the same bytes.
+ * each contribution. gcc lets a list begin inside another when both have the same end. What lies
+ * between them (gcc puts pairs of view numbers there) is copied. An entry whose numbers stay is
+ * copied too, so code that has not moved gives the same bytes.
  */
 #include "insert/debug_stage.h"
 
@@ -49,6 +50,7 @@ struct lists_move {
 	size_t table, end;  /* offsets in the section */
 	size_t next_ref;    /* in d->refs: the first that is not in an earlier contribution */
 	VEC(struct list_start) starts;
+	size_t next_start; /* in `starts`: the first that has not been passed */
 };
 
 /* Numbers of an entry that are distances in the code. */
@@ -67,8 +69,8 @@ static enum list_entry entry_kind(const struct debug_stage *s, uint8_t byte)
 
 static bool has_location(const struct debug_stage *s, enum list_entry kind)
 {
-	return s->kind == DEBUG_KIND_LOCLISTS && kind != LIST_BASE && kind != LIST_BASE_X &&
-	       kind != LIST_VIEWS;
+	return s->kind == DEBUG_KIND_LOCLISTS && kind != LIST_END && kind != LIST_BASE &&
+	       kind != LIST_BASE_X && kind != LIST_VIEWS;
 }
 
 /* An address at c, which has a relocation or is absolute. */
@@ -156,11 +158,34 @@ static void put_entry(const struct lists_move *m, const struct list_numbers *num
 	relay_copy(m->d, m->s, behind, end);
 }
 
+/* The list being read, and those that share its end. */
+struct list_state {
+	size_t unit;
+	struct debug_place base; /* what offsets are relative to */
+	bool has_other_base; /* for a list that began later they are relative to something else */
+};
+
+/* Lists that begin at this entry of the list, too. False when they are of another kind of unit. */
+static bool join_starts(struct lists_move *m, struct list_state *l, size_t at)
+{
+	const struct debug_unit_base *unit = &m->d->units.v[l->unit], *other;
+
+	for (; m->next_start < m->starts.n; m->next_start++) {
+		if (m->starts.v[m->next_start].offset != at)
+			break;
+		other = &m->d->units.v[m->starts.v[m->next_start].unit];
+		if (!is_same_place(unit->addrs, other->addrs))
+			return false;
+		l->has_other_base |= !is_same_place(l->base, other->low);
+	}
+	return true;
+}
+
 /* The list at c, which is left behind it. */
-static int move_list(const struct lists_move *m, size_t unit, struct cursor *c, struct err *err)
+static int move_list(struct lists_move *m, size_t unit, struct cursor *c, struct err *err)
 {
 	const uint8_t *in = m->s->in.p;
-	struct debug_place base = m->d->units.v[unit].low;
+	struct list_state l = {.unit = unit, .base = m->d->units.v[unit].low};
 	enum list_entry kind;
 
 	do {
@@ -168,13 +193,19 @@ static int move_list(const struct lists_move *m, size_t unit, struct cursor *c, 
 		struct list_numbers numbers;
 		bool is_read;
 
+		if (!join_starts(m, &l, start))
+			return debug_fail(m->s, start, err, "lists overlap");
 		kind = entry_kind(m->s, cursor_u8(c));
-		is_read = !c->failed && read_entry(m, kind, unit, &base, c, &numbers);
+		is_read = !c->failed && read_entry(m, kind, unit, &l.base, c, &numbers);
 		behind = (size_t)(c->p - in);
-		if (is_read && kind != LIST_END && has_location(m->s, kind))
+		if (is_read && has_location(m->s, kind))
 			cursor_skip(c, cursor_uleb(c));
 		if (!is_read || c->failed)
 			return debug_fail(m->s, start, err, "the entry of the list is damaged");
+		if (kind == LIST_BASE || kind == LIST_BASE_X)
+			l.has_other_base = false;
+		if (kind == LIST_OFFSETS && l.has_other_base)
+			return debug_fail(m->s, start, err, "lists overlap");
 		put_entry(m, &numbers, start, behind, (size_t)(c->p - in));
 	} while (kind != LIST_END);
 	return 0;
@@ -224,26 +255,16 @@ static int find_starts(struct lists_move *m, struct err *err)
 	return 0;
 }
 
-static bool is_same_unit(const struct lists_move *m, size_t a, size_t b)
-{
-	const struct debug_unit_base *x = &m->d->units.v[a], *y = &m->d->units.v[b];
-
-	return x->low.section == y->low.section && x->low.offset == y->low.offset &&
-	       x->addrs.section == y->addrs.section && x->addrs.offset == y->addrs.offset;
-}
-
 static int move_lists(struct lists_move *m, struct err *err)
 {
 	size_t at = m->table + (size_t)m->n_offsets * m->offset_bytes;
 
-	for (size_t i = 0; i < m->starts.n; i++) {
-		const struct list_start *start = &m->starts.v[i];
+	m->next_start = 0;
+	while (m->next_start < m->starts.n) {
+		const struct list_start *start = &m->starts.v[m->next_start];
 		struct cursor c = {m->s->in.p + start->offset, m->s->in.p + m->end, false};
 		int ret;
 
-		if (i && start[-1].offset == start->offset &&
-			is_same_unit(m, start[-1].unit, start->unit))
-			continue;
 		if (start->offset < at)
 			return debug_fail(m->s, start->offset, err, "lists overlap");
 		relay_copy(m->d, m->s, at, start->offset);

@@ -11,12 +11,14 @@
 #define ADDR_BYTES 8
 #define PAIR_BYTES (2 * ADDR_BYTES)
 
-/* A list being read. */
+/* A list being read, and those that share its end: gcc lets a list begin inside another. */
 struct pair_list {
 	struct debug_mover *d;
 	struct debug_stage *s;
 	struct debug_place base;
-	size_t at; /* of the next pair */
+	bool has_other_base; /* for a list that began later, offsets are relative to another one */
+	size_t at;	     /* of the next pair */
+	size_t next_ref;     /* in d->refs: the first that has not been passed */
 };
 
 static void put_offset(struct pair_list *l, size_t at, uint64_t value)
@@ -32,7 +34,8 @@ static void put_offset(struct pair_list *l, size_t at, uint64_t value)
 enum pair_kind {
 	PAIR_END,  /* of the list */
 	PAIR_BASE, /* another base for what follows */
-	PAIR_RANGE
+	PAIR_OFFSETS,
+	PAIR_ADDRESSES
 };
 
 /* The pair at l->at. */
@@ -49,12 +52,37 @@ static enum pair_kind move_pair(struct pair_list *l)
 		return PAIR_BASE;
 	}
 	if (has_first || has_second)
-		return PAIR_RANGE;
+		return PAIR_ADDRESSES;
 	if (!first && !second)
 		return PAIR_END;
 	put_offset(l, l->at, first);
 	put_offset(l, second_at, second);
-	return PAIR_RANGE;
+	return PAIR_OFFSETS;
+}
+
+/* The next list that a unit refers to in this section; NULL when there is none. */
+static const struct debug_list_ref *next_list(struct pair_list *l)
+{
+	for (; l->next_ref < l->d->refs.n; l->next_ref++) {
+		const struct debug_list_ref *ref = &l->d->refs.v[l->next_ref];
+
+		if (ref->section != l->s->section)
+			return NULL;
+		if (!ref->is_table)
+			return ref;
+	}
+	return NULL;
+}
+
+/* Lists that begin at this pair of the list, too. */
+static void join_lists(struct pair_list *l)
+{
+	const struct debug_list_ref *ref;
+
+	while ((ref = next_list(l)) && ref->offset == l->at) {
+		l->has_other_base |= !is_same_place(l->base, l->d->units.v[ref->unit].low);
+		l->next_ref++;
+	}
 }
 
 static int move_list(struct pair_list *l, struct err *err)
@@ -65,9 +93,14 @@ static int move_list(struct pair_list *l, struct err *err)
 	do {
 		if (n - l->at < PAIR_BYTES)
 			return debug_fail(l->s, start, err, "the list has no end");
+		join_lists(l);
 		kind = move_pair(l);
+		if (kind == PAIR_BASE)
+			l->has_other_base = false;
+		if (kind == PAIR_OFFSETS && l->has_other_base)
+			return debug_fail(l->s, l->at, err, "lists overlap");
 		l->at += PAIR_BYTES;
-		if (l->s->kind == DEBUG_KIND_LOC && kind == PAIR_RANGE) {
+		if (l->s->kind == DEBUG_KIND_LOC && kind > PAIR_BASE) {
 			uint64_t bytes = n - l->at >= 2 ? bytes_u16(l->s->in.p + l->at) : n;
 
 			if (bytes + 2 > n - l->at)
@@ -78,36 +111,22 @@ static int move_list(struct pair_list *l, struct err *err)
 	return 0;
 }
 
-static bool is_same_place(struct debug_place a, struct debug_place b)
-{
-	return a.section == b.section && a.offset == b.offset;
-}
-
 int debug_pairs_move(struct debug_mover *d, struct debug_stage *s, struct err *err)
 {
-	struct pair_list l = {.d = d, .s = s};
-	const struct debug_list_ref *last = NULL;
+	struct pair_list l = {.d = d, .s = s, .next_ref = debug_first_ref(d, s->section)};
+	const struct debug_list_ref *ref;
 
-	for (size_t i = debug_first_ref(d, s->section); i < d->refs.n; i++) {
-		const struct debug_list_ref *ref = &d->refs.v[i];
-		struct debug_place base = d->units.v[ref->unit].low;
+	while ((ref = next_list(&l))) {
 		int ret;
 
-		if (ref->section != s->section)
-			break;
-		if (ref->is_table)
-			continue;
-		if (last && last->offset == ref->offset &&
-			is_same_place(base, d->units.v[last->unit].low))
-			continue;
 		if (ref->offset < l.at)
 			return debug_fail(s, ref->offset, err, "lists overlap");
-		l.base = base;
+		l.base = d->units.v[ref->unit].low;
+		l.has_other_base = false;
 		l.at = ref->offset;
 		ret = move_list(&l, err);
 		if (ret < 0)
 			return ret;
-		last = ref;
 	}
 	return 0;
 }

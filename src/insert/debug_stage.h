@@ -42,6 +42,11 @@ struct debug_place {
 	uint64_t offset;
 };
 
+static inline bool is_same_place(struct debug_place a, struct debug_place b)
+{
+	return a.section == b.section && a.offset == b.offset;
+}
+
 struct debug_stage {
 	uint32_t section;
 	enum debug_kind kind;

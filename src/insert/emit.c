@@ -238,9 +238,11 @@ static void put_before(struct emit *e, const struct code_function *f, uint32_t i
 	if (is_tree && (insn->bits & CODE_INSN_LANDING))
 		put_call(e, e->resync);
 	/* The first block's counter stands behind the entry code, wherever that is. */
-	if (*block < f->first_block + f->n_blocks &&
+	while (*block < f->first_block + f->n_blocks &&
 		insn_i == code_head_insn(e->section, f, *block)) {
-		if (insn->bits & CODE_INSN_EDGES)
+		const struct code_block *b = &e->section->blocks.v[*block];
+
+		if (e->section->insns.v[b->first_insn].detour == CODE_DETOUR_EDGES)
 			e->edges_block = *block;
 		else
 			put_head(e, *block);
@@ -342,10 +344,12 @@ static void find_symbols(struct emit *e)
 	struct elf_object *o = e->code->object;
 	enum insert_mode mode = e->code->options->mode;
 
-	e->cpu = cost_cpu_find(e->code->options->cpu);
 	if (mode != INSERT_MODE_TREE)
 		return;
 	e->cost = elf_object_undefined(o, COUNT_SYMBOL_COST, STV_HIDDEN);
+	/* Asking which processor this is takes long in a virtual machine. */
+	if (e->code->options->with_cycles)
+		e->cpu = cost_cpu_find(e->code->options->cpu);
 	if (e->code->options->with_cycles)
 		e->cycles = elf_object_undefined(o, COUNT_SYMBOL_CYCLES, STV_HIDDEN);
 	e->enter = routine(e, "enter");

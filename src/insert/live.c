@@ -12,6 +12,10 @@
 
 #include "insert/object_code.h"
 
+/* Hostile code may need a round for each block: beyond these everything is taken for live. */
+#define BLOCK_ROUNDS_MAX    256
+#define FUNCTION_ROUNDS_MAX 64
+
 struct live {
 	uint16_t regs;
 	uint8_t flags;
@@ -131,13 +135,21 @@ static struct live through_block(
 	return now;
 }
 
+static void give_up(struct live *in, const struct code_function *f)
+{
+	for (uint32_t i = 0; i < f->n_blocks; i++)
+		in[f->first_block + i] = all;
+}
+
 static void function_live(struct live_pass *p, struct code_function *f)
 {
 	struct live *in = p->here->in;
 	bool again = true;
 
-	while (again) {
+	for (int round = 0; again; round++) {
 		again = false;
+		if (round == BLOCK_ROUNDS_MAX)
+			give_up(in, f);
 		for (uint32_t i = f->n_blocks; i-- > 0;) {
 			uint32_t b = f->first_block + i;
 			struct live now = through_block(p, f, &p->section->blocks.v[b]);
@@ -323,6 +335,18 @@ static void section_live(struct live_pass *p, uint32_t number)
 		function_live(p, &p->section->functions.v[i]);
 }
 
+static void give_up_all(struct live_pass *p)
+{
+	for (uint32_t n = 1; n < p->code->n_sections; n++) {
+		struct code_section *s = &p->code->sections[n];
+
+		for (size_t i = 0; s->is_code && i < s->functions.n; i++) {
+			give_up(p->sections[n].in, &s->functions.v[i]);
+			s->functions.v[i].takes_flags = s->functions.v[i].returns_flags = true;
+		}
+	}
+}
+
 void code_live(struct code *c)
 {
 	struct live_pass p = {.code = c, .is_changed = true};
@@ -332,8 +356,10 @@ void code_live(struct code *c)
 		if (c->sections[n].is_code)
 			begin(&p, n);
 	/* Everything only ever grows, so this ends; nearly always after the second round. */
-	while (p.is_changed) {
+	for (int round = 0; p.is_changed; round++) {
 		p.is_changed = false;
+		if (round == FUNCTION_ROUNDS_MAX)
+			give_up_all(&p);
 		for (uint32_t n = 1; n < c->n_sections; n++)
 			if (c->sections[n].is_code)
 				section_live(&p, n);

@@ -43,6 +43,21 @@ struct code_function *code_function_at(const struct code *c, uint32_t section, u
 	return &s->functions.v[low - 1];
 }
 
+const struct code_gap *code_gap_at(const struct code_section *s, uint64_t offset)
+{
+	size_t low = 0, high = s->gaps.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->gaps.v[mid].start <= offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && offset < s->gaps.v[low - 1].end ? &s->gaps.v[low - 1] : NULL;
+}
+
 void code_section_refuse(struct code_section *s, enum insert_reason reason)
 {
 	if (s->reason != INSERT_REASON_DONE)
@@ -58,18 +73,6 @@ static bool is_pieces(const char *name)
 {
 	return !strcmp(name, ".init") || !strcmp(name, ".fini") || !strcmp(name, ".plt") ||
 	       !strncmp(name, ".plt.", 5);
-}
-
-/* "f.cold" and "f.cold.3" are parts of "f" that are entered by jumps. */
-static size_t fragment_base(const char *name)
-{
-	const char *at = strstr(name, ".cold");
-
-	if (!at || at == name)
-		return 0;
-	if (at[5] == 0 || (at[5] == '.' && at[6 + strspn(at + 6, "0123456789")] == 0))
-		return (size_t)(at - name);
-	return 0;
 }
 
 static int by_start(const void *a, const void *b)
@@ -95,7 +98,7 @@ static void add_symbols(struct code *c)
 	for (size_t i = 1; i < o->symbols.n; i++) {
 		const struct object_symbol *sym = &o->symbols.v[i];
 		struct code_section *s;
-		struct code_function f = {.name = sym->name, .is_named = true};
+		struct code_function f = {.is_named = true};
 
 		if (sym->type != STT_FUNC && sym->type != STT_GNU_IFUNC)
 			continue;
@@ -108,22 +111,10 @@ static void add_symbols(struct code *c)
 		f.end = (uint32_t)(sym->value + sym->size);
 		f.is_global = sym->bind != STB_LOCAL;
 		f.is_resolver = sym->type == STT_GNU_IFUNC;
-		f.is_fragment = fragment_base(sym->name) > 0;
+		f.name = code_admit_name(c, sym->name);
+		f.is_fragment = code_fragment_base(f.name) > 0;
 		vec_push(&s->functions, f);
 	}
-}
-
-/* A name for code that only frame information knows. */
-const char *code_name_at(const struct elf_object *o, uint32_t section, uint64_t offset)
-{
-	for (size_t i = 1; i < o->symbols.n; i++) {
-		const struct object_symbol *sym = &o->symbols.v[i];
-
-		if (sym->section == section && sym->value == offset && sym->name[0] &&
-			sym->type == STT_NOTYPE)
-			return sym->name;
-	}
-	return "";
 }
 
 /* Does one of the first n functions, which are in order of their start, share bytes with the range?
@@ -160,7 +151,7 @@ static void add_frames(struct code *c)
 		if (r->start >= s->bytes.n || r->size > s->bytes.n - r->start ||
 			is_covered(s, n_named[r->section], r->start, r->start + r->size))
 			continue;
-		name = code_name_at(c->object, r->section, r->start);
+		name = code_name_at(c, r->section, r->start);
 		if (!name[0] && r->start)
 			continue; /* signal trampolines have frames that begin one byte early */
 		vec_push(&s->functions, ((struct code_function){
@@ -331,30 +322,6 @@ static void refuse_section(struct code_section *s)
 			code_section_refuse(s, INSERT_REASON_UNDECODABLE);
 }
 
-/* The function that a .cold part belongs to: by name; when there is none, it stays on its own. */
-static void find_parents(struct code *c)
-{
-	for (size_t n = 1; n < c->n_sections; n++)
-		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
-			struct code_function *f = &c->sections[n].functions.v[i];
-			size_t base = f->is_fragment ? fragment_base(f->name) : 0;
-
-			f->parent = (uint32_t)i;
-			f->parent_section = (uint32_t)n;
-			for (size_t m = 1; base && m < c->n_sections; m++)
-				for (size_t k = 0; k < c->sections[m].functions.n; k++) {
-					const struct code_function *p = &c->sections[m].functions.v[k];
-
-					if (!strncmp(p->name, f->name, base) && !p->name[base]) {
-						f->parent = (uint32_t)k;
-						f->parent_section = (uint32_t)m;
-						base = 0;
-						break;
-					}
-				}
-		}
-}
-
 static bool comment_names_compiler(const struct elf_object *o)
 {
 	uint32_t n = elf_object_find_section(o, ".comment");
@@ -386,6 +353,8 @@ int code_read(struct code *c, struct elf_object *o, const struct insert_options 
 			     (os->flags & SHF_EXECINSTR) && os->data.n &&
 			     os->data.n < CODE_SECTION_BYTES_MAX && os->align <= 65536;
 	}
+	c->has_patch_places = elf_object_find_section(o, "__patchable_function_entries");
+	code_read_labels(c);
 	add_symbols(c);
 	for (size_t i = 1; i < c->n_sections; i++)
 		if (c->sections[i].functions.n)
@@ -399,7 +368,7 @@ int code_read(struct code *c, struct elf_object *o, const struct insert_options 
 	for (size_t i = 1; i < c->n_sections; i++)
 		if (c->sections[i].is_code)
 			refuse_section(&c->sections[i]);
-	find_parents(c);
+	code_find_parents(c);
 	return 0;
 }
 
@@ -419,5 +388,6 @@ void code_release(struct code *c)
 		exception_tables_release(&c->tables);
 	moved_release(&c->moved);
 	vec_release(&c->table_entries);
+	vec_release(&c->labels);
 	*c = (struct code){0};
 }

@@ -45,6 +45,7 @@ enum code_insn_bits {
 	CODE_INSN_BOUND = 1 << 13,
 	CODE_INSN_LABEL = 1 << 15, /* a head that something refers to, not only the instruction before */
 	CODE_INSN_EDGES = 1 << 12, /* a conditional branch that counts its block on both sides */
+	CODE_INSN_START = 1 << 17, /* a function begins here, or its entry code is in front of it */
 	CODE_INSN_FALLS = 1 << 14, /* a conditional branch out of the function: leave only when taken */
 };
 
@@ -137,13 +138,21 @@ struct code {
 	size_t n_sections;
 	bool is_compiled;	       /* a compiler made it */
 	struct moved moved;
-	/* Adjustments of PC32 relocations of data that are jump-table entries: what the distance from
-	 * the table's start adds to the addend. */
+	/* Relocations of data that are jump-table entries and need more than their target's new place:
+	 * by section and relocation. */
 	VEC(struct code_table_entry {
 		uint32_t section;
-		uint32_t reloc; /* index into its relocations */
-		uint32_t from_base;
+		uint32_t reloc;	    /* index into its relocations */
+		uint32_t from_base; /* PC32: the distance from the table's start, in the addend */
+		bool is_inner;	    /* a jump of a function to its own start, past its entry code */
 	}) table_entries;
+	VEC(struct code_label {
+		uint64_t offset;
+		uint32_t section;
+		uint32_t symbol;
+	}) labels;	       /* symbols without a type, by place */
+	size_t name_bytes;     /* of the names that code_admit_name let through */
+	bool has_patch_places; /* of -fpatchable-function-entry */
 };
 
 /* A place that a relocation means: `section` 0 when it is not in a section of this object. */
@@ -177,13 +186,22 @@ void code_find_unnamed(struct code *c);
 void code_decode_function(struct code *c, struct code_section *s, struct code_function *f);
 /* Puts the functions in order and finds what lies between them. */
 void code_section_find_gaps(struct code_section *s);
+/* Names (code_names.c). The name itself, or "" when the object's names are too long in all. */
+const char *code_admit_name(struct code *c, const char *name);
+/* "f.cold" and "f.cold.3" are parts of "f" that are entered by jumps: the length of "f"; else 0. */
+size_t code_fragment_base(const char *name);
+void code_read_labels(struct code *c);
 /* The symbol without a type at this very place; "" when there is none. */
-const char *code_name_at(const struct elf_object *o, uint32_t section, uint64_t offset);
+const char *code_name_at(struct code *c, uint32_t section, uint64_t offset);
+/* The function that each .cold part belongs to: by name; when there is none, it stays on its own. */
+void code_find_parents(struct code *c);
 
 /* The instruction at this offset; NULL when none begins there. */
 struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t offset);
 /* The function that holds the offset; NULL. O(log n). */
 struct code_function *code_function_at(const struct code *c, uint32_t section, uint64_t offset);
+/* The gap that holds the offset; NULL. O(log n). */
+const struct code_gap *code_gap_at(const struct code_section *s, uint64_t offset);
 /* True when code goes into the section. */
 static inline bool code_section_is_inserted(const struct code_section *s)
 {
@@ -202,8 +220,11 @@ uint32_t code_head_insn(
 bool code_function_enters_at(
 	const struct code *c, const struct code_function *f, uint32_t insn_i);
 #define CODE_CALL_BYTES 5
-/* Where the branch or operand of an instruction of section `from`, whose target is code of this object,
- * leads to in the new layout. */
+/* Where the entry code of a function ends: jumps back to its beginning, which are no calls, go there.
+ * And where the branch or operand of an instruction of section `from`, whose target is code of this
+ * object, leads to in the new layout. */
+uint32_t code_inner_start(
+	const struct code *c, const struct code_section *s, const struct code_function *f);
 uint32_t code_branch_target(
 	const struct code *c, const struct code_section *from, const struct code_insn *insn);
 

@@ -101,10 +101,18 @@ static void note_label_kind(struct code *c, struct code_function *f, uint32_t of
 /* Compilers leave branches that are never taken to what lies behind a function. */
 static bool is_in_padding(const struct code_section *s, uint32_t offset)
 {
-	for (size_t i = 0; i < s->gaps.n; i++)
-		if (offset >= s->gaps.v[i].start && offset < s->gaps.v[i].end)
-			return s->gaps.v[i].is_padding;
-	return false;
+	const struct code_gap *g = code_gap_at(s, offset);
+
+	return g && g->is_padding;
+}
+
+/* Bytes that look like padding, and are data: something reads them. */
+static void keep_gap(struct code_section *s, uint64_t offset)
+{
+	const struct code_gap *g = code_gap_at(s, offset);
+
+	if (g)
+		s->gaps.v[g - s->gaps.v].is_padding = false;
 }
 
 /* Something refers to `offset` of a code section: it becomes the head of a block. `from` is the function
@@ -137,19 +145,49 @@ static void mark_label(struct code *c, const struct code_function *from, uint32_
 		f->reason = INSERT_REASON_MIDDLE; /* as glibc jumps past lock prefixes */
 	else if (f)
 		code_section_refuse(s, INSERT_REASON_MIDDLE);
-	else if (kind == LABEL_BRANCH && !is_in_padding(s, (uint32_t)offset))
+	else if (kind != LABEL_BRANCH)
+		keep_gap(s, (uint64_t)offset);
+	else if (!is_in_padding(s, (uint32_t)offset))
 		code_section_refuse(s, INSERT_REASON_SECTION_DATA);
 }
 
+/*
+ * What is written anew or moved must be all that there is: a relocation lies within one instruction, a
+ * branch that has any is made by it, and so is a rip-relative operand.
+ */
+static bool has_odd_relocs(const struct object_section *os, const struct code_insn *insn)
+{
+	uint32_t end = insn->offset + insn->length;
+	uint32_t field = insn->rel_bytes ? insn->rel_at : insn->disp_at;
+	bool has_field = !field;
+
+	if (insn->reloc == CODE_NONE)
+		return false;
+	if (insn->rel_bytes && os->relocs.v[insn->reloc].offset != insn->offset + insn->rel_at)
+		return true;
+	for (size_t k = insn->reloc; k < os->relocs.n && os->relocs.v[k].offset < end; k++) {
+		const struct object_reloc *r = &os->relocs.v[k];
+		uint32_t bytes = object_reloc_bytes(r->type);
+
+		if (bytes > end - r->offset)
+			return true;
+		has_field |= r->offset == insn->offset + field &&
+			     (bytes == 4 || (!bytes && r->type != R_X86_64_NONE));
+	}
+	return !has_field;
+}
+
 /* What instructions mean by relocations against sections of this object. */
-static void resolve_insns(struct code *c, struct code_section *s)
+static void resolve_insns(
+	struct code *c, struct code_section *s, const struct code_function *from)
 {
 	const struct object_section *os = &c->object->sections.v[s->number];
 
-	for (size_t i = 0; i < s->insns.n; i++) {
+	for (size_t i = from->first_insn; i < from->first_insn + from->n_insns; i++) {
 		struct code_insn *insn = &s->insns.v[i];
-		const struct code_function *from = code_function_at(c, s->number, insn->offset);
 
+		if (has_odd_relocs(os, insn))
+			code_section_refuse(s, INSERT_REASON_BOUND);
 		for (size_t k = insn->reloc; insn->reloc != CODE_NONE && k < os->relocs.n &&
 					     os->relocs.v[k].offset < insn->offset + insn->length;
 			k++) {
@@ -263,8 +301,117 @@ static void read_tables_of(struct code *c, uint32_t number, const struct data_re
 		if (r->offset != base)
 			vec_push(&c->table_entries,
 				((struct code_table_entry){
-					number, (uint32_t)k, (uint32_t)(r->offset - base)}));
+					number, (uint32_t)k, (uint32_t)(r->offset - base), false}));
 	}
+}
+
+/* A table of addresses or distances, as far as it is one: relocations [first, end) of a section. */
+struct table_run {
+	size_t first, end;
+	bool is_pc;
+};
+
+/* The code that an entry of it means. */
+static struct code_target table_target(
+	const struct code *c, uint32_t number, const struct table_run *run, size_t k)
+{
+	const struct object_section *os = &c->object->sections.v[number];
+	struct code_target t = code_reloc_target(c, number, &os->relocs.v[k], NULL);
+
+	if (!t.section || !c->sections[t.section].is_code)
+		return (struct code_target){0, 0};
+	if (run->is_pc)
+		t.offset -= (int64_t)(os->relocs.v[k].offset - os->relocs.v[run->first].offset);
+	return t;
+}
+
+static struct table_run next_run(
+	const struct code *c, uint32_t number, const struct data_refs *refs, size_t k)
+{
+	const struct object_section *os = &c->object->sections.v[number];
+	const struct object_reloc *r = &os->relocs.v[k];
+	struct table_run run = {k, k + 1, code_reloc_is_pc(r->type)};
+	uint32_t type = r->type, bytes = object_reloc_bytes(type);
+
+	while (run.end < os->relocs.n && os->relocs.v[run.end].type == type &&
+		os->relocs.v[run.end].offset == r->offset + (run.end - k) * bytes &&
+		!is_referred(refs, (uint32_t)os->relocs.v[run.end].offset) &&
+		table_target(c, number, &run, run.end).section)
+		run.end++;
+	return run;
+}
+
+/* A table with a place in the middle of a function is its jump table: then an entry that is the
+ * function's start is no call of it, but a jump back to there. */
+static void note_inner_entries(struct code *c, uint32_t number, const struct table_run *run)
+{
+	const struct code_function *owner = NULL;
+	const struct object_section *os = &c->object->sections.v[number];
+
+	for (size_t k = run->first; k < run->end && !owner; k++) {
+		struct code_target t = table_target(c, number, run, k);
+
+		owner = code_function_at(c, t.section, (uint64_t)t.offset);
+		if (owner && (uint64_t)t.offset == owner->start)
+			owner = NULL;
+	}
+	for (size_t k = run->first; owner && k < run->end; k++) {
+		struct code_target t = table_target(c, number, run, k);
+		const struct code_function *f = code_function_at(c, t.section, (uint64_t)t.offset);
+
+		if (f && (uint64_t)t.offset == f->start && f->parent == owner->parent &&
+			f->parent_section == owner->parent_section)
+			vec_push(&c->table_entries,
+				((struct code_table_entry){number, (uint32_t)k,
+					run->is_pc ? (uint32_t)(os->relocs.v[k].offset -
+								os->relocs.v[run->first].offset)
+						   : 0,
+					true}));
+	}
+}
+
+static void read_inner_entries(struct code *c, uint32_t number, const struct data_refs *refs)
+{
+	const struct object_section *os = &c->object->sections.v[number];
+
+	for (size_t k = 0; k < os->relocs.n;) {
+		struct table_run run = next_run(c, number, refs, k);
+
+		if (object_reloc_bytes(os->relocs.v[k].type) >= 4 &&
+			table_target(c, number, &run, k).section)
+			note_inner_entries(c, number, &run);
+		k = run.end;
+	}
+}
+
+/* Of two about one relocation the one that knows more comes first. */
+static int by_reloc(const void *a, const void *b)
+{
+	const struct code_table_entry *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	if (x->reloc != y->reloc)
+		return x->reloc < y->reloc ? -1 : 1;
+	return (int)y->is_inner - (int)x->is_inner;
+}
+
+static void sort_table_entries(struct code *c)
+{
+	size_t n = 0;
+
+	if (c->table_entries.n)
+		qsort(c->table_entries.v, c->table_entries.n, sizeof(c->table_entries.v[0]), by_reloc);
+	for (size_t i = 0; i < c->table_entries.n; i++) {
+		const struct code_table_entry *e = &c->table_entries.v[i];
+
+		if (!n || c->table_entries.v[n - 1].section != e->section ||
+			c->table_entries.v[n - 1].reloc != e->reloc)
+			c->table_entries.v[n++] = *e;
+		else if (c->table_entries.v[n - 1].from_base != e->from_base)
+			c->table_entries.v[n - 1] = *e; /* kinds are mixed: not the same table */
+	}
+	c->table_entries.n = n;
 }
 
 /* Sections whose relocations against code are ranges, not control flow. */
@@ -280,8 +427,11 @@ static void read_tables(struct code *c)
 
 	find_data_refs(c, refs);
 	for (size_t n = 1; n < c->n_sections; n++)
-		if (!c->sections[n].is_code && !is_about_code(&c->object->sections.v[n]))
+		if (!c->sections[n].is_code && !is_about_code(&c->object->sections.v[n])) {
 			read_tables_of(c, (uint32_t)n, &refs[n]);
+			read_inner_entries(c, (uint32_t)n, &refs[n]);
+		}
+	sort_table_entries(c);
 	for (size_t n = 1; n < c->n_sections; n++)
 		vec_release(&refs[n].v);
 	free(refs);
@@ -300,6 +450,7 @@ static void check_data_relocs(struct code *c, struct code_section *s)
 
 		if (f && f->is_decoded)
 			continue;
+		keep_gap(s, r->offset);
 		t = code_reloc_target(c, s->number, r, NULL);
 		if (!t.section || !c->sections[t.section].is_code)
 			continue;
@@ -313,6 +464,19 @@ static void check_data_relocs(struct code *c, struct code_section *s)
 	}
 }
 
+/* Other objects may read what a global name or an object's is given to. */
+static void keep_named_gaps(struct code *c)
+{
+	for (size_t i = 1; i < c->object->symbols.n; i++) {
+		const struct object_symbol *sym = &c->object->symbols.v[i];
+
+		if (sym->section < c->n_sections && c->sections[sym->section].is_code &&
+			(sym->type == STT_OBJECT ||
+				(sym->type == STT_NOTYPE && sym->bind != STB_LOCAL)))
+			keep_gap(&c->sections[sym->section], sym->value);
+	}
+}
+
 void code_resolve(struct code *c)
 {
 	for (size_t n = 1; n < c->n_sections; n++) {
@@ -320,10 +484,12 @@ void code_resolve(struct code *c)
 
 		if (!s->is_code)
 			continue;
-		resolve_insns(c, s);
+		for (size_t i = 0; i < s->functions.n; i++)
+			resolve_insns(c, s, &s->functions.v[i]);
 		check_data_relocs(c, s);
 	}
 	read_tables(c);
+	keep_named_gaps(c);
 	for (size_t i = 0; i < c->tables.landing_pads.n; i++) {
 		const struct code_place *p = &c->tables.landing_pads.v[i];
 		struct code_insn *insn = code_insn_at(c, p->section, p->offset);

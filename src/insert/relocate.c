@@ -49,15 +49,23 @@ static void move_data_relocs(struct code *c, uint32_t section, size_t *entry)
 	for (size_t k = 0; k < os->relocs.n; k++) {
 		struct object_reloc *r = &os->relocs.v[k];
 		struct code_target t = code_reloc_target(c, section, r, NULL);
+		const struct code_function *inner = NULL;
 		int64_t from_base = 0;
+		uint64_t label;
 
 		if (*entry < c->table_entries.n && c->table_entries.v[*entry].section == section &&
-			c->table_entries.v[*entry].reloc == k)
-			from_base = c->table_entries.v[(*entry)++].from_base;
+			c->table_entries.v[*entry].reloc == k) {
+			from_base = c->table_entries.v[*entry].from_base;
+			if (c->table_entries.v[(*entry)++].is_inner)
+				inner = code_function_at(
+					c, t.section, (uint64_t)(t.offset - from_base));
+		}
 		if (!t.section || !moved_has(&c->moved, t.section) || t.offset < from_base)
 			continue;
-		r->addend = addend_for(c, r,
-			moved_label(&c->moved, t.section, (uint64_t)(t.offset - from_base)), from_base);
+		label = moved_label(&c->moved, t.section, (uint64_t)(t.offset - from_base));
+		if (inner && inner->n_insns)
+			label = code_inner_start(c, &c->sections[t.section], inner);
+		r->addend = addend_for(c, r, label, from_base);
 	}
 }
 

@@ -156,6 +156,7 @@ static void add_functions(struct code *c, struct code_section *s, const struct c
 	const struct entry *entries, size_t n, const uint8_t *seen)
 {
 	uint32_t end = g->end;
+	size_t i = 0;
 
 	while (end > g->start && !seen[end - 1 - g->start])
 		end--;
@@ -166,13 +167,14 @@ static void add_functions(struct code *c, struct code_section *s, const struct c
 
 		while (start < end && !seen[start - g->start])
 			start++;
-		for (size_t i = 0; i < n; i++) {
-			if (entries[i].offset == start)
-				is_call |= entries[i].is_call;
-			else if (entries[i].is_call && entries[i].offset > start && entries[i].offset < next)
-				next = entries[i].offset;
-		}
-		f.name = code_name_at(c->object, s->number, start);
+		/* They are in order. */
+		for (; i < n && entries[i].offset <= start; i++)
+			is_call |= entries[i].offset == start && entries[i].is_call;
+		while (i < n && !entries[i].is_call)
+			i++;
+		if (i < n && entries[i].offset < next)
+			next = entries[i].offset;
+		f.name = code_name_at(c, s->number, start);
 		f.start = start;
 		f.end = next;
 		while (f.end > f.start && !seen[f.end - 1 - g->start])
@@ -202,14 +204,28 @@ static bool try_gap(struct code *c, struct code_section *s, const struct code_ga
 	return is_code;
 }
 
+/* The first entry of this section or of one behind it. */
+static size_t first_of_section(const struct entries *e, uint32_t section)
+{
+	size_t low = 0, high = e->v.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (e->v.v[mid].section < section)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 static bool try_section(struct code *c, struct code_section *s, const struct entries *e)
 {
 	struct code_gap *gaps = mem_dup(s->gaps.v, s->gaps.n * sizeof(*gaps));
-	size_t n_gaps = s->gaps.n, k = 0;
+	size_t n_gaps = s->gaps.n, k = first_of_section(e, s->number);
 	bool is_changed = false;
 
-	while (k < e->v.n && e->v.v[k].section < s->number)
-		k++;
 	for (size_t i = 0; i < n_gaps; i++) {
 		size_t first;
 

@@ -119,6 +119,7 @@ equal "the instructions are those of the plain program" \
 	"$(json blocks.json '"\n".join(i["text"].split()[0] for b in j["functions"][0]["assembly"] for i in b["instructions"])' | mnemonics)"
 "$WEIR" report source choose prog.weir --asm >asm.txt
 check "the listing has blocks that were not executed" grep -q '^# block 0x.* executed 0 times' asm.txt
+check "calls have the names of functions" grep -Eq 'call 0x[0-9a-f]+ <choose>$' <("$WEIR" report source main prog.weir --asm)
 equal "nothing of the inserted code is listed" 0 "$(grep -c '%gs:' asm.txt)"
 
 # --- functions ------------------------------------------------------------------------------------
@@ -179,9 +180,9 @@ equal "a file has its functions, and those executed" "4 3" \
 	"$(json coverage.json '[str(f["functions"]) + " " + str(f["functions_executed"]) for f in j["files"] if (f["file"] or "").endswith("/prog.c")][0]')"
 "$WEIR" report coverage prog.weir >coverage.txt
 check "text: functions that were not executed" grep -A 3 '^Functions not executed: 1' coverage.txt >list.txt
-check "with their place" grep -q "unused  *$PWD/prog.c:" list.txt
+check "with their place" grep -Eq "$PWD/prog.c:[0-9]+ +unused$" list.txt
 check "text: lines of functions that were partly executed" \
-	grep -q " $(line_of 'sink = 1' prog.c)-$(line_of large prog.c) *choose " coverage.txt
+	grep -q " $(line_of 'sink = 1' prog.c)-$(line_of large prog.c) .* choose$" coverage.txt
 equal "a filter is on functions" "choose" "$("$WEIR" report coverage prog.weir --filter '^choose$' --json >one.json; json one.json '", ".join(r["function"] for r in j["rows"])')"
 
 "$WEIR" count -q --skip same gcc -O1 -g -o odd prog.c other.c && ./odd || not_ok "a program is linked without some functions and runs"
@@ -191,8 +192,83 @@ equal "with the reason" True "$(json coverage.json "bool([r['reason'] for r in j
 check "in text too" grep -q '^Functions not known (they were left alone): ' <("$WEIR" report coverage odd.weir)
 fails "source of such a function says why there is none" 1 "'same' was not counted: " "$WEIR" report source same odd.weir
 
+# --- C++: overloads, and code of headers at the head of a function --------------------------------------
+
+if command -v g++ >tools.txt; then
+	cat >shop.cc <<'END'
+#include <vector>
+static volatile int sink;
+namespace shop {
+__attribute__((noinline)) int total(const std::vector<int> &v)
+{
+	int s = 0;
+	for (int i : v)
+		s += i;
+	return s;
+}
+__attribute__((noinline)) int total(int a, int b) { return a + b; }
+}
+int main()
+{
+	std::vector<int> v{1, 2, 3};
+	sink = shop::total(v) + shop::total(1, 2);
+}
+END
+	"$WEIR" count -q g++ -O2 -g -o shop shop.cc && ./shop || not_ok "a C++ program is linked and runs"
+	"$WEIR" report source shop::total shop.weir --json >rows.json
+	equal "a name without parameters stands for all overloads, each at its own line" "['shop::total(int, int) shop.cc:11', 'shop::total(std::vector<int, std::allocator<int> > const&) shop.cc:4']" \
+		"$(json rows.json 'sorted("%s %s:%d" % (f["name"], f["file"].split("/")[-1], f["line"] if "int, int" in f["name"] else 4 if 4 <= f["line"] <= 9 else 0) for f in j["functions"])')"
+	"$WEIR" report coverage shop.weir --json >coverage.json
+	equal "functions are in their own file, whatever was inlined first" "main, shop::total(int, int), shop::total(std::vector<int, std::allocator<int> > const&)" \
+		"$(json coverage.json '", ".join(sorted(r["function"] for r in j["rows"] if (r["file"] or "").endswith("/shop.cc") and "GLOBAL" not in r["function"]))')"
+else
+	skip "source of C++ programs: g++ is missing"
+fi
+
+# --- hostile counts -------------------------------------------------------------------------------------
+
+make_counts="python3 $ROOT/tests/fixtures/count_files/make_counts.py"
+bad=
+for case in $($make_counts --list); do
+	[ "$case" != program ] && $make_counts "$case" "$case.counts" || continue
+	for what in "report source main" "report coverage" "export callgrind -o -" "export lcov -o -"; do
+		"$WEIR" $what "$case.counts" >odd.txt 2>odd.err
+		rc=$?
+		[ $rc -eq 0 ] || [ $rc -eq 1 ] || [ $rc -eq 3 ] || bad+="$case($what: $rc) "
+	done
+done
+equal "odd count files are answered or refused" "" "$bad"
+
 # --- traces without counts ----------------------------------------------------------------------------
 
 printf '%s\n' '0 enter main' '9 leave main' | "$WEIR" import events - -o events.weir
 fails "coverage of a trace without counts is refused" 1 'has no counts of blocks' "$WEIR" report coverage events.weir
 fails "source of a trace with neither counts nor samples is refused" 1 'has no source lines' "$WEIR" report source main events.weir
+
+cat >spin.c <<'END'
+__attribute__((noinline)) static double spin(long n)
+{
+	double s = 0;
+
+	for (long i = 1; i < n; i++)
+		s += 1.0 / (double)i;
+	return s;
+}
+
+int main(void)
+{
+	return spin(100000000) < 0;
+}
+END
+gcc -O1 -g -o spin spin.c
+if "$WEIR" record -q -o spin.weir -- ./spin 2>record.err && "$WEIR" report source spin spin.weir --json >rows.json 2>source.err; then
+	"$WEIR" report flat spin.weir --json >flat.json
+	equal "samples: lines add up to what the function itself used" "$(json flat.json '[r["base"] for r in j["rows"] if r["name"] == "spin"][0]')" \
+		"$(json rows.json 'sum(r["base"] or 0 for r in j["rows"])')"
+	equal "samples: count and mark are not known" "{None} {' '}" "$(json rows.json 'str({r["count"] for r in j["rows"]}) + " " + str({r["mark"] for r in j["rows"]})')"
+	check "samples: the lines are those of the loop" grep -q '1.0 / (double)i' rows.json
+	"$WEIR" export callgrind spin.weir -o spin.cg
+	check "samples: so are those of the callgrind profile" grep -Eq "^($(line_of 'for (long' spin.c)|$(line_of '1.0 /' spin.c)) [0-9]+$" spin.cg
+else
+	skip "source lines by samples: nothing can be sampled here: $(cat record.err source.err 2>/dev/null | head -n 1)"
+fi

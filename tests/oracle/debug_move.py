@@ -84,11 +84,12 @@ def dump(path):
 
 def move_line(maps, line):
     def replace(match):
-        address = int(match.group(1), 16)
+        address, digits = int(match.group(1), 16), len(match.group(1))
         if not BASE <= address < BASE + STEP * 4096 or (address - BASE) // STEP not in maps:
             return match.group(0)
-        return f"0x{new_address(maps, address):016x}"
+        return f"0x{new_address(maps, address):0{digits}x}"
 
+    line = re.sub(r"(?<=DW_OP_addr )0x([0-9a-f]{1,15})(?![0-9a-f])", replace, line)
     return re.sub(r"0x([0-9a-f]{16})(?![0-9a-f])", replace, line)
 
 

@@ -489,32 +489,72 @@ static void locations_move_in_place(void)
 	buf_release(&b);
 }
 
-static void lists_without_end_or_that_overlap_are_refused(void)
+static void lists_without_end_are_refused(void)
 {
-	static const uint64_t pairs[] = {4, 8, 8, 12, 0, 0, 4, 8};
+	static const uint64_t pairs[] = {4, 8, 0, 0, 4, 8};
 	struct world w;
 	struct info i;
 	struct buf b = {0};
 
 	buf_put(&b, pairs, sizeof(pairs));
 	begin(&w);
-	add_lists(&w, &i, ".debug_ranges", 0x55, 4, &b, 48);
+	add_lists(&w, &i, ".debug_ranges", 0x55, 4, &b, 32);
 	CHECK_EQ(move(&w, 8), ERR_FORMAT);
-	CHECK_STR(w.err.text, ".debug_ranges+0x30: the list has no end");
-	end(&w);
-	release_unit(&i);
-	begin(&w);
-	begin_unit(&i, 4, (uint8_t[]){0x55, 0x17, 0x02, 0x17}, 4);
-	buf_put_u64(&i.info, 0);
-	add_section(&w, ".debug_ranges", 0, &b);
-	end_unit(&w, &i);
-	add_reloc(&w, 4, i.info.n - 9, 2, 0);
-	add_reloc(&w, 4, i.info.n - 5, 2, 16);
-	CHECK_EQ(move(&w, 8), ERR_FORMAT);
-	CHECK_STR(w.err.text, ".debug_ranges+0x10: lists overlap");
+	CHECK_STR(w.err.text, ".debug_ranges+0x20: the list has no end");
 	end(&w);
 	release_unit(&i);
 	buf_release(&b);
+}
+
+/* A unit with two lists, at the start of the section (of pairs, or of bytes of DWARF 5 behind a
+ * header) and somewhere inside of that. */
+static int move_two_lists(const char *name, uint16_t version, const struct buf *lists,
+	int64_t first, int64_t second, struct err *err)
+{
+	struct world w;
+	struct info i;
+	int ret;
+
+	begin(&w);
+	begin_unit(&i, version, (uint8_t[]){0x55, 0x17, 0x02, 0x17}, 4);
+	buf_put_u64(&i.info, 0);
+	add_section(&w, name, 0, lists);
+	end_unit(&w, &i);
+	add_reloc(&w, 4, i.info.n - 9, 2, first);
+	add_reloc(&w, 4, i.info.n - 5, 2, second);
+	ret = move(&w, 8);
+	*err = w.err;
+	end(&w);
+	release_unit(&i);
+	return ret;
+}
+
+static void lists_may_share_their_end(void)
+{
+	static const uint64_t pairs[] = {4, 8, 8, 12, UINT64_MAX, 8, 4, 8, 0, 0};
+	static const uint8_t bytes[] = {4, 4, 8, 4, 8, 12, 5, 8, 0, 0, 0, 0, 0, 0, 0, 4, 4, 8, 0};
+	struct buf b = {0}, b5 = {0};
+	struct err err;
+
+	buf_put(&b, pairs, sizeof(pairs));
+	CHECK_EQ(move_two_lists(".debug_ranges", 4, &b, 0, 16, &err), 0);
+	CHECK_EQ(move_two_lists(".debug_ranges", 4, &b, 0, 32, &err), 0);
+	/* Offsets there are relative to one base for the one, to another for the other. */
+	CHECK_EQ(move_two_lists(".debug_ranges", 4, &b, 0, 48, &err), ERR_FORMAT);
+	CHECK_STR(err.text, ".debug_ranges+0x30: lists overlap");
+	CHECK_EQ(move_two_lists(".debug_ranges", 4, &b, 0, 17, &err), ERR_FORMAT);
+	buf_put_u32(&b5, 0);
+	buf_put(&b5, "\x05\0\x08\0\0\0\0", 8);
+	buf_put(&b5, bytes, sizeof(bytes));
+	put_length(&b5, 0);
+	CHECK_EQ(move_two_lists(".debug_rnglists", 5, &b5, 12, 15, &err), 0);
+	CHECK_EQ(move_two_lists(".debug_rnglists", 5, &b5, 12, 18, &err), 0);
+	CHECK_EQ(move_two_lists(".debug_rnglists", 5, &b5, 12, 13, &err), ERR_FORMAT);
+	CHECK_STR(err.text, ".debug_rnglists+0xd: lists overlap");
+	CHECK_EQ(move_two_lists(".debug_rnglists", 5, &b5, 12, 27, &err), ERR_FORMAT);
+	CHECK_STR(err.text, ".debug_rnglists+0x1b: lists overlap");
+	buf_release(&b);
+	buf_release(&b5);
 }
 
 static void put_lists_header(struct buf *b, uint32_t n_offsets)
@@ -712,8 +752,9 @@ int main(void)
 		{"pairs of offsets move in place, pairs of addresses stay",
 			pairs_of_offsets_move_in_place},
 		{"location lists of DWARF 4 move in place", locations_move_in_place},
-		{"lists without end or that overlap are refused",
-			lists_without_end_or_that_overlap_are_refused},
+		{"lists without end are refused", lists_without_end_are_refused},
+		{"lists may share their end when it means the same to both",
+			lists_may_share_their_end},
 		{"range lists of DWARF 5 are laid out anew", range_lists_are_laid_out_anew},
 		{"location lists found by table, and addresses by index, move",
 			location_lists_by_table_and_index_move},

@@ -15,7 +15,7 @@ library() {
 	done
 	libraries_of_links=("${archives[@]}")
 	build "$name" "$source" -O2 || { skip "$name: $(head -n 1 build.txt)" && return; }
-	same "$name does the same when it is counted" "$name" 50000 || return
+	same "$name does the same when it is counted" "$name" "${size:-50000}" || return
 	check "$function of $name is counted" [ "$(base_of "$function")" -gt 0 ]
 	libraries_of_links=()
 }
@@ -52,7 +52,7 @@ more && build library_static drive_library.cc -O2 -static &&
 	same "a static C++ program does the same with every library inserted" library_static
 
 # The programs above once more with block counts only.
-count_options=--counts
+count_options="-q --counts"
 libraries_of_links=("$(static_library z)")
 build zlib_counts drive_zlib.c -O2 && same "zlib with counts only does the same" zlib_counts 50000
 equal "counts only: no calls are told" "[]" "$(json flat.json '[r["calls"] for r in j["rows"] if r["calls"]]')"

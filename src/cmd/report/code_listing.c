@@ -22,14 +22,17 @@ struct code_listing {
 	struct file_map map;
 	struct elf_file elf;
 	struct map runtime; /* addresses of the run-time library's functions */
+	struct map name_of; /* address -> id in names + 1 */
+	struct intern names;
 };
 
-static void add_runtime(void *ctx, const struct elf_symbol *symbol)
+static void add_symbol(void *ctx, const struct elf_symbol *symbol)
 {
 	struct code_listing *l = ctx;
 
 	if (!strncmp(symbol->name, RUNTIME_PREFIX, strlen(RUNTIME_PREFIX)))
 		map_ensure(&l->runtime, symbol->addr.v, NULL);
+	*map_ensure(&l->name_of, symbol->addr.v, NULL) = intern_text(&l->names, symbol->name) + 1;
 }
 
 const struct trace_image *report_image(const struct report *report, const char *path)
@@ -71,7 +74,7 @@ struct code_listing *code_listing_open(
 		code_listing_close(l);
 		return NULL;
 	}
-	elf_file_each_function(&l->elf, false, add_runtime, l);
+	elf_file_each_function(&l->elf, false, add_symbol, l);
 	return l;
 }
 
@@ -82,6 +85,8 @@ void code_listing_close(struct code_listing *l)
 	elf_file_release(&l->elf);
 	file_map_release(&l->map);
 	map_release(&l->runtime);
+	map_release(&l->name_of);
+	intern_release(&l->names);
 	free(l);
 }
 
@@ -93,6 +98,22 @@ static bool is_inserted(
 	return insn->disp_at && code[0] == GS_PREFIX;
 }
 
+/* With the name of the function that is called or jumped to. */
+static bool put_text(const struct code_listing *l, struct buf *to, const struct x86_insn *insn,
+	struct span code, uint64_t addr)
+{
+	const uint64_t *name = insn->has_target ? map_find(&l->name_of, insn->target) : NULL;
+	char text[X86_TEXT_BYTES];
+
+	if (!x86_format(text, code, addr, true))
+		return false;
+	buf_reset(to);
+	buf_put_cstr(to, text);
+	if (name)
+		buf_printf(to, " <%s>", intern_get(&l->names, (uint32_t)*name - 1));
+	return true;
+}
+
 void code_listing_block(struct code_listing *l, const struct code_counts *counts,
 	const struct code_block *block,
 	void (*each)(void *ctx, uint64_t addr, const struct code_line *line, const char *text),
@@ -100,13 +121,13 @@ void code_listing_block(struct code_listing *l, const struct code_counts *counts
 {
 	const struct code_line *line = &counts->lines[block->first_line];
 	const struct code_line *last = line + block->n_lines - 1;
+	struct buf text = {0};
 	uint64_t addr = line->address > block->address && line->address < block->end
 				? line->address
 				: block->address;
 
 	while (addr < block->end) {
 		struct span code = elf_file_bytes_at(&l->elf, (struct iaddr){addr});
-		char text[X86_TEXT_BYTES];
 		struct x86_insn insn;
 
 		if (code.n > block->end - addr)
@@ -115,8 +136,9 @@ void code_listing_block(struct code_listing *l, const struct code_counts *counts
 			break;
 		while (line < last && line[1].address <= addr)
 			line++;
-		if (!is_inserted(l, &insn, code.p) && x86_format(text, code, addr, true))
-			each(ctx, addr, line, text);
+		if (!is_inserted(l, &insn, code.p) && put_text(l, &text, &insn, code, addr))
+			each(ctx, addr, line, buf_text(&text));
 		addr += insn.length;
 	}
+	buf_release(&text);
 }

@@ -2,7 +2,8 @@
 /*
  * What a counted program executed and what not: functions, blocks, lines; in all, by file, by
  * function. A part that the compiler split off belongs to its function. A line is executed when one
- * of its blocks is. Functions that were left alone are not known: they are neither executed nor not.
+ * of its blocks is. Functions that were left alone are not known: they are neither executed nor
+ * not.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -103,9 +104,8 @@ static void add_blocks(
 			const struct code_line *line = &c->lines[block->first_line + j];
 
 			if (line->file && line->line)
-				vec_push(&v->lines,
-					((struct covered_line){line->file, to, line->line,
-						block->count != 0}));
+				vec_push(&v->lines, ((struct covered_line){line->file, to,
+							    line->line, block->count != 0}));
 		}
 	}
 }
@@ -330,8 +330,8 @@ static void put_place(struct buf *b, const struct coverage *v, const struct code
 		buf_put_cstr(b, *f->object ? f->object : ".");
 }
 
-static void put_function(struct table *t, const struct coverage *v,
-	const struct covered_function *f, struct buf *b)
+static void put_function(
+	struct table *t, const struct coverage *v, const struct covered_function *f, struct buf *b)
 {
 	buf_reset(b);
 	table_row(t, TABLE_STYLE_PLAIN);
@@ -344,10 +344,10 @@ static void put_function(struct table *t, const struct coverage *v,
 	} else {
 		table_cell(t, f->f->reason);
 	}
-	table_cell(t, f->f->name);
 	buf_reset(b);
 	put_place(b, v, f->f);
 	table_cell(t, buf_text(b));
+	table_cell(t, f->f->name);
 }
 
 static void print_functions(
@@ -367,8 +367,8 @@ static void print_functions(
 	table_row(&t, TABLE_STYLE_STRONG);
 	for (size_t i = 0; i < 2 && heads[state][i]; i++)
 		table_cell(&t, heads[state][i]);
-	table_cell(&t, "Function");
 	table_cell(&t, "Where");
+	table_cell(&t, "Function");
 	for (size_t i = 0; i < v->n_functions; i++) {
 		if (v->functions[i].state != state)
 			continue;
@@ -380,7 +380,8 @@ static void print_functions(
 	if (n) {
 		fprintf(report->out, "\nFunctions %s: %zu\n",
 			state == COVERAGE_NOT_KNOWN ? "not known (they were left alone)"
-						    : states[state], n);
+						    : states[state],
+			n);
 		table_print(&t, report->options->color, report->out);
 		print_more(report, n, n_shown);
 	}

@@ -14,8 +14,8 @@
 #include "cmd/report/values.h"
 
 #define GAP_LINES   12 /* between two lines with code, shown at most */
-#define LEAD_LINES  4	/* in front of the first line with code */
-#define CALLERS_MAX 6	/* in the comment before a function */
+#define LEAD_LINES  4  /* in front of the first line with code */
+#define CALLERS_MAX 6  /* in the comment before a function */
 
 /* A line to be shown. */
 struct shown_line {
@@ -284,7 +284,8 @@ static void print_instruction(
 	const struct source_shower *s = ctx;
 
 	if (line->line)
-		fprintf(s->report->out, "  %8" PRIx64 "  %6" PRIu32 "  %s\n", addr, line->line, text);
+		fprintf(s->report->out, "  %8" PRIx64 "  %6" PRIu32 "  %s\n", addr, line->line,
+			text);
 	else
 		fprintf(s->report->out, "  %8" PRIx64 "       .  %s\n", addr, text);
 }
@@ -330,9 +331,8 @@ static void print_assembly(struct source_shower *s)
 
 int source_text(const struct report *report, struct err *err)
 {
-	struct source_shower s = {.report = report,
-		.trace = trace_reader_name(report->reader),
-		.show = show_text};
+	struct source_shower s = {
+		.report = report, .trace = trace_reader_name(report->reader), .show = show_text};
 	struct source_view view;
 	int rc = source_view_init(&view, report, err);
 

@@ -27,8 +27,7 @@ static bool open_file(struct source_text *t, const char *path)
 		vec_push(&ends, t->map.bytes.n);
 	t->ends = ends.v;
 	t->n_lines = ends.n;
-	t->mtime_ns =
-		(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	t->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	return true;
 }
 

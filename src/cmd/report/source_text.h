@@ -12,8 +12,8 @@
 /* Zero-initialise; release when done. */
 struct source_text {
 	struct file_map map;
-	size_t *ends;	  /* by line, from 0: offset of its end */
-	size_t n_lines;	  /* 0: not found */
+	size_t *ends;	/* by line, from 0: offset of its end */
+	size_t n_lines; /* 0: not found */
 	uint64_t mtime_ns;
 };
 

@@ -202,7 +202,8 @@ static struct source_function counted_function(
 	return to;
 }
 
-static bool is_there(const struct source_function *functions, size_t n, const struct code_function *f)
+static bool is_there(
+	const struct source_function *functions, size_t n, const struct code_function *f)
 {
 	for (size_t i = 0; i < n; i++)
 		if (functions[i].counted == f)
@@ -255,8 +256,7 @@ static struct source_function *sampled_function(
 		if (!strcmp(v->functions[i].name, level->name) &&
 			!strcmp(v->functions[i].image, level->image))
 			return &v->functions[i];
-	v->functions =
-		mem_realloc(v->functions, (v->n_functions + 1) * sizeof(*v->functions));
+	v->functions = mem_realloc(v->functions, (v->n_functions + 1) * sizeof(*v->functions));
 	v->functions[v->n_functions] = (struct source_function){
 		.name = intern_get(&v->names, intern_text(&v->names, level->name)),
 		.image = level->image,
@@ -264,8 +264,8 @@ static struct source_function *sampled_function(
 	return &v->functions[v->n_functions++];
 }
 
-static void add_frame(struct source_view *v, const struct report *report, uint32_t frame,
-	uint64_t weight)
+static void add_frame(
+	struct source_view *v, const struct report *report, uint32_t frame, uint64_t weight)
 {
 	struct frame_levels *levels = mem_alloc(sizeof(*levels));
 	const struct frame_level *level = &levels->v[0];
@@ -330,7 +330,8 @@ static int add_sampled(struct source_view *v, const struct report *report, struc
 
 	v->scale = 1;
 	v->total = report->profile->total;
-	for (uint32_t frame = 1; rc == 0 && frame < trace_reader_n_frames(report->reader); frame++) {
+	for (uint32_t frame = 1; rc == 0 && frame < trace_reader_n_frames(report->reader);
+		frame++) {
 		const uint64_t *weight = map_find(&weights, frame);
 
 		if (weight && *weight)

@@ -12,8 +12,8 @@
 
 /* What one block has of one line. */
 struct source_part {
-	const char *file; /* "" when not known */
-	uint32_t line;	  /* 0 when not known */
+	const char *file;		/* "" when not known */
+	uint32_t line;			/* 0 when not known */
 	const struct code_block *block; /* NULL: by samples */
 	uint64_t value;
 };
@@ -39,7 +39,7 @@ struct source_function {
 	const struct code_function *counted; /* NULL: by samples */
 	bool has_calls;
 	uint64_t calls;
-	uint64_t value; /* self */
+	uint64_t value;		       /* self */
 	struct source_caller *callers; /* most calls first */
 	size_t n_callers;
 	struct source_row *rows; /* the function's own file first; by line */

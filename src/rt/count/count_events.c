@@ -128,10 +128,11 @@ static void drop_at(struct state *s, uint64_t sp)
 
 static void cache_put(struct state *s, const struct count_node *parent, struct count_node *node)
 {
-	uint64_t key = node->key;
-	uint32_t i = (uint32_t)(((key + (uint64_t)parent) * CACHE_FACTOR) >> 33) & (N_CACHE - 1);
+	uint64_t key = node->key + (uint64_t)s->top->node - (uint64_t)parent;
+	uint64_t i = ((key * CACHE_FACTOR) >> 20 ^ (uint64_t)parent) / sizeof(struct cache_line);
 
-	s->cache[i] = (struct cache_line){parent, s->top->node, key, node};
+	if (!s->site_mask)
+		s->cache[i & (N_CACHE - 1)] = (struct cache_line){parent, key, node, {0}};
 }
 
 /*
@@ -167,8 +168,6 @@ static void push(
 		return;
 	if (n) {
 		n->calls++;
-		if (!is_tail && !is_callback && !s->site_mask)
-			parent->last_child = (uint32_t)(n - s->nodes);
 		/* Not in the midst of a fast way, which may be reading that line. */
 		if (!is_callback && !s->nest.is_at_work)
 			cache_put(s, parent, n);

@@ -9,7 +9,7 @@
  * times as much). Nothing below the stack pointer is in use when these are called.
  */
 #define PAGE	     4096
-#define STATE_BYTES  81920
+#define STATE_BYTES  147456
 #define CACHE	     16384
 #define CACHE_FACTOR 0x5bd1e995
 
@@ -39,7 +39,6 @@
 #define FRAME_BYTES 32
 
 /* struct count_node */
-#define NODE_LAST   4
 #define NODE_KEY    8
 #define NODE_CALLS  16
 #define NODE_COST   24
@@ -54,9 +53,10 @@
 
 /* struct cache_line */
 #define CACHE_PARENT 0
-#define CACHE_ROOT   8
-#define CACHE_KEY    16
-#define CACHE_NODE   24
+#define CACHE_KEY    8
+#define CACHE_NODE   16
+#define CACHE_SHIFT  20
+#define CACHE_MASK   0x1ffc0 /* 64 * (N_CACHE - 1) */
 
 /* enum event */
 #define EVENT_ENTER	   0
@@ -246,58 +246,31 @@ weir_count_cycles:
 	bts $63, %rax
 	.endif
 	.endm
-	/* rcx open frame, rdx parent -> rsi = child. The parent's last one (none is noted where sites are
-	 * apart), or else ... */
-	.macro find_child name, foreign
-	mov NODE_LAST(%rdx), %esi
-	shl $NODE_SHIFT, %rsi
-	add S(NODES), %rsi
+	/*
+	 * rcx open frame, rdx parent -> rsi = child, by the cache, which is empty where call sites are kept
+	 * apart. To ask first for the child that was entered last would cost a mispredicted branch whenever
+	 * it is another. Little is done behind the load of the parent: calls that follow each other wait for
+	 * it. Behind a jump the parent is not the open frame's node; the distance between the two is part
+	 * of what is looked for.
+	 */
+	.macro find_child name, foreign, tail
 	load_key \foreign
-	cmp %rax, NODE_KEY(%rsi)
-	jne .Lcache_\name
-.Lfound_\name:
+	.if \tail
+	add FRAME_NODE(%rcx), %rax
+	sub %rdx, %rax
+	.endif
+	imul $CACHE_FACTOR, %rax, %rsi
+	shr $CACHE_SHIFT, %rsi
+	xor %rdx, %rsi
+	and $CACHE_MASK, %esi
+	add S(SELF), %rsi
+	cmp %rdx, CACHE + CACHE_PARENT(%rsi)
+	jne .Lbusy_\name
+	cmp %rax, CACHE + CACHE_KEY(%rsi)
+	jne .Lbusy_\name
+	mov CACHE + CACHE_NODE(%rsi), %rsi
 	cmp S(LIMIT), %rcx
 	jae .Lbusy_\name
-	.endm
-
-	/* ... the one that the cache knows. rdi is lent. */
-	.macro find_in_cache name, foreign
-	load_key \foreign
-	lea (%rax, %rdx), %rsi
-	imul $CACHE_FACTOR, %rsi, %rsi
-	shr $28, %rsi
-	and $0xffe0, %esi
-	save rdi
-	lea weir_count_state + CACHE(%rip), %rdi
-	add %rdi, %rsi
-	mov %gs:CACHE_PARENT(%rsi), %rdi
-	xor %rdx, %rdi
-	xor %gs:CACHE_KEY(%rsi), %rax
-	or %rdi, %rax
-	mov FRAME_NODE(%rcx), %rdi
-	xor %gs:CACHE_ROOT(%rsi), %rdi
-	or %rdi, %rax
-	mov %gs:CACHE_NODE(%rsi), %rsi
-	restore rdi
-	jne .Lbusy_\name
-	.ifeq \foreign
-	mov pushed + 8(%rsp), %rax
-	and S(SITE_MASK), %rax
-	cmp %rax, NODE_SITE(%rsi)
-	jne .Lbusy_\name
-	.endif
-	.endm
-
-	.macro cached name, foreign
-.Lcache_\name:
-	find_in_cache \name, \foreign
-	cmpq $0, S(SITE_MASK)
-	jne .Lfound_\name
-	mov %rsi, %rax
-	sub S(NODES), %rax
-	shr $NODE_SHIFT, %rax
-	mov %eax, NODE_LAST(%rdx)
-	jmp .Lfound_\name
 	.endm
 
 	/* Charges the open frame's node, and writes a frame for the child in rsi behind it. */
@@ -351,11 +324,11 @@ weir_count_cycles:
 	cmpq $0, S(TAIL_SP)
 	jne .Ltail_\name
 .Lchild_\name:
-	find_child \name, 0
+	find_child \name, 0, 0
+.Lfound_\name:
 	push_frame \cycles, 0
 	open_frame \name, 0
 	out \name, \flags, 1
-	cached \name, 0
 	/* A function has jumped; if it was called from here, this one is its child. */
 .Ltail_\name:
 	cmp S(TAIL_SP), %rax
@@ -364,7 +337,7 @@ weir_count_cycles:
 	cmp S(TAIL_RET), %rax
 	jne .Lnot_tail_\name
 	mov S(TAIL_NODE), %rdx
-	find_in_cache \name, 0
+	find_child \name, 0, 1
 	movq $0, S(TAIL_SP)
 	jmp .Lfound_\name
 .Lnot_tail_\name:
@@ -432,13 +405,12 @@ weir_count_cycles:
 	cmp %rax, FRAME_SP(%rcx)
 	jb .Lbusy_\name
 	mov FRAME_NODE(%rcx), %rdx
-	find_child \name, 1
+	find_child \name, 1, 0
 	push_frame \cycles, 1
 	ticks
 	mov %rax, FRAME_BYTES + FRAME_TICKS(%rcx)
 	open_frame \name, 1
 	out \name, 0, 1
-	cached \name, 1
 	clear_tail \name
 	slow \name, EVENT_FOREIGN, \cycles, 1
 	.endm

@@ -55,12 +55,13 @@ struct frame {
 #define FRAME_CALLBACK 2u /* called by foreign code, whose clock goes on at its end */
 #define FRAME_LOST     4u /* has no node of its own */
 
-/* Which child is entered: that of `parent` with this key. `root` is the node of the open frame; it
- * differs from the parent behind a tail call. */
+/* Which child is entered: that of `parent` with this key. Behind a tail call the open frame's node
+ * is not the parent: the distance in bytes from parent to it is added to the key. */
 struct cache_line {
-	const struct count_node *parent, *root;
+	const struct count_node *parent;
 	uint64_t key;
 	struct count_node *node;
+	uint64_t not_used[5];
 };
 
 /* A stack that the thread has run on. Its frames begin with one that is never popped. */
@@ -125,7 +126,7 @@ struct state {
 	struct cache_line cache[N_CACHE] __attribute__((aligned(COUNT_PAGE)));
 };
 #define STATE_CACHE 16384 /* where the cache begins */
-#define STATE_BYTES (STATE_CACHE + N_CACHE * 32)
+#define STATE_BYTES (STATE_CACHE + N_CACHE * 64)
 
 enum event {
 	EVENT_ENTER,

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* What is inserted where: blocks, branches, flags, and functions that are left alone. */
+#include "insert_world.h"
+
+#define FUNCTION(name) ".type " name ",@function\n" name ": "
+#define SIZE(name)     ".size " name ",.-" name "\n"
+#define ONE(body)      COMPILED FUNCTION("f") body SIZE("f")
+
+/* The function f of a compiled object, as it comes out. */
+static void check_f(enum insert_mode mode, const char *source, const char *expected)
+{
+	struct world w;
+
+	begin(&w, mode, source);
+	CHECK_STR(show(&w, "f"), expected);
+	end(&w);
+}
+
+static void check_left_alone(const char *source, enum insert_reason reason, const char *expected)
+{
+	struct world w;
+
+	begin(&w, INSERT_MODE_TREE, source);
+	CHECK_STR(reason_of(&w, "f"), insert_reason_text(reason));
+	CHECK_STR(show(&w, "f"), expected);
+	end(&w);
+}
+
+/* ---- blocks ---- */
+
+static void cuts(void)
+{
+	check_f(INSERT_MODE_COUNTS,
+		ONE("test %edi,%edi\n jz 1f\n mov %eax,%edx\n 1: xor %eax,%eax\n ret\n"),
+		"inc.0 test jz>5 inc.1 mov inc.2 xor ret");
+}
+
+static void calls_stay(void)
+{
+	check_f(INSERT_MODE_COUNTS, ONE("call ext\n mov %eax,%edi\n call *%rdx\n ret\n"),
+		"inc.0 call>ext mov call ret");
+}
+
+static void padding_uncounted(void)
+{
+	check_f(INSERT_MODE_COUNTS,
+		ONE("xor %eax,%eax\n jmp 1f\n nopl 0(%rax)\n 1: test %esi,%esi\n jnz 1b\n ret\n"),
+		"inc.0 xor jmp>4 nop inc.2 test jnz>4 inc.3 ret");
+}
+
+static void tree_words(void)
+{
+	check_f(INSERT_MODE_TREE, ONE("test %edi,%edi\n jz 1f\n call ext\n 1: ret\n"),
+		"enter inc.0 cost.2 test jz>8 inc.1 cost.1 call>ext inc.2 cost.1 leave ret");
+}
+
+static void endbr_first(void)
+{
+	check_f(INSERT_MODE_TREE, ONE("endbr64\n xor %eax,%eax\n ret\n"),
+		"endbr64 enter inc.0 cost.3 xor leave ret");
+}
+
+static void back_to_start(void)
+{
+	check_f(INSERT_MODE_TREE, ONE("dec %edi\n jnz f\n ret\n"),
+		"enter inc.0 cost.2 dec jnz>1 inc.1 cost.1 leave ret");
+	/* A call of itself is one. */
+	check_f(INSERT_MODE_TREE, ONE("dec %edi\n call f\n ret\n"),
+		"enter inc.0 cost.3 dec call>0 leave ret");
+}
+
+static void loop_behind_endbr(void)
+{
+	check_f(INSERT_MODE_TREE, ONE("endbr64\n 1: dec %edi\n jnz 1b\n ret\n"),
+		"endbr64 enter inc.0 cost.1 inc.1 cost.2 dec jnz>4 inc.2 cost.1 leave ret");
+}
+
+static void long_blocks(void)
+{
+	check_f(INSERT_MODE_TREE, ONE(".rept 200\n nop\n .endr\n ud2\n") ".globl x\n",
+		"enter inc.0 cost.201 "
+#define TEN   "nop nop nop nop nop nop nop nop nop nop "
+#define FIFTY TEN TEN TEN TEN TEN
+		FIFTY FIFTY FIFTY FIFTY "ud2");
+}
+
+/* ---- leaving ---- */
+
+static void tails(void)
+{
+	check_f(INSERT_MODE_TREE, ONE("xor %eax,%eax\n jmp ext\n"),
+		"enter inc.0 cost.2 xor tail jmp>ext");
+	check_f(INSERT_MODE_TREE, ONE("xor %eax,%eax\n jmp *%rdx\n"),
+		"enter inc.0 cost.2 xor tail jmp");
+}
+
+static void conditional_tails(void)
+{
+	check_f(INSERT_MODE_TREE, ONE("test %edi,%edi\n jz ext\n ret\n"),
+		"enter inc.0 cost.2 test jnz>7 tail jmp>ext inc.1 cost.1 leave ret");
+	check_f(INSERT_MODE_COUNTS, ONE("test %edi,%edi\n jz ext\n ret\n"),
+		"inc.0 test jz>ext inc.1 ret");
+}
+
+static bool all_foreign(void *context, const char *name)
+{
+	(void)context;
+	return strcmp(name, "own") != 0;
+}
+
+static void foreign(void)
+{
+	struct world w = {0};
+
+	run_tool("as --64 -o %s -", ONE("call own\n call other\n jmp other\n"), &w.in);
+	insert_with(
+		&w, &(struct insert_options){.mode = INSERT_MODE_TREE, .is_foreign = all_foreign});
+	CHECK_STR(show(&w, "f"),
+		"enter inc.0 cost.3 call>own foreign call>other foreign_done leave_flags jmp>other");
+	end(&w);
+}
+
+static void returns_twice(void)
+{
+	check_f(INSERT_MODE_TREE, ONE("call _setjmp\n test %eax,%eax\n ret\n"),
+		"enter inc.0 cost.3 call>_setjmp resync test leave ret");
+}
+
+/* ---- branches ---- */
+
+static void widened(void)
+{
+	/* Twenty short branches over each other grow until the first one does not reach. */
+	check_f(INSERT_MODE_COUNTS,
+		ONE("1: test %eax,%eax\n jz 9f\n .rept 16\n jmp .+2\n .endr\n jmp 1b\n 9: ret\n"),
+		"inc.0 test jz>37 inc.1 jmp>5 inc.2 jmp>7 inc.3 jmp>9 inc.4 jmp>11 inc.5 jmp>13 inc.6 "
+		"jmp>15 inc.7 jmp>17 inc.8 jmp>19 inc.9 jmp>21 inc.10 jmp>23 inc.11 jmp>25 inc.12 jmp>27 "
+		"inc.13 jmp>29 inc.14 jmp>31 inc.15 jmp>33 inc.16 jmp>35 inc.17 jmp>0 inc.18 ret");
+}
+
+static void widened_loop(void)
+{
+	/* loop 1f; jmp 2f; 1: jmp target; 2: */
+	check_f(INSERT_MODE_COUNTS,
+		ONE("1: xor %eax,%eax\n .rept 16\n jmp .+2\n .endr\n loop 1b\n jrcxz 1b\n ret\n"),
+		"inc.0 xor jmp>3 inc.1 jmp>5 inc.2 jmp>7 inc.3 jmp>9 inc.4 jmp>11 inc.5 jmp>13 inc.6 "
+		"jmp>15 inc.7 jmp>17 inc.8 jmp>19 inc.9 jmp>21 inc.10 jmp>23 inc.11 jmp>25 inc.12 jmp>27 "
+		"inc.13 jmp>29 inc.14 jmp>31 inc.15 jmp>33 inc.16 loop>36 jmp>37 jmp>0 "
+		"inc.17 jrcxz>40 jmp>41 jmp>0 inc.18 ret");
+}
+
+/* ---- flags ---- */
+
+static void flags_later(void)
+{
+	/* Flags arrive and are dead behind the adc. */
+	check_f(INSERT_MODE_COUNTS,
+		ONE("add %rdi,%rsi\n mov (%rax),%rdx\n jo 1f\n adc %rax,%rax\n xor %ecx,%ecx\n ret\n 1: ret\n"),
+		"inc.0 add mov jo>8 adc inc.1 xor ret inc.2 ret");
+}
+
+static void flags_compare(void)
+{
+	check_f(INSERT_MODE_COUNTS, ONE("cmp $3,%edi\n jz 1f\n ja 2f\n 1: ret\n 2: ud2\n"),
+		"inc.0 cmp jz>6 inc.1 cmp jnbe>8 inc.2 ret inc.3 ud2");
+}
+
+static void flags_edges(void)
+{
+	/* The comparison reads memory: it is not made again. */
+	check_f(INSERT_MODE_COUNTS, ONE("cmpl $3,(%rdi)\n jz 1f\n ja 2f\n 1: ret\n 2: ud2\n"),
+		"inc.0 cmp jz>7 jbe>6 inc.1 jmp>9 inc.1 inc.2 ret inc.3 ud2");
+}
+
+static void flags_register(void)
+{
+	/* rax is free, the flags are read more than once and never dead in the block. */
+	check_f(INSERT_MODE_COUNTS,
+		ONE("cmpl $3,(%rdi)\n jz 1f\n setb (%rdi)\n jmp 3f\n 1: ret\n"
+		    "3: mov $1,%eax\n ja 1b\n ret\n"),
+		"inc.0 cmp jz>8 load.inc.1 lea.1 store.inc.1 setb jmp>10 inc.2 ret "
+		"load.inc.3 lea.1 store.inc.3 mov jnbe>8 inc.4 ret");
+}
+
+static void flags_taken(void)
+{
+	struct world w;
+
+	/* A function that reads flags before it sets them takes them, its caller sets them for it,
+	 * and a function whose caller reads them returns them. */
+	begin(&w, INSERT_MODE_TREE,
+		COMPILED FUNCTION("g") "adc %eax,%eax\n add %eax,%eax\n ret\n" SIZE("g")
+			FUNCTION("f") "add %ecx,%ecx\n call g\n jc 1f\n nop\n 1: ret\n" SIZE("f"));
+	CHECK_STR(show(&w, "g"), "enter_flags adc inc.0 cost.3 add leave_flags ret");
+	CHECK_STR(show(&w, "f"),
+		"enter inc.1 cost.3 add call>-1 jb>9 inc.2 cost.1 nop inc.3 cost.1 leave ret");
+	end(&w);
+}
+
+/* ---- left alone ---- */
+
+static void left_alone(void)
+{
+	check_left_alone(ONE("mov %gs:8,%rax\n ret\n"), INSERT_REASON_GS, "mov ret");
+	check_left_alone(ONE("call __morestack\n ret\n ret\n"), INSERT_REASON_BOUND,
+		"call>__morestack ret ret");
+	check_left_alone(
+		ONE("call 1f\n 1: pop %rax\n ret\n"), INSERT_REASON_BOUND, "call>1 pop ret");
+	check_left_alone(
+		ONE("xbegin 1f\n xend\n 1: ret\n"), INSERT_REASON_TRANSACTION, "xbegin>2 xend ret");
+	check_left_alone(ONE("jrcxz ext\n ret\n"), INSERT_REASON_BOUND, "jrcxz>ext ret");
+	check_left_alone(ONE("push %rdx\n jmp *(%rsp)\n"), INSERT_REASON_INDIRECT, "push jmp");
+}
+
+static void lock_prefix(void)
+{
+	struct world w;
+
+	/* As glibc does: the jump into the instruction stays right though things move around it. */
+	begin(&w, INSERT_MODE_COUNTS,
+		COMPILED FUNCTION("e") "ret\n" SIZE("e")
+			FUNCTION("f") "jz 1f\n lock\n 1: incl (%rdi)\n ret\n" SIZE("f")
+				FUNCTION("g") "ret\n" SIZE("g"));
+	CHECK_STR(reason_of(&w, "f"), insert_reason_text(INSERT_REASON_MIDDLE));
+	CHECK_STR(show(&w, "f"), "jz>-1 inc ret");
+	CHECK_EQ(w.o.sections.v[w.section].data.p[w.at[0]], 0x74);
+	CHECK_EQ(w.o.sections.v[w.section].data.p[w.at[0] + 1], 1);
+	CHECK_STR(show(&w, "e"), "inc.0 ret");
+	end(&w);
+}
+
+static void gs_neighbours(void)
+{
+	struct world w;
+
+	begin(&w, INSERT_MODE_COUNTS,
+		COMPILED FUNCTION("f") "mov %gs:8,%rax\n jmp g\n" SIZE("f")
+			FUNCTION("g") "test %eax,%eax\n jz f\n ret\n" SIZE("g"));
+	CHECK_STR(show(&w, "f"), "mov jmp>-1");
+	CHECK_STR(show(&w, "g"), "inc.1 test jz>-1 inc.2 ret");
+	end(&w);
+}
+
+static void unnamed(void)
+{
+	struct world w;
+
+	/* Top-level assembly without .type and .size: what is called becomes a function. */
+	begin(&w, INSERT_MODE_TREE,
+		COMPILED ".globl bare\n bare: test %edi,%edi\n jz 1f\n xor %eax,%eax\n 1: ret\n"
+			 ".p2align 4\n" FUNCTION("f") "call bare\n ret\n" SIZE("f"));
+	CHECK_STR(reason_of(&w, "bare"), "inserted");
+	CHECK_STR(show(&w, "f"), "enter inc.3 cost.2 call>bare leave ret");
+	end(&w);
+}
+
+static void data_is_none(void)
+{
+	struct world w;
+
+	/* Zeros that an instruction reads are no padding. */
+	begin(&w, INSERT_MODE_COUNTS,
+		COMPILED FUNCTION("f") "mov 1f(%rip),%rax\n ret\n" SIZE(
+			"f") "1: .quad 0\n" FUNCTION("g") "ret\n" SIZE("g"));
+	CHECK_STR(show(&w, "f"), "inc.0 mov[-1] ret");
+	{
+		const uint8_t *text = w.o.sections.v[w.section].data.p;
+		uint32_t at = w.at[1], target;
+		static const uint8_t zeros[8];
+		int32_t distance;
+
+		memcpy(&distance, text + at + 3, 4);
+		target = at + 7 + (uint32_t)distance;
+		CHECK(!memcmp(text + target, zeros, 8));
+	}
+	end(&w);
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		{"blocks begin at branch targets and behind branches", cuts},
+		{"a call does not end a block", calls_stay},
+		{"padding that nothing reaches has no counter", padding_uncounted},
+		{"a tree needs entry, exit and costs", tree_words},
+		{"endbr64 stays first", endbr_first},
+		{"a branch back to the start skips the entry code, a call does not", back_to_start},
+		{"a loop right behind endbr64 skips the entry code too", loop_behind_endbr},
+		{"a block of more than 127 instructions has its cost in a word", long_blocks},
+		{"a jump out of a function is a tail call", tails},
+		{"a conditional jump out of a function leaves only when it is taken",
+			conditional_tails},
+		{"calls of foreign functions are timed and jumps to them leave", foreign},
+		{"behind a function that returns twice frames are looked at again", returns_twice},
+		{"short branches that do not reach any more are made long", widened},
+		{"loop and jrcxz that do not reach any more jump over a jump", widened_loop},
+		{"live flags: a counter waits until they are dead", flags_later},
+		{"live flags: a comparison of registers is made again", flags_compare},
+		{"live flags: a branch is counted on both its sides", flags_edges},
+		{"live flags: else a free register counts", flags_register},
+		{"functions that take or return flags keep them", flags_taken},
+		{"functions that cannot be moved about are left alone", left_alone},
+		{"a jump past a lock prefix stays right", lock_prefix},
+		{"inserted functions and those left alone find each other", gs_neighbours},
+		{"code without a type is found when it is called", unnamed},
+		{"zeros that are read are no padding", data_is_none},
+	};
+
+	return RUN_TESTS(tests);
+}

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+# Instructions and calls of each function are those that callgrind sees in the plain program, for
+# deterministic programs; each difference is listed with its cause. Sums and arcs agree.
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/workloads/count_lib.bash"
+count_options=-v
+
+# Bases add up to the total; callers' calls to the function's calls; base and callees to what it cost with them.
+invariants() { # NAME
+	"$WEIR" report arcs counted/"$1".weir --json >arcs.json 2>/dev/null
+	"$WEIR" report flat counted/"$1".weir --json >flat.json 2>/dev/null
+	python3 - "$1" <<'PY'
+import json, sys
+arcs, flat = json.load(open("arcs.json")), json.load(open("flat.json"))
+wrong = []
+total = flat["total"]
+if sum(r["base"] or 0 for r in flat["rows"]) != total or total != arcs["total"] or not total:
+    wrong.append(f"bases add up to {sum(r['base'] or 0 for r in flat['rows'])}, total {total}")
+for r in arcs["rows"]:
+    name, own = r["name"], r["self"]
+    if r["parents"] and sum(p["calls"] for p in r["parents"]) != own["calls"]:
+        wrong.append(f"{name}: {own['calls']} calls, of its callers {sum(p['calls'] for p in r['parents'])}")
+    if r["parents"] and sum(p["base"] for p in r["parents"]) != own["base"]:
+        wrong.append(f"{name}: base {own['base']}, by callers {sum(p['base'] for p in r['parents'])}")
+    if not any(a["recursive"] for a in r["parents"] + r["children"]):
+        if own["base"] + sum(c["cum"] for c in r["children"]) != own["cum"]:
+            wrong.append(f"{name}: base {own['base']} and callees are not its {own['cum']}")
+        if r["parents"] and sum(p["cum"] for p in r["parents"]) != own["cum"]:
+            wrong.append(f"{name}: the shares of its callers are not its {own['cum']}")
+print("not ok" if wrong else "ok", f"{sys.argv[1]}: bases and arcs of {len(arcs['rows'])} functions add up")
+for w in wrong[:20]:
+    print(" ", w)
+PY
+}
+
+if ! command -v valgrind >/dev/null; then
+	skip "counts are those of callgrind: valgrind is not installed"
+	exact() { :; }
+else
+	exact() { # NAME ARGUMENTS...
+		local name=$1
+		shift
+		"$WEIR" report flat counted/"$name".weir --json >flat.json 2>/dev/null
+		(cd plain && timeout 200 valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
+			--skip-plt=no --callgrind-out-file="$name".callgrind ./"$name" "$@") >/dev/null 2>valgrind.txt
+		python3 -B "$count_fixtures/callgrind_compare.py" "$name: each function has the instructions and calls of callgrind" \
+			flat.json plain/"$name".callgrind plain/"$name" left_alone.txt
+	}
+fi
+
+# one NAME SOURCE FLAGS, ARGUMENTS: with the libraries of libraries_of_links
+one() {
+	local name=$1 source=$2 flags=$3
+	shift 3
+	# shellcheck disable=SC2086
+	build "$name" "$source" $flags || { skip "$name: $(head -n 1 build.txt)" && return; }
+	mv build.txt left_alone.txt
+	same "$name does the same" "$name" "$@" || return
+	invariants "$name"
+	exact "$name" "$@"
+}
+library() { # NAME SOURCE "LIBRARIES" ARGUMENTS
+	local name=$1 source=$2 l a
+	libraries_of_links=()
+	for l in $3; do
+		[[ $l == -* ]] && libraries_of_links+=("$l") && continue
+		a=$(static_library "$l") || { skip "$name: lib$l.a is not installed" && return; }
+		libraries_of_links+=("$a")
+	done
+	shift 3
+	one "$name" "$source" -O2 "$@"
+	libraries_of_links=()
+}
+
+one control_flow control_flow.c "-O2"
+library zlib drive_zlib.c z 5000
+more || exit 0
+one control_flow_plain control_flow.c "-O0 -no-pie"
+one exceptions exceptions.cc "-O2 -static-libstdc++ -static-libgcc"
+library bzip2 drive_bzip2.c bz2 2000
+library zstd drive_zstd.c zstd 5000
+library sqlite3 drive_sqlite.c "sqlite3 -lm" 100
+# valgrind does not know every instruction that libcrypto would choose here.
+export OPENSSL_ia32cap=0:0
+library libcrypto drive_crypto.c crypto 1000
