@@ -186,6 +186,7 @@ static void note_moves(struct code *c, const struct code_section *s)
 {
 	size_t g = 0;
 
+	vec_reserve(&c->moved.sections[s->number].rows, s->insns.n + s->gaps.n + 1);
 	for (size_t i = 0; i <= s->functions.n; i++) {
 		uint32_t start = i < s->functions.n ? s->functions.v[i].start : UINT32_MAX;
 

@@ -376,6 +376,7 @@ static void emit_section(struct emit *e, struct code_section *s)
 	object_section_set(c->object, s->number, buf_span(&e->bytes));
 	os = &c->object->sections.v[s->number];
 	os->relocs.n = 0;
+	vec_reserve(&os->relocs, e->relocs.n);
 	for (size_t i = 0; i < e->relocs.n; i++)
 		vec_push(&os->relocs, e->relocs.v[i]);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define USUAL_INSN_BYTES 4
+
 struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t offset)
 {
 	const struct code_section *s;
@@ -307,6 +309,8 @@ static void read_section(struct code *c, struct code_section *s)
 {
 	merge_functions(s);
 	s->at = mem_calloc(s->bytes.n + 1, sizeof(*s->at));
+	if (s->functions.n)
+		vec_reserve(&s->insns, s->bytes.n / USUAL_INSN_BYTES + 1);
 	for (size_t i = 0; i < s->functions.n; i++)
 		code_decode_function(c, s, &s->functions.v[i]);
 	code_section_find_gaps(s);

@@ -4,8 +4,8 @@
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 
-# least percentage of functions made by compilers that is inserted
-declare -A least=([z]=99 [sqlite3]=99 [stdc++]=99 [crypto]=99 [m-2.36]=99 [c]=97)
+# least percentage of the functions that is inserted; libcrypto, libm and libc have some made by hand
+declare -A least=([z]=99 [sqlite3]=99 [stdc++]=99 [crypto]=99 [m-2.36]=98 [c]=98)
 libraries=(z sqlite3 stdc++ crypto m-2.36 c)
 
 # sample ARCHIVE N: names of about N members, spread evenly; all when N is 0
@@ -26,16 +26,17 @@ whole_archive() { # NAME ARCHIVE
 	python3 - "$name" "${least[$name]}" <<'PY'
 import json, sys
 j, name, least = json.load(open("insert.json")), sys.argv[1], int(sys.argv[2])
-share = 100 * j["inserted_compiled"] / max(1, j["functions_compiled"])
+share = 100 * j["inserted"] / max(1, j["functions"])
 left = j["functions"] - j["inserted"]
 reasons = sum(r["count"] for r in j["reasons"]) if isinstance(j["reasons"], list) else sum(j["reasons"].values())
 print("ok" if share >= least and j["functions"] else "not ok",
-      f"lib{name}.a: {j['inserted']} of {j['functions']} functions inserted, {share:.2f} % of those made by compilers (at least {least} %)")
+      f"lib{name}.a: {j['inserted']} of {j['functions']} functions inserted, {share:.2f} % (at least {least} %)")
 print("ok" if reasons == left and all(r["reason"] for r in j["rows"] if not r["inserted"]) else "not ok",
       f"lib{name}.a: each of the {left} functions left alone has a reason: {j['reasons']}")
 PY
 	equal "lib$name.a: the same members in the same order" "$(ar t "$archive")" "$(ar t "$name.w.a")"
-	insert_quietly --mode nothing "$archive" -o nothing.a && check "lib$name.a: inserting nothing changes no byte" cmp "$archive" nothing.a
+	insert_quietly --mode nothing "$archive" -o nothing.a && 
+		check "lib$name.a: inserting nothing changes no byte of a member" cmp <(ar p "$archive") <(ar p nothing.a)
 	rm -f nothing.a
 }
 
@@ -100,17 +101,18 @@ done
 
 # --- one-byte nops at the head of each block leave programs as they are
 nops() { # NAME SOURCE LIBRARIES...: what it says with a size
-	local name=$1 source=$2 l objects=()
+	local name=$1 source=$2 l archive archives=() inserted=()
 	shift 2
 	gcc -w -O2 -c -o plain.o "$count_fixtures/$source" || { skip "nops in $name: headers are not installed" && return; }
 	"$WEIR" insert -q --mode nops plain.o -o nops.o
 	for l in "$@"; do
 		archive=$(static_library "$l") || { skip "nops in $name: lib$l.a is not installed" && return; }
 		"$WEIR" insert -q --mode nops "$archive" -o "$l.nops.a" || not_ok "nops in $name: lib$l.a is inserted"
-		objects+=("$l.nops.a")
+		archives+=("$archive")
+		inserted+=("$l.nops.a")
 	done
-	gcc -o program plain.o "${objects[@]//*.nops.a/}" -lm "${@/#/-l}" 2>link.txt && gcc -o program_nops nops.o "${objects[@]}" -lm ||
-		{ not_ok "nops in $name: it is linked" && return; }
+	gcc -o program plain.o "${archives[@]}" -lm 2>link.txt && gcc -o program_nops nops.o "${inserted[@]}" -lm 2>link.txt ||
+		{ not_ok "nops in $name: it is linked: $(head -n 1 link.txt)" && return; }
 	equal "nops in $name: the program does the same" "$(timeout 60 ./program 2000 2>&1; echo $?)" "$(timeout 60 ./program_nops 2000 2>&1; echo $?)"
 }
 nops zlib drive_zlib.c z

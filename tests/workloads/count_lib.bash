@@ -12,16 +12,15 @@ more() { [ -z "$WEIR_SAN" ]; }
 
 # build NAME SOURCE FLAGS...: false when the plain program cannot be built (what the compiler says is in
 # build.txt); a verdict when the counted one cannot. COMPILER= is used instead of gcc or g++;
-# libraries come from libraries_of_links.
+# libraries come from libraries_of_links. OBJECT= is linked instead of compiling once more.
 build() {
-	local name=$1 source=$count_fixtures/$2 compiler=${COMPILER:-gcc}
+	local name=$1 source=$count_fixtures/$2 compiler=${COMPILER:-gcc} object=${OBJECT:-objects/$1.o}
 	shift 2
 	case $source in *.cc) compiler=${COMPILER:-g++} ;; esac
 	rm -f plain/"$name" counted/"$name"
-	$compiler -w "$@" -c -o objects/"$name".o "$source" 2>build.txt &&
-		$compiler -w "$@" -o plain/"$name" objects/"$name".o "${libraries_of_links[@]}" -lpthread 2>build.txt ||
-		return 1
-	timeout 300 "$WEIR" count ${count_options:--q} $compiler -w "$@" -o counted/"$name" objects/"$name".o \
+	[ -n "${OBJECT:-}" ] || $compiler -w "$@" -c -o "$object" "$source" 2>build.txt || return 1
+	$compiler -w "$@" -o plain/"$name" "$object" "${libraries_of_links[@]}" -lpthread 2>build.txt || return 1
+	timeout 300 "$WEIR" count ${count_options:--q} $compiler -w "$@" -o counted/"$name" "$object" \
 		"${libraries_of_links[@]}" -lpthread >build.txt 2>&1 && return 0
 	not_ok "$name is linked by weir count"
 	head -n 5 build.txt

@@ -23,7 +23,7 @@ library() {
 library zlib drive_zlib.c deflate z
 more && library bzip2 drive_bzip2.c BZ2_compressBlock bz2
 more && library zstd drive_zstd.c ZSTD_compress zstd
-more && library sqlite3 drive_sqlite.c sqlite3VdbeExec sqlite3 -lm
+more && size=3000 library sqlite3 drive_sqlite.c sqlite3VdbeExec sqlite3 -lm
 more && library libcrypto drive_crypto.c EVP_Digest crypto
 
 sentence="Lua does the same when it is counted"
@@ -42,17 +42,17 @@ elif more; then
 	libraries_of_links=()
 fi
 
-build library drive_library.cc -O2 && same "a C++ program with exceptions in threads does the same" library
-more && build library_all drive_library.cc -O2 -static-libstdc++ -static-libgcc &&
+more && build library drive_library.cc -O1 && same "a C++ program with exceptions in threads does the same" library
+more && OBJECT=objects/library.o build library_all drive_library.cc -O1 -static-libstdc++ -static-libgcc &&
 	same "the same with the C++ library and the unwinder inserted" library_all &&
 	check "the unwinder is counted" [ "$(base_of _Unwind_RaiseException)" -gt 0 ]
 more && build libc drive_libc.c -O2 -static && same "a static C program does the same with libc.a inserted" libc &&
 	check "functions of libc.a are counted" [ "$(base_of __printf_fp_l)" -gt 0 -o "$(base_of vfprintf)" -gt 0 ]
-more && build library_static drive_library.cc -O2 -static &&
+more && OBJECT=objects/library.o build library_static drive_library.cc -O1 -static &&
 	same "a static C++ program does the same with every library inserted" library_static
 
 # The programs above once more with block counts only.
 count_options="-q --counts"
 libraries_of_links=("$(static_library z)")
-build zlib_counts drive_zlib.c -O2 && same "zlib with counts only does the same" zlib_counts 50000
+OBJECT=objects/zlib.o build zlib_counts drive_zlib.c -O2 && same "zlib with counts only does the same" zlib_counts 50000
 equal "counts only: no calls are told" "[]" "$(json flat.json '[r["calls"] for r in j["rows"] if r["calls"]]')"
