@@ -23,9 +23,18 @@ insert_quietly() {
 whole_archive() { # NAME ARCHIVE
 	local name=$1 archive=$2
 	insert_quietly --json "$archive" -o "$name.w.a" || { not_ok "lib$name.a is inserted" && return; }
-	python3 - "$name" "${least[$name]}" <<'PY'
+	readelf -sW "$archive" >symbols.txt 2>/dev/null
+	python3 - "$name" "${least[$name]}" <<'PY' || not_ok "lib$name.a: what --json says is read"
 import json, sys
 j, name, least = json.load(open("insert.json")), sys.argv[1], int(sys.argv[2])
+member, places = 0, set()
+for line in open("symbols.txt", errors="replace"):
+    field = line.split()
+    member += line.startswith("File:")
+    if len(field) > 7 and field[3] in ("FUNC", "IFUNC") and field[6].isdigit():
+        places.add((member, field[6], field[1]))
+print("ok" if abs(len(places) - j["functions"]) * 1000 <= len(places) else "not ok",
+      f"lib{name}.a: {j['functions']} functions are known, readelf has {len(places)} (to 1 in 1,000)")
 share = 100 * j["inserted"] / max(1, j["functions"])
 left = j["functions"] - j["inserted"]
 reasons = sum(r["count"] for r in j["reasons"]) if isinstance(j["reasons"], list) else sum(j["reasons"].values())

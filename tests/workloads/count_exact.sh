@@ -9,7 +9,7 @@ count_options=-v
 invariants() { # NAME
 	"$WEIR" report arcs counted/"$1".weir --json >arcs.json 2>/dev/null
 	"$WEIR" report flat counted/"$1".weir --json >flat.json 2>/dev/null
-	python3 - "$1" <<'PY'
+	python3 - "$1" <<'PY' || not_ok "$1: the reports are read"
 import json, sys
 arcs, flat = json.load(open("arcs.json")), json.load(open("flat.json"))
 wrong = []
@@ -44,7 +44,8 @@ else
 		(cd plain && timeout 200 valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
 			--skip-plt=no --callgrind-out-file="$name".callgrind ./"$name" "$@") >/dev/null 2>valgrind.txt
 		python3 -B "$count_fixtures/callgrind_compare.py" "$name: each function has the instructions and calls of callgrind" \
-			flat.json plain/"$name".callgrind plain/"$name" left_alone.txt
+			flat.json plain/"$name".callgrind plain/"$name" left_alone.txt ||
+			not_ok "$name: what callgrind has seen is read: $(head -n 1 valgrind.txt)"
 	}
 fi
 
