@@ -13,7 +13,7 @@ static const char program[] =
 	"  primes = primes + is; i = i + 1; }"
 	"print primes;"
 	"a = 1; b = 1; k = 0;"
-	"while k < 1500000 { c = (a + b) % 1000007; a = b; b = c; k = k + 1; }"
+	"while k < 4000000 { c = (a + b) % 1000007; a = b; b = c; k = k + 1; }"
 	"print a;";
 
 enum op { PUSH, LOAD, STORE, ADD, SUB, MUL, DIV, MOD, LESS, EQUAL, JUMP, JUMP_IF_NOT, PRINT, STOP };

@@ -108,11 +108,47 @@ static void judge_jump(struct code *c, struct code_section *s, struct code_funct
 		insn->bits |= CODE_INSN_TAIL_OUT;
 }
 
+/* What is known of a function by its name, which is looked up once for each symbol. */
+enum callee_kind {
+	CALLEE_KNOWN = 1,
+	CALLEE_SKIPS_RETURN = 2,
+	CALLEE_TWICE = 4,
+	CALLEE_FOREIGN = 8,
+};
+
+static uint8_t judge_callee(const struct code *c, const struct object_symbol *symbol)
+{
+	const struct insert_options *o = c->options;
+	const char *name = symbol->name;
+
+	if (foreign_name_skips_return(name))
+		return CALLEE_KNOWN | CALLEE_SKIPS_RETURN;
+	if (foreign_name_returns_twice(name))
+		return CALLEE_KNOWN | CALLEE_TWICE;
+	if (!symbol->section && !foreign_name_is_untimed(name) &&
+		(o->is_foreign ? o->is_foreign(o->foreign_context, name) : foreign_name_waits(name)))
+		return CALLEE_KNOWN | CALLEE_FOREIGN;
+	return CALLEE_KNOWN;
+}
+
+static uint8_t callee_kind(struct code *c, const struct object_symbol *symbol)
+{
+	uint8_t *kind;
+
+	if (!c->callee_kinds)
+		c->callee_kinds = mem_calloc(c->object->symbols.n, 1);
+	kind = &c->callee_kinds[symbol - c->object->symbols.v];
+	if (!*kind)
+		*kind = judge_callee(c, symbol);
+	return *kind;
+}
+
 static void judge_call(struct code *c, struct code_section *s, struct code_function *f,
 	struct code_insn *insn)
 {
 	const struct object_symbol *symbol;
 	const char *callee = code_insn_callee(c, s, insn, &symbol);
+	uint8_t kind;
 
 	if (insn->flow == X86_FLOW_CALL && insn->to_section == s->number &&
 		insn->to == insn->offset + insn->length) {
@@ -121,14 +157,12 @@ static void judge_call(struct code *c, struct code_section *s, struct code_funct
 	}
 	if (!callee)
 		return;
-	if (foreign_name_skips_return(callee))
+	kind = callee_kind(c, symbol);
+	if (kind & CALLEE_SKIPS_RETURN)
 		f->reason = INSERT_REASON_BOUND;
-	else if (foreign_name_returns_twice(callee))
+	if (kind & CALLEE_TWICE)
 		insn->bits |= CODE_INSN_TWICE;
-	else if (!symbol->section && !foreign_name_is_untimed(callee) &&
-		 (c->options->is_foreign
-				 ? c->options->is_foreign(c->options->foreign_context, callee)
-				 : foreign_name_waits(callee)))
+	if (kind & CALLEE_FOREIGN)
 		insn->bits |= CODE_INSN_FOREIGN;
 }
 

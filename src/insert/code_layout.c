@@ -153,7 +153,7 @@ static bool widen(struct code *c, struct code_section *s, bool all)
 			int64_t distance;
 
 			if (insn->rel_bytes != 1 || insn->reloc != CODE_NONE || !insn->to_section ||
-				(insn->bits & (CODE_INSN_WIDE | CODE_INSN_FALLS | CODE_INSN_EDGES)))
+				(insn->bits & (CODE_INSN_WIDE | CODE_INSN_FALLS | CODE_INSN_EDGES)) || insn->between)
 				continue;
 			distance = (int64_t)code_branch_target(c, s, insn) -
 				   (int64_t)(insn->place + insn->length);

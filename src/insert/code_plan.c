@@ -53,6 +53,9 @@ static enum insert_reason judge_function(
 			return INSERT_REASON_TRANSACTION;
 		if (insn->bits & CODE_INSN_BOUND)
 			return INSERT_REASON_BOUND;
+		if ((insn->bits & CODE_INSN_PAST_LOCK) &&
+			(s->insns.v[s->at[insn->to - 1] - 1].bits & CODE_INSN_FLAGS))
+			return INSERT_REASON_MIDDLE;
 		if ((insn->bits & CODE_INSN_FLAGS) && insn->detour == CODE_DETOUR_NONE)
 			return INSERT_REASON_NO_REGISTER;
 		/* loop and jrcxz have no opposite */
@@ -174,6 +177,23 @@ bool code_function_enters_at(
 	return c->options->mode == INSERT_MODE_TREE && !f->is_fragment && insn_i == f->entry_insn;
 }
 
+uint32_t code_locked_block(
+	const struct code_section *s, const struct code_function *f, const struct code_insn *insn)
+{
+	uint32_t locked = s->at[insn->to - 1] - 1, low = f->first_block;
+	uint32_t high = f->first_block + f->n_blocks;
+
+	while (high - low > 1) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (s->blocks.v[mid].first_insn <= locked)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 uint32_t code_head_insn(
 	const struct code_section *s, const struct code_function *f, uint32_t block)
 {
@@ -217,6 +237,8 @@ uint32_t code_insn_bytes(const struct code_insn *insn)
 {
 	if (insn->bits & CODE_INSN_EDGES)
 		return 2 + insn->after + 5;
+	if (insn->between)
+		return 2 + insn->between + 5;
 	if (insn->bits & CODE_INSN_FALLS)
 		return 2 + CODE_CALL_BYTES + 5;
 	if (!(insn->bits & CODE_INSN_WIDE))
@@ -268,8 +290,17 @@ static void plan_function(struct code *c, struct code_section *s, struct code_fu
 	}
 	if (c->options->mode == INSERT_MODE_TREE && !f->is_fragment)
 		s->insns.v[f->entry_insn].before += CODE_CALL_BYTES;
-	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++)
-		plan_insn(c, f, &s->insns.v[i]);
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		struct code_insn *insn = &s->insns.v[i];
+
+		plan_insn(c, f, insn);
+		if (insn->bits & CODE_INSN_PAST_LOCK) {
+			const struct code_block *block = &s->blocks.v[code_locked_block(s, f, insn)];
+
+			insn->between =
+				code_head_bytes(c, &s->insns.v[block->first_insn], block->n_insns);
+		}
+	}
 }
 
 void code_plan(struct code *c)

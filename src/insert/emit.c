@@ -204,6 +204,12 @@ static void put_insn(struct emit *e, const struct code_insn *insn)
 		put_opposite(e, insn, insn->after);
 		put_head(e, e->edges_block);
 		put_long_jump(e, insn);
+	} else if (insn->between) {
+		/* jncc 1f; count; jmp past the prefix; 1: and the prefix is counted as any head is */
+		put_opposite(e, insn, insn->between);
+		put_head(e, code_locked_block(e->section,
+				    code_function_at(e->code, e->section->number, insn->offset), insn));
+		put_long_jump(e, insn);
 	} else if (insn->bits & CODE_INSN_FALLS)
 		put_conditional_tail(e, insn);
 	else if (insn->reloc != CODE_NONE)

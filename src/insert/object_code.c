@@ -393,5 +393,6 @@ void code_release(struct code *c)
 	moved_release(&c->moved);
 	vec_release(&c->table_entries);
 	vec_release(&c->labels);
+	free(c->callee_kinds);
 	*c = (struct code){0};
 }

@@ -41,12 +41,13 @@ enum code_insn_bits {
 	CODE_INSN_ENDBR = 1 << 9,
 	CODE_INSN_TABLE = 1 << 10,	/* an indirect jump whose targets are known */
 	CODE_INSN_FLAGS = 1 << 11,	/* a head: status flags are live */
-	CODE_INSN_TRANSACTION = 1 << 16,
-	CODE_INSN_BOUND = 1 << 13,
-	CODE_INSN_LABEL = 1 << 15, /* a head that something refers to, not only the instruction before */
 	CODE_INSN_EDGES = 1 << 12, /* a conditional branch that counts its block on both sides */
-	CODE_INSN_START = 1 << 17, /* a function begins here, or its entry code is in front of it */
+	CODE_INSN_BOUND = 1 << 13,
 	CODE_INSN_FALLS = 1 << 14, /* a conditional branch out of the function: leave only when taken */
+	CODE_INSN_LABEL = 1 << 15, /* a head that something refers to, not only the instruction before */
+	CODE_INSN_TRANSACTION = 1 << 16,
+	CODE_INSN_PAST_LOCK = 1 << 17, /* a conditional branch past the lock prefix of an instruction */
+	CODE_INSN_START = 1 << 18, /* a function begins here, or its entry code is in front of it */
 };
 
 /* Where flags are live at the head of a block. */
@@ -77,6 +78,7 @@ struct code_insn {
 	/* Layout. */
 	uint32_t label, place;	/* new offsets: of what is inserted in front, and of itself */
 	uint32_t before, after; /* bytes that are inserted in front of it and behind it */
+	uint32_t between;	/* of a branch past a lock prefix: bytes of the counter on its way */
 };
 
 struct code_function {
@@ -152,6 +154,7 @@ struct code {
 		uint32_t symbol;
 	}) labels;	       /* symbols without a type, by place */
 	size_t name_bytes;     /* of the names that code_admit_name let through */
+	uint8_t *callee_kinds; /* by symbol: blocks.c */
 	bool has_patch_places; /* of -fpatchable-function-entry */
 };
 
@@ -213,6 +216,9 @@ void code_section_refuse(struct code_section *s, enum insert_reason reason);
 /* Lengths, of the instruction as it will be and of what is put around it (code_plan.c). */
 uint32_t code_insn_bytes(const struct code_insn *insn);
 uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns);
+/* The block that a CODE_INSN_PAST_LOCK branch of the function leads into. */
+uint32_t code_locked_block(
+	const struct code_section *s, const struct code_function *f, const struct code_insn *insn);
 /* The instruction that a block's counter is put in front of. */
 uint32_t code_head_insn(
 	const struct code_section *s, const struct code_function *f, uint32_t block);

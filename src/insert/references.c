@@ -142,7 +142,7 @@ static void mark_label(struct code *c, const struct code_function *from, uint32_
 		return;
 	}
 	if (f && kind == LABEL_BRANCH && from == f)
-		f->reason = INSERT_REASON_MIDDLE; /* as glibc jumps past lock prefixes */
+		f->reason = INSERT_REASON_MIDDLE;
 	else if (f)
 		code_section_refuse(s, INSERT_REASON_MIDDLE);
 	else if (kind != LABEL_BRANCH)
@@ -177,6 +177,26 @@ static bool has_odd_relocs(const struct object_section *os, const struct code_in
 	return !has_field;
 }
 
+#define LOCK_PREFIX 0xf0
+
+/* glibc branches past a lock prefix when there is one thread only. The block begins at the prefix. */
+static bool goes_past_lock(struct code *c, struct code_section *s, const struct code_function *from,
+	struct code_insn *insn)
+{
+	struct code_insn *locked;
+
+	if (insn->flow != X86_FLOW_BRANCH || (insn->rel_bytes == 1 && insn->opcode >= 0xe0) ||
+		insn->to_section != s->number || !from || insn->to <= from->start ||
+		insn->to >= from->end || code_insn_at(c, s->number, insn->to))
+		return false;
+	locked = code_insn_at(c, s->number, insn->to - 1);
+	if (!locked || locked->length < 2 || s->bytes.p[locked->offset] != LOCK_PREFIX)
+		return false;
+	locked->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL;
+	insn->bits |= CODE_INSN_PAST_LOCK;
+	return true;
+}
+
 /* What instructions mean by relocations against sections of this object. */
 static void resolve_insns(
 	struct code *c, struct code_section *s, const struct code_function *from)
@@ -205,7 +225,7 @@ static void resolve_insns(
 				insn->to = (uint32_t)t.offset;
 			}
 		}
-		if (insn->reloc == CODE_NONE && insn->to_section)
+		if (insn->reloc == CODE_NONE && insn->to_section && !goes_past_lock(c, s, from, insn))
 			mark_label(c, from, insn->to_section, (int32_t)insn->to,
 				insn->rel_bytes ? LABEL_BRANCH : LABEL_CODE);
 	}
