@@ -34,6 +34,16 @@ static void add_counters(struct code *c, struct code_section *s)
 			.group = c->object->sections.v[s->number].group});
 }
 
+static const char *object_name(const struct code *c)
+{
+	if (c->options->object_name)
+		return c->options->object_name;
+	for (size_t i = 1; i < c->object->symbols.n; i++)
+		if (c->object->symbols.v[i].type == STT_FILE)
+			return c->object->symbols.v[i].name;
+	return "";
+}
+
 /* Behind the call of enter, which identifies the function. */
 static uint32_t entry_of(const struct code *c, const struct code_section *s, const struct code_function *f)
 {
@@ -141,6 +151,7 @@ static void describe_section(struct describe *d, struct code_section *s)
 	for (size_t i = 0; i < n_blocks; i++)
 		put_block(d, s, &s->blocks.v[i]);
 	find_foreign(d, s);
+	unit.object_name = name_of(d, object_name(d->code));
 	buf_put(&d->bytes, d->foreign.v, d->foreign.n * sizeof(d->foreign.v[0]));
 	unit.names_bytes = (uint32_t)d->names.n;
 	buf_put(&d->bytes, d->names.p, d->names.n);

@@ -18,6 +18,7 @@ struct emit {
 	uint32_t cost, cycles;
 	uint32_t enter, enter_flags, leave, leave_flags, tail, resync, foreign, foreign_done;
 	const struct cost_cpu *cpu;
+	struct buf block; /* scratch */
 	uint32_t edges_block; /* the block that a CODE_INSN_EDGES branch counts */
 };
 
@@ -66,14 +67,35 @@ static void put_add(struct emit *e, uint32_t symbol, int64_t offset, uint32_t n,
 		buf_put_u8(&e->bytes, (uint8_t)n);
 }
 
-static uint32_t block_cycles(const struct emit *e, const struct code_block *b)
+static void put_u32_at(struct buf *b, size_t at, uint32_t v)
+{
+	memcpy(b->p + at, &v, sizeof(v));
+}
+
+/* An address for what a relocation means, the same for the same thing: the model must see when a load
+ * reads what a store wrote. */
+#define PRETENDED_ADDRESS(symbol) (0x1000000u + (uint32_t)(symbol) * 0x10000u)
+
+static uint32_t block_cycles(struct emit *e, const struct code_block *b)
 {
 	const struct code_section *s = e->section;
+	const struct object_section *os = &e->code->object->sections.v[s->number];
 	const struct code_insn *first = &s->insns.v[b->first_insn];
 	const struct code_insn *last = &s->insns.v[b->first_insn + b->n_insns - 1];
+	uint32_t end = last->offset + last->length;
 
-	return cost_block(e->cpu, span_sub(s->bytes, first->offset,
-					  last->offset + last->length - first->offset));
+	buf_reset(&e->block);
+	buf_put(&e->block, s->bytes.p + first->offset, end - first->offset);
+	for (size_t k = object_section_reloc_at(os, first->offset);
+		k < os->relocs.n && os->relocs.v[k].offset + 4 <= end; k++) {
+		const struct object_reloc *r = &os->relocs.v[k];
+		uint32_t at = (uint32_t)r->offset - first->offset;
+
+		if (r->type == R_X86_64_PC32)
+			put_u32_at(&e->block, at,
+				PRETENDED_ADDRESS(r->symbol) + (uint32_t)r->addend - at);
+	}
+	return cost_block(e->cpu, buf_span(&e->block));
 }
 
 static void put_head(struct emit *e, uint32_t block_i)
@@ -108,11 +130,6 @@ static void put_head(struct emit *e, uint32_t block_i)
 	}
 	assert(e->bytes.n - start == code_head_bytes(e->code, head, b->n_insns));
 	(void)start;
-}
-
-static void put_u32_at(struct buf *b, size_t at, uint32_t v)
-{
-	memcpy(b->p + at, &v, sizeof(v));
 }
 
 /* A branch that has no relocation, in the form that code_layout.c chose. */
@@ -401,5 +418,6 @@ void code_emit(struct code *c)
 		emit_section(&e, &c->sections[n]);
 	}
 	buf_release(&e.bytes);
+	buf_release(&e.block);
 	vec_release(&e.relocs);
 }

@@ -216,12 +216,14 @@ static int insert_member(struct archive_member *m, const char *folder,
 	struct err *err)
 {
 	size_t first = report->functions.n, first_note = report->notes.n;
+	struct insert_options named = *options;
 	struct span bytes;
 	struct buf own = {0};
 	int rc = member_bytes(m, folder, &bytes, &own, err);
 
+	named.object_name = m->name;
 	if (!rc && elf_object_is(bytes))
-		rc = insert_object(bytes, options, out, report, err);
+		rc = insert_object(bytes, &named, out, report, err);
 	else if (!rc) {
 		report->n_left_alone++;
 		rc = copy_object(bytes, out);

@@ -35,6 +35,7 @@ struct insert_options {
 	const char *const *skip;  /* globs; NULL: none */
 	insert_is_foreign *is_foreign; /* NULL: only the functions that wait for the system are */
 	void *foreign_context;
+	const char *object_name; /* for the units; NULL: the source file that the object names */
 };
 
 /* Why a function was left alone. insert_reason_text gives the sentence. */

@@ -212,19 +212,34 @@ static void left_alone(void)
 	check_left_alone(ONE("push %rdx\n jmp *(%rsp)\n"), INSERT_REASON_INDIRECT, "push jmp");
 }
 
+/* Where the jump of this word leads to. */
+static uint32_t target_of(const struct world *w, size_t word)
+{
+	struct x86_insn x;
+	struct span bytes = w->o.sections.v[w->section].data;
+
+	CHECK(x86_decode(
+		&x, span_sub(bytes, w->at[word], bytes.n - w->at[word]), w->at[word], true));
+	return (uint32_t)x.target;
+}
+
+#define PAST_LOCK "cmpl $0,x(%rip)\n jz 1f\n lock\n 1: incl (%rdi)\n ret\n"
+
 static void lock_prefix(void)
 {
 	struct world w;
 
-	/* As glibc does: the jump into the instruction stays right though things move around it. */
+	/* As glibc does; both ways are counted. */
+	begin(&w, INSERT_MODE_COUNTS, COMPILED FUNCTION("f") PAST_LOCK SIZE("f"));
+	CHECK_STR(show(&w, "f"), "inc.0 cmp[x] jnz>5 inc.1 jmp>-1 inc.1 inc ret");
+	CHECK_EQ(target_of(&w, 4), w.at[6] + 1);
+	end(&w);
+	/* And in a function that is left alone. */
 	begin(&w, INSERT_MODE_COUNTS,
 		COMPILED FUNCTION("e") "ret\n" SIZE("e")
-			FUNCTION("f") "jz 1f\n lock\n 1: incl (%rdi)\n ret\n" SIZE("f")
-				FUNCTION("g") "ret\n" SIZE("g"));
-	CHECK_STR(reason_of(&w, "f"), insert_reason_text(INSERT_REASON_MIDDLE));
-	CHECK_STR(show(&w, "f"), "jz>-1 inc ret");
-	CHECK_EQ(w.o.sections.v[w.section].data.p[w.at[0]], 0x74);
-	CHECK_EQ(w.o.sections.v[w.section].data.p[w.at[0] + 1], 1);
+			FUNCTION("f") "mov %gs:0,%eax\n" PAST_LOCK SIZE("f"));
+	CHECK_STR(show(&w, "f"), "mov cmp[x] jz>-1 inc ret");
+	CHECK_EQ(target_of(&w, 2), w.at[3] + 1);
 	CHECK_STR(show(&w, "e"), "inc.0 ret");
 	end(&w);
 }
