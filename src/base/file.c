@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,6 +50,38 @@ int file_read(struct buf *to, const char *path, size_t max, struct err *err)
 	if (fd < 0)
 		return err_sys(err, errno, "'%s': cannot open", path);
 	return read_all(fd, to, max, path, err);
+}
+
+static int write_all(int fd, struct span bytes)
+{
+	while (bytes.n) {
+		ssize_t n = write(fd, bytes.p, bytes.n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes.p += n;
+		bytes.n -= (size_t)n;
+	}
+	return 0;
+}
+
+int file_replace(const char *path, struct span bytes, unsigned int mode, struct err *err)
+{
+	char *temporary = mem_printf("%s.XXXXXX", path);
+	FD_AUTO fd = mkostemp(temporary, O_CLOEXEC);
+	int rc = 0;
+
+	if (fd < 0) {
+		rc = err_sys(err, errno, "'%s': cannot write", path);
+	} else if (write_all(fd, bytes) < 0 || fchmod(fd, mode) < 0 ||
+		   rename(temporary, path) < 0) {
+		rc = err_sys(err, errno, "'%s': cannot write", path);
+		unlink(temporary);
+	}
+	free(temporary);
+	return rc;
 }
 
 int file_map_open(struct file_map *map, const char *path, struct err *err)

@@ -22,6 +22,10 @@ void file_map_release(struct file_map *map);
 /* Appends the content of `path` to `to`, at most `max` bytes. */
 int file_read(struct buf *to, const char *path, size_t max, struct err *err);
 
+/* The file gets these bytes and this mode, all at once: whoever opens it sees the old contents or the
+ * new ones. */
+int file_replace(const char *path, struct span bytes, unsigned int mode, struct err *err);
+
 /* The part of a path behind its last slash; the path itself when nothing is there. */
 const char *path_base_name(const char *path);
 

@@ -38,41 +38,6 @@ static bool is_known_foreign(void *context, const char *name)
 		       (timing == FOREIGN_TIMING_ALL && foreign_name_is_short(name)));
 }
 
-static int write_whole(int fd, struct span bytes)
-{
-	while (bytes.n) {
-		ssize_t n = write(fd, bytes.p, bytes.n);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes.p += n;
-		bytes.n -= (size_t)n;
-	}
-	return 0;
-}
-
-/* OUT is not touched until all of it is there: it may be IN. */
-static int write_output(const char *path, struct span bytes, mode_t mode, struct err *err)
-{
-	char *temporary = mem_printf("%s.XXXXXX", path);
-	int fd = mkostemp(temporary, O_CLOEXEC), rc = 0;
-
-	if (fd < 0) {
-		rc = err_sys(err, errno, "'%s': cannot write", path);
-		free(temporary);
-		return rc;
-	}
-	if (write_whole(fd, bytes) < 0 || fchmod(fd, mode) < 0 || close(fd) < 0 ||
-		rename(temporary, path) < 0) {
-		rc = err_sys(err, errno, "'%s': cannot write", path);
-		unlink(temporary);
-	}
-	free(temporary);
-	return rc;
-}
-
 static char *folder_of(const char *path)
 {
 	const char *base = path_base_name(path);
@@ -101,7 +66,7 @@ static int insert_into(const char *in, const char *out, const struct insert_opti
 	if (rc < 0)
 		err_prefix(err, "'%s'", in);
 	else
-		rc = write_output(
+		rc = file_replace(
 			out, buf_span(&bytes), stat(in, &st) == 0 ? st.st_mode & 0777 : 0644, err);
 	free(folder);
 	buf_release(&bytes);

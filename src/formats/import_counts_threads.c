@@ -4,9 +4,9 @@
  *
  * What a thread's blocks add up to and what its nodes were charged with differ by the cost since
  * the last entry or exit, which belongs to the node that was current: it is added there, so that
- * both sums are equal. What ran before the library was set up, or was never entered, is charged to the
- * thread itself; blocks tell which functions that were (write_start_up). Functions of units without call-tree code are nodes below the thread itself,
- * with an unknown number of calls.
+ * both sums are equal. What ran before the library was set up, or was never entered, is charged to
+ * the thread itself; blocks tell which functions that were (write_start_up). Functions of units
+ * without call-tree code are nodes below the thread itself, with an unknown number of calls.
  */
 #include "formats/import_counts_internal.h"
 
@@ -286,7 +286,8 @@ struct accounted {
 
 /* Instructions of a function that no node of it was charged with. Those of .cold parts are in the
  * function's own nodes. */
-static uint64_t left_over(const struct tree_writer *t, uint32_t function, const struct accounted *nodes)
+static uint64_t left_over(
+	const struct tree_writer *t, uint32_t function, const struct accounted *nodes)
 {
 	const struct counts_function *f = &t->file->functions.v[function];
 
@@ -297,7 +298,8 @@ static uint64_t left_over(const struct tree_writer *t, uint32_t function, const 
 	return t->instructions[function] - nodes[function].cost;
 }
 
-static void account(const struct tree_writer *t, size_t current, uint64_t uncharged, struct accounted *nodes)
+static void account(
+	const struct tree_writer *t, size_t current, uint64_t uncharged, struct accounted *nodes)
 {
 	for (size_t i = 1; i < t->n_nodes; i++) {
 		const uint64_t *function = map_find(&t->file->entry_of, t->nodes[i].key);
@@ -309,9 +311,10 @@ static void account(const struct tree_writer *t, size_t current, uint64_t unchar
 	}
 }
 
-/* A function that ran in `cost` of the thread's own instructions, below the node for all of them. */
-static void write_start_up_node(struct tree_writer *t, uint64_t parent, uint32_t function, uint64_t cost,
-	const struct accounted *nodes)
+/* A function that ran in `cost` of the thread's own instructions, below the node for all of them.
+ */
+static void write_start_up_node(struct tree_writer *t, uint64_t parent, uint32_t function,
+	uint64_t cost, const struct accounted *nodes)
 {
 	uint64_t calls = t->entries[function] > nodes[function].calls
 				 ? t->entries[function] - nodes[function].calls
@@ -324,8 +327,9 @@ static void write_start_up_node(struct tree_writer *t, uint64_t parent, uint32_t
 }
 
 /*
- * The functions that the thread's own cost is made of. Those that were never entered come first: what
- * others have left over may be code that another function jumps into. Returns how much of it is told.
+ * The functions that the thread's own cost is made of. Those that were never entered come first:
+ * what others have left over may be code that another function jumps into. Returns how much of it
+ * is told.
  */
 static uint64_t write_start_up(struct tree_writer *t, uint64_t own, const struct accounted *nodes)
 {

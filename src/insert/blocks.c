@@ -10,8 +10,8 @@
 #include "insert/foreign_names.h"
 
 /* Is the target a place within the same function, its .cold part included? */
-static bool is_within(const struct code *c, const struct code_function *f, uint32_t section,
-	uint32_t offset)
+static bool is_within(
+	const struct code *c, const struct code_function *f, uint32_t section, uint32_t offset)
 {
 	const struct code_function *to = code_function_at(c, section, offset);
 
@@ -38,7 +38,8 @@ static bool ends_block(const struct code_insn *insn)
 	}
 }
 
-/* pop, leave, or something added to rsp: what comes before a jump out of a function with a frame. */
+/* pop, leave, or something added to rsp: what comes before a jump out of a function with a frame.
+ */
 static bool restores_stack(const struct code_section *s, const struct code_insn *insn)
 {
 	const uint8_t *p = s->bytes.p + insn->offset;
@@ -72,9 +73,9 @@ static bool follows_epilogue(
 }
 
 /*
- * What an indirect jump is. To jump within itself a function needs an address in itself: from a table
- * that relocations show, or of a label that an instruction names. With the latter alone, hand-written
- * code may add anything to it; compilers (computed goto) do not.
+ * What an indirect jump is. To jump within itself a function needs an address in itself: from a
+ * table that relocations show, or of a label that an instruction names. With the latter alone,
+ * hand-written code may add anything to it; compilers (computed goto) do not.
  */
 static void judge_indirect(
 	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
@@ -94,8 +95,8 @@ static void judge_indirect(
 		insn->bits |= CODE_INSN_TAIL;
 }
 
-static void judge_jump(struct code *c, struct code_section *s, struct code_function *f,
-	struct code_insn *insn)
+static void judge_jump(
+	struct code *c, struct code_section *s, struct code_function *f, struct code_insn *insn)
 {
 	const struct object_symbol *symbol;
 	const char *callee = code_insn_callee(c, s, insn, &symbol);
@@ -126,7 +127,8 @@ static uint8_t judge_callee(const struct code *c, const struct object_symbol *sy
 	if (foreign_name_returns_twice(name))
 		return CALLEE_KNOWN | CALLEE_TWICE;
 	if (!symbol->section && !foreign_name_is_untimed(name) &&
-		(o->is_foreign ? o->is_foreign(o->foreign_context, name) : foreign_name_waits(name)))
+		(o->is_foreign ? o->is_foreign(o->foreign_context, name)
+			       : foreign_name_waits(name)))
 		return CALLEE_KNOWN | CALLEE_FOREIGN;
 	return CALLEE_KNOWN;
 }
@@ -143,8 +145,8 @@ static uint8_t callee_kind(struct code *c, const struct object_symbol *symbol)
 	return *kind;
 }
 
-static void judge_call(struct code *c, struct code_section *s, struct code_function *f,
-	struct code_insn *insn)
+static void judge_call(
+	struct code *c, struct code_section *s, struct code_function *f, struct code_insn *insn)
 {
 	const struct object_symbol *symbol;
 	const char *callee = code_insn_callee(c, s, insn, &symbol);
@@ -152,7 +154,8 @@ static void judge_call(struct code *c, struct code_section *s, struct code_funct
 
 	if (insn->flow == X86_FLOW_CALL && insn->to_section == s->number &&
 		insn->to == insn->offset + insn->length) {
-		code_section_refuse(s, INSERT_REASON_BOUND); /* call 1f; 1: pop: takes its own address */
+		code_section_refuse(
+			s, INSERT_REASON_BOUND); /* call 1f; 1: pop: takes its own address */
 		return;
 	}
 	if (!callee)
@@ -193,7 +196,8 @@ static void judge_insns(struct code *c, struct code_section *s, struct code_func
 
 /* Where enter goes: behind endbr64, and behind the nops of -fpatchable-function-entry, whose place
  * is listed elsewhere. */
-static uint32_t entry_of(const struct code *c, const struct code_section *s, const struct code_function *f)
+static uint32_t entry_of(
+	const struct code *c, const struct code_section *s, const struct code_function *f)
 {
 	uint32_t i = f->first_insn, end = f->first_insn + f->n_insns;
 
@@ -207,7 +211,8 @@ static uint32_t entry_of(const struct code *c, const struct code_section *s, con
 }
 
 /* Nothing refers to it, and the instruction in front of it never goes on. */
-static bool is_unreachable(const struct code_section *s, const struct code_function *f, uint32_t insn_i)
+static bool is_unreachable(
+	const struct code_section *s, const struct code_function *f, uint32_t insn_i)
 {
 	const struct code_insn *before;
 
@@ -226,8 +231,8 @@ static void cut_blocks(struct code_section *s, uint32_t function)
 	f->first_block = (uint32_t)s->blocks.n;
 	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
 		if (s->insns.v[i].bits & CODE_INSN_HEAD)
-			vec_push(&s->blocks, ((struct code_block){i, 0, function,
-						     is_unreachable(s, f, i)}));
+			vec_push(&s->blocks,
+				((struct code_block){i, 0, function, is_unreachable(s, f, i)}));
 		s->blocks.v[s->blocks.n - 1].n_insns++;
 	}
 	f->n_blocks = (uint32_t)s->blocks.n - f->first_block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where everything comes to lie. Short branches are tried first and made long where they do not reach
- * any more; since that only ever lengthens code, it ends.
+ * Where everything comes to lie. Short branches are tried first and made long where they do not
+ * reach any more; since that only ever lengthens code, it ends.
  */
 #include "insert/object_code.h"
 
@@ -44,7 +44,9 @@ static void place_function(struct code_section *s, struct code_function *f, uint
 
 static void place_gap(const struct code_section *s, struct code_gap *g, bool is_last, uint64_t *now)
 {
-	g->pad = g->is_padding ? 0 : padding_to((uint32_t)*now, g->start, alignment_of(s, g->start, true));
+	g->pad = g->is_padding
+			 ? 0
+			 : padding_to((uint32_t)*now, g->start, alignment_of(s, g->start, true));
 	*now += g->pad;
 	g->place = (uint32_t)*now;
 	/* What stands behind it brings the padding that it needs. */
@@ -103,15 +105,16 @@ static uint32_t moved_in(const struct code_section *s, uint32_t offset)
 {
 	uint32_t start = offset;
 
-	while (start && offset - start < X86_INSN_BYTES_MAX && (start >= s->bytes.n || !s->at[start]))
+	while (start && offset - start < X86_INSN_BYTES_MAX &&
+		(start >= s->bytes.n || !s->at[start]))
 		start--;
 	if (offset >= s->bytes.n || !s->at[start])
 		return s->new_bytes;
 	return s->insns.v[s->at[start] - 1].place + (offset - start);
 }
 
-uint32_t code_branch_target(const struct code *c, const struct code_section *from,
-	const struct code_insn *insn)
+uint32_t code_branch_target(
+	const struct code *c, const struct code_section *from, const struct code_insn *insn)
 {
 	const struct code_section *s = &c->sections[insn->to_section];
 	const struct code_function *to;
@@ -126,8 +129,8 @@ uint32_t code_branch_target(const struct code *c, const struct code_section *fro
 	if (to && insn->to == to->start && to->n_insns) {
 		const struct code_function *f = code_function_at(c, from->number, insn->offset);
 
-		if (f && insn->flow != X86_FLOW_CALL && insn->rel_bytes && f->parent == to->parent &&
-			f->parent_section == to->parent_section)
+		if (f && insn->flow != X86_FLOW_CALL && insn->rel_bytes &&
+			f->parent == to->parent && f->parent_section == to->parent_section)
 			return code_inner_start(c, s, to);
 		return s->insns.v[to->first_insn].label;
 	}
@@ -136,7 +139,8 @@ uint32_t code_branch_target(const struct code *c, const struct code_section *fro
 	gap = code_gap_at(s, insn->to);
 	if (gap)
 		return gap->place + (insn->to - gap->start);
-	/* In the middle of an instruction, in a function that is left alone; or the section's end. */
+	/* In the middle of an instruction, in a function that is left alone; or the section's end.
+	 */
 	return moved_in(s, insn->to);
 }
 
@@ -153,7 +157,9 @@ static bool widen(struct code *c, struct code_section *s, bool all)
 			int64_t distance;
 
 			if (insn->rel_bytes != 1 || insn->reloc != CODE_NONE || !insn->to_section ||
-				(insn->bits & (CODE_INSN_WIDE | CODE_INSN_FALLS | CODE_INSN_EDGES)) || insn->between)
+				(insn->bits &
+					(CODE_INSN_WIDE | CODE_INSN_FALLS | CODE_INSN_EDGES)) ||
+				insn->between)
 				continue;
 			distance = (int64_t)code_branch_target(c, s, insn) -
 				   (int64_t)(insn->place + insn->length);
@@ -173,12 +179,18 @@ static void note_gap(struct code *c, const struct code_section *s, const struct 
 	moved_add(&c->moved, s->number, g->start, g->place, g->place);
 }
 
-static void note_function(struct code *c, const struct code_section *s, const struct code_function *f)
+static void note_function(
+	struct code *c, const struct code_section *s, const struct code_function *f)
 {
 	for (uint32_t k = f->first_insn; k < f->first_insn + f->n_insns; k++) {
 		const struct code_insn *insn = &s->insns.v[k];
+		uint32_t label = label_of(c, s, f, insn);
 
-		moved_add(&c->moved, s->number, insn->offset, label_of(c, s, f, insn), insn->place);
+		/* Most instructions follow the one before as they did: its row says it all. */
+		if (k > f->first_insn && label == insn->place &&
+			insn->place - insn->offset == insn[-1].place - insn[-1].offset)
+			continue;
+		moved_add(&c->moved, s->number, insn->offset, label, insn->place);
 	}
 }
 
@@ -186,7 +198,7 @@ static void note_moves(struct code *c, const struct code_section *s)
 {
 	size_t g = 0;
 
-	vec_reserve(&c->moved.sections[s->number].rows, s->insns.n + s->gaps.n + 1);
+	vec_reserve(&c->moved.sections[s->number].rows, s->blocks.n + s->gaps.n + 1);
 	for (size_t i = 0; i <= s->functions.n; i++) {
 		uint32_t start = i < s->functions.n ? s->functions.v[i].start : UINT32_MAX;
 
@@ -206,7 +218,8 @@ void code_lay_out(struct code *c)
 		if (!code_section_is_inserted(s))
 			continue;
 		place_section(s);
-		for (int round = 0; code_section_is_inserted(s) && widen(c, s, round > WIDEN_ROUNDS_MAX);
+		for (int round = 0;
+			code_section_is_inserted(s) && widen(c, s, round > WIDEN_ROUNDS_MAX);
 			round++)
 			place_section(s);
 		if (code_section_is_inserted(s))

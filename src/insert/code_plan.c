@@ -101,7 +101,8 @@ static void judge_section(struct code *c, struct code_section *s)
 			if (i + 1 < s->functions.n)
 				refuse(&s->functions.v[i + 1], INSERT_REASON_OVERLAP);
 		}
-		has_unknown |= f->reason == INSERT_REASON_INDIRECT || f->reason == INSERT_REASON_OVERLAP;
+		has_unknown |=
+			f->reason == INSERT_REASON_INDIRECT || f->reason == INSERT_REASON_OVERLAP;
 	}
 	for (size_t i = 0; i < s->gaps.n; i++)
 		has_data |= !s->gaps.v[i].is_padding;
@@ -110,8 +111,8 @@ static void judge_section(struct code *c, struct code_section *s)
 		code_section_refuse(s, INSERT_REASON_SECTION_DATA);
 }
 
-/* The distance from a place in the code to the global offset table is found by naming that place: no
- * byte may come between. */
+/* The distance from a place in the code to the global offset table is found by naming that place:
+ * no byte may come between. */
 static void check_table_distances(struct code *c, uint32_t section)
 {
 	const struct object_section *os = &c->object->sections.v[section];
@@ -120,7 +121,8 @@ static void check_table_distances(struct code *c, uint32_t section)
 		uint32_t type = os->relocs.v[k].type;
 		struct code_function *f;
 
-		if (type != R_X86_64_GOTPC32 && type != R_X86_64_GOTPC64 && type != R_X86_64_GOTPCREL64)
+		if (type != R_X86_64_GOTPC32 && type != R_X86_64_GOTPC64 &&
+			type != R_X86_64_GOTPCREL64)
 			continue;
 		f = code_function_at(c, section, os->relocs.v[k].offset);
 		if (f)
@@ -143,7 +145,9 @@ static void check_relocs(struct code *c)
 			if (r->type != R_X86_64_PC8 && r->type != R_X86_64_PC16 &&
 				r->type != R_X86_64_8 && r->type != R_X86_64_16)
 				continue;
-			to = r->symbol < c->object->symbols.n ? c->object->symbols.v[r->symbol].section : 0;
+			to = r->symbol < c->object->symbols.n
+				     ? c->object->symbols.v[r->symbol].section
+				     : 0;
 			if (to && to < c->n_sections)
 				code_section_refuse(&c->sections[to], INSERT_REASON_BOUND);
 			code_section_refuse(&c->sections[n], INSERT_REASON_BOUND);
@@ -171,8 +175,7 @@ static void join_fragments(struct code *c)
 		}
 }
 
-bool code_function_enters_at(
-	const struct code *c, const struct code_function *f, uint32_t insn_i)
+bool code_function_enters_at(const struct code *c, const struct code_function *f, uint32_t insn_i)
 {
 	return c->options->mode == INSERT_MODE_TREE && !f->is_fragment && insn_i == f->entry_insn;
 }
@@ -194,8 +197,7 @@ uint32_t code_locked_block(
 	return low;
 }
 
-uint32_t code_head_insn(
-	const struct code_section *s, const struct code_function *f, uint32_t block)
+uint32_t code_head_insn(const struct code_section *s, const struct code_function *f, uint32_t block)
 {
 	const struct code_block *b = &s->blocks.v[block];
 
@@ -295,7 +297,8 @@ static void plan_function(struct code *c, struct code_section *s, struct code_fu
 
 		plan_insn(c, f, insn);
 		if (insn->bits & CODE_INSN_PAST_LOCK) {
-			const struct code_block *block = &s->blocks.v[code_locked_block(s, f, insn)];
+			const struct code_block *block =
+				&s->blocks.v[code_locked_block(s, f, insn)];
 
 			insn->between =
 				code_head_bytes(c, &s->insns.v[block->first_insn], block->n_insns);

@@ -25,13 +25,13 @@ static uint32_t name_of(struct describe *d, const char *name)
 
 static void add_counters(struct code *c, struct code_section *s)
 {
-	s->counters = elf_object_add_section(c->object,
-		&(struct object_new_section){.name = COUNT_SECTION_COUNTERS,
-			.type = SHT_NOBITS,
-			.flags = SHF_ALLOC | SHF_WRITE,
-			.align = 8,
-			.nobits = 8 * (uint64_t)s->blocks.n,
-			.group = c->object->sections.v[s->number].group});
+	s->counters = elf_object_add_section(
+		c->object, &(struct object_new_section){.name = COUNT_SECTION_COUNTERS,
+				   .type = SHT_NOBITS,
+				   .flags = SHF_ALLOC | SHF_WRITE,
+				   .align = 8,
+				   .nobits = 8 * (uint64_t)s->blocks.n,
+				   .group = c->object->sections.v[s->number].group});
 }
 
 static const char *object_name(const struct code *c)
@@ -45,7 +45,8 @@ static const char *object_name(const struct code *c)
 }
 
 /* Behind the call of enter, which identifies the function. */
-static uint32_t entry_of(const struct code *c, const struct code_section *s, const struct code_function *f)
+static uint32_t entry_of(
+	const struct code *c, const struct code_section *s, const struct code_function *f)
 {
 	if (f->reason != INSERT_REASON_DONE || !code_function_enters_at(c, f, f->entry_insn))
 		return 0;
@@ -59,7 +60,8 @@ static uint32_t new_end(const struct code_section *s, const struct code_function
 	return last->place + code_insn_bytes(last) + last->after;
 }
 
-static void put_function(struct describe *d, const struct code_section *s, const struct code_function *f)
+static void put_function(
+	struct describe *d, const struct code_section *s, const struct code_function *f)
 {
 	struct count_function out = {0};
 
@@ -107,8 +109,8 @@ static void find_foreign(struct describe *d, const struct code_section *s)
 		if (!(insn->bits & CODE_INSN_FOREIGN) || !insn->after)
 			continue;
 		name = code_insn_callee(d->code, s, insn, &symbol);
-		vec_push(&d->foreign, ((struct count_foreign_site){
-					      insn->place, name_of(d, name ? name : "")}));
+		vec_push(&d->foreign,
+			((struct count_foreign_site){insn->place, name_of(d, name ? name : "")}));
 	}
 }
 
@@ -118,21 +120,21 @@ static void add_unit(struct describe *d, struct code_section *s, const struct co
 	struct object_section *os;
 	uint32_t text = elf_object_section_symbol(o, s->number);
 
-	s->units = elf_object_add_section(o, &(struct object_new_section){
-		.name = COUNT_SECTION_FUNCTIONS,
-		.type = SHT_PROGBITS,
-		.flags = SHF_ALLOC,
-		.align = 8,
-		.data = buf_span(&d->bytes),
-		.group = o->sections.v[s->number].group,
-		.link_order = s->number});
+	s->units = elf_object_add_section(
+		o, &(struct object_new_section){.name = COUNT_SECTION_FUNCTIONS,
+			   .type = SHT_PROGBITS,
+			   .flags = SHF_ALLOC,
+			   .align = 8,
+			   .data = buf_span(&d->bytes),
+			   .group = o->sections.v[s->number].group,
+			   .link_order = s->number});
 	os = &o->sections.v[s->units];
-	vec_push(&os->relocs, ((struct object_reloc){
-				      offsetof(struct count_unit, text), R_X86_64_PC32, text, 0}));
+	vec_push(&os->relocs,
+		((struct object_reloc){offsetof(struct count_unit, text), R_X86_64_PC32, text, 0}));
 	if (unit->n_blocks)
-		vec_push(&os->relocs, ((struct object_reloc){offsetof(struct count_unit, counters),
-					      R_X86_64_PC32,
-					      o->sections.v[s->counters].symbol, 0}));
+		vec_push(
+			&os->relocs, ((struct object_reloc){offsetof(struct count_unit, counters),
+					     R_X86_64_PC32, o->sections.v[s->counters].symbol, 0}));
 }
 
 static void describe_section(struct describe *d, struct code_section *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The new bytes of each section: its own instructions in their new places, with what code_plan.c put
- * around them. */
+/* The new bytes of each section: its own instructions in their new places, with what code_plan.c
+ * put around them. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct emit {
 	uint32_t cost, cycles;
 	uint32_t enter, enter_flags, leave, leave_flags, tail, resync, foreign, foreign_done;
 	const struct cost_cpu *cpu;
-	struct buf block; /* scratch */
+	struct buf block;     /* scratch */
 	uint32_t edges_block; /* the block that a CODE_INSN_EDGES branch counts */
 };
 
@@ -36,13 +36,13 @@ static void put_call(struct emit *e, uint32_t symbol)
 }
 
 /* %gs:symbol+offset(%rip) as the operand of an opcode; `immediate` bytes follow the distance. */
-static void put_gs(struct emit *e, uint8_t opcode, uint8_t reg, uint32_t symbol, int64_t offset,
-	int immediate)
+static void put_gs(
+	struct emit *e, uint8_t opcode, uint8_t reg, uint32_t symbol, int64_t offset, int immediate)
 {
-	buf_put_u8(&e->bytes, 0x65);
-	buf_put_u8(&e->bytes, (uint8_t)(0x48 | (reg >> 3 << 2)));
-	buf_put_u8(&e->bytes, opcode);
-	buf_put_u8(&e->bytes, (uint8_t)(0x05 | (reg & 7) << 3));
+	uint8_t bytes[] = {
+		0x65, (uint8_t)(0x48 | (reg >> 3 << 2)), opcode, (uint8_t)(0x05 | (reg & 7) << 3)};
+
+	buf_put(&e->bytes, bytes, sizeof(bytes));
 	put_reloc(e, R_X86_64_PC32, symbol, offset - 4 - immediate);
 }
 
@@ -72,9 +72,9 @@ static void put_u32_at(struct buf *b, size_t at, uint32_t v)
 	memcpy(b->p + at, &v, sizeof(v));
 }
 
-/* An address for what a relocation means, the same for the same thing: the model must see when a load
- * reads what a store wrote. */
-#define PRETENDED_ADDRESS(symbol) (0x1000000u + (uint32_t)(symbol) * 0x10000u)
+/* An address for what a relocation means, the same for the same thing: the model must see when a
+ * load reads what a store wrote. */
+#define PRETENDED_ADDRESS(symbol) (0x1000000u + (uint32_t)(symbol)*0x10000u)
 
 static uint32_t block_cycles(struct emit *e, const struct code_block *b)
 {
@@ -115,7 +115,8 @@ static void put_head(struct emit *e, uint32_t block_i)
 		if (o->mode == INSERT_MODE_TREE)
 			put_add_keeping_flags(e, head->detail, e->cost, stripe, b->n_insns);
 		if (o->mode == INSERT_MODE_TREE && o->with_cycles)
-			put_add_keeping_flags(e, head->detail, e->cycles, stripe, block_cycles(e, b));
+			put_add_keeping_flags(
+				e, head->detail, e->cycles, stripe, block_cycles(e, b));
 	} else {
 		put_gs(e, 0xff, 0, e->counters, 8 * (int64_t)block_i, 0);
 		if (o->mode == INSERT_MODE_TREE)
@@ -222,10 +223,12 @@ static void put_insn(struct emit *e, const struct code_insn *insn)
 		put_head(e, e->edges_block);
 		put_long_jump(e, insn);
 	} else if (insn->between) {
-		/* jncc 1f; count; jmp past the prefix; 1: and the prefix is counted as any head is */
+		/* jncc 1f; count; jmp past the prefix; 1: and the prefix is counted as any head is
+		 */
 		put_opposite(e, insn, insn->between);
-		put_head(e, code_locked_block(e->section,
-				    code_function_at(e->code, e->section->number, insn->offset), insn));
+		put_head(e,
+			code_locked_block(e->section,
+				code_function_at(e->code, e->section->number, insn->offset), insn));
 		put_long_jump(e, insn);
 	} else if (insn->bits & CODE_INSN_FALLS)
 		put_conditional_tail(e, insn);
@@ -251,7 +254,8 @@ static void next_block(const struct code_section *s, const struct code_function 
 	while (*block < f->first_block + f->n_blocks && s->blocks.v[*block].is_unreachable);
 }
 
-static void put_before(struct emit *e, const struct code_function *f, uint32_t insn_i, uint32_t *block)
+static void put_before(
+	struct emit *e, const struct code_function *f, uint32_t insn_i, uint32_t *block)
 {
 	const struct code_insn *insn = &e->section->insns.v[insn_i];
 	bool is_tree = e->code->options->mode == INSERT_MODE_TREE;
@@ -276,8 +280,8 @@ static void put_before(struct emit *e, const struct code_function *f, uint32_t i
 	if (insn->flow == X86_FLOW_RETURN || (insn->bits & CODE_INSN_TAIL_OUT))
 		if (!(insn->bits & CODE_INSN_FALLS))
 			put_call(e, f->returns_flags || (insn->bits & CODE_INSN_TAIL_OUT)
-						? e->leave_flags
-						: e->leave);
+					    ? e->leave_flags
+					    : e->leave);
 	if ((insn->bits & CODE_INSN_TAIL) && !(insn->bits & (CODE_INSN_TAIL_OUT | CODE_INSN_FALLS)))
 		put_call(e, e->tail);
 	if (insn->bits & CODE_INSN_FOREIGN)

@@ -7,7 +7,8 @@
 
 /* setjmp and relatives: control may come back behind the call a second time. */
 bool foreign_name_returns_twice(const char *name);
-/* Does not return to the instruction behind the call (__morestack): its callers cannot be changed. */
+/* Does not return to the instruction behind the call (__morestack): its callers cannot be changed.
+ */
 bool foreign_name_skips_return(const char *name);
 /* Must never be timed: functions that do not come back in the usual way, unwinding, TLS look-up. */
 bool foreign_name_is_untimed(const char *name);

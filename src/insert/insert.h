@@ -17,10 +17,10 @@
 
 /* What is put into blocks and functions. */
 enum insert_mode {
-	INSERT_MODE_TREE,     /* block counters, cost sums, call tree */
-	INSERT_MODE_COUNTS,   /* block counters only */
-	INSERT_MODE_NOPS,     /* a one-byte nop at each block head: a test of everything but the code */
-	INSERT_MODE_NOTHING,  /* read and written again: must give the same bytes */
+	INSERT_MODE_TREE,   /* block counters, cost sums, call tree */
+	INSERT_MODE_COUNTS, /* block counters only */
+	INSERT_MODE_NOPS, /* a one-byte nop at each block head: a test of everything but the code */
+	INSERT_MODE_NOTHING, /* read and written again: must give the same bytes */
 };
 
 /* A symbol that the object leaves undefined: is it foreign, that is, is there no inserted code for
@@ -29,10 +29,10 @@ typedef bool insert_is_foreign(void *context, const char *name);
 
 struct insert_options {
 	enum insert_mode mode;
-	bool with_cycles;	  /* the call tree sums modelled cycles too */
-	const char *cpu;	  /* for them; NULL: this machine's */
-	const char *const *only;  /* globs of function names, NULL-terminated; NULL: all */
-	const char *const *skip;  /* globs; NULL: none */
+	bool with_cycles;	       /* the call tree sums modelled cycles too */
+	const char *cpu;	       /* for them; NULL: this machine's */
+	const char *const *only;       /* globs of function names, NULL-terminated; NULL: all */
+	const char *const *skip;       /* globs; NULL: none */
 	insert_is_foreign *is_foreign; /* NULL: only the functions that wait for the system are */
 	void *foreign_context;
 	const char *object_name; /* for the units; NULL: the source file that the object names */
@@ -40,30 +40,32 @@ struct insert_options {
 
 /* Why a function was left alone. insert_reason_text gives the sentence. */
 enum insert_reason {
-	INSERT_REASON_DONE, /* it was not */
+	INSERT_REASON_DONE,	  /* it was not */
 	INSERT_REASON_NOT_WANTED, /* --only, --skip */
 	INSERT_REASON_EMPTY,
-	INSERT_REASON_UNDECODABLE,    /* data or an unknown instruction within it */
-	INSERT_REASON_SECTION_DATA,   /* its section holds bytes that are no function, and refers to them */
-	INSERT_REASON_MIDDLE,	      /* something refers to the middle of an instruction of it */
-	INSERT_REASON_OVERLAP,	      /* two functions share code */
-	INSERT_REASON_INDIRECT,	      /* an indirect jump whose targets are not known */
-	INSERT_REASON_TABLE,	      /* a jump table that is not understood */
-	INSERT_REASON_NO_REGISTER,    /* flags are live where code would go, and no register is free */
-	INSERT_REASON_GS,	      /* uses the gs segment, which the counters are reached through */
-	INSERT_REASON_RESOLVER,	      /* chooses an implementation before the program is relocated */
+	INSERT_REASON_UNDECODABLE,  /* data or an unknown instruction within it */
+	INSERT_REASON_SECTION_DATA, /* its section holds bytes that are no function, and refers to
+				       them */
+	INSERT_REASON_MIDDLE,	    /* something refers to the middle of an instruction of it */
+	INSERT_REASON_OVERLAP,	    /* two functions share code */
+	INSERT_REASON_INDIRECT,	    /* an indirect jump whose targets are not known */
+	INSERT_REASON_TABLE,	    /* a jump table that is not understood */
+	INSERT_REASON_NO_REGISTER, /* flags are live where code would go, and no register is free */
+	INSERT_REASON_GS,	   /* uses the gs segment, which the counters are reached through */
+	INSERT_REASON_RESOLVER,	   /* chooses an implementation before the program is relocated */
 	INSERT_REASON_TRANSACTION,
-	INSERT_REASON_BOUND,	      /* means its own address in a way that cannot be moved */
-	INSERT_REASON_FRAMES,	      /* exception tables are not understood */
-	INSERT_REASON_LTO,	      /* no machine code: made for link-time optimisation */
-	INSERT_REASON_SECTION_KIND,   /* .init, .fini and the like: pieces put together by the linker */
+	INSERT_REASON_BOUND,	    /* means its own address in a way that cannot be moved */
+	INSERT_REASON_FRAMES,	    /* exception tables are not understood */
+	INSERT_REASON_LTO,	    /* no machine code: made for link-time optimisation */
+	INSERT_REASON_SECTION_KIND, /* .init, .fini and the like: pieces put together by the linker
+				     */
 	INSERT_N_REASONS
 };
 const char *insert_reason_text(enum insert_reason reason);
 
 struct insert_function {
-	char *name;	 /* owned */
-	char *member;	 /* of an archive, else NULL; owned */
+	char *name;   /* owned */
+	char *member; /* of an archive, else NULL; owned */
 	enum insert_reason reason;
 	uint32_t n_blocks, n_insns;
 	uint64_t old_bytes, new_bytes;
@@ -73,7 +75,8 @@ struct insert_function {
 /* What was done; grows over the members of an archive. */
 struct insert_report {
 	VEC(struct insert_function) functions;
-	uint64_t n_objects, n_left_alone; /* objects or members without x86-64 code are left alone */
+	uint64_t n_objects,
+		n_left_alone; /* objects or members without x86-64 code are left alone */
 	uint64_t n_blocks, old_text, new_text;
 	VEC(char *) notes; /* sentences, owned: debug information that was dropped, and the like */
 };

@@ -4,9 +4,9 @@
  * where they are live, a register that is free.
  *
  * About registers nothing is believed: calls, returns and jumps out of a function read all of them
- * (gcc's -fipa-ra keeps values in registers that a call may change by the ABI). About flags the ABI is
- * believed, unless the code at hand shows otherwise: a function that reads flags before it sets them
- * takes them, and one whose caller reads them behind the call returns them.
+ * (gcc's -fipa-ra keeps values in registers that a call may change by the ABI). About flags the ABI
+ * is believed, unless the code at hand shows otherwise: a function that reads flags before it sets
+ * them takes them, and one whose caller reads them behind the call returns them.
  */
 #include <stdlib.h>
 
@@ -55,7 +55,8 @@ static struct live at_target(const struct live_pass *p, const struct code_insn *
 	if (insn->bits & CODE_INSN_TAIL) {
 		const struct code_function *callee = callee_of(p, insn);
 
-		return (struct live){X86_REGS_ALL, callee && callee->takes_flags ? X86_FLAGS_ALL : 0};
+		return (struct live){
+			X86_REGS_ALL, callee && callee->takes_flags ? X86_FLAGS_ALL : 0};
 	}
 	if (!code_insn_at(p->code, insn->to_section, insn->to))
 		return all;
@@ -75,7 +76,8 @@ static struct live behind_block(
 	uint32_t last_i = b->first_insn + b->n_insns - 1;
 	const struct code_insn *last = &p->section->insns.v[last_i];
 	bool is_end = last_i + 1 == f->first_insn + f->n_insns;
-	struct live next = is_end ? (struct live){X86_REGS_ALL, 0} : p->here->in[p->here->block_at[last_i + 1]];
+	struct live next = is_end ? (struct live){X86_REGS_ALL, 0}
+				  : p->here->in[p->here->block_at[last_i + 1]];
 
 	switch ((enum x86_flow)last->flow) {
 	case X86_FLOW_JUMP:
@@ -165,7 +167,8 @@ static void function_live(struct live_pass *p, struct code_function *f)
 		f->takes_flags = true;
 }
 
-/* r12 needs a longer encoding as a base, rsp is never free; rbp is left to those who walk frames. */
+/* r12 needs a longer encoding as a base, rsp is never free; rbp is left to those who walk frames.
+ */
 static uint8_t free_register(uint16_t live)
 {
 	static const uint8_t order[] = {0, 1, 2, 6, 7, 8, 9, 10, 11, 3, 13, 14, 15};
@@ -176,7 +179,8 @@ static uint8_t free_register(uint16_t live)
 	return X86_REG_RSP;
 }
 
-/* cmp, test, (v)ucomis, (v)comis of registers and constants: can be made again, and nothing changes. */
+/* cmp, test, (v)ucomis, (v)comis of registers and constants: can be made again, and nothing
+ * changes. */
 static bool is_comparison(const struct code_section *s, const struct code_insn *insn)
 {
 	const uint8_t *p = s->bytes.p + insn->offset, *end = p + insn->length;
@@ -229,7 +233,8 @@ static bool is_comparison(const struct code_section *s, const struct code_insn *
 static uint8_t find_comparison(
 	const struct code_section *s, const struct code_function *f, uint32_t insn_i)
 {
-	for (uint32_t back = 1; back <= COMPARE_DISTANCE_MAX && insn_i >= f->first_insn + back; back++) {
+	for (uint32_t back = 1; back <= COMPARE_DISTANCE_MAX && insn_i >= f->first_insn + back;
+		back++) {
 		const struct code_insn *insn = &s->insns.v[insn_i - back];
 
 		if (s->insns.v[insn_i - back + 1].bits & (CODE_INSN_LABEL | CODE_INSN_LANDING))
@@ -241,9 +246,10 @@ static uint8_t find_comparison(
 	return 0;
 }
 
-/* How far into the block flags are dead for the first time; 0 when they are not before a call or its
- * end. */
-static uint32_t find_later(struct live_pass *p, const struct code_function *f, const struct code_block *b)
+/* How far into the block flags are dead for the first time; 0 when they are not before a call or
+ * its end. */
+static uint32_t find_later(
+	struct live_pass *p, const struct code_function *f, const struct code_block *b)
 {
 	struct live now = behind_block(p, f, b);
 	uint32_t found = 0;

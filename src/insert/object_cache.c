@@ -16,6 +16,7 @@
 
 #define HASH_FOLDER_CHARS 2 /* of the hash are a folder, so that none gets too large */
 #define REPORT_BYTES_MAX  (256u << 20)
+#define FILE_MODE	  0600
 
 /* ---- the folder ---- */
 
@@ -280,37 +281,11 @@ char *object_cache_find(
 	return path;
 }
 
-static int write_whole(int fd, struct span bytes)
-{
-	while (bytes.n) {
-		ssize_t n = write(fd, bytes.p, bytes.n);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes.p += n;
-		bytes.n -= (size_t)n;
-	}
-	return 0;
-}
-
 static int write_file(const char *entry, const char *name, struct span bytes, struct err *err)
 {
-	char *temporary = mem_printf("%s/.new.XXXXXX", entry);
 	char *path = mem_printf("%s/%s", entry, name);
-	int fd = mkostemp(temporary, O_CLOEXEC), errnum = errno, rc = 0;
+	int rc = file_replace(path, bytes, FILE_MODE, err);
 
-	if (fd >= 0 && (write_whole(fd, bytes) < 0 || rename(temporary, path) < 0)) {
-		errnum = errno;
-		unlink(temporary);
-		rc = -1;
-	}
-	if (fd < 0 || rc < 0)
-		rc = err_sys(err, errnum, "'%s': cannot write", path);
-	if (fd >= 0)
-		close(fd);
-	free(temporary);
 	free(path);
 	return rc;
 }

@@ -83,7 +83,8 @@ static int by_start(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	/* The longest first; of equal ones a symbol's before frame information's, a global one first. */
+	/* The longest first; of equal ones a symbol's before frame information's, a global one
+	 * first. */
 	if (x->end != y->end)
 		return x->end > y->end ? -1 : 1;
 	if (x->is_named != y->is_named)
@@ -156,8 +157,7 @@ static void add_frames(struct code *c)
 		name = code_name_at(c, r->section, r->start);
 		if (!name[0] && r->start)
 			continue; /* signal trampolines have frames that begin one byte early */
-		vec_push(&s->functions, ((struct code_function){
-						.name = name,
+		vec_push(&s->functions, ((struct code_function){.name = name,
 						.start = (uint32_t)r->start,
 						.end = (uint32_t)(r->start + r->size)}));
 	}
@@ -246,7 +246,8 @@ void code_decode_function(struct code *c, struct code_section *s, struct code_fu
 		struct x86_insn x;
 		struct x86_effects e;
 
-		if (!x86_decode_effects(&x, &e, span_sub(s->bytes, offset, f->end - offset), offset)) {
+		if (!x86_decode_effects(
+			    &x, &e, span_sub(s->bytes, offset, f->end - offset), offset)) {
 			f->is_decoded = false;
 			break;
 		}
@@ -333,8 +334,8 @@ static bool comment_names_compiler(const struct elf_object *o)
 	return n && o->sections.v[n].data.n > 1;
 }
 
-int code_read(struct code *c, struct elf_object *o, const struct insert_options *options,
-	struct err *err)
+int code_read(
+	struct code *c, struct elf_object *o, const struct insert_options *options, struct err *err)
 {
 	*c = (struct code){.object = o, .options = options, .n_sections = o->sections.n};
 	c->sections = mem_calloc(c->n_sections + 1, sizeof(*c->sections));

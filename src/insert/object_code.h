@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine code of an object, taken apart: instructions, functions, who refers to what. Everything
- * that the inserter does is decided on this model.
+ * The machine code of an object, taken apart: instructions, functions, who refers to what.
+ *Everything that the inserter does is decided on this model.
  *
  *	code_read	decodes every function of every executable section
  *	code_resolve	finds out what branches, operands, tables and data mean (references.c)
@@ -29,24 +29,27 @@
 #define CODE_NONE	       UINT32_MAX
 
 enum code_insn_bits {
-	CODE_INSN_HEAD = 1 << 0,	/* a block begins here */
-	CODE_INSN_LANDING = 1 << 1,	/* the unwinder enters here */
-	CODE_INSN_TAIL = 1 << 2,	/* leaves the function by a jump */
-	CODE_INSN_TWICE = 1 << 3,	/* calls a function that may return twice */
-	CODE_INSN_FOREIGN = 1 << 4,	/* calls a function that is timed */
+	CODE_INSN_HEAD = 1 << 0,    /* a block begins here */
+	CODE_INSN_LANDING = 1 << 1, /* the unwinder enters here */
+	CODE_INSN_TAIL = 1 << 2,    /* leaves the function by a jump */
+	CODE_INSN_TWICE = 1 << 3,   /* calls a function that may return twice */
+	CODE_INSN_FOREIGN = 1 << 4, /* calls a function that is timed */
 	CODE_INSN_NOP = 1 << 5,
-	CODE_INSN_WIDE = 1 << 6,	/* a short branch that needs a long distance now */
-	CODE_INSN_TAIL_OUT = 1 << 7,	/* the target of the tail jump is surely not inserted */
+	CODE_INSN_WIDE = 1 << 6,     /* a short branch that needs a long distance now */
+	CODE_INSN_TAIL_OUT = 1 << 7, /* the target of the tail jump is surely not inserted */
 	CODE_INSN_GS = 1 << 8,
 	CODE_INSN_ENDBR = 1 << 9,
-	CODE_INSN_TABLE = 1 << 10,	/* an indirect jump whose targets are known */
-	CODE_INSN_FLAGS = 1 << 11,	/* a head: status flags are live */
+	CODE_INSN_TABLE = 1 << 10, /* an indirect jump whose targets are known */
+	CODE_INSN_FLAGS = 1 << 11, /* a head: status flags are live */
 	CODE_INSN_EDGES = 1 << 12, /* a conditional branch that counts its block on both sides */
 	CODE_INSN_BOUND = 1 << 13,
-	CODE_INSN_FALLS = 1 << 14, /* a conditional branch out of the function: leave only when taken */
-	CODE_INSN_LABEL = 1 << 15, /* a head that something refers to, not only the instruction before */
+	CODE_INSN_FALLS =
+		1 << 14, /* a conditional branch out of the function: leave only when taken */
+	CODE_INSN_LABEL =
+		1 << 15, /* a head that something refers to, not only the instruction before */
 	CODE_INSN_TRANSACTION = 1 << 16,
-	CODE_INSN_PAST_LOCK = 1 << 17, /* a conditional branch past the lock prefix of an instruction */
+	CODE_INSN_PAST_LOCK =
+		1 << 17,	   /* a conditional branch past the lock prefix of an instruction */
 	CODE_INSN_START = 1 << 18, /* a function begins here, or its entry code is in front of it */
 };
 
@@ -62,23 +65,26 @@ enum code_detour {
 struct code_insn {
 	uint32_t offset; /* in the section */
 	uint8_t length;
-	uint8_t flow; /* enum x86_flow */
+	uint8_t flow;				    /* enum x86_flow */
 	uint8_t rel_at, rel_bytes, disp_at, opcode; /* as in struct x86_insn */
 	uint32_t bits;				    /* enum code_insn_bits */
-	/* What its branch target or rip-relative operand means, when that is code of this object. */
+	/* What its branch target or rip-relative operand means, when that is code of this object.
+	 */
 	uint32_t to_section; /* 0 = nothing here */
 	uint32_t to;
 	uint32_t reloc; /* the first relocation within it; CODE_NONE */
 	/* For liveness. */
 	uint16_t reads, kills;
 	uint8_t flags_read, flags_killed;
-	/* Of a head with CODE_INSN_FLAGS: how its block is counted all the same (enum code_detour). */
+	/* Of a head with CODE_INSN_FLAGS: how its block is counted all the same (enum code_detour).
+	 */
 	uint8_t detour;
-	uint8_t detail; /* CODE_DETOUR_REGISTER: which; LATER, COMPARE: how many instructions away */
+	uint8_t detail; /* CODE_DETOUR_REGISTER: which; LATER, COMPARE: how many instructions away
+			 */
 	/* Layout. */
 	uint32_t label, place;	/* new offsets: of what is inserted in front, and of itself */
 	uint32_t before, after; /* bytes that are inserted in front of it and behind it */
-	uint32_t between;	/* of a branch past a lock prefix: bytes of the counter on its way */
+	uint32_t between; /* of a branch past a lock prefix: bytes of the counter on its way */
 };
 
 struct code_function {
@@ -86,7 +92,8 @@ struct code_function {
 	uint32_t start, end;
 	uint32_t first_insn, n_insns;
 	uint32_t first_block, n_blocks;
-	uint32_t parent; /* a .cold part: the function that it is a part of, in any section; else itself */
+	uint32_t parent; /* a .cold part: the function that it is a part of, in any section; else
+			    itself */
 	uint32_t parent_section;
 	enum insert_reason reason; /* INSERT_REASON_DONE: code goes into it */
 	bool is_fragment;	   /* entered by jumps only */
@@ -94,11 +101,12 @@ struct code_function {
 	bool is_decoded;
 	bool is_resolver;
 	bool takes_flags, returns_flags;
-	bool is_named; /* a symbol says that it is a function */
+	bool is_named;	      /* a symbol says that it is a function */
 	bool has_data_labels; /* data refer to places within it: jump tables, computed goto */
 	bool has_code_labels; /* instructions take addresses of places within it */
-	uint32_t pad;	     /* bytes of padding in front of it, in the new layout */
-	uint32_t entry_insn; /* enter is called in front of it: the first one behind endbr and pads */
+	uint32_t pad;	      /* bytes of padding in front of it, in the new layout */
+	uint32_t entry_insn;  /* enter is called in front of it: the first one behind endbr and pads
+			       */
 };
 
 /* Bytes between functions. */
@@ -116,17 +124,17 @@ struct code_block {
 };
 
 struct code_section {
-	uint32_t number;  /* of the object */
+	uint32_t number; /* of the object */
 	const char *name;
 	struct span bytes;
 	uint32_t align;
-	bool is_code;	  /* executable, and taken apart */
-	enum insert_reason reason; /* why the section as a whole is left alone; else DONE */
+	bool is_code;		     /* executable, and taken apart */
+	enum insert_reason reason;   /* why the section as a whole is left alone; else DONE */
 	VEC(struct code_insn) insns; /* by offset */
 	VEC(struct code_function) functions;
 	VEC(struct code_gap) gaps;
 	VEC(struct code_block) blocks;
-	uint32_t *at;	  /* by offset: 1 + instruction that begins there; 0 = none */
+	uint32_t *at; /* by offset: 1 + instruction that begins there; 0 = none */
 	uint32_t new_bytes;
 	uint32_t counters, units; /* the sections that were added */
 };
@@ -138,21 +146,23 @@ struct code {
 	bool has_tables;
 	struct code_section *sections; /* by section number; [0] is not used */
 	size_t n_sections;
-	bool is_compiled;	       /* a compiler made it */
+	bool is_compiled; /* a compiler made it */
 	struct moved moved;
-	/* Relocations of data that are jump-table entries and need more than their target's new place:
-	 * by section and relocation. */
+	/* Relocations of data that are jump-table entries and need more than their target's new
+	 * place: by section and relocation. */
 	VEC(struct code_table_entry {
 		uint32_t section;
 		uint32_t reloc;	    /* index into its relocations */
 		uint32_t from_base; /* PC32: the distance from the table's start, in the addend */
 		bool is_inner;	    /* a jump of a function to its own start, past its entry code */
-	}) table_entries;
+	})
+	table_entries;
 	VEC(struct code_label {
 		uint64_t offset;
 		uint32_t section;
 		uint32_t symbol;
-	}) labels;	       /* symbols without a type, by place */
+	})
+	labels;		       /* symbols without a type, by place */
 	size_t name_bytes;     /* of the names that code_admit_name let through */
 	uint8_t *callee_kinds; /* by symbol: blocks.c */
 	bool has_patch_places; /* of -fpatchable-function-entry */
@@ -172,12 +182,12 @@ void code_blocks(struct code *c);
 void code_live(struct code *c);
 void code_plan(struct code *c);
 void code_lay_out(struct code *c);
-/* Adds the counters, and the units that describe the functions: a section each for each text section.
- * Behind code_lay_out, in front of code_emit. */
+/* Adds the counters, and the units that describe the functions: a section each for each text
+ * section. Behind code_lay_out, in front of code_emit. */
 void code_describe(struct code *c);
 void code_emit(struct code *c);
-/* The addend of a relocation that lies in this instruction of a section (or in data: NULL), for where its
- * target has gone. Symbols must still have their old values. */
+/* The addend of a relocation that lies in this instruction of a section (or in data: NULL), for
+ * where its target has gone. Symbols must still have their old values. */
 void code_move_addend(const struct code *c, const struct code_section *s,
 	const struct code_insn *insn, struct object_reloc *r);
 /* Relocations of the sections that code_emit has not written, and the symbols, once every map is
@@ -196,7 +206,8 @@ size_t code_fragment_base(const char *name);
 void code_read_labels(struct code *c);
 /* The symbol without a type at this very place; "" when there is none. */
 const char *code_name_at(struct code *c, uint32_t section, uint64_t offset);
-/* The function that each .cold part belongs to: by name; when there is none, it stays on its own. */
+/* The function that each .cold part belongs to: by name; when there is none, it stays on its own.
+ */
 void code_find_parents(struct code *c);
 
 /* The instruction at this offset; NULL when none begins there. */
@@ -223,19 +234,18 @@ uint32_t code_locked_block(
 uint32_t code_head_insn(
 	const struct code_section *s, const struct code_function *f, uint32_t block);
 /* Is its entry code in front of this instruction? */
-bool code_function_enters_at(
-	const struct code *c, const struct code_function *f, uint32_t insn_i);
+bool code_function_enters_at(const struct code *c, const struct code_function *f, uint32_t insn_i);
 #define CODE_CALL_BYTES 5
-/* Where the entry code of a function ends: jumps back to its beginning, which are no calls, go there.
- * And where the branch or operand of an instruction of section `from`, whose target is code of this
- * object, leads to in the new layout. */
+/* Where the entry code of a function ends: jumps back to its beginning, which are no calls, go
+ * there. And where the branch or operand of an instruction of section `from`, whose target is code
+ * of this object, leads to in the new layout. */
 uint32_t code_inner_start(
 	const struct code *c, const struct code_section *s, const struct code_function *f);
 uint32_t code_branch_target(
 	const struct code *c, const struct code_section *from, const struct code_insn *insn);
 
-/* What the relocation at index `i` of a section means. Relocations of code count from the end of the
- * instruction, and `insn` is the one that holds it; NULL for data. */
+/* What the relocation at index `i` of a section means. Relocations of code count from the end of
+ * the instruction, and `insn` is the one that holds it; NULL for data. */
 struct code_target code_reloc_target(const struct code *c, uint32_t section,
 	const struct object_reloc *r, const struct code_insn *insn);
 /* Does the value of this type depend on where the target lies, in a way that can be mended? */

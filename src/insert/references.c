@@ -4,11 +4,11 @@
  * every branch and every rip-relative operand is followed; everything else has a relocation. What
  * is referred to must be the start of an instruction, or it cannot be moved.
  *
- * Jump tables of position-independent code hold `target - table`, as R_X86_64_PC32 (in the large code
- * model R_X86_64_PC64) against the text
- * section with the addend target + (entry - table): the label is known only when the start of the
- * table is. It is the nearest place in front that code refers to, with nothing but such entries in
- * between; that all labels then fall on instructions of one function is checked.
+ * Jump tables of position-independent code hold `target - table`, as R_X86_64_PC32 (in the large
+ * code model R_X86_64_PC64) against the text section with the addend target + (entry - table): the
+ * label is known only when the start of the table is. It is the nearest place in front that code
+ * refers to, with nothing but such entries in between; that all labels then fall on instructions of
+ * one function is checked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,8 @@ enum label_kind {
 	LABEL_UNWIND, /* a landing pad */
 };
 
-static void note_label_kind(struct code *c, struct code_function *f, uint32_t offset, enum label_kind kind)
+static void note_label_kind(
+	struct code *c, struct code_function *f, uint32_t offset, enum label_kind kind)
 {
 	struct code_function *parent;
 
@@ -115,8 +116,8 @@ static void keep_gap(struct code_section *s, uint64_t offset)
 		s->gaps.v[g - s->gaps.v].is_padding = false;
 }
 
-/* Something refers to `offset` of a code section: it becomes the head of a block. `from` is the function
- * that it stands in, if any. */
+/* Something refers to `offset` of a code section: it becomes the head of a block. `from` is the
+ * function that it stands in, if any. */
 static void mark_label(struct code *c, const struct code_function *from, uint32_t section,
 	int64_t offset, enum label_kind kind)
 {
@@ -152,8 +153,8 @@ static void mark_label(struct code *c, const struct code_function *from, uint32_
 }
 
 /*
- * What is written anew or moved must be all that there is: a relocation lies within one instruction, a
- * branch that has any is made by it, and so is a rip-relative operand.
+ * What is written anew or moved must be all that there is: a relocation lies within one
+ * instruction, a branch that has any is made by it, and so is a rip-relative operand.
  */
 static bool has_odd_relocs(const struct object_section *os, const struct code_insn *insn)
 {
@@ -179,7 +180,8 @@ static bool has_odd_relocs(const struct object_section *os, const struct code_in
 
 #define LOCK_PREFIX 0xf0
 
-/* glibc branches past a lock prefix when there is one thread only. The block begins at the prefix. */
+/* glibc branches past a lock prefix when there is one thread only. The block begins at the prefix.
+ */
 static bool goes_past_lock(struct code *c, struct code_section *s, const struct code_function *from,
 	struct code_insn *insn)
 {
@@ -198,8 +200,7 @@ static bool goes_past_lock(struct code *c, struct code_section *s, const struct 
 }
 
 /* What instructions mean by relocations against sections of this object. */
-static void resolve_insns(
-	struct code *c, struct code_section *s, const struct code_function *from)
+static void resolve_insns(struct code *c, struct code_section *s, const struct code_function *from)
 {
 	const struct object_section *os = &c->object->sections.v[s->number];
 
@@ -225,7 +226,8 @@ static void resolve_insns(
 				insn->to = (uint32_t)t.offset;
 			}
 		}
-		if (insn->reloc == CODE_NONE && insn->to_section && !goes_past_lock(c, s, from, insn))
+		if (insn->reloc == CODE_NONE && insn->to_section &&
+			!goes_past_lock(c, s, from, insn))
 			mark_label(c, from, insn->to_section, (int32_t)insn->to,
 				insn->rel_bytes ? LABEL_BRANCH : LABEL_CODE);
 	}
@@ -254,9 +256,9 @@ static void find_data_refs(const struct code *c, struct data_refs *refs)
 		for (size_t i = 0; s->is_code && i < s->insns.n; i++) {
 			const struct code_insn *insn = &s->insns.v[i];
 
-			for (size_t k = insn->reloc; insn->reloc != CODE_NONE && k < os->relocs.n &&
-						     os->relocs.v[k].offset <
-							     insn->offset + insn->length;
+			for (size_t k = insn->reloc;
+				insn->reloc != CODE_NONE && k < os->relocs.n &&
+				os->relocs.v[k].offset < insn->offset + insn->length;
 				k++) {
 				struct code_target t =
 					code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], insn);
@@ -279,8 +281,8 @@ static bool is_referred(const struct data_refs *refs, uint32_t offset)
 }
 
 /* All labels of a table lie in one function, or each is the start of one. */
-static void check_same_function(struct code *c, const struct code_function **first, uint32_t section,
-	int64_t offset, bool is_first)
+static void check_same_function(struct code *c, const struct code_function **first,
+	uint32_t section, int64_t offset, bool is_first)
 {
 	const struct code_function *f = code_function_at(c, section, (uint64_t)offset);
 	const struct code_function *parent =
@@ -319,9 +321,8 @@ static void read_tables_of(struct code *c, uint32_t number, const struct data_re
 		check_same_function(c, &first, t.section, t.offset - (int64_t)(r->offset - base),
 			r->offset == base);
 		if (r->offset != base)
-			vec_push(&c->table_entries,
-				((struct code_table_entry){
-					number, (uint32_t)k, (uint32_t)(r->offset - base), false}));
+			vec_push(&c->table_entries, ((struct code_table_entry){number, (uint32_t)k,
+							    (uint32_t)(r->offset - base), false}));
 	}
 }
 
@@ -421,7 +422,8 @@ static void sort_table_entries(struct code *c)
 	size_t n = 0;
 
 	if (c->table_entries.n)
-		qsort(c->table_entries.v, c->table_entries.n, sizeof(c->table_entries.v[0]), by_reloc);
+		qsort(c->table_entries.v, c->table_entries.n, sizeof(c->table_entries.v[0]),
+			by_reloc);
 	for (size_t i = 0; i < c->table_entries.n; i++) {
 		const struct code_table_entry *e = &c->table_entries.v[i];
 

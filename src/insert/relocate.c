@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Relocations and symbols, once everything has its new place. A relocation means symbol + addend; what
- * it means is found with the old numbers, looked up in the maps, and the addend is what is then missing
- * from the symbol's new value.
+ * Relocations and symbols, once everything has its new place. A relocation means symbol + addend;
+ * what it means is found with the old numbers, looked up in the maps, and the addend is what is
+ * then missing from the symbol's new value.
  */
 #include "insert/object_code.h"
 
@@ -31,8 +31,8 @@ void code_move_addend(const struct code *c, const struct code_section *s,
 		return;
 	label = moved_label(&c->moved, t.section, (uint64_t)t.offset);
 	if (insn && code_reloc_is_pc(r->type)) {
-		/* The place from which it counts is as far from the end of the instruction as before, and
-		 * 4 bytes in a branch that was written anew. */
+		/* The place from which it counts is as far from the end of the instruction as
+		 * before, and 4 bytes in a branch that was written anew. */
 		extra = insn->bits & (CODE_INSN_FALLS | CODE_INSN_EDGES)
 				? -4
 				: (int64_t)r->offset - (int64_t)(insn->offset + insn->length);
@@ -83,7 +83,8 @@ static void move_code_relocs(struct code *c, const struct code_section *s)
 			code_move_addend(c, s, insn, &os->relocs.v[k]);
 	}
 	for (size_t k = 0; k < os->relocs.n; k++) {
-		const struct code_function *f = code_function_at(c, s->number, os->relocs.v[k].offset);
+		const struct code_function *f =
+			code_function_at(c, s->number, os->relocs.v[k].offset);
 
 		if (!f || !f->is_decoded)
 			if (code_reloc_is_address(os->relocs.v[k].type))

@@ -5,8 +5,8 @@
  * functions is taken for code only when that reaches all of it, padding aside: bytes that were not
  * reached may be data, and data must not be taken for instructions.
  *
- * What is called gets entry code; what is only jumped to, or whose address is only taken, is counted as
- * a fragment is.
+ * What is called gets entry code; what is only jumped to, or whose address is only taken, is
+ * counted as a fragment is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static int by_place(const void *a, const void *b)
 	return (int)y->is_call - (int)x->is_call;
 }
 
-static void add_entry(const struct code *c, struct entries *e, uint32_t section, int64_t offset, bool is_call)
+static void add_entry(
+	const struct code *c, struct entries *e, uint32_t section, int64_t offset, bool is_call)
 {
 	if (!section || section >= c->n_sections || !c->sections[section].is_code || offset < 0 ||
 		(uint64_t)offset >= c->sections[section].bytes.n ||
@@ -76,7 +77,8 @@ static void find_entries(const struct code *c, struct entries *e)
 			continue;
 		}
 		for (size_t k = 0; (os->flags & SHF_ALLOC) && k < os->relocs.n; k++) {
-			struct code_target t = code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], NULL);
+			struct code_target t =
+				code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], NULL);
 
 			if (code_reloc_is_address(os->relocs.v[k].type))
 				add_entry(c, e, t.section, t.offset, false);
@@ -93,9 +95,11 @@ static void find_entries(const struct code *c, struct entries *e)
 		qsort(e->v.v, e->v.n, sizeof(e->v.v[0]), by_place);
 }
 
-/* Follows control from `offset` within the gap; `seen` has a byte for each of the gap's: 1 = start of an
- * instruction, 2 = its rest. False when it runs into something that is no code, or out of the gap's end. */
-static bool follow(const struct code_section *s, const struct code_gap *g, uint32_t offset, uint8_t *seen)
+/* Follows control from `offset` within the gap; `seen` has a byte for each of the gap's: 1 = start
+ * of an instruction, 2 = its rest. False when it runs into something that is no code, or out of the
+ * gap's end. */
+static bool follow(
+	const struct code_section *s, const struct code_gap *g, uint32_t offset, uint8_t *seen)
 {
 	VEC(uint32_t) todo = {0};
 	bool is_code = true;
@@ -151,7 +155,8 @@ static bool is_covered(const struct code_section *s, const struct code_gap *g, c
 	return true;
 }
 
-/* One function from each entry that is called to the next; bytes in front of the first are another. */
+/* One function from each entry that is called to the next; bytes in front of the first are another.
+ */
 static void add_functions(struct code *c, struct code_section *s, const struct code_gap *g,
 	const struct entry *entries, size_t n, const uint8_t *seen)
 {
@@ -229,10 +234,12 @@ static bool try_section(struct code *c, struct code_section *s, const struct ent
 	for (size_t i = 0; i < n_gaps; i++) {
 		size_t first;
 
-		while (k < e->v.n && e->v.v[k].section == s->number && e->v.v[k].offset < gaps[i].start)
+		while (k < e->v.n && e->v.v[k].section == s->number &&
+			e->v.v[k].offset < gaps[i].start)
 			k++;
 		first = k;
-		while (k < e->v.n && e->v.v[k].section == s->number && e->v.v[k].offset < gaps[i].end)
+		while (k < e->v.n && e->v.v[k].section == s->number &&
+			e->v.v[k].offset < gaps[i].end)
 			k++;
 		if (k > first && !gaps[i].is_padding)
 			is_changed |= try_gap(c, s, &gaps[i], &e->v.v[first], k - first);

@@ -220,7 +220,7 @@ echo 'int changed;' | cat src/twice.c - >changed.c && gcc -O2 -c -o twice.o chan
 equal "a changed object makes one more" $(($(wc -l <before.txt) + 1)) "$(objects_in cache | wc -l)"
 "$WEIR" count --counts gcc -o counted "${objects[@]}" -lm
 check "other options make other copies" [ "$(objects_in cache | wc -l)" -ge $(($(wc -l <before.txt) + 5)) ]
-check "no half-written file is left" [ -z "$(find cache -name '.new.*')" ]
+check "no half-written file is left" [ -z "$(find cache -name '.*.??????')" ]
 rm -rf cache
 mkdir tmp
 TMPDIR=$PWD/tmp "$WEIR" count --no-cache gcc -o counted "${objects[@]}" -lm

@@ -4,7 +4,8 @@
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 
-# tree NAME ARGUMENTS...: the calls of the run below main, as name:calls(children), with foreign functions left out.
+# tree NAME ARGUMENTS...: the calls of the run below main, as name:calls(children), with foreign functions left out
+# and what was charged to no call.
 tree() {
 	local name=$1
 	shift
@@ -19,11 +20,13 @@ below = {}
 for r in rows:
     below.setdefault(r["parent"], []).append(r)
 def text(r):
+    if r["name"] == "[start-up]":
+        return ""
     inner = " ".join(sorted(filter(None, map(text, below.get(r["id"], [])))))
     if r["kind"] == "thread" or not r["image"] or r["name"] in ("_start", "main"):
         return inner
     return f"{r['name'].split('(')[0]}:{r['calls']}" + (f"({inner})" if inner else "")
-print(" ".join(text(r) for r in below[None]))
+print(" ".join(filter(None, (text(r) for r in below[None]))))
 PY
 }
 

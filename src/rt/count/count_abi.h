@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What inserted code (src/insert/), the run-time library (libweircount.a, this folder) and the reader
- * of count files (src/formats/import_counts.c) agree upon. docs/format/count.md explains it.
+ * What inserted code (src/insert/), the run-time library (libweircount.a, this folder) and the
+ * reader of count files (src/formats/import_counts.c) agree upon. docs/format/count.md explains it.
  *
- * Counters and the thread's state are addressed as `%gs:symbol(%rip)`: gs base + link-time distance.
- * With gs base 0, as every program starts, that is the symbol itself; a thread gets its own copy of
- * both sections somewhere else in memory and the distance to it as its gs base. So code counts
- * rightly before anything is set up (IFUNC resolvers, static start-up code), needs no register, no
- * TLS and no lock, and a thread's counters outlive it.
+ * Counters and the thread's state are addressed as `%gs:symbol(%rip)`: gs base + link-time
+ * distance. With gs base 0, as every program starts, that is the symbol itself; a thread gets its
+ * own copy of both sections somewhere else in memory and the distance to it as its gs base. So code
+ * counts rightly before anything is set up (IFUNC resolvers, static start-up code), needs no
+ * register, no TLS and no lock, and a thread's counters outlive it.
  */
 #ifndef WEIR_RT_COUNT_COUNT_ABI_H
 #define WEIR_RT_COUNT_COUNT_ABI_H
@@ -16,13 +16,14 @@
 
 /* Sections of inserted objects. The names are C identifiers, so that linkers give __start_NAME and
  * __stop_NAME. */
-#define COUNT_SECTION_COUNTERS	"weir_counters"	 /* SHT_NOBITS, alloc, write: a u64 for each block */
+#define COUNT_SECTION_COUNTERS "weir_counters"	 /* SHT_NOBITS, alloc, write: a u64 for each block \
+						  */
 #define COUNT_SECTION_FUNCTIONS "weir_functions" /* SHT_PROGBITS, alloc: struct count_unit ... */
 
 /*
  * Called by inserted code; all registers and flags but those named are preserved, nothing but the
- * stack below rsp is written. At a function's entry and before its returns and tail jumps rsp points
- * to the return address and nothing below it is live.
+ * stack below rsp is written. At a function's entry and before its returns and tail jumps rsp
+ *points to the return address and nothing below it is live.
  *
  *	weir_count_enter	first thing in a function (behind endbr64). flags may change
  *	weir_count_enter_flags	the same, flags kept (hand-written code that takes flags)
@@ -31,11 +32,11 @@
  *	weir_count_tail		in front of a jump to another function that may be an inserted one:
  *				leaves, and the next entry at this stack pointer is a child of
  *				this function. flags kept
- *	weir_count_resync	mid-function, at landing pads and behind calls that return twice: drops
- *				the frames below rsp. flags may change
+ *	weir_count_resync	mid-function, at landing pads and behind calls that return twice:
+ *drops the frames below rsp. flags may change
  *	weir_count_foreign	in front of the call of a foreign function: pushes a frame of kind
- *				foreign, keyed by this very address, and notes the time. flags may change
- *	weir_count_foreign_done	behind that call: pops it, adds the time. flags may change
+ *				foreign, keyed by this very address, and notes the time. flags may
+ *change weir_count_foreign_done	behind that call: pops it, adds the time. flags may change
  *
  * The function (or the foreign call) is identified by the address behind the `call`, which the
  * unit describes (entry, foreign site).
@@ -43,10 +44,10 @@
  * on: those sum weir_count_cycles too.
  */
 
-/* Per-thread sums that blocks add their costs to, striped so that no add waits for the one before it:
- *	addq $n, %gs:weir_count_cost + 8 * (block & 3)(%rip)
+/* Per-thread sums that blocks add their costs to, striped so that no add waits for the one before
+ *it: addq $n, %gs:weir_count_cost + 8 * (block & 3)(%rip)
  */
-#define COUNT_STRIPES 4
+#define COUNT_STRIPES	    4
 #define COUNT_SYMBOL_COST   "weir_count_cost"	/* instructions */
 #define COUNT_SYMBOL_CYCLES "weir_count_cycles" /* hundredths of modelled cycles */
 
@@ -76,12 +77,12 @@ struct count_unit {
 
 /* Functions, in order of their start. Those left alone are listed too. */
 struct count_function {
-	uint32_t start, bytes;	 /* in the section, after insertion */
-	uint32_t entry;		 /* offset behind the call of weir_count_enter; 0: it has none */
+	uint32_t start, bytes; /* in the section, after insertion */
+	uint32_t entry;	       /* offset behind the call of weir_count_enter; 0: it has none */
 	uint32_t name;
 	uint32_t first_block, n_blocks;
-	uint16_t reason;	 /* enum insert_reason; 0 = inserted */
-	uint16_t flags;		 /* COUNT_FUNCTION_* */
+	uint16_t reason; /* enum insert_reason; 0 = inserted */
+	uint16_t flags;	 /* COUNT_FUNCTION_* */
 };
 #define COUNT_FUNCTION_FRAGMENT 1u /* a .cold part: counted, but entered by jumps only */
 #define COUNT_FUNCTION_GLOBAL	2u
@@ -109,9 +110,10 @@ struct count_foreign_site {
 
 enum count_area_kind {
 	COUNT_AREA_NONE,
-	COUNT_AREA_UNITS,    /* a copy of the weir_functions section; first = its address in memory */
-	COUNT_AREA_COUNTERS, /* one thread's copy of [counters_start, counters_end), page-aligned; first
-				= the address in memory, in the program, that the area's first byte stands for */
+	COUNT_AREA_UNITS, /* a copy of the weir_functions section; first = its address in memory */
+	COUNT_AREA_COUNTERS, /* one thread's copy of [counters_start, counters_end), page-aligned;
+				first = the address in memory, in the program, that the area's first
+				byte stands for */
 	COUNT_AREA_NODES,    /* struct count_node; first = number of the first one */
 	COUNT_AREA_THREAD,   /* struct count_thread */
 };
@@ -128,18 +130,20 @@ struct count_header {
 	char magic[8]; /* written last */
 	uint32_t version, header_bytes;
 	uint32_t pid, parent;
-	uint32_t flags; /* COUNT_FILE_* */
-	uint32_t n_threads_lost; /* threads that had no memory or no room: counted together with another */
+	uint32_t flags;		 /* COUNT_FILE_* */
+	uint32_t n_threads_lost; /* threads that had no memory or no room: counted together with
+				    another */
 	uint64_t start_ns, start_ticks; /* CLOCK_REALTIME, time stamp counter: at the start */
 	uint64_t end_ns, end_ticks;	/* at exit, when the program ended by exit(); else 0 */
 	uint64_t ticks_per_s;		/* measured by the reader when 0 */
 	uint64_t base;			/* what is added to link-time addresses */
 	uint64_t counters_start, counters_end;
-	uint64_t calls_lost; /* calls that had no node (tree memory used up): in their callers' cost */
+	uint64_t calls_lost; /* calls that had no node (tree memory used up): in their callers' cost
+			      */
 	uint64_t exe_size, exe_mtime_ns, exe_inode;
 	uint8_t build_id_bytes, build_id[39];
-	char exe[COUNT_PATH_BYTES]; /* absolute path of the program */
-	char command[COUNT_PATH_BYTES]; /* its arguments, blank separated, cut */
+	char exe[COUNT_PATH_BYTES];		   /* absolute path of the program */
+	char command[COUNT_PATH_BYTES];		   /* its arguments, blank separated, cut */
 	struct count_area areas[COUNT_FILE_AREAS]; /* up to the first of kind NONE */
 };
 #define COUNT_FILE_CYCLES 1u
@@ -163,11 +167,12 @@ struct count_node {
 	uint64_t key;	     /* address behind the call of enter or foreign: which function; bit 63:
 				foreign */
 	uint64_t calls;
-	uint64_t cost;	     /* self, in instructions */
-	uint64_t cycles;     /* self, in hundredths of modelled cycles; of foreign nodes: time in ticks */
-	uint64_t site;	     /* return address of the call, when sites are apart, else 0 */
-	uint64_t min, max;   /* self cost (of foreign nodes: ticks) of the cheapest and the dearest call that
-				ended; min > max: none */
+	uint64_t cost;	 /* self, in instructions */
+	uint64_t cycles; /* self, in hundredths of modelled cycles; of foreign nodes: time in ticks
+			  */
+	uint64_t site;	 /* return address of the call, when sites are apart, else 0 */
+	uint64_t min, max; /* self cost (of foreign nodes: ticks) of the cheapest and the dearest
+			      call that ended; min > max: none */
 };
 #define COUNT_KEY_FOREIGN (1ull << 63)
 

@@ -28,8 +28,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../raw_call.h"
 #include "count_abi.h"
-#include "raw_call.h"
+#include "raw_errors.h"
 
 /* Hidden: addressed without a table that would have to be relocated. */
 #pragma GCC visibility push(hidden)

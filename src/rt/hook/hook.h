@@ -19,7 +19,7 @@
 
 #include "hook_abi.h"
 #include "hook_tree.h"
-#include "raw_call.h"
+#include "../raw_call.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

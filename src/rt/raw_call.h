@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls without libc: the program's errno, locks and cancellation points stay untouched. */
-#ifndef WEIR_RT_HOOK_RAW_CALL_H
-#define WEIR_RT_HOOK_RAW_CALL_H
+#ifndef WEIR_RT_RAW_CALL_H
+#define WEIR_RT_RAW_CALL_H
 
 #include <stddef.h>
 #include <stdint.h>
