@@ -51,7 +51,8 @@ HOOK_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -Isrc/rt/hook -fPIC -fvisi
 	   -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
 
 # `weir count` puts these in the way of compilers: the program itself under the names of linkers.
-LINKER_LINKS := $(addprefix $(BUILD)/libexec/weir/,ld ld.bfd ld.gold ld.lld ld.mold)
+LINKER_LINKS := $(addprefix $(BUILD)/libexec/weir/,ld ld.bfd ld.gold ld.lld ld.mold \
+	   cc gcc c++ g++ clang clang++ gfortran)
 
 # What counted programs are linked with: one object, whose only names outside are weir_count_*.
 COUNT_SRC := $(sort $(wildcard src/rt/count/*.c)) src/rt/count/entry.S

@@ -18,6 +18,9 @@ extern const struct command command_help;
 bool is_linker_name(const char *path);
 /* The linker: argv as a linker has it. */
 int count_link_main(int argc, char **argv);
+/* weir called by the name of a compiler driver: that driver, with our linkers in front of others. */
+bool is_driver_name(const char *path);
+int count_driver_main(char **argv);
 
 /* `weir -- CMD ARGS`: record, then the summary on stderr. */
 int run_and_report(int argc, char **argv);

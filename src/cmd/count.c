@@ -3,7 +3,7 @@
  * weir count: runs a command (a compiler driver, a linker, make) so that every linker it calls is
  * this program under another name, which puts counting code into what is linked (count_link.c).
  *
- * A folder with links ld, ld.bfd, ld.gold, ... to this program goes in front of COMPILER_PATH,
+ * A folder with links ld, ld.bfd, ld.gold, cc, ... to this program goes in front of COMPILER_PATH,
  * where gcc and clang look for linkers, and in front of PATH. A driver that is called directly gets
  * it by -B too, in front of its own -B options.
  */
@@ -52,7 +52,7 @@ static char *tool_name(const char *path)
 	return result;
 }
 
-static bool is_driver(const char *path)
+bool is_driver_name(const char *path)
 {
 	static const char *const drivers[] = {
 		"cc", "c++", "gcc", "g++", "clang", "clang++", "gfortran", "gdc", "flang"};
@@ -191,6 +191,26 @@ static int run_driver(char **argv, const char *linkers)
 	return status;
 }
 
+/* A build tool that calls a compiler to link may name a folder of linkers before ours (rustc does): so
+ * the compilers are in our folder, too. */
+int count_driver_main(char **argv)
+{
+	const char *name = path_base_name(argv[0]);
+	char *linkers = count_own_file(LINKERS_BUILT, LINKERS_INSTALLED);
+	char *driver = count_find_program(getenv("PATH"), name);
+	int status = STATUS_FAILED;
+
+	if (!driver || !linkers) {
+		fprintf(stderr, "weir: '%s': there is no such program in PATH\n", name);
+	} else {
+		argv[0] = driver;
+		status = run_driver(argv, linkers);
+	}
+	free(driver);
+	free(linkers);
+	return status;
+}
+
 /* ---- the command ---- */
 
 /* `weir count ld ...`: no need to be called by anybody. */
@@ -209,7 +229,7 @@ static int run_command(char **argv, const struct insert_arguments *a, const char
 	struct stat st;
 
 	pass_environment(linkers);
-	if (is_driver(argv[0]))
+	if (is_driver_name(argv[0]))
 		status = run_driver(argv, linkers);
 	else
 		status = count_run_child(argv[0], argv);

@@ -34,6 +34,8 @@ int main(int argc, char **argv)
 	mem_set_failure_hook(out_of_memory);
 	if (argc > 0 && is_linker_name(argv[0]))
 		return finish_stdout(count_link_main(argc, argv));
+	if (argc > 0 && is_driver_name(argv[0]))
+		return count_driver_main(argv);
 	if (argc < 2) {
 		fputs("weir: no command given ('weir -- CMD' records CMD and reports; 'weir help' "
 		      "lists the commands)\n",

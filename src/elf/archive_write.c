@@ -162,7 +162,8 @@ static void put_names(const struct writer *w, struct buf *out)
 {
 	if (!w->names.n)
 		return;
-	buf_printf(out, "%-48s%-10zu`\n", "//", w->names.n);
+	buf_printf(out, "%-48s%-10zu`\n", "//",
+		(size_t)padded(w->names.n)); /* as GNU ar has it */
 	buf_put(out, w->names.p, w->names.n);
 	put_padding(out, w->names.n, '\n');
 }

@@ -10,16 +10,19 @@
 #define WIDEN_ROUNDS_MAX 64
 #define NEW_BYTES_MAX	 ((uint64_t)INT32_MAX)
 
-/* Functions that were aligned stay so; data keep their place modulo the section's alignment. */
+/* Functions stay as aligned as they were, up to 16 bytes: C++ takes the address of a member function
+ * for something else when it is odd. Data keep their place modulo the section's alignment. */
 static uint32_t alignment_of(const struct code_section *s, uint32_t start, bool is_data)
 {
+	uint32_t align = start ? start & -start : ALIGN_FUNCTION;
+
 	if (is_data)
 		return s->align;
-	if (s->align < ALIGN_FUNCTION || start % ALIGN_FUNCTION)
-		return 1;
 	if (s->align >= 64 && start % 64 == 0)
 		return 64;
-	return ALIGN_FUNCTION;
+	if (align > ALIGN_FUNCTION)
+		align = ALIGN_FUNCTION;
+	return align < s->align ? align : s->align;
 }
 
 static uint32_t padding_to(uint32_t now, uint32_t old, uint32_t align)

@@ -12,7 +12,8 @@
 #define INC_BYTES      8  /* incq %gs:counter(%rip) */
 #define ADD_BYTES      9  /* addq $imm8, %gs:sum(%rip) */
 #define ADD_LONG_BYTES 12 /* addq $imm32, %gs:sum(%rip) */
-#define LEA_BYTES      23 /* mov, lea, mov: the same without touching flags */
+#define FLAGS_BYTES    7  /* lahf, seto, add, sahf */
+#define MOV_BYTES      3  /* mov %rax,%r */
 
 static bool matches(const char *const *globs, const char *name)
 {
@@ -222,9 +223,9 @@ uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uin
 
 	if (o->mode == INSERT_MODE_NOPS)
 		return 1;
-	if (head->detour == CODE_DETOUR_REGISTER)
-		return LEA_BYTES * (1 + n_sums);
 	bytes = INC_BYTES;
+	if (head->detour == CODE_DETOUR_REGISTER)
+		bytes += FLAGS_BYTES + (head->detail == X86_REG_RAX ? 0 : 2 * MOV_BYTES);
 	if (head->detour == CODE_DETOUR_COMPARE)
 		bytes += head[-(int)head->detail].length;
 	if (n_sums)

@@ -183,7 +183,8 @@ static const uint8_t *read_value(const struct info_unit *u, const struct debug_a
 static int read_entry(struct info_unit *u, const struct debug_abbrev *a, const uint8_t **at,
 	const uint8_t *end, struct err *err)
 {
-	const struct debug_abbrev_step *step = u->table->steps.v + a->first_step;
+	const struct debug_abbrev_step *step =
+		a->n_steps ? u->table->steps.v + a->first_step : NULL;
 	const uint8_t *p = *at;
 	size_t n_bases = 0;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "insert/object_code.h"
 #include "rt/count/count_abi.h"
 
@@ -11,6 +12,8 @@ struct describe {
 	struct code *code;
 	struct buf bytes, names;
 	VEC(struct count_foreign_site) foreign;
+	struct map foreign_names; /* symbol -> its name in the unit */
+	const char *object_name;
 };
 
 static uint32_t name_of(struct describe *d, const char *name)
@@ -97,20 +100,32 @@ static void put_block(struct describe *d, const struct code_section *s, const st
 	buf_put(&d->bytes, &out, sizeof(out));
 }
 
+static uint32_t foreign_name_of(struct describe *d, const struct object_symbol *symbol)
+{
+	bool is_new;
+	uint64_t *at = map_ensure(
+		&d->foreign_names, (uint64_t)(symbol - d->code->object->symbols.v), &is_new);
+
+	if (is_new)
+		*at = name_of(d, code_admit_name(d->code, symbol->name));
+	return (uint32_t)*at;
+}
+
 static void find_foreign(struct describe *d, const struct code_section *s)
 {
 	const struct object_symbol *symbol;
 
 	d->foreign.n = 0;
+	if (d->foreign_names.n)
+		map_reset(&d->foreign_names);
 	for (size_t i = 0; i < s->insns.n; i++) {
 		const struct code_insn *insn = &s->insns.v[i];
-		const char *name;
 
 		if (!(insn->bits & CODE_INSN_FOREIGN) || !insn->after)
 			continue;
-		name = code_insn_callee(d->code, s, insn, &symbol);
-		vec_push(&d->foreign,
-			((struct count_foreign_site){insn->place, name_of(d, name ? name : "")}));
+		code_insn_callee(d->code, s, insn, &symbol);
+		vec_push(&d->foreign, ((struct count_foreign_site){insn->place,
+					      symbol ? foreign_name_of(d, symbol) : 0}));
 	}
 }
 
@@ -153,7 +168,7 @@ static void describe_section(struct describe *d, struct code_section *s)
 	for (size_t i = 0; i < n_blocks; i++)
 		put_block(d, s, &s->blocks.v[i]);
 	find_foreign(d, s);
-	unit.object_name = name_of(d, object_name(d->code));
+	unit.object_name = name_of(d, code_admit_name(d->code, d->object_name));
 	buf_put(&d->bytes, d->foreign.v, d->foreign.n * sizeof(d->foreign.v[0]));
 	unit.names_bytes = (uint32_t)d->names.n;
 	buf_put(&d->bytes, d->names.p, d->names.n);
@@ -173,7 +188,7 @@ static void describe_section(struct describe *d, struct code_section *s)
 
 void code_describe(struct code *c)
 {
-	struct describe d = {.code = c};
+	struct describe d = {.code = c, .object_name = object_name(c)};
 
 	for (size_t n = 1; n < c->n_sections; n++)
 		if (c->sections[n].is_code && c->sections[n].functions.n)
@@ -181,4 +196,5 @@ void code_describe(struct code *c)
 	buf_release(&d.bytes);
 	buf_release(&d.names);
 	vec_release(&d.foreign);
+	map_release(&d.foreign_names);
 }

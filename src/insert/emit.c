@@ -46,16 +46,27 @@ static void put_gs(
 	put_reloc(e, R_X86_64_PC32, symbol, offset - 4 - immediate);
 }
 
-/* mov %gs:x(%rip),%r; lea n(%r),%r; mov %r,%gs:x(%rip) */
-static void put_add_keeping_flags(
-	struct emit *e, uint8_t reg, uint32_t symbol, int64_t offset, uint32_t n)
+/* mov %rax,%r; lahf; seto %al: the flags are in ax, and rax in a register that is free. The adds stay
+ * single instructions: a handler of a signal in between counts, too. */
+static void put_save_flags(struct emit *e, uint8_t reg)
 {
-	put_gs(e, 0x8b, reg, symbol, offset, 0);
-	buf_put_u8(&e->bytes, (uint8_t)(0x48 | (reg >> 3 << 2) | reg >> 3));
-	buf_put_u8(&e->bytes, 0x8d);
-	buf_put_u8(&e->bytes, (uint8_t)(0x80 | (reg & 7) << 3 | (reg & 7)));
-	buf_put_u32(&e->bytes, n);
-	put_gs(e, 0x89, reg, symbol, offset, 0);
+	if (reg != X86_REG_RAX) {
+		buf_put_u8(&e->bytes, (uint8_t)(0x48 | reg >> 3));
+		buf_put_u8(&e->bytes, 0x89);
+		buf_put_u8(&e->bytes, (uint8_t)(0xc0 | (reg & 7)));
+	}
+	buf_put(&e->bytes, "\x9f\x0f\x90\xc0", 4);
+}
+
+/* add $0x7f,%al; sahf; mov %r,%rax */
+static void put_restore_flags(struct emit *e, uint8_t reg)
+{
+	buf_put(&e->bytes, "\x04\x7f\x9e", 3);
+	if (reg == X86_REG_RAX)
+		return;
+	buf_put_u8(&e->bytes, (uint8_t)(0x48 | reg >> 3 << 2));
+	buf_put_u8(&e->bytes, 0x89);
+	buf_put_u8(&e->bytes, (uint8_t)(0xc0 | (reg & 7) << 3));
 }
 
 static void put_add(struct emit *e, uint32_t symbol, int64_t offset, uint32_t n, bool is_long)
@@ -110,24 +121,19 @@ static void put_head(struct emit *e, uint32_t block_i)
 		buf_put_u8(&e->bytes, 0x90);
 		return;
 	}
-	if (head->detour == CODE_DETOUR_REGISTER) {
-		put_add_keeping_flags(e, head->detail, e->counters, 8 * (int64_t)block_i, 1);
-		if (o->mode == INSERT_MODE_TREE)
-			put_add_keeping_flags(e, head->detail, e->cost, stripe, b->n_insns);
-		if (o->mode == INSERT_MODE_TREE && o->with_cycles)
-			put_add_keeping_flags(
-				e, head->detail, e->cycles, stripe, block_cycles(e, b));
-	} else {
-		put_gs(e, 0xff, 0, e->counters, 8 * (int64_t)block_i, 0);
-		if (o->mode == INSERT_MODE_TREE)
-			put_add(e, e->cost, stripe, b->n_insns, b->n_insns > 127);
-		if (o->mode == INSERT_MODE_TREE && o->with_cycles)
-			put_add(e, e->cycles, stripe, block_cycles(e, b), true);
-		if (head->detour == CODE_DETOUR_COMPARE) {
-			const struct code_insn *compare = head - head->detail;
+	if (head->detour == CODE_DETOUR_REGISTER)
+		put_save_flags(e, head->detail);
+	put_gs(e, 0xff, 0, e->counters, 8 * (int64_t)block_i, 0);
+	if (o->mode == INSERT_MODE_TREE)
+		put_add(e, e->cost, stripe, b->n_insns, b->n_insns > 127);
+	if (o->mode == INSERT_MODE_TREE && o->with_cycles)
+		put_add(e, e->cycles, stripe, block_cycles(e, b), true);
+	if (head->detour == CODE_DETOUR_REGISTER)
+		put_restore_flags(e, head->detail);
+	if (head->detour == CODE_DETOUR_COMPARE) {
+		const struct code_insn *compare = head - head->detail;
 
-			buf_put(&e->bytes, e->section->bytes.p + compare->offset, compare->length);
-		}
+		buf_put(&e->bytes, e->section->bytes.p + compare->offset, compare->length);
 	}
 	assert(e->bytes.n - start == code_head_bytes(e->code, head, b->n_insns));
 	(void)start;

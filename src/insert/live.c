@@ -167,11 +167,10 @@ static void function_live(struct live_pass *p, struct code_function *f)
 		f->takes_flags = true;
 }
 
-/* r12 needs a longer encoding as a base, rsp is never free; rbp is left to those who walk frames.
- */
+/* rax itself is best; rsp is never free; rbp is left to those who walk frames. */
 static uint8_t free_register(uint16_t live)
 {
-	static const uint8_t order[] = {0, 1, 2, 6, 7, 8, 9, 10, 11, 3, 13, 14, 15};
+	static const uint8_t order[] = {0, 1, 2, 6, 7, 8, 9, 10, 11, 3, 12, 13, 14, 15};
 
 	for (size_t i = 0; i < sizeof(order); i++)
 		if (!(live & (1u << order[i])))

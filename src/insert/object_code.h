@@ -59,7 +59,7 @@ enum code_detour {
 	CODE_DETOUR_LATER,    /* they are dead further on in the block: the counter goes there */
 	CODE_DETOUR_COMPARE,  /* the comparison that made them is made again behind the counter */
 	CODE_DETOUR_EDGES,    /* the block is a conditional branch: counted on both its sides */
-	CODE_DETOUR_REGISTER, /* mov, lea, mov with a register that is free */
+	CODE_DETOUR_REGISTER, /* they are saved in ax, and rax in a register that is free */
 };
 
 struct code_insn {

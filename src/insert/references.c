@@ -362,8 +362,8 @@ static struct table_run next_run(
 	return run;
 }
 
-/* A table with a place in the middle of a function is its jump table: then an entry that is the
- * function's start is no call of it, but a jump back to there. */
+/* A constant table with a place in the middle of a function is its jump table: then an entry that is
+ * the function's start is no call of it, but a jump back to there. */
 static void note_inner_entries(struct code *c, uint32_t number, const struct table_run *run)
 {
 	const struct code_function *owner = NULL;
@@ -395,6 +395,8 @@ static void read_inner_entries(struct code *c, uint32_t number, const struct dat
 {
 	const struct object_section *os = &c->object->sections.v[number];
 
+	if ((os->flags & SHF_WRITE) && strncmp(os->name, ".data.rel.ro", 12))
+		return;
 	for (size_t k = 0; k < os->relocs.n;) {
 		struct table_run run = next_run(c, number, refs, k);
 

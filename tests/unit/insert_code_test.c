@@ -172,14 +172,26 @@ static void flags_edges(void)
 		"inc.0 cmp jz>7 jbe>6 inc.1 jmp>9 inc.1 inc.2 ret inc.3 ud2");
 }
 
+/* The flags are read more than once and never dead in the block; `free` is overwritten later. */
+#define FLAGS_LIVE(free)                                                                           \
+	ONE("cmpl $3,(%rdi)\n jz 1f\n setb (%rdi)\n jmp 3f\n 1: ret\n"                             \
+	    "3: mov $1," free "\n ja 1b\n ret\n")
+
 static void flags_register(void)
 {
-	/* rax is free, the flags are read more than once and never dead in the block. */
-	check_f(INSERT_MODE_COUNTS,
-		ONE("cmpl $3,(%rdi)\n jz 1f\n setb (%rdi)\n jmp 3f\n 1: ret\n"
-		    "3: mov $1,%eax\n ja 1b\n ret\n"),
-		"inc.0 cmp jz>8 load.inc.1 lea.1 store.inc.1 setb jmp>10 inc.2 ret "
-		"load.inc.3 lea.1 store.inc.3 mov jnbe>8 inc.4 ret");
+	struct world w;
+
+	check_f(INSERT_MODE_COUNTS, FLAGS_LIVE("%eax"),
+		"inc.0 cmp jz>10 lahf seto inc.1 add sahf setb jmp>12 inc.2 ret "
+		"lahf seto inc.3 add sahf mov jnbe>10 inc.4 ret");
+	begin(&w, INSERT_MODE_COUNTS, FLAGS_LIVE("%r9d"));
+	CHECK_STR(show(&w, "f"),
+		"inc.0 cmp jz>12 mov lahf seto inc.1 add sahf mov setb jmp>14 inc.2 ret "
+		"mov lahf seto inc.3 add sahf mov mov jnbe>12 inc.4 ret");
+	/* mov %rax,%r9 and back */
+	CHECK(!memcmp(w.o.sections.v[w.section].data.p + w.at[3], "\x49\x89\xc1", 3));
+	CHECK(!memcmp(w.o.sections.v[w.section].data.p + w.at[9], "\x4c\x89\xc8", 3));
+	end(&w);
 }
 
 static void flags_taken(void)
@@ -312,7 +324,7 @@ int main(void)
 		{"live flags: a counter waits until they are dead", flags_later},
 		{"live flags: a comparison of registers is made again", flags_compare},
 		{"live flags: a branch is counted on both its sides", flags_edges},
-		{"live flags: else a free register counts", flags_register},
+		{"live flags: else they are kept in a free register", flags_register},
 		{"functions that take or return flags keep them", flags_taken},
 		{"functions that cannot be moved about are left alone", left_alone},
 		{"a jump past a lock prefix stays right", lock_prefix},

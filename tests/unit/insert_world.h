@@ -5,7 +5,6 @@
  *	enter leave tail resync ...	calls of the library
  *	inc.K			the counter of block K of the section
  *	cost.N, cycles		an addition to the sums
- *	load.inc.K lea.N store.inc.K	the same without touching flags
  *	jz>I			a branch to word number I of the same function
  *	call>name		to something else
  *	mov[.data+8]		an operand that is relocated
@@ -154,10 +153,6 @@ static bool show_counting(char *to, size_t n, const uint8_t *p, const char *plac
 			strncmp(place, "weir_count_cy", 13) ? "cost" : "cycles");
 	if (p[2] == 0xff)
 		snprintf(to, n, "%s", what);
-	else if (p[2] == 0x8b)
-		snprintf(to, n, "load.%s", what);
-	else if (p[2] == 0x89)
-		snprintf(to, n, "store.%s", what);
 	else if (what[1] == 'y')
 		snprintf(to, n, "%s", what);
 	else
@@ -197,8 +192,6 @@ static void show_insn(struct world *w, char *to, size_t n, uint32_t at)
 		snprintf(to, n, "%s[%s]", name, place);
 	else if (x.disp_at)
 		snprintf(to, n, "%s[%d]", name, word_at(w, w->section, (int64_t)x.disp_target));
-	else if (insn.mnemonic == ZYDIS_MNEMONIC_LEA && insn.length == 7)
-		snprintf(to, n, "lea.%d", os->data.p[at + 3]);
 	else
 		snprintf(to, n, "%s", name);
 }

@@ -44,7 +44,7 @@ print("ok" if reasons == left and all(r["reason"] for r in j["rows"] if not r["i
       f"lib{name}.a: each of the {left} functions left alone has a reason: {j['reasons']}")
 PY
 	equal "lib$name.a: the same members in the same order" "$(ar t "$archive")" "$(ar t "$name.w.a")"
-	insert_quietly --mode nothing "$archive" -o nothing.a && 
+	insert_quietly --mode nothing "$archive" -o nothing.a &&
 		check "lib$name.a: inserting nothing changes no byte of a member" cmp <(ar p "$archive") <(ar p nothing.a)
 	rm -f nothing.a
 }

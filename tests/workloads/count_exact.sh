@@ -44,8 +44,9 @@ else
 		(cd plain && timeout 200 valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
 			--skip-plt=no --callgrind-out-file="$name".callgrind ./"$name" "$@") >/dev/null 2>valgrind.txt
 		python3 -B "$count_fixtures/callgrind_compare.py" "$name: each function has the instructions and calls of callgrind" \
-			flat.json plain/"$name".callgrind plain/"$name" left_alone.txt ||
+			flat.json plain/"$name".callgrind plain/"$name" left_alone.txt >compared.txt ||
 			not_ok "$name: what callgrind has seen is read: $(head -n 1 valgrind.txt)"
+		cat compared.txt
 	}
 fi
 
@@ -75,6 +76,21 @@ library() { # NAME SOURCE "LIBRARIES" ARGUMENTS
 
 one control_flow control_flow.c "-O2"
 library zlib drive_zlib.c z 5000
+
+# Counters are single instructions: a handler in the midst of a block loses nothing.
+"$WEIR" count -q gcc -O2 -o carry "$count_fixtures/carry_and_signals.c" && ./carry >carry.txt
+read -r calls rounds wrong <carry.txt
+equal "a loop that carries a flag is right among signals" 0 "$wrong"
+equal "each round of it is counted, those in handlers too ($calls calls)" "$rounds" "$(python3 -B - carry.weir <<EOF
+import sys
+sys.path.insert(0, "$ROOT/tests/fixtures/count_runtime")
+import read_counts
+f = read_counts.CountFile(sys.argv[1])
+counts = [f.counts(u)[i] for u in f.units for g in u.functions if g.name == "chain"
+          for i in range(g.first_block, g.first_block + g.n_blocks)]
+print(max(counts))
+EOF
+)"
 more || exit 0
 one control_flow_plain control_flow.c "-O0 -no-pie"
 one exceptions exceptions.cc "-O2 -static-libstdc++ -static-libgcc"

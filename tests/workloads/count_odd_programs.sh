@@ -24,6 +24,7 @@ odd "assembly, -O0" assembly.c -O0
 odd "nested functions, trampolines, variable arguments" nested_functions.c -O2
 odd "nested functions, -O0" nested_functions.c -O0
 odd "thunks, pointers to members, exceptions thrown again" thunks.cc -O2
+for level in -O1 -Os; do odd "pointers to members, $level" member_pointers.cc $level; done
 odd "coroutines and a signal stack" contexts.c -O2
 odd "fork, vfork, system, popen" processes.c -O2
 odd "-fsplit-stack" split_stack.c -O2 -fsplit-stack

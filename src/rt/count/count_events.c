@@ -126,13 +126,15 @@ static void drop_at(struct state *s, uint64_t sp)
 		pop(s);
 }
 
-static void cache_put(struct state *s, const struct count_node *parent, struct count_node *node)
+static void cache_put(
+	struct state *s, const struct count_node *parent, struct count_node *node)
 {
-	uint64_t key = node->key + (uint64_t)s->top->node - (uint64_t)parent;
+	uint64_t key = node->key | (parent == s->top->node ? 0 : KEY_TAIL);
 	uint64_t i = ((key * CACHE_FACTOR) >> 20 ^ (uint64_t)parent) / sizeof(struct cache_line);
 
 	if (!s->site_mask)
-		s->cache[i & (N_CACHE - 1)] = (struct cache_line){parent, key, node, {0}};
+		s->cache[i & (N_CACHE - 1)] =
+			(struct cache_line){parent, key, node, s->top->node, {0}};
 }
 
 /*
@@ -260,6 +262,14 @@ static void do_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key)
 	state_thread(s)->current = (uint32_t)(s->top->node - s->nodes);
 }
 
+/* What ran until now ran on the old stack; or behind a handler that is over, on the one it interrupted,
+ * which is charged then. */
+static void charge_old_stack(struct state *s, bool has_cycles)
+{
+	if (!is_first(s->top) || !(s->stacks[s->stack].flags & STACK_SIGNAL))
+		charge(s, has_cycles);
+}
+
 /* The old stack's open foreign call (swapcontext and the like) does not last until we are back. A
  * handler on a signal stack gives no sign when it is over: that clock runs on. */
 static bool change_stack(struct state *s, uint64_t sp, bool is_new)
@@ -314,7 +324,7 @@ static void search(void *arg)
 	if (look->sp - s->lo < s->size)
 		return;
 	set_busy(s, look->sp | IN_C);
-	charge(s, look->has_cycles);
+	charge_old_stack(s, look->has_cycles);
 	if (!change_stack(s, look->sp, true))
 		look->state = NULL;
 	set_busy(s, 0);
@@ -328,8 +338,7 @@ static struct state *find_state(struct state *s, uint64_t sp, bool has_cycles)
 
 	if (s && s->fs == count_fs_get()) {
 		set_busy(s, sp | IN_C);
-		/* What ran until now ran on the old stack. */
-		charge(s, has_cycles);
+		charge_old_stack(s, has_cycles);
 		is_known = change_stack(s, sp, false);
 		set_busy(s, 0);
 	}

@@ -55,6 +55,8 @@
 #define CACHE_PARENT 0
 #define CACHE_KEY    8
 #define CACHE_NODE   16
+#define CACHE_ROOT   24
+#define KEY_TAIL_BIT 62
 #define CACHE_SHIFT  20
 #define CACHE_MASK   0x1ffc0 /* 64 * (N_CACHE - 1) */
 
@@ -250,14 +252,12 @@ weir_count_cycles:
 	 * rcx open frame, rdx parent -> rsi = child, by the cache, which is empty where call sites are kept
 	 * apart. To ask first for the child that was entered last would cost a mispredicted branch whenever
 	 * it is another. Little is done behind the load of the parent: calls that follow each other wait for
-	 * it. Behind a jump the parent is not the open frame's node; the distance between the two is part
-	 * of what is looked for.
+	 * it. Behind a jump the parent is not the open frame's node, and both must be the same.
 	 */
 	.macro find_child name, foreign, tail
 	load_key \foreign
 	.if \tail
-	add FRAME_NODE(%rcx), %rax
-	sub %rdx, %rax
+	bts $KEY_TAIL_BIT, %rax
 	.endif
 	imul $CACHE_FACTOR, %rax, %rsi
 	shr $CACHE_SHIFT, %rsi
@@ -268,6 +268,11 @@ weir_count_cycles:
 	jne .Lbusy_\name
 	cmp %rax, CACHE + CACHE_KEY(%rsi)
 	jne .Lbusy_\name
+	.if \tail
+	mov FRAME_NODE(%rcx), %rax
+	cmp %rax, CACHE + CACHE_ROOT(%rsi)
+	jne .Lbusy_\name
+	.endif
 	mov CACHE + CACHE_NODE(%rsi), %rsi
 	cmp S(LIMIT), %rcx
 	jae .Lbusy_\name

@@ -56,14 +56,16 @@ struct frame {
 #define FRAME_CALLBACK 2u /* called by foreign code, whose clock goes on at its end */
 #define FRAME_LOST     4u /* has no node of its own */
 
-/* Which child is entered: that of `parent` with this key. Behind a tail call the open frame's node
- * is not the parent: the distance in bytes from parent to it is added to the key. */
+/* Which child is entered: that of `parent` with this key. Behind a tail call the key has
+ * KEY_TAIL, and `root` is the open frame's node, which is not the parent. */
 struct cache_line {
 	const struct count_node *parent;
 	uint64_t key;
 	struct count_node *node;
-	uint64_t not_used[5];
+	const struct count_node *root;
+	uint64_t not_used[4];
 };
+#define KEY_TAIL (1ull << 62)
 
 /* A stack that the thread has run on. Its frames begin with one that is never popped. */
 struct stack {
