@@ -28,7 +28,8 @@ struct code_block {
 	uint64_t address, end; /* in the image */
 	uint64_t count;	       /* executions, over all threads */
 	uint32_t n_insns;
-	uint32_t cost; /* hundredths of modelled cycles in one execution; 0: no model */
+	uint32_t cost; /* hundredths of modelled cycles in one execution; 0: no model, or never
+			  executed */
 	uint32_t first_line, n_lines; /* into lines; at least one */
 };
 

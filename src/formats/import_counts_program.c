@@ -372,7 +372,7 @@ static void read_block(struct program *p, struct counts_block *b, size_t *at)
 	}
 	add_insns(p, b, 0, at);
 	even_out(p, b, n_found);
-	if (p->cpu)
+	if (p->cpu && b->count)
 		b->cost = cost_block(p->cpu, buf_span(&p->code));
 	p->file->has_model |= b->cost != 0;
 }

@@ -10,8 +10,9 @@
 #define WIDEN_ROUNDS_MAX 64
 #define NEW_BYTES_MAX	 ((uint64_t)INT32_MAX)
 
-/* Functions stay as aligned as they were, up to 16 bytes: C++ takes the address of a member function
- * for something else when it is odd. Data keep their place modulo the section's alignment. */
+/* Functions stay as aligned as they were, up to 16 bytes: C++ takes the address of a member
+ * function for something else when it is odd. Data keep their place modulo the section's alignment.
+ */
 static uint32_t alignment_of(const struct code_section *s, uint32_t start, bool is_data)
 {
 	uint32_t align = start ? start & -start : ALIGN_FUNCTION;

@@ -280,17 +280,23 @@ static bool is_referred(const struct data_refs *refs, uint32_t offset)
 	return refs->v.n && bsearch(&offset, refs->v.v, refs->v.n, sizeof(uint32_t), by_value);
 }
 
-/* All labels of a table lie in one function, or each is the start of one. */
+/* All labels of a table lie in one function, or each is the start of one. clang has cases that
+ * cannot be lead to what lies behind the function. */
 static void check_same_function(struct code *c, const struct code_function **first,
 	uint32_t section, int64_t offset, bool is_first)
 {
+	const struct code_section *s = &c->sections[section];
 	const struct code_function *f = code_function_at(c, section, (uint64_t)offset);
 	const struct code_function *parent =
 		f ? &c->sections[f->parent_section].functions.v[f->parent] : NULL;
 
 	if (is_first)
+		*first = NULL;
+	if (!f && ((uint64_t)offset == s->bytes.n || is_in_padding(s, (uint32_t)offset)))
+		return;
+	if (!*first)
 		*first = parent;
-	else if (parent != *first && !(f && offset == f->start))
+	if (!f || (parent != *first && offset != f->start))
 		code_section_refuse(&c->sections[section], INSERT_REASON_TABLE);
 }
 
@@ -362,8 +368,8 @@ static struct table_run next_run(
 	return run;
 }
 
-/* A constant table with a place in the middle of a function is its jump table: then an entry that is
- * the function's start is no call of it, but a jump back to there. */
+/* A constant table with a place in the middle of a function is its jump table: then an entry that
+ * is the function's start is no call of it, but a jump back to there. */
 static void note_inner_entries(struct code *c, uint32_t number, const struct table_run *run)
 {
 	const struct code_function *owner = NULL;
