@@ -79,10 +79,11 @@ fails "a time that is none is wrong usage" 2 "'soon' is not a time" "$WEIR" repo
 fails "a bad expression is wrong usage" 2 "is not a regular expression" "$WEIR" report flat events.weir --filter '('
 fails "two traces are wrong usage" 2 "report" "$WEIR" report flat events.weir samples.weir
 fails "a trace that is not there is a failure" 1 "^weir: 'none.weir'" "$WEIR" report flat none.weir
-for kind in hooks steps branches mix coverage; do
+for kind in hooks steps branches mix; do
 	fails "$kind says that nothing of the kind was recorded" 1 "^weir: 'events.weir': has no .*nothing of that kind was recorded" \
 		"$WEIR" report $kind events.weir
 done
+fails "coverage says that nothing was counted" 1 "^weir: 'events.weir': has no counts of blocks" "$WEIR" report coverage events.weir
 fails "source of a function says the same" 1 "has no source lines" "$WEIR" report source main events.weir
 
 head -c $(($(stat -c %s events.weir) - 10)) events.weir >cut.weir
