@@ -253,9 +253,22 @@ uint32_t code_insn_bytes(const struct code_insn *insn)
 	return 6;
 }
 
-static void plan_insn(struct code *c, struct code_function *f, struct code_insn *insn)
+/* Run-time systems find tables by return addresses: nothing may come between such a call and what stands
+ * behind it. */
+static bool may_follow(const struct code_section *s, const struct code_function *f, uint32_t insn_i)
 {
+	return insn_i + 1 >= f->first_insn + f->n_insns ||
+	       !(s->insns.v[insn_i + 1].bits & CODE_INSN_DATA_LABEL);
+}
+
+static void plan_insn(
+	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
+{
+	struct code_insn *insn = &s->insns.v[insn_i];
 	bool is_tree = c->options->mode == INSERT_MODE_TREE;
+
+	if (!may_follow(s, f, insn_i))
+		insn->bits &= ~(uint32_t)(CODE_INSN_FOREIGN | CODE_INSN_TWICE);
 
 	if (!is_tree)
 		return;
@@ -272,7 +285,6 @@ static void plan_insn(struct code *c, struct code_function *f, struct code_insn 
 	}
 	if (insn->bits & CODE_INSN_TWICE)
 		insn->after += CODE_CALL_BYTES;
-	(void)f;
 }
 
 static void plan_function(struct code *c, struct code_section *s, struct code_function *f)
@@ -296,7 +308,7 @@ static void plan_function(struct code *c, struct code_section *s, struct code_fu
 	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
 		struct code_insn *insn = &s->insns.v[i];
 
-		plan_insn(c, f, insn);
+		plan_insn(c, s, f, i);
 		if (insn->bits & CODE_INSN_PAST_LOCK) {
 			const struct code_block *block =
 				&s->blocks.v[code_locked_block(s, f, insn)];

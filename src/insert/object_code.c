@@ -70,6 +70,19 @@ void code_section_refuse(struct code_section *s, enum insert_reason reason)
 			s->functions.v[i].reason = reason;
 }
 
+/* Objects with tables that hold distances within the code as plain numbers: of Go, of code that a
+ * garbage collector walks, of restartable sequences. */
+static bool has_distances(const struct elf_object *o)
+{
+	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab",
+		".llvm_stackmaps", ".llvm_faultmaps", "__rseq_cs"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (elf_object_find_section(o, names[i]))
+			return true;
+	return false;
+}
+
 /* Pieces that linkers put together, in which a call would come between two halves of a function. */
 static bool is_pieces(const char *name)
 {
@@ -318,8 +331,10 @@ static void read_section(struct code *c, struct code_section *s)
 }
 
 /* Sections that are left alone whatever is in them. */
-static void refuse_section(struct code_section *s)
+static void refuse_section(struct code_section *s, bool is_bound)
 {
+	if (is_bound)
+		code_section_refuse(s, INSERT_REASON_BOUND);
 	if (is_pieces(s->name))
 		code_section_refuse(s, INSERT_REASON_SECTION_KIND);
 	for (size_t i = 0; i < s->functions.n; i++)
@@ -337,6 +352,8 @@ static bool comment_names_compiler(const struct elf_object *o)
 int code_read(
 	struct code *c, struct elf_object *o, const struct insert_options *options, struct err *err)
 {
+	bool is_bound = has_distances(o);
+
 	*c = (struct code){.object = o, .options = options, .n_sections = o->sections.n};
 	c->sections = mem_calloc(c->n_sections + 1, sizeof(*c->sections));
 	moved_init(&c->moved, c->n_sections);
@@ -372,7 +389,7 @@ int code_read(
 	code_find_unnamed(c);
 	for (size_t i = 1; i < c->n_sections; i++)
 		if (c->sections[i].is_code)
-			refuse_section(&c->sections[i]);
+			refuse_section(&c->sections[i], is_bound);
 	code_find_parents(c);
 	return 0;
 }

@@ -50,6 +50,7 @@ enum code_insn_bits {
 	CODE_INSN_TRANSACTION = 1 << 16,
 	CODE_INSN_PAST_LOCK =
 		1 << 17,	   /* a conditional branch past the lock prefix of an instruction */
+	CODE_INSN_DATA_LABEL = 1 << 19, /* data refer to it: perhaps as the address a call returns to */
 	CODE_INSN_START = 1 << 18, /* a function begins here, or its entry code is in front of it */
 };
 

@@ -138,6 +138,8 @@ static void mark_label(struct code *c, const struct code_function *from, uint32_
 	f = code_function_at(c, section, (uint64_t)offset);
 	if (insn) {
 		insn->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL;
+		if (kind == LABEL_DATA)
+			insn->bits |= CODE_INSN_DATA_LABEL;
 		if (f)
 			note_label_kind(c, f, (uint32_t)offset, kind);
 		return;

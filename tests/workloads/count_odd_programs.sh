@@ -42,6 +42,15 @@ else
 	skip "AVX-512: not in this processor"
 fi
 
+gcc -O2 -shared -fPIC -DCALLEE -o libcallee.so "$count_fixtures/return_table.c"
+libraries_of_links=("$PWD/libcallee.so" "-Wl,-rpath,$PWD")
+odd "a table of return addresses" return_table.c -O2
+libraries_of_links=()
+printf '%s\n' 'int f(int x) { return x + 1; }' '__asm__(".section .llvm_stackmaps,\"a\"; .long 1; .text");' >stackmaps.c
+gcc -O2 -c stackmaps.c
+equal "an object with a table of distances in its code is left alone" "0 depends" \
+	"$("$WEIR" insert --json stackmaps.o -o inserted.o | python3 -c 'import json, sys; j = json.load(sys.stdin); print(j["inserted"], *[w for r in j["reasons"] for w in r.split() if w == "depends"])')"
+
 # --- options
 cases=("-fcf-protection=full" "-fno-plt" "-ffunction-sections -fdata-sections -Wl,--gc-sections" "-mcmodel=large -fno-pie -no-pie"
 	"-static-pie -fPIE" "-fuse-ld=gold" "-fuse-ld=lld" "-s" "-g -gz -gdwarf-4"
