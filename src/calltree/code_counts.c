@@ -274,7 +274,7 @@ static void put_lines(struct code_counts *out, struct code_block *b, const struc
 		uint64_t upto;
 
 		before += line.n_insns;
-		upto = n_insns ? (uint64_t)((__uint128_t)b->cost * before / n_insns) : 0;
+		upto = n_insns ? b->cost * before / n_insns : 0;
 		line.cost = (uint32_t)(upto - shared);
 		shared = upto;
 		out->lines[out->n_lines++] = line;

@@ -130,6 +130,12 @@ struct words {
 	size_t n, cap;
 };
 
+/* A driver that we run may be one of our own links, and gets its words a second time. */
+static bool is_below(const char *path, const char *folder)
+{
+	return !strncmp(path, folder, strlen(folder));
+}
+
 /* An option that names the linker by its path: ours takes its place, and is told of it. */
 static char *replaced_linker(const char *word, const char *linkers)
 {
@@ -138,7 +144,8 @@ static char *replaced_linker(const char *word, const char *linkers)
 	for (size_t i = 0; i < 2; i++) {
 		size_t n = strlen(options[i]);
 
-		if (strncmp(word, options[i], n) || (i == 1 && word[n] != '/') || !word[n])
+		if (strncmp(word, options[i], n) || (i == 1 && word[n] != '/') || !word[n] ||
+			is_below(word + n, linkers))
 			continue;
 		setenv(COUNT_ENV_LINKER, word + n, 1);
 		return mem_printf("%s%s/ld", options[i], linkers);
@@ -147,7 +154,7 @@ static char *replaced_linker(const char *word, const char *linkers)
 }
 
 /* The folders of the driver's own -B options: the real linker may be there. */
-static void pass_program_folders(char **argv)
+static void pass_program_folders(char **argv, const char *linkers)
 {
 	struct buf folders = {0};
 
@@ -156,7 +163,7 @@ static void pass_program_folders(char **argv)
 
 		if (folder && !*folder && argv[1])
 			folder = argv[1];
-		if (folder && *folder)
+		if (folder && *folder && !is_below(folder, linkers))
 			buf_printf(&folders, "%s%s", folders.n ? ":" : "", folder);
 	}
 	if (folders.n)
@@ -166,7 +173,7 @@ static void pass_program_folders(char **argv)
 
 static void driver_words(struct words *out, char **argv, const char *linkers)
 {
-	pass_program_folders(argv + 1);
+	pass_program_folders(argv + 1, linkers);
 	vec_push(out, mem_strdup(argv[0]));
 	vec_push(out, mem_strdup("-B"));
 	vec_push(out, mem_printf("%s/", linkers));

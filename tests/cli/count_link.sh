@@ -65,6 +65,8 @@ objects=(main.o twice.o thrice.o 'with blanks/a name.o')
 have() { command -v "$1" >/dev/null || { skip "$2: $1 is not installed" && false; }; }
 
 linked "gcc" gcc -o @OUT@ "${objects[@]}" -lm
+mkdir -p linkers && ln -sf "$(command -v ld)" linkers/ld
+linked "a script that calls a compiler with a folder of linkers" sh -c 'out=$1; shift; gcc -Blinkers/ -o "$out" "$@" -lm' sh @OUT@ "${objects[@]}"
 linked "gcc without PIE" gcc -no-pie -o @OUT@ "${objects[@]}" -lm
 linked "gcc, a static program" gcc -static -o @OUT@ "${objects[@]}" -lm
 linked "gcc, a static PIE" gcc -static-pie -o @OUT@ "${objects[@]}" -lm
