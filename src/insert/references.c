@@ -15,6 +15,8 @@
 
 #include "insert/object_code.h"
 
+#define OFFSET_FAR ((int64_t)1 << 60)
+
 bool code_reloc_is_pc(uint32_t type)
 {
 	return type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_PC64;
@@ -40,7 +42,9 @@ struct code_target code_reloc_target(const struct code *c, uint32_t section,
 	sym = &o->symbols.v[r->symbol];
 	if (!sym->section || sym->section >= c->n_sections || sym->type == STT_TLS)
 		return none;
-	offset = (int64_t)sym->value + r->addend;
+	if (__builtin_add_overflow((int64_t)sym->value, r->addend, &offset) ||
+		offset > OFFSET_FAR || offset < -OFFSET_FAR)
+		offset = -OFFSET_FAR; /* nothing is there, and sums with it are numbers still */
 	if (code_reloc_is_pc(r->type)) {
 		if (insn)
 			offset += (int64_t)(insn->offset + insn->length) - (int64_t)r->offset;

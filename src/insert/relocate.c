@@ -17,7 +17,7 @@ static uint64_t new_value(const struct code *c, const struct object_symbol *sym)
 static int64_t addend_for(
 	const struct code *c, const struct object_reloc *r, uint64_t label, int64_t extra)
 {
-	return (int64_t)label - (int64_t)new_value(c, &c->object->symbols.v[r->symbol]) + extra;
+	return (int64_t)(label - new_value(c, &c->object->symbols.v[r->symbol]) + (uint64_t)extra);
 }
 
 void code_move_addend(const struct code *c, const struct code_section *s,
