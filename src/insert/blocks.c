@@ -89,10 +89,8 @@ static void judge_indirect(
 		f->reason = INSERT_REASON_INDIRECT; /* the target lies where we would write */
 	else if (f->has_code_labels && !f->has_data_labels && !c->is_compiled)
 		f->reason = INSERT_REASON_INDIRECT;
-	else if ((f->has_data_labels || f->has_code_labels) && !follows_epilogue(s, f, insn_i))
-		insn->bits |= CODE_INSN_TABLE;
-	else
-		insn->bits |= CODE_INSN_TAIL;
+	else if ((!f->has_data_labels && !f->has_code_labels) || follows_epilogue(s, f, insn_i))
+		insn->bits |= CODE_INSN_TAIL; /* else it goes to its own labels */
 }
 
 static void judge_jump(

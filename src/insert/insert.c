@@ -24,10 +24,8 @@ static const char *const reason_texts[INSERT_N_REASONS] = {
 	[INSERT_REASON_NO_REGISTER] =
 		"flags are in use where a counter would go, and no register is free",
 	[INSERT_REASON_GS] = "it uses the gs segment",
-	[INSERT_REASON_RESOLVER] = "it runs before the program is relocated",
 	[INSERT_REASON_TRANSACTION] = "it uses memory transactions",
 	[INSERT_REASON_BOUND] = "it depends on where its instructions lie",
-	[INSERT_REASON_FRAMES] = "its exception tables are not understood",
 	[INSERT_REASON_LTO] = "it is no machine code, but made for link-time optimisation",
 	[INSERT_REASON_SECTION_KIND] = "its section is put together from pieces by the linker",
 };

@@ -52,10 +52,8 @@ enum insert_reason {
 	INSERT_REASON_TABLE,	    /* a jump table that is not understood */
 	INSERT_REASON_NO_REGISTER, /* flags are live where code would go, and no register is free */
 	INSERT_REASON_GS,	   /* uses the gs segment, which the counters are reached through */
-	INSERT_REASON_RESOLVER,	   /* chooses an implementation before the program is relocated */
 	INSERT_REASON_TRANSACTION,
 	INSERT_REASON_BOUND,	    /* means its own address in a way that cannot be moved */
-	INSERT_REASON_FRAMES,	    /* exception tables are not understood */
 	INSERT_REASON_LTO,	    /* no machine code: made for link-time optimisation */
 	INSERT_REASON_SECTION_KIND, /* .init, .fini and the like: pieces put together by the linker
 				     */

@@ -126,7 +126,6 @@ static void add_symbols(struct code *c)
 		f.start = (uint32_t)sym->value;
 		f.end = (uint32_t)(sym->value + sym->size);
 		f.is_global = sym->bind != STB_LOCAL;
-		f.is_resolver = sym->type == STT_GNU_IFUNC;
 		f.name = code_admit_name(c, sym->name);
 		f.is_fragment = code_fragment_base(f.name) > 0;
 		vec_push(&s->functions, f);
@@ -190,7 +189,6 @@ static void merge_functions(struct code_section *s)
 
 		if (last && f->start == last->start) {
 			last->is_global |= f->is_global;
-			last->is_resolver |= f->is_resolver;
 			if (f->end != last->end)
 				last->reason = INSERT_REASON_OVERLAP;
 			continue;

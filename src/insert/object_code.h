@@ -39,7 +39,6 @@ enum code_insn_bits {
 	CODE_INSN_TAIL_OUT = 1 << 7, /* the target of the tail jump is surely not inserted */
 	CODE_INSN_GS = 1 << 8,
 	CODE_INSN_ENDBR = 1 << 9,
-	CODE_INSN_TABLE = 1 << 10, /* an indirect jump whose targets are known */
 	CODE_INSN_FLAGS = 1 << 11, /* a head: status flags are live */
 	CODE_INSN_EDGES = 1 << 12, /* a conditional branch that counts its block on both sides */
 	CODE_INSN_BOUND = 1 << 13,
@@ -100,7 +99,6 @@ struct code_function {
 	bool is_fragment;	   /* entered by jumps only */
 	bool is_global;
 	bool is_decoded;
-	bool is_resolver;
 	bool takes_flags, returns_flags;
 	bool is_named;	      /* a symbol says that it is a function */
 	bool has_data_labels; /* data refer to places within it: jump tables, computed goto */

@@ -156,14 +156,14 @@ struct count_thread {
 	uint32_t slot, tid;
 	uint32_t n_nodes; /* in use, [0] included */
 	uint32_t current; /* the node that what is not charged yet belongs to */
-	uint64_t uncharged_cost, uncharged_cycles; /* not kept up to date: reader derives it */
+	uint64_t not_used[2];
 	char name[16];
 };
 
 /* A node of a thread's call tree; node 0 is the thread itself. 64 bytes. */
 struct count_node {
 	uint32_t parent;
-	uint32_t last_child; /* run time only: the child that was entered last */
+	uint32_t not_used;
 	uint64_t key;	     /* address behind the call of enter or foreign: which function; bit 63:
 				foreign */
 	uint64_t calls;

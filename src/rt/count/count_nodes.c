@@ -129,7 +129,6 @@ struct count_node *count_node_enter(
 	}
 	n = s->nodes + t->n_nodes;
 	n->parent = (uint32_t)(parent - s->nodes);
-	n->last_child = 0;
 	n->key = key;
 	n->site = site;
 	n->calls = n->cost = n->cycles = n->max = 0;
