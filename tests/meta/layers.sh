@@ -6,8 +6,9 @@ declare -A layer=(
 	[arch]=1 [elf]=1 [trace]=1 [bpf]=1
 	[dwarf]=2 [calltree]=2
 	[symbols]=3 [unwind]=3 [insert]=3
-	[record]=4 [steps]=4 [probe]=4 [formats]=4 [serve]=4
-	[cmd]=5
+	[record]=4 [formats]=4
+	[steps]=5 [probe]=5 [serve]=5
+	[cmd]=6
 )
 cd "$ROOT/src" || exit 1
 

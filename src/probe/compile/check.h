@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checker gives every expression of a clause its type and meaning, for one trace point and one
+ * mode at a time; the lowering follows at once, since the next point may mean something else
+ * (args.x of another function). Maps and thread-locals belong to all clauses: everything is checked
+ * once to learn their types (CHECK_LEARN), and then again for good (CHECK_FINAL).
+ *
+ * Rules of types: arithmetic is done in 64 bits on widened operands; it is unsigned when an operand
+ * is an unsigned 64-bit integer or a pointer, signed otherwise. Pointer + integer steps by the size
+ * of what it points to in the mode. Locals and thread-locals have the type of their first
+ * assignment; a map has one type in both modes: canonical (shape.h).
+ * A branch that a constant condition (bits == 32) never takes is not checked and not lowered.
+ */
+#ifndef WEIR_PROBE_COMPILE_CHECK_H
+#define WEIR_PROBE_COMPILE_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probe/points/usdt.h"
+#include "probe/stream/stream.h"
+#include "probe/types/call_abi.h"
+#include "probe/types/type.h"
+
+/* --- what names and calls mean: expr->meaning ----------------------------------------------- */
+
+enum builtin_id {
+	BUILTIN_PID,
+	BUILTIN_TID,
+	BUILTIN_UID,
+	BUILTIN_GID,
+	BUILTIN_PPID,
+	BUILTIN_COMM, /* TYPE_STRING 16 */
+	BUILTIN_NSECS,
+	BUILTIN_ELAPSED,
+	BUILTIN_CPU,
+	BUILTIN_NCPUS,
+	BUILTIN_RAND,
+	BUILTIN_CGROUP,
+	BUILTIN_PROBE,
+	BUILTIN_FUNC,
+	BUILTIN_BITS, /* constant: 32 or 64 */
+	BUILTIN_USTACK,
+	BUILTIN_KSTACK,
+	BUILTIN_CURTASK, /* struct task_struct *, kernel */
+	BUILTIN_ARG,	 /* arg0..arg9: struct value_use */
+	BUILTIN_SARG,	 /* sarg0..: words of the stack */
+	BUILTIN_RETVAL,	 /* struct value_use */
+	BUILTIN_ARGS,	 /* only as a.b: the EXPR_MEMBER has the value_use */
+	BUILTIN_CTX,
+	BUILTIN_ERRNO,
+	BUILTIN_ERRADDR,
+	BUILTIN_ERRLINE /* in error {} */
+};
+
+struct builtin {
+	const char *name;
+	enum builtin_id id;
+	uint32_t points;  /* bit set of enum point_kind where it exists; 0 = everywhere */
+	const char *help; /* for messages and the manual */
+};
+extern const struct builtin builtins[]; /* up to a NULL name */
+
+enum function_id {
+	FUNCTION_PRINTF,
+	FUNCTION_PRINT,
+	FUNCTION_CLEAR,
+	FUNCTION_ZERO,
+	FUNCTION_DELETE,
+	FUNCTION_HAS_KEY,
+	FUNCTION_LEN,
+	FUNCTION_EXIT,
+	FUNCTION_TIME,
+	FUNCTION_STRFTIME,
+	FUNCTION_CAT,
+	FUNCTION_SYSTEM,
+	FUNCTION_JOIN,
+	FUNCTION_STR,
+	FUNCTION_BUF,
+	FUNCTION_KSTR,
+	FUNCTION_KPTR,
+	FUNCTION_UPTR,
+	FUNCTION_USYM,
+	FUNCTION_KSYM,
+	FUNCTION_UADDR,
+	FUNCTION_KADDR,
+	FUNCTION_REG,
+	FUNCTION_USTACK,
+	FUNCTION_KSTACK,
+	FUNCTION_STRLEN,
+	FUNCTION_STRNCMP,
+	FUNCTION_STRCMP,
+	FUNCTION_STRCONTAINS,
+	FUNCTION_NTOP,
+	FUNCTION_BSWAP,
+	FUNCTION_SIGNAL,
+	FUNCTION_NSECS, /* nsecs(boot) and others */
+	FUNCTION_COUNT,
+	FUNCTION_SUM,
+	FUNCTION_MIN,
+	FUNCTION_MAX,
+	FUNCTION_AVG,
+	FUNCTION_STATS,
+	FUNCTION_HIST,
+	FUNCTION_LHIST,
+	FUNCTION_ENABLE,
+	FUNCTION_DISABLE
+};
+
+struct function_def {
+	const char *name; /* aliases (quantize, copyinstr) are rows of their own */
+	enum function_id id;
+	uint8_t min_args, max_args;
+	uint32_t points;  /* as in struct builtin */
+	const char *form; /* "str(POINTER [, BYTES])" */
+};
+extern const struct function_def function_defs[]; /* up to a NULL name */
+
+/* Where a value of the traced program is. meaning of BUILTIN_ARG, RETVAL names and of args.NAME. */
+enum value_use_kind {
+	USE_PLACE,	    /* registers or stack of a call: place */
+	USE_SYSCALL_ARG,    /* index: of the saved user registers */
+	USE_SYSCALL_RESULT, /* second word of the raw tracepoint */
+	USE_CONTEXT_FIELD,  /* offset: of a tracepoint's record */
+	USE_CONTEXT_DATA,   /* offset: of its __data_loc word; the type is a string */
+	USE_CONTEXT_WORD,   /* index: 8-byte word of the context (raw tracepoints, fentry) */
+	USE_USDT,	    /* operand */
+	USE_UNREADABLE	    /* in a vector register: counts as a failed read; a warning was given */
+};
+struct value_use {
+	enum builtin_id id; /* BUILTIN_ARG, BUILTIN_RETVAL: so that a meaning can be told apart */
+	enum value_use_kind kind;
+	uint32_t index, offset;
+	struct value_place place;
+	struct usdt_operand operand;
+	const struct type *type;
+};
+
+/* $x, self->x: one for each name; locals belong to a clause. */
+struct variable {
+	const char *name;
+	const struct type *type[N_MODES]; /* NULL: not assigned yet */
+	struct place place;		  /* first assignment */
+	uint32_t offset;		  /* self: in the thread's storage, 8-byte steps */
+	uint32_t storage;		  /* locals: for the lowering's use */
+	bool is_read, is_assigned;
+	struct variable *next;
+};
+
+/* @x. `number` is that of the stream's map. */
+struct map_use {
+	const char *name;			/* "@x" */
+	uint32_t number;			/* index into stream.maps */
+	struct shape *key, *value;		/* NULL: not known yet */
+	const struct type *value_type[N_MODES]; /* of the canonical value: what reading it gives */
+	struct place place;
+	bool is_read, is_assigned;
+	struct map_use *next;
+};
+
+/* A global of the probed program: meaning of an EXPR_NAME that is no builtin. */
+struct global_use {
+	const char *name;
+	uint64_t iaddr;
+	const struct type *type;
+};
+
+/* What an EXPR_NAME means is one of these; the kind comes first in each wrapper. */
+enum meaning_kind {
+	MEANING_BUILTIN,
+	MEANING_VALUE,
+	MEANING_GLOBAL,
+	MEANING_CONSTANT,
+	MEANING_VARIABLE,
+	MEANING_MAP,
+	MEANING_FUNCTION
+};
+struct meaning {
+	enum meaning_kind kind;
+	union {
+		const struct builtin *builtin;	     /* NAME */
+		const struct value_use *value;	     /* NAME argN, retval; MEMBER args.x */
+		const struct global_use *global;     /* NAME */
+		struct variable *variable;	     /* LOCAL, SELF */
+		struct map_use *map;		     /* MAP */
+		const struct function_def *function; /* CALL */
+	};
+	/* CALL of printf, print, time, exit, ...: number in stream.formats (made in CHECK_FINAL).
+	 */
+	uint32_t format;
+};
+
+/* --- checking --------------------------------------------------------------------------------- */
+
+/* All that lasts over clauses. */
+struct check_session {
+	const struct script *script;
+	struct stream *stream; /* maps, formats and shapes are added to it */
+	struct types *types[N_MODES];
+	struct diags *diags;
+	struct arena *arena;
+	struct map_use *maps;	/* all, in order of first use */
+	struct variable *selfs; /* all thread-locals */
+	uint32_t string_bytes;	/* of str() without a length */
+	bool is_unsafe;
+	enum { CHECK_LEARN, CHECK_FINAL } pass;
+};
+
+/* One clause at one point in one mode. */
+struct check_clause {
+	struct check_session *session;
+	struct clause *clause;
+	uint32_t clause_i;
+	const struct stream_point *point; /* spec, operands, name */
+	enum mode mode;
+	/* What is known of the point in this mode; set by compile.c, any may be NULL. */
+	const struct type *function;	     /* TYPE_FUNCTION of the probed function */
+	const struct type *fields;	     /* TYPE_STRUCT: record of the tracepoint */
+	const struct usdt_operand *operands; /* USDT */
+	uint32_t n_operands;
+	const char *syscall;	 /* the one system call it is about; NULL when several */
+	struct variable *locals; /* made by the checker */
+};
+
+/* False when it found errors. */
+bool check_clause(struct check_clause *c);
+/* After CHECK_LEARN over everything: reports maps and thread-locals that are read but never
+ * assigned, gives thread-locals their offsets (stream.self_bytes) and maps their shapes. */
+void check_learned(struct check_session *s);
+
+/* The canonical shape of a type in a mode, for keys, values and arguments; NULL and a message at
+ * `place` when there is none (a struct whose layout differs between the modes: `other` is its type
+ * in the other mode, or NULL when not known). */
+struct shape *check_shape(struct check_session *s, const struct type *type,
+	const struct type *other, struct place place);
+/* What reading a value of that shape gives. */
+const struct type *check_shape_type(struct types *types, const struct shape *shape);
+
+#endif

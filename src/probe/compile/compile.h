@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* From a tree to a trace stream. */
+#ifndef WEIR_PROBE_COMPILE_COMPILE_H
+#define WEIR_PROBE_COMPILE_COMPILE_H
+
+#include "probe/points/point.h"
+#include "probe/script/ast.h"
+#include "probe/script/parse.h"
+#include "probe/stream/stream.h"
+
+struct compile_options {
+	struct find_options find;
+	uint32_t string_bytes; /* of str() without a length; 0 = 128 */
+	bool is_unsafe;	       /* system() is allowed */
+	bool wants_all_modes;  /* also those that do not occur on this machine (-o) */
+	struct script_parameters parameters;
+};
+
+/* Parses, finds the points, checks and emits. NULL when there were errors; warnings may be there in
+ * any case. `sources` are copied into the stream. */
+struct stream *compile_scripts(
+	const struct sources *sources, const struct compile_options *options, struct diags *diags);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Canonical values: how keys and values of maps and arguments of records look, whatever the mode of
+ * the program that made them. Integers are widened to 64 bits, pointers zero-extended; everything
+ * is padded to 8 bytes.
+ */
+#ifndef WEIR_PROBE_COMPILE_SHAPE_H
+#define WEIR_PROBE_COMPILE_SHAPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "probe/types/type.h"
+
+enum shape_kind {
+	SHAPE_NONE,    /* no key, no value */
+	SHAPE_INT,     /* 8 bytes; is_signed */
+	SHAPE_POINTER, /* 8 bytes, printed in hex */
+	SHAPE_FLOAT,   /* 8 bytes: the bits of a double, or of a float in the low half (n = 4) */
+	SHAPE_STRING,  /* n bytes, padded with NULs */
+	SHAPE_BYTES,   /* u32 length, u32 0, then n bytes */
+	SHAPE_USTACK,  /* u64 stack id (0: none), u32 pid, u32 bits */
+	SHAPE_KSTACK,  /* u64 stack id (0: none) */
+	SHAPE_USYM,    /* u64 address, u32 pid, u32 bits */
+	SHAPE_KSYM,    /* u64 address */
+	SHAPE_PROBE,   /* u64 site number: printed as the probe's name */
+	SHAPE_FUNC,    /* u64 site number: printed as the function's name */
+	SHAPE_TIME,   /* u64 ns since boot (CLOCK_BOOTTIME for nsecs), u64 number of the format text
+		       */
+	SHAPE_INET,   /* u64 length (4 or 16), then 16 bytes */
+	SHAPE_STRUCT, /* n bytes as they are in memory, padded; fields describe them */
+	SHAPE_TUPLE,  /* the shapes of its fields one after the other */
+	SHAPE_COUNT,
+	SHAPE_SUM,
+	SHAPE_MIN,
+	SHAPE_MAX,   /* per CPU: u64 value; MIN, MAX: u64 n, s64 */
+	SHAPE_AVG,   /* per CPU: u64 n, s64 sum */
+	SHAPE_STATS, /* per CPU: u64 n, s64 sum */
+	SHAPE_HIST,  /* per CPU: u64[66]: [0] below 0, [1] is 0, [i] from 2^(i-2) */
+	SHAPE_LHIST  /* per CPU: u64[steps + 2]: below, steps, from max on */
+};
+
+struct shape_field {
+	const char *name; /* of structs; or NULL */
+	struct shape *shape;
+	uint32_t offset; /* in the value; of struct members: in the bytes */
+	uint8_t bytes;	 /* of struct members that are integers, pointers, floats: size in memory */
+	uint8_t bit_offset, bit_size; /* of bit-fields */
+};
+
+struct shape {
+	enum shape_kind kind;
+	bool is_signed;
+	uint32_t n;		    /* STRING, BYTES, STRUCT: bytes; FLOAT: 4 or 8 */
+	uint32_t size;		    /* bytes in all, a multiple of 8 */
+	struct shape_field *fields; /* STRUCT, TUPLE */
+	uint32_t n_fields;
+	int64_t min, max, step; /* LHIST */
+};
+
+static inline bool shape_is_aggregation(const struct shape *s)
+{
+	return s->kind >= SHAPE_COUNT;
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls by name: numbers in both modes (record/syscall_names.h), and names and C types of
+ * their arguments. 32-bit programs have calls of their own (mmap2, _llseek, socketcall) and pass
+ * the halves of 64-bit values in two arguments.
+ */
+#ifndef WEIR_PROBE_POINTS_SYSCALLS_H
+#define WEIR_PROBE_POINTS_SYSCALLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/script/ast.h"
+
+#define SYSCALL_ARGS_MAX 6
+
+struct syscall_arg {
+	const char *name; /* "filename" */
+	const char *type; /* "const char *": a C declaration of built-in types only */
+};
+
+/* Number in that mode, or -1: there is no such call. */
+int syscall_number(enum mode mode, const char *name);
+/* Its arguments in that mode, up to a NULL name; NULL when they are not known. */
+const struct syscall_arg *syscall_args(enum mode mode, const char *name);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* USDT operands: "-4@-20(%rbp) 8@%rdi 4@$5 8@glob(%rip) 1@%al -4@(%rax,%rbx,4)", both modes. */
+#ifndef WEIR_PROBE_POINTS_USDT_H
+#define WEIR_PROBE_POINTS_USDT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "probe/script/ast.h"
+
+#define USDT_OPERANDS_MAX 12
+
+enum usdt_operand_kind { USDT_CONSTANT, USDT_REGISTER, USDT_MEMORY };
+
+struct usdt_operand {
+	enum usdt_operand_kind kind;
+	uint8_t bytes; /* 1, 2, 4, 8 */
+	bool is_signed, is_float;
+	int64_t value;	     /* CONSTANT; MEMORY: displacement */
+	uint16_t reg, index; /* enum pt_reg; MEMORY: 0xffff = none */
+	uint8_t first_byte;  /* REGISTER: 1 for ah */
+	uint8_t scale;	     /* of index */
+};
+
+/* Number of operands, or a negative code with a sentence that has the operand. Symbolic
+ * displacements and rip-relative ones are refused. */
+int usdt_operands_parse(
+	enum mode mode, const char *text, struct usdt_operand *out, struct err *err);
+
+#endif

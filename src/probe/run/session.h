@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Running a trace stream: maps made, programs loaded and attached, rings read, maps printed at the
+ * end. One thread; the caller polls the descriptor and calls session_work.
+ */
+#ifndef WEIR_PROBE_RUN_SESSION_H
+#define WEIR_PROBE_RUN_SESSION_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "probe/stream/stream.h"
+
+struct session_options {
+	const pid_t *pids; /* traced with their children; none: every process */
+	size_t n_pids;
+	struct find_options find;
+	uint32_t max_entries; /* of a map; 0 = 16384 */
+	uint32_t ring_bytes;  /* of the record ring; 0 = 8 MB */
+	bool is_unsafe;
+	/* Switched off to try the next best way; also through
+	 * WEIR_PROBE_WITHOUT="multi,btf,sleep,..." */
+	bool without_uprobe_multi, without_btf, without_sleep, without_task_storage;
+};
+
+/* Where output goes; every call has one whole line or value. */
+struct session_output {
+	void *ctx;
+	/* One record of the rings, already in order of time. */
+	void (*record)(void *ctx, const struct stream_record *r, struct span args);
+	void (*note)(
+		void *ctx, const char *sentence); /* what works less well than it should, and why */
+};
+
+struct session;
+/* Makes maps, loads and attaches everything; begin{} has not run yet. On failure nothing stays
+ * attached. A verifier's refusal names the script's file and line. */
+int session_open(const struct stream *stream, const struct session_options *options,
+	const struct session_output *output, struct session **out, struct err *err);
+/* Runs begin{}; from now on records flow. */
+int session_begin(struct session *s, struct err *err);
+/* Readable when there is something to do (records, an interval). */
+int session_fd(const struct session *s);
+/* Hands out what is in the rings and runs intervals that are due. False once exit() was called. */
+bool session_work(struct session *s);
+/* Detaches everything, hands out the rest, runs end{}. */
+void session_end(struct session *s);
+void session_close(struct session *s);
+int session_exit_status(const struct session *s); /* exit(N) */
+
+void session_add_pid(struct session *s, pid_t pid); /* traced from now on, with its children */
+int session_enable(struct session *s, uint32_t clause_i, bool is_on); /* while running */
+
+/* Losses of a clause, summed over CPUs. */
+void session_loss(const struct session *s, uint32_t clause_i, struct clause_loss *out);
+
+/* Name of a site number (struct shape kinds PROBE and FUNC). */
+const char *session_site_probe(const struct session *s, uint64_t site);
+const char *session_site_function(const struct session *s, uint64_t site);
+
+/* Contents of a map: each key once, aggregations added up over CPUs. `value` then has the shape's
+ * layout with one value instead of one per CPU. Order is unspecified. */
+int session_map_each(struct session *s, uint32_t map_i,
+	void (*each)(void *ctx, struct span key, struct span value), void *ctx, struct err *err);
+int session_map_clear(struct session *s, uint32_t map_i, bool keep_keys);
+/* Addresses of a stack, innermost first; fewer than asked when it is shorter. */
+size_t session_stack(struct session *s, uint64_t stack_id, uint64_t *addresses, size_t max);
+
+struct session_facts {
+	uint32_t n_programs, n_sites, n_links;
+	uint64_t open_ns; /* of session_open */
+	bool sleeps, uses_multi;
+};
+void session_facts(const struct session *s, struct session_facts *out);
+
+#endif

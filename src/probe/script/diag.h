@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is wrong with a script: collected, several at once, each with its place, a stable tag, a
+ * sentence and sometimes a hint. Everything is compiled for two modes, so the same thing is often
+ * found twice; it is kept once.
+ */
+#ifndef WEIR_PROBE_SCRIPT_DIAG_H
+#define WEIR_PROBE_SCRIPT_DIAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/span.h"
+
+/* Bytes of a source: [from, to). */
+struct place {
+	uint32_t source_i; /* which of the sources */
+	uint32_t from, to;
+};
+
+/* A script as it was given; several may be run at once and are compiled as one. */
+struct source {
+	char *name; /* "mixed.wr", or "-e" */
+	char *text; /* NUL-terminated */
+	size_t n;
+};
+struct sources {
+	VEC(struct source) v;
+};
+void sources_add(struct sources *s, const char *name, struct span text);
+void sources_release(struct sources *s);
+
+enum diag_severity { DIAG_ERROR, DIAG_WARNING };
+
+struct diag {
+	enum diag_severity severity;
+	const char *tag; /* one of the names in diag_tags[] */
+	struct place place;
+	char *text; /* one sentence, no newline, no full stop */
+	char *hint; /* what to do; or NULL */
+};
+
+#define DIAGS_MAX 50 /* kept; further errors are only counted */
+
+struct diags {
+	const struct sources *sources; /* borrowed */
+	VEC(struct diag) v;
+	size_t n_errors, n_warnings; /* all, kept or not */
+};
+
+void diags_init(struct diags *d, const struct sources *sources);
+void diags_release(struct diags *d);
+
+/* The same place and tag a second time adds nothing. */
+void diag_error(struct diags *d, struct place place, const char *tag, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+void diag_warning(struct diags *d, struct place place, const char *tag, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Adds a hint to the message that was last added; ignored when that was a repetition. */
+void diag_hint(struct diags *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Line and column of a place, both from 1; columns count characters (UTF-8), a tab is one. */
+void place_line(const struct sources *s, struct place place, uint32_t *line, uint32_t *column);
+
+/* All messages by place, as text:
+ *   FILE:LINE:COL: error: SENTENCE [TAG]
+ *       the line
+ *          ^~~~
+ *     hint: ...
+ * or as a JSON array of {file, line, column, end_column, severity, tag, message, hint}. */
+void diags_text(const struct diags *d, struct buf *out);
+void diags_json(const struct diags *d, struct buf *out);
+
+/* Every tag, in alphabetical order, up to a NULL; docs/probe-language.md has a table of them. */
+extern const char *const diag_tags[];
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* From the text of scripts to one tree. */
+#ifndef WEIR_PROBE_SCRIPT_PARSE_H
+#define WEIR_PROBE_SCRIPT_PARSE_H
+
+#include "probe/script/ast.h"
+#include "probe/script/diag.h"
+
+/* Positional parameters: $1 is words[0]. A missing one is 0 as a number and "" as a text. */
+struct script_parameters {
+	const char *const *words;
+	size_t n;
+};
+
+/* Parses every source, clauses in order. Wrong input adds messages and goes on at the next
+ * statement or clause, so that several are found; the tree then is whole, but not to be compiled.
+ */
+struct script *script_parse(const struct sources *sources,
+	const struct script_parameters *parameters, struct diags *diags);
+void script_free(struct script *s);
+
+/* The tree as text, one node a line: for tests and for reading. */
+void script_print(const struct script *s, struct buf *out);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A trace stream: what the compiler makes of scripts and the loader runs. For each clause and each
+ * of its trace points it has two pieces of BPF code, one for 32-bit and one for 64-bit programs.
+ * Written down in docs/format/probe-stream.md; stream_file.h writes and reads it.
+ *
+ * How a piece of code is run. The loader puts pieces of one trace point one behind the other, in
+ * the order of their clauses, between a beginning and an end of its own:
+ *
+ *   r6 = ctx; leave unless the process is traced; choose 32 or 64; r7 = a scratch area
+ *   piece of clause 1 / piece of clause 2 / ...
+ *   give the scratch area back; return 0
+ *
+ * A piece begins with its predicate (when it has one), never changes r6 and r7, and ends by running
+ * off its end. It uses the stack from r10-1 down to r10-STREAM_STACK_BYTES; below that are the
+ * loader's own 8-byte words (enum stream_word). Maps are loaded by ld_imm64 with src_reg
+ * BPF_PSEUDO_MAP_FD and imm = number of the map in this stream. User memory is read with
+ * bpf_copy_from_user; where a program cannot sleep the loader puts bpf_probe_read_user there, which
+ * takes the same arguments.
+ */
+#ifndef WEIR_PROBE_STREAM_STREAM_H
+#define WEIR_PROBE_STREAM_STREAM_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "probe/compile/shape.h"
+#include "probe/points/point.h"
+#include "probe/script/ast.h"
+#include "probe/script/diag.h"
+
+#define STREAM_STACK_BYTES 456
+/* The loader's words, as offsets from r10. */
+enum stream_word {
+	STREAM_WORD_SITE =
+		-464, /* number of the site (stream run's site table): cookie of the link */
+	STREAM_WORD_CALL = -472, /* SYSCALL: number of the call */
+	STREAM_WORD_REGS =
+		-480, /* SYSCALL: kernel address of the user registers (struct pt_regs) */
+	STREAM_WORD_TIME = -488, /* for the loader's use */
+	STREAM_WORD_FREE = -512	 /* -512 .. -489: for the loader's use */
+};
+
+/* Maps. The first are the loader's, the script's own follow. */
+enum stream_map {
+	STREAM_MAP_RECORDS, /* ring: printf, print(value), ... */
+	STREAM_MAP_CONTROL, /* ring: exit, print(@map), clear(@map), ... */
+	STREAM_MAP_LOSS,    /* per-CPU array by clause: struct clause_loss */
+	STREAM_MAP_SCRATCH, /* per-CPU array of areas; only the loader touches it */
+	STREAM_MAP_ZERO,    /* array, one value of zeros as long as the longest map value */
+	STREAM_MAP_SELF,    /* task storage: 8-byte words and texts of thread-locals */
+	STREAM_MAP_STACKS,  /* hash: u64 id of a stack -> u64 n, u64 address[STREAM_STACK_FRAMES] */
+	STREAM_MAP_PROCESSES, /* hash: u32 process -> u8 1, those that are traced (-c, -p) */
+	STREAM_MAP_SITES,     /* array: number of a site -> u64 linker address of it */
+	STREAM_MAP_FIRST_OF_SCRIPT = 16
+};
+
+#define STREAM_STACK_FRAMES 127
+#define STREAM_SCRATCH_MAX  16384 /* bytes of a scratch area */
+#define STREAM_MAPS_MAX	    256
+#define STREAM_CLAUSES_MAX  4096
+
+/* Value of STREAM_MAP_LOSS. */
+struct clause_loss {
+	uint64_t failed_reads; /* memory that could not be read */
+	uint64_t map_full;     /* a map had no room for a new key, or an update failed */
+	uint64_t lost_records; /* the ring was full */
+	uint64_t busy;	       /* no scratch area was free, by the loader's beginning */
+	uint64_t stack_failed; /* a stack could not be stored */
+	uint64_t loop_limit;   /* a loop ended because it ran too often */
+	uint64_t other;	       /* division by zero, a value that cannot be read in this mode */
+};
+
+/* Begin of every record in the rings; arguments follow in the shapes of its format. */
+struct stream_record {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t format;  /* number of the format (STREAM_MAP_RECORDS) or of the action (CONTROL) */
+	uint32_t clause;  /* low 24 bits; bit 31: made by 64-bit code */
+	uint32_t pid, tid;
+};
+
+enum format_kind {
+	FORMAT_PRINTF, /* text with conversions; args */
+	FORMAT_PRINT,  /* print(value): one argument, and a newline */
+	FORMAT_JOIN,   /* join(argv): one argument of strings */
+	FORMAT_ERROR,  /* an error that no error{} clause handles is only counted */
+	/* actions in the control ring */
+	FORMAT_EXIT,	  /* arg 0: exit status, SHAPE_INT */
+	FORMAT_PRINT_MAP, /* print(@m, top, div): map; args top, div */
+	FORMAT_CLEAR_MAP, /* all keys gone */
+	FORMAT_ZERO_MAP,  /* all values 0, keys stay */
+	FORMAT_TIME,	  /* time(fmt): text, printed with the wall clock of the record */
+	FORMAT_CAT,	  /* cat(file): text is a printf format for the name */
+	FORMAT_SYSTEM,	  /* system(command), with --unsafe only */
+	FORMAT_ENABLE,	  /* enable(clause), disable(clause): arg 0 the clause */
+	FORMAT_DISABLE
+};
+
+struct stream_format {
+	enum format_kind kind;
+	const char *text; /* PRINTF, CAT, SYSTEM: the format; TIME: for strftime */
+	uint32_t map_i;	  /* PRINT_MAP, CLEAR_MAP, ZERO_MAP: number in maps[] (from FIRST_OF_SCRIPT
+			     on) */
+	struct shape **args;
+	uint32_t n_args;
+	struct place place;
+};
+
+struct stream_map_def {
+	const char *name;     /* "@bytes" */
+	struct shape *key;    /* SHAPE_NONE: a scalar map */
+	struct shape *value;  /* aggregations are per-CPU maps */
+	uint32_t max_entries; /* 0 = the run's default */
+	struct place place;
+};
+
+/* An instruction and where in the script it comes from, for --dump and for verifier messages. */
+struct stream_line {
+	uint32_t insn_i; /* the first one; lines are in order */
+	struct place place;
+};
+
+/* The code of one clause at one of its points for one mode: parts of stream.code[mode]. */
+struct stream_piece {
+	uint32_t predicate_at, predicate_n; /* instructions; n = 0: no predicate */
+	uint32_t action_at, action_n;
+	bool is_there;	     /* false: this mode cannot be compiled (why_not) or does not occur */
+	const char *why_not; /* a sentence, or NULL */
+	uint32_t scratch_bytes; /* that it needs; 0 = none */
+	bool uses_site;		/* wants STREAM_WORD_SITE */
+	bool reads_user; /* reads memory of the program: a program that may sleep is better */
+};
+
+/* One trace point of one clause. */
+struct stream_point {
+	uint32_t clause_i;
+	struct point_spec spec;
+	const char *operands; /* USDT: this code is for sites with these operands only; else NULL */
+	enum mode operands_mode;
+	const char
+		*name; /* TRACEPOINT, KPROBE, FENTRY out of a glob: for this one only; else NULL */
+	struct stream_piece pieces[N_MODES];
+	const struct point
+		*found; /* on this machine, or NULL: to be found (a stream out of a file) */
+};
+
+struct stream_clause {
+	struct place place;
+	bool has_predicate;
+};
+
+struct stream {
+	struct sources sources; /* names and texts of the scripts */
+	VEC(struct stream_clause) clauses;
+	VEC(struct stream_point) points;
+	VEC(struct stream_map_def) maps; /* map number = STREAM_MAP_FIRST_OF_SCRIPT + index */
+	VEC(struct stream_format) formats;
+	VEC(const char *) strings; /* texts that values refer to by number (SHAPE_TIME) */
+	VEC(struct bpf_insn) code[N_MODES];
+	VEC(struct stream_line) lines[N_MODES];
+	uint32_t self_bytes; /* of thread-locals, a multiple of 8; 0 = none */
+	uint32_t zero_bytes; /* longest map value */
+	bool uses_stacks;    /* ustack or kstack: STREAM_MAP_STACKS is needed */
+	struct arena *arena; /* owns names, specs, shapes */
+};
+
+struct stream *stream_new(void);
+void stream_free(struct stream *s);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Types of one mode. A struct types is made for each mode: the same declaration gives a 12-byte
+ * structure in one and a 24-byte structure in the other. Types are compared by type_is_same, owned
+ * by their struct types, and never change once they are complete.
+ */
+#ifndef WEIR_PROBE_TYPES_TYPE_H
+#define WEIR_PROBE_TYPES_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "probe/script/ast.h"
+#include "probe/script/diag.h"
+
+enum type_kind {
+	TYPE_BAD, /* something wrong was already reported; silences what follows from it */
+	TYPE_VOID,
+	TYPE_INT,   /* bool, char, enum (name is its tag), all integers: size, is_signed */
+	TYPE_FLOAT, /* size 4, 8, or 10 (long double: 12 or 16 bytes in memory) */
+	TYPE_POINTER,
+	TYPE_ARRAY,
+	TYPE_STRUCT, /* and union */
+	TYPE_FUNCTION,
+	/* Values of the script language alone; the same in both modes. */
+	TYPE_STRING, /* n bytes, padded with NULs; a text that fills them has no NUL */
+	TYPE_BYTES,  /* buf(): 4 bytes of length, then up to n */
+	TYPE_USTACK,
+	TYPE_KSTACK,
+	TYPE_USYM,
+	TYPE_KSYM,
+	TYPE_PROBE, /* the builtin probe: a number that is printed as the trace point */
+	TYPE_FUNC,  /* the builtin func: likewise as the function */
+	TYPE_TIME,  /* strftime(): nanoseconds and a format */
+	TYPE_INET,  /* ntop(): 4 or 16 bytes */
+	TYPE_TUPLE, /* fields without names */
+	TYPE_AGGREGATION
+};
+
+/* Where what a pointer points to lies. */
+enum space { SPACE_USER, SPACE_KERNEL, SPACE_CONTEXT /* the record of a tracepoint */ };
+
+enum aggregation {
+	AGGREGATION_NONE,
+	AGGREGATION_COUNT,
+	AGGREGATION_SUM,
+	AGGREGATION_MIN,
+	AGGREGATION_MAX,
+	AGGREGATION_AVG,
+	AGGREGATION_STATS,
+	AGGREGATION_HIST, /* powers of two */
+	AGGREGATION_LHIST /* equal steps */
+};
+
+struct type_field {
+	const char *name; /* NULL: unnamed; its fields are found through it */
+	const struct type *type;
+	uint64_t offset;    /* bytes; of a bit-field: of the byte with its first bit */
+	uint8_t bit_offset; /* 0..7, within that byte */
+	uint8_t bit_size;   /* 0 = no bit-field; at most 64 */
+};
+
+struct type {
+	enum type_kind kind;
+	bool is_signed; /* INT; SUM, MIN, ... */
+	bool is_bool;
+	bool is_char; /* char, signed char, unsigned char: arrays of them print as text */
+	bool is_enum;
+	bool is_union;
+	bool is_complete; /* false: a struct of which only the name is known */
+	bool is_variadic;
+	enum space space;	      /* POINTER: of what it points to */
+	enum aggregation aggregation; /* AGGREGATION */
+	uint64_t size;		      /* bytes in memory, as sizeof says */
+	uint32_t align;
+	const char *name;		 /* "struct item", "size_t", or NULL */
+	const struct type *of;		 /* POINTER, ARRAY, FUNCTION (returns) */
+	uint64_t n;			 /* ARRAY elements, STRING and BYTES capacity */
+	const struct type_field *fields; /* STRUCT, TUPLE; FUNCTION: parameters (offset unused) */
+	uint32_t n_fields;
+};
+
+/* A file whose debug information is asked for names that the script does not declare, or the
+ * kernel's BTF. See types/dwarf_types.h and types/btf_types.h. */
+struct type_source {
+	void *ctx;
+	/* A struct, union or enum by tag, or a typedef by name; NULL when there is none.
+	 * `word` is "struct", "union", "enum" or "" for a typedef. */
+	const struct type *(*named)(void *ctx, const char *word, const char *name);
+	/* The type of a function as TYPE_FUNCTION, or NULL. */
+	const struct type *(*function)(void *ctx, const char *name);
+	/* A global variable: its type and linker address; false when there is none. */
+	bool (*variable)(void *ctx, const char *name, const struct type **type, uint64_t *iaddr);
+};
+
+struct types;
+struct types *types_new(enum mode mode);
+void types_free(struct types *t);
+enum mode types_mode(const struct types *t);
+
+/* All declarations of the script. Reports duplicate tags, unknown names, zero or huge sizes. */
+void types_declare(struct types *t, const struct decl *decls, struct diags *diags);
+/* What is asked after the script's own declarations, in order; replaces what was set before.
+ * The array is borrowed until the next call. */
+void types_set_sources(struct types *t, const struct type_source *sources, size_t n);
+
+/* The type that a cast, sizeof, let or parameter names. Reports and gives TYPE_BAD when it is not
+ * known. A pointer written in a script points to `space`. */
+const struct type *types_of_decl(
+	struct types *t, const struct decl_type *decl, enum space space, struct diags *diags);
+/* Constants of the script's declarations: an enumerator's value; false when there is none. */
+bool types_enumerator(const struct types *t, const char *name, int64_t *value);
+/* A function or an extern variable's type as the script declares it, then as the sources know it;
+ * NULL when nobody does. */
+const struct type *types_function(struct types *t, const char *name);
+bool types_variable(struct types *t, const char *name, const struct type **type, uint64_t *iaddr);
+
+/* Made, or found when made before. */
+const struct type *types_bad(struct types *t);
+const struct type *types_void(struct types *t);
+const struct type *types_int(struct types *t, uint32_t bytes, bool is_signed);
+const struct type *types_char(struct types *t);
+const struct type *types_long(struct types *t, bool is_signed); /* 4 or 8 bytes by mode */
+const struct type *types_float(struct types *t, uint32_t bytes);
+const struct type *types_pointer(struct types *t, const struct type *to, enum space space);
+const struct type *types_array(struct types *t, const struct type *of, uint64_t n);
+const struct type *types_string(struct types *t, uint64_t n);
+const struct type *types_bytes(struct types *t, uint64_t n);
+const struct type *types_special(struct types *t, enum type_kind kind); /* USTACK .. INET */
+const struct type *types_tuple(struct types *t, const struct type *const *of, size_t n);
+const struct type *types_aggregation(struct types *t, enum aggregation a, bool is_signed);
+/* For sources: a structure still to be filled (so that it may point to itself), and its filling.
+ * The fields are copied. A function: `fields` are its parameters. */
+struct type *types_new_struct(struct types *t, const char *name, bool is_union);
+void types_fill_struct(struct types *t, struct type *s, const struct type_field *fields,
+	uint32_t n_fields, uint64_t size, uint32_t align);
+const struct type *types_named_int(
+	struct types *t, const char *name, uint32_t bytes, bool is_signed, bool is_enum);
+const struct type *types_new_function(struct types *t, const struct type *returns,
+	const struct type_field *parameters, uint32_t n, bool is_variadic);
+
+/* A field by name, also inside unnamed structures; the offset is from the start of `s`. */
+bool type_find_field(const struct type *s, const char *name, struct type_field *out);
+bool type_is_same(const struct type *a, const struct type *b);
+/* Whether the two, of one declaration in both modes, have one layout. If not, and `path` is not
+ * NULL, the first field that differs is named there ("item.next"). */
+bool type_is_same_layout(const struct type *a, const struct type *b, struct buf *path);
+/* "struct item *", "unsigned long", "string[64]". */
+void type_print(const struct type *type, struct buf *out);
+
+static inline bool type_is_scalar(const struct type *t)
+{
+	return t->kind == TYPE_INT || t->kind == TYPE_POINTER;
+}
+
+#endif
