@@ -58,6 +58,35 @@ void bpf_load_map(struct bpf_code *c, int dst, int map_fd)
 	add(c, 0, 0, 0, 0, 0);
 }
 
+void bpf_load_map_value(struct bpf_code *c, int dst, int map_fd, uint32_t at)
+{
+	add(c, BPF_LD | BPF_DW | BPF_IMM, dst, BPF_PSEUDO_MAP_VALUE, 0, map_fd);
+	add(c, 0, 0, 0, 0, (int32_t)at);
+}
+
+void bpf_load_imm64(struct bpf_code *c, int dst, uint64_t imm)
+{
+	add(c, BPF_LD | BPF_DW | BPF_IMM, dst, 0, 0, (int32_t)(uint32_t)imm);
+	add(c, 0, 0, 0, 0, (int32_t)(uint32_t)(imm >> 32));
+}
+
+void bpf_store_imm(struct bpf_code *c, int size, int dst, int16_t off, int32_t imm)
+{
+	add(c, BPF_ST | BPF_MEM | size, dst, 0, off, imm);
+}
+
+void bpf_atomic(struct bpf_code *c, int op, int dst, int16_t off, int src)
+{
+	add(c, BPF_STX | BPF_ATOMIC | BPF_DW, dst, src, off, op);
+}
+
+void bpf_append(struct bpf_code *c, const struct bpf_insn *insns, size_t n)
+{
+	vec_reserve(&c->insns, c->insns.n + n);
+	for (size_t i = 0; i < n; i++)
+		c->insns.v[c->insns.n++] = insns[i];
+}
+
 void bpf_call(struct bpf_code *c, int helper)
 {
 	add(c, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
@@ -84,10 +113,12 @@ void bpf_place(struct bpf_code *c, int label)
 	for (size_t i = 0; i < c->jumps.n; i++) {
 		struct bpf_insn *jump = &c->insns.v[c->jumps.v[i]];
 
-		if (jump->off == label)
-			jump->off = (int16_t)(c->insns.n - c->jumps.v[i] - 1);
-		else
+		if (jump->off != label) {
 			c->jumps.v[n++] = c->jumps.v[i];
+			continue;
+		}
+		c->is_too_long |= c->insns.n - c->jumps.v[i] - 1 > INT16_MAX;
+		jump->off = (int16_t)(c->insns.n - c->jumps.v[i] - 1);
 	}
 	c->jumps.n = n;
 }

@@ -7,6 +7,8 @@
 #define WEIR_BPF_CODE_H
 
 #include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/mem.h"
@@ -15,6 +17,7 @@ struct bpf_code {
 	VEC(struct bpf_insn) insns;
 	VEC(int32_t) labels; /* place of each label, -1 = not placed yet */
 	VEC(uint32_t) jumps; /* instructions whose offset is still a label number */
+	bool is_too_long;    /* a jump goes further than its 16 bits can say */
 };
 
 void bpf_code_release(struct bpf_code *c);
@@ -29,6 +32,15 @@ void bpf_load(struct bpf_code *c, int size, int dst, int src, int16_t off);
 void bpf_store(struct bpf_code *c, int size, int dst, int16_t off, int src);
 /* dst = the map behind the descriptor. */
 void bpf_load_map(struct bpf_code *c, int dst, int map_fd);
+/* dst = address of byte `at` in the one value of an array map. */
+void bpf_load_map_value(struct bpf_code *c, int dst, int map_fd, uint32_t at);
+void bpf_load_imm64(struct bpf_code *c, int dst, uint64_t imm);
+/* *(size *)(dst + off) = imm */
+void bpf_store_imm(struct bpf_code *c, int size, int dst, int16_t off, int32_t imm);
+/* On 8 bytes at dst + off; op: BPF_ADD, BPF_CMPXCHG (compares with r0, which gets the old value). */
+void bpf_atomic(struct bpf_code *c, int op, int dst, int16_t off, int src);
+/* Instructions made elsewhere. */
+void bpf_append(struct bpf_code *c, const struct bpf_insn *insns, size_t n);
 void bpf_call(struct bpf_code *c, int helper);
 void bpf_exit(struct bpf_code *c);
 

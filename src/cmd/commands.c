@@ -12,6 +12,7 @@ const struct command *const commands[] = {
 	&command_symbols,
 	&command_count,
 	&command_insert,
+	&command_probe,
 	&command_doctor,
 	&command_help,
 	NULL,

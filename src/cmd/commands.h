@@ -11,6 +11,7 @@ extern const struct command command_export;
 extern const struct command command_symbols;
 extern const struct command command_count;
 extern const struct command command_insert;
+extern const struct command command_probe;
 extern const struct command command_doctor;
 extern const struct command command_help;
 

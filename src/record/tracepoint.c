@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/tracepoint.h"
 
+#include <fcntl.h>
 #include <linux/mount.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,42 +65,55 @@ int tracepoint_parse(struct tracepoint *t, const struct tracepoint_spec *spec, s
 
 /* A mount that no folder shows and that goes with its descriptor (Linux 5.2; needs CAP_SYS_ADMIN).
  */
-static int read_detached(struct buf *to, const char *name, struct err *err)
+static int open_detached(struct err *err)
 {
 	FD_AUTO context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
-	FD_AUTO root = -1;
-	char *path;
-	int rc;
+	int root = -1;
 
 	if (context >= 0 && syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
 		root = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
 	if (root < 0)
 		return err_set(err, ERR_PERMISSION, "tracefs cannot be read; root may");
-	path = mem_printf("/proc/self/fd/%d/events/%s/format", root, name);
-	rc = file_read(to, path, FORMAT_BYTES_MAX, NULL);
+	return root;
+}
+
+int tracefs_open(struct err *err)
+{
+	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int root = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		/* The folder is there also where nothing is mounted. */
+		if (root >= 0 && faccessat(root, "events", R_OK, 0) == 0)
+			return root;
+		fd_cleanup(&root);
+	}
+	return open_detached(err);
+}
+
+int tracefs_read(struct buf *to, int tracefs, const char *name, size_t max, struct err *err)
+{
+	char *path = mem_printf("/proc/self/fd/%d/%s", tracefs, name);
+	int rc = file_read(to, path, max, err);
+
 	free(path);
-	if (rc < 0)
-		return err_set(err, ERR_UNSUPPORTED, "this kernel has no tracepoint %s", name);
-	return 0;
+	return rc;
 }
 
 int tracepoint_find(struct tracepoint *t, const struct tracepoint_spec *spec, struct err *err)
 {
-	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	FD_AUTO tracefs = tracefs_open(err);
+	char *name = mem_printf("events/%s/format", spec->name);
 	struct buf b = {0};
-	int rc = -1;
+	int rc = tracefs < 0 ? tracefs : 0;
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && rc < 0; i++) {
-		char *path = mem_printf("%s/events/%s/format", places[i], spec->name);
-
-		rc = file_read(&b, path, FORMAT_BYTES_MAX, NULL);
-		free(path);
-	}
-	if (rc < 0)
-		rc = read_detached(&b, spec->name, err);
+	if (rc == 0 && tracefs_read(&b, tracefs, name, FORMAT_BYTES_MAX, NULL) < 0)
+		rc = err_set(err, ERR_UNSUPPORTED, "this kernel has no tracepoint %s", spec->name);
 	if (rc == 0)
 		rc = tracepoint_parse(t, spec, buf_span(&b), err);
 	buf_release(&b);
+	free(name);
 	return rc;
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/span.h"
 
@@ -32,9 +33,13 @@ struct tracepoint {
 	struct tracepoint_field fields[TRACEPOINT_FIELDS_MAX];
 };
 
-/* From the format file. Where tracefs is not mounted it is opened without being mounted anywhere,
- * so that nothing changes on the machine. Fails when that is not permitted, or the kernel has no
- * such tracepoint. */
+/* The root folder of tracefs as a descriptor, or a negative code. Where it is not mounted it is
+ * opened without being mounted anywhere, so that nothing changes on the machine. */
+int tracefs_open(struct err *err);
+/* Appends a file of it ("events/sched/sched_switch/format"), at most `max` bytes. */
+int tracefs_read(struct buf *to, int tracefs, const char *name, size_t max, struct err *err);
+
+/* From the format file. Fails when tracefs may not be read, or the kernel has no such tracepoint. */
 int tracepoint_find(struct tracepoint *t, const struct tracepoint_spec *spec, struct err *err);
 /* The text of a format file. */
 int tracepoint_parse(struct tracepoint *t, const struct tracepoint_spec *spec, struct span format,

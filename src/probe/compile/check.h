@@ -144,6 +144,12 @@ struct variable {
 	uint32_t offset;		  /* self: in the thread's storage, 8-byte steps */
 	uint32_t storage;		  /* locals: for the lowering's use */
 	bool is_read, is_assigned;
+	/* The checker's own. */
+	bool is_weak;	  /* only constants were assigned: a wider or unsigned type replaces it */
+	bool is_declared; /* let with a type, loop variables: the type is fixed */
+	bool is_hidden;	  /* its block has ended */
+	bool is_loop;	  /* of for: not to be assigned */
+	uint32_t scope;	  /* depth of the block that declares it; 0: the whole clause */
 	struct variable *next;
 };
 
@@ -186,8 +192,11 @@ struct meaning {
 		const struct function_def *function; /* CALL */
 	};
 	/* CALL of printf, print, time, exit, ...: number in stream.formats (made in CHECK_FINAL).
-	 */
+	 * Its args are as many as the call gives: exit() has none, print(@m, 5) has one.
+	 * strftime: number in stream.strings. */
 	uint32_t format;
+	const struct value_use *reg;	  /* CALL of reg(): kind USE_USDT, operand a register */
+	const struct global_use *address; /* CALL of uaddr() */
 };
 
 /* --- checking --------------------------------------------------------------------------------- */
@@ -204,7 +213,12 @@ struct check_session {
 	uint32_t string_bytes;	/* of str() without a length */
 	bool is_unsafe;
 	enum { CHECK_LEARN, CHECK_FINAL } pass;
+	/* CHECK_LEARN found out something new (a longer string, a type that a clause further down
+	 * assigns). Set it to false, check everything again, and so on until it stays false; at
+	 * most CHECK_LEARN_ROUNDS times. */
+	bool is_changed;
 };
+#define CHECK_LEARN_ROUNDS 16
 
 /* One clause at one point in one mode. */
 struct check_clause {
@@ -220,6 +234,9 @@ struct check_clause {
 	uint32_t n_operands;
 	const char *syscall;	 /* the one system call it is about; NULL when several */
 	struct variable *locals; /* made by the checker */
+	/* The checker's own; all 0 at first. */
+	uint32_t n_errors, n_loops, depth, scope;
+	bool has_grown; /* a local's type changed after its first use: once more */
 };
 
 /* False when it found errors. */

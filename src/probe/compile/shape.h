@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "probe/types/type.h"
 
@@ -29,7 +30,8 @@ enum shape_kind {
 	SHAPE_TIME,   /* u64 ns since boot (CLOCK_BOOTTIME for nsecs), u64 number of the format text
 		       */
 	SHAPE_INET,   /* u64 length (4 or 16), then 16 bytes */
-	SHAPE_STRUCT, /* n bytes as they are in memory, padded; fields describe them */
+	SHAPE_STRUCT, /* n bytes as they are in memory, padded; fields describe them. An array is
+		       * one whose fields have no names. */
 	SHAPE_TUPLE,  /* the shapes of its fields one after the other */
 	SHAPE_COUNT,
 	SHAPE_SUM,
@@ -57,7 +59,21 @@ struct shape {
 	struct shape_field *fields; /* STRUCT, TUPLE */
 	uint32_t n_fields;
 	int64_t min, max, step; /* LHIST */
+	bool is_weak; /* INT, for the checker: only constants were seen, so any sign will do */
 };
+
+struct arena;
+/* A shape without fields, its size set; n for STRING, BYTES and FLOAT. */
+struct shape *shape_new(struct arena *a, enum shape_kind kind, bool is_signed, uint32_t n);
+struct shape *shape_new_lhist(struct arena *a, int64_t min, int64_t max, int64_t step);
+/* Takes the shapes over. */
+struct shape *shape_new_tuple(struct arena *a, struct shape *const *of, uint32_t n);
+bool shape_is_same(const struct shape *a, const struct shape *b);
+/* Makes *have (NULL at first) a shape for the values of both; takes `add` over. False when there is
+ * none: *have stays. Sets *has_grown when *have changed. */
+bool shape_merge(struct shape **have, struct shape *add, bool *has_grown);
+/* "int", "string[16]", "(int, string[16])". */
+void shape_print(const struct shape *s, struct buf *out);
 
 static inline bool shape_is_aggregation(const struct shape *s)
 {

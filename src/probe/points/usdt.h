@@ -11,20 +11,27 @@
 
 #define USDT_OPERANDS_MAX 12
 
-enum usdt_operand_kind { USDT_CONSTANT, USDT_REGISTER, USDT_MEMORY };
+enum usdt_operand_kind {
+	USDT_CONSTANT,
+	USDT_REGISTER,
+	USDT_MEMORY,
+	USDT_UNREADABLE /* a vector register, or an address that only the linker knew: `why` */
+};
 
 struct usdt_operand {
 	enum usdt_operand_kind kind;
-	uint8_t bytes; /* 1, 2, 4, 8 */
+	uint8_t bytes; /* 1, 2, 4, 8; of a REGISTER at most as many as it has */
 	bool is_signed, is_float;
 	int64_t value;	     /* CONSTANT; MEMORY: displacement */
 	uint16_t reg, index; /* enum pt_reg; MEMORY: 0xffff = none */
 	uint8_t first_byte;  /* REGISTER: 1 for ah */
 	uint8_t scale;	     /* of index */
+	const char *why;     /* UNREADABLE: "it is in a vector register"; a literal */
 };
 
-/* Number of operands, or a negative code with a sentence that has the operand. Symbolic
- * displacements and rip-relative ones are refused. */
+/* Number of operands, at most USDT_OPERANDS_MAX, or a negative code with a sentence that has the
+ * operand. Symbolic displacements, rip-relative ones, segments and vector registers are
+ * USDT_UNREADABLE: the other operands of the probe are still of use. */
 int usdt_operands_parse(
 	enum mode mode, const char *text, struct usdt_operand *out, struct err *err);
 

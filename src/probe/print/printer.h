@@ -6,37 +6,56 @@
 #ifndef WEIR_PROBE_PRINT_PRINTER_H
 #define WEIR_PROBE_PRINT_PRINTER_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/span.h"
 #include "probe/stream/stream.h"
 
-/* What values refer to. All of it may fail to know: then numbers are printed. */
+/* The function that an address is in. Texts live until the next question. */
+struct printer_symbol {
+	const char *name;
+	uint64_t offset;    /* of the address from the function's start */
+	const char *module; /* path, "[vdso]", "[kernel]"; NULL = not known */
+};
+
+/* What values refer to. All of it may fail to know: then numbers are printed. Any may be NULL. */
 struct printer_names {
 	void *ctx;
 	const char *(*probe)(void *ctx, uint64_t site);
 	const char *(*function)(void *ctx, uint64_t site);
 	size_t (*stack)(void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max);
-	/* "malloc+12 (/lib/libc.so.6)", appended; false when not known. */
-	bool (*user_symbol)(
-		void *ctx, uint32_t pid, uint32_t bits, uint64_t address, struct buf *out);
-	bool (*kernel_symbol)(void *ctx, uint64_t address, struct buf *out);
+	/* False when not known. Of the frames of a stack that called others, the address asked for
+	 * is the last byte of the call. */
+	bool (*user_symbol)(void *ctx, uint32_t pid, uint32_t bits, uint64_t address,
+		struct printer_symbol *out);
+	bool (*kernel_symbol)(void *ctx, uint64_t address, struct printer_symbol *out);
 };
 
 enum printer_format { PRINTER_TEXT, PRINTER_JSON };
 
 struct printer;
+/* Borrows the stream; copies `names` (NULL: nothing is known). */
 struct printer *printer_new(
 	const struct stream *s, enum printer_format format, const struct printer_names *names);
 void printer_free(struct printer *p);
 
-/* A record of the record ring, appended as it is to be written. */
+/* A record of the rings, appended as it is to be written: printf, print, join, time and cat (whose
+ * file is read). Others, which are to be acted upon, append nothing. */
 void printer_record(
 	struct printer *p, const struct stream_record *r, struct span args, struct buf *out);
-/* One value. */
+/* One value, without a newline. */
 void printer_value(
 	struct printer *p, const struct shape *shape, struct span value, struct buf *out);
+/* The text of a printf, cat or system with the arguments put in, whatever the output format is. */
+void printer_text(
+	struct printer *p, const struct stream_format *format, struct span args, struct buf *out);
+/* A text as it is to be written: itself, or {"type": TYPE, "data": TEXT} and a newline. bpftrace's
+ * type of what system() printed is "syscall". */
+void printer_wrap(struct printer *p, const char *type, struct span text, struct buf *out);
 
-/* A map: add its entries, then print. top 0 = all; div 0 = 1. */
+/* A map: add its entries, then print. map_i counts in stream.maps. top 0 = all; div 0 = 1. An
+ * empty one is an empty line in text, nothing or {} in JSON. */
 void printer_map_begin(struct printer *p, uint32_t map_i);
 void printer_map_add(struct printer *p, struct span key, struct span value);
 void printer_map_end(struct printer *p, uint64_t top, uint64_t div, struct buf *out);

@@ -17,6 +17,10 @@ struct type; /* probe/types/type.h */
 /* Everything exists twice: as 32-bit programs have it (ILP32, i386) and as 64-bit ones (LP64). */
 enum mode { MODE_32, MODE_64, N_MODES };
 
+/* Statements in statements, and expressions in expressions, at most; so whoever walks the tree may
+ * recurse. Types of pointers to arrays of functions likewise. */
+#define SCRIPT_NESTING_MAX 200
+
 /* --- C declarations ----------------------------------------------------------------------- */
 
 enum decl_kind {
@@ -65,6 +69,7 @@ struct decl_type {
 	bool is_variadic;	   /* FUNCTION: ends in ... */
 	bool is_defined;	   /* STRUCT, ENUM: has a body */
 	uint8_t bytes;		   /* FIXED */
+	uint16_t height;	   /* STRUCT, FUNCTION: 1 and that of the highest field */
 	uint32_t align;		   /* __attribute__((aligned(N))), 0 = none */
 	const char *name;	   /* tag of STRUCT and ENUM (or NULL), NAMED */
 	struct decl_type *of;	   /* POINTER, ARRAY; FUNCTION: what it returns */
@@ -139,6 +144,7 @@ struct expr {
 	enum op op;
 	bool is_arrow, is_post;
 	bool is_unsigned; /* INT: does not fit into int64 or has a u */
+	uint16_t height;  /* 1 and that of the highest part; at most SCRIPT_NESTING_MAX */
 	struct place place;
 	const char *name; /* NAME, LOCAL, SELF, MAP ("" = @), CALL, MEMBER, OFFSETOF (path a.b) */
 	uint64_t value;	  /* INT */

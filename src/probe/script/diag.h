@@ -43,12 +43,13 @@ struct diag {
 	char *hint; /* what to do; or NULL */
 };
 
-#define DIAGS_MAX 50 /* kept; further errors are only counted */
+#define DIAGS_MAX 50 /* kept of each severity; further ones are only counted */
 
 struct diags {
 	const struct sources *sources; /* borrowed */
 	VEC(struct diag) v;
 	size_t n_errors, n_warnings; /* all, kept or not */
+	bool last_is_kept;	     /* the one that diag_hint belongs to is the last of v */
 };
 
 void diags_init(struct diags *d, const struct sources *sources);
@@ -70,7 +71,9 @@ void place_line(const struct sources *s, struct place place, uint32_t *line, uin
  *       the line
  *          ^~~~
  *     hint: ...
- * or as a JSON array of {file, line, column, end_column, severity, tag, message, hint}. */
+ * or as a JSON array of {file, line, column, end_column, severity, tag, message, hint}; end_column
+ * is the first one behind the place, on its first line. Control characters of the script are shown
+ * as U+FFFD, so that no script can talk to the terminal. */
 void diags_text(const struct diags *d, struct buf *out);
 void diags_json(const struct diags *d, struct buf *out);
 

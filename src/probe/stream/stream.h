@@ -55,6 +55,7 @@ enum stream_map {
 	STREAM_MAP_STACKS,  /* hash: u64 id of a stack -> u64 n, u64 address[STREAM_STACK_FRAMES] */
 	STREAM_MAP_PROCESSES, /* hash: u32 process -> u8 1, those that are traced (-c, -p) */
 	STREAM_MAP_SITES,     /* array: number of a site -> u64 linker address of it */
+	STREAM_MAP_FACTS,    /* array: [0] u64 time when the run began, CLOCK_MONOTONIC ns */
 	STREAM_MAP_FIRST_OF_SCRIPT = 16
 };
 

@@ -18,7 +18,5 @@ int stream_file_read(struct span bytes, struct stream **out, struct err *err);
 /* --dump: the script line by line, and under each line the instructions of both streams side by
  * side; maps and formats at the end. */
 void stream_dump(const struct stream *s, struct buf *out);
-/* One BPF instruction as text: "r0 = *(u64 *)(r6 + 112)". `next` is the second half of ld_imm64. */
-void bpf_insn_print(const struct bpf_insn *insn, const struct bpf_insn *next, struct buf *out);
 
 #endif

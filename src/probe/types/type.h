@@ -20,7 +20,7 @@ enum type_kind {
 	TYPE_BAD, /* something wrong was already reported; silences what follows from it */
 	TYPE_VOID,
 	TYPE_INT,   /* bool, char, enum (name is its tag), all integers: size, is_signed */
-	TYPE_FLOAT, /* size 4, 8, or 10 (long double: 12 or 16 bytes in memory) */
+	TYPE_FLOAT, /* size 4, 8; long double: 12 in 32-bit programs, 16 in 64-bit ones */
 	TYPE_POINTER,
 	TYPE_ARRAY,
 	TYPE_STRUCT, /* and union */
@@ -81,7 +81,12 @@ struct type {
 	uint64_t n;			 /* ARRAY elements, STRING and BYTES capacity */
 	const struct type_field *fields; /* STRUCT, TUPLE; FUNCTION: parameters (offset unused) */
 	uint32_t n_fields;
+	uint8_t depth; /* how deep it is nested by value and by pointers: at most TYPE_DEPTH_MAX */
 };
+
+/* Deeper ones are TYPE_BAD, so that walking a type needs little stack. */
+#define TYPE_DEPTH_MAX 64
+#define TYPE_BYTES_MAX (UINT64_C(1) << 30) /* of a type that a script declares */
 
 /* A file whose debug information is asked for names that the script does not declare, or the
  * kernel's BTF. See types/dwarf_types.h and types/btf_types.h. */
@@ -108,13 +113,19 @@ void types_declare(struct types *t, const struct decl *decls, struct diags *diag
 void types_set_sources(struct types *t, const struct type_source *sources, size_t n);
 
 /* The type that a cast, sizeof, let or parameter names. Reports and gives TYPE_BAD when it is not
- * known. A pointer written in a script points to `space`. */
+ * known, or is a structure without fields and not behind a pointer. A pointer written in a script
+ * points to `space`; so do those inside its structures. With SPACE_KERNEL everything is as the
+ * kernel has it: LP64 in both modes. `string` without a length has n = 0. */
 const struct type *types_of_decl(
 	struct types *t, const struct decl_type *decl, enum space space, struct diags *diags);
+/* Of a structure that is not complete: what the sources have under its name, when they do; any
+ * other type as it is. To be asked before a pointer is followed. */
+const struct type *types_completed(struct types *t, const struct type *type);
 /* Constants of the script's declarations: an enumerator's value; false when there is none. */
 bool types_enumerator(const struct types *t, const char *name, int64_t *value);
 /* A function or an extern variable's type as the script declares it, then as the sources know it;
- * NULL when nobody does. */
+ * NULL when nobody does. The address of a variable is always that of the sources: 0 when none of
+ * them has it. */
 const struct type *types_function(struct types *t, const char *name);
 bool types_variable(struct types *t, const char *name, const struct type **type, uint64_t *iaddr);
 
@@ -124,7 +135,8 @@ const struct type *types_void(struct types *t);
 const struct type *types_int(struct types *t, uint32_t bytes, bool is_signed);
 const struct type *types_char(struct types *t);
 const struct type *types_long(struct types *t, bool is_signed); /* 4 or 8 bytes by mode */
-const struct type *types_float(struct types *t, uint32_t bytes);
+const struct type *types_float(struct types *t, uint32_t bytes); /* over 8: long double */
+/* To SPACE_USER 4 or 8 bytes by mode, else 8. */
 const struct type *types_pointer(struct types *t, const struct type *to, enum space space);
 const struct type *types_array(struct types *t, const struct type *of, uint64_t n);
 const struct type *types_string(struct types *t, uint64_t n);
@@ -137,6 +149,7 @@ const struct type *types_aggregation(struct types *t, enum aggregation a, bool i
 struct type *types_new_struct(struct types *t, const char *name, bool is_union);
 void types_fill_struct(struct types *t, struct type *s, const struct type_field *fields,
 	uint32_t n_fields, uint64_t size, uint32_t align);
+/* "bool", "_Bool", "char", "signed char" and "unsigned char" of one byte are known by name. */
 const struct type *types_named_int(
 	struct types *t, const char *name, uint32_t bytes, bool is_signed, bool is_enum);
 const struct type *types_new_function(struct types *t, const struct type *returns,
@@ -146,7 +159,7 @@ const struct type *types_new_function(struct types *t, const struct type *return
 bool type_find_field(const struct type *s, const char *name, struct type_field *out);
 bool type_is_same(const struct type *a, const struct type *b);
 /* Whether the two, of one declaration in both modes, have one layout. If not, and `path` is not
- * NULL, the first field that differs is named there ("item.next"). */
+ * NULL, the first field that differs is named there ("inner.next", "b (padding behind it)"). */
 bool type_is_same_layout(const struct type *a, const struct type *b, struct buf *path);
 /* "struct item *", "unsigned long", "string[64]". */
 void type_print(const struct type *type, struct buf *out);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Attaching BPF programs. All give a descriptor that holds the attachment, or -errno. */
+#ifndef WEIR_BPF_ATTACH_H
+#define WEIR_BPF_ATTACH_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Many places of one file at once (Linux 6.6); all or none. */
+struct bpf_uprobe_multi {
+	const char *path;
+	const uint64_t *offsets;
+	const uint64_t *semaphores; /* file offsets of counters, 0 = none; or NULL */
+	const uint64_t *cookies;    /* or NULL */
+	uint32_t n;
+	bool is_return;
+};
+int bpf_attach_uprobes(int program_fd, const struct bpf_uprobe_multi *uprobes);
+
+/* To a perf event; the cookie needs Linux 5.15. Without links (before that) the program is set on
+ * the event itself, and 0 is given: the event is what holds it. The event is enabled. */
+int bpf_attach_perf(int program_fd, int perf_fd, uint64_t cookie);
+int bpf_attach_raw_tracepoint(int program_fd, const char *name);
+/* fentry and fexit: where was said when loading. */
+int bpf_attach_tracing(int program_fd);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "bpf/program.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/sys.h"
+
+#define CONTEXT_WORDS 12 /* the most that a raw tracepoint has */
+#define AGAIN_MAX     5
+
+int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_bytes)
+{
+	union bpf_attr attr;
+	int fd = -EAGAIN;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = spec->type;
+	attr.insns = (uintptr_t)spec->insns;
+	attr.insn_cnt = (uint32_t)spec->n_insns;
+	/* The kernel gives the reading helpers to programs under a GPL-compatible licence only. */
+	attr.license = (uintptr_t) "Dual MIT/GPL";
+	attr.expected_attach_type = spec->attach_type;
+	attr.attach_btf_id = spec->attach_btf_id;
+	attr.prog_flags = spec->can_sleep ? BPF_F_SLEEPABLE : 0;
+	for (size_t i = 0; spec->name[i] && i < sizeof(attr.prog_name) - 1; i++)
+		attr.prog_name[i] = isalnum((unsigned char)spec->name[i]) ? spec->name[i] : '_';
+	if (log) {
+		attr.log_level = 1;
+		attr.log_buf = (uintptr_t)log;
+		attr.log_size = (uint32_t)log_bytes;
+	}
+	/* The verifier gives up with EAGAIN when a signal is pending. */
+	for (int i = 0; i < AGAIN_MAX && fd == -EAGAIN; i++)
+		fd = bpf_sys(BPF_PROG_LOAD, &attr);
+	return fd;
+}
+
+int bpf_program_run(int program_fd)
+{
+	uint64_t context[CONTEXT_WORDS] = {0};
+	union bpf_attr attr;
+	int rc;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.test.prog_fd = (uint32_t)program_fd;
+	attr.test.ctx_in = (uintptr_t)context;
+	attr.test.ctx_size_in = sizeof(context);
+	rc = bpf_sys(BPF_PROG_TEST_RUN, &attr);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Loading BPF programs of any kind, and running one without attaching it. */
+#ifndef WEIR_BPF_PROGRAM_H
+#define WEIR_BPF_PROGRAM_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bpf_program_spec {
+	enum bpf_prog_type type;
+	uint32_t attach_type;	/* expected_attach_type; 0 = none */
+	uint32_t attach_btf_id; /* TRACING: the function */
+	bool can_sleep;
+	const char *name; /* cut to 15 characters; what is no letter or digit becomes _ */
+	const struct bpf_insn *insns;
+	size_t n_insns;
+};
+
+/* A descriptor or -errno. `log`, when not NULL, gets what the verifier says. */
+int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_bytes);
+/* Runs a RAW_TRACEPOINT program once, here, with zeros as its context (Linux 5.10): 0 or -errno. */
+int bpf_program_run(int program_fd);
+
+#endif

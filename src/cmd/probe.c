@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* weir probe: options, scripts, compiling; what is done with the stream is in probe_*.c. */
+#include "cmd/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cmd/commands.h"
+#include "probe/compile/compile.h"
+#include "probe/stream/stream_file.h"
+#include "record/launch.h"
+
+#define INPUT_BYTES_MAX	 ((size_t)256 << 20)
+#define STRING_BYTES_MAX 4096
+#define RING_KB_MAX	 (1u << 20)
+#define ENTRIES_MAX	 (1u << 28)
+
+#define AT(field) offsetof(struct probe_arguments, field)
+static const struct option_spec probe_options[] = {
+	{'e', "script", OPTION_TEXTS, "SCRIPT", "the text of a script; each one counts",
+		AT(scripts)},
+	{'i', "include", OPTION_TEXTS, "FILE", "a script's file, besides others; each one counts",
+		AT(files)},
+	{'c', "command", OPTION_TEXT, "CMD", "run CMD and trace it and its children only",
+		AT(command)},
+	{'p', "pid", OPTION_TEXTS, "PID[,...]", "trace these processes and their children only",
+		AT(pids)},
+	{'l', "list", OPTION_FLAG, NULL, "list trace points; with -v their arguments, too",
+		AT(list)},
+	{'f', "format", OPTION_TEXT, "text|json", "how records and maps are written (text)",
+		AT(format)},
+	{'o', "stream", OPTION_TEXT, "FILE", "write the trace stream; nothing is run",
+		AT(stream_file)},
+	{'O', "output", OPTION_TEXT, "FILE", "write what is printed there", AT(output)},
+	{0, "dump", OPTION_FLAG, NULL, "show the code of both modes; nothing is run", AT(dump)},
+	{0, "dry-run", OPTION_FLAG, NULL,
+		"say where the points are and what they cost; nothing is run", AT(dry_run)},
+	{'d', "duration", OPTION_SECONDS, "S", "end after S seconds", AT(duration_s)},
+	{0, "control", OPTION_TEXT, "FIFO", "read commands there: enable N, disable N, end",
+		AT(control)},
+	{0, "strict", OPTION_FLAG, NULL, "end with status 3 as soon as anything is lost",
+		AT(strict)},
+	{0, "strlen", OPTION_NUMBER, "N", "bytes of str() without a length (128)",
+		AT(string_bytes)},
+	{0, "max-entries", OPTION_NUMBER, "N", "entries of a map (16384)", AT(max_entries)},
+	{0, "ring", OPTION_NUMBER, "KB", "size of the ring for records (8192)", AT(ring_kb)},
+	{0, "unsafe", OPTION_FLAG, NULL, "allow system()", AT(unsafe)},
+	{0, "without", OPTION_TEXT, "LIST",
+		"do without multi, btf, sleep, storage: the next best way", AT(without)},
+	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
+	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
+	{0},
+};
+
+/* ---- arguments ---- */
+
+static int take_pids(struct probe_setup *setup)
+{
+	for (size_t i = 0; i < setup->a->pids.n; i++) {
+		const char *list = setup->a->pids.v[i], *p = list;
+
+		do {
+			char *end;
+			long pid;
+
+			errno = 0;
+			pid = strtol(p, &end, 10);
+			if (errno || end == p || pid <= 0 || pid > INT32_MAX ||
+				(*end && *end != ','))
+				return options_usage_error(setup->command,
+					"-p: '%s' is not a list of process ids", list);
+			vec_push(&setup->pids, (pid_t)pid);
+			p = end + (*end == ',');
+		} while (*p);
+	}
+	return STATUS_DONE;
+}
+
+static int take_command(struct probe_setup *setup)
+{
+	struct err err = {0};
+
+	if (!setup->a->command)
+		return STATUS_DONE;
+	if (!probe_split_words(setup->a->command, &setup->words))
+		return options_usage_error(setup->command, "-c: a quote is not closed");
+	if (!setup->words.n)
+		return options_usage_error(setup->command, "-c: no command");
+	if (launch_find(setup->words.v[0], &setup->program, &err) < 0)
+		return command_fail(&err);
+	vec_push(&setup->words, NULL);
+	return STATUS_DONE;
+}
+
+static int take_numbers(const struct probe_setup *setup)
+{
+	const struct probe_arguments *a = setup->a;
+
+	if (a->string_bytes > STRING_BYTES_MAX)
+		return options_usage_error(
+			setup->command, "--strlen: must be at most %d", STRING_BYTES_MAX);
+	if (a->ring_kb > RING_KB_MAX)
+		return options_usage_error(
+			setup->command, "--ring: must be at most %u", RING_KB_MAX);
+	if (a->max_entries > ENTRIES_MAX)
+		return options_usage_error(
+			setup->command, "--max-entries: must be at most %u", ENTRIES_MAX);
+	return STATUS_DONE;
+}
+
+static int take_output(struct probe_setup *setup)
+{
+	struct err err = {0};
+
+	setup->out = stdout;
+	if (!setup->a->output)
+		return STATUS_DONE;
+	setup->out = fopen(setup->a->output, "we");
+	if (setup->out)
+		return STATUS_DONE;
+	err_sys(&err, errno, "'%s': cannot be written", setup->a->output);
+	return command_fail(&err);
+}
+
+static int setup_init(struct probe_setup *setup)
+{
+	const struct probe_arguments *a = setup->a;
+	int status;
+
+	if (a->format && strcmp(a->format, "text") && strcmp(a->format, "json"))
+		return options_usage_error(
+			setup->command, "-f: '%s' is neither text nor json", a->format);
+	setup->is_json = a->format && !strcmp(a->format, "json");
+	status = take_pids(setup);
+	if (status == STATUS_DONE)
+		status = take_numbers(setup);
+	if (status == STATUS_DONE)
+		status = take_command(setup);
+	if (status == STATUS_DONE)
+		status = take_output(setup);
+	setup->find = (struct find_options){
+		.pids = setup->pids.v, .n_pids = setup->pids.n, .command = setup->program};
+	return status;
+}
+
+static int setup_release(struct probe_setup *setup, int status)
+{
+	struct err err = {0};
+
+	if (setup->out && setup->out != stdout && fclose(setup->out) && status == STATUS_DONE) {
+		err_sys(&err, errno, "'%s': cannot be written", setup->a->output);
+		status = command_fail(&err);
+	}
+	for (size_t i = 0; i < setup->words.n; i++)
+		free((char *)setup->words.v[i]);
+	vec_release(&setup->words);
+	vec_release(&setup->pids);
+	free(setup->program);
+	return status;
+}
+
+/* ---- scripts and streams ---- */
+
+/* The bytes of a script or stream; "-" is standard input. */
+static int read_input(const char *path, struct buf *bytes, struct err *err)
+{
+	bool is_stdin = !strcmp(path, "-");
+	int rc = file_read(bytes, is_stdin ? "/dev/stdin" : path, INPUT_BYTES_MAX, err);
+
+	return rc < 0 ? rc : 0;
+}
+
+static int add_file(struct sources *sources, const char *path, struct err *err)
+{
+	struct buf bytes = {0};
+	int rc = read_input(path, &bytes, err);
+
+	if (rc >= 0 && stream_file_is(buf_span(&bytes)))
+		rc = err_set(err, ERR_FORMAT, "'%s': is a trace stream, not a script", path);
+	if (rc >= 0)
+		sources_add(sources, path, buf_span(&bytes));
+	buf_release(&bytes);
+	return rc;
+}
+
+static int add_sources(const struct probe_setup *setup, struct sources *sources, struct err *err)
+{
+	const struct probe_arguments *a = setup->a;
+
+	for (size_t i = 0; i < a->scripts.n; i++) {
+		char *name = i ? mem_printf("-e %zu", i + 1) : mem_strdup("-e");
+
+		sources_add(sources, name,
+			(struct span){(const uint8_t *)a->scripts.v[i], strlen(a->scripts.v[i])});
+		free(name);
+	}
+	for (size_t i = 0; i < a->files.n; i++)
+		if (add_file(sources, a->files.v[i], err) < 0)
+			return err->code;
+	return 0;
+}
+
+static void print_messages(const struct probe_setup *setup, const struct diags *diags)
+{
+	struct buf text = {0};
+
+	if (!diags->v.n || (setup->a->quiet && !setup->a->strict && !diags->n_errors))
+		return;
+	if (setup->is_json)
+		diags_json(diags, &text);
+	else
+		diags_text(diags, &text);
+	fwrite(text.p, 1, text.n, stderr);
+	buf_release(&text);
+}
+
+static size_t count_left_out(const struct diags *diags)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < diags->v.n; i++)
+		n += !strcmp(diags->v.v[i].tag, "left-out");
+	return n;
+}
+
+static int compile(const struct probe_setup *setup, const struct sources *sources, char **argv,
+	int argc, struct stream **out)
+{
+	const struct probe_arguments *a = setup->a;
+	struct compile_options options = {.find = setup->find,
+		.string_bytes = (uint32_t)a->string_bytes,
+		.is_unsafe = a->unsafe,
+		.wants_all_modes = a->stream_file || a->dump,
+		.parameters = {(const char *const *)argv, (size_t)argc}};
+	struct diags diags;
+	int status = STATUS_DONE;
+
+	diags_init(&diags, sources);
+	*out = compile_scripts(sources, &options, &diags);
+	print_messages(setup, &diags);
+	if (!*out) {
+		status = STATUS_FAILED;
+	} else if (a->strict && count_left_out(&diags)) {
+		fputs("weir: --strict: not started: something had to be left out\n", stderr);
+		status = STATUS_LOSSES;
+	}
+	diags_release(&diags);
+	return status;
+}
+
+static int load_stream(const char *path, struct span bytes, struct stream **out)
+{
+	struct err err = {0};
+
+	if (stream_file_read(bytes, out, &err) >= 0)
+		return STATUS_DONE;
+	err_prefix(&err, "'%s'", path);
+	return command_fail(&err);
+}
+
+/* The first free word: a file with a script or a stream, or the script itself. */
+static int take_word(const struct probe_setup *setup, struct sources *sources, const char *word,
+	bool has_parameters, struct stream **out)
+{
+	bool is_file = !strcmp(word, "-") || access(word, F_OK) == 0;
+	struct buf bytes = {0};
+	struct err err = {0};
+	int status = STATUS_DONE;
+
+	if (!is_file && strchr(word, '{')) {
+		sources_add(sources, "-e", (struct span){(const uint8_t *)word, strlen(word)});
+		return STATUS_DONE;
+	}
+	if (!is_file) {
+		err_set(&err, ERR_NOT_FOUND,
+			"'%s': is neither a file nor a script (which has clauses: POINT { ... })",
+			word);
+		return command_fail(&err);
+	}
+	if (read_input(word, &bytes, &err) < 0)
+		status = command_fail(&err);
+	else if (!stream_file_is(buf_span(&bytes)))
+		sources_add(sources, word, buf_span(&bytes));
+	else if (has_parameters)
+		status = options_usage_error(setup->command,
+			"'%s': the parameters of a trace stream were compiled into it", word);
+	else
+		status = load_stream(word, buf_span(&bytes), out);
+	buf_release(&bytes);
+	return status;
+}
+
+/* The stream that the command line means. */
+static int make_stream(const struct probe_setup *setup, int argc, char **argv, struct stream **out)
+{
+	bool has_scripts = setup->a->scripts.n || setup->a->files.n;
+	struct sources sources = {0};
+	struct err err = {0};
+	int status = STATUS_DONE, n_used = !has_scripts;
+
+	if (!has_scripts && !argc)
+		return options_usage_error(
+			setup->command, "no script: give its text, a file, or -e");
+	if (add_sources(setup, &sources, &err) < 0)
+		status = command_fail(&err);
+	else if (n_used)
+		status = take_word(setup, &sources, argv[0], argc > 1, out);
+	if (status == STATUS_DONE && !*out)
+		status = compile(setup, &sources, argv + n_used, argc - n_used, out);
+	sources_release(&sources);
+	return status;
+}
+
+/* ---- what is done with it ---- */
+
+/* What was written is read again: whoever gets the file must be able to. */
+static int write_stream(const char *path, const struct stream *s)
+{
+	struct stream *again = NULL;
+	struct buf bytes = {0};
+	struct err err = {0};
+	int rc;
+
+	stream_file_write(s, &bytes);
+	rc = stream_file_read(buf_span(&bytes), &again, &err);
+	if (rc < 0)
+		err_prefix(&err, "'%s': not written", path);
+	else
+		rc = file_replace(path, buf_span(&bytes), 0644, &err);
+	stream_free(again);
+	buf_release(&bytes);
+	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+}
+
+static void dump_stream(const struct probe_setup *setup, const struct stream *s)
+{
+	struct buf text = {0};
+
+	stream_dump(s, &text);
+	fwrite(text.p, 1, text.n, setup->out);
+	buf_release(&text);
+}
+
+static int use_stream(const struct probe_setup *setup, const struct stream *s)
+{
+	const struct probe_arguments *a = setup->a;
+	int status = STATUS_DONE;
+
+	if (a->stream_file)
+		status = write_stream(a->stream_file, s);
+	if (status == STATUS_DONE && a->dump)
+		dump_stream(setup, s);
+	if (status == STATUS_DONE && a->dry_run)
+		status = probe_plan(setup, s);
+	if (a->stream_file || a->dump || a->dry_run)
+		return status;
+	return probe_run(setup, s);
+}
+
+static int run_with(struct probe_setup *setup, int argc, char **argv)
+{
+	struct stream *s = NULL;
+	int status;
+
+	if (setup->a->list)
+		return argc > 1 ? options_usage_error(setup->command, "-l: more than one pattern")
+				: probe_list(setup, argv[0]);
+	status = make_stream(setup, argc, argv, &s);
+	if (status == STATUS_DONE)
+		status = use_stream(setup, s);
+	stream_free(s);
+	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct probe_arguments a = {0};
+	struct probe_setup setup = {.command = command, .a = &a};
+	int status;
+
+	if (options_begin(command, &a, &argc, &argv, &status)) {
+		status = setup_init(&setup);
+		if (status == STATUS_DONE)
+			status = run_with(&setup, argc, argv);
+		status = setup_release(&setup, status);
+	}
+	vec_release(&a.scripts);
+	vec_release(&a.files);
+	vec_release(&a.pids);
+	return status;
+}
+
+const struct command command_probe = {
+	.name = "probe",
+	.synopsis = "[OPTIONS] SCRIPT|FILE|STREAM [PARAMETER...]\n"
+		    "[OPTIONS] -e SCRIPT [PARAMETER...]\n"
+		    "[OPTIONS] -l [PATTERN]",
+	.summary = "run trace scripts over 32-bit and 64-bit programs at once",
+	.options = probe_options,
+	.details = "The first word is the script itself unless a file has that name. Example:\n"
+		   "  weir probe 'uprobe:libc:malloc { @bytes[comm, bits] = hist(arg0); }'\n"
+		   "Ctrl-C ends the run; maps are printed then.\n",
+	.run = run,
+};

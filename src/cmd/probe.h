@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* `weir probe`: what its parts share. */
+#ifndef WEIR_CMD_PROBE_H
+#define WEIR_CMD_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cmd/options.h"
+#include "probe/points/point.h"
+#include "probe/run/session.h"
+#include "probe/stream/stream.h"
+
+struct probe_arguments {
+	struct option_texts scripts; /* -e */
+	struct option_texts files;   /* -i */
+	const char *command;	     /* -c */
+	struct option_texts pids;    /* -p, comma lists */
+	bool list;
+	const char *format;	 /* -f */
+	const char *stream_file; /* -o */
+	const char *output;
+	bool dump, dry_run, strict, quiet, verbose, unsafe;
+	uint64_t max_entries, string_bytes, ring_kb;
+	double duration_s;
+	const char *without, *control;
+};
+
+/* The arguments, understood. */
+struct probe_setup {
+	const struct command *command;
+	const struct probe_arguments *a;
+	bool is_json;
+	VEC(pid_t) pids;
+	struct option_texts words; /* of -c: owned, ends in NULL; n counts the NULL */
+	char *program;		   /* the file that -c will run */
+	struct find_options find;
+	FILE *out;
+};
+
+/* Words of a command line as a shell splits them: blanks, '...', "...", \x; nothing is expanded.
+ * The texts are the caller's to free. False when a quote is not closed. */
+bool probe_split_words(const char *text, struct option_texts *out);
+
+/* -l. `pattern` NULL: everything. */
+int probe_list(const struct probe_setup *setup, const char *pattern);
+/* --dry-run: where the points are and what they cost. */
+int probe_plan(const struct probe_setup *setup, const struct stream *s);
+/* Attaches, runs and prints; gives the exit status. */
+int probe_run(const struct probe_setup *setup, const struct stream *s);
+
+/* What each clause lost, on stderr or (JSON) as lines of `out`; true when there was any loss. */
+bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
+	const struct session *session, FILE *out);
+bool probe_has_losses(const struct stream *s, const struct session *session);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* What a run of `weir probe` lost, clause by clause and by reason. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cmd/probe.h"
+
+static const struct {
+	const char *name;	/* of JSON */
+	const char *one, *more; /* of sentences */
+	size_t offset;
+} reasons[] = {
+	{"failed_reads", "failed read", "failed reads", offsetof(struct clause_loss, failed_reads)},
+	{"map_full", "value that found no room in its map",
+		"values that found no room in their map", offsetof(struct clause_loss, map_full)},
+	{"lost_records", "lost record (the ring was full)", "lost records (the ring was full)",
+		offsetof(struct clause_loss, lost_records)},
+	{"busy", "hit while no scratch area was free", "hits while no scratch area was free",
+		offsetof(struct clause_loss, busy)},
+	{"stack_failed", "stack that could not be stored", "stacks that could not be stored",
+		offsetof(struct clause_loss, stack_failed)},
+	{"loop_limit", "loop cut short", "loops cut short",
+		offsetof(struct clause_loss, loop_limit)},
+	{"other", "division by zero or value that cannot be read",
+		"divisions by zero or values that cannot be read",
+		offsetof(struct clause_loss, other)},
+};
+#define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
+
+static uint64_t count_of(const struct clause_loss *loss, size_t reason)
+{
+	uint64_t n;
+
+	memcpy(&n, (const char *)loss + reasons[reason].offset, sizeof(n));
+	return n;
+}
+
+static bool is_any(const struct clause_loss *loss)
+{
+	for (size_t i = 0; i < N_REASONS; i++)
+		if (count_of(loss, i))
+			return true;
+	return false;
+}
+
+/* The trace point by which a clause is known. */
+static const char *clause_name(const struct stream *s, uint32_t clause_i)
+{
+	for (size_t i = 0; i < s->points.n; i++)
+		if (s->points.v[i].clause_i == clause_i)
+			return s->points.v[i].spec.text;
+	return "?";
+}
+
+static void print_text(const struct stream *s, uint32_t clause_i, const struct clause_loss *loss)
+{
+	struct place place = s->clauses.v[clause_i].place;
+	uint32_t line, column;
+	bool is_first = true;
+
+	place_line(&s->sources, place, &line, &column);
+	fprintf(stderr, "weir: %s:%u: clause '%s': ", s->sources.v.v[place.source_i].name, line,
+		clause_name(s, clause_i));
+	for (size_t i = 0; i < N_REASONS; i++) {
+		uint64_t n = count_of(loss, i);
+
+		if (!n)
+			continue;
+		fprintf(stderr, "%s%" PRIu64 " %s", is_first ? "" : ", ", n,
+			n == 1 ? reasons[i].one : reasons[i].more);
+		is_first = false;
+	}
+	fputc('\n', stderr);
+}
+
+static void print_json(
+	const struct stream *s, uint32_t clause_i, const struct clause_loss *loss, FILE *out)
+{
+	struct place place = s->clauses.v[clause_i].place;
+	uint32_t line, column;
+	struct json j;
+
+	place_line(&s->sources, place, &line, &column);
+	json_init(&j, out);
+	json_object_begin(&j, NULL);
+	json_string(&j, "type", "loss");
+	json_object_begin(&j, "data");
+	json_string(&j, "file", s->sources.v.v[place.source_i].name);
+	json_u64(&j, "line", line);
+	json_u64(&j, "clause", clause_i + 1);
+	json_string(&j, "probe", clause_name(s, clause_i));
+	for (size_t i = 0; i < N_REASONS; i++)
+		json_u64(&j, reasons[i].name, count_of(loss, i));
+	json_object_end(&j);
+	json_object_end(&j);
+}
+
+bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
+	const struct session *session, FILE *out)
+{
+	bool has_any = false;
+
+	for (uint32_t i = 0; i < s->clauses.n; i++) {
+		struct clause_loss loss = {0};
+
+		session_loss(session, i, &loss);
+		if (!is_any(&loss))
+			continue;
+		has_any = true;
+		if (setup->is_json)
+			print_json(s, i, &loss, out);
+		print_text(s, i, &loss);
+	}
+	return has_any;
+}
+
+bool probe_has_losses(const struct stream *s, const struct session *session)
+{
+	for (uint32_t i = 0; i < s->clauses.n; i++) {
+		struct clause_loss loss = {0};
+
+		session_loss(session, i, &loss);
+		if (is_any(&loss))
+			return true;
+	}
+	return false;
+}

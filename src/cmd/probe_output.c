@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/probe_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define SYSTEM_BYTES_MAX ((size_t)1 << 20) /* of what system() prints */
+
+void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids)
+{
+	struct err err = {0};
+
+	o->names = session_names_new(o->stream, pids, n_pids, &err);
+	if (err.code)
+		probe_output_note(o, err.text);
+	o->printer = printer_new(o->stream, o->setup->is_json ? PRINTER_JSON : PRINTER_TEXT,
+		session_names_get(o->names));
+}
+
+void probe_output_set_session(struct probe_output *o, struct session *session)
+{
+	o->session = session;
+	session_names_set_session(o->names, session);
+}
+
+void probe_output_release(struct probe_output *o)
+{
+	printer_free(o->printer);
+	session_names_free(o->names);
+	buf_release(&o->text);
+}
+
+static void keep_errno(struct probe_output *o)
+{
+	if (!o->write_errno)
+		o->write_errno = errno ? errno : EIO;
+}
+
+static void write_text(struct probe_output *o)
+{
+	errno = 0;
+	if (o->text.n && fwrite(o->text.p, 1, o->text.n, o->setup->out) != o->text.n)
+		keep_errno(o);
+	buf_reset(&o->text);
+}
+
+void probe_output_flush(struct probe_output *o)
+{
+	errno = 0;
+	if (fflush(o->setup->out) || ferror(o->setup->out))
+		keep_errno(o);
+}
+
+/* ---- maps ---- */
+
+struct map_reading {
+	struct printer *printer;
+	size_t n;
+};
+
+static void add_entry(void *ctx, struct span key, struct span value)
+{
+	struct map_reading *reading = ctx;
+
+	reading->n++;
+	printer_map_add(reading->printer, key, value);
+}
+
+static void print_map(struct probe_output *o, uint32_t map_i, uint64_t top, uint64_t div)
+{
+	struct map_reading reading = {o->printer, 0};
+	struct err err = {0};
+
+	printer_map_begin(o->printer, map_i);
+	if (session_map_each(o->session, map_i, add_entry, &reading, &err) < 0)
+		command_fail(&err);
+	if (reading.n)
+		printer_map_end(o->printer, top, div, &o->text);
+	write_text(o);
+}
+
+void probe_output_maps(struct probe_output *o)
+{
+	for (uint32_t i = 0; i < o->stream->maps.n; i++)
+		print_map(o, i, 0, 0);
+}
+
+/* ---- system() ---- */
+
+static void run_shell(const char *command, int out_fd, const sigset_t *mask)
+{
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	dup2(out_fd, STDOUT_FILENO);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+/* What the command prints takes its place among the records, so we wait for it. */
+static void run_system(struct probe_output *o, const struct stream_format *f, struct span args)
+{
+	struct buf command = {0}, text = {0};
+	int fds[2], status;
+	uint8_t bytes[4096];
+	ssize_t n;
+	pid_t pid;
+
+	printer_text(o->printer, f, args, &command);
+	fflush(o->setup->out);
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return;
+	pid = fork();
+	if (pid == 0)
+		run_shell(buf_text(&command), fds[1], o->mask);
+	close(fds[1]);
+	while (pid > 0 &&
+		((n = read(fds[0], bytes, sizeof(bytes))) > 0 || (n < 0 && errno == EINTR)))
+		if (n > 0 && text.n + (size_t)n <= SYSTEM_BYTES_MAX)
+			buf_put(&text, bytes, (size_t)n);
+	close(fds[0]);
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	printer_wrap(o->printer, "syscall", buf_span(&text), &o->text);
+	write_text(o);
+	buf_release(&command);
+	buf_release(&text);
+}
+
+/* ---- records ---- */
+
+static uint64_t number_at(struct span args, size_t i)
+{
+	struct cursor c = cursor_of(span_sub(args, i * 8, 8));
+
+	return cursor_u64(&c);
+}
+
+void probe_output_record(void *ctx, const struct stream_record *r, struct span args)
+{
+	struct probe_output *o = ctx;
+	const struct stream_format *f;
+
+	if (r->format >= o->stream->formats.n)
+		return;
+	f = &o->stream->formats.v[r->format];
+	if (f->kind == FORMAT_PRINT_MAP) {
+		print_map(o, f->map_i, f->n_args > 0 ? number_at(args, 0) : 0,
+			f->n_args > 1 ? number_at(args, 1) : 0);
+	} else if (f->kind == FORMAT_SYSTEM) {
+		if (o->setup->a->unsafe)
+			run_system(o, f, args);
+	} else {
+		printer_record(o->printer, r, args, &o->text);
+		write_text(o);
+	}
+}
+
+void probe_output_note(void *ctx, const char *sentence)
+{
+	struct probe_output *o = ctx;
+
+	if (!o->setup->a->quiet)
+		fprintf(stderr, "weir: note: %s\n", sentence);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Records and maps of a run of `weir probe` on their way to the output. */
+#ifndef WEIR_CMD_PROBE_OUTPUT_H
+#define WEIR_CMD_PROBE_OUTPUT_H
+
+#include <signal.h>
+
+#include "cmd/probe.h"
+#include "probe/print/printer.h"
+#include "probe/print/session_names.h"
+
+struct probe_output {
+	const struct probe_setup *setup;
+	const struct stream *stream;
+	struct session *session; /* NULL until it is open */
+	struct printer *printer;
+	struct session_names *names;
+	const sigset_t *mask; /* of commands that system() runs */
+	struct buf text;      /* of the record being written */
+	int write_errno;      /* why the output cannot be written; 0 = it can */
+};
+
+/* Before anything is attached; `pids` are the traced processes, none: all. */
+void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids);
+void probe_output_set_session(struct probe_output *o, struct session *session);
+void probe_output_release(struct probe_output *o);
+
+/* Of struct session_output; ctx is the struct probe_output. */
+void probe_output_record(void *ctx, const struct stream_record *r, struct span args);
+void probe_output_note(void *ctx, const char *sentence);
+/* All maps that have something in them, when the run is over. */
+void probe_output_maps(struct probe_output *o);
+/* What was written so far is seen by whoever reads it. */
+void probe_output_flush(struct probe_output *o);
+
+#endif

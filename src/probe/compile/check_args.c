@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values that a trace point gives: argN, args.NAME and retval, and where the code finds them. A
+ * register of a 32-bit program is not where one of a 64-bit program is, and a system call is seen
+ * by both; so the place is found anew for each point and mode.
+ */
+#include <string.h>
+
+#include "probe/compile/checker.h"
+#include "probe/points/syscalls.h"
+
+static struct value_use *new_use(
+	struct check_clause *c, struct expr *e, enum builtin_id id, const struct type *type)
+{
+	struct value_use *u = arena_zalloc(c->session->arena, sizeof(*u));
+
+	u->id = id;
+	u->type = type;
+	check_mean(c, e, MEANING_VALUE)->value = u;
+	return u;
+}
+
+/* A value in a vector register: it can be named, and every time it is read counts as a failure. */
+static void mark_unreadable(struct check_clause *c, struct expr *e, struct value_use *u)
+{
+	u->kind = USE_UNREADABLE;
+	check_warning(c, e->place, "unreadable",
+		"'%s' is in a floating-point register of %s programs, which BPF cannot read",
+		e->name, check_mode_text(c->mode));
+}
+
+static const struct type *use_place(struct check_clause *c, struct expr *e, struct value_use *u)
+{
+	u->kind = USE_PLACE;
+	if (u->place.kind == VALUE_IN_VECTOR)
+		mark_unreadable(c, e, u);
+	return u->type;
+}
+
+static const struct type *unsigned_long(struct check_clause *c)
+{
+	return types_long(check_types(c), false);
+}
+
+/* --- kernel functions ------------------------------------------------------------------------- */
+
+/* fentry: words of the context, one for each argument. */
+static const struct type *context_word(struct check_clause *c, struct expr *e, enum builtin_id id,
+	uint32_t i, const struct type *type)
+{
+	struct value_use *u;
+
+	if (!type_is_scalar(type)) {
+		check_error(c, e->place, "type",
+			"'%s' is a %s: only integers and pointers can be read", e->name,
+			check_type_text(c->session, type));
+		return check_bad(c);
+	}
+	u = new_use(c, e, id, type);
+	u->kind = USE_CONTEXT_WORD;
+	u->index = i;
+	return type;
+}
+
+static const struct type *kernel_argument(struct check_clause *c, struct expr *e, uint32_t i)
+{
+	const struct type *word = types_int(check_types(c), 8, false);
+
+	if (c->function && c->point->spec.kind != POINT_RAW_TRACEPOINT) {
+		if (i >= c->function->n_fields) {
+			check_error(c, e->place, "range", "%s has %u argument%s",
+				check_point_text(c), c->function->n_fields,
+				c->function->n_fields == 1 ? "" : "s");
+			return check_bad(c);
+		}
+		word = c->function->fields[i].type;
+	}
+	return context_word(c, e, BUILTIN_ARG, i, word);
+}
+
+/* --- argN ------------------------------------------------------------------------------------- */
+
+static const struct type *usdt_argument(struct check_clause *c, struct expr *e, uint32_t i)
+{
+	const struct usdt_operand *o;
+	const struct type *type;
+	struct value_use *u;
+
+	if (i >= c->n_operands) {
+		check_error(c, e->place, "range", "%s has %u argument%s", check_point_text(c),
+			c->n_operands, c->n_operands == 1 ? "" : "s");
+		return check_bad(c);
+	}
+	o = &c->operands[i];
+	type = o->is_float ? types_float(check_types(c), o->bytes)
+			   : types_int(check_types(c), o->bytes, o->is_signed);
+	u = new_use(c, e, BUILTIN_ARG, type);
+	u->kind = USE_USDT;
+	u->index = i;
+	u->operand = *o;
+	if (o->is_float && o->kind == USDT_REGISTER)
+		mark_unreadable(c, e, u);
+	return type;
+}
+
+const struct type *check_argument(struct check_clause *c, struct expr *e, uint32_t i)
+{
+	struct value_use *u;
+
+	switch (c->point->spec.kind) {
+	case POINT_USDT:
+		return usdt_argument(c, e, i);
+	case POINT_RAW_TRACEPOINT:
+	case POINT_FENTRY:
+	case POINT_FEXIT:
+		return kernel_argument(c, e, i);
+	case POINT_SYSCALL_ENTRY:
+		if (i >= SYSCALL_ARGS_MAX) {
+			check_error(c, e->place, "range", "system calls have at most %d arguments",
+				SYSCALL_ARGS_MAX);
+			return check_bad(c);
+		}
+		u = new_use(c, e, BUILTIN_ARG, unsigned_long(c));
+		u->kind = USE_SYSCALL_ARG;
+		u->index = i;
+		return u->type;
+	case POINT_KPROBE:
+		u = new_use(c, e, BUILTIN_ARG, types_int(check_types(c), 8, false));
+		u->place = call_raw_argument(MODE_64, i);
+		return use_place(c, e, u);
+	default:
+		u = new_use(c, e, BUILTIN_ARG, unsigned_long(c));
+		u->place = call_raw_argument(c->mode, i);
+		return use_place(c, e, u);
+	}
+}
+
+const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i)
+{
+	struct value_use *u = new_use(c, e, BUILTIN_SARG, unsigned_long(c));
+	uint32_t word = (uint32_t)u->type->size;
+
+	/* The return address is at 0. */
+	u->place = (struct value_place){
+		.kind = VALUE_ON_STACK, .offset = (int32_t)(word * (i + 1)), .bytes = word};
+	return use_place(c, e, u);
+}
+
+/* --- retval ----------------------------------------------------------------------------------- */
+
+static const struct type *function_result(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = unsigned_long(c);
+	struct value_use *u;
+
+	if (c->function && c->function->of && c->function->of->kind != TYPE_VOID)
+		type = c->function->of;
+	u = new_use(c, e, BUILTIN_RETVAL, type);
+	u->place = call_result(c->mode, type);
+	return use_place(c, e, u);
+}
+
+const struct type *check_retval(struct check_clause *c, struct expr *e)
+{
+	struct value_use *u;
+
+	switch (c->point->spec.kind) {
+	case POINT_SYSCALL_RETURN:
+		u = new_use(c, e, BUILTIN_RETVAL, types_long(check_types(c), true));
+		u->kind = USE_SYSCALL_RESULT;
+		return u->type;
+	case POINT_KRETPROBE:
+		u = new_use(c, e, BUILTIN_RETVAL, types_int(check_types(c), 8, false));
+		u->place = call_result(MODE_64, u->type);
+		return use_place(c, e, u);
+	case POINT_FEXIT:
+		if (!c->function) {
+			check_error(c, e->place, "not-here", "the type of %s is not known",
+				check_point_text(c));
+			return check_bad(c);
+		}
+		return context_word(c, e, BUILTIN_RETVAL, c->function->n_fields, c->function->of);
+	default:
+		return function_result(c, e);
+	}
+}
+
+/* --- args.NAME -------------------------------------------------------------------------------- */
+
+static const struct type *unknown_argument(
+	struct check_clause *c, struct expr *e, const struct nearest *n, const char *first)
+{
+	check_error(c, e->place, "unknown-field", "%s has no argument '%s'", check_point_text(c),
+		e->name);
+	if (n->best)
+		check_hint(c, "did you mean '%s'?", n->best);
+	else if (first)
+		check_hint(c, "its first argument is '%s'", first);
+	return check_bad(c);
+}
+
+static const struct type *function_field(struct check_clause *c, struct expr *e)
+{
+	struct nearest n = {.name = e->name};
+	const struct type *f = c->function;
+	bool is_kernel = c->point->spec.kind != POINT_UPROBE;
+	struct value_use *u;
+
+	if (!f) {
+		check_error(c, e->place, "unknown-field", "the arguments of %s are not known",
+			check_point_text(c));
+		check_hint(c,
+			"declare the function in the script, or use a file with debug information; arg0, arg1, ... always work");
+		return check_bad(c);
+	}
+	for (uint32_t i = 0; i < f->n_fields; i++) {
+		if (!f->fields[i].name)
+			continue;
+		nearest_offer(&n, f->fields[i].name);
+		if (strcmp(f->fields[i].name, e->name))
+			continue;
+		if (is_kernel)
+			return context_word(c, e, BUILTIN_ARG, i, f->fields[i].type);
+		u = new_use(c, e, BUILTIN_ARG, f->fields[i].type);
+		u->index = i;
+		u->place = call_argument(c->mode, f, i);
+		return use_place(c, e, u);
+	}
+	return unknown_argument(c, e, &n, f->n_fields ? f->fields[0].name : NULL);
+}
+
+static int find_syscall_arg(const struct syscall_arg *args, const char *name, struct nearest *n)
+{
+	for (int i = 0; args && args[i].name; i++) {
+		if (n)
+			nearest_offer(n, args[i].name);
+		if (!strcmp(args[i].name, name))
+			return i;
+	}
+	return -1;
+}
+
+static const struct type *syscall_field(struct check_clause *c, struct expr *e)
+{
+	const struct syscall_arg *args;
+	struct nearest n = {.name = e->name};
+	struct value_use *u;
+	int i;
+
+	if (!c->syscall) {
+		check_error(c, e->place, "unknown-field",
+			"%s is about several system calls, whose arguments have different names",
+			check_point_text(c));
+		check_hint(c, "arg0, arg1, ... always work");
+		return check_bad(c);
+	}
+	args = syscall_args(c->mode, c->syscall);
+	i = find_syscall_arg(args, e->name, &n);
+	if (i >= 0) {
+		u = new_use(c, e, BUILTIN_ARG, check_c_type(check_types(c), args[i].type));
+		u->kind = USE_SYSCALL_ARG;
+		u->index = (uint32_t)i;
+		return u->type;
+	}
+	if (find_syscall_arg(syscall_args(check_other(c->mode), c->syscall), e->name, NULL) >= 0) {
+		check_error(c, e->place, "mode",
+			"%s has an argument '%s' in %s programs, but not in %s ones", c->syscall,
+			e->name, check_mode_text(check_other(c->mode)), check_mode_text(c->mode));
+		check_hint(c, "use it inside if (bits == %d) { }", c->mode == MODE_32 ? 64 : 32);
+		return check_bad(c);
+	}
+	return unknown_argument(c, e, &n, args ? args[0].name : NULL);
+}
+
+/* The checker's type of a field of a tracepoint's record. */
+static const struct type *record_field(struct check_clause *c, struct expr *e)
+{
+	struct nearest n = {.name = e->name};
+	struct type_field field;
+	struct value_use *u;
+	const char *name;
+
+	if (!c->fields) {
+		check_error(c, e->place, "unknown-field", "the fields of %s are not known",
+			check_point_text(c));
+		return check_bad(c);
+	}
+	if (!type_find_field(c->fields, e->name, &field)) {
+		for (uint32_t i = 0; i < c->fields->n_fields; i++) {
+			if (c->fields->fields[i].name)
+				nearest_offer(&n, c->fields->fields[i].name);
+		}
+		return unknown_argument(c, e, &n, NULL);
+	}
+	u = new_use(c, e, BUILTIN_ARG, field.type);
+	u->kind = USE_CONTEXT_FIELD;
+	u->offset = (uint32_t)field.offset;
+	name = field.type->name;
+	if (name && !strncmp(name, "__data_loc", 10) && strstr(name, "char")) {
+		u->kind = USE_CONTEXT_DATA;
+		u->type = types_string(check_types(c), c->session->string_bytes);
+	}
+	return u->type;
+}
+
+const struct type *check_args_field(struct check_clause *c, struct expr *e)
+{
+	enum point_kind kind = c->point->spec.kind;
+
+	e->a->type[c->mode] = check_bad(c);
+	switch (kind) {
+	case POINT_UPROBE:
+	case POINT_FENTRY:
+	case POINT_FEXIT:
+		return function_field(c, e);
+	case POINT_SYSCALL_ENTRY:
+		return syscall_field(c, e);
+	case POINT_SYSCALL_RETURN:
+		if (!strcmp(e->name, "ret"))
+			return check_retval(c, e);
+		check_error(
+			c, e->place, "unknown-field", "%s has only args.ret", check_point_text(c));
+		check_hint(
+			c, "save '%s' at syscall:NAME:entry: self->x = args.%s", e->name, e->name);
+		return check_bad(c);
+	case POINT_TRACEPOINT:
+		return record_field(c, e);
+	default:
+		check_name(c, e->a); /* says that args does not exist here */
+		return check_bad(c);
+	}
+}

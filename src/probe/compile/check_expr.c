@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/* Literals, operators and constants; everything else is handed on. */
+#include <string.h>
+
+#include "probe/compile/checker.h"
+
+bool check_is_text(const struct type *type)
+{
+	return type->kind == TYPE_STRING || (type->kind == TYPE_ARRAY && type->of->is_char);
+}
+
+uint64_t check_text_bytes(const struct type *type)
+{
+	return type->n ? type->n : 1;
+}
+
+bool check_is_unsigned64(const struct type *type)
+{
+	return type->kind == TYPE_POINTER ||
+	       (type->kind == TYPE_INT && !type->is_signed && type->size == 8);
+}
+
+void check_set_constant(
+	struct check_clause *c, struct expr *e, const struct type *type, uint64_t value)
+{
+	e->type[c->mode] = type;
+	e->is_constant[c->mode] = true;
+	e->constant[c->mode] = fold_convert(type, value);
+}
+
+struct meaning *check_mean(struct check_clause *c, struct expr *e, enum meaning_kind kind)
+{
+	struct meaning *m = arena_zalloc(c->session->arena, sizeof(*m));
+
+	m->kind = kind;
+	e->meaning[c->mode] = m;
+	return m;
+}
+
+static const struct type *int64_type(struct check_clause *c)
+{
+	return types_int(check_types(c), 8, true);
+}
+
+static const struct type *check_string(struct check_clause *c, struct expr *e)
+{
+	if (e->text_n > CHECK_STRING_MAX) {
+		check_error(c, e->place, "range", "a text of %zu bytes; at most %d are possible",
+			e->text_n, CHECK_STRING_MAX);
+		return check_bad(c);
+	}
+	return types_string(check_types(c), e->text_n ? e->text_n : 1);
+}
+
+/* --- kinds that an operand may have ----------------------------------------------------------- */
+
+/* A structure that was passed in registers or on the stack: only its fields can be taken. */
+static bool is_passed_by_value(struct check_clause *c, const struct expr *e)
+{
+	const struct type *type = e->type[c->mode];
+	const struct meaning *m = e->meaning[c->mode];
+
+	if (!type || (type->kind != TYPE_STRUCT && type->kind != TYPE_ARRAY))
+		return false;
+	if (m)
+		return m->kind == MEANING_VALUE && m->value->kind == USE_PLACE;
+	return (e->kind == EXPR_MEMBER || e->kind == EXPR_INDEX) && is_passed_by_value(c, e->a);
+}
+
+const struct type *check_value(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = check_expr(c, e);
+
+	if (is_passed_by_value(c, e)) {
+		check_error(c, e->place, "type", "a %s that is passed by value cannot be copied",
+			check_type_text(c->session, type));
+		check_hint(c, "take its fields one by one");
+		e->type[c->mode] = check_bad(c);
+		return e->type[c->mode];
+	}
+	switch (type->kind) {
+	case TYPE_VOID:
+	case TYPE_FUNCTION:
+		check_error(c, e->place, "type", "%s%s has no value",
+			e->name && e->kind == EXPR_CALL ? e->name : "this",
+			e->name && e->kind == EXPR_CALL ? "()" : "");
+		break;
+	case TYPE_AGGREGATION:
+		check_error(
+			c, e->place, "aggregation", "an aggregation can only be assigned to a map");
+		check_hint(c, "write @x = %s(...);", e->name ? e->name : "count");
+		break;
+	default:
+		return type;
+	}
+	e->type[c->mode] = check_bad(c);
+	return e->type[c->mode];
+}
+
+static bool check_is(struct check_clause *c, struct expr *e, const char *what, bool pointers_too)
+{
+	const struct type *type = check_value(c, e);
+
+	if (type->kind == TYPE_BAD)
+		return false;
+	if (type->kind == TYPE_INT || (pointers_too && type->kind == TYPE_POINTER))
+		return true;
+	if (type->kind == TYPE_FLOAT)
+		check_error(c, e->place, "float", "%s cannot be a %s: it can only be printed", what,
+			check_type_text(c->session, type));
+	else
+		check_error(c, e->place, "type", "%s must be an integer, and this is a %s", what,
+			check_type_text(c->session, type));
+	return false;
+}
+
+bool check_integer(struct check_clause *c, struct expr *e, const char *what)
+{
+	return check_is(c, e, what, false);
+}
+
+bool check_scalar(struct check_clause *c, struct expr *e, const char *what)
+{
+	return check_is(c, e, what, true);
+}
+
+bool check_constant(struct check_clause *c, struct expr *e, const char *what, int64_t *out)
+{
+	if (!check_integer(c, e, what))
+		return false;
+	if (!e->is_constant[c->mode]) {
+		check_error(c, e->place, "constant", "%s must be a constant", what);
+		return false;
+	}
+	*out = (int64_t)e->constant[c->mode];
+	return true;
+}
+
+/* --- arithmetic ------------------------------------------------------------------------------- */
+
+static const struct type *result_type(
+	struct check_clause *c, enum op op, const struct type *a, const struct type *b)
+{
+	bool is_unsigned = check_is_unsigned64(a);
+
+	if (op != OP_SHL && op != OP_SHR)
+		is_unsigned |= check_is_unsigned64(b);
+	return types_int(check_types(c), 8, !is_unsigned);
+}
+
+static const struct type *pointer_step(
+	struct check_clause *c, struct expr *e, const struct type *pointer)
+{
+	if (pointer->of->kind == TYPE_STRUCT && !pointer->of->is_complete) {
+		check_error(c, e->place, "incomplete",
+			"the size of %s is not known, so a pointer to it cannot be moved",
+			check_type_text(c->session, pointer->of));
+		return check_bad(c);
+	}
+	return pointer;
+}
+
+static const struct type *bad_operands(struct check_clause *c, struct expr *e, const struct type *a,
+	const struct type *b, const char *hint)
+{
+	check_error(c, e->place, "type", "%s and %s do not go together here",
+		check_type_text(c->session, a), check_type_text(c->session, b));
+	if (hint)
+		check_hint(c, "%s", hint);
+	return check_bad(c);
+}
+
+static const struct type *pointer_arithmetic(struct check_clause *c, struct expr *e, enum op op,
+	const struct type *a, const struct type *b)
+{
+	bool both = a->kind == TYPE_POINTER && b->kind == TYPE_POINTER;
+
+	switch (op) {
+	case OP_ADD:
+		if (both)
+			break;
+		return pointer_step(c, e, a->kind == TYPE_POINTER ? a : b);
+	case OP_SUB:
+		if (!both && b->kind == TYPE_POINTER)
+			break;
+		if (!both)
+			return pointer_step(c, e, a);
+		if (a->of->size != b->of->size)
+			break;
+		if (pointer_step(c, e, a)->kind == TYPE_BAD)
+			return check_bad(c);
+		return int64_type(c);
+	case OP_AND:
+	case OP_OR:
+	case OP_XOR:
+	case OP_SHR:
+	case OP_MOD:
+		return types_int(check_types(c), 8, false);
+	default:
+		break;
+	}
+	return bad_operands(c, e, a, b, "cast the pointer to uint64 to calculate with the address");
+}
+
+static bool is_division(enum op op)
+{
+	return op == OP_DIV || op == OP_MOD;
+}
+
+static bool is_comparison(enum op op)
+{
+	return op >= OP_EQ && op <= OP_GE;
+}
+
+static void check_constant_right(struct check_clause *c, enum op op, struct expr *b)
+{
+	if (!b->is_constant[c->mode])
+		return;
+	if (is_division(op) && b->constant[c->mode] == 0)
+		check_error(c, b->place, "division", "division by zero");
+	if ((op == OP_SHL || op == OP_SHR) && b->constant[c->mode] >= 64)
+		check_error(c, b->place, "range", "a shift by %lld bits; 0 to 63 are possible",
+			(long long)b->constant[c->mode]);
+}
+
+const struct type *check_arithmetic(
+	struct check_clause *c, struct expr *e, enum op op, struct expr *a, struct expr *b)
+{
+	const struct type *x = a->type[c->mode], *y = b->type[c->mode];
+
+	if (x->kind == TYPE_BAD || y->kind == TYPE_BAD)
+		return check_bad(c);
+	if (x->kind == TYPE_FLOAT || y->kind == TYPE_FLOAT) {
+		check_error(c, e->place, "float",
+			"BPF has no floating point: a %s can only be printed",
+			check_type_text(c->session, x->kind == TYPE_FLOAT ? x : y));
+		return check_bad(c);
+	}
+	if (!type_is_scalar(x) || !type_is_scalar(y))
+		return bad_operands(c, e, x, y, NULL);
+	check_constant_right(c, op, b);
+	if (x->kind == TYPE_POINTER || y->kind == TYPE_POINTER)
+		return pointer_arithmetic(c, e, op, x, y);
+	return result_type(c, op, x, y);
+}
+
+static void fold(struct check_clause *c, struct expr *e, const struct type *type, bool is_unsigned)
+{
+	enum mode m = c->mode;
+
+	if (!e->a->is_constant[m] || !e->b->is_constant[m] || type->kind == TYPE_BAD)
+		return;
+	/* Steps of pointers are left to the code. */
+	if (e->a->type[m]->kind == TYPE_POINTER || e->b->type[m]->kind == TYPE_POINTER)
+		return;
+	check_set_constant(
+		c, e, type, fold_binary(e->op, e->a->constant[m], e->b->constant[m], is_unsigned));
+}
+
+static const struct type *compare(struct check_clause *c, struct expr *e)
+{
+	const struct type *a = e->a->type[c->mode], *b = e->b->type[c->mode];
+
+	if (a->kind == TYPE_BAD || b->kind == TYPE_BAD)
+		return check_bad(c);
+	if (check_is_text(a) && check_is_text(b)) {
+		if (e->op == OP_EQ || e->op == OP_NE)
+			return int64_type(c);
+		check_error(c, e->place, "type", "strings can only be compared by == and !=");
+		return check_bad(c);
+	}
+	if (type_is_scalar(a) && type_is_scalar(b)) {
+		fold(c, e, int64_type(c), check_is_unsigned64(a) || check_is_unsigned64(b));
+		return int64_type(c);
+	}
+	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT) {
+		check_error(c, e->place, "float",
+			"BPF has no floating point: a %s can only be printed",
+			check_type_text(c->session, a->kind == TYPE_FLOAT ? a : b));
+		return check_bad(c);
+	}
+	if ((check_is_text(a) && b->kind == TYPE_POINTER) ||
+		(a->kind == TYPE_POINTER && check_is_text(b)))
+		return bad_operands(c, e, a, b, "str(POINTER) reads the text that it points to");
+	return bad_operands(c, e, a, b, NULL);
+}
+
+/* A constant left side decides whether the right one is looked at. */
+static const struct type *check_logical(struct check_clause *c, struct expr *e)
+{
+	enum mode m = c->mode;
+	bool ends_when = e->op == OP_LOGICAL_OR, ok;
+
+	ok = check_scalar(c, e->a, "an operand of && or ||");
+	if (ok && e->a->is_constant[m] && (e->a->constant[m] != 0) == ends_when) {
+		check_set_constant(c, e, int64_type(c), ends_when);
+		return int64_type(c);
+	}
+	if (!check_scalar(c, e->b, "an operand of && or ||") || !ok)
+		return check_bad(c);
+	if (e->a->is_constant[m] && e->b->is_constant[m])
+		check_set_constant(c, e, int64_type(c), e->b->constant[m] != 0);
+	return int64_type(c);
+}
+
+static const struct type *check_binary(struct check_clause *c, struct expr *e)
+{
+	const struct type *type;
+
+	if (e->op == OP_LOGICAL_AND || e->op == OP_LOGICAL_OR)
+		return check_logical(c, e);
+	check_value(c, e->a);
+	check_value(c, e->b);
+	if (is_comparison(e->op))
+		return compare(c, e);
+	type = check_arithmetic(c, e, e->op, e->a, e->b);
+	if (type->kind == TYPE_INT)
+		fold(c, e, type, !type->is_signed);
+	return type;
+}
+
+static const struct type *check_unary(struct check_clause *c, struct expr *e)
+{
+	enum mode m = c->mode;
+	const struct type *type;
+	uint64_t v;
+
+	if (e->op == OP_DEREF)
+		return check_deref(c, e);
+	if (e->op == OP_ADDRESS)
+		return check_address(c, e);
+	if (e->op == OP_NOT ? !check_scalar(c, e->a, "the operand of !")
+			    : !check_integer(c, e->a, "the operand"))
+		return check_bad(c);
+	type = e->op == OP_NOT ? int64_type(c)
+			       : types_int(check_types(c), 8, !check_is_unsigned64(e->a->type[m]));
+	v = e->a->constant[m];
+	if (e->a->is_constant[m])
+		check_set_constant(c, e, type,
+			e->op == OP_NOT	     ? !v
+			: e->op == OP_NEGATE ? 0 - v
+					     : ~v);
+	return type;
+}
+
+static const struct type *check_ternary(struct check_clause *c, struct expr *e)
+{
+	enum mode m = c->mode;
+	const struct type *b, *type;
+	bool ok = check_scalar(c, e->a, "a condition");
+
+	if (ok && e->a->is_constant[m]) {
+		struct expr *taken = e->a->constant[m] ? e->b : e->c;
+
+		type = check_expr(c, taken);
+		if (taken->is_constant[m])
+			check_set_constant(c, e, type, taken->constant[m]);
+		return type;
+	}
+	b = check_expr(c, e->b);
+	type = check_expr(c, e->c);
+	if (!ok || b->kind == TYPE_BAD || type->kind == TYPE_BAD)
+		return check_bad(c);
+	if (b->kind == TYPE_VOID && type->kind == TYPE_VOID)
+		return b;
+	if (b->kind == TYPE_INT && type->kind == TYPE_INT)
+		return types_int(
+			check_types(c), 8, !check_is_unsigned64(b) && !check_is_unsigned64(type));
+	type = b->kind == TYPE_AGGREGATION ? NULL
+					   : check_join(c, b, e->b->is_constant[m], type, e->c);
+	if (type)
+		return type;
+	return bad_operands(c, e, b, e->c->type[m], NULL);
+}
+
+static const struct type *check_tuple(struct check_clause *c, struct expr *e)
+{
+	const struct type **of = arena_zalloc(c->session->arena, e->n_args * sizeof(*of));
+	bool is_bad = false;
+	uint32_t n = 0;
+
+	if (e->n_args > CHECK_TUPLE_MAX) {
+		check_error(c, e->place, "size", "a tuple has at most %d fields", CHECK_TUPLE_MAX);
+		return check_bad(c);
+	}
+	for (struct expr *a = e->args; a && n < e->n_args; a = a->next) {
+		const struct type *type = check_value(c, a);
+
+		is_bad |= type->kind == TYPE_BAD;
+		if (type->kind == TYPE_INT)
+			type = types_int(check_types(c), 8, !check_is_unsigned64(type));
+		else if (check_is_text(type))
+			type = types_string(check_types(c), check_text_bytes(type));
+		of[n++] = type;
+	}
+	return is_bad ? check_bad(c) : types_tuple(check_types(c), of, n);
+}
+
+/* --- all kinds -------------------------------------------------------------------------------- */
+
+static const struct type *check_kind(struct check_clause *c, struct expr *e)
+{
+	switch (e->kind) {
+	case EXPR_INT:
+		check_set_constant(c, e, types_int(check_types(c), 8, !e->is_unsigned), e->value);
+		return e->type[c->mode];
+	case EXPR_STRING:
+		return check_string(c, e);
+	case EXPR_NAME:
+		return check_name(c, e);
+	case EXPR_LOCAL:
+		return check_local(c, e);
+	case EXPR_SELF:
+		return check_self(c, e);
+	case EXPR_MAP:
+		return check_map_read(c, e);
+	case EXPR_UNARY:
+		return check_unary(c, e);
+	case EXPR_BINARY:
+		return check_binary(c, e);
+	case EXPR_TERNARY:
+		return check_ternary(c, e);
+	case EXPR_CAST:
+		return check_cast(c, e);
+	case EXPR_SIZEOF:
+		return check_sizeof(c, e);
+	case EXPR_OFFSETOF:
+		return check_offsetof(c, e);
+	case EXPR_CALL:
+		return check_call(c, e);
+	case EXPR_INDEX:
+		return check_index(c, e);
+	case EXPR_MEMBER:
+		return check_member(c, e);
+	case EXPR_ASSIGN:
+		return check_assign(c, e);
+	case EXPR_STEP:
+		return check_step(c, e);
+	case EXPR_TUPLE:
+		return check_tuple(c, e);
+	}
+	return check_bad(c);
+}
+
+const struct type *check_expr(struct check_clause *c, struct expr *e)
+{
+	const struct type *type;
+
+	e->meaning[c->mode] = NULL;
+	e->is_constant[c->mode] = false;
+	e->constant[c->mode] = 0;
+	e->type[c->mode] = check_bad(c);
+	if (!check_enter(c, e->place))
+		return e->type[c->mode];
+	type = check_kind(c, e);
+	e->type[c->mode] = type;
+	check_leave(c);
+	return type;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* Maps: keys and values in canonical shapes, the same for all clauses and both modes. */
+#include <string.h>
+
+#include "probe/compile/checker.h"
+
+#define KEYS_MAX 16
+
+static const char *shape_text(struct check_clause *c, const struct shape *shape)
+{
+	struct buf b = {0};
+	const char *text;
+
+	shape_print(shape, &b);
+	text = arena_strndup(c->session->arena, buf_text(&b), b.n);
+	buf_release(&b);
+	return text;
+}
+
+struct map_use *check_map_of(struct check_clause *c, struct expr *e)
+{
+	struct check_session *s = c->session;
+	struct map_use **at = &s->maps, *m;
+	struct stream_map_def def = {.place = e->place};
+
+	for (; *at; at = &(*at)->next) {
+		if (!strcmp((*at)->name + 1, e->name))
+			break;
+	}
+	if (!*at) {
+		if (s->stream->maps.n >= STREAM_MAPS_MAX - STREAM_MAP_FIRST_OF_SCRIPT) {
+			check_error(c, e->place, "size", "there are more than %d maps",
+				STREAM_MAPS_MAX - STREAM_MAP_FIRST_OF_SCRIPT);
+			return NULL;
+		}
+		m = arena_zalloc(s->arena, sizeof(*m));
+		m->name = arena_printf(s->stream->arena, "@%s", e->name);
+		m->number = (uint32_t)s->stream->maps.n;
+		m->place = e->place;
+		def.name = m->name;
+		vec_push(&s->stream->maps, def);
+		*at = m;
+	}
+	check_mean(c, e, MEANING_MAP)->map = *at;
+	return *at;
+}
+
+static void note_growth(struct check_clause *c, struct map_use *m, struct place place)
+{
+	if (c->session->pass == CHECK_LEARN)
+		c->session->is_changed = true;
+	else
+		check_error(c, place, "type", "the type of %s is not settled", m->name);
+}
+
+/* --- shapes of expressions -------------------------------------------------------------------- */
+
+/* The same structure in the other mode, for the comparison of layouts. */
+static const struct type *in_other_mode(struct check_clause *c, const struct type *type)
+{
+	static const char *const words[] = {"struct ", "union "};
+	struct types *other = c->session->types[check_other(c->mode)];
+
+	if (type->kind != TYPE_STRUCT || !type->name || !other)
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		size_t n = strlen(words[i]);
+
+		if (!strncmp(type->name, words[i], n))
+			return check_struct_named(other, i ? "union" : "struct", type->name + n);
+	}
+	return check_struct_named(other, "", type->name);
+}
+
+static struct shape *shape_of(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = e->type[c->mode];
+	struct shape *shape = check_shape(c->session, type, in_other_mode(c, type), e->place);
+
+	if (!shape) {
+		c->n_errors++;
+		return NULL;
+	}
+	if (shape->kind == SHAPE_INT && e->is_constant[c->mode])
+		shape->is_weak = (int64_t)e->constant[c->mode] >= 0;
+	return shape;
+}
+
+/*
+ * A tuple that is not written here but kept somewhere is copied as it is, so its texts must have
+ * the lengths that the map has.
+ */
+static bool fits_copied(struct check_clause *c, const struct expr *e, const struct shape *shape)
+{
+	const struct type *type = e->type[c->mode];
+	const struct shape *own;
+	uint32_t i = 0;
+
+	if (type->kind != TYPE_TUPLE || shape->kind != SHAPE_TUPLE)
+		return true;
+	if (e->kind == EXPR_TUPLE) {
+		for (const struct expr *a = e->args; a && i < shape->n_fields; a = a->next, i++) {
+			if (!fits_copied(c, a, shape->fields[i].shape))
+				return false;
+		}
+		return true;
+	}
+	own = check_shape(c->session, type, NULL, e->place);
+	for (; own && i < own->n_fields; i++) {
+		if (own->fields[i].offset != shape->fields[i].offset)
+			return false;
+	}
+	return own && own->size == shape->size;
+}
+
+static void check_copied(struct check_clause *c, struct map_use *m, const struct expr *e,
+	const struct shape *shape, const char *tag)
+{
+	if (c->session->pass != CHECK_FINAL || fits_copied(c, e, shape))
+		return;
+	check_error(c, e->place, tag, "the strings in this tuple have other lengths than those in %s",
+		m->name);
+	check_hint(c, "write the tuple out here: (a, b)");
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static void key_mismatch(
+	struct check_clause *c, struct map_use *m, const struct shape *key, struct place place)
+{
+	if (m->key->kind == SHAPE_NONE)
+		check_error(c, place, "key", "%s has no key elsewhere", m->name);
+	else if (key->kind == SHAPE_NONE)
+		check_error(c, place, "key", "%s has a key elsewhere: %s", m->name,
+			shape_text(c, m->key));
+	else
+		check_error(c, place, "key", "the key of %s is %s elsewhere, and %s here", m->name,
+			shape_text(c, m->key), shape_text(c, key));
+}
+
+static struct shape *key_shape(
+	struct check_clause *c, struct expr *keys, uint32_t n, struct place place)
+{
+	struct shape *parts[KEYS_MAX];
+	struct arena *arena = c->session->stream->arena;
+	bool is_bad = false;
+	uint32_t i = 0;
+
+	if (n > KEYS_MAX) {
+		check_error(c, place, "key", "a key has at most %d parts", KEYS_MAX);
+		return NULL;
+	}
+	for (struct expr *e = keys; e && i < n; e = e->next, i++) {
+		const struct type *type = check_value(c, e);
+
+		parts[i] = NULL;
+		if (type->kind == TYPE_FLOAT) {
+			check_error(c, e->place, "key", "a %s cannot be a key",
+				check_type_text(c->session, type));
+		} else if (type->kind != TYPE_BAD) {
+			parts[i] = shape_of(c, e);
+		}
+		is_bad |= !parts[i];
+	}
+	if (is_bad)
+		return NULL;
+	if (i == 0)
+		return shape_new(arena, SHAPE_NONE, false, 0);
+	return i == 1 ? parts[0] : shape_new_tuple(arena, parts, i);
+}
+
+void check_map_keys(struct check_clause *c, struct map_use *m, struct expr *keys, uint32_t n,
+	struct place place)
+{
+	struct shape *key = key_shape(c, keys, n, place);
+	bool has_grown = false;
+
+	if (!key)
+		return;
+	if (!shape_merge(&m->key, key, &has_grown))
+		key_mismatch(c, m, key, place);
+	else if (has_grown)
+		note_growth(c, m, place);
+	else if (n == 1)
+		check_copied(c, m, keys, m->key, "key");
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static void value_mismatch(
+	struct check_clause *c, struct map_use *m, const struct shape *value, struct place place)
+{
+	bool is_aggregation = shape_is_aggregation(value) || shape_is_aggregation(m->value);
+
+	if (value->kind == SHAPE_LHIST && m->value->kind == SHAPE_LHIST)
+		check_error(c, place, "aggregation", "%s is lhist(..., %lld, %lld, %lld) elsewhere",
+			m->name, (long long)m->value->min, (long long)m->value->max,
+			(long long)m->value->step);
+	else if (value->kind == SHAPE_STRUCT && m->value->kind == SHAPE_STRUCT)
+		check_error(c, place, "layout", "%s has a structure of another layout elsewhere",
+			m->name);
+	else
+		check_error(c, place, is_aggregation ? "aggregation" : "type",
+			"%s is %s elsewhere, and %s here", m->name, shape_text(c, m->value),
+			shape_text(c, value));
+}
+
+/* Pointers keep what they point to and structures their fields; two kinds of pointer make void. */
+static void note_type(struct check_clause *c, struct map_use *m, const struct type *type)
+{
+	const struct type **have = &m->value_type[c->mode];
+	struct types *t = check_types(c);
+
+	if (type->kind != TYPE_POINTER && type->kind != TYPE_STRUCT)
+		return;
+	if (!*have)
+		*have = type;
+	else if (type->kind == TYPE_POINTER && (*have)->kind == TYPE_POINTER &&
+		 (*have)->of->kind != TYPE_VOID && !type_is_same(*have, type))
+		*have = types_pointer(t, types_void(t), type->space);
+	else
+		return;
+	if (c->session->pass == CHECK_LEARN)
+		c->session->is_changed = true;
+}
+
+static void join_value(struct check_clause *c, struct map_use *m, struct shape *value,
+	const struct type *type, struct place place)
+{
+	bool has_grown = false;
+
+	if (!shape_merge(&m->value, value, &has_grown)) {
+		value_mismatch(c, m, value, place);
+		return;
+	}
+	if (has_grown)
+		note_growth(c, m, place);
+	note_type(c, m, type);
+}
+
+static const struct type *value_type(struct check_clause *c, struct map_use *m)
+{
+	bool has_own = m->value->kind == SHAPE_POINTER || m->value->kind == SHAPE_STRUCT;
+
+	if (has_own && m->value_type[c->mode])
+		return m->value_type[c->mode];
+	return check_shape_type(check_types(c), m->value);
+}
+
+const struct type *check_map_read(struct check_clause *c, struct expr *e)
+{
+	struct map_use *m = check_map_of(c, e);
+
+	if (!m)
+		return check_bad(c);
+	m->is_read = true;
+	check_map_keys(c, m, e->args, e->n_args, e->place);
+	if (!m->value)
+		return check_bad(c); /* not learned yet */
+	if (shape_is_aggregation(m->value)) {
+		check_error(c, e->place, "aggregation",
+			"%s is %s, kept for each processor: a script cannot read it", m->name,
+			shape_text(c, m->value));
+		check_hint(c,
+			"print(%s) prints it; @x++ and @x += n make a number that can be read",
+			m->name);
+		return check_bad(c);
+	}
+	return value_type(c, m);
+}
+
+/* --- assigning -------------------------------------------------------------------------------- */
+
+static const enum shape_kind aggregation_shapes[] = {
+	[AGGREGATION_NONE] = SHAPE_NONE,
+	[AGGREGATION_COUNT] = SHAPE_COUNT,
+	[AGGREGATION_SUM] = SHAPE_SUM,
+	[AGGREGATION_MIN] = SHAPE_MIN,
+	[AGGREGATION_MAX] = SHAPE_MAX,
+	[AGGREGATION_AVG] = SHAPE_AVG,
+	[AGGREGATION_STATS] = SHAPE_STATS,
+	[AGGREGATION_HIST] = SHAPE_HIST,
+	[AGGREGATION_LHIST] = SHAPE_LHIST,
+};
+
+/* The shape of count(), lhist(v, min, max, step), ...; the call was checked. */
+static struct shape *aggregation_shape(
+	struct check_clause *c, const struct expr *call, const struct type *type)
+{
+	struct arena *arena = c->session->stream->arena;
+	const struct expr *a = call->args;
+
+	if (type->aggregation == AGGREGATION_LHIST)
+		return shape_new_lhist(arena, (int64_t)a->next->constant[c->mode],
+			(int64_t)a->next->next->constant[c->mode],
+			(int64_t)a->next->next->next->constant[c->mode]);
+	return shape_new(arena, aggregation_shapes[type->aggregation], type->is_signed, 0);
+}
+
+static const struct type *assign_aggregation(
+	struct check_clause *c, struct expr *e, struct map_use *m, const struct type *type)
+{
+	if (e->op != OP_NONE || e->b->kind != EXPR_CALL) {
+		check_error(c, e->place, "aggregation", "an aggregation is assigned by = alone");
+		return check_bad(c);
+	}
+	join_value(c, m, aggregation_shape(c, e->b, type), type, e->place);
+	e->a->type[c->mode] = type;
+	return types_void(check_types(c));
+}
+
+static void learn_int(struct check_clause *c, struct map_use *m, struct place place)
+{
+	struct shape *value = shape_new(c->session->stream->arena, SHAPE_INT, true, 0);
+
+	value->is_weak = true;
+	join_value(c, m, value, types_int(check_types(c), 8, true), place);
+}
+
+/* @x += b reads @x: its own type matters only when nothing else gave it one. */
+static const struct type *compound_type(struct check_clause *c, struct expr *e, struct map_use *m)
+{
+	bool was_read = m->is_read;
+
+	if (!m->value && e->b->type[c->mode]->kind == TYPE_INT)
+		learn_int(c, m, e->place);
+	check_expr(c, e->a);
+	m->is_read = was_read;
+	return check_arithmetic(c, e, e->op, e->a, e->b);
+}
+
+const struct type *check_map_assign(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = check_expr(c, e->b);
+	struct map_use *m = check_map_of(c, e->a);
+	struct shape *value;
+	struct expr computed;
+
+	if (!m)
+		return check_bad(c);
+	m->is_assigned = true;
+	if (type->kind == TYPE_AGGREGATION) {
+		check_map_keys(c, m, e->a->args, e->a->n_args, e->a->place);
+		return assign_aggregation(c, e, m, type);
+	}
+	type = check_value(c, e->b);
+	computed = *e->b;
+	if (e->op != OP_NONE) {
+		type = compound_type(c, e, m);
+		computed.type[c->mode] = type;
+		computed.is_constant[c->mode] = false;
+	} else {
+		check_map_keys(c, m, e->a->args, e->a->n_args, e->a->place);
+	}
+	if (type->kind == TYPE_BAD)
+		return type;
+	computed.place = e->op == OP_NONE ? e->b->place : e->place;
+	value = shape_of(c, &computed);
+	if (!value)
+		return check_bad(c);
+	join_value(c, m, value, type, e->place);
+	check_copied(c, m, &computed, m->value, "type");
+	check_mean(c, e->a, MEANING_MAP)->map = m;
+	if (shape_is_aggregation(m->value))
+		return check_bad(c); /* reported */
+	e->a->type[c->mode] = value_type(c, m);
+	return e->op == OP_NONE ? types_void(check_types(c)) : e->a->type[c->mode];
+}
+
+const struct type *check_map_step(struct check_clause *c, struct expr *e)
+{
+	struct map_use *m = check_map_of(c, e->a);
+	const struct type *type;
+	bool was_read;
+
+	if (!m)
+		return check_bad(c);
+	if (!m->value)
+		learn_int(c, m, e->place);
+	was_read = m->is_read;
+	m->is_assigned = true;
+	type = check_expr(c, e->a);
+	m->is_read = was_read;
+	if (type->kind == TYPE_BAD || type_is_scalar(type))
+		return type;
+	check_error(c, e->place, "type", "%s is %s: only integers have %s", m->name,
+		shape_text(c, m->value), e->op == OP_ADD ? "++" : "--");
+	return check_bad(c);
+}

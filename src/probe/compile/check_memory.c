@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* Pointers, members, elements, casts and sizes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/compile/checker.h"
+
+/* Addresses that are plain numbers (arg0, a cast of an integer) belong to the program, except where
+ * kernel code is probed. */
+enum space check_space(const struct check_clause *c)
+{
+	switch (c->point->spec.kind) {
+	case POINT_KPROBE:
+	case POINT_KRETPROBE:
+	case POINT_FENTRY:
+	case POINT_FEXIT:
+	case POINT_RAW_TRACEPOINT:
+		return SPACE_KERNEL;
+	default:
+		return SPACE_USER;
+	}
+}
+
+/* Whether a value of that type can be read from memory. */
+static const struct type *check_readable(
+	struct check_clause *c, struct expr *e, const struct type *type)
+{
+	if (type->kind == TYPE_VOID) {
+		check_error(c, e->place, "type", "what a void pointer points to has no type");
+		check_hint(c, "cast it first: *(int *)p");
+	} else if (type->kind == TYPE_FUNCTION) {
+		check_error(c, e->place, "type", "a function cannot be read");
+	} else if (type->kind == TYPE_STRUCT && !type->is_complete) {
+		check_error(c, e->place, "incomplete",
+			"%s is declared, but its fields are not known",
+			check_type_text(c->session, type));
+		check_hint(c, "declare it in the script, or use a file with debug information");
+	} else {
+		return type;
+	}
+	return check_bad(c);
+}
+
+const struct type *check_deref(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = check_value(c, e->a);
+
+	if (type->kind == TYPE_BAD)
+		return type;
+	if (type->kind == TYPE_ARRAY)
+		return check_readable(c, e, type->of);
+	if (type->kind != TYPE_POINTER) {
+		check_error(c, e->place, "type", "* needs a pointer, and this is a %s",
+			check_type_text(c->session, type));
+		if (type->kind == TYPE_INT)
+			check_hint(c, "cast it first: *(int *)%s",
+				e->a->kind == EXPR_NAME ? e->a->name : "address");
+		return check_bad(c);
+	}
+	return check_readable(c, e, type->of);
+}
+
+/* --- & ---------------------------------------------------------------------------------------- */
+
+/* The space in which the memory of an lvalue lies; false when it has no address. */
+static bool find_space(struct check_clause *c, const struct expr *e, enum space *space)
+{
+	const struct meaning *m = e->meaning[c->mode];
+	const struct type *a = e->a ? e->a->type[c->mode] : NULL;
+
+	switch (e->kind) {
+	case EXPR_NAME:
+		*space = SPACE_USER;
+		return m && m->kind == MEANING_GLOBAL;
+	case EXPR_UNARY:
+	case EXPR_INDEX:
+	case EXPR_MEMBER:
+		if (m || !a || (e->kind == EXPR_UNARY && e->op != OP_DEREF))
+			return false;
+		if (a->kind == TYPE_POINTER) {
+			*space = a->space;
+			return true;
+		}
+		return find_space(c, e->a, space);
+	default:
+		return false;
+	}
+}
+
+static bool is_bit_field(struct check_clause *c, const struct expr *e)
+{
+	const struct type *s;
+	struct type_field f;
+
+	if (e->kind != EXPR_MEMBER || !e->a->type[c->mode])
+		return false;
+	s = e->a->type[c->mode];
+	if (s->kind == TYPE_POINTER)
+		s = s->of;
+	return s->kind == TYPE_STRUCT && type_find_field(s, e->name, &f) && f.bit_size;
+}
+
+const struct type *check_address(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = check_value(c, e->a);
+	enum space space;
+
+	if (type->kind == TYPE_BAD)
+		return type;
+	if (is_bit_field(c, e->a)) {
+		check_error(c, e->place, "type", "the bit-field '%s' has no address", e->a->name);
+		return check_bad(c);
+	}
+	if (!find_space(c, e->a, &space)) {
+		check_error(c, e->place, "type", "this value has no address");
+		check_hint(c, "& takes globals of the program, *p, p[i], p->x and s.x");
+		return check_bad(c);
+	}
+	return types_pointer(check_types(c), type, space);
+}
+
+/* --- a[b] ------------------------------------------------------------------------------------- */
+
+const struct type *check_index(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = check_expr(c, e->a);
+	enum mode m = c->mode;
+	bool ok = check_integer(c, e->b, "an index");
+
+	if (type->kind == TYPE_BAD || !ok)
+		return check_bad(c);
+	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY) {
+		check_error(c, e->place, "type", "[] needs an array or a pointer, and this is a %s",
+			check_type_text(c->session, type));
+		return check_bad(c);
+	}
+	/* Arrays of 0 or 1 elements at the end of a structure stand for longer ones. */
+	if (type->kind == TYPE_ARRAY && type->n > 1 && e->b->is_constant[m] &&
+		e->b->constant[m] >= type->n) {
+		check_error(c, e->b->place, "range", "the array has %llu elements, from 0 on",
+			(unsigned long long)type->n);
+		return check_bad(c);
+	}
+	return check_readable(c, e, type->of);
+}
+
+/* --- a.b, a->b -------------------------------------------------------------------------------- */
+
+static void offer_fields(struct nearest *n, const struct type *s, int depth)
+{
+	for (uint32_t i = 0; i < s->n_fields && depth < 8; i++) {
+		if (s->fields[i].name)
+			nearest_offer(n, s->fields[i].name);
+		else if (s->fields[i].type->kind == TYPE_STRUCT)
+			offer_fields(n, s->fields[i].type, depth + 1);
+	}
+}
+
+static const struct type *unknown_field(
+	struct check_clause *c, struct expr *e, const struct type *s)
+{
+	struct nearest n = {.name = e->name};
+
+	check_error(c, e->place, "unknown-field", "%s has no field '%s'",
+		check_type_text(c->session, s), e->name);
+	offer_fields(&n, s, 0);
+	if (n.best)
+		check_hint(c, "did you mean '%s'?", n.best);
+	else if (s->n_fields && s->fields[0].name)
+		check_hint(c, "its first field is '%s'", s->fields[0].name);
+	return check_bad(c);
+}
+
+static const struct type *tuple_member(
+	struct check_clause *c, struct expr *e, const struct type *tuple)
+{
+	char *end;
+	unsigned long i = strtoul(e->name, &end, 10);
+
+	if (*end || end == e->name || i >= tuple->n_fields) {
+		check_error(c, e->place, "unknown-field", "this tuple has fields .0 to .%u",
+			tuple->n_fields ? tuple->n_fields - 1 : 0);
+		return check_bad(c);
+	}
+	return tuple->fields[i].type;
+}
+
+const struct type *check_member(struct check_clause *c, struct expr *e)
+{
+	const struct type *type, *s;
+	struct type_field field;
+
+	if (e->a->kind == EXPR_NAME && !strcmp(e->a->name, "args"))
+		return check_args_field(c, e);
+	type = check_expr(c, e->a);
+	s = type->kind == TYPE_POINTER ? type->of : type;
+	if (type->kind == TYPE_BAD || s->kind == TYPE_BAD)
+		return check_bad(c);
+	if (s->kind == TYPE_TUPLE)
+		return tuple_member(c, e, s);
+	if (s->kind != TYPE_STRUCT) {
+		check_error(c, e->place, "type",
+			"'%s' needs a structure or a pointer to one, and this is a %s", e->name,
+			check_type_text(c->session, type));
+		if (type->kind == TYPE_INT)
+			check_hint(c, "cast it first: ((struct x *)address)->%s", e->name);
+		return check_bad(c);
+	}
+	if (check_readable(c, e, s)->kind == TYPE_BAD)
+		return check_bad(c);
+	if (!type_find_field(s, e->name, &field))
+		return unknown_field(c, e, s);
+	return field.type;
+}
+
+/* --- casts ------------------------------------------------------------------------------------ */
+
+static const struct type *refuse_cast(
+	struct check_clause *c, struct expr *e, const struct type *to, const struct type *from)
+{
+	if (to->kind == TYPE_FLOAT || from->kind == TYPE_FLOAT) {
+		check_error(c, e->place, "float",
+			"BPF has no floating point: no cast from %s to %s",
+			check_type_text(c->session, from), check_type_text(c->session, to));
+		return check_bad(c);
+	}
+	check_error(c, e->place, "type", "a %s cannot be cast to %s",
+		check_type_text(c->session, from), check_type_text(c->session, to));
+	if (to->kind == TYPE_STRUCT)
+		check_hint(c, "cast to a pointer: (%s *)", check_type_text(c->session, to));
+	else if (to->kind == TYPE_ARRAY)
+		check_hint(c, "cast to a pointer and take its elements");
+	else if (check_is_text(to))
+		check_hint(c, "str(POINTER) reads a text");
+	return check_bad(c);
+}
+
+const struct type *check_cast(struct check_clause *c, struct expr *e)
+{
+	const struct type *from = check_value(c, e->a), *to;
+	enum space space = check_space(c);
+
+	if (from->kind == TYPE_POINTER)
+		space = from->space;
+	to = types_of_decl(check_types(c), e->decl, space, c->session->diags);
+	if (to->kind == TYPE_BAD)
+		c->n_errors++; /* reported by types_of_decl */
+	if (from->kind == TYPE_BAD || to->kind == TYPE_BAD)
+		return check_bad(c);
+	if (!type_is_scalar(to) || !type_is_scalar(from))
+		return refuse_cast(c, e, to, from);
+	if (e->a->is_constant[c->mode])
+		check_set_constant(c, e, to, e->a->constant[c->mode]);
+	return to;
+}
+
+/* --- sizeof, offsetof ------------------------------------------------------------------------- */
+
+static const struct type *declared(struct check_clause *c, struct expr *e)
+{
+	const struct type *type =
+		types_of_decl(check_types(c), e->decl, check_space(c), c->session->diags);
+
+	if (type->kind == TYPE_BAD)
+		c->n_errors++;
+	return type;
+}
+
+const struct type *check_sizeof(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = e->decl ? declared(c, e) : check_value(c, e->a);
+	const struct type *result = types_int(check_types(c), 8, false);
+
+	if (type->kind == TYPE_BAD)
+		return type;
+	if (type->kind == TYPE_STRUCT && !type->is_complete) {
+		check_error(c, e->place, "incomplete", "the size of %s is not known",
+			check_type_text(c->session, type));
+		return check_bad(c);
+	}
+	if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION) {
+		check_error(
+			c, e->place, "type", "%s has no size", check_type_text(c->session, type));
+		return check_bad(c);
+	}
+	check_set_constant(c, e, result, type->size);
+	return result;
+}
+
+const struct type *check_offsetof(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = declared(c, e), *result = types_int(check_types(c), 8, false);
+	const char *at = e->name;
+	uint64_t offset = 0;
+	struct type_field field = {0};
+
+	while (type->kind != TYPE_BAD && *at) {
+		size_t n = strcspn(at, ".");
+		struct expr part = {
+			.place = e->place, .name = arena_strndup(c->session->arena, at, n)};
+
+		if (type->kind != TYPE_STRUCT) {
+			check_error(c, e->place, "type", "offsetof needs a structure, not %s",
+				check_type_text(c->session, type));
+			return check_bad(c);
+		}
+		if (check_readable(c, e, type)->kind == TYPE_BAD)
+			return check_bad(c);
+		if (!type_find_field(type, part.name, &field))
+			return unknown_field(c, &part, type);
+		offset += field.offset;
+		type = field.type;
+		at += n + (at[n] == '.');
+	}
+	if (type->kind == TYPE_BAD)
+		return type;
+	if (field.bit_size) {
+		check_error(c, e->place, "type", "a bit-field has no offset in bytes");
+		return check_bad(c);
+	}
+	check_set_constant(c, e, result, offset);
+	return result;
+}

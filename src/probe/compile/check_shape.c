@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* Canonical shapes of types, and back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/compile/checker.h"
+
+static struct shape *struct_shape(
+	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields);
+
+static struct shape *bytes_of_integers(
+	struct check_session *s, uint32_t bytes, struct place place, uint32_t *n_fields)
+{
+	/* long double: nothing prints it, its bytes are shown. */
+	struct type byte = {.kind = TYPE_INT, .size = 1, .align = 1};
+	struct type array = {.kind = TYPE_ARRAY, .of = &byte, .n = bytes, .size = bytes};
+
+	return struct_shape(s, &array, place, n_fields);
+}
+
+/* The shape of something inside a structure: as it is in memory, not widened. */
+static struct shape *member_shape(
+	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields)
+{
+	struct arena *a = s->stream->arena;
+
+	switch (type->kind) {
+	case TYPE_INT:
+		return shape_new(a, SHAPE_INT, type->is_signed, 0);
+	case TYPE_POINTER:
+		return shape_new(a, SHAPE_POINTER, false, 0);
+	case TYPE_FLOAT:
+		if (type->size == 4 || type->size == 8)
+			return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
+		return bytes_of_integers(s, (uint32_t)type->size, place, n_fields);
+	case TYPE_ARRAY:
+		if (type->of->is_char)
+			return shape_new(a, SHAPE_STRING, false, (uint32_t)type->n);
+		return struct_shape(s, type, place, n_fields);
+	case TYPE_STRUCT:
+		return struct_shape(s, type, place, n_fields);
+	default:
+		return shape_new(a, SHAPE_INT, false, 0);
+	}
+}
+
+typedef VEC(struct shape_field) field_list;
+
+static bool add_member(struct check_session *s, field_list *list, const struct type_field *f,
+	uint64_t base, struct place place, uint32_t *n_fields);
+
+/* Fields of an unnamed structure are fields of the one around it. */
+static bool add_members(struct check_session *s, field_list *list, const struct type *type,
+	uint64_t base, struct place place, uint32_t *n_fields)
+{
+	for (uint32_t i = 0; i < type->n_fields; i++) {
+		if (!add_member(s, list, &type->fields[i], base, place, n_fields))
+			return false;
+	}
+	return true;
+}
+
+static bool add_member(struct check_session *s, field_list *list, const struct type_field *f,
+	uint64_t base, struct place place, uint32_t *n_fields)
+{
+	struct shape_field out = {0};
+
+	if (!f->name && f->type->kind == TYPE_STRUCT)
+		return add_members(s, list, f->type, base + f->offset, place, n_fields);
+	if (!f->name || (f->type->kind == TYPE_ARRAY && !f->type->n))
+		return true; /* padding; a flexible array has no size */
+	if (++*n_fields > CHECK_FIELDS_MAX) {
+		diag_error(s->diags, place, "size",
+			"a structure with more than %d fields and elements", CHECK_FIELDS_MAX);
+		return false;
+	}
+	out.name = arena_strdup(s->stream->arena, f->name);
+	out.shape = member_shape(s, f->type, place, n_fields);
+	out.offset = (uint32_t)(base + f->offset);
+	out.bytes =
+		type_is_scalar(f->type) || f->type->kind == TYPE_FLOAT ? (uint8_t)f->type->size : 0;
+	out.bit_offset = f->bit_offset;
+	out.bit_size = f->bit_size;
+	if (out.shape)
+		vec_push(list, out);
+	return out.shape != NULL;
+}
+
+static bool add_elements(struct check_session *s, field_list *list, const struct type *type,
+	struct place place, uint32_t *n_fields)
+{
+	for (uint64_t i = 0; i < type->n; i++) {
+		struct shape_field out = {.offset = (uint32_t)(i * type->of->size)};
+
+		if (++*n_fields > CHECK_FIELDS_MAX) {
+			diag_error(s->diags, place, "size", "an array with more than %d elements",
+				CHECK_FIELDS_MAX);
+			return false;
+		}
+		out.shape = member_shape(s, type->of, place, n_fields);
+		if (!out.shape)
+			return false;
+		if (type_is_scalar(type->of) || type->of->kind == TYPE_FLOAT)
+			out.bytes = (uint8_t)type->of->size;
+		vec_push(list, out);
+	}
+	return true;
+}
+
+static struct shape *struct_shape(
+	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields)
+{
+	struct shape *shape = NULL;
+	field_list list = {0};
+	bool ok = type->kind == TYPE_ARRAY ? add_elements(s, &list, type, place, n_fields)
+					   : add_members(s, &list, type, 0, place, n_fields);
+
+	if (ok) {
+		shape = shape_new(s->stream->arena, SHAPE_STRUCT, false, (uint32_t)type->size);
+		shape->fields = arena_dup(s->stream->arena, list.v, list.n * sizeof(*list.v));
+		shape->n_fields = (uint32_t)list.n;
+	}
+	vec_release(&list);
+	return shape;
+}
+
+/* "at 8 in 32-bit and at 16 in 64-bit programs", for the field that type_is_same_layout named. */
+static void report_layout(struct check_session *s, const struct type *type,
+	const struct type *other, const char *path, struct place place)
+{
+	const char *name = check_type_text(s, type);
+	const char *field = strrchr(path, '.') ? strrchr(path, '.') + 1 : path;
+	/* Whichever is smaller is that of 32-bit programs: pointers and long only grow. */
+	bool is_32 = type->size <= other->size;
+	struct type_field a, b;
+
+	if (!type_find_field(type, field, &a) || !type_find_field(other, field, &b))
+		diag_error(s->diags, place, "layout",
+			"%s has other fields in 32-bit and 64-bit programs: %s", name, path);
+	else if (a.offset != b.offset)
+		diag_error(s->diags, place, "layout",
+			"%s: field '%s' is at %llu in 32-bit and at %llu in 64-bit programs", name,
+			path, (unsigned long long)(is_32 ? a : b).offset,
+			(unsigned long long)(is_32 ? b : a).offset);
+	else
+		diag_error(s->diags, place, "layout",
+			"%s: field '%s' has %llu bytes in 32-bit and %llu in 64-bit programs", name,
+			path, (unsigned long long)(is_32 ? a : b).type->size,
+			(unsigned long long)(is_32 ? b : a).type->size);
+	diag_hint(s->diags, "a map is shared by both kinds of program: keep single fields");
+}
+
+static bool check_layout(struct check_session *s, const struct type *type, const struct type *other,
+	struct place place)
+{
+	struct buf path = {0};
+	bool is_same;
+
+	if (type->kind == TYPE_STRUCT && !type->is_complete) {
+		diag_error(s->diags, place, "incomplete", "the fields of %s are not known",
+			check_type_text(s, type));
+		return false;
+	}
+	if (type->size > CHECK_VALUE_MAX) {
+		diag_error(s->diags, place, "size", "%s has %llu bytes; at most %d are possible",
+			check_type_text(s, type), (unsigned long long)type->size, CHECK_VALUE_MAX);
+		return false;
+	}
+	if (!other || other->kind != type->kind)
+		return true;
+	is_same = type_is_same_layout(type, other, &path);
+	if (!is_same)
+		report_layout(s, type, other, buf_text(&path), place);
+	buf_release(&path);
+	return is_same;
+}
+
+static struct shape *tuple_shape(
+	struct check_session *s, const struct type *type, struct place place)
+{
+	struct shape **of = arena_zalloc(s->arena, (type->n_fields + 1) * sizeof(*of));
+
+	for (uint32_t i = 0; i < type->n_fields; i++) {
+		of[i] = check_shape(s, type->fields[i].type, NULL, place);
+		if (!of[i])
+			return NULL;
+	}
+	return shape_new_tuple(s->stream->arena, of, type->n_fields);
+}
+
+static const enum shape_kind special_shapes[] = {
+	[TYPE_USTACK] = SHAPE_USTACK,
+	[TYPE_KSTACK] = SHAPE_KSTACK,
+	[TYPE_USYM] = SHAPE_USYM,
+	[TYPE_KSYM] = SHAPE_KSYM,
+	[TYPE_PROBE] = SHAPE_PROBE,
+	[TYPE_FUNC] = SHAPE_FUNC,
+	[TYPE_TIME] = SHAPE_TIME,
+	[TYPE_INET] = SHAPE_INET,
+};
+
+struct shape *check_shape(struct check_session *s, const struct type *type,
+	const struct type *other, struct place place)
+{
+	struct arena *a = s->stream->arena;
+	uint32_t n_fields = 0;
+
+	switch (type->kind) {
+	case TYPE_INT:
+		return shape_new(a, SHAPE_INT, type->is_signed, 0);
+	case TYPE_POINTER:
+		return shape_new(a, SHAPE_POINTER, false, 0);
+	case TYPE_FLOAT:
+		if (type->size == 4 || type->size == 8)
+			return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
+		diag_error(s->diags, place, "float", "a %s can be neither kept nor printed",
+			check_type_text(s, type));
+		return NULL;
+	case TYPE_STRING:
+	case TYPE_BYTES:
+		return shape_new(a, type->kind == TYPE_STRING ? SHAPE_STRING : SHAPE_BYTES, false,
+			(uint32_t)type->n);
+	case TYPE_ARRAY:
+		if (type->of->is_char && type->n && type->n <= CHECK_STRING_MAX)
+			return shape_new(a, SHAPE_STRING, false, (uint32_t)type->n);
+		/* fallthrough */
+	case TYPE_STRUCT:
+		if (!check_layout(s, type, other, place))
+			return NULL;
+		return struct_shape(s, type, place, &n_fields);
+	case TYPE_TUPLE:
+		return tuple_shape(s, type, place);
+	case TYPE_USTACK:
+	case TYPE_KSTACK:
+	case TYPE_USYM:
+	case TYPE_KSYM:
+	case TYPE_PROBE:
+	case TYPE_FUNC:
+	case TYPE_TIME:
+	case TYPE_INET:
+		return shape_new(a, special_shapes[type->kind], false, 0);
+	default:
+		diag_error(s->diags, place, "type", "a %s can be neither kept nor printed",
+			check_type_text(s, type));
+		return NULL;
+	}
+}
+
+/* --- back ------------------------------------------------------------------------------------- */
+
+static const struct type *member_type(struct types *t, const struct shape_field *f)
+{
+	switch (f->shape->kind) {
+	case SHAPE_INT:
+		return types_int(t, f->bytes, f->shape->is_signed);
+	case SHAPE_POINTER:
+		return types_int(t, f->bytes, false);
+	case SHAPE_FLOAT:
+		return types_float(t, f->shape->n);
+	case SHAPE_STRING:
+		return types_array(t, types_char(t), f->shape->n);
+	default:
+		return check_shape_type(t, f->shape);
+	}
+}
+
+static const struct type *struct_type(struct types *t, const struct shape *shape)
+{
+	struct type *s = types_new_struct(t, NULL, false);
+	VEC(struct type_field) fields = {0};
+
+	if (shape->n_fields && !shape->fields[0].name)
+		return types_array(t, member_type(t, &shape->fields[0]), shape->n_fields);
+	for (uint32_t i = 0; i < shape->n_fields; i++) {
+		const struct shape_field *f = &shape->fields[i];
+		struct type_field out = {.name = f->name,
+			.type = member_type(t, f),
+			.offset = f->offset,
+			.bit_offset = f->bit_offset,
+			.bit_size = f->bit_size};
+
+		vec_push(&fields, out);
+	}
+	types_fill_struct(t, s, fields.v, (uint32_t)fields.n, shape->n, 1);
+	vec_release(&fields);
+	return s;
+}
+
+static const struct type *tuple_type(struct types *t, const struct shape *shape)
+{
+	VEC(const struct type *) of = {0};
+	const struct type *type;
+
+	for (uint32_t i = 0; i < shape->n_fields; i++)
+		vec_push(&of, check_shape_type(t, shape->fields[i].shape));
+	type = types_tuple(t, of.v, of.n);
+	vec_release(&of);
+	return type;
+}
+
+static const enum aggregation shape_aggregations[] = {
+	[SHAPE_COUNT] = AGGREGATION_COUNT,
+	[SHAPE_SUM] = AGGREGATION_SUM,
+	[SHAPE_MIN] = AGGREGATION_MIN,
+	[SHAPE_MAX] = AGGREGATION_MAX,
+	[SHAPE_AVG] = AGGREGATION_AVG,
+	[SHAPE_STATS] = AGGREGATION_STATS,
+	[SHAPE_HIST] = AGGREGATION_HIST,
+	[SHAPE_LHIST] = AGGREGATION_LHIST,
+};
+
+const struct type *check_shape_type(struct types *types, const struct shape *shape)
+{
+	switch (shape->kind) {
+	case SHAPE_NONE:
+		return types_void(types);
+	case SHAPE_INT:
+		return types_int(types, 8, shape->is_signed);
+	case SHAPE_POINTER:
+		return types_pointer(types, types_void(types), SPACE_USER);
+	case SHAPE_FLOAT:
+		return types_float(types, shape->n);
+	case SHAPE_STRING:
+		return types_string(types, shape->n);
+	case SHAPE_BYTES:
+		return types_bytes(types, shape->n);
+	case SHAPE_STRUCT:
+		return struct_type(types, shape);
+	case SHAPE_TUPLE:
+		return tuple_type(types, shape);
+	default:
+		break;
+	}
+	if (shape_is_aggregation(shape))
+		return types_aggregation(types, shape_aggregations[shape->kind], shape->is_signed);
+	for (int kind = TYPE_USTACK; kind <= TYPE_INET; kind++) {
+		if (special_shapes[kind] == shape->kind)
+			return types_special(types, (enum type_kind)kind);
+	}
+	return types_bad(types);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Statements. A branch behind a constant condition that never takes it is not looked at. */
+#include <string.h>
+
+#include "probe/compile/checker.h"
+
+#define UNROLL_MAX 100
+
+static void check_block(struct check_clause *c, struct stmt *body)
+{
+	check_open_block(c);
+	check_stmts(c, body);
+	check_close_block(c);
+}
+
+static void check_loop_body(struct check_clause *c, struct stmt *body)
+{
+	c->n_loops++;
+	check_block(c, body);
+	c->n_loops--;
+}
+
+static bool has_effect(const struct expr *e)
+{
+	if (e->kind == EXPR_TERNARY)
+		return has_effect(e->b) || has_effect(e->c);
+	if (e->kind == EXPR_BINARY && (e->op == OP_LOGICAL_AND || e->op == OP_LOGICAL_OR))
+		return has_effect(e->b);
+	return e->kind == EXPR_ASSIGN || e->kind == EXPR_STEP;
+}
+
+static void check_expr_stmt(struct check_clause *c, struct stmt *s)
+{
+	const struct type *type = check_expr(c, s->a);
+
+	if (type->kind == TYPE_AGGREGATION) {
+		check_error(c, s->a->place, "aggregation",
+			"an aggregation can only be assigned to a map");
+		check_hint(c, "write @x = %s(...);", s->a->name ? s->a->name : "count");
+	} else if (type->kind != TYPE_VOID && type->kind != TYPE_BAD && !has_effect(s->a)) {
+		check_warning(c, s->a->place, "unused", "this value is not used");
+	}
+}
+
+static void check_if(struct check_clause *c, struct stmt *s)
+{
+	bool ok = check_scalar(c, s->a, "a condition");
+
+	if (ok && s->a->is_constant[c->mode]) {
+		check_block(c, s->a->constant[c->mode] ? s->body : s->other);
+		return;
+	}
+	check_block(c, s->body);
+	check_block(c, s->other);
+}
+
+static void check_while(struct check_clause *c, struct stmt *s)
+{
+	if (check_scalar(c, s->a, "a condition") && s->a->is_constant[c->mode] &&
+		!s->a->constant[c->mode])
+		return;
+	check_loop_body(c, s->body);
+}
+
+/* A variable that belongs to a loop. */
+static void declare_loop_variable(struct check_clause *c, struct stmt *s, const struct type *type)
+{
+	struct variable *v = check_declare(c, s->name, s->place);
+
+	v->type[c->mode] = type;
+	v->is_assigned = v->is_declared = v->is_loop = true;
+}
+
+static void check_for(struct check_clause *c, struct stmt *s)
+{
+	check_integer(c, s->a, "the begin of a range");
+	check_integer(c, s->b, "the end of a range");
+	check_open_block(c);
+	declare_loop_variable(c, s, types_int(check_types(c), 8, true));
+	check_loop_body(c, s->body);
+	check_close_block(c);
+}
+
+/* $kv is (key, value). */
+static const struct type *entry_type(struct check_clause *c, struct stmt *s, struct map_use *m)
+{
+	const struct type *of[2];
+
+	if (!m || !m->key || !m->value)
+		return check_bad(c); /* not learned yet */
+	if (m->key->kind == SHAPE_NONE) {
+		check_error(c, s->a->place, "key", "%s has no keys to go through", m->name);
+		return check_bad(c);
+	}
+	if (shape_is_aggregation(m->value)) {
+		check_error(c, s->a->place, "aggregation",
+			"%s is kept for each processor: a script cannot read it", m->name);
+		check_hint(c, "print(%s) prints it", m->name);
+		return check_bad(c);
+	}
+	of[0] = check_shape_type(check_types(c), m->key);
+	of[1] = check_shape_type(check_types(c), m->value);
+	return types_tuple(check_types(c), of, 2);
+}
+
+static void check_for_map(struct check_clause *c, struct stmt *s)
+{
+	struct map_use *m = check_map_of(c, s->a);
+
+	if (m)
+		m->is_read = true;
+	s->a->type[c->mode] = types_void(check_types(c));
+	check_open_block(c);
+	declare_loop_variable(c, s, entry_type(c, s, m));
+	check_loop_body(c, s->body);
+	check_close_block(c);
+}
+
+static void check_unroll(struct check_clause *c, struct stmt *s)
+{
+	int64_t n;
+
+	if (check_constant(c, s->a, "the count of unroll", &n) && (n < 1 || n > UNROLL_MAX))
+		check_error(c, s->a->place, "range", "the count of unroll must be from 1 to %d",
+			UNROLL_MAX);
+	check_loop_body(c, s->body);
+}
+
+static const struct type *declared_type(struct check_clause *c, struct stmt *s)
+{
+	const struct type *type =
+		types_of_decl(check_types(c), s->decl, check_space(c), c->session->diags);
+
+	if (type->kind == TYPE_BAD)
+		c->n_errors++;
+	if (type->kind == TYPE_BAD || type_is_scalar(type) || type->kind == TYPE_STRING)
+		return type;
+	check_error(c, s->decl->place, "type", "a variable cannot be declared as %s",
+		check_type_text(c->session, type));
+	check_hint(c, "integers, pointers and string[N] can");
+	return check_bad(c);
+}
+
+static void check_let(struct check_clause *c, struct stmt *s)
+{
+	const struct type *type = NULL, *value = s->b ? check_value(c, s->b) : NULL;
+	struct variable *v = check_declare(c, s->a->name, s->a->place);
+
+	if (v->is_loop)
+		return; /* reported: the name is taken */
+	if (s->decl) {
+		type = declared_type(c, s);
+		v->is_declared = true;
+		v->type[c->mode] = type->kind == TYPE_BAD ? NULL : type;
+		v->is_assigned = true; /* 0 without a value */
+	}
+	if (value && (!type || type->kind != TYPE_BAD))
+		check_assign_variable(c, v, value, s->b, s->place, false);
+	check_mean(c, s->a, MEANING_VARIABLE)->variable = v;
+	s->a->type[c->mode] = v->type[c->mode];
+}
+
+static void check_jump(struct check_clause *c, struct stmt *s)
+{
+	if (!c->n_loops)
+		check_error(c, s->place, "loop", "%s outside of a loop",
+			s->kind == STMT_BREAK ? "break" : "continue");
+}
+
+static void check_stmt(struct check_clause *c, struct stmt *s)
+{
+	switch (s->kind) {
+	case STMT_EXPR:
+		check_expr_stmt(c, s);
+		return;
+	case STMT_IF:
+		check_if(c, s);
+		return;
+	case STMT_WHILE:
+		check_while(c, s);
+		return;
+	case STMT_FOR:
+		check_for(c, s);
+		return;
+	case STMT_FOR_MAP:
+		check_for_map(c, s);
+		return;
+	case STMT_UNROLL:
+		check_unroll(c, s);
+		return;
+	case STMT_BREAK:
+	case STMT_CONTINUE:
+		check_jump(c, s);
+		return;
+	case STMT_RETURN:
+		return;
+	case STMT_BLOCK:
+		check_block(c, s->body);
+		return;
+	case STMT_LET:
+		check_let(c, s);
+		return;
+	}
+}
+
+void check_stmts(struct check_clause *c, struct stmt *s)
+{
+	for (; s; s = s->next) {
+		if (!check_enter(c, s->place))
+			return;
+		check_stmt(c, s);
+		check_leave(c);
+	}
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the checker know of each other; check.h is what others need. */
+#ifndef WEIR_PROBE_COMPILE_CHECKER_H
+#define WEIR_PROBE_COMPILE_CHECKER_H
+
+#include "base/arena.h"
+#include "probe/compile/check.h"
+
+#define CHECK_STRING_MAX    1024 /* bytes of a string or buffer */
+#define CHECK_VALUE_MAX	    4096 /* bytes of a structure or array held by value */
+#define CHECK_DEPTH_MAX	    400	 /* of nested expressions and statements */
+#define CHECK_JOIN_WORDS    16	 /* that join() takes */
+#define CHECK_JOIN_BYTES    64	 /* of each */
+#define CHECK_FIELDS_MAX    256	 /* of a structure or array that is printed or kept */
+#define CHECK_HAYSTACK_MAX  64	 /* bytes of a string that strcontains() searches */
+#define CHECK_TUPLE_MAX	    10	 /* fields .0 to .9 */
+#define CHECK_SELF_MAX	    4096 /* bytes of all thread-locals */
+
+/* --- check.c: messages ------------------------------------------------------------------------ */
+void check_error(struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+void check_warning(struct check_clause *c, struct place place, const char *tag, const char *fmt,
+	...) __attribute__((format(printf, 4, 5)));
+void check_hint(struct check_clause *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The name of a type for a message, owned by the session's arena. */
+const char *check_type_text(struct check_session *s, const struct type *type);
+static inline const struct type *check_bad(struct check_clause *c)
+{
+	return types_bad(c->session->types[c->mode]);
+}
+static inline struct types *check_types(struct check_clause *c)
+{
+	return c->session->types[c->mode];
+}
+static inline enum mode check_other(enum mode mode)
+{
+	return mode == MODE_32 ? MODE_64 : MODE_32;
+}
+/* "32-bit". */
+const char *check_mode_text(enum mode mode);
+/* False, and a message once, when the tree is nested too deeply. */
+bool check_enter(struct check_clause *c, struct place place);
+static inline void check_leave(struct check_clause *c)
+{
+	c->depth--;
+}
+
+/* --- check_nearest.c -------------------------------------------------------------------------- */
+/* Offers `candidate` as what `name` may have meant; the best so far is in *best. */
+struct nearest {
+	const char *name;
+	const char *best;
+	uint32_t distance;
+};
+void nearest_offer(struct nearest *n, const char *candidate);
+
+/* --- check_expr.c ----------------------------------------------------------------------------- */
+/* Types and meaning of an expression; the type is also given back. */
+const struct type *check_expr(struct check_clause *c, struct expr *e);
+/* The same for one whose value is wanted: neither nothing nor an aggregation. */
+const struct type *check_value(struct check_clause *c, struct expr *e);
+/* `what` begins the sentence when it is no integer (or pointer): "the length of buf()". */
+bool check_integer(struct check_clause *c, struct expr *e, const char *what);
+bool check_scalar(struct check_clause *c, struct expr *e, const char *what);
+/* Constants: an integer that is known now. */
+bool check_constant(struct check_clause *c, struct expr *e, const char *what, int64_t *out);
+void check_set_constant(
+	struct check_clause *c, struct expr *e, const struct type *type, uint64_t value);
+/* Type of a op b on two integers or pointers; reports what does not go together at `e`. */
+const struct type *check_arithmetic(
+	struct check_clause *c, struct expr *e, enum op op, struct expr *a, struct expr *b);
+struct meaning *check_mean(struct check_clause *c, struct expr *e, enum meaning_kind kind);
+
+bool check_is_text(const struct type *type); /* a string or an array of char */
+uint64_t check_text_bytes(const struct type *type);
+bool check_is_unsigned64(const struct type *type);
+
+/* --- check_fold.c ----------------------------------------------------------------------------- */
+/* Cuts or extends a value as a conversion to an integer or pointer type does. */
+uint64_t fold_convert(const struct type *type, uint64_t value);
+uint64_t fold_binary(enum op op, uint64_t a, uint64_t b, bool is_unsigned);
+
+/* --- check_memory.c --------------------------------------------------------------------------- */
+const struct type *check_deref(struct check_clause *c, struct expr *e);
+const struct type *check_address(struct check_clause *c, struct expr *e);
+const struct type *check_index(struct check_clause *c, struct expr *e);
+const struct type *check_member(struct check_clause *c, struct expr *e);
+const struct type *check_cast(struct check_clause *c, struct expr *e);
+const struct type *check_sizeof(struct check_clause *c, struct expr *e);
+const struct type *check_offsetof(struct check_clause *c, struct expr *e);
+enum space check_space(const struct check_clause *c); /* of addresses that are plain numbers */
+
+/* --- check_name.c, check_args.c ----------------------------------------------------------------- */
+const struct type *check_name(struct check_clause *c, struct expr *e);
+/* "uprobe:a:f" for messages. */
+const char *check_point_text(const struct check_clause *c);
+bool check_is_at(const struct check_clause *c, uint32_t points);
+/* argN, sargN, retval. */
+const struct type *check_argument(struct check_clause *c, struct expr *e, uint32_t i);
+const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i);
+const struct type *check_retval(struct check_clause *c, struct expr *e);
+/* args.NAME: `e` is the EXPR_MEMBER. */
+const struct type *check_args_field(struct check_clause *c, struct expr *e);
+/* "const char *" in a mode. */
+const struct type *check_c_type(struct types *types, const char *text);
+/* A structure by its tag; NULL when nobody knows it. */
+const struct type *check_struct_named(struct types *types, const char *word, const char *tag);
+
+/* --- check_call.c ----------------------------------------------------------------------------- */
+const struct type *check_call(struct check_clause *c, struct expr *e);
+
+/* --- check_format.c --------------------------------------------------------------------------- */
+/* printf, cat, system: format and arguments, and in CHECK_FINAL the stream's format. */
+void check_printf(struct check_clause *c, struct expr *e, enum format_kind kind);
+/* Adds a format (or finds the same) and notes its number in the call's meaning. */
+void check_add_format(struct check_clause *c, struct expr *e, const struct stream_format *format);
+/* The shapes of `n` arguments from `args` on; NULL when one has none. */
+struct shape **check_argument_shapes(struct check_clause *c, struct expr *args, uint32_t n);
+
+/* --- check_variable.c ------------------------------------------------------------------------- */
+const struct type *check_local(struct check_clause *c, struct expr *e);
+const struct type *check_self(struct check_clause *c, struct expr *e);
+const struct type *check_assign(struct check_clause *c, struct expr *e);
+const struct type *check_step(struct check_clause *c, struct expr *e);
+/* A type for values of both; NULL when there is none. `added` is the second's expression. */
+const struct type *check_join(struct check_clause *c, const struct type *have, bool have_weak,
+	const struct type *add, const struct expr *added);
+/* A new variable of a block (let, for), hiding others of that name. */
+struct variable *check_declare(struct check_clause *c, const char *name, struct place place);
+/* Blocks: variables declared in one go out of sight at its end. */
+void check_open_block(struct check_clause *c);
+void check_close_block(struct check_clause *c);
+/* An assignment's effect on a variable's type. */
+const struct type *check_assign_variable(struct check_clause *c, struct variable *v,
+	const struct type *type, const struct expr *value, struct place place, bool is_self);
+
+/* --- check_map.c ------------------------------------------------------------------------------ */
+const struct type *check_map_read(struct check_clause *c, struct expr *e);
+const struct type *check_map_assign(struct check_clause *c, struct expr *e);
+const struct type *check_map_step(struct check_clause *c, struct expr *e);
+/* The map of an EXPR_MAP, keys not looked at. */
+struct map_use *check_map_of(struct check_clause *c, struct expr *e);
+/* Checks keys, as many as are linked from `keys` on (0: a scalar map), and joins their shape. */
+void check_map_keys(struct check_clause *c, struct map_use *m, struct expr *keys, uint32_t n,
+	struct place place);
+
+/* --- check_stmt.c ----------------------------------------------------------------------------- */
+void check_stmts(struct check_clause *c, struct stmt *s);
+
+#endif

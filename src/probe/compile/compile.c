@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The compiler's plan:
+ *
+ *   parse -> find every trace point -> check all clauses until nothing new is learnt of maps and
+ *   thread-locals -> for each clause, each of its points, each mode: check for good, lower, emit
+ */
+#include "probe/compile/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/compile/check.h"
+#include "probe/compile/emit.h"
+#include "probe/compile/lower.h"
+#include "probe/compile/point_types.h"
+#include "record/syscall_names.h"
+
+#define STRING_BYTES 128
+
+/* One clause at one point, as the passes go over them. */
+struct unit {
+	struct clause *clause;
+	uint32_t point_i;	/* in stream.points */
+	bool modes[N_MODES];	/* those to be compiled */
+	bool is_spare[N_MODES]; /* not on this machine: may fail without harm */
+};
+
+struct compiler {
+	const struct compile_options *options;
+	struct diags *diags;
+	struct stream *stream;
+	struct script *script;
+	struct check_session check;
+	struct point_types *point_types;
+	VEC(struct unit) units;
+	struct clause *error_clause; /* error { }, or NULL */
+	uint32_t error_clause_i;
+};
+
+/* --- points
+ * ------------------------------------------------------------------------------------------- */
+
+static void add_unit(struct compiler *c, struct clause *clause, const struct stream_point *point,
+	const bool *modes, const bool *is_spare)
+{
+	struct unit u = {.clause = clause, .point_i = (uint32_t)c->stream->points.n};
+
+	memcpy(u.modes, modes, sizeof(u.modes));
+	memcpy(u.is_spare, is_spare, sizeof(u.is_spare));
+	vec_push(&c->stream->points, *point);
+	vec_push(&c->units, u);
+}
+
+static bool is_of_file(enum point_kind kind)
+{
+	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
+}
+
+static bool is_ours(enum point_kind kind) /* runs in weir's own process */
+{
+	return kind == POINT_BEGIN || kind == POINT_END || kind == POINT_INTERVAL;
+}
+
+static bool has_numbers(const struct point *p, enum mode mode)
+{
+	if (p->is_all_calls || !p->numbers[mode])
+		return p->is_all_calls;
+	for (size_t i = 0; i < SYSCALL_NUMBERS_MAX / 64; i++)
+		if (p->numbers[mode][i])
+			return true;
+	return false;
+}
+
+/* Which modes a point can see. */
+static void find_modes(const struct compiler *c, const struct point *p, bool *modes, bool *is_spare)
+{
+	enum point_kind kind = p->spec.kind;
+
+	for (enum mode m = 0; m < N_MODES; m++) {
+		bool occurs = true;
+
+		if (is_ours(kind)) {
+			modes[m] = m == MODE_64;
+			continue;
+		}
+		if (is_of_file(kind)) {
+			occurs = false;
+			for (size_t i = 0; i < p->n_targets; i++)
+				occurs |= p->targets[i].mode == m && p->targets[i].n_sites;
+		} else if (kind == POINT_SYSCALL_ENTRY || kind == POINT_SYSCALL_RETURN) {
+			occurs = has_numbers(p, m);
+		}
+		modes[m] = occurs || (c->options->wants_all_modes && is_of_file(kind));
+		is_spare[m] = !occurs;
+	}
+}
+
+/* The code of a USDT clause depends on where the operands are: one unit for each way. */
+static void add_usdt_units(
+	struct compiler *c, struct clause *clause, const struct stream_point *point)
+{
+	const struct point *p = point->found;
+	const bool is_spare[N_MODES] = {false, false};
+	size_t first = c->stream->points.n;
+
+	for (size_t i = 0; i < p->n_targets; i++)
+		for (size_t k = 0; k < p->targets[i].n_sites; k++) {
+			struct stream_point one = *point;
+			bool modes[N_MODES] = {false, false}, is_known = false;
+
+			one.operands = p->targets[i].sites[k].operands;
+			if (!one.operands)
+				one.operands = "";
+			one.operands_mode = p->targets[i].mode;
+			for (size_t n = first; n < c->stream->points.n; n++)
+				is_known |=
+					c->stream->points.v[n].operands_mode == one.operands_mode &&
+					!strcmp(c->stream->points.v[n].operands, one.operands);
+			modes[one.operands_mode] = true;
+			if (!is_known)
+				add_unit(c, clause, &one, modes, is_spare);
+		}
+}
+
+static bool has_code_by_name(enum point_kind kind)
+{
+	return kind == POINT_TRACEPOINT || kind == POINT_RAW_TRACEPOINT || kind == POINT_KPROBE ||
+	       kind == POINT_KRETPROBE || kind == POINT_FENTRY || kind == POINT_FEXIT;
+}
+
+static void add_point_units(struct compiler *c, struct clause *clause, struct stream_point *point,
+	const struct point *p)
+{
+	bool modes[N_MODES] = {false, false}, is_spare[N_MODES] = {false, false};
+
+	point->found = p;
+	if (p->spec.kind == POINT_USDT) {
+		add_usdt_units(c, clause, point);
+		return;
+	}
+	find_modes(c, p, modes, is_spare);
+	if (!has_code_by_name(p->spec.kind)) {
+		add_unit(c, clause, point, modes, is_spare);
+		return;
+	}
+	for (size_t i = 0; i < p->n_names; i++) {
+		point->name = p->names[i];
+		add_unit(c, clause, point, modes, is_spare);
+	}
+}
+
+static void find_point(
+	struct compiler *c, struct clause *clause, uint32_t clause_i, const struct point_text *text)
+{
+	struct stream_point point = {.clause_i = clause_i};
+	struct arena *arena = c->stream->arena;
+	struct point *found = arena_zalloc(arena, sizeof(*found));
+
+	if (!point_parse(text, arena, &point.spec, c->diags))
+		return;
+	if (point.spec.kind == POINT_ERROR) {
+		if (c->error_clause && c->error_clause != clause)
+			diag_error(c->diags, text->place, "duplicate",
+				"there is another error clause already");
+		c->error_clause = clause;
+		c->error_clause_i = clause_i;
+		return;
+	}
+	if (point_find(&point.spec, &c->options->find, arena, found, c->diags))
+		add_point_units(c, clause, &point, found);
+}
+
+static void find_points(struct compiler *c)
+{
+	uint32_t clause_i = 0;
+
+	for (struct clause *clause = c->script->clauses; clause;
+		clause = clause->next, clause_i++) {
+		struct stream_clause sc = {clause->place, clause->predicate != NULL};
+
+		vec_push(&c->stream->clauses, sc);
+		for (const struct point_text *t = clause->points; t; t = t->next)
+			find_point(c, clause, clause_i, t);
+	}
+}
+
+/* --- checking
+ * ----------------------------------------------------------------------------------------- */
+
+static void prepare(
+	struct compiler *c, const struct unit *u, enum mode mode, struct check_clause *out)
+{
+	const struct stream_point *point = &c->stream->points.v[u->point_i];
+
+	*out = (struct check_clause){.session = &c->check,
+		.clause = u->clause,
+		.clause_i = point->clause_i,
+		.point = point,
+		.mode = mode};
+	point_types_set(c->point_types, c->check.types[mode], out);
+}
+
+/* error { } is compiled into every piece, for the point and mode of that piece. */
+static bool check_error_clause(
+	struct compiler *c, const struct check_clause *of, struct check_clause *out)
+{
+	static const struct stream_point error_point = {
+		.spec = {.kind = POINT_ERROR, .text = "error"}};
+
+	*out = (struct check_clause){.session = &c->check,
+		.clause = c->error_clause,
+		.clause_i = c->error_clause_i,
+		.point = &error_point,
+		.mode = of->mode};
+	return check_clause(out);
+}
+
+static void learn_unit(struct compiler *c, const struct unit *u)
+{
+	for (enum mode m = 0; m < N_MODES; m++) {
+		struct check_clause cc, error;
+
+		if (!u->modes[m] || u->is_spare[m])
+			continue;
+		prepare(c, u, m, &cc);
+		check_clause(&cc);
+		if (c->error_clause)
+			check_error_clause(c, &cc, &error);
+	}
+}
+
+static void learn(struct compiler *c)
+{
+	c->check.pass = CHECK_LEARN;
+	for (int round = 0; round < CHECK_LEARN_ROUNDS; round++) {
+		c->check.is_changed = false;
+		for (size_t i = 0; i < c->units.n; i++)
+			learn_unit(c, &c->units.v[i]);
+		if (!c->check.is_changed)
+			break;
+	}
+	check_learned(&c->check);
+}
+
+/* --- code
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void append(struct stream *s, enum mode mode, const struct bpf_code *code,
+	const struct emit_out *out, struct stream_piece *piece)
+{
+	uint32_t base = (uint32_t)s->code[mode].n;
+
+	for (size_t i = 0; i < code->insns.n; i++)
+		vec_push(&s->code[mode], code->insns.v[i]);
+	for (size_t i = 0; i < out->n_lines; i++) {
+		struct stream_line line = out->lines[i];
+
+		line.insn_i += base;
+		vec_push(&s->lines[mode], line);
+	}
+	piece->predicate_at = base;
+	piece->predicate_n = (uint32_t)out->boundary_insn;
+	piece->action_at = base + piece->predicate_n;
+	piece->action_n = (uint32_t)code->insns.n - piece->predicate_n;
+	piece->scratch_bytes = out->scratch_bytes;
+	piece->is_there = true;
+}
+
+static void emit_unit(struct compiler *c, const struct unit *u, struct lower *l, size_t predicate_n)
+{
+	struct stream_piece *piece = &c->stream->points.v[u->point_i].pieces[l->mode];
+	struct bpf_code code = {0};
+	struct emit_out out = {.code = &code, .boundary_ir = predicate_n};
+	struct err err = {0};
+
+	if (emit_code(&l->ir, &out, &err) < 0) {
+		diag_error(c->diags, u->clause->place, "size", "the clause is too large: %s",
+			err.text);
+	} else {
+		append(c->stream, l->mode, &code, &out, piece);
+		piece->uses_site = l->uses_site;
+		piece->reads_user = l->reads_user;
+	}
+	free(out.lines);
+	bpf_code_release(&code);
+}
+
+static void compile_mode(struct compiler *c, const struct unit *u, enum mode mode)
+{
+	struct check_clause cc, error;
+	struct lower l = {.clause = &cc,
+		.stream = c->stream,
+		.diags = c->diags,
+		.mode = mode,
+		.kind = c->stream->points.v[u->point_i].spec.kind};
+	size_t errors = c->diags->n_errors, predicate_n;
+
+	prepare(c, u, mode, &cc);
+	if (!check_clause(&cc))
+		return;
+	if (c->error_clause && check_error_clause(c, &cc, &error))
+		l.error_clause = &error;
+	if (c->diags->n_errors != errors)
+		return;
+	l.point_types = c->point_types;
+	lower_clause(&l, &predicate_n);
+	if (c->diags->n_errors == errors)
+		emit_unit(c, u, &l, predicate_n);
+	ir_release(&l.ir);
+}
+
+/* A mode that no file on this machine has: compiled for others when that works. */
+static void compile_spare(struct compiler *c, const struct unit *u, enum mode mode)
+{
+	struct stream_piece *piece;
+	struct diags *diags = c->diags, own;
+
+	diags_init(&own, diags->sources);
+	c->diags = c->check.diags = &own;
+	compile_mode(c, u, mode);
+	c->diags = c->check.diags = diags;
+	piece = &c->stream->points.v[u->point_i].pieces[mode];
+	if (!piece->is_there)
+		piece->why_not = arena_strdup(
+			c->stream->arena, own.v.n ? own.v.v[0].text : "it cannot be compiled");
+	diags_release(&own);
+}
+
+static void compile_units(struct compiler *c)
+{
+	c->check.pass = CHECK_FINAL;
+	for (size_t i = 0; i < c->units.n; i++) {
+		const struct unit *u = &c->units.v[i];
+
+		for (enum mode m = 0; m < N_MODES; m++) {
+			if (!u->modes[m])
+				continue;
+			if (u->is_spare[m])
+				compile_spare(c, u, m);
+			else
+				compile_mode(c, u, m);
+		}
+	}
+	for (size_t i = 0; i < c->stream->maps.n; i++)
+		if (c->stream->maps.v[i].value &&
+			c->stream->maps.v[i].value->size > c->stream->zero_bytes)
+			c->stream->zero_bytes = c->stream->maps.v[i].value->size;
+}
+
+/* --- all
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static void open_compiler(struct compiler *c, const struct sources *sources)
+{
+	c->stream = stream_new();
+	for (size_t i = 0; i < sources->v.n; i++)
+		sources_add(&c->stream->sources, sources->v.v[i].name,
+			(struct span){(const uint8_t *)sources->v.v[i].text, sources->v.v[i].n});
+	c->check = (struct check_session){.script = c->script,
+		.stream = c->stream,
+		.diags = c->diags,
+		.arena = c->stream->arena,
+		.string_bytes = c->options->string_bytes ? c->options->string_bytes : STRING_BYTES,
+		.is_unsafe = c->options->is_unsafe};
+	for (enum mode m = 0; m < N_MODES; m++)
+		c->check.types[m] = types_new(m);
+	c->point_types = point_types_new(c->check.types);
+}
+
+static void close_compiler(struct compiler *c)
+{
+	point_types_free(c->point_types);
+	for (enum mode m = 0; m < N_MODES; m++)
+		types_free(c->check.types[m]);
+	vec_release(&c->units);
+	script_free(c->script);
+}
+
+struct stream *compile_scripts(
+	const struct sources *sources, const struct compile_options *options, struct diags *diags)
+{
+	struct compiler c = {.options = options, .diags = diags};
+
+	c.script = script_parse(sources, &options->parameters, diags);
+	open_compiler(&c, sources);
+	if (!diags->n_errors) {
+		for (enum mode m = 0; m < N_MODES; m++)
+			types_declare(c.check.types[m], c.script->decls, diags);
+		find_points(&c);
+		learn(&c);
+		if (!diags->n_errors)
+			compile_units(&c);
+	}
+	close_compiler(&c);
+	if (diags->n_errors) {
+		stream_free(c.stream);
+		return NULL;
+	}
+	return c.stream;
+}

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values live from their first to their last mention in the list; one that is alive where a loop
+ * begins and mentioned in it lives until the loop ends. A value that is used by the very next
+ * instruction alone stays in r0. Of the others the first ones get r8 and r9, and the rest words of
+ * the stack below the memory that the lowering took. r6 is the context, r7 the scratch area.
+ */
+#include "probe/compile/emit.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INSNS_MAX   30000 /* jumps have 16 bits */
+#define NOWHERE	    0
+#define IN_R0	    1		     /* used at once */
+#define IN_REG(r)   (0x100 | (r))    /* r8, r9 */
+#define IN_SLOT(at) (0x10000 | (at)) /* word at r10 - at */
+
+struct life {
+	uint32_t from, to; /* instructions; to == 0: never used */
+	uint32_t n_uses, n_defs;
+	uint32_t home;
+};
+
+struct emit {
+	const struct ir *ir;
+	struct bpf_code *c;
+	struct life *lives;				      /* by value */
+	int *labels;					      /* by label: of bpf_code */
+	uint64_t slots_used[STREAM_STACK_BYTES / 8 / 64 + 1]; /* words of the stack */
+	uint32_t regs_used;				      /* bit 8, bit 9 */
+	bool is_stack_full;
+};
+
+/* --- lives --------------------------------------------------------------------------------------
+ */
+
+static void use(struct emit *e, ir_value v, uint32_t at)
+{
+	if (!v)
+		return;
+	e->lives[v].n_uses++;
+	e->lives[v].to = at;
+}
+
+static void find_lives(struct emit *e)
+{
+	for (uint32_t i = 0; i < e->ir->insns.n; i++) {
+		const struct ir_insn *insn = &e->ir->insns.v[i];
+
+		use(e, insn->a, i);
+		use(e, insn->b, i);
+		for (int k = 0; k < insn->n_args; k++)
+			if (insn->args[k].kind == IR_ARG_VALUE)
+				use(e, insn->args[k].n, i);
+		if (insn->d) {
+			struct life *life = &e->lives[insn->d];
+
+			if (!life->n_defs++)
+				life->from = i;
+			if (life->to < i)
+				life->to = i;
+		}
+	}
+}
+
+static void stretch_over_loops(struct emit *e)
+{
+	uint32_t begins[64];
+	size_t depth = 0;
+
+	for (uint32_t i = 0; i < e->ir->insns.n; i++) {
+		enum ir_op op = e->ir->insns.v[i].op;
+
+		if (op == IR_LOOP) {
+			assert(depth < 64);
+			begins[depth++] = i;
+		} else if (op == IR_LOOP_END) {
+			uint32_t begin = begins[--depth];
+
+			for (ir_value v = 1; v <= e->ir->n_values; v++)
+				if (e->lives[v].n_defs && e->lives[v].from < begin &&
+					e->lives[v].to > begin && e->lives[v].to < i)
+					e->lives[v].to = i;
+		}
+	}
+}
+
+static uint32_t take_slot(struct emit *e)
+{
+	uint32_t n = (STREAM_STACK_BYTES - e->ir->stack_top) / 8;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!(e->slots_used[i / 64] & (1ull << i % 64))) {
+			e->slots_used[i / 64] |= 1ull << i % 64;
+			return IN_SLOT(e->ir->stack_top + 8 * (i + 1));
+		}
+	e->is_stack_full = true;
+	return IN_SLOT(e->ir->stack_top + 8);
+}
+
+static void give_back(struct emit *e, uint32_t home)
+{
+	if (home >= 0x10000) {
+		uint32_t i = ((home & 0xffff) - e->ir->stack_top) / 8 - 1;
+
+		e->slots_used[i / 64] &= ~(1ull << i % 64);
+	} else if (home >= 0x100) {
+		e->regs_used &= ~(1u << (home & 0xff));
+	}
+}
+
+static uint32_t take_home(struct emit *e, ir_value v, uint32_t at)
+{
+	const struct life *life = &e->lives[v];
+
+	if (life->n_defs == 1 && life->n_uses == 1 && life->to == at + 1)
+		return IN_R0;
+	for (uint32_t r = 8; r <= 9; r++)
+		if (!(e->regs_used & (1u << r))) {
+			e->regs_used |= 1u << r;
+			return IN_REG(r);
+		}
+	return take_slot(e);
+}
+
+/* Gives every value its home, walking along the list as the code will run. */
+static void find_homes(struct emit *e)
+{
+	VEC(ir_value) alive = {0};
+
+	for (uint32_t i = 0; i < e->ir->insns.n; i++) {
+		ir_value d = e->ir->insns.v[i].d;
+		size_t kept = 0;
+
+		/* One whose last use is here may give its home to the result. */
+		for (size_t k = 0; k < alive.n; k++)
+			if (e->lives[alive.v[k]].to <= i && alive.v[k] != d)
+				give_back(e, e->lives[alive.v[k]].home);
+			else
+				alive.v[kept++] = alive.v[k];
+		alive.n = kept;
+		if (!d || e->lives[d].home || !e->lives[d].n_uses)
+			continue;
+		e->lives[d].home = take_home(e, d, i);
+		if (e->lives[d].home != IN_R0)
+			vec_push(&alive, d);
+	}
+	vec_release(&alive);
+}
+
+/* --- operands
+ * ------------------------------------------------------------------------------------- */
+
+static void raw(struct emit *e, uint8_t code, int dst, int src, int16_t off, int32_t imm)
+{
+	struct bpf_insn insn = {.code = code,
+		.dst_reg = (uint8_t)dst & 15,
+		.src_reg = (uint8_t)src & 15,
+		.off = off,
+		.imm = imm};
+
+	vec_push(&e->c->insns, insn);
+}
+
+/* The register with the value: its own, or `scratch` that it is loaded into. */
+static int operand(struct emit *e, ir_value v, int scratch)
+{
+	uint32_t home = e->lives[v].home;
+
+	if (home == IN_R0)
+		return BPF_REG_0;
+	if (home >= 0x10000) {
+		bpf_load(e->c, BPF_DW, scratch, BPF_REG_10, (int16_t) - (int32_t)(home & 0xffff));
+		return scratch;
+	}
+	assert(home >= 0x100); /* used but never made: a bug of the lowering */
+	return (int)(home & 0xff);
+}
+
+static void operand_into(struct emit *e, ir_value v, int reg)
+{
+	int has = operand(e, v, reg);
+
+	if (has != reg)
+		bpf_mov(e->c, reg, has);
+}
+
+/* Where the result is best made; result() then puts it where it belongs. */
+static int result_reg(struct emit *e, ir_value d)
+{
+	uint32_t home = e->lives[d].home;
+
+	return home >= 0x100 && home < 0x10000 ? (int)(home & 0xff) : BPF_REG_0;
+}
+
+static void result(struct emit *e, ir_value d, int reg)
+{
+	uint32_t home = e->lives[d].home;
+
+	if (home >= 0x10000)
+		bpf_store(e->c, BPF_DW, BPF_REG_10, (int16_t) - (int32_t)(home & 0xffff), reg);
+	else if (home >= 0x100 && (int)(home & 0xff) != reg)
+		bpf_mov(e->c, (int)(home & 0xff), reg);
+	else if (home == IN_R0 && reg != BPF_REG_0)
+		bpf_mov(e->c, BPF_REG_0, reg);
+}
+
+static void load_imm64(struct emit *e, int reg, int64_t imm)
+{
+	if (imm >= INT32_MIN && imm <= INT32_MAX) {
+		bpf_mov_imm(e->c, reg, (int32_t)imm);
+		return;
+	}
+	raw(e, BPF_LD | BPF_IMM | BPF_DW, reg, 0, 0, (int32_t)(uint32_t)imm);
+	raw(e, 0, 0, 0, 0, (int32_t)(uint32_t)((uint64_t)imm >> 32));
+}
+
+static int size_code(uint32_t bytes)
+{
+	return bytes == 1 ? BPF_B : bytes == 2 ? BPF_H : bytes == 4 ? BPF_W : BPF_DW;
+}
+
+static void extend(struct emit *e, int reg, uint32_t bytes, bool is_signed)
+{
+	if (bytes >= 8)
+		return;
+	if (bytes == 4 && !is_signed) {
+		raw(e, BPF_ALU | BPF_MOV | BPF_X, reg, reg, 0, 0);
+		return;
+	}
+	bpf_alu_imm(e->c, BPF_LSH, reg, (int32_t)(64 - bytes * 8));
+	bpf_alu_imm(e->c, is_signed ? BPF_ARSH : BPF_RSH, reg, (int32_t)(64 - bytes * 8));
+}
+
+/* --- instructions
+ * ----------------------------------------------------------------------------------- */
+
+static void emit_alu(struct emit *e, const struct ir_insn *i)
+{
+	int d = result_reg(e, i->d), b;
+
+	if (i->has_imm) {
+		operand_into(e, i->a, d);
+		bpf_alu_imm(e->c, i->sub, d, (int32_t)i->imm);
+	} else {
+		b = operand(e, i->b, BPF_REG_1);
+		/* The right side must survive the left side's move. */
+		if (b == d || b == BPF_REG_0) {
+			bpf_mov(e->c, BPF_REG_1, b);
+			b = BPF_REG_1;
+		}
+		operand_into(e, i->a, d);
+		bpf_alu(e->c, i->sub, d, b);
+	}
+	result(e, i->d, d);
+}
+
+static void emit_condition(struct emit *e, const struct ir_insn *i, int label)
+{
+	int a = operand(e, i->a, BPF_REG_0);
+
+	if (i->has_imm)
+		bpf_jump_imm(e->c, i->sub, a, (int32_t)i->imm, label);
+	else
+		bpf_jump_reg(e->c, i->sub, a,
+			operand(e, i->b, a == BPF_REG_1 ? BPF_REG_2 : BPF_REG_1), label);
+}
+
+/* The value of b may be the one that is in r0. */
+static void emit_compare(struct emit *e, const struct ir_insn *i, int label)
+{
+	if (!i->has_imm && e->lives[i->b].home == IN_R0) {
+		bpf_mov(e->c, BPF_REG_1, BPF_REG_0);
+		bpf_jump_reg(e->c, i->sub, operand(e, i->a, BPF_REG_0), BPF_REG_1, label);
+		return;
+	}
+	emit_condition(e, i, label);
+}
+
+static void emit_set(struct emit *e, const struct ir_insn *i)
+{
+	int yes = bpf_label(e->c), done = bpf_label(e->c);
+
+	emit_compare(e, i, yes);
+	bpf_mov_imm(e->c, BPF_REG_0, 0);
+	bpf_jump(e->c, done);
+	bpf_place(e->c, yes);
+	bpf_mov_imm(e->c, BPF_REG_0, 1);
+	bpf_place(e->c, done);
+	result(e, i->d, BPF_REG_0);
+}
+
+/* Register and offset of memory. */
+static int memory(struct emit *e, ir_mem mem, int32_t *offset)
+{
+	const struct ir_memory *m = &e->ir->memories.v[mem];
+
+	*offset += m->at;
+	return m->is_on_stack ? BPF_REG_10 : BPF_REG_7;
+}
+
+static void emit_load(struct emit *e, const struct ir_insn *i)
+{
+	int32_t offset = i->offset;
+	int d = result_reg(e, i->d);
+	int base = i->mem ? memory(e, i->mem, &offset) : operand(e, i->a, BPF_REG_1);
+
+	bpf_load(e->c, size_code(i->bytes), d, base, (int16_t)offset);
+	if (i->is_signed)
+		extend(e, d, i->bytes, true);
+	result(e, i->d, d);
+}
+
+static void emit_store(struct emit *e, const struct ir_insn *i)
+{
+	int32_t offset = i->offset;
+	int base, v;
+
+	if (i->has_imm) {
+		base = i->mem ? memory(e, i->mem, &offset) : operand(e, i->a, BPF_REG_1);
+		raw(e, (uint8_t)(BPF_ST | BPF_MEM | size_code(i->bytes)), base, 0, (int16_t)offset,
+			(int32_t)i->imm);
+		return;
+	}
+	v = operand(e, i->b, BPF_REG_0);
+	base = i->mem ? memory(e, i->mem, &offset) : operand(e, i->a, BPF_REG_1);
+	/* An address in r0 and a value elsewhere: only one of them can be in r0. */
+	bpf_store(e->c, size_code(i->bytes), base, (int16_t)offset, v);
+}
+
+static void emit_add_atomic(struct emit *e, const struct ir_insn *i)
+{
+	int v = operand(e, i->b, BPF_REG_2), p = operand(e, i->a, BPF_REG_1);
+
+	raw(e, BPF_STX | BPF_ATOMIC | BPF_DW, p, v, (int16_t)i->offset, BPF_ADD);
+}
+
+static void emit_zero(struct emit *e, const struct ir_insn *i)
+{
+	int32_t offset = i->offset;
+	int base = memory(e, i->mem, &offset);
+	int64_t n = i->imm;
+
+	/* mem[..] = 0, in the largest steps; memory is aligned to 8. */
+	for (; n >= 8 && offset % 8 == 0; n -= 8, offset += 8)
+		raw(e, BPF_ST | BPF_MEM | BPF_DW, base, 0, (int16_t)offset, 0);
+	for (; n > 0; n--, offset++)
+		raw(e, BPF_ST | BPF_MEM | BPF_B, base, 0, (int16_t)offset, 0);
+}
+
+static void emit_argument(struct emit *e, const struct ir_arg *a, int reg)
+{
+	int32_t offset;
+	int base;
+
+	switch (a->kind) {
+	case IR_ARG_VALUE:
+		operand_into(e, a->n, reg);
+		break;
+	case IR_ARG_IMM:
+		load_imm64(e, reg, a->imm);
+		break;
+	case IR_ARG_MEM:
+		offset = (int32_t)a->imm;
+		base = memory(e, a->n, &offset);
+		bpf_mov(e->c, reg, base);
+		if (offset)
+			bpf_alu_imm(e->c, BPF_ADD, reg, offset);
+		break;
+	case IR_ARG_MAP:
+		bpf_load_map(e->c, reg, (int)a->imm);
+		break;
+	case IR_ARG_CONTEXT:
+		bpf_mov(e->c, reg, BPF_REG_6);
+		break;
+	}
+}
+
+static void emit_call(struct emit *e, const struct ir_insn *i)
+{
+	for (int k = 0; k < i->n_args; k++)
+		emit_argument(e, &i->args[k], BPF_REG_1 + k);
+	bpf_call(e->c, (int)i->imm);
+	if (i->d && e->lives[i->d].n_uses)
+		result(e, i->d, BPF_REG_0);
+}
+
+static void emit_swap(struct emit *e, const struct ir_insn *i)
+{
+	operand_into(e, i->a, BPF_REG_0);
+	raw(e, BPF_ALU | BPF_END | BPF_TO_BE, BPF_REG_0, 0, 0, i->bytes * 8);
+	result(e, i->d, BPF_REG_0);
+}
+
+static void emit_insn(struct emit *e, const struct ir_insn *i)
+{
+	int r = i->d ? result_reg(e, i->d) : 0;
+
+	/* What nobody uses is not made, unless making it does something. */
+	if (i->d && !e->lives[i->d].n_uses && i->op != IR_CALL)
+		return;
+	switch (i->op) {
+	case IR_CONST:
+		load_imm64(e, r, i->imm);
+		result(e, i->d, r);
+		break;
+	case IR_COPY:
+		result(e, i->d, operand(e, i->a, r));
+		break;
+	case IR_ALU:
+		emit_alu(e, i);
+		break;
+	case IR_EXTEND:
+		operand_into(e, i->a, r);
+		extend(e, r, i->bytes, i->is_signed);
+		result(e, i->d, r);
+		break;
+	case IR_SWAP:
+		emit_swap(e, i);
+		break;
+	case IR_SET:
+		emit_set(e, i);
+		break;
+	case IR_LABEL:
+		bpf_place(e->c, e->labels[i->label]);
+		break;
+	case IR_JUMP:
+		bpf_jump(e->c, e->labels[i->label]);
+		break;
+	case IR_BRANCH:
+		emit_compare(e, i, e->labels[i->label]);
+		break;
+	case IR_CONTEXT:
+	case IR_WORD:
+		bpf_load(e->c, i->op == IR_WORD ? BPF_DW : size_code(i->bytes), r,
+			i->op == IR_WORD ? BPF_REG_10 : BPF_REG_6, (int16_t)i->offset);
+		if (i->is_signed)
+			extend(e, r, i->bytes, true);
+		result(e, i->d, r);
+		break;
+	case IR_CONTEXT_ADDRESS:
+		result(e, i->d, BPF_REG_6);
+		break;
+	case IR_LOAD:
+		emit_load(e, i);
+		break;
+	case IR_STORE:
+		emit_store(e, i);
+		break;
+	case IR_ADD_ATOMIC:
+		emit_add_atomic(e, i);
+		break;
+	case IR_ZERO:
+		emit_zero(e, i);
+		break;
+	case IR_CALL:
+		emit_call(e, i);
+		break;
+	case IR_LOOP:
+	case IR_LOOP_END:
+		break;
+	}
+}
+
+static bool is_same_place(struct place a, struct place b)
+{
+	return a.source_i == b.source_i && a.from == b.from && a.to == b.to;
+}
+
+static void emit_all(struct emit *e, struct emit_out *out)
+{
+	VEC(struct stream_line) lines = {0};
+
+	for (uint32_t i = 0; i < e->ir->insns.n && e->c->insns.n < INSNS_MAX; i++) {
+		const struct ir_insn *insn = &e->ir->insns.v[i];
+		struct stream_line line = {(uint32_t)e->c->insns.n, insn->place};
+
+		if (i == out->boundary_ir)
+			out->boundary_insn = e->c->insns.n;
+		emit_insn(e, insn);
+		if (e->c->insns.n == line.insn_i)
+			continue;
+		if (!lines.n || !is_same_place(lines.v[lines.n - 1].place, line.place))
+			vec_push(&lines, line);
+	}
+	out->lines = lines.v;
+	out->n_lines = lines.n;
+}
+
+int emit_code(const struct ir *ir, struct emit_out *out, struct err *err)
+{
+	struct emit e = {.ir = ir, .c = out->code};
+	int rc = 0;
+
+	if (ir->is_too_big)
+		return err_set(err, ERR_LIMIT, "texts and records need more than %d bytes",
+			STREAM_SCRATCH_MAX);
+	e.lives = mem_calloc(ir->n_values + 1, sizeof(*e.lives));
+	e.labels = mem_calloc(ir->n_labels + 1, sizeof(*e.labels));
+	for (ir_label l = 1; l <= ir->n_labels; l++)
+		e.labels[l] = bpf_label(e.c);
+	find_lives(&e);
+	stretch_over_loops(&e);
+	find_homes(&e);
+	emit_all(&e, out);
+	out->scratch_bytes = ir->scratch_top;
+	if (e.is_stack_full)
+		rc = err_set(err, ERR_LIMIT, "an expression needs more than the %d bytes of stack",
+			STREAM_STACK_BYTES);
+	else if (e.c->insns.n >= INSNS_MAX)
+		rc = err_set(err, ERR_LIMIT, "it needs more than %d instructions", INSNS_MAX);
+	free(e.lives);
+	free(e.labels);
+	return rc;
+}

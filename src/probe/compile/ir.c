@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+#include "probe/compile/ir.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/stream/stream.h"
+
+/* Keys and small records live on the stack; it must leave room for values. */
+#define ON_STACK_MAX	 64
+#define STACK_MEMORY_MAX 192
+
+void ir_release(struct ir *ir)
+{
+	vec_release(&ir->insns);
+	vec_release(&ir->memories);
+	vec_release(&ir->is_target);
+}
+
+void ir_reset(struct ir *ir)
+{
+	ir->insns.n = ir->memories.n = 0;
+	ir->n_values = ir->n_labels = 0;
+	ir->stack_bytes = ir->stack_top = ir->scratch_bytes = ir->scratch_top = 0;
+	ir->is_target.n = 0;
+	ir->is_dead = ir->is_too_big = false;
+}
+
+ir_value ir_new_value(struct ir *ir)
+{
+	return ++ir->n_values;
+}
+
+ir_label ir_new_label(struct ir *ir)
+{
+	if (!ir->is_target.n)
+		vec_push(&ir->is_target, 0);
+	vec_push(&ir->is_target, 0);
+	return ++ir->n_labels;
+}
+
+ir_mem ir_new_memory(struct ir *ir, uint32_t bytes)
+{
+	struct ir_memory m = {.bytes = (bytes + 7) & ~7u};
+
+	if (!ir->memories.n)
+		vec_push(&ir->memories, (struct ir_memory){0});
+	m.is_on_stack = m.bytes <= ON_STACK_MAX && ir->stack_bytes + m.bytes <= STACK_MEMORY_MAX;
+	if (m.is_on_stack) {
+		ir->stack_bytes += m.bytes;
+		m.at = -(int32_t)ir->stack_bytes;
+		if (ir->stack_bytes > ir->stack_top)
+			ir->stack_top = ir->stack_bytes;
+	} else {
+		m.at = (int32_t)ir->scratch_bytes;
+		ir->scratch_bytes += m.bytes;
+		if (ir->scratch_bytes > ir->scratch_top)
+			ir->scratch_top = ir->scratch_bytes;
+		if (ir->scratch_bytes > STREAM_SCRATCH_MAX) {
+			ir->is_too_big = true;
+			ir->scratch_bytes = 0;
+			m.at = 0;
+		}
+	}
+	vec_push(&ir->memories, m);
+	return (ir_mem)(ir->memories.n - 1);
+}
+
+struct ir_memory_mark ir_memory_mark(const struct ir *ir)
+{
+	return (struct ir_memory_mark){ir->stack_bytes, ir->scratch_bytes};
+}
+
+void ir_memory_release(struct ir *ir, struct ir_memory_mark mark)
+{
+	ir->stack_bytes = mark.stack_bytes;
+	ir->scratch_bytes = mark.scratch_bytes;
+}
+
+static void add(struct ir *ir, struct ir_insn insn)
+{
+	if (ir->is_dead)
+		return;
+	insn.place = ir->place;
+	vec_push(&ir->insns, insn);
+}
+
+static ir_value add_d(struct ir *ir, struct ir_insn insn)
+{
+	insn.d = ir_new_value(ir);
+	add(ir, insn);
+	return insn.d;
+}
+
+ir_value ir_const(struct ir *ir, int64_t value)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_CONST, .imm = value});
+}
+
+void ir_set_const(struct ir *ir, ir_value d, int64_t value)
+{
+	add(ir, (struct ir_insn){.op = IR_CONST, .d = d, .imm = value});
+}
+
+void ir_copy(struct ir *ir, ir_value d, ir_value a)
+{
+	add(ir, (struct ir_insn){.op = IR_COPY, .d = d, .a = a});
+}
+
+ir_value ir_alu(struct ir *ir, int op, ir_value a, ir_value b)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_ALU, .sub = (uint8_t)op, .a = a, .b = b});
+}
+
+/* Immediates of BPF have 32 bits; longer ones become values. */
+static bool fits(int64_t imm)
+{
+	return imm >= INT32_MIN && imm <= INT32_MAX;
+}
+
+ir_value ir_alu_imm(struct ir *ir, int op, ir_value a, int64_t imm)
+{
+	if (!fits(imm))
+		return ir_alu(ir, op, a, ir_const(ir, imm));
+	return add_d(
+		ir, (struct ir_insn){
+			    .op = IR_ALU, .sub = (uint8_t)op, .a = a, .has_imm = true, .imm = imm});
+}
+
+ir_value ir_extend(struct ir *ir, ir_value a, uint32_t bytes, bool is_signed)
+{
+	if (bytes >= 8)
+		return a;
+	return add_d(ir,
+		(struct ir_insn){
+			.op = IR_EXTEND, .a = a, .bytes = (uint8_t)bytes, .is_signed = is_signed});
+}
+
+ir_value ir_swap(struct ir *ir, ir_value a, uint32_t bytes)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_SWAP, .a = a, .bytes = (uint8_t)bytes});
+}
+
+ir_value ir_set(struct ir *ir, int cond, ir_value a, ir_value b)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_SET, .sub = (uint8_t)cond, .a = a, .b = b});
+}
+
+ir_value ir_set_imm(struct ir *ir, int cond, ir_value a, int64_t imm)
+{
+	if (!fits(imm))
+		return ir_set(ir, cond, a, ir_const(ir, imm));
+	return add_d(ir,
+		(struct ir_insn){
+			.op = IR_SET, .sub = (uint8_t)cond, .a = a, .has_imm = true, .imm = imm});
+}
+
+void ir_place_label(struct ir *ir, ir_label label)
+{
+	if (ir->is_target.v[label])
+		ir->is_dead = false;
+	add(ir, (struct ir_insn){.op = IR_LABEL, .label = label});
+}
+
+void ir_jump(struct ir *ir, ir_label label)
+{
+	if (ir->is_dead)
+		return;
+	add(ir, (struct ir_insn){.op = IR_JUMP, .label = label});
+	ir->is_target.v[label] = 1;
+	ir->is_dead = true;
+}
+
+void ir_branch(struct ir *ir, int cond, ir_value a, ir_value b, ir_label label)
+{
+	if (!ir->is_dead)
+		ir->is_target.v[label] = 1;
+	add(ir, (struct ir_insn){
+			.op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .b = b, .label = label});
+}
+
+void ir_branch_imm(struct ir *ir, int cond, ir_value a, int64_t imm, ir_label label)
+{
+	if (!fits(imm)) {
+		ir_branch(ir, cond, a, ir_const(ir, imm), label);
+		return;
+	}
+	if (!ir->is_dead)
+		ir->is_target.v[label] = 1;
+	add(ir, (struct ir_insn){.op = IR_BRANCH,
+			.sub = (uint8_t)cond,
+			.a = a,
+			.has_imm = true,
+			.imm = imm,
+			.label = label});
+}
+
+ir_value ir_context(struct ir *ir, int32_t offset, uint32_t bytes, bool is_signed)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_CONTEXT,
+				 .offset = offset,
+				 .bytes = (uint8_t)bytes,
+				 .is_signed = is_signed});
+}
+
+ir_value ir_context_address(struct ir *ir)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_CONTEXT_ADDRESS});
+}
+
+ir_value ir_word(struct ir *ir, int32_t offset)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_WORD, .offset = offset});
+}
+
+ir_value ir_load(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, bool is_signed)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
+				 .mem = mem,
+				 .offset = offset,
+				 .bytes = (uint8_t)bytes,
+				 .is_signed = is_signed});
+}
+
+ir_value ir_load_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, bool is_signed)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
+				 .a = p,
+				 .offset = offset,
+				 .bytes = (uint8_t)bytes,
+				 .is_signed = is_signed});
+}
+
+void ir_store(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, ir_value v)
+{
+	add(ir, (struct ir_insn){.op = IR_STORE,
+			.mem = mem,
+			.offset = offset,
+			.bytes = (uint8_t)bytes,
+			.b = v});
+}
+
+void ir_store_imm(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, int64_t imm)
+{
+	if (!fits(imm)) {
+		ir_store(ir, mem, offset, bytes, ir_const(ir, imm));
+		return;
+	}
+	add(ir, (struct ir_insn){.op = IR_STORE,
+			.mem = mem,
+			.offset = offset,
+			.bytes = (uint8_t)bytes,
+			.has_imm = true,
+			.imm = imm});
+}
+
+void ir_store_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, ir_value v)
+{
+	add(ir, (struct ir_insn){
+			.op = IR_STORE, .a = p, .offset = offset, .bytes = (uint8_t)bytes, .b = v});
+}
+
+void ir_add_atomic(struct ir *ir, ir_value p, int32_t offset, ir_value v)
+{
+	add(ir, (struct ir_insn){.op = IR_ADD_ATOMIC, .a = p, .offset = offset, .b = v});
+}
+
+void ir_zero(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes)
+{
+	if (bytes)
+		add(ir, (struct ir_insn){
+				.op = IR_ZERO, .mem = mem, .offset = offset, .imm = bytes});
+}
+
+/* Marks stand in dead code too, so that begins and ends match. */
+void ir_loop(struct ir *ir)
+{
+	vec_push(&ir->insns, ((struct ir_insn){.op = IR_LOOP, .place = ir->place}));
+}
+
+void ir_loop_end(struct ir *ir)
+{
+	vec_push(&ir->insns, ((struct ir_insn){.op = IR_LOOP_END, .place = ir->place}));
+}
+
+ir_value ir_call(struct ir *ir, int helper, const struct ir_arg *args, int n)
+{
+	struct ir_insn insn = {.op = IR_CALL, .imm = helper, .n_args = (uint8_t)n};
+
+	memcpy(insn.args, args, sizeof(*args) * (size_t)n);
+	return add_d(ir, insn);
+}
+
+/* --- as text ---------------------------------------------------------------------------------- */
+
+static const char *alu_word(int op)
+{
+	switch (op) {
+	case BPF_ADD:
+		return "+";
+	case BPF_SUB:
+		return "-";
+	case BPF_MUL:
+		return "*";
+	case BPF_DIV:
+		return "/";
+	case BPF_MOD:
+		return "%";
+	case BPF_AND:
+		return "&";
+	case BPF_OR:
+		return "|";
+	case BPF_XOR:
+		return "^";
+	case BPF_LSH:
+		return "<<";
+	case BPF_RSH:
+		return ">>";
+	case BPF_ARSH:
+		return "s>>";
+	}
+	return "?";
+}
+
+static const char *cond_word(int op)
+{
+	switch (op) {
+	case BPF_JEQ:
+		return "==";
+	case BPF_JNE:
+		return "!=";
+	case BPF_JGT:
+		return ">";
+	case BPF_JGE:
+		return ">=";
+	case BPF_JLT:
+		return "<";
+	case BPF_JLE:
+		return "<=";
+	case BPF_JSGT:
+		return "s>";
+	case BPF_JSGE:
+		return "s>=";
+	case BPF_JSLT:
+		return "s<";
+	case BPF_JSLE:
+		return "s<=";
+	}
+	return "?";
+}
+
+static void print_right(const struct ir_insn *i, struct buf *out)
+{
+	if (i->has_imm)
+		buf_printf(out, "%" PRId64, i->imm);
+	else
+		buf_printf(out, "v%u", i->b);
+}
+
+static void print_where(const struct ir_insn *i, struct buf *out)
+{
+	if (i->mem)
+		buf_printf(out, "mem%u[%d]", i->mem, i->offset);
+	else
+		buf_printf(out, "*(v%u + %d)", i->a, i->offset);
+}
+
+static void print_call(const struct ir_insn *i, struct buf *out)
+{
+	buf_printf(out, "call %" PRId64 "(", i->imm);
+	for (int k = 0; k < i->n_args; k++) {
+		const struct ir_arg *a = &i->args[k];
+
+		if (k)
+			buf_put_cstr(out, ", ");
+		switch (a->kind) {
+		case IR_ARG_VALUE:
+			buf_printf(out, "v%u", a->n);
+			break;
+		case IR_ARG_IMM:
+			buf_printf(out, "%" PRId64, a->imm);
+			break;
+		case IR_ARG_MEM:
+			buf_printf(out, "&mem%u[%" PRId64 "]", a->n, a->imm);
+			break;
+		case IR_ARG_MAP:
+			buf_printf(out, "map %" PRId64, a->imm);
+			break;
+		case IR_ARG_CONTEXT:
+			buf_put_cstr(out, "context");
+			break;
+		}
+	}
+	buf_put_cstr(out, ")");
+}
+
+static void print_insn(const struct ir_insn *i, struct buf *out)
+{
+	if (i->d)
+		buf_printf(out, "v%u = ", i->d);
+	switch (i->op) {
+	case IR_CONST:
+		buf_printf(out, "%" PRId64, i->imm);
+		break;
+	case IR_COPY:
+		buf_printf(out, "v%u", i->a);
+		break;
+	case IR_ALU:
+		buf_printf(out, "v%u %s ", i->a, alu_word(i->sub));
+		print_right(i, out);
+		break;
+	case IR_EXTEND:
+		buf_printf(out, "%c%u v%u", i->is_signed ? 's' : 'u', i->bytes * 8, i->a);
+		break;
+	case IR_SWAP:
+		buf_printf(out, "swap%u v%u", i->bytes * 8, i->a);
+		break;
+	case IR_SET:
+		buf_printf(out, "v%u %s ", i->a, cond_word(i->sub));
+		print_right(i, out);
+		break;
+	case IR_LABEL:
+		buf_printf(out, "L%u:", i->label);
+		break;
+	case IR_JUMP:
+		buf_printf(out, "goto L%u", i->label);
+		break;
+	case IR_BRANCH:
+		buf_printf(out, "if v%u %s ", i->a, cond_word(i->sub));
+		print_right(i, out);
+		buf_printf(out, " goto L%u", i->label);
+		break;
+	case IR_CONTEXT:
+		buf_printf(out, "context[%d]", i->offset);
+		break;
+	case IR_CONTEXT_ADDRESS:
+		buf_put_cstr(out, "&context");
+		break;
+	case IR_WORD:
+		buf_printf(out, "word[%d]", i->offset);
+		break;
+	case IR_LOAD:
+		buf_printf(out, "%c%u ", i->is_signed ? 's' : 'u', i->bytes * 8);
+		print_where(i, out);
+		break;
+	case IR_STORE:
+		print_where(i, out);
+		buf_printf(out, " = u%u ", i->bytes * 8);
+		print_right(i, out);
+		break;
+	case IR_ADD_ATOMIC:
+		print_where(i, out);
+		buf_printf(out, " += v%u", i->b);
+		break;
+	case IR_ZERO:
+		buf_printf(out, "zero mem%u[%d], %" PRId64, i->mem, i->offset, i->imm);
+		break;
+	case IR_CALL:
+		print_call(i, out);
+		break;
+	case IR_LOOP:
+		buf_put_cstr(out, "loop");
+		break;
+	case IR_LOOP_END:
+		buf_put_cstr(out, "end of loop");
+		break;
+	}
+	buf_put_u8(out, '\n');
+}
+
+void ir_print(const struct ir *ir, struct buf *out)
+{
+	for (size_t i = 0; i < ir->insns.n; i++)
+		print_insn(&ir->insns.v[i], out);
+}

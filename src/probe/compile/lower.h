@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* From checked clauses to intermediate code, for one point and one mode. Internal to compile/. */
+#ifndef WEIR_PROBE_COMPILE_LOWER_H
+#define WEIR_PROBE_COMPILE_LOWER_H
+
+#include "probe/compile/check.h"
+#include "probe/compile/ir.h"
+#include "probe/compile/point_types.h"
+
+/* Where the clause goes on after something failed. */
+enum failure { FAILURE_READ, FAILURE_OTHER, N_FAILURES };
+
+struct loop_labels {
+	ir_label next, end;
+	struct loop_labels *outer;
+};
+
+struct lower {
+	struct check_clause *clause;
+	struct check_clause *error_clause; /* checked for this mode, or NULL */
+	struct stream *stream;
+	struct diags *diags;
+	enum mode mode;
+	enum point_kind kind;
+	struct ir ir;
+	ir_label end; /* of the clause */
+	ir_label failed[N_FAILURES];
+	ir_value error_number, error_address, error_line; /* kept for error {}; 0 = nobody asks */
+	struct loop_labels *loop;
+	struct point_types *point_types; /* for facts of the running kernel */
+	bool uses_site, reads_user, is_in_error;
+};
+
+/* The whole clause: predicate first. `*predicate_n` is the number of IR instructions that belong to
+ * the predicate. */
+void lower_clause(struct lower *l, size_t *predicate_n);
+
+/* --- shared by the files of the lowering -------------------------------------------------------
+ */
+
+/* An object in memory: of the traced program, of the kernel, of the context, or of ours. */
+struct object {
+	enum { OBJECT_ADDRESS, OBJECT_MEMORY, OBJECT_CONTEXT } kind;
+	enum space space; /* ADDRESS */
+	ir_value address; /* ADDRESS; 0 with kind MEMORY */
+	ir_mem mem;	  /* MEMORY */
+	int64_t offset;
+	uint8_t bit_offset, bit_size; /* of a bit-field */
+};
+
+static inline const struct type *type_of(const struct lower *l, const struct expr *e)
+{
+	return e->type[l->mode];
+}
+static inline const struct meaning *meaning_of(const struct lower *l, const struct expr *e)
+{
+	return e->meaning[l->mode];
+}
+
+void lower_statements(struct lower *l, const struct stmt *s);
+/* An integer or pointer, extended to 64 bits as its type says. */
+ir_value lower_value(struct lower *l, const struct expr *e);
+/* a = b; the value, or 0 when it is none. */
+ir_value lower_assign(struct lower *l, const struct expr *a, const struct expr *b);
+/* For its effects alone. */
+void lower_effect(struct lower *l, const struct expr *e);
+/* Jumps to `no` when the condition does not hold. */
+void lower_condition(struct lower *l, const struct expr *e, ir_label no);
+/* An expression that lies in memory: structures, arrays, dereferences, texts. */
+struct object lower_object(struct lower *l, const struct expr *e);
+/* A text as type->n bytes of memory, padded with NULs. */
+ir_mem lower_text(struct lower *l, const struct expr *e);
+/* Writes a value of the script language that lies in memory (texts, bytes, stacks, structures,
+ * tuples): n bytes of room. */
+void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
+uint32_t lower_size(const struct type *type); /* bytes of such a value */
+/* Whether a type is held as one 64-bit value. */
+bool lower_is_value(const struct type *type);
+/* Writes the canonical value of `e` to memory. */
+void lower_canonical(
+	struct lower *l, const struct expr *e, const struct shape *shape, ir_mem mem, uint32_t at);
+
+/* lower_memory.c */
+/* Goes to the failure unless the helper's result is 0 (or, with negative_only, not negative). */
+void lower_fail_unless_ok(
+	struct lower *l, ir_value result, bool negative_only, enum failure why, ir_value address);
+void lower_fail(struct lower *l, enum failure why, int error_number);
+ir_value lower_read(struct lower *l, const struct object *o, uint32_t bytes, bool is_signed);
+ir_value lower_load_object(struct lower *l, const struct object *o, const struct type *type);
+/* Copies n bytes of an object into memory. */
+void lower_copy_object(
+	struct lower *l, const struct object *o, uint32_t n, ir_mem mem, uint32_t at);
+/* A NUL-terminated text at an address into n bytes of memory; gives the helper's result (bytes with
+ * the NUL). */
+ir_value lower_read_text(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);
+void lower_copy_memory(
+	struct lower *l, ir_mem from, uint32_t from_at, ir_mem to, uint32_t to_at, uint32_t n);
+void lower_literal(
+	struct lower *l, const char *text, size_t text_n, ir_mem mem, uint32_t at, uint32_t n);
+ir_value lower_register(struct lower *l, uint16_t reg);
+
+/* lower_value_use.c: arguments, results */
+ir_value lower_use_value(struct lower *l, const struct value_use *use);
+struct object lower_use_object(struct lower *l, const struct value_use *use);
+ir_value lower_global_address(struct lower *l, const struct global_use *g);
+
+/* lower_text.c */
+ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct expr *b, int64_t n);
+ir_value lower_text_length(struct lower *l, const struct expr *e);
+ir_value lower_text_contains(struct lower *l, const struct expr *a, const struct expr *b);
+
+/* lower_call.c */
+ir_value lower_call(struct lower *l, const struct expr *e);
+/* A call whose value lies in memory: str, buf, usym, ... */
+void lower_call_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
+/* SHAPE_USYM, SHAPE_USTACK: a number, the process and the mode. */
+void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t at);
+/* The stack as an id; 0 frames: all. */
+ir_value lower_stack(struct lower *l, bool is_user, uint32_t n_frames);
+void lower_record(struct lower *l, const struct expr *e, uint32_t format, const struct expr *args);
+
+/* lower_map.c */
+ir_mem lower_map_key(struct lower *l, const struct map_use *map, const struct expr *keys);
+/* Pointer to the value, possibly null. */
+ir_value lower_map_find(struct lower *l, const struct map_use *map, ir_mem key);
+ir_value lower_map_value(struct lower *l, const struct expr *e);
+struct object lower_map_object(struct lower *l, const struct expr *e);
+void lower_map_assign(struct lower *l, const struct expr *map, const struct expr *value);
+/* @x += v: the value after it when `wants_value`, before it with `is_post`. */
+ir_value lower_map_add(struct lower *l, const struct expr *map, ir_value v, bool is_post);
+/* @x = v, of one value. */
+void lower_map_store(struct lower *l, const struct expr *map, ir_value v);
+void lower_map_delete(struct lower *l, const struct map_use *map, const struct expr *keys);
+void lower_aggregate(struct lower *l, const struct expr *map, const struct expr *call);
+
+/* lower_self.c */
+ir_value lower_self_value(struct lower *l, const struct variable *v);
+struct object lower_self_object(struct lower *l, const struct variable *v);
+void lower_self_assign(struct lower *l, const struct variable *v, const struct expr *value);
+void lower_self_set(struct lower *l, const struct variable *v, ir_value value);
+
+/* Adds one to a counter of the clause: offset in struct clause_loss. */
+void lower_count_loss(struct lower *l, uint32_t field);
+
+#endif

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: MIT */
+/* Expressions. Which of the functions an expression takes follows from its type: one 64-bit value,
+ * or an object in memory. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "probe/compile/lower.h"
+
+bool lower_is_value(const struct type *type)
+{
+	switch (type->kind) {
+	case TYPE_INT:
+	case TYPE_POINTER:
+	case TYPE_FLOAT:
+	case TYPE_KSTACK:
+	case TYPE_KSYM:
+	case TYPE_PROBE:
+	case TYPE_FUNC:
+	case TYPE_VOID:
+	case TYPE_BAD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* --- arithmetic
+ * ----------------------------------------------------------------------------------- */
+
+/* The rule of compile/check.h. */
+static bool is_unsigned(const struct type *t)
+{
+	return t->kind == TYPE_POINTER || (t->kind == TYPE_INT && !t->is_signed && t->size == 8);
+}
+
+static ir_value negate(struct lower *l, ir_value v)
+{
+	return ir_alu_imm(&l->ir, BPF_MUL, v, -1);
+}
+
+static ir_value absolute(struct lower *l, ir_value v)
+{
+	ir_value result = ir_new_value(&l->ir);
+	ir_label done = ir_new_label(&l->ir);
+
+	ir_copy(&l->ir, result, v);
+	ir_branch_imm(&l->ir, BPF_JSGE, v, 0, done);
+	ir_copy(&l->ir, result, negate(l, v));
+	ir_place_label(&l->ir, done);
+	return result;
+}
+
+/* BPF divides unsigned numbers only (until its fourth version): signs are put back afterwards. */
+static ir_value divide_signed(struct lower *l, int op, ir_value a, ir_value b)
+{
+	ir_value result = ir_new_value(&l->ir), sign;
+	ir_label done = ir_new_label(&l->ir);
+
+	ir_copy(&l->ir, result, ir_alu(&l->ir, op, absolute(l, a), absolute(l, b)));
+	sign = op == BPF_DIV ? ir_alu(&l->ir, BPF_XOR, a, b) : a;
+	ir_branch_imm(&l->ir, BPF_JSGE, sign, 0, done);
+	ir_copy(&l->ir, result, negate(l, result));
+	ir_place_label(&l->ir, done);
+	return result;
+}
+
+static ir_value divide(struct lower *l, int op, ir_value a, ir_value b, bool unsigned_)
+{
+	ir_label ok = ir_new_label(&l->ir);
+
+	ir_branch_imm(&l->ir, BPF_JNE, b, 0, ok);
+	lower_fail(l, FAILURE_OTHER, EDOM);
+	ir_place_label(&l->ir, ok);
+	return unsigned_ ? ir_alu(&l->ir, op, a, b) : divide_signed(l, op, a, b);
+}
+
+static ir_value arithmetic(struct lower *l, enum op op, const struct type *ta,
+	const struct type *tb, ir_value a, ir_value b)
+{
+	bool unsigned_ = is_unsigned(ta) || is_unsigned(tb);
+
+	switch (op) {
+	case OP_ADD:
+		return ir_alu(&l->ir, BPF_ADD, a, b);
+	case OP_SUB:
+		return ir_alu(&l->ir, BPF_SUB, a, b);
+	case OP_MUL:
+		return ir_alu(&l->ir, BPF_MUL, a, b);
+	case OP_DIV:
+		return divide(l, BPF_DIV, a, b, unsigned_);
+	case OP_MOD:
+		return divide(l, BPF_MOD, a, b, unsigned_);
+	case OP_AND:
+		return ir_alu(&l->ir, BPF_AND, a, b);
+	case OP_OR:
+		return ir_alu(&l->ir, BPF_OR, a, b);
+	case OP_XOR:
+		return ir_alu(&l->ir, BPF_XOR, a, b);
+	case OP_SHL:
+		return ir_alu(&l->ir, BPF_LSH, a, ir_alu_imm(&l->ir, BPF_AND, b, 63));
+	case OP_SHR:
+		return ir_alu(&l->ir, ta->kind == TYPE_INT && ta->is_signed ? BPF_ARSH : BPF_RSH, a,
+			ir_alu_imm(&l->ir, BPF_AND, b, 63));
+	default:
+		assert(!"an arithmetic operator");
+		return a;
+	}
+}
+
+static uint64_t step_of(const struct type *pointer)
+{
+	return pointer->of && pointer->of->size ? pointer->of->size : 1;
+}
+
+static ir_value scaled(struct lower *l, ir_value v, uint64_t by)
+{
+	return by == 1 ? v : ir_alu_imm(&l->ir, BPF_MUL, v, (int64_t)by);
+}
+
+/* Pointer + integer steps by elements; pointer - pointer counts them. */
+static ir_value binary(struct lower *l, enum op op, const struct type *ta, const struct type *tb,
+	ir_value a, ir_value b)
+{
+	const struct type *pointer = ta->kind == TYPE_POINTER	? ta
+				     : tb->kind == TYPE_POINTER ? tb
+								: NULL;
+	ir_value v;
+
+	if (!pointer || (op != OP_ADD && op != OP_SUB))
+		return arithmetic(l, op, ta, tb, a, b);
+	if (ta->kind == TYPE_POINTER && tb->kind == TYPE_POINTER) {
+		v = ir_alu(&l->ir, BPF_SUB, a, b);
+		return step_of(ta) == 1 ? v
+					: divide_signed(l, BPF_DIV, v,
+						  ir_const(&l->ir, (int64_t)step_of(ta)));
+	}
+	if (ta->kind == TYPE_POINTER)
+		b = scaled(l, b, step_of(ta));
+	else
+		a = scaled(l, a, step_of(tb));
+	v = ir_alu(&l->ir, op == OP_ADD ? BPF_ADD : BPF_SUB, a, b);
+	return ir_extend(&l->ir, v, (uint32_t)pointer->size, false);
+}
+
+/* --- conditions
+ * ----------------------------------------------------------------------------------- */
+
+static int condition_code(enum op op, bool unsigned_)
+{
+	switch (op) {
+	case OP_EQ:
+		return BPF_JEQ;
+	case OP_NE:
+		return BPF_JNE;
+	case OP_LT:
+		return unsigned_ ? BPF_JLT : BPF_JSLT;
+	case OP_LE:
+		return unsigned_ ? BPF_JLE : BPF_JSLE;
+	case OP_GT:
+		return unsigned_ ? BPF_JGT : BPF_JSGT;
+	case OP_GE:
+		return unsigned_ ? BPF_JGE : BPF_JSGE;
+	default:
+		return -1;
+	}
+}
+
+static enum op opposite(enum op op)
+{
+	switch (op) {
+	case OP_EQ:
+		return OP_NE;
+	case OP_NE:
+		return OP_EQ;
+	case OP_LT:
+		return OP_GE;
+	case OP_LE:
+		return OP_GT;
+	case OP_GT:
+		return OP_LE;
+	default:
+		return OP_LT;
+	}
+}
+
+static bool is_text(const struct type *t)
+{
+	return t->kind == TYPE_STRING || (t->kind == TYPE_ARRAY && t->of->is_char);
+}
+
+static bool is_value_comparison(struct lower *l, const struct expr *e)
+{
+	return e->kind == EXPR_BINARY && condition_code(e->op, false) >= 0 &&
+	       lower_is_value(type_of(l, e->a)) && lower_is_value(type_of(l, e->b));
+}
+
+/* Goes to `label` when `a op b` holds. */
+static void branch_if(
+	struct lower *l, enum op op, const struct expr *a, const struct expr *b, ir_label label)
+{
+	int code = condition_code(op, is_unsigned(type_of(l, a)) || is_unsigned(type_of(l, b)));
+	ir_value va = lower_value(l, a);
+
+	if (b->is_constant[l->mode])
+		ir_branch_imm(&l->ir, code, va, (int64_t)b->constant[l->mode], label);
+	else
+		ir_branch(&l->ir, code, va, lower_value(l, b), label);
+}
+
+void lower_condition(struct lower *l, const struct expr *e, ir_label no)
+{
+	ir_label yes;
+
+	if (e->is_constant[l->mode]) {
+		if (!e->constant[l->mode])
+			ir_jump(&l->ir, no);
+	} else if (is_value_comparison(l, e)) {
+		branch_if(l, opposite(e->op), e->a, e->b, no);
+	} else if (e->kind == EXPR_BINARY && e->op == OP_LOGICAL_AND) {
+		lower_condition(l, e->a, no);
+		lower_condition(l, e->b, no);
+	} else if (e->kind == EXPR_BINARY && e->op == OP_LOGICAL_OR) {
+		ir_label second = ir_new_label(&l->ir);
+
+		yes = ir_new_label(&l->ir);
+		lower_condition(l, e->a, second);
+		ir_jump(&l->ir, yes);
+		ir_place_label(&l->ir, second);
+		lower_condition(l, e->b, no);
+		ir_place_label(&l->ir, yes);
+	} else if (e->kind == EXPR_UNARY && e->op == OP_NOT) {
+		yes = ir_new_label(&l->ir);
+		lower_condition(l, e->a, yes);
+		ir_jump(&l->ir, no);
+		ir_place_label(&l->ir, yes);
+	} else {
+		ir_branch_imm(&l->ir, BPF_JEQ, lower_value(l, e), 0, no);
+	}
+}
+
+/* A condition as 0 or 1. */
+static ir_value condition_value(struct lower *l, const struct expr *e)
+{
+	ir_value v = ir_new_value(&l->ir);
+	ir_label no = ir_new_label(&l->ir);
+
+	ir_set_const(&l->ir, v, 0);
+	lower_condition(l, e, no);
+	ir_set_const(&l->ir, v, 1);
+	ir_place_label(&l->ir, no);
+	return v;
+}
+
+static ir_value binary_value(struct lower *l, const struct expr *e)
+{
+	const struct type *ta, *tb;
+	ir_value a, v;
+
+	if (e->op == OP_LOGICAL_AND || e->op == OP_LOGICAL_OR)
+		return condition_value(l, e);
+	ta = type_of(l, e->a), tb = type_of(l, e->b);
+	if (is_text(ta) && (e->op == OP_EQ || e->op == OP_NE)) {
+		v = lower_text_equal(l, e->a, e->b, -1);
+		return e->op == OP_EQ ? v : ir_alu_imm(&l->ir, BPF_XOR, v, 1);
+	}
+	if (condition_code(e->op, false) >= 0)
+		return condition_value(l, e);
+	a = lower_value(l, e->a);
+	return binary(l, e->op, ta, tb, a, lower_value(l, e->b));
+}
+
+static ir_value unary_value(struct lower *l, const struct expr *e)
+{
+	struct object o;
+
+	switch (e->op) {
+	case OP_NEGATE:
+		return negate(l, lower_value(l, e->a));
+	case OP_COMPLEMENT:
+		return ir_alu_imm(&l->ir, BPF_XOR, lower_value(l, e->a), -1);
+	case OP_NOT:
+		return condition_value(l, e);
+	case OP_ADDRESS:
+		o = lower_object(l, e->a);
+		return o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+	default:
+		o = lower_object(l, e);
+		return lower_load_object(l, &o, type_of(l, e));
+	}
+}
+
+static ir_value ternary_value(struct lower *l, const struct expr *e)
+{
+	ir_label no = ir_new_label(&l->ir), done = ir_new_label(&l->ir);
+	ir_value v = ir_new_value(&l->ir);
+
+	if (e->a->is_constant[l->mode])
+		return lower_value(l, e->a->constant[l->mode] ? e->b : e->c);
+	ir_set_const(&l->ir, v, 0);
+	lower_condition(l, e->a, no);
+	ir_copy(&l->ir, v, lower_value(l, e->b));
+	ir_jump(&l->ir, done);
+	ir_place_label(&l->ir, no);
+	ir_copy(&l->ir, v, lower_value(l, e->c));
+	ir_place_label(&l->ir, done);
+	return v;
+}
+
+static ir_value cast_value(struct lower *l, const struct expr *e)
+{
+	const struct type *to = type_of(l, e);
+	ir_value v = lower_value(l, e->a);
+
+	if (to->is_bool)
+		return ir_set_imm(&l->ir, BPF_JNE, v, 0);
+	return ir_extend(&l->ir, v, to->size > 8 ? 8 : (uint32_t)to->size,
+		to->kind == TYPE_INT && to->is_signed);
+}
+
+/* --- names
+ * ------------------------------------------------------------------------------------------ */
+
+static ir_value half(struct lower *l, int helper, bool is_high)
+{
+	ir_value v = ir_call(&l->ir, helper, NULL, 0);
+
+	return is_high ? ir_alu_imm(&l->ir, BPF_RSH, v, 32) : ir_extend(&l->ir, v, 4, false);
+}
+
+static ir_value parent(struct lower *l)
+{
+	struct object o = {.kind = OBJECT_ADDRESS, .space = SPACE_KERNEL};
+	int64_t parent_at = point_types_kernel_offset(l->point_types, "task_struct", "real_parent"),
+		tgid_at = point_types_kernel_offset(l->point_types, "task_struct", "tgid");
+
+	if (parent_at < 0 || tgid_at < 0) {
+		lower_fail(l, FAILURE_OTHER, EOPNOTSUPP);
+		return ir_const(&l->ir, 0);
+	}
+	o.address = ir_call(&l->ir, BPF_FUNC_get_current_task, NULL, 0);
+	o.offset = parent_at;
+	o.address = lower_read(l, &o, 8, false);
+	o.offset = tgid_at;
+	return lower_read(l, &o, 4, false);
+}
+
+static ir_value elapsed(struct lower *l)
+{
+	ir_mem key = ir_new_memory(&l->ir, 4);
+	ir_label found = ir_new_label(&l->ir);
+	ir_value p;
+
+	ir_store_imm(&l->ir, key, 0, 4, 0);
+	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_FACTS), IR_M(key, 0));
+	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
+	lower_fail(l, FAILURE_OTHER, ENOENT);
+	ir_place_label(&l->ir, found);
+	return ir_alu(&l->ir, BPF_SUB, ir_call(&l->ir, BPF_FUNC_ktime_get_ns, NULL, 0),
+		ir_load_at(&l->ir, p, 0, 8, false));
+}
+
+static ir_value builtin_value(struct lower *l, const struct builtin *b)
+{
+	switch (b->id) {
+	case BUILTIN_PID:
+		return half(l, BPF_FUNC_get_current_pid_tgid, true);
+	case BUILTIN_TID:
+		return half(l, BPF_FUNC_get_current_pid_tgid, false);
+	case BUILTIN_UID:
+		return half(l, BPF_FUNC_get_current_uid_gid, false);
+	case BUILTIN_GID:
+		return half(l, BPF_FUNC_get_current_uid_gid, true);
+	case BUILTIN_PPID:
+		return parent(l);
+	case BUILTIN_NSECS:
+		return ir_call(&l->ir, BPF_FUNC_ktime_get_boot_ns, NULL, 0);
+	case BUILTIN_ELAPSED:
+		return elapsed(l);
+	case BUILTIN_CPU:
+		return ir_call(&l->ir, BPF_FUNC_get_smp_processor_id, NULL, 0);
+	case BUILTIN_RAND:
+		return ir_call(&l->ir, BPF_FUNC_get_prandom_u32, NULL, 0);
+	case BUILTIN_CGROUP:
+		return ir_call(&l->ir, BPF_FUNC_get_current_cgroup_id, NULL, 0);
+	case BUILTIN_PROBE:
+	case BUILTIN_FUNC:
+		l->uses_site = true;
+		return ir_word(&l->ir, STREAM_WORD_SITE);
+	case BUILTIN_BITS:
+		return ir_const(&l->ir, l->mode == MODE_32 ? 32 : 64);
+	case BUILTIN_KSTACK:
+		return lower_stack(l, false, 0);
+	case BUILTIN_CURTASK:
+		return ir_call(&l->ir, BPF_FUNC_get_current_task, NULL, 0);
+	case BUILTIN_CTX:
+		return ir_context_address(&l->ir);
+	case BUILTIN_ERRNO:
+		return l->error_number;
+	case BUILTIN_ERRADDR:
+		return l->error_address;
+	case BUILTIN_ERRLINE:
+		return l->error_line;
+	default:
+		assert(!"a builtin with a value");
+		return 0;
+	}
+}
+
+static ir_value name_value(struct lower *l, const struct expr *e)
+{
+	const struct meaning *m = meaning_of(l, e);
+	struct object o;
+
+	switch (m->kind) {
+	case MEANING_BUILTIN:
+		return builtin_value(l, m->builtin);
+	case MEANING_VALUE:
+		return lower_use_value(l, m->value);
+	default:
+		o = lower_object(l, e);
+		return lower_load_object(l, &o, type_of(l, e));
+	}
+}
+
+/* --- assignments
+ * ------------------------------------------------------------------------------------ */
+
+static ir_value variable_value(struct lower *l, const struct expr *e)
+{
+	const struct variable *v = meaning_of(l, e)->variable;
+
+	return e->kind == EXPR_SELF ? lower_self_value(l, v) : v->storage;
+}
+
+static void set_variable(struct lower *l, const struct expr *e, ir_value value)
+{
+	struct variable *v = meaning_of(l, e)->variable;
+	const struct type *t = v->type[l->mode];
+
+	/* A variable keeps its type: what is assigned is cut to it. */
+	if (t->kind == TYPE_INT || t->kind == TYPE_POINTER)
+		value = ir_extend(
+			&l->ir, value, (uint32_t)t->size, t->kind == TYPE_INT && t->is_signed);
+	if (e->kind == EXPR_SELF)
+		lower_self_set(l, v, value);
+	else
+		ir_copy(&l->ir, v->storage, value);
+}
+
+static bool is_aggregation_call(struct lower *l, const struct expr *e)
+{
+	return type_of(l, e)->kind == TYPE_AGGREGATION;
+}
+
+ir_value lower_assign(struct lower *l, const struct expr *a, const struct expr *b)
+{
+	ir_value v;
+
+	if (a->kind == EXPR_MAP) {
+		if (is_aggregation_call(l, b))
+			lower_aggregate(l, a, b);
+		else
+			lower_map_assign(l, a, b);
+		return 0;
+	}
+	if (lower_is_value(meaning_of(l, a)->variable->type[l->mode])) {
+		v = lower_value(l, b);
+		set_variable(l, a, v);
+		return v;
+	}
+	if (a->kind == EXPR_SELF)
+		lower_self_assign(l, meaning_of(l, a)->variable, b);
+	else
+		lower_into(l, b, meaning_of(l, a)->variable->storage, 0,
+			lower_size(meaning_of(l, a)->variable->type[l->mode]));
+	return 0;
+}
+
+/* a op= v; gives the value before (is_post) or after it. */
+static ir_value change(struct lower *l, const struct expr *a, enum op op, const struct type *tb,
+	ir_value v, bool is_post)
+{
+	const struct type *ta = type_of(l, a);
+	ir_value old, now;
+
+	if (a->kind == EXPR_MAP && (op == OP_ADD || op == OP_SUB) && ta->kind != TYPE_POINTER)
+		return lower_map_add(l, a, op == OP_SUB ? negate(l, v) : v, is_post);
+	if (a->kind == EXPR_MAP) {
+		old = lower_map_value(l, a);
+		now = binary(l, op, ta, tb, old, v);
+		lower_map_store(l, a, now);
+		return is_post ? old : now;
+	}
+	old = ir_new_value(&l->ir);
+	ir_copy(&l->ir, old, variable_value(l, a));
+	now = binary(l, op, ta, tb, old, v);
+	set_variable(l, a, now);
+	return is_post ? old : now;
+}
+
+static ir_value assign_value(struct lower *l, const struct expr *e)
+{
+	if (e->op == OP_NONE)
+		return lower_assign(l, e->a, e->b);
+	return change(l, e->a, e->op, type_of(l, e->b), lower_value(l, e->b), false);
+}
+
+static ir_value step_value(struct lower *l, const struct expr *e)
+{
+	static const struct type one = {.kind = TYPE_INT, .is_signed = true, .size = 8};
+
+	return change(l, e->a, e->op, &one, ir_const(&l->ir, 1), e->is_post);
+}
+
+/* --- all of them
+ * ------------------------------------------------------------------------------------ */
+
+ir_value lower_value(struct lower *l, const struct expr *e)
+{
+	const struct type *t = type_of(l, e);
+	struct object o;
+
+	if (e->is_constant[l->mode])
+		return ir_const(&l->ir, (int64_t)e->constant[l->mode]);
+	switch (e->kind) {
+	case EXPR_INT:
+		return ir_const(&l->ir, (int64_t)e->value);
+	case EXPR_NAME:
+		if (t->kind != TYPE_ARRAY)
+			return name_value(l, e);
+		break;
+	case EXPR_LOCAL:
+	case EXPR_SELF:
+		if (lower_is_value(t))
+			return variable_value(l, e);
+		break;
+	case EXPR_MAP:
+		return lower_map_value(l, e);
+	case EXPR_UNARY:
+		if (t->kind != TYPE_ARRAY)
+			return unary_value(l, e);
+		break;
+	case EXPR_BINARY:
+		return binary_value(l, e);
+	case EXPR_TERNARY:
+		return ternary_value(l, e);
+	case EXPR_CAST:
+		return cast_value(l, e);
+	case EXPR_CALL:
+		return lower_call(l, e);
+	case EXPR_ASSIGN:
+		return assign_value(l, e);
+	case EXPR_STEP:
+		return step_value(l, e);
+	case EXPR_MEMBER:
+		if (meaning_of(l, e) && meaning_of(l, e)->kind == MEANING_VALUE &&
+			t->kind != TYPE_ARRAY)
+			return lower_use_value(l, meaning_of(l, e)->value);
+		break;
+	default:
+		break;
+	}
+	o = lower_object(l, e);
+	if (t->kind == TYPE_ARRAY) /* decays to the address of its first element */
+		return o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+	return lower_load_object(l, &o, t);
+}
+
+void lower_effect(struct lower *l, const struct expr *e)
+{
+	const struct type *t = type_of(l, e);
+
+	if (e->is_constant[l->mode])
+		return;
+	if (e->kind == EXPR_ASSIGN || e->kind == EXPR_CALL || (t && lower_is_value(t)))
+		lower_value(l, e);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading memory: of the traced program, of the kernel, of the context and of our own. What cannot
+ * be read ends the clause and is counted; nothing is made up in its place.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "probe/compile/lower.h"
+
+#define PAGE_LAST 4095
+
+/* --- failing ------------------------------------------------------------------------------------
+ */
+
+static ir_label failure_label(const struct lower *l, enum failure why)
+{
+	return l->is_in_error ? l->end : l->failed[why];
+}
+
+static void note_error(struct lower *l, ir_value address)
+{
+	uint32_t line, column;
+
+	if (!l->error_number || l->is_in_error)
+		return;
+	place_line(&l->stream->sources, l->ir.place, &line, &column);
+	if (address)
+		ir_copy(&l->ir, l->error_address, address);
+	else
+		ir_set_const(&l->ir, l->error_address, 0);
+	ir_set_const(&l->ir, l->error_line, line);
+}
+
+void lower_fail_unless_ok(
+	struct lower *l, ir_value result, bool negative_only, enum failure why, ir_value address)
+{
+	ir_label ok;
+
+	if (!l->error_number || l->is_in_error) {
+		ir_branch_imm(&l->ir, negative_only ? BPF_JSLT : BPF_JNE, result, 0,
+			failure_label(l, why));
+		return;
+	}
+	ok = ir_new_label(&l->ir);
+	ir_branch_imm(&l->ir, negative_only ? BPF_JSGE : BPF_JEQ, result, 0, ok);
+	ir_copy(&l->ir, l->error_number, ir_alu_imm(&l->ir, BPF_MUL, result, -1));
+	note_error(l, address);
+	ir_jump(&l->ir, failure_label(l, why));
+	ir_place_label(&l->ir, ok);
+}
+
+void lower_fail(struct lower *l, enum failure why, int error_number)
+{
+	if (l->error_number && !l->is_in_error) {
+		ir_set_const(&l->ir, l->error_number, error_number);
+		note_error(l, 0);
+	}
+	ir_jump(&l->ir, failure_label(l, why));
+}
+
+void lower_count_loss(struct lower *l, uint32_t field)
+{
+	struct ir_memory_mark mark = ir_memory_mark(&l->ir);
+	ir_mem key = ir_new_memory(&l->ir, 4);
+	ir_label none = ir_new_label(&l->ir);
+	ir_value p;
+
+	ir_store_imm(&l->ir, key, 0, 4, l->clause->clause_i);
+	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_LOSS), IR_M(key, 0));
+	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
+	ir_add_atomic(&l->ir, p, (int32_t)field, ir_const(&l->ir, 1));
+	ir_place_label(&l->ir, none);
+	ir_memory_release(&l->ir, mark);
+}
+
+/* --- reading -------------------------------------------------------------------------------------
+ */
+
+static ir_value address_of(struct lower *l, const struct object *o)
+{
+	return o->offset ? ir_alu_imm(&l->ir, BPF_ADD, o->address, o->offset) : o->address;
+}
+
+static int read_helper(struct lower *l, enum space space)
+{
+	if (space != SPACE_USER)
+		return BPF_FUNC_probe_read_kernel;
+	l->reads_user = true;
+	return BPF_FUNC_copy_from_user;
+}
+
+static void read_bytes(struct lower *l, const struct object *o, uint32_t n, ir_mem mem, uint32_t at)
+{
+	ir_value address = address_of(l, o);
+	ir_value rc =
+		IR_CALL_(&l->ir, read_helper(l, o->space), IR_M(mem, at), IR_I(n), IR_V(address));
+
+	lower_fail_unless_ok(l, rc, false, FAILURE_READ, address);
+}
+
+static bool is_power(uint32_t n)
+{
+	return n == 1 || n == 2 || n == 4 || n == 8;
+}
+
+/* n bytes of our memory or of the context as one number, whatever their alignment. */
+static ir_value load_near(struct lower *l, const struct object *o, uint32_t n, bool is_signed)
+{
+	ir_value v = 0;
+
+	if (is_power(n) && o->offset % n == 0)
+		return o->kind == OBJECT_MEMORY
+			       ? ir_load(&l->ir, o->mem, (int32_t)o->offset, n, is_signed)
+			       : ir_context(&l->ir, (int32_t)o->offset, n, is_signed);
+	for (uint32_t i = 0; i < n; i++) {
+		int32_t at = (int32_t)o->offset + (int32_t)i;
+		ir_value byte = o->kind == OBJECT_MEMORY ? ir_load(&l->ir, o->mem, at, 1, false)
+							 : ir_context(&l->ir, at, 1, false);
+
+		if (i)
+			byte = ir_alu_imm(&l->ir, BPF_LSH, byte, 8 * i);
+		v = v ? ir_alu(&l->ir, BPF_OR, v, byte) : byte;
+	}
+	return is_power(n) ? ir_extend(&l->ir, v, n, is_signed) : v;
+}
+
+ir_value lower_read(struct lower *l, const struct object *o, uint32_t bytes, bool is_signed)
+{
+	ir_mem mem;
+
+	assert(bytes >= 1 && bytes <= 8);
+	if (o->kind != OBJECT_ADDRESS)
+		return load_near(l, o, bytes, is_signed);
+	mem = ir_new_memory(&l->ir, 8);
+	if (!is_power(bytes))
+		ir_zero(&l->ir, mem, 0, 8);
+	read_bytes(l, o, bytes, mem, 0);
+	return ir_load(&l->ir, mem, 0, is_power(bytes) ? bytes : 8, is_signed);
+}
+
+static ir_value load_bit_field(struct lower *l, const struct object *o, bool is_signed)
+{
+	uint32_t bits = o->bit_offset + o->bit_size, low_bits = bits > 64 ? 64 : bits;
+	struct object rest = *o;
+	ir_value v = lower_read(l, o, (low_bits + 7) / 8, false);
+
+	if (o->bit_offset)
+		v = ir_alu_imm(&l->ir, BPF_RSH, v, o->bit_offset);
+	if (bits > 64) { /* a ninth byte has its last bits */
+		rest.offset += 8;
+		v = ir_alu(&l->ir, BPF_OR, v,
+			ir_alu_imm(&l->ir, BPF_LSH, lower_read(l, &rest, 1, false),
+				64 - o->bit_offset));
+	}
+	if (o->bit_size < 64) {
+		v = ir_alu_imm(&l->ir, BPF_LSH, v, 64 - o->bit_size);
+		v = ir_alu_imm(&l->ir, is_signed ? BPF_ARSH : BPF_RSH, v, 64 - o->bit_size);
+	}
+	return v;
+}
+
+ir_value lower_load_object(struct lower *l, const struct object *o, const struct type *type)
+{
+	bool is_signed = type->kind == TYPE_INT && type->is_signed;
+
+	if (o->bit_size)
+		return load_bit_field(l, o, is_signed);
+	return lower_read(l, o, type->size > 8 ? 8 : (uint32_t)type->size, is_signed);
+}
+
+void lower_copy_memory(
+	struct lower *l, ir_mem from, uint32_t from_at, ir_mem to, uint32_t to_at, uint32_t n)
+{
+	uint32_t step;
+
+	for (uint32_t i = 0; i < n; i += step) {
+		step = n - i >= 8 && (from_at + i) % 8 == 0 && (to_at + i) % 8 == 0 ? 8 : 1;
+		ir_store(&l->ir, to, (int32_t)(to_at + i), step,
+			ir_load(&l->ir, from, (int32_t)(from_at + i), step, false));
+	}
+}
+
+static void copy_context(struct lower *l, uint32_t offset, uint32_t n, ir_mem mem, uint32_t at)
+{
+	uint32_t step;
+
+	for (uint32_t i = 0; i < n; i += step) {
+		step = n - i >= 8 && (offset + i) % 8 == 0 && (at + i) % 8 == 0	  ? 8
+		       : n - i >= 4 && (offset + i) % 4 == 0 && (at + i) % 4 == 0 ? 4
+										  : 1;
+		ir_store(&l->ir, mem, (int32_t)(at + i), step,
+			ir_context(&l->ir, (int32_t)(offset + i), step, false));
+	}
+}
+
+void lower_copy_object(struct lower *l, const struct object *o, uint32_t n, ir_mem mem, uint32_t at)
+{
+	if (!n)
+		return;
+	if (o->kind == OBJECT_ADDRESS)
+		read_bytes(l, o, n, mem, at);
+	else if (o->kind == OBJECT_MEMORY)
+		lower_copy_memory(l, o->mem, (uint32_t)o->offset, mem, at, n);
+	else
+		copy_context(l, (uint32_t)o->offset, n, mem, at);
+}
+
+/*
+ * bpf_probe_read_user_str never waits for a page that is not in memory, and there is no such helper
+ * that does. So when it fails, the pages where the text begins and may end are touched by one that
+ * can, and it is tried again.
+ */
+static ir_value read_text_patiently(
+	struct lower *l, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+{
+	ir_mem byte = ir_new_memory(&l->ir, 8);
+	ir_label done = ir_new_label(&l->ir);
+	ir_value rc = ir_new_value(&l->ir), next;
+
+	ir_copy(&l->ir, rc,
+		IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str, IR_M(mem, at), IR_I(n),
+			IR_V(address)));
+	ir_branch_imm(&l->ir, BPF_JSGE, rc, 0, done);
+	IR_CALL_(&l->ir, BPF_FUNC_copy_from_user, IR_M(byte, 0), IR_I(1), IR_V(address));
+	next = ir_alu_imm(&l->ir, BPF_ADD, ir_alu_imm(&l->ir, BPF_OR, address, PAGE_LAST), 1);
+	IR_CALL_(&l->ir, BPF_FUNC_copy_from_user, IR_M(byte, 0), IR_I(1), IR_V(next));
+	ir_copy(&l->ir, rc,
+		IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str, IR_M(mem, at), IR_I(n),
+			IR_V(address)));
+	ir_place_label(&l->ir, done);
+	return rc;
+}
+
+static bool can_wait(enum point_kind kind)
+{
+	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
+}
+
+ir_value lower_read_text(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+{
+	ir_value rc;
+
+	ir_zero(&l->ir, mem, (int32_t)at, n);
+	if (space != SPACE_USER) {
+		rc = IR_CALL_(&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), IR_I(n),
+			IR_V(address));
+	} else {
+		l->reads_user = true;
+		rc = can_wait(l->kind) ? read_text_patiently(l, address, n, mem, at)
+				       : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
+						 IR_M(mem, at), IR_I(n), IR_V(address));
+	}
+	lower_fail_unless_ok(l, rc, true, FAILURE_READ, address);
+	return rc;
+}
+
+void lower_literal(
+	struct lower *l, const char *text, size_t text_n, ir_mem mem, uint32_t at, uint32_t n)
+{
+	if (text_n > n)
+		text_n = n;
+	for (uint32_t i = 0; i < n; i += 8) {
+		uint64_t word = 0;
+		uint32_t step = n - i < 8 ? n - i : 8;
+
+		for (uint32_t k = 0; k < step && i + k < text_n; k++)
+			word |= (uint64_t)(uint8_t)text[i + k] << 8 * k;
+		if (step == 8)
+			ir_store_imm(&l->ir, mem, (int32_t)(at + i), 8, (int64_t)word);
+		else
+			for (uint32_t k = 0; k < step; k++)
+				ir_store_imm(&l->ir, mem, (int32_t)(at + i + k), 1,
+					(int64_t)(word >> 8 * k & 0xff));
+	}
+}
+
+/* --- registers
+ * ------------------------------------------------------------------------------------ */
+
+static bool has_registers(enum point_kind kind)
+{
+	return can_wait(kind) || kind == POINT_KPROBE || kind == POINT_KRETPROBE ||
+	       kind == POINT_PROFILE || kind == POINT_SOFTWARE || kind == POINT_HARDWARE;
+}
+
+/* A register of the user program (of the kernel at kernel functions), in pt_regs. */
+ir_value lower_register(struct lower *l, uint16_t reg)
+{
+	struct object regs = {.kind = OBJECT_ADDRESS, .space = SPACE_KERNEL, .offset = reg};
+
+	if (has_registers(l->kind)) {
+		ir_value v = ir_context(&l->ir, reg, 8, false);
+
+		return l->mode == MODE_32 && can_wait(l->kind) ? ir_extend(&l->ir, v, 4, false) : v;
+	}
+	if (l->kind == POINT_SYSCALL_ENTRY || l->kind == POINT_SYSCALL_RETURN) {
+		regs.address = ir_word(&l->ir, STREAM_WORD_REGS);
+	} else {
+		ir_value task = ir_call(&l->ir, BPF_FUNC_get_current_task_btf, NULL, 0);
+
+		regs.address = IR_CALL_(&l->ir, BPF_FUNC_task_pt_regs, IR_V(task));
+	}
+	return lower_read(l, &regs, l->mode == MODE_32 ? 4 : 8, false);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* What lies in memory: structures and arrays of the program, texts and other longer values of ours.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "probe/compile/lower.h"
+
+#define INDEX_OUTSIDE 34 /* ERANGE */
+
+static uint32_t padded(uint32_t n)
+{
+	return (n + 7) & ~7u;
+}
+
+uint32_t lower_size(const struct type *type)
+{
+	uint32_t n = 0;
+
+	switch (type->kind) {
+	case TYPE_STRING:
+		return (uint32_t)type->n;
+	case TYPE_BYTES:
+		return (uint32_t)type->n + 8;
+	case TYPE_USTACK:
+	case TYPE_USYM:
+	case TYPE_TIME:
+		return 16;
+	case TYPE_INET:
+		return 24;
+	case TYPE_TUPLE:
+		for (uint32_t i = 0; i < type->n_fields; i++)
+			n += padded(lower_size(type->fields[i].type));
+		return n;
+	case TYPE_STRUCT:
+	case TYPE_ARRAY:
+		return (uint32_t)type->size;
+	default:
+		return 8;
+	}
+}
+
+static uint32_t tuple_offset(const struct type *tuple, uint32_t i)
+{
+	uint32_t at = 0;
+
+	for (uint32_t k = 0; k < i; k++)
+		at += padded(lower_size(tuple->fields[k].type));
+	return at;
+}
+
+/* --- objects
+ * ---------------------------------------------------------------------------------------- */
+
+static struct object index_object(struct lower *l, const struct expr *e)
+{
+	const struct type *ta = type_of(l, e->a);
+	uint64_t step = ta->of->size ? ta->of->size : 1;
+	struct object o;
+	ir_value i;
+
+	if (ta->kind == TYPE_POINTER)
+		o = (struct object){.kind = OBJECT_ADDRESS,
+			.space = ta->space,
+			.address = lower_value(l, e->a)};
+	else
+		o = lower_object(l, e->a);
+	if (e->b->is_constant[l->mode]) {
+		o.offset += (int64_t)(e->b->constant[l->mode] * step);
+		return o;
+	}
+	if (o.kind != OBJECT_ADDRESS) {
+		diag_error(l->diags, e->b->place, "constant",
+			"the index of an array that was copied must be a constant");
+		return o;
+	}
+	i = lower_value(l, e->b);
+	if (step != 1)
+		i = ir_alu_imm(&l->ir, BPF_MUL, i, (int64_t)step);
+	o.address = ir_alu(&l->ir, BPF_ADD, o.address, i);
+	if (o.space == SPACE_USER && l->mode == MODE_32)
+		o.address = ir_extend(&l->ir, o.address, 4, false);
+	return o;
+}
+
+static struct object member_object(struct lower *l, const struct expr *e)
+{
+	const struct type *ta = type_of(l, e->a);
+	const struct meaning *m = meaning_of(l, e);
+	struct type_field field = {0};
+	struct object o;
+
+	if (m && m->kind == MEANING_VALUE)
+		return lower_use_object(l, m->value);
+	if (ta->kind == TYPE_TUPLE) {
+		o = lower_object(l, e->a);
+		o.offset += tuple_offset(ta, (uint32_t)(e->name[0] - '0'));
+		return o;
+	}
+	if (ta->kind == TYPE_POINTER) {
+		o = (struct object){.kind = OBJECT_ADDRESS,
+			.space = ta->space,
+			.address = lower_value(l, e->a)};
+		ta = ta->of;
+	} else {
+		o = lower_object(l, e->a);
+	}
+	type_find_field(ta, e->name, &field);
+	o.offset += (int64_t)field.offset;
+	o.bit_offset = field.bit_offset;
+	o.bit_size = field.bit_size;
+	return o;
+}
+
+static struct object into_new_memory(struct lower *l, const struct expr *e)
+{
+	uint32_t n = lower_size(type_of(l, e));
+	struct object o = {.kind = OBJECT_MEMORY, .mem = ir_new_memory(&l->ir, n)};
+
+	lower_into(l, e, o.mem, 0, n);
+	return o;
+}
+
+static struct object name_object(struct lower *l, const struct expr *e)
+{
+	const struct meaning *m = meaning_of(l, e);
+
+	if (m->kind == MEANING_GLOBAL)
+		return (struct object){.kind = OBJECT_ADDRESS,
+			.space = SPACE_USER,
+			.address = lower_global_address(l, m->global)};
+	if (m->kind == MEANING_VALUE && m->value->kind != USE_CONTEXT_DATA)
+		return lower_use_object(l, m->value);
+	return into_new_memory(l, e);
+}
+
+struct object lower_object(struct lower *l, const struct expr *e)
+{
+	const struct meaning *m = meaning_of(l, e);
+
+	switch (e->kind) {
+	case EXPR_UNARY:
+		if (e->op == OP_DEREF)
+			return (struct object){.kind = OBJECT_ADDRESS,
+				.space = type_of(l, e->a)->space,
+				.address = lower_value(l, e->a)};
+		break;
+	case EXPR_INDEX:
+		return index_object(l, e);
+	case EXPR_MEMBER:
+		if (m && m->kind == MEANING_VALUE && m->value->kind == USE_CONTEXT_DATA)
+			break;
+		return member_object(l, e);
+	case EXPR_NAME:
+		return name_object(l, e);
+	case EXPR_LOCAL:
+		return (struct object){.kind = OBJECT_MEMORY, .mem = m->variable->storage};
+	case EXPR_SELF:
+		return lower_self_object(l, m->variable);
+	case EXPR_MAP:
+		return lower_map_object(l, e);
+	default:
+		break;
+	}
+	return into_new_memory(l, e);
+}
+
+/* --- texts
+ * -------------------------------------------------------------------------------------------- */
+
+/* A character array: up to its NUL, and NULs behind it. */
+static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
+{
+	uint32_t bytes = (uint32_t)type_of(l, e)->size;
+	struct object o = lower_object(l, e);
+
+	if (bytes > n)
+		bytes = n;
+	if (o.kind == OBJECT_ADDRESS) {
+		ir_value address =
+			o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+
+		/* The helper always ends with a NUL; an array that is full has none. */
+		ir_zero(&l->ir, mem, (int32_t)at, n);
+		lower_read_text(l, o.space, address, bytes < n ? bytes + 1 : bytes, mem, at);
+		return;
+	}
+	lower_copy_object(l, &o, bytes, mem, at);
+	ir_zero(&l->ir, mem, (int32_t)(at + bytes), n - bytes);
+}
+
+/* The text of a tracepoint's __data_loc field lies in its record, behind the fixed part. */
+static void data_text(
+	struct lower *l, const struct value_use *use, ir_mem mem, uint32_t at, uint32_t n)
+{
+	ir_value where = ir_context(&l->ir, (int32_t)use->offset, 4, false);
+	ir_value address = ir_alu(&l->ir, BPF_ADD, ir_context_address(&l->ir),
+		ir_alu_imm(&l->ir, BPF_AND, where, 0xffff));
+
+	lower_read_text(l, SPACE_KERNEL, address, n, mem, at);
+}
+
+static void copy_text(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
+{
+	uint32_t has = lower_size(type_of(l, e)), bytes = has < n ? has : n;
+	struct object o = lower_object(l, e);
+
+	lower_copy_object(l, &o, bytes, mem, at);
+	ir_zero(&l->ir, mem, (int32_t)(at + bytes), n - bytes);
+}
+
+static void text_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
+{
+	const struct meaning *m = meaning_of(l, e);
+
+	if (e->kind == EXPR_STRING) {
+		lower_literal(l, e->text, e->text_n, mem, at, n);
+	} else if (type_of(l, e)->kind == TYPE_ARRAY) {
+		array_text(l, e, mem, at, n);
+	} else if (e->kind == EXPR_NAME && m->kind == MEANING_BUILTIN) { /* comm */
+		if (n >= 16) {
+			ir_zero(&l->ir, mem, (int32_t)at, n);
+			IR_CALL_(&l->ir, BPF_FUNC_get_current_comm, IR_M(mem, at), IR_I(16));
+		} else {
+			ir_mem name = ir_new_memory(&l->ir, 16);
+
+			IR_CALL_(&l->ir, BPF_FUNC_get_current_comm, IR_M(name, 0), IR_I(16));
+			lower_copy_memory(l, name, 0, mem, at, n);
+		}
+	} else if (m && m->kind == MEANING_VALUE && m->value->kind == USE_CONTEXT_DATA) {
+		data_text(l, m->value, mem, at, n);
+	} else if (e->kind == EXPR_CALL) {
+		lower_call_into(l, e, mem, at, n);
+	} else {
+		copy_text(l, e, mem, at, n);
+	}
+}
+
+static bool is_text(const struct type *t)
+{
+	return t->kind == TYPE_STRING || (t->kind == TYPE_ARRAY && t->of->is_char);
+}
+
+ir_mem lower_text(struct lower *l, const struct expr *e)
+{
+	const struct type *t = type_of(l, e);
+	ir_mem mem;
+
+	if (e->kind == EXPR_LOCAL && t->kind == TYPE_STRING)
+		return meaning_of(l, e)->variable->storage;
+	mem = ir_new_memory(&l->ir, (uint32_t)t->n);
+	lower_into(l, e, mem, 0, (uint32_t)t->n);
+	return mem;
+}
+
+/* --- into memory
+ * ---------------------------------------------------------------------------------------- */
+
+static void ternary_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
+{
+	ir_label no = ir_new_label(&l->ir), done = ir_new_label(&l->ir);
+
+	if (e->a->is_constant[l->mode]) {
+		lower_into(l, e->a->constant[l->mode] ? e->b : e->c, mem, at, n);
+		return;
+	}
+	lower_condition(l, e->a, no);
+	lower_into(l, e->b, mem, at, n);
+	ir_jump(&l->ir, done);
+	ir_place_label(&l->ir, no);
+	lower_into(l, e->c, mem, at, n);
+	ir_place_label(&l->ir, done);
+}
+
+static void pid_and_bits(struct lower *l, ir_mem mem, uint32_t at)
+{
+	ir_value both = ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0);
+
+	ir_store(&l->ir, mem, (int32_t)at, 4, ir_alu_imm(&l->ir, BPF_RSH, both, 32));
+	ir_store_imm(&l->ir, mem, (int32_t)at + 4, 4, l->mode == MODE_32 ? 32 : 64);
+}
+
+void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t at)
+{
+	ir_store(&l->ir, mem, (int32_t)at, 8, address);
+	pid_and_bits(l, mem, at + 8);
+}
+
+void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
+{
+	const struct type *t = type_of(l, e);
+	struct object o;
+	uint32_t i = 0;
+
+	if (lower_is_value(t)) {
+		ir_store(&l->ir, mem, (int32_t)at, 8, lower_value(l, e));
+	} else if (e->kind == EXPR_TERNARY) {
+		ternary_into(l, e, mem, at, n);
+	} else if (is_text(t)) {
+		text_into(l, e, mem, at, n);
+	} else if (e->kind == EXPR_TUPLE) {
+		for (const struct expr *a = e->args; a; a = a->next, i++)
+			lower_into(l, a, mem, at + tuple_offset(t, i),
+				padded(lower_size(type_of(l, a))));
+	} else if (e->kind == EXPR_CALL) {
+		lower_call_into(l, e, mem, at, n);
+	} else if (e->kind == EXPR_NAME && t->kind == TYPE_USTACK) {
+		lower_user_address(l, lower_stack(l, true, 0), mem, at);
+	} else {
+		o = lower_object(l, e);
+		lower_copy_object(l, &o, n, mem, at);
+	}
+}
+
+/* A copy of a structure is padded to 8 bytes; what is behind it must be zero in keys. */
+static void struct_into(
+	struct lower *l, const struct expr *e, const struct shape *shape, ir_mem mem, uint32_t at)
+{
+	struct object o = lower_object(l, e);
+
+	ir_zero(&l->ir, mem, (int32_t)at, shape->size);
+	lower_copy_object(l, &o, shape->n, mem, at);
+}
+
+void lower_canonical(
+	struct lower *l, const struct expr *e, const struct shape *shape, ir_mem mem, uint32_t at)
+{
+	uint32_t i = 0;
+
+	switch (shape->kind) {
+	case SHAPE_STRING:
+		lower_into(l, e, mem, at, shape->n);
+		ir_zero(&l->ir, mem, (int32_t)(at + shape->n), shape->size - shape->n);
+		break;
+	case SHAPE_STRUCT:
+		struct_into(l, e, shape, mem, at);
+		break;
+	case SHAPE_BYTES:
+		ir_zero(&l->ir, mem, (int32_t)at, shape->size);
+		lower_into(l, e, mem, at, lower_size(type_of(l, e)));
+		break;
+	case SHAPE_TUPLE:
+		if (e->kind == EXPR_TUPLE)
+			for (const struct expr *a = e->args; a; a = a->next, i++)
+				lower_canonical(l, a, shape->fields[i].shape, mem,
+					at + shape->fields[i].offset);
+		else
+			lower_into(l, e, mem, at, shape->size);
+		break;
+	default:
+		lower_into(l, e, mem, at, shape->size);
+		break;
+	}
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Texts: n bytes padded with NULs, so that two are equal when all their bytes are, and one can be a
+ * key. Everything is unrolled: n is known and small.
+ */
+#include <string.h>
+
+#include "probe/compile/lower.h"
+
+static const struct expr *literal(const struct expr *e)
+{
+	return e->kind == EXPR_STRING ? e : NULL;
+}
+
+static uint32_t capacity(struct lower *l, const struct expr *e)
+{
+	const struct type *t = type_of(l, e);
+
+	return t->kind == TYPE_ARRAY || t->kind == TYPE_STRING ? (uint32_t)t->n : 0;
+}
+
+/* Compares `n` bytes of two memories, going to `differ` when they do. */
+static void compare(struct lower *l, ir_mem a, ir_mem b, uint32_t n, ir_label differ)
+{
+	uint32_t step;
+
+	for (uint32_t i = 0; i < n; i += step) {
+		step = n - i >= 8 ? 8 : 1;
+		ir_branch(&l->ir, BPF_JNE, ir_load(&l->ir, a, (int32_t)i, step, false),
+			ir_load(&l->ir, b, (int32_t)i, step, false), differ);
+	}
+}
+
+static void compare_literal(
+	struct lower *l, ir_mem a, const struct expr *text, uint32_t n, ir_label differ)
+{
+	uint32_t step;
+
+	for (uint32_t i = 0; i < n; i += step) {
+		uint64_t word = 0;
+
+		step = n - i >= 8 ? 8 : 1;
+		for (uint32_t k = 0; k < step && i + k < text->text_n; k++)
+			word |= (uint64_t)(uint8_t)text->text[i + k] << 8 * k;
+		ir_branch_imm(&l->ir, BPF_JNE, ir_load(&l->ir, a, (int32_t)i, step, false),
+			(int64_t)word, differ);
+	}
+}
+
+/* What is longer than the other text must end where that one's room does. */
+static void must_end(struct lower *l, ir_mem a, uint32_t room, uint32_t at, ir_label differ)
+{
+	if (at < room)
+		ir_branch_imm(
+			&l->ir, BPF_JNE, ir_load(&l->ir, a, (int32_t)at, 1, false), 0, differ);
+}
+
+/* 1 when the first n bytes (n < 0: all) are equal. */
+ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct expr *b, int64_t n)
+{
+	ir_label differ = ir_new_label(&l->ir), done = ir_new_label(&l->ir);
+	ir_value is_equal = ir_new_value(&l->ir);
+	const struct expr *text = literal(b);
+	uint32_t room_a, room_b, common;
+	ir_mem ma, mb;
+
+	if (!text && literal(a)) {
+		const struct expr *swap = a;
+
+		a = b, b = swap, text = literal(b);
+	}
+	room_a = capacity(l, a);
+	room_b = text ? (uint32_t)text->text_n : capacity(l, b);
+	common = room_a < room_b ? room_a : room_b;
+	ma = lower_text(l, a);
+	if (n >= 0 && (uint64_t)n <= common) {
+		common = (uint32_t)n;
+		room_a = room_b = common;
+	}
+	if (text) {
+		compare_literal(l, ma, text, common, differ);
+		if (room_b > common) /* the literal is longer than the text can be */
+			ir_jump(&l->ir, differ);
+	} else {
+		mb = lower_text(l, b);
+		compare(l, ma, mb, common, differ);
+		must_end(l, mb, room_b, common, differ);
+	}
+	must_end(l, ma, room_a, common, differ);
+	ir_set_const(&l->ir, is_equal, 1);
+	ir_jump(&l->ir, done);
+	ir_place_label(&l->ir, differ);
+	ir_set_const(&l->ir, is_equal, 0);
+	ir_place_label(&l->ir, done);
+	return is_equal;
+}
+
+ir_value lower_text_length(struct lower *l, const struct expr *e)
+{
+	ir_value n = ir_new_value(&l->ir);
+	ir_label done = ir_new_label(&l->ir);
+	uint32_t room = capacity(l, e);
+	ir_mem mem;
+
+	if (literal(e))
+		return ir_const(&l->ir, (int64_t)strlen(e->text));
+	mem = lower_text(l, e);
+	for (uint32_t i = 0; i < room; i++) {
+		ir_set_const(&l->ir, n, i);
+		ir_branch_imm(&l->ir, BPF_JEQ, ir_load(&l->ir, mem, (int32_t)i, 1, false), 0, done);
+	}
+	ir_set_const(&l->ir, n, room);
+	ir_place_label(&l->ir, done);
+	return n;
+}
+
+/* 1 when the literal b is somewhere in a. */
+ir_value lower_text_contains(struct lower *l, const struct expr *a, const struct expr *b)
+{
+	ir_value found = ir_new_value(&l->ir);
+	ir_label done = ir_new_label(&l->ir);
+	uint32_t room = capacity(l, a), n = (uint32_t)b->text_n;
+	ir_mem mem = lower_text(l, a);
+
+	ir_set_const(&l->ir, found, n == 0);
+	for (uint32_t i = 0; n && i + n <= room; i++) {
+		ir_label next = ir_new_label(&l->ir);
+
+		for (uint32_t k = 0; k < n; k++)
+			ir_branch_imm(&l->ir, BPF_JNE,
+				ir_load(&l->ir, mem, (int32_t)(i + k), 1, false),
+				(uint8_t)b->text[k], next);
+		ir_set_const(&l->ir, found, 1);
+		ir_jump(&l->ir, done);
+		ir_place_label(&l->ir, next);
+	}
+	ir_place_label(&l->ir, done);
+	return found;
+}

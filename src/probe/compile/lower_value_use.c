@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Arguments, results and globals of the traced program: from where they are to values. */
+#include <errno.h>
+
+#include "probe/compile/lower.h"
+
+static const uint16_t syscall_regs[N_MODES][6] = {
+	[MODE_32] = {PT_BX, PT_CX, PT_DX, PT_SI, PT_DI, PT_BP},
+	[MODE_64] = {PT_DI, PT_SI, PT_DX, PT_R10, PT_R8, PT_R9},
+};
+
+/* An integer of `type` in a register may have anything above its own bits. */
+static ir_value cut(struct lower *l, ir_value v, const struct type *type)
+{
+	return ir_extend(&l->ir, v, type->size > 8 ? 8 : (uint32_t)type->size,
+		type->kind == TYPE_INT && type->is_signed);
+}
+
+static ir_value place_value(struct lower *l, const struct value_use *use)
+{
+	const struct value_place *p = &use->place;
+	struct object o;
+	ir_value v;
+
+	switch (p->kind) {
+	case VALUE_IN_REGISTER:
+	case VALUE_IN_REGISTERS:
+		v = lower_register(l, p->reg[0]);
+		if (p->n_regs > 1 && l->mode == MODE_32)
+			v = ir_alu(&l->ir, BPF_OR, v,
+				ir_alu_imm(&l->ir, BPF_LSH, lower_register(l, p->reg[1]), 32));
+		return cut(l, v, use->type);
+	case VALUE_ON_STACK:
+	case VALUE_BEHIND_POINTER:
+		o = lower_use_object(l, use);
+		return lower_load_object(l, &o, use->type);
+	case VALUE_IN_VECTOR:
+		break;
+	}
+	lower_fail(l, FAILURE_OTHER, EOPNOTSUPP);
+	return ir_const(&l->ir, 0);
+}
+
+static ir_value usdt_value(struct lower *l, const struct value_use *use)
+{
+	const struct usdt_operand *op = &use->operand;
+	struct object o = {.kind = OBJECT_ADDRESS, .space = SPACE_USER, .offset = 0};
+	ir_value v;
+
+	switch (op->kind) {
+	case USDT_CONSTANT:
+		return ir_const(&l->ir, op->value);
+	case USDT_REGISTER:
+		v = lower_register(l, op->reg);
+		if (op->first_byte)
+			v = ir_alu_imm(&l->ir, BPF_RSH, v, 8 * op->first_byte);
+		return ir_extend(&l->ir, v, op->bytes, op->is_signed);
+	case USDT_UNREADABLE:
+		lower_fail(l, FAILURE_OTHER, EOPNOTSUPP);
+		return ir_const(&l->ir, 0);
+	case USDT_MEMORY:
+		break;
+	}
+	v = op->reg == 0xffff ? ir_const(&l->ir, 0) : lower_register(l, op->reg);
+	if (op->index != 0xffff)
+		v = ir_alu(&l->ir, BPF_ADD, v,
+			ir_alu_imm(&l->ir, BPF_MUL, lower_register(l, op->index), op->scale));
+	if (op->value)
+		v = ir_alu_imm(&l->ir, BPF_ADD, v, op->value);
+	o.address = ir_extend(&l->ir, v, l->mode == MODE_32 ? 4 : 8, false);
+	return lower_read(l, &o, op->bytes, op->is_signed);
+}
+
+ir_value lower_use_value(struct lower *l, const struct value_use *use)
+{
+	struct object o = {.kind = OBJECT_CONTEXT, .offset = use->offset};
+
+	switch (use->kind) {
+	case USE_PLACE:
+		return place_value(l, use);
+	case USE_SYSCALL_ARG:
+		return cut(l, lower_register(l, syscall_regs[l->mode][use->index]), use->type);
+	case USE_SYSCALL_RESULT:
+		return cut(l, ir_context(&l->ir, 8, 8, false), use->type);
+	case USE_CONTEXT_FIELD:
+		return lower_load_object(l, &o, use->type);
+	case USE_CONTEXT_WORD:
+		return cut(l, ir_context(&l->ir, (int32_t)use->index * 8, 8, false), use->type);
+	case USE_USDT:
+		return usdt_value(l, use);
+	case USE_CONTEXT_DATA:
+	case USE_UNREADABLE:
+		break;
+	}
+	lower_fail(l, FAILURE_OTHER, EOPNOTSUPP);
+	return ir_const(&l->ir, 0);
+}
+
+/* A structure of up to 16 bytes in two registers, put into memory. */
+static struct object registers_object(struct lower *l, const struct value_place *p)
+{
+	struct object o = {.kind = OBJECT_MEMORY, .mem = ir_new_memory(&l->ir, 16)};
+
+	ir_zero(&l->ir, o.mem, 0, 16);
+	for (uint32_t i = 0; i < p->n_regs && i < 2; i++)
+		ir_store(&l->ir, o.mem, (int32_t)(8 * i), 8, lower_register(l, p->reg[i]));
+	return o;
+}
+
+struct object lower_use_object(struct lower *l, const struct value_use *use)
+{
+	struct object o = {.kind = OBJECT_ADDRESS, .space = SPACE_USER};
+	const struct value_place *p = &use->place;
+
+	if (use->kind == USE_CONTEXT_FIELD)
+		return (struct object){.kind = OBJECT_CONTEXT, .offset = use->offset};
+	if (use->kind != USE_PLACE || p->kind == VALUE_IN_VECTOR) {
+		lower_fail(l, FAILURE_OTHER, EOPNOTSUPP);
+		o.address = ir_const(&l->ir, 0);
+	} else if (p->kind == VALUE_ON_STACK) {
+		o.address = lower_register(l, PT_SP);
+		o.offset = p->offset;
+	} else if (p->kind == VALUE_BEHIND_POINTER) {
+		o.address = lower_register(l, p->reg[0]);
+	} else {
+		return registers_object(l, p);
+	}
+	return o;
+}
+
+/* Where the file is loaded follows from where the site is and where the linker put it. */
+ir_value lower_global_address(struct lower *l, const struct global_use *g)
+{
+	ir_mem key = ir_new_memory(&l->ir, 4);
+	ir_label found = ir_new_label(&l->ir);
+	ir_value p, bias;
+
+	l->uses_site = true;
+	ir_store(&l->ir, key, 0, 4, ir_word(&l->ir, STREAM_WORD_SITE));
+	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_SITES), IR_M(key, 0));
+	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
+	lower_fail(l, FAILURE_OTHER, ENOENT);
+	ir_place_label(&l->ir, found);
+	bias = ir_alu(&l->ir, BPF_SUB, IR_CALL_(&l->ir, BPF_FUNC_get_func_ip, IR_CTX),
+		ir_load_at(&l->ir, p, 0, 8, false));
+	return ir_extend(&l->ir, ir_alu_imm(&l->ir, BPF_ADD, bias, (int64_t)g->iaddr),
+		l->mode == MODE_32 ? 4 : 8, false);
+}

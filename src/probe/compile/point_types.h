@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is known about types at a trace point: debug information of the probed files, the kernel's
+ * BTF, formats of tracepoints. Files are opened when something of them is asked, and once.
+ */
+#ifndef WEIR_PROBE_COMPILE_POINT_TYPES_H
+#define WEIR_PROBE_COMPILE_POINT_TYPES_H
+
+#include "probe/compile/check.h"
+#include "probe/types/type.h"
+
+struct point_types;
+/* Borrows the types of both modes. */
+struct point_types *point_types_new(struct types *const *types);
+void point_types_free(struct point_types *p);
+
+/* Makes the types of the clause's mode ask the sources of its point, and fills in what the checker
+ * wants to know of it (function, fields, operands, system call). */
+void point_types_set(struct point_types *p, struct types *types, struct check_clause *clause);
+
+/* Byte offset in a structure of the kernel; -1 when it is not known. */
+int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name, const char *path);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tracepoints are the folders of tracefs; functions are those that ftrace can follow, or, where
+ * tracefs does not say, the code symbols of /proc/kallsyms.
+ */
+#include "probe/points/find_kernel.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "probe/points/name_match.h"
+#include "record/tracepoint.h"
+
+#define KALLSYMS_BYTES_MAX ((size_t)256 << 20)
+#define KERNEL_NAME_MAX	   512 /* bytes; KSYM_NAME_LEN */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void name_list_sort(struct name_list *names)
+{
+	size_t kept = 0;
+
+	if (names->v.n > 1)
+		qsort(names->v.v, names->v.n, sizeof(*names->v.v), compare_names);
+	for (size_t i = 0; i < names->v.n; i++)
+		if (!kept || strcmp(names->v.v[kept - 1], names->v.v[i]) != 0)
+			names->v.v[kept++] = names->v.v[i];
+	names->v.n = kept;
+}
+
+struct kernel_search {
+	const struct point_spec *spec;
+	struct arena *arena;
+	struct name_list names;
+	struct nearest_names near;
+	size_t n_syscalls; /* tracepoints of system calls that a pattern met */
+	bool is_fentry;
+};
+
+static void finish(struct kernel_search *s, struct point *out)
+{
+	name_list_sort(&s->names);
+	out->n_names = s->names.v.n;
+	if (out->n_names)
+		out->names =
+			arena_dup(s->arena, s->names.v.v, out->n_names * sizeof(*s->names.v.v));
+	vec_release(&s->names.v);
+}
+
+static bool report_missing(struct kernel_search *s, const char *what, struct diags *d)
+{
+	char text[512];
+
+	if (s->spec->is_glob) {
+		diag_warning(
+			d, s->spec->place, "not-found", "no %s matches '%s'", what, s->spec->text);
+		return true;
+	}
+	diag_error(d, s->spec->place, "not-found", "this kernel has no %s '%s%s%s'", what,
+		s->spec->provider ? s->spec->provider : "", s->spec->provider ? ":" : "",
+		s->spec->name);
+	if (nearest_names_text(&s->near, text, sizeof(text)))
+		diag_hint(d, "is it %s?", text);
+	return false;
+}
+
+/* --- tracepoints ------------------------------------------------------------------------------ */
+
+static void each_folder(int dir_fd, void (*each)(void *ctx, int fd, const char *name), void *ctx)
+{
+	int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	if (!dir && copy >= 0)
+		close(copy);
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.' && e->d_type != DT_REG)
+			each(ctx, dirfd(dir), e->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+struct folder_walk {
+	void (*each)(void *ctx, const char *category, const char *name);
+	void *ctx;
+	const char *category;
+};
+
+static void take_event(void *ctx, int fd, const char *name)
+{
+	struct folder_walk *w = ctx;
+
+	(void)fd;
+	w->each(w->ctx, w->category, name);
+}
+
+static void take_category(void *ctx, int fd, const char *name)
+{
+	struct folder_walk *w = ctx;
+	FD_AUTO category = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	w->category = name;
+	if (category >= 0)
+		each_folder(category, take_event, w);
+}
+
+int tracepoints_each(
+	void (*each)(void *ctx, const char *category, const char *name), void *ctx, struct err *err)
+{
+	struct folder_walk w = {.each = each, .ctx = ctx};
+	FD_AUTO tracefs = tracefs_open(err);
+	FD_AUTO events = tracefs < 0 ? -1 : openat(tracefs, "events", O_RDONLY | O_DIRECTORY);
+
+	if (tracefs < 0)
+		return tracefs;
+	if (events < 0)
+		return err_sys(err, errno, "tracefs: events");
+	each_folder(events, take_category, &w);
+	return 0;
+}
+
+static void match_tracepoint(void *ctx, const char *category, const char *name)
+{
+	struct kernel_search *s = ctx;
+	const struct point_spec *spec = s->spec;
+
+	if ((spec->provider && !glob_match(spec->provider, category)) ||
+		!glob_match(spec->name, name)) {
+		if (!spec->is_glob && (!spec->provider || strcmp(spec->provider, category) == 0 ||
+					      strcmp(spec->name, name) == 0))
+			nearest_names_add(
+				&s->near, strcmp(spec->name, name) == 0
+						  ? arena_printf(s->arena, "%s:%s", category, name)
+						  : name);
+		return;
+	}
+	/* Their names do not fire for 32-bit programs, and raw ones have no such names. */
+	if (strcmp(category, "syscalls") == 0) {
+		s->n_syscalls++;
+		return;
+	}
+	if (s->names.v.n < KERNEL_NAMES_MAX)
+		vec_push(&s->names.v, spec->kind == POINT_TRACEPOINT
+					      ? arena_printf(s->arena, "%s:%s", category, name)
+					      : arena_strdup(s->arena, name));
+}
+
+/* One tracepoint is looked at where it is: reading all folders takes 20 ms. */
+static bool has_tracepoint(int tracefs, struct kernel_search *s)
+{
+	char *path =
+		arena_printf(s->arena, "events/%s/%s/format", s->spec->provider, s->spec->name);
+
+	if (faccessat(tracefs, path, F_OK, 0) != 0)
+		return false;
+	vec_push(&s->names.v,
+		s->spec->kind == POINT_TRACEPOINT
+			? arena_printf(s->arena, "%s:%s", s->spec->provider, s->spec->name)
+			: arena_strdup(s->arena, s->spec->name));
+	return true;
+}
+
+bool find_tracepoints(struct point *out, struct arena *arena, struct diags *d)
+{
+	struct kernel_search s = {
+		.spec = &out->spec, .arena = arena, .near = {.wanted = out->spec.name}};
+	struct err err;
+	FD_AUTO tracefs = tracefs_open(&err);
+	bool is_one = !out->spec.is_glob && out->spec.provider;
+
+	/* A raw tracepoint needs no tracefs to be attached, only to be looked for. */
+	if (tracefs < 0 && out->spec.kind == POINT_RAW_TRACEPOINT && !out->spec.is_glob) {
+		vec_push(&s.names.v, out->spec.name);
+		finish(&s, out);
+		return true;
+	}
+	if (tracefs < 0) {
+		diag_error(d, out->spec.place, "no-tracefs", "%s", err.text);
+		return false;
+	}
+	if (!(is_one && has_tracepoint(tracefs, &s)))
+		tracepoints_each(match_tracepoint, &s, NULL);
+	if (s.n_syscalls)
+		diag_warning(d, out->spec.place, "left-out",
+			"%zu tracepoints of system calls are left out: they do not fire for 32-bit "
+			"programs",
+			s.n_syscalls);
+	if (s.n_syscalls)
+		diag_hint(d, "write syscall:NAME:entry, syscall:NAME:return");
+	finish(&s, out);
+	return out->n_names > 0 || report_missing(&s, "tracepoint", d);
+}
+
+/* --- functions -------------------------------------------------------------------------------- */
+
+bool kernel_has_kprobes(void)
+{
+	return access("/sys/bus/event_source/devices/kprobe/type", F_OK) == 0;
+}
+
+bool kernel_has_fentry(void)
+{
+	FD_AUTO tracefs = tracefs_open(NULL);
+
+	if (access("/sys/kernel/btf/vmlinux", F_OK) != 0)
+		return false;
+	/* Without tracefs nothing can be said, so attaching is left to say it. */
+	return tracefs < 0 || faccessat(tracefs, "available_filter_functions", F_OK, 0) == 0;
+}
+
+/* "ffffffff81000000 T name\t[module]", or "name [module]" of available_filter_functions. */
+static void parse_line(char *line, bool is_kallsyms,
+	void (*each)(void *ctx, const char *module, const char *name), void *ctx)
+{
+	char *save = NULL;
+	char *address = is_kallsyms ? strtok_r(line, " \t", &save) : NULL;
+	char *type = is_kallsyms ? strtok_r(NULL, " \t", &save) : NULL;
+	char *name = strtok_r(is_kallsyms ? NULL : line, " \t", &save);
+	char *module = strtok_r(NULL, " \t", &save);
+	size_t n;
+
+	if (is_kallsyms && (!address || !type || (*type | 32) != 't'))
+		return;
+	if (!name || strnlen(name, KERNEL_NAME_MAX) >= KERNEL_NAME_MAX || strchr(name, '.') == name)
+		return;
+	n = module ? strlen(module) : 0;
+	if (n > 2 && module[0] == '[' && module[n - 1] == ']') {
+		module[n - 1] = 0;
+		module++;
+	} else {
+		module = NULL;
+	}
+	/* Places that ftrace knows of in discarded code. */
+	if (strncmp(name, "__ftrace_invalid_address__", 26) != 0)
+		each(ctx, module ? module : "", name);
+}
+
+int kernel_functions_each(
+	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
+{
+	FD_AUTO tracefs = tracefs_open(NULL);
+	struct buf b = {0};
+	bool is_kallsyms = tracefs < 0 || tracefs_read(&b, tracefs, "available_filter_functions",
+						  KALLSYMS_BYTES_MAX, NULL) < 0;
+	char *save = NULL;
+	int rc = 0;
+
+	if (is_kallsyms)
+		rc = file_read(&b, "/proc/kallsyms", KALLSYMS_BYTES_MAX, err);
+	if (rc == 0) {
+		buf_text(&b);
+		for (char *line = strtok_r((char *)b.p, "\n", &save); line;
+			line = strtok_r(NULL, "\n", &save))
+			parse_line(line, is_kallsyms, each, ctx);
+	}
+	buf_release(&b);
+	return rc;
+}
+
+static void match_function(void *ctx, const char *module, const char *name)
+{
+	struct kernel_search *s = ctx;
+	const struct point_spec *spec = s->spec;
+	const char *provider = spec->provider;
+
+	/* "vmlinux" is the kernel itself. */
+	if (provider && strcmp(provider, "vmlinux") == 0)
+		provider = "";
+	if ((provider && !glob_match(provider, module)) || !glob_match(spec->name, name)) {
+		if (!spec->is_glob)
+			nearest_names_add(&s->near, name);
+		return;
+	}
+	if (s->names.v.n < KERNEL_NAMES_MAX)
+		vec_push(&s->names.v, *module ? arena_printf(s->arena, "%s:%s", module, name)
+					      : arena_strdup(s->arena, name));
+}
+
+static bool report_lack(const struct point *point, struct diags *d)
+{
+	bool is_probe = point->spec.kind == POINT_KPROBE || point->spec.kind == POINT_KRETPROBE;
+
+	if (is_probe && !kernel_has_kprobes()) {
+		diag_error(d, point->spec.place, "kernel-lacks",
+			"this kernel has no kprobes (CONFIG_KPROBES)");
+		if (kernel_has_fentry() && !point->spec.offset)
+			diag_hint(d, "it has %s:%s, which is cheaper",
+				point->spec.kind == POINT_KPROBE ? "fentry" : "fexit",
+				point->spec.name);
+		return true;
+	}
+	if (!is_probe && !kernel_has_fentry()) {
+		diag_error(d, point->spec.place, "kernel-lacks",
+			"this kernel has no fentry: it needs BTF and dynamic ftrace");
+		if (kernel_has_kprobes())
+			diag_hint(d, "it has %s:%s",
+				point->spec.kind == POINT_FENTRY ? "kprobe" : "kretprobe",
+				point->spec.name);
+		return true;
+	}
+	return false;
+}
+
+bool find_kernel_functions(struct point *out, struct arena *arena, struct diags *d)
+{
+	struct kernel_search s = {
+		.spec = &out->spec, .arena = arena, .near = {.wanted = out->spec.name}};
+	struct err err;
+
+	if (report_lack(out, d))
+		return false;
+	if (kernel_functions_each(match_function, &s, &err) < 0) {
+		diag_error(d, out->spec.place, "no-privilege", "%s", err.text);
+		return false;
+	}
+	finish(&s, out);
+	return out->n_names > 0 || report_missing(&s, "function that can be probed", d);
+}

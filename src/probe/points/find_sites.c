@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of an ELF file by name, pattern or address. Names are compared where they lie, so that
+ * a table of a million symbols costs one pass and no allocation; only what matches is copied.
+ * A file without .symtab lends the names of its .gnu_debugdata and of its separate debug file:
+ * their addresses are those of the image, and the file offset always comes from the image's own
+ * segments.
+ */
+#include "probe/points/find_sites.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "probe/points/cpp_name.h"
+#include "probe/points/site_cost.h"
+#include "probe/points/usdt_notes.h"
+#include "symbols/debug_file.h"
+#include "symbols/debugdata.h"
+
+#define SCAN_BYTES_MAX	    (512u << 10) /* of one file, to offer cheaper sites */
+#define FUNCTION_NAME_MAX   4096
+#define CODE_SEGMENT	    "it is not in the code of the file"
+#define IMPLEMENTATIONS_MAX 256 /* bytes of a hint */
+
+static const char why_ifunc[] =
+	"it is chosen when the program is loaded (IFUNC): a probe would only see the choice";
+
+struct match {
+	const char *name;
+	struct iaddr addr;
+	uint64_t size, room;
+	uint8_t type, bind;
+	bool is_exact; /* the very name that was asked for */
+};
+
+struct functions {
+	struct site_search *search;
+	const char *pattern;
+	size_t pattern_n;
+	bool is_glob, is_cpp, wants_cold;
+	struct cpp_name cpp;
+	VEC(struct match) matches;
+	/* With an address instead of a name: the function that holds it. */
+	uint64_t address;
+	struct match holder;
+};
+
+/* --- matching --------------------------------------------------------------------------------- */
+
+/* .symtab names versions: "memcpy@@GLIBC_2.14". */
+static bool is_name(const struct functions *f, const char *name)
+{
+	return strncmp(name, f->pattern, f->pattern_n) == 0 &&
+	       (!name[f->pattern_n] || name[f->pattern_n] == '@');
+}
+
+/* In a hostile table every symbol names the rest of one long text. */
+static bool is_short(const char *name)
+{
+	return strnlen(name, FUNCTION_NAME_MAX + 1) <= FUNCTION_NAME_MAX;
+}
+
+static bool glob_matches(const struct functions *f, const struct elf_symbol *symbol)
+{
+	/* Labels of assembler code are no functions, and parts split off are never called. */
+	if (symbol->type == STT_NOTYPE && symbol->bind == STB_LOCAL)
+		return false;
+	if (!f->wants_cold && strstr(symbol->name, ".cold"))
+		return false;
+	return glob_match(f->pattern, symbol->name);
+}
+
+static void take_symbol(void *ctx, const struct elf_symbol *symbol)
+{
+	struct functions *f = ctx;
+	bool is_exact = !f->is_glob && is_name(f, symbol->name);
+
+	if (!is_exact && !is_short(symbol->name))
+		return;
+	if (!is_exact && !(f->is_glob && glob_matches(f, symbol)) &&
+		!(f->is_cpp && cpp_name_is(&f->cpp, symbol->name)))
+		return;
+	if (f->matches.n >= 2 * SITES_MAX)
+		return;
+	vec_push(&f->matches, ((struct match){symbol->name, symbol->addr, symbol->size,
+				      symbol->room, symbol->type, symbol->bind, is_exact}));
+}
+
+static void take_holder(void *ctx, const struct elf_symbol *symbol)
+{
+	struct functions *f = ctx;
+	uint64_t size = symbol->size ? symbol->size : 1;
+
+	if (symbol->addr.v > f->address || f->address - symbol->addr.v >= size)
+		return;
+	if (f->holder.name && f->holder.addr.v >= symbol->addr.v && f->holder.type != STT_NOTYPE)
+		return;
+	f->holder = (struct match){symbol->name, symbol->addr, symbol->size, symbol->room,
+		symbol->type, symbol->bind, false};
+}
+
+static void take_near(void *ctx, const struct elf_symbol *symbol)
+{
+	struct functions *f = ctx;
+
+	if ((symbol->type != STT_NOTYPE || symbol->bind != STB_LOCAL) && is_short(symbol->name))
+		nearest_names_add(&f->search->near, symbol->name);
+}
+
+/* --- the tables of a file --------------------------------------------------------------------- */
+
+/* Everything that names functions of one file. */
+struct name_tables {
+	struct elf_file *elf; /* the file */
+	struct buf debugdata;
+	struct elf_file inner; /* .gnu_debugdata */
+	struct debug_file debug;
+	bool has_inner;
+};
+
+static bool has_symtab(const struct elf_file *elf)
+{
+	for (size_t i = 0; i < elf->n_sections; i++)
+		if (elf->sections[i].type == SHT_SYMTAB)
+			return true;
+	return false;
+}
+
+static void name_tables_open(struct name_tables *t, struct elf_file *elf, const char *path)
+{
+	*t = (struct name_tables){.elf = elf};
+	if (has_symtab(elf))
+		return;
+	if (debugdata_read(elf, &t->debugdata, NULL) == 0)
+		t->has_inner = elf_file_init(&t->inner, buf_span(&t->debugdata), NULL) == 0;
+	if (debug_file_open(&t->debug, elf, path, NULL) < 0)
+		t->debug = (struct debug_file){0};
+}
+
+static void name_tables_close(struct name_tables *t)
+{
+	if (t->has_inner)
+		elf_file_release(&t->inner);
+	debug_file_close(&t->debug);
+	buf_release(&t->debugdata);
+}
+
+static void name_tables_each(const struct name_tables *t,
+	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx)
+{
+	elf_file_each_function(t->elf, false, each, ctx);
+	elf_file_each_function(t->elf, true, each, ctx);
+	if (t->has_inner)
+		elf_file_each_function(&t->inner, false, each, ctx);
+	if (t->debug.is_open)
+		elf_file_each_function(&t->debug.elf, false, each, ctx);
+}
+
+/* --- sites ------------------------------------------------------------------------------------ */
+
+static bool is_code(const struct elf_file *elf, struct iaddr addr)
+{
+	for (size_t i = 0; i < elf->n_segments; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+
+		if (s->type == PT_LOAD && addr.v >= s->addr.v && addr.v - s->addr.v < s->mem_size)
+			return s->flags & PF_X;
+	}
+	return false;
+}
+
+void site_list_leave_out(
+	struct site_list *l, const char *function, struct foff offset, const char *why)
+{
+	vec_push(&l->left_out, ((struct left_out){function, offset, why}));
+}
+
+static void offer_cheaper(struct site_list *l, struct site *site, struct span code, uint64_t size)
+{
+	uint32_t into;
+
+	if (site->cost != SITE_SINGLE_STEPPED || !size || size > code.n || size > l->scan_left)
+		return;
+	into = site_cheaper(span_sub(code, 0, size), site->offset, l->mode);
+	l->scan_left -= size;
+	if (into)
+		site->cheaper.v = site->offset.v + into;
+}
+
+void site_list_add(struct site_list *l, struct site *site, uint64_t size)
+{
+	struct span code = elf_file_bytes_at(l->elf, site->addr);
+	const char *why = NULL;
+
+	if (!is_code(l->elf, site->addr) ||
+		!elf_iaddr_to_offset(l->elf, site->addr, &site->offset)) {
+		site_list_leave_out(l, site->function, (struct foff){0}, CODE_SEGMENT);
+		return;
+	}
+	site->cost = site_cost(code, site->offset, l->mode, &why);
+	if (why) {
+		site_list_leave_out(l, site->function, site->offset, why);
+		return;
+	}
+	if (!site->into_function && !site->probe)
+		offer_cheaper(l, site, code, size);
+	vec_push(&l->sites, *site);
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+	uint64_t x = ((const struct site *)a)->offset.v, y = ((const struct site *)b)->offset.v;
+
+	return (x > y) - (x < y);
+}
+
+void site_list_finish(struct site_list *l, const struct probe_file *file, struct target *out)
+{
+	struct arena *arena = l->search->arena;
+
+	if (l->sites.n > 1)
+		qsort(l->sites.v, l->sites.n, sizeof(*l->sites.v), compare_offsets);
+	*out = (struct target){.path = file->path,
+		.device = file->device,
+		.inode = file->inode,
+		.mode = file->mode,
+		.n_sites = l->sites.n,
+		.n_left_out = l->left_out.n};
+	if (l->sites.n)
+		out->sites = arena_dup(arena, l->sites.v, l->sites.n * sizeof(*l->sites.v));
+	if (l->left_out.n)
+		out->left_out =
+			arena_dup(arena, l->left_out.v, l->left_out.n * sizeof(*l->left_out.v));
+	vec_release(&l->sites);
+	vec_release(&l->left_out);
+}
+
+/* --- from matches to sites -------------------------------------------------------------------- */
+
+static unsigned underscores(const char *name)
+{
+	return (unsigned)strspn(name, "_");
+}
+
+/* By address; of one address the name asked for first, then the most public one. */
+static int compare_matches(const void *a, const void *b)
+{
+	const struct match *x = a, *y = b;
+
+	if (x->addr.v != y->addr.v)
+		return x->addr.v < y->addr.v ? -1 : 1;
+	if (x->is_exact != y->is_exact)
+		return x->is_exact ? -1 : 1;
+	if ((x->type == STT_NOTYPE) != (y->type == STT_NOTYPE))
+		return x->type == STT_NOTYPE ? 1 : -1;
+	if ((x->bind == STB_LOCAL) != (y->bind == STB_LOCAL))
+		return x->bind == STB_LOCAL ? 1 : -1;
+	if (underscores(x->name) != underscores(y->name))
+		return underscores(x->name) < underscores(y->name) ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Without the version that .symtab has, and never with what could steer a terminal. */
+static const char *copy_name(struct arena *arena, const char *name)
+{
+	size_t n = strnlen(name, FUNCTION_NAME_MAX);
+	const char *at = memchr(name, '@', n);
+	char *copy = arena_strndup(arena, name, at && at > name ? (size_t)(at - name) : n);
+
+	for (char *p = copy; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	return copy;
+}
+
+/* "+OFFSET" must lie in the function, on an instruction. */
+static const char *check_offset(const struct site_list *l, const struct match *m, uint64_t into)
+{
+	struct span code = elf_file_bytes_at(l->elf, m->addr);
+	uint64_t size = m->size ? m->size : m->room;
+
+	if (!into)
+		return NULL;
+	if (into >= size || into >= code.n)
+		return "the offset lies behind the function";
+	if (into > UINT32_MAX || !site_is_boundary(code, into, l->mode))
+		return "the offset is not the start of an instruction";
+	return NULL;
+}
+
+static void add_match(struct site_list *l, const struct match *m, uint64_t into)
+{
+	struct site_search *s = l->search;
+	const char *name = copy_name(s->arena, m->name);
+	const char *why = check_offset(l, m, into);
+	struct foff offset = {0};
+	struct site site = {
+		.function = name, .addr = {m->addr.v + into}, .into_function = (uint32_t)into};
+
+	if (m->type == STT_GNU_IFUNC) {
+		elf_iaddr_to_offset(l->elf, m->addr, &offset);
+		site_list_leave_out(l, name, offset, why_ifunc);
+	} else if (why) {
+		elf_iaddr_to_offset(l->elf, m->addr, &offset);
+		site_list_leave_out(l, name, offset, why);
+	} else {
+		site_list_add(l, &site, m->size > into ? m->size - into : 0);
+	}
+}
+
+static void add_matches(struct site_list *l, struct functions *f)
+{
+	struct match *v = f->matches.v;
+
+	if (f->matches.n > 1)
+		qsort(v, f->matches.n, sizeof(*v), compare_matches);
+	for (size_t i = 0; i < f->matches.n; i++) {
+		if (i && v[i].addr.v == v[i - 1].addr.v)
+			continue;
+		add_match(l, &v[i], f->search->spec->offset);
+	}
+}
+
+static void add_address(struct site_list *l, const struct functions *f)
+{
+	const struct match *m = &f->holder;
+	struct site site = {.addr = {f->address}};
+
+	l->search->has_match = true;
+	if (m->name && m->size) {
+		const char *why = check_offset(l, m, f->address - m->addr.v);
+
+		site.function = copy_name(l->search->arena, m->name);
+		site.into_function = (uint32_t)(f->address - m->addr.v);
+		if (why) {
+			site_list_leave_out(l, site.function, (struct foff){0},
+				"the address is not the start of an instruction");
+			return;
+		}
+	}
+	site_list_add(l, &site, 0);
+}
+
+/* --- the implementations of an IFUNC ---------------------------------------------------------- */
+
+struct implementations {
+	const char *name;
+	char text[IMPLEMENTATIONS_MAX];
+	size_t n;
+};
+
+/* glibc's are named "__strlen_avx2". */
+static void take_implementation(void *ctx, const struct elf_symbol *symbol)
+{
+	struct implementations *w = ctx;
+	size_t n = strlen(w->name), room = sizeof(w->text) - w->n;
+	const char *name = symbol->name;
+
+	name += underscores(name);
+	if (strncmp(name, w->name, n) != 0 || name[n] != '_' || symbol->type == STT_GNU_IFUNC ||
+		symbol->type == STT_NOTYPE || strlen(symbol->name) + 3 > room)
+		return;
+	w->n += (size_t)snprintf(w->text + w->n, room, "%s%s", w->n ? ", " : "", symbol->name);
+}
+
+/* What to do instead when all that was found is one. */
+static void hint_ifunc(struct site_list *l, const struct name_tables *t)
+{
+	struct site_search *s = l->search;
+	struct implementations w = {.name = s->spec->name};
+
+	if (s->spec->is_glob || l->sites.n || !l->left_out.n || l->left_out.v[0].why != why_ifunc)
+		return;
+	name_tables_each(t, take_implementation, &w);
+	if (w.n)
+		snprintf(s->hint, sizeof(s->hint), "probe what it may choose: %s", w.text);
+	else if (!s->hint[0])
+		snprintf(s->hint, sizeof(s->hint),
+			"with the library's debug symbols installed, probe what it may choose (such "
+			"as __%.64s_avx2)",
+			s->spec->name);
+}
+
+/* --- a file ----------------------------------------------------------------------------------- */
+
+static void search_names(struct site_list *l, struct functions *f, const struct name_tables *t)
+{
+	const struct point_spec *spec = l->search->spec;
+
+	if (spec->has_address) {
+		f->address = spec->address;
+		name_tables_each(t, take_holder, f);
+		add_address(l, f);
+		return;
+	}
+	f->pattern = spec->name;
+	f->pattern_n = strlen(spec->name);
+	f->is_glob = spec->is_glob && glob_has(spec->name) && !strchr(spec->name, '(');
+	f->is_cpp = cpp_name_looks(spec->name);
+	f->wants_cold = strstr(spec->name, "cold") != NULL;
+	cpp_name_init(&f->cpp, spec->name);
+	name_tables_each(t, take_symbol, f);
+	if (!f->matches.n && !f->is_glob && !f->is_cpp) {
+		f->is_cpp = true; /* "f" of a C++ program */
+		name_tables_each(t, take_symbol, f);
+	}
+	if (f->matches.n)
+		l->search->has_match = true;
+	else if (!f->is_glob)
+		name_tables_each(t, take_near, f);
+	add_matches(l, f);
+}
+
+bool find_sites(struct site_search *s, const struct probe_file *file, struct target *out)
+{
+	struct functions f = {.search = s};
+	struct site_list l = {.search = s, .mode = file->mode, .scan_left = SCAN_BYTES_MAX};
+	struct name_tables tables;
+	struct file_map map;
+	struct elf_file elf;
+	struct err err;
+
+	if (file_map_open(&map, file->path, &err) < 0) {
+		diag_error(s->d, s->spec->place, "not-found", "%s", err.text);
+		return false;
+	}
+	if (elf_file_init(&elf, map.bytes, &err) < 0) {
+		diag_error(s->d, s->spec->place, "not-elf", "'%s': %s", file->path, err.text);
+		file_map_release(&map);
+		return false;
+	}
+	l.elf = &elf;
+	s->near.wanted = s->spec->name;
+	name_tables_open(&tables, &elf, file->path);
+	search_names(&l, &f, &tables);
+	hint_ifunc(&l, &tables);
+	name_tables_close(&tables);
+	site_list_finish(&l, file, out);
+	vec_release(&f.matches);
+	elf_file_release(&elf);
+	file_map_release(&map);
+	return true;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The places in one ELF file that a trace point means. */
+#ifndef WEIR_PROBE_POINTS_FIND_SITES_H
+#define WEIR_PROBE_POINTS_FIND_SITES_H
+
+#include "base/arena.h"
+#include "probe/points/find_file.h"
+#include "probe/points/name_match.h"
+#include "probe/points/point.h"
+
+#define SITES_MAX (1u << 20) /* of one file; the kernel takes no more at once */
+
+/* What the search of all files of a point comes to. */
+struct site_search {
+	const struct point_spec *spec;
+	struct arena *arena;
+	struct diags *d;
+	struct nearest_names near; /* names that were there instead */
+	char hint[512];		   /* what to do when nothing of it can be probed; "" */
+	bool has_match;		   /* a name matched, whether or not its place can be probed */
+};
+
+/* Functions (UPROBE, URETPROBE) or probes (USDT) of a file. Places that the kernel would refuse are
+ * in out->left_out. A file without any leaves both empty; one that cannot be read is reported and
+ * gives false. */
+bool find_sites(struct site_search *s, const struct probe_file *file, struct target *out);
+bool find_usdt_sites(struct site_search *s, const struct probe_file *file, struct target *out);
+
+/* What the two have in common: the file while it is searched. */
+struct site_list {
+	struct site_search *search;
+	const struct elf_file *elf;
+	enum mode mode;
+	VEC(struct site) sites;
+	VEC(struct left_out) left_out;
+	uint64_t scan_left; /* bytes of functions that may still be searched for jumps */
+};
+/* Decodes the instruction of a site and adds it, or says why it is left out. `size` is what is left
+ * of the function at the site, 0 = not known. */
+void site_list_add(struct site_list *l, struct site *site, uint64_t size);
+void site_list_leave_out(
+	struct site_list *l, const char *function, struct foff offset, const char *why);
+/* Sorts by offset and moves both lists into the arena. */
+void site_list_finish(struct site_list *l, const struct probe_file *file, struct target *out);
+
+#endif

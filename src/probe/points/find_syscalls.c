@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls by name, in both modes: 32-bit programs have numbers, and calls, of their own. */
+#include <string.h>
+
+#include "probe/points/find_kernel.h"
+#include "probe/points/name_match.h"
+#include "record/syscall_names.h"
+
+/* The kernel's tracepoints are named after its functions, which differ from the calls. */
+static const struct {
+	const char *function, *call;
+} renamed[] = {
+	{"newstat", "stat"},
+	{"newlstat", "lstat"},
+	{"newfstat", "fstat"},
+	{"newuname", "uname"},
+	{"sendfile64", "sendfile"},
+	{"umount", "umount2"},
+	{"sysctl", "_sysctl"},
+	{"llseek", "_llseek"},
+	{"select", "_newselect"},
+};
+
+static int number_by_name(enum mode mode, const char *name)
+{
+	for (int i = 0; i < SYSCALL_NUMBERS_MAX; i++) {
+		const char *known = syscall_name(mode == MODE_32, i);
+
+		if (known && strcmp(known, name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+int syscall_number_of(enum mode mode, const char *name)
+{
+	int number = number_by_name(mode, name);
+
+	for (size_t i = 0; number < 0 && i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (strcmp(renamed[i].function, name) == 0)
+			number = number_by_name(mode, renamed[i].call);
+	return number;
+}
+
+static void set_bit(uint64_t *bits, int number)
+{
+	bits[number / 64] |= 1ull << (number % 64);
+}
+
+static size_t collect(uint64_t *bits, enum mode mode, const struct point_spec *spec)
+{
+	size_t n = 0;
+	int number;
+
+	if (!spec->is_glob) {
+		number = syscall_number_of(mode, spec->name);
+		if (number >= 0)
+			set_bit(bits, number);
+		return number >= 0;
+	}
+	for (int i = 0; i < SYSCALL_NUMBERS_MAX; i++) {
+		const char *known = syscall_name(mode == MODE_32, i);
+
+		if (!known || !glob_match(spec->name, known))
+			continue;
+		set_bit(bits, i);
+		n++;
+	}
+	return n;
+}
+
+static void report_missing(const struct point_spec *spec, struct diags *d)
+{
+	struct nearest_names near = {.wanted = spec->name};
+	char text[512];
+
+	if (spec->is_glob) {
+		diag_warning(
+			d, spec->place, "not-found", "no system call matches '%s'", spec->name);
+		return;
+	}
+	for (int i = 0; i < SYSCALL_NUMBERS_MAX; i++)
+		for (int is_32 = 0; is_32 < 2; is_32++)
+			if (syscall_name(is_32, i))
+				nearest_names_add(&near, syscall_name(is_32, i));
+	diag_error(d, spec->place, "not-found", "there is no system call '%s'", spec->name);
+	if (nearest_names_text(&near, text, sizeof(text)))
+		diag_hint(d, "is it %s?", text);
+}
+
+bool find_syscalls(struct point *out, struct arena *arena, struct diags *d)
+{
+	size_t n = 0;
+
+	for (int mode = 0; mode < N_MODES; mode++) {
+		out->numbers[mode] = arena_zalloc(arena, SYSCALL_NUMBERS_MAX / 8);
+		n += collect(out->numbers[mode], mode, &out->spec);
+	}
+	/* Also those that are newer than the tables. */
+	out->is_all_calls = strcmp(out->spec.name, "*") == 0;
+	if (!n)
+		report_missing(&out->spec, d);
+	return n > 0 || out->spec.is_glob;
+}

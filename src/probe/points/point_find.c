@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace point on this machine: each kind has its own place where it is looked for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "probe/points/find_file.h"
+#include "probe/points/find_kernel.h"
+#include "probe/points/find_sites.h"
+#include "probe/points/point.h"
+
+/* "libc.so.6", or "libc.so.6 (64-bit) and libc.so.6 (32-bit)" shortened to how many. */
+static const char *files_text(const struct probe_files *files, struct arena *arena)
+{
+	if (files->v.n == 1)
+		return arena_printf(arena, "'%s'", files->v.v[0].path);
+	return arena_printf(arena, "'%s' and %zu more file%s", files->v.v[0].path, files->v.n - 1,
+		files->v.n == 2 ? "" : "s");
+}
+
+static void report_no_match(struct site_search *s, const struct probe_files *files)
+{
+	const struct point_spec *spec = s->spec;
+	const char *where = files_text(files, s->arena);
+	const char *what = spec->kind == POINT_USDT ? "static probe" : "function";
+	char text[512];
+
+	if (spec->is_glob) {
+		diag_warning(s->d, spec->place, "no-symbol", "no %s in %s matches '%s'", what,
+			where, spec->name);
+		return;
+	}
+	diag_error(s->d, spec->place, "no-symbol", "there is no %s '%s%s%s' in %s", what,
+		spec->provider ? spec->provider : "", spec->provider ? ":" : "", spec->name, where);
+	if (nearest_names_text(&s->near, text, sizeof(text)))
+		diag_hint(s->d, "is it %s?", text);
+}
+
+static void report_no_sites(struct site_search *s, const struct point *out)
+{
+	const struct point_spec *spec = s->spec;
+	const struct left_out *l = NULL;
+
+	for (size_t i = 0; i < out->n_targets && !l; i++)
+		l = out->targets[i].n_left_out ? out->targets[i].left_out : NULL;
+	if (spec->is_glob)
+		diag_warning(s->d, spec->place, "no-sites",
+			"nothing that '%s' matches can be probed", spec->text);
+	else
+		diag_error(s->d, spec->place, "no-sites", "'%s' cannot be probed: %s", spec->name,
+			l ? l->why : "it has no code");
+	if (!spec->is_glob && s->hint[0])
+		diag_hint(s->d, "%s", s->hint);
+}
+
+/* Of some files only: those that could be probed are, and a named one that could not is told. */
+static void report_left_out(struct site_search *s, const struct target *t)
+{
+	for (size_t i = 0; i < t->n_left_out && !s->spec->is_glob; i++)
+		diag_warning(s->d, s->spec->place, "left-out", "'%s' of '%s' is left out: %s",
+			t->left_out[i].function ? t->left_out[i].function : s->spec->name, t->path,
+			t->left_out[i].why);
+}
+
+static size_t count_sites(const struct point *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_targets; i++)
+		n += p->targets[i].n_sites;
+	return n;
+}
+
+static bool find_in_files(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
+{
+	struct site_search s = {.spec = &out->spec, .arena = arena, .d = d};
+	struct probe_files files = {0};
+	bool is_readable = true;
+	size_t n_sites;
+
+	if (!find_files(&out->spec, options, arena, &files, d)) {
+		vec_release(&files.v);
+		return out->spec.is_glob;
+	}
+	out->targets = arena_zalloc(arena, files.v.n * sizeof(*out->targets));
+	for (size_t i = 0; i < files.v.n && is_readable; i++) {
+		struct target t = {0};
+
+		is_readable = out->spec.kind == POINT_USDT ? find_usdt_sites(&s, &files.v.v[i], &t)
+							   : find_sites(&s, &files.v.v[i], &t);
+		if (t.n_sites || t.n_left_out)
+			out->targets[out->n_targets++] = t;
+	}
+	n_sites = count_sites(out);
+	if (is_readable && !s.has_match)
+		report_no_match(&s, &files);
+	else if (is_readable && !n_sites)
+		report_no_sites(&s, out);
+	for (size_t i = 0; i < out->n_targets && n_sites; i++)
+		report_left_out(&s, &out->targets[i]);
+	vec_release(&files.v);
+	return is_readable && (n_sites > 0 || out->spec.is_glob);
+}
+
+bool point_find(const struct point_spec *spec, const struct find_options *options,
+	struct arena *arena, struct point *out, struct diags *d)
+{
+	struct point point = {.spec = *spec};
+	bool ok = true;
+
+	switch (spec->kind) {
+	case POINT_UPROBE:
+	case POINT_URETPROBE:
+	case POINT_USDT:
+		ok = find_in_files(&point, options, arena, d);
+		break;
+	case POINT_SYSCALL_ENTRY:
+	case POINT_SYSCALL_RETURN:
+		ok = find_syscalls(&point, arena, d);
+		break;
+	case POINT_TRACEPOINT:
+	case POINT_RAW_TRACEPOINT:
+		ok = find_tracepoints(&point, arena, d);
+		break;
+	case POINT_KPROBE:
+	case POINT_KRETPROBE:
+	case POINT_FENTRY:
+	case POINT_FEXIT:
+		ok = find_kernel_functions(&point, arena, d);
+		break;
+	default: /* begin, end, error, time and counts are everywhere */
+		break;
+	}
+	if (ok)
+		*out = point;
+	return ok;
+}

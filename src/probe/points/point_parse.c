@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The text of a trace point, taken apart. The parts lie between colons; only the last one may hold
+ * colons itself, because it may be a C++ name. Messages point to the part that is wrong when the
+ * script has the text as it is here, and to the whole point when it was quoted there.
+ */
+#include <string.h>
+
+#include "base/arena.h"
+#include "probe/points/name_match.h"
+#include "probe/points/perf_counts.h"
+#include "probe/points/point.h"
+
+#define POINT_TEXT_MAX	    4096 /* bytes */
+#define POINT_PARTS_MAX	    4
+#define POINT_PERIOD_NS_MIN 1000ull
+#define POINT_PERIOD_NS_MAX (366ull * 86400 * 1000000000)
+#define SYSCALL_ENTER	    "sys_enter_"
+#define SYSCALL_EXIT	    "sys_exit_"
+
+struct part {
+	const char *text; /* in the arena */
+	uint32_t at;	  /* in the point's text */
+};
+
+struct parse {
+	const struct point_text *point;
+	struct arena *arena;
+	struct point_spec *out;
+	struct diags *d;
+	const char *word; /* the long form */
+	const char *form;
+	struct part parts[POINT_PARTS_MAX]; /* behind the word */
+	size_t n_parts;
+};
+
+/* Bytes [at, at + n) of the point's text, as a place in the script. */
+static struct place place_at(const struct parse *p, uint32_t at, size_t n)
+{
+	struct place place = p->point->place;
+	size_t all = strlen(p->point->text);
+
+	if (place.to < place.from || place.to - place.from != all || at > all)
+		return place;
+	place.from += at;
+	place.to = place.from + (uint32_t)(n < all - at ? n : all - at);
+	return place;
+}
+
+static struct place place_of(const struct parse *p, const struct part *part)
+{
+	size_t n = strlen(part->text);
+
+	return n ? place_at(p, part->at, n) : p->point->place;
+}
+
+static bool fail_form(struct parse *p, const char *what)
+{
+	diag_error(p->d, p->point->place, "point", "'%s' %s", p->point->text, what);
+	diag_hint(p->d, "the form is %s", p->form);
+	return false;
+}
+
+/* Splits what is behind the word into at most `max` parts; colons go on in the last one. */
+static bool split(struct parse *p, size_t max)
+{
+	const char *text = p->point->text;
+	const char *at = strchr(text, ':');
+
+	p->n_parts = 0;
+	while (at && p->n_parts < max) {
+		const char *start = at + 1;
+
+		at = p->n_parts + 1 == max ? NULL : strchr(start, ':');
+		p->parts[p->n_parts++] =
+			(struct part){at ? arena_strndup(p->arena, start, (size_t)(at - start))
+					 : arena_strdup(p->arena, start),
+				(uint32_t)(start - text)};
+	}
+	return p->n_parts > 0;
+}
+
+/* --- numbers ------------------------------------------------------------------------------- */
+
+/* A decimal or 0x number at *text, which moves behind it. False when there is none or it is more
+ * than 64 bits. */
+static bool take_number(const char **text, uint64_t *value)
+{
+	const char *s = *text;
+	unsigned base = 10;
+	uint64_t v = 0;
+	bool any = false;
+
+	if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X')) {
+		base = 16;
+		s += 2;
+	}
+	for (;; s++) {
+		unsigned digit;
+
+		if (*s >= '0' && *s <= '9')
+			digit = (unsigned)(*s - '0');
+		else if (base == 16 && (*s | 32) >= 'a' && (*s | 32) <= 'f')
+			digit = (unsigned)((*s | 32) - 'a' + 10);
+		else if (*s == '_' && any)
+			continue;
+		else
+			break;
+		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, digit, &v))
+			return false;
+		any = true;
+	}
+	*value = v;
+	*text = s;
+	return any;
+}
+
+static bool whole_number(const char *text, uint64_t *value)
+{
+	return take_number(&text, value) && !*text;
+}
+
+/* --- interval and profile --------------------------------------------------------------------- */
+
+static const struct unit {
+	const char *name;
+	uint64_t ns; /* 0: a rate */
+} units[] = {
+	{"hz", 0},
+	{"us", 1000},
+	{"ms", 1000000},
+	{"s", 1000000000},
+	{"m", 60000000000},
+	{"h", 3600000000000},
+	{"ns", 1},
+};
+
+static const struct unit *find_unit(const char *name)
+{
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(units[i].name, name) == 0)
+			return &units[i];
+	return NULL;
+}
+
+static bool set_period(
+	struct parse *p, const struct part *part, const struct unit *unit, uint64_t n)
+{
+	uint64_t ns;
+
+	if (!n) {
+		diag_error(p->d, place_of(p, part), "range", "a period or rate of 0 never fires");
+		return false;
+	}
+	if (!unit->ns)
+		ns = 1000000000 / n;
+	else if (__builtin_mul_overflow(n, unit->ns, &ns))
+		ns = UINT64_MAX;
+	if (ns < POINT_PERIOD_NS_MIN || ns > POINT_PERIOD_NS_MAX) {
+		diag_error(p->d, place_of(p, part), "range",
+			"a period must lie between 1 us and 366 days");
+		return false;
+	}
+	p->out->period_ns = ns;
+	p->out->text =
+		arena_printf(p->arena, "%s:%s:%llu", p->word, unit->name, (unsigned long long)n);
+	return true;
+}
+
+/* interval:UNIT:N | interval:NUNIT | profile:N */
+static bool parse_period(struct parse *p)
+{
+	const struct part *last;
+	const struct unit *unit;
+	const char *rest;
+	uint64_t n;
+
+	if (!split(p, 2))
+		return fail_form(p, "does not say how often");
+	last = &p->parts[p->n_parts - 1];
+	rest = last->text;
+	if (!take_number(&rest, &n)) {
+		diag_error(p->d, place_of(p, last), "number", "'%s' is no number", last->text);
+		diag_hint(p->d, "the form is %s", p->form);
+		return false;
+	}
+	if (p->n_parts == 2 && *rest)
+		return fail_form(p, "has a unit on both sides");
+	unit = find_unit(p->n_parts == 2 ? p->parts[0].text : rest);
+	if (p->n_parts == 1 && !*rest) {
+		if (p->out->kind == POINT_INTERVAL) {
+			diag_error(p->d, place_of(p, last), "number", "'%s' needs a unit",
+				p->point->text);
+			diag_hint(p->d,
+				"write interval:s:%s for seconds, interval:hz:%s for a rate",
+				last->text, last->text);
+			return false;
+		}
+		unit = &units[0];
+	}
+	if (!unit) {
+		diag_error(p->d, place_of(p, &p->parts[0]), "point", "'%s' is no unit of time",
+			p->n_parts == 2 ? p->parts[0].text : rest);
+		diag_hint(p->d, "there are hz, us, ms and s");
+		return false;
+	}
+	return set_period(p, last, unit, n);
+}
+
+/* --- files and functions ---------------------------------------------------------------------- */
+
+/* "FUNC+0x10": cuts the offset off. "operator+" has none. */
+static bool take_offset(struct parse *p, const struct part *part, char *name, uint64_t *offset)
+{
+	char *plus = strrchr(name, '+');
+
+	*offset = 0;
+	if (!plus || plus == name || plus[1] < '0' || plus[1] > '9')
+		return true;
+	if (!whole_number(plus + 1, offset)) {
+		size_t at = (size_t)(plus + 1 - name);
+
+		diag_error(p->d, place_at(p, part->at + (uint32_t)at, strlen(plus + 1)), "number",
+			"'%s' is no offset", plus + 1);
+		return false;
+	}
+	*plus = 0;
+	return true;
+}
+
+/* A parameter list may hold a star that is no wildcard. */
+static bool is_glob_name(struct parse *p, const char *name)
+{
+	const char *parameters = strchr(name, '(');
+
+	if (!parameters)
+		return glob_has(name);
+	return glob_has(arena_strndup(p->arena, name, (size_t)(parameters - name)));
+}
+
+/* FILE:FUNC[+OFFSET] | FILE:0xADDRESS; uretprobe takes neither offset nor address. */
+static bool parse_function(struct parse *p)
+{
+	struct point_spec *out = p->out;
+	struct part *part;
+	char *name;
+
+	if (!split(p, 2))
+		return fail_form(p, "names no file");
+	if (p->n_parts < 2)
+		return fail_form(p, "names no function");
+	part = &p->parts[1];
+	/* bpftrace's mark of a C++ name; here such names are known by their look. */
+	if (strncmp(part->text, "cpp:", 4) == 0 && part->text[4] != ':') {
+		part->text += 4;
+		part->at += 4;
+	}
+	if (!*part->text)
+		return fail_form(p, "names no function");
+	out->file = p->parts[0].text;
+	if (strcmp(out->file, "*") == 0) {
+		diag_error(p->d, place_of(p, &p->parts[0]), "point",
+			"a function cannot be looked for in every file");
+		diag_hint(p->d, "name a file, a library, or a pattern such as /usr/lib/libx*.so");
+		return false;
+	}
+	name = arena_strdup(p->arena, part->text);
+	if (*name >= '0' && *name <= '9') {
+		if (!whole_number(name, &out->address)) {
+			diag_error(p->d, place_of(p, part), "number", "'%s' is no address", name);
+			return false;
+		}
+		out->has_address = true;
+	} else if (!take_offset(p, part, name, &out->offset)) {
+		return false;
+	}
+	if (out->kind == POINT_URETPROBE && (out->has_address || out->offset)) {
+		diag_error(p->d, place_of(p, part), "point",
+			"a return probe belongs to a whole function, not to a place inside of it");
+		return false;
+	}
+	out->name = name;
+	out->is_glob = !out->has_address && (is_glob_name(p, name) || glob_has(out->file));
+	out->text = arena_printf(p->arena, "%s:%s:%s", p->word, out->file, part->text);
+	return true;
+}
+
+/* FILE:[PROVIDER:]NAME */
+static bool parse_usdt(struct parse *p)
+{
+	struct point_spec *out = p->out;
+
+	if (!split(p, 3))
+		return fail_form(p, "names no file");
+	if (p->n_parts < 2 || !*p->parts[p->n_parts - 1].text)
+		return fail_form(p, "names no probe");
+	out->file = p->parts[0].text;
+	if (p->n_parts == 3 && *p->parts[1].text)
+		out->provider = p->parts[1].text;
+	out->name = p->parts[p->n_parts - 1].text;
+	if (strcmp(out->file, "*") == 0) {
+		diag_error(p->d, place_of(p, &p->parts[0]), "point",
+			"a probe cannot be looked for in every file");
+		return false;
+	}
+	out->is_glob = glob_has(out->name) || glob_has(out->file) ||
+		       (out->provider && glob_has(out->provider));
+	out->text = arena_printf(p->arena, "%s:%s:%s%s%s", p->word, out->file,
+		out->provider ? out->provider : "", out->provider ? ":" : "", out->name);
+	return true;
+}
+
+/* --- the kernel's points ---------------------------------------------------------------------- */
+
+/* NAME[:entry|:return] | :NAME:entry */
+static bool parse_syscall(struct parse *p)
+{
+	const struct part *name, *when = NULL;
+	size_t first;
+
+	if (!split(p, POINT_PARTS_MAX))
+		return fail_form(p, "names no system call");
+	first = p->n_parts > 1 && !*p->parts[0].text;
+	name = &p->parts[first];
+	if (p->n_parts > first + 1)
+		when = &p->parts[first + 1];
+	if (!*name->text || p->n_parts > first + 2)
+		return fail_form(p, "is not one system call");
+	if (when && (strcmp(when->text, "return") == 0 || strcmp(when->text, "exit") == 0)) {
+		p->out->kind = POINT_SYSCALL_RETURN;
+	} else if (when && *when->text && strcmp(when->text, "entry") != 0 &&
+		   strcmp(when->text, "enter") != 0) {
+		diag_error(p->d, place_of(p, when), "point",
+			"a system call has an entry and a return, no '%s'", when->text);
+		return false;
+	}
+	p->out->name = name->text;
+	p->out->is_glob = glob_has(name->text);
+	p->out->text = arena_printf(p->arena, "%s:%s:%s", p->word, name->text,
+		p->out->kind == POINT_SYSCALL_RETURN ? "return" : "entry");
+	return true;
+}
+
+/* The named tracepoints of system calls do not fire for 32-bit programs, so they become the points
+ * that do. */
+static bool translate_syscall_event(struct parse *p)
+{
+	struct point_spec *out = p->out;
+
+	if (strncmp(out->name, SYSCALL_ENTER, strlen(SYSCALL_ENTER)) == 0) {
+		out->kind = POINT_SYSCALL_ENTRY;
+		out->name += strlen(SYSCALL_ENTER);
+	} else if (strncmp(out->name, SYSCALL_EXIT, strlen(SYSCALL_EXIT)) == 0) {
+		out->kind = POINT_SYSCALL_RETURN;
+		out->name += strlen(SYSCALL_EXIT);
+	} else {
+		diag_error(p->d, place_of(p, &p->parts[1]), "point",
+			"the category syscalls holds only sys_enter_NAME and sys_exit_NAME");
+		diag_hint(p->d, "write syscall:NAME:entry, syscall:NAME:return");
+		return false;
+	}
+	out->provider = NULL;
+	return *out->name || fail_form(p, "names no system call");
+}
+
+static bool parse_tracepoint(struct parse *p)
+{
+	struct point_spec *out = p->out;
+
+	if (!split(p, 2) || !*p->parts[0].text)
+		return fail_form(p, "names no category");
+	if (p->n_parts < 2 || !*p->parts[1].text)
+		return fail_form(p, "names no tracepoint of the category");
+	out->provider = p->parts[0].text;
+	out->name = p->parts[1].text;
+	out->is_glob = glob_has(out->provider) || glob_has(out->name);
+	out->text = arena_printf(p->arena, "%s:%s:%s", p->word, out->provider, out->name);
+	if (strchr(out->name, ':') || strchr(out->name, '/') || strchr(out->provider, '/'))
+		return fail_form(p, "is not one tracepoint");
+	if (strcmp(out->provider, "syscalls") == 0)
+		return translate_syscall_event(p);
+	return true;
+}
+
+/* [MODULE:]FUNC[+OFFSET], [CATEGORY:]NAME */
+static bool parse_kernel(struct parse *p)
+{
+	struct point_spec *out = p->out;
+	const struct part *part;
+	char *name;
+
+	if (!split(p, 3) || !*p->parts[p->n_parts - 1].text)
+		return fail_form(p, "names nothing");
+	if (p->n_parts == 3)
+		return fail_form(p, "has too many parts");
+	part = &p->parts[p->n_parts - 1];
+	name = arena_strdup(p->arena, part->text);
+	if (p->n_parts == 2 && *p->parts[0].text)
+		out->provider = p->parts[0].text;
+	if (!take_offset(p, part, name, &out->offset))
+		return false;
+	if (out->offset && out->kind != POINT_KPROBE)
+		return fail_form(p, "cannot have an offset");
+	out->name = name;
+	out->is_glob = glob_has(name) || (out->provider && glob_has(out->provider));
+	out->text = arena_printf(p->arena, "%s:%s%s%s", p->word, out->provider ? out->provider : "",
+		out->provider ? ":" : "", part->text);
+	return true;
+}
+
+/* EVENT[:COUNT] */
+static bool parse_count(struct parse *p)
+{
+	bool is_hardware = p->out->kind == POINT_HARDWARE;
+	const struct perf_count *count;
+	struct nearest_names near = {0};
+	char text[512];
+
+	if (!split(p, 2) || !*p->parts[0].text)
+		return fail_form(p, "names no event");
+	count = perf_count_find(is_hardware, p->parts[0].text);
+	if (!count) {
+		near.wanted = p->parts[0].text;
+		for (const struct perf_count *c = perf_counts; c->name; c++)
+			if (c->is_hardware == is_hardware)
+				nearest_names_add(&near, c->name);
+		diag_error(p->d, place_of(p, &p->parts[0]), "point", "there is no %s event '%s'",
+			p->word, p->parts[0].text);
+		if (nearest_names_text(&near, text, sizeof(text)))
+			diag_hint(p->d, "is it %s?", text);
+		else
+			diag_hint(p->d, "weir probe -l '%s:*' lists them", p->word);
+		return false;
+	}
+	p->out->name = count->name;
+	p->out->count = count->count;
+	if (p->n_parts == 2 && *p->parts[1].text &&
+		(!whole_number(p->parts[1].text, &p->out->count) || !p->out->count)) {
+		diag_error(p->d, place_of(p, &p->parts[1]), "number", "'%s' is no count of events",
+			p->parts[1].text);
+		return false;
+	}
+	p->out->text = arena_printf(
+		p->arena, "%s:%s:%llu", p->word, count->name, (unsigned long long)p->out->count);
+	return true;
+}
+
+static bool parse_word_only(struct parse *p)
+{
+	if (strchr(p->point->text, ':'))
+		return fail_form(p, "takes nothing behind a colon");
+	p->out->text = p->word;
+	return true;
+}
+
+/* --- the word --------------------------------------------------------------------------------- */
+
+static bool (*const parsers[N_POINT_KINDS])(struct parse *) = {
+	[POINT_BEGIN] = parse_word_only,
+	[POINT_END] = parse_word_only,
+	[POINT_ERROR] = parse_word_only,
+	[POINT_INTERVAL] = parse_period,
+	[POINT_PROFILE] = parse_period,
+	[POINT_UPROBE] = parse_function,
+	[POINT_URETPROBE] = parse_function,
+	[POINT_USDT] = parse_usdt,
+	[POINT_SYSCALL_ENTRY] = parse_syscall,
+	[POINT_TRACEPOINT] = parse_tracepoint,
+	[POINT_RAW_TRACEPOINT] = parse_kernel,
+	[POINT_SOFTWARE] = parse_count,
+	[POINT_HARDWARE] = parse_count,
+	[POINT_KPROBE] = parse_kernel,
+	[POINT_KRETPROBE] = parse_kernel,
+	[POINT_FENTRY] = parse_kernel,
+	[POINT_FEXIT] = parse_kernel,
+};
+
+static const struct point_word *find_word(const char *text, size_t n)
+{
+	for (const struct point_word *w = point_words; w->name; w++) {
+		if (strlen(w->name) == n && strncmp(w->name, text, n) == 0)
+			return w;
+		if (w->alias && strlen(w->alias) == n && strncmp(w->alias, text, n) == 0)
+			return w;
+	}
+	return NULL;
+}
+
+static const char *first_word(enum point_kind kind)
+{
+	const struct point_word *w = point_words;
+
+	while (w->kind != kind)
+		w++;
+	return w->name;
+}
+
+static bool fail_word(struct parse *p, size_t n)
+{
+	static const char *const others[] = {
+		"watchpoint", "w", "asyncwatchpoint", "aw", "iter", "it", "bench", "test", NULL};
+	char *word = arena_strndup(p->arena, p->point->text, n);
+	struct nearest_names near = {.wanted = word};
+	char text[512];
+
+	for (size_t i = 0; others[i]; i++) {
+		if (strcmp(others[i], word))
+			continue;
+		diag_error(p->d, place_at(p, 0, n), "point-unknown",
+			"trace points of the kind '%s' do not exist here", word);
+		return false;
+	}
+	for (const struct point_word *w = point_words; w->name; w++)
+		nearest_names_add(&near, w->name);
+	diag_error(p->d, place_at(p, 0, n), "point-unknown", "there is no kind of trace point '%s'",
+		word);
+	if (nearest_names_text(&near, text, sizeof(text)))
+		diag_hint(p->d, "is it %s?", text);
+	else
+		diag_hint(p->d, "a function is written uprobe:FILE:FUNCTION, a system call "
+				"syscall:NAME:entry");
+	return false;
+}
+
+bool point_parse(
+	const struct point_text *text, struct arena *arena, struct point_spec *out, struct diags *d)
+{
+	struct point_spec spec = {.place = text->place};
+	struct parse p = {.point = text, .arena = arena, .out = &spec, .d = d};
+	size_t n = strcspn(text->text, ":");
+	const struct point_word *w;
+
+	if (strnlen(text->text, POINT_TEXT_MAX + 1) > POINT_TEXT_MAX) {
+		diag_error(d, text->place, "point", "a trace point has at most %d bytes",
+			POINT_TEXT_MAX);
+		return false;
+	}
+	w = find_word(text->text, n);
+	if (!w)
+		return fail_word(&p, n);
+	p.word = first_word(w->kind);
+	p.form = w->form;
+	spec.kind = w->kind;
+	if (!parsers[w->kind](&p))
+		return false;
+	*out = spec;
+	return true;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A map with all its entries: sorted by value where that is a number (of averages the average, of
+ * statistics the total, of histograms the number of values), then by key, ascending. A blank line
+ * follows a map with keys, and every histogram. A map with nothing in it is an empty line, as
+ * bpftrace has it, so that printf("now: "); print(@x) ends its line.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/print/print_internal.h"
+
+static const struct shape nothing = {.kind = SHAPE_NONE};
+
+void printer_map_begin(struct printer *p, uint32_t map_i)
+{
+	p->entries.n = 0;
+	buf_reset(&p->bytes);
+	p->map = p->stream && map_i < p->stream->maps.n ? &p->stream->maps.v[map_i] : NULL;
+}
+
+void printer_map_add(struct printer *p, struct span key, struct span value)
+{
+	struct printed_entry e = {.key = {NULL, key.n}, .value = {NULL, value.n}};
+
+	e.key_at = p->bytes.n;
+	buf_put(&p->bytes, key.p, key.n);
+	e.value_at = p->bytes.n;
+	buf_put(&p->bytes, value.p, value.n);
+	vec_push(&p->entries, e);
+}
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+static int compare_bytes(struct span a, struct span b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int order = n ? memcmp(a.p, b.p, n) : 0;
+
+	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+/* Bits of a double as a number of the same order, so that NaNs have a place in it, too. */
+static struct print_number real_rank(double real)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &real, sizeof(bits));
+	bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+	return (struct print_number){bits, false};
+}
+
+static int compare_keys(const struct shape *s, struct span a, struct span b, unsigned depth)
+{
+	struct print_number x, y;
+
+	switch (s->kind) {
+	case SHAPE_INT:
+	case SHAPE_POINTER:
+		print_number_of(s, a, &x);
+		print_number_of(s, b, &y);
+		return print_number_compare(x, y);
+	case SHAPE_FLOAT:
+		return print_number_compare(
+			real_rank(print_float_of(s, a)), real_rank(print_float_of(s, b)));
+	case SHAPE_STRING:
+	case SHAPE_BYTES:
+		return compare_bytes(print_chars(s, a), print_chars(s, b));
+	case SHAPE_TUPLE:
+		for (uint32_t i = 0; i < s->n_fields && depth < PRINT_DEPTH_MAX; i++) {
+			struct print_part of_a, of_b;
+			int order;
+
+			print_part_of(s, i, a, &of_a);
+			print_part_of(s, i, b, &of_b);
+			order = compare_keys(of_a.shape, of_a.value, of_b.value, depth + 1);
+			if (order)
+				return order;
+		}
+		return 0;
+	case SHAPE_USTACK:
+	case SHAPE_KSTACK:
+	case SHAPE_USYM:
+	case SHAPE_KSYM:
+	case SHAPE_PROBE:
+	case SHAPE_FUNC:
+	case SHAPE_TIME:
+		x = (struct print_number){print_word(a, 0), false};
+		y = (struct print_number){print_word(b, 0), false};
+		return print_number_compare(x, y);
+	default:
+		return compare_bytes(a, b);
+	}
+}
+
+static int compare_entries(const void *left, const void *right, void *ctx)
+{
+	const struct printed_entry *a = left, *b = right;
+	const struct stream_map_def *map = ctx;
+	struct print_number x, y;
+	int order = 0;
+
+	if (map->value && print_number_of(map->value, a->value, &x) &&
+		print_number_of(map->value, b->value, &y))
+		order = print_number_compare(x, y);
+	if (!order && map->key)
+		order = compare_keys(map->key, a->key, b->key, 0);
+	/* The rest makes the order of equal texts the same in every run. */
+	return order ? order : compare_bytes(a->key, b->key);
+}
+
+static void sort_entries(struct printer *p)
+{
+	for (size_t i = 0; i < p->entries.n; i++) {
+		struct printed_entry *e = &p->entries.v[i];
+
+		e->key.p = e->key.n ? p->bytes.p + e->key_at : NULL;
+		e->value.p = e->value.n ? p->bytes.p + e->value_at : NULL;
+	}
+	if (p->entries.n > 1)
+		qsort_r(p->entries.v, p->entries.n, sizeof(*p->entries.v), compare_entries,
+			(void *)(uintptr_t)p->map);
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+static bool has_keys(const struct stream_map_def *map)
+{
+	return map->key && map->key->kind != SHAPE_NONE;
+}
+
+static bool is_hist(const struct shape *s)
+{
+	return s->kind == SHAPE_HIST || s->kind == SHAPE_LHIST;
+}
+
+/* Keys of several parts have no brackets of their own. */
+static void put_key(struct printer *p, const struct shape *key, struct span value,
+	const char *separator, struct buf *out)
+{
+	if (key->kind != SHAPE_TUPLE) {
+		print_value(p, key, value, PRINT_INDENT_KEY, 1, out);
+		return;
+	}
+	for (uint32_t i = 0; i < key->n_fields; i++) {
+		struct print_part part;
+
+		print_part_of(key, i, value, &part);
+		if (i)
+			buf_put_cstr(out, separator);
+		print_value(p, part.shape, part.value, PRINT_INDENT_KEY, 1, out);
+	}
+}
+
+static void put_entry(
+	struct printer *p, const struct printed_entry *e, uint64_t div, struct buf *out)
+{
+	const struct shape *value = p->map->value ? p->map->value : &nothing;
+
+	buf_put_cstr(out, p->map->name ? p->map->name : "@");
+	if (has_keys(p->map)) {
+		buf_put_u8(out, '[');
+		put_key(p, p->map->key, e->key, ", ", out);
+		buf_put_u8(out, ']');
+	}
+	if (is_hist(value)) {
+		buf_put_cstr(out, ":\n");
+		print_hist(value, e->value, div, out);
+	} else {
+		buf_put_cstr(out, ": ");
+		print_value(p, value, e->value, PRINT_INDENT_VALUE, div, out);
+	}
+	buf_put_u8(out, '\n');
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static const char *json_type(const struct shape *value)
+{
+	if (is_hist(value))
+		return "hist";
+	return value->kind == SHAPE_STATS || value->kind == SHAPE_AVG ? "stats" : "map";
+}
+
+static void put_json_key(struct printer *p, const struct printed_entry *e, struct buf *out)
+{
+	struct buf text = {0};
+
+	put_key(p, p->map->key, e->key, ",", &text);
+	print_json_string(buf_span(&text), out);
+	buf_put_cstr(out, ": ");
+	buf_release(&text);
+}
+
+static void put_json_map(struct printer *p, size_t first, uint64_t div, struct buf *out)
+{
+	const struct shape *value = p->map->value ? p->map->value : &nothing;
+	const char *name = p->map->name ? p->map->name : "@";
+	bool keys = has_keys(p->map);
+
+	if (!keys && first >= p->entries.n)
+		return; /* a scalar that was never assigned */
+	buf_printf(out, "{\"type\": \"%s\", \"data\": {", json_type(value));
+	print_json_string((struct span){(const uint8_t *)name, strlen(name)}, out);
+	buf_put_cstr(out, keys ? ": {" : ": ");
+	for (size_t i = first; i < p->entries.n; i++) {
+		const struct printed_entry *e = &p->entries.v[i];
+
+		if (i > first && !keys)
+			break;
+		if (i > first)
+			buf_put_cstr(out, ", ");
+		if (keys)
+			put_json_key(p, e, out);
+		print_value_json(p, value, e->value, div, out);
+	}
+	buf_put_cstr(out, keys ? "}}}\n" : "}}\n");
+}
+
+void printer_map_end(struct printer *p, uint64_t top, uint64_t div, struct buf *out)
+{
+	size_t first;
+
+	if (!p->map)
+		return;
+	sort_entries(p);
+	first = top && top < p->entries.n ? p->entries.n - (size_t)top : 0;
+	if (p->format == PRINTER_JSON) {
+		put_json_map(p, first, div, out);
+	} else {
+		for (size_t i = first; i < p->entries.n; i++)
+			put_entry(p, &p->entries.v[i], div, out);
+		if (!p->entries.n ||
+			(has_keys(p->map) && !(p->map->value && is_hist(p->map->value))))
+			buf_put_u8(out, '\n');
+	}
+	p->map = NULL;
+	p->entries.n = 0;
+	buf_reset(&p->bytes);
+}

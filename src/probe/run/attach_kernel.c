@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Points of the kernel: raw tracepoints (system calls, too), tracepoints and events through perf,
+ * functions through fentry or kprobes.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "bpf/attach.h"
+#include "bpf/kernel_map.h"
+#include "probe/points/perf_counts.h"
+#include "probe/run/run.h"
+#include "record/tracepoint.h"
+
+void attach_keep(struct session *s, int link_fd, int perf_fd)
+{
+	if (link_fd > 0)
+		vec_push(&s->links, link_fd);
+	if (perf_fd >= 0)
+		vec_push(&s->perf_events, perf_fd);
+	s->facts.n_links++;
+}
+
+static const char *text_of(const struct run_program *p)
+{
+	return p->points.v[0]->spec.text;
+}
+
+/* "sched:sched_switch" or "sched_switch": what is behind the colon. */
+static const char *short_name(const char *name)
+{
+	const char *colon = strrchr(name, ':');
+
+	return colon ? colon + 1 : name;
+}
+
+static int attach_raw(struct session *s, struct run_program *p, const char *name, struct err *err)
+{
+	int fd = bpf_attach_raw_tracepoint(p->fd, short_name(name));
+
+	if (fd == -ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "%s: this kernel has no raw tracepoint '%s'",
+			text_of(p), short_name(name));
+	if (fd < 0)
+		return kernel_refusal(err, -fd, text_of(p));
+	attach_keep(s, fd, -1);
+	s->facts.n_sites++;
+	return 0;
+}
+
+/* Opens an event, attaches and keeps both: 0 or -errno. */
+static int attach_event(
+	struct session *s, struct run_program *p, struct perf_event_attr *attr, int cpu)
+{
+	int fd, link;
+
+	attr->size = sizeof(*attr);
+	attr->disabled = 1;
+	fd = (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	link = bpf_attach_perf(p->fd, fd, 0);
+	if (link < 0)
+		close(fd);
+	else
+		attach_keep(s, link, fd);
+	return link < 0 ? link : 0;
+}
+
+static int attach_tracepoint(
+	struct session *s, struct run_program *p, const char *name, struct err *err)
+{
+	char *path = mem_strdup(name);
+	struct tracepoint_spec spec = {.name = path};
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .sample_period = 1};
+	struct tracepoint found;
+	char *colon = strchr(path, ':');
+	int rc;
+
+	if (colon)
+		*colon = '/';
+	rc = tracepoint_find(&found, &spec, err);
+	free(path);
+	if (rc < 0)
+		return err_prefix(err, "%s", text_of(p));
+	attr.config = found.id;
+	/* On one CPU, and yet the program runs on all: it belongs to the tracepoint. */
+	rc = attach_event(s, p, &attr, 0);
+	if (rc < 0)
+		return kernel_refusal(err, -rc, text_of(p));
+	s->facts.n_sites++;
+	return 0;
+}
+
+/* An event on each CPU. */
+static int attach_everywhere(
+	struct session *s, struct run_program *p, struct perf_event_attr *attr, struct err *err)
+{
+	int n = 0;
+
+	for (size_t cpu = 0; cpu < bpf_possible_cpus(); cpu++) {
+		int rc = attach_event(s, p, attr, (int)cpu);
+
+		if (rc == -ENODEV) /* possible, but not there */
+			continue;
+		if (rc == -ENOENT || rc == -EOPNOTSUPP)
+			return err_set(err, ERR_UNSUPPORTED,
+				"%s: this machine does not have that event", text_of(p));
+		if (rc < 0)
+			return kernel_refusal(err, -rc, text_of(p));
+		n++;
+	}
+	s->facts.n_sites++;
+	return n ? 0 : err_set(err, ERR_FAILED, "%s: no CPU takes the event", text_of(p));
+}
+
+static int attach_profile(struct session *s, struct run_program *p, struct err *err)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = p->points.v[0]->spec.period_ns}; /* this clock counts ns */
+
+	return attach_everywhere(s, p, &attr, err);
+}
+
+static int attach_counter(struct session *s, struct run_program *p, struct err *err)
+{
+	bool is_hardware = p->kind == POINT_HARDWARE;
+	const struct point_spec *spec = &p->points.v[0]->spec;
+	const struct perf_count *e = perf_count_find(is_hardware, spec->name);
+	struct perf_event_attr attr = {
+		.type = is_hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE};
+
+	if (!e)
+		return err_set(err, ERR_NOT_FOUND, "%s: there is no event '%s'", spec->text,
+			spec->name);
+	attr.config = e->config;
+	attr.sample_period = spec->count ? spec->count : e->count;
+	return attach_everywhere(s, p, &attr, err);
+}
+
+static int attach_kprobe(
+	struct session *s, struct run_program *p, const char *name, struct err *err)
+{
+	bool is_return = p->kind == POINT_KRETPROBE;
+	int type = pmu_type("kprobe"), bit = pmu_return_bit("kprobe");
+	struct perf_event_attr attr = {.type = (uint32_t)type,
+		.config1 = (uintptr_t)name,
+		.config2 = p->points.v[0]->spec.offset};
+	int rc;
+
+	if (type < 0 || (is_return && bit < 0))
+		return err_set(err, ERR_UNSUPPORTED,
+			"%s: this kernel has no kprobes (CONFIG_KPROBE_EVENTS); %s:%s sees the same where the kernel has BTF",
+			text_of(p), is_return ? "fexit" : "fentry", name);
+	if (is_return)
+		attr.config = 1ull << bit;
+	rc = attach_event(s, p, &attr, 0);
+	if (rc < 0)
+		return kernel_refusal(err, -rc, text_of(p));
+	s->facts.n_sites++;
+	return 0;
+}
+
+static int attach_function(struct session *s, struct run_program *p, struct err *err)
+{
+	int fd = bpf_attach_tracing(p->fd);
+
+	if (fd == -EBUSY || fd == -ENOTSUP || fd == -EOPNOTSUPP || fd == -524 || fd == -EINVAL)
+		return err_set(err, ERR_UNSUPPORTED,
+			"%s: the kernel does not let this function be traced (%s)", text_of(p),
+			strerror(-fd));
+	if (fd < 0)
+		return kernel_refusal(err, -fd, text_of(p));
+	attach_keep(s, fd, -1);
+	s->facts.n_sites++;
+	return 0;
+}
+
+/* One name of a point that may be a glob. */
+static int attach_name(struct session *s, struct run_program *p, const char *name, struct err *err)
+{
+	switch (p->kind) {
+	case POINT_TRACEPOINT:
+		return attach_tracepoint(s, p, name, err);
+	case POINT_KPROBE:
+	case POINT_KRETPROBE:
+		return attach_kprobe(s, p, name, err);
+	case POINT_FENTRY:
+	case POINT_FEXIT:
+		return attach_function(s, p, err);
+	default:
+		return attach_raw(s, p, name, err);
+	}
+}
+
+/* The name that a point without a glob has, in the form of struct point's names. */
+static char *own_name(const struct run_program *p)
+{
+	const struct point_spec *spec = &p->points.v[0]->spec;
+
+	if (p->kind == POINT_TRACEPOINT && spec->provider)
+		return mem_printf("%s:%s", spec->provider, spec->name);
+	return mem_strdup(spec->name);
+}
+
+static int attach_names(struct session *s, struct run_program *p, struct err *err)
+{
+	const struct point *found = p->found;
+	size_t n_refused = 0;
+	char *name;
+	int rc = 0;
+
+	if (p->name || !found || !found->n_names) {
+		name = p->name ? mem_strdup(p->name) : own_name(p);
+		rc = attach_name(s, p, name, err);
+		free(name);
+		return rc;
+	}
+	for (size_t i = 0; i < found->n_names; i++) {
+		rc = attach_name(s, p, found->names[i], err);
+		if (rc < 0 && !found->spec.is_glob)
+			return rc;
+		n_refused += rc < 0;
+		if (rc < 0 && n_refused == 1)
+			session_note(s, "%s is left out: %s", found->names[i], err->text);
+	}
+	if (n_refused > 1)
+		session_note(s, "%s: %zu of %zu points are left out", text_of(p), n_refused,
+			found->n_names);
+	return 0;
+}
+
+int attach_kernel(struct session *s, struct run_program *p, struct err *err)
+{
+	switch (p->kind) {
+	case POINT_SYSCALL_ENTRY:
+		return attach_raw(s, p, "sys_enter", err);
+	case POINT_SYSCALL_RETURN:
+		return attach_raw(s, p, "sys_exit", err);
+	case POINT_PROFILE:
+		return attach_profile(s, p, err);
+	case POINT_SOFTWARE:
+	case POINT_HARDWARE:
+		return attach_counter(s, p, err);
+	default:
+		return attach_names(s, p, err);
+	}
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "bpf/attach.h"
+#include "bpf/code.h"
+#include "bpf/program.h"
+#include "bpf/sys.h"
+#include "probe/run/run.h"
+#include "probe/types/btf_types.h"
+
+#define WITHOUT_VARIABLE "WEIR_PROBE_WITHOUT"
+
+static int load_nothing(uint32_t attach_type, bool can_sleep)
+{
+	struct bpf_code c = {0};
+	struct bpf_program_spec spec = {.type = BPF_PROG_TYPE_KPROBE,
+		.attach_type = attach_type,
+		.can_sleep = can_sleep,
+		.name = "weir_feature"};
+	int fd;
+
+	bpf_mov_imm(&c, BPF_REG_0, 0);
+	bpf_exit(&c);
+	spec.insns = c.insns.v;
+	spec.n_insns = c.insns.n;
+	fd = bpf_program_open(&spec, NULL, 0);
+	bpf_code_release(&c);
+	return fd;
+}
+
+/* A kernel that knows uprobe_multi links says EBADF of a path that is no regular file; one that
+ * does not says EINVAL of the kind of attachment. */
+static bool find_uprobe_multi(int program_fd)
+{
+	uint64_t offset = 0;
+	struct bpf_uprobe_multi nothing = {.path = "/", .offsets = &offset, .n = 1};
+	int fd = bpf_attach_uprobes(program_fd, &nothing);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EBADF;
+}
+
+/* Whether a word is in a list with commas. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = list; p && *p;) {
+		size_t k = strcspn(p, ", ");
+
+		if (k == n && !memcmp(p, word, n))
+			return true;
+		p += k + (p[k] != 0);
+	}
+	return false;
+}
+
+void kernel_features_find(struct kernel_features *f, const struct session_options *options)
+{
+	const char *without = getenv(WITHOUT_VARIABLE);
+	FD_AUTO sleeps = load_nothing(BPF_ATTACH_UPROBE_MULTI, true);
+	FD_AUTO plain = sleeps < 0 ? load_nothing(BPF_ATTACH_UPROBE_MULTI, false) : -1;
+
+	f->has_bpf = !has_word(without, "bpf");
+	f->has_btf =
+		!options->without_btf && !has_word(without, "btf") && !access(BTF_VMLINUX, R_OK);
+	f->can_sleep = sleeps >= 0 && !options->without_sleep && !has_word(without, "sleep");
+	f->has_uprobe_multi = !options->without_uprobe_multi && !has_word(without, "multi") &&
+			      (sleeps >= 0 || plain >= 0) &&
+			      find_uprobe_multi(sleeps >= 0 ? sleeps : plain);
+	f->has_task_storage = f->has_btf && !options->without_task_storage &&
+			      !has_word(without, "task-storage");
+}
+
+int kernel_refusal(struct err *err, int errnum, const char *what)
+{
+	if (errnum == EPERM || errnum == EACCES)
+		return err_set(err, ERR_PERMISSION,
+			"%s: not permitted; run it as root, or with the capabilities CAP_BPF and CAP_PERFMON",
+			what);
+	if (errnum == ENOSYS)
+		return err_set(
+			err, ERR_UNSUPPORTED, "%s: this kernel has no BPF (CONFIG_BPF_SYSCALL)", what);
+	if (errnum == ENOMEM)
+		return err_set(err, ERR_FAILED,
+			"%s: the kernel has no memory for it; smaller maps (-m) or a smaller ring may fit",
+			what);
+	return err_sys(err, errnum, "%s", what);
+}

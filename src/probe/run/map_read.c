@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Maps of a running stream as the printer wants them: one value for each key. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/kernel_map.h"
+#include "probe/run/run.h"
+
+struct reading {
+	const struct shape *value;
+	uint32_t key_bytes;
+	size_t n_cpus;	/* values behind each key */
+	uint64_t *sum;	/* of one key */
+	void (*each)(void *ctx, struct span key, struct span value);
+	void *ctx;
+	VEC(uint8_t) keys; /* for clearing */
+};
+
+/* MIN, MAX: {n, value}; n = 0 means that this CPU saw nothing. */
+static void merge_extreme(uint64_t *sum, const uint64_t *one, const struct shape *shape)
+{
+	bool is_less = shape->is_signed ? (int64_t)one[1] < (int64_t)sum[1] : one[1] < sum[1];
+
+	if (!one[0])
+		return;
+	if (!sum[0] || (one[1] != sum[1] && is_less == (shape->kind == SHAPE_MIN)))
+		sum[1] = one[1];
+	sum[0] += one[0];
+}
+
+static void merge(const struct reading *r, const uint8_t *values)
+{
+	size_t n = r->value->size / 8;
+
+	memset(r->sum, 0, r->value->size);
+	for (size_t cpu = 0; cpu < r->n_cpus; cpu++) {
+		const uint64_t *one = (const void *)(values + cpu * r->value->size);
+
+		if (r->value->kind == SHAPE_MIN || r->value->kind == SHAPE_MAX) {
+			merge_extreme(r->sum, one, r->value);
+			continue;
+		}
+		for (size_t i = 0; i < n; i++)
+			r->sum[i] += one[i];
+	}
+}
+
+static void read_entry(void *ctx, const void *key, const void *value)
+{
+	struct reading *r = ctx;
+	struct span one = {value, r->value->size};
+
+	if (shape_is_aggregation(r->value)) {
+		merge(r, value);
+		one.p = (const uint8_t *)r->sum;
+	}
+	r->each(r->ctx, (struct span){key, r->key_bytes}, one);
+}
+
+/* -1 when no loaded code uses the map: then it is empty. */
+static int open_reading(const struct session *s, uint32_t map_i, struct reading *r)
+{
+	const struct stream_map_def *def;
+
+	if (map_i >= s->stream->maps.n)
+		return -1;
+	def = &s->stream->maps.v[map_i];
+	r->value = def->value;
+	r->key_bytes = def->key->kind == SHAPE_NONE ? 8 : def->key->size;
+	r->n_cpus = shape_is_aggregation(def->value) ? bpf_possible_cpus() : 1;
+	return s->maps[STREAM_MAP_FIRST_OF_SCRIPT + map_i];
+}
+
+int session_map_each(struct session *s, uint32_t map_i,
+	void (*each)(void *ctx, struct span key, struct span value), void *ctx, struct err *err)
+{
+	struct reading r = {.each = each, .ctx = ctx};
+	int fd = open_reading(s, map_i, &r), rc;
+
+	if (fd < 0)
+		return 0;
+	r.sum = mem_zalloc(r.value->size);
+	rc = bpf_map_each(fd, r.key_bytes, r.n_cpus * r.value->size, read_entry, &r);
+	free(r.sum);
+	return rc < 0 ? err_sys(err, -rc, "%s: cannot be read", s->stream->maps.v[map_i].name) : 0;
+}
+
+static void keep_key(void *ctx, const void *key, const void *value)
+{
+	struct reading *r = ctx;
+
+	(void)value;
+	vec_reserve(&r->keys, r->keys.n + r->key_bytes);
+	memcpy(r->keys.v + r->keys.n, key, r->key_bytes);
+	r->keys.n += r->key_bytes;
+}
+
+int session_map_clear(struct session *s, uint32_t map_i, bool keep_keys)
+{
+	struct reading r = {0};
+	int fd = open_reading(s, map_i, &r), rc;
+	void *zeros;
+
+	if (fd < 0)
+		return 0;
+	rc = bpf_map_each(fd, r.key_bytes, r.n_cpus * r.value->size, keep_key, &r);
+	zeros = mem_zalloc(r.n_cpus * r.value->size);
+	for (size_t i = 0; i < r.keys.n; i += r.key_bytes) {
+		if (keep_keys)
+			bpf_map_update(fd, r.keys.v + i, zeros);
+		else
+			bpf_map_delete(fd, r.keys.v + i);
+	}
+	free(zeros);
+	vec_release(&r.keys);
+	return rc < 0 ? ERR_FAILED : 0;
+}
+
+size_t session_stack(struct session *s, uint64_t stack_id, uint64_t *addresses, size_t max)
+{
+	uint64_t value[1 + STREAM_STACK_FRAMES];
+	size_t n;
+
+	if (s->maps[STREAM_MAP_STACKS] < 0 ||
+		bpf_map_find(s->maps[STREAM_MAP_STACKS], &stack_id, value) < 0)
+		return 0;
+	n = value[0] < STREAM_STACK_FRAMES ? value[0] : STREAM_STACK_FRAMES;
+	n = n < max ? n : max;
+	memcpy(addresses, value + 1, n * sizeof(*addresses));
+	return n;
+}
+
+void session_loss(const struct session *s, uint32_t clause_i, struct clause_loss *out)
+{
+	size_t n_cpus = bpf_possible_cpus(), n = sizeof(*out) / sizeof(uint64_t);
+	uint64_t *values, *sum = (uint64_t *)out;
+
+	memset(out, 0, sizeof(*out));
+	if (s->maps[STREAM_MAP_LOSS] < 0 || clause_i >= s->stream->clauses.n)
+		return;
+	values = mem_zalloc(n_cpus * sizeof(*out));
+	if (bpf_map_find(s->maps[STREAM_MAP_LOSS], &clause_i, values) == 0)
+		for (size_t i = 0; i < n_cpus * n; i++)
+			sum[i % n] += values[i];
+	free(values);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stream that runs. Everything is attached before begin{} runs, but clauses are switched off
+ * (session.enabled) until it has, so that what begin{} sets is there for all of them; at the end
+ * they are switched off before the links are closed, which may take a while.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "bpf/kernel_map.h"
+#include "bpf/program.h"
+#include "probe/run/run.h"
+
+#define NOTE_BYTES   1024
+#define NS_A_SECOND  1000000000u
+#define TICKS_MAX    16 /* of an interval that was not served in time, in one go */
+#define EVENTS_A_GO  16
+
+void session_note(struct session *s, const char *fmt, ...)
+{
+	char text[NOTE_BYTES];
+	va_list args;
+
+	if (!s->output.note)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	s->output.note(s->output.ctx, text);
+}
+
+static bool is_attached(enum point_kind kind)
+{
+	return kind != POINT_BEGIN && kind != POINT_END && kind != POINT_INTERVAL;
+}
+
+static bool is_of_files(enum point_kind kind)
+{
+	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
+}
+
+/* What works less well than it could. */
+static void note_features(struct session *s)
+{
+	bool has_files = false, has_switch = false, reads = false;
+
+	for (size_t i = 0; i < s->programs.n; i++) {
+		const struct run_program *p = &s->programs.v[i];
+
+		has_files |= is_of_files(p->kind);
+		reads |= is_of_files(p->kind) && p->reads_user;
+		has_switch |= p->is_switched && p->has[MODE_32] &&
+			      p->kind != POINT_SYSCALL_ENTRY && p->kind != POINT_SYSCALL_RETURN;
+	}
+	if (has_files && !s->features.has_uprobe_multi)
+		session_note(s,
+			"no uprobe_multi links (Linux 6.6): each site is a perf event of its own, and detaching takes long");
+	if (reads && !s->features.can_sleep)
+		session_note(s,
+			"programs of uprobes cannot sleep (Linux 6.0): memory that is not resident cannot be read");
+	if (has_switch && !s->features.has_btf)
+		session_note(s,
+			"the kernel's BTF is not there: at kernel points every process is taken for a 64-bit one");
+}
+
+static int load_all(struct session *s, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->programs.n && rc == 0; i++) {
+		struct run_program *p = &s->programs.v[i];
+
+		rc = run_program_load(s, p, err);
+		if (rc < 0 && rc != ERR_PERMISSION && rc != ERR_CHANGED && p->name &&
+			p->points.v[0]->spec.is_glob) {
+			session_note(s, "%s is left out: %s", p->name, err->text);
+			rc = 0;
+		}
+	}
+	return rc;
+}
+
+static int attach_all(struct session *s, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->programs.n && rc == 0; i++) {
+		struct run_program *p = &s->programs.v[i];
+
+		if (p->fd < 0 || !is_attached(p->kind))
+			continue;
+		s->facts.sleeps |= p->can_sleep;
+		rc = is_of_files(p->kind) ? attach_uprobe(s, p, err) : attach_kernel(s, p, err);
+		if (rc < 0 && rc != ERR_PERMISSION && p->name && p->points.v[0]->spec.is_glob) {
+			session_note(s, "%s is left out: %s", p->name, err->text);
+			rc = 0;
+		}
+	}
+	return rc;
+}
+
+static void close_programs(struct session *s)
+{
+	for (size_t i = 0; i < s->programs.n; i++)
+		fd_cleanup(&s->programs.v[i].fd);
+}
+
+static int make_and_load(struct session *s, struct err *err)
+{
+	int rc = run_maps_open(s, err);
+
+	if (rc == 0)
+		rc = load_all(s, err);
+	return rc;
+}
+
+static int watch_fd(struct session *s, int fd, size_t program_i)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = program_i};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int open_polling(struct session *s, struct err *err)
+{
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return err_sys(err, errno, "probe session: polling");
+	if (s->records.data && watch_fd(s, s->records.fd, SIZE_MAX) < 0)
+		return err_sys(err, errno, "probe session: polling the ring");
+	if (s->control.data && watch_fd(s, s->control.fd, SIZE_MAX) < 0)
+		return err_sys(err, errno, "probe session: polling the ring");
+	return 0;
+}
+
+static int start_timers(struct session *s, struct err *err)
+{
+	for (size_t i = 0; i < s->programs.n; i++) {
+		struct run_program *p = &s->programs.v[i];
+		uint64_t ns = p->points.v[0]->spec.period_ns;
+		struct itimerspec at;
+
+		if (p->kind != POINT_INTERVAL)
+			continue;
+		ns = ns ? ns : NS_A_SECOND;
+		at.it_value.tv_sec = at.it_interval.tv_sec = (time_t)(ns / NS_A_SECOND);
+		at.it_value.tv_nsec = at.it_interval.tv_nsec = (long)(ns % NS_A_SECOND);
+		p->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+		if (p->timer_fd < 0 || timerfd_settime(p->timer_fd, 0, &at, NULL) < 0 ||
+			watch_fd(s, p->timer_fd, i) < 0)
+			return err_sys(err, errno, "%s: its timer", p->points.v[0]->spec.text);
+	}
+	return 0;
+}
+
+static int open_all(struct session *s, struct err *err)
+{
+	int rc;
+
+	kernel_features_find(&s->features, &s->options);
+	if (!s->features.has_bpf)
+		return kernel_refusal(err, EPERM, "BPF programs");
+	rc = run_points(s, err);
+	if (rc == 0)
+		rc = make_and_load(s, err);
+	if (rc == ERR_CHANGED) { /* once more, with maps that have their memory from the start */
+		close_programs(s);
+		run_maps_close(s);
+		rc = make_and_load(s, err);
+	}
+	if (rc == 0)
+		rc = run_sites_fill(s, err);
+	if (rc == 0)
+		rc = open_polling(s, err);
+	if (rc == 0)
+		note_features(s);
+	if (rc == 0)
+		rc = process_filter_open(s, err);
+	if (rc == 0)
+		rc = attach_all(s, err);
+	return rc;
+}
+
+int session_open(const struct stream *stream, const struct session_options *options,
+	const struct session_output *output, struct session **out, struct err *err)
+{
+	struct session *s = mem_zalloc(sizeof(*s));
+	uint64_t start_ns = clock_mono_ns();
+	struct err why = {0};
+	int rc;
+
+	s->stream = stream;
+	s->options = *options;
+	s->output = *output;
+	s->arena = arena_new();
+	s->epoll_fd = s->enabled_map = -1;
+	s->records.fd = s->control.fd = -1;
+	s->exit_ns = UINT64_MAX;
+	s->filters = options->n_pids != 0;
+	for (size_t i = 0; i < RUN_MAPS; i++)
+		s->maps[i] = -1;
+	rc = open_all(s, &why);
+	if (rc < 0) {
+		session_close(s);
+		return err_set(err, rc, "%s", why.text);
+	}
+	s->facts.n_programs = (uint32_t)s->programs.n;
+	s->facts.uses_multi = s->features.has_uprobe_multi;
+	s->facts.open_ns = clock_mono_ns() - start_ns;
+	*out = s;
+	return 0;
+}
+
+/* All switches, or none, as the kernel sees them. */
+static int write_enabled(struct session *s, bool is_on)
+{
+	size_t n = (s->stream->clauses.n + 8) & ~(size_t)7;
+	uint8_t *off = mem_zalloc(n);
+	uint32_t zero = 0;
+	int rc = bpf_map_update(s->enabled_map, &zero, is_on ? s->enabled : off);
+
+	free(off);
+	return rc;
+}
+
+static int run_kind(struct session *s, enum point_kind kind)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->programs.n; i++)
+		if (s->programs.v[i].kind == kind && s->programs.v[i].fd >= 0 && rc == 0)
+			rc = bpf_program_run(s->programs.v[i].fd);
+	return rc;
+}
+
+/* begin{} and end{} alone. */
+static int run_alone(struct session *s, enum point_kind kind)
+{
+	size_t n = (s->stream->clauses.n + 8) & ~(size_t)7;
+	uint8_t *only = mem_zalloc(n);
+	uint32_t zero = 0;
+	int rc;
+
+	for (size_t i = 0; i < s->programs.n; i++)
+		for (size_t j = 0; s->programs.v[i].kind == kind && j < s->programs.v[i].points.n;
+			j++)
+			only[s->programs.v[i].points.v[j]->clause_i] =
+				s->enabled[s->programs.v[i].points.v[j]->clause_i];
+	rc = bpf_map_update(s->enabled_map, &zero, only);
+	free(only);
+	if (rc == 0)
+		rc = run_kind(s, kind);
+	run_rings_drain(s);
+	return rc;
+}
+
+int session_begin(struct session *s, struct err *err)
+{
+	uint64_t now_ns = clock_mono_ns();
+	uint32_t zero = 0;
+	int rc;
+
+	if (s->maps[STREAM_MAP_FACTS] >= 0)
+		bpf_map_update(s->maps[STREAM_MAP_FACTS], &zero, &now_ns);
+	rc = run_alone(s, POINT_BEGIN);
+	if (rc < 0)
+		return kernel_refusal(err, -rc, "begin: cannot be run");
+	s->is_begun = true;
+	if (s->is_exiting)
+		return 0;
+	rc = write_enabled(s, true);
+	if (rc < 0)
+		return kernel_refusal(err, -rc, "switches of clauses");
+	return start_timers(s, err);
+}
+
+int session_fd(const struct session *s)
+{
+	return s->epoll_fd;
+}
+
+/* A late interval runs as often as it was due, so that a count of them is right. */
+static void run_interval(const struct run_program *p)
+{
+	uint64_t n_due = 0;
+
+	if (read(p->timer_fd, &n_due, sizeof(n_due)) != sizeof(n_due))
+		return;
+	for (uint64_t i = 0; i < n_due && i < TICKS_MAX && p->fd >= 0; i++)
+		bpf_program_run(p->fd);
+}
+
+bool session_work(struct session *s)
+{
+	struct epoll_event events[EVENTS_A_GO];
+	int n = epoll_wait(s->epoll_fd, events, EVENTS_A_GO, 0);
+
+	run_rings_drain(s);
+	for (int i = 0; i < n && !s->is_exiting; i++) {
+		if (events[i].data.u64 >= s->programs.n)
+			continue;
+		run_interval(&s->programs.v[events[i].data.u64]);
+		run_rings_drain(s);
+	}
+	return !s->is_exiting;
+}
+
+static void detach(struct session *s)
+{
+	if (s->is_detached)
+		return;
+	s->is_detached = true;
+	if (s->enabled_map >= 0 && s->enabled)
+		write_enabled(s, false);
+	for (size_t i = 0; i < s->links.n; i++)
+		fd_cleanup(&s->links.v[i]);
+	for (size_t i = 0; i < s->perf_events.n; i++)
+		fd_cleanup(&s->perf_events.v[i]);
+	for (size_t i = 0; i < s->programs.n; i++)
+		fd_cleanup(&s->programs.v[i].timer_fd);
+}
+
+void session_end(struct session *s)
+{
+	detach(s);
+	run_rings_drain(s);
+	s->exit_ns = UINT64_MAX; /* what end{} says is later than exit() */
+	run_alone(s, POINT_END);
+}
+
+void session_close(struct session *s)
+{
+	if (!s)
+		return;
+	detach(s);
+	for (size_t i = 0; i < s->programs.n; i++)
+		vec_release(&s->programs.v[i].points);
+	close_programs(s);
+	run_maps_close(s);
+	fd_cleanup(&s->epoll_fd);
+	btf_types_close(s->btf);
+	file_map_release(&s->btf_file);
+	vec_release(&s->programs);
+	vec_release(&s->sites);
+	vec_release(&s->links);
+	vec_release(&s->perf_events);
+	map_release(&s->site_names);
+	free(s->enabled);
+	arena_free(s->arena);
+	free(s);
+}
+
+int session_exit_status(const struct session *s)
+{
+	return s->exit_status;
+}
+
+int session_enable(struct session *s, uint32_t clause_i, bool is_on)
+{
+	if (clause_i >= s->stream->clauses.n)
+		return ERR_NOT_FOUND;
+	s->enabled[clause_i] = is_on;
+	if (!s->is_begun || s->is_detached)
+		return 0;
+	return write_enabled(s, true) < 0 ? ERR_FAILED : 0;
+}
+
+void session_facts(const struct session *s, struct session_facts *out)
+{
+	*out = s->facts;
+}

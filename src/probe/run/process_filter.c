@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which processes are traced, when not all are: a map that programs look the current process up in,
+ * and two small programs that keep it right. In pseudo-C:
+ *
+ *   task_newtask:        if (processes[current's process] && it is not a thread)
+ *                                processes[child] = 1;
+ *   sched_process_free:  delete processes[pid];
+ *
+ * A process is taken out when the kernel lets go of its first thread's structure, which is after
+ * all threads have ended and before its number is given again (numbers go round). The numbers come
+ * from the tracepoints' records; where tracefs cannot be read, out of struct task_struct, whose
+ * layout the kernel's BTF tells. Numbers are those of the first pid namespace.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "bpf/attach.h"
+#include "bpf/kernel_map.h"
+#include "bpf/program.h"
+#include "probe/run/run.h"
+#include "record/tracepoint.h"
+
+#define AT_PARENT (-4)
+#define AT_CHILD  (-8)
+#define AT_GROUP  (-12)
+#define AT_VALUE  (-16)
+
+/* How a program learns the number of the task that its tracepoint is about. */
+struct task_source {
+	bool has_record;
+	struct tracepoint born, gone;
+	int64_t pid_at, tgid_at; /* in task_struct */
+};
+
+static int find_source(struct session *s, struct task_source *source, struct err *err)
+{
+	static const struct tracepoint_spec born = {"task/task_newtask", {"pid", "clone_flags"}};
+	static const struct tracepoint_spec gone = {"sched/sched_process_free", {"pid"}};
+	int rc;
+
+	if (tracepoint_find(&source->born, &born, err) == 0 &&
+		tracepoint_find(&source->gone, &gone, err) == 0) {
+		source->has_record = true;
+		return 0;
+	}
+	if (!s->features.has_btf)
+		return err_prefix(err, "neither BTF nor tracefs tells of new processes");
+	rc = run_btf_open(s, err);
+	if (rc < 0)
+		return rc;
+	source->pid_at = btf_types_offset(s->btf, "task_struct", "pid");
+	source->tgid_at = btf_types_offset(s->btf, "task_struct", "tgid");
+	if (source->pid_at < 0 || source->tgid_at < 0)
+		return err_set(err, ERR_UNSUPPORTED,
+			"the kernel's BTF does not tell where task_struct has its numbers");
+	return 0;
+}
+
+/* The word at `to` = 4 bytes of the task in word `arg` of the context. */
+static void emit_task_word(struct bpf_code *c, int arg, int64_t at, int to)
+{
+	bpf_load(c, BPF_DW, BPF_REG_3, BPF_REG_6, (int16_t)(arg * 8));
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, (int32_t)at);
+	bpf_mov(c, BPF_REG_1, BPF_REG_10);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, to);
+	bpf_mov_imm(c, BPF_REG_2, 4);
+	bpf_call(c, BPF_FUNC_probe_read_kernel);
+}
+
+/* r2 = r10 + at, r1 = the map of processes. */
+static void emit_key(struct bpf_code *c, const struct session *s, int at)
+{
+	bpf_load_map(c, BPF_REG_1, s->maps[STREAM_MAP_PROCESSES]);
+	bpf_mov(c, BPF_REG_2, BPF_REG_10);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_2, at);
+}
+
+static void emit_end(struct bpf_code *c, int leave)
+{
+	bpf_place(c, leave);
+	bpf_mov_imm(c, BPF_REG_0, 0);
+	bpf_exit(c);
+}
+
+static void emit_child(struct bpf_code *c, const struct task_source *source, int leave)
+{
+	if (source->has_record) {
+		bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int16_t)source->born.fields[1].at);
+		bpf_alu_imm(c, BPF_AND, BPF_REG_1, CLONE_THREAD);
+		bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, leave);
+		bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_6, (int16_t)source->born.fields[0].at);
+		bpf_store(c, BPF_W, BPF_REG_10, AT_CHILD, BPF_REG_1);
+		return;
+	}
+	emit_task_word(c, 0, source->pid_at, AT_CHILD);
+	emit_task_word(c, 0, source->tgid_at, AT_GROUP);
+	bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_10, AT_CHILD);
+	bpf_load(c, BPF_W, BPF_REG_2, BPF_REG_10, AT_GROUP);
+	bpf_jump_reg(c, BPF_JNE, BPF_REG_1, BPF_REG_2, leave);
+}
+
+static void emit_born(struct bpf_code *c, const struct session *s, const struct task_source *source)
+{
+	int leave = bpf_label(c);
+
+	bpf_mov(c, BPF_REG_6, BPF_REG_1);
+	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
+	bpf_alu_imm(c, BPF_RSH, BPF_REG_0, 32);
+	bpf_store(c, BPF_W, BPF_REG_10, AT_PARENT, BPF_REG_0);
+	emit_key(c, s, AT_PARENT);
+	bpf_call(c, BPF_FUNC_map_lookup_elem);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
+	emit_child(c, source, leave);
+	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_VALUE, 1);
+	emit_key(c, s, AT_CHILD);
+	bpf_mov(c, BPF_REG_3, BPF_REG_10);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, AT_VALUE);
+	bpf_mov_imm(c, BPF_REG_4, BPF_ANY);
+	bpf_call(c, BPF_FUNC_map_update_elem);
+	emit_end(c, leave);
+}
+
+static void emit_gone(struct bpf_code *c, const struct session *s, const struct task_source *source)
+{
+	int leave = bpf_label(c);
+
+	bpf_mov(c, BPF_REG_6, BPF_REG_1);
+	if (source->has_record) {
+		bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_6, (int16_t)source->gone.fields[0].at);
+		bpf_store(c, BPF_W, BPF_REG_10, AT_CHILD, BPF_REG_1);
+	} else {
+		emit_task_word(c, 0, source->pid_at, AT_CHILD);
+	}
+	emit_key(c, s, AT_CHILD);
+	bpf_call(c, BPF_FUNC_map_delete_elem);
+	emit_end(c, leave);
+}
+
+static int attach_watch(struct session *s, int program_fd, const struct tracepoint *t)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr),
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = t->id,
+		.sample_period = 1,
+		.disabled = 1};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	int link;
+
+	if (fd < 0)
+		return -errno;
+	link = bpf_attach_perf(program_fd, fd, 0);
+	if (link < 0)
+		close(fd);
+	else
+		attach_keep(s, link, fd);
+	return link < 0 ? link : 0;
+}
+
+static int watch(struct session *s, const struct task_source *source, bool is_birth,
+	struct err *err)
+{
+	const char *name = is_birth ? "task_newtask" : "sched_process_free";
+	struct bpf_code c = {0};
+	struct bpf_program_spec spec = {.name = name,
+		.type = source->has_record ? BPF_PROG_TYPE_TRACEPOINT
+					   : BPF_PROG_TYPE_RAW_TRACEPOINT};
+	FD_AUTO fd = -1;
+	int rc;
+
+	if (is_birth)
+		emit_born(&c, s, source);
+	else
+		emit_gone(&c, s, source);
+	spec.insns = c.insns.v;
+	spec.n_insns = c.insns.n;
+	fd = bpf_program_open(&spec, NULL, 0);
+	bpf_code_release(&c);
+	if (fd < 0)
+		return kernel_refusal(err, -fd, name);
+	if (source->has_record) {
+		rc = attach_watch(s, fd, is_birth ? &source->born : &source->gone);
+	} else {
+		rc = bpf_attach_raw_tracepoint(fd, name);
+		if (rc >= 0)
+			attach_keep(s, rc, -1);
+	}
+	return rc < 0 ? kernel_refusal(err, -rc, name) : 0;
+}
+
+void session_add_pid(struct session *s, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	uint8_t one = 1;
+
+	if (s->filters)
+		bpf_map_update(s->maps[STREAM_MAP_PROCESSES], &key, &one);
+}
+
+int process_filter_open(struct session *s, struct err *err)
+{
+	struct task_source source = {0};
+	struct err why = {0};
+	int rc;
+
+	if (!s->filters)
+		return 0;
+	rc = find_source(s, &source, &why);
+	if (rc == 0)
+		rc = watch(s, &source, true, &why);
+	if (rc == 0)
+		rc = watch(s, &source, false, &why);
+	if (rc == ERR_PERMISSION)
+		return err_set(err, rc, "%s", why.text);
+	if (rc < 0)
+		session_note(s, "children of traced processes are not followed: %s", why.text);
+	for (size_t i = 0; i < s->options.n_pids; i++)
+		session_add_pid(s, s->options.pids[i]);
+	return 0;
+}

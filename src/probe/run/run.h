@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of a running stream share. The way of a stream:
+ *
+ *   run_points.c    points with the same text become one program for each mode
+ *   run_maps.c      maps that the code refers to
+ *   run_program.c   prologue.c + pieces + end = a program; loaded; verifier_log.c when refused
+ *   attach_*.c      links, one for each file or event
+ *   run_rings.c     records in order of time; map_read.c: maps at the end
+ */
+#ifndef WEIR_PROBE_RUN_RUN_H
+#define WEIR_PROBE_RUN_RUN_H
+
+#include "base/file.h"
+#include "base/map.h"
+#include "bpf/code.h"
+#include "bpf/ring.h"
+#include "probe/run/session.h"
+#include "probe/types/btf_types.h"
+
+#define SCRATCH_AREAS	    4 /* of a CPU: how deep programs may interrupt each other */
+#define SCRATCH_AREAS_SLEEP 8 /* of programs that may sleep: others run meanwhile */
+#define RUN_MAPS	    (STREAM_MAP_FIRST_OF_SCRIPT + STREAM_MAPS_MAX)
+
+/* What this kernel has, less what was switched off. */
+struct kernel_features {
+	bool has_bpf;
+	bool has_btf;
+	bool has_uprobe_multi;
+	bool can_sleep; /* programs of uprobes */
+	bool has_task_storage;
+	bool needs_prealloc; /* hash maps must get their memory at once (before Linux 6.1) */
+};
+
+/* A place where a program is attached; its number is what the word STREAM_WORD_SITE holds. */
+struct run_site {
+	const struct stream_point *point;
+	const struct target *target; /* UPROBE, URETPROBE, USDT */
+	const struct site *site;
+	const char *name; /* TRACEPOINT, KPROBE, ...: out of a glob; else NULL */
+};
+/* System calls have no row: the number says it all. */
+#define SITE_SYSCALL	 ((uint64_t)1 << 32)
+#define SITE_CALL_RETURN ((uint64_t)1 << 20)
+#define SITE_CALL_32	 ((uint64_t)1 << 16)
+
+struct run_program {
+	enum point_kind kind;
+	VEC(const struct stream_point *) points; /* with one text, in the order of their clauses */
+	const struct point *found;
+	const char *name;   /* the one that it is attached to (kernel points); NULL: all of found */
+	bool has[N_MODES];  /* there is code */
+	bool is_switched;   /* both modes occur: the prologue chooses */
+	bool uses_site, reads_user, can_sleep;
+	uint32_t scratch_bytes;
+	uint32_t first_site, n_sites; /* in session.sites */
+	uint64_t constant_site;	      /* when it is always the same */
+	bool has_cookie;	      /* else constant_site */
+	int fd;
+	int timer_fd; /* INTERVAL */
+};
+
+struct session {
+	const struct stream *stream;
+	struct session_options options;
+	struct session_output output;
+	struct kernel_features features;
+	struct arena *arena; /* points that were found here, names of sites */
+	struct btf_types *btf;	  /* the kernel's, when a function's number was asked for */
+	struct file_map btf_file; /* its bytes */
+
+	VEC(struct run_program) programs;
+	VEC(struct run_site) sites;
+	struct map site_names; /* site number * 2 + is_function -> char *, in the arena */
+
+	int maps[RUN_MAPS]; /* descriptors; -1 = not needed */
+	int enabled_map;    /* one value: a byte for each clause, 0 = its pieces are skipped */
+	uint8_t *enabled;   /* what is, or will be, in it */
+	bool is_begun;
+	struct bpf_ring records, control;
+	uint32_t scratch_bytes, scratch_areas;
+	bool filters; /* only some processes are traced */
+
+	VEC(int) links;	      /* hold the attachments */
+	VEC(int) perf_events; /* closed behind the links */
+
+	int epoll_fd;
+	bool is_exiting, is_detached;
+	uint64_t exit_ns; /* records of later times are not handed out */
+	int exit_status;
+	struct session_facts facts;
+};
+
+void session_note(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* kernel_features.c */
+void kernel_features_find(struct kernel_features *f, const struct session_options *options);
+/* The sentence when the kernel does not let us; `errnum` of the failed call. */
+int kernel_refusal(struct err *err, int errnum, const char *what);
+
+/* run_points.c: fills programs and sites. */
+int run_points(struct session *s, struct err *err);
+const struct stream_piece *run_piece(const struct run_program *p, size_t point_i, enum mode mode);
+
+/* run_maps.c */
+int run_maps_open(struct session *s, struct err *err);
+void run_maps_close(struct session *s);
+int run_sites_fill(struct session *s, struct err *err);
+
+/* prologue.c: the part before the pieces. Labels: `leave` ends the program at once, `only_32` is
+ * where 32-bit code begins when there is a choice. */
+struct prologue_labels {
+	int leave, only_32;
+};
+void prologue_emit(struct bpf_code *c, const struct session *s, const struct run_program *p,
+	const struct prologue_labels *labels);
+
+/* run_program.c */
+int run_program_load(struct session *s, struct run_program *p, struct err *err);
+int run_btf_open(struct session *s, struct err *err); /* the kernel's types: session.btf */
+
+/* attach_uprobe.c, attach_kernel.c */
+int attach_uprobe(struct session *s, struct run_program *p, struct err *err);
+int attach_kernel(struct session *s, struct run_program *p, struct err *err);
+/* Keeps the descriptors; link_fd 0 = the event itself holds the program. */
+void attach_keep(struct session *s, int link_fd, int perf_fd);
+/* The type number of a PMU ("uprobe", "kprobe") or -1; its return-probe bit. */
+int pmu_type(const char *pmu);
+int pmu_return_bit(const char *pmu);
+
+/* process_filter.c */
+int process_filter_open(struct session *s, struct err *err);
+
+/* run_rings.c: hands out what is there. */
+void run_rings_drain(struct session *s);
+
+#endif

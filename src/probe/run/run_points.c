@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the points of a stream to programs. Points of several clauses that have the same text are
+ * one program, so that the clauses run in their order. Where a point belongs to files (uprobes,
+ * USDT) the mode is that of the file, and each mode has a program of its own; a program that
+ * switches its mode while it runs (Wine) is traced as what its file says. Everywhere else one
+ * program has both and chooses when it is hit.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "probe/run/run.h"
+#include "record/syscall_names.h"
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool is_same_point(const struct stream_point *a, const struct stream_point *b)
+{
+	return a->spec.kind == b->spec.kind && is_same_text(a->spec.text, b->spec.text) &&
+	       is_same_text(a->name, b->name) && is_same_text(a->operands, b->operands) &&
+	       (!a->operands || a->operands_mode == b->operands_mode);
+}
+
+static bool is_of_files(enum point_kind kind)
+{
+	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
+}
+
+/* These run in our own process: no mode, no filter. */
+static bool is_our_own(enum point_kind kind)
+{
+	return kind == POINT_BEGIN || kind == POINT_END || kind == POINT_INTERVAL;
+}
+
+static bool must_be_found(enum point_kind kind)
+{
+	return !is_our_own(kind) && kind != POINT_PROFILE && kind != POINT_SOFTWARE &&
+	       kind != POINT_HARDWARE;
+}
+
+const struct stream_piece *run_piece(const struct run_program *p, size_t point_i, enum mode mode)
+{
+	const struct stream_piece *piece = &p->points.v[point_i]->pieces[mode];
+
+	return p->has[mode] && piece->is_there ? piece : NULL;
+}
+
+static int find_point(struct session *s, const struct stream_point *sp, const struct point **out,
+	struct err *err)
+{
+	struct point *found;
+	struct diags diags;
+	int rc = 0;
+
+	*out = sp->found;
+	if (sp->found || !must_be_found(sp->spec.kind))
+		return 0;
+	found = arena_zalloc(s->arena, sizeof(*found));
+	diags_init(&diags, &s->stream->sources);
+	if (!point_find(&sp->spec, &s->options.find, s->arena, found, &diags))
+		rc = err_set(err, ERR_NOT_FOUND, "%s: %s", sp->spec.text,
+			diags.v.n ? diags.v.v[0].text : "is not on this machine");
+	for (size_t i = 0; rc == 0 && i < diags.v.n; i++)
+		session_note(s, "%s: %s", sp->spec.text, diags.v.v[i].text);
+	diags_release(&diags);
+	*out = found;
+	return rc;
+}
+
+/* What the pieces of a program need, all together. */
+static void sum_up(struct run_program *p)
+{
+	for (size_t i = 0; i < p->points.n; i++) {
+		for (enum mode m = 0; m < N_MODES; m++) {
+			const struct stream_piece *piece = run_piece(p, i, m);
+
+			if (!piece)
+				continue;
+			p->uses_site |= piece->uses_site;
+			p->reads_user |= piece->reads_user;
+			if (piece->scratch_bytes > p->scratch_bytes)
+				p->scratch_bytes = piece->scratch_bytes;
+		}
+	}
+}
+
+static bool has_code(const struct run_program *p, enum mode mode)
+{
+	for (size_t i = 0; i < p->points.n; i++)
+		if (p->points.v[i]->pieces[mode].is_there)
+			return true;
+	return false;
+}
+
+/* System calls: whether any of those that are meant exists in the mode. */
+static bool has_calls(const struct run_program *p, enum mode mode)
+{
+	const struct point *found = p->found;
+
+	if ((p->kind != POINT_SYSCALL_ENTRY && p->kind != POINT_SYSCALL_RETURN) || !found ||
+		found->is_all_calls)
+		return true;
+	for (size_t i = 0; found->numbers[mode] && i < SYSCALL_NUMBERS_MAX / 64; i++)
+		if (found->numbers[mode][i])
+			return true;
+	return false;
+}
+
+static struct run_program program_like(const struct run_program *group)
+{
+	struct run_program p = *group;
+
+	p.points.v = mem_dup(group->points.v, group->points.n * sizeof(*group->points.v));
+	p.points.cap = group->points.n;
+	return p;
+}
+
+static void note_without_code(
+	struct session *s, const struct run_program *p, const struct target *t)
+{
+	const char *why = p->points.v[0]->pieces[t->mode].why_not;
+
+	session_note(s, "%s: %s is left out: there is no code for %d-bit programs%s%s",
+		p->points.v[0]->spec.text, t->path, t->mode == MODE_32 ? 32 : 64,
+		why ? ": " : "", why ? why : "");
+}
+
+static void add_file_sites(struct session *s, struct run_program *p, const struct target *t)
+{
+	const struct stream_point *sp = p->points.v[0];
+
+	for (size_t i = 0; i < t->n_sites; i++) {
+		struct run_site site = {.point = sp, .target = t, .site = &t->sites[i]};
+
+		if (sp->operands && !is_same_text(sp->operands, t->sites[i].operands))
+			continue;
+		vec_push(&s->sites, site);
+		p->n_sites++;
+	}
+}
+
+/* Uprobes, USDT: a program for each mode that occurs. */
+static void add_file_programs(struct session *s, const struct run_program *group)
+{
+	const struct stream_point *sp = group->points.v[0];
+
+	for (enum mode m = 0; m < N_MODES; m++) {
+		struct run_program p = program_like(group);
+
+		p.has[m] = has_code(&p, m);
+		p.first_site = (uint32_t)s->sites.n;
+		for (size_t i = 0; p.found && i < p.found->n_targets; i++) {
+			const struct target *t = &p.found->targets[i];
+
+			if (t->mode != m || (sp->operands && sp->operands_mode != m))
+				continue;
+			if (p.has[m])
+				add_file_sites(s, &p, t);
+			else if (t->n_sites)
+				note_without_code(s, &p, t);
+		}
+		if (!p.n_sites) {
+			vec_release(&p.points);
+			continue;
+		}
+		p.has_cookie = true;
+		sum_up(&p);
+		p.can_sleep = p.reads_user && s->features.can_sleep;
+		vec_push(&s->programs, p);
+	}
+}
+
+static void add_kernel_program(
+	struct session *s, const struct run_program *group, const char *name, size_t n_names)
+{
+	struct run_program p = program_like(group);
+
+	p.name = name;
+	p.first_site = (uint32_t)s->sites.n;
+	p.constant_site = p.first_site;
+	p.n_sites = (uint32_t)n_names;
+	vec_push(&s->sites, ((struct run_site){.point = p.points.v[0], .name = name}));
+	vec_push(&s->programs, p);
+}
+
+/* Everything that is not in files. Where the code is the same for all names of a glob there is one
+ * program for all of them. */
+static void add_kernel_programs(struct session *s, struct run_program *group)
+{
+	const struct stream_point *sp = group->points.v[0];
+	const struct point *found = group->found;
+	bool is_function = sp->spec.kind == POINT_FENTRY || sp->spec.kind == POINT_FEXIT;
+
+	group->has[MODE_64] = has_code(group, MODE_64) && has_calls(group, MODE_64);
+	group->has[MODE_32] = !is_our_own(sp->spec.kind) && has_code(group, MODE_32) &&
+			      has_calls(group, MODE_32);
+	group->is_switched = !is_our_own(sp->spec.kind);
+	sum_up(group);
+	if (!group->has[MODE_32] && !group->has[MODE_64])
+		return;
+	if (sp->name)
+		add_kernel_program(s, group, sp->name, 1);
+	else if (found && found->n_names && (group->uses_site || is_function))
+		for (size_t i = 0; i < found->n_names; i++)
+			add_kernel_program(s, group, found->names[i], 1);
+	else
+		add_kernel_program(s, group, NULL,
+			found && found->n_names ? found->n_names : 1);
+}
+
+static uint64_t point_hash(const struct stream_point *sp)
+{
+	uint64_t h = map_hash(sp->spec.kind);
+
+	h = map_hash_mix(h, map_hash_bytes(sp->spec.text, strlen(sp->spec.text)));
+	if (sp->operands)
+		h = map_hash_mix(h, map_hash_bytes(sp->operands, strlen(sp->operands)));
+	if (sp->name)
+		h = map_hash_mix(h, map_hash_bytes(sp->name, strlen(sp->name)));
+	return h;
+}
+
+int run_points(struct session *s, struct err *err)
+{
+	VEC(struct run_program) groups = {0};
+	struct map by_hash = {0}; /* of the point -> group + 1 */
+	int rc = 0;
+
+	for (size_t i = 0; i < s->stream->points.n && rc == 0; i++) {
+		const struct stream_point *sp = &s->stream->points.v[i];
+		struct run_program group = {.kind = sp->spec.kind, .fd = -1, .timer_fd = -1};
+		uint64_t *slot;
+
+		if (sp->spec.kind == POINT_ERROR) /* its code is part of the others' */
+			continue;
+		if (sp->clause_i >= s->stream->clauses.n) {
+			rc = err_set(err, ERR_FORMAT, "%s: its clause %u does not exist",
+				sp->spec.text, sp->clause_i);
+			break;
+		}
+		slot = map_ensure(&by_hash, point_hash(sp), NULL);
+		if (*slot && is_same_point(groups.v[*slot - 1].points.v[0], sp)) {
+			vec_push(&groups.v[*slot - 1].points, sp);
+			continue;
+		}
+		rc = find_point(s, sp, &group.found, err);
+		vec_push(&group.points, sp);
+		vec_push(&groups, group);
+		*slot = groups.n;
+	}
+	for (size_t i = 0; i < groups.n; i++) {
+		if (rc == 0 && is_of_files(groups.v[i].kind))
+			add_file_programs(s, &groups.v[i]);
+		else if (rc == 0)
+			add_kernel_programs(s, &groups.v[i]);
+		vec_release(&groups.v[i].points);
+	}
+	vec_release(&groups);
+	map_release(&by_hash);
+	return rc;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program out of the pieces of a trace point:
+ *
+ *   prologue
+ *   for each clause: if (enabled[clause]) { its predicate, its action }
+ *   scratch area given back; return 0
+ *
+ * with the 64-bit clauses first, a jump over the 32-bit ones, and those, where both may occur. In
+ * the pieces numbers of maps become descriptors, and bpf_copy_from_user becomes bpf_probe_read_user
+ * where the program cannot sleep.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "bpf/program.h"
+#include "bpf/sys.h"
+#include "probe/run/run.h"
+#include "probe/run/verifier_log.h"
+#include "probe/types/btf_types.h"
+
+#define LOG_BYTES ((size_t)8 << 20) /* only what is written is touched */
+
+/* Where a piece's code went, to find the script's line of an instruction. */
+struct code_part {
+	uint32_t from, n; /* in the program */
+	uint32_t at;	  /* in the stream's code */
+	enum mode mode;
+	uint32_t clause_i;
+};
+
+struct assembly {
+	struct session *s;
+	struct run_program *p;
+	struct bpf_code code;
+	VEC(struct code_part) parts;
+	struct err *err;
+};
+
+static int check_range(const struct assembly *a, enum mode mode, const struct stream_piece *piece)
+{
+	size_t n = a->s->stream->code[mode].n;
+
+	if (piece->predicate_at > n || piece->predicate_n > n - piece->predicate_at ||
+		piece->action_at > n || piece->action_n > n - piece->action_at)
+		return err_set(a->err, ERR_FORMAT, "a piece lies outside of the stream's code");
+	if (piece->predicate_n && piece->predicate_at + piece->predicate_n != piece->action_at)
+		return err_set(a->err, ERR_FORMAT,
+			"the action of a piece does not follow its predicate");
+	return 0;
+}
+
+/* Map numbers and helpers of the instructions from `from` on. */
+static int patch(struct assembly *a, size_t from)
+{
+	for (size_t i = from; i < a->code.insns.n; i++) {
+		struct bpf_insn *insn = &a->code.insns.v[i];
+
+		if (insn->code == (BPF_LD | BPF_DW | BPF_IMM)) {
+			if (insn->src_reg == BPF_PSEUDO_MAP_FD) {
+				if (insn->imm < 0 || insn->imm >= RUN_MAPS ||
+					a->s->maps[insn->imm] < 0)
+					return err_set(a->err, ERR_FORMAT,
+						"the stream's code uses map %d, which does not exist",
+						insn->imm);
+				insn->imm = a->s->maps[insn->imm];
+			}
+			i++; /* its second half is no instruction */
+			continue;
+		}
+		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+			insn->imm == BPF_FUNC_copy_from_user && !a->p->can_sleep)
+			insn->imm = BPF_FUNC_probe_read_user;
+	}
+	return 0;
+}
+
+static int add_piece(struct assembly *a, const struct stream_point *sp, enum mode mode)
+{
+	const struct stream_piece *piece = &sp->pieces[mode];
+	const struct bpf_insn *code = a->s->stream->code[mode].v;
+	uint32_t at = piece->predicate_n ? piece->predicate_at : piece->action_at;
+	struct code_part part = {
+		.at = at, .n = piece->predicate_n + piece->action_n, .mode = mode};
+	int skip = bpf_label(&a->code);
+	int rc = check_range(a, mode, piece);
+
+	if (rc < 0)
+		return rc;
+	bpf_load_map_value(&a->code, BPF_REG_1, a->s->enabled_map, sp->clause_i);
+	bpf_load(&a->code, BPF_B, BPF_REG_1, BPF_REG_1, 0);
+	bpf_jump_imm(&a->code, BPF_JEQ, BPF_REG_1, 0, skip);
+	part.from = (uint32_t)a->code.insns.n;
+	part.clause_i = sp->clause_i;
+	bpf_append(&a->code, code + at, part.n);
+	vec_push(&a->parts, part);
+	rc = patch(a, part.from);
+	bpf_place(&a->code, skip);
+	return rc;
+}
+
+static int add_pieces(struct assembly *a, enum mode mode)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < a->p->points.n && rc == 0; i++)
+		if (run_piece(a->p, i, mode))
+			rc = add_piece(a, a->p->points.v[i], mode);
+	return rc;
+}
+
+static int assemble(struct assembly *a)
+{
+	struct bpf_code *c = &a->code;
+	struct run_program *p = a->p;
+	struct prologue_labels labels = {.leave = bpf_label(c), .only_32 = bpf_label(c)};
+	int done = bpf_label(c), rc = 0;
+
+	prologue_emit(c, a->s, p, &labels);
+	if (p->has[MODE_64])
+		rc = add_pieces(a, MODE_64);
+	if (p->has[MODE_64] && p->has[MODE_32])
+		bpf_jump(c, done);
+	bpf_place(c, labels.only_32);
+	if (p->has[MODE_32] && rc == 0)
+		rc = add_pieces(a, MODE_32);
+	bpf_place(c, done);
+	if (p->scratch_bytes) {
+		bpf_mov_imm(c, BPF_REG_1, 0);
+		bpf_store(c, BPF_DW, BPF_REG_7, -8, BPF_REG_1);
+	}
+	bpf_place(c, labels.leave);
+	bpf_mov_imm(c, BPF_REG_0, 0);
+	bpf_exit(c);
+	if (rc == 0 && c->is_too_long)
+		rc = err_set(a->err, ERR_LIMIT,
+			"%s: its clauses make a program of %zu instructions, and a jump in it cannot be that long",
+			p->points.v[0]->spec.text, c->insns.n);
+	return rc;
+}
+
+/* The place in the script of an instruction; of the whole clause when there is no better one. */
+static bool find_place(const struct assembly *a, int64_t insn_i, struct place *out)
+{
+	const struct stream *stream = a->s->stream;
+
+	for (size_t i = 0; i < a->parts.n; i++) {
+		const struct code_part *part = &a->parts.v[i];
+		uint32_t at = part->at + (uint32_t)insn_i - part->from;
+
+		if (insn_i < part->from || insn_i >= (int64_t)part->from + part->n)
+			continue;
+		*out = stream->clauses.v[part->clause_i].place;
+		for (size_t j = 0; j < stream->lines[part->mode].n; j++) {
+			if (stream->lines[part->mode].v[j].insn_i > at)
+				break;
+			if (stream->lines[part->mode].v[j].insn_i >= part->at)
+				*out = stream->lines[part->mode].v[j].place;
+		}
+		return true;
+	}
+	if (!a->parts.n)
+		return false;
+	*out = stream->clauses.v[a->parts.v[0].clause_i].place;
+	return true;
+}
+
+static int explain(struct assembly *a, const char *log, int errnum)
+{
+	const struct sources *sources = &a->s->stream->sources;
+	struct verifier_complaint complaint;
+	struct place place = {0};
+	uint32_t line = 0, column = 0;
+	const char *message = complaint.message;
+
+	verifier_log_read((struct span){(const uint8_t *)log, strnlen(log, LOG_BYTES)}, &complaint);
+	if (!complaint.message[0])
+		message = errnum == E2BIG ? "the program is too long" : strerror(errnum);
+	if (!a->s->features.needs_prealloc && strstr(message, "prealloc")) {
+		a->s->features.needs_prealloc = true;
+		return err_set(a->err, ERR_CHANGED, "%s", message);
+	}
+	if (!find_place(a, complaint.insn_i, &place) || place.source_i >= sources->v.n)
+		return err_set(a->err, ERR_UNSUPPORTED,
+			"%s: the kernel's verifier refuses this: %s",
+			a->p->points.v[0]->spec.text, message);
+	place_line(sources, place, &line, &column);
+	return err_set(a->err, ERR_UNSUPPORTED,
+		"%s:%u:%u: the kernel's verifier refuses this: %s",
+		sources->v.v[place.source_i].name, line, column, message);
+}
+
+int run_btf_open(struct session *s, struct err *err)
+{
+	int rc;
+
+	if (s->btf)
+		return 0;
+	rc = file_map_open(&s->btf_file, BTF_VMLINUX, err);
+	return rc < 0 ? rc : btf_types_open(NULL, s->btf_file.bytes, &s->btf, err);
+}
+
+static int function_id(struct session *s, struct run_program *p, uint32_t *id, struct err *err)
+{
+	const char *text = p->points.v[0]->spec.text;
+	const char *name = p->name ? p->name : p->points.v[0]->spec.name;
+	int rc;
+
+	if (!s->features.has_btf)
+		return err_set(err, ERR_UNSUPPORTED,
+			"%s: needs the kernel's BTF (CONFIG_DEBUG_INFO_BTF), which is not there",
+			text);
+	rc = run_btf_open(s, err);
+	if (rc < 0)
+		return rc;
+	*id = btf_types_function_id(s->btf, name);
+	return *id ? 0
+		   : err_set(err, ERR_NOT_FOUND, "%s: the kernel's BTF has no function '%s'", text,
+			     name);
+}
+
+static int fill_spec(
+	struct session *s, struct run_program *p, struct bpf_program_spec *spec, struct err *err)
+{
+	spec->name = p->points.v[0]->spec.text;
+	switch (p->kind) {
+	case POINT_UPROBE:
+	case POINT_URETPROBE:
+	case POINT_USDT:
+		spec->type = BPF_PROG_TYPE_KPROBE;
+		if (s->features.has_uprobe_multi)
+			spec->attach_type = BPF_ATTACH_UPROBE_MULTI;
+		return 0;
+	case POINT_KPROBE:
+	case POINT_KRETPROBE:
+		spec->type = BPF_PROG_TYPE_KPROBE;
+		return 0;
+	case POINT_TRACEPOINT:
+		spec->type = BPF_PROG_TYPE_TRACEPOINT;
+		return 0;
+	case POINT_PROFILE:
+	case POINT_SOFTWARE:
+	case POINT_HARDWARE:
+		spec->type = BPF_PROG_TYPE_PERF_EVENT;
+		return 0;
+	case POINT_FENTRY:
+	case POINT_FEXIT:
+		spec->type = BPF_PROG_TYPE_TRACING;
+		spec->attach_type = p->kind == POINT_FENTRY ? BPF_TRACE_FENTRY : BPF_TRACE_FEXIT;
+		return function_id(s, p, &spec->attach_btf_id, err);
+	default:
+		spec->type = BPF_PROG_TYPE_RAW_TRACEPOINT;
+		return 0;
+	}
+}
+
+static void assembly_reset(struct assembly *a)
+{
+	bpf_code_release(&a->code);
+	vec_release(&a->parts);
+	a->code = (struct bpf_code){0};
+}
+
+static int load(struct assembly *a, struct bpf_program_spec *spec)
+{
+	int fd = assemble(a);
+
+	if (fd < 0)
+		return fd;
+	spec->insns = a->code.insns.v;
+	spec->n_insns = a->code.insns.n;
+	spec->can_sleep = a->p->can_sleep;
+	fd = bpf_program_open(spec, NULL, 0);
+	a->p->fd = fd;
+	return 0;
+}
+
+static int refuse(struct assembly *a, const struct bpf_program_spec *spec)
+{
+	int errnum = -a->p->fd, rc;
+	char *log;
+
+	if (errnum == EPERM || errnum == ENOMEM || errnum == ENOSYS)
+		return kernel_refusal(a->err, errnum, spec->name);
+	log = mem_alloc(LOG_BYTES);
+	log[0] = 0;
+	a->p->fd = bpf_program_open(spec, log, LOG_BYTES);
+	rc = a->p->fd >= 0 ? 0 : explain(a, log, errnum);
+	free(log);
+	return rc;
+}
+
+int run_program_load(struct session *s, struct run_program *p, struct err *err)
+{
+	struct assembly a = {.s = s, .p = p, .err = err};
+	struct bpf_program_spec spec = {0};
+	int rc = fill_spec(s, p, &spec, err);
+
+	if (rc == 0)
+		rc = load(&a, &spec);
+	if (rc == 0 && p->fd < 0 && p->can_sleep) {
+		/* Something in it is not for programs that sleep; then strings of pages that are
+		 * not in memory are counted as failed reads. */
+		p->can_sleep = false;
+		assembly_reset(&a);
+		rc = load(&a, &spec);
+		if (rc == 0 && p->fd >= 0)
+			session_note(s,
+				"%s: its program cannot sleep on this kernel: memory that is not resident cannot be read",
+				spec.name);
+	}
+	if (rc == 0 && p->fd < 0)
+		rc = refuse(&a, &spec);
+	assembly_reset(&a);
+	return rc;
+}

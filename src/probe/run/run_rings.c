@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records of both rings in order of time. What is in the rings is looked at without taking it out,
+ * sorted, handed out, and only then given back; records that programs on several CPUs made at the
+ * same moment lie in a ring in the order in which they got their room.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/run/run.h"
+
+#define BATCH_RECORDS 4096
+#define BATCHES_MAX   64 /* then the caller gets its turn, however fast records come */
+
+struct seen {
+	uint64_t time_ns;
+	uint32_t order; /* keeps records of one time in their order */
+	uint32_t n;
+	const uint8_t *p;
+};
+
+struct batch {
+	struct seen *v;
+	uint32_t n;
+};
+
+static int compare_seen(const void *a, const void *b)
+{
+	const struct seen *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+/* At most `max` records; the place behind the last one of them. */
+static unsigned long collect(const struct bpf_ring *ring, struct batch *batch, uint32_t max)
+{
+	unsigned long at = bpf_ring_start(ring);
+	struct bpf_ring_record r;
+
+	while (max && bpf_ring_next(ring, &at, &r)) {
+		struct seen *seen = &batch->v[batch->n];
+
+		max--;
+		if (r.n < sizeof(struct stream_record))
+			continue;
+		*seen = (struct seen){.order = batch->n, .n = (uint32_t)r.n, .p = r.p};
+		memcpy(&seen->time_ns, r.p, sizeof(seen->time_ns));
+		batch->n++;
+	}
+	return at;
+}
+
+static void do_exit(struct session *s, const struct stream_record *r, struct span args)
+{
+	uint64_t status = 0;
+
+	if (s->is_exiting)
+		return;
+	if (args.n >= sizeof(status))
+		memcpy(&status, args.p, sizeof(status));
+	s->is_exiting = true;
+	s->exit_ns = r->time_ns;
+	s->exit_status = (int)status;
+}
+
+static void do_enable(struct session *s, struct span args, bool is_on)
+{
+	uint64_t clause = UINT64_MAX;
+
+	if (args.n >= sizeof(clause))
+		memcpy(&clause, args.p, sizeof(clause));
+	if (clause < s->stream->clauses.n)
+		session_enable(s, (uint32_t)clause, is_on);
+}
+
+static void hand_out(struct session *s, const struct seen *seen)
+{
+	struct stream_record r;
+	struct span args = {seen->p + sizeof(r), seen->n - sizeof(r)};
+	const struct stream_format *format;
+
+	memcpy(&r, seen->p, sizeof(r));
+	if (r.time_ns > s->exit_ns || r.format >= s->stream->formats.n)
+		return;
+	format = &s->stream->formats.v[r.format];
+	switch (format->kind) {
+	case FORMAT_EXIT:
+		do_exit(s, &r, args);
+		return;
+	case FORMAT_ENABLE:
+	case FORMAT_DISABLE:
+		do_enable(s, args, format->kind == FORMAT_ENABLE);
+		return;
+	case FORMAT_CLEAR_MAP:
+	case FORMAT_ZERO_MAP:
+		session_map_clear(s, format->map_i, format->kind == FORMAT_ZERO_MAP);
+		return;
+	default:
+		s->output.record(s->output.ctx, &r, args);
+	}
+}
+
+void run_rings_drain(struct session *s)
+{
+	struct batch batch = {.v = mem_alloc(2 * BATCH_RECORDS * sizeof(*batch.v))};
+
+	for (int round = 0; round < BATCHES_MAX; round++) {
+		unsigned long records = 0, control = 0;
+
+		batch.n = 0;
+		if (s->control.data)
+			control = collect(&s->control, &batch, BATCH_RECORDS);
+		if (s->records.data)
+			records = collect(&s->records, &batch, BATCH_RECORDS);
+		qsort(batch.v, batch.n, sizeof(*batch.v), compare_seen);
+		for (uint32_t i = 0; i < batch.n; i++)
+			hand_out(s, &batch.v[i]);
+		if (s->control.data)
+			bpf_ring_consume(&s->control, control);
+		if (s->records.data)
+			bpf_ring_consume(&s->records, records);
+		if (!batch.n)
+			break;
+	}
+	free(batch.v);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of site numbers: what the builtins probe and func print. Made when they are asked for. */
+#include <string.h>
+
+#include "probe/run/run.h"
+#include "record/syscall_names.h"
+
+#define NUMBER_MASK 0xffff
+
+static const char *word_of(enum point_kind kind)
+{
+	for (const struct point_word *w = point_words; w->name; w++)
+		if (w->kind == kind)
+			return w->name;
+	return "probe";
+}
+
+static const char *call_text(struct session *s, uint64_t site, bool is_function)
+{
+	int64_t number = (int64_t)(site & NUMBER_MASK);
+	const char *name = syscall_name(site & SITE_CALL_32, number);
+
+	if (!name)
+		name = arena_printf(s->arena, "%lld", (long long)number);
+	if (is_function)
+		return name;
+	return arena_printf(
+		s->arena, "syscall:%s:%s", name, site & SITE_CALL_RETURN ? "return" : "entry");
+}
+
+/* "uprobe:/bin/x:main+4", "usdt:/bin/x:provider:name". */
+static const char *file_text(struct session *s, const struct run_site *r)
+{
+	const char *word = word_of(r->point->spec.kind);
+	const struct site *site = r->site;
+
+	if (site->probe)
+		return arena_printf(s->arena, "%s:%s:%s:%s", word, r->target->path,
+			site->provider ? site->provider : "", site->probe);
+	if (!site->function)
+		return arena_printf(s->arena, "%s:%s:0x%llx", word, r->target->path,
+			(unsigned long long)site->addr.v);
+	if (site->into_function)
+		return arena_printf(s->arena, "%s:%s:%s+%u", word, r->target->path, site->function,
+			site->into_function);
+	return arena_printf(s->arena, "%s:%s:%s", word, r->target->path, site->function);
+}
+
+static const char *site_text(struct session *s, uint64_t site, bool is_function)
+{
+	const struct run_site *r;
+
+	if (site & SITE_SYSCALL)
+		return call_text(s, site, is_function);
+	if (site >= s->sites.n)
+		return NULL;
+	r = &s->sites.v[site];
+	if (is_function)
+		return r->site ? r->site->function : r->name ? r->name : r->point->spec.name;
+	if (r->site)
+		return r->point->spec.is_glob ? file_text(s, r) : r->point->spec.text;
+	if (r->name && r->point->spec.is_glob)
+		return arena_printf(s->arena, "%s:%s", word_of(r->point->spec.kind), r->name);
+	return r->point->spec.text;
+}
+
+static const char *named(const struct session *session, uint64_t site, bool is_function)
+{
+	struct session *s = (struct session *)session; /* names are made once and kept */
+	bool is_new;
+	uint64_t *slot = map_ensure(&s->site_names, site * 2 + is_function, &is_new);
+
+	if (is_new)
+		*slot = (uintptr_t)site_text(s, site, is_function);
+	return (const char *)(uintptr_t)*slot;
+}
+
+const char *session_site_probe(const struct session *s, uint64_t site)
+{
+	return named(s, site, false);
+}
+
+const char *session_site_function(const struct session *s, uint64_t site)
+{
+	return named(s, site, true);
+}

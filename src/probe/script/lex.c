@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lexer never fails: what is no token is reported and skipped, a text without an end becomes
+ * TOKEN_BAD, and a comment without an end is the end. Numbers and texts are only measured here
+ * (literal.c reads them), so that looking ahead costs nothing and reports nothing twice.
+ */
+#include "probe/script/lex.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+static const struct punctuation {
+	const char text[4];
+	uint8_t n;
+	uint16_t kind;
+} punctuation[] = {
+	/* The longer ones first. */
+	{"<<=", 3, TOKEN_ASSIGN_SHL},
+	{">>=", 3, TOKEN_ASSIGN_SHR},
+	{"...", 3, TOKEN_ELLIPSIS},
+	{"->", 2, TOKEN_ARROW},
+	{"++", 2, TOKEN_INCREMENT},
+	{"--", 2, TOKEN_DECREMENT},
+	{"<<", 2, TOKEN_SHL},
+	{">>", 2, TOKEN_SHR},
+	{"<=", 2, TOKEN_LE},
+	{">=", 2, TOKEN_GE},
+	{"==", 2, TOKEN_EQ},
+	{"!=", 2, TOKEN_NE},
+	{"&&", 2, TOKEN_LOGICAL_AND},
+	{"||", 2, TOKEN_LOGICAL_OR},
+	{"..", 2, TOKEN_RANGE},
+	{"+=", 2, TOKEN_ASSIGN_ADD},
+	{"-=", 2, TOKEN_ASSIGN_SUB},
+	{"*=", 2, TOKEN_ASSIGN_MUL},
+	{"/=", 2, TOKEN_ASSIGN_DIV},
+	{"%=", 2, TOKEN_ASSIGN_MOD},
+	{"&=", 2, TOKEN_ASSIGN_AND},
+	{"|=", 2, TOKEN_ASSIGN_OR},
+	{"^=", 2, TOKEN_ASSIGN_XOR},
+};
+
+static const char single_characters[] = "(){}[];:,.+-*/%&|^~!<>=?";
+
+static const char *const directives[] = {"include", "define", "undef", "ifdef", "ifndef", "if",
+	"elif", "else", "endif", "pragma", "error", "line", NULL};
+
+static bool is_name_start(char c)
+{
+	return isalpha((unsigned char)c) || c == '_';
+}
+
+static bool is_name_part(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+void lexer_init(
+	struct lexer *l, const struct sources *sources, uint32_t source_i, struct diags *diags)
+{
+	const struct source *s = &sources->v.v[source_i];
+
+	assert(s->n < UINT32_MAX);
+	*l = (struct lexer){
+		.text = s->text, .n = (uint32_t)s->n, .source_i = source_i, .diags = diags};
+	if (l->n >= 3 && !memcmp(l->text, "\xef\xbb\xbf", 3)) /* byte order mark */
+		l->pos = 3;
+	if (l->n >= l->pos + 2 && !memcmp(l->text + l->pos, "#!", 2))
+		while (l->pos < l->n && l->text[l->pos] != '\n')
+			l->pos++;
+}
+
+static struct place place_of(const struct lexer *l, uint32_t from, uint32_t to)
+{
+	return (struct place){l->source_i, from, to};
+}
+
+static void skip_line(struct lexer *l)
+{
+	const char *end = memchr(l->text + l->pos, '\n', l->n - l->pos);
+
+	l->pos = end ? (uint32_t)(end - l->text) : l->n;
+}
+
+static void skip_block_comment(struct lexer *l)
+{
+	const char *end = memmem(l->text + l->pos + 2, l->n - l->pos - 2, "*/", 2);
+
+	if (end) {
+		l->pos = (uint32_t)(end - l->text) + 2;
+		return;
+	}
+	if (l->diags)
+		diag_error(l->diags, place_of(l, l->pos, l->pos + 2), "unterminated",
+			"the comment has no end");
+	l->pos = l->n;
+	l->is_cut = true;
+}
+
+static bool is_line_start(const struct lexer *l)
+{
+	uint32_t i = l->pos;
+
+	while (i && (l->text[i - 1] == ' ' || l->text[i - 1] == '\t'))
+		i--;
+	return !i || l->text[i - 1] == '\n';
+}
+
+/* "# words" is a comment, "#include" something that is not done here. */
+static void skip_hash_line(struct lexer *l)
+{
+	uint32_t from = l->pos, to = from + 1;
+
+	while (to < l->n && is_name_part(l->text[to]))
+		to++;
+	for (const char *const *d = directives; *d && l->diags; d++) {
+		if (strlen(*d) != to - from - 1 || memcmp(l->text + from + 1, *d, to - from - 1))
+			continue;
+		diag_error(l->diags, place_of(l, from, to), "declaration",
+			"'#%s' is not done: there is no preprocessor", *d);
+		diag_hint(l->diags, "declare structures in the script, or leave it to the debug "
+				    "information of the traced program");
+	}
+	skip_line(l);
+}
+
+void lexer_skip_space(struct lexer *l)
+{
+	while (l->pos < l->n) {
+		const char *p = l->text + l->pos;
+
+		if (*p == ' ' || (*p >= '\t' && *p <= '\r'))
+			l->pos++;
+		else if (p[0] == '/' && p[1] == '/')
+			skip_line(l);
+		else if (p[0] == '/' && p[1] == '*')
+			skip_block_comment(l);
+		else if (*p == '#' && is_line_start(l))
+			skip_hash_line(l);
+		else
+			return;
+	}
+}
+
+static bool is_token_start(const struct lexer *l, uint32_t at)
+{
+	char c = l->text[at];
+
+	return is_name_part(c) || isspace((unsigned char)c) || c == '"' || c == '\'' || c == '@' ||
+	       c == '$' || (c && strchr(single_characters, c));
+}
+
+/* One message for all that stand together. */
+static void skip_wrong_characters(struct lexer *l)
+{
+	uint32_t from = l->pos;
+	size_t n = utf8_bytes(l->text + from, l->n - from);
+
+	/* A '$' without a name behind it starts a token only by its looks. */
+	do
+		l->pos++;
+	while (l->pos < l->n && !is_token_start(l, l->pos));
+	if (!l->diags)
+		return;
+	if (n && (unsigned char)l->text[from] > ' ' && l->text[from] != 0x7f)
+		diag_error(l->diags, place_of(l, from, l->pos), "character",
+			"'%.*s' is no part of the language", (int)n, l->text + from);
+	else
+		diag_error(l->diags, place_of(l, from, l->pos), "character",
+			"the byte 0x%02x is no part of the language", (unsigned char)l->text[from]);
+}
+
+/* From one quote to the next on the same line. */
+static struct token quoted(struct lexer *l, char quote)
+{
+	struct token t = {quote == '"' ? TOKEN_STRING : TOKEN_CHAR, l->pos, 0};
+	uint32_t i = l->pos + 1;
+
+	while (i < l->n && l->text[i] != quote && l->text[i] != '\n')
+		i += l->text[i] == '\\' && i + 1 < l->n && l->text[i + 1] != '\n' ? 2 : 1;
+	if (i < l->n && l->text[i] == quote) {
+		i++;
+	} else {
+		if (l->diags)
+			diag_error(l->diags, place_of(l, l->pos, i), "unterminated",
+				"the %s has no closing %c", quote == '"' ? "text" : "character",
+				quote);
+		t.kind = TOKEN_BAD;
+	}
+	l->pos = t.to = i;
+	return t;
+}
+
+static struct token word(struct lexer *l, int kind, uint32_t n_before)
+{
+	struct token t = {kind, l->pos, l->pos + n_before};
+
+	while (t.to < l->n && is_name_part(l->text[t.to]))
+		t.to++;
+	l->pos = t.to;
+	return t;
+}
+
+static int dollar_kind(const struct lexer *l)
+{
+	char next = l->text[l->pos + 1];
+
+	return is_name_start(next)	      ? TOKEN_LOCAL
+	       : isdigit((unsigned char)next) ? TOKEN_PARAMETER
+	       : next == '#'		      ? TOKEN_PARAMETER_COUNT
+					      : 0;
+}
+
+static bool punctuation_next(struct lexer *l, struct token *t)
+{
+	const char *p = l->text + l->pos;
+
+	*t = (struct token){*p, l->pos, l->pos + 1};
+	for (size_t i = 0; i < sizeof(punctuation) / sizeof(punctuation[0]); i++) {
+		if (strncmp(p, punctuation[i].text, punctuation[i].n))
+			continue;
+		t->kind = punctuation[i].kind;
+		t->to = l->pos + punctuation[i].n;
+		l->pos = t->to;
+		return true;
+	}
+	if (!*p || !strchr(single_characters, *p))
+		return false;
+	l->pos = t->to;
+	return true;
+}
+
+struct token lexer_next(struct lexer *l)
+{
+	struct token t;
+
+	for (;;) {
+		char c;
+
+		lexer_skip_space(l);
+		if (l->pos >= l->n)
+			return (struct token){TOKEN_END, l->n, l->n};
+		c = l->text[l->pos];
+		if (is_name_start(c))
+			return word(l, TOKEN_NAME, 1);
+		if (isdigit((unsigned char)c))
+			return word(l, TOKEN_NUMBER, 1);
+		if (c == '@')
+			return word(l, TOKEN_MAP, 1);
+		if (c == '"' || c == '\'')
+			return quoted(l, c);
+		if (c == '$' && dollar_kind(l) == TOKEN_PARAMETER_COUNT) {
+			l->pos += 2;
+			return (struct token){TOKEN_PARAMETER_COUNT, l->pos - 2, l->pos};
+		}
+		if (c == '$' && dollar_kind(l))
+			return word(l, dollar_kind(l), 1);
+		if (punctuation_next(l, &t))
+			return t;
+		skip_wrong_characters(l);
+	}
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The items of each section of a stream file: docs/format/probe-stream.md. Every number is checked
+ * where it is read, against what was read before: sources come first, shapes refer to earlier
+ * shapes only, points come behind their clauses. What needs the code is in stream_check.c.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "probe/stream/stream_reader.h"
+
+int stream_refuse(struct stream_reader *r, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return err_set(r->err, ERR_FORMAT, "trace stream: section %s, item %u: %s", r->section,
+		r->item_i, text);
+}
+
+/* Reads fail one by one without a sentence; an item ends with this. */
+static int end_item(struct stream_reader *r)
+{
+	return r->c.failed ? stream_refuse(r, "is cut off or has a wrong text") : 0;
+}
+
+/* ---- parts of items ---- */
+
+static const char *take_text(struct stream_reader *r)
+{
+	uint32_t n = cursor_u32(&r->c);
+	struct span bytes = cursor_bytes(&r->c, n);
+
+	if (r->c.failed || (n && memchr(bytes.p, 0, n))) {
+		r->c.failed = true;
+		return "";
+	}
+	return arena_strndup(r->s->arena, (const char *)bytes.p, n);
+}
+
+static const char *take_optional_text(struct stream_reader *r)
+{
+	struct cursor ahead = r->c;
+
+	if (cursor_u32(&ahead) != STREAM_NO_TEXT)
+		return take_text(r);
+	r->c = ahead;
+	return NULL;
+}
+
+static struct place take_place(struct stream_reader *r)
+{
+	struct place place;
+
+	place.source_i = cursor_u32(&r->c);
+	place.from = cursor_u32(&r->c);
+	place.to = cursor_u32(&r->c);
+	if (place.source_i >= r->s->sources.v.n || place.from > place.to ||
+		place.to > r->s->sources.v.v[place.source_i].n)
+		r->c.failed = true;
+	return place;
+}
+
+static uint8_t take_flags(struct stream_reader *r, uint8_t known)
+{
+	uint8_t flags = cursor_u8(&r->c);
+
+	if (flags & ~known)
+		r->c.failed = true;
+	return flags;
+}
+
+static struct shape *take_shape(struct stream_reader *r)
+{
+	static struct shape none;
+	uint32_t number = cursor_u32(&r->c);
+
+	if (number < r->n_shapes)
+		return r->shapes[number];
+	r->c.failed = true;
+	return &none;
+}
+
+/* ---- facts, sources, strings, clauses ---- */
+
+static int read_facts(struct stream_reader *r)
+{
+	struct stream *s = r->s;
+
+	s->self_bytes = cursor_u32(&r->c);
+	s->zero_bytes = cursor_u32(&r->c);
+	s->uses_stacks = take_flags(r, FACT_USES_STACKS) & FACT_USES_STACKS;
+	if (s->self_bytes % 8 || s->self_bytes > STREAM_VALUE_BYTES_MAX || s->zero_bytes % 8 ||
+		s->zero_bytes > STREAM_VALUE_BYTES_MAX)
+		return stream_refuse(r, "sizes of values are wrong");
+	return end_item(r);
+}
+
+static int read_source(struct stream_reader *r)
+{
+	const char *name = take_text(r);
+	struct span text = cursor_bytes(&r->c, cursor_u32(&r->c));
+
+	if (!r->c.failed)
+		sources_add(&r->s->sources, name, text);
+	return end_item(r);
+}
+
+static int read_string(struct stream_reader *r)
+{
+	vec_push(&r->s->strings, take_text(r));
+	return end_item(r);
+}
+
+static int read_clause(struct stream_reader *r)
+{
+	struct stream_clause clause = {.place = take_place(r)};
+
+	clause.has_predicate = take_flags(r, CLAUSE_HAS_PREDICATE) & CLAUSE_HAS_PREDICATE;
+	vec_push(&r->s->clauses, clause);
+	return end_item(r);
+}
+
+/* ---- shapes ---- */
+
+static uint64_t padded(uint64_t n)
+{
+	return (n + 7) & ~(uint64_t)7;
+}
+
+/* As many as the steps of a linear histogram, rounded down or up. */
+static bool is_n_steps(const struct shape *shape, uint64_t n)
+{
+	uint64_t range = (uint64_t)shape->max - (uint64_t)shape->min;
+
+	return shape->step > 0 && shape->max > shape->min &&
+	       n - range / (uint64_t)shape->step <= (range % (uint64_t)shape->step > 0);
+}
+
+static bool is_size_right(const struct shape *shape)
+{
+	static const uint16_t sizes[] = {[SHAPE_NONE] = 0,
+		[SHAPE_INT] = 8,
+		[SHAPE_POINTER] = 8,
+		[SHAPE_FLOAT] = 8,
+		[SHAPE_USTACK] = 16,
+		[SHAPE_KSTACK] = 8,
+		[SHAPE_USYM] = 16,
+		[SHAPE_KSYM] = 8,
+		[SHAPE_PROBE] = 8,
+		[SHAPE_FUNC] = 8,
+		[SHAPE_TIME] = 16,
+		[SHAPE_INET] = 24,
+		[SHAPE_COUNT] = 8,
+		[SHAPE_SUM] = 8,
+		[SHAPE_MIN] = 16,
+		[SHAPE_MAX] = 16,
+		[SHAPE_AVG] = 16,
+		[SHAPE_STATS] = 16,
+		[SHAPE_HIST] = 66 * 8,
+		[SHAPE_LHIST] = 0};
+
+	if (shape->size % 8 || shape->size > STREAM_VALUE_BYTES_MAX)
+		return false;
+	switch (shape->kind) {
+	case SHAPE_STRING:
+	case SHAPE_STRUCT:
+		return shape->size == padded(shape->n);
+	case SHAPE_BYTES:
+		return shape->size == padded((uint64_t)shape->n + 8);
+	case SHAPE_TUPLE:
+		return true;
+	case SHAPE_FLOAT:
+		return shape->size == 8 && (shape->n == 4 || shape->n == 8);
+	case SHAPE_LHIST:
+		return shape->size > 16 && is_n_steps(shape, shape->size / 8 - 2);
+	default:
+		return shape->size == sizes[shape->kind];
+	}
+}
+
+static bool is_field_inside(const struct shape *shape, const struct shape_field *field)
+{
+	const struct shape *of = field->shape;
+	uint64_t length = field->bytes						 ? field->bytes
+			  : of->kind == SHAPE_STRING || of->kind == SHAPE_STRUCT ? of->n
+										 : of->size;
+
+	if (field->bit_size)
+		length = ((uint64_t)field->bit_offset + field->bit_size + 7) / 8;
+	return field->offset + length <= shape->size && field->bytes <= 16 &&
+	       field->bit_offset < 8 && field->bit_size <= 64;
+}
+
+/* Its weight grows with those of its fields; refused when there is no end in sight. */
+static int read_field(struct stream_reader *r, const struct shape *shape, struct shape_field *field,
+	uint32_t *weight, uint8_t *depth)
+{
+	uint32_t number;
+
+	field->name = take_optional_text(r);
+	number = cursor_u32(&r->c);
+	field->offset = cursor_u32(&r->c);
+	field->bytes = cursor_u8(&r->c);
+	field->bit_offset = cursor_u8(&r->c);
+	field->bit_size = cursor_u8(&r->c);
+	if (r->c.failed || number >= r->n_shapes)
+		return stream_refuse(r, "a field is cut off or of a later shape");
+	field->shape = r->shapes[number];
+	if (field->shape->kind == SHAPE_NONE || shape_is_aggregation(field->shape) ||
+		!is_field_inside(shape, field))
+		return stream_refuse(r, "a field does not fit");
+	*weight += r->shape_weights[number];
+	if (*depth < r->shape_depths[number] + 1)
+		*depth = (uint8_t)(r->shape_depths[number] + 1);
+	if (*weight > STREAM_SHAPE_WEIGHT_MAX || *depth > STREAM_SHAPE_DEPTH_MAX)
+		return stream_refuse(r, "fields are nested too deeply");
+	return 0;
+}
+
+static int read_fields(struct stream_reader *r, struct shape *shape)
+{
+	uint32_t n = cursor_u32(&r->c), weight = 1;
+	uint8_t depth = 1;
+	bool may_have = shape->kind == SHAPE_STRUCT || shape->kind == SHAPE_TUPLE;
+
+	if (n > (may_have ? STREAM_SHAPE_FIELDS_MAX : 0) || n > cursor_left(&r->c) / 15)
+		return stream_refuse(r, "cannot have %u fields", n);
+	shape->fields = arena_zalloc(r->s->arena, n * sizeof(shape->fields[0]));
+	shape->n_fields = n;
+	for (uint32_t i = 0; i < n; i++) {
+		int rc = read_field(r, shape, &shape->fields[i], &weight, &depth);
+
+		if (rc < 0)
+			return rc;
+	}
+	r->shapes[r->n_shapes] = shape;
+	r->shape_weights[r->n_shapes] = weight;
+	r->shape_depths[r->n_shapes++] = depth;
+	return end_item(r);
+}
+
+static int read_shape(struct stream_reader *r)
+{
+	struct shape *shape = arena_zalloc(r->s->arena, sizeof(*shape));
+	uint8_t kind = cursor_u8(&r->c);
+
+	if (!r->shapes) {
+		r->shapes = mem_calloc(r->count, sizeof(r->shapes[0]));
+		r->shape_depths = mem_calloc(r->count, sizeof(r->shape_depths[0]));
+		r->shape_weights = mem_calloc(r->count, sizeof(r->shape_weights[0]));
+	}
+	if (kind > SHAPE_LHIST)
+		return stream_refuse(r, "kind %u of shapes is not known", kind);
+	shape->kind = (enum shape_kind)kind;
+	shape->is_signed = take_flags(r, SHAPE_IS_SIGNED) & SHAPE_IS_SIGNED;
+	shape->n = cursor_u32(&r->c);
+	shape->size = cursor_u32(&r->c);
+	shape->min = (int64_t)cursor_u64(&r->c);
+	shape->max = (int64_t)cursor_u64(&r->c);
+	shape->step = (int64_t)cursor_u64(&r->c);
+	if (!is_size_right(shape))
+		return stream_refuse(r, "its size is wrong");
+	return read_fields(r, shape);
+}
+
+/* ---- maps, formats ---- */
+
+static int read_map(struct stream_reader *r)
+{
+	struct stream_map_def map = {.name = take_text(r)};
+
+	map.key = take_shape(r);
+	map.value = take_shape(r);
+	map.max_entries = cursor_u32(&r->c);
+	map.place = take_place(r);
+	if (!r->c.failed &&
+		(map.name[0] != '@' || shape_is_aggregation(map.key) || !map.value->size ||
+			map.max_entries > STREAM_ENTRIES_MAX || map.value->size > r->s->zero_bytes))
+		return stream_refuse(r, "its name, shapes or size are wrong");
+	vec_push(&r->s->maps, map);
+	return end_item(r);
+}
+
+static bool format_has_map(enum format_kind kind)
+{
+	return kind == FORMAT_PRINT_MAP || kind == FORMAT_CLEAR_MAP || kind == FORMAT_ZERO_MAP;
+}
+
+static bool format_has_text(enum format_kind kind)
+{
+	return kind == FORMAT_PRINTF || kind == FORMAT_TIME || kind == FORMAT_CAT ||
+	       kind == FORMAT_SYSTEM;
+}
+
+static bool format_has_argument(enum format_kind kind)
+{
+	return kind == FORMAT_PRINT || kind == FORMAT_EXIT || kind == FORMAT_ENABLE ||
+	       kind == FORMAT_DISABLE;
+}
+
+static int read_arguments(struct stream_reader *r, struct stream_format *format)
+{
+	uint64_t bytes = 0;
+
+	format->n_args = cursor_u32(&r->c);
+	if (format->n_args > STREAM_ARGS_MAX || format->n_args > cursor_left(&r->c) / 4)
+		return stream_refuse(r, "cannot have %u arguments", format->n_args);
+	format->args = arena_zalloc(r->s->arena, format->n_args * sizeof(format->args[0]));
+	for (uint32_t i = 0; i < format->n_args; i++) {
+		format->args[i] = take_shape(r);
+		bytes += format->args[i]->size;
+		if (format->args[i]->kind == SHAPE_NONE)
+			return stream_refuse(r, "argument %u has a wrong shape", i);
+	}
+	if (bytes > STREAM_VALUE_BYTES_MAX)
+		return stream_refuse(r, "its arguments are too long");
+	return 0;
+}
+
+static int read_format(struct stream_reader *r)
+{
+	struct stream_format format = {0};
+	uint8_t kind = cursor_u8(&r->c);
+	int rc;
+
+	if (kind > FORMAT_DISABLE)
+		return stream_refuse(r, "kind %u of formats is not known", kind);
+	format.kind = (enum format_kind)kind;
+	format.text = take_optional_text(r);
+	format.map_i = cursor_u32(&r->c);
+	rc = read_arguments(r, &format);
+	if (rc < 0)
+		return rc;
+	format.place = take_place(r);
+	if (format_has_map(format.kind) ? format.map_i >= r->s->maps.n : format.map_i)
+		return stream_refuse(r, "there is no map %u", format.map_i);
+	if ((format_has_text(format.kind) && !format.text) ||
+		(format_has_argument(format.kind) && !format.n_args))
+		return stream_refuse(r, "its text or argument is missing");
+	vec_push(&r->s->formats, format);
+	return end_item(r);
+}
+
+/* ---- points ---- */
+
+static bool is_spec_whole(const struct point_spec *spec)
+{
+	switch (spec->kind) {
+	case POINT_BEGIN:
+	case POINT_END:
+	case POINT_ERROR:
+		return true;
+	case POINT_INTERVAL:
+	case POINT_PROFILE:
+		return spec->period_ns > 0;
+	case POINT_UPROBE:
+	case POINT_URETPROBE:
+		return spec->name || spec->has_address;
+	case POINT_TRACEPOINT:
+		return spec->name && spec->provider;
+	default:
+		return spec->name;
+	}
+}
+
+static int read_spec(struct stream_reader *r, struct point_spec *spec)
+{
+	uint8_t kind = cursor_u8(&r->c), flags;
+
+	if (kind >= N_POINT_KINDS)
+		return stream_refuse(r, "kind %u of points is not known", kind);
+	spec->kind = (enum point_kind)kind;
+	flags = take_flags(r, POINT_HAS_ADDRESS | POINT_IS_GLOB);
+	spec->has_address = flags & POINT_HAS_ADDRESS;
+	spec->is_glob = flags & POINT_IS_GLOB;
+	spec->text = take_text(r);
+	spec->file = take_optional_text(r);
+	spec->provider = take_optional_text(r);
+	spec->name = take_optional_text(r);
+	spec->offset = cursor_u64(&r->c);
+	spec->address = cursor_u64(&r->c);
+	spec->period_ns = cursor_u64(&r->c);
+	spec->count = cursor_u64(&r->c);
+	spec->place = take_place(r);
+	if (!r->c.failed && !is_spec_whole(spec))
+		return stream_refuse(r, "its name or period is missing");
+	return end_item(r);
+}
+
+static int read_piece(struct stream_reader *r, struct stream_piece *piece)
+{
+	uint8_t flags = take_flags(r, PIECE_IS_THERE | PIECE_USES_SITE | PIECE_READS_USER);
+
+	piece->is_there = flags & PIECE_IS_THERE;
+	piece->uses_site = flags & PIECE_USES_SITE;
+	piece->reads_user = flags & PIECE_READS_USER;
+	piece->predicate_at = cursor_u32(&r->c);
+	piece->predicate_n = cursor_u32(&r->c);
+	piece->action_at = cursor_u32(&r->c);
+	piece->action_n = cursor_u32(&r->c);
+	piece->scratch_bytes = cursor_u32(&r->c);
+	piece->why_not = take_optional_text(r);
+	if (piece->scratch_bytes > STREAM_SCRATCH_MAX)
+		return stream_refuse(r, "needs too much room: %u bytes", piece->scratch_bytes);
+	if (!piece->is_there &&
+		(flags || piece->predicate_at || piece->predicate_n || piece->action_at ||
+			piece->action_n || piece->scratch_bytes))
+		return stream_refuse(r, "code that is not there has a place");
+	return end_item(r);
+}
+
+static int read_point(struct stream_reader *r)
+{
+	struct stream_point point = {.clause_i = cursor_u32(&r->c)};
+	uint8_t mode;
+	int rc = read_spec(r, &point.spec);
+
+	if (rc < 0)
+		return rc;
+	if (point.clause_i >= r->s->clauses.n)
+		return stream_refuse(r, "there is no clause %u", point.clause_i);
+	point.operands = take_optional_text(r);
+	mode = cursor_u8(&r->c);
+	if (mode >= N_MODES)
+		return stream_refuse(r, "mode %u is not known", mode);
+	point.operands_mode = (enum mode)mode;
+	point.name = take_optional_text(r);
+	for (int i = 0; i < N_MODES; i++) {
+		rc = read_piece(r, &point.pieces[i]);
+		if (rc < 0)
+			return rc;
+	}
+	vec_push(&r->s->points, point);
+	return 0;
+}
+
+/* ---- code and lines ---- */
+
+static int read_insn(struct stream_reader *r, enum mode mode)
+{
+	struct bpf_insn insn;
+
+	cursor_take(&r->c, &insn, sizeof(insn));
+	vec_push(&r->s->code[mode], insn);
+	return end_item(r);
+}
+
+static int read_line(struct stream_reader *r, enum mode mode)
+{
+	struct stream_line line = {.insn_i = cursor_u32(&r->c)};
+	size_t n = r->s->lines[mode].n;
+
+	line.place = take_place(r);
+	if (line.insn_i >= r->s->code[mode].n ||
+		(n && line.insn_i < r->s->lines[mode].v[n - 1].insn_i))
+		return stream_refuse(r, "instruction %u is not in order", line.insn_i);
+	vec_push(&r->s->lines[mode], line);
+	return end_item(r);
+}
+
+static int read_item(struct stream_reader *r, enum stream_section type)
+{
+	switch (type) {
+	case SECTION_FACTS:
+		return read_facts(r);
+	case SECTION_SOURCES:
+		return read_source(r);
+	case SECTION_SHAPES:
+		return read_shape(r);
+	case SECTION_MAPS:
+		return read_map(r);
+	case SECTION_FORMATS:
+		return read_format(r);
+	case SECTION_STRINGS:
+		return read_string(r);
+	case SECTION_CLAUSES:
+		return read_clause(r);
+	case SECTION_POINTS:
+		return read_point(r);
+	case SECTION_CODE_32:
+	case SECTION_CODE_64:
+		return read_insn(r, (enum mode)(type - SECTION_CODE_32));
+	default:
+		return read_line(r, (enum mode)(type - SECTION_LINES_32));
+	}
+}
+
+int stream_read_section(struct stream_reader *r, enum stream_section type)
+{
+	for (r->item_i = 0; r->item_i < r->count; r->item_i++) {
+		int rc = read_item(r, type);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}

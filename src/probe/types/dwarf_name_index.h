@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which entry of a file's debug information a name stands for: made by one pass over the outer
+ * entries of all units when the first name is asked for, and kept. Only a hash and a place are kept
+ * for each distinct name, of all entries of one name the one that says most.
+ */
+#ifndef WEIR_PROBE_TYPES_DWARF_NAME_INDEX_H
+#define WEIR_PROBE_TYPES_DWARF_NAME_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "dwarf/die_cursor.h"
+
+/* Name spaces, as C has them. */
+enum name_kind {
+	NAME_KIND_STRUCT, /* and class */
+	NAME_KIND_UNION,
+	NAME_KIND_ENUM,
+	NAME_KIND_TYPE, /* typedefs, base types; in C++ all of the above as well */
+	NAME_KIND_FUNCTION,
+	NAME_KIND_VARIABLE,
+	NAME_KIND_LINKAGE, /* functions by the name that linkers see */
+	N_NAME_KINDS
+};
+
+struct name_place {
+	const struct debug_unit *unit;
+	uint64_t offset;
+	uint8_t rank; /* enum name_rank: how much the entry says */
+};
+
+/* The inside of a namespace or class that has types in it. */
+struct name_scope {
+	uint64_t start, end; /* in .debug_info */
+	uint32_t name;	     /* in scope_names: "ns::Foo::" */
+};
+
+/* Zero-initialise. */
+struct dwarf_name_index {
+	struct map places; /* hash of kind and full name -> index in entries */
+	VEC(struct name_place) entries;
+	VEC(struct name_scope) scopes; /* unit by unit, and there by their ends */
+	struct map first_scope;	       /* struct debug_unit * -> index of its first scope */
+	struct intern scope_names;
+	bool has_own, has_shared; /* which units were looked at */
+};
+
+void dwarf_name_index_release(struct dwarf_name_index *x);
+/* The entry that defines a name ("item", "ns::Foo", "_ZN2ns3FooE"); one that only declares it when
+ * there is no better one. */
+bool dwarf_name_index_find(struct dwarf_name_index *x, struct die_reader *r, enum name_kind kind,
+	const char *name, struct die *out);
+/* The scope of an entry of a unit that was looked at: "ns::Foo::", or "" outside of all. */
+const char *dwarf_name_index_scope(
+	const struct dwarf_name_index *x, struct die_reader *r, const struct die *d);
+
+#endif

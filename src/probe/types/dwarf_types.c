@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "probe/types/dwarf_types.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "probe/types/dwarf_type_build.h"
+#include "symbols/debug_file.h"
+
+#define OP_ADDR		  0x03
+#define OP_ADDRX	  0xa1
+#define OP_GNU_ADDR_INDEX 0xfb
+#define READ_TIMES	  16 /* bytes of entries that may be read, for each byte there is */
+#define READ_AT_LEAST	  (1u << 20)
+
+struct dwarf_types {
+	char *path;
+	struct file_map map;
+	struct elf_file elf;
+	struct debug_file separate; /* where the image has no debug information itself */
+	struct dwarf_debug *debug;  /* opened when the first name is asked for */
+	struct die_reader *reader;
+	struct dwarf_name_index names;
+	struct dwarf_builder builder;
+	struct types *types;
+	bool was_tried; /* `debug` was */
+};
+
+static bool has_debug_info(const struct elf_file *elf)
+{
+	return elf_file_find_section(elf, ".debug_info") ||
+	       elf_file_find_section(elf, ".zdebug_info");
+}
+
+static int open_image(struct dwarf_types *d, const char *path, struct err *err)
+{
+	bool is_64 = types_mode(d->types) == MODE_64;
+	int rc = file_map_open(&d->map, path, err);
+
+	if (rc < 0)
+		return rc;
+	rc = elf_file_init(&d->elf, d->map.bytes, err);
+	if (rc < 0)
+		return err_prefix(err, "'%s'", path);
+	if (d->elf.is_64 != is_64)
+		return err_set(err, ERR_UNSUPPORTED, "'%s': is not a file of %d-bit code", path,
+			is_64 ? 64 : 32);
+	if (!d->elf.is_64 && d->elf.machine == EM_X86_64)
+		return err_set(err, ERR_UNSUPPORTED, "'%s': is an x32 file", path);
+	if (has_debug_info(&d->elf))
+		return 0;
+	if (debug_file_open(&d->separate, &d->elf, path, NULL) == 0 &&
+		has_debug_info(&d->separate.elf))
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "'%s': has no debug information", path);
+}
+
+int dwarf_types_open(
+	struct types *types, const char *path, struct dwarf_types **out, struct err *err)
+{
+	struct dwarf_types *d = mem_zalloc(sizeof(*d));
+	int rc;
+
+	*out = NULL;
+	d->types = types;
+	d->path = mem_strdup(path);
+	rc = open_image(d, path, err);
+	if (rc < 0) {
+		dwarf_types_close(d);
+		return rc;
+	}
+	*out = d;
+	return 0;
+}
+
+void dwarf_types_close(struct dwarf_types *d)
+{
+	if (!d)
+		return;
+	dwarf_builder_release(&d->builder);
+	dwarf_name_index_release(&d->names);
+	die_reader_free(d->reader);
+	dwarf_debug_close(d->debug);
+	debug_file_close(&d->separate);
+	elf_file_release(&d->elf);
+	file_map_release(&d->map);
+	free(d->path);
+	free(d);
+}
+
+/* What opening leaves for later: units and their abbreviations. */
+static bool ready(struct dwarf_types *d)
+{
+	const struct elf_file *elf = d->separate.is_open ? &d->separate.elf : &d->elf;
+	const char *path = d->separate.is_open ? d->separate.path : d->path;
+
+	if (!d->was_tried) {
+		d->was_tried = true;
+		if (dwarf_debug_open(&d->debug, elf, path, NULL) < 0)
+			return false;
+		d->reader = die_reader_new(d->debug);
+		die_reader_set_budget(
+			d->reader, READ_AT_LEAST + READ_TIMES * die_reader_bytes(d->reader));
+		d->builder = (struct dwarf_builder){
+			.types = d->types, .reader = d->reader, .names = &d->names};
+	}
+	return d->reader != NULL;
+}
+
+static const struct type *find_named(void *ctx, const char *word, const char *name)
+{
+	struct dwarf_types *d = ctx;
+	enum name_kind kind = NAME_KIND_TYPE;
+	struct die entry;
+
+	if (!strcmp(word, "struct") || !strcmp(word, "class"))
+		kind = NAME_KIND_STRUCT;
+	else if (!strcmp(word, "union"))
+		kind = NAME_KIND_UNION;
+	else if (!strcmp(word, "enum"))
+		kind = NAME_KIND_ENUM;
+	if (!ready(d) || !dwarf_name_index_find(&d->names, d->reader, kind, name, &entry))
+		return NULL;
+	return dwarf_build_type(&d->builder, &entry);
+}
+
+/* A declaration inside a class or namespace is completed outside of it, under the name that linkers
+ * see; there are the names of parameters, and the address of a variable. */
+static void find_completion(struct dwarf_types *d, enum name_kind kind, struct die *entry)
+{
+	struct dwarf_text linkage;
+	struct die better;
+	char *text;
+
+	if (!die_flag(entry, DIE_DECLARATION) || !die_text(entry, DIE_LINKAGE_NAME, &linkage))
+		return;
+	text = mem_strndup(linkage.p, linkage.n);
+	if (dwarf_name_index_find(&d->names, d->reader, kind, text, &better))
+		*entry = better;
+	free(text);
+}
+
+static bool find_function_entry(struct dwarf_types *d, const char *name, struct die *out)
+{
+	if (dwarf_name_index_find(&d->names, d->reader, NAME_KIND_LINKAGE, name, out))
+		return true;
+	if (!dwarf_name_index_find(&d->names, d->reader, NAME_KIND_FUNCTION, name, out))
+		return false;
+	find_completion(d, NAME_KIND_LINKAGE, out);
+	return true;
+}
+
+static const struct type *find_function(void *ctx, const char *name)
+{
+	struct dwarf_types *d = ctx;
+	struct die entry;
+
+	if (!ready(d) || !find_function_entry(d, name, &entry))
+		return NULL;
+	return dwarf_build_function(&d->builder, &entry);
+}
+
+/* A location that is one address (DWARF 5 section 2.5.1.1). */
+static bool fixed_address(const struct die *d, uint64_t *out)
+{
+	struct span block;
+	struct cursor c;
+	uint8_t op;
+
+	if (!die_block(d, DIE_LOCATION, &block))
+		return false;
+	c = cursor_of(block);
+	op = cursor_u8(&c);
+	if (op == OP_ADDR)
+		*out = d->unit->sizes.addr == 8 ? cursor_u64(&c) : cursor_u32(&c);
+	else if (op != OP_ADDRX && op != OP_GNU_ADDR_INDEX)
+		return false;
+	else if (!debug_unit_addr(d->unit, FORM_ADDRX, cursor_uleb(&c), out))
+		return false;
+	return !c.failed && !cursor_left(&c);
+}
+
+static bool find_variable(void *ctx, const char *name, const struct type **type, uint64_t *iaddr)
+{
+	struct dwarf_types *d = ctx;
+	struct die entry;
+	uint64_t addr;
+
+	if (!ready(d) ||
+		!dwarf_name_index_find(&d->names, d->reader, NAME_KIND_VARIABLE, name, &entry))
+		return false;
+	find_completion(d, NAME_KIND_VARIABLE, &entry);
+	if (!fixed_address(&entry, &addr))
+		return false;
+	*type = dwarf_build_type_of(&d->builder, &entry);
+	*iaddr = addr;
+	return true;
+}
+
+struct type_source dwarf_types_source(struct dwarf_types *d)
+{
+	return (struct type_source){.ctx = d,
+		.named = find_named,
+		.function = find_function,
+		.variable = find_variable};
+}
