@@ -123,6 +123,14 @@ void bpf_place(struct bpf_code *c, int label)
 	c->jumps.n = n;
 }
 
+bool bpf_label_is_used(const struct bpf_code *c, int label)
+{
+	for (size_t i = 0; i < c->jumps.n; i++)
+		if (c->insns.v[c->jumps.v[i]].off == label)
+			return true;
+	return false;
+}
+
 static void add_jump(struct bpf_code *c, int code, int dst, int src, int32_t imm, int label)
 {
 	int32_t place = c->labels.v[label];

@@ -37,7 +37,8 @@ void bpf_load_map_value(struct bpf_code *c, int dst, int map_fd, uint32_t at);
 void bpf_load_imm64(struct bpf_code *c, int dst, uint64_t imm);
 /* *(size *)(dst + off) = imm */
 void bpf_store_imm(struct bpf_code *c, int size, int dst, int16_t off, int32_t imm);
-/* On 8 bytes at dst + off; op: BPF_ADD, BPF_CMPXCHG (compares with r0, which gets the old value). */
+/* On 8 bytes at dst + off; op: BPF_ADD, BPF_CMPXCHG (compares with r0, which gets the old value).
+ */
 void bpf_atomic(struct bpf_code *c, int op, int dst, int16_t off, int src);
 /* Instructions made elsewhere. */
 void bpf_append(struct bpf_code *c, const struct bpf_insn *insns, size_t n);
@@ -46,6 +47,9 @@ void bpf_exit(struct bpf_code *c);
 
 int bpf_label(struct bpf_code *c);
 void bpf_place(struct bpf_code *c, int label);
+/* Whether a jump goes to a label that is not placed yet: the verifier refuses code that nothing
+ * leads to. */
+bool bpf_label_is_used(const struct bpf_code *c, int label);
 /* if (dst op imm) goto label; op: BPF_JEQ, BPF_JNE, BPF_JGT, ... */
 void bpf_jump_imm(struct bpf_code *c, int op, int dst, int32_t imm, int label);
 /* if (dst op src) goto label */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps of BPF programs: making, reading, changing. Results are 0 or -errno unless said otherwise. */
+/* Maps of BPF programs: making, reading, changing. Results are 0 or -errno unless said otherwise.
+ */
 #ifndef WEIR_BPF_KERNEL_MAP_H
 #define WEIR_BPF_KERNEL_MAP_H
 

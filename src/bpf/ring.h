@@ -13,10 +13,16 @@ struct bpf_ring {
 	int fd;
 	volatile unsigned long *consumer; /* positions: ours, */
 	volatile unsigned long *producer; /* and the kernel's */
-	const uint8_t *data;		  /* mapped twice in a row, so that records never wrap */
 	size_t bytes;			  /* a power of two */
+	/* The data are there twice in a row, so that records never wrap. What of that is mapped: */
+	const uint8_t *window; /* NULL = the ring is not open */
+	size_t window_at, window_bytes;
+	size_t window_usual; /* bytes of further windows */
 };
+/* All of it mapped, which counts as memory of this process: twice its bytes. */
 int bpf_ring_open(struct bpf_ring *ring, size_t bytes, struct err *err);
+/* Mapped in windows of so many bytes, or more where a record is longer. */
+int bpf_ring_open_window(struct bpf_ring *ring, size_t bytes, size_t window_bytes, struct err *err);
 void bpf_ring_close(struct bpf_ring *ring);
 /* Calls `each` for every finished record; the bytes are gone afterwards. */
 void bpf_ring_drain(
@@ -29,8 +35,9 @@ struct bpf_ring_record {
 	size_t n;
 };
 unsigned long bpf_ring_start(const struct bpf_ring *ring);
-/* The next finished record behind `at`, which moves on; false when there is none yet. */
-bool bpf_ring_next(const struct bpf_ring *ring, unsigned long *at, struct bpf_ring_record *record);
+/* The next finished record behind `at`, which moves on; false when there is none yet, or none in
+ * the window: then consuming what was seen makes room for the next window. */
+bool bpf_ring_next(struct bpf_ring *ring, unsigned long *at, struct bpf_ring_record *record);
 void bpf_ring_consume(struct bpf_ring *ring, unsigned long at);
 
 #endif

@@ -9,8 +9,9 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "cmd/probe.h"
+#include "probe/points/syscalls.h"
 
-/* Nanoseconds of a hit as they were measured on one machine: research of the bench/probe folder. */
+/* What a hit takes: Linux 6.18, lowest values seen; bench/probe measures it anew. */
 static const struct {
 	const char *name, *text;
 } costs[] = {
@@ -137,6 +138,29 @@ static void print_names(struct plan *p, const struct stream_point *point, const 
 	p->n_sites += n;
 }
 
+static void print_calls(const struct plan *p, const struct point *found)
+{
+	const struct point_spec *spec = &found->spec;
+
+	if (spec->kind != POINT_SYSCALL_ENTRY && spec->kind != POINT_SYSCALL_RETURN)
+		return;
+	if (found->is_all_calls || spec->is_glob) {
+		fprintf(p->out, "  %s calls of both modes\n",
+			found->is_all_calls ? "all" : "several");
+		return;
+	}
+	for (int mode = 0; mode < N_MODES; mode++) {
+		int number = syscall_number((enum mode)mode, spec->name);
+
+		if (number >= 0)
+			fprintf(p->out, "  call %d of %d-bit programs\n", number,
+				bits_of((enum mode)mode));
+		else
+			fprintf(p->out, "  %d-bit programs have no such call\n",
+				bits_of((enum mode)mode));
+	}
+}
+
 static void print_code(const struct plan *p, const struct stream_point *point)
 {
 	fputs("  code:", p->out);
@@ -164,8 +188,10 @@ static void print_point(struct plan *p, const struct stream_point *point, const 
 		fputs("  not found on this machine\n", p->out);
 	for (size_t i = 0; found && i < found->n_targets; i++)
 		print_target(p, point, &found->targets[i]);
-	if (found)
+	if (found) {
+		print_calls(p, found);
 		print_names(p, point, found);
+	}
 	print_code(p, point);
 }
 

@@ -124,12 +124,32 @@ static int open_session(struct run *r, struct err *err)
 	return rc;
 }
 
+/* begin, end, error and intervals count although they are attached to nothing. */
+static uint32_t count_unattached(const struct stream *s)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->points.n; i++)
+		n += s->points.v[i].spec.kind <= POINT_INTERVAL;
+	return n;
+}
+
+static bool has_file_points(const struct stream *s)
+{
+	for (size_t i = 0; i < s->points.n; i++)
+		if (s->points.v[i].spec.kind >= POINT_UPROBE &&
+			s->points.v[i].spec.kind <= POINT_USDT)
+			return true;
+	return false;
+}
+
 static void say_attached(const struct run *r)
 {
 	const struct probe_arguments *a = r->setup->a;
 	struct session_facts facts = {0};
 
 	session_facts(r->session, &facts);
+	facts.n_sites += count_unattached(r->stream);
 	if (r->setup->is_json)
 		fprintf(r->setup->out,
 			"{\"type\": \"attached_probes\", \"data\": {\"probes\": %u}}\n",
@@ -137,14 +157,17 @@ static void say_attached(const struct run *r)
 	if (a->quiet)
 		return;
 	fprintf(stderr, "Attached %u probe%s\n", facts.n_sites, facts.n_sites == 1 ? "" : "s");
-	if (a->verbose)
-		fprintf(stderr,
-			"weir: %u program%s, %u link%s, ready in %.1f ms; programs %s; %s\n",
-			facts.n_programs, facts.n_programs == 1 ? "" : "s", facts.n_links,
-			facts.n_links == 1 ? "" : "s", (double)facts.open_ns / NS_PER_MS,
-			facts.sleeps ? "may sleep to read memory" : "cannot sleep",
+	if (!a->verbose)
+		return;
+	fprintf(stderr, "weir: %u program%s, %u link%s, ready in %.1f ms", facts.n_programs,
+		facts.n_programs == 1 ? "" : "s", facts.n_links, facts.n_links == 1 ? "" : "s",
+		(double)facts.open_ns / NS_PER_MS);
+	if (has_file_points(r->stream))
+		fprintf(stderr, "%s; %s",
+			facts.sleeps ? "; memory that is not resident is read, too" : "",
 			facts.uses_multi ? "one link for all sites of a file"
-					 : "one link for each site");
+					 : "one event for each site");
+	fputc('\n', stderr);
 }
 
 static int start(struct run *r, struct err *err)
@@ -164,6 +187,7 @@ static int start(struct run *r, struct err *err)
 	if (rc < 0)
 		return rc;
 	say_attached(r);
+	probe_output_flush(&r->output);
 	rc = session_begin(r->session, err);
 	if (rc >= 0 && r->is_launched) {
 		rc = launch_go(&r->launch, (char *const *)r->setup->words.v, err);
@@ -287,6 +311,7 @@ static void loop(struct run *r)
 	size_t n_fds = N_FIXED_FDS + r->pid_fds.n;
 	struct pollfd *fds = mem_calloc(n_fds, sizeof(fds[0]));
 	const struct probe_arguments *a = r->setup->a;
+	bool goes_on;
 
 	fds[0] = (struct pollfd){.fd = session_fd(r->session), .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = r->signal_fd, .events = POLLIN};
@@ -296,9 +321,10 @@ static void loop(struct run *r)
 		r->end_ns = clock_mono_ns() + (uint64_t)(a->duration_s * 1e9);
 	if (a->strict)
 		r->next_look_ns = clock_mono_ns();
-	if (session_work(r->session) && (r->is_launched || !is_only_begin(r->stream)))
-		while (work(r, fds, n_fds))
-			;
+	goes_on = session_work(r->session) && (r->is_launched || !is_only_begin(r->stream));
+	probe_output_flush(&r->output); /* begin{} may be all that is to be seen for long */
+	while (goes_on)
+		goes_on = work(r, fds, n_fds);
 	free(fds);
 }
 

@@ -101,6 +101,10 @@ struct elf_symbol {
 void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx);
 
+/* A variable (STT_OBJECT) by name, of .symtab or else of .dynsym; false when there is none. Looks at
+ * every symbol. */
+bool elf_file_find_object(const struct elf_file *elf, const char *name, struct elf_symbol *out);
+
 /* The name of entry `index` of the symbol table in section `table` (as relocations refer to it),
  * defined here or not; NULL when there is no such entry or it has no name. */
 const char *elf_file_symbol_name(

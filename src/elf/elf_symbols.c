@@ -6,6 +6,7 @@
 #include "elf/elf_file.h"
 
 #include <elf.h>
+#include <string.h>
 
 /* One symbol table: entries and the texts they point into. */
 struct table {
@@ -236,6 +237,41 @@ void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 		if (function_of(elf, &t, &raw, &symbol))
 			each(ctx, &symbol);
 	}
+}
+
+static bool find_object(const struct elf_file *elf, bool dynamic, const char *name,
+	struct elf_symbol *out)
+{
+	struct table t = find_table(elf, dynamic);
+	size_t n = t.entries.n / t.entry_bytes, name_n = strlen(name) + 1;
+
+	for (size_t i = 0; i < n; i++) {
+		struct span entry = span_sub(t.entries, i * t.entry_bytes, t.entry_bytes);
+		struct raw_symbol raw = read_symbol(elf, entry);
+		uint64_t addr, room;
+		bool executable;
+
+		if ((raw.info & 0xf) != STT_OBJECT || raw.shndx == SHN_UNDEF ||
+			raw.name >= t.names.n || t.names.n - raw.name < name_n ||
+			memcmp(t.names.p + raw.name, name, name_n) != 0)
+			continue;
+		room = room_of(elf, &raw, &addr, &executable);
+		if (!room)
+			continue;
+		*out = (struct elf_symbol){.name = (const char *)t.names.p + raw.name,
+			.addr = {addr},
+			.size = raw.size < room ? raw.size : room,
+			.room = room,
+			.type = STT_OBJECT,
+			.bind = raw.info >> 4};
+		return true;
+	}
+	return false;
+}
+
+bool elf_file_find_object(const struct elf_file *elf, const char *name, struct elf_symbol *out)
+{
+	return find_object(elf, false, name, out) || find_object(elf, true, name, out);
 }
 
 const char *elf_file_symbol_name(

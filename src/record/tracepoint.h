@@ -39,7 +39,8 @@ int tracefs_open(struct err *err);
 /* Appends a file of it ("events/sched/sched_switch/format"), at most `max` bytes. */
 int tracefs_read(struct buf *to, int tracefs, const char *name, size_t max, struct err *err);
 
-/* From the format file. Fails when tracefs may not be read, or the kernel has no such tracepoint. */
+/* From the format file. Fails when tracefs may not be read, or the kernel has no such tracepoint.
+ */
 int tracepoint_find(struct tracepoint *t, const struct tracepoint_spec *spec, struct err *err);
 /* The text of a format file. */
 int tracepoint_parse(struct tracepoint *t, const struct tracepoint_spec *spec, struct span format,

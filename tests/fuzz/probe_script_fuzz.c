@@ -25,9 +25,9 @@ static void check_expr(const struct expr *e, size_t n)
 
 static void check_statements(const struct stmt *s, size_t n, int depth)
 {
-	if (depth > SCRIPT_NESTING_MAX)
-		abort();
 	for (; s; s = s->next) {
+		if (depth > SCRIPT_NESTING_MAX)
+			abort();
 		/* What the checker and the lowering rely on. */
 		if ((s->kind == STMT_EXPR || s->kind == STMT_IF || s->kind == STMT_FOR_MAP) &&
 			!s->a)

@@ -22,6 +22,7 @@ struct check_world {
 	const struct usdt_operand *operands;
 	uint32_t n_operands;
 	const struct type *fields[N_MODES]; /* of tracepoints */
+	bool skips_32;			    /* 32-bit mode does not occur */
 	bool is_ok;
 };
 
@@ -84,7 +85,7 @@ static inline bool check_world_point(
 			.operands = w->operands,
 			.n_operands = w->n_operands};
 
-		if (!check_world_has_mode(&point.spec, mode))
+		if (!check_world_has_mode(&point.spec, mode) || (w->skips_32 && mode == MODE_32))
 			continue;
 		if (point.spec.kind == POINT_UPROBE || point.spec.kind == POINT_URETPROBE)
 			c.function = types_function(w->s.types[mode], point.spec.name);
@@ -107,8 +108,7 @@ static inline bool check_world_pass(struct check_world *w)
 	return ok;
 }
 
-/* Both passes; false when something is wrong. */
-static inline bool check_world_run(struct check_world *w)
+static inline bool check_world_learn(struct check_world *w)
 {
 	bool ok = w->diags.n_errors == 0;
 
@@ -119,10 +119,17 @@ static inline bool check_world_run(struct check_world *w)
 		if (!w->s.is_changed)
 			break;
 	}
-	if (ok)
-		check_learned(&w->s);
+	check_learned(&w->s);
+	return ok && !w->diags.n_errors;
+}
+
+/* Both passes; false when something is wrong. */
+static inline bool check_world_run(struct check_world *w)
+{
+	bool ok = check_world_learn(w);
+
 	w->s.pass = CHECK_FINAL;
-	w->is_ok = ok && !w->diags.n_errors && check_world_pass(w) && !w->diags.n_errors;
+	w->is_ok = ok && check_world_pass(w) && !w->diags.n_errors;
 	return w->is_ok;
 }
 

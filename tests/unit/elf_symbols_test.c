@@ -49,6 +49,10 @@ static void check_symbols(const struct elf_file *elf, bool dynamic)
 	CHECK(seen.v[1].addr.v == 0x1030 && seen.v[1].size == 0 && seen.v[1].room == 0x10);
 	CHECK_STR(seen.v[2].name, "too_long");
 	CHECK(seen.v[2].size == 8 && seen.v[2].type == STT_GNU_IFUNC && seen.v[2].bind == STB_WEAK);
+	CHECK(elf_file_find_object(elf, "object", &seen.v[3]));
+	CHECK(seen.v[3].addr.v == 0x1020 && seen.v[3].size == 8 && seen.v[3].type == STT_OBJECT);
+	CHECK(!elf_file_find_object(elf, "objec", &seen.v[3]));
+	CHECK(!elf_file_find_object(elf, "first", &seen.v[3]));
 }
 
 static void reads_table(bool is_64, bool dynamic)

@@ -157,8 +157,7 @@ static inline void maker_on_note(void *ctx, const char *sentence)
 
 static inline int maker_open(struct stream_maker *m, const struct session_options *options)
 {
-	struct session_output out = {
-		.ctx = m, .record = maker_on_record, .note = maker_on_note};
+	struct session_output out = {.ctx = m, .record = maker_on_record, .note = maker_on_note};
 
 	return session_open(&m->s, options, &out, &m->session, &m->err);
 }

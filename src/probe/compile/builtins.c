@@ -43,7 +43,7 @@ const struct builtin builtins[] = {
 	{"timestamp", BUILTIN_NSECS, EVERYWHERE, "the same as nsecs"},
 	{"elapsed", BUILTIN_ELAPSED, EVERYWHERE, "nanoseconds since begin"},
 	{"cpu", BUILTIN_CPU, EVERYWHERE, "number of the processor"},
-	{"ncpus", BUILTIN_NCPUS, EVERYWHERE, "how many processors there are"},
+	{"ncpus", BUILTIN_NCPUS, EVERYWHERE, "processors of the machine that compiles"},
 	{"rand", BUILTIN_RAND, EVERYWHERE, "a random number of 32 bits"},
 	{"cgroup", BUILTIN_CGROUP, EVERYWHERE, "id of the control group"},
 	{"probe", BUILTIN_PROBE, EVERYWHERE, "the trace point"},

@@ -126,6 +126,21 @@ bool check_clause(struct check_clause *c)
 
 /* --- after learning --------------------------------------------------------------------------- */
 
+/* What a map gives in a mode in which nothing assigns it: pointers to a structure of that name. */
+static const struct type *value_type_like(
+	struct types *types, const struct shape *value, const struct type *other)
+{
+	const struct type *of = other && other->kind == TYPE_POINTER ? other->of : NULL,
+			  *found = NULL;
+
+	if (of && of->kind == TYPE_STRUCT && of->name && !strncmp(of->name, "struct ", 7))
+		found = check_struct_named(types, "struct", of->name + 7);
+	if (of && of->kind == TYPE_INT)
+		found = of->is_char ? types_char(types)
+				    : types_int(types, (uint32_t)of->size, of->is_signed);
+	return found ? types_pointer(types, found, other->space) : check_shape_type(types, value);
+}
+
 static void settle_map(struct check_session *s, struct map_use *m)
 {
 	struct stream_map_def *def = &s->stream->maps.v[m->number];
@@ -150,7 +165,8 @@ static void settle_map(struct check_session *s, struct map_use *m)
 		bool has_own = m->value->kind == SHAPE_POINTER || m->value->kind == SHAPE_STRUCT;
 
 		if (!has_own || !m->value_type[mode])
-			m->value_type[mode] = check_shape_type(s->types[mode], m->value);
+			m->value_type[mode] = value_type_like(s->types[mode], m->value,
+				has_own ? m->value_type[check_other((enum mode)mode)] : NULL);
 	}
 }
 
@@ -197,6 +213,9 @@ static void settle_self(struct check_session *s, struct variable *v)
 
 void check_learned(struct check_session *s)
 {
+	/* What is missing may be in a clause that was wrong. */
+	if (s->diags->n_errors)
+		return;
 	for (struct map_use *m = s->maps; m; m = m->next)
 		settle_map(s, m);
 	for (struct variable *v = s->selfs; v; v = v->next)

@@ -241,8 +241,9 @@ struct check_clause {
 
 /* False when it found errors. */
 bool check_clause(struct check_clause *c);
-/* After CHECK_LEARN over everything: reports maps and thread-locals that are read but never
- * assigned, gives thread-locals their offsets (stream.self_bytes) and maps their shapes. */
+/* After CHECK_LEARN over everything without errors: reports maps and thread-locals that are read
+ * but never assigned, gives thread-locals their offsets (stream.self_bytes) and maps their shapes.
+ */
 void check_learned(struct check_session *s);
 
 /* The canonical shape of a type in a mode, for keys, values and arguments; NULL and a message at

@@ -378,8 +378,10 @@ static bool check_text(struct check_clause *c, struct expr *e, struct expr *a)
 {
 	const struct type *type = check_value(c, a);
 
-	if (type->kind == TYPE_BAD || check_is_text(type))
-		return type->kind != TYPE_BAD;
+	if (type->kind == TYPE_BAD)
+		return false;
+	if (check_is_text(type))
+		return check_text_fits(c, type, a->place);
 	check_error(c, a->place, "type", "%s() needs a string, and this is a %s", e->name,
 		check_type_text(c->session, type));
 	if (type_is_scalar(type))
@@ -428,12 +430,19 @@ static const struct type *check_in_space(struct check_clause *c, struct expr *e,
 
 /* --- others ----------------------------------------------------------------------------------- */
 
+/* ustack(perf, 5): words that bpftrace has for the form in which a stack is printed. */
+static bool is_stack_form(const struct expr *a)
+{
+	return a->kind == EXPR_NAME && (!strcmp(a->name, "bpftrace") || !strcmp(a->name, "perf") ||
+					       !strcmp(a->name, "raw"));
+}
+
 static const struct type *check_stack(struct check_clause *c, struct expr *e, enum type_kind kind)
 {
 	struct expr *a = e->args;
 	int64_t n;
 
-	if (a && a->kind == EXPR_NAME) {
+	if (a && is_stack_form(a)) {
 		a->type[c->mode] = void_type(c);
 		a->is_constant[c->mode] = false;
 		if (strcmp(a->name, "bpftrace")) {

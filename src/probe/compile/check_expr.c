@@ -14,6 +14,16 @@ uint64_t check_text_bytes(const struct type *type)
 	return type->n ? type->n : 1;
 }
 
+bool check_text_fits(struct check_clause *c, const struct type *type, struct place place)
+{
+	if (!check_is_text(type) || type->n <= CHECK_STRING_MAX)
+		return true;
+	check_error(c, place, "size", "a %s is too long for a string, which has at most %d bytes",
+		check_type_text(c->session, type), CHECK_STRING_MAX);
+	check_hint(c, "str(&x, %d) takes its beginning", CHECK_STRING_MAX);
+	return false;
+}
+
 bool check_is_unsigned64(const struct type *type)
 {
 	return type->kind == TYPE_POINTER ||
@@ -264,6 +274,8 @@ static const struct type *compare(struct check_clause *c, struct expr *e)
 	if (a->kind == TYPE_BAD || b->kind == TYPE_BAD)
 		return check_bad(c);
 	if (check_is_text(a) && check_is_text(b)) {
+		if (!check_text_fits(c, a, e->a->place) || !check_text_fits(c, b, e->b->place))
+			return check_bad(c);
 		if (e->op == OP_EQ || e->op == OP_NE)
 			return int64_type(c);
 		check_error(c, e->place, "type", "strings can only be compared by == and !=");
@@ -359,7 +371,8 @@ static const struct type *check_ternary(struct check_clause *c, struct expr *e)
 	}
 	b = check_expr(c, e->b);
 	type = check_expr(c, e->c);
-	if (!ok || b->kind == TYPE_BAD || type->kind == TYPE_BAD)
+	if (!ok || b->kind == TYPE_BAD || type->kind == TYPE_BAD ||
+		!check_text_fits(c, b, e->b->place) || !check_text_fits(c, type, e->c->place))
 		return check_bad(c);
 	if (b->kind == TYPE_VOID && type->kind == TYPE_VOID)
 		return b;
@@ -386,7 +399,7 @@ static const struct type *check_tuple(struct check_clause *c, struct expr *e)
 	for (struct expr *a = e->args; a && n < e->n_args; a = a->next) {
 		const struct type *type = check_value(c, a);
 
-		is_bad |= type->kind == TYPE_BAD;
+		is_bad |= type->kind == TYPE_BAD || !check_text_fits(c, type, a->place);
 		if (type->kind == TYPE_INT)
 			type = types_int(check_types(c), 8, !check_is_unsigned64(type));
 		else if (check_is_text(type))

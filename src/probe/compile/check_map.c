@@ -45,12 +45,26 @@ struct map_use *check_map_of(struct check_clause *c, struct expr *e)
 	return *at;
 }
 
-static void note_growth(struct check_clause *c, struct map_use *m, struct place place)
+/* Joins a shape with what is known. In the final pass nothing changes any more: code that relies
+ * on the shapes exists already. False when the two do not go together. */
+static bool join_shape(struct check_clause *c, struct map_use *m, struct shape **have,
+	struct shape *add, struct place place)
 {
-	if (c->session->pass == CHECK_LEARN)
-		c->session->is_changed = true;
-	else
+	bool has_grown = false;
+	struct shape *copy;
+
+	if (c->session->pass == CHECK_LEARN) {
+		if (!shape_merge(have, add, &has_grown))
+			return false;
+		c->session->is_changed |= has_grown;
+		return true;
+	}
+	copy = *have ? shape_copy(c->session->arena, *have) : NULL;
+	if (!shape_merge(&copy, add, &has_grown))
+		return false;
+	if (has_grown)
 		check_error(c, place, "type", "the type of %s is not settled", m->name);
+	return true;
 }
 
 /* --- shapes of expressions -------------------------------------------------------------------- */
@@ -118,8 +132,8 @@ static void check_copied(struct check_clause *c, struct map_use *m, const struct
 {
 	if (c->session->pass != CHECK_FINAL || fits_copied(c, e, shape))
 		return;
-	check_error(c, e->place, tag, "the strings in this tuple have other lengths than those in %s",
-		m->name);
+	check_error(c, e->place, tag,
+		"the strings in this tuple have other lengths than those in %s", m->name);
 	check_hint(c, "write the tuple out here: (a, b)");
 }
 
@@ -173,14 +187,11 @@ void check_map_keys(struct check_clause *c, struct map_use *m, struct expr *keys
 	struct place place)
 {
 	struct shape *key = key_shape(c, keys, n, place);
-	bool has_grown = false;
 
 	if (!key)
 		return;
-	if (!shape_merge(&m->key, key, &has_grown))
+	if (!join_shape(c, m, &m->key, key, place))
 		key_mismatch(c, m, key, place);
-	else if (has_grown)
-		note_growth(c, m, place);
 	else if (n == 1)
 		check_copied(c, m, keys, m->key, "key");
 }
@@ -227,15 +238,10 @@ static void note_type(struct check_clause *c, struct map_use *m, const struct ty
 static void join_value(struct check_clause *c, struct map_use *m, struct shape *value,
 	const struct type *type, struct place place)
 {
-	bool has_grown = false;
-
-	if (!shape_merge(&m->value, value, &has_grown)) {
+	if (join_shape(c, m, &m->value, value, place))
+		note_type(c, m, type);
+	else
 		value_mismatch(c, m, value, place);
-		return;
-	}
-	if (has_grown)
-		note_growth(c, m, place);
-	note_type(c, m, type);
 }
 
 static const struct type *value_type(struct check_clause *c, struct map_use *m)

@@ -31,8 +31,7 @@ static const struct type *check_readable(
 	} else if (type->kind == TYPE_FUNCTION) {
 		check_error(c, e->place, "type", "a function cannot be read");
 	} else if (type->kind == TYPE_STRUCT && !type->is_complete) {
-		check_error(c, e->place, "incomplete",
-			"%s is declared, but its fields are not known",
+		check_error(c, e->place, "incomplete", "the fields of %s are not known",
 			check_type_text(c->session, type));
 		check_hint(c, "declare it in the script, or use a file with debug information");
 	} else {

@@ -2,6 +2,7 @@
 /* Names: builtins, enumerators, globals of the probed program. */
 #include <ctype.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 #include "probe/compile/checker.h"
 
@@ -72,7 +73,6 @@ static const struct type *builtin_type(
 	case BUILTIN_GID:
 	case BUILTIN_PPID:
 	case BUILTIN_CPU:
-	case BUILTIN_NCPUS:
 	case BUILTIN_RAND:
 	case BUILTIN_ERRLINE:
 		return types_int(t, 4, false);
@@ -98,6 +98,9 @@ static const struct type *builtin_type(
 		return types_special(t, TYPE_KSTACK);
 	case BUILTIN_BITS:
 		check_set_constant(c, e, types_int(t, 8, true), c->mode == MODE_32 ? 32 : 64);
+		return e->type[c->mode];
+	case BUILTIN_NCPUS: /* a stream that is run elsewhere has the number of this machine */
+		check_set_constant(c, e, types_int(t, 8, true), (uint64_t)get_nprocs_conf());
 		return e->type[c->mode];
 	case BUILTIN_CURTASK:
 		return curtask_type(c);

@@ -15,6 +15,8 @@ static const struct type *join_ints(struct check_clause *c, const struct type *h
 {
 	bool is_constant = added && added->is_constant[c->mode];
 
+	if (!have_weak && add->size <= have->size && add->is_signed == have->is_signed)
+		return have;
 	if (have_weak && !is_constant)
 		return types_int(check_types(c), 8, !check_is_unsigned64(add));
 	if (is_constant && have->size < 8) {
@@ -262,15 +264,31 @@ static bool is_convertible(struct check_clause *c, const struct type *to, const 
 	return check_join(c, to, false, from, value) != NULL;
 }
 
-static void note_growth(
-	struct check_clause *c, struct variable *v, struct place place, bool is_self)
+/* A variable gets another type. Thread-locals have their places in the final pass: then only a mode
+ * that was not seen before (one that does not occur on this machine) may still get a type, and one
+ * that needs no more room than that of the other mode. */
+static bool change_type(struct check_clause *c, struct variable *v, const struct type *type,
+	struct place place, bool is_self)
 {
-	if (!is_self)
-		c->has_grown = true;
-	else if (c->session->pass == CHECK_LEARN)
+	const struct type *have = v->type[c->mode], *other = v->type[check_other(c->mode)];
+
+	if (is_self && c->session->pass == CHECK_FINAL) {
+		const struct shape *a = check_shape(c->session, type, NULL, place), *b = NULL;
+
+		if (a && !have && other)
+			b = check_shape(c->session, other, NULL, place);
+		if (!a || !b || a->kind != b->kind || a->size > b->size) {
+			check_error(
+				c, place, "type", "the type of self->%s is not settled", v->name);
+			return false;
+		}
+	}
+	if (is_self)
 		c->session->is_changed = true;
-	else
-		check_error(c, place, "type", "the type of self->%s is not settled", v->name);
+	else if (have)
+		c->has_grown = true;
+	v->type[c->mode] = type;
+	return true;
 }
 
 static bool check_kept_size(struct check_clause *c, const struct type *type, struct place place)
@@ -292,14 +310,12 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 	bool is_weak = value && value->is_constant[c->mode];
 
 	v->is_assigned = true;
-	if (type->kind == TYPE_BAD || !check_kept_size(c, type, place))
+	if (type->kind == TYPE_BAD || !check_kept_size(c, type, place) ||
+		!check_text_fits(c, type, place))
 		return check_bad(c);
 	if (!*have) {
-		*have = kept_type(c, type);
 		v->is_weak = is_weak;
-		if (is_self)
-			note_growth(c, v, place, true);
-		return *have;
+		return change_type(c, v, kept_type(c, type), place, is_self) ? *have : check_bad(c);
 	}
 	joined = v->is_declared ? (is_convertible(c, *have, type, value) ? *have : NULL)
 				: check_join(c, *have, v->is_weak, type, value);
@@ -312,10 +328,9 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 		return check_bad(c);
 	}
 	v->is_weak &= is_weak;
-	if (joined != *have && !type_is_same(joined, *have)) {
-		*have = joined;
-		note_growth(c, v, place, is_self);
-	}
+	if (joined != *have && !type_is_same(joined, *have) &&
+		!change_type(c, v, joined, place, is_self))
+		return check_bad(c);
 	return *have;
 }
 

@@ -6,23 +6,22 @@
 #include "base/arena.h"
 #include "probe/compile/check.h"
 
-#define CHECK_STRING_MAX    1024 /* bytes of a string or buffer */
-#define CHECK_VALUE_MAX	    4096 /* bytes of a structure or array held by value */
-#define CHECK_DEPTH_MAX	    400	 /* of nested expressions and statements */
-#define CHECK_JOIN_WORDS    16	 /* that join() takes */
-#define CHECK_JOIN_BYTES    64	 /* of each */
-#define CHECK_FIELDS_MAX    256	 /* of a structure or array that is printed or kept */
-#define CHECK_HAYSTACK_MAX  64	 /* bytes of a string that strcontains() searches */
-#define CHECK_TUPLE_MAX	    10	 /* fields .0 to .9 */
-#define CHECK_SELF_MAX	    4096 /* bytes of all thread-locals */
+#define CHECK_STRING_MAX   1024 /* bytes of a string or buffer */
+#define CHECK_VALUE_MAX	   4096 /* bytes of a structure or array held by value */
+#define CHECK_DEPTH_MAX	   400	/* of nested expressions and statements */
+#define CHECK_JOIN_WORDS   16	/* that join() takes */
+#define CHECK_JOIN_BYTES   64	/* of each */
+#define CHECK_FIELDS_MAX   256	/* of a structure or array that is printed or kept */
+#define CHECK_HAYSTACK_MAX 64	/* bytes of a string that strcontains() searches */
+#define CHECK_TUPLE_MAX	   10	/* fields .0 to .9 */
+#define CHECK_SELF_MAX	   4096 /* bytes of all thread-locals */
 
 /* --- check.c: messages ------------------------------------------------------------------------ */
 void check_error(struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void check_warning(struct check_clause *c, struct place place, const char *tag, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));
-void check_hint(struct check_clause *c, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void check_hint(struct check_clause *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The name of a type for a message, owned by the session's arena. */
 const char *check_type_text(struct check_session *s, const struct type *type);
 static inline const struct type *check_bad(struct check_clause *c)
@@ -74,6 +73,8 @@ struct meaning *check_mean(struct check_clause *c, struct expr *e, enum meaning_
 
 bool check_is_text(const struct type *type); /* a string or an array of char */
 uint64_t check_text_bytes(const struct type *type);
+/* False, and a message, for an array of char that is too long for a string. */
+bool check_text_fits(struct check_clause *c, const struct type *type, struct place place);
 bool check_is_unsigned64(const struct type *type);
 
 /* --- check_fold.c ----------------------------------------------------------------------------- */
@@ -91,7 +92,8 @@ const struct type *check_sizeof(struct check_clause *c, struct expr *e);
 const struct type *check_offsetof(struct check_clause *c, struct expr *e);
 enum space check_space(const struct check_clause *c); /* of addresses that are plain numbers */
 
-/* --- check_name.c, check_args.c ----------------------------------------------------------------- */
+/* --- check_name.c, check_args.c -----------------------------------------------------------------
+ */
 const struct type *check_name(struct check_clause *c, struct expr *e);
 /* "uprobe:a:f" for messages. */
 const char *check_point_text(const struct check_clause *c);

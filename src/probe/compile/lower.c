@@ -185,7 +185,11 @@ static void lower_stmt(struct lower *l, const struct stmt *s)
 			lower_assign(l, s->a, s->b);
 		break;
 	case STMT_FOR_MAP:
-		break; /* the checker refuses it */
+		/* The kernel calls a function for each entry, which code without functions of its
+		 * own cannot offer. */
+		diag_error(l->diags, s->place, "loop", "a loop over a map is not there yet");
+		diag_hint(l->diags, "print(@%s) prints all of it", s->a->name);
+		break;
 	}
 }
 

@@ -101,6 +101,53 @@ static ir_value stack_id(struct lower *l, ir_mem mem, uint32_t n_frames)
 }
 
 /*
+ * At the first instruction of a function its caller's frame is not linked yet, so a walk along
+ * frame pointers misses the caller: the return address is still on top of the stack. Kernels
+ * from 6.11 on know that where the instruction is a push.
+ */
+static bool may_miss_caller(const struct lower *l, bool is_user)
+{
+	const struct point_spec *spec = &l->clause->point->spec;
+
+	return is_user && spec->kind == POINT_UPROBE && !spec->offset && !spec->has_address;
+}
+
+static ir_value walk(struct lower *l, bool is_user, ir_mem mem, uint32_t first, uint32_t n_frames)
+{
+	return IR_CALL_(&l->ir, BPF_FUNC_get_stack, IR_CTX, IR_M(mem, 8 + 8 * first),
+		IR_I(8 * (n_frames - first)), IR_I(is_user ? USER_STACK : 0));
+}
+
+/* bytes = walk to frames[0..]; if (frames[1] != *sp) { walk to frames[1..]; frames[0] = frames[1];
+ * frames[1] = *sp } */
+static ir_value walk_stack(struct lower *l, bool is_user, ir_mem mem, uint32_t n_frames)
+{
+	ir_value bytes = ir_new_value(&l->ir), sp, caller;
+	ir_label done = ir_new_label(&l->ir);
+	ir_mem word;
+
+	ir_copy(&l->ir, bytes, walk(l, is_user, mem, 0, n_frames));
+	if (!may_miss_caller(l, is_user) || n_frames < 2)
+		return bytes;
+	word = ir_new_memory(&l->ir, 8);
+	caller = ir_new_value(&l->ir);
+	ir_branch_imm(&l->ir, BPF_JSLE, bytes, 0, done);
+	ir_zero(&l->ir, word, 0, 8);
+	sp = lower_register(l, PT_SP);
+	IR_CALL_(&l->ir, BPF_FUNC_copy_from_user, IR_M(word, 0), IR_I(l->mode == MODE_32 ? 4 : 8),
+		IR_V(sp));
+	ir_copy(&l->ir, caller, ir_load(&l->ir, word, 0, 8, false));
+	ir_branch(&l->ir, BPF_JEQ, caller, ir_load(&l->ir, mem, 16, 8, false), done);
+	ir_copy(&l->ir, bytes, walk(l, is_user, mem, 1, n_frames));
+	ir_branch_imm(&l->ir, BPF_JSLE, bytes, 0, done);
+	ir_store(&l->ir, mem, 8, 8, ir_load(&l->ir, mem, 16, 8, false));
+	ir_store(&l->ir, mem, 16, 8, caller);
+	ir_copy(&l->ir, bytes, ir_alu_imm(&l->ir, BPF_ADD, bytes, 8));
+	ir_place_label(&l->ir, done);
+	return bytes;
+}
+
+/*
  * Stacks are kept once, under a hash of their addresses, in a plain map: unlike the kernel's own
  * stack maps that loses none to collisions of buckets, and works in programs that may sleep.
  */
@@ -116,8 +163,7 @@ ir_value lower_stack(struct lower *l, bool is_user, uint32_t n_frames)
 	l->stream->uses_stacks = true;
 	ir_set_const(&l->ir, id, 0);
 	ir_zero(&l->ir, mem, 0, 8 + 8 * STREAM_STACK_FRAMES);
-	bytes = IR_CALL_(&l->ir, BPF_FUNC_get_stack, IR_CTX, IR_M(mem, 8), IR_I(8 * n_frames),
-		IR_I(is_user ? USER_STACK : 0));
+	bytes = walk_stack(l, is_user, mem, n_frames);
 	ir_branch_imm(&l->ir, BPF_JSLE, bytes, 0, done); /* no stack there (a kernel thread) */
 	ir_store(&l->ir, mem, 0, 8, ir_alu_imm(&l->ir, BPF_RSH, bytes, 3));
 	ir_copy(&l->ir, id, stack_id(l, mem, n_frames));

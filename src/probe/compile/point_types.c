@@ -6,19 +6,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "probe/compile/file_types.h"
 #include "probe/points/tracepoint_format.h"
 #include "probe/types/btf_types.h"
-#include "probe/types/dwarf_types.h"
-
-#define SOURCES_MAX 32 /* files that one point asks; a glob may match more */
-
-/* A file that may be asked for types. */
-struct file_types {
-	char *path;
-	struct types *types; /* of its mode */
-	struct dwarf_types *dwarf;
-	bool is_tried;
-};
 
 /* The kernel's types, put into the types of a mode. Programs have structures of the same names, so
  * where a clause looks at a program only those are given out that a builtin needs. */
@@ -30,10 +20,9 @@ struct kernel_types {
 };
 
 struct point_types {
-	struct types *types[N_MODES];
-	VEC(struct file_types *) files;
+	struct file_types *files;
 	struct kernel_types kernel[N_MODES];
-	struct type_source sources[N_MODES][SOURCES_MAX + 1];
+	struct type_source sources[N_MODES][2]; /* files, kernel */
 	struct usdt_operand operands[N_MODES][USDT_OPERANDS_MAX];
 	struct file_map btf; /* the bytes */
 	bool has_btf, is_btf_tried;
@@ -43,10 +32,9 @@ struct point_types *point_types_new(struct types *const *types)
 {
 	struct point_types *p = mem_zalloc(sizeof(*p));
 
-	for (enum mode m = 0; m < N_MODES; m++) {
-		p->types[m] = types[m];
+	p->files = file_types_new(types);
+	for (enum mode m = 0; m < N_MODES; m++)
 		p->kernel[m] = (struct kernel_types){.owner = p, .types = types[m]};
-	}
 	return p;
 }
 
@@ -54,85 +42,12 @@ void point_types_free(struct point_types *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->files.n; i++) {
-		dwarf_types_close(p->files.v[i]->dwarf);
-		free(p->files.v[i]->path);
-		free(p->files.v[i]);
-	}
-	vec_release(&p->files);
+	file_types_free(p->files);
 	for (enum mode m = 0; m < N_MODES; m++)
 		btf_types_close(p->kernel[m].btf);
 	if (p->has_btf)
 		file_map_release(&p->btf);
 	free(p);
-}
-
-/* --- files
- * -------------------------------------------------------------------------------------------- */
-
-static struct dwarf_types *opened(struct file_types *f)
-{
-	struct err err = {0};
-
-	/* Without debug information there is nothing to ask; the checker says what is not known. */
-	if (!f->is_tried && dwarf_types_open(f->types, f->path, &f->dwarf, &err) < 0)
-		f->dwarf = NULL;
-	f->is_tried = true;
-	return f->dwarf;
-}
-
-static const struct type *file_named(void *ctx, const char *word, const char *name)
-{
-	struct dwarf_types *d = opened(ctx);
-	struct type_source s;
-
-	if (!d)
-		return NULL;
-	s = dwarf_types_source(d);
-	return s.named(s.ctx, word, name);
-}
-
-static const struct type *file_function(void *ctx, const char *name)
-{
-	struct dwarf_types *d = opened(ctx);
-	struct type_source s;
-
-	if (!d)
-		return NULL;
-	s = dwarf_types_source(d);
-	return s.function(s.ctx, name);
-}
-
-static bool file_variable(void *ctx, const char *name, const struct type **type, uint64_t *iaddr)
-{
-	struct dwarf_types *d = opened(ctx);
-	struct type_source s;
-
-	if (!d)
-		return false;
-	s = dwarf_types_source(d);
-	return s.variable(s.ctx, name, type, iaddr);
-}
-
-static struct type_source file_source(struct point_types *p, const char *path, enum mode mode)
-{
-	struct type_source s = {
-		.named = file_named, .function = file_function, .variable = file_variable};
-	struct file_types *f;
-
-	for (size_t i = 0; i < p->files.n; i++) {
-		f = p->files.v[i];
-		if (f->types == p->types[mode] && !strcmp(f->path, path)) {
-			s.ctx = f;
-			return s;
-		}
-	}
-	f = mem_zalloc(sizeof(*f));
-	f->path = mem_strdup(path);
-	f->types = p->types[mode];
-	vec_push(&p->files, f);
-	s.ctx = f;
-	return s;
 }
 
 /* --- the kernel
@@ -214,17 +129,18 @@ static void set_sources(
 	enum mode mode = types_mode(types);
 	struct kernel_types *k = &p->kernel[mode];
 	const struct point *found = point->found;
-	size_t n = 0;
 
-	for (size_t i = 0; found && i < found->n_targets && n < SOURCES_MAX; i++)
-		if (found->targets[i].mode == mode)
-			p->sources[mode][n++] = file_source(p, found->targets[i].path, mode);
+	file_types_reset(p->files, mode);
+	for (size_t i = 0; found && i < found->n_targets; i++)
+		if (found->targets[i].mode == mode && found->targets[i].n_sites)
+			file_types_add(p->files, mode, found->targets[i].path);
 	k->is_for_kernel = is_of_kernel(point->spec.kind);
-	p->sources[mode][n++] = (struct type_source){.ctx = k,
+	p->sources[mode][0] = file_types_source(p->files, mode);
+	p->sources[mode][1] = (struct type_source){.ctx = k,
 		.named = kernel_named,
 		.function = kernel_function,
 		.variable = kernel_variable};
-	types_set_sources(types, p->sources[mode], n);
+	types_set_sources(types, p->sources[mode], 2);
 }
 
 static const char *function_name(const struct stream_point *point)
@@ -233,7 +149,10 @@ static const char *function_name(const struct stream_point *point)
 
 	if (point->name)
 		return point->name;
-	return spec->is_glob || spec->has_address || spec->offset ? NULL : spec->name;
+	/* A glob may be in the file alone. */
+	if (!spec->name || spec->has_address || spec->offset || strpbrk(spec->name, "*?["))
+		return NULL;
+	return spec->name;
 }
 
 static void set_tracepoint(struct types *types, struct check_clause *clause)
@@ -266,6 +185,18 @@ static void set_operands(struct point_types *p, struct check_clause *clause)
 	clause->n_operands = (uint32_t)n;
 }
 
+/* Debug information is large, so it is read only for clauses in whose text the words stand that need
+ * the type of the function. */
+static bool wants_function(const struct check_clause *clause)
+{
+	struct place place = clause->clause->place;
+	const struct source *source = &clause->session->stream->sources.v.v[place.source_i];
+	const char *text = source->text + place.from;
+	size_t n = place.to - place.from;
+
+	return memmem(text, n, "args", 4) || memmem(text, n, "retval", 6);
+}
+
 void point_types_set(struct point_types *p, struct types *types, struct check_clause *clause)
 {
 	const struct stream_point *point = clause->point;
@@ -280,7 +211,7 @@ void point_types_set(struct point_types *p, struct types *types, struct check_cl
 	case POINT_FENTRY:
 	case POINT_FEXIT:
 		name = function_name(point);
-		if (name)
+		if (name && wants_function(clause))
 			clause->function = types_function(types, name);
 		break;
 	case POINT_TRACEPOINT:

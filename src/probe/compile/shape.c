@@ -96,6 +96,17 @@ struct shape *shape_new_tuple(struct arena *a, struct shape *const *of, uint32_t
 	return s;
 }
 
+struct shape *shape_copy(struct arena *a, const struct shape *s)
+{
+	struct shape *copy = arena_dup(a, s, sizeof(*s));
+
+	if (s->n_fields)
+		copy->fields = arena_dup(a, s->fields, s->n_fields * sizeof(*s->fields));
+	for (uint32_t i = 0; i < s->n_fields; i++)
+		copy->fields[i].shape = shape_copy(a, s->fields[i].shape);
+	return copy;
+}
+
 static bool fields_are_same(const struct shape_field *a, const struct shape_field *b)
 {
 	if (!a->name != !b->name || (a->name && strcmp(a->name, b->name)))

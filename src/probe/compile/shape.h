@@ -68,6 +68,7 @@ struct shape *shape_new(struct arena *a, enum shape_kind kind, bool is_signed, u
 struct shape *shape_new_lhist(struct arena *a, int64_t min, int64_t max, int64_t step);
 /* Takes the shapes over. */
 struct shape *shape_new_tuple(struct arena *a, struct shape *const *of, uint32_t n);
+struct shape *shape_copy(struct arena *a, const struct shape *s);
 bool shape_is_same(const struct shape *a, const struct shape *b);
 /* Makes *have (NULL at first) a shape for the values of both; takes `add` over. False when there is
  * none: *have stays. Sets *has_grown when *have changed. */

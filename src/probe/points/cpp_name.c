@@ -34,7 +34,9 @@ static bool is_abbreviated(const char *word)
 /* The last word in front of parameters and template arguments is the function's own name. */
 static void find_needle(struct cpp_name *c)
 {
-	size_t end = strcspn(c->asked, "(<");
+	const char *start = strstr(c->asked, "(anonymous namespace)");
+	size_t from = start ? (size_t)(start - c->asked) + 21 : 0;
+	size_t end = from + strcspn(c->asked + from, "(<");
 	size_t n = 0;
 
 	if (strstr(c->asked, "operator") || strchr(c->asked, '['))
@@ -51,15 +53,24 @@ static void find_needle(struct cpp_name *c)
 		c->needle[0] = 0;
 }
 
+/* A parenthesis that is neither that of operator() nor of the anonymous namespace. */
+static bool has_parameters(const char *name)
+{
+	for (const char *p = strchr(name, '('); p; p = strchr(p + 1, '(')) {
+		bool is_call = p - name >= 8 && strncmp(p - 8, "operator()", 10) == 0;
+
+		if (!is_call && strncmp(p, "(anonymous namespace)", 21) != 0)
+			return true;
+	}
+	return false;
+}
+
 void cpp_name_init(struct cpp_name *c, const char *asked)
 {
 	*c = (struct cpp_name){.asked = asked,
-		.has_parameters = strchr(asked, '(') != NULL &&
-				  strncmp(asked, "(anonymous namespace)", 21) != 0,
+		.has_parameters = has_parameters(asked),
 		.has_template = strchr(asked, '<') != NULL,
 		.has_glob = glob_has(asked)};
-	if (strncmp(asked, "(anonymous namespace)", 21) == 0)
-		c->has_parameters = strchr(asked + 21, '(') != NULL;
 	find_needle(c);
 }
 
@@ -100,19 +111,31 @@ static const char *skip_return_type(const char *name, const char *end)
 	return name;
 }
 
+/* The next letter, with one blank between two words and none elsewhere. */
+static char next_letter(const char **text, char before)
+{
+	const char *s = *text;
+	bool is_blank = *s == ' ';
+
+	while (*s == ' ')
+		s++;
+	*text = s;
+	if (is_blank && is_word(before) && is_word(*s))
+		return ' ';
+	*text += *s != 0;
+	return *s;
+}
+
 /* Equal but for blanks that separate nothing: "f(char *)" is "f(char*)". */
 static bool same_spelling(const char *a, const char *b)
 {
-	for (;; a++, b++) {
-		while (*a == ' ' && !(is_word(a[1]) && is_word(*b)))
-			a++;
-		while (*b == ' ' && *a != ' ')
-			b++;
-		if (*a != *b)
-			return false;
-		if (!*a)
-			return true;
-	}
+	char x = 0, y;
+
+	do {
+		y = next_letter(&b, x);
+		x = next_letter(&a, x);
+	} while (x == y && x);
+	return x == y;
 }
 
 static bool spelling_matches(const struct cpp_name *c, const char *text)

@@ -19,6 +19,7 @@
 #include "probe/points/usdt_notes.h"
 #include "symbols/debug_file.h"
 #include "symbols/debugdata.h"
+#include "symbols/symtab.h"
 
 #define SCAN_BYTES_MAX	    (512u << 10) /* of one file, to offer cheaper sites */
 #define FUNCTION_NAME_MAX   4096
@@ -106,8 +107,18 @@ static void take_near(void *ctx, const struct elf_symbol *symbol)
 {
 	struct functions *f = ctx;
 
-	if ((symbol->type != STT_NOTYPE || symbol->bind != STB_LOCAL) && is_short(symbol->name))
-		nearest_names_add(&f->search->near, symbol->name);
+	if ((symbol->type == STT_NOTYPE && symbol->bind == STB_LOCAL) || !is_short(symbol->name))
+		return;
+	if (f->is_cpp && symbol->name[0] == '_' && symbol->name[1] == 'Z' && f->cpp.needle[0] &&
+		strstr(symbol->name, f->cpp.needle)) {
+		char *readable = symbol_demangle(symbol->name);
+
+		readable[strcspn(readable, "(")] = 0;
+		nearest_names_add(&f->search->near, readable);
+		free(readable);
+		return;
+	}
+	nearest_names_add(&f->search->near, symbol->name);
 }
 
 /* --- the tables of a file --------------------------------------------------------------------- */
@@ -360,8 +371,9 @@ static void take_implementation(void *ctx, const struct elf_symbol *symbol)
 	const char *name = symbol->name;
 
 	name += underscores(name);
-	if (strncmp(name, w->name, n) != 0 || name[n] != '_' || symbol->type == STT_GNU_IFUNC ||
-		symbol->type == STT_NOTYPE || strlen(symbol->name) + 3 > room)
+	if (strncmp(name, w->name, n) != 0 || name[n] != '_' || strcmp(name + n, "_ifunc") == 0 ||
+		symbol->type == STT_GNU_IFUNC || symbol->type == STT_NOTYPE ||
+		strlen(symbol->name) + 3 > room)
 		return;
 	w->n += (size_t)snprintf(w->text + w->n, room, "%s%s", w->n ? ", " : "", symbol->name);
 }
@@ -372,12 +384,13 @@ static void hint_ifunc(struct site_list *l, const struct name_tables *t)
 	struct site_search *s = l->search;
 	struct implementations w = {.name = s->spec->name};
 
-	if (s->spec->is_glob || l->sites.n || !l->left_out.n || l->left_out.v[0].why != why_ifunc)
+	if (s->hint[0] || s->spec->is_glob || l->sites.n || !l->left_out.n ||
+		l->left_out.v[0].why != why_ifunc)
 		return;
 	name_tables_each(t, take_implementation, &w);
 	if (w.n)
 		snprintf(s->hint, sizeof(s->hint), "probe what it may choose: %s", w.text);
-	else if (!s->hint[0])
+	else
 		snprintf(s->hint, sizeof(s->hint),
 			"with the library's debug symbols installed, probe what it may choose (such "
 			"as __%.64s_avx2)",

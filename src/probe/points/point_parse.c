@@ -228,6 +228,15 @@ static bool take_offset(struct parse *p, const struct part *part, char *name, ui
 	return true;
 }
 
+/* C++ names have colons in pairs. */
+static bool has_single_colon(const char *name)
+{
+	for (const char *c = strchr(name, ':'); c; c = strchr(c + 2, ':'))
+		if (c[1] != ':')
+			return true;
+	return false;
+}
+
 /* A parameter list may hold a star that is no wildcard. */
 static bool is_glob_name(struct parse *p, const char *name)
 {
@@ -257,6 +266,8 @@ static bool parse_function(struct parse *p)
 	}
 	if (!*part->text)
 		return fail_form(p, "names no function");
+	if (has_single_colon(part->text))
+		return fail_form(p, "has too many parts");
 	out->file = p->parts[0].text;
 	if (strcmp(out->file, "*") == 0) {
 		diag_error(p->d, place_of(p, &p->parts[0]), "point",
@@ -294,6 +305,8 @@ static bool parse_usdt(struct parse *p)
 		return fail_form(p, "names no file");
 	if (p->n_parts < 2 || !*p->parts[p->n_parts - 1].text)
 		return fail_form(p, "names no probe");
+	if (strchr(p->parts[p->n_parts - 1].text, ':'))
+		return fail_form(p, "has too many parts");
 	out->file = p->parts[0].text;
 	if (p->n_parts == 3 && *p->parts[1].text)
 		out->provider = p->parts[1].text;

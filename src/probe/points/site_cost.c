@@ -13,6 +13,7 @@
 #include "arch/x86_code.h"
 
 #define PAGE_BYTES	4096
+#define NOP_BYTES_MAX	8 /* longer ones are single-stepped */
 #define NOP5_BYTES	5
 #define PROLOGUE_INSNS	16 /* instructions looked at for a cheaper site */
 #define MODRM_IS_REG(b) (((b)&0xc0) == 0xc0)
@@ -120,15 +121,36 @@ static bool take_parts(struct parts *p, struct span code, enum mode mode)
 	return p->n_opcode > 0;
 }
 
-/* nop, xchg %ax,%ax and the long nops 0f 1f; pause and endbr are none. */
+/* Any nop: 90 (pause, f3 90, counts as one for the kernel), 0f 1f /0. endbr is none. */
 static bool is_nop(const struct parts *p)
 {
 	if (p->is_vex)
 		return false;
-	if (p->n_opcode == 1 && p->opcode[0] == 0x90)
-		return !p->has_rep && !(p->rex & 1);
-	return p->n_opcode == 2 && p->opcode[1] == 0x1f && p->has_modrm &&
-	       MODRM_REG(p->modrm) == 0 && !p->has_rep;
+	return (p->n_opcode == 1 && p->opcode[0] == 0x90) ||
+	       (p->n_opcode == 2 && p->opcode[1] == 0x1f && p->has_modrm &&
+		       MODRM_REG(p->modrm) == 0);
+}
+
+/* 90 behind any prefix, else only the spellings that the kernel itself would use. */
+static bool is_emulated_nop(const struct parts *p, struct span code)
+{
+	static const struct {
+		uint8_t n, bytes[NOP_BYTES_MAX];
+	} nops[] = {
+		{3, {0x0f, 0x1f, 0x00}},
+		{4, {0x0f, 0x1f, 0x40}},
+		{NOP5_BYTES, {0x0f, 0x1f, 0x44}},
+		{6, {0x66, 0x0f, 0x1f, 0x44}},
+		{7, {0x0f, 0x1f, 0x80}},
+		{NOP_BYTES_MAX, {0x0f, 0x1f, 0x84}},
+	};
+
+	if (!is_nop(p) || p->n_opcode == 1)
+		return is_nop(p);
+	for (size_t i = 0; i < sizeof(nops) / sizeof(nops[0]); i++)
+		if (p->length == nops[i].n && memcmp(code.p, nops[i].bytes, nops[i].n) == 0)
+			return true;
+	return false;
 }
 
 static bool is_branch(const struct parts *p)
@@ -192,7 +214,7 @@ enum site_cost site_cost(struct span code, struct foff offset, enum mode mode, c
 		return SITE_UNKNOWN;
 	if (mode == MODE_64 && is_nop5(code, offset))
 		return SITE_NOP5;
-	if (is_nop(&p) || is_branch(&p) || is_push(&p))
+	if (is_emulated_nop(&p, code) || is_branch(&p) || is_push(&p))
 		return SITE_EMULATED;
 	return SITE_SINGLE_STEPPED;
 }

@@ -2,7 +2,7 @@
 /*
  * What Linux does with a uprobe at an instruction: refuses it, replaces it, emulates it, or runs a
  * copy of it under single-step. The rules are those of arch/x86/kernel/uprobes.c as of Linux 6.18;
- * older kernels emulate fewer nops.
+ * older kernels emulate fewer nops, newer ones more.
  */
 #ifndef WEIR_PROBE_POINTS_SITE_COST_H
 #define WEIR_PROBE_POINTS_SITE_COST_H

@@ -119,12 +119,15 @@ static const struct type *array_type(struct types *t, const struct field_line *f
 {
 	uint64_t n = f->n, each;
 
-	if (is_char_type(type))
-		return types_array(t,
-			f->is_signed || !strcmp(type, "const char")
-				? types_char(t)
-				: types_named_int(t, "unsigned char", 1, false, false),
-			f->size);
+	/* The kernel says "signed:0" of char[16]; what counts is that it is text. */
+	if (is_char_type(type)) {
+		bool is_unsigned = !strcmp(type, "unsigned char");
+		const struct type *of =
+			is_unsigned ? types_named_int(t, "unsigned char", 1, false, false)
+				    : types_char(t);
+
+		return types_array(t, of, f->size);
+	}
 	each = n ? f->size / n : 0;
 	if (!n || each * n != f->size || !is_int_size(each))
 		return bytes_type(t, f->size);
@@ -179,8 +182,8 @@ static int add_field(struct format *format, char *line, struct err *err)
 	char *name;
 
 	if (!cut_field(line, &f))
-		return err_set(err, ERR_FORMAT, "a tracepoint's format has the field line '%.100s'",
-			line);
+		return err_set(
+			err, ERR_FORMAT, "a tracepoint's format has the field line '%.100s'", line);
 	if (f.size > RECORD_BYTES_MAX || f.offset > RECORD_BYTES_MAX ||
 		format->fields.n >= FIELDS_MAX) {
 		free(f.type);
@@ -235,8 +238,8 @@ static const struct type *format_type(struct format *format)
 	struct type *s = types_new_struct(format->types, name, false);
 
 	free(name);
-	types_fill_struct(format->types, s, format->fields.v, (uint32_t)format->fields.n,
-		format->size, 8);
+	types_fill_struct(
+		format->types, s, format->fields.v, (uint32_t)format->fields.n, format->size, 8);
 	return s;
 }
 
@@ -279,8 +282,8 @@ int tracepoint_format_read(struct types *types, const char *category, const char
 		return tracefs;
 	/* Names come from scripts: nothing of tracefs but the formats of events is meant. */
 	if (strchr(category, '/') || strchr(name, '/') || category[0] == '.' || name[0] == '.')
-		return err_set(err, ERR_NOT_FOUND, "this kernel has no tracepoint '%s:%s'", category,
-			name);
+		return err_set(err, ERR_NOT_FOUND, "this kernel has no tracepoint '%s:%s'",
+			category, name);
 	path = mem_printf("events/%s/%s/format", category, name);
 	rc = tracefs_read(&text, tracefs, path, FORMAT_BYTES_MAX, NULL);
 	free(path);

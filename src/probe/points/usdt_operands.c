@@ -4,9 +4,8 @@
  *
  *   operands := operand { " " operand }
  *   operand  := [ ["-"] SIZE ["f"] "@" ] place
- *   place    := "$" number | "%" register | [ sum ] "(" [ "%" base ] [ "," "%" index [ "," scale ] ] ")"
- *             | sum
- *   sum      := ["-" | "+"] number { ("-" | "+") number }
+ *   place    := "$" number | "%" register | [ sum ] "(" [ "%" base ] [ "," "%" index [ "," scale ]
+ * ] ")" | sum sum      := ["-" | "+"] number { ("-" | "+") number }
  *
  * SIZE is in bytes and negative for signed values; without it the value is a word of the mode. A
  * sum alone is an absolute address. What the linker has put in for a symbol cannot be told from the
@@ -276,8 +275,7 @@ static int parse_one(enum mode mode, const char *operand, struct usdt_operand *t
 	return 0;
 }
 
-int usdt_operands_parse(
-	enum mode mode, const char *text, struct usdt_operand *out, struct err *err)
+int usdt_operands_parse(enum mode mode, const char *text, struct usdt_operand *out, struct err *err)
 {
 	int n = 0;
 

@@ -168,6 +168,8 @@ static void drain_ring(struct map_watch *w, struct watch_ring *ring)
 		atomic_load_explicit((_Atomic __u64 *)&ring->page->data_head, memory_order_acquire);
 	uint64_t tail = ring->page->data_tail;
 
+	if (tail == head)
+		return;
 	while (tail < head) {
 		struct perf_event_header h;
 		size_t at = tail & (ring->bytes - 1), first;

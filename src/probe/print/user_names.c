@@ -430,15 +430,14 @@ static const struct mapping *find_mapping(const struct user_process *p, uint64_t
 bool user_names_find(
 	struct user_names *un, uint32_t pid, uint64_t address, struct printer_symbol *out)
 {
-	struct user_process *p = find_process(un, pid);
-	const struct mapping *m = p ? find_mapping(p, address) : NULL;
 	const struct symbol *symbol;
+	struct user_process *p;
+	const struct mapping *m;
 
-	if (!m) {
-		user_names_work(un);
-		p = find_process(un, pid);
-		m = p ? find_mapping(p, address) : NULL;
-	}
+	/* What is known may be of the program before an exec that nobody has told of yet. */
+	user_names_work(un);
+	p = find_process(un, pid);
+	m = p ? find_mapping(p, address) : NULL;
 	if (!m && (!p || (!p->is_dead && clock_mono_ns() - p->read_ns >= READ_AGAIN_NS)) &&
 		user_names_process(un, (pid_t)pid)) {
 		p = find_process(un, pid);

@@ -138,8 +138,8 @@ static int attach_counter(struct session *s, struct run_program *p, struct err *
 		.type = is_hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE};
 
 	if (!e)
-		return err_set(err, ERR_NOT_FOUND, "%s: there is no event '%s'", spec->text,
-			spec->name);
+		return err_set(
+			err, ERR_NOT_FOUND, "%s: there is no event '%s'", spec->text, spec->name);
 	attr.config = e->config;
 	attr.sample_period = spec->count ? spec->count : e->count;
 	return attach_everywhere(s, p, &attr, err);

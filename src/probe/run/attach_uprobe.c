@@ -34,7 +34,7 @@ struct attachment {
 	uint64_t *offsets, *semaphores, *cookies;
 	bool has_semaphores;
 	uint32_t n_links, n_refused;
-	int errnum; /* of the last refusal */
+	int errnum;	    /* of the last refusal */
 	struct buf refused; /* names of the first ones */
 };
 
@@ -210,8 +210,7 @@ int attach_uprobe(struct session *s, struct run_program *p, struct err *err)
 	int rc = 0;
 
 	while (i < end && rc == 0) {
-		struct attachment a = {
-			.s = s, .p = p, .target = s->sites.v[i].target, .first = i};
+		struct attachment a = {.s = s, .p = p, .target = s->sites.v[i].target, .first = i};
 
 		while (i < end && s->sites.v[i].target == a.target)
 			i++;

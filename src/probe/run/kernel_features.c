@@ -74,19 +74,24 @@ void kernel_features_find(struct kernel_features *f, const struct session_option
 	f->has_uprobe_multi = !options->without_uprobe_multi && !has_word(without, "multi") &&
 			      (sleeps >= 0 || plain >= 0) &&
 			      find_uprobe_multi(sleeps >= 0 ? sleeps : plain);
-	f->has_task_storage = f->has_btf && !options->without_task_storage &&
-			      !has_word(without, "task-storage");
+	f->has_tracefs = !has_word(without, "tracefs");
+	f->has_task_storage =
+		f->has_btf && !options->without_task_storage && !has_word(without, "task-storage");
 }
 
 int kernel_refusal(struct err *err, int errnum, const char *what)
 {
+	if ((errnum == EPERM || errnum == EACCES) && geteuid() == 0)
+		return err_set(err, ERR_PERMISSION,
+			"%s: the kernel does not permit it, not even to root: a capability was taken away, or its security rules (lockdown, a container) forbid it",
+			what);
 	if (errnum == EPERM || errnum == EACCES)
 		return err_set(err, ERR_PERMISSION,
 			"%s: not permitted; run it as root, or with the capabilities CAP_BPF and CAP_PERFMON",
 			what);
 	if (errnum == ENOSYS)
-		return err_set(
-			err, ERR_UNSUPPORTED, "%s: this kernel has no BPF (CONFIG_BPF_SYSCALL)", what);
+		return err_set(err, ERR_UNSUPPORTED,
+			"%s: this kernel has no BPF (CONFIG_BPF_SYSCALL)", what);
 	if (errnum == ENOMEM)
 		return err_set(err, ERR_FAILED,
 			"%s: the kernel has no memory for it; smaller maps (-m) or a smaller ring may fit",

@@ -10,8 +10,8 @@
 struct reading {
 	const struct shape *value;
 	uint32_t key_bytes;
-	size_t n_cpus;	/* values behind each key */
-	uint64_t *sum;	/* of one key */
+	size_t n_cpus; /* values behind each key */
+	uint64_t *sum; /* of one key */
 	void (*each)(void *ctx, struct span key, struct span value);
 	void *ctx;
 	VEC(uint8_t) keys; /* for clearing */

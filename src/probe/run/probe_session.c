@@ -5,7 +5,9 @@
  * they are switched off before the links are closed, which may take a while.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +21,11 @@
 #include "bpf/program.h"
 #include "probe/run/run.h"
 
-#define NOTE_BYTES   1024
-#define NS_A_SECOND  1000000000u
-#define TICKS_MAX    16 /* of an interval that was not served in time, in one go */
-#define EVENTS_A_GO  16
+#define NOTE_BYTES  1024
+#define NS_A_SECOND 1000000000u
+#define TICKS_MAX   16 /* of an interval that was not served in time, in one go */
+#define EVENTS_A_GO 16
+#define CLOSERS_MAX 32
 
 void session_note(struct session *s, const char *fmt, ...)
 {
@@ -57,8 +60,8 @@ static void note_features(struct session *s)
 
 		has_files |= is_of_files(p->kind);
 		reads |= is_of_files(p->kind) && p->reads_user;
-		has_switch |= p->is_switched && p->has[MODE_32] &&
-			      p->kind != POINT_SYSCALL_ENTRY && p->kind != POINT_SYSCALL_RETURN;
+		has_switch |= p->is_switched && p->has[MODE_32] && p->kind != POINT_SYSCALL_ENTRY &&
+			      p->kind != POINT_SYSCALL_RETURN;
 	}
 	if (has_files && !s->features.has_uprobe_multi)
 		session_note(s,
@@ -134,9 +137,9 @@ static int open_polling(struct session *s, struct err *err)
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return err_sys(err, errno, "probe session: polling");
-	if (s->records.data && watch_fd(s, s->records.fd, SIZE_MAX) < 0)
+	if (s->records.bytes && watch_fd(s, s->records.fd, SIZE_MAX) < 0)
 		return err_sys(err, errno, "probe session: polling the ring");
-	if (s->control.data && watch_fd(s, s->control.fd, SIZE_MAX) < 0)
+	if (s->control.bytes && watch_fd(s, s->control.fd, SIZE_MAX) < 0)
 		return err_sys(err, errno, "probe session: polling the ring");
 	return 0;
 }
@@ -313,6 +316,38 @@ bool session_work(struct session *s)
 	return !s->is_exiting;
 }
 
+/* Closing a link of uprobes waits until no CPU can be inside of its program. Several such waits at
+ * once are over at the same time, so closers take turns at one list. */
+struct closing {
+	int *fds;
+	size_t n;
+	_Atomic size_t next; /* each closer takes the one that it finds here */
+};
+
+static void *close_some(void *ctx)
+{
+	struct closing *c = ctx;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&c->next, 1)) < c->n)
+		fd_cleanup(&c->fds[i]);
+	return NULL;
+}
+
+static void close_all(int *fds, size_t n)
+{
+	struct closing c = {.fds = fds, .n = n};
+	pthread_t threads[CLOSERS_MAX];
+	size_t n_threads = 0;
+
+	while (n_threads < CLOSERS_MAX && n_threads + 1 < n &&
+		!pthread_create(&threads[n_threads], NULL, close_some, &c))
+		n_threads++;
+	close_some(&c);
+	for (size_t i = 0; i < n_threads; i++)
+		pthread_join(threads[i], NULL);
+}
+
 static void detach(struct session *s)
 {
 	if (s->is_detached)
@@ -320,10 +355,8 @@ static void detach(struct session *s)
 	s->is_detached = true;
 	if (s->enabled_map >= 0 && s->enabled)
 		write_enabled(s, false);
-	for (size_t i = 0; i < s->links.n; i++)
-		fd_cleanup(&s->links.v[i]);
-	for (size_t i = 0; i < s->perf_events.n; i++)
-		fd_cleanup(&s->perf_events.v[i]);
+	close_all(s->links.v, s->links.n);
+	close_all(s->perf_events.v, s->perf_events.n);
 	for (size_t i = 0; i < s->programs.n; i++)
 		fd_cleanup(&s->programs.v[i].timer_fd);
 }
@@ -353,6 +386,7 @@ void session_close(struct session *s)
 	vec_release(&s->links);
 	vec_release(&s->perf_events);
 	map_release(&s->site_names);
+	map_release(&s->found);
 	free(s->enabled);
 	arena_free(s->arena);
 	free(s);

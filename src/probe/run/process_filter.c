@@ -43,8 +43,10 @@ static int find_source(struct session *s, struct task_source *source, struct err
 	static const struct tracepoint_spec gone = {"sched/sched_process_free", {"pid"}};
 	int rc;
 
-	if (tracepoint_find(&source->born, &born, err) == 0 &&
-		tracepoint_find(&source->gone, &gone, err) == 0) {
+	if (!s->features.has_tracefs)
+		err_set(err, ERR_UNSUPPORTED, "tracefs is switched off");
+	else if (tracepoint_find(&source->born, &born, err) == 0 &&
+		 tracepoint_find(&source->gone, &gone, err) == 0) {
 		source->has_record = true;
 		return 0;
 	}
@@ -161,8 +163,8 @@ static int attach_watch(struct session *s, int program_fd, const struct tracepoi
 	return link < 0 ? link : 0;
 }
 
-static int watch(struct session *s, const struct task_source *source, bool is_birth,
-	struct err *err)
+static int watch(
+	struct session *s, const struct task_source *source, bool is_birth, struct err *err)
 {
 	const char *name = is_birth ? "task_newtask" : "sched_process_free";
 	struct bpf_code c = {0};

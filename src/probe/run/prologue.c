@@ -15,10 +15,12 @@
  *           if (cmpxchg(&scratch[i].busy, 0, 1) == 0) { r7 = &scratch[i].area; goto claimed; }
  *   loss[first clause].busy++; leave;
  * claimed:
- *   if (is_32) goto only_32;
+ *   word[is_32] = is_32;                             // the pieces may change r9
+ *   goto go_on; leave: return 0; go_on:              // all jumps are short: see run_program.c
  *
- * Programs interrupt each other on one CPU (a sample inside a system call's program), and those that
- * sleep let others run: so areas are claimed, not just taken. r8 = the call's number, r9 = is_32.
+ * Programs interrupt each other on one CPU (a sample inside a system call's program), and those
+ * that sleep let others run: so areas are claimed, not just taken. r8 = the call's number, r9 =
+ * is_32.
  */
 #include "probe/run/run.h"
 
@@ -244,9 +246,9 @@ static void emit_scratch(
 	bpf_alu_imm(c, BPF_ADD, BPF_REG_7, 8);
 }
 
-void prologue_emit(struct bpf_code *c, const struct session *s, const struct run_program *p,
-	const struct prologue_labels *labels)
+void prologue_emit(struct bpf_code *c, const struct session *s, const struct run_program *p)
 {
+	int leave = bpf_label(c), go_on = bpf_label(c);
 	bool is_our_own =
 		p->kind == POINT_BEGIN || p->kind == POINT_END || p->kind == POINT_INTERVAL;
 
@@ -254,16 +256,23 @@ void prologue_emit(struct bpf_code *c, const struct session *s, const struct run
 	if (is_syscall(p->kind)) {
 		emit_call_words(c, p);
 		emit_call_mode(c, s);
-		emit_call_check(c, p, labels->leave);
+		emit_call_check(c, p, leave);
 	}
 	if (s->filters && !is_our_own)
-		emit_filter(c, s, labels->leave);
+		emit_filter(c, s, leave);
 	if (p->is_switched && !is_syscall(p->kind))
-		emit_mode(c, s, p, labels->leave);
+		emit_mode(c, s, p, leave);
 	if (p->uses_site)
 		emit_site(c, p);
 	if (p->scratch_bytes)
-		emit_scratch(c, s, p, labels->leave);
+		emit_scratch(c, s, p, leave);
 	if (p->is_switched && p->has[MODE_32] && p->has[MODE_64])
-		bpf_jump_imm(c, BPF_JNE, BPF_REG_9, 0, labels->only_32);
+		bpf_store(c, BPF_DW, BPF_REG_10, PROLOGUE_WORD_IS_32, BPF_REG_9);
+	if (!bpf_label_is_used(c, leave))
+		return;
+	bpf_jump(c, go_on);
+	bpf_place(c, leave);
+	bpf_mov_imm(c, BPF_REG_0, 0);
+	bpf_exit(c);
+	bpf_place(c, go_on);
 }

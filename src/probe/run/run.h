@@ -29,6 +29,7 @@ struct kernel_features {
 	bool has_uprobe_multi;
 	bool can_sleep; /* programs of uprobes */
 	bool has_task_storage;
+	bool has_tracefs;    /* not looked at before it is needed: false = switched off */
 	bool needs_prealloc; /* hash maps must get their memory at once (before Linux 6.1) */
 };
 
@@ -48,9 +49,9 @@ struct run_program {
 	enum point_kind kind;
 	VEC(const struct stream_point *) points; /* with one text, in the order of their clauses */
 	const struct point *found;
-	const char *name;   /* the one that it is attached to (kernel points); NULL: all of found */
-	bool has[N_MODES];  /* there is code */
-	bool is_switched;   /* both modes occur: the prologue chooses */
+	const char *name;  /* the one that it is attached to (kernel points); NULL: all of found */
+	bool has[N_MODES]; /* there is code */
+	bool is_switched;  /* both modes occur: the prologue chooses */
 	bool uses_site, reads_user, can_sleep;
 	uint32_t scratch_bytes;
 	uint32_t first_site, n_sites; /* in session.sites */
@@ -65,12 +66,13 @@ struct session {
 	struct session_options options;
 	struct session_output output;
 	struct kernel_features features;
-	struct arena *arena; /* points that were found here, names of sites */
+	struct arena *arena;	  /* points that were found here, names of sites */
 	struct btf_types *btf;	  /* the kernel's, when a function's number was asked for */
 	struct file_map btf_file; /* its bytes */
 
 	VEC(struct run_program) programs;
 	VEC(struct run_site) sites;
+	struct map found;      /* hash of a point's text -> struct point * */
 	struct map site_names; /* site number * 2 + is_function -> char *, in the arena */
 
 	int maps[RUN_MAPS]; /* descriptors; -1 = not needed */
@@ -107,13 +109,10 @@ int run_maps_open(struct session *s, struct err *err);
 void run_maps_close(struct session *s);
 int run_sites_fill(struct session *s, struct err *err);
 
-/* prologue.c: the part before the pieces. Labels: `leave` ends the program at once, `only_32` is
- * where 32-bit code begins when there is a choice. */
-struct prologue_labels {
-	int leave, only_32;
-};
-void prologue_emit(struct bpf_code *c, const struct session *s, const struct run_program *p,
-	const struct prologue_labels *labels);
+/* prologue.c: the part before the pieces. Behind it, where both modes may occur, this word of the
+ * stack is not 0 for a 32-bit program. */
+#define PROLOGUE_WORD_IS_32 STREAM_WORD_TIME
+void prologue_emit(struct bpf_code *c, const struct session *s, const struct run_program *p);
 
 /* run_program.c */
 int run_program_load(struct session *s, struct run_program *p, struct err *err);

@@ -16,6 +16,7 @@
 #define RING_BYTES_DEFAULT (8u << 20)
 #define RING_BYTES_MIN	   4096u
 #define RING_BYTES_MAX	   (1u << 30)
+#define WINDOW_BYTES	   (256u << 10) /* of a ring, mapped at a time */
 #define CONTROL_BYTES	   (64u << 10)
 #define STACK_ENTRIES	   16384
 #define PROCESS_ENTRIES	   65536
@@ -79,8 +80,7 @@ static int open_map(
 
 static int open_script_map(struct session *s, uint32_t number, struct err *err)
 {
-	const struct stream_map_def *def =
-		&s->stream->maps.v[number - STREAM_MAP_FIRST_OF_SCRIPT];
+	const struct stream_map_def *def = &s->stream->maps.v[number - STREAM_MAP_FIRST_OF_SCRIPT];
 	bool is_per_cpu = shape_is_aggregation(def->value);
 	uint32_t n = def->max_entries ? def->max_entries : s->options.max_entries;
 	struct bpf_map_spec spec = {
@@ -127,7 +127,7 @@ static int open_ring(struct session *s, enum stream_map number, struct err *err)
 	want = want ? want : RING_BYTES_DEFAULT;
 	while (bytes < want && bytes < RING_BYTES_MAX)
 		bytes *= 2;
-	rc = bpf_ring_open(ring, bytes, err);
+	rc = bpf_ring_open_window(ring, bytes, WINDOW_BYTES, err);
 	if (rc == 0)
 		s->maps[number] = ring->fd;
 	return rc;
@@ -159,8 +159,7 @@ static int open_loader_map(struct session *s, enum stream_map number, struct err
 static int open_enabled(struct session *s, struct err *err)
 {
 	uint32_t n = (uint32_t)s->stream->clauses.n;
-	struct bpf_map_spec spec = {
-		BPF_MAP_TYPE_ARRAY, 4, (n + 8) & ~7u, 1, 0, "enabled"};
+	struct bpf_map_spec spec = {BPF_MAP_TYPE_ARRAY, 4, (n + 8) & ~7u, 1, 0, "enabled"};
 
 	if (!s->enabled) {
 		s->enabled = mem_zalloc((n + 8) & ~7u);

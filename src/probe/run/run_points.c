@@ -30,6 +30,11 @@ static bool is_of_files(enum point_kind kind)
 	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
 }
 
+static uint64_t text_hash(const struct point_spec *spec)
+{
+	return map_hash_mix(map_hash(spec->kind), map_hash_bytes(spec->text, strlen(spec->text)));
+}
+
 /* These run in our own process: no mode, no filter. */
 static bool is_our_own(enum point_kind kind)
 {
@@ -49,9 +54,12 @@ const struct stream_piece *run_piece(const struct run_program *p, size_t point_i
 	return p->has[mode] && piece->is_there ? piece : NULL;
 }
 
-static int find_point(struct session *s, const struct stream_point *sp, const struct point **out,
-	struct err *err)
+/* Points of a stream out of a file are found here, each text once (USDT has a point for each form
+ * of the operands). */
+static int find_point(
+	struct session *s, const struct stream_point *sp, const struct point **out, struct err *err)
 {
+	uint64_t *known;
 	struct point *found;
 	struct diags diags;
 	int rc = 0;
@@ -59,7 +67,15 @@ static int find_point(struct session *s, const struct stream_point *sp, const st
 	*out = sp->found;
 	if (sp->found || !must_be_found(sp->spec.kind))
 		return 0;
+	known = map_ensure(&s->found, text_hash(&sp->spec), NULL);
+	found = (struct point *)(uintptr_t)*known;
+	if (found && found->spec.kind == sp->spec.kind &&
+		is_same_text(found->spec.text, sp->spec.text)) {
+		*out = found;
+		return 0;
+	}
 	found = arena_zalloc(s->arena, sizeof(*found));
+	*known = (uintptr_t)found;
 	diags_init(&diags, &s->stream->sources);
 	if (!point_find(&sp->spec, &s->options.find, s->arena, found, &diags))
 		rc = err_set(err, ERR_NOT_FOUND, "%s: %s", sp->spec.text,
@@ -67,6 +83,7 @@ static int find_point(struct session *s, const struct stream_point *sp, const st
 	for (size_t i = 0; rc == 0 && i < diags.v.n; i++)
 		session_note(s, "%s: %s", sp->spec.text, diags.v.v[i].text);
 	diags_release(&diags);
+	found->spec = sp->spec;
 	*out = found;
 	return rc;
 }
@@ -125,8 +142,8 @@ static void note_without_code(
 	const char *why = p->points.v[0]->pieces[t->mode].why_not;
 
 	session_note(s, "%s: %s is left out: there is no code for %d-bit programs%s%s",
-		p->points.v[0]->spec.text, t->path, t->mode == MODE_32 ? 32 : 64,
-		why ? ": " : "", why ? why : "");
+		p->points.v[0]->spec.text, t->path, t->mode == MODE_32 ? 32 : 64, why ? ": " : "",
+		why ? why : "");
 }
 
 static void add_file_sites(struct session *s, struct run_program *p, const struct target *t)
@@ -196,8 +213,8 @@ static void add_kernel_programs(struct session *s, struct run_program *group)
 	bool is_function = sp->spec.kind == POINT_FENTRY || sp->spec.kind == POINT_FEXIT;
 
 	group->has[MODE_64] = has_code(group, MODE_64) && has_calls(group, MODE_64);
-	group->has[MODE_32] = !is_our_own(sp->spec.kind) && has_code(group, MODE_32) &&
-			      has_calls(group, MODE_32);
+	group->has[MODE_32] =
+		!is_our_own(sp->spec.kind) && has_code(group, MODE_32) && has_calls(group, MODE_32);
 	group->is_switched = !is_our_own(sp->spec.kind);
 	sum_up(group);
 	if (!group->has[MODE_32] && !group->has[MODE_64])
@@ -208,15 +225,13 @@ static void add_kernel_programs(struct session *s, struct run_program *group)
 		for (size_t i = 0; i < found->n_names; i++)
 			add_kernel_program(s, group, found->names[i], 1);
 	else
-		add_kernel_program(s, group, NULL,
-			found && found->n_names ? found->n_names : 1);
+		add_kernel_program(s, group, NULL, found && found->n_names ? found->n_names : 1);
 }
 
 static uint64_t point_hash(const struct stream_point *sp)
 {
-	uint64_t h = map_hash(sp->spec.kind);
+	uint64_t h = text_hash(&sp->spec);
 
-	h = map_hash_mix(h, map_hash_bytes(sp->spec.text, strlen(sp->spec.text)));
 	if (sp->operands)
 		h = map_hash_mix(h, map_hash_bytes(sp->operands, strlen(sp->operands)));
 	if (sp->name)

@@ -3,10 +3,12 @@
  * A program out of the pieces of a trace point:
  *
  *   prologue
- *   for each clause: if (enabled[clause]) { its predicate, its action }
+ *   for each clause: if (is_32) { 32-bit piece } else { 64-bit piece }
+ *       a piece: if (enabled[clause]) { its predicate, its action }
  *   scratch area given back; return 0
  *
- * with the 64-bit clauses first, a jump over the 32-bit ones, and those, where both may occur. In
+ * The mode is asked again for each clause, so that no jump is longer than one clause: jumps have 16
+ * bits, also after the verifier has made helper calls inline, and a point may have many clauses. In
  * the pieces numbers of maps become descriptors, and bpf_copy_from_user becomes bpf_probe_read_user
  * where the program cannot sleep.
  */
@@ -47,8 +49,8 @@ static int check_range(const struct assembly *a, enum mode mode, const struct st
 		piece->action_at > n || piece->action_n > n - piece->action_at)
 		return err_set(a->err, ERR_FORMAT, "a piece lies outside of the stream's code");
 	if (piece->predicate_n && piece->predicate_at + piece->predicate_n != piece->action_at)
-		return err_set(a->err, ERR_FORMAT,
-			"the action of a piece does not follow its predicate");
+		return err_set(
+			a->err, ERR_FORMAT, "the action of a piece does not follow its predicate");
 	return 0;
 }
 
@@ -82,8 +84,7 @@ static int add_piece(struct assembly *a, const struct stream_point *sp, enum mod
 	const struct stream_piece *piece = &sp->pieces[mode];
 	const struct bpf_insn *code = a->s->stream->code[mode].v;
 	uint32_t at = piece->predicate_n ? piece->predicate_at : piece->action_at;
-	struct code_part part = {
-		.at = at, .n = piece->predicate_n + piece->action_n, .mode = mode};
+	struct code_part part = {.at = at, .n = piece->predicate_n + piece->action_n, .mode = mode};
 	int skip = bpf_label(&a->code);
 	int rc = check_range(a, mode, piece);
 
@@ -101,13 +102,28 @@ static int add_piece(struct assembly *a, const struct stream_point *sp, enum mod
 	return rc;
 }
 
-static int add_pieces(struct assembly *a, enum mode mode)
+/* One clause: its piece, or that of the mode. */
+static int add_clause(struct assembly *a, size_t point_i)
 {
-	int rc = 0;
+	const struct stream_point *sp = a->p->points.v[point_i];
+	struct bpf_code *c = &a->code;
+	bool has_32 = run_piece(a->p, point_i, MODE_32), has_64 = run_piece(a->p, point_i, MODE_64);
+	int is_32 = bpf_label(c), done = bpf_label(c), rc = 0;
 
-	for (size_t i = 0; i < a->p->points.n && rc == 0; i++)
-		if (run_piece(a->p, i, mode))
-			rc = add_piece(a, a->p->points.v[i], mode);
+	if (a->p->has[MODE_32] && a->p->has[MODE_64]) {
+		bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, PROLOGUE_WORD_IS_32);
+		bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, is_32);
+		if (!has_64)
+			bpf_jump(c, done);
+	}
+	if (has_64)
+		rc = add_piece(a, sp, MODE_64);
+	if (has_64 && has_32)
+		bpf_jump(c, done);
+	bpf_place(c, is_32);
+	if (has_32 && rc == 0)
+		rc = add_piece(a, sp, MODE_32);
+	bpf_place(c, done);
 	return rc;
 }
 
@@ -115,29 +131,20 @@ static int assemble(struct assembly *a)
 {
 	struct bpf_code *c = &a->code;
 	struct run_program *p = a->p;
-	struct prologue_labels labels = {.leave = bpf_label(c), .only_32 = bpf_label(c)};
-	int done = bpf_label(c), rc = 0;
+	int rc = 0;
 
-	prologue_emit(c, a->s, p, &labels);
-	if (p->has[MODE_64])
-		rc = add_pieces(a, MODE_64);
-	if (p->has[MODE_64] && p->has[MODE_32])
-		bpf_jump(c, done);
-	bpf_place(c, labels.only_32);
-	if (p->has[MODE_32] && rc == 0)
-		rc = add_pieces(a, MODE_32);
-	bpf_place(c, done);
-	if (p->scratch_bytes) {
-		bpf_mov_imm(c, BPF_REG_1, 0);
-		bpf_store(c, BPF_DW, BPF_REG_7, -8, BPF_REG_1);
-	}
-	bpf_place(c, labels.leave);
+	prologue_emit(c, a->s, p);
+	for (size_t i = 0; i < p->points.n && rc == 0; i++)
+		if (run_piece(p, i, MODE_32) || run_piece(p, i, MODE_64))
+			rc = add_clause(a, i);
+	if (p->scratch_bytes)
+		bpf_store_imm(c, BPF_DW, BPF_REG_7, -8, 0);
 	bpf_mov_imm(c, BPF_REG_0, 0);
 	bpf_exit(c);
 	if (rc == 0 && c->is_too_long)
 		rc = err_set(a->err, ERR_LIMIT,
-			"%s: its clauses make a program of %zu instructions, and a jump in it cannot be that long",
-			p->points.v[0]->spec.text, c->insns.n);
+			"%s: one of its clauses is so long that a jump over it is not possible",
+			p->points.v[0]->spec.text);
 	return rc;
 }
 
@@ -184,11 +191,10 @@ static int explain(struct assembly *a, const char *log, int errnum)
 	}
 	if (!find_place(a, complaint.insn_i, &place) || place.source_i >= sources->v.n)
 		return err_set(a->err, ERR_UNSUPPORTED,
-			"%s: the kernel's verifier refuses this: %s",
-			a->p->points.v[0]->spec.text, message);
+			"%s: the kernel's verifier refuses this: %s", a->p->points.v[0]->spec.text,
+			message);
 	place_line(sources, place, &line, &column);
-	return err_set(a->err, ERR_UNSUPPORTED,
-		"%s:%u:%u: the kernel's verifier refuses this: %s",
+	return err_set(a->err, ERR_UNSUPPORTED, "%s:%u:%u: the kernel's verifier refuses this: %s",
 		sources->v.v[place.source_i].name, line, column, message);
 }
 
@@ -282,7 +288,7 @@ static int refuse(struct assembly *a, const struct bpf_program_spec *spec)
 	int errnum = -a->p->fd, rc;
 	char *log;
 
-	if (errnum == EPERM || errnum == ENOMEM || errnum == ENOSYS)
+	if (errnum == EPERM || errnum == ENOSYS)
 		return kernel_refusal(a->err, errnum, spec->name);
 	log = mem_alloc(LOG_BYTES);
 	log[0] = 0;

@@ -34,7 +34,7 @@ static int compare_seen(const void *a, const void *b)
 }
 
 /* At most `max` records; the place behind the last one of them. */
-static unsigned long collect(const struct bpf_ring *ring, struct batch *batch, uint32_t max)
+static unsigned long collect(struct bpf_ring *ring, struct batch *batch, uint32_t max)
 {
 	unsigned long at = bpf_ring_start(ring);
 	struct bpf_ring_record r;
@@ -67,12 +67,12 @@ static void do_exit(struct session *s, const struct stream_record *r, struct spa
 
 static void do_enable(struct session *s, struct span args, bool is_on)
 {
-	uint64_t clause = UINT64_MAX;
+	uint64_t clause = 0; /* from 1 */
 
 	if (args.n >= sizeof(clause))
 		memcpy(&clause, args.p, sizeof(clause));
-	if (clause < s->stream->clauses.n)
-		session_enable(s, (uint32_t)clause, is_on);
+	if (clause && clause <= s->stream->clauses.n)
+		session_enable(s, (uint32_t)clause - 1, is_on);
 }
 
 static void hand_out(struct session *s, const struct seen *seen)
@@ -102,27 +102,34 @@ static void hand_out(struct session *s, const struct seen *seen)
 	}
 }
 
+/* False when there is nothing. */
+static bool drain_batch(struct session *s, struct batch *batch)
+{
+	struct bpf_ring *rings[] = {&s->control, &s->records};
+	unsigned long ends[2] = {0};
+	bool is_more = false;
+
+	batch->n = 0;
+	for (int i = 0; i < 2; i++)
+		if (rings[i]->bytes)
+			ends[i] = collect(rings[i], batch, BATCH_RECORDS);
+	qsort(batch->v, batch->n, sizeof(*batch->v), compare_seen);
+	for (uint32_t i = 0; i < batch->n; i++)
+		hand_out(s, &batch->v[i]);
+	for (int i = 0; i < 2; i++) {
+		if (!rings[i]->bytes)
+			continue;
+		is_more |= ends[i] != bpf_ring_start(rings[i]);
+		bpf_ring_consume(rings[i], ends[i]);
+	}
+	return is_more;
+}
+
 void run_rings_drain(struct session *s)
 {
 	struct batch batch = {.v = mem_alloc(2 * BATCH_RECORDS * sizeof(*batch.v))};
 
-	for (int round = 0; round < BATCHES_MAX; round++) {
-		unsigned long records = 0, control = 0;
-
-		batch.n = 0;
-		if (s->control.data)
-			control = collect(&s->control, &batch, BATCH_RECORDS);
-		if (s->records.data)
-			records = collect(&s->records, &batch, BATCH_RECORDS);
-		qsort(batch.v, batch.n, sizeof(*batch.v), compare_seen);
-		for (uint32_t i = 0; i < batch.n; i++)
-			hand_out(s, &batch.v[i]);
-		if (s->control.data)
-			bpf_ring_consume(&s->control, control);
-		if (s->records.data)
-			bpf_ring_consume(&s->records, records);
-		if (!batch.n)
-			break;
-	}
+	for (int round = 0; round < BATCHES_MAX && drain_batch(s, &batch); round++)
+		;
 	free(batch.v);
 }

@@ -19,15 +19,16 @@ struct session_options {
 	uint32_t max_entries; /* of a map; 0 = 16384 */
 	uint32_t ring_bytes;  /* of the record ring; 0 = 8 MB */
 	bool is_unsafe;
-	/* Switched off to try the next best way; also through
-	 * WEIR_PROBE_WITHOUT="multi,btf,sleep,..." */
+	/* Switched off to try the next best way; also by words in the environment:
+	 * WEIR_PROBE_WITHOUT="multi,btf,sleep,task-storage,tracefs,bpf". */
 	bool without_uprobe_multi, without_btf, without_sleep, without_task_storage;
 };
 
 /* Where output goes; every call has one whole line or value. */
 struct session_output {
 	void *ctx;
-	/* One record of the rings, already in order of time. */
+	/* One record of the rings, already in order of time. exit, enable, disable, clear and zero
+	 * are done by the session and not handed out. */
 	void (*record)(void *ctx, const struct stream_record *r, struct span args);
 	void (*note)(
 		void *ctx, const char *sentence); /* what works less well than it should, and why */
@@ -59,8 +60,9 @@ void session_loss(const struct session *s, uint32_t clause_i, struct clause_loss
 const char *session_site_probe(const struct session *s, uint64_t site);
 const char *session_site_function(const struct session *s, uint64_t site);
 
-/* Contents of a map: each key once, aggregations added up over CPUs. `value` then has the shape's
- * layout with one value instead of one per CPU. Order is unspecified. */
+/* Contents of a map (map_i counts in stream.maps): each key once, aggregations added up over CPUs.
+ * `value` then has the shape's layout with one value instead of one per CPU. Order is unspecified.
+ */
 int session_map_each(struct session *s, uint32_t map_i,
 	void (*each)(void *ctx, struct span key, struct span value), void *ctx, struct err *err);
 int session_map_clear(struct session *s, uint32_t map_i, bool keep_keys);

@@ -65,9 +65,10 @@ static bool is_instruction(struct line l, int64_t *insn_i)
 static bool is_chatter(struct line l)
 {
 	static const char *const starts[] = {"processed ", "verification time", "stack depth",
-		"from ", "mark_precise", "last_idx", "parent didn't", "parent already", "regs=",
-		"func#", "Live regs before insn", "propagating ", "caller:", "callee:",
-		"returning from callee", "to caller at", ";", "arg#", "Validating "};
+		"from ", "mark_precise", "last_idx", "parent didn't", "parent already",
+		"regs=", "func#", "Live regs before insn", "propagating ",
+		"caller:", "callee:", "returning from callee", "to caller at", ";", "arg#",
+		"Validating "};
 	int64_t unused;
 	size_t n = read_number(l, &unused);
 

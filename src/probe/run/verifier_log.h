@@ -10,7 +10,7 @@
 #define VERIFIER_MESSAGE_MAX 240
 
 struct verifier_complaint {
-	int64_t insn_i; /* the instruction that it is about, -1 = not known */
+	int64_t insn_i;			    /* the instruction that it is about, -1 = not known */
 	char message[VERIFIER_MESSAGE_MAX]; /* "R1 invalid mem access 'scalar'"; "" = none found */
 };
 

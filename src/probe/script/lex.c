@@ -65,7 +65,7 @@ void lexer_init(
 	*l = (struct lexer){
 		.text = s->text, .n = (uint32_t)s->n, .source_i = source_i, .diags = diags};
 	if (l->n >= 3 && !memcmp(l->text, "\xef\xbb\xbf", 3)) /* byte order mark */
-		l->pos = 3;
+		l->pos = l->start = 3;
 	if (l->n >= l->pos + 2 && !memcmp(l->text + l->pos, "#!", 2))
 		while (l->pos < l->n && l->text[l->pos] != '\n')
 			l->pos++;
@@ -102,23 +102,98 @@ static bool is_line_start(const struct lexer *l)
 {
 	uint32_t i = l->pos;
 
-	while (i && (l->text[i - 1] == ' ' || l->text[i - 1] == '\t'))
+	while (i > l->start && (l->text[i - 1] == ' ' || l->text[i - 1] == '\t'))
 		i--;
-	return !i || l->text[i - 1] == '\n';
+	return i == l->start || l->text[i - 1] == '\n';
+}
+
+/* Whether the directive at `from` is this word; the words of "#if" and "#ifdef" are two. */
+static bool directive_is(const struct lexer *l, uint32_t from, const char *word)
+{
+	size_t n = strlen(word);
+
+	return l->n - from > n && !memcmp(l->text + from + 1, word, n) &&
+	       !is_name_part(l->text[from + 1 + n]);
+}
+
+/* From a condition that does not hold to behind its #else or #endif; false when it has none. */
+static bool skip_condition(struct lexer *l, bool to_else)
+{
+	unsigned depth = 0;
+
+	for (skip_line(l); l->pos < l->n; skip_line(l)) {
+		l->pos++;
+		while (l->text[l->pos] == ' ' || l->text[l->pos] == '\t')
+			l->pos++;
+		if (l->text[l->pos] != '#')
+			continue;
+		if (directive_is(l, l->pos, "if") || directive_is(l, l->pos, "ifdef") ||
+			directive_is(l, l->pos, "ifndef")) {
+			depth++;
+		} else if (directive_is(l, l->pos, "endif") && !depth--) {
+			skip_line(l);
+			return true;
+		} else if (to_else && !depth && directive_is(l, l->pos, "else")) {
+			l->n_conditions++;
+			skip_line(l);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Many scripts of bpftrace say which headers they need where the kernel does not describe its
+ * types: #ifndef BPFTRACE_HAVE_BTF #include <linux/sched.h> #endif Here it always does. This is the
+ * only condition that is known. False for any other line.
+ */
+static bool skip_known_condition(struct lexer *l)
+{
+	static const char name[] = "BPFTRACE_HAVE_BTF";
+	bool is_not = directive_is(l, l->pos, "ifndef");
+	uint32_t from = l->pos, at = from + (is_not ? 7 : 6);
+	bool has_end = true;
+
+	if (l->n_conditions && directive_is(l, from, "else")) {
+		l->n_conditions--;
+		has_end = skip_condition(l, false);
+	} else if (l->n_conditions && directive_is(l, from, "endif")) {
+		l->n_conditions--;
+		skip_line(l);
+	} else if (is_not || directive_is(l, from, "ifdef")) {
+		while (l->text[at] == ' ' || l->text[at] == '\t')
+			at++;
+		if (strncmp(l->text + at, name, strlen(name)) ||
+			is_name_part(l->text[at + strlen(name)]))
+			return false;
+		if (is_not) {
+			has_end = skip_condition(l, true);
+		} else {
+			l->n_conditions++;
+			skip_line(l);
+		}
+	} else {
+		return false;
+	}
+	if (!has_end && l->diags)
+		diag_error(l->diags, place_of(l, from, from + (is_not ? 7 : 5)), "unterminated",
+			"the condition has no #endif");
+	l->is_cut |= !has_end;
+	return true;
 }
 
 /* "# words" is a comment, "#include" something that is not done here. */
 static void skip_hash_line(struct lexer *l)
 {
-	uint32_t from = l->pos, to = from + 1;
+	uint32_t from = l->pos;
 
-	while (to < l->n && is_name_part(l->text[to]))
-		to++;
+	if (skip_known_condition(l))
+		return;
 	for (const char *const *d = directives; *d && l->diags; d++) {
-		if (strlen(*d) != to - from - 1 || memcmp(l->text + from + 1, *d, to - from - 1))
+		if (!directive_is(l, from, *d))
 			continue;
-		diag_error(l->diags, place_of(l, from, to), "declaration",
-			"'#%s' is not done: there is no preprocessor", *d);
+		diag_error(l->diags, place_of(l, from, from + 1 + (uint32_t)strlen(*d)),
+			"declaration", "'#%s' is not done: there is no preprocessor", *d);
 		diag_hint(l->diags, "declare structures in the script, or leave it to the debug "
 				    "information of the traced program");
 	}
@@ -154,20 +229,22 @@ static bool is_token_start(const struct lexer *l, uint32_t at)
 /* One message for all that stand together. */
 static void skip_wrong_characters(struct lexer *l)
 {
-	uint32_t from = l->pos;
+	uint32_t from = l->pos, to;
 	size_t n = utf8_bytes(l->text + from, l->n - from);
 
-	/* A '$' without a name behind it starts a token only by its looks. */
 	do
 		l->pos++;
 	while (l->pos < l->n && !is_token_start(l, l->pos));
+	to = l->pos;
+	if (l->text[from] == '#')
+		skip_line(l); /* meant as a comment */
 	if (!l->diags)
 		return;
 	if (n && (unsigned char)l->text[from] > ' ' && l->text[from] != 0x7f)
-		diag_error(l->diags, place_of(l, from, l->pos), "character",
+		diag_error(l->diags, place_of(l, from, to), "character",
 			"'%.*s' is no part of the language", (int)n, l->text + from);
 	else
-		diag_error(l->diags, place_of(l, from, l->pos), "character",
+		diag_error(l->diags, place_of(l, from, to), "character",
 			"the byte 0x%02x is no part of the language", (unsigned char)l->text[from]);
 }
 
@@ -187,6 +264,7 @@ static struct token quoted(struct lexer *l, char quote)
 				"the %s has no closing %c", quote == '"' ? "text" : "character",
 				quote);
 		t.kind = TOKEN_BAD;
+		l->is_cut = true; /* it may have hidden a closing brace */
 	}
 	l->pos = t.to = i;
 	return t;
@@ -259,5 +337,7 @@ struct token lexer_next(struct lexer *l)
 		if (punctuation_next(l, &t))
 			return t;
 		skip_wrong_characters(l);
+		if (c == '$') /* a variable without a name */
+			return (struct token){TOKEN_BAD, l->pos - 1, l->pos};
 	}
 }

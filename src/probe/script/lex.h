@@ -59,9 +59,11 @@ struct lexer {
 	const char *text; /* NUL-terminated; a NUL before n is a wrong character */
 	uint32_t n;
 	uint32_t source_i;
+	uint32_t start; /* behind a byte order mark */
 	uint32_t pos;
-	struct diags *diags; /* NULL: says nothing, for looking ahead */
-	bool is_cut;	     /* a comment without an end hid the rest */
+	uint32_t n_conditions; /* #ifdef that hold here, without their #endif */
+	struct diags *diags;   /* NULL: says nothing, for looking ahead */
+	bool is_cut;	       /* something hid the rest, so that it ends too early */
 };
 
 void lexer_init(

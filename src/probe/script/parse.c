@@ -84,6 +84,24 @@ bool parser_starts_line(const struct parser *p)
 	return memchr(p->lexer.text + p->last_to, '\n', p->token.from - p->last_to) != NULL;
 }
 
+bool parser_at_clause(const struct parser *p)
+{
+	static const char *const words[] = {"begin", "end", "error", "BEGIN", "END", NULL};
+
+	if (!parser_at(p, TOKEN_NAME))
+		return false;
+	if (p->lexer.text[p->token.to] == ':')
+		return true;
+	for (const char *const *w = words; *w; w++) {
+		if (parser_at_word(p, *w)) {
+			int next = parser_peek(p).kind;
+
+			return next == '{' || next == ',' || next == '/';
+		}
+	}
+	return false;
+}
+
 char *parser_text(struct parser *p, struct token t, uint32_t skip)
 {
 	return arena_strndup(p->arena, p->lexer.text + t.from + skip, t.to - t.from - skip);
@@ -151,6 +169,9 @@ bool parser_enter(struct parser *p)
 	if (p->depth >= SCRIPT_NESTING_MAX) {
 		parser_error(p, parser_here(p), "nesting",
 			"this is nested more than %d levels deep", SCRIPT_NESTING_MAX);
+		/* Nobody wrote this by hand: the rest is given up. */
+		p->lexer.pos = p->lexer.n;
+		p->lexer.is_cut = true;
 		return false;
 	}
 	p->depth++;
@@ -181,12 +202,17 @@ static struct expr *parse_config_value(struct parser *p)
 	return expr_finish(p, expr_new(p, EXPR_INT, p->token.from));
 }
 
-static void check_config_repetition(struct parser *p, const struct expr *name)
+static void check_setting(struct parser *p, const struct expr *name)
 {
-	for (const struct expr *e = p->script->config; e; e = e->next)
+	unsigned n = 0;
+
+	for (const struct expr *e = p->script->config; e; e = e->next, n++)
 		if (!strcmp(e->a->name, name->name))
 			diag_error(
 				p->diags, name->place, "config", "'%s' is set twice", name->name);
+	if (n >= SETTINGS_MAX)
+		parser_error(
+			p, name->place, "config", "there are more than %d settings", SETTINGS_MAX);
 }
 
 /* setting = name "=" config value */
@@ -234,6 +260,16 @@ static void skip_to(struct parser *p, int a, int b)
 	}
 }
 
+/* Behind the ';' or the '}' of something that is wrong as a whole. */
+static void skip_item(struct parser *p)
+{
+	skip_to(p, ';', '{');
+	if (parser_accept(p, '{')) {
+		skip_to(p, '}', '}');
+		parser_accept(p, '}');
+	}
+}
+
 /* config = "config" "=" "{" [setting { (";" | ",") setting }] [";"] "}" [";"] */
 static void parse_config(struct parser *p)
 {
@@ -244,8 +280,7 @@ static void parse_config(struct parser *p)
 	open = p->token;
 	if (!parser_accept(p, '{')) {
 		parser_error(p, parser_here(p), "config", "expected '{' after 'config ='");
-		skip_to(p, '}', '{');
-		parser_accept(p, '}');
+		skip_item(p);
 		return;
 	}
 	while (!parser_at(p, '}') && !parser_at(p, TOKEN_END)) {
@@ -362,9 +397,7 @@ static void parse_item(struct parser *p)
 	} else if (parser_at(p, TOKEN_NAME) && is_foreign_item(p)) {
 		parser_error(p, parser_here(p), "declaration", "'%s' is not part of this language",
 			parser_text(p, p->token, 0));
-		skip_to(p, ';', '{');
-		if (parser_at(p, '{'))
-			parse_block(p);
+		skip_item(p);
 	} else if (parser_at(p, TOKEN_NAME) && parser_peek(p).kind != ':' &&
 		   (word_begins_decl(p, p->token) || is_decl_of_unknown_type(p))) {
 		parse_decl(p);

@@ -188,7 +188,8 @@ struct decl_type *type_without_definition(struct parser *p, struct decl_type *t)
 	return copy;
 }
 
-/* field = specifiers [ declarator [":" bits] attributes { "," ... } ] ";" */
+/* field = specifiers [ declarator [":" bits] attributes { "," ... } ] ";" ; the last ';' may be
+ * missing */
 static void parse_fields(struct parser *p, struct decl_type *to, struct decl_field ***next)
 {
 	struct specifiers s;
@@ -220,7 +221,8 @@ static void parse_fields(struct parser *p, struct decl_type *to, struct decl_fie
 		if (!parser_accept(p, ','))
 			break;
 	}
-	parser_expect(p, ';', "';' after the field");
+	if (!parser_at(p, '}')) /* as gcc and clang allow */
+		parser_expect(p, ';', "';' after the field");
 }
 
 /* structure body = "{" { field } "}" */

@@ -24,18 +24,6 @@ static struct stmt *stmt_finish(struct parser *p, struct stmt *s)
 	return s;
 }
 
-/* "uprobe:" or "end {" where a statement should be: a brace was forgotten before it. */
-static bool is_at_clause(const struct parser *p)
-{
-	if (!parser_at(p, TOKEN_NAME))
-		return false;
-	if (p->lexer.text[p->token.to] == ':')
-		return true;
-	return (parser_at_word(p, "begin") || parser_at_word(p, "end") ||
-		       parser_at_word(p, "BEGIN") || parser_at_word(p, "END")) &&
-	       parser_peek(p).kind == '{';
-}
-
 /* After an error: behind the next ';', or before something that a statement can begin with. */
 static void skip_statement(struct parser *p)
 {
@@ -47,7 +35,7 @@ static void skip_statement(struct parser *p)
 			for (const char *const *w = statement_words; *w; w++)
 				if (parser_at_word(p, *w))
 					return;
-			if (is_at_clause(p))
+			if (parser_at_clause(p))
 				return;
 		}
 		parser_take(p);
@@ -66,7 +54,7 @@ struct stmt *parse_block(struct parser *p)
 
 		if (parser_accept(p, ';'))
 			continue;
-		if (is_at_clause(p)) {
+		if (parser_at_clause(p)) {
 			diag_error(p->diags, parser_place(p, open.from, open.to), "unterminated",
 				"'{' is never closed: another clause begins before its '}'");
 			return first;

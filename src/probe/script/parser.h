@@ -52,6 +52,8 @@ bool parser_accept(struct parser *p, int kind);
 bool parser_at_word(const struct parser *p, const char *word);
 bool parser_accept_word(struct parser *p, const char *word);
 bool parser_starts_line(const struct parser *p);
+/* "uprobe:" or "end {": in a block, a brace was forgotten before it. */
+bool parser_at_clause(const struct parser *p);
 
 /* Reports unless in panic, and panics. `parser_expected` says what was expected and what is there.
  */

@@ -86,6 +86,8 @@ static bool read_field(struct btf_builder *b, const struct btf_member *m, struct
 		.offset = m->bit / 8,
 		.bit_offset = m->bits ? m->bit % 8 : 0,
 		.bit_size = (uint8_t)m->bits};
+	if (!source_is_whole(f->type))
+		f->type = types_bad(b->types);
 	return true;
 }
 

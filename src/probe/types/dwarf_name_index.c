@@ -15,6 +15,8 @@
 #define SCOPE_BYTES_MAX 4096 /* of "a::b::" */
 #define ORIGIN_HOPS_MAX 4    /* from a definition to the entry that has its name */
 
+#define LANGUAGE_ASSEMBLER 0x8001 /* DW_LANG_Mips_Assembler */
+
 enum name_rank {
 	RANK_NONE,
 	RANK_HINT,     /* another way to say the name: gives way to everything */
@@ -249,6 +251,9 @@ static void pass_unit(struct pass *p, const struct debug_unit *u)
 
 	p->scope.n = 0;
 	*map_ensure(&p->index->first_scope, (uintptr_t)u, NULL) = p->index->scopes.n;
+	/* Assemblers know functions, but not what they take and give. */
+	if (die_has(&u->root, SLOT_LANGUAGE) && u->root.value[SLOT_LANGUAGE] == LANGUAGE_ASSEMBLER)
+		return;
 	if (!die_read(p->reader, u, u->first_die, &d) || !d.has_children)
 		return;
 	for (at = d.next; at && die_read(p->reader, u, at, &d);) {

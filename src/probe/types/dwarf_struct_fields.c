@@ -76,6 +76,8 @@ static bool read_field(struct dwarf_builder *b, const struct die *d, struct type
 		die_text(d, DIE_NAME, &name);
 	f->name = dwarf_build_text(b, name);
 	f->type = dwarf_type_of(b, d, true);
+	if (!source_is_whole(f->type))
+		f->type = types_bad(b->types);
 	return bit_field(d, f);
 }
 

@@ -143,8 +143,8 @@ static bool enum_is_signed(struct dwarf_builder *b, const struct die *d)
 		return true;
 	for (at = d->next; at && die_read(b->reader, d->unit, at, &child) && child.tag;
 		at = die_behind(b->reader, &child))
-		if (child.form[DIE_CONST_VALUE] == FORM_SDATA &&
-			die_says(&child, DIE_CONST_VALUE) &&
+		if (die_says(&child, DIE_CONST_VALUE) &&
+			child.form[DIE_CONST_VALUE] == FORM_SDATA &&
 			(int64_t)child.value[DIE_CONST_VALUE] < 0)
 			return true;
 	return false;

@@ -142,14 +142,83 @@ static void find_completion(struct dwarf_types *d, enum name_kind kind, struct d
 	free(text);
 }
 
+/* Functions by their symbols: first where `name` is, then what else is there. */
+struct alias_search {
+	struct dwarf_types *types;
+	const char *name;
+	uint64_t addr;
+	bool has_addr;
+	bool is_found;
+	struct die found;
+};
+
+static void find_address(void *ctx, const struct elf_symbol *symbol)
+{
+	struct alias_search *s = ctx;
+
+	if (s->has_addr || strcmp(symbol->name, s->name) != 0)
+		return;
+	s->addr = symbol->addr.v;
+	s->has_addr = true;
+}
+
+static bool find_definition(struct dwarf_types *d, const char *name, struct die *out)
+{
+	if (dwarf_name_index_find(&d->names, d->reader, NAME_KIND_LINKAGE, name, out) &&
+		!die_flag(out, DIE_DECLARATION))
+		return true;
+	return dwarf_name_index_find(&d->names, d->reader, NAME_KIND_FUNCTION, name, out) &&
+	       !die_flag(out, DIE_DECLARATION);
+}
+
+static void find_alias(void *ctx, const struct elf_symbol *symbol)
+{
+	struct alias_search *s = ctx;
+
+	if (!s->is_found && symbol->addr.v == s->addr)
+		s->is_found = find_definition(s->types, symbol->name, &s->found);
+}
+
+static void each_symbol(struct dwarf_types *d,
+	void (*each)(void *ctx, const struct elf_symbol *symbol), struct alias_search *s)
+{
+	elf_file_each_function(&d->elf, true, each, s);
+	elf_file_each_function(&d->elf, false, each, s);
+	if (d->separate.is_open)
+		elf_file_each_function(&d->separate.elf, false, each, s);
+}
+
+/* A function may have further names of which only the symbol table knows: libc's malloc is defined
+ * as __libc_malloc. */
+static bool find_by_alias(struct dwarf_types *d, const char *name, struct die *out)
+{
+	struct alias_search s = {.types = d, .name = name};
+
+	each_symbol(d, find_address, &s);
+	if (s.has_addr)
+		each_symbol(d, find_alias, &s);
+	if (s.is_found)
+		*out = s.found;
+	return s.is_found;
+}
+
 static bool find_function_entry(struct dwarf_types *d, const char *name, struct die *out)
 {
-	if (dwarf_name_index_find(&d->names, d->reader, NAME_KIND_LINKAGE, name, out))
+	struct die defined;
+
+	if (find_definition(d, name, out))
 		return true;
-	if (!dwarf_name_index_find(&d->names, d->reader, NAME_KIND_FUNCTION, name, out))
-		return false;
-	find_completion(d, NAME_KIND_LINKAGE, out);
-	return true;
+	if (dwarf_name_index_find(&d->names, d->reader, NAME_KIND_FUNCTION, name, out)) {
+		find_completion(d, NAME_KIND_LINKAGE, out);
+		if (!die_flag(out, DIE_DECLARATION))
+			return true;
+	} else if (!dwarf_name_index_find(&d->names, d->reader, NAME_KIND_LINKAGE, name, out)) {
+		return find_by_alias(d, name, out);
+	}
+	/* gcc declares what it has built in without parameters: that is no knowledge. */
+	if (find_by_alias(d, name, &defined))
+		*out = defined;
+	return out->has_children || die_says(out, DIE_TYPE);
 }
 
 static const struct type *find_function(void *ctx, const char *name)

@@ -40,6 +40,13 @@ const struct type *source_int(
 	return types_int(t, (uint32_t)bytes, is_signed);
 }
 
+bool source_is_whole(const struct type *type)
+{
+	while (type->kind == TYPE_ARRAY)
+		type = type->of;
+	return type->kind != TYPE_STRUCT || type->is_complete;
+}
+
 static uint32_t align_at(const struct type_field *f)
 {
 	uint32_t align = f->type->align ? f->type->align : 1;

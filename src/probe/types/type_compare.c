@@ -126,6 +126,17 @@ static void path_add(struct buf *path, const char *name)
 		buf_printf(path, "%s%s", path->n ? "." : "", name);
 }
 
+/* What an unnamed structure is called in messages: its first field with a name. */
+static const char *field_name(const struct type_field *f)
+{
+	for (int depth = 0; !f->name && depth < TYPE_DEPTH_MAX; depth++) {
+		if (f->type->kind != TYPE_STRUCT || !f->type->n_fields)
+			return NULL;
+		f = &f->type->fields[0];
+	}
+	return f->name;
+}
+
 static bool is_fields_layout(
 	const struct type *a, const struct type *b, struct buf *path, uint32_t *steps)
 {
@@ -136,15 +147,17 @@ static bool is_fields_layout(
 		const struct type_field *x = &a->fields[i], *y = &b->fields[i];
 		size_t before = path ? path->n : 0;
 
-		path_add(path, x->name);
 		if (!is_same_name(x->name, y->name) || x->offset != y->offset ||
-			x->bit_offset != y->bit_offset || x->bit_size != y->bit_size)
+			x->bit_offset != y->bit_offset || x->bit_size != y->bit_size) {
+			path_add(path, field_name(x));
 			return false;
+		}
+		path_add(path, x->name);
 		if (!is_layout(x->type, y->type, path, steps))
 			return false;
 		if (path)
 			path->n = before;
-		last = x->name;
+		last = field_name(x);
 	}
 	if (a->n_fields == b->n_fields && a->size == b->size)
 		return true;
@@ -155,8 +168,7 @@ static bool is_fields_layout(
 	return false;
 }
 
-static bool is_layout(
-	const struct type *a, const struct type *b, struct buf *path, uint32_t *steps)
+static bool is_layout(const struct type *a, const struct type *b, struct buf *path, uint32_t *steps)
 {
 	if (++*steps > WALK_STEPS_MAX || a->kind != b->kind)
 		return false;

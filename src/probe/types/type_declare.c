@@ -85,8 +85,8 @@ static const struct type *resolve_number(struct types *t, const struct decl_type
 	case DECL_LONG:
 		return types_long(t, is_signed);
 	case DECL_LONG_LONG:
-		return types_named_int(t, is_signed ? "long long" : "unsigned long long", 8,
-			is_signed, false);
+		return types_named_int(
+			t, is_signed ? "long long" : "unsigned long long", 8, is_signed, false);
 	case DECL_FIXED:
 		return types_int(t, decl->bytes, is_signed);
 	case DECL_FLOAT:
@@ -146,9 +146,10 @@ static const struct type *resolve_tag(
 	if (d && (d->type->is_complete || t->is_declaring))
 		return d->type;
 	if (decl->kind == DECL_ENUM || !t->is_declaring)
-		type = source_named(t, decl->kind == DECL_ENUM ? "enum"
-				       : decl->is_union	       ? "union"
-							       : "struct",
+		type = source_named(t,
+			decl->kind == DECL_ENUM ? "enum"
+			: decl->is_union	? "union"
+						: "struct",
 			decl->name);
 	if (type)
 		return type;
@@ -284,8 +285,7 @@ static const struct type *resolve_kind(
 	}
 }
 
-const struct type *type_resolve(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+const struct type *type_resolve(struct types *t, const struct decl_type *decl, struct diags *diags)
 {
 	const struct type *type;
 
@@ -385,7 +385,8 @@ const struct type *types_of_decl(
 	if (type->kind == TYPE_STRUCT)
 		type = type_with_size(t, type, decl->place, "this needs a size", diags);
 	if (decl->kind == DECL_ARRAY && !decl->n && type->kind != TYPE_BAD) {
-		diag_error(diags, decl->place, "incomplete", "an array without a length has no size");
+		diag_error(
+			diags, decl->place, "incomplete", "an array without a length has no size");
 		return types_bad(t);
 	}
 	if (space == SPACE_CONTEXT && type->kind == TYPE_POINTER)

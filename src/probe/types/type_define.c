@@ -151,7 +151,7 @@ static void define_fields(
 	struct types *t, const struct decl_type *decl, struct type *s, struct diags *diags)
 {
 	struct body b = {.types = t, .decl = decl, .diags = diags};
-	size_t n_errors = diags->n_errors;
+	bool is_bad = false;
 
 	for (const struct decl_field *f = decl->fields; f; f = f->next) {
 		if (b.names.n_items >= TYPE_FIELDS_MAX || b.fields.n >= TYPE_FIELDS_MAX) {
@@ -162,7 +162,9 @@ static void define_fields(
 		add_field(&b, f);
 	}
 	fill(&b, s);
-	if (!s->size && diags->n_errors == n_errors)
+	for (size_t i = 0; i < b.fields.n; i++)
+		is_bad |= b.fields.v[i].field.type->kind == TYPE_BAD;
+	if (!s->size && !is_bad)
 		diag_error(diags, decl->place, "size", "'%s' has no fields that take room",
 			s->name ? s->name : "struct");
 	vec_release(&b.fields);
@@ -268,8 +270,8 @@ static void report_again(const struct declared *d, const struct type *type,
 	diag_error(diags, decl->place, "duplicate", "'%s' was declared before", d->type->name);
 }
 
-/* The structure that a body fills: the one that was mentioned before, or else a new one. `is_again`:
- * the tag has a body, or is of another kind. */
+/* The structure that a body fills: the one that was mentioned before, or else a new one.
+ * `is_again`: the tag has a body, or is of another kind. */
 static struct type *struct_to_fill(
 	struct types *t, const struct decl_type *decl, const char *name, bool *is_again)
 {
@@ -318,8 +320,7 @@ static const struct type *define_tagged(
 	return type;
 }
 
-const struct type *type_define(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+const struct type *type_define(struct types *t, const struct decl_type *decl, struct diags *diags)
 {
 	uint64_t key = (uint64_t)(uintptr_t)decl;
 	const uint64_t *known = map_find(&t->defined, key);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "probe/points/cpp_name.h"
+#include "probe/points/name_match.h"
+#include "probe/points/point.h"
+
+static struct arena *arena;
+static struct sources sources;
+static struct diags diags;
+
+/* As a script has it behind two blanks, so that places do not begin at 0. */
+static bool parse(const char *text, struct point_spec *spec)
+{
+	struct point_text point = {.text = text, .place = {0, 2, 2 + (uint32_t)strlen(text)}};
+
+	diags_release(&diags);
+	diags_init(&diags, &sources);
+	return point_parse(&point, arena, spec, &diags);
+}
+
+static void test_long_forms(void)
+{
+	static const struct {
+		const char *text;
+		enum point_kind kind;
+		const char *long_form;
+	} cases[] = {
+		{"BEGIN", POINT_BEGIN, "begin"},
+		{"begin", POINT_BEGIN, "begin"},
+		{"END", POINT_END, "end"},
+		{"error", POINT_ERROR, "error"},
+		{"i:s:1", POINT_INTERVAL, "interval:s:1"},
+		{"interval:500ms", POINT_INTERVAL, "interval:ms:500"},
+		{"p:99", POINT_PROFILE, "profile:hz:99"},
+		{"profile:us:250", POINT_PROFILE, "profile:us:250"},
+		{"u:libc:malloc", POINT_UPROBE, "uprobe:libc:malloc"},
+		{"ur:/bin/sh:main", POINT_URETPROBE, "uretprobe:/bin/sh:main"},
+		{"uprobe::f", POINT_UPROBE, "uprobe::f"},
+		{"uprobe:./a:cpp:ns::f", POINT_UPROBE, "uprobe:./a:ns::f"},
+		{"U:./a:p:n", POINT_USDT, "usdt:./a:p:n"},
+		{"usdt:./a::n", POINT_USDT, "usdt:./a:n"},
+		{"syscall:read", POINT_SYSCALL_ENTRY, "syscall:read:entry"},
+		{"syscall::read:return", POINT_SYSCALL_RETURN, "syscall:read:return"},
+		{"t:sched:sched_switch", POINT_TRACEPOINT, "tracepoint:sched:sched_switch"},
+		{"t:syscalls:sys_enter_openat", POINT_SYSCALL_ENTRY,
+			"tracepoint:syscalls:sys_enter_openat"},
+		{"t:syscalls:sys_exit_*", POINT_SYSCALL_RETURN, "tracepoint:syscalls:sys_exit_*"},
+		{"t:raw_syscalls:sys_enter", POINT_TRACEPOINT, "tracepoint:raw_syscalls:sys_enter"},
+		{"rt:sys_enter", POINT_RAW_TRACEPOINT, "rawtracepoint:sys_enter"},
+		{"s:faults:10", POINT_SOFTWARE, "software:page-faults:10"},
+		{"h:cycles", POINT_HARDWARE, "hardware:cpu-cycles:1000000"},
+		{"k:vfs_read+8", POINT_KPROBE, "kprobe:vfs_read+8"},
+		{"kr:vfs_read", POINT_KRETPROBE, "kretprobe:vfs_read"},
+		{"kfunc:ext4:f", POINT_FENTRY, "fentry:ext4:f"},
+		{"fr:f", POINT_FEXIT, "fexit:f"},
+		{"kretfunc:f", POINT_FEXIT, "fexit:f"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct point_spec spec = {0};
+
+		CHECK(parse(cases[i].text, &spec));
+		CHECK_EQ(spec.kind, cases[i].kind);
+		CHECK_STR(spec.text, cases[i].long_form);
+		CHECK_EQ(spec.place.from, 2);
+		CHECK_EQ(diags.n_errors, 0);
+	}
+}
+
+static void test_parts(void)
+{
+	struct point_spec s;
+
+	CHECK(parse("uprobe:libc:mall*", &s));
+	CHECK_STR(s.file, "libc");
+	CHECK_STR(s.name, "mall*");
+	CHECK(s.is_glob && !s.has_address);
+	CHECK(parse("uprobe:/lib/x.so:f+0x10", &s));
+	CHECK_STR(s.name, "f");
+	CHECK_EQ(s.offset, 16);
+	CHECK(!s.is_glob);
+	CHECK(parse("uprobe:./a:0x1234", &s));
+	CHECK(s.has_address);
+	CHECK_EQ(s.address, 0x1234);
+	CHECK(parse("uprobe:./a:ns::f(char *)", &s));
+	CHECK_STR(s.name, "ns::f(char *)");
+	CHECK(!s.is_glob);
+	CHECK(parse("uprobe:./a:operator+", &s));
+	CHECK_STR(s.name, "operator+");
+	CHECK_EQ(s.offset, 0);
+	CHECK(parse("usdt:./a:prov*:n", &s));
+	CHECK_STR(s.provider, "prov*");
+	CHECK(s.is_glob);
+	CHECK(parse("t:syscalls:sys_enter_open*", &s));
+	CHECK_STR(s.name, "open*");
+	CHECK(!s.provider && s.is_glob);
+	CHECK(parse("kprobe:mod:f", &s));
+	CHECK_STR(s.provider, "mod");
+	CHECK(parse("profile:hz:100", &s));
+	CHECK_EQ(s.period_ns, 10000000);
+	CHECK(parse("interval:2s", &s));
+	CHECK_EQ(s.period_ns, 2000000000);
+	CHECK(parse("s:cs", &s));
+	CHECK_EQ(s.count, 1000);
+}
+
+/* Columns count from 0 in the script, where the point begins at 2. */
+static void test_errors(void)
+{
+	static const struct {
+		const char *text, *tag;
+		uint32_t from, to;
+	} cases[] = {
+		{"uprob:libc:f", "point-unknown", 2, 7},
+		{"watchpoint:0x1:8:w", "point-unknown", 2, 12},
+		{"malloc", "point-unknown", 2, 8},
+		{"", "point-unknown", 2, 2},
+		{"begin:1", "point", 2, 9},
+		{"uprobe", "point", 2, 8},
+		{"uprobe:libc", "point", 2, 13},
+		{"uprobe:libc:", "point", 2, 14},
+		{"uprobe:*:f", "point", 9, 10},
+		{"uprobe:libc:f+12z", "number", 16, 19},
+		{"uprobe:libc:0x12g", "number", 14, 19},
+		{"uprobe:libc:a:b", "point", 2, 17},
+		{"uretprobe:libc:f+4", "point", 17, 20},
+		{"usdt:/a:b:c:d", "point", 2, 15},
+		{"interval:5", "number", 11, 12},
+		{"interval:s:x", "number", 13, 14},
+		{"interval:fortnight:1", "point", 11, 20},
+		{"interval:s:0", "range", 13, 14},
+		{"profile:hz:99999999999", "range", 13, 24},
+		{"interval:h:99999999999999999999", "number", 13, 33},
+		{"syscall:read:middle", "point", 15, 21},
+		{"syscall:", "point", 2, 10},
+		{"t:sched", "point", 2, 9},
+		{"t:syscalls:*", "point", 13, 14},
+		{"t:../../etc:x", "point", 2, 15},
+		{"software:cycle", "point", 11, 16},
+		{"hardware:cycles:0", "number", 18, 19},
+		{"fentry:f+4", "point", 2, 12},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct point_spec spec;
+		int before = check_failures;
+
+		CHECK(!parse(cases[i].text, &spec));
+		CHECK_EQ(diags.n_errors, 1);
+		CHECK_STR(diags.v.v[0].tag, cases[i].tag);
+		CHECK_EQ(diags.v.v[0].place.from, cases[i].from);
+		CHECK_EQ(diags.v.v[0].place.to, cases[i].to);
+		if (check_failures > before)
+			printf("  in '%s'\n", cases[i].text);
+	}
+}
+
+static void test_quoted_place(void)
+{
+	struct point_text quoted = {.text = "uprobe:*:f", .place = {0, 5, 17}};
+	struct point_spec spec;
+
+	diags_release(&diags);
+	diags_init(&diags, &sources);
+	CHECK(!point_parse(&quoted, arena, &spec, &diags));
+	CHECK_EQ(diags.v.v[0].place.from, 5);
+	CHECK_EQ(diags.v.v[0].place.to, 17);
+}
+
+static void test_globs(void)
+{
+	CHECK(glob_match("*alloc", "malloc") && !glob_match("*alloc", "allocx"));
+	CHECK(glob_match("m?m*", "memcpy") && !glob_match("m?m*", "mmcpy"));
+	CHECK(glob_match("str[a-c]*", "strchr") && !glob_match("str[a-c]*", "strlen"));
+	CHECK(glob_match("[!a]x", "bx") && !glob_match("[!a]x", "ax"));
+	CHECK(glob_match("*a*b*c", "xxaxxbxxbxxc") && !glob_match("*a*b*c", "abcd"));
+	CHECK(glob_match("", "") && glob_match("*", "") && !glob_match("?", ""));
+	CHECK(glob_has("a*") && glob_has("[ab]") && !glob_has("operator[]") && !glob_has("a[b"));
+	CHECK(glob_match("operator[]", "operator[]"));
+}
+
+static void test_nearest(void)
+{
+	struct nearest_names near = {.wanted = "maloc"};
+	char text[256];
+
+	CHECK_EQ(name_distance("maloc", "malloc", 3), 1);
+	CHECK_EQ(name_distance("mlaloc", "malloc", 3), 1);
+	CHECK_EQ(name_distance("mxaloc", "malloc", 3), 2);
+	CHECK_EQ(name_distance("ab", "ba", 3), 1);
+	CHECK_EQ(name_distance("abc", "xyz", 2), 3);
+	CHECK(!nearest_names_text(&near, text, sizeof(text)));
+	nearest_names_add(&near, "free");
+	nearest_names_add(&near, "calloc");
+	nearest_names_add(&near, "malloc");
+	nearest_names_add(&near, "maloc.part.0");
+	nearest_names_add(&near, "malloc");
+	CHECK(nearest_names_text(&near, text, sizeof(text)));
+	CHECK_STR(text, "'maloc.part.0', 'malloc' or 'calloc'");
+}
+
+static bool means(const char *asked, const char *mangled)
+{
+	struct cpp_name c;
+
+	cpp_name_init(&c, asked);
+	return cpp_name_is(&c, mangled);
+}
+
+static void test_cpp(void)
+{
+	CHECK(means("ns::f", "_ZN2ns1fEi") && means("ns::f", "_ZN2ns1fEPc"));
+	CHECK(!means("ns::f", "_ZN2ns2ffEi") && !means("f", "_ZN2ns1fEi"));
+	CHECK(means("ns::f(int)", "_ZN2ns1fEi") && !means("ns::f(int)", "_ZN2ns1fEPc"));
+	CHECK(means("ns::f(char *)", "_ZN2ns1fEPc") && means("ns::f(char*)", "_ZN2ns1fEPc"));
+	CHECK(means("ns::f(unsigned int, long)", "_ZN2ns1fEjl"));
+	CHECK(!means("ns::f(unsignedint)", "_ZN2ns1fEj"));
+	CHECK(means("f", "_Z1fi") && means("f()", "_Z1fv"));
+	CHECK(means("ns::f", "_ZN2ns1fIiEET_S1_") && means("ns::f<int>", "_ZN2ns1fIiEET_S1_"));
+	CHECK(!means("ns::f<long>", "_ZN2ns1fIiEET_S1_"));
+	CHECK(means("C::get", "_ZNK1C3getEv") && means("C::get() const", "_ZNK1C3getEv"));
+	CHECK(means("C::operator()", "_ZN1CclEi") && means("C::operator[]", "_ZN1CixEi"));
+	CHECK(means("ns::*", "_ZN2ns1fEi") && !means("ns::*", "_ZN2nt1fEi"));
+	CHECK(means("(anonymous namespace)::f", "_ZN12_GLOBAL__N_11fEv"));
+	CHECK(means("std::string::append", "_ZNSs6appendEPKc") ||
+		means("std::basic_string<*>::append", "_ZNSs6appendEPKc"));
+	CHECK(!means("f", "f") && !means("ns::f", "_ZN2ns1fEi.cold"));
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		{"every word of the language gives its kind and long form", test_long_forms},
+		{"files, names, offsets, periods and counts are taken apart", test_parts},
+		{"wrong points have a tag and the place of the wrong part", test_errors},
+		{"a quoted point is reported as a whole", test_quoted_place},
+		{"patterns match as a shell's do, and brackets of C++ are none", test_globs},
+		{"names that somebody may have meant are found by distance", test_nearest},
+		{"C++ functions are found by name, parameters and pattern", test_cpp},
+	};
+	int rc;
+
+	arena = arena_new();
+	sources_add(&sources, "t", (struct span){(const uint8_t *)"", 0});
+	diags_init(&diags, &sources);
+	rc = RUN_TESTS(tests);
+	diags_release(&diags);
+	sources_release(&sources);
+	arena_free(arena);
+	return rc;
+}
