@@ -318,6 +318,10 @@ static int start(struct recorder *r, struct err *err)
 		rc = hook_targets_attach(r->hooks, o->pids, o->n_pids, err);
 	if (rc < 0)
 		return rc;
+	if (o->companion)
+		rc = o->companion->start(o->companion->ctx, o->command ? r->child.pid : 0, err);
+	if (rc < 0)
+		return rc;
 	/* What is known so far is on disk before anything runs. */
 	rc = trace_writer_flush(r->writer, err);
 	r->began_ns = clock_mono_ns();
@@ -439,16 +443,21 @@ static int wait_timeout_ms(const struct recorder *r)
 
 static void run_loop(struct recorder *r)
 {
+	const struct recorder_companion *companion = r->options->companion;
+
 	while (!r->stop) {
-		struct pollfd fds[3] = {
+		struct pollfd fds[4] = {
 			{.fd = r->signal_fd, .events = POLLIN},
 			{.fd = collector_fd(r->collector), .events = POLLIN},
 			{.fd = r->hooks ? hooks_fd(r->hooks) : -1, .events = POLLIN},
+			{.fd = companion ? companion->fd(companion->ctx) : -1, .events = POLLIN},
 		};
 
-		poll(fds, 3, wait_timeout_ms(r));
+		poll(fds, 4, wait_timeout_ms(r));
 		take_signals(r);
 		take_records(r);
+		if (companion)
+			companion->work(companion->ctx);
 		if (r->desk.waiting.n)
 			make_snapshot(r);
 		if (targets_are_gone(r) || duration_is_over(r))
@@ -508,8 +517,12 @@ static void finish_trace(struct recorder *r)
 	struct collected_list rest = {0};
 	struct err err;
 
+	const struct recorder_companion *companion = r->options->companion;
+
 	perf_set_disable(&r->set);
 	stop_hooks(r);
+	if (companion)
+		companion->stop(companion->ctx);
 	session_stopped(r->session);
 	r->result->wall_ns = clock_mono_ns() - r->began_ns;
 	for (uint32_t i = 0; i < r->options->n_events; i++)
@@ -520,6 +533,8 @@ static void finish_trace(struct recorder *r)
 	session_add(r->session, &rest);
 	vec_release(&rest.items);
 	session_finish(r->session);
+	if (companion)
+		companion->write(companion->ctx, r->writer);
 	if (r->hooks && r->options->note)
 		hooks_each_unmatched(r->hooks, say_unmatched, r);
 	r->result->counts = session_counts(r->session);

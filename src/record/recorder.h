@@ -13,6 +13,20 @@
 #include "record/hooks/hooks.h"
 #include "record/session.h"
 
+/* What runs beside a recording and adds to its trace: scripts of `weir record --probe`. */
+struct recorder_companion {
+	void *ctx;
+	/* Everything is set up; the command (0: there is none) has not run yet. */
+	int (*start)(void *ctx, pid_t command, struct err *err);
+	/* Readable when there is work. */
+	int (*fd)(void *ctx);
+	void (*work)(void *ctx);
+	/* The recording has ended; nothing was written at its end yet. */
+	void (*stop)(void *ctx);
+	/* Adds its records. */
+	void (*write)(void *ctx, struct trace_writer *w);
+};
+
 struct recorder_options {
 	const char *output;
 	struct event_spec events[EVENT_SPECS_MAX];
@@ -30,6 +44,8 @@ struct recorder_options {
 	const pid_t *pids;
 	size_t n_pids;
 	bool system_wide;
+
+	const struct recorder_companion *companion; /* or NULL */
 
 	/* Called now and then while recording; may be NULL. */
 	void (*progress)(void *ctx, const struct session_counts *counts, double seconds);

@@ -294,7 +294,7 @@ class Stream:
                 source, number = code[i][1] >> 4, code[i][3]
                 need(source < 2, "kind of constant")
                 if source:
-                    need(0 <= number <= 8 or 16 <= number < 16 + len(self.maps), "no such map")
+                    need(0 <= number <= 9 or 16 <= number < 16 + len(self.maps), "no such map")
                     need(code[i + 1][3] == 0, "no such map")
                 i += 1
                 second.add(i)

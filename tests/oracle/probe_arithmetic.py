@@ -131,7 +131,9 @@ def tree(r, leaves, shifts, depth):
     if kind < 0.30:
         return Cast(*r.choice(CASTS), tree(r, leaves, shifts, depth - 1))
     if kind < 0.36:
-        return Choice(*(tree(r, leaves, shifts, depth - 1) for _ in range(3)))
+        # Both sides of one type: where the condition is a constant the other side has no say.
+        cast = r.choice(CASTS[6:])
+        return Choice(tree(r, leaves, shifts, depth - 1), *(Cast(*cast, tree(r, leaves, shifts, depth - 1)) for _ in range(2)))
     op = r.choice(OPS)
     a = tree(r, leaves, shifts, depth - 1)
     return Binary(op, a, r.choice(shifts) if op in ("<<", ">>") else tree(r, leaves, shifts, depth - 1))

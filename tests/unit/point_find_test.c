@@ -275,6 +275,7 @@ static void test_debug_file(void)
 	put_file("debug/.build-id/ab/cdef01.debug", elf_maker_finish(&m));
 	elf_maker_release(&m);
 	CHECK(!find("uprobe:./stripped:endbr", &p));
+	CHECK(strstr(hint(), "stripped"));
 	setenv("WEIR_DEBUG_PATH", "debug", 1);
 	CHECK(find("uprobe:./stripped:endbr", &p));
 	CHECK_EQ(p.targets[0].sites[0].offset.v, at + 0x20);

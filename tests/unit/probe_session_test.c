@@ -20,7 +20,7 @@
 
 /* Probed functions. Their addresses become file offsets through /proc/self/maps. */
 int probed(int a, const char *text);
-__attribute__((noinline, noclone)) int probed(int a, const char *text)
+__attribute__((noinline)) int probed(int a, const char *text)
 {
 	__asm__ volatile("" : : "r"(text) : "memory");
 	return a + 1;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "probe/compile/check.h"
-#include "probe/compile/emit.h"
+#include "probe/compile/emit_bpf.h"
 #include "probe/compile/lower.h"
 #include "probe/compile/point_types.h"
 #include "record/syscall_names.h"

@@ -288,7 +288,8 @@ ir_value ir_call(struct ir *ir, int helper, const struct ir_arg *args, int n)
 {
 	struct ir_insn insn = {.op = IR_CALL, .imm = helper, .n_args = (uint8_t)n};
 
-	memcpy(insn.args, args, sizeof(*args) * (size_t)n);
+	if (n)
+		memcpy(insn.args, args, sizeof(*args) * (size_t)n);
 	return add_d(ir, insn);
 }
 

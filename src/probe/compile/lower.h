@@ -100,6 +100,11 @@ void lower_literal(
 	struct lower *l, const char *text, size_t text_n, ir_mem mem, uint32_t at, uint32_t n);
 ir_value lower_register(struct lower *l, uint16_t reg);
 
+/* The key of an array map: 4 bytes of memory with a number. All 8 of a word are written, here and in
+ * records: the verifier takes what it finds in words of the stack that are only written in part for
+ * alive, and follows every path anew through all that comes behind. */
+ir_mem lower_index(struct lower *l, uint32_t index);
+
 /* lower_value_use.c: arguments, results */
 ir_value lower_use_value(struct lower *l, const struct value_use *use);
 struct object lower_use_object(struct lower *l, const struct value_use *use);

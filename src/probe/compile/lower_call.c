@@ -24,6 +24,7 @@ void lower_record(struct lower *l, const struct expr *e, uint32_t format, const 
 {
 	const struct stream_format *f = &l->stream->formats.v[format];
 	uint32_t size = sizeof(struct stream_record), at = size;
+	uint64_t clause;
 	ir_label ok = ir_new_label(&l->ir);
 	ir_value both, rc;
 	ir_mem mem;
@@ -32,14 +33,14 @@ void lower_record(struct lower *l, const struct expr *e, uint32_t format, const 
 		size += f->args[i]->size;
 	mem = ir_new_memory(&l->ir, size);
 	ir_store(&l->ir, mem, 0, 8, ir_call(&l->ir, BPF_FUNC_ktime_get_ns, NULL, 0));
-	ir_store_imm(&l->ir, mem, offsetof(struct stream_record, format), 4, format);
-	ir_store(&l->ir, mem, offsetof(struct stream_record, clause), 4,
-		ir_const(&l->ir,
-			(int64_t)(l->clause->clause_i | (l->mode == MODE_64 ? 1u << 31 : 0))));
+	/* Two fields at a time: see lower_index. */
+	clause = l->clause->clause_i | (l->mode == MODE_64 ? 1u << 31 : 0);
+	ir_store_imm(&l->ir, mem, offsetof(struct stream_record, format), 8,
+		(int64_t)(format | clause << 32));
 	both = ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0);
-	ir_store(&l->ir, mem, offsetof(struct stream_record, tid), 4, both);
-	ir_store(&l->ir, mem, offsetof(struct stream_record, pid), 4,
-		ir_alu_imm(&l->ir, BPF_RSH, both, 32));
+	ir_store(&l->ir, mem, offsetof(struct stream_record, pid), 8,
+		ir_alu(&l->ir, BPF_OR, ir_alu_imm(&l->ir, BPF_RSH, both, 32),
+			ir_alu_imm(&l->ir, BPF_LSH, both, 32)));
 	for (uint32_t i = 0; args && i < f->n_args; i++, args = args->next) {
 		lower_canonical(l, args, f->args[i], mem, at);
 		at += f->args[i]->size;

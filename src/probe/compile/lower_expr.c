@@ -347,11 +347,10 @@ static ir_value parent(struct lower *l)
 
 static ir_value elapsed(struct lower *l)
 {
-	ir_mem key = ir_new_memory(&l->ir, 4);
+	ir_mem key = lower_index(l, 0);
 	ir_label found = ir_new_label(&l->ir);
 	ir_value p;
 
-	ir_store_imm(&l->ir, key, 0, 4, 0);
 	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_FACTS), IR_M(key, 0));
 	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
 	lower_fail(l, FAILURE_OTHER, ENOENT);

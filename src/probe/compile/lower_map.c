@@ -161,8 +161,7 @@ static ir_value ensure(struct lower *l, const struct map_use *map, ir_mem key, i
 
 	ir_copy(&l->ir, p, lower_map_find(l, map, key));
 	ir_branch_imm(&l->ir, BPF_JNE, p, 0, there);
-	index = ir_new_memory(&l->ir, 4);
-	ir_store_imm(&l->ir, index, 0, 4, 0);
+	index = lower_index(l, 0);
 	zeros = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_ZERO), IR_M(index, 0));
 	ir_branch_imm(&l->ir, BPF_JEQ, zeros, 0, lost);
 	update(l, map, key, IR_V(zeros), MAP_NOEXIST);

@@ -60,14 +60,21 @@ void lower_fail(struct lower *l, enum failure why, int error_number)
 	ir_jump(&l->ir, failure_label(l, why));
 }
 
+ir_mem lower_index(struct lower *l, uint32_t index)
+{
+	ir_mem mem = ir_new_memory(&l->ir, 8);
+
+	ir_store_imm(&l->ir, mem, 0, 8, index);
+	return mem;
+}
+
 void lower_count_loss(struct lower *l, uint32_t field)
 {
 	struct ir_memory_mark mark = ir_memory_mark(&l->ir);
-	ir_mem key = ir_new_memory(&l->ir, 4);
+	ir_mem key = lower_index(l, l->clause->clause_i);
 	ir_label none = ir_new_label(&l->ir);
 	ir_value p;
 
-	ir_store_imm(&l->ir, key, 0, 4, l->clause->clause_i);
 	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_LOSS), IR_M(key, 0));
 	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
 	ir_add_atomic(&l->ir, p, (int32_t)field, ir_const(&l->ir, 1));

@@ -276,8 +276,10 @@ static void pid_and_bits(struct lower *l, ir_mem mem, uint32_t at)
 {
 	ir_value both = ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0);
 
-	ir_store(&l->ir, mem, (int32_t)at, 4, ir_alu_imm(&l->ir, BPF_RSH, both, 32));
-	ir_store_imm(&l->ir, mem, (int32_t)at + 4, 4, l->mode == MODE_32 ? 32 : 64);
+	/* As one word: see lower_index. */
+	ir_store(&l->ir, mem, (int32_t)at, 8,
+		ir_alu(&l->ir, BPF_OR, ir_alu_imm(&l->ir, BPF_RSH, both, 32),
+			ir_const(&l->ir, (int64_t)(l->mode == MODE_32 ? 32 : 64) << 32)));
 }
 
 void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t at)

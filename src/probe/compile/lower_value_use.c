@@ -131,12 +131,12 @@ struct object lower_use_object(struct lower *l, const struct value_use *use)
 /* Where the file is loaded follows from where the site is and where the linker put it. */
 ir_value lower_global_address(struct lower *l, const struct global_use *g)
 {
-	ir_mem key = ir_new_memory(&l->ir, 4);
+	ir_mem key = ir_new_memory(&l->ir, 8);
 	ir_label found = ir_new_label(&l->ir);
 	ir_value p, bias;
 
 	l->uses_site = true;
-	ir_store(&l->ir, key, 0, 4, ir_word(&l->ir, STREAM_WORD_SITE));
+	ir_store(&l->ir, key, 0, 8, ir_word(&l->ir, STREAM_WORD_SITE));
 	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_SITES), IR_M(key, 0));
 	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
 	lower_fail(l, FAILURE_OTHER, ENOENT);

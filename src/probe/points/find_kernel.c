@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracepoints are the folders of tracefs; functions are those that ftrace can follow, or, where
- * tracefs does not say, the code symbols of /proc/kallsyms.
+ * Tracepoints are the folders of tracefs. Functions of kprobes are those that ftrace can follow,
+ * or, where tracefs does not say, the code symbols of /proc/kallsyms. fentry takes functions by
+ * their type, so there the kernel's BTF says which there are, and a single one costs no search of
+ * all.
  */
 #include "probe/points/find_kernel.h"
 
@@ -14,6 +16,7 @@
 
 #include "base/file.h"
 #include "probe/points/name_match.h"
+#include "probe/types/btf_types.h"
 #include "record/tracepoint.h"
 
 #define KALLSYMS_BYTES_MAX ((size_t)256 << 20)
@@ -239,8 +242,9 @@ static void parse_line(char *line, bool is_kallsyms,
 	} else {
 		module = NULL;
 	}
-	/* Places that ftrace knows of in discarded code. */
-	if (strncmp(name, "__ftrace_invalid_address__", 26) != 0)
+	/* Discarded code, and the padding in front of functions. */
+	if (strncmp(name, "__ftrace_invalid_address__", 26) != 0 &&
+		strncmp(name, "__pfx_", 6) != 0 && strncmp(name, "__cfi_", 6) != 0)
 		each(ctx, module ? module : "", name);
 }
 
@@ -264,6 +268,47 @@ int kernel_functions_each(
 	}
 	buf_release(&b);
 	return rc;
+}
+
+/* The kernel's own functions by BTF; `one` asks for a single one. */
+struct btf_walk {
+	void (*each)(void *ctx, const char *module, const char *name);
+	void *ctx;
+};
+
+static void take_btf_function(void *ctx, const char *name)
+{
+	struct btf_walk *w = ctx;
+
+	w->each(w->ctx, "", name);
+}
+
+static int btf_functions_each(const char *one,
+	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
+{
+	struct btf_walk w = {each, ctx};
+	struct btf_types *btf = NULL;
+	struct file_map map;
+	int rc = file_map_open(&map, BTF_VMLINUX, err);
+
+	if (rc < 0)
+		return rc;
+	rc = btf_types_open(NULL, map.bytes, &btf, err);
+	if (rc == 0) {
+		if (one && btf_types_function_id(btf, one))
+			each(ctx, "", one);
+		else
+			btf_types_each_function(btf, take_btf_function, &w);
+		btf_types_close(btf);
+	}
+	file_map_release(&map);
+	return rc;
+}
+
+int fentry_functions_each(
+	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
+{
+	return btf_functions_each(NULL, each, ctx, err);
 }
 
 static void match_function(void *ctx, const char *module, const char *name)
@@ -314,11 +359,18 @@ bool find_kernel_functions(struct point *out, struct arena *arena, struct diags 
 {
 	struct kernel_search s = {
 		.spec = &out->spec, .arena = arena, .near = {.wanted = out->spec.name}};
+	const char *module = out->spec.provider;
+	bool is_module = module && strcmp(module, "vmlinux") != 0;
+	bool is_fentry = out->spec.kind == POINT_FENTRY || out->spec.kind == POINT_FEXIT;
 	struct err err;
+	int rc;
 
 	if (report_lack(out, d))
 		return false;
-	if (kernel_functions_each(match_function, &s, &err) < 0) {
+	rc = is_fentry && !is_module ? btf_functions_each(out->spec.is_glob ? NULL : out->spec.name,
+					       match_function, &s, &err)
+				     : kernel_functions_each(match_function, &s, &err);
+	if (rc < 0) {
 		diag_error(d, out->spec.place, "no-privilege", "%s", err.text);
 		return false;
 	}

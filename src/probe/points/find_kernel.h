@@ -33,8 +33,11 @@ bool kernel_has_fentry(void);
 /* Calls `each` for every tracepoint ("sched", "sched_switch"). */
 int tracepoints_each(void (*each)(void *ctx, const char *category, const char *name), void *ctx,
 	struct err *err);
-/* Calls `each` for every function that may be probed, module "" for the kernel itself. */
+/* Calls `each` for every function that may have a kprobe, module "" for the kernel itself; or, of
+ * the kernel itself, for every one that fentry knows. */
 int kernel_functions_each(
+	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err);
+int fentry_functions_each(
 	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err);
 
 #endif

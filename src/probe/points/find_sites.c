@@ -448,6 +448,7 @@ bool find_sites(struct site_search *s, const struct probe_file *file, struct tar
 	l.elf = &elf;
 	s->near.wanted = s->spec->name;
 	name_tables_open(&tables, &elf, file->path);
+	s->is_stripped = !has_symtab(&elf) && !tables.has_inner && !tables.debug.is_open;
 	search_names(&l, &f, &tables);
 	hint_ifunc(&l, &tables);
 	name_tables_close(&tables);

@@ -17,6 +17,7 @@ struct site_search {
 	struct diags *d;
 	struct nearest_names near; /* names that were there instead */
 	char hint[512];		   /* what to do when nothing of it can be probed; "" */
+	bool is_stripped;	   /* the last file has only names that others may use */
 	bool has_match;		   /* a name matched, whether or not its place can be probed */
 };
 

@@ -34,6 +34,10 @@ static void report_no_match(struct site_search *s, const struct probe_files *fil
 		spec->provider ? spec->provider : "", spec->provider ? ":" : "", spec->name, where);
 	if (nearest_names_text(&s->near, text, sizeof(text)))
 		diag_hint(s->d, "is it %s?", text);
+	else if (s->is_stripped)
+		diag_hint(s->d,
+			"the file is stripped: with its debug symbols installed, functions of "
+			"its own can be probed too");
 }
 
 static void report_no_sites(struct site_search *s, const struct point *out)

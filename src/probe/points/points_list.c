@@ -189,8 +189,10 @@ static int list_everything(struct listing *l, struct err *err)
 	add_counts(l, "software", l->pattern);
 	add_counts(l, "hardware", l->pattern);
 	l->function_word = kernel_has_kprobes() ? "kprobe" : "fentry";
-	if (kernel_has_kprobes() || kernel_has_fentry())
+	if (kernel_has_kprobes())
 		kernel_functions_each(take_function, l, NULL);
+	else if (kernel_has_fentry())
+		fentry_functions_each(take_function, l, NULL);
 	/* Without tracefs the rest is still worth having. */
 	return l->entries.n ? 0 : rc;
 }

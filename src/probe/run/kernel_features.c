@@ -67,7 +67,9 @@ void kernel_features_find(struct kernel_features *f, const struct session_option
 	FD_AUTO sleeps = load_nothing(BPF_ATTACH_UPROBE_MULTI, true);
 	FD_AUTO plain = sleeps < 0 ? load_nothing(BPF_ATTACH_UPROBE_MULTI, false) : -1;
 
-	f->has_bpf = !has_word(without, "bpf");
+	f->bpf_errnum = has_word(without, "bpf") ? EPERM : 0;
+	if (sleeps < 0 && (plain == -EPERM || plain == -ENOSYS))
+		f->bpf_errnum = -plain;
 	f->has_btf =
 		!options->without_btf && !has_word(without, "btf") && !access(BTF_VMLINUX, R_OK);
 	f->can_sleep = sleeps >= 0 && !options->without_sleep && !has_word(without, "sleep");

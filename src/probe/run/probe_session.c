@@ -169,8 +169,8 @@ static int open_all(struct session *s, struct err *err)
 	int rc;
 
 	kernel_features_find(&s->features, &s->options);
-	if (!s->features.has_bpf)
-		return kernel_refusal(err, EPERM, "BPF programs");
+	if (s->features.bpf_errnum)
+		return kernel_refusal(err, s->features.bpf_errnum, "loading BPF programs");
 	rc = run_points(s, err);
 	if (rc == 0)
 		rc = make_and_load(s, err);

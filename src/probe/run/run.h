@@ -24,7 +24,7 @@
 
 /* What this kernel has, less what was switched off. */
 struct kernel_features {
-	bool has_bpf;
+	int bpf_errnum; /* why no program can be loaded at all; 0 = they can */
 	bool has_btf;
 	bool has_uprobe_multi;
 	bool can_sleep; /* programs of uprobes */

@@ -383,12 +383,6 @@ static bool is_decl_of_unknown_type(const struct parser *p)
 	return t.kind == ';' || t.kind == '(' || t.kind == '[';
 }
 
-static bool begins_point(const struct parser *p)
-{
-	return parser_at(p, TOKEN_NAME) || parser_at(p, TOKEN_STRING) || parser_at(p, '*') ||
-	       parser_at(p, TOKEN_PARAMETER);
-}
-
 /* item = config | declaration | clause */
 static void parse_item(struct parser *p)
 {
@@ -401,7 +395,7 @@ static void parse_item(struct parser *p)
 	} else if (parser_at(p, TOKEN_NAME) && parser_peek(p).kind != ':' &&
 		   (word_begins_decl(p, p->token) || is_decl_of_unknown_type(p))) {
 		parse_decl(p);
-	} else if (begins_point(p)) {
+	} else if (parser_begins_point(p)) {
 		parse_clause(p);
 	} else {
 		parser_expected(p, "a trace point");

@@ -145,7 +145,7 @@ static struct point_text *parse_point(struct parser *p)
 	return point;
 }
 
-static bool begins_point(const struct parser *p)
+bool parser_begins_point(const struct parser *p)
 {
 	return parser_at(p, TOKEN_NAME) || parser_at(p, TOKEN_STRING) || parser_at(p, '*') ||
 	       parser_at(p, TOKEN_PARAMETER);
@@ -162,7 +162,7 @@ struct point_text *parse_points(struct parser *p)
 		p->token = lexer_next(&p->lexer);
 		if (!parser_accept(p, ','))
 			return first;
-		if (!begins_point(p)) {
+		if (!parser_begins_point(p)) {
 			parser_expected(p, "a trace point after ','");
 			return first;
 		}

@@ -76,6 +76,7 @@ bool token_is(const struct parser *p, struct token t, const char *word);
 
 /* --- parse_point.c, parse_stmt.c -------------------------------------------------------------- */
 
+bool parser_begins_point(const struct parser *p);
 /* At the first token of a clause; behind it is the one that follows all points. */
 struct point_text *parse_points(struct parser *p);
 /* '{' ... '}' */

@@ -166,7 +166,8 @@ static const char *map_name(const struct stream *s, int32_t number)
 		[STREAM_MAP_SELF] = "self",
 		[STREAM_MAP_STACKS] = "stacks",
 		[STREAM_MAP_PROCESSES] = "processes",
-		[STREAM_MAP_SITES] = "sites"};
+		[STREAM_MAP_SITES] = "sites",
+		[STREAM_MAP_FACTS] = "facts"};
 	size_t i = (size_t)number - STREAM_MAP_FIRST_OF_SCRIPT;
 
 	if (number >= 0 && number < (int32_t)(sizeof(names) / sizeof(names[0])))

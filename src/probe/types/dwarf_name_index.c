@@ -27,6 +27,8 @@ enum name_rank {
 struct pass {
 	struct dwarf_name_index *index;
 	struct die_reader *reader;
+	bool is_of_code; /* looks for functions and variables, else for types */
+	bool keeps_scopes;
 	struct buf scope; /* "a::b::" */
 };
 
@@ -80,7 +82,7 @@ static void add_type(struct pass *p, enum name_kind kind, const struct die *d)
 	enum name_rank rank = die_flag(d, DIE_DECLARATION) ? RANK_DECLARED : RANK_DEFINED;
 	struct dwarf_text name;
 
-	if (!die_text(d, DIE_NAME, &name))
+	if (p->is_of_code || !die_text(d, DIE_NAME, &name))
 		return;
 	add(p, kind, name, rank, d);
 	if (kind != NAME_KIND_TYPE && d->unit->has_linkage_names)
@@ -161,10 +163,12 @@ static bool add_entry(struct pass *p, const struct die *d)
 		add_type(p, NAME_KIND_TYPE, d);
 		return false;
 	case TAG_SUBPROGRAM:
-		add_function(p, d);
+		if (p->is_of_code)
+			add_function(p, d);
 		return false;
 	case DIE_TAG_VARIABLE:
-		add_variable(p, d);
+		if (p->is_of_code)
+			add_variable(p, d);
 		return false;
 	default:
 		return d->tag == DIE_TAG_NAMESPACE;
@@ -200,7 +204,7 @@ static bool is_type(uint16_t tag)
 
 static void leave(struct pass *p, const struct open_scope *scope, uint64_t end)
 {
-	if (scope->has_types && p->scope.n)
+	if (scope->has_types && p->scope.n && p->keeps_scopes)
 		vec_push(&p->index->scopes,
 			((struct name_scope){scope->start, end,
 				intern_bytes(&p->index->scope_names, p->scope.p, p->scope.n)}));
@@ -246,11 +250,13 @@ static void pass_unit(struct pass *p, const struct debug_unit *u)
 {
 	struct open_scope open[SCOPES_MAX];
 	size_t depth = 0;
-	uint64_t at;
+	uint64_t at, *first;
 	struct die d;
 
 	p->scope.n = 0;
-	*map_ensure(&p->index->first_scope, (uintptr_t)u, NULL) = p->index->scopes.n;
+	first = map_ensure(&p->index->first_scope, (uintptr_t)u, &p->keeps_scopes);
+	if (p->keeps_scopes)
+		*first = p->index->scopes.n;
 	/* Assemblers know functions, but not what they take and give. */
 	if (die_has(&u->root, SLOT_LANGUAGE) && u->root.value[SLOT_LANGUAGE] == LANGUAGE_ASSEMBLER)
 		return;
@@ -279,9 +285,10 @@ static void pass_unit(struct pass *p, const struct debug_unit *u)
 	}
 }
 
-static void pass_units(struct dwarf_name_index *x, struct die_reader *r, bool is_shared)
+static void pass_units(
+	struct dwarf_name_index *x, struct die_reader *r, bool is_of_code, bool is_shared)
 {
-	struct pass p = {.index = x, .reader = r};
+	struct pass p = {.index = x, .reader = r, .is_of_code = is_of_code};
 	const struct debug_unit *const *units;
 	size_t n = die_reader_units(r, is_shared, &units);
 
@@ -301,17 +308,18 @@ static const struct name_place *find(
 bool dwarf_name_index_find(struct dwarf_name_index *x, struct die_reader *r, enum name_kind kind,
 	const char *name, struct die *out)
 {
+	bool is_of_code = kind >= NAME_KIND_FUNCTION;
 	const struct name_place *place;
 
-	if (!x->has_own) {
-		x->has_own = true;
-		pass_units(x, r, false);
+	if (!x->has_own[is_of_code]) {
+		x->has_own[is_of_code] = true;
+		pass_units(x, r, is_of_code, false);
 	}
 	place = find(x, kind, name);
 	/* The shared file has types of many programs: it is looked at only when it must be. */
-	if ((!place || place->rank < RANK_DEFINED) && !x->has_shared) {
-		x->has_shared = true;
-		pass_units(x, r, true);
+	if ((!place || place->rank < RANK_DEFINED) && !x->has_shared[is_of_code]) {
+		x->has_shared[is_of_code] = true;
+		pass_units(x, r, is_of_code, true);
 		place = find(x, kind, name);
 	}
 	return place && die_read(r, place->unit, place->offset, out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which entry of a file's debug information a name stands for: made by one pass over the outer
- * entries of all units when the first name is asked for, and kept. Only a hash and a place are kept
+ * entries of all units when the first type is asked for, and one when the first function or
+ * variable is, and kept. Only a hash and a place are kept
  * for each distinct name, of all entries of one name the one that says most.
  */
 #ifndef WEIR_PROBE_TYPES_DWARF_NAME_INDEX_H
@@ -46,7 +47,8 @@ struct dwarf_name_index {
 	VEC(struct name_scope) scopes; /* unit by unit, and there by their ends */
 	struct map first_scope;	       /* struct debug_unit * -> index of its first scope */
 	struct intern scope_names;
-	bool has_own, has_shared; /* which units were looked at */
+	/* Which passes were made: over types, and over functions and variables. */
+	bool has_own[2], has_shared[2];
 };
 
 void dwarf_name_index_release(struct dwarf_name_index *x);

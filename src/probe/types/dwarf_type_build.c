@@ -3,7 +3,8 @@
  * A structure is made without fields first. Those that stand in a value (a member, an element of an
  * array) get their fields at once, for size and alignment; those behind pointers get into a list
  * and are filled when the work on the first one is done, so that lists and trees end and nothing
- * recurses through pointers.
+ * recurses through pointers. They are filled rather than left to be asked for by name, because two
+ * source files may each have their own structure of one name.
  */
 #include "probe/types/dwarf_type_build.h"
 
@@ -13,6 +14,7 @@
 #include "probe/types/source_types.h"
 
 #define DEPTH_MAX	64    /* types inside types: pointers to arrays of structures of ... */
+#define STRUCTS_AT_ONCE 500   /* behind pointers, for one look-up */
 #define STRUCTS_MAX	20000 /* of one file; further ones stay without fields */
 #define QUALIFIERS_MAX	64    /* typedefs, const and volatile in front of one type */
 #define ORIGIN_HOPS_MAX 8     /* from an entry to the one it completes or is a copy of */
@@ -404,11 +406,16 @@ const struct type *dwarf_type_of(struct dwarf_builder *b, const struct die *d, b
 	return dwarf_type_at(b, &next, is_by_value);
 }
 
-/* Reads the fields of all structures that were only pointed to. */
+/* Reads the fields of structures that were only pointed to, the nearest ones first. */
 static const struct type *finish(struct dwarf_builder *b, const struct type *type)
 {
-	for (; b->n_finished < b->structs.n; b->n_finished++)
-		finish_struct(b, b->n_finished);
+	for (size_t n = 0; b->n_finished < b->structs.n; b->n_finished++) {
+		const char *name = b->structs.v[b->n_finished].type->name;
+
+		/* Far ones are found again by their names (types_completed). */
+		if (n++ < STRUCTS_AT_ONCE || !name || !strchr(name, ' '))
+			finish_struct(b, b->n_finished);
+	}
 	arena_free(b->texts); /* the types have their own copies */
 	b->texts = NULL;
 	return type;

@@ -2,8 +2,9 @@
 /*
  * Types of a probed file, out of its DWARF (its own, that of its separate debug file, compressed,
  * or split), put into the struct types of the file's mode when they are asked for by name.
- * Opening is cheap; names are looked up through .debug_names, .gdb_index or .debug_pubtypes where
- * there is one, and by one pass over the units otherwise, which is kept.
+ * Opening is cheap; the first name that is asked for costs one pass over the outer entries of all
+ * units, which is kept. Types local to a function are not found. Of several static ones of one name
+ * in different source files the first is taken.
  */
 #ifndef WEIR_PROBE_TYPES_DWARF_TYPES_H
 #define WEIR_PROBE_TYPES_DWARF_TYPES_H
@@ -12,6 +13,10 @@
 #include "probe/types/type.h"
 
 struct dwarf_types;
+/* Names are as C and C++ write them: "item", "ns::Foo"; functions and variables also as linkers do.
+ * A structure that is only declared is found too, and not complete; one that is many pointers away
+ * is left to types_completed. The types live as long as
+ * `types`, also after closing. */
 /* Fails when the file cannot be read; a file without debug information gives NULL in `out` and
  * ERR_NOT_FOUND. `types` is borrowed and must have the file's mode. */
 int dwarf_types_open(

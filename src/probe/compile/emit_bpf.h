@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From intermediate code to BPF. */
-#ifndef WEIR_PROBE_COMPILE_EMIT_H
-#define WEIR_PROBE_COMPILE_EMIT_H
+#ifndef WEIR_PROBE_COMPILE_EMIT_BPF_H
+#define WEIR_PROBE_COMPILE_EMIT_BPF_H
 
 #include "base/err.h"
 #include "bpf/code.h"

@@ -5,7 +5,7 @@
  * instruction alone stays in r0. Of the others the first ones get r8 and r9, and the rest words of
  * the stack below the memory that the lowering took. r6 is the context, r7 the scratch area.
  */
-#include "probe/compile/emit.h"
+#include "probe/compile/emit_bpf.h"
 
 #include <assert.h>
 #include <stdlib.h>
