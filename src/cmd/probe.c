@@ -112,6 +112,25 @@ static int take_numbers(const struct probe_setup *setup)
 	return STATUS_DONE;
 }
 
+static int take_without(const struct probe_setup *setup)
+{
+	static const char *const words[] = {"multi", "btf", "sleep", "storage"};
+	const char *p = setup->a->without ? setup->a->without : "";
+
+	while (*p) {
+		size_t n = strcspn(p, ","), i = 0;
+
+		while (i < 4 && (strlen(words[i]) != n || memcmp(words[i], p, n)))
+			i++;
+		if (i == 4)
+			return options_usage_error(setup->command,
+				"--without: '%.*s' is not one of multi, btf, sleep, storage",
+				(int)n, p);
+		p += n + (p[n] == ',');
+	}
+	return STATUS_DONE;
+}
+
 static int take_output(struct probe_setup *setup)
 {
 	struct err err = {0};
@@ -138,6 +157,8 @@ static int setup_init(struct probe_setup *setup)
 	status = take_pids(setup);
 	if (status == STATUS_DONE)
 		status = take_numbers(setup);
+	if (status == STATUS_DONE)
+		status = take_without(setup);
 	if (status == STATUS_DONE)
 		status = take_command(setup);
 	if (status == STATUS_DONE)

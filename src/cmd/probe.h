@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "cmd/options.h"
 #include "probe/points/point.h"
-#include "probe/run/session.h"
+#include "probe/run/probe_session.h"
 #include "probe/stream/stream.h"
 
 struct probe_arguments {
@@ -55,7 +55,7 @@ int probe_run(const struct probe_setup *setup, const struct stream *s);
 
 /* What each clause lost, on stderr or (JSON) as lines of `out`; true when there was any loss. */
 bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
-	const struct session *session, FILE *out);
-bool probe_has_losses(const struct stream *s, const struct session *session);
+	const struct probe_session *session, FILE *out);
+bool probe_has_losses(const struct stream *s, const struct probe_session *session);
 
 #endif

@@ -51,7 +51,7 @@ static bool switch_clause(const char *text, bool is_on, struct probe_output *o)
 	n = strtoul(text, &end, 10);
 	if (errno || end == text || *end || !n || n > o->stream->clauses.n)
 		return false;
-	return session_enable(o->session, (uint32_t)n - 1, is_on) >= 0;
+	return probe_session_enable(o->session, (uint32_t)n - 1, is_on) >= 0;
 }
 
 static bool do_line(struct probe_control *c, const char *line, struct probe_output *o)

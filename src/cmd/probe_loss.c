@@ -98,14 +98,14 @@ static void print_json(
 }
 
 bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
-	const struct session *session, FILE *out)
+	const struct probe_session *session, FILE *out)
 {
 	bool has_any = false;
 
 	for (uint32_t i = 0; i < s->clauses.n; i++) {
 		struct clause_loss loss = {0};
 
-		session_loss(session, i, &loss);
+		probe_session_loss(session, i, &loss);
 		if (!is_any(&loss))
 			continue;
 		has_any = true;
@@ -116,12 +116,12 @@ bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
 	return has_any;
 }
 
-bool probe_has_losses(const struct stream *s, const struct session *session)
+bool probe_has_losses(const struct stream *s, const struct probe_session *session)
 {
 	for (uint32_t i = 0; i < s->clauses.n; i++) {
 		struct clause_loss loss = {0};
 
-		session_loss(session, i, &loss);
+		probe_session_loss(session, i, &loss);
 		if (is_any(&loss))
 			return true;
 	}

@@ -23,7 +23,7 @@ void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids)
 		session_names_get(o->names));
 }
 
-void probe_output_set_session(struct probe_output *o, struct session *session)
+void probe_output_set_session(struct probe_output *o, struct probe_session *session)
 {
 	o->session = session;
 	session_names_set_session(o->names, session);
@@ -78,7 +78,7 @@ static void print_map(struct probe_output *o, uint32_t map_i, uint64_t top, uint
 	struct err err = {0};
 
 	printer_map_begin(o->printer, map_i);
-	if (session_map_each(o->session, map_i, add_entry, &reading, &err) < 0)
+	if (probe_session_map_each(o->session, map_i, add_entry, &reading, &err) < 0)
 		command_fail(&err);
 	if (reading.n)
 		printer_map_end(o->printer, top, div, &o->text);

@@ -12,7 +12,7 @@
 struct probe_output {
 	const struct probe_setup *setup;
 	const struct stream *stream;
-	struct session *session; /* NULL until it is open */
+	struct probe_session *session; /* NULL until it is open */
 	struct printer *printer;
 	struct session_names *names;
 	const sigset_t *mask; /* of commands that system() runs */
@@ -22,10 +22,10 @@ struct probe_output {
 
 /* Before anything is attached; `pids` are the traced processes, none: all. */
 void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids);
-void probe_output_set_session(struct probe_output *o, struct session *session);
+void probe_output_set_session(struct probe_output *o, struct probe_session *session);
 void probe_output_release(struct probe_output *o);
 
-/* Of struct session_output; ctx is the struct probe_output. */
+/* Of struct probe_session_output; ctx is the struct probe_output. */
 void probe_output_record(void *ctx, const struct stream_record *r, struct span args);
 void probe_output_note(void *ctx, const char *sentence);
 /* All maps that have something in them, when the run is over. */

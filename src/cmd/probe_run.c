@@ -30,7 +30,7 @@
 struct run {
 	const struct probe_setup *setup;
 	const struct stream *stream;
-	struct session *session;
+	struct probe_session *session;
 	struct probe_output output;
 	struct probe_control control;
 	struct launch launch;
@@ -104,7 +104,7 @@ static bool has_word(const char *list, const char *word)
 static int open_session(struct run *r, struct err *err)
 {
 	const struct probe_arguments *a = r->setup->a;
-	struct session_options options = {.pids = r->pids.v,
+	struct probe_session_options options = {.pids = r->pids.v,
 		.n_pids = r->pids.n,
 		.find = r->setup->find,
 		.max_entries = (uint32_t)a->max_entries,
@@ -115,9 +115,9 @@ static int open_session(struct run *r, struct err *err)
 		.without_btf = has_word(a->without, "btf"),
 		.without_sleep = has_word(a->without, "sleep"),
 		.without_task_storage = has_word(a->without, "storage")};
-	struct session_output output = {
+	struct probe_session_output output = {
 		.ctx = &r->output, .record = probe_output_record, .note = probe_output_note};
-	int rc = session_open(r->stream, &options, &output, &r->session, err);
+	int rc = probe_session_open(r->stream, &options, &output, &r->session, err);
 
 	if (rc >= 0)
 		probe_output_set_session(&r->output, r->session);
@@ -146,9 +146,9 @@ static bool has_file_points(const struct stream *s)
 static void say_attached(const struct run *r)
 {
 	const struct probe_arguments *a = r->setup->a;
-	struct session_facts facts = {0};
+	struct probe_session_facts facts = {0};
 
-	session_facts(r->session, &facts);
+	probe_session_facts(r->session, &facts);
 	facts.n_sites += count_unattached(r->stream);
 	if (r->setup->is_json)
 		fprintf(r->setup->out,
@@ -188,7 +188,7 @@ static int start(struct run *r, struct err *err)
 		return rc;
 	say_attached(r);
 	probe_output_flush(&r->output);
-	rc = session_begin(r->session, err);
+	rc = probe_session_begin(r->session, err);
 	if (rc >= 0 && r->is_launched) {
 		rc = launch_go(&r->launch, (char *const *)r->setup->words.v, err);
 		r->is_launched = rc >= 0;
@@ -295,7 +295,7 @@ static bool work(struct run *r, struct pollfd *fds, size_t n_fds)
 		goes_on &= probe_control_work(&r->control, &r->output);
 	if (n > 0 && fds[3].revents)
 		session_names_work(r->output.names);
-	goes_on &= session_work(r->session);
+	goes_on &= probe_session_work(r->session);
 	probe_output_flush(&r->output);
 	if (n > 0 && pids_have_ended(r, fds + N_FIXED_FDS))
 		goes_on = false;
@@ -313,7 +313,7 @@ static void loop(struct run *r)
 	const struct probe_arguments *a = r->setup->a;
 	bool goes_on;
 
-	fds[0] = (struct pollfd){.fd = session_fd(r->session), .events = POLLIN};
+	fds[0] = (struct pollfd){.fd = probe_session_fd(r->session), .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = r->signal_fd, .events = POLLIN};
 	fds[2] = (struct pollfd){.fd = r->control.fd, .events = POLLIN};
 	fds[3] = (struct pollfd){.fd = session_names_fd(r->output.names), .events = POLLIN};
@@ -321,7 +321,7 @@ static void loop(struct run *r)
 		r->end_ns = clock_mono_ns() + (uint64_t)(a->duration_s * 1e9);
 	if (a->strict)
 		r->next_look_ns = clock_mono_ns();
-	goes_on = session_work(r->session) && (r->is_launched || !is_only_begin(r->stream));
+	goes_on = probe_session_work(r->session) && (r->is_launched || !is_only_begin(r->stream));
 	probe_output_flush(&r->output); /* begin{} may be all that is to be seen for long */
 	while (goes_on)
 		goes_on = work(r, fds, n_fds);
@@ -356,7 +356,7 @@ static int finish(struct run *r)
 	int status;
 	bool has_losses;
 
-	session_end(r->session);
+	probe_session_end(r->session);
 	if (!r->output.write_errno)
 		probe_output_maps(&r->output);
 	probe_output_flush(&r->output);
@@ -368,14 +368,14 @@ static int finish(struct run *r)
 			session_names_n_lost(r->output.names));
 	if (r->is_strict_end)
 		fputs("weir: --strict: ended because of the losses above\n", stderr);
-	status = session_exit_status(r->session);
+	status = probe_session_exit_status(r->session);
 	return has_losses && status == STATUS_DONE ? STATUS_LOSSES : status;
 }
 
 static void release(struct run *r)
 {
 	probe_output_release(&r->output);
-	session_close(r->session);
+	probe_session_close(r->session);
 	if (r->is_launched && r->launch.go_fd >= 0)
 		launch_abandon(&r->launch);
 	probe_control_close(&r->control);

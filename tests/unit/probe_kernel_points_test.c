@@ -14,7 +14,7 @@
 #define GETPPID_64 SYS_getppid
 
 static struct stream_maker maker; /* large */
-static const struct session_options small = {.ring_bytes = 65536};
+static const struct probe_session_options small = {.ring_bytes = 65536};
 
 static void say_why(const struct stream_maker *m)
 {
@@ -94,7 +94,7 @@ static struct point *found_calls(struct stream_maker *m, int number_32, int numb
 	return found;
 }
 
-static void check_syscall(enum point_kind kind, const struct session_options *options)
+static void check_syscall(enum point_kind kind, const struct probe_session_options *options)
 {
 	struct stream_maker *m = &maker;
 	const char *name =
@@ -111,7 +111,7 @@ static void check_syscall(enum point_kind kind, const struct session_options *op
 	CHECK_EQ(maker_open(m, options), 0);
 	say_why(m);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		syscall(SYS_getppid);
 		syscall(SYS_getuid);
 		syscall(GETPPID_32); /* another call in the other mode: semget */
@@ -120,16 +120,16 @@ static void check_syscall(enum point_kind kind, const struct session_options *op
 		CHECK_EQ(m->n_records, 4);
 		CHECK_EQ(m->records[0].arg, 64);
 		CHECK_EQ(m->records[2].arg, 32);
-		CHECK_STR(session_site_probe(m->session, m->records[1].arg), name);
-		CHECK_STR(session_site_probe(m->session, m->records[3].arg), name);
-		CHECK_STR(session_site_function(m->session, m->records[3].arg), "getppid");
+		CHECK_STR(probe_session_site_probe(m->session, m->records[1].arg), name);
+		CHECK_STR(probe_session_site_probe(m->session, m->records[3].arg), name);
+		CHECK_STR(probe_session_site_function(m->session, m->records[3].arg), "getppid");
 	}
 	maker_release(m);
 }
 
 static void test_syscall(void)
 {
-	struct session_options without_btf = {.ring_bytes = 65536, .without_btf = true};
+	struct probe_session_options without_btf = {.ring_bytes = 65536, .without_btf = true};
 
 	check_syscall(POINT_SYSCALL_ENTRY, &small);
 	check_syscall(POINT_SYSCALL_RETURN, &small);
@@ -153,7 +153,7 @@ static void test_many_calls(void)
 	CHECK_EQ(maker_open(m, &small), 0);
 	say_why(m);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		call_getppid_32();
 		syscall(SYS_getppid); /* 110 */
 		syscall(SYS_getuid);  /* 102 */
@@ -184,17 +184,17 @@ static void test_segment(void)
 	if (m->session) {
 		size_t n_32 = 0, n_64 = 0;
 
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		call_getppid_32(); /* 64-bit code, whatever it calls */
 		call_getppid_in_32_bit_code();
-		session_end(m->session);
+		probe_session_end(m->session);
 		for (size_t i = 0; i < m->n_records; i += 2) {
 			n_32 += m->records[i].arg == 32;
 			n_64 += m->records[i].arg == 64;
 		}
 		CHECK_EQ(n_32, 1);
 		CHECK(n_64 >= 3);
-		CHECK_STR(session_site_probe(m->session, m->records[1].arg),
+		CHECK_STR(probe_session_site_probe(m->session, m->records[1].arg),
 			"rawtracepoint:sys_enter");
 	}
 	maker_release(m);
@@ -216,7 +216,7 @@ static void test_tracepoint(void)
 	if (m->session) {
 		FILE *f = fopen("/proc/self/comm", "we");
 
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		if (f) {
 			fputs("renamed", f);
 			fclose(f);
@@ -265,7 +265,7 @@ static void check_function(enum point_kind kind)
 		FILE *f = fopen("/proc/self/comm", "re");
 		char text[32];
 
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		CHECK(f && fgets(text, sizeof(text), f));
 		maker_wait(m, 1);
 		CHECK(m->n_records >= 1);
@@ -293,11 +293,11 @@ static void test_profile(void)
 	CHECK_EQ(maker_open(m, &small), 0);
 	say_why(m);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		for (int i = 0; i < 1000 && !m->n_records; i++) {
 			for (volatile int spin = 0; spin < 1000000; spin++)
 				;
-			session_work(m->session);
+			probe_session_work(m->session);
 		}
 		CHECK(m->n_records >= 1);
 	}
@@ -373,21 +373,21 @@ static void test_full_map(void)
 	CHECK_EQ(maker_open(m, &small), 0);
 	say_why(m);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
-		CHECK_EQ(session_map_each(m->session, 0, add_entry, &e, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_map_each(m->session, 0, add_entry, &e, &m->err), 0);
 		CHECK_EQ(e.n, 4);
 		CHECK_EQ(e.values, 10 * e.keys);
-		session_loss(m->session, 0, &loss);
+		probe_session_loss(m->session, 0, &loss);
 		CHECK_EQ(loss.map_full, 2);
 		CHECK_EQ(loss.failed_reads, 0);
-		CHECK_EQ(session_map_clear(m->session, 0, true), 0);
+		CHECK_EQ(probe_session_map_clear(m->session, 0, true), 0);
 		e = (struct entries){0};
-		session_map_each(m->session, 0, add_entry, &e, &m->err);
+		probe_session_map_each(m->session, 0, add_entry, &e, &m->err);
 		CHECK_EQ(e.n, 4);
 		CHECK_EQ(e.values, 0);
-		CHECK_EQ(session_map_clear(m->session, 0, false), 0);
+		CHECK_EQ(probe_session_map_clear(m->session, 0, false), 0);
 		e = (struct entries){0};
-		session_map_each(m->session, 0, add_entry, &e, &m->err);
+		probe_session_map_each(m->session, 0, add_entry, &e, &m->err);
 		CHECK_EQ(e.n, 0);
 	}
 	maker_release(m);
@@ -412,8 +412,8 @@ static void check_aggregation(enum shape_kind kind, uint32_t bytes, uint64_t fir
 	say_why(m);
 	if (m->session) {
 		/* On this CPU only: the others have n = 0 and must not count as a value. */
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
-		CHECK_EQ(session_map_each(m->session, 0, add_entry, &e, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_map_each(m->session, 0, add_entry, &e, &m->err), 0);
 		CHECK_EQ(e.n, 1);
 		CHECK_EQ(e.last[0], first);
 		CHECK_EQ(e.last[1], second);
@@ -454,7 +454,7 @@ static void add_self_counter(struct stream_maker *m)
 
 static void test_self(void)
 {
-	struct session_options without = {.ring_bytes = 65536, .without_task_storage = true};
+	struct probe_session_options without = {.ring_bytes = 65536, .without_task_storage = true};
 	struct stream_maker *m = &maker;
 
 	maker_init(m);
@@ -462,8 +462,8 @@ static void test_self(void)
 	CHECK_EQ(maker_open(m, &small), 0);
 	say_why(m);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		CHECK_EQ(m->n_records, 2);
 		CHECK_EQ(m->records[1].arg, 2);
 	}
@@ -518,17 +518,17 @@ static void test_switches(void)
 	CHECK_EQ(maker_open(m, &small), 0);
 	say_why(m);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
-		CHECK_EQ(session_enable(m->session, 0, false), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_enable(m->session, 0, false), 0);
 		syscall(SYS_getppid);
-		CHECK_EQ(session_enable(m->session, 0, true), 0);
-		CHECK_EQ(session_enable(m->session, 1, false), 0);
+		CHECK_EQ(probe_session_enable(m->session, 0, true), 0);
+		CHECK_EQ(probe_session_enable(m->session, 1, false), 0);
 		syscall(SYS_getppid);
 		maker_wait(m, 2);
 		CHECK_EQ(m->n_records, 2);
 		CHECK_EQ(m->records[0].arg, 2);
 		CHECK_EQ(m->records[1].arg, 1);
-		CHECK_EQ(session_enable(m->session, 2, true), ERR_NOT_FOUND);
+		CHECK_EQ(probe_session_enable(m->session, 2, true), ERR_NOT_FOUND);
 	}
 	maker_release(m);
 }

@@ -95,7 +95,7 @@ static void add_constant(struct stream_maker *m, enum point_kind kind, const cha
 
 static void test_begin_end(void)
 {
-	struct session_options options = {.ring_bytes = 65536};
+	struct probe_session_options options = {.ring_bytes = 65536};
 	struct stream_maker *m = &maker;
 	uint32_t print;
 
@@ -106,19 +106,19 @@ static void test_begin_end(void)
 	add_constant(m, POINT_END, "end", print, STREAM_MAP_RECORDS, 13);
 	CHECK_EQ(maker_open(m, &options), 0);
 	if (m->session) {
-		struct session_facts facts;
+		struct probe_session_facts facts;
 
 		CHECK_EQ(m->n_records, 0);
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		CHECK_EQ(m->n_records, 2); /* one program: in the order of the clauses */
 		CHECK_EQ(m->records[0].arg, 11);
 		CHECK_EQ(m->records[1].arg, 12);
 		CHECK_EQ(m->records[1].r.pid, getpid());
-		CHECK(session_work(m->session));
-		session_end(m->session);
+		CHECK(probe_session_work(m->session));
+		probe_session_end(m->session);
 		CHECK_EQ(m->n_records, 3);
 		CHECK_EQ(m->records[2].arg, 13);
-		session_facts(m->session, &facts);
+		probe_session_facts(m->session, &facts);
 		CHECK_EQ(facts.n_programs, 2);
 	} else {
 		printf("%s\n", m->err.text);
@@ -128,7 +128,7 @@ static void test_begin_end(void)
 
 static void test_exit(void)
 {
-	struct session_options options = {.ring_bytes = 65536};
+	struct probe_session_options options = {.ring_bytes = 65536};
 	struct stream_maker *m = &maker;
 	uint32_t print, leave;
 
@@ -141,11 +141,11 @@ static void test_exit(void)
 	add_constant(m, POINT_END, "end", print, STREAM_MAP_RECORDS, 3);
 	CHECK_EQ(maker_open(m, &options), 0);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
-		CHECK(!session_work(m->session));
-		CHECK_EQ(session_exit_status(m->session), 7);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
+		CHECK(!probe_session_work(m->session));
+		CHECK_EQ(probe_session_exit_status(m->session), 7);
 		CHECK_EQ(m->n_records, 1); /* not what came behind exit() */
-		session_end(m->session);
+		probe_session_end(m->session);
 		CHECK_EQ(m->n_records, 2); /* but end{} */
 		CHECK_EQ(m->records[1].arg, 3);
 	}
@@ -154,7 +154,7 @@ static void test_exit(void)
 
 static void test_interval(void)
 {
-	struct session_options options = {.ring_bytes = 65536};
+	struct probe_session_options options = {.ring_bytes = 65536};
 	struct stream_maker *m = &maker;
 
 	maker_init(m);
@@ -163,7 +163,7 @@ static void test_interval(void)
 	m->s.points.v[0].spec.period_ns = 2000000;
 	CHECK_EQ(maker_open(m, &options), 0);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		maker_wait(m, 3);
 		CHECK(m->n_records >= 3);
 		CHECK(m->records[0].r.time_ns < m->records[1].r.time_ns);
@@ -192,10 +192,10 @@ static struct stream_point *add_uprobe(
 	return p;
 }
 
-static void check_uprobe(const struct session_options *options, bool uses_multi)
+static void check_uprobe(const struct probe_session_options *options, bool uses_multi)
 {
 	struct stream_maker *m = &maker;
-	struct session_facts facts;
+	struct probe_session_facts facts;
 
 	maker_init(m);
 	add_uprobe(m, POINT_UPROBE, maker_clause(m), PT_DI);
@@ -205,20 +205,20 @@ static void check_uprobe(const struct session_options *options, bool uses_multi)
 		printf("%s\n", m->err.text);
 	if (m->session) {
 		probed(1, "before begin");
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		CHECK_EQ(m->n_records, 0);
 		CHECK_EQ(probed(41, "x"), 42);
 		maker_wait(m, 4);
 		CHECK_EQ(m->n_records, 4);
 		CHECK_EQ(m->records[0].arg, 41);
-		CHECK_STR(session_site_probe(m->session, m->records[1].arg), "uprobe:me:probed");
-		CHECK_STR(session_site_function(m->session, m->records[1].arg), "probed");
+		CHECK_STR(probe_session_site_probe(m->session, m->records[1].arg), "uprobe:me:probed");
+		CHECK_STR(probe_session_site_function(m->session, m->records[1].arg), "probed");
 		CHECK_EQ(m->records[2].arg, 42); /* its result */
-		CHECK_STR(session_site_probe(m->session, m->records[3].arg), "uret:me");
-		session_facts(m->session, &facts);
+		CHECK_STR(probe_session_site_probe(m->session, m->records[3].arg), "uret:me");
+		probe_session_facts(m->session, &facts);
 		CHECK_EQ(facts.uses_multi, uses_multi);
 		CHECK_EQ(facts.n_sites, 2);
-		session_end(m->session);
+		probe_session_end(m->session);
 		probed(1, "after the end");
 		CHECK_EQ(m->n_records, 4);
 	}
@@ -227,14 +227,14 @@ static void check_uprobe(const struct session_options *options, bool uses_multi)
 
 static void test_uprobe(void)
 {
-	struct session_options options = {.ring_bytes = 65536};
+	struct probe_session_options options = {.ring_bytes = 65536};
 
 	check_uprobe(&options, true);
 }
 
 static void test_uprobe_by_perf(void)
 {
-	struct session_options options = {.ring_bytes = 65536, .without_uprobe_multi = true};
+	struct probe_session_options options = {.ring_bytes = 65536, .without_uprobe_multi = true};
 
 	check_uprobe(&options, false);
 	CHECK(strstr(maker.notes, "detaching takes long"));
@@ -243,7 +243,7 @@ static void test_uprobe_by_perf(void)
 static void check_filter(void)
 {
 	pid_t others[1], child;
-	struct session_options options = {.ring_bytes = 65536, .pids = others, .n_pids = 1};
+	struct probe_session_options options = {.ring_bytes = 65536, .pids = others, .n_pids = 1};
 	struct stream_maker *m = &maker;
 	int go[2];
 	char byte;
@@ -271,13 +271,13 @@ static void check_filter(void)
 	others[0] = child;
 	CHECK_EQ(maker_open(m, &options), 0);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		probed(20, "not traced");
 		CHECK_EQ(write(go[1], "g", 1), 1);
 		waitpid(child, NULL, 0);
 		maker_wait(m, 4);
 		probed(20, "not traced");
-		session_end(m->session);
+		probe_session_end(m->session);
 		CHECK_EQ(m->n_records, 4);
 		CHECK_EQ(m->records[0].arg, 22);
 		CHECK_EQ(m->records[2].arg, 21);
@@ -303,11 +303,11 @@ static void test_filter(void)
 static void test_many(void)
 {
 	static const void *functions[MANY];
-	struct session_options options = {.ring_bytes = 65536};
+	struct probe_session_options options = {.ring_bytes = 65536};
 	struct stream_maker *m = &maker;
 	struct stream_point *p;
 	struct bpf_code c = {0};
-	struct session_facts facts;
+	struct probe_session_facts facts;
 	uint32_t clause;
 
 	for (size_t i = 0; i < MANY; i++)
@@ -323,17 +323,17 @@ static void test_many(void)
 	found_in_own_file(m, p, functions, "many", MANY);
 	CHECK_EQ(maker_open(m, &options), 0);
 	if (m->session) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		for (size_t i = 0; i < MANY; i++)
 			((void (*)(void))(uintptr_t)(many_functions + 16 * i))();
 		maker_wait(m, MANY);
 		CHECK_EQ(m->n_records, MANY);
 		CHECK_EQ(m->records[0].arg, 0);
 		CHECK_EQ(m->records[MANY - 1].arg, MANY - 1);
-		session_facts(m->session, &facts);
+		probe_session_facts(m->session, &facts);
 		CHECK_EQ(facts.n_sites, MANY);
 		CHECK_EQ(facts.n_links, 1);
-		session_end(m->session);
+		probe_session_end(m->session);
 		((void (*)(void))(uintptr_t)many_functions)();
 		CHECK_EQ(m->n_records, MANY);
 	} else {
@@ -345,9 +345,9 @@ static void test_many(void)
 static void check_refused(bool is_glob)
 {
 	const void *functions[] = {locked_function, many_functions, many_functions + 16};
-	struct session_options options = {.ring_bytes = 65536};
+	struct probe_session_options options = {.ring_bytes = 65536};
 	struct stream_maker *m = &maker;
-	struct session_facts facts;
+	struct probe_session_facts facts;
 	struct stream_point *p;
 	struct bpf_code c = {0};
 	uint32_t clause;
@@ -361,7 +361,7 @@ static void check_refused(bool is_glob)
 	found_in_own_file(m, p, functions, "locked", is_glob ? 3 : 1);
 	CHECK_EQ(maker_open(m, &options), is_glob ? 0 : ERR_UNSUPPORTED);
 	if (m->session) {
-		session_facts(m->session, &facts);
+		probe_session_facts(m->session, &facts);
 		CHECK_EQ(facts.n_sites, 2);
 		CHECK(strstr(m->notes, "1 of 3 sites"));
 		CHECK(strstr(m->notes, "(locked): the kernel does not put a probe on that"));
@@ -380,10 +380,10 @@ static void test_refused_site(void)
 /* Reads one byte of the second argument, a page that nobody has touched. */
 static void check_absent_page(bool without_sleep, uint64_t expected)
 {
-	struct session_options options = {.ring_bytes = 65536, .without_sleep = without_sleep};
+	struct probe_session_options options = {.ring_bytes = 65536, .without_sleep = without_sleep};
 	const void *functions[] = {(const void *)probed};
 	struct stream_maker *m = &maker;
-	struct session_facts facts;
+	struct probe_session_facts facts;
 	struct stream_piece *piece;
 	struct stream_point *p;
 	struct bpf_code c = {0};
@@ -406,12 +406,12 @@ static void check_absent_page(bool without_sleep, uint64_t expected)
 	found_in_own_file(m, p, functions, "probed", 1);
 	CHECK_EQ(maker_open(m, &options), 0);
 	if (m->session && page != MAP_FAILED) {
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		probed(1, page);
 		maker_wait(m, 1);
 		CHECK_EQ(m->n_records, 1);
 		CHECK_EQ(m->records[0].arg, expected);
-		session_facts(m->session, &facts);
+		probe_session_facts(m->session, &facts);
 		CHECK_EQ(facts.sleeps, !without_sleep);
 		CHECK_EQ(strstr(m->notes, "cannot sleep") != NULL, without_sleep);
 	} else {
@@ -430,7 +430,7 @@ static void test_sleep(void)
 /* Adds 8 to a word of the scratch area, which keeps nothing of value between runs. */
 static void test_scratch(void)
 {
-	struct session_options options = {.ring_bytes = 65536};
+	struct probe_session_options options = {.ring_bytes = 65536};
 	struct stream_maker *m = &maker;
 	struct clause_loss loss;
 	struct bpf_code c = {0};
@@ -448,10 +448,10 @@ static void test_scratch(void)
 	CHECK_EQ(maker_open(m, &options), 0);
 	if (m->session) {
 		for (int i = 0; i < 20; i++) /* an area that is not given back would be missed */
-			CHECK_EQ(session_begin(m->session, &m->err), 0);
+			CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		CHECK_EQ(m->n_records, 20);
 		CHECK_EQ(m->records[19].arg, 77);
-		session_loss(m->session, 0, &loss);
+		probe_session_loss(m->session, 0, &loss);
 		CHECK_EQ(loss.busy, 0);
 	} else {
 		printf("%s\n", m->err.text);
@@ -459,7 +459,7 @@ static void test_scratch(void)
 	maker_release(m);
 }
 
-static void check_semaphore(const struct session_options *options)
+static void check_semaphore(const struct probe_session_options *options)
 {
 	const void *functions[] = {(const void *)probed};
 	struct stream_maker *m = &maker;
@@ -479,15 +479,15 @@ static void check_semaphore(const struct session_options *options)
 	CHECK_EQ(maker_open(m, options), 0);
 	CHECK_EQ(semaphore, 0x101);
 	if (m->session)
-		session_end(m->session);
+		probe_session_end(m->session);
 	CHECK_EQ(semaphore, 0x100);
 	maker_release(m);
 }
 
 static void test_semaphore(void)
 {
-	struct session_options multi = {.ring_bytes = 65536};
-	struct session_options perf = {.ring_bytes = 65536, .without_uprobe_multi = true};
+	struct probe_session_options multi = {.ring_bytes = 65536};
+	struct probe_session_options perf = {.ring_bytes = 65536, .without_uprobe_multi = true};
 
 	check_semaphore(&multi);
 	check_semaphore(&perf);
@@ -496,7 +496,7 @@ static void test_semaphore(void)
 /* All areas of this clause's program are taken, as if programs had interrupted each other. */
 static void test_busy(void)
 {
-	struct session_options options = {.ring_bytes = 65536};
+	struct probe_session_options options = {.ring_bytes = 65536};
 	size_t n = bpf_possible_cpus() * (8 + 16);
 	uint8_t *busy = mem_alloc(n);
 	struct stream_maker *m = &maker;
@@ -515,11 +515,11 @@ static void test_busy(void)
 	if (m->session) {
 		for (uint32_t i = 0; i < SCRATCH_AREAS; i++)
 			CHECK_EQ(bpf_map_update(m->session->maps[STREAM_MAP_SCRATCH], &i, busy), 0);
-		CHECK_EQ(session_begin(m->session, &m->err), 0);
+		CHECK_EQ(probe_session_begin(m->session, &m->err), 0);
 		CHECK_EQ(m->n_records, 0);
-		session_loss(m->session, clause, &loss);
+		probe_session_loss(m->session, clause, &loss);
 		CHECK_EQ(loss.busy, 1);
-		session_loss(m->session, 0, &loss);
+		probe_session_loss(m->session, 0, &loss);
 		CHECK_EQ(loss.busy, 0);
 	}
 	free(busy);

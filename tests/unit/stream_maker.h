@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "bpf/code.h"
-#include "probe/run/session.h"
+#include "probe/run/probe_session.h"
 
 #define MAKER_RECORDS_MAX 4096
 #define MAKER_TEXT	  "begin { a }\nuprobe:x:y { b; }\nlast { c }\n"
@@ -28,7 +28,7 @@ struct stream_maker {
 	struct maker_record records[MAKER_RECORDS_MAX];
 	size_t n_records;
 	char notes[4096];
-	struct session *session;
+	struct probe_session *session;
 	struct err err;
 };
 
@@ -155,18 +155,18 @@ static inline void maker_on_note(void *ctx, const char *sentence)
 	strncat(m->notes, "\n", sizeof(m->notes) - strlen(m->notes) - 1);
 }
 
-static inline int maker_open(struct stream_maker *m, const struct session_options *options)
+static inline int maker_open(struct stream_maker *m, const struct probe_session_options *options)
 {
-	struct session_output out = {.ctx = m, .record = maker_on_record, .note = maker_on_note};
+	struct probe_session_output out = {.ctx = m, .record = maker_on_record, .note = maker_on_note};
 
-	return session_open(&m->s, options, &out, &m->session, &m->err);
+	return probe_session_open(&m->s, options, &out, &m->session, &m->err);
 }
 
 /* Works until there are so many records, but not for ever. */
 static inline void maker_wait(struct stream_maker *m, size_t n)
 {
-	for (int i = 0; i < 200 && m->n_records < n && session_work(m->session); i++) {
-		struct pollfd fd = {session_fd(m->session), POLLIN, 0};
+	for (int i = 0; i < 200 && m->n_records < n && probe_session_work(m->session); i++) {
+		struct pollfd fd = {probe_session_fd(m->session), POLLIN, 0};
 
 		poll(&fd, 1, 10);
 	}
@@ -174,7 +174,7 @@ static inline void maker_wait(struct stream_maker *m, size_t n)
 
 static inline void maker_release(struct stream_maker *m)
 {
-	session_close(m->session);
+	probe_session_close(m->session);
 	for (int i = 0; i < N_MODES; i++) {
 		vec_release(&m->s.code[i]);
 		vec_release(&m->s.lines[i]);

@@ -111,6 +111,12 @@ const struct type *check_struct_named(struct types *types, const char *word, con
 
 /* --- check_call.c ----------------------------------------------------------------------------- */
 const struct type *check_call(struct check_clause *c, struct expr *e);
+/* Whether argument `a` of call `e` is a literal text. */
+bool check_literal(struct check_clause *c, struct expr *e, struct expr *a);
+
+/* --- check_text.c ----------------------------------------------------------------------------- */
+/* Functions of texts; NULL when it is another one. */
+const struct type *check_text_function(struct check_clause *c, struct expr *e, enum function_id id);
 
 /* --- check_format.c --------------------------------------------------------------------------- */
 /* printf, cat, system: format and arguments, and in CHECK_FINAL the stream's format. */

@@ -15,7 +15,7 @@
 
 struct session_names {
 	struct printer_names names;
-	struct session *session;
+	struct probe_session *session;
 	struct user_names *user; /* NULL: nothing asks for them */
 	/* While every process is still to be read: */
 	int all_fd;   /* readable; else -1 */
@@ -61,21 +61,21 @@ static const char *find_probe(void *ctx, uint64_t site)
 {
 	struct session_names *n = ctx;
 
-	return n->session ? session_site_probe(n->session, site) : NULL;
+	return n->session ? probe_session_site_probe(n->session, site) : NULL;
 }
 
 static const char *find_function(void *ctx, uint64_t site)
 {
 	struct session_names *n = ctx;
 
-	return n->session ? session_site_function(n->session, site) : NULL;
+	return n->session ? probe_session_site_function(n->session, site) : NULL;
 }
 
 static size_t find_stack(void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max)
 {
 	struct session_names *n = ctx;
 
-	return n->session ? session_stack(n->session, stack_id, addresses, max) : 0;
+	return n->session ? probe_session_stack(n->session, stack_id, addresses, max) : 0;
 }
 
 static bool find_user(
@@ -155,7 +155,7 @@ void session_names_free(struct session_names *n)
 	free(n);
 }
 
-void session_names_set_session(struct session_names *n, struct session *session)
+void session_names_set_session(struct session_names *n, struct probe_session *session)
 {
 	n->session = session;
 }

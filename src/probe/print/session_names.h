@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "probe/print/printer.h"
-#include "probe/run/session.h"
+#include "probe/run/probe_session.h"
 
 struct session_names;
 /* To be made before anything is attached, so that no process comes and goes unseen. `pids` are the
@@ -18,7 +18,7 @@ struct session_names *session_names_new(
 void session_names_free(struct session_names *n);
 
 /* Sites and stacks are asked of this session from now on; NULL: of none. */
-void session_names_set_session(struct session_names *n, struct session *session);
+void session_names_set_session(struct session_names *n, struct probe_session *session);
 /* A process that is traced from now on. */
 void session_names_add_pid(struct session_names *n, pid_t pid);
 

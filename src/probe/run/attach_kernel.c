@@ -18,7 +18,7 @@
 #include "probe/run/run.h"
 #include "record/tracepoint.h"
 
-void attach_keep(struct session *s, int link_fd, int perf_fd)
+void attach_keep(struct probe_session *s, int link_fd, int perf_fd)
 {
 	if (link_fd > 0)
 		vec_push(&s->links, link_fd);
@@ -40,7 +40,8 @@ static const char *short_name(const char *name)
 	return colon ? colon + 1 : name;
 }
 
-static int attach_raw(struct session *s, struct run_program *p, const char *name, struct err *err)
+static int attach_raw(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	int fd = bpf_attach_raw_tracepoint(p->fd, short_name(name));
 
@@ -56,7 +57,7 @@ static int attach_raw(struct session *s, struct run_program *p, const char *name
 
 /* Opens an event, attaches and keeps both: 0 or -errno. */
 static int attach_event(
-	struct session *s, struct run_program *p, struct perf_event_attr *attr, int cpu)
+	struct probe_session *s, struct run_program *p, struct perf_event_attr *attr, int cpu)
 {
 	int fd, link;
 
@@ -74,7 +75,7 @@ static int attach_event(
 }
 
 static int attach_tracepoint(
-	struct session *s, struct run_program *p, const char *name, struct err *err)
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	char *path = mem_strdup(name);
 	struct tracepoint_spec spec = {.name = path};
@@ -99,8 +100,8 @@ static int attach_tracepoint(
 }
 
 /* An event on each CPU. */
-static int attach_everywhere(
-	struct session *s, struct run_program *p, struct perf_event_attr *attr, struct err *err)
+static int attach_everywhere(struct probe_session *s, struct run_program *p,
+	struct perf_event_attr *attr, struct err *err)
 {
 	int n = 0;
 
@@ -120,7 +121,7 @@ static int attach_everywhere(
 	return n ? 0 : err_set(err, ERR_FAILED, "%s: no CPU takes the event", text_of(p));
 }
 
-static int attach_profile(struct session *s, struct run_program *p, struct err *err)
+static int attach_profile(struct probe_session *s, struct run_program *p, struct err *err)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
@@ -129,7 +130,7 @@ static int attach_profile(struct session *s, struct run_program *p, struct err *
 	return attach_everywhere(s, p, &attr, err);
 }
 
-static int attach_counter(struct session *s, struct run_program *p, struct err *err)
+static int attach_counter(struct probe_session *s, struct run_program *p, struct err *err)
 {
 	bool is_hardware = p->kind == POINT_HARDWARE;
 	const struct point_spec *spec = &p->points.v[0]->spec;
@@ -146,7 +147,7 @@ static int attach_counter(struct session *s, struct run_program *p, struct err *
 }
 
 static int attach_kprobe(
-	struct session *s, struct run_program *p, const char *name, struct err *err)
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	bool is_return = p->kind == POINT_KRETPROBE;
 	int type = pmu_type("kprobe"), bit = pmu_return_bit("kprobe");
@@ -168,7 +169,7 @@ static int attach_kprobe(
 	return 0;
 }
 
-static int attach_function(struct session *s, struct run_program *p, struct err *err)
+static int attach_function(struct probe_session *s, struct run_program *p, struct err *err)
 {
 	int fd = bpf_attach_tracing(p->fd);
 
@@ -184,7 +185,8 @@ static int attach_function(struct session *s, struct run_program *p, struct err 
 }
 
 /* One name of a point that may be a glob. */
-static int attach_name(struct session *s, struct run_program *p, const char *name, struct err *err)
+static int attach_name(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	switch (p->kind) {
 	case POINT_TRACEPOINT:
@@ -210,7 +212,7 @@ static char *own_name(const struct run_program *p)
 	return mem_strdup(spec->name);
 }
 
-static int attach_names(struct session *s, struct run_program *p, struct err *err)
+static int attach_names(struct probe_session *s, struct run_program *p, struct err *err)
 {
 	const struct point *found = p->found;
 	size_t n_refused = 0;
@@ -237,7 +239,7 @@ static int attach_names(struct session *s, struct run_program *p, struct err *er
 	return 0;
 }
 
-int attach_kernel(struct session *s, struct run_program *p, struct err *err)
+int attach_kernel(struct probe_session *s, struct run_program *p, struct err *err)
 {
 	switch (p->kind) {
 	case POINT_SYSCALL_ENTRY:

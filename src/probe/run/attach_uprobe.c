@@ -26,7 +26,7 @@
 
 /* The sites of one program in one file. */
 struct attachment {
-	struct session *s;
+	struct probe_session *s;
 	struct run_program *p;
 	const struct target *target;
 	uint32_t first; /* number of its first site */
@@ -204,7 +204,7 @@ static int attach_file(struct attachment *a, struct err *err)
 	return rc;
 }
 
-int attach_uprobe(struct session *s, struct run_program *p, struct err *err)
+int attach_uprobe(struct probe_session *s, struct run_program *p, struct err *err)
 {
 	uint32_t i = p->first_site, end = p->first_site + p->n_sites;
 	int rc = 0;

@@ -61,7 +61,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-void kernel_features_find(struct kernel_features *f, const struct session_options *options)
+void kernel_features_find(struct kernel_features *f, const struct probe_session_options *options)
 {
 	const char *without = getenv(WITHOUT_VARIABLE);
 	FD_AUTO sleeps = load_nothing(BPF_ATTACH_UPROBE_MULTI, true);

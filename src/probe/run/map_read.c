@@ -59,7 +59,7 @@ static void read_entry(void *ctx, const void *key, const void *value)
 }
 
 /* -1 when no loaded code uses the map: then it is empty. */
-static int open_reading(const struct session *s, uint32_t map_i, struct reading *r)
+static int open_reading(const struct probe_session *s, uint32_t map_i, struct reading *r)
 {
 	const struct stream_map_def *def;
 
@@ -72,7 +72,7 @@ static int open_reading(const struct session *s, uint32_t map_i, struct reading 
 	return s->maps[STREAM_MAP_FIRST_OF_SCRIPT + map_i];
 }
 
-int session_map_each(struct session *s, uint32_t map_i,
+int probe_session_map_each(struct probe_session *s, uint32_t map_i,
 	void (*each)(void *ctx, struct span key, struct span value), void *ctx, struct err *err)
 {
 	struct reading r = {.each = each, .ctx = ctx};
@@ -96,7 +96,7 @@ static void keep_key(void *ctx, const void *key, const void *value)
 	r->keys.n += r->key_bytes;
 }
 
-int session_map_clear(struct session *s, uint32_t map_i, bool keep_keys)
+int probe_session_map_clear(struct probe_session *s, uint32_t map_i, bool keep_keys)
 {
 	struct reading r = {0};
 	int fd = open_reading(s, map_i, &r), rc;
@@ -117,7 +117,8 @@ int session_map_clear(struct session *s, uint32_t map_i, bool keep_keys)
 	return rc < 0 ? ERR_FAILED : 0;
 }
 
-size_t session_stack(struct session *s, uint64_t stack_id, uint64_t *addresses, size_t max)
+size_t probe_session_stack(
+	struct probe_session *s, uint64_t stack_id, uint64_t *addresses, size_t max)
 {
 	uint64_t value[1 + STREAM_STACK_FRAMES];
 	size_t n;
@@ -131,7 +132,7 @@ size_t session_stack(struct session *s, uint64_t stack_id, uint64_t *addresses, 
 	return n;
 }
 
-void session_loss(const struct session *s, uint32_t clause_i, struct clause_loss *out)
+void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct clause_loss *out)
 {
 	size_t n_cpus = bpf_possible_cpus(), n = sizeof(*out) / sizeof(uint64_t);
 	uint64_t *values, *sum = (uint64_t *)out;

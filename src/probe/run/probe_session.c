@@ -27,7 +27,7 @@
 #define EVENTS_A_GO 16
 #define CLOSERS_MAX 32
 
-void session_note(struct session *s, const char *fmt, ...)
+void session_note(struct probe_session *s, const char *fmt, ...)
 {
 	char text[NOTE_BYTES];
 	va_list args;
@@ -51,7 +51,7 @@ static bool is_of_files(enum point_kind kind)
 }
 
 /* What works less well than it could. */
-static void note_features(struct session *s)
+static void note_features(struct probe_session *s)
 {
 	bool has_files = false, has_switch = false, reads = false;
 
@@ -74,7 +74,7 @@ static void note_features(struct session *s)
 			"the kernel's BTF is not there: at kernel points every process is taken for a 64-bit one");
 }
 
-static int load_all(struct session *s, struct err *err)
+static int load_all(struct probe_session *s, struct err *err)
 {
 	int rc = 0;
 
@@ -91,7 +91,7 @@ static int load_all(struct session *s, struct err *err)
 	return rc;
 }
 
-static int attach_all(struct session *s, struct err *err)
+static int attach_all(struct probe_session *s, struct err *err)
 {
 	int rc = 0;
 
@@ -110,13 +110,13 @@ static int attach_all(struct session *s, struct err *err)
 	return rc;
 }
 
-static void close_programs(struct session *s)
+static void close_programs(struct probe_session *s)
 {
 	for (size_t i = 0; i < s->programs.n; i++)
 		fd_cleanup(&s->programs.v[i].fd);
 }
 
-static int make_and_load(struct session *s, struct err *err)
+static int make_and_load(struct probe_session *s, struct err *err)
 {
 	int rc = run_maps_open(s, err);
 
@@ -125,14 +125,14 @@ static int make_and_load(struct session *s, struct err *err)
 	return rc;
 }
 
-static int watch_fd(struct session *s, int fd, size_t program_i)
+static int watch_fd(struct probe_session *s, int fd, size_t program_i)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u64 = program_i};
 
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-static int open_polling(struct session *s, struct err *err)
+static int open_polling(struct probe_session *s, struct err *err)
 {
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
@@ -144,7 +144,7 @@ static int open_polling(struct session *s, struct err *err)
 	return 0;
 }
 
-static int start_timers(struct session *s, struct err *err)
+static int start_timers(struct probe_session *s, struct err *err)
 {
 	for (size_t i = 0; i < s->programs.n; i++) {
 		struct run_program *p = &s->programs.v[i];
@@ -164,7 +164,7 @@ static int start_timers(struct session *s, struct err *err)
 	return 0;
 }
 
-static int open_all(struct session *s, struct err *err)
+static int open_all(struct probe_session *s, struct err *err)
 {
 	int rc;
 
@@ -192,10 +192,10 @@ static int open_all(struct session *s, struct err *err)
 	return rc;
 }
 
-int session_open(const struct stream *stream, const struct session_options *options,
-	const struct session_output *output, struct session **out, struct err *err)
+int probe_session_open(const struct stream *stream, const struct probe_session_options *options,
+	const struct probe_session_output *output, struct probe_session **out, struct err *err)
 {
-	struct session *s = mem_zalloc(sizeof(*s));
+	struct probe_session *s = mem_zalloc(sizeof(*s));
 	uint64_t start_ns = clock_mono_ns();
 	struct err why = {0};
 	int rc;
@@ -212,7 +212,7 @@ int session_open(const struct stream *stream, const struct session_options *opti
 		s->maps[i] = -1;
 	rc = open_all(s, &why);
 	if (rc < 0) {
-		session_close(s);
+		probe_session_close(s);
 		return err_set(err, rc, "%s", why.text);
 	}
 	s->facts.n_programs = (uint32_t)s->programs.n;
@@ -223,7 +223,7 @@ int session_open(const struct stream *stream, const struct session_options *opti
 }
 
 /* All switches, or none, as the kernel sees them. */
-static int write_enabled(struct session *s, bool is_on)
+static int write_enabled(struct probe_session *s, bool is_on)
 {
 	size_t n = (s->stream->clauses.n + 8) & ~(size_t)7;
 	uint8_t *off = mem_zalloc(n);
@@ -234,7 +234,7 @@ static int write_enabled(struct session *s, bool is_on)
 	return rc;
 }
 
-static int run_kind(struct session *s, enum point_kind kind)
+static int run_kind(struct probe_session *s, enum point_kind kind)
 {
 	int rc = 0;
 
@@ -245,7 +245,7 @@ static int run_kind(struct session *s, enum point_kind kind)
 }
 
 /* begin{} and end{} alone. */
-static int run_alone(struct session *s, enum point_kind kind)
+static int run_alone(struct probe_session *s, enum point_kind kind)
 {
 	size_t n = (s->stream->clauses.n + 8) & ~(size_t)7;
 	uint8_t *only = mem_zalloc(n);
@@ -265,7 +265,7 @@ static int run_alone(struct session *s, enum point_kind kind)
 	return rc;
 }
 
-int session_begin(struct session *s, struct err *err)
+int probe_session_begin(struct probe_session *s, struct err *err)
 {
 	uint64_t now_ns = clock_mono_ns();
 	uint32_t zero = 0;
@@ -285,7 +285,7 @@ int session_begin(struct session *s, struct err *err)
 	return start_timers(s, err);
 }
 
-int session_fd(const struct session *s)
+int probe_session_fd(const struct probe_session *s)
 {
 	return s->epoll_fd;
 }
@@ -301,7 +301,7 @@ static void run_interval(const struct run_program *p)
 		bpf_program_run(p->fd);
 }
 
-bool session_work(struct session *s)
+bool probe_session_work(struct probe_session *s)
 {
 	struct epoll_event events[EVENTS_A_GO];
 	int n = epoll_wait(s->epoll_fd, events, EVENTS_A_GO, 0);
@@ -348,7 +348,7 @@ static void close_all(int *fds, size_t n)
 		pthread_join(threads[i], NULL);
 }
 
-static void detach(struct session *s)
+static void detach(struct probe_session *s)
 {
 	if (s->is_detached)
 		return;
@@ -361,7 +361,7 @@ static void detach(struct session *s)
 		fd_cleanup(&s->programs.v[i].timer_fd);
 }
 
-void session_end(struct session *s)
+void probe_session_end(struct probe_session *s)
 {
 	detach(s);
 	run_rings_drain(s);
@@ -369,7 +369,7 @@ void session_end(struct session *s)
 	run_alone(s, POINT_END);
 }
 
-void session_close(struct session *s)
+void probe_session_close(struct probe_session *s)
 {
 	if (!s)
 		return;
@@ -392,12 +392,12 @@ void session_close(struct session *s)
 	free(s);
 }
 
-int session_exit_status(const struct session *s)
+int probe_session_exit_status(const struct probe_session *s)
 {
 	return s->exit_status;
 }
 
-int session_enable(struct session *s, uint32_t clause_i, bool is_on)
+int probe_session_enable(struct probe_session *s, uint32_t clause_i, bool is_on)
 {
 	if (clause_i >= s->stream->clauses.n)
 		return ERR_NOT_FOUND;
@@ -407,7 +407,7 @@ int session_enable(struct session *s, uint32_t clause_i, bool is_on)
 	return write_enabled(s, true) < 0 ? ERR_FAILED : 0;
 }
 
-void session_facts(const struct session *s, struct session_facts *out)
+void probe_session_facts(const struct probe_session *s, struct probe_session_facts *out)
 {
 	*out = s->facts;
 }

@@ -37,7 +37,7 @@ struct task_source {
 	int64_t pid_at, tgid_at; /* in task_struct */
 };
 
-static int find_source(struct session *s, struct task_source *source, struct err *err)
+static int find_source(struct probe_session *s, struct task_source *source, struct err *err)
 {
 	static const struct tracepoint_spec born = {"task/task_newtask", {"pid", "clone_flags"}};
 	static const struct tracepoint_spec gone = {"sched/sched_process_free", {"pid"}};
@@ -75,7 +75,7 @@ static void emit_task_word(struct bpf_code *c, int arg, int64_t at, int to)
 }
 
 /* r2 = r10 + at, r1 = the map of processes. */
-static void emit_key(struct bpf_code *c, const struct session *s, int at)
+static void emit_key(struct bpf_code *c, const struct probe_session *s, int at)
 {
 	bpf_load_map(c, BPF_REG_1, s->maps[STREAM_MAP_PROCESSES]);
 	bpf_mov(c, BPF_REG_2, BPF_REG_10);
@@ -106,7 +106,8 @@ static void emit_child(struct bpf_code *c, const struct task_source *source, int
 	bpf_jump_reg(c, BPF_JNE, BPF_REG_1, BPF_REG_2, leave);
 }
 
-static void emit_born(struct bpf_code *c, const struct session *s, const struct task_source *source)
+static void emit_born(
+	struct bpf_code *c, const struct probe_session *s, const struct task_source *source)
 {
 	int leave = bpf_label(c);
 
@@ -127,7 +128,8 @@ static void emit_born(struct bpf_code *c, const struct session *s, const struct 
 	emit_end(c, leave);
 }
 
-static void emit_gone(struct bpf_code *c, const struct session *s, const struct task_source *source)
+static void emit_gone(
+	struct bpf_code *c, const struct probe_session *s, const struct task_source *source)
 {
 	int leave = bpf_label(c);
 
@@ -143,7 +145,7 @@ static void emit_gone(struct bpf_code *c, const struct session *s, const struct 
 	emit_end(c, leave);
 }
 
-static int attach_watch(struct session *s, int program_fd, const struct tracepoint *t)
+static int attach_watch(struct probe_session *s, int program_fd, const struct tracepoint *t)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr),
 		.type = PERF_TYPE_TRACEPOINT,
@@ -164,7 +166,7 @@ static int attach_watch(struct session *s, int program_fd, const struct tracepoi
 }
 
 static int watch(
-	struct session *s, const struct task_source *source, bool is_birth, struct err *err)
+	struct probe_session *s, const struct task_source *source, bool is_birth, struct err *err)
 {
 	const char *name = is_birth ? "task_newtask" : "sched_process_free";
 	struct bpf_code c = {0};
@@ -194,7 +196,7 @@ static int watch(
 	return rc < 0 ? kernel_refusal(err, -rc, name) : 0;
 }
 
-void session_add_pid(struct session *s, pid_t pid)
+void probe_session_add_pid(struct probe_session *s, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 	uint8_t one = 1;
@@ -203,7 +205,7 @@ void session_add_pid(struct session *s, pid_t pid)
 		bpf_map_update(s->maps[STREAM_MAP_PROCESSES], &key, &one);
 }
 
-int process_filter_open(struct session *s, struct err *err)
+int process_filter_open(struct probe_session *s, struct err *err)
 {
 	struct task_source source = {0};
 	struct err why = {0};
@@ -221,6 +223,6 @@ int process_filter_open(struct session *s, struct err *err)
 	if (rc < 0)
 		session_note(s, "children of traced processes are not followed: %s", why.text);
 	for (size_t i = 0; i < s->options.n_pids; i++)
-		session_add_pid(s, s->options.pids[i]);
+		probe_session_add_pid(s, s->options.pids[i]);
 	return 0;
 }

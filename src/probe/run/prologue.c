@@ -50,7 +50,7 @@ static void emit_find(struct bpf_code *c, int map_fd)
 	bpf_call(c, BPF_FUNC_map_lookup_elem);
 }
 
-static void emit_filter(struct bpf_code *c, const struct session *s, int leave)
+static void emit_filter(struct bpf_code *c, const struct probe_session *s, int leave)
 {
 	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
 	bpf_alu_imm(c, BPF_RSH, BPF_REG_0, 32);
@@ -69,7 +69,7 @@ static void emit_read_kernel(struct bpf_code *c)
 }
 
 /* r9 = not 0 when the system call is a 32-bit one, whatever the program is (int $0x80). */
-static void emit_call_mode(struct bpf_code *c, const struct session *s)
+static void emit_call_mode(struct bpf_code *c, const struct probe_session *s)
 {
 	if (s->features.has_btf) {
 		bpf_call(c, BPF_FUNC_get_current_task_btf);
@@ -171,7 +171,7 @@ static void emit_call_check(struct bpf_code *c, const struct run_program *p, int
 /* Where one point sees both modes: r9 = 1 for a 32-bit program. Leaves when its code is not there.
  */
 static void emit_mode(
-	struct bpf_code *c, const struct session *s, const struct run_program *p, int leave)
+	struct bpf_code *c, const struct probe_session *s, const struct run_program *p, int leave)
 {
 	int is_64 = bpf_label(c);
 
@@ -215,14 +215,15 @@ static void emit_site(struct bpf_code *c, const struct run_program *p)
 	bpf_store(c, BPF_DW, BPF_REG_10, STREAM_WORD_SITE, BPF_REG_0);
 }
 
-static void emit_busy(struct bpf_code *c, const struct session *s, const struct run_program *p)
+static void emit_busy(
+	struct bpf_code *c, const struct probe_session *s, const struct run_program *p)
 {
 	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_KEY, (int32_t)p->points.v[0]->clause_i);
 	emit_find(c, s->maps[STREAM_MAP_LOSS]);
 }
 
 static void emit_scratch(
-	struct bpf_code *c, const struct session *s, const struct run_program *p, int leave)
+	struct bpf_code *c, const struct probe_session *s, const struct run_program *p, int leave)
 {
 	uint32_t n = p->can_sleep ? s->scratch_areas : SCRATCH_AREAS;
 	int claimed = bpf_label(c);
@@ -246,7 +247,7 @@ static void emit_scratch(
 	bpf_alu_imm(c, BPF_ADD, BPF_REG_7, 8);
 }
 
-void prologue_emit(struct bpf_code *c, const struct session *s, const struct run_program *p)
+void prologue_emit(struct bpf_code *c, const struct probe_session *s, const struct run_program *p)
 {
 	int leave = bpf_label(c), go_on = bpf_label(c);
 	bool is_our_own =

@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "bpf/code.h"
 #include "bpf/ring.h"
-#include "probe/run/session.h"
+#include "probe/run/probe_session.h"
 #include "probe/types/btf_types.h"
 
 #define SCRATCH_AREAS	    4 /* of a CPU: how deep programs may interrupt each other */
@@ -61,10 +61,10 @@ struct run_program {
 	int timer_fd; /* INTERVAL */
 };
 
-struct session {
+struct probe_session {
 	const struct stream *stream;
-	struct session_options options;
-	struct session_output output;
+	struct probe_session_options options;
+	struct probe_session_output output;
 	struct kernel_features features;
 	struct arena *arena;	  /* points that were found here, names of sites */
 	struct btf_types *btf;	  /* the kernel's, when a function's number was asked for */
@@ -90,47 +90,48 @@ struct session {
 	bool is_exiting, is_detached;
 	uint64_t exit_ns; /* records of later times are not handed out */
 	int exit_status;
-	struct session_facts facts;
+	struct probe_session_facts facts;
 };
 
-void session_note(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void session_note(struct probe_session *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* kernel_features.c */
-void kernel_features_find(struct kernel_features *f, const struct session_options *options);
+void kernel_features_find(struct kernel_features *f, const struct probe_session_options *options);
 /* The sentence when the kernel does not let us; `errnum` of the failed call. */
 int kernel_refusal(struct err *err, int errnum, const char *what);
 
 /* run_points.c: fills programs and sites. */
-int run_points(struct session *s, struct err *err);
+int run_points(struct probe_session *s, struct err *err);
 const struct stream_piece *run_piece(const struct run_program *p, size_t point_i, enum mode mode);
 
 /* run_maps.c */
-int run_maps_open(struct session *s, struct err *err);
-void run_maps_close(struct session *s);
-int run_sites_fill(struct session *s, struct err *err);
+int run_maps_open(struct probe_session *s, struct err *err);
+void run_maps_close(struct probe_session *s);
+int run_sites_fill(struct probe_session *s, struct err *err);
 
 /* prologue.c: the part before the pieces. Behind it, where both modes may occur, this word of the
  * stack is not 0 for a 32-bit program. */
 #define PROLOGUE_WORD_IS_32 STREAM_WORD_TIME
-void prologue_emit(struct bpf_code *c, const struct session *s, const struct run_program *p);
+void prologue_emit(struct bpf_code *c, const struct probe_session *s, const struct run_program *p);
 
 /* run_program.c */
-int run_program_load(struct session *s, struct run_program *p, struct err *err);
-int run_btf_open(struct session *s, struct err *err); /* the kernel's types: session.btf */
+int run_program_load(struct probe_session *s, struct run_program *p, struct err *err);
+int run_btf_open(struct probe_session *s, struct err *err); /* the kernel's types: session.btf */
 
 /* attach_uprobe.c, attach_kernel.c */
-int attach_uprobe(struct session *s, struct run_program *p, struct err *err);
-int attach_kernel(struct session *s, struct run_program *p, struct err *err);
+int attach_uprobe(struct probe_session *s, struct run_program *p, struct err *err);
+int attach_kernel(struct probe_session *s, struct run_program *p, struct err *err);
 /* Keeps the descriptors; link_fd 0 = the event itself holds the program. */
-void attach_keep(struct session *s, int link_fd, int perf_fd);
+void attach_keep(struct probe_session *s, int link_fd, int perf_fd);
 /* The type number of a PMU ("uprobe", "kprobe") or -1; its return-probe bit. */
 int pmu_type(const char *pmu);
 int pmu_return_bit(const char *pmu);
 
 /* process_filter.c */
-int process_filter_open(struct session *s, struct err *err);
+int process_filter_open(struct probe_session *s, struct err *err);
 
 /* run_rings.c: hands out what is there. */
-void run_rings_drain(struct session *s);
+void run_rings_drain(struct probe_session *s);
 
 #endif

@@ -30,7 +30,8 @@ static bool is_map_load(const struct bpf_insn *insn)
 	return insn->code == (BPF_LD | BPF_DW | BPF_IMM) && insn->src_reg == BPF_PSEUDO_MAP_FD;
 }
 
-static void mark_used(const struct session *s, enum mode mode, uint32_t at, uint32_t n, bool *used)
+static void mark_used(
+	const struct probe_session *s, enum mode mode, uint32_t at, uint32_t n, bool *used)
 {
 	for (uint32_t i = at; i < at + n && i < s->stream->code[mode].n; i++) {
 		const struct bpf_insn *insn = &s->stream->code[mode].v[i];
@@ -40,7 +41,7 @@ static void mark_used(const struct session *s, enum mode mode, uint32_t at, uint
 	}
 }
 
-static void find_used(struct session *s, bool *used)
+static void find_used(struct probe_session *s, bool *used)
 {
 	for (size_t i = 0; i < s->programs.n; i++) {
 		const struct run_program *p = &s->programs.v[i];
@@ -61,7 +62,7 @@ static void find_used(struct session *s, bool *used)
 	used[STREAM_MAP_PROCESSES] |= s->filters;
 }
 
-static uint32_t hash_flags(const struct session *s)
+static uint32_t hash_flags(const struct probe_session *s)
 {
 	return s->features.needs_prealloc ? 0 : BPF_F_NO_PREALLOC;
 }
@@ -78,7 +79,7 @@ static int open_map(
 	return kernel_refusal(err, -*fd, what);
 }
 
-static int open_script_map(struct session *s, uint32_t number, struct err *err)
+static int open_script_map(struct probe_session *s, uint32_t number, struct err *err)
 {
 	const struct stream_map_def *def = &s->stream->maps.v[number - STREAM_MAP_FIRST_OF_SCRIPT];
 	bool is_per_cpu = shape_is_aggregation(def->value);
@@ -103,7 +104,7 @@ static int open_script_map(struct session *s, uint32_t number, struct err *err)
 	return open_map(&s->maps[number], &spec, def->name, err);
 }
 
-static int open_self(struct session *s, struct err *err)
+static int open_self(struct probe_session *s, struct err *err)
 {
 	int fd;
 
@@ -117,7 +118,7 @@ static int open_self(struct session *s, struct err *err)
 	return 0;
 }
 
-static int open_ring(struct session *s, enum stream_map number, struct err *err)
+static int open_ring(struct probe_session *s, enum stream_map number, struct err *err)
 {
 	struct bpf_ring *ring = number == STREAM_MAP_RECORDS ? &s->records : &s->control;
 	uint32_t want = number == STREAM_MAP_CONTROL ? CONTROL_BYTES : s->options.ring_bytes;
@@ -134,7 +135,7 @@ static int open_ring(struct session *s, enum stream_map number, struct err *err)
 }
 
 /* The loader's maps that are nothing but sizes. */
-static int open_loader_map(struct session *s, enum stream_map number, struct err *err)
+static int open_loader_map(struct probe_session *s, enum stream_map number, struct err *err)
 {
 	uint32_t n_clauses = (uint32_t)s->stream->clauses.n;
 	uint32_t n_sites = (uint32_t)s->sites.n;
@@ -156,7 +157,7 @@ static int open_loader_map(struct session *s, enum stream_map number, struct err
 	return open_map(&s->maps[number], &specs[number], specs[number].name, err);
 }
 
-static int open_enabled(struct session *s, struct err *err)
+static int open_enabled(struct probe_session *s, struct err *err)
 {
 	uint32_t n = (uint32_t)s->stream->clauses.n;
 	struct bpf_map_spec spec = {BPF_MAP_TYPE_ARRAY, 4, (n + 8) & ~7u, 1, 0, "enabled"};
@@ -168,7 +169,7 @@ static int open_enabled(struct session *s, struct err *err)
 	return open_map(&s->enabled_map, &spec, "switches of clauses", err);
 }
 
-static int open_one(struct session *s, uint32_t number, struct err *err)
+static int open_one(struct probe_session *s, uint32_t number, struct err *err)
 {
 	if (number >= STREAM_MAP_FIRST_OF_SCRIPT) {
 		if (number - STREAM_MAP_FIRST_OF_SCRIPT >= s->stream->maps.n)
@@ -186,7 +187,7 @@ static int open_one(struct session *s, uint32_t number, struct err *err)
 	return open_loader_map(s, number, err);
 }
 
-int run_maps_open(struct session *s, struct err *err)
+int run_maps_open(struct probe_session *s, struct err *err)
 {
 	bool *used = mem_calloc(RUN_MAPS, sizeof(*used));
 	int rc = 0;
@@ -210,7 +211,7 @@ int run_maps_open(struct session *s, struct err *err)
 	return rc;
 }
 
-void run_maps_close(struct session *s)
+void run_maps_close(struct probe_session *s)
 {
 	bpf_ring_close(&s->records);
 	bpf_ring_close(&s->control);
@@ -224,7 +225,7 @@ void run_maps_close(struct session *s)
 	s->enabled_map = -1;
 }
 
-int run_sites_fill(struct session *s, struct err *err)
+int run_sites_fill(struct probe_session *s, struct err *err)
 {
 	if (s->maps[STREAM_MAP_SITES] < 0)
 		return 0;

@@ -56,8 +56,8 @@ const struct stream_piece *run_piece(const struct run_program *p, size_t point_i
 
 /* Points of a stream out of a file are found here, each text once (USDT has a point for each form
  * of the operands). */
-static int find_point(
-	struct session *s, const struct stream_point *sp, const struct point **out, struct err *err)
+static int find_point(struct probe_session *s, const struct stream_point *sp,
+	const struct point **out, struct err *err)
 {
 	uint64_t *known;
 	struct point *found;
@@ -137,7 +137,7 @@ static struct run_program program_like(const struct run_program *group)
 }
 
 static void note_without_code(
-	struct session *s, const struct run_program *p, const struct target *t)
+	struct probe_session *s, const struct run_program *p, const struct target *t)
 {
 	const char *why = p->points.v[0]->pieces[t->mode].why_not;
 
@@ -146,7 +146,7 @@ static void note_without_code(
 		why ? why : "");
 }
 
-static void add_file_sites(struct session *s, struct run_program *p, const struct target *t)
+static void add_file_sites(struct probe_session *s, struct run_program *p, const struct target *t)
 {
 	const struct stream_point *sp = p->points.v[0];
 
@@ -161,7 +161,7 @@ static void add_file_sites(struct session *s, struct run_program *p, const struc
 }
 
 /* Uprobes, USDT: a program for each mode that occurs. */
-static void add_file_programs(struct session *s, const struct run_program *group)
+static void add_file_programs(struct probe_session *s, const struct run_program *group)
 {
 	const struct stream_point *sp = group->points.v[0];
 
@@ -192,7 +192,7 @@ static void add_file_programs(struct session *s, const struct run_program *group
 }
 
 static void add_kernel_program(
-	struct session *s, const struct run_program *group, const char *name, size_t n_names)
+	struct probe_session *s, const struct run_program *group, const char *name, size_t n_names)
 {
 	struct run_program p = program_like(group);
 
@@ -206,7 +206,7 @@ static void add_kernel_program(
 
 /* Everything that is not in files. Where the code is the same for all names of a glob there is one
  * program for all of them. */
-static void add_kernel_programs(struct session *s, struct run_program *group)
+static void add_kernel_programs(struct probe_session *s, struct run_program *group)
 {
 	const struct stream_point *sp = group->points.v[0];
 	const struct point *found = group->found;
@@ -239,7 +239,7 @@ static uint64_t point_hash(const struct stream_point *sp)
 	return h;
 }
 
-int run_points(struct session *s, struct err *err)
+int run_points(struct probe_session *s, struct err *err)
 {
 	VEC(struct run_program) groups = {0};
 	struct map by_hash = {0}; /* of the point -> group + 1 */

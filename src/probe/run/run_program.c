@@ -34,7 +34,7 @@ struct code_part {
 };
 
 struct assembly {
-	struct session *s;
+	struct probe_session *s;
 	struct run_program *p;
 	struct bpf_code code;
 	VEC(struct code_part) parts;
@@ -198,7 +198,7 @@ static int explain(struct assembly *a, const char *log, int errnum)
 		sources->v.v[place.source_i].name, line, column, message);
 }
 
-int run_btf_open(struct session *s, struct err *err)
+int run_btf_open(struct probe_session *s, struct err *err)
 {
 	int rc;
 
@@ -208,7 +208,8 @@ int run_btf_open(struct session *s, struct err *err)
 	return rc < 0 ? rc : btf_types_open(NULL, s->btf_file.bytes, &s->btf, err);
 }
 
-static int function_id(struct session *s, struct run_program *p, uint32_t *id, struct err *err)
+static int function_id(
+	struct probe_session *s, struct run_program *p, uint32_t *id, struct err *err)
 {
 	const char *text = p->points.v[0]->spec.text;
 	const char *name = p->name ? p->name : p->points.v[0]->spec.name;
@@ -227,8 +228,8 @@ static int function_id(struct session *s, struct run_program *p, uint32_t *id, s
 			     name);
 }
 
-static int fill_spec(
-	struct session *s, struct run_program *p, struct bpf_program_spec *spec, struct err *err)
+static int fill_spec(struct probe_session *s, struct run_program *p, struct bpf_program_spec *spec,
+	struct err *err)
 {
 	spec->name = p->points.v[0]->spec.text;
 	switch (p->kind) {
@@ -298,7 +299,7 @@ static int refuse(struct assembly *a, const struct bpf_program_spec *spec)
 	return rc;
 }
 
-int run_program_load(struct session *s, struct run_program *p, struct err *err)
+int run_program_load(struct probe_session *s, struct run_program *p, struct err *err)
 {
 	struct assembly a = {.s = s, .p = p, .err = err};
 	struct bpf_program_spec spec = {0};

@@ -52,7 +52,7 @@ static unsigned long collect(struct bpf_ring *ring, struct batch *batch, uint32_
 	return at;
 }
 
-static void do_exit(struct session *s, const struct stream_record *r, struct span args)
+static void do_exit(struct probe_session *s, const struct stream_record *r, struct span args)
 {
 	uint64_t status = 0;
 
@@ -65,17 +65,17 @@ static void do_exit(struct session *s, const struct stream_record *r, struct spa
 	s->exit_status = (int)status;
 }
 
-static void do_enable(struct session *s, struct span args, bool is_on)
+static void do_enable(struct probe_session *s, struct span args, bool is_on)
 {
 	uint64_t clause = 0; /* from 1 */
 
 	if (args.n >= sizeof(clause))
 		memcpy(&clause, args.p, sizeof(clause));
 	if (clause && clause <= s->stream->clauses.n)
-		session_enable(s, (uint32_t)clause - 1, is_on);
+		probe_session_enable(s, (uint32_t)clause - 1, is_on);
 }
 
-static void hand_out(struct session *s, const struct seen *seen)
+static void hand_out(struct probe_session *s, const struct seen *seen)
 {
 	struct stream_record r;
 	struct span args = {seen->p + sizeof(r), seen->n - sizeof(r)};
@@ -95,7 +95,7 @@ static void hand_out(struct session *s, const struct seen *seen)
 		return;
 	case FORMAT_CLEAR_MAP:
 	case FORMAT_ZERO_MAP:
-		session_map_clear(s, format->map_i, format->kind == FORMAT_ZERO_MAP);
+		probe_session_map_clear(s, format->map_i, format->kind == FORMAT_ZERO_MAP);
 		return;
 	default:
 		s->output.record(s->output.ctx, &r, args);
@@ -103,7 +103,7 @@ static void hand_out(struct session *s, const struct seen *seen)
 }
 
 /* False when there is nothing. */
-static bool drain_batch(struct session *s, struct batch *batch)
+static bool drain_batch(struct probe_session *s, struct batch *batch)
 {
 	struct bpf_ring *rings[] = {&s->control, &s->records};
 	unsigned long ends[2] = {0};
@@ -125,7 +125,7 @@ static bool drain_batch(struct session *s, struct batch *batch)
 	return is_more;
 }
 
-void run_rings_drain(struct session *s)
+void run_rings_drain(struct probe_session *s)
 {
 	struct batch batch = {.v = mem_alloc(2 * BATCH_RECORDS * sizeof(*batch.v))};
 

@@ -15,7 +15,7 @@ static const char *word_of(enum point_kind kind)
 	return "probe";
 }
 
-static const char *call_text(struct session *s, uint64_t site, bool is_function)
+static const char *call_text(struct probe_session *s, uint64_t site, bool is_function)
 {
 	int64_t number = (int64_t)(site & NUMBER_MASK);
 	const char *name = syscall_name(site & SITE_CALL_32, number);
@@ -29,7 +29,7 @@ static const char *call_text(struct session *s, uint64_t site, bool is_function)
 }
 
 /* "uprobe:/bin/x:main+4", "usdt:/bin/x:provider:name". */
-static const char *file_text(struct session *s, const struct run_site *r)
+static const char *file_text(struct probe_session *s, const struct run_site *r)
 {
 	const char *word = word_of(r->point->spec.kind);
 	const struct site *site = r->site;
@@ -46,7 +46,7 @@ static const char *file_text(struct session *s, const struct run_site *r)
 	return arena_printf(s->arena, "%s:%s:%s", word, r->target->path, site->function);
 }
 
-static const char *site_text(struct session *s, uint64_t site, bool is_function)
+static const char *site_text(struct probe_session *s, uint64_t site, bool is_function)
 {
 	const struct run_site *r;
 
@@ -64,9 +64,10 @@ static const char *site_text(struct session *s, uint64_t site, bool is_function)
 	return r->point->spec.text;
 }
 
-static const char *named(const struct session *session, uint64_t site, bool is_function)
+static const char *named(const struct probe_session *session, uint64_t site, bool is_function)
 {
-	struct session *s = (struct session *)session; /* names are made once and kept */
+	struct probe_session *s =
+		(struct probe_session *)session; /* names are made once and kept */
 	bool is_new;
 	uint64_t *slot = map_ensure(&s->site_names, site * 2 + is_function, &is_new);
 
@@ -75,12 +76,12 @@ static const char *named(const struct session *session, uint64_t site, bool is_f
 	return (const char *)(uintptr_t)*slot;
 }
 
-const char *session_site_probe(const struct session *s, uint64_t site)
+const char *probe_session_site_probe(const struct probe_session *s, uint64_t site)
 {
 	return named(s, site, false);
 }
 
-const char *session_site_function(const struct session *s, uint64_t site)
+const char *probe_session_site_function(const struct probe_session *s, uint64_t site)
 {
 	return named(s, site, true);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Running a trace stream: maps made, programs loaded and attached, rings read, maps printed at the
- * end. One thread; the caller polls the descriptor and calls session_work.
+ * end. One thread; the caller polls the descriptor and calls probe_session_work.
  */
-#ifndef WEIR_PROBE_RUN_SESSION_H
-#define WEIR_PROBE_RUN_SESSION_H
+#ifndef WEIR_PROBE_RUN_PROBE_SESSION_H
+#define WEIR_PROBE_RUN_PROBE_SESSION_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "probe/stream/stream.h"
 
-struct session_options {
+struct probe_session_options {
 	const pid_t *pids; /* traced with their children; none: every process */
 	size_t n_pids;
 	struct find_options find;
@@ -25,7 +25,7 @@ struct session_options {
 };
 
 /* Where output goes; every call has one whole line or value. */
-struct session_output {
+struct probe_session_output {
 	void *ctx;
 	/* One record of the rings, already in order of time. exit, enable, disable, clear and zero
 	 * are done by the session and not handed out. */
@@ -34,46 +34,49 @@ struct session_output {
 		void *ctx, const char *sentence); /* what works less well than it should, and why */
 };
 
-struct session;
+struct probe_session;
 /* Makes maps, loads and attaches everything; begin{} has not run yet. On failure nothing stays
  * attached. A verifier's refusal names the script's file and line. */
-int session_open(const struct stream *stream, const struct session_options *options,
-	const struct session_output *output, struct session **out, struct err *err);
+int probe_session_open(const struct stream *stream, const struct probe_session_options *options,
+	const struct probe_session_output *output, struct probe_session **out, struct err *err);
 /* Runs begin{}; from now on records flow. */
-int session_begin(struct session *s, struct err *err);
+int probe_session_begin(struct probe_session *s, struct err *err);
 /* Readable when there is something to do (records, an interval). */
-int session_fd(const struct session *s);
+int probe_session_fd(const struct probe_session *s);
 /* Hands out what is in the rings and runs intervals that are due. False once exit() was called. */
-bool session_work(struct session *s);
+bool probe_session_work(struct probe_session *s);
 /* Detaches everything, hands out the rest, runs end{}. */
-void session_end(struct session *s);
-void session_close(struct session *s);
-int session_exit_status(const struct session *s); /* exit(N) */
+void probe_session_end(struct probe_session *s);
+void probe_session_close(struct probe_session *s);
+int probe_session_exit_status(const struct probe_session *s); /* exit(N) */
 
-void session_add_pid(struct session *s, pid_t pid); /* traced from now on, with its children */
-int session_enable(struct session *s, uint32_t clause_i, bool is_on); /* while running */
+void probe_session_add_pid(
+	struct probe_session *s, pid_t pid); /* traced from now on, with its children */
+int probe_session_enable(
+	struct probe_session *s, uint32_t clause_i, bool is_on); /* while running */
 
 /* Losses of a clause, summed over CPUs. */
-void session_loss(const struct session *s, uint32_t clause_i, struct clause_loss *out);
+void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct clause_loss *out);
 
 /* Name of a site number (struct shape kinds PROBE and FUNC). */
-const char *session_site_probe(const struct session *s, uint64_t site);
-const char *session_site_function(const struct session *s, uint64_t site);
+const char *probe_session_site_probe(const struct probe_session *s, uint64_t site);
+const char *probe_session_site_function(const struct probe_session *s, uint64_t site);
 
 /* Contents of a map (map_i counts in stream.maps): each key once, aggregations added up over CPUs.
  * `value` then has the shape's layout with one value instead of one per CPU. Order is unspecified.
  */
-int session_map_each(struct session *s, uint32_t map_i,
+int probe_session_map_each(struct probe_session *s, uint32_t map_i,
 	void (*each)(void *ctx, struct span key, struct span value), void *ctx, struct err *err);
-int session_map_clear(struct session *s, uint32_t map_i, bool keep_keys);
+int probe_session_map_clear(struct probe_session *s, uint32_t map_i, bool keep_keys);
 /* Addresses of a stack, innermost first; fewer than asked when it is shorter. */
-size_t session_stack(struct session *s, uint64_t stack_id, uint64_t *addresses, size_t max);
+size_t probe_session_stack(
+	struct probe_session *s, uint64_t stack_id, uint64_t *addresses, size_t max);
 
-struct session_facts {
+struct probe_session_facts {
 	uint32_t n_programs, n_sites, n_links;
-	uint64_t open_ns; /* of session_open */
+	uint64_t open_ns; /* of probe_session_open */
 	bool sleeps, uses_multi;
 };
-void session_facts(const struct session *s, struct session_facts *out);
+void probe_session_facts(const struct probe_session *s, struct probe_session_facts *out);
 
 #endif
