@@ -64,6 +64,8 @@ static bool is_known(const struct trace_record *record)
 		       minor == RECORD_MODULE_SNAPSHOT || minor == RECORD_MODULE_JIT_UNLOAD;
 	case RECORD_MAJOR_PROCESS:
 		return minor >= RECORD_PROCESS_START && minor <= RECORD_PROCESS_END;
+	case RECORD_MAJOR_PROBE:
+		return minor == RECORD_PROBE_LINE || minor == RECORD_PROBE_MAP;
 	case RECORD_MAJOR_PHASE:
 		return minor == RECORD_PHASE_STARTED || minor == RECORD_PHASE_ENDED;
 	}

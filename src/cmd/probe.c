@@ -50,7 +50,7 @@ static const struct option_spec probe_options[] = {
 	{0, "ring", OPTION_NUMBER, "KB", "size of the ring for records (8192)", AT(ring_kb)},
 	{0, "unsafe", OPTION_FLAG, NULL, "allow system()", AT(unsafe)},
 	{0, "without", OPTION_TEXT, "LIST",
-		"do without multi, btf, sleep, storage: the next best way", AT(without)},
+		"do without multi, btf, sleep, task-storage: the next best way", AT(without)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0},
@@ -114,7 +114,7 @@ static int take_numbers(const struct probe_setup *setup)
 
 static int take_without(const struct probe_setup *setup)
 {
-	static const char *const words[] = {"multi", "btf", "sleep", "storage"};
+	static const char *const words[] = {"multi", "btf", "sleep", "task-storage"};
 	const char *p = setup->a->without ? setup->a->without : "";
 
 	while (*p) {
@@ -124,7 +124,7 @@ static int take_without(const struct probe_setup *setup)
 			i++;
 		if (i == 4)
 			return options_usage_error(setup->command,
-				"--without: '%.*s' is not one of multi, btf, sleep, storage",
+				"--without: '%.*s' is not one of multi, btf, sleep, task-storage",
 				(int)n, p);
 		p += n + (p[n] == ',');
 	}

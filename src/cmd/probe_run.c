@@ -114,7 +114,7 @@ static int open_session(struct run *r, struct err *err)
 		.without_uprobe_multi = has_word(a->without, "multi"),
 		.without_btf = has_word(a->without, "btf"),
 		.without_sleep = has_word(a->without, "sleep"),
-		.without_task_storage = has_word(a->without, "storage")};
+		.without_task_storage = has_word(a->without, "task-storage")};
 	struct probe_session_output output = {
 		.ctx = &r->output, .record = probe_output_record, .note = probe_output_note};
 	int rc = probe_session_open(r->stream, &options, &output, &r->session, err);

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "cmd/commands.h"
+#include "cmd/record_probe.h"
 #include "cmd/record_run.h"
 #include "cmd/record_snapshot.h"
 
@@ -29,6 +30,7 @@ struct record_arguments {
 	const char *snapshot;
 	bool tree;
 	double prune, budget;
+	struct option_texts probes; /* --probe */
 };
 
 #define AT(field) offsetof(struct record_arguments, field)
@@ -63,6 +65,9 @@ static const struct option_spec record_options[] = {
 		AT(prune)},
 	{0, "budget", OPTION_SECONDS, "PCT",
 		"unhook short functions when hooks cost more than PCT percent", AT(budget)},
+	{0, "probe", OPTION_TEXTS, "FILE",
+		"run this trace script (weir probe) beside the recording; each one counts",
+		AT(probes)},
 	{0, "hooks", OPTION_TEXT, "LIST",
 		"which kinds of record are made (default stack,switch,module)", AT(hooks)},
 	{0, "snapshot", OPTION_TEXT, "PID",
@@ -187,6 +192,27 @@ static int fill_options(
 	return rc ? rc : fill_functions(command, a, o);
 }
 
+static int run_recorder(const struct record_arguments *a, struct recorder_options *o)
+{
+	struct recorder_companion companion;
+	struct record_probe *probe = NULL;
+	int status;
+
+	if (a->probes.n) {
+		probe = record_probe_new(&a->probes, o, &companion, &status);
+		if (!probe)
+			return status;
+		o->companion = &companion;
+	}
+	status = record_run(o,
+		a->quiet     ? RECORD_QUIET
+		: a->verbose ? RECORD_VERBOSE
+			     : RECORD_NORMAL,
+		NULL);
+	record_probe_free(probe);
+	return status;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct record_arguments a = {
@@ -211,11 +237,9 @@ static int run(const struct command *command, int argc, char **argv)
 		return rc;
 	o.pids = pids;
 	o.command = argc ? argv : NULL;
-	return record_run(&o,
-		a.quiet	    ? RECORD_QUIET
-		: a.verbose ? RECORD_VERBOSE
-			    : RECORD_NORMAL,
-		NULL);
+	status = run_recorder(&a, &o);
+	free(a.probes.v);
+	return status;
 }
 
 int run_and_report(int argc, char **argv)

@@ -20,6 +20,7 @@ enum record_major {
 	RECORD_MAJOR_HOOK = 0x51,
 	RECORD_MAJOR_TREE = 0x54,
 	RECORD_MAJOR_COUNT = 0x55,
+	RECORD_MAJOR_PROBE = 0x56,
 	RECORD_MAJOR_PROCESS = 0x60,
 	RECORD_MAJOR_SWITCH = 0x61,
 	RECORD_MAJOR_RESOURCE = 0x62,
@@ -84,6 +85,14 @@ enum record_minor_count {
 };
 #define RECORD_COUNT_FRAGMENT 1u /* split off by the compiler, entered by jumps only */
 #define RECORD_COUNT_GLOBAL   2u
+
+/* What a script printed and counted that ran beside the recording (`weir record --probe`): in the
+ * life stream of this number. */
+#define RECORD_PROBE_STREAM 1
+enum record_minor_probe {
+	RECORD_PROBE_LINE = 0x01, /* pid, tid, clause, text string */
+	RECORD_PROBE_MAP = 0x02	  /* name string, text string, JSON string */
+};
 
 enum record_minor_process {
 	RECORD_PROCESS_START = 0x01, /* pid, parent pid, start time, command-line string */

@@ -68,6 +68,8 @@ int hooks_text(const struct report *report, struct err *err);
 int hooks_json(const struct report *report, struct err *err);
 int modules_text(const struct report *report, struct err *err);
 int modules_json(const struct report *report, struct err *err);
+int probes_text(const struct report *report, struct err *err);
+int probes_json(const struct report *report, struct err *err);
 int loss_text(const struct report *report, struct err *err);
 int loss_json(const struct report *report, struct err *err);
 int source_text(const struct report *report, struct err *err);
