@@ -1,167 +1,79 @@
 /* SPDX-License-Identifier: MIT */
 /* What scripts printed and counted beside the recording: lines with their times, then the maps. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "cmd/report/report.h"
+#include "cmd/report/script_lines.h"
 #include "trace/reader.h"
 
-/* One line or map out of its record. */
-struct probe_item {
-	bool is_map;
-	uint64_t time_ns; /* since the trace began */
-	uint64_t pid, tid, clause;
-	const char *name, *text, *json; /* of maps: name and JSON */
-};
+#define TIME_WIDTH 12
+#define PID_WIDTH  7
 
-typedef int item_function(void *ctx, const struct probe_item *item);
-
-static const char *string_of(const struct report *report, uint64_t id)
+/* --limit is about lines; maps are few. */
+static bool is_shown(const struct report *report, const struct script_line *line, uint64_t *n_lines)
 {
-	return id < trace_reader_n_strings(report->reader)
-		       ? trace_reader_string(report->reader, (uint32_t)id)
-		       : "";
-}
-
-static bool item_of(
-	const struct report *report, const struct trace_record *record, struct probe_item *item)
-{
-	uint64_t n[4];
-	size_t count = record->minor == RECORD_PROBE_LINE ? 4 : 3;
-
-	if (record->major != RECORD_MAJOR_PROBE ||
-		(record->minor != RECORD_PROBE_LINE && record->minor != RECORD_PROBE_MAP) ||
-		trace_record_numbers(report->reader, record, n, count, NULL) < 0)
-		return false;
-	*item = (struct probe_item){.is_map = record->minor == RECORD_PROBE_MAP,
-		.time_ns = record->time > report->profile->start
-				   ? record->time - report->profile->start
-				   : 0};
-	if (item->is_map) {
-		item->name = string_of(report, n[0]);
-		item->text = string_of(report, n[1]);
-		item->json = string_of(report, n[2]);
-	} else {
-		item->pid = n[0], item->tid = n[1], item->clause = n[2];
-		item->text = string_of(report, n[3]);
-	}
-	return true;
-}
-
-static int each_of_stream(const struct report *report, uint32_t stream, item_function *each,
-	void *ctx, struct err *err)
-{
-	struct trace_cursor *cursor;
-	struct trace_record record;
-	struct probe_item item;
-	int rc = trace_cursor_open(&cursor, report->reader, stream, 0, UINT64_MAX, err);
-
-	if (rc < 0)
-		return rc;
-	while ((rc = trace_cursor_next(cursor, &record, err)) > 0)
-		if (item_of(report, &record, &item))
-			each(ctx, &item);
-	trace_cursor_close(cursor);
-	return rc;
-}
-
-static int each_item(const struct report *report, item_function *each, void *ctx, struct err *err)
-{
-	int rc = 0;
-
-	for (uint32_t i = 1; rc >= 0 && i < trace_reader_n_streams(report->reader); i++) {
-		const struct trace_stream *s = trace_reader_stream(report->reader, i);
-
-		if (s->kind == STREAM_KIND_LIFE && s->number == RECORD_PROBE_STREAM)
-			rc = each_of_stream(report, i, each, ctx, err);
-	}
-	return rc;
-}
-
-struct output {
-	const struct report *report;
-	struct json *json;
-	uint64_t n_lines, n_items;
-};
-
-static bool is_wanted(struct output *o, const struct probe_item *item)
-{
-	uint64_t limit = o->report->options->limit;
-
-	if (!report_name_matches(o->report, item->is_map ? item->name : item->text))
-		return false;
-	return item->is_map || !limit || o->n_lines++ < limit;
-}
-
-static int print_item(void *ctx, const struct probe_item *item)
-{
-	struct output *o = ctx;
-	size_t n = strlen(item->text);
-
-	o->n_items++;
-	if (!is_wanted(o, item))
-		return 0;
-	if (!item->is_map)
-		fprintf(o->report->out, "%14.6f %7" PRIu64 " %7" PRIu64 "  ",
-			(double)item->time_ns / 1e9, item->pid, item->tid);
-	fputs(item->text, o->report->out);
-	if (!n || item->text[n - 1] != '\n')
-		fputc('\n', o->report->out);
-	return 0;
-}
-
-static int no_scripts(const struct report *report, struct err *err)
-{
-	return err_set(err, ERR_NOT_FOUND,
-		"'%s': no script ran beside this recording (weir record --probe SCRIPT)",
-		trace_reader_name(report->reader));
+	return line->is_map || !report->options->limit || (*n_lines)++ < report->options->limit;
 }
 
 int probes_text(const struct report *report, struct err *err)
 {
-	struct output o = {.report = report};
-	int rc;
+	struct script_lines lines;
+	uint64_t n_lines = 0;
+	int rc = script_lines_read(&lines, report, err);
 
-	fprintf(report->out, "%14s %7s %7s  %s\n", "Time (s)", "Pid", "Tid", "Text");
-	rc = each_item(report, print_item, &o, err);
-	return rc < 0 ? rc : o.n_items ? 0 : no_scripts(report, err);
-}
+	if (rc < 0)
+		return rc;
+	fprintf(report->out, "%*s  %*s  %*s  Text\n", TIME_WIDTH, "Time[ns]", PID_WIDTH, "Pid",
+		PID_WIDTH, "Tid");
+	for (size_t i = 0; i < lines.v.n; i++) {
+		const struct script_line *line = &lines.v.v[i];
 
-static int json_item(void *ctx, const struct probe_item *item)
-{
-	struct output *o = ctx;
-	struct json *j = o->json;
-
-	o->n_items++;
-	if (!is_wanted(o, item))
-		return 0;
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "type", item->is_map ? "map" : "line");
-	json_u64(j, "time_ns", item->time_ns);
-	if (item->is_map) {
-		json_string(j, "name", item->name);
-		json_string(j, "text", item->text);
-		json_string(j, "json", item->json);
-	} else {
-		json_u64(j, "pid", item->pid);
-		json_u64(j, "tid", item->tid);
-		json_u64(j, "clause", item->clause);
-		json_string(j, "text", item->text);
+		if (!is_shown(report, line, &n_lines))
+			continue;
+		if (!line->is_map)
+			fprintf(report->out, "%*" PRIu64 "  %*" PRIu64 "  %*" PRIu64 "  ",
+				TIME_WIDTH, line->time_ns, PID_WIDTH, line->pid, PID_WIDTH,
+				line->tid);
+		script_line_print(line, report->out);
+		fputc('\n', report->out);
 	}
-	json_object_end(j);
+	if (!lines.v.n)
+		fputs("No script ran beside this recording (weir record --probe FILE), or none of "
+		      "its lines is wanted.\n",
+			report->out);
+	script_lines_release(&lines);
 	return 0;
 }
 
 int probes_json(const struct report *report, struct err *err)
 {
+	struct script_lines lines;
+	uint64_t n_lines = 0;
 	struct json j;
-	struct output o = {.report = report, .json = &j};
-	int rc;
+	int rc = script_lines_read(&lines, report, err);
 
+	if (rc < 0)
+		return rc;
 	report_json_begin(&j, report, "probes");
 	report_json_rows(&j);
-	rc = each_item(report, json_item, &o, err);
+	for (size_t i = 0; i < lines.v.n; i++) {
+		const struct script_line *line = &lines.v.v[i];
+
+		if (!is_shown(report, line, &n_lines))
+			continue;
+		json_newline(&j);
+		json_object_begin(&j, NULL);
+		json_string(&j, "kind", line->is_map ? "map" : "line");
+		json_u64(&j, "time", line->time_ns);
+		report_json_measured(&j, "pid", line->pid, line->pid);
+		report_json_measured(&j, "tid", line->tid, line->tid);
+		report_json_measured(&j, "clause", !line->is_map, line->clause);
+		report_json_text(&j, "name", line->name ? line->name : "");
+		json_string(&j, "text", line->text);
+		report_json_text(&j, "json", line->json ? line->json : "");
+		json_object_end(&j);
+	}
 	report_json_end(&j, report);
-	return rc;
+	script_lines_release(&lines);
+	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each sample with its stack, in order of time; times count from the start of the trace. */
+/* Each sample with its stack and each line of a script beside the recording, in order of time;
+ * times count from the start of the trace. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "calltree/frame_names.h"
 #include "calltree/sample_walk.h"
 #include "cmd/report/report.h"
+#include "cmd/report/script_lines.h"
 
 #define TIME_WIDTH 12
 #define PID_WIDTH  7
@@ -21,6 +23,8 @@ struct samples_view {
 	VEC(uint32_t) frames; /* of the sample, outermost first */
 	uint64_t n_shown;
 	struct frame_levels levels;
+	struct script_lines lines;
+	size_t line_i; /* the next one */
 };
 
 static const char *const kind_names[] = {
@@ -31,14 +35,23 @@ static const char *const kind_names[] = {
 
 static int view_open(struct samples_view *v, const struct report *report, struct err *err)
 {
+	int rc;
+
 	memset(v, 0, sizeof(*v));
 	v->report = report;
-	return sample_walk_open(&v->walk, report->profile, err);
+	rc = script_lines_read(&v->lines, report, err);
+	if (rc < 0)
+		return rc;
+	rc = sample_walk_open(&v->walk, report->profile, err);
+	if (rc < 0)
+		script_lines_release(&v->lines);
+	return rc;
 }
 
 static void view_close(struct samples_view *v)
 {
 	sample_walk_close(&v->walk);
+	script_lines_release(&v->lines);
 	vec_release(&v->frames);
 }
 
@@ -97,6 +110,37 @@ static void print_number(FILE *out, int width, bool is_known, uint64_t number)
 		fprintf(out, "%*s  ", width, ".");
 }
 
+static bool has_kinds(const struct samples_view *v)
+{
+	return v->report->profile->n_stack_events || v->lines.v.n;
+}
+
+/* The next line that a script printed up to this time; NULL: there is none. */
+static const struct script_line *next_line(struct samples_view *v, uint64_t up_to_ns)
+{
+	while (v->line_i < v->lines.v.n && v->lines.v.v[v->line_i].is_map)
+		v->line_i++;
+	if (v->line_i == v->lines.v.n || v->lines.v.v[v->line_i].time_ns > up_to_ns)
+		return NULL;
+	return &v->lines.v.v[v->line_i++];
+}
+
+static void print_lines(struct samples_view *v, uint64_t up_to_ns)
+{
+	const struct script_line *line;
+	FILE *out = v->report->out;
+
+	while ((line = next_line(v, up_to_ns)) != NULL) {
+		print_number(out, TIME_WIDTH, true, line->time_ns);
+		print_number(out, PID_WIDTH, line->pid, line->pid);
+		print_number(out, PID_WIDTH, line->tid, line->tid);
+		print_number(out, CPU_WIDTH, false, 0);
+		fprintf(out, "%-*s  ", KIND_WIDTH, "script");
+		script_line_print(line, out);
+		fputc('\n', out);
+	}
+}
+
 /* Columns are as wide as usual values, since the samples stream by. */
 static void print_sample(struct samples_view *v)
 {
@@ -108,7 +152,7 @@ static void print_sample(struct samples_view *v)
 	print_number(out, PID_WIDTH, thread->pid, thread->pid);
 	print_number(out, PID_WIDTH, thread->tid, thread->tid);
 	print_number(out, CPU_WIDTH, v->sample.cpu >= 0, (uint64_t)v->sample.cpu);
-	if (p->n_stack_events)
+	if (has_kinds(v))
 		fprintf(out, "%-*s  ", KIND_WIDTH, kind_names[v->sample.kind]);
 	for (size_t i = 0; i < v->frames.n; i++) {
 		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
@@ -130,12 +174,31 @@ int samples_text(const struct report *report, struct err *err)
 		return rc;
 	fprintf(report->out, "%s%*s  %*s  %*s  %*s  %sStack%s\n", color ? "\033[1m" : "",
 		TIME_WIDTH, is_clock ? "Time[ns]" : "Time", PID_WIDTH, "Pid", PID_WIDTH, "Tid",
-		CPU_WIDTH, "Cpu", report->profile->n_stack_events ? "Kind    " : "",
-		color ? "\033[0m" : "");
-	while (next_shown(&v))
+		CPU_WIDTH, "Cpu", has_kinds(&v) ? "Kind    " : "", color ? "\033[0m" : "");
+	while (next_shown(&v)) {
+		print_lines(&v, v.sample.time - report->profile->start);
 		print_sample(&v);
+	}
+	print_lines(&v, UINT64_MAX);
 	view_close(&v);
 	return 0;
+}
+
+static void json_lines(struct json *j, struct samples_view *v, uint64_t up_to_ns)
+{
+	const struct script_line *line;
+
+	while ((line = next_line(v, up_to_ns)) != NULL) {
+		json_newline(j);
+		json_object_begin(j, NULL);
+		json_u64(j, "time", line->time_ns);
+		report_json_measured(j, "pid", line->pid, line->pid);
+		report_json_measured(j, "tid", line->tid, line->tid);
+		report_json_measured(j, "cpu", false, 0);
+		json_string(j, "kind", "script");
+		json_string(j, "text", line->text);
+		json_object_end(j);
+	}
 }
 
 static void json_sample(struct json *j, struct samples_view *v)
@@ -179,8 +242,11 @@ int samples_json(const struct report *report, struct err *err)
 		return rc;
 	report_json_begin(&j, report, "samples");
 	report_json_rows(&j);
-	while (next_shown(&v))
+	while (next_shown(&v)) {
+		json_lines(&j, &v, v.sample.time - report->profile->start);
 		json_sample(&j, &v);
+	}
+	json_lines(&j, &v, UINT64_MAX);
 	report_json_end(&j, report);
 	view_close(&v);
 	return 0;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What scripts printed and counted beside the recording (records 0x56), in order of time. */
+#ifndef WEIR_CMD_REPORT_SCRIPT_LINES_H
+#define WEIR_CMD_REPORT_SCRIPT_LINES_H
+
+#include "base/mem.h"
+#include "cmd/report/report.h"
+
+/* A line or, at the end, a map; texts are borrowed from the trace. */
+struct script_line {
+	bool is_map;
+	uint64_t time_ns; /* since the trace began */
+	uint64_t pid, tid, clause;
+	const char *text;	 /* ends in a newline, as a rule */
+	const char *name, *json; /* of maps */
+};
+
+struct script_lines {
+	VEC(struct script_line) v;
+};
+
+/* Those that the report's filter lets through. Empty when no script ran. */
+int script_lines_read(struct script_lines *lines, const struct report *report, struct err *err);
+void script_lines_release(struct script_lines *lines);
+
+/* Without the newline at its end. */
+void script_line_print(const struct script_line *line, FILE *out);
+
+#endif
