@@ -29,7 +29,8 @@ STATS = "/proc/sys/kernel/bpf_stats_enabled"
 os.makedirs(work, exist_ok=True)
 hits, many = os.path.join(work, "hits"), os.path.join(work, "many")
 usage_file, mark_file = os.path.join(work, "usage"), os.path.join(work, "mark")
-ENV = dict(os.environ, BENCH_USAGE=usage_file, BENCH_MARK=mark_file, BPFTRACE_MAX_PROBES=str(2 * MANY))
+ENV = dict(os.environ, BENCH_USAGE=usage_file, BENCH_MARK=mark_file, BPFTRACE_MAX_PROBES=str(2 * MANY),
+           BPFTRACE_MAX_BPF_PROGS=str(2 * MANY))
 TOOLS = {"weir": [weir, "probe", "-q"], "bpftrace": [bpftrace, "-q"]}
 ITEM = "struct item { long id; int size; char *name; };"
 TARGET = f"uprobe:{hits}:target"

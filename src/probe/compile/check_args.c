@@ -98,7 +98,7 @@ static const struct type *usdt_argument(struct check_clause *c, struct expr *e, 
 	u->kind = USE_USDT;
 	u->index = i;
 	u->operand = *o;
-	if (o->is_float && o->kind == USDT_REGISTER)
+	if (o->kind == USDT_UNREADABLE || (o->is_float && o->kind == USDT_REGISTER))
 		mark_unreadable(c, e, u);
 	return type;
 }
@@ -115,6 +115,7 @@ const struct type *check_argument(struct check_clause *c, struct expr *e, uint32
 	case POINT_FEXIT:
 		return kernel_argument(c, e, i);
 	case POINT_SYSCALL_ENTRY:
+	case POINT_SYSCALL_RETURN: /* the saved registers still have them */
 		if (i >= SYSCALL_ARGS_MAX) {
 			check_error(c, e->place, "range", "system calls have at most %d arguments",
 				SYSCALL_ARGS_MAX);
@@ -316,13 +317,7 @@ const struct type *check_args_field(struct check_clause *c, struct expr *e)
 	case POINT_SYSCALL_ENTRY:
 		return syscall_field(c, e);
 	case POINT_SYSCALL_RETURN:
-		if (!strcmp(e->name, "ret"))
-			return check_retval(c, e);
-		check_error(
-			c, e->place, "unknown-field", "%s has only args.ret", check_point_text(c));
-		check_hint(
-			c, "save '%s' at syscall:NAME:entry: self->x = args.%s", e->name, e->name);
-		return check_bad(c);
+		return strcmp(e->name, "ret") ? syscall_field(c, e) : check_retval(c, e);
 	case POINT_TRACEPOINT:
 		return record_field(c, e);
 	default:

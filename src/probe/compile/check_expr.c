@@ -161,7 +161,9 @@ static const struct type *result_type(
 static const struct type *pointer_step(
 	struct check_clause *c, struct expr *e, const struct type *pointer)
 {
-	if (pointer->of->kind == TYPE_STRUCT && !pointer->of->is_complete) {
+	const struct type *of = types_completed(check_types(c), pointer->of);
+
+	if (of->kind == TYPE_STRUCT && !of->is_complete) {
 		check_error(c, e->place, "incomplete",
 			"the size of %s is not known, so a pointer to it cannot be moved",
 			check_type_text(c->session, pointer->of));

@@ -25,6 +25,7 @@ enum space check_space(const struct check_clause *c)
 static const struct type *check_readable(
 	struct check_clause *c, struct expr *e, const struct type *type)
 {
+	type = types_completed(check_types(c), type);
 	if (type->kind == TYPE_VOID) {
 		check_error(c, e->place, "type", "what a void pointer points to has no type");
 		check_hint(c, "cast it first: *(int *)p");
@@ -272,6 +273,7 @@ const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 
 	if (type->kind == TYPE_BAD)
 		return type;
+	type = types_completed(check_types(c), type);
 	if (type->kind == TYPE_STRUCT && !type->is_complete) {
 		check_error(c, e->place, "incomplete", "the size of %s is not known",
 			check_type_text(c->session, type));

@@ -148,6 +148,7 @@ static const struct type *check_global(struct check_clause *c, struct expr *e)
 
 	if (!has_globals(c) || !types_variable(check_types(c), e->name, &type, &iaddr))
 		return NULL;
+	type = types_completed(check_types(c), type);
 	g = arena_zalloc(c->session->arena, sizeof(*g));
 	*g = (struct global_use){.name = e->name, .iaddr = iaddr, .type = type};
 	check_mean(c, e, MEANING_GLOBAL)->global = g;

@@ -120,6 +120,8 @@ static const struct type *set_named(void *ctx, const char *word, const char *nam
 	const struct type *found = NULL;
 	struct type_source s;
 
+	if (!strncmp(word, TYPE_WORD_KERNEL, strlen(TYPE_WORD_KERNEL)))
+		return NULL;
 	for (size_t i = 0; i < n_asked(set); i++) {
 		const struct type *one =
 			open_dwarf(set->files[i], &s) ? s.named(s.ctx, word, name) : NULL;

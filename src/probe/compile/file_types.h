@@ -14,8 +14,8 @@ struct file_types;
 struct file_types *file_types_new(struct types *const *types); /* borrows the types of both modes */
 void file_types_free(struct file_types *f);
 
-/* The source for a set of files of one mode, in place of the last set of that mode. Files are opened
- * when something is asked, and once. */
+/* The source for a set of files of one mode, in place of the last set of that mode. Files are
+ * opened when something is asked, and once. */
 void file_types_reset(struct file_types *f, enum mode mode);
 void file_types_add(struct file_types *f, enum mode mode, const char *path);
 struct type_source file_types_source(struct file_types *f, enum mode mode);

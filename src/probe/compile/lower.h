@@ -52,6 +52,11 @@ static inline const struct type *type_of(const struct lower *l, const struct exp
 {
 	return e->type[l->mode];
 }
+/* A structure of which only the name was known where it was mentioned. */
+static inline const struct type *lower_completed(const struct lower *l, const struct type *type)
+{
+	return types_completed(l->clause->session->types[l->mode], type);
+}
 static inline const struct meaning *meaning_of(const struct lower *l, const struct expr *e)
 {
 	return e->meaning[l->mode];
@@ -100,9 +105,9 @@ void lower_literal(
 	struct lower *l, const char *text, size_t text_n, ir_mem mem, uint32_t at, uint32_t n);
 ir_value lower_register(struct lower *l, uint16_t reg);
 
-/* The key of an array map: 4 bytes of memory with a number. All 8 of a word are written, here and in
- * records: the verifier takes what it finds in words of the stack that are only written in part for
- * alive, and follows every path anew through all that comes behind. */
+/* The key of an array map: 4 bytes of memory with a number. All 8 of a word are written, here and
+ * in records: the verifier takes what it finds in words of the stack that are only written in part
+ * for alive, and follows every path anew through all that comes behind. */
 ir_mem lower_index(struct lower *l, uint32_t index);
 
 /* lower_value_use.c: arguments, results */

@@ -19,30 +19,62 @@ static bool is_action(enum format_kind kind)
 	return kind >= FORMAT_EXIT;
 }
 
-/* struct stream_record, then the arguments; one call puts it into the ring. */
-void lower_record(struct lower *l, const struct expr *e, uint32_t format, const struct expr *args)
+/* Two fields at a time: see lower_index. */
+static void put_head(struct lower *l, uint32_t format, ir_mem mem)
 {
-	const struct stream_format *f = &l->stream->formats.v[format];
-	uint32_t size = sizeof(struct stream_record), at = size;
-	uint64_t clause;
-	ir_label ok = ir_new_label(&l->ir);
-	ir_value both, rc;
-	ir_mem mem;
+	uint64_t clause = l->clause->clause_i | (l->mode == MODE_64 ? 1u << 31 : 0);
+	ir_value both;
 
-	for (uint32_t i = 0; i < f->n_args; i++)
-		size += f->args[i]->size;
-	mem = ir_new_memory(&l->ir, size);
 	ir_store(&l->ir, mem, 0, 8, ir_call(&l->ir, BPF_FUNC_ktime_get_ns, NULL, 0));
-	/* Two fields at a time: see lower_index. */
-	clause = l->clause->clause_i | (l->mode == MODE_64 ? 1u << 31 : 0);
 	ir_store_imm(&l->ir, mem, offsetof(struct stream_record, format), 8,
 		(int64_t)(format | clause << 32));
 	both = ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0);
 	ir_store(&l->ir, mem, offsetof(struct stream_record, pid), 8,
 		ir_alu(&l->ir, BPF_OR, ir_alu_imm(&l->ir, BPF_RSH, both, 32),
 			ir_alu_imm(&l->ir, BPF_LSH, both, 32)));
+}
+
+/* join: the texts that the words of an array point to, up to a NULL or as many as there is room. */
+static void put_words(
+	struct lower *l, const struct expr *e, const struct shape *room, ir_mem mem, uint32_t at)
+{
+	const struct type *t = type_of(l, e);
+	enum space space = t->kind == TYPE_POINTER ? t->space : SPACE_USER;
+	uint32_t word = space == SPACE_USER && l->mode == MODE_32 ? 4 : 8;
+	struct object o = {.kind = OBJECT_ADDRESS, .space = space, .address = lower_value(l, e)};
+	ir_label end = ir_new_label(&l->ir);
+
+	ir_zero(&l->ir, mem, (int32_t)at, room->size);
+	for (uint32_t i = 0; i < room->n_fields; i++) {
+		const struct shape_field *f = &room->fields[i];
+		ir_value p;
+
+		o.offset = (int64_t)i * word;
+		p = lower_read(l, &o, word, false);
+		ir_branch_imm(&l->ir, BPF_JEQ, p, 0, end);
+		lower_read_text(l, space, p, f->shape->n, mem, at + f->offset);
+	}
+	ir_place_label(&l->ir, end);
+}
+
+/* struct stream_record, then the arguments; one call puts it into the ring. */
+void lower_record(struct lower *l, const struct expr *e, uint32_t format, const struct expr *args)
+{
+	const struct stream_format *f = &l->stream->formats.v[format];
+	uint32_t size = sizeof(struct stream_record), at = size;
+	ir_label ok = ir_new_label(&l->ir);
+	ir_value rc;
+	ir_mem mem;
+
+	for (uint32_t i = 0; i < f->n_args; i++)
+		size += f->args[i]->size;
+	mem = ir_new_memory(&l->ir, size);
+	put_head(l, format, mem);
 	for (uint32_t i = 0; args && i < f->n_args; i++, args = args->next) {
-		lower_canonical(l, args, f->args[i], mem, at);
+		if (f->kind == FORMAT_JOIN)
+			put_words(l, args, f->args[i], mem, at);
+		else
+			lower_canonical(l, args, f->args[i], mem, at);
 		at += f->args[i]->size;
 	}
 	l->ir.place = e->place;

@@ -108,9 +108,11 @@ static ir_value arithmetic(struct lower *l, enum op op, const struct type *ta,
 	}
 }
 
-static uint64_t step_of(const struct type *pointer)
+static uint64_t step_of(struct lower *l, const struct type *pointer)
 {
-	return pointer->of && pointer->of->size ? pointer->of->size : 1;
+	const struct type *of = lower_completed(l, pointer->of);
+
+	return of->size ? of->size : 1;
 }
 
 static ir_value scaled(struct lower *l, ir_value v, uint64_t by)
@@ -131,14 +133,14 @@ static ir_value binary(struct lower *l, enum op op, const struct type *ta, const
 		return arithmetic(l, op, ta, tb, a, b);
 	if (ta->kind == TYPE_POINTER && tb->kind == TYPE_POINTER) {
 		v = ir_alu(&l->ir, BPF_SUB, a, b);
-		return step_of(ta) == 1 ? v
-					: divide_signed(l, BPF_DIV, v,
-						  ir_const(&l->ir, (int64_t)step_of(ta)));
+		return step_of(l, ta) == 1 ? v
+					   : divide_signed(l, BPF_DIV, v,
+						     ir_const(&l->ir, (int64_t)step_of(l, ta)));
 	}
 	if (ta->kind == TYPE_POINTER)
-		b = scaled(l, b, step_of(ta));
+		b = scaled(l, b, step_of(l, ta));
 	else
-		a = scaled(l, a, step_of(tb));
+		a = scaled(l, a, step_of(l, tb));
 	v = ir_alu(&l->ir, op == OP_ADD ? BPF_ADD : BPF_SUB, a, b);
 	return ir_extend(&l->ir, v, (uint32_t)pointer->size, false);
 }

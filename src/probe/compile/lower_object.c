@@ -54,8 +54,8 @@ static uint32_t tuple_offset(const struct type *tuple, uint32_t i)
 
 static struct object index_object(struct lower *l, const struct expr *e)
 {
-	const struct type *ta = type_of(l, e->a);
-	uint64_t step = ta->of->size ? ta->of->size : 1;
+	const struct type *ta = type_of(l, e->a), *of = lower_completed(l, ta->of);
+	uint64_t step = of->size ? of->size : 1;
 	struct object o;
 	ir_value i;
 
@@ -105,7 +105,7 @@ static struct object member_object(struct lower *l, const struct expr *e)
 	} else {
 		o = lower_object(l, e->a);
 	}
-	type_find_field(ta, e->name, &field);
+	type_find_field(lower_completed(l, ta), e->name, &field);
 	o.offset += (int64_t)field.offset;
 	o.bit_offset = field.bit_offset;
 	o.bit_size = field.bit_size;
@@ -168,6 +168,21 @@ struct object lower_object(struct lower *l, const struct expr *e)
 /* --- texts
  * -------------------------------------------------------------------------------------------- */
 
+/* The helper always ends with a NUL, which an array that is full does not have: its last character
+ * is read by itself. */
+static void full_text(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+{
+	struct object last = {.kind = OBJECT_ADDRESS, .space = space, .address = address};
+	ir_value got = lower_read_text(l, space, address, n, mem, at);
+	ir_label done = ir_new_label(&l->ir);
+
+	last.offset = n - 1;
+	ir_branch_imm(&l->ir, BPF_JNE, got, (int32_t)n, done);
+	ir_store(&l->ir, mem, (int32_t)(at + n - 1), 1, lower_read(l, &last, 1, false));
+	ir_place_label(&l->ir, done);
+}
+
 /* A character array: up to its NUL, and NULs behind it. */
 static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
@@ -180,9 +195,11 @@ static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32
 		ir_value address =
 			o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
 
-		/* The helper always ends with a NUL; an array that is full has none. */
 		ir_zero(&l->ir, mem, (int32_t)at, n);
-		lower_read_text(l, o.space, address, bytes < n ? bytes + 1 : bytes, mem, at);
+		if (bytes < n)
+			lower_read_text(l, o.space, address, bytes + 1, mem, at);
+		else
+			full_text(l, o.space, address, n, mem, at);
 		return;
 	}
 	lower_copy_object(l, &o, bytes, mem, at);

@@ -82,7 +82,9 @@ static const struct type *kernel_named(void *ctx, const char *word, const char *
 	struct kernel_types *k = ctx;
 	struct type_source s;
 
-	if (!k->is_for_kernel && strcmp(name, "task_struct"))
+	if (!strncmp(word, TYPE_WORD_KERNEL, strlen(TYPE_WORD_KERNEL)))
+		word += strlen(TYPE_WORD_KERNEL);
+	else if (!k->is_for_kernel && strcmp(name, "task_struct"))
 		return NULL;
 	if (!kernel_opened(k))
 		return NULL;
@@ -185,8 +187,8 @@ static void set_operands(struct point_types *p, struct check_clause *clause)
 	clause->n_operands = (uint32_t)n;
 }
 
-/* Debug information is large, so it is read only for clauses in whose text the words stand that need
- * the type of the function. */
+/* Debug information is large, so it is read only for clauses in whose text the words stand that
+ * need the type of the function. */
 static bool wants_function(const struct check_clause *clause)
 {
 	struct place place = clause->clause->place;

@@ -128,6 +128,7 @@ static struct type *new_struct(struct btf_builder *b, const struct btf_record *r
 		buf_put_cstr(&name, alias);
 	s = types_new_struct(b->types, name.n ? buf_text(&name) : NULL, is_union);
 	buf_release(&name);
+	s->space = SPACE_KERNEL;
 	/* Arrays of it may be made before its fields are read. */
 	if (r->kind != BTF_FWD)
 		s->size = r->size;

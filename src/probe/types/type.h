@@ -72,7 +72,7 @@ struct type {
 	bool is_union;
 	bool is_complete; /* false: a struct of which only the name is known */
 	bool is_variadic;
-	enum space space;	      /* POINTER: of what it points to */
+	enum space space;	      /* POINTER: of what it points to; STRUCT: whose it is */
 	enum aggregation aggregation; /* AGGREGATION */
 	uint64_t size;		      /* bytes in memory, as sizeof says */
 	uint32_t align;
@@ -90,6 +90,8 @@ struct type {
 
 /* A file whose debug information is asked for names that the script does not declare, or the
  * kernel's BTF. See types/dwarf_types.h and types/btf_types.h. */
+#define TYPE_WORD_KERNEL "kernel " /* in front of a word: of the kernel's types only */
+
 struct type_source {
 	void *ctx;
 	/* A struct, union or enum by tag, or a typedef by name; NULL when there is none.

@@ -163,6 +163,7 @@ bool types_variable(struct types *t, const char *name, const struct type **type,
 const struct type *types_completed(struct types *t, const struct type *type)
 {
 	const char *space = type->name ? strchr(type->name, ' ') : NULL;
+	const char *word = type->is_union ? "union" : "struct";
 	const struct declared *d;
 	const struct type *found;
 
@@ -172,6 +173,8 @@ const struct type *types_completed(struct types *t, const struct type *type)
 	if (d && d->type->kind == TYPE_STRUCT && d->type->is_complete &&
 		d->type->is_union == type->is_union)
 		return d->type;
-	found = source_named(t, type->is_union ? "union" : "struct", space + 1);
+	if (type->space == SPACE_KERNEL)
+		word = type->is_union ? TYPE_WORD_KERNEL "union" : TYPE_WORD_KERNEL "struct";
+	found = source_named(t, word, space + 1);
 	return found && found->kind == TYPE_STRUCT && found->is_complete ? found : type;
 }
