@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/commands.h"
+#include "probe/run/probe_session.h"
 #include "record/kernel_sources.h"
 #include "record/hooks/hooks.h"
 #include "record/perf_set.h"
@@ -182,6 +183,26 @@ static void check_attach(struct finding *f)
 		say(f, VERDICT_GOOD, "", "own processes can be attached to, others by root only");
 }
 
+static void check_scripts(struct finding *f)
+{
+	struct probe_kernel k;
+
+	probe_kernel_ask(&k);
+	if (!k.can_run)
+		say(f, VERDICT_LIMITED, "run as root, or with CAP_BPF and CAP_PERFMON", k.why.text);
+	else if (!k.has_btf)
+		say(f, VERDICT_LIMITED, "a kernel with CONFIG_DEBUG_INFO_BTF",
+			"trace scripts can run, but without thread-locals and kernel structures");
+	else if (!k.has_uprobe_multi)
+		say(f, VERDICT_LIMITED, "Linux 6.6 or newer",
+			"trace scripts can run, but many functions take long to detach from");
+	else if (!k.can_sleep)
+		say(f, VERDICT_LIMITED, "Linux 6.0 or newer",
+			"trace scripts can run, but texts that are not in memory cannot be read");
+	else
+		say(f, VERDICT_GOOD, "", "trace scripts can run (weir probe)");
+}
+
 static void check_compat(struct finding *f)
 {
 	if (access("/lib/ld-linux.so.2", F_OK) == 0 || access("/lib32/libc.so.6", F_OK) == 0)
@@ -298,6 +319,7 @@ static const struct check checks[] = {
 	{"attach", check_attach},
 	{"functions", check_functions},
 	{"system calls", check_system_calls},
+	{"scripts", check_scripts},
 	{"32-bit", check_compat},
 	{"unloads", check_unloads},
 	{"debug files", check_debug_files},

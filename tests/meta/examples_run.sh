@@ -29,6 +29,10 @@ run_examples() { # SOURCE FILE
 			left_out=1
 			continue
 		fi ;; esac
+		case "$command" in 'weir probe '* | *' --probe '*) if [ -z "$may_probe" ]; then
+			skip "$1: $command: BPF programs are not permitted here"
+			continue
+		fi ;; esac
 		case "$command" in *machine.weir*) if [ -n "$left_out" ]; then
 			skip "$1: $command: needs the recording before it"
 			continue
@@ -47,6 +51,8 @@ may_record_all=
 [ "$("$WEIR" doctor --json | python3 -c 'import json, sys
 print([r["verdict"] for r in json.load(sys.stdin)["rows"] if r["name"] == "system-wide"][0])')" = good ] &&
 	may_record_all=1
+may_probe=
+"$WEIR" probe -q 'begin { exit(); }' >probe.txt 2>&1 && may_probe=1
 if ! "$WEIR" doctor >doctor.txt; then
 	skip "examples run: nothing can be recorded here: $(grep '^missing' doctor.txt | head -n 1)"
 	exit 0

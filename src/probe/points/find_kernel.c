@@ -338,7 +338,7 @@ static bool report_lack(const struct point *point, struct diags *d)
 		diag_error(d, point->spec.place, "kernel-lacks",
 			"this kernel has no kprobes (CONFIG_KPROBES)");
 		if (kernel_has_fentry() && !point->spec.offset)
-			diag_hint(d, "it has %s:%s, which is cheaper",
+			diag_hint(d, "%s:%s is cheaper, where the kernel permits it",
 				point->spec.kind == POINT_KPROBE ? "fentry" : "fexit",
 				point->spec.name);
 		return true;

@@ -96,7 +96,21 @@ int kernel_refusal(struct err *err, int errnum, const char *what)
 			"%s: this kernel has no BPF (CONFIG_BPF_SYSCALL)", what);
 	if (errnum == ENOMEM)
 		return err_set(err, ERR_FAILED,
-			"%s: the kernel has no memory for it; smaller maps (-m) or a smaller ring may fit",
+			"%s: the kernel has no memory for it; smaller maps (--max-entries) or a smaller ring (--ring) may fit",
 			what);
 	return err_sys(err, errnum, "%s", what);
+}
+
+void probe_kernel_ask(struct probe_kernel *out)
+{
+	struct probe_session_options options = {0};
+	struct kernel_features f = {0};
+
+	kernel_features_find(&f, &options);
+	*out = (struct probe_kernel){.can_run = !f.bpf_errnum,
+		.has_btf = f.has_btf,
+		.has_uprobe_multi = f.has_uprobe_multi,
+		.can_sleep = f.can_sleep};
+	if (f.bpf_errnum)
+		kernel_refusal(&out->why, f.bpf_errnum, "loading BPF programs");
 }

@@ -72,6 +72,13 @@ int probe_session_map_clear(struct probe_session *s, uint32_t map_i, bool keep_k
 size_t probe_session_stack(
 	struct probe_session *s, uint64_t stack_id, uint64_t *addresses, size_t max);
 
+/* What the machine has for scripts; `why` is a sentence when nothing can run at all. */
+struct probe_kernel {
+	bool can_run, has_btf, has_uprobe_multi, can_sleep;
+	struct err why;
+};
+void probe_kernel_ask(struct probe_kernel *out);
+
 struct probe_session_facts {
 	uint32_t n_programs, n_sites, n_links;
 	uint64_t open_ns; /* of probe_session_open */

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+# Nothing is lost silently: memory that cannot be read, full maps, full rings, loops cut short; each is counted
+# for its clause, told at the end, and seen by error{}, the exit status and --strict.
+. "$ROOT/tests/lib.sh"
+if [ "$(id -u)" -ne 0 ]; then
+	skip "losses of probes: needs root"
+	exit
+fi
+gcc -m64 -O1 -g -o absent64 "$ROOT/tests/fixtures/probe/absent.c" || { not_ok "the program compiles" && exit; }
+modes=64
+if gcc -m32 -O1 -g -o absent32 "$ROOT/tests/fixtures/probe/absent.c" 2>gcc.txt; then
+	modes="32 64"
+else
+	skip "texts of 32-bit programs that are not in memory: gcc -m32 does not work here"
+fi
+{
+	head -c 4096 /dev/zero
+	printf 'text on the second page'
+	head -c 8000 /dev/zero
+} >pages.bin
+sync pages.bin
+
+# probe NAME ARGUMENTS...: NAME.txt, NAME.err, $rc
+probe() {
+	local name=$1
+	shift
+	timeout 20 "$WEIR" probe -q "$@" >"$name.txt" 2>"$name.err"
+	rc=$?
+}
+
+for mode in $modes; do
+	# --- texts that are not resident ---
+	probe text$mode "uprobe:./absent$mode:takes_text { printf(\"%d %s\\n\", args.n, str(args.text)); }" -c "./absent$mode pages.bin"
+	equal "$mode-bit: a text that is not in memory is read all the same, one that is nowhere is not printed" "1 text on the second page
+3 resident text" "$(cat text$mode.txt)"
+	equal "$mode-bit: the one that is nowhere is counted for its clause" \
+		"3 weir: -e:1: clause 'uprobe:./absent$mode:takes_text': 1 failed read" "$rc $(cat text$mode.err)"
+	probe wait$mode --without sleep "uprobe:./absent$mode:takes_text { printf(\"%d %s\\n\", args.n, str(args.text)); }" -c "./absent$mode pages.bin"
+	equal "$mode-bit: without sleep it is a failed read and never an empty text" "3 resident text" "$(grep '^[0-9]' wait$mode.txt)"
+	check "$mode-bit: and both are counted" grep -q '2 failed reads' wait$mode.err
+	# At a system call nothing may sleep.
+	probe call$mode "syscall:openat:entry /args.dfd == -1/ { printf(\"%s\\n\", str(args.filename)); }" -c "./absent$mode pages.bin"
+	equal "$mode-bit: at a system call a text that is not in memory is a failed read" \
+		"3  weir: -e:1: clause 'syscall:openat:entry': 1 failed read" "$rc $(cat call$mode.txt) $(cat call$mode.err)"
+done
+
+# --- error{} ---
+probe error 'uprobe:./absent64:takes_text {
+	printf("%d\n", args.n);
+	printf("%s\n", str(args.text));
+	printf("after %d\n", args.n);
+}
+error { printf("failed at line %d: address 0x%x errno %d in %s\n", errline, erraddr, errno, comm); }' -c "./absent64 pages.bin"
+equal "error{} knows line, address and error; the clause ends there" "1
+text on the second page
+after 1
+2
+failed at line 3: address 0x8 errno -14 in absent64
+3
+resident text
+after 3" "$(sed 's/errno 14/errno -14/' error.txt)"
+equal "what error{} has handled is a loss all the same" "3" "$rc"
+
+# --- a full map ---
+probe full --max-entries 10 'begin { $i = 0; while ($i < 15) { @m[$i] = $i; $i++; } }'
+equal "a map without room keeps what it has" "10" "$(grep -c '^@m' full.txt)"
+equal "and the rest is counted" "3 weir: -e:1: clause 'begin': 5 values that found no room in their map" \
+	"$rc $(cat full.err)"
+
+# --- a full ring ---
+probe ring --ring 4 'begin { for ($i : 0..1500) { printf("%d abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz\n", $i); } }'
+lost=$(grep -o '[0-9]* lost record' ring.err | cut -d' ' -f1)
+equal "records are printed or counted as lost" "1500 3" "$(($(wc -l <ring.txt) + ${lost:-0})) $rc"
+check "a ring of 4 KB loses some ($lost)" [ "${lost:-0}" -gt 0 ]
+
+# --- a loop that is cut short ---
+probe loop 'begin { @n = 5000; for ($i : 0..@n) { @turns = count(); } printf("behind\n"); }'
+check "a loop that is cut short is counted" [ $rc -eq 3 -a -s loop.err ]
+
+# --- division by zero ---
+probe zero 'begin { @d = 0; printf("%d\n", 1 / @d); } begin { printf("next\n"); }'
+equal "a division by zero ends its clause and is counted" "3 next 1 division by zero" \
+	"$rc $(grep -v '^@\|^$' zero.txt) $(grep -o '1 division by zero' zero.err)"
+
+# --- --strict and JSON ---
+probe strict --strict 'interval:ms:10 { @n++; } begin { @p = (uint8 *)8; printf("%d\n", *@p); } interval:s:10 { exit(); }'
+equal "--strict ends the run with status 3" "3 1" "$rc $(grep -c -- --strict strict.err)"
+probe json -f json 'begin { printf("%d\n", *(uint8 *)8); } begin { printf("fine\n"); }'
+equal "JSON has a loss object with clause and numbers" "3 1 begin 1 1" "$rc $(python3 -c '
+import json
+rows = [json.loads(l) for l in open("json.txt")]
+loss = [r["data"] for r in rows if r["type"] == "loss"]
+print(len(loss), loss[0]["probe"], loss[0]["clause"], loss[0].get("failed_reads"))')"
+probe fine 'begin { printf("%d\n", 5); }'
+equal "a run without losses has status 0 and says nothing" "0 5 " "$rc $(cat fine.txt) $(cat fine.err)"
+probe status 'begin { printf("%d\n", *(uint8 *)8); } begin { exit(4); }'
+equal "exit(N) of the script is the status, losses or not" "4" "$rc"
