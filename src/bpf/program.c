@@ -10,8 +10,21 @@
 #define CONTEXT_WORDS 12 /* the most that a raw tracepoint has */
 #define AGAIN_MAX     5
 
+static void set_btf(
+	union bpf_attr *attr, const struct bpf_program_spec *spec, const struct bpf_func_info *info)
+{
+	attr->prog_btf_fd = (uint32_t)spec->btf_fd;
+	attr->func_info = (uintptr_t)info;
+	attr->func_info_cnt = 1;
+	attr->func_info_rec_size = sizeof(*info);
+	attr->core_relos = (uintptr_t)spec->relocations;
+	attr->core_relo_cnt = spec->n_relocations;
+	attr->core_relo_rec_size = sizeof(*spec->relocations);
+}
+
 int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_bytes)
 {
+	struct bpf_func_info info = {0, spec->function_type};
 	union bpf_attr attr;
 	int fd = -EAGAIN;
 
@@ -26,6 +39,8 @@ int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_
 	attr.prog_flags = spec->can_sleep ? BPF_F_SLEEPABLE : 0;
 	for (size_t i = 0; spec->name[i] && i < sizeof(attr.prog_name) - 1; i++)
 		attr.prog_name[i] = isalnum((unsigned char)spec->name[i]) ? spec->name[i] : '_';
+	if (spec->btf_fd)
+		set_btf(&attr, spec, &info);
 	if (log) {
 		attr.log_level = 1;
 		attr.log_buf = (uintptr_t)log;

@@ -16,6 +16,12 @@ struct bpf_program_spec {
 	const char *name; /* cut to 15 characters; what is no letter or digit becomes _ */
 	const struct bpf_insn *insns;
 	size_t n_insns;
+	/* When btf_fd is not 0: the type of the program's function in that BTF, and instructions
+	 * that the kernel completes. */
+	int btf_fd;
+	uint32_t function_type;
+	const struct bpf_core_relo *relocations;
+	uint32_t n_relocations;
 };
 
 /* A descriptor or -errno. `log`, when not NULL, gets what the verifier says. */

@@ -24,6 +24,7 @@
 
 #define STRICT_LOOK_NS	50000000   /* how often losses are looked at with --strict */
 #define COMMAND_WAIT_NS 1000000000 /* for a command that was told to end */
+#define SIGNAL_ECHO_MS	20	   /* within which a signal again is the same one */
 #define NS_PER_MS	1000000
 #define N_FIXED_FDS	4 /* of the loop: session, signals, control, names */
 
@@ -208,6 +209,16 @@ static bool command_has_ended(struct run *r)
 	return true;
 }
 
+/* timeout(1) sends a signal to the program and then to its group: that is one, not two. */
+static void drop_echo(const struct run *r)
+{
+	struct pollfd fd = {.fd = r->signal_fd, .events = POLLIN};
+	struct signalfd_siginfo info;
+
+	if (poll(&fd, 1, SIGNAL_ECHO_MS) > 0 && read(r->signal_fd, &info, sizeof(info)) < 0)
+		return;
+}
+
 /* False when a signal says that it is enough. From then on another one ends us at once, as
  * it would have without us. */
 static bool take_signal(struct run *r)
@@ -222,6 +233,7 @@ static bool take_signal(struct run *r)
 				return false;
 			continue;
 		}
+		drop_echo(r);
 		sigemptyset(&set);
 		sigaddset(&set, SIGINT);
 		sigaddset(&set, SIGTERM);

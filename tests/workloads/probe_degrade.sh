@@ -64,8 +64,7 @@ says() { # what the note of each is about
 	case $1 in
 	multi) echo 'uprobe_multi' ;;
 	sleep) echo 'sleep' ;;
-	btf) echo 'BTF' ;;
-	task-storage) echo '' ;; # nothing in this script needs it
+	*) echo '' ;; # nothing in this script needs it
 	esac
 }
 for less in multi sleep btf task-storage; do
@@ -79,6 +78,8 @@ for less in multi sleep btf task-storage; do
 done
 probe all --without multi,sleep,btf,task-storage -i script.wr -c 'sh both.sh'
 [ -z "$expected" ] || equal "without all of them the values are the same" "$expected" "$(sort -s -k1,1 all.txt)"
+probe profile --without btf 'profile:hz:500 { @[bits] = count(); } interval:ms:50 { exit(); }'
+check "without btf: where modes cannot be told apart that is said" grep -q '^weir: note: .*BTF.*64-bit' profile.err
 fails "thread-locals without task storage: a sentence with another way" 1 'weir: .*@x\[tid\]' \
 	timeout 10 "$WEIR" probe -q --without task-storage 'begin { self->x = 1; }'
 fails "fentry without BTF: a sentence" 1 'weir: .*BTF' timeout 10 "$WEIR" probe -q --without btf 'fentry:vfs_read { exit(); }'
@@ -100,7 +101,7 @@ probe rest 'uprobe:./refused:*_* { @[func] = count(); }' -c ./refused
 equal "a glob attaches what can be probed" "@[fine_first]: 1 @[fine_last]: 1" "$(echo $(grep fine_ rest.txt))"
 equal "and says what is left out" "0 1 1" "$rc $(grep -c "\[left-out\]" rest.err) $(grep -c "refused_lock" rest.err)"
 probe strict --strict 'uprobe:./refused:*_* { @[func] = count(); }' -c ./refused
-equal "--strict does not begin then" "1 0" "$rc $(grep -c . strict.txt)"
+equal "--strict does not begin then" "3 0" "$rc $(grep -c . strict.txt)"
 probe named 'uprobe:./refused:refused_lock { exit(); }'
 equal "a function of that kind by name is an error with the reason" "1 lock prefix [no-sites]" \
 	"$rc $(grep -o 'lock prefix' named.err) $(grep -o '\[no-sites\]' named.err)"

@@ -14,6 +14,7 @@
 #include "probe/compile/emit_bpf.h"
 #include "probe/compile/lower.h"
 #include "probe/compile/point_types.h"
+#include "probe/compile/settings.h"
 #include "record/syscall_names.h"
 
 #define STRING_BYTES 128
@@ -34,6 +35,7 @@ struct compiler {
 	struct check_session check;
 	struct point_types *point_types;
 	VEC(struct unit) units;
+	struct settings settings;
 	struct clause *error_clause; /* error { }, or NULL */
 	uint32_t error_clause_i;
 };
@@ -343,10 +345,13 @@ static void compile_units(struct compiler *c)
 				compile_mode(c, u, m);
 		}
 	}
-	for (size_t i = 0; i < c->stream->maps.n; i++)
-		if (c->stream->maps.v[i].value &&
-			c->stream->maps.v[i].value->size > c->stream->zero_bytes)
-			c->stream->zero_bytes = c->stream->maps.v[i].value->size;
+	for (size_t i = 0; i < c->stream->maps.n; i++) {
+		struct stream_map_def *map = &c->stream->maps.v[i];
+
+		map->max_entries = c->settings.max_entries;
+		if (map->value && map->value->size > c->stream->zero_bytes)
+			c->stream->zero_bytes = map->value->size;
+	}
 }
 
 /* --- all
@@ -386,6 +391,9 @@ struct stream *compile_scripts(
 
 	c.script = script_parse(sources, &options->parameters, diags);
 	open_compiler(&c, sources);
+	settings_read(c.script, &c.settings, diags);
+	if (c.settings.string_bytes)
+		c.check.string_bytes = c.settings.string_bytes;
 	if (!diags->n_errors) {
 		for (enum mode m = 0; m < N_MODES; m++)
 			types_declare(c.check.types[m], c.script->decls, diags);

@@ -57,13 +57,39 @@ static void report_no_sites(struct site_search *s, const struct point *out)
 		diag_hint(s->d, "%s", s->hint);
 }
 
-/* Of some files only: those that could be probed are, and a named one that could not is told. */
-static void report_left_out(struct site_search *s, const struct target *t)
+static const char *left_out_name(const struct site_search *s, const struct left_out *l)
 {
-	for (size_t i = 0; i < t->n_left_out && !s->spec->is_glob; i++)
+	return l->function ? l->function : s->spec->name;
+}
+
+/* What could be probed is; what was named and could not is told one by one, and of what a glob has
+ * brought the first and how many there are. */
+static void report_left_out(struct site_search *s, const struct point *out)
+{
+	const struct target *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < out->n_targets; i++) {
+		const struct target *t = &out->targets[i];
+
+		if (t->n_left_out && !first)
+			first = t;
+		n += t->n_left_out;
+		for (size_t k = 0; k < t->n_left_out && !s->spec->is_glob; k++)
+			diag_warning(s->d, s->spec->place, "left-out",
+				"'%s' of '%s' is left out: %s",
+				left_out_name(s, &t->left_out[k]), t->path, t->left_out[k].why);
+	}
+	if (!first || !s->spec->is_glob)
+		return;
+	if (n == 1)
 		diag_warning(s->d, s->spec->place, "left-out", "'%s' of '%s' is left out: %s",
-			t->left_out[i].function ? t->left_out[i].function : s->spec->name, t->path,
-			t->left_out[i].why);
+			left_out_name(s, first->left_out), first->path, first->left_out[0].why);
+	else
+		diag_warning(s->d, s->spec->place, "left-out",
+			"%zu functions are left out, the first '%s' of '%s': %s", n,
+			left_out_name(s, first->left_out), first->path, first->left_out[0].why);
+	diag_hint(s->d, "--dry-run lists %s", n == 1 ? "it" : "all of them");
 }
 
 static size_t count_sites(const struct point *p)
@@ -101,8 +127,8 @@ static bool find_in_files(
 		report_no_match(&s, &files);
 	else if (is_readable && !n_sites)
 		report_no_sites(&s, out);
-	for (size_t i = 0; i < out->n_targets && n_sites; i++)
-		report_left_out(&s, &out->targets[i]);
+	if (n_sites)
+		report_left_out(&s, out);
 	vec_release(&files.v);
 	return is_readable && (n_sites > 0 || out->spec.is_glob);
 }
