@@ -9,8 +9,10 @@
  *
  * A process is taken out when the kernel lets go of its first thread's structure, which is after
  * all threads have ended and before its number is given again (numbers go round). The numbers come
- * from the tracepoints' records; where tracefs cannot be read, out of struct task_struct, whose
- * layout the kernel's BTF tells. Numbers are those of the first pid namespace.
+ * out of struct task_struct, by raw tracepoints: they are gone at once when closed, where perf's
+ * keep us waiting for two of the kernel's grace periods. On kernels that do not complete programs
+ * (before Linux 5.17, or without BTF) they come from the records of perf's tracepoints. Numbers are
+ * those of the first pid namespace.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -20,6 +22,7 @@
 
 #include "base/file.h"
 #include "bpf/attach.h"
+#include "bpf/kernel_fields.h"
 #include "bpf/kernel_map.h"
 #include "bpf/program.h"
 #include "probe/run/run.h"
@@ -30,44 +33,37 @@
 #define AT_GROUP  (-12)
 #define AT_VALUE  (-16)
 
-/* How a program learns the number of the task that its tracepoint is about. */
+enum { FIELD_PID, FIELD_TGID };
+
+/* How a program learns the number of the task that its tracepoint is about: from the tracepoint's
+ * record, else from the task's structure. */
 struct task_source {
 	bool has_record;
 	struct tracepoint born, gone;
-	int64_t pid_at, tgid_at; /* in task_struct */
+	struct kernel_fields fields;
 };
 
-static int find_source(struct probe_session *s, struct task_source *source, struct err *err)
+static int find_records(struct probe_session *s, struct task_source *source, struct err *err)
 {
 	static const struct tracepoint_spec born = {"task/task_newtask", {"pid", "clone_flags"}};
 	static const struct tracepoint_spec gone = {"sched/sched_process_free", {"pid"}};
 	int rc;
 
 	if (!s->features.has_tracefs)
-		err_set(err, ERR_UNSUPPORTED, "tracefs is switched off");
-	else if (tracepoint_find(&source->born, &born, err) == 0 &&
-		 tracepoint_find(&source->gone, &gone, err) == 0) {
-		source->has_record = true;
-		return 0;
-	}
-	if (!s->features.has_btf)
-		return err_prefix(err, "neither BTF nor tracefs tells of new processes");
-	rc = run_btf_open(s, err);
-	if (rc < 0)
-		return rc;
-	source->pid_at = btf_types_offset(s->btf, "task_struct", "pid");
-	source->tgid_at = btf_types_offset(s->btf, "task_struct", "tgid");
-	if (source->pid_at < 0 || source->tgid_at < 0)
-		return err_set(err, ERR_UNSUPPORTED,
-			"the kernel's BTF does not tell where task_struct has its numbers");
-	return 0;
+		return err_set(err, ERR_UNSUPPORTED, "tracefs is switched off");
+	rc = tracepoint_find(&source->born, &born, err);
+	if (rc == 0)
+		rc = tracepoint_find(&source->gone, &gone, err);
+	source->has_record = rc == 0;
+	return rc;
 }
 
-/* The word at `to` = 4 bytes of the task in word `arg` of the context. */
-static void emit_task_word(struct bpf_code *c, int arg, int64_t at, int to)
+/* The word at `to` = a number of the task in the first word of the context. */
+static void emit_task_word(
+	struct bpf_code *c, struct kernel_fields *fields, uint32_t field_i, int to)
 {
-	bpf_load(c, BPF_DW, BPF_REG_3, BPF_REG_6, (int16_t)(arg * 8));
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, (int32_t)at);
+	bpf_load(c, BPF_DW, BPF_REG_3, BPF_REG_6, 0);
+	kernel_fields_add_offset(fields, c, BPF_REG_3, field_i);
 	bpf_mov(c, BPF_REG_1, BPF_REG_10);
 	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, to);
 	bpf_mov_imm(c, BPF_REG_2, 4);
@@ -89,7 +85,7 @@ static void emit_end(struct bpf_code *c, int leave)
 	bpf_exit(c);
 }
 
-static void emit_child(struct bpf_code *c, const struct task_source *source, int leave)
+static void emit_child(struct bpf_code *c, struct task_source *source, int leave)
 {
 	if (source->has_record) {
 		bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int16_t)source->born.fields[1].at);
@@ -99,15 +95,14 @@ static void emit_child(struct bpf_code *c, const struct task_source *source, int
 		bpf_store(c, BPF_W, BPF_REG_10, AT_CHILD, BPF_REG_1);
 		return;
 	}
-	emit_task_word(c, 0, source->pid_at, AT_CHILD);
-	emit_task_word(c, 0, source->tgid_at, AT_GROUP);
+	emit_task_word(c, &source->fields, FIELD_PID, AT_CHILD);
+	emit_task_word(c, &source->fields, FIELD_TGID, AT_GROUP);
 	bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_10, AT_CHILD);
 	bpf_load(c, BPF_W, BPF_REG_2, BPF_REG_10, AT_GROUP);
 	bpf_jump_reg(c, BPF_JNE, BPF_REG_1, BPF_REG_2, leave);
 }
 
-static void emit_born(
-	struct bpf_code *c, const struct probe_session *s, const struct task_source *source)
+static void emit_born(struct bpf_code *c, const struct probe_session *s, struct task_source *source)
 {
 	int leave = bpf_label(c);
 
@@ -128,8 +123,7 @@ static void emit_born(
 	emit_end(c, leave);
 }
 
-static void emit_gone(
-	struct bpf_code *c, const struct probe_session *s, const struct task_source *source)
+static void emit_gone(struct bpf_code *c, const struct probe_session *s, struct task_source *source)
 {
 	int leave = bpf_label(c);
 
@@ -138,7 +132,7 @@ static void emit_gone(
 		bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_6, (int16_t)source->gone.fields[0].at);
 		bpf_store(c, BPF_W, BPF_REG_10, AT_CHILD, BPF_REG_1);
 	} else {
-		emit_task_word(c, 0, source->pid_at, AT_CHILD);
+		emit_task_word(c, &source->fields, FIELD_PID, AT_CHILD);
 	}
 	emit_key(c, s, AT_CHILD);
 	bpf_call(c, BPF_FUNC_map_delete_elem);
@@ -166,7 +160,7 @@ static int attach_watch(struct probe_session *s, int program_fd, const struct tr
 }
 
 static int watch(
-	struct probe_session *s, const struct task_source *source, bool is_birth, struct err *err)
+	struct probe_session *s, struct task_source *source, bool is_birth, struct err *err)
 {
 	const char *name = is_birth ? "task_newtask" : "sched_process_free";
 	struct bpf_code c = {0};
@@ -182,7 +176,9 @@ static int watch(
 		emit_gone(&c, s, source);
 	spec.insns = c.insns.v;
 	spec.n_insns = c.insns.n;
-	fd = bpf_program_open(&spec, NULL, 0);
+	fd = source->has_record ? bpf_program_open(&spec, NULL, 0)
+				: kernel_fields_open_program(&source->fields, &spec);
+	source->fields.uses.n = 0;
 	bpf_code_release(&c);
 	if (fd < 0)
 		return kernel_refusal(err, -fd, name);
@@ -205,19 +201,39 @@ void probe_session_add_pid(struct probe_session *s, pid_t pid)
 		bpf_map_update(s->maps[STREAM_MAP_PROCESSES], &key, &one);
 }
 
+static int watch_both(struct probe_session *s, struct task_source *source, struct err *err)
+{
+	int rc = watch(s, source, true, err);
+
+	return rc < 0 ? rc : watch(s, source, false, err);
+}
+
+static bool is_needed(const struct probe_session *s)
+{
+	for (size_t i = 0; s->filters && i < s->programs.n; i++) {
+		enum point_kind kind = s->programs.v[i].kind;
+
+		if (kind != POINT_BEGIN && kind != POINT_END && kind != POINT_INTERVAL)
+			return true;
+	}
+	return false;
+}
+
 int process_filter_open(struct probe_session *s, struct err *err)
 {
-	struct task_source source = {0};
+	struct task_source source = {.fields = {.type = "task_struct", .names = {"pid", "tgid"}}};
 	struct err why = {0};
-	int rc;
+	int rc = -1;
 
-	if (!s->filters)
+	if (!is_needed(s))
 		return 0;
-	rc = find_source(s, &source, &why);
-	if (rc == 0)
-		rc = watch(s, &source, true, &why);
-	if (rc == 0)
-		rc = watch(s, &source, false, &why);
+	if (s->features.has_btf)
+		rc = watch_both(s, &source, &why);
+	if (rc < 0)
+		rc = find_records(s, &source, &why);
+	if (rc == 0 && source.has_record)
+		rc = watch_both(s, &source, &why);
+	kernel_fields_release(&source.fields);
 	if (rc == ERR_PERMISSION)
 		return err_set(err, rc, "%s", why.text);
 	if (rc < 0)

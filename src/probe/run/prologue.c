@@ -9,7 +9,7 @@
  *   other points that see both modes: is_32 = task_pt_regs(current)->cs == 0x23;
  *            // threads of the kernel have no user registers: they count as 64
  *   if (there is no code for the mode) leave;
- *   if (filtering && !processes[current's process]) leave;
+ *   if (filtering && current's process is not the only one given && !processes[it]) leave;
  *   site = constant, or the cookie of the link;
  *   for (i = 0; i < SCRATCH_AREAS; i++)               // unrolled
  *           if (cmpxchg(&scratch[i].busy, 0, 1) == 0) { r7 = &scratch[i].area; goto claimed; }
@@ -50,13 +50,20 @@ static void emit_find(struct bpf_code *c, int map_fd)
 	bpf_call(c, BPF_FUNC_map_lookup_elem);
 }
 
+/* The one process that everything began with needs no look into the map: when it is gone the run is
+ * over, so its number stays its own. */
 static void emit_filter(struct bpf_code *c, const struct probe_session *s, int leave)
 {
+	int is_traced = bpf_label(c);
+
 	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
 	bpf_alu_imm(c, BPF_RSH, BPF_REG_0, 32);
+	if (s->options.n_pids == 1)
+		bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, s->options.pids[0], is_traced);
 	bpf_store(c, BPF_W, BPF_REG_10, AT_KEY, BPF_REG_0);
 	emit_find(c, s->maps[STREAM_MAP_PROCESSES]);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
+	bpf_place(c, is_traced);
 }
 
 /* AT_READ = 8 bytes of the kernel at r3, zeros when they cannot be read. */

@@ -127,6 +127,37 @@ static bool has_calls(const struct run_program *p, enum mode mode)
 	return false;
 }
 
+static bool is_same_code(
+	const struct stream *stream, const struct stream_piece *a, const struct stream_piece *b)
+{
+	uint32_t n = a->predicate_n + a->action_n;
+	uint32_t at_a = a->predicate_n ? a->predicate_at : a->action_at;
+	uint32_t at_b = b->predicate_n ? b->predicate_at : b->action_at;
+
+	if (!a->is_there || !b->is_there || a->predicate_n != b->predicate_n ||
+		a->action_n != b->action_n)
+		return false;
+	if (at_a > stream->code[MODE_32].n || n > stream->code[MODE_32].n - at_a ||
+		at_b > stream->code[MODE_64].n || n > stream->code[MODE_64].n - at_b)
+		return false;
+	return !memcmp(stream->code[MODE_32].v + at_a, stream->code[MODE_64].v + at_b,
+		n * sizeof(struct bpf_insn));
+}
+
+/* Where sizes and layouts do not matter both modes have the same code: it is run without asking. */
+static bool needs_mode(const struct probe_session *s, const struct run_program *group)
+{
+	if (group->kind == POINT_SYSCALL_ENTRY || group->kind == POINT_SYSCALL_RETURN)
+		return true; /* the numbers of the calls are others */
+	for (size_t i = 0; i < group->points.n; i++) {
+		const struct stream_piece *pieces = group->points.v[i]->pieces;
+
+		if (!is_same_code(s->stream, &pieces[MODE_32], &pieces[MODE_64]))
+			return true;
+	}
+	return false;
+}
+
 static struct run_program program_like(const struct run_program *group)
 {
 	struct run_program p = *group;
@@ -215,7 +246,8 @@ static void add_kernel_programs(struct probe_session *s, struct run_program *gro
 	group->has[MODE_64] = has_code(group, MODE_64) && has_calls(group, MODE_64);
 	group->has[MODE_32] =
 		!is_our_own(sp->spec.kind) && has_code(group, MODE_32) && has_calls(group, MODE_32);
-	group->is_switched = !is_our_own(sp->spec.kind);
+	group->is_switched = !is_our_own(sp->spec.kind) && needs_mode(s, group);
+	group->has[MODE_32] &= group->is_switched;
 	sum_up(group);
 	if (!group->has[MODE_32] && !group->has[MODE_64])
 		return;
