@@ -21,6 +21,7 @@
 #include "cmd/probe_control.h"
 #include "cmd/probe_output.h"
 #include "record/launch.h"
+#include "record/proc.h"
 
 #define STRICT_LOOK_NS	50000000   /* how often losses are looked at with --strict */
 #define COMMAND_WAIT_NS 1000000000 /* for a command that was told to end */
@@ -64,6 +65,40 @@ static int take_signals(struct run *r, struct err *err)
 	return r->signal_fd < 0 ? err_sys(err, errno, "cannot make a signal descriptor") : 0;
 }
 
+struct kinship {
+	struct run *r;
+	bool has_grown;
+};
+
+static bool is_traced(const struct run *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->pids.n; i++)
+		if (r->pids.v[i] == pid)
+			return true;
+	return false;
+}
+
+static void take_child(void *ctx, pid_t pid)
+{
+	struct kinship *k = ctx;
+
+	if (!is_traced(k->r, pid) && is_traced(k->r, proc_parent(pid))) {
+		vec_push(&k->r->pids, pid);
+		k->has_grown = true;
+	}
+}
+
+/* Children that are there already; those to come are followed by the session. */
+static void take_children(struct run *r)
+{
+	struct kinship k = {r, true};
+
+	while (k.has_grown) {
+		k.has_grown = false;
+		proc_each_task(0, take_child, &k);
+	}
+}
+
 static int watch_pids(struct run *r, struct err *err)
 {
 	for (size_t i = 0; i < r->setup->pids.n; i++) {
@@ -75,6 +110,8 @@ static int watch_pids(struct run *r, struct err *err)
 		vec_push(&r->pid_fds, fd);
 		vec_push(&r->pids, pid);
 	}
+	if (r->pids.n)
+		take_children(r);
 	return 0;
 }
 
