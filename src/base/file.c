@@ -67,7 +67,17 @@ static int write_all(int fd, struct span bytes)
 	return 0;
 }
 
-int file_replace(const char *path, struct span bytes, unsigned int mode, struct err *err)
+/* A device or pipe (/dev/null, /dev/stdout) gets the bytes; a rename would put a file in its place. */
+static int write_into(const char *path, struct span bytes, struct err *err)
+{
+	FD_AUTO fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write_all(fd, bytes) < 0)
+		return err_sys(err, errno, "'%s': cannot write", path);
+	return 0;
+}
+
+static int rename_over(const char *path, struct span bytes, unsigned int mode, struct err *err)
 {
 	char *temporary = mem_printf("%s.XXXXXX", path);
 	FD_AUTO fd = mkostemp(temporary, O_CLOEXEC);
@@ -82,6 +92,15 @@ int file_replace(const char *path, struct span bytes, unsigned int mode, struct 
 	}
 	free(temporary);
 	return rc;
+}
+
+int file_replace(const char *path, struct span bytes, unsigned int mode, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return write_into(path, bytes, err);
+	return rename_over(path, bytes, mode, err);
 }
 
 int file_map_open(struct file_map *map, const char *path, struct err *err)

@@ -304,3 +304,32 @@ refused declaration 'fn f($a : int32) : int32 { return $a; } begin { print(f(1))
 refused declaration 'let @m = hash(10); begin { @m[1] = 1; }'
 refused unknown-function 'begin { print(strerror(1)); }'
 refused aggregation 'begin { @a = count(); print(@a + 1); }'
+
+# --- settings --------------------------------------------------------------------------------------------------
+timeout 20 "$WEIR" probe 'config = { max_strlen = 4; max_map_keys = 2; stack_mode = perf } begin { @a[1] = 1; @a[2] = 2; @a[3] = 3; print(str($1)); }' abcdef >config.txt 2>config.err
+rc=$?
+equal "config: lengths and entries are set, others are warned about" "3 2 1" \
+	"$rc $(grep -c '^@a' config.txt) $(grep -c "'stack_mode' has no effect here \[config\]" config.err)"
+
+# --- docs/probe-language.md ------------------------------------------------------------------------------------
+cat >document.py <<'E'
+import re, subprocess, sys
+weir, root = sys.argv[1:]
+text = open(root + "/docs/probe-language.md").read()
+for n, block in enumerate(re.findall(r"^```weir\n(.*?)^```", text, flags=re.M | re.S)):
+    open("block.wr", "w").write(block)
+    run = subprocess.run([weir, "probe", "-q", "--dump", "-i", "block.wr"], capture_output=True, text=True)
+    first = block.split("\n")[0]
+    print("ok" if run.returncode == 0 else "not ok", "the document's script %d compiles: %s" % (n + 1, first))
+    if run.returncode:
+        print(run.stderr)
+source = open(root + "/src/probe/script/diag.c").read()
+tags = re.findall(r'"([a-z0-9-]+)"', re.search(r"diag_tags\[\] = \{(.*?)\}", source, flags=re.S).group(1))
+told = re.findall(r"^\| `([a-z0-9-]+)` \|", text.split("## Messages")[1].split("## Limits")[0], flags=re.M)
+print("ok" if tags == told else "not ok", "the document has the tags of messages", set(tags) ^ set(told) or "")
+builtins = open(root + "/src/probe/compile/builtins.c").read()
+names = set(re.findall(r'^\t\{"([a-z_]+)", (?:BUILTIN|FUNCTION)_', builtins, flags=re.M))
+unnamed = sorted(n for n in names if not re.search(r"\b%s\b" % n, text))
+print("not ok" if unnamed else "ok", "the document names all %d builtins and functions" % len(names), *unnamed)
+E
+python3 document.py "$WEIR" "$ROOT" || not_ok "the document is read"

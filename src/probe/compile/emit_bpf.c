@@ -67,17 +67,15 @@ static void find_lives(struct emit *e)
 
 static void stretch_over_loops(struct emit *e)
 {
-	uint32_t begins[64];
-	size_t depth = 0;
+	VEC(uint32_t) begins = {0};
 
 	for (uint32_t i = 0; i < e->ir->insns.n; i++) {
 		enum ir_op op = e->ir->insns.v[i].op;
 
 		if (op == IR_LOOP) {
-			assert(depth < 64);
-			begins[depth++] = i;
+			vec_push(&begins, i);
 		} else if (op == IR_LOOP_END) {
-			uint32_t begin = begins[--depth];
+			uint32_t begin = begins.v[--begins.n];
 
 			for (ir_value v = 1; v <= e->ir->n_values; v++)
 				if (e->lives[v].n_defs && e->lives[v].from < begin &&
@@ -85,6 +83,7 @@ static void stretch_over_loops(struct emit *e)
 					e->lives[v].to = i;
 		}
 	}
+	vec_release(&begins);
 }
 
 static uint32_t take_slot(struct emit *e)
@@ -324,9 +323,9 @@ static void emit_store(struct emit *e, const struct ir_insn *i)
 			(int32_t)i->imm);
 		return;
 	}
-	v = operand(e, i->b, BPF_REG_0);
+	/* Not into r0: the address may be there. */
+	v = operand(e, i->b, BPF_REG_2);
 	base = i->mem ? memory(e, i->mem, &offset) : operand(e, i->a, BPF_REG_1);
-	/* An address in r0 and a value elsewhere: only one of them can be in r0. */
 	bpf_store(e->c, size_code(i->bytes), base, (int16_t)offset, v);
 }
 
@@ -497,6 +496,8 @@ int emit_code(const struct ir *ir, struct emit_out *out, struct err *err)
 	if (ir->is_too_big)
 		return err_set(err, ERR_LIMIT, "texts and records need more than %d bytes",
 			STREAM_SCRATCH_MAX);
+	if (ir->is_too_long)
+		return err_set(err, ERR_LIMIT, "it needs more than %d instructions", INSNS_MAX);
 	e.lives = mem_calloc(ir->n_values + 1, sizeof(*e.lives));
 	e.labels = mem_calloc(ir->n_labels + 1, sizeof(*e.labels));
 	for (ir_label l = 1; l <= ir->n_labels; l++)

@@ -24,7 +24,7 @@ void ir_reset(struct ir *ir)
 	ir->n_values = ir->n_labels = 0;
 	ir->stack_bytes = ir->stack_top = ir->scratch_bytes = ir->scratch_top = 0;
 	ir->is_target.n = 0;
-	ir->is_dead = ir->is_too_big = false;
+	ir->is_dead = ir->is_too_big = ir->is_too_long = false;
 }
 
 ir_value ir_new_value(struct ir *ir)
@@ -80,7 +80,9 @@ void ir_memory_release(struct ir *ir, struct ir_memory_mark mark)
 
 static void add(struct ir *ir, struct ir_insn insn)
 {
-	if (ir->is_dead)
+	if (ir->insns.n >= IR_INSNS_MAX)
+		ir->is_too_long = true;
+	if (ir->is_dead || ir->is_too_long)
 		return;
 	insn.place = ir->place;
 	vec_push(&ir->insns, insn);
@@ -274,9 +276,21 @@ void ir_zero(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes)
 }
 
 /* Marks stand in dead code too, so that begins and ends match. */
-void ir_loop(struct ir *ir)
+void ir_loop(struct ir *ir, int64_t turns)
 {
-	vec_push(&ir->insns, ((struct ir_insn){.op = IR_LOOP, .place = ir->place}));
+	vec_push(&ir->insns, ((struct ir_insn){.op = IR_LOOP, .imm = turns, .place = ir->place}));
+}
+
+void ir_limit_turns(struct ir *ir, ir_value turns, ir_label label)
+{
+	if (!ir->is_dead)
+		ir->is_target.v[label] = 1;
+	add(ir, (struct ir_insn){.op = IR_BRANCH,
+			.sub = BPF_JGE,
+			.a = turns,
+			.has_imm = true,
+			.is_turn_limit = true,
+			.label = label});
 }
 
 void ir_loop_end(struct ir *ir)

@@ -43,7 +43,7 @@ enum ir_op {
 	IR_ADD_ATOMIC, /* 8 bytes at pointer a + offset += b */
 	IR_ZERO,       /* imm bytes of mem at offset = 0 */
 	IR_CALL,       /* d = helper imm (args) */
-	IR_LOOP,       /* a loop begins: its first label follows */
+	IR_LOOP,       /* a loop of imm turns (0: not known) begins: its first label follows */
 	IR_LOOP_END    /* it ends: the jump back stands before this */
 };
 
@@ -55,13 +55,15 @@ struct ir_arg {
 	int64_t imm; /* IMM; MEM: offset; MAP: its number in the stream */
 };
 
-#define IR_ARGS_MAX 5
+#define IR_ARGS_MAX  5
+#define IR_INSNS_MAX 60000
 
 struct ir_insn {
 	enum ir_op op;
 	uint8_t sub;
 	uint8_t bytes;
 	bool is_signed, has_imm;
+	bool is_turn_limit; /* BRANCH: imm is set by loop_turns_set */
 	ir_value d, a, b;
 	ir_mem mem;
 	ir_label label;
@@ -90,6 +92,7 @@ struct ir {
 	bool is_dead;
 	VEC(uint8_t) is_target; /* by label */
 	bool is_too_big;	/* scratch memory ran out */
+	bool is_too_long;	/* IR_INSNS_MAX: nothing more is added */
 	struct place place;	/* given to instructions that are added */
 };
 
@@ -129,7 +132,9 @@ void ir_store_imm(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, int
 void ir_store_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, ir_value v);
 void ir_add_atomic(struct ir *ir, ir_value p, int32_t offset, ir_value v);
 void ir_zero(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes);
-void ir_loop(struct ir *ir);
+void ir_loop(struct ir *ir, int64_t turns);
+/* if (turns >= a limit still to be set) goto label */
+void ir_limit_turns(struct ir *ir, ir_value turns, ir_label label);
 void ir_loop_end(struct ir *ir);
 
 /* d = helper(args): IR_V(value), IR_I(number), IR_M(memory, offset), IR_MAP(number), IR_CTX. */

@@ -17,14 +17,14 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The verifier follows every turn of a loop; more of them would pass its limits. */
-#define LOOP_TURNS_MAX 2000
+#include "probe/compile/loop_turns.h"
 
 static void lower_stmt(struct lower *l, const struct stmt *s);
 
 void lower_statements(struct lower *l, const struct stmt *s)
 {
-	for (; s; s = s->next) {
+	/* What nothing leads to is not looked at: unroll() in unroll() would take for ever. */
+	for (; s && !l->ir.is_dead && !l->ir.is_too_long; s = s->next) {
 		struct ir_memory_mark mark = ir_memory_mark(&l->ir);
 
 		l->ir.place = s->place;
@@ -55,7 +55,7 @@ static void lower_if(struct lower *l, const struct stmt *s)
 /* Counts turns and leaves, counted as a loss, when there are too many. */
 static void limit_turns(struct lower *l, ir_value turns, ir_label too_many)
 {
-	ir_branch_imm(&l->ir, BPF_JGE, turns, LOOP_TURNS_MAX, too_many);
+	ir_limit_turns(&l->ir, turns, too_many);
 	ir_copy(&l->ir, turns, ir_alu_imm(&l->ir, BPF_ADD, turns, 1));
 }
 
@@ -74,7 +74,7 @@ static void lower_while(struct lower *l, const struct stmt *s)
 
 	l->loop = &loop;
 	ir_set_const(&l->ir, turns, 0);
-	ir_loop(&l->ir);
+	ir_loop(&l->ir, 0);
 	ir_place_label(&l->ir, loop.next);
 	lower_condition(l, s->a, loop.end);
 	limit_turns(l, turns, too_many);
@@ -86,12 +86,16 @@ static void lower_while(struct lower *l, const struct stmt *s)
 	l->loop = loop.outer;
 }
 
-static bool has_known_turns(const struct lower *l, const struct stmt *s)
+/* 0 when they are not, or are too many. */
+static int64_t known_turns(const struct lower *l, const struct stmt *s)
 {
-	enum mode m = l->mode;
+	uint64_t from = s->a->constant[l->mode], to = s->b->constant[l->mode];
 
-	return s->a->is_constant[m] && s->b->is_constant[m] &&
-	       (int64_t)(s->b->constant[m] - s->a->constant[m]) <= LOOP_TURNS_MAX;
+	if (!s->a->is_constant[l->mode] || !s->b->is_constant[l->mode])
+		return 0;
+	if ((int64_t)to <= (int64_t)from)
+		return 1; /* the condition is looked at once */
+	return to - from <= LOOP_TURNS_MAX ? (int64_t)(to - from) : 0;
 }
 
 /* The variable that the loop declares: the first of its name from where the loop begins. */
@@ -114,23 +118,23 @@ static void lower_for(struct lower *l, const struct stmt *s)
 	ir_label top = ir_new_label(&l->ir), too_many = ir_new_label(&l->ir);
 	ir_value i = loop_variable(l, s)->storage, end = ir_new_value(&l->ir),
 		 turns = ir_new_value(&l->ir);
-	bool is_known = has_known_turns(l, s);
+	int64_t n_known = known_turns(l, s);
 
 	l->loop = &loop;
 	ir_copy(&l->ir, end, lower_value(l, s->b));
 	ir_copy(&l->ir, i, lower_value(l, s->a));
 	ir_set_const(&l->ir, turns, 0);
-	ir_loop(&l->ir);
+	ir_loop(&l->ir, n_known);
 	ir_place_label(&l->ir, top);
 	ir_branch(&l->ir, BPF_JSGE, i, end, loop.end);
-	if (!is_known)
+	if (!n_known)
 		limit_turns(l, turns, too_many);
 	lower_statements(l, s->body);
 	ir_place_label(&l->ir, loop.next);
 	ir_copy(&l->ir, i, ir_alu_imm(&l->ir, BPF_ADD, i, 1));
 	ir_jump(&l->ir, top);
 	ir_loop_end(&l->ir);
-	if (!is_known)
+	if (!n_known)
 		too_many_turns(l, too_many, loop.end);
 	ir_place_label(&l->ir, loop.end);
 	l->loop = loop.outer;
@@ -141,7 +145,7 @@ static void lower_unroll(struct lower *l, const struct stmt *s)
 	struct loop_labels loop = {0, ir_new_label(&l->ir), l->loop};
 
 	l->loop = &loop;
-	for (uint64_t i = 0; i < s->a->constant[l->mode]; i++) {
+	for (uint64_t i = 0; i < s->a->constant[l->mode] && !l->ir.is_dead; i++) {
 		loop.next = ir_new_label(&l->ir);
 		lower_statements(l, s->body);
 		ir_place_label(&l->ir, loop.next);
@@ -270,4 +274,5 @@ void lower_clause(struct lower *l, size_t *predicate_n)
 	ir_jump(&l->ir, l->end);
 	lower_failures(l);
 	ir_place_label(&l->ir, l->end);
+	loop_turns_set(&l->ir);
 }

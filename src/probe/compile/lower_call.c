@@ -23,15 +23,16 @@ static bool is_action(enum format_kind kind)
 static void put_head(struct lower *l, uint32_t format, ir_mem mem)
 {
 	uint64_t clause = l->clause->clause_i | (l->mode == MODE_64 ? 1u << 31 : 0);
-	ir_value both;
+	ir_value both, low, high;
 
 	ir_store(&l->ir, mem, 0, 8, ir_call(&l->ir, BPF_FUNC_ktime_get_ns, NULL, 0));
 	ir_store_imm(&l->ir, mem, offsetof(struct stream_record, format), 8,
 		(int64_t)(format | clause << 32));
 	both = ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0);
+	low = ir_alu_imm(&l->ir, BPF_RSH, both, 32);
+	high = ir_alu_imm(&l->ir, BPF_LSH, both, 32);
 	ir_store(&l->ir, mem, offsetof(struct stream_record, pid), 8,
-		ir_alu(&l->ir, BPF_OR, ir_alu_imm(&l->ir, BPF_RSH, both, 32),
-			ir_alu_imm(&l->ir, BPF_LSH, both, 32)));
+		ir_alu(&l->ir, BPF_OR, low, high));
 }
 
 /* join: the texts that the words of an array point to, up to a NULL or as many as there is room. */

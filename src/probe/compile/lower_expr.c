@@ -54,10 +54,12 @@ static ir_value absolute(struct lower *l, ir_value v)
 /* BPF divides unsigned numbers only (until its fourth version): signs are put back afterwards. */
 static ir_value divide_signed(struct lower *l, int op, ir_value a, ir_value b)
 {
-	ir_value result = ir_new_value(&l->ir), sign;
+	ir_value result = ir_new_value(&l->ir), sign, abs_a, abs_b;
 	ir_label done = ir_new_label(&l->ir);
 
-	ir_copy(&l->ir, result, ir_alu(&l->ir, op, absolute(l, a), absolute(l, b)));
+	abs_a = absolute(l, a);
+	abs_b = absolute(l, b);
+	ir_copy(&l->ir, result, ir_alu(&l->ir, op, abs_a, abs_b));
 	sign = op == BPF_DIV ? ir_alu(&l->ir, BPF_XOR, a, b) : a;
 	ir_branch_imm(&l->ir, BPF_JSGE, sign, 0, done);
 	ir_copy(&l->ir, result, negate(l, result));
@@ -351,14 +353,14 @@ static ir_value elapsed(struct lower *l)
 {
 	ir_mem key = lower_index(l, 0);
 	ir_label found = ir_new_label(&l->ir);
-	ir_value p;
+	ir_value p, began;
 
 	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_FACTS), IR_M(key, 0));
 	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
 	lower_fail(l, FAILURE_OTHER, ENOENT);
 	ir_place_label(&l->ir, found);
-	return ir_alu(&l->ir, BPF_SUB, ir_call(&l->ir, BPF_FUNC_ktime_get_ns, NULL, 0),
-		ir_load_at(&l->ir, p, 0, 8, false));
+	began = ir_load_at(&l->ir, p, 0, 8, false);
+	return ir_alu(&l->ir, BPF_SUB, ir_call(&l->ir, BPF_FUNC_ktime_get_ns, NULL, 0), began);
 }
 
 static ir_value builtin_value(struct lower *l, const struct builtin *b)

@@ -211,10 +211,10 @@ static void data_text(
 	struct lower *l, const struct value_use *use, ir_mem mem, uint32_t at, uint32_t n)
 {
 	ir_value where = ir_context(&l->ir, (int32_t)use->offset, 4, false);
-	ir_value address = ir_alu(&l->ir, BPF_ADD, ir_context_address(&l->ir),
-		ir_alu_imm(&l->ir, BPF_AND, where, 0xffff));
+	ir_value offset = ir_alu_imm(&l->ir, BPF_AND, where, 0xffff);
+	ir_value record = ir_context_address(&l->ir);
 
-	lower_read_text(l, SPACE_KERNEL, address, n, mem, at);
+	lower_read_text(l, SPACE_KERNEL, ir_alu(&l->ir, BPF_ADD, record, offset), n, mem, at);
 }
 
 static void copy_text(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
@@ -292,11 +292,11 @@ static void ternary_into(struct lower *l, const struct expr *e, ir_mem mem, uint
 static void pid_and_bits(struct lower *l, ir_mem mem, uint32_t at)
 {
 	ir_value both = ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0);
+	ir_value pid = ir_alu_imm(&l->ir, BPF_RSH, both, 32);
 
 	/* As one word: see lower_index. */
 	ir_store(&l->ir, mem, (int32_t)at, 8,
-		ir_alu(&l->ir, BPF_OR, ir_alu_imm(&l->ir, BPF_RSH, both, 32),
-			ir_const(&l->ir, (int64_t)(l->mode == MODE_32 ? 32 : 64) << 32)));
+		ir_alu_imm(&l->ir, BPF_OR, pid, (int64_t)(l->mode == MODE_32 ? 32 : 64) << 32));
 }
 
 void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t at)

@@ -25,9 +25,12 @@ static void compare(struct lower *l, ir_mem a, ir_mem b, uint32_t n, ir_label di
 	uint32_t step;
 
 	for (uint32_t i = 0; i < n; i += step) {
+		ir_value va, vb;
+
 		step = n - i >= 8 ? 8 : 1;
-		ir_branch(&l->ir, BPF_JNE, ir_load(&l->ir, a, (int32_t)i, step, false),
-			ir_load(&l->ir, b, (int32_t)i, step, false), differ);
+		va = ir_load(&l->ir, a, (int32_t)i, step, false);
+		vb = ir_load(&l->ir, b, (int32_t)i, step, false);
+		ir_branch(&l->ir, BPF_JNE, va, vb, differ);
 	}
 }
 

@@ -133,7 +133,7 @@ ir_value lower_global_address(struct lower *l, const struct global_use *g)
 {
 	ir_mem key = ir_new_memory(&l->ir, 8);
 	ir_label found = ir_new_label(&l->ir);
-	ir_value p, bias;
+	ir_value p, linked, bias;
 
 	l->uses_site = true;
 	ir_store(&l->ir, key, 0, 8, ir_word(&l->ir, STREAM_WORD_SITE));
@@ -141,8 +141,8 @@ ir_value lower_global_address(struct lower *l, const struct global_use *g)
 	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
 	lower_fail(l, FAILURE_OTHER, ENOENT);
 	ir_place_label(&l->ir, found);
-	bias = ir_alu(&l->ir, BPF_SUB, IR_CALL_(&l->ir, BPF_FUNC_get_func_ip, IR_CTX),
-		ir_load_at(&l->ir, p, 0, 8, false));
+	linked = ir_load_at(&l->ir, p, 0, 8, false);
+	bias = ir_alu(&l->ir, BPF_SUB, IR_CALL_(&l->ir, BPF_FUNC_get_func_ip, IR_CTX), linked);
 	return ir_extend(&l->ir, ir_alu_imm(&l->ir, BPF_ADD, bias, (int64_t)g->iaddr),
 		l->mode == MODE_32 ? 4 : 8, false);
 }

@@ -2,6 +2,7 @@
 /* System calls by name, in both modes: 32-bit programs have numbers, and calls, of their own. */
 #include <string.h>
 
+#include "probe/points/syscalls.h"
 #include "probe/points/find_kernel.h"
 #include "probe/points/name_match.h"
 #include "record/syscall_names.h"
@@ -21,24 +22,13 @@ static const struct {
 	{"select", "_newselect"},
 };
 
-static int number_by_name(enum mode mode, const char *name)
-{
-	for (int i = 0; i < SYSCALL_NUMBERS_MAX; i++) {
-		const char *known = syscall_name(mode == MODE_32, i);
-
-		if (known && strcmp(known, name) == 0)
-			return i;
-	}
-	return -1;
-}
-
 int syscall_number_of(enum mode mode, const char *name)
 {
-	int number = number_by_name(mode, name);
+	int number = syscall_number(mode, name);
 
 	for (size_t i = 0; number < 0 && i < sizeof(renamed) / sizeof(renamed[0]); i++)
 		if (strcmp(renamed[i].function, name) == 0)
-			number = number_by_name(mode, renamed[i].call);
+			number = syscall_number(mode, renamed[i].call);
 	return number;
 }
 
