@@ -195,6 +195,17 @@ static int read_input(const char *path, struct buf *bytes, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
+/* Refuses what was meant for -c, before it gives thousands of messages. */
+static int check_script(const char *path, struct span bytes, struct err *err)
+{
+	if (bytes.n >= 4 && !memcmp(bytes.p, "\177ELF", 4))
+		return err_set(err, ERR_FORMAT,
+			"'%s': is a program, not a script (-c '%s' runs it)", path, path);
+	if (bytes.n && memchr(bytes.p, 0, bytes.n))
+		return err_set(err, ERR_FORMAT, "'%s': is not a text, so it is no script", path);
+	return 0;
+}
+
 static int add_file(struct sources *sources, const char *path, struct err *err)
 {
 	struct buf bytes = {0};
@@ -202,6 +213,8 @@ static int add_file(struct sources *sources, const char *path, struct err *err)
 
 	if (rc >= 0 && stream_file_is(buf_span(&bytes)))
 		rc = err_set(err, ERR_FORMAT, "'%s': is a trace stream, not a script", path);
+	if (rc >= 0)
+		rc = check_script(path, buf_span(&bytes), err);
 	if (rc >= 0)
 		sources_add(sources, path, buf_span(&bytes));
 	buf_release(&bytes);
@@ -303,6 +316,9 @@ static int take_word(const struct probe_setup *setup, struct sources *sources, c
 		return command_fail(&err);
 	}
 	if (read_input(word, &bytes, &err) < 0)
+		status = command_fail(&err);
+	else if (!stream_file_is(buf_span(&bytes)) &&
+		 check_script(word, buf_span(&bytes), &err) < 0)
 		status = command_fail(&err);
 	else if (!stream_file_is(buf_span(&bytes)))
 		sources_add(sources, word, buf_span(&bytes));

@@ -192,6 +192,7 @@ ur:./shapes:takes_shapes /self->n/ { printf("returned %d %d\n", retval, self->n)
 u:./shapes:inner_function /args.n == 1/ {
 	printf("stack%s\n", ustack(3));
 	printf("offset %s\n", func);
+	printf("lengths [%s] [%s] [%s] [%s]\n", str(args.text, 5), str(args.text, args.n + 3), str(args.text, args.n - 1), str(args.text, 1000 * args.n));
 	@stacks[ustack(2)] = count();
 }
 uprobe:./shapes:outer_function+OFFSET { @offset = count(); }
@@ -221,6 +222,7 @@ stack
         main+N
 
 offset inner_function
+lengths [inner] [inne] [] [inner text]
 @array[10]: 4
 @structure: { .x = 12, .y = 13 }
 @stacks[

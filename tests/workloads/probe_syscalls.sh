@@ -51,7 +51,7 @@ equal "calls of a 32-bit program have their names, arguments and results" "opena
 opened 3
 openat -100 calls-missing.txt 0x20000
 opened -2
-read 40 xxxx
+read 40 xxxxx
 mmap2 28672 1 7
 _llseek 0x12 0x34567890 0
 at 0x1234567890 0
@@ -61,7 +61,7 @@ equal "calls of a 64-bit program have their names, arguments and results" "opena
 opened 3
 openat -100 calls-missing.txt 0x20000
 opened -2
-read 40 xxxx
+read 40 xxxxx
 mmap 28672 1 28672
 write 1 syscall:write:entry 13 calls-output
 wrote 13 13" "$(of_mode 64)"

@@ -210,8 +210,14 @@ static const struct type *function_field(struct check_clause *c, struct expr *e)
 	if (!f) {
 		check_error(c, e->place, "unknown-field", "the arguments of %s are not known",
 			check_point_text(c));
-		check_hint(c,
-			"declare the function in the script, or use a file with debug information; arg0, arg1, ... always work");
+		if (c->point->spec.name && strstr(c->point->spec.name, "::") &&
+			!strchr(c->point->spec.name, '('))
+			check_hint(c,
+				"where several functions have the name, give one with its parameters: \"%s(int)\"",
+				c->point->spec.name);
+		else
+			check_hint(c,
+				"declare the function in the script, or use a file with debug information; arg0, arg1, ... always work");
 		return check_bad(c);
 	}
 	for (uint32_t i = 0; i < f->n_fields; i++) {

@@ -269,7 +269,7 @@ static const struct type *check_aggregation(
 
 	if (e->args) {
 		ok = check_integer(c, e->args, "what is aggregated");
-		is_signed = ok && !check_is_unsigned64(e->args->type[c->mode]);
+		is_signed = ok && e->args->type[c->mode]->is_signed;
 	}
 	if (aggregation == AGGREGATION_LHIST)
 		ok &= check_lhist(c, e);

@@ -202,8 +202,11 @@ const struct type *check_member(struct check_clause *c, struct expr *e)
 		check_error(c, e->place, "type",
 			"'%s' needs a structure or a pointer to one, and this is a %s", e->name,
 			check_type_text(c->session, type));
-		if (type->kind == TYPE_INT)
-			check_hint(c, "cast it first: ((struct x *)address)->%s", e->name);
+		if (type->kind == TYPE_INT ||
+			(type->kind == TYPE_POINTER && type->of->kind == TYPE_VOID))
+			check_hint(c,
+				"cast it to a structure that the script declares: ((struct x *)address)->%s",
+				e->name);
 		return check_bad(c);
 	}
 	if (check_readable(c, e, s)->kind == TYPE_BAD)

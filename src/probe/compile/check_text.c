@@ -31,10 +31,14 @@ static const struct type *check_str(struct check_clause *c, struct expr *e)
 	const struct type *type = check_value(c, a);
 	int64_t n = c->session->string_bytes;
 
-	if (a->next && !check_length(c, a->next, "the length of str()", 1, &n))
+	if (a->next && !check_integer(c, a->next, "the length of str()"))
 		return check_bad(c);
 	if (type->kind == TYPE_BAD)
 		return type;
+	/* What is in the program's memory may have a length that is found out there. */
+	if (a->next && (a->next->is_constant[c->mode] || !type_is_scalar(type)) &&
+		!check_length(c, a->next, "the length of str()", 1, &n))
+		return check_bad(c);
 	if (!type_is_scalar(type) && !check_is_text(type)) {
 		check_error(c, a->place, "type", "%s() needs a pointer, and this is a %s", e->name,
 			check_type_text(c->session, type));

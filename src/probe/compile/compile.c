@@ -15,9 +15,11 @@
 #include "probe/compile/lower.h"
 #include "probe/compile/point_types.h"
 #include "probe/compile/settings.h"
+#include "probe/points/syscalls.h"
 #include "record/syscall_names.h"
 
-#define STRING_BYTES 128
+#define STRING_BYTES	     128
+#define CALLS_OF_PATTERN_MAX 32
 
 /* One clause at one point, as the passes go over them. */
 struct unit {
@@ -131,6 +133,72 @@ static bool has_code_by_name(enum point_kind kind)
 	       kind == POINT_KRETPROBE || kind == POINT_FENTRY || kind == POINT_FEXIT;
 }
 
+/* One call of several: as if the script had named it. */
+static void add_call_unit(struct compiler *c, struct clause *clause,
+	const struct stream_point *point, const char *name)
+{
+	const struct point *all = point->found;
+	struct arena *arena = c->stream->arena;
+	struct stream_point one = *point;
+	struct point *p = arena_zalloc(arena, sizeof(*p));
+	bool modes[N_MODES] = {false, false}, is_spare[N_MODES] = {false, false};
+
+	*p = (struct point){.spec = all->spec};
+	p->spec.is_glob = false;
+	p->spec.name = name;
+	p->spec.text = arena_printf(arena, "syscall:%s:%s", name,
+		all->spec.kind == POINT_SYSCALL_ENTRY ? "entry" : "return");
+	for (enum mode m = 0; m < N_MODES; m++) {
+		int number = syscall_number(m, name);
+
+		p->numbers[m] = arena_zalloc(arena, SYSCALL_NUMBERS_MAX / 8);
+		if (number >= 0)
+			p->numbers[m][number / 64] |= 1ull << (number % 64);
+	}
+	one.spec = p->spec;
+	one.found = p;
+	find_modes(c, p, modes, is_spare);
+	add_unit(c, clause, &one, modes, is_spare);
+}
+
+static bool is_call_of(const struct point *p, enum mode mode, int number)
+{
+	return p->numbers[mode] && (p->numbers[mode][number / 64] >> (number % 64) & 1);
+}
+
+/* The names of arguments differ from call to call: a clause that uses them, at a pattern that few
+ * calls match, is compiled for each. */
+static bool add_call_units(
+	struct compiler *c, struct clause *clause, const struct stream_point *point)
+{
+	const struct source *source = &c->stream->sources.v.v[clause->place.source_i];
+	const struct point *p = point->found;
+	const char *names[CALLS_OF_PATTERN_MAX];
+	size_t n = 0;
+
+	if (!p->spec.is_glob || p->is_all_calls ||
+		!memmem(source->text + clause->place.from, clause->place.to - clause->place.from,
+			"args", 4))
+		return false;
+	for (enum mode m = 0; m < N_MODES; m++)
+		for (int i = 0; i < SYSCALL_NUMBERS_MAX; i++) {
+			const char *name = syscall_name(m == MODE_32, i);
+			bool is_known = false;
+
+			if (!name || !is_call_of(p, m, i))
+				continue;
+			for (size_t k = 0; k < n && !is_known; k++)
+				is_known = !strcmp(names[k], name);
+			if (!is_known && n == CALLS_OF_PATTERN_MAX)
+				return false;
+			if (!is_known)
+				names[n++] = name;
+		}
+	for (size_t i = 0; i < n; i++)
+		add_call_unit(c, clause, point, names[i]);
+	return n > 0;
+}
+
 static void add_point_units(struct compiler *c, struct clause *clause, struct stream_point *point,
 	const struct point *p)
 {
@@ -141,6 +209,9 @@ static void add_point_units(struct compiler *c, struct clause *clause, struct st
 		add_usdt_units(c, clause, point);
 		return;
 	}
+	if ((p->spec.kind == POINT_SYSCALL_ENTRY || p->spec.kind == POINT_SYSCALL_RETURN) &&
+		add_call_units(c, clause, point))
+		return;
 	find_modes(c, p, modes, is_spare);
 	if (!has_code_by_name(p->spec.kind)) {
 		add_unit(c, clause, point, modes, is_spare);
@@ -152,12 +223,44 @@ static void add_point_units(struct compiler *c, struct clause *clause, struct st
 	}
 }
 
+/* config = { missing_probes = warn } or ignore: the errors since `first` are none. */
+static void forgive_missing(struct compiler *c, size_t first)
+{
+	struct diags *d = c->diags;
+	size_t kept = first;
+
+	if (c->settings.missing == MISSING_ERROR)
+		return;
+	for (size_t i = first; i < d->v.n; i++) {
+		struct diag *m = &d->v.v[i];
+
+		if (m->severity != DIAG_ERROR ||
+			(strcmp(m->tag, "no-symbol") && strcmp(m->tag, "not-found") &&
+				strcmp(m->tag, "point-unknown"))) {
+			d->v.v[kept++] = *m;
+			continue;
+		}
+		d->n_errors--;
+		if (c->settings.missing == MISSING_IGNORE) {
+			free(m->text);
+			free(m->hint);
+			continue;
+		}
+		d->n_warnings++;
+		m->severity = DIAG_WARNING;
+		d->v.v[kept++] = *m;
+	}
+	d->v.n = kept;
+	d->last_is_kept = false;
+}
+
 static void find_point(
 	struct compiler *c, struct clause *clause, uint32_t clause_i, const struct point_text *text)
 {
 	struct stream_point point = {.clause_i = clause_i};
 	struct arena *arena = c->stream->arena;
 	struct point *found = arena_zalloc(arena, sizeof(*found));
+	size_t n_diags;
 
 	if (!point_parse(text, arena, &point.spec, c->diags))
 		return;
@@ -169,8 +272,11 @@ static void find_point(
 		c->error_clause_i = clause_i;
 		return;
 	}
+	n_diags = c->diags->v.n;
 	if (point_find(&point.spec, &c->options->find, arena, found, c->diags))
 		add_point_units(c, clause, &point, found);
+	else
+		forgive_missing(c, n_diags);
 }
 
 static void find_points(struct compiler *c)

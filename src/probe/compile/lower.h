@@ -99,6 +99,12 @@ void lower_copy_object(
  * the NUL). */
 ir_value lower_read_text(
 	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);
+/* The same for n characters: behind them is no NUL. */
+void lower_read_full_text(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at);
+/* Of at most `length` and n characters. */
+void lower_read_text_up_to(struct lower *l, enum space space, ir_value address, ir_value length,
+	uint32_t n, ir_mem mem, uint32_t at);
 void lower_copy_memory(
 	struct lower *l, ir_mem from, uint32_t from_at, ir_mem to, uint32_t to_at, uint32_t n);
 void lower_literal(

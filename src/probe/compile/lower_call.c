@@ -306,11 +306,16 @@ static void str_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t
 	uint32_t limit = (uint32_t)type_of(l, e)->n, bytes = limit < n ? limit : n;
 	bool is_kernel = meaning_of(l, e)->function->id == FUNCTION_KSTR ||
 			 (t->kind == TYPE_POINTER && t->space == SPACE_KERNEL);
+	enum space space = is_kernel ? SPACE_KERNEL : SPACE_USER;
 
 	if (t->kind == TYPE_ARRAY || t->kind == TYPE_STRING)
 		lower_into(l, a, mem, at, bytes);
+	else if (!a->next)
+		lower_read_text(l, space, lower_value(l, a), bytes, mem, at);
+	else if (a->next->is_constant[l->mode])
+		lower_read_full_text(l, space, lower_value(l, a), bytes, mem, at);
 	else
-		lower_read_text(l, is_kernel ? SPACE_KERNEL : SPACE_USER, lower_value(l, a), bytes,
+		lower_read_text_up_to(l, space, lower_value(l, a), lower_value(l, a->next), bytes,
 			mem, at);
 	ir_zero(&l->ir, mem, (int32_t)(at + bytes), n - bytes);
 }

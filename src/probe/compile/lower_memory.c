@@ -220,22 +220,20 @@ void lower_copy_object(struct lower *l, const struct object *o, uint32_t n, ir_m
  * can, and it is tried again.
  */
 static ir_value read_text_patiently(
-	struct lower *l, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+	struct lower *l, ir_value address, struct ir_arg n, ir_mem mem, uint32_t at)
 {
 	ir_mem byte = ir_new_memory(&l->ir, 8);
 	ir_label done = ir_new_label(&l->ir);
 	ir_value rc = ir_new_value(&l->ir), next;
 
 	ir_copy(&l->ir, rc,
-		IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str, IR_M(mem, at), IR_I(n),
-			IR_V(address)));
+		IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str, IR_M(mem, at), n, IR_V(address)));
 	ir_branch_imm(&l->ir, BPF_JSGE, rc, 0, done);
 	IR_CALL_(&l->ir, BPF_FUNC_copy_from_user, IR_M(byte, 0), IR_I(1), IR_V(address));
 	next = ir_alu_imm(&l->ir, BPF_ADD, ir_alu_imm(&l->ir, BPF_OR, address, PAGE_LAST), 1);
 	IR_CALL_(&l->ir, BPF_FUNC_copy_from_user, IR_M(byte, 0), IR_I(1), IR_V(next));
 	ir_copy(&l->ir, rc,
-		IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str, IR_M(mem, at), IR_I(n),
-			IR_V(address)));
+		IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str, IR_M(mem, at), n, IR_V(address)));
 	ir_place_label(&l->ir, done);
 	return rc;
 }
@@ -245,23 +243,61 @@ static bool can_wait(enum point_kind kind)
 	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
 }
 
-ir_value lower_read_text(
-	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+/* n bytes with the NUL, a constant or a value that the verifier sees bounds of. */
+static ir_value read_text(struct lower *l, enum space space, ir_value address, struct ir_arg n,
+	ir_mem mem, uint32_t at)
 {
 	ir_value rc;
 
-	ir_zero(&l->ir, mem, (int32_t)at, n);
 	if (space != SPACE_USER) {
-		rc = IR_CALL_(&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), IR_I(n),
+		rc = IR_CALL_(&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), n,
 			IR_V(address));
 	} else {
 		l->reads_user = true;
 		rc = can_wait(l->kind) ? read_text_patiently(l, address, n, mem, at)
 				       : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
-						 IR_M(mem, at), IR_I(n), IR_V(address));
+						 IR_M(mem, at), n, IR_V(address));
 	}
 	lower_fail_unless_ok(l, rc, true, FAILURE_READ, address);
 	return rc;
+}
+
+ir_value lower_read_text(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+{
+	ir_zero(&l->ir, mem, (int32_t)at, n);
+	return read_text(l, space, address, IR_I(n), mem, at);
+}
+
+/* The helper always ends with a NUL: the last character is read by itself. */
+void lower_read_full_text(
+	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
+{
+	struct object last = {.kind = OBJECT_ADDRESS, .space = space, .address = address};
+	ir_value got = lower_read_text(l, space, address, n, mem, at);
+	ir_label done = ir_new_label(&l->ir);
+
+	last.offset = n - 1;
+	ir_branch_imm(&l->ir, BPF_JNE, got, (int32_t)n, done);
+	ir_store(&l->ir, mem, (int32_t)(at + n - 1), 1, lower_read(l, &last, 1, false));
+	ir_place_label(&l->ir, done);
+}
+
+/* Through memory with room for the NUL. */
+void lower_read_text_up_to(struct lower *l, enum space space, ir_value address, ir_value length,
+	uint32_t n, ir_mem mem, uint32_t at)
+{
+	ir_value size = ir_new_value(&l->ir);
+	ir_label fits = ir_new_label(&l->ir);
+	ir_mem text = ir_new_memory(&l->ir, (n + 8) & ~7u);
+
+	ir_copy(&l->ir, size, length);
+	ir_branch_imm(&l->ir, BPF_JLE, size, (int32_t)n, fits);
+	ir_set_const(&l->ir, size, n);
+	ir_place_label(&l->ir, fits);
+	ir_zero(&l->ir, text, 0, (n + 8) & ~7u);
+	read_text(l, space, address, IR_V(ir_alu_imm(&l->ir, BPF_ADD, size, 1)), text, 0);
+	lower_copy_memory(l, text, 0, mem, at, n);
 }
 
 void lower_literal(

@@ -168,21 +168,6 @@ struct object lower_object(struct lower *l, const struct expr *e)
 /* --- texts
  * -------------------------------------------------------------------------------------------- */
 
-/* The helper always ends with a NUL, which an array that is full does not have: its last character
- * is read by itself. */
-static void full_text(
-	struct lower *l, enum space space, ir_value address, uint32_t n, ir_mem mem, uint32_t at)
-{
-	struct object last = {.kind = OBJECT_ADDRESS, .space = space, .address = address};
-	ir_value got = lower_read_text(l, space, address, n, mem, at);
-	ir_label done = ir_new_label(&l->ir);
-
-	last.offset = n - 1;
-	ir_branch_imm(&l->ir, BPF_JNE, got, (int32_t)n, done);
-	ir_store(&l->ir, mem, (int32_t)(at + n - 1), 1, lower_read(l, &last, 1, false));
-	ir_place_label(&l->ir, done);
-}
-
 /* A character array: up to its NUL, and NULs behind it. */
 static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
@@ -199,7 +184,7 @@ static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32
 		if (bytes < n)
 			lower_read_text(l, o.space, address, bytes + 1, mem, at);
 		else
-			full_text(l, o.space, address, n, mem, at);
+			lower_read_full_text(l, o.space, address, n, mem, at);
 		return;
 	}
 	lower_copy_object(l, &o, bytes, mem, at);

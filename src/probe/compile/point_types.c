@@ -122,7 +122,9 @@ int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name
 static bool is_of_kernel(enum point_kind kind)
 {
 	return kind == POINT_KPROBE || kind == POINT_KRETPROBE || kind == POINT_FENTRY ||
-	       kind == POINT_FEXIT || kind == POINT_TRACEPOINT || kind == POINT_RAW_TRACEPOINT;
+	       kind == POINT_FEXIT || kind == POINT_TRACEPOINT || kind == POINT_RAW_TRACEPOINT ||
+	       kind == POINT_PROFILE || kind == POINT_INTERVAL || kind == POINT_SOFTWARE ||
+	       kind == POINT_HARDWARE || kind == POINT_BEGIN || kind == POINT_END;
 }
 
 static void set_sources(
@@ -145,7 +147,27 @@ static void set_sources(
 	types_set_sources(types, p->sources[mode], 2);
 }
 
-static const char *function_name(const struct stream_point *point)
+/* The symbol behind "ns::f(int)"; NULL when there are several, for their arguments differ. */
+static const char *readable_symbol(const struct stream_point *point, enum mode mode)
+{
+	const struct point *found = point->found;
+	const char *symbol = NULL;
+
+	for (size_t i = 0; found && i < found->n_targets; i++) {
+		const struct target *t = &found->targets[i];
+
+		for (size_t k = 0; t->mode == mode && k < t->n_sites; k++) {
+			const char *name = t->sites[k].function;
+
+			if (name && symbol && strcmp(name, symbol))
+				return NULL;
+			symbol = name ? name : symbol;
+		}
+	}
+	return symbol;
+}
+
+static const char *function_name(const struct stream_point *point, enum mode mode)
 {
 	const struct point_spec *spec = &point->spec;
 
@@ -154,6 +176,8 @@ static const char *function_name(const struct stream_point *point)
 	/* A glob may be in the file alone. */
 	if (!spec->name || spec->has_address || spec->offset || strpbrk(spec->name, "*?["))
 		return NULL;
+	if (strstr(spec->name, "::") || strchr(spec->name, '(') || spec->provider)
+		return readable_symbol(point, mode);
 	return spec->name;
 }
 
@@ -212,7 +236,7 @@ void point_types_set(struct point_types *p, struct types *types, struct check_cl
 	case POINT_KRETPROBE:
 	case POINT_FENTRY:
 	case POINT_FEXIT:
-		name = function_name(point);
+		name = function_name(point, clause->mode);
 		if (name && wants_function(clause))
 			clause->function = types_function(types, name);
 		break;

@@ -24,11 +24,30 @@ static const struct known *find_known(const char *name)
 	return NULL;
 }
 
+/* missing_probes = error | warn | ignore, with or without quotes */
+static void read_missing(const struct expr *value, struct settings *out, struct diags *diags)
+{
+	static const char *const words[] = {"error", "warn", "ignore"};
+	const char *word = value->kind == EXPR_STRING ? value->text : value->name;
+
+	for (int i = MISSING_ERROR; word && i <= MISSING_IGNORE; i++) {
+		if (strcmp(word, words[i]))
+			continue;
+		out->missing = (enum missing_points)i;
+		return;
+	}
+	diag_error(diags, value->place, "config", "'missing_probes' is error, warn or ignore");
+}
+
 void settings_read(const struct script *script, struct settings *out, struct diags *diags)
 {
 	for (const struct expr *e = script->config; e; e = e->next) {
 		const struct known *k = find_known(e->a->name);
 
+		if (!strcmp(e->a->name, "missing_probes")) {
+			read_missing(e->b, out, diags);
+			continue;
+		}
 		if (!k) {
 			diag_warning(diags, e->a->place, "config",
 				"the setting '%s' has no effect here", e->a->name);

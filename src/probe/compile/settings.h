@@ -11,6 +11,7 @@
 struct settings {
 	uint32_t string_bytes; /* max_strlen: of str() without a length; 0 = not set */
 	uint32_t max_entries;  /* max_map_keys: of each map; 0 = not set */
+	enum missing_points { MISSING_ERROR, MISSING_WARN, MISSING_IGNORE } missing;
 };
 
 /* Values out of range are errors; settings that mean nothing here are warned about. */

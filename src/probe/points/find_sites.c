@@ -454,6 +454,9 @@ bool find_sites(struct site_search *s, const struct probe_file *file, struct tar
 	name_tables_close(&tables);
 	site_list_finish(&l, file, out);
 	vec_release(&f.matches);
+	if (s->spec->kind == POINT_URETPROBE && out->n_sites &&
+		unwind_risk_of(&elf) > s->unwind_risk)
+		s->unwind_risk = unwind_risk_of(&elf);
 	elf_file_release(&elf);
 	file_map_release(&map);
 	return true;

@@ -7,6 +7,7 @@
 #include "probe/points/find_file.h"
 #include "probe/points/name_match.h"
 #include "probe/points/point.h"
+#include "probe/points/unwind_risk.h"
 
 #define SITES_MAX (1u << 20) /* of one file; the kernel takes no more at once */
 
@@ -18,6 +19,7 @@ struct site_search {
 	struct nearest_names near; /* names that were there instead */
 	char hint[512];		   /* what to do when nothing of it can be probed; "" */
 	bool is_stripped;	   /* the last file has only names that others may use */
+	enum unwind_risk unwind_risk; /* URETPROBE: the greatest of all files with sites */
 	bool has_match;		   /* a name matched, whether or not its place can be probed */
 };
 

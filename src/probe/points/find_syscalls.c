@@ -22,14 +22,20 @@ static const struct {
 	{"select", "_newselect"},
 };
 
+const char *syscall_of_function(const char *function)
+{
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (strcmp(renamed[i].function, function) == 0)
+			return renamed[i].call;
+	return NULL;
+}
+
 int syscall_number_of(enum mode mode, const char *name)
 {
 	int number = syscall_number(mode, name);
+	const char *call = syscall_of_function(name);
 
-	for (size_t i = 0; number < 0 && i < sizeof(renamed) / sizeof(renamed[0]); i++)
-		if (strcmp(renamed[i].function, name) == 0)
-			number = syscall_number(mode, renamed[i].call);
-	return number;
+	return number < 0 && call ? syscall_number(mode, call) : number;
 }
 
 static void set_bit(uint64_t *bits, int number)

@@ -92,6 +92,29 @@ static void report_left_out(struct site_search *s, const struct point *out)
 	diag_hint(s->d, "--dry-run lists %s", n == 1 ? "it" : "all of them");
 }
 
+/* Return probes that may end the program: said, or refused where they will. */
+static bool report_unwind_risk(struct site_search *s)
+{
+	const struct point_spec *spec = s->spec;
+
+	if (s->unwind_risk == UNWIND_RISK_NONE)
+		return true;
+	if (s->unwind_risk == UNWIND_RISK_GO) {
+		diag_error(s->d, spec->place, "unsafe",
+			"a Go program must not have return probes: its runtime would find the "
+			"kernel's return address on the stack and end the program");
+		diag_hint(s->d, "uprobe at places where the function returns (uprobe:FILE:FUNCTION"
+				"+OFFSET) does no harm");
+		return false;
+	}
+	diag_warning(s->d, spec->place, "unsafe",
+		"%s that passes through '%s' while it has a return probe ends the program",
+		s->unwind_risk == UNWIND_RISK_PANICS ? "a panic" : "an exception", spec->name);
+	diag_hint(s->d, "the kernel puts a return address of its own on the stack, where unwinding "
+			"stops; a uprobe does no harm");
+	return true;
+}
+
 static size_t count_sites(const struct point *p)
 {
 	size_t n = 0;
@@ -129,6 +152,7 @@ static bool find_in_files(
 		report_no_sites(&s, out);
 	if (n_sites)
 		report_left_out(&s, out);
+	is_readable = report_unwind_risk(&s) && is_readable;
 	vec_release(&files.v);
 	return is_readable && (n_sites > 0 || out->spec.is_glob);
 }

@@ -41,6 +41,10 @@ const struct syscall_arg *syscall_args(enum mode mode, const char *name)
 {
 	const struct row *row = bsearch(name, rows, N_ROWS, sizeof(rows[0]), compare_name);
 
+	if (!row && syscall_of_function(name)) {
+		name = syscall_of_function(name);
+		row = bsearch(name, rows, N_ROWS, sizeof(rows[0]), compare_name);
+	}
 	if (!row)
 		return NULL;
 	/* Where the modes differ there are two rows, and either may have been met. */

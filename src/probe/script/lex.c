@@ -43,6 +43,8 @@ static const struct punctuation {
 
 static const char single_characters[] = "(){}[];:,.+-*/%&|^~!<>=?";
 
+#define DEFINES_MAX 1000
+
 static const char *const directives[] = {"include", "define", "undef", "ifdef", "ifndef", "if",
 	"elif", "else", "endif", "pragma", "error", "line", NULL};
 
@@ -182,20 +184,77 @@ static bool skip_known_condition(struct lexer *l)
 	return true;
 }
 
-/* "# words" is a comment, "#include" something that is not done here. */
+/* The end of what a #define stands for: of the line, or where a comment begins. */
+static uint32_t body_end(const struct lexer *l, uint32_t from)
+{
+	uint32_t to = from;
+
+	while (to < l->n && l->text[to] != '\n' &&
+		!(l->text[to] == '/' && (l->text[to + 1] == '/' || l->text[to + 1] == '*'))) {
+		if (l->text[to] == '"')
+			while (to + 1 < l->n && l->text[to + 1] != '"' && l->text[to + 1] != '\n')
+				to++;
+		to++;
+	}
+	while (to > from && isspace((unsigned char)l->text[to - 1]))
+		to--;
+	return to;
+}
+
+/* "#define NAME EXPRESSION" is kept, for the parser puts it where the name stands; false for what is
+ * no such line, as one with parameters. */
+static bool take_define(struct lexer *l)
+{
+	struct lexer_define d = {.from = l->pos + 7};
+
+	if (!directive_is(l, l->pos, "define"))
+		return false;
+	while (l->text[d.from] == ' ' || l->text[d.from] == '\t')
+		d.from++;
+	for (d.to = d.from; is_name_part(l->text[d.to]);)
+		d.to++;
+	if (d.to == d.from || !is_name_start(l->text[d.from]) || l->text[d.to] == '(')
+		return false;
+	d.body_from = d.to;
+	while (l->text[d.body_from] == ' ' || l->text[d.body_from] == '\t')
+		d.body_from++;
+	d.body_to = body_end(l, d.body_from);
+	if (l->diags && l->defines && l->defines->v.n < DEFINES_MAX)
+		vec_push(&l->defines->v, d);
+	skip_line(l);
+	return true;
+}
+
+/* Scripts of bpftrace name the kernel's headers; what is in them is known without. */
+static bool skip_include(struct lexer *l)
+{
+	uint32_t from = l->pos;
+
+	if (!directive_is(l, from, "include"))
+		return false;
+	skip_line(l);
+	if (!l->diags)
+		return true;
+	diag_warning(l->diags, place_of(l, from, l->pos), "declaration",
+		"#include is not done: types are those of the traced programs and of the kernel");
+	diag_hint(l->diags, "declare in the script what is not known without it");
+	return true;
+}
+
+/* "# words" is a comment, "#pragma" something that is not done here. */
 static void skip_hash_line(struct lexer *l)
 {
 	uint32_t from = l->pos;
 
-	if (skip_known_condition(l))
+	if (skip_known_condition(l) || take_define(l) || skip_include(l))
 		return;
 	for (const char *const *d = directives; *d && l->diags; d++) {
 		if (!directive_is(l, from, *d))
 			continue;
 		diag_error(l->diags, place_of(l, from, from + 1 + (uint32_t)strlen(*d)),
 			"declaration", "'#%s' is not done: there is no preprocessor", *d);
-		diag_hint(l->diags, "declare structures in the script, or leave it to the debug "
-				    "information of the traced program");
+		diag_hint(l->diags, "of its lines only #define NAME EXPRESSION is known, and "
+				    "#ifdef BPFTRACE_HAVE_BTF");
 	}
 	skip_line(l);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/mem.h"
 #include "probe/script/diag.h"
 
 /* Punctuation of one character has that character as its kind. */
@@ -55,6 +56,15 @@ struct token {
 	uint32_t from, to; /* bytes of the source */
 };
 
+/* #define NAME BODY: where both are in the source. */
+struct lexer_define {
+	uint32_t from, to;	     /* of the name */
+	uint32_t body_from, body_to; /* without blanks and comments behind it */
+};
+struct lexer_defines {
+	VEC(struct lexer_define) v;
+};
+
 struct lexer {
 	const char *text; /* NUL-terminated; a NUL before n is a wrong character */
 	uint32_t n;
@@ -63,6 +73,7 @@ struct lexer {
 	uint32_t pos;
 	uint32_t n_conditions; /* #ifdef that hold here, without their #endif */
 	struct diags *diags;   /* NULL: says nothing, for looking ahead */
+	struct lexer_defines *defines; /* those up to here, or NULL: borrowed */
 	bool is_cut;	       /* something hid the rest, so that it ends too early */
 };
 

@@ -413,6 +413,8 @@ static void parse_item(struct parser *p)
 static void parse_source(struct parser *p, const struct sources *sources, uint32_t source_i)
 {
 	lexer_init(&p->lexer, sources, source_i, p->diags);
+	p->defines.v.n = 0;
+	p->lexer.defines = &p->defines;
 	p->last_to = 0;
 	p->panic = false;
 	p->token = lexer_next(&p->lexer);
@@ -454,6 +456,7 @@ struct script *script_parse(const struct sources *sources,
 		diag_hint(diags, "begin { printf(\"hello\\n\"); } is one");
 	}
 	map_release(&p.typedefs);
+	vec_release(&p.defines.v);
 	return s;
 }
 

@@ -80,13 +80,19 @@ static struct stmt *parse_body(struct parser *p)
 	return parse_statement(p);
 }
 
-/* condition = "(" expr ")" */
+/* condition = "(" expr ")" | expr, before a "{" */
 static struct expr *parse_condition(struct parser *p)
 {
 	struct token open = p->token;
 	struct expr *e;
 
-	parser_expect(p, '(', "'('");
+	if (!parser_at(p, '(')) {
+		e = parse_expr(p);
+		if (!parser_at(p, '{'))
+			parser_expected(p, "'{' after a condition without parentheses");
+		return e;
+	}
+	parser_take(p);
 	e = parse_expr(p);
 	parser_expect_closing(p, ')', open);
 	return e;

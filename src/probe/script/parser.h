@@ -24,6 +24,7 @@ struct parser {
 	struct script *script;
 	struct arena *arena;
 	struct diags *diags;
+	struct lexer_defines defines; /* of this source */
 	struct map typedefs; /* hash of each name that the script has declared so far */
 	uint32_t depth;	     /* of what is being parsed, up to SCRIPT_NESTING_MAX */
 	bool panic;

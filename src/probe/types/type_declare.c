@@ -111,6 +111,9 @@ static const struct type *resolve_name(
 	type = source_named(t, "", decl->name);
 	if (!type)
 		type = builtin_named(t, decl->name);
+	/* C++ and bpftrace leave the word out. */
+	if (!type)
+		type = source_named(t, "struct", decl->name);
 	if (type)
 		return type;
 	diag_error(diags, decl->place, "unknown-type", "'%s' is no type that is known here",
