@@ -193,6 +193,32 @@ static bool is_text(const struct type *t)
 	return t->kind == TYPE_STRING || (t->kind == TYPE_ARRAY && t->of->is_char);
 }
 
+/* Whether a variable may have another value behind the expression. */
+static bool assigns(const struct expr *e)
+{
+	if (!e)
+		return false;
+	if (e->kind == EXPR_ASSIGN || e->kind == EXPR_STEP || assigns(e->a) || assigns(e->b) ||
+		assigns(e->c))
+		return true;
+	for (const struct expr *a = e->args; a; a = a->next)
+		if (assigns(a))
+			return true;
+	return false;
+}
+
+/* The left side has the value from before the right side: $i + $i++. */
+static ir_value left_value(struct lower *l, const struct expr *a, const struct expr *b)
+{
+	ir_value v = lower_value(l, a), kept;
+
+	if (!assigns(b))
+		return v;
+	kept = ir_new_value(&l->ir);
+	ir_copy(&l->ir, kept, v);
+	return kept;
+}
+
 static bool is_value_comparison(struct lower *l, const struct expr *e)
 {
 	return e->kind == EXPR_BINARY && condition_code(e->op, false) >= 0 &&
@@ -204,7 +230,7 @@ static void branch_if(
 	struct lower *l, enum op op, const struct expr *a, const struct expr *b, ir_label label)
 {
 	int code = condition_code(op, is_unsigned(type_of(l, a)) || is_unsigned(type_of(l, b)));
-	ir_value va = lower_value(l, a);
+	ir_value va = left_value(l, a, b);
 
 	if (b->is_constant[l->mode])
 		ir_branch_imm(&l->ir, code, va, (int64_t)b->constant[l->mode], label);
@@ -270,7 +296,7 @@ static ir_value binary_value(struct lower *l, const struct expr *e)
 	}
 	if (condition_code(e->op, false) >= 0)
 		return condition_value(l, e);
-	a = lower_value(l, e->a);
+	a = left_value(l, e->a, e->b);
 	return binary(l, e->op, ta, tb, a, lower_value(l, e->b));
 }
 
@@ -436,7 +462,8 @@ static ir_value variable_value(struct lower *l, const struct expr *e)
 	return e->kind == EXPR_SELF ? lower_self_value(l, v) : v->storage;
 }
 
-static void set_variable(struct lower *l, const struct expr *e, ir_value value)
+/* Gives what the variable has afterwards. */
+static ir_value set_variable(struct lower *l, const struct expr *e, ir_value value)
 {
 	struct variable *v = meaning_of(l, e)->variable;
 	const struct type *t = v->type[l->mode];
@@ -449,11 +476,42 @@ static void set_variable(struct lower *l, const struct expr *e, ir_value value)
 		lower_self_set(l, v, value);
 	else
 		ir_copy(&l->ir, v->storage, value);
+	return value;
 }
 
 static bool is_aggregation_call(struct lower *l, const struct expr *e)
 {
 	return type_of(l, e)->kind == TYPE_AGGREGATION;
+}
+
+static bool mentions(const struct lower *l, const struct expr *e, const struct variable *v)
+{
+	if (!e)
+		return false;
+	/* What a constant condition leaves out has no meaning. */
+	if (e->kind == EXPR_LOCAL && meaning_of(l, e) && meaning_of(l, e)->variable == v)
+		return true;
+	if (mentions(l, e->a, v) || mentions(l, e->b, v) || mentions(l, e->c, v))
+		return true;
+	for (const struct expr *a = e->args; a; a = a->next)
+		if (mentions(l, a, v))
+			return true;
+	return false;
+}
+
+/* A local that lies in memory. $t = ($t.1, $t.0) is made elsewhere first. */
+static void assign_memory(struct lower *l, const struct variable *v, const struct expr *value)
+{
+	uint32_t n = lower_size(v->type[l->mode]);
+	ir_mem mem;
+
+	if (!mentions(l, value, v)) {
+		lower_into(l, value, v->storage, 0, n);
+		return;
+	}
+	mem = ir_new_memory(&l->ir, n);
+	lower_into(l, value, mem, 0, n);
+	lower_copy_memory(l, mem, 0, v->storage, 0, n);
 }
 
 ir_value lower_assign(struct lower *l, const struct expr *a, const struct expr *b)
@@ -469,14 +527,12 @@ ir_value lower_assign(struct lower *l, const struct expr *a, const struct expr *
 	}
 	if (lower_is_value(meaning_of(l, a)->variable->type[l->mode])) {
 		v = lower_value(l, b);
-		set_variable(l, a, v);
-		return v;
+		return set_variable(l, a, v);
 	}
 	if (a->kind == EXPR_SELF)
 		lower_self_assign(l, meaning_of(l, a)->variable, b);
 	else
-		lower_into(l, b, meaning_of(l, a)->variable->storage, 0,
-			lower_size(meaning_of(l, a)->variable->type[l->mode]));
+		assign_memory(l, meaning_of(l, a)->variable, b);
 	return 0;
 }
 
@@ -498,7 +554,7 @@ static ir_value change(struct lower *l, const struct expr *a, enum op op, const 
 	old = ir_new_value(&l->ir);
 	ir_copy(&l->ir, old, variable_value(l, a));
 	now = binary(l, op, ta, tb, old, v);
-	set_variable(l, a, now);
+	now = set_variable(l, a, now);
 	return is_post ? old : now;
 }
 

@@ -168,6 +168,29 @@ struct object lower_object(struct lower *l, const struct expr *e)
 /* --- texts
  * -------------------------------------------------------------------------------------------- */
 
+/* Of our own memory or of the context: the kernel's function for texts reads that too. */
+static void near_text(struct lower *l, const struct object *o, uint32_t bytes, ir_mem mem,
+	uint32_t at, uint32_t n)
+{
+	struct ir_arg from = IR_M(o->mem, o->offset);
+	struct object last = *o;
+	ir_label done = ir_new_label(&l->ir);
+	ir_value got;
+
+	if (o->kind == OBJECT_CONTEXT)
+		from = IR_V(ir_alu_imm(&l->ir, BPF_ADD, ir_context_address(&l->ir), o->offset));
+	ir_zero(&l->ir, mem, (int32_t)at, n);
+	got = IR_CALL_(&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at),
+		IR_I(bytes < n ? bytes + 1 : n), from);
+	if (bytes < n)
+		return;
+	/* It put a NUL where the last character of an array that is full is. */
+	last.offset += n - 1;
+	ir_branch_imm(&l->ir, BPF_JNE, got, (int32_t)n, done);
+	ir_store(&l->ir, mem, (int32_t)(at + n - 1), 1, lower_read(l, &last, 1, false));
+	ir_place_label(&l->ir, done);
+}
+
 /* A character array: up to its NUL, and NULs behind it. */
 static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
@@ -187,8 +210,7 @@ static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32
 			lower_read_full_text(l, o.space, address, n, mem, at);
 		return;
 	}
-	lower_copy_object(l, &o, bytes, mem, at);
-	ir_zero(&l->ir, mem, (int32_t)(at + bytes), n - bytes);
+	near_text(l, &o, bytes, mem, at, n);
 }
 
 /* The text of a tracepoint's __data_loc field lies in its record, behind the fixed part. */
@@ -290,6 +312,15 @@ void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t 
 	pid_and_bits(l, mem, at + 8);
 }
 
+/* A field of a tuple, and zeros up to the next one. */
+static void field_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at)
+{
+	uint32_t n = lower_size(type_of(l, e));
+
+	lower_into(l, e, mem, at, n);
+	ir_zero(&l->ir, mem, (int32_t)(at + n), padded(n) - n);
+}
+
 void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
 	const struct type *t = type_of(l, e);
@@ -304,8 +335,7 @@ void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, 
 		text_into(l, e, mem, at, n);
 	} else if (e->kind == EXPR_TUPLE) {
 		for (const struct expr *a = e->args; a; a = a->next, i++)
-			lower_into(l, a, mem, at + tuple_offset(t, i),
-				padded(lower_size(type_of(l, a))));
+			field_into(l, a, mem, at + tuple_offset(t, i));
 	} else if (e->kind == EXPR_CALL) {
 		lower_call_into(l, e, mem, at, n);
 	} else if (e->kind == EXPR_NAME && t->kind == TYPE_USTACK) {

@@ -284,8 +284,9 @@ static uint32_t read_parameters(struct dwarf_builder *b, const struct die *d,
 		if (!die_text(&child, DIE_NAME, &name) &&
 			die_follow(b->reader, &child, DIE_ABSTRACT_ORIGIN, &origin))
 			die_text(&origin, DIE_NAME, &name);
-		out[n++] = (struct type_field){
-			.name = dwarf_build_text(b, name), .type = dwarf_type_of(b, &child, false)};
+		out[n++] = (struct type_field){.name = dwarf_build_text(b, name),
+			.type = dwarf_type_of(b, &child, false),
+			.offset = dwarf_parameter_place(b, &child)};
 	}
 	return n;
 }

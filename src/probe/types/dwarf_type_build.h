@@ -30,6 +30,7 @@ struct dwarf_builder {
 	struct map made;		/* where an entry's bytes are -> struct type * */
 	struct map struct_of;		/* likewise -> which of `structs` */
 	VEC(struct struct_work) structs;
+	struct span locations[2]; /* .debug_loc, .debug_loclists; for 32-bit files only: borrowed */
 	size_t n_finished; /* structs before this one have their fields */
 	uint32_t depth;	   /* of types inside types, now */
 };
@@ -47,6 +48,8 @@ const struct type *dwarf_type_at(struct dwarf_builder *b, const struct die *d, b
 const struct type *dwarf_type_of(struct dwarf_builder *b, const struct die *d, bool is_by_value);
 /* A copy of a text that lives until the look-up ends; NULL when it is empty. */
 const char *dwarf_build_text(struct dwarf_builder *b, struct dwarf_text text);
+/* enum parameter_place of the parameter at `d`. */
+uint64_t dwarf_parameter_place(const struct dwarf_builder *b, const struct die *d);
 /* Reads the fields of the structure at `d` into `s`. */
 void dwarf_fill_struct(struct dwarf_builder *b, const struct die *d, struct type *s);
 

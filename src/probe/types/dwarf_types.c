@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "dwarf/debug_sections.h"
 #include "probe/types/dwarf_type_build.h"
 #include "symbols/debug_file.h"
 
@@ -25,6 +26,7 @@ struct dwarf_types {
 	struct dwarf_name_index names;
 	struct dwarf_builder builder;
 	struct types *types;
+	struct dwarf_file lists; /* the sections of lists of locations */
 	bool was_tried; /* `debug` was */
 };
 
@@ -83,11 +85,22 @@ void dwarf_types_close(struct dwarf_types *d)
 	dwarf_name_index_release(&d->names);
 	die_reader_free(d->reader);
 	dwarf_debug_close(d->debug);
+	dwarf_file_close(&d->lists);
 	debug_file_close(&d->separate);
 	elf_file_release(&d->elf);
 	file_map_release(&d->map);
 	free(d->path);
 	free(d);
+}
+
+/* Without them parameters are taken to be where the convention says. */
+static void open_lists(struct dwarf_types *d, const struct elf_file *elf)
+{
+	struct err err = {0};
+
+	d->lists.elf = elf;
+	dwarf_file_section(&d->lists, ".debug_loc", &d->builder.locations[0], &err);
+	dwarf_file_section(&d->lists, ".debug_loclists", &d->builder.locations[1], &err);
 }
 
 /* What opening leaves for later: units and their abbreviations. */
@@ -105,6 +118,8 @@ static bool ready(struct dwarf_types *d)
 			d->reader, READ_AT_LEAST + READ_TIMES * die_reader_bytes(d->reader));
 		d->builder = (struct dwarf_builder){
 			.types = d->types, .reader = d->reader, .names = &d->names};
+		if (types_mode(d->types) == MODE_32)
+			open_lists(d, elf);
 	}
 	return d->reader != NULL;
 }

@@ -79,9 +79,16 @@ struct type {
 	const char *name;		 /* "struct item", "size_t", or NULL */
 	const struct type *of;		 /* POINTER, ARRAY, FUNCTION (returns) */
 	uint64_t n;			 /* ARRAY elements, STRING and BYTES capacity */
-	const struct type_field *fields; /* STRUCT, TUPLE; FUNCTION: parameters (offset unused) */
+	const struct type_field *fields; /* STRUCT, TUPLE; FUNCTION: parameters (see below) */
 	uint32_t n_fields;
 	uint8_t depth; /* how deep it is nested by value and by pointers: at most TYPE_DEPTH_MAX */
+};
+
+/* The offset of a parameter: where it is when a 32-bit function is entered. */
+enum parameter_place {
+	PARAMETER_BY_CONVENTION,
+	PARAMETER_SOMEWHERE,   /* in a register that is not known */
+	PARAMETER_IN_REGISTER, /* plus DWARF's number of it: eax, ecx, edx, ebx, ... */
 };
 
 /* Deeper ones are TYPE_BAD, so that walking a type needs little stack. */
