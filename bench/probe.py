@@ -3,8 +3,8 @@
 
   probe.py WORK-FOLDER TOOLS-FOLDER    prints Markdown
 
-The environment: WEIR (program), BENCH_QUICK=1 (fewer hits, 2 rounds), BENCH_ROUNDS=n. Figures are the
-smallest of the rounds: on a machine that others use too, noise only adds. Both tools start the traced
+The environment: WEIR (program), BENCH_QUICK=1 (fewer hits, 2 rounds), BENCH_ROUNDS=n,
+BENCH_PARTS=starts,compiles,costs,many_functions (some of them only). Figures are the smallest of the rounds: on a machine that others use too, noise only adds. Both tools start the traced
 command themselves, after everything is attached: the command's own clock, read as its first act, ends the
 start of the tracer, and its CPU time is the cost of the hits. Needs root; bpftrace needs a tracefs that is
 mounted, so all of it runs in a mount namespace of its own.
@@ -15,15 +15,16 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 work, tools = os.path.join(os.path.abspath(sys.argv[1]), "probe"), os.path.abspath(sys.argv[2])
 here = os.path.dirname(os.path.abspath(__file__))
 quick = os.environ.get("BENCH_QUICK") == "1"
 rounds = int(os.environ.get("BENCH_ROUNDS", "2" if quick else "7"))
 weir, bpftrace = os.environ["WEIR"], shutil.which("bpftrace")
-HITS = 10_000 if quick else 100_000
-SYSCALLS = 10 * HITS
-MANY = 1_000
+HITS = 10_000 if quick else 30_000
+SYSCALLS = 20 * HITS
+MANY, PEER_MANY = 1_000, 100
 START_AIM, RSS_AIM, COST_AIM, MANY_MS_AIM = 1 / 20, 1 / 20, 1.0, 100.0
 COST_NOISE = 1.05  # the trap of a uprobe, 10 us here, is never the same twice
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
@@ -68,9 +69,10 @@ class Run:
                            stderr=subprocess.PIPE, text=True, cwd=work, env=ENV)
         self.out = p.stdout
         with open(usage_file) as f:
-            start, end, self.kb, status = (int(x) for x in f.read().split())
+            start, end, self.kb, cpu_us, status = (int(x) for x in f.read().split())
         if status:
             raise SystemExit(f"{argv}: wait status {status}: {p.stderr}")
+        self.cpu_ms = cpu_us / 1e3
         self.all_ms = (end - start) / 1e6
         if os.path.exists(mark_file):
             with open(mark_file) as f:
@@ -112,15 +114,20 @@ def scripts():
 
 
 def starts():
-    print(f"From exec to the first act of the traced command, everything attached (aim: at most 1/{1 / START_AIM:.0f} "
-          f"of bpftrace's), and the tracer's largest resident size (aim: 1/{1 / RSS_AIM:.0f}):\n")
-    print("| script | weir, ms | bpftrace, ms | | weir, MB | bpftrace, MB | |\n|---|--:|--:|--:|--:|--:|--:|")
+    alone = least([Run([hits, "mark"]) for _ in range(4 * rounds)], "before_ms")
+    print("From exec to the first act of the traced command, everything attached, less the "
+          f"{alone:.2f} ms that this takes without a tracer (aim: at most 1/{1 / START_AIM:.0f} "
+          f"of bpftrace's), and the tracer's largest resident size (aim: 1/{1 / RSS_AIM:.0f}); the CPU time is that of the whole run, its waiting for the kernel left "
+          "out and hardly touched by what else the machine does:\n")
+    print("| script | weir, ms | bpftrace, ms | | weir, CPU ms | bpftrace, CPU ms | | weir, MB | bpftrace, MB | |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for title, script in scripts():
         print(f"bench: probe, start: {title}", file=sys.stderr)
         runs = interleaved({t: argv_of(t, script, f"{hits} mark") for t in TOOLS})
-        ms = [least(runs[t], "before_ms") for t in ("weir", "bpftrace")]
+        ms = [least(runs[t], "before_ms") - alone for t in ("weir", "bpftrace")]
+        cpu = [least(runs[t], "cpu_ms") for t in ("weir", "bpftrace")]
         mb = [least(runs[t], "kb") / 1024 for t in ("weir", "bpftrace")]
-        print(f"| {title} | {cell(*ms, START_AIM)} | {cell(*mb, RSS_AIM)} |", flush=True)
+        print(f"| {title} | {cell(*ms, START_AIM)} | {cell(*cpu, START_AIM)} | {cell(*mb, RSS_AIM)} |", flush=True)
     print()
     kernel_wait()
 
@@ -137,8 +144,10 @@ def kernel_wait():
                        check=True, stdout=subprocess.DEVNULL, env=ENV)
         with open(log) as f:
             took.append(sum(float(x) for x in re.findall(r"BPF_LINK_CREATE.*attach_type=0x30.*<([\d.]+)>", f.read())))
-    print(f"Of a start with a uprobe, {min(took) * 1e3:.2f} ms are the kernel's own registration of the probe (a grace "
-          "period of RCU, the same for both tools; from `strace -T`).\n")
+    took.sort()
+    print(f"Of a start with a uprobe, {took[len(took) // 2] * 1e3:.1f} ms (the median; {took[0] * 1e3:.1f} to "
+          f"{took[-1] * 1e3:.1f}) are the kernel's own registration of the probe, a grace period of RCU, which bpftrace "
+          "waits for, too (from `strace -T`).\n")
 
 
 def compiles():
@@ -217,18 +226,18 @@ def costs():
 
 def many_functions():
     print("bench: probe, many functions", file=sys.stderr)
-    script = f"uprobe:{many}:work_* {{ @[probe] = count(); }}"
-    print(f"{MANY:,} functions of one file: until the command runs, and from its first act to the end (aim: both together "
-          f"at most {MANY_MS_AIM:.0f} ms):\n")
-    print("| | attached, ms | detached and ended, ms | together, ms | MB |\n|---|--:|--:|--:|--:|")
-    runs = interleaved({"weir": argv_of("weir", script, f"{many} mark")})
-    runs["bpftrace"] = [Run(argv_of("bpftrace", script, f"{many} mark"))]  # half a minute and more
-    for tool, r in runs.items():
-        both = min(x.before_ms + x.after_ms for x in r)
+    print(f"Functions of one file: until the command runs, and from its first act to the end (aim: both together, for "
+          f"{MANY:,}, at most {MANY_MS_AIM:.0f} ms; bpftrace once, with fewer, as it takes minutes for {MANY:,}):\n")
+    print("| | functions | attached, ms | detached and ended, ms | together, ms | MB |\n|---|--:|--:|--:|--:|--:|")
+    for tool, functions, n in (("weir", "work_*", MANY), ("weir", "work_00*", PEER_MANY),
+                               ("bpftrace", "work_00*", PEER_MANY)):
+        argv = argv_of(tool, f"uprobe:{many}:{functions} {{ @[probe] = count(); }}", f"{many} mark")
+        runs = [Run(argv) for _ in range(1 if tool == "bpftrace" else rounds)]
+        both = min(x.before_ms + x.after_ms for x in runs)
         late = " (aim missed)" if tool == "weir" and both > MANY_MS_AIM else ""
-        print(f"| {tool} | {least(r, 'before_ms'):.1f} | {least(r, 'after_ms'):.1f} | {both:.1f}{late} "
-              f"| {least(r, 'kb') / 1024:.1f} |", flush=True)
-    print("\nbpftrace's is a single run.\n")
+        print(f"| {tool} | {n:,} | {least(runs, 'before_ms'):.1f} | {least(runs, 'after_ms'):.1f} | {both:.1f}{late} "
+              f"| {least(runs, 'kb') / 1024:.1f} |", flush=True)
+    print()
 
 
 own_mounts()
@@ -238,8 +247,9 @@ if not bpftrace or os.geteuid() != 0:
     sys.exit(0)
 build()
 version = subprocess.run([bpftrace, "--version"], stdout=subprocess.PIPE, text=True).stdout.strip()
-print(f"Against {version}, 64-bit programs, strings of 128 bytes in both; the smallest of {rounds} rounds, interleaved.\n")
-starts()
-compiles()
-costs()
-many_functions()
+print(f"Against {version}, 64-bit programs, strings of 128 bytes in both; the smallest of {rounds} rounds, interleaved. "
+      f"Measured {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC; load average at the start: "
+      f"{' '.join(f'{x:.2f}' for x in os.getloadavg())}.\n")
+for part in (starts, compiles, costs, many_functions):
+    if not os.environ.get("BENCH_PARTS") or part.__name__ in os.environ["BENCH_PARTS"].split(","):
+        part()

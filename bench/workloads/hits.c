@@ -2,7 +2,7 @@
 /*
  * What probes are put on, and the clock beside it.
  *   hits run COMMAND...   runs the command; then one line in $BENCH_USAGE: start ns, end ns,
- *                         largest resident kB, wait status
+ *                         largest resident kB, CPU time in us, wait status
  *   hits mark             the time in ns, written to $BENCH_MARK: the tracer has let us run
  *   hits call N           calls target() N times
  *   hits syscall N        makes N system calls
@@ -57,6 +57,7 @@ static int run(char **argv)
 {
 	long long start = clock_ns(CLOCK_MONOTONIC);
 	struct rusage usage;
+	long long cpu_us;
 	char line[128];
 	int status;
 	pid_t pid = fork();
@@ -70,8 +71,10 @@ static int run(char **argv)
 		perror("hits");
 		return 1;
 	}
-	snprintf(line, sizeof(line), "%lld %lld %ld %d\n", start, clock_ns(CLOCK_MONOTONIC),
-		usage.ru_maxrss, status);
+	cpu_us = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL +
+		 usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+	snprintf(line, sizeof(line), "%lld %lld %ld %lld %d\n", start, clock_ns(CLOCK_MONOTONIC),
+		usage.ru_maxrss, cpu_us, status);
 	return say("BENCH_USAGE", line);
 }
 

@@ -67,7 +67,8 @@ static int write_all(int fd, struct span bytes)
 	return 0;
 }
 
-/* A device or pipe (/dev/null, /dev/stdout) gets the bytes; a rename would put a file in its place. */
+/* A device or pipe (/dev/null, /dev/stdout) gets the bytes; a rename would put a file in its place.
+ */
 static int write_into(const char *path, struct span bytes, struct err *err)
 {
 	FD_AUTO fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -239,8 +239,8 @@ void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 	}
 }
 
-static bool find_object(const struct elf_file *elf, bool dynamic, const char *name,
-	struct elf_symbol *out)
+static bool find_object(
+	const struct elf_file *elf, bool dynamic, const char *name, struct elf_symbol *out)
 {
 	struct table t = find_table(elf, dynamic);
 	size_t n = t.entries.n / t.entry_bytes, name_n = strlen(name) + 1;

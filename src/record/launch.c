@@ -102,7 +102,9 @@ static void child_main(
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (l->environment)
 		environ = l->environment;
-	execvp(argv[0], argv);
+	execv(l->path, argv); /* one call: whoever traces it sees no search */
+	if (errno == ENOEXEC)
+		execvp(argv[0], argv); /* a script without #! */
 	errnum = errno;
 	if (write(error_fd, &errnum, sizeof(errnum)) < 0)
 		_exit(126);
@@ -122,16 +124,19 @@ int launch_prepare_with(struct launch *l, char *const *argv, char *const *extra,
 
 	if (launch_find(argv[0], &path, err) < 0)
 		return err ? err->code : ERR_FAILED;
-	free(path);
-	if (pipe2(go, O_CLOEXEC) < 0)
-		return err_sys(err, errno, "cannot make a pipe");
+	if (pipe2(go, O_CLOEXEC) < 0) {
+		errnum = errno;
+		free(path);
+		return err_sys(err, errnum, "cannot make a pipe");
+	}
 	if (pipe2(error, O_CLOEXEC) < 0) {
 		errnum = errno;
+		free(path);
 		close(go[0]);
 		close(go[1]);
 		return err_sys(err, errnum, "cannot make a pipe");
 	}
-	*l = (struct launch){.go_fd = go[1], .error_fd = error[0]};
+	*l = (struct launch){.path = path, .go_fd = go[1], .error_fd = error[0]};
 	if (extra) /* now: there may be other threads, and then a child may not allocate */
 		l->environment = make_environment(extra);
 	l->pid = fork();
@@ -143,7 +148,9 @@ int launch_prepare_with(struct launch *l, char *const *argv, char *const *extra,
 	if (l->pid < 0) {
 		close(go[1]);
 		close(error[0]);
+		free(l->path);
 		free(l->environment);
+		l->path = NULL;
 		l->environment = NULL;
 		return err_sys(err, errnum, "cannot fork");
 	}
@@ -166,7 +173,9 @@ int launch_go(struct launch *l, char *const *argv, struct err *err)
 	}
 	fd_cleanup(&l->go_fd);
 	fd_cleanup(&l->error_fd);
+	free(l->path);
 	free(l->environment);
+	l->path = NULL;
 	l->environment = NULL;
 	return 0;
 }
@@ -175,7 +184,9 @@ void launch_abandon(struct launch *l)
 {
 	fd_cleanup(&l->go_fd); /* the child reads end of file and leaves */
 	fd_cleanup(&l->error_fd);
+	free(l->path);
 	free(l->environment);
+	l->path = NULL;
 	l->environment = NULL;
 	if (l->pid > 0)
 		waitpid(l->pid, NULL, 0);

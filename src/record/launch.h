@@ -13,6 +13,7 @@
 
 struct launch {
 	pid_t pid;
+	char *path;	    /* what is run, owned */
 	char **environment; /* of the command, owned; NULL = ours */
 	int go_fd;	    /* write one byte to let it exec */
 	int error_fd;	    /* closes at exec, or carries errno */

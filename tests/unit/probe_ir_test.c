@@ -216,7 +216,7 @@ static void test_turns(void)
 	CHECK(limit_of(70, false, 0) >= 90 && limit_of(70, false, 0) <= 100);
 	CHECK(limit_of(7, true, 0) >= 25 && limit_of(7, true, 0) <= 33); /* of both loops */
 	CHECK(limit_of(7, true, 10) >= 90 && limit_of(7, true, 10) <= 100);
-	CHECK_EQ(limit_of(20000, false, 0), 16);
+	CHECK_EQ(limit_of(20000, false, 0), 2);
 }
 
 static void test_deep_loops(void)

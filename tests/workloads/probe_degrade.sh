@@ -109,6 +109,37 @@ probe plan --dry-run 'uprobe:./refused:*_* { exit(); }'
 equal "--dry-run has both with their reasons" "2" "$(grep -c 'left out: refused_' plan.txt)"
 check "--dry-run has the cost of each site" grep -q 'single-stepped\|emulated' plan.txt
 
+# --- files that do not agree ---
+cat >differs.c <<'E'
+#ifdef OTHER
+char pad[100] = "x";
+#endif
+T value = 7;
+struct pair { char c; T y; };
+__attribute__((noinline, noclone)) int takes(T x, struct pair *p)
+{
+	asm volatile("" ::: "memory");
+	return p->y + x;
+}
+int main(void)
+{
+	struct pair p = {1, 2};
+	return takes(5, &p) - value;
+}
+E
+gcc -O1 -g -DT=long -o same1 differs.c && gcc -O1 -g -DT=long -o same2 differs.c && gcc -O1 -g -DT=short -DOTHER -o same3 differs.c
+probe same -q 'uprobe:./same[12]:takes { print((args.x, args.p->y, value)); }' -c 'sh -c "./same1; ./same2"'
+equal "files of a glob that agree are one" "(5, 2, 7) (5, 2, 7)" "$(echo $(cat same.txt))"
+probe differs -q 'uprobe:./same[13]:takes { print((args.x, value, ((struct pair *)arg1)->y)); }'
+equal "what they know differently is not known" "1 [unknown-field] [unknown-name] [incomplete]" "$rc $(echo $(grep -o '\[[a-z-]*\]$' differs.err))"
+probe each -q 'uprobe:./same1:takes, uprobe:./same3:takes { print((args.x, args.p->y, value)); }' -c 'sh -c "./same1; ./same3"'
+equal "each by its own name has its own layout" "(5, 2, 7) (5, 2, 7)" "$(echo $(cat each.txt))"
+strip -g -o bare same1
+probe bare -q 'long value; uprobe:./bare:takes { print((value, *(long *)uaddr("value"))); }' -c ./bare
+equal "without debug information the symbol table knows variables" "(7, 7)" "$(cat bare.txt)"
+probe none -q 'long valu; uprobe:./bare:takes { print(valu); }'
+equal "a variable that no file has is unknown, declared or not" "1 [unknown-name]" "$rc $(grep -o '\[[a-z-]*\]$' none.err)"
+
 # --- what does not exist ---
 probe missing -e 'uprobe:./no-such-file:f { exit(); }
 uprobe:./mixed64:no_such_function { exit(); }

@@ -207,3 +207,22 @@ for mode in 32 64; do
 		[ "$right" -ge 5 -a "$wrong" -le 1 ]
 done
 equal "points of both modes: nothing was lost" "" "$(cat firing.err)"
+
+# --- static probes ------------------------------------------------------------------------------------
+for mode in 32 64; do gcc -m$mode -O1 -o static$mode "$ROOT/tests/fixtures/probe/static_probe.c" || not_ok "the $mode-bit program with a static probe compiles"; done
+cat >static.wr <<'E'
+usdt:./static32:weirtest:fired, usdt:./static64:fired { printf("%d %d %s 0x%x %d %d\n", bits, arg0, str(arg1), arg2, arg3, arg4); }
+E
+timeout 20 "$WEIR" probe -q -O static.txt -i static.wr -c 'sh -c "./static32 >out32.txt & ./static64 >out64.txt; wait"' 2>static.err
+for mode in 32 64; do
+	equal "operands of a static probe in a $mode-bit program" "$mode -1 static text 0x1122334455667788 -7 -300
+$mode 0 static text 0x1122334455667788 -7 -300" "$(grep "^$mode " static.txt)"
+done
+equal "semaphores of static probes are counted up, and down again" "semaphore 1 semaphore 1 semaphore 0 semaphore 0" \
+	"$(echo $(cat out32.txt out64.txt) $(./static32) $(./static64))"
+
+# --- the same as a stream in a file -------------------------------------------------------------------
+timeout 20 "$WEIR" probe -q -o dwarf.wprobe -i dwarf.wr && timeout 20 "$WEIR" probe -q dwarf.wprobe -c 'sh both.sh ./mixed32 ./mixed64' >stream.txt 2>stream.err
+for mode in 32 64; do
+	equal "a stream out of a file: all values of the $mode-bit program are right" "$(of_mode $mode dwarf)" "$(of_mode $mode stream)"
+done

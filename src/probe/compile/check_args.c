@@ -34,15 +34,6 @@ static const struct type *use_place(struct check_clause *c, struct expr *e, stru
 	u->kind = USE_PLACE;
 	if (u->place.kind == VALUE_IN_VECTOR)
 		mark_unreadable(c, e, u);
-	if (u->place.kind == VALUE_SOMEWHERE) {
-		check_error(c, e->place, "unreadable",
-			"'%s' is passed in a register (regparm, fastcall), and the debug information "
-			"does not say in which",
-			e->name);
-		check_hint(c, "reg(\"ax\"), reg(\"dx\") or reg(\"cx\") has it; with -O1 or -O2 gcc "
-			      "says where");
-		return check_bad(c);
-	}
 	return u->type;
 }
 

@@ -359,7 +359,7 @@ static const struct type *check_uaddr(struct check_clause *c, struct expr *e)
 
 	if (!check_literal(c, e, e->args))
 		return check_bad(c);
-	if (!types_variable(check_types(c), e->args->text, &type, &iaddr)) {
+	if (!types_variable(check_types(c), e->args->text, &type, &iaddr) || !iaddr) {
 		check_error(c, e->args->place, "unknown-name", "'%s' is no global of the program",
 			e->args->text);
 		return check_bad(c);

@@ -146,7 +146,7 @@ static const struct type *check_global(struct check_clause *c, struct expr *e)
 	const struct type *type;
 	uint64_t iaddr;
 
-	if (!has_globals(c) || !types_variable(check_types(c), e->name, &type, &iaddr))
+	if (!has_globals(c) || !types_variable(check_types(c), e->name, &type, &iaddr) || !iaddr)
 		return NULL;
 	type = types_completed(check_types(c), type);
 	g = arena_zalloc(c->session->arena, sizeof(*g));
@@ -182,6 +182,13 @@ static const struct type *unknown_name(struct check_clause *c, struct expr *e)
 	return check_bad(c);
 }
 
+static const struct type *enumerator(struct check_clause *c, struct expr *e, int64_t value)
+{
+	check_mean(c, e, MEANING_CONSTANT);
+	check_set_constant(c, e, types_int(check_types(c), 8, true), (uint64_t)value);
+	return e->type[c->mode];
+}
+
 const struct type *check_name(struct check_clause *c, struct expr *e)
 {
 	const struct builtin *b = builtin_find(e->name);
@@ -190,13 +197,14 @@ const struct type *check_name(struct check_clause *c, struct expr *e)
 
 	if (b)
 		return check_builtin(c, e, b);
-	if (types_enumerator(check_types(c), e->name, &value)) {
-		check_mean(c, e, MEANING_CONSTANT);
-		check_set_constant(c, e, types_int(check_types(c), 8, true), (uint64_t)value);
-		return e->type[c->mode];
-	}
+	if (types_enumerator(check_types(c), e->name, &value))
+		return enumerator(c, e, value);
 	type = check_global(c, e);
-	return type ? type : unknown_name(c, e);
+	if (type)
+		return type;
+	if (types_source_enumerator(check_types(c), e->name, &value))
+		return enumerator(c, e, value);
+	return unknown_name(c, e);
 }
 
 /* --- C types in tables ------------------------------------------------------------------------ */

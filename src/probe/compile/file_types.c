@@ -201,10 +201,30 @@ void file_types_add(struct file_types *f, enum mode mode, const char *path)
 	set->n++;
 }
 
+/* Files that say different things say nothing. */
+static bool set_enumerator(void *ctx, const char *name, int64_t *value)
+{
+	const struct file_set *set = ctx;
+	struct type_source s;
+	bool is_found = false;
+	int64_t one;
+
+	for (size_t i = 0; i < n_asked(set); i++) {
+		if (!open_dwarf(set->files[i], &s) || !s.enumerator(s.ctx, name, &one))
+			continue;
+		if (is_found && one != *value)
+			return false;
+		*value = one;
+		is_found = true;
+	}
+	return is_found;
+}
+
 struct type_source file_types_source(struct file_types *f, enum mode mode)
 {
 	return (struct type_source){.ctx = &f->sets[mode],
 		.named = set_named,
 		.function = set_function,
-		.variable = set_variable};
+		.variable = set_variable,
+		.enumerator = set_enumerator};
 }

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define TURNS_MIN      16 /* less is of no use; the kernel may refuse it then */
+#define TURNS_MIN      2 /* the kernel may refuse even these */
 #define BRANCH_UNITS   32 /* as dear as so many other instructions */
 #define BUDGET_UNITS   ((uint64_t)7000 * BRANCH_UNITS)
 #define UNITS_SATURATE (BUDGET_UNITS + 1)

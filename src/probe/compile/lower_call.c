@@ -315,8 +315,8 @@ static void str_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t
 	else if (a->next->is_constant[l->mode])
 		lower_read_full_text(l, space, lower_value(l, a), bytes, mem, at);
 	else
-		lower_read_text_up_to(l, space, lower_value(l, a), lower_value(l, a->next), bytes,
-			mem, at);
+		lower_read_text_up_to(
+			l, space, lower_value(l, a), lower_value(l, a->next), bytes, mem, at);
 	ir_zero(&l->ir, mem, (int32_t)(at + bytes), n - bytes);
 }
 

@@ -201,12 +201,17 @@ static ir_value hist_bucket(struct lower *l, ir_value v, bool is_signed)
 	return bucket;
 }
 
-static ir_value lhist_bucket(struct lower *l, ir_value v, const struct shape *shape)
+static ir_value lhist_bucket(
+	struct lower *l, ir_value v, const struct shape *shape, bool is_unsigned)
 {
 	ir_value bucket = ir_new_value(&l->ir), from_min;
 	int64_t n = (shape->max - shape->min + shape->step - 1) / shape->step;
 	ir_label done = ir_new_label(&l->ir);
 
+	if (is_unsigned) { /* the upper half of 64 bits is large, not negative */
+		ir_set_const(&l->ir, bucket, n + 1);
+		ir_branch_imm(&l->ir, BPF_JSLT, v, 0, done);
+	}
 	ir_set_const(&l->ir, bucket, 0);
 	ir_branch_imm(&l->ir, BPF_JSLT, v, shape->min, done);
 	ir_set_const(&l->ir, bucket, n + 1);
@@ -245,9 +250,16 @@ static void keep_extreme(
 	ir_add_atomic(&l->ir, p, 0, ir_const(&l->ir, 1));
 }
 
-static void aggregate_value(
-	struct lower *l, const struct shape *shape, ir_value p, ir_value v, ir_label lost)
+static bool is_unsigned_word(const struct type *t)
 {
+	return t->kind == TYPE_POINTER || (t->kind == TYPE_INT && !t->is_signed && t->size == 8);
+}
+
+static void aggregate_value(struct lower *l, const struct shape *shape, const struct expr *call,
+	ir_value p, ir_value v, ir_label lost)
+{
+	bool is_unsigned = call->args && is_unsigned_word(type_of(l, call->args));
+
 	switch (shape->kind) {
 	case SHAPE_COUNT:
 		ir_add_atomic(&l->ir, p, 0, ir_const(&l->ir, 1));
@@ -268,7 +280,7 @@ static void aggregate_value(
 		add_to_bucket(l, p, hist_bucket(l, v, shape->is_signed), shape->size / 8, lost);
 		break;
 	default:
-		add_to_bucket(l, p, lhist_bucket(l, v, shape), shape->size / 8, lost);
+		add_to_bucket(l, p, lhist_bucket(l, v, shape, is_unsigned), shape->size / 8, lost);
 		break;
 	}
 }
@@ -282,7 +294,7 @@ void lower_aggregate(struct lower *l, const struct expr *e, const struct expr *c
 	ir_mem key = lower_map_key(l, map, e->args);
 	ir_value p = ensure(l, map, key, lost);
 
-	aggregate_value(l, map->value, p, v, lost);
+	aggregate_value(l, map->value, call, p, v, lost);
 	ir_jump(&l->ir, done);
 	ir_place_label(&l->ir, lost);
 	lower_count_loss(l, offsetof(struct clause_loss, map_full));

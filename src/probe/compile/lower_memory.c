@@ -250,8 +250,8 @@ static ir_value read_text(struct lower *l, enum space space, ir_value address, s
 	ir_value rc;
 
 	if (space != SPACE_USER) {
-		rc = IR_CALL_(&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), n,
-			IR_V(address));
+		rc = IR_CALL_(
+			&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), n, IR_V(address));
 	} else {
 		l->reads_user = true;
 		rc = can_wait(l->kind) ? read_text_patiently(l, address, n, mem, at)

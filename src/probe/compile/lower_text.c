@@ -98,23 +98,21 @@ ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct ex
 	return is_equal;
 }
 
+/* The kernel's function for texts says how long they are, its copy is not used: a branch for each
+ * byte would be as many ways for the verifier to follow. */
 ir_value lower_text_length(struct lower *l, const struct expr *e)
 {
-	ir_value n = ir_new_value(&l->ir);
-	ir_label done = ir_new_label(&l->ir);
 	uint32_t room = capacity(l, e);
-	ir_mem mem;
+	ir_mem mem, copy;
+	ir_value with_nul;
 
 	if (literal(e))
 		return ir_const(&l->ir, (int64_t)strlen(e->text));
 	mem = lower_text(l, e);
-	for (uint32_t i = 0; i < room; i++) {
-		ir_set_const(&l->ir, n, i);
-		ir_branch_imm(&l->ir, BPF_JEQ, ir_load(&l->ir, mem, (int32_t)i, 1, false), 0, done);
-	}
-	ir_set_const(&l->ir, n, room);
-	ir_place_label(&l->ir, done);
-	return n;
+	copy = ir_new_memory(&l->ir, room + 1);
+	with_nul = IR_CALL_(&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(copy, 0), IR_I(room + 1),
+		IR_M(mem, 0));
+	return ir_alu_imm(&l->ir, BPF_SUB, with_nul, 1);
 }
 
 /* 1 when the literal b is somewhere in a. */

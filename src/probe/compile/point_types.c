@@ -109,6 +109,17 @@ static bool kernel_variable(void *ctx, const char *name, const struct type **typ
 	return false;
 }
 
+static bool kernel_enumerator(void *ctx, const char *name, int64_t *value)
+{
+	struct kernel_types *k = ctx;
+	struct type_source s;
+
+	if (!k->is_for_kernel || !kernel_opened(k))
+		return false;
+	s = btf_types_source(k->btf);
+	return s.enumerator(s.ctx, name, value);
+}
+
 int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name, const char *path)
 {
 	struct btf_types *btf = kernel_opened(&p->kernel[MODE_64]);
@@ -143,7 +154,8 @@ static void set_sources(
 	p->sources[mode][1] = (struct type_source){.ctx = k,
 		.named = kernel_named,
 		.function = kernel_function,
-		.variable = kernel_variable};
+		.variable = kernel_variable,
+		.enumerator = kernel_enumerator};
 	types_set_sources(types, p->sources[mode], 2);
 }
 

@@ -16,11 +16,11 @@ struct site_search {
 	const struct point_spec *spec;
 	struct arena *arena;
 	struct diags *d;
-	struct nearest_names near; /* names that were there instead */
-	char hint[512];		   /* what to do when nothing of it can be probed; "" */
-	bool is_stripped;	   /* the last file has only names that others may use */
+	struct nearest_names near;    /* names that were there instead */
+	char hint[512];		      /* what to do when nothing of it can be probed; "" */
+	bool is_stripped;	      /* the last file has only names that others may use */
 	enum unwind_risk unwind_risk; /* URETPROBE: the greatest of all files with sites */
-	bool has_match;		   /* a name matched, whether or not its place can be probed */
+	bool has_match;		      /* a name matched, whether or not its place can be probed */
 };
 
 /* Functions (UPROBE, URETPROBE) or probes (USDT) of a file. Places that the kernel would refuse are

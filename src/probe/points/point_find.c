@@ -77,8 +77,8 @@ static void report_left_out(struct site_search *s, const struct point *out)
 		n += t->n_left_out;
 		for (size_t k = 0; k < t->n_left_out && !s->spec->is_glob; k++)
 			diag_warning(s->d, s->spec->place, "left-out",
-				"'%s' of '%s' is left out: %s",
-				left_out_name(s, &t->left_out[k]), t->path, t->left_out[k].why);
+				"'%s' of '%s' is left out: %s", left_out_name(s, &t->left_out[k]),
+				t->path, t->left_out[k].why);
 	}
 	if (!first || !s->spec->is_glob)
 		return;

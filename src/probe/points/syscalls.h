@@ -21,7 +21,8 @@ struct syscall_arg {
 
 /* Number in that mode, or -1: there is no such call. */
 int syscall_number(enum mode mode, const char *name);
-/* The call that the kernel's tracepoints name after its function: "stat" for "newstat"; else NULL. */
+/* The call that the kernel's tracepoints name after its function: "stat" for "newstat"; else NULL.
+ */
 const char *syscall_of_function(const char *function);
 /* Its arguments in that mode, up to a NULL name; NULL when they are not known. */
 const struct syscall_arg *syscall_args(enum mode mode, const char *name);

@@ -61,14 +61,15 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-void kernel_features_find(struct kernel_features *f, const struct probe_session_options *options)
+void kernel_features_find(
+	struct kernel_features *f, const struct probe_session_options *options, bool loads)
 {
 	const char *without = getenv(WITHOUT_VARIABLE);
-	FD_AUTO sleeps = load_nothing(BPF_ATTACH_UPROBE_MULTI, true);
-	FD_AUTO plain = sleeps < 0 ? load_nothing(BPF_ATTACH_UPROBE_MULTI, false) : -1;
+	FD_AUTO sleeps = loads ? load_nothing(BPF_ATTACH_UPROBE_MULTI, true) : -1;
+	FD_AUTO plain = loads && sleeps < 0 ? load_nothing(BPF_ATTACH_UPROBE_MULTI, false) : -1;
 
 	f->bpf_errnum = has_word(without, "bpf") ? EPERM : 0;
-	if (sleeps < 0 && (plain == -EPERM || plain == -ENOSYS))
+	if (loads && sleeps < 0 && (plain == -EPERM || plain == -ENOSYS))
 		f->bpf_errnum = -plain;
 	f->has_btf =
 		!options->without_btf && !has_word(without, "btf") && !access(BTF_VMLINUX, R_OK);
@@ -106,7 +107,7 @@ void probe_kernel_ask(struct probe_kernel *out)
 	struct probe_session_options options = {0};
 	struct kernel_features f = {0};
 
-	kernel_features_find(&f, &options);
+	kernel_features_find(&f, &options, true);
 	*out = (struct probe_kernel){.can_run = !f.bpf_errnum,
 		.has_btf = f.has_btf,
 		.has_uprobe_multi = f.has_uprobe_multi,

@@ -164,20 +164,40 @@ static int start_timers(struct probe_session *s, struct err *err)
 	return 0;
 }
 
+static int find_features(struct probe_session *s, bool loads, struct err *err)
+{
+	kernel_features_find(&s->features, &s->options, loads);
+	return s->features.bpf_errnum
+		       ? kernel_refusal(err, s->features.bpf_errnum, "loading BPF programs")
+		       : 0;
+}
+
+static bool has_files(const struct stream *stream)
+{
+	for (size_t i = 0; i < stream->points.n; i++)
+		if (is_of_files(stream->points.v[i].spec.kind))
+			return true;
+	return false;
+}
+
 static int open_all(struct probe_session *s, struct err *err)
 {
-	int rc;
+	bool loads = has_files(s->stream);
+	int rc = find_features(s, loads, err);
 
-	kernel_features_find(&s->features, &s->options);
-	if (s->features.bpf_errnum)
-		return kernel_refusal(err, s->features.bpf_errnum, "loading BPF programs");
-	rc = run_points(s, err);
+	if (rc == 0)
+		rc = run_points(s, err);
 	if (rc == 0)
 		rc = make_and_load(s, err);
 	if (rc == ERR_CHANGED) { /* once more, with maps that have their memory from the start */
 		close_programs(s);
 		run_maps_close(s);
 		rc = make_and_load(s, err);
+	}
+	if (rc == ERR_PERMISSION && !loads) { /* is it this map, or all of BPF? */
+		int why = find_features(s, true, err);
+
+		return why < 0 ? why : rc;
 	}
 	if (rc == 0)
 		rc = run_sites_fill(s, err);

@@ -97,7 +97,9 @@ void session_note(struct probe_session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* kernel_features.c */
-void kernel_features_find(struct kernel_features *f, const struct probe_session_options *options);
+/* Whether programs can be loaded, and how those of uprobes, costs a load: only when `loads`. */
+void kernel_features_find(
+	struct kernel_features *f, const struct probe_session_options *options, bool loads);
 /* The sentence when the kernel does not let us; `errnum` of the failed call. */
 int kernel_refusal(struct err *err, int errnum, const char *what);
 

@@ -201,8 +201,8 @@ static uint32_t body_end(const struct lexer *l, uint32_t from)
 	return to;
 }
 
-/* "#define NAME EXPRESSION" is kept, for the parser puts it where the name stands; false for what is
- * no such line, as one with parameters. */
+/* "#define NAME EXPRESSION" is kept, for the parser puts it where the name stands; false for what
+ * is no such line, as one with parameters. */
 static bool take_define(struct lexer *l)
 {
 	struct lexer_define d = {.from = l->pos + 7};

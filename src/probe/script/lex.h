@@ -71,10 +71,10 @@ struct lexer {
 	uint32_t source_i;
 	uint32_t start; /* behind a byte order mark */
 	uint32_t pos;
-	uint32_t n_conditions; /* #ifdef that hold here, without their #endif */
-	struct diags *diags;   /* NULL: says nothing, for looking ahead */
+	uint32_t n_conditions;	       /* #ifdef that hold here, without their #endif */
+	struct diags *diags;	       /* NULL: says nothing, for looking ahead */
 	struct lexer_defines *defines; /* those up to here, or NULL: borrowed */
-	bool is_cut;	       /* something hid the rest, so that it ends too early */
+	bool is_cut;		       /* something hid the rest, so that it ends too early */
 };
 
 void lexer_init(

@@ -5,6 +5,8 @@
 
 #include "probe/script/parser.h"
 
+#define EXPANSIONS_MAX 10000 /* names of #define, also inside others, in all scripts */
+
 /* --- nodes -------------------------------------------------------------------------------- */
 
 struct expr *expr_new(struct parser *p, enum expr_kind kind, uint32_t from)
@@ -327,7 +329,8 @@ static const struct lexer_define *find_define(const struct parser *p, struct tok
 		const struct lexer_define *d = &p->defines.v.v[i];
 
 		if (d->to - d->from == name.to - name.from &&
-			!memcmp(p->lexer.text + d->from, p->lexer.text + name.from, d->to - d->from))
+			!memcmp(p->lexer.text + d->from, p->lexer.text + name.from,
+				d->to - d->from))
 			return d;
 	}
 	return NULL;
@@ -341,6 +344,9 @@ static struct expr *parse_defined(struct parser *p, struct lexer_define d)
 	struct token after;
 	struct expr *e;
 
+	if (++p->n_expanded > EXPANSIONS_MAX)
+		parser_error(p, parser_here(p), "size",
+			"names of #define stand for more than %d expressions", EXPANSIONS_MAX);
 	if (!parser_enter(p))
 		return expr_nothing(p);
 	parser_take(p);

@@ -25,7 +25,8 @@ struct parser {
 	struct arena *arena;
 	struct diags *diags;
 	struct lexer_defines defines; /* of this source */
-	struct map typedefs; /* hash of each name that the script has declared so far */
+	struct map typedefs;	      /* hash of each name that the script has declared so far */
+	uint32_t n_expanded; /* names of #define that were replaced, up to EXPANSIONS_MAX */
 	uint32_t depth;	     /* of what is being parsed, up to SCRIPT_NESTING_MAX */
 	bool panic;
 	bool is_in_predicate; /* a '/' before '{' ends it */

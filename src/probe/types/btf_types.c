@@ -87,12 +87,37 @@ static bool find_variable(void *ctx, const char *name, const struct type **type,
 	return false;
 }
 
+/* No table: enumerators are asked for seldom, and only by scripts that are about the kernel. */
+static bool find_enumerator(void *ctx, const char *name, int64_t *value)
+{
+	const struct btf_data *d = &((struct btf_types *)ctx)->data;
+
+	for (uint32_t id = 1; id < d->offsets.n; id++) {
+		struct btf_record r = btf_data_get(d, id);
+		size_t bytes = r.kind == BTF_ENUM64 ? 12 : 8;
+
+		for (uint32_t i = 0; (r.kind == BTF_ENUM || r.kind == BTF_ENUM64) && i < r.n; i++) {
+			struct cursor c = cursor_of((struct span){r.rest + i * bytes, bytes});
+
+			if (strcmp(btf_data_text(d, cursor_u32(&c)), name))
+				continue;
+			if (r.kind == BTF_ENUM64)
+				*value = (int64_t)cursor_u64(&c);
+			else
+				*value = (int32_t)cursor_u32(&c);
+			return true;
+		}
+	}
+	return false;
+}
+
 struct type_source btf_types_source(struct btf_types *b)
 {
 	return (struct type_source){.ctx = b,
 		.named = find_named,
 		.function = find_function,
-		.variable = find_variable};
+		.variable = find_variable,
+		.enumerator = find_enumerator};
 }
 
 uint32_t btf_types_function_id(const struct btf_types *b, const char *name)

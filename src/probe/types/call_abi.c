@@ -182,17 +182,16 @@ static struct value_place next_word(struct taken *t, enum mode mode)
 	return next_argument(t, mode, &word);
 }
 
-/* A parameter that is not where the convention says: of a 32-bit function, in a register. */
-static struct value_place placed_argument(const struct type_field *parameter)
+/* A parameter of a 32-bit function that is in a register. */
+static struct value_place in_register(const struct type_field *parameter)
 {
 	static const uint16_t numbered[] = {
 		PT_AX, PT_CX, PT_DX, PT_BX, PT_SP, PT_BP, PT_SI, PT_DI}; /* System V i386, 2.4.2 */
-	uint64_t i = parameter->offset - PARAMETER_IN_REGISTER;
-	bool is_known = parameter->offset >= PARAMETER_IN_REGISTER &&
-			i < sizeof(numbered) / sizeof(numbered[0]) && parameter->type->size <= 4;
+	size_t i = (size_t)(parameter->offset - PARAMETER_IN_REGISTER) %
+		   (sizeof(numbered) / sizeof(numbered[0]));
 
-	return (struct value_place){.kind = is_known ? VALUE_IN_REGISTER : VALUE_SOMEWHERE,
-		.reg = {is_known ? numbered[i] : 0},
+	return (struct value_place){.kind = VALUE_IN_REGISTER,
+		.reg = {numbered[i]},
 		.n_regs = 1,
 		.bytes = (uint32_t)parameter->type->size};
 }
@@ -208,9 +207,10 @@ struct value_place call_argument(enum mode mode, const struct type *function, ui
 	for (uint32_t k = 0; k < typed; k++) {
 		const struct type_field *f = &function->fields[k];
 
-		place = mode == MODE_32 && f->offset != PARAMETER_BY_CONVENTION
-				? placed_argument(f)
-				: next_argument(&taken, mode, f->type);
+		if (mode == MODE_32 && f->offset != PARAMETER_BY_CONVENTION && f->type->size <= 4)
+			place = in_register(f);
+		else
+			place = next_argument(&taken, mode, f->type);
 	}
 	for (uint32_t k = typed; k <= i; k++)
 		place = next_word(&taken, mode);

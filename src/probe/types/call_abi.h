@@ -44,7 +44,6 @@ enum value_place_kind {
 	VALUE_IN_REGISTERS,   /* a structure of up to 16 bytes: 8 bytes in each of reg[0], reg[1] */
 	VALUE_ON_STACK,	      /* at sp + offset, `bytes` long */
 	VALUE_BEHIND_POINTER, /* the register or stack slot holds its address (results in memory) */
-	VALUE_SOMEWHERE,      /* in a register, and nothing says in which */
 	VALUE_IN_VECTOR,      /* xmm or x87 register: BPF cannot read it */
 };
 

@@ -4,20 +4,31 @@
  * the stack; regparm, fastcall, and gcc for functions that nobody else calls, say: in registers.
  * Nothing but the location of the parameter tells them apart (DWARF 5 section 2.6):
  *
- *   DW_OP_fbreg N, N >= 0     above the return address: the convention
- *   DW_OP_fbreg N, N < 0      a copy that the function makes: it came in some register
- *   a list                    of its first entry: a register is the one it came in
+ *   DW_OP_fbreg N             above the return address, or a copy that the function makes of it
+ *   a register, in a list     of its first entry: the one it came in
+ *
+ * Without optimisation parameters have no lists, and one that came in a register is a copy too:
+ * it cannot be told from others, and is looked for on the stack.
  */
 #include "dwarf/attr_form.h"
 #include "probe/types/dwarf_type_build.h"
 
 #define OP_REG0	       0x50
-#define OP_FBREG       0x91
 #define I386_REGISTERS 8
 #define ENTRIES_MAX    16 /* of a list, before the first that has a location */
 
-enum { LLE_END, LLE_BASE_X, LLE_START_END_X, LLE_START_LENGTH_X, LLE_OFFSETS, LLE_DEFAULT,
-	LLE_BASE, LLE_START_END, LLE_START_LENGTH, LLE_VIEWS };
+enum {
+	LLE_END,
+	LLE_BASE_X,
+	LLE_START_END_X,
+	LLE_START_LENGTH_X,
+	LLE_OFFSETS,
+	LLE_DEFAULT,
+	LLE_BASE,
+	LLE_START_END,
+	LLE_START_LENGTH,
+	LLE_VIEWS
+};
 
 /* DWARF 5 section 7.7.3. */
 static struct span first_of_loclist(struct cursor c, uint8_t addr_bytes)
@@ -101,6 +112,5 @@ uint64_t dwarf_parameter_place(const struct dwarf_builder *b, const struct die *
 	op = cursor_u8(&c);
 	if (op >= OP_REG0 && op < OP_REG0 + I386_REGISTERS && !cursor_left(&c))
 		return PARAMETER_IN_REGISTER + (op - OP_REG0);
-	return op == OP_FBREG && cursor_sleb(&c) < 0 ? PARAMETER_SOMEWHERE
-						     : PARAMETER_BY_CONVENTION;
+	return PARAMETER_BY_CONVENTION;
 }

@@ -31,8 +31,8 @@ struct dwarf_builder {
 	struct map struct_of;		/* likewise -> which of `structs` */
 	VEC(struct struct_work) structs;
 	struct span locations[2]; /* .debug_loc, .debug_loclists; for 32-bit files only: borrowed */
-	size_t n_finished; /* structs before this one have their fields */
-	uint32_t depth;	   /* of types inside types, now */
+	size_t n_finished;	  /* structs before this one have their fields */
+	uint32_t depth;		  /* of types inside types, now */
 };
 
 void dwarf_builder_release(struct dwarf_builder *b);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "dwarf/debug_sections.h"
+#include "probe/types/dwarf_enumerators.h"
 #include "probe/types/dwarf_type_build.h"
 #include "symbols/debug_file.h"
 
@@ -24,10 +25,11 @@ struct dwarf_types {
 	struct dwarf_debug *debug;  /* opened when the first name is asked for */
 	struct die_reader *reader;
 	struct dwarf_name_index names;
+	struct dwarf_enumerators enumerators;
 	struct dwarf_builder builder;
 	struct types *types;
 	struct dwarf_file lists; /* the sections of lists of locations */
-	bool was_tried; /* `debug` was */
+	bool was_tried;		 /* `debug` was */
 };
 
 static bool has_debug_info(const struct elf_file *elf)
@@ -83,6 +85,7 @@ void dwarf_types_close(struct dwarf_types *d)
 		return;
 	dwarf_builder_release(&d->builder);
 	dwarf_name_index_release(&d->names);
+	dwarf_enumerators_release(&d->enumerators);
 	die_reader_free(d->reader);
 	dwarf_debug_close(d->debug);
 	dwarf_file_close(&d->lists);
@@ -283,10 +286,18 @@ static bool find_variable(void *ctx, const char *name, const struct type **type,
 	return true;
 }
 
+static bool find_enumerator(void *ctx, const char *name, int64_t *value)
+{
+	struct dwarf_types *d = ctx;
+
+	return ready(d) && dwarf_enumerators_find(&d->enumerators, d->reader, name, value);
+}
+
 struct type_source dwarf_types_source(struct dwarf_types *d)
 {
 	return (struct type_source){.ctx = d,
 		.named = find_named,
 		.function = find_function,
-		.variable = find_variable};
+		.variable = find_variable,
+		.enumerator = find_enumerator};
 }

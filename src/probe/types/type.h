@@ -87,7 +87,6 @@ struct type {
 /* The offset of a parameter: where it is when a 32-bit function is entered. */
 enum parameter_place {
 	PARAMETER_BY_CONVENTION,
-	PARAMETER_SOMEWHERE,   /* in a register that is not known */
 	PARAMETER_IN_REGISTER, /* plus DWARF's number of it: eax, ecx, edx, ebx, ... */
 };
 
@@ -108,6 +107,8 @@ struct type_source {
 	const struct type *(*function)(void *ctx, const char *name);
 	/* A global variable: its type and linker address; false when there is none. */
 	bool (*variable)(void *ctx, const char *name, const struct type **type, uint64_t *iaddr);
+	/* The value of an enumerator; false when there is none. NULL: it has none. */
+	bool (*enumerator)(void *ctx, const char *name, int64_t *value);
 };
 
 struct types;
@@ -132,6 +133,8 @@ const struct type *types_of_decl(
 const struct type *types_completed(struct types *t, const struct type *type);
 /* Constants of the script's declarations: an enumerator's value; false when there is none. */
 bool types_enumerator(const struct types *t, const char *name, int64_t *value);
+/* Likewise, of the sources. */
+bool types_source_enumerator(const struct types *t, const char *name, int64_t *value);
 /* A function or an extern variable's type as the script declares it, then as the sources know it;
  * NULL when nobody does. The address of a variable is always that of the sources: 0 when none of
  * them has it. */

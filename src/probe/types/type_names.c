@@ -122,6 +122,17 @@ bool types_enumerator(const struct types *t, const char *name, int64_t *value)
 	return true;
 }
 
+bool types_source_enumerator(const struct types *t, const char *name, int64_t *value)
+{
+	for (size_t i = 0; i < t->n_sources; i++) {
+		const struct type_source *s = &t->sources[i];
+
+		if (s->enumerator && s->enumerator(s->ctx, name, value))
+			return true;
+	}
+	return false;
+}
+
 const struct type *types_function(struct types *t, const char *name)
 {
 	const struct declared *d = names_find(&t->names, name);
