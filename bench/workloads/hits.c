@@ -86,7 +86,8 @@ static int mark(void)
 	return say("BENCH_MARK", line);
 }
 
-/* The parent is the tracer; what its descriptors say of a BPF program has run_time_ns and run_cnt. */
+/* The parent is the tracer; what its descriptors say of a BPF program has run_time_ns and run_cnt.
+ */
 static void say_programs(void)
 {
 	unsigned long long ns, n, best_ns = 0, best_n = 0;

@@ -121,7 +121,11 @@ int file_map_open(struct file_map *map, const char *path, struct err *err)
 	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
 		return err_set(err, ERR_FAILED, "'%s': is not a regular file", path);
 	if (S_ISREG(st.st_mode) && st.st_size > 0) {
-		p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		/* Uprobes, anybody's, put breakpoints into private mappings of a program, also
+		 * into those that only read it. */
+		p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+		if (p == MAP_FAILED) /* as on FUSE with direct I/O */
+			p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p == MAP_FAILED)
 			return err_sys(err, errno, "'%s': cannot map", path);
 		*map = (struct file_map){{p, (size_t)st.st_size}, true};

@@ -13,9 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 /* Words of points whose finding would read files, debug information or tracefs. */
 static bool needs_machine(const char *text)
 {
-	static const char *const words[] = {"uprobe", "uretprobe", "u:", "ur:", "usdt", "U:",
-		"tracepoint", "t:", "rt:", "probe:", "func", "fentry", "fexit", "hardware", "h:",
-		"f:", "fr:", "k:", "kr:", "curtask", "ppid", "kernel"};
+	static const char *const words[] = {"uprobe", "uretprobe", "u:", "ur:", "usdt",
+		"U:", "tracepoint", "t:", "rt:", "probe:", "func", "fentry", "fexit", "hardware",
+		"h:", "f:", "fr:", "k:", "kr:", "curtask", "ppid", "kernel"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strstr(text, words[i]))
@@ -47,8 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct diags diags;
 
 	if (!needs_machine(text)) {
-		sources_add(&sources, "fuzz.wr",
-			(struct span){(const uint8_t *)text, strlen(text)});
+		sources_add(
+			&sources, "fuzz.wr", (struct span){(const uint8_t *)text, strlen(text)});
 		diags_init(&diags, &sources);
 		stream = compile_scripts(&sources, &options, &diags);
 		if (stream)

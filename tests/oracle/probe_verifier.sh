@@ -35,6 +35,9 @@ loads "a loop up to a condition on data is loaded" \
 	'begin { $i = (uint64)0; while ($i < nsecs) { $i++; if (rand % 2) { @x += $i; } else { @y[comm] = count(); } } exit(); }'
 loads "loops in loops up to conditions are loaded" \
 	'begin { $i = 0; while ($i < rand) { $i++; for ($j : 0..rand) { @x += $j; while (@x > rand) { @x -= 3; } } } exit(); }'
+# shellcheck disable=SC2016
+loop='profile:s:1000 { $i = 0; while ($i < rand) { $i++; @x[$i] = $i; if (rand % 3) { @y++; } } }'
+loads "four clauses with such loops at one point are loaded" "$loop $loop $loop $loop begin { exit(); }"
 loads "a loop over the largest range is loaded" \
 	'begin { for ($i : -9223372036854775807..9223372036854775807) { @x = $i; } exit(); }'
 loads "strlen and strcontains several times are loaded" \

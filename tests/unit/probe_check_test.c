@@ -145,7 +145,7 @@ static void test_types_by_mode(void)
 	CHECK_STR(at(U, MODE_64, "args.a + 1"), "int64");
 	CHECK_STR(at(U, MODE_64, "args.b + 1"), "uint64");
 	CHECK_STR(at(U, MODE_32, "args.b + 1"), "int64"); /* 32 bits fit */
-	CHECK_STR(at(U, MODE_64, "first_item.a"), "int");
+	CHECK_STR(at(U, MODE_64, "first_item.a"), "unknown-name"); /* declared, but nowhere */
 	CHECK_STR(at(U, MODE_64, "str(args.s)"), "string[128]");
 	CHECK_STR(at(U, MODE_64, "str(args.s, 7)"), "string[7]");
 	CHECK_STR(

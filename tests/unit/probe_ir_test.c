@@ -184,7 +184,7 @@ static void test_scratch_full(void)
 }
 
 /* while (..) { n_branches branches }, twice nested when `is_nested`; gives the limit. */
-static int64_t limit_of(int n_branches, bool is_nested, int64_t known)
+static int64_t limit_of(int n_branches, bool is_nested, int64_t known, uint32_t n_clauses)
 {
 	struct ir ir = {0};
 	ir_value v = ir_const(&ir, 1), turns = ir_const(&ir, 0);
@@ -201,7 +201,7 @@ static int64_t limit_of(int n_branches, bool is_nested, int64_t known)
 		ir_loop_end(&ir);
 	ir_loop_end(&ir);
 	ir_place_label(&ir, out);
-	loop_turns_set(&ir);
+	loop_turns_set(&ir, n_clauses);
 	for (size_t i = 0; i < ir.insns.n; i++)
 		if (ir.insns.v[i].is_turn_limit)
 			limit = ir.insns.v[i].imm;
@@ -211,12 +211,13 @@ static int64_t limit_of(int n_branches, bool is_nested, int64_t known)
 
 static void test_turns(void)
 {
-	CHECK_EQ(limit_of(1, false, 0), LOOP_TURNS_MAX);
-	CHECK(limit_of(7, false, 0) >= 900 && limit_of(7, false, 0) <= 1000);
-	CHECK(limit_of(70, false, 0) >= 90 && limit_of(70, false, 0) <= 100);
-	CHECK(limit_of(7, true, 0) >= 25 && limit_of(7, true, 0) <= 33); /* of both loops */
-	CHECK(limit_of(7, true, 10) >= 90 && limit_of(7, true, 10) <= 100);
-	CHECK_EQ(limit_of(20000, false, 0), 2);
+	CHECK_EQ(limit_of(1, false, 0, 1), LOOP_TURNS_MAX);
+	CHECK(limit_of(7, false, 0, 1) >= 900 && limit_of(7, false, 0, 1) <= 1000);
+	CHECK(limit_of(70, false, 0, 1) >= 90 && limit_of(70, false, 0, 1) <= 100);
+	CHECK(limit_of(7, true, 0, 1) >= 25 && limit_of(7, true, 0, 1) <= 33); /* of both loops */
+	CHECK(limit_of(7, true, 10, 1) >= 90 && limit_of(7, true, 10, 1) <= 100);
+	CHECK_EQ(limit_of(20000, false, 0, 1), 2);
+	CHECK(limit_of(7, false, 0, 10) >= 90 && limit_of(7, false, 0, 10) <= 100);
 }
 
 static void test_deep_loops(void)

@@ -54,8 +54,7 @@ static void test_order(void)
 		{"begin { print(nsecs / (int64)rand); }", "5 14 125 7 130 1 1 "},
 		{"begin { @x[pid, tid] = cpu; }", "8 14 14 2 1 "},
 		{"begin { @x[pid] = sum(cpu); }", "8 14 1 1 2 1 1 "},
-		{"begin { self->x = pid; print(self->x); }",
-			"14 158 156 1 5 14 158 156 130 1 "},
+		{"begin { self->x = pid; print(self->x); }", "14 158 156 1 5 14 158 156 130 1 "},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -279,7 +279,8 @@ static bool known_variable(void *ctx, const char *name, const struct type **type
 static void test_sources(void)
 {
 	struct world w;
-	struct type_source source = {NULL, known_named, known_function, known_variable};
+	struct type_source source = {
+		.named = known_named, .function = known_function, .variable = known_variable};
 	struct decl_type item = {.kind = DECL_STRUCT, .name = "item"};
 	struct decl_type only = {.kind = DECL_STRUCT, .name = "only"};
 	struct decl_type pointer = {.kind = DECL_POINTER, .of = &only};

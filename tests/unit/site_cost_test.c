@@ -59,7 +59,7 @@ static void test_stepped(void)
 	CHECK_EQ(cost_of(CODE(0x8b, 0x05, 1, 0, 0, 0), MODE_64), SITE_SINGLE_STEPPED);
 	/* A nop that the kernel would spell otherwise. */
 	CHECK_EQ(cost_of(CODE(0x0f, 0x1f, 0x80, 1, 0, 0, 0), MODE_64), SITE_SINGLE_STEPPED);
-	CHECK_EQ(cost_of(CODE(0xc5, 0xf8, 0x77), MODE_64), SITE_SINGLE_STEPPED); /* vzeroupper */
+	CHECK_EQ(cost_of(CODE(0xc5, 0xf8, 0x28, 0xc1), MODE_64), SITE_SINGLE_STEPPED); /* vmovaps */
 }
 
 static void test_refused(void)
@@ -71,6 +71,11 @@ static void test_refused(void)
 	CHECK(strstr(why_of(CODE(0xcd, 0x80), MODE_32), "system"));
 	CHECK(strstr(why_of(CODE(0x66, 0xe9, 1, 2, 3, 4), MODE_32), "16-bit"));
 	CHECK(strstr(why_of(CODE(0xc5, 0xf9, 0xef, 0xc0), MODE_64), "vector")); /* vpxor */
+	/* vzeroupper would be emulated as ja, vpbroadcastb as jp, vcmpps be stepped as ret. */
+	CHECK(strstr(why_of(CODE(0xc5, 0xf8, 0x77), MODE_64), "break"));
+	CHECK(strstr(why_of(CODE(0xc5, 0xf8, 0x77), MODE_32), "break"));
+	CHECK(strstr(why_of(CODE(0x62, 0xe2, 0x7d, 0x28, 0x7a, 0xc6), MODE_64), "break"));
+	CHECK(strstr(why_of(CODE(0xc5, 0xf8, 0xc2, 0xc1, 0), MODE_64), "break"));
 	CHECK(strstr(why_of(CODE(0x06), MODE_64), "no instruction"));
 	CHECK_EQ(cost_of(CODE(0x06), MODE_32), SITE_SINGLE_STEPPED);  /* push %es */
 	CHECK(strstr(why_of(CODE(0x48), MODE_64), "no instruction")); /* cut short */

@@ -50,14 +50,18 @@ PY
 
 for mode in $modes; do
 	# --- threads ---
-	./hammer$mode 5000 >plain.txt
+	./hammer$mode 3000 >plain.txt
 	plain=$?
 	probe hammer$mode "uprobe:./hammer$mode:blow { @a++; @b = count(); @c = sum(args.b); @d[tid]++; }
-		uretprobe:./hammer$mode:blow { @e = count(); @f = max(retval); }" -c "sh -c './hammer$mode 5000 >command.txt; echo \$? >status.txt'"
+		uretprobe:./hammer$mode:blow { @e = count(); @f = max(retval); }" -c "sh -c './hammer$mode 3000 >command.txt; echo \$? >status.txt'"
 	equal "$mode-bit: eight threads in one function are counted to the last, by ++, count() and sum()" \
-		"@a: 40000 @b: 40000 @c: 40000 @e: 40000 @f: 5000 0" "$(echo $(grep -v '^@d\|^$' hammer$mode.txt | sort) $rc)"
-	equal "$mode-bit: and each by itself" "8 5000" "$(echo $(grep -c '^@d' hammer$mode.txt) $(grep '^@d' hammer$mode.txt | cut -d: -f2 | sort -u))"
+		"@a: 24000 @b: 24000 @c: 24000 @e: 24000 @f: 3000 0" "$(echo $(grep -v '^@d\|^$' hammer$mode.txt | sort) $rc)"
+	equal "$mode-bit: and each by itself" "8 3000" "$(echo $(grep -c '^@d' hammer$mode.txt) $(grep '^@d' hammer$mode.txt | cut -d: -f2 | sort -u))"
 	equal "$mode-bit: output and status are the program's own" "$(cat plain.txt) $plain" "$(cat command.txt) $(cat status.txt)"
+
+	probe whole$mode "uretprobe:./hammer$mode:* { @n = count(); }" -c "sh -c './hammer$mode 2 >command.txt; echo \$? >status.txt'"
+	equal "$mode-bit: return probes on all functions of a program leave its arguments alone" "$(printf '2\n%.0s' 1 2 3 4 5 6 7 8) $plain" \
+		"$(cat command.txt) $(cat status.txt)"
 
 	# --- a library that comes later ---
 	probe late$mode "uprobe:./plug$mode.so:plug { @n = count(); @a = sum(args.a); } uretprobe:./plug$mode.so:plug { @r = sum(retval); }" \
@@ -86,6 +90,16 @@ for mode in $modes; do
 	exec 5>&-
 done
 
+# --- two at once ---
+"$WEIR" probe -q 'uprobe:./hammer64:blow { @n = count(); } begin { printf("begun\n"); }' >first.txt 2>first.err &
+first=$!
+for ((i = 0; i < 300; i++)); do [ -s first.txt ] && break || sleep 0.02; done
+probe second 'uprobe:./hammer64:blow { @n = count(); } uretprobe:./hammer64:blow { @r = count(); }' -c "sh -c './hammer64 1000 >command.txt'"
+kill -INT $first
+wait $first
+equal "a function that another weir has probed can be probed, and both count all" "0 @n: 8000 @r: 8000 begun @n: 8000" \
+	"$rc $(echo $(cat second.txt first.txt second.err))"
+
 # --- odd ways to return ---
 for p in $odd; do
 	./$p >plain.txt
@@ -97,6 +111,24 @@ for p in $odd; do
 		"@in: 17 @interrupted: 2 @leap: 200 @max: 55 @out: 17" "$(echo $(grep . $p.txt | sort))"
 	equal "$p: output and status are its own" "$(cat plain.txt) $plain" "$(cat command.txt) $(cat status.txt)"
 done
+
+# --- functions of libc, all of them ---
+# On a copy: breakpoints are in every process that maps the file.
+libc=$(ldd ./odd64 | sed -n 's/.*=> \(.*libc\.so\.6\) .*/\1/p')
+if [ -r "$libc" ]; then
+	mkdir copy && cp "$libc" copy/libc.so.6
+	LD_LIBRARY_PATH=copy ./odd64 >plain.txt
+	plain=$?
+	for kind in uprobe uretprobe; do
+		probe all "$kind:./copy/libc.so.6:* { @n = count(); }" -c "sh -c 'LD_LIBRARY_PATH=copy ./odd64 >command.txt; echo \$? >status.txt'"
+		equal "a program with a $kind on every function of libc is as without" "$(cat plain.txt) $plain 0" "$(cat command.txt) $(cat status.txt) $rc"
+		check "and they fire" grep -q '^@n: [1-9]' all.txt
+	done
+	probe twice 'uretprobe:./copy/libc.so.6:_setjmp { @++; }' -c true
+	equal "a return probe on setjmp, which would end the program, is refused" "1 1" "$rc $(grep -c 'it uses its return address' twice.err)"
+else
+	skip "all functions of libc: libc is not a file here"
+fi
 
 # --- registers ---
 if [ -x registers32 ]; then

@@ -395,6 +395,37 @@ static void emit_unit(struct compiler *c, const struct unit *u, struct lower *l,
 	bpf_code_release(&code);
 }
 
+static bool has_loop(const struct stmt *s)
+{
+	for (; s; s = s->next)
+		if (s->kind == STMT_WHILE || s->kind == STMT_FOR || has_loop(s->body) ||
+			has_loop(s->other))
+			return true;
+	return false;
+}
+
+/* Clauses with loops that become one program with this one. */
+static uint32_t n_looping(const struct compiler *c, const struct unit *u)
+{
+	const struct point_spec *spec = &c->stream->points.v[u->point_i].spec;
+	const struct clause *last = NULL;
+	uint32_t n = 0;
+
+	if (!has_loop(u->clause->body))
+		return 1;
+	for (size_t i = 0; i < c->units.n; i++) {
+		const struct unit *v = &c->units.v[i];
+		const struct point_spec *other = &c->stream->points.v[v->point_i].spec;
+
+		if (v->clause != last && spec->kind == other->kind &&
+			!strcmp(spec->text, other->text) && has_loop(v->clause->body)) {
+			n++;
+			last = v->clause;
+		}
+	}
+	return n;
+}
+
 static void compile_mode(struct compiler *c, const struct unit *u, enum mode mode)
 {
 	struct check_clause cc, error;
@@ -413,6 +444,7 @@ static void compile_mode(struct compiler *c, const struct unit *u, enum mode mod
 	if (c->diags->n_errors != errors)
 		return;
 	l.point_types = c->point_types;
+	l.n_looping = n_looping(c, u);
 	lower_clause(&l, &predicate_n);
 	if (c->diags->n_errors == errors)
 		emit_unit(c, u, &l, predicate_n);

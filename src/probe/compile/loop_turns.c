@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define TURNS_MIN      2 /* the kernel may refuse even these */
+#define TURNS_MIN      2  /* the kernel may refuse even these */
 #define BRANCH_UNITS   32 /* as dear as so many other instructions */
 #define BUDGET_UNITS   ((uint64_t)7000 * BRANCH_UNITS)
 #define UNITS_SATURATE (BUDGET_UNITS + 1)
@@ -60,9 +60,10 @@ static uint64_t units_in_loops(const struct ir *ir, uint64_t turns)
 	return all;
 }
 
-void loop_turns_set(struct ir *ir)
+void loop_turns_set(struct ir *ir, uint32_t n_clauses)
 {
 	uint64_t low = TURNS_MIN, high = LOOP_TURNS_MAX;
+	uint64_t budget = BUDGET_UNITS / (n_clauses ? n_clauses : 1);
 	bool has_limits = false;
 
 	for (size_t i = 0; i < ir->insns.n; i++)
@@ -72,7 +73,7 @@ void loop_turns_set(struct ir *ir)
 	while (low < high) {
 		uint64_t middle = (low + high + 1) / 2;
 
-		if (units_in_loops(ir, middle) <= BUDGET_UNITS)
+		if (units_in_loops(ir, middle) <= budget)
 			low = middle;
 		else
 			high = middle - 1;

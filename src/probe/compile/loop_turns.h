@@ -7,7 +7,8 @@
 
 #define LOOP_TURNS_MAX 2000
 
-/* Gives the loops whose number of turns is not known (ir_loop with 0) their limit: see the .c. */
-void loop_turns_set(struct ir *ir);
+/* Gives the loops whose number of turns is not known (ir_loop with 0) their limit: see the .c. The
+ * verifier sees `n_clauses` such clauses one after the other. */
+void loop_turns_set(struct ir *ir, uint32_t n_clauses);
 
 #endif

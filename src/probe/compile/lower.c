@@ -274,5 +274,5 @@ void lower_clause(struct lower *l, size_t *predicate_n)
 	ir_jump(&l->ir, l->end);
 	lower_failures(l);
 	ir_place_label(&l->ir, l->end);
-	loop_turns_set(&l->ir);
+	loop_turns_set(&l->ir, l->n_looping);
 }

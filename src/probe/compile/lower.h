@@ -29,6 +29,7 @@ struct lower {
 	struct loop_labels *loop;
 	struct point_types *point_types; /* for facts of the running kernel */
 	bool uses_site, reads_user, is_in_error;
+	uint32_t n_looping; /* clauses with loops at this point, this one too */
 };
 
 /* The whole clause: predicate first. `*predicate_n` is the number of IR instructions that belong to

@@ -212,6 +212,8 @@ void site_list_add(struct site_list *l, struct site *site, uint64_t size)
 		return;
 	}
 	site->cost = site_cost(code, site->offset, l->mode, &why);
+	if (!why && l->search->spec->kind == POINT_URETPROBE)
+		why = unwind_refusal(site->function, code);
 	if (why) {
 		site_list_leave_out(l, site->function, site->offset, why);
 		return;

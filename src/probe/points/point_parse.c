@@ -180,7 +180,7 @@ static bool parse_period(struct parse *p)
 	last = &p->parts[p->n_parts - 1];
 	rest = last->text;
 	if (!take_number(&rest, &n)) {
-		diag_error(p->d, place_of(p, last), "number", "'%s' is no number", last->text);
+		diag_error(p->d, place_of(p, last), "point", "'%s' is no number", last->text);
 		diag_hint(p->d, "the form is %s", p->form);
 		return false;
 	}
@@ -189,7 +189,7 @@ static bool parse_period(struct parse *p)
 	unit = find_unit(p->n_parts == 2 ? p->parts[0].text : rest);
 	if (p->n_parts == 1 && !*rest) {
 		if (p->out->kind == POINT_INTERVAL) {
-			diag_error(p->d, place_of(p, last), "number", "'%s' needs a unit",
+			diag_error(p->d, place_of(p, last), "point", "'%s' needs a unit",
 				p->point->text);
 			diag_hint(p->d,
 				"write interval:s:%s for seconds, interval:hz:%s for a rate",
@@ -220,7 +220,7 @@ static bool take_offset(struct parse *p, const struct part *part, char *name, ui
 	if (!whole_number(plus + 1, offset)) {
 		size_t at = (size_t)(plus + 1 - name);
 
-		diag_error(p->d, place_at(p, part->at + (uint32_t)at, strlen(plus + 1)), "number",
+		diag_error(p->d, place_at(p, part->at + (uint32_t)at, strlen(plus + 1)), "point",
 			"'%s' is no offset", plus + 1);
 		return false;
 	}
@@ -278,7 +278,7 @@ static bool parse_function(struct parse *p)
 	name = arena_strdup(p->arena, part->text);
 	if (*name >= '0' && *name <= '9') {
 		if (!whole_number(name, &out->address)) {
-			diag_error(p->d, place_of(p, part), "number", "'%s' is no address", name);
+			diag_error(p->d, place_of(p, part), "point", "'%s' is no address", name);
 			return false;
 		}
 		out->has_address = true;
@@ -449,7 +449,7 @@ static bool parse_count(struct parse *p)
 	p->out->count = count->count;
 	if (p->n_parts == 2 && *p->parts[1].text &&
 		(!whole_number(p->parts[1].text, &p->out->count) || !p->out->count)) {
-		diag_error(p->d, place_of(p, &p->parts[1]), "number", "'%s' is no count of events",
+		diag_error(p->d, place_of(p, &p->parts[1]), "point", "'%s' is no count of events",
 			p->parts[1].text);
 		return false;
 	}

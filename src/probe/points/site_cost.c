@@ -5,6 +5,9 @@
  *	   and lfence are taken.
  *	2. Behind VEX and EVEX prefixes the byte that is looked up is the opcode itself, in the
  *table of one-byte opcodes: vpxor (ef) and vmovdqa (6f) are refused because in and outs would be.
+ *	   Others it takes for what they are not: vpbroadcastb (7a) would be emulated as jp,
+ *	   vzeroupper (77) as ja, vcmpps (c2) would be stepped as ret. Such a probe breaks the
+ *	   program.
  */
 #include "probe/points/site_cost.h"
 
@@ -180,6 +183,28 @@ static bool is_nop5(struct span code, struct foff offset)
 	       PAGE_BYTES - offset.v % PAGE_BYTES >= NOP5_BYTES;
 }
 
+/* Opcodes of one byte that the kernel emulates, or does not step as others: push, jumps, calls,
+ * nop, returns, popf. */
+static bool is_handled_specially(uint8_t opcode)
+{
+	switch (opcode) {
+	case 0x50 ... 0x57:
+	case 0x70 ... 0x7f:
+	case 0x90:
+	case 0x9a:
+	case 0x9d:
+	case 0xc2:
+	case 0xc3:
+	case 0xca:
+	case 0xcb:
+	case 0xe8 ... 0xeb:
+	case 0xff:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static const char *refusal(const struct parts *p, enum mode mode)
 {
 	uint8_t first = p->opcode[0];
@@ -193,6 +218,9 @@ static const char *refusal(const struct parts *p, enum mode mode)
 	if (!is_good(mode, first))
 		return p->is_vex ? "this vector instruction is one that the kernel refuses"
 				 : "system instruction: the kernel refuses it";
+	if (p->is_vex && is_handled_specially(first))
+		return "the kernel takes this vector instruction for another one, which would "
+		       "break the program";
 	if (!p->is_vex && first == 0x8e && MODRM_REG(p->modrm) == 2)
 		return "it loads the stack segment: the kernel refuses it";
 	if (!is_nop(p) && is_branch(p) && p->has_66)

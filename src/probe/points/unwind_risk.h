@@ -17,6 +17,11 @@ enum unwind_risk {
 	UNWIND_RISK_GO
 };
 
+/* Why this function (NULL: without a name) must have no return probe, or NULL. setjmp and
+ * getcontext return to their return address a second time, throwing and dlsym look for its owner,
+ * 32-bit code finds its data by it; and what is entered without a call, as _start is, has something
+ * else in its place. `code` begins with the function. */
+const char *unwind_refusal(const char *function, struct span code);
 enum unwind_risk unwind_risk_of(const struct elf_file *elf);
 
 #endif

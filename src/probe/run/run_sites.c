@@ -2,8 +2,11 @@
 /* Names of site numbers: what the builtins probe and func print. Made when they are asked for. */
 #include <string.h>
 
+#include <stdlib.h>
+
 #include "probe/run/run.h"
 #include "record/syscall_names.h"
+#include "symbols/symtab.h"
 
 #define NUMBER_MASK 0xffff
 
@@ -28,6 +31,16 @@ static const char *call_text(struct probe_session *s, uint64_t site, bool is_fun
 		s->arena, "syscall:%s:%s", name, site & SITE_CALL_RETURN ? "return" : "entry");
 }
 
+/* As people write it; NULL stays NULL. */
+static const char *readable(struct probe_session *s, const char *function)
+{
+	char *name = function ? symbol_demangle(function) : NULL;
+	const char *kept = name ? arena_strdup(s->arena, name) : NULL;
+
+	free(name);
+	return kept;
+}
+
 /* "uprobe:/bin/x:main+4", "usdt:/bin/x:provider:name". */
 static const char *file_text(struct probe_session *s, const struct run_site *r)
 {
@@ -41,9 +54,10 @@ static const char *file_text(struct probe_session *s, const struct run_site *r)
 		return arena_printf(s->arena, "%s:%s:0x%llx", word, r->target->path,
 			(unsigned long long)site->addr.v);
 	if (site->into_function)
-		return arena_printf(s->arena, "%s:%s:%s+%u", word, r->target->path, site->function,
-			site->into_function);
-	return arena_printf(s->arena, "%s:%s:%s", word, r->target->path, site->function);
+		return arena_printf(s->arena, "%s:%s:%s+%u", word, r->target->path,
+			readable(s, site->function), site->into_function);
+	return arena_printf(
+		s->arena, "%s:%s:%s", word, r->target->path, readable(s, site->function));
 }
 
 static const char *site_text(struct probe_session *s, uint64_t site, bool is_function)
@@ -56,7 +70,9 @@ static const char *site_text(struct probe_session *s, uint64_t site, bool is_fun
 		return NULL;
 	r = &s->sites.v[site];
 	if (is_function)
-		return r->site ? r->site->function : r->name ? r->name : r->point->spec.name;
+		return r->site	 ? readable(s, r->site->function)
+		       : r->name ? r->name
+				 : r->point->spec.name;
 	if (r->site)
 		return r->point->spec.is_glob ? file_text(s, r) : r->point->spec.text;
 	if (r->name && r->point->spec.is_glob)
