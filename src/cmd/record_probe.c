@@ -244,7 +244,8 @@ static bool compile(struct record_probe *p, const struct sources *sources)
 	diags_init(&diags, sources);
 	p->stream = compile_scripts(sources, &options, &diags);
 	diags_text(&diags, &text);
-	fwrite(text.p, 1, text.n, stderr);
+	if (text.n)
+		fwrite(text.p, 1, text.n, stderr);
 	buf_release(&text);
 	diags_release(&diags);
 	return p->stream != NULL;

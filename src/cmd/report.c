@@ -171,6 +171,7 @@ const struct command command_report = {
 		"  threads   one row for each thread\n"
 		"  modules   the images that were mapped\n"
 		"  hooks     the functions that were to be hooked, how, and how often they were called\n"
+		"  probes    what a script printed and counted beside the recording (--probe)\n"
 		"  loss      what is missing from the trace, and why\n"
 		"  source    the function whose name follows, line by line, with its blocks\n"
 		"  coverage  functions, blocks and lines that were not executed\n"

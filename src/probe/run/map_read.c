@@ -14,6 +14,7 @@ struct reading {
 	uint64_t *sum; /* of one key */
 	void (*each)(void *ctx, struct span key, struct span value);
 	void *ctx;
+	bool skips_zeros;  /* an array: nothing was seen yet */
 	VEC(uint8_t) keys; /* for clearing */
 };
 
@@ -46,6 +47,14 @@ static void merge(const struct reading *r, const uint8_t *values)
 	}
 }
 
+static bool is_all_zero(const struct reading *r)
+{
+	for (size_t i = 0; i < r->value->size / 8; i++)
+		if (r->sum[i])
+			return false;
+	return true;
+}
+
 static void read_entry(void *ctx, const void *key, const void *value)
 {
 	struct reading *r = ctx;
@@ -54,6 +63,8 @@ static void read_entry(void *ctx, const void *key, const void *value)
 	if (shape_is_aggregation(r->value)) {
 		merge(r, value);
 		one.p = (const uint8_t *)r->sum;
+		if (r->skips_zeros && is_all_zero(r))
+			return;
 	}
 	r->each(r->ctx, (struct span){key, r->key_bytes}, one);
 }
@@ -67,7 +78,10 @@ static int open_reading(const struct probe_session *s, uint32_t map_i, struct re
 		return -1;
 	def = &s->stream->maps.v[map_i];
 	r->value = def->value;
-	r->key_bytes = def->key->kind == SHAPE_NONE ? 8 : def->key->size;
+	r->key_bytes = s->is_array[map_i]	      ? sizeof(uint32_t)
+		       : def->key->kind == SHAPE_NONE ? 8
+						      : def->key->size;
+	r->skips_zeros = s->is_array[map_i] && !s->is_zeroed[map_i];
 	r->n_cpus = shape_is_aggregation(def->value) ? bpf_possible_cpus() : 1;
 	return s->maps[STREAM_MAP_FIRST_OF_SCRIPT + map_i];
 }
@@ -107,11 +121,12 @@ int probe_session_map_clear(struct probe_session *s, uint32_t map_i, bool keep_k
 	rc = bpf_map_each(fd, r.key_bytes, r.n_cpus * r.value->size, keep_key, &r);
 	zeros = mem_zalloc(r.n_cpus * r.value->size);
 	for (size_t i = 0; i < r.keys.n; i += r.key_bytes) {
-		if (keep_keys)
+		if (keep_keys || s->is_array[map_i])
 			bpf_map_update(fd, r.keys.v + i, zeros);
 		else
 			bpf_map_delete(fd, r.keys.v + i);
 	}
+	s->is_zeroed[map_i] = keep_keys;
 	free(zeros);
 	vec_release(&r.keys);
 	return rc < 0 ? ERR_FAILED : 0;

@@ -76,8 +76,10 @@ struct probe_session {
 	struct map site_names; /* site number * 2 + is_function -> char *, in the arena */
 
 	int maps[RUN_MAPS]; /* descriptors; -1 = not needed */
-	int enabled_map;    /* one value: a byte for each clause, 0 = its pieces are skipped */
-	uint8_t *enabled;   /* what is, or will be, in it */
+	/* By map of the script: an array of one value instead of a hash, and zero() was called. */
+	bool is_array[STREAM_MAPS_MAX], is_zeroed[STREAM_MAPS_MAX];
+	int enabled_map;  /* one value: a byte for each clause, 0 = its pieces are skipped */
+	uint8_t *enabled; /* what is, or will be, in it */
 	bool is_begun;
 	struct bpf_ring records, control;
 	uint32_t scratch_bytes, scratch_areas;

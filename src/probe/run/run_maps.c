@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The maps of a stream. Only those are made that some loaded code refers to: a ring is megabytes.
- * Script maps without a key are hash maps with a key of zeros, so that "not set yet" exists.
+ * Script maps without a key are hash maps with a key of zeros, so that "not set yet" exists; but
+ * those of aggregations whose zeros say that nothing was seen are arrays, which are found faster.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,19 +31,36 @@ static bool is_map_load(const struct bpf_insn *insn)
 	return insn->code == (BPF_LD | BPF_DW | BPF_IMM) && insn->src_reg == BPF_PSEUDO_MAP_FD;
 }
 
-static void mark_used(
-	const struct probe_session *s, enum mode mode, uint32_t at, uint32_t n, bool *used)
+static void mark_used(struct probe_session *s, enum mode mode, uint32_t at, uint32_t n, bool *used)
 {
+	int32_t first_argument = 0; /* the map that was last loaded into r1 */
+
 	for (uint32_t i = at; i < at + n && i < s->stream->code[mode].n; i++) {
 		const struct bpf_insn *insn = &s->stream->code[mode].v[i];
 
-		if (is_map_load(insn) && insn->imm >= 0 && insn->imm < RUN_MAPS)
+		if (is_map_load(insn) && insn->imm >= 0 && insn->imm < RUN_MAPS) {
 			used[insn->imm] = true;
+			if (insn->dst_reg == BPF_REG_1)
+				first_argument = insn->imm;
+		}
+		/* Nothing can be deleted from an array. */
+		if (insn->code == (BPF_JMP | BPF_CALL) && insn->imm == BPF_FUNC_map_delete_elem &&
+			first_argument >= STREAM_MAP_FIRST_OF_SCRIPT)
+			s->is_array[first_argument - STREAM_MAP_FIRST_OF_SCRIPT] = false;
 	}
+}
+
+/* The key of zeros is the index 0 of the array. A sum may be 0 and yet have been seen. */
+static bool may_be_array(const struct stream_map_def *def)
+{
+	return def->key->kind == SHAPE_NONE && shape_is_aggregation(def->value) &&
+	       def->value->kind != SHAPE_SUM;
 }
 
 static void find_used(struct probe_session *s, bool *used)
 {
+	for (size_t i = 0; i < s->stream->maps.n && i < STREAM_MAPS_MAX; i++)
+		s->is_array[i] = may_be_array(&s->stream->maps.v[i]);
 	for (size_t i = 0; i < s->programs.n; i++) {
 		const struct run_program *p = &s->programs.v[i];
 
@@ -94,6 +112,11 @@ static int open_script_map(struct probe_session *s, uint32_t number, struct err 
 
 	if (def->key->kind == SHAPE_NONE)
 		spec.n_entries = 1;
+	if (s->is_array[number - STREAM_MAP_FIRST_OF_SCRIPT]) {
+		spec.type = BPF_MAP_TYPE_PERCPU_ARRAY;
+		spec.key_bytes = sizeof(uint32_t);
+		spec.flags = 0;
+	}
 	if (spec.key_bytes > KEY_MAX)
 		return err_set(err, ERR_LIMIT, "%s: a key of %u bytes is too long (at most %d)",
 			def->name, spec.key_bytes, KEY_MAX);
