@@ -58,6 +58,24 @@ static void must_end(struct lower *l, ir_mem a, uint32_t room, uint32_t at, ir_l
 			&l->ir, BPF_JNE, ir_load(&l->ir, a, (int32_t)at, 1, false), 0, differ);
 }
 
+/* Of a text that is compared with a literal no more is read than tells them apart: as much as the
+ * literal has, and whether it goes on. The helper ends what it cuts with a NUL: one more byte. */
+static ir_mem text_beside(
+	struct lower *l, const struct expr *e, const struct expr *text, int64_t n, uint32_t *room)
+{
+	uint32_t has = n >= 0 && (uint64_t)n < text->text_n ? (uint32_t)n : (uint32_t)text->text_n;
+	bool is_read =
+		e->kind == EXPR_CALL && !e->args->next && lower_is_value(type_of(l, e->args));
+	ir_mem mem;
+
+	if (!is_read || has + 2 >= *room)
+		return lower_text(l, e);
+	*room = has + 2;
+	mem = ir_new_memory(&l->ir, *room);
+	lower_into(l, e, mem, 0, *room);
+	return mem;
+}
+
 /* 1 when the first n bytes (n < 0: all) are equal. */
 ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct expr *b, int64_t n)
 {
@@ -74,8 +92,8 @@ ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct ex
 	}
 	room_a = capacity(l, a);
 	room_b = text ? (uint32_t)text->text_n : capacity(l, b);
+	ma = text ? text_beside(l, a, text, n, &room_a) : lower_text(l, a);
 	common = room_a < room_b ? room_a : room_b;
-	ma = lower_text(l, a);
 	if (n >= 0 && (uint64_t)n <= common) {
 		common = (uint32_t)n;
 		room_a = room_b = common;
