@@ -129,16 +129,6 @@ static int hold_command(struct run *r, struct err *err)
 	return 0;
 }
 
-static bool has_word(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (; list && *list; list += strcspn(list, ","), list += *list == ',')
-		if (!strncmp(list, word, n) && (list[n] == ',' || !list[n]))
-			return true;
-	return false;
-}
-
 static int open_session(struct run *r, struct err *err)
 {
 	const struct probe_arguments *a = r->setup->a;
@@ -148,11 +138,7 @@ static int open_session(struct run *r, struct err *err)
 		.max_entries = (uint32_t)a->max_entries,
 		.ring_bytes = (uint32_t)(a->ring_kb * 1024 > UINT32_MAX ? (uint64_t)1 << 31
 									: a->ring_kb * 1024),
-		.is_unsafe = a->unsafe,
-		.without_uprobe_multi = has_word(a->without, "multi"),
-		.without_btf = has_word(a->without, "btf"),
-		.without_sleep = has_word(a->without, "sleep"),
-		.without_task_storage = has_word(a->without, "task-storage")};
+		.without = a->without};
 	struct probe_session_output output = {
 		.ctx = &r->output, .record = probe_output_record, .note = probe_output_note};
 	int rc = probe_session_open(r->stream, &options, &output, &r->session, err);

@@ -129,7 +129,7 @@ static void check_syscall(enum point_kind kind, const struct probe_session_optio
 
 static void test_syscall(void)
 {
-	struct probe_session_options without_btf = {.ring_bytes = 65536, .without_btf = true};
+	struct probe_session_options without_btf = {.ring_bytes = 65536, .without = "btf"};
 
 	check_syscall(POINT_SYSCALL_ENTRY, &small);
 	check_syscall(POINT_SYSCALL_RETURN, &small);
@@ -454,7 +454,7 @@ static void add_self_counter(struct stream_maker *m)
 
 static void test_self(void)
 {
-	struct probe_session_options without = {.ring_bytes = 65536, .without_task_storage = true};
+	struct probe_session_options without = {.ring_bytes = 65536, .without = "task-storage"};
 	struct stream_maker *m = &maker;
 
 	maker_init(m);

@@ -211,7 +211,8 @@ static void check_uprobe(const struct probe_session_options *options, bool uses_
 		maker_wait(m, 4);
 		CHECK_EQ(m->n_records, 4);
 		CHECK_EQ(m->records[0].arg, 41);
-		CHECK_STR(probe_session_site_probe(m->session, m->records[1].arg), "uprobe:me:probed");
+		CHECK_STR(probe_session_site_probe(m->session, m->records[1].arg),
+			"uprobe:me:probed");
 		CHECK_STR(probe_session_site_function(m->session, m->records[1].arg), "probed");
 		CHECK_EQ(m->records[2].arg, 42); /* its result */
 		CHECK_STR(probe_session_site_probe(m->session, m->records[3].arg), "uret:me");
@@ -234,7 +235,7 @@ static void test_uprobe(void)
 
 static void test_uprobe_by_perf(void)
 {
-	struct probe_session_options options = {.ring_bytes = 65536, .without_uprobe_multi = true};
+	struct probe_session_options options = {.ring_bytes = 65536, .without = "multi"};
 
 	check_uprobe(&options, false);
 	CHECK(strstr(maker.notes, "detaching takes long"));
@@ -380,7 +381,8 @@ static void test_refused_site(void)
 /* Reads one byte of the second argument, a page that nobody has touched. */
 static void check_absent_page(bool without_sleep, uint64_t expected)
 {
-	struct probe_session_options options = {.ring_bytes = 65536, .without_sleep = without_sleep};
+	struct probe_session_options options = {
+		.ring_bytes = 65536, .without = without_sleep ? "sleep" : NULL};
 	const void *functions[] = {(const void *)probed};
 	struct stream_maker *m = &maker;
 	struct probe_session_facts facts;
@@ -487,7 +489,7 @@ static void check_semaphore(const struct probe_session_options *options)
 static void test_semaphore(void)
 {
 	struct probe_session_options multi = {.ring_bytes = 65536};
-	struct probe_session_options perf = {.ring_bytes = 65536, .without_uprobe_multi = true};
+	struct probe_session_options perf = {.ring_bytes = 65536, .without = "multi"};
 
 	check_semaphore(&multi);
 	check_semaphore(&perf);

@@ -160,12 +160,6 @@ void session_names_set_session(struct session_names *n, struct probe_session *se
 	n->session = session;
 }
 
-void session_names_add_pid(struct session_names *n, pid_t pid)
-{
-	if (n->user)
-		user_names_process(n->user, pid);
-}
-
 const struct printer_names *session_names_get(const struct session_names *n)
 {
 	return &n->names;

@@ -19,8 +19,6 @@ void session_names_free(struct session_names *n);
 
 /* Sites and stacks are asked of this session from now on; NULL: of none. */
 void session_names_set_session(struct session_names *n, struct probe_session *session);
-/* A process that is traced from now on. */
-void session_names_add_pid(struct session_names *n, pid_t pid);
 
 /* For printer_new; lives as long as `n`. */
 const struct printer_names *session_names_get(const struct session_names *n);

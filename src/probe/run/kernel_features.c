@@ -61,25 +61,26 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
+static bool is_off(const struct probe_session_options *options, const char *word)
+{
+	return has_word(options->without, word) || has_word(getenv(WITHOUT_VARIABLE), word);
+}
+
 void kernel_features_find(
 	struct kernel_features *f, const struct probe_session_options *options, bool loads)
 {
-	const char *without = getenv(WITHOUT_VARIABLE);
 	FD_AUTO sleeps = loads ? load_nothing(BPF_ATTACH_UPROBE_MULTI, true) : -1;
 	FD_AUTO plain = loads && sleeps < 0 ? load_nothing(BPF_ATTACH_UPROBE_MULTI, false) : -1;
 
-	f->bpf_errnum = has_word(without, "bpf") ? EPERM : 0;
+	f->bpf_errnum = is_off(options, "bpf") ? EPERM : 0;
 	if (loads && sleeps < 0 && (plain == -EPERM || plain == -ENOSYS))
 		f->bpf_errnum = -plain;
-	f->has_btf =
-		!options->without_btf && !has_word(without, "btf") && !access(BTF_VMLINUX, R_OK);
-	f->can_sleep = sleeps >= 0 && !options->without_sleep && !has_word(without, "sleep");
-	f->has_uprobe_multi = !options->without_uprobe_multi && !has_word(without, "multi") &&
-			      (sleeps >= 0 || plain >= 0) &&
+	f->has_btf = !is_off(options, "btf") && !access(BTF_VMLINUX, R_OK);
+	f->can_sleep = sleeps >= 0 && !is_off(options, "sleep");
+	f->has_uprobe_multi = !is_off(options, "multi") && (sleeps >= 0 || plain >= 0) &&
 			      find_uprobe_multi(sleeps >= 0 ? sleeps : plain);
-	f->has_tracefs = !has_word(without, "tracefs");
-	f->has_task_storage =
-		f->has_btf && !options->without_task_storage && !has_word(without, "task-storage");
+	f->has_tracefs = !is_off(options, "tracefs");
+	f->has_task_storage = f->has_btf && !is_off(options, "task-storage");
 }
 
 int kernel_refusal(struct err *err, int errnum, const char *what)

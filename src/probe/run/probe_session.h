@@ -18,10 +18,10 @@ struct probe_session_options {
 	struct find_options find;
 	uint32_t max_entries; /* of a map; 0 = 16384 */
 	uint32_t ring_bytes;  /* of the record ring; 0 = 8 MB */
-	bool is_unsafe;
-	/* Switched off to try the next best way; also by words in the environment:
-	 * WEIR_PROBE_WITHOUT="multi,btf,sleep,task-storage,tracefs,bpf". */
-	bool without_uprobe_multi, without_btf, without_sleep, without_task_storage;
+	/* What to do without, to try the next best way: words of
+	 * "multi,btf,sleep,task-storage,tracefs, bpf"; those of the variable WEIR_PROBE_WITHOUT
+	 * count too. NULL: nothing. */
+	const char *without;
 };
 
 /* Where output goes; every call has one whole line or value. */

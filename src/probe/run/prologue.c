@@ -275,7 +275,7 @@ void prologue_emit(struct bpf_code *c, const struct probe_session *s, const stru
 	if (p->scratch_bytes)
 		emit_scratch(c, s, p, leave);
 	if (p->is_switched && p->has[MODE_32] && p->has[MODE_64])
-		bpf_store(c, BPF_DW, BPF_REG_10, PROLOGUE_WORD_IS_32, BPF_REG_9);
+		bpf_store(c, BPF_DW, BPF_REG_10, STREAM_WORD_IS_32, BPF_REG_9);
 	if (!bpf_label_is_used(c, leave))
 		return;
 	bpf_jump(c, go_on);

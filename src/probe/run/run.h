@@ -115,8 +115,7 @@ void run_maps_close(struct probe_session *s);
 int run_sites_fill(struct probe_session *s, struct err *err);
 
 /* prologue.c: the part before the pieces. Behind it, where both modes may occur, this word of the
- * stack is not 0 for a 32-bit program. */
-#define PROLOGUE_WORD_IS_32 STREAM_WORD_TIME
+ * stack (STREAM_WORD_IS_32) is not 0 for a 32-bit program. */
 void prologue_emit(struct bpf_code *c, const struct probe_session *s, const struct run_program *p);
 
 /* run_program.c */

@@ -111,7 +111,7 @@ static int add_clause(struct assembly *a, size_t point_i)
 	int is_32 = bpf_label(c), done = bpf_label(c), rc = 0;
 
 	if (a->p->has[MODE_32] && a->p->has[MODE_64]) {
-		bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, PROLOGUE_WORD_IS_32);
+		bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, STREAM_WORD_IS_32);
 		bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, is_32);
 		if (!has_64)
 			bpf_jump(c, done);

@@ -40,8 +40,8 @@ enum stream_word {
 	STREAM_WORD_CALL = -472, /* SYSCALL: number of the call */
 	STREAM_WORD_REGS =
 		-480, /* SYSCALL: kernel address of the user registers (struct pt_regs) */
-	STREAM_WORD_TIME = -488, /* for the loader's use */
-	STREAM_WORD_FREE = -512	 /* -512 .. -489: for the loader's use */
+	STREAM_WORD_IS_32 = -488, /* the loader's: whether the program is a 32-bit one */
+	STREAM_WORD_FREE = -512	  /* -512 .. -489: for the loader's use */
 };
 
 /* Maps. The first are the loader's, the script's own follow. */
@@ -55,7 +55,7 @@ enum stream_map {
 	STREAM_MAP_STACKS,  /* hash: u64 id of a stack -> u64 n, u64 address[STREAM_STACK_FRAMES] */
 	STREAM_MAP_PROCESSES, /* hash: u32 process -> u8 1, those that are traced (-c, -p) */
 	STREAM_MAP_SITES,     /* array: number of a site -> u64 linker address of it */
-	STREAM_MAP_FACTS,    /* array: [0] u64 time when the run began, CLOCK_MONOTONIC ns */
+	STREAM_MAP_FACTS,     /* array: [0] u64 time when the run began, CLOCK_MONOTONIC ns */
 	STREAM_MAP_FIRST_OF_SCRIPT = 16
 };
 
