@@ -21,6 +21,7 @@ enum record_major {
 	RECORD_MAJOR_TREE = 0x54,
 	RECORD_MAJOR_COUNT = 0x55,
 	RECORD_MAJOR_PROBE = 0x56,
+	RECORD_MAJOR_STEP = 0x57,
 	RECORD_MAJOR_PROCESS = 0x60,
 	RECORD_MAJOR_SWITCH = 0x61,
 	RECORD_MAJOR_RESOURCE = 0x62,
@@ -92,6 +93,16 @@ enum record_minor_count {
 enum record_minor_probe {
 	RECORD_PROBE_LINE = 0x01, /* pid, tid, clause, text string */
 	RECORD_PROBE_MAP = 0x02	  /* name string, text string, JSON string */
+};
+
+/* Executed instructions (`weir steps`); trace/step_records.h has the payloads. Runs, marks and data
+ * are in the stream of their thread, code is in the life stream of this number. */
+#define RECORD_STEP_CODE_STREAM 2
+enum record_minor_step {
+	RECORD_STEP_RUN = 0x01,
+	RECORD_STEP_CODE = 0x02,
+	RECORD_STEP_MARK = 0x03,
+	RECORD_STEP_DATA = 0x04
 };
 
 enum record_minor_process {

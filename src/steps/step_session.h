@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One recording of steps: what was asked for, the trace that is written, and what engines call to
+ * say what the program does. A thread of the program is known here by a struct step_track.
+ *
+ *   engine --> step_session_* --> code book (versions), runs, marks --> trace writer
+ */
+#ifndef WEIR_STEPS_STEP_SESSION_H
+#define WEIR_STEPS_STEP_SESSION_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "record/launch.h"
+#include "trace/step_records.h"
+
+struct step_engine;
+struct step_session;
+
+struct step_options {
+	const char *output;
+	const char *engine;   /* NULL: the first that works */
+	char *const *command; /* NULL-terminated, or NULL and then: */
+	const pid_t *pids;
+	size_t n_pids;
+	const char *from, *to; /* functions, [IMAGE:]NAME or 0xADDRESS; NULL = none */
+	const char *around;
+	const char *user_code; /* glob of image paths; NULL = all */
+	const char *threads;   /* only threads of this name (glob) or tid; NULL = all */
+	uint64_t max;	       /* steps in all; 0 = no limit */
+	double every_ms;       /* bursts: one begins every so often ... */
+	uint64_t burst;	       /* ... and is so many steps of each thread long; 0 = no bursts */
+	bool data;
+	bool lossy;	     /* rather lose steps than let the program wait */
+	bool no_follow;	     /* children that are forked run untraced */
+	size_t buffer_bytes; /* of a thread, for engines that have buffers; 0 = choose */
+	double duration_s;   /* 0 = until the end */
+	int parent_fd;	     /* readable when nobody waits for the recording any more; -1 = none */
+
+	void (*progress)(void *ctx, uint64_t steps, double seconds); /* may be NULL */
+	void (*note)(void *ctx, const char *sentence);		     /* may be NULL */
+	void *ctx;
+};
+
+struct step_result {
+	const char *engine; /* that was used */
+	uint64_t n_steps, n_lost;
+	uint64_t n_threads, n_processes;
+	uint64_t trace_bytes, wall_ns;
+	bool has_status; /* of the command */
+	int wait_status;
+	struct err write_error; /* code 0, or why the trace is not complete */
+};
+
+/* Negative when nothing was recorded; the command has then not run. */
+int step_record(const struct step_options *options, struct step_result *result, struct err *err);
+
+/* --- for engines --------------------------------------------------------------------------- */
+
+struct step_track; /* a thread that is being traced */
+
+const struct step_options *step_session_options(const struct step_session *s);
+/* The command, held before its exec; NULL when processes are attached to. */
+struct launch *step_session_launch(struct step_session *s);
+/* The user, --max, --duration or the end of our parent want the recording to end; engines ask
+ * often. */
+bool step_session_is_over(struct step_session *s);
+/* The signals by which the user ends a recording are blocked; this becomes readable. */
+int step_session_wake_fd(const struct step_session *s);
+void step_session_note(struct step_session *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void step_session_progress(struct step_session *s); /* now and then; cheap */
+void step_session_command_ended(struct step_session *s, int wait_status);
+
+/* Processes and threads. A process that was attached to is read from /proc. */
+void step_session_process(struct step_session *s, pid_t pid, bool was_running);
+struct step_track *step_session_thread(struct step_session *s, pid_t pid, pid_t tid);
+/* `child` was made by the thread `by`. Returns its track. */
+struct step_track *step_session_forked(
+	struct step_session *s, struct step_track *by, pid_t pid, pid_t tid);
+/* The thread's process became another program; its other threads have ended. */
+void step_session_exec(struct step_session *s, struct step_track *t);
+void step_session_exit(struct step_session *s, struct step_track *t, int wait_status);
+/* The mappings of the thread's process may have changed, by the step that was added last. The
+ * process must not run meanwhile. */
+void step_session_maps(struct step_session *s, struct step_track *t);
+/* What lies at an address of the process: where the mapping ends, and whether it is a file that
+ * cannot change under it. False when nothing executable is known there. */
+struct step_place {
+	uint64_t start, end; /* of the mapping */
+	const char *path;    /* borrowed until the next call */
+	bool is_file;	     /* code of an ELF file, mapped privately and not writable */
+};
+bool step_session_place(struct step_session *s, const struct step_track *t, uint64_t addr,
+	struct step_place *place);
+/* Whether --user-code wants this address; true without that option. */
+bool step_session_wants(struct step_session *s, const struct step_track *t, uint64_t addr);
+/* The addresses of a function (or 0xADDRESS) in the process as it is mapped now: up to `max` are
+ * written; returns how many there are. 0 with a sentence in *err: no such function (yet). */
+size_t step_session_find(struct step_session *s, const struct step_track *t, const char *name,
+	uint64_t *addrs, size_t max, struct err *err);
+
+/* An executed instruction: its address, and the bytes from there on as they were right after it was
+ * executed (`n` up to 15, fewer at the end of memory, 0 when they cannot be read). */
+void step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
+	const uint8_t *bytes, size_t n, bool is_64);
+void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
+	int64_t a, int64_t b, int64_t c);
+/* What the step that was added last read or wrote. */
+void step_session_datum(struct step_session *s, struct step_track *t, uint64_t addr, unsigned how,
+	const uint8_t *value, size_t n, bool has_value);
+uint64_t step_session_n_steps(const struct step_session *s);
+pid_t step_track_pid(const struct step_track *t);
+pid_t step_track_tid(const struct step_track *t);
+/* For the engine's own use. */
+void step_track_set_cookie(struct step_track *t, void *cookie);
+void *step_track_cookie(const struct step_track *t);
+
+#endif

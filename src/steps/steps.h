@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The instructions that a trace has, for those who look at them afterwards: listings, trees, tables
+ * of branches. Opening reads all code (each instruction once, decoded), not the steps; a cursor
+ * then walks the steps of a thread from any point.
+ *
+ * Instructions have dense numbers, so that a consumer can keep its figures in an array. One number
+ * stands for one address with one content in one space; code that is overwritten has several.
+ */
+#ifndef WEIR_STEPS_STEPS_H
+#define WEIR_STEPS_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/x86_code.h"
+#include "base/err.h"
+#include "trace/reader.h"
+#include "trace/step_records.h"
+
+struct step_insn {
+	uint64_t addr;
+	uint64_t target; /* of a direct jump, branch or call */
+	uint32_t space;
+	uint32_t generation; /* from which on it is there */
+	uint32_t frame;	     /* trace_reader_symbol tells name, offset and line */
+	uint8_t length;	     /* 0: not an instruction, or its bytes are not known */
+	uint8_t n_bytes;
+	uint8_t bytes[STEP_CODE_BYTES_MAX];
+	uint8_t flow; /* enum x86_flow */
+	bool has_target;
+	bool is_64;
+	bool is_string; /* a repeated string instruction */
+};
+
+struct step_thread {
+	uint32_t thread; /* in the trace's table */
+	uint32_t stream;
+	uint32_t pid, tid;
+	const char *name; /* "" when it never had one */
+	uint64_t n_steps; /* known by the last run's head, without reading the others */
+	uint64_t first_time, last_time;
+};
+
+struct steps;
+/* `r` is borrowed. A trace without steps has no threads; that is not a failure. */
+int steps_open(struct steps **out, const struct trace_reader *r, struct err *err);
+void steps_close(struct steps *s);
+bool steps_are_in(const struct trace_reader *r); /* whether the trace has any, without opening */
+
+uint32_t steps_n_threads(const struct steps *s);
+const struct step_thread *steps_thread(const struct steps *s, uint32_t i); /* by pid, tid */
+uint64_t steps_total(const struct steps *s);
+const struct trace_reader *steps_reader(const struct steps *s);
+
+uint32_t steps_n_insns(const struct steps *s); /* numbers are below it; 0 is "not captured" */
+const struct step_insn *steps_insn(const struct steps *s, uint32_t number);
+/* The instruction at an address in a generation of a space; 0 when there is none. */
+uint32_t steps_find(const struct steps *s, uint32_t space, uint64_t addr, uint32_t generation);
+
+/* --- walking ------------------------------------------------------------------------------- */
+
+/* One executed instruction. When its code was not captured the number is 0 and `addr` is all. */
+struct step {
+	uint64_t addr;
+	uint32_t insn;
+	uint32_t times; /* iterations of a string instruction (saturated), else 1 */
+};
+
+enum step_item_kind {
+	STEP_ITEM_STEPS, /* a row of steps, without anything between them */
+	STEP_ITEM_MARK,
+	STEP_ITEM_DATA,
+	STEP_ITEM_DAMAGE, /* a record could not be read; `sentence` says which */
+};
+
+struct step_item {
+	enum step_item_kind kind;
+	uint64_t time;	/* of the trace's clock; when the last of the steps was recorded */
+	uint64_t first; /* number of the first step, or of the step that comes next */
+	uint32_t space, generation;
+	const struct step *steps; /* valid until the next call */
+	uint32_t n;
+	struct step_mark mark;
+	struct span data; /* for step_data_open */
+	const char *sentence;
+};
+
+struct step_cursor;
+/* At the first step of thread number `i`. */
+int step_cursor_open(struct step_cursor **out, const struct steps *s, uint32_t i, struct err *err);
+void step_cursor_close(struct step_cursor *c);
+/* 1: an item; 0: the end. A row of steps may be cut into several items. */
+int step_cursor_next(struct step_cursor *c, struct step_item *item);
+/* The next item begins with step number `step` exactly, or with the marks in front of it. Reads a
+ * few chunks, however long the trace is. */
+int step_cursor_seek(struct step_cursor *c, uint64_t step, struct err *err);
+/* The same by time: the first item that is not before it. */
+int step_cursor_seek_time(struct step_cursor *c, uint64_t time, struct err *err);
+
+#endif
