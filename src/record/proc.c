@@ -30,6 +30,7 @@ static bool parse_line(char *line, struct proc_mapping *m)
 		return false;
 	m->prot = (prot[0] == 'r' ? PROT_READ : 0u) | (prot[1] == 'w' ? PROT_WRITE : 0u) |
 		  (prot[2] == 'x' ? PROT_EXEC : 0u);
+	m->is_shared = prot[3] == 's';
 	m->path = line + at;
 	return true;
 }

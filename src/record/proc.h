@@ -14,6 +14,7 @@
 struct proc_mapping {
 	uint64_t start, end, offset;
 	uint32_t prot; /* PROT_* */
+	bool is_shared;
 	uint32_t major, minor;
 	uint64_t inode;
 	const char *path; /* "" for anonymous memory; valid during the callback */

@@ -15,6 +15,7 @@
 #include "record/images.h"
 #include "record/kernel_events.h"
 #include "record/module_history.h"
+#include "record/name_frames.h"
 #include "record/proc.h"
 #include "record/process_life.h"
 #include "symbols/kernel_identity.h"
@@ -643,35 +644,6 @@ static void write_notes(struct session *s)
 		kernel_events_write_notes(s->kernel, s->life_stream, s->last_time);
 }
 
-static void name_frames(struct session *s)
-{
-	struct resolver *r = resolver_new();
-	char *path = catalog_default_path();
-	struct catalog *catalog = NULL;
-
-	/* The user's own catalog may know more than the files have; most users have none. */
-	if (path && catalog_open(&catalog, path, NULL) == 0)
-		resolver_set_catalog(r, catalog);
-	for (uint32_t i = 0; i < images_n(s->images); i++) {
-		const struct image *image = images_get(s->images, i);
-
-		if (!image->trace_id)
-			continue;
-		/* Others than those that were hit only say where things are (a jitdump). */
-		resolver_add_image(r, image->trace_id,
-			trace_writer_get_image(s->w, image->trace_id), image->path,
-			image->has_elf ? &image->elf : NULL,
-			image->is_hit ? images_cfi(s->images, i) : NULL);
-	}
-	if (s->kernel_image)
-		resolver_add_image(r, s->kernel_image,
-			trace_writer_get_image(s->w, s->kernel_image), "[kernel]", NULL, NULL);
-	resolver_name_frames(r, s->w);
-	resolver_free(r);
-	catalog_close(catalog);
-	free(path);
-}
-
 static void end_open_wait(void *ctx, struct thread *thread)
 {
 	struct session *s = ctx;
@@ -708,5 +680,5 @@ void session_finish(struct session *s)
 	process_life_finish(s->life, s->last_time);
 	write_notes(s);
 	images_write_facts(s->images, s->w);
-	name_frames(s);
+	name_frames(s->w, s->images, s->kernel_image);
 }

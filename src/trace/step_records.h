@@ -26,6 +26,9 @@
 
 #define STEP_CODE_BYTES_MAX 15
 #define STEP_DATA_BYTES_MAX 64
+/* A run is best ended when it has so many bytes: packing gains little by more, and a listing from
+ * any point decodes at most that. Records of more than 1 MiB are not written. */
+#define STEP_RUN_BYTES_BEST (256u << 10)
 
 /* --- runs --------------------------------------------------------------------------------- */
 
@@ -52,6 +55,11 @@ void step_run_again(struct step_run_coder *c);
 /* Appends the payload to `to`. */
 void step_run_end(struct step_run_coder *c, struct buf *to);
 void step_run_release(struct step_run_coder *c);
+/* It is time to end the run. */
+static inline bool step_run_is_full(const struct step_run_coder *c)
+{
+	return c->deltas.n >= STEP_RUN_BYTES_BEST;
+}
 
 /* One step as decoded. */
 struct step_at {
@@ -64,6 +72,7 @@ struct step_run_walk {
 	struct step_run_head head;
 	struct cursor c;
 	uint32_t n_left; /* steps behind the current one */
+	bool is_taken;	 /* step_run_take gave the current one */
 	struct step_at at;
 };
 /* The head alone, for seeking. False when the payload is damaged. */
@@ -72,6 +81,10 @@ bool step_run_head(struct step_run_head *head, struct span payload);
 bool step_run_open(struct step_run_walk *w, struct span payload);
 /* 1: at the next step; 0: there is none, and the payload ends there; -1: damaged. */
 int step_run_next(struct step_run_walk *w);
+/* The same many at a time: the current step and those behind it, up to `max`, for those who have to
+ * look at a hundred million of them. Returns how many; 0: there are none, and the payload ends
+ * there; -1: damaged, and the steps in front of the damage were given before. */
+int step_run_take(struct step_run_walk *w, struct step_at *to, uint32_t max);
 
 /* --- code --------------------------------------------------------------------------------- */
 
@@ -96,7 +109,8 @@ struct step_code_walk {
 	struct step_code_head head;
 	struct cursor c;
 	uint32_t n_left;
-	uint64_t last;
+	uint32_t last_frame;
+	uint64_t last_end; /* behind the entry before */
 };
 bool step_code_open(struct step_code_walk *w, struct span payload);
 /* 1: an entry; 0: the end; -1: damaged. */
@@ -106,8 +120,7 @@ int step_code_next(struct step_code_walk *w, struct step_code *entry);
 
 enum step_mark_kind {
 	STEP_MARK_SYSCALL = 1, /* made by the step before: number, result, 1 = by the i386 table */
-	STEP_MARK_SIGNAL =
-		2,	   /* is given to the thread here: signal, si_code, address (of faults) */
+	STEP_MARK_SIGNAL = 2,  /* is given to the thread here: signal, si_code, faulting address */
 	STEP_MARK_MAP = 3, /* executable memory changed: enum step_map_change, start, bytes; text */
 	STEP_MARK_FORK = 4,   /* pid, tid of the new one, 1 = a thread of the same process */
 	STEP_MARK_EXEC = 5,   /* becomes another program; new space; text: its path */
@@ -152,7 +165,7 @@ struct step_datum {
 	bool has_value;
 	uint8_t value[STEP_DATA_BYTES_MAX];
 };
-/* `n` data, in order of steps. */
+/* `n` data, in order of steps; a value is of at most STEP_DATA_BYTES_MAX bytes. */
 void step_data_encode(struct buf *to, const struct step_datum *data, uint32_t n);
 struct step_data_walk {
 	struct cursor c;
@@ -160,6 +173,7 @@ struct step_data_walk {
 	uint64_t at, addr;
 };
 bool step_data_open(struct step_data_walk *w, struct span payload);
+/* 1: a datum; 0: the end; -1: damaged. */
 int step_data_next(struct step_data_walk *w, struct step_datum *datum);
 
 #endif

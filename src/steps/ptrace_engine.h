@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Single steps by ptrace(2). For a thread that is stepped the engine keeps the address at which it
+ * stands (`saved`): at the next stop the instruction there has been executed, its page is certainly
+ * present, and only then is it fetched.
+ */
+#ifndef WEIR_STEPS_PTRACE_ENGINE_H
+#define WEIR_STEPS_PTRACE_ENGINE_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "steps/step_internal.h"
+
+#define EFLAGS_TRAP 0x100u
+#define PLACES_MAX  4 /* debug registers of a thread */
+
+/* si_code of a SIGTRAP */
+#define TRAP_STEP_CALL	   1 /* behind a system call */
+#define TRAP_STEP	   2
+#define TRAP_PLACE	   4 /* debug register */
+#define TRAP_HANDLER_ENTRY 5 /* stands at the first instruction of a signal handler */
+
+enum tracee_mode {
+	TRACEE_NEW,  /* its first stop has not come */
+	TRACEE_STEP, /* every instruction is a stop */
+	TRACEE_FREE, /* runs by itself, up to a breakpoint or an interruption */
+};
+
+struct tracee {
+	struct step_track *track;
+	pid_t pid, tid;
+	enum tracee_mode mode;
+	bool is_64;
+	bool is_stopped;
+	bool is_unwanted; /* is let go at its first stop */
+	bool has_saved;
+	uint64_t saved;
+	struct user_regs_struct regs; /* as of the last stop */
+	bool was_restarting; /* the system call in front of `saved` will be made again by the kernel
+			      */
+	int injected;	     /* signal that it was given with the last resumption */
+	bool wants_stop;     /* it was interrupted by us */
+	/* Selection. */
+	bool is_in;		  /* its steps are wanted (inside a region, a burst) */
+	bool is_marked_in;	  /* the trace says so */
+	uint64_t around_sp;	  /* stack pointer at the entry of the function; 0 = not in it */
+	unsigned n_handlers;	  /* signal handlers entered since */
+	uint64_t n_burst;	  /* steps left of the burst */
+	bool is_waiting_for_code; /* stops at system calls until the function is there */
+	bool is_at_entry_wait;	  /* its breakpoint is where the program proper begins */
+	/* Where --to is, and for which state of the mappings that was found out. */
+	uint64_t to[PLACES_MAX];
+	size_t n_to;
+	uint32_t to_space;
+	uint64_t to_changes;
+	uint64_t places[PLACES_MAX]; /* what its debug registers have */
+	size_t n_places;
+	cpu_set_t affinity; /* its own, while we keep it on our CPU */
+	bool is_pinned;
+	struct user_regs_struct exit_regs;
+};
+
+struct ptrace_engine {
+	struct step_session *s;
+	const struct step_options *o;
+	bool by_block; /* PTRACE_SINGLEBLOCK, the engine `branch` */
+	VEC(struct tracee *) tracees;
+	struct map by_tid; /* tid -> tracee */
+	struct map early;  /* tid -> its first stop's status, when nobody said yet who it is */
+	unsigned n_live;
+	pid_t command;
+	uint64_t next_burst_ns;
+	cpu_set_t own_affinity;
+	int cpu; /* where we and those that are stepped are; -1 = anywhere */
+	bool is_ending;
+};
+
+/* --- ptrace_step.c: what a stop means ------------------------------------------------------- */
+
+bool tracee_read_regs(struct tracee *t);
+/* The instruction at t->saved was executed: fetches it, tells the session, mends what the program
+ * could see of us. `code` is that of the SIGTRAP. */
+void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code);
+/* Stands before an instruction that is to be stepped. */
+void tracee_stand(struct tracee *t);
+/* The signal that is about to be delivered. */
+void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal);
+
+/* --- ptrace_select.c: what is stepped, what runs free ----------------------------------------- */
+
+/* At the first stop of a thread or program: decides how it goes on. */
+void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why);
+/* After a step or at a breakpoint: does the selection change? */
+void tracee_select(struct ptrace_engine *e, struct tracee *t);
+/* A free thread stopped by SIGTRAP at one of its breakpoints. */
+void tracee_at_place(struct ptrace_engine *e, struct tracee *t);
+/* At a system call of a thread that waits for its function to be mapped. */
+void tracee_look_for_code(struct ptrace_engine *e, struct tracee *t);
+void tracee_clear_places(struct tracee *t);
+/* It stands because we interrupted it. */
+void tracee_interrupted(struct ptrace_engine *e, struct tracee *t);
+/* Whether a burst is due; interrupts the free threads when it is. */
+void engine_bursts(struct ptrace_engine *e);
+
+/* --- ptrace_affinity.c ---------------------------------------------------------------------- */
+
+/* Keeps a stepped thread on our CPU, since a step then costs a third; and undoes it. */
+void tracee_pin(struct ptrace_engine *e, struct tracee *t);
+void tracee_unpin(struct tracee *t);
+/* The program asked or set its affinity by the system call that it just made. */
+void tracee_answer_affinity(struct ptrace_engine *e, struct tracee *t,
+	const struct user_regs_struct *before, long number, bool is_32);
+
+/* --- ptrace_data.c -------------------------------------------------------------------------- */
+
+/* What the instruction that was just executed, with these registers before it, read and wrote. */
+void tracee_record_data(struct ptrace_engine *e, struct tracee *t, uint64_t addr,
+	const uint8_t *bytes, size_t n, const struct user_regs_struct *before);
+
+int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The two engines that work by ptrace(2): each instruction, and each taken branch. */
+#include "steps/ptrace_engine.h"
+
+static const char *no_hindrance(void)
+{
+	return NULL;
+}
+
+static int accepts_all(const struct step_session *s, struct err *err)
+{
+	(void)s;
+	(void)err;
+	return 0;
+}
+
+static int run_steps(struct step_session *s, struct err *err)
+{
+	return ptrace_engine_run(s, false, err);
+}
+
+const struct step_engine step_engine_ptrace = {
+	.name = "ptrace",
+	.summary = "single steps by ptrace(2): any program, 32 and 64 bit, launched or running",
+	.hindrance = no_hindrance,
+	.accepts = accepts_all,
+	.run = run_steps,
+};
+
+const struct step_engine step_engine_branch = {
+	.name = "branch",
+	.summary = "a stop for each taken branch (PTRACE_SINGLEBLOCK), where the processor has it",
+	.hindrance = no_hindrance,
+	.accepts = accepts_all,
+	.run = run_steps,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "arch/x86_code.h"
+#include "steps/ptrace_engine.h"
+
+#define CS_32 0x23u
+/* What the kernel has in the result register of a call that it is about to make again. */
+#define RESTART_FIRST (-516)
+#define RESTART_LAST  (-512)
+
+bool tracee_read_regs(struct tracee *t)
+{
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &t->regs) < 0)
+		return false;
+	t->is_64 = t->regs.cs != CS_32;
+	return true;
+}
+
+static bool is_restarting(const struct tracee *t)
+{
+	int64_t result = t->is_64 ? (int64_t)t->regs.rax : (int32_t)t->regs.rax;
+
+	return (int64_t)t->regs.orig_rax >= 0 && result >= RESTART_FIRST && result <= RESTART_LAST;
+}
+
+void tracee_stand(struct tracee *t)
+{
+	t->saved = t->regs.rip;
+	t->has_saved = true;
+	t->was_restarting = false;
+	/* Interrupted by us inside a system call, which begins again. */
+	if (is_restarting(t))
+		t->saved -= 2;
+}
+
+/* Through the kernel, which reads execute-only pages, too, and changes no mapping. */
+static size_t fetch(const struct tracee *t, uint64_t addr, uint8_t *bytes, size_t n)
+{
+	struct iovec local = {bytes, n}, remote = {(void *)(uintptr_t)addr, n};
+	size_t have = 0;
+	ssize_t got = process_vm_readv(t->pid, &local, 1, &remote, 1, 0);
+
+	if (got == (ssize_t)n)
+		return n;
+	/* The end of memory, or a page that may not be read: word by word, by ptrace. */
+	while (have < n) {
+		uint64_t at = addr + have, word = at & ~7ull;
+		size_t skip = (size_t)(at - word), take = 8 - skip;
+		long value;
+
+		errno = 0;
+		value = ptrace(PTRACE_PEEKTEXT, t->tid, (void *)(uintptr_t)word, NULL);
+		if (errno)
+			break;
+		if (take > n - have)
+			take = n - have;
+		memcpy(bytes + have, (const uint8_t *)&value + skip, take);
+		have += take;
+	}
+	return have;
+}
+
+static size_t fetch_executed(
+	struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16])
+{
+	const struct step_entry *known = step_space_known(t->track->space, addr);
+	struct step_place place;
+
+	/* What cannot change needs no second look. */
+	if (known && known->n && step_session_place(e->s, t->track, addr, &place) &&
+		place.is_file) {
+		memcpy(bytes, known->bytes, known->n);
+		return known->n;
+	}
+	return fetch(t, addr, bytes, STEP_CODE_BYTES_MAX);
+}
+
+/* --- what the program must not see of us ---------------------------------------------------- */
+
+static bool is_pushf(const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (bytes[i] == 0x9c)
+			return true;
+		if (bytes[i] != 0x66 && (bytes[i] & 0xf0) != 0x40)
+			return false;
+	}
+	return false;
+}
+
+static void mend_pushed_flags(const struct tracee *t)
+{
+	uint64_t sp = t->regs.rsp;
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKDATA, t->tid, (void *)(uintptr_t)sp, NULL);
+	if (!errno && word & EFLAGS_TRAP)
+		ptrace(PTRACE_POKEDATA, t->tid, (void *)(uintptr_t)sp,
+			(void *)(word & ~(long)EFLAGS_TRAP));
+}
+
+enum system_call_way { WAY_NONE, WAY_64, WAY_32 };
+
+static enum system_call_way system_call_way(const uint8_t *bytes, size_t n, bool is_64)
+{
+	if (n >= 2 && bytes[0] == 0x0f && bytes[1] == 0x05)
+		return is_64 ? WAY_64 : WAY_32;
+	if (n >= 2 &&
+		((bytes[0] == 0xcd && bytes[1] == 0x80) || (bytes[0] == 0x0f && bytes[1] == 0x34)))
+		return WAY_32;
+	return WAY_NONE;
+}
+
+static bool changes_maps(long number, bool is_32)
+{
+	static const long calls_64[] = {SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_shmat,
+		SYS_shmdt, SYS_pkey_mprotect, SYS_remap_file_pages, SYS_brk};
+	/* mmap, munmap, mprotect, mremap, mmap2, ipc, shmat, shmdt, pkey_mprotect, brk */
+	static const long calls_32[] = {90, 91, 125, 163, 192, 117, 397, 398, 380, 45};
+	const long *calls = is_32 ? calls_32 : calls_64;
+	size_t n = is_32 ? sizeof(calls_32) / sizeof(long) : sizeof(calls_64) / sizeof(long);
+
+	for (size_t i = 0; i < n; i++)
+		if (calls[i] == number)
+			return true;
+	return false;
+}
+
+/* A thread that is traced already may not ask for it; untraced it could have. */
+static void mend_traceme(struct tracee *t, long number, bool is_32, uint64_t request)
+{
+	if (number != (is_32 ? 26 : SYS_ptrace) || request != PTRACE_TRACEME)
+		return;
+	if ((int32_t)t->regs.rax != -EPERM)
+		return;
+	t->regs.rax = 0;
+	ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);
+}
+
+static void after_system_call(struct ptrace_engine *e, struct tracee *t,
+	const struct user_regs_struct *before, enum system_call_way way)
+{
+	bool is_32 = way == WAY_32;
+	long number = is_32 ? (long)(uint32_t)before->rax : (long)before->rax;
+	uint64_t first = is_32 ? (uint32_t)before->rbx : before->rdi;
+
+	if (way == WAY_64 && t->regs.r11 & EFLAGS_TRAP && !(t->regs.eflags & EFLAGS_TRAP)) {
+		t->regs.r11 &= ~(uint64_t)EFLAGS_TRAP;
+		ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);
+	}
+	mend_traceme(t, number, is_32, first);
+	tracee_answer_affinity(e, t, before, number, is_32);
+	step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, number,
+		is_32 && t->is_64 == false ? (int32_t)t->regs.rax : (int64_t)t->regs.rax, is_32);
+	if (changes_maps(number, is_32))
+		step_session_maps(e->s, t->track);
+	/* Coming back from a handler. */
+	if (number == (is_32 ? 173 : SYS_rt_sigreturn) || (is_32 && number == 119))
+		t->n_handlers -= t->n_handlers > 0;
+}
+
+/* --- stops ----------------------------------------------------------------------------------- */
+
+/* mov to ss and pop ss hold the trap back until the next instruction has been executed, too. */
+static size_t shadows_next(const uint8_t *bytes, size_t n, bool is_64, uint64_t addr)
+{
+	struct x86_insn insn;
+	size_t i = 0;
+
+	while (i < n && (bytes[i] == 0x66 || (is_64 && (bytes[i] & 0xf0) == 0x40)))
+		i++;
+	if (i + 1 >= n || !((bytes[i] == 0x8e && ((bytes[i + 1] >> 3) & 7) == 2) ||
+				  (!is_64 && bytes[i] == 0x17)))
+		return 0;
+	return x86_decode(&insn, (struct span){bytes, n}, addr, is_64) ? insn.length : 0;
+}
+
+static void tell_step(struct ptrace_engine *e, struct tracee *t, uint64_t addr,
+	const uint8_t *bytes, size_t n, const struct user_regs_struct *before)
+{
+	if (!t->is_in || !step_session_wants(e->s, t->track, addr)) {
+		if (t->is_marked_in)
+			step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_USER, 0, 0);
+		t->is_marked_in = false;
+		return;
+	}
+	if (!t->is_marked_in)
+		step_session_mark(e->s, t->track, STEP_MARK_RESUME, STEP_WHY_USER, 0, 0);
+	t->is_marked_in = true;
+	step_session_step(e->s, t->track, addr, bytes, n, t->is_64);
+	if (e->o->data)
+		tracee_record_data(e, t, addr, bytes, n, before);
+	if (t->n_burst)
+		t->n_burst--;
+}
+
+void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
+{
+	struct user_regs_struct before = t->regs;
+	uint64_t addr = t->saved;
+	enum system_call_way way;
+	uint8_t bytes[16];
+	size_t n, length;
+
+	if (!tracee_read_regs(t))
+		return;
+	/* The end of the system call that it was in when we came: nothing was executed yet. */
+	if (code == TRAP_STEP_CALL && t->regs.rip == t->saved && !t->was_restarting)
+		return;
+	/* The kernel went back and made the call again, without asking anybody. */
+	if (t->was_restarting && t->regs.rip == t->saved)
+		addr -= 2;
+	n = fetch_executed(e, t, addr, bytes);
+	tell_step(e, t, addr, bytes, n, &before);
+	length = shadows_next(bytes, n, t->is_64, addr);
+	if (length && t->regs.rip != addr + length) {
+		n = fetch_executed(e, t, addr + length, bytes);
+		tell_step(e, t, addr + length, bytes, n, &before);
+	}
+	if (!(t->regs.eflags & EFLAGS_TRAP) && is_pushf(bytes, n))
+		mend_pushed_flags(t);
+	way = system_call_way(bytes, n, t->is_64);
+	if (way != WAY_NONE)
+		after_system_call(e, t, &before, way);
+	t->saved = t->regs.rip;
+	t->has_saved = true;
+	t->was_restarting = way != WAY_NONE && is_restarting(t);
+}
+
+void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal)
+{
+	siginfo_t info;
+
+	if (!t->is_in)
+		return;
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
+		memset(&info, 0, sizeof(info));
+	step_session_mark(e->s, t->track, STEP_MARK_SIGNAL, signal, info.si_code,
+		signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE
+			? (int64_t)(uintptr_t)info.si_addr
+			: 0);
+}
