@@ -173,12 +173,14 @@ static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 /* The thread is about to end: what it executed last does not stop any more. */
 static void event_exit(struct ptrace_engine *e, struct tracee *t)
 {
+	struct user_regs_struct now;
+
 	if (t->mode != TRACEE_STEP || !t->has_saved)
 		return;
-	t->mode = TRACEE_FREE;
-	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &t->exit_regs) == 0 &&
-		t->exit_regs.rip != t->saved)
+	t->is_ending = true;
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
 		tracee_stepped(e, t, 0);
+	t->mode = TRACEE_FREE;
 	t->has_saved = false;
 }
 

@@ -38,6 +38,7 @@ struct tracee {
 	enum tracee_mode mode;
 	bool is_64;
 	bool is_stopped;
+	bool is_ending;	  /* in its last system call */
 	bool is_unwanted; /* is let go at its first stop */
 	bool has_saved;
 	uint64_t saved;
@@ -63,7 +64,6 @@ struct tracee {
 	size_t n_places;
 	cpu_set_t affinity; /* its own, while we keep it on our CPU */
 	bool is_pinned;
-	struct user_regs_struct exit_regs;
 };
 
 struct ptrace_engine {

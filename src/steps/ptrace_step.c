@@ -158,8 +158,12 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	}
 	mend_traceme(t, number, is_32, first);
 	tracee_answer_affinity(e, t, before, number, is_32);
-	step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, number,
-		is_32 && t->is_64 == false ? (int32_t)t->regs.rax : (int64_t)t->regs.rax, is_32);
+	if (t->is_in)
+		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, number,
+			t->is_ending ? 0
+			: is_32	     ? (int32_t)t->regs.rax
+				     : (int64_t)t->regs.rax,
+			is_32);
 	if (changes_maps(number, is_32))
 		step_session_maps(e->s, t->track);
 	/* Coming back from a handler. */
