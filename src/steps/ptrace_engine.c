@@ -63,7 +63,9 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 	enum __ptrace_request how = PTRACE_CONT;
 
 	if (t->mode == TRACEE_STEP)
-		how = e->by_block ? PTRACE_SINGLEBLOCK : PTRACE_SINGLESTEP;
+		how = !t->emulated && tracee_runs_block(e, t) && !e->emulates_blocks
+			      ? PTRACE_SINGLEBLOCK
+			      : PTRACE_SINGLESTEP;
 	else if (t->is_waiting_for_code)
 		how = PTRACE_SYSCALL;
 	t->injected = signal;
@@ -244,8 +246,10 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 		tracee_at_place(e, t);
 	} else if (t->mode == TRACEE_STEP &&
 		   (info.si_code == TRAP_STEP || info.si_code == TRAP_STEP_CALL)) {
-		tracee_stepped(e, t, info.si_code);
-		tracee_select(e, t);
+		if (!tracee_passes_over(e, t, info.si_code)) {
+			tracee_stepped(e, t, info.si_code);
+			tracee_select(e, t);
+		}
 	} else if (t->mode == TRACEE_STEP && info.si_code == TRAP_HANDLER_ENTRY && t->injected) {
 		t->n_handlers++;
 		if (tracee_read_regs(t))
@@ -455,6 +459,7 @@ int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
 		rc = launch(&e, err);
 	for (size_t i = 0; rc == 0 && i < e.o->n_pids; i++)
 		rc = attach(&e, e.o->pids[i], err);
+	e.emulates_blocks = by_block && ptrace_blocks_are_emulated();
 	sched_getaffinity(0, sizeof(e.own_affinity), &e.own_affinity);
 	if (rc == 0)
 		loop(&e);

@@ -41,7 +41,9 @@ struct tracee {
 	bool is_ending;	  /* in its last system call */
 	bool is_unwanted; /* is let go at its first stop */
 	bool has_saved;
+	bool is_in_block; /* it was let run to a taken branch, not for one step */
 	uint64_t saved;
+	uint64_t emulated; /* where it really stands while blocks are emulated; 0 = at `saved` */
 	struct user_regs_struct regs; /* as of the last stop */
 	bool was_restarting; /* the system call in front of `saved` will be made again by the kernel
 			      */
@@ -70,6 +72,7 @@ struct ptrace_engine {
 	struct step_session *s;
 	const struct step_options *o;
 	bool by_block; /* PTRACE_SINGLEBLOCK, the engine `branch` */
+	bool emulates_blocks;
 	VEC(struct tracee *) tracees;
 	struct map by_tid; /* tid -> tracee */
 	struct map early;  /* tid -> its first stop's status, when nobody said yet who it is */
@@ -91,6 +94,29 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code);
 void tracee_stand(struct tracee *t);
 /* The signal that is about to be delivered. */
 void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal);
+
+/* The bytes of an instruction that has been executed; returns how many could be read. */
+size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16]);
+/* An executed instruction, for the trace if it is wanted. `before` NULL: not known. */
+void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const uint8_t *bytes,
+	size_t n, const struct user_regs_struct *before);
+
+/* --- ptrace_blocks.c: stops at taken branches only -------------------------------------------- */
+
+/* Tells of what was executed from `from` up to the instruction that led to `to`, and returns that
+ * one's address, for which tracee_stepped does the rest. */
+uint64_t tracee_walk_block(
+	struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to, bool is_branch);
+/* Decides, before a thread is resumed, whether it runs up to the next taken branch. */
+bool tracee_runs_block(struct ptrace_engine *e, struct tracee *t);
+/* See struct step_engine. */
+const char *ptrace_blocks_hindrance(void);
+/* WEIR_STEPS_EMULATE_BLOCKS in the environment: single steps stand in for the processor, and all
+ * but those at taken branches are passed over, so that the rest can be tested on any machine. */
+bool ptrace_blocks_are_emulated(void);
+/* Whether this single step is one that a processor with branch stepping would not have stopped at.
+ */
+bool tracee_passes_over(struct ptrace_engine *e, struct tracee *t, int code);
 
 /* --- ptrace_select.c: what is stepped, what runs free ----------------------------------------- */
 

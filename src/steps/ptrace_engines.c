@@ -27,10 +27,23 @@ const struct step_engine step_engine_ptrace = {
 	.run = run_steps,
 };
 
+static int accepts_blocks(const struct step_session *s, struct err *err)
+{
+	if (step_session_options(s)->data)
+		return err_set(err, ERR_UNSUPPORTED,
+			"engine 'branch' sees registers at branches only: --data needs 'ptrace'");
+	return 0;
+}
+
+static int run_blocks(struct step_session *s, struct err *err)
+{
+	return ptrace_engine_run(s, true, err);
+}
+
 const struct step_engine step_engine_branch = {
 	.name = "branch",
 	.summary = "a stop for each taken branch (PTRACE_SINGLEBLOCK), where the processor has it",
-	.hindrance = no_hindrance,
-	.accepts = accepts_all,
-	.run = run_steps,
+	.hindrance = ptrace_blocks_hindrance,
+	.accepts = accepts_blocks,
+	.run = run_blocks,
 };

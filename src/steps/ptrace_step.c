@@ -67,8 +67,7 @@ static size_t fetch(const struct tracee *t, uint64_t addr, uint8_t *bytes, size_
 	return have;
 }
 
-static size_t fetch_executed(
-	struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16])
+size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16])
 {
 	const struct step_entry *known = step_space_known(t->track->space, addr);
 	struct step_place place;
@@ -187,8 +186,8 @@ static size_t shadows_next(const uint8_t *bytes, size_t n, bool is_64, uint64_t 
 	return x86_decode(&insn, (struct span){bytes, n}, addr, is_64) ? insn.length : 0;
 }
 
-static void tell_step(struct ptrace_engine *e, struct tracee *t, uint64_t addr,
-	const uint8_t *bytes, size_t n, const struct user_regs_struct *before)
+void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const uint8_t *bytes,
+	size_t n, const struct user_regs_struct *before)
 {
 	if (!t->is_in || !step_session_wants(e->s, t->track, addr)) {
 		if (t->is_marked_in)
@@ -200,7 +199,7 @@ static void tell_step(struct ptrace_engine *e, struct tracee *t, uint64_t addr,
 		step_session_mark(e->s, t->track, STEP_MARK_RESUME, STEP_WHY_USER, 0, 0);
 	t->is_marked_in = true;
 	step_session_step(e->s, t->track, addr, bytes, n, t->is_64);
-	if (e->o->data)
+	if (e->o->data && before)
 		tracee_record_data(e, t, addr, bytes, n, before);
 	if (t->n_burst)
 		t->n_burst--;
@@ -222,12 +221,14 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 	/* The kernel went back and made the call again, without asking anybody. */
 	if (t->was_restarting && t->regs.rip == t->saved)
 		addr -= 2;
-	n = fetch_executed(e, t, addr, bytes);
-	tell_step(e, t, addr, bytes, n, &before);
+	else if (t->is_in_block)
+		addr = tracee_walk_block(e, t, addr, t->regs.rip, code == TRAP_STEP);
+	n = tracee_fetch(e, t, addr, bytes);
+	tracee_tell(e, t, addr, bytes, n, &before);
 	length = shadows_next(bytes, n, t->is_64, addr);
 	if (length && t->regs.rip != addr + length) {
-		n = fetch_executed(e, t, addr + length, bytes);
-		tell_step(e, t, addr + length, bytes, n, &before);
+		n = tracee_fetch(e, t, addr + length, bytes);
+		tracee_tell(e, t, addr + length, bytes, n, &before);
 	}
 	if (!(t->regs.eflags & EFLAGS_TRAP) && is_pushf(bytes, n))
 		mend_pushed_flags(t);
