@@ -380,6 +380,22 @@ static int attach(struct ptrace_engine *e, pid_t pid, struct err *err)
 	return 0;
 }
 
+/* A step that ended while the thread was being interrupted has sent its SIGTRAP already, and would
+ * kill a thread that nobody traces. */
+static bool has_pending_trap(const struct tracee *t)
+{
+	struct __ptrace_peeksiginfo_args from = {.off = 0, .flags = 0, .nr = 1};
+	siginfo_t info;
+
+	while (ptrace(PTRACE_PEEKSIGINFO, t->tid, &from, &info) == 1) {
+		if (info.si_signo == SIGTRAP && info.si_code > 0 &&
+			info.si_code <= TRAP_HANDLER_ENTRY)
+			return true;
+		from.off++;
+	}
+	return false;
+}
+
 /* One stop of each, after which it runs without us. */
 static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status)
 {
@@ -393,6 +409,9 @@ static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status
 	} else if (event == PTRACE_EVENT_EXEC) {
 		t = event_exec(e, t);
 		signal = 0;
+	} else if (event == PTRACE_EVENT_STOP && has_pending_trap(t)) {
+		ptrace(PTRACE_CONT, t->tid, NULL, NULL); /* to that signal, and no further */
+		return;
 	} else if (event || signal == (SIGTRAP | 0x80)) {
 		signal = 0;
 	} else if (signal == SIGTRAP && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&

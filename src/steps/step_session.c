@@ -193,7 +193,11 @@ void step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	const uint8_t *bytes, size_t n, bool is_64)
 {
 	uint64_t now = clock_mono_ns();
-	struct step_entry *e = step_space_execute(t->space, &s->env, addr, bytes, n, is_64, now);
+	struct step_entry *e;
+
+	if (s->options->max && s->n_steps >= s->options->max)
+		return;
+	e = step_space_execute(t->space, &s->env, addr, bytes, n, is_64, now);
 
 	if (t->is_open && t->run.head.generation == t->space->generation && e->is_string &&
 		t->run.last == addr) {
