@@ -48,13 +48,17 @@ struct steps;
 int steps_open(struct steps **out, const struct trace_reader *r, struct err *err);
 void steps_close(struct steps *s);
 bool steps_are_in(const struct trace_reader *r); /* whether the trace has any, without opening */
+/* Records that could not be read when it was opened, code most of all; what cannot be read of the
+ * steps turns up in walking. `first` (may be NULL) gets the sentence of the first, or NULL. */
+uint32_t steps_n_damaged(const struct steps *s, const char **first);
 
 uint32_t steps_n_threads(const struct steps *s);
 const struct step_thread *steps_thread(const struct steps *s, uint32_t i); /* by pid, tid */
 uint64_t steps_total(const struct steps *s);
 const struct trace_reader *steps_reader(const struct steps *s);
 
-uint32_t steps_n_insns(const struct steps *s); /* numbers are below it; 0 is "not captured" */
+/* Numbers are below it; 0 is "not captured". They are in order of space, address, generation. */
+uint32_t steps_n_insns(const struct steps *s);
 const struct step_insn *steps_insn(const struct steps *s, uint32_t number);
 /* The instruction at an address in a generation of a space; 0 when there is none. */
 uint32_t steps_find(const struct steps *s, uint32_t space, uint64_t addr, uint32_t generation);
@@ -71,7 +75,7 @@ struct step {
 enum step_item_kind {
 	STEP_ITEM_STEPS, /* a row of steps, without anything between them */
 	STEP_ITEM_MARK,
-	STEP_ITEM_DATA,
+	STEP_ITEM_DATA,	  /* of the run of steps in front of it */
 	STEP_ITEM_DAMAGE, /* a record could not be read; `sentence` says which */
 };
 
@@ -81,11 +85,12 @@ struct step_item {
 	uint64_t first; /* number of the first step, or of the step that comes next */
 	uint32_t space, generation;
 	const struct step *steps; /* valid until the next call */
-	uint32_t n;
+	uint32_t n;		  /* at most STEP_ITEM_STEPS_MAX */
 	struct step_mark mark;
-	struct span data; /* for step_data_open */
-	const char *sentence;
+	struct span data;     /* for step_data_open; has been looked at and is not damaged */
+	const char *sentence; /* valid until the next call */
 };
+#define STEP_ITEM_STEPS_MAX 4096
 
 struct step_cursor;
 /* At the first step of thread number `i`. */
@@ -93,10 +98,25 @@ int step_cursor_open(struct step_cursor **out, const struct steps *s, uint32_t i
 void step_cursor_close(struct step_cursor *c);
 /* 1: an item; 0: the end. A row of steps may be cut into several items. */
 int step_cursor_next(struct step_cursor *c, struct step_item *item);
-/* The next item begins with step number `step` exactly, or with the marks in front of it. Reads a
- * few chunks, however long the trace is. */
+/* The next item begins with step number `step` exactly, or with the marks in front of it; where
+ * that is missing, with what comes behind it. Damage on the way there is told first, and the data
+ * of a run come whole, with those of steps in front. Reads a few chunks, however long the trace is.
+ */
 int step_cursor_seek(struct step_cursor *c, uint64_t step, struct err *err);
 /* The same by time: the first item that is not before it. */
 int step_cursor_seek_time(struct step_cursor *c, uint64_t time, struct err *err);
+
+/* --- several threads ------------------------------------------------------------------------ */
+
+/* The items of several threads in order of their times. A thread's cursor is open only from its
+ * first item to its last. */
+struct step_merge;
+/* `threads` are `n` numbers of threads, or NULL for all. */
+struct step_merge *step_merge_new(const struct steps *s, const uint32_t *threads, uint32_t n);
+void step_merge_free(struct step_merge *m);
+/* 1: an item of thread number *thread; 0: the end. */
+int step_merge_next(struct step_merge *m, uint32_t *thread, struct step_item *item);
+/* Before the first step_merge_next: the first item will be one that is not before `time`. */
+void step_merge_seek_time(struct step_merge *m, uint64_t time);
 
 #endif

@@ -32,7 +32,8 @@ struct slot {
 struct trace_runs {
 	const struct trace_reader *r;
 	struct trace_ahead *ahead; /* NULL: everything is done by the caller */
-	uint32_t next_i, end_i;	   /* chunks still to be loaded, in reader->stream_chunks */
+	uint32_t first_i;	   /* chunks of the stream, in reader->stream_chunks */
+	uint32_t next_i, end_i;	   /* those still to be loaded */
 	struct slot slots[2];
 	unsigned current;
 	bool is_asked;	  /* the other slot was asked for and not yet awaited */
@@ -201,7 +202,7 @@ int trace_runs_open(struct trace_runs **out, const struct trace_reader *r, uint3
 		return err_set(err, ERR_NOT_FOUND, "'%s': has no stream %u", r->name, stream);
 	runs = mem_zalloc(sizeof(*runs));
 	runs->r = r;
-	runs->next_i = r->stream_first[stream];
+	runs->first_i = runs->next_i = r->stream_first[stream];
 	runs->end_i = r->stream_first[stream + 1];
 	runs->ahead = ahead;
 	runs->zstd = ZSTD_createDCtx();
@@ -262,6 +263,28 @@ uint64_t trace_runs_next_time(const struct trace_runs *runs)
 	uint32_t i = runs->is_asked ? runs->asked_i : runs->next_i;
 
 	return i == runs->end_i ? UINT64_MAX : r->chunks.v[r->stream_chunks[i]].first_time;
+}
+
+uint32_t trace_runs_n_chunks(const struct trace_runs *runs)
+{
+	return runs->end_i - runs->first_i;
+}
+
+uint64_t trace_runs_chunk_time(const struct trace_runs *runs, uint32_t i)
+{
+	const struct trace_reader *r = runs->r;
+
+	return r->chunks.v[r->stream_chunks[runs->first_i + i]].first_time;
+}
+
+void trace_runs_seek(struct trace_runs *runs, uint32_t i)
+{
+	if (runs->is_asked) { /* for a chunk that nobody wants any more */
+		forget(runs);
+		runs->state = SLOT_IDLE;
+		runs->is_asked = false;
+	}
+	runs->next_i = runs->first_i + i;
 }
 
 int trace_run_damage(const struct trace_runs *runs, const struct trace_run *run, struct err *err)

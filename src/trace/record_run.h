@@ -50,6 +50,11 @@ void trace_runs_close(struct trace_runs *runs);
 int trace_run_next(struct trace_runs *runs, struct trace_run *run, struct err *err);
 /* No record of the next chunk is before this time; UINT64_MAX when there is no next chunk. */
 uint64_t trace_runs_next_time(const struct trace_runs *runs);
+/* For those who look for a place: the chunks of the stream have numbers from 0. */
+uint32_t trace_runs_n_chunks(const struct trace_runs *runs);
+uint64_t trace_runs_chunk_time(const struct trace_runs *runs, uint32_t i); /* of its first record */
+/* The next trace_run_next is about chunk `i`, which may be one behind the last. */
+void trace_runs_seek(struct trace_runs *runs, uint32_t i);
 /* The sentence for a record at which trace_run_peek gave NULL. */
 int trace_run_damage(const struct trace_runs *runs, const struct trace_run *run, struct err *err);
 

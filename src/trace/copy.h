@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace once more, with the same ids, so that records can be left out and others added. */
+#ifndef WEIR_TRACE_COPY_H
+#define WEIR_TRACE_COPY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
+
+/*
+ * Writes everything that `r` defines into `w`, into which nothing has been written yet; what was
+ * added to `r` in memory (names) included. Function tables are read for it, so one thread at a
+ * time. ERR_FORMAT when the trace defines one thing twice: no writer of ours does, and ids would
+ * differ.
+ */
+int trace_copy_definitions(struct trace_writer *w, struct trace_reader *r, struct err *err);
+
+/* The records that `wants` accepts (NULL: all); their definitions are there already. What of `r`
+ * cannot be read, or is missing at its end, is told in loss records. */
+int trace_copy_records(struct trace_writer *w, const struct trace_reader *r,
+	bool (*wants)(uint32_t major, uint32_t minor), struct err *err);
+
+#endif

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Reads the executed instructions of a trace, from docs/format/trace.md and docs/format/steps.md alone,
+and prints them in the form of tests/oracle/steps_dump.c.
+
+    read_steps.py FILE            each thread, each step, mark and datum, one a line
+    read_steps.py FILE NUMBER     of each thread the items from that step on
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from read_trace import Bad, Bytes, Trace, U32, U64  # noqa: E402
+
+
+def zigzag(p):
+    v = p.uleb()
+    return -(v >> 1) - 1 if v & 1 else v >> 1
+
+
+def rest_is(condition, what):
+    if not condition:
+        raise Bad(what)
+
+
+def read_run(payload):
+    """(first, space, generation, [(address, times)])"""
+    p = Bytes(payload)
+    first, space, generation, n, address = p.uleb(), p.uleb(U32), p.uleb(U32), p.uleb(U32), p.uleb()
+    rest_is(n and first + n < U64, "a run without steps or with too many")
+    steps = []
+    while True:
+        times = 1
+        if p.data[p.at:p.at + 1] == b"\0" and p.data[p.at + 1:p.at + 2] != b"\0":
+            p.take(1)
+            times = min(p.uleb() + 1, U64 - 1)
+            rest_is(times > 1, "no iterations")
+        steps.append((address, times))
+        if len(steps) == n:
+            break
+        if p.data[p.at:p.at + 2] == b"\0\0":
+            p.take(2)
+            address += 1 << 63
+        else:
+            v = p.uleb()
+            rest_is(v, "a difference that is none")
+            address += -(v - 1 >> 1) - 1 if v - 1 & 1 else v - 1 >> 1
+        address %= U64
+    p.done()
+    return first, space, generation, steps
+
+
+def read_code(payload):
+    """(space, generation, is 64, [(address, frame, bytes)])"""
+    p = Bytes(payload)
+    space, generation, _, flags, n = p.uleb(U32), p.uleb(U32), p.uleb(U32), p.uleb(), p.uleb(U32)
+    rest_is(flags in (0, 1), "unknown flags")
+    entries, end, frame = [], 0, 0
+    for _ in range(n):
+        address = (end + zigzag(p)) % U64
+        frame += zigzag(p)
+        rest_is(0 <= frame < U32, "no frame")
+        size = p.take(1)[0]
+        rest_is(size <= 15, "too many bytes")
+        entries.append((address, frame, p.take(size)))
+        end = address + size
+    p.done()
+    return space, generation, flags, entries
+
+
+def read_mark(payload):
+    p = Bytes(payload)
+    mark = [p.uleb(), p.uleb(), p.sleb(), p.sleb(), p.sleb(), p.uleb(U32)]
+    p.done()
+    rest_is(1 <= mark[1] <= 9, "an unknown kind")
+    return mark
+
+
+def read_data(payload):
+    p = Bytes(payload)
+    data, step, address = [], 0, 0
+    for _ in range(p.uleb(U32)):
+        step += p.uleb()
+        address = (address + zigzag(p)) % U64
+        bits, size = p.take(1)[0], p.take(1)[0]
+        rest_is(step < U64 and bits & 3 and not bits & ~7 and size <= 64, "no access")
+        data.append((step, address, bits & 3, size, p.take(size).hex() if bits & 4 else "?"))
+    p.done()
+    return data
+
+
+class Steps:
+    def __init__(self, trace):
+        self.trace, self.code, self.order = trace, {}, []
+        self.streams = {}
+        for record in trace.records:
+            if record[2] == 0x57:
+                self.streams.setdefault(record[1], []).append(record)
+        for id_, stream in enumerate(trace.streams):
+            if stream == [1, 2]:
+                self.add_code(self.streams.get(id_, []))
+
+    def add_code(self, records):
+        for _, _, _, minor, payload in records:
+            if minor != 2:
+                continue
+            try:
+                space, generation, _, entries = read_code(payload)
+            except Bad:
+                continue
+            for address, frame, code in entries:
+                self.code.setdefault((space, address), {})[generation] = (frame, code)
+
+    def instruction(self, space, address, generation):
+        versions = self.code.get((space, address), {})
+        best = max((g for g in versions if g <= generation), default=None)
+        if best is None:
+            return "none"
+        frame, code = versions[best]
+        return f"{best} {frame if frame < len(self.trace.frames) else 0} {code.hex() or '-'}"
+
+    def threads(self):
+        for id_, (kind, number) in [*enumerate(self.trace.streams)][1:]:
+            records = self.streams.get(id_, []) if kind == 3 else []
+            if any(self.number(r) is not None for r in records):
+                pid, tid, _ = self.trace.threads[number]
+                yield pid, tid, id_, number, records
+
+    @staticmethod
+    def number(record):
+        """Behind the record; None when it tells none."""
+        try:
+            if record[3] == 1:
+                run = read_run(record[4])
+                return run[0] + len(run[3])
+            return read_mark(record[4])[0] if record[3] == 3 else None
+        except Bad:
+            return None
+
+    def name(self, thread):
+        name = ""
+        for _, stream, major, minor, payload in self.trace.records:
+            if major == 0x10 and minor == 0xAE and self.trace.streams[stream][0] == 1:
+                p = Bytes(payload)
+                numbers = [p.uleb() for _ in range(4)]
+                if numbers[0] == thread:
+                    name = self.trace.strings[numbers[3]]
+        return name
+
+    def items(self, records, start):
+        """Lines; the data of a run come whole when some of its steps do."""
+        is_on = start == 0
+        for time, _, _, minor, payload in records:
+            try:
+                if minor == 1:
+                    first, space, generation, steps = read_run(payload)
+                    for i, (address, times) in enumerate(steps):
+                        if first + i < start:
+                            continue
+                        is_on = True
+                        yield (f"{first + i} {time} {space}/{generation} {address:x} x{min(times, U32 - 1)} "
+                               + self.instruction(space, address, generation))
+                elif minor == 3:
+                    at, kind, a, b, c, text = read_mark(payload)
+                    if at >= start:
+                        is_on = True
+                        rest_is(text < len(self.trace.strings), "no such string")
+                        yield f"{at} {time} mark {kind} {a} {b} {c} '{self.trace.strings[text]}'"
+                elif minor == 4 and is_on:
+                    for step, address, how, size, value in read_data(payload):
+                        yield f"{step} {time} data {address:x} {how} {size} {value}"
+            except Bad:
+                yield "damage"
+
+
+def main():
+    with open(sys.argv[1], "rb") as file:
+        steps = Steps(Trace(file.read()))
+    start = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    for pid, tid, _, thread, records in sorted(steps.threads()):
+        n = [v for v in map(steps.number, records) if v is not None][-1]
+        print(f"thread {pid} {tid} '{steps.name(thread)}' {n} steps")
+        for line in steps.items(records, start):
+            print(line)
+
+
+try:
+    main()
+except Bad as bad:
+    sys.exit(f"{sys.argv[1]}: {bad}")
