@@ -3,16 +3,20 @@
 
 #include <Zydis/Zydis.h>
 
-static bool format_init(ZydisFormatter *f)
+static bool format_init(ZydisFormatter *f, enum x86_syntax syntax)
 {
-	return ZYAN_SUCCESS(ZydisFormatterInit(f, ZYDIS_FORMATTER_STYLE_ATT)) &&
+	ZydisFormatterStyle style = syntax == X86_SYNTAX_INTEL ? ZYDIS_FORMATTER_STYLE_INTEL
+							       : ZYDIS_FORMATTER_STYLE_ATT;
+
+	return ZYAN_SUCCESS(ZydisFormatterInit(f, style)) &&
 	       ZYAN_SUCCESS(ZydisFormatterSetProperty(f, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
 		       (ZyanUPointer)ZYDIS_PADDING_DISABLED)) &&
 	       ZYAN_SUCCESS(ZydisFormatterSetProperty(
 		       f, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE));
 }
 
-bool x86_format(char text[X86_TEXT_BYTES], struct span code, uint64_t addr, bool is_64)
+bool x86_format_as(enum x86_syntax syntax, char text[X86_TEXT_BYTES], struct span code,
+	uint64_t addr, bool is_64)
 {
 	ZydisMachineMode mode =
 		is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LONG_COMPAT_32;
@@ -25,7 +29,12 @@ bool x86_format(char text[X86_TEXT_BYTES], struct span code, uint64_t addr, bool
 	text[0] = 0;
 	return ZYAN_SUCCESS(ZydisDecoderInit(&decoder, mode, width)) &&
 	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.p, code.n, &insn, operands)) &&
-	       format_init(&formatter) &&
+	       format_init(&formatter, syntax) &&
 	       ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &insn, operands,
 		       insn.operand_count_visible, text, X86_TEXT_BYTES, addr, NULL));
+}
+
+bool x86_format(char text[X86_TEXT_BYTES], struct span code, uint64_t addr, bool is_64)
+{
+	return x86_format_as(X86_SYNTAX_ATT, text, code, addr, is_64);
 }

@@ -13,6 +13,7 @@ const struct command *const commands[] = {
 	&command_count,
 	&command_insert,
 	&command_probe,
+	&command_steps,
 	&command_doctor,
 	&command_help,
 	NULL,

@@ -12,6 +12,7 @@ extern const struct command command_symbols;
 extern const struct command command_count;
 extern const struct command command_insert;
 extern const struct command command_probe;
+extern const struct command command_steps;
 extern const struct command command_doctor;
 extern const struct command command_help;
 

@@ -15,6 +15,7 @@
 #include "record/kernel_sources.h"
 #include "record/hooks/hooks.h"
 #include "record/perf_set.h"
+#include "steps/engine.h"
 #include "symbols/catalog/catalog.h"
 #include "symbols/source/debuginfod.h"
 #include "symbols/symtab.h"
@@ -256,6 +257,36 @@ static void check_functions(struct finding *f)
 			"functions of commands and of running processes can be hooked (--events)");
 }
 
+/* Which engines work here, and why the others do not. */
+static void check_steps(struct finding *f)
+{
+	int scope = read_setting("/proc/sys/kernel/yama/ptrace_scope", 0);
+	struct buf good = {0}, bad = {0};
+
+	for (size_t i = 0; step_engines[i]; i++) {
+		const char *why = step_engines[i]->hindrance();
+
+		if (why)
+			buf_printf(&bad, "; not by %s: %s", step_engines[i]->name, why);
+		else
+			buf_printf(&good, "%s%s", good.n ? ", " : "", step_engines[i]->name);
+	}
+	f->verdict = good.n ? VERDICT_GOOD : VERDICT_LIMITED;
+	snprintf(f->text, sizeof(f->text), "instructions %s (weir steps)%s%s%s",
+		good.n ? "can be traced" : "cannot be traced", good.n ? " by " : "",
+		good.n ? buf_text(&good) : "", bad.n ? buf_text(&bad) : "");
+	if (good.n && geteuid() != 0 && scope > 0) {
+		f->verdict = VERDICT_LIMITED;
+		snprintf(f->text, sizeof(f->text),
+			"instructions of a command can be traced (weir steps) by %s, of running "
+			"processes by root only%s",
+			buf_text(&good), bad.n ? buf_text(&bad) : "");
+		snprintf(f->fix, sizeof(f->fix), "sysctl kernel.yama.ptrace_scope=0");
+	}
+	buf_release(&good);
+	buf_release(&bad);
+}
+
 static void check_system_calls(struct finding *f)
 {
 	struct tracepoint enter;
@@ -320,6 +351,7 @@ static const struct check checks[] = {
 	{"functions", check_functions},
 	{"system calls", check_system_calls},
 	{"scripts", check_scripts},
+	{"steps", check_steps},
 	{"32-bit", check_compat},
 	{"unloads", check_unloads},
 	{"debug files", check_debug_files},

@@ -8,10 +8,14 @@
 
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
+#include "cmd/report/steps_marks.h"
 #include "formats/callgrind.h"
 #include "formats/folded.h"
 #include "formats/lcov.h"
 #include "formats/pprof.h"
+#include "steps/export_stream.h"
+#include "steps/export_text.h"
+#include "symbols/resolver.h"
 
 struct export_arguments {
 	const char *output;
@@ -56,15 +60,36 @@ static int write_pprof(const struct profile *profile, FILE *out, struct err *err
 static const struct export_format {
 	const char *name;
 	int (*write)(const struct profile *profile, FILE *out, struct err *err);
+	/* or, of executed instructions alone: */
+	int (*write_steps)(const struct trace_reader *r, const struct step_export_options *options,
+		FILE *out, struct step_export_result *result, struct err *err);
 	const char *output;  /* without -o */
 	bool counts_samples; /* the metric is samples, when there are any and no events */
 } formats[] = {
-	{"folded", write_folded, "-", true},
-	{"pprof", write_pprof, "profile.pb.gz", false},
-	{"callgrind", export_callgrind, "callgrind.out.weir", false},
-	{"lcov", export_lcov, "coverage.info", false},
-	{NULL, NULL, NULL, false},
+	{"folded", write_folded, NULL, "-", true},
+	{"pprof", write_pprof, NULL, "profile.pb.gz", false},
+	{"callgrind", export_callgrind, NULL, "callgrind.out.weir", false},
+	{"lcov", export_lcov, NULL, "coverage.info", false},
+	{"steps", NULL, export_step_text, "-", false},
+	{"step-stream", NULL, export_step_stream, "steps.stream", false},
+	{NULL, NULL, NULL, NULL, false},
 };
+
+/* What is written: a profile, or the steps of a trace. */
+struct export_source {
+	const struct export_format *format;
+	const struct profile *profile;
+	const struct trace_reader *reader;
+	struct step_export_options steps;
+	struct step_export_result steps_result;
+};
+
+static int write_source(struct export_source *s, FILE *out, struct err *err)
+{
+	return s->profile
+		       ? s->format->write(s->profile, out, err)
+		       : s->format->write_steps(s->reader, &s->steps, out, &s->steps_result, err);
+}
 
 static int build(struct profile **profile, const struct trace_reader *reader,
 	const struct export_format *format, struct build_options *options, struct err *err)
@@ -93,15 +118,14 @@ static void remove_regular(const char *path)
 }
 
 /* A file that could not be written as a whole is removed; a device stays. */
-static int write_file(const struct export_format *format, const struct profile *profile,
-	const char *path, struct err *err)
+static int write_file(struct export_source *source, const char *path, struct err *err)
 {
 	FILE *out = fopen(path, "wb");
 	int rc, failed;
 
 	if (!out)
 		return err_sys(err, errno, "'%s': cannot write", path);
-	rc = format->write(profile, out, err);
+	rc = write_source(source, out, err);
 	failed = ferror(out);
 	failed |= fclose(out);
 	if (rc == 0 && failed)
@@ -111,10 +135,17 @@ static int write_file(const struct export_format *format, const struct profile *
 	return rc;
 }
 
-static int export_trace(
+static int write_output(struct export_source *source, const char *path, struct err *err)
+{
+	path = path ? path : source->format->output;
+	return strcmp(path, "-") ? write_file(source, path, err)
+				 : write_source(source, stdout, err);
+}
+
+static int export_profile(
 	const struct export_format *format, struct export_arguments *a, const char *path)
 {
-	const char *output = a->output ? a->output : format->output;
+	struct export_source source = {.format = format};
 	struct trace_reader *reader;
 	struct profile *profile;
 	struct err err = {0};
@@ -125,13 +156,34 @@ static int export_trace(
 		return command_fail(&err);
 	rc = build(&profile, reader, format, &a->build, &err);
 	if (rc == 0) {
-		rc = strcmp(output, "-") ? write_file(format, profile, output, &err)
-					 : format->write(profile, stdout, &err);
+		source.profile = profile;
+		rc = write_output(&source, a->output, &err);
 		status = loss_is_real(&profile->loss) ? STATUS_LOSSES : STATUS_DONE;
 		profile_free(profile);
 	}
 	trace_reader_close(reader);
 	return rc < 0 ? command_fail(&err) : status;
+}
+
+static int export_steps(
+	const struct export_format *format, struct export_arguments *a, const char *path)
+{
+	struct export_source source = {.format = format,
+		.steps = {.thread = a->build.thread, .put_mark = step_mark_put_words}};
+	struct trace_reader *reader;
+	struct err err = {0};
+	int rc = resolver_open_trace(&reader, path, a->open.catalog, &err);
+	bool has_losses;
+
+	if (rc < 0)
+		return command_fail(&err);
+	source.reader = reader;
+	rc = write_output(&source, a->output, &err);
+	has_losses = source.steps_result.n_gaps || trace_reader_is_recovered(reader, NULL);
+	trace_reader_close(reader);
+	if (rc < 0)
+		return command_fail(&err);
+	return has_losses ? STATUS_LOSSES : STATUS_DONE;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -147,23 +199,27 @@ static int run(const struct command *command, int argc, char **argv)
 	while (format->name && strcmp(format->name, argv[0]))
 		format++;
 	if (!format->name)
-		return options_usage_error(
-			command, "'%s' is not a format (folded, pprof, callgrind, lcov)", argv[0]);
-	return export_trace(format, &a, argc > 1 ? argv[1] : "trace.weir");
+		return options_usage_error(command,
+			"'%s' is not a format (folded, pprof, callgrind, lcov, steps, step-stream)",
+			argv[0]);
+	return (format->write ? export_profile : export_steps)(
+		format, &a, argc > 1 ? argv[1] : "trace.weir");
 }
 
 const struct command command_export = {
 	.name = "export",
 	.synopsis = "FORMAT [TRACE] [-o FILE]",
-	.summary = "writes a trace for other tools: folded, pprof, callgrind, lcov",
+	.summary = "writes a trace for other tools: folded, pprof, callgrind, lcov, steps",
 	.options = export_options,
 	.details =
 		"FORMAT is one of\n"
-		"  folded    one line a call path, for flame graphs: comm;outer;...;inner COUNT\n"
-		"            (to standard output unless -o is given)\n"
-		"  pprof     the pprof tools' profile.proto, gzipped (profile.pb.gz unless -o is given)\n"
-		"  callgrind a profile for KCachegrind and callgrind_annotate (callgrind.out.weir)\n"
-		"  lcov      line coverage for genhtml and others (coverage.info); of counts alone\n"
+		"  folded      one line a call path, for flame graphs: comm;outer;...;inner COUNT\n"
+		"              (to standard output unless -o is given)\n"
+		"  pprof       the pprof tools' profile.proto, gzipped (profile.pb.gz unless -o is given)\n"
+		"  callgrind   a profile for KCachegrind and callgrind_annotate (callgrind.out.weir)\n"
+		"  lcov        line coverage for genhtml and others (coverage.info); of counts alone\n"
+		"  steps       one executed instruction a line (to standard output unless -o is given)\n"
+		"  step-stream executed instructions for simulators, binary (steps.stream)\n"
 		"TRACE is trace.weir unless given. Exit status 3: done, but the trace has losses.\n",
 	.run = run,
 };

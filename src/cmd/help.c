@@ -12,7 +12,7 @@ static void print_overview(FILE *out)
 		fprintf(out, "  weir %-21s %s\n", (*c)->name, (*c)->summary);
 	fputs("\n'weir help COMMAND' or 'weir COMMAND -h' tells more; the manual: man weir.\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but with losses;\n"
-	      "'weir -- CMD' and 'weir record -- CMD' give CMD's own.\n",
+	      "'weir -- CMD', 'weir record -- CMD' and 'weir steps -- CMD' give CMD's own.\n",
 		out);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weir import: text files and count files into a trace. */
+/* weir import: text files, count files and step streams into a trace. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "formats/import_events.h"
+#include "steps/import_stream.h"
 
 struct import_arguments {
 	const char *output;
@@ -33,6 +34,7 @@ static const struct import_format {
 } formats[] = {
 	{"events", import_events},
 	{"samples", import_samples},
+	{"step-stream", import_step_stream},
 	{NULL, NULL},
 };
 
@@ -128,27 +130,28 @@ static int run(const struct command *command, int argc, char **argv)
 	while (format->name && strcmp(format->name, argv[0]))
 		format++;
 	if (!format->name)
-		return options_usage_error(
-			command, "'%s' is not a format (events, samples, counts)", argv[0]);
+		return options_usage_error(command,
+			"'%s' is not a format (events, samples, counts, step-stream)", argv[0]);
 	return import_file(format, argv[1], a.output);
 }
 
 const struct command command_import = {
 	.name = "import",
 	.synopsis = "FORMAT FILE [-o TRACE]",
-	.summary = "makes a trace from a text file of events or samples, or from a count file",
+	.summary = "makes a trace from events or samples in text, a count file or a step stream",
 	.options = import_options,
 	.details =
 		"FILE '-' is standard input; '#' starts a comment. FORMAT is one of\n"
-		"  events    lines of  TIME enter|leave NAME [TID]\n"
-		"                      TIME switch-out|switch-in [TID]\n"
-		"                      TIME add METRIC AMOUNT [TID]\n"
-		"                      TIME stack NUMBER [TID]\n"
-		"                      TIME sample[=WEIGHT]|stack-at [TID:] NAME...\n"
-		"                      TIME node NUMBER PARENT NAME CALLS ELAPSED MIN MAX [TID]\n"
-		"                      TIME hook NAME METHOD HITS OFF [REASON...]\n"
-		"  samples   one stack a line, outermost first:  [TID:] NAME...\n"
-		"  counts    the file that a program linked by 'weir count' leaves\n"
+		"  events      lines of  TIME enter|leave NAME [TID]\n"
+		"                        TIME switch-out|switch-in [TID]\n"
+		"                        TIME add METRIC AMOUNT [TID]\n"
+		"                        TIME stack NUMBER [TID]\n"
+		"                        TIME sample[=WEIGHT]|stack-at [TID:] NAME...\n"
+		"                        TIME node NUMBER PARENT NAME CALLS ELAPSED MIN MAX [TID]\n"
+		"                        TIME hook NAME METHOD HITS OFF [REASON...]\n"
+		"  samples     one stack a line, outermost first:  [TID:] NAME...\n"
+		"  counts      the file that a program linked by 'weir count' leaves\n"
+		"  step-stream executed instructions: 'weir export step-stream', or another tracer\n"
 		"Times are plain integers in units of 1 and do not go back within a thread.\n",
 	.run = run,
 };

@@ -11,6 +11,8 @@
 
 #include "base/file.h"
 #include "insert/cost/cost.h"
+#include "steps/step_counts.h"
+#include "steps/steps.h"
 #include "symbols/resolver.h"
 
 /* False when the file cannot be read, too: opening it as a trace says why. */
@@ -58,38 +60,91 @@ static int import_into(struct trace_writer *w, const char *path,
 	return rc;
 }
 
+/* A trace that is made in memory. */
+struct memory_trace {
+	int fd;
+	char name[32];
+};
+
+static int memory_trace_writer(
+	struct memory_trace *m, const char *path, struct trace_writer **w, struct err *err)
+{
+	int copy;
+
+	m->fd = memfd_create("weir-counts", MFD_CLOEXEC);
+	copy = m->fd < 0 ? -1 : fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0)
+		return err_sys(err, errno, "'%s': no memory for its trace", path);
+	snprintf(m->name, sizeof(m->name), "/proc/self/fd/%d", m->fd);
+	return trace_writer_open_fd(w, copy, path, err);
+}
+
+static void memory_trace_release(struct memory_trace *m)
+{
+	if (m->fd >= 0)
+		close(m->fd);
+}
+
 /* `options` NULL: names are not looked for. */
 static int open_count_file(struct trace_reader **out, const char *path,
 	const struct open_trace_options *options, struct err *err)
 {
 	static const struct import_counts_options no_options;
-	FD_AUTO fd = memfd_create("weir-counts", MFD_CLOEXEC);
+	struct memory_trace m;
 	struct trace_writer *w;
-	char name[32];
-	int copy, rc;
+	int rc = memory_trace_writer(&m, path, &w, err);
 
-	if (fd < 0)
-		return err_sys(err, errno, "'%s': no memory for its trace", path);
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (copy < 0)
-		return err_sys(err, errno, "'%s': no memory for its trace", path);
-	rc = trace_writer_open_fd(&w, copy, path, err);
 	if (rc == 0)
 		rc = import_into(w, path, options ? &options->counts : &no_options, err);
-	if (rc < 0)
-		return rc;
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	rc = options ? resolver_open_trace(out, name, options->catalog, err)
-		     : trace_reader_open(out, name, err);
+	if (rc == 0)
+		rc = options ? resolver_open_trace(out, m.name, options->catalog, err)
+			     : trace_reader_open(out, m.name, err);
 	if (rc == 0)
 		trace_reader_set_name(*out, path);
+	memory_trace_release(&m);
 	return rc;
+}
+
+/* Counts instead of the steps of *out, which is replaced; all that has a name has it already. */
+static int count_steps(
+	struct trace_reader **out, const char *path, enum open_steps how, struct err *err)
+{
+	static const enum step_counts_code codes[] = {
+		[OPEN_STEPS_COUNTS] = STEP_COUNTS_ALL_CODE,
+		[OPEN_STEPS_COVERAGE] = STEP_COUNTS_COVERAGE,
+		[OPEN_STEPS_TREES] = STEP_COUNTS_TREES,
+	};
+	struct err close_err = {0};
+	struct trace_reader *counts;
+	struct memory_trace m;
+	struct trace_writer *w;
+	int rc = memory_trace_writer(&m, path, &w, err), close_rc;
+
+	if (rc == 0) {
+		rc = step_counts_write(w, *out, codes[how], err);
+		close_rc = trace_writer_close(w, &close_err);
+		if (rc == 0 && close_rc < 0) {
+			*err = close_err;
+			rc = close_rc;
+		}
+	}
+	if (rc == 0)
+		rc = trace_reader_open(&counts, m.name, err);
+	memory_trace_release(&m);
+	trace_reader_close(*out);
+	*out = NULL;
+	if (rc < 0)
+		return rc;
+	trace_reader_set_name(counts, path);
+	*out = counts;
+	return 0;
 }
 
 int open_trace(struct trace_reader **out, const char *path,
 	const struct open_trace_options *options, struct err *err)
 {
 	static const struct open_trace_options none;
+	struct trace_reader *reader;
 	int rc;
 
 	options = options ? options : &none;
@@ -98,7 +153,12 @@ int open_trace(struct trace_reader **out, const char *path,
 		return rc;
 	if (is_count_file(path))
 		return open_count_file(out, path, options, err);
-	return resolver_open_trace(out, path, options->catalog, err);
+	rc = resolver_open_trace(&reader, path, options->catalog, err);
+	if (rc == 0 && options->steps != OPEN_STEPS_PLAIN && steps_are_in(reader))
+		rc = count_steps(&reader, path, options->steps, err);
+	if (rc == 0)
+		*out = reader;
+	return rc;
 }
 
 int open_trace_plain(struct trace_reader **out, const char *path, struct err *err)

@@ -100,15 +100,14 @@ void record_print_summary(const char *path)
 		command_fail(&err);
 }
 
-/* Ends as the command ended: same status, or the same signal without a second core file. */
-static int pass_on(const struct recorder_result *r)
+int record_pass_on(int wait_status)
 {
 	struct rlimit no_core = {0, 0};
 	int number;
 
-	if (WIFEXITED(r->wait_status))
-		return WEXITSTATUS(r->wait_status);
-	number = WTERMSIG(r->wait_status);
+	if (WIFEXITED(wait_status))
+		return WEXITSTATUS(wait_status);
+	number = WTERMSIG(wait_status);
 	fflush(NULL);
 	setrlimit(RLIMIT_CORE, &no_core);
 	signal(number, SIG_DFL);
@@ -139,7 +138,7 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 	else
 		show_result(&t, &result);
 	run_after(&t);
-	status = result.has_status				       ? pass_on(&result)
+	status = result.has_status ? record_pass_on(result.wait_status)
 		 : result.counts.n_lost || result.counts.n_events_lost ? STATUS_LOSSES
 								       : STATUS_DONE;
 	if (result.write_error.code && status == STATUS_DONE)

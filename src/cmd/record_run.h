@@ -13,6 +13,10 @@ enum record_talk { RECORD_QUIET, RECORD_NORMAL, RECORD_VERBOSE };
 int record_run(const struct recorder_options *options, enum record_talk talk,
 	void (*after)(const char *path));
 
+/* Ends as the command ended: returns the same status, or dies of the same signal, without a second
+ * core file. */
+int record_pass_on(int wait_status);
+
 /* The summary report on stderr. */
 void record_print_summary(const char *path);
 

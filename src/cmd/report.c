@@ -8,6 +8,7 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/report.h"
+#include "steps/steps.h"
 
 struct report_arguments {
 	struct report_options report;
@@ -49,10 +50,39 @@ static const struct option_spec report_option_table[] = {
 		offsetof(struct report_arguments, report.blocks)},
 	{0, "asm", OPTION_FLAG, NULL, "source: the instructions of each block too",
 		offsetof(struct report_arguments, report.assembly)},
+	{0, "at", OPTION_NUMBER, "N", "steps: begin with step N of each thread",
+		offsetof(struct report_arguments, report.at)},
+	{0, "back", OPTION_NUMBER, "N", "steps: and with so many in front of it",
+		offsetof(struct report_arguments, report.back)},
+	{0, "interleave", OPTION_FLAG, NULL, "steps: all threads by time, not one by one",
+		offsetof(struct report_arguments, report.interleave)},
+	{0, "fold", OPTION_FLAG, NULL, "steps: loops once, with the number of their rounds",
+		offsetof(struct report_arguments, report.fold)},
+	{0, "syntax", OPTION_TEXT, "NAME", "steps: of instructions, att (default) or intel",
+		offsetof(struct report_arguments, report.syntax)},
+	{0, "source", OPTION_FLAG, NULL, "steps: the text of source lines too",
+		offsetof(struct report_arguments, report.source_lines)},
+	{0, "returns", OPTION_FLAG, NULL, "branches: where returns went, too",
+		offsetof(struct report_arguments, report.returns)},
 	{0, "color", OPTION_FLAG, NULL, "colours, as for a terminal",
 		offsetof(struct report_arguments, report.color)},
 	{0},
 };
+
+static int check_step_arguments(const struct command *command, const struct report_arguments *a)
+{
+	const char *syntax = a->report.syntax;
+
+	if (syntax && strcmp(syntax, "att") != 0 && strcmp(syntax, "intel") != 0)
+		return options_usage_error(command, "--syntax: '%s' is not att or intel", syntax);
+	if (a->report.at && a->report.interleave)
+		return options_usage_error(command,
+			"--at counts the steps of a thread; with --interleave, --from says "
+			"where to begin");
+	if (a->report.at && a->from)
+		return options_usage_error(command, "--at and --from both say where to begin");
+	return 0;
+}
 
 /* 0, or STATUS_USAGE with its sentence said. */
 static int check_arguments(
@@ -67,7 +97,7 @@ static int check_arguments(
 	if (a->report.sort && !report_kind_sorts_by(kind, a->report.sort))
 		return options_usage_error(
 			command, "--sort: %s has no column '%s'", kind->name, a->report.sort);
-	return 0;
+	return check_step_arguments(command, a);
 }
 
 static int render(const struct report_arguments *a, const struct report_kind *kind,
@@ -95,6 +125,38 @@ static int render(const struct report_arguments *a, const struct report_kind *ki
 	return status;
 }
 
+/* The same for kinds that walk steps. */
+static int render_steps(const struct report_arguments *a, const struct report_kind *kind,
+	const struct trace_reader *reader)
+{
+	struct loss loss = {0};
+	struct report report = {.reader = reader,
+		.options = &a->report,
+		.out = stdout,
+		.selection = &a->build,
+		.loss = &loss};
+	struct err err = {0};
+	struct steps *steps;
+	int rc, status;
+
+	if (!steps_are_in(reader)) {
+		err_set(&err, ERR_NOT_FOUND, "'%s': has no steps (weir steps records them)",
+			trace_reader_name(reader));
+		return command_fail(&err);
+	}
+	if (steps_open(&steps, reader, &err) < 0)
+		return command_fail(&err);
+	report.steps = steps;
+	rc = a->report.json ? kind->json(&report, &err) : kind->text(&report, &err);
+	if (rc < 0)
+		status = command_fail(&err);
+	else
+		status = loss_is_real(&loss) ? STATUS_LOSSES : STATUS_DONE;
+	steps_close(steps);
+	loss_release(&loss);
+	return status;
+}
+
 static int open_and_render(
 	const struct report_arguments *a, const struct report_kind *kind, const char *path)
 {
@@ -104,9 +166,19 @@ static int open_and_render(
 
 	if (open_trace(&reader, path, &a->open, &err) < 0)
 		return command_fail(&err);
-	status = render(a, kind, reader);
+	status = kind->by_steps ? render_steps(a, kind, reader) : render(a, kind, reader);
 	trace_reader_close(reader);
 	return status;
+}
+
+/* What a report needs of executed instructions. */
+static enum open_steps steps_for(const struct report_kind *kind)
+{
+	if (!strcmp(kind->name, "source"))
+		return OPEN_STEPS_COUNTS;
+	if (!strcmp(kind->name, "summary") || !strcmp(kind->name, "coverage"))
+		return OPEN_STEPS_COVERAGE;
+	return kind->by_steps ? OPEN_STEPS_PLAIN : OPEN_STEPS_TREES;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -142,6 +214,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (argc > 0)
 		path = argv[0];
 	a.report.exe = a.open.counts.exe;
+	a.open.steps = steps_for(kind);
 	status = check_arguments(command, &a, kind);
 	if (status)
 		return status;
@@ -175,10 +248,14 @@ const struct command command_report = {
 		"  loss      what is missing from the trace, and why\n"
 		"  source    the function whose name follows, line by line, with its blocks\n"
 		"  coverage  functions, blocks and lines that were not executed\n"
+		"  steps     the executed instructions in order, with what happened between them\n"
+		"  branches  which way branches went, and the targets of indirect ones\n"
+		"  mix       what kinds of instruction were executed; the working set of code\n"
 		"TRACE is trace.weir unless given. Columns for --sort: calls, base, cum, cum2, elapsed,\n"
 		"min, max, samples, name, image (tree: calls, base, cum, elapsed, name; threads: base,\n"
 		"samples, events, switches, pid, tid, name; hooks: function, image, method, reason,\n"
-		"hits, off).\n"
+		"hits, off; branches: executed, taken, not-taken, unknown, exceptions, bias, targets,\n"
+		"address, symbol, image).\n"
 		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but data was lost.\n",
 	.run = run,
 };

@@ -127,11 +127,14 @@ check "doctor lists some events" grep -q 'events for -e  *cpu-clock ' <("$WEIR" 
 
 printf '%s\n' '0 enter main' '4 sample=3 main deep' '9 leave main' '9 hook main jump 1 .' | "$WEIR" import events - -o fields.weir
 python3 "$ROOT/tests/fixtures/count_files/make_counts.py" average counts.weir
+"$WEIR" steps -q --data --max 300 -o steps.weir -- "$(type -P true)"
 { section JSON <page.txt; section LOSS <page.txt; } | tr -cs 'a-z0-9_' '\n' | sort -u >words.txt
 for kind in $(cut -d ' ' -f 1 kinds.txt); do
 	case $kind in
 	source) "$WEIR" report source B counts.weir --json --blocks --asm ;;
 	coverage) "$WEIR" report coverage counts.weir --json ;;
+	steps) "$WEIR" report steps steps.weir --json --source ;;
+	branches | mix) "$WEIR" report "$kind" steps.weir --json ;;
 	*) "$WEIR" report "$kind" fields.weir --json ;;
 	esac >"$kind.json"
 	python3 - "$kind.json" >keys.txt <<'PYTHON'

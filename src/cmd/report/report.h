@@ -29,13 +29,26 @@ struct report_options {
 	bool blocks;	       /* source: each block of a line too */
 	bool assembly;	       /* source: the instructions too */
 	const char *exe;       /* the program, when it is elsewhere now; NULL = where it was */
+	/* steps: */
+	uint64_t at, back;  /* begin with step `at`, or `back` steps before it */
+	bool interleave;    /* threads by time, not one after the other */
+	bool fold;	    /* repetitions once, with their number */
+	bool source_lines;  /* the text of source lines too */
+	const char *syntax; /* "att", "intel"; NULL = att */
+	bool returns; /* branches: where returns went, too */
 };
+
+struct steps;
 
 struct report {
 	const struct trace_reader *reader;
 	const struct profile *profile;
 	const struct report_options *options;
 	FILE *out;
+	/* Kinds that walk steps have these instead of a profile: */
+	const struct steps *steps;
+	const struct build_options *selection; /* thread, from, to */
+	struct loss *loss; /* of what was walked; the renderer adds to it, and sets is_cut */
 };
 
 struct report_kind {
@@ -48,6 +61,7 @@ struct report_kind {
 	int (*text)(const struct report *report, struct err *err);
 	int (*json)(const struct report *report, struct err *err);
 	const char *absent;
+	bool by_steps; /* walks the steps of the trace; no profile is built */
 };
 
 extern const struct report_kind report_kinds[]; /* ended by a row without a name */
@@ -76,11 +90,18 @@ int source_text(const struct report *report, struct err *err);
 int source_json(const struct report *report, struct err *err);
 int coverage_text(const struct report *report, struct err *err);
 int coverage_json(const struct report *report, struct err *err);
+int steps_text(const struct report *report, struct err *err);
+int steps_json(const struct report *report, struct err *err);
+int branches_text(const struct report *report, struct err *err);
+int branches_json(const struct report *report, struct err *err);
+int mix_text(const struct report *report, struct err *err);
+int mix_json(const struct report *report, struct err *err);
 int summary_text(const struct report *report, struct err *err);
 int summary_json(const struct report *report, struct err *err);
 
 extern const char *const flat_columns[], *const tree_columns[], *const threads_columns[],
-									*const hooks_columns[];
+									*const hooks_columns[],
+	*const branches_columns[];
 
 /* Opens the trace and writes its summary. *had_losses (may be NULL) is set on success. */
 int report_summary(
@@ -88,6 +109,9 @@ int report_summary(
 
 /* The JSON object around the rows; report_json_end writes the loss object and closes. */
 void report_json_begin(struct json *j, const struct report *report, const char *kind);
+/* The same without a profile, for kinds that walk steps: the metric is instructions. */
+void report_json_begin_steps(
+	struct json *j, const struct report *report, const char *kind, uint64_t total);
 void report_json_rows(struct json *j);				   /* begins "rows" */
 void report_json_end(struct json *j, const struct report *report); /* ends "rows" too */
 void report_json_loss(struct json *j, const char *key, const struct loss *loss);

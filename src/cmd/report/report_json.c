@@ -71,20 +71,33 @@ int report_no_tree(const struct report *report, struct err *err)
 		trace_reader_name(report->reader));
 }
 
-void report_json_begin(struct json *j, const struct report *report, const char *kind)
+static void json_begin(struct json *j, const struct report *report, const char *kind,
+	const char *metric, const char *unit)
 {
-	const struct profile *p = report->profile;
-
 	json_init(j, report->out);
 	json_object_begin(j, NULL);
 	json_u64(j, "weir", 1);
 	json_string(j, "kind", kind);
 	json_string(j, "trace", trace_reader_name(report->reader));
 	json_object_begin(j, "metric");
-	json_string(j, "name", p->metric);
-	json_string(j, "unit", p->unit);
+	json_string(j, "name", metric);
+	json_string(j, "unit", unit);
 	json_object_end(j);
+}
+
+void report_json_begin(struct json *j, const struct report *report, const char *kind)
+{
+	const struct profile *p = report->profile;
+
+	json_begin(j, report, kind, p->metric, p->unit);
 	json_u64(j, "total", p->total);
+}
+
+void report_json_begin_steps(
+	struct json *j, const struct report *report, const char *kind, uint64_t total)
+{
+	json_begin(j, report, kind, "instructions", "1");
+	json_u64(j, "total", total);
 }
 
 void report_json_rows(struct json *j)
@@ -116,7 +129,7 @@ void report_json_end(struct json *j, const struct report *report)
 {
 	json_array_end(j);
 	json_newline(j);
-	report_json_loss(j, "loss", &report->profile->loss);
+	report_json_loss(j, "loss", report->profile ? &report->profile->loss : report->loss);
 	json_object_end(j);
 }
 

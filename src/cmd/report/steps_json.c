@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* The listing of steps as rows of JSON: kind is step, mark, damage or loop. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cmd/report/steps_listing.h"
+#include "cmd/report/steps_marks.h"
+
+/* ---- the part that is kept: fields of an open object, each with its comma in front ---- */
+
+static void json_hex(struct json *j, const char *key, const uint8_t *bytes, size_t n)
+{
+	char hex[2 * STEP_DATA_BYTES_MAX + 1];
+
+	for (size_t i = 0; i < n; i++)
+		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+	json_string(j, key, n ? hex : NULL);
+}
+
+static void json_place(struct json *j, const struct listed_insn *place)
+{
+	const struct frame_levels *names = place->names;
+	const struct frame_level *level = names ? &names->v[names->n - 1] : NULL;
+
+	json_u64(j, "address", place->addr);
+	report_json_text(j, "image", level ? level->image : NULL);
+	json_string(j, "symbol", place->is_named ? level->name : NULL);
+	report_json_measured(j, "offset", place->is_named, place->is_named ? level->offset : 0);
+	json_string(j, "inlined", names && names->n > 1 ? names->v[0].name : NULL);
+	report_json_text(j, "file", place->file);
+	report_json_measured(j, "line", place->line, place->line);
+	json_hex(j, "bytes", place->insn ? place->insn->bytes : NULL,
+		place->insn ? place->insn->n_bytes : 0);
+	json_string(j, "text", place->is_remark ? NULL : place->text);
+}
+
+static void put_fields(struct buf *to, const struct listed_insn *place, struct span source)
+{
+	char *text = NULL, *line;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	struct json j;
+
+	if (!out)
+		return;
+	json_init(&j, out);
+	json_object_begin(&j, NULL);
+	json_place(&j, place);
+	if (source.n) {
+		line = mem_strndup((const char *)source.p, source.n);
+		json_string(&j, "source", line);
+		free(line);
+	}
+	fclose(out);
+	buf_put_cstr(to, ", ");
+	buf_put(to, text + 1, n - 1); /* without the bracket */
+	free(text);
+}
+
+/* ---- rows ---- */
+
+static void row_begin(struct listing *l, const char *kind, uint64_t number, unsigned depth)
+{
+	struct json *j = &l->json;
+
+	json_newline(j);
+	json_object_begin(j, NULL);
+	json_string(j, "kind", kind);
+	json_u64(j, "pid", l->source->thread->pid);
+	json_u64(j, "tid", l->source->thread->tid);
+	report_json_measured(j, "time", l->has_time, l->time - l->view.start);
+	json_u64(j, "step", number);
+	if (l->report->options->fold)
+		json_u64(j, "depth", depth);
+}
+
+static void form_begin(struct listing *l)
+{
+	report_json_begin_steps(&l->json, l->report, "steps", steps_total(l->report->steps));
+	report_json_rows(&l->json);
+}
+
+/* What the rows of steps of a thread begin with, behind their kind. */
+static void form_thread(struct listing *l)
+{
+	const struct step_thread *t = l->source->thread;
+
+	buf_reset(&l->head);
+	buf_printf(&l->head, ", \"pid\": %" PRIu32 ", \"tid\": %" PRIu32 ", \"time\": ", t->pid,
+		t->tid);
+}
+
+static void json_data(struct listing *l, uint64_t number)
+{
+	static const char *const hows[] = {NULL, "read", "write", "read-write"};
+	struct json *j = &l->json;
+	struct step_datum d;
+
+	json_array_begin(j, "data");
+	while (steps_view_datum(l->source, number, &d)) {
+		json_object_begin(j, NULL);
+		json_string(j, "how", hows[d.how & 3]);
+		json_u64(j, "address", d.addr);
+		json_u64(j, "bytes", d.n);
+		json_hex(j, "value", d.value, d.has_value ? d.n : 0);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void put_key(struct buf *b, const char *key, uint64_t number)
+{
+	buf_put_cstr(b, key);
+	listing_put_number(b, number, 0);
+}
+
+/* The same as row_begin and the fields behind it, the fast way. */
+static void form_step(
+	struct listing *l, uint64_t number, const struct step *step, const struct step_line *line)
+{
+	struct buf *b = &l->row;
+
+	buf_reset(b);
+	buf_put(b, l->head.p, l->head.n);
+	if (l->has_time)
+		listing_put_number(b, l->time - l->view.start, 0);
+	else
+		buf_put_cstr(b, "null");
+	put_key(b, ", \"step\": ", number);
+	if (l->report->options->fold)
+		put_key(b, ", \"depth\": ", l->depth);
+	buf_put(b, line->text, line->n);
+	put_key(b, ", \"times\": ", step->times);
+	json_newline(&l->json);
+	json_object_begin(&l->json, NULL);
+	json_string(&l->json, "kind", "step");
+	fwrite_unlocked(b->p, 1, b->n, l->report->out);
+	if (l->view.has_data)
+		json_data(l, number);
+	json_object_end(&l->json);
+}
+
+static void form_mark(struct listing *l, uint64_t at, const struct step_mark *mark)
+{
+	row_begin(l, "mark", at, l->depth);
+	step_mark_json(&l->json, mark, l->report->reader);
+	json_object_end(&l->json);
+}
+
+static void form_damage(struct listing *l, uint64_t at, const char *sentence)
+{
+	row_begin(l, "damage", at, l->depth);
+	json_string(&l->json, "text", sentence);
+	json_object_end(&l->json);
+}
+
+static void form_loop(struct listing *l, unsigned depth, const struct listing_loop *loop)
+{
+	row_begin(l, "loop", loop->first, depth);
+	json_u64(&l->json, "times", loop->times);
+	json_u64(&l->json, "steps", loop->n_steps);
+	json_object_end(&l->json);
+}
+
+static void form_end(struct listing *l)
+{
+	report_json_end(&l->json, l->report);
+}
+
+const struct listing_form listing_json = {
+	.begin = form_begin,
+	.thread = form_thread,
+	.step = form_step,
+	.mark = form_mark,
+	.damage = form_damage,
+	.loop = form_loop,
+	.end = form_end,
+	.put = put_fields,
+};

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The listing of executed instructions. It streams: what is held is one item of each thread, the
+ * text of each instruction that was shown, and with --fold the window in which loops are found.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/report/steps_listing.h"
+#include "cmd/report/steps_marks.h"
+
+/* ---- rows ---- */
+
+/* What is due in front of a row: the thread's head, the loops that it is in. */
+static bool row_begin(struct listing *l)
+{
+	uint64_t limit = l->report->options->limit;
+
+	if (limit && l->n_rows >= limit)
+		l->is_full = true;
+	if (l->is_full)
+		return false;
+	if (l->shown != l->source) {
+		l->form->thread(l);
+		l->shown = l->source;
+		l->file = l->line = 0;
+	}
+	for (unsigned i = 0; i < l->depth; i++)
+		if (!l->loops[i].is_shown) {
+			l->form->loop(l, i, &l->loops[i]);
+			l->loops[i].is_shown = true;
+		}
+	l->n_rows++;
+	return true;
+}
+
+void listing_step(struct listing *l, uint64_t number, const struct step *step)
+{
+	const struct step_line *line = step_lines_get(&l->lines, step);
+
+	if (line->matches && row_begin(l))
+		l->form->step(l, number, step, line);
+}
+
+void listing_mark(struct listing *l, uint64_t at, const struct step_mark *mark)
+{
+	bool is_wanted = true;
+
+	if (l->report->options->filter) {
+		buf_reset(&l->row);
+		step_mark_put_words(&l->row, mark, l->report->reader);
+		is_wanted = report_name_matches(l->report, buf_text(&l->row));
+	}
+	if (is_wanted && row_begin(l))
+		l->form->mark(l, at, mark);
+}
+
+void listing_damage(struct listing *l, uint64_t at, const char *sentence)
+{
+	if (row_begin(l))
+		l->form->damage(l, at, sentence);
+}
+
+void listing_enter(struct listing *l, const struct listing_loop *loop)
+{
+	l->loops[l->depth++] = *loop;
+}
+
+void listing_leave(struct listing *l)
+{
+	l->depth--;
+}
+
+/* ---- items ---- */
+
+static void note_mark(struct loss *loss, const struct step_mark *mark)
+{
+	uint64_t n = mark->a > 0 ? (uint64_t)mark->a : 1;
+
+	if (mark->kind != STEP_MARK_LOST)
+		return;
+	loss->events_lost += n;
+	loss_add_reason(loss, "steps that were executed are not in the trace", n);
+}
+
+static void note_damage(struct loss *loss, const char *sentence)
+{
+	loss->is_cut = true;
+	loss_add_reason(loss, sentence, 1);
+}
+
+static void note_opening(const struct report *report)
+{
+	const char *sentence;
+	uint32_t n = steps_n_damaged(report->steps, &sentence);
+
+	report->loss->is_cut = n || trace_reader_is_recovered(report->reader, NULL);
+	if (n)
+		loss_add_reason(report->loss, sentence, n);
+}
+
+static void list_item(
+	struct listing *l, struct steps_folding *folding, const struct step_item *item)
+{
+	switch (item->kind) {
+	case STEP_ITEM_STEPS:
+		for (uint32_t i = 0; i < item->n && !l->is_full; i++)
+			if (folding)
+				steps_folding_step(folding, item->first + i, &item->steps[i]);
+			else
+				listing_step(l, item->first + i, &item->steps[i]);
+		break;
+	case STEP_ITEM_MARK:
+		note_mark(l->report->loss, &item->mark);
+		if (folding)
+			steps_folding_mark(folding, item->first, &item->mark);
+		else
+			listing_mark(l, item->first, &item->mark);
+		break;
+	case STEP_ITEM_DAMAGE:
+		note_damage(l->report->loss, item->sentence);
+		if (folding)
+			steps_folding_flush(folding);
+		listing_damage(l, item->first, item->sentence);
+		break;
+	case STEP_ITEM_DATA: /* shown below its steps */
+		break;
+	}
+}
+
+static bool is_over(const struct listing *l)
+{
+	uint64_t limit = l->report->options->limit;
+
+	return l->is_full || (limit && l->n_rows >= limit);
+}
+
+static int walk(struct listing *l, struct steps_folding *folding, struct err *err)
+{
+	struct steps_source *source = NULL;
+	struct step_item item;
+	int rc;
+
+	while (!is_over(l) && (rc = steps_view_next(&l->view, &source, &item, err)) != 0) {
+		if (rc < 0)
+			return rc;
+		if (folding && source != l->source)
+			steps_folding_flush(folding);
+		l->source = source;
+		l->time = item.time;
+		list_item(l, folding, &item);
+	}
+	if (folding)
+		steps_folding_flush(folding);
+	return 0;
+}
+
+static int list(const struct report *report, const struct listing_form *form, struct err *err)
+{
+	struct steps_folding *folding = NULL;
+	struct listing *l = mem_zalloc(sizeof(*l));
+	int rc = steps_view_open(&l->view, report, err);
+
+	if (rc < 0) {
+		free(l);
+		return rc;
+	}
+	l->report = report;
+	l->form = form;
+	l->has_time = !report->options->fold;
+	note_opening(report);
+	step_lines_init(&l->lines, report, form->put);
+	if (report->options->fold)
+		folding = steps_folding_new(l);
+	form->begin(l);
+	rc = walk(l, folding, err);
+	loss_sort_reasons(report->loss);
+	form->end(l);
+	steps_folding_free(folding);
+	step_lines_release(&l->lines);
+	steps_view_close(&l->view);
+	buf_release(&l->row);
+	buf_release(&l->head);
+	free(l);
+	return rc;
+}
+
+int steps_text(const struct report *report, struct err *err)
+{
+	return list(report, &listing_text, err);
+}
+
+int steps_json(const struct report *report, struct err *err)
+{
+	return list(report, &listing_json, err);
+}

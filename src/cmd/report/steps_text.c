@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* The listing of steps as lines of text. Columns are as wide as usual values, since the steps
+ * stream by. */
+#include <inttypes.h>
+
+#include "base/file.h"
+#include "cmd/report/steps_listing.h"
+#include "cmd/report/steps_marks.h"
+
+#define STEP_WIDTH    10
+#define ADDRESS_WIDTH 14
+#define WHERE_WIDTH   36
+#define LINE_WIDTH    18
+#define NUMBER_BYTES  20
+
+/* ---- the part that is kept ---- */
+
+static void pad(struct buf *to, size_t from, size_t width)
+{
+	while (to->n - from < width)
+		buf_put_u8(to, ' ');
+	buf_put_cstr(to, "  ");
+}
+
+/* "libc.so.6(memcpy+0x1c)", "prog+0x1139" when there is no name. */
+static void put_where(struct buf *to, const struct listed_insn *place)
+{
+	const struct frame_level *level =
+		place->names ? &place->names->v[place->names->n - 1] : NULL;
+
+	if (!level)
+		buf_put_u8(to, '.');
+	else if (!place->is_named)
+		buf_put_cstr(to, level->name);
+	else if (*level->image)
+		buf_printf(to, "%s(%s+0x%" PRIx32 ")", path_base_name(level->image), level->name,
+			level->offset);
+	else
+		buf_printf(to, "%s+0x%" PRIx32, level->name, level->offset);
+}
+
+static void put_line(struct buf *to, const struct listed_insn *place, struct span source)
+{
+	size_t start = to->n;
+
+	(void)source; /* a line of its own */
+	buf_printf(to, "0x%" PRIx64, place->addr);
+	pad(to, start, ADDRESS_WIDTH);
+	start = to->n;
+	put_where(to, place);
+	pad(to, start, WHERE_WIDTH);
+	start = to->n;
+	if (place->file)
+		buf_printf(to, "%s:%" PRIu32, path_base_name(place->file), place->line);
+	else
+		buf_put_u8(to, '.');
+	pad(to, start, LINE_WIDTH);
+	buf_put_cstr(to, place->text);
+}
+
+/* ---- rows ---- */
+
+void listing_put_number(struct buf *b, uint64_t number, size_t width)
+{
+	char digits[NUMBER_BYTES];
+	size_t n = 0;
+
+	do
+		digits[NUMBER_BYTES - ++n] = (char)('0' + number % 10);
+	while (number /= 10);
+	for (size_t i = n; i < width; i++)
+		buf_put_u8(b, ' ');
+	buf_put(b, digits + NUMBER_BYTES - n, n);
+}
+
+/* Returns the width that is left for the number: bars take from its blanks. */
+static size_t put_bars(struct listing *l, unsigned depth)
+{
+	buf_reset(&l->row);
+	for (unsigned i = 0; i < depth; i++)
+		buf_put_cstr(&l->row, "| ");
+	return l->row.n < STEP_WIDTH ? STEP_WIDTH - l->row.n : 0;
+}
+
+static void write_row(struct listing *l)
+{
+	buf_put_u8(&l->row, '\n');
+	fwrite_unlocked(l->row.p, 1, l->row.n, l->report->out);
+}
+
+/* A row that has no number. */
+static void put_margin(struct listing *l, unsigned depth)
+{
+	for (size_t n = put_bars(l, depth) + 2; n; n--)
+		buf_put_u8(&l->row, ' ');
+}
+
+static void text_begin(struct listing *l)
+{
+	bool color = l->report->options->color;
+
+	fprintf(l->report->out, "%s%*s  %-*s  %-*s  %-*s  %s%s\n", color ? "\033[1m" : "",
+		STEP_WIDTH, "Step", ADDRESS_WIDTH, "Address", WHERE_WIDTH, "Where", LINE_WIDTH,
+		"Line", "Instruction", color ? "\033[0m" : "");
+}
+
+static void text_thread(struct listing *l)
+{
+	const struct step_thread *t = l->source->thread;
+
+	fprintf(l->report->out, "thread %" PRIu32 "_%" PRIu32 "%s%s", t->pid, t->tid,
+		*t->name ? " " : "", t->name);
+	if (l->report->options->interleave)
+		fprintf(l->report->out, ", up to %" PRIu64 " ns", l->time - l->view.start);
+	fputc('\n', l->report->out);
+}
+
+/* The text of the source line when it is another one than before. */
+static void write_source(struct listing *l, const struct step_line *line)
+{
+	struct span text;
+
+	if (!line->file || (line->file == l->file && line->line == l->line))
+		return;
+	l->file = line->file;
+	l->line = line->line;
+	text = step_lines_source(&l->lines, line->file, line->line);
+	if (!text.n)
+		return;
+	put_margin(l, l->depth);
+	buf_printf(&l->row, "%s:%" PRIu32 ": ",
+		path_base_name(trace_reader_string(l->report->reader, line->file)), line->line);
+	buf_put(&l->row, text.p, text.n);
+	write_row(l);
+}
+
+static void write_datum(struct listing *l, const struct step_datum *d)
+{
+	static const char *const hows[] = {"accesses", "reads", "writes", "changes"};
+
+	put_margin(l, l->depth);
+	buf_printf(&l->row, "  %s %u at 0x%" PRIx64, hows[d->how & 3], d->n, d->addr);
+	if (d->has_value && d->n) {
+		/* The byte of the highest address first: as a number is written. */
+		buf_put_cstr(&l->row, ": 0x");
+		for (unsigned i = d->n; i-- > 0;)
+			buf_printf(&l->row, "%02x", d->value[i]);
+	}
+	write_row(l);
+}
+
+static void text_step(
+	struct listing *l, uint64_t number, const struct step *step, const struct step_line *line)
+{
+	struct step_datum datum;
+
+	if (l->report->options->source_lines)
+		write_source(l, line);
+	listing_put_number(&l->row, number, put_bars(l, l->depth));
+	buf_put(&l->row, "  ", 2);
+	buf_put(&l->row, line->text, line->n);
+	if (step->times > 1) {
+		buf_put_cstr(&l->row, "  x ");
+		listing_put_number(&l->row, step->times, 0);
+	}
+	write_row(l);
+	if (l->view.has_data)
+		while (steps_view_datum(l->source, number, &datum))
+			write_datum(l, &datum);
+}
+
+static void text_mark(struct listing *l, uint64_t at, const struct step_mark *mark)
+{
+	(void)at;
+	put_margin(l, l->depth);
+	buf_put_cstr(&l->row, "-- ");
+	step_mark_put_words(&l->row, mark, l->report->reader);
+	write_row(l);
+}
+
+static void text_damage(struct listing *l, uint64_t at, const char *sentence)
+{
+	(void)at;
+	put_margin(l, l->depth);
+	buf_printf(&l->row, "-- damage: %s", sentence);
+	write_row(l);
+}
+
+static void text_loop(struct listing *l, unsigned depth, const struct listing_loop *loop)
+{
+	put_margin(l, depth);
+	buf_printf(&l->row, "x %" PRIu64 ": %" PRIu64 " step%s, %" PRIu64 " in all", loop->times,
+		loop->n_steps, loop->n_steps == 1 ? "" : "s", loop->n_steps * loop->times);
+	write_row(l);
+}
+
+static void text_end(struct listing *l)
+{
+	(void)l;
+}
+
+const struct listing_form listing_text = {
+	.begin = text_begin,
+	.thread = text_thread,
+	.step = text_step,
+	.mark = text_mark,
+	.damage = text_damage,
+	.loop = text_loop,
+	.end = text_end,
+	.put = put_line,
+};

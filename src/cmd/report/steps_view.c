@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/report/steps_view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Data belong to the run before them. A run that is longer has none, or its data are not found. */
+#define DATA_AHEAD_MAX (UINT64_C(1) << 20)
+
+/* ---- which threads ---- */
+
+static bool is_wanted(const struct step_thread *t, const char *wanted)
+{
+	char tid[16], both[32];
+
+	snprintf(tid, sizeof(tid), "%" PRIu32, t->tid);
+	snprintf(both, sizeof(both), "%" PRIu32 "_%" PRIu32, t->pid, t->tid);
+	return !strcmp(tid, wanted) || !strcmp(both, wanted) || !strcmp(t->name, wanted);
+}
+
+static int select_threads(struct steps_view *v, struct err *err)
+{
+	const struct report *report = v->report;
+	const char *wanted = report->selection->thread;
+	uint32_t n = steps_n_threads(report->steps);
+	uint64_t longest = 0;
+	bool found = false;
+
+	v->sources = mem_calloc((size_t)n + 1, sizeof(*v->sources));
+	v->source_of = mem_calloc((size_t)n + 1, sizeof(*v->source_of));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct step_thread *t = steps_thread(report->steps, i);
+
+		if (wanted && !is_wanted(t, wanted))
+			continue;
+		found = true;
+		longest = t->n_steps > longest ? t->n_steps : longest;
+		if (report->options->at && report->options->at >= t->n_steps)
+			continue;
+		v->source_of[i] = (uint32_t)v->n_sources;
+		v->sources[v->n_sources++] = (struct steps_source){.thread = t, .thread_i = i};
+	}
+	if (!found)
+		return err_set(err, ERR_NOT_FOUND, "'%s': has no steps of a thread '%s'",
+			trace_reader_name(report->reader), wanted ? wanted : "");
+	if (!v->n_sources)
+		return err_set(err, ERR_NOT_FOUND,
+			"'%s': --at: there is no step %" PRIu64 " (%" PRIu64 " steps)",
+			trace_reader_name(report->reader), report->options->at, longest);
+	return 0;
+}
+
+/* ---- where they begin ---- */
+
+static uint64_t start_of(const struct trace_reader *r)
+{
+	uint64_t start = UINT64_MAX, first, last;
+
+	for (uint32_t i = 1; i < trace_reader_n_streams(r); i++)
+		if (trace_reader_stream_times(r, i, &first, &last) && first < start)
+			start = first;
+	return start == UINT64_MAX ? 0 : start;
+}
+
+static uint64_t add_times(uint64_t start, uint64_t time)
+{
+	return time > UINT64_MAX - start ? UINT64_MAX : start + time;
+}
+
+static bool has_data(const struct trace_reader *r)
+{
+	for (uint32_t i = 0; i < trace_reader_n_kinds(r); i++)
+		if (trace_reader_kind(r, i)->major == RECORD_MAJOR_STEP &&
+			trace_reader_kind(r, i)->minor == RECORD_STEP_DATA)
+			return true;
+	return false;
+}
+
+static void begin_merge(struct steps_view *v)
+{
+	uint32_t *threads = mem_calloc(v->n_sources, sizeof(*threads));
+
+	for (size_t i = 0; i < v->n_sources; i++)
+		threads[i] = v->sources[i].thread_i;
+	v->merge = step_merge_new(v->report->steps, threads, (uint32_t)v->n_sources);
+	if (v->from > v->start)
+		step_merge_seek_time(v->merge, v->from);
+	free(threads);
+}
+
+int steps_view_open(struct steps_view *v, const struct report *report, struct err *err)
+{
+	int rc;
+
+	memset(v, 0, sizeof(*v));
+	v->report = report;
+	v->start = start_of(report->reader);
+	v->from = add_times(v->start, report->selection->from);
+	v->to = add_times(v->start, report->selection->to);
+	v->has_data = has_data(report->reader) && !report->options->fold;
+	rc = select_threads(v, err);
+	if (rc < 0)
+		steps_view_close(v);
+	else if (report->options->interleave)
+		begin_merge(v);
+	return rc;
+}
+
+static int open_cursor(const struct steps_view *v, const struct steps_source *source,
+	struct step_cursor **cursor, struct err *err)
+{
+	const struct report_options *o = v->report->options;
+	int rc = step_cursor_open(cursor, v->report->steps, source->thread_i, err);
+
+	if (rc < 0)
+		return rc;
+	if (o->at)
+		rc = step_cursor_seek(*cursor, o->at > o->back ? o->at - o->back : 0, err);
+	else if (v->from > v->start)
+		rc = step_cursor_seek_time(*cursor, v->from, err);
+	return rc;
+}
+
+static int source_open(struct steps_view *v, struct steps_source *source, struct err *err)
+{
+	int rc = open_cursor(v, source, &source->cursor, err);
+
+	if (rc == 0 && v->has_data)
+		rc = open_cursor(v, source, &source->data.cursor, err);
+	return rc;
+}
+
+static void source_close(struct steps_source *source)
+{
+	step_cursor_close(source->cursor);
+	step_cursor_close(source->data.cursor);
+	source->cursor = source->data.cursor = NULL;
+}
+
+void steps_view_close(struct steps_view *v)
+{
+	for (size_t i = 0; i < v->n_sources; i++)
+		source_close(&v->sources[i]);
+	free(v->sources);
+	free(v->source_of);
+	step_merge_free(v->merge);
+	memset(v, 0, sizeof(*v));
+}
+
+/* ---- walking ---- */
+
+static bool is_behind(const struct steps_view *v, const struct step_item *item)
+{
+	return item->time >= v->to && v->to != UINT64_MAX;
+}
+
+/* 1: source->item is the next one. */
+static int source_next(struct steps_view *v, struct steps_source *source, struct err *err)
+{
+	int rc = source->cursor ? 0 : source_open(v, source, err);
+
+	if (rc == 0)
+		rc = step_cursor_next(source->cursor, &source->item);
+	return rc == 1 && is_behind(v, &source->item) ? 0 : rc;
+}
+
+static int next_in_turn(struct steps_view *v, struct steps_source **out, struct err *err)
+{
+	while (v->source_i < v->n_sources) {
+		int rc = source_next(v, &v->sources[v->source_i], err);
+
+		if (rc != 0) {
+			*out = &v->sources[v->source_i];
+			return rc;
+		}
+		source_close(&v->sources[v->source_i++]);
+	}
+	return 0;
+}
+
+static int next_by_time(struct steps_view *v, struct steps_source **out, struct err *err)
+{
+	struct step_item item;
+	uint32_t thread;
+	int rc = step_merge_next(v->merge, &thread, &item);
+
+	if (rc != 1 || is_behind(v, &item))
+		return 0;
+	*out = &v->sources[v->source_of[thread]];
+	(*out)->item = item;
+	if (v->has_data && !(*out)->data.cursor)
+		rc = open_cursor(v, *out, &(*out)->data.cursor, err);
+	return rc < 0 ? rc : 1;
+}
+
+int steps_view_next(
+	struct steps_view *v, struct steps_source **source, struct step_item *item, struct err *err)
+{
+	int rc = v->merge ? next_by_time(v, source, err) : next_in_turn(v, source, err);
+
+	if (rc == 1)
+		*item = (*source)->item;
+	return rc;
+}
+
+/* ---- data ---- */
+
+/* The feed has a datum of the step or a later one, unless there is none near. */
+static bool feed_reach(struct step_data_feed *f, uint64_t step)
+{
+	struct step_item item;
+
+	while (!f->has_datum || f->datum.at < step) {
+		f->has_datum = f->has_walk && step_data_next(&f->walk, &f->datum) == 1;
+		if (f->has_datum)
+			continue;
+		f->has_walk = false;
+		if (f->is_ended || f->seen > step + DATA_AHEAD_MAX)
+			return false;
+		f->is_ended = step_cursor_next(f->cursor, &item) != 1;
+		if (f->is_ended)
+			return false;
+		if (item.kind == STEP_ITEM_STEPS)
+			f->seen = item.first + item.n;
+		f->has_walk = item.kind == STEP_ITEM_DATA && step_data_open(&f->walk, item.data);
+	}
+	return true;
+}
+
+bool steps_view_datum(struct steps_source *source, uint64_t step, struct step_datum *datum)
+{
+	struct step_data_feed *f = &source->data;
+
+	if (!f->cursor || !feed_reach(f, step) || f->datum.at != step)
+		return false;
+	*datum = f->datum;
+	f->has_datum = false;
+	return true;
+}

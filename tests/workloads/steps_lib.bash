@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# Sourced by the tests of instruction tracing: builds programs, runs them with and without tracing, and
+# judges what the trace says (fixtures/steps/judge.py).
+step_fixtures=$ROOT/tests/fixtures/steps
+export PYTHONPATH=$step_fixtures PYTHONDONTWRITEBYTECODE=1
+engine=${STEP_ENGINE:-ptrace}
+# For programs that are all their own: no library, no address that differs from run to run.
+small="-O1 -g -static -nostdlib -fno-stack-protector -fno-builtin -fno-pic -no-pie -fcf-protection=none"
+
+# build NAME SOURCE FLAGS...: false when the compiler cannot.
+build() {
+	local name=$1 source=$2 compiler=gcc
+	shift 2
+	[[ $source != *.cc ]] || compiler=g++
+	$compiler -w "$@" -o "$name" "$step_fixtures/$source" 2>build.txt || { cat build.txt && return 1; }
+}
+# small NAME SOURCE [-m32]
+small() {
+	# shellcheck disable=SC2086
+	build "$1" "$2" $small "${@:3}"
+}
+
+# steps TRACE ARGUMENTS...: addresses are not random, for weir and what it starts.
+stepper=(timeout 120 setarch -R "$WEIR" steps -q --engine "$engine")
+steps() { "${stepper[@]}" -o "$@"; }
+
+# same SENTENCE COMMAND...: prints and ends the same, traced into t.weir.
+same() {
+	local sentence=$1 plain traced
+	shift
+	rm -f t.weir
+	# In braces, because the shell itself says so when a program dies of a signal.
+	{ timeout 60 setarch -R "$@" >out.plain 2>err.plain </dev/null; } 2>/dev/null
+	plain=$?
+	{ "${stepper[@]}" -o t.weir "${step_options[@]}" -- "$@" >out.traced 2>err.traced </dev/null; } 2>/dev/null
+	traced=$?
+	if [ $plain -eq $traced ] && cmp -s out.plain out.traced && cmp -s err.plain err.traced; then
+		ok "$sentence: the same output and status"
+	else
+		not_ok "$sentence: the same output and status (status $plain, traced $traced)"
+		diff out.plain out.traced | head -n 10
+		diff err.plain err.traced | head -n 5
+	fi
+}
+step_options=()
+
+# judge PROGRAM [TRACE] <CHECKS: see fixtures/steps/judge.py.
+judge() { python3 "$step_fixtures/judge.py" "$WEIR" "${2:-t.weir}" "$1"; }
+
+# sound SENTENCE PROGRAM: all that holds for every trace of a program without libraries.
+sound() {
+	SENTENCE=$1 judge "$2" <<'PY'
+name = os.environ["SENTENCE"]
+bad = foreign(t, {os.path.realpath(program)})
+check(f"{name}: each of the {t.n_steps()} steps is in code of the program", t.n_steps() and not bad, *bad[:5])
+bad = broken(t, program)
+check(f"{name}: no step is missing between two others", not bad, *bad[:5])
+PY
+}
