@@ -17,7 +17,6 @@ struct step_track {
 	struct step_run_coder run;
 	bool is_open; /* `run` has steps */
 	bool has_ended;
-	uint32_t n_run;	    /* steps of `run` */
 	uint64_t run_began; /* time */
 	uint64_t n_steps;
 	VEC(struct step_datum) data; /* of `run` */

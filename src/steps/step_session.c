@@ -19,8 +19,8 @@
 #include "record/proc.h"
 #include "steps/step_internal.h"
 
-/* A run is cut here, so that one record never has to hold much. */
-#define RUN_STEPS_MAX 4096
+/* Accesses to memory that one record holds; a run is cut there. */
+#define DATA_MAX 8192
 /* With several threads a run lasts no longer, so that they can be shown in order of time. */
 #define RUN_NS_MAX  2000000u
 #define FLUSH_NS    1000000000u
@@ -186,7 +186,6 @@ static void begin_run(struct step_track *t, uint64_t time)
 	step_run_begin(&t->run, t->n_steps, t->space->number, t->space->generation);
 	t->is_open = true;
 	t->run_began = time;
-	t->n_run = 0;
 }
 
 void step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
@@ -205,13 +204,12 @@ void step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 		return;
 	}
 	if (t->is_open &&
-		(t->n_run >= RUN_STEPS_MAX || t->run.head.generation != t->space->generation ||
+		(step_run_is_full(&t->run) || t->run.head.generation != t->space->generation ||
 			(s->n_live > 1 && now - t->run_began > RUN_NS_MAX)))
 		end_run(s, t, now);
 	if (!t->is_open)
 		begin_run(t, now);
 	step_run_add(&t->run, addr);
-	t->n_run++;
 	t->n_steps++;
 	s->n_steps++;
 	if (s->options->max && s->n_steps >= s->options->max)
@@ -249,7 +247,6 @@ void step_session_datum(struct step_session *s, struct step_track *t, uint64_t a
 {
 	struct step_datum d = {.at = t->n_steps - 1, .addr = addr, .how = (uint8_t)how};
 
-	(void)s;
 	if (!t->is_open)
 		return;
 	d.n = (uint8_t)(n < STEP_DATA_BYTES_MAX ? n : STEP_DATA_BYTES_MAX);
@@ -257,6 +254,8 @@ void step_session_datum(struct step_session *s, struct step_track *t, uint64_t a
 	if (has_value)
 		memcpy(d.value, value, d.n);
 	vec_push(&t->data, d);
+	if (t->data.n == DATA_MAX) /* also between two iterations of a string instruction */
+		end_run(s, t, clock_mono_ns());
 }
 
 /* --- processes and threads ---------------------------------------------------------------- */
