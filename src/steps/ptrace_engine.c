@@ -79,7 +79,8 @@ static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
 		t->regs.rip != t->saved)
 		tracee_stepped(e, t, 0);
 	if (t->is_marked_in)
-		step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_END, 0, 0);
+		step_session_mark(
+			e->s, t->track, STEP_MARK_PAUSE, step_session_why_over(e->s), 0, 0);
 	t->is_marked_in = false;
 	tracee_clear_places(t);
 	tracee_unpin(t);
@@ -124,10 +125,13 @@ static void event_fork(struct ptrace_engine *e, struct tracee *by)
 		return;
 	tid = (pid_t)message;
 	pid = group_of(tid);
+	tracee_tell_call(e, by);
 	t = add(e, step_session_forked(e->s, by->track, pid, tid), pid, tid);
 	t->affinity = by->affinity;
 	t->is_pinned = by->is_pinned;
 	t->is_in = by->is_in;
+	t->around_sp = pid != by->pid ? by->around_sp : 0; /* a copy is in the same calls */
+	t->n_handlers = pid != by->pid ? by->n_handlers : 0;
 	t->is_unwanted = e->o->no_follow && pid != by->pid;
 	early = map_find(&e->early, message);
 	if (early && *early) {

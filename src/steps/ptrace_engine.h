@@ -41,6 +41,7 @@ struct tracee {
 	bool is_ending;	  /* in its last system call */
 	bool is_unwanted; /* is let go at its first stop */
 	bool has_saved;
+	bool is_told;	  /* the trace has the instruction at `saved` already */
 	bool is_in_block; /* it was let run to a taken branch, not for one step */
 	uint64_t saved;
 	uint64_t emulated; /* where it really stands while blocks are emulated; 0 = at `saved` */
@@ -92,6 +93,8 @@ bool tracee_read_regs(struct tracee *t);
 void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code);
 /* Stands before an instruction that is to be stepped. */
 void tracee_stand(struct tracee *t);
+/* Stands in the middle of a system call that made another thread or process. */
+void tracee_tell_call(struct ptrace_engine *e, struct tracee *t);
 /* The signal that is about to be delivered. */
 void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal);
 

@@ -171,7 +171,7 @@ void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 	t->is_in = false;
 	if (!is_wanted_thread(e, t) || e->o->burst)
 		run_free(t);
-	else if (beginning(e->o) && !(was_in && e->o->from))
+	else if (beginning(e->o) && !(was_in && (e->o->from || t->around_sp)))
 		wait_for_beginning(e, t);
 	else
 		go_in(e, t, why);

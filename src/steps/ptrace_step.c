@@ -224,7 +224,9 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 	else if (t->is_in_block)
 		addr = tracee_walk_block(e, t, addr, t->regs.rip, code == TRAP_STEP);
 	n = tracee_fetch(e, t, addr, bytes);
-	tracee_tell(e, t, addr, bytes, n, &before);
+	if (!t->is_told)
+		tracee_tell(e, t, addr, bytes, n, &before);
+	t->is_told = false;
 	length = shadows_next(bytes, n, t->is_64, addr);
 	if (length && t->regs.rip != addr + length) {
 		n = tracee_fetch(e, t, addr + length, bytes);
@@ -238,6 +240,20 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 	t->saved = t->regs.rip;
 	t->has_saved = true;
 	t->was_restarting = way != WAY_NONE && is_restarting(t);
+}
+
+/* Inside the system call that makes a thread or process: it has been executed, and what it made is
+ * about to begin. */
+void tracee_tell_call(struct ptrace_engine *e, struct tracee *t)
+{
+	uint8_t bytes[16];
+	size_t n;
+
+	if (t->mode != TRACEE_STEP || !t->has_saved || t->is_in_block || t->is_told)
+		return;
+	n = tracee_fetch(e, t, t->saved, bytes);
+	tracee_tell(e, t, t->saved, bytes, n, &t->regs);
+	t->is_told = true;
 }
 
 void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal)

@@ -128,6 +128,11 @@ bool step_session_is_over(struct step_session *s)
 	return s->is_over;
 }
 
+enum step_why step_session_why_over(const struct step_session *s)
+{
+	return s->options->max && s->n_steps >= s->options->max ? STEP_WHY_MAX : STEP_WHY_END;
+}
+
 void step_session_progress(struct step_session *s)
 {
 	uint64_t now;

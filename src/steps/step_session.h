@@ -69,6 +69,8 @@ struct launch *step_session_launch(struct step_session *s);
 /* The user, --max, --duration or the end of our parent want the recording to end; engines ask
  * often. */
 bool step_session_is_over(struct step_session *s);
+/* Why: STEP_WHY_MAX or STEP_WHY_END. */
+enum step_why step_session_why_over(const struct step_session *s);
 /* The signals by which the user ends a recording are blocked; this becomes readable. */
 int step_session_wake_fd(const struct step_session *s);
 void step_session_note(struct step_session *s, const char *fmt, ...)
