@@ -65,14 +65,15 @@ static const struct export_format {
 		FILE *out, struct step_export_result *result, struct err *err);
 	const char *output;  /* without -o */
 	bool counts_samples; /* the metric is samples, when there are any and no events */
+	bool by_blocks;	     /* it has blocks or lines, not call trees alone */
 } formats[] = {
-	{"folded", write_folded, NULL, "-", true},
-	{"pprof", write_pprof, NULL, "profile.pb.gz", false},
-	{"callgrind", export_callgrind, NULL, "callgrind.out.weir", false},
-	{"lcov", export_lcov, NULL, "coverage.info", false},
-	{"steps", NULL, export_step_text, "-", false},
-	{"step-stream", NULL, export_step_stream, "steps.stream", false},
-	{NULL, NULL, NULL, NULL, false},
+	{"folded", write_folded, NULL, "-", true, false},
+	{"pprof", write_pprof, NULL, "profile.pb.gz", false, false},
+	{"callgrind", export_callgrind, NULL, "callgrind.out.weir", false, true},
+	{"lcov", export_lcov, NULL, "coverage.info", false, true},
+	{"steps", NULL, export_step_text, "-", false, false},
+	{"step-stream", NULL, export_step_stream, "steps.stream", false, false},
+	{NULL, NULL, NULL, NULL, false, false},
 };
 
 /* What is written: a profile, or the steps of a trace. */
@@ -149,9 +150,11 @@ static int export_profile(
 	struct trace_reader *reader;
 	struct profile *profile;
 	struct err err = {0};
-	int rc = open_trace(&reader, path, &a->open, &err);
 	int status = STATUS_DONE;
+	int rc;
 
+	a->open.steps = format->by_blocks ? OPEN_STEPS_COUNTS : OPEN_STEPS_TREES;
+	rc = open_trace(&reader, path, &a->open, &err);
 	if (rc < 0)
 		return command_fail(&err);
 	rc = build(&profile, reader, format, &a->build, &err);

@@ -108,11 +108,6 @@ static int render(const struct report_arguments *a, const struct report_kind *ki
 	struct err err = {0};
 	int rc, status;
 
-	if (!kind->text) {
-		err_set(&err, ERR_NOT_FOUND, "'%s': has no %s (nothing of that kind was recorded)",
-			trace_reader_name(reader), kind->absent);
-		return command_fail(&err);
-	}
 	if (profile_build(&profile, reader, &a->build, &err) < 0)
 		return command_fail(&err);
 	report.profile = profile;
@@ -140,7 +135,8 @@ static int render_steps(const struct report_arguments *a, const struct report_ki
 	int rc, status;
 
 	if (!steps_are_in(reader)) {
-		err_set(&err, ERR_NOT_FOUND, "'%s': has no steps (weir steps records them)",
+		err_set(&err, ERR_NOT_FOUND,
+			"'%s': has no steps (nothing of that kind was recorded; weir steps does)",
 			trace_reader_name(reader));
 		return command_fail(&err);
 	}

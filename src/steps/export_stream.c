@@ -415,7 +415,7 @@ static int add_items(struct stream_out *o, struct err *err)
 	uint32_t thread;
 	int rc = 0;
 
-	while (rc == 0 && step_merge_next(merge, &thread, &item) > 0)
+	while (rc == 0 && !ferror(o->file) && step_merge_next(merge, &thread, &item) > 0)
 		rc = add_item(o, thread, &item, err);
 	step_merge_free(merge);
 	return rc;

@@ -38,10 +38,11 @@ struct blocks {
 	struct step_image image; /* the one that is worked on */
 	uint32_t image_id;
 	bool has_file;
-	bool needs_lines;    /* functions without any are left out */
-	uint64_t n_lineless; /* they are so many */
+	bool needs_lines;   /* functions without any are left out */
+	uint64_t n_foreign; /* they and those of libraries are so many */
 	uint64_t bytes_left;
 	uint64_t n_left_out; /* functions, for want of bytes_left */
+	uint64_t n_written;  /* functions */
 	size_t row_at;
 	VEC(struct block_insn) insns; /* of one function */
 	VEC(struct block_insn) merged;
@@ -271,6 +272,7 @@ static void write_function(struct blocks *b, const struct step_function *f, uint
 	find_blocks(b);
 	write_symbol(b, f, frame);
 	function[3] = b->rows.n;
+	b->n_written++;
 	put(b, RECORD_COUNT_FUNCTION, function, 6);
 	for (size_t i = 0; i < b->rows.n; i++) {
 		const struct block_row *row = &b->rows.v[i];
@@ -308,7 +310,7 @@ static void write_executed(struct blocks *b, uint32_t function)
 	if (!b->needs_lines || has_lines(b)) {
 		write_function(b, f, b->of->frames[function]);
 	} else {
-		b->n_lineless++;
+		b->n_foreign++;
 		b->insns.n = 0;
 	}
 }
@@ -366,12 +368,16 @@ static int compare_addresses(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void read_lines(struct blocks *b, size_t first, size_t end)
+static void read_lines(struct blocks *b, size_t first, size_t end, bool with_others)
 {
 	const struct trace_image *image = trace_reader_image(b->of->r, b->image_id);
-	const struct trace_function *table;
-	size_t n_table = trace_reader_functions(b->of->r, b->image_id, &table), n = 0;
-	uint64_t *addrs = mem_calloc(n_table + (end - first) + 1, sizeof(*addrs));
+	const struct trace_function *table = NULL;
+	size_t n_table = 0, n = 0;
+	uint64_t *addrs;
+
+	if (with_others)
+		n_table = trace_reader_functions(b->of->r, b->image_id, &table);
+	addrs = mem_calloc(n_table + (end - first) + 1, sizeof(*addrs));
 
 	for (size_t i = first; i < end; i++)
 		addrs[n++] = b->of->functions->v.v[i].start;
@@ -412,20 +418,28 @@ static bool is_program(const struct step_functions *f, size_t first, size_t end)
 /* The functions from `first` to before `end` are all that were executed of an image. */
 static void write_image(struct blocks *b, size_t first, size_t end)
 {
-	bool is_the_program = is_program(b->of->functions, first, end);
+	bool is_the_program = is_program(b->of->functions, first, end), is_own;
 	const char *why = NULL;
 
 	b->image_id = b->of->functions->v.v[first].image;
 	b->row_at = 0;
 	b->has_file = b->image_id && step_image_open(&b->image, b->of->r, b->image_id, &why);
-	if (b->has_file)
-		read_lines(b, first, end);
-	else if (b->image_id && trace_reader_image(b->of->r, b->image_id)->kind == IMAGE_KIND_ELF)
+	is_own = is_the_program ||
+		 (b->has_file && elf_file_find_section(&b->image.elf, ".debug_info"));
+	if (b->has_file && (is_own || !b->of->lines_only))
+		read_lines(b, first, end, is_own);
+	else if (!b->has_file && b->image_id &&
+		 trace_reader_image(b->of->r, b->image_id)->kind == IMAGE_KIND_ELF)
 		note_no_file(b, why);
+	if (b->has_file && !is_own && b->of->lines_only) {
+		b->n_foreign += end - first;
+		step_image_close(&b->image);
+		return;
+	}
 	b->needs_lines = b->of->lines_only && (b->image.rows.n || !is_the_program);
 	for (size_t i = first; i < end; i++)
 		write_executed(b, (uint32_t)i);
-	if (b->has_file && (b->image.rows.n || is_the_program))
+	if (b->has_file && is_own)
 		write_others(b, first, end, b->image.rows.n);
 	step_image_close(&b->image);
 }
@@ -440,21 +454,34 @@ uint32_t step_function_frame(struct trace_writer *w, const struct step_function 
 	return trace_writer_frame(w, &frame);
 }
 
-void step_blocks_write(const struct step_blocks_of *of)
+static void write_images(struct blocks *b)
 {
-	struct blocks b = {.of = of, .bytes_left = UNEXECUTED_BYTES_MAX};
-	const struct step_function *f = of->functions->v.v;
-	size_t n = of->functions->v.n;
+	const struct step_function *f = b->of->functions->v.v;
+	size_t n = b->of->functions->v.n;
 
 	for (size_t i = 1, end; i < n; i = end) {
 		for (end = i + 1; end < n && f[end].image == f[i].image; end++)
 			;
-		write_image(&b, i, end);
+		write_image(b, i, end);
+	}
+}
+
+void step_blocks_write(const struct step_blocks_of *of)
+{
+	struct step_blocks_of all = *of;
+	struct blocks b = {.of = of, .bytes_left = UNEXECUTED_BYTES_MAX};
+
+	write_images(&b);
+	if (!b.n_written && of->lines_only) { /* nothing has lines: then they do not matter */
+		all.lines_only = false;
+		b.of = &all;
+		b.n_foreign = 0;
+		write_images(&b);
 	}
 	note(&b, b.n_left_out,
 		"a function that was not executed is left out: there is too much code");
-	note(&b, b.n_lineless,
-		"a function without source lines was executed: coverage leaves it out");
+	note(&b, b.n_foreign,
+		"a function was executed whose file has no source lines of it: coverage leaves it out");
 	vec_release(&b.insns);
 	vec_release(&b.merged);
 	vec_release(&b.rows);

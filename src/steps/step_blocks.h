@@ -3,13 +3,14 @@
  * Blocks and source lines with exact counts, as records 0x55 have them: of every function of which
  * an instruction was executed, and of those that could have been.
  *
- * Which functions count as not executed: all that debug information has lines for, in images of
- * which something was executed and whose file is at hand and the same; of the program itself (the
- * image with `main`), when it has no debug information, all that have a name. So libraries without
- * debug information show what was executed of them alone.
- * With `lines_only` functions without lines are left out, and counted in a note: coverage of a
- * program would be buried under that of the C library. A program without any debug information
- * stays.
+ * Which functions count as not executed: those of images of which something was executed, whose
+ * file is at hand and the same, and has debug information in it: of these all that have lines. Of
+ * the program itself (the image with `main`) debug information may be in a file of its own; when it
+ * has none, all that have a name.
+ *
+ * With `lines_only` other libraries are left out, and so are functions without lines; a note counts
+ * them. Coverage of a program would be buried under that of the C library, whose debug information
+ * many systems have in files of its own.
  *
  * Blocks of a function that are not executed come from the file, too; without it a function has
  * those alone that were executed, and a note says so.
@@ -29,8 +30,7 @@ struct step_blocks_of {
 	const uint64_t *executed; /* by instruction: how often */
 	struct trace_reader *r;
 	struct trace_writer *w; /* has all strings of `r` with the same ids */
-	bool lines_only; /* not of libraries that have no source lines, nor such parts of programs
-			  */
+	bool lines_only;	/* not of foreign libraries, nor of functions without lines */
 	uint32_t stream;
 	uint64_t time;
 };

@@ -192,7 +192,7 @@ static int count_threads(struct counter *c, struct err *err)
 
 		step_calls_begin(&c->calls, thread->pid, thread->tid);
 		rc = walk_thread(c, order[i].i, err);
-		if (rc == 0)
+		if (rc == 0 && c->calls.n_steps)
 			write_tree(c, thread, thread->stream);
 	}
 	free(order);

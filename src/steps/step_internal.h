@@ -40,7 +40,12 @@ struct step_session {
 	int signal_fd;
 	sigset_t old_mask;
 	bool is_over;
-	bool is_orphan; /* nobody waits for us any more */
+	bool is_orphan;	     /* nobody waits for us any more */
+	bool is_interrupted; /* by a signal */
+	bool is_impatient;   /* a second signal came: the command is not waited for */
+	bool is_killed;	     /* over by a signal that was sent, not typed on the terminal */
+	int last_signal;
+	uint64_t last_signal_ns;
 	uint64_t began_ns, flushed_ns, progress_ns;
 	VEC(struct symtab *) symtabs; /* by image number; NULL = not read yet */
 };

@@ -60,6 +60,23 @@ wait $gone
 fails "a pid that has ended" 1 "process $gone: there is no such process" "$WEIR" steps -p $gone
 fails "a folder that does not exist" 1 "'nodir/t.weir'" "$WEIR" steps -o nodir/t.weir -- sh -c 'touch ran'
 check "then the command has not run" test ! -e ran
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	mkdir pub && chmod 777 pub && cp "$WEIR" pub/weir-copy
+	chmod 755 . && chmod a+x "$(dirname "$PWD")" 2>/dev/null
+	as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups env -C "$PWD/pub" "$@"; }
+	if as_nobody true 2>/dev/null; then
+		fails "somebody else's process" 1 'process 1: .*may not be traced' as_nobody ./weir-copy steps -p 1
+		fails "a folder that may not be written" 1 "'/nobody.weir': .*Permission denied" \
+			as_nobody ./weir-copy steps -o /nobody.weir -- true
+		as_nobody ./weir-copy steps -q --max 5 -o own.weir -- true
+		equal "without privilege the own program is traced" 0 $?
+		rm -f pub/own.weir
+	else
+		skip "tracing without privilege: the test folder cannot be entered by nobody"
+	fi
+else
+	skip "tracing without privilege: needs root to become nobody"
+fi
 check "the older trace is untouched by all that" cmp -s trace.weir kept
 equal "nothing else is left" "" "$(find . -name '*.weir*' ! -name trace.weir)"
 

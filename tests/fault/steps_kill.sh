@@ -41,27 +41,38 @@ for delay in 0.30 0.47 0.71 0.93; do
 	w=$!
 	sleep $delay
 	kill -9 $w
-	wait $w 2>/dev/null
+	{ wait $w; } 2>/dev/null
 	check "weir is killed after $delay s: the program ends" wait_for_end
 	equal "weir is killed after $delay s: and prints what it should" "$expected" "$(cat out.txt)"
 	readable "weir is killed after $delay s" k$n.weir
 done
-for sig in TERM INT HUP; do
+# Those that are sent to weir end the recording, and are passed on.
+for sig in TERM HUP; do
 	setarch -R "$WEIR" steps -q --engine "$engine" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
 	w=$!
 	sleep 0.5
 	kill -$sig $w
-	check "weir gets SIG$sig: the program ends" wait_for_end
-	wait $w 2>/dev/null
-	equal "weir gets SIG$sig: the program prints what it should" "$expected" "$(cat out.txt)"
+	{ wait $w; } 2>/dev/null
+	rc=$?
+	equal "weir gets SIG$sig: the program dies of it, and so does weir" $((128 + $(kill -l $sig))) $rc
+	check "weir gets SIG$sig: the program is gone" wait_for_end
 	readable "weir gets SIG$sig" k.weir
 done
+# A background job of a shell ignores this one, and runs on to its end.
+setarch -R "$WEIR" steps -q --engine "$engine" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
+w=$!
+sleep 0.5
+kill -INT $w
+wait $w
+equal "weir gets SIGINT, which the program ignores: the program ends as always" 5 $?
+equal "weir gets SIGINT, which the program ignores: and prints what it should" "$expected" "$(cat out.txt)"
+readable "weir gets SIGINT" k.weir
 for delay in 0.33 0.62; do
 	setarch -R "$WEIR" steps -q --engine "$engine" -o k.weir -- ./$sum $rounds >out.txt 2>err.txt &
 	w=$!
 	sleep $delay
 	pkill -9 -x $sum
-	wait $w 2>/dev/null
+	{ wait $w; } 2>/dev/null
 	equal "the program is killed after $delay s: so weir ends" 137 $?
 	readable "the program is killed after $delay s" k.weir
 done

@@ -406,6 +406,47 @@ static void test_deep(void)
 	walk_free(w);
 }
 
+static int lands_anywhere(void *ctx, uint32_t insn, uint64_t ret)
+{
+	(void)ctx;
+	return (int)((insn + ret) % 3) - 1;
+}
+
+/* No program does this; whatever comes, every step is counted once. */
+static void test_noise(void)
+{
+	struct walk *w = walk_new();
+	uint64_t seed = 1, n_steps = 0;
+
+	w->c.lands = lands_anywhere;
+	for (int i = 0; i < 20000; i++) {
+		uint32_t r =
+			(uint32_t)((seed = seed * 6364136223846793005u + 1442695040888963407u) >>
+				   33);
+		char word[4] = {
+			(char)('a' + r % 5), (char)('0' + r / 5 % 4), flows[r / 20 % N_FLOWS]};
+		struct step_mark m = {
+			.kind = (enum step_mark_kind)(1 + r / 200 % (STEP_N_MARKS - 1)),
+			.a = r / 2000 % 16,
+			.b = 3};
+
+		word[0] = r % 37 ? word[0] : 's';
+		if (r / 7 % 11 == 0)
+			step_calls_mark(&w->c, &m);
+		if (r / 7 % 1999 == 0) {
+			CHECK_EQ(w->c.n_steps, n_steps);
+			tree(w);
+			step_calls_begin(&w->c, r / 2000 % 16, 3);
+			n_steps = 0;
+		}
+		go(w, word);
+		n_steps++;
+	}
+	CHECK_EQ(w->c.n_steps, n_steps);
+	tree(w);
+	walk_free(w);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -430,6 +471,7 @@ int main(void)
 		{"rows may be cut anywhere", test_rows},
 		{"code that is not known counts", test_code_that_is_not_known},
 		{"calls that are too deep are counted", test_deep},
+		{"noise is counted, too", test_noise},
 	};
 
 	return RUN_TESTS(tests);

@@ -200,6 +200,7 @@ static void test_run_damage(void)
 		{7, {0, 1, 1, 2, 5, 0x80, 0}},
 		{15, {0, 1, 1, 2, 5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2}},
 		{7, {0, 1, 1, 2, 5, 4, 4}}, {7, {0, 1, 1, 1, 5, 0, 0}}};
+	struct step_run_head head;
 	struct buf b = {0};
 
 	make_run(&b, steps, 4, 77);
@@ -212,6 +213,8 @@ static void test_run_damage(void)
 			is_whole((struct span){bad[i].bytes, bad[i].n}, true))
 			CHECK_EQ(i, SIZE_MAX);
 	CHECK(!is_whole((struct span){NULL, 0}, true));
+	/* The head alone tells, so that nobody makes room for steps that cannot be there. */
+	CHECK(!step_run_head(&head, (struct span){bad[1].bytes, bad[1].n}));
 	buf_release(&b);
 }
 

@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "steps_world.h"
-#include "trace/layout.h"
+#include "trace/record_run.h"
 
 /* Walks a thread into a text, one line an item; steps one by one, as rows may be cut anywhere. */
 static void walk(struct buf *to, struct step_cursor *c)
@@ -93,11 +93,14 @@ static void test_code(void)
 
 	world_begin(&world);
 	world_add_code(&world);
+	world_code(&world, 4, 0, 0x1000, "\xf3\x48\xa5", 3); /* rep movsq */
+	world_code(&world, 4, 0, 0x1003, "\xf3\xc3", 2);     /* rep ret */
+	world_code(&world, 4, 0, 0x1005, "\x48\xa5", 2);     /* movsq */
 	world_line(&world, world_thread(&world, 42, 42), 9, 0, 0x1000, 1);
 	world_end(&world);
 	world_open(&world);
 	CHECK(steps_are_in(world.r));
-	CHECK_EQ(steps_n_insns(world.steps), 9);
+	CHECK_EQ(steps_n_insns(world.steps), 12);
 	insn = insn_at(world.steps, 1, 0x1000, 0);
 	CHECK(insn->is_string && insn->length == 2 && insn->flow == X86_FLOW_NEXT && insn->is_64);
 	CHECK(trace_reader_frame(world.r, insn->frame)->addr == 0x1000);
@@ -108,6 +111,11 @@ static void test_code(void)
 	CHECK_EQ(insn_at(world.steps, 1, 0x1007, 0)->target, 0x1000);
 	insn = insn_at(world.steps, 2, 0x3000, 0);
 	CHECK(insn->addr == 0x3000 && insn->length == 0 && insn->n_bytes == 0);
+	CHECK(insn_at(world.steps, 4, 0x1000, 0)->is_string);
+	CHECK(insn_at(world.steps, 4, 0x1003, 0)->length &&
+		!insn_at(world.steps, 4, 0x1003, 0)->is_string);
+	CHECK(insn_at(world.steps, 4, 0x1005, 0)->length &&
+		!insn_at(world.steps, 4, 0x1005, 0)->is_string);
 	CHECK_EQ(steps_find(world.steps, 3, 0x1000, 0), 0);
 	CHECK_EQ(steps_find(world.steps, 1, 0x1001, 0), 0);
 	for (uint32_t i = 2; i < steps_n_insns(world.steps); i++) { /* numbers are in order */
@@ -167,6 +175,7 @@ static void test_threads(void)
 	world_line(&world, late, 100, 0, 0x1000, 10);
 	world_cut(&world);
 	world_line(&world, late, 200, 10, 0x1000, 5);
+	world_data(&world, late, 200, NULL, 0);
 	world_line(&world, first, 300, 0, 0x1000, 7);
 	world_cut(&world);
 	world_data(&world, first, 400, NULL, 0); /* a chunk that tells no number */
@@ -356,6 +365,41 @@ static void test_seek_time(void)
 	world_must(step_cursor_seek_time(c, 596, &err), &err);
 	CHECK_EQ(step_cursor_next(c, &item), 0);
 	step_cursor_close(c);
+	world_release(&world);
+}
+
+/* Also while a second thread unpacks what would have been next. */
+static void test_chunks(void)
+{
+	struct trace_ahead *ahead = trace_ahead_new();
+	struct steps_world world;
+	struct trace_run_record record = {0};
+	struct trace_runs *runs;
+	struct trace_run run;
+	struct err err;
+	uint32_t n, i = 0;
+
+	make_many(&world);
+	for (int with = 0; with < 2; with++) {
+		world_must(trace_runs_open(&runs, world.r, steps_thread(world.steps, 0)->stream,
+				   with ? ahead : NULL, &err),
+			&err);
+		n = trace_runs_n_chunks(runs);
+		CHECK(n > 30);
+		for (int round = 0; round < 500; round++) {
+			i = (i * 7 + (uint32_t)round) % n;
+			trace_runs_seek(runs, i);
+			for (uint32_t k = i; k < n && k < i + (uint32_t)round % 3 + 1; k++) {
+				CHECK_EQ(trace_run_next(runs, &run, &err), 1);
+				CHECK(trace_run_peek(&run, &record) != NULL);
+				CHECK_EQ(record.time, trace_runs_chunk_time(runs, k));
+			}
+		}
+		trace_runs_seek(runs, n);
+		CHECK_EQ(trace_run_next(runs, &run, &err), 0);
+		trace_runs_close(runs);
+	}
+	trace_ahead_free(ahead);
 	world_release(&world);
 }
 
@@ -560,6 +604,7 @@ int main(void)
 		{"a long run is cut into items", test_long_run},
 		{"a cursor begins at any step, with the marks in front of it", test_seek},
 		{"a cursor begins at any time", test_seek_time},
+		{"the chunks of a stream are found in any order", test_chunks},
 		{"threads are merged by time", test_merge},
 		{"damaged records and missing steps are told, and the walk goes on",
 			test_damaged_records},

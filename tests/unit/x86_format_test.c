@@ -24,7 +24,7 @@ static void test_intel(void)
 	char text[X86_TEXT_BYTES];
 
 	CHECK(x86_format_as(X86_SYNTAX_INTEL, text, (struct span){mov, 4}, 0x1000, true));
-	CHECK_STR(text, "mov rax, qword ptr [rdi+0x08]");
+	CHECK_STR(text, "mov rax, [rdi+0x08]");
 	CHECK(x86_format_as(X86_SYNTAX_INTEL, text, (struct span){jump, 2}, 0x1000, false));
 	CHECK_STR(text, "jmp 0x1012");
 }

@@ -39,3 +39,4 @@ if bits == "64":
     equal("32-bit code in a 64-bit process: its three instructions", ["b834120000", "40", "cb"], [s.code.bytes.hex() for s in other])
 PY
 done
+judge_sound

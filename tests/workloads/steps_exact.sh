@@ -87,3 +87,4 @@ check("--data: a string instruction has what each round read and wrote",
       copy.times == 3 and {d[0] for d in copy.data if d[1] & W} == {s["target"] + 40 + i for i in range(3)}
       and {d[0] for d in copy.data if d[1] & R} == {s["bytes"] + i for i in range(3)}, copy.data)
 PY
+judge_sound

@@ -4,12 +4,13 @@
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 
-# One burst of a process whose line "warm" is in FILE, and then another: NAME PID
+# Bursts of a process that says "warm" in NAME.txt: NAME PID OPTIONS...
 bursts() {
 	local name=$1 pid=$2 i
+	shift 2
 	for ((i = 0; i < 1500; i++)); do grep -q warm "$name.txt" && break || sleep 0.01; done
 	check "$name: it is warm" grep -q warm "$name.txt"
-	timeout 60 "$WEIR" steps -q --engine "$engine" -o "$name.weir" -p "$pid" --every 30 --for 1500 --max 40000 2>steps.txt
+	timeout 60 "$WEIR" steps -q --engine "$engine" -o "$name.weir" -p "$pid" --every 30 --for 1500 --max 30000 "$@" 2>steps.txt
 	equal "$name: it is traced in bursts" 0 $?
 	head -n 3 steps.txt
 	check "$name: it goes on" kill -0 "$pid"
@@ -41,16 +42,17 @@ if command -v java >/dev/null && command -v javac >/dev/null; then
 	java=$!
 	bursts java $java
 	kill $java
-	wait $java 2>/dev/null
+	{ wait $java; } 2>/dev/null
 else
 	skip "Java: there is no java here"
 fi
 if command -v node >/dev/null; then
 	node "$step_fixtures/recompiled.js" >node.txt 2>&1 &
 	node=$!
-	bursts node $node
+	bursts node $node --threads $node # its other threads wait for each other most of the time
 	kill $node
-	wait $node 2>/dev/null
+	{ wait $node; } 2>/dev/null
 else
 	skip "Node: there is no node here"
 fi
+true

@@ -29,15 +29,6 @@ check("gzip: it begins in the loader and ends with a system call",
 calls = [m.a for m in t.marks("syscall")]
 check("gzip: its read, its write and its end are marked", 0 in calls and 1 in calls and [m.a for m in t.marks("exit")] == [0], calls, t.marks("exit"))
 PY
-	steps u.weir --user-code '*/gzip' -- gzip -nc small.txt >out.traced
-	check "gzip, --user-code: the same output" cmp -s out.plain out.traced
-	judge - u.weir <<'PY'
-whole = load(weir, "t.weir")
-is_gzip = lambda s: s.code.image.path.endswith("/gzip")
-mine = [s.code.image_addr for s in t.steps()]
-check("gzip, --user-code: steps of gzip alone", mine and all(is_gzip(s) for s in t.steps()))
-equal("gzip, --user-code: all of those", [f"{s.code.image_addr:x}" for s in whole.steps() if is_gzip(s)], hexes(mine))
-PY
 else
 	skip "gzip: it is not installed"
 fi
@@ -87,3 +78,14 @@ PY
 else
 	skip "threads of the C library: gcc -static does not work here"
 fi
+
+# --user-code: of a program that calls into the vdso, what is its own.
+small vdso vdso.c && steps t.weir -- ./vdso >whole.txt && steps u.weir --user-code '*/vdso' -- ./vdso >part.txt
+equal "--user-code: the same output" "$(cat whole.txt)" "$(cat part.txt)"
+judge ./vdso u.weir <<'PY'
+whole = load(weir, "t.weir")
+check("--user-code: the whole is more than that", any(s.code.image.kind == "vdso" for s in whole.steps()))
+is_own = lambda s: s.code.image.path.endswith("/vdso")
+check("--user-code: steps of that file alone", t.n_steps() and all(is_own(s) for s in t.steps()))
+equal("--user-code: all of those", hexes(s.addr for s in whole.steps() if is_own(s)), hexes(s.addr for s in t.steps()))
+PY

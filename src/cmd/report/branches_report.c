@@ -361,6 +361,7 @@ int branches_text(const struct report *report, struct err *err)
 	if (rc < 0)
 		return rc;
 	print_totals(&v);
+	branches_print_loss(report);
 	print_conditional(&v);
 	print_indirect(&v);
 	branches_close(&v);
@@ -371,6 +372,9 @@ int branches_text(const struct report *report, struct err *err)
 
 static void json_totals(struct json *j, const struct branches *v)
 {
+	static const char *const keys[BRANCH_N_KINDS] = {
+		"conditional", "indirect_jump", "indirect_call", "return"};
+
 	json_object_begin(j, "totals");
 	for (int kind = 0; kind < BRANCH_N_KINDS; kind++) {
 		const struct branch_totals *t = &v->totals[kind];
@@ -378,7 +382,7 @@ static void json_totals(struct json *j, const struct branches *v)
 
 		if (kind == BRANCH_KIND_RETURN && !v->report->options->returns)
 			continue;
-		json_object_begin(j, kind_names[kind]);
+		json_object_begin(j, keys[kind]);
 		json_u64(j, "places", t->places);
 		json_u64(j, "executed", t->executed);
 		report_json_measured(j, "taken", is_conditional, t->taken);

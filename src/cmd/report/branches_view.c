@@ -73,6 +73,18 @@ int branches_read(struct branch_table *t, const struct report *report, struct er
 	return rc;
 }
 
+void branches_print_loss(const struct report *report)
+{
+	const struct loss *loss = report->loss;
+	const char *why;
+
+	if (trace_reader_is_recovered(report->reader, &why))
+		fprintf(report->out, "the end of the trace is missing: %s\n", why);
+	for (size_t i = 0; i < loss->n_reasons; i++)
+		fprintf(report->out, "missing: %s (%" PRIu64 ")\n", loss->reasons[i].phrase,
+			loss->reasons[i].n);
+}
+
 /* ---- places ---- */
 
 void insn_place_get(struct insn_place *place, const struct report *report, uint32_t number)

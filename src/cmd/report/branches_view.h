@@ -14,6 +14,9 @@
  * report's loss. On failure there is nothing to release. */
 int branches_read(struct branch_table *t, const struct report *report, struct err *err);
 
+/* A line of text for each thing that is missing. */
+void branches_print_loss(const struct report *report);
+
 struct insn_place {
 	const struct step_insn *insn;
 	struct frame_levels names;

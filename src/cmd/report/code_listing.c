@@ -105,7 +105,7 @@ static bool put_text(const struct code_listing *l, struct buf *to, const struct 
 	const uint64_t *name = insn->has_target ? map_find(&l->name_of, insn->target) : NULL;
 	char text[X86_TEXT_BYTES];
 
-	if (!x86_format(text, code, addr, true))
+	if (!x86_format(text, code, addr, l->elf.is_64))
 		return false;
 	buf_reset(to);
 	buf_put_cstr(to, text);
@@ -132,7 +132,7 @@ void code_listing_block(struct code_listing *l, const struct code_counts *counts
 
 		if (code.n > block->end - addr)
 			code.n = (size_t)(block->end - addr);
-		if (!x86_decode(&insn, code, addr, true))
+		if (!x86_decode(&insn, code, addr, l->elf.is_64))
 			break;
 		while (line < last && line[1].address <= addr)
 			line++;

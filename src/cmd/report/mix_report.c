@@ -293,6 +293,7 @@ int mix_text(const struct report *report, struct err *err)
 	if (report->options->filter)
 		fprintf(report->out, " in functions that match, of %" PRIu64, m.table.total);
 	fputc('\n', report->out);
+	branches_print_loss(report);
 	for (int group = 0; group < MIX_N_GROUPS; group++)
 		print_group(&m, (enum mix_group)group);
 	print_covers(&m);

@@ -35,7 +35,7 @@ struct report_options {
 	bool fold;	    /* repetitions once, with their number */
 	bool source_lines;  /* the text of source lines too */
 	const char *syntax; /* "att", "intel"; NULL = att */
-	bool returns; /* branches: where returns went, too */
+	bool returns;	    /* branches: where returns went, too */
 };
 
 struct steps;
@@ -56,11 +56,10 @@ struct report_kind {
 	const char *summary; /* one phrase for the help */
 	const char *const
 		*columns; /* that --sort accepts, ended by NULL; NULL = cannot be sorted */
-	/* NULL: nothing records this yet, and `absent` says what is not there. Both renderers fail
-	 * when the trace cannot be read again, or does not have what they show. */
+	/* Both renderers fail when the trace cannot be read again, or does not have what they show.
+	 */
 	int (*text)(const struct report *report, struct err *err);
 	int (*json)(const struct report *report, struct err *err);
-	const char *absent;
 	bool by_steps; /* walks the steps of the trace; no profile is built */
 };
 
@@ -99,9 +98,9 @@ int mix_json(const struct report *report, struct err *err);
 int summary_text(const struct report *report, struct err *err);
 int summary_json(const struct report *report, struct err *err);
 
-extern const char *const flat_columns[], *const tree_columns[], *const threads_columns[],
-									*const hooks_columns[],
-	*const branches_columns[];
+extern const char *const flat_columns[],
+	*const tree_columns[], *const threads_columns[], *const hooks_columns[],
+								 *const branches_columns[];
 
 /* Opens the trace and writes its summary. *had_losses (may be NULL) is set on success. */
 int report_summary(

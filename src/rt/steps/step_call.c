@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls of the program. Those about signals are done here, since what the kernel knows is
+ * ours and not the program's; the others are made by the thread itself, in its stub, with the
+ * program's registers and signal mask, so that they block, fail, restart and are interrupted as ever.
+ */
+#include "stepper.h"
+
+#include <linux/ptrace.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#define PR_SET_SECCOMP_ 22
+#define CLONE3_BYTES_MIN 64
+#define CLONE_CLEAR_SIGHAND_ 0x100000000ull
+#define CLONE_NEWPID_	     0x20000000ull
+#define WHY_ENGINE	     6 /* STEP_WHY_ENGINE */
+
+static void finish_here(struct state *t, struct context *c, unsigned length, int64_t result)
+{
+	uint64_t number = c->r.rax;
+
+	trap_record(t, c->r.rip);
+	ring_write(t, STEPS_RECORD_SYSCALL, (uint64_t)result, (uint32_t)number, 0);
+	c->r.rax = (uint64_t)result;
+	c->r.rip += length;
+	c->r.rcx = c->r.rip;
+	c->r.r11 = (c->r.flags & ~FLAG_TRAP) | (t->has_own_trap ? FLAG_TRAP : 0);
+}
+
+/* A call that waits with another signal mask: a handler that ends it runs under that one. */
+static void take_mask(struct state *t, uint64_t pointer, uint64_t bytes)
+{
+	if (pointer && bytes == sizeof(t->call.mask))
+		t->call.has_mask = data_read(t, pointer, &t->call.mask, sizeof(t->call.mask));
+}
+
+static void take_waiting_mask(struct state *t, const struct regs64 *r)
+{
+	uint64_t pair[2];
+
+	switch (r->rax) {
+	case SYS_rt_sigsuspend:
+		take_mask(t, r->rdi, r->rsi);
+		break;
+	case SYS_ppoll:
+		take_mask(t, r->r10, r->r8);
+		break;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+		take_mask(t, r->r8, r->r9);
+		break;
+	case SYS_pselect6:
+	case SYS_io_pgetevents:
+		if (r->r9 && data_read(t, r->r9, pair, sizeof(pair)))
+			take_mask(t, pair[0], pair[1]);
+		break;
+	}
+}
+
+/* Whether memory with code in it may come, go or change. */
+static bool changes_code(const struct regs64 *r)
+{
+	switch (r->rax) {
+	case SYS_mmap:
+		return r->rdx & PROT_EXEC || r->r10 & MAP_FIXED;
+	case SYS_munmap:
+	case SYS_mprotect:
+	case SYS_mremap:
+	case SYS_pkey_mprotect:
+	case SYS_shmat:
+	case SYS_shmdt:
+	case SYS_remap_file_pages:
+		return true;
+	}
+	return false;
+}
+
+static bool begin_clone3(struct state *t, struct context *c)
+{
+	uint64_t flags, bytes = c->r.rsi;
+
+	if (bytes < CLONE3_BYTES_MIN || bytes > sizeof(t->clone_args) ||
+		!data_read(t, c->r.rdi, t->clone_args, bytes))
+		return true; /* the kernel says what is wrong */
+	copy_bytes(&flags, t->clone_args, sizeof(flags));
+	if (flags & CLONE_CLEAR_SIGHAND_) {
+		/* It would take our handler away, too. */
+		uint64_t kept = flags & ~CLONE_CLEAR_SIGHAND_;
+
+		copy_bytes(t->clone_args, &kept, sizeof(kept));
+		t->call.clears_actions = true;
+		t->call.rdi = c->r.rdi;
+		t->call.has_rdi = true;
+		c->r.rdi = (uint64_t)(uintptr_t)t->clone_args;
+	}
+	return clone_begin(t, c, flags);
+}
+
+static bool is_exit(uint64_t number)
+{
+	return number == SYS_exit || number == SYS_exit_group;
+}
+
+/* What has to be known or done before the thread makes the call itself. False: tracing ends. */
+static bool prepare(struct state *t, struct context *c)
+{
+	struct regs64 *r = &c->r;
+
+	switch (r->rax) {
+	case SYS_clone:
+		return clone_begin(t, c, r->rdi);
+	case SYS_fork:
+		return clone_begin(t, c, 0);
+	case SYS_vfork:
+		return clone_begin(t, c, CLONE_VM | CLONE_VFORK);
+	case SYS_clone3:
+		return begin_clone3(t, c);
+	case SYS_execve:
+	case SYS_execveat:
+		ring_sync(t, STEPS_SYNC_EXEC, r->rip);
+		break;
+	case SYS_exit:
+	case SYS_exit_group:
+		exit_begin(t, r->rip, ((uint32_t)r->rdi & 0xff) << 8, r->rax == SYS_exit_group);
+		break;
+	case SYS_ptrace: /* whoever traces it would be told of each of our traps */
+		return r->rdi != PTRACE_TRACEME;
+	case SYS_prctl:
+		if (r->rdi == PR_SET_SECCOMP_)
+			t->process->is_quiet = 1;
+		break;
+	case SYS_seccomp:
+		t->process->is_quiet = 1;
+		break;
+	case SYS_unshare:
+		if (r->rdi & CLONE_NEWPID_)
+			t->process->is_unfollowed = 1;
+		break;
+	case SYS_setns: /* of which kind the descriptor is, nobody says: pids may be meant */
+		t->process->is_unfollowed = 1;
+		break;
+	default:
+		take_waiting_mask(t, r);
+	}
+	return true;
+}
+
+static bool do_here(struct state *t, struct context *c, unsigned length)
+{
+	switch (c->r.rax) {
+	case SYS_rt_sigaction:
+		finish_here(t, c, length, signal_call_action(t, &c->r));
+		return true;
+	case SYS_rt_sigprocmask:
+		finish_here(t, c, length, signal_call_mask(t, c));
+		signal_check_pending(t, c);
+		return true;
+	case SYS_sigaltstack:
+		finish_here(t, c, length, signal_call_stack(t, &c->r));
+		return true;
+	case SYS_rt_sigreturn:
+		return signal_return(t, c);
+	}
+	return false;
+}
+
+bool call_begin(struct state *t, struct context *c, unsigned length)
+{
+	if (do_here(t, c, length))
+		return true;
+	t->call = (struct call){.number = c->r.rax,
+		.ret = c->r.rip + length,
+		.stub = t->index,
+		.by_tid = t->head.tid};
+	if (!prepare(t, c)) {
+		thread_leave(t, c, WHY_ENGINE);
+		return false;
+	}
+	t->call.changes_maps = changes_code(&c->r);
+	if (t->call.changes_maps)
+		__atomic_fetch_add(&memory()->map_generation, 1, __ATOMIC_ACQ_REL);
+	t->call.is_on = true;
+	if (t->call.child)
+		state_at(t->call.child)->call = t->call;
+	c->r.rip = stub_of(t->call.stub);
+	return false;
+}
+
+static void mend_registers(struct state *t, struct context *c)
+{
+	if (c->r.rcx == stub_of(t->call.stub) + STUB_BEHIND) {
+		c->r.rcx = t->call.ret;
+		c->r.r11 = (c->r.r11 & ~FLAG_TRAP) | (t->has_own_trap ? FLAG_TRAP : 0);
+	}
+	if (t->call.has_rdi)
+		c->r.rdi = t->call.rdi;
+}
+
+void call_take_back(struct state *t, struct context *c)
+{
+	mend_registers(t, c);
+	c->r.rip = t->head.saved;
+	if (t->call.child)
+		clone_end_parent(t, -1);
+	if (is_exit(t->call.number))
+		exit_take_back(t);
+	t->call.is_on = false;
+}
+
+static bool is_clone(uint64_t number)
+{
+	return number == SYS_clone || number == SYS_fork || number == SYS_vfork ||
+	       number == SYS_clone3;
+}
+
+void call_end(struct state *t, struct context *c)
+{
+	int64_t result = (int64_t)c->r.rax;
+
+	mend_registers(t, c);
+	c->r.rip = t->call.ret;
+	t->call.is_on = false;
+	if (is_clone(t->call.number) && result == 0) {
+		clone_end_child(t, c);
+		return;
+	}
+	trap_record(t, t->head.saved);
+	if (is_clone(t->call.number))
+		clone_end_parent(t, result);
+	ring_write(t, STEPS_RECORD_SYSCALL, (uint64_t)result, (uint32_t)t->call.number, 0);
+	if (t->call.changes_maps) {
+		__atomic_fetch_add(&memory()->map_generation, 1, __ATOMIC_ACQ_REL);
+		ring_sync(t, STEPS_SYNC_MAPS, 0);
+	}
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The handler. At a trap the instruction at the saved address has been executed: its bytes are read
+ * now, when its page is certainly there. The next one is only looked at to see whether it is a
+ * system call.
+ *
+ * What the program could see of the trap flag: pushf (taken out of the pushed word), popf and iret
+ * (it is set again, and what the program wanted is remembered), syscall (step_call.c), signal frames
+ * (step_signal.c). What hides an instruction from us: mov to ss (the next one is added).
+ */
+#include "stepper.h"
+
+#include <sys/uio.h>
+
+#define TRAP_TRACE    2
+#define TRAP_HWBKPT   4
+#define CODE_KERNEL   0x80 /* SI_KERNEL: int3 */
+#define CODE_QUEUE    (-1)
+#define MOV_SS_BYTES_MAX 15
+
+/* --- reading the program's memory ------------------------------------------------------------ */
+
+static bool vm_copy(const struct state *t, bool is_write, uint64_t addr, void *own, size_t n)
+{
+	struct iovec local = {own, n}, remote = {(void *)(uintptr_t)addr, n};
+
+	return raw_call(is_write ? SYS_process_vm_writev : SYS_process_vm_readv,
+		       t->process->pid, &local, 1, &remote, 1, 0) == (long)n;
+}
+
+/* With a seccomp filter at work the program's pointers are trusted, as the program itself does. */
+bool data_read(struct state *t, uint64_t addr, void *to, size_t n)
+{
+	if (!t->process->is_quiet)
+		return vm_copy(t, false, addr, to, n);
+	copy_bytes(to, (const void *)(uintptr_t)addr, n);
+	return true;
+}
+
+bool data_write(struct state *t, uint64_t addr, const void *from, size_t n)
+{
+	if (!t->process->is_quiet)
+		return vm_copy(t, true, addr, (void *)(uintptr_t)from, n);
+	copy_bytes((void *)(uintptr_t)addr, from, n);
+	return true;
+}
+
+static bool page_is_readable(struct state *t, uint64_t page)
+{
+	uint64_t *known = &t->pages[page / PAGE_BYTES % N_PAGES];
+	uint32_t generation = __atomic_load_n(&memory()->map_generation, __ATOMIC_ACQUIRE);
+	uint8_t byte;
+
+	if (t->pages_generation != generation) {
+		clear_bytes(t->pages, sizeof(t->pages));
+		t->pages_generation = generation;
+	}
+	if (*known == page + 1)
+		return true;
+	if (t->process->is_quiet) {
+		if (!ring_sync(t, STEPS_SYNC_READ, page) || !t->slot->reply_n)
+			return false;
+	} else if (!vm_copy(t, false, page, &byte, 1)) {
+		return false;
+	}
+	*known = page + 1;
+	return true;
+}
+
+/* Of pages that may be executed but not read: the kernel reads them for the recorder. */
+static size_t ask_for(struct state *t, uint64_t addr, uint8_t *to, size_t n)
+{
+	uint32_t have;
+
+	if (!ring_sync(t, STEPS_SYNC_READ, addr))
+		return 0;
+	have = t->slot->reply_n;
+	if (have > n)
+		have = (uint32_t)n;
+	copy_bytes(to, t->slot->reply, have);
+	return have;
+}
+
+size_t peek(struct state *t, uint64_t addr, uint8_t *to, size_t n)
+{
+	uint64_t page = addr & ~(PAGE_BYTES - 1);
+	size_t here = (size_t)(page + PAGE_BYTES - addr);
+
+	if (!page_is_readable(t, page))
+		return ask_for(t, addr, to, n);
+	if (here > n)
+		here = n;
+	copy_bytes(to, (const void *)(uintptr_t)addr, here);
+	if (here < n && page_is_readable(t, page + PAGE_BYTES)) {
+		copy_bytes(to + here, (const void *)(uintptr_t)(addr + here), n - here);
+		here = n;
+	}
+	return here;
+}
+
+/* --- instructions that matter ------------------------------------------------------------------ */
+
+static unsigned n_prefixes(const uint8_t *b, size_t n)
+{
+	unsigned i = 0;
+
+	for (; i < n; i++) {
+		switch (b[i]) {
+		case 0x26:
+		case 0x2e:
+		case 0x36:
+		case 0x3e:
+		case 0x64:
+		case 0x65:
+		case 0x66:
+		case 0x67:
+		case 0xf2:
+		case 0xf3:
+			continue;
+		}
+		if ((b[i] & 0xf0) != 0x40)
+			break;
+	}
+	return i;
+}
+
+/* Length of the system call at the start of `b`; 0 when it is none. */
+static unsigned syscall_length(const uint8_t *b, size_t n)
+{
+	unsigned i = n_prefixes(b, n);
+
+	return i + 1 < n && b[i] == 0x0f && b[i + 1] == 0x05 ? i + 2 : 0;
+}
+
+/* Bytes of an operand in memory by its ModRM byte at b[0]. */
+static unsigned modrm_bytes(const uint8_t *b, size_t n)
+{
+	unsigned mod = b[0] >> 6, rm = b[0] & 7, bytes = 1;
+
+	if (mod == 3)
+		return 1;
+	if (rm == 4) {
+		bytes++;
+		if (mod == 0 && n > 1 && (b[1] & 7) == 5)
+			return bytes + 4;
+	}
+	if (mod == 0)
+		return rm == 5 ? bytes + 4 : bytes;
+	return bytes + (mod == 1 ? 1 : 4);
+}
+
+/* Length of a mov to ss, behind which the trap waits for one more instruction; else 0. */
+static unsigned shadow_length(const uint8_t *b, size_t n)
+{
+	unsigned i = n_prefixes(b, n);
+
+	if (i + 1 >= n || b[i] != 0x8e || (b[i + 1] >> 3 & 7) != 2)
+		return 0;
+	return i + 1 + modrm_bytes(b + i + 1, n - i - 1);
+}
+
+/* The flags that the instruction just pushed, popped or returned into. */
+static void mend_flags(struct state *t, struct context *c, const uint8_t *b, size_t n)
+{
+	unsigned i = n_prefixes(b, n);
+	uint8_t opcode = i < n ? b[i] : 0;
+
+	if (opcode == 0x9c && !t->has_own_trap)
+		*(volatile uint8_t *)(uintptr_t)(c->r.rsp + 1) &= (uint8_t) ~(FLAG_TRAP >> 8);
+	else if (opcode == 0x9d || opcode == 0xcf)
+		t->has_own_trap = c->r.flags & FLAG_TRAP;
+}
+
+void trap_record(struct state *t, uint64_t addr)
+{
+	uint8_t bytes[INSN_BYTES];
+	size_t n = peek(t, addr, bytes, sizeof(bytes));
+
+	ring_step(t, addr, bytes, n);
+}
+
+/* The instruction at the saved address was executed. True when the program had set the trap flag
+ * itself, or made a trap: it gets this one. */
+static bool executed(struct state *t, struct context *c)
+{
+	bool is_own = t->has_own_trap;
+	uint8_t bytes[INSN_BYTES];
+	size_t n;
+	unsigned length;
+
+	n = peek(t, t->head.saved, bytes, sizeof(bytes));
+	ring_step(t, t->head.saved, bytes, n);
+	length = shadow_length(bytes, n);
+	if (length && c->r.rip != t->head.saved + length) {
+		uint64_t hidden = t->head.saved + length;
+
+		n = peek(t, hidden, bytes, sizeof(bytes));
+		ring_step(t, hidden, bytes, n);
+	}
+	mend_flags(t, c, bytes, n);
+	return is_own || (n && bytes[0] == 0xf1);
+}
+
+/* --- the handler ------------------------------------------------------------------------------- */
+
+static bool is_in_stub(const struct state *t, const struct context *c, unsigned at)
+{
+	return t->call.is_on && c->r.rip == stub_of(t->call.stub) + at;
+}
+
+/* Looks at what comes next, and does it when it is ours to do. */
+static void go_on(struct state *t, struct context *c)
+{
+	uint8_t bytes[INSN_BYTES];
+	unsigned length;
+
+	for (;;) {
+		uint64_t rip = c->r.rip;
+		size_t n;
+
+		t->head.saved = rip;
+		if (t->is_out || is_off())
+			break;
+		/* Nearly all instructions are told from a system call by their first byte. */
+		n = peek(t, rip, bytes, 2);
+		if (n == 2 && bytes[0] == 0x0f && bytes[1] != 0x05)
+			break;
+		if (n == 2 && bytes[0] != 0x0f && !n_prefixes(bytes, 1))
+			break;
+		length = syscall_length(bytes, peek(t, rip, bytes, sizeof(bytes)));
+		if (!length || !call_begin(t, c, length))
+			break;
+	}
+	if (!t->is_out && is_off() && !is_in_stub(t, c, 0))
+		thread_leave(t, c, 5); /* STEP_WHY_END */
+	if (!t->is_out) {
+		c->r.flags |= FLAG_TRAP;
+		c->mask &= ~SIG_TRAP_BIT;
+		c->stack = (struct signal_stack){(uint64_t)(uintptr_t)t + sizeof(*t), 0, 0,
+			STEPS_STATE_BYTES - sizeof(*t)};
+	}
+}
+
+static bool is_start(const struct signal_info *info)
+{
+	return info->code == CODE_QUEUE && info->value == STEPS_START_VALUE;
+}
+
+static void trapped(struct state *t, const struct signal_info *info, struct context *c)
+{
+	struct signal_info own;
+
+	if (is_in_stub(t, c, STUB_END)) {
+		call_end(t, c);
+		return;
+	}
+	if (!t->head.saved || !executed(t, c))
+		return;
+	own = *info;
+	own.addr = c->r.rip;
+	signal_deliver(t, SIG_TRAP, &own, c);
+}
+
+/* A signal of the program's. */
+static void signalled(struct state *t, int number, const struct signal_info *info, struct context *c)
+{
+	if (is_in_stub(t, c, 0))
+		call_take_back(t, c);
+	else if (is_in_stub(t, c, STUB_BEHIND))
+		call_end(t, c);
+	else if (number == SIG_TRAP && info->code == CODE_KERNEL && t->head.saved)
+		executed(t, c); /* int3 */
+	if (!t->is_out)
+		signal_deliver(t, number, info, c);
+}
+
+void steps_handle(int number, struct signal_info *info, struct context *c);
+void steps_handle(int number, struct signal_info *info, struct context *c)
+{
+	struct state *t = thread_state(c);
+
+	if (t && t->n_vforks)
+		vfork_look(t, c);
+	if (!t || t->is_out) {
+		c->r.flags &= ~FLAG_TRAP;
+		if (number != SIG_TRAP)
+			signal_pass_on(number, info, c);
+		return;
+	}
+	if (!t->head.is_begun && !thread_begin(t, c, STEPS_HOW_START, 0))
+		return;
+	ring_look_around(t);
+	if (number == SIG_TRAP && (info->code == TRAP_TRACE || info->code == TRAP_HWBKPT))
+		trapped(t, info, c);
+	else if (number != SIG_TRAP || !is_start(info))
+		signalled(t, number, info, c);
+	go_on(t, c);
+}
