@@ -24,7 +24,7 @@ rounds = int(os.environ.get("BENCH_ROUNDS", "1" if quick else "3"))
 weir, gdb, valgrind = os.environ["WEIR"], shutil.which("gdb"), shutil.which("valgrind")
 NATIVE = 5_000  # rounds of a kernel, 20,000 to 30,000 instructions each
 TRACED, TRACED_SLOW, TRACED_BY_GDB, TRANSLATED = (2, 1, 1, 10) if quick else (8, 2, 1, 40)
-ROWS, PASSES, FULL_LISTING = (300, 1, 5_000_000) if quick else (1_300, 5, 20_000_000)
+ROWS, PASSES, FULL_LISTING = (300, 1, 5_000_000) if quick else (1_350, 5, 20_000_000)
 CALLS = 40
 INSIDE_AIM, BYTES_AIM, RESOLUTION_AIM, MIDDLE_AIM, OUTSIDE_AIM = 5.0, 1.0, 5e6, 1.0, 1.05
 TIMEOUT = ["timeout", "-k", "5", "300"]
@@ -66,8 +66,11 @@ class Run:
             raise SystemExit(f"{argv}: status {self.status}: {self.err}")
         return self
 
+    def said(self):
+        return self.out + "\n" + self.err
+
     def number(self, pattern):
-        return int(re.search(pattern, self.out + self.err).group(1))
+        return int(re.search(pattern, self.said()).group(1))
 
 
 def run(argv, stdout=None):
@@ -106,8 +109,8 @@ def step_tools():
             left_out.append(f"weir: {why}.")
         else:
             found.append(Tool(f"weir, {engine}", steps_command(engine), TRACED, engine + ".weir"))
-    found.append(Tool("bare ptrace, both on one CPU", [bare, "one"], TRACED, memory="8 in memory"))
-    found.append(Tool("bare ptrace", [bare, "any"], TRACED_SLOW, memory="8 in memory"))
+    found.append(Tool("bare ptrace, both on one CPU", [bare, "one"], TRACED, memory="8 a stop in memory"))
+    found.append(Tool("bare ptrace", [bare, "any"], TRACED_SLOW, memory="8 a stop in memory"))
     if gdb:
         found.append(Tool("gdb `record`", [gdb, "-nx", "-batch", "-ex", "starti", "-ex", "record", "-ex", "continue",
                                           "--args"], TRACED_BY_GDB, memory="measured"))
@@ -143,8 +146,8 @@ def traced_kernel(kernel, found):
 def engines():
     found, left_out = step_tools()
     print("Static programs without a library, traced from the first instruction to the last: `loop` computes, "
-          "`branchy` packs and sorts. The rate is by the program's own clock around its work; CPU time is that of tool and "
-          "program together; slowdown is against the same work untraced:\n")
+          "`branchy` packs and sorts. The rate is by the program's own clock around its work; CPU time is that of tool "
+          "and program together; slowdown is against the same work untraced:\n")
     print("| program | tracer | instructions | a second | CPU us each | slowdown, times | bytes each |")
     print("|---|---|--:|--:|--:|--:|--:|")
     for kernel in ("loop", "branchy"):
@@ -201,7 +204,7 @@ def real_program():
         for t in found:
             runs[t].append(run(t.argv + command, subprocess.DEVNULL))
     n = runs[found[0]][0].number(r"(\d+) steps")
-    print(f"A real program, `gzip` of {os.path.getsize(text)} bytes, {n:,} instructions with those of the dynamic loader; "
+    print(f"A real program, `gzip` of {os.path.getsize(text)} bytes, {n:,} instructions with the dynamic loader's; "
           "whole commands, start and end of the tool included:\n")
     print("| tracer | s | instructions a second | CPU us each | slowdown, times | bytes each |")
     print("|---|--:|--:|--:|--:|--:|")
@@ -212,8 +215,10 @@ def real_program():
         print(f"| {t.name} | {s:.2f} | {n / s:,.0f} | {cpu * 1e6 / n:.2f} | {s / plain:,.0f} | "
               f"{t.bytes_each(runs[t], None, n)} |", flush=True)
     tool = next((t for t in all_tools if t.memory == "measured"), None)
-    gave_up = tool and re.search(r"^Process record.*", Run(tool.argv + command).out, re.M)
-    print("\n" + (f"gdb's `record` gave up: {gave_up.group().rstrip('.')}.\n" if gave_up else ""))
+    gave_up = tool and re.search(r"^Process record and replay.*", Run(tool.argv + command).said(), re.M)
+    stops = runs[next(t for t in found if t.argv[0] == bare)][0].number(r"stops (\d+)")
+    print(f"\nThe processor stops {stops:,} times, at each round of a repeated string instruction, which is one "
+          "instruction here." + (f" gdb's `record` gives up: {gave_up.group().rstrip('.')}." if gave_up else "") + "\n")
 
 
 def make_large():
@@ -307,7 +312,8 @@ print(f"Against {', '.join(peers)}; the smallest of {rounds} round{'s'[:rounds -
 for part in (engines, real_program, resolution, outside):
     if not os.environ.get("BENCH_PARTS") or part.__name__ in os.environ["BENCH_PARTS"].split(","):
         part()
-print("| aim | figures | |\n|---|---|---|")
+if aims:
+    print("| aim | figures | |\n|---|---|---|")
 for what, figures, is_reached in aims:
     print(f"| {what} | {figures} | {'.' if is_reached is None else 'reached' if is_reached else 'not reached'} |")
 print()

@@ -191,8 +191,10 @@ static void run(const char *kernel, uint64_t rounds)
 		start = now();
 		spent += start - before;
 	}
-	if (kernel[0] != 'o')
+	if (kernel[0] != 'o') {
 		spent = now() - start;
+		rest = 0;
+	}
 	print(spent, rest, sum);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings -> session, in each thread's order. A ring is taken only when its thread's track is known: a
- * new thread's slot waits for the record by which its creator tells of it.
+ * Rings -> session, in each thread's order. A ring is taken only when its thread's track is known:
+ * a new thread's slot waits for the record by which its creator tells of it.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -78,7 +78,8 @@ static bool is_full(struct inside_engine *e, struct inside_thread *t)
 	return true;
 }
 
-static void take_step(struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
+static void take_step(
+	struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
 {
 	if (is_full(e, t))
 		return;
@@ -94,7 +95,8 @@ static void take_step(struct inside_engine *e, struct inside_thread *t, const st
 	step_session_step(e->s, t->track, r->addr, r->bytes, r->kind & 0xf, true);
 }
 
-static void take_other(struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
+static void take_other(
+	struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
 {
 	uint32_t a = arg(r, STEPS_ARG_A), b = arg(r, STEPS_ARG_B);
 
@@ -109,6 +111,7 @@ static void take_other(struct inside_engine *e, struct inside_thread *t, const s
 		t->has_exit = true;
 		t->exit_addr = r->addr;
 		t->exit_status = (int)a;
+		t->exit_number = b ? SYS_exit_group : SYS_exit;
 		if (b) {
 			struct inside_process *p = inside_process_find(e, t->pid);
 
@@ -125,9 +128,10 @@ static void take_other(struct inside_engine *e, struct inside_thread *t, const s
 		return;
 	switch ((enum steps_record_kind)(r->kind >> 4)) {
 	case STEPS_RECORD_SYSCALL:
-		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, a, (int64_t)r->addr, 0);
+		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, a, (int64_t)r->addr, b);
 		break;
 	case STEPS_RECORD_SIGNAL:
+		t->last_signal = (int)a;
 		step_session_mark(
 			e->s, t->track, STEP_MARK_SIGNAL, a, (int32_t)b, (int64_t)r->addr);
 		break;
@@ -139,16 +143,11 @@ static void take_other(struct inside_engine *e, struct inside_thread *t, const s
 		break;
 	case STEPS_RECORD_PAUSE:
 		step_session_mark(e->s, t->track, STEP_MARK_PAUSE, a, 0, 0);
+		t->is_paused = true;
 		break;
 	default:
 		break;
 	}
-}
-
-/* A signal came before the call that would have ended the thread. */
-static void go_on_after_exit(struct inside_thread *t)
-{
-	t->has_exit = false;
 }
 
 void inside_free_slot(struct inside_thread *t)
@@ -187,8 +186,7 @@ size_t inside_drain_thread(struct inside_engine *e, struct inside_thread *t)
 		const struct steps_record *r = &ring[s->tail & (a->ring_records - 1)];
 		struct steps_record copy = *r;
 
-		if (t->has_exit)
-			go_on_after_exit(t);
+		t->has_exit = false; /* a signal came before the call that would have ended it */
 		if (copy.kind >> 4 == STEPS_RECORD_STEP)
 			take_step(e, t, &copy);
 		else
@@ -202,6 +200,9 @@ size_t inside_drain_thread(struct inside_engine *e, struct inside_thread *t)
 			wake(&s->moved);
 	}
 	if (state == STEPS_SLOT_ENDED && s->tail == head) {
+		/* It had no room to say why. */
+		if (!t->is_paused)
+			step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_ENGINE, 0, 0);
 		inside_free_slot(t);
 		t->is_paused = true;
 	}
@@ -220,8 +221,7 @@ static struct inside_thread *thread_for(
 		return NULL;
 	if (!inside_process_find(e, (pid_t)s->pid))
 		inside_process_add(e, (pid_t)s->pid, area);
-	return inside_thread_add(
-		e, step_session_thread(e->s, (pid_t)s->pid, (pid_t)s->tid), area);
+	return inside_thread_add(e, step_session_thread(e->s, (pid_t)s->pid, (pid_t)s->tid), area);
 }
 
 void inside_bind_slots(struct inside_engine *e)

@@ -15,11 +15,11 @@
 #include "base/clock.h"
 #include "steps/inside_engine.h"
 
-#define SLEEP_NS      2000000u /* nothing to do: one program */
-#define NAP_NS	      200000u  /* several, of which each could wake us */
-#define EXEC_NAP_NS   30000u   /* a program waits for us */
-#define END_NS	      500000000u /* for threads to leave at the end; those in calls leave later */
-#define TRIAL_NOPS    10
+#define SLEEP_NS    2000000u   /* nothing to do: one program */
+#define NAP_NS	    200000u    /* several, of which each could wake us */
+#define EXEC_NAP_NS 30000u     /* a program waits for us */
+#define END_NS	    500000000u /* for threads to leave at the end; those in calls leave later */
+#define TRIAL_NOPS  10
 
 /* --- does it work here ---------------------------------------------------------------------- */
 
@@ -78,12 +78,12 @@ static const char *hindrance(void)
 static int accepts(const struct step_session *s, struct err *err)
 {
 	const struct step_options *o = step_session_options(s);
-	const char *what = o->data		 ? "--data"
-			   : o->from || o->to	 ? "--from and --to"
-			   : o->around		 ? "--around"
-			   : o->burst		 ? "--every"
-			   : o->threads		 ? "--threads"
-						 : NULL;
+	const char *what = o->data	      ? "--data"
+			   : o->from || o->to ? "--from and --to"
+			   : o->around	      ? "--around"
+			   : o->burst	      ? "--every"
+			   : o->threads	      ? "--threads"
+					      : NULL;
 
 	if (what)
 		return err_set(err, ERR_UNSUPPORTED,

@@ -57,7 +57,9 @@ struct inside_thread {
 	bool has_exit;	/* it was about to end: */
 	uint64_t exit_addr;
 	int exit_status;
-	bool is_in_exec; /* seized: */
+	long exit_number; /* of the system call */
+	int last_signal;  /* that was marked */
+	bool is_in_exec;  /* seized: */
 	uint64_t exec_addr;
 };
 
@@ -77,8 +79,8 @@ struct inside_engine {
 
 /* The threads stand. On success they have been let go and are traced; on failure they are as they
  * were, and stopped. */
-int inside_inject(struct inside_engine *e, struct remote_threads *threads, struct inside_area **area,
-	struct err *err);
+int inside_inject(struct inside_engine *e, struct remote_threads *threads,
+	struct inside_area **area, struct err *err);
 void inside_area_free(struct inside_area *area);
 
 /* --- inside_drain.c ------------------------------------------------------------------------- */

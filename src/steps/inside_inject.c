@@ -25,7 +25,7 @@
 
 #define VDSO_BYTES	 0x4000u
 #define STUB_SYSCALL	 8 /* where remote_syscall expects the instruction in its stub */
-#define RANGE_FIRST	 0x2a0000000000ull
+#define RANGE_FIRST	 0x430000000000ull
 #define RANGE_STRIDE	 0x100000000ull
 #define RANGE_TRIES	 64
 #define N_SLOTS		 256u
@@ -36,6 +36,7 @@
 #define TRAP_BIT	 (1ull << (SIGTRAP - 1))
 #define KERNEL_RESTORER	 0x04000000ull
 #define AT_SYSINFO_VALUE 33 /* AT_SYSINFO_EHDR */
+#define POPULATE_WRITE	 23 /* MADV_POPULATE_WRITE, Linux 5.14; without it the first traps fault */
 #define SCRATCH_AT	 0x400u /* in the private memory: for arguments of calls */
 
 #ifndef MFD_EXEC
@@ -187,8 +188,8 @@ static int make_memfd(struct injection *in, struct err *err)
 {
 	uint64_t name = in->base + STEPS_PRIVATE_AT + SCRATCH_AT;
 	char path[64];
-	int rc = write_at(in, STEPS_PRIVATE_AT + SCRATCH_AT, STEPS_MEMFD_NAME,
-		sizeof(STEPS_MEMFD_NAME), err);
+	int rc = write_at(
+		in, STEPS_PRIVATE_AT + SCRATCH_AT, STEPS_MEMFD_NAME, sizeof(STEPS_MEMFD_NAME), err);
 
 	if (rc < 0)
 		return rc;
@@ -277,7 +278,8 @@ static int prepare_thread(
 	rc = write_at(in, scratch, stacks, sizeof(stacks), err);
 	if (rc == 0)
 		rc = call_in(in, t, SYS_sigaltstack,
-			(const uint64_t[6]){in->base + scratch, in->base + scratch + sizeof(stack_t)},
+			(const uint64_t[6]){
+				in->base + scratch, in->base + scratch + sizeof(stack_t)},
 			"sigaltstack", NULL, err);
 	if (rc < 0)
 		return rc;
@@ -330,14 +332,10 @@ static bool has_seccomp(pid_t pid)
 	return has;
 }
 
-static int inject_all(struct injection *in, struct err *err)
+/* The range, with everything in it but what threads need; or nothing. */
+static int make_memory(struct injection *in, struct err *err)
 {
-	struct steps_config config = {.magic = STEPS_ABI_MAGIC,
-		.version = STEPS_ABI_VERSION,
-		.pid = (uint32_t)in->threads->pid,
-		.is_quiet = has_seccomp(in->threads->pid)};
 	struct steps_area a = layout(in->e, &in->area->bytes);
-	uint32_t index = 0;
 	int rc = find_syscall(in, err);
 
 	if (rc == 0)
@@ -348,12 +346,31 @@ static int inject_all(struct injection *in, struct err *err)
 		rc = fill_memfd(in, &a, err);
 	if (rc == 0)
 		rc = map_memfd(in, err);
+	/* What handlers touch first; a fault now is not in the trace. */
+	if (rc == 0)
+		CALL(in, SYS_madvise, "madvise", NULL, NULL, in->base + STEPS_STATES_AT,
+			STEPS_STATE_BYTES, POPULATE_WRITE);
 	if (in->program_fd >= 0 && in->first->is_stopped) {
 		int closed = CALL(in, SYS_close, "close", NULL, rc < 0 ? NULL : err,
 			(uint64_t)in->program_fd);
 
 		rc = rc < 0 ? rc : closed;
 	}
+	if (rc < 0 && in->base && in->first->is_stopped)
+		CALL(in, SYS_munmap, "munmap", NULL, NULL, in->base,
+			STEPS_AREA_AT + in->area->bytes);
+	return rc;
+}
+
+static int inject_all(struct injection *in, struct err *err)
+{
+	struct steps_config config = {.magic = STEPS_ABI_MAGIC,
+		.version = STEPS_ABI_VERSION,
+		.pid = (uint32_t)in->threads->pid,
+		.is_quiet = has_seccomp(in->threads->pid)};
+	uint32_t index = 0;
+	int rc = make_memory(in, err);
+
 	for (size_t i = 0; i < in->threads->all.n && rc == 0; i++)
 		if (!in->threads->all.v[i].is_gone)
 			rc = prepare_thread(in, &in->threads->all.v[i], index++, err);
@@ -373,8 +390,8 @@ void inside_area_free(struct inside_area *area)
 	free(area);
 }
 
-int inside_inject(struct inside_engine *e, struct remote_threads *threads, struct inside_area **area,
-	struct err *err)
+int inside_inject(struct inside_engine *e, struct remote_threads *threads,
+	struct inside_area **area, struct err *err)
 {
 	struct injection in = {.e = e, .threads = threads, .program_fd = -1, .fd = -1};
 	int rc;
@@ -383,7 +400,8 @@ int inside_inject(struct inside_engine *e, struct remote_threads *threads, struc
 		if (!threads->all.v[i].is_gone && threads->all.v[i].is_stopped)
 			in.first = &threads->all.v[i];
 	if (!in.first)
-		return err_set(err, ERR_NOT_FOUND, "process %d has no thread any more", threads->pid);
+		return err_set(
+			err, ERR_NOT_FOUND, "process %d has no thread any more", threads->pid);
 	if (threads->all.n > STEPS_N_STATES - 1)
 		return err_set(err, ERR_LIMIT, "process %d has more than %u threads", threads->pid,
 			STEPS_N_STATES - 1);

@@ -49,16 +49,22 @@ static void use_area(struct inside_process *p, struct inside_area *area)
 		area->n_processes++;
 }
 
+static int open_memory(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
 struct inside_process *inside_process_add(
 	struct inside_engine *e, pid_t pid, struct inside_area *area)
 {
 	struct inside_process *p = mem_zalloc(sizeof(*p));
-	char path[64];
 
 	p->pid = pid;
 	p->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	p->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+	p->memory_fd = open_memory(pid);
 	use_area(p, area);
 	vec_push(&e->processes, p);
 	return p;
@@ -91,8 +97,11 @@ void inside_thread_end(struct inside_engine *e, struct inside_thread *t, int sta
 		return;
 	while (inside_drain_thread(e, t))
 		;
-	if (t->has_exit && !t->is_paused)
-		step_session_step(e->s, t->track, t->exit_addr, (const uint8_t *)SYSCALL_CODE, 2, true);
+	if (t->has_exit && !t->is_paused) {
+		step_session_step(
+			e->s, t->track, t->exit_addr, (const uint8_t *)SYSCALL_CODE, 2, true);
+		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, t->exit_number, 0, 0);
+	}
 	step_session_exit(e->s, t->track, t->has_exit ? t->exit_status : status);
 	inside_free_slot(t);
 	e->n_execs -= t->is_in_exec;
@@ -118,6 +127,28 @@ static int status_by_kernel(int pid_fd)
 	return info.exit_code;
 }
 
+/* Died of a signal that nobody handles, so the thread could not tell. Of which thread it was, the
+ * kernel does not say; SIGKILL is nobody's. */
+static void mark_death(struct inside_engine *e, struct inside_process *p, int status)
+{
+	struct inside_thread *first = NULL;
+
+	if (!WIFSIGNALED(status) || WTERMSIG(status) == SIGKILL)
+		return;
+	for (size_t i = 0; i < e->threads.n; i++) {
+		struct inside_thread *t = e->threads.v[i];
+
+		if (t->pid != p->pid || t->has_ended)
+			continue;
+		if (t->last_signal == WTERMSIG(status))
+			return;
+		if (!first)
+			first = t;
+	}
+	if (first && !first->is_paused)
+		step_session_mark(e->s, first->track, STEP_MARK_SIGNAL, WTERMSIG(status), 0, 0);
+}
+
 static void end_process(struct inside_engine *e, struct inside_process *p, int status)
 {
 	if (p->has_ended)
@@ -129,6 +160,7 @@ static void end_process(struct inside_engine *e, struct inside_process *p, int s
 			while (inside_drain_thread(e, e->threads.v[i]))
 				;
 	inside_bind_slots(e);
+	mark_death(e, p, status);
 	for (size_t i = 0; i < e->threads.n; i++)
 		if (e->threads.v[i]->pid == p->pid)
 			inside_thread_end(e, e->threads.v[i], status);
@@ -154,6 +186,20 @@ static bool thread_is_gone(const struct inside_thread *t)
 	return !state || state == 'Z' || state == 'X';
 }
 
+static void forget_area(struct inside_engine *e, struct inside_area *area)
+{
+	if (area->shared->n_slotless)
+		step_session_note(e->s, "%u threads ran untraced: no buffer was free for them",
+			area->shared->n_slotless);
+	for (size_t k = 0; k < e->threads.n; k++) {
+		if (e->threads.v[k]->area != area)
+			continue;
+		e->threads.v[k]->slot = NULL;
+		e->threads.v[k]->area = NULL;
+	}
+	inside_area_free(area);
+}
+
 static void free_unused_areas(struct inside_engine *e)
 {
 	size_t kept = 0;
@@ -165,10 +211,7 @@ static void free_unused_areas(struct inside_engine *e)
 			e->areas.v[kept++] = area;
 			continue;
 		}
-		for (size_t k = 0; k < e->threads.n; k++)
-			if (e->threads.v[k]->area == area)
-				e->threads.v[k]->slot = NULL, e->threads.v[k]->area = NULL;
-		inside_area_free(area);
+		forget_area(e, area);
 	}
 	e->areas.n = kept;
 }
@@ -195,7 +238,8 @@ static int inject_program(struct inside_engine *e, struct inside_process *p, str
 
 	t->is_seized = true;
 	if (!threads.is_64) {
-		rc = err_set(err, ERR_UNSUPPORTED, "process %d: it is now a 32-bit program", p->pid);
+		rc = err_set(
+			err, ERR_UNSUPPORTED, "process %d: it is now a 32-bit program", p->pid);
 		ptrace(PTRACE_DETACH, p->pid, 0, 0);
 		vec_release(&threads.all);
 		return rc;
@@ -230,8 +274,8 @@ void inside_exec_begin(struct inside_engine *e, struct inside_thread *t, uint64_
 	long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
 
 	if (ptrace(PTRACE_SEIZE, t->tid, 0, options) < 0) {
-		step_session_note(e->s, "thread %d cannot be held at its exec: %s", t->tid,
-			strerror(errno));
+		step_session_note(
+			e->s, "thread %d cannot be held at its exec: %s", t->tid, strerror(errno));
 		return;
 	}
 	t->exec_addr = addr;
@@ -263,7 +307,8 @@ static void exec_done(struct inside_engine *e, pid_t pid)
 		if (e->threads.v[i]->pid == pid && e->threads.v[i] != t)
 			inside_thread_end(e, e->threads.v[i], 0);
 	if (!t->is_paused) {
-		step_session_step(e->s, t->track, t->exec_addr, (const uint8_t *)SYSCALL_CODE, 2, true);
+		step_session_step(
+			e->s, t->track, t->exec_addr, (const uint8_t *)SYSCALL_CODE, 2, true);
 		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, SYS_execve, 0, 0);
 	}
 	step_session_exec(e->s, t->track);
@@ -271,9 +316,7 @@ static void exec_done(struct inside_engine *e, pid_t pid)
 	t->tid = pid;
 	/* The file that shows its memory is of the program before. */
 	fd_cleanup(&p->memory_fd);
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	p->memory_fd = open(path, O_RDWR | O_CLOEXEC);
+	p->memory_fd = open_memory(pid);
 	if (e->is_off || inject_program(e, p, &err) < 0) {
 		if (e->is_off)
 			ptrace(PTRACE_DETACH, pid, 0, 0);
@@ -396,13 +439,12 @@ int inside_start_command(struct inside_engine *e, struct launch *l, struct err *
 
 static int check_attach(pid_t pid, struct err *err)
 {
-	char path[64], target[64];
+	char path[64];
 	struct buf b = {0};
 	const char *at = NULL;
 	int fd, rc = inject_check_process(pid, err);
 	uint8_t header[5] = {0};
 
-	(void)target;
 	if (rc < 0)
 		return rc;
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
@@ -410,7 +452,8 @@ static int check_attach(pid_t pid, struct err *err)
 	if (fd >= 0 && (read(fd, header, sizeof(header)) != sizeof(header) ||
 			       header[EI_CLASS] != ELFCLASS64))
 		rc = err_set(err, ERR_UNSUPPORTED,
-			"process %d is a 32-bit program, which the engine 'inside' cannot trace", pid);
+			"process %d is a 32-bit program, which the engine 'inside' cannot trace",
+			pid);
 	fd_cleanup(&fd);
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	if (rc == 0 && file_read(&b, path, 1u << 16, NULL) == 0)
@@ -448,14 +491,17 @@ int inside_attach(struct inside_engine *e, pid_t pid, struct err *err)
 	use_area(p, area);
 	for (size_t i = 0; i < threads.all.n; i++)
 		if (!threads.all.v[i].is_gone)
-			inside_thread_add(e,
-				step_session_thread(e->s, pid, threads.all.v[i].tid), area);
+			inside_thread_add(
+				e, step_session_thread(e->s, pid, threads.all.v[i].tid), area);
 	vec_release(&threads.all);
 	return 0;
 }
 
 void inside_engine_release(struct inside_engine *e)
 {
+	for (size_t i = 0; i < e->areas.n; i++)
+		forget_area(e, e->areas.v[i]);
+	vec_release(&e->areas);
 	for (size_t i = 0; i < e->processes.n; i++) {
 		fd_cleanup(&e->processes.v[i]->pid_fd);
 		fd_cleanup(&e->processes.v[i]->memory_fd);
@@ -465,8 +511,5 @@ void inside_engine_release(struct inside_engine *e)
 	for (size_t i = 0; i < e->threads.n; i++)
 		free(e->threads.v[i]);
 	vec_release(&e->threads);
-	for (size_t i = 0; i < e->areas.n; i++)
-		inside_area_free(e->areas.v[i]);
-	vec_release(&e->areas);
 	free(e);
 }

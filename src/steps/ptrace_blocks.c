@@ -36,11 +36,12 @@ static bool add_target(struct stretch *s, uint64_t target)
 	return true;
 }
 
-static bool is_pushf(const struct step_entry *e)
+/* pushf, popf, iret; or another instruction with such a byte, which is then stepped for nothing. */
+static bool touches_flags(const struct step_entry *e)
 {
 	for (size_t i = 0; i < e->n; i++)
-		if (e->bytes[i] == 0x9c)
-			return true; /* or another instruction with such a byte: it is stepped */
+		if (e->bytes[i] == 0x9c || e->bytes[i] == 0x9d || e->bytes[i] == 0xcf)
+			return true;
 	return false;
 }
 
@@ -59,7 +60,7 @@ static bool may_run_through(const struct tracee *t)
 		const struct step_entry *e = step_space_known(t->track->space, addr);
 		struct x86_insn insn;
 
-		if (!e || !e->n || is_pushf(e) || e->is_string ||
+		if (!e || !e->n || touches_flags(e) || e->is_string ||
 			!x86_decode(&insn, (struct span){e->bytes, e->n}, addr, t->is_64))
 			return false;
 		addr += insn.length;

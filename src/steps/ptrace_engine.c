@@ -62,12 +62,26 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 {
 	enum __ptrace_request how = PTRACE_CONT;
 
-	if (t->mode == TRACEE_STEP)
+	if (t->mode == TRACEE_STEP && t->has_saved)
+		tracee_look_ahead(e, t);
+	if (t->needs_settling && !signal && t->mode == TRACEE_STEP) {
+		/* A resumption that is no step, and ends before anything is executed. */
+		t->needs_settling = false;
+		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
+	} else if (t->call_stops) {
+		how = PTRACE_SYSCALL;
+	} else if (t->mode == TRACEE_STEP && t->has_saved && !signal &&
+		   tracee_is_before_mask_call(e, t)) {
+		t->call_stops = 2; /* its entry and its exit */
+		t->is_in_block = false;
+		how = PTRACE_SYSCALL;
+	} else if (t->mode == TRACEE_STEP) {
 		how = !t->emulated && tracee_runs_block(e, t) && !e->emulates_blocks
 			      ? PTRACE_SINGLEBLOCK
 			      : PTRACE_SINGLESTEP;
-	else if (t->is_waiting_for_code)
+	} else if (t->is_waiting_for_code) {
 		how = PTRACE_SYSCALL;
+	}
 	t->injected = signal;
 	t->is_stopped = false;
 	ptrace(how, t->tid, NULL, (void *)(intptr_t)signal);
@@ -84,6 +98,8 @@ static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
 	t->is_marked_in = false;
 	tracee_clear_places(t);
 	tracee_unpin(t);
+	tracee_give_mask(t);
+	tracee_clear_flag(t);
 	ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)signal);
 }
 
@@ -109,6 +125,9 @@ static void at_first_stop(struct ptrace_engine *e, struct tracee *t)
 {
 	if (!tracee_read_regs(t))
 		return;
+	if (t->is_child && t->is_64)
+		tracee_mend_r11(t);
+	t->is_child = false;
 	tracee_stand(t);
 	tracee_begin(e, t, STEP_WHY_START);
 	resume(e, t, 0);
@@ -129,6 +148,9 @@ static void event_fork(struct ptrace_engine *e, struct tracee *by)
 	t = add(e, step_session_forked(e->s, by->track, pid, tid), pid, tid);
 	t->affinity = by->affinity;
 	t->is_pinned = by->is_pinned;
+	t->blocks_trap = by->blocks_trap;
+	t->is_child =
+		by->mode == TRACEE_STEP; /* it has the registers of a thread that was stepped */
 	t->is_in = by->is_in;
 	t->around_sp = pid != by->pid ? by->around_sp : 0; /* a copy is in the same calls */
 	t->n_handlers = pid != by->pid ? by->n_handlers : 0;
@@ -143,7 +165,6 @@ static void event_fork(struct ptrace_engine *e, struct tracee *by)
 /* Only the thread that called execve is left, and it has the number of the process now. */
 static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 {
-	static const uint8_t syscall_bytes[] = {0x0f, 0x05};
 	unsigned long message = 0;
 	struct tracee *caller;
 
@@ -152,16 +173,8 @@ static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 	caller = caller ? caller : t;
 	if (caller->mode == TRACEE_STEP && caller->has_saved && caller->is_in &&
 		step_session_wants(e->s, caller->track, caller->saved)) {
-		const struct step_entry *known =
-			step_space_known(caller->track->space, caller->saved);
-
-		/* The memory it was in is gone; but it can have been nothing else. */
-		step_session_step(e->s, caller->track, caller->saved,
-			known ? known->bytes : syscall_bytes,
-			known		? known->n
-			: caller->is_64 ? sizeof(syscall_bytes)
-					: 0,
-			caller->is_64);
+		step_session_step(e->s, caller->track, caller->saved, caller->ahead,
+			caller->n_ahead, caller->is_64);
 		step_session_mark(e->s, caller->track, STEP_MARK_SYSCALL, (int64_t)caller->regs.rax,
 			0, !caller->is_64);
 	}
@@ -170,8 +183,7 @@ static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 			gone(e, e->tracees.v[i], 0);
 	step_session_exec(e->s, t->track);
 	t->n_places = 0; /* exec clears the debug registers */
-	t->around_sp = 0;
-	t->n_handlers = 0;
+	tracee_leave_regions(e, t);
 	t->mode = TRACEE_NEW;
 	return t;
 }
@@ -255,12 +267,29 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 			tracee_select(e, t);
 		}
 	} else if (t->mode == TRACEE_STEP && info.si_code == TRAP_HANDLER_ENTRY && t->injected) {
-		t->n_handlers++;
-		if (tracee_read_regs(t))
+		if (tracee_read_regs(t)) {
+			t->handler_sp = t->n_handlers++ ? t->handler_sp : t->regs.rsp;
+			tracee_entered_handler(t, tracee_handler_has_info(t));
 			tracee_stand(t);
-	} else {
+		}
+	} else if (!tracee_is_doomed(e, t, &info) && !tracee_holds_trap(t, &info)) {
 		stopped_by_signal(e, t, SIGTRAP);
 		return;
+	}
+	resume(e, t, 0);
+}
+
+/* At the entry or exit of a system call. */
+static void stopped_by_call(struct ptrace_engine *e, struct tracee *t)
+{
+	struct user_regs_struct before = t->regs;
+
+	if (!t->call_stops) {
+		tracee_look_for_code(e, t);
+	} else if (!--t->call_stops) {
+		tracee_stepped(e, t, TRAP_STEP_CALL);
+		tracee_mask_changed(t, &before);
+		tracee_select(e, t);
 	}
 	resume(e, t, 0);
 }
@@ -271,13 +300,14 @@ static void stopped(struct ptrace_engine *e, struct tracee *t, int status)
 
 	t->is_stopped = true;
 	if (t->is_unwanted && event == PTRACE_EVENT_STOP) {
+		if (t->is_child && tracee_read_regs(t) && t->is_64)
+			tracee_mend_r11(t);
 		let_go(e, t, 0);
 		gone(e, t, 0);
 	} else if (event) {
 		stopped_by_event(e, t, event, signal);
 	} else if (signal == (SIGTRAP | 0x80)) {
-		tracee_look_for_code(e, t);
-		resume(e, t, 0);
+		stopped_by_call(e, t);
 	} else if (signal == SIGTRAP) {
 		stopped_by_trap(e, t);
 	} else {

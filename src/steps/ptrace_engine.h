@@ -8,6 +8,7 @@
 #define WEIR_STEPS_PTRACE_ENGINE_H
 
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -39,6 +40,7 @@ struct tracee {
 	bool is_64;
 	bool is_stopped;
 	bool is_ending;	  /* in its last system call */
+	bool is_child;	  /* has not run since it was made by a thread that is stepped */
 	bool is_unwanted; /* is let go at its first stop */
 	bool has_saved;
 	bool is_told;	  /* the trace has the instruction at `saved` already */
@@ -48,13 +50,24 @@ struct tracee {
 	struct user_regs_struct regs; /* as of the last stop */
 	bool was_restarting; /* the system call in front of `saved` will be made again by the kernel
 			      */
-	int injected;	     /* signal that it was given with the last resumption */
-	bool wants_stop;     /* it was interrupted by us */
+	bool has_own_trap;   /* the program itself has set the trap flag */
+	bool needs_settling; /* the kernel takes our trap flag for the program's own */
+	uint8_t ahead[16]; /* the instruction at `saved`, if it is an execve and its memory goes */
+	size_t n_ahead;
+	int injected;	 /* signal that it was given with the last resumption */
+	bool wants_stop; /* it was interrupted by us */
+	/* SIGTRAP in its signal mask (ptrace_mask.c). */
+	bool blocks_trap; /* the program has blocked it */
+	bool holds_trap;  /* one came meanwhile: `held` */
+	siginfo_t held;
+	unsigned
+		call_stops; /* it runs through a system call, and stops so many times more for it */
 	/* Selection. */
 	bool is_in;		  /* its steps are wanted (inside a region, a burst) */
 	bool is_marked_in;	  /* the trace says so */
 	uint64_t around_sp;	  /* stack pointer at the entry of the function; 0 = not in it */
 	unsigned n_handlers;	  /* signal handlers entered since */
+	uint64_t handler_sp;	  /* stack pointer at the entry of the first of them */
 	uint64_t n_burst;	  /* steps left of the burst */
 	bool is_waiting_for_code; /* stops at system calls until the function is there */
 	bool is_at_entry_wait;	  /* its breakpoint is where the program proper begins */
@@ -95,6 +108,8 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code);
 void tracee_stand(struct tracee *t);
 /* Stands in the middle of a system call that made another thread or process. */
 void tracee_tell_call(struct ptrace_engine *e, struct tracee *t);
+/* At the entry of a handler in a 32-bit program: was it given a siginfo? */
+bool tracee_handler_has_info(const struct tracee *t);
 /* The signal that is about to be delivered. */
 void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal);
 
@@ -121,6 +136,14 @@ bool ptrace_blocks_are_emulated(void);
  */
 bool tracee_passes_over(struct ptrace_engine *e, struct tracee *t, int code);
 
+/* Behind a system call instruction, which leaves the flags there. */
+void tracee_mend_r11(struct tracee *t);
+/* A thread that is not stepped any more must not keep a trap flag that the kernel takes for its
+ * own. */
+void tracee_clear_flag(struct tracee *t);
+/* Before an execve, which takes its own instruction away. */
+void tracee_look_ahead(struct ptrace_engine *e, struct tracee *t);
+
 /* --- ptrace_select.c: what is stepped, what runs free ----------------------------------------- */
 
 /* At the first stop of a thread or program: decides how it goes on. */
@@ -132,10 +155,28 @@ void tracee_at_place(struct ptrace_engine *e, struct tracee *t);
 /* At a system call of a thread that waits for its function to be mapped. */
 void tracee_look_for_code(struct ptrace_engine *e, struct tracee *t);
 void tracee_clear_places(struct tracee *t);
+/* It becomes another program, in which the region has not begun. */
+void tracee_leave_regions(struct ptrace_engine *e, struct tracee *t);
 /* It stands because we interrupted it. */
 void tracee_interrupted(struct ptrace_engine *e, struct tracee *t);
 /* Whether a burst is due; interrupts the free threads when it is. */
 void engine_bursts(struct ptrace_engine *e);
+
+/* --- ptrace_mask.c: SIGTRAP stays open ------------------------------------------------------- */
+
+/* Before a thread is stepped, and before it runs free or without us. */
+void tracee_take_mask(struct tracee *t);
+void tracee_give_mask(struct tracee *t);
+/* Stands at the first instruction of a handler, whose frame tells siginfo or not. */
+void tracee_entered_handler(struct tracee *t, bool has_info);
+/* Stands before a system call that changes the mask. */
+bool tracee_is_before_mask_call(struct ptrace_engine *e, struct tracee *t);
+/* Such a call was made; `before` are the registers in front of it. */
+void tracee_mask_changed(struct tracee *t, const struct user_regs_struct *before);
+/* A breakpoint instruction where the program has blocked SIGTRAP kills it; so it is let do that. */
+bool tracee_is_doomed(struct ptrace_engine *e, struct tracee *t, const siginfo_t *info);
+/* A SIGTRAP that is not ours: true when the program has blocked it, and gets it later. */
+bool tracee_holds_trap(struct tracee *t, siginfo_t *info);
 
 /* --- ptrace_affinity.c ---------------------------------------------------------------------- */
 

@@ -16,8 +16,9 @@
 #include "record/proc.h"
 #include "steps/ptrace_engine.h"
 
-#define AT_ENTRY_KEY  9
-#define DR7_ENABLE(i) (1ul << ((i)*2)) /* local; 1 byte, on execution: the other bits are 0 */
+#define AT_ENTRY_KEY	  9
+#define HANDLER_STACK_MAX (8u << 20)
+#define DR7_ENABLE(i)	  (1ul << ((i)*2)) /* local; 1 byte, on execution: the other bits are 0 */
 
 /* --- debug registers ------------------------------------------------------------------------- */
 
@@ -59,6 +60,7 @@ static void go_in(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 	t->mode = TRACEE_STEP;
 	t->is_in = true;
 	tracee_pin(e, t);
+	tracee_take_mask(t);
 	if (!t->is_marked_in)
 		step_session_mark(e->s, t->track, STEP_MARK_RESUME, why, 0, 0);
 	t->is_marked_in = true;
@@ -71,6 +73,8 @@ static void run_free(struct tracee *t)
 	t->has_saved = false;
 	t->around_sp = 0;
 	tracee_unpin(t);
+	tracee_give_mask(t);
+	tracee_clear_flag(t);
 }
 
 static void go_out(struct ptrace_engine *e, struct tracee *t, enum step_why why)
@@ -85,6 +89,18 @@ static void go_out(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 static const char *beginning(const struct step_options *o)
 {
 	return o->around ? o->around : o->from;
+}
+
+void tracee_leave_regions(struct ptrace_engine *e, struct tracee *t)
+{
+	t->around_sp = 0;
+	t->n_handlers = 0;
+	if (!beginning(e->o))
+		return;
+	if (t->is_marked_in)
+		step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_REGION, 0, 0);
+	t->is_marked_in = false;
+	t->is_in = false;
 }
 
 static uint64_t entry_of_program(const struct tracee *t)
@@ -199,11 +215,21 @@ static bool is_at(struct ptrace_engine *e, struct tracee *t, const char *name)
 	return false;
 }
 
+/* A handler has been left by a jump (siglongjmp) when the stack pointer is no longer below where it
+ * began. */
+static bool is_in_handler(struct tracee *t)
+{
+	if (t->n_handlers && (t->regs.rsp > t->handler_sp + 16 ||
+				     t->handler_sp - t->regs.rsp > HANDLER_STACK_MAX))
+		t->n_handlers = 0;
+	return t->n_handlers;
+}
+
 /* The call that began the region has returned, or was left in another way. Handlers may run on a
  * stack of their own, so stack pointers are compared outside of them only. */
-static bool has_left(const struct tracee *t)
+static bool has_left(struct tracee *t)
 {
-	return t->around_sp && t->regs.rsp > t->around_sp && t->n_handlers == 0;
+	return t->around_sp && t->regs.rsp > t->around_sp && !is_in_handler(t);
 }
 
 void tracee_select(struct ptrace_engine *e, struct tracee *t)

@@ -83,12 +83,13 @@ size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, ui
 
 /* --- what the program must not see of us ---------------------------------------------------- */
 
-static bool is_pushf(const uint8_t *bytes, size_t n)
+/* Of one byte, behind prefixes. */
+static bool has_opcode(const struct tracee *t, const uint8_t *bytes, size_t n, uint8_t opcode)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (bytes[i] == 0x9c)
+		if (bytes[i] == opcode)
 			return true;
-		if (bytes[i] != 0x66 && (bytes[i] & 0xf0) != 0x40)
+		if (bytes[i] != 0x66 && !(t->is_64 && (bytes[i] & 0xf0) == 0x40))
 			return false;
 	}
 	return false;
@@ -104,6 +105,29 @@ static void mend_pushed_flags(const struct tracee *t)
 	if (!errno && word & EFLAGS_TRAP)
 		ptrace(PTRACE_POKEDATA, t->tid, (void *)(uintptr_t)sp,
 			(void *)(word & ~(long)EFLAGS_TRAP));
+}
+
+static void mend_flags(struct tracee *t, const uint8_t *bytes, size_t n)
+{
+	if (has_opcode(t, bytes, n, 0x9d) || has_opcode(t, bytes, n, 0xcf)) { /* popf, iret */
+		/* Behind these two the registers say what the program wanted; but from here on the
+		 * kernel would take every trap flag for the program's own. */
+		t->has_own_trap = t->regs.eflags & EFLAGS_TRAP;
+		t->needs_settling = !t->has_own_trap;
+	}
+	if (!t->has_own_trap && has_opcode(t, bytes, n, 0x9c))
+		mend_pushed_flags(t);
+}
+
+void tracee_clear_flag(struct tracee *t)
+{
+	struct user_regs_struct now;
+
+	if (t->has_own_trap || ptrace(PTRACE_GETREGS, t->tid, NULL, &now) < 0 ||
+		!(now.eflags & EFLAGS_TRAP))
+		return;
+	now.eflags &= ~(uint64_t)EFLAGS_TRAP;
+	ptrace(PTRACE_SETREGS, t->tid, NULL, &now);
 }
 
 enum system_call_way { WAY_NONE, WAY_64, WAY_32 };
@@ -133,6 +157,14 @@ static bool changes_maps(long number, bool is_32)
 	return false;
 }
 
+void tracee_mend_r11(struct tracee *t)
+{
+	if (!(t->regs.r11 & EFLAGS_TRAP) || t->has_own_trap)
+		return;
+	t->regs.r11 &= ~(uint64_t)EFLAGS_TRAP;
+	ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);
+}
+
 /* A thread that is traced already may not ask for it; untraced it could have. */
 static void mend_traceme(struct tracee *t, long number, bool is_32, uint64_t request)
 {
@@ -151,10 +183,8 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	long number = is_32 ? (long)(uint32_t)before->rax : (long)before->rax;
 	uint64_t first = is_32 ? (uint32_t)before->rbx : before->rdi;
 
-	if (way == WAY_64 && t->regs.r11 & EFLAGS_TRAP && !(t->regs.eflags & EFLAGS_TRAP)) {
-		t->regs.r11 &= ~(uint64_t)EFLAGS_TRAP;
-		ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);
-	}
+	if (way == WAY_64 && number != SYS_rt_sigreturn) /* that one brings all registers back */
+		tracee_mend_r11(t);
 	mend_traceme(t, number, is_32, first);
 	tracee_answer_affinity(e, t, before, number, is_32);
 	if (t->is_in)
@@ -212,12 +242,15 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 	enum system_call_way way;
 	uint8_t bytes[16];
 	size_t n, length;
+	bool is_64_now;
 
 	if (!tracee_read_regs(t))
 		return;
 	/* The end of the system call that it was in when we came: nothing was executed yet. */
 	if (code == TRAP_STEP_CALL && t->regs.rip == t->saved && !t->was_restarting)
 		return;
+	is_64_now = t->is_64;
+	t->is_64 = before.cs != CS_32; /* a far jump changes it */
 	/* The kernel went back and made the call again, without asking anybody. */
 	if (t->was_restarting && t->regs.rip == t->saved)
 		addr -= 2;
@@ -227,16 +260,17 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 	if (!t->is_told)
 		tracee_tell(e, t, addr, bytes, n, &before);
 	t->is_told = false;
-	length = shadows_next(bytes, n, t->is_64, addr);
-	if (length && t->regs.rip != addr + length) {
-		n = tracee_fetch(e, t, addr + length, bytes);
-		tracee_tell(e, t, addr + length, bytes, n, &before);
+	mend_flags(t, bytes, n);
+	while ((length = shadows_next(bytes, n, t->is_64, addr)) && t->regs.rip != addr + length) {
+		addr += length;
+		n = tracee_fetch(e, t, addr, bytes);
+		tracee_tell(e, t, addr, bytes, n, &before);
+		mend_flags(t, bytes, n);
 	}
-	if (!(t->regs.eflags & EFLAGS_TRAP) && is_pushf(bytes, n))
-		mend_pushed_flags(t);
 	way = system_call_way(bytes, n, t->is_64);
 	if (way != WAY_NONE)
 		after_system_call(e, t, &before, way);
+	t->is_64 = is_64_now;
 	t->saved = t->regs.rip;
 	t->has_saved = true;
 	t->was_restarting = way != WAY_NONE && is_restarting(t);
@@ -254,6 +288,27 @@ void tracee_tell_call(struct ptrace_engine *e, struct tracee *t)
 	n = tracee_fetch(e, t, t->saved, bytes);
 	tracee_tell(e, t, t->saved, bytes, n, &t->regs);
 	t->is_told = true;
+}
+
+/* i386 has two kinds of frame. A handler of the one kind has its address of the siginfo on the
+ * stack, right behind it; in the other kind the saved registers are there. */
+bool tracee_handler_has_info(const struct tracee *t)
+{
+	uint32_t words[4];
+	struct iovec local = {words, sizeof(words)};
+	struct iovec remote = {(void *)(uintptr_t)t->regs.rsp, sizeof(words)};
+
+	if (process_vm_readv(t->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof(words))
+		return false;
+	return words[2] == (uint32_t)t->regs.rsp + 16;
+}
+
+void tracee_look_ahead(struct ptrace_engine *e, struct tracee *t)
+{
+	uint64_t number = t->is_64 ? t->regs.rax : (uint32_t)t->regs.rax;
+
+	if (number == (t->is_64 ? SYS_execve : 11u) || number == (t->is_64 ? SYS_execveat : 358u))
+		t->n_ahead = tracee_fetch(e, t, t->saved, t->ahead);
 }
 
 void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal)

@@ -28,6 +28,12 @@ struct block_insn {
 	bool is_target; /* of a jump in the function */
 };
 
+/* A function that the image has, executed or not. */
+struct known_function {
+	uint64_t start, bytes;
+	const char *name; /* as the linker has it */
+};
+
 /* A row of instructions that is one block, or of one line in it. */
 struct block_row {
 	size_t first, n;
@@ -47,6 +53,7 @@ struct blocks {
 	VEC(struct block_insn) insns; /* of one function */
 	VEC(struct block_insn) merged;
 	VEC(struct block_row) rows;
+	VEC(struct known_function) known; /* of the image, by start; none when it is not our own */
 };
 
 /* ---- the instructions of a function ---- */
@@ -315,20 +322,20 @@ static void write_executed(struct blocks *b, uint32_t function)
 	}
 }
 
-static void write_unexecuted(struct blocks *b, const struct trace_function *from)
+static void write_unexecuted(struct blocks *b, const struct known_function *from)
 {
 	struct step_function f = {.image = b->image_id,
 		.kind = FRAME_KIND_NATIVE,
 		.start = from->start,
-		.bytes = from->size,
-		.linkage_name = trace_reader_string(b->of->r, from->name)};
+		.bytes = from->bytes,
+		.linkage_name = from->name};
 	char *readable;
 
-	if (from->size > b->bytes_left) {
+	if (from->bytes > b->bytes_left) {
 		b->n_left_out++;
 		return;
 	}
-	b->bytes_left -= from->size;
+	b->bytes_left -= from->bytes;
 	readable = symbol_demangle(f.linkage_name);
 	f.name = readable;
 	f.is_part = strstr(f.linkage_name, ".cold") != NULL;
@@ -342,20 +349,21 @@ static void write_unexecuted(struct blocks *b, const struct trace_function *from
 static void write_others(struct blocks *b, size_t first, size_t end, bool needs_lines)
 {
 	const struct step_function *executed = b->of->functions->v.v;
-	const struct trace_function *table;
-	size_t n = trace_reader_functions(b->of->r, b->image_id, &table), next = first;
 	uint64_t upto = 0; /* the end of what was seen */
+	size_t next = first;
 
-	for (size_t i = 0; i < n; i++) {
-		for (; next < end && executed[next].start <= table[i].start; next++)
+	for (size_t i = 0; i < b->known.n; i++) {
+		const struct known_function *f = &b->known.v[i];
+
+		for (; next < end && executed[next].start <= f->start; next++)
 			if (executed[next].start + executed[next].bytes > upto)
 				upto = executed[next].start + executed[next].bytes;
-		if (table[i].start < upto || !table[i].size || !table[i].name)
+		if (f->start < upto || !f->bytes || !*f->name)
 			continue;
-		if (needs_lines && !step_image_row(&b->image, table[i].start, &b->row_at)->line)
+		if (needs_lines && !step_image_row(&b->image, f->start, &b->row_at)->line)
 			continue;
-		upto = table[i].start + table[i].size;
-		write_unexecuted(b, &table[i]);
+		upto = f->start + f->bytes;
+		write_unexecuted(b, f);
 	}
 }
 
@@ -368,21 +376,47 @@ static int compare_addresses(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void read_lines(struct blocks *b, size_t first, size_t end, bool with_others)
+static int compare_known(const void *a, const void *b)
+{
+	const struct known_function *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+static void add_symbol(void *ctx, const struct elf_symbol *symbol)
+{
+	struct blocks *b = ctx;
+
+	vec_push(&b->known, ((struct known_function){symbol->addr.v, symbol->size, symbol->name}));
+}
+
+/* By the table in the trace; one that was cut off has none, so then by the file. */
+static void read_known(struct blocks *b)
+{
+	const struct trace_function *table;
+	size_t n = trace_reader_functions(b->of->r, b->image_id, &table);
+
+	for (size_t i = 0; i < n; i++)
+		vec_push(&b->known, ((struct known_function){table[i].start, table[i].size,
+					    trace_reader_string(b->of->r, table[i].name)}));
+	if (!n)
+		elf_file_each_function(&b->image.elf, false, add_symbol, b);
+	if (b->known.n)
+		qsort(b->known.v, b->known.n, sizeof(*b->known.v), compare_known);
+}
+
+static void read_lines(struct blocks *b, size_t first, size_t end)
 {
 	const struct trace_image *image = trace_reader_image(b->of->r, b->image_id);
-	const struct trace_function *table = NULL;
-	size_t n_table = 0, n = 0;
-	uint64_t *addrs;
-
-	if (with_others)
-		n_table = trace_reader_functions(b->of->r, b->image_id, &table);
-	addrs = mem_calloc(n_table + (end - first) + 1, sizeof(*addrs));
+	uint64_t *addrs = mem_calloc(b->known.n + (end - first) + 1, sizeof(*addrs));
+	size_t n = 0;
 
 	for (size_t i = first; i < end; i++)
 		addrs[n++] = b->of->functions->v.v[i].start;
-	for (size_t i = 0; i < n_table; i++)
-		addrs[n++] = table[i].start;
+	for (size_t i = 0; i < b->known.n; i++)
+		addrs[n++] = b->known.v[i].start;
 	qsort(addrs, n, sizeof(*addrs), compare_addresses);
 	step_image_read_lines(
 		&b->image, trace_reader_string(b->of->r, image->path), b->of->w, addrs, n);
@@ -426,8 +460,11 @@ static void write_image(struct blocks *b, size_t first, size_t end)
 	b->has_file = b->image_id && step_image_open(&b->image, b->of->r, b->image_id, &why);
 	is_own = is_the_program ||
 		 (b->has_file && elf_file_find_section(&b->image.elf, ".debug_info"));
+	b->known.n = 0;
+	if (b->has_file && is_own)
+		read_known(b);
 	if (b->has_file && (is_own || !b->of->lines_only))
-		read_lines(b, first, end, is_own);
+		read_lines(b, first, end);
 	else if (!b->has_file && b->image_id &&
 		 trace_reader_image(b->of->r, b->image_id)->kind == IMAGE_KIND_ELF)
 		note_no_file(b, why);
@@ -485,4 +522,5 @@ void step_blocks_write(const struct step_blocks_of *of)
 	vec_release(&b.insns);
 	vec_release(&b.merged);
 	vec_release(&b.rows);
+	vec_release(&b.known);
 }

@@ -84,6 +84,8 @@ status=$?
 equal "a trace without an end: status 3" 3 "$status"
 equal "a trace without an end: the same functions" "$(json flat.json 'sorted((r["name"],r["base"]) for r in j["rows"] if not r["name"][0].isdigit())')" \
 	"$(json cut.json 'sorted((r["name"],r["base"]) for r in j["rows"] if not r["name"][0].isdigit())')"
+"$WEIR" report coverage cut.weir --json >cut.json
+equal "a trace without an end: the same coverage" "$(json coverage.json 'j["totals"]')" "$(json cut.json 'j["totals"]')"
 # The program is gone: what was executed is in the trace.
 mv prog gone
 "$WEIR" report tree t.weir --json >again.json

@@ -5,7 +5,7 @@
 . "$ROOT/tests/workloads/steps_lib.bash"
 sum=sum_$$ # a name of its own
 small $sum sum.c || exit 1
-rounds=6000 # two threads: a few seconds of stepping
+rounds=4000 # two threads: a few seconds of stepping
 
 expected=$(./$sum $rounds)
 

@@ -73,6 +73,12 @@ PY
 		sound "seccomp and ptrace: $mode, $bits-bit" ./guarded
 	done
 
+	# What is forked runs untraced: it can be traced by the program itself then.
+	step_options=(--no-follow)
+	same "a program that traces its child, with --no-follow, $bits-bit" ./guarded debugger
+	sound "a program that traces its child, with --no-follow, $bits-bit" ./guarded
+	step_options=()
+
 	small faults faults.c $m || continue
 	same "page faults and signals are as many, $bits-bit" ./faults
 	sound "page faults and signals, $bits-bit" ./faults "10 10 10 10 10"
@@ -89,6 +95,12 @@ for mode in threads clone3 thread_exec thread_exit first_exit; do
 	same "processes: $mode" ./processes $mode
 	sound "processes: $mode" ./processes
 done
+step_options=(--no-follow)
+same "processes: fork, with --no-follow" ./processes fork
+step_options=()
+judge ./processes <<'PY'
+equal("with --no-follow one process is traced", 1, len({th.pid for th in t.threads if th.steps}))
+PY
 steps t.weir -- ./processes threads >out.traced
 judge ./processes <<'PY'
 # Each runs `counter`: as many steps as the others.

@@ -32,6 +32,10 @@ steps_stubs:
 	nop
 	ud2
 	.byte	0xcc, 0xcc, 0xcc
+	int	$0x80			/* STUB_32: a call by the i386 table */
+	nop
+	ud2
+	.byte	0xcc, 0xcc, 0xcc
 	.endr
 
 	.section .note.GNU-stack, "", @progbits

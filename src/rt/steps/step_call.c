@@ -2,7 +2,8 @@
 /*
  * System calls of the program. Those about signals are done here, since what the kernel knows is
  * ours and not the program's; the others are made by the thread itself, in its stub, with the
- * program's registers and signal mask, so that they block, fail, restart and are interrupted as ever.
+ * program's registers and signal mask, so that they block, fail, restart and are interrupted as
+ * ever.
  */
 #include "stepper.h"
 
@@ -10,8 +11,8 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#define PR_SET_SECCOMP_ 22
-#define CLONE3_BYTES_MIN 64
+#define PR_SET_SECCOMP_	     22
+#define CLONE3_BYTES_MIN     64
 #define CLONE_CLEAR_SIGHAND_ 0x100000000ull
 #define CLONE_NEWPID_	     0x20000000ull
 #define WHY_ENGINE	     6 /* STEP_WHY_ENGINE */
@@ -59,11 +60,11 @@ static void take_waiting_mask(struct state *t, const struct regs64 *r)
 }
 
 /* Whether memory with code in it may come, go or change. */
-static bool changes_code(const struct regs64 *r)
+static bool changes_code(const struct call *call, const struct regs64 *r)
 {
-	switch (r->rax) {
+	switch (call->meaning) {
 	case SYS_mmap:
-		return r->rdx & PROT_EXEC || r->r10 & MAP_FIXED;
+		return call->is_32 || r->rdx & PROT_EXEC || r->r10 & MAP_FIXED;
 	case SYS_munmap:
 	case SYS_mprotect:
 	case SYS_mremap:
@@ -74,6 +75,34 @@ static bool changes_code(const struct regs64 *r)
 		return true;
 	}
 	return false;
+}
+
+/* Numbers of the i386 table that matter here, for a 64-bit program that uses int $0x80. Those
+ * about signals are not among them: with the i386 layouts no 64-bit program uses them. */
+static uint64_t meaning_of_32(uint32_t number)
+{
+	switch (number) {
+	case 1:
+		return SYS_exit;
+	case 2:
+		return SYS_fork;
+	case 11:
+		return SYS_execve;
+	case 90:
+	case 192:
+		return SYS_mmap;
+	case 91:
+		return SYS_munmap;
+	case 120:
+		return SYS_clone;
+	case 125:
+		return SYS_mprotect;
+	case 190:
+		return SYS_vfork;
+	case 252:
+		return SYS_exit_group;
+	}
+	return ~0ull;
 }
 
 static bool begin_clone3(struct state *t, struct context *c)
@@ -106,10 +135,11 @@ static bool is_exit(uint64_t number)
 static bool prepare(struct state *t, struct context *c)
 {
 	struct regs64 *r = &c->r;
+	uint64_t first = t->call.is_32 ? (uint32_t)r->rbx : r->rdi;
 
-	switch (r->rax) {
+	switch (t->call.meaning) {
 	case SYS_clone:
-		return clone_begin(t, c, r->rdi);
+		return clone_begin(t, c, first);
 	case SYS_fork:
 		return clone_begin(t, c, 0);
 	case SYS_vfork:
@@ -122,7 +152,8 @@ static bool prepare(struct state *t, struct context *c)
 		break;
 	case SYS_exit:
 	case SYS_exit_group:
-		exit_begin(t, r->rip, ((uint32_t)r->rdi & 0xff) << 8, r->rax == SYS_exit_group);
+		exit_begin(t, r->rip, ((uint32_t)first & 0xff) << 8,
+			t->call.meaning == SYS_exit_group);
 		break;
 	case SYS_ptrace: /* whoever traces it would be told of each of our traps */
 		return r->rdi != PTRACE_TRACEME;
@@ -165,31 +196,33 @@ static bool do_here(struct state *t, struct context *c, unsigned length)
 	return false;
 }
 
-bool call_begin(struct state *t, struct context *c, unsigned length)
+bool call_begin(struct state *t, struct context *c, unsigned length, bool is_32)
 {
-	if (do_here(t, c, length))
+	if (!is_32 && do_here(t, c, length))
 		return true;
 	t->call = (struct call){.number = c->r.rax,
+		.meaning = is_32 ? meaning_of_32((uint32_t)c->r.rax) : c->r.rax,
+		.is_32 = is_32,
 		.ret = c->r.rip + length,
-		.stub = t->index,
+		.at = stub_of(t->index) + (is_32 ? STUB_32 : 0),
 		.by_tid = t->head.tid};
 	if (!prepare(t, c)) {
 		thread_leave(t, c, WHY_ENGINE);
 		return false;
 	}
-	t->call.changes_maps = changes_code(&c->r);
+	t->call.changes_maps = changes_code(&t->call, &c->r);
 	if (t->call.changes_maps)
 		__atomic_fetch_add(&memory()->map_generation, 1, __ATOMIC_ACQ_REL);
 	t->call.is_on = true;
 	if (t->call.child)
 		state_at(t->call.child)->call = t->call;
-	c->r.rip = stub_of(t->call.stub);
+	c->r.rip = t->call.at;
 	return false;
 }
 
 static void mend_registers(struct state *t, struct context *c)
 {
-	if (c->r.rcx == stub_of(t->call.stub) + STUB_BEHIND) {
+	if (!t->call.is_32 && c->r.rcx == t->call.at + STUB_BEHIND) {
 		c->r.rcx = t->call.ret;
 		c->r.r11 = (c->r.r11 & ~FLAG_TRAP) | (t->has_own_trap ? FLAG_TRAP : 0);
 	}
@@ -203,7 +236,7 @@ void call_take_back(struct state *t, struct context *c)
 	c->r.rip = t->head.saved;
 	if (t->call.child)
 		clone_end_parent(t, -1);
-	if (is_exit(t->call.number))
+	if (is_exit(t->call.meaning))
 		exit_take_back(t);
 	t->call.is_on = false;
 }
@@ -221,14 +254,15 @@ void call_end(struct state *t, struct context *c)
 	mend_registers(t, c);
 	c->r.rip = t->call.ret;
 	t->call.is_on = false;
-	if (is_clone(t->call.number) && result == 0) {
+	if (is_clone(t->call.meaning) && result == 0) {
 		clone_end_child(t, c);
 		return;
 	}
 	trap_record(t, t->head.saved);
-	if (is_clone(t->call.number))
+	if (is_clone(t->call.meaning))
 		clone_end_parent(t, result);
-	ring_write(t, STEPS_RECORD_SYSCALL, (uint64_t)result, (uint32_t)t->call.number, 0);
+	ring_write(
+		t, STEPS_RECORD_SYSCALL, (uint64_t)result, (uint32_t)t->call.number, t->call.is_32);
 	if (t->call.changes_maps) {
 		__atomic_fetch_add(&memory()->map_generation, 1, __ATOMIC_ACQ_REL);
 		ring_sync(t, STEPS_SYNC_MAPS, 0);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread's ring: one writer, one reader. A full ring makes the thread wait, or drops and counts.
- * Who waits asks now and then whether the recorder still lives; when it does not, everybody leaves.
+ * The thread's ring: one writer, one reader. A full ring makes the thread wait, or drops and
+ * counts. Who waits asks now and then whether the recorder still lives; when it does not, everybody
+ * leaves.
  */
 #include "stepper.h"
 
 #include <linux/futex.h>
 #include <time.h>
 
-#define SPINS	      200
-#define WAIT_NS	      20000000 /* between two looks at the recorder */
-#define LOOK_TRAPS    2048     /* traps between two looks of a thread that never waits */
-#define STALE_NS      2000000000ull  /* heartbeat stands still: is the recorder there at all? */
-#define GIVEN_UP_NS   60000000000ull /* it is there, or we cannot ask, and does nothing */
-#define QUIET_SPINS   (1u << 31)     /* the same without a clock */
+#define SPINS	    200
+#define WAIT_NS	    20000000	   /* between two looks at the recorder */
+#define LOOK_TRAPS  2048	   /* traps between two looks of a thread that never waits */
+#define STALE_NS    2000000000ull  /* heartbeat stands still: is the recorder there at all? */
+#define GIVEN_UP_NS 60000000000ull /* it is there, or we cannot ask, and does nothing */
+#define QUIET_SPINS (1u << 31)	   /* the same without a clock */
 
 static uint64_t now_ns(void)
 {

@@ -10,34 +10,34 @@
  */
 #include "stepper.h"
 
-#define SIG_DFL_	0
-#define SIG_IGN_	1
-#define SIG_KILL	9
-#define SIG_STOP	19
-#define SA_SIGINFO_	0x4ull
-#define SA_RESTORER_	0x04000000ull
-#define SA_ONSTACK_	0x08000000ull
-#define SA_RESTART_	0x10000000ull
-#define SA_NODEFER_	0x40000000ull
-#define SA_RESETHAND_	0x80000000ull
-#define SA_KNOWN	0xdc000c07ull /* what the kernel keeps of the flags */
-#define SA_KERNELS	(SA_RESTART_ | 0x3ull) /* that the kernel has to obey: and SA_NOCLD* */
-#define SS_ONSTACK_	1u
-#define SS_DISABLE_	2u
-#define SS_AUTODISARM_	0x80000000u
-#define MINSIGSTKSZ_	2048u
-#define RED_ZONE	128u
-#define FP_BYTES	512u
-#define FP_SOFTWARE_AT	464u /* struct _fpx_sw_bytes */
-#define FP_MAGIC1	0x46505853u
-#define FP_BYTES_MAX	0x4000u
-#define FLAG_DIRECTION	0x400ull
-#define FLAG_RESUME	0x10000ull
+#define SIG_DFL_       0
+#define SIG_IGN_       1
+#define SIG_KILL       9
+#define SIG_STOP       19
+#define SA_SIGINFO_    0x4ull
+#define SA_RESTORER_   0x04000000ull
+#define SA_ONSTACK_    0x08000000ull
+#define SA_RESTART_    0x10000000ull
+#define SA_NODEFER_    0x40000000ull
+#define SA_RESETHAND_  0x80000000ull
+#define SA_KNOWN       0xdc000c07ull	      /* what the kernel keeps of the flags */
+#define SA_KERNELS     (SA_RESTART_ | 0x3ull) /* that the kernel has to obey: and SA_NOCLD* */
+#define SS_ONSTACK_    1u
+#define SS_DISABLE_    2u
+#define SS_AUTODISARM_ 0x80000000u
+#define MINSIGSTKSZ_   2048u
+#define RED_ZONE       128u
+#define FP_BYTES       512u
+#define FP_SOFTWARE_AT 464u /* struct _fpx_sw_bytes */
+#define FP_MAGIC1      0x46505853u
+#define FP_BYTES_MAX   0x4000u
+#define FLAG_DIRECTION 0x400ull
+#define FLAG_RESUME    0x10000ull
 /* What rt_sigreturn takes of the flags (FIX_EFLAGS of the kernel), without the trap flag. */
-#define FLAGS_RETURNED	0x50cd5ull
-#define USER_CS		0x33
-#define USER_SS		0x2b
-#define ALL_BUT_TRAP	(~SIG_TRAP_BIT)
+#define FLAGS_RETURNED 0x50cd5ull
+#define USER_CS	       0x33
+#define USER_SS	       0x2b
+#define ALL_BUT_TRAP   (~SIG_TRAP_BIT)
 
 struct frame {
 	uint64_t ret;
@@ -55,9 +55,21 @@ static int64_t kernel_action(int number, const struct steps_action *set, struct 
 	return raw_call(SYS_rt_sigaction, number, set, old, 8);
 }
 
+/* Faults are taken even when the program does nothing about them: the trace says what it died of.
+ */
+static bool is_fault(int number)
+{
+	return number == 4 || number == 7 || number == 8 || number == 11 || number == 31;
+}
+
 static bool is_handled(const struct steps_action *a)
 {
 	return a->handler != SIG_DFL_ && a->handler != SIG_IGN_;
+}
+
+static bool is_ours(int number, const struct steps_action *a)
+{
+	return is_handled(a) || (is_fault(number) && a->handler == SIG_DFL_);
 }
 
 /* Ours in place of the program's. */
@@ -79,7 +91,7 @@ void signals_begin(struct state *t)
 	for (int i = 1; i <= SIG_MAX; i++) {
 		if (i == SIG_TRAP || i == SIG_KILL || i == SIG_STOP)
 			continue;
-		if (kernel_action(i, NULL, &p->actions[i]) == 0 && is_handled(&p->actions[i]))
+		if (kernel_action(i, NULL, &p->actions[i]) == 0 && is_ours(i, &p->actions[i]))
 			put_ours(i, &p->actions[i]);
 	}
 }
@@ -87,7 +99,7 @@ void signals_begin(struct state *t)
 void signals_restore(struct process *p)
 {
 	for (int i = 1; i <= SIG_MAX; i++)
-		if (i != SIG_TRAP && is_handled(&p->actions[i]))
+		if (i != SIG_TRAP && is_ours(i, &p->actions[i]))
 			kernel_action(i, &p->actions[i], NULL);
 }
 
@@ -99,12 +111,13 @@ void signals_clear(struct process *p)
 		if (!is_handled(&p->actions[i]))
 			continue;
 		p->actions[i] = standard;
-		if (i != SIG_TRAP)
+		if (i != SIG_TRAP && !is_fault(i))
 			kernel_action(i, &standard, NULL);
 	}
 }
 
-/* --- stacks ------------------------------------------------------------------------------------ */
+/* --- stacks ------------------------------------------------------------------------------------
+ */
 
 static bool is_on_stack(const struct state *t, uint64_t sp)
 {
@@ -148,7 +161,8 @@ int64_t signal_call_stack(struct state *t, const struct regs64 *r)
 	return r->rsi && !data_write(t, r->rsi, &old, sizeof(old)) ? -ERRNO_EFAULT : 0;
 }
 
-/* --- the calls ---------------------------------------------------------------------------------- */
+/* --- the calls ----------------------------------------------------------------------------------
+ */
 
 static int64_t set_action(struct state *t, int number, struct steps_action *a)
 {
@@ -157,7 +171,7 @@ static int64_t set_action(struct state *t, int number, struct steps_action *a)
 	a->flags &= SA_KNOWN;
 	a->mask &= ~(bit(SIG_KILL) | bit(SIG_STOP));
 	if (number != SIG_TRAP)
-		rc = is_handled(a) ? put_ours(number, a) : kernel_action(number, a, NULL);
+		rc = is_ours(number, a) ? put_ours(number, a) : kernel_action(number, a, NULL);
 	if (rc == 0)
 		t->process->actions[number] = *a;
 	return rc;
@@ -172,7 +186,8 @@ int64_t signal_call_action(struct state *t, const struct regs64 *r)
 		return -ERRNO_EINVAL;
 	if (r->rsi && !data_read(t, r->rsi, &set, sizeof(set)))
 		return -ERRNO_EFAULT;
-	if (number < 1 || number > SIG_MAX || (r->rsi && (number == SIG_KILL || number == SIG_STOP)))
+	if (number < 1 || number > SIG_MAX ||
+		(r->rsi && (number == SIG_KILL || number == SIG_STOP)))
 		return -ERRNO_EINVAL;
 	old = t->process->actions[number];
 	if (r->rsi) {
@@ -242,14 +257,18 @@ bool signal_return(struct state *t, struct context *c)
 	return true;
 }
 
-/* --- delivery ------------------------------------------------------------------------------------ */
+/* --- delivery ------------------------------------------------------------------------------------
+ */
 
-static void die_by(struct state *t, int number)
+/* The program does not survive it. A fault comes again, with all that a core dump wants to see. */
+static void die_by(struct state *t, int number, bool is_forced)
 {
 	const struct steps_action standard = {0};
 	uint64_t none = ~bit(number);
 
 	kernel_action(number, &standard, NULL);
+	if (is_forced && number != SIG_TRAP)
+		return;
 	raw_call(SYS_tgkill, t->process->pid, t->head.tid, number);
 	raw_call(SYS_rt_sigprocmask, 2, &none, NULL, 8);
 }
@@ -291,8 +310,8 @@ static struct frame *write_frame(struct state *t, const struct steps_action *a,
 	f->c.r.fpstate = n ? fp : 0;
 	f->c.r.flags = (c->r.flags & ~FLAG_TRAP) | (t->has_own_trap ? FLAG_TRAP : 0);
 	f->c.mask = own_mask(t, c->mask);
-	f->c.stack = (struct signal_stack){
-		t->head.alt_sp, t->head.alt_bytes ? t->head.alt_flags : SS_DISABLE_, 0, t->head.alt_bytes};
+	f->c.stack = (struct signal_stack){t->head.alt_sp,
+		t->head.alt_bytes ? t->head.alt_flags : SS_DISABLE_, 0, t->head.alt_bytes};
 	return f;
 }
 
@@ -336,7 +355,7 @@ void signal_deliver(struct state *t, int number, const struct signal_info *info,
 	ring_write(t, STEPS_RECORD_SIGNAL, info->code > 0 ? info->addr : 0, (uint32_t)number,
 		(uint32_t)info->code);
 	if (!is_handled(&a) || (number == SIG_TRAP && t->head.is_trap_blocked)) {
-		die_by(t, number);
+		die_by(t, number, is_forced);
 		return;
 	}
 	if (a.flags & SA_RESETHAND_) {

@@ -3,10 +3,10 @@
  * States, slots, and how threads come and go.
  *
  *   new thread    its state is chosen by its creator, which makes the call in that state's stub;
- *                 the thread's first trap comes on its own stack, and by the stub it finds its state
- *   fork          the child's copy of the memory is its own; it takes a new slot
- *   vfork         the child runs in its parent's state while that is suspended; what was the
- *                 parent's is kept aside, and put back when the parent comes back
+ *                 the thread's first trap comes on its own stack, and by the stub it finds its
+ * state fork          the child's copy of the memory is its own; it takes a new slot vfork the
+ * child runs in its parent's state while that is suspended; what was the parent's is kept aside,
+ * and put back when the parent comes back
  */
 #include "stepper.h"
 
@@ -18,7 +18,8 @@
 #define WHY_START	     0 /* STEP_WHY_START */
 #define SS_DISABLE_	     2u
 
-/* --- slots -------------------------------------------------------------------------------------- */
+/* --- slots --------------------------------------------------------------------------------------
+ */
 
 static struct steps_slot *take_slot(void)
 {
@@ -56,7 +57,8 @@ static void end_slot(struct state *t)
 	t->slot = NULL;
 }
 
-/* --- processes ---------------------------------------------------------------------------------- */
+/* --- processes ----------------------------------------------------------------------------------
+ */
 
 static struct process *new_process(uint32_t pid)
 {
@@ -106,7 +108,8 @@ static struct process *first_process(struct state *t)
 	return p;
 }
 
-/* --- beginning and leaving ------------------------------------------------------------------------ */
+/* --- beginning and leaving
+ * ------------------------------------------------------------------------ */
 
 struct state *thread_state(const struct context *c)
 {
@@ -127,7 +130,8 @@ struct state *thread_state(const struct context *c)
 /* Without a slot, or unwanted: as if we had never been. */
 static bool decline(struct state *t, struct context *c)
 {
-	__atomic_fetch_add(&area()->n_slotless, 1, __ATOMIC_RELAXED);
+	if (!is_off())
+		__atomic_fetch_add(&area()->n_slotless, 1, __ATOMIC_RELAXED);
 	thread_leave(t, c, WHY_START);
 	return false;
 }
@@ -216,7 +220,8 @@ void exit_take_back(struct state *t)
 	unlock_memory();
 }
 
-/* --- new threads and processes ---------------------------------------------------------------------- */
+/* --- new threads and processes
+ * ---------------------------------------------------------------------- */
 
 /* A state that nobody uses: never used, or of a thread that is gone. 0 when there is none. */
 static uint32_t take_state(struct state *t)
@@ -264,6 +269,9 @@ bool clone_begin(struct state *t, struct context *c, uint64_t flags)
 	if (!i)
 		return false;
 	child = state_at(i);
+	/* Its pages are there before its first trap. */
+	if (!t->process->is_quiet)
+		raw_call(SYS_madvise, child, STEPS_STATE_BYTES, MADV_POPULATE_WRITE_);
 	clear_bytes(child, sizeof(*child));
 	child->index = i;
 	child->process = t->process;
@@ -274,7 +282,8 @@ bool clone_begin(struct state *t, struct context *c, uint64_t flags)
 	lock_memory();
 	t->process->n_threads++;
 	unlock_memory();
-	t->call.child = t->call.stub = i;
+	t->call.child = i;
+	t->call.at = stub_of(i) + (t->call.is_32 ? STUB_32 : 0);
 	return true;
 }
 
@@ -301,8 +310,8 @@ static bool suspend_parent(struct state *t, uint32_t tid)
 {
 	struct suspended *s = &t->vforks[t->n_vforks++];
 
-	*s = (struct suspended){t->slot, t->process, t->call, t->head.tid, t->head.saved,
-		t->head.is_trap_blocked};
+	*s = (struct suspended){
+		t->slot, t->process, t->call, t->head.tid, t->head.saved, t->head.is_trap_blocked};
 	s->call.is_on = true; /* it is still in it */
 	if (!(area()->flags & STEPS_FLAG_NO_FOLLOW))
 		ring_write(t, STEPS_RECORD_FORK, tid, 0, 0);
@@ -386,7 +395,7 @@ void clone_end_child(struct state *t, struct context *c)
 void vfork_look(struct state *t, const struct context *c)
 {
 	struct suspended *s = &t->vforks[t->n_vforks - 1];
-	uint64_t stub = c->r.rip - stub_of(s->call.stub);
+	uint64_t stub = c->r.rip - s->call.at;
 
 	if ((stub != STUB_BEHIND && stub != STUB_END && stub != 0) ||
 		(uint32_t)raw_call(SYS_gettid, 0) != s->tid)

@@ -5,18 +5,18 @@
  * system call.
  *
  * What the program could see of the trap flag: pushf (taken out of the pushed word), popf and iret
- * (it is set again, and what the program wanted is remembered), syscall (step_call.c), signal frames
- * (step_signal.c). What hides an instruction from us: mov to ss (the next one is added).
+ * (it is set again, and what the program wanted is remembered), syscall (step_call.c), signal
+ * frames (step_signal.c). What hides an instruction from us: mov to ss (the next one is added).
  */
 #include "stepper.h"
+#include "watched_insn.h"
 
 #include <sys/uio.h>
 
-#define TRAP_TRACE    2
-#define TRAP_HWBKPT   4
-#define CODE_KERNEL   0x80 /* SI_KERNEL: int3 */
-#define CODE_QUEUE    (-1)
-#define MOV_SS_BYTES_MAX 15
+#define TRAP_TRACE  2
+#define TRAP_HWBKPT 4
+#define CODE_KERNEL 0x80 /* SI_KERNEL: int3 */
+#define CODE_QUEUE  (-1)
 
 /* --- reading the program's memory ------------------------------------------------------------ */
 
@@ -24,8 +24,8 @@ static bool vm_copy(const struct state *t, bool is_write, uint64_t addr, void *o
 {
 	struct iovec local = {own, n}, remote = {(void *)(uintptr_t)addr, n};
 
-	return raw_call(is_write ? SYS_process_vm_writev : SYS_process_vm_readv,
-		       t->process->pid, &local, 1, &remote, 1, 0) == (long)n;
+	return raw_call(is_write ? SYS_process_vm_writev : SYS_process_vm_readv, t->process->pid,
+		       &local, 1, &remote, 1, 0) == (long)n;
 }
 
 /* With a seccomp filter at work the program's pointers are trusted, as the program itself does. */
@@ -98,66 +98,8 @@ size_t peek(struct state *t, uint64_t addr, uint8_t *to, size_t n)
 	return here;
 }
 
-/* --- instructions that matter ------------------------------------------------------------------ */
-
-static unsigned n_prefixes(const uint8_t *b, size_t n)
-{
-	unsigned i = 0;
-
-	for (; i < n; i++) {
-		switch (b[i]) {
-		case 0x26:
-		case 0x2e:
-		case 0x36:
-		case 0x3e:
-		case 0x64:
-		case 0x65:
-		case 0x66:
-		case 0x67:
-		case 0xf2:
-		case 0xf3:
-			continue;
-		}
-		if ((b[i] & 0xf0) != 0x40)
-			break;
-	}
-	return i;
-}
-
-/* Length of the system call at the start of `b`; 0 when it is none. */
-static unsigned syscall_length(const uint8_t *b, size_t n)
-{
-	unsigned i = n_prefixes(b, n);
-
-	return i + 1 < n && b[i] == 0x0f && b[i + 1] == 0x05 ? i + 2 : 0;
-}
-
-/* Bytes of an operand in memory by its ModRM byte at b[0]. */
-static unsigned modrm_bytes(const uint8_t *b, size_t n)
-{
-	unsigned mod = b[0] >> 6, rm = b[0] & 7, bytes = 1;
-
-	if (mod == 3)
-		return 1;
-	if (rm == 4) {
-		bytes++;
-		if (mod == 0 && n > 1 && (b[1] & 7) == 5)
-			return bytes + 4;
-	}
-	if (mod == 0)
-		return rm == 5 ? bytes + 4 : bytes;
-	return bytes + (mod == 1 ? 1 : 4);
-}
-
-/* Length of a mov to ss, behind which the trap waits for one more instruction; else 0. */
-static unsigned shadow_length(const uint8_t *b, size_t n)
-{
-	unsigned i = n_prefixes(b, n);
-
-	if (i + 1 >= n || b[i] != 0x8e || (b[i + 1] >> 3 & 7) != 2)
-		return 0;
-	return i + 1 + modrm_bytes(b + i + 1, n - i - 1);
-}
+/* --- instructions that matter ------------------------------------------------------------------
+ */
 
 /* The flags that the instruction just pushed, popped or returned into. */
 static void mend_flags(struct state *t, struct context *c, const uint8_t *b, size_t n)
@@ -185,27 +127,28 @@ static bool executed(struct state *t, struct context *c)
 {
 	bool is_own = t->has_own_trap;
 	uint8_t bytes[INSN_BYTES];
+	uint64_t addr;
 	size_t n;
 	unsigned length;
 
 	n = peek(t, t->head.saved, bytes, sizeof(bytes));
 	ring_step(t, t->head.saved, bytes, n);
-	length = shadow_length(bytes, n);
-	if (length && c->r.rip != t->head.saved + length) {
-		uint64_t hidden = t->head.saved + length;
-
-		n = peek(t, hidden, bytes, sizeof(bytes));
-		ring_step(t, hidden, bytes, n);
+	addr = t->head.saved;
+	while ((length = shadow_length(bytes, n)) && c->r.rip != addr + length) {
+		addr += length;
+		n = peek(t, addr, bytes, sizeof(bytes));
+		ring_step(t, addr, bytes, n);
 	}
 	mend_flags(t, c, bytes, n);
 	return is_own || (n && bytes[0] == 0xf1);
 }
 
-/* --- the handler ------------------------------------------------------------------------------- */
+/* --- the handler -------------------------------------------------------------------------------
+ */
 
 static bool is_in_stub(const struct state *t, const struct context *c, unsigned at)
 {
-	return t->call.is_on && c->r.rip == stub_of(t->call.stub) + at;
+	return t->call.is_on && c->r.rip == t->call.at + at;
 }
 
 /* Looks at what comes next, and does it when it is ours to do. */
@@ -213,6 +156,7 @@ static void go_on(struct state *t, struct context *c)
 {
 	uint8_t bytes[INSN_BYTES];
 	unsigned length;
+	bool is_32;
 
 	for (;;) {
 		uint64_t rip = c->r.rip;
@@ -225,10 +169,10 @@ static void go_on(struct state *t, struct context *c)
 		n = peek(t, rip, bytes, 2);
 		if (n == 2 && bytes[0] == 0x0f && bytes[1] != 0x05)
 			break;
-		if (n == 2 && bytes[0] != 0x0f && !n_prefixes(bytes, 1))
+		if (n == 2 && bytes[0] != 0x0f && bytes[0] != 0xcd && !n_prefixes(bytes, 1))
 			break;
-		length = syscall_length(bytes, peek(t, rip, bytes, sizeof(bytes)));
-		if (!length || !call_begin(t, c, length))
+		length = syscall_length(bytes, peek(t, rip, bytes, sizeof(bytes)), &is_32);
+		if (!length || !call_begin(t, c, length, is_32))
 			break;
 	}
 	if (!t->is_out && is_off() && !is_in_stub(t, c, 0))
@@ -236,8 +180,8 @@ static void go_on(struct state *t, struct context *c)
 	if (!t->is_out) {
 		c->r.flags |= FLAG_TRAP;
 		c->mask &= ~SIG_TRAP_BIT;
-		c->stack = (struct signal_stack){(uint64_t)(uintptr_t)t + sizeof(*t), 0, 0,
-			STEPS_STATE_BYTES - sizeof(*t)};
+		c->stack = (struct signal_stack){
+			(uint64_t)(uintptr_t)t + sizeof(*t), 0, 0, STEPS_STATE_BYTES - sizeof(*t)};
 	}
 }
 
@@ -262,7 +206,8 @@ static void trapped(struct state *t, const struct signal_info *info, struct cont
 }
 
 /* A signal of the program's. */
-static void signalled(struct state *t, int number, const struct signal_info *info, struct context *c)
+static void signalled(
+	struct state *t, int number, const struct signal_info *info, struct context *c)
 {
 	if (is_in_stub(t, c, 0))
 		call_take_back(t, c);

@@ -28,8 +28,9 @@
 #define SIG_MAX	     64
 #define SIG_TRAP     5
 #define SIG_TRAP_BIT (1ull << (SIG_TRAP - 1))
-#define STUB_BYTES   8u
-#define STUB_BEHIND  2u /* offset behind the syscall */
+#define STUB_BYTES   16u
+#define STUB_32	     8u /* offset of the part with int $0x80 */
+#define STUB_BEHIND  2u /* offset behind the call */
 #define STUB_END     3u /* and where its trap comes */
 #define INSN_BYTES   15u
 
@@ -69,28 +70,30 @@ _Static_assert(sizeof(struct context) == 304 && sizeof(struct signal_info) == 12
 
 /* A process: threads share one; a vfork child has its own in the same memory. */
 struct process {
-	uint32_t pid; /* 0 = not in use */
+	uint32_t pid;	    /* 0 = not in use */
 	uint32_t n_threads; /* that are traced, or about to be */
 	uint32_t has_begun; /* its signal actions are known and ours are in place */
 	uint32_t is_restored;
 	uint32_t is_quiet;
-	uint32_t is_unfollowed;		       /* its children run untraced */
+	uint32_t is_unfollowed;			  /* its children run untraced */
 	struct steps_action actions[SIG_MAX + 1]; /* what the program thinks they are */
 };
 
 /* A system call that is being made in the stub. */
 struct call {
 	bool is_on;
-	bool has_mask;	/* it waits with a signal mask of its own: */
+	bool has_mask; /* it waits with a signal mask of its own: */
 	uint64_t mask;
-	uint64_t number;
-	uint64_t ret;	/* address behind the program's instruction */
-	uint64_t rdi;	/* the program's, if it was replaced */
+	uint64_t number;  /* as the program has it */
+	uint64_t meaning; /* the number of the same call in the 64-bit table, if it matters to us */
+	uint64_t ret;	  /* address behind the program's instruction */
+	uint64_t rdi;	  /* the program's, if it was replaced */
 	bool has_rdi;
 	bool clears_actions; /* CLONE_CLEAR_SIGHAND, taken out */
 	uint64_t clone_flags;
-	uint32_t stub;	/* whose stub it is made in */
-	uint32_t child; /* state of the thread to be; 0 = none (0 is never a child's) */
+	bool is_32;	 /* by int $0x80 */
+	uint64_t at;	 /* address of the instruction in the stub */
+	uint32_t child;	 /* state of the thread to be; 0 = none (0 is never a child's) */
 	uint32_t by_tid; /* who makes it */
 	bool changes_maps;
 };
@@ -110,8 +113,8 @@ struct suspended { /* of a parent while its vfork child uses its state */
 struct state {
 	struct steps_state_head head;
 	uint32_t index;
-	bool is_out; /* the thread is not traced any more */
-	bool has_own_trap; /* the program has set the trap flag itself */
+	bool is_out;	      /* the thread is not traced any more */
+	bool has_own_trap;    /* the program has set the trap flag itself */
 	bool is_trap_pending; /* SIGTRAP came while the program blocks it: */
 	struct signal_info pending_trap;
 	struct process *process;
@@ -135,10 +138,11 @@ struct state {
 /* All that one address space has; copied by fork. */
 struct memory {
 	struct steps_config config;
-	uint32_t lock;		 /* spin; for `owners` and `processes` */
-	uint32_t map_generation; /* moves when pages may have gone */
-	uint32_t is_dead;	 /* the recorder is gone, or we gave up: everybody leaves */
-	uint32_t owners[STEPS_N_STATES]; /* tid of who uses the state, ~0 = not known yet, 0 = free */
+	uint32_t lock;			 /* spin; for `owners` and `processes` */
+	uint32_t map_generation;	 /* moves when pages may have gone */
+	uint32_t is_dead;		 /* the recorder is gone, or we gave up: everybody leaves */
+	uint32_t owners[STEPS_N_STATES]; /* tid of who uses the state, ~0 = not known yet, 0 = free
+					  */
 	struct process processes[N_PROCESSES];
 };
 _Static_assert(sizeof(struct memory) <= STEPS_PRIVATE_BYTES, "fits");
@@ -202,7 +206,8 @@ static inline void unlock_memory(void)
 /* --- step_ring.c ---------------------------------------------------------------------------- */
 
 void ring_step(struct state *t, uint64_t addr, const uint8_t *bytes, size_t n);
-void ring_write(struct state *t, enum steps_record_kind kind, uint64_t addr, uint32_t a, uint32_t b);
+void ring_write(
+	struct state *t, enum steps_record_kind kind, uint64_t addr, uint32_t a, uint32_t b);
 /* Writes a SYNC record and waits until it is answered; false when nobody will. */
 bool ring_sync(struct state *t, enum steps_sync what, uint64_t addr);
 /* Now and then: does the recorder live? */
@@ -222,7 +227,7 @@ bool data_write(struct state *t, uint64_t addr, const void *from, size_t n);
 
 /* The next instruction is a system call, `length` bytes long. True when it was done here (the
  * context is then behind it), false when it is made in the stub. */
-bool call_begin(struct state *t, struct context *c, unsigned length);
+bool call_begin(struct state *t, struct context *c, unsigned length, bool is_32);
 /* The call came back into the stub. */
 void call_end(struct state *t, struct context *c);
 /* A signal comes at the stub's first instruction: the call was not made, or is to be made again. */

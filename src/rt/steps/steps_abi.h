@@ -19,7 +19,8 @@
  *   0                   the library, from the memfd, private, read and execute
  *   STEPS_PRIVATE_AT    struct steps_config and what the library keeps of the process; private
  *   STEPS_STATES_AT     of each thread STEPS_STATE_BYTES: its state, and the stack of our handler
- *   STEPS_AREA_AT       struct steps_area, slots, rings; the memfd from STEPS_IMAGE_BYTES on, shared
+ *   STEPS_AREA_AT       struct steps_area, slots, rings; the memfd from STEPS_IMAGE_BYTES on,
+ * shared
  */
 #define STEPS_IMAGE_BYTES   0x10000u
 #define STEPS_PRIVATE_AT    0x10000u
@@ -42,7 +43,7 @@ struct steps_action {
 struct steps_config {
 	uint32_t magic, version;
 	uint32_t pid;
-	uint32_t is_quiet; /* a seccomp filter is at work: as few system calls as can be */
+	uint32_t is_quiet;  /* a seccomp filter is at work: as few system calls as can be */
 	uint32_t n_threads; /* that the recorder put the library into */
 	uint32_t reserved;
 	struct steps_action trap_action; /* the program's own of SIGTRAP */
@@ -50,8 +51,8 @@ struct steps_config {
 
 /* At the start of a state; written by the recorder for threads that it puts the library into. */
 struct steps_state_head {
-	uint32_t tid;	   /* 0 = free */
-	uint32_t is_begun; /* by the library */
+	uint32_t tid;		    /* 0 = free */
+	uint32_t is_begun;	    /* by the library */
 	uint64_t alt_sp, alt_bytes; /* the program's own signal stack */
 	uint32_t alt_flags;	    /* as in ucontext: SS_DISABLE, SS_AUTODISARM */
 	uint32_t is_trap_blocked;   /* the program blocks SIGTRAP */
@@ -118,7 +119,7 @@ struct steps_area {
 
 enum steps_record_kind {
 	STEPS_RECORD_STEP = 0,	  /* addr; bytes: of the instruction */
-	STEPS_RECORD_SYSCALL = 1, /* addr: the result; a: the number */
+	STEPS_RECORD_SYSCALL = 1, /* addr: the result; a: the number; b: 1 = of the i386 table */
 	STEPS_RECORD_SIGNAL = 2,  /* addr: of the fault; a: signal, b: si_code */
 	STEPS_RECORD_FORK = 3,	  /* addr: the new tid; a: 1 = a thread of the same process */
 	STEPS_RECORD_EXIT = 4,	  /* addr: of the call; a: wait status; b: 1 = the whole process;

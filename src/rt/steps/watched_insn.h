@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* The few instructions of 64-bit code that stepping has to know: told by their bytes, no decoder.
+ */
+#ifndef WEIR_RT_STEPS_WATCHED_INSN_H
+#define WEIR_RT_STEPS_WATCHED_INSN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline unsigned n_prefixes(const uint8_t *b, size_t n)
+{
+	unsigned i = 0;
+
+	for (; i < n; i++) {
+		switch (b[i]) {
+		case 0x26:
+		case 0x2e:
+		case 0x36:
+		case 0x3e:
+		case 0x64:
+		case 0x65:
+		case 0x66:
+		case 0x67:
+		case 0xf2:
+		case 0xf3:
+			continue;
+		}
+		if ((b[i] & 0xf0) != 0x40)
+			break;
+	}
+	return i;
+}
+
+/* Length of the system call at the start of `b`; 0 when it is none. */
+static inline unsigned syscall_length(const uint8_t *b, size_t n, bool *is_32)
+{
+	unsigned i = n_prefixes(b, n);
+
+	*is_32 = i + 1 < n && b[i] == 0xcd && b[i + 1] == 0x80;
+	return i + 1 < n && (*is_32 || (b[i] == 0x0f && b[i + 1] == 0x05)) ? i + 2 : 0;
+}
+
+/* Bytes of an operand in memory by its ModRM byte at b[0]. */
+static inline unsigned modrm_bytes(const uint8_t *b, size_t n)
+{
+	unsigned mod = b[0] >> 6, rm = b[0] & 7, bytes = 1;
+
+	if (mod == 3)
+		return 1;
+	if (rm == 4) {
+		bytes++;
+		if (mod == 0 && n > 1 && (b[1] & 7) == 5)
+			return bytes + 4;
+	}
+	if (mod == 0)
+		return rm == 5 ? bytes + 4 : bytes;
+	return bytes + (mod == 1 ? 1 : 4);
+}
+
+/* Length of a mov to ss, behind which the trap waits for one more instruction; else 0. */
+static inline unsigned shadow_length(const uint8_t *b, size_t n)
+{
+	unsigned i = n_prefixes(b, n);
+
+	if (i + 1 >= n || b[i] != 0x8e || (b[i + 1] >> 3 & 7) != 2)
+		return 0;
+	return i + 1 + modrm_bytes(b + i + 1, n - i - 1);
+}
+
+#endif
