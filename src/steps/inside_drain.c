@@ -81,7 +81,7 @@ static bool is_full(struct inside_engine *e, struct inside_thread *t)
 static void take_step(
 	struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
 {
-	if (is_full(e, t))
+	if (t->is_unwanted || is_full(e, t))
 		return;
 	if (!step_session_wants(e->s, t->track, r->addr)) {
 		if (!t->is_paused)

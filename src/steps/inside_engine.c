@@ -82,7 +82,6 @@ static int accepts(const struct step_session *s, struct err *err)
 			   : o->from || o->to ? "--from and --to"
 			   : o->around	      ? "--around"
 			   : o->burst	      ? "--every"
-			   : o->threads	      ? "--threads"
 					      : NULL;
 
 	if (what)

@@ -53,8 +53,9 @@ struct inside_thread {
 	struct inside_area *area;
 	struct steps_slot *slot; /* NULL: none yet, or none any more */
 	bool has_ended;
-	bool is_paused; /* by --max */
-	bool has_exit;	/* it was about to end: */
+	bool is_paused;	  /* the trace says so */
+	bool is_unwanted; /* by --threads */
+	bool has_exit;	  /* it was about to end: */
 	uint64_t exit_addr;
 	int exit_status;
 	long exit_number; /* of the system call */

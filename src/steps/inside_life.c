@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "record/proc.h"
 #include "steps/inside_engine.h"
 
 #define STOP_NS	     5000000000u
@@ -78,6 +80,20 @@ struct inside_thread *inside_thread_find(struct inside_engine *e, pid_t tid)
 	return NULL;
 }
 
+static bool is_wanted(const struct inside_engine *e, pid_t pid, pid_t tid)
+{
+	char name[64], *end;
+	long wanted;
+
+	if (!e->o->threads)
+		return true;
+	wanted = strtol(e->o->threads, &end, 10);
+	if (!*end)
+		return wanted == tid;
+	proc_name(pid, tid, name, sizeof(name));
+	return !fnmatch(e->o->threads, name, 0);
+}
+
 struct inside_thread *inside_thread_add(
 	struct inside_engine *e, struct step_track *track, struct inside_area *area)
 {
@@ -87,6 +103,7 @@ struct inside_thread *inside_thread_add(
 	t->pid = step_track_pid(track);
 	t->tid = step_track_tid(track);
 	t->area = area;
+	t->is_unwanted = t->is_paused = !is_wanted(e, t->pid, t->tid);
 	vec_push(&e->threads, t);
 	return t;
 }

@@ -96,6 +96,7 @@ static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
 		step_session_mark(
 			e->s, t->track, STEP_MARK_PAUSE, step_session_why_over(e->s), 0, 0);
 	t->is_marked_in = false;
+	step_session_look_at_name(e->s, t->track);
 	tracee_clear_places(t);
 	tracee_unpin(t);
 	tracee_give_mask(t);
@@ -193,6 +194,7 @@ static void event_exit(struct ptrace_engine *e, struct tracee *t)
 {
 	struct user_regs_struct now;
 
+	step_session_look_at_name(e->s, t->track);
 	if (t->mode != TRACEE_STEP || !t->has_saved)
 		return;
 	t->is_ending = true;

@@ -191,22 +191,28 @@ static struct step_space *new_space(struct step_session *s, struct process *p)
 	return space;
 }
 
+void step_session_look_at_name(struct step_session *s, const struct step_track *t)
+{
+	char name[64];
+
+	proc_name((pid_t)t->pid, (pid_t)t->tid, name, sizeof(name));
+	if (name[0])
+		processes_name_thread(s->processes, t->pid, t->tid, clock_mono_ns(), name);
+}
+
 static struct step_track *new_track(
 	struct step_session *s, struct step_space *space, pid_t pid, pid_t tid, uint64_t time)
 {
 	struct thread *thread = processes_thread(s->processes, (uint32_t)pid, (uint32_t)tid, time);
 	struct step_track *t = mem_zalloc(sizeof(*t));
-	char name[64];
 
 	t->pid = (uint32_t)pid;
 	t->tid = (uint32_t)tid;
 	t->space = space;
 	t->trace_thread = thread->trace_id;
 	t->stream = trace_writer_stream(s->env.w, STREAM_KIND_THREAD, thread->trace_id);
-	proc_name(pid, tid, name, sizeof(name));
-	if (name[0])
-		processes_name_thread(s->processes, t->pid, t->tid, time, name);
 	vec_push(&s->tracks, t);
+	step_session_look_at_name(s, t);
 	space->n_tracks++;
 	s->n_live++;
 	s->result->n_threads++;

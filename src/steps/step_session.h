@@ -87,6 +87,8 @@ struct step_track *step_session_forked(
 /* The thread's process became another program; its other threads have ended. */
 void step_session_exec(struct step_session *s, struct step_track *t);
 void step_session_exit(struct step_session *s, struct step_track *t, int wait_status);
+/* The thread may have another name now; engines ask when it ends. */
+void step_session_look_at_name(struct step_session *s, const struct step_track *t);
 /* The mappings of the thread's process may have changed, by the step that was added last. The
  * process must not run meanwhile. */
 void step_session_maps(struct step_session *s, struct step_track *t);
