@@ -95,37 +95,27 @@ static void take_step(
 	step_session_step(e->s, t->track, r->addr, r->bytes, r->kind & 0xf, true);
 }
 
-static void take_other(
+static void take_exit(
+	struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
+{
+	struct inside_process *p = inside_process_find(e, t->pid);
+	bool is_all = arg(r, STEPS_ARG_B);
+
+	t->has_exit = true;
+	t->exit_addr = r->addr;
+	t->exit_status = (int)arg(r, STEPS_ARG_A);
+	t->exit_number = is_all ? SYS_exit_group : SYS_exit;
+	if (is_all && p) {
+		p->has_status = true;
+		p->status = t->exit_status;
+	}
+}
+
+static void take_mark(
 	struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
 {
 	uint32_t a = arg(r, STEPS_ARG_A), b = arg(r, STEPS_ARG_B);
 
-	switch ((enum steps_record_kind)(r->kind >> 4)) {
-	case STEPS_RECORD_SYNC:
-		answer(e, t, r);
-		return;
-	case STEPS_RECORD_FORK:
-		forked(e, t, (pid_t)r->addr, a);
-		return;
-	case STEPS_RECORD_EXIT:
-		t->has_exit = true;
-		t->exit_addr = r->addr;
-		t->exit_status = (int)a;
-		t->exit_number = b ? SYS_exit_group : SYS_exit;
-		if (b) {
-			struct inside_process *p = inside_process_find(e, t->pid);
-
-			if (p) {
-				p->has_status = true;
-				p->status = (int)a;
-			}
-		}
-		return;
-	default:
-		break;
-	}
-	if (t->is_paused)
-		return;
 	switch ((enum steps_record_kind)(r->kind >> 4)) {
 	case STEPS_RECORD_SYSCALL:
 		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, a, (int64_t)r->addr, b);
@@ -147,6 +137,25 @@ static void take_other(
 		break;
 	default:
 		break;
+	}
+}
+
+static void take_other(
+	struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
+{
+	switch ((enum steps_record_kind)(r->kind >> 4)) {
+	case STEPS_RECORD_SYNC:
+		answer(e, t, r);
+		break;
+	case STEPS_RECORD_FORK:
+		forked(e, t, (pid_t)r->addr, arg(r, STEPS_ARG_A));
+		break;
+	case STEPS_RECORD_EXIT:
+		take_exit(e, t, r);
+		break;
+	default:
+		if (!t->is_paused)
+			take_mark(e, t, r);
 	}
 }
 

@@ -5,6 +5,7 @@
  *
  *   inside_library.c  the library's bytes
  *   inside_inject.c   puts them into a stopped program, by ptrace, and lets go
+ *   inside_attach.c   into a process that runs
  *   inside_drain.c    rings -> session
  *   inside_life.c     processes: forks, execs, ends
  *   inside_engine.c   the loop
@@ -84,6 +85,10 @@ int inside_inject(struct inside_engine *e, struct remote_threads *threads,
 	struct inside_area **area, struct err *err);
 void inside_area_free(struct inside_area *area);
 
+/* --- inside_attach.c ------------------------------------------------------------------------ */
+
+int inside_attach(struct inside_engine *e, pid_t pid, struct err *err);
+
 /* --- inside_drain.c ------------------------------------------------------------------------- */
 
 /* Takes up to a bounded number of records; returns how many. */
@@ -97,6 +102,8 @@ void inside_free_slot(struct inside_thread *t);
 struct inside_process *inside_process_find(struct inside_engine *e, pid_t pid);
 struct inside_process *inside_process_add(
 	struct inside_engine *e, pid_t pid, struct inside_area *area);
+/* Its memory is that area's from now on; NULL: it is not traced any more. */
+void inside_process_use(struct inside_process *p, struct inside_area *area);
 struct inside_thread *inside_thread_find(struct inside_engine *e, pid_t tid);
 struct inside_thread *inside_thread_add(
 	struct inside_engine *e, struct step_track *track, struct inside_area *area);
@@ -104,7 +111,6 @@ void inside_thread_end(struct inside_engine *e, struct inside_thread *t, int sta
 /* The thread waits for us to seize it, and then makes the call. */
 void inside_exec_begin(struct inside_engine *e, struct inside_thread *t, uint64_t addr);
 int inside_start_command(struct inside_engine *e, struct launch *l, struct err *err);
-int inside_attach(struct inside_engine *e, pid_t pid, struct err *err);
 /* Takes what waitpid(2) has to say, and looks who has ended. */
 void inside_look_at_processes(struct inside_engine *e);
 void inside_engine_release(struct inside_engine *e);

@@ -42,7 +42,7 @@ struct inside_process *inside_process_find(struct inside_engine *e, pid_t pid)
 	return NULL;
 }
 
-static void use_area(struct inside_process *p, struct inside_area *area)
+void inside_process_use(struct inside_process *p, struct inside_area *area)
 {
 	if (p->area)
 		p->area->n_processes--;
@@ -67,7 +67,7 @@ struct inside_process *inside_process_add(
 	p->pid = pid;
 	p->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	p->memory_fd = open_memory(pid);
-	use_area(p, area);
+	inside_process_use(p, area);
 	vec_push(&e->processes, p);
 	return p;
 }
@@ -182,7 +182,7 @@ static void end_process(struct inside_engine *e, struct inside_process *p, int s
 		if (e->threads.v[i]->pid == p->pid)
 			inside_thread_end(e, e->threads.v[i], status);
 	p->has_ended = true;
-	use_area(p, NULL);
+	inside_process_use(p, NULL);
 	fd_cleanup(&p->pid_fd);
 	fd_cleanup(&p->memory_fd);
 }
@@ -273,7 +273,7 @@ static int inject_program(struct inside_engine *e, struct inside_process *p, str
 	if (rc < 0)
 		return rc;
 	vec_push(&e->areas, area);
-	use_area(p, area);
+	inside_process_use(p, area);
 	return 0;
 }
 
@@ -283,7 +283,7 @@ static void give_up(struct inside_engine *e, struct inside_process *p, struct in
 {
 	step_session_note(e->s, "process %d runs on untraced: %s", p->pid, why->text);
 	step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_ENGINE, 0, 0);
-	use_area(p, NULL);
+	inside_process_use(p, NULL);
 }
 
 void inside_exec_begin(struct inside_engine *e, struct inside_thread *t, uint64_t addr)
@@ -451,66 +451,6 @@ int inside_start_command(struct inside_engine *e, struct launch *l, struct err *
 		return 0;
 	}
 	t->area = p->area;
-	return 0;
-}
-
-static int check_attach(pid_t pid, struct err *err)
-{
-	char path[64];
-	struct buf b = {0};
-	const char *at = NULL;
-	int fd, rc = inject_check_process(pid, err);
-	uint8_t header[5] = {0};
-
-	if (rc < 0)
-		return rc;
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && (read(fd, header, sizeof(header)) != sizeof(header) ||
-			       header[EI_CLASS] != ELFCLASS64))
-		rc = err_set(err, ERR_UNSUPPORTED,
-			"process %d is a 32-bit program, which the engine 'inside' cannot trace",
-			pid);
-	fd_cleanup(&fd);
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	if (rc == 0 && file_read(&b, path, 1u << 16, NULL) == 0)
-		at = strstr(buf_text(&b), "\nNSpid:\t");
-	/* Its threads would tell us numbers that mean others here. */
-	if (at && strchr(at + 8, '\t') && strchr(at + 8, '\t') < strchr(at + 1, '\n'))
-		rc = err_set(err, ERR_UNSUPPORTED,
-			"process %d is in a pid namespace of its own, which the engine 'inside' cannot trace",
-			pid);
-	buf_release(&b);
-	return rc;
-}
-
-int inside_attach(struct inside_engine *e, pid_t pid, struct err *err)
-{
-	struct inside_process *p;
-	struct remote_threads threads = {.pid = pid, .is_64 = true};
-	struct inside_area *area = NULL;
-	int rc = check_attach(pid, err);
-
-	if (rc < 0)
-		return rc;
-	p = inside_process_add(e, pid, NULL);
-	threads.memory_fd = p->memory_fd;
-	rc = remote_threads_stop(&threads, clock_mono_ns() + STOP_NS, err);
-	if (rc == 0)
-		rc = inside_inject(e, &threads, &area, err);
-	if (rc < 0) {
-		remote_threads_let_go(&threads);
-		vec_release(&threads.all);
-		p->has_ended = true;
-		return rc;
-	}
-	vec_push(&e->areas, area);
-	use_area(p, area);
-	for (size_t i = 0; i < threads.all.n; i++)
-		if (!threads.all.v[i].is_gone)
-			inside_thread_add(
-				e, step_session_thread(e->s, pid, threads.all.v[i].tid), area);
-	vec_release(&threads.all);
 	return 0;
 }
 

@@ -89,8 +89,10 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 
 static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
 {
-	if (t->mode == TRACEE_STEP && t->has_saved && tracee_read_regs(t) &&
-		t->regs.rip != t->saved)
+	struct user_regs_struct now;
+
+	if (t->mode == TRACEE_STEP && t->has_saved &&
+		ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
 		tracee_stepped(e, t, 0);
 	if (t->is_marked_in)
 		step_session_mark(
@@ -221,6 +223,7 @@ static void stopped_by_event(struct ptrace_engine *e, struct tracee *t, int even
 		resume(e, t, 0);
 		break;
 	case PTRACE_EVENT_STOP:
+		tracee_repeat_call(t);
 		if (t->mode == TRACEE_NEW) {
 			at_first_stop(e, t);
 		} else if (signal != SIGTRAP) {
@@ -438,6 +441,8 @@ static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status
 	int signal = WSTOPSIG(status), event = status >> 16;
 	siginfo_t info;
 
+	if (event == PTRACE_EVENT_STOP)
+		tracee_repeat_call(t);
 	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 		event == PTRACE_EVENT_CLONE) {
 		event_fork(e, t);

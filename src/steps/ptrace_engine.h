@@ -104,6 +104,8 @@ bool tracee_read_regs(struct tracee *t);
 /* The instruction at t->saved was executed: fetches it, tells the session, mends what the program
  * could see of us. `code` is that of the SIGTRAP. */
 void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code);
+/* Stands because we interrupted it, perhaps in a system call that takes this for a signal. */
+void tracee_repeat_call(struct tracee *t);
 /* Stands before an instruction that is to be stepped. */
 void tracee_stand(struct tracee *t);
 /* Stands in the middle of a system call that made another thread or process. */

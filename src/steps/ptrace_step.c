@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "arch/x86_code.h"
+#include "record/hooks/remote_call.h"
 #include "steps/ptrace_engine.h"
 
 #define CS_32 0x23u
 /* What the kernel has in the result register of a call that it is about to make again. */
-#define RESTART_FIRST (-516)
-#define RESTART_LAST  (-512)
+#define RESTART_FIRST	   (-516)
+#define RESTART_LAST	   (-512)
+#define RESTART_NO_HANDLER (-514) /* unless a handler runs */
 
 bool tracee_read_regs(struct tracee *t)
 {
@@ -23,11 +25,31 @@ bool tracee_read_regs(struct tracee *t)
 	return true;
 }
 
+static bool was_restarting(const struct user_regs_struct *regs)
+{
+	int32_t result = (int32_t)regs->rax;
+
+	return (int64_t)regs->orig_rax >= 0 && result >= RESTART_FIRST && result <= RESTART_LAST;
+}
+
 static bool is_restarting(const struct tracee *t)
 {
-	int64_t result = t->is_64 ? (int64_t)t->regs.rax : (int32_t)t->regs.rax;
+	return was_restarting(&t->regs);
+}
 
-	return (int64_t)t->regs.orig_rax >= 0 && result >= RESTART_FIRST && result <= RESTART_LAST;
+void tracee_repeat_call(struct tracee *t)
+{
+	struct user_regs_struct now;
+	bool is_64;
+
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) < 0)
+		return;
+	is_64 = now.cs != CS_32;
+	if ((int64_t)now.orig_rax < 0 || (int32_t)now.rax != -EINTR ||
+		!remote_syscall_is_repeatable((long)now.orig_rax, is_64))
+		return;
+	now.rax = (uint64_t)RESTART_NO_HANDLER;
+	ptrace(PTRACE_SETREGS, t->tid, NULL, &now);
 }
 
 void tracee_stand(struct tracee *t)
@@ -180,7 +202,8 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	const struct user_regs_struct *before, enum system_call_way way)
 {
 	bool is_32 = way == WAY_32;
-	long number = is_32 ? (long)(uint32_t)before->rax : (long)before->rax;
+	uint64_t in_rax = was_restarting(before) ? before->orig_rax : before->rax;
+	long number = is_32 ? (long)(uint32_t)in_rax : (long)in_rax;
 	uint64_t first = is_32 ? (uint32_t)before->rbx : before->rdi;
 
 	if (way == WAY_64 && number != SYS_rt_sigreturn) /* that one brings all registers back */

@@ -19,6 +19,23 @@ wait_for_end() {
 	done
 	return 1
 }
+# waited PID: its status in $rc; one that does not end is shown, and ended.
+waited() {
+	local i
+	for ((i = 0; i < 1500; i++)); do
+		kill -0 $1 2>/dev/null || break
+		sleep 0.02
+	done
+	if kill -0 $1 2>/dev/null; then
+		not_ok "weir ends within 30 s"
+		ps -eo pid,ppid,stat,wchan:20,args | grep -E "$sum|weir steps"
+		grep -HE 'State|TracerPid|SigPnd|ShdPnd' /proc/$(pgrep -x $sum)/task/*/status
+		pkill -9 -x $sum
+		kill -9 $1
+	fi
+	{ wait $1; } 2>/dev/null
+	rc=$?
+}
 # readable: a listing, and no step is missing but at its end
 readable() { # SENTENCE TRACE
 	"$WEIR" report steps "$2" --limit 20 >report.txt 2>report.err
@@ -52,8 +69,7 @@ for sig in TERM HUP; do
 	w=$!
 	sleep 0.5
 	kill -$sig $w
-	{ wait $w; } 2>/dev/null
-	rc=$?
+	waited $w
 	equal "weir gets SIG$sig: the program dies of it, and so does weir" $((128 + $(kill -l $sig))) $rc
 	check "weir gets SIG$sig: the program is gone" wait_for_end
 	readable "weir gets SIG$sig" k.weir
@@ -63,8 +79,8 @@ setarch -R "$WEIR" steps -q --engine "$engine" -o k.weir -- ./$sum $rounds >out.
 w=$!
 sleep 0.5
 kill -INT $w
-wait $w
-equal "weir gets SIGINT, which the program ignores: the program ends as always" 5 $?
+waited $w
+equal "weir gets SIGINT, which the program ignores: the program ends as always" 5 $rc
 equal "weir gets SIGINT, which the program ignores: and prints what it should" "$expected" "$(cat out.txt)"
 readable "weir gets SIGINT" k.weir
 for delay in 0.33 0.62; do
@@ -72,7 +88,7 @@ for delay in 0.33 0.62; do
 	w=$!
 	sleep $delay
 	pkill -9 -x $sum
-	{ wait $w; } 2>/dev/null
-	equal "the program is killed after $delay s: so weir ends" 137 $?
+	waited $w
+	equal "the program is killed after $delay s: so weir ends" 137 $rc
 	readable "the program is killed after $delay s" k.weir
 done

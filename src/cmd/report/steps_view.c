@@ -43,9 +43,12 @@ static int select_threads(struct steps_view *v, struct err *err)
 		v->source_of[i] = (uint32_t)v->n_sources;
 		v->sources[v->n_sources++] = (struct steps_source){.thread = t, .thread_i = i};
 	}
+	if (!found && !wanted)
+		return err_set(err, ERR_NOT_FOUND, "'%s': has no steps of any thread",
+			trace_reader_name(report->reader));
 	if (!found)
 		return err_set(err, ERR_NOT_FOUND, "'%s': has no steps of a thread '%s'",
-			trace_reader_name(report->reader), wanted ? wanted : "");
+			trace_reader_name(report->reader), wanted);
 	if (!v->n_sources)
 		return err_set(err, ERR_NOT_FOUND,
 			"'%s': --at: there is no step %" PRIu64 " (%" PRIu64 " steps)",

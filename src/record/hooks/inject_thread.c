@@ -246,6 +246,11 @@ static bool is_repeatable_32(long number)
 	return false;
 }
 
+bool remote_syscall_is_repeatable(long number, bool is_64)
+{
+	return is_64 ? is_repeatable_64(number) : is_repeatable_32(number);
+}
+
 static long thread_syscall(const struct remote_thread *t)
 {
 	return t->is_64 ? (long)t->regs.r64.orig_rax : (long)(int32_t)t->regs.r32.orig_eax;
@@ -277,7 +282,7 @@ static int repeat_interrupted_call(struct remote_thread *t, struct err *err)
 
 	if (number < 0 || thread_result(t) != -EINTR)
 		return 0;
-	if (t->is_64 ? !is_repeatable_64(number) : !is_repeatable_32(number))
+	if (!remote_syscall_is_repeatable(number, t->is_64))
 		return 0;
 	if (t->is_64)
 		t->regs.r64.rax = (unsigned long long)-ERESTARTNOHAND;

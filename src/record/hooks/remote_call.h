@@ -54,6 +54,9 @@ void remote_thread_unwind_regs(const struct remote_thread *t, struct cpu_regs *r
 /* Whether its system call will be made again: its pc is then just behind the instruction, which is
  * two bytes long. */
 bool remote_thread_is_restarting(const struct remote_thread *t);
+/* Calls that end with EINTR when they are only stopped, and have had no effect then: with
+ * -ERESTARTNOHAND (-514) as their result the kernel makes them again, unless a handler runs. */
+bool remote_syscall_is_repeatable(long number, bool is_64);
 int remote_thread_set_pc(struct remote_thread *t, uint64_t pc, struct err *err);
 /* Where its thread-local storage is; 0 when not known. */
 uint64_t remote_thread_tls(const struct remote_thread *t);
