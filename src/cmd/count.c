@@ -198,8 +198,8 @@ static int run_driver(char **argv, const char *linkers)
 	return status;
 }
 
-/* A build tool that calls a compiler to link may name a folder of linkers before ours (rustc does): so
- * the compilers are in our folder, too. */
+/* A build tool that calls a compiler to link may name a folder of linkers before ours (rustc does):
+ * so the compilers are in our folder, too. */
 int count_driver_main(char **argv)
 {
 	const char *name = path_base_name(argv[0]);

@@ -13,8 +13,8 @@
 #include "formats/folded.h"
 #include "formats/lcov.h"
 #include "formats/pprof.h"
-#include "steps/export_stream.h"
-#include "steps/export_text.h"
+#include "steps/stream/export_stream.h"
+#include "steps/stream/export_text.h"
 #include "symbols/resolver.h"
 
 struct export_arguments {

@@ -11,7 +11,7 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "formats/import_events.h"
-#include "steps/import_stream.h"
+#include "steps/stream/import_stream.h"
 
 struct import_arguments {
 	const char *output;

@@ -11,8 +11,8 @@
 
 #include "base/file.h"
 #include "insert/cost/cost.h"
-#include "steps/step_counts.h"
-#include "steps/steps.h"
+#include "steps/calls/step_counts.h"
+#include "steps/read/steps.h"
 #include "symbols/resolver.h"
 
 /* False when the file cannot be read, too: opening it as a trace says why. */

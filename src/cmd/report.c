@@ -8,7 +8,7 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/report.h"
-#include "steps/steps.h"
+#include "steps/read/steps.h"
 
 struct report_arguments {
 	struct report_options report;

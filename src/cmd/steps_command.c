@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "cmd/commands.h"
 #include "cmd/steps_run.h"
-#include "steps/engine.h"
+#include "steps/engine/engine.h"
 
 #define PIDS_MAX      1024
 #define BURST_DEFAULT 10000

@@ -33,7 +33,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/options.h"
-#include "steps/engine.h"
+#include "steps/engine/engine.h"
 
 enum packet_kind { PACKET_NOTE, PACKET_PROGRESS, PACKET_FAILED, PACKET_RESULT };
 

@@ -5,7 +5,7 @@
 #define WEIR_CMD_STEPS_RUN_H
 
 #include "cmd/record_run.h"
-#include "steps/step_session.h"
+#include "steps/record/step_session.h"
 
 /* `options` without what is said meanwhile (parent_fd, progress, note, ctx). Returns weir's exit
  * status; a command that died of a signal makes weir die of the same one. */

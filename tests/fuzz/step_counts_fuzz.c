@@ -11,7 +11,7 @@
 
 #include "calltree/build.h"
 #include "calltree/code_counts.h"
-#include "steps/step_counts.h"
+#include "steps/calls/step_counts.h"
 
 static void check_counts(const char *path)
 {

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "steps/step_pads.h"
+#include "steps/calls/step_pads.h"
 
 #define ASKED_MAX 200 /* functions of a file */
 

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "steps/export_stream.h"
-#include "steps/export_text.h"
-#include "steps/import_stream.h"
+#include "steps/stream/export_stream.h"
+#include "steps/stream/export_text.h"
+#include "steps/stream/import_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "steps/steps.h"
+#include "steps/read/steps.h"
 
 /* Unpacked chunks are as large as 16 MiB each; walk what a second or so can hold. */
 #define ITEMS_MAX   500

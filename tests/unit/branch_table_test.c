@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The pass over steps, fed item by item. */
-#include "steps/branch_table.h"
+#include "steps/tables/branch_table.h"
 
 #include "check.h"
 

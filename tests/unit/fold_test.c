@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "steps/fold.h"
+#include "steps/tables/fold.h"
 
 #include <stdlib.h>
 

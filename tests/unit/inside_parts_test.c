@@ -7,8 +7,8 @@
 #include "arch/x86_code.h"
 #include "check.h"
 #include "rt/steps/watched_insn.h"
-#include "steps/engine.h"
-#include "steps/inside_engine.h"
+#include "steps/engine/engine.h"
+#include "steps/engine/inside_engine.h"
 
 static const uint8_t stub[16] = {0x0f, 0x05, 0x90, 0x0f, 0x0b, 0xcc, 0xcc, 0xcc, 0xcd, 0x80, 0x90,
 	0x0f, 0x0b, 0xcc, 0xcc, 0xcc};

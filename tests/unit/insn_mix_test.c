@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What instructions are, the mix of them, and the working set of code. */
-#include "steps/insn_mix.h"
+#include "steps/tables/insn_mix.h"
 
 #include <stdlib.h>
 
 #include "check.h"
-#include "steps/code_use.h"
+#include "steps/tables/code_use.h"
 
 #define AT 0x401000u
 

@@ -8,7 +8,7 @@
  *
  * The tree is written as "a:CALLS/BASE(children)".
  */
-#include "steps/step_calls.h"
+#include "steps/calls/step_calls.h"
 
 #include <stdlib.h>
 

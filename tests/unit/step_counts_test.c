@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace of steps becomes one of counts: what is kept, what is counted, and where. */
-#include "steps/step_counts.h"
+#include "steps/calls/step_counts.h"
 
 #include <stdlib.h>
 

@@ -13,9 +13,9 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "steps/export_stream.h"
-#include "steps/export_text.h"
-#include "steps/import_stream.h"
+#include "steps/stream/export_stream.h"
+#include "steps/stream/export_text.h"
+#include "steps/stream/import_stream.h"
 #include "trace/reader.h"
 
 static struct err err;

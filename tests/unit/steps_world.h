@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "steps/steps.h"
+#include "steps/read/steps.h"
 #include "trace/writer.h"
 
 struct steps_world {

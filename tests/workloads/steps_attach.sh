@@ -91,3 +91,16 @@ check("Ctrl-C: no step is missing", not bad, *bad[:5])
 PY
 goes_on "Ctrl-C"
 fails "a process that is not there" 1 "" "$WEIR" steps -q -o t.weir -p 4194305
+
+# Bursts, and the end, find the program in system calls: none of them is interrupted for it.
+build waits waits.c -O1
+./waits >waits.txt &
+waits=$!
+for ((i = 0; i < 500; i++)); do grep -q waits waits.txt && break || sleep 0.01; done
+timeout 60 "$WEIR" steps -q --engine "$engine" -o waits.weir -p $waits --every 40 --for 50 --duration 1.2
+equal "bursts in system calls: recorded" 0 $?
+wait $waits
+equal "bursts in system calls: no call was interrupted" "waits interrupted 0" "$(tr '\n' ' ' <waits.txt | sed 's/ $//')"
+"$WEIR" report steps waits.weir >listing.txt
+check "bursts in system calls: the calls have their names" grep -q -- '-- epoll_wait' listing.txt
+equal "bursts in system calls: and no other number" 0 "$(grep -c 'system call -' listing.txt)"

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "calltree/frame_names.h"
 #include "cmd/report/report.h"
-#include "steps/branch_table.h"
+#include "steps/tables/branch_table.h"
 
 /* Walks the steps of the threads and times that are asked for. What is missing is added to the
  * report's loss. On failure there is nothing to release. */

@@ -9,8 +9,8 @@
 #include "cmd/report/branches_view.h"
 #include "cmd/report/table.h"
 #include "cmd/report/values.h"
-#include "steps/code_use.h"
-#include "steps/insn_mix.h"
+#include "steps/tables/code_use.h"
+#include "steps/tables/insn_mix.h"
 
 /* Rows of lists that may be long, as text without --limit. */
 #define LIST_SHOWN 16

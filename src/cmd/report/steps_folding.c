@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cmd/report/steps_listing.h"
-#include "steps/fold.h"
+#include "steps/tables/fold.h"
 
 #define WORD	  (UINT64_C(1) << 32) /* tokens from here on are words, below are instructions */
 #define WORDS_MAX 65536

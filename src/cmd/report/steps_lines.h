@@ -14,7 +14,7 @@
 #include "calltree/frame_names.h"
 #include "cmd/report/report.h"
 #include "cmd/report/source_text.h"
-#include "steps/steps.h"
+#include "steps/read/steps.h"
 
 /* An instruction and what is known about it, for those who make its text. */
 struct listed_insn {

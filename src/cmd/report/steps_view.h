@@ -8,7 +8,7 @@
 #define WEIR_CMD_REPORT_STEPS_VIEW_H
 
 #include "cmd/report/report.h"
-#include "steps/steps.h"
+#include "steps/read/steps.h"
 
 /* What the steps of one thread read and wrote: records come behind the run that they belong to, so
  * a cursor of its own goes ahead. */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The recorder's side of the engine `inside`: the program steps itself (src/rt/steps), and what it
+ * writes into the shared rings is taken out here.
+ *
+ *   inside_library.c  the library's bytes
+ *   inside_inject.c   puts them into a stopped program, by ptrace, and lets go
+ *   inside_attach.c   into a process that runs
+ *   inside_drain.c    rings -> session
+ *   inside_life.c     processes: forks, execs, ends
+ *   inside_engine.c   the loop
+ */
+#ifndef WEIR_STEPS_INSIDE_ENGINE_H
+#define WEIR_STEPS_INSIDE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "record/hooks/inject_internal.h"
+#include "rt/steps/steps_abi.h"
+#include "steps/record/step_session.h"
+
+struct inside_library {
+	uint8_t image[STEPS_IMAGE_BYTES]; /* as it lies in memory */
+	uint64_t entry;			  /* offset of the handler */
+};
+int inside_library_read(struct inside_library *library, struct err *err);
+
+/* The memory shared with a program and the processes it forks. */
+struct inside_area {
+	struct steps_area *shared;
+	struct steps_slot *slots;
+	size_t bytes;
+	bool *is_bound; /* by slot */
+	unsigned n_processes;
+};
+
+struct inside_process {
+	pid_t pid;
+	int pid_fd;
+	int memory_fd;
+	struct inside_area *area; /* NULL: it is not traced (any more) */
+	bool has_ended;
+	bool has_status; /* by its own exit call */
+	int status;
+};
+
+struct inside_thread {
+	struct step_track *track;
+	pid_t pid, tid;
+	struct inside_area *area;
+	struct steps_slot *slot; /* NULL: none yet, or none any more */
+	bool has_ended;
+	bool is_paused;	  /* the trace says so */
+	bool is_unwanted; /* by --threads */
+	bool has_exit;	  /* it was about to end: */
+	uint64_t exit_addr;
+	int exit_status;
+	long exit_number; /* of the system call */
+	int last_signal;  /* that was marked */
+	bool is_in_exec;  /* seized: */
+	uint64_t exec_addr;
+};
+
+struct inside_engine {
+	struct step_session *s;
+	const struct step_options *o;
+	struct inside_library library;
+	VEC(struct inside_area *) areas;
+	VEC(struct inside_process *) processes;
+	VEC(struct inside_thread *) threads;
+	pid_t command; /* 0 = none, or its end is known */
+	unsigned n_execs;
+	bool is_off;
+};
+
+/* --- inside_inject.c ------------------------------------------------------------------------ */
+
+/* The threads stand. On success they have been let go and are traced; on failure they are as they
+ * were, and stopped. */
+int inside_inject(struct inside_engine *e, struct remote_threads *threads,
+	struct inside_area **area, struct err *err);
+void inside_area_free(struct inside_area *area);
+
+/* --- inside_attach.c ------------------------------------------------------------------------ */
+
+int inside_attach(struct inside_engine *e, pid_t pid, struct err *err);
+
+/* --- inside_drain.c ------------------------------------------------------------------------- */
+
+/* Takes up to a bounded number of records; returns how many. */
+size_t inside_drain_thread(struct inside_engine *e, struct inside_thread *t);
+/* Gives slots that were taken to the threads they are of. */
+void inside_bind_slots(struct inside_engine *e);
+void inside_free_slot(struct inside_thread *t);
+
+/* --- inside_life.c -------------------------------------------------------------------------- */
+
+struct inside_process *inside_process_find(struct inside_engine *e, pid_t pid);
+struct inside_process *inside_process_add(
+	struct inside_engine *e, pid_t pid, struct inside_area *area);
+/* Its memory is that area's from now on; NULL: it is not traced any more. */
+void inside_process_use(struct inside_process *p, struct inside_area *area);
+struct inside_thread *inside_thread_find(struct inside_engine *e, pid_t tid);
+struct inside_thread *inside_thread_add(
+	struct inside_engine *e, struct step_track *track, struct inside_area *area);
+void inside_thread_end(struct inside_engine *e, struct inside_thread *t, int status);
+/* The thread waits for us to seize it, and then makes the call. */
+void inside_exec_begin(struct inside_engine *e, struct inside_thread *t, uint64_t addr);
+int inside_start_command(struct inside_engine *e, struct launch *l, struct err *err);
+/* Takes what waitpid(2) has to say, and looks who has ended. */
+void inside_look_at_processes(struct inside_engine *e);
+void inside_engine_release(struct inside_engine *e);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A step wakes the tracer and then the thread. On two CPUs each of these is an interrupt of an idle
+ * one; on one CPU it is a switch, and a step costs a third. So stepped threads are kept on our CPU,
+ * and what they ask about that is answered as if they were not.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "steps/engine/ptrace_engine.h"
+
+#define SCHED_SETAFFINITY_32 241
+#define SCHED_GETAFFINITY_32 242
+
+void tracee_pin(struct ptrace_engine *e, struct tracee *t)
+{
+	cpu_set_t here;
+
+	if (t->is_pinned)
+		return;
+	if (e->cpu < 0) {
+		e->cpu = sched_getcpu();
+		CPU_ZERO(&here);
+		CPU_SET(e->cpu, &here);
+		if (sched_setaffinity(0, sizeof(here), &here) < 0)
+			return;
+	}
+	CPU_ZERO(&here);
+	CPU_SET(e->cpu, &here);
+	if (sched_getaffinity(t->tid, sizeof(t->affinity), &t->affinity) < 0 ||
+		!CPU_ISSET(e->cpu, &t->affinity))
+		return;
+	t->is_pinned = sched_setaffinity(t->tid, sizeof(here), &here) == 0;
+}
+
+void tracee_unpin(struct tracee *t)
+{
+	if (t->is_pinned)
+		sched_setaffinity(t->tid, sizeof(t->affinity), &t->affinity);
+	t->is_pinned = false;
+}
+
+static const struct tracee *asked_about(
+	const struct ptrace_engine *e, const struct tracee *t, pid_t tid)
+{
+	for (size_t i = 0; tid && i < e->tracees.n; i++)
+		if (e->tracees.v[i]->tid == tid)
+			return e->tracees.v[i];
+	return tid ? NULL : t;
+}
+
+void tracee_answer_affinity(struct ptrace_engine *e, struct tracee *t,
+	const struct user_regs_struct *before, long number, bool is_32)
+{
+	bool is_get = number == (is_32 ? SCHED_GETAFFINITY_32 : SYS_sched_getaffinity);
+	bool is_set = number == (is_32 ? SCHED_SETAFFINITY_32 : SYS_sched_setaffinity);
+	int64_t result = is_32 ? (int32_t)t->regs.rax : (int64_t)t->regs.rax;
+	pid_t tid = (pid_t)(is_32 ? before->rbx : before->rdi);
+	uint64_t to = is_32 ? (uint32_t)before->rdx : before->rdx;
+	struct tracee *about;
+	struct iovec local, remote;
+
+	if ((!is_get && !is_set) || result < 0)
+		return;
+	about = (struct tracee *)asked_about(e, t, tid);
+	if (!about || !about->is_pinned)
+		return;
+	if (is_set) { /* it is done: now it is its own, and ours again */
+		about->is_pinned = false;
+		tracee_pin(e, about);
+		return;
+	}
+	local = (struct iovec){&about->affinity, (size_t)result};
+	remote = (struct iovec){(void *)(uintptr_t)to, (size_t)result};
+	if ((size_t)result <= sizeof(about->affinity))
+		process_vm_writev(t->pid, &local, 1, &remote, 1, 0);
+}

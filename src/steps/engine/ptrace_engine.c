@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+#include "steps/engine/ptrace_engine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "record/proc.h"
+
+#define DETACH_NS_MAX 3000000000u
+#define ATTACH_ROUNDS 64
+
+#define OPTIONS                                                                                    \
+	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |     \
+		PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD)
+
+/* --- tracees --------------------------------------------------------------------------------- */
+
+static struct tracee *find(const struct ptrace_engine *e, pid_t tid)
+{
+	const uint64_t *i = map_find(&e->by_tid, (uint64_t)tid);
+
+	return i ? (struct tracee *)(uintptr_t)*i : NULL;
+}
+
+static struct tracee *add(struct ptrace_engine *e, struct step_track *track, pid_t pid, pid_t tid)
+{
+	struct tracee *t = mem_zalloc(sizeof(*t));
+
+	t->track = track;
+	t->pid = pid;
+	t->tid = tid;
+	t->is_64 = true;
+	vec_push(&e->tracees, t);
+	*map_ensure(&e->by_tid, (uint64_t)tid, NULL) = (uint64_t)(uintptr_t)t;
+	e->n_live++;
+	return t;
+}
+
+static void gone(struct ptrace_engine *e, struct tracee *t, int status)
+{
+	size_t i = 0;
+
+	step_session_exit(e->s, t->track, status);
+	while (e->tracees.v[i] != t)
+		i++;
+	e->tracees.v[i] = e->tracees.v[--e->tracees.n];
+	*map_ensure(&e->by_tid, (uint64_t)t->tid, NULL) = 0;
+	e->n_live--;
+	free(t);
+}
+
+static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
+{
+	enum __ptrace_request how = PTRACE_CONT;
+
+	if (t->mode == TRACEE_STEP && t->has_saved)
+		tracee_look_ahead(e, t);
+	if (t->needs_settling && !signal && t->mode == TRACEE_STEP) {
+		/* A resumption that is no step, and ends before anything is executed. */
+		t->needs_settling = false;
+		ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
+	} else if (t->call_stops) {
+		how = PTRACE_SYSCALL;
+	} else if (t->mode == TRACEE_STEP && t->has_saved && !signal &&
+		   tracee_is_before_mask_call(e, t)) {
+		t->call_stops = 2; /* its entry and its exit */
+		t->is_in_block = false;
+		how = PTRACE_SYSCALL;
+	} else if (t->mode == TRACEE_STEP) {
+		how = !t->emulated && tracee_runs_block(e, t) && !e->emulates_blocks
+			      ? PTRACE_SINGLEBLOCK
+			      : PTRACE_SINGLESTEP;
+	} else if (t->is_waiting_for_code) {
+		how = PTRACE_SYSCALL;
+	}
+	t->injected = signal;
+	t->is_stopped = false;
+	ptrace(how, t->tid, NULL, (void *)(intptr_t)signal);
+}
+
+static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
+{
+	struct user_regs_struct now;
+
+	if (t->mode == TRACEE_STEP && t->has_saved &&
+		ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
+		tracee_stepped(e, t, 0);
+	if (t->is_marked_in)
+		step_session_mark(
+			e->s, t->track, STEP_MARK_PAUSE, step_session_why_over(e->s), 0, 0);
+	t->is_marked_in = false;
+	step_session_look_at_name(e->s, t->track);
+	tracee_clear_places(t);
+	tracee_unpin(t);
+	tracee_give_mask(t);
+	tracee_clear_flag(t);
+	ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)signal);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static pid_t group_of(pid_t tid)
+{
+	char path[64], line[256];
+	pid_t group = tid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &group) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return group;
+}
+
+static void at_first_stop(struct ptrace_engine *e, struct tracee *t)
+{
+	if (!tracee_read_regs(t))
+		return;
+	if (t->is_child && t->is_64)
+		tracee_mend_r11(t);
+	t->is_child = false;
+	tracee_stand(t);
+	tracee_begin(e, t, STEP_WHY_START);
+	resume(e, t, 0);
+}
+
+static void event_fork(struct ptrace_engine *e, struct tracee *by)
+{
+	unsigned long message = 0;
+	struct tracee *t;
+	uint64_t *early;
+	pid_t tid, pid;
+
+	if (ptrace(PTRACE_GETEVENTMSG, by->tid, NULL, &message) < 0 || !message)
+		return;
+	tid = (pid_t)message;
+	pid = group_of(tid);
+	tracee_tell_call(e, by);
+	t = add(e, step_session_forked(e->s, by->track, pid, tid), pid, tid);
+	t->affinity = by->affinity;
+	t->is_pinned = by->is_pinned;
+	t->blocks_trap = by->blocks_trap;
+	t->is_child =
+		by->mode == TRACEE_STEP; /* it has the registers of a thread that was stepped */
+	t->is_in = by->is_in;
+	t->around_sp = pid != by->pid ? by->around_sp : 0; /* a copy is in the same calls */
+	t->n_handlers = pid != by->pid ? by->n_handlers : 0;
+	t->is_unwanted = e->o->no_follow && pid != by->pid;
+	early = map_find(&e->early, message);
+	if (early && *early) {
+		*early = 0;
+		at_first_stop(e, t);
+	}
+}
+
+/* Only the thread that called execve is left, and it has the number of the process now. */
+static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
+{
+	unsigned long message = 0;
+	struct tracee *caller;
+
+	ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &message);
+	caller = message && message != (unsigned long)t->tid ? find(e, (pid_t)message) : t;
+	caller = caller ? caller : t;
+	if (caller->mode == TRACEE_STEP && caller->has_saved && caller->is_in &&
+		step_session_wants(e->s, caller->track, caller->saved)) {
+		step_session_step(e->s, caller->track, caller->saved, caller->ahead,
+			caller->n_ahead, caller->is_64);
+		step_session_mark(e->s, caller->track, STEP_MARK_SYSCALL, (int64_t)caller->regs.rax,
+			0, !caller->is_64);
+	}
+	for (size_t i = e->tracees.n; i--;)
+		if (e->tracees.v[i]->pid == t->pid && e->tracees.v[i] != t)
+			gone(e, e->tracees.v[i], 0);
+	step_session_exec(e->s, t->track);
+	t->n_places = 0; /* exec clears the debug registers */
+	tracee_leave_regions(e, t);
+	t->mode = TRACEE_NEW;
+	return t;
+}
+
+/* The thread is about to end: what it executed last does not stop any more. */
+static void event_exit(struct ptrace_engine *e, struct tracee *t)
+{
+	struct user_regs_struct now;
+
+	step_session_look_at_name(e->s, t->track);
+	if (t->mode != TRACEE_STEP || !t->has_saved)
+		return;
+	t->is_ending = true;
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
+		tracee_stepped(e, t, 0);
+	t->mode = TRACEE_FREE;
+	t->has_saved = false;
+}
+
+static void stopped_by_event(struct ptrace_engine *e, struct tracee *t, int event, int signal)
+{
+	switch (event) {
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		event_fork(e, t);
+		resume(e, t, 0);
+		break;
+	case PTRACE_EVENT_EXEC:
+		at_first_stop(e, event_exec(e, t));
+		break;
+	case PTRACE_EVENT_EXIT:
+		event_exit(e, t);
+		resume(e, t, 0);
+		break;
+	case PTRACE_EVENT_STOP:
+		tracee_repeat_call(t);
+		if (t->mode == TRACEE_NEW) {
+			at_first_stop(e, t);
+		} else if (signal != SIGTRAP) {
+			ptrace(PTRACE_LISTEN, t->tid, NULL, NULL); /* the whole process stands */
+		} else {
+			if (t->wants_stop && tracee_read_regs(t)) {
+				t->wants_stop = false;
+				tracee_interrupted(e, t);
+			}
+			resume(e, t, 0);
+		}
+		break;
+	default:
+		resume(e, t, 0);
+	}
+}
+
+/* --- signals --------------------------------------------------------------------------------- */
+
+static void stopped_by_signal(struct ptrace_engine *e, struct tracee *t, int signal)
+{
+	if (t->mode == TRACEE_STEP) {
+		struct user_regs_struct now;
+
+		/* A breakpoint instruction of the program's own has been executed; what faults
+		 * has not. */
+		if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
+			tracee_stepped(e, t, 0);
+		tracee_signalled(e, t, signal);
+	}
+	resume(e, t, signal);
+}
+
+static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
+{
+	siginfo_t info;
+
+	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
+		return; /* it has just been killed */
+	if (info.si_code == TRAP_PLACE && t->n_places) {
+		tracee_at_place(e, t);
+	} else if (t->mode == TRACEE_STEP &&
+		   (info.si_code == TRAP_STEP || info.si_code == TRAP_STEP_CALL)) {
+		if (!tracee_passes_over(e, t, info.si_code)) {
+			tracee_stepped(e, t, info.si_code);
+			tracee_select(e, t);
+		}
+	} else if (t->mode == TRACEE_STEP && info.si_code == TRAP_HANDLER_ENTRY && t->injected) {
+		if (tracee_read_regs(t)) {
+			t->handler_sp = t->n_handlers++ ? t->handler_sp : t->regs.rsp;
+			tracee_entered_handler(t, tracee_handler_has_info(t));
+			tracee_stand(t);
+		}
+	} else if (!tracee_is_doomed(e, t, &info) && !tracee_holds_trap(t, &info)) {
+		stopped_by_signal(e, t, SIGTRAP);
+		return;
+	}
+	resume(e, t, 0);
+}
+
+/* At the entry or exit of a system call. */
+static void stopped_by_call(struct ptrace_engine *e, struct tracee *t)
+{
+	struct user_regs_struct before = t->regs;
+
+	if (!t->call_stops) {
+		tracee_look_for_code(e, t);
+	} else if (!--t->call_stops) {
+		tracee_stepped(e, t, TRAP_STEP_CALL);
+		tracee_mask_changed(t, &before);
+		tracee_select(e, t);
+	}
+	resume(e, t, 0);
+}
+
+static void stopped(struct ptrace_engine *e, struct tracee *t, int status)
+{
+	int signal = WSTOPSIG(status), event = status >> 16;
+
+	t->is_stopped = true;
+	if (t->is_unwanted && event == PTRACE_EVENT_STOP) {
+		if (t->is_child && tracee_read_regs(t) && t->is_64)
+			tracee_mend_r11(t);
+		let_go(e, t, 0);
+		gone(e, t, 0);
+	} else if (event) {
+		stopped_by_event(e, t, event, signal);
+	} else if (signal == (SIGTRAP | 0x80)) {
+		stopped_by_call(e, t);
+	} else if (signal == SIGTRAP) {
+		stopped_by_trap(e, t);
+	} else {
+		stopped_by_signal(e, t, signal);
+	}
+}
+
+static void handle(struct ptrace_engine *e, pid_t tid, int status)
+{
+	struct tracee *t = find(e, tid);
+
+	if (WIFEXITED(status) || WIFSIGNALED(status)) {
+		if (tid == e->command)
+			step_session_command_ended(e->s, status);
+		if (t)
+			gone(e, t, status);
+	} else if (WIFSTOPPED(status)) {
+		if (t)
+			stopped(e, t, status);
+		else
+			*map_ensure(&e->early, (uint64_t)tid, NULL) = (uint64_t)status;
+	}
+}
+
+/* --- beginning and ending -------------------------------------------------------------------- */
+
+static int launch(struct ptrace_engine *e, struct err *err)
+{
+	struct launch *l = step_session_launch(e->s);
+	int rc;
+
+	if (ptrace(PTRACE_SEIZE, l->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0)
+		return err_sys(err, errno, "'%s': cannot be traced", e->o->command[0]);
+	e->command = l->pid;
+	rc = launch_go(l, e->o->command, err);
+	if (rc == 0)
+		add(e, step_session_thread(e->s, e->command, e->command), e->command, e->command);
+	return rc;
+}
+
+struct attaching {
+	struct ptrace_engine *e;
+	pid_t pid;
+	size_t n_new;
+	int errnum;
+};
+
+static void attach_thread(void *ctx, pid_t tid)
+{
+	struct attaching *a = ctx;
+
+	if (a->errnum || find(a->e, tid))
+		return;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)OPTIONS) < 0) {
+		if (errno != ESRCH)
+			a->errnum = errno;
+		return;
+	}
+	add(a->e, step_session_thread(a->e->s, a->pid, tid), a->pid, tid);
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	a->n_new++;
+}
+
+static pid_t tracer_of(pid_t pid)
+{
+	char path[64], line[256];
+	pid_t tracer = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return tracer;
+}
+
+static int attach(struct ptrace_engine *e, pid_t pid, struct err *err)
+{
+	struct attaching a = {.e = e, .pid = pid};
+	size_t before = e->tracees.n;
+
+	if (!proc_exists(pid))
+		return err_set(err, ERR_NOT_FOUND, "process %d: there is no such process", pid);
+	for (int i = 0; i < ATTACH_ROUNDS; i++) {
+		a.n_new = 0;
+		proc_each_task(pid, attach_thread, &a);
+		if (!a.n_new)
+			break;
+	}
+	if (a.errnum && tracer_of(pid))
+		return err_set(err, ERR_PERMISSION,
+			"process %d: is traced by process %d already, and only one can", pid,
+			tracer_of(pid));
+	if (a.errnum)
+		return err_sys(err, a.errnum,
+			"process %d: may not be traced (root may, or its owner where "
+			"kernel.yama.ptrace_scope is 0)",
+			pid);
+	if (e->tracees.n == before)
+		return err_set(err, ERR_NOT_FOUND, "process %d: has just ended", pid);
+	return 0;
+}
+
+/* A step that ended while the thread was being interrupted has sent its SIGTRAP already, and would
+ * kill a thread that nobody traces. */
+static bool has_pending_trap(const struct tracee *t)
+{
+	struct __ptrace_peeksiginfo_args from = {.off = 0, .flags = 0, .nr = 1};
+	siginfo_t info;
+
+	while (ptrace(PTRACE_PEEKSIGINFO, t->tid, &from, &info) == 1) {
+		if (info.si_signo == SIGTRAP && info.si_code > 0 &&
+			info.si_code <= TRAP_HANDLER_ENTRY)
+			return true;
+		from.off++;
+	}
+	return false;
+}
+
+/* One stop of each, after which it runs without us. */
+static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status)
+{
+	int signal = WSTOPSIG(status), event = status >> 16;
+	siginfo_t info;
+
+	if (event == PTRACE_EVENT_STOP)
+		tracee_repeat_call(t);
+	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+		event == PTRACE_EVENT_CLONE) {
+		event_fork(e, t);
+		signal = 0;
+	} else if (event == PTRACE_EVENT_EXEC) {
+		t = event_exec(e, t);
+		signal = 0;
+	} else if (event == PTRACE_EVENT_STOP && has_pending_trap(t)) {
+		ptrace(PTRACE_CONT, t->tid, NULL, NULL); /* to that signal, and no further */
+		return;
+	} else if (event || signal == (SIGTRAP | 0x80)) {
+		signal = 0;
+	} else if (signal == SIGTRAP && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
+		   info.si_code > 0 && info.si_code <= TRAP_HANDLER_ENTRY) {
+		if (info.si_code == TRAP_HANDLER_ENTRY)
+			t->has_saved = false; /* what stood before it was not executed */
+		signal = 0;
+	}
+	let_go(e, t, signal);
+	gone(e, t, 0);
+}
+
+static void detach_all(struct ptrace_engine *e)
+{
+	uint64_t until = clock_mono_ns() + DETACH_NS_MAX;
+
+	e->is_ending = true;
+	for (size_t i = 0; i < e->tracees.n; i++)
+		ptrace(PTRACE_INTERRUPT, e->tracees.v[i]->tid, NULL, NULL);
+	while (e->n_live && clock_mono_ns() < until) {
+		int status;
+		pid_t tid = waitpid(-1, &status, __WALL);
+		struct tracee *t = tid > 0 ? find(e, tid) : NULL;
+
+		if (tid < 0 && errno == ECHILD)
+			break;
+		if (t && WIFSTOPPED(status))
+			detach_stopped(e, t, status);
+		else if (tid > 0 && !WIFSTOPPED(status))
+			handle(e, tid, status);
+		else if (tid > 0)
+			ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	}
+}
+
+static bool is_done(const struct ptrace_engine *e)
+{
+	return !e->n_live || (e->command && e->s->result->has_status);
+}
+
+static void loop(struct ptrace_engine *e)
+{
+	while (!is_done(e) && !step_session_is_over(e->s)) {
+		int status;
+		pid_t tid = waitpid(-1, &status, __WALL);
+
+		if (tid > 0)
+			handle(e, tid, status);
+		else if (errno != EINTR)
+			break;
+		if (e->o->burst)
+			engine_bursts(e);
+		step_session_progress(e->s);
+	}
+}
+
+int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
+{
+	struct ptrace_engine e = {
+		.s = s, .o = step_session_options(s), .by_block = by_block, .cpu = -1};
+	int rc = 0;
+
+	if (e.o->command)
+		rc = launch(&e, err);
+	for (size_t i = 0; rc == 0 && i < e.o->n_pids; i++)
+		rc = attach(&e, e.o->pids[i], err);
+	e.emulates_blocks = by_block && ptrace_blocks_are_emulated();
+	sched_getaffinity(0, sizeof(e.own_affinity), &e.own_affinity);
+	if (rc == 0)
+		loop(&e);
+	if (e.n_live)
+		detach_all(&e);
+	sched_setaffinity(0, sizeof(e.own_affinity), &e.own_affinity);
+	for (size_t i = 0; i < e.tracees.n; i++)
+		free(e.tracees.v[i]);
+	vec_release(&e.tracees);
+	map_release(&e.by_tid);
+	map_release(&e.early);
+	return rc;
+}

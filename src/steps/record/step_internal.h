@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the recording share beside step_session.h. */
+#ifndef WEIR_STEPS_STEP_INTERNAL_H
+#define WEIR_STEPS_STEP_INTERNAL_H
+
+#include "base/mem.h"
+#include "record/images.h"
+#include "record/processes.h"
+#include "steps/engine/engine.h"
+#include "steps/record/step_session.h"
+#include "steps/record/step_space.h"
+
+struct step_track {
+	uint32_t pid, tid;
+	struct step_space *space;
+	uint32_t trace_thread, stream;
+	struct step_run_coder run;
+	bool is_open; /* `run` has steps */
+	bool has_ended;
+	uint64_t run_began; /* time */
+	uint64_t n_steps;
+	VEC(struct step_datum) data; /* of `run` */
+	void *cookie;
+};
+
+struct symtab;
+struct step_session {
+	const struct step_options *options;
+	struct step_result *result;
+	const struct step_engine *engine;
+	struct step_space_env env;
+	uint32_t life_stream;
+	struct processes *processes;
+	struct launch child;
+	bool is_launched;		 /* forked, at least */
+	VEC(struct step_space *) spaces; /* by number - 1 */
+	VEC(struct step_track *) tracks; /* all that ever were */
+	unsigned n_live;
+	uint64_t n_steps;
+	int signal_fd;
+	sigset_t old_mask;
+	bool is_over;
+	bool is_orphan;	     /* nobody waits for us any more */
+	bool is_interrupted; /* by a signal */
+	bool is_impatient;   /* a second signal came: the command is not waited for */
+	bool is_killed;	     /* over by a signal that was sent, not typed on the terminal */
+	int last_signal;
+	uint64_t last_signal_ns;
+	uint64_t began_ns, flushed_ns, progress_ns;
+	VEC(struct symtab *) symtabs; /* by image number; NULL = not read yet */
+};
+
+/* Writes all runs and lets them survive us. */
+void step_session_flush(struct step_session *s, uint64_t time);
+/* Whether the bytes at the address have been seen, and it has not been unmapped since. */
+bool step_session_knows(const struct step_track *t, uint64_t addr);
+void step_find_release(struct step_session *s);
+
+#endif

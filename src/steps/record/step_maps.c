@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* The mappings of a space over time, by comparing what /proc says with what it said before. */
+#include "steps/record/step_space.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "record/proc.h"
+
+/* All mappings of the process, executable or not: what was executable and is only protected
+ * otherwise now is still the same code. */
+struct maps_now {
+	VEC(struct step_region) all;
+	VEC(bool) is_executable;
+};
+
+static bool is_ordinary_file(const struct proc_mapping *m)
+{
+	return m->inode && m->path[0] == '/' && strncmp(m->path, "/memfd:", 7) &&
+	       strncmp(m->path, "/dev/", 5) && strncmp(m->path, "/SYSV", 5);
+}
+
+static void take_mapping(void *ctx, const struct proc_mapping *m)
+{
+	struct maps_now *now = ctx;
+	struct step_region r = {.start = m->start,
+		.end = m->end,
+		.offset = m->offset,
+		.inode = m->inode,
+		.device = m->major << 20 | m->minor,
+		.is_file = is_ordinary_file(m) && !m->is_shared,
+		.was_written = m->prot & PROT_WRITE};
+
+	if (!strcmp(m->path, "[vsyscall]"))
+		return;
+	if (!strncmp(m->path, "/memfd:weir-steps", 17)) /* ours (rt/steps/steps_abi.h) */
+		return;
+	r.path = mem_strdup(m->path);
+	vec_push(&now->all, r);
+	vec_push(&now->is_executable, (m->prot & PROT_EXEC) != 0);
+}
+
+/* Whether both are the same memory, seen at `addr`. */
+static bool is_same(const struct step_region *a, const struct step_region *b, uint64_t addr)
+{
+	if (a->inode != b->inode || a->device != b->device || strcmp(a->path, b->path))
+		return false;
+	return !a->inode || addr - a->start + a->offset == addr - b->start + b->offset;
+}
+
+static const struct step_region *find_region(const struct step_region *v, size_t n, uint64_t addr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (addr >= v[mid].end)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < n && addr >= v[low].start ? &v[low] : NULL;
+}
+
+const struct step_region *step_space_region(const struct step_space *s, uint64_t addr)
+{
+	return find_region(s->regions.v, s->regions.n, addr);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+struct boundaries {
+	VEC(uint64_t) all;
+};
+
+static void add_boundaries(struct boundaries *b, const struct step_region *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		vec_push(&b->all, v[i].start);
+		vec_push(&b->all, v[i].end);
+	}
+}
+
+static void map_module(struct step_space *s, const struct step_space_env *env,
+	const struct step_region *r, uint64_t time)
+{
+	module_history_map(env->modules, s->process,
+		&(struct image_query){.pid = s->process->pid,
+			.path = r->path,
+			.start = r->start,
+			.end = r->end,
+			.inode = r->inode,
+			.process_start_ns = s->process->start_ns},
+		(struct foff){r->offset}, time);
+}
+
+/* Appends the piece, joined to the one before when it continues it. */
+static void keep_piece(struct step_space *s, const struct step_region *r, uint64_t start,
+	uint64_t end, bool was_written)
+{
+	struct step_region piece = *r;
+	struct step_region *last = s->regions.n ? &s->regions.v[s->regions.n - 1] : NULL;
+
+	if (last && last->end == start && is_same(last, r, start) &&
+		last->was_written == was_written) {
+		last->end = end;
+		return;
+	}
+	piece.offset = r->inode ? start - r->start + r->offset : 0;
+	piece.start = start;
+	piece.end = end;
+	piece.was_written = was_written;
+	piece.path = mem_strdup(r->path);
+	vec_push(&s->regions, piece);
+}
+
+static void release_regions(struct step_region *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].path);
+	free(v);
+}
+
+struct comparison {
+	struct step_space *s;
+	const struct step_space_env *env;
+	uint64_t time;
+	void (*each)(void *ctx, const struct step_change *change);
+	void *ctx;
+	struct step_change open; /* told when it does not grow any more */
+	bool is_open;
+};
+
+static void tell_open(struct comparison *c)
+{
+	if (c->is_open) {
+		c->s->n_changes++;
+		c->each(c->ctx, &c->open);
+	}
+	c->is_open = false;
+}
+
+static void tell(struct comparison *c, enum step_map_change what, uint64_t start, uint64_t end,
+	const char *path)
+{
+	if (c->is_open && c->open.what == what && c->open.end == start &&
+		!strcmp(c->open.path, path)) {
+		c->open.end = end;
+		return;
+	}
+	tell_open(c);
+	c->open = (struct step_change){what, start, end, path};
+	c->is_open = true;
+}
+
+/* One stretch in which neither side changes: `old` and `now` may be NULL. */
+static void compare_stretch(struct comparison *c, const struct step_region *old,
+	const struct step_region *now, bool is_executable, uint64_t start, uint64_t end)
+{
+	bool is_kept = old && now && is_same(old, now, start);
+
+	if (old && !is_kept) {
+		module_history_unmap(c->env->modules, c->s->process, start, end, c->time,
+			now ? MODULE_END_OVERLAP : MODULE_END_MUNMAP);
+		step_space_forget(c->s, start, end);
+		tell(c, STEP_MAP_REMOVED, start, end, old->path);
+	}
+	if (is_kept) {
+		keep_piece(c->s, now, start, end, old->was_written || now->was_written);
+	} else if (now && is_executable) {
+		struct step_region piece = *now;
+
+		piece.offset = now->inode ? start - now->start + now->offset : 0;
+		piece.start = start;
+		piece.end = end;
+		keep_piece(c->s, now, start, end, now->was_written);
+		map_module(c->s, c->env, &piece, c->time);
+		tell(c, STEP_MAP_ADDED, start, end, now->path);
+	}
+}
+
+void step_space_read_maps(struct step_space *s, const struct step_space_env *env, pid_t pid,
+	uint64_t time, void (*each)(void *ctx, const struct step_change *change), void *ctx)
+{
+	struct comparison c = {s, env, time, each, ctx, {0}, false};
+	struct maps_now now = {0};
+	struct boundaries b = {0};
+	struct step_region *old = s->regions.v;
+	size_t n_old = s->regions.n;
+
+	if (proc_each_mapping(pid, take_mapping, &now, NULL) < 0 || !now.all.n) {
+		release_regions(now.all.v, now.all.n); /* it has just ended */
+		vec_release(&now.is_executable);
+		return;
+	}
+	add_boundaries(&b, old, n_old);
+	add_boundaries(&b, now.all.v, now.all.n);
+	qsort(b.all.v, b.all.n, sizeof(*b.all.v), by_value);
+	memset(&s->regions, 0, sizeof(s->regions));
+	for (size_t i = 0; i + 1 < b.all.n; i++) {
+		uint64_t start = b.all.v[i], end = b.all.v[i + 1];
+		const struct step_region *was, *is;
+
+		if (start == end)
+			continue;
+		was = find_region(old, n_old, start);
+		is = find_region(now.all.v, now.all.n, start);
+		if (was || is)
+			compare_stretch(
+				&c, was, is, is && now.is_executable.v[is - now.all.v], start, end);
+	}
+	tell_open(&c);
+	release_regions(old, n_old);
+	release_regions(now.all.v, now.all.n);
+	vec_release(&now.is_executable);
+	vec_release(&b.all);
+}

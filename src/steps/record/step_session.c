@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+#include "steps/record/step_session.h"
+
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/proc.h"
+#include "steps/record/step_internal.h"
+
+/* Accesses to memory that one record holds; a run is cut there. */
+#define DATA_MAX 8192
+/* With several threads a run lasts no longer, so that they can be shown in order of time. */
+#define RUN_NS_MAX 2000000u
+
+const struct step_options *step_session_options(const struct step_session *s)
+{
+	return s->options;
+}
+
+struct launch *step_session_launch(struct step_session *s)
+{
+	return s->options->command ? &s->child : NULL;
+}
+
+int step_session_wake_fd(const struct step_session *s)
+{
+	return s->signal_fd;
+}
+
+uint64_t step_session_n_steps(const struct step_session *s)
+{
+	return s->n_steps;
+}
+
+pid_t step_track_pid(const struct step_track *t)
+{
+	return (pid_t)t->pid;
+}
+
+pid_t step_track_tid(const struct step_track *t)
+{
+	return (pid_t)t->tid;
+}
+
+void step_track_set_cookie(struct step_track *t, void *cookie)
+{
+	t->cookie = cookie;
+}
+
+void *step_track_cookie(const struct step_track *t)
+{
+	return t->cookie;
+}
+
+void step_session_note(struct step_session *s, const char *fmt, ...)
+{
+	va_list ap;
+	char text[512];
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	trace_writer_loss(s->env.w, s->life_stream, clock_mono_ns(), RECORD_LOSS_NOTE, 1, text);
+	if (s->options->note)
+		s->options->note(s->options->ctx, text);
+}
+
+/* --- runs --------------------------------------------------------------------------------- */
+
+static void end_run(struct step_session *s, struct step_track *t, uint64_t time)
+{
+	struct buf b = {0};
+
+	if (!t->is_open)
+		return;
+	t->is_open = false;
+	step_space_write_code(t->space, &s->env, time);
+	step_run_end(&t->run, &b);
+	trace_writer_record(
+		s->env.w, t->stream, time, RECORD_MAJOR_STEP, RECORD_STEP_RUN, b.p, b.n);
+	if (t->data.n) {
+		b.n = 0;
+		step_data_encode(&b, t->data.v, (uint32_t)t->data.n);
+		trace_writer_record(
+			s->env.w, t->stream, time, RECORD_MAJOR_STEP, RECORD_STEP_DATA, b.p, b.n);
+		t->data.n = 0;
+	}
+	buf_release(&b);
+}
+
+void step_session_flush(struct step_session *s, uint64_t time)
+{
+	struct err err;
+
+	s->flushed_ns = time;
+	for (size_t i = 0; i < s->tracks.n; i++)
+		end_run(s, s->tracks.v[i], time);
+	if (!s->result->write_error.code && trace_writer_flush(s->env.w, &err) < 0)
+		s->result->write_error = err;
+}
+
+static void begin_run(struct step_track *t, uint64_t time)
+{
+	step_run_begin(&t->run, t->n_steps, t->space->number, t->space->generation);
+	t->is_open = true;
+	t->run_began = time;
+}
+
+void step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
+	const uint8_t *bytes, size_t n, bool is_64)
+{
+	uint64_t now = clock_mono_ns();
+	struct step_entry *e;
+
+	if (s->options->max && s->n_steps >= s->options->max)
+		return;
+	e = step_space_execute(t->space, &s->env, addr, bytes, n, is_64, now);
+
+	if (t->is_open && t->run.head.generation == t->space->generation && e->is_string &&
+		t->run.last == addr) {
+		step_run_again(&t->run);
+		return;
+	}
+	if (t->is_open &&
+		(step_run_is_full(&t->run) || t->run.head.generation != t->space->generation ||
+			(s->n_live > 1 && now - t->run_began > RUN_NS_MAX)))
+		end_run(s, t, now);
+	if (!t->is_open)
+		begin_run(t, now);
+	step_run_add(&t->run, addr);
+	t->n_steps++;
+	s->n_steps++;
+	if (s->options->max && s->n_steps >= s->options->max)
+		s->is_over = true;
+}
+
+static void write_mark(struct step_session *s, struct step_track *t, struct step_mark *m)
+{
+	uint64_t now = clock_mono_ns();
+	struct buf b = {0};
+
+	end_run(s, t, now);
+	m->at = t->n_steps;
+	step_mark_encode(&b, m);
+	trace_writer_record(
+		s->env.w, t->stream, now, RECORD_MAJOR_STEP, RECORD_STEP_MARK, b.p, b.n);
+	buf_release(&b);
+}
+
+void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
+	int64_t a, int64_t b, int64_t c)
+{
+	struct step_mark m = {.kind = kind, .a = a, .b = b, .c = c};
+
+	write_mark(s, t, &m);
+	if (kind == STEP_MARK_LOST) {
+		s->result->n_lost += (uint64_t)a;
+		trace_writer_loss(s->env.w, s->life_stream, clock_mono_ns(), RECORD_LOSS_EVENTS,
+			(uint64_t)a, "the buffer of the thread was full");
+	}
+}
+
+void step_session_datum(struct step_session *s, struct step_track *t, uint64_t addr, unsigned how,
+	const uint8_t *value, size_t n, bool has_value)
+{
+	struct step_datum d = {.at = t->n_steps - 1, .addr = addr, .how = (uint8_t)how};
+
+	if (!t->is_open)
+		return;
+	d.n = (uint8_t)(n < STEP_DATA_BYTES_MAX ? n : STEP_DATA_BYTES_MAX);
+	d.has_value = has_value;
+	if (has_value)
+		memcpy(d.value, value, d.n);
+	vec_push(&t->data, d);
+	if (t->data.n == DATA_MAX) /* also between two iterations of a string instruction */
+		end_run(s, t, clock_mono_ns());
+}
+
+/* --- processes and threads ---------------------------------------------------------------- */
+
+static struct step_space *new_space(struct step_session *s, struct process *p)
+{
+	struct step_space *space = step_space_new((uint32_t)s->spaces.n + 1, p);
+
+	vec_push(&s->spaces, space);
+	return space;
+}
+
+void step_session_look_at_name(struct step_session *s, const struct step_track *t)
+{
+	char name[64];
+
+	proc_name((pid_t)t->pid, (pid_t)t->tid, name, sizeof(name));
+	if (name[0])
+		processes_name_thread(s->processes, t->pid, t->tid, clock_mono_ns(), name);
+}
+
+static struct step_track *new_track(
+	struct step_session *s, struct step_space *space, pid_t pid, pid_t tid, uint64_t time)
+{
+	struct thread *thread = processes_thread(s->processes, (uint32_t)pid, (uint32_t)tid, time);
+	struct step_track *t = mem_zalloc(sizeof(*t));
+
+	t->pid = (uint32_t)pid;
+	t->tid = (uint32_t)tid;
+	t->space = space;
+	t->trace_thread = thread->trace_id;
+	t->stream = trace_writer_stream(s->env.w, STREAM_KIND_THREAD, thread->trace_id);
+	vec_push(&s->tracks, t);
+	step_session_look_at_name(s, t);
+	space->n_tracks++;
+	s->n_live++;
+	s->result->n_threads++;
+	return t;
+}
+
+struct map_marks {
+	struct step_session *s;
+	struct step_track *t;
+};
+
+static void mark_change(void *ctx, const struct step_change *change)
+{
+	struct map_marks *m = ctx;
+	struct step_mark mark = {.kind = STEP_MARK_MAP,
+		.a = change->what,
+		.b = (int64_t)change->start,
+		.c = (int64_t)(change->end - change->start)};
+
+	if (!m->t)
+		return;
+	mark.text = trace_writer_string(m->s->env.w, change->path);
+	write_mark(m->s, m->t, &mark);
+}
+
+static void read_maps(struct step_session *s, struct step_space *space, struct step_track *t)
+{
+	step_space_read_maps(space, &s->env, (pid_t)space->process->pid, clock_mono_ns(),
+		mark_change, &(struct map_marks){s, t});
+}
+
+void step_session_maps(struct step_session *s, struct step_track *t)
+{
+	read_maps(s, t->space, t);
+}
+
+void step_session_process(struct step_session *s, pid_t pid, bool was_running)
+{
+	char command_line[4096];
+	uint64_t time = clock_mono_ns();
+	struct process *p;
+
+	proc_command_line(pid, command_line, sizeof(command_line));
+	p = processes_start(s->processes, (uint32_t)pid, (uint32_t)proc_parent(pid),
+		was_running ? proc_start_ns(pid) : time, time, was_running ? command_line : "");
+	p->was_running = was_running;
+	p->is_named = true;
+	s->result->n_processes++;
+	if (was_running)
+		read_maps(s, new_space(s, p), NULL);
+	else
+		new_space(s, p);
+}
+
+static struct step_space *space_of(struct step_session *s, pid_t pid)
+{
+	for (size_t i = s->spaces.n; i--;)
+		if (s->spaces.v[i]->process->pid == (uint32_t)pid &&
+			!s->spaces.v[i]->process->has_ended)
+			return s->spaces.v[i];
+	step_session_process(s, pid, true);
+	return s->spaces.v[s->spaces.n - 1];
+}
+
+struct step_track *step_session_thread(struct step_session *s, pid_t pid, pid_t tid)
+{
+	return new_track(s, space_of(s, pid), pid, tid, clock_mono_ns());
+}
+
+struct step_track *step_session_forked(
+	struct step_session *s, struct step_track *by, pid_t pid, pid_t tid)
+{
+	uint64_t time = clock_mono_ns();
+	struct step_space *space = by->space;
+	bool is_thread = (uint32_t)pid == by->pid;
+
+	step_session_mark(s, by, STEP_MARK_FORK, pid, tid, is_thread);
+	processes_fork(s->processes, &(struct thread_id){(uint32_t)pid, (uint32_t)tid},
+		&(struct thread_id){by->pid, by->tid}, time);
+	if (!is_thread) {
+		space = new_space(s, processes_get(s->processes, (uint32_t)pid, time));
+		step_space_copy_regions(space, by->space);
+		s->result->n_processes++;
+	}
+	return new_track(s, space, pid, tid, time);
+}
+
+void step_session_exec(struct step_session *s, struct step_track *t)
+{
+	uint64_t time = clock_mono_ns();
+	struct process *p = processes_get(s->processes, t->pid, time);
+	struct step_mark mark = {.kind = STEP_MARK_EXEC};
+	char path[64], target[4096], name[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", t->pid);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = 0;
+	mark.text = trace_writer_string(s->env.w, target);
+	write_mark(s, t, &mark);
+	module_history_exec(s->env.modules, p, time);
+	proc_name((pid_t)t->pid, (pid_t)t->pid, name, sizeof(name));
+	processes_exec(s->processes, t->pid, time, name);
+	processes_name_thread(s->processes, t->pid, t->tid, time, name);
+	t->space->n_tracks--;
+	t->space = new_space(s, p);
+	t->space->n_tracks++;
+	read_maps(s, t->space, t);
+}
+
+void step_session_exit(struct step_session *s, struct step_track *t, int wait_status)
+{
+	uint64_t time = clock_mono_ns();
+	struct process *p;
+
+	if (t->has_ended)
+		return;
+	step_session_mark(s, t, STEP_MARK_EXIT, wait_status, 0, 0);
+	t->has_ended = true;
+	s->n_live--;
+	t->space->n_tracks--;
+	p = processes_thread(s->processes, t->pid, t->tid, time)->process;
+	if (p->n_live == 1)
+		module_history_end(s->env.modules, p, time, MODULE_END_EXIT);
+	processes_exit(s->processes, t->pid, t->tid, time);
+}
+
+bool step_session_place(
+	struct step_session *s, const struct step_track *t, uint64_t addr, struct step_place *place)
+{
+	const struct step_region *r = step_space_region(t->space, addr);
+
+	(void)s;
+	if (!r)
+		return false;
+	*place = (struct step_place){.start = r->start,
+		.end = r->end,
+		.path = r->path,
+		.is_file = r->is_file && !r->was_written};
+	return true;
+}
+
+bool step_session_wants(struct step_session *s, const struct step_track *t, uint64_t addr)
+{
+	const struct step_region *r;
+	const char *name;
+
+	if (!s->options->user_code)
+		return true;
+	r = step_space_region(t->space, addr);
+	if (!r)
+		return false;
+	name = strrchr(r->path, '/');
+	return !fnmatch(s->options->user_code, r->path, 0) ||
+	       (name && !fnmatch(s->options->user_code, name + 1, 0));
+}
+
+bool step_session_knows(const struct step_track *t, uint64_t addr)
+{
+	return step_space_known(t->space, addr) != NULL;
+}

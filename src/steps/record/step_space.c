@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "steps/record/step_space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/x86_code.h"
+
+#define PENDING_MAX 1024 /* entries of one record */
+
+struct step_space *step_space_new(uint32_t number, struct process *process)
+{
+	struct step_space *s = mem_zalloc(sizeof(*s));
+
+	s->number = number;
+	s->process = process;
+	return s;
+}
+
+void step_space_free(struct step_space *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->regions.n; i++)
+		free(s->regions.v[i].path);
+	vec_release(&s->regions);
+	vec_release(&s->entries);
+	vec_release(&s->pending);
+	map_release(&s->by_addr);
+	free(s);
+}
+
+void step_space_copy_regions(struct step_space *to, const struct step_space *from)
+{
+	for (size_t i = 0; i < from->regions.n; i++) {
+		struct step_region r = from->regions.v[i];
+
+		r.path = mem_strdup(r.path);
+		vec_push(&to->regions, r);
+	}
+}
+
+/* --- the book ----------------------------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct step_code *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+void step_space_write_code(struct step_space *s, const struct step_space_env *env, uint64_t time)
+{
+	struct step_code_head head = {.space = s->number,
+		.generation = s->generation,
+		.pid = s->process->pid,
+		.is_64 = s->pending_is_64,
+		.n = (uint32_t)s->pending.n};
+	struct buf b = {0};
+
+	if (!s->pending.n)
+		return;
+	qsort(s->pending.v, s->pending.n, sizeof(*s->pending.v), by_address);
+	step_code_encode(&b, &head, s->pending.v);
+	trace_writer_record(
+		env->w, env->code_stream, time, RECORD_MAJOR_STEP, RECORD_STEP_CODE, b.p, b.n);
+	buf_release(&b);
+	s->pending.n = 0;
+}
+
+static bool is_string_instruction(const uint8_t *bytes, size_t n)
+{
+	bool is_repeated = false;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t b = bytes[i];
+
+		if (b == 0xf2 || b == 0xf3)
+			is_repeated = true;
+		else if (b >= 0x6c && b <= 0x6f)
+			return is_repeated;
+		else if (b >= 0xa4 && b <= 0xaf && b != 0xa8 && b != 0xa9)
+			return is_repeated;
+		/* other prefixes, REX among them (which in 32-bit code is another instruction,
+		 * but none that is followed by a string opcode within one instruction) */
+		else if (b != 0x66 && b != 0x67 && b != 0x2e && b != 0x36 && b != 0x3e &&
+			 b != 0x26 && b != 0x64 && b != 0x65 && (b & 0xf0) != 0x40)
+			return false;
+	}
+	return false;
+}
+
+static uint32_t frame_of(
+	struct step_space *s, const struct step_space_env *env, uint64_t addr, uint64_t time)
+{
+	const struct mapping *m = addrspace_find(s->process->space, (struct vaddr){addr});
+	struct trace_frame f = {.kind = FRAME_KIND_NATIVE, .addr = addr};
+
+	if (m) {
+		module_history_use(env->modules, s->process, m, time);
+		f.image = images_trace_id(env->images, m->image, env->w);
+		f.addr -= m->bias;
+		if (images_get(env->images, m->image)->kind == IMAGE_KIND_JIT)
+			f.kind = FRAME_KIND_JITTED;
+	}
+	return trace_writer_frame(env->w, &f);
+}
+
+/* Bytes behind the instruction are not its business: they may change without it. */
+static size_t instruction_bytes(const uint8_t *bytes, size_t n, uint64_t addr, bool is_64)
+{
+	struct x86_insn insn;
+
+	if (n > STEP_CODE_BYTES_MAX)
+		n = STEP_CODE_BYTES_MAX;
+	return x86_decode(&insn, (struct span){bytes, n}, addr, is_64) ? insn.length : n;
+}
+
+static void note(struct step_space *s, const struct step_space_env *env, const struct step_entry *e,
+	uint64_t time)
+{
+	struct step_code code = {.addr = e->addr, .frame = e->frame, .n = e->n};
+
+	if (s->pending.n == PENDING_MAX || (s->pending.n && s->pending_is_64 != e->is_64))
+		step_space_write_code(s, env, time);
+	s->pending_is_64 = e->is_64;
+	memcpy(code.bytes, e->bytes, e->n);
+	vec_push(&s->pending, code);
+}
+
+const struct step_entry *step_space_known(const struct step_space *s, uint64_t addr)
+{
+	const uint64_t *i = map_find(&s->by_addr, addr);
+
+	return i && !s->entries.v[*i].is_gone ? &s->entries.v[*i] : NULL;
+}
+
+struct step_entry *step_space_execute(struct step_space *s, const struct step_space_env *env,
+	uint64_t addr, const uint8_t *bytes, size_t n, bool is_64, uint64_t time)
+{
+	bool is_new;
+	uint64_t *i = map_ensure(&s->by_addr, addr, &is_new);
+	struct step_entry *e;
+
+	if (is_new) {
+		*i = s->entries.n;
+		vec_push(&s->entries, ((struct step_entry){.addr = addr}));
+	}
+	e = &s->entries.v[*i];
+	if (!is_new && !e->is_gone && e->is_64 == is_64 && n >= e->n && (e->n || !n) &&
+		!memcmp(e->bytes, bytes, e->n)) {
+		e->used = s->generation;
+		return e;
+	}
+	if (!is_new && e->used == s->generation) {
+		step_space_write_code(s, env, time);
+		s->generation++;
+	}
+	e->n = (uint8_t)(n ? instruction_bytes(bytes, n, addr, is_64) : 0);
+	memcpy(e->bytes, n ? (const void *)bytes : "", e->n);
+	e->is_64 = is_64;
+	e->is_gone = false;
+	e->is_string = is_string_instruction(e->bytes, e->n);
+	e->used = s->generation;
+	e->frame = frame_of(s, env, addr, time);
+	note(s, env, e, time);
+	return e;
+}
+
+/* An address that is executed there later is new code, even when its bytes are the same: it is of
+ * another image. */
+void step_space_forget(struct step_space *s, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < s->entries.n; i++) {
+		struct step_entry *e = &s->entries.v[i];
+
+		if (e->addr >= start && e->addr < end)
+			e->is_gone = true;
+	}
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A space: the memory of one process between two execs, as far as it is executed. It knows what is
+ * mapped where, and the content of every instruction that was executed, with versions (the book).
+ * For the recording; readers have steps/read/steps.h.
+ */
+#ifndef WEIR_STEPS_STEP_SPACE_H
+#define WEIR_STEPS_STEP_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "record/module_history.h"
+#include "record/processes.h"
+#include "trace/step_records.h"
+#include "trace/writer.h"
+
+/* A stretch of memory that is or was executable, and has not been unmapped since. */
+struct step_region {
+	uint64_t start, end;
+	uint64_t offset; /* in the file */
+	uint64_t inode;
+	uint32_t device;
+	char *path;	  /* "" for anonymous memory; owned */
+	bool is_file;	  /* an ordinary file, mapped privately */
+	bool was_written; /* it was writable at some time: its content may differ from the file's */
+};
+
+/* The newest content of an address. */
+struct step_entry {
+	uint64_t addr;
+	uint32_t frame;
+	uint32_t used; /* generation in which it was executed last */
+	uint8_t n;
+	uint8_t bytes[STEP_CODE_BYTES_MAX];
+	bool is_64;
+	bool is_string; /* a repeated string instruction */
+	bool is_gone;	/* what it was part of is no longer mapped */
+};
+
+struct step_space {
+	uint32_t number;
+	uint32_t generation;
+	struct process *process;
+	unsigned n_tracks;		 /* threads that run in it */
+	uint64_t n_changes;		 /* of its mappings */
+	VEC(struct step_region) regions; /* by address */
+	VEC(struct step_entry) entries;
+	struct map by_addr;	       /* address -> index in entries */
+	VEC(struct step_code) pending; /* of this generation, not written yet */
+	bool pending_is_64;
+};
+
+/* What spaces write to. */
+struct step_space_env {
+	struct trace_writer *w;
+	uint32_t code_stream;
+	struct images *images;
+	struct module_history *modules;
+};
+
+struct step_space *step_space_new(uint32_t number, struct process *process);
+void step_space_free(struct step_space *s);
+/* For the child of a fork, which begins with the mappings of its parent. */
+void step_space_copy_regions(struct step_space *to, const struct step_space *from);
+
+/* A change of the mappings, as told by step_space_read_maps. */
+struct step_change {
+	enum step_map_change what;
+	uint64_t start, end;
+	const char *path;
+};
+/* Compares with /proc/PID/maps, brings regions and the module history up to date and calls `each`
+ * for every change of executable memory. Code that is no longer there is forgotten. */
+void step_space_read_maps(struct step_space *s, const struct step_space_env *env, pid_t pid,
+	uint64_t time, void (*each)(void *ctx, const struct step_change *change), void *ctx);
+/* NULL when nothing executable is known there. */
+const struct step_region *step_space_region(const struct step_space *s, uint64_t addr);
+
+/* The entry for an instruction that was just executed with these bytes; new code is noted, and when
+ * it takes the place of code that was executed in this generation, a new generation begins. The
+ * pointer is good until the next call. */
+struct step_entry *step_space_execute(struct step_space *s, const struct step_space_env *env,
+	uint64_t addr, const uint8_t *bytes, size_t n, bool is_64, uint64_t time);
+/* What is known of the address now; NULL when nothing is. */
+const struct step_entry *step_space_known(const struct step_space *s, uint64_t addr);
+/* What was there is no longer mapped. */
+void step_space_forget(struct step_space *s, uint64_t start, uint64_t end);
+/* Writes the code that was noted. */
+void step_space_write_code(struct step_space *s, const struct step_space_env *env, uint64_t time);
+
+#endif
