@@ -184,20 +184,10 @@ void build_record(struct builder *b, const struct trace_record *record)
 		build_life_record(b, record);
 }
 
-static uint64_t first_time(const struct trace_reader *r)
-{
-	uint64_t start = UINT64_MAX, first, last;
-
-	for (uint32_t stream = 1; stream < trace_reader_n_streams(r); stream++)
-		if (trace_reader_stream_times(r, stream, &first, &last) && first < start)
-			start = first;
-	return start == UINT64_MAX ? 0 : start;
-}
-
 /* The window is given from the first record of the trace. */
 static void place_window(struct builder *b, const struct build_options *options)
 {
-	uint64_t start = first_time(b->reader);
+	uint64_t start = trace_reader_start(b->reader);
 
 	b->profile->start = b->profile->end = start;
 	b->from = options->from > UINT64_MAX - start ? UINT64_MAX : start + options->from;

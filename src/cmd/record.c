@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "cmd/commands.h"
+#include "cmd/pid_list.h"
 #include "cmd/record_probe.h"
 #include "cmd/record_run.h"
 #include "cmd/record_snapshot.h"
@@ -76,30 +77,6 @@ static const struct option_spec record_options[] = {
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0},
 };
-
-#define PIDS_MAX 1024
-
-static int parse_pids(const struct command *command, const char *list, pid_t *pids, size_t *n)
-{
-	const char *p = list;
-
-	*n = 0;
-	while (*p) {
-		char *end;
-		long pid;
-
-		errno = 0;
-		pid = strtol(p, &end, 10);
-		if (errno || end == p || pid <= 0 || pid > INT32_MAX || (*end && *end != ','))
-			return options_usage_error(
-				command, "-p: '%s' is not a list of process ids", list);
-		if (*n == PIDS_MAX)
-			return options_usage_error(command, "-p: more than %d processes", PIDS_MAX);
-		pids[(*n)++] = (pid_t)pid;
-		p = *end ? end + 1 : end;
-	}
-	return *n ? 0 : options_usage_error(command, "-p: no process named");
-}
 
 static int check_targets(const struct command *command, const struct record_arguments *a, int argc)
 {
@@ -218,7 +195,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct record_arguments a = {
 		.output = "trace.weir", .hz = HZ_DEFAULT, .events = "cpu-clock", .prune = -1};
 	struct recorder_options o = {0};
-	pid_t pids[PIDS_MAX];
+	pid_t pids[PID_LIST_MAX];
 	int rc;
 	int status;
 
@@ -232,7 +209,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!rc)
 		rc = fill_options(command, &a, &o);
 	if (!rc && a.pids)
-		rc = parse_pids(command, a.pids, pids, &o.n_pids);
+		rc = pid_list_parse(command, a.pids, pids, &o.n_pids);
 	if (rc)
 		return rc;
 	o.pids = pids;

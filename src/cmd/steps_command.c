@@ -6,10 +6,10 @@
 
 #include "base/buf.h"
 #include "cmd/commands.h"
+#include "cmd/pid_list.h"
 #include "cmd/steps_run.h"
 #include "steps/engine/engine.h"
 
-#define PIDS_MAX      1024
 #define BURST_DEFAULT 10000
 #define EVERY_MS_MAX  1e9
 #define BUFFER_MIN    (64u << 10)
@@ -64,40 +64,6 @@ static const struct option_spec steps_options[] = {
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0},
 };
-
-static bool has_pid(const pid_t *pids, size_t n, pid_t pid)
-{
-	for (size_t i = 0; i < n; i++)
-		if (pids[i] == pid)
-			return true;
-	return false;
-}
-
-/* A process that is named twice is traced once. */
-static int parse_pids(const struct command *command, const char *list, pid_t *pids, size_t *n)
-{
-	const char *p = list;
-
-	*n = 0;
-	while (*p) {
-		char *end;
-		long pid;
-
-		errno = 0;
-		pid = strtol(p, &end, 10);
-		if (errno || end == p || pid <= 0 || pid > INT32_MAX || (*end && *end != ','))
-			return options_usage_error(
-				command, "-p: '%s' is not a list of process ids", list);
-		if (pid == getpid())
-			return options_usage_error(command, "-p: %ld is weir itself", pid);
-		if (*n == PIDS_MAX)
-			return options_usage_error(command, "-p: more than %d processes", PIDS_MAX);
-		if (!has_pid(pids, *n, (pid_t)pid))
-			pids[(*n)++] = (pid_t)pid;
-		p = *end ? end + 1 : end;
-	}
-	return *n ? 0 : options_usage_error(command, "-p: no process named");
-}
 
 static int check_targets(const struct command *command, const struct steps_arguments *a, int argc)
 {
@@ -205,7 +171,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.burst = NOT_GIVEN,
 		.buffer_bytes = NOT_GIVEN};
 	struct step_options o = {.parent_fd = -1};
-	pid_t pids[PIDS_MAX];
+	pid_t pids[PID_LIST_MAX];
 	int status;
 	int rc;
 
@@ -215,7 +181,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!rc)
 		rc = fill_options(command, &a, &o);
 	if (!rc && a.pids)
-		rc = parse_pids(command, a.pids, pids, &o.n_pids);
+		rc = pid_list_parse(command, a.pids, pids, &o.n_pids);
 	if (rc)
 		return rc;
 	o.pids = pids;

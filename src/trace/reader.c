@@ -342,6 +342,16 @@ bool trace_reader_stream_times(
 	return true;
 }
 
+uint64_t trace_reader_start(const struct trace_reader *r)
+{
+	uint64_t start = UINT64_MAX, first, last;
+
+	for (uint32_t stream = 1; stream < trace_reader_n_streams(r); stream++)
+		if (trace_reader_stream_times(r, stream, &first, &last) && first < start)
+			start = first;
+	return start == UINT64_MAX ? 0 : start;
+}
+
 uint64_t trace_reader_stream_records(const struct trace_reader *r, uint32_t stream)
 {
 	uint64_t n = 0;

@@ -96,6 +96,8 @@ const struct trace_kind *trace_reader_kind(const struct trace_reader *r, uint32_
  * no records. */
 bool trace_reader_stream_times(
 	const struct trace_reader *r, uint32_t stream, uint64_t *first, uint64_t *last);
+/* The time of the first record of all; 0 when there is none. */
+uint64_t trace_reader_start(const struct trace_reader *r);
 
 /* How many records the stream has, as the index has it; O(chunks). */
 uint64_t trace_reader_stream_records(const struct trace_reader *r, uint32_t stream);

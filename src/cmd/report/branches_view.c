@@ -9,16 +9,6 @@
 
 /* ---- the pass ---- */
 
-static void note_opening(const struct report *report)
-{
-	const char *sentence;
-	uint32_t n = steps_n_damaged(report->steps, &sentence);
-
-	report->loss->is_cut = n || trace_reader_is_recovered(report->reader, NULL);
-	if (n)
-		loss_add_reason(report->loss, sentence, n);
-}
-
 static void note_item(struct loss *loss, const struct step_item *item)
 {
 	uint64_t n;
@@ -61,7 +51,7 @@ int branches_read(struct branch_table *t, const struct report *report, struct er
 	rc = steps_view_open(&view, &in_turn, err);
 	if (rc < 0)
 		return rc;
-	note_opening(report);
+	steps_view_note_opening(report);
 	branch_table_init_steps(t, report->steps, report->options->returns);
 	rc = walk(t, &view, err);
 	steps_view_close(&view);

@@ -90,16 +90,6 @@ static void note_damage(struct loss *loss, const char *sentence)
 	loss_add_reason(loss, sentence, 1);
 }
 
-static void note_opening(const struct report *report)
-{
-	const char *sentence;
-	uint32_t n = steps_n_damaged(report->steps, &sentence);
-
-	report->loss->is_cut = n || trace_reader_is_recovered(report->reader, NULL);
-	if (n)
-		loss_add_reason(report->loss, sentence, n);
-}
-
 static void list_item(
 	struct listing *l, struct steps_folding *folding, const struct step_item *item)
 {
@@ -169,7 +159,7 @@ static int list(const struct report *report, const struct listing_form *form, st
 	l->report = report;
 	l->form = form;
 	l->has_time = !report->options->fold;
-	note_opening(report);
+	steps_view_note_opening(report);
 	step_lines_init(&l->lines, report, form->put);
 	if (report->options->fold)
 		folding = steps_folding_new(l);

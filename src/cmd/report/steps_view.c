@@ -58,16 +58,6 @@ static int select_threads(struct steps_view *v, struct err *err)
 
 /* ---- where they begin ---- */
 
-static uint64_t start_of(const struct trace_reader *r)
-{
-	uint64_t start = UINT64_MAX, first, last;
-
-	for (uint32_t i = 1; i < trace_reader_n_streams(r); i++)
-		if (trace_reader_stream_times(r, i, &first, &last) && first < start)
-			start = first;
-	return start == UINT64_MAX ? 0 : start;
-}
-
 static uint64_t add_times(uint64_t start, uint64_t time)
 {
 	return time > UINT64_MAX - start ? UINT64_MAX : start + time;
@@ -100,7 +90,7 @@ int steps_view_open(struct steps_view *v, const struct report *report, struct er
 
 	memset(v, 0, sizeof(*v));
 	v->report = report;
-	v->start = start_of(report->reader);
+	v->start = trace_reader_start(report->reader);
 	v->from = add_times(v->start, report->selection->from);
 	v->to = add_times(v->start, report->selection->to);
 	v->has_data = has_data(report->reader) && !report->options->fold;
@@ -242,4 +232,14 @@ bool steps_view_datum(struct steps_source *source, uint64_t step, struct step_da
 	*datum = f->datum;
 	f->has_datum = false;
 	return true;
+}
+
+void steps_view_note_opening(const struct report *report)
+{
+	const char *sentence;
+	uint32_t n = steps_n_damaged(report->steps, &sentence);
+
+	report->loss->is_cut = n || trace_reader_is_recovered(report->reader, NULL);
+	if (n)
+		loss_add_reason(report->loss, sentence, n);
 }

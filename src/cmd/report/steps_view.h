@@ -39,6 +39,8 @@ struct steps_view {
 	struct step_merge *merge; /* of all of them; NULL: one after the other */
 };
 
+/* What was found damaged when the trace was opened, into the report's losses. */
+void steps_view_note_opening(const struct report *report);
 /* Fails when no thread is wanted, or none has the step to begin with. */
 int steps_view_open(struct steps_view *v, const struct report *report, struct err *err);
 void steps_view_close(struct steps_view *v);

@@ -219,16 +219,6 @@ static void tell_losses(struct counter *c)
 		"an instruction was executed whose code was not captured");
 }
 
-static uint64_t start_of(const struct trace_reader *r)
-{
-	uint64_t start = UINT64_MAX, first, last;
-
-	for (uint32_t stream = 1; stream < trace_reader_n_streams(r); stream++)
-		if (trace_reader_stream_times(r, stream, &first, &last) && first < start)
-			start = first;
-	return start == UINT64_MAX ? 0 : start;
-}
-
 static bool is_no_step(uint32_t major, uint32_t minor)
 {
 	(void)minor;
@@ -240,7 +230,7 @@ static int count(struct counter *c, enum step_counts_code code, struct err *err)
 	int rc;
 
 	c->life = trace_writer_stream(c->w, STREAM_KIND_LIFE, 0);
-	c->start = start_of(c->r);
+	c->start = trace_reader_start(c->r);
 	trace_writer_metric(c->w, "instructions", "1");
 	trace_writer_metric(c->w, "calls", "1");
 	prepare(c);
