@@ -112,3 +112,22 @@ equal("their beginnings are marked", sorted(th.tid for th in t.threads[1:]), sor
 equal("and their ends", 5, len(t.marks("exit")))
 PY
 judge_sound
+
+# A trap that the program ignores, also when it was told so before its exec.
+cat >ignoring.c <<'C'
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	signal(SIGTRAP, SIG_IGN);
+	raise(SIGTRAP);
+	puts("ignored");
+	fflush(stdout);
+	if (argc > 1)
+		return 2;
+	execl(argv[0], argv[0], "again", NULL);
+	return 1;
+}
+C
+gcc -O1 -static -o ignoring ignoring.c && same "a trap that is ignored" ./ignoring

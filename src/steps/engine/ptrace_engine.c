@@ -130,6 +130,8 @@ static void at_first_stop(struct ptrace_engine *e, struct tracee *t)
 		return;
 	if (t->is_child && t->is_64)
 		tracee_mend_r11(t);
+	if (!t->is_child)
+		tracee_take_action(t);
 	t->is_child = false;
 	tracee_stand(t);
 	tracee_begin(e, t, STEP_WHY_START);
@@ -152,6 +154,7 @@ static void event_fork(struct ptrace_engine *e, struct tracee *by)
 	t->affinity = by->affinity;
 	t->is_pinned = by->is_pinned;
 	t->blocks_trap = by->blocks_trap;
+	t->ignores_trap = by->ignores_trap;
 	t->is_child =
 		by->mode == TRACEE_STEP; /* it has the registers of a thread that was stepped */
 	t->is_in = by->is_in;

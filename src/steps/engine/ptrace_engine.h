@@ -57,8 +57,9 @@ struct tracee {
 	int injected;	 /* signal that it was given with the last resumption */
 	bool wants_stop; /* it was interrupted by us */
 	/* SIGTRAP in its signal mask (ptrace_mask.c). */
-	bool blocks_trap; /* the program has blocked it */
-	bool holds_trap;  /* one came meanwhile: `held` */
+	bool blocks_trap;  /* the program has blocked it */
+	bool ignores_trap; /* it would not be given to the program */
+	bool holds_trap;   /* one came meanwhile: `held` */
 	siginfo_t held;
 	unsigned
 		call_stops; /* it runs through a system call, and stops so many times more for it */
@@ -175,9 +176,14 @@ void tracee_entered_handler(struct tracee *t, bool has_info);
 bool tracee_is_before_mask_call(struct ptrace_engine *e, struct tracee *t);
 /* Such a call was made; `before` are the registers in front of it. */
 void tracee_mask_changed(struct tracee *t, const struct user_regs_struct *before);
+/* How the program takes SIGTRAP: as it is when we come, and when it says so (the address of its
+ * struct sigaction). */
+void tracee_take_action(struct tracee *t);
+void tracee_action_was_set(struct ptrace_engine *e, struct tracee *t, uint64_t action);
 /* A breakpoint instruction where the program has blocked SIGTRAP kills it; so it is let do that. */
 bool tracee_is_doomed(struct ptrace_engine *e, struct tracee *t, const siginfo_t *info);
-/* A SIGTRAP that is not ours: true when the program has blocked it, and gets it later. */
+/* A SIGTRAP that is not ours: true when the program has blocked it, and gets it later, or ignores
+ * it. */
 bool tracee_holds_trap(struct tracee *t, siginfo_t *info);
 
 /* --- ptrace_affinity.c ---------------------------------------------------------------------- */

@@ -9,12 +9,15 @@
  * already) but run from stop to stop (PTRACE_SYSCALL), which takes no signal.
  */
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "steps/engine/ptrace_engine.h"
 
 #define TRAP_BIT (1ull << (SIGTRAP - 1))
@@ -169,8 +172,37 @@ bool tracee_is_doomed(struct ptrace_engine *e, struct tracee *t, const siginfo_t
 	return true;
 }
 
+/* A forced SIGTRAP ends a disposition to ignore it, too; nobody can set that again from outside, so
+ * it is remembered, and those that others send are not given to the program. */
+void tracee_action_was_set(struct ptrace_engine *e, struct tracee *t, uint64_t action)
+{
+	uint64_t handler = 0;
+
+	if (!move(t, false, action, &handler, t->is_64 ? 8 : 4))
+		return;
+	for (size_t i = 0; i < e->tracees.n; i++)
+		if (e->tracees.v[i]->pid == t->pid)
+			e->tracees.v[i]->ignores_trap = handler == (uintptr_t)SIG_IGN;
+}
+
+void tracee_take_action(struct tracee *t)
+{
+	struct buf b = {0};
+	const char *line;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", t->pid);
+	if (file_read(&b, path, 1u << 16, NULL) == 0) {
+		line = strstr(buf_text(&b), "\nSigIgn:");
+		t->ignores_trap |= line && strtoull(line + 8, NULL, 16) & TRAP_BIT;
+	}
+	buf_release(&b);
+}
+
 bool tracee_holds_trap(struct tracee *t, siginfo_t *info)
 {
+	if (t->ignores_trap && info->si_code <= 0)
+		return true;
 	if (t->holds_trap && !t->blocks_trap && info->si_code == SI_TKILL &&
 		info->si_pid == getpid()) { /* the one that was held comes now */
 		t->holds_trap = false;

@@ -179,6 +179,11 @@ static bool changes_maps(long number, bool is_32)
 	return false;
 }
 
+static bool sets_action(long number, bool is_32)
+{
+	return is_32 ? number == 174 || number == 67 : number == SYS_rt_sigaction;
+}
+
 void tracee_mend_r11(struct tracee *t)
 {
 	if (!(t->regs.r11 & EFLAGS_TRAP) || t->has_own_trap)
@@ -205,10 +210,13 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	uint64_t in_rax = was_restarting(before) ? before->orig_rax : before->rax;
 	long number = is_32 ? (long)(uint32_t)in_rax : (long)in_rax;
 	uint64_t first = is_32 ? (uint32_t)before->rbx : before->rdi;
+	uint64_t second = is_32 ? (uint32_t)before->rcx : before->rsi;
 
 	if (way == WAY_64 && number != SYS_rt_sigreturn) /* that one brings all registers back */
 		tracee_mend_r11(t);
 	mend_traceme(t, number, is_32, first);
+	if (first == SIGTRAP && !t->regs.rax && sets_action(number, is_32) && second)
+		tracee_action_was_set(e, t, second);
 	tracee_answer_affinity(e, t, before, number, is_32);
 	if (t->is_in)
 		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, number,
