@@ -97,10 +97,10 @@ void step_run_add(struct step_run_coder *c, uint64_t addr)
 	c->deltas.n = (size_t)(p - c->deltas.p);
 }
 
-void step_run_again(struct step_run_coder *c)
+void step_run_again(struct step_run_coder *c, uint64_t times)
 {
 	assert(c->head.n);
-	c->more++;
+	c->more += times;
 }
 
 void step_run_end(struct step_run_coder *c, struct buf *to)

@@ -50,8 +50,8 @@ struct step_run_coder {
 /* Empty and ready for its first step; keeps the buffer's memory. */
 void step_run_begin(struct step_run_coder *c, uint64_t first, uint32_t space, uint32_t generation);
 void step_run_add(struct step_run_coder *c, uint64_t addr);
-/* The last step (a string instruction) went round once more. */
-void step_run_again(struct step_run_coder *c);
+/* The last step (a string instruction) went round so many times more. */
+void step_run_again(struct step_run_coder *c, uint64_t times);
 /* Appends the payload to `to`. */
 void step_run_end(struct step_run_coder *c, struct buf *to);
 void step_run_release(struct step_run_coder *c);

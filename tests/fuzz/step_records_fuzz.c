@@ -59,7 +59,7 @@ static void try_run(struct span payload, uint32_t max)
 		is_encoded = steps[i].times <= TIMES_MAX;
 		step_run_add(&c, steps[i].addr);
 		for (uint64_t k = 1; k < steps[i].times && is_encoded; k++)
-			step_run_again(&c);
+			step_run_again(&c, 1);
 	}
 	step_run_end(&c, &b);
 	if (is_encoded) {

@@ -238,7 +238,7 @@ static void add_step(struct generator *g, uint64_t addr, unsigned length)
 
 	g->n_lines++;
 	if (g->last_is_string && addr == g->last) {
-		step_run_again(&g->run);
+		step_run_again(&g->run, 1);
 		g->n_rounds++;
 		return;
 	}

@@ -46,7 +46,7 @@ static void make_run(struct buf *to, const struct step_at *steps, uint32_t n, ui
 	for (uint32_t i = 0; i < n; i++) {
 		step_run_add(&c, steps[i].addr);
 		for (uint64_t k = 1; k < steps[i].times; k++)
-			step_run_again(&c);
+			step_run_again(&c, 1);
 	}
 	step_run_end(&c, to);
 	step_run_release(&c);
@@ -158,7 +158,7 @@ static void test_begin_again(void)
 	step_run_begin(&c, 0, 1, 1);
 	step_run_add(&c, 5);
 	step_run_add(&c, 7);
-	step_run_again(&c);
+	step_run_again(&c, 1);
 	step_run_begin(&c, UINT64_MAX - 1, UINT32_MAX, UINT32_MAX - 1);
 	step_run_add(&c, UINT64_MAX);
 	step_run_end(&c, &b);

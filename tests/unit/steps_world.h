@@ -99,7 +99,7 @@ static inline void world_run(struct steps_world *world, uint32_t stream, uint64_
 	for (uint32_t i = 0; i < head->n; i++) {
 		step_run_add(&c, steps[i].addr);
 		for (uint64_t k = 1; k < steps[i].times; k++)
-			step_run_again(&c);
+			step_run_again(&c, 1);
 	}
 	step_run_end(&c, &b);
 	world_record(world, stream, time, RECORD_STEP_RUN, b.p, b.n);

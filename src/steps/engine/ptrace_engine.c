@@ -75,6 +75,8 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 		t->call_stops = 2; /* its entry and its exit */
 		t->is_in_block = false;
 		how = PTRACE_SYSCALL;
+	} else if (t->mode == TRACEE_STEP && t->has_saved && !signal && tracee_runs_string(e, t)) {
+		how = PTRACE_CONT;
 	} else if (t->mode == TRACEE_STEP) {
 		how = !t->emulated && tracee_runs_block(e, t) && !e->emulates_blocks
 			      ? PTRACE_SINGLEBLOCK
@@ -268,6 +270,8 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 		return; /* it has just been killed */
 	if (info.si_code == TRAP_PLACE && t->n_places) {
 		tracee_at_place(e, t);
+	} else if (info.si_code == TRAP_PLACE && t->mode == TRACEE_STEP) {
+		tracee_select(e, t); /* behind a string instruction */
 	} else if (t->mode == TRACEE_STEP &&
 		   (info.si_code == TRAP_STEP || info.si_code == TRAP_STEP_CALL)) {
 		if (!tracee_passes_over(e, t, info.si_code)) {
@@ -307,6 +311,8 @@ static void stopped(struct ptrace_engine *e, struct tracee *t, int status)
 	int signal = WSTOPSIG(status), event = status >> 16;
 
 	t->is_stopped = true;
+	if (t->is_in_string)
+		tracee_string_stopped(e, t);
 	if (t->is_unwanted && event == PTRACE_EVENT_STOP) {
 		if (t->is_child && tracee_read_regs(t) && t->is_64)
 			tracee_mend_r11(t);
@@ -444,6 +450,8 @@ static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status
 	int signal = WSTOPSIG(status), event = status >> 16;
 	siginfo_t info;
 
+	if (t->is_in_string)
+		tracee_string_stopped(e, t);
 	if (event == PTRACE_EVENT_STOP)
 		tracee_repeat_call(t);
 	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||

@@ -63,6 +63,9 @@ struct tracee {
 	siginfo_t held;
 	unsigned
 		call_stops; /* it runs through a system call, and stops so many times more for it */
+	/* It runs through a repeated string instruction, up to a breakpoint behind it. */
+	bool is_in_string;
+	uint64_t count_before; /* its counter then */
 	/* Selection. */
 	bool is_in;		  /* its steps are wanted (inside a region, a burst) */
 	bool is_marked_in;	  /* the trace says so */
@@ -158,12 +161,21 @@ void tracee_at_place(struct ptrace_engine *e, struct tracee *t);
 /* At a system call of a thread that waits for its function to be mapped. */
 void tracee_look_for_code(struct ptrace_engine *e, struct tracee *t);
 void tracee_clear_places(struct tracee *t);
+bool tracee_set_places(struct tracee *t, const uint64_t *places, size_t n);
 /* It becomes another program, in which the region has not begun. */
 void tracee_leave_regions(struct ptrace_engine *e, struct tracee *t);
 /* It stands because we interrupted it. */
 void tracee_interrupted(struct ptrace_engine *e, struct tracee *t);
 /* Whether a burst is due; interrupts the free threads when it is. */
 void engine_bursts(struct ptrace_engine *e);
+
+/* --- ptrace_string.c: repeated string instructions in one go --------------------------------- */
+
+/* Stands before one with many rounds to go: sets the breakpoint. */
+bool tracee_runs_string(struct ptrace_engine *e, struct tracee *t);
+/* Stopped, at the breakpoint or by something else on the way: tells of the rounds that were made.
+ */
+void tracee_string_stopped(struct ptrace_engine *e, struct tracee *t);
 
 /* --- ptrace_mask.c: SIGTRAP stays open ------------------------------------------------------- */
 

@@ -36,7 +36,7 @@ void tracee_clear_places(struct tracee *t)
 	t->n_places = 0;
 }
 
-static bool set_places(struct tracee *t, const uint64_t *places, size_t n)
+bool tracee_set_places(struct tracee *t, const uint64_t *places, size_t n)
 {
 	uint64_t control = 0;
 
@@ -134,7 +134,7 @@ static bool watch_beginning(struct ptrace_engine *e, struct tracee *t, struct er
 			beginning(e->o), n, PLACES_MAX);
 		n = PLACES_MAX;
 	}
-	return n && set_places(t, places, n);
+	return n && tracee_set_places(t, places, n);
 }
 
 /* The function may be in a library that is not loaded yet: asked again where the program proper
@@ -148,7 +148,7 @@ static void wait_for_beginning(struct ptrace_engine *e, struct tracee *t)
 	t->is_waiting_for_code = false;
 	if (watch_beginning(e, t, &err))
 		return;
-	if (entry && t->regs.rip != entry && set_places(t, &entry, 1)) {
+	if (entry && t->regs.rip != entry && tracee_set_places(t, &entry, 1)) {
 		t->is_at_entry_wait = true;
 		return;
 	}

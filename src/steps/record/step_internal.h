@@ -15,7 +15,8 @@ struct step_track {
 	struct step_space *space;
 	uint32_t trace_thread, stream;
 	struct step_run_coder run;
-	bool is_open; /* `run` has steps */
+	bool is_open;	   /* `run` has steps */
+	bool is_in_string; /* the last step is a repeated string instruction */
 	bool has_ended;
 	uint64_t run_began; /* time */
 	uint64_t n_steps;
@@ -51,7 +52,7 @@ struct step_session {
 };
 
 /* Writes all runs and lets them survive us. */
-void step_session_flush(struct step_session *s, uint64_t time);
+void step_session_flush(struct step_session *s, uint64_t time, bool is_end);
 /* Whether the bytes at the address have been seen, and it has not been unmapped since. */
 bool step_session_knows(const struct step_track *t, uint64_t addr);
 void step_find_release(struct step_session *s);

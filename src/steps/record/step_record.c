@@ -84,7 +84,7 @@ static void look_around(struct step_session *s)
 		(double)(now - s->began_ns) / 1e9 >= s->options->duration_s)
 		s->is_over = true;
 	if (now - s->flushed_ns >= FLUSH_NS)
-		step_session_flush(s, now);
+		step_session_flush(s, now, false);
 }
 
 bool step_session_is_over(struct step_session *s)
@@ -197,6 +197,7 @@ static void settle_signals(void)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a trace that may not grow is a failed write */
 	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the command's status away */
 	sigaction(SIGALRM, &a, NULL);
 	sigemptyset(&mask);
@@ -230,7 +231,7 @@ static void finish(struct step_session *s)
 	uint64_t now = clock_mono_ns();
 	struct err err;
 
-	step_session_flush(s, now);
+	step_session_flush(s, now, true);
 	trace_writer_numbers(
 		s->env.w, s->life_stream, now, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, NULL, 0);
 	processes_each(s->processes, end_process, s);

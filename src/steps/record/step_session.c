@@ -93,13 +93,15 @@ static void end_run(struct step_session *s, struct step_track *t, uint64_t time)
 	buf_release(&b);
 }
 
-void step_session_flush(struct step_session *s, uint64_t time)
+void step_session_flush(struct step_session *s, uint64_t time, bool is_end)
 {
 	struct err err;
 
 	s->flushed_ns = time;
+	/* A string instruction that is still going round is one step, however long it takes. */
 	for (size_t i = 0; i < s->tracks.n; i++)
-		end_run(s, s->tracks.v[i], time);
+		if (!s->tracks.v[i]->is_in_string || is_end)
+			end_run(s, s->tracks.v[i], time);
 	if (!s->result->write_error.code && trace_writer_flush(s->env.w, &err) < 0)
 		s->result->write_error = err;
 }
@@ -123,7 +125,7 @@ void step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 
 	if (t->is_open && t->run.head.generation == t->space->generation && e->is_string &&
 		t->run.last == addr) {
-		step_run_again(&t->run);
+		step_run_again(&t->run, 1);
 		return;
 	}
 	if (t->is_open &&
@@ -133,10 +135,18 @@ void step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	if (!t->is_open)
 		begin_run(t, now);
 	step_run_add(&t->run, addr);
+	t->is_in_string = e->is_string;
 	t->n_steps++;
 	s->n_steps++;
 	if (s->options->max && s->n_steps >= s->options->max)
 		s->is_over = true;
+}
+
+void step_session_rounds(struct step_session *s, struct step_track *t, uint64_t times)
+{
+	(void)s;
+	if (t->is_open)
+		step_run_again(&t->run, times);
 }
 
 static void write_mark(struct step_session *s, struct step_track *t, struct step_mark *m)

@@ -112,6 +112,8 @@ size_t step_session_find(struct step_session *s, const struct step_track *t, con
  * executed (`n` up to 15, fewer at the end of memory, 0 when they cannot be read). */
 void step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
 	const uint8_t *bytes, size_t n, bool is_64);
+/* The string instruction that was told last went round so many times more. */
+void step_session_rounds(struct step_session *s, struct step_track *t, uint64_t times);
 void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
 	int64_t a, int64_t b, int64_t c);
 /* What the step that was added last read or wrote. */
