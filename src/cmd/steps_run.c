@@ -208,10 +208,10 @@ static void show_result(const struct watch *w)
 
 	if (w->level == RECORD_QUIET)
 		return;
-	fprintf(stderr, "weir: '%s': %lu steps in %.2f s (%lu process%s, %lu thread%s) by %s", path,
-		r->n_steps, (double)r->wall_ns / 1e9, r->n_processes,
-		r->n_processes == 1 ? "" : "es", r->n_threads, r->n_threads == 1 ? "" : "s",
-		w->end.engine);
+	fprintf(stderr, "weir: '%s': %lu step%s in %.2f s (%lu process%s, %lu thread%s) by %s",
+		path, r->n_steps, r->n_steps == 1 ? "" : "s", (double)r->wall_ns / 1e9,
+		r->n_processes, r->n_processes == 1 ? "" : "es", r->n_threads,
+		r->n_threads == 1 ? "" : "s", w->end.engine);
 	fprintf(stderr, ", %lu bytes", r->trace_bytes);
 	if (r->n_steps)
 		fprintf(stderr, " (%.2f a step)", (double)r->trace_bytes / (double)r->n_steps);

@@ -418,6 +418,10 @@ static int attach(struct ptrace_engine *e, pid_t pid, struct err *err)
 		return err_set(err, ERR_PERMISSION,
 			"process %d: is traced by process %d already, and only one can", pid,
 			tracer_of(pid));
+	if (a.errnum && geteuid() == 0)
+		return err_sys(err, a.errnum,
+			"process %d: cannot be traced (it has ended, or is one of the kernel's own)",
+			pid);
 	if (a.errnum)
 		return err_sys(err, a.errnum,
 			"process %d: may not be traced (root may, or its owner where "
@@ -536,6 +540,8 @@ int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
 		loop(&e);
 	if (e.n_live)
 		detach_all(&e);
+	if (rc == 0)
+		engine_note_silence(&e);
 	sched_setaffinity(0, sizeof(e.own_affinity), &e.own_affinity);
 	for (size_t i = 0; i < e.tracees.n; i++)
 		free(e.tracees.v[i]);

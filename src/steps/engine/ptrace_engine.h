@@ -100,6 +100,8 @@ struct ptrace_engine {
 	cpu_set_t own_affinity;
 	int cpu; /* where we and those that are stepped are; -1 = anywhere */
 	bool is_ending;
+	/* For a word on options that chose nothing. */
+	bool has_found, has_begun, has_wanted_thread;
 };
 
 /* --- ptrace_step.c: what a stop means ------------------------------------------------------- */
@@ -166,6 +168,8 @@ bool tracee_set_places(struct tracee *t, const uint64_t *places, size_t n);
 void tracee_leave_regions(struct ptrace_engine *e, struct tracee *t);
 /* It stands because we interrupted it. */
 void tracee_interrupted(struct ptrace_engine *e, struct tracee *t);
+/* Says so when what was asked for was never there. */
+void engine_note_silence(const struct ptrace_engine *e);
 /* Whether a burst is due; interrupts the free threads when it is. */
 void engine_bursts(struct ptrace_engine *e);
 

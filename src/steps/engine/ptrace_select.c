@@ -59,6 +59,7 @@ static void go_in(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 	t->is_waiting_for_code = false;
 	t->mode = TRACEE_STEP;
 	t->is_in = true;
+	e->has_begun = true;
 	tracee_pin(e, t);
 	tracee_take_mask(t);
 	if (!t->is_marked_in)
@@ -134,6 +135,7 @@ static bool watch_beginning(struct ptrace_engine *e, struct tracee *t, struct er
 			beginning(e->o), n, PLACES_MAX);
 		n = PLACES_MAX;
 	}
+	e->has_found |= n > 0;
 	return n && tracee_set_places(t, places, n);
 }
 
@@ -166,18 +168,38 @@ void tracee_look_for_code(struct ptrace_engine *e, struct tracee *t)
 		t->is_waiting_for_code = false;
 }
 
-static bool is_wanted_thread(const struct ptrace_engine *e, const struct tracee *t)
+static bool is_named(const struct tracee *t, const char *threads)
 {
 	char name[64], *end;
-	long tid;
+	long tid = strtol(threads, &end, 10);
 
-	if (!e->o->threads)
-		return true;
-	tid = strtol(e->o->threads, &end, 10);
 	if (!*end)
 		return tid == t->tid;
 	proc_name(t->pid, t->tid, name, sizeof(name));
-	return !fnmatch(e->o->threads, name, 0);
+	return !fnmatch(threads, name, 0);
+}
+
+static bool is_wanted_thread(struct ptrace_engine *e, const struct tracee *t)
+{
+	bool is_wanted = !e->o->threads || is_named(t, e->o->threads);
+
+	e->has_wanted_thread |= is_wanted;
+	return is_wanted;
+}
+
+void engine_note_silence(const struct ptrace_engine *e)
+{
+	const char *option = e->o->around ? "--around" : "--from", *name = beginning(e->o);
+
+	if (!e->has_wanted_thread)
+		step_session_note(e->s, "--threads: no thread was called '%s'", e->o->threads);
+	else if (name && !e->has_found)
+		step_session_note(e->s,
+			"%s: there is no function '%s' in the program and what it loaded "
+			"(one that was inlined has no place of its own)",
+			option, name);
+	else if (name && !e->has_begun)
+		step_session_note(e->s, "%s: '%s' was not called", option, name);
 }
 
 void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why)
