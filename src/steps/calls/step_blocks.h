@@ -15,8 +15,8 @@
  * Blocks of a function that are not executed come from the file, too; without it a function has
  * those alone that were executed, and a note says so.
  */
-#ifndef WEIR_STEPS_STEP_BLOCKS_H
-#define WEIR_STEPS_STEP_BLOCKS_H
+#ifndef WEIR_STEPS_CALLS_STEP_BLOCKS_H
+#define WEIR_STEPS_CALLS_STEP_BLOCKS_H
 
 #include <stdint.h>
 

@@ -15,8 +15,8 @@
  *    above it are over. Any other jump into the midst of a function goes on there without a call.
  * 5. A signal handler is called by the function that it interrupts.
  */
-#ifndef WEIR_STEPS_STEP_CALLS_H
-#define WEIR_STEPS_STEP_CALLS_H
+#ifndef WEIR_STEPS_CALLS_STEP_CALLS_H
+#define WEIR_STEPS_CALLS_STEP_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

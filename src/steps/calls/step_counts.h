@@ -4,8 +4,8 @@
  * lines (records 0x55) that its steps add up to, instead of the steps. Whatever reads counts of
  * `weir count` then reads these: tree, flat, arcs, source, coverage, callgrind, lcov.
  */
-#ifndef WEIR_STEPS_STEP_COUNTS_H
-#define WEIR_STEPS_STEP_COUNTS_H
+#ifndef WEIR_STEPS_CALLS_STEP_COUNTS_H
+#define WEIR_STEPS_CALLS_STEP_COUNTS_H
 
 #include "base/err.h"
 #include "trace/reader.h"

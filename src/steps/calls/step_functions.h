@@ -7,8 +7,8 @@
  * Code without names is cut into functions where something is called: at the targets of direct
  * calls, and at endbr. It is named as the resolver names its first instruction.
  */
-#ifndef WEIR_STEPS_STEP_FUNCTIONS_H
-#define WEIR_STEPS_STEP_FUNCTIONS_H
+#ifndef WEIR_STEPS_CALLS_STEP_FUNCTIONS_H
+#define WEIR_STEPS_CALLS_STEP_FUNCTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * source lines. Only when it is the very file that ran, by its build-id or else by its size and
  * time.
  */
-#ifndef WEIR_STEPS_STEP_IMAGE_H
-#define WEIR_STEPS_STEP_IMAGE_H
+#ifndef WEIR_STEPS_CALLS_STEP_IMAGE_H
+#define WEIR_STEPS_CALLS_STEP_IMAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

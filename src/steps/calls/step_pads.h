@@ -4,8 +4,8 @@
  * from their files when these are at hand. Needed where a function is open several times, to know
  * which of its calls an exception came to.
  */
-#ifndef WEIR_STEPS_STEP_PADS_H
-#define WEIR_STEPS_STEP_PADS_H
+#ifndef WEIR_STEPS_CALLS_STEP_PADS_H
+#define WEIR_STEPS_CALLS_STEP_PADS_H
 
 #include "base/mem.h"
 #include "elf/elf_file.h"

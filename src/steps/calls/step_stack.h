@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The open calls of a thread and the nodes that they are counted in. Inside of step_calls.c, which
  * has the rules when to do what; there is no other user. */
-#ifndef WEIR_STEPS_STEP_STACK_H
-#define WEIR_STEPS_STEP_STACK_H
+#ifndef WEIR_STEPS_CALLS_STEP_STACK_H
+#define WEIR_STEPS_CALLS_STEP_STACK_H
 
 #include "steps/calls/step_calls.h"
 

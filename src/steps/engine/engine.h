@@ -3,8 +3,8 @@
  * Engines: ways to learn which instructions a program executes. Each is a row of one table; it runs
  * the program and tells the recording (steps/record/step_session.h) what it sees.
  */
-#ifndef WEIR_STEPS_ENGINE_H
-#define WEIR_STEPS_ENGINE_H
+#ifndef WEIR_STEPS_ENGINE_ENGINE_H
+#define WEIR_STEPS_ENGINE_ENGINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

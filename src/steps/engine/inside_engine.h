@@ -10,8 +10,8 @@
  *   inside_life.c     processes: forks, execs, ends
  *   inside_engine.c   the loop
  */
-#ifndef WEIR_STEPS_INSIDE_ENGINE_H
-#define WEIR_STEPS_INSIDE_ENGINE_H
+#ifndef WEIR_STEPS_ENGINE_INSIDE_ENGINE_H
+#define WEIR_STEPS_ENGINE_INSIDE_ENGINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -85,7 +85,6 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 		how = PTRACE_SYSCALL;
 	}
 	t->injected = signal;
-	t->is_stopped = false;
 	ptrace(how, t->tid, NULL, (void *)(intptr_t)signal);
 }
 
@@ -140,12 +139,15 @@ static void at_first_stop(struct ptrace_engine *e, struct tracee *t)
 	resume(e, t, 0);
 }
 
+static void stopped(struct ptrace_engine *e, struct tracee *t, int status);
+
 static void event_fork(struct ptrace_engine *e, struct tracee *by)
 {
 	unsigned long message = 0;
 	struct tracee *t;
 	uint64_t *early;
 	pid_t tid, pid;
+	int status;
 
 	if (ptrace(PTRACE_GETEVENTMSG, by->tid, NULL, &message) < 0 || !message)
 		return;
@@ -165,8 +167,9 @@ static void event_fork(struct ptrace_engine *e, struct tracee *by)
 	t->is_unwanted = e->o->no_follow && pid != by->pid;
 	early = map_find(&e->early, message);
 	if (early && *early) {
+		status = (int)*early;
 		*early = 0;
-		at_first_stop(e, t);
+		stopped(e, t, status);
 	}
 }
 
@@ -228,7 +231,8 @@ static void stopped_by_event(struct ptrace_engine *e, struct tracee *t, int even
 		resume(e, t, 0);
 		break;
 	case PTRACE_EVENT_STOP:
-		tracee_repeat_call(t);
+		if (signal == SIGTRAP)
+			tracee_repeat_call(t);
 		if (t->mode == TRACEE_NEW) {
 			at_first_stop(e, t);
 		} else if (signal != SIGTRAP) {
@@ -310,7 +314,6 @@ static void stopped(struct ptrace_engine *e, struct tracee *t, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
-	t->is_stopped = true;
 	if (t->is_in_string)
 		tracee_string_stopped(e, t);
 	if (t->is_unwanted && event == PTRACE_EVENT_STOP) {
@@ -456,7 +459,7 @@ static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status
 
 	if (t->is_in_string)
 		tracee_string_stopped(e, t);
-	if (event == PTRACE_EVENT_STOP)
+	if (event == PTRACE_EVENT_STOP && signal == SIGTRAP)
 		tracee_repeat_call(t);
 	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 		event == PTRACE_EVENT_CLONE) {
@@ -484,7 +487,6 @@ static void detach_all(struct ptrace_engine *e)
 {
 	uint64_t until = clock_mono_ns() + DETACH_NS_MAX;
 
-	e->is_ending = true;
 	for (size_t i = 0; i < e->tracees.n; i++)
 		ptrace(PTRACE_INTERRUPT, e->tracees.v[i]->tid, NULL, NULL);
 	while (e->n_live && clock_mono_ns() < until) {

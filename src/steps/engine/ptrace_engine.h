@@ -4,8 +4,8 @@
  * stands (`saved`): at the next stop the instruction there has been executed, its page is certainly
  * present, and only then is it fetched.
  */
-#ifndef WEIR_STEPS_PTRACE_ENGINE_H
-#define WEIR_STEPS_PTRACE_ENGINE_H
+#ifndef WEIR_STEPS_ENGINE_PTRACE_ENGINE_H
+#define WEIR_STEPS_ENGINE_PTRACE_ENGINE_H
 
 #include <sched.h>
 #include <signal.h>
@@ -38,7 +38,6 @@ struct tracee {
 	pid_t pid, tid;
 	enum tracee_mode mode;
 	bool is_64;
-	bool is_stopped;
 	bool is_ending;	  /* in its last system call */
 	bool is_child;	  /* has not run since it was made by a thread that is stepped */
 	bool is_unwanted; /* is let go at its first stop */
@@ -99,7 +98,6 @@ struct ptrace_engine {
 	uint64_t next_burst_ns;
 	cpu_set_t own_affinity;
 	int cpu; /* where we and those that are stepped are; -1 = anywhere */
-	bool is_ending;
 	/* For a word on options that chose nothing. */
 	bool has_found, has_begun, has_wanted_thread;
 };

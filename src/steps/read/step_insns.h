@@ -6,8 +6,8 @@
  *   slots:  (space, address) --> number of the newest version, how many versions there are
  *   insns:  ... | v1 v2 v3 | ...   versions of one address stand side by side, oldest first
  */
-#ifndef WEIR_STEPS_STEP_INSNS_H
-#define WEIR_STEPS_STEP_INSNS_H
+#ifndef WEIR_STEPS_READ_STEP_INSNS_H
+#define WEIR_STEPS_READ_STEP_INSNS_H
 
 #include "base/mem.h"
 #include "steps/read/steps.h"

@@ -7,8 +7,8 @@
  * Instructions have dense numbers, so that a consumer can keep its figures in an array. One number
  * stands for one address with one content in one space; code that is overwritten has several.
  */
-#ifndef WEIR_STEPS_STEPS_H
-#define WEIR_STEPS_STEPS_H
+#ifndef WEIR_STEPS_READ_STEPS_H
+#define WEIR_STEPS_READ_STEPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

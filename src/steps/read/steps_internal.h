@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What opening (steps.c) and walking (step_cursor.c) share. Inside src/steps only. */
-#ifndef WEIR_STEPS_STEPS_INTERNAL_H
-#define WEIR_STEPS_STEPS_INTERNAL_H
+#ifndef WEIR_STEPS_READ_STEPS_INTERNAL_H
+#define WEIR_STEPS_READ_STEPS_INTERNAL_H
 
 #include "base/mem.h"
 #include "steps/read/step_insns.h"

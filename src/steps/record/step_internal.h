@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the recording share beside step_session.h. */
-#ifndef WEIR_STEPS_STEP_INTERNAL_H
-#define WEIR_STEPS_STEP_INTERNAL_H
+#ifndef WEIR_STEPS_RECORD_STEP_INTERNAL_H
+#define WEIR_STEPS_RECORD_STEP_INTERNAL_H
 
 #include "base/mem.h"
 #include "record/images.h"

@@ -5,8 +5,8 @@
  *
  *   engine --> step_session_* --> code book (versions), runs, marks --> trace writer
  */
-#ifndef WEIR_STEPS_STEP_SESSION_H
-#define WEIR_STEPS_STEP_SESSION_H
+#ifndef WEIR_STEPS_RECORD_STEP_SESSION_H
+#define WEIR_STEPS_RECORD_STEP_SESSION_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * mapped where, and the content of every instruction that was executed, with versions (the book).
  * For the recording; readers have steps/read/steps.h.
  */
-#ifndef WEIR_STEPS_STEP_SPACE_H
-#define WEIR_STEPS_STEP_SPACE_H
+#ifndef WEIR_STEPS_RECORD_STEP_SPACE_H
+#define WEIR_STEPS_RECORD_STEP_SPACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

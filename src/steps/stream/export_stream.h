@@ -3,8 +3,8 @@
  * The executed instructions of a trace as a stream for simulators. docs/format/step-stream.md is
  * the text to this; steps/stream/import_stream.h reads it.
  */
-#ifndef WEIR_STEPS_EXPORT_STREAM_H
-#define WEIR_STEPS_EXPORT_STREAM_H
+#ifndef WEIR_STEPS_STREAM_EXPORT_STREAM_H
+#define WEIR_STEPS_STREAM_EXPORT_STREAM_H
 
 #include <stdint.h>
 #include <stdio.h>

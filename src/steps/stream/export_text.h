@@ -3,8 +3,8 @@
  * The executed instructions of a trace as text, one a line, for grep, awk and diff. The columns,
  * separated by tabs, are described in weir-export(1).
  */
-#ifndef WEIR_STEPS_EXPORT_TEXT_H
-#define WEIR_STEPS_EXPORT_TEXT_H
+#ifndef WEIR_STEPS_STREAM_EXPORT_TEXT_H
+#define WEIR_STEPS_STREAM_EXPORT_TEXT_H
 
 #include "steps/stream/export_stream.h"
 

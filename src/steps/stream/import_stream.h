@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A step stream (docs/format/step-stream.md), of weir or of another tracer, into a trace. */
-#ifndef WEIR_STEPS_IMPORT_STREAM_H
-#define WEIR_STEPS_IMPORT_STREAM_H
+#ifndef WEIR_STEPS_STREAM_IMPORT_STREAM_H
+#define WEIR_STEPS_STREAM_IMPORT_STREAM_H
 
 #include "base/err.h"
 #include "base/span.h"

@@ -8,8 +8,8 @@
  * outcome is not known: executed = taken + not taken + unknown, and the unknown are never guessed.
  * A conditional branch that a handler interrupts is decided when the handler has returned.
  */
-#ifndef WEIR_STEPS_BRANCH_TABLE_H
-#define WEIR_STEPS_BRANCH_TABLE_H
+#ifndef WEIR_STEPS_TABLES_BRANCH_TABLE_H
+#define WEIR_STEPS_TABLES_BRANCH_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * The working set of code: how many instructions, bytes, cache lines and pages were executed, and
  * how few of them would do for most of the execution.
  */
-#ifndef WEIR_STEPS_CODE_USE_H
-#define WEIR_STEPS_CODE_USE_H
+#ifndef WEIR_STEPS_TABLES_CODE_USE_H
+#define WEIR_STEPS_TABLES_CODE_USE_H
 
 #include <stddef.h>
 #include <stdint.h>

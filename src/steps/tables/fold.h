@@ -7,8 +7,8 @@
  * Memory is bounded, however long the sequence is. So a body is at most FOLD_PERIOD_MAX long and
  * loops are nested at most FOLD_LEVELS deep; what repeats beyond that comes out as it is.
  */
-#ifndef WEIR_STEPS_FOLD_H
-#define WEIR_STEPS_FOLD_H
+#ifndef WEIR_STEPS_TABLES_FOLD_H
+#define WEIR_STEPS_TABLES_FOLD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What an instruction is to someone who looks for performance (over Zydis). */
-#ifndef WEIR_STEPS_INSN_CLASS_H
-#define WEIR_STEPS_INSN_CLASS_H
+#ifndef WEIR_STEPS_TABLES_INSN_CLASS_H
+#define WEIR_STEPS_TABLES_INSN_CLASS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * that are said to be whole put each step into exactly one row, so that their rows add up to the
  * steps.
  */
-#ifndef WEIR_STEPS_INSN_MIX_H
-#define WEIR_STEPS_INSN_MIX_H
+#ifndef WEIR_STEPS_TABLES_INSN_MIX_H
+#define WEIR_STEPS_TABLES_INSN_MIX_H
 
 #include <stdbool.h>
 #include <stddef.h>
