@@ -41,29 +41,27 @@ for folder in *; do
 	equal "$folder includes lower layers only" "" "${wrong%$'\n'}"
 done
 
-# The C files below cmd/ without comments and the content of strings.
+# The C files below cmd/ without comments and the content of strings, each line with its file in front.
 code() {
-	gcc -fpreprocessed -dD -E -P -x c "$1" 2>/dev/null | sed 's/"\([^"\\]\|\\.\)*"/""/g'
+	local file
+	find "$1" -name '*.c' | sort | while read -r file; do
+		gcc -fpreprocessed -dD -E -P -x c "$file" 2>/dev/null | sed 's/"\([^"\\]\|\\.\)*"/""/g' | sed "s,^,$file: ,"
+	done
 }
 
 # name(: called, not part of a longer name, a member or a declaration attribute.
-calls() { code "$1" | grep -nE "(^|[^A-Za-z0-9_.>])($2)[[:space:]]*\(" | grep -v __attribute__; }
+calls() { grep -E "(^|[^A-Za-z0-9_.>])($2)[[:space:]]*\(" "$1" | grep -v __attribute__; }
 
 printing='printf|vprintf|puts|putchar|perror|err|errx|warn|warnx'
+text=$(mktemp)
 for folder in $(printf '%s\n' "${!layer[@]}" | sort); do
 	[ "$folder" != cmd ] && [ -d "$folder" ] && [ -n "$(find "$folder" -name '*.c')" ] || continue
-	found=
-	for file in $(find "$folder" -name '*.c' | sort); do
-		found+=$(calls "$file" "$printing" | sed "s,^,$file: ,")
-		found+=$(code "$file" | grep -nwE 'stdout|stderr|STDOUT_FILENO|STDERR_FILENO' | sed "s,^,$file: ,")
-	done
-	equal "$folder does not print" "" "$found"
-	found=
-	for file in $(find "$folder" -name '*.c' | sort); do
-		# A forked child that cannot exec, or has only tried something, has no other way to end.
-		[ "$file" != record/launch.c ] && [ "$file" != steps/engine/inside_engine.c ] || continue
-		found+=$(calls "$file" 'exit|_exit|_Exit|quick_exit' | sed "s,^,$file: ,")
-	done
-	equal "$folder does not exit" "" "$found"
+	code "$folder" >"$text"
+	equal "$folder does not print" "" "$(calls "$text" "$printing"
+		grep -wE 'stdout|stderr|STDOUT_FILENO|STDERR_FILENO' "$text")"
+	# A forked child that cannot exec, or has only tried something, has no other way to end.
+	equal "$folder does not exit" "" "$(calls "$text" 'exit|_exit|_Exit|quick_exit' |
+		grep -vE '^(record/launch|steps/engine/inside_engine)\.c: ')"
 done
+rm "$text"
 equal "main is in cmd/main.c only" cmd/main.c "$(grep -rlE --include='*.c' '^int main\(' . | sed 's,^\./,,')"

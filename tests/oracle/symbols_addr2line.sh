@@ -15,7 +15,7 @@ for tool in addr2line llvm-symbolizer eu-addr2line gdb clang dwz; do
 done
 # The forms below share their code: fewer addresses of each are enough. A sanitized program reads
 # the same bytes: fewer of everything are enough there.
-addresses=10000 form_addresses=2500
+addresses=10000 form_addresses=1000
 [ -z "${WEIR_SLOW:-}" ] || form_addresses=10000
 [ -z "$WEIR_SAN" ] || addresses=1000 form_addresses=1000 # one may differ
 
