@@ -20,7 +20,8 @@ int report_code_counts(struct code_counts **out, const struct report *report, st
 		return rc;
 	if (!(*out)->n_functions)
 		rc = err_set(err, ERR_NOT_FOUND,
-			"'%s': has no counts of blocks (the program was not linked by 'weir count')",
+			"'%s': has no counts of blocks (they come from 'weir count' and 'weir "
+			"steps')",
 			trace_reader_name(report->reader));
 	for (uint32_t id = 1; rc == 0 && id < p->n_threads; id++)
 		if (!p->threads[id].is_wanted)
