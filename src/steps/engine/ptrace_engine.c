@@ -109,20 +109,26 @@ static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static pid_t group_of(pid_t tid)
+/* A number of /proc/TID/status, `otherwise` when it is not there. */
+static pid_t status_number(pid_t tid, const char *format, pid_t otherwise)
 {
 	char path[64], line[256];
-	pid_t group = tid;
+	pid_t number = otherwise;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %d", &group) == 1)
+		if (sscanf(line, format, &number) == 1)
 			break;
 	if (f)
 		fclose(f);
-	return group;
+	return number;
+}
+
+static pid_t group_of(pid_t tid)
+{
+	return status_number(tid, "Tgid: %d", tid);
 }
 
 static void at_first_stop(struct ptrace_engine *e, struct tracee *t)
@@ -372,6 +378,11 @@ struct attaching {
 	int errnum;
 };
 
+static pid_t tracer_of(pid_t tid)
+{
+	return status_number(tid, "TracerPid: %d", 0);
+}
+
 static void attach_thread(void *ctx, pid_t tid)
 {
 	struct attaching *a = ctx;
@@ -379,29 +390,16 @@ static void attach_thread(void *ctx, pid_t tid)
 	if (a->errnum || find(a->e, tid))
 		return;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)OPTIONS) < 0) {
-		if (errno != ESRCH)
-			a->errnum = errno;
+		int errnum = errno;
+
+		/* One that a thread of ours has made meanwhile is ours already. */
+		if (errnum != ESRCH && tracer_of(tid) != getpid())
+			a->errnum = errnum;
 		return;
 	}
 	add(a->e, step_session_thread(a->e->s, a->pid, tid), a->pid, tid);
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	a->n_new++;
-}
-
-static pid_t tracer_of(pid_t pid)
-{
-	char path[64], line[256];
-	pid_t tracer = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return tracer;
 }
 
 static int attach(struct ptrace_engine *e, pid_t pid, struct err *err)
