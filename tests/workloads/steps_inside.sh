@@ -75,6 +75,53 @@ kill -TERM $loop
 { wait $loop; } 2>/dev/null
 equal "attached: its code and its results were right" "code as before wrong 0" "$(tr '\n' ' ' <loop.txt | sed 's/ $//')"
 
+# However a recording ends, the program goes on with its own memory, signals and signal stacks: also
+# threads that are being made, or wait in a call since before the recording, or came to wait during it.
+build busy busy.c -O1 -pthread || exit 1
+ranges() { grep -c weir-steps "/proc/$1/maps"; }
+./busy 60 >busy.txt &
+busy=$!
+sleep 0.1
+before=$(own_signals $busy)
+for end in "--max 300" "--duration 0.15" "--max 5000" Ctrl-C; do
+	# shellcheck disable=SC2086
+	case $end in
+	Ctrl-C) timeout -s INT 0.2 "$WEIR" steps -q --engine inside -o e.weir -p $busy ;;
+	*) timeout 20 "$WEIR" steps -q --engine inside -o e.weir -p $busy $end ;;
+	esac
+	equal "$end: the memory is given back" 0 "$(ranges $busy)"
+	equal "$end: the signals, too" "$before" "$(own_signals $busy)"
+done
+kill -TERM $busy
+wait $busy
+equal "attached to again and again: the program ends as it should" 6 $?
+equal "attached to again and again: the program was right" fine "$(cat busy.txt)"
+equal "--max 2000: so was one that was started" fine "$("$WEIR" steps -q --engine inside -o e.weir --max 2000 -- ./busy 0.5)"
+
+./loop rounds >loop.txt &
+loop=$!
+runs $loop
+"$WEIR" steps -q --engine inside -o e.weir -p $loop 2>/dev/null &
+weir=$!
+sleep 0.2
+kill -9 "$(pgrep -P $weir -x weir-keeper)"
+{ wait $weir; } 2>/dev/null
+timeout 20 "$WEIR" steps -q --engine inside -o e.weir -p $loop --max 100
+equal "the recorder was killed: the next one takes over, and nothing is left of both" 0 "$(ranges $loop)"
+kill -TERM $loop
+{ wait $loop; } 2>/dev/null
+equal "the recorder was killed: its results were right" "code as before wrong 0" "$(tr '\n' ' ' <loop.txt | sed 's/ $//')"
+
+build heir heir.c -O1 -static && same "what becomes of SIGTRAP at exec" ./heir
+if small flags32 flags.c -m32 >/dev/null; then
+	fails "a 32-bit program: refused before it runs" 1 "'./flags32' is a 32-bit program" "$WEIR" steps -q --engine inside -- ./flags32
+	printf '#!%s\n' "$PWD/flags32" >script32
+	chmod +x script32
+	fails "a script for a 32-bit program: refused, too" 1 "'./script32' is a 32-bit program" "$WEIR" steps -q --engine inside -- ./script32
+else
+	skip "32-bit programs: gcc -m32 does not work here"
+fi
+
 # Whoever takes the steps is killed: the program turns the stepping off itself.
 "$WEIR" steps -q --engine inside -o k.weir -- ./sum 3000000 >out.txt 2>err.txt &
 weir=$!

@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 
 #define PR_SET_SECCOMP_	     22
+#define PR_SET_NAME_	     15
+#define SIG_IGN_	     1
 #define CLONE3_BYTES_MIN     64
 #define CLONE_CLEAR_SIGHAND_ 0x100000000ull
 #define CLONE_NEWPID_	     0x20000000ull
@@ -26,7 +28,7 @@ static void finish_here(struct state *t, struct context *c, unsigned length, int
 	c->r.rax = (uint64_t)result;
 	c->r.rip += length;
 	c->r.rcx = c->r.rip;
-	c->r.r11 = (c->r.flags & ~FLAG_TRAP) | (t->has_own_trap ? FLAG_TRAP : 0);
+	c->r.r11 = (c->r.flags & ~FLAG_TRAP) | (t->head.has_own_trap ? FLAG_TRAP : 0);
 }
 
 /* A call that waits with another signal mask: a handler that ends it runs under that one. */
@@ -131,6 +133,30 @@ static bool is_exit(uint64_t number)
 	return number == SYS_exit || number == SYS_exit_group;
 }
 
+/* What the program that comes inherits; the kernel knows only ours. */
+static uint32_t trap_heritage(const struct state *t)
+{
+	uint32_t flags = t->head.is_trap_blocked ? STEPS_EXEC_TRAP_BLOCKED : 0;
+
+	return t->process->actions[SIG_TRAP].handler == SIG_IGN_ ? flags | STEPS_EXEC_TRAP_IGNORED
+								 : flags;
+}
+
+/* The call may be the end of the process, of which the thread could not tell any more. */
+static void note_kill(struct state *t, const struct regs64 *r)
+{
+	if (!t->slot)
+		return;
+	t->slot->kill_number = (uint32_t)r->rax;
+	__atomic_store_n(&t->slot->kill_addr, r->rip, __ATOMIC_RELEASE);
+}
+
+static void forget_kill(struct state *t)
+{
+	if (t->slot && t->slot->kill_addr)
+		__atomic_store_n(&t->slot->kill_addr, 0, __ATOMIC_RELEASE);
+}
+
 /* What has to be known or done before the thread makes the call itself. False: tracing ends. */
 static bool prepare(struct state *t, struct context *c)
 {
@@ -148,8 +174,8 @@ static bool prepare(struct state *t, struct context *c)
 		return begin_clone3(t, c);
 	case SYS_execve:
 	case SYS_execveat:
-		ring_sync(t, STEPS_SYNC_EXEC, r->rip);
-		break;
+		/* Without the recorder it makes the call where it stands, as itself. */
+		return ring_sync(t, STEPS_SYNC_EXEC | trap_heritage(t), r->rip);
 	case SYS_exit:
 	case SYS_exit_group:
 		exit_begin(t, r->rip, ((uint32_t)first & 0xff) << 8,
@@ -163,6 +189,13 @@ static bool prepare(struct state *t, struct context *c)
 		break;
 	case SYS_seccomp:
 		t->process->is_quiet = 1;
+		break;
+	case SYS_kill:
+	case SYS_tkill:
+	case SYS_tgkill:
+	case SYS_rt_sigqueueinfo:
+	case SYS_rt_tgsigqueueinfo:
+		note_kill(t, r);
 		break;
 	case SYS_unshare:
 		if (r->rdi & CLONE_NEWPID_)
@@ -206,6 +239,7 @@ bool call_begin(struct state *t, struct context *c, unsigned length, bool is_32)
 		.ret = c->r.rip + length,
 		.at = stub_of(t->index) + (is_32 ? STUB_32 : 0),
 		.by_tid = t->head.tid};
+	t->head.is_cloning = 0;
 	if (!prepare(t, c)) {
 		thread_leave(t, c, WHY_ENGINE);
 		return false;
@@ -214,6 +248,8 @@ bool call_begin(struct state *t, struct context *c, unsigned length, bool is_32)
 	if (t->call.changes_maps)
 		__atomic_fetch_add(&memory()->map_generation, 1, __ATOMIC_ACQ_REL);
 	t->call.is_on = true;
+	t->head.call_at = t->call.at;
+	t->head.call_ret = t->call.ret;
 	if (t->call.child)
 		state_at(t->call.child)->call = t->call;
 	c->r.rip = t->call.at;
@@ -224,7 +260,7 @@ static void mend_registers(struct state *t, struct context *c)
 {
 	if (!t->call.is_32 && c->r.rcx == t->call.at + STUB_BEHIND) {
 		c->r.rcx = t->call.ret;
-		c->r.r11 = (c->r.r11 & ~FLAG_TRAP) | (t->has_own_trap ? FLAG_TRAP : 0);
+		c->r.r11 = (c->r.r11 & ~FLAG_TRAP) | (t->head.has_own_trap ? FLAG_TRAP : 0);
 	}
 	if (t->call.has_rdi)
 		c->r.rdi = t->call.rdi;
@@ -238,7 +274,9 @@ void call_take_back(struct state *t, struct context *c)
 		clone_end_parent(t, -1);
 	if (is_exit(t->call.meaning))
 		exit_take_back(t);
+	forget_kill(t);
 	t->call.is_on = false;
+	t->head.call_at = 0;
 }
 
 static bool is_clone(uint64_t number)
@@ -254,6 +292,8 @@ void call_end(struct state *t, struct context *c)
 	mend_registers(t, c);
 	c->r.rip = t->call.ret;
 	t->call.is_on = false;
+	t->head.call_at = 0;
+	forget_kill(t);
 	if (is_clone(t->call.meaning) && result == 0) {
 		clone_end_child(t, c);
 		return;
@@ -267,4 +307,6 @@ void call_end(struct state *t, struct context *c)
 		__atomic_fetch_add(&memory()->map_generation, 1, __ATOMIC_ACQ_REL);
 		ring_sync(t, STEPS_SYNC_MAPS, 0);
 	}
+	if (t->call.number == SYS_prctl && !t->call.is_32 && c->r.rdi == PR_SET_NAME_)
+		ring_sync(t, STEPS_SYNC_NAME, 0);
 }

@@ -72,7 +72,7 @@ static bool wait_for_change(struct state *t, uint32_t *word, uint32_t old)
 
 	wake_recorder(t);
 	for (uint32_t i = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) == old; i++) {
-		if (memory()->is_dead)
+		if (memory()->is_dead || __atomic_load_n(&area()->is_off, __ATOMIC_RELAXED) > 1)
 			return false;
 		if (i < SPINS || t->process->is_quiet) {
 			__builtin_ia32_pause();
@@ -162,7 +162,7 @@ void ring_write(struct state *t, enum steps_record_kind kind, uint64_t addr, uin
 	publish(t);
 }
 
-bool ring_sync(struct state *t, enum steps_sync what, uint64_t addr)
+bool ring_sync(struct state *t, uint32_t what, uint64_t addr)
 {
 	struct steps_slot *s = t->slot;
 	uint32_t before;
@@ -170,6 +170,6 @@ bool ring_sync(struct state *t, enum steps_sync what, uint64_t addr)
 	if (!s || is_off())
 		return false;
 	before = __atomic_load_n(&s->synced, __ATOMIC_ACQUIRE);
-	ring_write(t, STEPS_RECORD_SYNC, addr, (uint32_t)what, before + 1);
+	ring_write(t, STEPS_RECORD_SYNC, addr, what, before + 1);
 	return wait_for_change(t, &s->synced, before);
 }

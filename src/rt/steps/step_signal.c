@@ -24,7 +24,6 @@
 #define SA_KERNELS     (SA_RESTART_ | 0x3ull) /* that the kernel has to obey: and SA_NOCLD* */
 #define SS_ONSTACK_    1u
 #define SS_DISABLE_    2u
-#define SS_AUTODISARM_ 0x80000000u
 #define MINSIGSTKSZ_   2048u
 #define RED_ZONE       128u
 #define FP_BYTES       512u
@@ -170,10 +169,16 @@ static int64_t set_action(struct state *t, int number, struct steps_action *a)
 
 	a->flags &= SA_KNOWN;
 	a->mask &= ~(bit(SIG_KILL) | bit(SIG_STOP));
+	/* Who leaves first puts the program's actions back: nothing of ours may come behind that.
+	 */
+	lock_memory();
 	if (number != SIG_TRAP)
-		rc = is_ours(number, a) ? put_ours(number, a) : kernel_action(number, a, NULL);
+		rc = is_ours(number, a) && !t->process->is_restored
+			     ? put_ours(number, a)
+			     : kernel_action(number, a, NULL);
 	if (rc == 0)
 		t->process->actions[number] = *a;
+	unlock_memory();
 	return rc;
 }
 
@@ -246,7 +251,7 @@ bool signal_return(struct state *t, struct context *c)
 		return false;
 	trap_record(t, c->r.rip);
 	ring_write(t, STEPS_RECORD_SYSCALL, own.r.rax, SYS_rt_sigreturn, 0);
-	t->has_own_trap = own.r.flags & FLAG_TRAP;
+	t->head.has_own_trap = (own.r.flags & FLAG_TRAP) != 0;
 	own.r.flags = (c->r.flags & ~FLAGS_RETURNED) | (own.r.flags & FLAGS_RETURNED);
 	own.r.cs = c->r.cs;
 	own.r.ss = c->r.ss;
@@ -308,7 +313,7 @@ static struct frame *write_frame(struct state *t, const struct steps_action *a,
 	copy_bytes(&f->info, info, sizeof(*info));
 	f->ret = a->restorer;
 	f->c.r.fpstate = n ? fp : 0;
-	f->c.r.flags = (c->r.flags & ~FLAG_TRAP) | (t->has_own_trap ? FLAG_TRAP : 0);
+	f->c.r.flags = (c->r.flags & ~FLAG_TRAP) | (t->head.has_own_trap ? FLAG_TRAP : 0);
 	f->c.mask = own_mask(t, c->mask);
 	f->c.stack = (struct signal_stack){t->head.alt_sp,
 		t->head.alt_bytes ? t->head.alt_flags : SS_DISABLE_, 0, t->head.alt_bytes};
@@ -336,7 +341,7 @@ static void enter_handler(struct state *t, struct context *c, int number,
 	c->r.ss = USER_SS;
 	c->r.flags &= ~(FLAG_DIRECTION | FLAG_RESUME | FLAG_TRAP);
 	c->r.fpstate = 0; /* the vector registers begin anew */
-	t->has_own_trap = false;
+	t->head.has_own_trap = false;
 	t->call.has_mask = false;
 }
 
@@ -347,7 +352,7 @@ void signal_deliver(struct state *t, int number, const struct signal_info *info,
 
 	if (number == SIG_TRAP && t->head.is_trap_blocked && !is_forced) {
 		t->pending_trap = *info;
-		t->is_trap_pending = true;
+		t->head.is_trap_pending = true;
 		return;
 	}
 	if (a.handler == SIG_IGN_ && !is_forced)
@@ -368,15 +373,23 @@ void signal_deliver(struct state *t, int number, const struct signal_info *info,
 
 void signal_check_pending(struct state *t, struct context *c)
 {
-	if (!t->is_trap_pending || t->head.is_trap_blocked)
+	if (!t->head.is_trap_pending || t->head.is_trap_blocked)
 		return;
-	t->is_trap_pending = false;
+	t->head.is_trap_pending = false;
 	signal_deliver(t, SIG_TRAP, &t->pending_trap, c);
+}
+
+void signal_send_again(int number, struct signal_info *info)
+{
+	long pid = raw_call(SYS_getpid, 0), tid = raw_call(SYS_gettid, 0);
+
+	raw_call(SYS_rt_tgsigqueueinfo, pid, tid, number, info);
 }
 
 void signal_pass_on(int number, struct signal_info *info, struct context *c)
 {
 	struct memory *m = memory();
+	struct steps_action now;
 	long pid = raw_call(SYS_getpid, 0);
 
 	for (unsigned i = 0; i < N_PROCESSES; i++) {
@@ -385,9 +398,17 @@ void signal_pass_on(int number, struct signal_info *info, struct context *c)
 
 		if (m->processes[i].pid != (uint32_t)pid || !is_handled(a))
 			continue;
+		__atomic_fetch_add(&m->config.n_passing, 1, __ATOMIC_RELAXED);
 		raw_call(SYS_rt_sigprocmask, 2, &mask, NULL, 8);
 		((void (*)(int, struct signal_info *, struct context *))(uintptr_t)a->handler)(
 			number, info, c);
+		mask = ~0ull;
+		raw_call(SYS_rt_sigprocmask, 2, &mask, NULL, 8);
+		__atomic_fetch_sub(&m->config.n_passing, 1, __ATOMIC_RELAXED);
 		return;
 	}
+	/* The last one has left meanwhile: the action is the program's again. */
+	if (kernel_action(number, NULL, &now) == 0 &&
+		now.handler != (uint64_t)(uintptr_t)weir_steps_entry)
+		signal_send_again(number, info);
 }

@@ -12,7 +12,6 @@
 
 #include <sched.h>
 
-#define OWNER_UNKNOWN	     0xffffffffu
 #define MADV_POPULATE_WRITE_ 23
 #define CLONE_NEWPID_	     0x20000000ull
 #define WHY_START	     0 /* STEP_WHY_START */
@@ -100,6 +99,7 @@ static struct process *first_process(struct state *t)
 	if (!p->has_begun) {
 		/* All of them, also those that sit in a system call and have yet to trap. */
 		p->n_threads = config->n_threads;
+		config->actions_at = (uint64_t)(uintptr_t)p->actions;
 		p->is_quiet = config->is_quiet;
 		signals_begin(t);
 		p->has_begun = 1;
@@ -119,10 +119,10 @@ struct state *thread_state(const struct context *c)
 	if (at < (uint64_t)STEPS_N_STATES * STEPS_STATE_BYTES) {
 		struct state *t = state_at((uint32_t)(at / STEPS_STATE_BYTES));
 
-		return t->is_out && !t->n_vforks ? NULL : t;
+		return t->head.is_out && !t->n_vforks ? NULL : t;
 	}
 	if (stub < (uint64_t)STEPS_N_STATES * STUB_BYTES &&
-		memory()->owners[stub / STUB_BYTES] == OWNER_UNKNOWN)
+		memory()->config.owners[stub / STUB_BYTES] == STEPS_OWNER_UNKNOWN)
 		return state_at((uint32_t)(stub / STUB_BYTES));
 	return NULL;
 }
@@ -143,7 +143,6 @@ bool thread_begin(struct state *t, struct context *c, enum steps_slot_how how, u
 	if (how == STEPS_HOW_START) {
 		t->index = (uint32_t)(((uint64_t)(uintptr_t)t - (uint64_t)(uintptr_t)state_at(0)) /
 				      STEPS_STATE_BYTES);
-		memory()->owners[t->index] = t->head.tid;
 		first_process(t);
 	}
 	t->head.is_begun = 1;
@@ -160,21 +159,28 @@ bool thread_begin(struct state *t, struct context *c, enum steps_slot_how how, u
 	return true;
 }
 
+/* The program's actions but that of SIGTRAP; once. */
+static void restore(struct process *p)
+{
+	if (p->is_restored)
+		return;
+	signals_restore(p);
+	p->is_restored = 1;
+	if (p->pid == memory()->config.pid)
+		memory()->config.is_restored = 1;
+}
+
 static void forget_thread(struct state *t)
 {
 	struct process *p = t->process;
 
 	lock_memory();
-	if (!p->is_restored && is_off()) {
-		signals_restore(p);
-		p->is_restored = 1;
-	}
+	if (is_off())
+		restore(p);
 	if (!--p->n_threads) {
 		/* The last one: nobody traps any more. */
-		if (!p->is_restored)
-			signals_restore(p);
+		restore(p);
 		raw_call(SYS_rt_sigaction, SIG_TRAP, &p->actions[SIG_TRAP], 0, 8);
-		p->is_restored = 1;
 		p->has_begun = 0;
 		p->pid = 0;
 	}
@@ -186,22 +192,23 @@ void thread_leave(struct state *t, struct context *c, int why)
 	if (t->slot)
 		ring_write(t, STEPS_RECORD_PAUSE, 0, (uint32_t)why, 0);
 	end_slot(t);
-	c->r.flags = (c->r.flags & ~FLAG_TRAP) | (t->has_own_trap ? FLAG_TRAP : 0);
+	c->r.flags = (c->r.flags & ~FLAG_TRAP) | (t->head.has_own_trap ? FLAG_TRAP : 0);
 	c->stack = (struct signal_stack){t->head.alt_sp,
 		t->head.alt_bytes ? t->head.alt_flags : SS_DISABLE_, 0, t->head.alt_bytes};
 	if (t->head.is_trap_blocked)
 		c->mask |= SIG_TRAP_BIT;
-	t->is_out = true;
+	if (t->head.is_trap_pending)
+		signal_send_again(SIG_TRAP, &t->pending_trap);
+	t->head.is_trap_pending = 0;
+	t->head.is_out = 1;
 	t->head.is_begun = 0;
 	forget_thread(t);
 	if (t->n_vforks) { /* the state is still its parent's */
 		t->process = t->vforks[t->n_vforks - 1].process;
 		return;
 	}
-	t->head.tid = 0;
-	/* Last: the state's stack is in use until the context is restored, which the kernel does in
-	 * one call; who takes the state meanwhile is a thread that is still to be made. */
-	__atomic_store_n(&memory()->owners[t->index], 0, __ATOMIC_RELEASE);
+	/* The state stays its own until the thread is gone: its stack is in use until the kernel
+	 * has put the context back. */
 }
 
 /* Whether the thread really ends the recorder finds out: a signal may still come first. */
@@ -231,13 +238,13 @@ static uint32_t take_state(struct state *t)
 
 	lock_memory();
 	for (uint32_t i = 1; i < STEPS_N_STATES && !found; i++) {
-		uint32_t owner = m->owners[i];
+		uint32_t owner = m->config.owners[i];
 
-		if (owner == OWNER_UNKNOWN)
+		if (owner == STEPS_OWNER_UNKNOWN)
 			continue;
 		if (owner && raw_call(SYS_tgkill, t->process->pid, owner, 0) != -ERRNO_ESRCH)
 			continue;
-		m->owners[i] = OWNER_UNKNOWN;
+		m->config.owners[i] = STEPS_OWNER_UNKNOWN;
 		found = i;
 	}
 	unlock_memory();
@@ -246,7 +253,7 @@ static uint32_t take_state(struct state *t)
 
 static void free_state(uint32_t i)
 {
-	__atomic_store_n(&memory()->owners[i], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&memory()->config.owners[i], 0, __ATOMIC_RELEASE);
 }
 
 static bool is_vfork(uint64_t flags)
@@ -261,10 +268,13 @@ bool clone_begin(struct state *t, struct context *c, uint64_t flags)
 
 	(void)c;
 	t->call.clone_flags = flags;
+	t->head.is_cloning = 1;
 	if (is_vfork(flags))
-		return t->n_vforks < N_VFORKS;
+		return t->n_vforks < N_VFORKS && find_process(0);
 	if (!(flags & CLONE_VM))
 		return true;
+	if (!(flags & CLONE_THREAD) && !find_process(0))
+		return false;
 	i = take_state(t);
 	if (!i)
 		return false;
@@ -278,7 +288,7 @@ bool clone_begin(struct state *t, struct context *c, uint64_t flags)
 	child->head.is_begun = 1;
 	child->head.is_trap_blocked = t->head.is_trap_blocked;
 	child->head.alt_flags = SS_DISABLE_;
-	child->has_own_trap = t->has_own_trap;
+	child->head.has_own_trap = t->head.has_own_trap;
 	lock_memory();
 	t->process->n_threads++;
 	unlock_memory();
@@ -349,9 +359,11 @@ static void inherit_memory(struct state *t, uint32_t tid)
 	for (unsigned i = 0; i < N_PROCESSES; i++)
 		if (&m->processes[i] != p)
 			m->processes[i].pid = 0;
-	clear_bytes(m->owners, sizeof(m->owners));
-	m->owners[t->index] = tid;
+	clear_bytes(m->config.owners, sizeof(m->config.owners));
+	m->config.owners[t->index] = tid;
 	m->config.pid = tid;
+	m->config.is_shared = 0;
+	m->config.n_passing = 0;
 	p->pid = tid;
 	p->n_threads = 1;
 	t->n_vforks = 0;
@@ -372,8 +384,9 @@ void clone_end_child(struct state *t, struct context *c)
 	} else if (!(flags & CLONE_VM)) {
 		inherit_memory(t, tid);
 	} else {
-		__atomic_store_n(&memory()->owners[t->index], tid, __ATOMIC_RELEASE);
+		__atomic_store_n(&memory()->config.owners[t->index], tid, __ATOMIC_RELEASE);
 		if (!is_thread) {
+			memory()->config.is_shared = 1;
 			lock_memory();
 			t->process->n_threads--;
 			unlock_memory();
@@ -382,7 +395,7 @@ void clone_end_child(struct state *t, struct context *c)
 	}
 	t->slot = NULL;
 	t->n_lost = 0;
-	t->is_trap_pending = false;
+	t->head.is_trap_pending = false;
 	t->head.tid = tid;
 	if (t->call.clears_actions)
 		signals_clear(t->process);
@@ -410,8 +423,11 @@ void vfork_look(struct state *t, const struct context *c)
 	t->call = s->call;
 	t->head.tid = s->tid;
 	t->head.saved = s->saved;
+	t->head.is_cloning = 1;
+	t->head.call_at = s->call.at;
+	t->head.call_ret = s->call.ret;
 	t->head.is_trap_blocked = s->is_trap_blocked;
-	t->is_out = false;
+	t->head.is_out = 0;
 	t->head.is_begun = 1;
 	t->n_lost = 0;
 	if (t->slot)

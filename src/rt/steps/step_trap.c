@@ -107,10 +107,10 @@ static void mend_flags(struct state *t, struct context *c, const uint8_t *b, siz
 	unsigned i = n_prefixes(b, n);
 	uint8_t opcode = i < n ? b[i] : 0;
 
-	if (opcode == 0x9c && !t->has_own_trap)
+	if (opcode == 0x9c && !t->head.has_own_trap)
 		*(volatile uint8_t *)(uintptr_t)(c->r.rsp + 1) &= (uint8_t) ~(FLAG_TRAP >> 8);
 	else if (opcode == 0x9d || opcode == 0xcf)
-		t->has_own_trap = c->r.flags & FLAG_TRAP;
+		t->head.has_own_trap = (c->r.flags & FLAG_TRAP) != 0;
 }
 
 void trap_record(struct state *t, uint64_t addr)
@@ -125,7 +125,7 @@ void trap_record(struct state *t, uint64_t addr)
  * itself, or made a trap: it gets this one. */
 static bool executed(struct state *t, struct context *c)
 {
-	bool is_own = t->has_own_trap;
+	bool is_own = t->head.has_own_trap;
 	uint8_t bytes[INSN_BYTES];
 	uint64_t addr;
 	size_t n;
@@ -163,7 +163,7 @@ static void go_on(struct state *t, struct context *c)
 		size_t n;
 
 		t->head.saved = rip;
-		if (t->is_out || is_off())
+		if (t->head.is_out || is_off())
 			break;
 		/* Nearly all instructions are told from a system call by their first byte. */
 		n = peek(t, rip, bytes, 2);
@@ -175,13 +175,13 @@ static void go_on(struct state *t, struct context *c)
 		if (!length || !call_begin(t, c, length, is_32))
 			break;
 	}
-	if (!t->is_out && is_off() && !is_in_stub(t, c, 0))
+	if (!t->head.is_out && is_off() && !is_in_stub(t, c, 0))
 		thread_leave(t, c, 5); /* STEP_WHY_END */
-	if (!t->is_out) {
+	if (!t->head.is_out) {
 		c->r.flags |= FLAG_TRAP;
 		c->mask &= ~SIG_TRAP_BIT;
-		c->stack = (struct signal_stack){
-			(uint64_t)(uintptr_t)t + sizeof(*t), 0, 0, STEPS_STATE_BYTES - sizeof(*t)};
+		c->stack = (struct signal_stack){(uint64_t)(uintptr_t)t + sizeof(*t),
+			SS_AUTODISARM_, 0, STEPS_STATE_BYTES - sizeof(*t)};
 	}
 }
 
@@ -206,8 +206,7 @@ static void trapped(struct state *t, const struct signal_info *info, struct cont
 }
 
 /* A signal of the program's. */
-static void signalled(
-	struct state *t, int number, const struct signal_info *info, struct context *c)
+static void signalled(struct state *t, int number, struct signal_info *info, struct context *c)
 {
 	if (is_in_stub(t, c, 0))
 		call_take_back(t, c);
@@ -215,7 +214,9 @@ static void signalled(
 		call_end(t, c);
 	else if (number == SIG_TRAP && info->code == CODE_KERNEL && t->head.saved)
 		executed(t, c); /* int3 */
-	if (!t->is_out)
+	if (t->head.is_out)
+		signal_send_again(number, info);
+	else
 		signal_deliver(t, number, info, c);
 }
 
@@ -226,14 +227,17 @@ void steps_handle(int number, struct signal_info *info, struct context *c)
 
 	if (t && t->n_vforks)
 		vfork_look(t, c);
-	if (!t || t->is_out) {
+	if (!t || t->head.is_out) {
 		c->r.flags &= ~FLAG_TRAP;
 		if (number != SIG_TRAP)
 			signal_pass_on(number, info, c);
 		return;
 	}
-	if (!t->head.is_begun && !thread_begin(t, c, STEPS_HOW_START, 0))
+	if (!t->head.is_begun && !thread_begin(t, c, STEPS_HOW_START, 0)) {
+		if (number != SIG_TRAP)
+			signal_send_again(number, info);
 		return;
+	}
 	ring_look_around(t);
 	if (number == SIG_TRAP && (info->code == TRAP_TRACE || info->code == TRAP_HWBKPT))
 		trapped(t, info, c);

@@ -33,6 +33,9 @@
 #define STUB_BEHIND  2u /* offset behind the call */
 #define STUB_END     3u /* and where its trap comes */
 #define INSN_BYTES   15u
+/* Ours has it always: rt_sigreturn gives the thread its own signal stack back only when it is not
+ * made from the stack that is to be replaced. */
+#define SS_AUTODISARM_ 0x80000000u
 
 #define ERRNO_ESRCH  3
 #define ERRNO_EFAULT 14
@@ -113,10 +116,7 @@ struct suspended { /* of a parent while its vfork child uses its state */
 struct state {
 	struct steps_state_head head;
 	uint32_t index;
-	bool is_out;	      /* the thread is not traced any more */
-	bool has_own_trap;    /* the program has set the trap flag itself */
-	bool is_trap_pending; /* SIGTRAP came while the program blocks it: */
-	struct signal_info pending_trap;
+	struct signal_info pending_trap; /* if there is one */
 	struct process *process;
 	struct steps_slot *slot; /* NULL: records go nowhere */
 	struct steps_record *ring;
@@ -138,11 +138,9 @@ struct state {
 /* All that one address space has; copied by fork. */
 struct memory {
 	struct steps_config config;
-	uint32_t lock;			 /* spin; for `owners` and `processes` */
-	uint32_t map_generation;	 /* moves when pages may have gone */
-	uint32_t is_dead;		 /* the recorder is gone, or we gave up: everybody leaves */
-	uint32_t owners[STEPS_N_STATES]; /* tid of who uses the state, ~0 = not known yet, 0 = free
-					  */
+	uint32_t lock;		 /* spin; for the owners and `processes` */
+	uint32_t map_generation; /* moves when pages may have gone */
+	uint32_t is_dead;	 /* the recorder is gone, or we gave up: everybody leaves */
 	struct process processes[N_PROCESSES];
 };
 _Static_assert(sizeof(struct memory) <= STEPS_PRIVATE_BYTES, "fits");
@@ -208,8 +206,9 @@ static inline void unlock_memory(void)
 void ring_step(struct state *t, uint64_t addr, const uint8_t *bytes, size_t n);
 void ring_write(
 	struct state *t, enum steps_record_kind kind, uint64_t addr, uint32_t a, uint32_t b);
-/* Writes a SYNC record and waits until it is answered; false when nobody will. */
-bool ring_sync(struct state *t, enum steps_sync what, uint64_t addr);
+/* Writes a SYNC record (enum steps_sync and its flags) and waits until it is answered; false when
+ * nobody will. */
+bool ring_sync(struct state *t, uint32_t what, uint64_t addr);
 /* Now and then: does the recorder live? */
 void ring_look_around(struct state *t);
 
@@ -240,6 +239,8 @@ void signals_begin(struct state *t);
 void signals_restore(struct process *p);
 /* Gives the program a signal, the way the kernel would. */
 void signal_deliver(struct state *t, int number, const struct signal_info *info, struct context *c);
+/* It was taken from a thread that is not traced any more, which now gets it from the kernel. */
+void signal_send_again(int number, struct signal_info *info);
 /* A signal for a thread that is not traced, in a process that is. */
 void signal_pass_on(int number, struct signal_info *info, struct context *c);
 int64_t signal_call_action(struct state *t, const struct regs64 *r);

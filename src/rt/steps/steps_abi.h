@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define STEPS_ABI_MAGIC	  0x70747377u /* "wstp" */
-#define STEPS_ABI_VERSION 1
+#define STEPS_ABI_VERSION 2
 #define STEPS_MEMFD_NAME  "weir-steps"
 
 /* --- the range that the program gets ------------------------------------------------------- */
@@ -39,6 +39,8 @@ struct steps_action {
 	uint64_t handler, flags, restorer, mask;
 };
 
+#define STEPS_OWNER_UNKNOWN 0xffffffffu
+
 /* At STEPS_PRIVATE_AT; written by the recorder before the program runs. */
 struct steps_config {
 	uint32_t magic, version;
@@ -47,6 +49,14 @@ struct steps_config {
 	uint32_t n_threads; /* that the recorder put the library into */
 	uint32_t reserved;
 	struct steps_action trap_action; /* the program's own of SIGTRAP */
+	/* For who takes the library out again; from here on the library writes: */
+	uint64_t actions_at;  /* address of the program's own actions, by signal; 0: all are */
+	uint32_t is_restored; /* the kernel has them again, but that of SIGTRAP */
+	uint32_t is_shared;   /* another process that runs at the same time has this memory, too */
+	uint32_t n_passing;   /* handlers of the program that were called from our code */
+	uint32_t reserved2;
+	uint32_t owners[STEPS_N_STATES]; /* tid of who uses the state, or used it until it left;
+					    STEPS_OWNER_UNKNOWN = a thread to be; 0 = free */
 };
 
 /* At the start of a state; written by the recorder for threads that it puts the library into. */
@@ -57,6 +67,12 @@ struct steps_state_head {
 	uint32_t alt_flags;	    /* as in ucontext: SS_DISABLE, SS_AUTODISARM */
 	uint32_t is_trap_blocked;   /* the program blocks SIGTRAP */
 	uint64_t saved;		    /* address of the next instruction; 0 = not known */
+	uint32_t is_out;	    /* the thread is not traced any more */
+	uint32_t is_cloning;	    /* its call makes a thread or process */
+	uint32_t has_own_trap;	    /* the program has set the trap flag itself */
+	uint32_t is_trap_pending;   /* SIGTRAP came while the program blocks it */
+	uint64_t call_at;  /* of the call that it makes in a stub: the instruction; 0 = none */
+	uint64_t call_ret; /* and where it comes back to */
 };
 
 /* What the queued SIGTRAP that starts a thread carries (si_value). */
@@ -85,7 +101,9 @@ struct steps_slot {
 	uint32_t state; /* enum steps_slot_state; FREE -> TAKEN by compare and swap */
 	uint32_t pid, tid, by_tid;
 	uint32_t how;
-	uint32_t reserved[11];
+	uint32_t kill_number; /* the thread sends a signal, by this call ... */
+	uint64_t kill_addr;   /* ... at this address; 0 = it does not */
+	uint32_t reserved[8];
 	uint64_t head; /* records written; free running */
 	uint64_t reserved2[7];
 	/* The recorder: */
@@ -110,7 +128,7 @@ struct steps_area {
 	uint32_t recorder_pid;
 	uint64_t slots_at, rings_at, ring_stride; /* from the area's start; bytes */
 	/* Written by the recorder while the program runs: */
-	uint32_t is_off;    /* 1: each thread leaves at its next trap */
+	uint32_t is_off;    /* 1: each thread leaves at its next trap; 2: and nobody reads */
 	uint32_t heartbeat; /* moves while the recorder lives */
 	uint32_t is_asleep; /* futex: 1 while the recorder waits; the library sets 0 and wakes it */
 	/* Written by the library: */
@@ -135,7 +153,12 @@ enum steps_sync {
 	STEPS_SYNC_EXEC = 2, /* waits until it is seized by ptrace; then becomes another program by
 				the call at addr, or not */
 	STEPS_SYNC_READ = 3, /* wants the bytes at addr, as far as the kernel reads them: reply */
+	STEPS_SYNC_NAME = 4, /* the thread has another name: waits until it is read */
 };
+#define STEPS_SYNC_WHAT 0xffu
+/* With STEPS_SYNC_EXEC: what the program does with SIGTRAP, and its next one inherits. */
+#define STEPS_EXEC_TRAP_BLOCKED 0x100u
+#define STEPS_EXEC_TRAP_IGNORED 0x200u
 
 struct steps_record {
 	uint64_t addr;

@@ -15,7 +15,8 @@
 
 #define STOP_NS		 5000000000u
 #define STATUS_BYTES_MAX (1u << 16)
-#define MEMFD_PATH	 "/memfd:" STEPS_MEMFD_NAME
+#define SCRIPT_BYTES_MAX 255
+#define SCRIPTS_MAX	 4 /* that are each other's interpreter: as many as the kernel takes */
 
 /* The value of a line of /proc/PID/status, borrowed; NULL when there is none. */
 static const char *status_line(struct buf *status, const char *name)
@@ -40,24 +41,43 @@ static bool is_32_bit(pid_t pid)
 	return !is_64;
 }
 
-static void look_for_library(void *ctx, const struct proc_mapping *m)
+/* What exec would begin with: the file, or the interpreter that its first line names. */
+static bool names_interpreter(const char *path, char *to, size_t n, bool *is_32)
 {
-	bool *is_there = ctx;
+	uint8_t head[SCRIPT_BYTES_MAX + 1] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, head, SCRIPT_BYTES_MAX);
+	const char *at = (const char *)head + 2;
 
-	if (!strncmp(m->path, MEMFD_PATH, strlen(MEMFD_PATH)))
-		*is_there = true;
+	fd_cleanup(&fd);
+	*is_32 = got > EI_CLASS && !memcmp(head, ELFMAG, SELFMAG) && head[EI_CLASS] == ELFCLASS32;
+	if (got < 3 || memcmp(head, "#!", 2))
+		return false;
+	at += strspn(at, " \t");
+	snprintf(to, n, "%.*s", (int)strcspn(at, " \t\n"), at);
+	return *to;
 }
 
-/* A thread that sits in a system call since an earlier recording comes back into its library. */
-static bool is_being_left(pid_t pid, struct buf *status)
+int inside_check_command(const char *name, struct err *err)
 {
-	const char *caught = status_line(status, "\nSigCgt:\t");
-	bool is_there = false;
+	char *path = NULL, interpreter[SCRIPT_BYTES_MAX + 1] = "";
+	bool is_script, is_32 = false;
 
-	if (!caught || !(strtoull(caught, NULL, 16) & 1ull << (SIGTRAP - 1)))
-		return false;
-	proc_each_mapping(pid, look_for_library, &is_there, NULL);
-	return is_there;
+	if (launch_find(name, &path, NULL) < 0)
+		return 0; /* whoever starts it says so */
+	is_script = names_interpreter(path, interpreter, sizeof(interpreter), &is_32);
+	for (unsigned i = 0; i < SCRIPTS_MAX && is_script; i++) {
+		char of[sizeof(interpreter)];
+
+		memcpy(of, interpreter, sizeof(of));
+		is_script = names_interpreter(of, interpreter, sizeof(interpreter), &is_32);
+	}
+	free(path);
+	if (is_32)
+		return err_set(err, ERR_UNSUPPORTED,
+			"'%s' is a 32-bit program, which the engine 'inside' cannot trace: take --engine ptrace",
+			name);
+	return 0;
 }
 
 static int check_status(pid_t pid, struct buf *status, struct err *err)
@@ -68,10 +88,6 @@ static int check_status(pid_t pid, struct buf *status, struct err *err)
 	if (pids && pids[strcspn(pids, "\t\n")] == '\t')
 		return err_set(err, ERR_UNSUPPORTED,
 			"process %d is in a pid namespace of its own, which the engine 'inside' cannot trace",
-			pid);
-	if (is_being_left(pid, status))
-		return err_set(err, ERR_UNSUPPORTED,
-			"process %d has a thread that sits in a system call since an earlier recording of the engine 'inside': try again when it has come back",
 			pid);
 	return 0;
 }
@@ -107,6 +123,11 @@ int inside_attach(struct inside_engine *e, pid_t pid, struct err *err)
 		return rc;
 	p = inside_process_add(e, pid, NULL);
 	threads.memory_fd = p->memory_fd;
+	rc = inside_take_out_old(pid, p->memory_fd, err);
+	if (rc < 0) {
+		p->has_ended = true;
+		return rc;
+	}
 	rc = remote_threads_stop(&threads, clock_mono_ns() + STOP_NS, err);
 	if (rc == 0)
 		rc = inside_inject(e, &threads, &area, err);

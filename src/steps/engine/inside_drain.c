@@ -42,15 +42,21 @@ static void answer(struct inside_engine *e, struct inside_thread *t, const struc
 {
 	struct steps_slot *s = t->slot;
 
-	switch ((enum steps_sync)arg(r, STEPS_ARG_A)) {
+	uint32_t what = arg(r, STEPS_ARG_A);
+
+	switch ((enum steps_sync)(what & STEPS_SYNC_WHAT)) {
 	case STEPS_SYNC_MAPS:
 		step_session_maps(e->s, t->track);
 		break;
 	case STEPS_SYNC_EXEC:
 		inside_exec_begin(e, t, r->addr);
+		t->exec_heritage = what;
 		break;
 	case STEPS_SYNC_READ:
 		read_for(e, t, r->addr);
+		break;
+	case STEPS_SYNC_NAME:
+		step_session_look_at_name(e->s, t->track);
 		break;
 	}
 	__atomic_store_n(&s->synced, arg(r, STEPS_ARG_B), __ATOMIC_RELEASE);
@@ -101,6 +107,7 @@ static void take_exit(
 	struct inside_process *p = inside_process_find(e, t->pid);
 	bool is_all = arg(r, STEPS_ARG_B);
 
+	step_session_look_at_name(e->s, t->track); /* somebody else may have named it */
 	t->has_exit = true;
 	t->exit_addr = r->addr;
 	t->exit_status = (int)arg(r, STEPS_ARG_A);
@@ -169,6 +176,7 @@ void inside_free_slot(struct inside_thread *t)
 	t->area->is_bound[s - t->area->slots] = false;
 	s->head = s->tail = 0;
 	s->synced = 0;
+	s->kill_addr = 0;
 	s->pid = s->tid = 0;
 	__atomic_store_n(&s->state, STEPS_SLOT_FREE, __ATOMIC_RELEASE);
 }

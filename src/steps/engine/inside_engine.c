@@ -15,10 +15,11 @@
 #include "base/clock.h"
 #include "steps/engine/inside_engine.h"
 
-#define SLEEP_NS    2000000u   /* nothing to do: one program */
-#define NAP_NS	    200000u    /* several, of which each could wake us */
-#define EXEC_NAP_NS 30000u     /* a program waits for us */
-#define END_NS	    500000000u /* for threads to leave at the end; those in calls leave later */
+#define SLEEP_NS    2000000u	/* nothing to do: one program */
+#define NAP_NS	    200000u	/* several, of which each could wake us */
+#define EXEC_NAP_NS 30000u	/* a program waits for us */
+#define END_NS	    1000000000u /* for threads to leave at the end; others leave later */
+#define TAKE_OUT_NS 20000000u	/* between two attempts to give the memory back */
 #define TRIAL_NOPS  10
 
 /* --- does it work here ---------------------------------------------------------------------- */
@@ -87,7 +88,7 @@ static int accepts(const struct step_session *s, struct err *err)
 	if (what)
 		return err_set(err, ERR_UNSUPPORTED,
 			"engine 'inside' cannot do %s: take --engine ptrace", what);
-	return 0;
+	return o->command ? inside_check_command(o->command[0], err) : 0;
 }
 
 /* --- the loop ------------------------------------------------------------------------------- */
@@ -137,14 +138,6 @@ static bool is_anyone_left(const struct inside_engine *e)
 	return false;
 }
 
-static bool is_anyone_in(const struct inside_engine *e)
-{
-	for (size_t i = 0; i < e->threads.n; i++)
-		if (e->threads.v[i]->slot && !e->threads.v[i]->has_ended)
-			return true;
-	return false;
-}
-
 static void turn(struct inside_engine *e)
 {
 	beat(e);
@@ -154,18 +147,68 @@ static void turn(struct inside_engine *e)
 	step_session_progress(e->s);
 }
 
-/* Every thread leaves at its next trap; what they wrote until then is taken. */
+/* Nothing of us is in the process any more. */
+static void process_is_out(struct inside_engine *e, struct inside_process *p)
+{
+	for (size_t i = 0; i < e->threads.n; i++) {
+		struct inside_thread *t = e->threads.v[i];
+
+		if (t->pid != p->pid || t->has_ended)
+			continue;
+		while (inside_drain_thread(e, t))
+			;
+		if (!t->is_paused)
+			step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_END, 0, 0);
+		t->is_paused = true;
+		inside_free_slot(t);
+	}
+	inside_process_use(p, NULL);
+}
+
+static bool take_out_all(struct inside_engine *e)
+{
+	bool is_done = true;
+
+	inside_bind_slots(e);
+	for (size_t i = 0; i < e->processes.n; i++) {
+		struct inside_process *p = e->processes.v[i];
+		struct inside_area *area = p->area;
+
+		if (p->has_ended || !area)
+			continue;
+		if (inside_take_out(&(struct inside_range){p->pid, p->memory_fd, area->base,
+					    STEPS_AREA_AT + area->bytes},
+			    NULL) == 0)
+			process_is_out(e, p);
+		else
+			is_done = false;
+	}
+	return is_done;
+}
+
+static void tell_areas(struct inside_engine *e, uint32_t is_off)
+{
+	for (size_t i = 0; i < e->areas.n; i++)
+		__atomic_store_n(&e->areas.v[i]->shared->is_off, is_off, __ATOMIC_SEQ_CST);
+}
+
+/* Every thread leaves at its next trap, and what they wrote until then is taken; then the memory
+ * goes back. */
 static void let_go(struct inside_engine *e)
 {
-	uint64_t until = clock_mono_ns() + END_NS;
+	uint64_t until = clock_mono_ns() + END_NS, next = clock_mono_ns() + TAKE_OUT_NS / 4;
+	bool is_done = false;
 
 	e->is_off = true;
-	for (size_t i = 0; i < e->areas.n; i++)
-		__atomic_store_n(&e->areas.v[i]->shared->is_off, 1, __ATOMIC_SEQ_CST);
-	while (is_anyone_in(e) && clock_mono_ns() < until)
+	tell_areas(e, 1);
+	while ((!is_done || e->n_execs) && clock_mono_ns() < until) {
 		turn(e);
-	while (e->n_execs && clock_mono_ns() < until)
-		turn(e);
+		if (clock_mono_ns() < next)
+			continue;
+		is_done = take_out_all(e);
+		next = clock_mono_ns() + TAKE_OUT_NS;
+	}
+	tell_areas(e, 2);
 }
 
 static int start(struct inside_engine *e, struct err *err)

@@ -6,6 +6,7 @@
  *   inside_library.c  the library's bytes
  *   inside_inject.c   puts them into a stopped program, by ptrace, and lets go
  *   inside_attach.c   into a process that runs
+ *   inside_take_out.c out of it again
  *   inside_drain.c    rings -> session
  *   inside_life.c     processes: forks, execs, ends
  *   inside_engine.c   the loop
@@ -34,6 +35,7 @@ struct inside_area {
 	struct steps_area *shared;
 	struct steps_slot *slots;
 	size_t bytes;
+	uint64_t base;	/* of the whole range in the program */
 	bool *is_bound; /* by slot */
 	unsigned n_processes;
 };
@@ -63,6 +65,7 @@ struct inside_thread {
 	int last_signal;  /* that was marked */
 	bool is_in_exec;  /* seized: */
 	uint64_t exec_addr;
+	uint32_t exec_heritage; /* STEPS_EXEC_* */
 };
 
 struct inside_engine {
@@ -79,15 +82,44 @@ struct inside_engine {
 
 /* --- inside_inject.c ------------------------------------------------------------------------ */
 
+/* The `syscall` instruction of the program's vdso, and a call that a standing thread makes there.
+ */
+struct inside_call {
+	long number;
+	const char *name;
+	uint64_t args[6];
+};
+int inside_find_syscall(const struct remote_thread *t, struct remote_stub *stub, struct err *err);
+int inside_call(struct remote_thread *t, const struct remote_stub *stub,
+	const struct inside_call *call, int64_t *result, struct err *err);
 /* The threads stand. On success they have been let go and are traced; on failure they are as they
  * were, and stopped. */
 int inside_inject(struct inside_engine *e, struct remote_threads *threads,
 	struct inside_area **area, struct err *err);
+/* The standing thread of a new program ignores SIGTRAP, as the program before did. */
+int inside_ignore_trap(struct remote_threads *threads, struct err *err);
 void inside_area_free(struct inside_area *area);
+
+/* --- inside_take_out.c ---------------------------------------------------------------------- */
+
+/* The range of the library in a process. */
+struct inside_range {
+	pid_t pid;
+	int memory_fd;
+	uint64_t base, bytes;
+};
+/* Tracing is off. Takes threads that wait in system calls out of the library, gives the program its
+ * signal actions and the memory back. Fails when a thread still needs the library: nothing but
+ * threads that are out has changed then, and it can be tried again. */
+int inside_take_out(const struct inside_range *range, struct err *err);
+/* What an earlier recording left in the process, if anything. */
+int inside_take_out_old(pid_t pid, int memory_fd, struct err *err);
 
 /* --- inside_attach.c ------------------------------------------------------------------------ */
 
 int inside_attach(struct inside_engine *e, pid_t pid, struct err *err);
+/* Whether the command is something that can be traced; else a sentence. */
+int inside_check_command(const char *name, struct err *err);
 
 /* --- inside_drain.c ------------------------------------------------------------------------- */
 

@@ -37,7 +37,9 @@
 #define KERNEL_RESTORER	 0x04000000ull
 #define AT_SYSINFO_VALUE 33 /* AT_SYSINFO_EHDR */
 #define POPULATE_WRITE	 23 /* MADV_POPULATE_WRITE, Linux 5.14; without it the first traps fault */
-#define SCRATCH_AT	 0x400u /* in the private memory: for arguments of calls */
+#define SCRATCH_AT	 (STEPS_PRIVATE_BYTES - 4096u) /* for arguments of calls */
+#define BELOW_STACK	 1024u
+#define AUTODISARM	 ((int)(1u << 31)) /* SS_AUTODISARM */
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x10u
@@ -56,25 +58,29 @@ struct injection {
 	int64_t program_fd; /* of the memfd in the program; -1 = none */
 	int fd;		    /* ours */
 	struct inside_area *area;
+	uint32_t n_prepared;	      /* threads whose signal stack is ours */
+	bool has_trap;		      /* the action of SIGTRAP is ours: */
+	struct steps_action own_trap; /* the program's */
 };
 
-static int call_in(struct injection *in, struct remote_thread *t, long number,
-	const uint64_t args[6], const char *name, int64_t *result, struct err *err)
+int inside_call(struct remote_thread *t, const struct remote_stub *stub,
+	const struct inside_call *call, int64_t *result, struct err *err)
 {
 	int64_t value;
-	int rc = remote_syscall(t, &in->stub, number, args, &value, err);
+	int rc = remote_syscall(t, stub, call->number, call->args, &value, err);
 
 	if (rc < 0)
 		return rc;
 	if (value < 0 && value >= -4095)
-		return err_sys(err, (int)-value, "process %d: %s", in->threads->pid, name);
+		return err_sys(err, (int)-value, "process %d: %s", t->pid, call->name);
 	if (result)
 		*result = value;
 	return 0;
 }
 
-#define CALL(in, number, name, result, err, ...)                                                   \
-	call_in(in, (in)->first, number, (const uint64_t[6]){__VA_ARGS__}, name, result, err)
+#define CALL(in, n, what, result, err, ...)                                                        \
+	inside_call((in)->first, &(in)->stub, &(const struct inside_call){n, what, {__VA_ARGS__}}, \
+		result, err)
 
 /* --- the vdso ------------------------------------------------------------------------------ */
 
@@ -98,21 +104,21 @@ static uint64_t find_vdso(pid_t pid)
 	return found;
 }
 
-static int find_syscall(struct injection *in, struct err *err)
+int inside_find_syscall(const struct remote_thread *t, struct remote_stub *stub, struct err *err)
 {
-	uint64_t vdso = find_vdso(in->threads->pid);
+	uint64_t vdso = find_vdso(t->pid);
 	uint8_t *bytes = mem_zalloc(VDSO_BYTES);
 	size_t n = 0, i = 0;
 
-	while (vdso && n < VDSO_BYTES && remote_read(in->first, vdso + n, bytes + n, 4096))
+	while (vdso && n < VDSO_BYTES && remote_read(t, vdso + n, bytes + n, 4096))
 		n += 4096;
 	while (i + 1 < n && (bytes[i] != 0x0f || bytes[i + 1] != 0x05))
 		i++;
 	free(bytes);
 	if (i + 1 >= n)
-		return err_set(err, ERR_UNSUPPORTED, "process %d: its vdso has no system call",
-			in->threads->pid);
-	in->stub = (struct remote_stub){.addr = vdso + i - STUB_SYSCALL, .stays = true};
+		return err_set(
+			err, ERR_UNSUPPORTED, "process %d: its vdso has no system call", t->pid);
+	*stub = (struct remote_stub){.addr = vdso + i - STUB_SYSCALL, .stays = true};
 	return 0;
 }
 
@@ -257,6 +263,8 @@ static int take_trap_signal(struct injection *in, struct steps_config *config, s
 	if (rc == 0 && !remote_read(in->first, in->base + at + sizeof(a[0]), &config->trap_action,
 			       sizeof(config->trap_action)))
 		rc = err_sys(err, errno, "process %d: reading its memory", in->threads->pid);
+	in->has_trap = rc == 0;
+	in->own_trap = config->trap_action;
 	memset(a, 0, sizeof(a));
 	if (rc == 0)
 		rc = write_at(in, at, a, sizeof(a), err);
@@ -275,12 +283,13 @@ static int prepare_thread(
 
 	stacks[0].ss_sp = (void *)(uintptr_t)(in->base + state + STEPS_STATE_BYTES / 4);
 	stacks[0].ss_size = STEPS_STATE_BYTES - STEPS_STATE_BYTES / 4;
+	stacks[0].ss_flags = AUTODISARM;
 	rc = write_at(in, scratch, stacks, sizeof(stacks), err);
 	if (rc == 0)
-		rc = call_in(in, t, SYS_sigaltstack,
-			(const uint64_t[6]){
-				in->base + scratch, in->base + scratch + sizeof(stack_t)},
-			"sigaltstack", NULL, err);
+		rc = inside_call(t, &in->stub,
+			&(const struct inside_call){SYS_sigaltstack, "sigaltstack",
+				{in->base + scratch, in->base + scratch + sizeof(stack_t)}},
+			NULL, err);
 	if (rc < 0)
 		return rc;
 	if (!remote_read(t, in->base + scratch + sizeof(stack_t), &stacks[1], sizeof(stacks[1])) ||
@@ -336,7 +345,7 @@ static bool has_seccomp(pid_t pid)
 static int make_memory(struct injection *in, struct err *err)
 {
 	struct steps_area a = layout(in->e, &in->area->bytes);
-	int rc = find_syscall(in, err);
+	int rc = inside_find_syscall(in->first, &in->stub, err);
 
 	if (rc == 0)
 		rc = take_range(in, in->area->bytes, err);
@@ -356,9 +365,6 @@ static int make_memory(struct injection *in, struct err *err)
 
 		rc = rc < 0 ? rc : closed;
 	}
-	if (rc < 0 && in->base && in->first->is_stopped)
-		CALL(in, SYS_munmap, "munmap", NULL, NULL, in->base,
-			STEPS_AREA_AT + in->area->bytes);
 	return rc;
 }
 
@@ -371,13 +377,75 @@ static int inject_all(struct injection *in, struct err *err)
 	uint32_t index = 0;
 	int rc = make_memory(in, err);
 
-	for (size_t i = 0; i < in->threads->all.n && rc == 0; i++)
-		if (!in->threads->all.v[i].is_gone)
-			rc = prepare_thread(in, &in->threads->all.v[i], index++, err);
+	for (size_t i = 0; i < in->threads->all.n && rc == 0; i++) {
+		if (in->threads->all.v[i].is_gone)
+			continue;
+		config.owners[index] = (uint32_t)in->threads->all.v[i].tid;
+		rc = prepare_thread(in, &in->threads->all.v[i], index, err);
+		index += rc == 0;
+	}
+	in->n_prepared = index;
 	config.n_threads = index;
 	if (rc == 0)
 		rc = take_trap_signal(in, &config, err);
 	return rc == 0 ? write_at(in, STEPS_PRIVATE_AT, &config, sizeof(config), err) : rc;
+}
+
+static void undo_thread(struct injection *in, struct remote_thread *t, uint32_t index)
+{
+	uint64_t scratch = STEPS_PRIVATE_AT + SCRATCH_AT, mask;
+	struct steps_state_head head;
+	stack_t stack = {0};
+
+	if (!remote_read(t, in->base + STEPS_STATES_AT + (uint64_t)index * STEPS_STATE_BYTES, &head,
+		    sizeof(head)))
+		return;
+	stack.ss_sp = (void *)(uintptr_t)head.alt_sp;
+	stack.ss_size = head.alt_bytes;
+	stack.ss_flags = head.alt_bytes ? (int)head.alt_flags : SS_DISABLE;
+	if (write_at(in, scratch, &stack, sizeof(stack), NULL) == 0)
+		inside_call(t, &in->stub,
+			&(const struct inside_call){
+				SYS_sigaltstack, "sigaltstack", {in->base + scratch}},
+			NULL, NULL);
+	if (head.is_trap_blocked && ptrace(PTRACE_GETSIGMASK, t->tid, sizeof(mask), &mask) == 0) {
+		mask |= TRAP_BIT;
+		ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(mask), &mask);
+	}
+}
+
+/* No thread has begun: all is put back. */
+static void undo(struct injection *in)
+{
+	uint64_t scratch = STEPS_PRIVATE_AT + SCRATCH_AT;
+	uint32_t index = 0;
+
+	if (!in->base || !in->first->is_stopped)
+		return;
+	for (size_t i = 0; i < in->threads->all.n && index < in->n_prepared; i++)
+		if (!in->threads->all.v[i].is_gone)
+			undo_thread(in, &in->threads->all.v[i], index++);
+	if (in->has_trap && write_at(in, scratch, &in->own_trap, sizeof(in->own_trap), NULL) == 0)
+		CALL(in, SYS_rt_sigaction, "rt_sigaction", NULL, NULL, SIGTRAP, in->base + scratch,
+			0, 8);
+	CALL(in, SYS_munmap, "munmap", NULL, NULL, in->base, STEPS_AREA_AT + in->area->bytes);
+}
+
+int inside_ignore_trap(struct remote_threads *threads, struct err *err)
+{
+	struct injection in = {.threads = threads, .first = &threads->all.v[0]};
+	struct steps_action ignored = {.handler = 1}, there; /* SIG_IGN */
+	uint64_t at = (remote_thread_sp(in.first) - BELOW_STACK) & ~15ull;
+	int rc = inside_find_syscall(in.first, &in.stub, err);
+
+	if (rc < 0)
+		return rc;
+	if (!remote_read(in.first, at, &there, sizeof(there)) ||
+		!remote_write(in.first, at, &ignored, sizeof(ignored)))
+		return err_sys(err, errno, "process %d: writing its memory", threads->pid);
+	rc = CALL(&in, SYS_rt_sigaction, "rt_sigaction", NULL, err, SIGTRAP, at, 0, 8);
+	remote_write(in.first, at, &there, sizeof(there));
+	return rc;
 }
 
 void inside_area_free(struct inside_area *area)
@@ -407,6 +475,8 @@ int inside_inject(struct inside_engine *e, struct remote_threads *threads,
 			STEPS_N_STATES - 1);
 	in.area = mem_zalloc(sizeof(*in.area));
 	rc = inject_all(&in, err);
+	if (rc < 0)
+		undo(&in);
 	for (size_t i = 0; i < threads->all.n && rc == 0; i++)
 		if (!threads->all.v[i].is_gone)
 			rc = start_thread(&threads->all.v[i], err);
@@ -422,6 +492,7 @@ int inside_inject(struct inside_engine *e, struct remote_threads *threads,
 			ptrace(PTRACE_DETACH, t->tid, 0, 0);
 		t->is_seized = t->is_stopped = false;
 	}
+	in.area->base = in.base;
 	*area = in.area;
 	return 0;
 }

@@ -31,6 +31,10 @@
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
 #endif
+#ifndef PTRACE_GETSIGMASK
+#define PTRACE_GETSIGMASK 0x420a
+#define PTRACE_SETSIGMASK 0x420b
+#endif
 
 /* --- lists --------------------------------------------------------------------------------- */
 
@@ -144,8 +148,26 @@ static int status_by_kernel(int pid_fd)
 	return info.exit_code;
 }
 
+/* The call by which a thread sends a signal came back, and the signal was the end of it. */
+static void mark_own_kill(struct inside_engine *e, struct inside_thread *t)
+{
+	if (t->is_paused)
+		return;
+	step_session_step(
+		e->s, t->track, t->slot->kill_addr, (const uint8_t *)SYSCALL_CODE, 2, true);
+	step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, t->slot->kill_number, 0, 0);
+}
+
+/* si_code of the signal that the thread sends. */
+static int kill_code(const struct steps_slot *s)
+{
+	if (!s || !s->kill_addr || s->kill_number == SYS_kill)
+		return SI_USER;
+	return s->kill_number == SYS_tkill || s->kill_number == SYS_tgkill ? SI_TKILL : SI_QUEUE;
+}
+
 /* Died of a signal that nobody handles, so the thread could not tell. Of which thread it was, the
- * kernel does not say; SIGKILL is nobody's. */
+ * kernel does not say: one that sent a signal, or the first. SIGKILL is nobody's. */
 static void mark_death(struct inside_engine *e, struct inside_process *p, int status)
 {
 	struct inside_thread *first = NULL;
@@ -159,11 +181,14 @@ static void mark_death(struct inside_engine *e, struct inside_process *p, int st
 			continue;
 		if (t->last_signal == WTERMSIG(status))
 			return;
-		if (!first)
+		if (!first || (t->slot && t->slot->kill_addr))
 			first = t;
 	}
+	if (first && first->slot && first->slot->kill_addr)
+		mark_own_kill(e, first);
 	if (first && !first->is_paused)
-		step_session_mark(e->s, first->track, STEP_MARK_SIGNAL, WTERMSIG(status), 0, 0);
+		step_session_mark(e->s, first->track, STEP_MARK_SIGNAL, WTERMSIG(status),
+			kill_code(first->slot), 0);
 }
 
 static void end_process(struct inside_engine *e, struct inside_process *p, int status)
@@ -245,7 +270,8 @@ static bool is_64_bit(pid_t tid)
 }
 
 /* The only thread of a program that stands in PTRACE_EVENT_EXEC. */
-static int inject_program(struct inside_engine *e, struct inside_process *p, struct err *err)
+static int inject_program(
+	struct inside_engine *e, struct inside_process *p, uint32_t heritage, struct err *err)
 {
 	struct remote_threads threads = {
 		.pid = p->pid, .memory_fd = p->memory_fd, .is_64 = is_64_bit(p->pid)};
@@ -265,6 +291,10 @@ static int inject_program(struct inside_engine *e, struct inside_process *p, str
 	remote_thread_interrupt(t);
 	ptrace(PTRACE_CONT, p->pid, 0, 0);
 	rc = remote_thread_stop(t, clock_mono_ns() + STOP_NS, err);
+	if (rc == 0 && heritage & STEPS_EXEC_TRAP_IGNORED)
+		rc = inside_ignore_trap(&threads, err);
+	if (rc == 0 && e->is_off)
+		rc = err_set(err, ERR_UNSUPPORTED, "the recording has ended");
 	if (rc == 0)
 		rc = inside_inject(e, &threads, &area, err);
 	if (rc < 0)
@@ -308,6 +338,17 @@ static struct inside_thread *exec_of(struct inside_engine *e, pid_t pid)
 	return NULL;
 }
 
+/* In a mask that the program before had, and the kernel did not. */
+static void block_trap(pid_t tid)
+{
+	uint64_t mask;
+
+	if (ptrace(PTRACE_GETSIGMASK, tid, sizeof(mask), &mask) < 0)
+		return;
+	mask |= 1ull << (SIGTRAP - 1);
+	ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask);
+}
+
 static void exec_done(struct inside_engine *e, pid_t pid)
 {
 	struct inside_thread *t = exec_of(e, pid);
@@ -334,9 +375,11 @@ static void exec_done(struct inside_engine *e, pid_t pid)
 	/* The file that shows its memory is of the program before. */
 	fd_cleanup(&p->memory_fd);
 	p->memory_fd = open_memory(pid);
-	if (e->is_off || inject_program(e, p, &err) < 0) {
+	if (t->exec_heritage & STEPS_EXEC_TRAP_BLOCKED)
+		block_trap(pid);
+	if (inject_program(e, p, t->exec_heritage, &err) < 0) {
 		if (e->is_off)
-			ptrace(PTRACE_DETACH, pid, 0, 0);
+			inside_process_use(p, NULL);
 		else
 			give_up(e, p, t, &err);
 		return;
@@ -390,6 +433,15 @@ static void take_wait(struct inside_engine *e, pid_t pid, int status)
 		end_process(e, p, status);
 }
 
+/* The command's end is told by waitpid, with its status; unless it was killed while we held it, and
+ * who waited for it to stand took that. */
+static bool is_told_by_wait(const struct inside_engine *e, const struct inside_process *p)
+{
+	return p->pid == e->command &&
+	       (waitid(P_PID, (id_t)p->pid, NULL, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ||
+		       errno != ECHILD);
+}
+
 void inside_look_at_processes(struct inside_engine *e)
 {
 	bool has_gone = false;
@@ -401,10 +453,14 @@ void inside_look_at_processes(struct inside_engine *e)
 	for (size_t i = 0; i < e->processes.n; i++) {
 		struct inside_process *p = e->processes.v[i];
 
-		/* The command's end is told by waitpid, with its status. */
-		if (p->has_ended || p->pid == e->command || !has_ended(p))
+		if (p->has_ended || !has_ended(p) || is_told_by_wait(e, p))
 			continue;
-		end_process(e, p, p->has_status ? p->status : status_by_kernel(p->pid_fd));
+		status = p->has_status ? p->status : status_by_kernel(p->pid_fd);
+		if (p->pid == e->command) {
+			step_session_command_ended(e->s, status);
+			e->command = 0;
+		}
+		end_process(e, p, status);
 		has_gone = true;
 	}
 	for (size_t i = 0; i < e->threads.n; i++) {
@@ -443,7 +499,7 @@ int inside_start_command(struct inside_engine *e, struct launch *l, struct err *
 		return 0;
 	}
 	step_session_exec(e->s, t->track);
-	rc = inject_program(e, p, err);
+	rc = inject_program(e, p, 0, err);
 	if (rc < 0) {
 		struct err why = err ? *err : (struct err){0};
 
