@@ -139,5 +139,31 @@ bad = broken(t, program)
 check(f"a small buffer: no step of {t.n_steps()} is missing", t.n_steps() > 15000 and not bad, *bad[:5])
 PY
 
+# Nobody empties the buffers for a while: the program waits, or what it goes on with is counted.
+full() { # OPTION: records full.weir, the keeper standing still in the midst of it
+	local weir keeper
+	"$WEIR" steps -q --engine inside --buffer 65536 "$1" -o full.weir -- ./sum 3000 >out.txt 2>err.txt &
+	weir=$!
+	for ((i = 0; i < 200; i++)); do keeper=$(pgrep -P $weir -x weir-keeper) && break || sleep 0.01; done
+	sleep 0.15
+	kill -STOP "$keeper" && sleep 0.4 && kill -CONT "$keeper"
+	wait $weir
+	equal "$1: the program's status" 5 $?
+	equal "$1: the program prints what it should" "$expected" "$(cat out.txt)"
+}
+full --lossless
+judge ./sum full.weir <<'PY'
+bad = broken(t, program)
+check(f"--lossless: no step of {t.n_steps()} is missing", t.n_steps() > 15000 and not bad, *bad[:5])
+equal("--lossless: nothing is lost", [], [m.a for m in t.marks("lost")])
+PY
+full --lossy
+"$WEIR" report loss full.weir >loss.txt
+LOST=$(awk '/events lost/ { print $1 }' loss.txt) judge ./sum full.weir <<'PY'
+lost = [m.a for m in t.marks("lost")]
+check(f"--lossy: what is lost is counted where it is missing ({lost})", sum(lost) > 0)
+equal("--lossy: and told as a loss", os.environ["LOST"], str(sum(lost)))
+PY
+
 fails "--data: refused, with a sentence" 1 "engine 'inside' cannot do --data" "$WEIR" steps --engine inside --data -- ./exact
 true
