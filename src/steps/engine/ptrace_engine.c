@@ -211,6 +211,7 @@ static void event_exit(struct ptrace_engine *e, struct tracee *t)
 	struct user_regs_struct now;
 
 	step_session_look_at_name(e->s, t->track);
+	tracee_signal_acts(e, t);
 	if (t->mode != TRACEE_STEP || !t->has_saved)
 		return;
 	t->is_ending = true;
@@ -242,6 +243,7 @@ static void stopped_by_event(struct ptrace_engine *e, struct tracee *t, int even
 		if (t->mode == TRACEE_NEW) {
 			at_first_stop(e, t);
 		} else if (signal != SIGTRAP) {
+			tracee_signal_acts(e, t);
 			ptrace(PTRACE_LISTEN, t->tid, NULL, NULL); /* the whole process stands */
 		} else {
 			if (t->wants_stop && tracee_read_regs(t)) {
@@ -267,7 +269,7 @@ static void stopped_by_signal(struct ptrace_engine *e, struct tracee *t, int sig
 		 * has not. */
 		if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
 			tracee_stepped(e, t, 0);
-		tracee_signalled(e, t, signal);
+		tracee_signalled(t, signal);
 	}
 	resume(e, t, signal);
 }
@@ -289,6 +291,7 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 			tracee_select(e, t);
 		}
 	} else if (t->mode == TRACEE_STEP && info.si_code == TRAP_HANDLER_ENTRY && t->injected) {
+		tracee_signal_acts(e, t);
 		if (tracee_read_regs(t)) {
 			t->handler_sp = t->n_handlers++ ? t->handler_sp : t->regs.rsp;
 			tracee_entered_handler(t, tracee_handler_has_info(t));

@@ -53,8 +53,9 @@ struct tracee {
 	bool needs_settling; /* the kernel takes our trap flag for the program's own */
 	uint8_t ahead[16]; /* the instruction at `saved`, if it is an execve and its memory goes */
 	size_t n_ahead;
-	int injected;	 /* signal that it was given with the last resumption */
-	bool wants_stop; /* it was interrupted by us */
+	int injected;		/* signal that it was given with the last resumption */
+	struct step_mark given; /* that signal, until it is known what becomes of it; a 0: none */
+	bool wants_stop;	/* it was interrupted by us */
 	/* SIGTRAP in its signal mask (ptrace_mask.c). */
 	bool blocks_trap;  /* the program has blocked it */
 	bool ignores_trap; /* it would not be given to the program */
@@ -116,8 +117,10 @@ void tracee_stand(struct tracee *t);
 void tracee_tell_call(struct ptrace_engine *e, struct tracee *t);
 /* At the entry of a handler in a 32-bit program: was it given a siginfo? */
 bool tracee_handler_has_info(const struct tracee *t);
-/* The signal that is about to be delivered. */
-void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal);
+/* It is about to be given a signal; and that does something: a handler, its end, a stop. One that
+ * is ignored is none for the program. */
+void tracee_signalled(struct tracee *t, int signal);
+void tracee_signal_acts(struct ptrace_engine *e, struct tracee *t);
 
 /* The bytes of an instruction that has been executed; returns how many could be read. */
 size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16]);

@@ -161,7 +161,8 @@ bool tracee_is_doomed(struct ptrace_engine *e, struct tracee *t, const siginfo_t
 	if (t->mode != TRACEE_STEP || !t->blocks_trap || info->si_code != SI_KERNEL)
 		return false;
 	tracee_stepped(e, t, 0);
-	tracee_signalled(e, t, SIGTRAP);
+	tracee_signalled(t, SIGTRAP);
+	tracee_signal_acts(e, t);
 	/* Once more, without us: the kernel then does what it does. */
 	t->regs.rip = at;
 	ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);

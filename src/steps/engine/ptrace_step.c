@@ -275,6 +275,7 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 	size_t n, length;
 	bool is_64_now;
 
+	t->given.a = 0; /* it goes on as if there had been no signal */
 	if (!tracee_read_regs(t))
 		return;
 	/* The end of the system call that it was in when we came: nothing was executed yet. */
@@ -342,16 +343,24 @@ void tracee_look_ahead(struct ptrace_engine *e, struct tracee *t)
 		t->n_ahead = tracee_fetch(e, t, t->saved, t->ahead);
 }
 
-void tracee_signalled(struct ptrace_engine *e, struct tracee *t, int signal)
+void tracee_signalled(struct tracee *t, int signal)
 {
 	siginfo_t info;
+	bool has_address =
+		signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
 
-	if (!t->is_in)
-		return;
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
 		memset(&info, 0, sizeof(info));
-	step_session_mark(e->s, t->track, STEP_MARK_SIGNAL, signal, info.si_code,
-		signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE
-			? (int64_t)(uintptr_t)info.si_addr
-			: 0);
+	t->given = (struct step_mark){.kind = STEP_MARK_SIGNAL,
+		.a = signal,
+		.b = info.si_code,
+		.c = has_address ? (int64_t)(uintptr_t)info.si_addr : 0};
+}
+
+void tracee_signal_acts(struct ptrace_engine *e, struct tracee *t)
+{
+	if (t->given.a && t->is_in)
+		step_session_mark(
+			e->s, t->track, STEP_MARK_SIGNAL, t->given.a, t->given.b, t->given.c);
+	t->given.a = 0;
 }

@@ -46,6 +46,7 @@ void tracee_string_stopped(struct ptrace_engine *e, struct tracee *t)
 	uint64_t rounds;
 
 	t->is_in_string = false;
+	t->given.a = 0;
 	tracee_clear_places(t);
 	if (!tracee_read_regs(t) || !known)
 		return;
