@@ -2,14 +2,15 @@
 # weir report branches and weir report mix over a program whose every branch is known.
 . "$ROOT/tests/lib.sh"
 
-# Labels are looked up by nm. With an argument it forks, and both run the same code.
+# Labels are looked up by nm. With an argument it forks (vfork: a recording ends with the command, so the child
+# must be first), and both run the same code.
 cat >shape.S <<'ASM'
 	.globl _start, first, second
 	.text
 _start:
 	cmpq $2, (%rsp)
 	jb only
-	mov $57, %eax
+	mov $58, %eax
 	syscall
 only:	mov $10, %ebx
 round:	test $1, %bl
