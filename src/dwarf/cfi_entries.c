@@ -161,7 +161,7 @@ static bool augmentation_read(const char *letters, struct cursor *data, struct c
 			cie->pointer_encoding = cursor_u8(data);
 			break;
 		case 'L':
-			cursor_u8(data);
+			cie->lsda_encoding = cursor_u8(data);
 			break;
 		case 'P': /* only its length matters */
 			encoding = cursor_u8(data);
@@ -218,6 +218,7 @@ static bool cie_read(const struct cfi_source *s, struct entry *entry, struct cfi
 	cie->addr_bias = s->addr - (uintptr_t)s->bytes.p;
 	cie->data_addr = s->data_addr;
 	cie->pointer_bytes = s->is_64 ? 8 : 4;
+	cie->lsda_encoding = DW_EH_PE_OMIT;
 	if (version == 4) {
 		address_bytes = cursor_u8(c);
 		if ((address_bytes != 4 && address_bytes != 8) || cursor_u8(c) != 0)
@@ -257,6 +258,25 @@ static uint32_t cie_ensure(struct cfi_entries *e, const struct cfi_source *s, ui
 	return e->cies.v[*index].is_good ? (uint32_t)*index : UINT32_MAX;
 }
 
+/* The augmentation data of an FDE begin with it. A pointer whose bytes are zero is none, whatever
+ * it is relative to. */
+static uint64_t lsda_read(
+	const struct cfi_source *s, const struct cfi_cie *cie, struct cursor *data)
+{
+	struct cfi_pointer_base base = {
+		s->addr + offset_of(s, data), s->data_addr, cie->pointer_bytes};
+	struct cursor bytes = *data;
+	uint64_t plain, lsda;
+
+	if (cie->lsda_encoding == DW_EH_PE_OMIT)
+		return 0;
+	if (!read_format(&bytes, cie->lsda_encoding & DW_EH_PE_FORMAT, cie->pointer_bytes, &plain))
+		return CFI_LSDA_UNKNOWN;
+	if (!plain)
+		return 0;
+	return cfi_pointer_read(data, cie->lsda_encoding, &base, &lsda) ? lsda : CFI_LSDA_UNKNOWN;
+}
+
 static bool fde_read(
 	struct cfi_entries *e, const struct cfi_source *s, struct entry *entry, struct cfi_fde *fde)
 {
@@ -273,8 +293,13 @@ static bool fde_read(
 	if (!cfi_pointer_read(c, cie->pointer_encoding, &base, &fde->start) ||
 		!cfi_pointer_read(c, cie->pointer_encoding & DW_EH_PE_FORMAT, &base, &fde->size))
 		return false;
-	if (cie->has_data_length)
-		cursor_skip(c, cursor_uleb(c));
+	fde->lsda = 0;
+	if (cie->has_data_length) {
+		struct cursor data = cursor_of(cursor_bytes(c, cursor_uleb(c)));
+
+		if (!c->failed && cursor_left(&data))
+			fde->lsda = lsda_read(s, cie, &data);
+	}
 	fde->program = (struct span){c->p, cursor_left(c)};
 	return !c->failed;
 }

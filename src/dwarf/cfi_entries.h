@@ -30,6 +30,7 @@ struct cfi_cie {
 	uint64_t addr_bias;	  /* of bytes of the section: linker address - place in memory */
 	uint64_t data_addr;	  /* as in the source */
 	uint8_t pointer_encoding; /* DW_EH_PE_* of the FDEs' addresses */
+	uint8_t lsda_encoding;	  /* of their language-specific data areas */
 	uint8_t pointer_bytes;	  /* of DW_EH_PE_absptr */
 	bool has_data_length;	  /* augmentation 'z' */
 	bool is_signal;		  /* augmentation 'S' */
@@ -42,8 +43,10 @@ struct cfi_cie {
 struct cfi_fde {
 	uint64_t start, size; /* linker addresses */
 	uint32_t cie_i;
+	uint64_t lsda;	     /* of exceptions: linker address; 0 = it has none */
 	struct span program; /* borrowed from the source */
 };
+#define CFI_LSDA_UNKNOWN UINT64_MAX /* it has one, and where is not understood */
 
 /* Zero-initialise. */
 struct cfi_entries {

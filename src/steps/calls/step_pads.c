@@ -12,11 +12,9 @@
 #include "dwarf/cfi_entries.h"
 #include "steps/calls/step_image.h"
 
-#define ENTRIES_MAX   (8u << 20) /* of one .eh_frame */
 #define SITES_MAX     (1u << 16) /* of one function */
 #define POINTER_OMIT  0xff
 #define POINTER_VALUE 0x0f /* mask: without what it is relative to */
-#define LONG_LENGTH   0xffffffffu
 
 struct pad_image {
 	bool is_looked_at, is_there;
@@ -30,127 +28,7 @@ struct step_pads {
 	struct pad_image *images; /* by id */
 };
 
-/* What FDEs need to know of their CIE. */
-struct cie {
-	uint8_t code_encoding, lsda_encoding;
-	bool has_data;
-	bool is_good;
-};
-
-struct frame_section {
-	struct span bytes;
-	uint64_t addr;
-	uint8_t pointer_bytes;
-};
-
-static struct cfi_pointer_base base_at(const struct frame_section *s, const struct cursor *c)
-{
-	return (struct cfi_pointer_base){
-		.addr = s->addr + (uint64_t)(c->p - s->bytes.p), .absptr_bytes = s->pointer_bytes};
-}
-
 /* ---- .eh_frame ---- */
-
-/* The body of an entry, and its id with the place of that. False at the end. */
-static bool next_entry(const struct frame_section *s, struct cursor *c, struct cursor *body,
-	uint32_t *id, uint64_t *id_at)
-{
-	uint64_t length = cursor_u32(c);
-
-	if (c->failed || !length)
-		return false;
-	if (length == LONG_LENGTH)
-		length = cursor_u64(c);
-	*body = cursor_of(cursor_bytes(c, length));
-	*id_at = c->failed ? 0 : (uint64_t)(body->p - s->bytes.p);
-	*id = cursor_u32(body);
-	return !c->failed && !body->failed;
-}
-
-static void read_augmentation(
-	const struct frame_section *s, struct cursor *c, const char *letters, struct cie *cie)
-{
-	struct cfi_pointer_base base;
-	uint64_t ignored;
-	uint8_t encoding;
-
-	for (; *letters; letters++) {
-		switch (*letters) {
-		case 'R':
-			cie->code_encoding = cursor_u8(c);
-			break;
-		case 'L':
-			cie->lsda_encoding = cursor_u8(c);
-			break;
-		case 'P':
-			encoding = cursor_u8(c);
-			base = base_at(s, c);
-			/* Indirect or not, it is as long. */
-			if (!cfi_pointer_read(c, encoding & POINTER_VALUE, &base, &ignored))
-				return;
-			break;
-		case 'S':
-		case 'B':
-			break;
-		default:
-			return;
-		}
-	}
-	cie->is_good = !c->failed;
-}
-
-static struct cie read_cie(const struct frame_section *s, uint64_t offset)
-{
-	struct cursor c = cursor_of(s->bytes), body;
-	struct cie cie = {.lsda_encoding = POINTER_OMIT};
-	const char *letters;
-	uint64_t id_at;
-	uint8_t version;
-	uint32_t id;
-
-	cursor_skip(&c, offset);
-	if (!next_entry(s, &c, &body, &id, &id_at) || id)
-		return cie;
-	version = cursor_u8(&body);
-	letters = cursor_cstr(&body);
-	cursor_uleb(&body);
-	cursor_sleb(&body);
-	if (version == 1)
-		cursor_u8(&body);
-	else
-		cursor_uleb(&body);
-	if (body.failed || !letters || (*letters && *letters != 'z'))
-		return cie;
-	cie.has_data = *letters == 'z';
-	if (cie.has_data)
-		cursor_uleb(&body);
-	read_augmentation(s, &body, cie.has_data ? letters + 1 : letters, &cie);
-	return cie;
-}
-
-static bool read_fde(const struct frame_section *s, struct cursor *c, const struct cie *cie,
-	struct step_pad_function *f)
-{
-	struct cfi_pointer_base base = base_at(s, c);
-	struct cursor value;
-	uint64_t size, plain;
-
-	if (!cie->is_good || !cfi_pointer_read(c, cie->code_encoding, &base, &f->start) ||
-		!cfi_pointer_read(c, cie->code_encoding & POINTER_VALUE, &base, &size))
-		return false;
-	f->end = f->start + size;
-	f->lsda = 0;
-	if (!cie->has_data || cie->lsda_encoding == POINTER_OMIT)
-		return size && f->end > f->start;
-	cursor_uleb(c);
-	base = base_at(s, c);
-	value = *c;
-	if (!cfi_pointer_read(&value, cie->lsda_encoding & POINTER_VALUE, &base, &plain))
-		return false;
-	if (plain && !cfi_pointer_read(c, cie->lsda_encoding, &base, &f->lsda))
-		return false;
-	return size && f->end > f->start;
-}
 
 static int compare_functions(const void *a, const void *b)
 {
@@ -162,28 +40,22 @@ static int compare_functions(const void *a, const void *b)
 void step_pad_table_init(struct step_pad_table *t, const struct elf_file *elf)
 {
 	const struct elf_section *section = elf_file_find_section(elf, ".eh_frame");
-	struct frame_section s = {.pointer_bytes = elf->is_64 ? 8 : 4};
-	struct cie cie = {0};
-	uint64_t cie_at = UINT64_MAX, id_at;
-	struct cursor c, body;
-	uint32_t id;
+	struct cfi_source source = {.is_eh = true, .is_64 = elf->is_64, .is_386 = !elf->is_64};
+	struct cfi_entries entries = {0};
 
 	if (!section)
 		return;
-	s.bytes = elf_file_section_bytes(elf, section);
-	s.addr = section->addr.v;
-	c = cursor_of(s.bytes);
-	for (uint32_t n = 0; n < ENTRIES_MAX && next_entry(&s, &c, &body, &id, &id_at); n++) {
-		struct step_pad_function f;
+	source.bytes = elf_file_section_bytes(elf, section);
+	source.addr = section->addr.v;
+	cfi_entries_read(&entries, &source);
+	for (size_t i = 0; i < entries.fdes.n; i++) {
+		const struct cfi_fde *fde = &entries.fdes.v[i];
+		struct step_pad_function f = {fde->start, fde->start + fde->size, fde->lsda};
 
-		if (!id || id > id_at)
-			continue;
-		if (id_at - id != cie_at)
-			cie = read_cie(&s, id_at - id);
-		cie_at = id_at - id;
-		if (read_fde(&s, &body, &cie, &f))
+		if (f.end > f.start && f.lsda != CFI_LSDA_UNKNOWN)
 			vec_push(&t->functions, f);
 	}
+	cfi_entries_release(&entries);
 	if (t->functions.n)
 		qsort(t->functions.v, t->functions.n, sizeof(*t->functions.v), compare_functions);
 }
@@ -213,13 +85,10 @@ static const struct step_pad_function *function_at(const struct step_pad_table *
 static bool pad_of(
 	const struct elf_file *elf, const struct step_pad_function *f, uint64_t addr, uint64_t *pad)
 {
-	struct frame_section s = {.bytes = elf_file_bytes_at(elf, (struct iaddr){f->lsda}),
-		.addr = f->lsda,
-		.pointer_bytes = elf->is_64 ? 8 : 4};
-	struct cursor c = cursor_of(s.bytes), sites;
+	struct cursor c = cursor_of(elf_file_bytes_at(elf, (struct iaddr){f->lsda})), sites;
+	struct cfi_pointer_base base = {.addr = f->lsda + 1, .absptr_bytes = elf->is_64 ? 8 : 4};
 	uint64_t pad_base = f->start, start, size, to;
 	uint8_t encoding = cursor_u8(&c);
-	struct cfi_pointer_base base = base_at(&s, &c);
 
 	if (encoding != POINTER_OMIT && !cfi_pointer_read(&c, encoding, &base, &pad_base))
 		return false;
@@ -230,7 +99,6 @@ static bool pad_of(
 	if (c.failed)
 		return false;
 	for (uint32_t n = 0; n < SITES_MAX && cursor_left(&sites); n++) {
-		base = base_at(&s, &sites);
 		if (!cfi_pointer_read(&sites, encoding, &base, &start) ||
 			!cfi_pointer_read(&sites, encoding, &base, &size) ||
 			!cfi_pointer_read(&sites, encoding, &base, &to))
