@@ -21,7 +21,6 @@ struct step_track {
 	uint64_t run_began; /* time */
 	uint64_t n_steps;
 	VEC(struct step_datum) data; /* of `run` */
-	void *cookie;
 };
 
 struct symtab;
@@ -53,8 +52,6 @@ struct step_session {
 
 /* Writes all runs and lets them survive us. */
 void step_session_flush(struct step_session *s, uint64_t time, bool is_end);
-/* Whether the bytes at the address have been seen, and it has not been unmapped since. */
-bool step_session_knows(const struct step_track *t, uint64_t addr);
 void step_find_release(struct step_session *s);
 
 #endif

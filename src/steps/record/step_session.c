@@ -27,11 +27,6 @@ struct launch *step_session_launch(struct step_session *s)
 	return s->options->command ? &s->child : NULL;
 }
 
-int step_session_wake_fd(const struct step_session *s)
-{
-	return s->signal_fd;
-}
-
 uint64_t step_session_n_steps(const struct step_session *s)
 {
 	return s->n_steps;
@@ -45,16 +40,6 @@ pid_t step_track_pid(const struct step_track *t)
 pid_t step_track_tid(const struct step_track *t)
 {
 	return (pid_t)t->tid;
-}
-
-void step_track_set_cookie(struct step_track *t, void *cookie)
-{
-	t->cookie = cookie;
-}
-
-void *step_track_cookie(const struct step_track *t)
-{
-	return t->cookie;
 }
 
 void step_session_note(struct step_session *s, const char *fmt, ...)
@@ -223,7 +208,6 @@ static struct step_track *new_track(
 	t->stream = trace_writer_stream(s->env.w, STREAM_KIND_THREAD, thread->trace_id);
 	vec_push(&s->tracks, t);
 	step_session_look_at_name(s, t);
-	space->n_tracks++;
 	s->n_live++;
 	s->result->n_threads++;
 	return t;
@@ -327,9 +311,7 @@ void step_session_exec(struct step_session *s, struct step_track *t)
 	proc_name((pid_t)t->pid, (pid_t)t->pid, name, sizeof(name));
 	processes_exec(s->processes, t->pid, time, name);
 	processes_name_thread(s->processes, t->pid, t->tid, time, name);
-	t->space->n_tracks--;
 	t->space = new_space(s, p);
-	t->space->n_tracks++;
 	read_maps(s, t->space, t);
 }
 
@@ -343,7 +325,6 @@ void step_session_exit(struct step_session *s, struct step_track *t, int wait_st
 	step_session_mark(s, t, STEP_MARK_EXIT, wait_status, 0, 0);
 	t->has_ended = true;
 	s->n_live--;
-	t->space->n_tracks--;
 	p = processes_thread(s->processes, t->pid, t->tid, time)->process;
 	if (p->n_live == 1)
 		module_history_end(s->env.modules, p, time, MODULE_END_EXIT);
@@ -378,9 +359,4 @@ bool step_session_wants(struct step_session *s, const struct step_track *t, uint
 	name = strrchr(r->path, '/');
 	return !fnmatch(s->options->user_code, r->path, 0) ||
 	       (name && !fnmatch(s->options->user_code, name + 1, 0));
-}
-
-bool step_session_knows(const struct step_track *t, uint64_t addr)
-{
-	return step_space_known(t->space, addr) != NULL;
 }

@@ -71,8 +71,6 @@ struct launch *step_session_launch(struct step_session *s);
 bool step_session_is_over(struct step_session *s);
 /* Why: STEP_WHY_MAX or STEP_WHY_END. */
 enum step_why step_session_why_over(const struct step_session *s);
-/* The signals by which the user ends a recording are blocked; this becomes readable. */
-int step_session_wake_fd(const struct step_session *s);
 void step_session_note(struct step_session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void step_session_progress(struct step_session *s); /* now and then; cheap */
@@ -122,8 +120,5 @@ void step_session_datum(struct step_session *s, struct step_track *t, uint64_t a
 uint64_t step_session_n_steps(const struct step_session *s);
 pid_t step_track_pid(const struct step_track *t);
 pid_t step_track_tid(const struct step_track *t);
-/* For the engine's own use. */
-void step_track_set_cookie(struct step_track *t, void *cookie);
-void *step_track_cookie(const struct step_track *t);
 
 #endif

@@ -46,7 +46,6 @@ struct step_space {
 	uint32_t number;
 	uint32_t generation;
 	struct process *process;
-	unsigned n_tracks;		 /* threads that run in it */
 	uint64_t n_changes;		 /* of its mappings */
 	VEC(struct step_region) regions; /* by address */
 	VEC(struct step_entry) entries;
