@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 /*
  * The tree that a traced thread keeps of itself, against a model that keeps every path in a map and
  * never forgets anything.
