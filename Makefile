@@ -5,7 +5,7 @@
 #   make demo         install what is missing, build, profile a real program, print the report
 #   make check        install what is missing, run every test, then again under ASan and UBSan, and
 #                     what has threads under TSan
-#   make check-slow   the long versions of the tests
+#   make check-slow   the long versions of the tests, and the README's commands in a new Debian
 #   make bench        side by side with the peers; writes bench/RESULTS.md
 #   make fuzz         libFuzzer builds of the fuzz targets (clang)
 #   make install PREFIX=/usr/local
@@ -154,9 +154,11 @@ check: deps-check
 check-once: tests
 	@tests/run $(BUILD)
 
-check-slow: deps-check
+check-slow:
+	@tools/deps build check slow
 	@$(MAKE) --no-print-directory -s -j2 tests
 	@WEIR_SLOW=1 tests/run build
+	@tools/bare-check
 
 bench: deps-build
 	@tools/deps bench

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* weir-test: tsan */
 /*
  * The tree that a traced thread keeps of itself, against a model that keeps every path in a map and
  * never forgets anything.
