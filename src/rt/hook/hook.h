@@ -57,6 +57,13 @@ enum chain_kind {
 	CHAIN_GUESSED, /* nobody has told of it */
 };
 
+/* A call that is being recorded (ring.h). */
+struct writer {
+	uintptr_t slot;		  /* the stack word of its return address; 0 = none */
+	struct hook_record *from; /* what it takes is not before this */
+};
+#define N_WRITERS 8 /* more handlers than that within each other take the slow way */
+
 /*
  * The open calls on one stack. Entries lie in blocks; the first of each block is no call, it
  * repeats the stack pointer of the call before. An entry's not_sp is 0 when it is free or about to
@@ -65,6 +72,7 @@ enum chain_kind {
 struct chain {
 	struct hook_entry *top; /* the next free one */
 	uintptr_t start, bytes; /* where calls are taken for this stack's without a further look */
+	struct writer writers[N_WRITERS]; /* each within the handlers that interrupted those before */
 	uintptr_t low, high;	/* of the stack; GUESSED: `high` is that of the first call */
 	uint32_t number;	/* 0 = a thread's own */
 	uint32_t owner;		/* thread id that ran on it last */
@@ -74,7 +82,7 @@ struct chain {
 	struct thread *user;	/* went on here last */
 	uint32_t kind;		/* enum chain_kind */
 	bool has_stacks_inside; /* of coroutines */
-};
+} __attribute__((aligned(64)));
 #define HOOK_LEFT 1u
 
 /* Private to the process and wiped by fork, so that a child finds `limit` 0 and takes the slow way
@@ -83,9 +91,7 @@ struct thread {
 	struct hook_record *pos;   /* the next record */
 	struct hook_record *limit; /* end of the current part; NULL: nothing may be written */
 	struct chain *chain;	   /* the stack it runs on */
-	uintptr_t writing;	   /* the stack word of the call that is being recorded; 0 = none */
-	struct hook_record *pending; /* the record that it takes; NULL = not known */
-	uint32_t number;	     /* of that, as last recorded */
+	uint32_t number;	   /* of that, as last recorded */
 	uint32_t tid;
 	struct hook_thread *shared;
 	struct hook_record *ring, *ring_end;
@@ -154,12 +160,14 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e);
 /* Entry with arguments: `regs` as in struct hook_regs. */
 REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
+/* A call that needs no entry (compiled_in.c). */
+void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot);
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data);
 
 /* threads.c */
-/* A call at `slot` on stack `c` finds that the thread was recording another one: has a handler come
- * in between, or has one jumped away? Then the record that was never written becomes padding. */
-void thread_settle(struct thread *t, const struct chain *c, uintptr_t slot);
+/* A call at `slot` of stack `c` has come: writers that it shows to be over are dropped, and what
+ * they took and never wrote becomes padding. UINTPTR_MAX: all of the stack's are over. */
+void thread_settle(struct thread *t, struct chain *c, uintptr_t slot);
 /* The calling thread, registered when it was not; NULL when nothing is to be recorded. Signals are
  * blocked. */
 struct thread *thread_ensure(uintptr_t sp);
@@ -174,6 +182,8 @@ struct chain *chain_new(enum chain_kind kind); /* NULL when the region is used u
 struct chain *chain_at(uint32_t i);	       /* NULL behind the last; some are free */
 /* Nothing of it is open any more, and nobody is told. */
 void chain_reset(struct chain *c);
+/* After a handler that jumped away where no entry was left. */
+void chain_trim(struct chain *c);
 /* Room for the next entry; false when the region is used up. */
 bool chain_grow(struct chain *c);
 /* The entry below `e`, across blocks; NULL when there is none. */
@@ -272,6 +282,13 @@ static inline struct hook_block *block_of(const struct hook_entry *e)
 {
 	return (struct hook_block *)(((uintptr_t)e & ~(uintptr_t)(HOOK_BLOCK_BYTES - 1)) +
 				     HOOK_HEADER_OFFSET);
+}
+
+/* Hooks take an entry before they ask whether there is one. A handler in between asks, too: it is
+ * further behind the block's end then. */
+static inline bool is_in_block(const struct hook_entry *e)
+{
+	return (uintptr_t)e & HOOK_ENTRY_OFFSET;
 }
 
 static inline uintptr_t entry_sp(const struct hook_entry *e)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define HOOK_ABI_MAGIC	 0x6b6f6877u /* "whok" */
-#define HOOK_ABI_VERSION 1
+#define HOOK_ABI_VERSION 2
 
 /* The environment variable that names the server's socket (a path); set beside LD_PRELOAD. */
 #define HOOK_ENV "WEIR_HOOKS"
@@ -48,7 +48,8 @@ struct hook_thread {
 	uint64_t n_unhooked; /* calls that were entered but could not be followed to their exit */
 	uint64_t n_pruned;   /* tree: nodes folded into their parents */
 	uint64_t start_ticks;
-	uint64_t reserved[6];
+	uint64_t taken; /* the recorder takes what is before this: its heads are 0, or will be */
+	uint64_t reserved[5];
 };
 
 enum hook_mode {
