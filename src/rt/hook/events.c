@@ -175,6 +175,12 @@ KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 
 /* --- the slow way ------------------------------------------------------------------------ */
 
+/* Then nothing is done but what the program needs to go on, and no system call is made. */
+static inline bool is_off(void)
+{
+	return library.is_off || !library.control;
+}
+
 static void block_signals(uint64_t *old)
 {
 	uint64_t all = ~(uint64_t)0;
@@ -308,6 +314,8 @@ REGPARM void weir_enter_late(uintptr_t after_call, uintptr_t *slot)
 {
 	uint64_t old;
 
+	if (is_off())
+		return;
 	block_signals(&old);
 	enter_unlocked(descriptor_of(after_call)->id, slot);
 	unblock_signals(&old);
@@ -319,6 +327,10 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 	struct thread *t;
 	uint64_t old;
 
+	if (is_off()) {
+		*slot = (uintptr_t)e->ret; /* nobody takes entries any more */
+		return;
+	}
 	block_signals(&old);
 	t = thread_ensure((uintptr_t)slot);
 	chain_trim(c);
@@ -436,6 +448,8 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 	struct thread *t;
 	uint64_t old;
 
+	if (is_off())
+		return;
 	block_signals(&old);
 	enter_unlocked(d->id, slot);
 	t = weir_thread;

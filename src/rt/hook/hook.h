@@ -104,17 +104,30 @@ struct thread {
 	uint64_t n_entries;	/* with --tree: to look around now and then */
 };
 
+enum patch_state {
+	PATCH_OUT = 0, /* every byte is the original one */
+	PATCH_ON,
+	PATCH_SILENT, /* the jump is there, and leads to the function without calling a hook */
+	PATCH_PAD,    /* only the padding's jump is there, and nobody goes to it any more */
+};
+
+/* Who may be in the code while patches are taken out. */
+enum patch_others {
+	PATCH_OTHERS_RUN,
+	PATCH_OTHERS_NONE,    /* this is the only thread */
+	PATCH_OTHERS_STOPPED, /* by the recorder, and none of them stands at a jump of ours */
+};
+
 /* A function that is, or was, patched. */
 struct patch {
 	uintptr_t site;
 	uint32_t id;
 	uint8_t n, action, detail;
-	uint8_t is_on;
+	uint8_t state; /* enum patch_state */
 	uint8_t original[8], patched[8];
 	uintptr_t pad_site; /* a short jump's long one; 0 = none */
 	uint8_t pad_original[8];
 	uintptr_t call; /* the trampoline: where a trap at the site goes on */
-	bool needs_trap;
 };
 
 struct library {
@@ -127,6 +140,7 @@ struct library {
 	bool is_attached; /* to a program that was running already */
 	bool is_forked;	  /* the open calls are still the parent's */
 	uint32_t session; /* counts recordings; never 0 while one is on */
+	const uint32_t *is_same_memory; /* 1; wiped by fork, so 0 in a child's copy */
 	char socket[108];
 };
 extern struct library library;
@@ -211,22 +225,51 @@ void chain_add_stack(uintptr_t start, uintptr_t bytes); /* a coroutine will run 
 struct mapping_bounds {
 	uintptr_t start, end;
 	bool is_main_stack;
+	int prot; /* PROT_* */
+	bool is_shared, has_file;
 };
 bool maps_find(uintptr_t address, struct mapping_bounds *bounds);
 /* The first thread's, and where the mapping below it ends. */
 bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below);
 /* A free stretch of `bytes` at most `reach` away from [start, end); 0 = none. */
 uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
+/* Calls `each` with every stretch in which one file is mapped, from its first page on. */
+bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), void *ctx);
+unsigned tasks_count(void); /* threads of this process; 0 = not known */
+
+/* code_memory.c */
+/* Makes the pages of [low, high) writable and keeps in mind what they were. They stay writable for
+ * as long as there is a patch in them. */
+enum hook_refusal code_open(uintptr_t low, uintptr_t high);
+void code_look_again(void); /* before the first code_open of a kind: modules have come or gone */
+/* Makes sure that they still are; false when they cannot be written. */
+bool code_reopen(uintptr_t low, uintptr_t high);
+/* Pages in which nothing `is_in_use` become what they were. */
+void code_give_back(bool (*is_in_use)(uintptr_t low, uintptr_t high));
+void code_forget(uintptr_t start, uintptr_t end); /* is mapped no more */
+bool code_crosses_line(uintptr_t at, unsigned n);
+/* n bytes that lie within one cache line, at once, as every other processor sees it. */
+void code_write(uintptr_t at, const uint8_t *bytes, unsigned n);
+/* No processor executes what was there before this call. */
+void code_serialise(void);
 
 /* patch.c */
 struct module_seen {
-	uintptr_t bias, start, end;
+	uintptr_t bias, dynamic; /* l_addr and l_ld: they name it */
+	uintptr_t start, end;
 };
 /* Applies the plan and fills one result for each entry. */
 void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
 	struct hook_result *results);
-void patch_remove_all(void);
+/* One thread changes code at a time. False when another one does, and goes on doing so; patch_apply,
+ * patch_remove and patch_forget take it themselves. */
+#define LOCK_TRIES 1000 /* of a millisecond */
+bool patch_lock(unsigned n_tries);
+void patch_unlock(void);
+void patch_remove_all(enum patch_others others);
 void patch_remove(uint32_t id);
+/* Pages without patches are protected as before. */
+void patch_give_back(void);
 void patch_forget(uintptr_t start, uintptr_t end); /* the module is gone */
 const struct patch *patch_at(uintptr_t site);
 uintptr_t patch_near(uintptr_t site, uintptr_t bytes);
@@ -265,9 +308,16 @@ void weir_cyg_exit(void *function, void *call_site);
 
 /* start.c: what the recorder calls in a running program; 0 or a negative errno. */
 __attribute__((visibility("default"))) int weir_attach(const char *socket);
-__attribute__((visibility("default"))) int weir_detach(void);
+/* Ends the recording of the recorder with this socket; -ESRCH when it is that of another one. With
+ * `others_stopped`, every other thread stands still, and none at a jump. -EAGAIN: one of them was
+ * changing code; once more, a little later. */
+__attribute__((visibility("default"))) int weir_detach(const char *socket, int others_stopped);
 int library_open_area(int fd, uint64_t bytes);
-void library_stop(void); /* restores every byte */
+/* Takes every patch out, as far as other threads allow it (patch.c). Nothing of ours makes a system
+ * call in this process afterwards. */
+void library_stop(void);
+bool library_is_copy(void); /* made by fork, and has not said hello for itself */
+/* In a forked child: says hello; a negative result means that the library is off in it. */
 int library_forked(void);
 
 static inline uint64_t ticks_now(void)
