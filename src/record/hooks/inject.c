@@ -5,8 +5,9 @@
  *   attach   one thread, at a moment when that is safe:  dlopen(libweir.so)    the others run
  *            all threads stopped, on one of them:        weir_attach(socket)
  *            each thread that stands in patched code is moved
- *   detach   all threads stopped, on one of them:        weir_detach(socket)
+ *   detach   all threads stopped, on one of them:        weir_detach(place)
  *            each thread that stands at a jump of ours has executed it before
+ *   refused  one thread, at a safe moment:               dlclose()             the others run
  *
  * 1. All of it is done by a thread of our own, made for it: whatever happens, its end lets go of
  *    every thread that is still seized, even one that could not be stopped (ptrace(2)).
@@ -78,6 +79,8 @@ struct injection {
 	uint64_t stack;	     /* top of memory mapped for it; 0 = the thread's own stack */
 	uint64_t stack_addr; /* of that memory */
 	bool is_busy;	     /* the library said so: the last call is to be made again */
+	uint64_t handle;     /* of the library when this injection has loaded it; 0 = it was there */
+	bool is_refused;     /* by the library, which has done nothing then */
 };
 
 static const char *library_name(const struct injection *in)
@@ -307,6 +310,7 @@ static int call_dlopen(struct injection *in)
 
 	if (rc < 0)
 		return rc;
+	in->handle = handle;
 	if (handle)
 		return 0;
 	read_dlerror(in, reason, sizeof(reason));
@@ -343,6 +347,42 @@ static int load_library(struct injection *in)
 	return rc == 0 ? read_symbols(in) : rc;
 }
 
+/* Takes out again what load_library has brought. */
+static int unload_library(struct injection *in)
+{
+	uint64_t dlclose = remote_symbols_find(in->symbols, NULL, "dlclose");
+	struct moments *moments = moments_new(in->symbols);
+	struct remote_call call = {.name = "dlclose",
+		.function = dlclose ? dlclose
+				    : remote_symbols_find(in->symbols, NULL, "__libc_dlclose"),
+		.arg = in->handle,
+		.timeout_ns = CALL_NS,
+		.late = REMOTE_CALL_LATE_GOES_ON};
+	uint64_t result = 0;
+	int rc = call.function ? stop_caller(in, moments) : ERR_NOT_FOUND;
+
+	moments_free(moments);
+	call.stack = in->stack;
+	if (rc == 0)
+		rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
+	let_go(in);
+	return rc == 0 && (uint32_t)result ? ERR_FAILED : rc;
+}
+
+/* A process that cannot be hooked is left as it was found. */
+static int leave_as_found(struct injection *in, int rc)
+{
+	struct err *err = in->err, ignored, first = *err;
+
+	let_go(in);
+	in->err = &ignored;
+	if (unload_library(in) < 0)
+		err_set(err, first.code, "%s; '%s' stays loaded in it", first.text,
+			library_name(in));
+	in->err = err;
+	return rc;
+}
+
 /* --- the library's functions ------------------------------------------------------------------ */
 
 static int answer_of(
@@ -356,13 +396,13 @@ static int answer_of(
 	case EACCES:
 	case EPERM:
 		return err_set(err, ERR_PERMISSION,
-			"process %d may not connect to the recorder's socket '%s'", in->pid,
-			in->options->socket);
+			"process %d may not connect to the recorder's socket (a security module, or a filter for system calls)",
+			in->pid);
 	case ENOENT:
 	case ECONNREFUSED:
 		return err_set(err, ERR_FAILED,
-			"process %d does not reach the recorder's socket '%s' (another root directory, or the recorder has ended)",
-			in->pid, in->options->socket);
+			"process %d does not reach the recorder's socket (another network namespace, or the recorder has ended)",
+			in->pid);
 	case EAGAIN:
 		return err_set(err, ERR_FAILED,
 			"process %d: one of its threads is changing code and does not end", in->pid);
@@ -420,8 +460,12 @@ static int call_library(struct injection *in, const char *name, const char *text
 		return err_set(in->err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->pid,
 			library_name(in));
 	rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
-	in->is_busy = rc == 0 && (int32_t)(uint32_t)result == -EAGAIN;
-	return rc < 0 ? rc : answer_of(in, name, result, in->err);
+	if (rc < 0)
+		return rc;
+	in->is_busy = (int32_t)(uint32_t)result == -EAGAIN;
+	rc = answer_of(in, name, result, in->err);
+	in->is_refused = rc < 0;
+	return rc;
 }
 
 /* A thread that will make its system call again stands behind the instruction, but goes on at it:
@@ -479,7 +523,7 @@ static int hook(struct injection *in)
 
 	if (rc == 0)
 		rc = call_library(
-			in, "weir_attach", in->options->socket, 0, REMOTE_CALL_LATE_GIVES_UP);
+			in, "weir_attach", in->options->place, 0, REMOTE_CALL_LATE_GIVES_UP);
 	if (rc == 0 && moments)
 		rc = move_threads(in, moments);
 	moments_free(moments);
@@ -531,7 +575,7 @@ static int unhook_stopped(struct injection *in, struct moments *moments)
 		return rc;
 	leave_jumps(in, moments);
 	return call_library(
-		in, "weir_detach", in->options->socket, 1, REMOTE_CALL_LATE_GOES_ON);
+		in, "weir_detach", in->options->place, 1, REMOTE_CALL_LATE_GOES_ON);
 }
 
 /* Where not all threads can be stopped (one waits for a disk), the library does what it can while
@@ -544,7 +588,7 @@ static int unhook_running(struct injection *in)
 	rc = stop_caller(in, NULL);
 	if (rc == 0)
 		rc = call_library(
-			in, "weir_detach", in->options->socket, 0, REMOTE_CALL_LATE_GOES_ON);
+			in, "weir_detach", in->options->place, 0, REMOTE_CALL_LATE_GOES_ON);
 	return rc;
 }
 
@@ -614,7 +658,9 @@ static int inject(struct injection *in)
 					  library_name(in));
 	if (!is_there)
 		rc = load_library(in);
-	return rc == 0 ? hook(in) : rc;
+	if (rc == 0)
+		rc = hook(in);
+	return rc < 0 && in->handle && in->is_refused ? leave_as_found(in, rc) : rc;
 }
 
 static void *run(void *ctx)

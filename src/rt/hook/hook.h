@@ -141,7 +141,10 @@ struct library {
 	bool is_forked;	  /* the open calls are still the parent's */
 	uint32_t session; /* counts recordings; never 0 while one is on */
 	const uint32_t *is_same_memory; /* 1; wiped by fork, so 0 in a child's copy */
-	char socket[108];
+	uint32_t serial;  /* the recorder's number for this process, or, in a child that has not
+			     spoken to it yet, for the parent */
+	struct hook_family *family; /* also in children that have no area yet; NULL = none */
+	char place[HOOK_PLACE_BYTES]; /* where the recorder is, see HOOK_ENV */
 };
 extern struct library library;
 
@@ -289,13 +292,15 @@ void modules_unwatch(void);
 /* exchange.c */
 struct exchange {
 	int fd;
-	int area_fd;
+	int area_fd, family_fd;
 	struct hook_reply reply;
 	uint8_t *plans;
 	uint64_t plan_bytes;
 };
-int exchange_open(struct exchange *x, const struct hook_hello *hello, const void *modules,
-	size_t module_bytes);
+/* A negative errno when the recorder could not be spoken to, which is counted where it will see it
+ * (struct hook_family). */
+int exchange_open(
+	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes);
 void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n);
 void exchange_close(struct exchange *x);
 bool exchange_recorder_lives(void);
@@ -307,12 +312,12 @@ void weir_cyg_enter(void *function, void *call_site);
 void weir_cyg_exit(void *function, void *call_site);
 
 /* start.c: what the recorder calls in a running program; 0 or a negative errno. */
-__attribute__((visibility("default"))) int weir_attach(const char *socket);
-/* Ends the recording of the recorder with this socket; -ESRCH when it is that of another one. With
+__attribute__((visibility("default"))) int weir_attach(const char *place);
+/* Ends the recording of the recorder at this place; -ESRCH when it is that of another one. With
  * `others_stopped`, every other thread stands still, and none at a jump. -EAGAIN: one of them was
  * changing code; once more, a little later. */
-__attribute__((visibility("default"))) int weir_detach(const char *socket, int others_stopped);
-int library_open_area(int fd, uint64_t bytes);
+__attribute__((visibility("default"))) int weir_detach(const char *place, int others_stopped);
+int library_open_area(const struct exchange *x);
 /* Takes every patch out, as far as other threads allow it (patch.c). Nothing of ours makes a system
  * call in this process afterwards. */
 void library_stop(void);
