@@ -42,13 +42,14 @@ FUZZ_REPLAY := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 ORACLE_SRC := $(sort $(wildcard tests/oracle/*.c))
 ORACLE_BIN := $(ORACLE_SRC:tests/oracle/%.c=$(BUILD)/tests/oracle/%)
 
-# The hook library runs inside traced programs: no libc, general registers only, never unloaded.
+# The hook library runs inside traced programs: no libc, general registers only, never unloaded once it
+# has hooked something.
 HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S
 HOOK_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweir.so $(BUILD)/lib/i386-linux-gnu/libweir.so
 HOOK_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -Isrc/rt/hook -fPIC -fvisibility=hidden \
 	   -ftls-model=initial-exec -ffreestanding -mgeneral-regs-only -fno-stack-protector \
 	   -fno-tree-loop-distribute-patterns -fno-strict-aliasing -fcf-protection=none -fasynchronous-unwind-tables \
-	   -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
+	   -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now
 
 # The stepping library is put into programs by ptrace: no libc, no relocations, no data of its own.
 STEPS_RT_SRC := $(sort $(wildcard src/rt/steps/*.c)) src/rt/steps/entry.S

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "arch/x86_call.h"
 #include "base/clock.h"
@@ -532,6 +533,9 @@ static void advance_events(struct session *s, const struct collected *r)
 	if (r->kind == COLLECTED_COMM && r->comm.is_exec) {
 		transcript_exec_trees(s->transcript, r->pid, r->time);
 		transcript_exec(s->transcript, r->pid, r->time);
+		transcript_program(s->transcript, r->pid, r->comm.name, r->time);
+	} else if (r->kind == COLLECTED_MMAP && (r->mmap.prot & PROT_EXEC)) {
+		transcript_mapped(s->transcript, r->pid, r->mmap.path);
 	} else if (r->kind == COLLECTED_FORK) {
 		transcript_advance(s->transcript, r->fork.parent_pid, r->fork.parent_tid, r->time);
 		transcript_fork(s->transcript, &(struct thread_id){r->pid, r->tid},
@@ -541,6 +545,8 @@ static void advance_events(struct session *s, const struct collected *r)
 
 		transcript_end_tree(s->transcript, r->pid, r->tid, r->time);
 		transcript_exit(s->transcript, r->pid, r->tid, r->time, p && p->n_live <= 1);
+		if (p && p->n_live <= 1)
+			transcript_program_ends(s->transcript, r->pid, r->time);
 	}
 }
 

@@ -101,7 +101,7 @@ static void open_world(struct world *w)
 	memset(w, 0, sizeof(*w));
 	w->h = mem_zalloc(sizeof(*w->h));
 	w->h->options.ring_bytes = RING_BYTES;
-	w->h->event_fd = w->h->wake_fd = w->h->listen_fd = -1;
+	w->h->event_fd = w->h->wake_fd = w->h->family_fd = w->h->listener.path_fd = -1;
 	pthread_mutex_init(&w->h->lock, NULL);
 	pthread_mutex_init(&w->h->planner_lock, NULL);
 	pthread_cond_init(&w->h->changed, NULL);
@@ -112,7 +112,7 @@ static void open_world(struct world *w)
 	}
 	w->p = mem_zalloc(sizeof(*w->p));
 	w->p->n_refs = 1;
-	w->p->pid = w->p->own_pid = (uint32_t)w->child;
+	w->p->pid = (uint32_t)w->child;
 	w->p->is_64 = true;
 	w->p->pid_fd = (int)syscall(SYS_pidfd_open, w->child, 0);
 	CHECK_EQ(

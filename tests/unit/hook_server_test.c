@@ -5,6 +5,7 @@
  */
 #include "record/hooks/hooks.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -45,15 +46,30 @@ __attribute__((noinline)) int hook_target_two(int n)
 
 /* --- the library's side ---------------------------------------------------------------------- */
 
-static int connect_to(const char *path)
+static char own_key[HOOK_KEY_BYTES]; /* of the recorder that was connected to last */
+
+/* `place` is "@NAME:KEY:PATH"; by the name, or by the path. */
+static int connect_by(const char *place, bool by_path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t n = strcspn(place, ":"), bytes = sizeof(address);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+	memcpy(own_key, place + n + 1, sizeof(own_key));
+	if (by_path) {
+		strcpy(address.sun_path, place + n + 1 + sizeof(own_key) + 1);
+	} else {
+		memcpy(address.sun_path + 1, place + 1, n - 1);
+		bytes = offsetof(struct sockaddr_un, sun_path) + n;
+	}
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, (socklen_t)bytes) < 0)
 		_exit(100);
 	return fd;
+}
+
+static int connect_to(const char *place)
+{
+	return connect_by(place, false);
 }
 
 static int note_main(struct dl_phdr_info *info, size_t n, void *ctx)
@@ -74,9 +90,10 @@ static int note_main(struct dl_phdr_info *info, size_t n, void *ctx)
 	return 1; /* the first is the main program */
 }
 
+/* For the recorder that was connected to last. */
 static struct hook_hello hello_of(enum hook_hello_kind kind, uint32_t n_modules)
 {
-	return (struct hook_hello){.magic = HOOK_ABI_MAGIC,
+	struct hook_hello hello = {.magic = HOOK_ABI_MAGIC,
 		.version = HOOK_ABI_VERSION,
 		.kind = kind,
 		.bits = 64,
@@ -85,6 +102,9 @@ static struct hook_hello hello_of(enum hook_hello_kind kind, uint32_t n_modules)
 		.n_modules = n_modules,
 		.region_start = 0x700000000000,
 		.region_bytes = 1 << 20};
+
+	memcpy(hello.key, own_key, sizeof(own_key));
+	return hello;
 }
 
 static void send_all(int fd, const void *p, size_t n)
@@ -103,7 +123,7 @@ static int receive_reply(int fd, struct hook_reply *reply)
 {
 	union {
 		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} extra;
 	struct iovec part = {reply, sizeof(*reply)};
 	struct msghdr message = {.msg_iov = &part,
@@ -161,10 +181,11 @@ static void send_results(struct client *c, uint32_t refusal)
 
 static void start(struct client *c, const char *path)
 {
-	struct hook_hello hello = hello_of(HOOK_HELLO_START, 1);
 	struct hook_module module = {0};
+	struct hook_hello hello;
 
 	c->fd = connect_to(path);
+	hello = hello_of(HOOK_HELLO_START, 1);
 	dl_iterate_phdr(note_main, &module);
 	/* In pieces, as a stream may come. */
 	send_all(c->fd, &hello, 10);
@@ -318,7 +339,7 @@ static void a_program_gets_its_plan_and_says_what_became_of_it(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
 	pid_t child = CHILD({
-		child_starts(hooks_socket(h), 0);
+		child_starts(hooks_place(h), 0);
 		pause();
 	});
 	struct hook_process *p = wait_for_process(h, 1);
@@ -345,7 +366,7 @@ static void a_program_gets_its_plan_and_says_what_became_of_it(void)
 static void refusals_are_kept(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	pid_t child = CHILD(child_starts(hooks_socket(h), HOOK_REFUSAL_CHANGED));
+	pid_t child = CHILD(child_starts(hooks_place(h), HOOK_REFUSAL_CHANGED));
 
 	CHECK_EQ(exit_status(child), 0);
 	CHECK(wait_for_process(h, 1) != NULL);
@@ -372,7 +393,7 @@ static void every_record_arrives_in_order(void)
 {
 	uint32_t n = 100000;
 	struct hooks *h = open_hooks("hook_target_*");
-	pid_t child = CHILD(child_writes(hooks_socket(h), n));
+	pid_t child = CHILD(child_writes(hooks_place(h), n));
 	uint64_t began = clock_mono_ns();
 	struct got g = {0};
 
@@ -397,12 +418,12 @@ static void every_record_arrives_in_order(void)
 static void a_stuck_client_holds_up_nobody(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
+	int stuck = connect_to(hooks_place(h));
 	struct hook_hello hello = hello_of(HOOK_HELLO_START, 1);
-	int stuck = connect_to(hooks_socket(h));
 	pid_t child;
 
 	send_all(stuck, &hello, 20);
-	child = CHILD(child_starts(hooks_socket(h), 0));
+	child = CHILD(child_starts(hooks_place(h), 0));
 	CHECK_EQ(exit_status(child), 0);
 	CHECK(wait_for_process(h, 1) != NULL);
 	close(stuck);
@@ -416,17 +437,17 @@ static void nonsense_is_hung_up_on(void)
 	char byte, text[200];
 	int fd;
 
-	fd = connect_to(hooks_socket(h));
+	fd = connect_to(hooks_place(h));
 	send_all(fd, &hello, sizeof(hello));
 	CHECK_EQ(recv(fd, &byte, 1, 0), 0);
 	close(fd);
-	fd = connect_to(hooks_socket(h));
+	fd = connect_to(hooks_place(h));
 	memset(text, 'x', sizeof(text));
 	send_all(fd, text, sizeof(text));
 	CHECK(recv(fd, &byte, 1, 0) <= 0);
 	close(fd);
-	close(connect_to(hooks_socket(h))); /* only asks whether we live */
-	CHECK_EQ(exit_status(CHILD(child_starts(hooks_socket(h), 0))), 0);
+	close(connect_to(hooks_place(h))); /* only asks whether we live */
+	CHECK_EQ(exit_status(CHILD(child_starts(hooks_place(h), 0))), 0);
 	hooks_halt(h);
 	CHECK_EQ(h->n_bad_hellos, 2);
 	hooks_close(h);
@@ -435,15 +456,16 @@ static void nonsense_is_hung_up_on(void)
 static void child_forks(const char *path)
 {
 	struct client c = {0};
-	uint32_t parent = (uint32_t)getpid();
+	uint32_t parent;
 
 	start(&c, path);
 	send_results(&c, 0);
+	parent = c.control->serial;
 	if (fork() == 0) {
 		struct hook_hello hello = hello_of(HOOK_HELLO_FORK, 0);
 		struct client own = {.fd = connect_to(path)};
 
-		hello.parent_pid = parent;
+		hello.parent_serial = parent;
 		send_all(own.fd, &hello, sizeof(hello));
 		map_area(&own, receive_reply(own.fd, &own.reply));
 		_exit(own.reply.n_plans ? 1 : 0);
@@ -454,7 +476,7 @@ static void child_forks(const char *path)
 static void a_forked_child_gets_an_area_and_its_parents_layout(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	pid_t child = CHILD(child_forks(hooks_socket(h)));
+	pid_t child = CHILD(child_forks(hooks_place(h)));
 	struct hook_process *p;
 
 	CHECK_EQ(exit_status(child), 0);
@@ -470,8 +492,8 @@ static void a_program_that_starts_anew_ends_the_one_before(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
 	pid_t child = CHILD({
-		child_starts(hooks_socket(h), 0);
-		child_starts(hooks_socket(h), 0); /* as after an exec */
+		child_starts(hooks_place(h), 0);
+		child_starts(hooks_place(h), 0); /* as after an exec */
 		pause();
 	});
 	struct hook_process *p = wait_for_process(h, 2);
@@ -494,12 +516,13 @@ static void a_program_that_starts_anew_ends_the_one_before(void)
 static void when_the_recording_is_over_nobody_is_hooked(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	struct hook_hello hello = hello_of(HOOK_HELLO_START, 0);
+	struct hook_hello hello;
 	struct hook_reply reply;
 	int fd;
 
 	hooks_stop(h);
-	fd = connect_to(hooks_socket(h));
+	fd = connect_to(hooks_place(h));
+	hello = hello_of(HOOK_HELLO_START, 0);
 	send_all(fd, &hello, sizeof(hello));
 	CHECK_EQ(receive_reply(fd, &reply), (uint64_t)-1);
 	CHECK_EQ(reply.status, 1);
@@ -507,20 +530,75 @@ static void when_the_recording_is_over_nobody_is_hooked(void)
 	hooks_close(h);
 }
 
-static void the_socket_is_ours_alone_and_goes_away(void)
+/* Names of sockets are known to everybody; the key is not. */
+static void who_was_not_told_is_hung_up_on(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	char *folder = mem_strdup(hooks_socket(h));
-	struct stat st;
+	int fd = connect_to(hooks_place(h));
+	struct hook_hello hello = hello_of(HOOK_HELLO_START, 0);
+	char byte;
 
-	*strrchr(folder, '/') = 0;
-	CHECK_EQ(stat(folder, &st), 0);
-	CHECK_EQ(st.st_mode & 0777, 0700);
-	CHECK(strstr(hooks_environment(h)[0], "LD_PRELOAD=/nowhere/$LIB/libweir.so") != NULL);
-	CHECK(strstr(hooks_environment(h)[1], hooks_socket(h)) != NULL);
+	hello.key[HOOK_KEY_BYTES - 1] ^= 1;
+	send_all(fd, &hello, sizeof(hello));
+	CHECK_EQ(recv(fd, &byte, 1, 0), 0);
+	close(fd);
+	hooks_halt(h);
+	CHECK_EQ(h->n_bad_hellos, 1);
+	CHECK_EQ(h->n_processes, 0);
 	hooks_close(h);
-	CHECK(stat(folder, &st) < 0);
-	free(folder);
+}
+
+static size_t n_folders(const char *prefix)
+{
+	DIR *d = opendir("/tmp");
+	const struct dirent *e;
+	size_t n = 0;
+
+	while ((e = readdir(d)))
+		n += !strncmp(e->d_name, prefix, strlen(prefix));
+	closedir(d);
+	return n;
+}
+
+static void the_second_socket_has_no_file_and_is_heard(void)
+{
+	struct hooks *h = open_hooks("hook_target_*");
+	struct hook_hello hello;
+	struct hook_reply reply;
+	int fd = connect_by(hooks_place(h), true);
+
+	hello = hello_of(HOOK_HELLO_START, 0);
+	send_all(fd, &hello, sizeof(hello));
+	CHECK(receive_reply(fd, &reply) >= 0);
+	CHECK_EQ(reply.status, 0);
+	close(fd);
+	CHECK(strstr(hooks_environment(h)[0], "LD_PRELOAD=/nowhere/$LIB/libweir.so") != NULL);
+	CHECK(strstr(hooks_environment(h)[1], hooks_place(h)) != NULL);
+	hooks_close(h);
+}
+
+/* LD_PRELOAD cannot have blanks: a folder with a link is made, and those of the dead are removed. */
+static void a_folder_that_a_killed_recorder_left_is_swept(void)
+{
+	struct hooks_options options = {.events = "x", .library_folder = "/no where"};
+	char prefix[64];
+	struct hooks *h = NULL;
+	struct err err = {0};
+	pid_t killed = CHILD({
+		if (hooks_open(&h, &options, &err) < 0)
+			_exit(1);
+		raise(SIGKILL);
+	});
+
+	CHECK_EQ(exit_status(killed), -1);
+	snprintf(prefix, sizeof(prefix), "weir-link-%d-", killed);
+	CHECK_EQ(n_folders(prefix), 1);
+	CHECK_EQ(hooks_open(&h, &options, &err), 0);
+	CHECK_EQ(n_folders(prefix), 0);
+	CHECK(strstr(hooks_environment(h)[0], "LD_PRELOAD=/tmp/weir-link-") != NULL);
+	hooks_close(h);
+	snprintf(prefix, sizeof(prefix), "weir-link-%d-", getpid());
+	CHECK_EQ(n_folders(prefix), 0);
 }
 
 static void wrong_wishes_are_said(void)
@@ -551,11 +629,15 @@ int main(void)
 			a_program_that_starts_anew_ends_the_one_before},
 		{"when the recording is over nobody is hooked any more",
 			when_the_recording_is_over_nobody_is_hooked},
-		{"the socket is in a folder of ours alone, and goes away",
-			the_socket_is_ours_alone_and_goes_away},
+		{"who was not told the key is hung up on", who_was_not_told_is_hung_up_on},
+		{"the second socket has no file and is heard",
+			the_second_socket_has_no_file_and_is_heard},
+		{"a folder that a killed recorder left is swept",
+			a_folder_that_a_killed_recorder_left_is_swept},
 		{"a wish that is wrong is said", wrong_wishes_are_said},
 	};
 
+	unsetenv("TMPDIR");
 	setvbuf(stdout, NULL, _IOLBF, 0); /* children must not repeat what stands in the buffer */
 	return RUN_TESTS(tests);
 }

@@ -46,7 +46,7 @@ static void check_refused(
 
 static const struct inject_options no_library = {.library = "/nonexistent/libweir.so",
 	.library32 = "/nonexistent/libweir32.so",
-	.socket = "/nonexistent/socket"};
+	.place = "/nonexistent/socket"};
 
 static pid_t fork_child(void (*body)(void))
 {
@@ -670,7 +670,7 @@ static int inject_by_arguments(int argc, char **argv)
 		argc > 8 ? strtoull(argv[8], NULL, 16) : 0};
 	struct inject_options options = {.library = argv[3],
 		.library32 = argv[4],
-		.socket = argv[5],
+		.place = argv[5],
 		.moved_pc = move_pc,
 		.ctx = &move};
 	pid_t pid = (pid_t)atoi(argv[2]);

@@ -130,11 +130,13 @@ answer() { # WIDTH SOCKET PATTERN
 	start "$1" read
 	fails "weir_attach answering '$2' ($1 bit) is a sentence" 1 "$3" \
 		timeout 60 "$injector" attach "$pid" $libraries "$2"
+	[[ $2 != -* ]] || check "and its library ($1 bit) is taken out again" \
+		sh -c "! grep -q 'library$1.so' /proc/$pid/maps"
 	sentence="and the program ($1 bit) goes on"
 	finish "read 1"
 }
 for width in $widths; do
-	answer "$width" -13 "may not connect to the recorder's socket '-13'"
+	answer "$width" -13 "may not connect to the recorder's socket"
 	answer "$width" -2 "does not reach the recorder's socket"
 	answer "$width" -16 "hooked already"
 	answer "$width" -22 "weir_attach failed: Invalid argument"

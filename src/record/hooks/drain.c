@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "record/hooks/namespaces.h"
 #include "record/hooks/tick_clock.h"
 
 #define QUEUED_RECORDS_MAX ((uint64_t)(512u << 20) / sizeof(struct hook_record))
@@ -303,8 +304,6 @@ static uint64_t finish_thread(struct hooks *h, struct hook_process *p, uint32_t 
 
 static bool thread_has_ended(const struct hook_process *p, uint32_t thread_i)
 {
-	if (p->own_pid != p->pid) /* a container: its thread ids mean nothing here */
-		return false;
 	return syscall(SYS_tgkill, (pid_t)p->pid, (pid_t)p->rings[thread_i].source->tid, 0) < 0 &&
 	       errno == ESRCH;
 }
@@ -318,6 +317,40 @@ static bool process_has_ended(const struct hook_process *p)
 
 /* --- processes -------------------------------------------------------------------------- */
 
+/*
+ * A thread that waits to be told who it is (pid namespaces). One that is not found has ended or
+ * will give up by itself. Returns the state that it has then.
+ */
+static uint32_t identify_thread(struct hook_process *p, uint32_t thread_i)
+{
+	struct hook_thread *t = &p->area.threads[thread_i];
+	uint32_t tid = p->needs_tids ? namespace_find_tid((pid_t)p->pid, t->own_tid) : 0;
+	uint32_t state = HOOK_THREAD_NEW;
+
+	if (!tid)
+		return state;
+	t->tid = tid;
+	if (!__atomic_compare_exchange_n(&t->state, &state, HOOK_THREAD_LIVE, false,
+		    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return state;
+	syscall(SYS_futex, &t->state, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return HOOK_THREAD_LIVE;
+}
+
+/* With trees nobody looks at the threads otherwise. */
+static void identify_threads(struct hook_process *p)
+{
+	uint32_t n_free = 0;
+
+	for (uint32_t i = 0; i < p->area.n_threads && n_free < SCAN_AHEAD; i++) {
+		uint32_t state = __atomic_load_n(&p->area.threads[i].state, __ATOMIC_ACQUIRE);
+
+		n_free = state == HOOK_THREAD_FREE ? n_free + 1 : 0;
+		if (state == HOOK_THREAD_NEW)
+			identify_thread(p, i);
+	}
+}
+
 static uint64_t drain_thread(
 	struct hooks *h, struct hook_process *p, uint32_t i, bool looks_for_ends)
 {
@@ -325,6 +358,8 @@ static uint64_t drain_thread(
 	bool has_ended = state == HOOK_THREAD_GONE;
 	uint64_t n;
 
+	if (state == HOOK_THREAD_NEW)
+		state = identify_thread(p, i);
 	if (!p->rings[i].source) {
 		if (state != HOOK_THREAD_LIVE && state != HOOK_THREAD_GONE)
 			return 0;
@@ -363,6 +398,8 @@ static uint64_t drain_process(
 
 	__atomic_fetch_add(&p->area.control->heartbeat, 1, __ATOMIC_RELAXED);
 	if (h->options.tree) { /* trees are read where they are, by whoever wants to see them */
+		if (p->needs_tids)
+			identify_threads(p);
 		if (has_ended)
 			finish_process(h, p);
 		return 0;

@@ -2,11 +2,13 @@
 #include "record/hooks/hooks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include "base/file.h"
 #include "record/hooks/drain.h"
 #include "record/hooks/hooks_internal.h"
+#include "record/hooks/library_link.h"
 #include "record/hooks/server.h"
 #include "record/hooks/tick_clock.h"
 
@@ -214,24 +217,36 @@ static int find_library(struct hooks *h, struct err *err)
 		LIBRARY_64);
 }
 
-/* ld.so splits LD_PRELOAD at blanks and colons, and puts lib/... of the program's kind for $LIB. A
- * folder whose name has one of those is reached through a link beside the socket. */
+/* One page, in which children count that cannot speak to us. */
+static int open_family(struct hooks *h, struct err *err)
+{
+	void *p = MAP_FAILED;
+
+	h->family_fd = memfd_create("weir-hooks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (h->family_fd >= 0 && ftruncate(h->family_fd, HOOK_FAMILY_BYTES) == 0 &&
+		fcntl(h->family_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		p = mmap(NULL, HOOK_FAMILY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, h->family_fd,
+			0);
+	if (p == MAP_FAILED)
+		return err_sys(err, errno, "cannot make a page of shared memory");
+	h->family = p;
+	h->family->magic = HOOK_ABI_MAGIC;
+	return 0;
+}
+
+/* ld.so puts lib/... of the program's kind for $LIB. */
 static void make_environment(struct hooks *h)
 {
 	const char *old = getenv("LD_PRELOAD");
 	const char *folder = h->library_folder;
 
-	if (strpbrk(folder, " :\t\n")) {
-		char *to = mem_printf("%s/lib", folder);
-
-		h->library_link = mem_printf("%s/lib", h->folder);
-		if (symlink(to, h->library_link) == 0)
-			folder = h->folder;
-		free(to);
+	if (library_link_is_needed(folder)) {
+		h->library_link = library_link_make(folder);
+		folder = h->library_link ? h->library_link : folder;
 	}
 	h->environment[0] = mem_printf("LD_PRELOAD=%s/$LIB/" LIBRARY_NAME "%s%s", folder,
 		old && *old ? ":" : "", old ? old : "");
-	h->environment[1] = mem_printf(HOOK_ENV "=%s", h->socket_path);
+	h->environment[1] = mem_printf(HOOK_ENV "=%s", h->listener.place);
 	h->libraries[0] = mem_printf("%s/%s", h->library_folder, LIBRARY_32);
 	h->libraries[1] = mem_printf("%s/%s", h->library_folder, LIBRARY_64);
 }
@@ -277,7 +292,7 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 	int rc;
 
 	h->options = *options;
-	h->listen_fd = -1;
+	h->listener.path_fd = h->family_fd = -1;
 	h->stop_ticks = UINT64_MAX;
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->planner_lock, NULL);
@@ -293,7 +308,9 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 	if (rc == 0)
 		rc = find_library(h, err);
 	if (rc == 0)
-		rc = hook_server_listen(h, err);
+		rc = open_family(h, err);
+	if (rc == 0)
+		rc = listener_open(&h->listener, err);
 	if (rc == 0) {
 		make_environment(h);
 		rc = start_threads(h, err);
@@ -308,11 +325,8 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 
 void hooks_halt(struct hooks *h)
 {
-	uint64_t one = 1;
-
 	atomic_store(&h->stop, true);
-	if (h->wake_fd >= 0 && write(h->wake_fd, &one, sizeof(one)) < 0)
-		return; /* cannot be: the counter is far from full */
+	hook_server_wake(h);
 	if (h->server_runs)
 		pthread_join(h->server_thread, NULL);
 	if (h->drain_runs)
@@ -354,9 +368,11 @@ void hooks_close(struct hooks *h)
 	release_sources(h);
 	for (size_t i = 0; i < h->processes.n; i++)
 		hooks_unref_process(h->processes.v[i]);
-	if (h->library_link)
-		unlink(h->library_link);
-	hook_server_unlisten(h);
+	library_link_remove(h->library_link);
+	listener_close(&h->listener);
+	if (h->family)
+		munmap(h->family, HOOK_FAMILY_BYTES);
+	fd_cleanup(&h->family_fd);
 	hook_planner_free(h->planner);
 	free_chunks(h->free_chunks);
 	vec_release(&h->processes);
@@ -364,6 +380,7 @@ void hooks_close(struct hooks *h)
 	vec_release(&h->dirty);
 	vec_release(&h->off);
 	vec_release(&h->outcomes);
+	vec_release(&h->heard);
 	fd_cleanup(&h->event_fd);
 	fd_cleanup(&h->wake_fd);
 	pthread_mutex_destroy(&h->lock);
@@ -372,7 +389,6 @@ void hooks_close(struct hooks *h)
 	free(h->environment[0]);
 	free(h->environment[1]);
 	free(h->library_folder);
-	free(h->library_link);
 	free(h->libraries[0]);
 	free(h->libraries[1]);
 	free(h);
@@ -385,9 +401,17 @@ char *const *hooks_environment(const struct hooks *h)
 	return h->environment;
 }
 
-const char *hooks_socket(const struct hooks *h)
+const char *hooks_place(const struct hooks *h)
 {
-	return h->socket_path;
+	return h->listener.place;
+}
+
+int hooks_reach(struct hooks *h, pid_t pid, struct err *err)
+{
+	int rc = listener_reach(&h->listener, pid, err);
+
+	hook_server_wake(h);
+	return rc;
 }
 
 const char *hooks_library(const struct hooks *h, bool is_64)
@@ -469,6 +493,10 @@ void hooks_stop(struct hooks *h)
 {
 	h->stop_ticks = tick_clock_read();
 	atomic_store(&h->is_off, true);
+	/* Later ones have nothing to say. */
+	for (size_t i = 0; i < sizeof(h->lost.n_unheard) / sizeof(h->lost.n_unheard[0]); i++)
+		h->lost.n_unheard[i] =
+			__atomic_load_n(&h->family->n_unheard[i], __ATOMIC_RELAXED);
 }
 
 /* Two whole rounds after this moment: what was written before it is in the queues. */

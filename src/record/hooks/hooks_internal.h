@@ -19,6 +19,7 @@
 #include "record/hooks/area.h"
 #include "record/hooks/hooks.h"
 #include "record/hooks/hook_layout.h"
+#include "record/hooks/listen.h"
 #include "record/hooks/plan.h"
 
 #define HOOK_CHUNK_RECORDS 4096u
@@ -68,8 +69,8 @@ struct hook_process {
 	uint32_t n_refs;
 	uint64_t serial;  /* counts up from 1 */
 	uint32_t pid;	  /* as we see it */
-	uint32_t own_pid; /* as the process sees it: another one in a container */
 	bool is_64;
+	bool needs_tids; /* it is in a pid namespace: thread ids are other ones to itself */
 	int pid_fd;
 	uint64_t since_ticks;
 	struct hook_layout *layout; /* one reference */
@@ -88,15 +89,24 @@ struct hook_outcome {
 	uint32_t n_hooked, refusal;
 };
 
+/* A program that said hello when it began. */
+struct heard_program {
+	uint32_t pid;
+	uint64_t ticks;
+};
+
 struct hooks {
 	struct hooks_options options;
-	char *folder, *socket_path, *library_folder;
-	char *library_link; /* to it, for paths that LD_PRELOAD cannot have; NULL = none */
+	char *library_folder;
+	char *library_link; /* another way to it; NULL = not needed */
 	char *libraries[2]; /* paths for 32- and 64-bit programs */
 	char *environment[3];
-	int listen_fd;
-	int event_fd; /* tells the taker */
-	int wake_fd;  /* tells the server to end */
+	struct listener listener;
+	int family_fd;		    /* of the page that all hooked processes share */
+	struct hook_family *family; /* that page */
+	struct hook_family lost;    /* as it was when the recording ended */
+	int event_fd;		    /* tells the taker */
+	int wake_fd;		    /* tells the server to look around */
 	pthread_t server_thread, drain_thread;
 	bool server_runs, drain_runs;
 	atomic_bool stop;	 /* set by hooks_close, read by both threads */
@@ -112,6 +122,7 @@ struct hooks {
 	VEC(struct hook_process *) processes;
 	uint32_t version;		   /* of the list */
 	uint32_t n_exchanges;		   /* over all processes */
+	VEC(struct heard_program) heard;   /* in the order of time */
 	VEC(struct hook_source *) dirty;   /* with something to take */
 	VEC(uint32_t) off;		   /* functions unhooked to keep the budget */
 	VEC(struct hook_outcome) outcomes; /* by id */

@@ -6,6 +6,7 @@
  *            all threads stopped, on one of them:        weir_attach(socket)
  *            each thread that stands in patched code is moved
  *   detach   one thread:                                 weir_detach()         the others run
+ *   refused  one thread, at a safe moment:               dlclose()             the others run
  *
  * 1. All of it is done by a thread of our own, made for it: whatever happens, its end lets go of
  *    every thread that is still seized, even one that could not be stopped (ptrace(2)).
@@ -75,6 +76,8 @@ struct injection {
 	struct remote_stub stub;
 	uint64_t stack;	     /* top of memory mapped for it; 0 = the thread's own stack */
 	uint64_t stack_addr; /* of that memory */
+	uint64_t handle;     /* of the library when this injection has loaded it; 0 = it was there */
+	bool is_refused;     /* by the library, which has done nothing then */
 };
 
 static const char *library_name(const struct injection *in)
@@ -304,6 +307,7 @@ static int call_dlopen(struct injection *in)
 
 	if (rc < 0)
 		return rc;
+	in->handle = handle;
 	if (handle)
 		return 0;
 	read_dlerror(in, reason, sizeof(reason));
@@ -340,6 +344,42 @@ static int load_library(struct injection *in)
 	return rc == 0 ? read_symbols(in) : rc;
 }
 
+/* Takes out again what load_library has brought. */
+static int unload_library(struct injection *in)
+{
+	uint64_t dlclose = remote_symbols_find(in->symbols, NULL, "dlclose");
+	struct moments *moments = moments_new(in->symbols);
+	struct remote_call call = {.name = "dlclose",
+		.function = dlclose ? dlclose
+				    : remote_symbols_find(in->symbols, NULL, "__libc_dlclose"),
+		.arg = in->handle,
+		.timeout_ns = CALL_NS,
+		.late = REMOTE_CALL_LATE_GOES_ON};
+	uint64_t result = 0;
+	int rc = call.function ? stop_caller(in, moments) : ERR_NOT_FOUND;
+
+	moments_free(moments);
+	call.stack = in->stack;
+	if (rc == 0)
+		rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
+	let_go(in);
+	return rc == 0 && (uint32_t)result ? ERR_FAILED : rc;
+}
+
+/* A process that cannot be hooked is left as it was found. */
+static int leave_as_found(struct injection *in, int rc)
+{
+	struct err *err = in->err, ignored, first = *err;
+
+	let_go(in);
+	in->err = &ignored;
+	if (unload_library(in) < 0)
+		err_set(err, first.code, "%s; '%s' stays loaded in it", first.text,
+			library_name(in));
+	in->err = err;
+	return rc;
+}
+
 /* --- the library's functions ------------------------------------------------------------------ */
 
 static int answer_of(
@@ -353,13 +393,13 @@ static int answer_of(
 	case EACCES:
 	case EPERM:
 		return err_set(err, ERR_PERMISSION,
-			"process %d may not connect to the recorder's socket '%s'", in->pid,
-			in->options->socket);
+			"process %d may not connect to the recorder's socket (a security module, or a filter for system calls)",
+			in->pid);
 	case ENOENT:
 	case ECONNREFUSED:
 		return err_set(err, ERR_FAILED,
-			"process %d does not reach the recorder's socket '%s' (another root directory, or the recorder has ended)",
-			in->pid, in->options->socket);
+			"process %d does not reach the recorder's socket (another network namespace, or the recorder has ended)",
+			in->pid);
 	case EBUSY:
 	case EALREADY:
 	case EEXIST:
@@ -410,7 +450,11 @@ static int call_library(
 		return err_set(in->err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->pid,
 			library_name(in));
 	rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
-	return rc < 0 ? rc : answer_of(in, name, result, in->err);
+	if (rc < 0)
+		return rc;
+	rc = answer_of(in, name, result, in->err);
+	in->is_refused = rc < 0;
+	return rc;
 }
 
 /* A thread that will make its system call again stands behind the instruction, but goes on at it:
@@ -460,7 +504,7 @@ static int hook(struct injection *in)
 		rc = remote_thread_gone(in->caller, in->err);
 	if (rc == 0)
 		rc = call_library(
-			in, "weir_attach", in->options->socket, REMOTE_CALL_LATE_GIVES_UP);
+			in, "weir_attach", in->options->place, REMOTE_CALL_LATE_GIVES_UP);
 	if (rc == 0 && moments)
 		rc = move_threads(in, moments);
 	moments_free(moments);
@@ -524,7 +568,9 @@ static int inject(struct injection *in)
 					  library_name(in));
 	if (!is_there)
 		rc = load_library(in);
-	return rc == 0 ? hook(in) : rc;
+	if (rc == 0)
+		rc = hook(in);
+	return rc < 0 && in->handle && in->is_refused ? leave_as_found(in, rc) : rc;
 }
 
 static void *run(void *ctx)

@@ -15,7 +15,7 @@
 struct inject_options {
 	const char *library; /* path of libweir.so for the program's kind (32 or 64 bit) */
 	const char *library32;
-	const char *socket; /* the server's */
+	const char *place; /* of the server, see HOOK_ENV */
 	/* Where a thread that stands at `pc` has to go on because the code there was patched;
 	 * returns pc itself when it was not. Called after hooking, while all threads stand still,
 	 * by a thread of the injection; may be NULL. */

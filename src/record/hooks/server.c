@@ -7,19 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "record/hooks/hello.h"
 #include "record/hooks/module_file.h"
+#include "record/hooks/namespaces.h"
 #include "record/hooks/tick_clock.h"
 
 #define CONNECTIONS_MAX 256
-#define BACKLOG		512
 /* A program may be stopped by a debugger while it speaks; one that is not is done within ms. */
 #define PATIENCE_NS 30000000000u
 #define POLL_MS	    1000
@@ -40,7 +38,9 @@ struct connection {
 	uint64_t since_ns;
 	struct buf in, out;
 	size_t n_out;		      /* bytes of `out` that are gone */
-	int area_fd;		      /* goes with the first byte; borrowed; -1 = none */
+	int area_fd;		      /* goes with the first byte, and with it that of the
+				       * family page; borrowed; -1 = none */
+	int family_fd;
 	struct hook_process *process; /* a reference; NULL until the hello was understood */
 	VEC(struct sent_plan) sent;
 	VEC(struct hook_module_at) modules; /* new ones */
@@ -53,51 +53,22 @@ struct server {
 	VEC(struct connection *) connections;
 };
 
-/* --- the socket ------------------------------------------------------------------------- */
-
-int hook_server_listen(struct hooks *h, struct err *err)
+void hook_server_wake(struct hooks *h)
 {
-	const char *tmp = getenv("TMPDIR");
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	uint64_t one = 1;
 
-	h->folder = mem_printf("%s/weir-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
-	/* The longest name in it must fit into an address. */
-	if (strlen(h->folder) + sizeof("/hooks") > sizeof(address.sun_path)) {
-		free(h->folder);
-		h->folder = mem_strdup("/tmp/weir-XXXXXX");
-	}
-	if (!mkdtemp(h->folder)) {
-		int rc =
-			err_sys(err, errno, "'%s': cannot make a folder for the socket", h->folder);
-
-		free(h->folder);
-		h->folder = NULL;
-		return rc;
-	}
-	h->socket_path = mem_printf("%s/hooks", h->folder);
-	strcpy(address.sun_path, h->socket_path);
-	h->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (h->listen_fd < 0 ||
-		bind(h->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-		listen(h->listen_fd, BACKLOG) < 0)
-		return err_sys(err, errno, "'%s': cannot listen", h->socket_path);
-	return 0;
-}
-
-void hook_server_unlisten(struct hooks *h)
-{
-	fd_cleanup(&h->listen_fd);
-	h->listen_fd = -1;
-	if (h->socket_path)
-		unlink(h->socket_path);
-	if (h->folder)
-		rmdir(h->folder);
-	free(h->socket_path);
-	free(h->folder);
-	h->socket_path = h->folder = NULL;
+	if (h->wake_fd >= 0 && write(h->wake_fd, &one, sizeof(one)) < 0)
+		return; /* cannot be: the counter is far from full */
 }
 
 /* --- connections ------------------------------------------------------------------------ */
+
+static void count_bad_hello(struct hooks *h)
+{
+	pthread_mutex_lock(&h->lock);
+	h->n_bad_hellos++;
+	pthread_mutex_unlock(&h->lock);
+}
 
 static void begin_exchange(struct hooks *h, struct connection *c)
 {
@@ -124,16 +95,18 @@ static void connection_free(struct hooks *h, struct connection *c)
 	free(c);
 }
 
-static void accept_one(struct server *s)
+static void accept_one(struct server *s, int listen_fd)
 {
-	int fd = accept4(s->h->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct connection *c;
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
 
 	if (fd < 0)
 		return;
+	/* The kernel has translated the pid, if there is one for us. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 || peer.pid <= 0) {
+		count_bad_hello(s->h);
 		close(fd);
 		return;
 	}
@@ -141,6 +114,7 @@ static void accept_one(struct server *s)
 	c->fd = fd;
 	c->pid = (uint32_t)peer.pid;
 	c->area_fd = -1;
+	c->family_fd = s->h->family_fd;
 	c->since_ns = clock_mono_ns();
 	vec_push(&s->connections, c);
 }
@@ -229,7 +203,6 @@ static struct hook_process *new_process(
 
 	p->n_refs = 1;
 	p->pid = c->pid;
-	p->own_pid = hello->pid;
 	p->is_64 = hello->bits == 64;
 	p->since_ticks = tick_clock_read();
 	p->area.fd = -1;
@@ -238,14 +211,16 @@ static struct hook_process *new_process(
 		hooks_unref_process(p);
 		return NULL;
 	}
+	p->needs_tids = namespace_has_own_pids((pid_t)c->pid);
+	p->area.control->needs_tids = p->needs_tids;
 	p->rings = mem_calloc(p->area.n_threads, sizeof(*p->rings));
 	return p;
 }
 
-static struct hook_process *find_parent(const struct hooks *h, uint32_t own_pid)
+static struct hook_process *find_parent(const struct hooks *h, uint32_t serial)
 {
 	for (size_t i = h->processes.n; i--;)
-		if (h->processes.v[i]->own_pid == own_pid)
+		if ((uint32_t)h->processes.v[i]->serial == serial)
 			return h->processes.v[i];
 	return NULL;
 }
@@ -259,7 +234,7 @@ static bool open_process(struct hooks *h, struct connection *c, const struct hoo
 		return false;
 	pthread_mutex_lock(&h->lock);
 	if (hello->kind == HOOK_HELLO_FORK)
-		parent = find_parent(h, hello->parent_pid);
+		parent = find_parent(h, hello->parent_serial);
 	p->layout = parent ? hooks_ref_layout(parent->layout) : hook_layout_new(NULL);
 	if (!parent) {
 		p->layout->region_start = hello->region_start;
@@ -268,6 +243,7 @@ static bool open_process(struct hooks *h, struct connection *c, const struct hoo
 	for (size_t i = 0; i < h->off.n; i++)
 		hook_area_turn_off(&p->area, h->off.v[i]);
 	hooks_add_process(h, p);
+	p->area.control->serial = (uint32_t)p->serial;
 	c->process = p;
 	begin_exchange(h, c);
 	pthread_mutex_unlock(&h->lock);
@@ -283,6 +259,14 @@ static bool join_process(struct hooks *h, struct connection *c)
 		begin_exchange(h, c);
 	pthread_mutex_unlock(&h->lock);
 	return c->process != NULL;
+}
+
+/* For whoever asks which programs have never said anything. */
+static void hear(struct hooks *h, uint32_t pid)
+{
+	pthread_mutex_lock(&h->lock);
+	vec_push(&h->heard, ((struct heard_program){pid, tick_clock_read()}));
+	pthread_mutex_unlock(&h->lock);
 }
 
 /* The whole program is refused: every function that it has is, for this reason. */
@@ -308,6 +292,8 @@ static void take_hello(struct hooks *h, struct connection *c, const struct hello
 	size_t at = c->out.n;
 
 	buf_put(&c->out, &reply, sizeof(reply));
+	if (head->kind == HOOK_HELLO_START)
+		hear(h, c->pid);
 	if (head->refusal && head->refusal < HOOK_REFUSAL_N) {
 		keep_refusal(h, head->refusal);
 	} else if (!atomic_load(&h->is_off) &&
@@ -378,19 +364,22 @@ static bool read_hello(struct hooks *h, struct connection *c)
 {
 	struct hello hello;
 	struct err err;
+	bool is_invited;
 
 	if (!read_some(c))
 		return false;
 	switch (hello_parse(&hello, buf_span(&c->in), &err)) {
 	case HELLO_WHOLE:
-		take_hello(h, c, &hello);
+		is_invited = listener_is_invited(&h->listener, &hello.head);
+		if (is_invited)
+			take_hello(h, c, &hello);
+		else
+			count_bad_hello(h);
 		hello_release(&hello);
 		buf_reset(&c->in);
-		return true;
+		return is_invited;
 	case HELLO_BAD:
-		pthread_mutex_lock(&h->lock);
-		h->n_bad_hellos++;
-		pthread_mutex_unlock(&h->lock);
+		count_bad_hello(h);
 		return false;
 	default:
 		return true;
@@ -400,17 +389,18 @@ static bool read_hello(struct hooks *h, struct connection *c)
 static ssize_t send_some(struct connection *c)
 {
 	struct iovec part = {c->out.p + c->n_out, c->out.n - c->n_out};
+	int fds[2] = {c->area_fd, c->family_fd};
 	union {
 		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(sizeof(fds))];
 	} extra = {0};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
 	if (!c->n_out && c->area_fd >= 0) {
 		extra.header.cmsg_level = SOL_SOCKET;
 		extra.header.cmsg_type = SCM_RIGHTS;
-		extra.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&extra.header), &c->area_fd, sizeof(int));
+		extra.header.cmsg_len = CMSG_LEN(sizeof(fds));
+		memcpy(CMSG_DATA(&extra.header), fds, sizeof(fds));
 		message.msg_control = &extra;
 		message.msg_controllen = sizeof(extra);
 	}
@@ -516,10 +506,13 @@ static void forget_retired(struct hooks *h)
 void *hook_server_main(void *hooks)
 {
 	struct server s = {.h = hooks};
-	struct pollfd fds[CONNECTIONS_MAX + 2];
+	struct pollfd fds[CONNECTIONS_MAX + 1 + LISTENERS_MAX];
 
 	while (!atomic_load(&s.h->stop)) {
+		/* Pairs with the release of listen.c. */
+		size_t n_listen = atomic_load_explicit(&s.h->listener.n, memory_order_acquire);
 		size_t n = s.connections.n;
+		uint64_t wakes;
 
 		for (size_t i = 0; i < n; i++) {
 			const struct connection *c = s.connections.v[i];
@@ -528,13 +521,18 @@ void *hook_server_main(void *hooks)
 			fds[i] = (struct pollfd){.fd = c->fd, .events = reads ? POLLIN : POLLOUT};
 		}
 		fds[n] = (struct pollfd){.fd = s.h->wake_fd, .events = POLLIN};
-		fds[n + 1] = (struct pollfd){
-			.fd = n < CONNECTIONS_MAX ? s.h->listen_fd : -1, .events = POLLIN};
-		if (poll(fds, n + 2, POLL_MS) < 0)
+		for (size_t i = 0; i < n_listen; i++)
+			fds[n + 1 + i] = (struct pollfd){
+				.fd = n + i < CONNECTIONS_MAX ? s.h->listener.fds[i] : -1,
+				.events = POLLIN};
+		if (poll(fds, n + 1 + n_listen, POLL_MS) < 0)
+			continue;
+		if (fds[n].revents & POLLIN && read(fds[n].fd, &wakes, sizeof(wakes)) < 0)
 			continue;
 		serve_ready(&s, fds, n);
-		if (fds[n + 1].revents & POLLIN)
-			accept_one(&s);
+		for (size_t i = 0; i < n_listen; i++)
+			if (fds[n + 1 + i].revents & POLLIN)
+				accept_one(&s, fds[n + 1 + i].fd);
 		forget_retired(s.h);
 	}
 	for (size_t i = 0; i < s.connections.n; i++)

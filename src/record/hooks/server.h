@@ -9,8 +9,7 @@
 
 #include "record/hooks/hooks_internal.h"
 
-/* Makes the folder (0700) and the socket in it. */
-int hook_server_listen(struct hooks *h, struct err *err);
-void hook_server_unlisten(struct hooks *h);
+/* Lets the thread look around now: at where it listens, and whether it has to end. */
+void hook_server_wake(struct hooks *h);
 
 #endif

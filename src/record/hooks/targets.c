@@ -63,12 +63,25 @@ char *hook_targets_doubt(const char *command)
 	return sentence;
 }
 
+const char *hook_targets_hindrance(const char *path)
+{
+	struct stat st;
+
+	if (is_static(path))
+		return "it is statically linked";
+	if (stat(path, &st) == 0 &&
+		((st.st_mode & (S_ISUID | S_ISGID)) ||
+			getxattr(path, "security.capability", NULL, 0) > 0))
+		return "it runs with rights of its own (setuid, setgid or capabilities)";
+	return NULL;
+}
+
 static struct inject_options inject_options_of(struct hooks *h)
 {
 	return (struct inject_options){
 		.library = hooks_library(h, true),
 		.library32 = hooks_library(h, false),
-		.socket = hooks_socket(h),
+		.place = hooks_place(h),
 		.moved_pc = hooks_moved_pc,
 		.ctx = h,
 	};
@@ -79,8 +92,10 @@ int hook_targets_attach(struct hooks *h, const pid_t *pids, size_t n, struct err
 	struct inject_options options = inject_options_of(h);
 
 	for (size_t i = 0; i < n; i++) {
-		int rc = inject_attach(pids[i], &options, err);
+		int rc = hooks_reach(h, pids[i], err);
 
+		if (rc == 0)
+			rc = inject_attach(pids[i], &options, err);
 		if (rc == 0)
 			continue;
 		while (i--)

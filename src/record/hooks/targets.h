@@ -13,6 +13,9 @@
  * far as its file tells. What it starts may be another matter. */
 char *hook_targets_doubt(const char *command);
 
+/* Why LD_PRELOAD has no effect on the program in that file, a phrase; NULL when it should have. */
+const char *hook_targets_hindrance(const char *path);
+
 /* Hooks running processes; all or none. */
 int hook_targets_attach(struct hooks *h, const pid_t *pids, size_t n, struct err *err);
 /* Every process that is still hooked gets its code back. `note` (may be NULL) is called with a

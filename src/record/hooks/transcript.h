@@ -55,6 +55,11 @@ void transcript_fork(struct transcript *t, const struct thread_id *made,
 	const struct thread_id *maker, uint64_t time);
 /* The process became another program: its calls have ended. */
 void transcript_exec(struct transcript *t, uint32_t pid, uint64_t time);
+/* For the account of programs that were never hooked: what the process is now called, a file that
+ * it has mapped as code, its end. */
+void transcript_program(struct transcript *t, uint32_t pid, const char *name, uint64_t time);
+void transcript_mapped(struct transcript *t, uint32_t pid, const char *path);
+void transcript_program_ends(struct transcript *t, uint32_t pid, uint64_t time);
 /* `is_last`: of the threads of its process. */
 void transcript_exit(struct transcript *t, uint32_t pid, uint32_t tid, uint64_t time, bool is_last);
 

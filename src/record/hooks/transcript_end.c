@@ -115,6 +115,10 @@ static void write_losses(struct transcript *t, uint64_t time)
 		{t->totals.n_dropped, RECORD_LOSS_EVENTS, "hook ring full"},
 		{h->n_threadless, RECORD_LOSS_EVENTS, "thread without a ring"},
 		{t->totals.n_unhooked, RECORD_LOSS_EVENTS, "call too deep to follow"},
+		{h->lost.n_unheard[HOOK_HELLO_FORK], RECORD_LOSS_EVENTS,
+			"forked process that could not reach the recorder"},
+		{h->lost.n_unheard[HOOK_HELLO_MODULES], RECORD_LOSS_EVENTS,
+			"libraries loaded by a process that could not reach the recorder"},
 		{t->n_unread, RECORD_LOSS_EVENTS, "hook record that cannot be read"},
 		{t->n_unknown, RECORD_LOSS_EVENTS, "hook record of an unknown function"},
 		{t->n_unmatched_leaves, RECORD_LOSS_NOTE,
@@ -124,7 +128,8 @@ static void write_losses(struct transcript *t, uint64_t time)
 			"a thread waited for the recorder to empty its ring"},
 		{h->n_unread_modules, RECORD_LOSS_NOTE,
 			"module whose file cannot be read: not hooked"},
-		{h->n_bad_hellos, RECORD_LOSS_NOTE, "hook library that could not be understood"},
+		{h->n_bad_hellos, RECORD_LOSS_NOTE,
+			"hook library that could not be understood, or was not invited"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -136,7 +141,7 @@ static void write_losses(struct transcript *t, uint64_t time)
 uint64_t transcript_n_lost(const struct transcript *t)
 {
 	return t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
-	       t->h->n_threadless;
+	       t->h->n_threadless + transcript_n_unheard(t);
 }
 
 static void write_clock(struct transcript *t)
@@ -170,5 +175,6 @@ void transcript_finish(struct transcript *t, uint64_t time)
 		write_function(t, id, time);
 	hooks_each_unmatched(t->h, write_unmatched, &e);
 	write_losses(t, time);
+	transcript_write_unheard(t, time);
 	write_clock(t);
 }

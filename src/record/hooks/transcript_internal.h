@@ -45,6 +45,24 @@ struct hooked_thread {
 	bool has_exited;
 };
 
+/* What a process became by its last exec, until it ends. */
+struct program {
+	uint32_t pid;
+	uint64_t time;	  /* of the exec */
+	char *name;	  /* owned; NULL = no longer of interest */
+	char *path;	  /* of its file, owned */
+	uint32_t n_files; /* mapped with the right to execute */
+	bool has_library; /* libweir.so is one of them */
+};
+
+/* Programs that were not hooked. */
+struct program_tally {
+	char *name;	    /* owned; "" = others */
+	const char *reason; /* static */
+	bool is_loss;
+	uint64_t n;
+};
+
 struct transcript {
 	struct hooks *h;
 	struct transcript_world world;
@@ -60,6 +78,10 @@ struct transcript {
 	uint32_t bytes_metric;
 	uint64_t budget_ns;	     /* when it was last looked at */
 	VEC(uint8_t) library_images; /* by image number: 0 = not looked at, 1 = no, 2 = yes */
+	VEC(struct program) programs;
+	VEC(uint32_t) free_programs;
+	struct map program_of; /* pid -> index + 1; 0 = none */
+	VEC(struct program_tally) tallies;
 
 	uint64_t n_events, n_unknown, n_stacks_cut;
 	uint64_t n_unmatched_leaves, n_abandoned; /* of threads that are gone */
@@ -78,6 +100,12 @@ void transcript_add_source(void *transcript, struct hook_source *s);
 /* Nothing more comes from the source that the thread has in use. */
 void transcript_finish_source(struct transcript *t, struct hooked_thread *thread);
 void transcript_free_thread(struct transcript *t, struct hooked_thread *thread);
+
+/* transcript_programs.c */
+void transcript_write_unheard(struct transcript *t, uint64_t time);
+/* Processes and libraries that the recorder should have heard of. */
+uint64_t transcript_n_unheard(const struct transcript *t);
+void transcript_free_programs(struct transcript *t);
 
 /* transcript_functions.c */
 /* NULL when there is no such function. */

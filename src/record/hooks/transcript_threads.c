@@ -167,6 +167,7 @@ void transcript_free(struct transcript *t)
 	vec_release(&t->views);
 	vec_release(&t->functions);
 	vec_release(&t->library_images);
+	transcript_free_programs(t);
 	map_release(&t->by_tid);
 	map_release(&t->by_pid);
 	free(t);

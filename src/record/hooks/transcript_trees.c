@@ -40,19 +40,11 @@ static uint64_t ns_of(void *ctx, uint64_t ticks)
 	return hz > 0 ? (uint64_t)((double)ticks / hz * 1e9 + 0.5) : 0;
 }
 
-/* A process in a container has other numbers than we see; that of its first thread is known. */
-static uint32_t our_tid(const struct hook_process *process, uint32_t tid)
-{
-	return tid == process->own_pid ? process->pid : tid;
-}
-
 static uint32_t thread_of(void *ctx, uint32_t tid)
 {
 	const struct passage *p = ctx;
 
-	return processes_thread(
-		p->t->world.processes, p->process->pid, our_tid(p->process, tid), p->time)
-		->trace_id;
+	return processes_thread(p->t->world.processes, p->process->pid, tid, p->time)->trace_id;
 }
 
 static uint32_t stream_of(void *ctx, uint32_t tid)
@@ -236,7 +228,7 @@ static uint32_t find_entry(const struct hook_process *p, uint32_t tid)
 {
 	for (uint32_t i = 0; i < p->area.n_threads; i++)
 		if (p->area.threads[i].state != HOOK_THREAD_FREE &&
-			our_tid(p, p->area.threads[i].tid) == tid)
+			p->area.threads[i].tid == tid)
 			return i;
 	return UINT32_MAX;
 }

@@ -36,22 +36,72 @@ static long socket_call(int call, const long *a)
 }
 #endif
 
-static int connect_recorder(void)
+/* The parts of the text that says where the recorder is (HOOK_ENV). */
+struct place {
+	const char *name, *key, *path; /* the name with its '@'; path: "" = none */
+	size_t n_name, n_path;
+};
+
+static size_t part_length(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n] && text[n] != ':')
+		n++;
+	return n;
+}
+
+/* False when it makes no sense. */
+static bool place_parse(struct place *p, const char *text)
+{
+	size_t n_key;
+
+	p->name = text;
+	p->n_name = part_length(text);
+	p->key = text + p->n_name + (text[p->n_name] == ':');
+	n_key = part_length(p->key);
+	p->path = p->key + n_key + (p->key[n_key] == ':');
+	p->n_path = part_length(p->path);
+	return text[0] == '@' && p->n_name > 1 && n_key == HOOK_KEY_BYTES;
+}
+
+/* `path` begins with a zero or a slash, and has `n` bytes. */
+static int connect_to(const char *path, size_t n)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t bytes = offsetof(struct sockaddr_un, sun_path) + n;
 	long fd = socket_call(SYS_SOCKET, (const long[]){AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0});
 	long rc;
 
 	if (fd < 0)
 		return (int)fd;
-	bytes_copy(address.sun_path, library.socket, sizeof(address.sun_path));
+	bytes_copy(address.sun_path, path, n);
+	if (address.sun_path[0] == '@')
+		address.sun_path[0] = 0; /* an abstract name: no file, its length counts */
 	do
-		rc = socket_call(SYS_CONNECT, (const long[]){fd, (long)&address, sizeof(address)});
+		rc = socket_call(SYS_CONNECT, (const long[]){fd, (long)&address, (long)bytes});
 	while (rc == -EINTR_ERRNO);
 	if (rc >= 0)
 		return (int)fd;
 	raw_call(SYS_close, fd);
 	return (int)rc;
+}
+
+/* Abstract names belong to a network namespace; the path is for processes of another one. */
+static int connect_recorder(void)
+{
+	struct place p;
+	int fd;
+
+	if (!place_parse(&p, library.place))
+		return -22; /* EINVAL */
+	fd = connect_to(p.name, p.n_name);
+	if (fd == -111 /* ECONNREFUSED: nobody has that name */ && p.n_path) {
+		int other = connect_to(p.path, p.n_path);
+
+		fd = other < 0 ? fd : other;
+	}
+	return fd;
 }
 
 bool exchange_recorder_lives(void)
@@ -99,12 +149,13 @@ static bool read_all(int fd, void *to, size_t n)
 	return true;
 }
 
-/* The descriptor of the area comes with the first byte. */
+/* The descriptors come with the first byte. */
 static bool read_reply(struct exchange *x)
 {
+	int fds[2];
 	union {
 		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+		uint8_t bytes[CMSG_SPACE(sizeof(fds))];
 	} extra = {0};
 	struct iovec part = {&x->reply, sizeof(x->reply)};
 	struct msghdr message = {.msg_iov = &part,
@@ -120,20 +171,27 @@ static bool read_reply(struct exchange *x)
 	if (got <= 0)
 		return false;
 	if (message.msg_controllen >= sizeof(struct cmsghdr) &&
-		extra.header.cmsg_type == SCM_RIGHTS)
-		bytes_copy(&x->area_fd, CMSG_DATA(&extra.header), sizeof(int));
+		extra.header.cmsg_type == SCM_RIGHTS &&
+		extra.header.cmsg_len == CMSG_LEN(sizeof(fds))) {
+		bytes_copy(fds, CMSG_DATA(&extra.header), sizeof(fds));
+		x->area_fd = fds[0];
+		x->family_fd = fds[1];
+	}
 	return read_all(x->fd, (uint8_t *)&x->reply + got, sizeof(x->reply) - (size_t)got) &&
 	       x->reply.magic == HOOK_ABI_MAGIC;
 }
 
-int exchange_open(struct exchange *x, const struct hook_hello *hello, const void *modules,
-	size_t module_bytes)
+static int ask(
+	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes)
 {
+	struct place p;
 	void *plans;
 
-	*x = (struct exchange){.fd = connect_recorder(), .area_fd = -1};
+	*x = (struct exchange){.fd = connect_recorder(), .area_fd = -1, .family_fd = -1};
 	if (x->fd < 0)
 		return x->fd;
+	place_parse(&p, library.place);
+	bytes_copy(hello->key, p.key, HOOK_KEY_BYTES);
 	if (!send_all(x->fd, hello, sizeof(*hello)) || !send_all(x->fd, modules, module_bytes) ||
 		!read_reply(x) || x->reply.plan_bytes > PLAN_BYTES_MAX) {
 		exchange_close(x);
@@ -150,6 +208,16 @@ int exchange_open(struct exchange *x, const struct hook_hello *hello, const void
 	x->plans = plans;
 	x->plan_bytes = x->reply.plan_bytes;
 	return 0;
+}
+
+int exchange_open(
+	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes)
+{
+	int rc = ask(x, hello, modules, module_bytes);
+
+	if (rc < 0 && library.family)
+		__atomic_add_fetch(&library.family->n_unheard[hello->kind], 1, __ATOMIC_RELAXED);
+	return rc;
 }
 
 void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n)
@@ -169,5 +237,7 @@ void exchange_close(struct exchange *x)
 		raw_call(SYS_close, x->fd);
 	if (x->area_fd >= 0)
 		raw_call(SYS_close, x->area_fd);
-	*x = (struct exchange){.fd = -1, .area_fd = -1};
+	if (x->family_fd >= 0)
+		raw_call(SYS_close, x->family_fd);
+	*x = (struct exchange){.fd = -1, .area_fd = -1, .family_fd = -1};
 }

@@ -121,7 +121,10 @@ struct library {
 	bool is_attached; /* to a program that was running already */
 	bool is_forked;	  /* the open calls are still the parent's */
 	uint32_t session; /* counts recordings; never 0 while one is on */
-	char socket[108];
+	uint32_t serial;  /* the recorder's number for this process, or, in a child that has not
+			     spoken to it yet, for the parent */
+	struct hook_family *family; /* also in children that have no area yet; NULL = none */
+	char place[HOOK_PLACE_BYTES]; /* where the recorder is, see HOOK_ENV */
 };
 extern struct library library;
 
@@ -236,13 +239,15 @@ void modules_unwatch(void);
 /* exchange.c */
 struct exchange {
 	int fd;
-	int area_fd;
+	int area_fd, family_fd;
 	struct hook_reply reply;
 	uint8_t *plans;
 	uint64_t plan_bytes;
 };
-int exchange_open(struct exchange *x, const struct hook_hello *hello, const void *modules,
-	size_t module_bytes);
+/* A negative errno when the recorder could not be spoken to, which is counted where it will see it
+ * (struct hook_family). */
+int exchange_open(
+	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes);
 void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n);
 void exchange_close(struct exchange *x);
 bool exchange_recorder_lives(void);
@@ -254,9 +259,9 @@ void weir_cyg_enter(void *function, void *call_site);
 void weir_cyg_exit(void *function, void *call_site);
 
 /* start.c: what the recorder calls in a running program; 0 or a negative errno. */
-__attribute__((visibility("default"))) int weir_attach(const char *socket);
+__attribute__((visibility("default"))) int weir_attach(const char *place);
 __attribute__((visibility("default"))) int weir_detach(void);
-int library_open_area(int fd, uint64_t bytes);
+int library_open_area(const struct exchange *x);
 void library_stop(void); /* restores every byte */
 int library_forked(void);
 

@@ -16,10 +16,17 @@
 #include <stdint.h>
 
 #define HOOK_ABI_MAGIC	 0x6b6f6877u /* "whok" */
-#define HOOK_ABI_VERSION 1
+#define HOOK_ABI_VERSION 2
 
-/* The environment variable that names the server's socket (a path); set beside LD_PRELOAD. */
-#define HOOK_ENV "WEIR_HOOKS"
+/*
+ * The environment variable that says where the server is; set beside LD_PRELOAD. "@NAME:KEY" or
+ * "@NAME:KEY:PATH": NAME is that of an abstract Unix socket, so that every user reaches it from
+ * every root folder; KEY is what a hello must show, since everybody can see such names; PATH leads
+ * to a second socket, for processes of another network namespace.
+ */
+#define HOOK_ENV	"WEIR_HOOKS"
+#define HOOK_KEY_BYTES	32
+#define HOOK_PLACE_BYTES 108 /* of the whole text, with its zero */
 
 /* --- the area: memory shared by one process and the recorder (a memfd of the recorder) ------- */
 /*
@@ -33,11 +40,12 @@ enum hook_thread_state {
 	HOOK_THREAD_TAKEN = 1, /* the library fills pid and tid */
 	HOOK_THREAD_LIVE = 2,
 	HOOK_THREAD_GONE = 3, /* the thread has ended; the recorder empties the ring, then FREE */
+	HOOK_THREAD_NEW = 4,  /* needs_tids: waits for the recorder to set `tid`, then LIVE */
 };
 
 struct hook_thread {
-	uint32_t state;
-	uint32_t tid;
+	uint32_t state; /* futex, while NEW */
+	uint32_t tid;	/* as the recorder sees it */
 	uint64_t consumed;  /* records taken so far, by the recorder; free running */
 	uint64_t written;   /* records written so far, as of the last part's end, by the library */
 	uint64_t n_dropped; /* records that were not written because the ring stayed full */
@@ -48,7 +56,9 @@ struct hook_thread {
 	uint64_t n_unhooked; /* calls that were entered but could not be followed to their exit */
 	uint64_t n_pruned;   /* tree: nodes folded into their parents */
 	uint64_t start_ticks;
-	uint64_t reserved[6];
+	uint32_t own_tid; /* as the process sees it: another one in a pid namespace */
+	uint32_t reserved2;
+	uint64_t reserved[5];
 };
 
 enum hook_mode {
@@ -75,8 +85,17 @@ struct hook_control {
 	/* Written by the library: */
 	uint32_t n_off_done;   /* so many of them are unhooked */
 	uint32_t n_threadless; /* threads that found no free entry: their calls are not recorded */
-	uint64_t reserved;
+	uint32_t needs_tids;   /* by the recorder: the process is in a pid namespace of its own */
+	uint32_t serial;       /* by the recorder: names the process in the hello of its children */
 };
+
+/* One page for the whole recording, mapped by every hooked process and, unlike the area, inherited
+ * by their children: who cannot speak to the recorder can still count here. */
+struct hook_family {
+	uint32_t magic;
+	uint32_t n_unheard[4]; /* exchanges that failed, by enum hook_hello_kind */
+};
+#define HOOK_FAMILY_BYTES 4096u
 
 /*
  * A record of a ring. `head` is written last and is never 0; the recorder sets it back to 0 when it
@@ -162,12 +181,13 @@ struct hook_hello {
 	uint32_t kind;
 	uint32_t bits; /* 32 or 64 */
 	uint32_t pid, tid;
-	uint32_t parent_pid; /* FORK */
+	uint32_t parent_serial; /* FORK */
 	uint32_t n_modules;  /* struct hook_module follow, each with its path */
 	uint64_t region_start, region_bytes;
 	uint64_t library_bias; /* load address of libweir.so */
 	uint32_t refusal;      /* an enum hook_refusal that holds for the whole program; 0 = none */
 	uint32_t reserved;
+	char key[HOOK_KEY_BYTES];
 };
 
 struct hook_module {
@@ -182,7 +202,8 @@ struct hook_reply {
 	uint32_t status;     /* 0 = go on; 1 = not wanted (nothing follows) */
 	uint64_t plan_bytes; /* of struct hook_plan entries that follow */
 	uint32_t n_plans;
-	uint32_t has_area; /* 1: the area's descriptor comes with this message (SCM_RIGHTS) */
+	uint32_t has_area; /* 1: two descriptors come with this message (SCM_RIGHTS): the area's and
+			      that of the page of struct hook_family */
 	uint64_t area_bytes;
 };
 

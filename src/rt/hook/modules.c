@@ -178,7 +178,7 @@ static int say_modules(enum hook_hello_kind kind)
 	rc = exchange_open(&x, &hello, message, n_bytes);
 	if (rc == 0 && !x.reply.status) {
 		if (kind == HOOK_HELLO_START)
-			rc = library_open_area(x.area_fd, x.reply.area_bytes);
+			rc = library_open_area(&x);
 		for (uint32_t i = 0; rc == 0 && i < n; i++)
 			seen[n_seen++] = fresh[i];
 		if (rc == 0)
@@ -213,11 +213,11 @@ int library_forked(void)
 	struct exchange x;
 	int rc;
 
-	hello.parent_pid = library.pid;
+	hello.parent_serial = library.serial;
 	library.is_forked = true;
 	rc = exchange_open(&x, &hello, NULL, 0);
 	if (rc == 0)
-		rc = x.reply.status ? -1 : library_open_area(x.area_fd, x.reply.area_bytes);
+		rc = x.reply.status ? -1 : library_open_area(&x);
 	exchange_close(&x);
 	if (rc < 0)
 		library.is_off = true;
@@ -230,8 +230,9 @@ void modules_changed(void)
 {
 	if (!library.control || library.is_off || _r_debug.r_state != RT_CONSISTENT)
 		return;
-	if (library.pid != (uint32_t)raw_call(SYS_getpid, 0))
-		return; /* a forked child that has not called anything hooked yet */
+	/* A forked child may not have called anything hooked yet. */
+	if (library.pid != (uint32_t)raw_call(SYS_getpid, 0) && library_forked() < 0)
+		return;
 	forget_gone();
 	say_modules(HOOK_HELLO_MODULES);
 }

@@ -11,7 +11,7 @@
 
 struct library library;
 
-static void copy_path(char *to, size_t max, const char *from)
+static void copy_text(char *to, size_t max, const char *from)
 {
 	size_t i = 0;
 
@@ -21,16 +21,32 @@ static void copy_path(char *to, size_t max, const char *from)
 		to[i] = 0;
 }
 
-int library_open_area(int fd, uint64_t bytes)
+/* A forked child has its parent's, which is the same. Without it only counting suffers. */
+static void open_family(int fd)
 {
+	struct hook_family *family;
+
+	if (library.is_forked || fd < 0)
+		return;
+	family = raw_mmap(NULL, HOOK_FAMILY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+	if (raw_failed(family))
+		return;
+	if (library.family) /* of a recording before */
+		raw_call(SYS_munmap, library.family, HOOK_FAMILY_BYTES);
+	library.family = family;
+}
+
+int library_open_area(const struct exchange *x)
+{
+	uint64_t bytes = x->reply.area_bytes;
 	struct hook_control *control;
 	struct thread *threads;
 	size_t n_bytes;
 
-	if (fd < 0 || bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
+	if (x->area_fd < 0 || bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
 		return -22; /* EINVAL */
-	control = raw_mmap(
-		NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
+	control = raw_mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		x->area_fd);
 	if (raw_failed(control))
 		return -12;
 	if (control->magic != HOOK_ABI_MAGIC || control->version != HOOK_ABI_VERSION) {
@@ -46,7 +62,9 @@ int library_open_area(int fd, uint64_t bytes)
 		raw_call(SYS_munmap, control, (size_t)bytes);
 		return -12;
 	}
+	open_family(x->family_fd);
 	library.threads = threads;
+	library.serial = control->serial;
 	library.area = (uintptr_t)control;
 	library.area_bytes = bytes;
 	library.pid = (uint32_t)raw_call(SYS_getpid, 0);
@@ -78,13 +96,13 @@ static enum hook_refusal refusal(void)
 	return HOOK_REFUSAL_NONE;
 }
 
-static int begin(const char *socket, bool is_attached)
+static int begin(const char *place, bool is_attached)
 {
 	int rc;
 
 	if (library.control && !library.is_off)
 		return -16; /* EBUSY: another recording */
-	copy_path(library.socket, sizeof(library.socket), socket);
+	copy_text(library.place, sizeof(library.place), place);
 	library.is_off = false;
 	library.is_attached = is_attached;
 	library.session++;
@@ -96,9 +114,9 @@ static int begin(const char *socket, bool is_attached)
 	return rc;
 }
 
-int weir_attach(const char *socket)
+int weir_attach(const char *place)
 {
-	return begin(socket, true);
+	return begin(place, true);
 }
 
 void library_stop(void)
@@ -132,10 +150,10 @@ static const char *environment_find(char **environment, const char *name)
 
 __attribute__((constructor)) static void start(int argc, char **argv, char **environment)
 {
-	const char *socket = environment_find(environment, HOOK_ENV);
+	const char *place = environment_find(environment, HOOK_ENV);
 
 	(void)argc;
 	(void)argv;
-	if (socket)
-		begin(socket, false);
+	if (place)
+		begin(place, false);
 }

@@ -70,12 +70,31 @@ static bool has_ended_threads(void)
 		uint32_t live = HOOK_THREAD_LIVE;
 
 		if (shared[i].state == HOOK_THREAD_LIVE &&
-			raw_call(SYS_tgkill, library.pid, shared[i].tid, 0) == -3 /* ESRCH */)
+			raw_call(SYS_tgkill, library.pid, shared[i].own_tid, 0) == -3 /* ESRCH */)
 			__atomic_compare_exchange_n(&shared[i].state, &live, HOOK_THREAD_GONE,
 				false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 		has |= shared[i].state == HOOK_THREAD_GONE;
 	}
 	return has;
+}
+
+/*
+ * In a pid namespace only the recorder can say which thread this is to the rest of the machine, and
+ * only while it lives: so it waits. False when nobody answers.
+ */
+static bool wait_for_tid(struct hook_thread *shared)
+{
+	struct timespec pause = {0, WAIT_NS};
+	uint32_t new = HOOK_THREAD_NEW;
+
+	__atomic_store_n(&shared->state, new, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < WAITS_MAX && shared->state == HOOK_THREAD_NEW; i++) {
+		if (library.control->is_off || (i && i % LIFE_WAITS == 0 && !exchange_recorder_lives()))
+			break;
+		raw_call(SYS_futex, &shared->state, FUTEX_WAIT, HOOK_THREAD_NEW, &pause, 0, 0);
+	}
+	return !__atomic_compare_exchange_n(
+		&shared->state, &new, HOOK_THREAD_FREE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static struct thread *take_entry_for(uintptr_t sp)
@@ -92,7 +111,7 @@ static struct thread *take_entry_for(uintptr_t sp)
 			!__atomic_compare_exchange_n(&shared[i].state, &free, HOOK_THREAD_TAKEN,
 				false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		shared[i].tid = tid;
+		shared[i].tid = shared[i].own_tid = tid;
 		shared[i].start_ticks = ticks_now();
 		shared[i].written = shared[i].consumed;
 		t->shared = &shared[i];
@@ -112,7 +131,10 @@ static struct thread *take_entry_for(uintptr_t sp)
 			__atomic_store_n(&shared[i].state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
 			return NULL;
 		}
-		__atomic_store_n(&shared[i].state, HOOK_THREAD_LIVE, __ATOMIC_RELEASE);
+		if (!control->needs_tids)
+			__atomic_store_n(&shared[i].state, HOOK_THREAD_LIVE, __ATOMIC_RELEASE);
+		else if (!wait_for_tid(&shared[i]))
+			return NULL;
 		weir_thread = t;
 		return t;
 	}
