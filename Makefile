@@ -3,20 +3,22 @@
 #
 #   make              build/weir
 #   make demo         install what is missing, build, profile a real program, print the report
-#   make check        install what is missing, run every test, then again under ASan and UBSan
-#   make check-slow   the long versions of the tests
+#   make check        install what is missing, run every test, then again under ASan and UBSan, and
+#                     what has threads under TSan
+#   make check-slow   the long versions of the tests, and the README's commands in a new Debian
 #   make bench        side by side with the peers; writes bench/RESULTS.md
 #   make fuzz         libFuzzer builds of the fuzz targets (clang)
 #   make install PREFIX=/usr/local
 #   SAN=address,undefined   build into build-san with sanitizers
+#   SAN=thread              build into build-tsan with ThreadSanitizer
 
 SHELL   := /bin/bash
 PREFIX  ?= /usr/local
 DESTDIR ?=
 CC      ?= gcc
-OPT     ?= -O2
 SAN     ?=
-BUILD   ?= $(if $(SAN),build-san,build)
+OPT     ?= $(if $(SAN),-O1,-O2)
+BUILD   ?= $(if $(SAN),$(if $(filter thread,$(SAN)),build-tsan,build-san),build)
 VERSION := 0.1.0
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
@@ -126,6 +128,12 @@ $(BUILD)/tests/oracle/%: tests/oracle/%.c $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -o $@ $< $(CORE) $(LDLIBS_ALL)
 
+# ThreadSanitizer is for what has threads: the unit tests that say so, no fuzz targets.
+ifeq ($(SAN),thread)
+UNIT_BIN := $(filter $(patsubst %.c,$(BUILD)/%,$(shell grep -l 'weir-test: tsan' $(UNIT_SRC))),$(UNIT_BIN))
+FUZZ_REPLAY :=
+ORACLE_BIN :=
+endif
 tests: $(BUILD)/weir $(HOOK_LIB) $(STEPS_LIB) $(COUNT_LIB) $(LINKER_LINKS) $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
 
 deps-build:
@@ -140,15 +148,18 @@ demo: deps-build
 check: deps-check
 	@$(MAKE) --no-print-directory -s -j2 tests
 	@$(MAKE) --no-print-directory -s -j2 SAN=address,undefined BUILD=build-san tests
-	@tests/run build build-san
+	@$(MAKE) --no-print-directory -s -j2 SAN=thread BUILD=build-tsan tests
+	@tests/run build build-san build-tsan
 
 # One build only, no installation: for the edit-test cycle. T=pattern picks tests.
 check-once: tests
 	@tests/run $(BUILD)
 
-check-slow: deps-check
+check-slow:
+	@tools/deps build check slow
 	@$(MAKE) --no-print-directory -s -j2 tests
 	@WEIR_SLOW=1 tests/run build
+	@tools/bare-check
 
 bench: deps-build
 	@tools/deps bench
@@ -175,6 +186,6 @@ install: all
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
 clean:
-	rm -rf build build-san build-fuzz
+	rm -rf build build-san build-tsan build-fuzz
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

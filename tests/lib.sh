@@ -8,6 +8,12 @@ ok() { echo "ok $*"; }
 not_ok() { echo "not ok $*"; }
 skip() { echo "skip $*"; } # SENTENCE: REASON
 
+# finish: nothing more can be tested here. A test that stops in another way before its end has failed.
+finish() {
+	printf '\nend\n'
+	exit 0
+}
+
 # check SENTENCE COMMAND...: the command succeeds.
 check() {
 	local sentence=$1

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/output.h"
+#include "base/staged_file.h"
 
 #define READ_STEP_BYTES (64 * 1024)
 #define READ_WHOLE_MAX	((size_t)1 << 30)
@@ -80,28 +82,33 @@ static int write_into(const char *path, struct span bytes, struct err *err)
 
 static int rename_over(const char *path, struct span bytes, unsigned int mode, struct err *err)
 {
-	char *temporary = mem_printf("%s.XXXXXX", path);
-	FD_AUTO fd = mkostemp(temporary, O_CLOEXEC);
-	int rc = 0;
+	struct staged_file f;
+	int rc = staged_file_open(&f, path, mode, err);
 
-	if (fd < 0) {
+	if (rc < 0)
+		return rc;
+	if (write_all(f.fd, bytes) < 0 || fchmod(f.fd, mode) < 0)
 		rc = err_sys(err, errno, "'%s': cannot write", path);
-	} else if (write_all(fd, bytes) < 0 || fchmod(fd, mode) < 0 ||
-		   rename(temporary, path) < 0) {
-		rc = err_sys(err, errno, "'%s': cannot write", path);
-		unlink(temporary);
-	}
-	free(temporary);
+	else
+		rc = staged_file_put(&f, path, true, err);
+	staged_file_close(&f);
 	return rc;
 }
 
 int file_replace(const char *path, struct span bytes, unsigned int mode, struct err *err)
 {
+	char *real = output_follow(path);
 	struct stat st;
+	int rc;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return write_into(path, bytes, err);
-	return rename_over(path, bytes, mode, err);
+		rc = write_into(path, bytes, err);
+	else if (lstat(real, &st) == 0 && S_ISLNK(st.st_mode))
+		rc = err_set(err, ERR_FAILED, "'%s': where it leads to cannot be told", path);
+	else
+		rc = rename_over(real, bytes, mode, err);
+	free(real);
+	return rc;
 }
 
 int file_map_open(struct file_map *map, const char *path, struct err *err)

@@ -23,7 +23,7 @@ void file_map_release(struct file_map *map);
 int file_read(struct buf *to, const char *path, size_t max, struct err *err);
 
 /* The file gets these bytes and this mode, all at once: whoever opens it sees the old contents or the
- * new ones. */
+ * new ones. A link is followed; a device or pipe is written through. */
 int file_replace(const char *path, struct span bytes, unsigned int mode, struct err *err);
 
 /* The part of a path behind its last slash; the path itself when nothing is there. */

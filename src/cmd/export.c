@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/steps_marks.h"
@@ -110,29 +110,29 @@ static int build(struct profile **profile, const struct trace_reader *reader,
 	return 0;
 }
 
-static void remove_regular(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
-		unlink(path);
-}
-
-/* A file that could not be written as a whole is removed; a device stays. */
+/* What could not be written as a whole leaves nothing behind; a device stays. */
 static int write_file(struct export_source *source, const char *path, struct err *err)
 {
-	FILE *out = fopen(path, "wb");
-	int rc, failed;
+	struct output output;
+	FILE *out;
+	int fd, failed, rc = output_open(&output, &fd, path, OUTPUT_MODE_OVERWRITE, err);
 
-	if (!out)
-		return err_sys(err, errno, "'%s': cannot write", path);
-	rc = write_source(source, out, err);
-	failed = ferror(out);
-	failed |= fclose(out);
-	if (rc == 0 && failed)
-		rc = err_sys(err, errno, "'%s': cannot write", path);
 	if (rc < 0)
-		remove_regular(path);
+		return rc;
+	out = fdopen(fd, "wb");
+	if (!out) {
+		rc = err_sys(err, errno, "'%s': cannot write", path);
+		close(fd);
+	} else {
+		rc = write_source(source, out, err);
+		failed = ferror(out);
+		failed |= fclose(out);
+		if (rc == 0 && failed)
+			rc = err_sys(err, errno, "'%s': cannot write", path);
+	}
+	if (rc < 0)
+		output_discard(&output);
+	output_release(&output);
 	return rc;
 }
 

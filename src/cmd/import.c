@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -53,36 +52,19 @@ static int read_stdin(struct buf *text, struct err *err)
 	return 0;
 }
 
-static void remove_regular(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
-		unlink(path);
-}
-
 /* The text is checked as a whole before anything is written. */
 static int import_text(const struct import_format *format, struct span text, const char *name,
 	const char *output, struct err *err)
 {
 	struct trace_writer *writer;
-	struct err close_err = {0};
-	int rc = format->read(text, name, NULL, err), close_rc;
+	int rc = format->read(text, name, NULL, err);
 
 	if (rc == 0)
 		rc = trace_writer_open(&writer, output, err);
 	if (rc < 0)
 		return rc;
 	trace_writer_meta(writer, "mode", "import");
-	rc = format->read(text, name, writer, err);
-	close_rc = trace_writer_close(writer, &close_err);
-	if (rc == 0 && close_rc < 0) {
-		*err = close_err;
-		rc = close_rc;
-	}
-	if (rc < 0)
-		remove_regular(output);
-	return rc;
+	return trace_writer_settle(writer, format->read(text, name, writer, err), err);
 }
 
 static int import_file(const struct import_format *format, const char *path, const char *output)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/output.h"
 #include "base/mem.h"
 #include "cmd/commands.h"
 #include "cmd/insert_options.h"
@@ -45,6 +46,25 @@ static char *folder_of(const char *path)
 	return base == path ? mem_strdup(".") : mem_strndup(path, (size_t)(base - path));
 }
 
+/* Whatever else is there is not what an earlier run or a compiler wrote. */
+static int check_output(const char *out, struct err *err)
+{
+	struct file_map map;
+	int rc = 0;
+
+	if (output_place(out) != OUTPUT_PLACE_FOREIGN && output_place(out) != OUTPUT_PLACE_OURS)
+		return 0;
+	rc = file_map_open(&map, out, err);
+	if (rc < 0)
+		return rc;
+	if (!elf_object_is(map.bytes) && !archive_is(map.bytes))
+		rc = err_set(err, ERR_FAILED,
+			"'%s': exists and is neither an object nor an archive; choose another name or remove it",
+			out);
+	file_map_release(&map);
+	return rc;
+}
+
 static int insert_into(const char *in, const char *out, const struct insert_options *options,
 	struct insert_report *report, struct err *err)
 {
@@ -66,6 +86,8 @@ static int insert_into(const char *in, const char *out, const struct insert_opti
 	if (rc < 0)
 		err_prefix(err, "'%s'", in);
 	else
+		rc = check_output(out, err);
+	if (rc == 0)
 		rc = file_replace(
 			out, buf_span(&bytes), stat(in, &st) == 0 ? st.st_mode & 0777 : 0644, err);
 	free(folder);

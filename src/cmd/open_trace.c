@@ -38,13 +38,12 @@ static int check_options(const struct import_counts_options *options, struct err
 	return 0;
 }
 
-/* Imports and closes the writer, whatever happens. */
+/* Imports and closes the writer, whatever happens; what failed is removed. */
 static int import_into(struct trace_writer *w, const char *path,
 	const struct import_counts_options *options, struct err *err)
 {
-	struct err close_err = {0};
 	struct file_map map = {0};
-	int rc = file_map_open(&map, path, err), close_rc;
+	int rc = file_map_open(&map, path, err);
 
 	if (rc == 0) {
 		rc = import_counts(map.bytes, options, w, err);
@@ -52,12 +51,7 @@ static int import_into(struct trace_writer *w, const char *path,
 			err_prefix(err, "'%s'", path);
 		file_map_release(&map);
 	}
-	close_rc = trace_writer_close(w, &close_err);
-	if (rc == 0 && close_rc < 0) {
-		*err = close_err;
-		rc = close_rc;
-	}
-	return rc;
+	return trace_writer_settle(w, rc, err);
 }
 
 /* A trace that is made in memory. */
@@ -114,20 +108,13 @@ static int count_steps(
 		[OPEN_STEPS_COVERAGE] = STEP_COUNTS_COVERAGE,
 		[OPEN_STEPS_TREES] = STEP_COUNTS_TREES,
 	};
-	struct err close_err = {0};
 	struct trace_reader *counts;
 	struct memory_trace m;
 	struct trace_writer *w;
-	int rc = memory_trace_writer(&m, path, &w, err), close_rc;
+	int rc = memory_trace_writer(&m, path, &w, err);
 
-	if (rc == 0) {
-		rc = step_counts_write(w, *out, codes[how], err);
-		close_rc = trace_writer_close(w, &close_err);
-		if (rc == 0 && close_rc < 0) {
-			*err = close_err;
-			rc = close_rc;
-		}
-	}
+	if (rc == 0)
+		rc = trace_writer_settle(w, step_counts_write(w, *out, codes[how], err), err);
 	if (rc == 0)
 		rc = trace_reader_open(&counts, m.name, err);
 	memory_trace_release(&m);
@@ -182,8 +169,5 @@ int open_trace_import(const char *path, const char *output,
 		rc = trace_writer_open(&w, output, err);
 	if (rc < 0)
 		return rc;
-	rc = import_into(w, path, options, err);
-	if (rc < 0 && lstat(output, &st) == 0 && S_ISREG(st.st_mode))
-		unlink(output);
-	return rc;
+	return import_into(w, path, options, err);
 }

@@ -3,12 +3,14 @@
 #include "cmd/probe.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/output.h"
 #include "cmd/commands.h"
 #include "probe/compile/compile.h"
 #include "probe/stream/stream_file.h"
@@ -131,14 +133,17 @@ static int take_without(const struct probe_setup *setup)
 	return STATUS_DONE;
 }
 
+/* The file loses what it had when there is something to write: see begin_output. */
 static int take_output(struct probe_setup *setup)
 {
 	struct err err = {0};
+	int fd;
 
 	setup->out = stdout;
 	if (!setup->a->output)
 		return STATUS_DONE;
-	setup->out = fopen(setup->a->output, "we");
+	fd = open(setup->a->output, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	setup->out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (setup->out)
 		return STATUS_DONE;
 	err_sys(&err, errno, "'%s': cannot be written", setup->a->output);
@@ -367,6 +372,8 @@ static int write_stream(const char *path, const struct stream *s)
 	if (rc < 0)
 		err_prefix(&err, "'%s': not written", path);
 	else
+		rc = output_check(path, &err);
+	if (rc == 0)
 		rc = file_replace(path, buf_span(&bytes), 0644, &err);
 	stream_free(again);
 	buf_release(&bytes);
@@ -382,11 +389,26 @@ static void dump_stream(const struct probe_setup *setup, const struct stream *s)
 	buf_release(&text);
 }
 
+/* The script is good: what an earlier run wrote makes room. A device or pipe has nothing to cut. */
+static int begin_output(const struct probe_setup *setup)
+{
+	struct err err = {0};
+	struct stat st;
+
+	if (setup->out == stdout || fstat(fileno(setup->out), &st) < 0 || !S_ISREG(st.st_mode) ||
+		ftruncate(fileno(setup->out), 0) == 0)
+		return STATUS_DONE;
+	err_sys(&err, errno, "'%s': cannot be written", setup->a->output);
+	return command_fail(&err);
+}
+
 static int use_stream(const struct probe_setup *setup, const struct stream *s)
 {
 	const struct probe_arguments *a = setup->a;
-	int status = STATUS_DONE;
+	int status = begin_output(setup);
 
+	if (status != STATUS_DONE)
+		return status;
 	if (a->stream_file)
 		status = write_stream(a->stream_file, s);
 	if (status == STATUS_DONE && a->dump)

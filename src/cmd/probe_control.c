@@ -32,11 +32,20 @@ int probe_control_open(struct probe_control *c, const char *path, struct err *er
 	return 0;
 }
 
+/* Not what somebody has put there since. */
+static bool is_still_there(const struct probe_control *c)
+{
+	struct stat named, open_one;
+
+	return c->fd >= 0 && fstat(c->fd, &open_one) == 0 && lstat(c->path, &named) == 0 &&
+	       named.st_dev == open_one.st_dev && named.st_ino == open_one.st_ino;
+}
+
 void probe_control_close(struct probe_control *c)
 {
-	fd_cleanup(&c->fd);
-	if (c->is_ours)
+	if (c->is_ours && is_still_there(c))
 		unlink(c->path);
+	fd_cleanup(&c->fd);
 	c->is_ours = false;
 	buf_release(&c->line);
 }

@@ -198,6 +198,26 @@ static void note_function(
 	}
 }
 
+/* emit.c has put_before() and put_conditional_tail(), which call there. */
+static bool leaves_by_call(const struct code_insn *insn)
+{
+	return insn->flow == X86_FLOW_RETURN || (insn->bits & (CODE_INSN_TAIL | CODE_INSN_TAIL_OUT));
+}
+
+static void note_leaves(
+	struct code *c, const struct code_section *s, const struct code_function *f)
+{
+	if (c->options->mode != INSERT_MODE_TREE || f->reason != INSERT_REASON_DONE)
+		return;
+	for (uint32_t k = f->first_insn; k < f->first_insn + f->n_insns; k++) {
+		const struct code_insn *insn = &s->insns.v[k];
+
+		if (leaves_by_call(insn))
+			moved_add_leave(
+				&c->moved, s->number, insn->offset, insn->offset + insn->length);
+	}
+}
+
 static void note_moves(struct code *c, const struct code_section *s)
 {
 	size_t g = 0;
@@ -208,8 +228,10 @@ static void note_moves(struct code *c, const struct code_section *s)
 
 		while (g < s->gaps.n && s->gaps.v[g].start < start)
 			note_gap(c, s, &s->gaps.v[g++]);
-		if (i < s->functions.n)
+		if (i < s->functions.n) {
 			note_function(c, s, &s->functions.v[i]);
+			note_leaves(c, s, &s->functions.v[i]);
+		}
 	}
 	moved_add(&c->moved, s->number, s->bytes.n, s->new_bytes, s->new_bytes);
 }

@@ -149,7 +149,7 @@ static int cie_read(const struct frame_source *s, struct frame_entry *e)
 	if (!strcmp(letters, "eh"))
 		cursor_skip(&c, 8);
 	cie.code_align = cursor_uleb(&c);
-	cursor_sleb(&c);
+	cie.data_align = cursor_sleb(&c);
 	if (version == 1)
 		cursor_u8(&c);
 	else
@@ -166,6 +166,8 @@ static int cie_read(const struct frame_source *s, struct frame_entry *e)
 		return bad(s, e->offset, "a CIE is damaged");
 	if (!eh_format_bytes(cie.pointer_encoding) || cie.pointer_encoding & EH_INDIRECT)
 		return bad(s, e->offset, "addresses are written in a way that is not known");
+	cie.program_at = offset_of(s, &c);
+	cie.end = e->end;
 	e->index = (uint32_t)s->f->cies.n;
 	vec_push(&s->f->cies, cie);
 	return 0;

@@ -23,6 +23,8 @@ struct frame_entry {
 struct frame_cie {
 	uint64_t offset;
 	uint64_t code_align;
+	int64_t data_align;
+	uint64_t program_at, end; /* of the instructions that every FDE begins with */
 	uint8_t pointer_encoding, lsda_encoding; /* EH_* */
 	bool has_data;				 /* augmentation 'z' */
 };
@@ -57,14 +59,20 @@ int frame_section_move(const struct frame_section *f, const struct moved *m,
 struct frame_step {
 	uint64_t at, end; /* in the section */
 	uint8_t opcode;	  /* DW_CFA_*; those with an operand in the low bits without it */
-	uint64_t advance; /* of the advance_loc family, in units of the code alignment */
+	uint64_t advance; /* of the advance_loc family, in units of the code alignment; else what
+			   * the low bits are, where they are an operand */
 };
-#define FRAME_CFA_NOP	      0x00
-#define FRAME_CFA_SET_LOC     0x01
-#define FRAME_CFA_ADVANCE1    0x02
-#define FRAME_CFA_ADVANCE2    0x03
-#define FRAME_CFA_ADVANCE4    0x04
-#define FRAME_CFA_ADVANCE_LOC 0x40
+#define FRAME_CFA_NOP		 0x00
+#define FRAME_CFA_SET_LOC	 0x01
+#define FRAME_CFA_ADVANCE1	 0x02
+#define FRAME_CFA_ADVANCE2	 0x03
+#define FRAME_CFA_ADVANCE4	 0x04
+#define FRAME_CFA_SAME_VALUE	 0x08
+#define FRAME_CFA_REMEMBER_STATE 0x0a
+#define FRAME_CFA_RESTORE_STATE	 0x0b
+#define FRAME_CFA_ADVANCE_LOC	 0x40
+#define FRAME_CFA_OFFSET	 0x80
+#define FRAME_CFA_RESTORE	 0xc0
 
 static inline bool frame_step_is_advance(const struct frame_step *s)
 {
@@ -74,5 +82,34 @@ static inline bool frame_step_is_advance(const struct frame_step *s)
 /* The instruction at the offset; false when it is not known or leaves the entry. */
 bool frame_step_read(struct frame_step *s, struct span section, const struct frame_cie *cie,
 	uint64_t at, uint64_t end);
+
+/*
+ * The rules in force at a place, as far as registers are concerned that calls keep (rbx, rbp, r12 to
+ * r15): where each is (frame_state.c).
+ */
+#define FRAME_KEPT_REGS 6
+enum frame_where { FRAME_IN_PLACE, FRAME_AT_OFFSET, FRAME_BY_EXPRESSION, FRAME_ELSEWHERE };
+struct frame_rules {
+	bool is_by_register; /* the CFA is a register and an offset, else an expression */
+	uint64_t cfa_register;
+	int64_t cfa_offset;
+	uint8_t where[FRAME_KEPT_REGS];	 /* enum frame_where */
+	int64_t offset[FRAME_KEPT_REGS]; /* from the CFA: FRAME_AT_OFFSET */
+};
+struct frame_state {
+	bool is_known; /* no longer, behind a program that is damaged */
+	struct frame_rules now, first;
+	VEC(struct frame_rules) remembered;
+};
+void frame_state_init(
+	struct frame_state *s, struct span section, const struct frame_cie *cie);
+void frame_state_release(struct frame_state *s);
+void frame_state_apply(struct frame_state *s, struct span section, const struct frame_cie *cie,
+	const struct frame_step *step);
+/* Registers (bits by index) that the rules look for where a call of a function that is about to return
+ * writes. They have been restored by then. */
+uint32_t frame_state_lost(const struct frame_state *s);
+/* The DWARF number of a register that calls keep. */
+uint8_t frame_kept_register(int i);
 
 #endif

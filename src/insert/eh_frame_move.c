@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes a frame section anew: the size of each range, each advance that has changed, the padding
- * behind a program that has changed its length, entry lengths, and the distances to CIEs.
+ * behind a program that has changed its length, entry lengths, and the distances to CIEs; and rules
+ * for the registers whose slots a call in front of a return overwrites (frame_state.c).
  *
  * Linkers take the alignment of entries as it comes, but zeros between the .eh_frame of two files
  * would end the table: the section keeps ending where alignment adds none.
@@ -75,63 +76,168 @@ static uint64_t set_loc_target(const struct frame_move *x, const struct frame_fd
 	return place.offset;
 }
 
-static int advance_put(struct frame_move *x, const struct frame_step *step, uint64_t units)
-{
-	uint8_t bytes[5] = {0};
-	size_t n;
+/* A frame program on its way. */
+struct program_walk {
+	const struct frame_fde *fde;
+	const struct frame_cie *cie;
+	struct frame_state state;
+	uint64_t location; /* old */
+	uint64_t reached;  /* new: as far as what was written has advanced */
+};
 
+static int advance_add(struct frame_move *x, struct program_walk *p, uint64_t at, uint64_t to,
+	struct buf *bytes)
+{
+	uint64_t units = (to - p->reached) / p->cie->code_align;
+	uint32_t number = (uint32_t)units;
+
+	if ((to - p->reached) % p->cie->code_align)
+		return refuse(x, ERR_UNSUPPORTED, at,
+			"a frame rule begins at a place that its alignment cannot say");
+	if (units > UINT32_MAX)
+		return refuse(x, ERR_LIMIT, at, "a frame rule begins more than 4 GiB behind another");
+	p->reached = to;
 	if (units < 0x40) {
-		bytes[0] = (uint8_t)(FRAME_CFA_ADVANCE_LOC | units);
-		n = 1;
-	} else if (units <= UINT32_MAX) {
-		n = units <= UINT8_MAX ? 2 : units <= UINT16_MAX ? 3 : 5;
-		bytes[0] = n == 2   ? FRAME_CFA_ADVANCE1
-			   : n == 3 ? FRAME_CFA_ADVANCE2
-				    : FRAME_CFA_ADVANCE4;
-		memcpy(bytes + 1, &(uint32_t){(uint32_t)units}, n - 1);
-	} else {
-		return refuse(x, ERR_LIMIT, step->at,
-			"a frame rule begins more than 4 GiB behind another");
+		if (units)
+			buf_put_u8(bytes, (uint8_t)(FRAME_CFA_ADVANCE_LOC | units));
+		return 0;
 	}
-	return section_rewrite_replace(x->w, step->end, (struct span){bytes, n}, x->err);
+	buf_put_u8(bytes, units <= UINT8_MAX	? FRAME_CFA_ADVANCE1
+			  : units <= UINT16_MAX ? FRAME_CFA_ADVANCE2
+						: FRAME_CFA_ADVANCE4);
+	buf_put(bytes, &number, units <= UINT8_MAX ? 1 : units <= UINT16_MAX ? 2 : 4);
+	return 0;
+}
+
+/* From the call in front of a return up to behind it, the registers are where they belong. */
+static int leave_add(struct frame_move *x, struct program_walk *p, uint64_t at,
+	const struct moved_leave *leave, uint64_t back_at, struct buf *bytes)
+{
+	uint32_t lost = frame_state_lost(&p->state), section = p->fde->range.section;
+	int rc = advance_add(x, p, at, moved_label(x->m, section, leave->start), bytes);
+
+	if (rc)
+		return rc;
+	if (back_at)
+		buf_put_u8(bytes, FRAME_CFA_REMEMBER_STATE);
+	for (int i = 0; i < FRAME_KEPT_REGS; i++)
+		if (lost >> i & 1) {
+			buf_put_u8(bytes, FRAME_CFA_SAME_VALUE);
+			buf_put_u8(bytes, frame_kept_register(i));
+		}
+	if (!back_at)
+		return 0;
+	rc = advance_add(x, p, at, moved_label(x->m, section, back_at), bytes);
+	buf_put_u8(bytes, FRAME_CFA_RESTORE_STATE);
+	return rc;
+}
+
+/* Where functions are left between the place that the program is at and `until`. What is added goes in
+ * front of `at`. is_replaced: at `until` all rules become others. */
+static int leaves_put(
+	struct frame_move *x, struct program_walk *p, uint64_t at, uint64_t until, bool is_replaced)
+{
+	const struct moved_leave *leave;
+	uint32_t section = p->fde->range.section;
+	struct buf bytes = {0};
+	int rc = 0;
+
+	if (!frame_state_lost(&p->state))
+		return 0;
+	leave = moved_leave_from(x->m, section, p->location);
+	while (leave && leave->start < until && !rc) {
+		uint64_t end = leave->end < until ? leave->end : until;
+
+		rc = leave_add(x, p, at, leave, end == until && is_replaced ? 0 : end, &bytes);
+		leave = moved_leave_from(x->m, section, end);
+	}
+	if (!rc && bytes.n) {
+		section_rewrite_keep(x->w, at);
+		rc = section_rewrite_replace(x->w, at, buf_span(&bytes), x->err);
+	}
+	buf_release(&bytes);
+	return rc;
+}
+
+static bool is_restore_state(
+	const struct frame_move *x, const struct frame_entry *e, const struct frame_cie *cie, uint64_t at)
+{
+	struct frame_step step;
+
+	return at < e->end && frame_step_read(&step, x->old, cie, at, e->end) &&
+	       step.opcode == FRAME_CFA_RESTORE_STATE;
+}
+
+static int advance_move(struct frame_move *x, struct program_walk *p, const struct frame_entry *e,
+	const struct frame_step *step)
+{
+	uint32_t section = p->fde->range.section;
+	uint64_t next = p->location + step->advance * p->cie->code_align;
+	uint64_t to = moved_label(x->m, section, next), before = p->reached;
+	struct buf bytes = {0};
+	int rc = leaves_put(
+		x, p, step->at, next, is_restore_state(x, e, p->cie, step->end));
+
+	p->location = next;
+	if (!rc && p->reached == before && to - before == step->advance * p->cie->code_align) {
+		p->reached = to;
+		return 0;
+	}
+	if (!rc)
+		rc = advance_add(x, p, step->at, to, &bytes);
+	if (!rc) {
+		section_rewrite_keep(x->w, step->at);
+		rc = section_rewrite_replace(x->w, step->end, buf_span(&bytes), x->err);
+	}
+	buf_release(&bytes);
+	return rc;
+}
+
+static int program_walk(struct frame_move *x, struct program_walk *p, const struct frame_entry *e,
+	uint64_t *padding_at)
+{
+	struct frame_step step;
+	uint64_t target;
+	int rc = 0;
+
+	for (uint64_t at = p->fde->program_at; at < e->end && !rc; at = step.end) {
+		frame_step_read(&step, x->old, p->cie, at, e->end);
+		if (step.opcode != FRAME_CFA_NOP)
+			*padding_at = step.end;
+		if (step.opcode == FRAME_CFA_SET_LOC) {
+			target = set_loc_target(x, p->fde, at);
+			rc = leaves_put(x, p, at, target, false);
+			p->location = target;
+			p->reached = moved_label(x->m, p->fde->range.section, target);
+		} else if (frame_step_is_advance(&step)) {
+			rc = advance_move(x, p, e, &step);
+		} else {
+			frame_state_apply(&p->state, x->old, p->cie, &step);
+		}
+	}
+	return rc;
 }
 
 /* Writes the program up to its padding; *padding_at is where that was. */
 static int program_move(struct frame_move *x, const struct frame_entry *e,
 	const struct frame_fde *fde, uint64_t *padding_at)
 {
-	const struct frame_cie *cie = &x->f->cies.v[fde->cie];
-	uint32_t section = fde->range.section;
-	uint64_t location = fde->range.start;
-	struct frame_step step;
+	const struct code_range *r = &fde->range;
+	struct program_walk p = {.fde = fde,
+		.cie = &x->f->cies.v[fde->cie],
+		.location = r->start,
+		.reached = moved_label(x->m, r->section, r->start)};
 	int rc;
 
 	*padding_at = fde->program_at;
-	for (uint64_t at = fde->program_at; at < e->end; at = step.end) {
-		uint64_t next, distance;
-
-		frame_step_read(&step, x->old, cie, at, e->end);
-		if (step.opcode != FRAME_CFA_NOP)
-			*padding_at = step.end;
-		if (step.opcode == FRAME_CFA_SET_LOC)
-			location = set_loc_target(x, fde, at);
-		if (!frame_step_is_advance(&step))
-			continue;
-		next = location + step.advance * cie->code_align;
-		distance = moved_label(x->m, section, next) - moved_label(x->m, section, location);
-		location = next;
-		if (distance == step.advance * cie->code_align)
-			continue;
-		if (distance % cie->code_align)
-			return refuse(x, ERR_UNSUPPORTED, at,
-				"a frame rule begins at a place that its alignment cannot say");
-		section_rewrite_keep(x->w, at);
-		rc = advance_put(x, &step, distance / cie->code_align);
-		if (rc)
-			return rc;
-	}
-	section_rewrite_keep(x->w, *padding_at);
-	return 0;
+	frame_state_init(&p.state, x->old, p.cie);
+	rc = program_walk(x, &p, e, padding_at);
+	if (!rc)
+		rc = leaves_put(x, &p, *padding_at, r->start + r->size, true);
+	if (!rc)
+		section_rewrite_keep(x->w, *padding_at);
+	frame_state_release(&p.state);
+	return rc;
 }
 
 static int range_move(struct frame_move *x, const struct frame_fde *fde)

@@ -12,8 +12,10 @@ void moved_init(struct moved *m, size_t n_sections)
 
 void moved_release(struct moved *m)
 {
-	for (size_t i = 0; m->sections && i < m->n_sections; i++)
+	for (size_t i = 0; m->sections && i < m->n_sections; i++) {
 		vec_release(&m->sections[i].rows);
+		vec_release(&m->sections[i].leaves);
+	}
 	free(m->sections);
 	*m = (struct moved){0};
 }
@@ -25,6 +27,31 @@ void moved_add(struct moved *m, uint32_t section, uint64_t old, uint64_t label, 
 	assert(section < m->n_sections);
 	assert(!s->rows.n || s->rows.v[s->rows.n - 1].old < old);
 	vec_push(&s->rows, ((struct moved_row){old, label, place}));
+}
+
+void moved_add_leave(struct moved *m, uint32_t section, uint64_t start, uint64_t end)
+{
+	struct moved_section *s = &m->sections[section];
+
+	assert(section < m->n_sections);
+	assert(!s->leaves.n || s->leaves.v[s->leaves.n - 1].end <= start);
+	vec_push(&s->leaves, ((struct moved_leave){start, end}));
+}
+
+const struct moved_leave *moved_leave_from(const struct moved *m, uint32_t section, uint64_t old)
+{
+	const struct moved_section *s = &m->sections[section];
+	size_t low = 0, high = section < m->n_sections ? s->leaves.n : 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->leaves.v[mid].start < old)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return section < m->n_sections && low < s->leaves.n ? &s->leaves.v[low] : NULL;
 }
 
 bool moved_has(const struct moved *m, uint32_t section)

@@ -11,6 +11,9 @@
  * where control arrives: in front of what was inserted before the instruction. A place is where the
  * instruction's own bytes went: what a relocation's offset means. One map is not enough.
  *
+ * Where a function is left, what was inserted in front of the instruction calls, and so writes below the
+ * stack pointer: frame information that still finds registers there has to know (eh_frame_move.c).
+ *
  * Sections of other kinds (.eh_frame, .gcc_except_table, .debug_*) are laid out anew too; whoever
  * does that adds a map of that section, and relocations against it follow (relocate.c).
  */
@@ -28,8 +31,14 @@ struct moved_row {
 	uint64_t old, label, place;
 };
 
+/* An instruction by which a function is left, in old offsets. */
+struct moved_leave {
+	uint64_t start, end;
+};
+
 struct moved_section {
 	VEC(struct moved_row) rows; /* by `old`, strictly rising; none: nothing moved */
+	VEC(struct moved_leave) leaves; /* rising; they do not overlap */
 };
 
 struct moved {
@@ -42,6 +51,10 @@ void moved_release(struct moved *m);
 
 /* Rows must come in rising order of `old`. */
 void moved_add(struct moved *m, uint32_t section, uint64_t old, uint64_t label, uint64_t place);
+/* Likewise, for instructions with a call in front of them by which they leave their function. */
+void moved_add_leave(struct moved *m, uint32_t section, uint64_t start, uint64_t end);
+/* The first that starts at `old` or behind it; NULL when there is none. O(log leaves). */
+const struct moved_leave *moved_leave_from(const struct moved *m, uint32_t section, uint64_t old);
 /* True when the section has a map. */
 bool moved_has(const struct moved *m, uint32_t section);
 /* Both are the identity for sections without a map, and for offsets in front of the first row.

@@ -593,19 +593,6 @@ static void wait_for_command(struct recorder *r)
 	}
 }
 
-/* A start that failed leaves no file behind, and the older trace where it was. */
-static void remove_stillborn(const char *path, bool was_opened)
-{
-	char *old;
-
-	if (!was_opened)
-		return;
-	old = mem_printf("%s.old", path);
-	if (unlink(path) == 0 && access(old, F_OK) == 0)
-		rename(old, path);
-	free(old);
-}
-
 int recorder_run(
 	const struct recorder_options *options, struct recorder_result *result, struct err *err)
 {
@@ -616,11 +603,12 @@ int recorder_run(
 	r.child.go_fd = r.child.error_fd = -1;
 	rc = start(&r, err);
 	if (rc < 0) {
-		bool was_opened = r.writer != NULL;
+		struct trace_writer *stillborn = r.writer;
 
+		r.writer = NULL;
 		release(&r);
 		launch_abandon(&r.child);
-		remove_stillborn(options->output, was_opened);
+		trace_writer_discard(stillborn); /* no file stays, the older one is back */
 	} else {
 		run_loop(&r);
 		finish_trace(&r);

@@ -18,6 +18,7 @@
 #include <zstd.h>
 
 #include "base/file.h"
+#include "base/staged_file.h"
 #include "trace/writer_internal.h"
 
 /* Measured on samples and on events: level 3 saves at most 3 % of the bytes and takes 10 to 40 %
@@ -122,22 +123,6 @@ uint64_t trace_writer_bytes(const struct trace_writer *w)
 	return w->n_bytes;
 }
 
-/* Keeps the file that is there as PATH.old; only regular files. */
-static int keep_old(const char *path, struct err *err)
-{
-	struct stat st;
-	char *old;
-	int rc = 0;
-
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	old = mem_printf("%s.old", path);
-	if (rename(path, old) < 0)
-		rc = err_sys(err, errno, "'%s': cannot keep the older file as '%s'", path, old);
-	free(old);
-	return rc;
-}
-
 static void writer_free(struct trace_writer *w)
 {
 	if (w->fd >= 0)
@@ -150,6 +135,7 @@ static void writer_free(struct trace_writer *w)
 	buf_release(&w->scratch);
 	writer_tables_release(&w->tables);
 	ZSTD_freeCCtx(w->zstd);
+	output_release(&w->output);
 	free(w->path);
 	free(w);
 }
@@ -163,6 +149,7 @@ static int begin(struct trace_writer **out, int fd, const char *path, struct err
 
 	w->path = mem_strdup(path);
 	w->fd = fd;
+	w->output = OUTPUT_NONE;
 	w->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	w->zstd = ZSTD_createCCtx();
 	writer_tables_init(&w->tables);
@@ -181,17 +168,19 @@ static int begin(struct trace_writer **out, int fd, const char *path, struct err
 
 int trace_writer_open(struct trace_writer **out, const char *path, struct err *err)
 {
-	struct stat st;
+	struct output output;
 	int fd, rc;
 
-	if (keep_old(path, err) < 0)
-		return err ? err->code : ERR_FAILED;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return err_sys(err, errno, "'%s': cannot create", path);
+	rc = output_open(&output, &fd, path, OUTPUT_MODE_OURS, err);
+	if (rc < 0)
+		return rc;
 	rc = begin(out, fd, path, err);
-	if (rc < 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-		unlink(path);
+	if (rc < 0) {
+		output_discard(&output);
+		output_release(&output);
+	} else {
+		(*out)->output = output;
+	}
 	return rc;
 }
 
@@ -267,7 +256,7 @@ static int copy_bytes(int from, int to, uint64_t n)
 }
 
 /* A writer of another file with the same chunks: it borrows everything and adds the end. */
-static int write_copy(struct trace_writer *w, const char *path, struct err *err)
+static int write_copy(struct trace_writer *w, int to, const char *path, struct err *err)
 {
 	struct trace_writer copy = *w;
 	char source[32];
@@ -279,9 +268,7 @@ static int write_copy(struct trace_writer *w, const char *path, struct err *err)
 	if (from < 0)
 		return err_sys(err, errno, "'%s': cannot read what was written", w->path);
 	copy.path = (char *)(uintptr_t)path;
-	copy.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (copy.fd < 0)
-		return err_sys(err, errno, "'%s': cannot create", path);
+	copy.fd = to;
 	errno = 0;
 	errnum = copy_bytes(from, copy.fd, w->n_bytes);
 	if (errnum)
@@ -289,8 +276,6 @@ static int write_copy(struct trace_writer *w, const char *path, struct err *err)
 	write_index(&copy);
 	w->packed = copy.packed; /* may have grown */
 	w->scratch = copy.scratch;
-	if (close(copy.fd) < 0 && !copy.failure.code)
-		err_sys(&copy.failure, errno, "'%s': cannot close", path);
 	return copy.failure.code ? err_set(err, copy.failure.code, "%s", copy.failure.text) : 0;
 }
 
@@ -338,27 +323,27 @@ int trace_writer_copy(struct trace_writer *w, const char *path, void (*add)(void
 	struct err *err)
 {
 	int rc = trace_writer_flush(w, err);
+	struct staged_file file;
 	struct mark mark;
-	char *unfinished;
 
 	if (rc < 0)
 		return rc;
 	if (!w->is_regular)
 		return err_set(
 			err, ERR_UNSUPPORTED, "'%s': is not a file, so it has no copy", w->path);
+	rc = staged_file_open(&file, path, 0666, err);
+	if (rc < 0)
+		return rc;
 	mark = set_mark(w);
 	if (add)
 		add(ctx);
 	rc = trace_writer_flush(w, err);
-	unfinished = mem_printf("%s.part", path);
 	if (rc == 0)
-		rc = write_copy(w, unfinished, err);
+		rc = write_copy(w, file.fd, path, err);
 	return_to_mark(w, &mark);
-	if (rc == 0 && rename(unfinished, path) < 0)
-		rc = err_sys(err, errno, "'%s': cannot rename '%s' to this", path, unfinished);
-	if (rc < 0)
-		unlink(unfinished);
-	free(unfinished);
+	if (rc == 0)
+		rc = staged_file_put(&file, path, false, err);
+	staged_file_close(&file);
 	return rc;
 }
 
@@ -377,6 +362,29 @@ int trace_writer_close(struct trace_writer *w, struct err *err)
 	if (w->failure.code)
 		rc = err_set(err, w->failure.code, "%s", w->failure.text);
 	writer_free(w);
+	return rc;
+}
+
+void trace_writer_discard(struct trace_writer *w)
+{
+	if (!w)
+		return;
+	output_discard(&w->output);
+	writer_free(w);
+}
+
+int trace_writer_settle(struct trace_writer *w, int rc, struct err *err)
+{
+	struct output output = w->output;
+
+	w->output = OUTPUT_NONE;
+	if (rc < 0)
+		writer_free(w);
+	else
+		rc = trace_writer_close(w, err);
+	if (rc < 0)
+		output_discard(&output);
+	output_release(&output);
 	return rc;
 }
 

@@ -26,17 +26,24 @@
 
 struct trace_writer;
 
-/* Creates `path` anew; an existing file is renamed to `path`.old first. `path` may be "/dev/null"
- * or another non-regular file, which is written in place. */
+/* Creates `path` anew by the rule of base/output.h: an existing file of ours is renamed to `path`.old
+ * first, a foreign one is refused, "/dev/null" and its like are written through. */
 int trace_writer_open(struct trace_writer **out, const char *path, struct err *err);
 /* The same into an empty file that is open already, which belongs to the writer from here on, even
  * when this fails; `name` is for sentences. */
 int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, struct err *err);
 /* Writes what is pending, the index and the trailer. Frees `w` even when it fails; NULL is fine. */
 int trace_writer_close(struct trace_writer *w, struct err *err);
+/* Frees `w`, and the file is as before: removed when this writer made it, the older one is back.
+ * NULL is fine. */
+void trace_writer_discard(struct trace_writer *w);
+/* For a trace that is of use as a whole only: closes it when `rc`, what making it came to, is 0, and
+ * discards it when not or when closing fails. Returns `rc` or the failure. */
+int trace_writer_settle(struct trace_writer *w, int rc, struct err *err);
 /* Writes all pending definitions and open chunks. Cheap when nothing is pending. */
 int trace_writer_flush(struct trace_writer *w, struct err *err);
-/* A complete trace of everything up to now, at `path`: there as a whole or not at all. Records that
+/* A complete trace of everything up to now, at `path`, where nothing is yet: there as a whole or not
+ * at all. Records that
  * `add` (may be NULL) writes are in the copy only; it may define what they refer to, but no facts
  * and symbols. The writer goes on with its own file. Costs as much as copying that. */
 int trace_writer_copy(struct trace_writer *w, const char *path, void (*add)(void *ctx), void *ctx,

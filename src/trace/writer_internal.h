@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/output.h"
 #include "trace/layout.h"
 #include "trace/writer.h"
 
@@ -55,6 +56,7 @@ struct open_chunk {
 struct trace_writer {
 	char *path;
 	int fd;
+	struct output output; /* of nothing when the descriptor was given */
 	bool is_regular;    /* can be cut back */
 	uint64_t n_bytes;   /* of the file: whole chunks */
 	struct err failure; /* the first; code 0 = none */

@@ -8,7 +8,7 @@ second="python3 $ROOT/tests/format/read_trace.py --counts"
 
 if ! command -v zstd >zstd.txt; then
 	skip "count files are reported: there is no zstd program for the second reader of traces"
-	exit 0
+	finish
 fi
 
 rows() { "$WEIR" report "$@" | tail -n +2 | sed -E 's/^ +//; s/ +/ /g'; }
@@ -140,7 +140,7 @@ int main(void)
 END
 if ! gcc -g -O1 -fcf-protection=full -o prog prog.c 2>gcc.err || ! command -v objdump addr2line >tools.txt; then
 	skip "lines of a real program: gcc, objdump or addr2line is missing"
-	exit 0
+	finish
 fi
 $make_counts program program.weir "$PWD/prog"
 "$WEIR" import counts program.weir -o program.trace && $second program.trace >counts.json

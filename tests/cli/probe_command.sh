@@ -59,7 +59,7 @@ check "--dump has code with names of maps and helpers" grep -q ' r1 = map @x$' d
 # --- running --------------------------------------------------------------------------------------
 if ! "$WEIR" probe -q 'begin { }' 2>why.txt; then
 	skip "weir probe runs scripts: $(head -n 1 why.txt)"
-	exit 0
+	finish
 fi
 
 equal "the first word is the script" "hi" "$("$WEIR" probe -q 'begin { printf("hi\n"); }')"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The command line of recording: output, exit status, signals, attach, duration, files.
+# weir-test: alone: samples have to be as many as the time says
 . "$ROOT/tests/lib.sh"
 export split=split_$$ # a name of its own, for pkill
 gcc -O2 -o $split "$ROOT/tests/workloads/split.c" -lpthread || exit 1

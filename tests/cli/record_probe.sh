@@ -3,7 +3,7 @@
 . "$ROOT/tests/lib.sh"
 if ! "$WEIR" probe -q 'begin { exit(); }' >probe.txt 2>&1; then
 	skip "scripts run beside a recording: $(head -n 1 probe.txt)"
-	exit 0
+	finish
 fi
 cat >prog.c <<'C'
 #include <stdio.h>

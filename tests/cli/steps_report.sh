@@ -39,7 +39,7 @@ there:	.skip 32
 ASM
 if ! gcc -g -nostdlib -static -o prog prog.S 2>gcc.txt; then
 	skip "report steps: no compiler for assembly"
-	exit 0
+	finish
 fi
 "$WEIR" steps -q -o prog.weir -- ./prog
 main_steps=$((1 + 3 * (1 + 10 * 2 + 2) + 4 + 3 + 2 + 2 + 6 + 3))

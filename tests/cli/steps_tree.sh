@@ -5,7 +5,7 @@
 . "$ROOT/tests/lib.sh"
 if ! command -v gcc >tools.txt; then
 	skip "reports of steps: gcc is missing"
-	exit 0
+	finish
 fi
 cat >prog.c <<'END'
 #define CALLED __attribute__((noinline, noclone))

@@ -8,7 +8,7 @@ server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null' EXIT
 if ! command -v debuginfod >/dev/null || ! ldconfig -p | grep -q 'libdebuginfod\.so\.1'; then
 	skip "debug files from a server: debuginfod and libdebuginfod1 are not installed"
-	exit
+	finish
 fi
 
 mkdir served app
@@ -26,7 +26,7 @@ done
 if ! kill -0 $server 2>/dev/null; then
 	not_ok "the server runs"
 	head -n 20 server.txt
-	exit
+	finish
 fi
 
 "$WEIR" symbols merge --json -o out.wsym app >out.json

@@ -223,7 +223,7 @@ for n in a b; do
 done
 if ! "$WEIR" record -q -o t.weir -- app/prog spin >said.txt; then
 	skip "addresses of a trace: nothing can be recorded here"
-	exit
+	finish
 fi
 read -r pid work_at main_at api_at vdso_at <said.txt
 ask --trace t.weir "$pid:$work_at" "$pid:$api_at" "$pid:10" 7777:10

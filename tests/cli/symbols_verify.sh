@@ -43,7 +43,7 @@ record() { # TRACE FILE: with that file as run/libwork.so
 }
 if ! record id.weir kept/id.so; then
 	skip "verification of a trace: nothing can be recorded here"
-	exit
+	finish
 fi
 verify() { # TRACE OPTIONS: rc, out.json, row of the library
 	"$WEIR" symbols verify --json "$@" >out.json

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The program, the recorder or both are killed at random moments: the trace opens, what was called until
 # then is in it, and a program whose recorder has died goes on without hooks.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"
 rounds=20

@@ -68,6 +68,7 @@ static void grow(struct moved *m, uint64_t bytes, uint64_t every)
 
 		for (uint64_t at = 0; bytes && at < CODE_BYTES; at += every) {
 			moved_add(m, section, at, label, label + bytes);
+			moved_add_leave(m, section, at, at + 1);
 			label += bytes + every;
 		}
 	}

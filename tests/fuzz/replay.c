@@ -102,6 +102,6 @@ int main(int argc, char **argv)
 		printf("not ok the corpus folder %s is empty\n", argv[1]);
 		return 1;
 	}
-	printf("ok replays %d files and %d mutations of each\n", n_files, MUTATIONS_PER_FILE);
+	printf("ok replays %d files and %d mutations of each\nend\n", n_files, MUTATIONS_PER_FILE);
 	return 0;
 }

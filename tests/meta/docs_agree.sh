@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The documents agree with the tree: record codes, files, functions, links, commands.
+# weir-test: once: looks at the sources alone
 . "$ROOT/tests/lib.sh"
 cd "$ROOT" || exit 1
 

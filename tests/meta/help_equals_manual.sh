@@ -72,7 +72,7 @@ compare_page() { # COMMAND
 
 if ! command -v man >/dev/null; then
 	skip "help equals manual: man is not installed"
-	exit 0
+	finish
 fi
 
 "$WEIR" help >overview.txt

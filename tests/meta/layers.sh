@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A folder of src/ includes only itself and folders of lower layers, and only cmd/ prints and exits.
+# weir-test: once: looks at the sources alone
 . "$ROOT/tests/lib.sh"
 declare -A layer=(
 	[base]=0

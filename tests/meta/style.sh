@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What the house style says and a machine can see.
+# weir-test: once: looks at the sources alone
 . "$ROOT/tests/lib.sh"
 cd "$ROOT" || exit 1
 

@@ -7,7 +7,7 @@
  *	change each; prints "committed K" behind each. After every COMPACT changes it compacts.
  * catalog_driver check FILE    every image has its bytes; prints "has K" for each.
  * catalog_driver watch FILE N  opens it again and again until it has N images: never fewer than
- *	before, always whole.
+ *	before, always whole. Prints the number of images of each state that it sees.
  * catalog_driver make FILE     writes a new file with some of everything.
  * catalog_driver images FILE   the same with real images instead of made-up ones.
  * catalog_driver dump FILE     prints it as JSON, in the form of tests/format/read_catalog.py.
@@ -169,9 +169,13 @@ static int watch(const char *path, size_t n_end)
 		for (size_t i = 0; s.generation > generation && i < s.n_images; i++)
 			if (number_of(c, i) < 0)
 				return 1;
-		n_states += s.generation > generation;
-		generation = s.generation;
 		n = s.n_images;
+		if (s.generation > generation) {
+			n_states++;
+			printf("%zu\n", n);
+			fflush(stdout);
+		}
+		generation = s.generation;
 		catalog_close(c);
 	}
 	printf("saw %" PRIu64 " states\n", n_states);

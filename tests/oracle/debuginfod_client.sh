@@ -27,7 +27,7 @@ equal "takes an empty list for none" \
 	"$(DEBUGINFOD_URLS=' ' ask debug $id)"
 if ! ldconfig -p | grep -q 'libdebuginfod\.so\.1'; then
 	skip "gets a debug file: libdebuginfod.so.1 is not installed (libdebuginfod1)"
-	exit
+	finish
 fi
 check "refuses to ask for no build-id" grep -q '^-3 ' <<<"$(DEBUGINFOD_URLS=http://127.0.0.1:1/ ask debug '')"
 DEBUGINFOD_URLS=http://127.0.0.1:1/ ask debug $id >answer.txt
@@ -61,7 +61,7 @@ listener=''
 
 if ! command -v debuginfod >/dev/null; then
 	skip "gets a debug file from a real server: debuginfod is not installed"
-	exit
+	finish
 fi
 mkdir files
 cat >program.c <<'C'
@@ -88,7 +88,7 @@ done
 if ! kill -0 $server 2>/dev/null; then
 	not_ok "the server runs"
 	head -n 20 server.txt
-	exit
+	finish
 fi
 check "gets a debug file ($found)" test -f "$found"
 equal "gets the debug file of that build-id" "$id" "$(build_id "$found")"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Integer expressions of the probe language against Python: computed by the kernel over maps and locals, and
 # folded by the compiler.
+# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "arithmetic of the probe language: needs root"
-	exit
+	finish
 fi
 python3 "$ROOT/tests/oracle/probe_arithmetic.py" make 200 "${SEED:-7}" random.wr expected.txt
 timeout 30 "$WEIR" probe -q -i random.wr >actual.txt 2>err.txt

@@ -2,11 +2,12 @@
 # Traces with many steps, made from what valgrind says was executed (steps_generate.c): their size, that a
 # listing from the middle is the same as that part of the whole one and reads little, and that no step is
 # missing. About 1.3 million instructions; with WEIR_SLOW=1 a hundred million.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 
 command -v valgrind >/dev/null || {
 	skip "large traces of steps: valgrind is not installed"
-	exit 0
+	finish
 }
 
 # Real work of several kinds: compression, sorting, numbers to text and back, a hash table, moved memory.

@@ -3,6 +3,7 @@
 # Names, files and lines of random addresses, inline levels included, against addr2line and
 # llvm-symbolizer: ten libraries of the system, one set of sources in every form that debug
 # information takes, and a large C++ program. The rules of the comparison are in the .py file.
+# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 unset WEIR_DEBUG_PATH DEBUGINFOD_URLS
@@ -10,7 +11,7 @@ export WEIR_CATALOG=$PWD/unused.wsym PYTHONDONTWRITEBYTECODE=1
 for tool in addr2line llvm-symbolizer eu-addr2line gdb clang dwz; do
 	command -v $tool >/dev/null || {
 		skip "agrees with addr2line and llvm-symbolizer: $tool is not here (tools/deps check)"
-		exit 0
+		finish
 	}
 done
 # The forms below share their code: fewer addresses of each are enough. A sanitized program reads
@@ -203,7 +204,7 @@ fi
 addresses=$library_addresses
 units=2
 [ -z "${WEIR_SLOW:-}" ] || units=11
-[ -z "$WEIR_SAN" ] || exit 0
+[ -z "$WEIR_SAN" ] || finish
 mkdir -p big && python3 "$ROOT/tests/oracle/make_big_cpp.py" big $units
 if make -s -C big -j2 >big.txt 2>&1; then
 	compare "resolves a C++ program of $units units, $(($(stat -c %s big/big) / 1000000)) MB" big/big

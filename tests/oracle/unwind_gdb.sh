@@ -3,15 +3,17 @@
 # single steps from there. unwind_stops.py (inside gdb) writes the stacks down, unwind_replay walks
 # them again. Differences with a known cause are named and counted by unwind_replay; of the others
 # at most one in a thousand is allowed, and the known causes may not be the rule.
+# weir-test: alone: stops of gdb have to fall into the work
+# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 
 command -v gdb >/dev/null || {
 	skip "unwinds like gdb: gdb is not installed"
-	exit 0
+	finish
 }
 if ! gdb -nx -batch -ex 'set startup-with-shell off' -ex starti /bin/true 2>&1 | grep -q 'Program stopped'; then
 	skip "unwinds like gdb: gdb cannot run a program here (no ptrace)"
-	exit 0
+	finish
 fi
 replay=$BUILD/tests/oracle/unwind_replay
 stops=85

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 /* The merged symbol file with real images in it: what the directory says comes from their bytes. */
 #include "base/mem.h"
 #include "catalog_maker.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 /* The debug information of this test itself, as the compiler of the day makes it. */
 #include <elf.h>
 #include <pthread.h>

@@ -351,6 +351,55 @@ static void test_refused_relocations(void)
 	}
 }
 
+/* Five bytes in front of the return at `at`: a call. */
+static void test_leaves(void)
+{
+	static const struct {
+		uint64_t at;
+		const char *before, *after;
+	} cases[] = {
+		/* the rule is right again behind the return */
+		{0x14, "00 41 0e10 8602 43 0d06 50 0c0708", "00 41 0e10 8602 43 0d06 50 0c0708 0a 0806 46 0b"},
+		/* at the end of the range there is no behind */
+		{0x1f, "00 41 0e10 8602 43 0d06 50 0c0708", "00 41 0e10 8602 43 0d06 50 0c0708 4b 0806"},
+		/* the program itself says what holds behind it */
+		{0x14, "00 41 0e10 8602 43 0d06 0a 50 0c0708 41 0b 42 0e18",
+			"00 41 0e10 8602 43 0d06 0a 50 0c0708 0806 46 0b 42 0e18"},
+		/* two registers, and the rules go on changing */
+		{0x14, "00 42 0e18 8302 8603 52 0e08 44 0e10",
+			"00 42 0e18 8302 8603 52 0e08 0a 0803 0806 46 0b 43 0e10"},
+		/* nothing is below the stack pointer: frame by rbp; slot above; another register */
+		{0x14, "00 41 0e10 8602 43 0d06", "00 41 0e10 8602 43 0d06"},
+		{0x14, "00 41 0e10 8602", "00 41 0e10 8602"},
+		{0x14, "00 41 0e10 8a02 53 0e08", "00 41 0e10 8a02 53 0e08"},
+		/* it says so itself */
+		{0x14, "00 41 0e10 8602 53 c6 0e08", "00 41 0e10 8602 53 c6 0e08"},
+		/* an expression that is relative to a frame that is gone */
+		{0x14, "00 41 10060276 00 53 0c0708", "00 41 10060276 00 53 0c0708 0a 0806 46 0b"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world w, want;
+
+		world_init(&w);
+		world_init(&want);
+		put(&w.bytes[EH], CIE);
+		put_fde(&w, TEXT, 0, 0x20, cases[i].before);
+		put(&want.bytes[EH], CIE);
+		put_fde(&want, TEXT, 0, 0x25, cases[i].after);
+		world_close(&w);
+		grow(&w, TEXT, cases[i].at, 5);
+		moved_add_leave(&w.m, TEXT, cases[i].at, cases[i].at + 1);
+		CHECK_EQ(move(&w), 0);
+		CHECK(w.o.sections.v[EH].data.n >= want.bytes[EH].n);
+		/* behind the length, which has the padding in it */
+		CHECK(!memcmp(w.o.sections.v[EH].data.p + 28, want.bytes[EH].p + 28,
+			want.bytes[EH].n - 28));
+		world_release(&w);
+		world_release(&want);
+	}
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -364,6 +413,7 @@ int main(void)
 		{"a 64-bit length is written anew", test_wide_length},
 		{"DW_CFA_set_loc keeps its relocation", test_set_loc},
 		{"advances count units of the code alignment", test_code_alignment},
+		{"registers are in their places where a function is left by a call", test_leaves},
 		{".debug_frame moves as .eh_frame does, its CIEs named by offset",
 			test_debug_frame},
 		{"each of several .eh_frame sections moves for itself", test_two_sections},

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 /*
  * The server, spoken to by forked children of this program in place of a hook library. What is
  * hooked is this test itself: its functions hook_target_* are in the main program's symbol table.

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
+/* weir-test: alone: attaches to processes within a time */
 /*
  * The parts of the injection, on processes forked from the test. Whole programs and libraries:
  * tests/workloads/inject_programs.sh, for which this is the program that injects when it has

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: alone: waits for processes for a time */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 /* Streams made by hand are run on this kernel: rights are needed, or the tests are skipped. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 /* /proc/PID/maps from hand-made texts, and the rest of /proc on ourselves and our children. */
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 /* What is written comes back: tables, records, order, ranges of time, sizes. */
 #include "check.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* weir-test: tsan */
 /* Trees read out of shared memory: at rest, while a thread works on them, and out of nonsense. */
 #include <pthread.h>
 #include <stdatomic.h>

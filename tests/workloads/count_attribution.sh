@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Costs and calls are charged to the right callers: programs whose every function costs a known number of
 # instructions, whatever way their calls end.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A counted program can be debugged and sampled: frames, lines, arguments and local variables are those of the
 # plain program, wherever it is stopped.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Instructions and calls of each function are those that callgrind sees in the plain program, for
 # deterministic programs; each difference is listed with its cause. Sums and arcs agree.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 count_options=-v
@@ -91,7 +92,7 @@ counts = [f.counts(u)[i] for u in f.units for g in u.functions if g.name == "cha
 print(max(counts))
 EOF
 )"
-more || exit 0
+more || finish
 one control_flow_plain control_flow.c "-O0 -no-pie"
 one exceptions exceptions.cc "-O2 -static-libstdc++ -static-libgcc"
 library bzip2 drive_bzip2.c bz2 2000

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Threads and processes that begin and end in every way: no count is lost, and none is charged twice.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 

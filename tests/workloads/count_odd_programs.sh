@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Odd compiler options, linkers and features of languages: a counted program prints and ends as the plain
 # one does.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 
@@ -17,7 +18,7 @@ odd "computed goto, switches, tail calls, -O2" control_flow.c -O2
 odd "longjmp, threads, timer signals" jumps_and_threads.c -O2
 odd "assembly in statements and by hand" assembly.c -O2
 odd "exceptions, -O0" exceptions.cc -O0
-more || exit 0
+more || finish
 
 # --- languages and machines
 odd "assembly, -O0" assembly.c -O0

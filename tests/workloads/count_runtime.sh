@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # libweircount.a without the inserter: programs with hand-made inserted code (tests/fixtures/count_runtime)
 # leave the count files that they should, whatever happens to them.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 fixtures=$ROOT/tests/fixtures/count_runtime
 library=$BUILD/lib/x86_64-linux-gnu/libweircount.a

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Attach to and detach from programs that are at work: nothing is lost, every byte of code is restored.
+# weir-test: alone: attaches within a time
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"
 times=10

@@ -3,7 +3,7 @@
 # function that both know.
 . "$ROOT/tests/lib.sh"
 hook_fixtures=$ROOT/tests/fixtures/hooks
-command -v valgrind >/dev/null || { skip "calls as callgrind counts them: no valgrind here" && exit 0; }
+command -v valgrind >/dev/null || { skip "calls as callgrind counts them: no valgrind here" && finish; }
 
 # count SENTENCE GLOBS IMAGE LEAST COMMAND...: compares the functions of the image (a part of its path);
 # at least so many of them must have been called.
@@ -73,7 +73,7 @@ else
 	skip "zlib: its headers are not here"
 fi
 # Under sanitizers the recorder is the same: two programs are enough.
-[ -z "$WEIR_SAN" ] || exit 0
+[ -z "$WEIR_SAN" ] || finish
 gcc -w -O2 -o deep "$hook_fixtures/deep.c" && count "recursions and tail calls" '*' /deep 6 ./deep 3000
 gcc -w -O2 -o compiled_in "$hook_fixtures/compiled_in.c" && count "a plain program" '*' /compiled_in 5 ./compiled_in
 head -c 300000 "$ROOT/docs/format/trace.md" >text.dat

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Programs that do what breaks other tools, with all their functions hooked: they print the same, end
 # the same, and each function has as many calls as the program itself has counted.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Programs nobody here wrote, with every function that has a symbol hooked: the same output and status.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"
 

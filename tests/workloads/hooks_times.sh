@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # golden/times.txt and golden/merge.txt as real runs. What a routine used is compared with what it has
 # measured itself, so a busy machine changes both.
+# weir-test: alone: compares times
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 hook_fixtures=$ROOT/tests/fixtures/hooks
 gcc -O2 -o times "$hook_fixtures/times.c" && gcc -O2 -o merge "$hook_fixtures/merge.c" || exit 1

@@ -2,6 +2,8 @@
 # A library is injected into running programs, again and again, and they do not notice: every system
 # call that waits goes on waiting, no signal is lost, all registers keep their values, and nothing
 # happens to the program when the one who injects is killed.
+# weir-test: alone: attaches within a time
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 injector=$BUILD/tests/unit/inject_test
 fixtures=$ROOT/tests/fixtures

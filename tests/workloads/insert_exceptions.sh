@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A program that throws and catches everything does the same when code has been inserted in front of
 # every block: in its own object, and in the C++ library, the unwinder and the C library too.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 source=$ROOT/tests/workloads/throw_everything.cc
 

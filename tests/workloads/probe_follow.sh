@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 # -c and -p: the command and its children and threads are traced, others are not, and the programs notice
 # nothing: same output, and their code as it was when the probe has gone.
+# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "probes follow children: needs root"
-	exit
+	finish
 fi
-gcc -m64 -O1 -g -pthread -o family64 "$ROOT/tests/fixtures/probe/family.c" || { not_ok "the program compiles" && exit; }
+gcc -m64 -O1 -g -pthread -o family64 "$ROOT/tests/fixtures/probe/family.c" || { not_ok "the program compiles" && finish; }
 modes=64
 if gcc -m32 -O1 -g -pthread -o family32 "$ROOT/tests/fixtures/probe/family.c" 2>gcc.txt; then modes="32 64"; else
 	skip "children of 32-bit programs are followed: gcc -m32 does not work here"

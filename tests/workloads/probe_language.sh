@@ -3,7 +3,7 @@
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "the probe language: needs root"
-	exit
+	finish
 fi
 
 # --- cases of tests/fixtures/probe/language.txt ------------------------------------------------------------

@@ -5,14 +5,14 @@
 . "$ROOT/tests/lib.sh"
 
 program=$ROOT/tests/fixtures/probe/mixed.c
-gcc -m64 -O1 -g -o mixed64 "$program" || { not_ok "the 64-bit program compiles" && exit; }
+gcc -m64 -O1 -g -o mixed64 "$program" || { not_ok "the 64-bit program compiles" && finish; }
 if ! gcc -m32 -O1 -g -o mixed32 "$program" 2>gcc.txt; then
 	skip "32-bit and 64-bit programs are traced at once: gcc -m32 does not work here"
-	exit
+	finish
 fi
 if [ "$(id -u)" -ne 0 ]; then
 	skip "32-bit and 64-bit programs are traced at once: needs root"
-	exit
+	finish
 fi
 # Without -g for what must come from the script alone.
 strip -g -o bare32 mixed32

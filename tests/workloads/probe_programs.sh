@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 # Programs of all kinds under probes: counts are exact whatever threads, recursion, jumps and signals do, names and
 # arguments are found, and the program never notices, not even when weir is killed.
+# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "programs under probes: needs root"
-	exit
+	finish
 fi
 fixtures=$ROOT/tests/fixtures/probe
 gcc -O1 -g -pthread -o hammer64 $fixtures/hammer.c && gcc -O1 -g -o odd64 $fixtures/odd_calls.c &&
 	gcc -O1 -g -static -o odd_static64 $fixtures/odd_calls.c && gcc -O1 -g -o ticking64 $fixtures/ticking.c ||
-	{ not_ok "the programs compile" && exit; }
+	{ not_ok "the programs compile" && finish; }
 gcc -O1 -g -o late64 $fixtures/late.c -ldl
 echo '__attribute__((noinline)) int plug(int a) { __asm__ volatile(""); return a * 2; }' >plug.c
 gcc -shared -fPIC -O1 -g -o plug64.so plug.c

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
 # System calls by name in 32-bit and 64-bit programs: other numbers, other registers, calls that only one
 # mode has, and a 32-bit call out of a 64-bit program.
+# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 
 program=$ROOT/tests/fixtures/probe/calls.c
-gcc -m64 -O1 -o calls64 "$program" || { not_ok "the 64-bit program compiles" && exit; }
+gcc -m64 -O1 -o calls64 "$program" || { not_ok "the 64-bit program compiles" && finish; }
 if ! gcc -m32 -O1 -o calls32 "$program" 2>gcc.txt; then
 	skip "system calls of both modes: gcc -m32 does not work here"
-	exit
+	finish
 fi
 if [ "$(id -u)" -ne 0 ]; then
 	skip "system calls of both modes: needs root"
-	exit
+	finish
 fi
 head -c 40 /dev/zero | tr '\0' x >calls-input.txt
 cat >both.sh <<'E'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A process that runs already: what is traced of it, threads by name, bursts; and that it goes on as before.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 small loop loop.c || exit 1

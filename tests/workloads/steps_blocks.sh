@@ -2,6 +2,7 @@
 # The engine `branch`: refused with a reason where the processor does not stop at branches alone; and what it
 # makes of such stops is what single steps say, address by address. The stops are made of single steps here
 # (WEIR_STEPS_EMULATE_BLOCKS), since few machines have the real ones.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 small exact exact.S

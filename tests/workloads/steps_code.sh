@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Code that is made, changed and moved while a program runs: the trace has the bytes that were executed,
 # each time. Code of the vdso, of the other table of system calls and of the other size.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 sizes=(64)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Programs whose steps are known one by one: number and addresses, what instructions read and write, and
 # parts of a program by --from, --to, --around, --max.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 

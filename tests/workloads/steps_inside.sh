@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The engine `inside`: the same steps as by ptrace, thread by thread; the program as without it; and what
 # is left of it when the recording ends, or its recorder is killed.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 engine=inside
 STEP_ENGINE=inside

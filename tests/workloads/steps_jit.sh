@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Java and Node, attached to for short bursts while they compile: every step has the bytes that were
 # executed, also in code that is made and made anew. (made_code.c proves the same byte by byte.)
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Programs that do what a tracer breaks: each prints and ends as without tracing, and its trace has all of
 # its steps, none of ours, and every signal once.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 sizes=(64)

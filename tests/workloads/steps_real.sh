@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Real programs, traced: gzip from its first instruction to its last, one query of sqlite3, exceptions of
 # C++, threads of the C library. They print and end as always; every step is in code of theirs.
+# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 

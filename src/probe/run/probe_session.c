@@ -209,6 +209,8 @@ static int open_all(struct probe_session *s, struct err *err)
 		rc = process_filter_open(s, err);
 	if (rc == 0)
 		rc = attach_all(s, err);
+	if (rc == 0)
+		blind_processes_note(s);
 	return rc;
 }
 

@@ -131,6 +131,9 @@ void attach_keep(struct probe_session *s, int link_fd, int perf_fd);
 int pmu_type(const char *pmu);
 int pmu_return_bit(const char *pmu);
 
+/* blind_processes.c: says in which processes the kernel has set no breakpoints. */
+void blind_processes_note(struct probe_session *s);
+
 /* process_filter.c */
 int process_filter_open(struct probe_session *s, struct err *err);
 

@@ -87,7 +87,24 @@ struct ring_view {
 	struct hook_record *records;
 	uint64_t mask;
 	uint32_t max_more; /* records that may follow one of HOOK_RECORD_MORE */
+	struct hook_thread *thread;
 };
+
+/* Before the heads are set back to 0: the library tells by it what was taken from what was never
+ * written. */
+static void publish_taken(struct hook_thread *t, uint64_t taken)
+{
+	__atomic_store_n(&t->taken, taken, __ATOMIC_RELAXED);
+	/* Pairs with the library's reading of a head, then of `taken`. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void clear_heads(const struct ring_view *v, uint64_t at, uint64_t end)
+{
+	publish_taken(v->thread, end);
+	for (; at < end; at++)
+		__atomic_store_n(&v->records[at & v->mask].head, 0, __ATOMIC_RELAXED);
+}
 
 static void publish(struct hook_thread *t, uint64_t taken)
 {
@@ -120,13 +137,9 @@ static void take_many(struct hooks *h, struct hook_source *s, const struct ring_
 	bool is_pad = HOOK_HEAD_ID(v->records[at & v->mask].head) == HOOK_MORE_PAD;
 	struct hook_chunk *c = is_pad || n > HOOK_CHUNK_RECORDS ? NULL : room(h, s, n, ticks);
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct hook_record *r = &v->records[(at + i) & v->mask];
-
-		if (c)
-			c->records[c->n++] = *r;
-		__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
-	}
+	for (uint32_t i = 0; c && i < n; i++)
+		c->records[c->n++] = v->records[(at + i) & v->mask];
+	clear_heads(v, at, at + n);
 	if (!c && !is_pad)
 		s->n_unread++;
 }
@@ -136,9 +149,10 @@ static uint64_t take_plain(
 	const struct ring_view *v, struct hook_chunk *c, uint64_t at, uint64_t end)
 {
 	struct hook_record *to = &c->records[c->n];
+	uint64_t began = at;
 
 	for (; at < end; at++) {
-		struct hook_record *r = &v->records[at & v->mask];
+		const struct hook_record *r = &v->records[at & v->mask];
 		/* Pairs with the library's store of the head, which comes after the data. */
 		uint64_t head = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
 
@@ -147,8 +161,8 @@ static uint64_t take_plain(
 		to->head = head;
 		to->data = r->data;
 		to++;
-		__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
 	}
+	clear_heads(v, began, at);
 	c->n = (uint32_t)(to - c->records);
 	return at;
 }
@@ -158,8 +172,8 @@ static uint64_t drain_ring(struct hooks *h, struct hook_process *p, uint32_t thr
 {
 	const struct hook_area *a = &p->area;
 	struct drain_ring *ring = &p->rings[thread_i];
-	struct ring_view v = {
-		hook_area_ring(a, thread_i), a->ring_mask, (uint32_t)(a->ring_mask + 1)};
+	struct ring_view v = {hook_area_ring(a, thread_i), a->ring_mask,
+		(uint32_t)(a->ring_mask + 1), &a->threads[thread_i]};
 	uint64_t part = (a->ring_mask + 1) / 16, end = ring->taken + a->ring_mask + 1;
 	uint64_t at = ring->taken, began = at, published = at, ticks = tick_clock_read();
 
@@ -241,9 +255,21 @@ static uint32_t hole_records(const struct hook_process *p, uint32_t thread_i)
 	return 0;
 }
 
+/* They become padding, whose data are 0 as the records' are. */
 static void skip_hole(struct hook_process *p, uint32_t thread_i, uint32_t n)
 {
-	p->rings[thread_i].taken += n;
+	struct hook_record *records = hook_area_ring(&p->area, thread_i);
+	uint64_t taken = p->rings[thread_i].taken;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct hook_record *r = &records[(taken + i) & p->area.ring_mask];
+		uint64_t none = 0;
+
+		/* The library may be about to do the same. */
+		__atomic_compare_exchange_n(&r->head, &none,
+			HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, tick_clock_read()), false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
 	p->rings[thread_i].source->n_unread++;
 }
 

@@ -5,7 +5,8 @@
  *   attach   one thread, at a moment when that is safe:  dlopen(libweir.so)    the others run
  *            all threads stopped, on one of them:        weir_attach(socket)
  *            each thread that stands in patched code is moved
- *   detach   one thread:                                 weir_detach()         the others run
+ *   detach   all threads stopped, on one of them:        weir_detach(socket)
+ *            each thread that stands at a jump of ours has executed it before
  *   refused  one thread, at a safe moment:               dlclose()             the others run
  *
  * 1. All of it is done by a thread of our own, made for it: whatever happens, its end lets go of
@@ -50,6 +51,7 @@
 #define REMOTE_STACK_BYTES (256u << 10)
 #define DLERROR_BYTES	   400
 #define PATH_BYTES_MAX	   4096
+#define JUMP_BYTES	   5
 #define HANDLERS_MAX	   64 /* nested signal handlers of one thread */
 
 #define MMAP2_32  192
@@ -78,6 +80,7 @@ struct injection {
 	uint64_t stack_addr; /* of that memory */
 	uint64_t handle;     /* of the library when this injection has loaded it; 0 = it was there */
 	bool is_refused;     /* by the library, which has done nothing then */
+	bool is_busy;	     /* the library said so: the last call is to be made again */
 };
 
 static const char *library_name(const struct injection *in)
@@ -400,6 +403,12 @@ static int answer_of(
 		return err_set(err, ERR_FAILED,
 			"process %d does not reach the recorder's socket (another network namespace, or the recorder has ended)",
 			in->pid);
+	case EAGAIN:
+		return err_set(err, ERR_FAILED,
+			"process %d: one of its threads is changing code and does not end", in->pid);
+	case ESRCH:
+		return err_set(err, ERR_NOT_FOUND, "process %d is hooked by another recorder",
+			in->pid);
 	case EBUSY:
 	case EALREADY:
 	case EEXIST:
@@ -428,14 +437,15 @@ static void check_place(void *ctx, const struct proc_mapping *m)
 		check->is_there = true;
 }
 
-static int call_library(
-	struct injection *in, const char *name, const char *text, enum remote_call_late when_late)
+static int call_library(struct injection *in, const char *name, const char *text, uint64_t arg,
+	enum remote_call_late when_late)
 {
 	uint64_t addr = remote_symbols_find(in->symbols, library_name(in), name);
 	struct place_check check = {.addr = addr, .image = library_name(in)};
 	struct remote_call call = {.name = name,
 		.function = addr,
 		.text = text,
+		.arg = arg,
 		.stack = in->stack,
 		.timeout_ns = CALL_NS,
 		.late = when_late};
@@ -450,6 +460,7 @@ static int call_library(
 		return err_set(in->err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->pid,
 			library_name(in));
 	rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
+	in->is_busy = rc == 0 && (int32_t)(uint32_t)result == -EAGAIN;
 	if (rc < 0)
 		return rc;
 	rc = answer_of(in, name, result, in->err);
@@ -489,9 +500,9 @@ static int move_threads(struct injection *in, struct moments *moments)
 	return rc;
 }
 
-static int hook(struct injection *in)
+/* Every thread stands still, in->caller is one of them. */
+static int stop_all(struct injection *in)
 {
-	struct moments *moments = in->options->moved_pc ? moments_new(in->symbols) : NULL;
 	int rc = stop_caller(in, NULL);
 
 	if (rc == 0) {
@@ -502,21 +513,100 @@ static int hook(struct injection *in)
 	}
 	if (rc == 0 && !in->caller->is_stopped)
 		rc = remote_thread_gone(in->caller, in->err);
+	return rc;
+}
+
+static int hook(struct injection *in)
+{
+	struct moments *moments = in->options->moved_pc ? moments_new(in->symbols) : NULL;
+	int rc = stop_all(in);
+
 	if (rc == 0)
 		rc = call_library(
-			in, "weir_attach", in->options->place, REMOTE_CALL_LATE_GIVES_UP);
+			in, "weir_attach", in->options->place, 0, REMOTE_CALL_LATE_GIVES_UP);
 	if (rc == 0 && moments)
 		rc = move_threads(in, moments);
 	moments_free(moments);
 	return rc;
 }
 
+/* The thread stands where a jump is that will be taken out: where it leads to is where the thread
+ * would be next. Nothing but the program counter changes by a jump. */
+static uint64_t after_jump(const struct remote_thread *t, uint64_t pc)
+{
+	uint8_t bytes[JUMP_BYTES];
+	int32_t distance;
+
+	if (!remote_read(t, pc, bytes, sizeof(bytes)) || bytes[0] != 0xe9)
+		return pc;
+	memcpy(&distance, bytes + 1, sizeof(distance));
+	pc += sizeof(bytes) + (uint64_t)(int64_t)distance;
+	return t->is_64 ? pc : (uint32_t)pc;
+}
+
+static void leave_jumps(struct injection *in, struct moments *moments)
+{
+	for (size_t i = 0; i < in->threads.all.n; i++) {
+		struct remote_thread *t = &in->threads.all.v[i];
+		struct moment_return returns[HANDLERS_MAX];
+		size_t n = t->is_stopped
+				   ? moment_handler_returns(moments, t, returns, HANDLERS_MAX)
+				   : 0;
+		uint64_t to;
+
+		for (size_t k = 0; k < n; k++) {
+			to = after_jump(t, returns[k].pc);
+			if (to != returns[k].pc)
+				remote_write(t, returns[k].where, &to, t->is_64 ? 8 : 4);
+		}
+		if (!t->is_stopped || remote_thread_is_restarting(t))
+			continue;
+		to = after_jump(t, remote_thread_pc(t));
+		if (to != remote_thread_pc(t))
+			remote_thread_set_pc(t, to, NULL);
+	}
+}
+
+static int unhook_stopped(struct injection *in, struct moments *moments)
+{
+	int rc = stop_all(in);
+
+	if (rc < 0)
+		return rc;
+	leave_jumps(in, moments);
+	return call_library(
+		in, "weir_detach", in->options->place, 1, REMOTE_CALL_LATE_GOES_ON);
+}
+
+/* Where not all threads can be stopped (one waits for a disk), the library does what it can while
+ * they run. */
+static int unhook_running(struct injection *in)
+{
+	int rc;
+
+	let_go(in);
+	rc = stop_caller(in, NULL);
+	if (rc == 0)
+		rc = call_library(
+			in, "weir_detach", in->options->place, 0, REMOTE_CALL_LATE_GOES_ON);
+	return rc;
+}
+
+/* One of the stopped threads may be changing code just now: then once more, a little later. */
 static int unhook(struct injection *in)
 {
-	int rc = stop_caller(in, NULL);
+	struct moments *moments = moments_new(in->symbols);
+	uint64_t start = clock_mono_ns();
+	int rc = unhook_stopped(in, moments);
 
-	if (rc == 0)
-		rc = call_library(in, "weir_detach", NULL, REMOTE_CALL_LATE_GOES_ON);
+	while (in->is_busy && clock_mono_ns() - start < MOMENT_NS) {
+		let_go(in);
+		nanosleep(&(struct timespec){0, NAP_MAX_NS}, NULL);
+		rc = unhook_stopped(in, moments);
+	}
+	moments_free(moments);
+	if (rc < 0 && rc != ERR_NOT_FOUND && rc != ERR_CHANGED && !in->is_busy)
+		rc = unhook_running(in);
 	return rc;
 }
 

@@ -259,8 +259,10 @@ static void read_auxv(const struct start *start, const char **execfn, bool *is_s
 /* The first thread, then the file's name. */
 static long begin(const struct start *start)
 {
-	long rc = make_file(start);
+	long rc = count_name_look();
 
+	if (rc == 0)
+		rc = make_file(start);
 	if (rc < 0)
 		return rc;
 	rc = count_thread_first(start->sp);

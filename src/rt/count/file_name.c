@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the count file goes: $WEIR_OUT, or NAME.weir in the working directory. It is made under a
- * name of its own and moved when its first lines are written, so that whoever finds it can read it.
+ * Where the count file goes: $WEIR_OUT, or NAME.weir in the working directory; where that is a link,
+ * to what it names. It is made under a name of its own and moved when its first lines are written, so
+ * that whoever finds it can read it.
+ *
  * A file that is there already is never written to: a process that still runs may have it mapped.
  * Such a one keeps its name, and this process' file is NAME.PID.weir; that of a process that has
- * ended becomes NAME.weir.old.
+ * ended becomes NAME.weir.old. Nothing but count files is ever moved or removed: what else has
+ * the name keeps it, and if that is a file, this process' file is NAME.PID.weir.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -12,7 +15,11 @@
 
 #include "runtime.h"
 
-#define TRIES 8 /* against others who start at the same time */
+#define TRIES	     8 /* against others who start at the same time */
+#define LINKS_MAX    16
+#define TAKEN	     1 /* by a process that still runs */
+#define NOT_OURS     2 /* by something that is no count file */
+#define OLD_NOT_OURS 3 /* so is the name with .old */
 
 struct text {
 	char *at;
@@ -58,8 +65,13 @@ static const char *base_name(const char *path)
 void count_name_set(const char *wanted, const char *exe)
 {
 	struct text t = {count_library.wanted, 0, sizeof(count_library.wanted)};
+	struct stat st;
 	long n = 0;
 
+	if (raw_call(SYS_fstat, 2, &st) == 0) {
+		count_library.stderr_device = st.st_dev;
+		count_library.stderr_inode = st.st_ino;
+	}
 	if (!wanted || wanted[0] != '/')
 		n = raw_call(SYS_getcwd, t.at, t.max - 1);
 	if (n > 0 && t.at[0] == '/') {
@@ -83,6 +95,26 @@ static bool ends_with(const struct text *t, const char *end, size_t n)
 	return true;
 }
 
+/* The last link is followed, so that its target is made or replaced and not the link itself. */
+static void follow_links(struct text *t)
+{
+	char target[COUNT_PATH_BYTES];
+
+	for (int i = 0; i < LINKS_MAX; i++) {
+		long n = raw_call(SYS_readlink, t->at, target, sizeof(target) - 1);
+
+		if (n <= 0 || n == sizeof(target) - 1)
+			return;
+		target[n] = 0;
+		if (target[0] == '/')
+			t->n = 0;
+		else
+			while (t->n && t->at[t->n - 1] != '/')
+				t->n--;
+		add(t, target);
+	}
+}
+
 /* The name with its %p replaced; or, where it has none and shall be this process' own, .PID put in.
  */
 static void expand(struct text *t, bool is_own)
@@ -102,6 +134,7 @@ static void expand(struct text *t, bool is_own)
 			i += is_escape && w[i + 1] == '%';
 		}
 	}
+	follow_links(t);
 	if (has_pid || !is_own)
 		return;
 	if (ends_with(t, ".weir", 5))
@@ -177,26 +210,39 @@ static bool read_beginning(const char *path, struct beginning *b)
 }
 
 /* Does a process that runs count into this file? After exec, that process is this one. */
-static bool is_in_use(const char *path, uint64_t inode)
+static bool is_in_use(const char *path, uint64_t inode, const struct beginning *b)
 {
-	struct beginning b;
-
-	if (!read_beginning(path, &b) || b.pid == count_library.pid ||
-		(b.flags & COUNT_FILE_ENDED) || raw_call(SYS_kill, b.pid, 0) == -RAW_ESRCH)
+	if (b->pid == count_library.pid || (b->flags & COUNT_FILE_ENDED) ||
+		raw_call(SYS_kill, b->pid, 0) == -RAW_ESRCH)
 		return false;
-	return maps_have(b.pid, path, inode);
+	return maps_have(b->pid, path, inode);
+}
+
+/* 0: there is a count file of this name, which `b` is the beginning of. */
+static long look(const char *path, struct stat *st, struct beginning *b)
+{
+	long rc = raw_call(SYS_lstat, path, st);
+
+	if (rc < 0)
+		return rc;
+	if (S_ISDIR(st->st_mode))
+		return -RAW_EISDIR;
+	if (S_ISREG(st->st_mode))
+		return read_beginning(path, b) ? 0 : NOT_OURS;
+	return S_ISLNK(st->st_mode) ? NOT_OURS : -RAW_EEXIST;
 }
 
 static long move_new(const char *from, const char *to)
 {
 	long rc = raw_call(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+	struct stat st;
 
 	if (rc != -RAW_EINVAL && rc != -RAW_ENOSYS)
 		return rc;
 	rc = raw_call(SYS_link, from, to);
 	if (rc == 0)
 		raw_call(SYS_unlink, from);
-	else if (rc != -RAW_EEXIST)
+	else if (rc != -RAW_EEXIST && raw_call(SYS_lstat, to, &st) == -RAW_ENOENT)
 		rc = raw_call(SYS_rename, from, to);
 	return rc;
 }
@@ -207,13 +253,18 @@ static long move_old(const char *path, const struct stat *st)
 	char old[COUNT_PATH_BYTES];
 	struct text t = {old, 0, sizeof(old)};
 	struct stat now;
+	struct beginning b;
 	long rc;
 
 	add(&t, path);
 	add(&t, ".old");
+	rc = look(old, &now, &b);
+	if (rc && rc != -RAW_ENOENT)
+		return OLD_NOT_OURS;
 	/* Onto a name that is taken, ext4 would first write the whole file out. */
-	raw_call(SYS_unlink, old);
-	rc = raw_call(SYS_rename, path, old);
+	if (rc == 0)
+		raw_call(SYS_unlink, old);
+	rc = move_new(path, old);
 	if (rc < 0)
 		return rc == -RAW_ENOENT ? 0 : rc;
 	if (raw_call(SYS_lstat, old, &now) == 0 && now.st_ino != st->st_ino)
@@ -221,41 +272,85 @@ static long move_old(const char *path, const struct stat *st)
 	return 0;
 }
 
-/* 0: the name is free, as far as can be seen. 1: its owner still runs. */
+/* 0: the name is free, as far as can be seen. TAKEN and the like: it is not, and stays as it is. */
 static long clear(const char *path)
 {
 	struct stat st;
-	long rc = raw_call(SYS_lstat, path, &st);
+	struct beginning b;
+	long rc = look(path, &st, &b);
 
 	if (rc == -RAW_ENOENT)
 		return 0;
-	if (rc < 0)
+	if (rc)
 		return rc;
-	if (S_ISDIR(st.st_mode))
-		return -RAW_EISDIR;
-	if (S_ISREG(st.st_mode) && is_in_use(path, st.st_ino))
-		return 1;
-	return move_old(path, &st);
+	return is_in_use(path, st.st_ino, &b) ? TAKEN : move_old(path, &st);
+}
+
+long count_name_look(void)
+{
+	char path[COUNT_PATH_BYTES];
+	struct text t = {path, 0, sizeof(path)};
+	struct stat st;
+	struct beginning b;
+	long rc;
+
+	expand(&t, false);
+	rc = look(path, &st, &b);
+	return rc == -RAW_EISDIR || rc == -RAW_EEXIST ? rc : 0;
+}
+
+/* Where the program has closed it, the number may be another file's by now. */
+static void say(const struct text *line)
+{
+	struct stat st;
+
+	if (raw_call(SYS_fstat, 2, &st) == 0 && st.st_ino == count_library.stderr_inode &&
+		st.st_dev == count_library.stderr_device)
+		raw_call(SYS_write, 2, line->at, line->n);
+}
+
+static void add_wanted(struct text *line)
+{
+	char path[COUNT_PATH_BYTES];
+	struct text t = {path, 0, sizeof(path)};
+
+	expand(&t, false);
+	add(line, path);
+}
+
+static void tell_besides(long why)
+{
+	char line[2 * COUNT_PATH_BYTES + 128];
+	struct text t = {line, 0, sizeof(line)};
+
+	add(&t, "weir: ");
+	add_wanted(&t);
+	if (why == OLD_NOT_OURS)
+		add(&t, ".old");
+	add(&t, ": not a count file, and left as it is; counts go to ");
+	add(&t, count_library.path);
+	add_char(&t, '\n');
+	say(&t);
 }
 
 long count_name_take(bool is_child)
 {
 	char path[COUNT_PATH_BYTES];
 	bool is_own = is_child;
-	long rc = -RAW_EEXIST;
+	long rc = -RAW_EEXIST, why = 0;
 
 	for (int i = 0; i < TRIES && rc == -RAW_EEXIST; i++) {
 		struct text t = {path, 0, sizeof(path)};
 
 		expand(&t, is_own);
 		rc = clear(path);
-		if (rc == 1 && !is_own) {
+		if (rc == 0) {
+			rc = move_new(count_library.path, path);
+		} else if (rc > 0) {
+			why = rc > why ? rc : why;
 			is_own = true;
 			rc = -RAW_EEXIST;
-			continue;
 		}
-		if (rc >= 0)
-			rc = move_new(count_library.path, path);
 	}
 	if (rc < 0) {
 		raw_call(SYS_unlink, count_library.path);
@@ -263,6 +358,8 @@ long count_name_take(bool is_child)
 	}
 	for (size_t i = 0; i < sizeof(path); i++)
 		count_library.path[i] = path[i];
+	if (why > TAKEN)
+		tell_besides(why);
 	return 0;
 }
 
@@ -276,6 +373,8 @@ static void add_reason(struct text *t, long error)
 		add(t, "not a directory");
 	else if (error == -RAW_EISDIR)
 		add(t, "there is a directory of that name");
+	else if (error == -RAW_EEXIST)
+		add(t, "what has that name is no count file");
 	else if (error == -RAW_EROFS)
 		add(t, "read-only file system");
 	else if (error == -RAW_ENOSPC || error == -RAW_EDQUOT)
@@ -300,9 +399,9 @@ void count_name_complain(long error)
 	struct text t = {line, 0, sizeof(line)};
 
 	add(&t, "weir: ");
-	expand(&t, false);
+	add_wanted(&t);
 	add(&t, ": cannot be created: ");
 	add_reason(&t, error);
 	add(&t, "; nothing is recorded\n");
-	raw_call(SYS_write, 2, line, t.n);
+	say(&t);
 }

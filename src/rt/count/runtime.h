@@ -161,6 +161,7 @@ struct library {
 	struct count_header *header;
 	uint64_t file_bytes;
 	uint64_t device, inode; /* of the count file */
+	uint64_t stderr_device, stderr_inode; /* at the start; 0: it was closed */
 	char path[COUNT_PATH_BYTES];
 	char wanted[COUNT_PATH_BYTES]; /* as asked for, absolute; may have %p */
 	size_t wanted_from;	       /* %p counts from here on */
@@ -226,7 +227,9 @@ const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_
 
 /* file_name.c */
 void count_name_set(const char *wanted, const char *exe); /* library.wanted */
-void count_name_temporary(void);			  /* library.path */
+/* 0, or the negative errno of what is there and cannot be a file of counts. */
+long count_name_look(void);
+void count_name_temporary(void); /* library.path */
 /* Moves the file to where it is wanted: 0 or a negative errno. */
 long count_name_take(bool is_child);
 void count_name_complain(long error); /* the one sentence */

@@ -73,6 +73,13 @@ static struct hook_entry *first_entry(const struct hook_block *b)
 	return (struct hook_entry *)((uintptr_t)b - HOOK_HEADER_OFFSET + HOOK_ENTRY_OFFSET);
 }
 
+void chain_trim(struct chain *c)
+{
+	if (!is_in_block(c->top))
+		c->top = (struct hook_entry *)((uintptr_t)c->top &
+					       ~(uintptr_t)(HOOK_BLOCK_BYTES - 1));
+}
+
 bool chain_grow(struct chain *c)
 {
 	struct hook_entry *last = c->top - 1; /* of a full block */
@@ -170,6 +177,8 @@ void chain_reset(struct chain *c)
 		e->not_sp = 0;
 		c->top = e;
 	}
+	for (uint32_t i = N_WRITERS; i--;)
+		c->writers[i].slot = 0;
 	c->tree = NULL;
 }
 
@@ -232,15 +241,16 @@ static void drop_ended(struct thread *t, struct chain *c, uint64_t now)
 
 void chain_drop_stale(struct thread *t, struct chain *c, uintptr_t sp)
 {
-	struct hook_entry *e = c->top, *below;
+	struct hook_entry *e = c->top, *below = e;
 	uint64_t now = ticks_now();
 
 	if (!is_sure(c)) {
 		drop_ended(t, c, now);
 		return;
 	}
-	while ((below = chain_below(c, e)) && entry_sp(below) <= sp)
-		e = below;
+	/* One that was never filled is over when one below it is. */
+	while ((below = chain_below(c, below)) && (!below->not_sp || entry_sp(below) <= sp))
+		e = below->not_sp ? below : e;
 	if (e != c->top)
 		chain_drop_to(t, c, e, now);
 }

@@ -9,7 +9,7 @@
  * - the true return address is in the entry before the slot's address replaces it on the stack;
  * - `top` moves down only after the entry has been read for the last time.
  */
-#include "hook.h"
+#include "ring.h"
 
 #define LOOK_AROUND_ENTRIES 65536 /* a power of two */
 #define DESCRIPTOR_BYTES    8 /* before the trampoline's call: u32 id, u8 action, u8 detail, u16 */
@@ -25,15 +25,6 @@ static inline const struct descriptor *descriptor_of(uintptr_t after_call)
 	return (const struct descriptor *)(after_call - HOOK_CALL_BYTES - DESCRIPTOR_BYTES);
 }
 
-/* Atomic with respect to signals on this thread, which is all that is needed. */
-static inline struct hook_record *take_record(struct thread *t)
-{
-	uintptr_t n = sizeof(struct hook_record);
-
-	__asm__ volatile("xadd %0, %1" : "+r"(n), "+m"(t->pos) : : "memory", "cc");
-	return (struct hook_record *)n;
-}
-
 static inline struct hook_entry *take_entry(struct chain *c)
 {
 	uintptr_t n = sizeof(struct hook_entry);
@@ -42,41 +33,16 @@ static inline struct hook_entry *take_entry(struct chain *c)
 	return (struct hook_entry *)n;
 }
 
-/* The recorder sees the head as a whole, or not at all. */
-static inline void write_record(struct hook_record *r, uint64_t head, uint64_t data)
+KEEPS_REGISTERS bool record_nested(
+	struct thread *t, struct chain *c, const struct writing *record)
 {
-	*(volatile uint64_t *)&r->data = data;
-#ifdef __x86_64__
-	*(volatile uint64_t *)&r->head = head;
-#else
-	uint64_t none = 0;
+	struct writer *w = c->writers, *last = c->writers + N_WRITERS - 1;
 
-	__asm__ volatile("lock cmpxchg8b %0"
-			 : "+m"(r->head), "+A"(none)
-			 : "b"((uint32_t)head), "c"((uint32_t)(head >> 32))
-			 : "memory", "cc");
-#endif
-}
-
-/* False when the part is full, or when the thread is recording another call: a handler came in
- * between, or jumped away. */
-static inline bool record_call(struct thread *t, uintptr_t *slot, uint64_t head, uint64_t data)
-{
-	struct hook_record *limit = *(struct hook_record *volatile *)&t->limit, *r;
-
-	if (unlikely(t->writing))
+	while (w < last && w[1].slot)
+		w++;
+	if (w == last || writer_is_over(w, record->slot))
 		return false;
-	*(volatile uintptr_t *)&t->writing = (uintptr_t)slot;
-	*(struct hook_record *volatile *)&t->pending = t->pos;
-	r = take_record(t);
-	/* A handler may have gone on to the next part meanwhile: then what lies in it is ours. */
-	if (unlikely(r >= limit) && (r == limit || r >= t->limit)) {
-		t->writing = 0;
-		return false;
-	}
-	write_record(r, head, data);
-	*(volatile uintptr_t *)&t->writing = 0;
-	return true;
+	return record_as(t, w + 1, record->slot, record->head, record->data);
 }
 
 /* The word that is being replaced leads to the entry below: a hooked function jumped to this one
@@ -115,16 +81,15 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	if (unlikely((uintptr_t)slot - c->start >= c->bytes))
 		goto slow;
 	e = take_entry(c);
-	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
-		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
-			unlikely(!is_tail_call(e, slot)))) {
+	if (unlikely(!is_in_block(e)) || (unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
+						 unlikely(!is_tail_call(e, slot)))) {
 		c->top = e;
 		goto slow;
 	}
 	fill_entry(e, slot, 0);
 	id = descriptor_of(after_call)->id;
 	e->ticks = ticks_now();
-	if (unlikely(!record_call(t, slot, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret))) {
+	if (unlikely(!record_call(t, c, slot, HOOK_HEAD(HOOK_RECORD_ENTER, id, e->ticks), e->ret))) {
 		*slot = (uintptr_t)e->ret;
 		give_entry(c, e);
 		goto slow;
@@ -144,7 +109,7 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 
 	if (unlikely(!t) || unlikely(!t->limit) || unlikely(t->chain != c) ||
 		unlikely(c->top != e + 1) ||
-		unlikely(!record_call(t, slot, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0))) {
+		unlikely(!record_call(t, c, slot, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0))) {
 		weir_leave_slow(slot, e);
 		return;
 	}
@@ -171,9 +136,8 @@ KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 		unlikely(!(++t->n_entries & (LOOK_AROUND_ENTRIES - 1))))
 		goto slow;
 	e = take_entry(c);
-	if (unlikely(!((uintptr_t)e & (HOOK_BLOCK_BYTES - 1))) ||
-		(unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
-			unlikely(!is_tail_call(e, slot)))) {
+	if (unlikely(!is_in_block(e)) || (unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
+						 unlikely(!is_tail_call(e, slot)))) {
 		c->top = e;
 		goto slow;
 	}
@@ -210,6 +174,12 @@ KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 }
 
 /* --- the slow way ------------------------------------------------------------------------ */
+
+/* Then nothing is done but what the program needs to go on, and no system call is made. */
+static inline bool is_off(void)
+{
+	return library.is_off || !library.control;
+}
 
 static void block_signals(uint64_t *old)
 {
@@ -249,8 +219,10 @@ static bool is_tree(void)
 
 static void change_chain(struct thread *t, struct chain *c)
 {
-	if (t->chain->kind == CHAIN_SIGNAL && c->kind != CHAIN_SIGNAL)
+	if (t->chain->kind == CHAIN_SIGNAL && c->kind != CHAIN_SIGNAL) {
+		thread_settle(t, t->chain, UINTPTR_MAX);
 		chain_tell_left(t, t->chain);
+	}
 	t->chain = c;
 	c->owner = t->tid;
 	c->user = t;
@@ -297,15 +269,15 @@ static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t
 
 	if (!c)
 		return NULL;
-	if (t->writing)
-		thread_settle(t, c, (uintptr_t)slot);
+	chain_trim(c);
+	thread_settle(t, c, (uintptr_t)slot);
 	if (c != t->chain)
 		change_chain(t, c);
 	/* After a tail call the word is still that of the call before. */
 	chain_drop_stale(t, c, (uintptr_t)slot - is_in_region(*slot));
-	if (!((uintptr_t)c->top & (HOOK_BLOCK_BYTES - 1))) {
+	if (!is_in_block(c->top)) {
 		shorten_tail_calls(t, c, slot);
-		if (!((uintptr_t)c->top & (HOOK_BLOCK_BYTES - 1)) && !chain_grow(c))
+		if (!is_in_block(c->top) && !chain_grow(c))
 			return NULL;
 	}
 	if (is_tree() && !open_tree(t, c))
@@ -342,6 +314,8 @@ REGPARM void weir_enter_late(uintptr_t after_call, uintptr_t *slot)
 {
 	uint64_t old;
 
+	if (is_off())
+		return;
 	block_signals(&old);
 	enter_unlocked(descriptor_of(after_call)->id, slot);
 	unblock_signals(&old);
@@ -353,14 +327,37 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 	struct thread *t;
 	uint64_t old;
 
+	if (is_off()) {
+		*slot = (uintptr_t)e->ret; /* nobody takes entries any more */
+		return;
+	}
 	block_signals(&old);
 	t = thread_ensure((uintptr_t)slot);
-	if (t && t->writing)
+	chain_trim(c);
+	if (t)
 		thread_settle(t, c, (uintptr_t)slot);
 	if (t && t->chain != c)
 		change_chain(t, c);
 	*slot = (uintptr_t)e->ret;
 	chain_leave(t, c, e);
+	unblock_signals(&old);
+}
+
+void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
+{
+	struct thread *t;
+	struct chain *c;
+	uint64_t old;
+
+	block_signals(&old);
+	t = thread_ensure((uintptr_t)slot);
+	c = t ? chain_find(t, (uintptr_t)slot) : NULL;
+	if (c) {
+		thread_settle(t, c, (uintptr_t)slot);
+		if (c != t->chain)
+			change_chain(t, c);
+		hook_record_write(t, kind, id, 0);
+	}
 	unblock_signals(&old);
 }
 
@@ -451,6 +448,8 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 	struct thread *t;
 	uint64_t old;
 
+	if (is_off())
+		return;
 	block_signals(&old);
 	enter_unlocked(d->id, slot);
 	t = weir_thread;

@@ -57,6 +57,13 @@ enum chain_kind {
 	CHAIN_GUESSED, /* nobody has told of it */
 };
 
+/* A call that is being recorded (ring.h). */
+struct writer {
+	uintptr_t slot;		  /* the stack word of its return address; 0 = none */
+	struct hook_record *from; /* what it takes is not before this */
+};
+#define N_WRITERS 8 /* more handlers than that within each other take the slow way */
+
 /*
  * The open calls on one stack. Entries lie in blocks; the first of each block is no call, it
  * repeats the stack pointer of the call before. An entry's not_sp is 0 when it is free or about to
@@ -65,6 +72,7 @@ enum chain_kind {
 struct chain {
 	struct hook_entry *top; /* the next free one */
 	uintptr_t start, bytes; /* where calls are taken for this stack's without a further look */
+	struct writer writers[N_WRITERS]; /* each within the handlers that interrupted those before */
 	uintptr_t low, high;	/* of the stack; GUESSED: `high` is that of the first call */
 	uint32_t number;	/* 0 = a thread's own */
 	uint32_t owner;		/* thread id that ran on it last */
@@ -74,7 +82,7 @@ struct chain {
 	struct thread *user;	/* went on here last */
 	uint32_t kind;		/* enum chain_kind */
 	bool has_stacks_inside; /* of coroutines */
-};
+} __attribute__((aligned(64)));
 #define HOOK_LEFT 1u
 
 /* Private to the process and wiped by fork, so that a child finds `limit` 0 and takes the slow way
@@ -83,9 +91,7 @@ struct thread {
 	struct hook_record *pos;   /* the next record */
 	struct hook_record *limit; /* end of the current part; NULL: nothing may be written */
 	struct chain *chain;	   /* the stack it runs on */
-	uintptr_t writing;	   /* the stack word of the call that is being recorded; 0 = none */
-	struct hook_record *pending; /* the record that it takes; NULL = not known */
-	uint32_t number;	     /* of that, as last recorded */
+	uint32_t number;	   /* of that, as last recorded */
 	uint32_t tid;
 	struct hook_thread *shared;
 	struct hook_record *ring, *ring_end;
@@ -98,17 +104,30 @@ struct thread {
 	uint64_t n_entries;	/* with --tree: to look around now and then */
 };
 
+enum patch_state {
+	PATCH_OUT = 0, /* every byte is the original one */
+	PATCH_ON,
+	PATCH_SILENT, /* the jump is there, and leads to the function without calling a hook */
+	PATCH_PAD,    /* only the padding's jump is there, and nobody goes to it any more */
+};
+
+/* Who may be in the code while patches are taken out. */
+enum patch_others {
+	PATCH_OTHERS_RUN,
+	PATCH_OTHERS_NONE,    /* this is the only thread */
+	PATCH_OTHERS_STOPPED, /* by the recorder, and none of them stands at a jump of ours */
+};
+
 /* A function that is, or was, patched. */
 struct patch {
 	uintptr_t site;
 	uint32_t id;
 	uint8_t n, action, detail;
-	uint8_t is_on;
+	uint8_t state; /* enum patch_state */
 	uint8_t original[8], patched[8];
 	uintptr_t pad_site; /* a short jump's long one; 0 = none */
 	uint8_t pad_original[8];
 	uintptr_t call; /* the trampoline: where a trap at the site goes on */
-	bool needs_trap;
 };
 
 struct library {
@@ -121,6 +140,7 @@ struct library {
 	bool is_attached; /* to a program that was running already */
 	bool is_forked;	  /* the open calls are still the parent's */
 	uint32_t session; /* counts recordings; never 0 while one is on */
+	const uint32_t *is_same_memory; /* 1; wiped by fork, so 0 in a child's copy */
 	uint32_t serial;  /* the recorder's number for this process, or, in a child that has not
 			     spoken to it yet, for the parent */
 	struct hook_family *family; /* also in children that have no area yet; NULL = none */
@@ -157,12 +177,14 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e);
 /* Entry with arguments: `regs` as in struct hook_regs. */
 REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
+/* A call that needs no entry (compiled_in.c). */
+void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot);
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data);
 
 /* threads.c */
-/* A call at `slot` on stack `c` finds that the thread was recording another one: has a handler come
- * in between, or has one jumped away? Then the record that was never written becomes padding. */
-void thread_settle(struct thread *t, const struct chain *c, uintptr_t slot);
+/* A call at `slot` of stack `c` has come: writers that it shows to be over are dropped, and what
+ * they took and never wrote becomes padding. UINTPTR_MAX: all of the stack's are over. */
+void thread_settle(struct thread *t, struct chain *c, uintptr_t slot);
 /* The calling thread, registered when it was not; NULL when nothing is to be recorded. Signals are
  * blocked. */
 struct thread *thread_ensure(uintptr_t sp);
@@ -177,6 +199,8 @@ struct chain *chain_new(enum chain_kind kind); /* NULL when the region is used u
 struct chain *chain_at(uint32_t i);	       /* NULL behind the last; some are free */
 /* Nothing of it is open any more, and nobody is told. */
 void chain_reset(struct chain *c);
+/* After a handler that jumped away where no entry was left. */
+void chain_trim(struct chain *c);
 /* Room for the next entry; false when the region is used up. */
 bool chain_grow(struct chain *c);
 /* The entry below `e`, across blocks; NULL when there is none. */
@@ -204,22 +228,51 @@ void chain_add_stack(uintptr_t start, uintptr_t bytes); /* a coroutine will run 
 struct mapping_bounds {
 	uintptr_t start, end;
 	bool is_main_stack;
+	int prot; /* PROT_* */
+	bool is_shared, has_file;
 };
 bool maps_find(uintptr_t address, struct mapping_bounds *bounds);
 /* The first thread's, and where the mapping below it ends. */
 bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below);
 /* A free stretch of `bytes` at most `reach` away from [start, end); 0 = none. */
 uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
+/* Calls `each` with every stretch in which one file is mapped, from its first page on. */
+bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), void *ctx);
+unsigned tasks_count(void); /* threads of this process; 0 = not known */
+
+/* code_memory.c */
+/* Makes the pages of [low, high) writable and keeps in mind what they were. They stay writable for
+ * as long as there is a patch in them. */
+enum hook_refusal code_open(uintptr_t low, uintptr_t high);
+void code_look_again(void); /* before the first code_open of a kind: modules have come or gone */
+/* Makes sure that they still are; false when they cannot be written. */
+bool code_reopen(uintptr_t low, uintptr_t high);
+/* Pages in which nothing `is_in_use` become what they were. */
+void code_give_back(bool (*is_in_use)(uintptr_t low, uintptr_t high));
+void code_forget(uintptr_t start, uintptr_t end); /* is mapped no more */
+bool code_crosses_line(uintptr_t at, unsigned n);
+/* n bytes that lie within one cache line, at once, as every other processor sees it. */
+void code_write(uintptr_t at, const uint8_t *bytes, unsigned n);
+/* No processor executes what was there before this call. */
+void code_serialise(void);
 
 /* patch.c */
 struct module_seen {
-	uintptr_t bias, start, end;
+	uintptr_t bias, dynamic; /* l_addr and l_ld: they name it */
+	uintptr_t start, end;
 };
 /* Applies the plan and fills one result for each entry. */
 void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
 	struct hook_result *results);
-void patch_remove_all(void);
+/* One thread changes code at a time. False when another one does, and goes on doing so; patch_apply,
+ * patch_remove and patch_forget take it themselves. */
+#define LOCK_TRIES 1000 /* of a millisecond */
+bool patch_lock(unsigned n_tries);
+void patch_unlock(void);
+void patch_remove_all(enum patch_others others);
 void patch_remove(uint32_t id);
+/* Pages without patches are protected as before. */
+void patch_give_back(void);
 void patch_forget(uintptr_t start, uintptr_t end); /* the module is gone */
 const struct patch *patch_at(uintptr_t site);
 uintptr_t patch_near(uintptr_t site, uintptr_t bytes);
@@ -260,9 +313,16 @@ void weir_cyg_exit(void *function, void *call_site);
 
 /* start.c: what the recorder calls in a running program; 0 or a negative errno. */
 __attribute__((visibility("default"))) int weir_attach(const char *place);
-__attribute__((visibility("default"))) int weir_detach(void);
+/* Ends the recording of the recorder of this place; -ESRCH when it is that of another one. With
+ * `others_stopped`, every other thread stands still, and none at a jump. -EAGAIN: one of them was
+ * changing code; once more, a little later. */
+__attribute__((visibility("default"))) int weir_detach(const char *place, int others_stopped);
 int library_open_area(const struct exchange *x);
-void library_stop(void); /* restores every byte */
+/* Takes every patch out, as far as other threads allow it (patch.c). Nothing of ours makes a system
+ * call in this process afterwards. */
+void library_stop(void);
+bool library_is_copy(void); /* made by fork, and has not said hello for itself */
+/* In a forked child: says hello; a negative result means that the library is off in it. */
 int library_forked(void);
 
 static inline uint64_t ticks_now(void)
@@ -277,6 +337,13 @@ static inline struct hook_block *block_of(const struct hook_entry *e)
 {
 	return (struct hook_block *)(((uintptr_t)e & ~(uintptr_t)(HOOK_BLOCK_BYTES - 1)) +
 				     HOOK_HEADER_OFFSET);
+}
+
+/* Hooks take an entry before they ask whether there is one. A handler in between asks, too: it is
+ * further behind the block's end then. */
+static inline bool is_in_block(const struct hook_entry *e)
+{
+	return (uintptr_t)e & HOOK_ENTRY_OFFSET;
 }
 
 static inline uintptr_t entry_sp(const struct hook_entry *e)

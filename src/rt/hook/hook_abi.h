@@ -56,9 +56,10 @@ struct hook_thread {
 	uint64_t n_unhooked; /* calls that were entered but could not be followed to their exit */
 	uint64_t n_pruned;   /* tree: nodes folded into their parents */
 	uint64_t start_ticks;
+	uint64_t taken; /* the recorder takes what is before this: its heads are 0, or will be */
 	uint32_t own_tid; /* as the process sees it: another one in a pid namespace */
 	uint32_t reserved2;
-	uint64_t reserved[5];
+	uint64_t reserved[4];
 };
 
 enum hook_mode {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/self/maps without libc: which mapping holds an address, and where nothing is mapped. */
+/* /proc/self without libc: which mapping holds an address, where nothing is mapped, which mappings
+ * are one module, how many threads there are. */
 #include "hook.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #define BUFFER_BYTES 4096
 
@@ -14,6 +16,9 @@ struct maps_reader {
 
 struct maps_line {
 	uintptr_t start, end;
+	int prot; /* PROT_* */
+	bool is_shared;
+	uint64_t offset, device, inode; /* inode 0: no file */
 	bool is_main_stack;
 };
 
@@ -30,30 +35,40 @@ static int next_byte(struct maps_reader *r)
 	return (unsigned char)r->buffer[r->at++];
 }
 
-static bool read_hex(struct maps_reader *r, uintptr_t *value, int end)
+static bool read_number(struct maps_reader *r, unsigned base, uint64_t *value, int end)
 {
 	int c;
 
 	*value = 0;
 	while ((c = next_byte(r)) != end) {
-		if (c >= '0' && c <= '9')
-			*value = *value << 4 | (uintptr_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			*value = *value << 4 | (uintptr_t)(c - 'a' + 10);
-		else
+		unsigned digit = c >= '0' && c <= '9'	? (unsigned)(c - '0')
+				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+							: base;
+
+		if (digit >= base)
 			return false;
+		*value = *value * base + digit;
 	}
 	return true;
 }
 
-static bool next_line(struct maps_reader *r, struct maps_line *line)
+/* "r-xp " */
+static bool read_protection(struct maps_reader *r, struct maps_line *line)
+{
+	line->prot = next_byte(r) == 'r' ? PROT_READ : 0;
+	line->prot |= next_byte(r) == 'w' ? PROT_WRITE : 0;
+	line->prot |= next_byte(r) == 'x' ? PROT_EXEC : 0;
+	line->is_shared = next_byte(r) == 's';
+	return next_byte(r) == ' ';
+}
+
+/* The rest of the line is the name. */
+static bool read_name(struct maps_reader *r, struct maps_line *line)
 {
 	static const char name[] = "[stack]";
 	size_t matched = 0;
 	int c;
 
-	if (!read_hex(r, &line->start, '-') || !read_hex(r, &line->end, ' '))
-		return false;
 	line->is_main_stack = false;
 	while ((c = next_byte(r)) >= 0 && c != '\n') {
 		matched = c == name[matched] ? matched + 1 : c == name[0];
@@ -65,11 +80,33 @@ static bool next_line(struct maps_reader *r, struct maps_line *line)
 	return true;
 }
 
+/* A line without a name has a blank behind its inode, too. */
+static bool next_line(struct maps_reader *r, struct maps_line *line)
+{
+	uint64_t start, end, major, minor;
+
+	if (!read_number(r, 16, &start, '-') || !read_number(r, 16, &end, ' ') ||
+		!read_protection(r, line) || !read_number(r, 16, &line->offset, ' ') ||
+		!read_number(r, 16, &major, ':') || !read_number(r, 16, &minor, ' ') ||
+		!read_number(r, 10, &line->inode, ' '))
+		return false;
+	line->start = (uintptr_t)start;
+	line->end = (uintptr_t)end;
+	line->device = major << 32 | minor;
+	return read_name(r, line);
+}
+
 static bool maps_open(struct maps_reader *r)
 {
 	r->n = r->at = 0;
 	r->fd = (int)raw_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 	return r->fd >= 0;
+}
+
+static struct mapping_bounds bounds_of(const struct maps_line *line)
+{
+	return (struct mapping_bounds){line->start, line->end, line->is_main_stack, line->prot,
+		line->is_shared, line->inode != 0};
 }
 
 bool maps_find(uintptr_t address, struct mapping_bounds *bounds)
@@ -82,7 +119,7 @@ bool maps_find(uintptr_t address, struct mapping_bounds *bounds)
 		return false;
 	while (!found && next_line(&r, &line)) {
 		found = address >= line.start && address < line.end;
-		*bounds = (struct mapping_bounds){line.start, line.end, line.is_main_stack};
+		*bounds = bounds_of(&line);
 	}
 	raw_call(SYS_close, r.fd);
 	return found;
@@ -101,7 +138,7 @@ bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below)
 		found = line.is_main_stack;
 		if (!found)
 			*below = line.end;
-		*bounds = (struct mapping_bounds){line.start, line.end, line.is_main_stack};
+		*bounds = bounds_of(&line);
 	}
 	raw_call(SYS_close, r.fd);
 	return found;
@@ -130,4 +167,55 @@ uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr
 	}
 	raw_call(SYS_close, r.fd);
 	return best & ~(uintptr_t)(PAGE_BYTES - 1);
+}
+
+/*
+ * A file may be mapped by several modules (dlmopen): one begins where its first bytes come again,
+ * behind others. Memory without a file between two mappings of one file is a .bss in the middle.
+ */
+bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), void *ctx)
+{
+	struct maps_line line, first = {0};
+	struct maps_reader r;
+	uintptr_t end = 0, last = 0;
+	bool has_rest = false;
+
+	if (!maps_open(&r))
+		return false;
+	while (next_line(&r, &line)) {
+		if (!line.inode && line.start == last) {
+			last = line.end;
+			continue;
+		}
+		if (!line.inode || line.inode != first.inode || line.device != first.device ||
+			(!line.offset && has_rest)) {
+			if (first.inode)
+				each(ctx, first.start, end);
+			first = line;
+			has_rest = false;
+		}
+		has_rest |= line.offset != 0;
+		end = last = line.end;
+	}
+	if (first.inode)
+		each(ctx, first.start, end);
+	raw_call(SYS_close, r.fd);
+	return true;
+}
+
+unsigned tasks_count(void)
+{
+	char buffer[1024];
+	unsigned n = 0;
+	long fd = raw_call(
+		SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long got;
+
+	if (fd < 0)
+		return 0;
+	while ((got = raw_call(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0)
+		for (long at = 0; at < got; at += *(uint16_t *)(buffer + at + 16))
+			n += buffer[at + 19] != '.';
+	raw_call(SYS_close, fd);
+	return n;
 }

@@ -3,7 +3,6 @@
  * The modules that the dynamic loader has, by its list for debuggers; a jump in the function that
  * it calls when the list changes tells of those that come and go.
  */
-#include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
 
@@ -28,74 +27,77 @@ static size_t text_length(const char *s)
 	return n;
 }
 
-/* From the program headers, which lie behind the ELF header in the first mapped page. */
-static bool find_extent(const struct link_map *l, struct module_seen *m)
-{
-	uintptr_t dynamic = (uintptr_t)l->l_ld;
-	struct mapping_bounds bounds;
-	const ElfW(Ehdr) * header;
-	const ElfW(Phdr) * segments;
-	uintptr_t start = l->l_addr;
-
-	m->bias = l->l_addr;
-	if (!start) { /* a program that is not position independent: its page at 0x400000 or so */
-		if (!maps_find(dynamic, &bounds))
-			return false;
-		m->start = bounds.start & ~(uintptr_t)0x3fffff;
-		if (m->start < 0x10000)
-			m->start = 0x10000;
-		m->end = bounds.end;
-		return true;
-	}
-	header = (const void *)start;
-	if (!bytes_equal(header->e_ident, ELFMAG, SELFMAG))
-		return false;
-	segments = (const void *)(start + header->e_phoff);
-	m->start = UINTPTR_MAX;
-	m->end = 0;
-	for (unsigned i = 0; i < header->e_phnum; i++) {
-		uintptr_t from = start + segments[i].p_vaddr, to = from + segments[i].p_memsz;
-
-		if (segments[i].p_type != PT_LOAD)
-			continue;
-		m->start = from < m->start ? from : m->start;
-		m->end = to > m->end ? to : m->end;
-	}
-	return m->end > m->start;
-}
-
-static bool is_known(uintptr_t bias, uintptr_t start)
+static bool is_known(const struct link_map *l)
 {
 	for (uint32_t i = 0; i < n_seen; i++)
-		if (seen[i].bias == bias && seen[i].start == start)
+		if (seen[i].bias == l->l_addr && seen[i].dynamic == (uintptr_t)l->l_ld)
 			return true;
 	return false;
+}
+
+struct module_list {
+	struct module_seen *v;
+	uint32_t n;
+};
+
+static void take_extent(void *ctx, uintptr_t start, uintptr_t end)
+{
+	const struct module_list *list = ctx;
+
+	for (uint32_t i = 0; i < list->n; i++)
+		if (list->v[i].dynamic - start < end - start) {
+			list->v[i].start = start;
+			list->v[i].end = end;
+		}
+}
+
+/* The list's new modules; those without a file (the vdso) and we ourselves have no extent then. What
+ * lies at l_addr is not known: it need not even be mapped, when the file was linked for some other
+ * address than 0. */
+static uint32_t find_modules(struct module_seen *fresh, uint32_t max)
+{
+	struct module_list list = {.v = fresh};
+
+	for (const struct link_map *l = &_r_debug ? _r_debug.r_map : NULL; l && list.n < max;
+		l = l->l_next)
+		if (!is_known(l))
+			fresh[list.n++] =
+				(struct module_seen){l->l_addr, (uintptr_t)l->l_ld, 0, 0};
+	if (list.n)
+		maps_each_module(take_extent, &list);
+	return list.n;
+}
+
+static const struct link_map *module_of(const struct module_seen *m)
+{
+	const struct link_map *l = _r_debug.r_map;
+
+	while (l && (l->l_addr != m->bias || (uintptr_t)l->l_ld != m->dynamic))
+		l = l->l_next;
+	return l;
 }
 
 /* Adds those that are new to the message; their places in `fresh`. */
 static uint32_t add_modules(
 	uint8_t *message, size_t *n_bytes, struct module_seen *fresh, uint32_t max)
 {
-	const struct link_map *l = &_r_debug ? _r_debug.r_map : NULL;
-	uint32_t n = 0;
-	bool is_main = true;
+	uint32_t n_found = find_modules(fresh, max), n = 0;
 
-	for (; l && n < max; l = l->l_next, is_main = false) {
+	for (uint32_t i = 0; i < n_found; i++) {
+		struct module_seen m = fresh[i];
+		const struct link_map *l = module_of(&m);
+		bool is_main = l == _r_debug.r_map;
 		size_t path_bytes = is_main ? 0 : text_length(l->l_name);
-		struct module_seen m;
-		struct hook_module wire;
+		struct hook_module wire = {.bias = m.bias,
+			.start = m.start,
+			.end = m.end,
+			.path_bytes = (uint32_t)path_bytes};
 
-		if (!is_main && !path_bytes) /* the vdso */
-			continue;
-		if (!find_extent(l, &m) || is_known(m.bias, m.start) ||
+		if (!m.end || (!is_main && !path_bytes) ||
 			(uintptr_t)weir_region - m.start < m.end - m.start)
 			continue;
 		if (*n_bytes + sizeof(wire) + path_bytes > MESSAGE_BYTES)
 			break;
-		wire = (struct hook_module){.bias = m.bias,
-			.start = m.start,
-			.end = m.end,
-			.path_bytes = (uint32_t)path_bytes};
 		bytes_copy(message + *n_bytes, &wire, sizeof(wire));
 		bytes_copy(message + *n_bytes + sizeof(wire), l->l_name, path_bytes);
 		*n_bytes += sizeof(wire) + path_bytes;
@@ -108,17 +110,11 @@ static void forget_gone(void)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < n_seen; i++) {
-		const struct link_map *l = _r_debug.r_map;
-
-		while (l && (l->l_addr != seen[i].bias || (uintptr_t)l->l_ld - seen[i].start >=
-								  seen[i].end - seen[i].start))
-			l = l->l_next;
-		if (l)
+	for (uint32_t i = 0; i < n_seen; i++)
+		if (module_of(&seen[i]))
 			seen[n++] = seen[i];
 		else
 			patch_forget(seen[i].start, seen[i].end);
-	}
 	n_seen = n;
 }
 
@@ -213,6 +209,8 @@ int library_forked(void)
 	struct exchange x;
 	int rc;
 
+	if (!library_is_copy())
+		return -1; /* vfork: the parent's memory, and the parent's hooks */
 	hello.parent_serial = library.serial;
 	library.is_forked = true;
 	rc = exchange_open(&x, &hello, NULL, 0);
@@ -220,7 +218,7 @@ int library_forked(void)
 		rc = x.reply.status ? -1 : library_open_area(&x);
 	exchange_close(&x);
 	if (rc < 0)
-		library.is_off = true;
+		library_stop();
 	library.session++;
 	return rc;
 }

@@ -5,8 +5,10 @@
  * Patching happens when nobody can be in the code: before main, in a module that is just being
  * loaded, or with every other thread stopped by the recorder. Unpatching happens while the program
  * runs: the jump is replaced in one atomic write where it does not cross a cache line, and no
- * thread can be inside a jump. Where it crosses one, and only there, the classical way is taken:
- * int3 first, every processor serialised, then the tail, then the head.
+ * thread can be inside a jump. Where it crosses one, a thread might execute half of each. The way
+ * by a breakpoint is none: its signal may be blocked, or be the program's. So that jump stays, and
+ * the call of the hook in its trampoline becomes a nop, also in one write. The bytes come back
+ * when nobody else can be in the way.
  *
  * A trampoline:  u32 id, u8 action, u8 detail, u16 0 | call *hook | moved code ... jmp back
  * Trampolines are never freed: a thread may be in one.
@@ -15,10 +17,10 @@
 
 #include <linux/membarrier.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #define REACH	      0x70000000u
 #define N_PATCHES_MAX (1u << 20)
-#define CACHE_LINE    64u
 #define N_STUBS	      4
 #define N_GROUPS      65536
 #define JUMP_BYTES    5u
@@ -26,11 +28,14 @@
 /* What was patched together: in one stretch of pages. */
 struct group {
 	uintptr_t low, high;
-	uint32_t first, n; /* patches */
+	uint32_t first, n;  /* patches */
+	uint32_t n_in_code; /* of which some bytes are not the original ones */
 	bool is_gone;
 };
 static struct group groups[N_GROUPS];
 static uint32_t n_groups;
+
+static bool has_unused_group; /* opened for nothing: all in it was refused */
 
 static struct patch *patches; /* N_PATCHES_MAX of them are reserved, the first n_patches used */
 static uint32_t n_patches;
@@ -45,6 +50,33 @@ struct near_memory {
 };
 
 enum { STUB_ENTER, STUB_ENTER_ARGS, STUB_NOTE };
+
+#define LOCK_WAIT_NS 1000000
+
+static uint32_t lock_owner; /* the process whose thread changes code just now; 0 = none */
+
+/* In a forked child the owner may be a thread that is not there any more. */
+bool patch_lock(unsigned n_tries)
+{
+	uint32_t own = (uint32_t)raw_call(SYS_getpid, 0);
+	struct timespec pause = {0, LOCK_WAIT_NS};
+
+	while (n_tries--) {
+		uint32_t owner = __atomic_load_n(&lock_owner, __ATOMIC_ACQUIRE);
+
+		if (owner != own && __atomic_compare_exchange_n(&lock_owner, &owner, own, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return true;
+		if (n_tries)
+			raw_call(SYS_nanosleep, &pause, 0);
+	}
+	return false;
+}
+
+void patch_unlock(void)
+{
+	__atomic_store_n(&lock_owner, 0, __ATOMIC_RELEASE);
+}
 
 static uint32_t index_of(uintptr_t site)
 {
@@ -95,72 +127,6 @@ static struct patch *patch_new(uintptr_t site)
 		i = (i + 1) & mask;
 	index_table[i] = n_patches;
 	return p;
-}
-
-/* --- writing code ------------------------------------------------------------------------ */
-
-static bool make_writable(uintptr_t start, uintptr_t end, bool is_writable)
-{
-	int prot = PROT_READ | PROT_EXEC | (is_writable ? PROT_WRITE : 0);
-
-	start &= ~(uintptr_t)(PAGE_BYTES - 1);
-	return raw_call(SYS_mprotect, start, end - start, prot) >= 0;
-}
-
-static void serialise(void)
-{
-	raw_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
-}
-
-static bool exchange_word(uint64_t *word, uint64_t *old, uint64_t wanted)
-{
-#ifdef __x86_64__
-	return __atomic_compare_exchange_n(
-		word, old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-#else
-	bool done;
-
-	__asm__ volatile("lock cmpxchg8b %1; sete %0"
-			 : "=qm"(done), "+m"(*word), "+A"(*old)
-			 : "b"((uint32_t)wanted), "c"((uint32_t)(wanted >> 32))
-			 : "memory", "cc");
-	return done;
-#endif
-}
-
-/* n bytes at once, as every other processor sees it; they lie within one cache line. */
-static void write_at_once(uintptr_t at, const uint8_t *bytes, unsigned n)
-{
-	uintptr_t line = at & ~(uintptr_t)(CACHE_LINE - 1);
-	uintptr_t start = at + 8 > line + CACHE_LINE ? line + CACHE_LINE - 8 : at;
-	uint64_t *word = (uint64_t *)start;
-	uint64_t old = *(volatile uint64_t *)word, wanted;
-
-	do {
-		wanted = old;
-		bytes_copy((uint8_t *)&wanted + (at - start), bytes, n);
-	} while (!exchange_word(word, &old, wanted));
-}
-
-static bool crosses_line(uintptr_t at, unsigned n)
-{
-	return at / CACHE_LINE != (at + n - 1) / CACHE_LINE;
-}
-
-static void restore_running(const struct patch *p)
-{
-	static const uint8_t trap = 0xcc;
-
-	if (!crosses_line(p->site, p->n)) {
-		write_at_once(p->site, p->original, p->n);
-		return;
-	}
-	trap_install();
-	write_at_once(p->site, &trap, 1);
-	serialise();
-	bytes_copy((void *)(p->site + 1), p->original + 1, p->n - 1u);
-	serialise();
-	write_at_once(p->site, p->original, 1);
 }
 
 /* --- trampolines ------------------------------------------------------------------------- */
@@ -274,8 +240,15 @@ static void put_patch(struct patch *p)
 		bytes_copy(p->patched + 1, &offset, 4);
 	}
 	bytes_copy(site, p->patched, p->n);
-	p->needs_trap = p->n == 1 || crosses_line(p->site, p->n);
-	p->is_on = 1;
+	p->state = PATCH_ON;
+}
+
+/* A module may have parts far away from the one that the trampolines lie near to. */
+static bool is_in_reach(const struct patch *p)
+{
+	intptr_t distance = (intptr_t)(p->call - (p->pad_site ? p->pad_site : p->site));
+
+	return sizeof(distance) == 4 || (distance > INT32_MIN + 16 && distance < INT32_MAX - 16);
 }
 
 static enum hook_refusal apply_one(struct near_memory *m, const struct hook_plan *plan,
@@ -301,18 +274,17 @@ static enum hook_refusal apply_one(struct near_memory *m, const struct hook_plan
 	p->n = plan->n_patched;
 	p->action = plan->action;
 	p->detail = plan->detail;
+	p->state = PATCH_OUT;
 	p->pad_site = plan->pad_site ? (uintptr_t)plan->pad_site + bias : 0;
 	if (plan->method ==
-		HOOK_METHOD_CYGPROF) { /* the function calls us; only its id is needed */
-		p->is_on = 0;
+		HOOK_METHOD_CYGPROF) /* the function calls us; only its id is needed */
 		return HOOK_REFUSAL_NONE;
-	}
 	p->call = put_trampoline(m, plan, bias, &moved_code);
-	result->moved_code = moved_code;
-	if (plan->n_patched == 1 && !trap_install()) {
-		p->is_on = 0;
+	if (plan->n_patched != 1 && !is_in_reach(p))
+		return HOOK_REFUSAL_NO_ROOM;
+	if (plan->n_patched == 1 && !trap_install())
 		return HOOK_REFUSAL_SIGTRAP;
-	}
+	result->moved_code = moved_code;
 	put_patch(p);
 	return HOOK_REFUSAL_NONE;
 }
@@ -365,22 +337,23 @@ static uint32_t take_run(
 static const struct hook_plan *apply_run(struct near_memory *m, const struct hook_plan *plan,
 	uint32_t n, uintptr_t bias, const struct page_range *run, struct hook_result *results)
 {
-	uint32_t first = n_patches;
+	struct group g = {.low = run->low, .high = run->high, .first = n_patches};
 	enum hook_refusal refusal =
 		!m->start || n_groups == N_GROUPS ? HOOK_REFUSAL_NO_ROOM : HOOK_REFUSAL_NONE;
 
-	if (!refusal && !make_writable(run->low, run->high, true))
-		refusal = HOOK_REFUSAL_PROTECTED;
+	if (!refusal)
+		refusal = code_open(run->low, run->high);
 	for (uint32_t i = 0; i < n; i++, plan = plan_next(plan)) {
 		results[i].id = plan->id;
 		results[i].bias = bias;
 		results[i].refusal = refusal ? refusal : apply_one(m, plan, bias, &results[i]);
 	}
-	if (!refusal) {
-		make_writable(run->low, run->high, false);
-		groups[n_groups++] =
-			(struct group){run->low, run->high, first, n_patches - first, false};
-	}
+	g.n = n_patches - g.first;
+	for (uint32_t i = g.first; i < n_patches; i++)
+		g.n_in_code += patches[i].state == PATCH_ON;
+	if (!refusal)
+		groups[n_groups++] = g;
+	has_unused_group |= !refusal && !g.n_in_code;
 	return plan;
 }
 
@@ -406,12 +379,9 @@ static void apply_module(const struct hook_plan *plan, uint32_t n, const struct 
 	near_close(&m);
 }
 
-void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
-	struct hook_result *results)
+static void apply_modules(const struct hook_plan *plan, uint32_t n,
+	const struct module_seen *modules, struct hook_result *results)
 {
-	const struct hook_plan *plan = (const void *)plans;
-
-	raw_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 	for (uint32_t i = 0; i < n;) {
 		const struct hook_plan *end = plan;
 		uint32_t k = 0;
@@ -424,81 +394,178 @@ void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *mod
 		plan = end;
 		i += k;
 	}
-	serialise();
+}
+
+static void refuse_all(const struct hook_plan *plan, uint32_t n, struct hook_result *results)
+{
+	for (uint32_t i = 0; i < n; i++, plan = plan_next(plan))
+		results[i] = (struct hook_result){plan->id, HOOK_REFUSAL_NO_ROOM, 0, 0};
+}
+
+void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
+	struct hook_result *results)
+{
+	raw_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+	if (!patch_lock(LOCK_TRIES)) {
+		refuse_all((const void *)plans, n, results);
+		return;
+	}
+	code_look_again();
+	apply_modules((const void *)plans, n, modules, results);
+	if (has_unused_group)
+		patch_give_back();
+	has_unused_group = false;
+	code_serialise();
+	patch_unlock();
 }
 
 /* --- taking patches out ------------------------------------------------------------------ */
 
-/* The code is writable. */
-static void remove_one(struct patch *p)
+/* The trampoline's call becomes a nop of the same length: it lies within one aligned word. */
+static bool silence(const struct patch *p)
 {
-	if (!p->is_on || !bytes_equal((const void *)p->site, p->patched, p->n))
+	static const uint8_t nop[HOOK_CALL_BYTES] = {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00};
+	uintptr_t page = p->call & ~(uintptr_t)(PAGE_BYTES - 1);
+
+	if (!code_reopen(page, page + PAGE_BYTES))
+		return false;
+	code_write(p->call, nop, sizeof(nop));
+	raw_call(SYS_mprotect, page, PAGE_BYTES, PROT_READ | PROT_EXEC);
+	return true;
+}
+
+/* The site's bytes, or what comes next to it. The library's own functions that stand in for the
+ * program's go on working: there is nothing else behind such a jump. */
+static void remove_site(struct patch *p, enum patch_others others)
+{
+	if (!bytes_equal((const void *)p->site, p->patched, p->n))
 		return;
-	restore_running(p);
-	p->is_on = 0;
-	if (p->pad_site) {
-		serialise();
-		bytes_copy((void *)p->pad_site, p->pad_original, 5);
+	if (!code_crosses_line(p->site, p->n)) {
+		code_write(p->site, p->original, p->n);
+	} else if (others != PATCH_OTHERS_RUN) {
+		bytes_copy((void *)p->site, p->original, p->n);
+	} else {
+		if (p->state == PATCH_ON && p->action != HOOK_ACTION_REPLACE && silence(p))
+			p->state = PATCH_SILENT;
+		return;
 	}
+	p->state = p->pad_site ? PATCH_PAD : PATCH_OUT;
+}
+
+/* The code is writable. A thread that runs may stand between the two jumps, at the padding; so may
+ * one that a handler has interrupted, even where there is no other thread. */
+static void remove_one(struct patch *p, enum patch_others others)
+{
+	if (p->state != PATCH_PAD)
+		remove_site(p, others);
+	if (p->state != PATCH_PAD || others != PATCH_OTHERS_STOPPED)
+		return;
+	bytes_copy((void *)p->pad_site, p->pad_original, JUMP_BYTES);
+	p->state = PATCH_OUT;
 }
 
 /* id 0: all of them. */
-static void remove_from_group(const struct group *g, uint32_t id)
+static void remove_from_group(struct group *g, uint32_t id, enum patch_others others)
 {
 	bool is_writable = false;
 
-	for (uint32_t i = g->first; i < g->first + g->n; i++) {
+	for (uint32_t i = g->first; g->n_in_code && i < g->first + g->n; i++) {
 		struct patch *p = &patches[i];
 
-		if (!p->is_on || (id && p->id != id))
+		if (p->state == PATCH_OUT || (id && p->id != id))
 			continue;
-		if (!is_writable && !make_writable(g->low, g->high, true))
+		if (!is_writable && !code_reopen(g->low, g->high))
 			return;
 		is_writable = true;
-		remove_one(p);
+		remove_one(p, others);
+		g->n_in_code -= p->state == PATCH_OUT;
 	}
-	if (is_writable)
-		make_writable(g->low, g->high, false);
 }
 
-void patch_remove(uint32_t id)
+static void remove_patches(uint32_t id, enum patch_others others)
 {
 	for (uint32_t i = 0; i < n_groups; i++)
 		if (!groups[i].is_gone)
-			remove_from_group(&groups[i], id);
-	serialise();
+			remove_from_group(&groups[i], id, others);
+	code_serialise();
 }
 
-void patch_remove_all(void)
+/* Another process may have this very memory: vfork, or clone without CLONE_THREAD. */
+static bool is_alone(void)
 {
-	patch_remove(0);
+	bool is_shared = library.pid != (uint32_t)raw_call(SYS_getpid, 0) && !library_is_copy();
+
+	return !is_shared && tasks_count() == 1;
+}
+
+/* Its pages stay writable until all is taken out: others are likely to be in them. */
+void patch_remove(uint32_t id)
+{
+	if (!patch_lock(LOCK_TRIES))
+		return;
+	remove_patches(id, is_alone() ? PATCH_OTHERS_NONE : PATCH_OTHERS_RUN);
+	patch_unlock();
+}
+
+void patch_remove_all(enum patch_others others)
+{
+	remove_patches(0, others == PATCH_OTHERS_RUN && is_alone() ? PATCH_OTHERS_NONE : others);
 }
 
 void patch_forget(uintptr_t start, uintptr_t end)
 {
+	if (!patch_lock(LOCK_TRIES))
+		return;
 	for (uint32_t i = 0; i < n_groups; i++)
 		if (groups[i].low < end && groups[i].high > start)
 			groups[i].is_gone = true;
+	code_forget(start, end);
+	patch_unlock();
 }
+
+/* --- one jump by itself ------------------------------------------------------------------ */
+
+static uintptr_t jump_site; /* 0 = none */
 
 bool patch_jump(uintptr_t site, uintptr_t target, uint8_t *original)
 {
-	if (crosses_line(site, 5))
+	uintptr_t page = site & ~(uintptr_t)(PAGE_BYTES - 1);
+
+	if (jump_site || code_crosses_line(site, JUMP_BYTES))
 		return false; /* it could not be taken out again at once */
-	bytes_copy(original, (const void *)site, 5);
-	if (!make_writable(site, site + 5, true))
+	bytes_copy(original, (const void *)site, JUMP_BYTES);
+	code_look_again();
+	if (code_open(page, page + PAGE_BYTES))
 		return false;
 	put_jump((uint8_t *)site, target);
-	make_writable(site, site + 5, false);
+	jump_site = site;
 	return true;
 }
 
 void patch_unjump(uintptr_t site, const uint8_t *original)
 {
-	if (!make_writable(site, site + 5, true))
+	uintptr_t page = site & ~(uintptr_t)(PAGE_BYTES - 1);
+
+	if (!code_reopen(page, page + PAGE_BYTES))
 		return;
-	write_at_once(site, original, 5);
-	make_writable(site, site + 5, false);
+	code_write(site, original, JUMP_BYTES);
+	jump_site = 0;
+}
+
+static bool is_in_use(uintptr_t low, uintptr_t high)
+{
+	if (jump_site - low < high - low)
+		return true;
+	for (uint32_t i = 0; i < n_groups; i++)
+		if (groups[i].n_in_code && !groups[i].is_gone && groups[i].low < high &&
+			groups[i].high > low)
+			return true;
+	return false;
+}
+
+void patch_give_back(void)
+{
+	code_give_back(is_in_use);
 }
 
 uintptr_t patch_near(uintptr_t site, uintptr_t bytes)

@@ -342,13 +342,15 @@ static struct chain *guessed(struct thread *t, uintptr_t sp)
 	return empty;
 }
 
-/* A local array may be the signal stack, above calls that are open. */
+/* A local array may be the signal stack, above calls that are open or being recorded. */
 static bool is_signal_stack_inside(struct chain *own, uintptr_t sp)
 {
 	struct hook_entry *last = chain_below(own, own->top);
+	bool is_above = (last && entry_sp(last) < sp) ||
+			(own->writers[0].slot && own->writers[0].slot < sp);
 	uintptr_t start, bytes;
 
-	return last && entry_sp(last) < sp && is_signal_stack(sp, &start, &bytes);
+	return is_above && is_signal_stack(sp, &start, &bytes);
 }
 
 struct chain *chain_find(struct thread *t, uintptr_t sp)

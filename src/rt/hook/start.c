@@ -54,7 +54,7 @@ int library_open_area(const struct exchange *x)
 		return -22;
 	}
 	raw_call(SYS_madvise, control, (size_t)bytes, MADV_DONTFORK);
-	n_bytes = (control->n_threads * sizeof(*threads) + PAGE_BYTES - 1) &
+	n_bytes = ((control->n_threads + 1) * sizeof(*threads) + PAGE_BYTES - 1) &
 		  ~(size_t)(PAGE_BYTES - 1);
 	/* Those of the area before stay: a thread of theirs may still look at its own. */
 	threads = raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -65,6 +65,8 @@ int library_open_area(const struct exchange *x)
 	open_family(x->family_fd);
 	library.threads = threads;
 	library.serial = control->serial;
+	threads[control->n_threads].session = 1;
+	library.is_same_memory = &threads[control->n_threads].session;
 	library.area = (uintptr_t)control;
 	library.area_bytes = bytes;
 	library.pid = (uint32_t)raw_call(SYS_getpid, 0);
@@ -96,12 +98,25 @@ static enum hook_refusal refusal(void)
 	return HOOK_REFUSAL_NONE;
 }
 
+/* What an earlier recording had to leave in the code: nobody is in the way now. */
+static bool take_rest_out(void)
+{
+	if (!patch_lock(1))
+		return false;
+	patch_remove_all(PATCH_OTHERS_STOPPED);
+	patch_give_back();
+	patch_unlock();
+	return true;
+}
+
 static int begin(const char *place, bool is_attached)
 {
 	int rc;
 
 	if (library.control && !library.is_off)
 		return -16; /* EBUSY: another recording */
+	if (is_attached && !take_rest_out())
+		return -11; /* EAGAIN */
 	copy_text(library.place, sizeof(library.place), place);
 	library.is_off = false;
 	library.is_attached = is_attached;
@@ -119,18 +134,48 @@ int weir_attach(const char *place)
 	return begin(place, true);
 }
 
-void library_stop(void)
+bool library_is_copy(void)
 {
-	if (__atomic_exchange_n(&library.is_off, true, __ATOMIC_SEQ_CST))
-		return;
-	thread_stop_all();
-	patch_remove_all();
-	modules_unwatch();
+	return library.is_same_memory && !*library.is_same_memory;
 }
 
-int weir_detach(void)
+static void stop(enum patch_others others)
 {
-	library_stop();
+	if (library_is_copy())
+		library.control = NULL; /* the area is the parent's, and not mapped here */
+	thread_stop_all();
+	patch_remove_all(others);
+	modules_unwatch();
+	patch_give_back();
+}
+
+void library_stop(void)
+{
+	if (__atomic_exchange_n(&library.is_off, true, __ATOMIC_SEQ_CST) ||
+		!patch_lock(LOCK_TRIES))
+		return;
+	stop(PATCH_OTHERS_RUN);
+	patch_unlock();
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+int weir_detach(const char *place, int others_stopped)
+{
+	if (!is_same_text(place, library.place))
+		return -3; /* ESRCH */
+	if (!patch_lock(others_stopped ? 1 : LOCK_TRIES))
+		return -11; /* EAGAIN */
+	library.is_off = true;
+	stop(others_stopped ? PATCH_OTHERS_STOPPED : PATCH_OTHERS_RUN);
+	patch_unlock();
 	return 0;
 }
 

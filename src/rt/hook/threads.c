@@ -3,7 +3,7 @@
 #include <linux/futex.h>
 #include <time.h>
 
-#include "hook.h"
+#include "ring.h"
 
 #define WAIT_NS		100000000
 #define WAITS_MAX	50 /* five seconds without any progress of the recorder */
@@ -125,6 +125,8 @@ static struct thread *take_entry_for(uintptr_t sp)
 			 (uint32_t)shared[i].consumed %
 				 (uint32_t)(control->ring_bytes / sizeof(struct hook_record));
 		t->number = 0;
+		t->heartbeat = 0;
+		t->ticks_of_heartbeat = t->gave_up_at = t->n_entries = 0;
 		t->own = chain_own(sp, tid);
 		t->chain = t->own;
 		if (!t->own || !begin_writing(t)) {
@@ -264,18 +266,46 @@ static bool recorder_is_gone(struct thread *t)
 	return !exchange_recorder_lives();
 }
 
-void thread_settle(struct thread *t, const struct chain *c, uintptr_t slot)
+/* The recorder has published what it takes before it sets heads back to 0: so a record whose head
+ * is 0, and which is not taken even when looked at after that, was never written. */
+static bool is_unwritten(const struct thread *t, const struct hook_record *r, uint32_t index)
 {
-	struct hook_record *r = t->pending;
+	if (*(const volatile uint64_t *)&r->head)
+		return false;
+	return (int32_t)(index - __atomic_load_n((const uint32_t *)&t->shared->taken,
+					 __ATOMIC_ACQUIRE)) >= 0;
+}
 
-	t->pending = NULL;
-	if (c != t->chain || slot < t->writing)
-		return; /* the handler will come back */
-	t->writing = 0;
-	if (!r || r == t->pos || r >= t->limit || r->head)
+/* What was taken at `from` or later, and never written. */
+static void pad_unwritten(struct thread *t, const struct hook_record *from)
+{
+	uint32_t ring = (uint32_t)library.control->ring_bytes / sizeof(*from);
+	uint32_t part = library.control->part_bytes / sizeof(*from); /* both are powers of two */
+	const struct hook_record *pos = t->pos < t->limit ? t->pos : t->limit;
+	uint32_t end, i;
+
+	if (!t->limit || from < t->ring || from > t->ring_end)
+		return; /* of another recording */
+	end = ((uint32_t)t->shared->written & ~(part - 1)) + part - (uint32_t)(t->limit - pos);
+	for (i = end - ((uint32_t)(pos - from) & (ring - 1)); i != end; i++) {
+		struct hook_record *r = &t->ring[i & (ring - 1)];
+
+		if (is_unwritten(t, r, i))
+			write_record(r, HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, ticks_now()), 0);
+	}
+}
+
+void thread_settle(struct thread *t, struct chain *c, uintptr_t slot)
+{
+	uint32_t n = N_WRITERS;
+
+	while (n && (!c->writers[n - 1].slot || writer_is_over(&c->writers[n - 1], slot)))
+		n--;
+	if (n == N_WRITERS || !c->writers[n].slot)
 		return;
-	r->data = 0;
-	r->head = HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_PAD, ticks_now());
+	pad_unwritten(t, c->writers[n].from);
+	for (uint32_t i = N_WRITERS; i-- > n;)
+		c->writers[i].slot = 0;
 }
 
 bool thread_look_around(struct thread *t)

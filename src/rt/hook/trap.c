@@ -4,7 +4,6 @@
  * replaced instruction; the breakpoint stays in place for the other threads. Traps that are not
  * ours are the program's, and go to the handler that it had.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -61,24 +60,6 @@ static void on_trap(int number, siginfo_t *info, void *context)
 		((void (*)(int, siginfo_t *, void *))theirs.handler)(number, info, context);
 }
 
-/* Threads that run already may have it blocked, and only they could say. */
-static unsigned n_tasks(void)
-{
-	char buffer[1024];
-	unsigned n = 0;
-	long fd = raw_call(
-		SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	long got;
-
-	if (fd < 0)
-		return 0;
-	while ((got = raw_call(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0)
-		for (long at = 0; at < got; at += *(uint16_t *)(buffer + at + 16))
-			n += buffer[at + 19] != '.';
-	raw_call(SYS_close, fd);
-	return n;
-}
-
 bool trap_install(void)
 {
 	struct kernel_sigaction ours = {
@@ -91,8 +72,10 @@ bool trap_install(void)
 	if (is_installed)
 		return true;
 	raw_call(SYS_rt_sigprocmask, 0, 0, &mask, 8);
-	if ((mask & TRAP_BIT) || (library.is_attached && n_tasks() != 1))
-		return false; /* a trap that is blocked kills */
+	/* A trap that is blocked kills. Threads that run already may have it blocked, and only they
+	 * could say. */
+	if ((mask & TRAP_BIT) || (library.is_attached && tasks_count() != 1))
+		return false;
 	if (raw_call(SYS_rt_sigaction, SIGTRAP, 0, &theirs, 8) < 0)
 		return false;
 	if (theirs.handler != (uintptr_t)SIG_DFL)

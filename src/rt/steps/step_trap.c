@@ -7,6 +7,12 @@
  * What the program could see of the trap flag: pushf (taken out of the pushed word), popf and iret
  * (it is set again, and what the program wanted is remembered), syscall (step_call.c), signal
  * frames (step_signal.c). What hides an instruction from us: mov to ss (the next one is added).
+ *
+ * A step over an instruction with a uprobe (of perf, bpftrace, weir probe) ends with a SIGTRAP as if
+ * the thread had sent it to itself by kill(2). What is forced on a thread, as the end of an ordinary
+ * step is, comes before that: at another place than the saved one it is the end of a step. Functions
+ * with a uretprobe return through a page of the kernel's, which nobody can read: what is in it runs
+ * as it is, its system call too, and the recorder leaves it out.
  */
 #include "stepper.h"
 #include "watched_insn.h"
@@ -17,6 +23,8 @@
 #define TRAP_HWBKPT 4
 #define CODE_KERNEL 0x80 /* SI_KERNEL: int3 */
 #define CODE_QUEUE  (-1)
+#define CODE_USER   0
+#define INT3	    0xcc
 
 /* --- reading the program's memory ------------------------------------------------------------ */
 
@@ -53,6 +61,7 @@ static bool page_is_readable(struct state *t, uint64_t page)
 
 	if (t->pages_generation != generation) {
 		clear_bytes(t->pages, sizeof(t->pages));
+		t->blind_page = 0;
 		t->pages_generation = generation;
 	}
 	if (*known == page + 1)
@@ -67,12 +76,12 @@ static bool page_is_readable(struct state *t, uint64_t page)
 	return true;
 }
 
-/* Of pages that may be executed but not read: the kernel reads them for the recorder. */
-static size_t ask_for(struct state *t, uint64_t addr, uint8_t *to, size_t n)
+/* The recorder reads it: of pages that may be executed but not read, and of files. */
+static size_t ask_for(struct state *t, enum steps_sync what, uint64_t addr, uint8_t *to, size_t n)
 {
 	uint32_t have;
 
-	if (!ring_sync(t, STEPS_SYNC_READ, addr))
+	if (!ring_sync(t, what, addr))
 		return 0;
 	have = t->slot->reply_n;
 	if (have > n)
@@ -86,8 +95,14 @@ size_t peek(struct state *t, uint64_t addr, uint8_t *to, size_t n)
 	uint64_t page = addr & ~(PAGE_BYTES - 1);
 	size_t here = (size_t)(page + PAGE_BYTES - addr);
 
-	if (!page_is_readable(t, page))
-		return ask_for(t, addr, to, n);
+	if (!page_is_readable(t, page)) {
+		size_t have = t->blind_page == page + 1
+				      ? 0
+				      : ask_for(t, STEPS_SYNC_READ, addr, to, n);
+
+		t->blind_page = have ? t->blind_page : page + 1;
+		return have;
+	}
 	if (here > n)
 		here = n;
 	copy_bytes(to, (const void *)(uintptr_t)addr, here);
@@ -96,6 +111,21 @@ size_t peek(struct state *t, uint64_t addr, uint8_t *to, size_t n)
 		here = n;
 	}
 	return here;
+}
+
+size_t peek_code(struct state *t, uint64_t addr, uint8_t *to, size_t n)
+{
+	size_t have = peek(t, addr, to, n), by_file;
+	uint8_t file[INSN_BYTES];
+
+	if (!have || to[0] != INT3)
+		return have;
+	by_file = ask_for(t, STEPS_SYNC_CODE, addr, file, sizeof(file));
+	if (!by_file)
+		return have;
+	have = by_file < n ? by_file : n;
+	copy_bytes(to, file, have);
+	return have;
 }
 
 /* --- instructions that matter ------------------------------------------------------------------
@@ -116,14 +146,14 @@ static void mend_flags(struct state *t, struct context *c, const uint8_t *b, siz
 void trap_record(struct state *t, uint64_t addr)
 {
 	uint8_t bytes[INSN_BYTES];
-	size_t n = peek(t, addr, bytes, sizeof(bytes));
+	size_t n = peek_code(t, addr, bytes, sizeof(bytes));
 
 	ring_step(t, addr, bytes, n);
 }
 
-/* The instruction at the saved address was executed. True when the program had set the trap flag
- * itself, or made a trap: it gets this one. */
-static bool executed(struct state *t, struct context *c)
+/* The instruction at the saved address was executed, `is_int3` when that is what it was. True when
+ * the program had set the trap flag itself, or made a trap: it gets this one. */
+static bool executed(struct state *t, struct context *c, bool is_int3)
 {
 	bool is_own = t->head.has_own_trap;
 	uint8_t bytes[INSN_BYTES];
@@ -131,12 +161,13 @@ static bool executed(struct state *t, struct context *c)
 	size_t n;
 	unsigned length;
 
-	n = peek(t, t->head.saved, bytes, sizeof(bytes));
-	ring_step(t, t->head.saved, bytes, n);
 	addr = t->head.saved;
+	n = is_int3 ? peek(t, addr, bytes, sizeof(bytes))
+		    : peek_code(t, addr, bytes, sizeof(bytes));
+	ring_step(t, addr, bytes, n);
 	while ((length = shadow_length(bytes, n)) && c->r.rip != addr + length) {
 		addr += length;
-		n = peek(t, addr, bytes, sizeof(bytes));
+		n = peek_code(t, addr, bytes, sizeof(bytes));
 		ring_step(t, addr, bytes, n);
 	}
 	mend_flags(t, c, bytes, n);
@@ -166,12 +197,12 @@ static void go_on(struct state *t, struct context *c)
 		if (t->head.is_out || is_off())
 			break;
 		/* Nearly all instructions are told from a system call by their first byte. */
-		n = peek(t, rip, bytes, 2);
+		n = peek_code(t, rip, bytes, 2);
 		if (n == 2 && bytes[0] == 0x0f && bytes[1] != 0x05)
 			break;
 		if (n == 2 && bytes[0] != 0x0f && bytes[0] != 0xcd && !n_prefixes(bytes, 1))
 			break;
-		length = syscall_length(bytes, peek(t, rip, bytes, sizeof(bytes)), &is_32);
+		length = syscall_length(bytes, peek_code(t, rip, bytes, sizeof(bytes)), &is_32);
 		if (!length || !call_begin(t, c, length, is_32))
 			break;
 	}
@@ -190,6 +221,26 @@ static bool is_start(const struct signal_info *info)
 	return info->code == CODE_QUEUE && info->value == STEPS_START_VALUE;
 }
 
+/* A step over an instruction with a uprobe, which may be one that leads to itself. */
+static bool is_by_uprobe(
+	struct state *t, const struct signal_info *info, const struct context *c)
+{
+	uint8_t memory, bytes[INSN_BYTES];
+
+	if (info->code != CODE_USER || (uint32_t)info->addr != t->process->pid || !t->head.saved ||
+		t->call.is_on)
+		return false;
+	if (c->r.rip != t->head.saved)
+		return true;
+	return peek(t, c->r.rip, &memory, 1) && memory == INT3 &&
+	       may_stay(bytes, peek_code(t, c->r.rip, bytes, sizeof(bytes)));
+}
+
+static bool is_step(struct state *t, const struct signal_info *info, const struct context *c)
+{
+	return info->code == TRAP_TRACE || info->code == TRAP_HWBKPT || is_by_uprobe(t, info, c);
+}
+
 static void trapped(struct state *t, const struct signal_info *info, struct context *c)
 {
 	struct signal_info own;
@@ -198,10 +249,11 @@ static void trapped(struct state *t, const struct signal_info *info, struct cont
 		call_end(t, c);
 		return;
 	}
-	if (!t->head.saved || !executed(t, c))
+	if (!t->head.saved || !executed(t, c, false))
 		return;
 	own = *info;
-	own.addr = c->r.rip;
+	if (own.code > 0)
+		own.addr = c->r.rip;
 	signal_deliver(t, SIG_TRAP, &own, c);
 }
 
@@ -212,8 +264,10 @@ static void signalled(struct state *t, int number, struct signal_info *info, str
 		call_take_back(t, c);
 	else if (is_in_stub(t, c, STUB_BEHIND))
 		call_end(t, c);
-	else if (number == SIG_TRAP && info->code == CODE_KERNEL && t->head.saved)
-		executed(t, c); /* int3 */
+	else if (number == SIG_TRAP && t->head.saved &&
+		 (info->code == CODE_KERNEL || c->r.rip != t->head.saved))
+		/* int3; or one that was sent in the moment of a step, and is all that came of it */
+		executed(t, c, info->code == CODE_KERNEL);
 	if (t->head.is_out)
 		signal_send_again(number, info);
 	else
@@ -239,7 +293,7 @@ void steps_handle(int number, struct signal_info *info, struct context *c)
 		return;
 	}
 	ring_look_around(t);
-	if (number == SIG_TRAP && (info->code == TRAP_TRACE || info->code == TRAP_HWBKPT))
+	if (number == SIG_TRAP && is_step(t, info, c))
 		trapped(t, info, c);
 	else if (number != SIG_TRAP || !is_start(info))
 		signalled(t, number, info, c);

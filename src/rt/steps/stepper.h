@@ -125,6 +125,7 @@ struct state {
 	struct call call;
 	uint64_t pages[N_PAGES]; /* that can be read, by number */
 	uint32_t pages_generation;
+	uint64_t blind_page; /* that nobody can read, by its number + 1; of that generation */
 	uint32_t n_vforks;
 	struct suspended vforks[N_VFORKS];
 	uint32_t n_until_look;
@@ -218,6 +219,9 @@ void ring_look_around(struct state *t);
 void trap_record(struct state *t, uint64_t addr);
 /* Reads memory of the program without ever faulting; returns how much could be read. */
 size_t peek(struct state *t, uint64_t addr, uint8_t *to, size_t n);
+/* The same for the instruction there, as it is executed: where a uprobe of another observer is on
+ * it, what the file has. */
+size_t peek_code(struct state *t, uint64_t addr, uint8_t *to, size_t n);
 /* Data of the program, for system calls that we do ourselves. */
 bool data_read(struct state *t, uint64_t addr, void *to, size_t n);
 bool data_write(struct state *t, uint64_t addr, const void *from, size_t n);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define STEPS_ABI_MAGIC	  0x70747377u /* "wstp" */
-#define STEPS_ABI_VERSION 2
+#define STEPS_ABI_VERSION 3
 #define STEPS_MEMFD_NAME  "weir-steps"
 
 /* --- the range that the program gets ------------------------------------------------------- */
@@ -154,6 +154,8 @@ enum steps_sync {
 				the call at addr, or not */
 	STEPS_SYNC_READ = 3, /* wants the bytes at addr, as far as the kernel reads them: reply */
 	STEPS_SYNC_NAME = 4, /* the thread has another name: waits until it is read */
+	STEPS_SYNC_CODE = 5, /* memory has int3 at addr: wants the instruction that a uprobe of
+				another observer is on, by the file: reply; none = it is int3 */
 };
 #define STEPS_SYNC_WHAT 0xffu
 /* With STEPS_SYNC_EXEC: what the program does with SIGTRAP, and its next one inherits. */

@@ -41,6 +41,21 @@ static inline unsigned syscall_length(const uint8_t *b, size_t n, bool *is_32)
 	return i + 1 < n && (*is_32 || (b[i] == 0x0f && b[i + 1] == 0x05)) ? i + 2 : 0;
 }
 
+/* Whether the instruction may lead to itself: a round of a string instruction, a jump, call or
+ * return. */
+static inline bool may_stay(const uint8_t *b, size_t n)
+{
+	unsigned i = n_prefixes(b, n);
+	uint8_t opcode = i < n ? b[i] : 0, second = i + 1 < n ? b[i + 1] : 0;
+
+	if (opcode == 0x0f)
+		return (second & 0xf0) == 0x80;
+	return (opcode & 0xf0) == 0x70 || (opcode >= 0x6c && opcode <= 0x6f) ||
+	       (opcode >= 0xa4 && opcode <= 0xaf && opcode != 0xa8 && opcode != 0xa9) ||
+	       (opcode >= 0xe0 && opcode <= 0xe3) || opcode == 0xe8 || opcode == 0xe9 ||
+	       opcode == 0xeb || opcode == 0xff || opcode == 0xc2 || opcode == 0xc3;
+}
+
 /* Bytes of an operand in memory by its ModRM byte at b[0]. */
 static inline unsigned modrm_bytes(const uint8_t *b, size_t n)
 {

@@ -55,6 +55,11 @@ static void answer(struct inside_engine *e, struct inside_thread *t, const struc
 	case STEPS_SYNC_READ:
 		read_for(e, t, r->addr);
 		break;
+	case STEPS_SYNC_CODE:
+		read_for(e, t, r->addr);
+		if (!step_session_unprobe(e->s, t->track, r->addr, s->reply, s->reply_n, true))
+			s->reply_n = 0;
+		break;
 	case STEPS_SYNC_NAME:
 		step_session_look_at_name(e->s, t->track);
 		break;
@@ -84,11 +89,14 @@ static bool is_full(struct inside_engine *e, struct inside_thread *t)
 	return true;
 }
 
-static void take_step(
-	struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
+/* A nop of five bytes that has a uprobe is a call in memory, which is not looked at in the program.
+ */
+static void take_step(struct inside_engine *e, struct inside_thread *t, struct steps_record *r)
 {
-	if (t->is_unwanted || is_full(e, t))
+	if (t->is_unwanted || step_session_is_kernels(e->s, t->track, r->addr) || is_full(e, t))
 		return;
+	if (r->bytes[0] == 0xe8)
+		step_session_unprobe(e->s, t->track, r->addr, r->bytes, r->kind & 0xf, true);
 	if (!step_session_wants(e->s, t->track, r->addr)) {
 		if (!t->is_paused)
 			step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_USER, 0, 0);
@@ -133,7 +141,8 @@ static void take_mark(
 			e->s, t->track, STEP_MARK_SIGNAL, a, (int32_t)b, (int64_t)r->addr);
 		break;
 	case STEPS_RECORD_LOST:
-		step_session_mark(e->s, t->track, STEP_MARK_LOST, (int64_t)r->addr, 0, 0);
+		step_session_lost(
+			e->s, t->track, r->addr, "the buffer of the thread was full");
 		break;
 	case STEPS_RECORD_RESUME:
 		step_session_mark(e->s, t->track, STEP_MARK_RESUME, a, 0, 0);

@@ -98,10 +98,42 @@ static bool leads_to(const struct x86_insn *insn, uint64_t next, uint64_t to, bo
 	}
 }
 
-uint64_t tracee_walk_block(
-	struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to, bool is_branch)
+/*
+ * The kernel stops behind an instruction with a uprobe, whatever that is: it is one of the stretch
+ * that leads to where the thread stands, and the one that has the uprobe, if it is still there. To a
+ * page of the kernel's leads one with a uprobe, or the return at the end.
+ */
+static uint64_t find_probed(struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to)
 {
-	uint64_t addr = from;
+	bool is_to_kernels = step_session_is_kernels(e->s, t->track, to);
+	uint64_t addr = from, found = 0;
+
+	for (unsigned i = 0; i < STRETCH_STEPS_MAX; i++) {
+		struct x86_insn insn;
+		uint8_t bytes[16];
+		size_t n = tracee_fetch(e, t, addr, bytes);
+
+		if (!x86_decode(&insn, (struct span){bytes, n}, addr, t->is_64))
+			break;
+		if (is_to_kernels || leads_to(&insn, addr + insn.length, to, false) ||
+			leads_to(&insn, addr + insn.length, to, true)) {
+			if (tracee_has_uprobe(e, t, addr))
+				return addr;
+			found = found && !is_to_kernels ? found : addr;
+		}
+		if (insn.flow != X86_FLOW_NEXT && insn.flow != X86_FLOW_BRANCH)
+			break;
+		addr += insn.length;
+	}
+	return found ? found : from;
+}
+
+uint64_t tracee_walk_block(
+	struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to, int code)
+{
+	bool is_probed = code == TRAP_UPROBE || step_session_is_kernels(e->s, t->track, to);
+	uint64_t addr = from, end = is_probed ? find_probed(e, t, from, to) : 0;
+	bool is_branch = code == TRAP_STEP;
 
 	for (unsigned i = 0; i < STRETCH_STEPS_MAX; i++) {
 		struct x86_insn insn;
@@ -109,7 +141,7 @@ uint64_t tracee_walk_block(
 		size_t n = tracee_fetch(e, t, addr, bytes);
 
 		if (!x86_decode(&insn, (struct span){bytes, n}, addr, t->is_64) ||
-			leads_to(&insn, addr + insn.length, to, is_branch))
+			(end ? addr == end : leads_to(&insn, addr + insn.length, to, is_branch)))
 			return addr;
 		tracee_tell(e, t, addr, bytes, n, NULL);
 		addr += insn.length;

@@ -280,6 +280,7 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) < 0)
 		return; /* it has just been killed */
+	t->is_at_int3 = info.si_code == SI_KERNEL;
 	if (info.si_code == TRAP_PLACE && t->n_places) {
 		tracee_at_place(e, t);
 	} else if (info.si_code == TRAP_PLACE && t->mode == TRACEE_STEP) {
@@ -290,6 +291,10 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 			tracee_stepped(e, t, info.si_code);
 			tracee_select(e, t);
 		}
+	} else if (tracee_stepped_over_uprobe(e, t, &info)) {
+		t->emulated = 0;
+		tracee_stepped(e, t, TRAP_UPROBE);
+		tracee_select(e, t);
 	} else if (t->mode == TRACEE_STEP && info.si_code == TRAP_HANDLER_ENTRY && t->injected) {
 		tracee_signal_acts(e, t);
 		if (tracee_read_regs(t)) {
@@ -323,6 +328,7 @@ static void stopped(struct ptrace_engine *e, struct tracee *t, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
+	t->is_at_int3 = false;
 	if (t->is_in_string)
 		tracee_string_stopped(e, t);
 	if (t->is_unwanted && event == PTRACE_EVENT_STOP) {
@@ -447,6 +453,8 @@ static bool has_pending_trap(const struct tracee *t)
 		if (info.si_signo == SIGTRAP && info.si_code > 0 &&
 			info.si_code <= TRAP_HANDLER_ENTRY)
 			return true;
+		if (tracee_is_sent_by_uprobe(t, &info)) /* for the thread alone: a step */
+			return true;
 		from.off++;
 	}
 	return false;
@@ -475,7 +483,8 @@ static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status
 	} else if (event || signal == (SIGTRAP | 0x80)) {
 		signal = 0;
 	} else if (signal == SIGTRAP && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
-		   info.si_code > 0 && info.si_code <= TRAP_HANDLER_ENTRY) {
+		   ((info.si_code > 0 && info.si_code <= TRAP_HANDLER_ENTRY) ||
+			   tracee_stepped_over_uprobe(e, t, &info))) {
 		if (info.si_code == TRAP_HANDLER_ENTRY)
 			t->has_saved = false; /* what stood before it was not executed */
 		signal = 0;

@@ -20,17 +20,24 @@
 
 #define EFLAGS_TRAP 0x100u
 #define PLACES_MAX  4 /* debug registers of a thread */
+#define TRACEE_CALLS 64 /* that are remembered */
 
 /* si_code of a SIGTRAP */
 #define TRAP_STEP_CALL	   1 /* behind a system call */
 #define TRAP_STEP	   2
 #define TRAP_PLACE	   4 /* debug register */
 #define TRAP_HANDLER_ENTRY 5 /* stands at the first instruction of a signal handler */
+#define TRAP_UPROBE	   -100 /* ours: a step over an instruction with a uprobe */
 
 enum tracee_mode {
 	TRACEE_NEW,  /* its first stop has not come */
 	TRACEE_STEP, /* every instruction is a stop */
 	TRACEE_FREE, /* runs by itself, up to a breakpoint or an interruption */
+};
+
+/* A call that was executed: where it left the return address, and which one. */
+struct tracee_call {
+	uint64_t sp, next;
 };
 
 struct tracee {
@@ -82,6 +89,9 @@ struct tracee {
 	uint64_t to_changes;
 	uint64_t places[PLACES_MAX]; /* what its debug registers have */
 	size_t n_places;
+	bool is_at_int3; /* stopped by a breakpoint instruction of its own */
+	struct tracee_call calls[TRACEE_CALLS]; /* a ring */
+	size_t n_calls;
 	cpu_set_t affinity; /* its own, while we keep it on our CPU */
 	bool is_pinned;
 };
@@ -124,6 +134,8 @@ void tracee_signal_acts(struct ptrace_engine *e, struct tracee *t);
 
 /* The bytes of an instruction that has been executed; returns how many could be read. */
 size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16]);
+/* The same as memory has them now, with the breakpoints of others. */
+size_t tracee_fetch_memory(const struct tracee *t, uint64_t addr, uint8_t bytes[16]);
 /* An executed instruction, for the trace if it is wanted. `before` NULL: not known. */
 void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const uint8_t *bytes,
 	size_t n, const struct user_regs_struct *before);
@@ -133,7 +145,7 @@ void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const
 /* Tells of what was executed from `from` up to the instruction that led to `to`, and returns that
  * one's address, for which tracee_stepped does the rest. */
 uint64_t tracee_walk_block(
-	struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to, bool is_branch);
+	struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to, int code);
 /* Decides, before a thread is resumed, whether it runs up to the next taken branch. */
 bool tracee_runs_block(struct ptrace_engine *e, struct tracee *t);
 /* See struct step_engine. */
@@ -152,6 +164,20 @@ void tracee_mend_r11(struct tracee *t);
 void tracee_clear_flag(struct tracee *t);
 /* Before an execve, which takes its own instruction away. */
 void tracee_look_ahead(struct ptrace_engine *e, struct tracee *t);
+
+/* --- ptrace_uprobe.c: uprobes of others -------------------------------------------------------- */
+
+/* Whether the signal may be the end of a step over a uprobe; and whether it is. */
+bool tracee_is_sent_by_uprobe(const struct tracee *t, const siginfo_t *info);
+bool tracee_stepped_over_uprobe(
+	struct ptrace_engine *e, struct tracee *t, const siginfo_t *info);
+bool tracee_has_uprobe(struct ptrace_engine *e, struct tracee *t, uint64_t addr);
+/* Remembers the instruction that was just executed, if it is a call. */
+void tracee_look_for_call(struct tracee *t, const uint8_t *bytes, size_t n, uint64_t addr);
+/* Stood before the int3 by which the kernel returns from a function with a uretprobe; and which
+ * instruction the step has executed there. False: that is not known. */
+bool tracee_is_at_return(struct ptrace_engine *e, struct tracee *t);
+bool tracee_find_return(struct ptrace_engine *e, struct tracee *t, uint64_t sp, uint64_t *addr);
 
 /* --- ptrace_select.c: what is stepped, what runs free ----------------------------------------- */
 

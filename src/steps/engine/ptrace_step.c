@@ -93,6 +93,7 @@ size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, ui
 {
 	const struct step_entry *known = step_space_known(t->track->space, addr);
 	struct step_place place;
+	size_t n;
 
 	/* What cannot change needs no second look. */
 	if (known && known->n && step_session_place(e->s, t->track, addr, &place) &&
@@ -100,6 +101,14 @@ size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, ui
 		memcpy(bytes, known->bytes, known->n);
 		return known->n;
 	}
+	n = fetch(t, addr, bytes, STEP_CODE_BYTES_MAX);
+	if (!t->is_at_int3)
+		step_session_unprobe(e->s, t->track, addr, bytes, n, t->is_64);
+	return n;
+}
+
+size_t tracee_fetch_memory(const struct tracee *t, uint64_t addr, uint8_t bytes[16])
+{
 	return fetch(t, addr, bytes, STEP_CODE_BYTES_MAX);
 }
 
@@ -218,7 +227,7 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	if (first == SIGTRAP && !t->regs.rax && sets_action(number, is_32) && second)
 		tracee_action_was_set(e, t, second);
 	tracee_answer_affinity(e, t, before, number, is_32);
-	if (t->is_in)
+	if (t->is_in && !step_session_is_kernels(e->s, t->track, t->saved))
 		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, number,
 			t->is_ending ? 0
 			: is_32	     ? (int32_t)t->regs.rax
@@ -250,6 +259,8 @@ static size_t shadows_next(const uint8_t *bytes, size_t n, bool is_64, uint64_t 
 void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const uint8_t *bytes,
 	size_t n, const struct user_regs_struct *before)
 {
+	if (step_session_is_kernels(e->s, t->track, addr))
+		return;
 	if (!t->is_in || !step_session_wants(e->s, t->track, addr)) {
 		if (t->is_marked_in)
 			step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_USER, 0, 0);
@@ -266,10 +277,29 @@ void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const
 		t->n_burst--;
 }
 
+/* Where the instruction was that was executed. False: it is not known, and counted. */
+static bool find_executed(struct ptrace_engine *e, struct tracee *t, int code,
+	const struct user_regs_struct *before, uint64_t *addr)
+{
+	*addr = t->saved;
+	/* The kernel went back and made the call again, without asking anybody. */
+	if (t->was_restarting && t->regs.rip == t->saved)
+		*addr -= 2;
+	else if (t->is_in_block)
+		*addr = tracee_walk_block(e, t, *addr, t->regs.rip, code);
+	else if (tracee_is_at_return(e, t) && !tracee_find_return(e, t, before->rsp, addr)) {
+		if (t->is_marked_in)
+			step_session_lost(e->s, t->track, 1,
+				"a function returned through a uretprobe of another observer");
+		return false;
+	}
+	return true;
+}
+
 void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 {
 	struct user_regs_struct before = t->regs;
-	uint64_t addr = t->saved;
+	uint64_t addr;
 	enum system_call_way way;
 	uint8_t bytes[16];
 	size_t n, length;
@@ -283,16 +313,12 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 		return;
 	is_64_now = t->is_64;
 	t->is_64 = before.cs != CS_32; /* a far jump changes it */
-	/* The kernel went back and made the call again, without asking anybody. */
-	if (t->was_restarting && t->regs.rip == t->saved)
-		addr -= 2;
-	else if (t->is_in_block)
-		addr = tracee_walk_block(e, t, addr, t->regs.rip, code == TRAP_STEP);
-	n = tracee_fetch(e, t, addr, bytes);
-	if (!t->is_told)
+	n = find_executed(e, t, code, &before, &addr) ? tracee_fetch(e, t, addr, bytes) : 0;
+	if (n && !t->is_told)
 		tracee_tell(e, t, addr, bytes, n, &before);
 	t->is_told = false;
 	mend_flags(t, bytes, n);
+	tracee_look_for_call(t, bytes, n, addr);
 	while ((length = shadows_next(bytes, n, t->is_64, addr)) && t->regs.rip != addr + length) {
 		addr += length;
 		n = tracee_fetch(e, t, addr, bytes);

@@ -32,7 +32,7 @@ static void take_mapping(void *ctx, const struct proc_mapping *m)
 		.is_file = is_ordinary_file(m) && !m->is_shared,
 		.was_written = m->prot & PROT_WRITE};
 
-	if (!strcmp(m->path, "[vsyscall]"))
+	if (!strcmp(m->path, "[vsyscall]") || step_mapping_is_kernels(m->path))
 		return;
 	if (!strncmp(m->path, "/memfd:weir-steps", 17)) /* ours (rt/steps/steps_abi.h) */
 		return;

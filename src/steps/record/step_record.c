@@ -247,9 +247,11 @@ static void finish(struct step_session *s)
 	s->env.w = NULL;
 }
 
-static void release(struct step_session *s)
+/* A start that failed leaves no file behind, and the older trace where it was. */
+static void release(struct step_session *s, int rc)
 {
-	trace_writer_close(s->env.w, NULL);
+	if (s->env.w)
+		trace_writer_settle(s->env.w, rc, NULL);
 	for (size_t i = 0; i < s->tracks.n; i++) {
 		step_run_release(&s->tracks.v[i]->run);
 		vec_release(&s->tracks.v[i]->data);
@@ -325,18 +327,6 @@ static void wait_for_command(struct step_session *s)
 	}
 }
 
-/* A start that failed leaves no file behind, and the older trace where it was. */
-static void remove_stillborn(const char *path)
-{
-	char *old = mem_printf("%s.old", path);
-	struct stat st;
-
-	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && unlink(path) == 0 &&
-		access(old, F_OK) == 0)
-		rename(old, path);
-	free(old);
-}
-
 static int start(struct step_session *s, struct err *err)
 {
 	int rc = choose_engine(s, err);
@@ -367,7 +357,6 @@ static int start(struct step_session *s, struct err *err)
 int step_record(const struct step_options *options, struct step_result *result, struct err *err)
 {
 	struct step_session s = {.options = options, .result = result, .signal_fd = -1};
-	bool was_opened;
 	int rc;
 
 	memset(result, 0, sizeof(*result));
@@ -381,12 +370,9 @@ int step_record(const struct step_options *options, struct step_result *result, 
 	} else if (s.is_launched && s.child.path) {
 		launch_abandon(&s.child);
 	}
-	was_opened = s.env.w != NULL;
-	release(&s);
+	release(&s, rc);
 	if (rc == 0)
 		wait_for_command(&s);
-	else if (was_opened)
-		remove_stillborn(options->output);
 	unsettle_signals(&s);
 	return rc;
 }

@@ -153,11 +153,15 @@ void step_session_mark(struct step_session *s, struct step_track *t, enum step_m
 	struct step_mark m = {.kind = kind, .a = a, .b = b, .c = c};
 
 	write_mark(s, t, &m);
-	if (kind == STEP_MARK_LOST) {
-		s->result->n_lost += (uint64_t)a;
-		trace_writer_loss(s->env.w, s->life_stream, clock_mono_ns(), RECORD_LOSS_EVENTS,
-			(uint64_t)a, "the buffer of the thread was full");
-	}
+}
+
+void step_session_lost(
+	struct step_session *s, struct step_track *t, uint64_t steps, const char *why)
+{
+	step_session_mark(s, t, STEP_MARK_LOST, (int64_t)steps, 0, 0);
+	s->result->n_lost += steps;
+	trace_writer_loss(
+		s->env.w, s->life_stream, clock_mono_ns(), RECORD_LOSS_EVENTS, steps, why);
 }
 
 void step_session_datum(struct step_session *s, struct step_track *t, uint64_t addr, unsigned how,

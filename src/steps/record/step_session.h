@@ -99,6 +99,16 @@ struct step_place {
 };
 bool step_session_place(struct step_session *s, const struct step_track *t, uint64_t addr,
 	struct step_place *place);
+/* Whether the address is in a page that the kernel has put there for uprobes of others: what is
+ * executed there is none of the program's. */
+bool step_session_is_kernels(struct step_session *s, const struct step_track *t, uint64_t addr);
+/* The bytes of an instruction as memory has them: where a uprobe is on it they become those of the
+ * file, which are what the kernel executes. False: they are what they are. */
+bool step_session_unprobe(struct step_session *s, const struct step_track *t, uint64_t addr,
+	uint8_t *bytes, size_t n, bool is_64);
+/* Steps that were made and could not be seen. */
+void step_session_lost(
+	struct step_session *s, struct step_track *t, uint64_t steps, const char *why);
 /* Whether --user-code wants this address; true without that option. */
 bool step_session_wants(struct step_session *s, const struct step_track *t, uint64_t addr);
 /* The addresses of a function (or 0xADDRESS) in the process as it is mapped now: up to `max` are

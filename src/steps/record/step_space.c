@@ -26,6 +26,7 @@ void step_space_free(struct step_space *s)
 	vec_release(&s->regions);
 	vec_release(&s->entries);
 	vec_release(&s->pending);
+	vec_release(&s->kernels);
 	map_release(&s->by_addr);
 	free(s);
 }
@@ -68,7 +69,7 @@ void step_space_write_code(struct step_space *s, const struct step_space_env *en
 	s->pending.n = 0;
 }
 
-static bool is_string_instruction(const uint8_t *bytes, size_t n)
+bool step_is_string(const uint8_t *bytes, size_t n)
 {
 	bool is_repeated = false;
 
@@ -160,7 +161,7 @@ struct step_entry *step_space_execute(struct step_space *s, const struct step_sp
 	memcpy(e->bytes, n ? (const void *)bytes : "", e->n);
 	e->is_64 = is_64;
 	e->is_gone = false;
-	e->is_string = is_string_instruction(e->bytes, e->n);
+	e->is_string = step_is_string(e->bytes, e->n);
 	e->used = s->generation;
 	e->frame = frame_of(s, env, addr, time);
 	note(s, env, e, time);

@@ -30,6 +30,11 @@ struct step_region {
 	bool was_written; /* it was writable at some time: its content may differ from the file's */
 };
 
+/* Addresses from `start` up to `end`. */
+struct step_range {
+	uint64_t start, end;
+};
+
 /* The newest content of an address. */
 struct step_entry {
 	uint64_t addr;
@@ -52,6 +57,8 @@ struct step_space {
 	struct map by_addr;	       /* address -> index in entries */
 	VEC(struct step_code) pending; /* of this generation, not written yet */
 	bool pending_is_64;
+	VEC(struct step_range) kernels; /* pages that the kernel has put there for uprobes */
+	uint64_t unknown_page;		/* where they were looked for last; by number */
 };
 
 /* What spaces write to. */
@@ -87,6 +94,10 @@ struct step_entry *step_space_execute(struct step_space *s, const struct step_sp
 	uint64_t addr, const uint8_t *bytes, size_t n, bool is_64, uint64_t time);
 /* What is known of the address now; NULL when nothing is. */
 const struct step_entry *step_space_known(const struct step_space *s, uint64_t addr);
+/* Whether a mapping of this name is the kernel's, for uprobes: no code of the program. */
+bool step_mapping_is_kernels(const char *path);
+/* Whether it is a repeated string instruction. */
+bool step_is_string(const uint8_t *bytes, size_t n);
 /* What was there is no longer mapped. */
 void step_space_forget(struct step_space *s, uint64_t start, uint64_t end);
 /* Writes the code that was noted. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "symbols/catalog/catalog_segments.h"
 
 #define NEW_SUFFIX ".new"
 /* Each time another writer replaced the file while we waited. */
@@ -127,6 +128,18 @@ static char *new_path(const char *path)
 	return mem_printf("%s" NEW_SUFFIX, path);
 }
 
+/* Whether a file was begun by a writer of ours that was killed: its first block is written last. */
+static bool is_left_over(int fd)
+{
+	static const uint8_t nothing[CATALOG_MAGIC_BYTES];
+	uint8_t first[CATALOG_MAGIC_BYTES];
+	ssize_t n = pread(fd, first, sizeof(first), 0);
+
+	return n == 0 || (n == (ssize_t)sizeof(first) &&
+				 (!memcmp(first, nothing, sizeof(first)) ||
+					 !memcmp(first, CATALOG_MAGIC, sizeof(first))));
+}
+
 int catalog_lock_new(const char *path, int *out, struct err *err)
 {
 	char *beside = new_path(path);
@@ -135,7 +148,8 @@ int catalog_lock_new(const char *path, int *out, struct err *err)
 	int rc = open_locked(beside, O_CREAT | O_NOFOLLOW, &fd, err);
 
 	/* It becomes the catalog: nobody else may own it or have it under another name. */
-	if (rc == 0 && (fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_nlink != 1))
+	if (rc == 0 && (fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_nlink != 1 ||
+			       !is_left_over(fd)))
 		rc = err_set(err, ERR_PERMISSION,
 			"'%s': is in the way and not a left-over of ours; remove it", beside);
 	if (rc == 0 && ftruncate(fd, 0) < 0)

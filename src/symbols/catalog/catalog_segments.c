@@ -9,7 +9,6 @@
 #include "base/crc32c.h"
 
 /* A byte that no text begins with, and line ends that a careless transfer would change. */
-static const uint8_t root_magic[8] = {0x89, 'w', 's', 'y', 'm', '\r', '\n', 0x1a};
 static const uint8_t segment_magic[4] = {'w', 'S', 'E', 'G'};
 
 #define ROOT_CRC_AT    (CATALOG_ROOT_BYTES - 4)
@@ -39,8 +38,8 @@ enum catalog_root_state catalog_root_decode(struct span block, struct catalog_ro
 	c = cursor_of(span_sub(block, ROOT_CRC_AT, 4));
 	crc = cursor_u32(&c);
 	c = cursor_of(block);
-	magic = cursor_bytes(&c, sizeof(root_magic));
-	if (memcmp(magic.p, root_magic, sizeof(root_magic)) ||
+	magic = cursor_bytes(&c, CATALOG_MAGIC_BYTES);
+	if (memcmp(magic.p, CATALOG_MAGIC, CATALOG_MAGIC_BYTES) ||
 		crc32c(0, block.p, ROOT_CRC_AT) != crc)
 		return CATALOG_ROOT_DAMAGED;
 	major = cursor_u16(&c);
@@ -73,7 +72,7 @@ void catalog_root_encode(const struct catalog_root *root, uint8_t to[CATALOG_ROO
 {
 	struct buf b = {0};
 
-	buf_put(&b, root_magic, sizeof(root_magic));
+	buf_put(&b, CATALOG_MAGIC, CATALOG_MAGIC_BYTES);
 	buf_put_u16(&b, CATALOG_MAJOR);
 	buf_put_u16(&b, CATALOG_MINOR);
 	buf_put_u32(&b, 0);

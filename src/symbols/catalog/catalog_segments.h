@@ -17,6 +17,8 @@
 
 /* What the disk writes as one; a commit begins at such a border, and the roots have one each. */
 #define CATALOG_BLOCK_BYTES   4096
+#define CATALOG_MAGIC	      "\x89wsym\r\n\x1a"
+#define CATALOG_MAGIC_BYTES   8
 #define CATALOG_ROOT_BYTES    512 /* one sector */
 #define CATALOG_N_ROOTS	      2	  /* at 0 and at CATALOG_BLOCK_BYTES */
 #define CATALOG_BODY_OFFSET   (CATALOG_N_ROOTS * CATALOG_BLOCK_BYTES)

@@ -22,6 +22,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/output.h"
 #include "symbols/catalog/catalog_file.h"
 
 #define WRITE_BYTES	 (1u << 20) /* small segments are gathered up to this */
@@ -414,7 +415,7 @@ static char *follow_links(const char *path)
 {
 	char *real = realpath(path, NULL);
 
-	return real ? real : mem_strdup(path);
+	return real ? real : output_follow(path);
 }
 
 static int apply_to(const char *path, const struct catalog_item *items,
@@ -462,6 +463,9 @@ static int write_new_at(const char *path, const struct catalog_item *items,
 	int rc = catalog_lock(path, &fd, err);
 
 	if (rc < 0 && rc != ERR_NOT_FOUND)
+		return rc;
+	rc = output_check(path, err);
+	if (rc < 0)
 		return rc;
 	f.like = fd;
 	return create_file(&f, items, change, err);

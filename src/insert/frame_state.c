@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a frame program has said up to a place (DWARF 5 section 6.4.2), and which of it a call that is
+ * put in front of a return would make wrong.
+ *
+ * Compilers do not say that a register is back in its place when an epilogue has restored it: its slot is
+ * below the stack pointer then, but nobody has written there yet, and the rule still finds it. A call in
+ * front of the return does write there.
+ */
+#include <stdlib.h>
+
+#include "insert/eh_frame.h"
+
+#define REMEMBERED_MAX 64
+#define REG_RSP	       7
+
+static const uint8_t kept_registers[FRAME_KEPT_REGS] = {3, 6, 12, 13, 14, 15};
+
+uint8_t frame_kept_register(int i)
+{
+	return kept_registers[i];
+}
+
+static void set_rule(struct frame_rules *r, uint64_t reg, enum frame_where where, int64_t offset)
+{
+	for (int i = 0; i < FRAME_KEPT_REGS; i++)
+		if (kept_registers[i] == reg) {
+			r->where[i] = (uint8_t)where;
+			r->offset[i] = offset;
+		}
+}
+
+static void restore_rule(struct frame_state *s, uint64_t reg)
+{
+	for (int i = 0; i < FRAME_KEPT_REGS; i++)
+		if (kept_registers[i] == reg) {
+			s->now.where[i] = s->first.where[i];
+			s->now.offset[i] = s->first.offset[i];
+		}
+}
+
+static void restore_state(struct frame_state *s)
+{
+	if (!s->remembered.n) {
+		s->is_known = false;
+		return;
+	}
+	s->now = s->remembered.v[--s->remembered.n];
+}
+
+static void remember_state(struct frame_state *s)
+{
+	if (s->remembered.n == REMEMBERED_MAX)
+		s->is_known = false;
+	else
+		vec_push(&s->remembered, s->now);
+}
+
+static void set_cfa(struct frame_rules *r, uint64_t reg, int64_t offset)
+{
+	r->is_by_register = true;
+	r->cfa_register = reg;
+	r->cfa_offset = offset;
+}
+
+/* Those about the CFA; false: it is none of them. */
+static bool apply_cfa(struct frame_rules *r, struct cursor *c, uint8_t opcode, int64_t align)
+{
+	uint64_t reg;
+
+	switch (opcode) {
+	case 0x0c: /* def_cfa */
+		reg = cursor_uleb(c);
+		set_cfa(r, reg, (int64_t)cursor_uleb(c));
+		return true;
+	case 0x0d: /* def_cfa_register */
+		r->cfa_register = cursor_uleb(c);
+		return true;
+	case 0x0e: /* def_cfa_offset */
+		r->cfa_offset = (int64_t)cursor_uleb(c);
+		return true;
+	case 0x0f: /* def_cfa_expression */
+		r->is_by_register = false;
+		return true;
+	case 0x12: /* def_cfa_sf */
+		reg = cursor_uleb(c);
+		set_cfa(r, reg, (int64_t)((uint64_t)cursor_sleb(c) * (uint64_t)align));
+		return true;
+	case 0x13: /* def_cfa_offset_sf */
+		r->cfa_offset = (int64_t)((uint64_t)cursor_sleb(c) * (uint64_t)align);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void apply_rule(struct frame_state *s, struct cursor *c, uint8_t opcode, int64_t align)
+{
+	uint64_t reg;
+
+	switch (opcode) {
+	case 0x05: /* offset_extended */
+	case 0x2f: /* GNU_negative_offset_extended */
+		reg = cursor_uleb(c);
+		set_rule(&s->now, reg, FRAME_AT_OFFSET,
+			(int64_t)(cursor_uleb(c) * (uint64_t)align *
+				  (opcode == 0x2f ? UINT64_MAX : 1)));
+		break;
+	case 0x11: /* offset_extended_sf */
+		reg = cursor_uleb(c);
+		set_rule(&s->now, reg, FRAME_AT_OFFSET,
+			(int64_t)((uint64_t)cursor_sleb(c) * (uint64_t)align));
+		break;
+	case 0x06: /* restore_extended */
+		restore_rule(s, cursor_uleb(c));
+		break;
+	case FRAME_CFA_SAME_VALUE:
+		set_rule(&s->now, cursor_uleb(c), FRAME_IN_PLACE, 0);
+		break;
+	case 0x10: /* expression */
+		set_rule(&s->now, cursor_uleb(c), FRAME_BY_EXPRESSION, 0);
+		break;
+	case 0x07: /* undefined */
+	case 0x09: /* register */
+	case 0x14: /* val_offset */
+	case 0x15: /* val_offset_sf */
+	case 0x16: /* val_expression */
+		set_rule(&s->now, cursor_uleb(c), FRAME_ELSEWHERE, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+void frame_state_apply(struct frame_state *s, struct span section, const struct frame_cie *cie,
+	const struct frame_step *step)
+{
+	struct cursor c = cursor_of(span_sub(section, step->at + 1, step->end - step->at - 1));
+
+	if (step->opcode == FRAME_CFA_OFFSET)
+		set_rule(&s->now, step->advance, FRAME_AT_OFFSET,
+			(int64_t)(cursor_uleb(&c) * (uint64_t)cie->data_align));
+	else if (step->opcode == FRAME_CFA_RESTORE)
+		restore_rule(s, step->advance);
+	else if (step->opcode == FRAME_CFA_REMEMBER_STATE)
+		remember_state(s);
+	else if (step->opcode == FRAME_CFA_RESTORE_STATE)
+		restore_state(s);
+	else if (!frame_step_is_advance(step) &&
+		 !apply_cfa(&s->now, &c, step->opcode, cie->data_align))
+		apply_rule(s, &c, step->opcode, cie->data_align);
+}
+
+void frame_state_init(struct frame_state *s, struct span section, const struct frame_cie *cie)
+{
+	struct frame_step step;
+
+	*s = (struct frame_state){.is_known = true};
+	for (uint64_t at = cie->program_at; at < cie->end && s->is_known; at = step.end) {
+		s->is_known = frame_step_read(&step, section, cie, at, cie->end);
+		if (s->is_known)
+			frame_state_apply(s, section, cie, &step);
+	}
+	s->first = s->now;
+}
+
+void frame_state_release(struct frame_state *s)
+{
+	vec_release(&s->remembered);
+}
+
+uint32_t frame_state_lost(const struct frame_state *s)
+{
+	const struct frame_rules *r = &s->now;
+	bool is_at_return = r->cfa_offset == 8;
+	uint32_t lost = 0;
+
+	if (!s->is_known || !r->is_by_register || r->cfa_register != REG_RSP)
+		return 0;
+	for (int i = 0; i < FRAME_KEPT_REGS; i++) {
+		/* An expression is relative to a frame that is gone (stacks that were realigned). */
+		if (r->where[i] == FRAME_AT_OFFSET
+				? (int64_t)((uint64_t)r->cfa_offset + (uint64_t)r->offset[i]) < 0
+				: r->where[i] == FRAME_BY_EXPRESSION && is_at_return)
+			lost |= 1u << i;
+	}
+	return lost;
+}

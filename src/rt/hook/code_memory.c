@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that holds code which is patched.
+ *
+ * The kernel sets no breakpoints of its own (uprobes) in memory that is writable. That is what keeps
+ * a second observer from putting one on a jump of ours, at which the kernel would then execute the
+ * original instruction and go on in the middle of the jump. So pages become writable before the
+ * first patch is written and stay so until the last one is out.
+ */
+#include "hook.h"
+
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+
+#define CACHE_LINE  64u
+#define N_STRETCHES 65536
+#define GAP_BYTES   0x10000u /* less than this between two stretches is opened, too */
+
+/* Pages that we have made writable, and what they were. Stretches do not overlap. */
+struct stretch {
+	uintptr_t low, high;
+	int prot;
+};
+static struct stretch stretches[N_STRETCHES]; /* by whoever patches or unpatches: one at a time */
+static uint32_t n_stretches;
+
+static const struct stretch *stretch_at(uintptr_t address)
+{
+	for (uint32_t i = n_stretches; i--;)
+		if (address - stretches[i].low < stretches[i].high - stretches[i].low)
+			return &stretches[i];
+	return NULL;
+}
+
+/* Where the next stretch begins, or `high`. */
+static uintptr_t next_stretch(uintptr_t address, uintptr_t high)
+{
+	for (uint32_t i = 0; i < n_stretches; i++)
+		if (stretches[i].low > address && stretches[i].low < high)
+			high = stretches[i].low;
+	return high;
+}
+
+/* Every change of protection cuts a mapping in pieces, of which a process may not have too many:
+ * small gaps are closed. */
+static uintptr_t without_gap(uintptr_t low, const struct mapping_bounds *m)
+{
+	for (uint32_t i = 0; i < n_stretches; i++)
+		if (stretches[i].high > m->start && stretches[i].high <= low &&
+			low - stretches[i].high < GAP_BYTES)
+			return stretches[i].high;
+	return low;
+}
+
+/* What lies in one mapping, and was not writable before. Shared mappings are the file itself. */
+static enum hook_refusal open_piece(uintptr_t low, uintptr_t high, const struct mapping_bounds *m)
+{
+	const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
+
+	if (m->is_shared || !(m->prot & PROT_EXEC))
+		return HOOK_REFUSAL_PROTECTED;
+	if (m->prot == all)
+		return HOOK_REFUSAL_NONE;
+	if (n_stretches == N_STRETCHES)
+		return HOOK_REFUSAL_NO_ROOM;
+	if (raw_call(SYS_mprotect, low, high - low, all) < 0)
+		return HOOK_REFUSAL_PROTECTED;
+	stretches[n_stretches++] = (struct stretch){low, high, m->prot};
+	return HOOK_REFUSAL_NONE;
+}
+
+/* As it was before any of it was made writable. */
+static struct mapping_bounds mapping;
+
+void code_look_again(void)
+{
+	mapping = (struct mapping_bounds){0};
+}
+
+enum hook_refusal code_open(uintptr_t low, uintptr_t high)
+{
+	enum hook_refusal refusal = HOOK_REFUSAL_NONE;
+
+	while (low < high && !refusal) {
+		const struct stretch *s = stretch_at(low);
+		uintptr_t end;
+
+		if (s) {
+			low = s->high;
+			continue;
+		}
+		if (low - mapping.start >= mapping.end - mapping.start &&
+			!maps_find(low, &mapping)) {
+			code_look_again();
+			return HOOK_REFUSAL_PROTECTED;
+		}
+		end = next_stretch(low, mapping.end < high ? mapping.end : high);
+		refusal = open_piece(without_gap(low, &mapping), end, &mapping);
+		low = end;
+	}
+	return refusal;
+}
+
+bool code_reopen(uintptr_t low, uintptr_t high)
+{
+	return raw_call(SYS_mprotect, low, high - low, PROT_READ | PROT_WRITE | PROT_EXEC) >= 0;
+}
+
+void code_give_back(bool (*is_in_use)(uintptr_t low, uintptr_t high))
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_stretches; i++) {
+		const struct stretch *s = &stretches[i];
+
+		if (is_in_use(s->low, s->high))
+			stretches[n++] = *s;
+		else
+			raw_call(SYS_mprotect, s->low, s->high - s->low, s->prot);
+	}
+	n_stretches = n;
+	code_look_again();
+}
+
+void code_forget(uintptr_t start, uintptr_t end)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_stretches; i++)
+		if (stretches[i].low >= end || stretches[i].high <= start)
+			stretches[n++] = stretches[i];
+	n_stretches = n;
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+void code_serialise(void)
+{
+	raw_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+
+static bool exchange_word(uint64_t *word, uint64_t *old, uint64_t wanted)
+{
+#ifdef __x86_64__
+	return __atomic_compare_exchange_n(
+		word, old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+#else
+	bool done;
+
+	__asm__ volatile("lock cmpxchg8b %1; sete %0"
+			 : "=qm"(done), "+m"(*word), "+A"(*old)
+			 : "b"((uint32_t)wanted), "c"((uint32_t)(wanted >> 32))
+			 : "memory", "cc");
+	return done;
+#endif
+}
+
+void code_write(uintptr_t at, const uint8_t *bytes, unsigned n)
+{
+	uintptr_t line = at & ~(uintptr_t)(CACHE_LINE - 1);
+	uintptr_t start = at + 8 > line + CACHE_LINE ? line + CACHE_LINE - 8 : at;
+	uint64_t *word = (uint64_t *)start;
+	uint64_t old = *(volatile uint64_t *)word, wanted;
+
+	do {
+		wanted = old;
+		bytes_copy((uint8_t *)&wanted + (at - start), bytes, n);
+	} while (!exchange_word(word, &old, wanted));
+}
+
+bool code_crosses_line(uintptr_t at, unsigned n)
+{
+	return at / CACHE_LINE != (at + n - 1) / CACHE_LINE;
+}

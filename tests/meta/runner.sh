@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# tests/run itself, on a small tree of made-up tests: what is a failure, and which build runs what.
+# weir-test: once: looks at tests/run alone
+. "$ROOT/tests/lib.sh"
+unset T WEIR_SLOW WEIR_TEST_SECONDS
+mkdir -p tree/tests/{unit,fuzz/corpus/f,cli} tree/build{,-san,-tsan}/tests/{unit,fuzz}
+cp "$ROOT"/tests/{run,whole.bash,lib.sh} tree/tests/
+cd tree || exit 1
+
+# made FILE LINES...: a shell test
+made() {
+	local file=tests/cli/$1.sh
+	shift
+	printf '%s\n' '. "$ROOT/tests/lib.sh"' "$@" >"$file"
+}
+# run [BUILDS]: rc, out.txt
+run() { tests/run "${@:-build}" >out.txt 2>&1; rc=$?; }
+for build in build build-san build-tsan; do
+	printf '#!/bin/sh\necho ok unit\necho end\n' >$build/tests/unit/u_test
+	cp $build/tests/unit/u_test $build/tests/fuzz/f_fuzz
+	cp $build/tests/unit/u_test $build/weir
+	chmod +x $build/weir $build/tests/*/*
+done
+echo '/* weir-test: tsan */' >tests/unit/u_test.c
+touch tests/fuzz/f_fuzz.c
+
+made good 'ok one' 'skip "two: no reason"'
+run
+equal "tests of all kinds are found and counted" "0 3 passed, 0 failed, 1 skipped" "$rc $(tail -n 1 out.txt)"
+
+# bad SENTENCE WHY LINES...: a test of these lines fails, and the log says why
+bad() {
+	local sentence=$1 why=$2
+	shift 2
+	made bad "$@"
+	T=cli/bad run
+	equal "$sentence" "1 1" "$rc $(grep -c "$why" out.txt)"
+	rm tests/cli/bad.sh
+}
+bad "a test that stops half-way with status 0 fails" "stopped half-way" 'ok one' 'exit 0' 'ok two'
+bad "so does one that stops in a function" "stopped half-way" 'f() { ok one; exit; }' 'f' 'ok two'
+bad "one that ends with another status fails" "ended with status 3" 'ok one' 'exit 3'
+bad "and one whose last command fails" "ended with status 1" 'ok one' 'false'
+bad "one that says nothing fails" "printed no verdict" 'true'
+bad "one that uses an unset name fails" "ended with status" 'ok one' 'echo "$nosuch"' 'ok two'
+bad "one that says so fails" "^  | not ok one" 'ok zero' 'not_ok one'
+bad "a sanitizer's report in a process that nobody looks at fails" "a sanitizer reports" \
+	'(echo report >"${ASAN_OPTIONS##*log_path=}.17") &' 'wait' 'ok one'
+WEIR_TEST_SECONDS=1 bad "one that takes too long fails" "ended with status 124" 'ok one' 'sleep 20'
+
+made early 'ok one' 'skip "two: not here"' 'finish' 'not_ok never'
+T=cli/early run
+equal "finish ends a test early" "0 1 passed, 0 failed, 1 skipped" "$rc $(tail -n 1 out.txt)"
+rm tests/cli/early.sh
+
+made once '# weir-test: once: there is no other reason' 'ok one'
+made threads '# weir-test: tsan' 'ok "$WEIR_SAN"'
+run build build-san build-tsan
+equal "each build runs what is for it" "0 build cli/good.sh build cli/once.sh build cli/threads.sh build fuzz/f_fuzz build unit/u_test build-san cli/good.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/u_test build-tsan cli/threads.sh build-tsan unit/u_test" \
+	"$rc $(sed -n 's, tests/, ,; s/^\(build[^ ]* [^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
+rm build/tests/unit/u_test
+run
+equal "a test that was not built fails" "1 1" "$rc $(grep -c 'unit/u_test ended with status 127' out.txt)"
+
+made odd '# weir-test: sometimes' 'ok one'
+T=good run
+equal "an unknown word is told before anything runs" "1 tests/cli/odd.sh: this says nothing to tests/run: # weir-test: sometimes" \
+	"$rc $(cat out.txt)"
+made odd '# weir-test: once' 'ok one'
+T=good run
+equal "and so is a missing reason" "1 tests/cli/odd.sh: 'once' needs a reason" "$rc $(cat out.txt)"
+rm tests/cli/odd.sh
+
+# Those that are alone do not meet each other, and those that are patient run beside them.
+for i in 1 2; do
+	made alone$i '# weir-test: alone: as a test' 'mkdir "$ROOT/lock" && ok "alone"' 'sleep 0.3; rmdir "$ROOT/lock"'
+	made patient$i '# weir-test: patient' 'ok "$(nice)"'
+done
+made patient1 '# weir-test: patient' 'for i in {1..600}; do [ -e "$ROOT/lock" ] && break; sleep 0.01; done' \
+	'check "beside one that is alone" [ -e "$ROOT/lock" ]'
+T=cli/ run
+equal "patient tests run beside those that are alone" "0 7 passed, 0 failed" "$rc $(sed -n '$s/, [0-9]* skipped//p' out.txt)"

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# Runs a shell test and says "end" behind its last line, so that one that stops half-way, with whatever
+# status, is seen to have done so. A test that has nothing more to say ends with finish (tests/lib.sh).
+# The test is sourced: $0 and the arguments are not its own.
+# shellcheck source=/dev/null
+. "$1"
+whole_status=$?
+printf '\nend\n'
+exit $whole_status
