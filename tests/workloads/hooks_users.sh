@@ -5,7 +5,7 @@
 . "$ROOT/tests/workloads/hooks_lib.bash"
 if [ "$(id -u)" != 0 ]; then
 	skip "processes of other users: not root"
-	exit 0
+	finish
 fi
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 # A folder that other users reach; that of the test is its own.

@@ -237,7 +237,7 @@ static int open_family(struct hooks *h, struct err *err)
 /* ld.so puts lib/... of the program's kind for $LIB. */
 static void make_environment(struct hooks *h)
 {
-	const char *old = getenv("LD_PRELOAD");
+	const char *old = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
 	const char *folder = h->library_folder;
 
 	if (library_link_is_needed(folder)) {
@@ -247,6 +247,10 @@ static void make_environment(struct hooks *h)
 	h->environment[0] = mem_printf("LD_PRELOAD=%s/$LIB/" LIBRARY_NAME "%s%s", folder,
 		old && *old ? ":" : "", old ? old : "");
 	h->environment[1] = mem_printf(HOOK_ENV "=%s", h->listener.place);
+	/* The address sanitizer's library refuses to start a program in which it is not the first,
+	 * since others might have replaced malloc: ours replaces nothing. */
+	h->environment[2] = mem_printf("ASAN_OPTIONS=%s%sverify_asan_link_order=0",
+		asan ? asan : "", asan && *asan ? ":" : "");
 	h->libraries[0] = mem_printf("%s/%s", h->library_folder, LIBRARY_32);
 	h->libraries[1] = mem_printf("%s/%s", h->library_folder, LIBRARY_64);
 }
@@ -388,6 +392,7 @@ void hooks_close(struct hooks *h)
 	pthread_cond_destroy(&h->changed);
 	free(h->environment[0]);
 	free(h->environment[1]);
+	free(h->environment[2]);
 	free(h->library_folder);
 	free(h->libraries[0]);
 	free(h->libraries[1]);

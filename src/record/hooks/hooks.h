@@ -40,7 +40,7 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 /* NULL is fine. Programs that are still hooked stop recording by themselves. */
 void hooks_close(struct hooks *h);
 
-/* What the environment of a command needs: two NAME=VALUE texts and a NULL, owned. */
+/* What the environment of a command needs: NAME=VALUE texts and a NULL, owned. */
 char *const *hooks_environment(const struct hooks *h);
 /* What WEIR_HOOKS says in it, and what an attached process is told. */
 const char *hooks_place(const struct hooks *h);

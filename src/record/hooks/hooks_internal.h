@@ -100,7 +100,7 @@ struct hooks {
 	char *library_folder;
 	char *library_link; /* another way to it; NULL = not needed */
 	char *libraries[2]; /* paths for 32- and 64-bit programs */
-	char *environment[3];
+	char *environment[4];
 	struct listener listener;
 	int family_fd;		    /* of the page that all hooked processes share */
 	struct hook_family *family; /* that page */

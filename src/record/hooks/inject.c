@@ -5,7 +5,7 @@
  *   attach   one thread, at a moment when that is safe:  dlopen(libweir.so)    the others run
  *            all threads stopped, on one of them:        weir_attach(socket)
  *            each thread that stands in patched code is moved
- *   detach   all threads stopped, on one of them:        weir_detach(place)
+ *   detach   all threads stopped, on one of them:        weir_detach(socket)
  *            each thread that stands at a jump of ours has executed it before
  *   refused  one thread, at a safe moment:               dlclose()             the others run
  *
@@ -78,9 +78,9 @@ struct injection {
 	struct remote_stub stub;
 	uint64_t stack;	     /* top of memory mapped for it; 0 = the thread's own stack */
 	uint64_t stack_addr; /* of that memory */
-	bool is_busy;	     /* the library said so: the last call is to be made again */
 	uint64_t handle;     /* of the library when this injection has loaded it; 0 = it was there */
 	bool is_refused;     /* by the library, which has done nothing then */
+	bool is_busy;	     /* the library said so: the last call is to be made again */
 };
 
 static const char *library_name(const struct injection *in)
@@ -460,9 +460,9 @@ static int call_library(struct injection *in, const char *name, const char *text
 		return err_set(in->err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->pid,
 			library_name(in));
 	rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
+	in->is_busy = rc == 0 && (int32_t)(uint32_t)result == -EAGAIN;
 	if (rc < 0)
 		return rc;
-	in->is_busy = (int32_t)(uint32_t)result == -EAGAIN;
 	rc = answer_of(in, name, result, in->err);
 	in->is_refused = rc < 0;
 	return rc;

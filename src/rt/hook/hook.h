@@ -313,7 +313,7 @@ void weir_cyg_exit(void *function, void *call_site);
 
 /* start.c: what the recorder calls in a running program; 0 or a negative errno. */
 __attribute__((visibility("default"))) int weir_attach(const char *place);
-/* Ends the recording of the recorder at this place; -ESRCH when it is that of another one. With
+/* Ends the recording of the recorder of this place; -ESRCH when it is that of another one. With
  * `others_stopped`, every other thread stands still, and none at a jump. -EAGAIN: one of them was
  * changing code; once more, a little later. */
 __attribute__((visibility("default"))) int weir_detach(const char *place, int others_stopped);

@@ -64,6 +64,7 @@ int library_open_area(const struct exchange *x)
 	}
 	open_family(x->family_fd);
 	library.threads = threads;
+	library.serial = control->serial;
 	threads[control->n_threads].session = 1;
 	library.is_same_memory = &threads[control->n_threads].session;
 	library.serial = control->serial;
