@@ -256,7 +256,15 @@ static void write_end(struct counts_file *f)
 	if (h->n_threads_lost)
 		counts_note(f, h->n_threads_lost,
 			"a thread had no memory for counters of its own: it is counted together with "
-			"another");
+			"another, and where both counted at once, too little");
+	if (h->flags & COUNT_FILE_TIMELESS)
+		counts_note(f, 1,
+			"the program gave up the time-stamp counter: calls of foreign functions are not "
+			"timed from then on");
+	if (h->flags & COUNT_FILE_CHILD_LOST)
+		counts_note(f, 1,
+			"the program gave up system calls (seccomp): children that it had from then on are "
+			"not counted");
 	if (h->calls_lost)
 		trace_writer_loss(f->w, f->life, 0, RECORD_LOSS_EVENTS, h->calls_lost,
 			"a call had no node, for want of memory: its cost is in its caller's");

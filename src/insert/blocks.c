@@ -93,42 +93,33 @@ static void judge_indirect(
 		insn->bits |= CODE_INSN_TAIL; /* else it goes to its own labels */
 }
 
-static void judge_jump(
-	struct code *c, struct code_section *s, struct code_function *f, struct code_insn *insn)
-{
-	const struct object_symbol *symbol;
-	const char *callee = code_insn_callee(c, s, insn, &symbol);
-
-	if (insn->to_section && is_within(c, f, insn->to_section, insn->to))
-		return;
-	insn->bits |= CODE_INSN_TAIL;
-	if (callee && !symbol->section && c->options->is_foreign &&
-		c->options->is_foreign(c->options->foreign_context, callee))
-		insn->bits |= CODE_INSN_TAIL_OUT;
-}
-
 /* What is known of a function by its name, which is looked up once for each symbol. */
 enum callee_kind {
 	CALLEE_KNOWN = 1,
 	CALLEE_SKIPS_RETURN = 2,
 	CALLEE_TWICE = 4,
 	CALLEE_FOREIGN = 8,
+	CALLEE_GATE = 16,
 };
 
 static uint8_t judge_callee(const struct code *c, const struct object_symbol *symbol)
 {
 	const struct insert_options *o = c->options;
 	const char *name = symbol->name;
+	uint8_t kind = CALLEE_KNOWN;
 
 	if (foreign_name_skips_return(name))
 		return CALLEE_KNOWN | CALLEE_SKIPS_RETURN;
 	if (foreign_name_returns_twice(name))
 		return CALLEE_KNOWN | CALLEE_TWICE;
-	if (!symbol->section && !foreign_name_is_untimed(name) &&
-		(o->is_foreign ? o->is_foreign(o->foreign_context, name)
-			       : foreign_name_waits(name)))
-		return CALLEE_KNOWN | CALLEE_FOREIGN;
-	return CALLEE_KNOWN;
+	if (symbol->section)
+		return CALLEE_KNOWN;
+	if (!foreign_name_is_untimed(name) && (o->is_foreign ? o->is_foreign(o->foreign_context, name)
+							     : foreign_name_waits(name)))
+		kind |= CALLEE_FOREIGN;
+	if (foreign_name_gate(name))
+		kind |= CALLEE_GATE;
+	return kind;
 }
 
 static uint8_t callee_kind(struct code *c, const struct object_symbol *symbol)
@@ -141,6 +132,22 @@ static uint8_t callee_kind(struct code *c, const struct object_symbol *symbol)
 	if (!*kind)
 		*kind = judge_callee(c, symbol);
 	return *kind;
+}
+
+static void judge_jump(
+	struct code *c, struct code_section *s, struct code_function *f, struct code_insn *insn)
+{
+	const struct object_symbol *symbol;
+	const char *callee = code_insn_callee(c, s, insn, &symbol);
+
+	if (insn->to_section && is_within(c, f, insn->to_section, insn->to))
+		return;
+	insn->bits |= CODE_INSN_TAIL;
+	if (callee && !symbol->section && c->options->is_foreign &&
+		c->options->is_foreign(c->options->foreign_context, callee))
+		insn->bits |= CODE_INSN_TAIL_OUT;
+	if (callee && insn->flow == X86_FLOW_JUMP && (callee_kind(c, symbol) & CALLEE_GATE))
+		insn->bits |= CODE_INSN_GATE;
 }
 
 static void judge_call(
@@ -165,6 +172,8 @@ static void judge_call(
 		insn->bits |= CODE_INSN_TWICE;
 	if (kind & CALLEE_FOREIGN)
 		insn->bits |= CODE_INSN_FOREIGN;
+	if (kind & CALLEE_GATE)
+		insn->bits |= CODE_INSN_GATE;
 }
 
 static void judge_insns(struct code *c, struct code_section *s, struct code_function *f)

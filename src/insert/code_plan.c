@@ -270,6 +270,8 @@ static void plan_insn(
 	if (!may_follow(s, f, insn_i))
 		insn->bits &= ~(uint32_t)(CODE_INSN_FOREIGN | CODE_INSN_TWICE);
 
+	if ((insn->bits & CODE_INSN_GATE) && c->options->mode != INSERT_MODE_NOPS)
+		insn->before += CODE_CALL_BYTES;
 	if (!is_tree)
 		return;
 	if (insn->bits & CODE_INSN_LANDING)

@@ -7,6 +7,7 @@
 
 #include "insert/object_code.h"
 #include "insert/cost/cost.h"
+#include "insert/foreign_names.h"
 #include "rt/count/count_abi.h"
 
 struct emit {
@@ -260,6 +261,25 @@ static void next_block(const struct code_section *s, const struct code_function 
 	while (*block < f->first_block + f->n_blocks && s->blocks.v[*block].is_unreachable);
 }
 
+static void put_leave(struct emit *e, const struct code_function *f, const struct code_insn *insn)
+{
+	if (insn->flow == X86_FLOW_RETURN || (insn->bits & CODE_INSN_TAIL_OUT))
+		if (!(insn->bits & CODE_INSN_FALLS))
+			put_call(e, f->returns_flags || (insn->bits & CODE_INSN_TAIL_OUT)
+					    ? e->leave_flags
+					    : e->leave);
+	if ((insn->bits & CODE_INSN_TAIL) && !(insn->bits & (CODE_INSN_TAIL_OUT | CODE_INSN_FALLS)))
+		put_call(e, e->tail);
+}
+
+static void put_gate(struct emit *e, const struct code_insn *insn)
+{
+	const struct object_symbol *symbol;
+	const char *name = code_insn_callee(e->code, e->section, insn, &symbol);
+
+	put_call(e, elf_object_undefined(e->code->object, foreign_name_gate(name), STV_HIDDEN));
+}
+
 static void put_before(
 	struct emit *e, const struct code_function *f, uint32_t insn_i, uint32_t *block)
 {
@@ -281,16 +301,12 @@ static void put_before(
 			put_head(e, *block);
 		next_block(e->section, f, block);
 	}
-	if (!is_tree)
-		return;
-	if (insn->flow == X86_FLOW_RETURN || (insn->bits & CODE_INSN_TAIL_OUT))
-		if (!(insn->bits & CODE_INSN_FALLS))
-			put_call(e, f->returns_flags || (insn->bits & CODE_INSN_TAIL_OUT)
-					    ? e->leave_flags
-					    : e->leave);
-	if ((insn->bits & CODE_INSN_TAIL) && !(insn->bits & (CODE_INSN_TAIL_OUT | CODE_INSN_FALLS)))
-		put_call(e, e->tail);
-	if (insn->bits & CODE_INSN_FOREIGN)
+	if (is_tree)
+		put_leave(e, f, insn);
+	if ((insn->bits & CODE_INSN_GATE) && e->code->options->mode != INSERT_MODE_NOPS)
+		put_gate(e, insn);
+	/* The library knows the site by the address behind this call. */
+	if (is_tree && (insn->bits & CODE_INSN_FOREIGN))
 		put_call(e, e->foreign);
 }
 

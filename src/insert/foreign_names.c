@@ -216,6 +216,17 @@ bool foreign_name_skips_return(const char *name)
 	return is_in(name, skipping_names, N_OF(skipping_names));
 }
 
+const char *foreign_name_gate(const char *name)
+{
+	static const char *const gates[][2] = {{"prctl", "weir_count_gate_prctl"},
+		{"syscall", "weir_count_gate_syscall"}, {"seccomp_load", "weir_count_gate_load"}};
+
+	for (size_t i = 0; i < N_OF(gates); i++)
+		if (!strcmp(name, gates[i][0]))
+			return gates[i][1];
+	return NULL;
+}
+
 bool foreign_name_is_untimed(const char *name)
 {
 	return is_in(name, untimed_names, N_OF(untimed_names)) ||

@@ -39,6 +39,7 @@ enum code_insn_bits {
 	CODE_INSN_TAIL_OUT = 1 << 7, /* the target of the tail jump is surely not inserted */
 	CODE_INSN_GS = 1 << 8,
 	CODE_INSN_ENDBR = 1 << 9,
+	CODE_INSN_GATE = 1 << 10, /* calls or jumps to a function that has a gate */
 	CODE_INSN_FLAGS = 1 << 11, /* a head: status flags are live */
 	CODE_INSN_EDGES = 1 << 12, /* a conditional branch that counts its block on both sides */
 	CODE_INSN_BOUND = 1 << 13,

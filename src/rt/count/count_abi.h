@@ -38,6 +38,10 @@
  *				foreign, keyed by this very address, and notes the time. flags may
  *change weir_count_foreign_done	behind that call: pops it, adds the time. flags may change
  *
+ *	weir_count_gate_prctl, weir_count_gate_syscall, weir_count_gate_load
+ *				in front of a call of prctl, syscall or seccomp_load: the program may
+ *				be about to give up system calls or the time-stamp counter. flags kept
+ *
  * The function (or the foreign call) is identified by the address behind the `call`, which the
  * unit describes (entry, foreign site).
  * With --metrics cycles the names are weir_count_enter_cycles, weir_count_enter_flags_cycles and so
@@ -150,6 +154,11 @@ struct count_header {
 #define COUNT_FILE_TREE	  2u
 #define COUNT_FILE_SITES  4u /* call sites are apart: count_node.site is set */
 #define COUNT_FILE_ENDED  8u /* exit() was reached */
+/* The program has given up system calls (seccomp): from then on trees do not grow, and new threads are
+ * counted together with the first one. */
+#define COUNT_FILE_CONFINED   16u
+#define COUNT_FILE_TIMELESS   32u /* it has given up the time-stamp counter: foreign calls not timed */
+#define COUNT_FILE_CHILD_LOST 64u /* a child of such a process has not been counted */
 
 /* A thread, live or not. A slot may be used again by a later thread: both are then one row. */
 struct count_thread {

@@ -69,7 +69,7 @@ static void clock_stop(struct frame *f)
 
 	if (is_first(f) || !is_foreign(f) || !f->ticks)
 		return;
-	ticks = ticks_now() - f->ticks;
+	ticks = count_library.is_timeless ? 0 : ticks_now() - f->ticks;
 	f->ticks = 0;
 	f->node->cycles += ticks;
 	f->self += ticks;
@@ -159,6 +159,8 @@ static void push(
 {
 	bool is_callback = is_foreign(s->top) && !is_first(s->top);
 	bool is_tail = parent != s->top->node;
+	/* The fast ways of such calls would look at the clock. */
+	bool is_unclocked = (key & COUNT_KEY_FOREIGN) && count_library.is_timeless;
 	struct count_node *n = is_tail ? find_in_chain(s, parent, key, site) : NULL;
 	struct frame *f;
 
@@ -171,7 +173,7 @@ static void push(
 	if (n) {
 		n->calls++;
 		/* Not in the midst of a fast way, which may be reading that line. */
-		if (!is_callback && !s->nest.is_at_work)
+		if (!is_callback && !s->nest.is_at_work && !is_unclocked)
 			cache_put(s, parent, n);
 	}
 	if (is_callback)
@@ -180,7 +182,7 @@ static void push(
 	f->node = n ? n : s->top->node;
 	f->self = 0;
 	f->ticks = 0;
-	f->sp = sp - (n ? 0 : FRAME_LOST) - (is_callback ? FRAME_CALLBACK : 0) -
+	f->sp = sp - (n && !is_unclocked ? 0 : FRAME_LOST) - (is_callback ? FRAME_CALLBACK : 0) -
 		(key & COUNT_KEY_FOREIGN ? FRAME_FOREIGN : 0);
 	s->top = f;
 	if (key & COUNT_KEY_FOREIGN)
@@ -299,6 +301,34 @@ struct search {
 	bool has_cycles;
 };
 
+static void use_stack(struct search *look)
+{
+	struct state *s = look->state;
+
+	if (look->sp - s->lo < s->size)
+		return;
+	set_busy(s, look->sp | IN_C);
+	charge_old_stack(s, look->has_cycles);
+	if (!change_stack(s, look->sp, true))
+		look->state = NULL;
+	set_busy(s, 0);
+}
+
+/* The same without a system call. */
+static void search_confined(struct search *look)
+{
+	if (look->state && look->state->fs == count_fs_get()) {
+		use_stack(look);
+		return;
+	}
+	/* A child of fork has a state that was wiped. */
+	if (!look->state)
+		count_child_is_lost();
+	else
+		count_thread_join_lost();
+	look->state = NULL;
+}
+
 /* A thread that is new, a child of fork, or a stack that is new. Under the lock. */
 static void search(void *arg)
 {
@@ -306,6 +336,10 @@ static void search(void *arg)
 	struct state *s = look->state;
 	struct slot *slot;
 
+	if (count_library.is_confined) {
+		search_confined(look);
+		return;
+	}
 	if (!s) {
 		if (!count_gs_get())
 			return;
@@ -321,13 +355,7 @@ static void search(void *arg)
 		look->state = slot ? count_slot_state(slot) : NULL;
 		return;
 	}
-	if (look->sp - s->lo < s->size)
-		return;
-	set_busy(s, look->sp | IN_C);
-	charge_old_stack(s, look->has_cycles);
-	if (!change_stack(s, look->sp, true))
-		look->state = NULL;
-	set_busy(s, 0);
+	use_stack(look);
 }
 
 /* The state of this thread, with this stack in use; or none. */
@@ -342,8 +370,8 @@ static struct state *find_state(struct state *s, uint64_t sp, bool has_cycles)
 		is_known = change_stack(s, sp, false);
 		set_busy(s, 0);
 	}
-	if (!is_known)
-		count_apart(search, &look);
+	if (!is_known && !count_apart(search, &look))
+		return NULL;
 	return look.state;
 }
 
@@ -462,8 +490,11 @@ void count_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key)
 	for (int i = 0; i < SWITCH_TRIES; i++) {
 		if (!s || sp - s->lo >= s->size)
 			s = find_state(s, sp, event & EVENT_CYCLES);
-		if (!s)
+		if (!s) {
+			if (count_library.is_confined && count_library.is_ready && is_entry(event))
+				count_calls_lost(1);
 			return;
+		}
 		set_busy(s, (uint64_t)__builtin_frame_address(0) | IN_C);
 		if (sp - s->lo < s->size) {
 			do_event(s, event, sp, key);

@@ -93,6 +93,22 @@ void count_nodes_grow(void *state)
 	s->n_places = slot->n_places;
 }
 
+void count_nodes_reserve(struct state *s, uint32_t n)
+{
+	struct slot *slot = &count_library.slots[s->slot];
+	uint64_t hash_bytes = slot->hash_bytes;
+
+	n += state_thread(s)->n_nodes;
+	while (hash_bytes / sizeof(*s->hash) / 2 <= n)
+		hash_bytes *= 2;
+	if (hash_bytes > slot->hash_bytes)
+		hash_resize(slot, s, hash_bytes);
+	if (slot->n_places < n)
+		map_more(slot, s->slot,
+			PAGE_UP((n - slot->n_places) * sizeof(struct count_node)));
+	s->n_places = slot->n_places;
+}
+
 struct count_node *count_node_find(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
 {
@@ -121,7 +137,8 @@ struct count_node *count_node_enter(
 			s->retry--;
 			return NULL;
 		}
-		count_apart(count_nodes_grow, s);
+		if (!count_library.is_confined)
+			count_apart(count_nodes_grow, s);
 		if (t->n_nodes >= s->n_places || !hash_has_room(s)) {
 			s->retry = RETRY_CALLS;
 			return NULL;

@@ -19,6 +19,7 @@
 #define BLOCK_ABOVE_BYTES   16384u
 #define FRAMES_MAX_BYTES    (2ull << 30)
 #define FRAMES_MIN_BYTES    (1ull << 20)
+#define STACKS_RESERVED	    4 /* for a confined program */
 
 struct bounds {
 	uint64_t lo, hi;
@@ -168,9 +169,9 @@ static void find_bounds(uint64_t sp, bool is_first, struct bounds *b)
 	struct maps_reader r;
 	struct maps_line line, guard;
 
-	if (is_signal_stack(sp, b))
-		return;
 	guess(sp, NULL, b);
+	if (count_library.is_confined || is_signal_stack(sp, b))
+		return;
 	if (!count_maps_open(&r, "/proc/self/maps"))
 		return;
 	/* What is mapped below the program's first stack has to be known, too. */
@@ -190,6 +191,8 @@ static uint32_t choose_place(struct state *s, const struct bounds *b)
 	for (uint32_t i = 0; i < N_STACKS; i++) {
 		const struct stack *k = &s->stacks[i];
 
+		if (!k->frames_bytes && count_library.is_confined)
+			break;
 		if (!k->frames_bytes || (k->lo < b->hi && b->lo < k->hi))
 			return i;
 		if (i != s->stack && (int32_t)(k->used - s->stacks[oldest].used) < 0)
@@ -208,6 +211,8 @@ static bool ensure_frames(struct stack *k, uint64_t bytes)
 		bytes = PAGE_UP(bytes / 2);
 	if (k->frames_bytes >= bytes)
 		return true;
+	if (count_library.is_confined)
+		return k->frames_bytes != 0;
 	for (; bytes >= FRAMES_MIN_BYTES / 16 && !frames; bytes /= 2) {
 		frames = count_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
@@ -221,6 +226,23 @@ static bool ensure_frames(struct stack *k, uint64_t bytes)
 	k->frames = (struct frame *)(frames + FRAMES_SKIP);
 	k->frames_bytes = bytes;
 	return true;
+}
+
+void count_stacks_reserve(struct state *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < N_STACKS && n < STACKS_RESERVED; i++) {
+		struct stack *k = &s->stacks[i];
+
+		if (k->frames_bytes)
+			continue;
+		if (!ensure_frames(k, FRAMES_MIN_BYTES))
+			return;
+		k->lo = k->hi = 0;
+		k->used = s->n_switches - N_STACKS; /* left longest ago */
+		n++;
+	}
 }
 
 /* A stack whose frames grow with its limit (ulimit -s) keeps those that are open. */

@@ -14,6 +14,8 @@
 #endif
 #define RESERVE_PART	64 /* of the address space, where it is limited, for one reservation */
 #define OWN_STACK_BYTES (32u << 10)
+#define LOCK_WAIT_NS	10000000
+#define LOCK_TRIES	10000
 
 struct library count_library;
 
@@ -35,11 +37,27 @@ void *count_mmap(void *at, uint64_t bytes, int prot, int flags)
 static void lock(void)
 {
 	uint32_t *l = count_library.lock, seen = 0;
+	struct timespec wait = {0, LOCK_WAIT_NS};
 
 	if (__atomic_compare_exchange_n(l, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
+	/* Whoever has it may no longer be able to wake others. */
 	while (__atomic_exchange_n(l, 2, __ATOMIC_ACQUIRE))
-		raw_call(SYS_futex, l, FUTEX_WAIT_PRIVATE, 2, 0);
+		raw_call(SYS_futex, l, FUTEX_WAIT_PRIVATE, 2, &wait);
+}
+
+/* Without a system call. It may be this very thread's, which a handler has interrupted. */
+static bool lock_or_not(void)
+{
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		uint32_t seen = 0;
+
+		if (__atomic_compare_exchange_n(count_library.lock, &seen, 1, false,
+			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+		__asm__ volatile("pause");
+	}
+	return false;
 }
 
 static void unlock(void)
@@ -48,15 +66,23 @@ static void unlock(void)
 		raw_call(SYS_futex, count_library.lock, FUTEX_WAKE_PRIVATE, 1);
 }
 
-void count_apart(void (*f)(void *), void *arg)
+bool count_apart(void (*f)(void *), void *arg)
 {
 	uint64_t all = UINT64_MAX, before;
 
+	if (count_library.is_confined) {
+		if (!lock_or_not())
+			return false;
+		weir_count_switch_stack(f, arg, own_stack + sizeof(own_stack));
+		__atomic_store_n(count_library.lock, 0, __ATOMIC_RELEASE);
+		return true;
+	}
 	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, sizeof(all));
 	lock();
 	weir_count_switch_stack(f, arg, own_stack + sizeof(own_stack));
 	unlock();
 	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, sizeof(before));
+	return true;
 }
 
 static uint64_t now_ns(void)
@@ -391,19 +417,21 @@ static void in_child(void)
 	/* Before Linux 4.14 it is not in a page that is wiped. */
 	if (count_library.lock == &first_lock)
 		first_lock = 0;
+	if (count_library.is_ready && count_library.is_confined)
+		count_child_is_lost();
 	if (count_library.is_ready && count_gs_get())
 		count_apart(child_apart, __builtin_frame_address(0));
 }
 
 static void before_fork(void)
 {
-	if (count_library.is_ready && count_gs_get())
+	if (count_library.is_ready && !count_library.is_confined && count_gs_get())
 		count_thread_note_top(true);
 }
 
 static void in_parent(void)
 {
-	if (count_library.is_ready && count_gs_get())
+	if (count_library.is_ready && !count_library.is_confined && count_gs_get())
 		count_thread_note_top(false);
 }
 
@@ -415,8 +443,11 @@ static void at_end(void)
 
 	if (!count_library.is_ready)
 		return;
-	h->end_ns = now_ns();
-	h->end_ticks = ticks_now();
+	/* The time is not to be known without a system call. */
+	if (!count_library.is_confined) {
+		h->end_ns = now_ns();
+		h->end_ticks = ticks_now();
+	}
 	h->flags |= COUNT_FILE_ENDED;
 }
 

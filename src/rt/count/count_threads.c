@@ -141,6 +141,8 @@ static bool begin(struct slot *slot, uint64_t sp)
 	s->tail_sp = 0;
 	s->nest.owner = 0;
 	s->stack = 0;
+	for (uint32_t i = 0; i < N_CACHE && count_library.is_timeless; i++)
+		s->cache[i].key = 0; /* the fast ways would look at the clock */
 	for (uint32_t i = 0; i < N_STACKS; i++)
 		s->stacks[i].lo = s->stacks[i].hi = 0;
 	s->slot = (uint32_t)(slot - count_library.slots);
@@ -232,13 +234,19 @@ static uint8_t *make_lost_copy(void)
 	return copy;
 }
 
-/* A thread that is counted together with the first one, and has no tree. Where even that fails it
- * stays with the thread that created it. */
-static void join_lost(void)
+void count_thread_make_lost(void)
 {
-	count_library.header->n_threads_lost++;
 	if (!count_library.lost_copy)
 		count_library.lost_copy = make_lost_copy();
+}
+
+/* A thread that is counted together with the first one, and has no tree. Where even that fails it
+ * stays with the thread that created it. */
+void count_thread_join_lost(void)
+{
+	count_library.header->n_threads_lost++;
+	if (!count_library.is_confined)
+		count_thread_make_lost();
 	if (count_library.lost_copy)
 		count_gs_set(copy_distance(count_library.lost_copy));
 }
@@ -259,7 +267,7 @@ struct slot *count_thread_open(uint64_t sp)
 
 	/* A slot that could not be opened in full is tried by the next thread. */
 	if (!slot || !open_slot(slot, sp) || !count_gs_set(copy_distance(slot->copy))) {
-		join_lost();
+		count_thread_join_lost();
 		return NULL;
 	}
 	if (slot == &count_library.slots[count_library.n_slots])

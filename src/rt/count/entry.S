@@ -69,6 +69,11 @@
 #define EVENT_FOREIGN_DONE 5
 #define EVENT_CYCLES	   16
 
+/* enum gate */
+#define GATE_PRCTL   0
+#define GATE_SYSCALL 1
+#define GATE_LOAD    2
+
 #define S(field) %gs:weir_count_state + (field)(%rip)
 
 	.section weir_state, "aw", @nobits
@@ -462,6 +467,59 @@ weir_count_cycles:
 	foreign_event weir_count_foreign_cycles, 1
 	foreign_done_event weir_count_foreign_done, 0
 	foreign_done_event weir_count_foreign_done_cycles, 1
+
+	/* In front of a call by which a program may give up system calls or the time-stamp counter: its
+	 * arguments are looked at. All registers and flags are kept. */
+	.macro gate name, kind
+	.globl \name
+	.hidden \name
+	.type \name, @function
+	.p2align 4
+\name:
+	.cfi_startproc
+	save rax
+	save rcx
+	save rdx
+	save rsi
+	save rdi
+	save r8
+	save r9
+	save r10
+	save r11
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	cld
+	mov %rdx, %rcx
+	mov %rsi, %rdx
+	mov %rdi, %rsi
+	mov $\kind, %edi
+	save rbp
+	mov %rsp, %rbp
+	.cfi_def_cfa_register rbp
+	and $-16, %rsp
+	call count_gate
+	mov %rbp, %rsp
+	.cfi_def_cfa_register rsp
+	restore rbp
+	popfq
+	.cfi_adjust_cfa_offset -8
+	restore r11
+	restore r10
+	restore r9
+	restore r8
+	restore rdi
+	restore rsi
+	restore rdx
+	restore rcx
+	restore rax
+	ret
+	.cfi_endproc
+	.size \name, . - \name
+	.endm
+
+	gate weir_count_gate_prctl, GATE_PRCTL
+	gate weir_count_gate_syscall, GATE_SYSCALL
+	gate weir_count_gate_load, GATE_LOAD
 
 /* void weir_count_switch_stack(void (*f)(void *), void *arg, void *stack_end) */
 	.globl weir_count_switch_stack

@@ -14,6 +14,7 @@
  *	image.c		what the program's own file says: the units, its identity
  *	count_maps.c	/proc/self/maps
  *	count_start.c	start, fork, exit
+ *	confined.c	programs that give up system calls
  *
  * 1. A thread's state is written by that thread alone. While `busy` is set, handlers of signals
  *    that come in between leave it alone.
@@ -156,6 +157,8 @@ struct slot {
 /* Of the process. Written under the lock, or at the start. */
 struct library {
 	bool is_ready, has_fsgsbase;
+	bool is_confined; /* no system call may be made any more */
+	bool is_timeless; /* the time-stamp counter may not be read any more */
 	uint32_t *lock; /* in a page that is zero in a child of fork: nobody there holds it */
 	uint32_t pid, n_areas;
 	struct count_header *header;
@@ -197,15 +200,20 @@ struct count_node *count_node_enter(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site);
 bool count_nodes_open(struct slot *slot, struct state *s);
 void count_nodes_grow(void *state);
+void count_nodes_reserve(struct state *s, uint32_t n); /* room for so many. Under the lock */
 
 /* count_stacks.c */
 bool count_stack_switch(struct state *s, uint64_t sp); /* one that is known */
 bool count_stack_find(struct state *s, uint64_t sp);   /* looks for it. Under the lock */
+void count_stacks_reserve(struct state *s);	       /* frames for some more. Under the lock */
 
 /* count_threads.c */
 long count_thread_first(uint64_t sp);	  /* of the program: 0 or a negative errno */
 long count_thread_forked(uint64_t sp);	  /* of a child */
 void count_thread_note_top(bool is_open); /* in front of fork */
+/* What threads without a slot share. Under the lock. */
+void count_thread_make_lost(void);
+void count_thread_join_lost(void);
 /* Gives this thread a slot; none: it has joined those without. Under the lock. */
 struct slot *count_thread_open(uint64_t sp);
 struct state *count_slot_state(const struct slot *slot);
@@ -262,14 +270,23 @@ bool count_maps_query(const struct maps_reader *r, uint64_t address, struct maps
 void count_maps_close(struct maps_reader *r);
 
 /* count_start.c */
-void count_apart(void (*f)(void *), void *arg); /* with the lock, signals blocked, on our stack */
+/* With the lock, signals blocked, on our stack. In a confined program signals are not blocked, and it
+ * is not done (false) when the lock is not to be had. */
+bool count_apart(void (*f)(void *), void *arg);
 void count_forked(uint64_t sp); /* in a child, or a thread without a state. Under the lock */
 void *count_mmap(void *at, uint64_t bytes, int prot, int flags);
+
+/* confined.c */
+enum gate { GATE_PRCTL, GATE_SYSCALL, GATE_LOAD };
+void count_gate(uint32_t gate, uint64_t a, uint64_t b, uint64_t c);
+void count_child_is_lost(void); /* in a child of a confined process */
 
 static inline uint64_t ticks_now(void)
 {
 	uint32_t low, high;
 
+	if (count_library.is_timeless)
+		return 0;
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
 	return (uint64_t)high << 32 | low;
 }
