@@ -99,10 +99,14 @@ static uint64_t meaning_of_32(uint32_t number)
 		return SYS_clone;
 	case 125:
 		return SYS_mprotect;
+	case 172:
+		return SYS_prctl;
 	case 190:
 		return SYS_vfork;
 	case 252:
 		return SYS_exit_group;
+	case 354:
+		return SYS_seccomp;
 	}
 	return ~0ull;
 }
@@ -157,6 +161,41 @@ static void forget_kill(struct state *t)
 		__atomic_store_n(&t->slot->kill_addr, 0, __ATOMIC_RELEASE);
 }
 
+/* Whoever traces a thread would be told of each of our traps: one that asks for it leaves, and a
+ * process that it asks for has left before the call is made. */
+static bool begin_ptrace(struct state *t, const struct regs64 *r)
+{
+	if (r->rdi == PTRACE_ATTACH || r->rdi == PTRACE_SEIZE)
+		ring_sync(t, STEPS_SYNC_CLAIM, (uint32_t)r->rsi);
+	return r->rdi != PTRACE_TRACEME;
+}
+
+/* Strict mode, too. */
+static bool installs_filter(const struct call *call, const struct regs64 *r)
+{
+	uint64_t first = call->is_32 ? (uint32_t)r->rbx : r->rdi;
+	uint64_t second = call->is_32 ? (uint32_t)r->rcx : r->rsi;
+
+	if (call->meaning == SYS_prctl)
+		return first == PR_SET_SECCOMP_ && (second == 1 || second == 2);
+	return first == 0 || first == 1; /* SECCOMP_SET_MODE_STRICT, _FILTER */
+}
+
+/* Under a filter none of our own system calls is safe, nor the way back from our handler: the whole
+ * process is left to itself before the filter is there. */
+static void leave_for_filter(struct state *t, uint64_t addr)
+{
+	bool is_alone = t->n_vforks > 0;
+	uint32_t what = STEPS_SYNC_FILTER | (is_alone ? STEPS_FILTER_ALONE : 0);
+	bool are_out = ring_sync(t, what, addr) && t->slot->reply_n;
+
+	if (is_alone)
+		return;
+	__atomic_store_n(&memory()->config.is_over, 1, __ATOMIC_RELAXED);
+	if (are_out)
+		raw_call(SYS_rt_sigaction, SIG_TRAP, &t->process->actions[SIG_TRAP], 0, 8);
+}
+
 /* What has to be known or done before the thread makes the call itself. False: tracing ends. */
 static bool prepare(struct state *t, struct context *c)
 {
@@ -181,15 +220,14 @@ static bool prepare(struct state *t, struct context *c)
 		exit_begin(t, r->rip, ((uint32_t)first & 0xff) << 8,
 			t->call.meaning == SYS_exit_group);
 		break;
-	case SYS_ptrace: /* whoever traces it would be told of each of our traps */
-		return r->rdi != PTRACE_TRACEME;
+	case SYS_ptrace:
+		return begin_ptrace(t, r);
 	case SYS_prctl:
-		if (r->rdi == PR_SET_SECCOMP_)
-			t->process->is_quiet = 1;
-		break;
 	case SYS_seccomp:
-		t->process->is_quiet = 1;
-		break;
+		if (!installs_filter(&t->call, r))
+			break;
+		leave_for_filter(t, r->rip);
+		return false;
 	case SYS_kill:
 	case SYS_tkill:
 	case SYS_tgkill:

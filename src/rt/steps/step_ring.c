@@ -14,7 +14,6 @@
 #define LOOK_TRAPS  2048	   /* traps between two looks of a thread that never waits */
 #define STALE_NS    2000000000ull  /* heartbeat stands still: is the recorder there at all? */
 #define GIVEN_UP_NS 60000000000ull /* it is there, or we cannot ask, and does nothing */
-#define QUIET_SPINS (1u << 31)	   /* the same without a clock */
 
 static uint64_t now_ns(void)
 {
@@ -51,15 +50,14 @@ void ring_look_around(struct state *t)
 	if (t->n_until_look--)
 		return;
 	t->n_until_look = LOOK_TRAPS;
-	if (!t->process->is_quiet)
-		look_at_recorder(t);
+	look_at_recorder(t);
 }
 
-static void wake_recorder(const struct state *t)
+static void wake_recorder(void)
 {
 	struct steps_area *a = area();
 
-	if (!__atomic_load_n(&a->is_asleep, __ATOMIC_SEQ_CST) || t->process->is_quiet)
+	if (!__atomic_load_n(&a->is_asleep, __ATOMIC_SEQ_CST))
 		return;
 	if (__atomic_exchange_n(&a->is_asleep, 0, __ATOMIC_SEQ_CST))
 		raw_call(SYS_futex, &a->is_asleep, FUTEX_WAKE, 1);
@@ -70,14 +68,12 @@ static bool wait_for_change(struct state *t, uint32_t *word, uint32_t old)
 {
 	const struct timespec wait = {0, WAIT_NS};
 
-	wake_recorder(t);
+	wake_recorder();
 	for (uint32_t i = 0; __atomic_load_n(word, __ATOMIC_ACQUIRE) == old; i++) {
 		if (memory()->is_dead || __atomic_load_n(&area()->is_off, __ATOMIC_RELAXED) > 1)
 			return false;
-		if (i < SPINS || t->process->is_quiet) {
+		if (i < SPINS) {
 			__builtin_ia32_pause();
-			if (i > QUIET_SPINS)
-				give_up();
 			continue;
 		}
 		raw_call(SYS_futex, word, FUTEX_WAIT, old, &wait);
@@ -112,7 +108,7 @@ static void publish(struct state *t)
 	__atomic_store_n(&s->head, head, __ATOMIC_RELEASE);
 	/* Early enough that the ring need not become full. */
 	if (head - __atomic_load_n(&s->tail, __ATOMIC_RELAXED) == area()->ring_records / 4)
-		wake_recorder(t);
+		wake_recorder();
 }
 
 static void tell_lost(struct state *t)

@@ -43,8 +43,7 @@ static void use_slot(struct state *t, struct steps_slot *s)
 	struct steps_slot *slots = (struct steps_slot *)((uint8_t *)a + a->slots_at);
 	uint8_t *ring = (uint8_t *)a + a->rings_at + (uint64_t)(s - slots) * a->ring_stride;
 
-	if (!t->process->is_quiet)
-		raw_call(SYS_madvise, ring, a->ring_stride, MADV_POPULATE_WRITE_);
+	raw_call(SYS_madvise, ring, a->ring_stride, MADV_POPULATE_WRITE_);
 	t->ring = (struct steps_record *)ring;
 	t->slot = s;
 }
@@ -100,7 +99,6 @@ static struct process *first_process(struct state *t)
 		/* All of them, also those that sit in a system call and have yet to trap. */
 		p->n_threads = config->n_threads;
 		config->actions_at = (uint64_t)(uintptr_t)p->actions;
-		p->is_quiet = config->is_quiet;
 		signals_begin(t);
 		p->has_begun = 1;
 	}
@@ -280,8 +278,7 @@ bool clone_begin(struct state *t, struct context *c, uint64_t flags)
 		return false;
 	child = state_at(i);
 	/* Its pages are there before its first trap. */
-	if (!t->process->is_quiet)
-		raw_call(SYS_madvise, child, STEPS_STATE_BYTES, MADV_POPULATE_WRITE_);
+	raw_call(SYS_madvise, child, STEPS_STATE_BYTES, MADV_POPULATE_WRITE_);
 	clear_bytes(child, sizeof(*child));
 	child->index = i;
 	child->process = t->process;
@@ -338,7 +335,6 @@ static bool split_process(struct state *t, uint32_t pid)
 	if (p) {
 		copy_bytes(p->actions, from->actions, sizeof(p->actions));
 		p->has_begun = 1;
-		p->is_quiet = from->is_quiet;
 		p->is_unfollowed = from->is_unfollowed;
 		p->n_threads = 1;
 	}

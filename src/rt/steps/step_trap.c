@@ -36,21 +36,14 @@ static bool vm_copy(const struct state *t, bool is_write, uint64_t addr, void *o
 		       &local, 1, &remote, 1, 0) == (long)n;
 }
 
-/* With a seccomp filter at work the program's pointers are trusted, as the program itself does. */
 bool data_read(struct state *t, uint64_t addr, void *to, size_t n)
 {
-	if (!t->process->is_quiet)
-		return vm_copy(t, false, addr, to, n);
-	copy_bytes(to, (const void *)(uintptr_t)addr, n);
-	return true;
+	return vm_copy(t, false, addr, to, n);
 }
 
 bool data_write(struct state *t, uint64_t addr, const void *from, size_t n)
 {
-	if (!t->process->is_quiet)
-		return vm_copy(t, true, addr, (void *)(uintptr_t)from, n);
-	copy_bytes((void *)(uintptr_t)addr, from, n);
-	return true;
+	return vm_copy(t, true, addr, (void *)(uintptr_t)from, n);
 }
 
 static bool page_is_readable(struct state *t, uint64_t page)
@@ -66,12 +59,8 @@ static bool page_is_readable(struct state *t, uint64_t page)
 	}
 	if (*known == page + 1)
 		return true;
-	if (t->process->is_quiet) {
-		if (!ring_sync(t, STEPS_SYNC_READ, page) || !t->slot->reply_n)
-			return false;
-	} else if (!vm_copy(t, false, page, &byte, 1)) {
+	if (!vm_copy(t, false, page, &byte, 1))
 		return false;
-	}
 	*known = page + 1;
 	return true;
 }

@@ -77,7 +77,6 @@ struct process {
 	uint32_t n_threads; /* that are traced, or about to be */
 	uint32_t has_begun; /* its signal actions are known and ours are in place */
 	uint32_t is_restored;
-	uint32_t is_quiet;
 	uint32_t is_unfollowed;			  /* its children run untraced */
 	struct steps_action actions[SIG_MAX + 1]; /* what the program thinks they are */
 };
@@ -178,6 +177,7 @@ static inline uint64_t stub_of(uint32_t i)
 static inline bool is_off(void)
 {
 	return __atomic_load_n(&area()->is_off, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&memory()->config.is_over, __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&memory()->is_dead, __ATOMIC_RELAXED);
 }
 

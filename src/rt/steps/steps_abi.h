@@ -45,8 +45,9 @@ struct steps_action {
 struct steps_config {
 	uint32_t magic, version;
 	uint32_t pid;
-	uint32_t is_quiet;  /* a seccomp filter is at work: as few system calls as can be */
 	uint32_t n_threads; /* that the recorder put the library into */
+	uint32_t is_over;   /* set while the program runs: all its threads leave at their next trap
+			     */
 	uint32_t reserved;
 	struct steps_action trap_action; /* the program's own of SIGTRAP */
 	/* For who takes the library out again; from here on the library writes: */
@@ -156,8 +157,13 @@ enum steps_sync {
 	STEPS_SYNC_NAME = 4, /* the thread has another name: waits until it is read */
 	STEPS_SYNC_CODE = 5, /* memory has int3 at addr: wants the instruction that a uprobe of
 				another observer is on, by the file: reply; none = it is int3 */
+	STEPS_SYNC_FILTER = 6, /* is about to put itself under a seccomp filter: waits until all
+				  other threads of the process are out; reply_n 0: they are not */
+	STEPS_SYNC_CLAIM = 7, /* is about to trace the thread addr: waits until its process is out */
 };
 #define STEPS_SYNC_WHAT 0xffu
+/* With STEPS_SYNC_FILTER: the memory is another process's, too, which is not meant. */
+#define STEPS_FILTER_ALONE 0x100u
 /* With STEPS_SYNC_EXEC: what the program does with SIGTRAP, and its next one inherits. */
 #define STEPS_EXEC_TRAP_BLOCKED 0x100u
 #define STEPS_EXEC_TRAP_IGNORED 0x200u

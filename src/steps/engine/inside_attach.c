@@ -92,6 +92,37 @@ static int check_status(pid_t pid, struct buf *status, struct err *err)
 	return 0;
 }
 
+struct filter_search {
+	pid_t pid;
+	bool has_filter;
+};
+
+static void look_for_filter(void *ctx, pid_t tid)
+{
+	struct filter_search *search = ctx;
+	char path[64];
+	struct buf status = {0};
+	const char *mode = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", search->pid, tid);
+	if (file_read(&status, path, STATUS_BYTES_MAX, NULL) == 0)
+		mode = status_line(&status, "\nSeccomp:\t");
+	search->has_filter |= mode && *mode != '0';
+	buf_release(&status);
+}
+
+int inside_check_filter(pid_t pid, struct err *err)
+{
+	struct filter_search search = {.pid = pid};
+
+	proc_each_task(pid, look_for_filter, &search);
+	if (!search.has_filter)
+		return 0;
+	return err_set(err, ERR_UNSUPPORTED,
+		"process %d is under a seccomp filter, which may end it for a system call of the engine 'inside': take --engine ptrace",
+		pid);
+}
+
 static int check_process(pid_t pid, struct err *err)
 {
 	char path[64];
@@ -108,6 +139,8 @@ static int check_process(pid_t pid, struct err *err)
 	rc = file_read(&status, path, STATUS_BYTES_MAX, err);
 	if (rc == 0)
 		rc = check_status(pid, &status, err);
+	if (rc == 0)
+		rc = inside_check_filter(pid, err);
 	buf_release(&status);
 	return rc;
 }

@@ -41,8 +41,8 @@ static void read_for(struct inside_engine *e, struct inside_thread *t, uint64_t 
 static void answer(struct inside_engine *e, struct inside_thread *t, const struct steps_record *r)
 {
 	struct steps_slot *s = t->slot;
-
 	uint32_t what = arg(r, STEPS_ARG_A);
+	bool waits = false;
 
 	switch ((enum steps_sync)(what & STEPS_SYNC_WHAT)) {
 	case STEPS_SYNC_MAPS:
@@ -63,7 +63,17 @@ static void answer(struct inside_engine *e, struct inside_thread *t, const struc
 	case STEPS_SYNC_NAME:
 		step_session_look_at_name(e->s, t->track);
 		break;
+	case STEPS_SYNC_FILTER:
+		s->reply_n = 0;
+		waits = inside_leave_for_filter(e, t, what & STEPS_FILTER_ALONE);
+		break;
+	case STEPS_SYNC_CLAIM:
+		waits = inside_leave_for_claim(e, t, (pid_t)r->addr);
+		break;
 	}
+	t->leave_sync = arg(r, STEPS_ARG_B);
+	if (waits)
+		return;
 	__atomic_store_n(&s->synced, arg(r, STEPS_ARG_B), __ATOMIC_RELEASE);
 	wake(&s->synced);
 }

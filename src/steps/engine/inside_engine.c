@@ -88,7 +88,13 @@ static int accepts(const struct step_session *s, struct err *err)
 	if (what)
 		return err_set(err, ERR_UNSUPPORTED,
 			"engine 'inside' cannot do %s: take --engine ptrace", what);
-	return o->command ? inside_check_command(o->command[0], err) : 0;
+	if (!o->command)
+		return 0;
+	if (inside_check_filter(getpid(), NULL) < 0)
+		return err_set(err, ERR_UNSUPPORTED,
+			"weir is under a seccomp filter, and so is '%s', which the engine 'inside' cannot trace then: take --engine ptrace",
+			o->command[0]);
+	return inside_check_command(o->command[0], err);
 }
 
 /* --- the loop ------------------------------------------------------------------------------- */
@@ -144,25 +150,8 @@ static void turn(struct inside_engine *e)
 	if (!drain_all(e))
 		nap(e);
 	inside_look_at_processes(e);
+	inside_leave_go_on(e);
 	step_session_progress(e->s);
-}
-
-/* Nothing of us is in the process any more. */
-static void process_is_out(struct inside_engine *e, struct inside_process *p)
-{
-	for (size_t i = 0; i < e->threads.n; i++) {
-		struct inside_thread *t = e->threads.v[i];
-
-		if (t->pid != p->pid || t->has_ended)
-			continue;
-		while (inside_drain_thread(e, t))
-			;
-		if (!t->is_paused)
-			step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_END, 0, 0);
-		t->is_paused = true;
-		inside_free_slot(t);
-	}
-	inside_process_use(p, NULL);
 }
 
 static bool take_out_all(struct inside_engine *e)
@@ -174,12 +163,12 @@ static bool take_out_all(struct inside_engine *e)
 		struct inside_process *p = e->processes.v[i];
 		struct inside_area *area = p->area;
 
-		if (p->has_ended || !area)
+		if (p->has_ended || !area || p->is_left)
 			continue;
 		if (inside_take_out(&(struct inside_range){p->pid, p->memory_fd, area->base,
 					    STEPS_AREA_AT + area->bytes},
 			    NULL) == 0)
-			process_is_out(e, p);
+			inside_process_is_out(e, p);
 		else
 			is_done = false;
 	}

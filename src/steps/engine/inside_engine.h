@@ -7,6 +7,7 @@
  *   inside_inject.c   puts them into a stopped program, by ptrace, and lets go
  *   inside_attach.c   into a process that runs
  *   inside_take_out.c out of it again
+ *   inside_leave.c    out of one that must not be traced any more, while others are
  *   inside_drain.c    rings -> session
  *   inside_life.c     processes: forks, execs, ends
  *   inside_engine.c   the loop
@@ -46,6 +47,7 @@ struct inside_process {
 	int memory_fd;
 	struct inside_area *area; /* NULL: it is not traced (any more) */
 	bool has_ended;
+	bool is_left;	 /* to itself: the library is there, and nobody uses it */
 	bool has_status; /* by its own exit call */
 	int status;
 };
@@ -66,6 +68,11 @@ struct inside_thread {
 	bool is_in_exec;  /* seized: */
 	uint64_t exec_addr;
 	uint32_t exec_heritage; /* STEPS_EXEC_* */
+	/* It waits until a process is out (inside_leave.c): */
+	pid_t leaver;	      /* 0 = it does not */
+	pid_t leaves_but;     /* the thread of it that may stay, itself; 0 = none */
+	uint32_t leave_sync;  /* number of the SYNC record that is answered then */
+	uint64_t leave_until; /* time */
 };
 
 struct inside_engine {
@@ -112,14 +119,29 @@ struct inside_range {
  * signal actions and the memory back. Fails when a thread still needs the library: nothing but
  * threads that are out has changed then, and it can be tried again. */
 int inside_take_out(const struct inside_range *range, struct err *err);
+/* The same for all threads but one, which needs the library still: memory and actions stay. */
+int inside_take_out_others(const struct inside_range *range, pid_t but, struct err *err);
 /* What an earlier recording left in the process, if anything. */
 int inside_take_out_old(pid_t pid, int memory_fd, struct err *err);
+
+/* --- inside_leave.c -------------------------------------------------------------------------- */
+
+/* The thread waits until its process is out, which puts itself under a filter; or that of another
+ * thread is, which it is going to trace. False: it need not wait. */
+bool inside_leave_for_filter(struct inside_engine *e, struct inside_thread *t, bool is_alone);
+bool inside_leave_for_claim(struct inside_engine *e, struct inside_thread *t, pid_t claimed);
+/* Answers those that wait and need not any more. */
+void inside_leave_go_on(struct inside_engine *e);
+/* Nothing of us is in the process any more. */
+void inside_process_is_out(struct inside_engine *e, struct inside_process *p);
 
 /* --- inside_attach.c ------------------------------------------------------------------------ */
 
 int inside_attach(struct inside_engine *e, pid_t pid, struct err *err);
 /* Whether the command is something that can be traced; else a sentence. */
 int inside_check_command(const char *name, struct err *err);
+/* Whether a seccomp filter looks at the calls of a thread of the process: then a sentence. */
+int inside_check_filter(pid_t pid, struct err *err);
 
 /* --- inside_drain.c ------------------------------------------------------------------------- */
 

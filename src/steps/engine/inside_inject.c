@@ -326,21 +326,6 @@ static int start_thread(struct remote_thread *t, struct err *err)
 	return 0;
 }
 
-static bool has_seccomp(pid_t pid)
-{
-	char path[64];
-	struct buf b = {0};
-	const char *at = NULL;
-	bool has = false;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	if (file_read(&b, path, 1u << 16, NULL) == 0)
-		at = strstr(buf_text(&b), "\nSeccomp:\t");
-	has = at && at[10] != '0';
-	buf_release(&b);
-	return has;
-}
-
 /* The range, with everything in it but what threads need; or nothing. */
 static int make_memory(struct injection *in, struct err *err)
 {
@@ -372,8 +357,7 @@ static int inject_all(struct injection *in, struct err *err)
 {
 	struct steps_config config = {.magic = STEPS_ABI_MAGIC,
 		.version = STEPS_ABI_VERSION,
-		.pid = (uint32_t)in->threads->pid,
-		.is_quiet = has_seccomp(in->threads->pid)};
+		.pid = (uint32_t)in->threads->pid};
 	uint32_t index = 0;
 	int rc = make_memory(in, err);
 

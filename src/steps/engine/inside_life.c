@@ -291,6 +291,8 @@ static int inject_program(
 	remote_thread_interrupt(t);
 	ptrace(PTRACE_CONT, p->pid, 0, 0);
 	rc = remote_thread_stop(t, clock_mono_ns() + STOP_NS, err);
+	if (rc == 0)
+		rc = inside_check_filter(p->pid, err);
 	if (rc == 0 && heritage & STEPS_EXEC_TRAP_IGNORED)
 		rc = inside_ignore_trap(&threads, err);
 	if (rc == 0 && e->is_off)

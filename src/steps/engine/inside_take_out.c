@@ -43,6 +43,7 @@
 
 struct taking {
 	const struct inside_range *range;
+	pid_t but; /* this thread stays; 0 = none does */
 	struct remote_threads threads;
 	struct remote_stub stub;
 	struct steps_config config;
@@ -257,7 +258,7 @@ static int move_all(struct taking *k, struct err *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < all->all.n && is_ready; i++) {
-		if (all->all.v[i].is_gone)
+		if (all->all.v[i].is_gone || all->all.v[i].tid == k->but)
 			continue;
 		look_at(k, &all->all.v[i], &places[i]);
 		is_ready = places[i].is_out || places[i].is_ready;
@@ -285,8 +286,9 @@ static int take_out(struct taking *k, struct err *err)
 		rc = inside_find_syscall(first, &k->stub, err);
 	if (rc == 0)
 		rc = move_all(k, err);
-	if (rc == 0)
-		rc = restore_actions(k, first, err);
+	if (k->but || rc < 0)
+		return rc;
+	rc = restore_actions(k, first, err);
 	if (rc == 0)
 		rc = inside_call(first, &k->stub,
 			&(const struct inside_call){
@@ -295,18 +297,24 @@ static int take_out(struct taking *k, struct err *err)
 	return rc;
 }
 
-int inside_take_out(const struct inside_range *range, struct err *err)
+int inside_take_out_others(const struct inside_range *range, pid_t but, struct err *err)
 {
 	struct taking *k = mem_zalloc(sizeof(*k));
 	int rc;
 
 	k->range = range;
+	k->but = but;
 	k->threads = (struct remote_threads){
 		.pid = range->pid, .memory_fd = range->memory_fd, .is_64 = true};
 	rc = take_out(k, err);
 	remote_threads_let_go(&k->threads);
 	free(k);
 	return rc;
+}
+
+int inside_take_out(const struct inside_range *range, struct err *err)
+{
+	return inside_take_out_others(range, 0, err);
 }
 
 /* --- an earlier recording ------------------------------------------------------------------ */
