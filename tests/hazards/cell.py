@@ -11,6 +11,7 @@ import time
 import process_state
 from programs_built import copy_of, quoted
 
+RESTORED_WITHIN = 1.2  # seconds behind the end of weir, also for processes that do nothing
 LIMIT = 20  # seconds; programs take less than 0.3 natively
 
 
@@ -47,6 +48,14 @@ class Cell:
             self.disk = folder + "/disk"
             os.mkdir(self.disk)
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={hazard.disk}", "none", self.disk], check=True)
+
+    def mode(self):
+        """How the program is run; see programs/hazard.h."""
+        if self.method.how not in ("attach", "detach"):
+            return "once"
+        if self.hazard.once:
+            return "held"
+        return "hold" if self.method.how == "attach" else "loop"
 
     def program(self, mode):
         size = self.hazard.tiny if self.method.tiny else self.hazard.size
@@ -90,8 +99,8 @@ class Cell:
         run.said = self.text("weir.err")
         return run
 
-    def run_native(self, mode):
-        run = Run()
+    def run_native(self, mode=None):
+        run, mode = Run(), mode or self.mode()
         try:
             if mode == "once":
                 process = self.start(self.program("once"), "program")
@@ -101,15 +110,17 @@ class Cell:
                 process = self.start_waiting(mode)
                 self.go_on(process)
                 self.start_beside()
-                if mode == "loop" or not self.hazard.once:
-                    if mode == "hold":
-                        self.ready(process)
+                if mode == "hold":
+                    self.ready(process)
+                if mode != "held":
                     self.go_on(process)
                 run.status = self.wait(process)
         except Stuck as e:
             run.faults.append("natively: " + str(e))
         self.judge_leftovers(run)
         run.output = self.text("program.out")
+        if not run.faults and (run.status > 128 or "result " not in run.output):
+            run.faults.append(f"natively: the program does not work: status {run.status}")
         return run
 
     # --- methods
@@ -131,7 +142,8 @@ class Cell:
         run.status = self.wait(process)
         run.said += self.text("program.err")
         self.wait_for_outlivers()
-        run.traces = sorted(glob.glob((self.disk or self.folder) + "/*.weir"))
+        # A file that was there becomes .old: that of the program before its exec.
+        run.traces = sorted(glob.glob((self.disk or self.folder) + "/*.weir*"))
 
     def run_probe(self, run):
         with open(self.folder + "/status", "w") as script:
@@ -148,7 +160,7 @@ class Cell:
         self.judge_outlivers(run)
 
     def run_attach(self, run):
-        program = self.start_waiting("hold")
+        program = self.start_waiting(self.mode())
         before = self.state(program.pid)
         weir = self.start(self.command(program.pid), "weir")
         self.wait_until_hooked(program.pid, weir)
@@ -166,7 +178,7 @@ class Cell:
         self.judge_outlivers(run)
 
     def run_detach(self, run):
-        program = self.start_waiting("hold" if self.hazard.once else "loop")
+        program = self.start_waiting(self.mode())
         before = self.state(program.pid)
         if not self.hazard.once:
             self.go_on(program)
@@ -187,6 +199,9 @@ class Cell:
         pid = self.program_pid()
         command = self.hazard.beside.format(pid=pid, weir=self.weir)
         self.start(["sh", "-c", f"{{ {command}; }} </dev/null; touch beside.done"], "beside")
+
+    def is_beside(self):
+        return self.hazard.beside and not os.path.exists(self.folder + "/beside.done") and time.monotonic() < self.deadline
 
     def program_pid(self):
         """The process that runs the program itself, as soon as there is one."""
@@ -250,7 +265,10 @@ class Cell:
     def judge_state(self, run, pid, before):
         if not os.path.exists(f"/proc/{pid}/maps") or not process_state.mappings(pid):
             return
-        n = process_state.patched_bytes(pid)
+        n, end = process_state.patched_bytes(pid), time.monotonic() + RESTORED_WITHIN
+        while n and (time.monotonic() < end or self.is_beside()):
+            time.sleep(0.02)
+            n = process_state.patched_bytes(pid)
         if n:
             run.faults.append(f"{n} bytes of code are not restored")
         if self.hazard.once or self.method.how == "attach":
@@ -266,8 +284,8 @@ class Cell:
                 run.faults.append(f"descriptors besides: {' '.join(extra)}")
 
     def judge_outlivers(self, run):
-        """Processes that go on when weir has ended: each must be seen with its own code within 2 s of work."""
-        pending, end = {}, time.monotonic() + 2
+        """Processes that go on when weir has ended: each must be seen with its own code soon."""
+        pending, end = {}, time.monotonic() + RESTORED_WITHIN
         while time.monotonic() < end:
             living = [p for p in process_state.processes_of(self.number) if p not in self.own_pids()]
             pending = {p: pending.get(p, True) and process_state.patched_bytes(p) for p in living}
@@ -291,10 +309,11 @@ class Cell:
 
     def judge_leftovers(self, run):
         left = process_state.processes_of(self.number)
+        is_stuck = any("no end" in fault for fault in run.faults)  # then weir is killed here
         if left and not run.faults:
             self.wait_for_outlivers()
             left = process_state.processes_of(self.number)
-        if left and not any("no end" in fault for fault in run.faults):
+        if left and not is_stuck:
             run.faults.append("processes are left: " + "; ".join(process_state.command_of(p) for p in left[:4]))
         for pid in left:
             try:
@@ -307,13 +326,16 @@ class Cell:
             process.wait()
         files = sorted(os.path.relpath(p, self.folder) for p in glob.glob(self.folder + "/tmp/**", recursive=True)
                        if p.rstrip("/") != self.folder + "/tmp")
-        if files:
+        if files and not is_stuck:
             run.faults.append("left behind: " + " ".join(files[:4]))
 
     def close(self):
         for process in self.started:
             for pipe in (process.stdin, process.stderr):
-                if pipe:
-                    pipe.close()
+                try:
+                    if pipe:
+                        pipe.close()
+                except BrokenPipeError:  # the program has ended without reading its line
+                    pass
         if self.disk:
             subprocess.run(["umount", self.disk])

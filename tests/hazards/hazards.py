@@ -61,7 +61,7 @@ Hazard("cancel_async_frames", "cancels.c", "-O0 -fno-omit-frame-pointer", tiny=2
 Hazard("exceptions", "throws.cc")
 Hazard("exceptions_static_libgcc", "throws.cc", "-static-libgcc -static-libstdc++")
 Hazard("forced_unwind", "unwinds.c", tiny=2)
-Hazard("forced_unwind_static_libgcc", "unwinds.c", "-static-libgcc -fexceptions", tiny=2)
+Hazard("forced_unwind_exceptions", "unwinds.c", "-fexceptions", tiny=2)
 
 # --- processes and threads
 Hazard("fork", "forks.c", "-DHOW_FORK")
@@ -69,6 +69,7 @@ Hazard("vfork", "forks.c", "-DHOW_VFORK")
 Hazard("clone_vm", "forks.c", "-DHOW_CLONE")
 Hazard("posix_spawn", "forks.c", "-DHOW_SPAWN")
 Hazard("daemonize", "daemon.c", once=True)
+Hazard("daemonize_idle", "daemon.c", "-DIDLE", once=True)
 Hazard("exec_self", "exec_other.c", "-DEXEC_SELF", once=True)
 Hazard("exec_other_bits", "exec_other.c", once=True, other=True, uncounted=["h_after"],
        refused={"steps_inside": "32.bit"})
@@ -117,7 +118,8 @@ Hazard("stopped", "beside.c", size=10, tiny=1,
        beside="for i in 1 2 3 4 5; do kill -STOP {pid}; sleep 0.01; kill -CONT {pid}; sleep 0.02; done")
 Hazard("debugger", "beside.c", size=10, tiny=1, needs=["gdb"],
        beside="gdb -batch -nx -iex 'set debuginfod enabled off' -p {pid} -ex 'break h_leaf' -ex continue -ex bt -ex 'delete' -ex detach",
-       not_with={"steps*": "a process has one tracer (the manual says so)"})
+       not_with={"steps*": "a process has one tracer (the manual says so)",
+                 "int3*": "the debugger takes the signal of every breakpoint, and does not pass it on"})
 Hazard("probe_beside", "beside.c", size=10, tiny=1, needs=["root"],
        beside="{weir} probe -q -d 0.2 -e 'uprobe:./program:h_* {{ @ = count(); }}'")
 Hazard("record_beside", "beside.c", size=10, tiny=1, beside="{weir} record -q --duration 0.15 -o beside.trace -p {pid}")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A daemon: the program ends when its grandchild has done some work, and that goes on for a while. Calls
- * behind the end of the program may be recorded or not.
+ * behind the end of the program may be recorded or not. With IDLE it does nothing until the program has ended.
  */
 #define FUNCTIONS(X) X(h_leaf) X(h_before) X(h_work)
 #include "hazard.h"
@@ -31,12 +31,17 @@ static void serve(int n, int to_parent)
 	size_t used = 0;
 
 	calls_reset();
+#ifndef IDLE
 	for (int i = 0; i < n * 10; i++)
 		h_work(i);
+#endif
 	memcpy(before, calls_n, sizeof(before));
 	if (write(to_parent, "x", 1) != 1)
 		_exit(1);
 	close(to_parent);
+#ifdef IDLE
+	usleep(1500000);
+#endif
 	for (int i = 0; i < (n > 10 ? 300 : 30); i++) {
 		h_work(i);
 		usleep(2000);

@@ -58,9 +58,10 @@ HOOKED long h_parent(long n)
 #else
 	char *argv[] = {(char *)"spawned", NULL};
 
-	setenv("HAZARD_SPAWNED", "1", 1);
+	setenv("HAZARD_SPAWNED", calls_are_told ? "quiet" : "loud", 1);
 	if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ))
 		return -1;
+	unsetenv("HAZARD_SPAWNED");
 #endif
 	(void)stack;
 	if (child < 0 || waitpid(child, &status, 0) != child)
@@ -73,8 +74,10 @@ static unsigned long hazard(int n)
 	unsigned long sum = 0;
 	long spawned = 20;
 
-	if (getenv("HAZARD_SPAWNED"))
+	if (getenv("HAZARD_SPAWNED")) {
+		calls_are_told = *getenv("HAZARD_SPAWNED") == 'q';
 		return (unsigned long)clone_child(&spawned);
+	}
 	for (int i = 0; i < (n + 9) / 10; i++)
 		sum = sum * 31 + (unsigned long)h_parent(i + 20);
 	return sum;

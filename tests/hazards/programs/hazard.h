@@ -6,6 +6,7 @@
  *
  *   PROGRAM SIZE once   one round
  *   PROGRAM SIZE hold   waits for a line, one round, waits for a line, another round that is not counted
+ *   PROGRAM SIZE held   waits for a line, one round
  *   PROGRAM SIZE loop   waits for a line, rounds until there is a line
  *
  * It says "ready" on standard error before it waits. On standard output:
@@ -36,6 +37,7 @@ static const char *const calls_names[] = {FUNCTIONS(HAZARD_NAME)};
 static unsigned long calls_n[N_CALLS];
 /* Entries that were left by a jump out of a handler, or by cancellation, perhaps before they were counted. */
 static unsigned long calls_cut;
+static int calls_are_told; /* what comes now is not counted */
 static const char *calls_word = "calls"; /* "here" where they differ from run to run */
 static int hazard_status = 7;
 static volatile long hazard_zero;
@@ -86,6 +88,8 @@ PLAIN static void calls_print(void)
 	char text[4096];
 	size_t n = 0;
 
+	if (calls_are_told)
+		return;
 	for (int i = 0; i < N_CALLS; i++) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %lu", calls_word, calls_names[i],
 			calls_n[i]);
@@ -136,7 +140,8 @@ int main(int argc, char **argv)
 	}
 	result_print(result);
 	calls_print();
-	if (*mode == 'h') {
+	if (!strcmp(mode, "hold")) {
+		calls_are_told = 1;
 		hazard_wait();
 		if (hazard(n) != result)
 			say("the last round has another result\n");

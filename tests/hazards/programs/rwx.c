@@ -5,7 +5,8 @@
 #include <sys/mman.h>
 
 /* Code that the program changes itself: mov $0, %eax; ret. */
-__asm__(".text\n.type changed, @function\nchanged:\n.byte 0xb8, 0, 0, 0, 0, 0xc3\n.size changed, 6\n");
+__asm__(".section .text.changed, \"ax\"\n.type changed, @function\nchanged:\n.byte 0xb8, 0, 0, 0, 0, 0xc3\n"
+	".size changed, 6\n.previous\n");
 extern char changed[] __attribute__((visibility("hidden")));
 
 HOOKED long h_leaf(long n)
@@ -19,17 +20,21 @@ HOOKED long h_work(long n)
 	return h_leaf(n) + h_leaf(n + 1);
 }
 
+static void open_pages(const void *code)
+{
+	mprotect((void *)((unsigned long)code & ~4095ul), 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
 static unsigned long hazard(int n)
 {
 	static int is_open;
 	unsigned long sum = 0;
-	unsigned long page = (unsigned long)changed & ~4095ul;
 
-	/* Two pages before and behind, too: all of this small program's code. */
-	for (unsigned long p = page - 8192; !is_open && p <= page + 8192; p += 4096)
-		if (p <= (unsigned long)h_leaf + 4095 && p + 8192 > (unsigned long)h_leaf)
-			mprotect((void *)p, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
-	is_open = 1;
+	if (!is_open++) {
+		open_pages(changed);
+		open_pages((const void *)h_leaf);
+		open_pages((const void *)h_work);
+	}
 	for (int i = 0; i < n * 10; i++) {
 		changed[1] = (char)(i & 63);
 		sum += (unsigned long)(h_work(i) + ((int (*)(void))(void *)changed)());
