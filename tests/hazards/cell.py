@@ -12,7 +12,12 @@ import process_state
 from programs_built import copy_of, quoted
 
 RESTORED_WITHIN = 1.2  # seconds behind the end of weir, also for processes that do nothing
-LIMIT = 20  # seconds; programs take less than 0.3 natively
+CPUS = os.cpu_count() or 1
+
+
+def limit():
+    """Seconds for a cell, whose program takes less than 0.3 natively; more where others want the machine, too."""
+    return 20 * min(4, max(1, os.getloadavg()[0] / (4 * CPUS)))
 
 
 class Stuck(Exception):
@@ -35,7 +40,8 @@ class Cell:
     def __init__(self, hazard, method, weir, folder, built, say=lambda text: None):
         self.hazard, self.method, self.weir, self.folder, self.say = hazard, method, weir, folder, say
         self.number = os.path.basename(folder) + f".{os.getpid()}"
-        self.deadline = time.monotonic() + LIMIT
+        self.limit = limit()
+        self.deadline = time.monotonic() + self.limit
         self.started = []
         os.makedirs(folder + "/tmp")
         copy_of(built, folder)
@@ -82,7 +88,7 @@ class Cell:
         try:
             return shell_status(process.wait(max(0.1, self.deadline - time.monotonic())))
         except subprocess.TimeoutExpired:
-            raise Stuck(f"no end within {LIMIT} s")
+            raise Stuck(f"no end within {self.limit:.0f} s")
 
     def text(self, name):
         return process_state.read(f"{self.folder}/{name}")
@@ -215,7 +221,7 @@ class Cell:
             if self.started[0].poll() is not None:
                 return 0
             time.sleep(0.01)
-        raise Stuck(f"the program does not begin within {LIMIT} s")
+        raise Stuck(f"the program does not begin within {self.limit:.0f} s")
 
     # --- programs that wait
 
@@ -233,7 +239,7 @@ class Cell:
                     return
                 with open(self.folder + "/program.err", "a") as file:
                     file.write(text)
-        raise Stuck(f"the program does not get ready within {LIMIT} s")
+        raise Stuck(f"the program does not get ready within {self.limit:.0f} s")
 
     def go_on(self, process):
         try:
@@ -309,7 +315,7 @@ class Cell:
 
     def judge_leftovers(self, run):
         left = process_state.processes_of(self.number)
-        is_stuck = any("no end" in fault for fault in run.faults)  # then weir is killed here
+        is_stuck = any("no end" in fault or "not get ready" in fault for fault in run.faults)  # then weir is killed here
         if left and not run.faults:
             self.wait_for_outlivers()
             left = process_state.processes_of(self.number)

@@ -14,6 +14,8 @@ class Hazard:
     needs     what must be there: root, or a program by its name
     once      one round is all that a process can do: it execs, changes its user, dies ...
     libraries (file, source, flags): shared libraries that it is linked with, or opens ("dl:" in front)
+    static    how the program for instruction tracing is linked; where frames are unwound, -static-pie has the
+              index of frames that spares a million instructions
     dynamic   cannot be linked statically, so that instruction tracing sees the loader, too
     uncounted functions that `weir count` does not reach: those of libraries and other programs
     other     has the program in the other word size beside it, as $HAZARD_OTHER
@@ -24,11 +26,12 @@ class Hazard:
     """
 
     def __init__(self, name, source, flags="", size=100, tiny=1, bits=(64, 32), needs=(), once=False,
-                 libraries=(), dynamic=False, uncounted=(), other=False, disk=0, beside=None, not_with=None, refused=None):
+                 libraries=(), static="-static", dynamic=False, uncounted=(), other=False, disk=0, beside=None, not_with=None, refused=None):
         self.name, self.source, self.flags, self.size, self.tiny = name, source, flags.split(), size, tiny
         self.bits, self.needs, self.once, self.libraries, self.dynamic = bits, needs, once, libraries, dynamic
         self.uncounted, self.other, self.disk, self.beside = set(uncounted), other, disk, beside
         self.not_with, self.refused = not_with or {}, refused or {}
+        self.static = static
         HAZARDS[name] = self
 
     def reason_against(self, method):
@@ -56,12 +59,13 @@ Hazard("siglongjmp", "timer.c", "-DTICK_US=200 -DHANDLER_JUMPS", size=300)
 Hazard("siglongjmp_altstack", "timer.c", "-DTICK_US=200 -DHANDLER_JUMPS -DON_ALTSTACK", size=300)
 
 # --- ends of frames
-Hazard("cancel_async", "cancels.c", tiny=2)
-Hazard("cancel_async_frames", "cancels.c", "-O0 -fno-omit-frame-pointer", tiny=2)
-Hazard("exceptions", "throws.cc")
-Hazard("exceptions_static_libgcc", "throws.cc", "-static-libgcc -static-libstdc++")
-Hazard("forced_unwind", "unwinds.c", tiny=2)
-Hazard("forced_unwind_exceptions", "unwinds.c", "-fexceptions", tiny=2)
+Hazard("cancel_async", "cancels.c", static="-static-pie")
+Hazard("cancel_async_frames", "cancels.c", "-O0 -fno-omit-frame-pointer", static="-static-pie")
+Hazard("exceptions", "throws.cc", static="-static-pie")
+Hazard("exceptions_static_libgcc", "throws.cc", "-static-libgcc -static-libstdc++",
+       not_with={"steps*": "programs for these are linked statically anyway"})
+Hazard("forced_unwind", "unwinds.c", tiny=2, static="-static-pie")
+Hazard("forced_unwind_exceptions", "unwinds.c", "-fexceptions", tiny=2, static="-static-pie")
 
 # --- processes and threads
 Hazard("fork", "forks.c", "-DHOW_FORK")
@@ -116,10 +120,14 @@ Hazard("pid_namespace", "privileges.c", "-DHOW_PIDNS", once=True, needs=["root"]
 Hazard("starved", "starved.c", tiny=1, size=30)
 Hazard("stopped", "beside.c", size=10, tiny=1,
        beside="for i in 1 2 3 4 5; do kill -STOP {pid}; sleep 0.01; kill -CONT {pid}; sleep 0.02; done")
-Hazard("debugger", "beside.c", size=10, tiny=1, needs=["gdb"],
-       beside="gdb -batch -nx -iex 'set debuginfod enabled off' -p {pid} -ex 'break h_leaf' -ex continue -ex bt -ex 'delete' -ex detach",
-       not_with={"steps*": "a process has one tracer (the manual says so)",
-                 "int3*": "the debugger takes the signal of every breakpoint, and does not pass it on"})
+GDB = "gdb -batch -nx -iex 'set debuginfod enabled off' -p {pid} "
+ONE_TRACER = "a process has one tracer (the manual says so)"
+Hazard("debugger", "beside.c", size=10, tiny=1, needs=["gdb"], beside=GDB + "-ex bt -ex detach",
+       not_with={"steps*": ONE_TRACER, "int3*": "the debugger takes the signal of every breakpoint for its own"})
+Hazard("debugger_breaks", "beside.c", size=10, tiny=1, needs=["gdb"],
+       beside=GDB + "-ex 'break h_leaf' -ex continue -ex bt -ex delete -ex detach",
+       not_with={"steps*": ONE_TRACER, "int3*": "the debugger takes the signal of every breakpoint for its own",
+                 "probe*": "the debugger and the kernel put their breakpoints into the same function"})
 Hazard("probe_beside", "beside.c", size=10, tiny=1, needs=["root"],
        beside="{weir} probe -q -d 0.2 -e 'uprobe:./program:h_* {{ @ = count(); }}'")
 Hazard("record_beside", "beside.c", size=10, tiny=1, beside="{weir} record -q --duration 0.15 -o beside.trace -p {pid}")

@@ -11,7 +11,7 @@ KINDS = {
     "mcount": "-pg",
     "fentry": "-pg -mfentry",
     "instrument": "-finstrument-functions",
-    "static": "-static",
+    "static": "",   # and what the hazard says
     "counted": "",  # linked by weir count
     "counts": "",   # by weir count --counts
 }

@@ -51,10 +51,11 @@ class Programs:
         libraries = [name for name, _, _ in hazard.libraries if not name.startswith("dl:")]
         if kind == "static" and hazard.dynamic:
             kind = "plain"
-        self.compile(folder, hazard.source, "program", kind, bits, hazard.flags, libraries)
+        flags = hazard.flags + [hazard.static] * (kind == "static")
+        self.compile(folder, hazard.source, "program", kind, bits, flags, libraries)
         if hazard.other:
             kind = "plain" if kind in ("counted", "counts") else kind
-            self.compile(folder, hazard.source, "other", kind, 96 - bits, hazard.flags, libraries)
+            self.compile(folder, hazard.source, "other", kind, 96 - bits, flags, libraries)
         return folder
 
     def compile(self, folder, source, output, kind, bits, flags, libraries=()):

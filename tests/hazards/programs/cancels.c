@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 static volatile long rounds;
+static int depth_of_all; /* little where every instruction is traced: unwinding takes thousands for each frame */
 
 HOOKED long h_leaf(long n)
 {
@@ -26,7 +27,7 @@ static void *work(void *arg)
 	(void)arg;
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	for (;;) {
-		h_recursive(20);
+		h_recursive(depth_of_all);
 		rounds++;
 	}
 	return NULL;
@@ -37,6 +38,7 @@ static unsigned long hazard(int n)
 	unsigned long cancelled = 0;
 
 	calls_word = "here";
+	depth_of_all = n > 10 ? 20 : 2;
 	for (int i = 0; i < n; i++) {
 		pthread_t thread;
 		void *value;
@@ -45,7 +47,7 @@ static unsigned long hazard(int n)
 		if (pthread_create(&thread, NULL, work, NULL))
 			return 1;
 		while (!rounds)
-			sched_yield();
+			usleep(100);
 		/* Each thread may have entered a function and not counted it yet. */
 		calls_cut++;
 		pthread_cancel(thread);

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 
 static sem_t waiting;
+static int depth_of_all; /* little where every instruction is traced */
 
 HOOKED long h_leaf(long n)
 {
@@ -42,12 +43,12 @@ HOOKED long h_waits(long depth, long *sum)
 }
 static void *exits(void *arg)
 {
-	h_exits(10, (long *)arg);
+	h_exits(depth_of_all, (long *)arg);
 	return NULL;
 }
 static void *waits(void *arg)
 {
-	h_waits(10, (long *)arg);
+	h_waits(depth_of_all, (long *)arg);
 	return NULL;
 }
 
@@ -55,6 +56,7 @@ static unsigned long hazard(int n)
 {
 	long sum = 0;
 
+	depth_of_all = n > 10 ? 10 : 1;
 	sem_init(&waiting, 0, 0);
 	for (int i = 0; i < n; i++) {
 		pthread_t thread;
