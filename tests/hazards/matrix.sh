@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# Every hazard under every method (run says how to repeat a cell): a random third, and all that ever failed; with
+# WEIR_SLOW all, ten times.
+. "$ROOT/tests/lib.sh"
+if [ -n "${WEIR_SLOW:-}" ]; then
+	"$ROOT/tests/hazards/run" --all --times 10
+else
+	"$ROOT/tests/hazards/run" --third
+fi

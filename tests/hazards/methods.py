@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""The columns of the matrix, and how programs are built for them. A method is one row."""
+
+# What is added to the compiler's command line.
+KINDS = {
+    "plain": "",
+    "nopie": "-fno-pie -no-pie",
+    "int3": "-fpatchable-function-entry=1 -DHAZARD_INT3",
+    "nop": "-fpatchable-function-entry=5",
+    "patchable": "-fpatchable-function-entry=10,5",
+    "mcount": "-pg",
+    "fentry": "-pg -mfentry",
+    "instrument": "-finstrument-functions",
+    "static": "",   # and what the hazard says
+    "counted": "",  # linked by weir count
+    "counts": "",   # by weir count --counts
+}
+
+# What 32-bit programs need besides: gcc has -mfentry for them only without position-independent code.
+KINDS_32 = {"fentry": "-fno-pie -no-pie"}
+
+METHODS = {}
+
+
+class Method:
+    """name     of the column
+    kind     of build
+    how      launch: weir starts the program; attach: to a program that waits, for a whole round;
+             detach: in the middle of the work; run: the program itself counts; probe: by weir probe -c
+    command  of weir; {globs} are those of the functions, {trace} and {pid} files and process
+    figures  where calls are read from: flat, lcov (report or export), maps (of a script), or None
+    hooked   by which method the report of hooks must say that functions were hooked
+    tiny     the small size of the work, since every instruction takes microseconds
+    """
+
+    def __init__(self, name, kind, how, command, figures="flat", hooked=None, tiny=False, bits=64):
+        self.name, self.kind, self.how, self.command = name, kind, how, command.split()
+        self.figures, self.hooked, self.tiny, self.bits = figures, hooked, tiny, bits
+        METHODS[name] = self
+
+
+def both(name, *args, **kwargs):
+    Method(name, *args, **kwargs)
+    Method(name + "_32", *args, **kwargs, bits=32)
+
+
+EVENTS = "record --no-sample --events {globs} -o {trace}"
+both("jump", "plain", "launch", "record --events {globs} -o {trace}", hooked="jump")
+Method("jump_nopie", "nopie", "launch", EVENTS, hooked="jump")
+both("int3", "int3", "launch", EVENTS, hooked="int3")
+both("nop", "nop", "launch", EVENTS, hooked="nop")
+both("patchable", "patchable", "launch", EVENTS, hooked="nop")
+both("mcount", "mcount", "launch", EVENTS, hooked="mcount")
+both("fentry", "fentry", "launch", EVENTS, hooked="mcount")
+both("instrument", "instrument", "launch", EVENTS, hooked="instrument")
+both("tree", "plain", "launch", "record --tree --events {globs} -o {trace}", hooked="jump")
+both("stack_at", "plain", "launch", "record --events {globs} --stack-at {stack_globs} -o {trace}", hooked="jump")
+both("budget", "plain", "launch", "record --budget 1 --events {globs} -o {trace}", hooked="jump")
+both("attach", "plain", "attach", "record --no-sample --events {globs} -o {trace} -p {pid}", hooked="jump")
+both("detach", "plain", "detach", "record --no-sample --events {globs} -o {trace} --duration 0.1 -p {pid}", hooked="jump")
+Method("count", "counted", "run", "", figures="flat")
+Method("counts", "counts", "run", "", figures="lcov")
+both("steps_ptrace", "static", "launch", "steps --engine ptrace -o {trace}", tiny=True)
+Method("steps_inside", "static", "launch", "steps --engine inside -o {trace}", tiny=True)
+both("probe", "plain", "probe", "probe -f json -O {trace}", figures="maps")
+both("sample", "plain", "launch", "record -o {trace}", figures=None)
