@@ -142,7 +142,7 @@ deps-check:
 	@tools/deps build check
 
 demo: deps-build
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s -j2 all
 	@BUILD=$(BUILD) tools/demo
 
 check: deps-check
@@ -163,7 +163,7 @@ check-slow:
 
 bench: deps-build
 	@tools/deps bench
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s -j2 all
 	@BUILD=$(BUILD) bench/run
 
 fuzz:

@@ -4,6 +4,7 @@
 # docs/format/catalog-file.md and docs/format/catalog.md, must see the same. The container: in whole
 # files, in files cut anywhere, with flipped bits, and with each rule of the directory broken under
 # right check sums. The images: every symbol, and the levels of thousands of addresses.
+# weir-test: patient
 source "$ROOT/tests/lib.sh"
 export driver=$BUILD/tests/oracle/catalog_driver
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # weir probe as a command: where scripts come from, what ends a run, exit status, output, control.
+# weir-test: tsan
 . "$ROOT/tests/lib.sh"
 
 cat >t.c <<'C'

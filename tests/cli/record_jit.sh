@@ -2,7 +2,6 @@
 # Code that is made at run time: its names and lines come from the compiler's own jitdump, which the
 # process maps, or from a perf map.
 # weir-test: alone: samples have to be as many as the time says
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 command -v node >/dev/null || {
 	skip "run-time code of a real compiler is named: node is not here"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # System calls, page faults and interrupts as events; which kinds of record --hooks makes.
 # weir-test: alone: counts events of the whole machine
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 gcc -O2 -o calls64 "$ROOT/tests/workloads/system_calls.c" -lpthread || exit 1
 gcc -m32 -O2 -o calls32 "$ROOT/tests/workloads/system_calls.c" -lpthread 2>/dev/null ||

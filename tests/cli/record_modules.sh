@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Modules over time: what was loaded, used and unloaded, and how that is known.
 # weir-test: alone: samples have to be as many as the time says
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/make_plugins.bash"
 make_plugins plug 8 || exit 1

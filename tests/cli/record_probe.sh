@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # record --probe: a script runs beside the recording; its lines and maps are in the trace.
+# weir-test: tsan
 . "$ROOT/tests/lib.sh"
 if ! "$WEIR" probe -q 'begin { exit(); }' >probe.txt 2>&1; then
 	skip "scripts run beside a recording: $(head -n 1 probe.txt)"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # On a terminal: a progress line, and Ctrl-C ends the recording, not the data.
 # weir-test: alone: keys and progress lines come at certain times
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 gcc -O2 -o split "$ROOT/tests/workloads/split.c" -lpthread || exit 1
 cat >terminal.py <<'PY'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Two readers of step records, one in C and one in Python written from docs/format/steps.md, must see
 # the same: in a whole trace, from any step on, in one that was cut off, in one with a flipped bit.
+# weir-test: patient
 source "$ROOT/tests/lib.sh"
 dump=$BUILD/tests/oracle/steps_dump
 second=$ROOT/tests/format/read_steps.py

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Two readers of the trace format, one in C and one in Python written from docs/format/trace.md,
 # must see the same: in a whole file, in one that was cut off, in one with a flipped bit.
+# weir-test: patient
 source "$ROOT/tests/lib.sh"
 dump=$BUILD/tests/oracle/trace_dump
 second=$ROOT/tests/format/read_trace.py

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The recorder is killed, the disk is full, the machine of children is large: the data stays.
 # weir-test: alone: looks for what a killed recorder leaves
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: once: takes long; shares.sh and plugins.sh record with sanitizers
 . "$ROOT/tests/lib.sh"
 export split=split_$$ # a name of its own, for pkill
 gcc -O2 -o $split "$ROOT/tests/workloads/split.c" -lpthread || exit 1

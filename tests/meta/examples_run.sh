@@ -2,7 +2,6 @@
 # The examples of the manual pages and of the README's tour run as they are printed: each page's in
 # one shell and one folder, in order, and each ends with status 0. A busy machine may lose samples, so
 # all but the recording of a command may also end with 3, which is documented as "done, but data was lost".
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 mkdir bin && ln -s "$WEIR" bin/weir
 export PATH=$PWD/bin:$PATH

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Archives that are read and written anew: ar lists and extracts the same, nm finds the same index,
 # and linkers take from them the members that are needed and no others.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 tool=$BUILD/tests/oracle/archive_copy
 gcc_dir=$(dirname "$(gcc -print-libgcc-file-name)")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Every row of the CFI tables of real files against readelf's interpretation of the same sections.
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 
 # like_readelf NAME FILE

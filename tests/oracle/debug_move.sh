@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Debug information of objects whose code has grown says of each moved address what it said of the old
 # one: lines, ranges, locations, as llvm-dwarfdump reads them. Code that stays keeps every byte.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: once: takes long; unit tests and fuzz targets take debug_move through the sanitizers
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 grow=$BUILD/tests/oracle/debug_move_grow
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Functions, inlined functions and lines of programs built in many ways, against addr2line and
 # llvm-symbolizer.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: once: takes long; unit tests and fuzz targets take the readers of DWARF through the sanitizers
+# weir-test: patient
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 dump=$BUILD/tests/oracle/dwarf_dump

@@ -2,7 +2,7 @@
 # Objects that are opened and written: unchanged, they are what they were; with sections and symbols
 # added, readelf says the same of everything old, and linkers make programs of them that run.
 # WEIR_SLOW=1 takes every member of the archives, otherwise a sample.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 tool=$BUILD/tests/oracle/elf_object_identity
 step=${WEIR_SLOW:+1}

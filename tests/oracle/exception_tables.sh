@@ -2,7 +2,8 @@
 # Exception tables of objects whose code grows: a second reader, readelf and the assembler find in
 # them what was there before, at the new places. WEIR_SLOW=1 takes every member of the archives,
 # otherwise a sample.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: once: takes long; unit tests and fuzz targets take exception tables through the sanitizers
+# weir-test: patient
 . "$ROOT/tests/lib.sh"
 tool=$BUILD/tests/oracle/exception_tables_grow
 here=$ROOT/tests/oracle

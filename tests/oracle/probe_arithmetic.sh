@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Integer expressions of the probe language against Python: computed by the kernel over maps and locals, and
 # folded by the compiler.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "arithmetic of the probe language: needs root"

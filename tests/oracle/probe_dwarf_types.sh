@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Sizes, offsets and bit-fields as compilers make them, printed by the programs themselves, against
 # what is read from their debug information; and the kernel's BTF against what the kernel promises.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 dump=$BUILD/tests/oracle/type_dump

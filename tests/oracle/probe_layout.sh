@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Layouts of structures and places of arguments in both modes, against gcc -m32 and -m64.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: patient
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 dump=$BUILD/tests/oracle/probe_layout_dump

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Where trace points are, against nm, readelf and the kernel: an instruction that is called good must
 # be one that a uprobe can be put on, and one that is left out must be one that the kernel refuses.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 sites=$BUILD/tests/oracle/probe_sites

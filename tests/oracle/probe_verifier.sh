@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Random valid scripts of the probe language are loaded for real: the kernel's verifier refuses none of them, and
 # says the place in the script where it does refuse something.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "random scripts pass the kernel's verifier: needs root"

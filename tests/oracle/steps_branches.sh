@@ -3,7 +3,6 @@
 # executes the same code. Its counts are of the conditional exits of its own representation, which are
 # the conditional branches and, explained below, the rounds of repeated string instructions; its list of
 # accesses has each executed instruction with its loads and stores.
-# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 if ! command -v valgrind >/dev/null; then
 	skip "branches are those of lackey: valgrind is not installed"

@@ -6,7 +6,6 @@
 #    counter is 0 (not when it ends by what it compares); for us it is one step.
 #  - callgrind charges a block when the next one begins: the last one, which ends the program, has none.
 #  - under valgrind handlers return through code of valgrind's own, as long as the program's.
-# weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"
 build bare bare_step.c -O2 || exit 1

@@ -3,7 +3,8 @@
 # Names, files and lines of random addresses, inline levels included, against addr2line and
 # llvm-symbolizer: ten libraries of the system, one set of sources in every form that debug
 # information takes, and a large C++ program. The rules of the comparison are in the .py file.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: once: takes long; unit tests and fuzz targets take the same readers through the sanitizers
+# weir-test: long
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 unset WEIR_DEBUG_PATH DEBUGINFOD_URLS

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The symbol tables of system images and of programs built here, against nm and objdump.
+# weir-test: patient
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 dump=$BUILD/tests/oracle/symtab_dump

@@ -5,7 +5,7 @@
 # What a map of GNU ld does not have, by design: local functions that share a section with others
 # (all, without -ffunction-sections), local second names of a function, symbols that the linker
 # script assigns, PLT stubs.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: patient
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 dump=$BUILD/tests/oracle/text_source_dump

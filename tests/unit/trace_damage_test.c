@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* weir-test: tsan */
 /* Files that are cut off, flipped or could not be written: a sentence, never wrong data. */
 #include "check.h"
 

@@ -2,7 +2,6 @@
 # A host that loads, uses and unloads a hundred plug-ins in turn, all at one address: each sample
 # belongs to the one that was there then, and the times are right.
 # weir-test: alone: shares of samples depend on the load
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/make_plugins.bash"
 make_plugins plug 100 || exit 1

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Where something is missing - privilege, BTF, uprobe_multi, programs that sleep, task storage, a site that can be
 # probed - there is one sentence, and the next best way gives the same values.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "probes with less: needs root"

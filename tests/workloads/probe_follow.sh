@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # -c and -p: the command and its children and threads are traced, others are not, and the programs notice
 # nothing: same output, and their code as it was when the probe has gone.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "probes follow children: needs root"
@@ -80,8 +79,10 @@ timeout 20 "$WEIR" probe -q 'interval:ms:50 { exit(); }' -c 'sh -c "trap \"echo 
 equal "a command that still runs when the script exits is told to end" "0 term" "$? $(cat term.txt)"
 fails "a command that does not exist is one sentence" 1 "weir: .*no-such-command" timeout 10 "$WEIR" probe -q 'begin { exit(); }' -c no-such-command
 fails "a process that does not exist is one sentence" 1 "weir: process 4194303" timeout 10 "$WEIR" probe -q 'begin { exit(); }' -p 4194303
-sleep 0.3 &
-timeout 20 "$WEIR" probe -q 'begin { printf("begin\n"); } interval:s:30 { printf("late\n"); }' -p $! >gone.txt 2>gone.err
+# It lives until the script has begun, however long that takes.
+: >gone.txt
+bash -c 'until [ -s gone.txt ]; do sleep 0.05; done' &
+timeout 60 "$WEIR" probe -q 'begin { printf("begin\n"); } interval:s:120 { printf("late\n"); }' -p $! >gone.txt 2>gone.err
 equal "the run ends when the processes of -p have ended" "0 begin" "$? $(cat gone.txt)"
 
 # --- Ctrl-C and a closed pipe ---

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Nothing is lost silently: memory that cannot be read, full maps, full rings, loops cut short; each is counted
 # for its clause, told at the end, and seen by error{}, the exit status and --strict.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "losses of probes: needs root"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Programs of all kinds under probes: counts are exact whatever threads, recursion, jumps and signals do, names and
 # arguments are found, and the program never notices, not even when weir is killed.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 if [ "$(id -u)" -ne 0 ]; then
 	skip "programs under probes: needs root"

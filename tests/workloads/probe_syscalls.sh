@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # System calls by name in 32-bit and 64-bit programs: other numbers, other registers, calls that only one
 # mode has, and a 32-bit call out of a 64-bit program.
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 
 program=$ROOT/tests/fixtures/probe/calls.c

@@ -2,7 +2,7 @@
 # Programs nobody here wrote: at least 99.9 % of the user stacks reach the thread's start, and every
 # exception has a reason in the loss table. Sampled fast, so that a short run says enough.
 # weir-test: alone: shares of samples depend on the load
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
+# weir-test: once: takes long; shares.sh and plugins.sh record with sanitizers
 . "$ROOT/tests/lib.sh"
 hz=4999 permille=1
 # A recorder with sanitizers is several times slower, and late: it is run for its memory errors.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Programs of known shape: the shares come out within sampling error.
 # weir-test: alone: shares of samples depend on the load
-# weir-test: once: takes long, and unit tests and fuzz targets take the same code through the sanitizers
 . "$ROOT/tests/lib.sh"
 gcc -O2 -fomit-frame-pointer -o split "$ROOT/tests/workloads/split.c" -lpthread || exit 1
 
