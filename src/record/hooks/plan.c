@@ -290,7 +290,13 @@ static void plan_extra(struct planning *g, const struct extra *extra)
 		const struct image_function *fn = &f->functions.v[extra->function_i];
 
 		header.function = fn->start;
-		if (extra->action == HOOK_ACTION_NOTE ? !site_plan_jump(&plan, f, fn)
+		if (extra->action == HOOK_ACTION_TELL) {
+			plan.site = fn->start;
+			plan.method = HOOK_METHOD_JUMP;
+			plan.n_original = (uint8_t)(fn->end - fn->start < HOOK_ORIGINAL_MAX
+							    ? fn->end - fn->start
+							    : HOOK_ORIGINAL_MAX);
+		} else if (extra->action == HOOK_ACTION_NOTE ? !site_plan_jump(&plan, f, fn)
 						      : !site_plan_replace(&plan, f, fn))
 			return;
 	}
@@ -329,6 +335,9 @@ static int plan_image(struct planning *g, const struct elf_file *elf, struct err
 		return rc;
 	if (g->is_libc)
 		extras_find_libc(&g->extras, &g->f, true);
+	g->f.is_v8 = image_function_named(&g->f, "Builtins_JSEntry") != NO_FUNCTION;
+	if (!extras_find_v8(&g->extras, &g->f))
+		g->refusal = "V8 walks its stack, and cannot be told of the hooks on it";
 	rc = choose(g, err);
 	if (rc < 0)
 		return rc;
@@ -368,7 +377,7 @@ static bool is_concerned(struct planning *g, const struct elf_file *elf)
 			vec_push(&g->wishes, &g->p->wishes.all.v[i]);
 	g->refusal = image_refusal(elf, path);
 	g->is_libc = !g->refusal && image_is_libc(elf, path);
-	return g->wishes.n || g->is_libc ||
+	return g->wishes.n || g->is_libc || (!g->refusal && image_defines_v8(elf)) ||
 	       (g->p->wants_allocations && !g->refusal && image_defines_allocations(elf));
 }
 

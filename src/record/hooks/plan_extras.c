@@ -130,3 +130,51 @@ void extras_find_cyg(struct extras *e, const struct image_facts *f)
 								: HOOK_OWN_CYG_EXIT});
 	}
 }
+
+/* --- V8 ---------------------------------------------------------------------------------- */
+
+/* v8::internal::StackFrame::SetReturnAddressLocationResolver(unsigned long (*)(unsigned long)) */
+#define V8_SETTER "_ZN2v88internal10StackFrame32SetReturnAddressLocationResolverEPF"
+
+static bool is_v8_setter(const char *name)
+{
+	return name[0] == '_' && (!strcmp(name, V8_SETTER "mmE") || !strcmp(name, V8_SETTER "jjE"));
+}
+
+static void note_v8_setter(void *ctx, const struct elf_symbol *s)
+{
+	if (is_v8_setter(s->name))
+		*(bool *)ctx = true;
+}
+
+bool image_defines_v8(const struct elf_file *elf)
+{
+	bool found = false;
+
+	elf_file_each_function(elf, true, note_v8_setter, &found);
+	return found;
+}
+
+/* It may be called at any time only if it does no more than to store: a few plain instructions. */
+static bool only_stores(const struct image_facts *f, const struct image_function *fn)
+{
+	struct x86_insn insn = {.flow = X86_FLOW_STOP};
+	uint64_t at = fn->start;
+
+	for (int i = 0; i < 8 && at < fn->end && image_decode(f, at, &insn); i++) {
+		if (insn.flow != X86_FLOW_NEXT)
+			break;
+		at += insn.length;
+	}
+	return insn.flow == X86_FLOW_RETURN;
+}
+
+bool extras_find_v8(struct extras *e, const struct image_facts *f)
+{
+	uint32_t setter = image_function_named(f, f->is_64 ? V8_SETTER "mmE" : V8_SETTER "jjE");
+
+	if (setter == NO_FUNCTION || !only_stores(f, &f->functions.v[setter]))
+		return !f->is_v8;
+	add_extra(e, f, (struct extra){setter, 0, HOOK_ACTION_TELL, HOOK_OWN_RETURN_LOCATION});
+	return true;
+}

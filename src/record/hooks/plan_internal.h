@@ -7,7 +7,8 @@
  *   plan_relocs.c	what calls through the linkage table and through pointers mean
  *   plan_targets.c, plan_tables.c	where branches and tables lead into the bytes that would be
  * patched plan_method.c, plan_move.c	how each function is patched, and its moved instructions
- *   plan_extras.c	functions of libc that the hook library replaces or watches
+ *   plan_return.c	what functions do with their return address
+ *   plan_extras.c	functions of libc and of V8 that the hook library replaces or watches
  *   plan.c		all of that for every image, numbered
  */
 #ifndef WEIR_RECORD_HOOKS_PLAN_INTERNAL_H
@@ -76,6 +77,7 @@ struct image_facts {
 	struct map callee_of;	/* address of code -> enum callee */
 	struct map callee_slot; /* address of a pointer -> enum callee */
 	struct map pads_used;	/* start of padding -> bytes of it that are taken */
+	bool is_v8;		/* has V8's generated code */
 	bool has_cyg;		/* has stubs for libc's __cyg_profile_func_enter and exit */
 	/* What names are borrowed from: */
 	struct buf debugdata;
@@ -110,6 +112,9 @@ bool image_is_dynamic_linker(const struct elf_file *elf, const char *path);
 const char *image_refusal(const struct elf_file *elf, const char *path);
 /* Why the function may not; NULL = it may. */
 const char *function_refusal(const struct image_facts *f, const struct image_function *fn);
+
+/* --- plan_return.c --- */
+bool touches_return_address(const struct image_facts *f, const struct image_function *fn);
 
 /* --- plan_relocs.c --- */
 /* Fills callee_of, callee_slot, has_cyg. */
@@ -209,5 +214,8 @@ struct extras {
 };
 void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_traps);
 void extras_find_cyg(struct extras *e, const struct image_facts *f);
+/* False when V8 is in the image and cannot be told of the hooks. */
+bool extras_find_v8(struct extras *e, const struct image_facts *f);
+bool image_defines_v8(const struct elf_file *elf);
 
 #endif

@@ -16,6 +16,7 @@ static const char reads_return[] = "reads its own return address";
 static const char unwinds[] = "it unwinds the stack from its own frame";
 static const char is_probe[] = "compilers insert calls of it that keep all registers";
 static const char is_returned_to[] = "it is returned to, not called";
+static const char is_v8_code[] = "V8's own code moves its return addresses and reads them";
 static const char is_dynamic_linker[] = "it belongs to the dynamic linker";
 static const char runs_before[] = "it runs before or after the program";
 
@@ -116,11 +117,15 @@ const char *function_refusal(const struct image_facts *f, const struct image_fun
 				name_fits(unsafe_names[k].name, name))
 				return unsafe_names[k].reason;
 	}
+	if (f->is_v8 && name_fits("Builtins_*", image_function_name(f, fn)))
+		return is_v8_code;
 	if (fn->is_ifunc)
 		return "an IFUNC resolver runs before the program does";
 	if (fn->is_label)
 		return "its symbol does not say that it is a function";
-	return is_pc_thunk(f, fn->start) ? reads_return : NULL;
+	if (is_pc_thunk(f, fn->start))
+		return reads_return;
+	return touches_return_address(f, fn) ? "it reads or moves its own return address" : NULL;
 }
 
 /* --- images ------------------------------------------------------------------------------ */

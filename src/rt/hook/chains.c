@@ -231,25 +231,28 @@ void chain_drop_to(struct thread *t, struct chain *c, struct hook_entry *e, uint
 }
 
 /* From the last one on: the calls that are over. */
-static void drop_ended(struct thread *t, struct chain *c, uint64_t now)
+static void drop_ended(
+	struct thread *t, struct chain *c, const struct hook_entry *caller, uint64_t now)
 {
 	struct hook_entry *last;
 
-	while ((last = chain_below(c, c->top)) && is_over(last))
+	while ((last = chain_below(c, c->top)) && last != caller && is_over(last))
 		chain_drop_to(t, c, last, now);
 }
 
-void chain_drop_stale(struct thread *t, struct chain *c, uintptr_t sp)
+void chain_drop_stale(
+	struct thread *t, struct chain *c, uintptr_t sp, const struct hook_entry *caller)
 {
 	struct hook_entry *e = c->top, *below = e;
 	uint64_t now = ticks_now();
 
 	if (!is_sure(c)) {
-		drop_ended(t, c, now);
+		drop_ended(t, c, caller, now);
 		return;
 	}
 	/* One that was never filled is over when one below it is. */
-	while ((below = chain_below(c, below)) && (!below->not_sp || entry_sp(below) <= sp))
+	while ((below = chain_below(c, below)) && below != caller &&
+		(!below->not_sp || entry_sp(below) <= sp))
 		e = below->not_sp ? below : e;
 	if (e != c->top)
 		chain_drop_to(t, c, e, now);
@@ -267,7 +270,7 @@ void chain_leave(struct thread *t, struct chain *c, struct hook_entry *e)
 		chain_drop_to(t, c, chain_below(c, c->top), now);
 	end_call(t, c, e, now);
 	e->not_sp = HOOK_LEFT;
-	drop_ended(t, c, now);
+	drop_ended(t, c, NULL, now);
 }
 
 void chain_tell_left(struct thread *t, struct chain *c)

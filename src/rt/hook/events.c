@@ -261,20 +261,38 @@ static bool open_tree(struct thread *t, struct chain *c)
 	return true;
 }
 
+/*
+ * The call that jumped to this one, so that the word still leads to its entry: at the same place of the
+ * stack, or elsewhere when the return address was moved. If that call was taken to be over, its
+ * entry may be given to another any time: the word becomes what it was.
+ */
+static struct hook_entry *tail_caller(struct thread *t, uintptr_t *slot)
+{
+	while (is_in_region(*slot)) {
+		struct hook_entry *e = entry_of_slot(*slot);
+
+		if (e->not_sp > HOOK_LEFT)
+			return e;
+		t->shared->n_unhooked++;
+		*slot = (uintptr_t)e->ret;
+	}
+	return NULL;
+}
+
 /* The entry of a call, or NULL when it cannot be followed. */
 static struct hook_entry *enter_late(struct thread *t, uintptr_t *slot, uint32_t id)
 {
 	struct chain *c = chain_find(t, (uintptr_t)slot);
-	struct hook_entry *e;
+	struct hook_entry *e, *caller;
 
 	if (!c)
 		return NULL;
+	caller = tail_caller(t, slot);
 	chain_trim(c);
 	thread_settle(t, c, (uintptr_t)slot);
 	if (c != t->chain)
 		change_chain(t, c);
-	/* After a tail call the word is still that of the call before. */
-	chain_drop_stale(t, c, (uintptr_t)slot - is_in_region(*slot));
+	chain_drop_stale(t, c, (uintptr_t)slot, caller);
 	if (!is_in_block(c->top)) {
 		shorten_tail_calls(t, c, slot);
 		if (!is_in_block(c->top) && !chain_grow(c))
@@ -339,7 +357,10 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 	if (t && t->chain != c)
 		change_chain(t, c);
 	*slot = (uintptr_t)e->ret;
-	chain_leave(t, c, e);
+	if (e->not_sp > HOOK_LEFT)
+		chain_leave(t, c, e);
+	else if (t) /* it was taken to be over, because its return address was moved */
+		t->shared->n_unhooked++;
 	unblock_signals(&old);
 }
 

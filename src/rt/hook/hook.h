@@ -207,8 +207,10 @@ bool chain_grow(struct chain *c);
 struct hook_entry *chain_below(const struct chain *c, struct hook_entry *e);
 /* Ends the calls above `e`, and that of `e`, which are over. */
 void chain_drop_to(struct thread *t, struct chain *c, struct hook_entry *e, uint64_t now);
-/* Ends the calls that are over without having returned; one begins at `sp`. */
-void chain_drop_stale(struct thread *t, struct chain *c, uintptr_t sp);
+/* Ends the calls that are over without having returned; one begins at `sp`, which goes on for
+ * `caller` and returns to it (NULL: none). */
+void chain_drop_stale(
+	struct thread *t, struct chain *c, uintptr_t sp, const struct hook_entry *caller);
 /* The call of `e` has returned. */
 void chain_leave(struct thread *t, struct chain *c, struct hook_entry *e);
 /* A handler's calls that were left by a jump out of it, when the thread goes on elsewhere. */
@@ -310,6 +312,9 @@ uintptr_t own_function(enum hook_own own);
 /* compiled_in.c */
 void weir_cyg_enter(void *function, void *call_site);
 void weir_cyg_exit(void *function, void *call_site);
+
+/* v8.c: calls the function that has to be told. */
+enum hook_refusal own_tell(enum hook_own own, uintptr_t function);
 
 /* start.c: what the recorder calls in a running program; 0 or a negative errno. */
 __attribute__((visibility("default"))) int weir_attach(const char *place);

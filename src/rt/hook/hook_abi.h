@@ -223,6 +223,8 @@ enum hook_action {
 	HOOK_ACTION_AMOUNT = 3,	 /* entry, amount, exit; `detail` says which arguments */
 	HOOK_ACTION_REPLACE = 4, /* jump to the library's own function `detail` (enum hook_own) */
 	HOOK_ACTION_NOTE = 5,	 /* no record: calls the library's `detail` (enum hook_own) first */
+	HOOK_ACTION_TELL = 6,	 /* nothing is patched: the library calls the function once, for
+				    `detail` (enum hook_own) */
 };
 
 /* detail of HOOK_ACTION_AMOUNT */
@@ -241,6 +243,7 @@ enum hook_own {
 	HOOK_OWN_SIGMASK = 3,	  /* sigprocmask, pthread_sigmask: never block SIGTRAP */
 	HOOK_OWN_SIGACTION = 4,	  /* sigaction: the program's SIGTRAP handler is kept behind ours */
 	HOOK_OWN_MAKECONTEXT = 5, /* makecontext: a stack that coroutines will run on (NOTE) */
+	HOOK_OWN_RETURN_LOCATION = 6, /* V8's: who knows where return addresses are (TELL) */
 };
 
 #define HOOK_ORIGINAL_MAX 32

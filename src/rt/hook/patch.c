@@ -262,6 +262,8 @@ static enum hook_refusal apply_one(struct near_memory *m, const struct hook_plan
 
 	if (!bytes_equal((const void *)site, plan->original, plan->n_original))
 		return HOOK_REFUSAL_CHANGED;
+	if (plan->action == HOOK_ACTION_TELL)
+		return own_tell((enum hook_own)plan->detail, site);
 	if (plan->pad_site && !bytes_equal((const void *)((uintptr_t)plan->pad_site + bias),
 				      plan->pad_original, 5))
 		return HOOK_REFUSAL_CHANGED;

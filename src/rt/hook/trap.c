@@ -187,6 +187,7 @@ uintptr_t own_function(enum hook_own own)
 	case HOOK_OWN_SIGACTION:
 		return (uintptr_t)replaced_sigaction;
 	case HOOK_OWN_MAKECONTEXT:
+	case HOOK_OWN_RETURN_LOCATION:
 		break;
 	}
 	return 0;
