@@ -45,6 +45,9 @@ char *const *hooks_environment(const struct hooks *h);
 const char *hooks_socket(const struct hooks *h);
 const char *hooks_library(const struct hooks *h, bool is_64); /* the path of its file */
 
+/* When they were opened, CLOCK_MONOTONIC, as good as proc_start_ns. */
+uint64_t hooks_began_ns(const struct hooks *h);
+
 /* Calls `each` with every wish that no function was found for. */
 void hooks_each_unmatched(struct hooks *h, void (*each)(void *ctx, const char *wish), void *ctx);
 

@@ -94,6 +94,7 @@ struct hooks {
 	char *library_link; /* to it, for paths that LD_PRELOAD cannot have; NULL = none */
 	char *libraries[2]; /* paths for 32- and 64-bit programs */
 	char *environment[3];
+	uint64_t began_ns; /* CLOCK_MONOTONIC */
 	int listen_fd;
 	int event_fd; /* tells the taker */
 	int wake_fd;  /* tells the server to end */
