@@ -27,6 +27,7 @@
 #define REST_NS		2000000000u
 #define EXCHANGE_NS	5000000000u
 #define FREE_CHUNKS_MAX 1024u
+#define PROC_START_ERROR_NS 20000000u /* a tick of /proc, and another one */
 
 bool hooks_options_are_used(const struct hooks_options *o)
 {
@@ -297,6 +298,7 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 
 	h->options = *options;
 	h->listener.path_fd = h->family_fd = -1;
+	h->began_ns = clock_mono_ns();
 	h->stop_ticks = UINT64_MAX;
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->planner_lock, NULL);
@@ -422,6 +424,11 @@ int hooks_reach(struct hooks *h, pid_t pid, struct err *err)
 const char *hooks_library(const struct hooks *h, bool is_64)
 {
 	return h->libraries[is_64];
+}
+
+uint64_t hooks_began_ns(const struct hooks *h)
+{
+	return h->began_ns > PROC_START_ERROR_NS ? h->began_ns - PROC_START_ERROR_NS : 0;
 }
 
 void hooks_each_unmatched(struct hooks *h, void (*each)(void *ctx, const char *wish), void *ctx)

@@ -48,6 +48,9 @@ const char *hooks_place(const struct hooks *h);
 int hooks_reach(struct hooks *h, pid_t pid, struct err *err);
 const char *hooks_library(const struct hooks *h, bool is_64); /* the path of its file */
 
+/* When they were opened, CLOCK_MONOTONIC, as good as proc_start_ns. */
+uint64_t hooks_began_ns(const struct hooks *h);
+
 /* Calls `each` with every wish that no function was found for. */
 void hooks_each_unmatched(struct hooks *h, void (*each)(void *ctx, const char *wish), void *ctx);
 

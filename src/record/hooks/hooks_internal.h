@@ -107,6 +107,7 @@ struct hooks {
 	struct hook_family lost;    /* as it was when the recording ended */
 	int event_fd;		    /* tells the taker */
 	int wake_fd;		    /* tells the server to look around */
+	uint64_t began_ns;	    /* CLOCK_MONOTONIC */
 	pthread_t server_thread, drain_thread;
 	bool server_runs, drain_runs;
 	atomic_bool stop;	 /* set by hooks_close, read by both threads */

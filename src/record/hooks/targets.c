@@ -105,11 +105,28 @@ int hook_targets_attach(struct hooks *h, const pid_t *pids, size_t n, struct err
 	return 0;
 }
 
+/* --- the end ------------------------------------------------------------------------------- */
+
+#define SCANS_MAX 8 /* a process may fork while it is looked for */
+
 struct detach {
 	struct inject_options options;
+	struct stat libraries[2];
+	uint64_t began_ns;
 	void (*note)(void *ctx, const char *sentence);
 	void *ctx;
+	const char *until;
+	VEC(pid_t) done;
+	size_t n_new;
 };
+
+static bool is_done(const struct detach *d, pid_t pid)
+{
+	for (size_t i = 0; i < d->done.n; i++)
+		if (d->done.v[i] == pid)
+			return true;
+	return false;
+}
 
 static void detach_one(void *ctx, pid_t pid)
 {
@@ -117,18 +134,65 @@ static void detach_one(void *ctx, pid_t pid)
 	struct err err;
 	char *text;
 
+	vec_push(&d->done, pid);
 	if (inject_detach(pid, &d->options, &err) == 0 || !d->note)
 		return;
 	if (err.code == ERR_NOT_FOUND || !proc_exists(pid)) /* it has ended meanwhile */
 		return;
-	text = mem_printf("%s; its hooks go when it next looks at its ring", err.text);
+	text = mem_printf("%s; its hooks go when it next %s", err.text, d->until);
 	d->note(d->ctx, text);
 	free(text);
 }
 
+struct library_search {
+	const struct detach *d;
+	bool is_there;
+};
+
+static void look_for_library(void *ctx, const struct proc_mapping *m)
+{
+	struct library_search *search = ctx;
+	const struct detach *d = search->d;
+
+	for (int i = 0; m->inode && i < 2; i++)
+		search->is_there |= m->inode == d->libraries[i].st_ino &&
+				    !strcmp(path_base_name(m->path),
+					    path_base_name(d->options.library));
+}
+
+/* A child that has called nothing hooked since its fork has not said hello: the library is in it all
+ * the same, and so are the patches. Only processes that began after us can be such. */
+static void detach_child(void *ctx, pid_t pid)
+{
+	struct detach *d = ctx;
+	struct library_search search = {.d = d};
+
+	if (pid == getpid() || is_done(d, pid) || proc_start_ns(pid) < d->began_ns)
+		return;
+	if (proc_each_mapping(pid, look_for_library, &search, NULL) < 0 || !search.is_there)
+		return;
+	d->n_new++;
+	detach_one(d, pid);
+}
+
 void hook_targets_detach(struct hooks *h, void (*note)(void *ctx, const char *sentence), void *ctx)
 {
-	struct detach d = {inject_options_of(h), note, ctx};
+	struct detach d = {.options = inject_options_of(h),
+		.began_ns = hooks_began_ns(h),
+		.note = note,
+		.ctx = ctx,
+		.until = "looks at its ring"};
 
 	hooks_each_process(h, detach_one, &d);
+	d.until = "calls a hooked function";
+	for (int i = 0; i < 2; i++)
+		if (stat(hooks_library(h, i), &d.libraries[i]) < 0)
+			d.libraries[i].st_ino = 0;
+	for (int i = 0; i < SCANS_MAX; i++) {
+		d.n_new = 0;
+		proc_each_task(0, detach_child, &d);
+		if (!d.n_new)
+			break;
+	}
+	vec_release(&d.done);
 }

@@ -67,7 +67,6 @@ int library_open_area(const struct exchange *x)
 	library.serial = control->serial;
 	threads[control->n_threads].session = 1;
 	library.is_same_memory = &threads[control->n_threads].session;
-	library.serial = control->serial;
 	library.area = (uintptr_t)control;
 	library.area_bytes = bytes;
 	library.pid = (uint32_t)raw_call(SYS_getpid, 0);
