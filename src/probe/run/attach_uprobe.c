@@ -4,6 +4,12 @@
  * of them takes some ten milliseconds. A link is all or nothing, so when the kernel refuses one,
  * halves are tried until the sites that it does not want are known; those are left out and named.
  * Without such links (before Linux 6.6) each site is a perf event of its own.
+ *
+ * Breakpoints are set in every process that maps the file, also when only some are asked for: the
+ * prologue leaves the others out. A link for one process does not follow its children; perf's
+ * uprobes with `inherit` must never be used: the kernel reads their path again at each fork, by
+ * the pointer that was ours, and fork fails in the program (EFAULT, seen on Linux 6.18). Events that
+ * are named in tracefs are inherited rightly, but each takes a tenth of a second to close.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
