@@ -33,6 +33,8 @@ for p in confined fixed timed; do
 	same "$p has threads under a filter" $p threads
 	# Four more that have no counters of their own: the report says it.
 	equal "$p: what threads under a filter count is told" "counted together" "$(figures $p | tail -n 1)"
+	same "$p only asks whether there are filters" $p asks
+	equal "$p: and everything is counted" "$(printf '3410 1024\n')" "$(figures $p)"
 	same "$p has a child under a filter" $p child
 	equal "$p: that the child is not counted is told" "$(printf '3010 1024\nchildren that it had')" "$(figures $p)"
 	more || break

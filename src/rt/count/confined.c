@@ -14,26 +14,27 @@
 #define NO_CALLS       1u
 #define NO_TICKS       2u
 
-static uint32_t judge_prctl(uint64_t option, uint64_t value)
+/* Without a filter it only asks whether the kernel has filters. */
+static uint32_t judge_prctl(uint64_t option, uint64_t value, uint64_t filter)
 {
 	if ((uint32_t)option == PR_SET_SECCOMP)
-		return value == SECCOMP_MODE_STRICT ? NO_CALLS | NO_TICKS : NO_CALLS;
+		return value == SECCOMP_MODE_STRICT ? NO_CALLS | NO_TICKS : filter ? NO_CALLS : 0;
 	return (uint32_t)option == PR_SET_TSC && value == PR_TSC_SIGSEGV ? NO_TICKS : 0;
 }
 
-static uint32_t judge(enum gate gate, uint64_t a, uint64_t b, uint64_t c)
+static uint32_t judge(enum gate gate, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
 	if (gate == GATE_PRCTL)
-		return judge_prctl(a, b);
+		return judge_prctl(a, b, c);
 	if (gate == GATE_LOAD)
 		return NO_CALLS;
 	if (a == SYS_prctl)
-		return judge_prctl(b, c);
+		return judge_prctl(b, c, d);
 	if (a != SYS_seccomp)
 		return 0;
-	return (uint32_t)b == SECCOMP_SET_MODE_STRICT	? NO_CALLS | NO_TICKS
-	       : (uint32_t)b == SECCOMP_SET_MODE_FILTER ? NO_CALLS
-							: 0;
+	if ((uint32_t)b == SECCOMP_SET_MODE_STRICT)
+		return NO_CALLS | NO_TICKS;
+	return (uint32_t)b == SECCOMP_SET_MODE_FILTER && d ? NO_CALLS : 0;
 }
 
 static void unclock_frames(struct frame *first, struct frame *top)
@@ -91,9 +92,9 @@ static void confine(void *arg)
 	}
 }
 
-void count_gate(uint32_t gate, uint64_t a, uint64_t b, uint64_t c)
+void count_gate(uint32_t gate, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-	uint32_t what = judge((enum gate)gate, a, b, c);
+	uint32_t what = judge((enum gate)gate, a, b, c, d);
 
 	if (what && count_library.is_ready)
 		count_apart(confine, &what);

@@ -489,6 +489,7 @@ weir_count_cycles:
 	pushfq
 	.cfi_adjust_cfa_offset 8
 	cld
+	mov %rcx, %r8
 	mov %rdx, %rcx
 	mov %rsi, %rdx
 	mov %rdi, %rsi

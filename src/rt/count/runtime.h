@@ -278,7 +278,7 @@ void *count_mmap(void *at, uint64_t bytes, int prot, int flags);
 
 /* confined.c */
 enum gate { GATE_PRCTL, GATE_SYSCALL, GATE_LOAD };
-void count_gate(uint32_t gate, uint64_t a, uint64_t b, uint64_t c);
+void count_gate(uint32_t gate, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 void count_child_is_lost(void); /* in a child of a confined process */
 
 static inline uint64_t ticks_now(void)
