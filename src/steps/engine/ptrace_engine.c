@@ -17,6 +17,7 @@
 
 #define DETACH_NS_MAX 3000000000u
 #define ATTACH_ROUNDS 64
+#define WATCHED_CALLS 512 /* stops, two for each call */
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |     \
@@ -24,7 +25,7 @@
 
 /* --- tracees --------------------------------------------------------------------------------- */
 
-static struct tracee *find(const struct ptrace_engine *e, pid_t tid)
+struct tracee *tracee_find(const struct ptrace_engine *e, pid_t tid)
 {
 	const uint64_t *i = map_find(&e->by_tid, (uint64_t)tid);
 
@@ -45,23 +46,80 @@ static struct tracee *add(struct ptrace_engine *e, struct step_track *track, pid
 	return t;
 }
 
+static void resume(struct ptrace_engine *e, struct tracee *t, int signal);
+
+/* Who asked for the thread may have it now. */
+static void release_claimer(struct ptrace_engine *e, pid_t tid)
+{
+	struct tracee *by = tid ? tracee_find(e, tid) : NULL;
+
+	if (!by || !by->is_held)
+		return;
+	by->is_held = false;
+	by->has_claimed = true;
+	resume(e, by, 0);
+}
+
 static void gone(struct ptrace_engine *e, struct tracee *t, int status)
 {
+	pid_t claimer = t->claimed_by;
 	size_t i = 0;
 
-	step_session_exit(e->s, t->track, status);
+	if (!t->is_claimed)
+		step_session_exit(e->s, t->track, status);
 	while (e->tracees.v[i] != t)
 		i++;
 	e->tracees.v[i] = e->tracees.v[--e->tracees.n];
 	*map_ensure(&e->by_tid, (uint64_t)t->tid, NULL) = 0;
 	e->n_live--;
 	free(t);
+	release_claimer(e, claimer);
+}
+
+static void let_go(struct ptrace_engine *e, struct tracee *t, int signal);
+
+static void note_claim(struct ptrace_engine *e, struct tracee *t, pid_t by)
+{
+	step_session_note(e->s, "process %d runs on untraced: process %d traces it", t->pid, by);
+	t->is_claimed = true;
+}
+
+/* True when the thread does not go on now: it is let go, or waits for another to be. */
+static bool take_claim(
+	struct ptrace_engine *e, struct tracee *t, enum claim claim, struct tracee *target)
+{
+	if (claim == CLAIM_NONE || t->has_claimed)
+		return false;
+	if (claim == CLAIM_ITSELF) {
+		note_claim(e, t, proc_parent(t->pid));
+		let_go(e, t, 0);
+		gone(e, t, 0);
+		return true;
+	}
+	if (!target->is_claimed)
+		note_claim(e, target, t->pid);
+	target->claimed_by = t->tid;
+	t->is_held = true;
+	if (target->is_held) { /* it stands already */
+		let_go(e, target, 0);
+		gone(e, target, 0);
+	} else {
+		ptrace(PTRACE_INTERRUPT, target->tid, NULL, NULL);
+	}
+	return true;
 }
 
 static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 {
 	enum __ptrace_request how = PTRACE_CONT;
+	struct tracee *target = NULL;
+	enum claim claim = CLAIM_NONE;
 
+	if (t->mode == TRACEE_STEP && t->has_saved && !signal && !t->call_stops)
+		claim = tracee_claims(e, t, &target);
+	if (take_claim(e, t, claim, target))
+		return;
+	t->has_claimed = false;
 	if (t->mode == TRACEE_STEP && t->has_saved)
 		tracee_look_ahead(e, t);
 	if (t->needs_settling && !signal && t->mode == TRACEE_STEP) {
@@ -81,7 +139,7 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 		how = !t->emulated && tracee_runs_block(e, t) && !e->emulates_blocks
 			      ? PTRACE_SINGLEBLOCK
 			      : PTRACE_SINGLESTEP;
-	} else if (t->is_waiting_for_code) {
+	} else if (t->is_waiting_for_code || t->n_watched) {
 		how = PTRACE_SYSCALL;
 	}
 	t->injected = signal;
@@ -96,8 +154,8 @@ static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
 		ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
 		tracee_stepped(e, t, 0);
 	if (t->is_marked_in)
-		step_session_mark(
-			e->s, t->track, STEP_MARK_PAUSE, step_session_why_over(e->s), 0, 0);
+		step_session_mark(e->s, t->track, STEP_MARK_PAUSE,
+			t->is_claimed ? STEP_WHY_ENGINE : step_session_why_over(e->s), 0, 0);
 	t->is_marked_in = false;
 	step_session_look_at_name(e->s, t->track);
 	tracee_clear_places(t);
@@ -171,6 +229,8 @@ static void event_fork(struct ptrace_engine *e, struct tracee *by)
 	t->around_sp = pid != by->pid ? by->around_sp : 0; /* a copy is in the same calls */
 	t->n_handlers = pid != by->pid ? by->n_handlers : 0;
 	t->is_unwanted = e->o->no_follow && pid != by->pid;
+	if (pid != by->pid)
+		t->n_watched = by->n_watched = WATCHED_CALLS;
 	early = map_find(&e->early, message);
 	if (early && *early) {
 		status = (int)*early;
@@ -186,7 +246,7 @@ static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 	struct tracee *caller;
 
 	ptrace(PTRACE_GETEVENTMSG, t->tid, NULL, &message);
-	caller = message && message != (unsigned long)t->tid ? find(e, (pid_t)message) : t;
+	caller = message && message != (unsigned long)t->tid ? tracee_find(e, (pid_t)message) : t;
 	caller = caller ? caller : t;
 	if (caller->mode == TRACEE_STEP && caller->has_saved && caller->is_in &&
 		step_session_wants(e->s, caller->track, caller->saved)) {
@@ -313,7 +373,11 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 static void stopped_by_call(struct ptrace_engine *e, struct tracee *t)
 {
 	struct user_regs_struct before = t->regs;
+	struct tracee *target = NULL;
+	enum claim claim = tracee_claims_in_call(e, t, &target);
 
+	if (take_claim(e, t, claim, target))
+		return;
 	if (!t->call_stops) {
 		tracee_look_for_code(e, t);
 	} else if (!--t->call_stops) {
@@ -324,11 +388,17 @@ static void stopped_by_call(struct ptrace_engine *e, struct tracee *t)
 	resume(e, t, 0);
 }
 
+static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status);
+
 static void stopped(struct ptrace_engine *e, struct tracee *t, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
 	t->is_at_int3 = false;
+	if (t->is_claimed) {
+		detach_stopped(e, t, status);
+		return;
+	}
 	if (t->is_in_string)
 		tracee_string_stopped(e, t);
 	if (t->is_unwanted && event == PTRACE_EVENT_STOP) {
@@ -349,7 +419,7 @@ static void stopped(struct ptrace_engine *e, struct tracee *t, int status)
 
 static void handle(struct ptrace_engine *e, pid_t tid, int status)
 {
-	struct tracee *t = find(e, tid);
+	struct tracee *t = tracee_find(e, tid);
 
 	if (WIFEXITED(status) || WIFSIGNALED(status)) {
 		if (tid == e->command)
@@ -396,7 +466,7 @@ static void attach_thread(void *ctx, pid_t tid)
 {
 	struct attaching *a = ctx;
 
-	if (a->errnum || find(a->e, tid))
+	if (a->errnum || tracee_find(a->e, tid))
 		return;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)OPTIONS) < 0) {
 		int errnum = errno;
@@ -470,6 +540,8 @@ static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status
 		tracee_string_stopped(e, t);
 	if (event == PTRACE_EVENT_STOP && signal == SIGTRAP)
 		tracee_repeat_call(t);
+	if (t->is_child && tracee_read_regs(t) && t->is_64)
+		tracee_mend_r11(t);
 	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 		event == PTRACE_EVENT_CLONE) {
 		event_fork(e, t);
@@ -497,12 +569,16 @@ static void detach_all(struct ptrace_engine *e)
 {
 	uint64_t until = clock_mono_ns() + DETACH_NS_MAX;
 
-	for (size_t i = 0; i < e->tracees.n; i++)
+	for (size_t i = 0; i < e->tracees.n; i++) {
 		ptrace(PTRACE_INTERRUPT, e->tracees.v[i]->tid, NULL, NULL);
+		if (e->tracees.v[i]->is_held) /* to that stop */
+			ptrace(PTRACE_CONT, e->tracees.v[i]->tid, NULL, NULL);
+		e->tracees.v[i]->is_held = false;
+	}
 	while (e->n_live && clock_mono_ns() < until) {
 		int status;
 		pid_t tid = waitpid(-1, &status, __WALL);
-		struct tracee *t = tid > 0 ? find(e, tid) : NULL;
+		struct tracee *t = tid > 0 ? tracee_find(e, tid) : NULL;
 
 		if (tid < 0 && errno == ECHILD)
 			break;

@@ -89,6 +89,12 @@ struct tracee {
 	uint64_t to_changes;
 	uint64_t places[PLACES_MAX]; /* what its debug registers have */
 	size_t n_places;
+	/* Tracing by the program itself (ptrace_claim.c). */
+	bool is_claimed;    /* it is let go for another tracer: */
+	pid_t claimed_by;   /* that stands until it is; 0 = nobody does */
+	bool is_held;	    /* it is such a one */
+	bool has_claimed;   /* the call in front of it may be made */
+	unsigned n_watched; /* stops for system calls left, while it runs free */
 	bool is_at_int3; /* stopped by a breakpoint instruction of its own */
 	struct tracee_call calls[TRACEE_CALLS]; /* a ring */
 	size_t n_calls;
@@ -179,6 +185,18 @@ void tracee_look_for_call(struct tracee *t, const uint8_t *bytes, size_t n, uint
 bool tracee_is_at_return(struct ptrace_engine *e, struct tracee *t);
 bool tracee_find_return(struct ptrace_engine *e, struct tracee *t, uint64_t sp, uint64_t *addr);
 
+/* --- ptrace_claim.c: programs that trace others ---------------------------------------------- */
+
+enum claim { CLAIM_NONE, CLAIM_ITSELF, CLAIM_OTHER };
+
+/* Stands before a call by which it becomes the tracer of `*target`, or another its own. */
+enum claim tracee_claims(struct ptrace_engine *e, struct tracee *t, struct tracee **target);
+/* The same for one that runs free, at the entry of a call. */
+enum claim tracee_claims_in_call(
+	struct ptrace_engine *e, struct tracee *t, struct tracee **target);
+/* --- ptrace_engine.c --- */
+struct tracee *tracee_find(const struct ptrace_engine *e, pid_t tid);
+
 /* --- ptrace_select.c: what is stepped, what runs free ----------------------------------------- */
 
 /* At the first stop of a thread or program: decides how it goes on. */
@@ -215,6 +233,7 @@ void tracee_take_mask(struct tracee *t);
 void tracee_give_mask(struct tracee *t);
 /* Stands at the first instruction of a handler, whose frame tells siginfo or not. */
 void tracee_entered_handler(struct tracee *t, bool has_info);
+bool tracee_is_system_call(const uint8_t *bytes, size_t n);
 /* Stands before a system call that changes the mask. */
 bool tracee_is_before_mask_call(struct ptrace_engine *e, struct tracee *t);
 /* Such a call was made; `before` are the registers in front of it. */

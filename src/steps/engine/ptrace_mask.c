@@ -109,6 +109,12 @@ void tracee_entered_handler(struct tracee *t, bool has_info)
 		add_to_mask(t, at);
 }
 
+bool tracee_is_system_call(const uint8_t *bytes, size_t n)
+{
+	return n >= 2 && ((bytes[0] == 0x0f && (bytes[1] == 0x05 || bytes[1] == 0x34)) ||
+				 (bytes[0] == 0xcd && bytes[1] == 0x80));
+}
+
 bool tracee_is_before_mask_call(struct ptrace_engine *e, struct tracee *t)
 {
 	uint8_t bytes[16];
@@ -117,8 +123,7 @@ bool tracee_is_before_mask_call(struct ptrace_engine *e, struct tracee *t)
 	if (mask_call_of(t, &t->regs) == MASK_CALL_NONE)
 		return false;
 	n = tracee_fetch(e, t, t->saved, bytes);
-	return n >= 2 && ((bytes[0] == 0x0f && (bytes[1] == 0x05 || bytes[1] == 0x34)) ||
-				 (bytes[0] == 0xcd && bytes[1] == 0x80));
+	return tracee_is_system_call(bytes, n);
 }
 
 static void mask_was_set(struct tracee *t, const struct user_regs_struct *before)
