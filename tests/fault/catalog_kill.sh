@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A writer of the catalog is killed, at random times and at every single write: what it called
 # committed is there, whole, and the next writer goes on. Readers and writers at the same time.
-# weir-test: once: takes long; unit tests and a fuzz target take the catalog through the sanitizers
 # weir-test: patient
 . "$ROOT/tests/lib.sh"
 driver=$BUILD/tests/oracle/catalog_driver
