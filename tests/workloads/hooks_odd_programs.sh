@@ -71,6 +71,8 @@ more && same "threads, with a stack that has no limit" '*' bash -c 'ulimit -s un
 # --- with the stack at each entry
 record_options=(--stack-at '*')
 same "a stack at each entry" 'quiet' ./jumps
+build edge_stack edge_stack.c -O2 && same "a stack at each entry, where nothing is mapped behind it" '*' ./edge_stack
+[ -z "$has_32" ] || { build edge_stack32 edge_stack.c -O2 -m32 && same "the same, 32-bit" '*' ./edge_stack32; }
 record_options=()
 
 # --- processes

@@ -440,10 +440,21 @@ static struct hook_record *take_many(struct thread *t, size_t n)
 
 #define STACK_COPY_BYTES 8192u
 
+/* Bytes from `sp` on that are surely of its stack; 0 when that is not known. */
+static size_t stack_bytes(const struct chain *c, uintptr_t sp)
+{
+	/* The end of a stack that nobody told us of: behind the word of its first call. */
+	uintptr_t end = c->kind == CHAIN_GUESSED ? c->high + sizeof(uintptr_t) : c->high;
+
+	if (sp < c->low || sp >= end)
+		return 0;
+	return end - sp < STACK_COPY_BYTES ? end - sp : STACK_COPY_BYTES;
+}
+
 static void write_stack(struct thread *t, uintptr_t *slot, struct hook_regs *regs, uint64_t ret)
 {
-	uintptr_t start = (uintptr_t)slot, end = t->chain->start + t->chain->bytes;
-	size_t n_bytes = end - start < STACK_COPY_BYTES ? end - start : STACK_COPY_BYTES;
+	uintptr_t start = (uintptr_t)slot;
+	size_t n_bytes = stack_bytes(t->chain, start);
 	size_t n = (sizeof(*regs) + n_bytes + sizeof(struct hook_record) - 1) /
 		   sizeof(struct hook_record);
 	struct hook_record *r = take_many(t, n + 1);
@@ -457,7 +468,8 @@ static void write_stack(struct thread *t, uintptr_t *slot, struct hook_regs *reg
 	bytes_copy(to, regs, sizeof(*regs));
 	bytes_copy(to + sizeof(*regs), (const void *)start, n_bytes);
 	/* The copy has the slot's address where the caller's was: the entry's record has that. */
-	bytes_copy(to + sizeof(*regs), &ret, sizeof(uintptr_t));
+	if (n_bytes >= sizeof(uintptr_t))
+		bytes_copy(to + sizeof(*regs), &ret, sizeof(uintptr_t));
 	write_record(r, HOOK_HEAD(HOOK_RECORD_MORE, HOOK_MORE_STACK, ticks_now()),
 		sizeof(*regs) + n_bytes);
 }
