@@ -679,6 +679,7 @@ void session_finish(struct session *s)
 	}
 	process_life_finish(s->life, s->last_time);
 	write_notes(s);
+	images_drop_changed(s->images);
 	images_write_facts(s->images, s->w);
 	name_frames(s->w, s->images, s->kernel_image);
 }

@@ -145,6 +145,8 @@ static void recover(struct trace_reader *r)
 			r->chunks.n, r->chunks_end);
 	if (left && !has_index)
 		buf_printf(&why, "; the %" PRIu64 " bytes that follow are not readable", left);
+	if (file_map_is_cut(&r->map))
+		buf_put_cstr(&why, "; the file " FILE_CUT_REASON);
 	r->recovered = mem_strdup(buf_text(&why));
 	buf_release(&why);
 }
@@ -245,17 +247,21 @@ static int open_mapped(struct trace_reader *r, struct err *err)
 	return rc;
 }
 
-static int open_bytes(struct trace_reader **out, struct span bytes, const char *name,
+/* Takes `map` over when it succeeds. */
+static int open_bytes(struct trace_reader **out, const struct file_map *map, const char *name,
 	bool check_crc, struct err *err)
 {
 	struct trace_reader *r = mem_zalloc(sizeof(*r));
 	int rc;
 
 	r->name = mem_strdup(name);
-	r->bytes = bytes;
+	r->bytes = map->bytes;
 	r->check_crc = check_crc;
+	if (map->mapped)
+		r->map = *map;
 	rc = open_mapped(r, err);
 	if (rc < 0) {
+		r->map = (struct file_map){0};
 		trace_reader_close(r);
 		return rc;
 	}
@@ -266,13 +272,13 @@ static int open_bytes(struct trace_reader **out, struct span bytes, const char *
 int trace_reader_open_bytes(
 	struct trace_reader **out, struct span bytes, const char *name, struct err *err)
 {
-	return open_bytes(out, bytes, name, true, err);
+	return open_bytes(out, &(struct file_map){.bytes = bytes}, name, true, err);
 }
 
 int trace_reader_open_unchecked(
 	struct trace_reader **out, struct span bytes, const char *name, struct err *err)
 {
-	return open_bytes(out, bytes, name, false, err);
+	return open_bytes(out, &(struct file_map){.bytes = bytes}, name, false, err);
 }
 
 int trace_reader_open(struct trace_reader **out, const char *path, struct err *err)
@@ -282,7 +288,7 @@ int trace_reader_open(struct trace_reader **out, const char *path, struct err *e
 
 	if (rc < 0)
 		return rc;
-	rc = open_bytes(out, map.bytes, path, true, err);
+	rc = open_bytes(out, &map, path, true, err);
 	if (rc < 0)
 		file_map_release(&map);
 	else

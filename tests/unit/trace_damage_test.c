@@ -283,6 +283,34 @@ static void file_size_limit(void)
 	signal(SIGXFSZ, SIG_DFL);
 }
 
+/* The file loses its contents while a reader has it open. */
+static void truncated_meanwhile(void)
+{
+	struct file_map map = everything();
+	struct trace_reader *r;
+	struct trace_cursor *c;
+	struct trace_record record;
+	struct err err = {0};
+	int fd = open(path, O_WRONLY | O_CREAT, 0600), rc;
+	unsigned n_damaged = 0;
+
+	CHECK_EQ(write(fd, map.bytes.p, map.bytes.n), map.bytes.n);
+	close(fd);
+	CHECK_EQ(trace_reader_open(&r, path, &err), 0);
+	CHECK_EQ(truncate(path, 0), 0);
+	CHECK_EQ(trace_cursor_open(&c, r, TRACE_ALL_STREAMS, 0, UINT64_MAX, &err), 0);
+	while ((rc = trace_cursor_next(c, &record, &err)) != 0)
+		if (rc < 0) {
+			CHECK(strstr(err.text, "the file was truncated while it was read"));
+			n_damaged++;
+		}
+	CHECK(n_damaged > 0);
+	trace_cursor_close(c);
+	trace_reader_close(r);
+	file_map_release(&map);
+	unlink(path);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -290,6 +318,7 @@ int main(void)
 			every_prefix},
 		{"every flipped bit is found, or changes nothing", every_bit},
 		{"a damaged record chunk costs that chunk alone", damage_costs_one_chunk},
+		{"a trace that is truncated while it is read says so", truncated_meanwhile},
 		{"a reader that had to scan says why", reasons_for_a_scan},
 		{"a file that is something else is refused with its first bytes", other_files},
 		{"a file that is not there is refused by name", missing_file},
