@@ -164,6 +164,12 @@ static int check_records_entry(const struct trace_reader *r, size_t i, struct er
 	return 0;
 }
 
+/* False: the definition of its stream is damaged, so nobody knows whose records these are. */
+static bool is_placed(const struct trace_reader *r, const struct chunk_entry *e)
+{
+	return r->streams.v[e->stream].kind != 0;
+}
+
 /* Lists the record chunks of each stream. */
 static int sort_by_stream(struct trace_reader *r, struct err *err)
 {
@@ -177,7 +183,10 @@ static int sort_by_stream(struct trace_reader *r, struct err *err)
 		rc = check_records_entry(r, i, err);
 		if (rc < 0)
 			return rc;
-		first[r->chunks.v[i].stream + 1]++;
+		if (!is_placed(r, &r->chunks.v[i]))
+			r->n_unplaced += r->chunks.v[i].count;
+		else
+			first[r->chunks.v[i].stream + 1]++;
 	}
 	for (size_t s = 0; s < r->streams.n; s++)
 		first[s + 1] += first[s];
@@ -188,7 +197,7 @@ static int sort_by_stream(struct trace_reader *r, struct err *err)
 		struct chunk_view view = {.offset = e->offset, .listed_type = CHUNK_TYPE_RECORDS};
 		uint32_t *at = &next[e->type == CHUNK_TYPE_RECORDS ? e->stream : 0];
 
-		if (e->type != CHUNK_TYPE_RECORDS)
+		if (e->type != CHUNK_TYPE_RECORDS || !is_placed(r, e))
 			continue;
 		if (*at > first[e->stream] &&
 			r->chunks.v[r->stream_chunks[*at - 1]].last_time > e->first_time)
@@ -205,6 +214,8 @@ static int read_tables(
 	for (size_t i = 0; i < r->chunks.n; i++) {
 		uint32_t type = r->chunks.v[i].type;
 		struct chunk_view view = {0};
+		size_t n_before = reader_tables_n(r, type);
+		struct err why = {0};
 		int rc;
 
 		if (type == CHUNK_TYPE_RECORDS)
@@ -214,16 +225,17 @@ static int read_tables(
 			continue;
 		}
 		if (type == CHUNK_TYPE_FUNCTIONS) {
-			rc = reader_add_function_chunk(r, i, err);
+			rc = reader_add_function_chunk(r, i, &why);
 		} else {
-			rc = chunk_load_listed(r, i, zstd, unpacked, &view, err);
+			rc = chunk_load_listed(r, i, zstd, unpacked, &view, &why);
 			if (rc == 0)
-				rc = reader_tables_add(r, &view, err);
+				rc = reader_tables_add(r, &view, &why);
 		}
-		if (rc < 0)
-			return rc;
+		if (rc < 0 && reader_tables_stand_in(r, &r->chunks.v[i], n_before, &why) < 0)
+			return err_set(err, rc, "%s", why.text);
 	}
 	reader_images_finish(r);
+	reader_tables_finish(r);
 	return sort_by_stream(r, err);
 }
 
