@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/map_guard.h"
 #include "base/mem.h"
 #include "base/output.h"
 #include "base/staged_file.h"
@@ -135,8 +136,11 @@ int file_map_open(struct file_map *map, const char *path, struct err *err)
 			p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p == MAP_FAILED)
 			return err_sys(err, errno, "'%s': cannot map", path);
-		*map = (struct file_map){{p, (size_t)st.st_size}, true};
-		return 0;
+		if (map_guard_add(p, (size_t)st.st_size)) {
+			*map = (struct file_map){{p, (size_t)st.st_size}, true};
+			return 0;
+		}
+		munmap(p, (size_t)st.st_size); /* more files than anybody has: read it */
 	}
 	fcntl(fd, F_SETFL, 0); /* a pipe is read until its writer is done */
 	rc = read_all(fd, &b, READ_WHOLE_MAX, path, err);
@@ -150,11 +154,18 @@ int file_map_open(struct file_map *map, const char *path, struct err *err)
 
 void file_map_release(struct file_map *map)
 {
-	if (map->mapped)
+	if (map->mapped) {
+		map_guard_remove(map->bytes.p);
 		munmap((void *)map->bytes.p, map->bytes.n);
-	else
+	} else {
 		free((void *)map->bytes.p);
+	}
 	*map = (struct file_map){{NULL, 0}, false};
+}
+
+bool file_map_is_cut(const struct file_map *map)
+{
+	return map->mapped && map_guard_is_cut(map->bytes.p);
 }
 
 const char *path_base_name(const char *path)

@@ -18,6 +18,10 @@ struct file_map {
 /* Regular files are mapped, others read. Fails with a sentence that names `path`. */
 int file_map_open(struct file_map *map, const char *path, struct err *err);
 void file_map_release(struct file_map *map);
+/* Whether the file was truncated while it was mapped and what is gone was asked for: that reads as
+ * zeros (base/map_guard.h). */
+bool file_map_is_cut(const struct file_map *map);
+#define FILE_CUT_REASON "was truncated while it was read"
 
 /* Appends the content of `path` to `to`, at most `max` bytes. */
 int file_read(struct buf *to, const char *path, size_t max, struct err *err);

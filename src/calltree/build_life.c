@@ -111,6 +111,24 @@ static void read_life_stream(struct builder *b, uint32_t stream)
 		b->profile->loss.is_cut = true; /* the walk meets it again and says what it is */
 }
 
+/* What they defined is unknown, and shown as such where it is referred to. */
+static void note_damaged_tables(struct builder *b)
+{
+	struct loss *loss = &b->profile->loss;
+	const char *why;
+	uint32_t n = trace_reader_n_damaged_tables(b->reader, &why);
+
+	if (!n)
+		return;
+	loss->is_cut = true;
+	loss_add_reason(loss, why, 1);
+	if (n > 1)
+		loss_add_reason(loss, "more chunks of definitions are damaged", n - 1);
+	if (trace_reader_n_unplaced(b->reader))
+		loss_add_reason(loss, "records of a stream whose definition is damaged",
+			trace_reader_n_unplaced(b->reader));
+}
+
 void build_read_life(struct builder *b)
 {
 	const char *why;
@@ -118,6 +136,7 @@ void build_read_life(struct builder *b)
 	for (uint32_t id = 1; id < trace_reader_n_streams(b->reader); id++)
 		if (trace_reader_stream(b->reader, id)->kind == STREAM_KIND_LIFE)
 			read_life_stream(b, id);
+	note_damaged_tables(b);
 	if (trace_reader_is_recovered(b->reader, &why)) {
 		b->profile->loss.is_cut = true;
 		loss_add_reason(

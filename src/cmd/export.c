@@ -182,7 +182,8 @@ static int export_steps(
 		return command_fail(&err);
 	source.reader = reader;
 	rc = write_output(&source, a->output, &err);
-	has_losses = source.steps_result.n_gaps || trace_reader_is_recovered(reader, NULL);
+	has_losses = source.steps_result.n_gaps || trace_reader_is_recovered(reader, NULL) ||
+		     trace_reader_n_damaged_tables(reader, NULL);
 	trace_reader_close(reader);
 	if (rc < 0)
 		return command_fail(&err);

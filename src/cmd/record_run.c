@@ -81,8 +81,8 @@ static void show_result(struct talk *t, const struct recorder_result *r)
 		r->counts.n_processes == 1 ? "" : "es", r->counts.n_threads,
 		r->counts.n_threads == 1 ? "" : "s", r->trace_bytes);
 	if (r->counts.n_lost)
-		fprintf(stderr, ", %lu samples lost (the kernel's ring was full)",
-			r->counts.n_lost);
+		fprintf(stderr, ", %lu %s lost (the kernel's ring was full)", r->counts.n_lost,
+			r->counts.lost_are_mixed ? "samples or kernel events" : "samples");
 	if (r->counts.n_events_lost)
 		fprintf(stderr, ", %lu events lost (weir report loss says why)",
 			r->counts.n_events_lost);

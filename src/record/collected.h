@@ -56,7 +56,8 @@ struct collected {
 	enum collected_kind kind;
 	uint32_t cpu;
 	uint32_t pid, tid;
-	size_t bytes; /* of this block, for the queue's limit */
+	size_t bytes;	/* of this block, for the queue's limit */
+	uint64_t order; /* of arrival at the session, which keeps it among equal times */
 	union {
 		struct collected_sample sample;
 		struct collected_mmap mmap;
@@ -78,7 +79,7 @@ struct collected {
 			bool is_out, is_preempted;
 		} sw;
 		struct {
-			uint64_t n; /* records of any kind; nearly all are samples */
+			uint64_t n; /* records of any kind */
 		} lost;
 	};
 };

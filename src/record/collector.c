@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map_guard.h"
 #include "record/deep_stacks.h"
 
 #define ROUND_MS	 10
@@ -206,7 +207,7 @@ int collector_start(struct collector **out, struct perf_set *set, struct err *er
 		free(c);
 		return rc;
 	}
-	sigfillset(&all); /* signals are the main thread's */
+	map_guard_fill_mask(&all); /* signals are the main thread's */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&c->thread, NULL, collector_main, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

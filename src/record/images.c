@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 
 #include "base/file.h"
 #include "base/map.h"
@@ -21,6 +23,9 @@
 struct image_content {
 	struct image image;
 	struct file_map file;
+	char *opened;	  /* the path it was opened by; owned */
+	struct stat st;	  /* of the file, when it was opened */
+	bool is_dropped;  /* the file has been changed, its ELF view is not used any more */
 	uint8_t *memory; /* a vdso's bytes, owned */
 	struct cfi_table *cfi;
 	bool cfi_made;
@@ -44,9 +49,10 @@ void images_free(struct images *t)
 		struct image_content *c = t->items.v[i];
 
 		cfi_table_free(c->cfi);
-		if (c->image.has_elf)
+		if (c->image.has_elf || c->is_dropped)
 			elf_file_release(&c->image.elf);
 		file_map_release(&c->file);
+		free(c->opened);
 		free(c->memory);
 		free((char *)c->image.path);
 		free((char *)c->image.problem);
@@ -84,8 +90,23 @@ static bool cut_deleted(char *path)
 	return true;
 }
 
+/* Where stat gives files other devices than the kernel says of mappings: an inode has to do. */
+static bool has_plain_devices(const char *path)
+{
+	static const uint32_t without[] = {0x794c7630u /* overlayfs */, 0x9123683eu /* btrfs */,
+		0xca451a4eu /* bcachefs */};
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		if ((uint32_t)fs.f_type == without[i])
+			return false;
+	return true;
+}
+
 static bool is_same_file(const struct image_content *c, const struct image_query *q,
-	const struct stat *st, struct err *err)
+	const char *path, struct err *err)
 {
 	struct span id = elf_file_build_id(&c->image.elf);
 
@@ -96,8 +117,13 @@ static bool is_same_file(const struct image_content *c, const struct image_query
 			"the file there now is another version (build-id differs)");
 		return false;
 	}
-	if (q->inode && st->st_ino != q->inode) {
+	if (q->inode && c->st.st_ino != q->inode) {
 		err_set(err, ERR_NOT_FOUND, "the file there now is another one (inode differs)");
+		return false;
+	}
+	if (q->inode && (q->major || q->minor) &&
+		c->st.st_dev != makedev(q->major, q->minor) && has_plain_devices(path)) {
+		err_set(err, ERR_NOT_FOUND, "the file there now is another one (device differs)");
 		return false;
 	}
 	return true;
@@ -106,26 +132,52 @@ static bool is_same_file(const struct image_content *c, const struct image_query
 static int open_candidate(
 	struct image_content *c, const struct image_query *q, const char *path, struct err *err)
 {
-	struct stat st;
-
 	if (file_map_open(&c->file, path, err) < 0)
 		return err->code;
-	if (stat(path, &st) < 0)
-		memset(&st, 0, sizeof(st));
+	if (stat(path, &c->st) < 0)
+		memset(&c->st, 0, sizeof(c->st));
 	if (elf_file_init(&c->image.elf, c->file.bytes, err) < 0) {
 		file_map_release(&c->file);
 		return err->code;
 	}
-	if (!is_same_file(c, q, &st, err)) {
+	if (!is_same_file(c, q, path, err)) {
 		elf_file_release(&c->image.elf);
 		file_map_release(&c->file);
 		return err->code;
 	}
+	c->opened = mem_strdup(path);
 	c->image.has_elf = true;
-	c->image.file_bytes = (uint64_t)st.st_size;
+	c->image.file_bytes = (uint64_t)c->st.st_size;
 	c->image.file_mtime_ns =
-		(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+		(uint64_t)c->st.st_mtim.tv_sec * 1000000000u + (uint64_t)c->st.st_mtim.tv_nsec;
 	return 0;
+}
+
+/* Whether the very file that is mapped has other contents now; one that was replaced has not. */
+static bool is_changed(const struct image_content *c)
+{
+	struct stat now;
+
+	if (file_map_is_cut(&c->file))
+		return true;
+	if (!c->opened || stat(c->opened, &now) < 0 || now.st_ino != c->st.st_ino ||
+		now.st_dev != c->st.st_dev)
+		return false;
+	return now.st_size != c->st.st_size || now.st_mtim.tv_sec != c->st.st_mtim.tv_sec ||
+	       now.st_mtim.tv_nsec != c->st.st_mtim.tv_nsec;
+}
+
+void images_drop_changed(struct images *t)
+{
+	for (size_t i = 0; i < t->items.n; i++) {
+		struct image_content *c = t->items.v[i];
+
+		if (c->image.kind != IMAGE_KIND_ELF || !c->image.has_elf || !is_changed(c))
+			continue;
+		c->image.has_elf = false;
+		c->is_dropped = true;
+		c->image.problem = mem_strdup("the file was changed after it had been mapped");
+	}
 }
 
 /* The path itself, the path as the process sees it, and the mapping whatever its name is now. */
@@ -197,7 +249,7 @@ static char *make_key(enum image_kind kind, const struct image_query *q, const c
 		for (size_t i = 0; i < q->build_id.n; i++)
 			buf_printf(&b, "%s%02x", i ? "" : ":", q->build_id.p[i]);
 	else if (kind == IMAGE_KIND_ELF)
-		buf_printf(&b, ":%lu", q->inode);
+		buf_printf(&b, ":%u:%u:%lu", q->major, q->minor, q->inode);
 	buf_text(&b);
 	return (char *)b.p;
 }

@@ -38,6 +38,7 @@ struct image_query {
 	uint64_t start, end;
 	struct span build_id;	   /* empty = not known */
 	uint64_t inode;		   /* 0 = not known */
+	uint32_t major, minor;	   /* of its device */
 	uint64_t process_start_ns; /* keeps JIT code of a reused pid apart */
 };
 
@@ -53,6 +54,9 @@ uint32_t images_n(const struct images *t);
 uint64_t images_bias(struct images *t, uint32_t number, uint64_t start, struct foff offset);
 /* The image's id in the trace, defined when first asked for. */
 uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer *w);
+/* Files that were changed since they were opened, in place, are of no use any more: what is read of
+ * them now is not what ran. Before facts are written and frames are named. */
+void images_drop_changed(struct images *t);
 /* What the trace knows about its ELF images beyond that: once, at the end. Images without build-id
  * are read and hashed. */
 void images_write_facts(struct images *t, struct trace_writer *w);

@@ -10,6 +10,7 @@
 
 struct checked_mapping {
 	uint64_t start, end, offset, inode;
+	uint32_t major, minor; /* of its device */
 	char *path; /* owned */
 };
 
@@ -50,7 +51,8 @@ static void take_mapping(void *ctx, const struct proc_mapping *m)
 
 	if ((m->prot & PROT_EXEC) && strcmp(m->path, "[vsyscall]"))
 		vec_push(&c->mappings, ((struct checked_mapping){m->start, m->end, m->offset,
-					       m->inode, mem_strdup(m->path)}));
+					       m->inode, m->major, m->minor,
+					       mem_strdup(m->path)}));
 }
 
 void module_check_take(struct module_check *c, struct process *p)
@@ -131,6 +133,8 @@ static void add_unknown(const struct checked_process *c, struct module_history *
 					.start = at,
 					.end = end,
 					.inode = there->inode,
+					.major = there->major,
+					.minor = there->minor,
 					.process_start_ns = c->process->start_ns},
 				(struct foff){there->offset + (at - there->start)}, time);
 		at = next;

@@ -88,6 +88,8 @@ static void startup_mapping(void *ctx, const struct proc_mapping *m)
 			.start = m->start,
 			.end = m->end,
 			.inode = m->inode,
+			.major = m->major,
+			.minor = m->minor,
 			.process_start_ns = u->process->start_ns},
 		(struct foff){m->offset}, u->time);
 }
@@ -181,6 +183,8 @@ static void process_mmap(struct process_life *l, const struct collected *r)
 			.start = m->start,
 			.end = m->start + m->bytes,
 			.inode = m->inode,
+			.major = m->major,
+			.minor = m->minor,
 			.build_id = {m->build_id, m->build_id_n},
 			.process_start_ns = p->start_ns},
 		(struct foff){m->offset}, r->time);

@@ -46,6 +46,7 @@ struct session {
 	uint32_t kernel_image; /* trace id; 0 = not defined yet */
 	uint32_t marker_frames[UNWIND_N_ENDS];
 	VEC(struct collected *) waiting; /* not yet certainly in order */
+	uint64_t n_arrived;
 	uint64_t stopped_ns;
 	uint64_t last_time;
 	struct session_counts counts;
@@ -115,6 +116,7 @@ struct session_counts session_counts(const struct session *s)
 {
 	struct session_counts c = s->counts;
 
+	c.lost_are_mixed = s->kernel != NULL;
 	c.n_processes = processes_n_processes(s->processes);
 	c.n_threads = processes_n_threads(s->processes);
 	if (s->transcript) {
@@ -517,13 +519,20 @@ static void end_system_call(struct session *s, const struct collected *r)
 			processes_thread(s->processes, r->pid, r->tid, r->time), r->time);
 }
 
-/* Most of what a ring loses is what there is most of. */
+/* All that is recorded of a CPU goes through one ring, and the kernel does not say what it lost: it is
+ * booked as what it certainly is. */
 static void process_lost(struct session *s, const struct collected *r)
 {
+	bool has_samples = s->options.n_events > 0;
+
 	s->counts.n_lost += r->lost.n;
-	trace_writer_loss(s->w, s->life_stream, r->time,
-		s->kernel ? RECORD_LOSS_EVENTS : RECORD_LOSS_SAMPLES, r->lost.n,
-		"the kernel's ring was full");
+	if (s->kernel && has_samples)
+		trace_writer_loss(s->w, s->life_stream, r->time, RECORD_LOSS_RECORDS, r->lost.n,
+			"the kernel's ring was full: samples or kernel events, it does not say which");
+	else
+		trace_writer_loss(s->w, s->life_stream, r->time,
+			s->kernel ? RECORD_LOSS_EVENTS : RECORD_LOSS_SAMPLES, r->lost.n,
+			"the kernel's ring was full");
 }
 
 /* Before a record is processed: the function events of its thread that came before it. */
@@ -584,19 +593,21 @@ static void process_record(struct session *s, const struct collected *r)
 	}
 }
 
+/* In the order of arrival within a time: a ring has its records in the order in which they happened. */
 static int by_time(const void *a, const void *b)
 {
 	const struct collected *x = *(struct collected *const *)a;
 	const struct collected *y = *(struct collected *const *)b;
 
-	return x->time < y->time ? -1 : x->time > y->time;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order; /* qsort need not keep it */
 }
 
 static void process_until(struct session *s, uint64_t time)
 {
 	size_t n = 0;
 
-	/* Mostly sorted runs, one a CPU: glibc's qsort is a merge sort and keeps equal times. */
 	qsort(s->waiting.v, s->waiting.n, sizeof(*s->waiting.v), by_time);
 	while (n < s->waiting.n && s->waiting.v[n]->time <= time) {
 		process_record(s, s->waiting.v[n]);
@@ -608,8 +619,10 @@ static void process_until(struct session *s, uint64_t time)
 
 void session_add(struct session *s, struct collected_list *list)
 {
-	for (size_t i = 0; i < list->items.n; i++)
+	for (size_t i = 0; i < list->items.n; i++) {
+		list->items.v[i]->order = s->n_arrived++;
 		vec_push(&s->waiting, list->items.v[i]);
+	}
 	list->items.n = 0;
 	if (s->transcript) {
 		uint64_t until = transcript_take(s->transcript);
@@ -685,6 +698,7 @@ void session_finish(struct session *s)
 	}
 	process_life_finish(s->life, s->last_time);
 	write_notes(s);
+	images_drop_changed(s->images);
 	images_write_facts(s->images, s->w);
 	name_frames(s->w, s->images, s->kernel_image);
 }

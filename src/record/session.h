@@ -31,6 +31,7 @@ struct session_options {
 
 struct session_counts {
 	uint64_t n_samples, n_lost;
+	bool lost_are_mixed; /* n_lost counts kernel events, too */
 	uint64_t n_events, n_events_lost; /* of hooked functions */
 	uint64_t n_processes, n_threads;
 	uint64_t n_stacks, n_stacks_complete; /* samples with a user part, and those that reach the

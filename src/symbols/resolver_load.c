@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/map_guard.h"
 #include "symbols/catalog/image_make.h"
 #include "symbols/kernel_identity.h"
 #include "symbols/resolver_internal.h"
@@ -96,6 +98,17 @@ static bool load_found(struct resolver_entry *e, const struct image_identity *id
 	return true;
 }
 
+/* Zeros were read in place of symbols: what came of them is not to be trusted. */
+static void forget_cut(struct resolver_entry *e)
+{
+	catalog_image_close(e->symbols);
+	e->symbols = NULL;
+	buf_reset(&e->bytes);
+	symtab_free(e->symtab);
+	e->symtab = NULL;
+	set_match(e, MATCH_NONE, mem_printf("'%s': " FILE_CUT_REASON, e->path));
+}
+
 static void load_mapped(struct resolver_entry *e, const struct image_identity *id,
 	const uint64_t *addrs, size_t n_addrs)
 {
@@ -109,6 +122,8 @@ static void load_mapped(struct resolver_entry *e, const struct image_identity *i
 	if (!image_has_dwarf(e->elf, e->path) ||
 		image_make_open(id, &recipe, &e->bytes, &e->symbols, NULL) < 0)
 		e->symtab = symtab_new_elf(e->elf, e->path);
+	if (map_guard_is_cut(e->elf->bytes.p))
+		forget_cut(e);
 }
 
 static void load_elf(

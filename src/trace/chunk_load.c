@@ -17,6 +17,9 @@ int chunk_error(const struct trace_reader *r, const struct chunk_view *view, str
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
+	if (file_map_is_cut(&r->map))
+		return err_set(err, ERR_FORMAT, "'%s': %s chunk at offset %" PRIu64 ": the file "
+			FILE_CUT_REASON, r->name, chunk_type_name(type), view->offset);
 	return err_set(err, ERR_FORMAT, "'%s': %s chunk at offset %" PRIu64 ": %s", r->name,
 		chunk_type_name(type), view->offset, what);
 }

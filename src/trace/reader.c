@@ -145,6 +145,8 @@ static void recover(struct trace_reader *r)
 			r->chunks.n, r->chunks_end);
 	if (left && !has_index)
 		buf_printf(&why, "; the %" PRIu64 " bytes that follow are not readable", left);
+	if (file_map_is_cut(&r->map))
+		buf_put_cstr(&why, "; the file " FILE_CUT_REASON);
 	r->recovered = mem_strdup(buf_text(&why));
 	buf_release(&why);
 }
@@ -162,6 +164,12 @@ static int check_records_entry(const struct trace_reader *r, size_t i, struct er
 	return 0;
 }
 
+/* False: the definition of its stream is damaged, so nobody knows whose records these are. */
+static bool is_placed(const struct trace_reader *r, const struct chunk_entry *e)
+{
+	return r->streams.v[e->stream].kind != 0;
+}
+
 /* Lists the record chunks of each stream. */
 static int sort_by_stream(struct trace_reader *r, struct err *err)
 {
@@ -175,7 +183,10 @@ static int sort_by_stream(struct trace_reader *r, struct err *err)
 		rc = check_records_entry(r, i, err);
 		if (rc < 0)
 			return rc;
-		first[r->chunks.v[i].stream + 1]++;
+		if (!is_placed(r, &r->chunks.v[i]))
+			r->n_unplaced += r->chunks.v[i].count;
+		else
+			first[r->chunks.v[i].stream + 1]++;
 	}
 	for (size_t s = 0; s < r->streams.n; s++)
 		first[s + 1] += first[s];
@@ -186,7 +197,7 @@ static int sort_by_stream(struct trace_reader *r, struct err *err)
 		struct chunk_view view = {.offset = e->offset, .listed_type = CHUNK_TYPE_RECORDS};
 		uint32_t *at = &next[e->type == CHUNK_TYPE_RECORDS ? e->stream : 0];
 
-		if (e->type != CHUNK_TYPE_RECORDS)
+		if (e->type != CHUNK_TYPE_RECORDS || !is_placed(r, e))
 			continue;
 		if (*at > first[e->stream] &&
 			r->chunks.v[r->stream_chunks[*at - 1]].last_time > e->first_time)
@@ -203,6 +214,8 @@ static int read_tables(
 	for (size_t i = 0; i < r->chunks.n; i++) {
 		uint32_t type = r->chunks.v[i].type;
 		struct chunk_view view = {0};
+		size_t n_before = reader_tables_n(r, type);
+		struct err why = {0};
 		int rc;
 
 		if (type == CHUNK_TYPE_RECORDS)
@@ -212,16 +225,17 @@ static int read_tables(
 			continue;
 		}
 		if (type == CHUNK_TYPE_FUNCTIONS) {
-			rc = reader_add_function_chunk(r, i, err);
+			rc = reader_add_function_chunk(r, i, &why);
 		} else {
-			rc = chunk_load_listed(r, i, zstd, unpacked, &view, err);
+			rc = chunk_load_listed(r, i, zstd, unpacked, &view, &why);
 			if (rc == 0)
-				rc = reader_tables_add(r, &view, err);
+				rc = reader_tables_add(r, &view, &why);
 		}
-		if (rc < 0)
-			return rc;
+		if (rc < 0 && reader_tables_stand_in(r, &r->chunks.v[i], n_before, &why) < 0)
+			return err_set(err, rc, "%s", why.text);
 	}
 	reader_images_finish(r);
+	reader_tables_finish(r);
 	return sort_by_stream(r, err);
 }
 
@@ -245,17 +259,21 @@ static int open_mapped(struct trace_reader *r, struct err *err)
 	return rc;
 }
 
-static int open_bytes(struct trace_reader **out, struct span bytes, const char *name,
+/* Takes `map` over when it succeeds. */
+static int open_bytes(struct trace_reader **out, const struct file_map *map, const char *name,
 	bool check_crc, struct err *err)
 {
 	struct trace_reader *r = mem_zalloc(sizeof(*r));
 	int rc;
 
 	r->name = mem_strdup(name);
-	r->bytes = bytes;
+	r->bytes = map->bytes;
 	r->check_crc = check_crc;
+	if (map->mapped)
+		r->map = *map;
 	rc = open_mapped(r, err);
 	if (rc < 0) {
+		r->map = (struct file_map){0};
 		trace_reader_close(r);
 		return rc;
 	}
@@ -266,13 +284,13 @@ static int open_bytes(struct trace_reader **out, struct span bytes, const char *
 int trace_reader_open_bytes(
 	struct trace_reader **out, struct span bytes, const char *name, struct err *err)
 {
-	return open_bytes(out, bytes, name, true, err);
+	return open_bytes(out, &(struct file_map){.bytes = bytes}, name, true, err);
 }
 
 int trace_reader_open_unchecked(
 	struct trace_reader **out, struct span bytes, const char *name, struct err *err)
 {
-	return open_bytes(out, bytes, name, false, err);
+	return open_bytes(out, &(struct file_map){.bytes = bytes}, name, false, err);
 }
 
 int trace_reader_open(struct trace_reader **out, const char *path, struct err *err)
@@ -282,7 +300,7 @@ int trace_reader_open(struct trace_reader **out, const char *path, struct err *e
 
 	if (rc < 0)
 		return rc;
-	rc = open_bytes(out, map.bytes, path, true, err);
+	rc = open_bytes(out, &map, path, true, err);
 	if (rc < 0)
 		file_map_release(&map);
 	else

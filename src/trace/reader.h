@@ -5,7 +5,8 @@
  * the definitions. Records are decoded chunk by chunk as a cursor passes.
  *
  * All ids that come out of the reader are valid: references to things that are not defined make
- * the open or the record fail with a sentence that names chunk and offset.
+ * the chunk or the record fail with a sentence that names chunk and offset. A damaged chunk, of records
+ * or of definitions, costs what it had and nothing else.
  *
  * Several cursors may walk one reader, also from several threads, as long as nobody adds to it.
  */
@@ -41,6 +42,12 @@ void trace_reader_set_name(struct trace_reader *r, const char *name);
 bool trace_reader_is_recovered(const struct trace_reader *r, const char **why);
 /* Chunks of types that this version does not know; they were skipped. */
 uint32_t trace_reader_n_unknown_chunks(const struct trace_reader *r);
+
+/* Chunks of definitions that are damaged; `first` (may be NULL) gets the sentence of the first, or NULL.
+ * What they defined is called "[damaged definition]"; streams among them have kind 0, and their records,
+ * this many, are not handed out. */
+uint32_t trace_reader_n_damaged_tables(const struct trace_reader *r, const char **first);
+uint64_t trace_reader_n_unplaced(const struct trace_reader *r);
 
 /* NULL when the key is absent. */
 const char *trace_reader_meta(const struct trace_reader *r, const char *key);

@@ -58,6 +58,10 @@ struct trace_reader {
 	VEC(struct trace_match) matches;	    /* likewise */
 	VEC(struct image_functions) functions;	    /* by image */
 	VEC(struct function_chunk) function_chunks; /* entry 0 is reserved */
+	uint32_t n_damaged_tables; /* chunks of definitions that were skipped */
+	char *damaged_tables;	   /* the sentence of the first; NULL when there is none */
+	uint64_t n_stood_in;	   /* entries in place of those that they had */
+	uint64_t n_unplaced;	   /* records of streams that nothing is known of */
 	uint32_t n_damaged_functions;
 	char *damaged_functions; /* the first sentence; NULL when there is none */
 	VEC(struct trace_module_span) spans;
@@ -137,7 +141,17 @@ void reader_images_release(struct trace_reader *r);
 
 void reader_tables_init(struct trace_reader *r);
 void reader_tables_release(struct trace_reader *r);
-/* Decodes one chunk of definitions; chunks of other types are left alone. */
+/* Chunk `e` of definitions cannot be used, as `why` says: entries that are known to be unknown take the
+ * place of those it had, so that all later ones keep their ids. `n_before` of reader_tables_n. Fails
+ * with the sentence when there are too many. */
+int reader_tables_stand_in(
+	struct trace_reader *r, const struct chunk_entry *e, size_t n_before, struct err *why);
+/* Entries in the table of this type of chunk so far. */
+size_t reader_tables_n(const struct trace_reader *r, uint32_t type);
+/* When all chunks were seen: says of the entries that stand in for others that they do. */
+void reader_tables_finish(struct trace_reader *r);
+/* Decodes one chunk of definitions; chunks of other types are left alone. On failure some of its
+ * entries may have been added. */
 int reader_tables_add(struct trace_reader *r, const struct chunk_view *view, struct err *err);
 
 #endif

@@ -45,6 +45,7 @@ void reader_tables_release(struct trace_reader *r)
 	vec_release(&r->blocks);
 	intern_release(&r->added);
 	map_release(&r->string_by_hash);
+	free(r->damaged_tables);
 }
 
 int decoder_bad(const struct decoder *d, const char *what, uint64_t value)
@@ -154,6 +155,14 @@ static int add_stream(struct decoder *d)
 	return 0;
 }
 
+static void append_image(struct trace_reader *r, const struct trace_image *image)
+{
+	vec_push(&r->images, *image);
+	vec_push(&r->facts, (struct trace_image_facts){0});
+	vec_push(&r->matches, (struct trace_match){0});
+	vec_push(&r->functions, (struct image_functions){0});
+}
+
 static int add_image(struct decoder *d)
 {
 	struct trace_image image = {0};
@@ -176,10 +185,7 @@ static int add_image(struct decoder *d)
 		decoder_take_u64(d, &image.file_mtime_ns) < 0 ||
 		decoder_take(d, &image.pid, ANY_U32, "the pid") < 0)
 		return ERR_FORMAT;
-	vec_push(&d->r->images, image);
-	vec_push(&d->r->facts, (struct trace_image_facts){0});
-	vec_push(&d->r->matches, (struct trace_match){0});
-	vec_push(&d->r->functions, (struct image_functions){0});
+	append_image(d->r, &image);
 	return 0;
 }
 
@@ -193,6 +199,12 @@ static int add_thread(struct decoder *d)
 		return ERR_FORMAT;
 	vec_push(&d->r->threads, t);
 	return 0;
+}
+
+static void append_frame(struct trace_reader *r, const struct trace_frame *frame)
+{
+	vec_push(&r->frames, *frame);
+	vec_push(&r->symbols, (struct trace_symbol){0});
 }
 
 static int add_frame(struct decoder *d)
@@ -213,8 +225,7 @@ static int add_frame(struct decoder *d)
 		return decoder_cut_off(d);
 	if ((tag & FRAME_TAG_IMAGE && !f.image) || (tag & FRAME_TAG_NAME && !f.name))
 		return decoder_bad(d, "the image or name", 0);
-	vec_push(&r->frames, f);
-	vec_push(&r->symbols, (struct trace_symbol){0});
+	append_frame(r, &f);
 	return 0;
 }
 
@@ -293,6 +304,95 @@ static const struct table {
 		reader_begin_spans},
 };
 
+/* --- what is damaged --- */
+
+#define STAND_INS_MAX (1u << 22) /* of a file: a few hundred MiB at most */
+#define STAND_IN_NAME "[damaged definition]"
+#define STAND_IN_MARK "damaged definition" /* reports put markers into brackets */
+
+size_t reader_tables_n(const struct trace_reader *r, uint32_t type)
+{
+	const struct table *table = type < CHUNK_N_TYPES ? &tables[type] : &tables[0];
+
+	return table->n_offset ? *(const size_t *)((const char *)r + table->n_offset) : 0;
+}
+
+/* False: nothing can refer to entries of this table by their number. */
+static bool stand_in(struct trace_reader *r, uint32_t type)
+{
+	switch (type) {
+	case CHUNK_TYPE_STRINGS:
+		vec_push(&r->strings, STAND_IN_NAME);
+		return true;
+	case CHUNK_TYPE_METRICS:
+		vec_push(&r->metrics, (struct trace_metric){0});
+		return true;
+	case CHUNK_TYPE_STREAMS: /* of no kind: its records are not handed out */
+		vec_push(&r->streams, (struct trace_stream){0});
+		return true;
+	case CHUNK_TYPE_IMAGES:
+		append_image(r, &(struct trace_image){.kind = IMAGE_KIND_OTHER});
+		return true;
+	case CHUNK_TYPE_THREADS:
+		vec_push(&r->threads, (struct trace_thread){0});
+		return true;
+	case CHUNK_TYPE_FRAMES:
+		append_frame(r, &(struct trace_frame){.kind = FRAME_KIND_MARKER});
+		return true;
+	case CHUNK_TYPE_STACKS:
+		vec_push(&r->stacks, (struct trace_stack){0});
+		return true;
+	case CHUNK_TYPE_KINDS: /* a code that nobody knows */
+		vec_push(&r->kinds, (struct trace_kind){0});
+		return true;
+	}
+	return false;
+}
+
+int reader_tables_stand_in(
+	struct trace_reader *r, const struct chunk_entry *e, size_t n_before, struct err *why)
+{
+	size_t n = reader_tables_n(r, e->type), end = n_before + e->count;
+
+	if (!r->n_damaged_tables++)
+		r->damaged_tables = mem_strdup(why->text);
+	if (e->type == CHUNK_TYPE_ADDRESSES)
+		r->n_spans_announced = UINT64_MAX; /* it is not whole, so it counts as none */
+	if (e->count > CHUNK_RAW_BYTES_MAX || end > TABLE_ENTRIES_MAX ||
+		(end > n && r->n_stood_in + (end - n) > STAND_INS_MAX))
+		return why->code;
+	while (n < end && stand_in(r, e->type)) {
+		n++;
+		r->n_stood_in++;
+	}
+	return 0;
+}
+
+void reader_tables_finish(struct trace_reader *r)
+{
+	uint32_t name, mark, frame;
+
+	r->n_file_strings = (uint32_t)r->strings.n;
+	if (!r->n_stood_in)
+		return;
+	name = trace_reader_add_string(r, STAND_IN_NAME);
+	mark = trace_reader_add_string(r, STAND_IN_MARK);
+	frame = (uint32_t)r->frames.n;
+	append_frame(r, &(struct trace_frame){.kind = FRAME_KIND_MARKER});
+	for (size_t i = 1; i < r->frames.n; i++)
+		if (r->frames.v[i].kind == FRAME_KIND_MARKER && !r->frames.v[i].name)
+			r->frames.v[i].name = mark;
+	for (size_t i = 1; i < r->stacks.n; i++)
+		if (!r->stacks.v[i].frame)
+			r->stacks.v[i].frame = frame;
+	for (size_t i = 1; i < r->images.n; i++)
+		if (r->images.v[i].kind == IMAGE_KIND_OTHER && !r->images.v[i].path)
+			r->images.v[i].path = name;
+	for (size_t i = 1; i < r->metrics.n; i++)
+		if (!r->metrics.v[i].name)
+			r->metrics.v[i].name = name;
+}
+
 static int check_first_id(struct decoder *d, const struct table *table)
 {
 	const size_t *n = (const size_t *)((const char *)d->r + table->n_offset);
@@ -329,8 +429,19 @@ int reader_tables_add(struct trace_reader *r, const struct chunk_view *view, str
 			return ERR_FORMAT;
 	if (d.c.p != d.c.end)
 		return chunk_error(r, view, err, "%zu bytes are left over", cursor_left(&d.c));
-	r->n_file_strings = (uint32_t)r->strings.n;
 	return 0;
+}
+
+uint32_t trace_reader_n_damaged_tables(const struct trace_reader *r, const char **first)
+{
+	if (first)
+		*first = r->damaged_tables;
+	return r->n_damaged_tables;
+}
+
+uint64_t trace_reader_n_unplaced(const struct trace_reader *r)
+{
+	return r->n_unplaced;
 }
 
 const char *trace_reader_meta(const struct trace_reader *r, const char *key)

@@ -3,9 +3,12 @@
 
 #include "base/output.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -135,6 +138,37 @@ static void stages_without_a_name(void)
 	CHECK(has(path, ""));
 }
 
+static unsigned n_in(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2; /* . and .. */
+}
+
+static void leaves_nothing_when_killed(void)
+{
+	const char *path = in_folder("killed");
+	unsigned before = n_in(folder);
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct staged_file f;
+		struct err err;
+
+		if (staged_file_open(&f, path, 0644, &err) == 0 && write(f.fd, "half", 4) == 4)
+			raise(SIGKILL);
+		_exit(1);
+	}
+	waitpid(pid, &status, 0);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	CHECK_EQ(n_in(folder), before);
+}
+
 static void follows_links(void)
 {
 	const char *link_path = in_folder("link"), *next = in_folder("next");
@@ -157,6 +191,7 @@ int main(void)
 		{"a failed output removes the file that it made and no other", discards_its_own_only},
 		{"a failed output puts the older file back, over nobody's", puts_back_the_older_one},
 		{"a staged file has its name when it is whole", stages_without_a_name},
+		{"a writer that is killed leaves nothing of a staged file", leaves_nothing_when_killed},
 		{"a chain of links is followed to its end, also to nothing", follows_links},
 	};
 	int rc;

@@ -90,7 +90,7 @@ static void every_bit(void)
 {
 	struct file_map map = everything();
 	size_t n = map.bytes.n, n_refused = 0, n_damaged = 0, n_recovered = 0, n_same = 0;
-	size_t n_tables = 0;
+	size_t n_tables = 0, n_definitions = 0;
 	uint8_t *copy = malloc(n);
 	struct seen whole = look(map.bytes.p, n);
 
@@ -106,6 +106,11 @@ static void every_bit(void)
 		if (!s.is_open) {
 			CHECK(strlen(s.err.text) > 20);
 			n_refused++;
+		} else if (s.n_damaged_tables) {
+			CHECK(strstr(s.err.text, " chunk at offset "));
+			CHECK_EQ(s.n_records + s.n_unplaced, whole.n_records);
+			CHECK(s.n_entries >= whole.n_entries); /* what stands in, and how it is called */
+			n_definitions++;
 		} else if (s.n_damaged) {
 			CHECK_EQ(s.n_damaged, 1);
 			CHECK(strstr(s.err.text, "RECORDS chunk at offset "));
@@ -125,7 +130,7 @@ static void every_bit(void)
 	}
 	/* Only the minor version and the reserved word of the header may flip unseen. */
 	CHECK_EQ(n_same, 6 * 8);
-	CHECK(n_refused > 0 && n_damaged > 0 && n_tables > 0 && n_recovered > 0);
+	CHECK(n_refused > 0 && n_damaged > 0 && n_definitions > 1000 && n_tables > 0 && n_recovered > 0);
 	free(copy);
 	file_map_release(&map);
 }
@@ -283,6 +288,34 @@ static void file_size_limit(void)
 	signal(SIGXFSZ, SIG_DFL);
 }
 
+/* The file loses its contents while a reader has it open. */
+static void truncated_meanwhile(void)
+{
+	struct file_map map = everything();
+	struct trace_reader *r;
+	struct trace_cursor *c;
+	struct trace_record record;
+	struct err err = {0};
+	int fd = open(path, O_WRONLY | O_CREAT, 0600), rc;
+	unsigned n_damaged = 0;
+
+	CHECK_EQ(write(fd, map.bytes.p, map.bytes.n), map.bytes.n);
+	close(fd);
+	CHECK_EQ(trace_reader_open(&r, path, &err), 0);
+	CHECK_EQ(truncate(path, 0), 0);
+	CHECK_EQ(trace_cursor_open(&c, r, TRACE_ALL_STREAMS, 0, UINT64_MAX, &err), 0);
+	while ((rc = trace_cursor_next(c, &record, &err)) != 0)
+		if (rc < 0) {
+			CHECK(strstr(err.text, "the file was truncated while it was read"));
+			n_damaged++;
+		}
+	CHECK(n_damaged > 0);
+	trace_cursor_close(c);
+	trace_reader_close(r);
+	file_map_release(&map);
+	unlink(path);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -290,6 +323,7 @@ int main(void)
 			every_prefix},
 		{"every flipped bit is found, or changes nothing", every_bit},
 		{"a damaged record chunk costs that chunk alone", damage_costs_one_chunk},
+		{"a trace that is truncated while it is read says so", truncated_meanwhile},
 		{"a reader that had to scan says why", reasons_for_a_scan},
 		{"a file that is something else is refused with its first bytes", other_files},
 		{"a file that is not there is refused by name", missing_file},

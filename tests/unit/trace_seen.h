@@ -19,6 +19,8 @@ struct seen {
 	uint64_t n_entries; /* of all tables */
 	uint64_t n_functions, n_spans;
 	uint32_t n_damaged_functions;
+	uint32_t n_damaged_tables; /* chunks of definitions */
+	uint64_t n_unplaced;
 	uint64_t content; /* a hash of everything */
 	struct err err;	  /* of the open, or the last damaged chunk */
 };
@@ -184,6 +186,10 @@ static inline struct seen look(const uint8_t *p, size_t n)
 		see_images(&s, r);
 		s.n_damaged_functions = trace_reader_n_damaged_functions(r, &sentence);
 		if (sentence)
+			err_set(&s.err, ERR_FORMAT, "%s", sentence);
+		s.n_unplaced = trace_reader_n_unplaced(r);
+		s.n_damaged_tables = trace_reader_n_damaged_tables(r, &sentence);
+		if (sentence && s.n_damaged_tables)
 			err_set(&s.err, ERR_FORMAT, "%s", sentence);
 		trace_reader_close(r);
 	}

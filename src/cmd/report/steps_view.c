@@ -239,7 +239,8 @@ void steps_view_note_opening(const struct report *report)
 	const char *sentence;
 	uint32_t n = steps_n_damaged(report->steps, &sentence);
 
-	report->loss->is_cut = n || trace_reader_is_recovered(report->reader, NULL);
+	report->loss->is_cut = n || trace_reader_is_recovered(report->reader, NULL) ||
+				trace_reader_n_damaged_tables(report->reader, NULL);
 	if (n)
 		loss_add_reason(report->loss, sentence, n);
 }

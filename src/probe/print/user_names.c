@@ -45,6 +45,7 @@ struct user_file {
 	char *path;
 	uint32_t pid; /* that had it first */
 	uint64_t start, end, inode, process_serial;
+	uint32_t major, minor; /* of its device */
 	uint8_t build_id_n, build_id[BUILD_ID_MAX];
 	bool is_open, is_named;
 	uint32_t image; /* once it is open */
@@ -197,7 +198,7 @@ static void put_file_key(const struct user_process *p, const struct image_query 
 		for (size_t i = 0; i < q->build_id.n; i++)
 			buf_printf(key, "%02x", q->build_id.p[i]);
 	else
-		buf_printf(key, "inode %lu", q->inode);
+		buf_printf(key, "inode %u:%u:%lu", q->major, q->minor, q->inode);
 	buf_printf(key, " %s", q->path);
 }
 
@@ -209,6 +210,8 @@ static void open_file(struct user_names *un, struct user_file *f)
 		.end = f->end,
 		.build_id = {f->build_id, f->build_id_n},
 		.inode = f->inode,
+		.major = f->major,
+		.minor = f->minor,
 		.process_start_ns = f->process_serial};
 
 	if (f->is_open)
@@ -232,6 +235,8 @@ static uint32_t ensure_file(
 			.start = q->start,
 			.end = q->end,
 			.inode = q->inode,
+			.major = q->major,
+			.minor = q->minor,
 			.process_serial = q->process_start_ns,
 			.build_id_n = (uint8_t)q->build_id.n};
 
@@ -264,8 +269,12 @@ struct snapshot {
 static void take_mapping(void *ctx, const struct proc_mapping *m)
 {
 	struct snapshot *s = ctx;
-	struct image_query q = {
-		.path = m->path, .start = m->start, .end = m->end, .inode = m->inode};
+	struct image_query q = {.path = m->path,
+		.start = m->start,
+		.end = m->end,
+		.inode = m->inode,
+		.major = m->major,
+		.minor = m->minor};
 
 	if (!(m->prot & PROT_EXEC) || !strcmp(m->path, "[vsyscall]"))
 		return;
@@ -324,7 +333,9 @@ static void apply_mmap(struct user_names *un, const struct collected *r)
 		.start = m->start,
 		.end = m->start + m->bytes,
 		.build_id = {m->build_id, m->build_id_n},
-		.inode = m->inode};
+		.inode = m->inode,
+		.major = m->major,
+		.minor = m->minor};
 	uint32_t file;
 
 	if (!(m->prot & PROT_EXEC) || q.end <= q.start)

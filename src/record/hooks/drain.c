@@ -217,6 +217,7 @@ static uint64_t drain_ring(struct hooks *h, struct hook_process *p, uint32_t thr
 
 /* --- threads that come and go ----------------------------------------------------------- */
 
+/* With h->lock held: others count references, too. */
 static void open_source(struct hook_process *p, uint32_t thread_i)
 {
 	struct hook_source *s = mem_zalloc(sizeof(*s));
@@ -386,13 +387,13 @@ static uint64_t drain_thread(
 
 	if (state == HOOK_THREAD_NEW)
 		state = identify_thread(p, i);
-	if (!p->rings[i].source) {
-		if (state != HOOK_THREAD_LIVE && state != HOOK_THREAD_GONE)
-			return 0;
-		open_source(p, i);
-	}
-	has_ended |= looks_for_ends && thread_has_ended(p, i);
+	if (!p->rings[i].source && state != HOOK_THREAD_LIVE && state != HOOK_THREAD_GONE)
+		return 0;
+	if (looks_for_ends && p->rings[i].source)
+		has_ended |= thread_has_ended(p, i);
 	pthread_mutex_lock(&h->lock);
+	if (!p->rings[i].source)
+		open_source(p, i);
 	n = has_ended ? finish_thread(h, p, i) : drain_ring(h, p, i);
 	if (looks_for_ends && !has_ended)
 		look_at_hole(p, i);
@@ -508,9 +509,10 @@ static bool is_full(struct hooks *h)
 			until.tv_sec++;
 		}
 		pthread_cond_timedwait(&h->changed, &h->lock, &until);
-		for (size_t i = 0; i < h->drained.n; i++)
-			if (!h->drained.v[i]->has_ended)
-				__atomic_fetch_add(&h->drained.v[i]->area.control->heartbeat, 1,
+		/* Not those of the last round: what has ended since may have been freed. */
+		for (size_t i = 0; i < h->processes.n; i++)
+			if (!h->processes.v[i]->has_ended)
+				__atomic_fetch_add(&h->processes.v[i]->area.control->heartbeat, 1,
 					__ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&h->lock);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/map_guard.h"
 #include "record/hooks/drain.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/library_link.h"
@@ -278,7 +279,7 @@ static int start_threads(struct hooks *h, struct err *err)
 	sigset_t all, old;
 	int rc;
 
-	sigfillset(&all); /* signals are the main thread's */
+	map_guard_fill_mask(&all); /* signals are the main thread's */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&h->server_thread, NULL, hook_server_main, h);
 	h->server_runs = rc == 0;

@@ -36,6 +36,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/map_guard.h"
 #include "record/hooks/inject_internal.h"
 #include "record/proc.h"
 
@@ -725,7 +726,7 @@ static int run_alone(
 	pthread_t thread;
 	int errnum;
 
-	sigfillset(&all);
+	map_guard_fill_mask(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	errnum = pthread_create(&thread, NULL, run, &in);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -182,7 +182,9 @@ static void add_mapping(void *ctx, const struct proc_mapping *m)
 		.path = m->path,
 		.start = m->start,
 		.end = m->end,
-		.inode = m->inode};
+		.inode = m->inode,
+		.major = m->major,
+		.minor = m->minor};
 	struct mapping mapping = {
 		.start = m->start, .end = m->end, .offset = {m->offset}, .at_start = true};
 	const struct image *image;

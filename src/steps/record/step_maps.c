@@ -97,6 +97,8 @@ static void map_module(struct step_space *s, const struct step_space_env *env,
 			.start = r->start,
 			.end = r->end,
 			.inode = r->inode,
+			.major = r->device >> 20,
+			.minor = r->device & 0xfffff,
 			.process_start_ns = s->process->start_ns},
 		(struct foff){r->offset}, time);
 }

@@ -236,6 +236,7 @@ static void finish(struct step_session *s)
 		s->env.w, s->life_stream, now, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, NULL, 0);
 	processes_each(s->processes, end_process, s);
 	module_history_write_index(s->env.modules, now);
+	images_drop_changed(s->env.images);
 	images_write_facts(s->env.images, s->env.w);
 	name_frames(s->env.w, s->env.images, 0);
 	s->result->wall_ns = now - s->began_ns;

@@ -22,6 +22,7 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/map_guard.h"
 #include "symbols/catalog/catalog_file.h"
 
 #define ROOT_READS_MAX	 1000
@@ -136,8 +137,10 @@ void catalog_close(struct catalog *c)
 	if (!c)
 		return;
 	catalog_dir_release(&c->dir);
-	if (c->mapped)
+	if (c->mapped) {
+		map_guard_remove(c->bytes.p);
 		munmap((void *)c->bytes.p, c->bytes.n);
+	}
 	free(c->is_checked);
 	free(c->notes);
 	free(c->name);
@@ -237,6 +240,7 @@ int catalog_open_fd(struct catalog **out, int fd, const char *name, struct err *
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return err_sys(err, errno, "'%s': cannot map", name);
+	map_guard_add(p, (size_t)st.st_size);
 	c = mem_zalloc(sizeof(*c));
 	c->name = mem_strdup(name);
 	c->bytes = (struct span){p, (size_t)st.st_size};

@@ -171,8 +171,15 @@ static void use_file(struct finding *f)
 		.n_addrs = f->search->n_addrs,
 		.n_threads = f->search->n_threads};
 	struct err err = {0};
+	int rc = image_make_open(&f->file.id, &recipe, &out->bytes, &out->image, &err);
 
-	if (image_make_open(&f->file.id, &recipe, &out->bytes, &out->image, &err) < 0) {
+	if (rc == 0 && file_map_is_cut(&f->file.map)) {
+		rc = err_set(
+			&err, ERR_FAILED, "'%s': " FILE_CUT_REASON, f->wanted->path);
+		catalog_image_close(out->image);
+		out->image = NULL;
+	}
+	if (rc < 0) {
 		free(out->reason);
 		out->reason = mem_strdup(err.text);
 		out->rung = MATCH_NONE;
