@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "record/hooks/drain.h"
 #include "record/hooks/hooks_internal.h"
+#include "record/hooks/inject.h"
 #include "record/hooks/server.h"
 #include "record/hooks/tick_clock.h"
 
@@ -233,6 +234,7 @@ static void make_environment(struct hooks *h)
 	h->environment[0] = mem_printf("LD_PRELOAD=%s/$LIB/" LIBRARY_NAME "%s%s", folder,
 		old && *old ? ":" : "", old ? old : "");
 	h->environment[1] = mem_printf(HOOK_ENV "=%s", h->socket_path);
+	h->environment[2] = mem_printf(HOOK_ENV_FILTERS "=%u", inject_n_filters(getpid()));
 	h->libraries[0] = mem_printf("%s/%s", h->library_folder, LIBRARY_32);
 	h->libraries[1] = mem_printf("%s/%s", h->library_folder, LIBRARY_64);
 }
@@ -373,6 +375,7 @@ void hooks_close(struct hooks *h)
 	pthread_cond_destroy(&h->changed);
 	free(h->environment[0]);
 	free(h->environment[1]);
+	free(h->environment[2]);
 	free(h->library_folder);
 	free(h->library_link);
 	free(h->libraries[0]);
@@ -451,6 +454,18 @@ uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc)
 	return pc;
 }
 
+bool hooks_has_stopped(struct hooks *h, pid_t pid)
+{
+	const struct hook_process *p;
+	bool has;
+
+	pthread_mutex_lock(&h->lock);
+	p = hooks_find_process(h, (uint32_t)pid);
+	has = p && p->area.control->stop_reason;
+	pthread_mutex_unlock(&h->lock);
+	return has;
+}
+
 void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx)
 {
 	VEC(pid_t) pids = {0};
@@ -490,4 +505,7 @@ void hooks_drain_rest(struct hooks *h)
 		nanosleep(&(struct timespec){0, 1000000}, NULL);
 	hooks_halt(h);
 	hook_drain_round(h, true);
+	for (size_t i = 0; i < h->processes.n; i++) /* the threads have ended */
+		h->n_filtered += !h->processes.v[i]->has_ended &&
+				 h->processes.v[i]->area.control->stop_reason == HOOK_STOP_FILTER;
 }

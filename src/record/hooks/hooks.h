@@ -40,7 +40,7 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 /* NULL is fine. Programs that are still hooked stop recording by themselves. */
 void hooks_close(struct hooks *h);
 
-/* What the environment of a command needs: two NAME=VALUE texts and a NULL, owned. */
+/* What the environment of a command needs: three NAME=VALUE texts and a NULL, owned. */
 char *const *hooks_environment(const struct hooks *h);
 const char *hooks_socket(const struct hooks *h);
 const char *hooks_library(const struct hooks *h, bool is_64); /* the path of its file */
@@ -58,6 +58,9 @@ int hooks_fd(const struct hooks *h);
 uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc);
 /* Calls `each` for every process that is hooked now. */
 void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx);
+
+/* Whether the library in this process has unhooked everything by itself (enum hook_stop). */
+bool hooks_has_stopped(struct hooks *h, pid_t pid);
 
 /* The recording is over: events after this moment do not count, and no program is hooked any
  * more. */

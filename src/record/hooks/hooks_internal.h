@@ -93,7 +93,7 @@ struct hooks {
 	char *folder, *socket_path, *library_folder;
 	char *library_link; /* to it, for paths that LD_PRELOAD cannot have; NULL = none */
 	char *libraries[2]; /* paths for 32- and 64-bit programs */
-	char *environment[3];
+	char *environment[4];
 	uint64_t began_ns; /* CLOCK_MONOTONIC */
 	int listen_fd;
 	int event_fd; /* tells the taker */
@@ -123,6 +123,7 @@ struct hooks {
 	uint64_t n_unread_modules, n_bad_hellos;
 	uint64_t n_processes;		    /* ever hooked */
 	uint64_t n_threadless;		    /* of processes that have ended */
+	uint64_t n_filtered;		    /* processes with HOOK_STOP_FILTER */
 	uint32_t program_refusal;	    /* of a whole program; enum hook_refusal */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */

@@ -42,4 +42,8 @@ int inject_attach(pid_t pid, const struct inject_options *options, struct err *e
  * by another recorder. */
 int inject_detach(pid_t pid, const struct inject_options *options, struct err *err);
 
+/* System call filters (seccomp) that the process runs under: the most of any of its threads; strict mode
+ * counts as one. */
+unsigned inject_n_filters(pid_t pid);
+
 #endif

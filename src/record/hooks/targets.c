@@ -95,6 +95,7 @@ int hook_targets_attach(struct hooks *h, const pid_t *pids, size_t n, struct err
 #define SCANS_MAX 8 /* a process may fork while it is looked for */
 
 struct detach {
+	struct hooks *hooks;
 	struct inject_options options;
 	struct stat libraries[2];
 	uint64_t began_ns;
@@ -122,7 +123,8 @@ static void detach_one(void *ctx, pid_t pid)
 	vec_push(&d->done, pid);
 	if (inject_detach(pid, &d->options, &err) == 0 || !d->note)
 		return;
-	if (err.code == ERR_NOT_FOUND || !proc_exists(pid)) /* it has ended meanwhile */
+	/* It has ended meanwhile, or has done it itself. */
+	if (err.code == ERR_NOT_FOUND || !proc_exists(pid) || hooks_has_stopped(d->hooks, pid))
 		return;
 	text = mem_printf("%s; its hooks go when it next %s", err.text, d->until);
 	d->note(d->ctx, text);
@@ -162,7 +164,8 @@ static void detach_child(void *ctx, pid_t pid)
 
 void hook_targets_detach(struct hooks *h, void (*note)(void *ctx, const char *sentence), void *ctx)
 {
-	struct detach d = {.options = inject_options_of(h),
+	struct detach d = {.hooks = h,
+		.options = inject_options_of(h),
 		.began_ns = hooks_began_ns(h),
 		.note = note,
 		.ctx = ctx,

@@ -225,6 +225,7 @@ bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below);
 uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
 /* Calls `each` with every stretch in which one file is mapped, from its first page on. */
 bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), void *ctx);
+unsigned filters_count(void); /* system call filters of this thread; 0 = none, or not known */
 unsigned tasks_count(void); /* threads of this process; 0 = not known */
 
 /* code_memory.c */
@@ -306,6 +307,8 @@ int library_open_area(int fd, uint64_t bytes);
 /* Takes every patch out, as far as other threads allow it (patch.c). Nothing of ours makes a system
  * call in this process afterwards. */
 void library_stop(void);
+/* The program calls prctl or syscall. */
+void library_note_call(enum hook_own own, uintptr_t arg0, uintptr_t arg1, uintptr_t sp);
 bool library_is_copy(void); /* made by fork, and has not said hello for itself */
 /* In a forked child: says hello; a negative result means that the library is off in it. */
 int library_forked(void);

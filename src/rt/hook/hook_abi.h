@@ -20,6 +20,9 @@
 
 /* The environment variable that names the server's socket (a path); set beside LD_PRELOAD. */
 #define HOOK_ENV "WEIR_HOOKS"
+/* How many system call filters the recorder itself runs under: a program that has more of them does
+ * not speak to it, since that may be forbidden and end the program. Not set: none. */
+#define HOOK_ENV_FILTERS "WEIR_HOOKS_FILTERS"
 
 /* --- the area: memory shared by one process and the recorder (a memfd of the recorder) ------- */
 /*
@@ -56,6 +59,11 @@ enum hook_mode {
 	HOOK_MODE_TREE = 1,   /* each thread keeps a tree (hook_tree.h) where its ring would be */
 };
 
+enum hook_stop {
+	HOOK_STOP_NONE = 0,
+	HOOK_STOP_FILTER = 1, /* the program forbids itself system calls (seccomp), ours among them */
+};
+
 #define HOOK_OFF_MAX 1024
 
 struct hook_control {
@@ -75,7 +83,8 @@ struct hook_control {
 	/* Written by the library: */
 	uint32_t n_off_done;   /* so many of them are unhooked */
 	uint32_t n_threadless; /* threads that found no free entry: their calls are not recorded */
-	uint64_t reserved;
+	uint32_t stop_reason;  /* enum hook_stop: why it has unhooked everything by itself */
+	uint32_t reserved;
 };
 
 /*
@@ -219,6 +228,8 @@ enum hook_own {
 	HOOK_OWN_SIGMASK = 3,	  /* sigprocmask, pthread_sigmask: never block SIGTRAP */
 	HOOK_OWN_SIGACTION = 4,	  /* sigaction: the program's SIGTRAP handler is kept behind ours */
 	HOOK_OWN_MAKECONTEXT = 5, /* makecontext: a stack that coroutines will run on (NOTE) */
+	HOOK_OWN_PRCTL = 6,	  /* prctl: it may install a system call filter (NOTE) */
+	HOOK_OWN_SYSCALL = 7,	  /* syscall: likewise (NOTE) */
 };
 
 #define HOOK_ORIGINAL_MAX 32

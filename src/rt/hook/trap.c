@@ -187,6 +187,8 @@ uintptr_t own_function(enum hook_own own)
 	case HOOK_OWN_SIGACTION:
 		return (uintptr_t)replaced_sigaction;
 	case HOOK_OWN_MAKECONTEXT:
+	case HOOK_OWN_PRCTL:
+	case HOOK_OWN_SYSCALL:
 		break;
 	}
 	return 0;
