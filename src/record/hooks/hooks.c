@@ -22,9 +22,9 @@
 #define LIBRARY_64   "lib/x86_64-linux-gnu/" LIBRARY_NAME
 #define LIBRARY_32   "lib/i386-linux-gnu/" LIBRARY_NAME
 /* How long the last records are waited for. */
-#define REST_NS		2000000000u
-#define EXCHANGE_NS	5000000000u
-#define FREE_CHUNKS_MAX 1024u
+#define REST_NS		    2000000000u
+#define EXCHANGE_NS	    5000000000u
+#define FREE_CHUNKS_MAX	    1024u
 #define PROC_START_ERROR_NS 20000000u /* a tick of /proc, and another one */
 
 bool hooks_options_are_used(const struct hooks_options *o)

@@ -365,10 +365,11 @@ static int answer_of(
 			in->pid, in->options->socket);
 	case EAGAIN:
 		return err_set(err, ERR_FAILED,
-			"process %d: one of its threads is changing code and does not end", in->pid);
-	case ESRCH:
-		return err_set(err, ERR_NOT_FOUND, "process %d is hooked by another recorder",
+			"process %d: one of its threads is changing code and does not end",
 			in->pid);
+	case ESRCH:
+		return err_set(
+			err, ERR_NOT_FOUND, "process %d is hooked by another recorder", in->pid);
 	case EBUSY:
 	case EALREADY:
 	case EEXIST:
@@ -505,9 +506,8 @@ static void leave_jumps(struct injection *in, struct moments *moments)
 	for (size_t i = 0; i < in->threads.all.n; i++) {
 		struct remote_thread *t = &in->threads.all.v[i];
 		struct moment_return returns[HANDLERS_MAX];
-		size_t n = t->is_stopped
-				   ? moment_handler_returns(moments, t, returns, HANDLERS_MAX)
-				   : 0;
+		size_t n = t->is_stopped ? moment_handler_returns(moments, t, returns, HANDLERS_MAX)
+					 : 0;
 		uint64_t to;
 
 		for (size_t k = 0; k < n; k++) {
@@ -530,8 +530,7 @@ static int unhook_stopped(struct injection *in, struct moments *moments)
 	if (rc < 0)
 		return rc;
 	leave_jumps(in, moments);
-	return call_library(
-		in, "weir_detach", in->options->socket, 1, REMOTE_CALL_LATE_GOES_ON);
+	return call_library(in, "weir_detach", in->options->socket, 1, REMOTE_CALL_LATE_GOES_ON);
 }
 
 /* Where not all threads can be stopped (one waits for a disk), the library does what it can while

@@ -142,13 +142,13 @@ static void look_for_library(void *ctx, const struct proc_mapping *m)
 	const struct detach *d = search->d;
 
 	for (int i = 0; m->inode && i < 2; i++)
-		search->is_there |= m->inode == d->libraries[i].st_ino &&
-				    !strcmp(path_base_name(m->path),
-					    path_base_name(d->options.library));
+		search->is_there |=
+			m->inode == d->libraries[i].st_ino &&
+			!strcmp(path_base_name(m->path), path_base_name(d->options.library));
 }
 
-/* A child that has called nothing hooked since its fork has not said hello: the library is in it all
- * the same, and so are the patches. Only processes that began after us can be such. */
+/* A child that has called nothing hooked since its fork has not said hello: the library is in it
+ * all the same, and so are the patches. Only processes that began after us can be such. */
 static void detach_child(void *ctx, pid_t pid)
 {
 	struct detach *d = ctx;

@@ -209,8 +209,7 @@ KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 		return;
 	}
 	now = ticks_now();
-	if (unlikely(t->chain != c) ||
-		unlikely(c->tree != t->tree) || unlikely(c->top != e + 1)) {
+	if (unlikely(t->chain != c) || unlikely(c->tree != t->tree) || unlikely(c->top != e + 1)) {
 		weir_leave_slow(slot, e);
 		return;
 	}

@@ -131,9 +131,9 @@ struct library {
 	struct thread *threads; /* control->n_threads of them */
 	uint32_t pid;
 	bool is_off;
-	bool is_attached; /* to a program that was running already */
-	bool is_forked;	  /* the open calls are still the parent's */
-	uint32_t session; /* counts recordings; never 0 while one is on */
+	bool is_attached;		/* to a program that was running already */
+	bool is_forked;			/* the open calls are still the parent's */
+	uint32_t session;		/* counts recordings; never 0 while one is on */
 	const uint32_t *is_same_memory; /* 1; wiped by fork, so 0 in a child's copy */
 	char socket[108];
 };
@@ -226,7 +226,7 @@ uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr
 /* Calls `each` with every stretch in which one file is mapped, from its first page on. */
 bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), void *ctx);
 unsigned filters_count(void); /* system call filters of this thread; 0 = none, or not known */
-unsigned tasks_count(void); /* threads of this process; 0 = not known */
+unsigned tasks_count(void);   /* threads of this process; 0 = not known */
 
 /* code_memory.c */
 /* Makes the pages of [low, high) writable and keeps in mind what they were. They stay writable for
@@ -252,8 +252,8 @@ struct module_seen {
 /* Applies the plan and fills one result for each entry. */
 void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
 	struct hook_result *results);
-/* One thread changes code at a time. False when another one does, and goes on doing so; patch_apply,
- * patch_remove and patch_forget take it themselves. */
+/* One thread changes code at a time. False when another one does, and goes on doing so;
+ * patch_apply, patch_remove and patch_forget take it themselves. */
 #define LOCK_TRIES 1000 /* of a millisecond */
 bool patch_lock(unsigned n_tries);
 void patch_unlock(void);

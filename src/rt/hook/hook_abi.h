@@ -61,7 +61,7 @@ enum hook_mode {
 
 enum hook_stop {
 	HOOK_STOP_NONE = 0,
-	HOOK_STOP_FILTER = 1, /* the program forbids itself system calls (seccomp), ours among them */
+	HOOK_STOP_FILTER = 1, /* the program forbids itself system calls (seccomp) */
 };
 
 #define HOOK_OFF_MAX 1024

@@ -133,8 +133,7 @@ static void stop(enum patch_others others)
 
 void library_stop(void)
 {
-	if (__atomic_exchange_n(&library.is_off, true, __ATOMIC_SEQ_CST) ||
-		!patch_lock(LOCK_TRIES))
+	if (__atomic_exchange_n(&library.is_off, true, __ATOMIC_SEQ_CST) || !patch_lock(LOCK_TRIES))
 		return;
 	stop(PATCH_OTHERS_RUN);
 	patch_unlock();
