@@ -22,8 +22,9 @@ struct blind_search {
 static bool is_mapping_of(const struct proc_mapping *m, const struct target *t)
 {
 	/* Some file systems have another device number here than for stat(2). */
-	return m->inode == t->inode && (makedev(m->major, m->minor) == t->device ||
-					       !strcmp(path_base_name(m->path), path_base_name(t->path)));
+	return m->inode == t->inode &&
+	       (makedev(m->major, m->minor) == t->device ||
+		       !strcmp(path_base_name(m->path), path_base_name(t->path)));
 }
 
 static void look_at_mapping(void *ctx, const struct proc_mapping *m)

@@ -410,6 +410,7 @@ static void finish_process(struct hooks *h, struct hook_process *p)
 	p->n_threadless = p->area.control->n_threadless;
 	p->has_ended = true;
 	h->n_threadless += p->n_threadless;
+	h->n_filtered += p->area.control->stop_reason == HOOK_STOP_FILTER;
 	h->version++;
 	if (!p->n_exchanges && !h->options.tree)
 		hook_area_close(&p->area);

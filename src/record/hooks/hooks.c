@@ -17,6 +17,7 @@
 #include "base/map_guard.h"
 #include "record/hooks/drain.h"
 #include "record/hooks/hooks_internal.h"
+#include "record/hooks/inject.h"
 #include "record/hooks/library_link.h"
 #include "record/hooks/server.h"
 #include "record/hooks/tick_clock.h"
@@ -25,9 +26,9 @@
 #define LIBRARY_64   "lib/x86_64-linux-gnu/" LIBRARY_NAME
 #define LIBRARY_32   "lib/i386-linux-gnu/" LIBRARY_NAME
 /* How long the last records are waited for. */
-#define REST_NS		2000000000u
-#define EXCHANGE_NS	5000000000u
-#define FREE_CHUNKS_MAX 1024u
+#define REST_NS		    2000000000u
+#define EXCHANGE_NS	    5000000000u
+#define FREE_CHUNKS_MAX	    1024u
 #define PROC_START_ERROR_NS 20000000u /* a tick of /proc, and another one */
 
 bool hooks_options_are_used(const struct hooks_options *o)
@@ -253,6 +254,7 @@ static void make_environment(struct hooks *h)
 	 * since others might have replaced malloc: ours replaces nothing. */
 	h->environment[2] = mem_printf("ASAN_OPTIONS=%s%sverify_asan_link_order=0",
 		asan ? asan : "", asan && *asan ? ":" : "");
+	h->environment[3] = mem_printf(HOOK_ENV_FILTERS "=%u", inject_n_filters(getpid()));
 	h->libraries[0] = mem_printf("%s/%s", h->library_folder, LIBRARY_32);
 	h->libraries[1] = mem_printf("%s/%s", h->library_folder, LIBRARY_64);
 }
@@ -393,9 +395,8 @@ void hooks_close(struct hooks *h)
 	pthread_mutex_destroy(&h->lock);
 	pthread_mutex_destroy(&h->planner_lock);
 	pthread_cond_destroy(&h->changed);
-	free(h->environment[0]);
-	free(h->environment[1]);
-	free(h->environment[2]);
+	for (size_t i = 0; i < sizeof(h->environment) / sizeof(h->environment[0]); i++)
+		free(h->environment[i]);
 	free(h->library_folder);
 	free(h->libraries[0]);
 	free(h->libraries[1]);
@@ -481,6 +482,18 @@ uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc)
 	return pc;
 }
 
+bool hooks_has_stopped(struct hooks *h, pid_t pid)
+{
+	const struct hook_process *p;
+	bool has;
+
+	pthread_mutex_lock(&h->lock);
+	p = hooks_find_process(h, (uint32_t)pid);
+	has = p && p->area.control->stop_reason;
+	pthread_mutex_unlock(&h->lock);
+	return has;
+}
+
 void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx)
 {
 	VEC(pid_t) pids = {0};
@@ -524,4 +537,7 @@ void hooks_drain_rest(struct hooks *h)
 		nanosleep(&(struct timespec){0, 1000000}, NULL);
 	hooks_halt(h);
 	hook_drain_round(h, true);
+	for (size_t i = 0; i < h->processes.n; i++) /* the threads have ended */
+		h->n_filtered += !h->processes.v[i]->has_ended &&
+				 h->processes.v[i]->area.control->stop_reason == HOOK_STOP_FILTER;
 }

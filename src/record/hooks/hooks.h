@@ -62,6 +62,9 @@ uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc);
 /* Calls `each` for every process that is hooked now. */
 void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx);
 
+/* Whether the library in this process has unhooked everything by itself (enum hook_stop). */
+bool hooks_has_stopped(struct hooks *h, pid_t pid);
+
 /* The recording is over: events after this moment do not count, and no program is hooked any
  * more. */
 void hooks_stop(struct hooks *h);

@@ -100,7 +100,7 @@ struct hooks {
 	char *library_folder;
 	char *library_link; /* another way to it; NULL = not needed */
 	char *libraries[2]; /* paths for 32- and 64-bit programs */
-	char *environment[4];
+	char *environment[5];
 	struct listener listener;
 	int family_fd;		    /* of the page that all hooked processes share */
 	struct hook_family *family; /* that page */
@@ -134,6 +134,7 @@ struct hooks {
 	uint64_t n_unread_modules, n_bad_hellos;
 	uint64_t n_processes;		    /* ever hooked */
 	uint64_t n_threadless;		    /* of processes that have ended */
+	uint64_t n_filtered;		    /* processes with HOOK_STOP_FILTER */
 	uint32_t program_refusal;	    /* of a whole program; enum hook_refusal */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */

@@ -406,10 +406,11 @@ static int answer_of(
 			in->pid);
 	case EAGAIN:
 		return err_set(err, ERR_FAILED,
-			"process %d: one of its threads is changing code and does not end", in->pid);
-	case ESRCH:
-		return err_set(err, ERR_NOT_FOUND, "process %d is hooked by another recorder",
+			"process %d: one of its threads is changing code and does not end",
 			in->pid);
+	case ESRCH:
+		return err_set(
+			err, ERR_NOT_FOUND, "process %d is hooked by another recorder", in->pid);
 	case EBUSY:
 	case EALREADY:
 	case EEXIST:
@@ -550,9 +551,8 @@ static void leave_jumps(struct injection *in, struct moments *moments)
 	for (size_t i = 0; i < in->threads.all.n; i++) {
 		struct remote_thread *t = &in->threads.all.v[i];
 		struct moment_return returns[HANDLERS_MAX];
-		size_t n = t->is_stopped
-				   ? moment_handler_returns(moments, t, returns, HANDLERS_MAX)
-				   : 0;
+		size_t n = t->is_stopped ? moment_handler_returns(moments, t, returns, HANDLERS_MAX)
+					 : 0;
 		uint64_t to;
 
 		for (size_t k = 0; k < n; k++) {

@@ -37,9 +37,13 @@ struct inject_options {
  * linked, no ptrace permission, traced by another tool, no moment found at which dlopen is safe.
  */
 int inject_attach(pid_t pid, const struct inject_options *options, struct err *err);
-/* Calls the library's `weir_detach(const char *socket, int)` with all threads stopped: every byte is
- * restored when it returns. ERR_NOT_FOUND: the process has ended, has no such library, or is hooked
- * by another recorder. */
+/* Calls the library's `weir_detach(const char *socket, int)` with all threads stopped: every byte
+ * is restored when it returns. ERR_NOT_FOUND: the process has ended, has no such library, or is
+ * hooked by another recorder. */
 int inject_detach(pid_t pid, const struct inject_options *options, struct err *err);
+
+/* System call filters (seccomp) that the process runs under: the most of any of its threads; strict
+ * mode counts as one. */
+unsigned inject_n_filters(pid_t pid);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that cannot be entered, and what to say about them. */
+#include "record/hooks/inject.h"
 #include "record/hooks/inject_internal.h"
 
 #include <errno.h>
@@ -14,10 +15,10 @@
 #define STATUS_FILE_MAX 65536
 #define PF_KTHREAD	0x00200000u /* include/linux/sched.h of the kernel */
 
-/* The value of a line "NAME:\tVALUE" of /proc/PID/status; "" when there is none. */
-static void status_value(pid_t pid, const char *name, char *to, size_t bytes)
+/* The value of a line "NAME:\tVALUE" of the thread's status file; "" when there is none. */
+static void status_value(pid_t pid, pid_t tid, const char *name, char *to, size_t bytes)
 {
-	char *path = mem_printf("/proc/%d/status", pid);
+	char *path = mem_printf("/proc/%d/task/%d/status", pid, tid);
 	struct buf b = {0};
 	char *save = NULL;
 
@@ -76,13 +77,41 @@ static int check_tracer(pid_t pid, struct err *err)
 	char value[64], name[64];
 	pid_t tracer;
 
-	status_value(pid, "TracerPid", value, sizeof(value));
+	status_value(pid, pid, "TracerPid", value, sizeof(value));
 	tracer = (pid_t)atoi(value);
 	if (tracer <= 0)
 		return 0;
 	proc_name(tracer, tracer, name, sizeof(name));
 	return err_set(err, ERR_FAILED, "process %d is traced by process %d (%s) already", pid,
 		tracer, name);
+}
+
+struct filter_search {
+	pid_t pid;
+	unsigned n;
+};
+
+static void look_at_filters(void *ctx, pid_t tid)
+{
+	struct filter_search *search = ctx;
+	char mode[16], n[16];
+	unsigned count;
+
+	status_value(search->pid, tid, "Seccomp", mode, sizeof(mode));
+	status_value(search->pid, tid, "Seccomp_filters", n, sizeof(n));
+	count = (unsigned)atoi(n);
+	if (!count && atoi(mode))
+		count = 1; /* strict, or a kernel before 5.9, which does not say how many */
+	if (count > search->n)
+		search->n = count;
+}
+
+unsigned inject_n_filters(pid_t pid)
+{
+	struct filter_search search = {.pid = pid};
+
+	proc_each_task(pid, look_at_filters, &search);
+	return search.n;
 }
 
 int inject_check_process(pid_t pid, struct err *err)
@@ -95,12 +124,12 @@ int inject_check_process(pid_t pid, struct err *err)
 		return err_set(err, ERR_NOT_FOUND, "there is no process %d", pid);
 	if (is_kernel_thread(pid))
 		return err_set(err, ERR_UNSUPPORTED, "process %d is a thread of the kernel", pid);
-	status_value(pid, "Tgid", value, sizeof(value));
+	status_value(pid, pid, "Tgid", value, sizeof(value));
 	if (atoi(value) != pid)
 		return err_set(err, ERR_UNSUPPORTED, "%d is a thread of process %d, no process",
 			pid, atoi(value));
 	/* A first thread that has ended is a zombie while the others run. */
-	status_value(pid, "Threads", value, sizeof(value));
+	status_value(pid, pid, "Threads", value, sizeof(value));
 	if (state == 'X' || (state == 'Z' && atoi(value) <= 1))
 		return err_set(err, ERR_NOT_FOUND,
 			"process %d has ended (it is a zombie until its parent takes notice)", pid);
@@ -110,11 +139,11 @@ int inject_check_process(pid_t pid, struct err *err)
 	rc = check_tracer(pid, err);
 	if (rc < 0)
 		return rc;
-	status_value(pid, "Seccomp", value, sizeof(value));
-	if (!strcmp(value, "1"))
+	if (inject_n_filters(pid))
 		return err_set(err, ERR_UNSUPPORTED,
-			"process %d may not load a library (seccomp is strict)", pid);
-	status_value(pid, "x86_Thread_features", value, sizeof(value));
+			"process %d runs under a filter of system calls (seccomp), by which a call made in it could end it",
+			pid);
+	status_value(pid, pid, "x86_Thread_features", value, sizeof(value));
 	if (strstr(value, "shstk"))
 		return err_set(err, ERR_UNSUPPORTED,
 			"process %d has its return addresses checked by the processor (shadow stack)",

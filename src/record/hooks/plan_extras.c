@@ -102,6 +102,12 @@ void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_
 	add_extra(e, f,
 		(struct extra){image_function_named(f, "makecontext"), 0, HOOK_ACTION_NOTE,
 			HOOK_OWN_MAKECONTEXT});
+	add_extra(e, f,
+		(struct extra){image_function_named(f, "prctl"), 0, HOOK_ACTION_NOTE,
+			HOOK_OWN_PRCTL});
+	add_extra(e, f,
+		(struct extra){image_function_named(f, "syscall"), 0, HOOK_ACTION_NOTE,
+			HOOK_OWN_SYSCALL});
 	if (!needs_traps)
 		return;
 	add_extra(e, f, (struct extra){thread, 0, HOOK_ACTION_REPLACE, HOOK_OWN_SIGMASK});

@@ -110,6 +110,7 @@ int hook_targets_attach(struct hooks *h, const pid_t *pids, size_t n, struct err
 #define SCANS_MAX 8 /* a process may fork while it is looked for */
 
 struct detach {
+	struct hooks *hooks;
 	struct inject_options options;
 	struct stat libraries[2];
 	uint64_t began_ns;
@@ -137,7 +138,8 @@ static void detach_one(void *ctx, pid_t pid)
 	vec_push(&d->done, pid);
 	if (inject_detach(pid, &d->options, &err) == 0 || !d->note)
 		return;
-	if (err.code == ERR_NOT_FOUND || !proc_exists(pid)) /* it has ended meanwhile */
+	/* It has ended meanwhile, or has done it itself. */
+	if (err.code == ERR_NOT_FOUND || !proc_exists(pid) || hooks_has_stopped(d->hooks, pid))
 		return;
 	text = mem_printf("%s; its hooks go when it next %s", err.text, d->until);
 	d->note(d->ctx, text);
@@ -155,13 +157,13 @@ static void look_for_library(void *ctx, const struct proc_mapping *m)
 	const struct detach *d = search->d;
 
 	for (int i = 0; m->inode && i < 2; i++)
-		search->is_there |= m->inode == d->libraries[i].st_ino &&
-				    !strcmp(path_base_name(m->path),
-					    path_base_name(d->options.library));
+		search->is_there |=
+			m->inode == d->libraries[i].st_ino &&
+			!strcmp(path_base_name(m->path), path_base_name(d->options.library));
 }
 
-/* A child that has called nothing hooked since its fork has not said hello: the library is in it all
- * the same, and so are the patches. Only processes that began after us can be such. */
+/* A child that has called nothing hooked since its fork has not said hello: the library is in it
+ * all the same, and so are the patches. Only processes that began after us can be such. */
 static void detach_child(void *ctx, pid_t pid)
 {
 	struct detach *d = ctx;
@@ -177,7 +179,8 @@ static void detach_child(void *ctx, pid_t pid)
 
 void hook_targets_detach(struct hooks *h, void (*note)(void *ctx, const char *sentence), void *ctx)
 {
-	struct detach d = {.options = inject_options_of(h),
+	struct detach d = {.hooks = h,
+		.options = inject_options_of(h),
 		.began_ns = hooks_began_ns(h),
 		.note = note,
 		.ctx = ctx,

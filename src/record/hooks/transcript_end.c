@@ -128,6 +128,8 @@ static void write_losses(struct transcript *t, uint64_t time)
 			"a thread waited for the recorder to empty its ring"},
 		{h->n_unread_modules, RECORD_LOSS_NOTE,
 			"module whose file cannot be read: not hooked"},
+		{h->n_filtered, RECORD_LOSS_NOTE,
+			"process that installs a system call filter: unhooked from then on"},
 		{h->n_bad_hellos, RECORD_LOSS_NOTE,
 			"hook library that could not be understood, or was not invited"},
 	};

@@ -2,10 +2,10 @@
 /*
  * Memory that holds code which is patched.
  *
- * The kernel sets no breakpoints of its own (uprobes) in memory that is writable. That is what keeps
- * a second observer from putting one on a jump of ours, at which the kernel would then execute the
- * original instruction and go on in the middle of the jump. So pages become writable before the
- * first patch is written and stay so until the last one is out.
+ * The kernel sets no breakpoints of its own (uprobes) in memory that is writable. That is what
+ * keeps a second observer from putting one on a jump of ours, at which the kernel would then
+ * execute the original instruction and go on in the middle of the jump. So pages become writable
+ * before the first patch is written and stay so until the last one is out.
  */
 #include "hook.h"
 

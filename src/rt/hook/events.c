@@ -103,12 +103,17 @@ slow:
 KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 {
 	struct hook_entry *e = entry_of_slot(*slot);
-	uint64_t now = ticks_now();
 	struct thread *t = weir_thread;
 	struct chain *c = block_of(e)->chain;
+	uint64_t now;
 
-	if (unlikely(!t) || unlikely(!t->limit) || unlikely(t->chain != c) ||
-		unlikely(c->top != e + 1) ||
+	/* When nothing is recorded the counter is not read: strict seccomp forbids even that. */
+	if (unlikely(!t) || unlikely(!t->limit)) {
+		weir_leave_slow(slot, e);
+		return;
+	}
+	now = ticks_now();
+	if (unlikely(t->chain != c) || unlikely(c->top != e + 1) ||
 		unlikely(!record_call(t, c, slot, HOOK_HEAD(HOOK_RECORD_LEAVE, e->id, now), 0))) {
 		weir_leave_slow(slot, e);
 		return;
@@ -159,12 +164,16 @@ slow:
 KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 {
 	struct hook_entry *e = entry_of_slot(*slot);
-	uint64_t now = ticks_now();
 	struct thread *t = weir_thread;
 	struct chain *c = block_of(e)->chain;
+	uint64_t now;
 
-	if (unlikely(!t) || unlikely(!t->tree) || unlikely(t->chain != c) ||
-		unlikely(c->tree != t->tree) || unlikely(c->top != e + 1)) {
+	if (unlikely(!t) || unlikely(!t->tree)) {
+		weir_leave_slow(slot, e);
+		return;
+	}
+	now = ticks_now();
+	if (unlikely(t->chain != c) || unlikely(c->tree != t->tree) || unlikely(c->top != e + 1)) {
 		weir_leave_slow(slot, e);
 		return;
 	}
@@ -498,8 +507,14 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs)
 {
-	(void)slot;
-	if (descriptor_of(after_call)->detail == HOOK_OWN_MAKECONTEXT) {
+	const struct descriptor *d = descriptor_of(after_call);
+
+	if (is_off())
+		return;
+	if (d->detail != HOOK_OWN_MAKECONTEXT) {
+		library_note_call((enum hook_own)d->detail, (uintptr_t)argument(regs, 0),
+			(uintptr_t)argument(regs, 1), (uintptr_t)slot);
+	} else {
 		/* ucontext_t: uc_flags, uc_link, uc_stack {ss_sp, ss_flags, ss_size} */
 		const uintptr_t *context = (const uintptr_t *)(uintptr_t)argument(regs, 0);
 

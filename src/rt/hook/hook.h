@@ -137,9 +137,9 @@ struct library {
 	struct thread *threads; /* control->n_threads of them */
 	uint32_t pid;
 	bool is_off;
-	bool is_attached; /* to a program that was running already */
-	bool is_forked;	  /* the open calls are still the parent's */
-	uint32_t session; /* counts recordings; never 0 while one is on */
+	bool is_attached;		/* to a program that was running already */
+	bool is_forked;			/* the open calls are still the parent's */
+	uint32_t session;		/* counts recordings; never 0 while one is on */
 	const uint32_t *is_same_memory; /* 1; wiped by fork, so 0 in a child's copy */
 	uint32_t serial;  /* the recorder's number for this process, or, in a child that has not
 			     spoken to it yet, for the parent */
@@ -240,7 +240,8 @@ bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below);
 uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
 /* Calls `each` with every stretch in which one file is mapped, from its first page on. */
 bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), void *ctx);
-unsigned tasks_count(void); /* threads of this process; 0 = not known */
+unsigned filters_count(void); /* system call filters of this thread; 0 = none, or not known */
+unsigned tasks_count(void);   /* threads of this process; 0 = not known */
 
 /* code_memory.c */
 /* Makes the pages of [low, high) writable and keeps in mind what they were. They stay writable for
@@ -266,8 +267,8 @@ struct module_seen {
 /* Applies the plan and fills one result for each entry. */
 void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *modules,
 	struct hook_result *results);
-/* One thread changes code at a time. False when another one does, and goes on doing so; patch_apply,
- * patch_remove and patch_forget take it themselves. */
+/* One thread changes code at a time. False when another one does, and goes on doing so;
+ * patch_apply, patch_remove and patch_forget take it themselves. */
 #define LOCK_TRIES 1000 /* of a millisecond */
 bool patch_lock(unsigned n_tries);
 void patch_unlock(void);
@@ -326,6 +327,8 @@ int library_open_area(const struct exchange *x);
 /* Takes every patch out, as far as other threads allow it (patch.c). Nothing of ours makes a system
  * call in this process afterwards. */
 void library_stop(void);
+/* The program calls prctl or syscall. */
+void library_note_call(enum hook_own own, uintptr_t arg0, uintptr_t arg1, uintptr_t sp);
 bool library_is_copy(void); /* made by fork, and has not said hello for itself */
 /* In a forked child: says hello; a negative result means that the library is off in it. */
 int library_forked(void);

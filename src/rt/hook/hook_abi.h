@@ -24,9 +24,12 @@
  * every root folder; KEY is what a hello must show, since everybody can see such names; PATH leads
  * to a second socket, for processes of another network namespace.
  */
-#define HOOK_ENV	"WEIR_HOOKS"
-#define HOOK_KEY_BYTES	32
+#define HOOK_ENV	 "WEIR_HOOKS"
+#define HOOK_KEY_BYTES	 32
 #define HOOK_PLACE_BYTES 108 /* of the whole text, with its zero */
+/* How many system call filters the recorder itself runs under: a program that has more of them does
+ * not speak to it, since that may be forbidden and end the program. Not set: none. */
+#define HOOK_ENV_FILTERS "WEIR_HOOKS_FILTERS"
 
 /* --- the area: memory shared by one process and the recorder (a memfd of the recorder) ------- */
 /*
@@ -67,6 +70,11 @@ enum hook_mode {
 	HOOK_MODE_TREE = 1,   /* each thread keeps a tree (hook_tree.h) where its ring would be */
 };
 
+enum hook_stop {
+	HOOK_STOP_NONE = 0,
+	HOOK_STOP_FILTER = 1, /* the program forbids itself system calls (seccomp) */
+};
+
 #define HOOK_OFF_MAX 1024
 
 struct hook_control {
@@ -88,6 +96,8 @@ struct hook_control {
 	uint32_t n_threadless; /* threads that found no free entry: their calls are not recorded */
 	uint32_t needs_tids;   /* by the recorder: the process is in a pid namespace of its own */
 	uint32_t serial;       /* by the recorder: names the process in the hello of its children */
+	uint32_t stop_reason;  /* enum hook_stop: why it has unhooked everything by itself */
+	uint32_t reserved;
 };
 
 /* One page for the whole recording, mapped by every hooked process and, unlike the area, inherited
@@ -244,6 +254,8 @@ enum hook_own {
 	HOOK_OWN_SIGACTION = 4,	  /* sigaction: the program's SIGTRAP handler is kept behind ours */
 	HOOK_OWN_MAKECONTEXT = 5, /* makecontext: a stack that coroutines will run on (NOTE) */
 	HOOK_OWN_RETURN_LOCATION = 6, /* V8's: who knows where return addresses are (TELL) */
+	HOOK_OWN_PRCTL = 7,	  /* prctl: it may install a system call filter (NOTE) */
+	HOOK_OWN_SYSCALL = 8,	  /* syscall: likewise (NOTE) */
 };
 
 #define HOOK_ORIGINAL_MAX 32

@@ -51,9 +51,9 @@ static void take_extent(void *ctx, uintptr_t start, uintptr_t end)
 		}
 }
 
-/* The list's new modules; those without a file (the vdso) and we ourselves have no extent then. What
- * lies at l_addr is not known: it need not even be mapped, when the file was linked for some other
- * address than 0. */
+/* The list's new modules; those without a file (the vdso) and we ourselves have no extent then.
+ * What lies at l_addr is not known: it need not even be mapped, when the file was linked for some
+ * other address than 0. */
 static uint32_t find_modules(struct module_seen *fresh, uint32_t max)
 {
 	struct module_list list = {.v = fresh};
@@ -61,8 +61,7 @@ static uint32_t find_modules(struct module_seen *fresh, uint32_t max)
 	for (const struct link_map *l = &_r_debug ? _r_debug.r_map : NULL; l && list.n < max;
 		l = l->l_next)
 		if (!is_known(l))
-			fresh[list.n++] =
-				(struct module_seen){l->l_addr, (uintptr_t)l->l_ld, 0, 0};
+			fresh[list.n++] = (struct module_seen){l->l_addr, (uintptr_t)l->l_ld, 0, 0};
 	if (list.n)
 		maps_each_module(take_extent, &list);
 	return list.n;

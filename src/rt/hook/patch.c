@@ -278,8 +278,7 @@ static enum hook_refusal apply_one(struct near_memory *m, const struct hook_plan
 	p->detail = plan->detail;
 	p->state = PATCH_OUT;
 	p->pad_site = plan->pad_site ? (uintptr_t)plan->pad_site + bias : 0;
-	if (plan->method ==
-		HOOK_METHOD_CYGPROF) /* the function calls us; only its id is needed */
+	if (plan->method == HOOK_METHOD_CYGPROF) /* the function calls us; only its id is needed */
 		return HOOK_REFUSAL_NONE;
 	p->call = put_trampoline(m, plan, bias, &moved_code);
 	if (plan->n_patched != 1 && !is_in_reach(p))

@@ -151,8 +151,7 @@ static void stop(enum patch_others others)
 
 void library_stop(void)
 {
-	if (__atomic_exchange_n(&library.is_off, true, __ATOMIC_SEQ_CST) ||
-		!patch_lock(LOCK_TRIES))
+	if (__atomic_exchange_n(&library.is_off, true, __ATOMIC_SEQ_CST) || !patch_lock(LOCK_TRIES))
 		return;
 	stop(PATCH_OTHERS_RUN);
 	patch_unlock();
@@ -179,6 +178,44 @@ int weir_detach(const char *place, int others_stopped)
 	return 0;
 }
 
+/* --- filters of system calls --------------------------------------------------------------- */
+
+#define PRCTL_SET_SECCOMP 22
+
+static bool installs_filter(enum hook_own own, uintptr_t arg0, uintptr_t arg1)
+{
+	if (own == HOOK_OWN_PRCTL)
+		return (int)arg0 == PRCTL_SET_SECCOMP;
+	/* The operations of seccomp(2) beyond 1 are questions. */
+	return (arg0 == SYS_seccomp && (unsigned)arg1 <= 1) ||
+	       (arg0 == SYS_prctl && (int)arg1 == PRCTL_SET_SECCOMP);
+}
+
+/* From the filter on, a system call of ours may end the program: so this is the moment to make the
+ * last ones. A child says hello first, so that the recorder is told of it, too. */
+void library_note_call(enum hook_own own, uintptr_t arg0, uintptr_t arg1, uintptr_t sp)
+{
+	uint64_t all = ~(uint64_t)0, old;
+
+	if (!installs_filter(own, arg0, arg1))
+		return;
+	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &old, 8);
+	thread_ensure(sp);
+	if (library.control && !library.is_off && !library_is_copy())
+		library.control->stop_reason = HOOK_STOP_FILTER;
+	library_stop();
+	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, 8);
+}
+
+static unsigned number_of(const char *text)
+{
+	unsigned n = 0;
+
+	for (; text && *text >= '0' && *text <= '9'; text++)
+		n = n * 10 + (unsigned)(*text - '0');
+	return n;
+}
+
 static const char *environment_find(char **environment, const char *name)
 {
 	for (; environment && *environment; environment++) {
@@ -199,6 +236,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 
 	(void)argc;
 	(void)argv;
-	if (place)
+	/* More filters than the recorder's were installed before this program was executed. */
+	if (place && filters_count() <= number_of(environment_find(environment, HOOK_ENV_FILTERS)))
 		begin(place, false);
 }

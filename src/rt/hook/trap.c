@@ -188,6 +188,8 @@ uintptr_t own_function(enum hook_own own)
 		return (uintptr_t)replaced_sigaction;
 	case HOOK_OWN_MAKECONTEXT:
 	case HOOK_OWN_RETURN_LOCATION:
+	case HOOK_OWN_PRCTL:
+	case HOOK_OWN_SYSCALL:
 		break;
 	}
 	return 0;
