@@ -104,7 +104,8 @@ def judge_trace(weir, cell, faults, is_empty_fine):
         return
     if is_empty_fine and os.path.getsize(trace) == 0:
         return
-    done = subprocess.run([weir, "report", "flat", trace], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run([weir, "report", "flat", trace], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, timeout=60)
     nothing_yet = done.returncode == 1 and "nothing" in done.stderr
     if done.returncode not in (0, 3) and not nothing_yet:
         faults.append(f"the trace does not open: status {done.returncode}, {done.stderr.strip()[:200]}")

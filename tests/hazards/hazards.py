@@ -26,7 +26,8 @@ class Hazard:
     """
 
     def __init__(self, name, source, flags="", size=100, tiny=1, bits=(64, 32), needs=(), once=False,
-                 libraries=(), static="-static", dynamic=False, uncounted=(), other=False, disk=0, beside=None, not_with=None, refused=None):
+                 libraries=(), static="-static", dynamic=False, uncounted=(), other=False, disk=0, beside=None,
+                 not_with=None, refused=None):
         self.name, self.source, self.flags, self.size, self.tiny = name, source, flags.split(), size, tiny
         self.bits, self.needs, self.once, self.libraries, self.dynamic = bits, needs, once, libraries, dynamic
         self.uncounted, self.other, self.disk, self.beside = set(uncounted), other, disk, beside
