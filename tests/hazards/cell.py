@@ -351,4 +351,4 @@ class Cell:
                 except BrokenPipeError:  # the program has ended without reading its line
                     pass
         if self.disk:
-            subprocess.run(["umount", self.disk])
+            subprocess.run(["umount", "-l", self.disk])
