@@ -74,7 +74,8 @@ class Cell:
 
     def command(self, pid=None):
         globs = "h_*" + "".join(f",{name.removeprefix('dl:')}:h_*" for name, _, _ in self.hazard.libraries)
-        words = {"globs": globs, "trace": self.trace(), "pid": pid, "stack_globs": "h_top,h_work,h_parent,h_main"}
+        stack_globs = "h_top,h_work,h_parent,h_body,h_yields,h_resumes"
+        words = {"globs": globs, "trace": self.trace(), "pid": pid, "stack_globs": stack_globs}
         return [self.weir] + [word.format(**words) for word in self.method.command]
 
     def start(self, command, name, stdin=subprocess.DEVNULL, stderr=None, errors=None):
