@@ -21,13 +21,12 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "hazards"))
 import process_state  # noqa: E402
-from cell import Cell, Run, Stuck  # noqa: E402
+from cell import Cell, Run, Stuck, limit  # noqa: E402
 from hazards import HAZARDS  # noqa: E402
 from methods import METHODS  # noqa: E402
 from programs_built import Programs  # noqa: E402
 
 AT_A_TIME = 3
-RESTORED_WITHIN = 4  # seconds; the manual: "within some seconds in which the program calls hooked functions"
 LEFT_OUT = {"detach": "ends by itself", "detach_32": "ends by itself"}
 SIGKILLED = 128 + signal.SIGKILL
 
@@ -88,7 +87,8 @@ class Killing(Cell):
 
     def wait_restored(self, pid):
         """The program, which works, has its own code again, and no tracer."""
-        end = time.monotonic() + RESTORED_WITHIN
+        # The manual: "within some seconds in which the program calls hooked functions".
+        end = time.monotonic() + limit() / 3
         while time.monotonic() < end:
             n = process_state.patched_bytes(pid)
             traced = "TracerPid:\t0\n" not in process_state.read(f"/proc/{pid}/status")
@@ -104,7 +104,8 @@ def judge_trace(weir, cell, faults, is_empty_fine):
         return
     if is_empty_fine and os.path.getsize(trace) == 0:
         return
-    done = subprocess.run([weir, "report", "flat", trace], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run([weir, "report", "flat", trace], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, timeout=60)
     nothing_yet = done.returncode == 1 and "nothing" in done.stderr
     if done.returncode not in (0, 3) and not nothing_yet:
         faults.append(f"the trace does not open: status {done.returncode}, {done.stderr.strip()[:200]}")

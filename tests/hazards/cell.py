@@ -17,6 +17,8 @@ CPUS = os.cpu_count() or 1
 
 def limit():
     """Seconds for a cell, whose program takes less than 0.3 natively; more where others want the machine, too."""
+    if os.environ.get("WEIR_HAZARD_SECONDS"):
+        return float(os.environ["WEIR_HAZARD_SECONDS"])
     return 20 * min(4, max(1, os.getloadavg()[0] / (4 * CPUS)))
 
 
@@ -72,7 +74,8 @@ class Cell:
 
     def command(self, pid=None):
         globs = "h_*" + "".join(f",{name.removeprefix('dl:')}:h_*" for name, _, _ in self.hazard.libraries)
-        words = {"globs": globs, "trace": self.trace(), "pid": pid, "stack_globs": "h_top,h_work,h_parent,h_main"}
+        stack_globs = "h_top,h_work,h_parent,h_body,h_yields,h_resumes"
+        words = {"globs": globs, "trace": self.trace(), "pid": pid, "stack_globs": stack_globs}
         return [self.weir] + [word.format(**words) for word in self.method.command]
 
     def start(self, command, name, stdin=subprocess.DEVNULL, stderr=None, errors=None):
@@ -155,7 +158,8 @@ class Cell:
         with open(self.folder + "/status", "w") as script:
             script.write('#!/bin/sh\n"$@"\necho $? >status.txt\n')
         os.chmod(self.folder + "/status", 0o755)
-        files = ["program"] + ["other"] * self.hazard.other + [n.removeprefix("dl:") for n, _, _ in self.hazard.libraries]
+        files = ["program"] + ["other"] * self.hazard.other
+        files += [name.removeprefix("dl:") for name, _, _ in self.hazard.libraries]
         script = " ".join(f"uprobe:./{name}:h_* {{ @[func] = count(); }}" for name in files)
         command = self.command() + ["-e", script, "-c", "./status " + " ".join(self.program("once"))]
         process = self.start(command, "program", errors="weir")
@@ -207,7 +211,8 @@ class Cell:
         self.start(["sh", "-c", f"{{ {command}; }} </dev/null; touch beside.done"], "beside")
 
     def is_beside(self):
-        return self.hazard.beside and not os.path.exists(self.folder + "/beside.done") and time.monotonic() < self.deadline
+        is_over = os.path.exists(self.folder + "/beside.done") or time.monotonic() > self.deadline
+        return self.hazard.beside and not is_over
 
     def program_pid(self):
         """The process that runs the program itself, as soon as there is one."""
@@ -249,14 +254,16 @@ class Cell:
             pass
 
     def wait_until_hooked(self, pid, weir):
-        """Until code is patched and stays as it is, or nothing comes."""
-        last, same, end = 0, 0, time.monotonic() + 4
+        """Until every function is patched; or some are, and no more come; or nothing comes."""
+        symbols = subprocess.run(["nm", self.folder + "/program"], stdout=subprocess.PIPE, text=True).stdout
+        wanted = sum(line.split()[-1].startswith("h_") and " T " in line for line in symbols.splitlines())
+        last, since, end = 0, time.monotonic(), time.monotonic() + 4
         while time.monotonic() < end and weir.poll() is None:
-            n = process_state.patched_bytes(pid, self.folder)
-            same = same + 1 if n and n == last else 0
-            if same == 3:
+            n = process_state.patched_places(pid, self.folder)
+            if n != last:
+                last, since = n, time.monotonic()
+            if n >= wanted or n and time.monotonic() - since > 1:
                 return
-            last = n
             time.sleep(0.02)
 
     def interrupt(self, weir):
@@ -315,7 +322,8 @@ class Cell:
 
     def judge_leftovers(self, run):
         left = process_state.processes_of(self.number)
-        is_stuck = any("no end" in fault or "not get ready" in fault for fault in run.faults)  # then weir is killed here
+        # Then weir is killed here, and what it leaves is not its fault.
+        is_stuck = any("no end" in fault or "not get ready" in fault for fault in run.faults)
         if left and not run.faults:
             self.wait_for_outlivers()
             left = process_state.processes_of(self.number)
@@ -344,4 +352,4 @@ class Cell:
                 except BrokenPipeError:  # the program has ended without reading its line
                     pass
         if self.disk:
-            subprocess.run(["umount", self.disk])
+            subprocess.run(["umount", "-l", self.disk])

@@ -7,8 +7,8 @@ import re
 import subprocess
 
 # Sentences by which weir tells that figures are not complete; its usual last line is none.
-SAYS_INCOMPLETE = re.compile(r"not (be )?(hooked|followed|recorded|counted|traced|attached|complete)|lost|no room|No space|cannot|could not|"
-                             r"refuse|may not|missing|without hooks|untraced|cut", re.I)
+SAYS_INCOMPLETE = re.compile(r"not (be )?(hooked|followed|recorded|counted|traced|attached|complete)|lost|no room|"
+                             r"No space|cannot|could not|refuse|may not|missing|without hooks|untraced|cut", re.I)
 
 
 def counters(output):
@@ -34,7 +34,8 @@ class Figures:
 def weir_output(weir, arguments, figures, what):
     done = subprocess.run([weir, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=30)
     if done.returncode not in (0, 3):
-        figures.faults.append(f"{what} cannot be read: status {done.returncode}, {(done.stderr.strip() or 'no sentence').splitlines()[0]}")
+        sentence = (done.stderr.strip() or "no sentence").splitlines()[0]
+        figures.faults.append(f"{what} cannot be read: status {done.returncode}, {sentence}")
         return None
     if done.returncode == 3:
         figures.incomplete.append(f"{what} has losses")

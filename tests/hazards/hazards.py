@@ -26,7 +26,8 @@ class Hazard:
     """
 
     def __init__(self, name, source, flags="", size=100, tiny=1, bits=(64, 32), needs=(), once=False,
-                 libraries=(), static="-static", dynamic=False, uncounted=(), other=False, disk=0, beside=None, not_with=None, refused=None):
+                 libraries=(), static="-static", dynamic=False, uncounted=(), other=False, disk=0, beside=None,
+                 not_with=None, refused=None):
         self.name, self.source, self.flags, self.size, self.tiny = name, source, flags.split(), size, tiny
         self.bits, self.needs, self.once, self.libraries, self.dynamic = bits, needs, once, libraries, dynamic
         self.uncounted, self.other, self.disk, self.beside = set(uncounted), other, disk, beside
@@ -46,6 +47,7 @@ class Hazard:
 Hazard("none", "plain.c", size=300)
 
 # --- signals: ticks of 200 us are 5 kHz
+NO_FENTRY = {"fentry_32": "gcc has no -mfentry for position-independent code of 32 bit, which libraries are"}
 SLOW_CALL = "a call by breakpoint takes microseconds: 200 of them are longer than the tick"
 Hazard("timer", "timer.c", "-DTICK_US=200", size=300)
 Hazard("handler_calls", "timer.c", "-DTICK_US=200 -DHANDLER_CALLS=1", size=300)
@@ -79,11 +81,12 @@ Hazard("exec_other_bits", "exec_other.c", once=True, other=True, uncounted=["h_a
        refused={"steps_inside": "32.bit"})
 Hazard("thread_storm", "storm.c")
 Hazard("dlopen_loop", "dlopens.c", libraries=[("dl:plugin.so", "plugin.c", "")], dynamic=True,
-       uncounted=["h_plugin"], size=60)
+       uncounted=["h_plugin"], size=60, not_with=NO_FENTRY)
 
 # --- stacks
 Hazard("ucontext", "coroutines.c", "-DSTACK_BYTES=65536")
 Hazard("ucontext_local", "coroutines.c", "-DSTACK_BYTES=65536 -DON_LOCAL")
+Hazard("ucontext_local_4k", "coroutines.c", "-DSTACK_BYTES=4096 -DON_LOCAL -Wl,-z,now")
 Hazard("ucontext_4k", "coroutines.c", "-DSTACK_BYTES=4096 -Wl,-z,now")
 Hazard("switch_heap", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536")
 Hazard("switch_local", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536 -DON_LOCAL")
@@ -92,13 +95,14 @@ Hazard("coroutines20", "coroutines20.cc", "-std=c++20")
 
 # --- layouts
 Hazard("text_segment", "plain.c", "-fno-pie -no-pie -Wl,-Ttext-segment=0x40000000")
-Hazard("text_segment_library", "dlopens.c", "-DLINKED", uncounted=["h_plugin"], dynamic=True,
-       libraries=[("libplugin.so", "plugin.c", "-Wl,-Ttext-segment=0x40000000")])
+Hazard("text_segment_library", "dlopens.c", "-DLINKED", uncounted=["h_plugin", "h_second"], dynamic=True,
+       libraries=[("libplugin.so", "plugin.c", "-Wl,-Ttext-segment=0x40000000"),
+                  ("libsecond.so", "plugin_second.c", "-Wl,-Ttext-segment=0x40000000")], not_with=NO_FENTRY)
 Hazard("noseparate_code", "plain.c", "-Wl,-z,noseparate-code")
 Hazard("rwx_text", "rwx.c", not_with={"detach*": "it changes its code, which cannot be compared with the file"})
 Hazard("huge_pages", "plain.c", "-Wl,-z,max-page-size=0x200000 -Wl,-z,common-page-size=0x200000")
 Hazard("split_functions", "split.c", "-freorder-blocks-and-partition")
-Hazard("cache_lines", "cache_lines.c", "-fno-toplevel-reorder -falign-functions=1")
+Hazard("cache_lines", "cache_lines.c", size=1000, flags="-fno-toplevel-reorder -falign-functions=1")
 Hazard("asan", "plain.c", "-fsanitize=address", dynamic=True, refused={"*": "sanitizer|AddressSanitizer|libasan"},
        not_with={"steps*": "a start of millions of instructions"})
 

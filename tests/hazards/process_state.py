@@ -69,9 +69,9 @@ def mappings(pid):
     return rows
 
 
-def patched_bytes(pid, only=""):
-    """How many bytes of code differ from the files that they were mapped from; only: part of the path."""
-    n = 0
+def patched(pid, only=""):
+    """Addresses of bytes of code that differ from the files that they were mapped from; only: part of the path."""
+    addresses = []
     try:
         with open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
             for start, end, permissions, offset, path in mappings(pid):
@@ -79,14 +79,25 @@ def patched_bytes(pid, only=""):
                     continue
                 for at, want in code_of(path):
                     low, high = max(at, offset), min(at + len(want), offset + end - start)
-                    if low < high:
-                        mem.seek(start + low - offset)
-                        have, want_here = mem.read(high - low), want[low - at:high - at]
-                        if have != want_here:
-                            n += sum(a != b for a, b in zip(have, want_here)) + abs(len(have) - len(want_here))
+                    if low >= high:
+                        continue
+                    mem.seek(start + low - offset)
+                    have, want = mem.read(high - low), want[low - at:high - at]
+                    if have != want:
+                        addresses += [start + low - offset + i for i, (x, y) in enumerate(zip(have, want)) if x != y]
     except OSError:
         pass
-    return n
+    return addresses
+
+
+def patched_bytes(pid):
+    return len(patched(pid))
+
+
+def patched_places(pid, only):
+    """How many functions: bytes of one patch are near each other."""
+    addresses = sorted(patched(pid, only))
+    return sum(1 for i, a in enumerate(addresses) if i == 0 or a - addresses[i - 1] > 8)
 
 
 def files_mapped(pid):

@@ -46,8 +46,9 @@ class Programs:
         folder = os.path.join(self.folder, f"{hazard.name}.{kind}{bits}")
         os.makedirs(folder)
         for name, source, flags in hazard.libraries:
-            self.compile(folder, source, name.removeprefix("dl:"), "plain" if kind in ("static", "counted", "counts") else kind,
-                         bits, ["-shared", "-fPIC"] + flags.split())
+            library_kind = "plain" if kind in ("static", "counted", "counts") else kind
+            self.compile(folder, source, name.removeprefix("dl:"), library_kind, bits,
+                         ["-shared", "-fPIC"] + flags.split())
         libraries = [name for name, _, _ in hazard.libraries if not name.startswith("dl:")]
         if kind == "static" and hazard.dynamic:
             kind = "plain"

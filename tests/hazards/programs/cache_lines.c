@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Sixty functions whose first instructions cross a cache line, called by three threads. */
-#define TEN(M, a) M(h_##a##0) M(h_##a##1) M(h_##a##2) M(h_##a##3) M(h_##a##4) M(h_##a##5) M(h_##a##6) \
-	M(h_##a##7) M(h_##a##8) M(h_##a##9)
+#define TEN(M, a)                                                                                  \
+	M(h_##a##0)                                                                                \
+	M(h_##a##1) M(h_##a##2) M(h_##a##3) M(h_##a##4) M(h_##a##5) M(h_##a##6) M(h_##a##7)        \
+		M(h_##a##8) M(h_##a##9)
 #define FUNCTIONS(M) TEN(M, a) TEN(M, b) TEN(M, c) TEN(M, d) TEN(M, e) TEN(M, f)
 #include "hazard.h"
 #include <pthread.h>

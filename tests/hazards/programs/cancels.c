@@ -5,7 +5,8 @@
 #include <pthread.h>
 
 static volatile long rounds;
-static int depth_of_all; /* little where every instruction is traced: unwinding takes thousands for each frame */
+static int depth_of_all; /* little where every instruction is traced: unwinding takes thousands for
+			    each frame */
 
 HOOKED long h_leaf(long n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Coroutines that leave in the middle of hooked functions. HAND_MADE: a switch of the stack pointer, else
- * ucontext. ON_LOCAL: their stacks are local arrays of a thread, else on the heap; STACK_BYTES of each.
+ * Coroutines that leave in the middle of hooked functions. HAND_MADE: a switch of the stack
+ * pointer, else ucontext. ON_LOCAL: their stacks are local arrays of a thread, else on the heap;
+ * STACK_BYTES of each.
  */
 #define FUNCTIONS(X) X(h_leaf) X(h_yields) X(h_body) X(h_top)
 #include "hazard.h"

@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: MIT
-// Coroutines of C++20, resumed from hooked functions, and from other threads than those they began in.
+// Coroutines of C++20, resumed from hooked functions, and from other threads than those they began
+// in.
 #define FUNCTIONS(X) X(h_leaf) X(h_resumes) X(h_top)
 #include "hazard.h"
 #include <coroutine>
 #include <exception>
 #include <pthread.h>
 
-namespace {
+namespace
+{
 struct generator {
 	struct promise_type {
 		long value = 0;
-		generator get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
-		std::suspend_always initial_suspend() { return {}; }
-		std::suspend_always final_suspend() noexcept { return {}; }
+		generator get_return_object()
+		{
+			return {std::coroutine_handle<promise_type>::from_promise(*this)};
+		}
+		std::suspend_always initial_suspend()
+		{
+			return {};
+		}
+		std::suspend_always final_suspend() noexcept
+		{
+			return {};
+		}
 		std::suspend_always yield_value(long v)
 		{
 			value = v;
 			return {};
 		}
-		void return_void() {}
-		void unhandled_exception() { std::terminate(); }
+		void return_void()
+		{
+		}
+		void unhandled_exception()
+		{
+			std::terminate();
+		}
 	};
 	std::coroutine_handle<promise_type> handle;
 };
@@ -51,7 +67,8 @@ HOOKED long h_top(generator *g, int n)
 		sum += h_resumes(g);
 	return sum;
 }
-namespace {
+namespace
+{
 struct job {
 	generator *g;
 	int n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A daemon: the program ends when its grandchild has done some work, and that goes on for a while. Calls
- * behind the end of the program may be recorded or not. With IDLE it does nothing until the program has ended.
+ * A daemon: the program ends when its grandchild has done some work, and that goes on for a while.
+ * Calls behind the end of the program may be recorded or not. With IDLE it does nothing until the
+ * program has ended.
  */
 #define FUNCTIONS(X) X(h_leaf) X(h_before) X(h_work)
 #include "hazard.h"
@@ -47,8 +48,8 @@ static void serve(int n, int to_parent)
 		usleep(2000);
 	}
 	for (int i = 0; i < N_CALLS; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "here %s %lu %lu\n", calls_names[i],
-			before[i], calls_n[i]);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "here %s %lu %lu\n",
+			calls_names[i], before[i], calls_n[i]);
 	say(text);
 	say("the daemon has served\n");
 	_exit(0);

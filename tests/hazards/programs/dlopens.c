@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens and closes a library again and again, or, with LINKED, has it from the start. */
+/* Opens and closes a library again and again, or, with LINKED, has two of them from the start. */
+#ifdef LINKED
+#define FUNCTIONS(X) X(h_leaf) X(h_plugin) X(h_second)
+#else
 #define FUNCTIONS(X) X(h_leaf) X(h_plugin)
+#endif
 #include "hazard.h"
 #include <dlfcn.h>
 
@@ -11,6 +15,7 @@ HOOKED long h_leaf(long n)
 }
 #ifdef LINKED
 extern long h_plugin(long n);
+extern long h_second(long n);
 #endif
 
 static unsigned long hazard(int n)
@@ -21,6 +26,8 @@ static unsigned long hazard(int n)
 		long (*plugin)(long);
 #ifdef LINKED
 		plugin = h_plugin;
+		calls_n[CALLS_h_second]++;
+		sum += (unsigned long)h_second(i);
 #else
 		void *library = dlopen("./plugin.so", RTLD_NOW);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes: HOW_FORK, HOW_VFORK, HOW_CLONE (CLONE_VM, a stack of its own) or HOW_SPAWN. Children of fork and
- * spawn print their own calls, the others count in the memory of their parent.
+ * Processes: HOW_FORK, HOW_VFORK, HOW_CLONE (CLONE_VM, a stack of its own) or HOW_SPAWN. Children
+ * of fork and spawn print their own calls, the others count in the memory of their parent.
  */
 #define FUNCTIONS(X) X(h_leaf) X(h_parent) X(h_child)
 #include "hazard.h"

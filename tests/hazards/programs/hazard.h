@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program of the matrix. It defines FUNCTIONS(X) as X(name) for each function that is followed (their
- * names begin with h_), says CALLED(name) first in each of them, and defines hazard(n), which does one
- * round of work of size n and returns what it has computed. This header has the counters and main():
+ * A program of the matrix. It defines FUNCTIONS(X) as X(name) for each function that is followed
+ * (their names begin with h_), says CALLED(name) first in each of them, and defines hazard(n),
+ * which does one round of work of size n and returns what it has computed. This header has the
+ * counters and main():
  *
  *   PROGRAM SIZE once   one round
- *   PROGRAM SIZE hold   waits for a line, one round, waits for a line, another round that is not counted
+ *   PROGRAM SIZE hold   waits for a line, one round, waits for a line, a round that is not counted
  *   PROGRAM SIZE held   waits for a line, one round
  *   PROGRAM SIZE loop   waits for a line, rounds until there is a line
  *
@@ -35,16 +36,16 @@
 enum { FUNCTIONS(HAZARD_NUMBER) N_CALLS };
 static const char *const calls_names[] = {FUNCTIONS(HAZARD_NAME)};
 static unsigned long calls_n[N_CALLS];
-/* Entries that were left by a jump out of a handler, or by cancellation, perhaps before they were counted. */
+/* Entries that a jump out of a handler, or cancellation, left: perhaps before they were counted. */
 static unsigned long calls_cut;
-static int calls_are_told; /* what comes now is not counted */
+static int calls_are_told;		 /* what comes now is not counted */
 static const char *calls_word = "calls"; /* "here" where they differ from run to run */
 static int hazard_status = 7;
 static volatile long hazard_zero;
 
 /*
- * With HAZARD_INT3 a branch that is never taken leads to the second byte of each function, whose first is
- * a nop (-fpatchable-function-entry=1): then only a breakpoint fits.
+ * With HAZARD_INT3 a branch that is never taken leads to the second byte of each function, whose
+ * first is a nop (-fpatchable-function-entry=1): then only a breakpoint fits.
  */
 #ifdef HAZARD_INT3
 #define CALLED_EXTRA(f) __asm__ volatile("test %0, %0\n\tjne " #f "+1" : : "r"(hazard_zero) : "cc")
@@ -91,10 +92,11 @@ PLAIN static void calls_print(void)
 	if (calls_are_told)
 		return;
 	for (int i = 0; i < N_CALLS; i++) {
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %lu", calls_word, calls_names[i],
-			calls_n[i]);
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %lu", calls_word,
+			calls_names[i], calls_n[i]);
 		if (calls_cut)
-			n += (size_t)snprintf(text + n, sizeof(text) - n, " %lu", calls_n[i] + calls_cut);
+			n += (size_t)snprintf(
+				text + n, sizeof(text) - n, " %lu", calls_n[i] + calls_cut);
 		text[n++] = '\n';
 	}
 	text[n] = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes its own code writable, as programs with tables of code do, and writes there; so it must stay. */
+/* Makes its own code writable, as programs with tables of code do, and writes there; so it must
+ * stay. */
 #define FUNCTIONS(X) X(h_leaf) X(h_work)
 #include "hazard.h"
 #include <sys/mman.h>

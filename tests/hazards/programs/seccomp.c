@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forbids itself system calls, works, and ends. SECCOMP_HOW: 1 strict; 2 a filter that kills; 3 a filter
- * that answers EPERM. Permitted are those that the program makes.
+ * Forbids itself system calls, works, and ends. SECCOMP_HOW: 1 strict; 2 a filter that kills; 3 a
+ * filter that answers EPERM. Permitted are those that the program makes.
  */
 #define FUNCTIONS(X) X(h_leaf) X(h_work)
 #include "hazard.h"
@@ -24,12 +24,17 @@ HOOKED long h_work(long n)
 
 static int forbid(void)
 {
-#define PERMIT(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define PERMIT(nr)                                                                                 \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		PERMIT(__NR_read), PERMIT(__NR_write), PERMIT(__NR_exit), PERMIT(__NR_exit_group),
+		PERMIT(__NR_read),
+		PERMIT(__NR_write),
+		PERMIT(__NR_exit),
+		PERMIT(__NR_exit_group),
 		PERMIT(__NR_rt_sigreturn),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_HOW == 2 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | 1),
+		BPF_STMT(BPF_RET | BPF_K,
+			SECCOMP_HOW == 2 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | 1),
 	};
 	struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions whose rare halves the compiler puts elsewhere (NAME.cold), and which are entered often enough. */
+/* Functions whose rare halves the compiler puts elsewhere (NAME.cold), and which are entered often
+ * enough. */
 #define FUNCTIONS(X) X(h_split) X(h_rare) X(h_loop)
 #include "hazard.h"
 

@@ -8,10 +8,14 @@ HOOKED long h_leaf(long n)
 	CALLED(h_leaf);
 	return n * 3 + hazard_zero;
 }
-namespace {
+namespace
+{
 struct guard {
 	long &sum;
-	~guard() { sum += h_leaf(1); }
+	~guard()
+	{
+		sum += h_leaf(1);
+	}
 };
 } // namespace
 HOOKED long h_throws(long n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A timer interrupts the work. Flags: TICK_US, how long a tick is when the work is not tiny; one of
- * HANDLER_EMPTY, HANDLER_CALLS=N (N hooked calls a tick), HANDLER_NESTED (raises another signal, whose
- * handler may be interrupted itself), HANDLER_JUMPS (siglongjmp); ON_ALTSTACK.
+ * HANDLER_EMPTY, HANDLER_CALLS=N (N hooked calls a tick), HANDLER_NESTED (raises another signal,
+ * whose handler may be interrupted itself), HANDLER_JUMPS (siglongjmp); ON_ALTSTACK.
  */
 #define FUNCTIONS(X) X(h_leaf) X(h_work) X(h_in_handler) X(h_in_nested)
 #include "hazard.h"
@@ -13,7 +13,8 @@
 #define HANDLER_CALLS 0
 #endif
 
-/* Instruction by instruction, everything takes a thousand times as long; so do ticks, and handlers are short. */
+/* Instruction by instruction, everything takes a thousand times as long; so do ticks, and handlers
+ * are short. */
 enum { TINY_US = 40000, TINY_CALLS = 5 };
 
 static int n_calls, tick_us;

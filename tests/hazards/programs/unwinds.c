@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Forced unwinding through hooked frames: pthread_exit, and cancellation at a cancellation point. */
+/* Forced unwinding through hooked frames: pthread_exit, and cancellation at a cancellation point.
+ */
 #define FUNCTIONS(X) X(h_exits) X(h_waits) X(h_leaf) X(h_cleans)
 #include "hazard.h"
 #include <pthread.h>
