@@ -107,7 +107,8 @@ hooked "uses calls of __fentry__ through stubs" mcount -pg -mfentry -no-pie -fno
 hooked "uses calls of __cyg_profile_func_enter" instrument -finstrument-functions
 equal "replaces the stubs of both" "4 1
 4 2" "$("$dump" extras "$names" program | awk '{ print $1, $2 }' | sort)"
-hooked "patches where there are no such stubs" jump -finstrument-functions -fno-plt
+# What is told to __cyg_profile_func_enter is the function's return address, which a hook would have replaced.
+hooked "patches what it may where there are no such stubs" "jump refused" -finstrument-functions -fno-plt
 hooked "hooks 32-bit functions" jump -m32
 hooked "hooks position-dependent 32-bit functions" jump -m32 -no-pie -fno-pic
 hooked "uses the nops of a 32-bit program" nop -m32 -fpatchable-function-entry=5
@@ -119,7 +120,8 @@ hooked "uses 32-bit calls of __cyg_profile_func_enter" instrument -m32 -finstrum
 equal "finds the allocators of libc" "calloc malloc memalign posix_memalign pvalloc realloc reallocarray valloc" \
 	"$("$dump" list @ $libraries/libc.so.6 | awk '$1 == "jump" { print $8 }' | sed 's/^__libc_//; s/^aligned_alloc$/memalign/' | sort | tr '\n' ' ' | sed 's/ $//')"
 check "finds operator new" grep -q '_Znwm$' <("$dump" list @ $libraries/libstdc++.so.6)
-equal "wants makecontext of libc" 5 "$("$dump" extras nothing $libraries/libc.so.6 2>/dev/null | awk '$1 == 5 { print $2 }')"
+equal "wants makecontext, prctl and syscall of libc" "5 7 8" \
+	"$("$dump" extras nothing $libraries/libc.so.6 2>/dev/null | awk '$1 == 5 { print $2 }' | sort | tr '\n' ' ' | sed 's/ $//')"
 
 # A switch whose table leads to the function's first instructions.
 cat >switch.s <<'S'

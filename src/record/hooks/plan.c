@@ -252,6 +252,8 @@ static void plan_jumps(struct planning *g, struct ranges *pads)
 			!g->p->ignores_own_calls) { /* the library needs its address and id */
 			plan.method = HOOK_METHOD_CYGPROF;
 			take_plan(g, i, &plan);
+		} else if (touches_return_address(&g->f, fn)) {
+			planned->reason = "it reads or moves its own return address";
 		} else if (site_plan_jump(&plan, &g->f, fn)) {
 			take_plan(g, i, &plan);
 		} else {

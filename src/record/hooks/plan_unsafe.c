@@ -123,9 +123,7 @@ const char *function_refusal(const struct image_facts *f, const struct image_fun
 		return "an IFUNC resolver runs before the program does";
 	if (fn->is_label)
 		return "its symbol does not say that it is a function";
-	if (is_pc_thunk(f, fn->start))
-		return reads_return;
-	return touches_return_address(f, fn) ? "it reads or moves its own return address" : NULL;
+	return is_pc_thunk(f, fn->start) ? reads_return : NULL;
 }
 
 /* --- images ------------------------------------------------------------------------------ */
