@@ -200,7 +200,8 @@ static void transfer(struct step_calls *c, const struct step_call_insn *from,
 		come_back(c, to, addr);
 		break;
 	case X86_FLOW_SYSCALL:
-		if (c->is_sigreturn || addr != from->addr + from->length)
+		/* sysenter comes back behind another instruction of the same function. */
+		if (c->is_sigreturn || (addr != from->addr + from->length && !is_in_top(c, to)))
 			resume_interrupted(c, to, addr);
 		else
 			jump(c, to, addr, false);

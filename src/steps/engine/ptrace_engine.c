@@ -130,7 +130,7 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 		how = PTRACE_SYSCALL;
 	} else if (t->mode == TRACEE_STEP && t->has_saved && !signal &&
 		   tracee_is_before_mask_call(e, t)) {
-		t->call_stops = 2; /* its entry and its exit */
+		t->call_stops = CALL_STOPS;
 		t->is_in_block = false;
 		how = PTRACE_SYSCALL;
 	} else if (t->mode == TRACEE_STEP && t->has_saved && !signal && tracee_runs_string(e, t)) {
@@ -330,6 +330,7 @@ static void stopped_by_signal(struct ptrace_engine *e, struct tracee *t, int sig
 		if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
 			tracee_stepped(e, t, 0);
 		tracee_signalled(t, signal);
+		tracee_signal_before_call(t, signal);
 	}
 	resume(e, t, signal);
 }

@@ -40,6 +40,8 @@ struct tracee_call {
 	uint64_t sp, next;
 };
 
+#define CALL_STOPS 2 /* of a system call that is run through: its entry and its exit */
+
 struct tracee {
 	struct step_track *track;
 	pid_t pid, tid;
@@ -238,6 +240,9 @@ bool tracee_is_system_call(const uint8_t *bytes, size_t n);
 bool tracee_is_before_mask_call(struct ptrace_engine *e, struct tracee *t);
 /* Such a call was made; `before` are the registers in front of it. */
 void tracee_mask_changed(struct tracee *t, const struct user_regs_struct *before);
+/* A signal is delivered before the call that was to be run through has begun. Where it has a handler, that
+ * comes first, and is stepped. */
+void tracee_signal_before_call(struct tracee *t, int signal);
 /* How the program takes SIGTRAP: as it is when we come, and when it says so (the address of its
  * struct sigaction). */
 void tracee_take_action(struct tracee *t);

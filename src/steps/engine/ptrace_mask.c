@@ -191,18 +191,31 @@ void tracee_action_was_set(struct ptrace_engine *e, struct tracee *t, uint64_t a
 			e->tracees.v[i]->ignores_trap = handler == (uintptr_t)SIG_IGN;
 }
 
-void tracee_take_action(struct tracee *t)
+/* Whether a signal is in one of the sets of /proc/PID/status. */
+static bool is_in_set(const struct tracee *t, const char *set, int signal)
 {
 	struct buf b = {0};
-	const char *line;
+	const char *line = NULL;
+	bool is_in;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", t->pid);
-	if (file_read(&b, path, 1u << 16, NULL) == 0) {
-		line = strstr(buf_text(&b), "\nSigIgn:");
-		t->ignores_trap |= line && strtoull(line + 8, NULL, 16) & TRAP_BIT;
-	}
+	if (file_read(&b, path, 1u << 16, NULL) == 0)
+		line = strstr(buf_text(&b), set);
+	is_in = line && strtoull(line + strlen(set), NULL, 16) >> (signal - 1) & 1;
 	buf_release(&b);
+	return is_in;
+}
+
+void tracee_take_action(struct tracee *t)
+{
+	t->ignores_trap |= is_in_set(t, "\nSigIgn:", SIGTRAP);
+}
+
+void tracee_signal_before_call(struct tracee *t, int signal)
+{
+	if (t->call_stops == CALL_STOPS && is_in_set(t, "\nSigCgt:", signal))
+		t->call_stops = 0;
 }
 
 bool tracee_holds_trap(struct tracee *t, siginfo_t *info)
