@@ -10,6 +10,9 @@ import subprocess
 SAYS_INCOMPLETE = re.compile(r"not (be )?(hooked|followed|recorded|counted|traced|attached|complete)|lost|no room|"
                              r"No space|cannot|could not|refuse|may not|missing|without hooks|untraced|cut", re.I)
 
+# Notes of reports that do the same; each has its number of processes or programs, not of calls.
+SAYS_UNHOOKED = re.compile(r"unhooked from then on|not hooked|without hooks|not followed")
+
 
 def counters(output):
     """({function: (at least, at most)}, the lines that are the same in each run)"""
@@ -52,6 +55,7 @@ def read_flat(weir, trace, figures, has_hooks):
     loss = j["loss"]
     if loss["events_lost"] or loss["records_lost"] or loss["cut"]:
         figures.incomplete.append(f"loss: {loss['events_lost']} events, {loss['reasons']}")
+    figures.incomplete += [reason for reason in loss["reasons"] if SAYS_UNHOOKED.search(reason)]
     if has_hooks:
         # A trace that is cut has its calls, perhaps, and not what is written at its end.
         unread = Figures() if figures.incomplete else figures
