@@ -190,18 +190,6 @@ static inline bool is_off(void)
 	return library.is_off || !library.control;
 }
 
-static void block_signals(uint64_t *old)
-{
-	uint64_t all = ~(uint64_t)0;
-
-	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, old, 8);
-}
-
-static void unblock_signals(const uint64_t *old)
-{
-	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, 0, 8);
-}
-
 static struct hook_record *take_late(struct thread *t)
 {
 	struct hook_record *r = take_record(t);
@@ -343,9 +331,9 @@ REGPARM void weir_enter_late(uintptr_t after_call, uintptr_t *slot)
 
 	if (is_off())
 		return;
-	block_signals(&old);
+	signals_block(&old);
 	enter_unlocked(descriptor_of(after_call)->id, slot);
-	unblock_signals(&old);
+	signals_unblock(&old);
 }
 
 REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
@@ -358,7 +346,7 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 		*slot = (uintptr_t)e->ret; /* nobody takes entries any more */
 		return;
 	}
-	block_signals(&old);
+	signals_block(&old);
 	t = thread_ensure((uintptr_t)slot);
 	chain_trim(c);
 	if (t)
@@ -370,7 +358,7 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 		chain_leave(t, c, e);
 	else if (t) /* it was taken to be over, because its return address was moved */
 		t->shared->n_unhooked++;
-	unblock_signals(&old);
+	signals_unblock(&old);
 }
 
 void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
@@ -379,7 +367,7 @@ void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
 	struct chain *c;
 	uint64_t old;
 
-	block_signals(&old);
+	signals_block(&old);
 	t = thread_ensure((uintptr_t)slot);
 	c = t ? chain_find(t, (uintptr_t)slot) : NULL;
 	if (c) {
@@ -388,7 +376,7 @@ void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
 			change_chain(t, c);
 		hook_record_write(t, kind, id, 0);
 	}
-	unblock_signals(&old);
+	signals_unblock(&old);
 }
 
 /* --- entries with arguments -------------------------------------------------------------- */
@@ -492,7 +480,7 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 
 	if (is_off())
 		return;
-	block_signals(&old);
+	signals_block(&old);
 	enter_unlocked(d->id, slot);
 	t = weir_thread;
 	if (t && t->limit && !is_tree()) {
@@ -502,7 +490,7 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 		else if (d->action == HOOK_ACTION_STACK)
 			write_stack(t, slot, regs, ret);
 	}
-	unblock_signals(&old);
+	signals_unblock(&old);
 }
 
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs)

@@ -330,8 +330,21 @@ void library_stop(void);
 /* The program calls prctl or syscall. */
 void library_note_call(enum hook_own own, uintptr_t arg0, uintptr_t arg1, uintptr_t sp);
 bool library_is_copy(void); /* made by fork, and has not said hello for itself */
-/* In a forked child: says hello; a negative result means that the library is off in it. */
-int library_forked(void);
+/* A forked child says hello first, one of its threads for all. False: the library is off in it, or the
+ * memory is the parent's (vfork). Signals are blocked. */
+bool library_is_own(void);
+
+static inline void signals_block(uint64_t *old)
+{
+	uint64_t all = ~(uint64_t)0;
+
+	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, old, 8);
+}
+
+static inline void signals_unblock(const uint64_t *old)
+{
+	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, 0, 8);
+}
 
 static inline uint64_t ticks_now(void)
 {

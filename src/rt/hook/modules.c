@@ -5,11 +5,13 @@
  */
 #include <link.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "hook.h"
 
 #define MODULES_MAX   4096
 #define MESSAGE_BYTES (1u << 20)
+#define SPEAKER_WAIT_NS 100000
 
 extern struct r_debug _r_debug __attribute__((weak));
 
@@ -202,7 +204,7 @@ int modules_start(enum hook_refusal refusal)
 	return rc < 0 ? rc : -1;
 }
 
-int library_forked(void)
+static int say_forked(void)
 {
 	struct hook_hello hello = hello_of(HOOK_HELLO_FORK, 0);
 	struct exchange x;
@@ -222,16 +224,47 @@ int library_forked(void)
 	return rc;
 }
 
+/* The process of which a thread says hello as a forked child; 0 = none. In a child of that one the
+ * thread may not be there any more: so whose it is is compared. */
+static uint32_t speaker;
+
+bool library_is_own(void)
+{
+	uint32_t own = (uint32_t)raw_call(SYS_getpid, 0), other = 0;
+	struct timespec pause = {0, SPEAKER_WAIT_NS};
+
+	while (library.pid != own || __atomic_load_n(&speaker, __ATOMIC_ACQUIRE) == own) {
+		if (library.is_off)
+			return false;
+		other = __atomic_load_n(&speaker, __ATOMIC_ACQUIRE);
+		if (other == own) {
+			raw_call(SYS_nanosleep, &pause, 0);
+		} else if (__atomic_compare_exchange_n(&speaker, &other, own, false,
+				   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			bool is_heard = library.pid == own || say_forked() >= 0;
+
+			__atomic_store_n(&speaker, 0, __ATOMIC_RELEASE);
+			return is_heard;
+		}
+	}
+	return true;
+}
+
 /* The loader holds its lock, and is between two states or has reached a new one. */
 void modules_changed(void)
 {
+	uint64_t old;
+
 	if (!library.control || library.is_off || _r_debug.r_state != RT_CONSISTENT)
 		return;
-	/* A forked child may not have called anything hooked yet. */
-	if (library.pid != (uint32_t)raw_call(SYS_getpid, 0) && library_forked() < 0)
-		return;
-	forget_gone();
-	say_modules(HOOK_HELLO_MODULES);
+	/* A forked child may not have called anything hooked yet. A handler must not come while it
+	 * says hello: it would wait for itself. */
+	signals_block(&old);
+	if (library_is_own()) {
+		forget_gone();
+		say_modules(HOOK_HELLO_MODULES);
+	}
+	signals_unblock(&old);
 }
 
 /* The loader's function is empty: a return, and padding up to the next function. */

@@ -174,7 +174,7 @@ struct thread *thread_ensure(uintptr_t sp)
 		return NULL;
 	if (is_registered(weir_thread))
 		return weir_thread;
-	if (library.pid != (uint32_t)raw_call(SYS_getpid, 0) && library_forked() < 0)
+	if (!library_is_own())
 		return NULL;
 	return thread_register(sp);
 }
