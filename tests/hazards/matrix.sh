@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+# weir-test: alone: cells have a time limit, by which livelocks are found
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Every hazard under every method (run says how to repeat a cell): a random third, and all that ever failed; with
 # WEIR_SLOW all, ten times.
 . "$ROOT/tests/lib.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Programs that give up system calls (seccomp, strict and by a filter) or the time-stamp counter run as
 # they do without being counted, and what they count then is there.
 . "$ROOT/tests/lib.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Frame information is right at every instruction of a counted program: what unwinds from anywhere
 # (cancelled threads, profilers, debuggers) finds the callers with their registers.
 . "$ROOT/tests/lib.sh"

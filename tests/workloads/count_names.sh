@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Where counts go, and what is never touched: whatever is no count file keeps its name, and the program
 # runs as before.
 . "$ROOT/tests/lib.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Children that go on alone when the recording is over: their code is as in the file, and they work.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Programs that forbid themselves system calls (seccomp), with hooks: they work and end as without, and
 # the trace says that they were unhooked.
 . "$ROOT/tests/lib.sh"

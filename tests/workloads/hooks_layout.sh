@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Hooked code in odd places: entries that cross a cache line and are unhooked while threads run, modules
 # that were linked for another address, code that is writable. Programs work as without hooks, counts are
 # exact, and code and its protection are the same afterwards.

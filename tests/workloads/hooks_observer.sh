@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # A second observer at hooked functions: the kernel's breakpoints come and go while functions are hooked,
 # and are there before. The program works, and both observers say what they do not see.
 . "$ROOT/tests/lib.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Functions that move their return address, and programs that look for return addresses on their stacks.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"

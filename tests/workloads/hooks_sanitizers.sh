@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Programs that are built with sanitizers start, count their calls, and find their errors as without hooks.
 . "$ROOT/tests/lib.sh"
 # The runner has reports of our own programs put aside as failures; those of the fixture are meant.

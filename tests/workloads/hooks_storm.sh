@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Handlers that make hundreds of hooked calls at each tick of a fast timer, by every way of hooking: the
 # program goes on, nothing is lost, and each function has as many calls as the program has counted.
 . "$ROOT/tests/lib.sh"

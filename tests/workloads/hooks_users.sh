@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Hooked processes that are another user's, have another root folder, or are in other namespaces: every
 # call is counted, or it is said which were not, and why. Nothing stays behind when a recorder is killed.
 . "$ROOT/tests/lib.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Programs under seccomp filters: `ptrace` makes no system call in them; `inside` refuses those that are
 # under one, and leaves a program before it puts itself under one.
 . "$ROOT/tests/lib.sh"

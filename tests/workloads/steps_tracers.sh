@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Programs that trace others themselves: what they ask for is let go, and they work as without; nothing is
 # left behind.
 . "$ROOT/tests/lib.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Another observer has uprobes on the code that is stepped: the program, its steps and their listing are as
 # without; whether the uprobes are there before, come and go meanwhile, or the program ran already.
 . "$ROOT/tests/lib.sh"
