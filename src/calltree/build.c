@@ -158,8 +158,8 @@ static record_function *handler_of(uint32_t major, uint32_t minor)
 			return build_event_record;
 		return minor == RECORD_HOOK_FUNCTION ? build_hook_record : NULL;
 	case RECORD_MAJOR_TREE:
-		return minor == RECORD_TREE_NODE || minor == RECORD_TREE_PRUNED ? build_tree_record
-										: NULL;
+		return minor >= RECORD_TREE_NODE && minor <= RECORD_TREE_OVER ? build_tree_record
+									      : NULL;
 	case RECORD_MAJOR_COUNT:
 		return minor >= RECORD_COUNT_NODE && minor <= RECORD_COUNT_SUM ? build_count_record
 									       : NULL;

@@ -90,7 +90,8 @@ struct builder {
 	VEC(uint32_t) path;	     /* routines or stacks being walked */
 	/* trees that were kept in the program */
 	VEC(struct kept_node) kept;   /* of the last snapshots */
-	struct kept_tree *kept_trees; /* by thread; NULL until the first node */
+	VEC(struct kept_tree) kept_trees;
+	struct kept_by *kept_by; /* by thread; NULL until the first node */
 	struct counted *counted;      /* what was counted; NULL until the first record */
 };
 

@@ -3,8 +3,9 @@
  * What was not recorded call by call: the nodes of trees that the program kept (record --tree), and
  * the functions that were asked for with what became of them.
  *
- * A snapshot is all nodes of a thread with one time; the last snapshot of a thread is its tree, and
- * what earlier ones said is forgotten, since nodes may have been folded into their parents since.
+ * A snapshot is all nodes of a thread with one time; the last snapshot of a tree is what counts, and
+ * what earlier ones said is forgotten, since nodes may have been folded into their parents since. A
+ * thread has another tree in the program that it becomes by exec: both are told.
  */
 #include "calltree/build_internal.h"
 
@@ -12,7 +13,8 @@
 
 struct kept_node {
 	uint32_t thread;
-	uint64_t number, parent; /* in the thread's tree; parent 0 = its root */
+	uint32_t tree; /* index in kept_trees */
+	uint64_t number, parent; /* in the tree; parent 0 = its root */
 	uint32_t frame;		 /* 0: calls of several functions that were folded together */
 	struct calltree_calls figures;
 	uint64_t children_elapsed;
@@ -21,21 +23,41 @@ struct kept_node {
 };
 
 struct kept_tree {
-	bool is_used;
+	uint32_t thread;
 	uint64_t time;	  /* of the snapshot */
 	uint64_t elapsed; /* of the nodes below the root */
 	uint64_t n_pruned;
 	struct map node_of; /* number -> index in kept */
 };
 
+/* What a thread has kept. */
+struct kept_by {
+	uint32_t current; /* index in kept_trees + 1; 0 = none, or it is over */
+	bool has_tree;
+	uint64_t elapsed; /* of all its trees */
+};
+
 bool build_has_kept_tree(const struct builder *b, uint32_t thread)
 {
-	return b->kept_trees && b->kept_trees[thread].is_used;
+	return b->kept_by && b->kept_by[thread].has_tree;
 }
 
 static void damaged(struct builder *b)
 {
 	loss_add_reason(&b->profile->loss, "a record of a kept tree is damaged", 1);
+}
+
+/* The tree that a thread keeps at this time; its index. */
+static uint32_t ensure_tree(struct builder *b, uint32_t thread)
+{
+	struct kept_by *by = &b->kept_by[thread];
+
+	if (!by->current) {
+		vec_push(&b->kept_trees, ((struct kept_tree){.thread = thread}));
+		by->current = (uint32_t)b->kept_trees.n;
+		by->has_tree = true;
+	}
+	return by->current - 1;
 }
 
 static void add_node(struct builder *b, uint64_t time, const uint64_t n[8])
@@ -49,10 +71,10 @@ static void add_node(struct builder *b, uint64_t time, const uint64_t n[8])
 	bool created;
 	uint64_t *at;
 
-	tree = &b->kept_trees[node.thread];
-	if (tree->is_used && time != tree->time)
+	node.tree = ensure_tree(b, node.thread);
+	tree = &b->kept_trees.v[node.tree];
+	if (time != tree->time)
 		map_reset(&tree->node_of);
-	tree->is_used = true;
 	tree->time = time;
 	at = map_ensure(&tree->node_of, node.number, &created);
 	if (created) {
@@ -66,7 +88,9 @@ static void add_node(struct builder *b, uint64_t time, const uint64_t n[8])
 void build_tree_record(struct builder *b, const struct trace_record *record)
 {
 	uint64_t n[8]; /* thread, node, parent, frame, calls, elapsed, minimum, maximum */
-	size_t n_numbers = record->minor == RECORD_TREE_NODE ? 8 : 2;
+	size_t n_numbers = record->minor == RECORD_TREE_NODE ? 8
+			   : record->minor == RECORD_TREE_OVER ? 1
+							       : 2;
 
 	if (trace_record_numbers(b->reader, record, n, n_numbers, NULL) < 0 || !n[0] ||
 		n[0] >= b->profile->n_threads) {
@@ -75,27 +99,29 @@ void build_tree_record(struct builder *b, const struct trace_record *record)
 	}
 	if (!b->profile->threads[n[0]].is_wanted)
 		return;
-	if (!b->kept_trees)
-		b->kept_trees = mem_calloc(b->profile->n_threads, sizeof(*b->kept_trees));
-	if (record->minor == RECORD_TREE_PRUNED)
-		b->kept_trees[n[0]].n_pruned = n[1];
+	if (!b->kept_by)
+		b->kept_by = mem_calloc(b->profile->n_threads, sizeof(*b->kept_by));
+	if (record->minor == RECORD_TREE_OVER)
+		b->kept_by[n[0]].current = 0;
+	else if (record->minor == RECORD_TREE_PRUNED)
+		b->kept_trees.v[ensure_tree(b, (uint32_t)n[0])].n_pruned = n[1];
 	else if (!n[1] || n[3] >= trace_reader_n_frames(b->reader))
 		damaged(b);
 	else
 		add_node(b, record->time, n);
 }
 
-/* The node's index when it is of the thread's last snapshot, else SIZE_MAX. */
-static size_t find_kept(struct builder *b, uint32_t thread, uint64_t number)
+/* The node's index when it is of the tree's last snapshot, else SIZE_MAX. */
+static size_t find_kept(struct builder *b, uint32_t tree, uint64_t number)
 {
-	const uint64_t *at = map_find(&b->kept_trees[thread].node_of, number);
+	const uint64_t *at = map_find(&b->kept_trees.v[tree].node_of, number);
 
 	return at ? (size_t)*at : SIZE_MAX;
 }
 
 static bool is_current(struct builder *b, size_t i)
 {
-	return find_kept(b, b->kept.v[i].thread, b->kept.v[i].number) == i;
+	return find_kept(b, b->kept.v[i].tree, b->kept.v[i].number) == i;
 }
 
 static uint32_t routine_of_kept(struct builder *b, uint32_t frame)
@@ -118,7 +144,7 @@ static void place(struct builder *b, size_t i)
 
 	while (!node) {
 		struct kept_node *kept = &b->kept.v[i];
-		size_t parent = kept->parent ? find_kept(b, kept->thread, kept->parent) : SIZE_MAX;
+		size_t parent = kept->parent ? find_kept(b, kept->tree, kept->parent) : SIZE_MAX;
 
 		vec_push(&path, i);
 		kept->is_pending = true;
@@ -162,12 +188,17 @@ static void add_roots(struct builder *b)
 {
 	bool is_timed = b->kind == METRIC_KIND_WALL || b->kind == METRIC_KIND_CALLS;
 
+	for (size_t i = 0; i < b->kept_trees.n; i++) {
+		const struct kept_tree *tree = &b->kept_trees.v[i];
+
+		b->profile->n_pruned += tree->n_pruned;
+		b->kept_by[tree->thread].elapsed += tree->elapsed;
+	}
 	for (uint32_t id = 1; id < b->profile->n_threads; id++) {
 		struct calltree_calls figures = {
-			.calls = 1, .min = 1, .elapsed = b->kept_trees[id].elapsed};
+			.calls = 1, .min = 1, .elapsed = b->kept_by[id].elapsed};
 
-		b->profile->n_pruned += b->kept_trees[id].n_pruned;
-		if (!b->kept_trees[id].is_used || b->threads[id].calls)
+		if (!b->kept_by[id].has_tree || b->threads[id].calls)
 			continue;
 		calltree_add_calls(b->tree, build_root(b, id), &figures, is_timed);
 	}
@@ -175,7 +206,7 @@ static void add_roots(struct builder *b)
 
 void build_nodes_end(struct builder *b)
 {
-	if (!b->kept_trees)
+	if (!b->kept_by)
 		return;
 	calltree_set_time(b->tree, UINT64_MAX);
 	for (size_t i = 0; i < b->kept.n; i++)
@@ -188,9 +219,9 @@ void build_nodes_end(struct builder *b)
 		if (!kept->node)
 			continue;
 		b->profile->n_kept_nodes++;
-		parent = kept->parent ? find_kept(b, kept->thread, kept->parent) : SIZE_MAX;
+		parent = kept->parent ? find_kept(b, kept->tree, kept->parent) : SIZE_MAX;
 		if (parent == SIZE_MAX)
-			b->kept_trees[kept->thread].elapsed += kept->figures.elapsed;
+			b->kept_trees.v[kept->tree].elapsed += kept->figures.elapsed;
 		else
 			b->kept.v[parent].children_elapsed += kept->figures.elapsed;
 	}
@@ -202,9 +233,10 @@ void build_nodes_end(struct builder *b)
 
 void build_nodes_release(struct builder *b)
 {
-	for (uint32_t id = 0; b->kept_trees && id < b->profile->n_threads; id++)
-		map_release(&b->kept_trees[id].node_of);
-	free(b->kept_trees);
+	for (size_t i = 0; i < b->kept_trees.n; i++)
+		map_release(&b->kept_trees.v[i].node_of);
+	vec_release(&b->kept_trees);
+	free(b->kept_by);
 	vec_release(&b->kept);
 }
 

@@ -66,7 +66,9 @@ enum record_minor_tree {
 	/* thread, node, parent, frame, calls, elapsed, minimum, maximum */
 	RECORD_TREE_NODE = 0x01,
 	/* thread, nodes folded into their parents, their calls, calls that had no node at all */
-	RECORD_TREE_PRUNED = 0x02
+	RECORD_TREE_PRUNED = 0x02,
+	/* thread: its tree is over, what it keeps from here on is another one (exec) */
+	RECORD_TREE_OVER = 0x03
 };
 
 /* What a program counted that was linked by `weir count`. "+ 1": 0 = not measured. */

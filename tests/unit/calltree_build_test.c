@@ -597,6 +597,28 @@ static void trees_kept_in_the_program(void)
 	end();
 }
 
+static void trees_before_and_after_an_exec(void)
+{
+	uint32_t f, g;
+
+	begin();
+	f = named("f", FRAME_KIND_NATIVE);
+	g = named("g", FRAME_KIND_NATIVE);
+	node(10, 1, 0, f, 5, 40);
+	node(10, 2, 1, g, 2, 10);
+	numbers(life_stream, 10, RECORD_MAJOR_TREE, RECORD_TREE_PRUNED, 2, U(thread), U(3));
+	numbers(life_stream, 10, RECORD_MAJOR_TREE, RECORD_TREE_OVER, 1, U(thread));
+	node(10, 1, 0, g, 7, 60); /* the same time, the same number, and another tree */
+	node(50, 1, 0, g, 8, 70);
+	numbers(life_stream, 50, RECORD_MAJOR_TREE, RECORD_TREE_PRUNED, 2, U(thread), U(4));
+	build_all();
+	CHECK(row("f").calls == 5 && row("f").base == 30 && row("f").cum == 40);
+	CHECK(row("g").calls == 10 && row("g").base == 80);
+	CHECK(profile->n_pruned == 7 && profile->n_kept_nodes == 3);
+	CHECK_EQ(profile->total, 110);
+	end();
+}
+
 static void forged_trees_are_hung_somewhere(void)
 {
 	uint32_t f;
@@ -740,6 +762,7 @@ static const struct test tests[] = {
 		amounts_go_to_the_routine_that_asks},
 	{"a window knows what is open on each stack of a thread", stacks_of_a_thread_in_a_window},
 	{"a tree that the program kept is taken from its last snapshot", trees_kept_in_the_program},
+	{"a thread's trees before and after an exec both count", trees_before_and_after_an_exec},
 	{"a forged tree is hung somewhere and is said so", forged_trees_are_hung_somewhere},
 	{"hooks are listed with what became of them", hooks_are_listed},
 	{"long streams are read ahead, and damage costs a chunk", long_streams_are_read_ahead},

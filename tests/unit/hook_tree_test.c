@@ -3,6 +3,7 @@
  * The tree that a traced thread keeps of itself, against a model that keeps every path in a map and
  * never forgets anything.
  */
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -63,7 +64,8 @@ static void world_release(struct world *w)
 
 static uint32_t enter(struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now)
 {
-	uint32_t i = hook_tree_enter(t, current, id, now);
+	struct hook_entry e[2] = {{.node = current}};
+	uint32_t i = hook_tree_enter(t, &e[1], id, now);
 
 	return i ? i : hook_tree_enter_late(t, current, id, now);
 }
@@ -97,7 +99,7 @@ static void world_leave(struct world *w, uint64_t spent)
 
 	w->now += spent;
 	elapsed = w->now - call.entered;
-	hook_tree_leave(w->tree, call.real, call.entered, w->now);
+	hook_tree_leave_late(w->tree, call.real, call.entered, w->now);
 	n->ticks += elapsed;
 	n->n_open--;
 	n->open_starts -= call.entered;
@@ -266,7 +268,7 @@ static void test_clock_goes_back(void)
 
 	world_init(&w, SMALL_BYTES, 100);
 	i = enter(w.tree, HOOK_TREE_ROOT, 5, 2000);
-	hook_tree_leave(w.tree, i, 2000, 1999);
+	hook_tree_leave_late(w.tree, i, 2000, 1999);
 	CHECK_EQ(hook_tree_nodes(w.tree)[i].ticks, 0);
 	CHECK_EQ(hook_tree_nodes(w.tree)[i].max, 0);
 	CHECK_EQ(hook_tree_nodes(w.tree)[i].min, 0);
@@ -284,7 +286,7 @@ static void test_adopted(void)
 	n = &hook_tree_nodes(w.tree)[i];
 	CHECK_EQ(n->calls, 0);
 	CHECK_EQ((uint32_t)n->calls, n->n_open + n->n_left);
-	hook_tree_leave(w.tree, i, 2000, 2300);
+	hook_tree_leave_late(w.tree, i, 2000, 2300);
 	CHECK_EQ(n->calls, 0);
 	CHECK_EQ((uint32_t)n->calls, n->n_open + n->n_left);
 	CHECK_EQ(n->ticks, 300);
@@ -510,10 +512,10 @@ static void test_coroutine(void)
 	f = enter(w.tree, HOOK_TREE_ROOT, 1, 1000);
 	uint32_t g = enter(w.tree, f, 2, 1000);
 	body = enter(w.tree, g, 3, 1001);
-	hook_tree_leave(w.tree, g, 1000, 1002);
+	hook_tree_leave_late(w.tree, g, 1000, 1002);
 	CHECK_EQ(hook_tree_prune(w.tree, 100000, UINT32_MAX), 0);
 	CHECK_EQ(hook_tree_find(w.tree, HOOK_TREE_KEY(g, 3)), body);
-	hook_tree_leave(w.tree, body, 1001, 1003);
+	hook_tree_leave_late(w.tree, body, 1001, 1003);
 	hook_tree_prune(w.tree, 100000, UINT32_MAX);
 	CHECK_EQ(w.tree->n_pruned, 2);
 	CHECK_EQ(w.tree->pruned_calls, 2);
@@ -525,15 +527,16 @@ static void test_coroutine(void)
 /* A handler that runs behind a chosen instruction of an entry or exit, by the trap flag. */
 static struct world stepped;
 static volatile uint32_t n_steps, step_wanted;
-static volatile bool step_prunes;
+static volatile bool step_prunes, step_jumps;
+static sigjmp_buf step_place;
 
 static void handler_calls(struct world *w, uint32_t current, uint32_t first_id)
 {
 	for (uint32_t id = first_id; id < first_id + 3; id++) {
 		uint32_t i = enter(w->tree, current, id, 5000), k = enter(w->tree, i, 9, 5001);
 
-		hook_tree_leave(w->tree, k, 5001, 5002);
-		hook_tree_leave(w->tree, i, 5000, 5003);
+		hook_tree_leave_late(w->tree, k, 5001, 5002);
+		hook_tree_leave_late(w->tree, i, 5000, 5003);
 		w->n_calls += 2;
 		w->calls_by_id[id]++;
 		w->calls_by_id[9]++;
@@ -546,11 +549,13 @@ static void on_trap(int number)
 	if (n_steps++ != step_wanted)
 		return;
 	handler_calls(&stepped, stepped.stack.v[1].real, 1);
-	if (!step_prunes)
-		return;
-	hook_tree_prune(stepped.tree, 1u << 30, UINT32_MAX);
-	/* The nodes that became free get others. */
-	handler_calls(&stepped, HOOK_TREE_ROOT, 20);
+	if (step_prunes) {
+		hook_tree_prune(stepped.tree, 1u << 30, UINT32_MAX);
+		/* The nodes that became free get others. */
+		handler_calls(&stepped, HOOK_TREE_ROOT, 20);
+	}
+	if (step_jumps)
+		siglongjmp(step_place, 1);
 }
 
 #ifdef __x86_64__
@@ -558,15 +563,13 @@ static void on_trap(int number)
 #define TRAPS_OFF() __asm__ volatile("pushfq; andl $~0x100, (%%rsp); popfq" : : : "memory", "cc")
 #endif
 
-/* One call of 2 below 1, with a handler behind instruction `step`; false when there was none. */
-static bool step_once(uint32_t step, bool prunes, bool is_known)
+/* A call of 1 that is open, and perhaps one of 2 below it that was. */
+static uint32_t step_begin(uint32_t step, bool prunes, bool is_known)
 {
 	struct world *w = &stepped;
-	uint32_t outer, i;
 
 	world_init(w, SMALL_BYTES, 1000);
 	world_enter(w, 1);
-	outer = w->stack.v[1].real;
 	if (is_known) {
 		world_enter(w, 2);
 		world_leave(w, 1);
@@ -576,22 +579,82 @@ static bool step_once(uint32_t step, bool prunes, bool is_known)
 	n_steps = 0;
 	step_wanted = step;
 	step_prunes = prunes;
-	TRAPS_ON();
-	i = hook_tree_enter(w->tree, outer, 2, 3000);
-	TRAPS_OFF();
-	if (!i) /* signals would be blocked here */
-		i = hook_tree_enter_late(w->tree, outer, 2, 3000);
-	TRAPS_ON();
-	hook_tree_leave(w->tree, i, 3000, 3100);
-	TRAPS_OFF();
-	w->n_calls++;
-	w->calls_by_id[2]++;
+	return w->stack.v[1].real;
+}
+
+static bool step_end(uint32_t step, uint32_t outer)
+{
+	struct world *w = &stepped;
+
 	check_whole(w);
-	for (uint32_t k = 1; k < w->tree->n_used; k++)
+	for (uint32_t k = 1; k < w->tree->n_used; k++) {
 		CHECK_EQ(hook_tree_nodes(w->tree)[k].n_open, k == outer);
+		CHECK(k == outer || hook_tree_nodes(w->tree)[k].ticks < 10000);
+	}
 	CHECK_EQ(hook_tree_nodes(w->tree)[outer].ticks, -(w->stack.v[1].entered + HOOK_TREE_BIAS));
 	world_release(w);
 	return n_steps > step;
+}
+
+/* One call of 2 below 1, with a handler behind instruction `step`; false when there was none. */
+static bool step_once(uint32_t step, bool prunes, bool is_known)
+{
+	struct world *w = &stepped;
+	uint32_t outer = step_begin(step, prunes, is_known);
+	struct hook_entry entries[2] = {{.node = outer}, {.node = outer, .ticks = 3000, .id = 2}};
+	struct hook_entry *e = &entries[1];
+
+	TRAPS_ON();
+	hook_tree_note(e, HOOK_TREE_ENTERING, 0);
+	if (!hook_tree_enter(w->tree, e, 2, 3000)) {
+		TRAPS_OFF(); /* signals would be blocked here */
+		e->node = hook_tree_enter_late(w->tree, outer, 2, 3000);
+		TRAPS_ON();
+	}
+	e->ret = 1;
+	hook_tree_leave(w->tree, e, 3100);
+	TRAPS_OFF();
+	w->n_calls++;
+	w->calls_by_id[2]++;
+	return step_end(step, outer);
+}
+
+static struct hook_entry jump_entries[2];
+static volatile bool jump_is_in_call;
+
+/* The same, and the handler jumps away: the call was never made, or it has ended. */
+static bool jump_once(uint32_t step, bool prunes, bool is_known)
+{
+	struct world *w = &stepped;
+	volatile uint32_t outer = step_begin(step, prunes, is_known);
+	struct hook_entry *e = &jump_entries[1];
+
+	e[-1] = (struct hook_entry){.node = outer};
+	*e = (struct hook_entry){.node = outer, .ticks = 3000, .id = 2};
+	jump_is_in_call = false;
+	if (!sigsetjmp(step_place, 1)) {
+		hook_tree_note(e, HOOK_TREE_ENTERING, 0);
+		TRAPS_ON();
+		if (!hook_tree_enter(w->tree, e, 2, 3000)) {
+			TRAPS_OFF();
+			e->node = hook_tree_enter_late(w->tree, outer, 2, 3000);
+			e->ret = 1; /* as it is filled with signals blocked */
+			TRAPS_ON();
+		}
+		*(volatile uint64_t *)&e->ret = 1;
+		jump_is_in_call = true;
+		hook_tree_leave(w->tree, e, 3100);
+		TRAPS_OFF();
+	} else if (hook_tree_note_of(e)) {
+		hook_tree_repair(w->tree, e, 3200);
+	} else {
+		hook_tree_leave_late(w->tree, e->node, 3000, 3200);
+	}
+	if (jump_is_in_call || !hook_tree_note_of(e)) {
+		w->n_calls++;
+		w->calls_by_id[2]++;
+	}
+	return step_end(step, outer);
 }
 
 static void test_handlers(void)
@@ -600,8 +663,23 @@ static void test_handlers(void)
 	uint32_t step = 0;
 
 	sigaction(SIGTRAP, &action, &old);
+	step_jumps = false;
 	for (int how = 0; how < 4; how++)
 		for (step = 0; step_once(step, how & 1, how & 2) && step < 20000; step++)
+			;
+	CHECK(step > 20);
+	sigaction(SIGTRAP, &old, NULL);
+}
+
+static void test_jumps(void)
+{
+	struct sigaction action = {.sa_handler = on_trap}, old;
+	uint32_t step = 0;
+
+	sigaction(SIGTRAP, &action, &old);
+	step_jumps = true;
+	for (int how = 0; how < 4; how++)
+		for (step = 0; jump_once(step, how & 1, how & 2) && step < 20000; step++)
 			;
 	CHECK(step > 20);
 	sigaction(SIGTRAP, &old, NULL);
@@ -618,12 +696,12 @@ static double ns_per_call(uint32_t n_children, uint32_t n)
 	world_init(&w, LARGE_BYTES, 100);
 	f = enter(w.tree, HOOK_TREE_ROOT, 1, 1);
 	for (uint32_t i = 1; i <= n_children; i++)
-		hook_tree_leave(w.tree, enter(w.tree, f, i, 1), 1, 2);
+		hook_tree_leave_late(w.tree, enter(w.tree, f, i, 1), 1, 2);
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t k = enter(w.tree, f, id, i);
 
-		hook_tree_leave(w.tree, k, i, i + 1);
+		hook_tree_leave_late(w.tree, k, i, i + 1);
 		id = id == n_children ? 1 : id + 1;
 	}
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
@@ -650,6 +728,7 @@ int main(void)
 		{"more functions than nodes are counted together", test_no_memory_at_all},
 		{"an open call below a call that is over is not pruned", test_coroutine},
 		{"a signal handler behind any instruction does no harm", test_handlers},
+		{"one that jumps away from any instruction leaves what can be repaired", test_jumps},
 	};
 
 	for (uint32_t n = 1; n <= 1000; n = n == 1 ? 2 : n * 500)

@@ -26,7 +26,8 @@ static struct hook_tree *tree_new(uint32_t permille)
 
 static uint32_t enter(struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now)
 {
-	uint32_t i = hook_tree_enter(t, current, id, now);
+	struct hook_entry e[2] = {{.node = current}};
+	uint32_t i = hook_tree_enter(t, &e[1], id, now);
 
 	return i ? i : hook_tree_enter_late(t, current, id, now);
 }
@@ -45,8 +46,8 @@ static struct hook_tree *small_tree(void)
 	struct hook_tree *t = tree_new(100);
 	uint32_t m = enter(t, HOOK_TREE_ROOT, 1, 2000);
 
-	hook_tree_leave(t, enter(t, m, 2, 2100), 2100, 2200);
-	hook_tree_leave(t, enter(t, m, 2, 2300), 2300, 2600);
+	hook_tree_leave_late(t, enter(t, m, 2, 2100), 2100, 2200);
+	hook_tree_leave_late(t, enter(t, m, 2, 2300), 2300, 2600);
 	enter(t, m, 3, 3000);
 	return t;
 }
@@ -226,9 +227,9 @@ static void test_prune(void)
 
 	/* Of 10000 ticks of 1: 2 has 500 (3 all of it), 4 has 5000, 5 is open. */
 	uint32_t f = enter(t, m, 2, 1000);
-	hook_tree_leave(t, enter(t, f, 3, 1000), 1000, 1500);
-	hook_tree_leave(t, f, 1000, 1500);
-	hook_tree_leave(t, enter(t, m, 4, 2000), 2000, 7000);
+	hook_tree_leave_late(t, enter(t, f, 3, 1000), 1000, 1500);
+	hook_tree_leave_late(t, f, 1000, 1500);
+	hook_tree_leave_late(t, enter(t, m, 4, 2000), 2000, 7000);
 	enter(t, m, 5, 10999);
 	CHECK(tree_copy_read(&c, t, TREE_BYTES, 11000, false));
 	tree_copy_prune(&c, 100);
@@ -273,9 +274,9 @@ static void *work(void *ctx)
 			f = nodes[i] = enter(w->t, f, 2 + path % 40, now);
 		now += WORK_TICKS;
 		for (int i = 3; i >= 0; i--)
-			hook_tree_leave(w->t, nodes[i], now - WORK_TICKS, now);
+			hook_tree_leave_late(w->t, nodes[i], now - WORK_TICKS, now);
 		now += 100;
-		hook_tree_leave(w->t, m, began, now);
+		hook_tree_leave_late(w->t, m, began, now);
 		w->n_calls += 5;
 	}
 	return NULL;

@@ -14,6 +14,7 @@ struct passage {
 	struct hook_process *process;
 	uint32_t n_functions; /* that the planner knows */
 	uint64_t time;
+	bool is_replaced; /* by exec: the thread goes on with another tree */
 };
 
 static bool has_trees(const struct transcript *t)
@@ -132,6 +133,8 @@ static void write_tree(
 		tree_copy_write(&c, &sink, a->threads[thread_i].tid, &totals);
 		if (is_end)
 			count_calls(p, &c);
+		if (is_end && p->is_replaced)
+			tree_over_write(&sink, a->threads[thread_i].tid);
 	}
 	tree_copy_release(&c);
 	if (!is_end)
@@ -219,6 +222,7 @@ void transcript_finish_trees(struct transcript *t, uint64_t time)
 	for (size_t i = 0; i < list.n; i++) {
 		struct passage p = passage_of(t, list.v[i], time);
 
+		p.is_replaced = list.v[i]->is_superseded;
 		write_process(&p, stop == UINT64_MAX ? TREE_NOW : stop, list.v[i]->has_ended, true);
 	}
 	let_go(t, &list);
@@ -272,6 +276,7 @@ void transcript_exec_trees(struct transcript *t, uint32_t pid, uint64_t time)
 	for (size_t i = 0; i < list.n; i++) {
 		struct passage p = passage_of(t, list.v[i], time);
 
+		p.is_replaced = true;
 		if (list.v[i]->pid == pid && list.v[i]->since_ticks < ticks)
 			write_process(&p, ticks, false, true);
 	}

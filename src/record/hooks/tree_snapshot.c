@@ -294,6 +294,15 @@ void tree_copy_write(const struct tree_copy *c, const struct tree_sink *sink, ui
 	totals->n_torn += c->n_torn;
 }
 
+void tree_over_write(const struct tree_sink *sink, uint32_t tid)
+{
+	const uint64_t thread = sink->thread(sink->ctx, tid);
+
+	if (thread)
+		trace_writer_numbers(sink->w, sink->stream(sink->ctx, tid), sink->time,
+			RECORD_MAJOR_TREE, RECORD_TREE_OVER, &thread, 1);
+}
+
 void tree_snapshot_thread(const struct hook_area *a, uint32_t thread_i,
 	const struct tree_sink *sink, struct tree_totals *totals)
 {

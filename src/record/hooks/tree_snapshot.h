@@ -71,6 +71,8 @@ struct tree_totals {
 
 void tree_copy_write(const struct tree_copy *c, const struct tree_sink *sink, uint32_t tid,
 	struct tree_totals *totals);
+/* The thread's tree is complete: what comes later for the thread is another one. */
+void tree_over_write(const struct tree_sink *sink, uint32_t tid);
 /* The tree of one entry of the area, when it has one; before an entry is given to another thread.
  */
 void tree_snapshot_thread(const struct hook_area *a, uint32_t thread_i,

@@ -198,8 +198,8 @@ static bool is_over(const struct hook_entry *e)
 {
 	uintptr_t sp = entry_sp(e);
 
-	if (!e->not_sp)
-		return false; /* a handler came before it was filled */
+	if (!e->not_sp || hook_tree_note_of(e))
+		return false; /* a handler came before it was filled, or while it was left */
 	return e->not_sp == HOOK_LEFT || !is_readable(sp) ||
 	       *(const volatile uintptr_t *)sp != slot_address(e);
 }
@@ -209,8 +209,10 @@ static void end_call(struct thread *t, struct chain *c, struct hook_entry *e, ui
 {
 	if (e->not_sp <= HOOK_LEFT)
 		return;
-	if (c->tree && t && c->tree == t->tree)
-		hook_tree_leave(c->tree, e->node, e->ticks, now);
+	if (c->tree && t && c->tree == t->tree && hook_tree_note_of(e))
+		hook_tree_repair(c->tree, e, now);
+	else if (c->tree && t && c->tree == t->tree)
+		hook_tree_leave_late(c->tree, e->node, e->ticks, now);
 	else if (c->tree && t)
 		t->shared->n_unhooked++;
 	else if (t && e->id && library.control->mode != HOOK_MODE_TREE)
@@ -276,12 +278,16 @@ void chain_leave(struct thread *t, struct chain *c, struct hook_entry *e)
 void chain_tell_left(struct thread *t, struct chain *c)
 {
 	struct hook_entry *e = c->top;
+	uint64_t now = ticks_now();
 
-	if (c->tree)
-		return; /* at the next call on that stack */
 	while ((e = chain_below(c, e))) {
-		end_call(t, c, e, 0);
+		end_call(t, c, e, now);
 		e->id = 0;
+		if (!c->tree)
+			continue;
+		e->node = HOOK_TREE_ROOT; /* which nobody reads: it may be left once more */
+		if (hook_tree_note_of(e))
+			e->ret = 0;
 	}
 }
 
@@ -315,7 +321,7 @@ static void adopt(struct chain *c, struct hook_tree *tree)
 			(e++)->node = node;
 			continue;
 		}
-		if (e->not_sp > HOOK_LEFT)
+		if (e->not_sp > HOOK_LEFT && e->id && !hook_tree_note_of(e))
 			node = hook_tree_adopt(tree, node, e->id, now);
 		e->node = node;
 		(e++)->ticks = now;

@@ -62,10 +62,12 @@ static inline void fill_entry(struct hook_entry *e, uintptr_t *slot, uint32_t id
 	*(volatile uint64_t *)&e->not_sp = ~(uint64_t)(uintptr_t)slot;
 }
 
+/* In this order: a handler that jumps away in between leaves no entry that looks like one to be
+ * filled. One that takes it in between has given it back by the time this goes on. */
 static inline void give_entry(struct chain *c, struct hook_entry *e)
 {
-	*(volatile uint64_t *)&e->not_sp = 0;
 	*(struct hook_entry *volatile *)&c->top = e;
+	*(volatile uint64_t *)&e->not_sp = 0;
 }
 
 KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
@@ -126,36 +128,60 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 
 /* --- the same, counted in a tree ---------------------------------------------------------- */
 
+/* Another thread may end the recording at any time: so it is looked at once. */
+static inline struct hook_tree *tree_now(const struct thread *t)
+{
+	return *(struct hook_tree *volatile const *)&t->tree;
+}
+
+/* Before it is taken, so that a handler that jumps away right after leaves one that can be told to
+ * be over, and one that makes calls finds out by whom. */
+static inline void prepare_entry(struct hook_entry *e, uintptr_t *slot)
+{
+	*(volatile uint32_t *)&e->node = e[-1].node;
+	hook_tree_note(e, HOOK_TREE_ENTERING, 0);
+	*(volatile uint64_t *)&e->not_sp = ~(uint64_t)(uintptr_t)slot;
+}
+
 KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 {
 	struct thread *t = weir_thread;
+	struct hook_tree *tree;
 	struct chain *c;
-	struct hook_entry *e;
+	struct hook_entry *e, *taken;
 	uint64_t now;
 	uint32_t id;
 
-	if (unlikely(!t) || unlikely(!t->tree))
+	if (unlikely(!t))
 		goto slow;
+	tree = tree_now(t);
 	c = t->chain;
-	if (unlikely((uintptr_t)slot - c->start >= c->bytes) || unlikely(c->tree != t->tree) ||
+	if (unlikely(!tree) || unlikely((uintptr_t)slot - c->start >= c->bytes) ||
+		unlikely(c->tree != tree) ||
 		unlikely(!(++t->n_entries & (LOOK_AROUND_ENTRIES - 1))))
 		goto slow;
-	e = take_entry(c);
+	e = *(struct hook_entry *volatile *)&c->top;
 	if (unlikely(!is_in_block(e)) || (unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
-						 unlikely(!is_tail_call(e, slot)))) {
-		c->top = e;
+						 unlikely(!is_tail_call(e, slot))))
+		goto slow;
+	prepare_entry(e, slot);
+	taken = take_entry(c);
+	if (unlikely(taken != e) || unlikely(e->not_sp != ~(uint64_t)(uintptr_t)slot)) {
+		give_entry(c, taken); /* a handler had it meanwhile */
 		goto slow;
 	}
-	e->node = e[-1].node; /* for a handler that comes before the next line */
 	id = descriptor_of(after_call)->id;
 	now = ticks_now();
-	e->node = hook_tree_enter(t->tree, e[-1].node, id, now);
-	if (unlikely(!e->node)) {
-		c->top = e;
+	e->ticks = now;
+	e->id = id;
+	if (unlikely(!hook_tree_enter(tree, e, id, now))) {
+		give_entry(c, e);
 		goto slow;
 	}
-	e->ticks = now;
-	fill_entry(e, slot, id);
+	*(volatile uint64_t *)&e->ret = *slot;
+	*(volatile uintptr_t *)slot = slot_address(e);
+	if (unlikely(*(struct hook_tree *volatile *)&c->tree != tree))
+		e->node = HOOK_TREE_ROOT; /* a handler has forked, and this is the child */
 	return;
 slow:
 	weir_enter_slow(after_call, slot);
@@ -166,19 +192,20 @@ KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 	struct hook_entry *e = entry_of_slot(*slot);
 	struct thread *t = weir_thread;
 	struct chain *c = block_of(e)->chain;
+	struct hook_tree *tree;
 	uint64_t now;
 
-	if (unlikely(!t) || unlikely(!t->tree)) {
+	if (unlikely(!t) || unlikely(!(tree = tree_now(t)))) {
 		weir_leave_slow(slot, e);
 		return;
 	}
 	now = ticks_now();
-	if (unlikely(t->chain != c) || unlikely(c->tree != t->tree) || unlikely(c->top != e + 1)) {
+	if (unlikely(t->chain != c) || unlikely(c->tree != tree) || unlikely(c->top != e + 1)) {
 		weir_leave_slow(slot, e);
 		return;
 	}
-	*slot = (uintptr_t)e->ret;
-	hook_tree_leave(t->tree, e->node, e->ticks, now);
+	*(volatile uintptr_t *)slot = (uintptr_t)e->ret;
+	hook_tree_leave(tree, e, now);
 	give_entry(c, e);
 }
 

@@ -17,6 +17,10 @@
  * instruction, so none is lost; a node is opened before anything else, and then looked at again, so
  * it is never pruned under a call. A minimum or maximum may miss the handler's own call.
  *
+ * Such a handler may also jump away, and what it interrupted never goes on. So each entry and exit is
+ * noted in the call's entry (struct hook_entry) before it changes anything, and half way through:
+ * whoever finds the entry to be over completes it, or takes it back (hook_tree_repair).
+ *
  * Reader: a node is at rest when (uint32_t)calls == n_open + n_left; in the midst of an entry or an
  * exit n_open + n_left is greater by one. prune_seq is odd while nodes are being taken away.
  */
@@ -26,6 +30,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "hook_abi.h"
 
 #define HOOK_TREE_MAGIC	    0x65727477u /* "wtre" */
 #define HOOK_TREE_ROOT	    1u
@@ -146,6 +152,55 @@ static inline void hook_tree_add32(uint32_t *to, uint32_t n)
 	__asm__ volatile("addl %1, %0" : "+m"(*to) : "ri"(n) : "cc");
 }
 
+/* Fields that the recorder reads meanwhile. 32-bit programs have no store of 64 bits without vector
+ * registers: there a half may be read. */
+static inline void hook_tree_set(uint64_t *to, uint64_t n)
+{
+#ifdef __x86_64__
+	__atomic_store_n(to, n, __ATOMIC_RELAXED);
+#else
+	*(volatile uint64_t *)to = n;
+#endif
+}
+
+/* --- notes -------------------------------------------------------------------------------- */
+/*
+ * A note is in the upper half of an entry's `ret`, where no true return address has anything: it
+ * is there before the slot's address replaces the true one on the stack, and after it was put back.
+ *
+ *   entering, node 0      nothing was done yet
+ *   entering, node i      n_open of the node may have been added to; surely, when the entry has
+ *                         the node; then `ticks` and at last `calls` follow
+ *   leaving               n_left of the node may have been added to
+ *   left                  it has been; `ticks` and at last n_open follow
+ *
+ * What may have been done is known by calls == n_open + n_left. (When the handler of a handler jumps
+ * to the handler, and that has interrupted a hook of the same node, too, one call may be missing.)
+ */
+enum hook_tree_note {
+	HOOK_TREE_ENTERING = 1,
+	HOOK_TREE_LEAVING = 2,
+	HOOK_TREE_LEFT = 3,
+};
+#define HOOK_TREE_NOTE_SHIFT 30
+typedef uint32_t __attribute__((may_alias)) hook_tree_half;
+
+static inline void hook_tree_note(struct hook_entry *e, enum hook_tree_note note, uint32_t node)
+{
+	((volatile hook_tree_half *)&e->ret)[1] = (uint32_t)note << HOOK_TREE_NOTE_SHIFT | node;
+}
+
+/* 0: the call is neither being entered nor being left. */
+static inline uint32_t hook_tree_note_of(const struct hook_entry *e)
+{
+	return (uint32_t)(e->ret >> 32) >> HOOK_TREE_NOTE_SHIFT;
+}
+
+static inline uint32_t hook_tree_note_node(const struct hook_entry *e)
+{
+	return (uint32_t)(e->ret >> 32) & ((1u << HOOK_TREE_NOTE_SHIFT) - 1);
+}
+
 static inline uint64_t hook_tree_key_now(const struct hook_node *n)
 {
 	return *(const volatile uint64_t *)&n->key;
@@ -173,7 +228,7 @@ static inline void hook_tree_count_entry(struct hook_tree *t, struct hook_node *
 {
 	hook_tree_add(&n->ticks, -(now + HOOK_TREE_BIAS));
 	hook_tree_add(&n->calls, 1);
-	*(volatile uint64_t *)&t->last_ticks = now;
+	hook_tree_set(&t->last_ticks, now);
 }
 
 /* What is needed less often stays out of the hooks, because they have to save every register that
@@ -186,15 +241,18 @@ static inline void hook_tree_count_entry(struct hook_tree *t, struct hook_node *
 
 /* Opens the node, and counts the call when it is still the one that was looked for: a handler may
  * have come in between and pruned it. */
-static inline uint32_t hook_tree_open(struct hook_tree *t, uint32_t i, uint64_t key, uint64_t now)
+static inline uint32_t hook_tree_open(
+	struct hook_tree *t, struct hook_entry *e, uint32_t i, uint64_t key, uint64_t now)
 {
 	struct hook_node *n = &hook_tree_nodes(t)[i];
 
+	hook_tree_note(e, HOOK_TREE_ENTERING, i);
 	hook_tree_add32(&n->n_open, 1);
 	if (__builtin_expect(hook_tree_key_now(n) != key, 0)) {
 		hook_tree_add32(&n->n_open, -1u);
 		return 0;
 	}
+	*(volatile uint32_t *)&e->node = i;
 	hook_tree_count_entry(t, n, now);
 	return i;
 }
@@ -202,16 +260,16 @@ static inline uint32_t hook_tree_open(struct hook_tree *t, uint32_t i, uint64_t 
 /* The branch of folded calls takes a call when memory was short just now, or when what calls is
  * folded itself. */
 HOOK_TREE_APART uint32_t hook_tree_enter_folded(
-	struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now)
+	struct hook_tree *t, struct hook_entry *e, uint32_t id, uint64_t now)
 {
 	uint64_t key = HOOK_TREE_KEY(HOOK_TREE_FOLDED, id);
 	uint32_t i;
 
-	if (!t->n_to_fold && !hook_tree_is_folded(t, current))
+	if (!t->n_to_fold && !hook_tree_is_folded(t, e[-1].node))
 		return 0;
 	i = hook_tree_find(t, key);
 	if (i)
-		i = hook_tree_open(t, i, key, now);
+		i = hook_tree_open(t, e, i, key, now);
 	if (!i)
 		return 0;
 	if (t->n_to_fold)
@@ -222,56 +280,66 @@ HOOK_TREE_APART uint32_t hook_tree_enter_folded(
 
 /* Not the child that was entered last. */
 HOOK_TREE_APART uint32_t hook_tree_enter_other(
-	struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now)
+	struct hook_tree *t, struct hook_entry *e, uint32_t id, uint64_t now)
 {
+	uint32_t current = e[-1].node;
 	uint64_t key = HOOK_TREE_KEY(current, id);
 	uint32_t i = hook_tree_find(t, key);
 
 	if (!i)
-		return hook_tree_enter_folded(t, current, id, now);
+		return hook_tree_enter_folded(t, e, id, now);
 	*(volatile uint32_t *)&hook_tree_nodes(t)[current].recent = i;
-	return hook_tree_open(t, i, key, now);
+	return hook_tree_open(t, e, i, key, now);
 }
 
 /*
- * A call of function `id` (not 0) from a call that has the node `current` (HOOK_TREE_ROOT: from
- * none that is hooked) and is still open. Returns the call's node; 0 when there is none yet,
- * nothing has changed then: hook_tree_enter_late() makes it. Who was `current` is known by the
- * caller's own entry; a node does not always tell (folded calls).
+ * A call of function `id` (not 0). The entry below `e` has the node of the call that makes it, and is
+ * still open (HOOK_TREE_ROOT: none that is hooked); `e` has a note that it is entering. Returns the
+ * call's node, which `e` has then, too, and the note is to be taken out; 0 when there is none yet,
+ * nothing has changed then: hook_tree_enter_late() makes it. Who called is known by the caller's own
+ * entry; a node does not always tell (folded calls).
  */
 static inline uint32_t hook_tree_enter(
-	struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now)
+	struct hook_tree *t, struct hook_entry *e, uint32_t id, uint64_t now)
 {
 	struct hook_node *nodes = hook_tree_nodes(t);
+	uint32_t current = e[-1].node;
 	uint64_t key = HOOK_TREE_KEY(current, id);
 	uint32_t i = nodes[current].recent;
 
 	if (__builtin_expect(nodes[i].key != key, 0))
-		return hook_tree_enter_other(t, current, id, now);
-	return hook_tree_open(t, i, key, now);
+		return hook_tree_enter_other(t, e, id, now);
+	return hook_tree_open(t, e, i, key, now);
 }
 
-/*
- * The call that got `node` at `entered` is over. Also for calls that end without returning
- * (longjmp, exceptions), innermost first: what is not left stays open.
- */
-static inline void hook_tree_leave(
-	struct hook_tree *t, uint32_t node, uint64_t entered, uint64_t now)
+/* n_left has been added to; the rest of an exit. */
+static inline void hook_tree_count_exit(
+	struct hook_tree *t, struct hook_node *n, uint64_t entered, uint64_t now)
 {
-	struct hook_node *n = &hook_tree_nodes(t)[node];
 	uint64_t elapsed;
 
 	if (__builtin_expect(now < entered, 0)) /* clocks of two processors */
 		now = entered;
 	elapsed = now - entered;
-	hook_tree_add32(&n->n_left, 1);
 	hook_tree_add(&n->ticks, now + HOOK_TREE_BIAS);
 	if (elapsed < n->min)
-		*(volatile uint64_t *)&n->min = elapsed;
+		hook_tree_set(&n->min, elapsed);
 	if (elapsed > n->max)
-		*(volatile uint64_t *)&n->max = elapsed;
-	*(volatile uint64_t *)&t->last_ticks = now;
+		hook_tree_set(&n->max, elapsed);
+	hook_tree_set(&t->last_ticks, now);
 	hook_tree_add32(&n->n_open, -1u);
+}
+
+/* The call of the entry returns, and its true return address is no longer needed. The note stays
+ * until the entry is given back. */
+static inline void hook_tree_leave(struct hook_tree *t, struct hook_entry *e, uint64_t now)
+{
+	struct hook_node *n = &hook_tree_nodes(t)[e->node];
+
+	hook_tree_note(e, HOOK_TREE_LEAVING, 0);
+	hook_tree_add32(&n->n_left, 1);
+	hook_tree_note(e, HOOK_TREE_LEFT, 0);
+	hook_tree_count_exit(t, n, e->ticks, now);
 }
 
 /* --- the slow part, tree.c: signals must be blocked ----------------------------------------- */
@@ -284,6 +352,16 @@ bool hook_tree_init(void *at, uint64_t bytes, uint32_t prune_permille, uint64_t 
 /* As hook_tree_enter, but always gives a node: a new one, perhaps after pruning, or else a folded
  * one. */
 uint32_t hook_tree_enter_late(struct hook_tree *t, uint32_t current, uint32_t id, uint64_t now);
+
+/*
+ * The call that got `node` at `entered` is over. Also for calls that end without returning
+ * (longjmp, exceptions), innermost first: what is not left stays open.
+ */
+void hook_tree_leave_late(struct hook_tree *t, uint32_t node, uint64_t entered, uint64_t now);
+
+/* The entry has a note, and whoever made it was left by a jump. A call that was being entered was
+ * never made; one that was being left has ended. Innermost first, as above. */
+void hook_tree_repair(struct hook_tree *t, const struct hook_entry *e, uint64_t now);
 
 /* The same for a call that another tree has counted already and that goes on in this one: the open
  * calls of a forked child. Its time begins now. */

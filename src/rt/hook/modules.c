@@ -267,6 +267,21 @@ void modules_changed(void)
 	signals_unblock(&old);
 }
 
+/* Bytes of the instructions that assemblers fill up with: nop, and in 32 bit lea 0(%esi),%esi. */
+static bool is_padding(uint8_t byte)
+{
+	static const uint8_t known[] = {0x90, 0xcc, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x8d,
+#ifndef __x86_64__
+		0x26, 0x3e, 0x74, 0x76, 0xb4, 0xb6,
+#endif
+	};
+
+	for (unsigned i = 0; i < sizeof(known); i++)
+		if (byte == known[i])
+			return true;
+	return false;
+}
+
 /* The loader's function is empty: a return, and padding up to the next function. */
 static bool is_empty_function(const uint8_t *p)
 {
@@ -279,8 +294,7 @@ static bool is_empty_function(const uint8_t *p)
 	if (p[n++] != 0xc3)
 		return false;
 	for (; n < 5; n++)
-		if (p[n] != 0x90 && p[n] != 0xcc && p[n] != 0x66 && p[n] != 0x2e && p[n] != 0x0f &&
-			p[n] != 0x1f && p[n] != 0x84 && p[n] != 0x00 && p[n] != 0x8d)
+		if (!is_padding(p[n]))
 			return false;
 	return true;
 }

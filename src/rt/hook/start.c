@@ -8,6 +8,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 #define ARCH_SHSTK_STATUS 0x5005
+#define AREA_DISTANCE	  0x100000000u /* more than twice what a jump reaches */
 
 struct library library;
 
@@ -36,6 +37,24 @@ static void open_family(int fd)
 	library.family = family;
 }
 
+/*
+ * Where the area is wanted. The kernel would put it right below the program's libraries, and there
+ * it would take what their moved code needs within reach of a jump, also of libraries that come
+ * later.
+ */
+static void *area_place(uint64_t bytes)
+{
+#ifdef __x86_64__
+	uintptr_t here = (uintptr_t)weir_region & ~(uintptr_t)(PAGE_BYTES - 1);
+
+	if (here > bytes && here - bytes > 2 * AREA_DISTANCE)
+		return (void *)(here - bytes - AREA_DISTANCE);
+#else
+	(void)bytes; /* everything is within reach */
+#endif
+	return NULL;
+}
+
 int library_open_area(const struct exchange *x)
 {
 	uint64_t bytes = x->reply.area_bytes;
@@ -45,7 +64,7 @@ int library_open_area(const struct exchange *x)
 
 	if (x->area_fd < 0 || bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
 		return -22; /* EINVAL */
-	control = raw_mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+	control = raw_mmap(area_place(bytes), (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		x->area_fd);
 	if (raw_failed(control))
 		return -12;

@@ -16,10 +16,19 @@
 #define SWEEP_WANTED_PART 8 /* so much a sweep tries to free */
 #define SWEEP_ENOUGH_PART 16
 #define FOLD_PART	  4
+/* A sum of durations is less; what is not lacks half of a pair (HOOK_TREE_BIAS). */
+#define TICKS_MAX ((uint64_t)1 << 61)
 
-static void set_u64(uint64_t *to, uint64_t v)
+static void set32(uint32_t *to, uint32_t n)
 {
-	*(volatile uint64_t *)to = v;
+	__atomic_store_n(to, n, __ATOMIC_RELAXED);
+}
+
+/* What was written before is there before it. */
+static void set_key(struct hook_node *n, uint64_t key)
+{
+	__atomic_signal_fence(__ATOMIC_RELEASE); /* x86 keeps the order of stores */
+	hook_tree_set(&n->key, key);
 }
 
 static void add_seq(struct hook_tree *t)
@@ -30,11 +39,12 @@ static void add_seq(struct hook_tree *t)
 static void fill_node(struct hook_node *n, uint64_t key)
 {
 	n->first_child = n->next_sibling = n->next_in_bucket = n->recent = 0;
-	n->n_left = 0;
-	n->calls = n->ticks = n->max = 0;
-	n->min = UINT64_MAX;
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	set_u64(&n->key, key);
+	set32(&n->n_left, 0);
+	hook_tree_set(&n->calls, 0);
+	hook_tree_set(&n->ticks, 0);
+	hook_tree_set(&n->max, 0);
+	hook_tree_set(&n->min, UINT64_MAX);
+	set_key(n, key);
 }
 
 bool hook_tree_init(void *at, uint64_t bytes, uint32_t prune_permille, uint64_t now)
@@ -46,7 +56,7 @@ bool hook_tree_init(void *at, uint64_t bytes, uint32_t prune_permille, uint64_t 
 
 	if (!hook_tree_layout(bytes, &l))
 		return false;
-	*(volatile uint32_t *)&t->magic = 0;
+	set32(&t->magic, 0);
 	t->capacity = l.capacity;
 	t->n_buckets = l.n_buckets;
 	t->bucket_shift = l.bucket_shift;
@@ -86,8 +96,8 @@ static uint32_t take_node(struct hook_tree *t, uint32_t keep)
 		return i;
 	}
 	i = t->n_used;
-	set_u64(&nodes[i].key, 0);
-	nodes[i].n_open = 0;
+	set_key(&nodes[i], 0);
+	set32(&nodes[i].n_open, 0);
 	__atomic_store_n(&t->n_used, i + 1, __ATOMIC_RELEASE);
 	return i;
 }
@@ -121,7 +131,7 @@ static void give_node(struct hook_tree *t, uint32_t i)
 	struct hook_node *n = &hook_tree_nodes(t)[i];
 
 	take_out_of_bucket(t, i);
-	set_u64(&n->key, 0);
+	set_key(n, 0);
 	n->next_sibling = t->first_free;
 	t->first_free = i;
 	t->n_free++;
@@ -191,15 +201,15 @@ static void fold_node(struct hook_tree *t, uint32_t i)
 
 	give_node(t, i); /* so that there is memory for the folded one */
 	to = &nodes[folded_node(t, HOOK_TREE_KEY_ID(from.key))];
-	to->n_left += (uint32_t)from.calls;
-	to->ticks += from.ticks;
-	to->calls += from.calls;
+	hook_tree_add32(&to->n_left, (uint32_t)from.calls);
+	hook_tree_add(&to->ticks, from.ticks);
+	hook_tree_add(&to->calls, from.calls);
 	if (from.min < to->min)
-		to->min = from.min;
+		hook_tree_set(&to->min, from.min);
 	if (from.max > to->max)
-		to->max = from.max;
-	t->n_pruned++;
-	t->pruned_calls += from.calls;
+		hook_tree_set(&to->max, from.max);
+	hook_tree_add(&t->n_pruned, 1);
+	hook_tree_add(&t->pruned_calls, from.calls);
 }
 
 /* The node and everything below it, which is out of its parent's list already. Leaves first. */
@@ -271,6 +281,61 @@ uint32_t hook_tree_prune(struct hook_tree *t, uint64_t now, uint32_t wanted)
 	return t->n_free > before ? t->n_free - before : 0;
 }
 
+/* --- exits ----------------------------------------------------------------------------------- */
+
+void hook_tree_leave_late(struct hook_tree *t, uint32_t node, uint64_t entered, uint64_t now)
+{
+	struct hook_node *n = &hook_tree_nodes(t)[node];
+
+	hook_tree_add32(&n->n_left, 1);
+	hook_tree_count_exit(t, n, entered, now);
+}
+
+/* A time stamp that is missing in the sum shows, since each is greater than any sum of times. */
+static void add_missing(struct hook_node *n, uint64_t stamp, uint64_t now)
+{
+	uint64_t ticks = node_ticks(n, now);
+
+	if (ticks >= TICKS_MAX && ticks + stamp + HOOK_TREE_BIAS < TICKS_MAX)
+		hook_tree_add(&n->ticks, stamp + HOOK_TREE_BIAS);
+}
+
+static void take_back_entry(struct hook_tree *t, const struct hook_entry *e, uint64_t now)
+{
+	uint32_t i = hook_tree_note_node(e);
+	struct hook_node *n = &hook_tree_nodes(t)[i];
+	bool is_uneven = (uint32_t)n->calls != n->n_open + n->n_left;
+
+	/* A folded call may have the node of its caller. */
+	if (!i || (!is_uneven && (e->node != i || e[-1].node == i)))
+		return;
+	hook_tree_add32(&n->n_open, -1u);
+	if (!is_uneven)
+		hook_tree_add(&n->calls, (uint64_t)-1);
+	add_missing(n, e->ticks, now);
+}
+
+static void complete_exit(struct hook_tree *t, const struct hook_entry *e, uint64_t now)
+{
+	struct hook_node *n = &hook_tree_nodes(t)[e->node];
+	bool is_uneven = (uint32_t)n->calls != n->n_open + n->n_left;
+	bool has_left = hook_tree_note_of(e) == HOOK_TREE_LEFT || is_uneven;
+
+	if (!has_left)
+		hook_tree_add32(&n->n_left, 1);
+	if (!has_left || is_uneven)
+		hook_tree_add32(&n->n_open, -1u);
+	add_missing(n, now, now);
+}
+
+void hook_tree_repair(struct hook_tree *t, const struct hook_entry *e, uint64_t now)
+{
+	if (hook_tree_note_of(e) == HOOK_TREE_ENTERING)
+		take_back_entry(t, e, now);
+	else
+		complete_exit(t, e, now);
+}
+
 /* --- entries ------------------------------------------------------------------------------- */
 
 static bool make_room(struct hook_tree *t, uint64_t now)
@@ -307,7 +372,7 @@ static struct hook_node *open_child(
 		i = folded_node(t, id);
 		if (t->n_to_fold)
 			t->n_to_fold--;
-		t->folded_calls++;
+		hook_tree_add(&t->folded_calls, 1);
 	}
 	hook_tree_add32(&nodes[i].n_open, 1);
 	*index = i;
@@ -330,7 +395,7 @@ uint32_t hook_tree_adopt(struct hook_tree *t, uint32_t current, uint32_t id, uin
 
 	hook_tree_count_entry(t, n, now);
 	if (hook_tree_is_folded(t, i))
-		t->folded_calls--;
+		hook_tree_add(&t->folded_calls, (uint64_t)-1);
 	/* As if it had never been called here: what n_left owes is paid when the call returns. */
 	hook_tree_add32(&n->n_left, -1u);
 	hook_tree_add(&n->calls, (uint64_t)-1);
