@@ -26,6 +26,7 @@ struct hooks_options {
 	bool prunes_all;	    /* in what is written, too: it was asked for */
 	double budget_percent;	    /* unhook what costs more; 0 = never */
 	size_t ring_bytes;	    /* of each thread; 0 = choose */
+	bool is_attach;		    /* to running processes: no environment of ours is inherited */
 	const char *library_folder; /* has lib/.../libweir.so; NULL = look beside the program */
 };
 
