@@ -516,10 +516,17 @@ static void say_unmatched(void *ctx, const char *wish)
 static void say_missing(struct recorder *r)
 {
 	char *unhooked = session_unhooked(r->session);
+	uint64_t n_filtered = hooks_n_filtered(r->hooks);
 
 	hooks_each_unmatched(r->hooks, say_unmatched, r);
 	if (unhooked)
 		r->options->note(r->options->ctx, unhooked);
+	free(unhooked);
+	if (!n_filtered)
+		return;
+	unhooked = mem_printf("%lu process%s installed a system call filter: not hooked from then on",
+		n_filtered, n_filtered == 1 ? "" : "es");
+	r->options->note(r->options->ctx, unhooked);
 	free(unhooked);
 }
 

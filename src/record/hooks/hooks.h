@@ -63,6 +63,9 @@ uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc);
 /* Calls `each` for every process that is hooked now. */
 void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx);
 
+/* Processes that have unhooked everything since they install a system call filter. When it is over. */
+uint64_t hooks_n_filtered(struct hooks *h);
+
 /* Whether the library in this process has unhooked everything by itself (enum hook_stop). */
 bool hooks_has_stopped(struct hooks *h, pid_t pid);
 
