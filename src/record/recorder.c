@@ -240,6 +240,7 @@ static int open_hooks(struct recorder *r, struct err *err)
 	char *doubt;
 
 	functions.allocations |= r->options->allocations;
+	functions.is_attach = !r->options->command;
 	if (!hooks_options_are_used(&functions))
 		return 0;
 	doubt = r->options->command ? hook_targets_doubt(r->options->command[0]) : NULL;
@@ -512,6 +513,23 @@ static void say_unmatched(void *ctx, const char *wish)
 	free(text);
 }
 
+static void say_missing(struct recorder *r)
+{
+	char *unhooked = session_unhooked(r->session);
+	uint64_t n_filtered = hooks_n_filtered(r->hooks);
+
+	hooks_each_unmatched(r->hooks, say_unmatched, r);
+	if (unhooked)
+		r->options->note(r->options->ctx, unhooked);
+	free(unhooked);
+	if (!n_filtered)
+		return;
+	unhooked = mem_printf("%lu process%s installed a system call filter: not hooked from then on",
+		n_filtered, n_filtered == 1 ? "" : "es");
+	r->options->note(r->options->ctx, unhooked);
+	free(unhooked);
+}
+
 static void finish_trace(struct recorder *r)
 {
 	struct collected_list rest = {0};
@@ -536,7 +554,7 @@ static void finish_trace(struct recorder *r)
 	if (companion)
 		companion->write(companion->ctx, r->writer);
 	if (r->hooks && r->options->note)
-		hooks_each_unmatched(r->hooks, say_unmatched, r);
+		say_missing(r);
 	r->result->counts = session_counts(r->session);
 	write_end_facts(r);
 	if (trace_writer_flush(r->writer, &err) < 0 && !r->result->write_error.code)

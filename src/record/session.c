@@ -126,6 +126,11 @@ struct session_counts session_counts(const struct session *s)
 	return c;
 }
 
+char *session_unhooked(const struct session *s)
+{
+	return s->transcript ? transcript_unhooked(s->transcript) : NULL;
+}
+
 static uint32_t cpu_stream(struct session *s, uint32_t cpu)
 {
 	uint64_t *id = map_ensure(&s->cpu_streams, cpu, NULL);

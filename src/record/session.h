@@ -61,5 +61,7 @@ void session_stopped(struct session *s);
 void session_finish(struct session *s);
 
 struct session_counts session_counts(const struct session *s);
+/* A sentence on programs whose functions were not hooked, at the end; NULL: none. Owned. */
+char *session_unhooked(const struct session *s);
 
 #endif

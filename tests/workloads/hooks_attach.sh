@@ -86,3 +86,20 @@ if command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null; 
 else
 	skip "redis-server: not installed"
 fi
+
+# At many of the system calls where dlopen could be called, the lock of the threads' stacks is held.
+build joins joins.c -O2 || exit 1
+mkfifo line
+for ((i = 0; i < times; i++)); do
+	./joins <line >out.txt &
+	target=$!
+	exec 9>line
+	sleep 0.1
+	timeout 60 "$WEIR" record -q -p $target --events 'join_*' --duration 0.05 -o t.weir 2>err.txt
+	[ $? -eq 0 ] || { not_ok "attached to a program that gives back stacks of threads" && cat err.txt; }
+	exec 9>&-
+	for _ in $(seq 100); do [ -s out.txt ] && break; sleep 0.1; done
+	grep -qx worked out.txt || not_ok "the program that gives back stacks goes on behind that"
+	{ kill -KILL $target; wait $target; } 2>/dev/null
+done
+equal "attached to a program that gives back stacks of threads, $times times: it goes on" worked "$(cat out.txt)"

@@ -36,6 +36,8 @@ for m in 64 32; do
 			recorded "$m bits, $how $child" "[$([ "$child" ] && echo 2000 || echo 1000)]"
 		done
 	done
+	{ "$WEIR" record --no-sample --events '*' -o case.weir -- ./filter$m seccomp >out.txt 2>err.txt; } 2>/dev/null
+	check "$m bits: weir says at the end that it was unhooked" grep -q 'weir: note: 1 process installed a system call filter: not hooked from then on' err.txt
 	# The filter is there before the next program begins: that one is left alone.
 	{ "$WEIR" record -q --events '*' -o case.weir -- ./filter$m seccomp exec /bin/echo lives >out.txt 2>err.txt; } 2>/dev/null
 	equal "$m bits: a program executed under a filter works" "0 lives" "$? $(cat out.txt err.txt)"

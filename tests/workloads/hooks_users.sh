@@ -80,7 +80,7 @@ fi
 echo 'int main(void) { return 0; }' >static.c && gcc -static -o fixed static.c || exit 1
 "$WEIR" record -q --events step -o t.weir -- sh -c './fixed; env -i ./users 5; ./users 5; ./fixed' >out.txt 2>err.txt
 equal "programs that LD_PRELOAD has no effect on are named, and are no loss" \
-	"0 program 'fixed' was not hooked: it is statically linked program 'users' was not hooked: libweir.so was not preloaded (another environment or root folder, or the file may not be read there)" \
+	"0 program 'fixed' was not hooked: it is statically linked program 'users' was not hooked: libweir.so was not preloaded (another environment or root folder, a limit on memory, or the file may not be read there)" \
 	"$(lost t.weir)"
 
 # A recorder without rights, and its own processes.

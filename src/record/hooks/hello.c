@@ -96,3 +96,14 @@ enum hello_state hello_parse_results(
 	*results = (struct span){c.p, (size_t)need};
 	return HELLO_WHOLE;
 }
+
+bool hello_is_failure(struct span bytes, uint32_t *error)
+{
+	struct cursor c = cursor_of(bytes);
+	struct hook_results head;
+
+	if (!cursor_take(&c, &head, sizeof(head)) || head.magic != HOOK_FAILED_MAGIC)
+		return false;
+	*error = head.n_results;
+	return true;
+}

@@ -7,6 +7,7 @@
 #define WEIR_RECORD_HOOKS_HELLO_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -42,5 +43,7 @@ void hello_release(struct hello *h);
 /* The answer to `n_plans` plan entries; *results is borrowed from `bytes` and may be unaligned. */
 enum hello_state hello_parse_results(
 	struct span bytes, uint32_t n_plans, struct span *results, struct err *err);
+/* Whether it says instead that the library could not begin; the number of the error. */
+bool hello_is_failure(struct span bytes, uint32_t *error);
 
 #endif

@@ -482,6 +482,16 @@ uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc)
 	return pc;
 }
 
+uint64_t hooks_n_filtered(struct hooks *h)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&h->lock);
+	n = h->n_filtered;
+	pthread_mutex_unlock(&h->lock);
+	return n;
+}
+
 bool hooks_has_stopped(struct hooks *h, pid_t pid)
 {
 	const struct hook_process *p;

@@ -26,6 +26,7 @@ struct hooks_options {
 	bool prunes_all;	    /* in what is written, too: it was asked for */
 	double budget_percent;	    /* unhook what costs more; 0 = never */
 	size_t ring_bytes;	    /* of each thread; 0 = choose */
+	bool is_attach;		    /* to running processes: no environment of ours is inherited */
 	const char *library_folder; /* has lib/.../libweir.so; NULL = look beside the program */
 };
 
@@ -61,6 +62,9 @@ int hooks_fd(const struct hooks *h);
 uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc);
 /* Calls `each` for every process that is hooked now. */
 void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx);
+
+/* Processes that have unhooked everything since they install a system call filter. When it is over. */
+uint64_t hooks_n_filtered(struct hooks *h);
 
 /* Whether the library in this process has unhooked everything by itself (enum hook_stop). */
 bool hooks_has_stopped(struct hooks *h, pid_t pid);

@@ -86,12 +86,15 @@ struct hook_process {
 
 /* What became of a function, over all processes. */
 struct hook_outcome {
-	uint32_t n_hooked, refusal;
+	uint32_t n_hooked;
+	uint32_t n_refused; /* by the library, in a process */
+	uint32_t refusal;   /* the last one */
 };
 
 /* A program that said hello when it began. */
 struct heard_program {
 	uint32_t pid;
+	uint32_t error; /* why it could not begin all the same (errno); 0 = it could */
 	uint64_t ticks;
 };
 

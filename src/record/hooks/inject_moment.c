@@ -4,7 +4,9 @@
  * the loader's locks: a thread that was stopped while it held one of those would wait for itself.
  * All other threads run meanwhile, so only this thread's own position matters:
  *
- * 1. Its pc is at a system call (it waits, or has just come back), or in the program's own code.
+ * 1. Its pc is at a system call (it waits, or has just come back), or in the program's own code. Not
+ *    at one that makes or changes memory or threads: the C library calls those with locks held that
+ *    dlopen needs (that of the stacks of threads, in pthread_join), by functions without a name.
  * 2. None of its callers is delicate (remote_symbols.c). The callers are found by unwinding. Where
  *    that does not reach the end of the stack, every word beyond that looks like a return address
  *    into delicate code counts as a caller: rather wait than be wrong.
@@ -154,10 +156,48 @@ static bool is_behind_syscall(const struct remote_thread *t)
 	return false;
 }
 
+static bool changes_memory_64(long number)
+{
+	switch (number) {
+	case 9:	  /* mmap */
+	case 10:  /* mprotect */
+	case 11:  /* munmap */
+	case 12:  /* brk */
+	case 25:  /* mremap */
+	case 28:  /* madvise */
+	case 56:  /* clone */
+	case 435: /* clone3 */
+		return true;
+	}
+	return false;
+}
+
+static bool changes_memory_32(long number)
+{
+	switch (number) {
+	case 45:  /* brk */
+	case 90:  /* mmap */
+	case 91:  /* munmap */
+	case 120: /* clone */
+	case 125: /* mprotect */
+	case 163: /* mremap */
+	case 192: /* mmap2 */
+	case 219: /* madvise */
+	case 435: /* clone3 */
+		return true;
+	}
+	return false;
+}
+
 const char *moment_hinders_dlopen(struct moments *m, const struct remote_thread *t)
 {
-	bool at_syscall = is_behind_syscall(t);
+	/* One that was interrupted behind the instruction, later, is in no call: it may be anywhere
+	 * on its way. */
+	long number = is_behind_syscall(t) ? remote_thread_syscall(t) : -1;
+	bool at_syscall = number >= 0;
 
+	if (at_syscall && (t->is_64 ? changes_memory_64(number) : changes_memory_32(number)))
+		return "was changing its memory";
 	switch (remote_symbols_place(m->symbols, remote_thread_pc(t))) {
 	case REMOTE_PLACE_DELICATE:
 		return "was in the allocator or the loader";

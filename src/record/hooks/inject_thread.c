@@ -251,7 +251,7 @@ bool remote_syscall_is_repeatable(long number, bool is_64)
 	return is_64 ? is_repeatable_64(number) : is_repeatable_32(number);
 }
 
-static long thread_syscall(const struct remote_thread *t)
+long remote_thread_syscall(const struct remote_thread *t)
 {
 	return t->is_64 ? (long)t->regs.r64.orig_rax : (long)(int32_t)t->regs.r32.orig_eax;
 }
@@ -263,7 +263,7 @@ static long thread_result(const struct remote_thread *t)
 
 bool remote_thread_is_restarting(const struct remote_thread *t)
 {
-	if (thread_syscall(t) < 0)
+	if (remote_thread_syscall(t) < 0)
 		return false;
 	switch (-thread_result(t)) {
 	case ERESTARTSYS:
@@ -278,7 +278,7 @@ bool remote_thread_is_restarting(const struct remote_thread *t)
 /* Replaces an EINTR that only we have caused. */
 static int repeat_interrupted_call(struct remote_thread *t, struct err *err)
 {
-	long number = thread_syscall(t);
+	long number = remote_thread_syscall(t);
 
 	if (number < 0 || thread_result(t) != -EINTR)
 		return 0;

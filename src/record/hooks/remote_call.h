@@ -51,6 +51,8 @@ void remote_thread_let_go(struct remote_thread *t);
 uint64_t remote_thread_pc(const struct remote_thread *t);
 uint64_t remote_thread_sp(const struct remote_thread *t);
 void remote_thread_unwind_regs(const struct remote_thread *t, struct cpu_regs *regs);
+/* The number of the system call that it was stopped in or at the end of; negative: it was in none. */
+long remote_thread_syscall(const struct remote_thread *t);
 /* Whether its system call will be made again: its pc is then just behind the instruction, which is
  * two bytes long. */
 bool remote_thread_is_restarting(const struct remote_thread *t);

@@ -265,7 +265,7 @@ static bool join_process(struct hooks *h, struct connection *c)
 static void hear(struct hooks *h, uint32_t pid)
 {
 	pthread_mutex_lock(&h->lock);
-	vec_push(&h->heard, ((struct heard_program){pid, tick_clock_read()}));
+	vec_push(&h->heard, ((struct heard_program){pid, 0, tick_clock_read()}));
 	pthread_mutex_unlock(&h->lock);
 }
 
@@ -328,8 +328,10 @@ static void take_results(struct hooks *h, struct connection *c, struct span resu
 		struct hook_result r;
 
 		memcpy(&r, results.p + i * sizeof(r), sizeof(r));
-		if (sent->id && r.refusal && r.refusal < HOOK_REFUSAL_N)
+		if (sent->id && r.refusal && r.refusal < HOOK_REFUSAL_N) {
 			hooks_outcome(h, sent->id)->refusal = r.refusal;
+			hooks_outcome(h, sent->id)->n_refused++;
+		}
 		if (r.refusal)
 			continue;
 		if (sent->id)
@@ -422,10 +424,22 @@ static bool send_out(struct connection *c)
 	return true;
 }
 
+static void take_failure(struct hooks *h, uint32_t pid, uint32_t error)
+{
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = h->heard.n; i--;)
+		if (h->heard.v[i].pid == pid) {
+			h->heard.v[i].error = error ? error : EIO;
+			break;
+		}
+	pthread_mutex_unlock(&h->lock);
+}
+
 static bool read_results(struct hooks *h, struct connection *c)
 {
 	struct span results;
 	struct err err;
+	uint32_t error;
 
 	if (!read_some(c))
 		return false;
@@ -440,6 +454,8 @@ static bool read_results(struct hooks *h, struct connection *c)
 		c->state = SENDS_DONE;
 		return true;
 	case HELLO_BAD:
+		if (hello_is_failure(buf_span(&c->in), &error))
+			take_failure(h, c->pid, error);
 		return false;
 	default:
 		return c->in.n < sizeof(struct hook_results) +

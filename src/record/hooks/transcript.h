@@ -81,6 +81,9 @@ bool transcript_is_library(struct transcript *t, uint32_t image);
 
 uint64_t transcript_n_events(const struct transcript *t);
 uint64_t transcript_n_lost(const struct transcript *t);
+/* Once it is finished: a sentence on programs that were executed and not hooked, without those that are
+ * lost events; NULL when there is none. Owned by the caller. */
+char *transcript_unhooked(const struct transcript *t);
 /* What is left of the queues, the functions asked for, what was lost. */
 void transcript_finish(struct transcript *t, uint64_t time);
 

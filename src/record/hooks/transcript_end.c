@@ -58,7 +58,7 @@ static void write_function(struct transcript *t, uint32_t id, uint64_t time)
 {
 	const struct planned_function *planned;
 	const struct hooked_function *f;
-	struct hook_outcome outcome = {0, 0};
+	struct hook_outcome outcome = {0, 0, 0};
 	uint32_t frame = transcript_frame(t, id);
 	const char *reason;
 	uint8_t method;
@@ -140,10 +140,42 @@ static void write_losses(struct transcript *t, uint64_t time)
 				rows[i].n, rows[i].text);
 }
 
+/* A function without any hook has its reason in the report of hooks. One that is hooked in one process
+ * and not in another has a figure, which lacks the calls of the latter. */
+static uint64_t n_partly_hooked(const struct transcript *t, enum hook_refusal refusal)
+{
+	uint64_t n = 0;
+
+	for (size_t id = 1; id < t->h->outcomes.n; id++) {
+		const struct hook_outcome *o = &t->h->outcomes.v[id];
+
+		n += o->n_hooked && o->refusal == refusal ? o->n_refused : 0;
+	}
+	return n;
+}
+
+static void write_partly_hooked(struct transcript *t, uint64_t time)
+{
+	for (uint32_t refusal = 1; refusal < HOOK_REFUSAL_N; refusal++) {
+		uint64_t n = n_partly_hooked(t, refusal);
+		char *text = mem_printf("function that was hooked, but not in every process: %s",
+			hook_refusal_phrase(refusal));
+
+		if (n)
+			trace_writer_loss(t->world.w, t->world.life_stream, time,
+				RECORD_LOSS_EVENTS, n, text);
+		free(text);
+	}
+}
+
 uint64_t transcript_n_lost(const struct transcript *t)
 {
+	uint64_t n_partly = 0;
+
+	for (uint32_t refusal = 1; refusal < HOOK_REFUSAL_N; refusal++)
+		n_partly += n_partly_hooked(t, refusal);
 	return t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
-	       t->h->n_threadless + transcript_n_unheard(t);
+	       t->h->n_threadless + transcript_n_unheard(t) + n_partly;
 }
 
 static void write_clock(struct transcript *t)
@@ -177,6 +209,7 @@ void transcript_finish(struct transcript *t, uint64_t time)
 		write_function(t, id, time);
 	hooks_each_unmatched(t->h, write_unmatched, &e);
 	write_losses(t, time);
+	write_partly_hooked(t, time);
 	transcript_write_unheard(t, time);
 	write_clock(t);
 }

@@ -3,8 +3,11 @@
  * Programs that ran and were never heard of. The kernel tells of each exec and of each mapped file,
  * the server of each hello; what is left when a program ends has not been hooked:
  *   with the library in it     it could not reach the recorder: a loss
- *   without                    LD_PRELOAD did not work there: a note, with the reason
+ *   without                    LD_PRELOAD did not work there, or was not in its environment since a
+ *                              running process was attached to: a note, with the reason
+ * A program that has said hello and then that it cannot begin is a loss, too.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +19,9 @@
 /* A program that began this shortly before the end may yet be about to say hello. */
 #define BEGINNING_NS 1000000000u
 
-static bool was_heard(struct transcript *t, const struct program *p, uint64_t end)
+/* *error: it has said that it could not begin. */
+static bool was_heard(
+	struct transcript *t, const struct program *p, uint64_t end, uint32_t *error)
 {
 	const struct hooks *h = t->h;
 	bool was = false;
@@ -28,6 +33,7 @@ static bool was_heard(struct transcript *t, const struct program *p, uint64_t en
 		if (time < p->time)
 			break; /* they are in order */
 		was = h->heard.v[i].pid == p->pid && time <= end;
+		*error = was ? h->heard.v[i].error : 0;
 	}
 	pthread_mutex_unlock(&t->h->lock);
 	return was;
@@ -49,23 +55,34 @@ static void add_tally(struct transcript *t, const struct program *p, const char 
 			.n = 1}));
 }
 
-static const char *reason_of(const struct program *p)
+static const char *reason_of(
+	const struct transcript *t, const struct program *p, bool was, uint32_t error)
 {
 	const char *hindrance = p->path ? hook_targets_hindrance(p->path) : NULL;
 
+	if (was)
+		return error == EMFILE ? "it may not open two more files"
+		       : error == ENOMEM
+			       ? "it has no memory for the hooks (a limit on its address space)"
+			       : "its hook library could not begin";
 	if (p->has_library)
 		return "it could not reach the recorder";
-	return hindrance ? hindrance
-			 : "libweir.so was not preloaded (another environment or root folder, or the file may not be read there)";
+	if (hindrance)
+		return hindrance;
+	return t->h->options.is_attach
+		       ? "a process that weir attached to has executed it; only what weir starts passes hooks on"
+		       : "libweir.so was not preloaded (another environment or root folder, a limit on memory, or the file may not be read there)";
 }
 
 /* It has ended, or become another program, at `end`. */
 static void judge(struct transcript *t, struct program *p, uint64_t end)
 {
-	const char *reason;
+	uint32_t error = 0;
+	bool was = was_heard(t, p, end, &error);
 
-	if (!was_heard(t, p, end)) {
-		reason = reason_of(p);
+	if (!was || error) {
+		const char *reason = reason_of(t, p, was, error);
+
 		/* Of one that has not even loaded its libraries nothing was missed. */
 		if (p->has_library || p->n_files > 2 ||
 			(p->path && hook_targets_hindrance(p->path)))
@@ -125,10 +142,15 @@ void transcript_program_ends(struct transcript *t, uint32_t pid, uint64_t time)
 	*map_find(&t->program_of, pid) = 0;
 }
 
+static char *tally_text(const struct program_tally *tally)
+{
+	return mem_printf("program%s%s%s was not hooked: %s", tally->name[0] ? " '" : "",
+		tally->name, tally->name[0] ? "'" : "", tally->reason);
+}
+
 static void write_tally(struct transcript *t, const struct program_tally *tally, uint64_t time)
 {
-	char *text = mem_printf("program%s%s%s was not hooked: %s", tally->name[0] ? " '" : "",
-		tally->name, tally->name[0] ? "'" : "", tally->reason);
+	char *text = tally_text(tally);
 
 	trace_writer_loss(t->world.w, t->world.life_stream, time,
 		tally->is_loss ? RECORD_LOSS_EVENTS : RECORD_LOSS_NOTE, tally->n, text);
@@ -145,6 +167,30 @@ void transcript_write_unheard(struct transcript *t, uint64_t time)
 	}
 	for (size_t i = 0; i < t->tallies.n; i++)
 		write_tally(t, &t->tallies.v[i], time);
+}
+
+char *transcript_unhooked(const struct transcript *t)
+{
+	const struct program_tally *first = NULL;
+	uint64_t n = 0, n_kinds = 0;
+	char *text, *sentence;
+
+	for (size_t i = 0; i < t->tallies.n; i++)
+		if (!t->tallies.v[i].is_loss) {
+			first = first ? first : &t->tallies.v[i];
+			n += t->tallies.v[i].n;
+			n_kinds++;
+		}
+	if (!first)
+		return NULL;
+	text = tally_text(first);
+	if (n == 1)
+		return text;
+	sentence = n_kinds == 1 ? mem_printf("%s (%lu times)", text, n)
+				: mem_printf("%s; nor were %lu others (weir report loss says why)",
+					  text, n - first->n);
+	free(text);
+	return sentence;
 }
 
 uint64_t transcript_n_unheard(const struct transcript *t)

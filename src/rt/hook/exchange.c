@@ -149,6 +149,16 @@ static bool read_all(int fd, void *to, size_t n)
 	return true;
 }
 
+static bool pass_over(int fd, uint64_t n)
+{
+	uint8_t bytes[512];
+
+	for (; n > sizeof(bytes); n -= sizeof(bytes))
+		if (!read_all(fd, bytes, sizeof(bytes)))
+			return false;
+	return read_all(fd, bytes, (size_t)n);
+}
+
 /* The descriptors come with the first byte. */
 static bool read_reply(struct exchange *x)
 {
@@ -170,12 +180,12 @@ static bool read_reply(struct exchange *x)
 	while (got == -EINTR_ERRNO);
 	if (got <= 0)
 		return false;
-	if (message.msg_controllen >= sizeof(struct cmsghdr) &&
-		extra.header.cmsg_type == SCM_RIGHTS &&
-		extra.header.cmsg_len == CMSG_LEN(sizeof(fds))) {
+	/* As many of them as the program may still open. */
+	if (message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
+		extra.header.cmsg_type == SCM_RIGHTS) {
 		bytes_copy(fds, CMSG_DATA(&extra.header), sizeof(fds));
 		x->area_fd = fds[0];
-		x->family_fd = fds[1];
+		x->family_fd = extra.header.cmsg_len >= CMSG_LEN(sizeof(fds)) ? fds[1] : -1;
 	}
 	return read_all(x->fd, (uint8_t *)&x->reply + got, sizeof(x->reply) - (size_t)got) &&
 	       x->reply.magic == HOOK_ABI_MAGIC;
@@ -201,7 +211,14 @@ static int ask(
 		return 0;
 	plans = raw_mmap(NULL, (size_t)x->reply.plan_bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	if (raw_failed(plans) || !read_all(x->fd, plans, (size_t)x->reply.plan_bytes)) {
+	if (raw_failed(plans)) {
+		if (hello->kind == HOOK_HELLO_START && pass_over(x->fd, x->reply.plan_bytes))
+			exchange_give_up(x, HOOK_HELLO_START, -12 /* ENOMEM */);
+		exchange_close(x);
+		return -12;
+	}
+	if (!read_all(x->fd, plans, (size_t)x->reply.plan_bytes)) {
+		raw_call(SYS_munmap, plans, (size_t)x->reply.plan_bytes);
 		exchange_close(x);
 		return -5;
 	}
@@ -210,14 +227,31 @@ static int ask(
 	return 0;
 }
 
+static void count_unheard(enum hook_hello_kind kind)
+{
+	if (library.family)
+		__atomic_add_fetch(&library.family->n_unheard[kind], 1, __ATOMIC_RELAXED);
+}
+
 int exchange_open(
 	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes)
 {
 	int rc = ask(x, hello, modules, module_bytes);
 
-	if (rc < 0 && library.family)
-		__atomic_add_fetch(&library.family->n_unheard[hello->kind], 1, __ATOMIC_RELAXED);
+	if (rc < 0)
+		count_unheard(hello->kind);
 	return rc;
+}
+
+void exchange_give_up(const struct exchange *x, enum hook_hello_kind kind, int error)
+{
+	struct hook_results failed = {HOOK_FAILED_MAGIC, (uint32_t)-error};
+
+	/* A program that begins has no page to count in; the others are not waited for. */
+	if (kind == HOOK_HELLO_START)
+		send_all(x->fd, &failed, sizeof(failed));
+	else
+		count_unheard(kind);
 }
 
 void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n)
@@ -229,15 +263,21 @@ void exchange_results(struct exchange *x, const struct hook_result *results, uin
 		read_all(x->fd, &done, 1); /* the recorder knows them before the program runs on */
 }
 
+void exchange_close_area(struct exchange *x)
+{
+	if (x->area_fd >= 0)
+		raw_call(SYS_close, x->area_fd);
+	if (x->family_fd >= 0)
+		raw_call(SYS_close, x->family_fd);
+	x->area_fd = x->family_fd = -1;
+}
+
 void exchange_close(struct exchange *x)
 {
 	if (x->plans)
 		raw_call(SYS_munmap, x->plans, (size_t)x->plan_bytes);
 	if (x->fd >= 0)
 		raw_call(SYS_close, x->fd);
-	if (x->area_fd >= 0)
-		raw_call(SYS_close, x->area_fd);
-	if (x->family_fd >= 0)
-		raw_call(SYS_close, x->family_fd);
+	exchange_close_area(x);
 	*x = (struct exchange){.fd = -1, .area_fd = -1, .family_fd = -1};
 }

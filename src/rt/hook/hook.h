@@ -305,6 +305,9 @@ struct exchange {
 int exchange_open(
 	struct exchange *x, struct hook_hello *hello, const void *modules, size_t module_bytes);
 void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n);
+/* The library cannot do what it said hello for. `error` is negative; `x` is for START only. */
+void exchange_give_up(const struct exchange *x, enum hook_hello_kind kind, int error);
+void exchange_close_area(struct exchange *x); /* the two descriptors that came with the reply */
 void exchange_close(struct exchange *x);
 bool exchange_recorder_lives(void);
 

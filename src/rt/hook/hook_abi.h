@@ -320,6 +320,9 @@ struct hook_results {
 	uint32_t magic;
 	uint32_t n_results;
 };
+/* As `magic`, after START: the library could not begin (no memory, no free descriptor), and n_results
+ * is the error's number. Nothing follows. */
+#define HOOK_FAILED_MAGIC 0x6c696177u /* "wail" */
 
 /* Before the moved code, in this order: u32 id, u8 action, u8 detail, u16 0, then the call of the
  * hook (HOOK_CALL_BYTES), at which a program counter means "at the function's entry". */

@@ -164,8 +164,12 @@ static int say_modules(enum hook_hello_kind kind)
 	uint32_t n;
 	int rc;
 
-	if (raw_failed(message))
+	if (raw_failed(message)) {
+		/* A program that never says hello is known by its exec. */
+		if (kind != HOOK_HELLO_START)
+			exchange_give_up(NULL, kind, -12);
 		return -12;
+	}
 	n = add_modules(message, &n_bytes, fresh, MODULES_MAX - n_seen);
 	if (!n && kind == HOOK_HELLO_MODULES) {
 		raw_call(SYS_munmap, message, scratch_bytes);
@@ -176,10 +180,13 @@ static int say_modules(enum hook_hello_kind kind)
 	if (rc == 0 && !x.reply.status) {
 		if (kind == HOOK_HELLO_START)
 			rc = library_open_area(&x);
+		exchange_close_area(&x); /* patching opens files, of which few may be allowed */
 		for (uint32_t i = 0; rc == 0 && i < n; i++)
 			seen[n_seen++] = fresh[i];
 		if (rc == 0)
 			rc = apply_plan(&x, fresh);
+		if (rc < 0)
+			exchange_give_up(&x, kind, rc);
 	} else if (rc == 0) {
 		rc = -1;
 	}
@@ -215,8 +222,13 @@ static int say_forked(void)
 	hello.parent_serial = library.serial;
 	library.is_forked = true;
 	rc = exchange_open(&x, &hello, NULL, 0);
-	if (rc == 0)
-		rc = x.reply.status ? -1 : library_open_area(&x);
+	if (rc == 0 && x.reply.status) {
+		rc = -1;
+	} else if (rc == 0) {
+		rc = library_open_area(&x);
+		if (rc < 0)
+			exchange_give_up(&x, HOOK_HELLO_FORK, rc);
+	}
 	exchange_close(&x);
 	if (rc < 0)
 		library_stop();

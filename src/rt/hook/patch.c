@@ -20,7 +20,8 @@
 #include <time.h>
 
 #define REACH	      0x70000000u
-#define N_PATCHES_MAX (1u << 20)
+#define PATCHES_BITS  20 /* log2 of how many there may be */
+#define FEW_BITS      14 /* where the program may not have memory for that */
 #define N_STUBS	      4
 #define N_GROUPS      65536
 #define JUMP_BYTES    5u
@@ -37,10 +38,10 @@ static uint32_t n_groups;
 
 static bool has_unused_group; /* opened for nothing: all in it was refused */
 
-static struct patch *patches; /* N_PATCHES_MAX of them are reserved, the first n_patches used */
+static struct patch *patches; /* 1 << patches_bits are reserved, the first n_patches used */
 static uint32_t n_patches;
-static uint32_t *index_table; /* by site; 0 = none, else number + 1 */
-#define INDEX_BITS 21
+static unsigned patches_bits; /* like both tables: set once, by whoever changes code first */
+static uint32_t *index_table; /* twice as many, by site; 0 = none, else number + 1 */
 
 /* Memory for trampolines near one module. */
 struct near_memory {
@@ -80,31 +81,34 @@ void patch_unlock(void)
 
 static uint32_t index_of(uintptr_t site)
 {
-	return (uint32_t)(((uint64_t)site * 0x9e3779b97f4a7c15ull) >> (64 - INDEX_BITS));
+	return (uint32_t)(((uint64_t)site * 0x9e3779b97f4a7c15ull) >> (63 - patches_bits));
+}
+
+/* All or nothing: address space that the program may need itself is not kept for nothing. */
+static bool tables_open(unsigned bits)
+{
+	size_t patch_bytes = sizeof(struct patch) << bits, index_bytes = sizeof(uint32_t) << (bits + 1);
+	uint8_t *p = raw_mmap(NULL, patch_bytes + index_bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+
+	if (raw_failed(p))
+		return false;
+	patches_bits = bits;
+	index_table = (uint32_t *)(p + patch_bytes);
+	patches = (struct patch *)p;
+	return true;
 }
 
 static bool tables_ensure(void)
 {
-	void *p, *q;
-
-	if (patches)
-		return true;
-	p = raw_mmap(NULL, (size_t)N_PATCHES_MAX * sizeof(struct patch), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-	q = raw_mmap(NULL, sizeof(uint32_t) << INDEX_BITS, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-	if (raw_failed(p) || raw_failed(q))
-		return false;
-	index_table = q;
-	patches = p;
-	return true;
+	return patches || tables_open(PATCHES_BITS) || tables_open(FEW_BITS);
 }
 
 const struct patch *patch_at(uintptr_t site)
 {
 	if (!index_table)
 		return NULL;
-	for (uint32_t i = index_of(site);; i = (i + 1) & ((1u << INDEX_BITS) - 1)) {
+	for (uint32_t i = index_of(site);; i = (i + 1) & ((2u << patches_bits) - 1)) {
 		if (!index_table[i])
 			return NULL;
 		if (patches[index_table[i] - 1].site == site)
@@ -114,11 +118,11 @@ const struct patch *patch_at(uintptr_t site)
 
 static struct patch *patch_new(uintptr_t site)
 {
-	const uint32_t mask = (1u << INDEX_BITS) - 1;
+	const uint32_t mask = (2u << patches_bits) - 1;
 	struct patch *p;
 	uint32_t i;
 
-	if (n_patches == N_PATCHES_MAX)
+	if (n_patches == 1u << patches_bits)
 		return NULL;
 	p = &patches[n_patches++];
 	p->site = site;

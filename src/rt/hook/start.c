@@ -62,7 +62,9 @@ int library_open_area(const struct exchange *x)
 	struct thread *threads;
 	size_t n_bytes;
 
-	if (x->area_fd < 0 || bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
+	if (x->area_fd < 0)
+		return -24; /* EMFILE: the kernel drops descriptors that the program may not have */
+	if (bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
 		return -22; /* EINVAL */
 	control = raw_mmap(area_place(bytes), (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		x->area_fd);
