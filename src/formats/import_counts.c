@@ -289,9 +289,14 @@ static void write_end(struct counts_file *f)
 		counts_note(f, 1,
 			"the program gave up system calls (seccomp): children that it had from then on are "
 			"not counted");
+	if (h->flags & COUNT_FILE_CHILD_FAILED)
+		counts_note(f, 1,
+			"a child could not create its count file (another root directory or user, a full "
+			"disk): it is not counted");
 	if (h->calls_lost)
 		trace_writer_loss(f->w, f->life, 0, RECORD_LOSS_EVENTS, h->calls_lost,
-			"a call had no node, for want of memory: its cost is in its caller's");
+			"a call had no node, for want of memory or of room in the file: its cost is in "
+			"its caller's");
 	trace_writer_numbers(
 		f->w, f->life, f->end_ns, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, NULL, 0);
 }
