@@ -249,10 +249,34 @@ static void write_code(struct counts_file *f)
 	}
 }
 
+/* Once for each reason. */
+static void note_left_alone(struct counts_file *f)
+{
+	uint64_t n[INSERT_N_REASONS + 1] = {0};
+	const struct counts_function *first[INSERT_N_REASONS + 1] = {NULL};
+
+	for (size_t i = 0; i < f->functions.n; i++) {
+		const struct counts_function *function = &f->functions.v[i];
+		uint16_t reason = function->reason < INSERT_N_REASONS ? function->reason
+								       : INSERT_N_REASONS;
+
+		if (!n[reason]++)
+			first[reason] = function;
+	}
+	for (uint16_t reason = 0; reason <= INSERT_N_REASONS; reason++)
+		if (n[reason] && insert_reason_is_told(reason))
+			counts_note(f, n[reason],
+				"a function is not counted: %s (the first: '%.200s' of '%.200s'; 'weir report "
+				"coverage' has all)",
+				reason_text(reason), first[reason]->name,
+				f->units.v[first[reason]->unit].object);
+}
+
 static void write_end(struct counts_file *f)
 {
 	const struct count_header *h = f->header;
 
+	note_left_alone(f);
 	if (h->n_threads_lost)
 		counts_note(f, h->n_threads_lost,
 			"a thread had no memory for counters of its own: it is counted together with "
@@ -265,9 +289,14 @@ static void write_end(struct counts_file *f)
 		counts_note(f, 1,
 			"the program gave up system calls (seccomp): children that it had from then on are "
 			"not counted");
+	if (h->flags & COUNT_FILE_CHILD_FAILED)
+		counts_note(f, 1,
+			"a child could not create its count file (another root directory or user, a full "
+			"disk): it is not counted");
 	if (h->calls_lost)
 		trace_writer_loss(f->w, f->life, 0, RECORD_LOSS_EVENTS, h->calls_lost,
-			"a call had no node, for want of memory: its cost is in its caller's");
+			"a call had no node, for want of memory or of room in the file: its cost is in "
+			"its caller's");
 	trace_writer_numbers(
 		f->w, f->life, f->end_ns, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, NULL, 0);
 }

@@ -118,7 +118,7 @@ static void find_foreign(struct describe *d, const struct code_section *s)
 	d->foreign.n = 0;
 	if (d->foreign_names.n)
 		map_reset(&d->foreign_names);
-	for (size_t i = 0; i < s->insns.n; i++) {
+	for (size_t i = 0; code_section_is_inserted(s) && i < s->insns.n; i++) {
 		const struct code_insn *insn = &s->insns.v[i];
 
 		if (!(insn->bits & CODE_INSN_FOREIGN) || !insn->after)

@@ -44,8 +44,8 @@ void exception_tables_release(struct exception_tables *t);
 /*
  * Writes them anew for code that went where `m` says: ranges, advances, call-site tables. Adds the
  * maps of the sections that changed to `m` and moves the offsets of their own relocations (not the
- * addends: relocate.c does that for all sections afterwards; symbols must still have their old
- * values here). Sections in which no range moved stay as they are. On failure the object and `m`
+ * addends: relocate.c does that for all sections afterwards; symbols and code must still be the old
+ * ones here). Sections in which no range moved stay as they are. On failure the object and `m`
  * are as they were.
  */
 int exception_tables_move(struct elf_object *o, struct moved *m, struct err *err);

@@ -28,11 +28,18 @@ static const char *const reason_texts[INSERT_N_REASONS] = {
 	[INSERT_REASON_BOUND] = "it depends on where its instructions lie",
 	[INSERT_REASON_LTO] = "it is no machine code, but made for link-time optimisation",
 	[INSERT_REASON_SECTION_KIND] = "its section is put together from pieces by the linker",
+	[INSERT_REASON_TABLES] = "the exception tables of its object are not understood",
 };
 
 const char *insert_reason_text(enum insert_reason reason)
 {
 	return reason < INSERT_N_REASONS ? reason_texts[reason] : "not known";
+}
+
+bool insert_reason_is_told(enum insert_reason reason)
+{
+	return reason != INSERT_REASON_DONE && reason != INSERT_REASON_NOT_WANTED &&
+	       reason != INSERT_REASON_EMPTY && reason != INSERT_REASON_SECTION_KIND;
 }
 
 void insert_report_release(struct insert_report *r)
@@ -131,16 +138,18 @@ static bool insert_into(struct code *c, struct insert_report *report, struct err
 	code_live(c);
 	code_plan(c);
 	code_lay_out(c);
+	/* In front of code_emit: ranges are checked against the sections as they were. Padding may go, so
+	 * that a section with little code in it becomes smaller. */
+	if (has_work(c) && exception_tables_move(c->object, &c->moved, err)) {
+		note(report, mem_printf("%s; the object is left alone", err->text));
+		code_refuse(c, INSERT_REASON_TABLES);
+	}
 	report_code(c, report);
 	if (!has_work(c))
 		return false;
 	if (c->options->mode != INSERT_MODE_NOPS)
 		code_describe(c);
 	code_emit(c);
-	if (exception_tables_move(c->object, &c->moved, err)) {
-		note(report, mem_printf("%s; the object is left alone", err->text));
-		return false;
-	}
 	if (debug_move(c->object, &c->moved, err)) {
 		note(report, mem_printf("%s; its debug information is dropped", err->text));
 		drop_debug(c->object);
@@ -155,11 +164,30 @@ static int copy_object(struct span in, struct buf *out)
 	return 0;
 }
 
+static bool has_left_alone(const struct code *c)
+{
+	for (size_t n = 1; n < c->n_sections; n++)
+		for (size_t i = 0; i < c->sections[n].functions.n; i++)
+			if (insert_reason_is_told(c->sections[n].functions.v[i].reason))
+				return true;
+	return false;
+}
+
+/* The object as it was; but whoever reads the counts of the program has to know what is not in them. */
+static int write_left_alone(struct code *c, struct span in, struct buf *out, struct err *err)
+{
+	if (c->options->mode == INSERT_MODE_NOPS || !has_left_alone(c))
+		return copy_object(in, out);
+	code_describe(c);
+	return elf_object_write(c->object, out, err);
+}
+
 int insert_object(struct span in, const struct insert_options *options, struct buf *out,
 	struct insert_report *report, struct err *err)
 {
 	struct elf_object o;
 	struct code c;
+	bool is_readable;
 	int rc;
 
 	if (elf_object_open(&o, in, err))
@@ -176,17 +204,16 @@ int insert_object(struct span in, const struct insert_options *options, struct b
 		elf_object_release(&o);
 		return rc;
 	}
-	if (code_read(&c, &o, options, err)) {
-		report->n_left_alone++;
+	is_readable = code_read(&c, &o, options, err) == 0;
+	if (!is_readable) {
 		note(report, mem_printf("%s; the object is left alone", err->text));
-		elf_object_release(&o);
-		return copy_object(in, out);
+		report_code(&c, report);
 	}
-	if (insert_into(&c, report, err))
+	if (is_readable && insert_into(&c, report, err)) {
 		rc = elf_object_write(&o, out, err);
-	else {
+	} else {
 		report->n_left_alone++;
-		rc = copy_object(in, out);
+		rc = write_left_alone(&c, in, out, err);
 	}
 	code_release(&c);
 	elf_object_release(&o);

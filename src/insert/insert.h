@@ -57,9 +57,13 @@ enum insert_reason {
 	INSERT_REASON_LTO,	    /* no machine code: made for link-time optimisation */
 	INSERT_REASON_SECTION_KIND, /* .init, .fini and the like: pieces put together by the linker
 				     */
+	INSERT_REASON_TABLES, /* exception tables of the object that are not understood */
 	INSERT_N_REASONS
 };
 const char *insert_reason_text(enum insert_reason reason);
+/* Functions that are left alone for it are missed in the counts: reports tell of them. Not so what was
+ * not asked for, has no code, or is a piece of .init and the like. */
+bool insert_reason_is_told(enum insert_reason reason);
 
 struct insert_function {
 	char *name;   /* owned */
@@ -81,7 +85,8 @@ struct insert_report {
 void insert_report_release(struct insert_report *r);
 
 /* One object. Fails only when it is not a sound object at all; what cannot be inserted is in the
- * report, and the output is then the input. */
+ * report, and the output is then the input; with units, where there are functions that the reports of
+ * the program have to tell of. */
 int insert_object(struct span in, const struct insert_options *options, struct buf *out,
 	struct insert_report *report, struct err *err);
 /* An object or an archive, by its first bytes; `folder` is where a thin archive's members are

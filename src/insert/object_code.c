@@ -70,6 +70,13 @@ void code_section_refuse(struct code_section *s, enum insert_reason reason)
 			s->functions.v[i].reason = reason;
 }
 
+void code_refuse(struct code *c, enum insert_reason reason)
+{
+	for (size_t n = 1; n < c->n_sections; n++)
+		if (c->sections[n].is_code)
+			code_section_refuse(&c->sections[n], reason);
+}
+
 /* Objects with tables that hold distances within the code as plain numbers: of Go, of code that a
  * garbage collector walks, of restartable sequences. */
 static bool has_distances(const struct elf_object *o)
@@ -351,16 +358,14 @@ int code_read(
 	struct code *c, struct elf_object *o, const struct insert_options *options, struct err *err)
 {
 	bool is_bound = has_distances(o);
+	int rc;
 
 	*c = (struct code){.object = o, .options = options, .n_sections = o->sections.n};
 	c->sections = mem_calloc(c->n_sections + 1, sizeof(*c->sections));
 	moved_init(&c->moved, c->n_sections);
 	c->is_compiled = comment_names_compiler(o);
-	if (exception_tables_read(&c->tables, o, err)) {
-		code_release(c);
-		return err->code;
-	}
-	c->has_tables = true;
+	rc = exception_tables_read(&c->tables, o, err);
+	c->has_tables = rc == 0;
 	for (size_t i = 1; i < c->n_sections; i++) {
 		const struct object_section *os = &o->sections.v[i];
 		struct code_section *s = &c->sections[i];
@@ -389,7 +394,9 @@ int code_read(
 		if (c->sections[i].is_code)
 			refuse_section(&c->sections[i], is_bound);
 	code_find_parents(c);
-	return 0;
+	if (rc)
+		code_refuse(c, INSERT_REASON_TABLES);
+	return rc;
 }
 
 void code_release(struct code *c)

@@ -174,6 +174,8 @@ struct code_target {
 	int64_t offset;
 };
 
+/* Fails when exception tables are not understood: then every function is there, and refused. To be
+ * released in any case. */
 int code_read(struct code *c, struct elf_object *o, const struct insert_options *options,
 	struct err *err);
 void code_release(struct code *c);
@@ -183,7 +185,7 @@ void code_live(struct code *c);
 void code_plan(struct code *c);
 void code_lay_out(struct code *c);
 /* Adds the counters, and the units that describe the functions: a section each for each text
- * section. Behind code_lay_out, in front of code_emit. */
+ * section. Behind code_lay_out, in front of code_emit; or alone, where all sections are left alone. */
 void code_describe(struct code *c);
 void code_emit(struct code *c);
 /* The addend of a relocation that lies in this instruction of a section (or in data: NULL), for
@@ -223,6 +225,7 @@ static inline bool code_section_is_inserted(const struct code_section *s)
 }
 /* Leaves the whole section alone, with all its functions that have no reason of their own yet. */
 void code_section_refuse(struct code_section *s, enum insert_reason reason);
+void code_refuse(struct code *c, enum insert_reason reason); /* all sections */
 
 /* Lengths, of the instruction as it will be and of what is put around it (code_plan.c). */
 uint32_t code_insn_bytes(const struct code_insn *insn);

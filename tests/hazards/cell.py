@@ -105,7 +105,7 @@ class Cell:
             run.faults.append(str(e))
         self.judge_leftovers(run)
         run.output = self.text("program.out")
-        run.said = self.text("weir.err")
+        run.said += self.text("weir.err")
         return run
 
     def run_native(self, mode=None):

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The count file and its areas. No descriptor is kept: programs close what they do not know. To
+ * The count file and its areas. No descriptor is kept: programs close what they do not know, and
+ * one of a folder would be a way out of a root directory that the program has changed. To
  * grow, the file is opened again, and has to be the same one. All of its space is reserved before
  * it is mapped: on a disk that is full, a store would end the program.
+ *
+ * The header is mapped by a descriptor that has the file locked. The lock is the open file's, which
+ * lives as long as that mapping: up to the process' end, or its exec.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,19 +17,25 @@
 
 #define ZEROS_BYTES 4096
 
-bool count_file_open(int *fd)
+/* 0 or a negative errno. */
+static long file_open(int *fd)
 {
 	struct stat st;
 
 	*fd = (int)raw_call(
 		SYS_openat, AT_FDCWD, count_library.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
 	if (*fd < 0)
-		return false;
+		return *fd;
 	if (raw_call(SYS_fstat, *fd, &st) == 0 && st.st_ino == count_library.inode &&
 		st.st_dev == count_library.device)
-		return true;
+		return 0;
 	count_file_close(*fd);
-	return false;
+	return -RAW_ENOENT;
+}
+
+bool count_file_open(int *fd)
+{
+	return file_open(fd) == 0;
 }
 
 void count_file_close(int fd)
@@ -69,12 +79,26 @@ static long reserve(int fd, uint64_t offset, uint64_t bytes)
 	return rc;
 }
 
+/* Told once. While the file is made, whoever makes it tells. */
+static void cannot_grow(long error)
+{
+	if (!count_library.header->magic[0] || count_library.is_full)
+		return;
+	count_library.is_full = true;
+	count_name_complain_growth(error);
+}
+
 bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd)
 {
-	if (!count_file_open(fd))
-		return false;
-	if (reserve(*fd, count_library.file_bytes, bytes) < 0) {
-		count_file_close(*fd);
+	long rc = file_open(fd);
+
+	if (rc == 0) {
+		rc = reserve(*fd, count_library.file_bytes, bytes);
+		if (rc < 0)
+			count_file_close(*fd);
+	}
+	if (rc < 0) {
+		cannot_grow(rc);
 		return false;
 	}
 	*offset = count_library.file_bytes;
@@ -132,6 +156,7 @@ static bool map_header(int fd)
 /* A new file at the path; 0 or a negative errno. */
 long count_file_create(void)
 {
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct stat st;
 	int fd = (int)raw_call(SYS_openat, AT_FDCWD, count_library.path,
 		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -144,6 +169,8 @@ long count_file_create(void)
 		rc = reserve(fd, 0, COUNT_HEADER_BYTES);
 	if (rc == 0 && !map_header(fd))
 		rc = -RAW_ENOSPC;
+	if (rc == 0) /* not all file systems have locks */
+		raw_call(SYS_fcntl, fd, F_OFD_SETLK, &lock);
 	count_file_close(fd);
 	if (rc < 0) {
 		raw_call(SYS_unlink, count_library.path);

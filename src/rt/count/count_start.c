@@ -238,8 +238,7 @@ static long make_file(const struct start *start)
 	const struct image *image = &start->image;
 	long rc;
 
-	count_name_temporary();
-	rc = count_file_create();
+	rc = count_name_create();
 	if (rc < 0)
 		return rc;
 	fill_header(image, start->argc, start->argv);
@@ -356,15 +355,14 @@ static long make_child_file(const struct count_header *parent)
 	struct count_header *h;
 	long rc;
 
-	count_name_temporary();
-	rc = count_file_create();
+	rc = count_name_create();
 	if (rc < 0)
 		return rc;
 	h = count_library.header;
 	copy_bytes(h, parent, offsetof(struct count_header, areas));
 	h->magic[0] = 0;
 	h->end_ns = h->end_ticks = h->calls_lost = h->n_threads_lost = 0;
-	h->flags &= ~COUNT_FILE_ENDED;
+	h->flags &= ~(COUNT_FILE_ENDED | COUNT_FILE_CHILD_FAILED);
 	fill_times(h);
 	rc = add_units(
 		(const void *)count_library.units, count_library.units_bytes, count_library.units);
@@ -385,14 +383,17 @@ static long begin_child(uint64_t sp)
 		raw_call(SYS_unlink, count_library.path);
 		return rc;
 	}
-	raw_call(SYS_munmap, parent, COUNT_HEADER_BYTES);
 	set_magic(count_library.header);
-	return count_name_take(true);
+	rc = count_name_take(true);
+	if (rc == 0)
+		raw_call(SYS_munmap, parent, COUNT_HEADER_BYTES);
+	return rc;
 }
 
 void count_forked(uint64_t sp)
 {
 	uint32_t pid = (uint32_t)raw_call(SYS_getpid, 0);
+	struct count_header *parent = count_library.header;
 	long rc;
 
 	if (pid == count_library.pid)
@@ -404,6 +405,7 @@ void count_forked(uint64_t sp)
 	/* Away from the parent's counters. */
 	count_library.is_ready = false;
 	count_gs_set(0);
+	__atomic_fetch_or(&parent->flags, COUNT_FILE_CHILD_FAILED, __ATOMIC_RELAXED);
 	count_name_complain(rc);
 }
 

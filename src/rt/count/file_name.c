@@ -7,15 +7,21 @@
  * A file that is there already is never written to: a process that still runs may have it mapped.
  * Such a one keeps its name, and this process' file is NAME.PID.weir; that of a process that has
  * ended becomes NAME.weir.old. Nothing but count files is ever moved or removed: what else has
- * the name keeps it, and if that is a file, this process' file is NAME.PID.weir.
+ * the name keeps it, and if that is a file, this process' file is NAME.PID.weir. Should that be
+ * taken as well (another pid namespace has the same numbers), it is NAME.PID.1.weir, and so on.
+ *
+ * Whoever counts into a file has it locked (count_file.c). That is true for processes which cannot be
+ * seen from here, too.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include "runtime.h"
 
-#define TRIES	     8 /* against others who start at the same time */
+#define TRIES	     32 /* against others who start at the same time */
 #define LINKS_MAX    16
 #define TAKEN	     1 /* by a process that still runs */
 #define NOT_OURS     2 /* by something that is no count file */
@@ -115,9 +121,9 @@ static void follow_links(struct text *t)
 	}
 }
 
-/* The name with its %p replaced; or, where it has none and shall be this process' own, .PID put in.
- */
-static void expand(struct text *t, bool is_own)
+/* The name with its %p replaced. `own` 1: this process' own, .PID is put in where %p was not there;
+ * N more: the Nth of that name. */
+static void expand(struct text *t, uint32_t own)
 {
 	const char *w = count_library.wanted;
 	bool has_pid = false;
@@ -135,22 +141,39 @@ static void expand(struct text *t, bool is_own)
 		}
 	}
 	follow_links(t);
-	if (has_pid || !is_own)
+	if (own < (has_pid ? 2 : 1))
 		return;
 	if (ends_with(t, ".weir", 5))
 		t->n -= 5;
-	add_char(t, '.');
-	add_number(t, count_library.pid);
+	if (!has_pid) {
+		add_char(t, '.');
+		add_number(t, count_library.pid);
+	}
+	if (own > 1) {
+		add_char(t, '.');
+		add_number(t, own - 1);
+	}
 	add(t, ".weir");
 }
 
-void count_name_temporary(void)
+long count_name_create(void)
 {
-	struct text t = {count_library.path, 0, sizeof(count_library.path)};
+	long rc = -RAW_EEXIST;
 
-	expand(&t, false);
-	add(&t, ".tmp.");
-	add_number(&t, count_library.pid);
+	/* One may be left by a process that was killed, or be another's of the same number. */
+	for (uint32_t i = 0; i < TRIES && rc == -RAW_EEXIST; i++) {
+		struct text t = {count_library.path, 0, sizeof(count_library.path)};
+
+		expand(&t, 0);
+		add(&t, ".tmp.");
+		add_number(&t, count_library.pid);
+		if (i) {
+			add_char(&t, '.');
+			add_number(&t, i);
+		}
+		rc = count_file_create();
+	}
+	return rc;
 }
 
 static bool equals(const char *a, const char *b)
@@ -209,11 +232,29 @@ static bool read_beginning(const char *path, struct beginning *b)
 	return true;
 }
 
-/* Does a process that runs count into this file? After exec, that process is this one. */
+static bool is_locked(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = (int)raw_call(
+		SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0);
+	long rc;
+
+	if (fd < 0)
+		return false;
+	rc = raw_call(SYS_fcntl, fd, F_OFD_GETLK, &lock);
+	raw_call(SYS_close, fd);
+	return rc == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Does a process that runs count into this file? After exec, that process is this one, which has no
+ * lock any more. Where there are no locks, the number of the process has to do. */
 static bool is_in_use(const char *path, uint64_t inode, const struct beginning *b)
 {
-	if (b->pid == count_library.pid || (b->flags & COUNT_FILE_ENDED) ||
-		raw_call(SYS_kill, b->pid, 0) == -RAW_ESRCH)
+	if (b->flags & COUNT_FILE_ENDED)
+		return false;
+	if (is_locked(path))
+		return true;
+	if (b->pid == count_library.pid || raw_call(SYS_kill, b->pid, 0) == -RAW_ESRCH)
 		return false;
 	return maps_have(b->pid, path, inode);
 }
@@ -294,19 +335,33 @@ long count_name_look(void)
 	struct beginning b;
 	long rc;
 
-	expand(&t, false);
+	expand(&t, 0);
 	rc = look(path, &st, &b);
 	return rc == -RAW_EISDIR || rc == -RAW_EEXIST ? rc : 0;
 }
 
-/* Where the program has closed it, the number may be another file's by now. */
+/* A pipe that nobody reads: the signal, which is blocked here, is taken back. */
+static void write_unharmed(const struct text *line)
+{
+	uint64_t before = 0, pipe = 1ull << (SIGPIPE - 1);
+	struct timespec now = {0};
+
+	raw_call(SYS_rt_sigpending, &before, sizeof(before));
+	if (raw_call(SYS_write, 2, line->at, line->n) == -RAW_EPIPE && !(before & pipe))
+		raw_call(SYS_rt_sigtimedwait, &pipe, 0, &now, sizeof(pipe));
+}
+
+/* Where the program has closed it, the number may be another file's by now. Where nothing can be
+ * written at once, the program is not made to wait. */
 static void say(const struct text *line)
 {
 	struct stat st;
+	struct pollfd ready = {2, POLLOUT, 0};
 
 	if (raw_call(SYS_fstat, 2, &st) == 0 && st.st_ino == count_library.stderr_inode &&
-		st.st_dev == count_library.stderr_device)
-		raw_call(SYS_write, 2, line->at, line->n);
+		st.st_dev == count_library.stderr_device &&
+		raw_call(SYS_poll, &ready, 1, 0) == 1 && (ready.revents & POLLOUT))
+		write_unharmed(line);
 }
 
 static void add_wanted(struct text *line)
@@ -314,7 +369,7 @@ static void add_wanted(struct text *line)
 	char path[COUNT_PATH_BYTES];
 	struct text t = {path, 0, sizeof(path)};
 
-	expand(&t, false);
+	expand(&t, 0);
 	add(line, path);
 }
 
@@ -336,19 +391,19 @@ static void tell_besides(long why)
 long count_name_take(bool is_child)
 {
 	char path[COUNT_PATH_BYTES];
-	bool is_own = is_child;
+	uint32_t own = is_child;
 	long rc = -RAW_EEXIST, why = 0;
 
 	for (int i = 0; i < TRIES && rc == -RAW_EEXIST; i++) {
 		struct text t = {path, 0, sizeof(path)};
 
-		expand(&t, is_own);
+		expand(&t, own);
 		rc = clear(path);
 		if (rc == 0) {
 			rc = move_new(count_library.path, path);
 		} else if (rc > 0) {
 			why = rc > why ? rc : why;
-			is_own = true;
+			own++;
 			rc = -RAW_EEXIST;
 		}
 	}
@@ -391,6 +446,22 @@ static void add_reason(struct text *t, long error)
 		add(t, "error ");
 		add_number(t, (uint64_t)-error);
 	}
+}
+
+void count_name_complain_growth(long error)
+{
+	char line[COUNT_PATH_BYTES + 128];
+	struct text t = {line, 0, sizeof(line)};
+
+	add(&t, "weir: ");
+	add(&t, count_library.path);
+	add(&t, ": cannot grow: ");
+	if (error == -RAW_ENOENT)
+		add(&t, "it is not there any more");
+	else
+		add_reason(&t, error);
+	add(&t, "; counts are not complete\n");
+	say(&t);
 }
 
 void count_name_complain(long error)

@@ -16,6 +16,7 @@
 #define RAW_EFBIG	 27
 #define RAW_ENOSPC	 28
 #define RAW_EROFS	 30
+#define RAW_EPIPE	 32
 #define RAW_ENAMETOOLONG 36
 #define RAW_ENOSYS	 38
 #define RAW_EOPNOTSUPP	 95

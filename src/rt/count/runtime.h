@@ -159,6 +159,7 @@ struct library {
 	bool is_ready, has_fsgsbase;
 	bool is_confined; /* no system call may be made any more */
 	bool is_timeless; /* the time-stamp counter may not be read any more */
+	bool is_full;	  /* the file could not grow, and that has been told */
 	uint32_t *lock; /* in a page that is zero in a child of fork: nobody there holds it */
 	uint32_t pid, n_areas;
 	struct count_header *header;
@@ -237,10 +238,12 @@ const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_
 void count_name_set(const char *wanted, const char *exe); /* library.wanted */
 /* 0, or the negative errno of what is there and cannot be a file of counts. */
 long count_name_look(void);
-void count_name_temporary(void); /* library.path */
+/* Makes the file under a name of its own, library.path: 0 or a negative errno. */
+long count_name_create(void);
 /* Moves the file to where it is wanted: 0 or a negative errno. */
 long count_name_take(bool is_child);
 void count_name_complain(long error); /* the one sentence */
+void count_name_complain_growth(long error);
 
 /* image.c */
 struct image {
