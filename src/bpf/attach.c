@@ -35,7 +35,7 @@ int bpf_attach_uprobes(int program_fd, const struct bpf_uprobe_multi *uprobes)
 	return bpf_sys(BPF_LINK_CREATE, &attr);
 }
 
-int bpf_attach_perf(int program_fd, int perf_fd, uint64_t cookie)
+int bpf_link_perf(int program_fd, int perf_fd, uint64_t cookie)
 {
 	union bpf_attr attr;
 	int fd;
@@ -51,6 +51,13 @@ int bpf_attach_perf(int program_fd, int perf_fd, uint64_t cookie)
 		if (ioctl(perf_fd, PERF_EVENT_IOC_SET_BPF, program_fd) < 0)
 			return -errno;
 	}
+	return fd;
+}
+
+int bpf_attach_perf(int program_fd, int perf_fd, uint64_t cookie)
+{
+	int fd = bpf_link_perf(program_fd, perf_fd, cookie);
+
 	if (fd >= 0 && ioctl(perf_fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 		return -errno;
 	return fd;

@@ -22,6 +22,8 @@ int bpf_attach_uprobes(int program_fd, const struct bpf_uprobe_multi *uprobes);
 /* To a perf event; the cookie needs Linux 5.15. Without links (before that) the program is set on
  * the event itself, and 0 is given: the event is what holds it. The event is enabled. */
 int bpf_attach_perf(int program_fd, int perf_fd, uint64_t cookie);
+/* The same, but the event stays as it is. */
+int bpf_link_perf(int program_fd, int perf_fd, uint64_t cookie);
 int bpf_attach_raw_tracepoint(int program_fd, const char *name);
 /* fentry and fexit: where was said when loading. */
 int bpf_attach_tracing(int program_fd);

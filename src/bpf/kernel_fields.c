@@ -14,8 +14,9 @@
 #include "base/file.h"
 #include "bpf/sys.h"
 
-#define FIELD_BYTES    4
+#define FIELD_BYTES    8 /* of our structure: a pointer, or an integer and a hole */
 #define KIND_INT       (1u << 24)
+#define KIND_POINTER   (2u << 24)
 #define KIND_STRUCT    (4u << 24)
 #define KIND_FUNC      (12u << 24)
 #define KIND_PROTOTYPE (13u << 24)
@@ -23,6 +24,7 @@
 #define TYPE_STRUCT    2
 #define TYPE_PROTOTYPE 3
 #define TYPE_FUNC      4
+#define TYPE_POINTER   5
 #define HEADER_BYTES   24
 
 void kernel_fields_add_offset(
@@ -69,16 +71,18 @@ static void put_types(const struct kernel_fields *fields, struct buf *types, str
 	uint32_t structure[] = {put_text(strings, fields->type), KIND_STRUCT | n, n * FIELD_BYTES};
 	uint32_t function[] = {0, KIND_PROTOTYPE, TYPE_INT, put_text(strings, "program"), KIND_FUNC,
 		TYPE_PROTOTYPE};
+	uint32_t pointer[] = {0, KIND_POINTER, 0};
 
 	put_words(types, integer, sizeof(integer) / sizeof(*integer));
 	put_words(types, structure, sizeof(structure) / sizeof(*structure));
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t member[] = {
-			put_text(strings, fields->names[i]), TYPE_INT, i * FIELD_BYTES * 8};
+		uint32_t member[] = {put_text(strings, fields->names[i]),
+			fields->is_pointer[i] ? TYPE_POINTER : TYPE_INT, i * FIELD_BYTES * 8};
 
 		put_words(types, member, sizeof(member) / sizeof(*member));
 	}
 	put_words(types, function, sizeof(function) / sizeof(*function));
+	put_words(types, pointer, sizeof(pointer) / sizeof(*pointer));
 }
 
 /* `ways`: place of "0:I" for each field. */

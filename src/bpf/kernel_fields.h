@@ -20,7 +20,8 @@ struct kernel_field_use {
 
 struct kernel_fields {
 	const char *type;		      /* "task_struct" */
-	const char *names[KERNEL_FIELDS_MAX]; /* of 4-byte integers; the rest NULL */
+	const char *names[KERNEL_FIELDS_MAX]; /* the rest NULL */
+	bool is_pointer[KERNEL_FIELDS_MAX];   /* else a 4-byte integer */
 	VEC(struct kernel_field_use) uses;
 };
 

@@ -26,6 +26,9 @@ static const struct {
 	{"other", "division by zero or value that cannot be read",
 		"divisions by zero or values that cannot be read",
 		offsetof(struct clause_loss, other)},
+	{"unseen", "program begun with other rights (setuid), in which it does not count",
+		"programs begun with other rights (setuid), in which it does not count",
+		offsetof(struct clause_loss, unseen)},
 };
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
 

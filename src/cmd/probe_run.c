@@ -189,8 +189,12 @@ static void say_attached(const struct run *r)
 	if (has_file_points(r->stream))
 		fprintf(stderr, "%s; %s",
 			facts.sleeps ? "; memory that is not resident is read, too" : "",
-			facts.uses_multi ? "one link for all sites of a file"
-					 : "one event for each site");
+			facts.arms_only_asked ? "breakpoints in the traced processes only"
+			: facts.uses_multi    ? "one link for all sites of a file"
+					      : "one event for each site");
+	if (facts.why_everywhere[0])
+		fprintf(stderr, "; breakpoints in every process that maps the file: %s",
+			facts.why_everywhere);
 	fputc('\n', stderr);
 }
 

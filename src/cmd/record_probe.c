@@ -187,6 +187,8 @@ static void write_losses(struct record_probe *p, struct trace_writer *w, uint32_
 		{offsetof(struct clause_loss, stack_failed), "script: a stack could not be kept"},
 		{offsetof(struct clause_loss, loop_limit), "script: a loop ran too often"},
 		{offsetof(struct clause_loss, other), "script: a value could not be had"},
+		{offsetof(struct clause_loss, unseen),
+			"script: a program with other rights (setuid) was not traced"},
 	};
 
 	uint64_t sum = p->n_dropped;

@@ -5,11 +5,8 @@
  * halves are tried until the sites that it does not want are known; those are left out and named.
  * Without such links (before Linux 6.6) each site is a perf event of its own.
  *
- * Breakpoints are set in every process that maps the file, also when only some are asked for: the
- * prologue leaves the others out. A link for one process does not follow its children; perf's
- * uprobes with `inherit` must never be used: the kernel reads their path again at each fork, by
- * the pointer that was ours, and fork fails in the program (EFAULT, seen on Linux 6.18). Events that
- * are named in tracefs are inherited rightly, but each takes a tenth of a second to close.
+ * Breakpoints are set in every process that maps the file. When only some are asked for this is the
+ * way only where attach_named.c cannot do it: then the prologue leaves the others out.
  */
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -147,17 +147,32 @@ size_t probe_session_stack(
 	return n;
 }
 
+static bool has_uprobe(const struct probe_session *s, uint32_t clause_i)
+{
+	for (size_t i = 0; i < s->stream->points.n; i++) {
+		const struct stream_point *sp = &s->stream->points.v[i];
+
+		if (sp->clause_i == clause_i &&
+			(sp->spec.kind == POINT_UPROBE || sp->spec.kind == POINT_URETPROBE ||
+				sp->spec.kind == POINT_USDT))
+			return true;
+	}
+	return false;
+}
+
 void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct clause_loss *out)
 {
 	size_t n_cpus = bpf_possible_cpus(), n = sizeof(*out) / sizeof(uint64_t);
 	uint64_t *values, *sum = (uint64_t *)out;
 
 	memset(out, 0, sizeof(*out));
-	if (s->maps[STREAM_MAP_LOSS] < 0 || clause_i >= s->stream->clauses.n)
+	if (clause_i >= s->stream->clauses.n)
 		return;
 	values = mem_zalloc(n_cpus * sizeof(*out));
-	if (bpf_map_find(s->maps[STREAM_MAP_LOSS], &clause_i, values) == 0)
+	if (s->maps[STREAM_MAP_LOSS] >= 0 &&
+		bpf_map_find(s->maps[STREAM_MAP_LOSS], &clause_i, values) == 0)
 		for (size_t i = 0; i < n_cpus * n; i++)
 			sum[i % n] += values[i];
 	free(values);
+	out->unseen = has_uprobe(s, clause_i) ? named_uprobes_unseen(s) : 0;
 }

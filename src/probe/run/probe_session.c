@@ -98,7 +98,7 @@ static int attach_all(struct probe_session *s, struct err *err)
 	for (size_t i = 0; i < s->programs.n && rc == 0; i++) {
 		struct run_program *p = &s->programs.v[i];
 
-		if (p->fd < 0 || !is_attached(p->kind))
+		if (p->fd < 0 || !is_attached(p->kind) || (s->named.is_on && is_of_files(p->kind)))
 			continue;
 		s->facts.sleeps |= p->can_sleep;
 		rc = is_of_files(p->kind) ? attach_uprobe(s, p, err) : attach_kernel(s, p, err);
@@ -123,6 +123,17 @@ static int make_and_load(struct probe_session *s, struct err *err)
 	if (rc == 0)
 		rc = load_all(s, err);
 	return rc;
+}
+
+/* Uprobes of some processes: only there, or else everywhere, by another kind of program. */
+static int attach_named(struct probe_session *s, struct err *err)
+{
+	struct err why = {0};
+
+	if (!s->named.is_on || named_uprobes_attach(s, &why) == 0)
+		return 0;
+	close_programs(s);
+	return load_all(s, err);
 }
 
 static int watch_fd(struct probe_session *s, int fd, size_t program_i)
@@ -188,6 +199,8 @@ static int open_all(struct probe_session *s, struct err *err)
 	if (rc == 0)
 		rc = run_points(s, err);
 	if (rc == 0)
+		named_uprobes_choose(s);
+	if (rc == 0)
 		rc = make_and_load(s, err);
 	if (rc == ERR_CHANGED) { /* once more, with maps that have their memory from the start */
 		close_programs(s);
@@ -208,6 +221,8 @@ static int open_all(struct probe_session *s, struct err *err)
 	if (rc == 0)
 		rc = process_filter_open(s, err);
 	if (rc == 0)
+		rc = attach_named(s, err);
+	if (rc == 0)
 		rc = attach_all(s, err);
 	if (rc == 0)
 		blind_processes_note(s);
@@ -227,6 +242,7 @@ int probe_session_open(const struct stream *stream, const struct probe_session_o
 	s->output = *output;
 	s->arena = arena_new();
 	s->epoll_fd = s->enabled_map = -1;
+	s->named.tracefs = s->named.unseen_map = -1;
 	s->records.fd = s->control.fd = -1;
 	s->exit_ns = UINT64_MAX;
 	s->filters = options->n_pids != 0;
@@ -370,6 +386,14 @@ static void close_all(int *fds, size_t n)
 		pthread_join(threads[i], NULL);
 }
 
+void attach_drop(struct probe_session *s, size_t n_links, size_t n_perf_events)
+{
+	close_all(s->links.v + n_links, s->links.n - n_links);
+	close_all(s->perf_events.v + n_perf_events, s->perf_events.n - n_perf_events);
+	s->links.n = n_links;
+	s->perf_events.n = n_perf_events;
+}
+
 static void detach(struct probe_session *s)
 {
 	if (s->is_detached)
@@ -377,8 +401,8 @@ static void detach(struct probe_session *s)
 	s->is_detached = true;
 	if (s->enabled_map >= 0 && s->enabled)
 		write_enabled(s, false);
-	close_all(s->links.v, s->links.n);
-	close_all(s->perf_events.v, s->perf_events.n);
+	attach_drop(s, 0, 0);
+	named_uprobes_release(s);
 	for (size_t i = 0; i < s->programs.n; i++)
 		fd_cleanup(&s->programs.v[i].timer_fd);
 }
@@ -401,6 +425,7 @@ void probe_session_close(struct probe_session *s)
 	close_programs(s);
 	run_maps_close(s);
 	fd_cleanup(&s->epoll_fd);
+	fd_cleanup(&s->named.unseen_map);
 	btf_types_close(s->btf);
 	file_map_release(&s->btf_file);
 	vec_release(&s->programs);

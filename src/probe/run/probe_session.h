@@ -50,8 +50,6 @@ void probe_session_end(struct probe_session *s);
 void probe_session_close(struct probe_session *s);
 int probe_session_exit_status(const struct probe_session *s); /* exit(N) */
 
-void probe_session_add_pid(
-	struct probe_session *s, pid_t pid); /* traced from now on, with its children */
 int probe_session_enable(
 	struct probe_session *s, uint32_t clause_i, bool is_on); /* while running */
 
@@ -83,6 +81,9 @@ struct probe_session_facts {
 	uint32_t n_programs, n_sites, n_links;
 	uint64_t open_ns; /* of probe_session_open */
 	bool sleeps, uses_multi;
+	/* Uprobes with pids: only these processes have breakpoints; else why all have. */
+	bool arms_only_asked;
+	char why_everywhere[192];
 };
 void probe_session_facts(const struct probe_session *s, struct probe_session_facts *out);
 

@@ -192,13 +192,12 @@ static int watch(
 	return rc < 0 ? kernel_refusal(err, -rc, name) : 0;
 }
 
-void probe_session_add_pid(struct probe_session *s, pid_t pid)
+static void add_process(struct probe_session *s, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 	uint8_t one = 1;
 
-	if (s->filters)
-		bpf_map_update(s->maps[STREAM_MAP_PROCESSES], &key, &one);
+	bpf_map_update(s->maps[STREAM_MAP_PROCESSES], &key, &one);
 }
 
 static int watch_both(struct probe_session *s, struct task_source *source, struct err *err)
@@ -239,6 +238,6 @@ int process_filter_open(struct probe_session *s, struct err *err)
 	if (rc < 0)
 		session_note(s, "children of traced processes are not followed: %s", why.text);
 	for (size_t i = 0; i < s->options.n_pids; i++)
-		probe_session_add_pid(s, s->options.pids[i]);
+		add_process(s, s->options.pids[i]);
 	return 0;
 }

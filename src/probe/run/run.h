@@ -5,7 +5,7 @@
  *   run_points.c    points with the same text become one program for each mode
  *   run_maps.c      maps that the code refers to
  *   run_program.c   prologue.c + pieces + end = a program; loaded; verifier_log.c when refused
- *   attach_*.c      links, one for each file or event
+ *   attach_*.c      links, one for each file or event; attach_named.c: in some processes only
  *   run_rings.c     records in order of time; map_read.c: maps at the end
  */
 #ifndef WEIR_PROBE_RUN_RUN_H
@@ -61,6 +61,26 @@ struct run_program {
 	int timer_fd; /* INTERVAL */
 };
 
+/* An event that was made in tracefs for a program: its one site, or all of them when the program does
+ * not ask which one was hit. */
+struct named_event {
+	struct run_program *program;
+	uint32_t first_site, n_sites;
+	uint64_t id; /* perf_event_attr.config */
+	int fd;	     /* one that is not inherited, has the program; the others: perf_events */
+};
+
+/* Uprobes in the processes that were asked for, and in no others. */
+struct named_uprobes {
+	bool is_on;
+	int tracefs;
+	char group[32];
+	uint32_t n_names; /* that are in tracefs: GROUP/e0, ... */
+	VEC(struct named_event) events;
+	struct map threads; /* those that have the events */
+	int unseen_map;	    /* one u64: programs begun in which the events have ended */
+};
+
 struct probe_session {
 	const struct stream *stream;
 	struct probe_session_options options;
@@ -84,6 +104,7 @@ struct probe_session {
 	struct bpf_ring records, control;
 	uint32_t scratch_bytes, scratch_areas;
 	bool filters; /* only some processes are traced */
+	struct named_uprobes named;
 
 	VEC(int) links;	      /* hold the attachments */
 	VEC(int) perf_events; /* closed behind the links */
@@ -130,6 +151,27 @@ void attach_keep(struct probe_session *s, int link_fd, int perf_fd);
 /* The type number of a PMU ("uprobe", "kprobe") or -1; its return-probe bit. */
 int pmu_type(const char *pmu);
 int pmu_return_bit(const char *pmu);
+
+/* Closes what attach_keep has got since there were so many. */
+void attach_drop(struct probe_session *s, size_t n_links, size_t n_perf_events);
+
+/* attach_named.c */
+/* Says whether that is the way for this script; else why not is in the facts. */
+void named_uprobes_choose(struct probe_session *s);
+/* Attaches all programs of uprobes; on failure nothing stays. */
+int named_uprobes_attach(struct probe_session *s, struct err *err);
+void named_uprobes_release(struct probe_session *s); /* after perf_events */
+/* Programs that were begun by the traced processes and could not be. */
+uint64_t named_uprobes_unseen(const struct probe_session *s);
+
+/* uprobe_names.c: the file uprobe_events of tracefs. */
+/* Removes names that weirs have left which are gone. */
+void uprobe_names_sweep(int tracefs);
+int uprobe_names_add(struct probe_session *s, struct named_event *e, struct err *err);
+void uprobe_names_remove(struct named_uprobes *named);
+
+/* exec_watch.c: counts in unseen_map when a traced process begins a program without events. */
+int exec_watch_open(struct probe_session *s, struct err *err);
 
 /* blind_processes.c: says in which processes the kernel has set no breakpoints. */
 void blind_processes_note(struct probe_session *s);

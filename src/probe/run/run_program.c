@@ -237,7 +237,7 @@ static int fill_spec(struct probe_session *s, struct run_program *p, struct bpf_
 	case POINT_URETPROBE:
 	case POINT_USDT:
 		spec->type = BPF_PROG_TYPE_KPROBE;
-		if (s->features.has_uprobe_multi)
+		if (s->features.has_uprobe_multi && !s->named.is_on)
 			spec->attach_type = BPF_ATTACH_UPROBE_MULTI;
 		return 0;
 	case POINT_KPROBE:

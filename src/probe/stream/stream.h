@@ -73,6 +73,7 @@ struct clause_loss {
 	uint64_t stack_failed; /* a stack could not be stored */
 	uint64_t loop_limit;   /* a loop ended because it ran too often */
 	uint64_t other;	       /* division by zero, a value that cannot be read in this mode */
+	uint64_t unseen;       /* programs of the traced processes without the uprobe; the loader's */
 };
 
 /* Begin of every record in the rings; arguments follow in the shapes of its format. */
