@@ -464,6 +464,16 @@ static struct hook_record *take_many(struct thread *t, size_t n)
 
 #define STACK_COPY_BYTES 8192u
 
+/* So much that two stacks, each behind its record and registers, fit into a part of the ring: in
+ * 32-bit programs that is a little less. */
+static size_t copy_bytes_max(void)
+{
+	size_t room = library.control->part_bytes / 2 - sizeof(struct hook_record) -
+		      sizeof(struct hook_regs);
+
+	return room < STACK_COPY_BYTES ? room : STACK_COPY_BYTES;
+}
+
 /* Bytes from `sp` on that are surely of its stack; 0 when that is not known. */
 static size_t stack_bytes(const struct chain *c, uintptr_t sp)
 {
@@ -472,7 +482,7 @@ static size_t stack_bytes(const struct chain *c, uintptr_t sp)
 
 	if (sp < c->low || sp >= end)
 		return 0;
-	return end - sp < STACK_COPY_BYTES ? end - sp : STACK_COPY_BYTES;
+	return end - sp < copy_bytes_max() ? end - sp : copy_bytes_max();
 }
 
 static void write_stack(struct thread *t, uintptr_t *slot, struct hook_regs *regs, uint64_t ret)
