@@ -529,6 +529,31 @@ static void stub_is_removed(void)
 	close_pipes();
 }
 
+static pid_t traced_pid;
+
+static void trace_for_a_moment(void)
+{
+	ptrace(PTRACE_SEIZE, traced_pid, 0, 0);
+	(void)!write(test_pipe[1], "x", 1);
+	usleep(400000);
+}
+
+/* It is waited for, and the next thing that is wrong is told. */
+static void traced_for_a_moment(void)
+{
+	pid_t tracer;
+	char c;
+
+	open_pipes();
+	traced_pid = fork_child(wait_for_ever);
+	tracer = fork_child(trace_for_a_moment);
+	CHECK(read(test_pipe[0], &c, 1) == 1);
+	check_refused(traced_pid, &no_library, ERR_NOT_FOUND, "/nonexistent/libweir.so");
+	end_child(traced_pid);
+	end_child(tracer);
+	close_pipes();
+}
+
 /* --- moments ------------------------------------------------------------------------------------
  */
 
@@ -546,7 +571,7 @@ static const char *dlopen_hindrance(void (*body)(void), const char **stack)
 		m = moments_new(s.symbols);
 		why = moment_hinders_dlopen(m, &s.thread);
 		if (stack)
-			*stack = moment_hinders_own_stack(&s.thread);
+			*stack = moment_hinders_own_stack(m, &s.thread);
 		moments_free(m);
 	}
 	subject_release(&s);
@@ -628,6 +653,19 @@ static void block_on_other_stack(void)
 	swapcontext(&back_context, &coroutine_context);
 }
 
+/* As large as a thread's, but what lies below it is in use. */
+static void block_on_local_stack(void)
+{
+	char stack[65536];
+
+	getcontext(&coroutine_context);
+	coroutine_context.uc_stack.ss_sp = stack;
+	coroutine_context.uc_stack.ss_size = sizeof(stack);
+	coroutine_context.uc_link = &back_context;
+	makecontext(&coroutine_context, coroutine_body, 0);
+	swapcontext(&back_context, &coroutine_context);
+}
+
 static void good_moment(void)
 {
 	const char *stack = "";
@@ -648,7 +686,10 @@ static void foreign_stack(void)
 	const char *stack = NULL;
 
 	dlopen_hindrance(block_on_other_stack, &stack);
-	CHECK(stack && strstr(stack, "not its own"));
+	CHECK(stack && strstr(stack, "nothing is known"));
+	stack = NULL;
+	dlopen_hindrance(block_on_local_stack, &stack);
+	CHECK(stack && strstr(stack, "nothing is known"));
 }
 
 /* --- the program that injects ------------------------------------------------------------------
@@ -699,6 +740,7 @@ static const struct test tests[] = {
 	{"a zombie is refused", zombie},
 	{"a stopped process is refused", stopped_process},
 	{"a process that is traced already is refused, and its tracer named", traced_process},
+	{"a tracer that goes soon is waited for", traced_for_a_moment},
 	{"the number of a thread is refused", thread_id},
 	{"a library that cannot be loaded is refused before anything is stopped", library_paths},
 	{"functions, and where locks may be held, are found in our own process", own_symbols},

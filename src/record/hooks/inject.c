@@ -14,8 +14,8 @@
  * 2. Nothing is seized longer than it is needed: a thread that is looked at for a safe moment and
  *    is not at one is let go again.
  * 3. If we are killed, the program lives on (remote_call.c), with two exceptions: while memory for
- *    a stack is asked for, which takes microseconds and is only done when no thread is on a stack
- *    of its own; and between the patching and the moving of the threads, when one that stands in
+ *    a stack is asked for, which takes microseconds and is only done where no other stack is surely
+ *    large enough (the library brings one for its own functions); and between the patching and the moving of the threads, when one that stands in
  *    patched code goes on there.
  */
 #include "record/hooks/inject.h"
@@ -28,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,19 +38,20 @@
 #include "base/map_guard.h"
 #include "record/hooks/inject_internal.h"
 #include "record/proc.h"
+#include "rt/hook/hook_abi.h"
 
 #define SECOND_NS	   1000000000u
 #define CALL_NS		   (10 * (uint64_t)SECOND_NS)
 #define MOMENT_NS	   (5 * (uint64_t)SECOND_NS) /* looking for a safe one */
 #define OWN_STACK_NS	   (SECOND_NS / 5)	     /* of that, for one with a stack of its own */
 #define STOP_ONE_NS	   (SECOND_NS / 10)
+#define TRACER_NS	   (2 * (uint64_t)SECOND_NS) /* for another tracer to go */
 #define STOP_ALL_NS	   (5 * (uint64_t)SECOND_NS)
 #define WATCH_NS	   50000000
 #define NAP_MIN_NS	   1000000
 #define NAP_MAX_NS	   5000000
 #define REMOTE_STACK_BYTES (256u << 10)
 #define DLERROR_BYTES	   400
-#define PATH_BYTES_MAX	   4096
 #define JUMP_BYTES	   5
 #define HANDLERS_MAX	   64 /* nested signal handlers of one thread */
 
@@ -77,8 +77,8 @@ struct injection {
 	struct remote_threads threads;
 	struct remote_thread *caller; /* of `threads`, stopped: functions are called on it */
 	struct remote_stub stub;
-	uint64_t stack;	     /* top of memory mapped for it; 0 = the thread's own stack */
-	uint64_t stack_addr; /* of that memory */
+	uint64_t stack;	     /* top of the one that calls are made on; 0 = the thread's own */
+	uint64_t stack_addr; /* of memory mapped for it; 0 = none is */
 	uint64_t handle;     /* of the library when this injection has loaded it; 0 = it was there */
 	bool is_refused;     /* by the library, which has done nothing then */
 	bool is_busy;	     /* the library said so: the last call is to be made again */
@@ -127,7 +127,7 @@ static int plant_stub(struct injection *in)
 	return remote_stub_plant(in->caller, &in->stub, search.found, in->err);
 }
 
-/* Memory for the calls of a thread that is not on a stack of its own. */
+/* Memory for calls where no stack is known to be large enough. */
 static int map_stack(struct injection *in)
 {
 	bool is_64 = in->caller->is_64;
@@ -157,6 +157,32 @@ static void unmap_stack(struct injection *in)
 	in->stack = in->stack_addr = 0;
 }
 
+/* Where the library's own stack ends; 0 when it has none, or a call that came too late is still
+ * being made on it. Every thread stands still. */
+static uint64_t library_stack(const struct injection *in)
+{
+	uint64_t bytes = 0;
+	uint64_t addr = remote_symbols_find_object(
+		in->symbols, library_name(in), "weir_call_stack", &bytes);
+
+	for (size_t i = 0; i < in->threads.all.n; i++) {
+		const struct remote_thread *t = &in->threads.all.v[i];
+
+		if (t->is_stopped && remote_thread_sp(t) - addr <= bytes)
+			return 0;
+	}
+	return addr && bytes > REMOTE_FRAME_BYTES_MAX ? addr + bytes : 0;
+}
+
+/* For calls of the library's functions. */
+static int take_stack(struct injection *in, struct moments *moments, bool all_stopped)
+{
+	in->stack = all_stopped ? library_stack(in) : 0;
+	if (in->stack || !moment_hinders_own_stack(moments, in->caller))
+		return 0;
+	return map_stack(in);
+}
+
 /* Leaves nothing behind, as far as a stopped thread is left to see to it. */
 static void let_go(struct injection *in)
 {
@@ -179,8 +205,8 @@ static void list_tid(void *ctx, pid_t tid)
 	vec_push(&list->tids, tid);
 }
 
-/* Stops the thread and looks where it stands. 0 and in->caller set; or 1 with the reason in *why:
- * another time, or another thread; or a failure. */
+/* Stops the thread and looks where it stands. 0 and in->caller set, with `moments` also in->stack;
+ * or 1 with the reason in *why: another time, or another thread; or a failure. */
 static int try_thread(
 	struct injection *in, pid_t tid, struct moments *moments, bool any_stack, const char **why)
 {
@@ -188,22 +214,27 @@ static int try_thread(
 		.tid = tid,
 		.memory_fd = in->memory_fd,
 		.is_64 = remote_symbols_is_64(in->symbols)};
-	const char *stack;
+	const char *stack = NULL;
 	int rc;
 
 	*why = "could not be stopped";
 	if (inject_thread_state(in->pid, tid) == 'D')
 		return 1;
 	rc = remote_thread_seize(&t, in->err);
+	if (rc < 0 && inject_is_traced(in->pid)) {
+		*why = "was traced by another process";
+		return 1;
+	}
 	if (rc < 0)
 		return rc == ERR_NOT_FOUND ? 1 : rc;
 	if (remote_thread_stop(&t, clock_mono_ns() + STOP_ONE_NS, NULL) == 0) {
-		stack = moment_hinders_own_stack(&t);
-		*why = !any_stack && stack ? stack : NULL;
+		*why = moments			      ? moment_hinders_dlopen(moments, &t)
+		       : remote_thread_is_in_rseq(&t) ? "was in a restartable sequence"
+						      : NULL;
 		if (!*why && moments)
-			*why = moment_hinders_dlopen(moments, &t);
-		else if (!*why && remote_thread_is_in_rseq(&t))
-			*why = "was in a restartable sequence";
+			stack = moment_hinders_own_stack(moments, &t);
+		if (stack && !any_stack)
+			*why = stack;
 		if (!*why) {
 			in->caller = remote_threads_add(&in->threads, tid);
 			*in->caller = t;
@@ -215,7 +246,8 @@ static int try_thread(
 	return 1;
 }
 
-/* Finds a thread on which a function can be called now, and stops it. With `moments`: dlopen. */
+/* Finds a thread on which a function can be called now, and stops it. With `moments`: dlopen, and
+ * there is a stack for it. */
 static int stop_caller(struct injection *in, struct moments *moments)
 {
 	uint64_t start = clock_mono_ns(), nap = NAP_MIN_NS;
@@ -245,30 +277,6 @@ static int stop_caller(struct injection *in, struct moments *moments)
 }
 
 /* --- loading --------------------------------------------------------------------------------- */
-
-/* The path must lead to the library from where the process is (container, chroot). */
-static int check_library_path(struct injection *in)
-{
-	char *path = mem_printf("/proc/%d/root%s", in->view, in->library);
-	struct stat here, there;
-	int rc = 0;
-
-	if (in->library[0] != '/' || strlen(in->library) >= PATH_BYTES_MAX)
-		rc = err_set(in->err, ERR_FAILED, "'%s': the library's path must be absolute",
-			in->library);
-	else if (stat(in->library, &here) < 0)
-		rc = err_sys(in->err, errno, "'%s'", in->library);
-	else if (stat(path, &there) < 0)
-		rc = err_set(in->err, ERR_NOT_FOUND,
-			"process %d has another root directory, in which '%s' is not there (%s): copy the library to that place",
-			in->pid, in->library, strerror(errno));
-	else if (there.st_size != here.st_size)
-		rc = err_set(in->err, ERR_CHANGED,
-			"process %d has another root directory, in which '%s' is another file",
-			in->pid, in->library);
-	free(path);
-	return rc;
-}
 
 /* What dlerror says, or "". */
 static void read_dlerror(struct injection *in, char *to, size_t bytes)
@@ -329,7 +337,7 @@ static int read_symbols(struct injection *in)
 static int load_library(struct injection *in)
 {
 	struct moments *moments;
-	int rc = check_library_path(in);
+	int rc = inject_check_library(in->pid, in->view, in->library, in->err);
 
 	if (rc < 0)
 		return rc;
@@ -386,41 +394,6 @@ static int leave_as_found(struct injection *in, int rc)
 
 /* --- the library's functions ------------------------------------------------------------------ */
 
-static int answer_of(
-	const struct injection *in, const char *function, uint64_t result, struct err *err)
-{
-	int errnum = -(int32_t)(uint32_t)result;
-
-	if (errnum == 0)
-		return 0;
-	switch (errnum) {
-	case EACCES:
-	case EPERM:
-		return err_set(err, ERR_PERMISSION,
-			"process %d may not connect to the recorder's socket (a security module, or a filter for system calls)",
-			in->pid);
-	case ENOENT:
-	case ECONNREFUSED:
-		return err_set(err, ERR_FAILED,
-			"process %d does not reach the recorder's socket (another network namespace, or the recorder has ended)",
-			in->pid);
-	case EAGAIN:
-		return err_set(err, ERR_FAILED,
-			"process %d: one of its threads is changing code and does not end",
-			in->pid);
-	case ESRCH:
-		return err_set(
-			err, ERR_NOT_FOUND, "process %d is hooked by another recorder", in->pid);
-	case EBUSY:
-	case EALREADY:
-	case EEXIST:
-		return err_set(err, ERR_FAILED,
-			"process %d is being hooked already, by another recorder", in->pid);
-	}
-	return err_set(err, ERR_FAILED, "process %d: %s failed: %s", in->pid, function,
-		errnum > 0 && errnum < 4096 ? strerror(errnum) : "it gave no reason");
-}
-
 struct place_check {
 	uint64_t addr;
 	const char *image;
@@ -465,7 +438,7 @@ static int call_library(struct injection *in, const char *name, const char *text
 	in->is_busy = rc == 0 && (int32_t)(uint32_t)result == -EAGAIN;
 	if (rc < 0)
 		return rc;
-	rc = answer_of(in, name, result, in->err);
+	rc = inject_answer(in->pid, name, result, in->err);
 	in->is_refused = rc < 0;
 	return rc;
 }
@@ -502,8 +475,7 @@ static int move_threads(struct injection *in, struct moments *moments)
 	return rc;
 }
 
-/* Every thread stands still, in->caller is one of them. */
-static int stop_all(struct injection *in)
+static int stop_once(struct injection *in)
 {
 	int rc = stop_caller(in, NULL);
 
@@ -518,15 +490,30 @@ static int stop_all(struct injection *in)
 	return rc;
 }
 
+/* Every thread stands still, in->caller is one of them, and there is a stack for it. The thread that
+ * was chosen may end before the others stand: then another one. */
+static int stop_all(struct injection *in, struct moments *moments)
+{
+	uint64_t start = clock_mono_ns();
+	int rc = stop_once(in);
+
+	while (rc == ERR_NOT_FOUND && clock_mono_ns() - start < STOP_ALL_NS &&
+		inject_check_process(in->pid, NULL) == 0) {
+		let_go(in);
+		rc = stop_once(in);
+	}
+	return rc == 0 ? take_stack(in, moments, true) : rc;
+}
+
 static int hook(struct injection *in)
 {
-	struct moments *moments = in->options->moved_pc ? moments_new(in->symbols) : NULL;
-	int rc = stop_all(in);
+	struct moments *moments = moments_new(in->symbols);
+	int rc = stop_all(in, moments);
 
 	if (rc == 0)
 		rc = call_library(
 			in, "weir_attach", in->options->place, 0, REMOTE_CALL_LATE_GIVES_UP);
-	if (rc == 0 && moments)
+	if (rc == 0 && in->options->moved_pc)
 		rc = move_threads(in, moments);
 	moments_free(moments);
 	return rc;
@@ -570,7 +557,7 @@ static void leave_jumps(struct injection *in, struct moments *moments)
 
 static int unhook_stopped(struct injection *in, struct moments *moments)
 {
-	int rc = stop_all(in);
+	int rc = stop_all(in, moments);
 
 	if (rc < 0)
 		return rc;
@@ -581,12 +568,14 @@ static int unhook_stopped(struct injection *in, struct moments *moments)
 
 /* Where not all threads can be stopped (one waits for a disk), the library does what it can while
  * they run. */
-static int unhook_running(struct injection *in)
+static int unhook_running(struct injection *in, struct moments *moments)
 {
 	int rc;
 
 	let_go(in);
 	rc = stop_caller(in, NULL);
+	if (rc == 0)
+		rc = take_stack(in, moments, false);
 	if (rc == 0)
 		rc = call_library(
 			in, "weir_detach", in->options->place, 0, REMOTE_CALL_LATE_GOES_ON);
@@ -605,9 +594,9 @@ static int unhook(struct injection *in)
 		nanosleep(&(struct timespec){0, NAP_MAX_NS}, NULL);
 		rc = unhook_stopped(in, moments);
 	}
-	moments_free(moments);
 	if (rc < 0 && rc != ERR_NOT_FOUND && rc != ERR_CHANGED && !in->is_busy)
-		rc = unhook_running(in);
+		rc = unhook_running(in, moments);
+	moments_free(moments);
 	return rc;
 }
 
@@ -623,12 +612,53 @@ static void find_view(void *ctx, pid_t tid)
 		in->view = tid;
 }
 
+/* A debugger may be there for a moment, or another recorder that puts its own hooks in. */
+static int wait_for_tracer(const struct injection *in)
+{
+	uint64_t start = clock_mono_ns();
+	int rc = inject_check_tracer(in->pid, in->err);
+
+	while (rc < 0 && clock_mono_ns() - start < TRACER_NS) {
+		nanosleep(&(struct timespec){0, NAP_MAX_NS}, NULL);
+		rc = inject_check_tracer(in->pid, in->err);
+	}
+	return rc;
+}
+
+/* Known without a stop: every recorder that ends asks every process with a library. */
+static bool is_of_other_recorder(const struct injection *in)
+{
+	const struct remote_thread t = {.memory_fd = in->memory_fd};
+	char place[HOOK_PLACE_BYTES];
+	uint64_t bytes = 0;
+	uint64_t addr = remote_symbols_find_object(
+		in->symbols, library_name(in), "weir_place", &bytes);
+
+	return addr && bytes == sizeof(place) && remote_read(&t, addr, place, sizeof(place)) &&
+	       strncmp(place, in->options->place, sizeof(place)) != 0;
+}
+
+static int inject_out(struct injection *in, bool is_there)
+{
+	int rc;
+
+	if (!is_there)
+		return err_set(in->err, ERR_NOT_FOUND, "process %d: '%s' is not loaded in it",
+			in->pid, library_name(in));
+	if (is_of_other_recorder(in))
+		return inject_answer(in->pid, "weir_detach", (uint64_t)-ESRCH, in->err);
+	rc = wait_for_tracer(in);
+	return rc == 0 ? unhook(in) : rc;
+}
+
 static int inject(struct injection *in)
 {
 	char path[64];
 	bool is_there;
 	int rc = inject_check_process(in->pid, in->err);
 
+	if (rc == 0 && in->is_attach)
+		rc = wait_for_tracer(in);
 	if (rc < 0)
 		return rc;
 	proc_each_task(in->pid, find_view, in);
@@ -653,10 +683,7 @@ static int inject(struct injection *in)
 			in->pid, in->threads.is_64 ? 64 : 32);
 	is_there = remote_symbols_has_image(in->symbols, library_name(in));
 	if (!in->is_attach)
-		return is_there ? unhook(in)
-				: err_set(in->err, ERR_NOT_FOUND,
-					  "process %d: '%s' is not loaded in it", in->pid,
-					  library_name(in));
+		return inject_out(in, is_there);
 	if (!is_there)
 		rc = load_library(in);
 	if (rc == 0)

@@ -34,12 +34,13 @@ struct inject_options {
  * `weir_attach(const char *socket)` with all threads stopped (another thread of ours answers the
  * server's socket meanwhile), moves threads out of patched instructions, also where a signal
  * handler will return to, lets go. Fails with a sentence, and the process as it was: statically
- * linked, no ptrace permission, traced by another tool, no moment found at which dlopen is safe.
+ * linked, no ptrace permission, traced by another tool for more than 2 s, no moment found at which
+ * dlopen is safe.
  */
 int inject_attach(pid_t pid, const struct inject_options *options, struct err *err);
 /* Calls the library's `weir_detach(const char *socket, int)` with all threads stopped: every byte
  * is restored when it returns. ERR_NOT_FOUND: the process has ended, has no such library, or is
- * hooked by another recorder. */
+ * hooked by another recorder, and has not been stopped then. */
 int inject_detach(pid_t pid, const struct inject_options *options, struct err *err);
 
 /* System call filters (seccomp) that the process runs under: the most of any of its threads; strict

@@ -63,7 +63,7 @@ void moments_free(struct moments *m);
  * Else why not, a phrase. */
 const char *moment_hinders_dlopen(struct moments *m, const struct remote_thread *t);
 /* NULL when functions may be called on the thread's own stack, else why not. */
-const char *moment_hinders_own_stack(const struct remote_thread *t);
+const char *moment_hinders_own_stack(struct moments *m, const struct remote_thread *t);
 
 /* Where signal handlers that are running on the stopped thread will return to. */
 struct moment_return {
@@ -75,12 +75,23 @@ size_t moment_handler_returns(struct moments *m, const struct remote_thread *t,
 
 /* --- inject_refusal.c --------------------------------------------------------------------- */
 
-/* Why nothing can be called in this process, as a sentence; 0 when nothing is known against it. */
+/* Why nothing can ever be called in this process, as a sentence; 0 when nothing is known against
+ * it. */
 int inject_check_process(pid_t pid, struct err *err);
+/* The path must lead to the library from where the process is (container, chroot), whose files are
+ * those of `view`. */
+int inject_check_library(pid_t pid, pid_t view, const char *library, struct err *err);
+/* What the library's function has answered: 0, or a sentence. */
+int inject_answer(pid_t pid, const char *function, uint64_t result, struct err *err);
 /* ptrace said `errnum` for the process. */
 int inject_refused(pid_t pid, int errnum, struct err *err);
 /* State of the thread by /proc ('R', 'S', 'D', 'Z', ...); 0 when it is gone. */
 char inject_thread_state(pid_t pid, pid_t tid);
+/* Where the stack of the first thread began when the program did; 0 when not known. */
+uint64_t inject_start_stack(pid_t pid);
+/* Whether another process traces this one just now, and the sentence that says so. */
+bool inject_is_traced(pid_t pid);
+int inject_check_tracer(pid_t pid, struct err *err);
 
 /* --- inject_threads.c --------------------------------------------------------------------- */
 

@@ -11,21 +11,25 @@
  *    that does not reach the end of the stack, every word beyond that looks like a return address
  *    into delicate code counts as a caller: rather wait than be wrong.
  *
- * dlopen also needs room. A thread's own stack has it: that of the first thread, or the one at
- * whose end the thread-local storage lies (so do all C libraries place it). Stacks of coroutines,
- * goroutines and signal handlers are no such stacks, and may be small.
+ * dlopen also needs room. Only the first thread's stack surely has it, since it grows, and only as
+ * long as the thread is on it: the outermost frame is where the kernel put the program's arguments.
+ * A stack pointer that lies in the same mapping proves nothing: coroutines may have small stacks in
+ * local arrays. Nor is anything known of the stacks of other threads, which may be made of any
+ * memory, without a guard page: the kernel shows neighbours as one mapping.
  */
 #include "record/hooks/inject_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "record/proc.h"
 
 #define STACK_COPY_BYTES   (32u << 10)
 #define SCAN_BYTES	   2048 /* of stack beyond the last frame that was found */
 #define OWN_STACK_ROOM	   (48u << 10)
-#define FIRST_STACK_ROOM   (4u << 10) /* it grows */
+#define FIRST_STACK_ROOM   (4u << 10) /* of it is mapped already; it grows */
+#define START_FRAME_BYTES  64	      /* of the program's first function, at most */
 #define SYSCALL_INSN_BYTES 2
 
 /* Of the pc, in what the kernel puts on the stack of a handler. */
@@ -261,32 +265,48 @@ size_t moment_handler_returns(
 }
 
 struct stack_search {
-	uint64_t sp, tls;
-	uint64_t room;
-	bool is_first, is_own;
+	uint64_t sp;
+	uint64_t start, end; /* of the first thread's stack, when sp is in it */
 };
 
 static void search_stack(void *ctx, const struct proc_mapping *m)
 {
 	struct stack_search *search = ctx;
 
-	if (search->sp <= m->start || search->sp > m->end)
+	if (search->sp <= m->start || search->sp > m->end || strcmp(m->path, "[stack]") != 0)
 		return;
-	search->room = search->sp - m->start;
-	search->is_first = !strcmp(m->path, "[stack]");
-	search->is_own = search->tls > search->sp && search->tls < m->end;
+	search->start = m->start;
+	search->end = m->end;
 }
 
-const char *moment_hinders_own_stack(const struct remote_thread *t)
+/* Whether its callers lead to where the kernel has started the program. */
+static bool is_called_by_start(struct moments *m, const struct remote_thread *t)
 {
-	struct stack_search search = {.sp = remote_thread_sp(t), .tls = remote_thread_tls(t)};
+	uint64_t first = inject_start_stack(t->pid);
+	size_t n = 0;
+
+	return walk(m, t, &n) == UNWIND_END_COMPLETE && n && first >= m->frames[n - 1].sp.v &&
+	       first - m->frames[n - 1].sp.v <= START_FRAME_BYTES;
+}
+
+static bool may_grow(const struct remote_thread *t, uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return prlimit(t->pid, RLIMIT_STACK, NULL, &limit) == 0 &&
+	       (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes);
+}
+
+const char *moment_hinders_own_stack(struct moments *m, const struct remote_thread *t)
+{
+	struct stack_search search = {.sp = remote_thread_sp(t)};
 
 	if (proc_each_mapping(t->tid, search_stack, &search, NULL) < 0)
 		return "has a stack that cannot be found";
-	if (!search.is_first && !search.is_own)
-		return "was on a stack that is not its own";
-	if (search.room <
-		REMOTE_FRAME_BYTES_MAX + (search.is_first ? FIRST_STACK_ROOM : OWN_STACK_ROOM))
+	if (t->tid != t->pid || !search.end || !is_called_by_start(m, t))
+		return "was on a stack of which nothing is known";
+	if (search.sp - search.start < REMOTE_FRAME_BYTES_MAX + FIRST_STACK_ROOM ||
+		!may_grow(t, search.end - search.sp + REMOTE_FRAME_BYTES_MAX + OWN_STACK_ROOM))
 		return "has too little room on its stack";
 	return NULL;
 }

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "record/proc.h"
 
 #define STATUS_FILE_MAX 65536
+#define PATH_BYTES_MAX	4096
 #define PF_KTHREAD	0x00200000u /* include/linux/sched.h of the kernel */
 
 /* The value of a line "NAME:\tVALUE" of the thread's status file; "" when there is none. */
@@ -62,6 +64,19 @@ char inject_thread_state(pid_t pid, pid_t tid)
 	return rest[0];
 }
 
+uint64_t inject_start_stack(pid_t pid)
+{
+	const char *at;
+	char rest[512];
+
+	stat_rest(pid, pid, rest, sizeof(rest));
+	/* The 28th field of all; the rest begins with the third. */
+	at = rest;
+	for (int i = 3; at && i < 28; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
 static bool is_kernel_thread(pid_t pid)
 {
 	unsigned flags = 0;
@@ -72,13 +87,24 @@ static bool is_kernel_thread(pid_t pid)
 	return sscanf(rest, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && (flags & PF_KTHREAD);
 }
 
-static int check_tracer(pid_t pid, struct err *err)
+static pid_t tracer_of(pid_t pid)
 {
-	char value[64], name[64];
-	pid_t tracer;
+	char value[64];
 
 	status_value(pid, pid, "TracerPid", value, sizeof(value));
-	tracer = (pid_t)atoi(value);
+	return (pid_t)atoi(value);
+}
+
+bool inject_is_traced(pid_t pid)
+{
+	return tracer_of(pid) > 0;
+}
+
+int inject_check_tracer(pid_t pid, struct err *err)
+{
+	pid_t tracer = tracer_of(pid);
+	char name[64];
+
 	if (tracer <= 0)
 		return 0;
 	proc_name(tracer, tracer, name, sizeof(name));
@@ -118,7 +144,6 @@ int inject_check_process(pid_t pid, struct err *err)
 {
 	char value[256];
 	char state = inject_thread_state(pid, pid);
-	int rc;
 
 	if (!state)
 		return err_set(err, ERR_NOT_FOUND, "there is no process %d", pid);
@@ -136,9 +161,6 @@ int inject_check_process(pid_t pid, struct err *err)
 	if (state == 'T')
 		return err_set(err, ERR_FAILED,
 			"process %d is stopped: let it go on first (kill -CONT %d)", pid, pid);
-	rc = check_tracer(pid, err);
-	if (rc < 0)
-		return rc;
 	if (inject_n_filters(pid))
 		return err_set(err, ERR_UNSUPPORTED,
 			"process %d runs under a filter of system calls (seccomp), by which a call made in it could end it",
@@ -158,7 +180,7 @@ int inject_refused(pid_t pid, int errnum, struct err *err)
 
 	if (errnum != EPERM)
 		return err_sys(err, errnum, "process %d: ptrace", pid);
-	rc = check_tracer(pid, err);
+	rc = inject_check_tracer(pid, err);
 	if (rc < 0)
 		return rc;
 	if (file_read(&b, "/proc/sys/kernel/yama/ptrace_scope", 64, NULL) == 0)
@@ -174,4 +196,61 @@ int inject_refused(pid_t pid, int errnum, struct err *err)
 			pid, scope);
 	return err_set(err, ERR_PERMISSION,
 		"process %d cannot be traced: run as root, or as the user that it belongs to", pid);
+}
+
+int inject_check_library(pid_t pid, pid_t view, const char *library, struct err *err)
+{
+	char *path = mem_printf("/proc/%d/root%s", view, library);
+	struct stat here, there;
+	int rc = 0;
+
+	if (library[0] != '/' || strlen(library) >= PATH_BYTES_MAX)
+		rc = err_set(err, ERR_FAILED, "'%s': the library's path must be absolute",
+			library);
+	else if (stat(library, &here) < 0)
+		rc = err_sys(err, errno, "'%s'", library);
+	else if (stat(path, &there) < 0)
+		rc = err_set(err, ERR_NOT_FOUND,
+			"process %d has another root directory, in which '%s' is not there (%s): copy the library to that place",
+			pid, library, strerror(errno));
+	else if (there.st_size != here.st_size)
+		rc = err_set(err, ERR_CHANGED,
+			"process %d has another root directory, in which '%s' is another file",
+			pid, library);
+	free(path);
+	return rc;
+}
+
+int inject_answer(pid_t pid, const char *function, uint64_t result, struct err *err)
+{
+	int errnum = -(int32_t)(uint32_t)result;
+
+	if (errnum == 0)
+		return 0;
+	switch (errnum) {
+	case EACCES:
+	case EPERM:
+		return err_set(err, ERR_PERMISSION,
+			"process %d may not connect to the recorder's socket (a security module, or a filter for system calls)",
+			pid);
+	case ENOENT:
+	case ECONNREFUSED:
+		return err_set(err, ERR_FAILED,
+			"process %d does not reach the recorder's socket (another network namespace, or the recorder has ended)",
+			pid);
+	case EAGAIN:
+		return err_set(err, ERR_FAILED,
+			"process %d: one of its threads is changing code and does not end",
+			pid);
+	case ESRCH:
+		return err_set(
+			err, ERR_NOT_FOUND, "process %d is hooked by another recorder", pid);
+	case EBUSY:
+	case EALREADY:
+	case EEXIST:
+		return err_set(err, ERR_FAILED,
+			"process %d is being hooked already, by another recorder", pid);
+	}
+	return err_set(err, ERR_FAILED, "process %d: %s failed: %s", pid, function,
+		errnum > 0 && errnum < 4096 ? strerror(errnum) : "it gave no reason");
 }

@@ -13,7 +13,6 @@
  */
 #include "record/hooks/inject_internal.h"
 
-#include <asm/ldt.h>
 #include <elf.h>
 #include <errno.h>
 #include <sched.h>
@@ -374,17 +373,6 @@ void remote_thread_unwind_regs(const struct remote_thread *t, struct cpu_regs *r
 	regs->r[CPU_REG_RSP] = e->esp;
 	regs->r[CPU_REG_RIP] = e->eip;
 	regs->known = ((1u << (CPU_REG_RSP + 1)) - 1) | 1u << CPU_REG_RIP;
-}
-
-uint64_t remote_thread_tls(const struct remote_thread *t)
-{
-	struct user_desc area = {0};
-
-	if (t->is_64)
-		return t->regs.r64.fs_base;
-	if (ptrace(PTRACE_GET_THREAD_AREA, t->tid, (long)(t->regs.r32.gs >> 3), &area) < 0)
-		return 0;
-	return area.base_addr;
 }
 
 bool remote_read(const struct remote_thread *t, uint64_t addr, void *to, size_t n)

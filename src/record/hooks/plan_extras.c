@@ -108,6 +108,12 @@ void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_
 	add_extra(e, f,
 		(struct extra){image_function_named(f, "syscall"), 0, HOOK_ACTION_NOTE,
 			HOOK_OWN_SYSCALL});
+	add_extra(e, f,
+		(struct extra){image_function_named(f, "mprotect"), 0, HOOK_ACTION_NOTE,
+			HOOK_OWN_MPROTECT});
+	add_extra(e, f,
+		(struct extra){image_function_named(f, "pkey_mprotect"), 0, HOOK_ACTION_NOTE,
+			HOOK_OWN_MPROTECT});
 	if (!needs_traps)
 		return;
 	add_extra(e, f, (struct extra){thread, 0, HOOK_ACTION_REPLACE, HOOK_OWN_SIGMASK});

@@ -60,8 +60,6 @@ bool remote_thread_is_restarting(const struct remote_thread *t);
  * -ERESTARTNOHAND (-514) as their result the kernel makes them again, unless a handler runs. */
 bool remote_syscall_is_repeatable(long number, bool is_64);
 int remote_thread_set_pc(struct remote_thread *t, uint64_t pc, struct err *err);
-/* Where its thread-local storage is; 0 when not known. */
-uint64_t remote_thread_tls(const struct remote_thread *t);
 /* Whether it stands in a restartable sequence (rseq(2)), which would not be restarted if the thread
  * went elsewhere first. */
 bool remote_thread_is_in_rseq(const struct remote_thread *t);

@@ -350,6 +350,23 @@ uint64_t remote_symbols_find(const struct remote_symbols *s, const char *image, 
 	return 0;
 }
 
+uint64_t remote_symbols_find_object(
+	const struct remote_symbols *s, const char *image, const char *name, uint64_t *bytes)
+{
+	for (size_t i = 0; i < addrspace_n(s->space); i++) {
+		const struct mapping *m = addrspace_get(s->space, i);
+		const struct image *file = images_get(s->images, m->image);
+		struct elf_symbol symbol;
+
+		if (!file->has_elf || strcmp(path_base_name(file->path), image) ||
+			!elf_file_find_object(&file->elf, name, &symbol))
+			continue;
+		*bytes = symbol.size;
+		return symbol.addr.v + m->bias;
+	}
+	return 0;
+}
+
 bool remote_symbols_has_image(const struct remote_symbols *s, const char *image)
 {
 	for (uint32_t i = 0; i < images_n(s->images); i++)

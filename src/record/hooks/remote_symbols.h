@@ -36,6 +36,9 @@ bool remote_symbols_program_allocates(const struct remote_symbols *s);
 /* The address of an exported function of the image whose file has the given base name (NULL: of any
  * image, the C library first). 0 when there is none. */
 uint64_t remote_symbols_find(const struct remote_symbols *s, const char *image, const char *name);
+/* Likewise of a variable, and its size; 0 when there is none. */
+uint64_t remote_symbols_find_object(
+	const struct remote_symbols *s, const char *image, const char *name, uint64_t *bytes);
 bool remote_symbols_has_image(const struct remote_symbols *s, const char *image);
 
 /* Calls `each` for stretches of at least `bytes` executable bytes behind the end of an image's code

@@ -6,6 +6,9 @@
  * keeps a second observer from putting one on a jump of ours, at which the kernel would then
  * execute the original instruction and go on in the middle of the jump. So pages become writable
  * before the first patch is written and stay so until the last one is out.
+ *
+ * The program may change the protection of its code itself meanwhile, for good, to write there. As
+ * that cannot be seen in a page that is writable anyway, its calls of mprotect are noted.
  */
 #include "hook.h"
 
@@ -16,7 +19,7 @@
 #define N_STRETCHES 65536
 #define GAP_BYTES   0x10000u /* less than this between two stretches is opened, too */
 
-/* Pages that we have made writable, and what they were. Stretches do not overlap. */
+/* Pages that we need writable, and what they are without us. Stretches do not overlap. */
 struct stretch {
 	uintptr_t low, high;
 	int prot;
@@ -52,18 +55,17 @@ static uintptr_t without_gap(uintptr_t low, const struct mapping_bounds *m)
 	return low;
 }
 
-/* What lies in one mapping, and was not writable before. Shared mappings are the file itself. */
+/* What lies in one mapping. Shared mappings are the file itself. One that the program has made
+ * writable is a stretch, too: it may become something else meanwhile. */
 static enum hook_refusal open_piece(uintptr_t low, uintptr_t high, const struct mapping_bounds *m)
 {
 	const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
 
 	if (m->is_shared || !(m->prot & PROT_EXEC))
 		return HOOK_REFUSAL_PROTECTED;
-	if (m->prot == all)
-		return HOOK_REFUSAL_NONE;
 	if (n_stretches == N_STRETCHES)
 		return HOOK_REFUSAL_NO_ROOM;
-	if (raw_call(SYS_mprotect, low, high - low, all) < 0)
+	if (m->prot != all && raw_call(SYS_mprotect, low, high - low, all) < 0)
 		return HOOK_REFUSAL_PROTECTED;
 	stretches[n_stretches++] = (struct stretch){low, high, m->prot};
 	return HOOK_REFUSAL_NONE;
@@ -130,6 +132,39 @@ void code_forget(uintptr_t start, uintptr_t end)
 		if (stretches[i].low >= end || stretches[i].high <= start)
 			stretches[n++] = stretches[i];
 	n_stretches = n;
+}
+
+bool code_is_open(uintptr_t low, uintptr_t high)
+{
+	/* A stretch that is just being added or removed is seen or not: so it is with the call. */
+	for (uint32_t i = 0; i < n_stretches; i++)
+		if (stretches[i].low < high && stretches[i].high > low)
+			return true;
+	return false;
+}
+
+/* Where only a part of a stretch is meant, the rest becomes a stretch of its own. */
+static void cut_stretch(struct stretch *s, uintptr_t at)
+{
+	if (at <= s->low || at >= s->high || n_stretches == N_STRETCHES)
+		return;
+	stretches[n_stretches++] = (struct stretch){at, s->high, s->prot};
+	s->high = at;
+}
+
+void code_note_protection(uintptr_t low, uintptr_t high, int prot)
+{
+	low &= ~(uintptr_t)(PAGE_BYTES - 1);
+	high = (high + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+	/* What is cut off comes at the end of the array, and has its turn. */
+	for (uint32_t i = 0; i < n_stretches; i++) {
+		struct stretch *s = &stretches[i];
+
+		cut_stretch(s, high);
+		cut_stretch(s, low);
+		if (s->low >= low && s->high <= high)
+			s->prot = prot;
+	}
 }
 
 /* --- writing ------------------------------------------------------------------------------ */

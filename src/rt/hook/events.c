@@ -411,7 +411,7 @@ void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
 static uint64_t argument(const struct hook_regs *regs, unsigned i)
 {
 #ifdef __x86_64__
-	static const uint8_t numbers[] = {5, 4, 1}; /* rdi, rsi, rdx */
+	static const uint8_t numbers[] = {5, 4, 1, 2}; /* rdi, rsi, rdx, rcx */
 
 	return regs->r[numbers[i]];
 #else
@@ -537,8 +537,11 @@ REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *
 	if (is_off())
 		return;
 	if (d->detail != HOOK_OWN_MAKECONTEXT) {
-		library_note_call((enum hook_own)d->detail, (uintptr_t)argument(regs, 0),
-			(uintptr_t)argument(regs, 1), (uintptr_t)slot);
+		const uintptr_t args[HOOK_NOTE_ARGS] = {(uintptr_t)argument(regs, 0),
+			(uintptr_t)argument(regs, 1), (uintptr_t)argument(regs, 2),
+			(uintptr_t)argument(regs, 3)};
+
+		library_note_call((enum hook_own)d->detail, args, (uintptr_t)slot);
 	} else {
 		/* ucontext_t: uc_flags, uc_link, uc_stack {ss_sp, ss_flags, ss_size} */
 		const uintptr_t *context = (const uintptr_t *)(uintptr_t)argument(regs, 0);

@@ -93,7 +93,7 @@ static int connect_recorder(void)
 	struct place p;
 	int fd;
 
-	if (!place_parse(&p, library.place))
+	if (!place_parse(&p, weir_place))
 		return -22; /* EINVAL */
 	fd = connect_to(p.name, p.n_name);
 	if (fd == -111 /* ECONNREFUSED: nobody has that name */ && p.n_path) {
@@ -200,7 +200,7 @@ static int ask(
 	*x = (struct exchange){.fd = connect_recorder(), .area_fd = -1, .family_fd = -1};
 	if (x->fd < 0)
 		return x->fd;
-	place_parse(&p, library.place);
+	place_parse(&p, weir_place);
 	bytes_copy(hello->key, p.key, HOOK_KEY_BYTES);
 	if (!send_all(x->fd, hello, sizeof(*hello)) || !send_all(x->fd, modules, module_bytes) ||
 		!read_reply(x) || x->reply.plan_bytes > PLAN_BYTES_MAX) {

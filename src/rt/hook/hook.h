@@ -144,9 +144,16 @@ struct library {
 	uint32_t serial;  /* the recorder's number for this process, or, in a child that has not
 			     spoken to it yet, for the parent */
 	struct hook_family *family; /* also in children that have no area yet; NULL = none */
-	char place[HOOK_PLACE_BYTES]; /* where the recorder is, see HOOK_ENV */
 };
 extern struct library library;
+
+/* Found by name by recorders, which read it while the program runs: where the one is that records,
+ * or was the last to, see HOOK_ENV. Written when a recording begins. */
+extern __attribute__((visibility("default"))) char weir_place[HOOK_PLACE_BYTES];
+/* Likewise: the recorder's calls of weir_attach and weir_detach run on it, since no stack of the
+ * program is surely large enough. Used by one thread at a time, while the others stand still. */
+#define CALL_STACK_BYTES (64u << 10)
+extern __attribute__((visibility("default"))) uint8_t weir_call_stack[CALL_STACK_BYTES];
 
 extern __thread struct thread *weir_thread __attribute__((tls_model("initial-exec")));
 extern uint8_t weir_region[];
@@ -253,6 +260,10 @@ bool code_reopen(uintptr_t low, uintptr_t high);
 /* Pages in which nothing `is_in_use` become what they were. */
 void code_give_back(bool (*is_in_use)(uintptr_t low, uintptr_t high));
 void code_forget(uintptr_t start, uintptr_t end); /* is mapped no more */
+/* Whether some of [low, high) was made writable here. May be asked at any time. */
+bool code_is_open(uintptr_t low, uintptr_t high);
+/* The program itself is about to set the protection of these pages: that is what they become. */
+void code_note_protection(uintptr_t low, uintptr_t high, int prot);
 bool code_crosses_line(uintptr_t at, unsigned n);
 /* n bytes that lie within one cache line, at once, as every other processor sees it. */
 void code_write(uintptr_t at, const uint8_t *bytes, unsigned n);
@@ -276,6 +287,7 @@ void patch_remove_all(enum patch_others others);
 void patch_remove(uint32_t id);
 /* Pages without patches are protected as before. */
 void patch_give_back(void);
+void patch_note_protection(uintptr_t low, uintptr_t high, int prot); /* see code_memory.c */
 void patch_forget(uintptr_t start, uintptr_t end); /* the module is gone */
 const struct patch *patch_at(uintptr_t site);
 uintptr_t patch_near(uintptr_t site, uintptr_t bytes);
@@ -330,8 +342,9 @@ int library_open_area(const struct exchange *x);
 /* Takes every patch out, as far as other threads allow it (patch.c). Nothing of ours makes a system
  * call in this process afterwards. */
 void library_stop(void);
-/* The program calls prctl or syscall. */
-void library_note_call(enum hook_own own, uintptr_t arg0, uintptr_t arg1, uintptr_t sp);
+/* The program calls prctl, mprotect or syscall. */
+#define HOOK_NOTE_ARGS 4
+void library_note_call(enum hook_own own, const uintptr_t args[HOOK_NOTE_ARGS], uintptr_t sp);
 bool library_is_copy(void); /* made by fork, and has not said hello for itself */
 /* A forked child says hello first, one of its threads for all. False: the library is off in it, or the
  * memory is the parent's (vfork). Signals are blocked. */

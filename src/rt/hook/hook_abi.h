@@ -255,7 +255,8 @@ enum hook_own {
 	HOOK_OWN_MAKECONTEXT = 5, /* makecontext: a stack that coroutines will run on (NOTE) */
 	HOOK_OWN_RETURN_LOCATION = 6, /* V8's: who knows where return addresses are (TELL) */
 	HOOK_OWN_PRCTL = 7,	  /* prctl: it may install a system call filter (NOTE) */
-	HOOK_OWN_SYSCALL = 8,	  /* syscall: likewise (NOTE) */
+	HOOK_OWN_SYSCALL = 8,	  /* syscall: likewise, or what follows (NOTE) */
+	HOOK_OWN_MPROTECT = 9,	  /* mprotect, pkey_mprotect: perhaps of patched code (NOTE) */
 };
 
 #define HOOK_ORIGINAL_MAX 32

@@ -6,13 +6,40 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#define BUFFER_BYTES 4096
+/* The stack may be that of a coroutine, with hardly any room on it. */
+#define SMALL_BYTES 256
 
 struct maps_reader {
 	int fd;
 	size_t n, at;
-	char buffer[BUFFER_BYTES];
+	char *buffer; /* a page, or `small` where there is none */
+	size_t buffer_bytes;
+	char small[SMALL_BYTES];
 };
+
+/* A shared page is never shown as one mapping with its neighbour, which may be a stack. */
+static bool reader_open(struct maps_reader *r, const char *path)
+{
+	r->n = r->at = 0;
+	r->fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (r->fd < 0)
+		return false;
+	r->buffer_bytes = PAGE_BYTES;
+	r->buffer = raw_mmap(
+		NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
+	if (raw_failed(r->buffer)) {
+		r->buffer_bytes = SMALL_BYTES;
+		r->buffer = r->small;
+	}
+	return true;
+}
+
+static void reader_close(struct maps_reader *r)
+{
+	raw_call(SYS_close, r->fd);
+	if (r->buffer != r->small)
+		raw_call(SYS_munmap, r->buffer, PAGE_BYTES);
+}
 
 struct maps_line {
 	uintptr_t start, end;
@@ -25,7 +52,7 @@ struct maps_line {
 static int next_byte(struct maps_reader *r)
 {
 	if (r->at == r->n) {
-		long n = raw_call(SYS_read, r->fd, r->buffer, BUFFER_BYTES);
+		long n = raw_call(SYS_read, r->fd, r->buffer, r->buffer_bytes);
 
 		if (n <= 0)
 			return -1;
@@ -81,7 +108,7 @@ static bool read_name(struct maps_reader *r, struct maps_line *line)
 }
 
 /* A line without a name has a blank behind its inode, too. */
-static bool next_line(struct maps_reader *r, struct maps_line *line)
+static bool parse_line(struct maps_reader *r, struct maps_line *line)
 {
 	uint64_t start, end, major, minor;
 
@@ -96,11 +123,20 @@ static bool next_line(struct maps_reader *r, struct maps_line *line)
 	return read_name(r, line);
 }
 
+/* All but the reader's own page. */
+static bool next_line(struct maps_reader *r, struct maps_line *line)
+{
+	bool is_there;
+
+	do
+		is_there = parse_line(r, line);
+	while (is_there && line->start == (uintptr_t)r->buffer);
+	return is_there;
+}
+
 static bool maps_open(struct maps_reader *r)
 {
-	r->n = r->at = 0;
-	r->fd = (int)raw_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-	return r->fd >= 0;
+	return reader_open(r, "/proc/self/maps");
 }
 
 static struct mapping_bounds bounds_of(const struct maps_line *line)
@@ -121,7 +157,7 @@ bool maps_find(uintptr_t address, struct mapping_bounds *bounds)
 		found = address >= line.start && address < line.end;
 		*bounds = bounds_of(&line);
 	}
-	raw_call(SYS_close, r.fd);
+	reader_close(&r);
 	return found;
 }
 
@@ -140,7 +176,7 @@ bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below)
 			*below = line.end;
 		*bounds = bounds_of(&line);
 	}
-	raw_call(SYS_close, r.fd);
+	reader_close(&r);
 	return found;
 }
 
@@ -165,7 +201,7 @@ uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr
 			best = to - bytes - PAGE_BYTES;
 		previous = line.end;
 	}
-	raw_call(SYS_close, r.fd);
+	reader_close(&r);
 	return best & ~(uintptr_t)(PAGE_BYTES - 1);
 }
 
@@ -199,7 +235,7 @@ bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), v
 	}
 	if (first.inode)
 		each(ctx, first.start, end);
-	raw_call(SYS_close, r.fd);
+	reader_close(&r);
 	return true;
 }
 
@@ -207,25 +243,24 @@ bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), v
 unsigned filters_count(void)
 {
 	static const char name[] = "\nSeccomp_filters:\t";
-	struct maps_reader r = {.fd = (int)raw_call(SYS_openat, AT_FDCWD, "/proc/self/status",
-					O_RDONLY | O_CLOEXEC, 0)};
+	struct maps_reader r;
 	size_t matched = 0;
 	uint64_t n = 0;
 	int c;
 
-	if (r.fd < 0)
+	if (!reader_open(&r, "/proc/self/status"))
 		return 0;
 	while (matched < sizeof(name) - 1 && (c = next_byte(&r)) >= 0)
 		matched = c == name[matched] ? matched + 1 : c == name[0];
 	if (matched < sizeof(name) - 1 || !read_number(&r, 10, &n, '\n'))
 		n = 0;
-	raw_call(SYS_close, r.fd);
+	reader_close(&r);
 	return (unsigned)n;
 }
 
 unsigned tasks_count(void)
 {
-	char buffer[1024];
+	char buffer[SMALL_BYTES];
 	unsigned n = 0;
 	long fd = raw_call(
 		SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);

@@ -528,6 +528,21 @@ void patch_forget(uintptr_t start, uintptr_t end)
 	patch_unlock();
 }
 
+/* Nobody is kept waiting but who changes the protection of code that is patched. */
+void patch_note_protection(uintptr_t low, uintptr_t high, int prot)
+{
+	uint64_t all = ~(uint64_t)0, old;
+
+	if (!code_is_open(low, high))
+		return;
+	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &old, 8);
+	if (patch_lock(LOCK_TRIES)) {
+		code_note_protection(low, high, prot);
+		patch_unlock();
+	}
+	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, 8);
+}
+
 /* --- one jump by itself ------------------------------------------------------------------ */
 
 static uintptr_t jump_site; /* 0 = none */

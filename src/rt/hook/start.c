@@ -11,6 +11,8 @@
 #define AREA_DISTANCE	  0x100000000u /* more than twice what a jump reaches */
 
 struct library library;
+char weir_place[HOOK_PLACE_BYTES];
+uint8_t weir_call_stack[CALL_STACK_BYTES] __attribute__((aligned(64)));
 
 static void copy_text(char *to, size_t max, const char *from)
 {
@@ -138,7 +140,7 @@ static int begin(const char *place, bool is_attached)
 		return -16; /* EBUSY: another recording */
 	if (is_attached && !take_rest_out())
 		return -11; /* EAGAIN */
-	copy_text(library.place, sizeof(library.place), place);
+	copy_text(weir_place, sizeof(weir_place), place);
 	library.is_off = false;
 	library.is_attached = is_attached;
 	library.session++;
@@ -189,7 +191,7 @@ static bool is_same_text(const char *a, const char *b)
 
 int weir_detach(const char *place, int others_stopped)
 {
-	if (!is_same_text(place, library.place))
+	if (!is_same_text(place, weir_place))
 		return -3; /* ESRCH */
 	if (!patch_lock(others_stopped ? 1 : LOCK_TRIES))
 		return -11; /* EAGAIN */
@@ -199,27 +201,43 @@ int weir_detach(const char *place, int others_stopped)
 	return 0;
 }
 
-/* --- filters of system calls --------------------------------------------------------------- */
+/* --- calls of the program that matter to us ------------------------------------------------ */
 
 #define PRCTL_SET_SECCOMP 22
 
-static bool installs_filter(enum hook_own own, uintptr_t arg0, uintptr_t arg1)
+static bool installs_filter(enum hook_own own, const uintptr_t *args)
 {
 	if (own == HOOK_OWN_PRCTL)
-		return (int)arg0 == PRCTL_SET_SECCOMP;
+		return (int)args[0] == PRCTL_SET_SECCOMP;
+	if (own != HOOK_OWN_SYSCALL)
+		return false;
 	/* The operations of seccomp(2) beyond 1 are questions. */
-	return (arg0 == SYS_seccomp && (unsigned)arg1 <= 1) ||
-	       (arg0 == SYS_prctl && (int)arg1 == PRCTL_SET_SECCOMP);
+	return (args[0] == SYS_seccomp && (unsigned)args[1] <= 1) ||
+	       (args[0] == SYS_prctl && (int)args[1] == PRCTL_SET_SECCOMP);
 }
 
-/* From the filter on, a system call of ours may end the program: so this is the moment to make the
- * last ones. A child says hello first, so that the recorder is told of it, too. */
-void library_note_call(enum hook_own own, uintptr_t arg0, uintptr_t arg1, uintptr_t sp)
+/* Address, bytes and protection of a call of mprotect, or NULL. */
+static const uintptr_t *protection_args(enum hook_own own, const uintptr_t *args)
 {
+	if (own == HOOK_OWN_MPROTECT)
+		return args;
+	if (own == HOOK_OWN_SYSCALL && (args[0] == SYS_mprotect || args[0] == SYS_pkey_mprotect))
+		return args + 1;
+	return NULL;
+}
+
+void library_note_call(enum hook_own own, const uintptr_t args[HOOK_NOTE_ARGS], uintptr_t sp)
+{
+	const uintptr_t *protection = protection_args(own, args);
 	uint64_t all = ~(uint64_t)0, old;
 
-	if (!installs_filter(own, arg0, arg1))
+	if (protection)
+		patch_note_protection(
+			protection[0], protection[0] + protection[1], (int)protection[2]);
+	if (!installs_filter(own, args))
 		return;
+	/* From the filter on, a system call of ours may end the program: so this is the moment to
+	 * make the last ones. A child says hello first, so that the recorder is told of it, too. */
 	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &old, 8);
 	thread_ensure(sp);
 	if (library.control && !library.is_off && !library_is_copy())

@@ -190,6 +190,7 @@ uintptr_t own_function(enum hook_own own)
 	case HOOK_OWN_RETURN_LOCATION:
 	case HOOK_OWN_PRCTL:
 	case HOOK_OWN_SYSCALL:
+	case HOOK_OWN_MPROTECT:
 		break;
 	}
 	return 0;
