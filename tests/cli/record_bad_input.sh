@@ -15,7 +15,7 @@ fails "a negative duration" 2 'is not a number of seconds' "$WEIR" record --dura
 fails "two targets" 2 'exclude each other' "$WEIR" record -p 1 -- true
 fails "a pid that is no number" 2 'not a list of process ids' "$WEIR" record -p foo
 fails "an unknown event" 1 "'bananas': is not a known event" "$WEIR" record -e bananas -- true
-echo old >trace.weir
+"$WEIR" record -q -o trace.weir -- true
 cp trace.weir kept
 fails "a command that does not exist" 1 "'nosuchcommand': cannot run: No such file" "$WEIR" -- nosuchcommand
 fails "a path that does not exist" 1 "'./nope': cannot run: No such file" "$WEIR" record -- ./nope

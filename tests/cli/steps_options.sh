@@ -9,7 +9,7 @@ usage() { # SENTENCE PATTERN ARGUMENTS...
 	fails "$sentence" 2 "^weir: steps: $pattern.* \('weir help steps' tells more\)\$" "$WEIR" steps "$@"
 }
 
-echo old >trace.weir
+"$WEIR" record -q -o trace.weir -- true
 cp trace.weir kept
 usage "nothing to trace" 'nothing to trace: give a command or -p PID'
 usage "nothing to trace behind --" 'nothing to trace' --

@@ -120,7 +120,7 @@ hooked "uses 32-bit calls of __cyg_profile_func_enter" instrument -m32 -finstrum
 equal "finds the allocators of libc" "calloc malloc memalign posix_memalign pvalloc realloc reallocarray valloc" \
 	"$("$dump" list @ $libraries/libc.so.6 | awk '$1 == "jump" { print $8 }' | sed 's/^__libc_//; s/^aligned_alloc$/memalign/' | sort | tr '\n' ' ' | sed 's/ $//')"
 check "finds operator new" grep -q '_Znwm$' <("$dump" list @ $libraries/libstdc++.so.6)
-equal "wants makecontext, prctl and syscall of libc" "5 7 8" \
+equal "wants makecontext, prctl, syscall, mprotect and pkey_mprotect of libc" "5 7 8 9 9" \
 	"$("$dump" extras nothing $libraries/libc.so.6 2>/dev/null | awk '$1 == 5 { print $2 }' | sort | tr '\n' ' ' | sed 's/ $//')"
 
 # A switch whose table leads to the function's first instructions.
