@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# Objects that look odd are counted, and reports of a program tell of every function that is not.
+# weir-test: once: the inserter's sanitized runs are those of the other tests of counted programs
+. "$ROOT/tests/lib.sh"
+export WEIR_CACHE=$PWD/cache
+unset WEIR_OUT WEIR_SITES
+
+# link NAME OBJECT...: and runs it; flat.json, loss.json, coverage.json
+link() {
+	local name=$1 kind
+	shift
+	"$WEIR" count -q gcc -o "$name" "$@" 2>link.txt && ./"$name" || return 1
+	for kind in flat loss coverage; do "$WEIR" report $kind "$name.weir" --json >$kind.json || return 1; done
+}
+told() { json loss.json '[r["count"] for r in j["rows"] if "is not counted: '"$1"'" in r.get("reason", "")]'; }
+left() { json coverage.json 'sorted(r["function"] for r in j["rows"] if r["reason"] and r["reason"].startswith("'"$1"'"))'; }
+
+# Padding goes, so the section becomes smaller: old ranges must not be compared with the new size.
+cat >padded.c <<'C'
+#define PAD __asm__(".text\n.p2align 6\n.skip 2000, 0x90\n.p2align 6")
+PAD; __attribute__((noipa)) int one(int n) { return n + 1; }
+PAD; __attribute__((noipa)) int two(int n) { return one(n) + one(n); }
+PAD; int main(int argc, char **argv) { (void)argv; return two(argc) - 4; }
+C
+gcc -O2 -g -fno-toplevel-reorder -falign-functions=1 -c padded.c
+check "an object that is mostly padding is linked, and runs as it did" link padded padded.o
+equal "its functions are counted" "['main', 'one', 'two'] 2" \
+	"$(json flat.json 'sorted(r["name"] for r in j["rows"] if r["name"] in ("one", "two", "main")), sum(r["calls"] for r in j["rows"] if r["name"] == "one")' | tr -d '()' | sed 's/\], /] /')"
+equal "nothing is said to be missing" "[]" "$(told '')"
+
+# Nothing can be inserted into this object.
+cat >segment.c <<'C'
+long g(void) { long x; __asm__ volatile("movq %%gs:0, %0" : "=r"(x)); return x; }
+long h(void) { long x; __asm__ volatile("movq %%gs:8, %0" : "=r"(x)); return x; }
+C
+cat >main.c <<'C'
+long g(void);
+int main(int argc, char **argv) { (void)argv; return argc > 1 ? (int)g() : 0; }
+C
+gcc -O2 -c segment.c main.c
+check "a program with an object that is left alone" link alone main.o segment.o
+equal "the report tells how many functions are not counted" "[2]" "$(told 'it uses the gs segment')"
+equal "coverage has their names" "['g', 'h']" "$(left 'it uses the gs segment')"
+
+# Exception tables of a version that nobody knows. The linker itself only says so.
+python3 - segment.o damaged.o <<'P'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at, size, n, names_i = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HHH", data, 58)
+heads = [struct.unpack_from("<IIQQQQ", data, at + i * size) for i in range(n)]
+names = heads[names_i][4]
+for head in heads:
+    if data[names + head[0]:].startswith(b".eh_frame\0"):
+        data[head[4] + 8] = 9
+open(sys.argv[2], "wb").write(data)
+P
+check "a program with an object whose exception tables are not understood" link damaged main.o damaged.o
+equal "the report tells how many functions are not counted because of that" "[2]" "$(told 'the exception tables')"
+equal "coverage has the names of those" "['g', 'h']" "$(left 'the exception tables')"
+
+"$WEIR" count -q --skip main gcc -o skipped main.o segment.o && ./skipped && "$WEIR" report loss skipped.weir --json >loss.json
+equal "what was not asked for is not missed" "[]" "$(told 'not asked')"
