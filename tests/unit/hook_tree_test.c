@@ -612,6 +612,7 @@ static bool step_once(uint32_t step, bool prunes, bool is_known)
 		TRAPS_ON();
 	}
 	e->ret = 1;
+	hook_tree_note(e, HOOK_TREE_LEAVING, 0);
 	hook_tree_leave(w->tree, e, 3100);
 	TRAPS_OFF();
 	w->n_calls++;
@@ -643,6 +644,7 @@ static bool jump_once(uint32_t step, bool prunes, bool is_known)
 		}
 		*(volatile uint64_t *)&e->ret = 1;
 		jump_is_in_call = true;
+		hook_tree_note(e, HOOK_TREE_LEAVING, 0);
 		hook_tree_leave(w->tree, e, 3100);
 		TRAPS_OFF();
 	} else if (hook_tree_note_of(e)) {

@@ -307,6 +307,34 @@ void chains_disown(void)
 	}
 }
 
+static bool has_interrupted(const struct chain *c)
+{
+	struct hook_entry *e = c->top;
+
+	for (uint32_t i = 0; i < N_WRITERS; i++)
+		if (c->writers[i].slot)
+			return true;
+	while (e && (e = chain_below(c, e)))
+		if (e->not_sp && hook_tree_note_of(e))
+			return true;
+	return false;
+}
+
+bool chains_have_interrupted(void)
+{
+	for (uint32_t i = 0; i < n_chains && i < N_CHAINS; i++)
+		if (has_interrupted(&chains[i]))
+			return true;
+	return false;
+}
+
+void chains_empty_trees(uint64_t bytes)
+{
+	for (uint32_t i = 0; i < n_chains && i < N_CHAINS; i++)
+		if (chains[i].tree)
+			hook_tree_init(chains[i].tree, bytes, 0, 0);
+}
+
 static void adopt(struct chain *c, struct hook_tree *tree)
 {
 	struct hook_entry *e = c->first;

@@ -70,6 +70,13 @@ static inline void give_entry(struct chain *c, struct hook_entry *e)
 	*(volatile uint64_t *)&e->not_sp = 0;
 }
 
+/* A handler may fork: in the child all of *t is 0 from one instruction to the next. So this comes
+ * first, and after it what tells. */
+static inline struct chain *chain_now(const struct thread *t)
+{
+	return *(struct chain *volatile const *)&t->chain;
+}
+
 KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 {
 	struct thread *t = weir_thread;
@@ -77,10 +84,11 @@ KEEPS_REGISTERS void weir_enter(uintptr_t after_call, uintptr_t *slot)
 	struct hook_entry *e;
 	uint32_t id;
 
-	if (unlikely(!t) || unlikely(!t->limit))
+	if (unlikely(!t))
 		goto slow;
-	c = t->chain;
-	if (unlikely((uintptr_t)slot - c->start >= c->bytes))
+	c = chain_now(t);
+	if (unlikely(!*(struct hook_record *volatile *)&t->limit) ||
+		unlikely((uintptr_t)slot - c->start >= c->bytes))
 		goto slow;
 	e = take_entry(c);
 	if (unlikely(!is_in_block(e)) || (unlikely((uintptr_t)slot >= entry_sp(e - 1)) &&
@@ -128,7 +136,8 @@ KEEPS_REGISTERS void weir_leave(uintptr_t *slot)
 
 /* --- the same, counted in a tree ---------------------------------------------------------- */
 
-/* Another thread may end the recording at any time: so it is looked at once. */
+/* Another thread may end the recording at any time, and this may become a child: so it is looked at
+ * once, and after the note that makes the memory be there in a child (start.c). */
 static inline struct hook_tree *tree_now(const struct thread *t)
 {
 	return *(struct hook_tree *volatile const *)&t->tree;
@@ -154,10 +163,8 @@ KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 
 	if (unlikely(!t))
 		goto slow;
-	tree = tree_now(t);
-	c = t->chain;
-	if (unlikely(!tree) || unlikely((uintptr_t)slot - c->start >= c->bytes) ||
-		unlikely(c->tree != tree) ||
+	c = chain_now(t);
+	if (unlikely(!c) || unlikely((uintptr_t)slot - c->start >= c->bytes) ||
 		unlikely(!(++t->n_entries & (LOOK_AROUND_ENTRIES - 1))))
 		goto slow;
 	e = *(struct hook_entry *volatile *)&c->top;
@@ -166,8 +173,10 @@ KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 		goto slow;
 	prepare_entry(e, slot);
 	taken = take_entry(c);
-	if (unlikely(taken != e) || unlikely(e->not_sp != ~(uint64_t)(uintptr_t)slot)) {
-		give_entry(c, taken); /* a handler had it meanwhile */
+	tree = tree_now(t);
+	if (unlikely(taken != e) || unlikely(e->not_sp != ~(uint64_t)(uintptr_t)slot) ||
+		unlikely(!tree) || unlikely(c->tree != tree)) {
+		give_entry(c, taken); /* or a handler had it meanwhile */
 		goto slow;
 	}
 	id = descriptor_of(after_call)->id;
@@ -193,19 +202,22 @@ KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 	struct thread *t = weir_thread;
 	struct chain *c = block_of(e)->chain;
 	struct hook_tree *tree;
-	uint64_t now;
+	uint64_t ret;
 
-	if (unlikely(!t) || unlikely(!(tree = tree_now(t)))) {
+	if (unlikely(!t) || unlikely(chain_now(t) != c) || unlikely(c->top != e + 1)) {
 		weir_leave_slow(slot, e);
 		return;
 	}
-	now = ticks_now();
-	if (unlikely(t->chain != c) || unlikely(c->tree != tree) || unlikely(c->top != e + 1)) {
+	ret = e->ret;
+	*(volatile uintptr_t *)slot = (uintptr_t)ret;
+	hook_tree_note(e, HOOK_TREE_LEAVING, 0);
+	tree = tree_now(t);
+	if (unlikely(!tree) || unlikely(c->tree != tree)) {
+		*(volatile uint64_t *)&e->ret = ret;
 		weir_leave_slow(slot, e);
 		return;
 	}
-	*(volatile uintptr_t *)slot = (uintptr_t)e->ret;
-	hook_tree_leave(tree, e, now);
+	hook_tree_leave(tree, e, ticks_now());
 	give_entry(c, e);
 }
 

@@ -133,7 +133,7 @@ struct patch {
 struct library {
 	struct hook_control *control; /* NULL = not recording */
 	uintptr_t area;
-	uint64_t area_bytes;
+	uint64_t area_bytes, ring_bytes;
 	struct thread *threads; /* control->n_threads of them */
 	uint32_t pid;
 	bool is_off;
@@ -225,6 +225,10 @@ void chain_tell_left(struct thread *t, struct chain *c);
 /* A new recording begins, and with it perhaps another way to leave: what is open belongs to none.
  */
 void chains_disown(void);
+/* Whether a hook may have been interrupted between its first and its last look at the area. */
+bool chains_have_interrupted(void);
+/* Where their trees were there is new memory. */
+void chains_empty_trees(uint64_t bytes);
 /* The open calls of a forked child, which go on in its own tree. */
 void chains_adopt(struct hook_tree *tree);
 

@@ -190,6 +190,18 @@ static inline void hook_tree_note(struct hook_entry *e, enum hook_tree_note note
 	((volatile hook_tree_half *)&e->ret)[1] = (uint32_t)note << HOOK_TREE_NOTE_SHIFT | node;
 }
 
+/* 32-bit programs add to `ticks` in two instructions; behind the first of them only this tells: the
+ * lower half before, in the lower half of the note. */
+static inline void hook_tree_note_ticks(struct hook_entry *e, const struct hook_node *n)
+{
+#ifdef __x86_64__
+	(void)e;
+	(void)n;
+#else
+	((volatile hook_tree_half *)&e->ret)[0] = (uint32_t)n->ticks;
+#endif
+}
+
 /* 0: the call is neither being entered nor being left. */
 static inline uint32_t hook_tree_note_of(const struct hook_entry *e)
 {
@@ -252,6 +264,7 @@ static inline uint32_t hook_tree_open(
 		hook_tree_add32(&n->n_open, -1u);
 		return 0;
 	}
+	hook_tree_note_ticks(e, n);
 	*(volatile uint32_t *)&e->node = i;
 	hook_tree_count_entry(t, n, now);
 	return i;
@@ -330,14 +343,14 @@ static inline void hook_tree_count_exit(
 	hook_tree_add32(&n->n_open, -1u);
 }
 
-/* The call of the entry returns, and its true return address is no longer needed. The note stays
- * until the entry is given back. */
+/* The call of the entry returns, its true return address is no longer needed, and the entry has a
+ * note that it is leaving. A note stays until the entry is given back. */
 static inline void hook_tree_leave(struct hook_tree *t, struct hook_entry *e, uint64_t now)
 {
 	struct hook_node *n = &hook_tree_nodes(t)[e->node];
 
-	hook_tree_note(e, HOOK_TREE_LEAVING, 0);
 	hook_tree_add32(&n->n_left, 1);
+	hook_tree_note_ticks(e, n);
 	hook_tree_note(e, HOOK_TREE_LEFT, 0);
 	hook_tree_count_exit(t, n, e->ticks, now);
 }

@@ -92,6 +92,7 @@ int library_open_area(const struct exchange *x)
 	library.is_same_memory = &threads[control->n_threads].session;
 	library.area = (uintptr_t)control;
 	library.area_bytes = bytes;
+	library.ring_bytes = control->ring_bytes;
 	library.pid = (uint32_t)raw_call(SYS_getpid, 0);
 	library.control = control;
 	if (!library.is_forked)
@@ -132,6 +133,36 @@ static bool take_rest_out(void)
 	return true;
 }
 
+/*
+ * A handler that has interrupted a hook may fork: in the child, the hook goes on with what it took of
+ * its parent's area, which the child does not have. It gets memory of its own there, for nobody to
+ * read. A fork that does not tell (_Fork, a bare system call) has no such help.
+ */
+static void child_begins(void)
+{
+	void *area = (void *)library.area;
+
+	if (!library.control || !library_is_copy() || !chains_have_interrupted())
+		return;
+	if (raw_mmap(area, (size_t)library.area_bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+		    -1) == area)
+		chains_empty_trees(library.ring_bytes);
+}
+
+/* glibc's: what it calls in a child before fork returns there. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+	void *owner) __attribute__((weak));
+
+/* The library stays from here on, so the function does. */
+static void watch_forks(void)
+{
+	static bool is_done;
+
+	if (!is_done && __register_atfork)
+		is_done = __register_atfork(NULL, NULL, child_begins, NULL) == 0;
+}
+
 static int begin(const char *place, bool is_attached)
 {
 	int rc;
@@ -145,10 +176,12 @@ static int begin(const char *place, bool is_attached)
 	library.is_attached = is_attached;
 	library.session++;
 	rc = modules_start(refusal());
-	if (rc == 0)
+	if (rc == 0) {
 		modules_watch();
-	else
+		watch_forks();
+	} else {
 		library.is_off = true;
+	}
 	return rc;
 }
 

@@ -300,6 +300,23 @@ static void add_missing(struct hook_node *n, uint64_t stamp, uint64_t now)
 		hook_tree_add(&n->ticks, stamp + HOOK_TREE_BIAS);
 }
 
+/* One half of `ticks` was added to, and the other was not. `has_stamp`: so it is when no time stamp
+ * is missing, else when one is. */
+static void take_back_half(
+	struct hook_node *n, const struct hook_entry *e, uint64_t now, bool has_stamp)
+{
+#ifdef __x86_64__
+	(void)n;
+	(void)e;
+	(void)now;
+	(void)has_stamp;
+#else
+	if ((uint32_t)n->ticks != (uint32_t)e->ret &&
+		(node_ticks(n, now) < TICKS_MAX) == has_stamp)
+		hook_tree_set(&n->ticks, (n->ticks & ~(uint64_t)UINT32_MAX) | (uint32_t)e->ret);
+#endif
+}
+
 static void take_back_entry(struct hook_tree *t, const struct hook_entry *e, uint64_t now)
 {
 	uint32_t i = hook_tree_note_node(e);
@@ -312,6 +329,8 @@ static void take_back_entry(struct hook_tree *t, const struct hook_entry *e, uin
 	hook_tree_add32(&n->n_open, -1u);
 	if (!is_uneven)
 		hook_tree_add(&n->calls, (uint64_t)-1);
+	if (e->node == i)
+		take_back_half(n, e, now, true);
 	add_missing(n, e->ticks, now);
 }
 
@@ -325,6 +344,8 @@ static void complete_exit(struct hook_tree *t, const struct hook_entry *e, uint6
 		hook_tree_add32(&n->n_left, 1);
 	if (!has_left || is_uneven)
 		hook_tree_add32(&n->n_open, -1u);
+	if (hook_tree_note_of(e) == HOOK_TREE_LEFT)
+		take_back_half(n, e, now, false);
 	add_missing(n, now, now);
 }
 
