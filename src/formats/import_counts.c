@@ -281,6 +281,10 @@ static void write_end(struct counts_file *f)
 		counts_note(f, h->n_threads_lost,
 			"a thread had no memory for counters of its own: it is counted together with "
 			"another, and where both counted at once, too little");
+	if (h->flags & COUNT_FILE_THREADS)
+		counts_note(f, 1,
+			"the program had threads, which share their counters with --counts: where two "
+			"counted at once, too little");
 	if (h->flags & COUNT_FILE_TIMELESS)
 		counts_note(f, 1,
 			"the program gave up the time-stamp counter: calls of foreign functions are not "

@@ -72,7 +72,9 @@ def read_flat(weir, trace, figures, has_hooks):
 def read_left_alone(weir, trace, figures):
     """Functions that weir count left alone: the report of coverage says why."""
     text = weir_output(weir, ["report", "coverage", trace, "--json"], figures, "the report of coverage")
-    for row in json.loads(text)["rows"] if text else ():
+    j = json.loads(text) if text else {"rows": [], "loss": {"reasons": {}}}
+    figures.incomplete += [reason for reason in j["loss"]["reasons"] if "counted at once, too little" in reason]
+    for row in j["rows"]:
         if row["state"] == "not known" and row["reason"]:
             figures.reasons[row["function"].split("(")[0]] = "left alone: " + row["reason"]
 

@@ -160,6 +160,7 @@ struct count_header {
 #define COUNT_FILE_TIMELESS   32u /* it has given up the time-stamp counter: foreign calls not timed */
 #define COUNT_FILE_CHILD_LOST 64u /* a child of such a process has not been counted */
 #define COUNT_FILE_CHILD_FAILED 128u /* a child could not make its file, and has not been counted */
+#define COUNT_FILE_THREADS 256u /* without a tree: threads have shared the counters, or may have */
 
 /* A thread, live or not. A slot may be used again by a later thread: both are then one row. */
 struct count_thread {

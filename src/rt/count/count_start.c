@@ -439,6 +439,16 @@ static void in_parent(void)
 
 /* --- exit ---------------------------------------------------------------------------------- */
 
+/* libc's: 0 once there has been a second thread. Static programs may be without it, but then have
+ * pthread_create only when they use it. */
+extern const char __libc_single_threaded __attribute__((weak));
+extern int pthread_create(void) __attribute__((weak));
+
+static bool had_threads(void)
+{
+	return &__libc_single_threaded ? !__libc_single_threaded : pthread_create != NULL;
+}
+
 static void at_end(void)
 {
 	struct count_header *h = count_library.header;
@@ -450,6 +460,9 @@ static void at_end(void)
 		h->end_ns = now_ns();
 		h->end_ticks = ticks_now();
 	}
+	/* Their counters are plain additions to the same memory. */
+	if (!(h->flags & COUNT_FILE_TREE) && had_threads())
+		h->flags |= COUNT_FILE_THREADS;
 	h->flags |= COUNT_FILE_ENDED;
 }
 
