@@ -34,15 +34,15 @@ static inline struct hook_entry *take_entry(struct chain *c)
 }
 
 KEEPS_REGISTERS bool record_nested(
-	struct thread *t, struct chain *c, const struct writing *record)
+	struct thread *t, struct chain *c, uintptr_t slot, uint64_t head, uint64_t data)
 {
 	struct writer *w = c->writers, *last = c->writers + N_WRITERS - 1;
 
 	while (w < last && w[1].slot)
 		w++;
-	if (w == last || writer_is_over(w, record->slot))
+	if (w == last || writer_is_over(w, slot))
 		return false;
-	return record_as(t, w + 1, record->slot, record->head, record->data);
+	return record_as(t, w + 1, slot, head, data);
 }
 
 /* The word that is being replaced leads to the entry below: a hooked function jumped to this one

@@ -68,25 +68,18 @@ static inline bool record_as(
 	return true;
 }
 
-struct writing {
-	uintptr_t slot;
-	uint64_t head, data;
-};
-
-/* events.c: the same from a handler that has interrupted a writer. */
+/* events.c: the same from a handler that has interrupted a writer. By registers, so that the fast way needs no
+ * stack for it; 32-bit code has too few. */
 KEEPS_REGISTERS bool record_nested(
-	struct thread *t, struct chain *c, const struct writing *record);
+	struct thread *t, struct chain *c, uintptr_t slot, uint64_t head, uint64_t data);
 
 /* Records a call whose return address is at `slot` of the chain; false: the slow way. A handler may
  * have left the thread on another chain meanwhile: so it is not asked for that. */
 static inline bool record_call(
 	struct thread *t, struct chain *c, const uintptr_t *slot, uint64_t head, uint64_t data)
 {
-	if (unlikely(*(volatile uintptr_t *)&c->writers[0].slot)) {
-		struct writing record = {(uintptr_t)slot, head, data};
-
-		return record_nested(t, c, &record);
-	}
+	if (unlikely(*(volatile uintptr_t *)&c->writers[0].slot))
+		return record_nested(t, c, (uintptr_t)slot, head, data);
 	return record_as(t, c->writers, (uintptr_t)slot, head, data);
 }
 
