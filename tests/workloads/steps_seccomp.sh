@@ -24,7 +24,7 @@ for engine in inside ptrace; do
 	exec 5>go
 	for ((i = 0; i < 500; i++)); do grep -q ready ready.txt && break || sleep 0.01; done
 	if [ $engine = inside ]; then
-		fails "inside: a process under a filter is refused" 1 "process $program is under a seccomp filter" \
+		fails "inside: a process under a filter is refused" 1 "process $program runs under a filter of system calls" \
 			"$WEIR" steps -q --engine inside -o a.weir -p $program --max 100
 		equal "inside: nothing of us is in it" 0 "$(grep -c weir /proc/$program/maps)"
 	else

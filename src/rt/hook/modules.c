@@ -266,17 +266,19 @@ bool library_is_own(void)
 void modules_changed(void)
 {
 	uint64_t old;
+	bool is_own;
 
 	if (!library.control || library.is_off || _r_debug.r_state != RT_CONSISTENT)
 		return;
 	/* A forked child may not have called anything hooked yet. A handler must not come while it
 	 * says hello: it would wait for itself. */
 	signals_block(&old);
-	if (library_is_own()) {
-		forget_gone();
-		say_modules(HOOK_HELLO_MODULES);
-	}
+	is_own = library_is_own();
 	signals_unblock(&old);
+	if (!is_own)
+		return;
+	forget_gone();
+	say_modules(HOOK_HELLO_MODULES);
 }
 
 /* Bytes of the instructions that assemblers fill up with: nop, and in 32 bit lea 0(%esi),%esi. */

@@ -129,6 +129,7 @@ bool tracee_read_regs(struct tracee *t);
 void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code);
 /* Stands because we interrupted it, perhaps in a system call that takes this for a signal. */
 void tracee_repeat_call(struct tracee *t);
+bool tracee_is_filtered(const struct tracee *t); /* by seccomp */
 /* Stands before an instruction that is to be stepped. */
 void tracee_stand(struct tracee *t);
 /* Stands in the middle of a system call that made another thread or process. */

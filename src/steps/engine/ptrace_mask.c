@@ -207,6 +207,21 @@ static bool is_in_set(const struct tracee *t, const char *set, int signal)
 	return is_in;
 }
 
+bool tracee_is_filtered(const struct tracee *t)
+{
+	struct buf b = {0};
+	const char *line = NULL;
+	bool is_filtered;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", t->pid, t->tid);
+	if (file_read(&b, path, 1u << 16, NULL) == 0)
+		line = strstr(buf_text(&b), "\nSeccomp:\t");
+	is_filtered = line && line[10] != '0';
+	buf_release(&b);
+	return is_filtered;
+}
+
 void tracee_take_action(struct tracee *t)
 {
 	t->ignores_trap |= is_in_set(t, "\nSigIgn:", SIGTRAP);

@@ -16,6 +16,7 @@
 #define RESTART_FIRST	   (-516)
 #define RESTART_LAST	   (-512)
 #define RESTART_NO_HANDLER (-514) /* unless a handler runs */
+#define RESTART_OTHERWISE  (-516) /* by restart_syscall, which filters of system calls may not know */
 
 bool tracee_read_regs(struct tracee *t)
 {
@@ -42,12 +43,16 @@ void tracee_repeat_call(struct tracee *t)
 	struct user_regs_struct now;
 	bool is_64;
 
-	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) < 0)
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) < 0 || (int64_t)now.orig_rax < 0)
 		return;
 	is_64 = now.cs != CS_32;
-	if ((int64_t)now.orig_rax < 0 || (int32_t)now.rax != -EINTR ||
-		!remote_syscall_is_repeatable((long)now.orig_rax, is_64))
+	if ((int32_t)now.rax == RESTART_OTHERWISE) {
+		if (!tracee_is_filtered(t))
+			return;
+	} else if ((int32_t)now.rax != -EINTR ||
+		   !remote_syscall_is_repeatable((long)now.orig_rax, is_64)) {
 		return;
+	}
 	now.rax = (uint64_t)RESTART_NO_HANDLER;
 	ptrace(PTRACE_SETREGS, t->tid, NULL, &now);
 }
