@@ -146,10 +146,10 @@ void build_read_life(struct builder *b)
 
 /* PID_TID; imports without numbers are "pid_tid" and "pid_TID". A pid that was used again gets a
  * number behind it, so that two threads never share a root. */
-static char *make_root_name(struct profile_thread *thread, struct intern *names)
+static char *make_root_name(const struct profile_thread *thread, struct map *n_seen)
 {
+	uint64_t *n = map_ensure(n_seen, (uint64_t)thread->pid << 32 | thread->tid, NULL);
 	char name[64], *end = name;
-	size_t before;
 
 	if (thread->pid)
 		end += sprintf(end, "%" PRIu32 "_%" PRIu32, thread->pid, thread->tid);
@@ -157,13 +157,9 @@ static char *make_root_name(struct profile_thread *thread, struct intern *names)
 		end += sprintf(end, "pid_%" PRIu32, thread->tid);
 	else
 		end += sprintf(end, "pid_tid");
-	for (unsigned again = 2;; again++) {
-		before = names->n_items;
-		intern_text(names, name);
-		if (names->n_items > before)
-			return mem_strdup(name);
-		sprintf(end, "#%u", again);
-	}
+	if (++*n > 1)
+		sprintf(end, "#%" PRIu64, *n);
+	return mem_strdup(name);
 }
 
 static bool matches(const struct profile_thread *thread, const char *wanted)
@@ -178,7 +174,7 @@ static bool matches(const struct profile_thread *thread, const char *wanted)
 int build_select_threads(struct builder *b, const char *wanted, struct err *err)
 {
 	struct profile *p = b->profile;
-	struct intern names = {0};
+	struct map n_seen = {0};
 	bool found = false;
 
 	for (uint32_t id = 1; id < p->n_threads; id++) {
@@ -186,11 +182,11 @@ int build_select_threads(struct builder *b, const char *wanted, struct err *err)
 
 		p->threads[id].pid = thread->pid;
 		p->threads[id].tid = thread->tid;
-		p->threads[id].root_name = make_root_name(&p->threads[id], &names);
+		p->threads[id].root_name = make_root_name(&p->threads[id], &n_seen);
 		p->threads[id].is_wanted = !wanted || matches(&p->threads[id], wanted);
 		found |= p->threads[id].is_wanted;
 	}
-	intern_release(&names);
+	map_release(&n_seen);
 	if (wanted && !found)
 		return err_set(err, ERR_NOT_FOUND, "'%s': has no thread '%s'",
 			trace_reader_name(b->reader), wanted);
