@@ -101,14 +101,17 @@ void build_tree_record(struct builder *b, const struct trace_record *record)
 		return;
 	if (!b->kept_by)
 		b->kept_by = mem_calloc(b->profile->n_threads, sizeof(*b->kept_by));
-	if (record->minor == RECORD_TREE_OVER)
+	if (record->minor == RECORD_TREE_OVER) {
 		b->kept_by[n[0]].current = 0;
-	else if (record->minor == RECORD_TREE_PRUNED)
-		b->kept_trees.v[ensure_tree(b, (uint32_t)n[0])].n_pruned = n[1];
-	else if (!n[1] || n[3] >= trace_reader_n_frames(b->reader))
+	} else if (record->minor == RECORD_TREE_PRUNED) {
+		size_t tree = ensure_tree(b, (uint32_t)n[0]); /* which may move them */
+
+		b->kept_trees.v[tree].n_pruned = n[1];
+	} else if (!n[1] || n[3] >= trace_reader_n_frames(b->reader)) {
 		damaged(b);
-	else
+	} else {
 		add_node(b, record->time, n);
+	}
 }
 
 /* The node's index when it is of the tree's last snapshot, else SIZE_MAX. */

@@ -182,11 +182,10 @@ void chain_reset(struct chain *c)
 	c->tree = NULL;
 }
 
-/* Whether a call that begins further up the stack says that those below are over. A program that was running
- * before the library came may have coroutines in a thread's own stack, of which nobody has told. */
+/* Whether a call that begins further up the stack says that those below are over. */
 static bool is_sure(const struct chain *c)
 {
-	return c->kind == CHAIN_SIGNAL || (c->kind == CHAIN_OWN && !library.is_attached);
+	return c->kind == CHAIN_OWN || c->kind == CHAIN_SIGNAL;
 }
 
 /* The kernel reads the set before it looks at what to do with it, and we ask for nothing. */
