@@ -333,8 +333,9 @@ static bool stand_in(struct trace_reader *r, uint32_t type)
 	case CHUNK_TYPE_IMAGES:
 		append_image(r, &(struct trace_image){.kind = IMAGE_KIND_OTHER});
 		return true;
-	case CHUNK_TYPE_THREADS:
-		vec_push(&r->threads, (struct trace_thread){0});
+	case CHUNK_TYPE_THREADS: /* numbers that no two of them have, and no true one */
+		vec_push(&r->threads,
+			((struct trace_thread){.tid = UINT32_MAX - (uint32_t)r->threads.n}));
 		return true;
 	case CHUNK_TYPE_FRAMES:
 		append_frame(r, &(struct trace_frame){.kind = FRAME_KIND_MARKER});
