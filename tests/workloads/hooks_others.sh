@@ -121,3 +121,4 @@ wait $weir
 equal "a tracer that goes soon is waited for at the end" "0 " "$? $(cat err.txt)"
 equal "and the code is restored then" r-xp "$(sed -n 's/^[^ ]* \(..xp\).*\/own64$/\1/p' "/proc/$pid/maps")"
 finish
+true
