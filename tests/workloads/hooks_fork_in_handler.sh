@@ -61,7 +61,7 @@ for bits in 64 32; do
 	gcc -g -O2 "-m$bits" -o "forks$bits" forks.c 2>build.txt || { skip "$bits bits: $(head -n 1 build.txt)" && continue; }
 	for mode in --tree ''; do
 		timeout 60 "$WEIR" record -q $mode --events called -o t.weir -- "./forks$bits" >out.txt 2>&1
-		if grep -q '^150 forks, 0 bad$' out.txt; then
+		if grep -qE '^15[0-9] forks, 0 bad$' out.txt; then
 			ok "$bits bits $mode: children that are forked inside a hook live"
 		else
 			not_ok "$bits bits $mode: children that are forked inside a hook live: $(tail -n 1 out.txt)"

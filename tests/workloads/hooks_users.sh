@@ -94,10 +94,10 @@ fi
 # attached N HOW...: -p of the child; so many calls.
 attached() {
 	local target recorder
-	rm -f go && mkfifo go
+	rm -f go out.txt && mkfifo go
 	./users 1000 "${@:2}" wait <go >out.txt &
 	exec 9>go
-	for ((i = 0; i < 500; i++)); do [ -s out.txt ] && break; sleep 0.02; done
+	for ((i = 0; i < 500; i++)); do grep -q ready out.txt 2>/dev/null && break; sleep 0.02; done
 	target=$(pgrep -P $!)
 	rm -f p.weir
 	"$WEIR" record -q -p "$target" --events step -o p.weir 2>err.txt &
