@@ -3,6 +3,7 @@
 import collections
 import fnmatch
 import json
+import os
 import re
 import subprocess
 
@@ -146,8 +147,8 @@ def judge_calls(hazard, method, calls, figures):
 
 
 def allowed_refusal(hazard, method, run):
-    """weir did not run the program, said why, and the row says that this is right."""
-    if run.weir_status != 1 or run.output:
+    """weir did not run the program, or not attach to it, said why, and the row says that this is right."""
+    if run.weir_status != 1 or os.path.exists(run.traces[0] if run.traces else ""):
         return False
     return any(fnmatch.fnmatch(method.name, pattern) and re.search(words, run.said)
                for pattern, words in hazard.refused.items())
@@ -155,7 +156,8 @@ def allowed_refusal(hazard, method, run):
 
 def compare(weir, hazard, method, native, run):
     """Sentences on what differed; none when the cell is fine."""
-    if allowed_refusal(hazard, method, run):
+    is_refused = allowed_refusal(hazard, method, run)
+    if is_refused and not run.output:
         return []
     faults = list(native.faults) + list(run.faults)
     if run.status != native.status:
@@ -168,6 +170,8 @@ def compare(weir, hazard, method, native, run):
         missing = [line for line in want if line not in have][:2]
         extra = [line for line in have if line not in want][:2]
         faults.append(f"output differs: {' / '.join(missing) or 'nothing'} became {' / '.join(extra) or 'nothing'}")
+    if is_refused:
+        return faults
     try:
         figures = read_figures(weir, hazard, method, run)
     except (subprocess.TimeoutExpired, ValueError) as e:

@@ -22,7 +22,8 @@ class Hazard:
     beside    a shell command for the time that the program (beside.c) works; {pid}, {weir}
     disk      bytes of a file system of its own for the trace
     not_with  {pattern of methods: why the cell does not apply}
-    refused   {pattern of methods: what weir says (a regular expression) when it rightly does not run it}
+    refused   {pattern of methods: what weir says (a regular expression) when it rightly does not run it, or does
+              not attach to it}
     """
 
     def __init__(self, name, source, flags="", size=100, tiny=1, bits=(64, 32), needs=(), once=False,
@@ -81,7 +82,8 @@ Hazard("exec_other_bits", "exec_other.c", once=True, other=True, uncounted=["h_a
        refused={"steps_inside": "32.bit"})
 Hazard("thread_storm", "storm.c")
 Hazard("dlopen_loop", "dlopens.c", libraries=[("dl:plugin.so", "plugin.c", "")], dynamic=True,
-       uncounted=["h_plugin"], size=60, not_with=NO_FENTRY)
+       uncounted=["h_plugin"], size=60, not_with=NO_FENTRY,
+       refused={"detach*": "no thread was found at a moment when a function can be called"})
 
 # --- stacks
 Hazard("ucontext", "coroutines.c", "-DSTACK_BYTES=65536")
@@ -91,6 +93,9 @@ Hazard("ucontext_4k", "coroutines.c", "-DSTACK_BYTES=4096 -Wl,-z,now")
 Hazard("switch_heap", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536")
 Hazard("switch_local", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536 -DON_LOCAL")
 Hazard("switch_4k", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=4096 -Wl,-z,now")
+Hazard("ucontext_ticks", "coroutines.c", "-DSTACK_BYTES=65536 -DTICK_US=200", size=1000)
+Hazard("switch_heap_ticks", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536 -DTICK_US=200", size=1000)
+Hazard("switch_local_ticks", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536 -DON_LOCAL -DTICK_US=200", size=1000)
 Hazard("coroutines20", "coroutines20.cc", "-std=c++20")
 
 # --- layouts

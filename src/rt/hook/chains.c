@@ -4,6 +4,10 @@
  * thread's own stack, and on a signal stack, what lies below the stack pointer is over. Elsewhere
  * coroutines may share what we take for one stack, or we may be wrong about its bounds: there a
  * call is over when the word of the stack that led to its entry holds something else.
+ *
+ * Coroutines may lie in a local array of a thread, too, and nobody has told us: then a call that is
+ * taken to be over returns after all. So where the word still leads to the entry, it gets the true
+ * return address before the entry is another's.
  */
 #include "hook.h"
 
@@ -194,14 +198,17 @@ static bool is_readable(uintptr_t at)
 	return raw_call(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, 0, 8) != -14; /* EFAULT */
 }
 
-static bool is_over(const struct hook_entry *e)
+/* Seen from a call at `now`: one that is further up may be in the midst of returning, interrupted by
+ * a handler; its word is another's then, too. */
+static bool is_over(const struct hook_entry *e, uintptr_t now)
 {
 	uintptr_t sp = entry_sp(e);
 
 	if (!e->not_sp || hook_tree_note_of(e))
 		return false; /* a handler came before it was filled, or while it was left */
-	return e->not_sp == HOOK_LEFT || !is_readable(sp) ||
-	       *(const volatile uintptr_t *)sp != slot_address(e);
+	if (e->not_sp == HOOK_LEFT)
+		return true;
+	return sp <= now && (!is_readable(sp) || *(const volatile uintptr_t *)sp != slot_address(e));
 }
 
 /* Into another thread's tree nothing may be written. */
@@ -219,12 +226,26 @@ static void end_call(struct thread *t, struct chain *c, struct hook_entry *e, ui
 		hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
 }
 
+/* The stack of a thread that runs can be written. Of what the thread's frames, and ours in them, have
+ * come to use again, no word leads to an entry. */
+static void put_return_back(const struct chain *c, const struct hook_entry *e)
+{
+	uintptr_t sp = entry_sp(e), own = slot_address(e);
+
+	if (c->kind != CHAIN_OWN || e->not_sp <= HOOK_LEFT || sp < c->low || sp >= c->high)
+		return;
+	if (*(const volatile uintptr_t *)sp == own)
+		__atomic_compare_exchange_n((uintptr_t *)sp, &own, (uintptr_t)e->ret, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 void chain_drop_to(struct thread *t, struct chain *c, struct hook_entry *e, uint64_t now)
 {
 	struct hook_entry *last;
 
 	while ((last = chain_below(c, c->top))) {
 		end_call(t, c, last, now);
+		put_return_back(c, last);
 		last->not_sp = 0;
 		c->top = last;
 		if (last == e)
@@ -234,11 +255,12 @@ void chain_drop_to(struct thread *t, struct chain *c, struct hook_entry *e, uint
 
 /* From the last one on: the calls that are over. */
 static void drop_ended(
-	struct thread *t, struct chain *c, const struct hook_entry *caller, uint64_t now)
+	struct thread *t, struct chain *c, uintptr_t sp, const struct hook_entry *caller)
 {
+	uint64_t now = ticks_now();
 	struct hook_entry *last;
 
-	while ((last = chain_below(c, c->top)) && last != caller && is_over(last))
+	while ((last = chain_below(c, c->top)) && last != caller && is_over(last, sp))
 		chain_drop_to(t, c, last, now);
 }
 
@@ -249,7 +271,7 @@ void chain_drop_stale(
 	uint64_t now = ticks_now();
 
 	if (!is_sure(c)) {
-		drop_ended(t, c, caller, now);
+		drop_ended(t, c, sp, caller);
 		return;
 	}
 	/* One that was never filled is over when one below it is. */
@@ -262,17 +284,17 @@ void chain_drop_stale(
 
 void chain_leave(struct thread *t, struct chain *c, struct hook_entry *e)
 {
+	uintptr_t sp = entry_sp(e);
 	uint64_t now = ticks_now();
 
 	if (is_sure(c)) {
 		chain_drop_to(t, c, e, now);
 		return;
 	}
-	while (chain_below(c, c->top) != e && is_over(chain_below(c, c->top)))
-		chain_drop_to(t, c, chain_below(c, c->top), now);
+	drop_ended(t, c, sp, e);
 	end_call(t, c, e, now);
 	e->not_sp = HOOK_LEFT;
-	drop_ended(t, c, NULL, now);
+	drop_ended(t, c, sp, NULL);
 }
 
 void chain_tell_left(struct thread *t, struct chain *c)

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #define EINTR_ERRNO    4
+#define EAGAIN_ERRNO   11
 #define PLAN_BYTES_MAX (1ull << 30)
 
 #ifdef __x86_64__
@@ -66,11 +67,11 @@ static bool place_parse(struct place *p, const char *text)
 }
 
 /* `path` begins with a zero or a slash, and has `n` bytes. */
-static int connect_to(const char *path, size_t n)
+static int connect_to(const char *path, size_t n, int flags)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t bytes = offsetof(struct sockaddr_un, sun_path) + n;
-	long fd = socket_call(SYS_SOCKET, (const long[]){AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0});
+	long fd = socket_call(SYS_SOCKET, (const long[]){AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0});
 	long rc;
 
 	if (fd < 0)
@@ -88,28 +89,29 @@ static int connect_to(const char *path, size_t n)
 }
 
 /* Abstract names belong to a network namespace; the path is for processes of another one. */
-static int connect_recorder(void)
+static int connect_recorder(int flags)
 {
 	struct place p;
 	int fd;
 
 	if (!place_parse(&p, weir_place))
 		return -22; /* EINVAL */
-	fd = connect_to(p.name, p.n_name);
+	fd = connect_to(p.name, p.n_name, flags);
 	if (fd == -111 /* ECONNREFUSED: nobody has that name */ && p.n_path) {
-		int other = connect_to(p.path, p.n_path);
+		int other = connect_to(p.path, p.n_path, flags);
 
 		fd = other < 0 ? fd : other;
 	}
 	return fd;
 }
 
+/* One that is stopped accepts nothing, and when enough have asked, asking would wait for it. */
 bool exchange_recorder_lives(void)
 {
-	int fd = connect_recorder();
+	int fd = connect_recorder(SOCK_NONBLOCK);
 
 	if (fd < 0)
-		return false;
+		return fd == -EAGAIN_ERRNO;
 	raw_call(SYS_close, fd);
 	return true;
 }
@@ -197,7 +199,7 @@ static int ask(
 	struct place p;
 	void *plans;
 
-	*x = (struct exchange){.fd = connect_recorder(), .area_fd = -1, .family_fd = -1};
+	*x = (struct exchange){.fd = connect_recorder(0), .area_fd = -1, .family_fd = -1};
 	if (x->fd < 0)
 		return x->fd;
 	place_parse(&p, weir_place);

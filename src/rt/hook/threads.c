@@ -11,7 +11,7 @@
 #define ROOM_WAIT_NS	2000000
 #define ROOM_WAITS_MAX	50
 #define ROOM_TICKS	1000000000ull
-#define HEARTBEAT_TICKS 20000000000ull /* some seconds: then the recorder is looked for */
+#define HEARTBEAT_TICKS 3000000000ull /* about a second: then the recorder is looked for */
 
 __thread struct thread *weir_thread;
 
