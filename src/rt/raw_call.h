@@ -21,33 +21,42 @@ static inline long raw_call6(long n, long a, long b, long c, long d, long e, lon
 			 : "rcx", "r11", "memory");
 	return result;
 }
-#define RAW_MMAP SYS_mmap
-#else
-/* Six arguments take all registers, ebp too, which the compiler may need for the frame. */
-static inline long raw_call6(long n, long a, long b, long c, long d, long e, long f)
-{
-	long args[2] = {a, f};
-	long result;
-
-	__asm__ volatile(
-		"push %%ebx; push %%ebp; mov 4(%%ebx), %%ebp; mov (%%ebx), %%ebx; int $0x80; "
-		"pop %%ebp; pop %%ebx"
-		: "=a"(result)
-		: "a"(n), "b"(args), "c"(b), "d"(c), "S"(d), "D"(e)
-		: "memory");
-	return result;
-}
-#define RAW_MMAP SYS_mmap2 /* offsets in pages */
-#endif
-
 #define raw_call(n, ...) RAW_CALL_(n, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define RAW_CALL_(n, a, b, c, d, e, f, ...)                                                        \
 	raw_call6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 static inline void *raw_mmap(void *at, size_t n, int prot, int flags, int fd)
 {
-	return (void *)raw_call(RAW_MMAP, at, n, prot, flags, fd, 0);
+	return (void *)raw_call(SYS_mmap, at, n, prot, flags, fd, 0);
 }
+#else
+/*
+ * Five arguments. A sixth would be in ebp, which the compiler may need for the frame: so it would have
+ * to be pushed, and unwinders, which come here when a thread is cancelled as its signals are unblocked,
+ * know nothing of that. No call needs one.
+ */
+static inline long raw_call5(long n, long a, long b, long c, long d, long e)
+{
+	long result;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(n), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e)
+			 : "memory");
+	return result;
+}
+#define raw_call(n, ...) RAW_CALL_(n, __VA_ARGS__, 0, 0, 0, 0, 0)
+#define RAW_CALL_(n, a, b, c, d, e, ...)                                                           \
+	raw_call5(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e))
+
+/* The old call of this name takes its arguments from memory. */
+static inline void *raw_mmap(void *at, size_t n, int prot, int flags, int fd)
+{
+	const long args[6] = {(long)at, (long)n, prot, flags, fd, 0};
+
+	return (void *)raw_call(SYS_mmap, args);
+}
+#endif
 
 static inline int raw_failed(const void *p)
 {

@@ -91,7 +91,7 @@ static bool wait_for_tid(struct hook_thread *shared)
 	for (int i = 0; i < WAITS_MAX && shared->state == HOOK_THREAD_NEW; i++) {
 		if (library.control->is_off || (i && i % LIFE_WAITS == 0 && !exchange_recorder_lives()))
 			break;
-		raw_call(SYS_futex, &shared->state, FUTEX_WAIT, HOOK_THREAD_NEW, &pause, 0, 0);
+		raw_call(SYS_futex, &shared->state, FUTEX_WAIT, HOOK_THREAD_NEW, &pause);
 	}
 	return !__atomic_compare_exchange_n(
 		&shared->state, &new, HOOK_THREAD_FREE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -232,7 +232,7 @@ static bool wait_for_room(struct thread *t, uint64_t written, uint32_t room)
 		has_room = records_ahead(t, written) <= room;
 		if (has_room)
 			break;
-		raw_call(SYS_futex, &t->shared->is_waiting, FUTEX_WAIT, 1, &pause, 0, 0);
+		raw_call(SYS_futex, &t->shared->is_waiting, FUTEX_WAIT, 1, &pause);
 		if (consumed_now(t) != seen) {
 			seen = consumed_now(t);
 			n_waits = 0;
