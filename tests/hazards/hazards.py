@@ -123,12 +123,11 @@ Hazard("seccomp_kills", "seccomp.c", "-DSECCOMP_HOW=2", once=True)
 Hazard("seccomp_errno", "seccomp.c", "-DSECCOMP_HOW=3", once=True)
 Hazard("setuid_drop", "privileges.c", "-DHOW_SETUID", once=True, needs=["root"])
 Hazard("chroot", "privileges.c", "-DHOW_CHROOT", once=True, needs=["root"])
-Hazard("pid_namespace", "privileges.c", "-DHOW_PIDNS", once=True, needs=["root"],
-       not_with={"steps_inside": "a child in another pid namespace is not followed by this engine, which does not say so yet"})
+Hazard("pid_namespace", "privileges.c", "-DHOW_PIDNS", once=True, needs=["root"])
 
 # --- others at the same time
 Hazard("starved", "starved.c", tiny=1, size=30)
-Hazard("stopped", "beside.c", size=10, tiny=1,
+Hazard("stopped", "beside.c", size=10, tiny=1, refused={"detach*": "is stopped: let it go on first"},
        beside="for i in 1 2 3 4 5; do kill -STOP {pid}; sleep 0.01; kill -CONT {pid}; sleep 0.02; done")
 GDB = "gdb -batch -nx -iex 'set debuginfod enabled off' -p {pid} "
 ONE_TRACER = "a process has one tracer (the manual says so)"

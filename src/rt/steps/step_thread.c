@@ -370,9 +370,12 @@ void clone_end_child(struct state *t, struct context *c)
 	uint64_t flags = t->call.clone_flags;
 	uint32_t tid = (uint32_t)raw_call(SYS_gettid, 0), by = t->call.by_tid;
 	bool is_thread = flags & CLONE_THREAD;
-	bool is_wanted = is_thread || !((area()->flags & STEPS_FLAG_NO_FOLLOW) ||
-					      t->process->is_unfollowed || flags & CLONE_NEWPID_);
+	bool is_foreign = !is_thread && (t->process->is_unfollowed || flags & CLONE_NEWPID_);
+	bool is_wanted = is_thread || !((area()->flags & STEPS_FLAG_NO_FOLLOW) || is_foreign);
 	bool has_process = true;
+
+	if (is_foreign && !(area()->flags & STEPS_FLAG_NO_FOLLOW) && !is_off())
+		__atomic_fetch_add(&area()->n_foreign, 1, __ATOMIC_RELAXED);
 
 	if (is_vfork(flags)) {
 		suspend_parent(t, tid);

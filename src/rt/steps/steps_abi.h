@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define STEPS_ABI_MAGIC	  0x70747377u /* "wstp" */
-#define STEPS_ABI_VERSION 3
+#define STEPS_ABI_VERSION 4
 #define STEPS_MEMFD_NAME  "weir-steps"
 
 /* --- the range that the program gets ------------------------------------------------------- */
@@ -134,6 +134,7 @@ struct steps_area {
 	uint32_t is_asleep; /* futex: 1 while the recorder waits; the library sets 0 and wakes it */
 	/* Written by the library: */
 	uint32_t n_slotless; /* threads that found no slot or no state, and run untraced */
+	uint32_t n_foreign;  /* children that may be in another pid namespace, and run untraced */
 };
 
 enum steps_record_kind {

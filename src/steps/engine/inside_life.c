@@ -233,6 +233,9 @@ static void forget_area(struct inside_engine *e, struct inside_area *area)
 	if (area->shared->n_slotless)
 		step_session_note(e->s, "%u threads ran untraced: no buffer was free for them",
 			area->shared->n_slotless);
+	if (area->shared->n_foreign)
+		step_session_note(e->s, "%u child processes ran untraced: engine 'inside' does not follow "
+			"into other namespaces; 'ptrace' does", area->shared->n_foreign);
 	for (size_t k = 0; k < e->threads.n; k++) {
 		if (e->threads.v[k]->area != area)
 			continue;
