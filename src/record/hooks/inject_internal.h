@@ -91,6 +91,7 @@ char inject_thread_state(pid_t pid, pid_t tid);
 uint64_t inject_start_stack(pid_t pid);
 /* Whether another process traces this one just now, and the sentence that says so. */
 bool inject_is_traced(pid_t pid);
+bool inject_is_traced_here(pid_t pid, pid_t tid); /* the thread, by the calling one */
 int inject_check_tracer(pid_t pid, struct err *err);
 
 /* --- inject_threads.c --------------------------------------------------------------------- */

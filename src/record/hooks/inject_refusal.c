@@ -95,6 +95,14 @@ static pid_t tracer_of(pid_t pid)
 	return (pid_t)atoi(value);
 }
 
+bool inject_is_traced_here(pid_t pid, pid_t tid)
+{
+	char value[64];
+
+	status_value(pid, tid, "TracerPid", value, sizeof(value));
+	return (pid_t)atoi(value) == gettid();
+}
+
 bool inject_is_traced(pid_t pid)
 {
 	return tracer_of(pid) > 0;

@@ -59,7 +59,9 @@ int remote_thread_seize(struct remote_thread *t, struct err *err)
 		int errnum = errno;
 		char state = inject_thread_state(t->pid, t->tid);
 
-		if (errnum == ESRCH || !state || state == 'Z' || state == 'X')
+		/* One that was seized, and ends so that it cannot be told to stop, is listed still. */
+		if (errnum == ESRCH || !state || state == 'Z' || state == 'X' ||
+			inject_is_traced_here(t->pid, t->tid))
 			return remote_thread_gone(t, err);
 		return inject_refused(t->pid, errnum, err);
 	}

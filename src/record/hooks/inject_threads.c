@@ -44,8 +44,8 @@ static int seize_new(struct remote_threads *threads, bool *has_new, struct err *
 
 		if (t->is_seized || t->is_gone)
 			continue;
-		*has_new = true;
 		rc = remote_thread_seize(t, err);
+		*has_new |= rc == 0 || !inject_is_traced_here(t->pid, t->tid);
 		if (is_failure(rc))
 			return rc;
 		if (rc < 0)
