@@ -7,13 +7,12 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "record/proc.h"
 #include "symbols/catalog/image_identity.h"
 #include "symbols/debug_file.h"
 
@@ -90,21 +89,6 @@ static bool cut_deleted(char *path)
 	return true;
 }
 
-/* Where stat gives files other devices than the kernel says of mappings: an inode has to do. */
-static bool has_plain_devices(const char *path)
-{
-	static const uint32_t without[] = {0x794c7630u /* overlayfs */, 0x9123683eu /* btrfs */,
-		0xca451a4eu /* bcachefs */};
-	struct statfs fs;
-
-	if (statfs(path, &fs) < 0)
-		return false;
-	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
-		if ((uint32_t)fs.f_type == without[i])
-			return false;
-	return true;
-}
-
 static bool is_same_file(const struct image_content *c, const struct image_query *q,
 	const char *path, struct err *err)
 {
@@ -117,16 +101,7 @@ static bool is_same_file(const struct image_content *c, const struct image_query
 			"the file there now is another version (build-id differs)");
 		return false;
 	}
-	if (q->inode && c->st.st_ino != q->inode) {
-		err_set(err, ERR_NOT_FOUND, "the file there now is another one (inode differs)");
-		return false;
-	}
-	if (q->inode && (q->major || q->minor) &&
-		c->st.st_dev != makedev(q->major, q->minor) && has_plain_devices(path)) {
-		err_set(err, ERR_NOT_FOUND, "the file there now is another one (device differs)");
-		return false;
-	}
-	return true;
+	return !q->inode || proc_is_mapped_file(path, &c->st, q->major, q->minor, q->inode, err) == 0;
 }
 
 static int open_candidate(

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -184,4 +186,29 @@ uint64_t proc_start_ns(pid_t pid)
 	uint64_t suspended = clock_read_ns(CLOCK_BOOTTIME) - mono;
 
 	return ticks && since_boot > suspended ? since_boot - suspended : 0;
+}
+
+/* Where stat gives files other devices than the kernel says of mappings: an inode has to do. */
+static bool has_plain_devices(const char *path)
+{
+	static const uint32_t without[] = {0x794c7630u /* overlayfs */, 0x9123683eu /* btrfs */,
+		0xca451a4eu /* bcachefs */};
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		if ((uint32_t)fs.f_type == without[i])
+			return false;
+	return true;
+}
+
+int proc_is_mapped_file(const char *path, const struct stat *st, uint32_t major, uint32_t minor,
+	uint64_t inode, struct err *err)
+{
+	if (st->st_ino != inode)
+		return err_set(err, ERR_NOT_FOUND, "the file there now is another one (inode differs)");
+	if ((major || minor) && st->st_dev != makedev(major, minor) && has_plain_devices(path))
+		return err_set(err, ERR_NOT_FOUND, "the file there now is another one (device differs)");
+	return 0;
 }

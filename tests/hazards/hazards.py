@@ -93,10 +93,22 @@ Hazard("ucontext_4k", "coroutines.c", "-DSTACK_BYTES=4096 -Wl,-z,now")
 Hazard("switch_heap", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536")
 Hazard("switch_local", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536 -DON_LOCAL")
 Hazard("switch_4k", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=4096 -Wl,-z,now")
-Hazard("ucontext_ticks", "coroutines.c", "-DSTACK_BYTES=65536 -DTICK_US=200", size=1000)
-Hazard("switch_heap_ticks", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536 -DTICK_US=200", size=1000)
-Hazard("switch_local_ticks", "coroutines.c", "-DHAND_MADE -DSTACK_BYTES=65536 -DON_LOCAL -DTICK_US=200", size=1000)
 Hazard("coroutines20", "coroutines20.cc", "-std=c++20")
+
+# --- handlers in the midst of other hazards
+TICKS = "-DHAZARD_TICKS "
+Hazard("ucontext_ticks", "coroutines.c", TICKS + "-DSTACK_BYTES=65536", size=1000)
+Hazard("switch_heap_ticks", "coroutines.c", TICKS + "-DHAND_MADE -DSTACK_BYTES=65536", size=1000)
+Hazard("switch_local_ticks", "coroutines.c", TICKS + "-DHAND_MADE -DSTACK_BYTES=65536 -DON_LOCAL", size=1000)
+Hazard("exceptions_ticks", "throws.cc", TICKS, static="-static-pie")
+Hazard("forced_unwind_ticks", "unwinds.c", TICKS + "-fexceptions", tiny=2, static="-static-pie")
+Hazard("cancel_async_ticks", "cancels.c", TICKS, static="-static-pie")
+Hazard("fork_ticks", "forks.c", TICKS + "-DHOW_FORK")
+Hazard("thread_storm_ticks", "storm.c", TICKS)
+Hazard("dlopen_ticks", "dlopens.c", TICKS, libraries=[("dl:plugin.so", "plugin.c", "")], dynamic=True,
+       uncounted=["h_plugin"], size=60, not_with=NO_FENTRY,
+       refused={"detach*": "no thread was found at a moment when a function can be called"})
+Hazard("cache_lines_ticks", "cache_lines.c", TICKS + "-fno-toplevel-reorder -falign-functions=1", size=1000)
 
 # --- layouts
 Hazard("text_segment", "plain.c", "-fno-pie -no-pie -Wl,-Ttext-segment=0x40000000")

@@ -15,7 +15,7 @@ static void keep_mapping(void *ctx, const struct proc_mapping *m)
 
 	if (!m->inode || m->path[0] != '/')
 		return;
-	vec_push(maps, ((struct module_map){m->start, m->end, m->inode, mem_strdup(m->path)}));
+	vec_push(maps, ((struct module_map){m->start, m->end, m->inode, m->major, m->minor, mem_strdup(m->path)}));
 }
 
 void module_maps_read(struct module_maps *m, pid_t pid)
@@ -31,15 +31,15 @@ void module_maps_release(struct module_maps *m)
 	vec_release(m);
 }
 
-static int open_candidate(struct module_file *f, const char *path, uint64_t inode, struct err *err)
+static int open_candidate(
+	struct module_file *f, const char *path, const struct module_map *m, struct err *err)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0)
 		return err_sys(err, errno, "'%s': cannot open", path);
-	if (st.st_ino != inode)
-		return err_set(err, ERR_NOT_FOUND,
-			"'%s': the file there now is another one (inode differs)", path);
+	if (proc_is_mapped_file(path, &st, m->major, m->minor, m->inode, err) < 0)
+		return err_prefix(err, "'%s'", path);
 	if (file_map_open(&f->file, path, err) < 0)
 		return err->code;
 	if (elf_file_init(&f->elf, f->file.bytes, err) < 0) {
@@ -80,15 +80,15 @@ int module_file_open(struct module_file *f, const struct module_maps *maps, pid_
 	n = strlen(f->path);
 	if (n > sizeof(deleted) - 1 && !strcmp(f->path + n - (sizeof(deleted) - 1), deleted))
 		f->path[n - (sizeof(deleted) - 1)] = 0;
-	rc = open_candidate(f, f->path, m->inode, err);
+	rc = open_candidate(f, f->path, m, err);
 	if (rc < 0) {
 		path = mem_printf("/proc/%d/root%s", pid, f->path);
-		rc = open_candidate(f, path, m->inode, &other);
+		rc = open_candidate(f, path, m, &other);
 		free(path);
 	}
 	if (rc < 0) {
 		path = mem_printf("/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
-		rc = open_candidate(f, path, m->inode, &other);
+		rc = open_candidate(f, path, m, &other);
 		free(path);
 	}
 	if (rc < 0) {

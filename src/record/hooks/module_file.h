@@ -15,6 +15,7 @@
 struct module_maps {
 	struct module_map {
 		uint64_t start, end, inode;
+		uint32_t major, minor; /* of its device */
 		char *path;
 	} * v;
 	size_t n, cap;

@@ -3,7 +3,7 @@
  * The way from patched code into C and back. Every register and the flags are as before: lahf and seto
  * keep the flags (pushf and popf cost ten times as much), the C functions keep the registers.
  *
- * The region: address space whose code and data blocks.c fills in, one block at a time. It belongs to
+ * The region: address space whose code and data chains.c fills in, one block at a time. It belongs to
  * this library's image, so any unwinder (of libgcc, gdb, ours) finds this FDE for it: a frame without
  * any stack of its own, whose return address is the first word of the slot's entry:
  *

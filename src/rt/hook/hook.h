@@ -40,7 +40,7 @@
  * change (gcc's -fipa-ra keeps values in any register across calls of local functions). */
 #define KEEPS_REGISTERS __attribute__((no_caller_saved_registers)) REGPARM
 
-/* In the region, written by blocks.c. */
+/* In the region, written by chains.c. */
 struct hook_block {
 	uintptr_t stub; /* what the slots call: weir_leave_stub */
 	struct chain *chain;

@@ -26,7 +26,7 @@ static void *work(void *arg)
 	long sum = 0, n = *(long *)arg;
 
 	for (long i = 0; i < n; i++)
-		for (int k = 0; k < N_CALLS; k++)
+		for (unsigned k = 0; k < sizeof(lines) / sizeof(lines[0]); k++)
 			sum += lines[k](i);
 	*(long *)arg = sum;
 	return NULL;

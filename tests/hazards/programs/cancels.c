@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that are cancelled asynchronously, anywhere in recursive functions. */
 #define FUNCTIONS(X) X(h_recursive) X(h_leaf)
+#define HAZARD_THREADS
 #include "hazard.h"
 #include <pthread.h>
 
@@ -26,6 +27,7 @@ HOOKED long h_recursive(long depth)
 static void *work(void *arg)
 {
 	(void)arg;
+	TICKS_HERE();
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	for (;;) {
 		h_recursive(depth_of_all);

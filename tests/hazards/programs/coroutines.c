@@ -2,19 +2,13 @@
 /*
  * Coroutines that leave in the middle of hooked functions. HAND_MADE: a switch of the stack
  * pointer, else ucontext. ON_LOCAL: their stacks are local arrays of a thread, else on the heap;
- * STACK_BYTES of each. TICK_US: a timer interrupts them, whose handler makes calls.
+ * STACK_BYTES of each.
  */
-#define FUNCTIONS(X) X(h_leaf) X(h_yields) X(h_body) X(h_top) X(h_in_handler)
+#define FUNCTIONS(X) X(h_leaf) X(h_yields) X(h_body) X(h_top)
+#define HAZARD_THREADS
 #include "hazard.h"
 #include <pthread.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <ucontext.h>
-#ifndef TICK_US
-#define TICK_US 0
-#endif
-/* Instruction by instruction, everything takes a thousand times as long. */
-enum { TINY_US = 40000 };
 
 enum { N_COROUTINES = 8 };
 
@@ -78,19 +72,6 @@ HOOKED void h_body(void)
 		h_yields(i);
 }
 
-HOOKED long h_in_handler(long n)
-{
-	CALLED(h_in_handler);
-	return n + hazard_zero;
-}
-
-static void tick(int sig)
-{
-	(void)sig;
-	for (long i = 0; i < 3; i++)
-		h_in_handler(i);
-}
-
 static void coroutine_init(struct coroutine *c, char *stack)
 {
 	c->value = 0;
@@ -135,28 +116,10 @@ HOOKED long h_top(int n)
 	return sum;
 }
 
-/* Ticks come to the thread of the coroutines alone. */
-static void ticks(int how, long us)
-{
-	struct itimerval t = {{0, us}, {0, us}};
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
-	if (how == SIG_UNBLOCK)
-		setitimer(ITIMER_REAL, &t, NULL);
-	pthread_sigmask(how, &set, NULL);
-}
-
 static void *thread(void *arg)
 {
-	int n = (int)*(long *)arg;
-
-	if (TICK_US)
-		ticks(SIG_UNBLOCK, n > 10 ? TICK_US : TINY_US);
-	*(long *)arg = h_top(n);
-	if (TICK_US)
-		ticks(SIG_UNBLOCK, 0);
+	TICKS_HERE();
+	*(long *)arg = h_top((int)*(long *)arg);
 	return NULL;
 }
 
@@ -165,11 +128,6 @@ static unsigned long hazard(int n)
 	long value = n;
 	pthread_t t;
 
-	if (TICK_US) {
-		calls_word = "here";
-		signal(SIGALRM, tick);
-		ticks(SIG_BLOCK, 0);
-	}
 	if (pthread_create(&t, NULL, thread, &value))
 		return 1;
 	pthread_join(t, NULL);

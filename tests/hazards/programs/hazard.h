@@ -17,6 +17,10 @@
  *   here NAME N [M]     how often in this run; with M: from N to M times
  *
  * Several processes may print calls: they are added up.
+ *
+ * With -DHAZARD_TICKS a timer interrupts the work at 5 kHz, whose handler calls h_tick. A program
+ * whose threads are to be interrupted, and not the first one, which waits for them, defines
+ * HAZARD_THREADS and says TICKS_HERE() in them.
  */
 #ifndef TESTS_HAZARDS_HAZARD_H
 #define TESTS_HAZARDS_HAZARD_H
@@ -25,16 +29,23 @@
 #define _GNU_SOURCE
 #endif
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define HAZARD_NUMBER(f) CALLS_##f,
 #define HAZARD_NAME(f)	 #f,
-enum { FUNCTIONS(HAZARD_NUMBER) N_CALLS };
-static const char *const calls_names[] = {FUNCTIONS(HAZARD_NAME)};
+#ifdef HAZARD_TICKS
+#define HAZARD_TICK(X) X(h_tick)
+#else
+#define HAZARD_TICK(X)
+#endif
+enum { FUNCTIONS(HAZARD_NUMBER) HAZARD_TICK(HAZARD_NUMBER) N_CALLS };
+static const char *const calls_names[] = {FUNCTIONS(HAZARD_NAME) HAZARD_TICK(HAZARD_NAME)};
 static unsigned long calls_n[N_CALLS];
 /* Entries that a jump out of a handler, or cancellation, left: perhaps before they were counted. */
 static unsigned long calls_cut;
@@ -70,6 +81,13 @@ static volatile long hazard_zero;
 #define PLAIN __attribute__((no_instrument_function, noinline, unused))
 /* Behind a call: it is not the last thing that the function does. */
 #define AFTER_CALL() __asm__ volatile("" ::: "memory")
+
+#ifdef HAZARD_TICKS
+PLAIN static void ticks_mask(int how);
+#define TICKS_HERE() ticks_mask(SIG_UNBLOCK)
+#else
+#define TICKS_HERE() ((void)0)
+#endif
 
 static unsigned long hazard(int n);
 
@@ -124,6 +142,56 @@ PLAIN static int hazard_may_go_on(void)
 	return poll(&fd, 1, 0) == 0;
 }
 
+#ifdef HAZARD_TICKS
+/* Instruction by instruction, everything takes a thousand times as long. */
+enum { TICK_US = 200, TINY_TICK_US = 40000, TICK_CALLS = 3 };
+
+HOOKED long h_tick(long n)
+{
+	CALLED(h_tick);
+	return n + hazard_zero;
+}
+PLAIN static void ticks_handler(int sig)
+{
+	(void)sig;
+	for (long i = 0; i < TICK_CALLS; i++)
+		h_tick(i);
+}
+PLAIN static void ticks_mask(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(how, &set, NULL);
+}
+PLAIN static void ticks_set(long us)
+{
+	struct itimerval t = {{0, us}, {0, us}};
+
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+PLAIN static unsigned long hazard_with_ticks(int n)
+{
+	struct sigaction sa;
+	unsigned long result;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = ticks_handler;
+	sa.sa_flags = SA_RESTART;
+	calls_word = "here";
+	sigaction(SIGALRM, &sa, NULL);
+#ifdef HAZARD_THREADS
+	ticks_mask(SIG_BLOCK);
+#endif
+	ticks_set(n > 10 ? TICK_US : TINY_TICK_US);
+	result = hazard(n);
+	ticks_set(0);
+	return result;
+}
+#define hazard hazard_with_ticks
+#endif
+
 #ifndef HAZARD_OWN_MAIN
 int main(int argc, char **argv)
 {
@@ -151,4 +219,5 @@ int main(int argc, char **argv)
 	return hazard_status;
 }
 #endif
+#undef hazard
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Very many threads, some of which are always just beginning or ending. */
 #define FUNCTIONS(X) X(h_leaf) X(h_thread)
+#define HAZARD_THREADS
 #include "hazard.h"
 #include <pthread.h>
 
@@ -16,6 +17,7 @@ HOOKED void *h_thread(void *arg)
 	long sum = 0;
 
 	CALLED(h_thread);
+	TICKS_HERE();
 	for (long i = 0; i < 20; i++)
 		sum += h_leaf(i);
 	*(long *)arg = sum;

@@ -2,6 +2,7 @@
 /* Forced unwinding through hooked frames: pthread_exit, and cancellation at a cancellation point.
  */
 #define FUNCTIONS(X) X(h_exits) X(h_waits) X(h_leaf) X(h_cleans)
+#define HAZARD_THREADS
 #include "hazard.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -44,11 +45,13 @@ HOOKED long h_waits(long depth, long *sum)
 }
 static void *exits(void *arg)
 {
+	TICKS_HERE();
 	h_exits(depth_of_all, (long *)arg);
 	return NULL;
 }
 static void *waits(void *arg)
 {
+	TICKS_HERE();
 	h_waits(depth_of_all, (long *)arg);
 	return NULL;
 }
