@@ -14,7 +14,7 @@ sanitized() {
 	local name=$* status expected
 	if ! "$@" -O1 -g -o program "$fixture" -lpthread 2>build.txt; then
 		skip "$name: this compiler cannot"
-		return
+		return 1
 	fi
 	LD_LIBRARY_PATH=$runtime "$WEIR" record -q --events step -o t.weir -- ./program >out.txt 2>err.txt
 	status=$?
@@ -29,7 +29,7 @@ sanitized() {
 sanitized gcc -fsanitize=address
 # refuses COMPILER: each function hands its return address to ThreadSanitizer, so a hook must not replace it.
 refuses() {
-	counted=0 sanitized "$1" -fsanitize=thread
+	counted=0 sanitized "$1" -fsanitize=thread || return
 	"$WEIR" report hooks t.weir --json >hooks.json 2>err.txt
 	equal "$1 -fsanitize=thread: says why no call is counted" "it reads or moves its own return address" \
 		"$(json hooks.json "[r['reason'] for r in j['rows'] if r['function'] == 'step'][0]")"

@@ -81,7 +81,10 @@ for engine in ptrace inside; do
 	equal "coming and going, $engine: the status" 7 $?
 	equal "coming and going, $engine: the output" "$(cat plain.txt)" "$(cat out.txt)"
 	check "coming and going, $engine: $n times" test $n -gt 0
-	equal "coming and going, $engine: the same steps" "$(listing plain.weir | cksum)" "$(listing u.weir | cksum)"
+	listing plain.weir >plain.list
+	listing u.weir >u.list
+	check "coming and going, $engine: the same steps" cmp -s plain.list u.list
+	diff plain.list u.list | head -n 20
 done
 
 # A program that runs, with uprobes on it: it is stepped for a while, and let go.

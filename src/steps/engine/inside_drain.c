@@ -12,6 +12,7 @@
 #include "steps/engine/inside_engine.h"
 
 #define BATCH 8192u
+#define INT3  0xcc
 
 static uint32_t arg(const struct steps_record *r, unsigned at)
 {
@@ -57,7 +58,9 @@ static void answer(struct inside_engine *e, struct inside_thread *t, const struc
 		break;
 	case STEPS_SYNC_CODE:
 		read_for(e, t, r->addr);
-		if (!step_session_unprobe(e->s, t->track, r->addr, s->reply, s->reply_n, true))
+		/* The breakpoint may be gone since the library read it. */
+		if (!step_session_unprobe(e->s, t->track, r->addr, s->reply, s->reply_n, true) &&
+			s->reply[0] == INT3)
 			s->reply_n = 0;
 		break;
 	case STEPS_SYNC_NAME:
