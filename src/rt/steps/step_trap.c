@@ -210,19 +210,23 @@ static bool is_start(const struct signal_info *info)
 	return info->code == CODE_QUEUE && info->value == STEPS_START_VALUE;
 }
 
-/* A step over an instruction with a uprobe, which may be one that leads to itself. */
+/* A step over an instruction with a uprobe, which may be one that leads to itself; a string instruction
+ * may have lost its uprobe by now. */
 static bool is_by_uprobe(
 	struct state *t, const struct signal_info *info, const struct context *c)
 {
 	uint8_t memory, bytes[INSN_BYTES];
+	size_t n;
 
 	if (info->code != CODE_USER || (uint32_t)info->addr != t->process->pid || !t->head.saved ||
 		t->call.is_on)
 		return false;
 	if (c->r.rip != t->head.saved)
 		return true;
-	return peek(t, c->r.rip, &memory, 1) && memory == INT3 &&
-	       may_stay(bytes, peek_code(t, c->r.rip, bytes, sizeof(bytes)));
+	if (!peek(t, c->r.rip, &memory, 1))
+		return false;
+	n = peek_code(t, c->r.rip, bytes, sizeof(bytes));
+	return memory == INT3 ? may_stay(bytes, n) : is_repeated_string(bytes, n);
 }
 
 static bool is_step(struct state *t, const struct signal_info *info, const struct context *c)

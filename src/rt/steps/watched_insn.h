@@ -56,6 +56,18 @@ static inline bool may_stay(const uint8_t *b, size_t n)
 	       opcode == 0xeb || opcode == 0xff || opcode == 0xc2 || opcode == 0xc3;
 }
 
+static inline bool is_repeated_string(const uint8_t *b, size_t n)
+{
+	unsigned n_before = n_prefixes(b, n);
+	uint8_t opcode = n_before < n ? b[n_before] : 0;
+	bool is_repeated = false;
+
+	for (unsigned i = 0; i < n_before; i++)
+		is_repeated |= b[i] == 0xf2 || b[i] == 0xf3;
+	return is_repeated && ((opcode >= 0x6c && opcode <= 0x6f) ||
+				      (opcode >= 0xa4 && opcode <= 0xaf && opcode != 0xa8 && opcode != 0xa9));
+}
+
 /* Bytes of an operand in memory by its ModRM byte at b[0]. */
 static inline unsigned modrm_bytes(const uint8_t *b, size_t n)
 {

@@ -6,7 +6,8 @@
  * the whole process, and what is forced on a thread (the end of an ordinary step) comes before
  * either: so such a signal at another place than where the thread stood is the end of a step.
  *
- * At its place it is one, too, where the instruction may lead to itself and has a uprobe now.
+ * At its place it is one, too, where the instruction may lead to itself and has a uprobe now; the
+ * uprobe may be gone already, and then a string instruction is known by its counter.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -52,16 +53,19 @@ bool tracee_has_uprobe(struct ptrace_engine *e, struct tracee *t, uint64_t addr)
 
 /* Whether the instruction can have been executed and lead to itself: a round of a string
  * instruction, a jump. */
-static bool may_stay(struct ptrace_engine *e, struct tracee *t)
+static bool may_stay(
+	struct ptrace_engine *e, struct tracee *t, const struct user_regs_struct *now)
 {
 	struct x86_insn insn;
 	uint8_t bytes[16];
 	size_t n = tracee_fetch_memory(t, t->saved, bytes);
+	bool has_uprobe = step_session_unprobe(e->s, t->track, t->saved, bytes, n, t->is_64);
 
-	if (!step_session_unprobe(e->s, t->track, t->saved, bytes, n, t->is_64) ||
-		!x86_decode(&insn, (struct span){bytes, n}, t->saved, t->is_64))
+	if (!x86_decode(&insn, (struct span){bytes, n}, t->saved, t->is_64))
 		return false;
-	return insn.flow != X86_FLOW_NEXT || step_is_string(bytes, insn.length);
+	if (insn.flow != X86_FLOW_NEXT)
+		return has_uprobe;
+	return step_is_string(bytes, insn.length) && (has_uprobe || now->rcx != t->regs.rcx);
 }
 
 bool tracee_is_sent_by_uprobe(const struct tracee *t, const siginfo_t *info)
@@ -78,7 +82,7 @@ bool tracee_stepped_over_uprobe(
 	if (t->mode != TRACEE_STEP || !t->has_saved || !tracee_is_sent_by_uprobe(t, info) ||
 		ptrace(PTRACE_GETREGS, t->tid, NULL, &now) < 0)
 		return false;
-	return now.rip != (t->emulated ? t->emulated : t->saved) || may_stay(e, t);
+	return now.rip != (t->emulated ? t->emulated : t->saved) || may_stay(e, t, &now);
 }
 
 /* --- returning through the kernel's int3 ----------------------------------------------------- */
