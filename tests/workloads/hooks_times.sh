@@ -92,7 +92,10 @@ def chain(top, names):
             return False
         top = c
     return True
-events = {n: [r for r in rows if r["name"] == n] for n in ("Event1", "Event2")}
+# A sample within a hook, before the call is recorded or after its end, is of none.
+outside = [r for r in rows if r["name"] in ("Event1", "Event2") and not r["calls"]]
+verdict(sum(r["samples"] for r in outside) <= 3, "hardly a sample of them lies outside their calls")
+events = {n: [r for r in rows if r["name"] == n and r["calls"]] for n in ("Event1", "Event2")}
 if verdict(len(events["Event1"]) == 1 and len(events["Event2"]) == 1, "Event1 and Event2 are one node each"):
     one, two = events["Event1"][0], events["Event2"][0]
     verdict(by_id[two["parent"]] is one, "Event2 hangs below Event1")
