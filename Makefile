@@ -53,15 +53,6 @@ HOOK_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -Isrc/rt/hook -fPIC -fvisi
 	   -fno-tree-loop-distribute-patterns -fno-strict-aliasing -fcf-protection=none -fasynchronous-unwind-tables \
 	   -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now
 
-# The stepping library is put into programs by ptrace: no libc, no relocations, no data of its own.
-STEPS_RT_SRC := $(sort $(wildcard src/rt/steps/*.c)) src/rt/steps/entry.S
-STEPS_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweirsteps.so
-STEPS_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffreestanding \
-	   -mgeneral-regs-only -fno-stack-protector -fno-tree-loop-distribute-patterns -fno-strict-aliasing \
-	   -fno-jump-tables -fno-tree-switch-conversion -fcf-protection=none -shared -nostdlib \
-	   -Wl,-Bsymbolic -Wl,-z,defs -Wl,-z,noseparate-code -Wl,-e,weir_steps_entry \
-	   -Wl,-soname,libweirsteps.so
-
 # `weir count` puts these in the way of compilers: the program itself under the names of linkers.
 LINKER_LINKS := $(addprefix $(BUILD)/libexec/weir/,ld ld.bfd ld.gold ld.lld ld.mold \
 	   cc gcc c++ g++ clang clang++ gfortran)
@@ -74,7 +65,7 @@ COUNT_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -fPIC -fvisibility=hidden
 	   -fno-jump-tables -fno-tree-switch-conversion -fcf-protection=none -fasynchronous-unwind-tables
 
 .PHONY: all demo check check-once check-slow bench fuzz install clean deps-build deps-check tests
-all: $(BUILD)/weir $(HOOK_LIB) $(STEPS_LIB) $(COUNT_LIB) $(LINKER_LINKS)
+all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS)
 
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
 	$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(CORE) $(LDLIBS_ALL)
@@ -94,10 +85,6 @@ $(BUILD)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(wildcard src/rt/hook/*.h)
 	@mkdir -p $(@D) $(BUILD)/lib32
 	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
 	@ln -sf ../lib/i386-linux-gnu/libweir.so $(BUILD)/lib32/libweir.so
-
-$(STEPS_LIB): $(STEPS_RT_SRC) $(wildcard src/rt/steps/*.h) src/rt/raw_call.h
-	@mkdir -p $(@D)
-	$(CC) $(STEPS_FLAGS) -o $@ $(STEPS_RT_SRC)
 
 $(COUNT_LIB): $(COUNT_SRC) $(wildcard src/rt/count/*.h)
 	@mkdir -p $(@D)
@@ -134,7 +121,7 @@ UNIT_BIN := $(filter $(patsubst %.c,$(BUILD)/%,$(shell grep -l 'weir-test: tsan'
 FUZZ_REPLAY :=
 ORACLE_BIN :=
 endif
-tests: $(BUILD)/weir $(HOOK_LIB) $(STEPS_LIB) $(COUNT_LIB) $(LINKER_LINKS) $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
+tests: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS) $(UNIT_BIN) $(FUZZ_REPLAY) $(ORACLE_BIN)
 
 deps-build:
 	@tools/deps build
@@ -178,7 +165,6 @@ install: all
 	for a in x86_64 i386; do \
 	  install -D -m 755 $(BUILD)/lib/$$a-linux-gnu/libweir.so \
 	    $(DESTDIR)$(PREFIX)/lib/weir/lib/$$a-linux-gnu/libweir.so || exit 1; done
-	install -m 755 $(STEPS_LIB) $(DESTDIR)$(PREFIX)/lib/weir/lib/x86_64-linux-gnu/libweirsteps.so
 	install -d $(DESTDIR)$(PREFIX)/libexec/weir
 	for l in $(notdir $(LINKER_LINKS)); do ln -sf ../../bin/weir $(DESTDIR)$(PREFIX)/libexec/weir/$$l; done
 	install -m 644 $(COUNT_LIB) $(DESTDIR)$(PREFIX)/lib/weir/lib/x86_64-linux-gnu/libweircount.a

@@ -26,7 +26,7 @@ NATIVE = 5_000  # rounds of a kernel, 20,000 to 30,000 instructions each
 TRACED, TRACED_SLOW, TRACED_BY_GDB, TRANSLATED = (2, 1, 1, 10) if quick else (8, 2, 1, 40)
 ROWS, PASSES, FULL_LISTING = (300, 1, 5_000_000) if quick else (1_400, 5, 20_000_000)
 CALLS = 40
-INSIDE_AIM, BYTES_AIM, RESOLUTION_AIM, MIDDLE_AIM, OUTSIDE_AIM = 5.0, 1.0, 5e6, 1.0, 1.05
+BYTES_AIM, RESOLUTION_AIM, MIDDLE_AIM, OUTSIDE_AIM = 1.0, 5e6, 1.0, 1.05
 TIMEOUT = ["timeout", "-k", "5", "300"]
 ENV = {k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"}
 os.makedirs(work, exist_ok=True)
@@ -103,7 +103,7 @@ def hindrance(engine):
 
 def step_tools():
     left_out, found = [], []
-    for engine in ("ptrace", "inside", "branch"):
+    for engine in ("ptrace", "branch"):
         why = hindrance(engine)
         if why:
             left_out.append(f"weir: {why}.")
@@ -158,8 +158,7 @@ def engines():
     print("A bare handler of the trap flag in the thread itself, which stores the address and nothing else, takes "
           f"{trap:.1f} us of CPU time an instruction; a signal that the thread sends to itself, with the same "
           f"handler, {signal:.1f} us. The rest is the trap, which no engine that steps can do without.\n")
-    if ("weir, inside", "loop") in us:
-        inside_aims(trap)
+    ptrace_aims()
 
 
 def least_trap():
@@ -173,19 +172,11 @@ def compared(tool, other, i):
     return min(us[other, kernel][i] / us[tool, kernel][i] for kernel in ("loop", "branchy"))
 
 
-def inside_aims(trap):
-    clock, cpu = (compared("weir, inside", "weir, ptrace", i) for i in (0, 1))
-    aims.append((f"`inside` at least {INSIDE_AIM:.0f} times as fast as `ptrace`",
-                 f"{clock:.1f} times by the clock, {cpu:.1f} by CPU time; "
-                 f"{us['weir, ptrace', 'loop'][1] / trap:.1f} by CPU time is what a bare handler would reach; "
-                 f"{compared('weir, inside', 'bare ptrace', 0):.1f} times against bare ptrace not kept on one CPU",
-                 clock >= INSIDE_AIM))
+def ptrace_aims():
     if gdb:
         aims.append(("faster than gdb's `record` (no aim of its own)",
                      f"`ptrace` {compared('weir, ptrace', 'gdb `record`', 0):.1f} times by the clock, "
-                     f"{compared('weir, ptrace', 'gdb `record`', 1):.1f} by CPU time; `inside` "
-                     f"{compared('weir, inside', 'gdb `record`', 0):.1f} and "
-                     f"{compared('weir, inside', 'gdb `record`', 1):.1f} times", None))
+                     f"{compared('weir, ptrace', 'gdb `record`', 1):.1f} by CPU time", None))
     aims.append(("`translate` at least 100 times as fast as `ptrace`, within 30 times of native",
                  "there is no such engine yet", None))
 
@@ -280,7 +271,7 @@ def resolution():
 def outside():
     print("bench: steps, outside", file=sys.stderr)
     command = [kernels, "outside", str(CALLS)]
-    around = {e: steps_command(e, "--around", "traced_part") + command for e in ("ptrace", "inside")}
+    around = {e: steps_command(e, "--around", "traced_part") + command for e in ("ptrace",)}
     refused = {e: r.err.strip().removeprefix("weir: ") for e in around for r in [Run(around[e])] if r.status}
     argvs = {"none": command, **{f"weir, {e}": a for e, a in around.items() if e not in refused}}
     runs = {name: [] for name in argvs}

@@ -78,8 +78,7 @@ Hazard("posix_spawn", "forks.c", "-DHOW_SPAWN")
 Hazard("daemonize", "daemon.c", once=True)
 Hazard("daemonize_idle", "daemon.c", "-DIDLE", once=True)
 Hazard("exec_self", "exec_other.c", "-DEXEC_SELF", once=True)
-Hazard("exec_other_bits", "exec_other.c", once=True, other=True, uncounted=["h_after"],
-       refused={"steps_inside": "32.bit"})
+Hazard("exec_other_bits", "exec_other.c", once=True, other=True, uncounted=["h_after"])
 Hazard("thread_storm", "storm.c")
 Hazard("dlopen_loop", "dlopens.c", libraries=[("dl:plugin.so", "plugin.c", "")], dynamic=True,
        uncounted=["h_plugin"], size=60, not_with=NO_FENTRY,

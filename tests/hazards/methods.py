@@ -61,6 +61,5 @@ both("detach", "plain", "detach", "record --no-sample --events {globs} -o {trace
 Method("count", "counted", "run", "", figures="flat")
 Method("counts", "counts", "run", "", figures="lcov")
 both("steps_ptrace", "static", "launch", "steps --engine ptrace -o {trace}", tiny=True)
-Method("steps_inside", "static", "launch", "steps --engine inside -o {trace}", tiny=True)
 both("probe", "plain", "probe", "probe -f json -O {trace}", figures="maps")
 both("sample", "plain", "launch", "record -o {trace}", figures=None)

@@ -31,8 +31,6 @@ for folder in *; do
 		[ "$folder $from" != 'record rt/hook/hook_abi.h"' ] && [ "$folder $from" != 'record rt/hook/hook_tree.h"' ] || continue
 		# Likewise what the inserter, the reader of count files and the counting library agree on.
 		[ "$folder $from" != 'insert rt/count/count_abi.h"' ] && [ "$folder $from" != 'formats rt/count/count_abi.h"' ] || continue
-		# And what the recorder of steps agrees on with the library that traces from within.
-		[ "$folder $from" != 'steps rt/steps/steps_abi.h"' ] || continue
 		if [ -z "${layer[$to]:-}" ]; then
 			wrong+="$file:$line: $to has no layer"$'\n'
 		elif [ "${layer[$to]}" -ge "${layer[$folder]}" ]; then
@@ -62,7 +60,7 @@ for folder in $(printf '%s\n' "${!layer[@]}" | sort); do
 		grep -wE 'stdout|stderr|STDOUT_FILENO|STDERR_FILENO' "$text")"
 	# A forked child that cannot exec, or has only tried something, has no other way to end.
 	equal "$folder does not exit" "" "$(calls "$text" 'exit|_exit|_Exit|quick_exit' |
-		grep -vE '^(record/launch|steps/engine/inside_engine)\.c: ')"
+		grep -vE '^record/launch\.c: ')"
 done
 rm "$text"
 equal "main is in cmd/main.c only" cmd/main.c "$(grep -rlE --include='*.c' '^int main\(' . | sed 's,^\./,,')"

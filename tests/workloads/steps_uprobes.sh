@@ -59,7 +59,7 @@ both() {
 		equal "$kind, $program: the observer has seen each call" $((3 * $#)) "$(awk '$1 == "@[f_sub]:" { print $2 }' observer.txt)"
 	done
 }
-both probed ptrace branch inside
+both probed ptrace branch
 if small probed32 probed.c -m32 >/dev/null; then
 	both probed32 ptrace branch
 else
@@ -68,7 +68,7 @@ fi
 
 # They come and go while the program is stepped.
 count() { "$WEIR" export steps "$1" -o - 2>/dev/null | wc -l; }
-for engine in ptrace inside; do
+for engine in ptrace; do
 	setarch -R "$WEIR" steps -q --engine $engine -o plain.weir -- ./probed 120 >plain.txt
 	setarch -R "$WEIR" steps -q --engine $engine -o u.weir -- ./probed 120 >out.txt &
 	weir=$!
@@ -88,7 +88,7 @@ for engine in ptrace inside; do
 done
 
 # A program that runs, with uprobes on it: it is stepped for a while, and let go.
-for engine in ptrace inside; do
+for engine in ptrace; do
 	./probed 2000000 >out.txt &
 	program=$!
 	runs $program
@@ -111,7 +111,7 @@ cp signals probed_signals
 timeout 60 "$WEIR" probe "uprobe:$PWD/probed_signals:* { @ = count(); }" >observer.txt 2>&1 &
 observer=$!
 for ((i = 0; i < 500; i++)); do grep -q Attached observer.txt && break || sleep 0.02; done
-for engine in ptrace inside; do
+for engine in ptrace; do
 	stepper=(timeout 120 setarch -R "$WEIR" steps -q --engine "$engine")
 	for mode in sent traps faults nested; do same "the program's own signals under uprobes, $mode, $engine" ./probed_signals $mode; done
 done

@@ -26,7 +26,7 @@ struct step_engine {
 	int (*run)(struct step_session *s, struct err *err);
 };
 
-extern const struct step_engine step_engine_ptrace, step_engine_branch, step_engine_inside;
+extern const struct step_engine step_engine_ptrace, step_engine_branch;
 extern const struct step_engine *const step_engines[]; /* in order of preference; ended by NULL */
 const struct step_engine *step_engine_find(const char *name);
 

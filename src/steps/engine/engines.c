@@ -7,7 +7,6 @@
 const struct step_engine *const step_engines[] = {
 	&step_engine_branch,
 	&step_engine_ptrace,
-	&step_engine_inside,
 	NULL,
 };
 

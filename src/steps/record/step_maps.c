@@ -34,8 +34,6 @@ static void take_mapping(void *ctx, const struct proc_mapping *m)
 
 	if (!strcmp(m->path, "[vsyscall]") || step_mapping_is_kernels(m->path))
 		return;
-	if (!strncmp(m->path, "/memfd:weir-steps", 17)) /* ours (rt/steps/steps_abi.h) */
-		return;
 	r.path = mem_strdup(m->path);
 	vec_push(&now->all, r);
 	vec_push(&now->is_executable, (m->prot & PROT_EXEC) != 0);
