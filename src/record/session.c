@@ -231,19 +231,51 @@ static uint64_t true_pc(void *ctx, uint64_t pc, bool *is_caller)
 	return hook_walk_true_pc(&((struct walk *)ctx)->hooks, pc, is_caller);
 }
 
+/* The rules of the library's stubs pass over the function whose hook they call: the word below its
+ * return address leads there. `sp` is that of its caller. */
+static bool hooked_frame(
+	struct walk *walk, const struct unwind_memory *memory, uint64_t sp, struct unwind_frame *f)
+{
+	size_t word_bytes = walk->sample->regs.is_64 ? 8 : 4;
+	uint64_t at = sp - 2 * word_bytes, pc = 0;
+	struct unwind_module module;
+
+	if (!read_piece(memory->bytes, memory->start.v, at, &pc, word_bytes) &&
+		!(memory->read && memory->read(walk, at, &pc, word_bytes)))
+		return false;
+	if (!hook_walk_is_entry(&walk->hooks, pc))
+		return false;
+	*f = (struct unwind_frame){.sp = {sp - word_bytes}};
+	f->pc.v = true_pc(walk, pc, &f->is_caller);
+	f->has_module = find_module(walk, f->pc, &module);
+	f->cookie = f->has_module ? module.cookie : 0;
+	f->bias = f->has_module ? module.bias : 0;
+	return true;
+}
+
 /* Time in the hook library is charged to the function that is hooked. Returns how many frames are
  * left. */
-static size_t hide_library(struct session *s, size_t n)
+static size_t hide_library(struct walk *walk, const struct unwind_memory *memory, size_t n)
 {
+	struct session *s = walk->s;
 	size_t kept = 0;
+	bool was_library = false, has_any = false;
 
-	for (size_t i = 0; i < n; i++)
-		if (!s->frames[i].has_module ||
-			!transcript_is_library(s->transcript, s->frames[i].cookie))
+	for (size_t i = 0; i < n; i++) {
+		bool is_library = s->frames[i].has_module &&
+				  transcript_is_library(s->transcript, s->frames[i].cookie);
+
+		if (was_library && !is_library &&
+			hooked_frame(walk, memory, s->frames[i].sp.v, &s->frames[kept]))
+			kept++;
+		if (!is_library)
 			s->frames[kept++] = s->frames[i];
+		was_library = is_library;
+		has_any |= is_library;
+	}
 	if (!kept) /* nothing else is known: its own thread of execution */
 		return n;
-	s->n_hook_stacks += kept < n;
+	s->n_hook_stacks += has_any;
 	return kept;
 }
 
@@ -383,7 +415,7 @@ static uint32_t intern_user_stack(
 			look_up_stack_top(s, thread, c->regs.r[CPU_REG_RSP]);
 	}
 	if (is_hooked)
-		n = hide_library(s, n);
+		n = hide_library(&walk, &memory, n);
 	n -= stack_memo_match(&thread->memo, generation, stack, s->frames, n, &stack);
 	while (n--) {
 		stack = trace_writer_stack(s->w, stack, user_frame(s, &s->frames[n]));

@@ -76,6 +76,8 @@ bool transcript_begin_walk(
  * would have there; 0 when that is no longer known. */
 bool hook_walk_is_ours(const struct hook_walk *walk, uint64_t pc);
 uint64_t hook_walk_true_pc(struct hook_walk *walk, uint64_t pc, bool *is_caller);
+/* Whether a hook that was called from there is that of a function's entry. */
+bool hook_walk_is_entry(const struct hook_walk *walk, uint64_t pc);
 /* Whether the image is the hook library. */
 bool transcript_is_library(struct transcript *t, uint32_t image);
 

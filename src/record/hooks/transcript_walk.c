@@ -56,6 +56,14 @@ bool hook_walk_is_ours(const struct hook_walk *walk, uint64_t pc)
 	       hook_layout_original_pc(walk->layout, pc, &ignored);
 }
 
+bool hook_walk_is_entry(const struct hook_walk *walk, uint64_t pc)
+{
+	uint64_t ignored;
+
+	return hook_layout_original_pc(walk->layout, pc, &ignored) &&
+	       hook_layout_is_entry(walk->layout, pc);
+}
+
 uint64_t hook_walk_true_pc(struct hook_walk *walk, uint64_t pc, bool *is_caller)
 {
 	uint64_t original;

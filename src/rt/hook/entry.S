@@ -44,6 +44,18 @@ weir_region:
 \name:
 	.cfi_startproc
 	.endm
+/*
+ * Called by a trampoline, of which no unwinder knows anything: the function's caller is said to be the
+ * one that called the stub. The function has only been entered, so nothing of it is left out that an
+ * exception or a cancelled thread would have to clean up.
+ */
+	.macro skip_trampoline
+#ifdef __x86_64__
+	.cfi_adjust_cfa_offset 8
+#else
+	.cfi_adjust_cfa_offset 4
+#endif
+	.endm
 	.macro end name
 	.cfi_endproc
 	.size \name, . - \name
@@ -76,6 +88,7 @@ weir_region:
 /* Called by a trampoline: (%rsp) behind its call, 8(%rsp) the function's return address. */
 	.macro enter_stub name, handler
 function \name
+	skip_trampoline
 	save rdi
 	save rsi
 	save rax
@@ -162,6 +175,7 @@ end weir_leave_slow
 /* Entry with all registers for C to read: struct hook_regs, in DWARF's order, on the stack. */
 	.macro with_registers name, handler
 function \name
+	skip_trampoline
 	save rax
 	save_flags
 	mov 8(%rsp), %rax
@@ -247,6 +261,7 @@ weir_sigreturn:
 
 	.macro enter_stub name, handler
 function \name
+	skip_trampoline
 	save edx
 	save eax
 	save_flags
@@ -308,6 +323,7 @@ end \name
 	.endm
 	.macro with_registers name, handler
 function \name
+	skip_trampoline
 	save eax
 	save_flags
 	mov 4(%esp), %eax

@@ -25,8 +25,10 @@ static bool is_installed;
 
 #ifdef __x86_64__
 #define CONTEXT_PC REG_RIP
+#define CONTEXT_SP REG_RSP
 #else
 #define CONTEXT_PC REG_EIP
+#define CONTEXT_SP REG_ESP
 #endif
 
 /* Nobody handles it: end as the program would have ended. */
@@ -40,6 +42,28 @@ static void die_of_trap(void)
 	raw_call(SYS_tgkill, raw_call(SYS_getpid, 0), raw_call(SYS_gettid, 0), SIGTRAP);
 }
 
+/*
+ * Makes the trampoline's call. Signals are delivered where a handler returns to: in the hook, whose
+ * frames unwinders know when one of them cancels the thread, and not in the trampoline.
+ */
+static void go_to(gregset_t r, uintptr_t call)
+{
+	const uint8_t *code = (const uint8_t *)call;
+	uintptr_t pointer = 0;
+
+	if (code[0] != 0xff || code[1] != 0x15) { /* a jump, or one that was silenced */
+		r[CONTEXT_PC] = (greg_t)call;
+		return;
+	}
+	bytes_copy(&pointer, code + 2, 4);
+#ifdef __x86_64__
+	pointer = call + HOOK_CALL_BYTES + (uintptr_t)(intptr_t)(int32_t)pointer;
+#endif
+	r[CONTEXT_SP] -= (greg_t)sizeof(uintptr_t);
+	*(uintptr_t *)(uintptr_t)r[CONTEXT_SP] = call + HOOK_CALL_BYTES;
+	r[CONTEXT_PC] = (greg_t) * (const uintptr_t *)pointer;
+}
+
 static void on_trap(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -51,7 +75,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 		return;
 	}
 	if (p) {
-		uc->uc_mcontext.gregs[CONTEXT_PC] = (greg_t)p->call;
+		go_to(uc->uc_mcontext.gregs, p->call);
 		return;
 	}
 	if (theirs.handler == (uintptr_t)SIG_DFL || theirs.handler == (uintptr_t)SIG_IGN)
