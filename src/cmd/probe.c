@@ -14,7 +14,7 @@
 #include "cmd/commands.h"
 #include "probe/compile/compile.h"
 #include "probe/stream/stream_file.h"
-#include "record/launch.h"
+#include "process/launch.h"
 
 #define INPUT_BYTES_MAX	 ((size_t)256 << 20)
 #define STRING_BYTES_MAX 4096

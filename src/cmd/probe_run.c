@@ -20,8 +20,8 @@
 #include "cmd/probe.h"
 #include "cmd/probe_control.h"
 #include "cmd/probe_output.h"
-#include "record/launch.h"
-#include "record/proc.h"
+#include "process/launch.h"
+#include "process/proc.h"
 
 #define STRICT_LOOK_NS	50000000   /* how often losses are looked at with --strict */
 #define COMMAND_WAIT_NS 1000000000 /* for a command that was told to end */

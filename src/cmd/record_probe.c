@@ -11,7 +11,7 @@
 #include "probe/compile/compile.h"
 #include "probe/print/session_names.h"
 #include "probe/run/probe_session.h"
-#include "record/launch.h"
+#include "process/launch.h"
 #include "trace/records.h"
 
 #define SCRIPT_BYTES_MAX ((size_t)4 << 20)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 #define CPUS_MAX	    4096
 #define INTERRUPT_DEPTH_MAX 8

@@ -14,9 +14,9 @@
 #define WEIR_RECORD_KERNEL_EVENTS_H
 
 #include "record/collected.h"
-#include "record/images.h"
+#include "process/images.h"
 #include "record/perf_set.h"
-#include "record/processes.h"
+#include "process/processes.h"
 #include "trace/writer.h"
 
 struct kernel_events;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "record/tracepoint.h"
+#include "process/tracepoint.h"
 
 /* Exits come first: events are switched on in this order, and an exit without its entry is
  * recognised at once. */

@@ -3,7 +3,7 @@
 #ifndef WEIR_RECORD_NAME_FRAMES_H
 #define WEIR_RECORD_NAME_FRAMES_H
 
-#include "record/images.h"
+#include "process/images.h"
 #include "trace/writer.h"
 
 /* `kernel_image` is an image of the trace; 0 = it has no frames of the kernel. */

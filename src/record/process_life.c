@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "record/module_check.h"
-#include "record/proc.h"
+#include "process/module_check.h"
+#include "process/proc.h"
 
 /* One costs the program 0.75 microseconds: 1.5 % of its time. */
 #define MUNMAPS_A_SECOND_MAX 20000

@@ -9,9 +9,9 @@
 #include <sys/types.h>
 
 #include "record/collected.h"
-#include "record/module_history.h"
+#include "process/module_history.h"
 #include "record/perf_set.h"
-#include "record/processes.h"
+#include "process/processes.h"
 
 struct life_options {
 	bool system_wide; /* the running processes were not named one by one */

@@ -23,9 +23,9 @@
 #include "base/mem.h"
 #include "record/collector.h"
 #include "record/hooks/targets.h"
-#include "record/host_facts.h"
-#include "record/launch.h"
-#include "record/proc.h"
+#include "process/host_facts.h"
+#include "process/launch.h"
+#include "process/proc.h"
 #include "record/snapshot_request.h"
 
 #define FLUSH_INTERVAL_NS     1000000000u
@@ -275,6 +275,28 @@ static struct session_options session_options_of(const struct recorder_options *
 				.none = !(o->hooks & HOOK_MODULE)}}};
 }
 
+/* Events, frequency, clock, sizes, notes. */
+static void write_facts(
+	struct trace_writer *w, const struct recorder_options *o, const struct perf_set *set)
+{
+	struct buf b = {0};
+
+	host_facts_targets(w, &(struct host_targets){o->command, o->pids, o->n_pids, o->system_wide});
+	for (size_t i = 0; i < o->n_events; i++)
+		buf_printf(&b, "%s%s", i ? "," : "", o->events[i].name);
+	trace_writer_meta(w, "event", buf_text(&b));
+	host_fact_number(w, "frequency", o->hz);
+	trace_writer_meta(w, "clock", "CLOCK_MONOTONIC");
+	host_fact_number(w, "stack_bytes", o->pc_only ? 0 : set->stack_bytes);
+	host_fact_number(w, "ring_bytes", set->ring_bytes);
+	buf_reset(&b);
+	for (size_t i = 0; i < set->notes.n; i++)
+		buf_printf(&b, "%s%s", i ? "\n" : "", set->notes.v[i]);
+	if (set->notes.n)
+		trace_writer_meta(w, "notes", buf_text(&b));
+	buf_release(&b);
+}
+
 static int start(struct recorder *r, struct err *err)
 {
 	const struct recorder_options *o = r->options;
@@ -305,7 +327,7 @@ static int start(struct recorder *r, struct err *err)
 	session.hooks = r->hooks;
 	r->session = session_new(r->writer, &r->set, &session);
 	host_facts_write(r->writer);
-	recorder_facts_write(r->writer, o, &r->set);
+	write_facts(r->writer, o, &r->set);
 	rc = start_events(r, err);
 	if (rc == 0)
 		rc = collector_start(&r->collector, &r->set, err);

@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define REQUEST_MAGIC	 0x77736e61u /* "wsna" */
 #define ANSWER_BYTES_MAX 8192

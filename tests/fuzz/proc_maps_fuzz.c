@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "record/proc.h"
+#include "process/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

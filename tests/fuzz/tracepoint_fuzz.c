@@ -2,7 +2,7 @@
 /* Any bytes as the format file of a tracepoint. */
 #include <stdlib.h>
 
-#include "record/tracepoint.h"
+#include "process/tracepoint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

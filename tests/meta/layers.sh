@@ -7,9 +7,10 @@ declare -A layer=(
 	[arch]=1 [elf]=1 [trace]=1 [bpf]=1
 	[dwarf]=2 [calltree]=2
 	[symbols]=3 [unwind]=3 [insert]=3
-	[record]=4 [formats]=4
-	[steps]=5 [probe]=5 [serve]=5
-	[cmd]=6
+	[process]=4 [formats]=4
+	[record]=5
+	[steps]=6 [probe]=6
+	[cmd]=7
 )
 cd "$ROOT/src" || exit 1
 
@@ -60,7 +61,7 @@ for folder in $(printf '%s\n' "${!layer[@]}" | sort); do
 		grep -wE 'stdout|stderr|STDOUT_FILENO|STDERR_FILENO' "$text")"
 	# A forked child that cannot exec, or has only tried something, has no other way to end.
 	equal "$folder does not exit" "" "$(calls "$text" 'exit|_exit|_Exit|quick_exit' |
-		grep -vE '^record/launch\.c: ')"
+		grep -vE '^process/launch\.c: ')"
 done
 rm "$text"
 equal "main is in cmd/main.c only" cmd/main.c "$(grep -rlE --include='*.c' '^int main\(' . | sed 's,^\./,,')"

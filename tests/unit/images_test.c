@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the file at a path is the one that was mapped. */
-#include "record/images.h"
+#include "process/images.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -29,7 +29,7 @@
 
 #include "base/clock.h"
 #include "check.h"
-#include "record/hooks/inject_internal.h"
+#include "process/ptrace/inject_internal.h"
 
 #define SECOND 1000000000ull
 

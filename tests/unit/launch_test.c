@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "record/launch.h"
+#include "process/launch.h"
 
 #define OUTPUT_FD 9 /* the child's commands write there: a shell redirects one digit only */
 

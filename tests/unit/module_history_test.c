@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "check.h"
-#include "record/module_check.h"
+#include "process/module_check.h"
 #include "record/process_life.h"
 #include "trace/reader.h"
 

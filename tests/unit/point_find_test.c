@@ -11,7 +11,7 @@
 #include "elf_maker.h"
 #include "probe/points/find_kernel.h"
 #include "probe/points/point.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 #define FUNC  ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
 #define LOCAL ELF64_ST_INFO(STB_LOCAL, STT_FUNC)

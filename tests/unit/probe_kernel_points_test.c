@@ -7,7 +7,7 @@
 #include "bpf/kernel_map.h"
 #include "check.h"
 #include "probe/types/call_abi.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 #include "stream_maker.h"
 
 #define GETPPID_32 64

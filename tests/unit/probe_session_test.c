@@ -14,7 +14,7 @@
 #include "check.h"
 #include "probe/run/run.h"
 #include "probe/types/call_abi.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 #include "stream_maker.h"
 
 #define MANY 1000

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "check.h"
 #include "probe/points/syscalls.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 /* "int fd, char * buf" */
 static const char *text_of(enum mode mode, const char *name)

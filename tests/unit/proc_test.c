@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "check.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define ROWS_MAX 64
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "check.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 #define HEADERS		 "/usr/include/x86_64-linux-gnu/asm/"
 #define HEADER_BYTES_MAX 100000

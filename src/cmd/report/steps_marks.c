@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 #define ERRNO_MAX     4095 /* results from -ERRNO_MAX to -1 are errors */
 #define RESTART_FIRST 512  /* errors that the kernel turns into a restart of the call */

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "cmd/symbols/symbols_resolve.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define VDSO_BYTES_MAX (1u << 20)
 #define KERNEL_HALF    (UINT64_C(1) << 63)

@@ -16,7 +16,7 @@
 #include "probe/compile/point_types.h"
 #include "probe/compile/settings.h"
 #include "probe/points/syscalls.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 #define STRING_BYTES	     128
 #define CALLS_OF_PATTERN_MAX 32

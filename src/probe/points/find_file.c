@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "probe/points/library_cache.h"
 #include "probe/points/name_match.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define FILES_MAX 4096 /* of one point */
 

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "probe/points/name_match.h"
 #include "probe/types/btf_types.h"
-#include "record/tracepoint.h"
+#include "process/tracepoint.h"
 
 #define KALLSYMS_BYTES_MAX ((size_t)256 << 20)
 #define KERNEL_NAME_MAX	   512 /* bytes; KSYM_NAME_LEN */

@@ -5,7 +5,7 @@
 #include "probe/points/syscalls.h"
 #include "probe/points/find_kernel.h"
 #include "probe/points/name_match.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 /* The kernel's tracepoints are named after its functions, which differ from the calls. */
 static const struct {

@@ -15,8 +15,8 @@
 #include "probe/points/perf_counts.h"
 #include "probe/points/point.h"
 #include "probe/points/syscalls.h"
-#include "record/syscall_names.h"
-#include "record/tracepoint.h"
+#include "process/syscall_names.h"
+#include "process/tracepoint.h"
 
 #define FORMAT_BYTES_MAX 65536
 #define DETAILS_MAX	 64

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 enum { MODES_32 = 1 << MODE_32, MODES_64 = 1 << MODE_64, MODES_BOTH = MODES_32 | MODES_64 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls by name: numbers in both modes (record/syscall_names.h), and names and C types of
+ * System calls by name: numbers in both modes (process/syscall_names.h), and names and C types of
  * their arguments. 32-bit programs have calls of their own (mmap2, _llseek, socketcall) and pass
  * the halves of 64-bit values in two arguments.
  */

@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "record/tracepoint.h"
+#include "process/tracepoint.h"
 
 #define FORMAT_BYTES_MAX (64 * 1024)
 #define FIELDS_MAX	 512

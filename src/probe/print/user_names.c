@@ -8,7 +8,7 @@
  * 2. A child shares its parent's address space until one of them changes it (addrspace.h).
  * 3. Files are opened when the kernel tells of their mapping, because they or their process may be
  *    gone later; those found in /proc, and all above FILES_OPEN_MAX, when a name is asked for.
- *    Either way a file that is not the one that was mapped has no names (record/images.h).
+ *    Either way a file that is not the one that was mapped has no names (process/images.h).
  * 4. Of processes that have ended the last DEAD_MAX are kept.
  */
 #include "probe/print/user_names.h"
@@ -21,8 +21,8 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "probe/print/map_watch.h"
-#include "record/images.h"
-#include "record/proc.h"
+#include "process/images.h"
+#include "process/proc.h"
 #include "symbols/addrspace.h"
 #include "symbols/symtab.h"
 

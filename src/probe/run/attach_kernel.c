@@ -16,7 +16,7 @@
 #include "bpf/kernel_map.h"
 #include "probe/points/perf_counts.h"
 #include "probe/run/run.h"
-#include "record/tracepoint.h"
+#include "process/tracepoint.h"
 
 void attach_keep(struct probe_session *s, int link_fd, int perf_fd)
 {

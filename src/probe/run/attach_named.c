@@ -35,8 +35,8 @@
 #include "bpf/attach.h"
 #include "bpf/kernel_map.h"
 #include "probe/run/run.h"
-#include "record/proc.h"
-#include "record/tracepoint.h"
+#include "process/proc.h"
+#include "process/tracepoint.h"
 
 #define EVENTS_MAX 8   /* 0.6 s to close them */
 #define SITES_MAX  256 /* each is a line in tracefs */

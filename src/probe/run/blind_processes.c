@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "probe/run/run.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 struct blind_search {
 	struct probe_session *s;

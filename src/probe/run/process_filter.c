@@ -26,7 +26,7 @@
 #include "bpf/kernel_map.h"
 #include "bpf/program.h"
 #include "probe/run/run.h"
-#include "record/tracepoint.h"
+#include "process/tracepoint.h"
 
 #define AT_PARENT (-4)
 #define AT_CHILD  (-8)

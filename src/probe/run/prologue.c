@@ -27,7 +27,7 @@
 #include <stddef.h>
 
 #include "probe/types/call_abi.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 #define TS_COMPAT	 2
 #define THREAD_STATUS_AT 16 /* struct thread_info of x86-64, the first of task_struct */

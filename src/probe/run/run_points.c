@@ -11,7 +11,7 @@
 
 #include "base/map.h"
 #include "probe/run/run.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 static bool is_same_text(const char *a, const char *b)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "probe/run/run.h"
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 #include "symbols/symtab.h"
 
 #define NUMBER_MASK 0xffff

@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "probe/run/run.h"
-#include "record/proc.h"
-#include "record/tracepoint.h"
+#include "process/proc.h"
+#include "process/tracepoint.h"
 
 #define NAMES_BYTES_MAX ((size_t)1 << 20)
 #define NUMBER_BYTES	32

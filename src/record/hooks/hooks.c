@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map_guard.h"
+#include "process/ptrace/inject_internal.h"
 #include "record/hooks/drain.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/inject.h"

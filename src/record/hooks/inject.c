@@ -36,8 +36,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map_guard.h"
-#include "record/hooks/inject_internal.h"
-#include "record/proc.h"
+#include "process/ptrace/inject_internal.h"
+#include "process/proc.h"
 #include "rt/hook/hook_abi.h"
 
 #define SECOND_NS	   1000000000u

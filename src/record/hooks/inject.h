@@ -43,8 +43,4 @@ int inject_attach(pid_t pid, const struct inject_options *options, struct err *e
  * hooked by another recorder, and has not been stopped then. */
 int inject_detach(pid_t pid, const struct inject_options *options, struct err *err);
 
-/* System call filters (seccomp) that the process runs under: the most of any of its threads; strict
- * mode counts as one. */
-unsigned inject_n_filters(pid_t pid);
-
 #endif

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 static void keep_mapping(void *ctx, const struct proc_mapping *m)
 {

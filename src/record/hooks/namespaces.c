@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define STATUS_BYTES_MAX 65536
 

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "elf/elf_file.h"
 #include "record/hooks/inject.h"
-#include "record/launch.h"
-#include "record/proc.h"
+#include "process/launch.h"
+#include "process/proc.h"
 
 /* ld.so ignores LD_PRELOAD in programs that run with another user's rights. */
 static bool changes_rights(const char *path)

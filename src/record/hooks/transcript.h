@@ -20,9 +20,9 @@
 #include "base/span.h"
 #include "record/hooks/hooks.h"
 #include "record/hooks/replay.h"
-#include "record/images.h"
-#include "record/module_history.h"
-#include "record/processes.h"
+#include "process/images.h"
+#include "process/module_history.h"
+#include "process/processes.h"
 
 struct hook_layout;
 

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define DETACH_NS_MAX 3000000000u
 #define ATTACH_ROUNDS 64

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/proc.h"
+#include "process/proc.h"
 #include "steps/engine/ptrace_engine.h"
 
 #define AT_ENTRY_KEY	  9

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "arch/x86_code.h"
-#include "record/hooks/remote_call.h"
+#include "process/ptrace/remote_call.h"
 #include "steps/engine/ptrace_engine.h"
 
 #define CS_32 0x23u

@@ -4,8 +4,8 @@
 #define WEIR_STEPS_RECORD_STEP_INTERNAL_H
 
 #include "base/mem.h"
-#include "record/images.h"
-#include "record/processes.h"
+#include "process/images.h"
+#include "process/processes.h"
 #include "steps/engine/engine.h"
 #include "steps/record/step_session.h"
 #include "steps/record/step_space.h"

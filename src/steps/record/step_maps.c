@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "record/proc.h"
+#include "process/proc.h"
 
 /* All mappings of the process, executable or not: what was executable and is only protected
  * otherwise now is still the same code. */

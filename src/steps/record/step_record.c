@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "record/host_facts.h"
+#include "process/host_facts.h"
 #include "record/name_frames.h"
 #include "steps/record/step_internal.h"
 
@@ -125,22 +125,12 @@ void step_session_command_ended(struct step_session *s, int wait_status)
 static void write_facts(struct step_session *s)
 {
 	const struct step_options *o = s->options;
-	struct buf b = {0};
 
 	host_facts_write(s->env.w);
-	for (size_t i = 0; o->command && o->command[i]; i++)
-		buf_printf(&b, "%s%s", i ? " " : "", o->command[i]);
-	if (o->command)
-		trace_writer_meta(s->env.w, "command", buf_text(&b));
-	for (size_t i = 0; i < o->n_pids; i++)
-		buf_printf(&b, "%s%d", i ? "," : "", o->pids[i]);
-	if (!o->command)
-		trace_writer_meta(s->env.w, "pids", buf_text(&b));
-	trace_writer_meta(s->env.w, "mode", o->command ? "launch" : "attach");
+	host_facts_targets(s->env.w, &(struct host_targets){o->command, o->pids, o->n_pids, false});
 	trace_writer_meta(s->env.w, "event", "steps");
 	trace_writer_meta(s->env.w, "engine", s->engine->name);
 	trace_writer_meta(s->env.w, "clock", "CLOCK_MONOTONIC");
-	buf_release(&b);
 }
 
 static int choose_engine(struct step_session *s, struct err *err)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/proc.h"
+#include "process/proc.h"
 #include "steps/record/step_internal.h"
 
 /* Accesses to memory that one record holds; a run is cut there. */
@@ -25,21 +25,6 @@ const struct step_options *step_session_options(const struct step_session *s)
 struct launch *step_session_launch(struct step_session *s)
 {
 	return s->options->command ? &s->child : NULL;
-}
-
-uint64_t step_session_n_steps(const struct step_session *s)
-{
-	return s->n_steps;
-}
-
-pid_t step_track_pid(const struct step_track *t)
-{
-	return (pid_t)t->pid;
-}
-
-pid_t step_track_tid(const struct step_track *t)
-{
-	return (pid_t)t->tid;
 }
 
 void step_session_note(struct step_session *s, const char *fmt, ...)

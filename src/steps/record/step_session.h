@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "record/launch.h"
+#include "process/launch.h"
 #include "trace/step_records.h"
 
 struct step_engine;
@@ -127,8 +127,5 @@ void step_session_mark(struct step_session *s, struct step_track *t, enum step_m
 /* What the step that was added last read or wrote. */
 void step_session_datum(struct step_session *s, struct step_track *t, uint64_t addr, unsigned how,
 	const uint8_t *value, size_t n, bool has_value);
-uint64_t step_session_n_steps(const struct step_session *s);
-pid_t step_track_pid(const struct step_track *t);
-pid_t step_track_tid(const struct step_track *t);
 
 #endif

@@ -14,8 +14,8 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "record/module_history.h"
-#include "record/processes.h"
+#include "process/module_history.h"
+#include "process/processes.h"
 #include "trace/step_records.h"
 #include "trace/writer.h"
 

@@ -13,7 +13,7 @@
 
 #include "arch/x86_code.h"
 #include "base/file.h"
-#include "record/proc.h"
+#include "process/proc.h"
 #include "steps/record/step_internal.h"
 
 #define INT3	     0xcc

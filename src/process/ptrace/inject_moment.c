@@ -17,13 +17,13 @@
  * local arrays. Nor is anything known of the stacks of other threads, which may be made of any
  * memory, without a guard page: the kernel shows neighbours as one mapping.
  */
-#include "record/hooks/inject_internal.h"
+#include "process/ptrace/inject_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define STACK_COPY_BYTES   (32u << 10)
 #define SCAN_BYTES	   2048 /* of stack beyond the last frame that was found */

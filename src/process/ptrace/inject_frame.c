@@ -16,7 +16,7 @@
  * A system call that was interrupted is made anew when the thread returns by itself: rax is its
  * number and the pc that of its instruction. (Its timeout begins anew, too.)
  */
-#include "record/hooks/inject_internal.h"
+#include "process/ptrace/inject_internal.h"
 
 #include <cpuid.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * replaced by -ERESTARTNOHAND here, so that they too are made again unless a handler runs. Their
  * timeout then begins anew.
  */
-#include "record/hooks/inject_internal.h"
+#include "process/ptrace/inject_internal.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define LET_GO_WAIT_NS	1000000000u /* to stop a thread in order to detach from it */
 #define WAIT_YIELDS	50	    /* rounds of waiting in which nothing is slept */

@@ -8,18 +8,18 @@
  * and are committed, so that a trace has the same names wherever weir was built. A unit test
  * compares them with the headers of the machine.
  */
-#include "record/syscall_names.h"
+#include "process/syscall_names.h"
 
 #include <stddef.h>
 
 #define SYSCALL(number, name) [number] = #name,
 static const char *const names_64[SYSCALL_NUMBERS_MAX] = {
-#include "record/syscalls_64.def"
-#include "record/syscalls_newer.def"
+#include "process/syscalls_64.def"
+#include "process/syscalls_newer.def"
 };
 static const char *const names_32[SYSCALL_NUMBERS_MAX] = {
-#include "record/syscalls_32.def"
-#include "record/syscalls_newer.def"
+#include "process/syscalls_32.def"
+#include "process/syscalls_newer.def"
 };
 #undef SYSCALL
 

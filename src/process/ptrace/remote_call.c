@@ -24,7 +24,7 @@
  *    the thread's own wait is lost, and that wait ends too early.
  * 5. If we cannot wait any longer, we let the thread go for the same reason; the stub then stays.
  */
-#include "record/hooks/inject_internal.h"
+#include "process/ptrace/inject_internal.h"
 
 #include <elf.h>
 #include <errno.h>

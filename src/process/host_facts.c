@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/host_facts.h"
+#include "process/host_facts.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -74,41 +74,16 @@ static void write_command(struct trace_writer *w, char *const *argv)
 	buf_release(&b);
 }
 
-static void write_targets(struct trace_writer *w, const struct recorder_options *o)
+void host_facts_targets(struct trace_writer *w, const struct host_targets *t)
 {
 	struct buf b = {0};
 
-	if (o->command) {
-		trace_writer_meta(w, "mode", "launch");
-		write_command(w, o->command);
-	} else if (o->system_wide) {
-		trace_writer_meta(w, "mode", "system");
-	} else {
-		trace_writer_meta(w, "mode", "attach");
-		for (size_t i = 0; i < o->n_pids; i++)
-			buf_printf(&b, "%s%d", i ? "," : "", o->pids[i]);
+	trace_writer_meta(w, "mode", t->command ? "launch" : t->system_wide ? "system" : "attach");
+	if (t->command)
+		write_command(w, t->command);
+	for (size_t i = 0; i < t->n_pids; i++)
+		buf_printf(&b, "%s%d", i ? "," : "", t->pids[i]);
+	if (!t->command && !t->system_wide)
 		trace_writer_meta(w, "pids", buf_text(&b));
-	}
-	buf_release(&b);
-}
-
-void recorder_facts_write(
-	struct trace_writer *w, const struct recorder_options *o, const struct perf_set *set)
-{
-	struct buf b = {0};
-
-	write_targets(w, o);
-	for (size_t i = 0; i < o->n_events; i++)
-		buf_printf(&b, "%s%s", i ? "," : "", o->events[i].name);
-	trace_writer_meta(w, "event", buf_text(&b));
-	host_fact_number(w, "frequency", o->hz);
-	trace_writer_meta(w, "clock", "CLOCK_MONOTONIC");
-	host_fact_number(w, "stack_bytes", o->pc_only ? 0 : set->stack_bytes);
-	host_fact_number(w, "ring_bytes", set->ring_bytes);
-	buf_reset(&b);
-	for (size_t i = 0; i < set->notes.n; i++)
-		buf_printf(&b, "%s%s", i ? "\n" : "", set->notes.v[i]);
-	if (set->notes.n)
-		trace_writer_meta(w, "notes", buf_text(&b));
 	buf_release(&b);
 }

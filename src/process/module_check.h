@@ -3,10 +3,10 @@
  * The end snapshot: what /proc says that the processes have mapped when recording stops, taken at
  * that moment and compared later, when the last records have been processed.
  */
-#ifndef WEIR_RECORD_MODULE_CHECK_H
-#define WEIR_RECORD_MODULE_CHECK_H
+#ifndef WEIR_PROCESS_MODULE_CHECK_H
+#define WEIR_PROCESS_MODULE_CHECK_H
 
-#include "record/module_history.h"
+#include "process/module_history.h"
 
 struct module_check;
 struct module_check *module_check_new(void);

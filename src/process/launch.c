@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/launch.h"
+#include "process/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * A thread of another process under ptrace(2), held still, and made to call a function. All of
  * this is for one thread of ours: the one that seized is the one that may ask.
  */
-#ifndef WEIR_RECORD_HOOKS_REMOTE_CALL_H
-#define WEIR_RECORD_HOOKS_REMOTE_CALL_H
+#ifndef WEIR_PROCESS_PTRACE_REMOTE_CALL_H
+#define WEIR_PROCESS_PTRACE_REMOTE_CALL_H
 
 #include <stdbool.h>
 #include <stddef.h>

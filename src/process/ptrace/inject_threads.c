@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* All threads of a process held still together. New ones appear until those that could make them
  * stand, so the list is read again until nothing new is in it. */
-#include "record/hooks/inject_internal.h"
+#include "process/ptrace/inject_internal.h"
 
 #include <stdlib.h>
 
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define THREADS_MAX 65536
 

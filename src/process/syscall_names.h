@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's names of its system calls by number; 32-bit programs have numbers of their own. */
-#ifndef WEIR_RECORD_SYSCALL_NAMES_H
-#define WEIR_RECORD_SYSCALL_NAMES_H
+#ifndef WEIR_PROCESS_SYSCALL_NAMES_H
+#define WEIR_PROCESS_SYSCALL_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/tracepoint.h"
+#include "process/tracepoint.h"
 
 #include <fcntl.h>
 #include <linux/mount.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the injection share beside remote_call.h and remote_symbols.h. */
-#ifndef WEIR_RECORD_HOOKS_INJECT_INTERNAL_H
-#define WEIR_RECORD_HOOKS_INJECT_INTERNAL_H
+#ifndef WEIR_PROCESS_PTRACE_INJECT_INTERNAL_H
+#define WEIR_PROCESS_PTRACE_INJECT_INTERNAL_H
 
 #include "base/mem.h"
-#include "record/hooks/remote_call.h"
-#include "record/hooks/remote_symbols.h"
+#include "process/ptrace/remote_call.h"
+#include "process/ptrace/remote_symbols.h"
 
 /* --- inject_thread.c ---------------------------------------------------------------------- */
 
@@ -93,6 +93,10 @@ uint64_t inject_start_stack(pid_t pid);
 bool inject_is_traced(pid_t pid);
 bool inject_is_traced_here(pid_t pid, pid_t tid); /* the thread, by the calling one */
 int inject_check_tracer(pid_t pid, struct err *err);
+
+/* System call filters (seccomp) that the process runs under: the most of any of its threads; strict
+ * mode counts as one. */
+unsigned inject_n_filters(pid_t pid);
 
 /* --- inject_threads.c --------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
  * addresses belong to functions that hold locks of the loader or the allocator ("delicate"), and
  * where a few bytes of code can be put that nobody needs. As of the moment it was opened.
  */
-#ifndef WEIR_RECORD_HOOKS_REMOTE_SYMBOLS_H
-#define WEIR_RECORD_HOOKS_REMOTE_SYMBOLS_H
+#ifndef WEIR_PROCESS_PTRACE_REMOTE_SYMBOLS_H
+#define WEIR_PROCESS_PTRACE_REMOTE_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What /proc says about a running process. Everything here may vanish between two calls. */
-#ifndef WEIR_RECORD_PROC_H
-#define WEIR_RECORD_PROC_H
+#ifndef WEIR_PROCESS_PROC_H
+#define WEIR_PROCESS_PROC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/proc.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * or written; they are kept by address and disjoint, as in the address space, and are cut together
  * with it. Pieces that end become closed spans; those of a process go to the index when it is over.
  */
-#include "record/module_history.h"
+#include "process/module_history.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/processes.h"
+#include "process/processes.h"
 
 #include <stdlib.h>
 

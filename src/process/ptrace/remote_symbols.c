@@ -9,7 +9,7 @@
  *   stretch of code: everything from the end of the function before the first malloc function to
  *   the start of the one behind the last belongs to it.
  */
-#include "record/hooks/remote_symbols.h"
+#include "process/ptrace/remote_symbols.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 #include "arch/x86_call.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "record/images.h"
-#include "record/proc.h"
+#include "process/images.h"
+#include "process/proc.h"
 #include "symbols/addrspace.h"
 
 #define GAP_ALIGN  16

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/module_check.h"
+#include "process/module_check.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/mem.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 struct checked_mapping {
 	uint64_t start, end, offset, inode;

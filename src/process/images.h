@@ -4,8 +4,8 @@
  * verified against what the kernel says was mapped, their unwind tables and names made when first
  * needed.
  */
-#ifndef WEIR_RECORD_IMAGES_H
-#define WEIR_RECORD_IMAGES_H
+#ifndef WEIR_PROCESS_IMAGES_H
+#define WEIR_PROCESS_IMAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

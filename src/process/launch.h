@@ -3,8 +3,8 @@
  * Starting the command: forked at once, held before its exec until the events are attached, and
  * left as it would have been without us (signal mask, limits, descriptors, environment).
  */
-#ifndef WEIR_RECORD_LAUNCH_H
-#define WEIR_RECORD_LAUNCH_H
+#ifndef WEIR_PROCESS_LAUNCH_H
+#define WEIR_PROCESS_LAUNCH_H
 
 #include <signal.h>
 #include <sys/types.h>

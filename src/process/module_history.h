@@ -14,11 +14,11 @@
  *    becomes several, which begin at the same time.
  * 3. Mappings that nobody refers to cost nothing but their place in the process's address space.
  */
-#ifndef WEIR_RECORD_MODULE_HISTORY_H
-#define WEIR_RECORD_MODULE_HISTORY_H
+#ifndef WEIR_PROCESS_MODULE_HISTORY_H
+#define WEIR_PROCESS_MODULE_HISTORY_H
 
-#include "record/images.h"
-#include "record/processes.h"
+#include "process/images.h"
+#include "process/processes.h"
 
 struct module_options {
 	bool all_modules;    /* write modules that nothing refers to, too */

@@ -3,13 +3,13 @@
  * The processes and threads of a recording, as of the record being processed. A pid that is used
  * again is a new process.
  */
-#ifndef WEIR_RECORD_PROCESSES_H
-#define WEIR_RECORD_PROCESSES_H
+#ifndef WEIR_PROCESS_PROCESSES_H
+#define WEIR_PROCESS_PROCESSES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/stack_memo.h"
+#include "process/stack_memo.h"
 #include "symbols/addrspace.h"
 #include "trace/writer.h"
 

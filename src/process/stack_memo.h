@@ -3,8 +3,8 @@
  * The last stack of a thread, frame by frame with the ids it was given. Two samples in a row mostly
  * differ in their innermost frames alone; what they share needs no second look-up.
  */
-#ifndef WEIR_RECORD_STACK_MEMO_H
-#define WEIR_RECORD_STACK_MEMO_H
+#ifndef WEIR_PROCESS_STACK_MEMO_H
+#define WEIR_PROCESS_STACK_MEMO_H
 
 #include <stddef.h>
 #include <stdint.h>

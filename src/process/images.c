@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/images.h"
+#include "process/images.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "record/proc.h"
+#include "process/proc.h"
 #include "symbols/catalog/image_identity.h"
 #include "symbols/debug_file.h"
 

@@ -3,8 +3,8 @@
  * The kernel's tracepoints as perf events: the number of one, and where its records hold the fields
  * that are wanted. Both are in its format file in tracefs.
  */
-#ifndef WEIR_RECORD_TRACEPOINT_H
-#define WEIR_RECORD_TRACEPOINT_H
+#ifndef WEIR_PROCESS_TRACEPOINT_H
+#define WEIR_PROCESS_TRACEPOINT_H
 
 #include <linux/perf_event.h>
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that cannot be entered, and what to say about them. */
-#include "record/hooks/inject.h"
-#include "record/hooks/inject_internal.h"
+#include "process/ptrace/inject_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "record/proc.h"
+#include "process/proc.h"
 
 #define STATUS_FILE_MAX 65536
 #define PATH_BYTES_MAX	4096

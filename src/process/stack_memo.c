@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/stack_memo.h"
+#include "process/stack_memo.h"
 
 #include <stdlib.h>
 
