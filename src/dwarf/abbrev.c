@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 #define ABBREV_FIXED_MAX    (1u << 30) /* bytes of an entry's values */
 #define ABBREV_DIRECT_EXTRA 16	       /* a table by code may have this many holes, */
 #define ABBREV_DIRECT_TIMES 4	       /* and this many times the codes in use */
@@ -249,16 +251,8 @@ void abbrev_table_release(struct abbrev_table *t)
 
 const struct abbrev *abbrev_table_find_sparse(const struct abbrev_table *t, uint64_t code)
 {
-	size_t low = 0, high = t->codes.n;
+	size_t low = SEARCH(0, t->codes.n, middle, t->codes.v[middle] < code);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->codes.v[middle] < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < t->codes.n && t->codes.v[low] == code ? &t->sparse.v[low] : NULL;
 }
 

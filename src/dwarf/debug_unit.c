@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 #define INITIAL_LENGTH_64 0xffffffffu /* what is written in front of a 64-bit length */
 #define NO_LINES	  UINT64_MAX
 #define ENTRY_BYTES_MAX	  (128 * 1024) /* of an entry read on its own: two long names fit in */
@@ -233,16 +235,8 @@ void unit_set_release(struct unit_set *set)
 
 const struct debug_unit *unit_set_find(const struct unit_set *set, uint64_t offset)
 {
-	size_t low = 0, high = set->units.n;
+	size_t low = SEARCH(0, set->units.n, middle, set->units.v[middle].end <= offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (set->units.v[middle].end <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < set->units.n && set->units.v[low].first_die <= offset ? &set->units.v[low]
 									   : NULL;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "dwarf/debug_info.h"
 #include "dwarf/die_units.h"
 
@@ -216,14 +217,7 @@ static const struct entry_code *find_code(const struct entry_table *t, uint64_t 
 
 	if (!high)
 		return code && code <= t->codes.n ? &t->codes.v[code - 1] : NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->sorted.v[middle] < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(low, high, middle, t->sorted.v[middle] < code);
 	return low < t->sorted.n && t->sorted.v[low] == code ? &t->codes.v[low] : NULL;
 }
 

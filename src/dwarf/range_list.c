@@ -11,6 +11,8 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 enum {
 	RLE_END_OF_LIST = 0,
 	RLE_BASE_ADDRESSX = 1,
@@ -75,20 +77,13 @@ static bool is_dropped(const struct code_extents *e, uint64_t addr)
 
 bool code_extents_clip(const struct code_extents *e, struct addr_range *range)
 {
-	size_t low = 0, high = e->parts.n;
+	size_t low;
 
 	if (is_dropped(e, range->start) || range->end <= range->start)
 		return false;
 	if (!e->parts.n)
 		return true; /* no program headers: nothing to judge by */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (e->parts.v[middle].end <= range->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(0, e->parts.n, middle, e->parts.v[middle].end <= range->start);
 	if (low == e->parts.n || range->start < e->parts.v[low].start)
 		return false;
 	if (range->end > e->parts.v[low].end)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "dwarf/debug_info.h"
 
 #define NOTES_MAX      64 /* sentences; further ones are only counted */
@@ -168,16 +169,8 @@ const char *dwarf_debug_notes(const struct dwarf_debug *d)
 /* True when one of the sorted addresses lies in the range. */
 static bool any_inside(const uint64_t *addrs, size_t n, struct addr_range range)
 {
-	size_t low = 0, high = n;
+	size_t low = SEARCH(0, n, middle, addrs[middle] < range.start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (addrs[middle] < range.start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < n && addrs[low] < range.end;
 }
 

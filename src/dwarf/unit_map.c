@@ -2,6 +2,7 @@
 /* Reads one unit: its lines, its entries, and both together as rows. */
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "dwarf/debug_info.h"
 #include "dwarf/unit_rows.h"
 
@@ -59,17 +60,10 @@ static uint64_t borrowed_end(const struct debug_unit *u, uint64_t end)
 /* Where the unit's line table ends at the latest, and whether its rows are this unit's. */
 static uint64_t line_table_end(const struct dwarf_debug *d, const struct debug_unit *u, bool *owns)
 {
-	size_t low = 0, high = d->line_owners.n;
+	size_t low;
 	uint64_t end = d->file.sections.of[DEBUG_LINE].n;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (d->line_owners.v[middle].offset < u->line_offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(0, d->line_owners.n, middle, d->line_owners.v[middle].offset < u->line_offset);
 	if (low == d->line_owners.n)
 		return 0;
 	*owns = &d->units.units.v[d->line_owners.v[low].unit_i] == u;

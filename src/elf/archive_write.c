@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "elf/archive_parts.h"
 
 #define SHORT_NAME_MAX 15	     /* with the slash at its end it fills the field */
@@ -42,16 +43,8 @@ static void add_symbol(void *writer, uint32_t member, const char *name)
 /* The first entry of the index that was read that is of this member or a later one. */
 static size_t old_symbols_of(const struct archive_store *store, uint32_t member)
 {
-	size_t low = 0, high = store->symbols.n;
+	size_t low = SEARCH(0, store->symbols.n, middle, store->symbols.v[middle].member < member);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (store->symbols.v[middle].member < member)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low;
 }
 

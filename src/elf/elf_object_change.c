@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "elf/elf_object_parts.h"
 
 /* Names of a hostile file may share bytes, so that all of them together are long: only this much
@@ -188,15 +189,7 @@ void object_section_sort_relocs(struct object_section *s)
 
 size_t object_section_reloc_at(const struct object_section *s, uint64_t offset)
 {
-	size_t lo = 0, hi = s->relocs.n;
+	size_t lo = SEARCH(0, s->relocs.n, mid, s->relocs.v[mid].offset < offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->relocs.v[mid].offset < offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo;
 }

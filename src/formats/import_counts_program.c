@@ -15,6 +15,7 @@
 
 #include "arch/x86_code.h"
 #include "base/file.h"
+#include "base/search.h"
 #include "dwarf/source_map.h"
 #include "elf/elf_file.h"
 #include "formats/import_counts_internal.h"
@@ -221,19 +222,12 @@ static void read_lines(struct program *p)
 static const struct line_row *row_at(const struct program *p, uint64_t addr, size_t *at)
 {
 	static const struct line_row none;
-	size_t low = 0, high = p->rows.n;
+	size_t low;
 
 	if (*at < p->rows.n && p->rows.v[*at].addr <= addr &&
 		(*at + 1 == p->rows.n || addr < p->rows.v[*at + 1].addr))
 		return &p->rows.v[*at];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (p->rows.v[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(0, p->rows.n, middle, p->rows.v[middle].addr <= addr);
 	if (!low)
 		return &none;
 	*at = low - 1;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "symbols/symtab.h"
 
 #define UNIT_ALIGN 8
@@ -288,15 +289,7 @@ const char *counts_readable(struct counts_function *function)
 
 struct counts_foreign *counts_find_foreign(const struct counts_file *f, uint64_t site)
 {
-	size_t low = 0, high = f->foreign.n;
+	size_t low = SEARCH(0, f->foreign.n, middle, f->foreign.v[middle].site < site);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->foreign.v[middle].site < site)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < f->foreign.n && f->foreign.v[low].site == site ? &f->foreign.v[low] : NULL;
 }

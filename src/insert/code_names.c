@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "insert/object_code.h"
 
 #define NAMES_PER_FILE_BYTE 4
@@ -67,16 +68,8 @@ void code_read_labels(struct code *c)
 const char *code_name_at(struct code *c, uint32_t section, uint64_t offset)
 {
 	struct code_label key = {offset, section, 0};
-	size_t low = 0, high = c->labels.n;
+	size_t low = SEARCH(0, c->labels.n, mid, by_place(&c->labels.v[mid], &key) < 0);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (by_place(&c->labels.v[mid], &key) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (low == c->labels.n || c->labels.v[low].section != section ||
 		c->labels.v[low].offset != offset)
 		return "";
@@ -106,16 +99,8 @@ static int by_name(const void *a, const void *b)
 static const struct named *find_named(
 	const struct named *all, size_t n, const char *name, size_t length)
 {
-	size_t low = 0, high = n;
+	size_t low = SEARCH(0, n, mid, strncmp(all[mid].name, name, length) < 0);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (strncmp(all[mid].name, name, length) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	/* Of those that begin so, the name itself comes first. */
 	if (low == n || strncmp(all[low].name, name, length) || all[low].name[length])
 		return NULL;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 /* Tables do not overlap, but units of another version read theirs again. */
 #define BYTES_TIMES_MAX 4
 #define BYTES_EXTRA	4096
@@ -191,13 +193,6 @@ const struct debug_abbrev *debug_abbrev_find(const struct debug_abbrev_table *t,
 	/* Compilers count from 1. */
 	if (code - 1 < high && t->abbrevs.v[code - 1].code == code)
 		return &t->abbrevs.v[code - 1];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->abbrevs.v[middle].code < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(low, high, middle, t->abbrevs.v[middle].code < code);
 	return low < t->abbrevs.n && t->abbrevs.v[low].code == code ? &t->abbrevs.v[low] : NULL;
 }

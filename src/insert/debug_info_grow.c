@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "dwarf/attr_form.h"
 
 #define PASSES_MAX 32 /* real sections take two or three */
@@ -39,16 +40,8 @@ struct growth {
 /* How far what was at an offset has moved. */
 static size_t shift_at(const struct growth *g, uint64_t offset)
 {
-	size_t low = 0, high = g->n;
+	size_t low = SEARCH(0, g->n, middle, g->numbers[middle].at < offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (g->numbers[middle].at < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return g->grown[low];
 }
 

@@ -3,20 +3,14 @@
 
 #include <string.h>
 
+#include "base/search.h"
+
 #define ADDR_BYTES 8
 
 size_t debug_first_ref(const struct debug_mover *d, uint32_t section)
 {
-	size_t low = 0, high = d->refs.n;
+	size_t low = SEARCH(0, d->refs.n, middle, d->refs.v[middle].section < section);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (d->refs.v[middle].section < section)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low;
 }
 

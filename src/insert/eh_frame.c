@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "insert/eh_pointer.h"
 
 #define FRAME_AUGMENTATION_MAX 15
@@ -176,16 +177,8 @@ static int cie_read(const struct frame_source *s, struct frame_entry *e)
 /* The CIE at an offset, for entries are in order of theirs; cies.n when there is none. */
 static size_t cie_find(const struct frame_section *f, uint64_t offset)
 {
-	size_t low = 0, high = f->cies.n;
+	size_t low = SEARCH(0, f->cies.n, mid, f->cies.v[mid].offset < offset);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->cies.v[mid].offset < offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < f->cies.n && f->cies.v[low].offset == offset ? low : f->cies.n;
 }
 

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 void moved_init(struct moved *m, size_t n_sections)
 {
 	m->sections = mem_calloc(n_sections + 1, sizeof(*m->sections));
@@ -41,16 +43,9 @@ void moved_add_leave(struct moved *m, uint32_t section, uint64_t start, uint64_t
 const struct moved_leave *moved_leave_from(const struct moved *m, uint32_t section, uint64_t old)
 {
 	const struct moved_section *s = &m->sections[section];
-	size_t low = 0, high = section < m->n_sections ? s->leaves.n : 0;
+	size_t low = SEARCH(0, section < m->n_sections ? s->leaves.n : 0, mid,
+		s->leaves.v[mid].start < old);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->leaves.v[mid].start < old)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return section < m->n_sections && low < s->leaves.n ? &s->leaves.v[low] : NULL;
 }
 
@@ -69,14 +64,7 @@ static const struct moved_row *row_of(const struct moved *m, uint32_t section, u
 		return NULL;
 	s = &m->sections[section];
 	high = s->rows.n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->rows.v[mid].old <= old)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(low, high, mid, s->rows.v[mid].old <= old);
 	return low ? &s->rows.v[low - 1] : NULL;
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define USUAL_INSN_BYTES 4
 
 struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t offset)
@@ -32,14 +34,7 @@ struct code_function *code_function_at(const struct code *c, uint32_t section, u
 		return NULL;
 	s = &c->sections[section];
 	high = s->functions.n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->functions.v[mid].start <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = SEARCH(low, high, mid, s->functions.v[mid].start <= offset);
 	if (!low || offset >= s->functions.v[low - 1].end)
 		return NULL;
 	return &s->functions.v[low - 1];
@@ -47,16 +42,8 @@ struct code_function *code_function_at(const struct code *c, uint32_t section, u
 
 const struct code_gap *code_gap_at(const struct code_section *s, uint64_t offset)
 {
-	size_t low = 0, high = s->gaps.n;
+	size_t low = SEARCH(0, s->gaps.n, mid, s->gaps.v[mid].start <= offset);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->gaps.v[mid].start <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && offset < s->gaps.v[low - 1].end ? &s->gaps.v[low - 1] : NULL;
 }
 
@@ -143,16 +130,8 @@ static void add_symbols(struct code *c)
  * Nested ones are rare enough that the nearest one in front is answer enough. */
 static bool is_covered(const struct code_section *s, size_t n, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = n;
+	size_t low = SEARCH(0, n, mid, s->functions.v[mid].start < end);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->functions.v[mid].start < end)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && s->functions.v[low - 1].end > start;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "insert/object_code.h"
 
 #define ROUNDS_MAX 8
@@ -212,16 +213,8 @@ static bool try_gap(struct code *c, struct code_section *s, const struct code_ga
 /* The first entry of this section or of one behind it. */
 static size_t first_of_section(const struct entries *e, uint32_t section)
 {
-	size_t low = 0, high = e->v.n;
+	size_t low = SEARCH(0, e->v.n, mid, e->v.v[mid].section < section);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (e->v.v[mid].section < section)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "process/proc.h"
 
 struct checked_mapping {
@@ -79,16 +80,8 @@ static bool is_same(
 
 static size_t first_after(const struct checked_process *c, uint64_t addr)
 {
-	size_t lo = 0, hi = c->mappings.n;
+	size_t lo = SEARCH(0, c->mappings.n, mid, !(c->mappings.v[mid].end > addr));
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->mappings.v[mid].end > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
 	return lo;
 }
 

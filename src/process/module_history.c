@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 
 #define SPANS_MAX ((size_t)2 << 20) /* of the index; 160 MB */
 
@@ -144,16 +145,8 @@ static void write_snapshot(
 /* Index of the first piece that ends after `addr`. */
 static size_t piece_after(const struct process_modules *modules, uint64_t addr)
 {
-	size_t lo = 0, hi = modules->pieces.n;
+	size_t lo = SEARCH(0, modules->pieces.n, mid, !(modules->pieces.v[mid].span.end > addr));
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (modules->pieces.v[mid].span.end > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
 	return lo;
 }
 

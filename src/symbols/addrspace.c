@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 
 struct addrspace {
 	VEC(struct mapping) mappings; /* sorted, disjoint */
@@ -59,16 +60,8 @@ static struct addrspace *make_private(struct addrspace *a)
 
 size_t addrspace_first_after(const struct addrspace *a, uint64_t addr)
 {
-	size_t lo = 0, hi = a->mappings.n;
+	size_t lo = SEARCH(0, a->mappings.n, mid, !(a->mappings.v[mid].end > addr));
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (a->mappings.v[mid].end > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
 	return lo;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define OPEN_ROWS_MAX	65536 /* of a process; Linux allows 65,530 mappings */
 #define ROWS_MAX	(1u << 24)
 #define WORK_MAX	(1u << 30)
@@ -42,16 +44,8 @@ static struct trace_module_span *open_row(
 static size_t open_after(
 	const struct module_rows *r, const struct module_space *space, uint64_t addr)
 {
-	size_t lo = 0, hi = space->open.n;
+	size_t lo = SEARCH(0, space->open.n, mid, !(open_row(r, space, mid)->end > addr));
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (open_row(r, space, mid)->end > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
 	return lo;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "cmd/open_trace.h"
 #include "cmd/symbols/symbols_resolve.h"
 
@@ -211,14 +212,7 @@ static const struct trace_function *find_function(struct resolve *r, uint32_t im
 	const struct trace_function *functions;
 	size_t low = 0, high = trace_reader_functions(r->reader, image, &functions), tries = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(low, high, middle, functions[middle].start <= addr);
 	/* The one that starts last before it, or one that has that one inside. */
 	while (low-- > 0 && tries++ < NESTED_MAX)
 		if (addr - functions[low].start < functions[low].size)

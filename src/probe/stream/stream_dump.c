@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "bpf/print.h"
 #include "probe/stream/stream_file.h"
 
@@ -96,16 +97,8 @@ static struct place place_of(
 	const struct stream *s, enum mode mode, uint32_t insn_i, uint32_t clause_i)
 {
 	const struct stream_line *v = s->lines[mode].v;
-	size_t low = 0, high = s->lines[mode].n;
+	size_t low = SEARCH(0, s->lines[mode].n, middle, v[middle].insn_i <= insn_i);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (v[middle].insn_i <= insn_i)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? v[low - 1].place : s->clauses.v[clause_i].place;
 }
 

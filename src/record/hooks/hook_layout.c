@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 struct hook_layout *hook_layout_new(const struct hook_layout *old)
 {
 	struct hook_layout *l = mem_zalloc(sizeof(*l));
@@ -62,16 +64,8 @@ void hook_layout_sort(struct hook_layout *l)
 /* The last one whose call begins at or before the pc. */
 static const struct hook_moved *find_code(const struct hook_layout *l, uint64_t pc)
 {
-	size_t lo = 0, hi = l->moved.n;
+	size_t lo = SEARCH(0, l->moved.n, mid, l->moved.v[mid].code - HOOK_CALL_BYTES <= pc);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->moved.v[mid].code - HOOK_CALL_BYTES <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo ? &l->moved.v[lo - 1] : NULL;
 }
 
@@ -105,18 +99,11 @@ bool hook_layout_is_entry(const struct hook_layout *l, uint64_t pc)
 
 uint64_t hook_layout_moved_pc(const struct hook_layout *l, uint64_t pc)
 {
-	size_t lo = 0, hi = l->by_site.n;
+	size_t lo;
 	const struct hook_moved *m;
 	uint64_t at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->moved.v[l->by_site.v[mid]].site <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = SEARCH(0, l->by_site.n, mid, l->moved.v[l->by_site.v[mid]].site <= pc);
 	if (!lo)
 		return pc;
 	m = &l->moved.v[l->by_site.v[lo - 1]];

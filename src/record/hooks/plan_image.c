@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "dwarf/cfi_entries.h"
 #include "record/hooks/plan_internal.h"
 #include "symbols/debugdata.h"
@@ -84,16 +85,8 @@ static void find_regions(struct image_facts *f)
 
 struct code_region *image_region(const struct image_facts *f, uint64_t addr)
 {
-	size_t low = 0, high = f->regions.n;
+	size_t low = SEARCH(0, f->regions.n, middle, f->regions.v[middle].end <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->regions.v[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == f->regions.n || addr < f->regions.v[low].start)
 		return NULL;
 	return &f->regions.v[low];
@@ -251,16 +244,8 @@ static void find_frames(const struct image_facts *f, struct frames *frames)
 /* The frame that covers `addr`; NULL when none does. */
 static const struct range *frame_at(const struct frames *frames, uint64_t addr)
 {
-	size_t low = 0, high = frames->all.n;
+	size_t low = SEARCH(0, frames->all.n, middle, frames->all.v[middle].start <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (frames->all.v[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && addr < frames->all.v[low - 1].end ? &frames->all.v[low - 1] : NULL;
 }
 
@@ -385,16 +370,8 @@ static void find_stretches(struct image_facts *f, const struct frames *frames)
 
 uint32_t image_function_at(const struct image_facts *f, uint64_t start)
 {
-	size_t low = 0, high = f->functions.n;
+	size_t low = SEARCH(0, f->functions.n, middle, f->functions.v[middle].start < start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->functions.v[middle].start < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < f->functions.n && f->functions.v[low].start == start ? (uint32_t)low
 									  : NO_FUNCTION;
 }
@@ -409,16 +386,8 @@ uint32_t image_function_named(const struct image_facts *f, const char *name)
 
 size_t image_stretch_from(const struct image_facts *f, uint64_t addr)
 {
-	size_t low = 0, high = f->stretches.n;
+	size_t low = SEARCH(0, f->stretches.n, middle, f->stretches.v[middle].end <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->stretches.v[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low;
 }
 

@@ -13,6 +13,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "record/hooks/plan_internal.h"
 
 enum candidate_from {
@@ -430,16 +431,8 @@ void image_find_targets(struct image_facts *f, const struct range *ranges, size_
 /* The first one not below `low`, when it is below `high`. */
 static bool find_in(const uint64_t *v, size_t n, uint64_t low, uint64_t high, uint64_t *found)
 {
-	size_t from = 0, to = n;
+	size_t from = SEARCH(0, n, middle, v[middle] < low);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (v[middle] < low)
-			from = middle + 1;
-		else
-			to = middle;
-	}
 	if (from == n || v[from] >= high)
 		return false;
 	*found = v[from];

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "steps/calls/step_image.h"
 #include "symbols/symtab.h"
 
@@ -156,16 +157,8 @@ static void merge_insns(struct blocks *b)
 
 static struct block_insn *insn_at(struct blocks *b, uint64_t addr)
 {
-	size_t low = 0, high = b->merged.n;
+	size_t low = SEARCH(0, b->merged.n, middle, b->merged.v[middle].addr < addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (b->merged.v[middle].addr < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < b->merged.n && b->merged.v[low].addr == addr ? &b->merged.v[low] : NULL;
 }
 

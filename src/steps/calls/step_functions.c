@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "calltree/frame_names.h"
 
 /* Unnamed code further apart than this is not one function. */
@@ -151,16 +152,8 @@ static void make_functions(struct maker *m)
 static const struct trace_function *table_find(
 	const struct trace_function *table, size_t n, uint64_t start)
 {
-	size_t low = 0, high = n;
+	size_t low = SEARCH(0, n, middle, table[middle].start < start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table[middle].start < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < n && table[low].start == start ? &table[low] : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/search.h"
 #include "dwarf/source_map.h"
 
 /* Rows of line tables that are kept at most. */
@@ -147,14 +148,7 @@ const struct step_line_row *step_image_row(const struct step_image *i, uint64_t 
 
 	if (*at < high && rows[*at].addr <= addr && (*at + 1 == high || addr < rows[*at + 1].addr))
 		return &rows[*at];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rows[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(low, high, middle, rows[middle].addr <= addr);
 	if (!low)
 		return &none;
 	*at = low - 1;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "dwarf/cfi_entries.h"
 #include "steps/calls/step_image.h"
 
@@ -69,16 +70,8 @@ void step_pad_table_release(struct step_pad_table *t)
 
 static const struct step_pad_function *function_at(const struct step_pad_table *t, uint64_t addr)
 {
-	size_t low = 0, high = t->functions.n;
+	size_t low = SEARCH(0, t->functions.n, middle, t->functions.v[middle].start <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->functions.v[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && addr < t->functions.v[low - 1].end ? &t->functions.v[low - 1] : NULL;
 }
 

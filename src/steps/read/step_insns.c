@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 /* A gigabyte of them; a large Java program executes a few millions. */
 #define INSNS_MAX (1u << 24)
 
@@ -162,15 +164,8 @@ uint32_t step_insns_find_older(
 	const struct step_insns *t, const struct insn_slot *slot, uint32_t generation)
 {
 	uint32_t oldest = slot->newest + 1 - slot->n_versions;
-	uint32_t low = oldest, high = slot->newest; /* the first that is too new is in between */
+	uint32_t low; /* the first that is too new is in between */
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (t->insns.v[middle].generation <= generation)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(oldest, slot->newest, middle, t->insns.v[middle].generation <= generation);
 	return low == oldest ? 0 : low - 1;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/search.h"
 #include "process/proc.h"
 
 /* All mappings of the process, executable or not: what was executable and is only protected
@@ -49,16 +50,8 @@ static bool is_same(const struct step_region *a, const struct step_region *b, ui
 
 static const struct step_region *find_region(const struct step_region *v, size_t n, uint64_t addr)
 {
-	size_t low = 0, high = n;
+	size_t low = SEARCH(0, n, mid, addr >= v[mid].end);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (addr >= v[mid].end)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < n && addr >= v[low].start ? &v[low] : NULL;
 }
 

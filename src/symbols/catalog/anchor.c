@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "symbols/catalog/match.h"
 
 #define VERSIONS_MAX 256 /* of one name that are looked at */
@@ -14,16 +15,8 @@ enum anchor_state { ANCHOR_UNSEEN, ANCHOR_WRONG, ANCHOR_RIGHT };
 /* The first entry with this name; n when there is none. */
 static size_t find_name(const struct anchor_name *image, size_t n, const char *name)
 {
-	size_t lo = 0, hi = n;
+	size_t lo = SEARCH(0, n, mid, strcmp(image[mid].name, name) < 0);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (strcmp(image[mid].name, name) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < n && !strcmp(image[lo].name, name) ? lo : n;
 }
 

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/search.h"
 #include "symbols/symtab.h"
 
 #define JITDUMP_MAGIC		0x4A695444u
@@ -328,16 +329,8 @@ static void make_bounds(struct jitdump *j)
 /* How many bounds are <= addr. */
 static size_t bounds_up_to(const struct jit_index *x, uint64_t addr)
 {
-	size_t low = 0, high = x->n_bounds;
+	size_t low = SEARCH(0, x->n_bounds, middle, x->bounds[middle] <= addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (x->bounds[middle] <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low;
 }
 
@@ -432,14 +425,7 @@ static const struct jit_code *find_in_node(const struct jitdump *j, size_t node,
 {
 	size_t first = j->index.node_first[node], low = first, high = j->index.node_first[node + 1];
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (j->codes.v[j->index.entries[middle]].from_ns <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = SEARCH(low, high, middle, j->codes.v[j->index.entries[middle]].from_ns <= time);
 	return low > first ? &j->codes.v[j->index.entries[low - 1]] : NULL;
 }
 

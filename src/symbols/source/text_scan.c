@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "symbols/hex.h"
 
 #define TEXT_SECTIONS_MAX 4096
@@ -155,16 +156,8 @@ static void sort_starts(uint64_t *v, size_t n)
 /* The first start behind `at`; UINT64_MAX when there is none. */
 static uint64_t start_behind(const uint64_t *v, size_t n, uint64_t at)
 {
-	size_t low = 0, high = n;
+	size_t low = SEARCH(0, n, middle, v[middle] <= at);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (v[middle] <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < n ? v[low] : UINT64_MAX;
 }
 
