@@ -6,8 +6,8 @@
  * A section is changed in one of two ways:
  *	in place	 numbers of fixed size get another value: stage_edit, then write into out.p
  *	laid out anew	 copied piece by piece with relay_copy, and other bytes put into `out` where
- *			 numbers need more room; every piece is marked, which gives the section's
- *map
+ *			 numbers need more room; every piece is marked, which gives the map
+ *			 of the section
  */
 #ifndef WEIR_INSERT_DEBUG_STAGE_H
 #define WEIR_INSERT_DEBUG_STAGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The machine code of an object, taken apart: instructions, functions, who refers to what.
- *Everything that the inserter does is decided on this model.
+ * Everything that the inserter does is decided on this model.
  *
  *	code_read	decodes every function of every executable section
  *	code_resolve	finds out what branches, operands, tables and data mean (references.c)

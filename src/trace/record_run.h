@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records of one stream, a chunk at a time, for those who have to look at a hundred million of
- *them: the chunk is unpacked, the caller decodes its records in place. trace/reader.h has the
- *cursor for everyone else; both accept and refuse the same bytes.
+ * them: the chunk is unpacked, the caller decodes its records in place. trace/reader.h has the
+ * cursor for everyone else; both accept and refuse the same bytes.
  *
  *	while ((rc = trace_run_next(runs, &run, err)) > 0)
  *		while (run.n_left && (behind = trace_run_peek(&run, &record)))

@@ -2,12 +2,11 @@
 /*
  * Opens and writes relocatable objects, for comparison with what they were and with what readelf
  * and linkers say of them. FILE is an object or an archive of objects.
- *   elf_object_identity same STEP FILE...	every STEPth object, written with nothing changed:
- *its sections and their headers are those of the file. Prints how many there were; differences on
- *stderr elf_object_identity change STEP FILE DIR	writes DIR/N.in.o as it is and DIR/N.out.o
- *changed
- *   elf_object_identity time FILE...		bytes read, and nanoseconds of CPU to open and to
- *write
+ *   elf_object_identity same STEP FILE...	every STEPth object, written with nothing changed: its
+ *						sections and their headers are those of the file.
+ *						Prints how many there were; differences on stderr
+ *   elf_object_identity change STEP FILE DIR	writes DIR/N.in.o as it is and DIR/N.out.o changed
+ *   elf_object_identity time FILE...		bytes read, and nanoseconds of CPU to open and write
  *
  * Changed is: for every section of code, a section "weir_test" in its group and linked to it, that
  * holds its address, that of the undefined symbol weir_test_anchor, and a number; relocations for

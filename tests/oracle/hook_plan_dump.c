@@ -2,11 +2,13 @@
 /*
  * Prints the plan of an image, for comparison with a disassembler:
  *   hook_plan_dump list WISHES IMAGE	METHOD SITE PATCHED ORIGINAL PAD START BYTES NAME of every
- *function, and what was not hooked by a jump with its reason behind "#" hook_plan_dump extras
- *WISHES IMAGE	ACTION DETAIL SITE PATCHED FUNCTION of the entries without function hook_plan_dump
- *count WISHES IMAGE	functions by method, and reasons with their number hook_plan_dump time
- *WISHES IMAGE	nanoseconds of processor time, number of functions WISHES "@" are the allocation
- *functions.
+ *					function, and what was not hooked by a jump with its reason
+ *					behind "#"
+ *   hook_plan_dump extras WISHES IMAGE	ACTION DETAIL SITE PATCHED FUNCTION of the entries without
+ *					function
+ *   hook_plan_dump count WISHES IMAGE	functions by method, and reasons with their number
+ *   hook_plan_dump time WISHES IMAGE	nanoseconds of processor time, number of functions
+ * WISHES "@" are the allocation functions.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,10 +10,9 @@
  *					those that are called refused alone
  *	probe_sites raw 32|64 FILE	the same for the file that `make` made
  *
- * The kernel takes 50 ms to refuse one, so that of those only a sample is tried without
- *WEIR_SLOW=1. It looks at an instruction only when a process of the right mode has the file mapped
- *for execution: `raw` and `check` map a 64-bit file themselves; for a 32-bit file the caller runs
- *such a process.
+ * The kernel takes 50 ms to refuse one, so that of those only a sample is tried without WEIR_SLOW=1.
+ * It looks at an instruction only when a process of the right mode has the file mapped for execution:
+ * `raw` and `check` map a 64-bit file themselves; for a 32-bit file the caller runs such a process.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /*
  * Prints what the symbol table says, for comparison with nm and objdump:
  *   symtab_dump list FILE		every symbol: START SIZE SOURCE LINKAGE-NAME
- *   symtab_dump find FILE		reads hexadecimal addresses from standard input, prints for
- *each ADDRESS LINKAGE-NAME, or ADDRESS - when there is none
+ *   symtab_dump find FILE		reads hexadecimal addresses from standard input, prints for each
+ *					ADDRESS LINKAGE-NAME, or ADDRESS - when there is none
  *   symtab_dump sources FILE		where the names came from
  *   symtab_dump debug FILE		the separate debug file, or why there is none
  *   symtab_dump time FILE		nanoseconds of CPU to make the table, and its symbols

@@ -4,8 +4,8 @@
  *   text_source_dump ld|lld|nm|perf-map|kallsyms FILE	START SIZE ROOM BIND NAME of every symbol
  *   text_source_dump sections ld|lld FILE		ADDR BYTES NAME of every output section
  *   text_source_dump output ld|nm FILE			the image that the text names
- *   text_source_dump table FILE			as the first, from the text's own kind,
- *after the table is made: START SIZE NAME
+ *   text_source_dump table FILE			as the first, from the text's own kind, after
+ *							the table is made: START SIZE NAME
  *   text_source_dump jitdump FILE			START SIZE FROM TO LINES NAME of every code
  *   text_source_dump kind FILE...			the kind of each file
  *   text_source_dump debuginfod debug|executable BUILD-ID [TIMEOUT-S [MAX-MB]]

@@ -224,8 +224,7 @@ static void own_symbols(void)
 	dlclose(libc);
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
+/* --- frames ---------------------------------------------------------------------------------- */
 
 static uint64_t word_at(const struct remote_frame *f, uint64_t addr, size_t bytes)
 {
@@ -319,8 +318,7 @@ static void frame_too_large(void)
 	CHECK_EQ(remote_frame_build(&f, &s, 0x7fff00010000, 0, text, &err), ERR_LIMIT);
 }
 
-/* --- calls -------------------------------------------------------------------------------------
- */
+/* --- calls ----------------------------------------------------------------------------------- */
 
 /* A child that is stopped, and what is needed to call something in it. */
 struct subject {
@@ -554,8 +552,7 @@ static void traced_for_a_moment(void)
 	close_pipes();
 }
 
-/* --- moments ------------------------------------------------------------------------------------
- */
+/* --- moments --------------------------------------------------------------------------------- */
 
 static const char *dlopen_hindrance(void (*body)(void), const char **stack)
 {
@@ -692,8 +689,7 @@ static void foreign_stack(void)
 	CHECK(stack && strstr(stack, "nothing is known"));
 }
 
-/* --- the program that injects ------------------------------------------------------------------
- */
+/* --- the program that injects ---------------------------------------------------------------- */
 
 struct move {
 	uint64_t from, to;

@@ -27,8 +27,7 @@ struct machine {
 	uint64_t *values;
 };
 
-/* --- the interpreter ---------------------------------------------------------------------------
- */
+/* --- the interpreter ------------------------------------------------------------------------- */
 
 static uint64_t cut(uint64_t v, uint32_t bytes, bool is_signed)
 {
@@ -219,8 +218,7 @@ static void interpret(struct machine *m, const struct ir *ir)
 	}
 }
 
-/* --- the kernel ---------------------------------------------------------------------------------
- */
+/* --- the kernel ------------------------------------------------------------------------------ */
 
 /* r6 = context; r7 = scratch; the site's word; the code; return 0. Numbers of maps in the code are
  * descriptors already. -errno when the kernel refuses it, with its log. */

@@ -80,8 +80,7 @@ static const char *print(const struct type *type)
 	return buf_text(&b);
 }
 
-/* --- layouts -----------------------------------------------------------------------------------
- */
+/* --- layouts --------------------------------------------------------------------------------- */
 
 static void test_modes(void)
 {
@@ -237,8 +236,7 @@ static void test_builtin_names(void)
 	}
 }
 
-/* --- sources -----------------------------------------------------------------------------------
- */
+/* --- sources --------------------------------------------------------------------------------- */
 
 /* A source that has struct item { 5 bytes }, struct only { 6 bytes }, size_t of 2 bytes, a function
  * and a variable. */
@@ -340,8 +338,7 @@ static void test_kernel(void)
 	world_release(&w);
 }
 
-/* --- mistakes ----------------------------------------------------------------------------------
- */
+/* --- mistakes -------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text, *tag, *at; /* `at`: what stands at the place */
@@ -442,8 +439,7 @@ static void test_several_scripts(void)
 	}
 }
 
-/* --- comparing, printing -------------------------------------------------------------------------
- */
+/* --- comparing, printing --------------------------------------------------------------------- */
 
 static void test_layouts(void)
 {
@@ -549,8 +545,7 @@ static void test_print(void)
 	types_free(t);
 }
 
-/* --- hostile declarations ------------------------------------------------------------------------
- */
+/* --- hostile declarations -------------------------------------------------------------------- */
 
 static void test_hostile(void)
 {

@@ -92,8 +92,7 @@ const struct type *check_sizeof(struct check_clause *c, struct expr *e);
 const struct type *check_offsetof(struct check_clause *c, struct expr *e);
 enum space check_space(const struct check_clause *c); /* of addresses that are plain numbers */
 
-/* --- check_name.c, check_args.c -----------------------------------------------------------------
- */
+/* --- check_name.c, check_args.c -------------------------------------------------------------- */
 const struct type *check_name(struct check_clause *c, struct expr *e);
 /* "uprobe:a:f" for messages. */
 const char *check_point_text(const struct check_clause *c);

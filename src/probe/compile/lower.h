@@ -36,8 +36,7 @@ struct lower {
  * the predicate. */
 void lower_clause(struct lower *l, size_t *predicate_n);
 
-/* --- shared by the files of the lowering -------------------------------------------------------
- */
+/* --- shared by the files of the lowering ----------------------------------------------------- */
 
 /* An object in memory: of the traced program, of the kernel, of the context, or of ours. */
 struct object {

@@ -11,8 +11,7 @@
 
 #define PAGE_LAST 4095
 
-/* --- failing ------------------------------------------------------------------------------------
- */
+/* --- failing --------------------------------------------------------------------------------- */
 
 static ir_label failure_label(const struct lower *l, enum failure why)
 {
@@ -82,8 +81,7 @@ void lower_count_loss(struct lower *l, uint32_t field)
 	ir_memory_release(&l->ir, mark);
 }
 
-/* --- reading -------------------------------------------------------------------------------------
- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static ir_value address_of(struct lower *l, const struct object *o)
 {

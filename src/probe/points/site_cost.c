@@ -4,8 +4,8 @@
  *	1. The byte 0x0f counts as good, so its table of two-byte opcodes is never asked: syscall
  *	   and lfence are taken.
  *	2. Behind VEX and EVEX prefixes the byte that is looked up is the opcode itself, in the
- *table of one-byte opcodes: vpxor (ef) and vmovdqa (6f) are refused because in and outs would be.
- *	   Others it takes for what they are not: vpbroadcastb (7a) would be emulated as jp,
+ *	   table of one-byte opcodes: vpxor (ef) and vmovdqa (6f) are refused because in and outs
+ *	   would be. Others it takes for what they are not: vpbroadcastb (7a) would be emulated as jp,
  *	   vzeroupper (77) as ja, vcmpps (c2) would be stepped as ret. Such a probe breaks the
  *	   program.
  */

@@ -98,8 +98,7 @@ struct expr *expr_nothing(struct parser *p); /* where there is none */
 /* A word given as $N where a number is needed. */
 void expr_need_number(struct parser *p, const struct expr *e);
 
-/* --- decl_words.c, parse_decl.c -----------------------------------------------------------------
- */
+/* --- decl_words.c, parse_decl.c -------------------------------------------------------------- */
 
 /* Whether the word is one of C's types, or one that the script has declared. */
 bool word_is_type(const struct parser *p, struct token t);

@@ -59,8 +59,7 @@ struct types {
 	bool is_declaring; /* what is not known yet may follow: sources are not asked for it */
 };
 
-/* --- names (type_names.c) ----------------------------------------------------------------------
- */
+/* --- names (type_names.c) -------------------------------------------------------------------- */
 
 /* The first source that has it, complete where one has that; or NULL. `word` as in named(). */
 const struct type *source_named(const struct types *t, const char *word, const char *name);
@@ -69,8 +68,7 @@ const struct type *builtin_named(struct types *t, const char *name);
 /* "struct item", in the arena. */
 const char *tag_name(struct types *t, const struct decl_type *decl);
 
-/* --- declarations (type_declare.c, type_define.c) ----------------------------------------------
- */
+/* --- declarations (type_declare.c, type_define.c) -------------------------------------------- */
 
 /* Never NULL; structures may be incomplete. */
 const struct type *type_resolve(struct types *t, const struct decl_type *decl, struct diags *diags);
@@ -93,8 +91,7 @@ struct constant {
 bool constant_of_expr(
 	struct types *t, const struct expr *e, struct diags *diags, struct constant *out);
 
-/* --- layout (type_layout.c) --------------------------------------------------------------------
- */
+/* --- layout (type_layout.c) ------------------------------------------------------------------ */
 
 struct layout_field {
 	struct type_field field; /* name and type are given; places are found */

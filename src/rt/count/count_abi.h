@@ -16,14 +16,13 @@
 
 /* Sections of inserted objects. The names are C identifiers, so that linkers give __start_NAME and
  * __stop_NAME. */
-#define COUNT_SECTION_COUNTERS "weir_counters"	 /* SHT_NOBITS, alloc, write: a u64 for each block \
-						  */
+#define COUNT_SECTION_COUNTERS  "weir_counters"	 /* SHT_NOBITS, alloc, write: a u64 for each block */
 #define COUNT_SECTION_FUNCTIONS "weir_functions" /* SHT_PROGBITS, alloc: struct count_unit ... */
 
 /*
  * Called by inserted code; all registers and flags but those named are preserved, nothing but the
  * stack below rsp is written. At a function's entry and before its returns and tail jumps rsp
- *points to the return address and nothing below it is live.
+ * points to the return address and nothing below it is live.
  *
  *	weir_count_enter	first thing in a function (behind endbr64). flags may change
  *	weir_count_enter_flags	the same, flags kept (hand-written code that takes flags)
@@ -33,10 +32,11 @@
  *				leaves, and the next entry at this stack pointer is a child of
  *				this function. flags kept
  *	weir_count_resync	mid-function, at landing pads and behind calls that return twice:
- *drops the frames below rsp. flags may change
+ *				drops the frames below rsp. flags may change
  *	weir_count_foreign	in front of the call of a foreign function: pushes a frame of kind
  *				foreign, keyed by this very address, and notes the time. flags may
- *change weir_count_foreign_done	behind that call: pops it, adds the time. flags may change
+ *				change
+ *	weir_count_foreign_done	behind that call: pops it, adds the time. flags may change
  *
  *	weir_count_gate_prctl, weir_count_gate_syscall, weir_count_gate_load
  *				in front of a call of prctl, syscall or seccomp_load: the program may
@@ -48,8 +48,9 @@
  * on: those sum weir_count_cycles too.
  */
 
-/* Per-thread sums that blocks add their costs to, striped so that no add waits for the one before
- *it: addq $n, %gs:weir_count_cost + 8 * (block & 3)(%rip)
+/*
+ * Per-thread sums that blocks add their costs to, striped so that no add waits for the one before it:
+ *	addq $n, %gs:weir_count_cost + 8 * (block & 3)(%rip)
  */
 #define COUNT_STRIPES	    4
 #define COUNT_SYMBOL_COST   "weir_count_cost"	/* instructions */

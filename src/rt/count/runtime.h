@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libweircount.a inside. It runs in other people's programs: no libc, no locks that a signal
- *handler could wait for, nothing that needs relocation (inserted code may run before a static-pie
- *has relocated itself).
+ * handler could wait for, nothing that needs relocation (inserted code may run before a static-pie
+ * has relocated itself).
  *
  *	entry.S		what inserted code calls: the fast ways, and the way into C
  *	count_events.c	the same events in full, in C

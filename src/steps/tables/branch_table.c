@@ -291,8 +291,7 @@ uint64_t branch_exceptions(const struct branch *b)
 	return b->taken < b->not_taken ? b->taken : b->not_taken;
 }
 
-/* --- one row for the code of several processes -------------------------------------------------
- */
+/* --- one row for the code of several processes ----------------------------------------------- */
 
 static void move_targets(struct branch_table *t, struct branch *from, struct branch *to)
 {
