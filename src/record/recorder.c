@@ -312,8 +312,8 @@ static int start(struct recorder *r, struct err *err)
 		rc = launch_prepare_with(&r->child, o->command,
 			r->hooks ? hooks_environment(r->hooks) : NULL, &r->old_mask, err);
 	settle_signals();
-	/* Among many busy threads the records must not wait too long to be processed; to whom this
-	 * is not permitted does without. */
+	/* Among many busy threads the records must not wait too long to be processed. Where this
+	 * is not permitted, the recorder takes its turn like everybody. */
 	setpriority(PRIO_PROCESS, 0, -15);
 	raise_file_limit(); /* after the fork: the command keeps its own limit */
 	if (rc == 0)

@@ -18,9 +18,9 @@ struct probe_session_options {
 	struct find_options find;
 	uint32_t max_entries; /* of a map; 0 = 16384 */
 	uint32_t ring_bytes;  /* of the record ring; 0 = 8 MB */
-	/* What to do without, to try the next best way: words of
-	 * "multi,btf,sleep,task-storage,tracefs, bpf"; those of the variable WEIR_PROBE_WITHOUT
-	 * count too. NULL: nothing. */
+	/* Features of the kernel that are not used although they are there, so that the next best
+	 * way can be tested: words of "multi,btf,sleep,task-storage,tracefs,bpf". Those of the
+	 * variable WEIR_PROBE_WITHOUT count, too. NULL: none. */
 	const char *without;
 };
 

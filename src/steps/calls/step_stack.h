@@ -17,7 +17,7 @@ void step_stack_push(
 	struct step_calls *c, uint64_t ret, uint32_t function, bool is_call, bool is_signal);
 void step_stack_pop(struct step_calls *c);
 void step_stack_unwind(struct step_calls *c, size_t n_left);
-/* All of them, without that anybody saw them end. */
+/* All frames are dropped; nobody saw their calls end. */
 void step_stack_forget(struct step_calls *c);
 /* The top frame's function goes on in another one. */
 void step_stack_replace(struct step_calls *c, uint32_t function, bool is_call);
