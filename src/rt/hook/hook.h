@@ -416,6 +416,23 @@ static inline bool is_in_region(uintptr_t address)
 	return address - (uintptr_t)weir_region < REGION_BYTES;
 }
 
+/* Eight bytes at once, if they are still *old; else *old is what they are. */
+static inline bool exchange_word(uint64_t *word, uint64_t *old, uint64_t wanted)
+{
+#ifdef __x86_64__
+	return __atomic_compare_exchange_n(
+		word, old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+#else
+	bool done;
+
+	__asm__ volatile("lock cmpxchg8b %1; sete %0"
+			 : "=qm"(done), "+m"(*word), "+A"(*old)
+			 : "b"((uint32_t)wanted), "c"((uint32_t)(wanted >> 32))
+			 : "memory", "cc");
+	return done;
+#endif
+}
+
 static inline void bytes_copy(void *to, const void *from, size_t n)
 {
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");

@@ -63,15 +63,7 @@ static void mark_gone(struct hook_thread *shared, uint64_t was)
 {
 	uint64_t gone = (was & ~(uint64_t)UINT32_MAX) | HOOK_THREAD_GONE;
 
-#ifdef __x86_64__
-	__atomic_compare_exchange_n((uint64_t *)&shared->state, &was, gone, false, __ATOMIC_ACQ_REL,
-		__ATOMIC_RELAXED);
-#else
-	__asm__ volatile("lock cmpxchg8b %0"
-			 : "+m"(*(uint64_t *)&shared->state), "+A"(was)
-			 : "b"((uint32_t)gone), "c"((uint32_t)(gone >> 32))
-			 : "memory", "cc");
-#endif
+	exchange_word((uint64_t *)&shared->state, &was, gone);
 }
 
 /* Threads that have ended, when the recorder has not noticed yet. It empties their rings at once.
