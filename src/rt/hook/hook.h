@@ -101,7 +101,7 @@ struct thread {
 	uint32_t heartbeat;
 	uint32_t session;	/* the recording that it is registered for */
 	struct hook_tree *tree; /* with --tree, in place of the ring */
-	uint64_t n_entries;	/* with --tree: to look around now and then */
+	uintptr_t n_entries;	/* with --tree: to look around now and then */
 };
 
 enum patch_state {
@@ -390,6 +390,12 @@ static inline bool is_in_block(const struct hook_entry *e)
 static inline uintptr_t entry_sp(const struct hook_entry *e)
 {
 	return ~(uintptr_t)e->not_sp;
+}
+
+/* In 32-bit programs the upper half is always 0. */
+static inline void entry_set_not_sp(struct hook_entry *e, uintptr_t not_sp)
+{
+	*(volatile uintptr_t *)&e->not_sp = not_sp;
 }
 
 /* The replaced return address that leads to the entry's slot. */
