@@ -101,7 +101,7 @@ static bool is_same_file(const struct image_content *c, const struct image_query
 			"the file there now is another version (build-id differs)");
 		return false;
 	}
-	return !q->inode || proc_is_mapped_file(path, &c->st, q->major, q->minor, q->inode, err) == 0;
+	return !q->inode || proc_check_mapped_file(path, &c->st, q->major, q->minor, q->inode, err) == 0;
 }
 
 static int open_candidate(

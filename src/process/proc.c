@@ -203,7 +203,7 @@ static bool has_plain_devices(const char *path)
 	return true;
 }
 
-int proc_is_mapped_file(const char *path, const struct stat *st, uint32_t major, uint32_t minor,
+int proc_check_mapped_file(const char *path, const struct stat *st, uint32_t major, uint32_t minor,
 	uint64_t inode, struct err *err)
 {
 	if (st->st_ino != inode)

@@ -24,8 +24,8 @@ struct proc_mapping {
 void proc_parse_maps(
 	struct span text, void (*each)(void *ctx, const struct proc_mapping *mapping), void *ctx);
 struct stat;
-/* Whether the file at `path` is the one that a mapping has by its device (0:0: not known) and inode. */
-int proc_is_mapped_file(const char *path, const struct stat *st, uint32_t major, uint32_t minor,
+/* 0 when the file at `path` is the one that a mapping has by its device (0:0: not known) and inode. */
+int proc_check_mapped_file(const char *path, const struct stat *st, uint32_t major, uint32_t minor,
 	uint64_t inode, struct err *err);
 int proc_each_mapping(pid_t pid, void (*each)(void *ctx, const struct proc_mapping *mapping),
 	void *ctx, struct err *err);

@@ -526,30 +526,33 @@ static void stop_hooks(struct recorder *r)
 	hooks_drain_rest(r->hooks);
 }
 
+/* The sentence is given away; NULL: there is none. */
+static void say(struct recorder *r, char *sentence)
+{
+	if (sentence)
+		r->options->note(r->options->ctx, sentence);
+	free(sentence);
+}
+
 static void say_unmatched(void *ctx, const char *wish)
 {
-	struct recorder *r = ctx;
-	char *text = mem_printf("no function matches '%s'", wish);
-
-	r->options->note(r->options->ctx, text);
-	free(text);
+	say(ctx, mem_printf("no function matches '%s'", wish));
 }
 
 static void say_missing(struct recorder *r)
 {
-	char *unhooked = session_unhooked(r->session);
 	uint64_t n_filtered = hooks_n_filtered(r->hooks);
+	uint64_t n_jumped = session_n_jumped(r->session);
 
 	hooks_each_unmatched(r->hooks, say_unmatched, r);
-	if (unhooked)
-		r->options->note(r->options->ctx, unhooked);
-	free(unhooked);
-	if (!n_filtered)
-		return;
-	unhooked = mem_printf("%lu process%s installed a system call filter: not hooked from then on",
-		n_filtered, n_filtered == 1 ? "" : "es");
-	r->options->note(r->options->ctx, unhooked);
-	free(unhooked);
+	say(r, session_unhooked(r->session));
+	if (n_filtered)
+		say(r, mem_printf("%lu process%s installed a system call filter: not hooked from then on",
+			       n_filtered, n_filtered == 1 ? "" : "es"));
+	if (n_jumped)
+		say(r, mem_printf("%lu call%s left by a jump or an exception; or went on, unseen, on a stack "
+				  "made by hand: then times and callers around that are not right",
+			       n_jumped, n_jumped == 1 ? " was" : "s were"));
 }
 
 static void finish_trace(struct recorder *r)

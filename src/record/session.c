@@ -131,6 +131,11 @@ char *session_unhooked(const struct session *s)
 	return s->transcript ? transcript_unhooked(s->transcript) : NULL;
 }
 
+uint64_t session_n_jumped(const struct session *s)
+{
+	return s->transcript ? transcript_n_jumped(s->transcript) : 0;
+}
+
 static uint32_t cpu_stream(struct session *s, uint32_t cpu)
 {
 	uint64_t *id = map_ensure(&s->cpu_streams, cpu, NULL);

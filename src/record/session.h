@@ -61,6 +61,8 @@ void session_stopped(struct session *s);
 void session_finish(struct session *s);
 
 struct session_counts session_counts(const struct session *s);
+/* Calls that were left by a jump; or they went on where they could not be followed. */
+uint64_t session_n_jumped(const struct session *s);
 /* A sentence on programs whose functions were not hooked, at the end; NULL: none. Owned. */
 char *session_unhooked(const struct session *s);
 

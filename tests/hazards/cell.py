@@ -22,6 +22,12 @@ def limit():
     return 20 * min(4, max(1, os.getloadavg()[0] / (4 * CPUS)))
 
 
+def has_begun(trace):
+    """The first byte of a count file is written last: before that, its process was killed and has counted nothing."""
+    with open(trace, "rb") as file:
+        return file.read(1) != b"\0"
+
+
 class Stuck(Exception):
     pass
 
@@ -152,7 +158,7 @@ class Cell:
         run.said += self.text("program.err")
         self.wait_for_outlivers()
         # A file that was there becomes .old: that of the program before its exec.
-        run.traces = sorted(glob.glob((self.disk or self.folder) + "/*.weir*"))
+        run.traces = [f for f in sorted(glob.glob((self.disk or self.folder) + "/*.weir*")) if has_begun(f)]
 
     def run_probe(self, run):
         with open(self.folder + "/status", "w") as script:

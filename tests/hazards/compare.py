@@ -28,6 +28,9 @@ def counters(output):
     return calls, sorted(rest)
 
 
+NO_CALL = "no call was recorded, without a word"
+
+
 class Figures:
     """weir's calls of each function, and why any of them may be missing."""
 
@@ -142,7 +145,7 @@ def judge_calls(hazard, method, calls, figures):
     if method.hooked and ways and method.hooked not in ways:
         faults.append(f"hooked by {' '.join(sorted(ways))}, not by {method.hooked}")
     if method.how == "detach" and zero and not hazard.once and calls and not figures.incomplete and not figures.reasons:
-        faults.append("no call was recorded, without a word")
+        faults.append(NO_CALL)
     return faults[:3] + [f"and {len(faults) - 3} more"] * (len(faults) > 3)
 
 

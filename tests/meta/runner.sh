@@ -54,10 +54,14 @@ equal "finish ends a test early" "0 1 passed, 0 failed, 1 skipped" "$rc $(tail -
 rm tests/cli/early.sh
 
 made once '# weir-test: once: there is no other reason' 'ok one'
-made threads '# weir-test: tsan' 'ok "$WEIR_SAN"'
+made threads '# weir-test: tsan' 'ok "is it here"'
+made less 'ok "$WEIR_SAN"'
 run build build-san build-tsan
-equal "each build runs what is for it" "0 build cli/good.sh build cli/once.sh build cli/threads.sh build fuzz/f_fuzz build unit/u_test build-san cli/good.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/u_test build-tsan cli/threads.sh build-tsan unit/u_test" \
+equal "each build runs what is for it" "0 build cli/less.sh build cli/once.sh build fuzz/f_fuzz build unit/u_test build-san cli/good.sh build-san cli/less.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/u_test build-tsan cli/threads.sh build-tsan unit/u_test" \
 	"$rc $(sed -n 's, tests/, ,; s/^\(build[^ ]* [^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
+WEIR_SLOW=1 run build build-san build-tsan
+equal "where time does not matter the first build runs all" "0 build cli/good.sh build cli/threads.sh" \
+	"$rc $(sed -n 's, tests/, ,; s/^\(build cli.[gt][^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
 rm build/tests/unit/u_test
 run
 equal "a test that was not built fails" "1 1" "$rc $(grep -c 'unit/u_test ended with status 127' out.txt)"
@@ -78,5 +82,6 @@ for i in 1 2; do
 done
 made patient1 '# weir-test: patient' 'for i in {1..600}; do [ -e "$ROOT/lock" ] && break; sleep 0.01; done' \
 	'check "beside one that is alone" [ -e "$ROOT/lock" ]'
+made whole '# weir-test: whole: as a test' 'sleep 0.1' 'check "nothing else runs" [ "$(pgrep -fc "^bash $ROOT.*[w]hole.bash")" = 1 ]'
 T=cli/ run
-equal "patient tests run beside those that are alone" "0 7 passed, 0 failed" "$rc $(sed -n '$s/, [0-9]* skipped//p' out.txt)"
+equal "patient tests run beside those that are alone" "0 9 passed, 0 failed" "$rc $(sed -n '$s/, [0-9]* skipped//p' out.txt)"

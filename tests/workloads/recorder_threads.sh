@@ -94,16 +94,25 @@ fi
 ./work 100000 >/dev/null &
 pid=$!
 runs $pid
-"$WEIR" record -q -p $pid --tree --events 'leaf,work,plug*.so:*' --duration 1.5 -o t.weir 2>err.txt &
-recorder=$!
-for ((i = 0; i < 300; i++)); do
-	"$WEIR" record --snapshot $pid >snapshot.txt 2>&1 && break
-	sleep 0.1
-	[ -d /proc/$recorder ] || break
+attached() { # rc, and err.txt
+	local recorder
+	"$WEIR" record -q -p $pid --tree --events 'leaf,work,plug*.so:*' --duration 1.5 -o t.weir 2>err.txt &
+	recorder=$!
+	for ((i = 0; i < 300; i++)); do
+		"$WEIR" record --snapshot $pid >snapshot.txt 2>&1 && break
+		sleep 0.1
+		[ -d /proc/$recorder ] || break
+	done
+	wait $recorder
+	rc=$?
+}
+# All threads load libraries all the time: a moment when none does may not come within the time for it.
+for try in 1 2 3; do
+	attached
+	grep -q "no thread was found at a moment" err.txt || break
 done
-wait $recorder
-rc=$?
-check "a running program is recorded (status $rc)" test $rc -eq 0 -o $rc -eq 3
+check "a running program is recorded (status $rc, try $try)" test $rc -eq 0 -o $rc -eq 3
+[ $rc -eq 0 ] || [ $rc -eq 3 ] || cat err.txt
 "$WEIR" report flat t.weir >flat.txt 2>err.txt
 rc=$?
 check "and its trace can be read (status $rc)" test $rc -eq 0 -o $rc -eq 3

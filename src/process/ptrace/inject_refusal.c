@@ -86,30 +86,27 @@ static bool is_kernel_thread(pid_t pid)
 	return sscanf(rest, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && (flags & PF_KTHREAD);
 }
 
-static pid_t tracer_of(pid_t pid)
+static pid_t tracer_of(pid_t pid, pid_t tid)
 {
 	char value[64];
 
-	status_value(pid, pid, "TracerPid", value, sizeof(value));
+	status_value(pid, tid, "TracerPid", value, sizeof(value));
 	return (pid_t)atoi(value);
 }
 
 bool inject_is_traced_here(pid_t pid, pid_t tid)
 {
-	char value[64];
-
-	status_value(pid, tid, "TracerPid", value, sizeof(value));
-	return (pid_t)atoi(value) == gettid();
+	return tracer_of(pid, tid) == gettid();
 }
 
 bool inject_is_traced(pid_t pid)
 {
-	return tracer_of(pid) > 0;
+	return tracer_of(pid, pid) > 0;
 }
 
 int inject_check_tracer(pid_t pid, struct err *err)
 {
-	pid_t tracer = tracer_of(pid);
+	pid_t tracer = tracer_of(pid, pid);
 	char name[64];
 
 	if (tracer <= 0)

@@ -34,6 +34,7 @@
 #define WAIT_SHORT_NAPS 1000	    /* and up to which it is short */
 #define WAIT_SHORT_NS	50000
 #define WAIT_LONG_NS	1000000
+#define SEIZE_TRIES	3
 
 /* Not in user space headers: include/linux/errno.h of the kernel. */
 #define ERESTARTSYS	      512
@@ -54,11 +55,15 @@ int remote_thread_gone(const struct remote_thread *t, struct err *err)
 int remote_thread_seize(struct remote_thread *t, struct err *err)
 {
 	long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+	unsigned n_tries = 0;
 
-	if (ptrace(PTRACE_SEIZE, t->tid, 0, options) < 0) {
+	while (ptrace(PTRACE_SEIZE, t->tid, 0, options) < 0) {
 		int errnum = errno;
 		char state = inject_thread_state(t->pid, t->tid);
 
+		/* Another tracer may have been there, and be gone by now. */
+		if (errnum == EPERM && n_tries++ < SEIZE_TRIES && !inject_is_traced(t->pid))
+			continue;
 		/* One that was seized, and ends so that it cannot be told to stop, is listed still. */
 		if (errnum == ESRCH || !state || state == 'Z' || state == 'X' ||
 			inject_is_traced_here(t->pid, t->tid))

@@ -238,6 +238,7 @@ static void take_counts(struct hook_source *s, const struct hook_thread *t)
 		.stalled_ticks = t->stalled_ticks,
 		.n_unhooked = t->n_unhooked,
 		.n_pruned = t->n_pruned,
+		.n_jumped = t->n_jumped,
 	};
 }
 

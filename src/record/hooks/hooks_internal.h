@@ -36,7 +36,7 @@ struct hook_chunk {
 
 /* Numbers that the library counts for a thread. */
 struct hook_thread_counts {
-	uint64_t n_dropped, n_stalls, stalled_ticks, n_unhooked, n_pruned;
+	uint64_t n_dropped, n_stalls, stalled_ticks, n_unhooked, n_pruned, n_jumped;
 };
 
 /* The stay of one thread in an entry of an area. */

@@ -38,7 +38,7 @@ static int open_candidate(
 
 	if (stat(path, &st) < 0)
 		return err_sys(err, errno, "'%s': cannot open", path);
-	if (proc_is_mapped_file(path, &st, m->major, m->minor, m->inode, err) < 0)
+	if (proc_check_mapped_file(path, &st, m->major, m->minor, m->inode, err) < 0)
 		return err_prefix(err, "'%s'", path);
 	if (file_map_open(&f->file, path, err) < 0)
 		return err->code;

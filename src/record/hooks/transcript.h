@@ -83,6 +83,8 @@ bool transcript_is_library(struct transcript *t, uint32_t image);
 
 uint64_t transcript_n_events(const struct transcript *t);
 uint64_t transcript_n_lost(const struct transcript *t);
+/* Calls that were left by a jump; or they went on where they could not be followed. */
+uint64_t transcript_n_jumped(const struct transcript *t);
 /* Once it is finished: a sentence on programs that were executed and not hooked, without those that are
  * lost events; NULL when there is none. Owned by the caller. */
 char *transcript_unhooked(const struct transcript *t);

@@ -123,6 +123,8 @@ static void write_losses(struct transcript *t, uint64_t time)
 		{t->n_unknown, RECORD_LOSS_EVENTS, "hook record of an unknown function"},
 		{t->n_unmatched_leaves, RECORD_LOSS_NOTE,
 			"exit of a call whose entry is not known"},
+		{t->totals.n_jumped, RECORD_LOSS_NOTE,
+			"call that was left by a jump or an exception; or it went on, unseen, on a stack made by hand"},
 		{t->n_stacks_cut, RECORD_LOSS_NOTE, "stack at an entry could not be used"},
 		{t->totals.n_stalls, RECORD_LOSS_NOTE,
 			"a thread waited for the recorder to empty its ring"},
@@ -176,6 +178,11 @@ uint64_t transcript_n_lost(const struct transcript *t)
 		n_partly += n_partly_hooked(t, refusal);
 	return t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
 	       t->h->n_threadless + transcript_n_unheard(t) + n_partly;
+}
+
+uint64_t transcript_n_jumped(const struct transcript *t)
+{
+	return t->totals.n_jumped;
 }
 
 static void write_clock(struct transcript *t)

@@ -192,6 +192,7 @@ void transcript_finish_source(struct transcript *t, struct hooked_thread *thread
 	t->totals.n_stalls += s->counts.n_stalls;
 	t->totals.stalled_ticks += s->counts.stalled_ticks;
 	t->totals.n_unhooked += s->counts.n_unhooked;
+	t->totals.n_jumped += s->counts.n_jumped;
 	t->n_unread += s->n_unread;
 	thread->view = NULL;
 	thread->at = 0;

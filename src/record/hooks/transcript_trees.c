@@ -91,6 +91,7 @@ static void count_calls(struct passage *p, const struct tree_copy *c)
 static void take_counts(struct transcript *t, const struct hook_thread *thread)
 {
 	t->totals.n_unhooked += thread->n_unhooked;
+	t->totals.n_jumped += thread->n_jumped;
 	t->totals.n_dropped += thread->n_dropped;
 }
 

@@ -226,17 +226,20 @@ static void end_call(struct thread *t, struct chain *c, struct hook_entry *e, ui
 		hook_record_write(t, HOOK_RECORD_LEAVE, e->id, 0);
 }
 
-/* The stack of a thread that runs can be written. Of what the thread's frames, and ours in them, have
- * come to use again, no word leads to an entry. */
-static void put_return_back(const struct chain *c, const struct hook_entry *e)
+/*
+ * The stack of a thread that runs can be written. Of what the thread's frames, and ours in them, have
+ * come to use again, no word leads to an entry. true when one did: the call was left by a jump or an
+ * exception; or it goes on, on a stack of the program's own making among the thread's frames.
+ */
+static bool put_return_back(const struct chain *c, const struct hook_entry *e)
 {
 	uintptr_t sp = entry_sp(e), own = slot_address(e);
 
 	if (c->kind != CHAIN_OWN || e->not_sp <= HOOK_LEFT || sp < c->low || sp >= c->high)
-		return;
-	if (*(const volatile uintptr_t *)sp == own)
-		__atomic_compare_exchange_n((uintptr_t *)sp, &own, (uintptr_t)e->ret, false,
-			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		return false;
+	return *(const volatile uintptr_t *)sp == own &&
+	       __atomic_compare_exchange_n((uintptr_t *)sp, &own, (uintptr_t)e->ret, false,
+		       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 void chain_drop_to(struct thread *t, struct chain *c, struct hook_entry *e, uint64_t now)
@@ -245,7 +248,8 @@ void chain_drop_to(struct thread *t, struct chain *c, struct hook_entry *e, uint
 
 	while ((last = chain_below(c, c->top))) {
 		end_call(t, c, last, now);
-		put_return_back(c, last);
+		if (put_return_back(c, last) && t)
+			t->shared->n_jumped++;
 		last->not_sp = 0;
 		c->top = last;
 		if (last == e)

@@ -174,22 +174,6 @@ void code_serialise(void)
 	raw_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 }
 
-static bool exchange_word(uint64_t *word, uint64_t *old, uint64_t wanted)
-{
-#ifdef __x86_64__
-	return __atomic_compare_exchange_n(
-		word, old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-#else
-	bool done;
-
-	__asm__ volatile("lock cmpxchg8b %1; sete %0"
-			 : "=qm"(done), "+m"(*word), "+A"(*old)
-			 : "b"((uint32_t)wanted), "c"((uint32_t)(wanted >> 32))
-			 : "memory", "cc");
-	return done;
-#endif
-}
-
 void code_write(uintptr_t at, const uint8_t *bytes, unsigned n)
 {
 	uintptr_t line = at & ~(uintptr_t)(CACHE_LINE - 1);

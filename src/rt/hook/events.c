@@ -59,7 +59,7 @@ static inline void fill_entry(struct hook_entry *e, uintptr_t *slot, uint32_t id
 	*(volatile uint64_t *)&e->ret = *slot;
 	*(volatile uint32_t *)&e->id = id;
 	*(volatile uintptr_t *)slot = slot_address(e);
-	*(volatile uint64_t *)&e->not_sp = ~(uint64_t)(uintptr_t)slot;
+	entry_set_not_sp(e, ~(uintptr_t)slot);
 }
 
 /* In this order: a handler that jumps away in between leaves no entry that looks like one to be
@@ -67,7 +67,7 @@ static inline void fill_entry(struct hook_entry *e, uintptr_t *slot, uint32_t id
 static inline void give_entry(struct chain *c, struct hook_entry *e)
 {
 	*(struct hook_entry *volatile *)&c->top = e;
-	*(volatile uint64_t *)&e->not_sp = 0;
+	entry_set_not_sp(e, 0);
 }
 
 /* A handler may fork: in the child all of *t is 0 from one instruction to the next. So this comes
@@ -149,7 +149,7 @@ static inline void prepare_entry(struct hook_entry *e, uintptr_t *slot)
 {
 	*(volatile uint32_t *)&e->node = e[-1].node;
 	hook_tree_note(e, HOOK_TREE_ENTERING, 0);
-	*(volatile uint64_t *)&e->not_sp = ~(uint64_t)(uintptr_t)slot;
+	entry_set_not_sp(e, ~(uintptr_t)slot);
 }
 
 KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
@@ -174,7 +174,7 @@ KEEPS_REGISTERS void weir_enter_tree(uintptr_t after_call, uintptr_t *slot)
 	prepare_entry(e, slot);
 	taken = take_entry(c);
 	tree = tree_now(t);
-	if (unlikely(taken != e) || unlikely(e->not_sp != ~(uint64_t)(uintptr_t)slot) ||
+	if (unlikely(taken != e) || unlikely((uintptr_t)e->not_sp != ~(uintptr_t)slot) ||
 		unlikely(!tree) || unlikely(c->tree != tree)) {
 		give_entry(c, taken); /* or a handler had it meanwhile */
 		goto slow;
@@ -202,14 +202,14 @@ KEEPS_REGISTERS void weir_leave_tree(uintptr_t *slot)
 	struct thread *t = weir_thread;
 	struct chain *c = block_of(e)->chain;
 	struct hook_tree *tree;
-	uint64_t ret;
+	uintptr_t ret;
 
 	if (unlikely(!t) || unlikely(chain_now(t) != c) || unlikely(c->top != e + 1)) {
 		weir_leave_slow(slot, e);
 		return;
 	}
-	ret = e->ret;
-	*(volatile uintptr_t *)slot = (uintptr_t)ret;
+	ret = (uintptr_t)e->ret;
+	*(volatile uintptr_t *)slot = ret;
 	hook_tree_note(e, HOOK_TREE_LEAVING, 0);
 	tree = tree_now(t);
 	if (unlikely(!tree) || unlikely(c->tree != tree)) {

@@ -101,7 +101,7 @@ struct thread {
 	uint32_t heartbeat;
 	uint32_t session;	/* the recording that it is registered for */
 	struct hook_tree *tree; /* with --tree, in place of the ring */
-	uint64_t n_entries;	/* with --tree: to look around now and then */
+	uintptr_t n_entries;	/* with --tree: to look around now and then */
 };
 
 enum patch_state {
@@ -392,6 +392,12 @@ static inline uintptr_t entry_sp(const struct hook_entry *e)
 	return ~(uintptr_t)e->not_sp;
 }
 
+/* In 32-bit programs the upper half is always 0. */
+static inline void entry_set_not_sp(struct hook_entry *e, uintptr_t not_sp)
+{
+	*(volatile uintptr_t *)&e->not_sp = not_sp;
+}
+
 /* The replaced return address that leads to the entry's slot. */
 static inline uintptr_t slot_address(const struct hook_entry *e)
 {
@@ -414,6 +420,23 @@ static inline struct hook_entry *entry_of_slot(uintptr_t address)
 static inline bool is_in_region(uintptr_t address)
 {
 	return address - (uintptr_t)weir_region < REGION_BYTES;
+}
+
+/* Eight bytes at once, if they are still *old; else *old is what they are. */
+static inline bool exchange_word(uint64_t *word, uint64_t *old, uint64_t wanted)
+{
+#ifdef __x86_64__
+	return __atomic_compare_exchange_n(
+		word, old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+#else
+	bool done;
+
+	__asm__ volatile("lock cmpxchg8b %1; sete %0"
+			 : "=qm"(done), "+m"(*word), "+A"(*old)
+			 : "b"((uint32_t)wanted), "c"((uint32_t)(wanted >> 32))
+			 : "memory", "cc");
+	return done;
+#endif
 }
 
 static inline void bytes_copy(void *to, const void *from, size_t n)

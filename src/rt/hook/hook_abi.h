@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define HOOK_ABI_MAGIC	 0x6b6f6877u /* "whok" */
-#define HOOK_ABI_VERSION 2
+#define HOOK_ABI_VERSION 3
 
 /*
  * The environment variable that says where the server is; set beside LD_PRELOAD. "@NAME:KEY" or
@@ -62,7 +62,8 @@ struct hook_thread {
 	uint64_t taken; /* the recorder takes what is before this: its heads are 0, or will be */
 	uint32_t own_tid; /* as the process sees it: another one in a pid namespace */
 	uint32_t reserved2;
-	uint64_t reserved[4];
+	uint64_t n_jumped; /* calls that were taken to be over when one further up the stack began */
+	uint64_t reserved[3];
 };
 
 enum hook_mode {

@@ -58,6 +58,14 @@ static bool is_registered(const struct thread *t)
 	return t && t->session == library.session;
 }
 
+/* State and tid at once: the entry may be another thread's by now. */
+static void mark_gone(struct hook_thread *shared, uint64_t was)
+{
+	uint64_t gone = (was & ~(uint64_t)UINT32_MAX) | HOOK_THREAD_GONE;
+
+	exchange_word((uint64_t *)&shared->state, &was, gone);
+}
+
 /* Threads that have ended, when the recorder has not noticed yet. It empties their rings at once.
  */
 static bool has_ended_threads(void)
@@ -67,12 +75,11 @@ static bool has_ended_threads(void)
 	bool has = false;
 
 	for (uint32_t i = 0; i < control->n_threads; i++) {
-		uint32_t live = HOOK_THREAD_LIVE;
+		uint64_t was = *(volatile uint64_t *)&shared[i].state;
 
-		if (shared[i].state == HOOK_THREAD_LIVE &&
+		if ((uint32_t)was == HOOK_THREAD_LIVE &&
 			raw_call(SYS_tgkill, library.pid, shared[i].own_tid, 0) == -3 /* ESRCH */)
-			__atomic_compare_exchange_n(&shared[i].state, &live, HOOK_THREAD_GONE,
-				false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+			mark_gone(&shared[i], was);
 		has |= shared[i].state == HOOK_THREAD_GONE;
 	}
 	return has;
