@@ -3,8 +3,8 @@
 #
 #   make              build/weir
 #   make demo         install what is missing, build, profile a real program, print the report
-#   make check        install what is missing, run every test, then again under ASan and UBSan, and
-#                     what has threads under TSan
+#   make check        install what is missing, run every test: under ASan and UBSan what can be, the
+#                     rest without, and what has threads under TSan, too
 #   make check-slow   the long versions of the tests, and the README's commands in a new Debian
 #   make bench        side by side with the peers; writes bench/RESULTS.md
 #   make fuzz         libFuzzer builds of the fuzz targets (clang)

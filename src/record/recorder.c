@@ -542,7 +542,7 @@ static void say_unmatched(void *ctx, const char *wish)
 static void say_missing(struct recorder *r)
 {
 	uint64_t n_filtered = hooks_n_filtered(r->hooks);
-	uint64_t n_jumped = session_n_jumped(r->session);
+	uint64_t n_jumped = session_counts(r->session).n_jumped;
 
 	hooks_each_unmatched(r->hooks, say_unmatched, r);
 	say(r, session_unhooked(r->session));

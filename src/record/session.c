@@ -122,6 +122,7 @@ struct session_counts session_counts(const struct session *s)
 	if (s->transcript) {
 		c.n_events = transcript_n_events(s->transcript);
 		c.n_events_lost = transcript_n_lost(s->transcript);
+		c.n_jumped = transcript_n_jumped(s->transcript);
 	}
 	return c;
 }
@@ -129,11 +130,6 @@ struct session_counts session_counts(const struct session *s)
 char *session_unhooked(const struct session *s)
 {
 	return s->transcript ? transcript_unhooked(s->transcript) : NULL;
-}
-
-uint64_t session_n_jumped(const struct session *s)
-{
-	return s->transcript ? transcript_n_jumped(s->transcript) : 0;
 }
 
 static uint32_t cpu_stream(struct session *s, uint32_t cpu)

@@ -33,6 +33,7 @@ struct session_counts {
 	uint64_t n_samples, n_lost;
 	bool lost_are_mixed; /* n_lost counts kernel events, too */
 	uint64_t n_events, n_events_lost; /* of hooked functions */
+	uint64_t n_jumped; /* calls left by a jump; or they went on where they could not be followed */
 	uint64_t n_processes, n_threads;
 	uint64_t n_stacks, n_stacks_complete; /* samples with a user part, and those that reach the
 						 thread's start */
@@ -61,8 +62,6 @@ void session_stopped(struct session *s);
 void session_finish(struct session *s);
 
 struct session_counts session_counts(const struct session *s);
-/* Calls that were left by a jump; or they went on where they could not be followed. */
-uint64_t session_n_jumped(const struct session *s);
 /* A sentence on programs whose functions were not hooked, at the end; NULL: none. Owned. */
 char *session_unhooked(const struct session *s);
 

@@ -19,43 +19,6 @@ check "it holds all but the last second or so ($n samples)" test "$n" -gt 1000
 check "its functions are named when it is read" test "$(json f.json "any(r['name']=='seventy' for r in j['rows'])")" = True
 check "and the report says that it was cut" sh -c '"$WEIR" report loss killed.weir | grep -q "index"'
 
-# Cut anywhere: each prefix gives a report or one sentence.
-"$WEIR" record -q -o whole.weir -- ./$split recursion >/dev/null
-size=$(stat -c %s whole.weir) bad=0
-for i in $(seq 60); do
-	head -c $((size * i / 61)) whole.weir >cut.weir
-	"$WEIR" report flat cut.weir >out.txt 2>err.txt
-	rc=$?
-	case $rc in
-	0 | 3) ;;
-	1) [ "$(wc -l <err.txt)" = 1 ] || bad=$((bad + 1)) ;;
-	*) bad=$((bad + 1)) ;;
-	esac
-done
-equal "60 truncated traces: a report or one sentence each" 0 $bad
-bad=0
-for i in $(seq 100); do
-	python3 - $i whole.weir flip.weir <<'PY'
-import random, sys
-b = bytearray(open(sys.argv[2], "rb").read())
-random.seed(int(sys.argv[1]))
-b[random.randrange(len(b))] ^= 1 << random.randrange(8)
-open(sys.argv[3], "wb").write(b)
-PY
-	"$WEIR" report flat flip.weir >out.txt 2>err.txt
-	rc=$?
-	case $rc in
-	0 | 3) ;;
-	1) [ "$(wc -l <err.txt)" = 1 ] || bad=$((bad + 1)) ;;
-	*) bad=$((bad + 1)) && echo "flip $i: status $rc" ;;
-	esac
-done
-equal "100 bit flips: a report or one sentence each" 0 $bad
-fails "an empty file" 1 "'empty.weir'" sh -c ': >empty.weir; "$WEIR" report empty.weir'
-fails "a foreign file" 1 "'/bin/true': is not a weir trace" "$WEIR" report /bin/true
-fails "a file that is not there" 1 "'absent.weir': cannot open: No such file" "$WEIR" report absent.weir
-fails "a folder" 1 "'.': is a directory" "$WEIR" report flat .
-
 # A full disk: a file size limit stands for it, and a real small file system where root can mount.
 (
 	trap '' XFSZ

@@ -377,6 +377,32 @@ static void refusals_are_kept(void)
 	hooks_close(h);
 }
 
+static void child_fails(const char *path)
+{
+	struct hook_results failed = {HOOK_FAILED_MAGIC, EMFILE};
+	struct client c = {0};
+	char done;
+
+	start(&c, path);
+	send_all(c.fd, &failed, sizeof(failed));
+	receive(c.fd, &done, 1);
+}
+
+/* It runs on, and may be over in no time, when the recorder has taken note of it. */
+static void a_failure_is_known_before_the_program_runs_on(void)
+{
+	struct hooks *h = open_hooks("hook_target_*");
+	pid_t child = CHILD(child_fails(hooks_place(h)));
+
+	CHECK_EQ(exit_status(child), 0);
+	pthread_mutex_lock(&h->lock);
+	CHECK_EQ(h->heard.n, 1);
+	CHECK_EQ(h->heard.v[0].pid, (uint64_t)child);
+	CHECK_EQ(h->heard.v[0].error, EMFILE);
+	pthread_mutex_unlock(&h->lock);
+	hooks_close(h);
+}
+
 static void child_writes(const char *path, uint32_t n)
 {
 	struct client c = {0};
@@ -620,6 +646,8 @@ int main(void)
 		{"a program gets its plan and says what became of it",
 			a_program_gets_its_plan_and_says_what_became_of_it},
 		{"refusals of a program are kept", refusals_are_kept},
+		{"that a program could not begin is known before it runs on",
+			a_failure_is_known_before_the_program_runs_on},
 		{"every record arrives, in order, through a ring that is much smaller",
 			every_record_arrives_in_order},
 		{"a stuck client holds up nobody", a_stuck_client_holds_up_nobody},

@@ -22,6 +22,7 @@ if [ -n "$WEIR_SAN" ]; then
 	:
 elif build 32 2>build32.txt; then widths="64 32"; else skip "32-bit programs: gcc -m32 does not work here"; fi
 libraries="$PWD/library64.so $PWD/library32.so"
+parts=
 
 # start WIDTH MODE: the program is waiting or busy; $pid, and its input is $in
 start() {
@@ -71,118 +72,132 @@ undisturbed() { # MODE EXPECTED LINES...
 	done
 }
 
-undisturbed read "read 1"
-undisturbed fgets "fgets 1"
-undisturbed poll "poll 1"
-undisturbed poll_timeout "poll 1"
-undisturbed select "select 1"
-undisturbed ppoll "ppoll 1"
-undisturbed epoll "epoll_wait 1"
-undisturbed futex "futex 0"
-undisturbed futex_timeout "futex 0"
-undisturbed nanosleep "nanosleep 0" "long enough"
-undisturbed clock_nanosleep "clock_nanosleep 0" "long enough"
-undisturbed accept "accept 0"
-undisturbed recv_timeout "recv 1"
-undisturbed wait4 "wait4 9"
-undisturbed pause "pause -1 Interrupted system call"
-undisturbed sigsuspend "sigsuspend -1 Interrupted system call" "still blocked: 1"
-undisturbed sigwait "sigwaitinfo 10"
-undisturbed semop "semop 0"
-undisturbed malloc "wrong bytes 0"
-undisturbed signals "signals 20000 sum right out of order 0 ticks some root right"
-undisturbed vectors "rounds many wrong 0"
-undisturbed threads "threads many"
-undisturbed first_thread_gone "the second thread ends it"
-undisturbed blocked_signals "read 1" "blocked 1 1 ignored 1 1"
-cycles=2 undisturbed coroutines "switches many"
-cycles=2 undisturbed malloc_alone "wrong bytes 0"
+# Everything that is done to programs of both widths, for that in $widths.
+each_width() {
+	undisturbed read "read 1"
+	undisturbed fgets "fgets 1"
+	undisturbed poll "poll 1"
+	undisturbed poll_timeout "poll 1"
+	undisturbed select "select 1"
+	undisturbed ppoll "ppoll 1"
+	undisturbed epoll "epoll_wait 1"
+	undisturbed futex "futex 0"
+	undisturbed futex_timeout "futex 0"
+	undisturbed nanosleep "nanosleep 0" "long enough"
+	undisturbed clock_nanosleep "clock_nanosleep 0" "long enough"
+	undisturbed accept "accept 0"
+	undisturbed recv_timeout "recv 1"
+	undisturbed wait4 "wait4 9"
+	undisturbed pause "pause -1 Interrupted system call"
+	undisturbed sigsuspend "sigsuspend -1 Interrupted system call" "still blocked: 1"
+	undisturbed sigwait "sigwaitinfo 10"
+	undisturbed semop "semop 0"
+	undisturbed malloc "wrong bytes 0"
+	undisturbed signals "signals 20000 sum right out of order 0 ticks some root right"
+	undisturbed vectors "rounds many wrong 0"
+	undisturbed threads "threads many"
+	undisturbed first_thread_gone "the second thread ends it"
+	undisturbed blocked_signals "read 1" "blocked 1 1 ignored 1 1"
+	cycles=2 undisturbed coroutines "switches many"
+	cycles=2 undisturbed malloc_alone "wrong bytes 0"
 
-# dlopen at ever new moments of a program that allocates all the time.
-for width in $widths; do
-	wrong=
-	for ((k = 0; k < 4; k++)); do
-		start "$width" malloc_alone
-		wrong+=$(disturb 1)
-		sentence="allocation"
-		finish "wrong bytes 0" >verdict.txt
-		wrong+=$(grep '^not ok' verdict.txt)
-	done
-	equal "a program that always allocates ($width bit) is entered four times" "" "$wrong"
-done
-
-# Threads in patched code are moved, also those that will make their system call again and those
-# that a signal handler returns to.
-moved() { # WIDTH MODE EXPECTED
-	start "$1" "$2"
-	read -r from to <"out.$name"
-	timeout 60 "$injector" attach "$pid" $libraries ok 1 "$from" "$to" 2>err.txt || cat err.txt
-	sentence="a thread is moved: $2 ($1 bit)"
-	finish "$3"
-}
-for width in $widths; do
-	moved "$width" moved "first some second some"
-	moved "$width" moved_handler "first some second some"
-	moved "$width" moved_handler_info "first some second some"
-done
-moved 64 moved_read "read 1 copy 2"
-
-# What the library answers becomes a sentence; a function that crashes does not end the program.
-answer() { # WIDTH SOCKET PATTERN
-	start "$1" read
-	fails "weir_attach answering '$2' ($1 bit) is a sentence" 1 "$3" \
-		timeout 60 "$injector" attach "$pid" $libraries "$2"
-	[[ $2 != -* ]] || check "and its library ($1 bit) is taken out again" \
-		sh -c "! grep -q 'library$1.so' /proc/$pid/maps"
-	sentence="and the program ($1 bit) goes on"
-	finish "read 1"
-}
-for width in $widths; do
-	answer "$width" -13 "may not connect to the recorder's socket"
-	answer "$width" -2 "does not reach the recorder's socket"
-	answer "$width" -16 "hooked already"
-	answer "$width" -22 "weir_attach failed: Invalid argument"
-	answer "$width" crash "was ended by a signal"
-done
-if [ -n "${WEIR_SLOW:-}" ]; then
-	answer 64 wait "did not return in 10 s"
-fi
-
-# The injector is killed while dlopen is under way: the program finishes that alone.
-killed() { # WIDTH MODE EXPECTED LINES...
-	local width=$1 mode=$2
-	shift 2
-	INJECT_SLOW_MS=500 start "$width" "$mode"
-	"$injector" cycle "$pid" $libraries ok 1 &
-	sleep 0.25
-	kill -9 $! && wait $! 2>/dev/null
-	sleep 0.5
-	disturb 2
-	sentence="$mode ($width bit) does not notice that the injector is killed in dlopen"
-	finish "$@"
-	equal "and the library ($width bit) can be used" "loaded 1 attached 2 detached 2 well" "$(seen)"
-}
-for width in $widths; do
-	killed "$width" read "read 1"
-	killed "$width" sigsuspend "sigsuspend -1 Interrupted system call" "still blocked: 1"
-	killed "$width" vectors "rounds many wrong 0"
-	killed "$width" malloc_alone "wrong bytes 0"
-	killed "$width" blocked_signals "read 1" "blocked 1 1 ignored 1 1"
-done
-
-# And at any moment. (What says EINTR at every stop, and what has a timeout, may end by it here.)
-for width in $widths; do
-	for mode in "read read 1" "vectors rounds many wrong 0" "threads threads many"; do
-		start "$width" "${mode%% *}"
-		for ((k = 0; k < 25; k++)); do
-			"$injector" cycle "$pid" $libraries ok 100000 2>/dev/null &
-			sleep "0.0$((RANDOM % 8 + 1))$RANDOM"
-			kill -9 $! && wait $! 2>/dev/null
+	# dlopen at ever new moments of a program that allocates all the time.
+	for width in $widths; do
+		wrong=
+		for ((k = 0; k < 4; k++)); do
+			start "$width" malloc_alone
+			wrong+=$(disturb 1)
+			sentence="allocation"
+			finish "wrong bytes 0" >verdict.txt
+			wrong+=$(grep '^not ok' verdict.txt)
 		done
-		sentence="${mode%% *} ($width bit) does not notice 25 injectors that are killed"
-		finish "${mode#* }"
+		equal "a program that always allocates ($width bit) is entered four times" "" "$wrong"
 	done
-done 2>/dev/null
+
+	# Threads in patched code are moved, also those that will make their system call again and those
+	# that a signal handler returns to.
+	moved() { # WIDTH MODE EXPECTED
+		start "$1" "$2"
+		read -r from to <"out.$name"
+		timeout 60 "$injector" attach "$pid" $libraries ok 1 "$from" "$to" 2>err.txt || cat err.txt
+		sentence="a thread is moved: $2 ($1 bit)"
+		finish "$3"
+	}
+	for width in $widths; do
+		moved "$width" moved "first some second some"
+		moved "$width" moved_handler "first some second some"
+		moved "$width" moved_handler_info "first some second some"
+	done
+	[ "$widths" = 32 ] || moved 64 moved_read "read 1 copy 2"
+
+	# What the library answers becomes a sentence; a function that crashes does not end the program.
+	answer() { # WIDTH SOCKET PATTERN
+		start "$1" read
+		fails "weir_attach answering '$2' ($1 bit) is a sentence" 1 "$3" \
+			timeout 60 "$injector" attach "$pid" $libraries "$2"
+		[[ $2 != -* ]] || check "and its library ($1 bit) is taken out again" \
+			sh -c "! grep -q 'library$1.so' /proc/$pid/maps"
+		sentence="and the program ($1 bit) goes on"
+		finish "read 1"
+	}
+	for width in $widths; do
+		answer "$width" -13 "may not connect to the recorder's socket"
+		answer "$width" -2 "does not reach the recorder's socket"
+		answer "$width" -16 "hooked already"
+		answer "$width" -22 "weir_attach failed: Invalid argument"
+		answer "$width" crash "was ended by a signal"
+	done
+	if [ -n "${WEIR_SLOW:-}" ] && [ "$widths" = 64 ]; then
+		answer 64 wait "did not return in 10 s"
+	fi
+
+	# The injector is killed while dlopen is under way: the program finishes that alone.
+	killed() { # WIDTH MODE EXPECTED LINES...
+		local width=$1 mode=$2
+		shift 2
+		INJECT_SLOW_MS=500 start "$width" "$mode"
+		"$injector" cycle "$pid" $libraries ok 1 &
+		sleep 0.25
+		kill -9 $! && wait $! 2>/dev/null
+		sleep 0.5
+		disturb 2
+		sentence="$mode ($width bit) does not notice that the injector is killed in dlopen"
+		finish "$@"
+		equal "and the library ($width bit) can be used" "loaded 1 attached 2 detached 2 well" "$(seen)"
+	}
+	for width in $widths; do
+		killed "$width" read "read 1"
+		killed "$width" sigsuspend "sigsuspend -1 Interrupted system call" "still blocked: 1"
+		killed "$width" vectors "rounds many wrong 0"
+		killed "$width" malloc_alone "wrong bytes 0"
+		killed "$width" blocked_signals "read 1" "blocked 1 1 ignored 1 1"
+	done
+
+	# And at any moment. (What says EINTR at every stop, and what has a timeout, may end by it here.)
+	for width in $widths; do
+		for mode in "read read 1" "vectors rounds many wrong 0" "threads threads many"; do
+			start "$width" "${mode%% *}"
+			for ((k = 0; k < 25; k++)); do
+				"$injector" cycle "$pid" $libraries ok 100000 2>/dev/null &
+				sleep "0.0$((RANDOM % 8 + 1))$RANDOM"
+				kill -9 $! && wait $! 2>/dev/null
+			done
+			sentence="${mode%% *} ($width bit) does not notice 25 injectors that are killed"
+			finish "${mode#* }"
+		done
+	done 2>/dev/null
+}
+
+for width in $widths; do
+	(
+		mkdir "of$width" && cd "of$width" && ln -s ../program* ../library* . || exit 1
+		widths=$width
+		each_width
+	) >"verdicts.$width" 2>&1 &
+	parts+=" $!"
+done
+for part in $parts; do wait "$part" || echo "not ok a half of this test ended with status $?"; done
+cat verdicts.*
 
 # The program becomes another one, or is killed, at any moment: a sentence, and nothing else.
 for width in $widths; do

@@ -11,8 +11,14 @@ bursts() {
 	shift 2
 	for ((i = 0; i < 1500; i++)); do grep -q warm "$name.txt" && break || sleep 0.01; done
 	check "$name: it is warm" grep -q warm "$name.txt"
-	timeout 60 "$WEIR" steps -q --engine "$engine" -o "$name.weir" -p "$pid" --every 30 --for 1500 --max 30000 "$@" 2>steps.txt
-	equal "$name: it is traced in bursts" 0 $?
+	# Bursts may all fall into the collection of garbage or a compilation: then once more, later.
+	for try in 1 2 3; do
+		timeout 60 "$WEIR" steps -q --engine "$engine" -o "$name.weir" -p "$pid" --every 30 --for 1500 --max 30000 "$@" 2>steps.txt
+		rc=$?
+		made=$(judge - "$name.weir" <<<'print(sum(1 for s in t.steps() if s.code.image and s.code.image.kind == "made"))')
+		[ $rc -eq 0 ] && [ "$made" -le 1000 ] || break
+	done
+	equal "$name: it is traced in bursts" 0 $rc
 	head -n 3 steps.txt
 	check "$name: it goes on" kill -0 "$pid"
 	equal "$name: nobody traces it any more" 0 "$(awk '/^TracerPid/ { print $2 }' "/proc/$pid/status")"

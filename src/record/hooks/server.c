@@ -435,6 +435,17 @@ static void take_failure(struct hooks *h, uint32_t pid, uint32_t error)
 	pthread_mutex_unlock(&h->lock);
 }
 
+/* The program runs on when it has this: nothing of it is unknown then. */
+static bool say_done(struct connection *c)
+{
+	buf_reset(&c->out);
+	c->n_out = 0;
+	c->area_fd = -1;
+	buf_put_u8(&c->out, 1);
+	c->state = SENDS_DONE;
+	return true;
+}
+
 static bool read_results(struct hooks *h, struct connection *c)
 {
 	struct span results;
@@ -446,17 +457,12 @@ static bool read_results(struct hooks *h, struct connection *c)
 	switch (hello_parse_results(buf_span(&c->in), (uint32_t)c->sent.n, &results, &err)) {
 	case HELLO_WHOLE:
 		take_results(h, c, results);
-		/* The program runs on when it has this: nothing of it is unknown then. */
-		buf_reset(&c->out);
-		c->n_out = 0;
-		c->area_fd = -1;
-		buf_put_u8(&c->out, 1);
-		c->state = SENDS_DONE;
-		return true;
+		return say_done(c);
 	case HELLO_BAD:
-		if (hello_is_failure(buf_span(&c->in), &error))
-			take_failure(h, c->pid, error);
-		return false;
+		if (!hello_is_failure(buf_span(&c->in), &error))
+			return false;
+		take_failure(h, c->pid, error);
+		return say_done(c);
 	default:
 		return c->in.n < sizeof(struct hook_results) +
 					 (size_t)RESULTS_MAX * sizeof(struct hook_result);

@@ -248,12 +248,13 @@ int exchange_open(
 void exchange_give_up(const struct exchange *x, enum hook_hello_kind kind, int error)
 {
 	struct hook_results failed = {HOOK_FAILED_MAGIC, (uint32_t)-error};
+	uint8_t done;
 
-	/* A program that begins has no page to count in; the others are not waited for. */
-	if (kind == HOOK_HELLO_START)
-		send_all(x->fd, &failed, sizeof(failed));
-	else
+	/* A program that begins has no page to count in. The recorder knows before it runs on. */
+	if (kind != HOOK_HELLO_START)
 		count_unheard(kind);
+	else if (send_all(x->fd, &failed, sizeof(failed)))
+		read_all(x->fd, &done, 1);
 }
 
 void exchange_results(struct exchange *x, const struct hook_result *results, uint32_t n)
