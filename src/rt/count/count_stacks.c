@@ -62,7 +62,7 @@ bool count_stack_switch(struct state *s, uint64_t sp)
 	return true;
 }
 
-/* Finding bounds gives their STACK_* flags. */
+/* The functions that find bounds return their STACK_* flags. */
 static uint32_t guess(uint64_t sp, const struct maps_line *line, struct stack_bounds *b)
 {
 	*b = (struct stack_bounds){sp - SLACK_BYTES, sp + ABOVE_BYTES};
