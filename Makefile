@@ -47,25 +47,26 @@ FUZZ_REPLAY := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
 ORACLE_SRC := $(sort $(wildcard tests/oracle/*.c))
 ORACLE_BIN := $(ORACLE_SRC:tests/oracle/%.c=$(BUILD)/tests/oracle/%)
 
-# The hook library runs inside traced programs: no libc, general registers only, never unloaded once it
-# has hooked something.
-HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S
+# What runs inside other programs: no libc, general registers only, nothing of the rest of the tree.
+RT_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffreestanding \
+	   -mgeneral-regs-only -fno-stack-protector -fno-tree-loop-distribute-patterns -fno-strict-aliasing \
+	   -fcf-protection=none -fasynchronous-unwind-tables
+RT_SRC  := $(sort $(wildcard src/rt/base/*.c))
+RT_H    := $(wildcard src/rt/base/*.h)
+
+# The hook library in traced programs: never unloaded once it has hooked something.
+HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S $(RT_SRC)
 HOOK_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweir.so $(BUILD)/lib/i386-linux-gnu/libweir.so
-HOOK_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -Isrc/rt/hook -fPIC -fvisibility=hidden \
-	   -ftls-model=initial-exec -ffreestanding -mgeneral-regs-only -fno-stack-protector \
-	   -fno-tree-loop-distribute-patterns -fno-strict-aliasing -fcf-protection=none -fasynchronous-unwind-tables \
-	   -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now
+HOOK_FLAGS := $(RT_FLAGS) -ftls-model=initial-exec -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now
 
 # `weir count` puts these in the way of compilers: the program itself under the names of linkers.
 LINKER_LINKS := $(addprefix $(BUILD)/libexec/weir/,ld ld.bfd ld.gold ld.lld ld.mold \
 	   cc gcc c++ g++ clang clang++ gfortran)
 
 # What counted programs are linked with: one object, whose only names outside are weir_count_*.
-COUNT_SRC := $(sort $(wildcard src/rt/count/*.c)) src/rt/count/entry.S
+COUNT_SRC := $(sort $(wildcard src/rt/count/*.c)) src/rt/count/entry.S $(RT_SRC)
 COUNT_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweircount.a
-COUNT_FLAGS := -std=gnu17 -O2 -g $(WARN) -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffreestanding \
-	   -mgeneral-regs-only -fno-stack-protector -fno-tree-loop-distribute-patterns -fno-strict-aliasing \
-	   -fno-jump-tables -fno-tree-switch-conversion -fcf-protection=none -fasynchronous-unwind-tables
+COUNT_FLAGS := $(RT_FLAGS) -fno-jump-tables -fno-tree-switch-conversion
 
 .PHONY: all demo check check-once check-slow bench fuzz install clean deps-build deps-check tests
 all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS)
@@ -79,17 +80,17 @@ $(LINKER_LINKS): | $(BUILD)/weir
 
 # The loader's token $LIB finds them: on Debian lib/x86_64-linux-gnu and lib/i386-linux-gnu, or lib32
 # where the 32-bit libc is that of libc6-i386; elsewhere lib64.
-$(BUILD)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(wildcard src/rt/hook/*.h)
+$(BUILD)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
 	@mkdir -p $(@D) $(BUILD)/lib64
 	$(CC) $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
 	@ln -sf ../lib/x86_64-linux-gnu/libweir.so $(BUILD)/lib64/libweir.so
 
-$(BUILD)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(wildcard src/rt/hook/*.h)
+$(BUILD)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
 	@mkdir -p $(@D) $(BUILD)/lib32
 	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
 	@ln -sf ../lib/i386-linux-gnu/libweir.so $(BUILD)/lib32/libweir.so
 
-$(COUNT_LIB): $(COUNT_SRC) $(wildcard src/rt/count/*.h)
+$(COUNT_LIB): $(COUNT_SRC) $(RT_H) $(wildcard src/rt/count/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(COUNT_FLAGS) -r -nostdlib -o $(@:.a=.o) $(COUNT_SRC)
 	objcopy -w --keep-global-symbol='weir_count_*' $(@:.a=.o)

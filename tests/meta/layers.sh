@@ -16,7 +16,7 @@ cd "$ROOT/src" || exit 1
 
 for folder in *; do
 	[ -d "$folder" ] || { not_ok "src/$folder is a folder" && continue; }
-	[ "$folder" != rt ] || continue # runs inside other programs and includes nothing of ours
+	[ "$folder" != rt ] || continue # below
 	[ -n "$(find "$folder" -name '*.[ch]')" ] || continue
 	if [ -z "${layer[$folder]:-}" ]; then
 		not_ok "src/$folder has a layer"
@@ -40,6 +40,10 @@ for folder in *; do
 	done < <(grep -rn --include='*.[ch]' '^#include "' "$folder")
 	equal "$folder includes lower layers only" "" "${wrong%$'\n'}"
 done
+
+# What runs inside other programs includes nothing of ours but its own folder and rt/base.
+equal "folders of rt include themselves and rt/base only" "" \
+	"$(grep -rn '^#include "' rt | grep -vE '^rt/[a-z]+/[^/]*#include "(\.\./base/)?[^/]*"$')"
 
 # The C files below cmd/ without comments and the content of strings, each line with its file in front.
 code() {

@@ -244,7 +244,7 @@ equal "little address space is enough" "0 4096 0" "$status $(tell unusual.weir '
 # No instruction to set gs base (before Linux 5.9), no question about one mapping (before 6.11).
 if ! gcc -std=gnu17 -O2 -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffreestanding -mgeneral-regs-only -fno-stack-protector \
 	-fno-tree-loop-distribute-patterns -fno-strict-aliasing -fno-jump-tables -fno-tree-switch-conversion -fcf-protection=none \
-	-DHWCAP2_FSGSBASE=0 -DQUERY=0 -r -nostdlib -o older.o "$ROOT"/src/rt/count/*.[cS]; then
+	-DHWCAP2_FSGSBASE=0 -DQUERY=0 -r -nostdlib -o older.o "$ROOT"/src/rt/{base/*.c,count/*.[cS]}; then
 	not_ok "the library is built for older systems"
 fi
 library=older.o

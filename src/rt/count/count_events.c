@@ -60,7 +60,7 @@ static uint64_t sum(const uint64_t *stripes)
 static void clock_run(struct frame *f)
 {
 	if (is_foreign(f) && !is_first(f))
-		f->ticks = ticks_now();
+		f->ticks = count_ticks();
 }
 
 static void clock_stop(struct frame *f)
@@ -350,7 +350,7 @@ static void search(void *arg)
 			return;
 		}
 	}
-	if (s->tid != (uint32_t)raw_call(SYS_gettid, 0)) {
+	if (s->tid != raw_tid()) {
 		slot = count_thread_open(look->sp);
 		look->state = slot ? count_slot_state(slot) : NULL;
 		return;

@@ -22,25 +22,19 @@ static long file_open(int *fd)
 {
 	struct stat st;
 
-	*fd = (int)raw_call(
-		SYS_openat, AT_FDCWD, count_library.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+	*fd = raw_open(count_library.path, O_RDWR | O_NOFOLLOW);
 	if (*fd < 0)
 		return *fd;
 	if (raw_call(SYS_fstat, *fd, &st) == 0 && st.st_ino == count_library.inode &&
 		st.st_dev == count_library.device)
 		return 0;
-	count_file_close(*fd);
+	raw_close(*fd);
 	return -RAW_ENOENT;
 }
 
 bool count_file_open(int *fd)
 {
 	return file_open(fd) == 0;
-}
-
-void count_file_close(int fd)
-{
-	raw_call(SYS_close, fd);
 }
 
 /* For file systems without fallocate. */
@@ -95,7 +89,7 @@ bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd)
 	if (rc == 0) {
 		rc = reserve(*fd, count_library.file_bytes, bytes);
 		if (rc < 0)
-			count_file_close(*fd);
+			raw_close(*fd);
 	}
 	if (rc < 0) {
 		cannot_grow(rc);
@@ -158,8 +152,7 @@ long count_file_create(void)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	struct stat st;
-	int fd = (int)raw_call(SYS_openat, AT_FDCWD, count_library.path,
-		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+	int fd = raw_open(count_library.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
 	long rc = fd;
 
 	if (fd < 0)
@@ -171,7 +164,7 @@ long count_file_create(void)
 		rc = -RAW_ENOSPC;
 	if (rc == 0) /* not all file systems have locks */
 		raw_call(SYS_fcntl, fd, F_OFD_SETLK, &lock);
-	count_file_close(fd);
+	raw_close(fd);
 	if (rc < 0) {
 		raw_call(SYS_unlink, count_library.path);
 		return rc;

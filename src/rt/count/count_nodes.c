@@ -67,7 +67,7 @@ static bool map_more(struct slot *slot, uint32_t number, uint64_t bytes)
 	if (!count_file_extend(bytes, &offset, &fd))
 		return false;
 	is_mapped = count_file_map(slot->nodes + slot->n_places, bytes, fd, offset);
-	count_file_close(fd);
+	raw_close(fd);
 	if (!is_mapped ||
 		!count_file_add_area(COUNT_AREA_NODES, number, offset, bytes, slot->n_places))
 		return false;
@@ -89,7 +89,7 @@ void count_nodes_grow(void *state)
 	if (used + COUNT_PAGE + step > slot->nodes_bytes)
 		step = slot->nodes_bytes - COUNT_PAGE - used;
 	while (step >= COUNT_PAGE && !map_more(slot, s->slot, step))
-		step = step / 2 & ~(uint64_t)(COUNT_PAGE - 1);
+		step = PAGE_DOWN(step / 2);
 	s->n_places = slot->n_places;
 }
 
@@ -186,7 +186,7 @@ static bool map_first(struct slot *slot, uint32_t number)
 	if (!count_file_extend(COUNT_PAGE + FIRST_BYTES, &offset, &fd))
 		return false;
 	is_mapped = count_file_map(thread, COUNT_PAGE + FIRST_BYTES, fd, offset);
-	count_file_close(fd);
+	raw_close(fd);
 	if (!is_mapped)
 		return false;
 	slot->n_places = FIRST_BYTES / sizeof(struct count_node);

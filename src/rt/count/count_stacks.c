@@ -7,24 +7,15 @@
  * instead of their caller; no count is wrong.
  */
 #include <sys/mman.h>
-#include <sys/resource.h>
 
+#include "../base/stack_bounds.h"
 #include "runtime.h"
 
-#define MAIN_STACK_BYTES (1ull << 30) /* where no limit is set */
 #define SLACK_BYTES	 (8u << 10)
 #define ABOVE_BYTES	 1024u /* above the first stack pointer that is seen */
-/* glibc's struct pthread has less, and as much may lie above it. */
-#define CONTROL_BLOCK_BYTES 2560u
-#define BLOCK_ABOVE_BYTES   16384u
-#define FRAMES_MAX_BYTES    (2ull << 30)
-#define FRAMES_MIN_BYTES    (1ull << 20)
-#define STACKS_RESERVED	    4 /* for a confined program */
-
-struct bounds {
-	uint64_t lo, hi;
-	uint32_t flags;
-};
+#define FRAMES_MAX_BYTES (2ull << 30)
+#define FRAMES_MIN_BYTES (1ull << 20)
+#define STACKS_RESERVED	 4 /* for a confined program */
 
 static bool contains(const struct stack *k, uint64_t sp)
 {
@@ -71,120 +62,87 @@ bool count_stack_switch(struct state *s, uint64_t sp)
 	return true;
 }
 
-static bool is_signal_stack(uint64_t sp, struct bounds *b)
+/* The functions that find bounds return their STACK_* flags. */
+static uint32_t guess(uint64_t sp, const struct maps_line *line, struct stack_bounds *b)
 {
-	struct {
-		uint64_t sp;
-		int flags;
-		uint64_t bytes;
-	} s = {0};
-
-	if (raw_call(SYS_sigaltstack, 0, &s) < 0 || sp - s.sp >= s.bytes)
-		return false;
-	*b = (struct bounds){s.sp, s.sp + s.bytes, STACK_SIGNAL};
-	return true;
+	*b = (struct stack_bounds){sp - SLACK_BYTES, sp + ABOVE_BYTES};
+	if (line && b->low < line->start)
+		b->low = line->start;
+	if (line && b->high > line->end)
+		b->high = line->end;
+	return STACK_GUESSED;
 }
 
-/*
- * glibc has a thread's control block at the upper end of its stack, wherever that came from, and in
- * it the start and the size of the whole; where in it differs by version.
- */
-static bool by_control_block(uint64_t sp, const struct maps_line *line, struct bounds *b)
+/* A stack that the program has given the thread, in the midst of other memory. */
+static bool by_control_block(uint64_t sp, const struct maps_line *line, struct stack_bounds *b)
 {
-	uint64_t block = count_fs_get(), end = block + CONTROL_BLOCK_BYTES;
+	uint64_t block = count_fs_get();
 
-	if (block < sp || block < line->start || block >= line->end)
-		return false;
-	end = end < line->end ? end : line->end;
-	for (const uint64_t *word = (const uint64_t *)block; (uint64_t)(word + 2) <= end; word++) {
-		uint64_t start = word[0], bytes = word[1];
+	return block >= sp && block >= line->start && block < line->end &&
+	       stack_find_by_control_block(block, sp, line, b) && b->low >= line->start &&
+	       b->low <= sp;
+}
 
-		if (start >= line->start && start <= sp && bytes <= line->end - start &&
-			block - start < bytes && start + bytes - block <= BLOCK_ABOVE_BYTES) {
-			*b = (struct bounds){start, start + bytes, 0};
-			return true;
-		}
+static uint32_t bounds_of(uint64_t sp, bool is_first, const struct maps_line *line, bool has_guard,
+	struct stack_bounds *b)
+{
+	if (has_guard && !line->inode) {
+		*b = (struct stack_bounds){line->start, line->end};
+		return 0;
 	}
-	return false;
-}
-
-static void guess(uint64_t sp, const struct maps_line *line, struct bounds *b)
-{
-	*b = (struct bounds){sp - SLACK_BYTES, sp + ABOVE_BYTES, STACK_GUESSED};
-	if (line && b->lo < line->start)
-		b->lo = line->start;
-	if (line && b->hi > line->end)
-		b->hi = line->end;
-}
-
-/* It grows down to its limit; nothing else is mapped so far. */
-static void bounds_of_main(const struct maps_line *line, uint64_t below, struct bounds *b)
-{
-	uint64_t limit[2] = {MAIN_STACK_BYTES, 0};
-
-	raw_call(SYS_prlimit64, 0, RLIMIT_STACK, 0, limit);
-	if (limit[0] > MAIN_STACK_BYTES)
-		limit[0] = MAIN_STACK_BYTES;
-	b->hi = line->end;
-	b->lo = line->end - limit[0];
-	b->lo = b->lo < below ? below : b->lo;
-	b->lo = b->lo < line->start ? b->lo : line->start;
-	b->flags = 0;
-}
-
-static void bounds_of(uint64_t sp, bool is_first, const struct maps_line *line, uint64_t below,
-	bool has_guard, struct bounds *b)
-{
-	if (line->is_main_stack)
-		bounds_of_main(line, below, b);
-	else if (has_guard && !line->inode)
-		*b = (struct bounds){line->start, line->end, 0};
-	else if (!is_first || !by_control_block(sp, line, b))
-		guess(sp, line, b);
+	return is_first && by_control_block(sp, line, b) ? 0 : guess(sp, line, b);
 }
 
 static bool is_guard(const struct maps_line *line)
 {
-	return !line->is_readable && !line->is_writable;
+	return !(line->prot & (PROT_READ | PROT_WRITE));
 }
 
-static void read_bounds(struct maps_reader *r, uint64_t sp, bool is_first, struct bounds *b)
+static uint32_t read_bounds(
+	struct proc_text *maps, uint64_t sp, bool is_first, struct stack_bounds *b)
 {
-	struct maps_line line;
+	struct maps_line line = {0};
 	uint64_t below = 0;
 	bool has_guard = false;
 
-	while (count_maps_next(r, &line) && sp >= line.start) {
-		if (sp < line.end) {
-			bounds_of(sp, is_first, &line, below, has_guard && below == line.start, b);
-			return;
+	while (maps_next(maps, &line) && sp >= line.start) {
+		if (sp < line.end && line.is_main_stack) {
+			stack_bounds_of_main(&line, below, b);
+			return 0;
 		}
+		if (sp < line.end)
+			return bounds_of(sp, is_first, &line, has_guard && below == line.start, b);
 		has_guard = is_guard(&line);
 		below = line.end;
 	}
+	return guess(sp, NULL, b);
 }
 
-static void find_bounds(uint64_t sp, bool is_first, struct bounds *b)
+static uint32_t find_bounds(uint64_t sp, bool is_first, struct stack_bounds *b)
 {
-	struct maps_reader r;
 	struct maps_line line, guard;
+	struct proc_text maps;
+	uint32_t flags;
 
-	guess(sp, NULL, b);
-	if (count_library.is_confined || is_signal_stack(sp, b))
-		return;
-	if (!count_maps_open(&r, "/proc/self/maps"))
-		return;
+	if (count_library.is_confined)
+		return guess(sp, NULL, b);
+	if (stack_find_signal(sp, b))
+		return STACK_SIGNAL;
+	if (!maps_open(&maps))
+		return guess(sp, NULL, b);
 	/* What is mapped below the program's first stack has to be known, too. */
-	if (!count_maps_query(&r, sp, &line) || line.is_main_stack)
-		read_bounds(&r, sp, is_first, b);
+	if (!maps_query(&maps, sp, &line) ||
+		count_library.main_stack - line.start < line.end - line.start)
+		flags = read_bounds(&maps, sp, is_first, b);
 	else
-		bounds_of(sp, is_first, &line, 0,
-			count_maps_query(&r, line.start - 1, &guard) && is_guard(&guard), b);
-	count_maps_close(&r);
+		flags = bounds_of(sp, is_first, &line,
+			maps_query(&maps, line.start - 1, &guard) && is_guard(&guard), b);
+	proc_text_close(&maps);
+	return flags;
 }
 
 /* One that is free, or lies (in part) where this one is, or was left longest ago. */
-static uint32_t choose_place(struct state *s, const struct bounds *b)
+static uint32_t choose_place(struct state *s, const struct stack_bounds *b)
 {
 	uint32_t oldest = s->stack == 0 ? 1 : 0;
 
@@ -193,7 +151,7 @@ static uint32_t choose_place(struct state *s, const struct bounds *b)
 
 		if (!k->frames_bytes && count_library.is_confined)
 			break;
-		if (!k->frames_bytes || (k->lo < b->hi && b->lo < k->hi))
+		if (!k->frames_bytes || (k->lo < b->high && b->low < k->hi))
 			return i;
 		if (i != s->stack && (int32_t)(k->used - s->stacks[oldest].used) < 0)
 			oldest = i;
@@ -246,13 +204,13 @@ void count_stacks_reserve(struct state *s)
 }
 
 /* A stack whose frames grow with its limit (ulimit -s) keeps those that are open. */
-static bool extend(struct state *s, uint32_t i, const struct bounds *b)
+static bool extend(struct state *s, uint32_t i, const struct stack_bounds *b)
 {
 	struct stack *k = &s->stacks[i];
 
-	if (!k->frames_bytes || k->hi != b->hi || b->flags || k->flags)
+	if (!k->frames_bytes || k->hi != b->high || k->flags)
 		return false;
-	k->lo = b->lo;
+	k->lo = b->low;
 	use(s, i);
 	return true;
 }
@@ -260,26 +218,24 @@ static bool extend(struct state *s, uint32_t i, const struct bounds *b)
 bool count_stack_find(struct state *s, uint64_t sp)
 {
 	bool is_first = !s->stacks[0].frames_bytes || !s->top;
-	struct bounds b;
+	struct stack_bounds b;
+	uint32_t flags = find_bounds(sp, is_first, &b), i = is_first ? 0 : choose_place(s, &b);
 	struct stack *k;
 	uint64_t bytes;
-	uint32_t i;
 
-	find_bounds(sp, is_first, &b);
-	i = is_first ? 0 : choose_place(s, &b);
-	if (!is_first && extend(s, i, &b))
+	if (!is_first && !flags && extend(s, i, &b))
 		return true;
 	k = &s->stacks[i];
 	/* A call takes 16 bytes of a stack, as good as always, and a frame of 32. */
-	bytes = b.flags & STACK_GUESSED ? FRAMES_MIN_BYTES
-					: PAGE_UP(2 * (b.hi - b.lo)) + COUNT_PAGE;
+	bytes = flags & STACK_GUESSED ? FRAMES_MIN_BYTES
+				      : PAGE_UP(2 * (b.high - b.low)) + COUNT_PAGE;
 	if (i == s->stack && s->top)
 		s->size = 0;
 	if (!ensure_frames(k, bytes))
 		return false;
-	k->lo = b.lo;
-	k->hi = b.hi;
-	k->flags = b.flags;
+	k->lo = b.low;
+	k->hi = b.high;
+	k->flags = flags;
 	k->frames[0] = (struct frame){.node = s->nodes, .sp = UINT64_MAX};
 	k->limit = k->frames + (k->frames_bytes - FRAMES_SKIP) / sizeof(struct frame) - 1;
 	if (i == s->stack)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Start, fork and exit of a counted program. */
 #include <elf.h>
-#include <linux/futex.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -37,13 +36,12 @@ void *count_mmap(void *at, uint64_t bytes, int prot, int flags)
 static void lock(void)
 {
 	uint32_t *l = count_library.lock, seen = 0;
-	struct timespec wait = {0, LOCK_WAIT_NS};
 
 	if (__atomic_compare_exchange_n(l, &seen, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
 	/* Whoever has it may no longer be able to wake others. */
 	while (__atomic_exchange_n(l, 2, __ATOMIC_ACQUIRE))
-		raw_call(SYS_futex, l, FUTEX_WAIT_PRIVATE, 2, &wait);
+		futex_wait(l, 2, FUTEX_PRIVATE_FLAG, LOCK_WAIT_NS);
 }
 
 /* Without a system call. It may be this very thread's, which a handler has interrupted. */
@@ -63,12 +61,12 @@ static bool lock_or_not(void)
 static void unlock(void)
 {
 	if (__atomic_exchange_n(count_library.lock, 0, __ATOMIC_RELEASE) == 2)
-		raw_call(SYS_futex, count_library.lock, FUTEX_WAKE_PRIVATE, 1);
+		futex_wake_one(count_library.lock, FUTEX_PRIVATE_FLAG);
 }
 
 bool count_apart(void (*f)(void *), void *arg)
 {
-	uint64_t all = UINT64_MAX, before;
+	uint64_t before;
 
 	if (count_library.is_confined) {
 		if (!lock_or_not())
@@ -77,11 +75,11 @@ bool count_apart(void (*f)(void *), void *arg)
 		__atomic_store_n(count_library.lock, 0, __ATOMIC_RELEASE);
 		return true;
 	}
-	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, sizeof(all));
+	signals_block(&before);
 	lock();
 	weir_count_switch_stack(f, arg, own_stack + sizeof(own_stack));
 	unlock();
-	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, sizeof(before));
+	signals_unblock(&before);
 	return true;
 }
 
@@ -102,21 +100,12 @@ static void fill_times(struct count_header *h)
 	h->pid = count_library.pid;
 	h->parent = (uint32_t)raw_call(SYS_getppid, 0);
 	h->start_ns = now_ns();
-	h->start_ticks = ticks_now();
+	h->start_ticks = count_ticks();
 }
 
 static void set_magic(struct count_header *h)
 {
-	const char magic[] = COUNT_FILE_MAGIC;
-
-	for (size_t i = 0; i < sizeof(h->magic); i++)
-		h->magic[i] = magic[i];
-}
-
-static void copy_bytes(void *to, const void *from, uint64_t n)
-{
-	for (uint64_t i = 0; i < n; i++)
-		((volatile uint8_t *)to)[i] = ((const uint8_t *)from)[i];
+	bytes_copy(h->magic, COUNT_FILE_MAGIC, sizeof(h->magic));
 }
 
 static void fill_command(struct count_header *h, int argc, char **argv)
@@ -163,8 +152,8 @@ static void fill_header(const struct image *image, int argc, char **argv)
 	h->exe_mtime_ns = image->mtime_ns;
 	h->exe_inode = image->inode;
 	h->build_id_bytes = image->build_id_bytes;
-	copy_bytes(h->build_id, image->build_id, image->build_id_bytes);
-	copy_bytes(h->exe, image->path, sizeof(h->exe));
+	bytes_copy(h->build_id, image->build_id, image->build_id_bytes);
+	bytes_copy(h->exe, image->path, sizeof(h->exe));
 	fill_command(h, argc, argv);
 }
 
@@ -181,10 +170,10 @@ static long add_units(const void *units, uint64_t bytes, uint64_t address)
 		return -RAW_ENOSPC;
 	at = count_mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	is_mapped = at && count_file_map(at, room, fd, offset);
-	count_file_close(fd);
+	raw_close(fd);
 	if (!is_mapped)
 		return -RAW_ENOSPC;
-	copy_bytes(at, units, bytes);
+	bytes_copy(at, units, bytes);
 	raw_call(SYS_munmap, at, room);
 	count_file_add_area(COUNT_AREA_UNITS, 0, offset, bytes, address);
 	count_library.units = (uint64_t)units;
@@ -193,20 +182,6 @@ static long add_units(const void *units, uint64_t bytes, uint64_t address)
 }
 
 /* --- start --------------------------------------------------------------------------------- */
-
-static const char *environment_find(char **environment, const char *name)
-{
-	for (; environment && *environment; environment++) {
-		const char *p = *environment;
-		size_t i = 0;
-
-		while (name[i] && p[i] == name[i])
-			i++;
-		if (!name[i] && p[i] == '=')
-			return p + i + 1;
-	}
-	return NULL;
-}
 
 struct start {
 	int argc;
@@ -220,8 +195,8 @@ static void find_pages(void)
 {
 	struct library *l = &count_library;
 	uint64_t state = (uint64_t)&weir_count_state, end = state + sizeof(struct state);
-	uint64_t counters = (uint64_t)__start_weir_counters & ~(uint64_t)(COUNT_PAGE - 1);
-	uint64_t counters_end = PAGE_UP((uint64_t)__stop_weir_counters);
+	uint64_t counters = PAGE_DOWN(__start_weir_counters);
+	uint64_t counters_end = PAGE_UP(__stop_weir_counters);
 
 	l->copy_start = state;
 	if (counters_end > counters) {
@@ -308,7 +283,7 @@ static void start_apart(void *arg)
 	bool is_secure = false;
 	long error;
 
-	l->pid = (uint32_t)raw_call(SYS_getpid, 0);
+	l->pid = raw_pid();
 	l->main_stack = start->sp;
 	read_auxv(start, &execfn, &is_secure);
 	find_pages();
@@ -359,7 +334,7 @@ static long make_child_file(const struct count_header *parent)
 	if (rc < 0)
 		return rc;
 	h = count_library.header;
-	copy_bytes(h, parent, offsetof(struct count_header, areas));
+	bytes_copy(h, parent, offsetof(struct count_header, areas));
 	h->magic[0] = 0;
 	h->end_ns = h->end_ticks = h->calls_lost = h->n_threads_lost = 0;
 	h->flags &= ~(COUNT_FILE_ENDED | COUNT_FILE_CHILD_FAILED);
@@ -392,7 +367,7 @@ static long begin_child(uint64_t sp)
 
 void count_forked(uint64_t sp)
 {
-	uint32_t pid = (uint32_t)raw_call(SYS_getpid, 0);
+	uint32_t pid = raw_pid();
 	struct count_header *parent = count_library.header;
 	long rc;
 
@@ -458,7 +433,7 @@ static void at_end(void)
 	/* The time is not to be known without a system call. */
 	if (!count_library.is_confined) {
 		h->end_ns = now_ns();
-		h->end_ticks = ticks_now();
+		h->end_ticks = count_ticks();
 	}
 	/* Their counters are plain additions to the same memory. */
 	if (!(h->flags & COUNT_FILE_TREE) && had_threads())

@@ -125,7 +125,7 @@ static bool map_counters(uint8_t *copy, uint32_t number)
 	if (!count_file_extend(bytes, &offset, &fd))
 		return false;
 	is_mapped = count_file_map(copy_counters(copy), bytes, fd, offset);
-	count_file_close(fd);
+	raw_close(fd);
 	return is_mapped && count_file_add_area(COUNT_AREA_COUNTERS, number, offset, bytes,
 				    count_library.counters);
 }
@@ -164,7 +164,7 @@ static bool open_slot(struct slot *slot, uint64_t sp)
 {
 	uint32_t number = (uint32_t)(slot - count_library.slots);
 
-	slot->tid = (uint32_t)raw_call(SYS_gettid, 0);
+	slot->tid = raw_tid();
 	if (!slot->copy) {
 		uint8_t *copy = reserve_copy();
 
@@ -224,7 +224,7 @@ static uint8_t *make_lost_copy(void)
 			return NULL;
 		is_mapped =
 			count_file_map(copy_counters(copy), counters->bytes, fd, counters->offset);
-		count_file_close(fd);
+		raw_close(fd);
 		if (!is_mapped)
 			return NULL;
 	}
@@ -347,7 +347,7 @@ static void reopen(struct state *s, const struct slot *old)
 			break;
 		s->top++;
 		/* Their least and greatest cost are not known here. */
-		*s->top = (struct frame){node, f->sp, f->ticks ? ticks_now() : 0, 0};
+		*s->top = (struct frame){node, f->sp, f->ticks ? count_ticks() : 0, 0};
 		if (!(-f->sp & FRAME_LOST))
 			s->top->sp -= FRAME_LOST;
 	}

@@ -5,9 +5,11 @@
  * Whatever else goes to count_event() (count_events.c), which does all of it again, in full; a fast way
  * writes nothing but `busy` before it is sure.
  *
- * All registers are kept, and the flags by those that promise it (lahf and seto: pushf and popf cost ten
- * times as much). Nothing below the stack pointer is in use when these are called.
+ * All registers are kept, and the flags by those that promise it. Nothing below the stack pointer is in
+ * use when these are called.
  */
+#include "../base/registers.h"
+
 #define PAGE	     4096
 #define STATE_BYTES  147456
 #define CACHE	     16384
@@ -95,32 +97,13 @@ weir_count_cycles:
 	.skip STATE_BYTES - HOT - 64
 
 	.text
-	.macro save reg
-	push %\reg
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset \reg, 0
-	.endm
-	.macro restore reg
-	pop %\reg
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore \reg
-	.endm
-
 	/* pushed: bytes below the address behind the call. What the event is about, the stack pointer in
 	 * front of that call, is the next word. */
 	.macro begin name, flags, rsi=0
-	.globl \name
-	.hidden \name
-	.type \name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
+function \name
 	save rax
 	.if \flags
-	lahf
-	seto %al
-	push %rax
-	.cfi_adjust_cfa_offset 8
+	save_flags
 	.set pushed, 32
 	.else
 	.set pushed, 24
@@ -143,10 +126,7 @@ weir_count_cycles:
 	restore rdx
 	restore rcx
 	.if \flags
-	pop %rax
-	.cfi_adjust_cfa_offset -8
-	add $0x7f, %al
-	sahf
+	restore_flags
 	.endif
 	restore rax
 	ret
@@ -170,19 +150,11 @@ weir_count_cycles:
 	save r11
 	pushfq
 	.cfi_adjust_cfa_offset 8
-	cld
 	mov S(SELF), %rdi
 	mov $(\event + EVENT_CYCLES * \cycles), %esi
 	lea more + 8(%rsp), %rdx
 	mov more(%rsp), %rcx
-	save rbp
-	mov %rsp, %rbp
-	.cfi_def_cfa_register rbp
-	and $-16, %rsp
-	call count_event
-	mov %rbp, %rsp
-	.cfi_def_cfa_register rsp
-	restore rbp
+	call_aligned count_event
 	popfq
 	.cfi_adjust_cfa_offset -8
 	restore r11
@@ -194,8 +166,7 @@ weir_count_cycles:
 	restore rsi
 	.endif
 	jmp .Lout_\name
-	.cfi_endproc
-	.size \name, . - \name
+end \name
 	.endm
 
 	/* rax = stack pointer of the event, rcx = open frame; goes away unless the fast way is open.
@@ -471,51 +442,21 @@ weir_count_cycles:
 	/* In front of a call by which a program may give up system calls or the time-stamp counter: its
 	 * arguments are looked at. All registers and flags are kept. */
 	.macro gate name, kind
-	.globl \name
-	.hidden \name
-	.type \name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
-	save rax
-	save rcx
-	save rdx
-	save rsi
-	save rdi
-	save r8
-	save r9
-	save r10
-	save r11
+function \name
+	save_call_clobbered
 	pushfq
 	.cfi_adjust_cfa_offset 8
-	cld
 	mov %rcx, %r8
 	mov %rdx, %rcx
 	mov %rsi, %rdx
 	mov %rdi, %rsi
 	mov $\kind, %edi
-	save rbp
-	mov %rsp, %rbp
-	.cfi_def_cfa_register rbp
-	and $-16, %rsp
-	call count_gate
-	mov %rbp, %rsp
-	.cfi_def_cfa_register rsp
-	restore rbp
+	call_aligned count_gate
 	popfq
 	.cfi_adjust_cfa_offset -8
-	restore r11
-	restore r10
-	restore r9
-	restore r8
-	restore rdi
-	restore rsi
-	restore rdx
-	restore rcx
-	restore rax
+	restore_call_clobbered
 	ret
-	.cfi_endproc
-	.size \name, . - \name
+end \name
 	.endm
 
 	gate weir_count_gate_prctl, GATE_PRCTL
@@ -523,12 +464,7 @@ weir_count_cycles:
 	gate weir_count_gate_load, GATE_LOAD
 
 /* void weir_count_switch_stack(void (*f)(void *), void *arg, void *stack_end) */
-	.globl weir_count_switch_stack
-	.hidden weir_count_switch_stack
-	.type weir_count_switch_stack, @function
-	.p2align 4
-weir_count_switch_stack:
-	.cfi_startproc
+function weir_count_switch_stack
 	save rbp
 	mov %rsp, %rbp
 	.cfi_def_cfa_register rbp
@@ -540,7 +476,6 @@ weir_count_switch_stack:
 	.cfi_def_cfa_register rsp
 	restore rbp
 	ret
-	.cfi_endproc
-	.size weir_count_switch_stack, . - weir_count_switch_stack
+end weir_count_switch_stack
 
 	.section .note.GNU-stack, "", @progbits

@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "../base/proc_text.h"
 #include "runtime.h"
 
 #define TRIES	     32 /* against others who start at the same time */
@@ -93,14 +94,6 @@ void count_name_set(const char *wanted, const char *exe)
 	}
 }
 
-static bool ends_with(const struct text *t, const char *end, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (t->n < n || t->at[t->n - n + i] != end[i])
-			return false;
-	return true;
-}
-
 /* The last link is followed, so that its target is made or replaced and not the link itself. */
 static void follow_links(struct text *t)
 {
@@ -143,7 +136,7 @@ static void expand(struct text *t, uint32_t own)
 	follow_links(t);
 	if (own < (has_pid ? 2 : 1))
 		return;
-	if (ends_with(t, ".weir", 5))
+	if (text_ends_with(t->at, t->n, ".weir"))
 		t->n -= 5;
 	if (!has_pid) {
 		add_char(t, '.');
@@ -176,32 +169,23 @@ long count_name_create(void)
 	return rc;
 }
 
-static bool equals(const char *a, const char *b)
-{
-	while (*a && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
-
 /* By number or path: numbers may differ between the layers of a file system. */
 static bool maps_have(uint32_t pid, const char *path, uint64_t inode)
 {
-	char maps[40];
+	char maps[40], mapped[COUNT_PATH_BYTES];
 	struct text t = {maps, 0, sizeof(maps)};
-	struct maps_reader r;
-	struct maps_line line;
+	struct maps_line line = {.path = mapped, .path_bytes = sizeof(mapped)};
+	struct proc_text r;
 	bool has = false;
 
 	add(&t, "/proc/");
 	add_number(&t, pid);
 	add(&t, "/maps");
-	if (!count_maps_open(&r, maps))
+	if (!proc_text_open(&r, maps))
 		return true; /* not to be known: the other one's, to be safe */
-	while (!has && count_maps_next(&r, &line))
-		has = line.inode == inode || equals(line.path, path);
-	count_maps_close(&r);
+	while (!has && maps_next(&r, &line))
+		has = line.inode == inode || text_equals(line.path, path);
+	proc_text_close(&r);
 	return has;
 }
 
@@ -217,32 +201,26 @@ _Static_assert(
 
 static bool read_beginning(const char *path, struct beginning *b)
 {
-	const char magic[] = COUNT_FILE_MAGIC;
-	int fd = (int)raw_call(
-		SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0);
+	int fd = raw_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
 	long n;
 
 	if (fd < 0)
 		return false;
 	n = raw_call(SYS_pread64, fd, b, sizeof(*b), 0);
-	raw_call(SYS_close, fd);
-	for (size_t i = 0; i < sizeof(b->magic); i++)
-		if (n != sizeof(*b) || b->magic[i] != magic[i])
-			return false;
-	return true;
+	raw_close(fd);
+	return n == sizeof(*b) && bytes_equal(b->magic, COUNT_FILE_MAGIC, sizeof(b->magic));
 }
 
 static bool is_locked(const char *path)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = (int)raw_call(
-		SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0);
+	int fd = raw_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
 	long rc;
 
 	if (fd < 0)
 		return false;
 	rc = raw_call(SYS_fcntl, fd, F_OFD_GETLK, &lock);
-	raw_call(SYS_close, fd);
+	raw_close(fd);
 	return rc == 0 && lock.l_type != F_UNLCK;
 }
 
@@ -411,8 +389,7 @@ long count_name_take(bool is_child)
 		raw_call(SYS_unlink, count_library.path);
 		return rc;
 	}
-	for (size_t i = 0; i < sizeof(path); i++)
-		count_library.path[i] = path[i];
+	bytes_copy(count_library.path, path, sizeof(path));
 	if (why > TAKEN)
 		tell_besides(why);
 	return 0;

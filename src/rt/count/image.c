@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "../base/proc_text.h"
 #include "runtime.h"
 
 #define SECTIONS_MAX 65536u
@@ -16,50 +17,30 @@
 
 extern const Elf64_Ehdr __ehdr_start __attribute__((weak));
 
-static void copy_text(char *to, const char *from, size_t max)
-{
-	size_t i = 0;
-
-	for (; from[i] && i + 1 < max; i++)
-		to[i] = from[i];
-	to[i] = 0;
-}
-
 /* The kernel's mark on the path of a file that is no longer there. */
 static void cut_deleted(char *path)
 {
-	const char mark[] = " (deleted)";
-	size_t n = 0, m = sizeof(mark) - 1;
+	static const char mark[] = " (deleted)";
+	size_t n = text_length(path);
 
-	while (path[n])
-		n++;
-	for (size_t i = 0; i < m; i++)
-		if (n < m || path[n - m + i] != mark[i])
-			return;
-	path[n - m] = 0;
+	if (text_ends_with(path, n, mark))
+		path[n - (sizeof(mark) - 1)] = 0;
 }
 
 /* By the mapping that this code is in: /proc/self/exe is the loader in `ld.so ./program`. */
 static void find_path(struct image *image, const char *execfn)
 {
-	uint64_t here = (uint64_t)weir_count_enter;
-	struct maps_reader r;
-	struct maps_line line;
+	char path[COUNT_PATH_BYTES];
+	struct maps_line line = {.path = path, .path_bytes = sizeof(path)};
 
-	copy_text(image->path, execfn ? execfn : "program", sizeof(image->path));
-	if (!count_maps_open(&r, "/proc/self/maps"))
+	text_copy(image->path, sizeof(image->path), execfn ? execfn : "program");
+	if (!maps_find((uintptr_t)weir_count_enter, &line))
 		return;
-	while (count_maps_next(&r, &line)) {
-		if (here < line.start || here >= line.end)
-			continue;
-		image->inode = line.inode;
-		if (line.path[0] == '/') {
-			copy_text(image->path, line.path, sizeof(image->path));
-			cut_deleted(image->path);
-		}
-		break;
+	image->inode = line.inode;
+	if (path[0] == '/') {
+		text_copy(image->path, sizeof(image->path), path);
+		cut_deleted(image->path);
 	}
-	count_maps_close(&r);
 }
 
 static const Elf64_Phdr *program_headers(uint32_t *n)
@@ -88,8 +69,7 @@ static void read_build_id(struct image *image, const Elf64_Phdr *p)
 		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
 			*(const uint32_t *)name == NOTE_GNU &&
 			n->n_descsz <= sizeof(image->build_id)) {
-			for (uint32_t i = 0; i < n->n_descsz; i++)
-				image->build_id[i] = name[4 + i];
+			bytes_copy(image->build_id, name + 4, n->n_descsz);
 			image->build_id_bytes = (uint8_t)n->n_descsz;
 			return;
 		}
@@ -137,10 +117,7 @@ static bool is_units(int fd, const Elf64_Shdr *names, const Elf64_Shdr *section)
 	if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) ||
 		!read_at(fd, name, sizeof(name), names->sh_offset + section->sh_name))
 		return false;
-	for (size_t i = 0; i < sizeof(name); i++)
-		if (name[i] != wanted[i])
-			return false;
-	return true;
+	return bytes_equal(name, wanted, sizeof(name));
 }
 
 static void find_units(struct image *image, int fd)
@@ -174,7 +151,7 @@ static void find_units(struct image *image, int fd)
 static bool read_file(struct image *image, const char *path)
 {
 	struct stat st;
-	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	int fd = raw_open(path, O_RDONLY);
 
 	if (fd < 0)
 		return false;
@@ -185,7 +162,7 @@ static bool read_file(struct image *image, const char *path)
 		image->inode = st.st_ino;
 	}
 	find_units(image, fd);
-	raw_call(SYS_close, fd);
+	raw_close(fd);
 	return image->units_bytes != 0;
 }
 

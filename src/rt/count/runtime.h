@@ -12,7 +12,6 @@
  *	count_file.c	the file and its areas
  *	file_name.c	where it goes
  *	image.c		what the program's own file says: the units, its identity
- *	count_maps.c	/proc/self/maps
  *	count_start.c	start, fork, exit
  *	confined.c	programs that give up system calls
  *
@@ -29,14 +28,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../raw_call.h"
+#include "../base/inside.h"
 #include "count_abi.h"
-#include "raw_errors.h"
 
 /* Hidden: addressed without a table that would have to be relocated. */
 #pragma GCC visibility push(hidden)
-
-#define PAGE_UP(n) (((uint64_t)(n) + COUNT_PAGE - 1) & ~(uint64_t)(COUNT_PAGE - 1))
 
 #define N_STACKS     232
 #define N_NEST	     24
@@ -229,7 +225,6 @@ long count_file_create(void); /* at library.path; 0 or a negative errno */
 bool count_file_open(int *fd);
 bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd);
 bool count_file_map(void *at, uint64_t bytes, int fd, uint64_t offset);
-void count_file_close(int fd);
 bool count_file_add_area(
 	enum count_area_kind kind, uint32_t slot, uint64_t offset, uint64_t bytes, uint64_t first);
 const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_t slot);
@@ -255,23 +250,6 @@ struct image {
 };
 void count_image_read(struct image *image, const char *execfn);
 
-/* count_maps.c */
-struct maps_line {
-	uint64_t start, end, inode;
-	bool is_readable, is_writable, is_main_stack;
-	char path[COUNT_PATH_BYTES];
-};
-struct maps_reader {
-	int fd;
-	size_t n, at;
-	char buffer[2048];
-};
-bool count_maps_open(struct maps_reader *r, const char *path);
-bool count_maps_next(struct maps_reader *r, struct maps_line *line);
-/* The one that has this address, but not its path. Since Linux 6.11; else false. */
-bool count_maps_query(const struct maps_reader *r, uint64_t address, struct maps_line *line);
-void count_maps_close(struct maps_reader *r);
-
 /* count_start.c */
 /* With the lock, signals blocked, on our stack. In a confined program signals are not blocked, and it
  * is not done (false) when the lock is not to be had. */
@@ -284,14 +262,9 @@ enum gate { GATE_PRCTL, GATE_SYSCALL, GATE_LOAD };
 void count_gate(uint32_t gate, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 void count_child_is_lost(void); /* in a child of a confined process */
 
-static inline uint64_t ticks_now(void)
+static inline uint64_t count_ticks(void)
 {
-	uint32_t low, high;
-
-	if (count_library.is_timeless)
-		return 0;
-	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
+	return count_library.is_timeless ? 0 : ticks_now();
 }
 
 static inline struct count_thread *state_thread(const struct state *s)

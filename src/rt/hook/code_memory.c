@@ -15,6 +15,8 @@
 #include <linux/membarrier.h>
 #include <sys/mman.h>
 
+#include "../base/proc_text.h"
+
 #define CACHE_LINE  64u
 #define N_STRETCHES 65536
 #define GAP_BYTES   0x10000u /* less than this between two stretches is opened, too */
@@ -46,7 +48,7 @@ static uintptr_t next_stretch(uintptr_t address, uintptr_t high)
 
 /* Every change of protection cuts a mapping in pieces, of which a process may not have too many:
  * small gaps are closed. */
-static uintptr_t without_gap(uintptr_t low, const struct mapping_bounds *m)
+static uintptr_t without_gap(uintptr_t low, const struct maps_line *m)
 {
 	for (uint32_t i = 0; i < n_stretches; i++)
 		if (stretches[i].high > m->start && stretches[i].high <= low &&
@@ -57,7 +59,7 @@ static uintptr_t without_gap(uintptr_t low, const struct mapping_bounds *m)
 
 /* What lies in one mapping. Shared mappings are the file itself. One that the program has made
  * writable is a stretch, too: it may become something else meanwhile. */
-static enum hook_refusal open_piece(uintptr_t low, uintptr_t high, const struct mapping_bounds *m)
+static enum hook_refusal open_piece(uintptr_t low, uintptr_t high, const struct maps_line *m)
 {
 	const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
 
@@ -72,11 +74,11 @@ static enum hook_refusal open_piece(uintptr_t low, uintptr_t high, const struct 
 }
 
 /* As it was before any of it was made writable. */
-static struct mapping_bounds mapping;
+static struct maps_line mapping;
 
 void code_look_again(void)
 {
-	mapping = (struct mapping_bounds){0};
+	mapping = (struct maps_line){0};
 }
 
 enum hook_refusal code_open(uintptr_t low, uintptr_t high)
@@ -154,8 +156,8 @@ static void cut_stretch(struct stretch *s, uintptr_t at)
 
 void code_note_protection(uintptr_t low, uintptr_t high, int prot)
 {
-	low &= ~(uintptr_t)(PAGE_BYTES - 1);
-	high = (high + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+	low = PAGE_DOWN(low);
+	high = PAGE_UP(high);
 	/* What is cut off comes at the end of the array, and has its turn. */
 	for (uint32_t i = 0; i < n_stretches; i++) {
 		struct stretch *s = &stretches[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way from patched code into C and back. Every register and the flags are as before: lahf and seto
- * keep the flags (pushf and popf cost ten times as much), the C functions keep the registers.
+ * The way from patched code into C and back. Every register and the flags are as before; the C
+ * functions keep the registers.
  *
  * The region: address space whose code and data chains.c fills in, one block at a time. It belongs to
  * this library's image, so any unwinder (of libgcc, gdb, ours) finds this FDE for it: a frame without
@@ -12,6 +12,8 @@
  * The CFA must differ from the callee's (libgcc compares them): so it is said to be one word higher,
  * and the stack pointer one word below the CFA.
  */
+#include "../base/registers.h"
+
 	.section .weir_region, "ax", @nobits
 	.p2align 16
 	.globl weir_region
@@ -36,55 +38,30 @@ weir_region:
 	.size weir_region, . - weir_region
 
 	.text
-	.macro function name
-	.globl \name
-	.hidden \name
-	.type \name, @function
-	.p2align 4
-\name:
-	.cfi_startproc
-	.endm
 /*
  * Called by a trampoline, of which no unwinder knows anything: the function's caller is said to be the
  * one that called the stub. The function has only been entered, so nothing of it is left out that an
  * exception or a cancelled thread would have to clean up.
  */
 	.macro skip_trampoline
-#ifdef __x86_64__
-	.cfi_adjust_cfa_offset 8
-#else
-	.cfi_adjust_cfa_offset 4
-#endif
-	.endm
-	.macro end name
-	.cfi_endproc
-	.size \name, . - \name
+	.cfi_adjust_cfa_offset WORD
 	.endm
 
-#ifdef __x86_64__
-	.macro save reg
-	push %\reg
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset \reg, 0
+/* When something is out of the ordinary: all registers are kept for the fast function that calls it. */
+	.macro slow name, function
+function \name
+	save_call_clobbered
+	call_aligned \function
+	restore_call_clobbered
+	ret
+end \name
 	.endm
-	.macro restore reg
-	pop %\reg
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore \reg
-	.endm
-	.macro save_flags
-	lahf
-	seto %al
-	push %rax
-	.cfi_adjust_cfa_offset 8
-	.endm
-	.macro restore_flags
-	pop %rax
-	.cfi_adjust_cfa_offset -8
-	add $0x7f, %al
-	sahf
-	.endm
+	slow weir_enter_slow, weir_enter_late
+	slow weir_leave_slow, weir_leave_late
+	/* The dynamic loader says that its list of modules has changed. */
+	slow weir_debug_stub, modules_changed
 
+#ifdef __x86_64__
 /* Called by a trampoline: (%rsp) behind its call, 8(%rsp) the function's return address. */
 	.macro enter_stub name, handler
 function \name
@@ -122,55 +99,6 @@ function \name
 	jmp *-8(%rsp)
 end \name
 	.endm
-
-	.macro save_call_clobbered
-	save rax
-	save rcx
-	save rdx
-	save rsi
-	save rdi
-	save r8
-	save r9
-	save r10
-	save r11
-	.endm
-	.macro restore_call_clobbered
-	restore r11
-	restore r10
-	restore r9
-	restore r8
-	restore rdi
-	restore rsi
-	restore rdx
-	restore rcx
-	restore rax
-	.endm
-	/* Calls a C function, from any stack alignment. */
-	.macro call_aligned function
-	save rbp
-	mov %rsp, %rbp
-	.cfi_def_cfa_register rbp
-	and $-16, %rsp
-	cld
-	call \function
-	mov %rbp, %rsp
-	.cfi_def_cfa_register rsp
-	restore rbp
-	.endm
-
-function weir_enter_slow
-	save_call_clobbered
-	call_aligned weir_enter_late
-	restore_call_clobbered
-	ret
-end weir_enter_slow
-
-function weir_leave_slow
-	save_call_clobbered
-	call_aligned weir_leave_late
-	restore_call_clobbered
-	ret
-end weir_leave_slow
 
 /* Entry with all registers for C to read: struct hook_regs, in DWARF's order, on the stack. */
 	.macro with_registers name, handler
@@ -219,14 +147,6 @@ function \name
 end \name
 	.endm
 
-/* The dynamic loader says that its list of modules has changed. */
-function weir_debug_stub
-	save_call_clobbered
-	call_aligned modules_changed
-	restore_call_clobbered
-	ret
-end weir_debug_stub
-
 /* The kernel returns here from our signal handler. No FDE: unwinders know these bytes. */
 	.globl weir_sigreturn
 	.hidden weir_sigreturn
@@ -236,29 +156,6 @@ weir_sigreturn:
 	mov $15, %rax
 	syscall
 #else
-	.macro save reg
-	push %\reg
-	.cfi_adjust_cfa_offset 4
-	.cfi_rel_offset \reg, 0
-	.endm
-	.macro restore reg
-	pop %\reg
-	.cfi_adjust_cfa_offset -4
-	.cfi_restore \reg
-	.endm
-	.macro save_flags
-	lahf
-	seto %al
-	push %eax
-	.cfi_adjust_cfa_offset 4
-	.endm
-	.macro restore_flags
-	pop %eax
-	.cfi_adjust_cfa_offset -4
-	add $0x7f, %al
-	sahf
-	.endm
-
 	.macro enter_stub name, handler
 function \name
 	skip_trampoline
@@ -287,34 +184,6 @@ function \name
 	ret
 end \name
 	.endm
-
-	.macro call_aligned function
-	save ebp
-	mov %esp, %ebp
-	.cfi_def_cfa_register ebp
-	and $-16, %esp
-	cld
-	call \function
-	mov %ebp, %esp
-	.cfi_def_cfa_register esp
-	restore ebp
-	.endm
-
-	.macro slow name, function
-function \name
-	save ecx
-	save edx
-	save eax
-	call_aligned \function
-	restore eax
-	restore edx
-	restore ecx
-	ret
-end \name
-	.endm
-	slow weir_enter_slow, weir_enter_late
-	slow weir_leave_slow, weir_leave_late
-	slow weir_debug_stub, modules_changed
 
 	/* struct hook_regs: 64-bit fields, eax ecx edx ebx esp ebp esi edi eip. */
 	.macro put reg, at

@@ -7,8 +7,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define EINTR_ERRNO    4
-#define EAGAIN_ERRNO   11
 #define PLAN_BYTES_MAX (1ull << 30)
 
 #ifdef __x86_64__
@@ -81,10 +79,10 @@ static int connect_to(const char *path, size_t n, int flags)
 		address.sun_path[0] = 0; /* an abstract name: no file, its length counts */
 	do
 		rc = socket_call(SYS_CONNECT, (const long[]){fd, (long)&address, (long)bytes});
-	while (rc == -EINTR_ERRNO);
+	while (rc == -RAW_EINTR);
 	if (rc >= 0)
 		return (int)fd;
-	raw_call(SYS_close, fd);
+	raw_close((int)fd);
 	return (int)rc;
 }
 
@@ -95,9 +93,10 @@ static int connect_recorder(int flags)
 	int fd;
 
 	if (!place_parse(&p, weir_place))
-		return -22; /* EINVAL */
+		return -RAW_EINVAL;
 	fd = connect_to(p.name, p.n_name, flags);
-	if (fd == -111 /* ECONNREFUSED: nobody has that name */ && p.n_path) {
+	/* Refused: nobody has that name. */
+	if (fd == -RAW_ECONNREFUSED && p.n_path) {
 		int other = connect_to(p.path, p.n_path, flags);
 
 		fd = other < 0 ? fd : other;
@@ -111,8 +110,8 @@ bool exchange_recorder_lives(void)
 	int fd = connect_recorder(SOCK_NONBLOCK);
 
 	if (fd < 0)
-		return fd == -EAGAIN_ERRNO;
-	raw_call(SYS_close, fd);
+		return fd == -RAW_EAGAIN;
+	raw_close(fd);
 	return true;
 }
 
@@ -124,7 +123,7 @@ static bool send_all(int fd, const void *bytes, size_t n)
 		long sent =
 			socket_call(SYS_SENDTO, (const long[]){fd, (long)p, (long)n, MSG_NOSIGNAL});
 
-		if (sent == -EINTR_ERRNO)
+		if (sent == -RAW_EINTR)
 			continue;
 		if (sent <= 0)
 			return false;
@@ -141,7 +140,7 @@ static bool read_all(int fd, void *to, size_t n)
 	while (n) {
 		long got = raw_call(SYS_read, fd, p, n);
 
-		if (got == -EINTR_ERRNO)
+		if (got == -RAW_EINTR)
 			continue;
 		if (got <= 0)
 			return false;
@@ -179,7 +178,7 @@ static bool read_reply(struct exchange *x)
 	do
 		got = socket_call(
 			SYS_RECVMSG, (const long[]){x->fd, (long)&message, MSG_CMSG_CLOEXEC});
-	while (got == -EINTR_ERRNO);
+	while (got == -RAW_EINTR);
 	if (got <= 0)
 		return false;
 	/* As many of them as the program may still open. */
@@ -207,7 +206,7 @@ static int ask(
 	if (!send_all(x->fd, hello, sizeof(*hello)) || !send_all(x->fd, modules, module_bytes) ||
 		!read_reply(x) || x->reply.plan_bytes > PLAN_BYTES_MAX) {
 		exchange_close(x);
-		return -5; /* EIO */
+		return -RAW_EIO;
 	}
 	if (!x->reply.plan_bytes)
 		return 0;
@@ -215,14 +214,14 @@ static int ask(
 		MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (raw_failed(plans)) {
 		if (hello->kind == HOOK_HELLO_START && pass_over(x->fd, x->reply.plan_bytes))
-			exchange_give_up(x, HOOK_HELLO_START, -12 /* ENOMEM */);
+			exchange_give_up(x, HOOK_HELLO_START, -RAW_ENOMEM);
 		exchange_close(x);
-		return -12;
+		return -RAW_ENOMEM;
 	}
 	if (!read_all(x->fd, plans, (size_t)x->reply.plan_bytes)) {
 		raw_call(SYS_munmap, plans, (size_t)x->reply.plan_bytes);
 		exchange_close(x);
-		return -5;
+		return -RAW_EIO;
 	}
 	x->plans = plans;
 	x->plan_bytes = x->reply.plan_bytes;
@@ -269,9 +268,9 @@ void exchange_results(struct exchange *x, const struct hook_result *results, uin
 void exchange_close_area(struct exchange *x)
 {
 	if (x->area_fd >= 0)
-		raw_call(SYS_close, x->area_fd);
+		raw_close(x->area_fd);
 	if (x->family_fd >= 0)
-		raw_call(SYS_close, x->family_fd);
+		raw_close(x->family_fd);
 	x->area_fd = x->family_fd = -1;
 }
 
@@ -280,7 +279,7 @@ void exchange_close(struct exchange *x)
 	if (x->plans)
 		raw_call(SYS_munmap, x->plans, (size_t)x->plan_bytes);
 	if (x->fd >= 0)
-		raw_call(SYS_close, x->fd);
+		raw_close(x->fd);
 	exchange_close_area(x);
 	*x = (struct exchange){.fd = -1, .area_fd = -1, .family_fd = -1};
 }

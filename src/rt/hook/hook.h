@@ -17,13 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/inside.h"
 #include "hook_abi.h"
 #include "hook_tree.h"
-#include "../raw_call.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-#define PAGE_BYTES  4096u
 
 #ifdef __x86_64__
 #define HOOK_BITS    64
@@ -238,15 +237,9 @@ struct chain *chain_own(uintptr_t sp, uint32_t tid);
 void chain_add_stack(uintptr_t start, uintptr_t bytes); /* a coroutine will run there */
 
 /* maps.c */
-struct mapping_bounds {
-	uintptr_t start, end;
-	bool is_main_stack;
-	int prot; /* PROT_* */
-	bool is_shared, has_file;
-};
-bool maps_find(uintptr_t address, struct mapping_bounds *bounds);
+struct maps_line; /* ../base/proc_text.h */
 /* The first thread's, and where the mapping below it ends. */
-bool maps_find_main_stack(struct mapping_bounds *bounds, uintptr_t *below);
+bool maps_find_main_stack(struct maps_line *line, uintptr_t *below);
 /* A free stretch of `bytes` at most `reach` away from [start, end); 0 = none. */
 uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
 /* Calls `each` with every stretch in which one file is mapped, from its first page on. */
@@ -354,24 +347,10 @@ bool library_is_copy(void); /* made by fork, and has not said hello for itself *
  * memory is the parent's (vfork). Signals are blocked. */
 bool library_is_own(void);
 
-static inline void signals_block(uint64_t *old)
+/* Of this process. */
+static inline bool thread_has_ended(uint32_t tid)
 {
-	uint64_t all = ~(uint64_t)0;
-
-	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, old, 8);
-}
-
-static inline void signals_unblock(const uint64_t *old)
-{
-	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, old, 0, 8);
-}
-
-static inline uint64_t ticks_now(void)
-{
-	uint32_t low, high;
-
-	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
+	return raw_call(SYS_tgkill, library.pid, tid, 0) == -RAW_ESRCH;
 }
 
 static inline struct hook_block *block_of(const struct hook_entry *e)
@@ -437,19 +416,6 @@ static inline bool exchange_word(uint64_t *word, uint64_t *old, uint64_t wanted)
 			 : "memory", "cc");
 	return done;
 #endif
-}
-
-static inline void bytes_copy(void *to, const void *from, size_t n)
-{
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
-}
-
-static inline bool bytes_equal(const void *a, const void *b, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (((const uint8_t *)a)[i] != ((const uint8_t *)b)[i])
-			return false;
-	return true;
 }
 
 #endif

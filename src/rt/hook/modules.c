@@ -5,7 +5,6 @@
  */
 #include <link.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "hook.h"
 
@@ -19,15 +18,6 @@ extern struct r_debug _r_debug __attribute__((weak));
  */
 static struct module_seen seen[MODULES_MAX];
 static uint32_t n_seen;
-
-static size_t text_length(const char *s)
-{
-	size_t n = 0;
-
-	while (s && s[n])
-		n++;
-	return n;
-}
 
 static bool is_known(const struct link_map *l)
 {
@@ -126,8 +116,8 @@ static struct hook_hello hello_of(enum hook_hello_kind kind, uint32_t n_modules)
 		.version = HOOK_ABI_VERSION,
 		.kind = kind,
 		.bits = HOOK_BITS,
-		.pid = (uint32_t)raw_call(SYS_getpid, 0),
-		.tid = (uint32_t)raw_call(SYS_gettid, 0),
+		.pid = raw_pid(),
+		.tid = raw_tid(),
 		.n_modules = n_modules,
 		.region_start = (uintptr_t)weir_region,
 		.region_bytes = REGION_BYTES,
@@ -145,7 +135,7 @@ static int apply_plan(struct exchange *x, const struct module_seen *fresh)
 	}
 	results = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (raw_failed(results))
-		return -12; /* ENOMEM */
+		return -RAW_ENOMEM;
 	patch_apply(x->plans, x->reply.n_plans, fresh, results);
 	exchange_results(x, results, x->reply.n_plans);
 	raw_call(SYS_munmap, results, bytes);
@@ -167,8 +157,8 @@ static int say_modules(enum hook_hello_kind kind)
 	if (raw_failed(message)) {
 		/* A program that never says hello is known by its exec. */
 		if (kind != HOOK_HELLO_START)
-			exchange_give_up(NULL, kind, -12);
-		return -12;
+			exchange_give_up(NULL, kind, -RAW_ENOMEM);
+		return -RAW_ENOMEM;
 	}
 	n = add_modules(message, &n_bytes, fresh, MODULES_MAX - n_seen);
 	if (!n && kind == HOOK_HELLO_MODULES) {
@@ -242,15 +232,14 @@ static uint32_t speaker;
 
 bool library_is_own(void)
 {
-	uint32_t own = (uint32_t)raw_call(SYS_getpid, 0), other = 0;
-	struct timespec pause = {0, SPEAKER_WAIT_NS};
+	uint32_t own = raw_pid(), other = 0;
 
 	while (library.pid != own || __atomic_load_n(&speaker, __ATOMIC_ACQUIRE) == own) {
 		if (library.is_off)
 			return false;
 		other = __atomic_load_n(&speaker, __ATOMIC_ACQUIRE);
 		if (other == own) {
-			raw_call(SYS_nanosleep, &pause, 0);
+			wait_ns(SPEAKER_WAIT_NS);
 		} else if (__atomic_compare_exchange_n(&speaker, &other, own, false,
 				   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			bool is_heard = library.pid == own || say_forked() >= 0;
@@ -332,8 +321,7 @@ static uintptr_t put_far_jump(uintptr_t brk)
 	bytes_copy(p + 2, &(uintptr_t){near + 8}, 4);
 #endif
 	bytes_copy(p + 8, &(uintptr_t){(uintptr_t)weir_debug_stub}, sizeof(uintptr_t));
-	raw_call(SYS_mprotect, near & ~(uintptr_t)(PAGE_BYTES - 1), PAGE_BYTES,
-		PROT_READ | PROT_EXEC);
+	raw_call(SYS_mprotect, PAGE_DOWN(near), PAGE_BYTES, PROT_READ | PROT_EXEC);
 	return near;
 }
 

@@ -17,7 +17,6 @@
 
 #include <linux/membarrier.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define REACH	      0x70000000u
 #define PATCHES_BITS  20 /* log2 of how many there may be */
@@ -59,8 +58,7 @@ static uint32_t lock_owner; /* the process whose thread changes code just now; 0
 /* In a forked child the owner may be a thread that is not there any more. */
 bool patch_lock(unsigned n_tries)
 {
-	uint32_t own = (uint32_t)raw_call(SYS_getpid, 0);
-	struct timespec pause = {0, LOCK_WAIT_NS};
+	uint32_t own = raw_pid();
 
 	while (n_tries--) {
 		uint32_t owner = __atomic_load_n(&lock_owner, __ATOMIC_ACQUIRE);
@@ -69,7 +67,7 @@ bool patch_lock(unsigned n_tries)
 					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return true;
 		if (n_tries)
-			raw_call(SYS_nanosleep, &pause, 0);
+			wait_ns(LOCK_WAIT_NS);
 	}
 	return false;
 }
@@ -146,8 +144,7 @@ static bool near_open(struct near_memory *m, uintptr_t start, uintptr_t end, uin
 	uintptr_t at;
 	void *p;
 
-	bytes = (bytes + N_STUBS * sizeof(uintptr_t) + PAGE_BYTES - 1) &
-		~(uintptr_t)(PAGE_BYTES - 1);
+	bytes = PAGE_UP(bytes + N_STUBS * sizeof(uintptr_t));
 	at = maps_find_gap(start, end, bytes, REACH);
 	if (!at)
 		return false;
@@ -313,8 +310,8 @@ static struct page_range pages_of(const struct hook_plan *plan, uintptr_t bias)
 		r.low = pad < r.low ? pad : r.low;
 		r.high = pad + JUMP_BYTES > r.high ? pad + JUMP_BYTES : r.high;
 	}
-	r.low &= ~(uintptr_t)(PAGE_BYTES - 1);
-	r.high = (r.high + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+	r.low = PAGE_DOWN(r.low);
+	r.high = PAGE_UP(r.high);
 	return r;
 }
 
@@ -430,7 +427,7 @@ void patch_apply(const uint8_t *plans, uint32_t n, const struct module_seen *mod
 static bool silence(const struct patch *p)
 {
 	static const uint8_t nop[HOOK_CALL_BYTES] = {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00};
-	uintptr_t page = p->call & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t page = PAGE_DOWN(p->call);
 
 	if (!code_reopen(page, page + PAGE_BYTES))
 		return false;
@@ -498,7 +495,7 @@ static void remove_patches(uint32_t id, enum patch_others others)
 /* Another process may have this very memory: vfork, or clone without CLONE_THREAD. */
 static bool is_alone(void)
 {
-	bool is_shared = library.pid != (uint32_t)raw_call(SYS_getpid, 0) && !library_is_copy();
+	bool is_shared = library.pid != raw_pid() && !library_is_copy();
 
 	return !is_shared && tasks_count() == 1;
 }
@@ -531,16 +528,16 @@ void patch_forget(uintptr_t start, uintptr_t end)
 /* Nobody is kept waiting but who changes the protection of code that is patched. */
 void patch_note_protection(uintptr_t low, uintptr_t high, int prot)
 {
-	uint64_t all = ~(uint64_t)0, old;
+	uint64_t old;
 
 	if (!code_is_open(low, high))
 		return;
-	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &old, 8);
+	signals_block(&old);
 	if (patch_lock(LOCK_TRIES)) {
 		code_note_protection(low, high, prot);
 		patch_unlock();
 	}
-	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, 8);
+	signals_unblock(&old);
 }
 
 /* --- one jump by itself ------------------------------------------------------------------ */
@@ -549,7 +546,7 @@ static uintptr_t jump_site; /* 0 = none */
 
 bool patch_jump(uintptr_t site, uintptr_t target, uint8_t *original)
 {
-	uintptr_t page = site & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t page = PAGE_DOWN(site);
 
 	if (jump_site || code_crosses_line(site, JUMP_BYTES))
 		return false; /* it could not be taken out again at once */
@@ -564,7 +561,7 @@ bool patch_jump(uintptr_t site, uintptr_t target, uint8_t *original)
 
 void patch_unjump(uintptr_t site, const uint8_t *original)
 {
-	uintptr_t page = site & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t page = PAGE_DOWN(site);
 
 	if (!code_reopen(page, page + PAGE_BYTES))
 		return;

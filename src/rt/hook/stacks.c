@@ -7,16 +7,10 @@
  */
 #include "hook.h"
 
-#include <sys/resource.h>
+#include "../base/stack_bounds.h"
 
-#define CLOSE_BYTES	    8192u
-#define N_STACKS	    1024u
-#define CONTROL_BLOCK_BYTES 2560u  /* struct pthread of any glibc has less */
-#define BLOCK_ABOVE_BYTES   16384u /* of a thread's stack, above its control block */
-/* A pair of words with a pointer, or a thread id, for the size is no stack. */
-#define THREAD_STACK_BYTES_MIN 8192u
-#define THREAD_STACK_BYTES_MAX ((uintptr_t)1 << (sizeof(long) == 8 ? 40 : 30))
-#define MAIN_STACK_BYTES       (1u << 30) /* where no limit is set */
+#define CLOSE_BYTES 8192u
+#define N_STACKS    1024u
 
 static uint32_t last_number; /* of a chain */
 static struct {
@@ -25,19 +19,19 @@ static struct {
 } stacks[N_STACKS];   /* that makecontext was called for, the latest ones */
 static uint32_t n_stacks;
 
-static bool has_ended(uint32_t tid)
-{
-	return raw_call(SYS_tgkill, library.pid, tid, 0) == -3; /* ESRCH */
-}
-
 static uint32_t new_number(void)
 {
 	return __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
 }
 
-static bool overlaps(const struct chain *c, uintptr_t low, uintptr_t high)
+static bool overlaps(const struct chain *c, const struct stack_bounds *b)
 {
-	return c->low < high && low < c->high;
+	return c->low < b->high && b->low < c->high;
+}
+
+static bool is_at(const struct chain *c, const struct stack_bounds *b)
+{
+	return c->low == b->low && c->high == b->high;
 }
 
 /* --- a thread's own ---------------------------------------------------------------------- */
@@ -54,77 +48,43 @@ static uintptr_t thread_pointer(void)
 	return p;
 }
 
-/*
- * glibc has a thread's control block at the upper end of its stack, and in it the start and the
- * size of the whole; where in it differs by version. The first thread has none.
- */
-static bool bounds_by_control_block(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+static bool find_bounds(uintptr_t sp, struct stack_bounds *b)
 {
-	uintptr_t block = thread_pointer();
-	struct mapping_bounds m;
-	const uintptr_t *word = (const uintptr_t *)block;
-	uintptr_t end = block + CONTROL_BLOCK_BYTES;
+	uintptr_t block = thread_pointer(), below;
+	struct maps_line line = {0};
 
-	*low = *high = block;
-	if (!maps_find(block, &m))
+	if (maps_find(block, &line) && stack_find_by_control_block(block, sp, &line, b))
+		return true;
+	if (!maps_find_main_stack(&line, &below))
 		return false;
-	end = end < m.end ? end : m.end;
-	for (; (uintptr_t)(word + 2) <= end; word++) {
-		uintptr_t start = word[0], bytes = word[1];
-		bool is_aligned = !((start | bytes) & (PAGE_BYTES - 1));
-
-		if (start > block || block - start >= bytes || bytes > THREAD_STACK_BYTES_MAX ||
-			bytes < THREAD_STACK_BYTES_MIN || start + bytes - block > BLOCK_ABOVE_BYTES)
-			continue;
-		if ((sp - start < block - start || is_aligned) && start < *low)
-			*low = start;
-	}
-	return *low < *high;
-}
-
-/* It grows down to its limit; nothing else is mapped so far. */
-static bool bounds_of_main(uintptr_t *low, uintptr_t *high)
-{
-	struct mapping_bounds m;
-	uint64_t limit[2] = {MAIN_STACK_BYTES, 0};
-	uintptr_t below;
-
-	if (!maps_find_main_stack(&m, &below))
-		return false;
-	raw_call(SYS_prlimit64, 0, RLIMIT_STACK, 0, limit);
-	if (limit[0] > MAIN_STACK_BYTES)
-		limit[0] = MAIN_STACK_BYTES;
-	*high = m.end;
-	*low = m.end > limit[0] ? m.end - (uintptr_t)limit[0] : 0;
-	*low = *low < below ? below : *low;
-	*low = *low < m.start ? *low : m.start;
+	stack_bounds_of_main(&line, below, b);
 	return true;
 }
 
-static void set_bounds(struct chain *c, uintptr_t low, uintptr_t high)
+static void set_bounds(struct chain *c, const struct stack_bounds *b)
 {
-	c->low = low;
-	c->high = high;
-	c->start = low;
-	c->bytes = c->has_stacks_inside ? 0 : high - low;
+	c->low = b->low;
+	c->high = b->high;
+	c->start = b->low;
+	c->bytes = c->has_stacks_inside ? 0 : b->high - b->low;
 }
 
 /* A thread runs there now: what was there before is gone, but for coroutines that it made itself.
  */
-static bool clear_for_thread(uintptr_t low, uintptr_t high, uint32_t tid)
+static bool clear_for_thread(const struct stack_bounds *b, uint32_t tid)
 {
 	bool has_stacks = false;
 	struct chain *c;
 
 	for (uint32_t i = 0; i < N_STACKS; i++) {
-		if (stacks[i].start >= high || low >= stacks[i].start + stacks[i].bytes)
+		if (stacks[i].start >= b->high || b->low >= stacks[i].start + stacks[i].bytes)
 			continue;
 		has_stacks |= stacks[i].tid == tid;
 		if (stacks[i].tid != tid)
 			stacks[i].bytes = 0;
 	}
 	for (uint32_t i = 0; (c = chain_at(i)); i++) {
-		if (!overlaps(c, low, high) || c->owner == tid || !has_ended(c->owner) ||
+		if (!overlaps(c, b) || c->owner == tid || !thread_has_ended(c->owner) ||
 			(c->kind != CHAIN_OWN && c->kind != CHAIN_CONTEXT))
 			continue;
 		chain_reset(c);
@@ -134,24 +94,24 @@ static bool clear_for_thread(uintptr_t low, uintptr_t high, uint32_t tid)
 	return has_stacks;
 }
 
-static struct chain *find_own(uintptr_t low, uintptr_t high)
+static struct chain *find_own(const struct stack_bounds *b)
 {
 	struct chain *c;
 
 	for (uint32_t i = 0; (c = chain_at(i)); i++)
-		if (c->kind == CHAIN_OWN && c->low == low && c->high == high)
+		if (c->kind == CHAIN_OWN && is_at(c, b))
 			return c;
 	return NULL;
 }
 
 struct chain *chain_own(uintptr_t sp, uint32_t tid)
 {
-	uintptr_t low, high;
+	struct stack_bounds b;
 	struct chain *c;
 
-	if (!bounds_by_control_block(sp, &low, &high) && !bounds_of_main(&low, &high))
-		low = high = 0; /* its calls are taken for a coroutine's */
-	c = high ? find_own(low, high) : NULL;
+	if (!find_bounds(sp, &b))
+		b.low = b.high = 0; /* its calls are taken for a coroutine's */
+	c = b.high ? find_own(&b) : NULL;
 	if (c) {
 		/* After fork it is still this thread's; else that of a thread that is gone. */
 		if (c->owner != tid && library.pid != tid)
@@ -163,8 +123,8 @@ struct chain *chain_own(uintptr_t sp, uint32_t tid)
 	if (!c)
 		return NULL;
 	c->owner = tid;
-	c->has_stacks_inside = high && clear_for_thread(low, high, tid);
-	set_bounds(c, low, high);
+	c->has_stacks_inside = b.high && clear_for_thread(&b, tid);
+	set_bounds(c, &b);
 	__atomic_store_n(&c->kind, CHAIN_OWN, __ATOMIC_RELEASE);
 	return c;
 }
@@ -172,13 +132,13 @@ struct chain *chain_own(uintptr_t sp, uint32_t tid)
 /* --- coroutines' and signal stacks ------------------------------------------------------- */
 
 /* What ran there before has ended. */
-static void clear_for_context(struct chain *c, uintptr_t low, uintptr_t high)
+static void clear_for_context(struct chain *c, const struct stack_bounds *b)
 {
 	if (c->top != c->first) {
 		chain_reset(c);
 		c->number = new_number();
 	}
-	if (c->low == low && c->high == high)
+	if (is_at(c, b))
 		return;
 	c->bytes = 0;
 	__atomic_store_n(&c->kind, CHAIN_FREE, __ATOMIC_RELEASE);
@@ -186,20 +146,21 @@ static void clear_for_context(struct chain *c, uintptr_t low, uintptr_t high)
 
 void chain_add_stack(uintptr_t start, uintptr_t bytes)
 {
+	const struct stack_bounds b = {start, start + bytes};
 	uint32_t place = N_STACKS;
 	struct chain *c;
 
 	for (uint32_t i = 0; i < N_STACKS; i++) {
-		if (stacks[i].start >= start + bytes || start >= stacks[i].start + stacks[i].bytes)
+		if (stacks[i].start >= b.high || start >= stacks[i].start + stacks[i].bytes)
 			continue;
 		stacks[i].bytes = 0;
 		place = i;
 	}
 	for (uint32_t i = 0; (c = chain_at(i)); i++) {
-		if (!overlaps(c, start, start + bytes))
+		if (!overlaps(c, &b))
 			continue;
 		if (c->kind == CHAIN_CONTEXT) {
-			clear_for_context(c, start, start + bytes);
+			clear_for_context(c, &b);
 		} else if (c->kind == CHAIN_OWN && !c->has_stacks_inside) {
 			c->has_stacks_inside = true;
 			c->bytes = 0;
@@ -208,37 +169,20 @@ void chain_add_stack(uintptr_t start, uintptr_t bytes)
 	if (place == N_STACKS)
 		place = __atomic_fetch_add(&n_stacks, 1, __ATOMIC_RELAXED) % N_STACKS;
 	stacks[place].start = start;
-	stacks[place].tid = (uint32_t)raw_call(SYS_gettid, 0);
+	stacks[place].tid = raw_tid();
 	stacks[place].bytes = bytes;
 }
 
-static bool stack_find(uintptr_t sp, uintptr_t *start, uintptr_t *bytes)
+static bool stack_find(uintptr_t sp, struct stack_bounds *b)
 {
 	for (uint32_t i = 0; i < N_STACKS; i++) {
 		if (sp - stacks[i].start < stacks[i].bytes) {
-			*start = stacks[i].start;
-			*bytes = stacks[i].bytes;
+			b->low = stacks[i].start;
+			b->high = b->low + stacks[i].bytes;
 			return true;
 		}
 	}
 	return false;
-}
-
-/* The handler of a signal runs there: what it calls is called in the midst of what it interrupted.
- */
-static bool is_signal_stack(uintptr_t sp, uintptr_t *start, uintptr_t *bytes)
-{
-	struct {
-		uintptr_t sp;
-		int flags;
-		uintptr_t bytes;
-	} s = {0};
-
-	if (raw_call(SYS_sigaltstack, 0, &s) < 0 || sp - s.sp >= s.bytes)
-		return false;
-	*start = s.sp;
-	*bytes = s.bytes;
-	return true;
 }
 
 static struct chain *find_told(uintptr_t sp, enum chain_kind kind)
@@ -251,26 +195,27 @@ static struct chain *find_told(uintptr_t sp, enum chain_kind kind)
 	return NULL;
 }
 
+/* Where the handler of a signal runs, what it calls is called in the midst of what it interrupted. */
 static struct chain *told(struct thread *t, uintptr_t sp)
 {
-	uintptr_t start, bytes;
-	bool is_signal = is_signal_stack(sp, &start, &bytes);
+	struct stack_bounds b;
+	bool is_signal = stack_find_signal(sp, &b);
 	enum chain_kind kind = is_signal ? CHAIN_SIGNAL : CHAIN_CONTEXT;
 	struct chain *c;
 
-	if (!is_signal && !stack_find(sp, &start, &bytes))
+	if (!is_signal && !stack_find(sp, &b))
 		return NULL;
 	c = find_told(sp, kind);
-	if (c && (c->low != start || c->high != start + bytes)) {
+	if (c && !is_at(c, &b)) {
 		if (c->top != c->first)
 			return c; /* of before, still in use */
-		set_bounds(c, start, start + bytes);
+		set_bounds(c, &b);
 	}
 	if (!c) {
 		c = chain_new(CHAIN_TAKEN);
 		if (!c)
 			return NULL;
-		set_bounds(c, start, start + bytes);
+		set_bounds(c, &b);
 		c->number = is_signal ? 0 : new_number();
 		__atomic_store_n(&c->kind, (uint32_t)kind, __ATOMIC_RELEASE);
 	}
@@ -348,9 +293,9 @@ static bool is_signal_stack_inside(struct chain *own, uintptr_t sp)
 	struct hook_entry *last = chain_below(own, own->top);
 	bool is_above = (last && entry_sp(last) < sp) ||
 			(own->writers[0].slot && own->writers[0].slot < sp);
-	uintptr_t start, bytes;
+	struct stack_bounds b;
 
-	return is_above && is_signal_stack(sp, &start, &bytes);
+	return is_above && stack_find_signal(sp, &b);
 }
 
 struct chain *chain_find(struct thread *t, uintptr_t sp)

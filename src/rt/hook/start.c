@@ -14,16 +14,6 @@ struct library library;
 char weir_place[HOOK_PLACE_BYTES];
 uint8_t weir_call_stack[CALL_STACK_BYTES] __attribute__((aligned(64)));
 
-static void copy_text(char *to, size_t max, const char *from)
-{
-	size_t i = 0;
-
-	for (; from[i] && i + 1 < max; i++)
-		to[i] = from[i];
-	for (; i < max; i++)
-		to[i] = 0;
-}
-
 /* A forked child has its parent's, which is the same. Without it only counting suffers. */
 static void open_family(int fd)
 {
@@ -47,7 +37,7 @@ static void open_family(int fd)
 static void *area_place(uint64_t bytes)
 {
 #ifdef __x86_64__
-	uintptr_t here = (uintptr_t)weir_region & ~(uintptr_t)(PAGE_BYTES - 1);
+	uintptr_t here = PAGE_DOWN(weir_region);
 
 	if (here > bytes && here - bytes > 2 * AREA_DISTANCE)
 		return (void *)(here - bytes - AREA_DISTANCE);
@@ -65,25 +55,24 @@ int library_open_area(const struct exchange *x)
 	size_t n_bytes;
 
 	if (x->area_fd < 0)
-		return -24; /* EMFILE: the kernel drops descriptors that the program may not have */
+		return -RAW_EMFILE; /* the kernel drops descriptors that the program may not have */
 	if (bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
-		return -22; /* EINVAL */
+		return -RAW_EINVAL;
 	control = raw_mmap(area_place(bytes), (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		x->area_fd);
 	if (raw_failed(control))
-		return -12;
+		return -RAW_ENOMEM;
 	if (control->magic != HOOK_ABI_MAGIC || control->version != HOOK_ABI_VERSION) {
 		raw_call(SYS_munmap, control, (size_t)bytes);
-		return -22;
+		return -RAW_EINVAL;
 	}
 	raw_call(SYS_madvise, control, (size_t)bytes, MADV_DONTFORK);
-	n_bytes = ((control->n_threads + 1) * sizeof(*threads) + PAGE_BYTES - 1) &
-		  ~(size_t)(PAGE_BYTES - 1);
+	n_bytes = PAGE_UP((control->n_threads + 1) * sizeof(*threads));
 	/* Those of the area before stay: a thread of theirs may still look at its own. */
 	threads = raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (raw_failed(threads) || raw_call(SYS_madvise, threads, n_bytes, MADV_WIPEONFORK) < 0) {
 		raw_call(SYS_munmap, control, (size_t)bytes);
-		return -12;
+		return -RAW_ENOMEM;
 	}
 	open_family(x->family_fd);
 	library.threads = threads;
@@ -93,7 +82,7 @@ int library_open_area(const struct exchange *x)
 	library.area = (uintptr_t)control;
 	library.area_bytes = bytes;
 	library.ring_bytes = control->ring_bytes;
-	library.pid = (uint32_t)raw_call(SYS_getpid, 0);
+	library.pid = raw_pid();
 	library.control = control;
 	if (!library.is_forked)
 		chains_disown();
@@ -168,10 +157,10 @@ static int begin(const char *place, bool is_attached)
 	int rc;
 
 	if (library.control && !library.is_off)
-		return -16; /* EBUSY: another recording */
+		return -RAW_EBUSY; /* another recording */
 	if (is_attached && !take_rest_out())
-		return -11; /* EAGAIN */
-	copy_text(weir_place, sizeof(weir_place), place);
+		return -RAW_EAGAIN;
+	text_copy(weir_place, sizeof(weir_place), place);
 	library.is_off = false;
 	library.is_attached = is_attached;
 	library.session++;
@@ -213,21 +202,12 @@ void library_stop(void)
 	patch_unlock();
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-	while (*a && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
-
 int weir_detach(const char *place, int others_stopped)
 {
-	if (!is_same_text(place, weir_place))
-		return -3; /* ESRCH */
+	if (!text_equals(place, weir_place))
+		return -RAW_ESRCH;
 	if (!patch_lock(others_stopped ? 1 : LOCK_TRIES))
-		return -11; /* EAGAIN */
+		return -RAW_EAGAIN;
 	library.is_off = true;
 	stop(others_stopped ? PATCH_OTHERS_STOPPED : PATCH_OTHERS_RUN);
 	patch_unlock();
@@ -262,7 +242,7 @@ static const uintptr_t *protection_args(enum hook_own own, const uintptr_t *args
 void library_note_call(enum hook_own own, const uintptr_t args[HOOK_NOTE_ARGS], uintptr_t sp)
 {
 	const uintptr_t *protection = protection_args(own, args);
-	uint64_t all = ~(uint64_t)0, old;
+	uint64_t old;
 
 	if (protection)
 		patch_note_protection(
@@ -271,12 +251,12 @@ void library_note_call(enum hook_own own, const uintptr_t args[HOOK_NOTE_ARGS], 
 		return;
 	/* From the filter on, a system call of ours may end the program: so this is the moment to
 	 * make the last ones. A child says hello first, so that the recorder is told of it, too. */
-	raw_call(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &old, 8);
+	signals_block(&old);
 	thread_ensure(sp);
 	if (library.control && !library.is_off && !library_is_copy())
 		library.control->stop_reason = HOOK_STOP_FILTER;
 	library_stop();
-	raw_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &old, 0, 8);
+	signals_unblock(&old);
 }
 
 static unsigned number_of(const char *text)
@@ -286,20 +266,6 @@ static unsigned number_of(const char *text)
 	for (; text && *text >= '0' && *text <= '9'; text++)
 		n = n * 10 + (unsigned)(*text - '0');
 	return n;
-}
-
-static const char *environment_find(char **environment, const char *name)
-{
-	for (; environment && *environment; environment++) {
-		const char *p = *environment;
-		size_t i = 0;
-
-		while (name[i] && p[i] == name[i])
-			i++;
-		if (!name[i] && p[i] == '=')
-			return p + i + 1;
-	}
-	return NULL;
 }
 
 __attribute__((constructor)) static void start(int argc, char **argv, char **environment)

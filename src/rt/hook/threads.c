@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The threads of the program and their rings. All of this runs with signals blocked. */
-#include <linux/futex.h>
-#include <time.h>
-
 #include "ring.h"
 
 #define WAIT_NS		100000000
@@ -14,11 +11,6 @@
 #define HEARTBEAT_TICKS 3000000000ull /* about a second: then the recorder is looked for */
 
 __thread struct thread *weir_thread;
-
-static uint32_t own_tid(void)
-{
-	return (uint32_t)raw_call(SYS_gettid, 0);
-}
 
 static struct hook_thread *shared_threads(void)
 {
@@ -77,8 +69,7 @@ static bool has_ended_threads(void)
 	for (uint32_t i = 0; i < control->n_threads; i++) {
 		uint64_t was = *(volatile uint64_t *)&shared[i].state;
 
-		if ((uint32_t)was == HOOK_THREAD_LIVE &&
-			raw_call(SYS_tgkill, library.pid, shared[i].own_tid, 0) == -3 /* ESRCH */)
+		if ((uint32_t)was == HOOK_THREAD_LIVE && thread_has_ended(shared[i].own_tid))
 			mark_gone(&shared[i], was);
 		has |= shared[i].state == HOOK_THREAD_GONE;
 	}
@@ -91,14 +82,13 @@ static bool has_ended_threads(void)
  */
 static bool wait_for_tid(struct hook_thread *shared)
 {
-	struct timespec pause = {0, WAIT_NS};
 	uint32_t new = HOOK_THREAD_NEW;
 
 	__atomic_store_n(&shared->state, new, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < WAITS_MAX && shared->state == HOOK_THREAD_NEW; i++) {
 		if (library.control->is_off || (i && i % LIFE_WAITS == 0 && !exchange_recorder_lives()))
 			break;
-		raw_call(SYS_futex, &shared->state, FUTEX_WAIT, HOOK_THREAD_NEW, &pause);
+		futex_wait(&shared->state, HOOK_THREAD_NEW, 0, WAIT_NS);
 	}
 	return !__atomic_compare_exchange_n(
 		&shared->state, &new, HOOK_THREAD_FREE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -108,7 +98,7 @@ static struct thread *take_entry_for(uintptr_t sp)
 {
 	struct hook_control *control = library.control;
 	struct hook_thread *shared = shared_threads();
-	uint32_t tid = own_tid();
+	uint32_t tid = raw_tid();
 
 	for (uint32_t i = 0; i < control->n_threads; i++) {
 		struct thread *t = &library.threads[i];
@@ -155,7 +145,6 @@ static struct thread *thread_register(uintptr_t sp)
 {
 	static __thread uint64_t again_at;
 	static __thread uint32_t told_session;
-	struct timespec pause = {0, ROOM_WAIT_NS};
 	struct thread *t;
 
 	if (told_session == library.session && ticks_now() < again_at)
@@ -164,7 +153,7 @@ static struct thread *thread_register(uintptr_t sp)
 		t = take_entry_for(sp);
 		if (t || !has_ended_threads())
 			break;
-		raw_call(SYS_nanosleep, &pause, 0);
+		wait_ns(ROOM_WAIT_NS);
 	}
 	if (t)
 		return t;
@@ -224,7 +213,6 @@ static uint32_t records_ahead(const struct thread *t, uint64_t written)
 /* Until the recorder has emptied the part that comes next. */
 static bool wait_for_room(struct thread *t, uint64_t written, uint32_t room)
 {
-	struct timespec pause = {0, WAIT_NS};
 	uint64_t began = ticks_now();
 	uint32_t seen = consumed_now(t);
 	bool has_room = false;
@@ -239,7 +227,7 @@ static bool wait_for_room(struct thread *t, uint64_t written, uint32_t room)
 		has_room = records_ahead(t, written) <= room;
 		if (has_room)
 			break;
-		raw_call(SYS_futex, &t->shared->is_waiting, FUTEX_WAIT, 1, &pause);
+		futex_wait(&t->shared->is_waiting, 1, 0, WAIT_NS);
 		if (consumed_now(t) != seen) {
 			seen = consumed_now(t);
 			n_waits = 0;

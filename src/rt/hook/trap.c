@@ -39,7 +39,7 @@ static void die_of_trap(void)
 
 	raw_call(SYS_rt_sigaction, SIGTRAP, &none, 0, 8);
 	raw_call(SYS_rt_sigprocmask, 1 /* SIG_UNBLOCK */, &mask, 0, 8);
-	raw_call(SYS_tgkill, raw_call(SYS_getpid, 0), raw_call(SYS_gettid, 0), SIGTRAP);
+	raw_call(SYS_tgkill, raw_pid(), raw_tid(), SIGTRAP);
 }
 
 /*
@@ -127,7 +127,7 @@ static int own_sigaction(int number, const struct sigaction *wanted, struct siga
 	long rc;
 
 	if (number >= 32 && number < 32 + N_INTERNAL_SIGNALS)
-		return -22; /* EINVAL */
+		return -RAW_EINVAL;
 	if (number == SIGTRAP) {
 		struct kernel_sigaction before = theirs; /* both may be the same structure */
 

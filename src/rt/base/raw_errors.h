@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef WEIR_RT_COUNT_RAW_ERRORS_H
-#define WEIR_RT_COUNT_RAW_ERRORS_H
+#ifndef WEIR_RT_BASE_RAW_ERRORS_H
+#define WEIR_RT_BASE_RAW_ERRORS_H
 
-/* Results of system calls that are looked at. */
+/* Errors of system calls that are looked at, or said to the tool outside: the kernel's numbers. */
 #define RAW_EPERM	 1
 #define RAW_ENOENT	 2
 #define RAW_ESRCH	 3
 #define RAW_EINTR	 4
+#define RAW_EIO		 5
+#define RAW_EAGAIN	 11
+#define RAW_ENOMEM	 12
 #define RAW_EACCES	 13
+#define RAW_EFAULT	 14
+#define RAW_EBUSY	 16
 #define RAW_EEXIST	 17
 #define RAW_ENOTDIR	 20
 #define RAW_EISDIR	 21
@@ -20,6 +25,7 @@
 #define RAW_ENAMETOOLONG 36
 #define RAW_ENOSYS	 38
 #define RAW_EOPNOTSUPP	 95
+#define RAW_ECONNREFUSED 111
 #define RAW_EDQUOT	 122
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* System calls without libc: the program's errno, locks and cancellation points stay untouched. */
-#ifndef WEIR_RT_RAW_CALL_H
-#define WEIR_RT_RAW_CALL_H
+/* System calls without libc: the program's errno, locks and cancellation points stay untouched.
+ * An error is a negative result (raw_errors.h). */
+#ifndef WEIR_RT_BASE_RAW_CALL_H
+#define WEIR_RT_BASE_RAW_CALL_H
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -58,9 +61,30 @@ static inline void *raw_mmap(void *at, size_t n, int prot, int flags, int fd)
 }
 #endif
 
-static inline int raw_failed(const void *p)
+static inline bool raw_failed(const void *p)
 {
 	return (uintptr_t)p > (uintptr_t)-4096;
+}
+
+/* A descriptor that no other program inherits, or a negative error. */
+static inline int raw_open(const char *path, int flags)
+{
+	return (int)raw_call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0666);
+}
+
+static inline void raw_close(int fd)
+{
+	raw_call(SYS_close, fd);
+}
+
+static inline uint32_t raw_pid(void)
+{
+	return (uint32_t)raw_call(SYS_getpid, 0);
+}
+
+static inline uint32_t raw_tid(void)
+{
+	return (uint32_t)raw_call(SYS_gettid, 0);
 }
 
 #endif
