@@ -106,15 +106,10 @@ void images_drop_changed(struct images *t)
 
 static int read_file(struct image_content *c, const struct mapped_file *f, struct err *err)
 {
-	int rc = file_map_open_fd(&c->file, f->fd, f->path, err);
+	int rc = mapped_file_read_elf(f, &c->file, &c->image.elf, err);
 
 	if (rc < 0)
 		return rc;
-	rc = elf_file_init(&c->image.elf, c->file.bytes, err);
-	if (rc < 0) {
-		file_map_release(&c->file);
-		return rc;
-	}
 	c->opened = mem_strdup(f->path);
 	c->st = f->st;
 	c->image.has_elf = true;

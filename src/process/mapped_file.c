@@ -8,9 +8,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#include "base/file.h"
 #include "base/mem.h"
-#include "elf/elf_file.h"
 
 struct search {
 	struct mapped_file *f; /* what is looked at, then the result */
@@ -82,18 +80,15 @@ static int check_build_id(const struct search *s, struct err *err)
 	struct span wanted = s->build_id, id;
 	struct file_map map;
 	struct elf_file elf;
-	int rc = file_map_open_fd(&map, s->f->fd, s->f->path, err);
+	int rc = mapped_file_read_elf(s->f, &map, &elf, err);
 
 	if (rc < 0)
 		return rc;
-	rc = elf_file_init(&elf, map.bytes, err);
-	if (rc == 0) {
-		id = elf_file_build_id(&elf);
-		if (id.n < wanted.n || memcmp(id.p, wanted.p, wanted.n) != 0)
-			rc = err_set(err, ERR_NOT_FOUND,
-				"the file there now is another version (build-id differs)");
-		elf_file_release(&elf);
-	}
+	id = elf_file_build_id(&elf);
+	if (id.n < wanted.n || memcmp(id.p, wanted.p, wanted.n) != 0)
+		rc = err_set(err, ERR_NOT_FOUND,
+			"the file there now is another version (build-id differs)");
+	elf_file_release(&elf);
 	file_map_release(&map);
 	return rc;
 }
@@ -169,4 +164,17 @@ void mapped_file_close(struct mapped_file *f)
 	fd_cleanup(&f->fd);
 	free(f->path);
 	f->path = NULL;
+}
+
+int mapped_file_read_elf(
+	const struct mapped_file *f, struct file_map *map, struct elf_file *elf, struct err *err)
+{
+	int rc = file_map_open_fd(map, f->fd, f->path, err);
+
+	if (rc < 0)
+		return rc;
+	rc = elf_file_init(elf, map->bytes, err);
+	if (rc < 0)
+		file_map_release(map);
+	return rc;
 }

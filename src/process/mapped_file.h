@@ -15,7 +15,9 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/span.h"
+#include "elf/elf_file.h"
 #include "process/proc.h"
 
 struct mapped_file {
@@ -32,5 +34,8 @@ int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping
 	struct span build_id, struct err *err);
 /* Also of one that could not be opened. */
 void mapped_file_close(struct mapped_file *f);
+/* Its bytes as an ELF file, both released by the caller. */
+int mapped_file_read_elf(
+	const struct mapped_file *f, struct file_map *map, struct elf_file *elf, struct err *err);
 
 #endif

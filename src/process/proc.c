@@ -243,7 +243,7 @@ uint64_t proc_start_ns(pid_t pid)
 	return ticks && since_boot > suspended ? since_boot - suspended : 0;
 }
 
-/* --- namespaces and memory -------------------------------------------------------------------- */
+/* --- namespaces, settings, memory ------------------------------------------------------------- */
 
 unsigned proc_own_number(pid_t pid, pid_t tid, pid_t *own)
 {
@@ -270,6 +270,17 @@ uint64_t proc_namespace_id(pid_t pid, const char *kind)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
 	return stat(path, &ours) == 0 && ours.st_ino == theirs.st_ino ? 0 : theirs.st_ino;
+}
+
+int proc_setting(const char *name, int otherwise)
+{
+	char *path = mem_printf("/proc/sys/%s", name);
+	struct buf b = {0};
+	int value = file_read(&b, path, PROC_FILE_MAX, NULL) == 0 ? atoi(buf_text(&b)) : otherwise;
+
+	buf_release(&b);
+	free(path);
+	return value;
 }
 
 bool proc_read_memory(pid_t pid, uint64_t addr, void *to, size_t bytes)

@@ -65,6 +65,9 @@ unsigned proc_own_number(pid_t pid, pid_t tid, pid_t *own);
  * known. */
 uint64_t proc_namespace_id(pid_t pid, const char *kind);
 
+/* A number of /proc/sys ("kernel/kptr_restrict"). */
+int proc_setting(const char *name, int otherwise);
+
 /* Copies memory of the process: all of it, or false. */
 bool proc_read_memory(pid_t pid, uint64_t addr, void *to, size_t bytes);
 

@@ -2,6 +2,7 @@
 /* weir-test: tsan */
 /* /proc/PID/maps from hand-made texts, and the rest of /proc on ourselves and our children. */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -314,7 +315,38 @@ static void test_memory(void)
 	CHECK(proc_read_memory(getpid(), (uintptr_t)pages + 4090, copy, 6));
 	CHECK(!proc_read_memory(getpid(), (uintptr_t)pages + 4090, copy, 7)); /* all or nothing */
 	munmap(pages, 4096);
-	CHECK_EQ(proc_namespace_id(getpid(), "mnt"), 0);
+}
+
+static void test_setting(void)
+{
+	CHECK(proc_setting("kernel/pid_max", -1) > 0);
+	CHECK_EQ(proc_setting("kernel/no-such-setting", 7), 7);
+}
+
+static void test_namespace(void)
+{
+	uint64_t other;
+	char done = 0;
+	int ready[2];
+	pid_t pid;
+
+	CHECK_EQ(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		done = unshare(CLONE_NEWNET) == 0;
+		if (write(ready[1], &done, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	CHECK_EQ(read(ready[0], &done, 1), 1);
+	CHECK_EQ(proc_namespace_id(getpid(), "net"), 0);
+	CHECK_EQ(proc_namespace_id(pid, "mnt"), 0);
+	other = proc_namespace_id(pid, "net");
+	CHECK(done ? other != 0 : other == 0); /* it takes a privilege */
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
 }
 
 static void test_kept_mappings(void)
@@ -438,6 +470,8 @@ int main(void)
 		{"the path of the program is cut to the room", test_exe},
 		{"only a mark at the end of a path is one", test_deleted},
 		{"memory is read as a whole or not at all", test_memory},
+		{"a setting that is not there has a default", test_setting},
+		{"a namespace that is not ours has an identity", test_namespace},
 		{"kept mappings have their own paths", test_kept_mappings},
 		{"the command line has blanks between its words", test_command_line},
 		{"a child began when it was forked", test_start_time},

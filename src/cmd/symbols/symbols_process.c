@@ -63,14 +63,12 @@ static bool find_base(const struct mapped_file *f, uint64_t offset, struct iaddr
 {
 	struct file_map file;
 	struct elf_file elf;
-	bool found = false;
+	bool found;
 
-	if (file_map_open_fd(&file, f->fd, f->path, NULL) < 0)
+	if (mapped_file_read_elf(f, &file, &elf, NULL) < 0)
 		return false;
-	if (elf_file_init(&elf, file.bytes, NULL) == 0) {
-		found = elf_file_offset_to_iaddr(&elf, (struct foff){offset}, base);
-		elf_file_release(&elf);
-	}
+	found = elf_file_offset_to_iaddr(&elf, (struct foff){offset}, base);
+	elf_file_release(&elf);
 	file_map_release(&file);
 	return found;
 }

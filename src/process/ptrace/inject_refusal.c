@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "process/proc.h"
 
 #define PATH_BYTES_MAX 4096
@@ -123,17 +122,14 @@ int inject_check_process(pid_t pid, struct err *err)
 
 int inject_refused(pid_t pid, int errnum, struct err *err)
 {
-	struct buf b = {0};
-	int scope = 0, rc;
+	int scope, rc;
 
 	if (errnum != EPERM)
 		return err_sys(err, errnum, "process %d: ptrace", pid);
 	rc = inject_check_tracer(pid, err);
 	if (rc < 0)
 		return rc;
-	if (file_read(&b, "/proc/sys/kernel/yama/ptrace_scope", 64, NULL) == 0)
-		scope = atoi(buf_text(&b));
-	buf_release(&b);
+	scope = proc_setting("kernel/yama/ptrace_scope", 0);
 	if (scope >= 3)
 		return err_set(err, ERR_PERMISSION,
 			"process %d cannot be traced: /proc/sys/kernel/yama/ptrace_scope is %d, which forbids it to everybody",

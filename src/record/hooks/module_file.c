@@ -46,12 +46,7 @@ int module_file_open(
 	*f = (struct module_file){0};
 	if (rc < 0)
 		return rc;
-	rc = file_map_open_fd(&f->file, mapped.fd, mapped.path, err);
-	if (rc == 0) {
-		rc = elf_file_init(&f->elf, f->file.bytes, err);
-		if (rc < 0)
-			file_map_release(&f->file);
-	}
+	rc = mapped_file_read_elf(&mapped, &f->file, &f->elf, err);
 	if (rc == 0) {
 		f->path = mem_strndup(m->path, path_plain_bytes(m->path));
 		f->key = key_of(&mapped.st);
