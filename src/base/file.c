@@ -115,13 +115,19 @@ int file_replace(const char *path, struct span bytes, unsigned int mode, struct 
 int file_map_open(struct file_map *map, const char *path, struct err *err)
 {
 	FD_AUTO fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return err_sys(err, errno, "'%s': cannot open", path);
+	return file_map_open_fd(map, fd, path, err);
+}
+
+int file_map_open_fd(struct file_map *map, int fd, const char *path, struct err *err)
+{
 	struct buf b = {0};
 	struct stat st;
 	void *p;
 	int rc;
 
-	if (fd < 0)
-		return err_sys(err, errno, "'%s': cannot open", path);
 	if (fstat(fd, &st) < 0)
 		return err_sys(err, errno, "'%s': cannot stat", path);
 	if (S_ISDIR(st.st_mode))
@@ -173,4 +179,17 @@ const char *path_base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+size_t path_plain_bytes(const char *path)
+{
+	static const char mark[] = " (deleted)";
+	size_t n = strlen(path), m = sizeof(mark) - 1;
+
+	return n > m && !strcmp(path + n - m, mark) ? n - m : n;
+}
+
+bool path_is_deleted(const char *path)
+{
+	return path[path_plain_bytes(path)] != 0;
 }

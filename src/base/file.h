@@ -17,6 +17,8 @@ struct file_map {
 
 /* Regular files are mapped, others read. Fails with a sentence that names `path`. */
 int file_map_open(struct file_map *map, const char *path, struct err *err);
+/* The same for a file that is open already and stays the caller's. */
+int file_map_open_fd(struct file_map *map, int fd, const char *path, struct err *err);
 void file_map_release(struct file_map *map);
 /* Whether the file was truncated while it was mapped and what is gone was asked for: that reads as
  * zeros (base/map_guard.h). */
@@ -32,6 +34,10 @@ int file_replace(const char *path, struct span bytes, unsigned int mode, struct 
 
 /* The part of a path behind its last slash; the path itself when nothing is there. */
 const char *path_base_name(const char *path);
+/* The kernel puts " (deleted)" behind the path of an open or mapped file that has no name any more. A
+ * name may end like that all the same. The bytes of the path without it, and whether it is there. */
+size_t path_plain_bytes(const char *path);
+bool path_is_deleted(const char *path);
 
 /* Closes *fd when it is not negative; for __attribute__((cleanup)). */
 void fd_cleanup(int *fd);

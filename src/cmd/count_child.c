@@ -13,15 +13,15 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "cmd/count_link.h"
+#include "process/proc.h"
 
 char *count_own_file(const char *built, const char *installed)
 {
 	const char *const places[] = {built, installed};
 	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	char *slash;
 
-	exe[n > 0 ? n : 0] = 0;
+	proc_exe(0, exe, sizeof(exe));
 	slash = strrchr(exe, '/');
 	if (slash)
 		*slash = 0;

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/commands.h"
 #include "probe/run/probe_session.h"
+#include "process/proc.h"
 #include "record/kernel_sources.h"
 #include "record/hooks/hooks.h"
 #include "record/perf_set.h"
@@ -34,17 +34,6 @@ struct check {
 };
 
 static const char *const verdict_names[] = {"good", "limited", "missing"};
-
-static int read_setting(const char *path, int fallback)
-{
-	struct buf b = {0};
-	int value = fallback;
-
-	if (file_read(&b, path, 4096, NULL) == 0)
-		value = atoi(buf_text(&b));
-	buf_release(&b);
-	return value;
-}
 
 static void say(struct finding *f, enum verdict verdict, const char *fix, const char *text)
 {
@@ -166,7 +155,7 @@ static void check_kernel_names(struct finding *f)
 
 	if (symtab_new_kallsyms(&t, "/proc/kallsyms", &err) < 0) {
 		say(f, VERDICT_LIMITED,
-			read_setting("/proc/sys/kernel/kptr_restrict", 1)
+			proc_setting("kernel/kptr_restrict", 1)
 				? "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
 				: "sysctl kernel.perf_event_paranoid=1",
 			err.text);
@@ -239,7 +228,7 @@ static void check_unloads(struct finding *f)
 static void check_functions(struct finding *f)
 {
 	struct hooks_options options = {.events = "main"};
-	int scope = read_setting("/proc/sys/kernel/yama/ptrace_scope", 0);
+	int scope = proc_setting("kernel/yama/ptrace_scope", 0);
 	struct hooks *h;
 	struct err err;
 
@@ -260,7 +249,7 @@ static void check_functions(struct finding *f)
 /* Which engines work here, and why the others do not. */
 static void check_steps(struct finding *f)
 {
-	int scope = read_setting("/proc/sys/kernel/yama/ptrace_scope", 0);
+	int scope = proc_setting("kernel/yama/ptrace_scope", 0);
 	struct buf good = {0}, bad = {0};
 
 	for (size_t i = 0; step_engines[i]; i++) {

@@ -2,16 +2,15 @@
 #include "process/images.h"
 
 #include <elf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "process/mapped_file.h"
 #include "process/proc.h"
 #include "symbols/catalog/image_identity.h"
 #include "symbols/debug_file.h"
@@ -78,56 +77,6 @@ static enum image_kind kind_of_path(const char *path)
 	return path[0] == '/' ? IMAGE_KIND_ELF : IMAGE_KIND_OTHER;
 }
 
-static bool cut_deleted(char *path)
-{
-	static const char mark[] = " (deleted)";
-	size_t n = strlen(path), m = sizeof(mark) - 1;
-
-	if (n <= m || strcmp(path + n - m, mark))
-		return false;
-	path[n - m] = 0;
-	return true;
-}
-
-static bool is_same_file(const struct image_content *c, const struct image_query *q,
-	const char *path, struct err *err)
-{
-	struct span id = elf_file_build_id(&c->image.elf);
-
-	if (q->build_id.n) {
-		if (id.n >= q->build_id.n && !memcmp(id.p, q->build_id.p, q->build_id.n))
-			return true;
-		err_set(err, ERR_NOT_FOUND,
-			"the file there now is another version (build-id differs)");
-		return false;
-	}
-	return !q->inode || proc_check_mapped_file(path, &c->st, q->major, q->minor, q->inode, err) == 0;
-}
-
-static int open_candidate(
-	struct image_content *c, const struct image_query *q, const char *path, struct err *err)
-{
-	if (file_map_open(&c->file, path, err) < 0)
-		return err->code;
-	if (stat(path, &c->st) < 0)
-		memset(&c->st, 0, sizeof(c->st));
-	if (elf_file_init(&c->image.elf, c->file.bytes, err) < 0) {
-		file_map_release(&c->file);
-		return err->code;
-	}
-	if (!is_same_file(c, q, path, err)) {
-		elf_file_release(&c->image.elf);
-		file_map_release(&c->file);
-		return err->code;
-	}
-	c->opened = mem_strdup(path);
-	c->image.has_elf = true;
-	c->image.file_bytes = (uint64_t)c->st.st_size;
-	c->image.file_mtime_ns =
-		(uint64_t)c->st.st_mtim.tv_sec * 1000000000u + (uint64_t)c->st.st_mtim.tv_nsec;
-	return 0;
-}
-
 /* Whether the very file that is mapped has other contents now; one that was replaced has not. */
 static bool is_changed(const struct image_content *c)
 {
@@ -155,28 +104,40 @@ void images_drop_changed(struct images *t)
 	}
 }
 
-/* The path itself, the path as the process sees it, and the mapping whatever its name is now. */
-static void open_file(struct image_content *c, const struct image_query *q, bool deleted)
+static int read_file(struct image_content *c, const struct mapped_file *f, struct err *err)
 {
-	struct err first = {0}, err;
-	char *path;
-	int rc;
+	int rc = mapped_file_read_elf(f, &c->file, &c->image.elf, err);
 
-	rc = deleted ? err_set(&first, ERR_NOT_FOUND, "the file has been deleted")
-		     : open_candidate(c, q, c->image.path, &first);
-	if (rc < 0 && !deleted) {
-		path = mem_printf("/proc/%u/root%s", q->pid, c->image.path);
-		rc = open_candidate(c, q, path, &err);
-		free(path);
-	}
-	if (rc < 0) {
-		path = mem_printf("/proc/%u/map_files/%lx-%lx", q->pid, q->start, q->end);
-		rc = open_candidate(c, q, path, &err);
-		free(path);
+	if (rc < 0)
+		return rc;
+	c->opened = mem_strdup(f->path);
+	c->st = f->st;
+	c->image.has_elf = true;
+	c->image.file_bytes = (uint64_t)f->st.st_size;
+	c->image.file_mtime_ns =
+		(uint64_t)f->st.st_mtim.tv_sec * 1000000000u + (uint64_t)f->st.st_mtim.tv_nsec;
+	return 0;
+}
+
+static void open_file(struct image_content *c, const struct image_query *q)
+{
+	struct proc_mapping m = {.start = q->start,
+		.end = q->end,
+		.major = q->major,
+		.minor = q->minor,
+		.inode = q->inode,
+		.path = q->path};
+	struct mapped_file f;
+	struct err err;
+	int rc = mapped_file_open(&f, (pid_t)q->pid, &m, q->build_id, &err);
+
+	if (rc == 0) {
+		rc = read_file(c, &f, &err);
+		mapped_file_close(&f);
 	}
 	if (rc < 0) {
 		c->image.kind = IMAGE_KIND_OTHER;
-		c->image.problem = mem_strdup(first.text);
+		c->image.problem = mem_strdup(err.text);
 	}
 }
 
@@ -184,15 +145,12 @@ static void open_file(struct image_content *c, const struct image_query *q, bool
 static void open_vdso(struct image_content *c, const struct image_query *q)
 {
 	size_t n = (size_t)(q->end - q->start);
-	struct iovec local, remote;
 	struct err err;
 
 	if (n > VDSO_BYTES_MAX)
 		n = VDSO_BYTES_MAX;
 	c->memory = mem_zalloc(n);
-	local = (struct iovec){c->memory, n};
-	remote = (struct iovec){(void *)(uintptr_t)q->start, n};
-	if (process_vm_readv((pid_t)q->pid, &local, 1, &remote, 1, 0) != (ssize_t)n) {
+	if (!proc_read_memory((pid_t)q->pid, q->start, c->memory, n)) {
 		const void *own = (const void *)getauxval(AT_SYSINFO_EHDR);
 
 		/* A 32-bit vdso lies below 4 GiB; ours would not fit it. */
@@ -230,7 +188,7 @@ static char *make_key(enum image_kind kind, const struct image_query *q, const c
 }
 
 static struct image_content *open_image(
-	enum image_kind kind, const struct image_query *q, const char *path, bool deleted)
+	enum image_kind kind, const struct image_query *q, const char *path)
 {
 	struct image_content *c = mem_zalloc(sizeof(*c));
 	struct image *image = &c->image;
@@ -241,7 +199,7 @@ static struct image_content *open_image(
 	if (kind == IMAGE_KIND_JIT)
 		image->pid = q->pid;
 	if (kind == IMAGE_KIND_ELF)
-		open_file(c, q, deleted);
+		open_file(c, q);
 	if (kind == IMAGE_KIND_VDSO)
 		open_vdso(c, q);
 	if (!id.n && image->has_elf)
@@ -254,14 +212,13 @@ static struct image_content *open_image(
 
 uint32_t images_ensure(struct images *t, const struct image_query *query)
 {
-	char *path = mem_strdup(query->path);
-	bool deleted = cut_deleted(path);
+	char *path = mem_strndup(query->path, path_plain_bytes(query->path));
 	enum image_kind kind = kind_of_path(path);
 	char *key = make_key(kind, query, path);
 	uint32_t number = intern_text(&t->keys, key);
 
 	if (number == t->items.n)
-		vec_push(&t->items, open_image(kind, query, path, deleted));
+		vec_push(&t->items, open_image(kind, query, path));
 	free(key);
 	free(path);
 	return number;
@@ -292,12 +249,10 @@ uint64_t images_bias(struct images *t, uint32_t number, uint64_t start, struct f
 bool images_has_path(const struct images *t, uint32_t number, const char *path)
 {
 	const struct image *image = &t->items.v[number]->image;
-	char *plain = mem_strdup(path);
-	enum image_kind kind;
+	char *plain = mem_strndup(path, path_plain_bytes(path));
+	enum image_kind kind = kind_of_path(plain);
 	bool same;
 
-	cut_deleted(plain);
-	kind = kind_of_path(plain);
 	if (kind == IMAGE_KIND_JIT || kind == IMAGE_KIND_VDSO)
 		same = image->kind == kind;
 	else

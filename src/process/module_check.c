@@ -9,15 +9,9 @@
 #include "base/search.h"
 #include "process/proc.h"
 
-struct checked_mapping {
-	uint64_t start, end, offset, inode;
-	uint32_t major, minor; /* of its device */
-	char *path; /* owned */
-};
-
 struct checked_process {
 	struct process *process;
-	VEC(struct checked_mapping) mappings; /* by address */
+	struct proc_mappings mappings; /* executable ones, by address */
 };
 
 struct module_check {
@@ -29,19 +23,12 @@ struct module_check *module_check_new(void)
 	return mem_zalloc(sizeof(struct module_check));
 }
 
-static void release_process(struct checked_process *c)
-{
-	for (size_t i = 0; i < c->mappings.n; i++)
-		free(c->mappings.v[i].path);
-	vec_release(&c->mappings);
-}
-
 void module_check_free(struct module_check *c)
 {
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->processes.n; i++)
-		release_process(&c->processes.v[i]);
+		proc_mappings_release(&c->processes.v[i].mappings);
 	vec_release(&c->processes);
 	free(c);
 }
@@ -51,9 +38,7 @@ static void take_mapping(void *ctx, const struct proc_mapping *m)
 	struct checked_process *c = ctx;
 
 	if ((m->prot & PROT_EXEC) && strcmp(m->path, "[vsyscall]"))
-		vec_push(&c->mappings, ((struct checked_mapping){m->start, m->end, m->offset,
-					       m->inode, m->major, m->minor,
-					       mem_strdup(m->path)}));
+		proc_mappings_add(&c->mappings, m);
 }
 
 void module_check_take(struct module_check *c, struct process *p)
@@ -63,14 +48,14 @@ void module_check_take(struct module_check *c, struct process *p)
 
 	/* A process that is gone, or about to be, has no mappings any more. */
 	if (proc_each_mapping(pid, take_mapping, &taken, NULL) < 0 && proc_exists(pid)) {
-		release_process(&taken);
+		proc_mappings_release(&taken.mappings);
 		return;
 	}
 	vec_push(&c->processes, taken);
 }
 
 static bool is_same(
-	const struct images *images, const struct mapping *m, const struct checked_mapping *there)
+	const struct images *images, const struct mapping *m, const struct proc_mapping *there)
 {
 	if (!images_has_path(images, m->image, there->path))
 		return false;
@@ -93,7 +78,7 @@ static void end_missing(const struct checked_process *c, struct module_history *
 
 	for (size_t i = first_after(c, at); i < c->mappings.n && c->mappings.v[i].start < m->end;
 		i++) {
-		const struct checked_mapping *there = &c->mappings.v[i];
+		const struct proc_mapping *there = &c->mappings.v[i];
 
 		if (there->end <= at || !is_same(module_history_images(h), m, there))
 			continue;
@@ -108,7 +93,7 @@ static void end_missing(const struct checked_process *c, struct module_history *
 
 /* The parts of what is there that were not known. */
 static void add_unknown(const struct checked_process *c, struct module_history *h,
-	const struct checked_mapping *there, uint64_t time)
+	const struct proc_mapping *there, uint64_t time)
 {
 	uint64_t at = there->start;
 

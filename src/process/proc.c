@@ -2,14 +2,12 @@
 #include "process/proc.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,6 +65,19 @@ int proc_each_mapping(pid_t pid, void (*each)(void *ctx, const struct proc_mappi
 	return rc;
 }
 
+void proc_mappings_add(struct proc_mappings *to, const struct proc_mapping *mapping)
+{
+	vec_push(to, *mapping);
+	to->v[to->n - 1].path = mem_strdup(mapping->path);
+}
+
+void proc_mappings_release(struct proc_mappings *mappings)
+{
+	for (size_t i = 0; i < mappings->n; i++)
+		free((char *)mappings->v[i].path);
+	vec_release(mappings);
+}
+
 struct mapping_search {
 	uint64_t addr, end;
 };
@@ -122,17 +133,23 @@ bool proc_exists(pid_t pid)
 	return stat(path, &st) == 0;
 }
 
+/* A file of a thread as text; "" when it is gone. */
+static const char *read_thread_file(struct buf *b, pid_t pid, pid_t tid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
+	if (file_read(b, path, PROC_FILE_MAX, NULL) < 0)
+		buf_reset(b);
+	return buf_text(b);
+}
+
 void proc_name(pid_t pid, pid_t tid, char *to, size_t bytes)
 {
 	struct buf b = {0};
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	to[0] = 0;
-	if (file_read(&b, path, 4096, NULL) == 0) {
-		snprintf(to, bytes, "%s", buf_text(&b));
-		to[strcspn(to, "\n")] = 0;
-	}
+	snprintf(to, bytes, "%s", read_thread_file(&b, pid, tid, "comm"));
+	to[strcspn(to, "\n")] = 0;
 	buf_release(&b);
 }
 
@@ -152,33 +169,71 @@ void proc_command_line(pid_t pid, char *to, size_t bytes)
 	buf_release(&b);
 }
 
-/* Field `number` (from 1) of /proc/PID/stat; the name in field 2 may hold blanks and brackets. */
-static uint64_t stat_field(pid_t pid, int number)
+void proc_exe(pid_t pid, char *to, size_t bytes)
+{
+	char path[64] = "/proc/self/exe";
+	ssize_t n;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, to, bytes - 1);
+	to[n > 0 ? n : 0] = 0;
+}
+
+/* --- status and stat -------------------------------------------------------------------------- */
+
+void proc_status_field(pid_t pid, pid_t tid, const char *name, char *to, size_t bytes)
 {
 	struct buf b = {0};
-	uint64_t value = 0;
-	char path[64];
-	char *p = NULL;
+	const char *line = read_thread_file(&b, pid, tid, "status");
+	size_t n = strlen(name);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read(&b, path, 4096, NULL) == 0)
-		p = strrchr(buf_text(&b), ')');
-	for (int field = 2; p && field < number; field++)
-		p = strchr(p + 1, ' ');
-	if (p)
-		value = strtoull(p + 1, NULL, 10);
+	while (line && (strncmp(line, name, n) || line[n] != ':')) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	if (line)
+		line += n + 1 + strspn(line + n + 1, "\t ");
+	snprintf(to, bytes, "%.*s", line ? (int)strcspn(line, "\n") : 0, line ? line : "");
 	buf_release(&b);
-	return value;
+}
+
+uint64_t proc_status_number(pid_t pid, pid_t tid, const char *name, int base)
+{
+	char value[64];
+
+	proc_status_field(pid, tid, name, value, sizeof(value));
+	return strtoull(value, NULL, base);
+}
+
+void proc_stat_field(pid_t pid, pid_t tid, int number, char *to, size_t bytes)
+{
+	struct buf b = {0};
+	/* The name, in field 2, may hold blanks and brackets. */
+	const char *at = strrchr(read_thread_file(&b, pid, tid, "stat"), ')');
+
+	for (int field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	snprintf(to, bytes, "%.*s", at ? (int)strcspn(at + 1, " \n") : 0, at ? at + 1 : "");
+	buf_release(&b);
+}
+
+static uint64_t stat_number(pid_t pid, int number)
+{
+	char value[64];
+
+	proc_stat_field(pid, pid, number, value, sizeof(value));
+	return strtoull(value, NULL, 10);
 }
 
 pid_t proc_parent(pid_t pid)
 {
-	return (pid_t)stat_field(pid, 4);
+	return (pid_t)stat_number(pid, 4);
 }
 
 uint64_t proc_start_ns(pid_t pid)
 {
-	uint64_t ticks = stat_field(pid, 22);
+	uint64_t ticks = stat_number(pid, 22);
 	uint64_t since_boot = ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 	/* In this order: the other way round the difference is negative on a machine that never
 	 * slept. */
@@ -188,27 +243,49 @@ uint64_t proc_start_ns(pid_t pid)
 	return ticks && since_boot > suspended ? since_boot - suspended : 0;
 }
 
-/* Where stat gives files other devices than the kernel says of mappings: an inode has to do. */
-static bool has_plain_devices(const char *path)
-{
-	static const uint32_t without[] = {0x794c7630u /* overlayfs */, 0x9123683eu /* btrfs */,
-		0xca451a4eu /* bcachefs */};
-	struct statfs fs;
+/* --- namespaces, settings, memory ------------------------------------------------------------- */
 
-	if (statfs(path, &fs) < 0)
-		return false;
-	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
-		if ((uint32_t)fs.f_type == without[i])
-			return false;
-	return true;
+unsigned proc_own_number(pid_t pid, pid_t tid, pid_t *own)
+{
+	char numbers[512], *at = numbers, *end;
+
+	proc_status_field(pid, tid, "NSpid", numbers, sizeof(numbers));
+	for (unsigned n = 0;; n++) {
+		long number = strtol(at, &end, 10);
+
+		if (end == at)
+			return n;
+		*own = (pid_t)number;
+		at = end;
+	}
 }
 
-int proc_check_mapped_file(const char *path, const struct stat *st, uint32_t major, uint32_t minor,
-	uint64_t inode, struct err *err)
+uint64_t proc_namespace_id(pid_t pid, const char *kind)
 {
-	if (st->st_ino != inode)
-		return err_set(err, ERR_NOT_FOUND, "the file there now is another one (inode differs)");
-	if ((major || minor) && st->st_dev != makedev(major, minor) && has_plain_devices(path))
-		return err_set(err, ERR_NOT_FOUND, "the file there now is another one (device differs)");
-	return 0;
+	struct stat ours, theirs;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
+	if (stat(path, &theirs) < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	return stat(path, &ours) == 0 && ours.st_ino == theirs.st_ino ? 0 : theirs.st_ino;
+}
+
+int proc_setting(const char *name, int otherwise)
+{
+	char *path = mem_printf("/proc/sys/%s", name);
+	struct buf b = {0};
+	int value = file_read(&b, path, PROC_FILE_MAX, NULL) == 0 ? atoi(buf_text(&b)) : otherwise;
+
+	buf_release(&b);
+	free(path);
+	return value;
+}
+
+bool proc_read_memory(pid_t pid, uint64_t addr, void *to, size_t bytes)
+{
+	struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)addr, bytes};
+
+	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }

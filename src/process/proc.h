@@ -23,12 +23,16 @@ struct proc_mapping {
 /* Parses the text of /proc/PID/maps; lines that are not understood are skipped. */
 void proc_parse_maps(
 	struct span text, void (*each)(void *ctx, const struct proc_mapping *mapping), void *ctx);
-struct stat;
-/* 0 when the file at `path` is the one that a mapping has by its device (0:0: not known) and inode. */
-int proc_check_mapped_file(const char *path, const struct stat *st, uint32_t major, uint32_t minor,
-	uint64_t inode, struct err *err);
 int proc_each_mapping(pid_t pid, void (*each)(void *ctx, const struct proc_mapping *mapping),
 	void *ctx, struct err *err);
+
+/* Mappings that are kept: paths are owned. Zero-initialise. */
+struct proc_mappings {
+	struct proc_mapping *v;
+	size_t n, cap;
+};
+void proc_mappings_add(struct proc_mappings *to, const struct proc_mapping *mapping);
+void proc_mappings_release(struct proc_mappings *mappings);
 
 /* Where the mapping that holds `addr` ends; 0 when there is none. */
 uint64_t proc_mapping_end(pid_t pid, uint64_t addr);
@@ -37,6 +41,8 @@ uint64_t proc_mapping_end(pid_t pid, uint64_t addr);
 size_t proc_each_task(pid_t pid, void (*each)(void *ctx, pid_t tid), void *ctx);
 
 bool proc_exists(pid_t pid);
+/* The path of its program, as the kernel says it (path_is_deleted()); "" when not known. 0: our own. */
+void proc_exe(pid_t pid, char *to, size_t bytes);
 /* The thread's name, without newline; "" when it is gone. */
 void proc_name(pid_t pid, pid_t tid, char *to, size_t bytes);
 /* The command line with blanks between the arguments; "" for kernel threads. */
@@ -44,5 +50,25 @@ void proc_command_line(pid_t pid, char *to, size_t bytes);
 pid_t proc_parent(pid_t pid); /* 0 when not known */
 /* When the process began, CLOCK_MONOTONIC; 0 when not known. Good to 10 ms. */
 uint64_t proc_start_ns(pid_t pid);
+
+/* The value of the line "NAME:" of a thread's status file, as a text or a number of this base; "" or 0
+ * when there is none. */
+void proc_status_field(pid_t pid, pid_t tid, const char *name, char *to, size_t bytes);
+uint64_t proc_status_number(pid_t pid, pid_t tid, const char *name, int base);
+/* Field `number` of a thread's stat file, counted from 1 as in proc(5); "" when there is none. */
+void proc_stat_field(pid_t pid, pid_t tid, int number, char *to, size_t bytes);
+
+/* How many pid namespaces the thread has a number in, from ours to its own, where it is *own. 0 when
+ * that is not known. */
+unsigned proc_own_number(pid_t pid, pid_t tid, pid_t *own);
+/* The identity of the namespace ("mnt", "net") that the process is in; 0 when it is ours, or cannot be
+ * known. */
+uint64_t proc_namespace_id(pid_t pid, const char *kind);
+
+/* A number of /proc/sys ("kernel/kptr_restrict"). */
+int proc_setting(const char *name, int otherwise);
+
+/* Copies memory of the process: all of it, or false. */
+bool proc_read_memory(pid_t pid, uint64_t addr, void *to, size_t bytes);
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "process/proc.h"
 #include "record/deep_stacks.h"
 
 #define CPUS_MAX	    4096
@@ -50,13 +51,7 @@ static void note(struct perf_set *set, const char *text)
 
 int perf_paranoid_level(void)
 {
-	struct buf b = {0};
-	int level = 2;
-
-	if (file_read(&b, "/proc/sys/kernel/perf_event_paranoid", 64, NULL) == 0)
-		level = atoi(buf_text(&b));
-	buf_release(&b);
-	return level;
+	return proc_setting("kernel/perf_event_paranoid", 2);
 }
 
 size_t perf_online_cpus(unsigned *cpus, size_t max)

@@ -108,27 +108,12 @@ char *snapshot_desk_path(struct snapshot_desk *d, const char *output)
  * weir, and it has the signal blocked. */
 static bool is_recorder(pid_t pid)
 {
-	char path[64], exe[4096], line[256];
-	unsigned long long blocked = 0;
-	const char *name;
-	ssize_t n;
-	FILE *f;
+	char exe[4096];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
-	exe[n > 0 ? n : 0] = 0;
-	name = strrchr(exe, '/');
-	if (!name || strncmp(name, "/weir", 5) || (name[5] && name[5] != ' '))
-		return false; /* " (deleted)" is behind the name of one that was replaced */
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "SigBlk: %llx", &blocked) == 1)
-			break;
-	fclose(f);
-	return blocked >> (SIGUSR1 - 1) & 1;
+	proc_exe(pid, exe, sizeof(exe));
+	exe[path_plain_bytes(exe)] = 0; /* one that was replaced */
+	return !strcmp(path_base_name(exe), "weir") &&
+	       proc_status_number(pid, pid, "SigBlk", 16) >> (SIGUSR1 - 1) & 1;
 }
 
 static bool holds_pidfd_of(pid_t holder, pid_t pid)

@@ -2,6 +2,7 @@
 /* weir-test: tsan */
 /* /proc/PID/maps from hand-made texts, and the rest of /proc on ourselves and our children. */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "check.h"
 #include "process/proc.h"
 
@@ -202,6 +204,14 @@ static void test_gone(void)
 	CHECK_STR(name, "");
 	CHECK_EQ(proc_parent(pid), 0);
 	CHECK_EQ(proc_start_ns(pid), 0);
+	CHECK_EQ(proc_status_number(pid, pid, "Tgid", 10), 0);
+	proc_stat_field(pid, pid, 3, name, sizeof(name));
+	CHECK_STR(name, "");
+	proc_exe(pid, name, sizeof(name));
+	CHECK_STR(name, "");
+	CHECK_EQ(proc_own_number(pid, pid, &pid), 0);
+	CHECK_EQ(proc_namespace_id(pid, "net"), 0);
+	CHECK(!proc_read_memory(pid, (uintptr_t)name, name, 1));
 	CHECK_EQ(proc_each_task(pid, NULL, NULL), 0);
 }
 
@@ -219,6 +229,139 @@ static void test_names(void)
 	proc_name(getpid(), getpid(), name, sizeof(name));
 	CHECK(!strchr(name, '\n'));
 	prctl(PR_SET_NAME, "proc_test");
+}
+
+static void test_status(void)
+{
+	pid_t self = getpid(), own = 0;
+	char text[64], narrow[4];
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	CHECK(proc_status_number(self, self, "SigBlk", 16) >> (SIGUSR1 - 1) & 1);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	CHECK(!(proc_status_number(self, self, "SigBlk", 16) >> (SIGUSR1 - 1) & 1));
+	CHECK_EQ(proc_status_number(self, self, "Tgid", 10), self);
+	CHECK_EQ(proc_status_number(self, self, "PPid", 10), getppid());
+	prctl(PR_SET_NAME, "a: b\nTgid:\t1");
+	proc_status_field(self, self, "Name", text, sizeof(text));
+	CHECK_STR(text, "a: b\\nTgid:\t1");
+	CHECK_EQ(proc_status_number(self, self, "Tgid", 10), self);
+	prctl(PR_SET_NAME, "proc_test");
+	proc_status_field(self, self, "Name", narrow, sizeof(narrow));
+	CHECK_STR(narrow, "pro");
+	/* Only a whole name is one. */
+	proc_status_field(self, self, "Nam", text, sizeof(text));
+	CHECK_STR(text, "");
+	proc_status_field(self, self, "NoSuchLine", text, sizeof(text));
+	CHECK_STR(text, "");
+	CHECK(proc_own_number(self, self, &own) >= 1);
+	CHECK_EQ(own, syscall(SYS_getpid));
+}
+
+static void test_stat(void)
+{
+	pid_t self = getpid();
+	char text[64];
+
+	prctl(PR_SET_NAME, "one) 2 (three");
+	proc_stat_field(self, self, 3, text, sizeof(text));
+	CHECK_STR(text, "R");
+	proc_stat_field(self, self, 4, text, sizeof(text));
+	CHECK_EQ(strtoul(text, NULL, 10), getppid());
+	proc_stat_field(self, self, 52, text, sizeof(text)); /* the last one */
+	CHECK(text[0] && !strchr(text, '\n'));
+	proc_stat_field(self, self, 1000, text, sizeof(text));
+	CHECK_STR(text, "");
+	prctl(PR_SET_NAME, "proc_test");
+}
+
+static void test_exe(void)
+{
+	char own[4096], same[4096], narrow[4];
+
+	proc_exe(0, own, sizeof(own));
+	proc_exe(getpid(), same, sizeof(same));
+	CHECK(own[0] == '/');
+	CHECK_STR(same, own);
+	proc_exe(0, narrow, sizeof(narrow));
+	CHECK_EQ(strlen(narrow), 3);
+}
+
+static void test_deleted(void)
+{
+	CHECK_EQ(path_plain_bytes("/bin/cat"), 8);
+	CHECK_EQ(path_plain_bytes("/bin/cat (deleted)"), 8);
+	CHECK_EQ(path_plain_bytes("/bin/cat (deleted) (deleted)"), 18);
+	CHECK_EQ(path_plain_bytes("/bin/cat (deleted).so"), 21);
+	CHECK_EQ(path_plain_bytes(" (deleted)"), 10);
+	CHECK_EQ(path_plain_bytes(""), 0);
+	CHECK(path_is_deleted("/a (deleted)"));
+	CHECK(!path_is_deleted("/a(deleted)") && !path_is_deleted("/a (deleted) "));
+}
+
+static void test_memory(void)
+{
+	const char text[] = "some bytes";
+	char copy[sizeof(text)] = "";
+	uint8_t *pages =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(proc_read_memory(getpid(), (uintptr_t)text, copy, sizeof(copy)));
+	CHECK_STR(copy, text);
+	munmap(pages + 4096, 4096);
+	CHECK(proc_read_memory(getpid(), (uintptr_t)pages + 4090, copy, 6));
+	CHECK(!proc_read_memory(getpid(), (uintptr_t)pages + 4090, copy, 7)); /* all or nothing */
+	munmap(pages, 4096);
+}
+
+static void test_setting(void)
+{
+	CHECK(proc_setting("kernel/pid_max", -1) > 0);
+	CHECK_EQ(proc_setting("kernel/no-such-setting", 7), 7);
+}
+
+static void test_namespace(void)
+{
+	uint64_t other;
+	char done = 0;
+	int ready[2];
+	pid_t pid;
+
+	CHECK_EQ(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		done = unshare(CLONE_NEWNET) == 0;
+		if (write(ready[1], &done, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	CHECK_EQ(read(ready[0], &done, 1), 1);
+	CHECK_EQ(proc_namespace_id(getpid(), "net"), 0);
+	CHECK_EQ(proc_namespace_id(pid, "mnt"), 0);
+	other = proc_namespace_id(pid, "net");
+	CHECK(done ? other != 0 : other == 0); /* it takes a privilege */
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static void test_kept_mappings(void)
+{
+	struct proc_mappings kept = {0};
+	char path[] = "/lib/a.so";
+
+	proc_mappings_add(&kept, &(struct proc_mapping){.start = 1, .end = 2, .path = path});
+	proc_mappings_add(&kept, &(struct proc_mapping){.start = 3, .end = 4, .path = ""});
+	path[0] = 'x';
+	CHECK_EQ(kept.n, 2);
+	CHECK_EQ(kept.v[1].start, 3);
+	CHECK_STR(kept.v[0].path, "/lib/a.so");
+	proc_mappings_release(&kept);
+	CHECK_EQ(kept.n, 0);
 }
 
 static void test_command_line(void)
@@ -322,6 +465,14 @@ int main(void)
 		{"our own code is found in our own file", test_ourselves},
 		{"a process that is gone is told as such", test_gone},
 		{"odd thread names do not confuse the other fields", test_names},
+		{"a line of status is found by its whole name", test_status},
+		{"fields of stat are counted behind the name", test_stat},
+		{"the path of the program is cut to the room", test_exe},
+		{"only a mark at the end of a path is one", test_deleted},
+		{"memory is read as a whole or not at all", test_memory},
+		{"a setting that is not there has a default", test_setting},
+		{"a namespace that is not ours has an identity", test_namespace},
+		{"kept mappings have their own paths", test_kept_mappings},
 		{"the command line has blanks between its words", test_command_line},
 		{"a child began when it was forked", test_start_time},
 		{"threads and processes are each seen once", test_tasks},

@@ -141,7 +141,7 @@ static void add_inputs(struct merge_work *w)
 				((struct missing_input){
 					mem_strdup(w->call->operands[i]), mem_strdup(err.text)}));
 	if (args->pid != SYMBOLS_NUMBER_ABSENT &&
-		merge_add_pid(w->merge, (pid_t)args->pid, &err) < 0)
+		symbols_merge_process(w->merge, (pid_t)args->pid, &err) < 0)
 		vec_push(&w->missing,
 			((struct missing_input){
 				mem_printf("process %" PRIu64, args->pid), mem_strdup(err.text)}));

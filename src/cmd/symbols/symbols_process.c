@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an address of a running process is: by /proc/PID/maps, now. */
-#include <fcntl.h>
+/* What a running process has mapped, by /proc/PID/maps, now: where an address of it is, and all of it as
+ * input of merge. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +11,17 @@
 
 #include "base/file.h"
 #include "cmd/symbols/symbols_resolve.h"
+#include "process/mapped_file.h"
 #include "process/proc.h"
 
 #define VDSO_BYTES_MAX (1u << 20)
 #define KERNEL_HALF    (UINT64_C(1) << 63)
-#define DELETED	       " (deleted)"
 
 struct place_mapping {
-	uint64_t start, end, offset;
-	bool is_executable;
-	char *path;
-	size_t target;	   /* RESOLVE_NO_TARGET until first needed */
-	char *refusal;	   /* why it can have no target */
-	struct iaddr base; /* of its first byte, where it has a target */
+	struct proc_mapping at; /* its path is owned */
+	size_t target;		/* RESOLVE_NO_TARGET until first needed */
+	char *refusal;		/* why it can have no target */
+	struct iaddr base;	/* of its first byte, where it has a target */
 };
 
 struct process_maps {
@@ -34,13 +33,10 @@ struct process_maps {
 static void keep_mapping(void *ctx, const struct proc_mapping *m)
 {
 	struct process_maps *maps = ctx;
+	struct place_mapping place = {.at = *m, .target = RESOLVE_NO_TARGET};
 
-	vec_push(&maps->mappings, ((struct place_mapping){.start = m->start,
-					  .end = m->end,
-					  .offset = m->offset,
-					  .is_executable = m->prot & PROT_EXEC,
-					  .path = mem_strdup(m->path),
-					  .target = RESOLVE_NO_TARGET}));
+	place.at.path = mem_strdup(m->path);
+	vec_push(&maps->mappings, place);
 }
 
 static struct place_mapping *find_mapping(struct process_maps *maps, uint64_t addr)
@@ -48,35 +44,10 @@ static struct place_mapping *find_mapping(struct process_maps *maps, uint64_t ad
 	for (size_t i = 0; i < maps->mappings.n; i++) {
 		struct place_mapping *m = &maps->mappings.v[i];
 
-		if (addr >= m->start && addr < m->end)
+		if (addr >= m->at.start && addr < m->at.end)
 			return m;
 	}
 	return NULL;
-}
-
-static bool is_deleted(const char *path)
-{
-	size_t n = strlen(path), mark = sizeof(DELETED) - 1;
-
-	return n > mark && !strcmp(path + n - mark, DELETED);
-}
-
-/* The path under which the mapped file can be read here. A file that was deleted or replaced is
- * only left where the kernel shows the mapping itself; the caller frees the result. */
-static char *readable_path(const struct process_maps *maps, const struct place_mapping *m)
-{
-	struct stat here, there;
-	char *path;
-
-	if (is_deleted(m->path))
-		return mem_printf(
-			"/proc/%d/map_files/%" PRIx64 "-%" PRIx64, maps->pid, m->start, m->end);
-	path = mem_printf("/proc/%d/root%s", maps->pid, m->path);
-	if (stat(path, &there) == 0 && (stat(m->path, &here) < 0 || here.st_ino != there.st_ino ||
-					       here.st_dev != there.st_dev))
-		return path; /* its root is not ours */
-	free(path);
-	return mem_strdup(m->path);
 }
 
 static size_t find_target(const struct resolve *r, const char *path)
@@ -88,70 +59,69 @@ static size_t find_target(const struct resolve *r, const char *path)
 }
 
 /* The linker's address of the mapping's first byte, by the file's segments. */
-static bool find_base(const struct place_mapping *m, const char *readable, struct iaddr *base)
+static bool find_base(const struct mapped_file *f, uint64_t offset, struct iaddr *base)
 {
 	struct file_map file;
 	struct elf_file elf;
-	struct err err;
-	bool found = false;
+	bool found;
 
-	if (file_map_open(&file, readable, &err) == 0) {
-		if (elf_file_init(&elf, file.bytes, &err) == 0) {
-			found = elf_file_offset_to_iaddr(&elf, (struct foff){m->offset}, base);
-			elf_file_release(&elf);
-		}
-		file_map_release(&file);
-	}
+	if (mapped_file_read_elf(f, &file, &elf, NULL) < 0)
+		return false;
+	found = elf_file_offset_to_iaddr(&elf, (struct foff){offset}, base);
+	elf_file_release(&elf);
+	file_map_release(&file);
 	return found;
+}
+
+/* A target for the file, read there, shown as the process knows it. */
+static void add_file_target(struct resolve *r, const struct mapped_file *f, struct place_mapping *m)
+{
+	struct err err = {0};
+
+	m->target = resolve_add_file_target(r, f->path, f->path, &err);
+	if (m->target == RESOLVE_NO_TARGET) {
+		m->refusal = mem_strdup(err.text);
+		return;
+	}
+	free(r->targets.v[m->target].path);
+	r->targets.v[m->target].path = mem_strdup(m->at.path);
 }
 
 static void ensure_file_target(
 	struct resolve *r, const struct process_maps *maps, struct place_mapping *m)
 {
-	struct err err = {0};
-	char *readable;
+	struct mapped_file f;
 
 	if (m->target != RESOLVE_NO_TARGET || m->refusal)
 		return;
-	readable = readable_path(maps, m);
-	if (!find_base(m, readable, &m->base)) {
+	if (mapped_file_open(&f, maps->pid, &m->at, (struct span){0}, NULL) == 0 &&
+		find_base(&f, m->at.offset, &m->base)) {
+		m->target = find_target(r, m->at.path);
+		if (m->target == RESOLVE_NO_TARGET)
+			add_file_target(r, &f, m);
+	} else {
 		m->refusal = mem_printf(
 			"'%s': is no ELF image that can be read, or has nothing at offset 0x%" PRIx64,
-			m->path, m->offset);
-		free(readable);
-		return;
+			m->at.path, m->at.offset);
 	}
-	m->target = find_target(r, m->path);
-	if (m->target == RESOLVE_NO_TARGET) {
-		m->target = resolve_add_file_target(r, readable, readable, &err);
-		if (m->target == RESOLVE_NO_TARGET) {
-			m->refusal = mem_strdup(err.text);
-		} else { /* read there, shown as the process knows it */
-			free(r->targets.v[m->target].path);
-			r->targets.v[m->target].path = mem_strdup(m->path);
-		}
-	}
-	free(readable);
+	mapped_file_close(&f);
 }
 
-static bool read_memory(pid_t pid, const struct place_mapping *m, struct buf *to)
+/* The vdso has no file: its bytes are read from the process. */
+static bool read_vdso(pid_t pid, const struct proc_mapping *m, struct buf *to)
 {
-	char path[64];
-	FD_AUTO fd = -1;
-	uint64_t n = m->end - m->start;
+	size_t n = m->end - m->start;
 	uint8_t *bytes;
-	ssize_t got;
+	bool is_read;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || n > VDSO_BYTES_MAX)
+	if (n > VDSO_BYTES_MAX)
 		return false;
 	bytes = mem_alloc(n);
-	got = pread(fd, bytes, n, (off_t)m->start);
-	if (got > 0)
-		buf_put(to, bytes, (size_t)got);
+	is_read = proc_read_memory(pid, m->start, bytes, n);
+	if (is_read)
+		buf_put(to, bytes, n);
 	free(bytes);
-	return got > 0;
+	return is_read;
 }
 
 static void ensure_vdso_target(
@@ -159,15 +129,15 @@ static void ensure_vdso_target(
 {
 	struct buf memory = {0};
 
-	m->target = find_target(r, m->path);
+	m->target = find_target(r, m->at.path);
 	if (m->target != RESOLVE_NO_TARGET || m->refusal)
 		return;
-	if (!read_memory(maps->pid, m, &memory)) {
+	if (!read_vdso(maps->pid, &m->at, &memory)) {
 		m->refusal = mem_printf(
-			"'%s': the memory of process %d cannot be read", m->path, maps->pid);
+			"'%s': the memory of process %d cannot be read", m->at.path, maps->pid);
 		return;
 	}
-	m->target = resolve_add_target(r, m->path);
+	m->target = resolve_add_target(r, m->at.path);
 	r->targets.v[m->target].memory = memory;
 }
 
@@ -184,7 +154,7 @@ static size_t ensure_jit_target(struct resolve *r, struct process_maps *maps)
 	t = &r->targets.v[maps->jit_target];
 	name = mem_printf("/jit-%d.dump", maps->pid);
 	for (size_t i = 0; i < maps->mappings.n && !n; i++) {
-		const char *mapped = maps->mappings.v[i].path;
+		const char *mapped = maps->mappings.v[i].at.path;
 		size_t at = strlen(mapped), k = strlen(name);
 
 		if (at >= k && !strcmp(mapped + at - k, name))
@@ -213,7 +183,7 @@ static void place_in_file(struct resolve *r, const struct process_maps *maps,
 	if (m->target == RESOLVE_NO_TARGET)
 		resolve_query_refuse(q, "%s", m->refusal);
 	else
-		resolve_query_place(r, q, m->target, q->addr - m->start + m->base.v);
+		resolve_query_place(r, q, m->target, q->addr - m->at.start + m->base.v);
 }
 
 static void place_in_vdso(struct resolve *r, const struct process_maps *maps,
@@ -223,12 +193,13 @@ static void place_in_vdso(struct resolve *r, const struct process_maps *maps,
 	if (m->target == RESOLVE_NO_TARGET)
 		resolve_query_refuse(q, "%s", m->refusal);
 	else /* it is linked to address 0 */
-		resolve_query_place(r, q, m->target, q->addr - m->start);
+		resolve_query_place(r, q, m->target, q->addr - m->at.start);
 }
 
 static void place_query(struct resolve *r, struct process_maps *maps, struct resolve_query *q)
 {
 	struct place_mapping *m = find_mapping(maps, q->addr);
+	const char *path = m ? m->at.path : "";
 
 	q->has_pid = true;
 	q->pid = (uint32_t)maps->pid;
@@ -236,16 +207,15 @@ static void place_query(struct resolve *r, struct process_maps *maps, struct res
 		resolve_query_place(r, q, ensure_kernel_target(r, maps), q->addr);
 	else if (!m)
 		resolve_query_refuse(q, "nothing is mapped there in process %d", maps->pid);
-	else if (m->path[0] == '/' && strncmp(m->path, "/memfd:", 7) &&
-		 strncmp(m->path, "/dev/zero", 9))
+	else if (path[0] == '/' && strncmp(path, "/memfd:", 7) && strncmp(path, "/dev/zero", 9))
 		place_in_file(r, maps, q, m);
-	else if (!strcmp(m->path, "[vdso]"))
+	else if (!strcmp(path, "[vdso]"))
 		place_in_vdso(r, maps, q, m);
-	else if (m->is_executable)
+	else if (m->at.prot & PROT_EXEC)
 		resolve_query_place(r, q, ensure_jit_target(r, maps), q->addr);
 	else
 		resolve_query_refuse(
-			q, "%s is no code", m->path[0] ? m->path : "the anonymous memory there");
+			q, "%s is no code", path[0] ? path : "the anonymous memory there");
 }
 
 int resolve_place_in_process(struct resolve *r, pid_t pid, struct err *err)
@@ -258,9 +228,80 @@ int resolve_place_in_process(struct resolve *r, pid_t pid, struct err *err)
 		if (r->queries.v[i].is_valid)
 			place_query(r, &maps, &r->queries.v[i]);
 	for (size_t i = 0; i < maps.mappings.n; i++) {
-		free(maps.mappings.v[i].path);
+		free((char *)maps.mappings.v[i].at.path);
 		free(maps.mappings.v[i].refusal);
 	}
 	vec_release(&maps.mappings);
 	return rc;
+}
+
+/* --- as input of merge --- */
+
+struct merge_process {
+	struct merge *merge;
+	pid_t pid;
+};
+
+static void merge_vdso(const struct merge_process *p, const struct proc_mapping *m)
+{
+	struct buf memory = {0};
+
+	if (read_vdso(p->pid, m, &memory))
+		merge_add_opened(p->merge, &(struct merge_input){.path = m->path,
+						   .map = {.bytes = buf_span(&memory)}});
+}
+
+static void merge_mapping(void *ctx, const struct proc_mapping *m)
+{
+	const struct merge_process *p = ctx;
+	struct merge_input input = {.path = m->path};
+	struct mapped_file f;
+	struct err err;
+	int rc;
+
+	if (!(m->prot & PROT_EXEC))
+		return;
+	if (!strcmp(m->path, "[vdso]"))
+		merge_vdso(p, m);
+	if (m->path[0] != '/' || !m->inode)
+		return;
+	rc = mapped_file_open(&f, p->pid, m, (struct span){0}, &err);
+	if (rc == 0)
+		rc = file_map_open_fd(&input.map, f.fd, f.path, &err);
+	if (rc == 0) {
+		input.opened_as = f.path;
+		input.st = &f.st;
+		merge_add_opened(p->merge, &input);
+	} else {
+		merge_add_unreadable(p->merge, m->path, err.text);
+	}
+	mapped_file_close(&f);
+}
+
+static void merge_if_there(struct merge *merge, char *path)
+{
+	struct merge_input input = {.path = path};
+	struct stat st;
+	struct err err;
+
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+		input.st = &st;
+		if (file_map_open(&input.map, path, &err) == 0)
+			merge_add_opened(merge, &input);
+		else
+			merge_add_unreadable(merge, path, err.text);
+	}
+	free(path);
+}
+
+int symbols_merge_process(struct merge *merge, pid_t pid, struct err *err)
+{
+	struct merge_process p = {merge, pid};
+	int rc = proc_each_mapping(pid, merge_mapping, &p, NULL);
+
+	if (rc < 0)
+		return err_sys(err, rc == ERR_PERMISSION ? EACCES : ENOENT, "process %d", (int)pid);
+	merge_if_there(merge, mem_printf("/tmp/perf-%d.map", (int)pid));
+	merge_if_there(merge, mem_printf("/tmp/jit-%d.dump", (int)pid));
+	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -62,6 +63,12 @@ int symbols_catalog_choose(
 	const struct catalog *c, const char *text, size_t *image, struct err *err);
 /* SIZE_MAX when there is no image with exactly this id. */
 size_t symbols_catalog_find_id(const struct catalog *c, const char *id);
+
+/* --- a process (symbols_process.c) --- */
+
+struct merge;
+/* Everything executable that the process has mapped, its perf map and jitdump, its vdso. */
+int symbols_merge_process(struct merge *merge, pid_t pid, struct err *err);
 
 /* --- printing (symbols_catalog.c) --- */
 

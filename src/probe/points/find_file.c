@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "probe/points/library_cache.h"
 #include "probe/points/name_match.h"
+#include "process/mapped_file.h"
 #include "process/proc.h"
 
 #define FILES_MAX 4096 /* of one point */
@@ -35,8 +36,7 @@ struct search {
 	struct diags *d;
 	bool has_mode[N_MODES];	   /* of a place before: not searched further */
 	struct nearest_names near; /* libraries of similar names */
-	pid_t pid;		   /* while its mappings are read, and where its root is: */
-	const char *root;
+	pid_t pid;		   /* while its mappings are read */
 };
 
 enum file_kind file_identify(const char *path, struct probe_file *out)
@@ -89,18 +89,13 @@ bool probe_files_add(struct probe_files *files, struct arena *arena, const char 
 /* Where the files of a process are: "" when it sees what we see, else its root folder in /proc. */
 static const char *root_of(struct search *s, pid_t pid)
 {
-	char mine[64] = "", its[64] = "";
+	const char *root = arena_printf(s->arena, "/proc/%d/root", (int)pid);
 	struct stat a, b;
-	char *path = arena_printf(s->arena, "/proc/%d/ns/mnt", (int)pid);
-	char *root = arena_printf(s->arena, "/proc/%d/root", (int)pid);
 
-	if (readlink("/proc/self/ns/mnt", mine, sizeof(mine) - 1) < 0 ||
-		readlink(path, its, sizeof(its) - 1) < 0)
+	if (stat("/", &a) < 0 || stat(root, &b) < 0)
 		return "";
-	if (strcmp(mine, its) == 0 && stat("/", &a) == 0 && stat(root, &b) == 0 &&
-		a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-		return "";
-	return root;
+	return proc_namespace_id(pid, "mnt") || a.st_dev != b.st_dev || a.st_ino != b.st_ino ? root
+											     : "";
 }
 
 /* A path that the file's neighbours resemble. */
@@ -187,66 +182,43 @@ static bool find_pattern(struct search *s, const char *pattern)
 
 /* --- processes and commands ------------------------------------------------------------------- */
 
-/* A mapped file, through its path, or through the mapping when the path is gone or another file. */
-static void add_mapped(struct search *s, const struct proc_mapping *m)
-{
-	char *path = arena_printf(s->arena, "%s%s", s->root, m->path);
-	struct stat st;
-
-	if (stat(path, &st) < 0 || st.st_ino != m->inode)
-		path = arena_printf(s->arena, "/proc/%d/map_files/%llx-%llx", (int)s->pid,
-			(unsigned long long)m->start, (unsigned long long)m->end);
-	probe_files_add(s->out, s->arena, path);
-}
-
 static void match_mapping(void *ctx, const struct proc_mapping *m)
 {
 	struct search *s = ctx;
-	char base[256];
+	struct mapped_file f;
+	const char *name;
 
 	if (*m->path != '/' || !m->inode)
 		return;
-	snprintf(base, sizeof(base), "%s", path_base_name(m->path));
-	if (strstr(base, " (deleted)"))
-		*strstr(base, " (deleted)") = 0;
-	if (library_name_is(s->spec->file, base))
-		add_mapped(s, m);
-}
-
-static const char *program_of_process(struct search *s, pid_t pid)
-{
-	return arena_printf(s->arena, "/proc/%d/exe", (int)pid);
+	name = arena_strndup(s->arena, m->path, path_plain_bytes(m->path));
+	if (!library_name_is(s->spec->file, path_base_name(name)) ||
+		mapped_file_open(&f, s->pid, m, (struct span){0}, NULL) < 0)
+		return;
+	probe_files_add(s->out, s->arena, f.path);
+	mapped_file_close(&f);
 }
 
 /* The path that /proc/PID/exe stands for where that is the same file, which reads better. */
 static void add_program(struct search *s, pid_t pid)
 {
-	const char *link = program_of_process(s, pid);
+	const char *link = arena_printf(s->arena, "/proc/%d/exe", (int)pid), *path;
 	struct probe_file a, b;
 	char target[4096];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
 
-	if (n > 0) {
-		const char *path;
-
-		target[n] = 0;
-		path = arena_printf(s->arena, "%s%s", root_of(s, pid), target);
-		if (file_identify(link, &a) == FILE_ELF && file_identify(path, &b) == FILE_ELF &&
-			a.inode == b.inode && a.device == b.device)
-			link = path;
-	}
+	proc_exe(pid, target, sizeof(target));
+	path = arena_printf(s->arena, "%s%s", root_of(s, pid), target);
+	if (file_identify(link, &a) == FILE_ELF && file_identify(path, &b) == FILE_ELF &&
+		a.inode == b.inode && a.device == b.device)
+		link = path;
 	probe_files_add(s->out, s->arena, link);
 }
 
-static bool process_is_named(struct search *s, pid_t pid)
+static bool process_is_named(const struct search *s, pid_t pid)
 {
 	char target[4096];
-	ssize_t n = readlink(program_of_process(s, pid), target, sizeof(target) - 1);
 
-	if (n <= 0)
-		return false;
-	target[n] = 0;
-	return strcmp(path_base_name(target), s->spec->file) == 0;
+	proc_exe(pid, target, sizeof(target));
+	return target[0] && strcmp(path_base_name(target), s->spec->file) == 0;
 }
 
 static void search_named_ones(struct search *s)
@@ -256,7 +228,6 @@ static void search_named_ones(struct search *s)
 
 	for (size_t i = 0; i < s->options->n_pids; i++) {
 		s->pid = s->options->pids[i];
-		s->root = root_of(s, s->pid);
 		if (process_is_named(s, s->pid))
 			add_program(s, s->pid);
 		else

@@ -3,95 +3,43 @@
 #include "process/ptrace/inject_internal.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "process/proc.h"
 
-#define STATUS_FILE_MAX 65536
-#define PATH_BYTES_MAX	4096
-#define PF_KTHREAD	0x00200000u /* include/linux/sched.h of the kernel */
-
-/* The value of a line "NAME:\tVALUE" of the thread's status file; "" when there is none. */
-static void status_value(pid_t pid, pid_t tid, const char *name, char *to, size_t bytes)
-{
-	char *path = mem_printf("/proc/%d/task/%d/status", pid, tid);
-	struct buf b = {0};
-	char *save = NULL;
-
-	to[0] = 0;
-	if (file_read(&b, path, STATUS_FILE_MAX, NULL) == 0) {
-		char *text = mem_strdup(buf_text(&b));
-		size_t n = strlen(name);
-
-		for (char *line = strtok_r(text, "\n", &save); line;
-			line = strtok_r(NULL, "\n", &save))
-			if (!strncmp(line, name, n) && line[n] == ':')
-				snprintf(to, bytes, "%s",
-					line + n + 1 + strspn(line + n + 1, "\t "));
-		free(text);
-	}
-	buf_release(&b);
-	free(path);
-}
-
-/* The rest of the thread's stat file behind its name: state, parent, ... */
-static void stat_rest(pid_t pid, pid_t tid, char *to, size_t bytes)
-{
-	char *path = mem_printf("/proc/%d/task/%d/stat", pid, tid);
-	struct buf b = {0};
-	const char *end = NULL;
-
-	to[0] = 0;
-	if (file_read(&b, path, STATUS_FILE_MAX, NULL) == 0)
-		end = strrchr(buf_text(&b), ')');
-	if (end && end[1] == ' ')
-		snprintf(to, bytes, "%s", end + 2);
-	buf_release(&b);
-	free(path);
-}
+#define PATH_BYTES_MAX 4096
+#define PF_KTHREAD     0x00200000u /* include/linux/sched.h of the kernel */
 
 char inject_thread_state(pid_t pid, pid_t tid)
 {
-	char rest[512];
+	char state[8];
 
-	stat_rest(pid, tid, rest, sizeof(rest));
-	return rest[0];
+	proc_stat_field(pid, tid, 3, state, sizeof(state));
+	return state[0];
 }
 
 uint64_t inject_start_stack(pid_t pid)
 {
-	const char *at;
-	char rest[512];
+	char value[32];
 
-	stat_rest(pid, pid, rest, sizeof(rest));
-	/* The 28th field of all; the rest begins with the third. */
-	at = rest;
-	for (int i = 3; at && i < 28; i++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
+	proc_stat_field(pid, pid, 28, value, sizeof(value));
+	return strtoull(value, NULL, 10);
 }
 
 static bool is_kernel_thread(pid_t pid)
 {
-	unsigned flags = 0;
-	char rest[512];
+	char flags[32];
 
-	stat_rest(pid, pid, rest, sizeof(rest));
-	/* state ppid pgrp session tty tpgid flags */
-	return sscanf(rest, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && (flags & PF_KTHREAD);
+	proc_stat_field(pid, pid, 9, flags, sizeof(flags));
+	return strtoul(flags, NULL, 10) & PF_KTHREAD;
 }
 
 static pid_t tracer_of(pid_t pid, pid_t tid)
 {
-	char value[64];
-
-	status_value(pid, tid, "TracerPid", value, sizeof(value));
-	return (pid_t)atoi(value);
+	return (pid_t)proc_status_number(pid, tid, "TracerPid", 10);
 }
 
 bool inject_is_traced_here(pid_t pid, pid_t tid)
@@ -124,13 +72,9 @@ struct filter_search {
 static void look_at_filters(void *ctx, pid_t tid)
 {
 	struct filter_search *search = ctx;
-	char mode[16], n[16];
-	unsigned count;
+	unsigned count = (unsigned)proc_status_number(search->pid, tid, "Seccomp_filters", 10);
 
-	status_value(search->pid, tid, "Seccomp", mode, sizeof(mode));
-	status_value(search->pid, tid, "Seccomp_filters", n, sizeof(n));
-	count = (unsigned)atoi(n);
-	if (!count && atoi(mode))
+	if (!count && proc_status_number(search->pid, tid, "Seccomp", 10))
 		count = 1; /* strict, or a kernel before 5.9, which does not say how many */
 	if (count > search->n)
 		search->n = count;
@@ -146,20 +90,19 @@ unsigned inject_n_filters(pid_t pid)
 
 int inject_check_process(pid_t pid, struct err *err)
 {
-	char value[256];
-	char state = inject_thread_state(pid, pid);
+	char state = inject_thread_state(pid, pid), features[256];
+	pid_t process;
 
 	if (!state)
 		return err_set(err, ERR_NOT_FOUND, "there is no process %d", pid);
 	if (is_kernel_thread(pid))
 		return err_set(err, ERR_UNSUPPORTED, "process %d is a thread of the kernel", pid);
-	status_value(pid, pid, "Tgid", value, sizeof(value));
-	if (atoi(value) != pid)
+	process = (pid_t)proc_status_number(pid, pid, "Tgid", 10);
+	if (process != pid)
 		return err_set(err, ERR_UNSUPPORTED, "%d is a thread of process %d, no process",
-			pid, atoi(value));
+			pid, process);
 	/* A first thread that has ended is a zombie while the others run. */
-	status_value(pid, pid, "Threads", value, sizeof(value));
-	if (state == 'X' || (state == 'Z' && atoi(value) <= 1))
+	if (state == 'X' || (state == 'Z' && proc_status_number(pid, pid, "Threads", 10) <= 1))
 		return err_set(err, ERR_NOT_FOUND,
 			"process %d has ended (it is a zombie until its parent takes notice)", pid);
 	if (state == 'T')
@@ -169,8 +112,8 @@ int inject_check_process(pid_t pid, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED,
 			"process %d runs under a filter of system calls (seccomp), by which a call made in it could end it",
 			pid);
-	status_value(pid, pid, "x86_Thread_features", value, sizeof(value));
-	if (strstr(value, "shstk"))
+	proc_status_field(pid, pid, "x86_Thread_features", features, sizeof(features));
+	if (strstr(features, "shstk"))
 		return err_set(err, ERR_UNSUPPORTED,
 			"process %d has its return addresses checked by the processor (shadow stack)",
 			pid);
@@ -179,17 +122,14 @@ int inject_check_process(pid_t pid, struct err *err)
 
 int inject_refused(pid_t pid, int errnum, struct err *err)
 {
-	struct buf b = {0};
-	int scope = 0, rc;
+	int scope, rc;
 
 	if (errnum != EPERM)
 		return err_sys(err, errnum, "process %d: ptrace", pid);
 	rc = inject_check_tracer(pid, err);
 	if (rc < 0)
 		return rc;
-	if (file_read(&b, "/proc/sys/kernel/yama/ptrace_scope", 64, NULL) == 0)
-		scope = atoi(buf_text(&b));
-	buf_release(&b);
+	scope = proc_setting("kernel/yama/ptrace_scope", 0);
 	if (scope >= 3)
 		return err_set(err, ERR_PERMISSION,
 			"process %d cannot be traced: /proc/sys/kernel/yama/ptrace_scope is %d, which forbids it to everybody",

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "arch/x86_call.h"
 #include "base/file.h"
@@ -230,19 +229,16 @@ static int find_width(struct remote_symbols *s, struct err *err)
 int remote_symbols_open(struct remote_symbols **out, pid_t pid, struct err *err)
 {
 	struct remote_symbols *s = mem_zalloc(sizeof(*s));
-	char *link = mem_printf("/proc/%d/exe", pid);
 	struct opening opening = {.s = s};
-	ssize_t n = readlink(link, opening.program, sizeof(opening.program) - 1);
 	int rc;
 
-	opening.program[n > 0 ? n : 0] = 0;
+	proc_exe(pid, opening.program, sizeof(opening.program));
 	s->pid = pid;
 	s->images = images_new();
 	s->space = addrspace_new();
 	rc = find_width(s, err);
 	if (rc == 0)
 		rc = proc_each_mapping(pid, add_mapping, &opening, err);
-	free(link);
 	if (rc < 0) {
 		remote_symbols_close(s);
 		return rc;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/map_guard.h"
+#include "process/proc.h"
 #include "process/ptrace/inject_internal.h"
 #include "record/hooks/drain.h"
 #include "record/hooks/hooks_internal.h"
@@ -191,7 +192,6 @@ void hook_source_free(struct hooks *h, struct hook_source *s)
 static int find_library(struct hooks *h, struct err *err)
 {
 	char exe[4096];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	static const char *const places[] = {"", "/../lib/weir"};
 	char *slash;
 
@@ -199,7 +199,7 @@ static int find_library(struct hooks *h, struct err *err)
 		h->library_folder = mem_strdup(h->options.library_folder);
 		return 0;
 	}
-	exe[n > 0 ? n : 0] = 0;
+	proc_exe(0, exe, sizeof(exe));
 	slash = strrchr(exe, '/');
 	if (slash)
 		*slash = 0;

@@ -406,9 +406,8 @@ static void check_place(void *ctx, const struct proc_mapping *m)
 	size_t n = strlen(check->image);
 	const char *name = path_base_name(m->path);
 
-	/* " (deleted)" may follow. */
-	if (m->start <= check->addr && check->addr < m->end && !strncmp(name, check->image, n) &&
-		(!name[n] || name[n] == ' '))
+	if (m->start <= check->addr && check->addr < m->end && path_plain_bytes(name) == n &&
+		!strncmp(name, check->image, n))
 		check->is_there = true;
 }
 

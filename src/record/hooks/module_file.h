@@ -8,24 +8,14 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "base/mem.h"
 #include "elf/elf_file.h"
+#include "process/proc.h"
 
-/* The file mappings of a process at one moment. */
-struct module_maps {
-	struct module_map {
-		uint64_t start, end, inode;
-		uint32_t major, minor; /* of its device */
-		char *path;
-	} * v;
-	size_t n, cap;
-};
-void module_maps_read(struct module_maps *m, pid_t pid);
-void module_maps_release(struct module_maps *m);
-
+/* The file mappings of a process at this moment. */
+void module_maps_read(struct proc_mappings *maps, pid_t pid);
 /* The first that touches [start, end); NULL when there is none. */
-const struct module_map *module_maps_find(
-	const struct module_maps *m, uint64_t start, uint64_t end);
+const struct proc_mapping *module_maps_find(
+	const struct proc_mappings *maps, uint64_t start, uint64_t end);
 
 struct module_file {
 	struct file_map file;
@@ -34,10 +24,9 @@ struct module_file {
 	uint64_t key; /* names this version of the file */
 };
 
-/* The module that has [start, end) of the process. Fails with a sentence: nothing is mapped there,
- * no file, another file now, not ELF. */
-int module_file_open(struct module_file *f, const struct module_maps *maps, pid_t pid,
-	uint64_t start, uint64_t end, struct err *err);
+/* The file of a mapping. Fails with a sentence: no file, another file now, not ELF. */
+int module_file_open(
+	struct module_file *f, pid_t pid, const struct proc_mapping *m, struct err *err);
 void module_file_close(struct module_file *f);
 
 #endif

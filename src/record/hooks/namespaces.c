@@ -6,47 +6,18 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/mem.h"
 #include "process/proc.h"
-
-#define STATUS_BYTES_MAX 65536
 
 /* --- pids --------------------------------------------------------------------------------- */
 
-/* The line "NSpid:" has the number in each namespace, from ours to its own. Returns how many there
- * are; the last one is *own. */
-static unsigned own_number(pid_t pid, pid_t tid, uint32_t *own)
-{
-	char *path = mem_printf("/proc/%d/task/%d/status", pid, tid);
-	struct buf b = {0};
-	const char *at = NULL;
-	unsigned n = 0;
-
-	if (file_read(&b, path, STATUS_BYTES_MAX, NULL) == 0)
-		at = strstr(buf_text(&b), "\nNSpid:");
-	for (at = at ? at + strlen("\nNSpid:") : NULL; at && (*at == '\t' || *at == ' '); n++) {
-		char *end;
-
-		*own = (uint32_t)strtoul(at, &end, 10);
-		at = end;
-	}
-	buf_release(&b);
-	free(path);
-	return n;
-}
-
 bool namespace_has_own_pids(pid_t pid)
 {
-	uint32_t own;
+	pid_t own;
 
-	return own_number(pid, pid, &own) > 1;
+	return proc_own_number(pid, pid, &own) > 1;
 }
 
 struct tid_search {
@@ -57,9 +28,9 @@ struct tid_search {
 static void try_tid(void *ctx, pid_t tid)
 {
 	struct tid_search *s = ctx;
-	uint32_t own;
+	pid_t own;
 
-	if (!s->found && own_number(s->pid, tid, &own) && own == s->own_tid)
+	if (!s->found && proc_own_number(s->pid, tid, &own) && (uint32_t)own == s->own_tid)
 		s->found = (uint32_t)tid;
 }
 
@@ -75,21 +46,9 @@ uint32_t namespace_find_tid(pid_t pid, uint32_t own_tid)
 
 /* --- networks ------------------------------------------------------------------------------ */
 
-static uint64_t net_inode(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? st.st_ino : 0;
-}
-
 uint64_t namespace_net_id(pid_t pid)
 {
-	char path[64];
-	uint64_t theirs;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	theirs = net_inode(path);
-	return theirs == net_inode("/proc/self/ns/net") ? 0 : theirs;
+	return proc_namespace_id(pid, "net");
 }
 
 struct net_visit {

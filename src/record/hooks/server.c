@@ -150,15 +150,16 @@ static void add_plans(struct hooks *h, struct connection *c, const struct planne
 
 /* NULL when there is no file (the vdso) or it cannot be used, which is counted. */
 static const struct planned_image *plan_module(struct hooks *h, struct connection *c,
-	const struct module_maps *maps, const struct hello_module *m, uint32_t module_i)
+	const struct proc_mappings *maps, const struct hello_module *m, uint32_t module_i)
 {
+	const struct proc_mapping *mapping = module_maps_find(maps, m->start, m->end);
 	const struct planned_image *image = NULL;
 	struct module_file file;
 	struct err err;
 
-	if (!module_maps_find(maps, m->start, m->end))
+	if (!mapping)
 		return NULL;
-	if (module_file_open(&file, maps, (pid_t)c->pid, m->start, m->end, &err) < 0) {
+	if (module_file_open(&file, (pid_t)c->pid, mapping, &err) < 0) {
 		c->n_unread++;
 		return NULL;
 	}
@@ -177,7 +178,7 @@ static const struct planned_image *plan_module(struct hooks *h, struct connectio
 
 static void plan_modules(struct hooks *h, struct connection *c, const struct hello *hello)
 {
-	struct module_maps maps;
+	struct proc_mappings maps;
 
 	module_maps_read(&maps, (pid_t)c->pid);
 	for (size_t i = 0; i < hello->modules.n; i++) {
@@ -186,7 +187,7 @@ static void plan_modules(struct hooks *h, struct connection *c, const struct hel
 
 		vec_push(&c->modules, ((struct hook_module_at){m->bias, m->start, m->end, image}));
 	}
-	module_maps_release(&maps);
+	proc_mappings_release(&maps);
 	pthread_mutex_lock(&h->lock);
 	h->n_unread_modules += c->n_unread;
 	pthread_mutex_unlock(&h->lock);

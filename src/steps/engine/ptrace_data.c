@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <sys/uio.h>
-
 #include "arch/x86_memory.h"
+#include "process/proc.h"
 #include "steps/engine/ptrace_engine.h"
 
 static void take_registers(struct x86_registers *to, const struct user_regs_struct *r)
@@ -26,9 +25,7 @@ void tracee_record_data(struct ptrace_engine *e, struct tracee *t, uint64_t addr
 		const struct x86_access *a = &accesses[i];
 		size_t wanted = a->bytes < STEP_DATA_BYTES_MAX ? a->bytes : STEP_DATA_BYTES_MAX;
 		uint8_t value[STEP_DATA_BYTES_MAX];
-		struct iovec local = {value, wanted}, remote = {(void *)(uintptr_t)a->addr, wanted};
-		bool has_value =
-			process_vm_readv(t->pid, &local, 1, &remote, 1, 0) == (ssize_t)wanted;
+		bool has_value = proc_read_memory(t->pid, a->addr, value, wanted);
 
 		step_session_datum(e->s, t->track, a->addr,
 			(a->is_read ? STEP_DATA_READ : 0u) | (a->is_written ? STEP_DATA_WRITE : 0u),

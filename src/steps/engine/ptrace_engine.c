@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "steps/engine/ptrace_engine.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -12,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "process/proc.h"
 
 #define DETACH_NS_MAX 3000000000u
@@ -167,26 +164,11 @@ static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* A number of /proc/TID/status, `otherwise` when it is not there. */
-static pid_t status_number(pid_t tid, const char *format, pid_t otherwise)
-{
-	char path[64], line[256];
-	pid_t number = otherwise;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, format, &number) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return number;
-}
-
 static pid_t group_of(pid_t tid)
 {
-	return status_number(tid, "Tgid: %d", tid);
+	pid_t pid = (pid_t)proc_status_number(tid, tid, "Tgid", 10);
+
+	return pid ? pid : tid;
 }
 
 static void at_first_stop(struct ptrace_engine *e, struct tracee *t)
@@ -460,7 +442,7 @@ struct attaching {
 
 static pid_t tracer_of(pid_t tid)
 {
-	return status_number(tid, "TracerPid: %d", 0);
+	return (pid_t)proc_status_number(tid, tid, "TracerPid", 10);
 }
 
 static void attach_thread(void *ctx, pid_t tid)

@@ -9,15 +9,12 @@
  * already) but run from stop to stop (PTRACE_SYSCALL), which takes no signal.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "process/proc.h"
 #include "steps/engine/ptrace_engine.h"
 
 #define TRAP_BIT (1ull << (SIGTRAP - 1))
@@ -51,10 +48,10 @@ static enum mask_call mask_call_of(const struct tracee *t, const struct user_reg
 static bool move(const struct tracee *t, bool is_write, uint64_t addr, void *own, size_t n)
 {
 	struct iovec local = {own, n}, remote = {(void *)(uintptr_t)addr, n};
-	ssize_t done = is_write ? process_vm_writev(t->pid, &local, 1, &remote, 1, 0)
-				: process_vm_readv(t->pid, &local, 1, &remote, 1, 0);
 
-	return done == (ssize_t)n;
+	if (!is_write)
+		return proc_read_memory(t->pid, addr, own, n);
+	return process_vm_writev(t->pid, &local, 1, &remote, 1, 0) == (ssize_t)n;
 }
 
 /* The real mask, with SIGTRAP taken out of it. Returns whether it was in. */
@@ -194,42 +191,22 @@ void tracee_action_was_set(struct ptrace_engine *e, struct tracee *t, uint64_t a
 /* Whether a signal is in one of the sets of /proc/PID/status. */
 static bool is_in_set(const struct tracee *t, const char *set, int signal)
 {
-	struct buf b = {0};
-	const char *line = NULL;
-	bool is_in;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", t->pid);
-	if (file_read(&b, path, 1u << 16, NULL) == 0)
-		line = strstr(buf_text(&b), set);
-	is_in = line && strtoull(line + strlen(set), NULL, 16) >> (signal - 1) & 1;
-	buf_release(&b);
-	return is_in;
+	return proc_status_number(t->pid, t->pid, set, 16) >> (signal - 1) & 1;
 }
 
 bool tracee_is_filtered(const struct tracee *t)
 {
-	struct buf b = {0};
-	const char *line = NULL;
-	bool is_filtered;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", t->pid, t->tid);
-	if (file_read(&b, path, 1u << 16, NULL) == 0)
-		line = strstr(buf_text(&b), "\nSeccomp:\t");
-	is_filtered = line && line[10] != '0';
-	buf_release(&b);
-	return is_filtered;
+	return proc_status_number(t->pid, t->tid, "Seccomp", 10) != 0;
 }
 
 void tracee_take_action(struct tracee *t)
 {
-	t->ignores_trap |= is_in_set(t, "\nSigIgn:", SIGTRAP);
+	t->ignores_trap |= is_in_set(t, "SigIgn", SIGTRAP);
 }
 
 void tracee_signal_before_call(struct tracee *t, int signal)
 {
-	if (t->call_stops == CALL_STOPS && is_in_set(t, "\nSigCgt:", signal))
+	if (t->call_stops == CALL_STOPS && is_in_set(t, "SigCgt", signal))
 		t->call_stops = 0;
 }
 

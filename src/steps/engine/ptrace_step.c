@@ -4,10 +4,9 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "arch/x86_code.h"
+#include "process/proc.h"
 #include "process/ptrace/remote_call.h"
 #include "steps/engine/ptrace_engine.h"
 
@@ -70,11 +69,9 @@ void tracee_stand(struct tracee *t)
 /* Through the kernel, which reads execute-only pages, too, and changes no mapping. */
 static size_t fetch(const struct tracee *t, uint64_t addr, uint8_t *bytes, size_t n)
 {
-	struct iovec local = {bytes, n}, remote = {(void *)(uintptr_t)addr, n};
 	size_t have = 0;
-	ssize_t got = process_vm_readv(t->pid, &local, 1, &remote, 1, 0);
 
-	if (got == (ssize_t)n)
+	if (proc_read_memory(t->pid, addr, bytes, n))
 		return n;
 	/* The end of memory, or a page that may not be read: word by word, by ptrace. */
 	while (have < n) {
@@ -358,12 +355,9 @@ void tracee_tell_call(struct ptrace_engine *e, struct tracee *t)
 bool tracee_handler_has_info(const struct tracee *t)
 {
 	uint32_t words[4];
-	struct iovec local = {words, sizeof(words)};
-	struct iovec remote = {(void *)(uintptr_t)t->regs.rsp, sizeof(words)};
 
-	if (process_vm_readv(t->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof(words))
-		return false;
-	return words[2] == (uint32_t)t->regs.rsp + 16;
+	return proc_read_memory(t->pid, t->regs.rsp, words, sizeof(words)) &&
+	       words[2] == (uint32_t)t->regs.rsp + 16;
 }
 
 void tracee_look_ahead(struct ptrace_engine *e, struct tracee *t)

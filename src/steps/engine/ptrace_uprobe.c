@@ -10,38 +10,12 @@
  * uprobe may be gone already, and then a string instruction is known by its counter.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 
 #include "arch/x86_code.h"
-#include "base/file.h"
+#include "process/proc.h"
 #include "steps/engine/ptrace_engine.h"
-
-#define STATUS_BYTES_MAX (1u << 16)
-
-/* The number of the process for itself, in its pid namespace: the last one of the line. */
-static pid_t own_number(const struct tracee *t)
-{
-	struct buf b = {0};
-	const char *line = NULL;
-	char path[64];
-	pid_t pid = t->pid;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", t->pid);
-	if (file_read(&b, path, STATUS_BYTES_MAX, NULL) == 0)
-		line = strstr(buf_text(&b), "\nNStgid:");
-	if (line) {
-		size_t end = 1 + strcspn(line + 1, "\n");
-
-		while (end && line[end - 1] != '\t')
-			end--;
-		pid = (pid_t)strtol(line + end, NULL, 10);
-	}
-	buf_release(&b);
-	return pid;
-}
 
 bool tracee_has_uprobe(struct ptrace_engine *e, struct tracee *t, uint64_t addr)
 {
@@ -70,8 +44,12 @@ static bool may_stay(
 
 bool tracee_is_sent_by_uprobe(const struct tracee *t, const siginfo_t *info)
 {
-	return info->si_signo == SIGTRAP && info->si_code == SI_USER &&
-	       info->si_pid == own_number(t);
+	pid_t own = t->pid;
+
+	if (info->si_signo != SIGTRAP || info->si_code != SI_USER)
+		return false;
+	proc_own_number(t->pid, t->pid, &own);
+	return info->si_pid == own;
 }
 
 bool tracee_stepped_over_uprobe(

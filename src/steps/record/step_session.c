@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "process/proc.h"
@@ -288,12 +287,9 @@ void step_session_exec(struct step_session *s, struct step_track *t)
 	uint64_t time = clock_mono_ns();
 	struct process *p = processes_get(s->processes, t->pid, time);
 	struct step_mark mark = {.kind = STEP_MARK_EXEC};
-	char path[64], target[4096], name[64];
-	ssize_t n;
+	char target[4096], name[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/exe", t->pid);
-	n = readlink(path, target, sizeof(target) - 1);
-	target[n > 0 ? n : 0] = 0;
+	proc_exe((pid_t)t->pid, target, sizeof(target));
 	mark.text = trace_writer_string(s->env.w, target);
 	write_mark(s, t, &mark);
 	module_history_exec(s->env.modules, p, time);

@@ -5,14 +5,11 @@
  * instruction of the trace. A page of the kernel's own, [uprobes], is mapped into the program for
  * that; functions with a uretprobe return through it. None of it is the program's.
  */
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arch/x86_code.h"
-#include "base/file.h"
+#include "process/mapped_file.h"
 #include "process/proc.h"
 #include "steps/record/step_internal.h"
 
@@ -64,21 +61,25 @@ bool step_session_is_kernels(struct step_session *s, const struct step_track *t,
 
 /* --- the instruction ----------------------------------------------------------------------- */
 
-/* The file as the process has it, which another mount namespace, or nobody, may know by its name. */
-static int open_file(const struct step_track *t, const struct step_region *r)
+/* Up to `n` bytes of the file that the process has mapped at the address. */
+static void read_code(
+	struct step_code *to, const struct step_track *t, const struct step_region *r, size_t n)
 {
-	char path[4200];
-	struct stat st;
-	int fd;
+	const struct proc_mapping m = {.start = r->start,
+		.end = r->end,
+		.major = r->device >> 20,
+		.minor = r->device & 0xfffff,
+		.inode = r->inode,
+		.path = r->path};
+	struct mapped_file f;
+	ssize_t got;
 
-	snprintf(path, sizeof(path), "/proc/%u/root%s", t->pid, r->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == r->inode)
-		return fd;
-	fd_cleanup(&fd);
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%lx-%lx", t->pid, (unsigned long)r->start,
-		(unsigned long)r->end);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (mapped_file_open(&f, (pid_t)t->pid, &m, (struct span){0}, NULL) < 0)
+		return;
+	got = pread(f.fd, to->bytes, n < sizeof(to->bytes) ? n : sizeof(to->bytes),
+		(off_t)(to->addr - r->start + r->offset));
+	to->n = (uint8_t)(got > 0 ? got : 0);
+	mapped_file_close(&f);
 }
 
 /* The rest of the instruction is the same in memory, where no other uprobe can be: else this is not
@@ -109,8 +110,6 @@ bool step_session_unprobe(struct step_session *s, const struct step_track *t, ui
 	const struct step_region *r = step_space_region(t->space, addr);
 	struct step_code file = {.addr = addr};
 	size_t changed;
-	ssize_t got;
-	int fd;
 
 	if (!r || !r->is_file || !n || (bytes[0] != INT3 && bytes[0] != CALL))
 		return false;
@@ -118,11 +117,7 @@ bool step_session_unprobe(struct step_session *s, const struct step_track *t, ui
 		(n < CALL_BYTES || !is_call_of_kernels(s, t, addr, bytes)))
 		return false;
 	changed = bytes[0] == CALL ? CALL_BYTES : 1;
-	fd = open_file(t, r);
-	n = n < sizeof(file.bytes) ? n : sizeof(file.bytes);
-	got = fd < 0 ? -1 : pread(fd, file.bytes, n, (off_t)(addr - r->start + r->offset));
-	fd_cleanup(&fd);
-	file.n = (uint8_t)(got > 0 ? got : 0);
+	read_code(&file, t, r, n);
 	if (!file.n || file.bytes[0] == bytes[0] || !agrees(&file, bytes, changed, is_64))
 		return false;
 	memcpy(bytes, file.bytes, file.n);

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <zlib.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 /* FNV-1a's numbers; the rule is in docs/format/catalog-file.md, "Content hash". */
@@ -17,7 +18,6 @@
 #define HASH_BLOCK_BYTES 64 /* whole words that hold the ELF header of either class */
 
 #define BUILD_ID_BYTES_MIN 8 /* shorter ones are counters or tests, not hashes */
-#define DELETED		   " (deleted)"
 
 /* --- content hash --- */
 
@@ -223,10 +223,8 @@ bool image_identity_has_build_id(const struct image_identity *id)
 const char *image_base_name(const char *path, struct buf *to)
 {
 	const char *name = path, *dot;
-	size_t n = strlen(path);
+	size_t n = path_plain_bytes(path);
 
-	if (n > strlen(DELETED) && strcmp(path + n - strlen(DELETED), DELETED) == 0)
-		n -= strlen(DELETED);
 	for (const char *p = path; p < path + n; p++)
 		if (*p == '/')
 			name = p + 1;

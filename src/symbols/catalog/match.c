@@ -11,11 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 _Static_assert(MATCH_N_RUNGS == TRACE_MATCH_N_RUNGS, "verdicts are kept in traces");
-
-#define DELETED " (deleted)" /* what the kernel puts behind the path of a file that is gone */
 
 /* One comparison at work. */
 struct match {
@@ -297,25 +296,12 @@ static bool rung_size_and_time(const struct match *m)
 		n_equal_segments(m, false), m->where);
 }
 
-/* Bytes of the path without the kernel's mark. */
-static size_t path_bytes(const char *path)
-{
-	const size_t n = strlen(path), mark = sizeof(DELETED) - 1;
-
-	return n > mark && !strcmp(path + n - mark, DELETED) ? n - mark : n;
-}
-
-static bool is_deleted(const char *path)
-{
-	return path[path_bytes(path)] != 0;
-}
-
 static bool has_equal_path(const struct match *m)
 {
 	const char *a = m->wanted->path, *b = m->candidate->path;
 
-	return a && b && a[0] == '/' && path_bytes(a) == path_bytes(b) &&
-	       !memcmp(a, b, path_bytes(a));
+	return a && b && a[0] == '/' && path_plain_bytes(a) == path_plain_bytes(b) &&
+	       !memcmp(a, b, path_plain_bytes(a));
 }
 
 /* Both identities, in words, for a rung that does not rest on them. */
@@ -374,7 +360,7 @@ static bool rung_path(const struct match *m)
 
 	if (!has_equal_path(m) || a->kind != IMAGE_KIND_ELF || b->kind != IMAGE_KIND_ELF)
 		return false;
-	if (is_deleted(a->path))
+	if (path_is_deleted(a->path))
 		return say(m, MATCH_NONE, true,
 			"same path, but the file was deleted or replaced while it ran: %s",
 			m->where);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inputs: files, folders, processes, the kernel; and what became of each. */
+/* Inputs: files, folders, the kernel; and what became of each. */
 #include "symbols/catalog/merge_internal.h"
 
 #include <dirent.h>
@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #define FOLDER_DEPTH_MAX 64
 
@@ -31,7 +30,6 @@ static void file_free(struct merge_file *f)
 		elf_file_release(&f->elf);
 	image_identity_release(&f->id);
 	file_map_release(&f->map);
-	buf_release(&f->memory);
 	free(f->path);
 	free(f->open_path);
 	free(f->reason);
@@ -170,82 +168,29 @@ int merge_add_kernel(struct merge *m, struct err *err)
 	return 0;
 }
 
-/* --- processes --- */
-
-struct maps_line {
-	unsigned long start, end, offset, inode;
-	char protection[5];
-	char path[PATH_MAX];
-};
-
-#define VDSO_BYTES_MAX 65536
-
-/* The vdso has no file: its bytes are read from the process. */
-static void add_vdso(struct merge *m, pid_t pid, const struct maps_line *l)
+void merge_add_opened(struct merge *m, const struct merge_input *input)
 {
-	size_t n = l->end - l->start < VDSO_BYTES_MAX ? l->end - l->start : VDSO_BYTES_MAX;
-	uint8_t *bytes = mem_alloc(n);
-	struct iovec local = {bytes, n}, remote = {(void *)(uintptr_t)l->start, n};
-	struct merge_file *f;
+	struct merge_file *f = add_file(m, input->path, false);
+	struct file_map map = input->map;
 
-	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)n) {
-		f = add_file(m, l->path, false);
-		if (f)
-			buf_put(&f->memory, bytes, n);
+	if (!f) {
+		file_map_release(&map);
+		return;
 	}
-	free(bytes);
+	f->open_path = input->opened_as ? mem_strdup(input->opened_as) : NULL;
+	f->map = map;
+	f->is_open = true;
+	f->has_stat = input->st != NULL;
+	if (input->st)
+		f->st = *input->st;
 }
 
-/* What is mapped under a name that leads elsewhere now (another namespace, replaced) is read
- * through the mapping. */
-static void add_mapped(struct merge *m, pid_t pid, const struct maps_line *l)
+void merge_add_unreadable(struct merge *m, const char *path, const char *why)
 {
-	struct merge_file *f;
-	struct stat st;
+	struct merge_file *f = add_file(m, path, false);
 
-	if (!strcmp(l->path, "[vdso]"))
-		add_vdso(m, pid, l);
-	if (l->path[0] != '/' || !l->inode)
-		return;
-	if (stat(l->path, &st) == 0 && st.st_ino == l->inode) {
-		add_file(m, l->path, false);
-		return;
-	}
-	f = add_file(m, l->path, false);
 	if (f)
-		f->open_path = mem_printf("/proc/%d/map_files/%lx-%lx", (int)pid, l->start, l->end);
-}
-
-static void add_if_there(struct merge *m, char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
-		add_file(m, path, false);
-	free(path);
-}
-
-int merge_add_pid(struct merge *m, pid_t pid, struct err *err)
-{
-	char path[64], line[PATH_MAX + 128];
-	struct maps_line l;
-	FILE *maps;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = fopen(path, "re");
-	if (!maps)
-		return err_sys(err, errno, "process %d", (int)pid);
-	while (fgets(line, sizeof(line), maps)) {
-		l.path[0] = 0;
-		if (sscanf(line, "%lx-%lx %4s %lx %*s %lu %4095[^\n]", &l.start, &l.end,
-			    l.protection, &l.offset, &l.inode, l.path) >= 5 &&
-			l.protection[2] == 'x')
-			add_mapped(m, pid, &l);
-	}
-	fclose(maps);
-	add_if_there(m, mem_printf("/tmp/perf-%d.map", (int)pid));
-	add_if_there(m, mem_printf("/tmp/jit-%d.dump", (int)pid));
-	return 0;
+		merge_file_decide(f, MERGE_REFUSED, NO_IMAGE, "cannot be read: %s", why);
 }
 
 /* --- reading --- */
@@ -286,30 +231,33 @@ static bool is_elf(enum source_kind kind)
 
 static int read_elf(struct merge_file *f, struct span bytes, struct err *err)
 {
-	struct stat st;
-	bool has_stat = stat(f->open_path ? f->open_path : f->path, &st) == 0;
 	int rc = elf_file_init(&f->elf, bytes, err);
 
 	if (rc < 0)
 		return rc;
 	f->has_elf = true;
-	image_identity_init_elf(
-		&f->id, &f->elf, f->path, has_stat ? &st : NULL, !elf_file_build_id(&f->elf).n);
+	image_identity_init_elf(&f->id, &f->elf, f->path, f->has_stat ? &f->st : NULL,
+		!elf_file_build_id(&f->elf).n);
 	return 0;
 }
 
 static void read_file(struct merge_file *f)
 {
-	struct err err = {0};
 	struct span bytes;
-	int rc = f->memory.n ? 0
-			     : file_map_open(&f->map, f->open_path ? f->open_path : f->path, &err);
+	struct err err = {0};
+	int rc = 0;
 
+	if (f->reason)
+		return; /* cannot be read, by whoever tried */
+	if (!f->is_open) {
+		rc = file_map_open(&f->map, f->path, &err);
+		f->has_stat = stat(f->path, &f->st) == 0;
+	}
 	if (rc < 0) {
 		merge_file_decide(f, MERGE_REFUSED, NO_IMAGE, "cannot be read: %s", err.text);
 		return;
 	}
-	bytes = f->memory.n ? buf_span(&f->memory) : f->map.bytes;
+	bytes = f->map.bytes;
 	f->kind = source_kind_of(bytes, f->path);
 	if (f->is_live_kernel)
 		f->kind = SOURCE_KIND_KALLSYMS;

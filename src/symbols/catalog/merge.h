@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From files, folders and processes to catalog images: what each input is, which inputs belong to
- * one version of one image, and why the others were refused.
+ * From files and folders to catalog images: what each input is, which inputs belong to one version
+ * of one image, and why the others were refused.
  *
  * - Every ELF file with code is an image of its own: another path or another version is another
  * image.
@@ -17,9 +17,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/span.h"
 #include "symbols/catalog/catalog.h"
 #include "symbols/source/source_kind.h"
@@ -40,8 +41,18 @@ void merge_free(struct merge *m);
 /* A file, or a folder with all that is below it (links to folders are not followed). Fails when the
  * path is not there; what kind of file it is shows in its outcome. */
 int merge_add_path(struct merge *m, const char *path, struct err *err);
-/* Everything executable that a process has mapped, its perf map and jitdump, its vdso. */
-int merge_add_pid(struct merge *m, pid_t pid, struct err *err);
+
+/* A file that somebody else has found and opened: one that a process has mapped. */
+struct merge_input {
+	const char *path;      /* what it is called in outcomes and sources */
+	const char *opened_as; /* NULL = path; debug files are searched beside it */
+	struct file_map map;   /* taken over */
+	const struct stat *st; /* NULL: bytes that no file has (a vdso) */
+};
+void merge_add_opened(struct merge *m, const struct merge_input *input);
+/* One that could not be opened, which is its outcome. */
+void merge_add_unreadable(struct merge *m, const char *path, const char *why);
+
 /* The running kernel: /proc/kallsyms with the build-id of /sys/kernel/notes. */
 int merge_add_kernel(struct merge *m, struct err *err);
 

@@ -4,6 +4,8 @@
 #ifndef WEIR_SYMBOLS_CATALOG_MERGE_INTERNAL_H
 #define WEIR_SYMBOLS_CATALOG_MERGE_INTERNAL_H
 
+#include <sys/stat.h>
+
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -17,10 +19,12 @@
 /* One input. */
 struct merge_file {
 	char *path;	 /* what it is called in outcomes and sources */
-	char *open_path; /* where its bytes are; NULL = path */
+	char *open_path; /* where it was opened; NULL = path */
 	bool was_named;
+	bool is_open;
 	struct file_map map;
-	struct buf memory; /* bytes that no file has (a vdso) */
+	bool has_stat;
+	struct stat st;
 	enum source_kind kind;
 	bool has_elf;
 	struct elf_file elf;

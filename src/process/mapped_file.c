@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/mapped_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/mem.h"
+
+struct search {
+	struct mapped_file *f; /* what is looked at, then the result */
+	pid_t pid;
+	const struct proc_mapping *m;
+	struct span build_id;
+	bool is_mapping; /* it was opened by the mapping itself */
+};
+
+/* --- whether it is the file ------------------------------------------------------------------- */
+
+/* Where stat gives files other devices than the kernel says of mappings: an inode has to do. */
+static bool has_plain_devices(int fd)
+{
+	static const uint32_t without[] = {
+		0x794c7630u /* overlayfs */, 0x9123683eu /* btrfs */, 0xca451a4eu /* bcachefs */};
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		if ((uint32_t)fs.f_type == without[i])
+			return false;
+	return true;
+}
+
+struct comparison {
+	const struct proc_mapping *wanted;
+	bool is_there;
+};
+
+static void compare_mapping(void *ctx, const struct proc_mapping *m)
+{
+	struct comparison *c = ctx;
+	const struct proc_mapping *wanted = c->wanted;
+
+	c->is_there |= m->start < wanted->end && m->end > wanted->start &&
+		       m->inode == wanted->inode && m->major == wanted->major &&
+		       m->minor == wanted->minor;
+}
+
+/* By the kernel's own numbers. As long as it is, no other file gets its inode. */
+static bool is_still_mapped(const struct search *s)
+{
+	struct comparison c = {.wanted = s->m};
+
+	return proc_each_mapping(s->pid, compare_mapping, &c, NULL) == 0 && c.is_there;
+}
+
+static int check_inode(const struct search *s, struct err *err)
+{
+	const struct proc_mapping *m = s->m;
+	const char *differs = NULL;
+
+	if (m->inode && s->f->st.st_ino != m->inode)
+		differs = "inode";
+	else if (m->inode && (m->major || m->minor) &&
+		 s->f->st.st_dev != makedev(m->major, m->minor) && has_plain_devices(s->f->fd))
+		differs = "device";
+	/* Some file systems have other inodes for stat, too (overlayfs with xino). */
+	if (!differs || (s->is_mapping && is_still_mapped(s)))
+		return 0;
+	return err_set(
+		err, ERR_NOT_FOUND, "the file there now is another one (%s differs)", differs);
+}
+
+static int check_build_id(const struct search *s, struct err *err)
+{
+	struct span wanted = s->build_id, id;
+	struct file_map map;
+	struct elf_file elf;
+	int rc = mapped_file_read_elf(s->f, &map, &elf, err);
+
+	if (rc < 0)
+		return rc;
+	id = elf_file_build_id(&elf);
+	if (id.n < wanted.n || memcmp(id.p, wanted.p, wanted.n) != 0)
+		rc = err_set(err, ERR_NOT_FOUND,
+			"the file there now is another version (build-id differs)");
+	elf_file_release(&elf);
+	file_map_release(&map);
+	return rc;
+}
+
+/* --- where it is ------------------------------------------------------------------------------ */
+
+/* Takes over `path`. */
+static int try_path(const struct search *s, char *path, struct err *err)
+{
+	struct mapped_file *f = s->f;
+	int rc;
+
+	f->path = path;
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (f->fd < 0 || fstat(f->fd, &f->st) < 0)
+		rc = err_sys(err, errno, "'%s': cannot open", path);
+	else if (!S_ISREG(f->st.st_mode))
+		rc = err_set(err, ERR_FAILED, "'%s': is not a regular file", path);
+	else
+		rc = s->build_id.n ? check_build_id(s, err) : check_inode(s, err);
+	if (rc < 0)
+		mapped_file_close(f);
+	return rc;
+}
+
+/* A name as we and as the process see it. */
+static int try_name(const struct search *s, const char *name, struct err *err)
+{
+	int rc = try_path(s, mem_strdup(name), err);
+
+	if (rc < 0 && try_path(s, mem_printf("/proc/%d/root%s", s->pid, name), NULL) == 0)
+		return 0;
+	return rc;
+}
+
+/* It may have its name again, by a new link, or a copy of the same build-id may be there. But the inode
+ * of a file that is gone for good may be another one's by now. */
+static int try_deleted(const struct search *s, struct err *err)
+{
+	char *name = mem_strndup(s->m->path, path_plain_bytes(s->m->path));
+	int rc = try_name(s, name, NULL);
+
+	free(name);
+	if (rc == 0 && !s->build_id.n && !is_still_mapped(s)) {
+		mapped_file_close(s->f);
+		rc = ERR_NOT_FOUND;
+	}
+	return rc < 0 ? err_set(err, ERR_NOT_FOUND, "the file has been deleted") : 0;
+}
+
+int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping *m,
+	struct span build_id, struct err *err)
+{
+	struct search s = {.f = f, .pid = pid, .m = m, .build_id = build_id};
+	char *path;
+	int rc;
+
+	*f = (struct mapped_file){.fd = -1};
+	if (m->path[0] != '/')
+		return err_set(err, ERR_NOT_FOUND, "no file is mapped at 0x%lx", m->start);
+	rc = try_name(&s, m->path, err);
+	if (rc < 0 && path_is_deleted(m->path))
+		rc = try_deleted(&s, err);
+	if (rc == 0)
+		return 0;
+	s.is_mapping = true;
+	path = mem_printf("/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
+	return try_path(&s, path, NULL) == 0 ? 0 : rc;
+}
+
+void mapped_file_close(struct mapped_file *f)
+{
+	fd_cleanup(&f->fd);
+	free(f->path);
+	f->path = NULL;
+}
+
+int mapped_file_read_elf(
+	const struct mapped_file *f, struct file_map *map, struct elf_file *elf, struct err *err)
+{
+	int rc = file_map_open_fd(map, f->fd, f->path, err);
+
+	if (rc < 0)
+		return rc;
+	rc = elf_file_init(elf, map->bytes, err);
+	if (rc < 0)
+		file_map_release(map);
+	return rc;
+}

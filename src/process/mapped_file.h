@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file that a process has mapped, opened from here. Its path may lead elsewhere, or nowhere: the
+ * file was deleted or replaced, or the process has a root folder or mount namespace of its own. So it
+ * is looked for
+ *	1. by its path
+ *	2. by its path below the root of the process, /proc/PID/root
+ *	3. by the mapping itself, /proc/PID/map_files, for which a privilege is needed
+ * and what is found there is taken only when it is that very file.
+ */
+#ifndef WEIR_PROCESS_MAPPED_FILE_H
+#define WEIR_PROCESS_MAPPED_FILE_H
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/span.h"
+#include "elf/elf_file.h"
+#include "process/proc.h"
+
+struct mapped_file {
+	int fd;		/* for reading */
+	char *path;	/* that it was opened by; owned */
+	struct stat st; /* of the moment it was opened */
+};
+
+/* A regular file that has the build-id, or else (it is empty: not known) the inode and the device of the
+ * mapping; inode 0 and device 0:0 are not known, either, and then not compared. Fails with what is
+ * against the first way: not there, no permission, another file now, deleted. `m` may be of the past, its
+ * process gone. */
+int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping *m,
+	struct span build_id, struct err *err);
+/* Also of one that could not be opened. */
+void mapped_file_close(struct mapped_file *f);
+/* Its bytes as an ELF file, both released by the caller. */
+int mapped_file_read_elf(
+	const struct mapped_file *f, struct file_map *map, struct elf_file *elf, struct err *err);
+
+#endif
