@@ -321,6 +321,7 @@ static void counts_release(struct counts_file *f)
 	vec_release(&f->units);
 	vec_release(&f->functions);
 	vec_release(&f->blocks);
+	vec_release(&f->inserted);
 	vec_release(&f->lines);
 	vec_release(&f->foreign);
 	vec_release(&f->by_counters);
