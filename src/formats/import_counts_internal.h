@@ -67,7 +67,6 @@ struct counts_block {
 	uint32_t cost;	   /* hundredths of cycles; 0: no model */
 	uint64_t count;
 	uint32_t first_line, n_lines; /* in lines */
-	bool is_padding; /* nops that nothing reaches: not a block of the program */
 };
 
 struct counts_line {
