@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How .eh_frame and LSDAs write numbers (LSB Core, "DWARF Exception Header Encoding": DW_EH_PE_*). */
+/* How .eh_frame and LSDAs write numbers: DW_EH_PE_* (LSB Core, "DWARF Exception Header Encoding"). */
 #ifndef WEIR_DWARF_EH_NUMBER_H
 #define WEIR_DWARF_EH_NUMBER_H
 

@@ -343,8 +343,9 @@ static void add_insns(struct program *p, struct counts_block *b, size_t first, s
 	}
 }
 
-/* Bytes in front of what was inserted that may be the block's, for a guess: endbr64 stays the first of a
- * function, and where flags are live the counter stands behind the instructions that take them. */
+/* Bytes in front of what was inserted that may be the block's, as a guess: endbr64 stays the first
+ * of a function, and where flags are live the counter stands behind the instructions that take
+ * them. */
 static uint64_t bytes_in_front(const struct counts_file *f, const struct counts_block *b)
 {
 	const struct counts_function *function;
@@ -414,8 +415,8 @@ static void read_blocks(struct program *p)
 		read_block(p, &f->blocks.v[i], &at);
 	if (p->n_uneven)
 		counts_note(f, p->n_uneven,
-			"a block has other instructions than the inserter counted: its lines are not "
-			"exact");
+			"a block has other instructions than the inserter counted: its lines "
+			"are not exact");
 	if (p->n_untold)
 		counts_note(f, p->n_untold,
 			"inserted calls are not told from a block's own instructions, for want of "

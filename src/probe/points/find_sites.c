@@ -2,8 +2,8 @@
 /*
  * Functions of an ELF file by name, pattern or address. Names are compared where they lie, so that
  * a table of a million symbols costs one pass and no allocation; only what matches is copied.
- * Names may be those of .gnu_debugdata and of a separate debug file: their addresses are those of the
- * image, and the file offset always comes from the image's own segments.
+ * Names may be those of .gnu_debugdata and of a separate debug file: their addresses are those of
+ * the image, and the file offset always comes from the image's own segments.
  */
 #include "probe/points/find_sites.h"
 

@@ -32,8 +32,8 @@ struct elf_tables {
 };
 
 /* .symtab and .dynsym. When .symtab names no function: also .gnu_debugdata, and the separate debug
- * file that belongs to the image (symbols/debug_file.h; `path` as there). What cannot be read is left
- * out. */
+ * file that belongs to the image (symbols/debug_file.h; `path` as there). What cannot be read is
+ * left out. */
 void elf_tables_open(struct elf_tables *t, const struct elf_file *elf, const char *path);
 /* .symtab and .dynsym alone, and .gnu_debugdata added to them (debugdata_read's failures). */
 void elf_tables_init(struct elf_tables *t, const struct elf_file *elf);
