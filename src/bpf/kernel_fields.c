@@ -25,7 +25,6 @@
 #define TYPE_PROTOTYPE 3
 #define TYPE_FUNC      4
 #define TYPE_POINTER   5
-#define HEADER_BYTES   24
 
 void kernel_fields_add_offset(
 	struct kernel_fields *fields, struct bpf_code *c, int dst, uint32_t field_i)
@@ -88,8 +87,7 @@ static void put_types(const struct kernel_fields *fields, struct buf *types, str
 /* `ways`: place of "0:I" for each field. */
 static int open_btf(const struct kernel_fields *fields, uint32_t *ways)
 {
-	struct buf types = {0}, strings = {0}, blob = {0};
-	union bpf_attr attr;
+	struct buf types = {0}, strings = {0};
 	int fd;
 
 	put_text(&strings, "");
@@ -99,19 +97,9 @@ static int open_btf(const struct kernel_fields *fields, uint32_t *ways)
 
 		ways[i] = put_text(&strings, way);
 	}
-	put_words(&blob,
-		(uint32_t[]){1u << 16 | 0xeb9f, HEADER_BYTES, 0, (uint32_t)types.n,
-			(uint32_t)types.n, (uint32_t)strings.n},
-		HEADER_BYTES / sizeof(uint32_t));
-	buf_put(&blob, types.p, types.n);
-	buf_put(&blob, strings.p, strings.n);
-	memset(&attr, 0, sizeof(attr));
-	attr.btf = (uintptr_t)blob.p;
-	attr.btf_size = (uint32_t)blob.n;
-	fd = bpf_sys(BPF_BTF_LOAD, &attr);
+	fd = bpf_btf_open(buf_span(&types), buf_span(&strings));
 	buf_release(&types);
 	buf_release(&strings);
-	buf_release(&blob);
 	return fd;
 }
 

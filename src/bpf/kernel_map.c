@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bpf/kernel_map.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,22 +34,25 @@ static int create(const struct bpf_map_spec *spec, const int *btf)
 		attr.btf_key_type_id = (uint32_t)btf[1];
 		attr.btf_value_type_id = (uint32_t)btf[2];
 	}
-	for (size_t i = 0; spec->name[i] && i < sizeof(attr.map_name) - 1; i++)
-		attr.map_name[i] = isalnum((unsigned char)spec->name[i]) ? spec->name[i] : '_';
+	bpf_name_set(attr.map_name, spec->name);
 	return bpf_sys(BPF_MAP_CREATE, &attr);
 }
 
 int bpf_map_open(const struct bpf_map_spec *spec)
 {
 	static const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+	struct rlimit old;
 	int fd = create(spec, NULL);
 
-	if (fd == -EPERM && setrlimit(RLIMIT_MEMLOCK, &all) == 0)
-		fd = create(spec, NULL);
+	if (fd != -EPERM || prlimit(0, RLIMIT_MEMLOCK, &all, &old) < 0)
+		return fd;
+	fd = create(spec, NULL);
+	if (fd < 0)
+		setrlimit(RLIMIT_MEMLOCK, &old); /* it is not; programs that we start inherit it */
 	return fd;
 }
 
-/* struct btf_header and three types: int, unsigned long, unsigned long[n]. */
+/* Three types: int, unsigned long, unsigned long[n]. */
 static int storage_btf(uint32_t n_words)
 {
 	static const char strings[] = "\0int\0u64";
@@ -59,20 +61,9 @@ static int storage_btf(uint32_t n_words)
 		5, 1u << 24, 8, 64,	       /* [2] u64 */
 		0, 3u << 24, 0, 2, 1, n_words  /* [3] array of [2], index [1] */
 	};
-	struct {
-		uint16_t magic;
-		uint8_t version, flags;
-		uint32_t header_bytes, types_at, types_bytes, strings_at, strings_bytes;
-		uint8_t rest[sizeof(types) + sizeof(strings)];
-	} blob = {0xeb9f, 1, 0, 24, 0, sizeof(types), sizeof(types), sizeof(strings), {0}};
-	union bpf_attr attr;
 
-	memcpy(blob.rest, types, sizeof(types));
-	memcpy(blob.rest + sizeof(types), strings, sizeof(strings));
-	memset(&attr, 0, sizeof(attr));
-	attr.btf = (uintptr_t)&blob;
-	attr.btf_size = 24 + sizeof(types) + sizeof(strings);
-	return bpf_sys(BPF_BTF_LOAD, &attr);
+	return bpf_btf_open((struct span){(const uint8_t *)types, sizeof(types)},
+		(struct span){(const uint8_t *)strings, sizeof(strings)});
 }
 
 int bpf_task_storage_open(uint32_t n_words)

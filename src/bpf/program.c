@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "bpf/program.h"
 
-#include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bpf/sys.h"
 
-#define CONTEXT_WORDS 12 /* the most that a raw tracepoint has */
+#define LOG_BYTES     ((size_t)8 << 20) /* only what is written is touched */
+#define CONTEXT_WORDS 12		/* the most that a raw tracepoint has */
 #define AGAIN_MAX     5
 
 static void set_btf(
@@ -37,8 +38,7 @@ int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_
 	attr.expected_attach_type = spec->attach_type;
 	attr.attach_btf_id = spec->attach_btf_id;
 	attr.prog_flags = spec->can_sleep ? BPF_F_SLEEPABLE : 0;
-	for (size_t i = 0; spec->name[i] && i < sizeof(attr.prog_name) - 1; i++)
-		attr.prog_name[i] = isalnum((unsigned char)spec->name[i]) ? spec->name[i] : '_';
+	bpf_name_set(attr.prog_name, spec->name);
 	if (spec->btf_fd)
 		set_btf(&attr, spec, &info);
 	if (log) {
@@ -50,6 +50,38 @@ int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_
 	for (int i = 0; i < AGAIN_MAX && fd == -EAGAIN; i++)
 		fd = bpf_sys(BPF_PROG_LOAD, &attr);
 	return fd;
+}
+
+int bpf_program_open_logged(
+	const struct bpf_program_spec *spec, struct verifier_complaint *complaint)
+{
+	char *log = mem_alloc(LOG_BYTES);
+	int fd;
+
+	log[0] = 0;
+	fd = bpf_program_open(spec, log, LOG_BYTES);
+	verifier_log_read((struct span){(const uint8_t *)log, strnlen(log, LOG_BYTES)}, complaint);
+	free(log);
+	return fd;
+}
+
+int bpf_program_load(
+	enum bpf_prog_type type, const char *name, const struct bpf_code *code, struct err *err)
+{
+	struct bpf_program_spec spec = {
+		.type = type, .name = name, .insns = code->insns.v, .n_insns = code->insns.n};
+	int fd = bpf_program_open(&spec, NULL, 0), errnum = -fd;
+	struct verifier_complaint complaint;
+
+	if (fd >= 0)
+		return fd;
+	if (errnum != EACCES && errnum != EINVAL)
+		return err_sys(err, errnum, "BPF program '%s': cannot be loaded", name);
+	fd = bpf_program_open_logged(&spec, &complaint);
+	if (fd >= 0)
+		return fd;
+	return err_set(err, ERR_UNSUPPORTED, "BPF program '%s': the kernel refuses it: %s", name,
+		complaint.message[0] ? complaint.message : strerror(errnum));
 }
 
 int bpf_program_run(int program_fd)

@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
+#include "bpf/code.h"
+#include "bpf/verifier_log.h"
+
 struct bpf_program_spec {
 	enum bpf_prog_type type;
 	uint32_t attach_type;	/* expected_attach_type; 0 = none */
@@ -26,6 +30,13 @@ struct bpf_program_spec {
 
 /* A descriptor or -errno. `log`, when not NULL, gets what the verifier says. */
 int bpf_program_open(const struct bpf_program_spec *spec, char *log, size_t log_bytes);
+/* Once more, for one that was refused: with a log, and what the verifier complains about in it. */
+int bpf_program_open_logged(
+	const struct bpf_program_spec *spec, struct verifier_complaint *complaint);
+/* A plain program, with a sentence: a descriptor, or a negative code. When the verifier refuses it,
+ * its complaint is in the sentence. */
+int bpf_program_load(
+	enum bpf_prog_type type, const char *name, const struct bpf_code *code, struct err *err);
 /* Runs a RAW_TRACEPOINT program once, here, with zeros as its context (Linux 5.10): 0 or -errno. */
 int bpf_program_run(int program_fd);
 

@@ -2,14 +2,13 @@
 #include "bpf/ring.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "bpf/sys.h"
+#include "bpf/kernel_map.h"
 
 static size_t page_bytes(void)
 {
@@ -54,14 +53,12 @@ static int map_positions(struct bpf_ring *ring)
 
 int bpf_ring_open_window(struct bpf_ring *ring, size_t bytes, size_t window_bytes, struct err *err)
 {
-	union bpf_attr attr;
+	struct bpf_map_spec spec = {
+		.type = BPF_MAP_TYPE_RINGBUF, .n_entries = (uint32_t)bytes, .name = ""};
 	int rc;
 
-	memset(&attr, 0, sizeof(attr));
-	attr.map_type = BPF_MAP_TYPE_RINGBUF;
-	attr.max_entries = (uint32_t)bytes;
 	*ring = (struct bpf_ring){
-		.fd = bpf_sys(BPF_MAP_CREATE, &attr), .bytes = bytes, .window_usual = window_bytes};
+		.fd = bpf_map_open(&spec), .bytes = bytes, .window_usual = window_bytes};
 	if (ring->fd < 0)
 		return err_sys(err, -ring->fd, "BPF ring buffer: cannot be made");
 	rc = map_positions(ring);

@@ -10,28 +10,12 @@
 
 #include <stdlib.h>
 
+#include "dwarf/eh_number.h"
+
 #define CFI_FDES_MAX (8u << 20) /* in one section; libLLVM has 0.1 million */
 /* Hostile FDEs can name overlapping CIEs, so that the work on each CIE has to be small. */
 #define CFI_AUGMENTATION_MAX	  15
 #define CFI_CIE_PROGRAM_BYTES_MAX 4096
-
-enum dw_eh_pe {
-	DW_EH_PE_ABSPTR = 0x00,
-	DW_EH_PE_ULEB128 = 0x01,
-	DW_EH_PE_UDATA2 = 0x02,
-	DW_EH_PE_UDATA4 = 0x03,
-	DW_EH_PE_UDATA8 = 0x04,
-	DW_EH_PE_SLEB128 = 0x09,
-	DW_EH_PE_SDATA2 = 0x0a,
-	DW_EH_PE_SDATA4 = 0x0b,
-	DW_EH_PE_SDATA8 = 0x0c,
-	DW_EH_PE_FORMAT = 0x0f,
-	DW_EH_PE_PCREL = 0x10,
-	DW_EH_PE_DATAREL = 0x30,
-	DW_EH_PE_RELATION = 0x70,
-	DW_EH_PE_INDIRECT = 0x80,
-	DW_EH_PE_OMIT = 0xff
-};
 
 void cfi_entries_release(struct cfi_entries *e)
 {
@@ -41,55 +25,21 @@ void cfi_entries_release(struct cfi_entries *e)
 	*e = (struct cfi_entries){0};
 }
 
-static bool read_format(struct cursor *c, uint8_t format, uint8_t absptr_bytes, uint64_t *value)
-{
-	switch (format) {
-	case DW_EH_PE_ABSPTR:
-		*value = absptr_bytes == 8 ? cursor_u64(c) : cursor_u32(c);
-		break;
-	case DW_EH_PE_ULEB128:
-		*value = cursor_uleb(c);
-		break;
-	case DW_EH_PE_UDATA2:
-		*value = cursor_u16(c);
-		break;
-	case DW_EH_PE_UDATA4:
-		*value = cursor_u32(c);
-		break;
-	case DW_EH_PE_UDATA8:
-	case DW_EH_PE_SDATA8:
-		*value = cursor_u64(c);
-		break;
-	case DW_EH_PE_SLEB128:
-		*value = (uint64_t)cursor_sleb(c);
-		break;
-	case DW_EH_PE_SDATA2:
-		*value = (uint64_t)(int16_t)cursor_u16(c);
-		break;
-	case DW_EH_PE_SDATA4:
-		*value = (uint64_t)(int32_t)cursor_u32(c);
-		break;
-	default:
-		return false;
-	}
-	return !c->failed;
-}
-
 bool cfi_pointer_read(
 	struct cursor *c, uint8_t encoding, const struct cfi_pointer_base *base, uint64_t *value)
 {
 	uint64_t v;
 
-	if (encoding == DW_EH_PE_OMIT || encoding & DW_EH_PE_INDIRECT ||
-		!read_format(c, encoding & DW_EH_PE_FORMAT, base->absptr_bytes, &v))
+	if (encoding == EH_OMIT || encoding & EH_INDIRECT ||
+		!eh_number_read(c, encoding, base->absptr_bytes, &v))
 		return false;
-	switch (encoding & DW_EH_PE_RELATION) {
+	switch (encoding & EH_RELATION) {
 	case 0:
 		break;
-	case DW_EH_PE_PCREL:
+	case EH_PCREL:
 		v += base->addr;
 		break;
-	case DW_EH_PE_DATAREL:
+	case EH_DATAREL:
 		if (!base->data_addr)
 			return false;
 		v += base->data_addr;
@@ -165,9 +115,8 @@ static bool augmentation_read(const char *letters, struct cursor *data, struct c
 			break;
 		case 'P': /* only its length matters */
 			encoding = cursor_u8(data);
-			if (encoding != DW_EH_PE_OMIT &&
-				!read_format(data, encoding & DW_EH_PE_FORMAT, cie->pointer_bytes,
-					&personality))
+			if (encoding != EH_OMIT &&
+				!eh_number_read(data, encoding, cie->pointer_bytes, &personality))
 				return false;
 			break;
 		case 'S':
@@ -218,7 +167,7 @@ static bool cie_read(const struct cfi_source *s, struct entry *entry, struct cfi
 	cie->addr_bias = s->addr - (uintptr_t)s->bytes.p;
 	cie->data_addr = s->data_addr;
 	cie->pointer_bytes = s->is_64 ? 8 : 4;
-	cie->lsda_encoding = DW_EH_PE_OMIT;
+	cie->lsda_encoding = EH_OMIT;
 	if (version == 4) {
 		address_bytes = cursor_u8(c);
 		if ((address_bytes != 4 && address_bytes != 8) || cursor_u8(c) != 0)
@@ -268,9 +217,9 @@ static uint64_t lsda_read(
 	struct cursor bytes = *data;
 	uint64_t plain, lsda;
 
-	if (cie->lsda_encoding == DW_EH_PE_OMIT)
+	if (cie->lsda_encoding == EH_OMIT)
 		return 0;
-	if (!read_format(&bytes, cie->lsda_encoding & DW_EH_PE_FORMAT, cie->pointer_bytes, &plain))
+	if (!eh_number_read(&bytes, cie->lsda_encoding, cie->pointer_bytes, &plain))
 		return CFI_LSDA_UNKNOWN;
 	if (!plain)
 		return 0;
@@ -291,7 +240,7 @@ static bool fde_read(
 	base.absptr_bytes = cie->pointer_bytes;
 	base.addr = s->addr + offset_of(s, c);
 	if (!cfi_pointer_read(c, cie->pointer_encoding, &base, &fde->start) ||
-		!cfi_pointer_read(c, cie->pointer_encoding & DW_EH_PE_FORMAT, &base, &fde->size))
+		!cfi_pointer_read(c, cie->pointer_encoding & EH_FORMAT, &base, &fde->size))
 		return false;
 	fde->lsda = 0;
 	if (cie->has_data_length) {

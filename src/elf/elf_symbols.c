@@ -223,20 +223,53 @@ static bool function_of(const struct elf_file *elf, const struct table *t,
 	return true;
 }
 
+/* The next function from entry *i on, which moves behind it. */
+static bool next_function(
+	const struct elf_file *elf, const struct table *t, size_t *i, struct elf_symbol *out)
+{
+	size_t n = t->entries.n / t->entry_bytes;
+
+	while (*i < n) {
+		struct span entry = span_sub(t->entries, (*i)++ * t->entry_bytes, t->entry_bytes);
+		struct raw_symbol raw = read_symbol(elf, entry);
+
+		if (function_of(elf, t, &raw, out))
+			return true;
+	}
+	return false;
+}
+
 void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx)
 {
 	struct table t = find_table(elf, dynamic);
-	size_t n = t.entries.n / t.entry_bytes;
+	struct elf_symbol symbol;
 
-	for (size_t i = 0; i < n; i++) {
-		struct span entry = span_sub(t.entries, i * t.entry_bytes, t.entry_bytes);
-		struct raw_symbol raw = read_symbol(elf, entry);
-		struct elf_symbol symbol;
+	for (size_t i = 0; next_function(elf, &t, &i, &symbol);)
+		each(ctx, &symbol);
+}
 
-		if (function_of(elf, &t, &raw, &symbol))
-			each(ctx, &symbol);
-	}
+bool elf_symbol_is_internal(const struct elf_symbol *s)
+{
+	if (strncmp(s->name, ".L", 2) == 0)
+		return true;
+	if (s->type != STT_NOTYPE)
+		return false;
+	if (s->name[0] == '.')
+		return true;
+	return s->name[0] == '$' && s->name[1] && strchr("adtx", s->name[1]) &&
+	       (!s->name[2] || s->name[2] == '.');
+}
+
+bool elf_file_has_functions(const struct elf_file *elf)
+{
+	struct table t = find_table(elf, false);
+	struct elf_symbol symbol;
+
+	for (size_t i = 0; next_function(elf, &t, &i, &symbol);)
+		if (!elf_symbol_is_internal(&symbol))
+			return true;
+	return false;
 }
 
 static bool find_object(

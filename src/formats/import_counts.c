@@ -240,12 +240,8 @@ static void write_code(struct counts_file *f)
 		struct counts_function *function = &f->functions.v[i];
 
 		write_function(f, function);
-		for (uint32_t k = 0; k < function->n_blocks; k++) {
-			const struct counts_block *b = &f->blocks.v[function->first_block + k];
-
-			if (!b->is_padding)
-				write_block(f, function, b);
-		}
+		for (uint32_t k = 0; k < function->n_blocks; k++)
+			write_block(f, function, &f->blocks.v[function->first_block + k]);
 	}
 }
 
@@ -321,6 +317,7 @@ static void counts_release(struct counts_file *f)
 	vec_release(&f->units);
 	vec_release(&f->functions);
 	vec_release(&f->blocks);
+	vec_release(&f->inserted);
 	vec_release(&f->lines);
 	vec_release(&f->foreign);
 	vec_release(&f->by_counters);

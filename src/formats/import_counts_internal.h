@@ -36,6 +36,13 @@ struct counts_unit {
 	uint32_t first_function, n_functions; /* in counts_file */
 	uint32_t first_block, n_blocks;
 	bool has_counters; /* and no other unit has a part of them */
+	bool has_inserted; /* it tells what was inserted; else that has to be guessed */
+	size_t first_inserted, n_inserted;
+};
+
+/* Bytes that are not the program's. */
+struct counts_stretch {
+	uint64_t start, end;
 };
 
 struct counts_function {
@@ -54,12 +61,12 @@ struct counts_block {
 	uint64_t address;
 	uint32_t bytes;
 	uint16_t inserted_bytes, n_insns;
+	uint32_t front_bytes; /* of its own in front of its address, when the unit tells */
 	uint32_t unit;
 	uint32_t function; /* COUNTS_NONE: no function has it */
 	uint32_t cost;	   /* hundredths of cycles; 0: no model */
 	uint64_t count;
 	uint32_t first_line, n_lines; /* in lines */
-	bool is_padding; /* nops that nothing reaches: not a block of the program */
 };
 
 struct counts_line {
@@ -96,6 +103,7 @@ struct counts_file {
 	VEC(struct counts_unit) units;
 	VEC(struct counts_function) functions;
 	VEC(struct counts_block) blocks;
+	VEC(struct counts_stretch) inserted; /* those of a unit by address */
 	VEC(struct counts_line) lines;
 	VEC(struct counts_foreign) foreign; /* by site */
 	VEC(uint32_t) by_counters;	    /* units that have counters, by their address */

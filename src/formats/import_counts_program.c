@@ -4,9 +4,9 @@
  * information gives lines. Both only when it is the very file that ran, by its build-id or else by
  * its size and time; what is missing then is told.
  *
- * Code that was inserted is none of the program's: the bytes at a block's head, calls of the
- * run-time library, and anything that uses the gs segment, which programs that do are not inserted
- * for.
+ * Code that was inserted is none of the program's. Units tell which it is. Those of programs that
+ * older versions have linked do not; there it is the bytes at a block's head, calls of the run-time
+ * library, and anything that uses the gs segment, which programs that do are not inserted for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,13 +48,15 @@ struct program {
 	struct elf_file elf;
 	struct debug_file debug;
 	const struct cost_cpu *cpu;
-	struct map runtime; /* addresses of the run-time library's functions */
+	struct map runtime; /* addresses of the run-time library's functions, to guess by */
+	bool has_runtime;
 	VEC(struct line_row) rows;
 	VEC(struct span) insns; /* of one stretch of code */
 	uint64_t insns_start;	/* address less place in memory of its bytes */
 	struct buf code;	/* of one block, without what was inserted */
 	uint64_t bytes_left;	/* of code that may still be decoded */
-	uint64_t n_uneven;	/* blocks whose instructions are not those that the unit tells */
+	uint64_t n_uneven;	/* blocks whose instructions are not those that the unit tells, */
+	uint64_t n_untold;	/* and those for want of the run-time library's symbols */
 };
 
 /* ---- the file ---- */
@@ -284,7 +286,9 @@ static void even_out(struct program *p, struct counts_block *b, uint64_t n_found
 
 	if (n_found == b->n_insns)
 		return;
-	p->n_uneven += b->n_lines != 1; /* of one line all is right */
+	if (b->n_lines != 1) /* of one line all is right */
+		*(p->file->units.v[b->unit].has_inserted || p->runtime.n ? &p->n_uneven
+									 : &p->n_untold) += 1;
 	if (lines && n_found < b->n_insns)
 		lines[0].n_insns += (uint32_t)(b->n_insns - n_found);
 	for (uint32_t i = b->n_lines; surplus && i-- > 0;) {
@@ -295,11 +299,15 @@ static void even_out(struct program *p, struct counts_block *b, uint64_t n_found
 	}
 }
 
-/* Where the program's instructions in some bytes are, without what was inserted. */
-static void find_insns(struct program *p, uint64_t start, uint64_t n)
+/* Where the program's instructions in some bytes of a unit are, without what was inserted. */
+static void find_insns(
+	struct program *p, const struct counts_unit *unit, uint64_t start, uint64_t n)
 {
+	const struct counts_stretch *v = p->file->inserted.v;
 	struct span code = span_sub(elf_file_bytes_at(&p->elf, (struct iaddr){start}), 0, n);
-	size_t offset = 0;
+	uint64_t run = start + p->file->header->base; /* the address while it ran */
+	size_t end = unit->first_inserted + unit->n_inserted, offset = 0;
+	size_t next = SEARCH(unit->first_inserted, end, middle, v[middle].end <= run);
 
 	p->insns.n = 0;
 	if (code.n > p->bytes_left)
@@ -309,9 +317,15 @@ static void find_insns(struct program *p, uint64_t start, uint64_t n)
 		struct span rest = span_sub(code, offset, code.n - offset);
 		struct x86_insn insn;
 
+		if (next < end && v[next].start <= run + offset) {
+			if (v[next].end > run + offset)
+				offset = (size_t)(v[next].end - run);
+			next++;
+			continue;
+		}
 		if (!x86_decode(&insn, rest, start + offset, true))
 			break;
-		if (!is_inserted(p, &insn, rest.p))
+		if (unit->has_inserted || !is_inserted(p, &insn, rest.p))
 			vec_push(&p->insns, ((struct span){rest.p, insn.length}));
 		offset += insn.length;
 	}
@@ -329,8 +343,9 @@ static void add_insns(struct program *p, struct counts_block *b, size_t first, s
 	}
 }
 
-/* Bytes in front of what was inserted that may be the block's: endbr64 stays the first of a
- * function, and where flags are live the counter stands behind the instructions that take them. */
+/* Bytes in front of what was inserted that may be the block's, as a guess: endbr64 stays the first
+ * of a function, and where flags are live the counter stands behind the instructions that take
+ * them. */
 static uint64_t bytes_in_front(const struct counts_file *f, const struct counts_block *b)
 {
 	const struct counts_function *function;
@@ -345,27 +360,46 @@ static uint64_t bytes_in_front(const struct counts_file *f, const struct counts_
 	return b->address > from && b->address - from <= IN_FRONT_MAX ? b->address - from : 0;
 }
 
-static void read_block(struct program *p, struct counts_block *b, size_t *at)
+/* The instructions of a block whose unit does not tell what was inserted; how many were found. */
+static uint64_t guess_block(struct program *p, struct counts_block *b, size_t *at)
 {
+	const struct counts_unit *unit = &p->file->units.v[b->unit];
 	uint64_t start = b->address - p->file->header->base;
 	uint32_t inserted = b->inserted_bytes < b->bytes ? b->inserted_bytes : b->bytes;
 	uint64_t in_front = bytes_in_front(p->file, b), n_found;
 
-	b->first_line = (uint32_t)p->file->lines.n;
-	buf_reset(&p->code);
-	find_insns(p, start + inserted, b->bytes - inserted);
+	if (!p->has_runtime)
+		elf_file_each_function(&p->elf, false, add_runtime, p);
+	p->has_runtime = true;
+	find_insns(p, unit, start + inserted, b->bytes - inserted);
 	n_found = p->insns.n;
 	if (in_front && n_found < b->n_insns) {
 		size_t n_missing = b->n_insns - n_found, n_here;
 
-		find_insns(p, start - in_front, in_front);
+		find_insns(p, unit, start - in_front, in_front);
 		n_here = p->insns.n < n_missing ? p->insns.n : n_missing;
 		add_insns(p, b, p->insns.n - n_here, at);
 		n_found += n_here;
-		find_insns(p, start + inserted, b->bytes - inserted);
+		find_insns(p, unit, start + inserted, b->bytes - inserted);
 	}
 	add_insns(p, b, 0, at);
-	even_out(p, b, n_found);
+	return n_found;
+}
+
+static void read_block(struct program *p, struct counts_block *b, size_t *at)
+{
+	const struct counts_unit *unit = &p->file->units.v[b->unit];
+	uint64_t start = b->address - b->front_bytes - p->file->header->base;
+
+	b->first_line = (uint32_t)p->file->lines.n;
+	buf_reset(&p->code);
+	if (unit->has_inserted) {
+		find_insns(p, unit, start, (uint64_t)b->front_bytes + b->bytes);
+		add_insns(p, b, 0, at);
+		even_out(p, b, p->insns.n);
+	} else {
+		even_out(p, b, guess_block(p, b, at));
+	}
 	if (p->cpu && b->count)
 		b->cost = cost_block(p->cpu, buf_span(&p->code));
 	p->file->has_model |= b->cost != 0;
@@ -377,16 +411,16 @@ static void read_blocks(struct program *p)
 	size_t at = 0;
 
 	p->bytes_left = CODE_TIMES * (uint64_t)p->map.bytes.n;
-	elf_file_each_function(&p->elf, false, add_runtime, p);
 	for (size_t i = 0; i < f->blocks.n && f->lines.n < UINT32_MAX - UINT16_MAX; i++)
 		read_block(p, &f->blocks.v[i], &at);
 	if (p->n_uneven)
 		counts_note(f, p->n_uneven,
-			p->runtime.n
-				? "a block has other instructions than the inserter counted: its lines "
-				  "are not exact"
-				: "inserted calls are not told from a block's own instructions, for want "
-				  "of symbols: its lines and cycles are not exact");
+			"a block has other instructions than the inserter counted: its lines "
+			"are not exact");
+	if (p->n_untold)
+		counts_note(f, p->n_untold,
+			"inserted calls are not told from a block's own instructions, for want of "
+			"symbols: its lines and cycles are not exact");
 }
 
 void counts_read_program(struct counts_file *f)

@@ -23,7 +23,7 @@ struct unit_reader {
 	struct counts_file *file;
 	struct count_unit head;
 	struct counts_unit unit;
-	struct span functions, blocks, foreign, names;
+	struct span functions, blocks, foreign, names, inserted;
 	uint64_t names_budget;
 	uint64_t n_bad; /* rows that do not fit */
 };
@@ -158,6 +158,48 @@ static void read_foreign(struct unit_reader *r)
 	}
 }
 
+/* The next stretch, behind the one that ends at *end; false when it leaves the section. */
+static bool read_stretch(struct unit_reader *r, struct cursor *c, uint64_t *end)
+{
+	uint64_t distance = cursor_uleb(c), bytes = cursor_uleb(c), start;
+
+	if (c->failed || distance > r->head.text_bytes - *end ||
+		bytes > r->head.text_bytes - *end - distance)
+		return false;
+	start = *end + distance;
+	*end = start + bytes;
+	vec_push(&r->file->inserted,
+		((struct counts_stretch){r->unit.text + start, r->unit.text + *end}));
+	return true;
+}
+
+static void read_inserted(struct unit_reader *r)
+{
+	struct counts_file *f = r->file;
+	struct cursor c = cursor_of(r->inserted);
+	uint64_t n, end = 0;
+	bool is_good = true;
+
+	r->unit.first_inserted = f->inserted.n;
+	if (!(r->head.flags & COUNT_UNIT_INSERTED))
+		return;
+	for (uint32_t i = 0; i < r->unit.n_blocks && is_good; i++) {
+		struct counts_block *b = &f->blocks.v[r->unit.first_block + i];
+		uint64_t bytes = cursor_uleb(&c);
+
+		is_good = !c.failed && bytes <= b->address - r->unit.text;
+		b->front_bytes = (uint32_t)bytes;
+	}
+	for (n = cursor_uleb(&c); n && is_good; n--)
+		is_good = read_stretch(r, &c, &end);
+	r->unit.has_inserted = is_good && !c.failed;
+	if (!r->unit.has_inserted) {
+		f->inserted.n = r->unit.first_inserted;
+		r->n_bad++;
+	}
+	r->unit.n_inserted = f->inserted.n - r->unit.first_inserted;
+}
+
 /* The tables behind the head; false when they do not fit into the unit. */
 static bool find_tables(struct unit_reader *r, struct span unit)
 {
@@ -170,6 +212,7 @@ static bool find_tables(struct unit_reader *r, struct span unit)
 	r->foreign =
 		cursor_bytes(&c, (uint64_t)r->head.n_foreign * sizeof(struct count_foreign_site));
 	r->names = cursor_bytes(&c, r->head.names_bytes);
+	r->inserted = cursor_bytes(&c, cursor_left(&c));
 	return !c.failed;
 }
 
@@ -193,6 +236,7 @@ static bool read_unit(struct counts_file *f, struct span unit, uint64_t address)
 	read_blocks(&r);
 	read_functions(&r);
 	read_foreign(&r);
+	read_inserted(&r);
 	vec_push(&f->units, r.unit);
 	if (r.n_bad)
 		counts_lost(f, r.n_bad, "a row of a unit does not fit into it");

@@ -253,6 +253,16 @@ uint32_t code_insn_bytes(const struct code_insn *insn)
 	return 6;
 }
 
+uint32_t code_insn_own_bytes(const struct code_insn *insn)
+{
+	bool is_over_jump = (insn->bits & CODE_INSN_WIDE) && insn->opcode >= 0xe0 &&
+			    insn->opcode != 0xeb; /* loop, jrcxz */
+
+	if ((insn->bits & (CODE_INSN_EDGES | CODE_INSN_FALLS)) || insn->between || is_over_jump)
+		return 2;
+	return code_insn_bytes(insn);
+}
+
 /* Run-time systems find tables by return addresses: nothing may come between such a call and what stands
  * behind it. */
 static bool may_follow(const struct code_section *s, const struct code_function *f, uint32_t insn_i)

@@ -8,10 +8,16 @@
 #include "insert/object_code.h"
 #include "rt/count/count_abi.h"
 
+/* Bytes of the new section that are not the program's. */
+struct stretch {
+	uint32_t start, end;
+};
+
 struct describe {
 	struct code *code;
 	struct buf bytes, names;
 	VEC(struct count_foreign_site) foreign;
+	VEC(struct stretch) inserted;
 	struct map foreign_names; /* symbol -> its name in the unit */
 	const char *object_name;
 };
@@ -129,6 +135,57 @@ static void find_foreign(struct describe *d, const struct code_section *s)
 	}
 }
 
+static void add_inserted(struct describe *d, uint32_t start, uint32_t end)
+{
+	struct stretch *last = d->inserted.n ? &d->inserted.v[d->inserted.n - 1] : NULL;
+
+	if (last && last->end == start)
+		last->end = end;
+	else if (start != end)
+		vec_push(&d->inserted, ((struct stretch){start, end}));
+}
+
+static void find_inserted(
+	struct describe *d, const struct code_section *s, const struct code_function *f)
+{
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		const struct code_insn *insn = &s->insns.v[i];
+
+		add_inserted(d, insn->label, insn->place);
+		add_inserted(d, insn->place + code_insn_own_bytes(insn),
+			insn->place + code_insn_bytes(insn) + insn->after);
+	}
+}
+
+/* Bytes of the block that are in front of what put_block has as its start. */
+static uint32_t bytes_in_front(const struct code_section *s, const struct code_block *b)
+{
+	const struct code_function *f = &s->functions.v[b->function];
+	uint32_t head = code_head_insn(s, f, (uint32_t)(b - s->blocks.v));
+	uint32_t start = s->insns.v[head].label, own = s->insns.v[b->first_insn].place;
+
+	return own < start ? start - own : 0;
+}
+
+static void put_inserted(struct describe *d, const struct code_section *s)
+{
+	uint32_t end = 0;
+
+	d->inserted.n = 0;
+	for (size_t i = 0; i < s->functions.n; i++)
+		find_inserted(d, s, &s->functions.v[i]);
+	for (size_t i = 0; i < s->blocks.n; i++)
+		buf_put_uleb(&d->bytes, bytes_in_front(s, &s->blocks.v[i]));
+	buf_put_uleb(&d->bytes, d->inserted.n);
+	for (size_t i = 0; i < d->inserted.n; i++) {
+		const struct stretch *stretch = &d->inserted.v[i];
+
+		buf_put_uleb(&d->bytes, stretch->start - end);
+		buf_put_uleb(&d->bytes, stretch->end - stretch->start);
+		end = stretch->end;
+	}
+}
+
 static void add_unit(struct describe *d, struct code_section *s, const struct count_unit *unit)
 {
 	struct elf_object *o = d->code->object;
@@ -172,12 +229,15 @@ static void describe_section(struct describe *d, struct code_section *s)
 	buf_put(&d->bytes, d->foreign.v, d->foreign.n * sizeof(d->foreign.v[0]));
 	unit.names_bytes = (uint32_t)d->names.n;
 	buf_put(&d->bytes, d->names.p, d->names.n);
+	if (n_blocks)
+		put_inserted(d, s);
 	while (d->bytes.n % 8)
 		buf_put_u8(&d->bytes, 0);
 	unit.bytes = (uint32_t)d->bytes.n;
 	unit.flags = (d->code->options->mode == INSERT_MODE_TREE ? COUNT_UNIT_TREE : 0) |
 		     (d->code->options->with_cycles ? COUNT_UNIT_CYCLES : 0) |
-		     (d->code->is_compiled ? COUNT_UNIT_COMPILED : 0);
+		     (d->code->is_compiled ? COUNT_UNIT_COMPILED : 0) |
+		     (n_blocks ? COUNT_UNIT_INSERTED : 0);
 	unit.text_bytes = code_section_is_inserted(s) ? s->new_bytes : (uint32_t)s->bytes.n;
 	unit.n_functions = (uint32_t)s->functions.n;
 	unit.n_blocks = (uint32_t)n_blocks;
@@ -196,5 +256,6 @@ void code_describe(struct code *c)
 	buf_release(&d.bytes);
 	buf_release(&d.names);
 	vec_release(&d.foreign);
+	vec_release(&d.inserted);
 	map_release(&d.foreign_names);
 }

@@ -109,7 +109,8 @@ static bool augmentation_read(const char *letters, struct cursor *c, struct fram
 			break;
 		case 'P':
 			encoding = cursor_u8(c);
-			if (encoding != EH_OMIT && !eh_number_read(c, encoding, &personality))
+			if (encoding != EH_OMIT &&
+				!eh_number_read(c, encoding, EH_POINTER_BYTES, &personality))
 				return false;
 			break;
 		case 'S': /* signal frames; what it means does not depend on where code is */
@@ -226,9 +227,9 @@ static int fde_read_range(const struct frame_source *s, struct cursor *c, struct
 
 	if (target == EH_TARGET_UNKNOWN)
 		return bad(s, at, "the start of a range has a relocation that is not known");
-	eh_number_read(c, encoding, &ignored);
+	eh_number_read(c, encoding, EH_POINTER_BYTES, &ignored);
 	fde->range_at = offset_of(s, c);
-	if (!eh_number_read(c, encoding, &fde->range.size))
+	if (!eh_number_read(c, encoding, EH_POINTER_BYTES, &fde->range.size))
 		return bad(s, at, "an FDE is too short");
 	if (target != EH_TARGET_SECTION || !(s->o->sections.v[place.section].flags & SHF_EXECINSTR))
 		return 0; /* nothing that moves */
@@ -255,7 +256,8 @@ static int fde_read_lsda(const struct frame_source *s, struct cursor *c, struct 
 	if (encoding == EH_OMIT || !cursor_left(&data))
 		return 0;
 	at = offset_of(s, &data);
-	if (!eh_format_bytes(encoding) || !eh_number_read(&data, encoding, &value))
+	if (!eh_format_bytes(encoding) ||
+		!eh_number_read(&data, encoding, EH_POINTER_BYTES, &value))
 		return bad(s, at, "an LSDA's address is written in a way that is not known");
 	switch (eh_field_target(s->o, s->f->section, at, encoding, &fde->lsda)) {
 	case EH_TARGET_SECTION:

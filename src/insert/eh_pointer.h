@@ -1,34 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* How .eh_frame and LSDAs write numbers and addresses (LSB Core, "DWARF Exception Header
- * Encoding"), and what a relocation of an object makes of them. */
+/* Writing the numbers of .eh_frame and LSDAs, and what a relocation of an object makes of an
+ * address among them. */
 #ifndef WEIR_INSERT_EH_POINTER_H
 #define WEIR_INSERT_EH_POINTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dwarf/eh_number.h"
 #include "elf/elf_object.h"
 #include "insert/exception_tables.h"
 
-#define EH_ABSPTR   0x00
-#define EH_ULEB128  0x01
-#define EH_UDATA2   0x02
-#define EH_UDATA4   0x03
-#define EH_UDATA8   0x04
-#define EH_SLEB128  0x09
-#define EH_SDATA2   0x0a
-#define EH_SDATA4   0x0b
-#define EH_SDATA8   0x0c
-#define EH_FORMAT   0x0f /* mask */
-#define EH_PCREL    0x10
-#define EH_RELATION 0x70 /* mask */
-#define EH_INDIRECT 0x80
-#define EH_OMIT	    0xff
+#define EH_POINTER_BYTES 8 /* objects are those of x86-64 */
 
 /* Bytes of a number in a format of fixed width; 0 for the others. */
 uint8_t eh_format_bytes(uint8_t encoding);
-/* A number in any format; false when the format is not known or the bytes end. */
-bool eh_number_read(struct cursor *c, uint8_t encoding, uint64_t *value);
 /* Writes a number that is not negative; false when it does not fit the format. */
 bool eh_number_put(struct buf *b, uint8_t encoding, uint64_t value);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "insert/eh_frame.h"
-#include "insert/lsda.h"
+#include "insert/lsda_section.h"
 
 /* All tables of an object. */
 struct tables {

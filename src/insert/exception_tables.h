@@ -6,7 +6,7 @@
  *	exception_tables.c	which sections there are, and in which order they are done
  *	eh_frame.c		entries of a frame section; frame_program.c their instructions,
  *				frame_state.c what they say; eh_frame_move.c writes them
- *	lsda.c			tables of call sites; lsda_move.c writes them
+ *	lsda_section.c		tables of call sites; lsda_move.c writes them
  *	eh_pointer.c		how both write numbers and addresses
  *	section_rewrite.c	a section written from front to back, and its map
  */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "insert/eh_pointer.h"
-#include "insert/lsda.h"
+#include "insert/lsda_section.h"
 
 #define LSDA_ROUNDS_MAX	   16
 #define LSDA_LEB_BYTES_MAX 5 /* sections are far below 32 GiB */
@@ -44,7 +44,7 @@ static bool numbers_put(struct buf *b, uint8_t encoding, const uint64_t values[3
 }
 
 static int site_move(
-	struct lsda_move *x, const struct lsda *l, const struct lsda_site *s, struct buf *b)
+	struct lsda_move *x, const struct object_lsda *l, const struct lsda_site *s, struct buf *b)
 {
 	uint32_t section = l->code.section;
 	uint64_t base = l->code.start, first = base + s->start;
@@ -58,7 +58,7 @@ static int site_move(
 		buf_put(b, x->old.p + s->at, (size_t)(s->end - s->at));
 		return 0;
 	}
-	if (!numbers_put(b, l->site_encoding, values))
+	if (!numbers_put(b, l->table.site_encoding, values))
 		return err_set(x->err, ERR_LIMIT,
 			"%s+0x%llx: a function has become too long for its call-site table",
 			x->w->object->sections.v[x->w->section].name, (unsigned long long)s->at);
@@ -67,19 +67,20 @@ static int site_move(
 }
 
 /* The call sites of one; *changed when they are not what they were. */
-static int sites_move(struct lsda_move *x, const struct lsda *l, struct buf *b, bool *changed)
+static int sites_move(
+	struct lsda_move *x, const struct object_lsda *l, struct buf *b, bool *changed)
 {
-	size_t old_bytes = (size_t)(l->sites_end - l->sites_at);
+	size_t old_bytes = (size_t)(l->table.sites_end - l->table.sites_at);
 	struct lsda_site site;
 	int rc;
 
-	for (uint64_t at = l->sites_at; at < l->sites_end; at = site.end) {
-		lsda_site_read(&site, x->old, l, at);
+	for (uint64_t at = l->table.sites_at; at < l->table.sites_end; at = site.end) {
+		lsda_site_read(&site, x->old, &l->table, at);
 		rc = site_move(x, l, &site, b);
 		if (rc)
 			return rc;
 	}
-	if (b->n != old_bytes || (b->n && memcmp(b->p, x->old.p + l->sites_at, b->n)))
+	if (b->n != old_bytes || (b->n && memcmp(b->p, x->old.p + l->table.sites_at, b->n)))
 		*changed = true;
 	return 0;
 }
@@ -103,33 +104,36 @@ static void uleb_put_wide(struct buf *b, uint64_t v, uint8_t bytes)
 }
 
 /* Bytes that bring `at` to the place of `old` modulo the size of the types of the LSDA. */
-static uint8_t padding(const struct lsda *l, uint64_t at, uint64_t old)
+static uint8_t padding(const struct object_lsda *l, uint64_t at, uint64_t old)
 {
-	unsigned align = eh_format_bytes(l->type_encoding) == LSDA_ALIGN_MAX ? LSDA_ALIGN_MAX : 4;
+	unsigned align =
+		eh_format_bytes(l->table.type_encoding) == LSDA_ALIGN_MAX ? LSDA_ALIGN_MAX : 4;
 
-	return l->type_encoding == EH_OMIT ? 0 : (uint8_t)((old - at) % align);
+	return l->table.type_encoding == EH_OMIT ? 0 : (uint8_t)((old - at) % align);
 }
 
 /* One round: places for the sizes as they are. True when every number fits its size. */
-static bool group_place(struct lsda_move *x, const struct lsda *l, size_t n)
+static bool group_place(struct lsda_move *x, const struct object_lsda *l, size_t n)
 {
 	uint64_t at = x->group.v[0].offset, actions, types;
 	bool fits = true;
 
 	for (size_t i = 0; i < n; i++) {
+		const struct lsda *t = &l[i].table;
 		struct lsda_new *new = &x->group.v[i];
 
 		new->offset = at;
-		at += l[i].types_at - l[i].offset + new->types_bytes + 1 + new->length_bytes +
+		at += t->types_at - t->offset + new->types_bytes + 1 + new->length_bytes +
 		      new->sites.n;
-		new->pad_bytes = padding(l, at, i + 1 < n ? l[i + 1].offset : l[i].actions_at);
+		new->pad_bytes = padding(l, at, i + 1 < n ? l[i + 1].table.offset : t->actions_at);
 		at += new->pad_bytes;
 	}
 	actions = at;
-	types = actions + (l[0].types_end - l[0].actions_at);
+	types = actions + (l[0].table.types_end - l[0].table.actions_at);
 	for (size_t i = 0; i < n; i++) {
+		const struct lsda *t = &l[i].table;
 		struct lsda_new *new = &x->group.v[i];
-		uint64_t head_end = new->offset + (l[i].types_at - l[i].offset) + new->types_bytes;
+		uint64_t head_end = new->offset + (t->types_at - t->offset) + new->types_bytes;
 		uint64_t sites =
 			head_end + 1 + new->length_bytes + (i + 1 < n ? 0 : new->pad_bytes);
 
@@ -147,22 +151,22 @@ static bool group_place(struct lsda_move *x, const struct lsda *l, size_t n)
 	return fits;
 }
 
-static void group_lay_out(struct lsda_move *x, const struct lsda *l, size_t n)
+static void group_lay_out(struct lsda_move *x, const struct object_lsda *l, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		x->group.v[i].types_bytes = l[i].types_end ? 1 : 0;
+		x->group.v[i].types_bytes = l[i].table.types_end ? 1 : 0;
 		x->group.v[i].length_bytes = 1;
 	}
 	for (int round = 0; !group_place(x, l, n); round++) {
 		/* Sizes only grow, so this ends; only forged tables need many rounds. */
 		for (size_t i = 0; round >= LSDA_ROUNDS_MAX && i < n; i++) {
-			x->group.v[i].types_bytes = l[i].types_end ? LSDA_LEB_BYTES_MAX : 0;
+			x->group.v[i].types_bytes = l[i].table.types_end ? LSDA_LEB_BYTES_MAX : 0;
 			x->group.v[i].length_bytes = LSDA_LEB_BYTES_MAX;
 		}
 	}
 }
 
-static int group_write(struct lsda_move *x, const struct lsda *l, size_t n)
+static int group_write(struct lsda_move *x, const struct object_lsda *l, size_t n)
 {
 	static const uint8_t zeros[LSDA_ALIGN_MAX];
 	struct section_rewrite *w = x->w;
@@ -170,23 +174,24 @@ static int group_write(struct lsda_move *x, const struct lsda *l, size_t n)
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++) {
+		const struct lsda *t = &l[i].table;
 		const struct lsda_new *new = &x->group.v[i];
 		bool is_last = i + 1 == n;
 
-		section_rewrite_keep(w, l[i].types_at);
+		section_rewrite_keep(w, t->types_at);
 		if (new->types_bytes)
 			uleb_put_wide(&number, new->types_distance, new->types_bytes);
-		rc = section_rewrite_replace(w, l[i].sites_encoding_at, buf_span(&number), x->err);
+		rc = section_rewrite_replace(w, t->sites_encoding_at, buf_span(&number), x->err);
 		buf_reset(&number);
-		section_rewrite_keep(w, l[i].length_at);
+		section_rewrite_keep(w, t->length_at);
 		uleb_put_wide(&number, new->length,
 			(uint8_t)(new->length_bytes + (is_last ? new->pad_bytes : 0)));
 		if (!rc)
-			rc = section_rewrite_replace(w, l[i].sites_at, buf_span(&number), x->err);
+			rc = section_rewrite_replace(w, t->sites_at, buf_span(&number), x->err);
 		buf_reset(&number);
 		if (!rc)
 			rc = section_rewrite_replace(
-				w, l[i].sites_end, buf_span(&new->sites), x->err);
+				w, t->sites_end, buf_span(&new->sites), x->err);
 		if (!rc && !is_last)
 			rc = section_rewrite_replace(
 				w, l[i].limit, (struct span){zeros, new->pad_bytes}, x->err);
@@ -204,15 +209,15 @@ static void group_reset(struct lsda_move *x)
 	x->group.n = 0;
 }
 
-static int group_move(struct lsda_move *x, const struct lsda *l, size_t n)
+static int group_move(struct lsda_move *x, const struct object_lsda *l, size_t n)
 {
 	static const uint8_t zeros[LSDA_ALIGN_MAX];
 	bool changed = false;
 	int rc;
 
-	section_rewrite_keep(x->w, l->offset);
-	rc = section_rewrite_replace(x->w, l->offset,
-		(struct span){zeros, padding(l, x->w->bytes.n, l->offset)}, x->err);
+	section_rewrite_keep(x->w, l->table.offset);
+	rc = section_rewrite_replace(x->w, l->table.offset,
+		(struct span){zeros, padding(l, x->w->bytes.n, l->table.offset)}, x->err);
 	for (size_t i = 0; i < n && !rc; i++) {
 		vec_push(&x->group, ((struct lsda_new){.offset = x->w->bytes.n}));
 		rc = sites_move(x, &l[i], &x->group.v[i].sites, &changed);
@@ -235,8 +240,8 @@ int lsda_section_move(const struct lsda_section *l, const struct moved *m,
 
 	x.old = w->object->sections.v[l->section].data;
 	for (size_t first = 0, n; first < l->lsdas.n && !rc; first += n) {
-		for (n = 1; l->lsdas.v[first + n - 1].sites_end !=
-			    l->lsdas.v[first + n - 1].actions_at;)
+		for (n = 1; l->lsdas.v[first + n - 1].table.sites_end !=
+			    l->lsdas.v[first + n - 1].table.actions_at;)
 			n++;
 		rc = group_move(&x, &l->lsdas.v[first], n);
 		group_reset(&x);

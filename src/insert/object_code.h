@@ -229,6 +229,8 @@ void code_refuse(struct code *c, enum insert_reason reason); /* all sections */
 
 /* Lengths, of the instruction as it will be and of what is put around it (code_plan.c). */
 uint32_t code_insn_bytes(const struct code_insn *insn);
+/* Those of them that are not inserted: some branches become several instructions. */
+uint32_t code_insn_own_bytes(const struct code_insn *insn);
 uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns);
 /* The block that a CODE_INSN_PAST_LOCK branch of the function leads into. */
 uint32_t code_locked_block(

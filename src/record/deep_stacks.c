@@ -47,7 +47,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "bpf/load.h"
+#include "bpf/kernel_map.h"
+#include "bpf/program.h"
+#include "bpf/ring.h"
 
 #define PAGE_BYTES 4096
 /* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
@@ -291,6 +293,16 @@ static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32
 	bpf_exit(c);
 }
 
+/* Where stacks end, by thread; the oldest are forgotten when there are too many. */
+static int open_tops(struct deep_stacks *d, struct err *err)
+{
+	struct bpf_map_spec spec = {
+		BPF_MAP_TYPE_LRU_HASH, sizeof(uint32_t), sizeof(uint64_t), TOPS_MAX, 0, ""};
+
+	d->tops_fd = bpf_map_open(&spec);
+	return d->tops_fd < 0 ? err_sys(err, -d->tops_fd, "BPF map: cannot be made") : 0;
+}
+
 int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err)
 {
 	struct deep_stacks *d = mem_zalloc(sizeof(*d));
@@ -303,8 +315,8 @@ int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cp
 	d->program_fd = d->tops_fd = -1;
 	rc = bpf_ring_open(&d->ring, ring_bytes, err);
 	if (rc == 0)
-		rc = d->tops_fd = bpf_lru_map_open(TOPS_MAX, err);
-	if (rc >= 0) {
+		rc = open_tops(d, err);
+	if (rc == 0) {
 		emit_program(&code, d, stack_bytes);
 		rc = d->program_fd =
 			bpf_program_load(BPF_PROG_TYPE_PERF_EVENT, "weir_stack", &code, err);
@@ -344,7 +356,7 @@ int deep_stacks_fd(const struct deep_stacks *d)
 
 void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top)
 {
-	bpf_map_set(d->tops_fd, tid, top);
+	bpf_map_update(d->tops_fd, &tid, &top);
 }
 
 static void keep(void *ctx, const uint8_t *record, size_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How the sources of names (ELF tables, PLT stubs, kallsyms, perf maps) make a symtab: they add
- * candidates, and one of the two finish functions decides which address belongs to which. For use
- * within symbols/ only.
+ * candidates, and one of the two finish functions decides which address belongs to which. Who needs
+ * all names of an address (hooks) takes the candidates themselves.
  */
 #ifndef WEIR_SYMBOLS_SYMTAB_BUILD_H
 #define WEIR_SYMBOLS_SYMTAB_BUILD_H
@@ -23,6 +23,7 @@ struct candidate {
 	uint8_t source; /* enum symbol_source */
 	uint8_t kind;	/* enum candidate_kind */
 	uint8_t bind;	/* enum candidate_bind */
+	bool is_ifunc;	/* STT_GNU_IFUNC: what it names chooses the function */
 	uint64_t start;
 	uint64_t size; /* 0 = not said */
 	uint64_t room; /* at most this many bytes when the size is not said */

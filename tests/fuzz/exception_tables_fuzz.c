@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the exception tables of an object, moved with code that grows. What could be read
- * and moved must say the same afterwards, at the moved places.
+ * Any bytes as exception tables. An ELF file is asked for the landing pads of calls: an answer or
+ * none. Other bytes are the tables of an object, moved with code that grows. What could be read and
+ * moved must say the same afterwards, at the moved places.
  *
  *	byte 0	how many bytes are inserted each time (* 37)
  *	byte 1	in front of every how many bytes of code
@@ -11,7 +12,9 @@
 #include <stdlib.h>
 
 #include "insert/exception_tables.h"
+#include "steps/calls/step_pads.h"
 
+#define ASKED_MAX  200 /* functions of a file */
 #define CODE_BYTES 2048
 enum { TEXT = 1, COLD, EH, LSDA, N_SECTIONS };
 
@@ -108,9 +111,9 @@ static void compare(const struct exception_tables *old, const struct exception_t
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+static void check_object(struct span input)
 {
-	struct cursor c = cursor_of((struct span){data, n});
+	struct cursor c = cursor_of(input);
 	uint64_t bytes = 37 * cursor_u8(&c), every = 1 + cursor_u8(&c);
 	struct exception_tables old, new;
 	struct elf_object o;
@@ -134,5 +137,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	}
 	moved_release(&m);
 	object_release(&o);
+}
+
+static void check_image(const struct elf_file *elf)
+{
+	struct step_pad_table t = {0};
+
+	step_pad_table_init(&t, elf);
+	for (size_t i = 0; i < t.functions.n && i < ASKED_MAX; i++) {
+		const struct step_pad_function *f = &t.functions.v[i];
+		uint64_t pad = 1;
+
+		if (f->end <= f->start || (i && f->start < f[-1].start))
+			abort();
+		for (uint64_t k = 0; k < 64 && k < f->end - f->start; k += 5)
+			step_pad_table_find(&t, elf, f->start + k, &pad);
+		step_pad_table_find(&t, elf, f->end - 1, &pad);
+	}
+	step_pad_table_release(&t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct span bytes = {data, n};
+	struct elf_file elf;
+
+	if (elf_file_init(&elf, bytes, NULL) < 0) {
+		check_object(bytes);
+		return 0;
+	}
+	check_image(&elf);
+	elf_file_release(&elf);
 	return 0;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/run/verifier_log.h"
+#include "bpf/verifier_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "bpf/code.h"
-#include "bpf/load.h"
+#include "bpf/kernel_map.h"
+#include "bpf/program.h"
+#include "bpf/ring.h"
 #include "check.h"
 
 /* The eight bytes of an instruction, laid out by hand as the kernel's documentation says. */
@@ -263,22 +265,22 @@ static void test_bad_ring(void)
 
 static void test_lru_map(void)
 {
-	struct err err = {0};
+	struct bpf_map_spec spec = {BPF_MAP_TYPE_LRU_HASH, 4, 8, 64, 0, "lru"};
 	uint32_t key = 5;
-	uint64_t value = 0;
+	uint64_t value = 1234567890123u;
 	union bpf_attr attr;
-	int fd = bpf_lru_map_open(64, &err);
+	int fd = bpf_map_open(&spec);
 
 	CHECK(fd >= 0);
-	CHECK_STR(err.text, "");
-	CHECK_EQ(bpf_map_set(fd, key, 1234567890123u), 0);
+	CHECK_EQ(bpf_map_update(fd, &key, &value), 0);
+	value = 0;
 	memset(&attr, 0, sizeof(attr));
 	attr.map_fd = (uint32_t)fd;
 	attr.key = (uintptr_t)&key;
 	attr.value = (uintptr_t)&value;
 	CHECK_EQ(syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)), 0);
 	CHECK_EQ(value, 1234567890123u);
-	CHECK(bpf_map_set(-1, key, 1) < 0);
+	CHECK(bpf_map_update(-1, &key, &value) < 0);
 	close(fd);
 }
 

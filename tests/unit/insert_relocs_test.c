@@ -290,6 +290,30 @@ static void units(void)
 	end(&w);
 }
 
+/* Numbers behind the names: bytes in front of each block, then how many stretches, and each. */
+static void inserted_bytes(void)
+{
+	/* endbr64, enter, counter; test, jz; counter, leave; ret */
+	static const uint64_t expected[] = {4, 0, 2, 4, 5 + 8 + 9, 2 + 2, 8 + 9 + 5};
+	struct world w;
+	struct count_unit unit;
+	struct span bytes;
+	struct cursor c;
+
+	begin(&w, INSERT_MODE_TREE,
+		COMPILED FUNCTION("f") "endbr64\n test %edi,%edi\n jz 1f\n 1: ret\n" SIZE("f"));
+	bytes = w.o.sections.v[section_of(&w, COUNT_SECTION_FUNCTIONS)].data;
+	memcpy(&unit, bytes.p, sizeof(unit));
+	CHECK(unit.flags & COUNT_UNIT_INSERTED);
+	c = cursor_of(bytes);
+	cursor_skip(&c, sizeof(unit) + sizeof(struct count_function) +
+				2 * sizeof(struct count_block) + unit.names_bytes);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		CHECK_EQ(cursor_uleb(&c), expected[i]);
+	CHECK(!c.failed && cursor_left(&c) < 8);
+	end(&w);
+}
+
 static void landing_pads(void)
 {
 	struct world w = {0};
@@ -345,6 +369,7 @@ int main(void)
 		{"symbols move and grow", symbols_move},
 		{"what is added to a group's section joins the group", groups},
 		{"a unit describes functions and blocks", units},
+		{"units tell which bytes were inserted", inserted_bytes},
 		{"landing pads look at the frames again", landing_pads},
 		{"nothing inserted changes nothing", nothing_is_identity},
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "probe/run/verifier_log.h"
+#include "bpf/verifier_log.h"
 
 static struct verifier_complaint read_text(const char *text)
 {

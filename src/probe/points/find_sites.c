@@ -2,9 +2,8 @@
 /*
  * Functions of an ELF file by name, pattern or address. Names are compared where they lie, so that
  * a table of a million symbols costs one pass and no allocation; only what matches is copied.
- * A file without .symtab lends the names of its .gnu_debugdata and of its separate debug file:
- * their addresses are those of the image, and the file offset always comes from the image's own
- * segments.
+ * Names may be those of .gnu_debugdata and of a separate debug file: their addresses are those of
+ * the image, and the file offset always comes from the image's own segments.
  */
 #include "probe/points/find_sites.h"
 
@@ -17,8 +16,7 @@
 #include "probe/points/cpp_name.h"
 #include "probe/points/site_cost.h"
 #include "probe/points/usdt_notes.h"
-#include "symbols/debug_file.h"
-#include "symbols/debugdata.h"
+#include "symbols/source/elf_tables.h"
 #include "symbols/symtab.h"
 
 #define SCAN_BYTES_MAX	    (512u << 10) /* of one file, to offer cheaper sites */
@@ -119,55 +117,6 @@ static void take_near(void *ctx, const struct elf_symbol *symbol)
 		return;
 	}
 	nearest_names_add(&f->search->near, symbol->name);
-}
-
-/* --- the tables of a file --------------------------------------------------------------------- */
-
-/* Everything that names functions of one file. */
-struct name_tables {
-	struct elf_file *elf; /* the file */
-	struct buf debugdata;
-	struct elf_file inner; /* .gnu_debugdata */
-	struct debug_file debug;
-	bool has_inner;
-};
-
-static bool has_symtab(const struct elf_file *elf)
-{
-	for (size_t i = 0; i < elf->n_sections; i++)
-		if (elf->sections[i].type == SHT_SYMTAB)
-			return true;
-	return false;
-}
-
-static void name_tables_open(struct name_tables *t, struct elf_file *elf, const char *path)
-{
-	*t = (struct name_tables){.elf = elf};
-	if (has_symtab(elf))
-		return;
-	if (debugdata_read(elf, &t->debugdata, NULL) == 0)
-		t->has_inner = elf_file_init(&t->inner, buf_span(&t->debugdata), NULL) == 0;
-	if (debug_file_open(&t->debug, elf, path, NULL) < 0)
-		t->debug = (struct debug_file){0};
-}
-
-static void name_tables_close(struct name_tables *t)
-{
-	if (t->has_inner)
-		elf_file_release(&t->inner);
-	debug_file_close(&t->debug);
-	buf_release(&t->debugdata);
-}
-
-static void name_tables_each(const struct name_tables *t,
-	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx)
-{
-	elf_file_each_function(t->elf, false, each, ctx);
-	elf_file_each_function(t->elf, true, each, ctx);
-	if (t->has_inner)
-		elf_file_each_function(&t->inner, false, each, ctx);
-	if (t->debug.is_open)
-		elf_file_each_function(&t->debug.elf, false, each, ctx);
 }
 
 /* --- sites ------------------------------------------------------------------------------------ */
@@ -381,7 +330,7 @@ static void take_implementation(void *ctx, const struct elf_symbol *symbol)
 }
 
 /* What to do instead when all that was found is one. */
-static void hint_ifunc(struct site_list *l, const struct name_tables *t)
+static void hint_ifunc(struct site_list *l, const struct elf_tables *t)
 {
 	struct site_search *s = l->search;
 	struct implementations w = {.name = s->spec->name};
@@ -389,7 +338,7 @@ static void hint_ifunc(struct site_list *l, const struct name_tables *t)
 	if (s->hint[0] || s->spec->is_glob || l->sites.n || !l->left_out.n ||
 		l->left_out.v[0].why != why_ifunc)
 		return;
-	name_tables_each(t, take_implementation, &w);
+	elf_tables_each(t, take_implementation, &w);
 	if (w.n)
 		snprintf(s->hint, sizeof(s->hint), "probe what it may choose: %s", w.text);
 	else
@@ -401,13 +350,13 @@ static void hint_ifunc(struct site_list *l, const struct name_tables *t)
 
 /* --- a file ----------------------------------------------------------------------------------- */
 
-static void search_names(struct site_list *l, struct functions *f, const struct name_tables *t)
+static void search_names(struct site_list *l, struct functions *f, const struct elf_tables *t)
 {
 	const struct point_spec *spec = l->search->spec;
 
 	if (spec->has_address) {
 		f->address = spec->address;
-		name_tables_each(t, take_holder, f);
+		elf_tables_each(t, take_holder, f);
 		add_address(l, f);
 		return;
 	}
@@ -417,15 +366,15 @@ static void search_names(struct site_list *l, struct functions *f, const struct 
 	f->is_cpp = cpp_name_looks(spec->name);
 	f->wants_cold = strstr(spec->name, "cold") != NULL;
 	cpp_name_init(&f->cpp, spec->name);
-	name_tables_each(t, take_symbol, f);
+	elf_tables_each(t, take_symbol, f);
 	if (!f->matches.n && !f->is_glob && !f->is_cpp) {
 		f->is_cpp = true; /* "f" of a C++ program */
-		name_tables_each(t, take_symbol, f);
+		elf_tables_each(t, take_symbol, f);
 	}
 	if (f->matches.n)
 		l->search->has_match = true;
 	else if (!f->is_glob)
-		name_tables_each(t, take_near, f);
+		elf_tables_each(t, take_near, f);
 	add_matches(l, f);
 }
 
@@ -433,7 +382,7 @@ bool find_sites(struct site_search *s, const struct probe_file *file, struct tar
 {
 	struct functions f = {.search = s};
 	struct site_list l = {.search = s, .mode = file->mode, .scan_left = SCAN_BYTES_MAX};
-	struct name_tables tables;
+	struct elf_tables tables;
 	struct file_map map;
 	struct elf_file elf;
 	struct err err;
@@ -449,11 +398,11 @@ bool find_sites(struct site_search *s, const struct probe_file *file, struct tar
 	}
 	l.elf = &elf;
 	s->near.wanted = s->spec->name;
-	name_tables_open(&tables, &elf, file->path);
-	s->is_stripped = !has_symtab(&elf) && !tables.has_inner && !tables.debug.is_open;
+	elf_tables_open(&tables, &elf, file->path);
+	s->is_stripped = tables.is_stripped;
 	search_names(&l, &f, &tables);
 	hint_ifunc(&l, &tables);
-	name_tables_close(&tables);
+	elf_tables_close(&tables);
 	site_list_finish(&l, file, out);
 	vec_release(&f.matches);
 	if (s->spec->kind == POINT_URETPROBE && out->n_sites &&

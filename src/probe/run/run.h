@@ -4,7 +4,7 @@
  *
  *   run_points.c    points with the same text become one program for each mode
  *   run_maps.c      maps that the code refers to
- *   run_program.c   prologue.c + pieces + end = a program; loaded; verifier_log.c when refused
+ *   run_program.c   prologue.c + pieces + end = a program; loaded; bpf/verifier_log.h when refused
  *   attach_*.c      links, one for each file or event; attach_named.c: in some processes only
  *   run_rings.c     records in order of time; map_read.c: maps at the end
  */

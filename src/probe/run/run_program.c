@@ -20,10 +20,7 @@
 #include "bpf/program.h"
 #include "bpf/sys.h"
 #include "probe/run/run.h"
-#include "probe/run/verifier_log.h"
 #include "probe/types/btf_types.h"
-
-#define LOG_BYTES ((size_t)8 << 20) /* only what is written is touched */
 
 /* Where a piece's code went, to find the script's line of an instruction. */
 struct code_part {
@@ -174,22 +171,20 @@ static bool find_place(const struct assembly *a, int64_t insn_i, struct place *o
 	return true;
 }
 
-static int explain(struct assembly *a, const char *log, int errnum)
+static int explain(struct assembly *a, const struct verifier_complaint *complaint, int errnum)
 {
 	const struct sources *sources = &a->s->stream->sources;
-	struct verifier_complaint complaint;
 	struct place place = {0};
 	uint32_t line = 0, column = 0;
-	const char *message = complaint.message;
+	const char *message = complaint->message;
 
-	verifier_log_read((struct span){(const uint8_t *)log, strnlen(log, LOG_BYTES)}, &complaint);
-	if (!complaint.message[0])
+	if (!message[0])
 		message = errnum == E2BIG ? "the program is too long" : strerror(errnum);
 	if (!a->s->features.needs_prealloc && strstr(message, "prealloc")) {
 		a->s->features.needs_prealloc = true;
 		return err_set(a->err, ERR_CHANGED, "%s", message);
 	}
-	if (!find_place(a, complaint.insn_i, &place) || place.source_i >= sources->v.n)
+	if (!find_place(a, complaint->insn_i, &place) || place.source_i >= sources->v.n)
 		return err_set(a->err, ERR_UNSUPPORTED,
 			"%s: the kernel's verifier refuses this: %s", a->p->points.v[0]->spec.text,
 			message);
@@ -286,17 +281,13 @@ static int load(struct assembly *a, struct bpf_program_spec *spec)
 
 static int refuse(struct assembly *a, const struct bpf_program_spec *spec)
 {
-	int errnum = -a->p->fd, rc;
-	char *log;
+	struct verifier_complaint complaint;
+	int errnum = -a->p->fd;
 
 	if (errnum == EPERM || errnum == ENOSYS)
 		return kernel_refusal(a->err, errnum, spec->name);
-	log = mem_alloc(LOG_BYTES);
-	log[0] = 0;
-	a->p->fd = bpf_program_open(spec, log, LOG_BYTES);
-	rc = a->p->fd >= 0 ? 0 : explain(a, log, errnum);
-	free(log);
-	return rc;
+	a->p->fd = bpf_program_open_logged(spec, &complaint);
+	return a->p->fd >= 0 ? 0 : explain(a, &complaint, errnum);
 }
 
 int run_program_load(struct probe_session *s, struct run_program *p, struct err *err)

@@ -128,9 +128,10 @@ static bool is_allocation(
 	if (!g->p->wants_allocations || g->refusal)
 		return false;
 	for (uint32_t i = 0; i < fn->n_names; i++) {
-		const struct image_name *n = &g->f.names.v[fn->name_i + i];
+		const struct candidate *n = &g->f.names.v[fn->name_i + i];
 
-		if (n->is_dynamic && n->bind != STB_LOCAL && allocation_amount(n->name, detail))
+		if (n->source == SYMBOL_SOURCE_DYNSYM && n->bind != CANDIDATE_BIND_LOCAL &&
+			allocation_amount(n->name, detail))
 			return true;
 	}
 	return false;
@@ -299,7 +300,7 @@ static void plan_extra(struct planning *g, const struct extra *extra)
 							    ? fn->end - fn->start
 							    : HOOK_ORIGINAL_MAX);
 		} else if (extra->action == HOOK_ACTION_NOTE ? !site_plan_jump(&plan, f, fn)
-						      : !site_plan_replace(&plan, f, fn))
+							     : !site_plan_replace(&plan, f, fn))
 			return;
 	}
 	site_plan_put(&plan, f, &header, &g->e->image.plans);

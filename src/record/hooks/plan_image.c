@@ -15,8 +15,6 @@
 #include "base/search.h"
 #include "dwarf/cfi_entries.h"
 #include "record/hooks/plan_internal.h"
-#include "symbols/debugdata.h"
-#include "symbols/symtab_build.h"
 
 /* --- code -------------------------------------------------------------------------------- */
 
@@ -108,40 +106,29 @@ bool image_decode(const struct image_facts *f, uint64_t addr, struct x86_insn *i
 
 struct collecting {
 	struct image_facts *f;
-	uint64_t bytes_left; /* of names; in a hostile table every symbol names the rest of one text
-			      */
-	bool is_dynamic;
+	uint64_t bytes_left; /* of names; hostile symbols all name the rest of one text */
 };
 
-/* Names that assemblers and compilers make for themselves. */
-static bool is_internal(const struct elf_symbol *s)
-{
-	return strncmp(s->name, ".L", 2) == 0 ||
-	       (s->type == STT_NOTYPE && (s->name[0] == '.' || s->name[0] == '$'));
-}
-
-static void add_name(void *ctx, const struct elf_symbol *s)
+static void add_name(void *ctx, const struct candidate *candidate)
 {
 	struct collecting *c = ctx;
-	const struct code_region *r = image_region(c->f, s->addr.v);
-	struct image_name n = {
-		s->name, s->addr.v, s->size, s->room, s->type, s->bind, c->is_dynamic};
-	size_t bytes;
+	const struct code_region *r = image_region(c->f, candidate->start);
+	struct candidate n = *candidate;
 	const char *version;
 
-	if (!r || r->is_stub || is_internal(s) || c->f->names.n >= SYMTAB_SYMBOLS_MAX)
+	if (!r || r->is_stub || c->f->names.n >= SYMTAB_SYMBOLS_MAX)
 		return;
-	bytes = strnlen(s->name, SYMTAB_NAME_BYTES_MAX);
-	if (bytes >= c->bytes_left || bytes == SYMTAB_NAME_BYTES_MAX)
+	if (n.name_bytes >= c->bytes_left || n.name_bytes >= SYMTAB_NAME_BYTES_MAX)
 		return;
-	c->bytes_left -= bytes;
-	version = memchr(s->name, '@', bytes);
-	if (version && version != s->name) {
-		vec_push(&c->f->owned, mem_strndup(s->name, (size_t)(version - s->name)));
+	c->bytes_left -= n.name_bytes;
+	version = memchr(n.name, '@', n.name_bytes);
+	if (version && version != n.name) {
+		n.name_bytes = (uint32_t)(version - n.name);
+		vec_push(&c->f->owned, mem_strndup(n.name, n.name_bytes));
 		n.name = c->f->owned.v[c->f->owned.n - 1];
 	}
-	if (n.room > r->end - n.addr)
-		n.room = r->end - n.addr;
+	if (n.room > r->end - n.start)
+		n.room = r->end - n.start;
 	if (n.size > n.room)
 		n.size = n.room;
 	vec_push(&c->f->names, n);
@@ -149,57 +136,24 @@ static void add_name(void *ctx, const struct elf_symbol *s)
 
 static void collect_names(struct image_facts *f)
 {
-	struct collecting c = {f, f->elf->bytes.n, false};
-	struct elf_file inner;
-	size_t n_own;
+	struct collecting c = {f, f->elf->bytes.n};
+	const struct symbol_sink sink = {add_name, &c};
 
-	elf_file_each_function(f->elf, false, add_name, &c);
-	n_own = f->names.n;
-	c.is_dynamic = true;
-	elf_file_each_function(f->elf, true, add_name, &c);
-	c.is_dynamic = false;
-	if (n_own)
-		return;
-	if (debugdata_read(f->elf, &f->debugdata, NULL) == 0 &&
-		elf_file_init(&inner, buf_span(&f->debugdata), NULL) == 0) {
-		c.bytes_left += f->debugdata.n;
-		elf_file_each_function(&inner, false, add_name, &c);
-		elf_file_release(&inner);
+	elf_tables_open(&f->tables, f->elf, f->path);
+	for (size_t i = 0; i < f->tables.n; i++) {
+		if (f->tables.v[i].elf != f->elf)
+			c.bytes_left += f->tables.v[i].elf->bytes.n;
+		elf_table_read(&f->tables.v[i], &sink);
 	}
-	if (debug_file_open(&f->debug, f->elf, f->path, NULL) == 0) {
-		c.bytes_left += f->debug.map.bytes.n;
-		elf_file_each_function(&f->debug.elf, false, add_name, &c);
-	}
-}
-
-static struct candidate candidate_of(const struct image_name *n)
-{
-	return (struct candidate){
-		.name = n->name,
-		.name_bytes = (uint32_t)strlen(n->name),
-		.kind = n->type == STT_NOTYPE ? CANDIDATE_KIND_LABEL : CANDIDATE_KIND_FUNCTION,
-		.bind = n->bind == STB_LOCAL  ? CANDIDATE_BIND_LOCAL
-			: n->bind == STB_WEAK ? CANDIDATE_BIND_WEAK
-					      : CANDIDATE_BIND_GLOBAL,
-		.start = n->addr,
-		.size = n->size,
-	};
 }
 
 static int compare_names(const void *a, const void *b)
 {
-	const struct image_name *x = a, *y = b;
-	struct candidate p, q;
+	const struct candidate *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	p = candidate_of(x);
-	q = candidate_of(y);
-	if (candidate_is_better(&p, &q))
-		return -1;
-	if (candidate_is_better(&q, &p))
-		return 1;
-	return (int)y->is_dynamic - (int)x->is_dynamic;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return candidate_is_better(y, x) - candidate_is_better(x, y);
 }
 
 /* --- functions --------------------------------------------------------------------------- */
@@ -278,19 +232,19 @@ static bool add_function(
 	struct image_facts *f, size_t i, size_t end, const struct frames *frames, uint64_t covered)
 {
 	struct image_function fn = {
-		.start = f->names.v[i].addr, .name_i = (uint32_t)i, .is_label = true};
+		.start = f->names.v[i].start, .name_i = (uint32_t)i, .is_label = true};
 	const struct range *frame = frame_at(frames, fn.start);
 	uint64_t size = 0, room = f->names.v[i].room;
 	bool is_global = false;
 
 	for (size_t k = i; k < end; k++) {
-		const struct image_name *n = &f->names.v[k];
+		const struct candidate *n = &f->names.v[k];
 
 		size = n->size > size ? n->size : size;
-		is_global |= n->bind != STB_LOCAL;
-		fn.is_ifunc |= n->type == STT_GNU_IFUNC;
+		is_global |= n->bind != CANDIDATE_BIND_LOCAL;
+		fn.is_ifunc |= n->is_ifunc;
 		fn.is_fragment |= is_fragment_name(n->name);
-		fn.is_label &= n->type == STT_NOTYPE;
+		fn.is_label &= n->kind == CANDIDATE_KIND_LABEL;
 	}
 	fn.n_names = (uint32_t)(end - i);
 	if (fn.is_label && frame && frame->start == fn.start)
@@ -299,8 +253,8 @@ static bool add_function(
 		return false;
 	if (!size) {
 		size = room;
-		if (end < f->names.n && f->names.v[end].addr - fn.start < size)
-			size = f->names.v[end].addr - fn.start;
+		if (end < f->names.n && f->names.v[end].start - fn.start < size)
+			size = f->names.v[end].start - fn.start;
 		if (frame && frame->end - fn.start < size)
 			size = frame->end - fn.start;
 	}
@@ -316,9 +270,9 @@ static void find_functions(struct image_facts *f, const struct frames *frames)
 	size_t end;
 
 	for (size_t i = 0; i < f->names.n; i = end) {
-		uint64_t addr = f->names.v[i].addr;
+		uint64_t addr = f->names.v[i].start;
 
-		for (end = i + 1; end < f->names.n && f->names.v[end].addr == addr;)
+		for (end = i + 1; end < f->names.n && f->names.v[end].start == addr;)
 			end++;
 		if (!add_function(f, i, end, frames, covered)) {
 			vec_push(&f->labels, addr);
@@ -380,7 +334,7 @@ uint32_t image_function_named(const struct image_facts *f, const char *name)
 {
 	for (size_t i = 0; i < f->names.n; i++)
 		if (strcmp(f->names.v[i].name, name) == 0)
-			return image_function_at(f, f->names.v[i].addr);
+			return image_function_at(f, f->names.v[i].start);
 	return NO_FUNCTION;
 }
 
@@ -443,6 +397,5 @@ void image_facts_release(struct image_facts *f)
 	map_release(&f->callee_of);
 	map_release(&f->callee_slot);
 	map_release(&f->pads_used);
-	buf_release(&f->debugdata);
-	debug_file_close(&f->debug);
+	elf_tables_close(&f->tables);
 }

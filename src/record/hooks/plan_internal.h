@@ -18,8 +18,8 @@
 #include "base/map.h"
 #include "record/hooks/plan.h"
 #include "record/hooks/wish.h"
-#include "symbols/debug_file.h"
 #include "symbols/range_paint.h"
+#include "symbols/source/elf_tables.h"
 
 #define JUMP_BYTES	 5 /* e9 and a 32-bit distance */
 #define SHORT_JUMP_BYTES 2
@@ -33,13 +33,6 @@ struct code_region {
 	uint64_t *is_wanted; /* a bit for each byte: would be patched */
 	uint64_t *is_start;  /* a bit for each byte: a function begins there */
 	bool is_stub;	     /* of the procedure linkage table */
-};
-
-struct image_name {
-	const char *name; /* borrowed, without a version */
-	uint64_t addr, size, room;
-	uint8_t type, bind; /* STT_*, STB_* */
-	bool is_dynamic;    /* in .dynsym */
 };
 
 struct image_function {
@@ -69,7 +62,7 @@ struct image_facts {
 	bool is_64;
 	uint64_t got_base; /* what 32-bit position-independent code has in ebx; 0 = not known */
 	VEC(struct code_region) regions;      /* by address */
-	VEC(struct image_name) names;	      /* by address, the best of an address first */
+	VEC(struct candidate) names;	      /* by address, the best of an address first */
 	VEC(struct image_function) functions; /* by address */
 	VEC(struct code_stretch) stretches;   /* by address */
 	VEC(uint64_t) labels;	/* sorted: symbols and frames that begin no function */
@@ -80,8 +73,7 @@ struct image_facts {
 	bool is_v8;		/* has V8's generated code */
 	bool has_cyg;		/* has stubs for libc's __cyg_profile_func_enter and exit */
 	/* What names are borrowed from: */
-	struct buf debugdata;
-	struct debug_file debug;
+	struct elf_tables tables;
 	VEC(char *) owned;
 };
 

@@ -128,7 +128,7 @@ void image_find_callees(struct image_facts *f)
 		enum callee callee = callee_named(f->names.v[i].name);
 
 		if (callee == CALLEE_MCOUNT)
-			*map_ensure(&f->callee_of, f->names.v[i].addr, NULL) = callee;
+			*map_ensure(&f->callee_of, f->names.v[i].start, NULL) = callee;
 		defines_cyg |= callee == CALLEE_CYG_ENTER;
 	}
 	f->has_cyg = has_stub[CALLEE_CYG_ENTER] && has_stub[CALLEE_CYG_EXIT] && !defines_cyg;

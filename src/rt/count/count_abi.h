@@ -79,6 +79,7 @@ struct count_unit {
 #define COUNT_UNIT_CYCLES   1u /* inserted with cycle sums */
 #define COUNT_UNIT_TREE	    2u /* inserted with call-tree code */
 #define COUNT_UNIT_COMPILED 4u /* made by a compiler */
+#define COUNT_UNIT_INSERTED 8u /* tells behind its names what was inserted */
 
 /* Functions, in order of their start. Those left alone are listed too. */
 struct count_function {
@@ -104,6 +105,18 @@ struct count_foreign_site {
 	uint32_t site; /* offset behind the call of weir_count_foreign */
 	uint32_t name; /* of the function that is called */
 };
+
+/*
+ * Behind the names, with COUNT_UNIT_INSERTED, numbers in uleb128:
+ *
+ *	for each block		how many bytes in front of its start are its own: endbr64, and
+ *				instructions that take flags
+ *	then			how many stretches of bytes were inserted
+ *	for each of those	its distance from the end of the one before, its bytes
+ *
+ * A block's own instructions are what is left of [start - those in front, end) without the
+ * stretches. A branch that was made into several instructions is the first of them.
+ */
 
 /* ---- the count file: NAME.weir while the program runs, and afterwards ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * .eh_frame (LSB Core, "Exception Frames") gives each function its language-specific data area; the
- * call sites in it (Itanium C++ ABI, "Exception Handling Tables") have landing pads. Files are not
- * trusted: what does not fit is not known.
+ * call sites in it (dwarf/lsda.h) have landing pads. Files are not trusted: what does not fit is
+ * not known.
  */
 #include "steps/calls/step_pads.h"
 
@@ -11,11 +11,11 @@
 
 #include "base/search.h"
 #include "dwarf/cfi_entries.h"
+#include "dwarf/eh_number.h"
+#include "dwarf/lsda.h"
 #include "steps/calls/step_image.h"
 
-#define SITES_MAX     (1u << 16) /* of one function */
-#define POINTER_OMIT  0xff
-#define POINTER_VALUE 0x0f /* mask: without what it is relative to */
+#define SITES_MAX (1u << 16) /* of one function */
 
 struct pad_image {
 	bool is_looked_at, is_there;
@@ -75,30 +75,35 @@ static const struct step_pad_function *function_at(const struct step_pad_table *
 	return low && addr < t->functions.v[low - 1].end ? &t->functions.v[low - 1] : NULL;
 }
 
+/* What landing pads are distances from. */
+static bool pad_base_of(
+	const struct step_pad_function *f, struct span bytes, const struct lsda *l, uint64_t *base)
+{
+	struct cursor c = cursor_of(span_sub(bytes, l->pad_base_at, bytes.n - l->pad_base_at));
+	struct cfi_pointer_base at = {
+		.addr = f->lsda + l->pad_base_at, .absptr_bytes = l->pointer_bytes};
+
+	*base = f->start;
+	return l->pad_base_encoding == EH_OMIT ||
+	       cfi_pointer_read(&c, l->pad_base_encoding, &at, base);
+}
+
 static bool pad_of(
 	const struct elf_file *elf, const struct step_pad_function *f, uint64_t addr, uint64_t *pad)
 {
-	struct cursor c = cursor_of(elf_file_bytes_at(elf, (struct iaddr){f->lsda})), sites;
-	struct cfi_pointer_base base = {.addr = f->lsda + 1, .absptr_bytes = elf->is_64 ? 8 : 4};
-	uint64_t pad_base = f->start, start, size, to;
-	uint8_t encoding = cursor_u8(&c);
+	struct span bytes = elf_file_bytes_at(elf, (struct iaddr){f->lsda});
+	struct lsda_site site;
+	struct lsda l;
+	uint64_t base, at;
 
-	if (encoding != POINTER_OMIT && !cfi_pointer_read(&c, encoding, &base, &pad_base))
+	if (lsda_read(&l, bytes, 0, elf->is_64 ? 8 : 4) || !pad_base_of(f, bytes, &l, &base))
 		return false;
-	if (cursor_u8(&c) != POINTER_OMIT)
-		cursor_uleb(&c); /* to the end of the types */
-	encoding = cursor_u8(&c) & POINTER_VALUE;
-	sites = cursor_of(cursor_bytes(&c, cursor_uleb(&c)));
-	if (c.failed)
-		return false;
-	for (uint32_t n = 0; n < SITES_MAX && cursor_left(&sites); n++) {
-		if (!cfi_pointer_read(&sites, encoding, &base, &start) ||
-			!cfi_pointer_read(&sites, encoding, &base, &size) ||
-			!cfi_pointer_read(&sites, encoding, &base, &to))
+	at = l.sites_at;
+	for (uint32_t n = 0; n < SITES_MAX && at < l.sites_end; n++, at = site.end) {
+		if (!lsda_site_read(&site, bytes, &l, at))
 			return false;
-		cursor_uleb(&sites);
-		if (addr - f->start >= start && addr - f->start - start < size) {
-			*pad = to ? pad_base + to : 0;
+		if (addr - f->start >= site.start && addr - f->start - site.start < site.size) {
+			*pad = site.pad ? base + site.pad : 0;
 			return true;
 		}
 	}

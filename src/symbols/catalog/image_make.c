@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "symbols/catalog/image_units.h"
 #include "symbols/debug_file.h"
-#include "symbols/debugdata.h"
 #include "symbols/plt.h"
 #include "symbols/source/elf_tables.h"
 
@@ -53,37 +52,25 @@ static void add_from(
 	free(text);
 }
 
-static void add_table(struct making *m, const struct elf_file *elf, bool dynamic,
-	const struct catalog_source *source)
+static void add_table(
+	struct making *m, const struct elf_table *table, const struct catalog_source *source)
 {
 	const struct symbol_sink sink = {collect, &m->all};
 	size_t first = m->all.all.n;
 
-	elf_table_read(elf, dynamic, source->kind, &sink);
-	add_from(m, first, source, elf->bytes.n);
+	elf_table_read(table, &sink);
+	add_from(m, first, source, table->elf->bytes.n);
 }
 
-/* `bytes` keeps what the names are borrowed from. */
-static void add_debugdata(struct making *m, const char *identity, struct buf *bytes)
+/* A table that is in the image. */
+static void add_own_table(
+	struct making *m, const struct elf_table *table, const char *identity, const char *verdict)
 {
-	struct elf_file inner;
-	struct err err = {0};
-
-	if (debugdata_read(m->recipe->elf, bytes, &err) < 0) {
-		if (err.code != ERR_NOT_FOUND)
-			image_builder_note(m->b, err.text);
-		return;
-	}
-	if (elf_file_init(&inner, buf_span(bytes), &err) < 0) {
-		image_builder_note(m->b, err.text);
-		return;
-	}
-	add_table(m, &inner, false,
-		&(struct catalog_source){.kind = SYMBOL_SOURCE_DEBUGDATA,
+	add_table(m, table,
+		&(struct catalog_source){.kind = table->source,
 			.path = m->recipe->path,
 			.identity = identity,
-			.verdict = "inside the image"});
-	elf_file_release(&inner);
+			.verdict = verdict});
 }
 
 static void add_plt(struct making *m, const char *identity)
@@ -160,22 +147,19 @@ static void making_release(struct making *m)
 	vec_release(&m->all.all);
 }
 
-static void add_image_itself(struct making *m, const char *identity, struct buf *debugdata)
+/* `tables` keeps what the names are borrowed from. */
+static void add_image_itself(struct making *m, const char *identity, struct elf_tables *tables)
 {
-	const struct image_recipe *recipe = m->recipe;
+	struct err err = {0};
 
 	add_sections(m);
-	add_table(m, recipe->elf, false,
-		&(struct catalog_source){.kind = SYMBOL_SOURCE_SYMTAB,
-			.path = recipe->path,
-			.identity = identity,
-			.verdict = "the image itself"});
-	add_table(m, recipe->elf, true,
-		&(struct catalog_source){.kind = SYMBOL_SOURCE_DYNSYM,
-			.path = recipe->path,
-			.identity = identity,
-			.verdict = "the image itself"});
-	add_debugdata(m, identity, debugdata);
+	elf_tables_init(tables, m->recipe->elf);
+	for (size_t i = 0; i < tables->n; i++)
+		add_own_table(m, &tables->v[i], identity, "the image itself");
+	if (elf_tables_add_debugdata(tables, &err) == 0)
+		add_own_table(m, &tables->v[tables->n - 1], identity, "inside the image");
+	else if (err.code != ERR_NOT_FOUND)
+		image_builder_note(m->b, err.text);
 }
 
 void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
@@ -184,12 +168,12 @@ void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
 	const struct debug_source *debug = recipe->debug;
 	char *identity = recipe->elf ? identity_of(recipe->elf, recipe->path) : NULL;
 	char *debug_identity = debug ? identity_of(debug->elf, debug->path) : NULL;
-	struct buf debugdata = {0};
+	struct elf_tables tables = {0};
 
 	if (recipe->elf)
-		add_image_itself(&m, identity, &debugdata);
+		add_image_itself(&m, identity, &tables);
 	if (debug)
-		add_table(&m, debug->elf, false,
+		add_table(&m, &(struct elf_table){debug->elf, false, SYMBOL_SOURCE_DEBUG_FILE},
 			&(struct catalog_source){.kind = SYMBOL_SOURCE_DEBUG_FILE,
 				.path = debug->path,
 				.identity = debug_identity,
@@ -198,7 +182,7 @@ void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
 		add_plt(&m, identity);
 	add_dwarf(&m, identity, debug_identity);
 	making_release(&m);
-	buf_release(&debugdata);
+	elf_tables_close(&tables);
 	free(identity);
 	free(debug_identity);
 }

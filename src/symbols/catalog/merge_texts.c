@@ -100,9 +100,10 @@ static void make_anchors(struct merge *m, struct merge_image *image)
 	if (image->file_i != NO_IMAGE) {
 		const struct elf_file *elf = &m->files.v[image->file_i]->elf;
 
-		elf_table_read(elf, true, SYMBOL_SOURCE_DYNSYM, &sink);
+		elf_table_read(&(struct elf_table){elf, true, SYMBOL_SOURCE_DYNSYM}, &sink);
 		if (!list.v.n)
-			elf_table_read(elf, false, SYMBOL_SOURCE_SYMTAB, &sink);
+			elf_table_read(
+				&(struct elf_table){elf, false, SYMBOL_SOURCE_SYMTAB}, &sink);
 	} else {
 		anchors_of_base(m, image, &list);
 	}

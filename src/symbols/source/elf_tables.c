@@ -4,23 +4,12 @@
 #include <elf.h>
 #include <string.h>
 
+#include "symbols/debugdata.h"
+
 struct reading {
 	enum symbol_source source;
 	const struct symbol_sink *sink;
 };
-
-/* Names that assemblers and compilers make for themselves: .L1, $d, .annobin_x. */
-static bool is_internal(const struct elf_symbol *s)
-{
-	if (strncmp(s->name, ".L", 2) == 0)
-		return true;
-	if (s->type != STT_NOTYPE)
-		return false;
-	if (s->name[0] == '.')
-		return true;
-	return s->name[0] == '$' && s->name[1] && strchr("adtx", s->name[1]) &&
-	       (!s->name[2] || s->name[2] == '.');
-}
 
 static uint8_t bind_of(const struct elf_symbol *s)
 {
@@ -38,7 +27,7 @@ static void add_function(void *ctx, const struct elf_symbol *s)
 {
 	struct reading *r = ctx;
 
-	if (is_internal(s))
+	if (elf_symbol_is_internal(s))
 		return;
 	symbol_sink_add(r->sink,
 		&(struct candidate){
@@ -48,16 +37,68 @@ static void add_function(void *ctx, const struct elf_symbol *s)
 			.kind = s->type == STT_NOTYPE ? CANDIDATE_KIND_LABEL
 						      : CANDIDATE_KIND_FUNCTION,
 			.bind = bind_of(s),
+			.is_ifunc = s->type == STT_GNU_IFUNC,
 			.start = s->addr.v,
 			.size = s->size,
 			.room = s->room,
 		});
 }
 
-void elf_table_read(const struct elf_file *elf, bool dynamic, enum symbol_source source,
-	const struct symbol_sink *sink)
+void elf_table_read(const struct elf_table *t, const struct symbol_sink *sink)
 {
-	struct reading r = {source, sink};
+	struct reading r = {t->source, sink};
 
-	elf_file_each_function(elf, dynamic, add_function, &r);
+	elf_file_each_function(t->elf, t->is_dynamic, add_function, &r);
+}
+
+static void add_table(struct elf_tables *t, const struct elf_file *elf, bool is_dynamic,
+	enum symbol_source source)
+{
+	t->v[t->n++] = (struct elf_table){elf, is_dynamic, source};
+}
+
+void elf_tables_init(struct elf_tables *t, const struct elf_file *elf)
+{
+	*t = (struct elf_tables){0};
+	add_table(t, elf, false, SYMBOL_SOURCE_SYMTAB);
+	add_table(t, elf, true, SYMBOL_SOURCE_DYNSYM);
+}
+
+int elf_tables_add_debugdata(struct elf_tables *t, struct err *err)
+{
+	int rc = debugdata_read(t->v[0].elf, &t->debugdata, err);
+
+	if (rc == 0)
+		rc = elf_file_init(&t->inner, buf_span(&t->debugdata), err);
+	if (rc < 0)
+		return rc;
+	t->has_inner = true;
+	add_table(t, &t->inner, false, SYMBOL_SOURCE_DEBUGDATA);
+	return 0;
+}
+
+void elf_tables_open(struct elf_tables *t, const struct elf_file *elf, const char *path)
+{
+	elf_tables_init(t, elf);
+	if (elf_file_has_functions(elf))
+		return;
+	elf_tables_add_debugdata(t, NULL);
+	if (debug_file_open(&t->debug, elf, path, NULL) == 0)
+		add_table(t, &t->debug.elf, false, SYMBOL_SOURCE_DEBUG_FILE);
+	t->is_stripped = !t->has_inner && !t->debug.is_open;
+}
+
+void elf_tables_close(struct elf_tables *t)
+{
+	if (t->has_inner)
+		elf_file_release(&t->inner);
+	buf_release(&t->debugdata);
+	debug_file_close(&t->debug);
+}
+
+void elf_tables_each(const struct elf_tables *t,
+	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx)
+{
+	for (size_t i = 0; i < t->n; i++)
+		elf_file_each_function(t->v[i].elf, t->v[i].is_dynamic, each, ctx);
 }

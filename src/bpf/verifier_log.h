@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernel's verifier says about a program, as text: which instruction and why. */
-#ifndef WEIR_PROBE_RUN_VERIFIER_LOG_H
-#define WEIR_PROBE_RUN_VERIFIER_LOG_H
+#ifndef WEIR_BPF_VERIFIER_LOG_H
+#define WEIR_BPF_VERIFIER_LOG_H
 
 #include <stdint.h>
 

@@ -12,7 +12,7 @@
  * The complaint is what stands behind the last instruction; sometimes it has two lines. Complaints
  * about the shape of the program ("unreachable insn 5") come before any instruction is shown.
  */
-#include "probe/run/verifier_log.h"
+#include "bpf/verifier_log.h"
 
 #include <ctype.h>
 #include <stdbool.h>
