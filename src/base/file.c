@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -173,4 +174,19 @@ const char *path_base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+size_t path_library_stem(const char *name)
+{
+	const char *so = strstr(name, ".so");
+	size_t n;
+
+	if (!so || (so[3] && so[3] != '.'))
+		return 0;
+	n = (size_t)(so - name);
+	while (n && (isdigit((unsigned char)name[n - 1]) || name[n - 1] == '.'))
+		n--;
+	if (n > 1 && n < (size_t)(so - name) && name[n - 1] == '-')
+		return n - 1;
+	return (size_t)(so - name);
 }

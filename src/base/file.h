@@ -32,6 +32,9 @@ int file_replace(const char *path, struct span bytes, unsigned int mode, struct 
 
 /* The part of a path behind its last slash; the path itself when nothing is there. */
 const char *path_base_name(const char *path);
+/* How many bytes of a library's file name come before ".so", its version and a "-2.31" in front of
+ * that; 0 when it is no library. */
+size_t path_library_stem(const char *name);
 
 /* Closes *fd when it is not negative; for __attribute__((cleanup)). */
 void fd_cleanup(int *fd);
