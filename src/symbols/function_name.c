@@ -130,8 +130,7 @@ static void add_forms(struct function_name *name, const char *linkage)
 		add_form(name, full, start, n);
 		add_form(name, full, 0, parameters);
 		add_form(name, full, start, parameters);
-		add_form(name, full, start,
-			start + arguments_at(full + start, parameters - start));
+		add_form(name, full, start, start + arguments_at(full + start, parameters - start));
 	}
 	free(full);
 }

@@ -119,8 +119,8 @@ static const char *find_parameters(const char *name)
 
 	for (p = strchr(name, '('); p; p = strchr(p + 1, '(')) {
 		size_t n = strlen(OPERATOR);
-		bool is_call = (size_t)(p - name) >= n && p[1] == ')' &&
-			       strncmp(p - n, OPERATOR, n) == 0;
+		bool is_call =
+			(size_t)(p - name) >= n && p[1] == ')' && strncmp(p - n, OPERATOR, n) == 0;
 
 		if (!is_call && strncmp(p, ANONYMOUS, strlen(ANONYMOUS)) != 0)
 			return p;
@@ -381,7 +381,6 @@ void function_pattern_offer(
 {
 	struct function_name name = {.linkage = linkage};
 
-	near->wanted = p->name;
 	if (p->is_regex || (!p->wants_fragments && function_name_is_fragment(linkage)))
 		return;
 	if (symbol_is_mangled(linkage) && near->n_demangled++ >= OFFERED_MAX)

@@ -42,16 +42,16 @@
 #include "symbols/function_name.h"
 
 struct function_pattern {
-	char *text;	/* as written, for messages */
-	char *image;	/* glob; NULL = none is named */
-	char *name;	/* glob, or the expression without its slashes */
-	char *needle;	/* stands in every mangled name that can match; NULL = not known */
-	bool is_regex;
-	bool is_exact;	      /* names one function (and its overloads): no wildcard before parameters */
+	char *text;	      /* as written, for messages */
+	char *image;	      /* glob; NULL = none is named */
+	char *name;	      /* glob, or the expression without its slashes */
+	char *needle;	      /* stands in every mangled name that can match; NULL = not known */
+	bool is_regex;	      /* `regex` is compiled */
+	bool is_exact;	      /* one function and its overloads: no wildcard before parameters */
 	bool is_all;	      /* "*" */
 	bool has_wildcard;    /* anywhere */
 	bool wants_fragments; /* f.cold */
-	regex_t regex;	      /* when is_regex */
+	regex_t regex;
 };
 
 /* How many bytes of a comma list its first pattern has: up to a comma, or the end. */
@@ -79,8 +79,8 @@ enum function_match {
 enum function_match function_pattern_match(
 	const struct function_pattern *p, struct function_name *name);
 
-/* Offers a function of the image as what was meant by a pattern that matches none. `near` begins
- * with zeros; it borrows from the pattern. Nothing is near to an expression. */
+/* Offers a function of the image as what was meant by a pattern that matches none; near->wanted is the
+ * pattern's name. Nothing is near to an expression. */
 void function_pattern_offer(
 	const struct function_pattern *p, struct nearest_names *near, const char *linkage);
 

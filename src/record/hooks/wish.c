@@ -29,9 +29,11 @@ static int add_part(
 	text = mem_strndup(part, n);
 	rc = function_pattern_init(&wish.pattern, text, NULL, err);
 	free(text);
-	if (rc == 0)
-		vec_push(&w->all, wish);
-	return rc;
+	if (rc < 0)
+		return rc;
+	wish.near.wanted = wish.pattern.name;
+	vec_push(&w->all, wish);
+	return 0;
 }
 
 int wishes_add(struct wishes *w, const char *list, enum hook_action action, struct err *err)

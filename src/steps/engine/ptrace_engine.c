@@ -617,9 +617,9 @@ int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
 {
 	struct ptrace_engine e = {
 		.s = s, .o = step_session_options(s), .by_block = by_block, .cpu = -1};
-	int rc = engine_take_functions(&e, err);
+	int rc = 0;
 
-	if (rc == 0 && e.o->command)
+	if (e.o->command)
 		rc = launch(&e, err);
 	for (size_t i = 0; rc == 0 && i < e.o->n_pids; i++)
 		rc = attach(&e, e.o->pids[i], err);
@@ -637,7 +637,5 @@ int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
 	vec_release(&e.tracees);
 	map_release(&e.by_tid);
 	map_release(&e.early);
-	step_function_release(&e.beginning);
-	step_function_release(&e.end);
 	return rc;
 }

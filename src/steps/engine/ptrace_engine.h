@@ -117,11 +117,10 @@ struct ptrace_engine {
 	uint64_t next_burst_ns;
 	cpu_set_t own_affinity;
 	int cpu; /* where we and those that are stepped are; -1 = anywhere */
-	struct step_function beginning; /* --around or --from */
-	struct step_function end;	/* --to */
 	/* For a word on options that chose nothing, or too much. */
-	bool has_found, has_begun, has_wanted_thread, has_looked_for_end, has_found_end,
-		has_too_many;
+	bool has_found, has_begun, has_wanted_thread;
+	bool has_looked_for_end, has_found_end; /* --to */
+	bool has_too_many;
 };
 
 /* --- ptrace_step.c: what a stop means ------------------------------------------------------- */
@@ -219,8 +218,6 @@ bool tracee_set_places(struct tracee *t, const uint64_t *places, size_t n);
 void tracee_leave_regions(struct ptrace_engine *e, struct tracee *t);
 /* It stands because we interrupted it. */
 void tracee_interrupted(struct ptrace_engine *e, struct tracee *t);
-/* The functions of the options. */
-int engine_take_functions(struct ptrace_engine *e, struct err *err);
 /* Says so when what was asked for was never there. */
 void engine_note_silence(const struct ptrace_engine *e);
 /* Whether a burst is due; interrupts the free threads when it is. */

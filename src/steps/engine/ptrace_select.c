@@ -86,33 +86,17 @@ static void go_out(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 	run_free(t);
 }
 
-/* --- where regions begin and end ------------------------------------------------------------- */
-
-static int take_function(
-	struct step_function *f, const char *option, const char *text, struct err *err)
+/* The function at which stepping begins; NULL: it begins with the program. */
+static const struct step_function *beginning(const struct step_options *o)
 {
-	return !text || step_function_init(f, text, err) == 0 ? 0 : err_prefix(err, "%s", option);
-}
-
-int engine_take_functions(struct ptrace_engine *e, struct err *err)
-{
-	int rc = take_function(&e->beginning, e->o->around ? "--around" : "--from",
-		e->o->around ? e->o->around : e->o->from, err);
-
-	return rc < 0 ? rc : take_function(&e->end, "--to", e->o->to, err);
-}
-
-/* Stepping begins at a function, not with the program. */
-static bool has_beginning(const struct ptrace_engine *e)
-{
-	return e->beginning.text;
+	return o->around ? o->around : o->from;
 }
 
 void tracee_leave_regions(struct ptrace_engine *e, struct tracee *t)
 {
 	t->around_sp = 0;
 	t->n_handlers = 0;
-	if (!has_beginning(e))
+	if (!beginning(e->o))
 		return;
 	if (t->is_marked_in)
 		step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_REGION, 0, 0);
@@ -144,12 +128,12 @@ static uint64_t entry_of_program(const struct tracee *t)
 static bool watch_beginning(struct ptrace_engine *e, struct tracee *t)
 {
 	uint64_t places[PLACES_MAX];
-	size_t n = step_session_find(e->s, t->track, &e->beginning, places, PLACES_MAX);
+	size_t n = step_session_find(e->s, t->track, beginning(e->o), places, PLACES_MAX);
 
 	if (n > PLACES_MAX) {
 		if (!e->has_too_many)
 			step_session_note(e->s, "'%s' has %zu places; the first %d are watched",
-				e->beginning.text, n, PLACES_MAX);
+				beginning(e->o)->text, n, PLACES_MAX);
 		e->has_too_many = true;
 		n = PLACES_MAX;
 	}
@@ -205,15 +189,16 @@ static bool is_wanted_thread(struct ptrace_engine *e, const struct tracee *t)
 void engine_note_silence(const struct ptrace_engine *e)
 {
 	const char *option = e->o->around ? "--around" : "--from";
+	const struct step_function *f = beginning(e->o);
 
 	if (!e->has_wanted_thread)
 		step_session_note(e->s, "--threads: no thread was called '%s'", e->o->threads);
-	else if (has_beginning(e) && !e->has_found)
-		step_session_note_missing(e->s, option, &e->beginning);
-	else if (has_beginning(e) && !e->has_begun)
-		step_session_note(e->s, "%s: '%s' was not called", option, e->beginning.text);
+	else if (f && !e->has_found)
+		step_session_note_missing(e->s, option, f);
+	else if (f && !e->has_begun)
+		step_session_note(e->s, "%s: '%s' was not called", option, f->text);
 	if (e->has_looked_for_end && !e->has_found_end)
-		step_session_note_missing(e->s, "--to", &e->end);
+		step_session_note_missing(e->s, "--to", e->o->to);
 }
 
 void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why)
@@ -223,7 +208,7 @@ void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 	t->is_in = false;
 	if (!is_wanted_thread(e, t) || e->o->burst)
 		run_free(t);
-	else if (has_beginning(e) && !(was_in && (e->o->from || t->around_sp)))
+	else if (beginning(e->o) && !(was_in && (e->o->from || t->around_sp)))
 		wait_for_beginning(e, t);
 	else
 		go_in(e, t, why);
@@ -234,7 +219,7 @@ void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 static bool is_at_end(struct ptrace_engine *e, struct tracee *t)
 {
 	if (t->to_space != t->track->space->number || t->to_changes != t->track->space->n_changes) {
-		size_t n = step_session_find(e->s, t->track, &e->end, t->to, PLACES_MAX);
+		size_t n = step_session_find(e->s, t->track, e->o->to, t->to, PLACES_MAX);
 
 		t->to_space = t->track->space->number;
 		t->to_changes = t->track->space->n_changes;

@@ -102,7 +102,8 @@ size_t step_session_find(struct step_session *s, const struct step_track *t,
 			    &f->pattern, images_get(s->env.images, m->image)->path))
 			continue;
 		find_in(s, m, &f->pattern, &found);
-		if (found.n && !f->pattern.image) /* the program's own comes first, then libraries */
+		/* The program's own comes first, then libraries. */
+		if (found.n && !f->pattern.image)
 			break;
 	}
 	return found.n;
@@ -111,7 +112,7 @@ size_t step_session_find(struct step_session *s, const struct step_track *t,
 void step_session_note_missing(
 	struct step_session *s, const char *option, const struct step_function *f)
 {
-	struct nearest_names near = {0};
+	struct nearest_names near = {.wanted = f->pattern.name};
 	char names[256];
 	bool has_near;
 

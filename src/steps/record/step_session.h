@@ -22,14 +22,24 @@
 struct step_engine;
 struct step_session;
 
+/* Where a region begins or ends: a pattern (symbols/function_pattern.h) or 0xADDRESS. Nothing has to
+ * be released when it fails. */
+struct step_function {
+	const char *text; /* borrowed */
+	bool is_address;
+	uint64_t address;
+	struct function_pattern pattern; /* unless is_address */
+};
+int step_function_init(struct step_function *f, const char *text, struct err *err);
+void step_function_release(struct step_function *f);
+
 struct step_options {
 	const char *output;
 	const char *engine;   /* NULL: the first that works */
 	char *const *command; /* NULL-terminated, or NULL and then: */
 	const pid_t *pids;
 	size_t n_pids;
-	const char *from, *to; /* functions, see struct step_function; NULL = none */
-	const char *around;
+	const struct step_function *from, *to, *around; /* NULL = not given */
 	const char *user_code; /* glob of image paths; NULL = all */
 	const char *threads;   /* only threads of this name (glob) or tid; NULL = all */
 	uint64_t max;	       /* steps in all; 0 = no limit */
@@ -112,17 +122,7 @@ void step_session_lost(
 	struct step_session *s, struct step_track *t, uint64_t steps, const char *why);
 /* Whether --user-code wants this address; true without that option. */
 bool step_session_wants(struct step_session *s, const struct step_track *t, uint64_t addr);
-/* Where a region begins or ends: a pattern (symbols/function_pattern.h) or 0xADDRESS. Nothing has to
- * be released when it fails. */
-struct step_function {
-	const char *text; /* borrowed */
-	bool is_address;
-	uint64_t address;
-	struct function_pattern pattern; /* unless is_address */
-};
-int step_function_init(struct step_function *f, const char *text, struct err *err);
-void step_function_release(struct step_function *f);
-/* Its addresses in the process as it is mapped now: up to `max` are written; returns how many there
+/* The addresses of a function in the process as it is mapped now: up to `max` are written; returns how many there
  * are, 0 = it is not there (yet). */
 size_t step_session_find(struct step_session *s, const struct step_track *t,
 	const struct step_function *f, uint64_t *addrs, size_t max);
