@@ -338,24 +338,30 @@ static enum function_match match_forms(
 	return match;
 }
 
+/* Whether a name that does not match as it is may have a form that does. */
+static bool may_match(const struct function_pattern *p, const char *linkage)
+{
+	if (symbol_is_mangled(linkage))
+		return !p->needle || strstr(linkage, p->needle);
+	return strchr(linkage, '@');
+}
+
 enum function_match function_pattern_match(
 	const struct function_pattern *p, struct function_name *name)
 {
-	bool is_mangled = symbol_is_mangled(name->linkage);
-	enum function_match match;
+	enum function_match match =
+		p->is_all ? FUNCTION_MATCH_PATTERN : match_linkage(p, name->linkage);
 
-	if (!p->wants_fragments && function_name_is_fragment(name->linkage))
+	if (!match && may_match(p, name->linkage)) {
+		function_name_split(name);
+		if (name->unversioned)
+			match = match_linkage(p, name->unversioned);
+		if (!match)
+			match = match_forms(p, name);
+	}
+	if (match && !p->wants_fragments && function_name_is_fragment(name->linkage))
 		return FUNCTION_MATCH_NONE;
-	if (p->is_all)
-		return FUNCTION_MATCH_PATTERN;
-	match = match_linkage(p, name->linkage);
-	if (match || (is_mangled ? p->needle && !strstr(name->linkage, p->needle)
-				 : !strchr(name->linkage, '@')))
-		return match;
-	function_name_split(name);
-	if (name->unversioned)
-		match = match_linkage(p, name->unversioned);
-	return match ? match : match_forms(p, name);
+	return match;
 }
 
 /* --- what was meant ---------------------------------------------------------------------- */

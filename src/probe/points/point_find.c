@@ -30,8 +30,8 @@ static void report_no_match(struct site_search *s, const struct probe_files *fil
 			where, spec->name);
 	else
 		diag_error(s->d, spec->place, "no-symbol", "there is no %s '%s%s%s' in %s", what,
-			spec->provider ? spec->provider : "", spec->provider ? ":" : "",
-			spec->name, where);
+			spec->provider ? spec->provider : "", spec->provider ? ":" : "", spec->name,
+			where);
 	if (nearest_names_text(&s->near, text, sizeof(text)))
 		diag_hint(s->d, "is it %s?", text);
 	else if (s->is_stripped && !spec->is_glob)
