@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -192,4 +193,19 @@ size_t path_plain_bytes(const char *path)
 bool path_is_deleted(const char *path)
 {
 	return path[path_plain_bytes(path)] != 0;
+}
+
+size_t path_library_stem(const char *name)
+{
+	const char *so = strstr(name, ".so");
+	size_t n;
+
+	if (!so || (so[3] && so[3] != '.'))
+		return 0;
+	n = (size_t)(so - name);
+	while (n && (isdigit((unsigned char)name[n - 1]) || name[n - 1] == '.'))
+		n--;
+	if (n > 1 && n < (size_t)(so - name) && name[n - 1] == '-')
+		return n - 1;
+	return (size_t)(so - name);
 }

@@ -38,6 +38,9 @@ const char *path_base_name(const char *path);
  * name may end like that all the same. The bytes of the path without it, and whether it is there. */
 size_t path_plain_bytes(const char *path);
 bool path_is_deleted(const char *path);
+/* How many bytes of a library's file name come before ".so", its version and a "-2.31" in front of
+ * that; 0 when it is no library. */
+size_t path_library_stem(const char *name);
 
 /* Closes *fd when it is not negative; for __attribute__((cleanup)). */
 void fd_cleanup(int *fd);

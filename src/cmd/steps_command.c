@@ -111,6 +111,31 @@ static int check_names(const struct command *command, const struct steps_argumen
 	return 0;
 }
 
+#define N_FUNCTIONS 3 /* that can be named */
+
+static int fill_functions(const struct command *command, const struct steps_arguments *a,
+	struct step_function functions[N_FUNCTIONS], struct step_options *o)
+{
+	const struct {
+		const char *option, *value;
+		const struct step_function **out;
+	} rows[N_FUNCTIONS] = {
+		{"--from", a->from, &o->from},
+		{"--to", a->to, &o->to},
+		{"--around", a->around, &o->around},
+	};
+	struct err err;
+
+	for (size_t i = 0; i < N_FUNCTIONS; i++) {
+		if (!rows[i].value)
+			continue;
+		if (step_function_init(&functions[i], rows[i].value, &err) < 0)
+			return options_usage_error(command, "%s: %s", rows[i].option, err.text);
+		*rows[i].out = &functions[i];
+	}
+	return 0;
+}
+
 static int fill_bursts(
 	const struct command *command, const struct steps_arguments *a, struct step_options *o)
 {
@@ -150,9 +175,6 @@ static int fill_options(
 		return options_usage_error(command, "--lossless and --lossy exclude each other");
 	o->output = a->output;
 	o->engine = a->engine;
-	o->from = a->from;
-	o->to = a->to;
-	o->around = a->around;
 	o->threads = a->threads;
 	o->user_code = a->user_code;
 	o->max = a->max == NOT_GIVEN ? 0 : a->max;
@@ -171,6 +193,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.burst = NOT_GIVEN,
 		.buffer_bytes = NOT_GIVEN};
 	struct step_options o = {.parent_fd = -1};
+	struct step_function functions[N_FUNCTIONS] = {0};
 	pid_t pids[PID_LIST_MAX];
 	int status;
 	int rc;
@@ -180,13 +203,19 @@ static int run(const struct command *command, int argc, char **argv)
 	rc = check_targets(command, &a, argc);
 	if (!rc)
 		rc = fill_options(command, &a, &o);
+	if (!rc)
+		rc = fill_functions(command, &a, functions, &o);
 	if (!rc && a.pids)
 		rc = pid_list_parse(command, a.pids, pids, &o.n_pids);
-	if (rc)
-		return rc;
 	o.pids = pids;
 	o.command = argc ? argv : NULL;
-	return steps_run(&o, a.quiet ? RECORD_QUIET : a.verbose ? RECORD_VERBOSE : RECORD_NORMAL);
+	if (!rc)
+		rc = steps_run(&o, a.quiet     ? RECORD_QUIET
+				   : a.verbose ? RECORD_VERBOSE
+					       : RECORD_NORMAL);
+	for (size_t i = 0; i < N_FUNCTIONS; i++)
+		step_function_release(&functions[i]);
+	return rc;
 }
 
 const struct command command_steps = {
@@ -197,8 +226,8 @@ const struct command command_steps = {
 	.options = steps_options,
 	.stops_at_operand = true,
 	.details =
-		"FUNC is [IMAGE:]NAME or 0xADDRESS. The command's exit status is passed on. Ctrl-C\n"
-		"ends the recording; the data is kept. An older trace of the same name is kept as\n"
-		"FILE.old. 'weir report steps' lists what was executed.\n",
+		"FUNC is [IMAGE:]GLOB, /REGEX/ or 0xADDRESS. The command's exit status is passed\n"
+		"on. Ctrl-C ends the recording; the data is kept. An older trace of the same name\n"
+		"is kept as FILE.old. 'weir report steps' lists what was executed.\n",
 	.run = run,
 };

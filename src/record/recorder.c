@@ -534,9 +534,10 @@ static void say(struct recorder *r, char *sentence)
 	free(sentence);
 }
 
-static void say_unmatched(void *ctx, const char *wish)
+static void say_unmatched(void *ctx, const char *wish, const char *near)
 {
-	say(ctx, mem_printf("no function matches '%s'", wish));
+	say(ctx, mem_printf("no function matches '%s'%s%s%s", wish, near ? "; is it " : "",
+			 near ? near : "", near ? "?" : ""));
 }
 
 static void say_missing(struct recorder *r)

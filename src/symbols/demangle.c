@@ -43,7 +43,7 @@ static bool demangle_into(struct output *out, const char *name)
 	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI, take_piece, out);
 }
 
-static bool is_mangled(const char *name)
+bool symbol_is_mangled(const char *name)
 {
 	while (*name == '_' && name[1] == '_')
 		name++; /* "__Z", "___Z": blocks and some object formats */
@@ -71,7 +71,7 @@ char *symbol_demangle(const char *name)
 	struct output out = {0};
 	char *result = NULL;
 
-	if (!is_mangled(name) || n > MANGLED_BYTES_MAX)
+	if (!symbol_is_mangled(name) || n > MANGLED_BYTES_MAX)
 		return mem_strdup(name);
 	if (n > strlen(PLT_SUFFIX) && strcmp(name + n - strlen(PLT_SUFFIX), PLT_SUFFIX) == 0)
 		return demangle_stub(name);

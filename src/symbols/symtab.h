@@ -98,5 +98,7 @@ const char *symtab_sources(const struct symtab *t);
  * others are copied. The result is the caller's to free. Long or hostile names are copied as they
  * are. */
 char *symbol_demangle(const char *name);
+/* Whether a name begins like one that this makes readable. */
+bool symbol_is_mangled(const char *name);
 
 #endif

@@ -98,6 +98,14 @@ for document in *.md docs/*/*.md; do
 	equal "the links of $document lead somewhere" "" "$broken"
 done
 
+# --- patterns of functions ------------------------------------------------------------------
+
+patterns() { sed -n '/^\.SH PATTERNS OF FUNCTIONS/,/^When nothing matches/p' docs/man/weir-"$1".1; }
+check "the manual of weir record tells of patterns of functions" [ "$(patterns record | wc -l)" -ge 30 ]
+for command in steps probe; do
+	equal "weir $command tells of them in the same words" "$(patterns record)" "$(patterns $command)"
+done
+
 # --- commands -------------------------------------------------------------------------------
 
 "$WEIR" help | sed -n 's/^  weir \([a-z]*\)  .*/\1/p' >"$work/commands"

@@ -104,9 +104,10 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void print_unmatched(void *ctx, const char *wish)
+static void print_unmatched(void *ctx, const char *wish, const char *near)
 {
 	(void)ctx;
+	(void)near;
 	fprintf(stderr, "nothing matches %s\n", wish);
 }
 

@@ -3,8 +3,6 @@
 
 #include "base/arena.h"
 #include "check.h"
-#include "probe/points/cpp_name.h"
-#include "probe/points/name_match.h"
 #include "probe/points/point.h"
 
 static struct arena *arena;
@@ -170,66 +168,6 @@ static void test_quoted_place(void)
 	CHECK_EQ(diags.v.v[0].place.to, 17);
 }
 
-static void test_globs(void)
-{
-	CHECK(glob_match("*alloc", "malloc") && !glob_match("*alloc", "allocx"));
-	CHECK(glob_match("m?m*", "memcpy") && !glob_match("m?m*", "mmcpy"));
-	CHECK(glob_match("str[a-c]*", "strchr") && !glob_match("str[a-c]*", "strlen"));
-	CHECK(glob_match("[!a]x", "bx") && !glob_match("[!a]x", "ax"));
-	CHECK(glob_match("*a*b*c", "xxaxxbxxbxxc") && !glob_match("*a*b*c", "abcd"));
-	CHECK(glob_match("", "") && glob_match("*", "") && !glob_match("?", ""));
-	CHECK(glob_has("a*") && glob_has("[ab]") && !glob_has("operator[]") && !glob_has("a[b"));
-	CHECK(glob_match("operator[]", "operator[]"));
-}
-
-static void test_nearest(void)
-{
-	struct nearest_names near = {.wanted = "maloc"};
-	char text[256];
-
-	CHECK_EQ(name_distance("maloc", "malloc", 3), 1);
-	CHECK_EQ(name_distance("mlaloc", "malloc", 3), 1);
-	CHECK_EQ(name_distance("mxaloc", "malloc", 3), 2);
-	CHECK_EQ(name_distance("ab", "ba", 3), 1);
-	CHECK_EQ(name_distance("abc", "xyz", 2), 3);
-	CHECK(!nearest_names_text(&near, text, sizeof(text)));
-	nearest_names_add(&near, "free");
-	nearest_names_add(&near, "calloc");
-	nearest_names_add(&near, "malloc");
-	nearest_names_add(&near, "maloc.part.0");
-	nearest_names_add(&near, "malloc");
-	CHECK(nearest_names_text(&near, text, sizeof(text)));
-	CHECK_STR(text, "'maloc.part.0', 'malloc' or 'calloc'");
-}
-
-static bool means(const char *asked, const char *mangled)
-{
-	struct cpp_name c;
-
-	cpp_name_init(&c, asked);
-	return cpp_name_is(&c, mangled);
-}
-
-static void test_cpp(void)
-{
-	CHECK(means("ns::f", "_ZN2ns1fEi") && means("ns::f", "_ZN2ns1fEPc"));
-	CHECK(!means("ns::f", "_ZN2ns2ffEi") && !means("f", "_ZN2ns1fEi"));
-	CHECK(means("ns::f(int)", "_ZN2ns1fEi") && !means("ns::f(int)", "_ZN2ns1fEPc"));
-	CHECK(means("ns::f(char *)", "_ZN2ns1fEPc") && means("ns::f(char*)", "_ZN2ns1fEPc"));
-	CHECK(means("ns::f(unsigned int, long)", "_ZN2ns1fEjl"));
-	CHECK(!means("ns::f(unsignedint)", "_ZN2ns1fEj"));
-	CHECK(means("f", "_Z1fi") && means("f()", "_Z1fv"));
-	CHECK(means("ns::f", "_ZN2ns1fIiEET_S1_") && means("ns::f<int>", "_ZN2ns1fIiEET_S1_"));
-	CHECK(!means("ns::f<long>", "_ZN2ns1fIiEET_S1_"));
-	CHECK(means("C::get", "_ZNK1C3getEv") && means("C::get() const", "_ZNK1C3getEv"));
-	CHECK(means("C::operator()", "_ZN1CclEi") && means("C::operator[]", "_ZN1CixEi"));
-	CHECK(means("ns::*", "_ZN2ns1fEi") && !means("ns::*", "_ZN2nt1fEi"));
-	CHECK(means("(anonymous namespace)::f", "_ZN12_GLOBAL__N_11fEv"));
-	CHECK(means("std::string::append", "_ZNSs6appendEPKc") ||
-		means("std::basic_string<*>::append", "_ZNSs6appendEPKc"));
-	CHECK(!means("f", "f") && !means("ns::f", "_ZN2ns1fEi.cold"));
-}
-
 int main(void)
 {
 	static const struct test tests[] = {
@@ -237,9 +175,6 @@ int main(void)
 		{"files, names, offsets, periods and counts are taken apart", test_parts},
 		{"wrong points have a tag and the place of the wrong part", test_errors},
 		{"a quoted point is reported as a whole", test_quoted_place},
-		{"patterns match as a shell's do, and brackets of C++ are none", test_globs},
-		{"names that somebody may have meant are found by distance", test_nearest},
-		{"C++ functions are found by name, parameters and pattern", test_cpp},
 	};
 	int rc;
 

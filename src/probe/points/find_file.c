@@ -21,8 +21,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/glob.h"
+#include "base/nearest_names.h"
 #include "probe/points/library_cache.h"
-#include "probe/points/name_match.h"
 #include "process/mapped_file.h"
 #include "process/proc.h"
 

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "probe/points/name_match.h"
+#include "base/glob.h"
+#include "base/nearest_names.h"
 #include "probe/types/btf_types.h"
 #include "process/tracepoint.h"
 

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "probe/points/cpp_name.h"
 #include "probe/points/site_cost.h"
 #include "probe/points/usdt_notes.h"
+#include "symbols/function_pattern.h"
 #include "symbols/source/elf_tables.h"
 #include "symbols/symtab.h"
 
@@ -37,10 +37,7 @@ struct match {
 
 struct functions {
 	struct site_search *search;
-	const char *pattern;
-	size_t pattern_n;
-	bool is_glob, is_cpp, wants_cold;
-	struct cpp_name cpp;
+	struct function_pattern pattern;
 	VEC(struct match) matches;
 	/* With an address instead of a name: the function that holds it. */
 	uint64_t address;
@@ -49,43 +46,28 @@ struct functions {
 
 /* --- matching --------------------------------------------------------------------------------- */
 
-/* .symtab names versions: "memcpy@@GLIBC_2.14". */
-static bool is_name(const struct functions *f, const char *name)
+/* In a hostile table every symbol names the rest of one long text; and labels of assembler code are
+ * no functions, unless one is asked for by name. */
+static bool is_candidate(const struct functions *f, const struct elf_symbol *symbol)
 {
-	return strncmp(name, f->pattern, f->pattern_n) == 0 &&
-	       (!name[f->pattern_n] || name[f->pattern_n] == '@');
-}
-
-/* In a hostile table every symbol names the rest of one long text. */
-static bool is_short(const char *name)
-{
-	return strnlen(name, FUNCTION_NAME_MAX + 1) <= FUNCTION_NAME_MAX;
-}
-
-static bool glob_matches(const struct functions *f, const struct elf_symbol *symbol)
-{
-	/* Labels of assembler code are no functions, and parts split off are never called. */
-	if (symbol->type == STT_NOTYPE && symbol->bind == STB_LOCAL)
-		return false;
-	if (!f->wants_cold && strstr(symbol->name, ".cold"))
-		return false;
-	return glob_match(f->pattern, symbol->name);
+	return strnlen(symbol->name, FUNCTION_NAME_MAX + 1) <= FUNCTION_NAME_MAX &&
+	       (f->pattern.is_exact || symbol->type != STT_NOTYPE || symbol->bind != STB_LOCAL);
 }
 
 static void take_symbol(void *ctx, const struct elf_symbol *symbol)
 {
 	struct functions *f = ctx;
-	bool is_exact = !f->is_glob && is_name(f, symbol->name);
+	struct function_name name = {.linkage = symbol->name};
+	enum function_match match;
 
-	if (!is_exact && !is_short(symbol->name))
+	if (!is_candidate(f, symbol) || f->matches.n >= 2 * SITES_MAX)
 		return;
-	if (!is_exact && !(f->is_glob && glob_matches(f, symbol)) &&
-		!(f->is_cpp && cpp_name_is(&f->cpp, symbol->name)))
-		return;
-	if (f->matches.n >= 2 * SITES_MAX)
-		return;
-	vec_push(&f->matches, ((struct match){symbol->name, symbol->addr, symbol->size,
-				      symbol->room, symbol->type, symbol->bind, is_exact}));
+	match = function_pattern_match(&f->pattern, &name);
+	function_name_release(&name);
+	if (match)
+		vec_push(&f->matches,
+			((struct match){symbol->name, symbol->addr, symbol->size, symbol->room,
+				symbol->type, symbol->bind, match == FUNCTION_MATCH_LINKAGE}));
 }
 
 static void take_holder(void *ctx, const struct elf_symbol *symbol)
@@ -105,18 +87,8 @@ static void take_near(void *ctx, const struct elf_symbol *symbol)
 {
 	struct functions *f = ctx;
 
-	if ((symbol->type == STT_NOTYPE && symbol->bind == STB_LOCAL) || !is_short(symbol->name))
-		return;
-	if (f->is_cpp && symbol->name[0] == '_' && symbol->name[1] == 'Z' && f->cpp.needle[0] &&
-		strstr(symbol->name, f->cpp.needle)) {
-		char *readable = symbol_demangle(symbol->name);
-
-		readable[strcspn(readable, "(")] = 0;
-		nearest_names_add(&f->search->near, readable);
-		free(readable);
-		return;
-	}
-	nearest_names_add(&f->search->near, symbol->name);
+	if (is_candidate(f, symbol) && (symbol->type != STT_NOTYPE || symbol->bind != STB_LOCAL))
+		function_pattern_offer(&f->pattern, &f->search->near, symbol->name);
 }
 
 /* --- sites ------------------------------------------------------------------------------------ */
@@ -360,22 +332,15 @@ static void search_names(struct site_list *l, struct functions *f, const struct 
 		add_address(l, f);
 		return;
 	}
-	f->pattern = spec->name;
-	f->pattern_n = strlen(spec->name);
-	f->is_glob = spec->is_glob && glob_has(spec->name) && !strchr(spec->name, '(');
-	f->is_cpp = cpp_name_looks(spec->name);
-	f->wants_cold = strstr(spec->name, "cold") != NULL;
-	cpp_name_init(&f->cpp, spec->name);
+	if (function_pattern_init_name(&f->pattern, spec->name, NULL) < 0)
+		return; /* it was read before, with the point */
 	elf_tables_each(t, take_symbol, f);
-	if (!f->matches.n && !f->is_glob && !f->is_cpp) {
-		f->is_cpp = true; /* "f" of a C++ program */
-		elf_tables_each(t, take_symbol, f);
-	}
 	if (f->matches.n)
 		l->search->has_match = true;
-	else if (!f->is_glob)
+	else
 		elf_tables_each(t, take_near, f);
 	add_matches(l, f);
+	function_pattern_release(&f->pattern);
 }
 
 bool find_sites(struct site_search *s, const struct probe_file *file, struct target *out)

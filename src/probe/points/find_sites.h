@@ -4,8 +4,8 @@
 #define WEIR_PROBE_POINTS_FIND_SITES_H
 
 #include "base/arena.h"
+#include "base/nearest_names.h"
 #include "probe/points/find_file.h"
-#include "probe/points/name_match.h"
 #include "probe/points/point.h"
 #include "probe/points/unwind_risk.h"
 

@@ -2,9 +2,10 @@
 /* System calls by name, in both modes: 32-bit programs have numbers, and calls, of their own. */
 #include <string.h>
 
+#include "base/glob.h"
+#include "base/nearest_names.h"
 #include "probe/points/syscalls.h"
 #include "probe/points/find_kernel.h"
-#include "probe/points/name_match.h"
 #include "process/syscall_names.h"
 
 /* The kernel's tracepoints are named after its functions, which differ from the calls. */

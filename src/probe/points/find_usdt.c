@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/glob.h"
 #include "probe/points/find_sites.h"
 #include "probe/points/usdt_notes.h"
 

@@ -7,10 +7,10 @@
  */
 #include "probe/points/library_cache.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
-#include "probe/points/name_match.h"
+#include "base/file.h"
+#include "base/glob.h"
 
 #define NEW_MAGIC	"glibc-ld.so.cache1.1"
 #define OLD_MAGIC	"ld.so-1.7.0"
@@ -82,25 +82,9 @@ int library_cache_each(struct span bytes,
 	return 0;
 }
 
-/* The length of a library's name without ".so", version and "-2.31"; 0 when it is no library. */
-static size_t stem_length(const char *name)
-{
-	const char *so = strstr(name, ".so");
-	size_t n;
-
-	if (!so || (so[3] && so[3] != '.'))
-		return 0;
-	n = (size_t)(so - name);
-	while (n && (isdigit((unsigned char)name[n - 1]) || name[n - 1] == '.'))
-		n--;
-	if (n > 1 && n < (size_t)(so - name) && name[n - 1] == '-')
-		return n - 1;
-	return (size_t)(so - name);
-}
-
 bool library_name_is(const char *asked, const char *file_name)
 {
-	size_t n = stem_length(file_name), n_asked = strlen(asked);
+	size_t n = path_library_stem(file_name), n_asked = strlen(asked);
 	char stem[NAME_BYTES_MAX];
 
 	if (strcmp(asked, file_name) == 0)

@@ -25,16 +25,16 @@ static void report_no_match(struct site_search *s, const struct probe_files *fil
 	const char *what = spec->kind == POINT_USDT ? "static probe" : "function";
 	char text[512];
 
-	if (spec->is_glob) {
+	if (spec->is_glob)
 		diag_warning(s->d, spec->place, "no-symbol", "no %s in %s matches '%s'", what,
 			where, spec->name);
-		return;
-	}
-	diag_error(s->d, spec->place, "no-symbol", "there is no %s '%s%s%s' in %s", what,
-		spec->provider ? spec->provider : "", spec->provider ? ":" : "", spec->name, where);
+	else
+		diag_error(s->d, spec->place, "no-symbol", "there is no %s '%s%s%s' in %s", what,
+			spec->provider ? spec->provider : "", spec->provider ? ":" : "", spec->name,
+			where);
 	if (nearest_names_text(&s->near, text, sizeof(text)))
 		diag_hint(s->d, "is it %s?", text);
-	else if (s->is_stripped)
+	else if (s->is_stripped && !spec->is_glob)
 		diag_hint(s->d,
 			"the file is stripped: with its debug symbols installed, functions of "
 			"its own can be probed too");

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "probe/points/name_match.h"
+#include "base/glob.h"
+#include "base/nearest_names.h"
 #include "probe/points/perf_counts.h"
 #include "probe/points/point.h"
+#include "symbols/function_pattern.h"
 
 #define POINT_TEXT_MAX	    4096 /* bytes */
 #define POINT_PARTS_MAX	    4
@@ -237,14 +239,21 @@ static bool has_single_colon(const char *name)
 	return false;
 }
 
-/* A parameter list may hold a star that is no wildcard. */
-static bool is_glob_name(struct parse *p, const char *name)
+/* A name, glob or regular expression of functions; an offset is cut off. */
+static bool take_pattern(struct parse *p, const struct part *part, char *name)
 {
-	const char *parameters = strchr(name, '(');
+	struct function_pattern pattern;
+	struct err err;
 
-	if (!parameters)
-		return glob_has(name);
-	return glob_has(arena_strndup(p->arena, name, (size_t)(parameters - name)));
+	if (*name != '/' && !take_offset(p, part, name, &p->out->offset))
+		return false;
+	if (function_pattern_init_name(&pattern, name, &err) < 0) {
+		diag_error(p->d, place_of(p, part), "point", "%s", err.text);
+		return false;
+	}
+	p->out->is_glob = !pattern.is_exact || glob_has(p->out->file);
+	function_pattern_release(&pattern);
+	return true;
 }
 
 /* FILE:FUNC[+OFFSET] | FILE:0xADDRESS; uretprobe takes neither offset nor address. */
@@ -266,7 +275,7 @@ static bool parse_function(struct parse *p)
 	}
 	if (!*part->text)
 		return fail_form(p, "names no function");
-	if (has_single_colon(part->text))
+	if (*part->text != '/' && has_single_colon(part->text))
 		return fail_form(p, "has too many parts");
 	out->file = p->parts[0].text;
 	if (strcmp(out->file, "*") == 0) {
@@ -282,7 +291,7 @@ static bool parse_function(struct parse *p)
 			return false;
 		}
 		out->has_address = true;
-	} else if (!take_offset(p, part, name, &out->offset)) {
+	} else if (!take_pattern(p, part, name)) {
 		return false;
 	}
 	if (out->kind == POINT_URETPROBE && (out->has_address || out->offset)) {
@@ -291,7 +300,6 @@ static bool parse_function(struct parse *p)
 		return false;
 	}
 	out->name = name;
-	out->is_glob = !out->has_address && (is_glob_name(p, name) || glob_has(out->file));
 	out->text = arena_printf(p->arena, "%s:%s:%s", p->word, out->file, part->text);
 	return true;
 }

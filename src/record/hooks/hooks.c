@@ -434,7 +434,8 @@ uint64_t hooks_began_ns(const struct hooks *h)
 	return h->began_ns > PROC_START_ERROR_NS ? h->began_ns - PROC_START_ERROR_NS : 0;
 }
 
-void hooks_each_unmatched(struct hooks *h, void (*each)(void *ctx, const char *wish), void *ctx)
+void hooks_each_unmatched(
+	struct hooks *h, void (*each)(void *ctx, const char *wish, const char *near), void *ctx)
 {
 	pthread_mutex_lock(&h->planner_lock);
 	hook_planner_each_unmatched(h->planner, each, ctx);

@@ -52,8 +52,9 @@ const char *hooks_library(const struct hooks *h, bool is_64); /* the path of its
 /* When they were opened, CLOCK_MONOTONIC, as good as proc_start_ns. */
 uint64_t hooks_began_ns(const struct hooks *h);
 
-/* Calls `each` with every wish that no function was found for. */
-void hooks_each_unmatched(struct hooks *h, void (*each)(void *ctx, const char *wish), void *ctx);
+/* Calls `each` with every wish that no function was found for, and the names near to it or NULL. */
+void hooks_each_unmatched(
+	struct hooks *h, void (*each)(void *ctx, const char *wish, const char *near), void *ctx);
 
 /* Readable when there are events to take. */
 int hooks_fd(const struct hooks *h);

@@ -106,20 +106,32 @@ static uint8_t wished_action(const struct planning *g, const struct image_functi
 	uint8_t action = 0;
 
 	for (uint32_t i = 0; g->wishes.n && i < fn->n_names; i++) {
-		struct wish_name name = {.name = g->f.names.v[fn->name_i + i].name};
+		struct function_name name = {.linkage = g->f.names.v[fn->name_i + i].name};
 
 		for (size_t k = 0; k < g->wishes.n; k++) {
 			struct wish *w = g->wishes.v[k];
 
-			if ((w->is_matched && w->what.action <= action) || !wish_matches(w, &name))
+			if ((w->is_matched && w->action <= action) ||
+				!function_pattern_match(&w->pattern, &name))
 				continue;
 			w->is_matched = true;
-			if (w->what.action > action)
-				action = (uint8_t)w->what.action;
+			if (w->action > action)
+				action = (uint8_t)w->action;
 		}
-		wish_name_release(&name);
+		function_name_release(&name);
 	}
 	return action;
+}
+
+/* What may have been meant by those that nothing matches yet. */
+static void offer_names(const struct planning *g)
+{
+	for (size_t i = 0; i < g->wishes.n; i++) {
+		struct wish *w = g->wishes.v[i];
+
+		for (size_t k = 0; !w->is_matched && k < g->f.names.n; k++)
+			function_pattern_offer(&w->pattern, &w->near, g->f.names.v[k].name);
+	}
 }
 
 static bool is_allocation(
@@ -344,6 +356,7 @@ static int plan_image(struct planning *g, const struct elf_file *elf, struct err
 	rc = choose(g, err);
 	if (rc < 0)
 		return rc;
+	offer_names(g);
 	image_find_callees(&g->f);
 	find_entry_targets(g);
 	plan_jumps(g, &pads);
@@ -445,12 +458,18 @@ uint32_t hook_planner_n_functions(const struct hook_planner *p)
 	return p->n_ids;
 }
 
-void hook_planner_each_unmatched(
-	const struct hook_planner *p, void (*f)(void *ctx, const char *wish), void *ctx)
+void hook_planner_each_unmatched(const struct hook_planner *p,
+	void (*f)(void *ctx, const char *wish, const char *near), void *ctx)
 {
-	for (size_t i = 0; i < p->wishes.all.n; i++)
-		if (!p->wishes.all.v[i].is_matched)
-			f(ctx, p->wishes.all.v[i].text);
+	char near[512];
+
+	for (size_t i = 0; i < p->wishes.all.n; i++) {
+		const struct wish *w = &p->wishes.all.v[i];
+
+		if (!w->is_matched)
+			f(ctx, w->pattern.text,
+				nearest_names_text(&w->near, near, sizeof(near)) ? near : NULL);
+	}
 }
 
 const char *hook_refusal_phrase(enum hook_refusal refusal)

@@ -18,21 +18,12 @@
 #include "elf/elf_file.h"
 #include "rt/hook/hook_abi.h"
 
-/* "GLOB" (functions of the main program), "IMAGE:GLOB" (of images whose file name matches), a name
- * between slashes is an extended regular expression: "/^parse_/", "libz.so*:/flate$/". A "::" never
- * separates the image. */
-struct hook_wish {
-	char *image; /* glob over the file name; NULL = the main program */
-	char *name;
-	bool is_regex;
-	enum hook_action action; /* CALL or STACK */
-};
-
 struct hook_planner;
 struct hook_planner *hook_planner_new(void);
 void hook_planner_free(struct hook_planner *p);
-/* A comma list; the sentence names the part that is wrong. A function that several wishes name has
- * the action with the greater number. */
+/* A comma list of patterns (symbols/function_pattern.h); one without an image is about the program
+ * itself. The sentence names the part that is wrong. A function that several wishes name has the
+ * action with the greater number. */
 int hook_planner_wish(
 	struct hook_planner *p, const char *list, enum hook_action action, struct err *err);
 /* Also the malloc family of every image that defines it, with HOOK_ACTION_AMOUNT. */
@@ -87,9 +78,10 @@ int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_fi
 const struct planned_function *hook_planner_function(
 	const struct hook_planner *p, uint32_t id, const struct planned_image **image);
 uint32_t hook_planner_n_functions(const struct hook_planner *p); /* greatest id */
-/* Wishes that matched nothing in any image so far: calls `f` for each with its text. */
-void hook_planner_each_unmatched(
-	const struct hook_planner *p, void (*f)(void *ctx, const char *wish), void *ctx);
+/* Wishes that matched nothing in any image so far: calls `f` for each with its text, and with the
+ * names that were there instead ("'work' or 'walk'"; NULL = none is near). */
+void hook_planner_each_unmatched(const struct hook_planner *p,
+	void (*f)(void *ctx, const char *wish, const char *near), void *ctx);
 
 /* A phrase for people: "the code in memory is not that of the file", ... */
 const char *hook_refusal_phrase(enum hook_refusal refusal);

@@ -203,21 +203,6 @@ static const struct range *frame_at(const struct frames *frames, uint64_t addr)
 	return low && addr < frames->all.v[low - 1].end ? &frames->all.v[low - 1] : NULL;
 }
 
-/* Parts of a function that are laid out elsewhere and entered by a jump: "foo.cold" and
- * "foo.cold.3" of compilers, "foo.warm" of BOLT. */
-static bool is_fragment_name(const char *name)
-{
-	static const char *const suffixes[] = {".cold", ".warm"};
-
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		const char *at = strstr(name, suffixes[i]);
-
-		if (at && at != name && (!at[5] || at[5] == '.'))
-			return true;
-	}
-	return false;
-}
-
 static void set_start_bit(struct image_facts *f, uint64_t addr)
 {
 	struct code_region *r = image_region(f, addr);
@@ -243,7 +228,7 @@ static bool add_function(
 		size = n->size > size ? n->size : size;
 		is_global |= n->bind != CANDIDATE_BIND_LOCAL;
 		fn.is_ifunc |= n->is_ifunc;
-		fn.is_fragment |= is_fragment_name(n->name);
+		fn.is_fragment |= function_name_is_fragment(n->name);
 		fn.is_label &= n->kind == CANDIDATE_KIND_LABEL;
 	}
 	fn.n_names = (uint32_t)(end - i);

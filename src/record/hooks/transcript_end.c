@@ -92,13 +92,14 @@ struct end {
 	uint64_t time;
 };
 
-static void write_unmatched(void *ctx, const char *wish)
+static void write_unmatched(void *ctx, const char *wish, const char *near)
 {
 	struct end *e = ctx;
 	struct trace_writer *w = e->t->world.w;
 	uint32_t frame = trace_writer_frame(w, &(struct trace_frame){.kind = FRAME_KIND_NATIVE,
 						       .name = trace_writer_string(w, wish)});
 
+	(void)near;
 	trace_writer_numbers(w, e->t->world.life_stream, e->time, RECORD_MAJOR_HOOK,
 		RECORD_HOOK_FUNCTION,
 		(uint64_t[]){frame, 0, trace_writer_string(w, "no such function"), 0, 0}, 5);

@@ -117,8 +117,10 @@ struct ptrace_engine {
 	uint64_t next_burst_ns;
 	cpu_set_t own_affinity;
 	int cpu; /* where we and those that are stepped are; -1 = anywhere */
-	/* For a word on options that chose nothing. */
+	/* For a word on options that chose nothing, or too much. */
 	bool has_found, has_begun, has_wanted_thread;
+	bool has_looked_for_end, has_found_end; /* --to */
+	bool has_too_many;
 };
 
 /* --- ptrace_step.c: what a stop means ------------------------------------------------------- */

@@ -87,7 +87,7 @@ static void go_out(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 }
 
 /* The function at which stepping begins; NULL: it begins with the program. */
-static const char *beginning(const struct step_options *o)
+static const struct step_function *beginning(const struct step_options *o)
 {
 	return o->around ? o->around : o->from;
 }
@@ -125,14 +125,16 @@ static uint64_t entry_of_program(const struct tracee *t)
 }
 
 /* Breakpoints at the beginning; false when the function is not there yet. */
-static bool watch_beginning(struct ptrace_engine *e, struct tracee *t, struct err *err)
+static bool watch_beginning(struct ptrace_engine *e, struct tracee *t)
 {
 	uint64_t places[PLACES_MAX];
-	size_t n = step_session_find(e->s, t->track, beginning(e->o), places, PLACES_MAX, err);
+	size_t n = step_session_find(e->s, t->track, beginning(e->o), places, PLACES_MAX);
 
 	if (n > PLACES_MAX) {
-		step_session_note(e->s, "'%s' has %zu places; the first %d are watched",
-			beginning(e->o), n, PLACES_MAX);
+		if (!e->has_too_many)
+			step_session_note(e->s, "'%s' has %zu places; the first %d are watched",
+				beginning(e->o)->text, n, PLACES_MAX);
+		e->has_too_many = true;
 		n = PLACES_MAX;
 	}
 	e->has_found |= n > 0;
@@ -144,11 +146,10 @@ static bool watch_beginning(struct ptrace_engine *e, struct tracee *t, struct er
 static void wait_for_beginning(struct ptrace_engine *e, struct tracee *t)
 {
 	uint64_t entry = entry_of_program(t);
-	struct err err;
 
 	run_free(t);
 	t->is_waiting_for_code = false;
-	if (watch_beginning(e, t, &err))
+	if (watch_beginning(e, t))
 		return;
 	if (entry && t->regs.rip != entry && tracee_set_places(t, &entry, 1)) {
 		t->is_at_entry_wait = true;
@@ -159,12 +160,10 @@ static void wait_for_beginning(struct ptrace_engine *e, struct tracee *t)
 
 void tracee_look_for_code(struct ptrace_engine *e, struct tracee *t)
 {
-	struct err err;
-
 	if (!t->is_waiting_for_code || !tracee_read_regs(t))
 		return;
 	step_session_maps(e->s, t->track);
-	if (watch_beginning(e, t, &err))
+	if (watch_beginning(e, t))
 		t->is_waiting_for_code = false;
 }
 
@@ -189,17 +188,17 @@ static bool is_wanted_thread(struct ptrace_engine *e, const struct tracee *t)
 
 void engine_note_silence(const struct ptrace_engine *e)
 {
-	const char *option = e->o->around ? "--around" : "--from", *name = beginning(e->o);
+	const char *option = e->o->around ? "--around" : "--from";
+	const struct step_function *f = beginning(e->o);
 
 	if (!e->has_wanted_thread)
 		step_session_note(e->s, "--threads: no thread was called '%s'", e->o->threads);
-	else if (name && !e->has_found)
-		step_session_note(e->s,
-			"%s: there is no function '%s' in the program and what it loaded "
-			"(one that was inlined has no place of its own)",
-			option, name);
-	else if (name && !e->has_begun)
-		step_session_note(e->s, "%s: '%s' was not called", option, name);
+	else if (f && !e->has_found)
+		step_session_note_missing(e->s, option, f);
+	else if (f && !e->has_begun)
+		step_session_note(e->s, "%s: '%s' was not called", option, f->text);
+	if (e->has_looked_for_end && !e->has_found_end)
+		step_session_note_missing(e->s, "--to", e->o->to);
 }
 
 void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why)
@@ -217,19 +216,16 @@ void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 
 /* --- changes --------------------------------------------------------------------------------- */
 
-static bool is_at(struct ptrace_engine *e, struct tracee *t, const char *name)
+static bool is_at_end(struct ptrace_engine *e, struct tracee *t)
 {
-	uint64_t places[PLACES_MAX];
-	size_t n;
-
 	if (t->to_space != t->track->space->number || t->to_changes != t->track->space->n_changes) {
-		struct err err;
+		size_t n = step_session_find(e->s, t->track, e->o->to, t->to, PLACES_MAX);
 
 		t->to_space = t->track->space->number;
 		t->to_changes = t->track->space->n_changes;
-		n = step_session_find(e->s, t->track, name, places, PLACES_MAX, &err);
 		t->n_to = n < PLACES_MAX ? n : PLACES_MAX;
-		memcpy(t->to, places, t->n_to * sizeof(*places));
+		e->has_looked_for_end = true;
+		e->has_found_end |= n > 0;
 	}
 	for (size_t i = 0; i < t->n_to; i++)
 		if (t->to[i] == t->regs.rip)
@@ -261,7 +257,7 @@ void tracee_select(struct ptrace_engine *e, struct tracee *t)
 	} else if (e->o->around && has_left(t)) {
 		go_out(e, t, STEP_WHY_REGION);
 		wait_for_beginning(e, t);
-	} else if (e->o->to && t->is_in && is_at(e, t, e->o->to)) {
+	} else if (e->o->to && t->is_in && is_at_end(e, t)) {
 		go_out(e, t, STEP_WHY_REGION);
 		if (e->o->from)
 			wait_for_beginning(e, t);

@@ -1,19 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions by name in a process as it is mapped now, for --from, --to and --around. */
-#include <fnmatch.h>
+/* Functions by pattern in a process as it is mapped now, for --from, --to and --around. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "steps/record/step_internal.h"
 #include "symbols/symtab.h"
 
-#define NAME_BYTES_MAX 4096
-
 void step_find_release(struct step_session *s)
 {
 	for (size_t i = 0; i < s->symtabs.n; i++)
 		symtab_free(s->symtabs.v[i]);
 	vec_release(&s->symtabs);
+}
+
+int step_function_init(struct step_function *f, const char *text, struct err *err)
+{
+	char *end;
+
+	*f = (struct step_function){.text = text};
+	if (strncmp(text, "0x", 2) != 0)
+		return function_pattern_init(&f->pattern, text, NULL, err);
+	f->is_address = true;
+	f->address = strtoull(text, &end, 16);
+	return *end ? err_set(err, ERR_FORMAT, "'%s' is not an address", text) : 0;
+}
+
+void step_function_release(struct step_function *f)
+{
+	function_pattern_release(&f->pattern);
 }
 
 static const struct symtab *symtab_of(struct step_session *s, uint32_t number)
@@ -27,22 +41,22 @@ static const struct symtab *symtab_of(struct step_session *s, uint32_t number)
 	return s->symtabs.v[number];
 }
 
-/* "ns::f(int)" is meant by "ns::f", too. */
-static bool is_called(const struct symbol *symbol, const char *name)
-{
-	size_t n = strlen(name);
-
-	return !strcmp(symbol->linkage_name, name) || !strcmp(symbol->name, name) ||
-	       (!strncmp(symbol->name, name, n) && symbol->name[n] == '(');
-}
-
 struct found {
 	uint64_t *addrs;
 	size_t n, max;
+	enum function_match match; /* of all of them */
 };
 
-static void add(struct found *f, uint64_t addr)
+/* A function of just that name goes before those that a wildcard brings: operator* is one. */
+static void add(struct found *f, uint64_t addr, enum function_match match)
 {
+	if (match == FUNCTION_MATCH_LINKAGE)
+		match = FUNCTION_MATCH_READABLE;
+	if (match < f->match)
+		return;
+	if (match > f->match)
+		f->n = 0;
+	f->match = match;
 	for (size_t i = 0; i < f->n && i < f->max; i++)
 		if (f->addrs[i] == addr)
 			return;
@@ -51,69 +65,68 @@ static void add(struct found *f, uint64_t addr)
 	f->n++;
 }
 
-static void find_in(
-	struct step_session *s, const struct mapping *m, const char *name, struct found *found)
+static void find_in(struct step_session *s, const struct mapping *m,
+	const struct function_pattern *pattern, struct found *found)
 {
 	const struct symtab *t = symtab_of(s, m->image);
 
 	for (size_t i = 0; t && i < symtab_n(t); i++) {
 		const struct symbol *symbol = symtab_get(t, i);
+		struct function_name name = {.linkage = symbol->linkage_name};
 		uint64_t addr = symbol->start + m->bias;
+		enum function_match match;
 
-		if (symbol->source != SYMBOL_SOURCE_PLT && addr >= m->start && addr < m->end &&
-			is_called(symbol, name))
-			add(found, addr);
+		if (symbol->source == SYMBOL_SOURCE_PLT || addr < m->start || addr >= m->end)
+			continue;
+		match = function_pattern_match(pattern, &name);
+		if (match)
+			add(found, addr, match);
+		function_name_release(&name);
 	}
 }
 
-/* The colon that ends the image in IMAGE:NAME; "::" is part of a name. */
-static const char *image_end(const char *text)
-{
-	for (const char *p = strchr(text, ':'); p; p = strchr(p, ':')) {
-		if (p[1] != ':')
-			return p;
-		p += 2;
-	}
-	return NULL;
-}
-
-static bool is_image(const char *path, const char *glob)
-{
-	const char *base = strrchr(path, '/');
-
-	return !fnmatch(glob, path, 0) || (base && !fnmatch(glob, base + 1, 0));
-}
-
-size_t step_session_find(struct step_session *s, const struct step_track *t, const char *name,
-	uint64_t *addrs, size_t max, struct err *err)
+size_t step_session_find(struct step_session *s, const struct step_track *t,
+	const struct step_function *f, uint64_t *addrs, size_t max)
 {
 	const struct addrspace *space = t->space->process->space;
-	const char *colon = image_end(name);
 	struct found found = {.addrs = addrs, .max = max};
-	char glob[NAME_BYTES_MAX] = "";
-	char *end;
 
-	if (!strncmp(name, "0x", 2)) {
-		add(&found, strtoull(name, &end, 16));
-		if (!*end)
-			return found.n;
-		err_set(err, ERR_NOT_FOUND, "'%s' is not an address", name);
-		return 0;
-	}
-	if (colon && (size_t)(colon - name) < sizeof(glob)) {
-		memcpy(glob, name, (size_t)(colon - name));
-		name = colon + 1;
+	if (f->is_address) {
+		add(&found, f->address, FUNCTION_MATCH_LINKAGE);
+		return found.n;
 	}
 	for (size_t i = 0; i < addrspace_n(space); i++) {
 		const struct mapping *m = addrspace_get(space, i);
 
-		if (glob[0] && !is_image(images_get(s->env.images, m->image)->path, glob))
+		if (!function_pattern_wants_image(
+			    &f->pattern, images_get(s->env.images, m->image)->path))
 			continue;
-		find_in(s, m, name, &found);
-		if (found.n && !glob[0]) /* the program's own comes first, then libraries */
+		find_in(s, m, &f->pattern, &found);
+		/* The program's own comes first, then libraries. */
+		if (found.n && !f->pattern.image)
 			break;
 	}
-	if (!found.n)
-		err_set(err, ERR_NOT_FOUND, "no function '%s' in process %u", name, t->pid);
 	return found.n;
+}
+
+void step_session_note_missing(
+	struct step_session *s, const char *option, const struct step_function *f)
+{
+	struct nearest_names near = {.wanted = f->pattern.name};
+	char names[256];
+	bool has_near;
+
+	for (size_t i = 0; !f->is_address && i < s->symtabs.n; i++) {
+		const struct symtab *t = s->symtabs.v[i];
+
+		for (size_t k = 0; t && k < symtab_n(t); k++)
+			if (symtab_get(t, k)->source != SYMBOL_SOURCE_PLT)
+				function_pattern_offer(
+					&f->pattern, &near, symtab_get(t, k)->linkage_name);
+	}
+	has_near = nearest_names_text(&near, names, sizeof(names));
+	step_session_note(s,
+		"%s: there is no function '%s' in the program and what it loaded "
+		"(one that was inlined has no place of its own)%s%s%s",
+		option, f->text, has_near ? "; is it " : "", names, has_near ? "?" : "");
 }

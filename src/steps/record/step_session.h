@@ -16,10 +16,22 @@
 
 #include "base/err.h"
 #include "process/launch.h"
+#include "symbols/function_pattern.h"
 #include "trace/step_records.h"
 
 struct step_engine;
 struct step_session;
+
+/* Where a region begins or ends: a pattern (symbols/function_pattern.h) or 0xADDRESS. Nothing has to
+ * be released when it fails. */
+struct step_function {
+	const char *text; /* borrowed */
+	bool is_address;
+	uint64_t address;
+	struct function_pattern pattern; /* unless is_address */
+};
+int step_function_init(struct step_function *f, const char *text, struct err *err);
+void step_function_release(struct step_function *f);
 
 struct step_options {
 	const char *output;
@@ -27,8 +39,7 @@ struct step_options {
 	char *const *command; /* NULL-terminated, or NULL and then: */
 	const pid_t *pids;
 	size_t n_pids;
-	const char *from, *to; /* functions, [IMAGE:]NAME or 0xADDRESS; NULL = none */
-	const char *around;
+	const struct step_function *from, *to, *around; /* NULL = not given */
 	const char *user_code; /* glob of image paths; NULL = all */
 	const char *threads;   /* only threads of this name (glob) or tid; NULL = all */
 	uint64_t max;	       /* steps in all; 0 = no limit */
@@ -111,10 +122,13 @@ void step_session_lost(
 	struct step_session *s, struct step_track *t, uint64_t steps, const char *why);
 /* Whether --user-code wants this address; true without that option. */
 bool step_session_wants(struct step_session *s, const struct step_track *t, uint64_t addr);
-/* The addresses of a function (or 0xADDRESS) in the process as it is mapped now: up to `max` are
- * written; returns how many there are. 0 with a sentence in *err: no such function (yet). */
-size_t step_session_find(struct step_session *s, const struct step_track *t, const char *name,
-	uint64_t *addrs, size_t max, struct err *err);
+/* The addresses of a function in the process as it is mapped now: up to `max` are written; returns how many there
+ * are, 0 = it is not there (yet). */
+size_t step_session_find(struct step_session *s, const struct step_track *t,
+	const struct step_function *f, uint64_t *addrs, size_t max);
+/* A note that it was never found, with the names that were there instead. */
+void step_session_note_missing(
+	struct step_session *s, const char *option, const struct step_function *f);
 
 /* An executed instruction: its address, and the bytes from there on as they were right after it was
  * executed (`n` up to 15, fewer at the end of memory, 0 when they cannot be read). */

@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Names with wildcards, and the names that somebody may have meant instead. */
-#ifndef WEIR_PROBE_POINTS_NAME_MATCH_H
-#define WEIR_PROBE_POINTS_NAME_MATCH_H
+/* The names that somebody may have meant who asked for one that is not there. */
+#ifndef WEIR_BASE_NEAREST_NAMES_H
+#define WEIR_BASE_NEAREST_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is one of * ? [set] in it? "[]" and a bracket that is never closed stand for themselves. */
-bool glob_has(const char *pattern);
-/* The whole text. O(length of both) for a pattern without sets and with one *, never worse than
- * the product. */
-bool glob_match(const char *pattern, const char *text);
-
 /* Changes of one letter, and swaps of two neighbours, that lead from one name to the other; more
- * than `max` gives max + 1. Names beyond 128 bytes are never near. */
+ * than `max` gives max + 1. Names beyond 128 bytes are never near. A * in `a` stands for any text
+ * and a ? for any letter, at no cost. */
 unsigned name_distance(const char *a, const char *b, unsigned max);
 
 /* Keeps the names nearest to one that is not there. */
 #define NEAREST_NAMES_MAX  3
 #define NEAREST_NAME_BYTES 128
 struct nearest_names {
-	const char *wanted;
+	const char *wanted; /* may have wildcards */
 	size_t n;
 	struct {
 		unsigned distance;
 		char name[NEAREST_NAME_BYTES];
 	} v[NEAREST_NAMES_MAX];
+	size_t n_demangled; /* names that were made readable to be compared, see function_pattern.h */
 };
 /* Zero-initialise apart from `wanted`. */
 void nearest_names_add(struct nearest_names *near, const char *name);
