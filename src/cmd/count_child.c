@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "cmd/count_link.h"
+#include "cmd/record_run.h"
 #include "process/proc.h"
 
 char *count_own_file(const char *built, const char *installed)
@@ -59,14 +60,6 @@ char *count_find_program(const char *folders, const char *name)
 	return NULL;
 }
 
-/* The command was killed: whoever called us is to see that. */
-static int die_by(int signal_number)
-{
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-	return 128 + signal_number;
-}
-
 int count_run_child(const char *file, char *const *argv)
 {
 	posix_spawnattr_t attributes;
@@ -92,7 +85,5 @@ int count_run_child(const char *file, char *const *argv)
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	if (WIFSIGNALED(status))
-		return die_by(WTERMSIG(status));
-	return WEXITSTATUS(status);
+	return record_pass_on(status);
 }

@@ -93,9 +93,9 @@ void probe_output_maps(struct probe_output *o)
 
 /* ---- system() ---- */
 
-static void run_shell(const char *command, int out_fd, const sigset_t *mask)
+static void run_shell(const char *command, int out_fd, const struct run *run)
 {
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	run_leave(run);
 	dup2(out_fd, STDOUT_FILENO);
 	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 	_exit(127);
@@ -116,7 +116,7 @@ static void run_system(struct probe_output *o, const struct stream_format *f, st
 		return;
 	pid = fork();
 	if (pid == 0)
-		run_shell(buf_text(&command), fds[1], o->mask);
+		run_shell(buf_text(&command), fds[1], o->run);
 	close(fds[1]);
 	while (pid > 0 &&
 		((n = read(fds[0], bytes, sizeof(bytes))) > 0 || (n < 0 && errno == EINTR)))

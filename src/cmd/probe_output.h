@@ -3,11 +3,10 @@
 #ifndef WEIR_CMD_PROBE_OUTPUT_H
 #define WEIR_CMD_PROBE_OUTPUT_H
 
-#include <signal.h>
-
 #include "cmd/probe.h"
 #include "probe/print/printer.h"
 #include "probe/print/session_names.h"
+#include "run/run.h"
 
 struct probe_output {
 	const struct probe_setup *setup;
@@ -15,7 +14,7 @@ struct probe_output {
 	struct probe_session *session; /* NULL until it is open */
 	struct printer *printer;
 	struct session_names *names;
-	const sigset_t *mask; /* of commands that system() runs */
+	const struct run *run; /* that commands of system() leave */
 	struct buf text;      /* of the record being written */
 	int write_errno;      /* why the output cannot be written; 0 = it can */
 };

@@ -115,6 +115,13 @@ int record_pass_on(int wait_status)
 	return 128 + number;
 }
 
+int record_status(const int *wait_status, bool has_losses, bool has_failed)
+{
+	int status = wait_status ? record_pass_on(*wait_status) : has_losses ? STATUS_LOSSES : STATUS_DONE;
+
+	return has_failed && status == STATUS_DONE ? STATUS_FAILED : status;
+}
+
 int record_run(const struct recorder_options *options, enum record_talk talk,
 	void (*after)(const char *path))
 {
@@ -122,7 +129,6 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 	struct talk t = {.options = options, .level = talk, .after = after};
 	struct recorder_result result;
 	struct err err;
-	int status;
 
 	t.is_terminal = isatty(STDERR_FILENO);
 	o.ctx = &t;
@@ -138,10 +144,6 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 	else
 		show_result(&t, &result);
 	run_after(&t);
-	status = result.has_status ? record_pass_on(result.wait_status)
-		 : result.counts.n_lost || result.counts.n_events_lost ? STATUS_LOSSES
-								       : STATUS_DONE;
-	if (result.write_error.code && status == STATUS_DONE)
-		status = STATUS_FAILED;
-	return status;
+	return record_status(result.has_status ? &result.wait_status : NULL,
+		result.counts.n_lost || result.counts.n_events_lost, result.write_error.code);
 }

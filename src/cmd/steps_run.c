@@ -12,20 +12,19 @@
  *   visible  <-- notes, progress, at last the result or why there is none --  keeper
  *
  * 1. Both are in one process group: what is typed on the terminal (Ctrl-C, Ctrl-Z) reaches both,
- * and the command. Signals that are sent to the visible process alone are passed on to the keeper.
+ *    and the command. Signals that are sent to the visible process alone are passed on to the keeper.
  * 2. The keeper has the signal mask and the dispositions that the visible process began with, since
  *    the command gets them from it; it is the command's parent.
  * 3. Only the visible process prints.
+ * 4. Each is a run (run/run.h): the keeper's is that of the command, the visible one's ends with the
+ *    keeper.
  */
 #include "cmd/steps_run.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +32,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/options.h"
+#include "run/run.h"
 #include "steps/engine/engine.h"
 
 enum packet_kind { PACKET_NOTE, PACKET_PROGRESS, PACKET_FAILED, PACKET_RESULT };
@@ -112,9 +112,10 @@ struct watch {
 	bool has_progress; /* a progress line stands on the terminal */
 	uint64_t last_steps;
 	double last_seconds;
+	struct run run;
 	pid_t keeper;
-	int fd, signal_fd;
-	sigset_t old_mask;
+	int keeper_status; /* as from waitpid */
+	int fd;
 	bool has_end;
 	struct packet end; /* a result or a failure */
 };
@@ -146,8 +147,9 @@ static void show_note(struct watch *w, const char *sentence)
 }
 
 /* False at the end of the keeper. */
-static bool take_packet(struct watch *w)
+static bool take_packet(void *ctx)
 {
+	struct watch *w = ctx;
 	struct packet p;
 	ssize_t n = recv(w->fd, &p, sizeof(p), MSG_DONTWAIT);
 
@@ -165,37 +167,30 @@ static bool take_packet(struct watch *w)
 	return true;
 }
 
-/* What comes from the terminal has reached the keeper, too; what is sent to us alone has not. */
-static void pass_signals(struct watch *w)
+static int wait_for(void *ctx, int *fds)
 {
-	struct signalfd_siginfo info;
-
-	while (read(w->signal_fd, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_code <= 0 && w->keeper > 0)
-			kill(w->keeper, (int)info.ssi_signo);
+	fds[0] = ((struct watch *)ctx)->fd;
+	return -1;
 }
 
-/* Returns the keeper's wait status. */
-static int watch_keeper(struct watch *w)
+/* What comes from the terminal has reached the keeper, too; what is sent to us alone has not. */
+static bool pass_on(void *ctx, const struct signalfd_siginfo *info)
 {
-	struct pollfd fds[2] = {
-		{.fd = w->fd, .events = POLLIN}, {.fd = w->signal_fd, .events = POLLIN}};
-	int status = 0;
-	pid_t pid;
+	const struct watch *w = ctx;
 
-	do {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			break;
-		pass_signals(w);
-	} while (take_packet(w));
-	do
-		pid = waitpid(w->keeper, &status, 0);
-	while (pid < 0 && errno == EINTR);
+	if (info->ssi_code <= 0 && w->keeper > 0)
+		kill(w->keeper, (int)info->ssi_signo);
+	return true;
+}
+
+static void reap_keeper(void *ctx, int rc)
+{
+	struct watch *w = ctx;
+
+	while (rc == 0 && waitpid(w->keeper, &w->keeper_status, 0) < 0 && errno == EINTR)
+		;
 	w->keeper = 0;
 	clear_progress(w);
-	pass_signals(w); /* taken, so that they do not act when they are let through again */
-	sigprocmask(SIG_SETMASK, &w->old_mask, NULL);
-	return status;
 }
 
 /* --- the end ----------------------------------------------------------------------------- */
@@ -232,8 +227,9 @@ static void show_engines(void)
 }
 
 /* The keeper has ended without a word. */
-static int tell_keepers_death(const struct watch *w, int status)
+static int tell_keepers_death(const struct watch *w)
 {
+	int status = w->keeper_status;
 	struct err err;
 
 	if (!WIFSIGNALED(status))
@@ -245,90 +241,61 @@ static int tell_keepers_death(const struct watch *w, int status)
 	return command_fail(&err);
 }
 
-static int finish(const struct watch *w, int keeper_status)
+static int finish(const struct watch *w)
 {
 	const struct step_result *r = &w->end.result;
-	int status;
 
 	if (!w->has_end)
-		return tell_keepers_death(w, keeper_status);
+		return tell_keepers_death(w);
 	if (w->end.kind == PACKET_FAILED)
 		return command_fail(&w->end.failed);
 	if (r->write_error.code)
 		command_fail(&r->write_error);
 	else
 		show_result(w);
-	status = r->has_status ? record_pass_on(r->wait_status)
-		 : r->n_lost   ? STATUS_LOSSES
-			       : STATUS_DONE;
-	if (r->write_error.code && status == STATUS_DONE)
-		status = STATUS_FAILED;
-	return status;
+	return record_status(r->has_status ? &r->wait_status : NULL, r->n_lost, r->write_error.code);
 }
 
-/* Blocked, not handled: what is handled or ignored would be so in the command. */
-static int open_signals(struct watch *w, struct err *err)
+/* In front of everything else: the keeper has signals as we found them. */
+static int start_keeper(void *ctx, char *const **environment, struct err *err)
 {
-	static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-	sigset_t mask;
-
-	sigemptyset(&mask);
-	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
-		sigaddset(&mask, passed[i]);
-	sigprocmask(SIG_BLOCK, &mask, &w->old_mask);
-	w->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	return w->signal_fd < 0 ? err_sys(err, errno, "cannot make a signalfd") : 0;
-}
-
-/* In the visible process only, which has no other children and waits for this one. */
-static void settle_signals(void)
-{
-	signal(SIGINT, SIG_DFL); /* ignored in background jobs of a shell, also when sent to us */
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGCHLD, SIG_DFL); /* ignored, it would take the keeper's status away */
-	signal(SIGPIPE, SIG_IGN); /* whoever closes our stderr does not mean the recording */
-}
-
-static int start_keeper(struct watch *w, struct err *err)
-{
+	struct watch *w = ctx;
 	bool has_progress = w->level != RECORD_QUIET && isatty(STDERR_FILENO);
 	int ends[2];
-	int rc = open_signals(w, err);
 
-	if (rc < 0)
-		return rc;
+	(void)environment;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_sys(err, errno, "cannot make a pair of sockets");
 	fflush(NULL); /* what is buffered is printed once */
 	w->keeper = fork();
 	if (w->keeper == 0) {
 		close(ends[0]);
-		close(w->signal_fd);
-		sigprocmask(SIG_SETMASK, &w->old_mask, NULL);
+		run_leave(&w->run);
 		keep(w->options, ends[1], has_progress);
 	}
 	w->fd = ends[0];
 	close(ends[1]);
 	if (w->keeper < 0)
 		return err_sys(err, errno, "cannot fork");
-	settle_signals();
+	if (w->level == RECORD_VERBOSE)
+		show_engines();
 	return 0;
 }
 
 int steps_run(const struct step_options *options, enum record_talk talk)
 {
-	struct watch w = {.options = options, .level = talk, .fd = -1, .signal_fd = -1};
+	static const struct run_work watching = {.prepare = start_keeper,
+		.wait = wait_for,
+		.work = take_packet,
+		.take_signal = pass_on,
+		.finish = reap_keeper};
+	struct watch w = {.options = options,
+		.level = talk,
+		.fd = -1,
+		.run = {.parent_fd = -1, .work = &watching, .ctx = &w}};
 	struct err err;
-	int status;
+	int status = run_live(&w.run, &err) < 0 ? command_fail(&err) : finish(&w);
 
-	if (start_keeper(&w, &err) < 0) {
-		status = command_fail(&err);
-	} else {
-		if (talk == RECORD_VERBOSE)
-			show_engines();
-		status = finish(&w, watch_keeper(&w));
-	}
 	fd_cleanup(&w.fd);
-	fd_cleanup(&w.signal_fd);
 	return status;
 }

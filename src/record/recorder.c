@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The main loop waits for three things: records from the collector, signals (through a signalfd),
- * and the end of what is recorded (pidfds). Signals sent to weir by kill are passed on to the
- * command; those typed on the terminal have reached it already.
- */
 #include "record/recorder.h"
 
-#include <errno.h>
 #include <malloc.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "record/collector.h"
 #include "record/hooks/targets.h"
 #include "process/host_facts.h"
-#include "process/launch.h"
 #include "process/proc.h"
 #include "record/snapshot_request.h"
+#include "run/run.h"
 
 #define FLUSH_INTERVAL_NS     1000000000u
 #define PROGRESS_INTERVAL_NS  200000000u
@@ -34,8 +22,6 @@
 #define TREES_INTERVAL_NS_MAX (600 * (uint64_t)1000000000u)
 #define WAIT_MS		      100
 #define ATTACH_ROUNDS_MAX     10
-#define PATIENCE_NS	      2000000000u
-#define SOON_NS		      300000000u /* a command that was interrupted is about to end */
 
 struct recorder {
 	const struct recorder_options *options;
@@ -46,82 +32,13 @@ struct recorder {
 	struct collector *collector;
 	struct session *session;
 	struct hooks *hooks; /* NULL = no function is hooked */
-	struct launch child;
-	struct rusage usage;
-	int signal_fd;
-	sigset_t old_mask;
+	struct run run;
 	struct snapshot_desk desk;
-	VEC(int) pid_fds; /* attached processes that still run */
-	uint64_t began_ns, last_flush_ns, last_progress_ns;
+	bool is_complete; /* the trace is */
+	uint64_t last_flush_ns, last_progress_ns;
 	uint64_t last_trees_ns, trees_interval_ns;
 	uint64_t cpu_ns;
-	bool stop;	     /* end the recording */
-	bool ended_by_kill;  /* by a signal that was sent to weir, not typed on the terminal */
-	bool is_interrupted; /* a second signal ends the waiting, too */
 };
-
-static const int handled_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
-
-static int open_signals(struct recorder *r, struct err *err)
-{
-	sigset_t mask;
-
-	sigemptyset(&mask);
-	for (size_t i = 0; i < sizeof(handled_signals) / sizeof(handled_signals[0]); i++)
-		sigaddset(&mask, handled_signals[i]);
-	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
-	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signal_fd < 0 ? err_sys(err, errno, "cannot make a signalfd") : 0;
-}
-
-static void take_signals(struct recorder *r)
-{
-	struct signalfd_siginfo info;
-
-	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		int number = (int)info.ssi_signo;
-
-		if (number == SIGCHLD)
-			continue; /* the loop asks for the child anyway */
-		if (snapshot_desk_take(&r->desk, &info, r->options->functions.tree))
-			continue;
-		if (r->child.pid > 0 && info.ssi_code <= 0)
-			kill(r->child.pid, number);
-		if (number == SIGUSR1 || number == SIGUSR2)
-			continue;
-		if (r->stop)
-			r->is_interrupted = true;
-		r->stop = true;
-		r->ended_by_kill = info.ssi_code <= 0;
-	}
-}
-
-/* A shell starts background jobs with SIGINT ignored; whoever sends it to weir means it all the
- * same. A command that dies before it is let run must not take weir along by SIGPIPE. Comes after
- * the fork: the command keeps its own. */
-static void settle_signals(void)
-{
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-/* True when the command has ended; its status is then in the result. */
-static bool reap_child(struct recorder *r, int flags)
-{
-	pid_t pid;
-
-	if (r->child.pid <= 0)
-		return r->result->has_status;
-	do
-		pid = wait4(r->child.pid, &r->result->wait_status, flags, &r->usage);
-	while (pid < 0 && errno == EINTR);
-	if (pid != r->child.pid)
-		return false;
-	r->result->has_status = true;
-	r->child.pid = 0;
-	return true;
-}
 
 /* --- starting --------------------------------------------------------------------------- */
 
@@ -174,11 +91,7 @@ static void attach_task(void *ctx, pid_t tid)
 static int attach_process(struct recorder *r, pid_t pid, struct err *err)
 {
 	struct attach a = {.r = r, .err = err};
-	int fd;
 
-	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (fd < 0 && errno == ESRCH)
-		return err_set(err, ERR_NOT_FOUND, "process %d: there is no such process", pid);
 	for (int round = 0; round < ATTACH_ROUNDS_MAX; round++) {
 		a.n_new = 0;
 		proc_each_task(pid, attach_task, &a);
@@ -188,13 +101,7 @@ static int attach_process(struct recorder *r, pid_t pid, struct err *err)
 	map_release(&a.seen);
 	if (a.rc == 0 && !a.n_attached)
 		a.rc = err_set(err, ERR_NOT_FOUND, "process %d: ended while attaching", pid);
-	if (a.rc < 0) {
-		fd_cleanup(&fd);
-		return a.rc;
-	}
-	if (fd >= 0)
-		vec_push(&r->pid_fds, fd);
-	return 0;
+	return a.rc;
 }
 
 static void add_running(void *ctx, pid_t pid)
@@ -208,9 +115,9 @@ static int start_events(struct recorder *r, struct err *err)
 	int rc = 0;
 
 	if (o->command) {
-		rc = perf_set_add_task(&r->set, r->child.pid, true, err);
+		rc = perf_set_add_task(&r->set, r->run.child.pid, true, err);
 		if (rc == 0)
-			session_add_launched(r->session, r->child.pid);
+			session_add_launched(r->session, r->run.child.pid);
 		return rc;
 	}
 	if (o->system_wide)
@@ -234,10 +141,12 @@ static void snapshot_running(struct recorder *r)
 }
 
 /* Before the fork: the command's environment names the socket. */
-static int open_hooks(struct recorder *r, struct err *err)
+static int open_hooks(void *ctx, char *const **environment, struct err *err)
 {
+	struct recorder *r = ctx;
 	struct hooks_options functions = r->options->functions;
 	char *doubt;
+	int rc;
 
 	functions.allocations |= r->options->allocations;
 	functions.is_attach = !r->options->command;
@@ -247,7 +156,10 @@ static int open_hooks(struct recorder *r, struct err *err)
 	if (doubt && r->options->note)
 		r->options->note(r->options->ctx, doubt);
 	free(doubt);
-	return hooks_open(&r->hooks, &functions, err);
+	rc = hooks_open(&r->hooks, &functions, err);
+	if (rc == 0)
+		*environment = hooks_environment(r->hooks);
+	return rc;
 }
 
 static struct perf_options perf_options_of(const struct recorder_options *o)
@@ -297,27 +209,20 @@ static void write_facts(
 	buf_release(&b);
 }
 
-static int start(struct recorder *r, struct err *err)
+static int start(void *ctx, struct err *err)
 {
+	struct recorder *r = ctx;
 	const struct recorder_options *o = r->options;
 	struct perf_options perf = perf_options_of(o);
 	struct session_options session = session_options_of(o);
 	int rc;
 
 	settle_allocator();
-	rc = open_signals(r, err);
-	if (rc == 0)
-		rc = open_hooks(r, err);
-	if (rc == 0 && o->command)
-		rc = launch_prepare_with(&r->child, o->command,
-			r->hooks ? hooks_environment(r->hooks) : NULL, &r->old_mask, err);
-	settle_signals();
 	/* Among many busy threads the records must not wait too long to be processed. Where this
 	 * is not permitted, the recorder takes its turn like everybody. */
 	setpriority(PRIO_PROCESS, 0, -15);
 	raise_file_limit(); /* after the fork: the command keeps its own limit */
-	if (rc == 0)
-		rc = perf_set_init(&r->set, &perf, err);
+	rc = perf_set_init(&r->set, &perf, err);
 	if (rc < 0)
 		return rc;
 	r->has_set = true;
@@ -342,18 +247,20 @@ static int start(struct recorder *r, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (o->companion)
-		rc = o->companion->start(o->companion->ctx, o->command ? r->child.pid : 0, err);
+		rc = o->companion->start(o->companion->ctx, o->command ? r->run.child.pid : 0, err);
 	if (rc < 0)
 		return rc;
 	/* What is known so far is on disk before anything runs. */
-	rc = trace_writer_flush(r->writer, err);
-	r->began_ns = clock_mono_ns();
-	if (rc == 0 && o->command)
-		rc = launch_go(&r->child, o->command, err);
-	/* A request that fails is one sentence: notes are for those that work. */
-	for (size_t i = 0; rc == 0 && i < r->set.notes.n && o->note; i++)
-		o->note(o->ctx, r->set.notes.v[i]);
-	return rc;
+	return trace_writer_flush(r->writer, err);
+}
+
+/* A request that fails is one sentence: notes are for those that work. */
+static void started(void *ctx)
+{
+	struct recorder *r = ctx;
+
+	for (size_t i = 0; i < r->set.notes.n && r->options->note; i++)
+		r->options->note(r->options->ctx, r->set.notes.v[i]);
 }
 
 /* --- running ---------------------------------------------------------------------------- */
@@ -372,7 +279,8 @@ static void keep_trees(struct recorder *r, uint64_t now)
 		r->trees_interval_ns = TREES_INTERVAL_NS_MAX;
 }
 
-static void take_records(struct recorder *r)
+/* False when the trace cannot be written. */
+static bool take_records(struct recorder *r)
 {
 	struct collected_list list = {0};
 	uint64_t now;
@@ -386,14 +294,15 @@ static void take_records(struct recorder *r)
 	if (now - r->last_flush_ns >= FLUSH_INTERVAL_NS) {
 		r->last_flush_ns = now;
 		if (trace_writer_flush(r->writer, &r->result->write_error) < 0)
-			r->stop = true;
+			return false;
 	}
 	if (r->options->progress && now - r->last_progress_ns >= PROGRESS_INTERVAL_NS) {
 		struct session_counts counts = session_counts(r->session);
 
 		r->last_progress_ns = now;
-		r->options->progress(r->options->ctx, &counts, (double)(now - r->began_ns) / 1e9);
+		r->options->progress(r->options->ctx, &counts, (double)(now - r->run.began_ns) / 1e9);
 	}
+	return true;
 }
 
 static void write_trees(void *session)
@@ -426,66 +335,41 @@ static void make_snapshot(struct recorder *r)
 	free(path);
 }
 
-/* Attached processes that have ended are dropped; true when none is left. */
-static bool targets_are_gone(struct recorder *r)
+static bool take_signal(void *ctx, const struct signalfd_siginfo *info)
 {
-	size_t n = 0;
+	struct recorder *r = ctx;
 
-	if (r->options->command)
-		return reap_child(r, WNOHANG);
-	if (r->options->system_wide)
+	if (!snapshot_desk_take(&r->desk, info, r->options->functions.tree))
 		return false;
-	for (size_t i = 0; i < r->pid_fds.n; i++) {
-		struct pollfd p = {.fd = r->pid_fds.v[i], .events = POLLIN};
-
-		if (poll(&p, 1, 0) > 0)
-			close(p.fd);
-		else
-			r->pid_fds.v[n++] = p.fd;
-	}
-	r->pid_fds.n = n;
-	return n == 0;
+	if (r->is_complete)
+		snapshot_desk_answer(&r->desk, r->options->output, NULL);
+	return true;
 }
 
-static bool duration_is_over(const struct recorder *r)
+static int wait_for(void *ctx, int *fds)
 {
-	double limit = r->options->duration_s;
-
-	return limit > 0 && (double)(clock_mono_ns() - r->began_ns) >= limit * 1e9;
-}
-
-static int wait_timeout_ms(const struct recorder *r)
-{
-	double left_ms;
-
-	if (r->options->duration_s <= 0)
-		return WAIT_MS;
-	left_ms = r->options->duration_s * 1e3 - (double)(clock_mono_ns() - r->began_ns) / 1e6;
-	return left_ms < 0 ? 0 : left_ms < WAIT_MS ? (int)left_ms + 1 : WAIT_MS;
-}
-
-static void run_loop(struct recorder *r)
-{
+	struct recorder *r = ctx;
 	const struct recorder_companion *companion = r->options->companion;
 
-	while (!r->stop) {
-		struct pollfd fds[4] = {
-			{.fd = r->signal_fd, .events = POLLIN},
-			{.fd = collector_fd(r->collector), .events = POLLIN},
-			{.fd = r->hooks ? hooks_fd(r->hooks) : -1, .events = POLLIN},
-			{.fd = companion ? companion->fd(companion->ctx) : -1, .events = POLLIN},
-		};
+	fds[0] = collector_fd(r->collector);
+	if (r->hooks)
+		fds[1] = hooks_fd(r->hooks);
+	if (companion)
+		fds[2] = companion->fd(companion->ctx);
+	return WAIT_MS;
+}
 
-		poll(fds, 4, wait_timeout_ms(r));
-		take_signals(r);
-		take_records(r);
-		if (companion)
-			companion->work(companion->ctx);
-		if (r->desk.waiting.n)
-			make_snapshot(r);
-		if (targets_are_gone(r) || duration_is_over(r))
-			r->stop = true;
-	}
+static bool work(void *ctx)
+{
+	struct recorder *r = ctx;
+	const struct recorder_companion *companion = r->options->companion;
+	bool goes_on = take_records(r);
+
+	if (companion)
+		companion->work(companion->ctx);
+	if (r->desk.waiting.n)
+		make_snapshot(r);
+	return goes_on;
 }
 
 /* --- ending ----------------------------------------------------------------------------- */
@@ -498,22 +382,23 @@ static uint64_t timeval_ns(struct timeval t)
 static void write_end_facts(struct recorder *r)
 {
 	const struct recorder_result *result = r->result;
+	const struct run *run = &r->run;
 
 	host_fact_number(r->writer, "wall_ns", result->wall_ns);
 	host_fact_number(r->writer, "n_processes", result->counts.n_processes);
 	host_fact_number(r->writer, "n_threads", result->counts.n_threads);
 	if (r->cpu_ns)
 		host_fact_number(r->writer, "cpu_ns", r->cpu_ns);
-	if (!result->has_status)
+	if (!run->has_status)
 		return;
-	host_fact_number(r->writer, "user_ns", timeval_ns(r->usage.ru_utime));
-	host_fact_number(r->writer, "sys_ns", timeval_ns(r->usage.ru_stime));
-	host_fact_number(r->writer, "max_rss_bytes", (uint64_t)r->usage.ru_maxrss * 1024u);
-	if (WIFEXITED(result->wait_status))
+	host_fact_number(r->writer, "user_ns", timeval_ns(run->usage.ru_utime));
+	host_fact_number(r->writer, "sys_ns", timeval_ns(run->usage.ru_stime));
+	host_fact_number(r->writer, "max_rss_bytes", (uint64_t)run->usage.ru_maxrss * 1024u);
+	if (WIFEXITED(run->wait_status))
 		host_fact_number(
-			r->writer, "exit_status", (uint64_t)WEXITSTATUS(result->wait_status));
-	else if (WIFSIGNALED(result->wait_status))
-		host_fact_number(r->writer, "exit_signal", (uint64_t)WTERMSIG(result->wait_status));
+			r->writer, "exit_status", (uint64_t)WEXITSTATUS(run->wait_status));
+	else if (WIFSIGNALED(run->wait_status))
+		host_fact_number(r->writer, "exit_signal", (uint64_t)WTERMSIG(run->wait_status));
 }
 
 /* Programs that go on get their code back before anything else takes time. */
@@ -568,7 +453,7 @@ static void finish_trace(struct recorder *r)
 	if (companion)
 		companion->stop(companion->ctx);
 	session_stopped(r->session);
-	r->result->wall_ns = clock_mono_ns() - r->began_ns;
+	r->result->wall_ns = clock_mono_ns() - r->run.began_ns;
 	for (uint32_t i = 0; i < r->options->n_events; i++)
 		if (!strcmp(r->options->events[i].metric, "cpu"))
 			r->cpu_ns = perf_set_count(&r->set, i);
@@ -593,77 +478,59 @@ static void finish_trace(struct recorder *r)
 
 static void release(struct recorder *r)
 {
-	struct err ignored;
-
 	collector_free(r->collector);
 	session_free(r->session);
 	hooks_close(r->hooks);
-	if (r->writer)
-		trace_writer_close(r->writer, &ignored);
 	if (r->has_set)
 		perf_set_release(&r->set);
-	for (size_t i = 0; i < r->pid_fds.n; i++)
-		close(r->pid_fds.v[i]);
-	vec_release(&r->pid_fds);
-	r->collector = NULL;
-	r->session = NULL;
-	r->hooks = NULL;
-	r->writer = NULL;
-	r->has_set = false;
 }
 
-/*
- * The command outlived its recording: nothing of ours is on it any more; wait for its status. Who
- * ended the recording by a signal to weir does not want to wait for a command that ignores it.
- */
-static void wait_for_command(struct recorder *r)
+static void finish(void *ctx, int rc)
 {
-	uint64_t began = clock_mono_ns();
-	bool said = false;
+	struct recorder *r = ctx;
 
-	while (!reap_child(r, WNOHANG) && !r->is_interrupted) {
-		struct pollfd p = {.fd = r->signal_fd, .events = POLLIN};
-		uint64_t waited = clock_mono_ns() - began;
+	if (rc == 0)
+		finish_trace(r);
+	r->is_complete = rc == 0;
+	release(r);
+	trace_writer_discard(r->writer); /* stillborn: no file stays, the older one is back */
+}
 
-		if (r->ended_by_kill && waited > PATIENCE_NS)
-			return;
-		if (!said && waited > SOON_NS && r->options->finished_early) {
-			r->options->finished_early(r->options->ctx);
-			said = true;
-		}
-		poll(&p, 1, WAIT_MS);
-		take_signals(r);
-		snapshot_desk_answer(&r->desk, r->options->output, NULL); /* it is complete */
-	}
+static void goes_on(void *ctx)
+{
+	const struct recorder_options *o = ((struct recorder *)ctx)->options;
+
+	if (o->finished_early)
+		o->finished_early(o->ctx);
 }
 
 int recorder_run(
 	const struct recorder_options *options, struct recorder_result *result, struct err *err)
 {
-	struct recorder r = {.options = options, .result = result, .signal_fd = -1};
+	static const struct run_work sampling = {.prepare = open_hooks,
+		.start = start,
+		.started = started,
+		.wait = wait_for,
+		.work = work,
+		.take_signal = take_signal,
+		.finish = finish,
+		.goes_on = goes_on};
+	struct recorder r = {.options = options,
+		.result = result,
+		.run = {.command = options->command,
+			.pids = options->pids,
+			.n_pids = options->n_pids,
+			.duration_s = options->duration_s,
+			.parent_fd = -1,
+			.work = &sampling,
+			.ctx = &r}};
 	int rc;
 
 	memset(result, 0, sizeof(*result));
-	r.child.go_fd = r.child.error_fd = -1;
-	rc = start(&r, err);
-	if (rc < 0) {
-		struct trace_writer *stillborn = r.writer;
-
-		r.writer = NULL;
-		release(&r);
-		launch_abandon(&r.child);
-		trace_writer_discard(stillborn); /* no file stays, the older one is back */
-	} else {
-		run_loop(&r);
-		finish_trace(&r);
-		release(&r);
-		if (options->command && !result->has_status)
-			wait_for_command(&r);
-	}
-	signal(SIGUSR1, SIG_IGN); /* a request that comes too late ends nobody */
+	rc = run_live(&r.run, err);
+	result->has_status = r.run.has_status;
+	result->wait_status = r.run.wait_status;
 	snapshot_desk_answer(&r.desk, options->output, rc < 0 ? err : NULL);
 	snapshot_desk_release(&r.desk);
-	fd_cleanup(&r.signal_fd);
-	sigprocmask(SIG_SETMASK, &r.old_mask, NULL);
 	return rc;
 }

@@ -8,9 +8,10 @@ declare -A layer=(
 	[dwarf]=2 [calltree]=2
 	[symbols]=3 [unwind]=3 [insert]=3
 	[process]=4 [formats]=4
-	[record]=5
-	[steps]=6 [probe]=6
-	[cmd]=7
+	[run]=5
+	[record]=6
+	[steps]=7 [probe]=7
+	[cmd]=8
 )
 cd "$ROOT/src" || exit 1
 

@@ -576,7 +576,7 @@ static void detach_all(struct ptrace_engine *e)
 
 static bool is_done(const struct ptrace_engine *e)
 {
-	return !e->n_live || (e->command && e->s->result->has_status);
+	return !e->n_live || (e->command && e->s->run.has_status);
 }
 
 static void loop(struct ptrace_engine *e)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "process/images.h"
 #include "process/processes.h"
+#include "run/run.h"
 #include "steps/engine/engine.h"
 #include "steps/record/step_session.h"
 #include "steps/record/step_space.h"
@@ -31,22 +32,12 @@ struct step_session {
 	struct step_space_env env;
 	uint32_t life_stream;
 	struct processes *processes;
-	struct launch child;
-	bool is_launched;		 /* forked, at least */
+	struct run run;
 	VEC(struct step_space *) spaces; /* by number - 1 */
 	VEC(struct step_track *) tracks; /* all that ever were */
 	unsigned n_live;
 	uint64_t n_steps;
-	int signal_fd;
-	sigset_t old_mask;
-	bool is_over;
-	bool is_orphan;	     /* nobody waits for us any more */
-	bool is_interrupted; /* by a signal */
-	bool is_impatient;   /* a second signal came: the command is not waited for */
-	bool is_killed;	     /* over by a signal that was sent, not typed on the terminal */
-	int last_signal;
-	uint64_t last_signal_ns;
-	uint64_t began_ns, flushed_ns, progress_ns;
+	uint64_t flushed_ns, progress_ns;
 	VEC(struct symtab *) symtabs; /* by image number; NULL = not read yet */
 };
 

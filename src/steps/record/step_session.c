@@ -23,7 +23,7 @@ const struct step_options *step_session_options(const struct step_session *s)
 
 struct launch *step_session_launch(struct step_session *s)
 {
-	return s->options->command ? &s->child : NULL;
+	return s->options->command ? &s->run.child : NULL;
 }
 
 void step_session_note(struct step_session *s, const char *fmt, ...)
@@ -108,7 +108,7 @@ void step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	t->n_steps++;
 	s->n_steps++;
 	if (s->options->max && s->n_steps >= s->options->max)
-		s->is_over = true;
+		s->run.is_over = true;
 }
 
 void step_session_rounds(struct step_session *s, struct step_track *t, uint64_t times)
