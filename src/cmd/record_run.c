@@ -51,6 +51,12 @@ static void show_note(void *ctx, const char *sentence)
 		fprintf(stderr, "weir: note: %s\n", sentence);
 }
 
+static void show_complaint(void *ctx, const char *sentence)
+{
+	clear_progress(ctx);
+	fprintf(stderr, "weir: %s\n", sentence);
+}
+
 static void run_after(struct talk *t)
 {
 	clear_progress(t);
@@ -133,6 +139,7 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 	t.is_terminal = isatty(STDERR_FILENO);
 	o.ctx = &t;
 	o.note = show_note;
+	o.complain = show_complaint;
 	o.finished_early = finished_early;
 	if (t.is_terminal && talk != RECORD_QUIET)
 		o.progress = show_progress;
@@ -145,5 +152,6 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 		show_result(&t, &result);
 	run_after(&t);
 	return record_status(result.has_status ? &result.wait_status : NULL,
-		result.counts.n_lost || result.counts.n_events_lost, result.write_error.code);
+		result.counts.n_lost || result.counts.n_events_lost,
+		result.write_error.code || result.n_unmatched);
 }

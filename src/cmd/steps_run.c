@@ -35,13 +35,13 @@
 #include "run/run.h"
 #include "steps/engine/engine.h"
 
-enum packet_kind { PACKET_NOTE, PACKET_PROGRESS, PACKET_FAILED, PACKET_RESULT };
+enum packet_kind { PACKET_NOTE, PACKET_COMPLAINT, PACKET_PROGRESS, PACKET_FAILED, PACKET_RESULT };
 
 /* What the keeper says, one packet each. */
 struct packet {
 	enum packet_kind kind;
 	union {
-		char note[1024];
+		char note[1024]; /* or complaint */
 		struct {
 			uint64_t steps;
 			double seconds;
@@ -64,12 +64,22 @@ static void send_packet(int fd, const struct packet *p, int flags)
 	while (n < 0 && errno == EINTR);
 }
 
-static void send_note(void *ctx, const char *sentence)
+static void send_sentence(void *ctx, enum packet_kind kind, const char *sentence)
 {
-	struct packet p = {.kind = PACKET_NOTE};
+	struct packet p = {.kind = kind};
 
 	snprintf(p.note, sizeof(p.note), "%s", sentence);
 	send_packet(*(int *)ctx, &p, 0);
+}
+
+static void send_note(void *ctx, const char *sentence)
+{
+	send_sentence(ctx, PACKET_NOTE, sentence);
+}
+
+static void send_complaint(void *ctx, const char *sentence)
+{
+	send_sentence(ctx, PACKET_COMPLAINT, sentence);
 }
 
 /* Not worth waiting for. */
@@ -91,6 +101,7 @@ static void keep(const struct step_options *options, int fd, bool has_progress)
 	o.parent_fd = fd;
 	o.ctx = &fd;
 	o.note = send_note;
+	o.complain = send_complaint;
 	o.progress = has_progress ? send_progress : NULL;
 	if (step_record(&o, &result, &err) < 0) {
 		end.kind = PACKET_FAILED;
@@ -139,11 +150,11 @@ static void show_progress(struct watch *w, uint64_t steps, double seconds)
 	w->has_progress = true;
 }
 
-static void show_note(struct watch *w, const char *sentence)
+static void show_sentence(struct watch *w, bool is_note, const char *sentence)
 {
 	clear_progress(w);
-	if (w->level != RECORD_QUIET)
-		fprintf(stderr, "weir: note: %s\n", sentence);
+	if (!is_note || w->level != RECORD_QUIET)
+		fprintf(stderr, "weir: %s%s\n", is_note ? "note: " : "", sentence);
 }
 
 /* False at the end of the keeper. */
@@ -157,8 +168,8 @@ static bool take_packet(void *ctx)
 		return true;
 	if (n != (ssize_t)sizeof(p))
 		return false;
-	if (p.kind == PACKET_NOTE)
-		show_note(w, p.note);
+	if (p.kind == PACKET_NOTE || p.kind == PACKET_COMPLAINT)
+		show_sentence(w, p.kind == PACKET_NOTE, p.note);
 	else if (p.kind == PACKET_PROGRESS)
 		show_progress(w, p.progress.steps, p.progress.seconds);
 	else
@@ -253,7 +264,8 @@ static int finish(const struct watch *w)
 		command_fail(&r->write_error);
 	else
 		show_result(w);
-	return record_status(r->has_status ? &r->wait_status : NULL, r->n_lost, r->write_error.code);
+	return record_status(r->has_status ? &r->wait_status : NULL, r->n_lost,
+		r->write_error.code || r->n_unmatched);
 }
 
 /* In front of everything else: the keeper has signals as we found them. */

@@ -419,10 +419,16 @@ static void say(struct recorder *r, char *sentence)
 	free(sentence);
 }
 
-static void say_unmatched(void *ctx, const char *wish, const char *near)
+static void complain_of_unmatched(void *ctx, const char *wish, const char *near)
 {
-	say(ctx, mem_printf("no function matches '%s'%s%s%s", wish, near ? "; is it " : "",
-			 near ? near : "", near ? "?" : ""));
+	struct recorder *r = ctx;
+	char *sentence = mem_printf("no function matches '%s'%s%s%s", wish, near ? "; is it " : "",
+		near ? near : "", near ? "?" : "");
+
+	if (r->options->complain)
+		r->options->complain(r->options->ctx, sentence);
+	free(sentence);
+	r->result->n_unmatched++;
 }
 
 static void say_missing(struct recorder *r)
@@ -430,7 +436,6 @@ static void say_missing(struct recorder *r)
 	uint64_t n_filtered = hooks_n_filtered(r->hooks);
 	uint64_t n_jumped = session_counts(r->session).n_jumped;
 
-	hooks_each_unmatched(r->hooks, say_unmatched, r);
 	say(r, session_unhooked(r->session));
 	if (n_filtered)
 		say(r, mem_printf("%lu process%s installed a system call filter: not hooked from then on",
@@ -464,6 +469,8 @@ static void finish_trace(struct recorder *r)
 	session_finish(r->session);
 	if (companion)
 		companion->write(companion->ctx, r->writer);
+	if (r->hooks)
+		hooks_each_unmatched(r->hooks, complain_of_unmatched, r);
 	if (r->hooks && r->options->note)
 		say_missing(r);
 	r->result->counts = session_counts(r->session);

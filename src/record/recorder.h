@@ -51,6 +51,8 @@ struct recorder_options {
 	void (*progress)(void *ctx, const struct session_counts *counts, double seconds);
 	/* One sentence on what is missing and how to get it, at the start; may be NULL. */
 	void (*note)(void *ctx, const char *sentence);
+	/* One sentence on what was asked for and is not there; may be NULL. */
+	void (*complain)(void *ctx, const char *sentence);
 	/* The recording is over and complete on disk, but the command still runs; may be NULL. */
 	void (*finished_early)(void *ctx);
 	void *ctx;
@@ -62,6 +64,7 @@ struct recorder_result {
 	uint64_t wall_ns;
 	bool has_status;	/* of the command */
 	int wait_status;	/* as from waitpid */
+	uint64_t n_unmatched;	/* patterns of functions that match nothing */
 	struct err write_error; /* code 0, or why the trace is not complete */
 };
 

@@ -63,6 +63,9 @@ check "steps: also of an end" test -n "$("$WEIR" steps --from work --to ns::ad -
 check "probe: what is near is told" test -n "$("$WEIR" probe --dry-run 'uprobe:./named:wrok { }' 2>&1 | grep "is it 'work'?")"
 check "probe: also of a glob" test -n "$("$WEIR" probe --dry-run 'uprobe:./named:ns::twise* { }' 2>&1 | grep "is it 'ns::twice'?")"
 
+fails "record: a pattern that matches nothing is an error" 1 "no function matches 'wrok'" \
+	"$WEIR" record -q --no-sample --events work,wrok -o t.weir -- ./named
+fails "steps: likewise" 1 "there is no function 'wrok'" "$WEIR" steps -q --around wrok -o t.weir -- ./named
 fails "record: a wrong expression is refused" 1 "'/\(/': Unmatched" "$WEIR" record --events '/(/' -o none.weir -- ./named
 fails "steps: a wrong expression is refused" 2 "steps: --around: '/\(/': Unmatched" "$WEIR" steps --around '/(/' -o none.weir -- ./named
 fails "steps: a wrong address is refused" 2 "steps: --from: '0x12z' is not an address" "$WEIR" steps --from 0x12z -o none.weir -- ./named

@@ -194,11 +194,11 @@ void engine_note_silence(const struct ptrace_engine *e)
 	if (!e->has_wanted_thread)
 		step_session_note(e->s, "--threads: no thread was called '%s'", e->o->threads);
 	else if (f && !e->has_found)
-		step_session_note_missing(e->s, option, f);
+		step_session_complain_of_missing(e->s, option, f);
 	else if (f && !e->has_begun)
 		step_session_note(e->s, "%s: '%s' was not called", option, f->text);
 	if (e->has_looked_for_end && !e->has_found_end)
-		step_session_note_missing(e->s, "--to", e->o->to);
+		step_session_complain_of_missing(e->s, "--to", e->o->to);
 }
 
 void tracee_begin(struct ptrace_engine *e, struct tracee *t, enum step_why why)

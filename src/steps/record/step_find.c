@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions by pattern in a process as it is mapped now, for --from, --to and --around. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "steps/record/step_internal.h"
 #include "symbols/symtab.h"
 
@@ -109,11 +111,11 @@ size_t step_session_find(struct step_session *s, const struct step_track *t,
 	return found.n;
 }
 
-void step_session_note_missing(
+void step_session_complain_of_missing(
 	struct step_session *s, const char *option, const struct step_function *f)
 {
 	struct nearest_names near = {.wanted = f->pattern.name};
-	char names[256];
+	char names[256], text[1024];
 	bool has_near;
 
 	for (size_t i = 0; !f->is_address && i < s->symtabs.n; i++) {
@@ -125,8 +127,12 @@ void step_session_note_missing(
 					&f->pattern, &near, symtab_get(t, k)->linkage_name);
 	}
 	has_near = nearest_names_text(&near, names, sizeof(names));
-	step_session_note(s,
+	snprintf(text, sizeof(text),
 		"%s: there is no function '%s' in the program and what it loaded "
 		"(one that was inlined has no place of its own)%s%s%s",
 		option, f->text, has_near ? "; is it " : "", names, has_near ? "?" : "");
+	trace_writer_loss(s->env.w, s->life_stream, clock_mono_ns(), RECORD_LOSS_NOTE, 1, text);
+	if (s->options->complain)
+		s->options->complain(s->options->ctx, text);
+	s->result->n_unmatched++;
 }

@@ -54,6 +54,7 @@ struct step_options {
 
 	void (*progress)(void *ctx, uint64_t steps, double seconds); /* may be NULL */
 	void (*note)(void *ctx, const char *sentence);		     /* may be NULL */
+	void (*complain)(void *ctx, const char *sentence);	     /* of what is not there; may be NULL */
 	void *ctx;
 };
 
@@ -64,6 +65,7 @@ struct step_result {
 	uint64_t trace_bytes, wall_ns;
 	bool has_status; /* of the command */
 	int wait_status;
+	uint64_t n_unmatched;	/* functions that were asked for and are not there */
 	struct err write_error; /* code 0, or why the trace is not complete */
 };
 
@@ -126,8 +128,8 @@ bool step_session_wants(struct step_session *s, const struct step_track *t, uint
  * are, 0 = it is not there (yet). */
 size_t step_session_find(struct step_session *s, const struct step_track *t,
 	const struct step_function *f, uint64_t *addrs, size_t max);
-/* A note that it was never found, with the names that were there instead. */
-void step_session_note_missing(
+/* It was never found: says so, with the names that were there instead. */
+void step_session_complain_of_missing(
 	struct step_session *s, const char *option, const struct step_function *f);
 
 /* An executed instruction: its address, and the bytes from there on as they were right after it was
