@@ -27,7 +27,7 @@
  *   besides		-			0xADDRESS		0xADDRESS, NAME+OFFSET
  *   what a * brings	all that match		a function of just that	all that match
  *						name goes before
- *   nothing matches	a note at the end	a note at the end	an error; a warning for more
+ *   nothing matches	an error at the end	an error at the end	an error; a warning for more
  *						than one name
  */
 #ifndef WEIR_SYMBOLS_FUNCTION_PATTERN_H
