@@ -39,7 +39,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/%.o)
 CORE    := $(BUILD)/libweircore.a
 
-UNIT_SRC := $(sort $(wildcard tests/unit/*_test.c))
+UNIT_SRC := $(sort $(shell find tests/unit -name '*_test.c'))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/*_fuzz.c))
 FUZZ_REPLAY := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/tests/fuzz/%)
@@ -108,7 +108,7 @@ $(BUILD)/%.o: %.c
 	$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # Each of its instructions is stepped through.
-$(BUILD)/tests/unit/hook_tree_test: TEST_OPT = $(OPT)
+$(BUILD)/tests/unit/rt/hook/hook_tree_test: TEST_OPT = $(OPT)
 $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libweircmd.a $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(TEST_OPT) -Itests/unit -o $@ $< $(BUILD)/libweircmd.a $(CORE) $(LDLIBS_ALL)

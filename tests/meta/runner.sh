@@ -3,7 +3,7 @@
 # weir-test: once: looks at tests/run alone
 . "$ROOT/tests/lib.sh"
 unset T WEIR_SLOW WEIR_TEST_SECONDS
-mkdir -p tree/tests/{unit,fuzz/corpus/f,cli} tree/build{,-san,-tsan}/tests/{unit,fuzz}
+mkdir -p tree/tests/{unit/base,fuzz/corpus/f,cli} tree/build{,-san,-tsan}/tests/{unit/base,fuzz}
 cp "$ROOT"/tests/{run,whole.bash,lib.sh} tree/tests/
 cd tree || exit 1
 
@@ -16,12 +16,12 @@ made() {
 # run [BUILDS]: rc, out.txt
 run() { tests/run "${@:-build}" >out.txt 2>&1; rc=$?; }
 for build in build build-san build-tsan; do
-	printf '#!/bin/sh\necho ok unit\necho end\n' >$build/tests/unit/u_test
-	cp $build/tests/unit/u_test $build/tests/fuzz/f_fuzz
-	cp $build/tests/unit/u_test $build/weir
-	chmod +x $build/weir $build/tests/*/*
+	printf '#!/bin/sh\necho ok unit\necho end\n' >$build/tests/unit/base/u_test
+	cp $build/tests/unit/base/u_test $build/tests/fuzz/f_fuzz
+	cp $build/tests/unit/base/u_test $build/weir
+	chmod +x $build/weir $build/tests/{unit/base,fuzz}/*
 done
-echo '/* weir-test: tsan */' >tests/unit/u_test.c
+echo '/* weir-test: tsan */' >tests/unit/base/u_test.c
 touch tests/fuzz/f_fuzz.c
 
 made good 'ok one' 'skip "two: no reason"'
@@ -57,14 +57,14 @@ made once '# weir-test: once: there is no other reason' 'ok one'
 made threads '# weir-test: tsan' 'ok "is it here"'
 made less 'ok "$WEIR_SAN"'
 run build build-san build-tsan
-equal "each build runs what is for it" "0 build cli/less.sh build cli/once.sh build fuzz/f_fuzz build unit/u_test build-san cli/good.sh build-san cli/less.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/u_test build-tsan cli/threads.sh build-tsan unit/u_test" \
+equal "each build runs what is for it" "0 build cli/less.sh build cli/once.sh build fuzz/f_fuzz build unit/base/u_test build-san cli/good.sh build-san cli/less.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/base/u_test build-tsan cli/threads.sh build-tsan unit/base/u_test" \
 	"$rc $(sed -n 's, tests/, ,; s/^\(build[^ ]* [^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
 WEIR_SLOW=1 run build build-san build-tsan
 equal "where time does not matter the first build runs all" "0 build cli/good.sh build cli/threads.sh" \
 	"$rc $(sed -n 's, tests/, ,; s/^\(build cli.[gt][^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
-rm build/tests/unit/u_test
+rm build/tests/unit/base/u_test
 run
-equal "a test that was not built fails" "1 1" "$rc $(grep -c 'unit/u_test ended with status 127' out.txt)"
+equal "a test that was not built fails" "1 1" "$rc $(grep -c 'unit/base/u_test ended with status 127' out.txt)"
 
 made odd '# weir-test: sometimes' 'ok one'
 T=good run

@@ -31,6 +31,8 @@ equal "every header has the guard of its path" "" "$(find src -name '*.h' | sort
 	guard=WEIR_$(echo "${header#src/}" | tr 'a-z/.' 'A-Z__')
 	grep -qx "#ifndef $guard" "$header" && grep -qx "#define $guard" "$header" || echo "$header: $guard"
 done)"
+equal "every folder of tests/unit is one of src/" "" "$(cd tests/unit && find . -type d | sort |
+	while read -r folder; do [ -d "../../src/$folder" ] || echo "$folder"; done)"
 equal "struct types have no typedef" "" "$(grep -nE '^typedef (struct|union|enum)' -r --include='*.[ch]' src)"
 for script in tests/run tools/* .ci/run; do
 	[ -f "$script" ] || continue
