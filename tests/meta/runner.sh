@@ -46,12 +46,50 @@ bad "one that uses an unset name fails" "ended with status" 'ok one' 'echo "$nos
 bad "one that says so fails" "^  | not ok one" 'ok zero' 'not_ok one'
 bad "a sanitizer's report in a process that nobody looks at fails" "a sanitizer reports" \
 	'(echo report >"${ASAN_OPTIONS##*log_path=}.17") &' 'wait' 'ok one'
+bad "one whose helper in Python dies fails" "a part of it stopped half-way" 'ok one' 'python3 -c "print(\"ok two\"); 1 / 0"' 'ok three'
+bad "one whose subshell dies fails" "a part of it stopped half-way" 'ok one' '(ok two; echo "$nosuch"; ok three)' 'ok four'
+bad "one that calls what is not there fails" "a part of it stopped half-way" 'ok one' 'nosuch --verdict' 'ok two'
 WEIR_TEST_SECONDS=1 bad "one that takes too long fails" "ended with status 124" 'ok one' 'sleep 20'
+
+# bad_program KIND FILE LINES...: likewise for the program of a test in C
+bad_program() {
+	local program=build/tests/$2
+	cp "$program" kept
+	printf '%s\n' '#!/bin/sh' "${@:3}" >"$program"
+	T=$2 run
+	equal "a $1 that stops half-way with status 0 fails" "1 1" "$rc $(grep -c "stopped half-way" out.txt)"
+	mv kept "$program"
+}
+bad_program "unit test" unit/base/u_test 'echo ok one'
+bad_program "fuzz target" fuzz/f_fuzz 'echo ok one'
 
 made early 'ok one' 'skip "two: not here"' 'finish' 'not_ok never'
 T=cli/early run
 equal "finish ends a test early" "0 1 passed, 0 failed, 1 skipped" "$rc $(tail -n 1 out.txt)"
 rm tests/cli/early.sh
+
+made root '# weir-test: root: what root may do' 'ok one'
+mkdir fake
+for id in 0 1000; do
+	printf '#!/bin/sh\necho %s\n' $id >fake/id
+	chmod +x fake/id
+	PATH=$PWD/fake:$PATH run
+	equal "one that needs root, as user $id" "0 $([ $id = 0 ] && echo "4 passed, 0 failed, 1" || echo "3 passed, 0 failed, 2") skipped" \
+		"$rc $(tail -n 1 out.txt)"
+done
+equal "says what is skipped as a whole" "  skip what root may do: needs root" "$(grep 'needs root' out.txt)"
+rm -r tests/cli/root.sh fake
+
+mkdir tests/meta
+cp tests/cli/good.sh tests/meta/tree.sh
+run
+equal "what is said about the tree is counted apart" "0 meta: 1 passed, 0 failed/3 passed, 0 failed, 2 skipped" \
+	"$rc $(tail -n 2 out.txt | paste -sd /)"
+printf '. "$ROOT/tests/lib.sh"\nok one\nnot_ok two\n' >tests/meta/tree.sh
+run
+equal "and its failures are failures" "1 meta: 1 passed, 1 failed/3 passed, 1 failed, 1 skipped" \
+	"$rc $(tail -n 2 out.txt | paste -sd /)"
+rm -r tests/meta
 
 made once '# weir-test: once: there is no other reason' 'ok one'
 made threads '# weir-test: tsan' 'ok "is it here"'
