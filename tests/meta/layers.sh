@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A folder of src/ includes only itself and folders of lower layers, and only cmd/ prints and exits.
+# A folder of src/ includes only itself and folders of lower layers, no two folders, sub-folders too, include
+# each other, and only cmd/ prints and exits.
 # weir-test: once: looks at the sources alone
 . "$ROOT/tests/lib.sh"
 declare -A layer=(
@@ -12,6 +13,7 @@ declare -A layer=(
 	[steps]=6 [probe]=6
 	[cmd]=7
 )
+work=$PWD
 cd "$ROOT/src" || exit 1
 
 for folder in *; do
@@ -44,6 +46,40 @@ done
 # What runs inside other programs includes nothing of ours but its own folder and rt/base.
 equal "folders of rt include themselves and rt/base only" "" \
 	"$(grep -rn '^#include "' rt | grep -vE '^rt/[a-z]+/[^/]*#include "(\.\./base/)?[^/]*"$')"
+
+# Every folder with sources, record and record/hooks being two. Folders that reach each other by includes are
+# named together, each pair of them with the lines that include.
+cat >"$work/cycles.py" <<'P'
+import os, re, sys
+os.chdir(sys.argv[1])
+lines = {}  # (from, to): the places of its includes
+for folder, _, files in os.walk("."):
+    for name in sorted(files):
+        path = os.path.normpath(f"{folder}/{name}")
+        for number, line in enumerate(open(path), 1):
+            m = re.match(r'#include "([^"]+)"', line)
+            if not m:
+                continue
+            to = m[1] if os.path.exists(m[1]) else os.path.normpath(f"{folder}/{m[1]}")
+            pair = os.path.dirname(path), os.path.dirname(to)
+            if pair[0] != pair[1]:
+                lines.setdefault(pair, []).append(f"{path}:{number}")
+folders = {folder for pair in lines for folder in pair}
+
+def reached(folder, seen):
+    for a, b in lines:
+        if a == folder and b not in seen:
+            seen.add(b)
+            reached(b, seen)
+    return seen
+reach = {folder: reached(folder, set()) for folder in folders}
+for together in sorted({tuple(sorted(b for b in folders if b in reach[a] and a in reach[b])) for a in folders} - {()}):
+    print("together:", *together)
+    for (a, b), places in sorted(lines.items()):
+        if a in together and b in together:
+            print(f"  {a} includes {b}:", *places)
+P
+equal "no two folders include each other, by whatever way" "" "$(python3 "$work/cycles.py" .)"
 
 # The C files below cmd/ without comments and the content of strings, each line with its file in front.
 code() {

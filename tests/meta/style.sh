@@ -21,6 +21,9 @@ equal "every source file begins with its SPDX line" "" "$(for file in "${files[@
 done)"
 equal "no source file has more than 800 lines" "" \
 	"$(wc -l "${files[@]}" | awk '$2 != "total" && $1 > 800 { print $2 ": " $1 }')"
+equal "no function has more than 60 lines" "" "$(find src -name '*.[ch]' | sort | xargs awk '
+	FNR == 1 || /^}/ { if (FNR > 1 && from && FNR - from >= 60) print FILENAME ":" from ": " FNR - from + 1; from = 0 }
+	/^\{/ { from = FNR }')"
 equal "no source file has a mark of unfinished work" "" \
 	"$(grep -nwE 'TODO|FIXME|XXX|HACK' "${files[@]}" | grep -v '^tests/meta/style.sh:')"
 equal "no line ends with blanks" "" "$(grep -nE '[[:blank:]]+$' "${files[@]}" | head -n 20)"
