@@ -238,6 +238,7 @@ wait $killed 2>/dev/null
 equal "one that is killed does" 1 "$(find tmp -name 'weir-count-*' | wc -l)"
 TMPDIR=$PWD/tmp "$WEIR" count --no-cache gcc -o counted "${objects[@]}" -lm
 equal "and the next one sweeps it" "" "$(find tmp -name 'weir-*')"
+rm -rf tmp/*
 env -u WEIR_CACHE XDG_CACHE_HOME="$PWD/xdg" "$WEIR" count gcc -o counted "${objects[@]}" -lm
 check "XDG_CACHE_HOME is used" [ -n "$(objects_in xdg/weir/count)" ]
 env -u WEIR_CACHE HOME="$PWD/home" "$WEIR" count gcc -o counted "${objects[@]}" -lm
