@@ -81,13 +81,19 @@ for together in sorted({tuple(sorted(b for b in folders if b in reach[a] and a i
 P
 equal "no two folders include each other, by whatever way" "" "$(python3 "$work/cycles.py" .)"
 
-# The C files below cmd/ without comments and the content of strings, each line with its file in front.
-code() {
-	local file
-	find "$1" -name '*.c' | sort | while read -r file; do
-		gcc -fpreprocessed -dD -E -P -x c "$file" 2>/dev/null | sed 's/"\([^"\\]\|\\.\)*"/""/g' | sed "s,^,$file: ,"
-	done
-}
+# The C files of a folder without comments and the content of strings, each line with its file in front.
+cat >"$work/code.py" <<'P'
+import os, re, sys
+token = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', re.S)
+
+def without(m):
+    return '""' if m[0][0] == '"' else m[0] if m[0][0] == "'" else " "
+for folder, _, files in sorted(os.walk(sys.argv[1])):
+    for name in sorted(name for name in files if name.endswith(".c")):
+        path = f"{folder}/{name}"
+        for line in token.sub(without, open(path).read()).splitlines():
+            print(f"{path}: {line}")
+P
 
 # name(: called, not part of a longer name, a member or a declaration attribute.
 calls() { grep -E "(^|[^A-Za-z0-9_.>])($2)[[:space:]]*\(" "$1" | grep -v __attribute__; }
@@ -96,7 +102,7 @@ printing='printf|vprintf|puts|putchar|perror|err|errx|warn|warnx'
 text=$(mktemp)
 for folder in $(printf '%s\n' "${!layer[@]}" | sort); do
 	[ "$folder" != cmd ] && [ -d "$folder" ] && [ -n "$(find "$folder" -name '*.c')" ] || continue
-	code "$folder" >"$text"
+	python3 "$work/code.py" "$folder" >"$text"
 	equal "$folder does not print" "" "$(calls "$text" "$printing"
 		grep -wE 'stdout|stderr|STDOUT_FILENO|STDERR_FILENO' "$text")"
 	# A forked child that cannot exec, or has only tried something, has no other way to end.
