@@ -6,7 +6,7 @@
  * 1. What is not described is left to Zydis, and so is whatever is odd about what is: prefixes but
  *    fs, one of 66 f3 f2, and REX behind them.
  * 2. What is described comes out as Zydis and x86_effects.c have it, to the bit. A test compares
- *    both over every encoding that this accepts (tests/unit/x86_quick_test.c).
+ *    both over every encoding that this accepts (tests/unit/arch/x86_quick_test.c).
  */
 #include "arch/x86_quick.h"
 

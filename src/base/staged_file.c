@@ -5,20 +5,37 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 
 #define NAME_TRIES_MAX 100
 
-/* A name beside `path` that nobody else chooses. */
+/* A writer holds the lock on its file as long as it lives: a name whose file nobody has locked was
+ * left by one that was killed. The names are few, so that the next writer comes upon it. */
 static char *name_beside(const char *path, unsigned attempt)
 {
-	return mem_printf("%s.%x-%lx-%x", path, (unsigned)getpid(),
-		(unsigned long)clock_mono_ns(), attempt);
+	return mem_printf("%s.weir-partial-%u", path, attempt);
+}
+
+static bool has_name(int fd, const char *name)
+{
+	struct stat st, named;
+
+	return fstat(fd, &st) == 0 && lstat(name, &named) == 0 && named.st_dev == st.st_dev &&
+	       named.st_ino == st.st_ino;
+}
+
+/* Only who has the lock removes the name. */
+static void sweep(const char *name)
+{
+	FD_AUTO fd = open(name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && has_name(fd, name))
+		unlink(name);
 }
 
 static int open_unnamed(const char *path, mode_t mode)
@@ -27,7 +44,25 @@ static int open_unnamed(const char *path, mode_t mode)
 	char *folder = base == path ? mem_strdup(".") : mem_strndup(path, (size_t)(base - path));
 	int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
 
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
 	free(folder);
+	return fd;
+}
+
+static int open_named(const char *name, mode_t mode)
+{
+	int fd;
+
+	sweep(name);
+	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -1;
+	flock(fd, LOCK_EX);
+	if (!has_name(fd, name)) { /* somebody has swept it */
+		fd_cleanup(&fd);
+		errno = EEXIST;
+	}
 	return fd;
 }
 
@@ -38,7 +73,7 @@ int staged_file_open(struct staged_file *f, const char *path, mode_t mode, struc
 	for (unsigned i = 0; f->fd < 0 && i < NAME_TRIES_MAX; i++) {
 		char *name = name_beside(path, i);
 
-		f->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+		f->fd = open_named(name, mode);
 		if (f->fd >= 0) {
 			f->temporary = name;
 		} else {
@@ -66,6 +101,7 @@ static int give_name(struct staged_file *f, const char *path)
 	for (unsigned i = 0; !f->temporary && i < NAME_TRIES_MAX; i++) {
 		char *name = name_beside(path, i);
 
+		sweep(name);
 		if (link_to(f, name) == 0) {
 			f->temporary = name;
 		} else {

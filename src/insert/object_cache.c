@@ -70,23 +70,22 @@ int object_cache_open(struct object_cache *cache, bool is_temporary, struct err 
 	char *folder = is_temporary ? NULL : absolute_path(user_folder());
 	const char *place = getenv("TMPDIR");
 	struct stat st;
+	int rc;
 
 	if (folder && make_folders(folder) && stat(folder, &st) == 0 && st.st_uid == geteuid()) {
-		*cache = (struct object_cache){folder, false};
+		*cache = (struct object_cache){.folder = folder};
 		return 0;
 	}
 	free(folder);
-	folder =
-		absolute_path(mem_printf("%s/weir-count.XXXXXX", place && *place ? place : "/tmp"));
-	if (!mkdtemp(folder)) {
-		int rc = err_sys(
-			err, errno, "'%s': cannot make a folder for inserted objects", folder);
-
-		free(folder);
-		return rc;
-	}
-	*cache = (struct object_cache){folder, true};
-	return 0;
+	folder = absolute_path(mem_strdup(place && *place ? place : "/tmp"));
+	*cache = (struct object_cache){0};
+	rc = temporary_folder_make(&cache->temporary, folder, "weir-count-");
+	if (rc < 0)
+		rc = err_sys(err, -rc, "'%s': cannot make a folder for inserted objects", folder);
+	else
+		cache->folder = mem_strdup(cache->temporary.path);
+	free(folder);
+	return rc;
 }
 
 /* ---- walking and removing ---- */
@@ -179,24 +178,9 @@ static void release_entries(struct entries *all)
 	vec_release(&all->list);
 }
 
-static void remove_folder(void *context, const char *path)
-{
-	(void)context;
-	rmdir(path);
-}
-
 void object_cache_close(struct object_cache *cache)
 {
-	if (cache->folder && cache->is_temporary) {
-		struct entries all = {0};
-
-		measure(cache, &all);
-		for (size_t i = 0; i < all.list.n; i++)
-			remove_entry(all.list.v[i].path);
-		release_entries(&all);
-		each_folder(cache->folder, HASH_FOLDER_CHARS, remove_folder, NULL);
-		rmdir(cache->folder);
-	}
+	temporary_folder_remove(&cache->temporary);
 	free(cache->folder);
 	cache->folder = NULL;
 }
@@ -231,7 +215,7 @@ void object_cache_trim(const struct object_cache *cache, uint64_t max_bytes)
 	int64_t now = time(NULL);
 	struct entries all = {0};
 
-	if (cache->is_temporary || was_trimmed_lately(cache, now))
+	if (cache->temporary.path || was_trimmed_lately(cache, now))
 		return;
 	measure(cache, &all);
 	if (all.list.n)

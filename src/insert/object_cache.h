@@ -19,14 +19,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/span.h"
+#include "base/temporary_folder.h"
 
 #define CACHE_BYTES_MAX (2ull << 30)
 #define CACHE_KEEP_S	3600 /* an entry used within this time is not removed */
 #define CACHE_TRIM_S	600  /* the folder is not measured more often than this */
 
 struct object_cache {
-	char *folder;	   /* owned */
-	bool is_temporary; /* removed by object_cache_close */
+	char *folder;			   /* owned */
+	struct temporary_folder temporary; /* its path is the folder; mostly there is none */
 };
 
 /* $WEIR_CACHE, $XDG_CACHE_HOME/weir/count or ~/.cache/weir/count, made when missing; a temporary

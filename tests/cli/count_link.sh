@@ -228,6 +228,17 @@ mkdir tmp
 TMPDIR=$PWD/tmp "$WEIR" count --no-cache gcc -o counted "${objects[@]}" -lm
 runs_as_before "--no-cache links" ./counted
 equal "--no-cache leaves nothing behind" "" "$(find cache tmp -mindepth 1 2>/dev/null)"
+# The linker waits for a reader of its map, and all is killed meanwhile.
+mkfifo map
+TMPDIR=$PWD/tmp setsid "$WEIR" count --no-cache gcc -o counted "${objects[@]}" -lm -Wl,-Map=map >killed.txt 2>&1 &
+killed=$!
+for ((i = 0; i < 1000; i++)); do [ -z "$(find tmp -name .object)" ] || break; sleep 0.01; done
+kill -9 -- -$killed
+wait $killed 2>/dev/null
+equal "one that is killed does" 1 "$(find tmp -name 'weir-count-*' | wc -l)"
+TMPDIR=$PWD/tmp "$WEIR" count --no-cache gcc -o counted "${objects[@]}" -lm
+equal "and the next one sweeps it" "" "$(find tmp -name 'weir-*')"
+rm -rf tmp/*
 env -u WEIR_CACHE XDG_CACHE_HOME="$PWD/xdg" "$WEIR" count gcc -o counted "${objects[@]}" -lm
 check "XDG_CACHE_HOME is used" [ -n "$(objects_in xdg/weir/count)" ]
 env -u WEIR_CACHE HOME="$PWD/home" "$WEIR" count gcc -o counted "${objects[@]}" -lm

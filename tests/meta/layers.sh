@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A folder of src/ includes only itself and folders of lower layers, and only cmd/ prints and exits.
+# A folder of src/ includes only itself and folders of lower layers, no two folders, sub-folders too, include
+# each other, and only cmd/ prints and exits.
 # weir-test: once: looks at the sources alone
 . "$ROOT/tests/lib.sh"
 declare -A layer=(
@@ -13,6 +14,7 @@ declare -A layer=(
 	[steps]=7 [probe]=7
 	[cmd]=8
 )
+work=$PWD
 cd "$ROOT/src" || exit 1
 
 for folder in *; do
@@ -46,13 +48,53 @@ done
 equal "folders of rt include themselves and rt/base only" "" \
 	"$(grep -rn '^#include "' rt | grep -vE '^rt/[a-z]+/[^/]*#include "(\.\./base/)?[^/]*"$')"
 
-# The C files below cmd/ without comments and the content of strings, each line with its file in front.
-code() {
-	local file
-	find "$1" -name '*.c' | sort | while read -r file; do
-		gcc -fpreprocessed -dD -E -P -x c "$file" 2>/dev/null | sed 's/"\([^"\\]\|\\.\)*"/""/g' | sed "s,^,$file: ,"
-	done
-}
+# Every folder with sources, record and record/hooks being two. Folders that reach each other by includes are
+# named together, each pair of them with the lines that include.
+cat >"$work/cycles.py" <<'P'
+import os, re, sys
+os.chdir(sys.argv[1])
+lines = {}  # (from, to): the places of its includes
+for folder, _, files in os.walk("."):
+    for name in sorted(files):
+        path = os.path.normpath(f"{folder}/{name}")
+        for number, line in enumerate(open(path), 1):
+            m = re.match(r'#include "([^"]+)"', line)
+            if not m:
+                continue
+            to = m[1] if os.path.exists(m[1]) else os.path.normpath(f"{folder}/{m[1]}")
+            pair = os.path.dirname(path), os.path.dirname(to)
+            if pair[0] != pair[1]:
+                lines.setdefault(pair, []).append(f"{path}:{number}")
+folders = {folder for pair in lines for folder in pair}
+
+def reached(folder, seen):
+    for a, b in lines:
+        if a == folder and b not in seen:
+            seen.add(b)
+            reached(b, seen)
+    return seen
+reach = {folder: reached(folder, set()) for folder in folders}
+for together in sorted({tuple(sorted(b for b in folders if b in reach[a] and a in reach[b])) for a in folders} - {()}):
+    print("together:", *together)
+    for (a, b), places in sorted(lines.items()):
+        if a in together and b in together:
+            print(f"  {a} includes {b}:", *places)
+P
+equal "no two folders include each other, by whatever way" "" "$(python3 "$work/cycles.py" .)"
+
+# The C files of a folder without comments and the content of strings, each line with its file in front.
+cat >"$work/code.py" <<'P'
+import os, re, sys
+token = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', re.S)
+
+def without(m):
+    return '""' if m[0][0] == '"' else m[0] if m[0][0] == "'" else " "
+for folder, _, files in sorted(os.walk(sys.argv[1])):
+    for name in sorted(name for name in files if name.endswith(".c")):
+        path = f"{folder}/{name}"
+        for line in token.sub(without, open(path).read()).splitlines():
+            print(f"{path}: {line}")
+P
 
 # name(: called, not part of a longer name, a member or a declaration attribute.
 calls() { grep -E "(^|[^A-Za-z0-9_.>])($2)[[:space:]]*\(" "$1" | grep -v __attribute__; }
@@ -61,7 +103,7 @@ printing='printf|vprintf|puts|putchar|perror|err|errx|warn|warnx'
 text=$(mktemp)
 for folder in $(printf '%s\n' "${!layer[@]}" | sort); do
 	[ "$folder" != cmd ] && [ -d "$folder" ] && [ -n "$(find "$folder" -name '*.c')" ] || continue
-	code "$folder" >"$text"
+	python3 "$work/code.py" "$folder" >"$text"
 	equal "$folder does not print" "" "$(calls "$text" "$printing"
 		grep -wE 'stdout|stderr|STDOUT_FILENO|STDERR_FILENO' "$text")"
 	# A forked child that cannot exec, or has only tried something, has no other way to end.

@@ -3,7 +3,7 @@
 # weir-test: once: looks at tests/run alone
 . "$ROOT/tests/lib.sh"
 unset T WEIR_SLOW WEIR_TEST_SECONDS
-mkdir -p tree/tests/{unit,fuzz/corpus/f,cli} tree/build{,-san,-tsan}/tests/{unit,fuzz}
+mkdir -p tree/tests/{unit/base,fuzz/corpus/f,cli} tree/build{,-san,-tsan}/tests/{unit/base,fuzz}
 cp "$ROOT"/tests/{run,whole.bash,lib.sh} tree/tests/
 cd tree || exit 1
 
@@ -16,12 +16,12 @@ made() {
 # run [BUILDS]: rc, out.txt
 run() { tests/run "${@:-build}" >out.txt 2>&1; rc=$?; }
 for build in build build-san build-tsan; do
-	printf '#!/bin/sh\necho ok unit\necho end\n' >$build/tests/unit/u_test
-	cp $build/tests/unit/u_test $build/tests/fuzz/f_fuzz
-	cp $build/tests/unit/u_test $build/weir
-	chmod +x $build/weir $build/tests/*/*
+	printf '#!/bin/sh\necho ok unit\necho end\n' >$build/tests/unit/base/u_test
+	cp $build/tests/unit/base/u_test $build/tests/fuzz/f_fuzz
+	cp $build/tests/unit/base/u_test $build/weir
+	chmod +x $build/weir $build/tests/{unit/base,fuzz}/*
 done
-echo '/* weir-test: tsan */' >tests/unit/u_test.c
+echo '/* weir-test: tsan */' >tests/unit/base/u_test.c
 touch tests/fuzz/f_fuzz.c
 
 made good 'ok one' 'skip "two: no reason"'
@@ -46,25 +46,63 @@ bad "one that uses an unset name fails" "ended with status" 'ok one' 'echo "$nos
 bad "one that says so fails" "^  | not ok one" 'ok zero' 'not_ok one'
 bad "a sanitizer's report in a process that nobody looks at fails" "a sanitizer reports" \
 	'(echo report >"${ASAN_OPTIONS##*log_path=}.17") &' 'wait' 'ok one'
+bad "one whose helper in Python dies fails" "a part of it stopped half-way" 'ok one' 'python3 -c "print(\"ok two\"); 1 / 0"' 'ok three'
+bad "one whose subshell dies fails" "a part of it stopped half-way" 'ok one' '(ok two; echo "$nosuch"; ok three)' 'ok four'
+bad "one that calls what is not there fails" "a part of it stopped half-way" 'ok one' 'nosuch --verdict' 'ok two'
 WEIR_TEST_SECONDS=1 bad "one that takes too long fails" "ended with status 124" 'ok one' 'sleep 20'
+
+# bad_program KIND FILE LINES...: likewise for the program of a test in C
+bad_program() {
+	local program=build/tests/$2
+	cp "$program" kept
+	printf '%s\n' '#!/bin/sh' "${@:3}" >"$program"
+	T=$2 run
+	equal "a $1 that stops half-way with status 0 fails" "1 1" "$rc $(grep -c "stopped half-way" out.txt)"
+	mv kept "$program"
+}
+bad_program "unit test" unit/base/u_test 'echo ok one'
+bad_program "fuzz target" fuzz/f_fuzz 'echo ok one'
 
 made early 'ok one' 'skip "two: not here"' 'finish' 'not_ok never'
 T=cli/early run
 equal "finish ends a test early" "0 1 passed, 0 failed, 1 skipped" "$rc $(tail -n 1 out.txt)"
 rm tests/cli/early.sh
 
+made root '# weir-test: root: what root may do' 'ok one'
+mkdir fake
+for id in 0 1000; do
+	printf '#!/bin/sh\necho %s\n' $id >fake/id
+	chmod +x fake/id
+	PATH=$PWD/fake:$PATH run
+	equal "one that needs root, as user $id" "0 $([ $id = 0 ] && echo "4 passed, 0 failed, 1" || echo "3 passed, 0 failed, 2") skipped" \
+		"$rc $(tail -n 1 out.txt)"
+done
+equal "says what is skipped as a whole" "  skip what root may do: needs root" "$(grep 'needs root' out.txt)"
+rm -r tests/cli/root.sh fake
+
+mkdir tests/meta
+cp tests/cli/good.sh tests/meta/tree.sh
+run
+equal "what is said about the tree is counted apart" "0 meta: 1 passed, 0 failed/3 passed, 0 failed, 2 skipped" \
+	"$rc $(tail -n 2 out.txt | paste -sd /)"
+printf '. "$ROOT/tests/lib.sh"\nok one\nnot_ok two\n' >tests/meta/tree.sh
+run
+equal "and its failures are failures" "1 meta: 1 passed, 1 failed/3 passed, 1 failed, 1 skipped" \
+	"$rc $(tail -n 2 out.txt | paste -sd /)"
+rm -r tests/meta
+
 made once '# weir-test: once: there is no other reason' 'ok one'
 made threads '# weir-test: tsan' 'ok "is it here"'
 made less 'ok "$WEIR_SAN"'
 run build build-san build-tsan
-equal "each build runs what is for it" "0 build cli/less.sh build cli/once.sh build fuzz/f_fuzz build unit/u_test build-san cli/good.sh build-san cli/less.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/u_test build-tsan cli/threads.sh build-tsan unit/u_test" \
+equal "each build runs what is for it" "0 build cli/less.sh build cli/once.sh build fuzz/f_fuzz build unit/base/u_test build-san cli/good.sh build-san cli/less.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/base/u_test build-tsan cli/threads.sh build-tsan unit/base/u_test" \
 	"$rc $(sed -n 's, tests/, ,; s/^\(build[^ ]* [^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
 WEIR_SLOW=1 run build build-san build-tsan
 equal "where time does not matter the first build runs all" "0 build cli/good.sh build cli/threads.sh" \
 	"$rc $(sed -n 's, tests/, ,; s/^\(build cli.[gt][^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
-rm build/tests/unit/u_test
+rm build/tests/unit/base/u_test
 run
-equal "a test that was not built fails" "1 1" "$rc $(grep -c 'unit/u_test ended with status 127' out.txt)"
+equal "a test that was not built fails" "1 1" "$rc $(grep -c 'unit/base/u_test ended with status 127' out.txt)"
 
 made odd '# weir-test: sometimes' 'ok one'
 T=good run

@@ -15,22 +15,27 @@ mapfile -t files < <(sources | sort -u)
 check "there are source files" [ ${#files[@]} -ge 100 ]
 
 # The first line, or the second one below #!.
-equal "every source file begins with its SPDX line" "" "$(for file in "${files[@]}"; do
-	head -n 2 "$file" | grep -v '^#!' | head -n 1 | grep -qE 'SPDX-License-Identifier: [A-Za-z0-9.-]+' ||
-		echo "$file"
-done)"
+equal "every source file begins with its SPDX line" "" "$(awk '
+	FNR == 1 { at = /^#!/ ? 2 : 1 }
+	FNR == at && !/SPDX-License-Identifier: [A-Za-z0-9.-]+/ { print FILENAME }' "${files[@]}")"
 equal "no source file has more than 800 lines" "" \
 	"$(wc -l "${files[@]}" | awk '$2 != "total" && $1 > 800 { print $2 ": " $1 }')"
+equal "no function has more than 60 lines" "" "$(find src -name '*.[ch]' | sort | xargs awk '
+	FNR == 1 || /^}/ { if (FNR > 1 && from && FNR - from >= 60) print FILENAME ":" from ": " FNR - from + 1; from = 0 }
+	/^\{/ { from = FNR }')"
 equal "no source file has a mark of unfinished work" "" \
 	"$(grep -nwE 'TODO|FIXME|XXX|HACK' "${files[@]}" | grep -v '^tests/meta/style.sh:')"
 equal "no line ends with blanks" "" "$(grep -nE '[[:blank:]]+$' "${files[@]}" | head -n 20)"
 equal "no source file has a name that says nothing" "" \
 	"$(printf '%s\n' "${files[@]}" | grep -E '/(util|utils|misc|common|helper|helpers|manager)(_[a-z]+)?\.')"
 equal "names of C files are unique in src/" "" "$(find src -name '*.c' -printf '%f\n' | sort | uniq -d)"
-equal "every header has the guard of its path" "" "$(find src -name '*.h' | sort | while read -r header; do
-	guard=WEIR_$(echo "${header#src/}" | tr 'a-z/.' 'A-Z__')
-	grep -qx "#ifndef $guard" "$header" && grep -qx "#define $guard" "$header" || echo "$header: $guard"
-done)"
+equal "every header has the guard of its path" "" "$(find src -name '*.h' | sort | xargs awk '
+	function tell() { if (guard && n != 2) print file ": " guard }
+	FNR == 1 { tell(); n = 0; file = FILENAME; guard = "WEIR_" toupper(substr(file, 5)); gsub("[/.]", "_", guard) }
+	$0 == "#ifndef " guard || $0 == "#define " guard { n++ }
+	END { tell() }')"
+equal "every folder of tests/unit is one of src/" "" "$(cd tests/unit && find . -type d | sort |
+	while read -r folder; do [ -d "../../src/$folder" ] || echo "$folder"; done)"
 equal "struct types have no typedef" "" "$(grep -nE '^typedef (struct|union|enum)' -r --include='*.[ch]' src)"
 for script in tests/run tools/* .ci/run; do
 	[ -f "$script" ] || continue

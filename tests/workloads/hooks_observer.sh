@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT
+# weir-test: root: uprobes at hooked functions
 # weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # A second observer at hooked functions: the kernel's breakpoints come and go while functions are hooked,
 # and are there before. The program works, and both observers say what they do not see.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"
-if [ "$(id -u)" -ne 0 ]; then
-	skip "uprobes at hooked functions: needs root"
-	exit
-fi
 
 for m in 64 32; do
 	if ! gcc -m$m -w -O2 -shared -fPIC -o libseen$m.so "$hook_fixtures/base.c" 2>build.txt; then

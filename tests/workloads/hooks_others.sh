@@ -3,7 +3,7 @@
 # weir-test: alone: attaches within a time
 # weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
-injector=$BUILD/tests/unit/inject_test
+injector=$BUILD/tests/unit/process/ptrace/inject_test
 libraries="$BUILD/lib/x86_64-linux-gnu/libweir.so $BUILD/lib/i386-linux-gnu/libweir.so"
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
 

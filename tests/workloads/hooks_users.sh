@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT
+# weir-test: root: processes of other users
 # weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Hooked processes that are another user's, have another root folder, or are in other namespaces: every
 # call is counted, or it is said which were not, and why. Nothing stays behind when a recorder is killed.
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/hooks_lib.bash"
-if [ "$(id -u)" != 0 ]; then
-	skip "processes of other users: not root"
-	finish
-fi
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 # A folder that other users reach; that of the test is its own.
 place=$(mktemp -d /tmp/weir-users-XXXXXX) && chmod 777 "$place" && cd "$place" || exit 1

@@ -5,7 +5,7 @@
 # weir-test: alone: attaches within a time
 # weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
-injector=$BUILD/tests/unit/inject_test
+injector=$BUILD/tests/unit/process/ptrace/inject_test
 fixtures=$ROOT/tests/fixtures
 cycles=4
 [ -z "${WEIR_SLOW:-}" ] || cycles=20

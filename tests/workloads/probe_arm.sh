@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
+# weir-test: root: breakpoints in some processes only
 # -c and -p set breakpoints in the processes asked for and in no other, follow all that these make, and leave
 # no names in tracefs, not even those of a weir that was killed.
 . "$ROOT/tests/lib.sh"
-if [ "$(id -u)" -ne 0 ]; then
-	skip "breakpoints in some processes only: needs root"
-	finish
-fi
 if [ "$(printf '6.12\n%s\n' "$(uname -r)" | sort -V | head -n 1)" != 6.12 ]; then
 	skip "breakpoints in some processes only: needs Linux 6.12"
 	finish

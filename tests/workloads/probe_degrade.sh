@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
+# weir-test: root: probes with less
 # Where something is missing - privilege, BTF, uprobe_multi, programs that sleep, task storage, a site that can be
 # probed - there is one sentence, and the next best way gives the same values.
 . "$ROOT/tests/lib.sh"
-if [ "$(id -u)" -ne 0 ]; then
-	skip "probes with less: needs root"
-	finish
-fi
 gcc -m64 -O1 -g -o mixed64 "$ROOT/tests/fixtures/probe/mixed.c" || { not_ok "the program compiles" && finish; }
 gcc -m32 -O1 -g -o mixed32 "$ROOT/tests/fixtures/probe/mixed.c" 2>gcc.txt || cp mixed64 mixed32
 second=$(file -b mixed32 | grep -q '32-bit' && echo 32 || echo 64)

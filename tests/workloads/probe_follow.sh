@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
+# weir-test: root: probes follow children
 # -c and -p: the command and its children and threads are traced, others are not, and the programs notice
 # nothing: same output, and their code as it was when the probe has gone.
 . "$ROOT/tests/lib.sh"
-if [ "$(id -u)" -ne 0 ]; then
-	skip "probes follow children: needs root"
-	finish
-fi
 gcc -m64 -O1 -g -pthread -o family64 "$ROOT/tests/fixtures/probe/family.c" || { not_ok "the program compiles" && finish; }
 modes=64
 if gcc -m32 -O1 -g -pthread -o family32 "$ROOT/tests/fixtures/probe/family.c" 2>gcc.txt; then modes="32 64"; else

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
+# weir-test: root: the probe language
 # Every feature of the probe language, a case each; those that need no traced program are one script.
 . "$ROOT/tests/lib.sh"
-if [ "$(id -u)" -ne 0 ]; then
-	skip "the probe language: needs root"
-	finish
-fi
 
 # --- cases of tests/fixtures/probe/language.txt ------------------------------------------------------------
 cat >cases.py <<'E'

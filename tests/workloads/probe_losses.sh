@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
+# weir-test: root: losses of probes
 # Nothing is lost silently: memory that cannot be read, full maps, full rings, loops cut short; each is counted
 # for its clause, told at the end, and seen by error{}, the exit status and --strict.
 . "$ROOT/tests/lib.sh"
-if [ "$(id -u)" -ne 0 ]; then
-	skip "losses of probes: needs root"
-	finish
-fi
 gcc -m64 -O1 -g -o absent64 "$ROOT/tests/fixtures/probe/absent.c" || { not_ok "the program compiles" && finish; }
 modes=64
 if gcc -m32 -O1 -g -o absent32 "$ROOT/tests/fixtures/probe/absent.c" 2>gcc.txt; then

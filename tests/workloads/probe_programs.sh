@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
+# weir-test: root: programs under probes
 # Programs of all kinds under probes: counts are exact whatever threads, recursion, jumps and signals do, names and
 # arguments are found, and the program never notices, not even when weir is killed.
 . "$ROOT/tests/lib.sh"
-if [ "$(id -u)" -ne 0 ]; then
-	skip "programs under probes: needs root"
-	finish
-fi
 fixtures=$ROOT/tests/fixtures/probe
 gcc -O1 -g -pthread -o hammer64 $fixtures/hammer.c && gcc -O1 -g -o odd64 $fixtures/odd_calls.c &&
 	gcc -O1 -g -static -o odd_static64 $fixtures/odd_calls.c && gcc -O1 -g -o ticking64 $fixtures/ticking.c ||

@@ -392,13 +392,27 @@ static void emit_swap(struct emit *e, const struct ir_insn *i)
 	result(e, i->d, BPF_REG_0);
 }
 
+static void emit_extend(struct emit *e, const struct ir_insn *i, int r)
+{
+	operand_into(e, i->a, r);
+	extend(e, r, i->bytes, i->is_signed);
+	result(e, i->d, r);
+}
+
+/* A field of the context, or a word on the stack. */
+static void emit_field(struct emit *e, const struct ir_insn *i, int r)
+{
+	bpf_load(e->c, i->op == IR_WORD ? BPF_DW : size_code(i->bytes), r,
+		i->op == IR_WORD ? BPF_REG_10 : BPF_REG_6, (int16_t)i->offset);
+	if (i->is_signed)
+		extend(e, r, i->bytes, true);
+	result(e, i->d, r);
+}
+
 static void emit_insn(struct emit *e, const struct ir_insn *i)
 {
 	int r = i->d ? result_reg(e, i->d) : 0;
 
-	/* What nobody uses is not made, unless making it does something. */
-	if (i->d && !e->lives[i->d].n_uses && i->op != IR_CALL)
-		return;
 	switch (i->op) {
 	case IR_CONST:
 		load_imm64(e, r, i->imm);
@@ -411,9 +425,7 @@ static void emit_insn(struct emit *e, const struct ir_insn *i)
 		emit_alu(e, i);
 		break;
 	case IR_EXTEND:
-		operand_into(e, i->a, r);
-		extend(e, r, i->bytes, i->is_signed);
-		result(e, i->d, r);
+		emit_extend(e, i, r);
 		break;
 	case IR_SWAP:
 		emit_swap(e, i);
@@ -432,11 +444,7 @@ static void emit_insn(struct emit *e, const struct ir_insn *i)
 		break;
 	case IR_CONTEXT:
 	case IR_WORD:
-		bpf_load(e->c, i->op == IR_WORD ? BPF_DW : size_code(i->bytes), r,
-			i->op == IR_WORD ? BPF_REG_10 : BPF_REG_6, (int16_t)i->offset);
-		if (i->is_signed)
-			extend(e, r, i->bytes, true);
-		result(e, i->d, r);
+		emit_field(e, i, r);
 		break;
 	case IR_CONTEXT_ADDRESS:
 		result(e, i->d, BPF_REG_6);
@@ -477,7 +485,9 @@ static void emit_all(struct emit *e, struct emit_out *out)
 
 		if (i == out->boundary_ir)
 			out->boundary_insn = e->c->insns.n;
-		emit_insn(e, insn);
+		/* What nobody uses is not made, unless making it does something. */
+		if (!insn->d || e->lives[insn->d].n_uses || insn->op == IR_CALL)
+			emit_insn(e, insn);
 		if (e->c->insns.n == line.insn_i)
 			continue;
 		if (!lines.n || !is_same_place(lines.v[lines.n - 1].place, line.place))

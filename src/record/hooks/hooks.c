@@ -244,10 +244,8 @@ static void make_environment(struct hooks *h)
 	const char *old = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
 	const char *folder = h->library_folder;
 
-	if (library_link_is_needed(folder)) {
-		h->library_link = library_link_make(folder);
-		folder = h->library_link ? h->library_link : folder;
-	}
+	if (library_link_is_needed(folder) && library_link_make(&h->library_link, folder) == 0)
+		folder = h->library_link.path;
 	h->environment[0] = mem_printf("LD_PRELOAD=%s/$LIB/" LIBRARY_NAME "%s%s", folder,
 		old && *old ? ":" : "", old ? old : "");
 	h->environment[1] = mem_printf(HOOK_ENV "=%s", h->listener.place);
@@ -378,7 +376,7 @@ void hooks_close(struct hooks *h)
 	release_sources(h);
 	for (size_t i = 0; i < h->processes.n; i++)
 		hooks_unref_process(h->processes.v[i]);
-	library_link_remove(h->library_link);
+	temporary_folder_remove(&h->library_link);
 	listener_close(&h->listener);
 	if (h->family)
 		munmap(h->family, HOOK_FAMILY_BYTES);

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "base/temporary_folder.h"
 #include "record/hooks/area.h"
 #include "record/hooks/hooks.h"
 #include "record/hooks/hook_layout.h"
@@ -101,7 +102,7 @@ struct heard_program {
 struct hooks {
 	struct hooks_options options;
 	char *library_folder;
-	char *library_link; /* another way to it; NULL = not needed */
+	struct temporary_folder library_link; /* another way to it, where that is needed */
 	char *libraries[2]; /* paths for 32- and 64-bit programs */
 	char *environment[5];
 	struct listener listener;

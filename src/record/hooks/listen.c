@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/temporary_folder.h"
 #include "record/hooks/namespaces.h"
 
 #define BACKLOG	     512
@@ -94,18 +95,16 @@ static int bind_nameless(int fd, const char *path)
  * themselves (struct hook_family). */
 static void listen_nameless(struct listener *l)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *folder = mem_printf("%s/weir-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+	struct temporary_folder folder;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd >= 0 && mkdtemp(folder)) {
-		char *path = mem_printf("%s/hooks", folder);
+	if (fd >= 0 && temporary_folder_make(&folder, temporary_place(), "weir-socket-") == 0) {
+		char *path = mem_printf("%s/hooks", folder.path);
 
 		l->path_fd = bind_nameless(fd, path);
 		free(path);
-		rmdir(folder);
+		temporary_folder_remove(&folder);
 	}
-	free(folder);
 	if (l->path_fd >= 0)
 		add(l, fd, 0);
 	else
