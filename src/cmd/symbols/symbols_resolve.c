@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/sort.h"
 #include "symbols/catalog/image_make.h"
 
 #define LINE_BYTES_MAX 4096 /* of standard input */
@@ -164,13 +165,6 @@ size_t resolve_add_file_target(
 	return target;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void search_target(struct resolve *r, struct resolve_target *t)
 {
 	struct symbols_search search = {
@@ -266,8 +260,7 @@ static void find_symbols_of_targets(struct resolve *r)
 	for (size_t i = 0; i < r->targets.n; i++) {
 		struct resolve_target *t = &r->targets.v[i];
 
-		if (t->addrs.n)
-			qsort(t->addrs.v, t->addrs.n, sizeof(*t->addrs.v), by_number);
+		sort_u64(t->addrs.v, t->addrs.n);
 		if (t->is_named)
 			open_named_target(r, t);
 		else if (t->has_identity)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
-#include "symbols/catalog/catalog_sort.h"
 
 struct again {
 	struct image_builder *b;

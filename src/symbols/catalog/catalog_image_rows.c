@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "symbols/catalog/catalog_columns.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
-#include "symbols/catalog/catalog_sort.h"
 
 /* --- which run has which address --- */
 
