@@ -22,7 +22,17 @@ void symtab_builder_add(struct symtab_builder *b, const struct candidate *c)
 	vec_push(&b->all, *c);
 }
 
-static void builder_release(struct symtab_builder *b)
+static void add_to_builder(void *ctx, const struct candidate *c)
+{
+	symtab_builder_add(ctx, c);
+}
+
+struct symbol_sink symtab_builder_sink(struct symtab_builder *b)
+{
+	return (struct symbol_sink){add_to_builder, b};
+}
+
+void symtab_builder_release(struct symtab_builder *b)
 {
 	vec_release_all(&b->owned);
 	vec_release(&b->all);
@@ -282,7 +292,7 @@ struct symtab *symtab_builder_finish(struct symtab_builder *b, const char *sourc
 	n_pieces = candidates_paint(b->all.v, n, &pieces);
 	t = make_table(b, n, pieces, n_pieces);
 	t->sources = mem_strdup(sources);
-	builder_release(b);
+	symtab_builder_release(b);
 	return t;
 }
 
@@ -293,6 +303,6 @@ struct symtab *symtab_builder_finish_later_wins(struct symtab_builder *b, const 
 	struct symtab *t = make_table(b, b->all.n, pieces, n_pieces);
 
 	t->sources = mem_strdup(sources);
-	builder_release(b);
+	symtab_builder_release(b);
 	return t;
 }

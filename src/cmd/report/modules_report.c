@@ -15,7 +15,7 @@
 #include "cmd/report/report.h"
 #include "cmd/report/values.h"
 #include "symbols/catalog/match.h"
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 struct module_state {
 	bool is_known; /* the history has it */

@@ -12,7 +12,7 @@
 #include "cmd/symbols/symbols_verbs.h"
 #include "symbols/catalog/find_symbols.h"
 #include "symbols/catalog/merge.h"
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 #define RESOLVE_NO_TARGET SIZE_MAX
 

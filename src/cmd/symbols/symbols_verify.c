@@ -11,7 +11,7 @@
 #include "cmd/symbols/symbols_verbs.h"
 #include "symbols/catalog/find_symbols.h"
 #include "symbols/kernel_identity.h"
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 struct verification {
 	const struct symbols_call *call;

@@ -5,7 +5,7 @@
 
 #include "base/map.h"
 #include "base/sort.h"
-#include "symbols/resolver_internal.h"
+#include "symbols/resolve/resolver_internal.h"
 #include "symbols/symtab_build.h"
 
 /* A function table larger than this is not stored: nobody asks for most of it, and it would be most

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Taking an image's identity from its file, and saying it in words. */
-#include "symbols/catalog/image_identity.h"
+#include "symbols/image_identity.h"
 
 #include <elf.h>
 #include <inttypes.h>

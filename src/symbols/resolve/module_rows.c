@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/module_rows.h"
+#include "symbols/resolve/module_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

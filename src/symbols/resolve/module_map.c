@@ -4,12 +4,12 @@
  * row `mid` of a stretch is its root, the halves on both sides are its subtrees, and beside each
  * root stands how far its stretch reaches in address and in time.
  */
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/module_replay.h"
+#include "symbols/resolve/module_replay.h"
 
 #define FORK_DEPTH_MAX 64 /* parents of parents that are asked */
 
