@@ -37,6 +37,7 @@ enum image_kind {
 	IMAGE_KIND_JIT = 4,    /* code made at run time by one process; addresses are virtual */
 	IMAGE_KIND_OTHER = 5   /* a mapped file that is not ELF, or could not be read */
 };
+const char *image_kind_name(enum image_kind kind); /* "elf", "kernel", ...; "?" = not known */
 
 struct trace_image {
 	enum image_kind kind;

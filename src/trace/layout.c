@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "trace/defs.h"
 
 _Static_assert(
 	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-endian and so are we");
@@ -122,4 +123,17 @@ const char *chunk_type_name(uint32_t type)
 	};
 
 	return type < CHUNK_N_TYPES && names[type] ? names[type] : "?";
+}
+
+const char *image_kind_name(enum image_kind kind)
+{
+	static const char *const names[] = {
+		[IMAGE_KIND_ELF] = "elf",
+		[IMAGE_KIND_KERNEL] = "kernel",
+		[IMAGE_KIND_VDSO] = "vdso",
+		[IMAGE_KIND_JIT] = "jit",
+		[IMAGE_KIND_OTHER] = "other",
+	};
+
+	return kind >= IMAGE_KIND_ELF && kind <= IMAGE_KIND_OTHER ? names[kind] : "?";
 }

@@ -361,11 +361,10 @@ static void resolve_release(struct resolve *r)
 	catalog_close(r->catalog);
 }
 
-int symbols_resolve(const struct symbols_call *call)
+int symbols_resolve(const struct symbols_call *call, struct err *err)
 {
 	const struct symbols_arguments *args = call->args;
 	struct resolve r = {.call = call};
-	struct err err = {0};
 	int status, rc;
 
 	if ((args->image != NULL) + (args->trace != NULL) + (args->pid != SYMBOLS_NUMBER_ABSENT) !=
@@ -377,14 +376,14 @@ int symbols_resolve(const struct symbols_call *call)
 		resolve_release(&r);
 		return status;
 	}
-	rc = symbols_catalog_open_if_any(call, &r.catalog, &err);
+	rc = symbols_catalog_open_if_any(call, &r.catalog, err);
 	if (rc == 0)
-		rc = place(&r, &err);
+		rc = place(&r, err);
 	if (rc == 0) {
 		find_symbols_of_targets(&r);
 		status = resolve_print(&r) ? STATUS_LOSSES : STATUS_DONE;
 	} else {
-		status = command_fail(&err);
+		status = command_fail(err);
 	}
 	resolve_release(&r);
 	return status;

@@ -154,9 +154,7 @@ void resolve_trace_release(struct resolve *r)
 	if (r->frames)
 		vec_release(&r->frames->keys);
 	free(r->frames);
-	for (size_t i = 0; i < r->names.n; i++)
-		free(r->names.v[i]);
-	vec_release(&r->names);
+	vec_release_all(&r->names);
 	if (r->reader && trace_reader_n_damaged_functions(r->reader, &damaged))
 		fprintf(stderr, "weir: %s\n", damaged);
 	module_map_free(r->modules);
@@ -189,8 +187,7 @@ static struct frame_index *frame_index_new(const struct trace_reader *reader)
 			vec_push(&index->keys,
 				((struct frame_key){f->image, f->is_caller, f->addr, id}));
 	}
-	if (index->keys.n)
-		qsort(index->keys.v, index->keys.n, sizeof(*index->keys.v), compare_keys);
+	vec_sort(&index->keys, compare_keys);
 	return index;
 }
 
@@ -229,7 +226,7 @@ static void answer_by_frame(struct resolve *r, const struct resolve_query *q, ui
 	uint64_t start = f->addr - outer->offset;
 
 	for (uint32_t i = 0; i < s->n_levels && i < SYMBOL_LEVELS_MAX; i++)
-		answer->levels[answer->n_levels++] = (struct resolve_level){
+		answer->levels[answer->n_levels++] = (struct catalog_level){
 			.name = trace_reader_string(r->reader, s->levels[i].name),
 			.file = s->levels[i].file
 					? trace_reader_string(r->reader, s->levels[i].file)
@@ -250,7 +247,7 @@ static void answer_by_function(struct resolve *r, const struct resolve_query *q,
 
 	vec_push(&r->names, name);
 	answer->levels[answer->n_levels++] =
-		(struct resolve_level){.name = name, .linkage_name = linkage_name};
+		(struct catalog_level){.name = name, .linkage_name = linkage_name};
 	answer->symbol = name;
 	answer->has_offset = true;
 	answer->offset = q->place.v - f->start;
