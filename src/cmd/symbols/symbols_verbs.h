@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The verbs of `weir symbols`: what they share. Each verb is a function that takes the call and
- * returns the exit status; the list of verbs is in cmd/symbols.c.
+ * returns the exit status, or a negative code with the sentence in `err`; the list of verbs is in
+ * symbols.c.
  */
 #ifndef WEIR_CMD_SYMBOLS_SYMBOLS_VERBS_H
 #define WEIR_CMD_SYMBOLS_SYMBOLS_VERBS_H
