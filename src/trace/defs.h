@@ -159,5 +159,7 @@ struct trace_module_span {
 	bool at_start;	       /* it was there before the recording began */
 	bool is_used;	       /* some record refers to it */
 };
+/* By pid, process_start, start, from, to, end; for qsort. */
+int trace_module_span_compare(const void *a, const void *b);
 
 #endif

@@ -107,8 +107,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* The order of the index; the rest only makes the bytes the same for the same spans. */
-static int by_process_and_address(const void *pa, const void *pb)
+int trace_module_span_compare(const void *pa, const void *pb)
 {
 	const struct trace_module_span *a = pa, *b = pb;
 	int c = compare_u64(a->pid, b->pid);
@@ -117,8 +116,17 @@ static int by_process_and_address(const void *pa, const void *pb)
 	c = c ? c : compare_u64(a->start, b->start);
 	c = c ? c : compare_u64(a->from, b->from);
 	c = c ? c : compare_u64(a->to, b->to);
-	c = c ? c : compare_u64(a->end, b->end);
-	return c ? c : compare_u64(a->image, b->image);
+	return c ? c : compare_u64(a->end, b->end);
+}
+
+/* The order of the index; the rest only makes the bytes the same for the same spans. */
+static int compare_spans(const void *a, const void *b)
+{
+	int c = trace_module_span_compare(a, b);
+
+	return c ? c
+		 : compare_u64(((const struct trace_module_span *)a)->image,
+			   ((const struct trace_module_span *)b)->image);
 }
 
 /* One row; numbers that grow are differences from the row before in the chunk. */
@@ -150,7 +158,7 @@ void trace_writer_module_spans(
 	if (!n)
 		return;
 	sorted = mem_dup(spans, n * sizeof(*spans));
-	qsort(sorted, n, sizeof(*sorted), by_process_and_address);
+	qsort(sorted, n, sizeof(*sorted), compare_spans);
 	trace_writer_flush(w, NULL); /* a failure is kept and told at the end */
 	while (i < n) {
 		struct buf *b = &w->scratch;
