@@ -16,22 +16,20 @@ void trace_writer_image_facts(struct trace_writer *w, const struct trace_image_f
 		facts->n_segments < TRACE_SEGMENTS_MAX ? facts->n_segments : TRACE_SEGMENTS_MAX;
 
 	assert(facts->image > 0 && facts->image < t->images.n);
-	buf_put_uleb(&t->facts, facts->image);
-	buf_put_uleb(&t->facts, facts->machine);
-	buf_put_u64(&t->facts, facts->content_hash);
-	buf_put_uleb(&t->facts, n);
+	buf_put_uleb(&t->facts.bytes, facts->image);
+	buf_put_uleb(&t->facts.bytes, facts->machine);
+	buf_put_u64(&t->facts.bytes, facts->content_hash);
+	buf_put_uleb(&t->facts.bytes, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct trace_segment *s = &facts->segments[i];
 
-		buf_put_uleb(&t->facts, s->addr);
-		buf_put_uleb(&t->facts, s->offset);
-		buf_put_uleb(&t->facts, s->file_bytes);
-		buf_put_uleb(&t->facts, s->mem_bytes);
-		buf_put_uleb(&t->facts, s->flags);
+		buf_put_uleb(&t->facts.bytes, s->addr);
+		buf_put_uleb(&t->facts.bytes, s->offset);
+		buf_put_uleb(&t->facts.bytes, s->file_bytes);
+		buf_put_uleb(&t->facts.bytes, s->mem_bytes);
+		buf_put_uleb(&t->facts.bytes, s->flags);
 	}
-	t->n_facts++;
-	if (t->facts.n >= TABLE_CUT_BYTES)
-		writer_tables_write(w);
+	writer_tables_added(w, &t->facts);
 }
 
 void trace_writer_match(struct trace_writer *w, const struct trace_match *match)
@@ -41,15 +39,13 @@ void trace_writer_match(struct trace_writer *w, const struct trace_match *match)
 	assert(match->image > 0 && match->image < t->images.n && match->rung < TRACE_MATCH_N_RUNGS);
 	assert(match->reason < t->strings.n_items && match->catalog_id < t->strings.n_items &&
 		match->sources < t->strings.n_items);
-	buf_put_uleb(&t->matches, match->image);
-	buf_put_uleb(&t->matches, match->rung);
-	buf_put_uleb(&t->matches, match->reason);
-	buf_put_uleb(&t->matches, match->catalog_id);
-	buf_put_uleb(&t->matches, match->sources);
-	buf_put_uleb(&t->matches, match->n_symbols + 1); /* not counted becomes 0 */
-	t->n_matches++;
-	if (t->matches.n >= TABLE_CUT_BYTES)
-		writer_tables_write(w);
+	buf_put_uleb(&t->matches.bytes, match->image);
+	buf_put_uleb(&t->matches.bytes, match->rung);
+	buf_put_uleb(&t->matches.bytes, match->reason);
+	buf_put_uleb(&t->matches.bytes, match->catalog_id);
+	buf_put_uleb(&t->matches.bytes, match->sources);
+	buf_put_uleb(&t->matches.bytes, match->n_symbols + 1); /* not counted becomes 0 */
+	writer_tables_added(w, &t->matches);
 }
 
 /* Appends functions until the chunk is full; returns how many. */

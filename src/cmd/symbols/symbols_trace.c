@@ -31,22 +31,6 @@ struct frame_index {
 
 /* --- places --- */
 
-/* Times are told from the first record, as in reports. */
-static int read_start(struct resolve *r, struct err *err)
-{
-	struct trace_cursor *cursor;
-	struct trace_record record;
-	int rc = trace_cursor_open(&cursor, r->reader, TRACE_ALL_STREAMS, 0, UINT64_MAX, err);
-
-	if (rc < 0)
-		return rc;
-	while ((rc = trace_cursor_next(cursor, &record, err)) < 0)
-		;
-	r->trace_start = rc > 0 ? record.time : 0;
-	trace_cursor_close(cursor);
-	return 0;
-}
-
 /* Processes are known by their threads and, where nothing of them ran, by their modules. */
 static bool has_process(const struct resolve *r, uint32_t pid)
 {
@@ -131,7 +115,7 @@ int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
 		fprintf(stderr, "weir: '%s': %" PRIu64 " module records could not be used\n", path,
 			module_map_n_lost(r->modules));
 	if (rc == 0)
-		rc = read_start(r, err);
+		r->trace_start = trace_reader_start(r->reader);
 	for (size_t i = 0; rc == 0 && i < r->queries.n; i++) {
 		struct resolve_query *q = &r->queries.v[i];
 
