@@ -7,6 +7,7 @@
 #ifndef WEIR_BASE_MEM_H
 #define WEIR_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ void *mem_dup(const void *p, size_t bytes);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *mem_vprintf(const char *fmt, va_list ap);
 
 /* A growing array of T: zero-initialise it, push with vec_push, free(vec.v). */
 #define VEC(T)                                                                                     \

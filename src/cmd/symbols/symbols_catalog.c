@@ -283,20 +283,6 @@ void symbols_json_sources(struct json *j, const char *key, struct catalog_image 
 	json_array_end(j);
 }
 
-struct catalog_entry symbols_entry_of(const struct catalog_image *image)
-{
-	const struct image_identity *id = catalog_image_identity(image);
-	struct catalog_entry e = {.path = id->path ? id->path : "",
-		.bits = id->bits,
-		.machine = id->machine,
-		.build_id = {id->build_id, id->build_id_n},
-		.n_symbols = catalog_image_n_symbols(image),
-		.n_rows = catalog_image_n_rows(image)};
-
-	memcpy(e.id, catalog_image_id(image), sizeof(e.id));
-	return e;
-}
-
 void symbols_json_entry(struct json *j, const struct catalog_entry *e)
 {
 	struct buf b = {0};

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -98,21 +97,16 @@ static char *made_from(const struct symbols_call *call)
 	return text;
 }
 
+/* What catalogs do not say of themselves (catalog_fact()). */
 static void facts_of_this_system(struct facts *f, const struct symbols_call *call)
 {
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	struct utsname system;
 	char *end, when[64];
 	struct tm tm;
 	time_t t;
 
-	facts_add(f, "made_by", mem_strdup("weir " WEIR_VERSION));
 	facts_add(f, "made_from", made_from(call));
-	if (uname(&system) == 0)
-		facts_add(f, "made_on",
-			mem_printf("%s %s %s", system.sysname, system.release, system.machine));
 	facts_add(f, "cpus", mem_printf("%ld", sysconf(_SC_NPROCESSORS_ONLN)));
-	facts_add(f, "page_bytes", mem_printf("%ld", sysconf(_SC_PAGESIZE)));
 	if (!epoch || !*epoch)
 		return;
 	t = (time_t)strtoll(epoch, &end, 10);
@@ -257,7 +251,7 @@ static void print_images(const struct merge_work *w)
 
 	symbols_table_head(&t, "State Id Bits Build-id Symbols Lines Sources Path");
 	for (size_t i = 0; i < w->images.n; i++) {
-		e = symbols_entry_of(w->images.v[i]);
+		e = catalog_image_entry(w->images.v[i]);
 		print_entry(&t, state_of(w, e.id), &e, symbols_source_kinds(w->images.v[i], &b));
 	}
 	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++)
@@ -331,7 +325,7 @@ static void print_json(const struct merge_work *w, const char *path)
 	json_newline(&j);
 	json_array_begin(&j, "rows");
 	for (size_t i = 0; i < w->images.n; i++) {
-		struct catalog_entry e = symbols_entry_of(w->images.v[i]);
+		struct catalog_entry e = catalog_image_entry(w->images.v[i]);
 
 		json_newline(&j);
 		json_object_begin(&j, NULL);

@@ -169,7 +169,7 @@ static void json_hex_or_null(struct json *j, const char *key, uint64_t value)
 static void json_identity(struct json *j, struct catalog_image *image)
 {
 	const struct image_identity *id = catalog_image_identity(image);
-	const struct catalog_entry entry = symbols_entry_of(image);
+	const struct catalog_entry entry = catalog_image_entry(image);
 
 	symbols_json_entry(j, &entry);
 	json_u64(j, "sites", catalog_image_n_sites(image));

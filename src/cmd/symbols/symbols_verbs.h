@@ -91,8 +91,6 @@ void symbols_json_end(struct json *j);
 void symbols_json_text(struct json *j, const char *key, const char *text);
 void symbols_json_hex(struct json *j, const char *key, struct span bytes);
 void symbols_json_sources(struct json *j, const char *key, struct catalog_image *image);
-/* What the directory of a catalog would say of an image, but for its base name and bytes. */
-struct catalog_entry symbols_entry_of(const struct catalog_image *image);
 /* id, path, base_name, bits, machine, build_id, symbols, lines, bytes; without a base name neither
  * that nor bytes. */
 void symbols_json_entry(struct json *j, const struct catalog_entry *e);

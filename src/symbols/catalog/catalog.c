@@ -298,6 +298,20 @@ const char *catalog_find_fact(const struct catalog *c, const char *key)
 	return NULL;
 }
 
+struct catalog_entry catalog_image_entry(const struct catalog_image *image)
+{
+	const struct image_identity *id = catalog_image_identity(image);
+	struct catalog_entry e = {.path = id->path ? id->path : "",
+		.bits = id->bits,
+		.machine = id->machine,
+		.build_id = {id->build_id, id->build_id_n},
+		.n_symbols = catalog_image_n_symbols(image),
+		.n_rows = catalog_image_n_rows(image)};
+
+	memcpy(e.id, catalog_image_id(image), sizeof(e.id));
+	return e;
+}
+
 size_t catalog_n(const struct catalog *c)
 {
 	return c->dir.rows.n;

@@ -160,10 +160,8 @@ static void add_notes(struct again *a)
 
 	while (*at) {
 		size_t n = strcspn(at, "\n");
-		char *line = mem_strndup(at, n);
 
-		image_builder_note(a->b, line);
-		free(line);
+		image_builder_note(a->b, "%.*s", (int)n, at);
 		at += n + (at[n] == '\n');
 	}
 }

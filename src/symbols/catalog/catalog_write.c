@@ -523,28 +523,17 @@ int catalog_compact(const char *path, struct err *err)
 static int describe_image(
 	struct catalog_item *item, struct span bytes, struct intern *texts, struct err *err)
 {
-	const struct image_identity *identity;
 	struct catalog_image *image;
-	const char *path;
+	struct span *build_id = &item->entry.build_id;
 	int rc = catalog_image_open(&image, bytes, err);
 
 	if (rc < 0)
 		return err_prefix(err, "the image to be added");
-	identity = catalog_image_identity(image);
-	path = identity->path ? identity->path : "";
-	*item = (struct catalog_item){.bytes = bytes,
-		.entry = {.path = intern_get(texts, intern_text(texts, path)),
-			.bits = identity->bits,
-			.machine = identity->machine,
-			.n_symbols = catalog_image_n_symbols(image),
-			.n_rows = catalog_image_n_rows(image)}};
-	snprintf(item->entry.id, sizeof(item->entry.id), "%s", catalog_image_id(image));
-	if (identity->build_id_n) {
-		uint32_t i = intern_bytes(texts, identity->build_id, identity->build_id_n);
-
-		item->entry.build_id =
-			(struct span){(const uint8_t *)intern_get(texts, i), identity->build_id_n};
-	}
+	*item = (struct catalog_item){.bytes = bytes, .entry = catalog_image_entry(image)};
+	item->entry.path = intern_get(texts, intern_text(texts, item->entry.path));
+	if (build_id->n)
+		build_id->p = (const uint8_t *)intern_get(
+			texts, intern_bytes(texts, build_id->p, build_id->n));
 	catalog_image_close(image);
 	return 0;
 }

@@ -30,7 +30,6 @@ static void add_from(
 {
 	uint64_t budget = TABLE_NAMES_ATLEAST + n_bytes * TABLE_NAMES_TIMES;
 	size_t n = m->all.all.n, i = first;
-	char *text;
 
 	if (n == first)
 		return;
@@ -41,10 +40,9 @@ static void add_from(
 	}
 	if (i == n)
 		return;
-	text = mem_printf("'%s': %zu symbols are left out: the names are too long for the file",
+	image_builder_note(m->b,
+		"'%s': %zu symbols are left out: the names are too long for the file",
 		source->path, n - i);
-	image_builder_note(m->b, text);
-	free(text);
 }
 
 static void add_table(
@@ -141,7 +139,7 @@ static void add_image_itself(struct making *m, const char *identity, struct elf_
 						   ? "inside the image"
 						   : "the image itself"});
 	if (rc < 0 && err.code != ERR_NOT_FOUND)
-		image_builder_note(m->b, err.text);
+		image_builder_note(m->b, "%s", err.text);
 }
 
 void image_make_add(struct image_builder *b, const struct image_recipe *recipe)

@@ -205,13 +205,13 @@ static bool search_debug(
 	if (debug_file_open(d, &f->elf, f->open_path ? f->open_path : f->path, &err) == 0)
 		return true;
 	if (err.code == ERR_FORMAT)
-		image_builder_note(b, err.text);
+		image_builder_note(b, "%s", err.text);
 	if (d->path || !id.n || !getenv("DEBUGINFOD_URLS"))
 		return false;
 	if (debuginfod_find(DEBUGINFOD_DEBUG_FILE, id, &options, &path, &err) == 0 &&
 		take_from_server(d, &f->elf, path, &err) == 0)
 		return true;
-	image_builder_note(b, err.text);
+	image_builder_note(b, "%s", err.text);
 	return false;
 }
 
