@@ -157,10 +157,7 @@ static void judge_running_kernel(struct symbols_found *f, const struct image_ide
 		f->rung = c.verdict.rung;
 		free(f->reason);
 		f->reason = mem_printf("%s: %s", c.where, c.verdict.reason);
-		vec_push(&f->candidates, c);
-		memmove(&f->candidates.v[1], &f->candidates.v[0],
-			(f->candidates.n - 1) * sizeof(c));
-		f->candidates.v[0] = c;
+		vec_insert(&f->candidates, 0, c);
 	} else {
 		vec_push(&f->candidates, c);
 	}

@@ -69,9 +69,7 @@ static void add_demangled(struct merge_image *image, struct anchor_list *list)
 		vec_push(&image->demangled, ((struct demangled_name){text, a.name, a.addr}));
 		vec_push(&list->v, ((struct anchor_name){text, a.addr}));
 	}
-	if (image->demangled.n)
-		qsort(image->demangled.v, image->demangled.n, sizeof(*image->demangled.v),
-			compare_demangled);
+	vec_sort(&image->demangled, compare_demangled);
 }
 
 const char *merge_image_linkage_name(
@@ -108,8 +106,7 @@ static void make_anchors(struct merge *m, struct merge_image *image)
 		anchors_of_base(m, image, &list);
 	}
 	add_demangled(image, &list);
-	if (list.v.n)
-		qsort(list.v.v, list.v.n, sizeof(*list.v.v), compare_anchors);
+	vec_sort(&list.v, compare_anchors);
 	image->anchors = list.v.v;
 	image->n_anchors = list.v.n;
 }

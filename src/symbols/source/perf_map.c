@@ -23,8 +23,7 @@ static bool take_number(struct cursor *c, uint64_t *out)
 		cursor_skip(c, 2);
 	if (!hex_take(c, out) || !cursor_left(c) || *c->p != ' ')
 		return false;
-	while (cursor_left(c) && *c->p == ' ')
-		cursor_skip(c, 1);
+	text_skip_blanks(c);
 	return true;
 }
 

@@ -119,6 +119,14 @@ struct span text_source_own(struct text_source *t, char *name)
 	return (struct span){(const uint8_t *)name, strlen(name)};
 }
 
+void text_source_name_output(struct text_source *t, struct span path)
+{
+	if (!path.n || path.n >= sizeof(t->output))
+		return;
+	memcpy(t->output, path.p, path.n);
+	t->output[path.n] = 0;
+}
+
 void text_source_add_section(struct text_source *t, struct span name, uint64_t addr, uint64_t bytes)
 {
 	struct image_segment *s;
