@@ -81,6 +81,17 @@ void buf_put_cstr(struct buf *b, const char *s)
 	buf_put(b, s, strlen(s));
 }
 
+void buf_put_text(struct buf *b, const char *s)
+{
+	buf_put(b, s, strlen(s) + 1);
+}
+
+void buf_put_hex(struct buf *b, struct span bytes)
+{
+	for (size_t i = 0; i < bytes.n; i++)
+		buf_printf(b, "%02x", bytes.p[i]);
+}
+
 void buf_put_shell_word(struct buf *b, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -30,6 +30,8 @@ void buf_put_u64(struct buf *b, uint64_t v);
 void buf_put_uleb(struct buf *b, uint64_t v);
 void buf_put_sleb(struct buf *b, int64_t v);
 void buf_put_cstr(struct buf *b, const char *s);	  /* without the NUL */
+void buf_put_text(struct buf *b, const char *s);	  /* with the NUL */
+void buf_put_hex(struct buf *b, struct span bytes);	  /* two digits a byte */
 void buf_put_shell_word(struct buf *b, const char *word); /* quoted when a shell needs that */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -142,6 +142,22 @@ void json_u64(struct json *j, const char *key, uint64_t value)
 	fprintf(j->out, "%" PRIu64, value);
 }
 
+void json_u64_if(struct json *j, const char *key, bool is_known, uint64_t value)
+{
+	if (is_known)
+		json_u64(j, key, value);
+	else
+		json_null(j, key);
+}
+
+void json_address(struct json *j, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	json_string(j, key, text);
+}
+
 void json_i64(struct json *j, const char *key, int64_t value)
 {
 	begin_item(j, key);

@@ -26,6 +26,9 @@ void json_array_begin(struct json *j, const char *key);
 void json_array_end(struct json *j);
 void json_string(struct json *j, const char *key, const char *value); /* NULL gives null */
 void json_u64(struct json *j, const char *key, uint64_t value);
+/* null when it is not known. */
+void json_u64_if(struct json *j, const char *key, bool is_known, uint64_t value);
+void json_address(struct json *j, const char *key, uint64_t value); /* "0x..." */
 void json_i64(struct json *j, const char *key, int64_t value);
 void json_double(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/mem.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -97,15 +96,24 @@ char *mem_printf(const char *fmt, ...)
 {
 	va_list ap;
 	char *text;
-	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	text = mem_vprintf(fmt, ap);
 	va_end(ap);
+	return text;
+}
+
+char *mem_vprintf(const char *fmt, va_list ap)
+{
+	va_list again;
+	char *text;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
 	text = mem_alloc((size_t)n + 1);
-	va_start(ap, fmt);
 	vsnprintf(text, (size_t)n + 1, fmt, ap);
-	va_end(ap);
 	return text;
 }
 

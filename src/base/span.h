@@ -24,6 +24,11 @@ static inline struct span span_sub(struct span s, uint64_t offset, uint64_t n)
 	return (struct span){s.p + offset, (size_t)n};
 }
 
+static inline bool span_equal(struct span a, struct span b)
+{
+	return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n));
+}
+
 /* True when `s` holds the offset and a NUL ends the text there. */
 static inline const char *span_cstr(struct span s, uint64_t offset)
 {
@@ -64,37 +69,19 @@ static inline bool cursor_take(struct cursor *c, void *to, size_t n)
 	return true;
 }
 
-static inline uint8_t cursor_u8(struct cursor *c)
-{
-	uint8_t v;
-
-	cursor_take(c, &v, sizeof(v));
-	return v;
-}
-
-static inline uint16_t cursor_u16(struct cursor *c)
-{
-	uint16_t v;
-
-	cursor_take(c, &v, sizeof(v));
-	return v;
-}
-
-static inline uint32_t cursor_u32(struct cursor *c)
-{
-	uint32_t v;
-
-	cursor_take(c, &v, sizeof(v));
-	return v;
-}
-
-static inline uint64_t cursor_u64(struct cursor *c)
-{
-	uint64_t v;
-
-	cursor_take(c, &v, sizeof(v));
-	return v;
-}
+#define CURSOR_READER(bits)                                                                        \
+	static inline uint##bits##_t cursor_u##bits(struct cursor *c)                              \
+	{                                                                                          \
+		uint##bits##_t v;                                                                  \
+                                                                                                   \
+		cursor_take(c, &v, sizeof(v));                                                     \
+		return v;                                                                          \
+	}
+CURSOR_READER(8)
+CURSOR_READER(16)
+CURSOR_READER(32)
+CURSOR_READER(64)
+#undef CURSOR_READER
 
 /* The next n bytes, borrowed from the underlying span; empty and failed when they are not there. */
 static inline struct span cursor_bytes(struct cursor *c, uint64_t n)

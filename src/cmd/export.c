@@ -15,7 +15,7 @@
 #include "formats/pprof.h"
 #include "steps/stream/export_stream.h"
 #include "steps/stream/export_text.h"
-#include "symbols/resolver.h"
+#include "symbols/resolve/resolver.h"
 
 struct export_arguments {
 	const char *output;

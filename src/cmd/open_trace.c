@@ -13,7 +13,7 @@
 #include "insert/cost/cost.h"
 #include "steps/calls/step_counts.h"
 #include "steps/read/steps.h"
-#include "symbols/resolver.h"
+#include "symbols/resolve/resolver.h"
 
 /* False when the file cannot be read, too: opening it as a trace says why. */
 static bool is_count_file(const char *path)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 
 #define ABBREV_FIXED_MAX    (1u << 30) /* bytes of an entry's values */
 #define ABBREV_DIRECT_EXTRA 16	       /* a table by code may have this many holes, */
@@ -11,51 +12,33 @@
 
 static enum die_slot slot_of(uint64_t attr)
 {
-	switch (attr) {
-	case 0x03:
-		return SLOT_NAME;
-	case 0x10:
-		return SLOT_STMT_LIST;
-	case 0x11:
-		return SLOT_LOW_PC;
-	case 0x12:
-		return SLOT_HIGH_PC;
-	case 0x13:
-		return SLOT_LANGUAGE;
-	case 0x1b:
-		return SLOT_COMP_DIR;
-	case 0x31:
-		return SLOT_ABSTRACT_ORIGIN;
-	case 0x47:
-		return SLOT_SPECIFICATION;
-	case 0x52:
-		return SLOT_ENTRY_PC;
-	case 0x55:
-		return SLOT_RANGES;
-	case 0x58:
-		return SLOT_CALL_FILE;
-	case 0x59:
-		return SLOT_CALL_LINE;
-	case 0x6e:
-	case 0x2007: /* DW_AT_MIPS_linkage_name, before DWARF 4 */
+	static const uint8_t slots[] = {
+		[0x03] = SLOT_NAME,
+		[0x10] = SLOT_STMT_LIST,
+		[0x11] = SLOT_LOW_PC,
+		[0x12] = SLOT_HIGH_PC,
+		[0x13] = SLOT_LANGUAGE,
+		[0x1b] = SLOT_COMP_DIR,
+		[0x31] = SLOT_ABSTRACT_ORIGIN,
+		[0x47] = SLOT_SPECIFICATION,
+		[0x52] = SLOT_ENTRY_PC,
+		[0x55] = SLOT_RANGES,
+		[0x58] = SLOT_CALL_FILE,
+		[0x59] = SLOT_CALL_LINE,
+		[0x6e] = SLOT_LINKAGE_NAME,
+		[0x72] = SLOT_STR_OFFSETS_BASE,
+		[0x73] = SLOT_ADDR_BASE,
+		[0x74] = SLOT_RNGLISTS_BASE,
+		[0x76] = SLOT_DWO_NAME,
+	};
+	static const uint8_t gnu_slots[] = {
+		SLOT_DWO_NAME, SLOT_DWO_ID, SLOT_GNU_RANGES_BASE, SLOT_ADDR_BASE};
+
+	if (attr == 0x2007) /* DW_AT_MIPS_linkage_name, before DWARF 4 */
 		return SLOT_LINKAGE_NAME;
-	case 0x72:
-		return SLOT_STR_OFFSETS_BASE;
-	case 0x73:
-	case 0x2133: /* DW_AT_GNU_addr_base */
-		return SLOT_ADDR_BASE;
-	case 0x74:
-		return SLOT_RNGLISTS_BASE;
-	case 0x76:
-	case 0x2130: /* DW_AT_GNU_dwo_name */
-		return SLOT_DWO_NAME;
-	case 0x2131:
-		return SLOT_DWO_ID;
-	case 0x2132:
-		return SLOT_GNU_RANGES_BASE;
-	default:
-		return SLOT_NONE;
-	}
+	if (attr >= 0x2130 && attr < 0x2130 + sizeof(gnu_slots)) /* DW_AT_GNU_* */
+		return (enum die_slot)gnu_slots[attr - 0x2130];
+	return attr < sizeof(slots) ? (enum die_slot)slots[attr] : SLOT_NONE;
 }
 
 #define ATTR_SIBLING 0x01
@@ -146,23 +129,16 @@ static uint8_t kind_of(const struct compiler *c)
 static bool compile(struct compiler *c, struct cursor *in)
 {
 	uint64_t tag = cursor_uleb(in);
+	struct abbrev_attr a;
 
 	c->abbrev = (struct abbrev){.has_children = cursor_u8(in) != 0,
 		.tag = tag && tag <= UINT16_MAX ? (uint16_t)tag : UINT16_MAX,
 		.first_step = (uint32_t)c->table->steps.n,
 		.first_read = (uint32_t)c->table->reads.n};
-	for (;;) {
-		uint64_t attr = cursor_uleb(in), form = cursor_uleb(in);
-		int64_t implicit = form == FORM_IMPLICIT_CONST ? cursor_sleb(in) : 0;
-
-		if (in->failed)
-			return false;
-		if (!attr && !form)
-			break;
-		if (form > UINT16_MAX)
-			form = 0;
-		add_attribute(c, attr, form, implicit);
-	}
+	while (abbrev_next_attr(in, &a))
+		add_attribute(c, a.name, a.form, a.implicit);
+	if (in->failed)
+		return false;
 	if (c->pending)
 		add_read(c, (struct abbrev_read){0, 0, FORM_FLAG_PRESENT, HOW_NOTHING, SLOT_NONE});
 	c->abbrev.kind = kind_of(c);
@@ -173,39 +149,27 @@ static bool compile(struct compiler *c, struct cursor *in)
 	return true;
 }
 
-struct coded {
-	uint64_t code;
-	struct abbrev abbrev;
-};
-
-static int order_codes(const void *a, const void *b)
-{
-	uint64_t x = ((const struct coded *)a)->code, y = ((const struct coded *)b)->code;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Puts the abbreviations in `all` where abbrev_table_find looks for them. */
-static void arrange(struct abbrev_table *t, struct coded *all, size_t n)
+static void arrange(
+	struct abbrev_table *t, const struct abbrev *all, struct sort_pair *by_code, size_t n)
 {
 	uint64_t limit = (uint64_t)n * ABBREV_DIRECT_TIMES + ABBREV_DIRECT_EXTRA;
 	uint64_t last = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (all[i].code < limit && all[i].code > last)
-			last = all[i].code;
+		if (by_code[i].key < limit && by_code[i].key > last)
+			last = by_code[i].key;
 	vec_reserve(&t->direct, (size_t)last + 1);
 	t->direct.n = (size_t)last + 1;
 	memset(t->direct.v, 0, t->direct.n * sizeof(*t->direct.v));
-	if (n)
-		qsort(all, n, sizeof(*all), order_codes);
+	sort_pairs(by_code, n);
 	for (size_t i = 0; i < n; i++) {
-		if (all[i].code <= last) {
-			t->direct.v[all[i].code] = all[i].abbrev;
+		if (by_code[i].key <= last) {
+			t->direct.v[by_code[i].key] = all[by_code[i].i];
 			continue;
 		}
-		vec_push(&t->codes, all[i].code);
-		vec_push(&t->sparse, all[i].abbrev);
+		vec_push(&t->codes, by_code[i].key);
+		vec_push(&t->sparse, all[by_code[i].i]);
 	}
 }
 
@@ -213,7 +177,8 @@ int abbrev_table_init(struct abbrev_table *t, struct span bytes, uint64_t offset
 	struct form_sizes sizes, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);
-	VEC(struct coded) all = {0};
+	VEC(struct sort_pair) codes = {0};
+	VEC(struct abbrev) all = {0};
 	bool is_whole = false;
 
 	*t = (struct abbrev_table){.offset = offset, .sizes = sizes};
@@ -229,9 +194,11 @@ int abbrev_table_init(struct abbrev_table *t, struct span bytes, uint64_t offset
 		}
 		if (in.failed || !compile(&c, &in))
 			break;
-		vec_push(&all, ((struct coded){code, c.abbrev}));
+		vec_push(&codes, ((struct sort_pair){code, (uint32_t)all.n}));
+		vec_push(&all, c.abbrev);
 	}
-	arrange(t, all.v, all.n);
+	arrange(t, all.v, codes.v, codes.n);
+	vec_release(&codes);
 	vec_release(&all);
 	if (is_whole)
 		return 0;
@@ -256,15 +223,26 @@ const struct abbrev *abbrev_table_find_sparse(const struct abbrev_table *t, uint
 	return low < t->codes.n && t->codes.v[low] == code ? &t->sparse.v[low] : NULL;
 }
 
-/* A value whose form is in front of it. */
-static const uint8_t *read_indirect(const struct abbrev_table *t, const uint8_t *p,
-	const uint8_t *end, uint16_t *form, uint64_t *value)
+bool abbrev_next_attr(struct cursor *in, struct abbrev_attr *a)
+{
+	a->name = cursor_uleb(in);
+	a->form = cursor_uleb(in);
+	a->implicit = a->form == FORM_IMPLICIT_CONST ? cursor_sleb(in) : 0;
+	if (in->failed || (!a->name && !a->form))
+		return false;
+	if (a->form > UINT16_MAX)
+		a->form = 0;
+	return true;
+}
+
+const uint8_t *abbrev_read_indirect(const uint8_t *p, const uint8_t *end, struct form_sizes sizes,
+	uint16_t *form, uint64_t *value)
 {
 	enum form_how how;
 	uint64_t real;
 
 	p = form_uleb(p, end, &real);
-	how = p && real != FORM_IMPLICIT_CONST ? form_how(real, t->sizes) : HOW_UNKNOWN;
+	how = p && real != FORM_IMPLICIT_CONST ? form_how(real, sizes) : HOW_UNKNOWN;
 	if (how == HOW_UNKNOWN || how == HOW_INDIRECT)
 		return NULL;
 	*form = (uint16_t)real;
@@ -274,30 +252,9 @@ static const uint8_t *read_indirect(const struct abbrev_table *t, const uint8_t 
 const uint8_t *abbrev_read(const struct abbrev_table *t, const struct abbrev *a, const uint8_t *p,
 	const uint8_t *end, struct die_attrs *out)
 {
-	const struct abbrev_read *read = t->reads.v + a->first_read;
-
 	out->has = 0;
 	if ((size_t)(end - p) < a->fixed)
 		return NULL;
-	for (uint32_t n = a->n_reads; n; n--, read++) {
-		uint64_t value = 0;
-		uint16_t form = read->form;
-
-		if ((size_t)(end - p) < read->skip)
-			return NULL;
-		p += read->skip;
-		if (read->how == HOW_INDIRECT)
-			p = read_indirect(t, p, end, &form, &value);
-		else if (!read->slot)
-			p = form_skip(p, end, read->how, t->sizes);
-		else
-			p = form_read(p, end, read->how, &value);
-		if (!p)
-			return NULL;
-		out->value[read->slot] =
-			form == FORM_IMPLICIT_CONST ? (uint64_t)read->implicit : value;
-		out->form[read->slot] = form;
-		out->has |= 1u << read->slot;
-	}
-	return p;
+	return abbrev_run_reads(t->reads.v + a->first_read, a->n_reads, t->sizes, p, end,
+		&(struct abbrev_values){&out->has, out->form, out->value});
 }

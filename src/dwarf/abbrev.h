@@ -158,6 +158,67 @@ static inline const uint8_t *abbrev_skip(
 	return p;
 }
 
+/* A number for each abbreviation of the table, below abbrev_table_n. */
+static inline size_t abbrev_number(const struct abbrev_table *t, const struct abbrev *a)
+{
+	uintptr_t into = (uintptr_t)a - (uintptr_t)t->direct.v;
+
+	if (into < t->direct.n * sizeof(*a))
+		return into / sizeof(*a);
+	return t->direct.n + (size_t)(a - t->sparse.v);
+}
+
+static inline size_t abbrev_table_n(const struct abbrev_table *t)
+{
+	return t->direct.n + t->sparse.n;
+}
+
+/* One attribute of an abbreviation in .debug_abbrev. False at the end of them, and when the bytes run
+ * out. */
+struct abbrev_attr {
+	uint64_t name, form; /* a form that is too large is 0 */
+	int64_t implicit;
+};
+bool abbrev_next_attr(struct cursor *in, struct abbrev_attr *a);
+
+/* Where values go: each has as many places as there are slots. */
+struct abbrev_values {
+	uint32_t *has; /* bit per slot */
+	uint16_t *form;
+	uint64_t *value;
+};
+
+/* A value whose form is in front of it. */
+const uint8_t *abbrev_read_indirect(const uint8_t *p, const uint8_t *end, struct form_sizes sizes,
+	uint16_t *form, uint64_t *value);
+
+static inline const uint8_t *abbrev_run_reads(const struct abbrev_read *read, uint32_t n,
+	struct form_sizes sizes, const uint8_t *p, const uint8_t *end,
+	const struct abbrev_values *out)
+{
+	for (; n; n--, read++) {
+		uint64_t value = 0;
+		uint16_t form = read->form;
+
+		if ((size_t)(end - p) < read->skip)
+			return NULL;
+		p += read->skip;
+		if (read->how == HOW_INDIRECT)
+			p = abbrev_read_indirect(p, end, sizes, &form, &value);
+		else if (!read->slot)
+			p = form_skip(p, end, read->how, sizes);
+		else
+			p = form_read(p, end, read->how, &value);
+		if (!p)
+			return NULL;
+		out->value[read->slot] =
+			form == FORM_IMPLICIT_CONST ? (uint64_t)read->implicit : value;
+		out->form[read->slot] = form;
+		*out->has |= 1u << read->slot;
+	}
+	return p;
+}
+
 /* Reads the wanted attributes of an entry and steps over all; NULL as above. */
 const uint8_t *abbrev_read(const struct abbrev_table *t, const struct abbrev *a, const uint8_t *p,
 	const uint8_t *end, struct die_attrs *out);

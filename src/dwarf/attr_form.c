@@ -69,23 +69,37 @@ enum form_how form_how(uint64_t form, struct form_sizes sizes)
 
 int form_fixed_bytes(enum form_how how)
 {
-	switch (how) {
-	case HOW_NOTHING:
-		return 0;
-	case HOW_1:
-		return 1;
-	case HOW_2:
-		return 2;
-	case HOW_3:
-		return 3;
-	case HOW_4:
-		return 4;
-	case HOW_8:
-		return 8;
-	case HOW_16:
-		return 16;
+	static const int8_t bytes[] = {[HOW_UNKNOWN] = -1,
+		[HOW_NOTHING] = 0,
+		[HOW_1] = 1,
+		[HOW_2] = 2,
+		[HOW_3] = 3,
+		[HOW_4] = 4,
+		[HOW_8] = 8,
+		[HOW_16] = 16};
+
+	return how <= HOW_16 ? bytes[how] : -1;
+}
+
+bool form_is_addr(uint16_t form)
+{
+	return form == FORM_ADDR || form == FORM_ADDRX || form == FORM_GNU_ADDR_INDEX ||
+	       (form >= FORM_ADDRX1 && form <= FORM_ADDRX4);
+}
+
+bool form_is_constant(uint16_t form)
+{
+	switch (form) {
+	case FORM_DATA1:
+	case FORM_DATA2:
+	case FORM_DATA4:
+	case FORM_DATA8:
+	case FORM_UDATA:
+	case FORM_SDATA:
+	case FORM_IMPLICIT_CONST:
+		return true;
 	default:
-		return -1;
+		return false;
 	}
 }
 

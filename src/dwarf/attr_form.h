@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/span.h"
+
 enum dwarf_form {
 	FORM_ADDR = 0x01,
 	FORM_BLOCK2 = 0x03,
@@ -95,6 +97,9 @@ struct form_sizes {
 enum form_how form_how(uint64_t form, struct form_sizes sizes);
 /* Bytes of a value, or -1 when that is only known from the value. */
 int form_fixed_bytes(enum form_how how);
+/* What a form says of its value. */
+bool form_is_addr(uint16_t form);
+bool form_is_constant(uint16_t form);
 
 static inline uint64_t bytes_u16(const uint8_t *p)
 {
@@ -129,6 +134,27 @@ static inline uint64_t bytes_u64(const uint8_t *p)
 static inline uint64_t bytes_word(const uint8_t *p, uint8_t n)
 {
 	return n == 8 ? bytes_u64(p) : bytes_u32(p);
+}
+
+/* Entry `index` of a table of words of n bytes, 4 or 8, that begins at `base`. */
+static inline bool table_word(
+	struct span table, uint64_t base, uint64_t index, uint8_t n, uint64_t *out)
+{
+	uint64_t at = base + index * n;
+
+	if (index > table.n || at < base || at > table.n || table.n - at < n)
+		return false;
+	*out = bytes_word(table.p + at, n);
+	return true;
+}
+
+/* The length in front of a unit, and of how many bytes offsets in it are: 4 or 8. */
+static inline uint64_t cursor_initial_length(struct cursor *c, uint8_t *offset_bytes)
+{
+	uint64_t length = cursor_u32(c);
+
+	*offset_bytes = length == UINT32_MAX ? 8 : 4;
+	return length == UINT32_MAX ? cursor_u64(c) : length;
 }
 
 const uint8_t *form_uleb_long(const uint8_t *p, const uint8_t *end, uint64_t *v);

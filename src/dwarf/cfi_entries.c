@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "dwarf/attr_form.h"
 #include "dwarf/eh_number.h"
 
 #define CFI_FDES_MAX (8u << 20) /* in one section; libLLVM has 0.1 million */
@@ -69,15 +70,13 @@ static size_t offset_of(const struct cfi_source *s, const struct cursor *c)
 static bool entry_read(const struct cfi_source *s, struct cursor *c, struct entry *entry)
 {
 	uint64_t length, id, id_offset;
-	bool wide = false;
+	uint8_t offset_bytes;
 	struct span body;
+	bool wide;
 
 	entry->offset = offset_of(s, c);
-	length = cursor_u32(c);
-	if (length == 0xffffffffu) {
-		length = cursor_u64(c);
-		wide = true;
-	}
+	length = cursor_initial_length(c, &offset_bytes);
+	wide = offset_bytes == 8;
 	body = cursor_bytes(c, length);
 	if (c->failed)
 		return false;

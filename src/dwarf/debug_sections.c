@@ -155,9 +155,7 @@ int dwarf_file_open(struct dwarf_file *f, const char *path, bool is_split, struc
 
 void dwarf_file_close(struct dwarf_file *f)
 {
-	for (size_t i = 0; i < f->inflated.n; i++)
-		free(f->inflated.v[i]);
-	vec_release(&f->inflated);
+	vec_release_all(&f->inflated);
 	elf_file_release(&f->own_elf);
 	file_map_release(&f->map);
 	f->elf = NULL;

@@ -6,14 +6,15 @@
 
 #include "base/search.h"
 
-#define INITIAL_LENGTH_64 0xffffffffu /* what is written in front of a 64-bit length */
-#define NO_LINES	  UINT64_MAX
-#define ENTRY_BYTES_MAX	  (128 * 1024) /* of an entry read on its own: two long names fit in */
+#define NO_LINES	UINT64_MAX
+#define ENTRY_BYTES_MAX (128 * 1024) /* of an entry read on its own: two long names fit in */
 
 static void note(struct note_sink *notes, uint64_t offset, const char *what)
 {
 	char text[200];
 
+	if (!notes)
+		return;
 	snprintf(text, sizeof(text), ".debug_info+0x%llx: %s", (unsigned long long)offset, what);
 	notes->add(notes->ctx, text);
 }
@@ -22,21 +23,13 @@ static void note(struct note_sink *notes, uint64_t offset, const char *what)
  * unit is left out; `c->failed` when what follows cannot be found either. */
 static const char *read_header(struct debug_unit *u, struct cursor *c, uint64_t offset)
 {
-	uint64_t length = cursor_u32(c), header;
-	struct cursor in;
+	uint64_t length = cursor_initial_length(c, &u->sizes.offset);
+	struct cursor in = cursor_of(cursor_bytes(c, length));
 
 	u->offset = offset;
-	u->sizes.offset = 4;
-	header = 4;
-	if (length == INITIAL_LENGTH_64) {
-		length = cursor_u64(c);
-		u->sizes.offset = 8;
-		header = 12;
-	}
-	in = cursor_of(cursor_bytes(c, length));
 	if (c->failed)
 		return "the unit is longer than the section";
-	u->end = offset + header + length;
+	u->end = offset + (u->sizes.offset == 8 ? 12 : 4) + length;
 	u->sizes.version = cursor_u16(&in);
 	if (u->sizes.version < 2 || u->sizes.version > 5)
 		return "the unit has a version that is not known";
@@ -123,7 +116,8 @@ static void read_tables(struct unit_set *set, struct note_sink *notes)
 		} else if (abbrev_table_init(&t,
 				   span_sub(bytes, u->abbrev_offset, end - u->abbrev_offset),
 				   u->abbrev_offset, u->sizes, &err) < 0) {
-			notes->add(notes->ctx, err.text);
+			if (notes)
+				notes->add(notes->ctx, err.text);
 		} else {
 			vec_push(&set->tables, t);
 			table_of[i] = (uint32_t)++n_tables;
@@ -279,16 +273,11 @@ static bool text_at(struct span section, uint64_t offset, struct dwarf_text *out
 
 static bool indexed_text(const struct debug_unit *u, uint64_t index, struct dwarf_text *out)
 {
-	struct span table = u->set->sections.of[DEBUG_STR_OFFSETS];
-	uint64_t at;
+	uint64_t offset;
 
-	if (index > table.n)
-		return false;
-	at = u->str_offsets_base + index * u->sizes.offset;
-	if (at < u->str_offsets_base || at > table.n || table.n - at < u->sizes.offset)
-		return false;
-	return text_at(
-		u->set->sections.of[DEBUG_STR], bytes_word(table.p + at, u->sizes.offset), out);
+	return table_word(u->set->sections.of[DEBUG_STR_OFFSETS], u->str_offsets_base, index,
+		       u->sizes.offset, &offset) &&
+	       text_at(u->set->sections.of[DEBUG_STR], offset, out);
 }
 
 bool debug_unit_text(
@@ -320,28 +309,14 @@ bool debug_unit_text(
 	}
 }
 
-bool form_is_addr(uint16_t form)
-{
-	return form == FORM_ADDR || form == FORM_ADDRX || form == FORM_GNU_ADDR_INDEX ||
-	       (form >= FORM_ADDRX1 && form <= FORM_ADDRX4);
-}
-
 bool debug_unit_addr(const struct debug_unit *u, uint16_t form, uint64_t value, uint64_t *out)
 {
-	struct span table = u->set->sections.of[DEBUG_ADDR];
-	uint64_t at;
-
 	if (form == FORM_ADDR) {
 		*out = value;
 		return true;
 	}
-	if (!form_is_addr(form) || value > table.n)
-		return false;
-	at = u->addr_base + value * u->sizes.addr;
-	if (at < u->addr_base || at > table.n || table.n - at < u->sizes.addr)
-		return false;
-	*out = bytes_word(table.p + at, u->sizes.addr);
-	return true;
+	return form_is_addr(form) && table_word(u->set->sections.of[DEBUG_ADDR], u->addr_base,
+					     value, u->sizes.addr, out);
 }
 
 bool debug_unit_ref(const struct debug_unit *u, uint16_t form, uint64_t value, struct die_ref *out)

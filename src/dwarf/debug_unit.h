@@ -62,7 +62,8 @@ struct note_sink {
 	void *ctx;
 };
 
-/* `set->sections` and `set->alt` are filled in. Damaged units are left out and noted. */
+/* `set->sections` and `set->alt` are filled in. Damaged units are left out and noted, unless `notes`
+ * is NULL. */
 void unit_set_read(struct unit_set *set, bool is_split, struct note_sink *notes);
 void unit_set_release(struct unit_set *set);
 /* The unit that holds an offset in .debug_info, or NULL. */
@@ -77,7 +78,6 @@ const struct abbrev *debug_unit_entry(
 bool debug_unit_text(
 	const struct debug_unit *u, uint16_t form, uint64_t value, struct dwarf_text *out);
 bool debug_unit_addr(const struct debug_unit *u, uint16_t form, uint64_t value, uint64_t *out);
-bool form_is_addr(uint16_t form);
 
 /* A reference to an entry of any unit. */
 struct die_ref {

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "base/search.h"
 #include "dwarf/debug_info.h"
 #include "dwarf/die_units.h"
 
@@ -19,12 +18,11 @@
 /* Reads of one abbreviation, in order. */
 struct entry_code {
 	uint32_t first_read, n_reads;
-	bool is_bad;
+	bool is_known, is_bad;
 };
 
 struct entry_table {
-	VEC(struct entry_code) codes;  /* by position in `sorted`, or by code when that is empty */
-	VEC(uint64_t) sorted;	       /* the codes, when they are not 1, 2, 3, ... */
+	struct entry_code *codes;      /* by abbrev_number */
 	VEC(struct abbrev_read) reads; /* slots are enum die_attr */
 };
 
@@ -47,8 +45,7 @@ struct die_reader *die_reader_new(struct dwarf_debug *debug)
 
 static void entry_table_free(struct entry_table *t)
 {
-	vec_release(&t->codes);
-	vec_release(&t->sorted);
+	free(t->codes);
 	vec_release(&t->reads);
 	free(t);
 }
@@ -115,21 +112,16 @@ static enum die_attr attr_of(uint64_t attr)
 static bool compile_code(
 	struct entry_table *t, struct cursor *in, struct form_sizes sizes, struct entry_code *code)
 {
+	struct abbrev_attr a;
 	uint64_t skip = 0;
 	uint32_t seen = 0;
 
 	code->first_read = (uint32_t)t->reads.n;
-	for (;;) {
-		uint64_t attr = cursor_uleb(in), form = cursor_uleb(in);
-		int64_t implicit = form == FORM_IMPLICIT_CONST ? cursor_sleb(in) : 0;
-		enum form_how how = form_how(form, sizes);
-		enum die_attr slot = attr_of(attr);
+	while (abbrev_next_attr(in, &a)) {
+		enum form_how how = form_how(a.form, sizes);
+		enum die_attr slot = attr_of(a.name);
 		int n = form_fixed_bytes(how);
 
-		if (in->failed)
-			return false;
-		if (!attr && !form)
-			break;
 		if (how == HOW_UNKNOWN || skip > ENTRY_SKIP_MAX)
 			code->is_bad = true;
 		if (seen >> slot & 1)
@@ -139,27 +131,18 @@ static bool compile_code(
 			skip += (uint64_t)n;
 			continue;
 		}
-		vec_push(&t->reads, ((struct abbrev_read){implicit, (uint32_t)skip, (uint16_t)form,
-					    (uint8_t)how, (uint8_t)slot}));
+		vec_push(&t->reads, ((struct abbrev_read){a.implicit, (uint32_t)skip,
+					    (uint16_t)a.form, (uint8_t)how, (uint8_t)slot}));
 		skip = 0;
 	}
+	if (in->failed)
+		return false;
 	if (skip)
 		vec_push(&t->reads, ((struct abbrev_read){0, (uint32_t)skip, FORM_FLAG_PRESENT,
 					    HOW_NOTHING, DIE_NO_ATTR}));
 	code->n_reads = (uint32_t)t->reads.n - code->first_read;
+	code->is_known = true;
 	return true;
-}
-
-struct coded {
-	uint64_t code;
-	struct entry_code entry;
-};
-
-static int order_codes(const void *a, const void *b)
-{
-	uint64_t x = ((const struct coded *)a)->code, y = ((const struct coded *)b)->code;
-
-	return x < y ? -1 : x > y;
 }
 
 /* The table was read whole before, by abbrev_table_init, so it has an end. */
@@ -168,31 +151,21 @@ static struct entry_table *compile_table(const struct debug_unit *u)
 	struct entry_table *t = mem_zalloc(sizeof(*t));
 	struct span bytes = u->set->sections.of[DEBUG_ABBREV];
 	struct cursor in = cursor_of(span_sub(bytes, u->abbrev_offset, bytes.n - u->abbrev_offset));
-	VEC(struct coded) all = {0};
-	bool is_dense = true;
+	uint64_t code;
 
 	vec_reserve(&t->reads, 1); /* never NULL, so that readers may add to it */
-	for (;;) {
-		struct coded c = {.code = cursor_uleb(&in)};
+	t->codes = mem_calloc(abbrev_table_n(u->abbrevs), sizeof(*t->codes));
+	while ((code = cursor_uleb(&in))) {
+		const struct abbrev *a = abbrev_table_find(u->abbrevs, code);
+		struct entry_code entry = {0};
 
-		if (!c.code || in.failed)
-			break;
 		cursor_uleb(&in);
 		cursor_u8(&in);
-		if (!compile_code(t, &in, u->sizes, &c.entry))
+		if (!compile_code(t, &in, u->sizes, &entry))
 			break;
-		vec_push(&all, c);
-		is_dense = is_dense && c.code == all.n;
+		if (a && !t->codes[abbrev_number(u->abbrevs, a)].is_known)
+			t->codes[abbrev_number(u->abbrevs, a)] = entry;
 	}
-	if (!is_dense)
-		qsort(all.v, all.n, sizeof(*all.v), order_codes);
-	vec_reserve(&t->codes, all.n + 1);
-	for (size_t i = 0; i < all.n; i++) {
-		vec_push(&t->codes, all.v[i].entry);
-		if (!is_dense)
-			vec_push(&t->sorted, all.v[i].code);
-	}
-	vec_release(&all);
 	return t;
 }
 
@@ -209,59 +182,6 @@ static const struct entry_table *table_of(struct die_reader *r, const struct deb
 	r->last_abbrevs = u->abbrevs;
 	r->last_table = (const struct entry_table *)(uintptr_t)*place;
 	return r->last_table;
-}
-
-static const struct entry_code *find_code(const struct entry_table *t, uint64_t code)
-{
-	size_t low = 0, high = t->sorted.n;
-
-	if (!high)
-		return code && code <= t->codes.n ? &t->codes.v[code - 1] : NULL;
-	low = SEARCH(low, high, middle, t->sorted.v[middle] < code);
-	return low < t->sorted.n && t->sorted.v[low] == code ? &t->codes.v[low] : NULL;
-}
-
-/* A value whose form is in front of it. */
-static const uint8_t *read_indirect(struct form_sizes sizes, const uint8_t *p, const uint8_t *end,
-	uint16_t *form, uint64_t *value)
-{
-	enum form_how how;
-	uint64_t real;
-
-	p = form_uleb(p, end, &real);
-	how = p && real != FORM_IMPLICIT_CONST ? form_how(real, sizes) : HOW_UNKNOWN;
-	if (how == HOW_UNKNOWN || how == HOW_INDIRECT)
-		return NULL;
-	*form = (uint16_t)real;
-	return form_read(p, end, how, value);
-}
-
-static const uint8_t *read_values(const struct entry_table *t, const struct entry_code *code,
-	const uint8_t *p, const uint8_t *end, struct die *out)
-{
-	const struct abbrev_read *read = t->reads.v + code->first_read;
-
-	for (uint32_t n = code->n_reads; n; n--, read++) {
-		uint64_t value = 0;
-		uint16_t form = read->form;
-
-		if ((size_t)(end - p) < read->skip)
-			return NULL;
-		p += read->skip;
-		if (read->how == HOW_INDIRECT)
-			p = read_indirect(out->unit->sizes, p, end, &form, &value);
-		else if (!read->slot)
-			p = form_skip(p, end, read->how, out->unit->sizes);
-		else
-			p = form_read(p, end, read->how, &value);
-		if (!p)
-			return NULL;
-		out->value[read->slot] =
-			form == FORM_IMPLICIT_CONST ? (uint64_t)read->implicit : value;
-		out->form[read->slot] = form;
-		out->has |= 1u << read->slot;
-	}
-	return p;
 }
 
 bool die_reader_spend(struct die_reader *r, uint64_t n_bytes)
@@ -300,8 +220,11 @@ bool die_read(struct die_reader *r, const struct debug_unit *u, uint64_t offset,
 	if (!abbrev)
 		return false;
 	table = table_of(r, u);
-	code = find_code(table, number);
-	p = code && !code->is_bad ? read_values(table, code, p, end, out) : NULL;
+	code = &table->codes[abbrev_number(u->abbrevs, abbrev)];
+	if (!code->is_known || code->is_bad)
+		return false;
+	p = abbrev_run_reads(table->reads.v + code->first_read, code->n_reads, u->sizes, p, end,
+		&(struct abbrev_values){&out->has, out->form, out->value});
 	if (!p)
 		return false;
 	out->tag = abbrev->tag;
@@ -375,24 +298,10 @@ bool die_text(const struct die *d, enum die_attr attr, struct dwarf_text *out)
 
 bool die_number(const struct die *d, enum die_attr attr, uint64_t *out)
 {
-	uint64_t value;
-
-	if (!die_says(d, attr))
+	if (!die_says(d, attr) || !form_is_constant(d->form[attr]))
 		return false;
-	value = d->value[attr];
-	switch (d->form[attr]) {
-	case FORM_DATA1:
-	case FORM_DATA2:
-	case FORM_DATA4:
-	case FORM_DATA8:
-	case FORM_UDATA:
-	case FORM_SDATA:
-	case FORM_IMPLICIT_CONST:
-		*out = value;
-		return true;
-	default:
-		return false;
-	}
+	*out = d->value[attr];
+	return true;
 }
 
 bool die_flag(const struct die *d, enum die_attr attr)

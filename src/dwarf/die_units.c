@@ -12,9 +12,7 @@ void die_units_init(struct die_units *u, struct dwarf_debug *debug)
 
 void die_units_release(struct die_units *u)
 {
-	for (size_t i = 0; i < u->owned.n; i++)
-		free(u->owned.v[i]);
-	vec_release(&u->owned);
+	vec_release_all(&u->owned);
 	vec_release(&u->list);
 	vec_release(&u->alt_list);
 	map_release(&u->signed_sets);
@@ -27,12 +25,6 @@ static void add_note(void *ctx, const char *sentence)
 	dwarf_debug_note(ctx, "type units: %s", sentence);
 }
 
-static void ignore_note(void *ctx, const char *sentence)
-{
-	(void)ctx;
-	(void)sentence;
-}
-
 /*
  * The units of .debug_types (DWARF 4 section 7.5.1.2): the headers of .debug_info with a signature
  * and an offset behind them. The reader of .debug_info takes these for entries, so what it made of
@@ -40,7 +32,6 @@ static void ignore_note(void *ctx, const char *sentence)
  */
 static void read_type_set(struct die_units *u)
 {
-	struct note_sink notes = {ignore_note, NULL};
 	struct span bytes;
 	struct err err;
 
@@ -56,7 +47,7 @@ static void read_type_set(struct die_units *u)
 	u->type_set.sections = u->debug->units.sections;
 	u->type_set.sections.of[DEBUG_INFO] = bytes;
 	u->type_set.alt = u->debug->units.alt;
-	unit_set_read(&u->type_set, false, &notes);
+	unit_set_read(&u->type_set, false, NULL);
 	for (size_t i = 0; i < u->type_set.units.n; i++) {
 		struct debug_unit *unit = &u->type_set.units.v[i];
 

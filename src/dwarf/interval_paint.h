@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 #define PAINT_NONE UINT32_MAX /* nothing covers the address */
 
 struct paint_range {
 	uint64_t start, end; /* start < end */
 	uint32_t value;
-	uint32_t order; /* higher is nearer to the eye */
 };
 
 /* From `addr` on this value is seen, up to the next change. */
@@ -28,14 +28,15 @@ struct paint_change {
 
 struct paint_layer {
 	uint64_t end;
-	uint32_t order, value;
+	uint32_t order; /* of its range; higher is nearer to the eye */
+	uint32_t value;
 };
 
 /* Zero-initialise; painter_reset keeps the memory. */
 struct painter {
-	VEC(struct paint_range) ranges;
-	VEC(struct paint_range) spare; /* for sorting */
-	VEC(struct paint_layer) heap;  /* highest order first; those that ended may linger inside */
+	VEC(struct paint_range) ranges; /* as added */
+	VEC(struct sort_pair) by_start;
+	VEC(struct paint_layer) heap; /* highest order first; those that ended may linger inside */
 	VEC(struct paint_change) changes;
 };
 
@@ -46,7 +47,7 @@ static inline void painter_reset(struct painter *p)
 
 static inline void painter_add(struct painter *p, uint64_t start, uint64_t end, uint32_t value)
 {
-	vec_push(&p->ranges, ((struct paint_range){start, end, value, (uint32_t)p->ranges.n}));
+	vec_push(&p->ranges, ((struct paint_range){start, end, value}));
 }
 
 /* Fills `changes`: by address, neighbours differ, the last one is PAINT_NONE. O(n log n). */

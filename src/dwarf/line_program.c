@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+#include "base/sort.h"
 #include "dwarf/interval_paint.h"
 
 enum {
@@ -95,34 +97,22 @@ static inline void add_row(struct machine *m)
 	vec_push(&out->rows, row);
 }
 
-struct numbered_row {
-	struct line_row row;
-	size_t number;
-};
-
-static int order_rows(const void *a, const void *b)
-{
-	const struct numbered_row *x = a, *y = b;
-
-	if (x->row.addr != y->row.addr)
-		return x->row.addr < y->row.addr ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
 /* Sorts a sequence whose addresses went back, which no compiler makes; of equal addresses the last
  * row counts here too. */
 static void sort_sequence(struct line_rows *out, size_t first)
 {
 	size_t n = out->rows.n - first, kept = first;
-	struct numbered_row *rows = mem_calloc(n, sizeof(*rows));
+	struct line_row *rows = mem_dup(out->rows.v + first, n * sizeof(*rows));
+	struct sort_pair *order = mem_calloc(n, sizeof(*order));
 
 	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct numbered_row){out->rows.v[first + i], i};
-	qsort(rows, n, sizeof(*rows), order_rows);
+		order[i] = (struct sort_pair){rows[i].addr, (uint32_t)i};
+	sort_pairs(order, n);
 	for (size_t i = 0; i < n; i++)
-		if (i + 1 == n || rows[i + 1].row.addr != rows[i].row.addr)
-			out->rows.v[kept++] = rows[i].row;
+		if (i + 1 == n || order[i + 1].key != order[i].key)
+			out->rows.v[kept++] = rows[order[i].i];
 	out->rows.n = kept;
+	free(order);
 	free(rows);
 }
 
@@ -253,17 +243,7 @@ static int order_sequences(const void *a, const void *b)
 /* The row of a sequence that holds at an address. */
 static size_t row_at(const struct line_rows *rows, const struct line_sequence *q, uint64_t addr)
 {
-	size_t low = q->first, high = q->first + q->n;
-
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rows->rows.v[middle].addr <= addr)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH(q->first + 1, q->first + q->n, i, rows->rows.v[i].addr <= addr) - 1;
 }
 
 /* Cuts overlapping sequences into pieces that lie apart. Linear in rows and sequences. */

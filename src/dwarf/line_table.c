@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#define INITIAL_LENGTH_64 0xffffffffu
-#define FORMATS_MAX	  255 /* their count is one byte */
+#define FORMATS_MAX 255 /* their count is one byte */
 /* Bytes of names in other sections, for a byte of the header: entries of one byte may all name one
  * long text. Files beyond that have no name. */
 #define TEXTS_TIMES   128
@@ -195,12 +194,7 @@ int line_table_read(struct line_table *t, const struct debug_unit *u, uint64_t o
 		return err_set(err, ERR_FORMAT, ".debug_line+0x%llx: lies outside the section",
 			(unsigned long long)offset);
 	c = cursor_of(span_sub(section, offset, end - offset));
-	length = cursor_u32(&c);
-	t->sizes.offset = 4;
-	if (length == INITIAL_LENGTH_64) {
-		length = cursor_u64(&c);
-		t->sizes.offset = 8;
-	}
+	length = cursor_initial_length(&c, &t->sizes.offset);
 	/* A table that is cut may still have its files, which is all that some units need. */
 	if (length > cursor_left(&c))
 		length = cursor_left(&c);

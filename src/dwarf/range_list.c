@@ -42,8 +42,7 @@ void code_extents_init(struct code_extents *e, const struct elf_file *elf)
 		if (s->type == PT_LOAD && (s->flags & PF_X) && end > s->addr.v)
 			vec_push(&e->parts, ((struct addr_range){s->addr.v, end}));
 	}
-	if (e->parts.n)
-		qsort(e->parts.v, e->parts.n, sizeof(*e->parts.v), order_ranges);
+	vec_sort(&e->parts, order_ranges);
 	for (size_t i = 0; i < e->parts.n; i++) {
 		struct addr_range part = e->parts.v[i];
 
@@ -251,15 +250,10 @@ static void read_ranges_5(struct range_reader *r, const struct debug_unit *u, ui
 /* DW_FORM_rnglistx: a number in the table of offsets at the unit's base. */
 static bool indexed_list(const struct debug_unit *u, uint64_t index, uint64_t *offset)
 {
-	struct span section = u->set->sections.of[DEBUG_RNGLISTS];
-	uint64_t at;
-
-	if (index > section.n)
+	if (!table_word(u->set->sections.of[DEBUG_RNGLISTS], u->rnglists_base, index,
+		    u->sizes.offset, offset))
 		return false;
-	at = u->rnglists_base + index * u->sizes.offset;
-	if (at < u->rnglists_base || at > section.n || section.n - at < u->sizes.offset)
-		return false;
-	*offset = u->rnglists_base + bytes_word(section.p + at, u->sizes.offset);
+	*offset += u->rnglists_base;
 	return true;
 }
 

@@ -67,7 +67,7 @@ static bool try_open(struct dwarf_debug *d, char *path, const struct link *link,
 		return false;
 	}
 	id = own_id(&d->alt_file);
-	is_right = id.n && id.n == link->id.n && !memcmp(id.p, link->id.p, id.n);
+	is_right = id.n && span_equal(id, link->id);
 	if (!is_right) {
 		free(*why);
 		*why = mem_printf("'%s': is the shared debug file of another build", path);
@@ -85,8 +85,7 @@ static char *build_id_path(struct span id)
 	if (id.n < 2)
 		return NULL;
 	buf_printf(&b, DEBUG_ROOT "/.build-id/%02x/", id.p[0]);
-	for (size_t i = 1; i < id.n && i < ELF_BUILD_ID_MAX; i++)
-		buf_printf(&b, "%02x", id.p[i]);
+	buf_put_hex(&b, span_sub(id, 1, (id.n < ELF_BUILD_ID_MAX ? id.n : ELF_BUILD_ID_MAX) - 1));
 	buf_printf(&b, ".debug");
 	path = mem_strdup(buf_text(&b));
 	buf_release(&b);

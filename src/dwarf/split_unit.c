@@ -47,12 +47,6 @@ void split_files_close(struct dwarf_debug *d)
 	d->package = NULL;
 }
 
-static void ignore_note(void *ctx, const char *sentence)
-{
-	(void)ctx;
-	(void)sentence;
-}
-
 /* What split units take from the image's sections. */
 static struct debug_sections joined_sections(
 	const struct dwarf_debug *d, const struct debug_sections *split)
@@ -99,7 +93,6 @@ static void index_units(struct split_file *s)
 /* The .dwo at a path, opened once whether it is there or not. */
 static struct split_file *dwo_at(struct dwarf_debug *d, const char *path)
 {
-	struct note_sink notes = {ignore_note, NULL};
 	uint32_t i = intern_text(&d->split_paths, path);
 	struct split_file *s;
 
@@ -108,7 +101,7 @@ static struct split_file *dwo_at(struct dwarf_debug *d, const char *path)
 	s = open_split(d, path);
 	if (s->is_open) {
 		s->units.sections = joined_sections(d, &s->file.sections);
-		unit_set_read(&s->units, true, &notes);
+		unit_set_read(&s->units, true, NULL);
 		index_units(s);
 	}
 	vec_push(&d->splits, s);
@@ -208,7 +201,6 @@ static void cut_sections(const struct package_index *x, uint64_t row, struct deb
 static const struct debug_unit *package_unit(
 	struct dwarf_debug *d, struct split_file *package, uint64_t id)
 {
-	struct note_sink notes = {ignore_note, NULL};
 	struct package_index x;
 	const struct debug_unit *u;
 	struct split_part *part;
@@ -227,7 +219,7 @@ static const struct debug_unit *package_unit(
 		free(part);
 		return NULL;
 	}
-	unit_set_read(&part->units, true, &notes);
+	unit_set_read(&part->units, true, NULL);
 	vec_push(&d->parts, part);
 	for (size_t i = 0; i < part->units.units.n; i++) {
 		u = &part->units.units.v[i];

@@ -179,9 +179,7 @@ int dwarf_unit_map_init(
 
 void dwarf_unit_map_release(struct dwarf_unit_map *m)
 {
-	for (size_t i = 0; i < m->owned.n; i++)
-		free(m->owned.v[i]);
-	vec_release(&m->owned);
+	vec_release_all(&m->owned);
 	vec_release(&m->names);
 	vec_release(&m->files);
 	vec_release(&m->functions);

@@ -291,9 +291,7 @@ static void read_index(struct reader *r)
 			vec_push(&r->store->symbols,
 				((struct archive_symbol){(uint32_t)*member, name}));
 	}
-	if (r->store->symbols.n)
-		qsort(r->store->symbols.v, r->store->symbols.n, sizeof(*r->store->symbols.v),
-			by_member);
+	vec_sort(&r->store->symbols, by_member);
 }
 
 int archive_open(struct archive *a, struct span bytes, struct err *err)
@@ -320,10 +318,8 @@ void archive_release(struct archive *a)
 {
 	struct archive_store *store = a->arena;
 
-	for (size_t i = 0; store && i < store->texts.n; i++)
-		free(store->texts.v[i]);
 	if (store) {
-		vec_release(&store->texts);
+		vec_release_all(&store->texts);
 		vec_release(&store->symbols);
 	}
 	free(store);

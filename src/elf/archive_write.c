@@ -43,9 +43,7 @@ static void add_symbol(void *writer, uint32_t member, const char *name)
 /* The first entry of the index that was read that is of this member or a later one. */
 static size_t old_symbols_of(const struct archive_store *store, uint32_t member)
 {
-	size_t low = SEARCH(0, store->symbols.n, middle, store->symbols.v[middle].member < member);
-
-	return low;
+	return SEARCH(0, store->symbols.n, middle, store->symbols.v[middle].member < member);
 }
 
 /* What the member itself says; the entries that it had when it does not say them all. */
@@ -147,7 +145,7 @@ static void put_index(const struct writer *w, struct buf *out)
 		put_big_endian(out, w->offsets[w->symbols.v[i].member], word);
 	before = out->n;
 	for (size_t i = 0; i < w->symbols.n; i++)
-		buf_put(out, w->symbols.v[i].name, strlen(w->symbols.v[i].name) + 1);
+		buf_put_text(out, w->symbols.v[i].name);
 	put_padding(out, out->n - before, 0);
 }
 

@@ -82,6 +82,8 @@ bool elf_file_offset_to_iaddr(const struct elf_file *elf, struct foff offset, st
 
 /* The build-id note, from a note section or PT_NOTE; empty when there is none. */
 struct span elf_file_build_id(const struct elf_file *elf);
+/* The same of the bytes of notes alone, padded to `align`: 4 or 8. */
+struct span elf_notes_build_id(struct span notes, uint64_t align);
 
 /* .gnu_debuglink: file name (borrowed) and CRC. False when absent or malformed. */
 bool elf_file_debuglink(const struct elf_file *elf, const char **name, uint32_t *crc);

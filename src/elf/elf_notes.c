@@ -19,7 +19,7 @@ static void cursor_align(struct cursor *c, const uint8_t *base, size_t align)
 
 /* The descriptor of the first NT_GNU_BUILD_ID note owned by "GNU". Notes are padded to 4 bytes,
  * also in 64-bit files, unless the segment or section is aligned to 8 (.note.gnu.property). */
-static struct span find_build_id(struct span notes, uint64_t align)
+struct span elf_notes_build_id(struct span notes, uint64_t align)
 {
 	size_t pad = align == 8 ? 8 : 4;
 	struct cursor c;
@@ -59,13 +59,13 @@ struct span elf_file_build_id(const struct elf_file *elf)
 		const struct elf_section *s = &elf->sections[i];
 
 		if (s->type == SHT_NOTE && tables_left-- > 0)
-			id = find_build_id(elf_file_section_bytes(elf, s), s->align);
+			id = elf_notes_build_id(elf_file_section_bytes(elf, s), s->align);
 	}
 	for (size_t i = 0; i < elf->n_segments && !id.n; i++) {
 		const struct elf_segment *s = &elf->segments[i];
 
 		if (s->type == PT_NOTE && tables_left-- > 0)
-			id = find_build_id(
+			id = elf_notes_build_id(
 				span_sub(elf->bytes, s->offset.v, s->file_size), s->align);
 	}
 	return id;

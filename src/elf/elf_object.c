@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "elf/elf_object_parts.h"
 
 #define OBJECT_SYMBOLS_MAX 0x7fffffffu
@@ -125,43 +126,28 @@ static int name_sections(struct elf_object *o, struct err *err)
 	return 0;
 }
 
-struct extent {
-	uint64_t offset, end;
-	uint32_t section;
-};
-
-static int compare_extents(const void *a, const void *b)
-{
-	const struct extent *x = a, *y = b;
-
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 static int check_overlaps(struct elf_object *o, struct err *err)
 {
-	struct extent *e = mem_alloc(o->sections.n * sizeof(*e));
-	bool is_sorted = true;
+	struct sort_pair *by_offset = mem_alloc(o->sections.n * sizeof(*by_offset));
 	size_t n = 0;
 	int rc = 0;
 
 	for (uint32_t i = 1; i < o->sections.n; i++) {
 		struct span data = o->sections.v[i].data;
 
-		if (!data.n)
-			continue;
-		e[n].offset = (uint64_t)(data.p - o->bytes.p);
-		e[n].end = e[n].offset + data.n;
-		e[n].section = i;
-		is_sorted &= !n || e[n - 1].offset <= e[n].offset;
-		n++;
+		if (data.n)
+			by_offset[n++] =
+				(struct sort_pair){(uint64_t)(data.p - o->bytes.p), i};
 	}
-	if (!is_sorted)
-		qsort(e, n, sizeof(*e), compare_extents);
-	for (size_t i = 1; i < n && !rc; i++)
-		if (e[i].offset < e[i - 1].end)
-			rc = err_set(err, ERR_FORMAT, "sections %u and %u overlap",
-				e[i - 1].section, e[i].section);
-	free(e);
+	sort_pairs(by_offset, n);
+	for (size_t i = 1; i < n && !rc; i++) {
+		const struct sort_pair *before = &by_offset[i - 1];
+
+		if (by_offset[i].key < before->key + o->sections.v[before->i].data.n)
+			rc = err_set(err, ERR_FORMAT, "sections %u and %u overlap", before->i,
+				by_offset[i].i);
+	}
+	free(by_offset);
 	return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 #include "elf/elf_object_parts.h"
 
 /* Names of a hostile file may share bytes, so that all of them together are long: only this much
@@ -148,48 +149,29 @@ uint32_t elf_object_find_section(const struct elf_object *o, const char *name)
 	return 0;
 }
 
-/* Merges the runs [lo, mid) and [mid, hi) of `from` into `to`. */
-static void merge_runs(
-	struct object_reloc *to, const struct object_reloc *from, size_t lo, size_t mid, size_t hi)
-{
-	size_t left = lo, right = mid;
-
-	for (size_t i = lo; i < hi; i++) {
-		bool take_right =
-			left == mid || (right < hi && from[right].offset < from[left].offset);
-
-		to[i] = from[take_right ? right++ : left++];
-	}
-}
-
 void object_section_sort_relocs(struct object_section *s)
 {
-	struct object_reloc *from = s->relocs.v, *to;
+	struct object_reloc *old = s->relocs.v;
 	size_t n = s->relocs.n, sorted = 1;
+	struct sort_pair *order;
 
-	while (sorted < n && from[sorted - 1].offset <= from[sorted].offset)
+	while (sorted < n && old[sorted - 1].offset <= old[sorted].offset)
 		sorted++;
 	if (sorted >= n)
 		return;
-	/* A merge sort, because it is stable: of the relocations at one place the order matters. */
-	to = mem_alloc(n * sizeof(*to));
-	for (size_t run = 1; run < n; run *= 2) {
-		struct object_reloc *swap = from;
-
-		for (size_t lo = 0; lo < n; lo += 2 * run)
-			merge_runs(to, from, lo, lo + run < n ? lo + run : n,
-				lo + 2 * run < n ? lo + 2 * run : n);
-		from = to;
-		to = swap;
-	}
-	s->relocs.v = from;
+	order = mem_alloc(n * sizeof(*order));
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct sort_pair){old[i].offset, (uint32_t)i};
+	sort_pairs(order, n); /* of the relocations at one place the order matters, and stays */
+	s->relocs.v = mem_alloc(n * sizeof(*old));
 	s->relocs.cap = n;
-	free(to);
+	for (size_t i = 0; i < n; i++)
+		s->relocs.v[i] = old[order[i].i];
+	free(order);
+	free(old);
 }
 
 size_t object_section_reloc_at(const struct object_section *s, uint64_t offset)
 {
-	size_t lo = SEARCH(0, s->relocs.n, mid, s->relocs.v[mid].offset < offset);
-
-	return lo;
+	return SEARCH(0, s->relocs.n, mid, s->relocs.v[mid].offset < offset);
 }

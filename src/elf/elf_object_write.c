@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "elf/elf_object_parts.h"
 
 #define FILE_ALIGN_MAX 4096 /* of a section's bytes in the file */
@@ -142,7 +143,7 @@ static uint32_t name_table_add(struct name_table *t, const char *name)
 	id = intern_text(&t->added, name);
 	if (id == t->places.n) {
 		vec_push(&t->places, (uint32_t)t->bytes.n);
-		buf_put(&t->bytes, name, strlen(name) + 1);
+		buf_put_text(&t->bytes, name);
 	}
 	return t->places.v[id];
 }
@@ -455,47 +456,29 @@ static void put_padding(struct writer *w, uint64_t align)
 	memset(put_room(w->out, n), 0, n);
 }
 
-struct place {
-	uint64_t offset; /* in the old file */
-	uint32_t section;
-};
-
-static int compare_places(const void *a, const void *b)
+/* Every section but the null one, in the order of its bytes; by offset in the old file. */
+static struct sort_pair *order_sections(const struct elf_object *o)
 {
-	const struct place *x = a, *y = b;
-
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->section < y->section ? -1 : 1;
-}
-
-/* Every section but the null one, in the order of its bytes. */
-static struct place *order_sections(const struct elf_object *o)
-{
-	struct place *places = mem_alloc(o->sections.n * sizeof(*places));
+	struct sort_pair *places = mem_alloc(o->sections.n * sizeof(*places));
 	uint32_t n_file = o->arena->n_file_sections;
-	bool is_sorted = true;
 
-	for (uint32_t i = 1; i < o->sections.n; i++) {
-		places[i - 1].section = i;
-		places[i - 1].offset = i < n_file ? object_file_header(o, i).sh_offset : UINT64_MAX;
-		is_sorted &= i == 1 || places[i - 2].offset <= places[i - 1].offset;
-	}
-	if (!is_sorted)
-		qsort(places, n_file - 1, sizeof(*places), compare_places);
+	for (uint32_t i = 1; i < o->sections.n; i++)
+		places[i - 1] = (struct sort_pair){
+			i < n_file ? object_file_header(o, i).sh_offset : UINT64_MAX, i};
+	sort_pairs(places, n_file - 1);
 	return places;
 }
 
 static int put_sections(struct writer *w)
 {
-	struct place *places = order_sections(w->o);
+	struct sort_pair *places = order_sections(w->o);
 	int rc = 0;
 
 	for (size_t i = 0; i + 1 < w->o->sections.n && !rc; i++) {
-		uint32_t section = places[i].section;
+		uint32_t section = places[i].i;
 		Elf64_Shdr *h = &w->headers[section];
 
-		put_padding(w, file_align(w->o, section, places[i].offset));
+		put_padding(w, file_align(w->o, section, places[i].key));
 		h->sh_offset = w->out->n - w->base;
 		rc = put_section(w, section);
 		h->sh_size = w->out->n - w->base - h->sh_offset;

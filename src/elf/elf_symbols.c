@@ -198,15 +198,14 @@ static uint64_t room_of(
 	return s->size - into;
 }
 
-static bool function_of(const struct elf_file *elf, const struct table *t,
+/* A defined symbol with a name, in a section or segment; those without a type only in code. */
+static bool symbol_of(const struct elf_file *elf, const struct table *t,
 	const struct raw_symbol *raw, struct elf_symbol *out)
 {
 	uint8_t type = raw->info & 0xf;
 	uint64_t addr, room;
 	bool executable;
 
-	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
-		return false;
 	if (raw->shndx == SHN_UNDEF || raw->name >= t->names.n || !t->names.p[raw->name])
 		return false;
 	room = room_of(elf, raw, &addr, &executable);
@@ -232,8 +231,10 @@ static bool next_function(
 	while (*i < n) {
 		struct span entry = span_sub(t->entries, (*i)++ * t->entry_bytes, t->entry_bytes);
 		struct raw_symbol raw = read_symbol(elf, entry);
+		uint8_t type = raw.info & 0xf;
 
-		if (function_of(elf, t, &raw, out))
+		if ((type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+			symbol_of(elf, t, &raw, out))
 			return true;
 	}
 	return false;
@@ -276,28 +277,15 @@ static bool find_object(
 	const struct elf_file *elf, bool dynamic, const char *name, struct elf_symbol *out)
 {
 	struct table t = find_table(elf, dynamic);
-	size_t n = t.entries.n / t.entry_bytes, name_n = strlen(name) + 1;
+	size_t n = t.entries.n / t.entry_bytes;
 
 	for (size_t i = 0; i < n; i++) {
 		struct span entry = span_sub(t.entries, i * t.entry_bytes, t.entry_bytes);
 		struct raw_symbol raw = read_symbol(elf, entry);
-		uint64_t addr, room;
-		bool executable;
 
-		if ((raw.info & 0xf) != STT_OBJECT || raw.shndx == SHN_UNDEF ||
-			raw.name >= t.names.n || t.names.n - raw.name < name_n ||
-			memcmp(t.names.p + raw.name, name, name_n) != 0)
-			continue;
-		room = room_of(elf, &raw, &addr, &executable);
-		if (!room)
-			continue;
-		*out = (struct elf_symbol){.name = (const char *)t.names.p + raw.name,
-			.addr = {addr},
-			.size = raw.size < room ? raw.size : room,
-			.room = room,
-			.type = STT_OBJECT,
-			.bind = raw.info >> 4};
-		return true;
+		if ((raw.info & 0xf) == STT_OBJECT && symbol_of(elf, &t, &raw, out) &&
+			!strcmp(out->name, name))
+			return true;
 	}
 	return false;
 }

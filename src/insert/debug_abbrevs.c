@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "dwarf/abbrev.h"
 
 /* Tables do not overlap, but units of another version read theirs again. */
 #define BYTES_TIMES_MAX 4
@@ -91,19 +92,15 @@ static void add_attribute(struct compiler *c, uint64_t name, uint64_t form, int6
 /* The abbreviation whose code has been read. */
 static bool compile(struct compiler *c, struct cursor *in)
 {
+	struct abbrev_attr a;
+
 	cursor_uleb(in); /* tag */
 	cursor_u8(in);	 /* has children */
 	c->abbrev.first_step = (uint32_t)c->table->steps.n;
-	for (;;) {
-		uint64_t name = cursor_uleb(in), form = cursor_uleb(in);
-		int64_t implicit = form == FORM_IMPLICIT_CONST ? cursor_sleb(in) : 0;
-
-		if (in->failed)
-			return false;
-		if (!name && !form)
-			break;
-		add_attribute(c, name, form <= UINT16_MAX ? form : 0, implicit);
-	}
+	while (abbrev_next_attr(in, &a))
+		add_attribute(c, a.name, a.form, a.implicit);
+	if (in->failed)
+		return false;
 	if (c->fixed)
 		add_step(c,
 			(struct debug_abbrev_step){.form = FORM_FLAG_PRESENT, .how = HOW_NOTHING});

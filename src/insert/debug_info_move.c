@@ -37,28 +37,6 @@ struct info_unit {
 	bool must_grow;			 /* it has to */
 };
 
-static bool is_address(uint16_t form)
-{
-	return form == FORM_ADDR || form == FORM_ADDRX || form == FORM_GNU_ADDR_INDEX ||
-	       (form >= FORM_ADDRX1 && form <= FORM_ADDRX4);
-}
-
-static bool is_constant(uint16_t form)
-{
-	switch (form) {
-	case FORM_DATA1:
-	case FORM_DATA2:
-	case FORM_DATA4:
-	case FORM_DATA8:
-	case FORM_UDATA:
-	case FORM_SDATA:
-	case FORM_IMPLICIT_CONST:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static int fail_form(const struct info_unit *u, const struct info_value *v, struct err *err)
 {
 	return err_set(err, ERR_UNSUPPORTED, "%s+0x%zx: form 0x%x is not known there", u->s->name,
@@ -73,7 +51,7 @@ static int read_address(const struct info_unit *u, const struct info_value *v,
 		debug_reloc_target(u->d, u->s->section, v->at, place);
 		return 0;
 	}
-	if (!is_address(v->form))
+	if (!form_is_addr(v->form))
 		return fail_form(u, v, err);
 	if (!debug_index_target(u->d, &u->d->units.v[u->number], v->value, place))
 		return debug_fail(u->s, v->at, err, "the unit has no such address");
@@ -248,7 +226,7 @@ static int move_entry(struct info_unit *u, struct err *err)
 	int ret = 0;
 
 	/* An offset from the start of the scope around it; no compiler is known to write it. */
-	if (scope->is_there && is_constant(scope->form) &&
+	if (scope->is_there && form_is_constant(scope->form) &&
 		!debug_reloc_target(u->d, u->s->section, scope->at, &from))
 		return fail_form(u, scope, err);
 	if (scope->is_there)
@@ -257,18 +235,18 @@ static int move_entry(struct info_unit *u, struct err *err)
 		ret = note_offset(u, ranges, false, err);
 	if (ret < 0)
 		return ret;
-	if (high->is_there && !is_constant(high->form) && !is_address(high->form))
+	if (high->is_there && !form_is_constant(high->form) && !form_is_addr(high->form))
 		return fail_form(u, high, err);
 	if (!low->is_there) {
 		/* A DWARF 5 offset from the first range; no compiler is known to write it. */
-		if (entry->is_there && is_constant(entry->form))
+		if (entry->is_there && form_is_constant(entry->form))
 			return fail_form(u, entry, err);
 		return 0;
 	}
 	ret = read_address(u, low, &from, err);
-	if (ret == 0 && high->is_there && is_constant(high->form))
+	if (ret == 0 && high->is_there && form_is_constant(high->form))
 		ret = move_distance(u, from, high, err);
-	if (ret == 0 && entry->is_there && is_constant(entry->form))
+	if (ret == 0 && entry->is_there && form_is_constant(entry->form))
 		ret = move_distance(u, from, entry, err);
 	return ret;
 }

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "process/mapped_file.h"
 #include "process/proc.h"
-#include "symbols/catalog/image_identity.h"
+#include "symbols/image_identity.h"
 #include "symbols/debug_file.h"
 
 #define VDSO_BYTES_MAX (64 * 1024)

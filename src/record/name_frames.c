@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "symbols/resolver.h"
+#include "symbols/resolve/resolver.h"
 
 void name_frames(struct trace_writer *w, struct images *images, uint32_t kernel_image)
 {

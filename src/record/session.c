@@ -20,7 +20,7 @@
 #include "process/proc.h"
 #include "record/process_life.h"
 #include "symbols/kernel_identity.h"
-#include "symbols/resolver.h"
+#include "symbols/resolve/resolver.h"
 #include "unwind/unwind.h"
 
 #define STACK_TOP_SLACK 1024

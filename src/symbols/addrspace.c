@@ -60,20 +60,7 @@ static struct addrspace *make_private(struct addrspace *a)
 
 size_t addrspace_first_after(const struct addrspace *a, uint64_t addr)
 {
-	size_t lo = SEARCH(0, a->mappings.n, mid, !(a->mappings.v[mid].end > addr));
-
-	return lo;
-}
-
-static void insert_at(struct addrspace *a, size_t i, const struct mapping *m)
-{
-	struct mapping copy = *m;
-
-	vec_reserve(&a->mappings, a->mappings.n + 1);
-	memmove(&a->mappings.v[i + 1], &a->mappings.v[i],
-		(a->mappings.n - i) * sizeof(*a->mappings.v));
-	a->mappings.v[i] = copy;
-	a->mappings.n++;
+	return SEARCH(0, a->mappings.n, i, a->mappings.v[i].end <= addr);
 }
 
 static struct mapping tail_from(const struct mapping *m, uint64_t start)
@@ -99,7 +86,8 @@ static size_t cut_range(struct addrspace *a, size_t *i, uint64_t start, uint64_t
 			struct mapping tail = tail_from(old, end);
 
 			old->end = start;
-			insert_at(a, ++*i, &tail);
+			++*i;
+			vec_insert(&a->mappings, *i, tail);
 			break;
 		}
 		if (old->start < start) {
@@ -125,7 +113,7 @@ size_t addrspace_map(struct addrspace **owner, const struct mapping *m)
 		return 0;
 	a->generation = next_generation();
 	n_touched = cut_range(a, &i, m->start, m->end);
-	insert_at(a, i, m);
+	vec_insert(&a->mappings, i, *m);
 	return n_touched;
 }
 

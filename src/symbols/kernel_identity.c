@@ -8,31 +8,11 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/span.h"
 
 #define NOTES_PATH	   "/sys/kernel/notes"
 #define NOTES_BYTES_MAX	   65536
 #define KALLSYMS_PATH	   "/proc/kallsyms"
 #define KALLSYMS_LINES_MAX 4096
-
-/* The file has the layout of a note section. */
-static void find_build_id(struct image_identity *id, struct span notes)
-{
-	struct cursor c = cursor_of(notes);
-
-	while (cursor_left(&c) >= 12) {
-		uint32_t name_n = cursor_u32(&c), desc_n = cursor_u32(&c), type = cursor_u32(&c);
-		struct span name = cursor_bytes(&c, ((uint64_t)name_n + 3) & ~(uint64_t)3);
-		struct span desc = cursor_bytes(&c, ((uint64_t)desc_n + 3) & ~(uint64_t)3);
-
-		if (type == NT_GNU_BUILD_ID && name.n >= 4 && !memcmp(name.p, "GNU", 4) &&
-			desc_n <= BUILD_ID_MAX && desc.n >= desc_n) {
-			id->build_id_n = (uint8_t)desc_n;
-			memcpy(id->build_id, desc.p, desc_n);
-			return;
-		}
-	}
-}
 
 /* "ffffffff81000000 T _text" is among the first lines; the address is 0 for those who may not know
  * it. */
@@ -55,6 +35,7 @@ static uint64_t load_address(void)
 void kernel_identity(struct image_identity *id)
 {
 	struct buf notes = {0};
+	struct span build_id;
 	uint64_t address = load_address();
 
 	memset(id, 0, sizeof(*id));
@@ -63,7 +44,12 @@ void kernel_identity(struct image_identity *id)
 	id->bits = 64;
 	id->machine = EM_X86_64;
 	id->content_hash = address ? map_hash(address) | 1 : 0;
-	if (file_read(&notes, NOTES_PATH, NOTES_BYTES_MAX, NULL) == 0)
-		find_build_id(id, buf_span(&notes));
+	if (file_read(&notes, NOTES_PATH, NOTES_BYTES_MAX, NULL) == 0) {
+		build_id = elf_notes_build_id(buf_span(&notes), 4);
+		if (build_id.n && build_id.n <= BUILD_ID_MAX) {
+			id->build_id_n = (uint8_t)build_id.n;
+			memcpy(id->build_id, build_id.p, build_id.n);
+		}
+	}
 	buf_release(&notes);
 }

@@ -3,7 +3,7 @@
 #ifndef WEIR_SYMBOLS_KERNEL_IDENTITY_H
 #define WEIR_SYMBOLS_KERNEL_IDENTITY_H
 
-#include "symbols/catalog/image_identity.h"
+#include "symbols/image_identity.h"
 
 /* Kind, path "[kernel]", machine, the build-id of /sys/kernel/notes, and as its content hash where
  * it was loaded (/proc/kallsyms), both where they can be read: the addresses of a kernel's symbols

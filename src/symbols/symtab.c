@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "symbols/symtab_build.h"
 
 void symtab_free(struct symtab *t)
@@ -57,17 +58,8 @@ const struct symbol *symtab_get(const struct symtab *t, size_t i)
 
 const struct symbol *symtab_find(const struct symtab *t, uint64_t addr)
 {
-	size_t low = 0, high = t->n_pieces;
+	size_t low = SEARCH(0, t->n_pieces, i, t->pieces[i].start <= addr);
 
-	while (low <
-		high) { /* pieces below low start at or before addr, those from high on after */
-		size_t middle = low + (high - low) / 2;
-
-		if (t->pieces[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || addr >= t->pieces[low - 1].end)
 		return NULL;
 	return symtab_get(t, t->pieces[low - 1].range_i);

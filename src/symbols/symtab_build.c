@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
+
 #define UNDERSCORES_MAX 16 /* more are not told apart */
 #define NO_SYMBOL	UINT32_MAX
 
@@ -20,11 +22,19 @@ void symtab_builder_add(struct symtab_builder *b, const struct candidate *c)
 	vec_push(&b->all, *c);
 }
 
-static void builder_release(struct symtab_builder *b)
+static void add_to_builder(void *ctx, const struct candidate *c)
 {
-	for (size_t i = 0; i < b->owned.n; i++)
-		free(b->owned.v[i]);
-	vec_release(&b->owned);
+	symtab_builder_add(ctx, c);
+}
+
+struct symbol_sink symtab_builder_sink(struct symtab_builder *b)
+{
+	return (struct symbol_sink){add_to_builder, b};
+}
+
+void symtab_builder_release(struct symtab_builder *b)
+{
+	vec_release_all(&b->owned);
 	vec_release(&b->all);
 }
 
@@ -169,41 +179,22 @@ size_t candidates_paint(const struct candidate *v, size_t n, struct range_piece 
 	return fill_gaps(v, n, pieces, n_pieces);
 }
 
-struct order {
-	uint64_t start;
-	uint32_t candidate_i;
-};
-
-static int compare_orders(const void *a, const void *b)
-{
-	const struct order *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->candidate_i > y->candidate_i) - (x->candidate_i < y->candidate_i);
-}
-
 /* The candidates that have a piece, by address. */
-static struct order *order_used(const struct candidate *v, size_t n,
+static struct sort_pair *order_used(const struct candidate *v, size_t n,
 	const struct range_piece *pieces, size_t n_pieces, size_t *n_used)
 {
 	bool *used = mem_calloc(n + 1, sizeof(*used));
-	struct order *orders;
-	bool sorted = true;
+	struct sort_pair *orders;
 	size_t k = 0;
 
 	for (size_t i = 0; i < n_pieces; i++)
 		used[pieces[i].range_i] = true;
 	orders = mem_calloc(n + 1, sizeof(*orders));
-	for (size_t i = 0; i < n; i++) {
-		if (!used[i])
-			continue;
-		sorted = sorted && (!k || orders[k - 1].start <= v[i].start);
-		orders[k++] = (struct order){v[i].start, (uint32_t)i};
-	}
+	for (size_t i = 0; i < n; i++)
+		if (used[i])
+			orders[k++] = (struct sort_pair){v[i].start, (uint32_t)i};
 	free(used);
-	if (!sorted)
-		qsort(orders, k, sizeof(*orders), compare_orders);
+	sort_pairs(orders, k);
 	*n_used = k;
 	return orders;
 }
@@ -259,7 +250,7 @@ static struct symtab *make_table(const struct symtab_builder *b, size_t n_candid
 	struct symtab *t = mem_zalloc(sizeof(*t));
 	const struct candidate *v = b->all.v;
 	size_t n_used;
-	struct order *orders = order_used(v, n_candidates, pieces, n_pieces, &n_used);
+	struct sort_pair *orders = order_used(v, n_candidates, pieces, n_pieces, &n_used);
 	uint32_t *symbol_of = mem_calloc(n_candidates + 1, sizeof(*symbol_of));
 	uint64_t bytes = 0;
 	char *name;
@@ -269,7 +260,7 @@ static struct symtab *make_table(const struct symtab_builder *b, size_t n_candid
 	t->n_skipped = b->n_skipped;
 	memset(symbol_of, 0xff, (n_candidates + 1) * sizeof(*symbol_of));
 	for (t->n = 0; t->n < n_used; t->n++) {
-		bytes += v[orders[t->n].candidate_i].name_bytes + 1;
+		bytes += v[orders[t->n].i].name_bytes + 1;
 		if (bytes > b->name_bytes_max)
 			break;
 	}
@@ -278,10 +269,10 @@ static struct symtab *make_table(const struct symtab_builder *b, size_t n_candid
 	t->is_demangled = mem_calloc(t->n + 1, sizeof(*t->is_demangled));
 	name = t->names = mem_alloc(bytes + 1);
 	for (size_t i = 0; i < t->n; i++) {
-		const struct candidate *c = &v[orders[i].candidate_i];
+		const struct candidate *c = &v[orders[i].i];
 
 		set_symbol(t, i, c, name);
-		symbol_of[orders[i].candidate_i] = (uint32_t)i;
+		symbol_of[orders[i].i] = (uint32_t)i;
 		name += c->name_bytes + 1;
 	}
 	point_pieces(t, symbol_of);
@@ -301,7 +292,7 @@ struct symtab *symtab_builder_finish(struct symtab_builder *b, const char *sourc
 	n_pieces = candidates_paint(b->all.v, n, &pieces);
 	t = make_table(b, n, pieces, n_pieces);
 	t->sources = mem_strdup(sources);
-	builder_release(b);
+	symtab_builder_release(b);
 	return t;
 }
 
@@ -312,6 +303,6 @@ struct symtab *symtab_builder_finish_later_wins(struct symtab_builder *b, const 
 	struct symtab *t = make_table(b, b->all.n, pieces, n_pieces);
 
 	t->sources = mem_strdup(sources);
-	builder_release(b);
+	symtab_builder_release(b);
 	return t;
 }

@@ -29,6 +29,18 @@ struct candidate {
 	uint64_t room; /* at most this many bytes when the size is not said */
 };
 
+/* Where the readers of symbol sources put what they find. The candidate's name is borrowed from the
+ * source's bytes. */
+struct symbol_sink {
+	void (*add)(void *ctx, const struct candidate *c);
+	void *ctx;
+};
+
+static inline void symbol_sink_add(const struct symbol_sink *sink, const struct candidate *c)
+{
+	sink->add(sink->ctx, c);
+}
+
 /* Zero-initialise. Both finish functions release it. */
 struct symtab_builder {
 	VEC(struct candidate) all;
@@ -51,6 +63,9 @@ struct symtab {
 };
 
 void symtab_builder_add(struct symtab_builder *b, const struct candidate *c);
+void symtab_builder_release(struct symtab_builder *b);
+/* Adds to the builder. */
+struct symbol_sink symtab_builder_sink(struct symtab_builder *b);
 /* True when `a` is the better name of an address. */
 bool candidate_is_better(const struct candidate *a, const struct candidate *b);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "symbols/elf_tables.h"
 #include "symbols/plt.h"
-#include "symbols/source/elf_tables.h"
 #include "symbols/symtab_build.h"
 
 struct collector {
@@ -12,11 +12,6 @@ struct collector {
 	struct buf sources; /* the text of symtab_sources */
 	size_t n_said;	    /* candidates whose source is in it */
 };
-
-static void add_candidate(void *ctx, const struct candidate *c)
-{
-	symtab_builder_add(ctx, c);
-}
 
 /* Sources that brought no names are not listed. */
 static void say_source(struct collector *c, enum symbol_source source, const char *path)
@@ -26,17 +21,14 @@ static void say_source(struct collector *c, enum symbol_source source, const cha
 	c->n_said = c->b.all.n;
 	if (c->sources.n)
 		buf_put_cstr(&c->sources, "+");
-	buf_put_cstr(&c->sources, symbol_source_name(source));
-	if (path) {
-		buf_put_cstr(&c->sources, " ");
-		buf_put_cstr(&c->sources, path);
-	}
+	buf_printf(&c->sources, "%s%s%s", symbol_source_name(source), path ? " " : "",
+		path ? path : "");
 }
 
 struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path)
 {
 	struct collector c = {.b = {.name_bytes_max = elf->bytes.n}};
-	const struct symbol_sink sink = {add_candidate, &c.b};
+	const struct symbol_sink sink = symtab_builder_sink(&c.b);
 	struct elf_tables tables;
 	struct symtab *t;
 

@@ -37,6 +37,7 @@ enum image_kind {
 	IMAGE_KIND_JIT = 4,    /* code made at run time by one process; addresses are virtual */
 	IMAGE_KIND_OTHER = 5   /* a mapped file that is not ELF, or could not be read */
 };
+const char *image_kind_name(enum image_kind kind); /* "elf", "kernel", ...; "?" = not known */
 
 struct trace_image {
 	enum image_kind kind;
@@ -158,5 +159,7 @@ struct trace_module_span {
 	bool at_start;	       /* it was there before the recording began */
 	bool is_used;	       /* some record refers to it */
 };
+/* By pid, process_start, start, from, to, end; for qsort. */
+int trace_module_span_compare(const void *a, const void *b);
 
 #endif

@@ -4,31 +4,18 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "trace/defs.h"
 
 _Static_assert(
 	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is little-endian and so are we");
 
-static void put(uint8_t **p, const void *v, size_t n)
-{
-	memcpy(*p, v, n);
-	*p += n;
-}
-
-static void get(const uint8_t **p, void *v, size_t n)
-{
-	memcpy(v, *p, n);
-	*p += n;
-}
-
 void trace_header_encode(uint8_t to[TRACE_HEADER_BYTES])
 {
-	const uint16_t major = TRACE_VERSION_MAJOR, minor = TRACE_VERSION_MINOR;
-	const uint32_t zero = 0;
+	const uint16_t version[] = {TRACE_VERSION_MAJOR, TRACE_VERSION_MINOR};
 
-	put(&to, TRACE_MAGIC, TRACE_MAGIC_BYTES);
-	put(&to, &major, 2);
-	put(&to, &minor, 2);
-	put(&to, &zero, 4);
+	memset(to, 0, TRACE_HEADER_BYTES);
+	memcpy(to, TRACE_MAGIC, TRACE_MAGIC_BYTES);
+	memcpy(to + TRACE_MAGIC_BYTES, version, sizeof(version));
 }
 
 uint32_t chunk_crc(const uint8_t header[CHUNK_HEADER_BYTES], struct span payload)
@@ -39,65 +26,34 @@ uint32_t chunk_crc(const uint8_t header[CHUNK_HEADER_BYTES], struct span payload
 void chunk_header_encode(
 	uint8_t to[CHUNK_HEADER_BYTES], const struct chunk_header *h, struct span payload)
 {
-	const uint32_t magic = CHUNK_MAGIC, zero = 0;
-	uint8_t *p = to;
-	uint32_t crc;
+	struct chunk_header made = *h;
 
-	put(&p, &magic, 4);
-	put(&p, &h->type, 2);
-	put(&p, &h->flags, 2);
-	put(&p, &h->stream, 4);
-	put(&p, &h->stored_bytes, 4);
-	put(&p, &h->raw_bytes, 4);
-	put(&p, &h->count, 4);
-	put(&p, &h->first_time, 8);
-	put(&p, &h->last_time, 8);
-	put(&p, &zero, 4);
-	crc = chunk_crc(to, payload);
-	put(&p, &crc, 4);
+	made.magic = CHUNK_MAGIC;
+	made.zero = 0;
+	made.crc = chunk_crc((const uint8_t *)&made, payload);
+	memcpy(to, &made, sizeof(made));
 }
 
 bool chunk_header_decode(struct chunk_header *h, const uint8_t from[CHUNK_HEADER_BYTES])
 {
-	uint32_t magic, reserved;
-
-	get(&from, &magic, 4);
-	get(&from, &h->type, 2);
-	get(&from, &h->flags, 2);
-	get(&from, &h->stream, 4);
-	get(&from, &h->stored_bytes, 4);
-	get(&from, &h->raw_bytes, 4);
-	get(&from, &h->count, 4);
-	get(&from, &h->first_time, 8);
-	get(&from, &h->last_time, 8);
-	get(&from, &reserved, 4);
-	get(&from, &h->crc, 4);
-	return magic == CHUNK_MAGIC;
+	memcpy(h, from, sizeof(*h));
+	return h->magic == CHUNK_MAGIC;
 }
 
 void trailer_encode(uint8_t to[TRACE_TRAILER_BYTES], const struct trailer *t)
 {
-	uint8_t *p = to;
-	uint32_t crc;
+	struct trailer made = *t;
 
-	put(&p, &t->index_offset, 8);
-	put(&p, &t->n_chunks, 4);
-	crc = crc32c(0, to, 12);
-	put(&p, &crc, 4);
-	put(&p, TRACE_END_MAGIC, TRACE_MAGIC_BYTES);
+	made.crc = crc32c(0, &made, offsetof(struct trailer, crc));
+	memcpy(made.magic, TRACE_END_MAGIC, sizeof(made.magic));
+	memcpy(to, &made, sizeof(made));
 }
 
 bool trailer_decode(struct trailer *t, const uint8_t from[TRACE_TRAILER_BYTES], bool check_crc)
 {
-	const uint8_t *p = from;
-	uint32_t crc;
-
-	get(&p, &t->index_offset, 8);
-	get(&p, &t->n_chunks, 4);
-	get(&p, &crc, 4);
-	if (memcmp(p, TRACE_END_MAGIC, TRACE_MAGIC_BYTES))
-		return false;
-	return !check_crc || crc == crc32c(0, from, 12);
+	memcpy(t, from, sizeof(*t));
+	return !memcmp(t->magic, TRACE_END_MAGIC, sizeof(t->magic)) &&
+	       (!check_crc || t->crc == crc32c(0, from, offsetof(struct trailer, crc)));
 }
 
 const char *chunk_type_name(uint32_t type)
@@ -122,4 +78,17 @@ const char *chunk_type_name(uint32_t type)
 	};
 
 	return type < CHUNK_N_TYPES && names[type] ? names[type] : "?";
+}
+
+const char *image_kind_name(enum image_kind kind)
+{
+	static const char *const names[] = {
+		[IMAGE_KIND_ELF] = "elf",
+		[IMAGE_KIND_KERNEL] = "kernel",
+		[IMAGE_KIND_VDSO] = "vdso",
+		[IMAGE_KIND_JIT] = "jit",
+		[IMAGE_KIND_OTHER] = "other",
+	};
+
+	return kind >= IMAGE_KIND_ELF && kind <= IMAGE_KIND_OTHER ? names[kind] : "?";
 }

@@ -76,16 +76,22 @@ enum chunk_type {
 #define FUNCTION_BYTES_MIN 3
 #define SEGMENT_BYTES_MIN  5
 
+/* The bytes of the file, in their order. */
 struct chunk_header {
-	uint16_t type; /* enum chunk_type, or one that is not known */
+	uint32_t magic; /* of this and of crc: set when it is encoded */
+	uint16_t type;	/* enum chunk_type, or one that is not known */
 	uint16_t flags;
 	uint32_t stream; /* of RECORDS; the image of FUNCTIONS; else 0 */
 	uint32_t stored_bytes;
 	uint32_t raw_bytes;
 	uint32_t count;
 	uint64_t first_time, last_time;
+	uint32_t zero;
 	uint32_t crc;
 };
+_Static_assert(sizeof(struct chunk_header) == CHUNK_HEADER_BYTES &&
+		       offsetof(struct chunk_header, crc) == CHUNK_CRC_OFFSET,
+	"a chunk header is copied as it is");
 
 /* What the index knows of a chunk. */
 struct chunk_entry {
@@ -96,10 +102,14 @@ struct chunk_entry {
 	uint64_t first_time, last_time;
 };
 
+/* Likewise. */
 struct trailer {
 	uint64_t index_offset;
 	uint32_t n_chunks;
+	uint32_t crc;
+	char magic[TRACE_MAGIC_BYTES];
 };
+_Static_assert(sizeof(struct trailer) == TRACE_TRAILER_BYTES, "a trailer is copied as it is");
 
 void trace_header_encode(uint8_t to[TRACE_HEADER_BYTES]);
 /* Computes the CRC over header and `payload` and stores it. */

@@ -40,9 +40,7 @@ void reader_tables_release(struct trace_reader *r)
 	reader_images_release(r);
 	intern_release(&r->meta_keys);
 	vec_release(&r->meta_values);
-	for (size_t i = 0; i < r->blocks.n; i++)
-		free(r->blocks.v[i]);
-	vec_release(&r->blocks);
+	vec_release_all(&r->blocks);
 	intern_release(&r->added);
 	map_release(&r->string_by_hash);
 	free(r->damaged_tables);

@@ -191,7 +191,7 @@ int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, st
 
 static void write_index(struct trace_writer *w)
 {
-	struct trailer trailer = {w->n_bytes, (uint32_t)w->chunks.n};
+	struct trailer trailer = {.index_offset = w->n_bytes, .n_chunks = (uint32_t)w->chunks.n};
 	uint8_t bytes[TRACE_TRAILER_BYTES];
 	struct buf *b = &w->scratch;
 	uint64_t before = 0;
@@ -388,6 +388,30 @@ int trace_writer_settle(struct trace_writer *w, int rc, struct err *err)
 	return rc;
 }
 
+/* The time that the record gets: time does not go back in a stream. */
+static inline uint64_t begin_record(struct open_chunk *o, uint64_t time)
+{
+	if (time < o->last_time) {
+		time = o->last_time;
+		o->n_clamped++;
+	}
+	if (!o->count)
+		o->first_time = o->last_time = time;
+	return time;
+}
+
+static inline void end_record(struct trace_writer *w, uint32_t stream, uint64_t time)
+{
+	struct open_chunk *o = &w->open.v[stream];
+
+	o->last_time = time;
+	o->count++;
+	if (o->raw.n >= RECORDS_CUT_BYTES) {
+		writer_tables_write(w);
+		write_records(w, stream);
+	}
+}
+
 void trace_writer_record(struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t major,
 	uint32_t minor, const void *payload, size_t n)
 {
@@ -402,23 +426,13 @@ void trace_writer_record(struct trace_writer *w, uint32_t stream, uint64_t time,
 		o->n_too_long++;
 		return;
 	}
-	if (time < o->last_time) {
-		time = o->last_time;
-		o->n_clamped++;
-	}
-	if (!o->count)
-		o->first_time = o->last_time = time;
+	time = begin_record(o, time);
 	p = uleb_put(p, writer_tables_kind(&w->tables, major, minor));
 	p = uleb_put(p, n);
 	p = uleb_put(p, time - o->last_time);
 	buf_put(&o->raw, head, (size_t)(p - head));
 	buf_put(&o->raw, payload, n);
-	o->last_time = time;
-	o->count++;
-	if (o->raw.n >= RECORDS_CUT_BYTES) {
-		writer_tables_write(w);
-		write_records(w, stream);
-	}
+	end_record(w, stream, time);
 }
 
 uint64_t trace_writer_stream_time(const struct trace_writer *w, uint32_t stream)
@@ -437,12 +451,7 @@ void trace_writer_routine(
 	if (!w->routine_kinds[is_left])
 		w->routine_kinds[is_left] = writer_tables_kind(&w->tables, RECORD_MAJOR_ROUTINE,
 			RECORD_ROUTINE_ENTER | (is_left ? RECORD_MINOR_EXIT : 0));
-	if (time < o->last_time) {
-		time = o->last_time;
-		o->n_clamped++;
-	}
-	if (!o->count)
-		o->first_time = o->last_time = time;
+	time = begin_record(o, time);
 	if (o->raw.cap - o->raw.n < 4 * ULEB_BYTES_MAX)
 		mem_grow((void **)&o->raw.p, &o->raw.cap, o->raw.n + 4 * ULEB_BYTES_MAX, 1);
 	start = o->raw.p + o->raw.n;
@@ -452,12 +461,7 @@ void trace_writer_routine(
 	p = uleb_put(p, frame);
 	*length = (uint8_t)(p - payload); /* an uleb of one byte: a frame has at most five */
 	o->raw.n += (size_t)(p - start);
-	o->last_time = time;
-	o->count++;
-	if (o->raw.n >= RECORDS_CUT_BYTES) {
-		writer_tables_write(w);
-		write_records(w, stream);
-	}
+	end_record(w, stream, time);
 }
 
 void trace_writer_numbers(struct trace_writer *w, uint32_t stream, uint64_t time, uint32_t major,

@@ -16,22 +16,20 @@ void trace_writer_image_facts(struct trace_writer *w, const struct trace_image_f
 		facts->n_segments < TRACE_SEGMENTS_MAX ? facts->n_segments : TRACE_SEGMENTS_MAX;
 
 	assert(facts->image > 0 && facts->image < t->images.n);
-	buf_put_uleb(&t->facts, facts->image);
-	buf_put_uleb(&t->facts, facts->machine);
-	buf_put_u64(&t->facts, facts->content_hash);
-	buf_put_uleb(&t->facts, n);
+	buf_put_uleb(&t->facts.bytes, facts->image);
+	buf_put_uleb(&t->facts.bytes, facts->machine);
+	buf_put_u64(&t->facts.bytes, facts->content_hash);
+	buf_put_uleb(&t->facts.bytes, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct trace_segment *s = &facts->segments[i];
 
-		buf_put_uleb(&t->facts, s->addr);
-		buf_put_uleb(&t->facts, s->offset);
-		buf_put_uleb(&t->facts, s->file_bytes);
-		buf_put_uleb(&t->facts, s->mem_bytes);
-		buf_put_uleb(&t->facts, s->flags);
+		buf_put_uleb(&t->facts.bytes, s->addr);
+		buf_put_uleb(&t->facts.bytes, s->offset);
+		buf_put_uleb(&t->facts.bytes, s->file_bytes);
+		buf_put_uleb(&t->facts.bytes, s->mem_bytes);
+		buf_put_uleb(&t->facts.bytes, s->flags);
 	}
-	t->n_facts++;
-	if (t->facts.n >= TABLE_CUT_BYTES)
-		writer_tables_write(w);
+	writer_tables_added(w, &t->facts);
 }
 
 void trace_writer_match(struct trace_writer *w, const struct trace_match *match)
@@ -41,15 +39,13 @@ void trace_writer_match(struct trace_writer *w, const struct trace_match *match)
 	assert(match->image > 0 && match->image < t->images.n && match->rung < TRACE_MATCH_N_RUNGS);
 	assert(match->reason < t->strings.n_items && match->catalog_id < t->strings.n_items &&
 		match->sources < t->strings.n_items);
-	buf_put_uleb(&t->matches, match->image);
-	buf_put_uleb(&t->matches, match->rung);
-	buf_put_uleb(&t->matches, match->reason);
-	buf_put_uleb(&t->matches, match->catalog_id);
-	buf_put_uleb(&t->matches, match->sources);
-	buf_put_uleb(&t->matches, match->n_symbols + 1); /* not counted becomes 0 */
-	t->n_matches++;
-	if (t->matches.n >= TABLE_CUT_BYTES)
-		writer_tables_write(w);
+	buf_put_uleb(&t->matches.bytes, match->image);
+	buf_put_uleb(&t->matches.bytes, match->rung);
+	buf_put_uleb(&t->matches.bytes, match->reason);
+	buf_put_uleb(&t->matches.bytes, match->catalog_id);
+	buf_put_uleb(&t->matches.bytes, match->sources);
+	buf_put_uleb(&t->matches.bytes, match->n_symbols + 1); /* not counted becomes 0 */
+	writer_tables_added(w, &t->matches);
 }
 
 /* Appends functions until the chunk is full; returns how many. */
@@ -107,8 +103,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* The order of the index; the rest only makes the bytes the same for the same spans. */
-static int by_process_and_address(const void *pa, const void *pb)
+int trace_module_span_compare(const void *pa, const void *pb)
 {
 	const struct trace_module_span *a = pa, *b = pb;
 	int c = compare_u64(a->pid, b->pid);
@@ -117,8 +112,17 @@ static int by_process_and_address(const void *pa, const void *pb)
 	c = c ? c : compare_u64(a->start, b->start);
 	c = c ? c : compare_u64(a->from, b->from);
 	c = c ? c : compare_u64(a->to, b->to);
-	c = c ? c : compare_u64(a->end, b->end);
-	return c ? c : compare_u64(a->image, b->image);
+	return c ? c : compare_u64(a->end, b->end);
+}
+
+/* The order of the index; the rest only makes the bytes the same for the same spans. */
+static int compare_spans(const void *a, const void *b)
+{
+	int c = trace_module_span_compare(a, b);
+
+	return c ? c
+		 : compare_u64(((const struct trace_module_span *)a)->image,
+			   ((const struct trace_module_span *)b)->image);
 }
 
 /* One row; numbers that grow are differences from the row before in the chunk. */
@@ -150,7 +154,7 @@ void trace_writer_module_spans(
 	if (!n)
 		return;
 	sorted = mem_dup(spans, n * sizeof(*spans));
-	qsort(sorted, n, sizeof(*sorted), by_process_and_address);
+	qsort(sorted, n, sizeof(*sorted), compare_spans);
 	trace_writer_flush(w, NULL); /* a failure is kept and told at the end */
 	while (i < n) {
 		struct buf *b = &w->scratch;

@@ -20,6 +20,12 @@ struct record_kind {
 
 #define KIND_CACHE_SLOTS 16
 
+/* Entries not yet written, encoded. */
+struct pending {
+	struct buf bytes;
+	uint32_t n;
+};
+
 /* Everything that records refer to. Entry 0 of each array is the reserved one. */
 struct writer_tables {
 	struct intern strings;
@@ -35,9 +41,8 @@ struct writer_tables {
 	} kind_cache[KIND_CACHE_SLOTS];	   /* a few codes make up nearly all records */
 	struct map metric_ids, stream_ids, stack_ids, kind_ids; /* both words of the entry -> id */
 	struct intern image_keys, thread_keys, frame_keys;	/* packed entry -> id */
-	uint32_t n_written[CHUNK_N_TYPES];	  /* entries of each table that are in the file */
-	struct buf meta, symbols, facts, matches; /* entries not yet written, encoded */
-	uint32_t n_meta, n_symbols, n_facts, n_matches;
+	uint32_t n_written[CHUNK_N_TYPES]; /* entries of each table that are in the file */
+	struct pending meta, symbols, facts, matches;
 	struct map function_starts; /* image -> start of the last function written */
 	struct map function_counts; /* image -> functions written */
 	bool has_spans;
@@ -73,6 +78,8 @@ void writer_tables_release(struct writer_tables *t);
 uint32_t writer_tables_kind(struct writer_tables *t, uint32_t major, uint32_t minor);
 /* Appends all that is pending, in an order in which nothing refers to what comes later. */
 void writer_tables_write(struct trace_writer *w);
+/* Counts an entry whose bytes were put there, and writes all when they are many. */
+void writer_tables_added(struct trace_writer *w, struct pending *p);
 
 /* Appends one chunk; stored_bytes, raw_bytes, flags and crc of the header are filled in here. */
 void writer_append_chunk(struct trace_writer *w, struct chunk_header header, struct span raw);

@@ -44,10 +44,10 @@ void writer_tables_release(struct writer_tables *t)
 	map_release(&t->stream_ids);
 	map_release(&t->stack_ids);
 	map_release(&t->kind_ids);
-	buf_release(&t->meta);
-	buf_release(&t->symbols);
-	buf_release(&t->facts);
-	buf_release(&t->matches);
+	buf_release(&t->meta.bytes);
+	buf_release(&t->symbols.bytes);
+	buf_release(&t->facts.bytes);
+	buf_release(&t->matches.bytes);
 	map_release(&t->function_starts);
 	map_release(&t->function_counts);
 }
@@ -211,24 +211,29 @@ static void put_text(struct buf *b, const char *s)
 	buf_put_u8(b, 0);
 }
 
+void writer_tables_added(struct trace_writer *w, struct pending *p)
+{
+	p->n++;
+	if (p->bytes.n >= TABLE_CUT_BYTES)
+		writer_tables_write(w);
+}
+
 void trace_writer_meta(struct trace_writer *w, const char *key, const char *value)
 {
 	struct writer_tables *t = &w->tables;
 
-	put_text(&t->meta, key);
-	put_text(&t->meta, value);
-	t->n_meta++;
-	if (t->meta.n >= TABLE_CUT_BYTES)
-		writer_tables_write(w);
+	put_text(&t->meta.bytes, key);
+	put_text(&t->meta.bytes, value);
+	writer_tables_added(w, &t->meta);
 }
 
 static void put_level(struct writer_tables *t, const struct trace_symbol_level *level)
 {
 	assert(level->name < t->strings.n_items && level->file < t->strings.n_items);
-	buf_put_uleb(&t->symbols, level->name);
-	buf_put_uleb(&t->symbols, level->file);
-	buf_put_uleb(&t->symbols, level->line);
-	buf_put_uleb(&t->symbols, level->offset);
+	buf_put_uleb(&t->symbols.bytes, level->name);
+	buf_put_uleb(&t->symbols.bytes, level->file);
+	buf_put_uleb(&t->symbols.bytes, level->line);
+	buf_put_uleb(&t->symbols.bytes, level->offset);
 }
 
 void trace_writer_symbol(struct trace_writer *w, const struct trace_symbol *symbol)
@@ -238,14 +243,12 @@ void trace_writer_symbol(struct trace_writer *w, const struct trace_symbol *symb
 
 	assert(symbol->frame > 0 && symbol->frame < t->frames.n);
 	assert(symbol->reason < t->strings.n_items);
-	buf_put_uleb(&t->symbols, symbol->frame);
-	buf_put_uleb(&t->symbols, symbol->reason);
-	buf_put_uleb(&t->symbols, n);
+	buf_put_uleb(&t->symbols.bytes, symbol->frame);
+	buf_put_uleb(&t->symbols.bytes, symbol->reason);
+	buf_put_uleb(&t->symbols.bytes, n);
 	for (uint32_t i = 0; i < n; i++) /* too many: the middle goes, the function itself stays */
 		put_level(t, &symbol->levels[i + 1 < n ? i : symbol->n_levels - 1]);
-	t->n_symbols++;
-	if (t->symbols.n >= TABLE_CUT_BYTES)
-		writer_tables_write(w);
+	writer_tables_added(w, &t->symbols);
 }
 
 /* One entry of each table, as in docs/format/trace.md. */
@@ -290,9 +293,11 @@ static void put_thread(struct buf *b, const struct writer_tables *t, uint32_t id
 	buf_put_uleb(b, t->threads.v[id].start_ns);
 }
 
-static void put_frame(struct buf *b, const struct writer_tables *t, uint32_t id, uint64_t before)
+static void put_frame(struct buf *b, const struct writer_tables *t, uint32_t id)
 {
 	const struct trace_frame *f = &t->frames.v[id];
+	bool is_first = id == t->n_written[CHUNK_TYPE_FRAMES]; /* of its chunk */
+	uint64_t before = is_first ? 0 : f[-1].addr;
 
 	buf_put_u8(b, (uint8_t)(f->kind | (f->is_caller ? FRAME_TAG_CALLER : 0) |
 				(f->image ? FRAME_TAG_IMAGE : 0) | (f->name ? FRAME_TAG_NAME : 0)));
@@ -315,64 +320,25 @@ static void put_kind(struct buf *b, const struct writer_tables *t, uint32_t id)
 	buf_put_uleb(b, t->kinds.v[id].minor);
 }
 
-static void put_entry(
-	struct buf *b, const struct writer_tables *t, int type, uint32_t id, bool first)
-{
-	switch (type) {
-	case CHUNK_TYPE_STRINGS:
-		put_string(b, t, id);
-		break;
-	case CHUNK_TYPE_METRICS:
-		put_metric(b, t, id);
-		break;
-	case CHUNK_TYPE_STREAMS:
-		put_stream(b, t, id);
-		break;
-	case CHUNK_TYPE_IMAGES:
-		put_image(b, t, id);
-		break;
-	case CHUNK_TYPE_THREADS:
-		put_thread(b, t, id);
-		break;
-	case CHUNK_TYPE_FRAMES:
-		put_frame(b, t, id, first ? 0 : t->frames.v[id - 1].addr);
-		break;
-	case CHUNK_TYPE_STACKS:
-		put_stack(b, t, id);
-		break;
-	case CHUNK_TYPE_KINDS:
-		put_kind(b, t, id);
-		break;
-	}
-}
-
-static size_t n_entries(const struct writer_tables *t, int type)
-{
-	switch (type) {
-	case CHUNK_TYPE_STRINGS:
-		return t->strings.n_items;
-	case CHUNK_TYPE_METRICS:
-		return t->metrics.n;
-	case CHUNK_TYPE_STREAMS:
-		return t->streams.n;
-	case CHUNK_TYPE_IMAGES:
-		return t->images.n;
-	case CHUNK_TYPE_THREADS:
-		return t->threads.n;
-	case CHUNK_TYPE_FRAMES:
-		return t->frames.n;
-	case CHUNK_TYPE_STACKS:
-		return t->stacks.n;
-	case CHUNK_TYPE_KINDS:
-		return t->kinds.n;
-	}
-	return 0;
-}
+/* How an entry is written, and where the number of entries is. */
+static const struct table {
+	void (*put)(struct buf *b, const struct writer_tables *t, uint32_t id);
+	size_t n_offset;
+} tables[CHUNK_N_TYPES] = {
+	[CHUNK_TYPE_STRINGS] = {put_string, offsetof(struct writer_tables, strings.n_items)},
+	[CHUNK_TYPE_METRICS] = {put_metric, offsetof(struct writer_tables, metrics.n)},
+	[CHUNK_TYPE_STREAMS] = {put_stream, offsetof(struct writer_tables, streams.n)},
+	[CHUNK_TYPE_IMAGES] = {put_image, offsetof(struct writer_tables, images.n)},
+	[CHUNK_TYPE_THREADS] = {put_thread, offsetof(struct writer_tables, threads.n)},
+	[CHUNK_TYPE_FRAMES] = {put_frame, offsetof(struct writer_tables, frames.n)},
+	[CHUNK_TYPE_STACKS] = {put_stack, offsetof(struct writer_tables, stacks.n)},
+	[CHUNK_TYPE_KINDS] = {put_kind, offsetof(struct writer_tables, kinds.n)},
+};
 
 static void write_table(struct trace_writer *w, int type)
 {
 	struct writer_tables *t = &w->tables;
-	uint32_t n = (uint32_t)n_entries(t, type);
+	uint32_t n = (uint32_t)*(const size_t *)((const char *)t + tables[type].n_offset);
 	struct buf *b = &w->scratch;
 
 	while (t->n_written[type] < n) {
@@ -381,7 +347,7 @@ static void write_table(struct trace_writer *w, int type)
 		buf_reset(b);
 		buf_put_uleb(b, first);
 		while (id < n && b->n < TABLE_CUT_BYTES) {
-			put_entry(b, t, type, id, id == first);
+			tables[type].put(b, t, id);
 			id++;
 		}
 		writer_append_chunk(w,
@@ -391,14 +357,14 @@ static void write_table(struct trace_writer *w, int type)
 	}
 }
 
-static void write_encoded(struct trace_writer *w, int type, struct buf *b, uint32_t *count)
+static void write_encoded(struct trace_writer *w, int type, struct pending *p)
 {
-	if (!*count)
+	if (!p->n)
 		return;
-	writer_append_chunk(
-		w, (struct chunk_header){.type = (uint16_t)type, .count = *count}, buf_span(b));
-	buf_reset(b);
-	*count = 0;
+	writer_append_chunk(w, (struct chunk_header){.type = (uint16_t)type, .count = p->n},
+		buf_span(&p->bytes));
+	buf_reset(&p->bytes);
+	p->n = 0;
 }
 
 void writer_tables_write(struct trace_writer *w)
@@ -407,10 +373,10 @@ void writer_tables_write(struct trace_writer *w)
 		CHUNK_TYPE_STREAMS, CHUNK_TYPE_IMAGES, CHUNK_TYPE_FRAMES, CHUNK_TYPE_STACKS,
 		CHUNK_TYPE_KINDS};
 
-	write_encoded(w, CHUNK_TYPE_META, &w->tables.meta, &w->tables.n_meta);
+	write_encoded(w, CHUNK_TYPE_META, &w->tables.meta);
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		write_table(w, order[i]);
-	write_encoded(w, CHUNK_TYPE_SYMBOLS, &w->tables.symbols, &w->tables.n_symbols);
-	write_encoded(w, CHUNK_TYPE_IMAGE_FACTS, &w->tables.facts, &w->tables.n_facts);
-	write_encoded(w, CHUNK_TYPE_MATCHES, &w->tables.matches, &w->tables.n_matches);
+	write_encoded(w, CHUNK_TYPE_SYMBOLS, &w->tables.symbols);
+	write_encoded(w, CHUNK_TYPE_IMAGE_FACTS, &w->tables.facts);
+	write_encoded(w, CHUNK_TYPE_MATCHES, &w->tables.matches);
 }

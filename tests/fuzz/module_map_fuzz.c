@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 #include "trace/layout.h"
 #include "trace/records.h"
 

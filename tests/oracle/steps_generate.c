@@ -27,8 +27,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
-#include "symbols/catalog/image_identity.h"
-#include "symbols/resolver.h"
+#include "symbols/image_identity.h"
+#include "symbols/resolve/resolver.h"
 #include "trace/step_records.h"
 #include "trace/writer.h"
 

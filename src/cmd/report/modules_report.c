@@ -15,7 +15,7 @@
 #include "cmd/report/report.h"
 #include "cmd/report/values.h"
 #include "symbols/catalog/match.h"
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 struct module_state {
 	bool is_known; /* the history has it */
@@ -42,19 +42,6 @@ static void read_states(struct module_state *states, const struct module_map *mo
 		state->unloaded |= is_unload(span->ended);
 		state->n_ends[span->ended]++;
 	}
-}
-
-static const char *kind_of_image(const struct trace_image *image)
-{
-	static const char *const names[] = {
-		[IMAGE_KIND_ELF] = "elf",
-		[IMAGE_KIND_KERNEL] = "kernel",
-		[IMAGE_KIND_VDSO] = "vdso",
-		[IMAGE_KIND_JIT] = "jit",
-		[IMAGE_KIND_OTHER] = "other",
-	};
-
-	return names[image->kind];
 }
 
 static const char *build_id_text(const struct trace_image *image, struct buf *b)
@@ -133,7 +120,7 @@ static void print_module(
 	const struct trace_match *match = trace_reader_match(report->reader, id);
 
 	table_row(t, TABLE_STYLE_PLAIN);
-	table_cell(t, kind_of_image(image));
+	table_cell(t, image_kind_name(image->kind));
 	table_cell(t, report->profile->image_is_used[id] ? "yes" : "no");
 	table_cell(t, state_text(&v->states[id], &v->scratch));
 	table_cell(t, match_name(match) ? match_name(match) : ".");
@@ -247,7 +234,7 @@ static void json_module(
 	json_object_begin(j, NULL);
 	report_json_text(j, "path", trace_reader_string(report->reader, image->path));
 	report_json_text(j, "build_id", build_id_text(image, &v->scratch));
-	json_string(j, "kind", kind_of_image(image));
+	json_string(j, "kind", image_kind_name(image->kind));
 	report_json_text(
 		j, "image", match ? trace_reader_string(report->reader, match->catalog_id) : NULL);
 	json_string(j, "match", match_name(match));

@@ -10,19 +10,23 @@
 
 #include "cmd/symbols/symbols_resolve.h"
 
+/* NULL when it is nowhere. */
+static const struct resolve_target *target_of(
+	const struct resolve *r, const struct resolve_query *q)
+{
+	return q->target == RESOLVE_NO_TARGET ? NULL : &r->targets.v[q->target];
+}
+
 static bool answer_from_image(const struct resolve_target *t, const struct resolve_query *q,
 	struct resolve_answer *answer)
 {
-	struct catalog_level levels[SYMBOL_LEVELS_MAX];
 	struct catalog_range range;
 
 	if (!t->image || !catalog_image_find_range(t->image, q->place, &range))
 		return false;
 	memset(answer, 0, sizeof(*answer));
-	answer->n_levels = catalog_image_levels(t->image, &range, levels, SYMBOL_LEVELS_MAX);
-	for (size_t i = 0; i < answer->n_levels; i++)
-		answer->levels[i] = (struct resolve_level){levels[i].name, levels[i].linkage_name,
-			levels[i].file, levels[i].line, levels[i].is_inline};
+	answer->n_levels =
+		catalog_image_levels(t->image, &range, answer->levels, SYMBOL_LEVELS_MAX);
 	if (range.symbol != UINT32_MAX) {
 		struct catalog_symbol s = catalog_image_symbol(t->image, range.symbol);
 
@@ -56,8 +60,7 @@ static void answer_nothing(const struct resolve_target *t, const struct resolve_
 static void answer_query(
 	struct resolve *r, const struct resolve_query *q, struct resolve_answer *answer)
 {
-	const struct resolve_target *t =
-		q->target == RESOLVE_NO_TARGET ? NULL : &r->targets.v[q->target];
+	const struct resolve_target *t = target_of(r, q);
 
 	if (t && (!t->trace_image || t->rung == MATCH_BUILD_ID) && answer_from_image(t, q, answer))
 		return;
@@ -86,7 +89,7 @@ static const char *image_text(const struct resolve_target *t, const struct resol
 
 /* --- text --- */
 
-static void print_line_of(const struct resolve_level *level)
+static void print_line_of(const struct catalog_level *level)
 {
 	if (level->file && level->line)
 		printf(" %s:%" PRIu32, level->file, level->line);
@@ -107,8 +110,7 @@ static void print_levels(const struct resolve_answer *answer)
 static void print_text(struct resolve *r, const struct resolve_query *q,
 	const struct resolve_answer *answer, struct buf *scratch)
 {
-	const struct resolve_target *t =
-		q->target == RESOLVE_NO_TARGET ? NULL : &r->targets.v[q->target];
+	const struct resolve_target *t = target_of(r, q);
 	const char *text = image_text(t, q, answer, scratch);
 
 	if (!q->is_valid) {
@@ -134,16 +136,13 @@ static void json_levels(struct json *j, const struct resolve_answer *answer)
 {
 	json_array_begin(j, "levels");
 	for (size_t i = 0; i < answer->n_levels; i++) {
-		const struct resolve_level *level = &answer->levels[i];
+		const struct catalog_level *level = &answer->levels[i];
 
 		json_object_begin(j, NULL);
 		json_string(j, "name", level->name);
 		json_string(j, "linkage_name", level->linkage_name);
 		json_string(j, "file", level->file);
-		if (level->line)
-			json_u64(j, "line", level->line);
-		else
-			json_null(j, "line");
+		json_u64_if(j, "line", level->line, level->line);
 		json_bool(j, "inline", level->is_inline);
 		json_object_end(j);
 	}
@@ -159,37 +158,27 @@ static void json_target(struct json *j, const struct resolve_target *t,
 		t ? (struct span){t->identity.build_id, t->identity.build_id_n}
 		  : (struct span){NULL, 0});
 	if (t)
-		symbols_json_address(j, "offset_in_image", q->place.v);
+		json_address(j, "offset_in_image", q->place.v);
 	else
 		json_null(j, "offset_in_image");
 	json_string(j, "symbol", answer->symbol);
-	if (answer->symbol && answer->has_offset)
-		json_u64(j, "offset", answer->offset);
-	else
-		json_null(j, "offset");
+	json_u64_if(j, "offset", answer->symbol && answer->has_offset, answer->offset);
 	json_string(j, "text", image_text(t, q, answer, scratch));
 }
 
 static void print_json(struct json *j, struct resolve *r, const struct resolve_query *q,
 	const struct resolve_answer *answer, struct buf *scratch)
 {
-	const struct resolve_target *t =
-		q->target == RESOLVE_NO_TARGET ? NULL : &r->targets.v[q->target];
+	const struct resolve_target *t = target_of(r, q);
 
 	json_newline(j);
 	json_object_begin(j, NULL);
 	if (q->is_valid)
-		symbols_json_address(j, "address", q->addr);
+		json_address(j, "address", q->addr);
 	else
 		json_string(j, "address", q->text);
-	if (q->has_pid)
-		json_u64(j, "pid", q->pid);
-	else
-		json_null(j, "pid");
-	if (q->has_time)
-		json_u64(j, "time", q->time);
-	else
-		json_null(j, "time");
+	json_u64_if(j, "pid", q->has_pid, q->pid);
+	json_u64_if(j, "time", q->has_time, q->time);
 	json_target(j, t, q, answer, scratch);
 	json_string(j, "match", answer->match);
 	json_string(j, "from", answer->from);

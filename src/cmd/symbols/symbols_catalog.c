@@ -75,6 +75,16 @@ size_t symbols_catalog_find_id(const struct catalog *c, const char *id)
 	return SIZE_MAX;
 }
 
+/* The first digits, enough to tell images apart; "." when it is empty. */
+static const char *short_hex(struct span bytes, struct buf *to)
+{
+	if (!bytes.n)
+		return ".";
+	if (bytes.n > SHORT_HEX_BYTES)
+		bytes.n = SHORT_HEX_BYTES;
+	return symbols_hex(bytes, to);
+}
+
 /* --- choosing --- */
 
 static bool has_path(const struct catalog_entry *e, const char *text)
@@ -113,7 +123,7 @@ static int choose_by(const struct catalog *c, const char *text,
 			continue;
 		buf_printf(&list, "%s%s", n > 1 ? ", " : "", e.id);
 		if (e.build_id.n)
-			buf_printf(&list, " (build-id %s)", symbols_short_hex(e.build_id, &hex));
+			buf_printf(&list, " (build-id %s)", short_hex(e.build_id, &hex));
 	}
 	if (n > LISTED_MAX)
 		buf_printf(&list, ", ...");
@@ -190,18 +200,8 @@ unsigned symbols_n_threads(const struct symbols_call *call)
 const char *symbols_hex(struct span bytes, struct buf *to)
 {
 	buf_reset(to);
-	for (size_t i = 0; i < bytes.n; i++)
-		buf_printf(to, "%02x", bytes.p[i]);
+	buf_put_hex(to, bytes);
 	return buf_text(to);
-}
-
-const char *symbols_short_hex(struct span bytes, struct buf *to)
-{
-	if (!bytes.n)
-		return ".";
-	if (bytes.n > SHORT_HEX_BYTES)
-		bytes.n = SHORT_HEX_BYTES;
-	return symbols_hex(bytes, to);
 }
 
 const char *symbols_machine(uint16_t machine, struct buf *to)
@@ -238,13 +238,6 @@ const char *symbols_source_kinds(struct catalog_image *image, struct buf *to)
 	return to->n ? buf_text(to) : ".";
 }
 
-struct span symbols_build_id(const struct catalog_image *image)
-{
-	const struct image_identity *id = catalog_image_identity(image);
-
-	return (struct span){id->build_id, id->build_id_n};
-}
-
 void symbols_json_begin(struct json *j, const struct symbols_call *call)
 {
 	json_init(j, stdout);
@@ -257,14 +250,6 @@ void symbols_json_begin(struct json *j, const struct symbols_call *call)
 void symbols_json_end(struct json *j)
 {
 	json_object_end(j);
-}
-
-void symbols_json_address(struct json *j, const char *key, uint64_t address)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "0x%" PRIx64, address);
-	json_string(j, key, text);
 }
 
 void symbols_json_text(struct json *j, const char *key, const char *text)
@@ -298,20 +283,53 @@ void symbols_json_sources(struct json *j, const char *key, struct catalog_image 
 	json_array_end(j);
 }
 
-void symbols_json_image(struct json *j, struct catalog_image *image)
+void symbols_json_entry(struct json *j, const struct catalog_entry *e)
 {
-	const struct image_identity *id = catalog_image_identity(image);
 	struct buf b = {0};
 
-	json_string(j, "id", catalog_image_id(image));
-	symbols_json_text(j, "path", id->path);
-	if (id->bits)
-		json_u64(j, "bits", id->bits);
-	else
-		json_null(j, "bits");
-	json_string(j, "machine", id->machine ? symbols_machine(id->machine, &b) : NULL);
-	symbols_json_hex(j, "build_id", symbols_build_id(image));
-	json_u64(j, "symbols", catalog_image_n_symbols(image));
-	json_u64(j, "lines", catalog_image_n_rows(image));
+	json_string(j, "id", e->id);
+	symbols_json_text(j, "path", e->path);
+	if (e->base_name)
+		symbols_json_text(j, "base_name", e->base_name);
+	json_u64_if(j, "bits", e->bits, e->bits);
+	json_string(j, "machine", e->machine ? symbols_machine(e->machine, &b) : NULL);
+	symbols_json_hex(j, "build_id", e->build_id);
+	json_u64(j, "symbols", e->n_symbols);
+	json_u64(j, "lines", e->n_rows);
+	if (e->base_name)
+		json_u64(j, "bytes", e->bytes);
 	buf_release(&b);
+}
+
+void symbols_table_entry(struct table *t, const struct catalog_entry *e)
+{
+	struct buf b = {0};
+
+	table_cell(t, e->id);
+	if (e->bits)
+		table_number(t, e->bits);
+	else
+		table_cell(t, ".");
+	table_cell(t, short_hex(e->build_id, &b));
+	table_number(t, e->n_symbols);
+	table_number(t, e->n_rows);
+	buf_release(&b);
+}
+
+void symbols_table_head(struct table *t, const char *names)
+{
+	table_row(t, TABLE_STYLE_STRONG);
+	while (*names) {
+		size_t n = strcspn(names, " ");
+
+		table_cellf(t, "%.*s", (int)n, names);
+		names += n + (names[n] == ' ');
+	}
+}
+
+void symbols_table_end(struct table *t, bool is_shown)
+{
+	if (is_shown)
+		table_print(t, false, stdout);
+	table_release(t);
 }

@@ -222,7 +222,7 @@ static void json_symbol_side(struct json *j, const char *key, const struct catal
 		return;
 	}
 	json_object_begin(j, key);
-	symbols_json_address(j, "address", s->start);
+	json_address(j, "address", s->start);
 	json_u64(j, "size", s->size);
 	json_object_end(j);
 }
@@ -299,23 +299,23 @@ static int diff_two_images(struct diff *d, struct err *err)
 }
 
 /* Two merged symbol files when both operands are; else they name images. */
-int symbols_diff(const struct symbols_call *call)
+int symbols_diff(const struct symbols_call *call, struct err *err)
 {
 	struct diff d = {.call = call};
 	struct catalog *a = NULL, *b = NULL;
-	struct err err_a = {0}, err_b = {0}, err = {0};
+	struct err err_a = {0}, err_b = {0};
 	int rc_a = catalog_open(&a, call->operands[0], &err_a);
 	int rc_b = catalog_open(&b, call->operands[1], &err_b), rc;
 
 	if (rc_a == 0 && rc_b == 0) {
-		rc = diff_catalogs(&d, a, b, &err);
+		rc = diff_catalogs(&d, a, b, err);
 	} else if (rc_a == 0 || rc_b == 0) {
 		rc = rc_a < 0 ? rc_a : rc_b;
-		err = rc_a < 0 ? err_a : err_b;
+		*err = rc_a < 0 ? err_a : err_b;
 	} else {
-		rc = diff_two_images(&d, &err);
+		rc = diff_two_images(&d, err);
 	}
 	catalog_close(a);
 	catalog_close(b);
-	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+	return rc;
 }

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cmd/report/table.h"
 #include "cmd/symbols/symbols_verbs.h"
 
 /* --- list --- */
@@ -25,66 +24,25 @@ static bool is_asked_for(const struct symbols_call *call, const struct catalog_e
 	return !call->n_operands;
 }
 
-static void print_entry(struct table *t, const struct catalog_entry *e)
+static void list_text(const struct symbols_call *call)
 {
-	struct buf b = {0};
-
-	table_row(t, TABLE_STYLE_PLAIN);
-	table_cell(t, e->id);
-	if (e->bits)
-		table_number(t, e->bits);
-	else
-		table_cell(t, ".");
-	table_cell(t, symbols_short_hex(e->build_id, &b));
-	table_number(t, e->n_symbols);
-	table_number(t, e->n_rows);
-	table_number(t, e->bytes);
-	table_cell(t, e->path);
-	buf_release(&b);
-}
-
-static void list_text(const struct symbols_call *call, const struct catalog *c)
-{
-	static const char *const head[] = {
-		"Id", "Bits", "Build-id", "Symbols", "Lines", "Bytes", "Path"};
 	struct table t = {.left_columns = 0x5};
 
-	table_row(&t, TABLE_STYLE_STRONG);
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		table_cell(&t, head[i]);
-	for (size_t i = 0; i < catalog_n(c); i++) {
-		struct catalog_entry e = catalog_get(c, i);
+	symbols_table_head(&t, "Id Bits Build-id Symbols Lines Bytes Path");
+	for (size_t i = 0; i < catalog_n(call->catalog); i++) {
+		struct catalog_entry e = catalog_get(call->catalog, i);
 
-		if (is_asked_for(call, &e))
-			print_entry(&t, &e);
+		if (!is_asked_for(call, &e))
+			continue;
+		table_row(&t, TABLE_STYLE_PLAIN);
+		symbols_table_entry(&t, &e);
+		table_number(&t, e.bytes);
+		table_cell(&t, e.path);
 	}
-	table_print(&t, false, stdout);
-	table_release(&t);
+	symbols_table_end(&t, true);
 }
 
-static void json_entry(struct json *j, const struct catalog_entry *e)
-{
-	struct buf b = {0};
-
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "id", e->id);
-	symbols_json_text(j, "path", e->path);
-	symbols_json_text(j, "base_name", e->base_name);
-	if (e->bits)
-		json_u64(j, "bits", e->bits);
-	else
-		json_null(j, "bits");
-	json_string(j, "machine", e->machine ? symbols_machine(e->machine, &b) : NULL);
-	symbols_json_hex(j, "build_id", e->build_id);
-	json_u64(j, "symbols", e->n_symbols);
-	json_u64(j, "lines", e->n_rows);
-	json_u64(j, "bytes", e->bytes);
-	json_object_end(j);
-	buf_release(&b);
-}
-
-static void list_json(const struct symbols_call *call, const struct catalog *c)
+static void list_json(const struct symbols_call *call)
 {
 	struct json j;
 
@@ -92,21 +50,25 @@ static void list_json(const struct symbols_call *call, const struct catalog *c)
 	json_string(&j, "catalog", call->catalog_path);
 	json_newline(&j);
 	json_array_begin(&j, "rows");
-	for (size_t i = 0; i < catalog_n(c); i++) {
-		struct catalog_entry e = catalog_get(c, i);
+	for (size_t i = 0; i < catalog_n(call->catalog); i++) {
+		struct catalog_entry e = catalog_get(call->catalog, i);
 
-		if (is_asked_for(call, &e))
-			json_entry(&j, &e);
+		if (!is_asked_for(call, &e))
+			continue;
+		json_newline(&j);
+		json_object_begin(&j, NULL);
+		symbols_json_entry(&j, &e);
+		json_object_end(&j);
 	}
 	json_array_end(&j);
 	symbols_json_end(&j);
 }
 
 /* 0 when some image is asked for, or none by name. */
-static int check_names(const struct symbols_call *call, const struct catalog *c, struct err *err)
+static int check_names(const struct symbols_call *call, struct err *err)
 {
-	for (size_t i = 0; call->n_operands && i < catalog_n(c); i++) {
-		struct catalog_entry e = catalog_get(c, i);
+	for (size_t i = 0; call->n_operands && i < catalog_n(call->catalog); i++) {
+		struct catalog_entry e = catalog_get(call->catalog, i);
 
 		if (is_asked_for(call, &e))
 			return 0;
@@ -117,20 +79,17 @@ static int check_names(const struct symbols_call *call, const struct catalog *c,
 		call->operands[0]);
 }
 
-int symbols_list(const struct symbols_call *call)
+int symbols_list(const struct symbols_call *call, struct err *err)
 {
-	struct catalog *c = NULL;
-	struct err err = {0};
-	int rc = symbols_catalog_open(call, &c, &err);
+	int rc = check_names(call, err);
 
-	if (rc == 0)
-		rc = check_names(call, c, &err);
-	if (rc == 0 && call->args->json)
-		list_json(call, c);
-	else if (rc == 0)
-		list_text(call, c);
-	catalog_close(c);
-	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+	if (rc < 0)
+		return rc;
+	if (call->args->json)
+		list_json(call);
+	else
+		list_text(call);
+	return STATUS_DONE;
 }
 
 /* --- remove --- */
@@ -140,17 +99,17 @@ struct removal {
 	char *path;
 };
 
-static int choose_removals(const struct symbols_call *call, const struct catalog *c,
-	struct removal *removals, size_t *n, struct err *err)
+static int choose_removals(
+	const struct symbols_call *call, struct removal *removals, size_t *n, struct err *err)
 {
 	for (size_t i = 0; i < call->n_operands; i++) {
 		struct catalog_entry e;
 		size_t image, k = 0;
-		int rc = symbols_catalog_choose(c, call->operands[i], &image, err);
+		int rc = symbols_catalog_choose(call->catalog, call->operands[i], &image, err);
 
 		if (rc < 0)
 			return rc;
-		e = catalog_get(c, image);
+		e = catalog_get(call->catalog, image);
 		while (k < *n && strcmp(removals[k].id, e.id))
 			k++;
 		if (k < *n)
@@ -186,52 +145,46 @@ static void print_removals(
 }
 
 /* All or nothing: one image that cannot be found keeps the others. */
-int symbols_remove(const struct symbols_call *call)
+int symbols_remove(const struct symbols_call *call, struct err *err)
 {
 	struct removal *removals = mem_calloc(call->n_operands, sizeof(*removals));
 	const char **ids = mem_calloc(call->n_operands, sizeof(*ids));
-	struct catalog *c = NULL;
-	struct err err = {0};
 	size_t n = 0;
-	int rc = symbols_catalog_open(call, &c, &err);
+	int rc = choose_removals(call, removals, &n, err);
 
-	if (rc == 0)
-		rc = choose_removals(call, c, removals, &n, &err);
 	for (size_t i = 0; i < n; i++)
 		ids[i] = removals[i].id;
 	if (rc == 0)
 		rc = catalog_apply(call->catalog_path,
-			&(struct catalog_change){.remove = ids, .n_remove = n}, &err);
+			&(struct catalog_change){.remove = ids, .n_remove = n}, err);
 	if (rc == 0)
 		print_removals(call, removals, n);
 	for (size_t i = 0; i < n; i++)
 		free(removals[i].path);
 	free(removals);
 	free(ids);
-	catalog_close(c);
-	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+	return rc;
 }
 
 /* --- compact --- */
 
-int symbols_compact(const struct symbols_call *call)
+int symbols_compact(const struct symbols_call *call, struct err *err)
 {
 	struct catalog_stats before = {0}, after = {0};
 	struct catalog *c = NULL;
-	struct err err = {0};
 	struct json j;
-	int rc = symbols_catalog_open(call, &c, &err);
+	int rc = symbols_catalog_open(call, &c, err);
 
 	if (rc == 0) {
 		before = catalog_stats(c);
 		catalog_close(c);
 		c = NULL;
-		rc = catalog_compact(call->catalog_path, &err);
+		rc = catalog_compact(call->catalog_path, err);
 	}
 	if (rc == 0)
-		rc = catalog_open(&c, call->catalog_path, &err);
+		rc = catalog_open(&c, call->catalog_path, err);
 	if (rc < 0)
-		return command_fail(&err);
+		return rc;
 	after = catalog_stats(c);
 	catalog_close(c);
 	if (call->args->json) {
@@ -276,9 +229,9 @@ static int count_kinds(const struct catalog *c, struct kind_count *counts, struc
 	return 0;
 }
 
-static void stats_text(
-	const struct symbols_call *call, const struct catalog *c, const struct kind_count *counts)
+static void stats_text(const struct symbols_call *call, const struct kind_count *counts)
 {
+	const struct catalog *c = call->catalog;
 	struct catalog_stats s = catalog_stats(c);
 	struct table t = {0};
 	const char *key, *value;
@@ -296,11 +249,7 @@ static void stats_text(
 	printf("  %-11s %" PRIu64 "\n", "images", s.n_images);
 	printf("  %-11s %" PRIu64 "\n", "symbols", s.n_symbols);
 	printf("  %-11s %" PRIu64 "\n\n", "lines", s.n_rows);
-	table_row(&t, TABLE_STYLE_STRONG);
-	table_cell(&t, "Number");
-	table_cell(&t, "Offered");
-	table_cell(&t, "Accepted");
-	table_cell(&t, "Source");
+	symbols_table_head(&t, "Number Offered Accepted Source");
 	for (size_t kind = 1; kind < SYMBOL_N_SOURCES; kind++) {
 		if (!counts[kind].n_sources)
 			continue;
@@ -310,13 +259,12 @@ static void stats_text(
 		table_number(&t, counts[kind].n_accepted);
 		table_cell(&t, symbol_source_name((enum symbol_source)kind));
 	}
-	table_print(&t, false, stdout);
-	table_release(&t);
+	symbols_table_end(&t, true);
 }
 
-static void stats_json(
-	const struct symbols_call *call, const struct catalog *c, const struct kind_count *counts)
+static void stats_json(const struct symbols_call *call, const struct kind_count *counts)
 {
+	const struct catalog *c = call->catalog;
 	struct catalog_stats s = catalog_stats(c);
 	const char *key, *value;
 	struct json j;
@@ -350,19 +298,16 @@ static void stats_json(
 	symbols_json_end(&j);
 }
 
-int symbols_stats(const struct symbols_call *call)
+int symbols_stats(const struct symbols_call *call, struct err *err)
 {
 	struct kind_count counts[SYMBOL_N_SOURCES] = {0};
-	struct catalog *c = NULL;
-	struct err err = {0};
-	int rc = symbols_catalog_open(call, &c, &err);
+	int rc = count_kinds(call->catalog, counts, err);
 
-	if (rc == 0)
-		rc = count_kinds(c, counts, &err);
-	if (rc == 0 && call->args->json)
-		stats_json(call, c, counts);
-	else if (rc == 0)
-		stats_text(call, c, counts);
-	catalog_close(c);
-	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+	if (rc < 0)
+		return rc;
+	if (call->args->json)
+		stats_json(call, counts);
+	else
+		stats_text(call, counts);
+	return STATUS_DONE;
 }

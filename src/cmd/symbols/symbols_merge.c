@@ -8,12 +8,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/report/table.h"
 #include "cmd/symbols/symbols_verbs.h"
 #include "symbols/catalog/merge.h"
 
@@ -99,21 +97,16 @@ static char *made_from(const struct symbols_call *call)
 	return text;
 }
 
+/* What catalogs do not say of themselves (catalog_fact()). */
 static void facts_of_this_system(struct facts *f, const struct symbols_call *call)
 {
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	struct utsname system;
 	char *end, when[64];
 	struct tm tm;
 	time_t t;
 
-	facts_add(f, "made_by", mem_strdup("weir " WEIR_VERSION));
 	facts_add(f, "made_from", made_from(call));
-	if (uname(&system) == 0)
-		facts_add(f, "made_on",
-			mem_printf("%s %s %s", system.sysname, system.release, system.machine));
 	facts_add(f, "cpus", mem_printf("%ld", sysconf(_SC_NPROCESSORS_ONLN)));
-	facts_add(f, "page_bytes", mem_printf("%ld", sysconf(_SC_PAGESIZE)));
 	if (!epoch || !*epoch)
 		return;
 	t = (time_t)strtoll(epoch, &end, 10);
@@ -240,63 +233,35 @@ static const char *state_of(const struct merge_work *w, const char *id)
 	return is_in_base(w, id) ? "changed" : "new";
 }
 
-static void print_image(struct table *t, const struct merge_work *w, struct catalog_image *image)
+static void print_entry(
+	struct table *t, const char *state, const struct catalog_entry *e, const char *sources)
 {
-	const struct image_identity *id = catalog_image_identity(image);
-	struct buf b = {0};
-
 	table_row(t, TABLE_STYLE_PLAIN);
-	table_cell(t, state_of(w, catalog_image_id(image)));
-	table_cell(t, catalog_image_id(image));
-	if (id->bits)
-		table_number(t, id->bits);
-	else
-		table_cell(t, ".");
-	table_cell(t, symbols_short_hex(symbols_build_id(image), &b));
-	table_number(t, catalog_image_n_symbols(image));
-	table_number(t, catalog_image_n_rows(image));
-	table_cell(t, symbols_source_kinds(image, &b));
-	table_cell(t, id->path ? id->path : "");
-	buf_release(&b);
-}
-
-static void print_known(struct table *t, const struct merge_work *w, const char *image_id)
-{
-	struct catalog_entry e = catalog_get(w->base, symbols_catalog_find_id(w->base, image_id));
-	struct buf b = {0};
-
-	table_row(t, TABLE_STYLE_PLAIN);
-	table_cell(t, "known");
-	table_cell(t, e.id);
-	if (e.bits)
-		table_number(t, e.bits);
-	else
-		table_cell(t, ".");
-	table_cell(t, symbols_short_hex(e.build_id, &b));
-	table_number(t, e.n_symbols);
-	table_number(t, e.n_rows);
-	table_cell(t, ".");
-	table_cell(t, e.path);
-	buf_release(&b);
+	table_cell(t, state);
+	symbols_table_entry(t, e);
+	table_cell(t, sources);
+	table_cell(t, e->path);
 }
 
 static void print_images(const struct merge_work *w)
 {
-	static const char *const head[] = {
-		"State", "Id", "Bits", "Build-id", "Symbols", "Lines", "Sources", "Path"};
 	struct table t = {.left_columns = 0x4b};
+	struct catalog_entry e;
+	struct buf b = {0};
 
-	table_row(&t, TABLE_STYLE_STRONG);
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		table_cell(&t, head[i]);
-	for (size_t i = 0; i < w->images.n; i++)
-		print_image(&t, w, w->images.v[i]);
+	symbols_table_head(&t, "State Id Bits Build-id Symbols Lines Sources Path");
+	for (size_t i = 0; i < w->images.n; i++) {
+		e = catalog_image_entry(w->images.v[i]);
+		print_entry(&t, state_of(w, e.id), &e, symbols_source_kinds(w->images.v[i], &b));
+	}
 	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++)
-		if (is_known_image(w, i))
-			print_known(&t, w, merge_get_outcome(w->merge, i).image_id);
-	if (t.n_rows > 1)
-		table_print(&t, false, stdout);
-	table_release(&t);
+		if (is_known_image(w, i)) {
+			e = catalog_get(w->base, symbols_catalog_find_id(w->base,
+							 merge_get_outcome(w->merge, i).image_id));
+			print_entry(&t, "known", &e, ".");
+		}
+	symbols_table_end(&t, t.n_rows > 1);
+	buf_release(&b);
 }
 
 static bool is_refusal(const struct merge_outcome *o)
@@ -360,10 +325,12 @@ static void print_json(const struct merge_work *w, const char *path)
 	json_newline(&j);
 	json_array_begin(&j, "rows");
 	for (size_t i = 0; i < w->images.n; i++) {
+		struct catalog_entry e = catalog_image_entry(w->images.v[i]);
+
 		json_newline(&j);
 		json_object_begin(&j, NULL);
-		json_string(&j, "state", state_of(w, catalog_image_id(w->images.v[i])));
-		symbols_json_image(&j, w->images.v[i]);
+		json_string(&j, "state", state_of(w, e.id));
+		symbols_json_entry(&j, &e);
 		symbols_json_sources(&j, "sources", w->images.v[i]);
 		json_object_end(&j);
 	}
@@ -397,42 +364,9 @@ static int finish(const struct merge_work *w, const char *path)
 	return command_fail(&err);
 }
 
-static int write_new(const struct merge_work *w, const char *path, struct err *err)
-{
-	struct facts facts = {0};
-	struct span *spans;
-	struct catalog_change change = change_of(w, &spans);
-	int rc;
-
-	facts_of_this_system(&facts, w->call);
-	change.facts = facts.pairs;
-	change.n_facts = facts.n;
-	rc = catalog_write_new(path, &change, err);
-	facts_release(&facts);
-	free(spans);
-	return rc;
-}
-
-int symbols_merge(const struct symbols_call *call)
-{
-	struct merge_work w = {.call = call};
-	struct err err = {0};
-	int status, rc;
-
-	if (!call->args->output)
-		return options_usage_error(
-			call->command, "merge needs -o FILE (add has a default)");
-	if (!n_inputs(call))
-		return options_usage_error(call->command, "merge needs a path, --pid or --kernel");
-	rc = run_merge(&w, &err);
-	if (rc == 0 && w.images.n)
-		rc = write_new(&w, call->args->output, &err);
-	status = rc < 0 ? command_fail(&err) : finish(&w, call->args->output);
-	work_release(&w);
-	return status;
-}
-
-static int apply(const struct merge_work *w, const char *path, struct err *err)
+/* A file of its own, or a change of the one that is there. */
+static int write_images(
+	const struct merge_work *w, const char *path, bool is_new, struct err *err)
 {
 	struct facts facts = {0};
 	struct span *spans;
@@ -444,12 +378,30 @@ static int apply(const struct merge_work *w, const char *path, struct err *err)
 		change.facts = facts.pairs;
 		change.n_facts = facts.n;
 	}
-	change.has_base = true;
+	change.has_base = !is_new;
 	change.base_generation = w->base ? catalog_stats(w->base).generation : 0;
-	rc = catalog_apply(path, &change, err);
+	rc = is_new ? catalog_write_new(path, &change, err) : catalog_apply(path, &change, err);
 	facts_release(&facts);
 	free(spans);
 	return rc;
+}
+
+int symbols_merge(const struct symbols_call *call, struct err *err)
+{
+	struct merge_work w = {.call = call};
+	int status, rc;
+
+	if (!call->args->output)
+		return options_usage_error(
+			call->command, "merge needs -o FILE (add has a default)");
+	if (!n_inputs(call))
+		return options_usage_error(call->command, "merge needs a path, --pid or --kernel");
+	rc = run_merge(&w, err);
+	if (rc == 0 && w.images.n)
+		rc = write_images(&w, call->args->output, true, err);
+	status = rc < 0 ? rc : finish(&w, call->args->output);
+	work_release(&w);
+	return status;
 }
 
 static int add_once(struct merge_work *w, const char *path, struct err *err)
@@ -463,30 +415,29 @@ static int add_once(struct merge_work *w, const char *path, struct err *err)
 	if (rc == 0)
 		rc = run_merge(w, err);
 	if (rc == 0 && w->images.n)
-		rc = apply(w, path, err);
+		rc = write_images(w, path, false, err);
 	return rc;
 }
 
-int symbols_add(const struct symbols_call *call)
+int symbols_add(const struct symbols_call *call, struct err *err)
 {
 	struct merge_work w = {.call = call};
-	struct err err = {0};
 	const char *path;
 	int status, rc;
 
 	if (!n_inputs(call))
 		return options_usage_error(call->command, "add needs a path, --pid or --kernel");
-	rc = symbols_catalog_path(call, &path, &err);
+	rc = symbols_catalog_path(call, &path, err);
 	if (rc == 0)
-		rc = add_once(&w, path, &err);
+		rc = add_once(&w, path, err);
 	/* What joins an image must join the image that is there, so another writer's change is
 	 * looked at before ours is made. */
 	for (int i = 0; rc == ERR_CHANGED && i < ADD_TRIES_MAX; i++) {
 		work_release(&w);
 		w = (struct merge_work){.call = call};
-		rc = add_once(&w, path, &err);
+		rc = add_once(&w, path, err);
 	}
-	status = rc < 0 ? command_fail(&err) : finish(&w, path);
+	status = rc < 0 ? rc : finish(&w, path);
 	work_release(&w);
 	return status;
 }

@@ -176,24 +176,18 @@ static size_t ensure_kernel_target(struct resolve *r, struct process_maps *maps)
 	return maps->kernel_target;
 }
 
-static void place_in_file(struct resolve *r, const struct process_maps *maps,
+/* In a file or in the vdso, which is linked to address 0. */
+static void place_in_image(struct resolve *r, const struct process_maps *maps,
 	struct resolve_query *q, struct place_mapping *m)
 {
-	ensure_file_target(r, maps, m);
+	if (m->at.path[0] == '/')
+		ensure_file_target(r, maps, m);
+	else
+		ensure_vdso_target(r, maps, m);
 	if (m->target == RESOLVE_NO_TARGET)
 		resolve_query_refuse(q, "%s", m->refusal);
 	else
 		resolve_query_place(r, q, m->target, q->addr - m->at.start + m->base.v);
-}
-
-static void place_in_vdso(struct resolve *r, const struct process_maps *maps,
-	struct resolve_query *q, struct place_mapping *m)
-{
-	ensure_vdso_target(r, maps, m);
-	if (m->target == RESOLVE_NO_TARGET)
-		resolve_query_refuse(q, "%s", m->refusal);
-	else /* it is linked to address 0 */
-		resolve_query_place(r, q, m->target, q->addr - m->at.start);
 }
 
 static void place_query(struct resolve *r, struct process_maps *maps, struct resolve_query *q)
@@ -207,10 +201,9 @@ static void place_query(struct resolve *r, struct process_maps *maps, struct res
 		resolve_query_place(r, q, ensure_kernel_target(r, maps), q->addr);
 	else if (!m)
 		resolve_query_refuse(q, "nothing is mapped there in process %d", maps->pid);
-	else if (path[0] == '/' && strncmp(path, "/memfd:", 7) && strncmp(path, "/dev/zero", 9))
-		place_in_file(r, maps, q, m);
-	else if (!strcmp(path, "[vdso]"))
-		place_in_vdso(r, maps, q, m);
+	else if (!strcmp(path, "[vdso]") ||
+		 (path[0] == '/' && strncmp(path, "/memfd:", 7) && strncmp(path, "/dev/zero", 9)))
+		place_in_image(r, maps, q, m);
 	else if (m->at.prot & PROT_EXEC)
 		resolve_query_place(r, q, ensure_jit_target(r, maps), q->addr);
 	else

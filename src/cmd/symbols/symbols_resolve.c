@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/sort.h"
 #include "symbols/catalog/image_make.h"
 
 #define LINE_BYTES_MAX 4096 /* of standard input */
@@ -164,13 +165,6 @@ size_t resolve_add_file_target(
 	return target;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void search_target(struct resolve *r, struct resolve_target *t)
 {
 	struct symbols_search search = {
@@ -266,8 +260,7 @@ static void find_symbols_of_targets(struct resolve *r)
 	for (size_t i = 0; i < r->targets.n; i++) {
 		struct resolve_target *t = &r->targets.v[i];
 
-		if (t->addrs.n)
-			qsort(t->addrs.v, t->addrs.n, sizeof(*t->addrs.v), by_number);
+		sort_u64(t->addrs.v, t->addrs.n);
 		if (t->is_named)
 			open_named_target(r, t);
 		else if (t->has_identity)
@@ -368,11 +361,10 @@ static void resolve_release(struct resolve *r)
 	catalog_close(r->catalog);
 }
 
-int symbols_resolve(const struct symbols_call *call)
+int symbols_resolve(const struct symbols_call *call, struct err *err)
 {
 	const struct symbols_arguments *args = call->args;
 	struct resolve r = {.call = call};
-	struct err err = {0};
 	int status, rc;
 
 	if ((args->image != NULL) + (args->trace != NULL) + (args->pid != SYMBOLS_NUMBER_ABSENT) !=
@@ -384,14 +376,14 @@ int symbols_resolve(const struct symbols_call *call)
 		resolve_release(&r);
 		return status;
 	}
-	rc = symbols_catalog_open_if_any(call, &r.catalog, &err);
+	rc = symbols_catalog_open_if_any(call, &r.catalog, err);
 	if (rc == 0)
-		rc = place(&r, &err);
+		rc = place(&r, err);
 	if (rc == 0) {
 		find_symbols_of_targets(&r);
 		status = resolve_print(&r) ? STATUS_LOSSES : STATUS_DONE;
 	} else {
-		status = command_fail(&err);
+		status = command_fail(err);
 	}
 	resolve_release(&r);
 	return status;

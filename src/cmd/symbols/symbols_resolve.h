@@ -12,7 +12,7 @@
 #include "cmd/symbols/symbols_verbs.h"
 #include "symbols/catalog/find_symbols.h"
 #include "symbols/catalog/merge.h"
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 #define RESOLVE_NO_TARGET SIZE_MAX
 
@@ -83,14 +83,8 @@ int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
 void resolve_trace_release(struct resolve *r);
 
 /* One answer; texts live until the targets or the reader are released. */
-struct resolve_level {
-	const char *name, *linkage_name; /* NULL = not known */
-	const char *file;
-	uint32_t line; /* 0 = not known */
-	bool is_inline;
-};
 struct resolve_answer {
-	struct resolve_level levels[SYMBOL_LEVELS_MAX]; /* innermost first */
+	struct catalog_level levels[SYMBOL_LEVELS_MAX]; /* innermost first */
 	size_t n_levels;
 	const char *symbol; /* the outermost name; NULL = none */
 	uint64_t offset;    /* from its start */

@@ -7,21 +7,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "cmd/report/table.h"
 #include "cmd/symbols/symbols_verbs.h"
-
-static const char *kind_name(enum image_kind kind)
-{
-	static const char *const names[] = {
-		[IMAGE_KIND_ELF] = "elf",
-		[IMAGE_KIND_KERNEL] = "kernel",
-		[IMAGE_KIND_VDSO] = "vdso",
-		[IMAGE_KIND_JIT] = "jit",
-		[IMAGE_KIND_OTHER] = "other",
-	};
-
-	return kind >= IMAGE_KIND_ELF && kind <= IMAGE_KIND_OTHER ? names[kind] : "?";
-}
 
 static size_t n_symbols_shown(const struct symbols_call *call, const struct catalog_image *image)
 {
@@ -52,10 +38,10 @@ static void print_identity(struct catalog_image *image)
 
 	print_line("Image", catalog_image_id(image));
 	print_line("Path", id->path);
-	print_line("Kind", kind_name(id->kind));
+	print_line("Kind", image_kind_name(id->kind));
 	if (id->machine)
 		printf("%-14s %s, %u bit\n", "Machine", symbols_machine(id->machine, &b), id->bits);
-	print_line("Build-id", symbols_hex(symbols_build_id(image), &b));
+	print_line("Build-id", symbols_hex((struct span){id->build_id, id->build_id_n}, &b));
 	print_hex("Content-hash", id->content_hash);
 	print_hex("Debuglink-crc", id->debuglink_crc);
 	print_hex("File-crc", id->file_crc);
@@ -71,21 +57,18 @@ static void print_identity(struct catalog_image *image)
 	buf_release(&b);
 }
 
-static void begin_table(struct table *t, const char *const *head, size_t n)
+static void begin_table(struct table *t, const char *heads)
 {
 	table_line(t, "");
-	table_row(t, TABLE_STYLE_STRONG);
-	for (size_t i = 0; i < n; i++)
-		table_cell(t, head[i]);
+	symbols_table_head(t, heads);
 }
 
 static void print_segments(struct catalog_image *image)
 {
-	static const char *const head[] = {"Segment", "Offset", "Bytes", "Memory", "Flags"};
 	const struct image_identity *id = catalog_image_identity(image);
 	struct table t = {0};
 
-	begin_table(&t, head, sizeof(head) / sizeof(head[0]));
+	begin_table(&t, "Segment Offset Bytes Memory Flags");
 	for (size_t i = 0; i < id->n_segments; i++) {
 		const struct image_segment *s = &id->segments[i];
 
@@ -97,17 +80,14 @@ static void print_segments(struct catalog_image *image)
 		table_cellf(&t, "%s%s%s", s->flags & PF_R ? "r" : "-", s->flags & PF_W ? "w" : "-",
 			s->flags & PF_X ? "x" : "-");
 	}
-	if (id->n_segments)
-		table_print(&t, false, stdout);
-	table_release(&t);
+	symbols_table_end(&t, id->n_segments);
 }
 
 static void print_sections(struct catalog_image *image)
 {
-	static const char *const head[] = {"Section", "Bytes", "Flags", "Name"};
 	struct table t = {.left_columns = 0x4};
 
-	begin_table(&t, head, sizeof(head) / sizeof(head[0]));
+	begin_table(&t, "Section Bytes Flags Name");
 	for (size_t i = 0; i < catalog_image_n_sections(image); i++) {
 		struct catalog_section s = catalog_image_section(image, i);
 
@@ -118,18 +98,14 @@ static void print_sections(struct catalog_image *image)
 			s.flags & SHF_WRITE ? "w" : "-", s.flags & SHF_EXECINSTR ? "x" : "-");
 		table_cell(&t, s.name);
 	}
-	if (catalog_image_n_sections(image))
-		table_print(&t, false, stdout);
-	table_release(&t);
+	symbols_table_end(&t, catalog_image_n_sections(image));
 }
 
 static void print_sources(struct catalog_image *image)
 {
-	static const char *const head[] = {
-		"Source", "Offered", "Accepted", "Path", "Identity", "Verdict"};
 	struct table t = {.left_columns = 0x19};
 
-	begin_table(&t, head, sizeof(head) / sizeof(head[0]));
+	begin_table(&t, "Source Offered Accepted Path Identity Verdict");
 	for (size_t i = 0; i < catalog_image_n_sources(image); i++) {
 		struct catalog_source s = catalog_image_source(image, i);
 
@@ -141,17 +117,15 @@ static void print_sources(struct catalog_image *image)
 		table_cell(&t, s.identity && *s.identity ? s.identity : ".");
 		table_cell(&t, s.verdict && *s.verdict ? s.verdict : ".");
 	}
-	table_print(&t, false, stdout);
-	table_release(&t);
+	symbols_table_end(&t, true);
 }
 
 static void print_symbols(struct catalog_image *image, size_t n)
 {
-	static const char *const head[] = {"Address", "Size", "Source", "Name"};
 	struct table t = {.left_columns = 0x4};
 	struct buf name = {0};
 
-	begin_table(&t, head, sizeof(head) / sizeof(head[0]));
+	begin_table(&t, "Address Size Source Name");
 	for (size_t i = 0; i < n; i++) {
 		struct catalog_symbol s = catalog_image_symbol(image, i);
 
@@ -166,8 +140,7 @@ static void print_symbols(struct catalog_image *image, size_t n)
 				catalog_image_alias(image, s.first_alias + k));
 		table_cell(&t, buf_text(&name));
 	}
-	table_print(&t, false, stdout);
-	table_release(&t);
+	symbols_table_end(&t, true);
 	buf_release(&name);
 }
 
@@ -185,18 +158,10 @@ static void show_text(const struct symbols_call *call, struct catalog_image *ima
 		print_symbols(image, n_symbols_shown(call, image));
 }
 
-static void json_number_or_null(struct json *j, const char *key, uint64_t value)
-{
-	if (value)
-		json_u64(j, key, value);
-	else
-		json_null(j, key);
-}
-
 static void json_hex_or_null(struct json *j, const char *key, uint64_t value)
 {
 	if (value)
-		symbols_json_address(j, key, value);
+		json_address(j, key, value);
 	else
 		json_null(j, key);
 }
@@ -204,24 +169,25 @@ static void json_hex_or_null(struct json *j, const char *key, uint64_t value)
 static void json_identity(struct json *j, struct catalog_image *image)
 {
 	const struct image_identity *id = catalog_image_identity(image);
+	const struct catalog_entry entry = catalog_image_entry(image);
 
-	symbols_json_image(j, image);
+	symbols_json_entry(j, &entry);
 	json_u64(j, "sites", catalog_image_n_sites(image));
-	json_string(j, "image_kind", kind_name(id->kind));
+	json_string(j, "image_kind", image_kind_name(id->kind));
 	json_hex_or_null(j, "content_hash", id->content_hash);
 	json_hex_or_null(j, "debuglink_crc", id->debuglink_crc);
 	json_hex_or_null(j, "file_crc", id->file_crc);
-	json_number_or_null(j, "file_bytes", id->file_bytes);
-	json_number_or_null(j, "mtime_ns", id->mtime_ns);
-	json_number_or_null(j, "pid", id->pid);
+	json_u64_if(j, "file_bytes", id->file_bytes, id->file_bytes);
+	json_u64_if(j, "mtime_ns", id->mtime_ns, id->mtime_ns);
+	json_u64_if(j, "pid", id->pid, id->pid);
 	json_array_begin(j, "segments");
 	for (size_t i = 0; i < id->n_segments; i++) {
 		const struct image_segment *s = &id->segments[i];
 
 		json_object_begin(j, NULL);
 		symbols_json_text(j, "name", s->name);
-		symbols_json_address(j, "address", s->addr);
-		symbols_json_address(j, "offset", s->offset);
+		json_address(j, "address", s->addr);
+		json_address(j, "offset", s->offset);
 		json_u64(j, "file_bytes", s->file_bytes);
 		json_u64(j, "memory_bytes", s->mem_bytes);
 		json_u64(j, "flags", s->flags);
@@ -238,7 +204,7 @@ static void json_sections(struct json *j, struct catalog_image *image)
 
 		json_object_begin(j, NULL);
 		json_string(j, "name", s.name);
-		symbols_json_address(j, "address", s.addr);
+		json_address(j, "address", s.addr);
 		json_u64(j, "bytes", s.bytes);
 		json_u64(j, "flags", s.flags);
 		json_object_end(j);
@@ -252,7 +218,7 @@ static void json_symbol(struct json *j, struct catalog_image *image, size_t i)
 
 	json_newline(j);
 	json_object_begin(j, NULL);
-	symbols_json_address(j, "address", s.start);
+	json_address(j, "address", s.start);
 	json_u64(j, "size", s.size);
 	json_string(j, "name", s.name);
 	json_string(j, "linkage_name", s.linkage_name);
@@ -300,23 +266,20 @@ static void show_json(const struct symbols_call *call, struct catalog_image *ima
 	symbols_json_end(&j);
 }
 
-int symbols_show(const struct symbols_call *call)
+int symbols_show(const struct symbols_call *call, struct err *err)
 {
-	struct catalog_image *image = NULL;
-	struct catalog *c = NULL;
-	struct err err = {0};
+	struct catalog_image *image;
 	size_t i = 0;
-	int rc = symbols_catalog_open(call, &c, &err);
+	int rc = symbols_catalog_choose(call->catalog, call->operands[0], &i, err);
 
 	if (rc == 0)
-		rc = symbols_catalog_choose(c, call->operands[0], &i, &err);
-	if (rc == 0)
-		rc = catalog_open_image(c, i, &image, &err);
-	if (rc == 0 && call->args->json)
+		rc = catalog_open_image(call->catalog, i, &image, err);
+	if (rc < 0)
+		return rc;
+	if (call->args->json)
 		show_json(call, image);
-	else if (rc == 0)
+	else
 		show_text(call, image);
 	catalog_image_close(image);
-	catalog_close(c);
-	return rc < 0 ? command_fail(&err) : STATUS_DONE;
+	return STATUS_DONE;
 }

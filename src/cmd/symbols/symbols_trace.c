@@ -31,22 +31,6 @@ struct frame_index {
 
 /* --- places --- */
 
-/* Times are told from the first record, as in reports. */
-static int read_start(struct resolve *r, struct err *err)
-{
-	struct trace_cursor *cursor;
-	struct trace_record record;
-	int rc = trace_cursor_open(&cursor, r->reader, TRACE_ALL_STREAMS, 0, UINT64_MAX, err);
-
-	if (rc < 0)
-		return rc;
-	while ((rc = trace_cursor_next(cursor, &record, err)) < 0)
-		;
-	r->trace_start = rc > 0 ? record.time : 0;
-	trace_cursor_close(cursor);
-	return 0;
-}
-
 /* Processes are known by their threads and, where nothing of them ran, by their modules. */
 static bool has_process(const struct resolve *r, uint32_t pid)
 {
@@ -131,7 +115,7 @@ int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
 		fprintf(stderr, "weir: '%s': %" PRIu64 " module records could not be used\n", path,
 			module_map_n_lost(r->modules));
 	if (rc == 0)
-		rc = read_start(r, err);
+		r->trace_start = trace_reader_start(r->reader);
 	for (size_t i = 0; rc == 0 && i < r->queries.n; i++) {
 		struct resolve_query *q = &r->queries.v[i];
 
@@ -154,9 +138,7 @@ void resolve_trace_release(struct resolve *r)
 	if (r->frames)
 		vec_release(&r->frames->keys);
 	free(r->frames);
-	for (size_t i = 0; i < r->names.n; i++)
-		free(r->names.v[i]);
-	vec_release(&r->names);
+	vec_release_all(&r->names);
 	if (r->reader && trace_reader_n_damaged_functions(r->reader, &damaged))
 		fprintf(stderr, "weir: %s\n", damaged);
 	module_map_free(r->modules);
@@ -189,8 +171,7 @@ static struct frame_index *frame_index_new(const struct trace_reader *reader)
 			vec_push(&index->keys,
 				((struct frame_key){f->image, f->is_caller, f->addr, id}));
 	}
-	if (index->keys.n)
-		qsort(index->keys.v, index->keys.n, sizeof(*index->keys.v), compare_keys);
+	vec_sort(&index->keys, compare_keys);
 	return index;
 }
 
@@ -229,7 +210,7 @@ static void answer_by_frame(struct resolve *r, const struct resolve_query *q, ui
 	uint64_t start = f->addr - outer->offset;
 
 	for (uint32_t i = 0; i < s->n_levels && i < SYMBOL_LEVELS_MAX; i++)
-		answer->levels[answer->n_levels++] = (struct resolve_level){
+		answer->levels[answer->n_levels++] = (struct catalog_level){
 			.name = trace_reader_string(r->reader, s->levels[i].name),
 			.file = s->levels[i].file
 					? trace_reader_string(r->reader, s->levels[i].file)
@@ -250,7 +231,7 @@ static void answer_by_function(struct resolve *r, const struct resolve_query *q,
 
 	vec_push(&r->names, name);
 	answer->levels[answer->n_levels++] =
-		(struct resolve_level){.name = name, .linkage_name = linkage_name};
+		(struct catalog_level){.name = name, .linkage_name = linkage_name};
 	answer->symbol = name;
 	answer->has_offset = true;
 	answer->offset = q->place.v - f->start;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The verbs of `weir symbols`: what they share. Each verb is a function that takes the call and
- * returns the exit status; the list of verbs is in cmd/symbols.c.
+ * returns the exit status, or a negative code with the sentence in `err`; the list of verbs is in
+ * symbols.c.
  */
 #ifndef WEIR_CMD_SYMBOLS_SYMBOLS_VERBS_H
 #define WEIR_CMD_SYMBOLS_SYMBOLS_VERBS_H
@@ -15,6 +16,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cmd/options.h"
+#include "cmd/report/table.h"
 #include "symbols/catalog/catalog.h"
 
 #define SYMBOLS_NUMBER_ABSENT UINT64_MAX /* of an option that was not given */
@@ -33,18 +35,20 @@ struct symbols_call {
 	size_t n_operands;
 	/* --catalog, else the user's own; NULL when there is neither. */
 	const char *catalog_path;
+	/* Opened for verbs that only read it; NULL when there is none. */
+	struct catalog *catalog;
 };
 
-int symbols_merge(const struct symbols_call *call);
-int symbols_add(const struct symbols_call *call);
-int symbols_remove(const struct symbols_call *call);
-int symbols_list(const struct symbols_call *call);
-int symbols_show(const struct symbols_call *call);
-int symbols_resolve(const struct symbols_call *call);
-int symbols_verify(const struct symbols_call *call);
-int symbols_diff(const struct symbols_call *call);
-int symbols_compact(const struct symbols_call *call);
-int symbols_stats(const struct symbols_call *call);
+int symbols_merge(const struct symbols_call *call, struct err *err);
+int symbols_add(const struct symbols_call *call, struct err *err);
+int symbols_remove(const struct symbols_call *call, struct err *err);
+int symbols_list(const struct symbols_call *call, struct err *err);
+int symbols_show(const struct symbols_call *call, struct err *err);
+int symbols_resolve(const struct symbols_call *call, struct err *err);
+int symbols_verify(const struct symbols_call *call, struct err *err);
+int symbols_diff(const struct symbols_call *call, struct err *err);
+int symbols_compact(const struct symbols_call *call, struct err *err);
+int symbols_stats(const struct symbols_call *call, struct err *err);
 
 /* --- the catalog (symbols_catalog.c) --- */
 
@@ -75,8 +79,6 @@ int symbols_merge_process(struct merge *merge, pid_t pid, struct err *err);
 unsigned symbols_n_threads(const struct symbols_call *call);
 /* Hexadecimal digits; `to` is replaced. */
 const char *symbols_hex(struct span bytes, struct buf *to);
-/* The first digits of it, enough to tell images apart; "." when it is empty. */
-const char *symbols_short_hex(struct span bytes, struct buf *to);
 /* "x86-64", "i386", ..., "machine 183"; `to` is replaced. */
 const char *symbols_machine(uint16_t machine, struct buf *to);
 /* "symtab+dwarf": the kinds of an image's sources, each once; `to` is replaced. */
@@ -85,14 +87,19 @@ const char *symbols_source_kinds(struct catalog_image *image, struct buf *to);
 /* {"weir": 1, "kind": "symbols", "verb": ...: the caller adds to it and ends it. */
 void symbols_json_begin(struct json *j, const struct symbols_call *call);
 void symbols_json_end(struct json *j);
-/* "0x..." */
-void symbols_json_address(struct json *j, const char *key, uint64_t address);
 /* The text, or null when it is NULL or empty. */
 void symbols_json_text(struct json *j, const char *key, const char *text);
 void symbols_json_hex(struct json *j, const char *key, struct span bytes);
 void symbols_json_sources(struct json *j, const char *key, struct catalog_image *image);
-/* id, path, bits, machine, build_id, symbols, lines: what `list` says of an image. */
-void symbols_json_image(struct json *j, struct catalog_image *image);
-struct span symbols_build_id(const struct catalog_image *image);
+/* id, path, base_name, bits, machine, build_id, symbols, lines, bytes; without a base name neither
+ * that nor bytes. */
+void symbols_json_entry(struct json *j, const struct catalog_entry *e);
+/* The cells Id, Bits, Build-id (its first digits), Symbols, Lines. */
+void symbols_table_entry(struct table *t, const struct catalog_entry *e);
+
+/* Blank separated. */
+void symbols_table_head(struct table *t, const char *names);
+/* Prints it, or not, and releases it. */
+void symbols_table_end(struct table *t, bool is_shown);
 
 #endif

@@ -11,29 +11,15 @@
 #include "cmd/symbols/symbols_verbs.h"
 #include "symbols/catalog/find_symbols.h"
 #include "symbols/kernel_identity.h"
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 struct verification {
 	const struct symbols_call *call;
-	struct catalog *catalog; /* may be NULL */
 	struct trace_reader *reader;
 	bool *is_used;		   /* by image */
 	size_t n_modules, n_exact; /* of the used ELF modules */
 	struct json json;
 };
-
-static const char *kind_of(const struct trace_image *image)
-{
-	static const char *const names[] = {
-		[IMAGE_KIND_ELF] = "elf",
-		[IMAGE_KIND_KERNEL] = "kernel",
-		[IMAGE_KIND_VDSO] = "vdso",
-		[IMAGE_KIND_JIT] = "jit",
-		[IMAGE_KIND_OTHER] = "other",
-	};
-
-	return names[image->kind];
-}
 
 /* Used: a frame is in it, or the address index says that some record was. */
 static int find_used(struct verification *v, struct err *err)
@@ -89,7 +75,7 @@ static void print_module(
 
 	if (v->call->args->quiet && is_well(t, f, recorded))
 		return;
-	printf("%-9s %-6s %s\n", match_rung_name(f->rung), kind_of(t),
+	printf("%-9s %-6s %s\n", match_rung_name(f->rung), image_kind_name(t->kind),
 		trace_reader_string(v->reader, t->path));
 	for (size_t i = 0; i < f->candidates.n; i++)
 		print_candidate(&f->candidates.v[i], word_for(f, i));
@@ -142,16 +128,13 @@ static void json_module(struct verification *v, uint32_t image, const struct sym
 	json_newline(j);
 	json_object_begin(j, NULL);
 	json_string(j, "path", trace_reader_string(v->reader, t->path));
-	json_string(j, "kind", kind_of(t));
+	json_string(j, "kind", image_kind_name(t->kind));
 	symbols_json_hex(j, "build_id", (struct span){t->build_id, t->build_id_n});
 	json_string(j, "match", match_rung_name(f->rung));
 	symbols_json_text(j, "reason", f->reason);
 	symbols_json_text(j, "image", f->catalog_id);
 	json_string(j, "file", f->path);
-	if (f->image)
-		json_u64(j, "symbols", catalog_image_n_symbols(f->image));
-	else
-		json_null(j, "symbols");
+	json_u64_if(j, "symbols", f->image, f->image ? catalog_image_n_symbols(f->image) : 0);
 	json_u64(j, "tied", f->n_tied);
 	json_candidates(j, f);
 	json_recorded(j, v, image);
@@ -174,10 +157,7 @@ static void judge_running_kernel(struct symbols_found *f, const struct image_ide
 		f->rung = c.verdict.rung;
 		free(f->reason);
 		f->reason = mem_printf("%s: %s", c.where, c.verdict.reason);
-		vec_push(&f->candidates, c);
-		memmove(&f->candidates.v[1], &f->candidates.v[0],
-			(f->candidates.n - 1) * sizeof(c));
-		f->candidates.v[0] = c;
+		vec_insert(&f->candidates, 0, c);
 	} else {
 		vec_push(&f->candidates, c);
 	}
@@ -185,7 +165,7 @@ static void judge_running_kernel(struct symbols_found *f, const struct image_ide
 
 static void verify_module(struct verification *v, uint32_t image)
 {
-	struct symbols_search search = {.catalog = v->catalog,
+	struct symbols_search search = {.catalog = v->call->catalog,
 		.no_files = v->call->args->no_search,
 		.n_threads = symbols_n_threads(v->call)};
 	static const uint64_t no_addresses[1];
@@ -215,7 +195,7 @@ static void verify_modules(struct verification *v, const char *path)
 	if (v->call->args->json) {
 		symbols_json_begin(&v->json, v->call);
 		json_string(&v->json, "trace", path);
-		json_string(&v->json, "catalog", v->catalog ? v->call->catalog_path : NULL);
+		json_string(&v->json, "catalog", v->call->catalog ? v->call->catalog_path : NULL);
 		json_newline(&v->json);
 		json_array_begin(&v->json, "rows");
 	}
@@ -234,23 +214,19 @@ static void verify_modules(struct verification *v, const char *path)
 	}
 }
 
-int symbols_verify(const struct symbols_call *call)
+int symbols_verify(const struct symbols_call *call, struct err *err)
 {
 	const char *path = call->n_operands ? call->operands[0] : "trace.weir";
 	struct verification v = {.call = call};
-	struct err err = {0};
-	int rc = symbols_catalog_open_if_any(call, &v.catalog, &err);
+	int rc = open_trace_plain(&v.reader, path, err);
 
 	if (rc == 0)
-		rc = open_trace_plain(&v.reader, path, &err);
-	if (rc == 0)
-		rc = find_used(&v, &err);
+		rc = find_used(&v, err);
 	if (rc == 0)
 		verify_modules(&v, path);
 	free(v.is_used);
 	trace_reader_close(v.reader);
-	catalog_close(v.catalog);
 	if (rc < 0)
-		return command_fail(&err);
+		return rc;
 	return v.n_exact == v.n_modules ? STATUS_DONE : STATUS_LOSSES;
 }

@@ -16,7 +16,7 @@
 #include "probe/points/site_cost.h"
 #include "probe/points/usdt_notes.h"
 #include "symbols/function_pattern.h"
-#include "symbols/source/elf_tables.h"
+#include "symbols/elf_tables.h"
 #include "symbols/symtab.h"
 
 #define SCAN_BYTES_MAX	    (512u << 10) /* of one file, to offer cheaper sites */

@@ -19,7 +19,7 @@
 #include "record/hooks/plan.h"
 #include "record/hooks/wish.h"
 #include "symbols/range_paint.h"
-#include "symbols/source/elf_tables.h"
+#include "symbols/elf_tables.h"
 
 #define JUMP_BYTES	 5 /* e9 and a 32-bit distance */
 #define SHORT_JUMP_BYTES 2

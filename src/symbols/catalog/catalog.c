@@ -23,6 +23,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/map_guard.h"
+#include "base/search.h"
 #include "symbols/catalog/catalog_file.h"
 
 #define ROOT_READS_MAX	 1000
@@ -297,6 +298,20 @@ const char *catalog_find_fact(const struct catalog *c, const char *key)
 	return NULL;
 }
 
+struct catalog_entry catalog_image_entry(const struct catalog_image *image)
+{
+	const struct image_identity *id = catalog_image_identity(image);
+	struct catalog_entry e = {.path = id->path ? id->path : "",
+		.bits = id->bits,
+		.machine = id->machine,
+		.build_id = {id->build_id, id->build_id_n},
+		.n_symbols = catalog_image_n_symbols(image),
+		.n_rows = catalog_image_n_rows(image)};
+
+	memcpy(e.id, catalog_image_id(image), sizeof(e.id));
+	return e;
+}
+
 size_t catalog_n(const struct catalog *c)
 {
 	return c->dir.rows.n;
@@ -309,23 +324,14 @@ struct catalog_entry catalog_get(const struct catalog *c, size_t i)
 
 size_t catalog_find_base(const struct catalog *c, const char *base_name, size_t *first)
 {
-	size_t low = 0, high = c->dir.bases.n;
+	const struct catalog_base *bases = c->dir.bases.v;
+	size_t n = c->dir.bases.n, at = SEARCH(0, n, i, strcmp(bases[i].name, base_name) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int d = strcmp(base_name, c->dir.bases.v[middle].name);
-
-		if (d == 0) {
-			*first = c->dir.bases.v[middle].first;
-			return c->dir.bases.v[middle].n;
-		}
-		if (d < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
 	*first = 0;
-	return 0;
+	if (at == n || strcmp(bases[at].name, base_name))
+		return 0;
+	*first = bases[at].first;
+	return bases[at].n;
 }
 
 size_t catalog_find(const struct catalog *c, const char *id_or_path)

@@ -48,6 +48,8 @@ struct catalog_entry {
 	uint64_t bytes;
 	uint64_t n_symbols, n_rows;
 };
+/* The same of an image, whose texts it borrows; its base name and bytes are not known. */
+struct catalog_entry catalog_image_entry(const struct catalog_image *image);
 size_t catalog_n(const struct catalog *c);
 struct catalog_entry catalog_get(const struct catalog *c, size_t i);
 /* The entries with this base name are [*first, *first + return). O(log n). */

@@ -7,18 +7,13 @@
 
 #include "symbols/catalog/catalog_layout.h"
 
+_Static_assert(sizeof(struct chunk_entry) == CHUNK_ENTRY_BYTES, "an entry is copied as it is");
+
 struct chunk_entry chunk_table_entry(const struct chunk_table *t, size_t i)
 {
-	struct cursor c =
-		cursor_of((struct span){t->entries.p + i * CHUNK_ENTRY_BYTES, CHUNK_ENTRY_BYTES});
 	struct chunk_entry e;
 
-	e.key = cursor_u64(&c);
-	e.offset = cursor_u64(&c);
-	e.stored_bytes = cursor_u32(&c);
-	e.raw_bytes = cursor_u32(&c);
-	e.n_items = cursor_u32(&c);
-	e.is_packed = cursor_u32(&c) & CHUNK_FLAG_PACKED;
+	memcpy(&e, t->entries.p + i * CHUNK_ENTRY_BYTES, sizeof(e));
 	return e;
 }
 
@@ -37,7 +32,7 @@ static int check_entry(const struct chunk_table *t, size_t i, uint64_t offset,
 		problem = "is too large";
 	else if (e.raw_bytes / limits->item_bytes_min < e.n_items)
 		problem = "is too small for its items";
-	else if (e.is_packed ? e.raw_bytes / CHUNK_RATIO_MAX > e.stored_bytes
+	else if (e.flags & CHUNK_FLAG_PACKED ? e.raw_bytes / CHUNK_RATIO_MAX > e.stored_bytes
 			     : e.raw_bytes != e.stored_bytes)
 		problem = "unpacks to an impossible size";
 	else if (limits->is_indexed &&
@@ -104,7 +99,7 @@ bool chunk_unpack(struct chunk_unpacker *u, const struct chunk_table *t, size_t 
 	const struct chunk_entry e = chunk_table_entry(t, i);
 	const uint8_t *stored = t->data.p + e.offset;
 
-	if (!e.is_packed) {
+	if (!(e.flags & CHUNK_FLAG_PACKED)) {
 		*raw = (struct span){stored, e.stored_bytes};
 		return true;
 	}

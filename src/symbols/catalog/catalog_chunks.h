@@ -20,12 +20,13 @@
  * that what an opened image may take is bounded by the size of its file. */
 #define CHUNK_RATIO_MAX 32
 
+/* The bytes of the file, in their order. */
 struct chunk_entry {
 	uint64_t key;	 /* of its first item: an index, or an address */
 	uint64_t offset; /* of the stored bytes, from the end of the entries */
 	uint32_t stored_bytes, raw_bytes;
 	uint32_t n_items;
-	bool is_packed;
+	uint32_t flags; /* CHUNK_FLAG_PACKED */
 };
 
 /* --- reading --- */

@@ -102,16 +102,6 @@ int chunk_writers_pack(struct chunk_writer **writers, size_t n, unsigned n_threa
 	return 0;
 }
 
-static void put_entry(struct buf *out, const struct chunk_entry *e)
-{
-	buf_put_u64(out, e->key);
-	buf_put_u64(out, e->offset);
-	buf_put_u32(out, e->stored_bytes);
-	buf_put_u32(out, e->raw_bytes);
-	buf_put_u32(out, e->n_items);
-	buf_put_u32(out, e->is_packed ? CHUNK_FLAG_PACKED : 0);
-}
-
 void chunk_writer_put(const struct chunk_writer *w, struct buf *out)
 {
 	uint64_t offset = 0;
@@ -124,10 +114,10 @@ void chunk_writer_put(const struct chunk_writer *w, struct buf *out)
 		struct chunk_entry e = w->entries.v[i];
 
 		e.offset = offset;
-		e.is_packed = w->packed[i].n != 0;
-		e.stored_bytes = e.is_packed ? (uint32_t)w->packed[i].n : e.raw_bytes;
+		e.flags = w->packed[i].n ? CHUNK_FLAG_PACKED : 0;
+		e.stored_bytes = e.flags ? (uint32_t)w->packed[i].n : e.raw_bytes;
 		offset += e.stored_bytes;
-		put_entry(out, &e);
+		buf_put(out, &e, sizeof(e));
 	}
 	for (size_t i = 0; i < w->entries.n; i++) {
 		const struct chunk_entry *e = &w->entries.v[i];

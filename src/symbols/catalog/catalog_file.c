@@ -33,11 +33,6 @@ void catalog_set_io(const struct catalog_io *io)
 	current_io = io ? io : &real_io;
 }
 
-const struct catalog_io *catalog_get_io(void)
-{
-	return current_io;
-}
-
 int catalog_write_at(int fd, struct span bytes, uint64_t offset, const char *name, struct err *err)
 {
 	size_t done = 0;

@@ -40,7 +40,6 @@ struct catalog_io {
 };
 /* NULL brings the real ones back. For tests; not for use by several threads. */
 void catalog_set_io(const struct catalog_io *io);
-const struct catalog_io *catalog_get_io(void);
 
 /* Opens the file for writing and waits for the writers' lock, which lasts until the fd is closed.
  * A file that was replaced in the meantime is opened anew. ERR_NOT_FOUND when there is none. */

@@ -21,7 +21,7 @@
 
 #include "base/err.h"
 #include "base/span.h"
-#include "symbols/catalog/image_identity.h"
+#include "symbols/image_identity.h"
 #include "symbols/symtab.h"
 
 /* Where an image's facts came from. */

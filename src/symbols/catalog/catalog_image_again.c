@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
-#include "symbols/catalog/catalog_sort.h"
 
 struct again {
 	struct image_builder *b;
@@ -160,10 +160,8 @@ static void add_notes(struct again *a)
 
 	while (*at) {
 		size_t n = strcspn(at, "\n");
-		char *line = mem_strndup(at, n);
 
-		image_builder_note(a->b, line);
-		free(line);
+		image_builder_note(a->b, "%.*s", (int)n, at);
 		at += n + (at[n] == '\n');
 	}
 }

@@ -2,6 +2,7 @@
 /* Collects what goes into an image; catalog_image_write.c makes the bytes of it. */
 #include "symbols/catalog/catalog_image_build.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,11 +38,9 @@ void image_builder_free(struct image_builder *b)
 		source_release(&b->sources.v[i]);
 	for (size_t i = 0; i < b->sections.n; i++)
 		free((char *)b->sections.v[i].name);
-	for (size_t i = 0; i < b->notes.n; i++)
-		free(b->notes.v[i]);
 	vec_release(&b->sources);
 	vec_release(&b->sections);
-	vec_release(&b->notes);
+	vec_release_all(&b->notes);
 	vec_release(&b->names);
 	vec_release(&b->pieces);
 	vec_release(&b->rows);
@@ -181,12 +180,20 @@ void image_builder_section(struct image_builder *b, const struct catalog_section
 	vec_push(&b->sections, s);
 }
 
-void image_builder_note(struct image_builder *b, const char *sentence)
+void image_builder_note(struct image_builder *b, const char *fmt, ...)
 {
+	char *sentence;
+	va_list ap;
+
+	va_start(ap, fmt);
+	sentence = mem_vprintf(fmt, ap);
+	va_end(ap);
 	for (size_t i = 0; i < b->notes.n; i++)
-		if (!strcmp(b->notes.v[i], sentence))
+		if (!strcmp(b->notes.v[i], sentence)) {
+			free(sentence);
 			return;
-	vec_push(&b->notes, mem_strdup(sentence));
+		}
+	vec_push(&b->notes, sentence);
 }
 
 /* --- names --- */

@@ -37,7 +37,8 @@ void image_builder_unit(struct image_builder *b, const struct dwarf_unit_map *un
 /* Everything of an image made before, its sources included (to add a source to it). */
 void image_builder_image(struct image_builder *b, struct catalog_image *image);
 /* Adds a sentence, unless it is there. */
-void image_builder_note(struct image_builder *b, const char *sentence);
+void image_builder_note(struct image_builder *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Fails (ERR_LIMIT) with more than 64 sources. Appends the bytes to `out`. `n_threads` may compress
  * and encode; the bytes do not depend on it.

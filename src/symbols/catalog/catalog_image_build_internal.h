@@ -154,8 +154,6 @@ struct numbering {
 void numbering_init(struct numbering *n, const struct image_builder *b,
 	const struct final_names *names, const struct row_map *rows);
 void numbering_release(struct numbering *n);
-/* Sorts texts bytewise. */
-void texts_sort(const struct intern *texts, uint32_t *ids, size_t n);
 
 /* --- tables --- */
 

@@ -110,23 +110,41 @@ struct image_text *image_load_texts(const struct catalog_image *image, size_t ch
 
 /* --- tables with an index --- */
 
-struct image_file *image_load_files(const struct catalog_image *image, size_t chunk)
+/* Unpacks a chunk whose items `take` reads; damaged, they are zeros. */
+static void *load_items(const struct catalog_image *image, const struct chunk_table *t,
+	void **cache, size_t chunk, size_t item_bytes,
+	void (*take)(const struct catalog_image *image, struct cursor *c, void *items, uint32_t n))
 {
 	uint32_t n;
-	struct cursor c = image_open_chunk(image, &image->files, chunk, &n);
-	struct image_file *files = mem_calloc(n, sizeof(*files));
+	struct cursor c = image_open_chunk(image, t, chunk, &n);
+	void *items = mem_calloc(n, item_bytes);
 
-	for (uint32_t i = 0; i < n; i++)
-		files[i].text = column_up_to(&c, image->texts.n_items - 1);
+	take(image, &c, items, n);
 	if (!image_chunk_is_good(image, &c))
-		memset(files, 0, n * sizeof(*files));
-	image->cache->files[chunk] = files;
-	return files;
+		memset(items, 0, n * item_bytes);
+	cache[chunk] = items;
+	return items;
 }
 
-static void take_symbols(const struct catalog_image *image, struct cursor *c,
-	struct image_symbol *symbols, uint32_t n)
+static void take_files(
+	const struct catalog_image *image, struct cursor *c, void *items, uint32_t n)
 {
+	struct image_file *files = items;
+
+	for (uint32_t i = 0; i < n; i++)
+		files[i].text = column_up_to(c, image->texts.n_items - 1);
+}
+
+struct image_file *image_load_files(const struct catalog_image *image, size_t chunk)
+{
+	return load_items(image, &image->files, image->cache->files, chunk,
+		sizeof(struct image_file), take_files);
+}
+
+static void take_symbols(
+	const struct catalog_image *image, struct cursor *c, void *items, uint32_t n)
+{
+	struct image_symbol *symbols = items;
 	uint64_t start = cursor_u64(c);
 	uint32_t alias = cursor_u32(c);
 
@@ -156,33 +174,27 @@ static void take_symbols(const struct catalog_image *image, struct cursor *c,
 
 struct image_symbol *image_load_symbols(const struct catalog_image *image, size_t chunk)
 {
-	uint32_t n;
-	struct cursor c = image_open_chunk(image, &image->symbols, chunk, &n);
-	struct image_symbol *symbols = mem_calloc(n, sizeof(*symbols));
+	return load_items(image, &image->symbols, image->cache->symbols, chunk,
+		sizeof(struct image_symbol), take_symbols);
+}
 
-	take_symbols(image, &c, symbols, n);
-	if (!image_chunk_is_good(image, &c))
-		memset(symbols, 0, n * sizeof(*symbols));
-	image->cache->symbols[chunk] = symbols;
-	return symbols;
+static void take_aliases(
+	const struct catalog_image *image, struct cursor *c, void *items, uint32_t n)
+{
+	struct image_alias *aliases = items;
+
+	for (uint32_t i = 0; i < n; i++)
+		aliases[i].text = column_up_to(c, image->texts.n_items - 1);
+	for (uint32_t i = 0; i < n; i++)
+		aliases[i].flags = cursor_u8(c);
+	for (uint32_t i = 0; i < n; i++)
+		aliases[i].sources = column_up_to(c, image->n_source_sets - 1);
 }
 
 struct image_alias *image_load_aliases(const struct catalog_image *image, size_t chunk)
 {
-	uint32_t n;
-	struct cursor c = image_open_chunk(image, &image->aliases, chunk, &n);
-	struct image_alias *aliases = mem_calloc(n, sizeof(*aliases));
-
-	for (uint32_t i = 0; i < n; i++)
-		aliases[i].text = column_up_to(&c, image->texts.n_items - 1);
-	for (uint32_t i = 0; i < n; i++)
-		aliases[i].flags = cursor_u8(&c);
-	for (uint32_t i = 0; i < n; i++)
-		aliases[i].sources = column_up_to(&c, image->n_source_sets - 1);
-	if (!image_chunk_is_good(image, &c))
-		memset(aliases, 0, n * sizeof(*aliases));
-	image->cache->aliases[chunk] = aliases;
-	return aliases;
+	return load_items(image, &image->aliases, image->cache->aliases, chunk,
+		sizeof(struct image_alias), take_aliases);
 }
 
 struct site_chunk *image_load_sites(const struct catalog_image *image, size_t chunk)

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
-#include "symbols/catalog/catalog_sort.h"
 
 #define DWARF_NAMES_MAX 16 /* of one address; names are compared with no more */
 #define NO_SYMBOL	UINT32_MAX

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+#include "base/sort.h"
 #include "symbols/catalog/catalog_columns.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
-#include "symbols/catalog/catalog_sort.h"
 
 /* --- which run has which address --- */
 
@@ -66,17 +67,7 @@ void row_map_release(struct row_map *map)
 /* The last row of the run at or below `addr`. */
 static size_t find_row(const struct image_builder *b, const struct built_run *run, uint64_t addr)
 {
-	size_t low = run->first, high = run->first + run->n - 1;
-
-	while (low < high) {
-		size_t middle = low + (high - low + 1) / 2;
-
-		if (b->rows.v[middle].addr <= addr)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return SEARCH(run->first + 1, run->first + run->n, i, b->rows.v[i].addr <= addr) - 1;
 }
 
 bool row_cursor_next(struct row_cursor *c, struct row_span *out)

@@ -127,7 +127,8 @@ static void sort_keys(const struct intern *texts, struct text_key *v, size_t n)
 	vec_release(&parts);
 }
 
-void texts_sort(const struct intern *texts, uint32_t *ids, size_t n)
+/* Sorts texts bytewise. */
+static void texts_sort(const struct intern *texts, uint32_t *ids, size_t n)
 {
 	struct text_key *keys = mem_calloc(n, sizeof(*keys));
 

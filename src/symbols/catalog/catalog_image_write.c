@@ -9,11 +9,6 @@
 
 /* --- the small parts --- */
 
-static void put_text(struct buf *out, const char *text)
-{
-	buf_put(out, text, strlen(text) + 1);
-}
-
 static void put_identity(struct buf *out, const struct image_identity *id)
 {
 	size_t n = id->n_segments < IMAGE_SEGMENTS_MAX ? id->n_segments : IMAGE_SEGMENTS_MAX;
@@ -29,7 +24,7 @@ static void put_identity(struct buf *out, const struct image_identity *id)
 	buf_put_u32(out, id->file_crc);
 	buf_put_u8(out, id->build_id_n);
 	buf_put(out, id->build_id, id->build_id_n);
-	put_text(out, id->path ? id->path : "");
+	buf_put_text(out, id->path ? id->path : "");
 	buf_put_uleb(out, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct image_segment *s = &id->segments[i];
@@ -70,9 +65,9 @@ static void put_sources(
 		const struct catalog_source *s = &b->sources.v[i];
 
 		buf_put_u8(out, (uint8_t)s->kind);
-		put_text(out, s->path);
-		put_text(out, s->identity);
-		put_text(out, s->verdict);
+		buf_put_text(out, s->path);
+		buf_put_text(out, s->identity);
+		buf_put_text(out, s->verdict);
 		buf_put_uleb(out, s->n_offered);
 		buf_put_uleb(out, s->n_accepted);
 	}
@@ -87,7 +82,7 @@ static void put_sections(struct buf *out, const struct image_builder *b)
 	for (size_t i = 0; i < b->sections.n; i++) {
 		const struct catalog_section *s = &b->sections.v[i];
 
-		put_text(out, s->name);
+		buf_put_text(out, s->name);
 		buf_put_u64(out, s->addr);
 		buf_put_u64(out, s->bytes);
 		buf_put_u64(out, s->flags);
@@ -96,13 +91,8 @@ static void put_sections(struct buf *out, const struct image_builder *b)
 
 static void note_left_out(struct image_builder *b, size_t n, const char *what)
 {
-	char *text;
-
-	if (!n)
-		return;
-	text = mem_printf("%zu %s", n, what);
-	image_builder_note(b, text);
-	free(text);
+	if (n)
+		image_builder_note(b, "%zu %s", n, what);
 }
 
 static void put_notes(struct buf *out, struct image_builder *b)
@@ -122,108 +112,89 @@ static void put_notes(struct buf *out, struct image_builder *b)
 
 /* --- the tables --- */
 
-static void encode_files(struct chunk_writer *w, const struct numbering *n)
+/* What the chunks are made from. */
+struct encoding {
+	const struct image_builder *b;
+	const struct final_names *names;
+	const struct numbering *numbers;
+	struct source_sets *sets;
+	uint32_t alias; /* of the symbols so far */
+};
+
+/* Cuts n items into chunks of 2^shift, which `put` encodes. */
+static void encode_chunks(struct chunk_writer *w, struct encoding *e, size_t n, unsigned shift,
+	void (*put)(struct encoding *e, struct buf *out, size_t first, size_t n))
 {
-	size_t each = (size_t)1 << FILE_CHUNK_SHIFT;
+	size_t each = (size_t)1 << shift;
 
-	w->shift = FILE_CHUNK_SHIFT;
-	for (size_t i = 0; i < n->n_files; i += each) {
-		size_t end = i + each < n->n_files ? i + each : n->n_files;
+	w->shift = shift;
+	for (size_t i = 0; i < n; i += each) {
+		size_t n_items = n - i < each ? n - i : each;
 
-		for (size_t k = i; k < end; k++)
-			buf_put_uleb(&w->raw, n->files[k]);
-		chunk_writer_cut(w, i, (uint32_t)(end - i));
+		put(e, &w->raw, i, n_items);
+		chunk_writer_cut(w, i, (uint32_t)n_items);
 	}
 }
 
-static void encode_symbol_chunk(struct buf *out, const struct final_symbol *s, size_t n,
-	const struct numbering *numbers, struct source_sets *sets)
+static void put_files(struct encoding *e, struct buf *out, size_t first, size_t n)
 {
+	for (size_t i = first; i < first + n; i++)
+		buf_put_uleb(out, e->numbers->files[i]);
+}
+
+static void put_symbols(struct encoding *e, struct buf *out, size_t first, size_t n)
+{
+	const struct final_symbol *s = &e->names->symbols.v[first];
+
+	buf_put_u64(out, s->start);
+	buf_put_u32(out, e->alias);
 	for (size_t i = 0; i < n; i++)
 		buf_put_uleb(out, i ? s[i].start - s[i - 1].start : 0);
 	for (size_t i = 0; i < n; i++)
 		buf_put_uleb(out, s[i].size);
 	for (size_t i = 0; i < n; i++)
-		buf_put_uleb(out, numbers->text_ids[s[i].text]);
+		buf_put_uleb(out, e->numbers->text_ids[s[i].text]);
 	for (size_t i = 0; i < n; i++)
 		buf_put_u8(out, s[i].flags);
 	for (size_t i = 0; i < n; i++)
-		buf_put_uleb(out, source_set_id(sets, s[i].sources));
-	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, source_set_id(e->sets, s[i].sources));
+	for (size_t i = 0; i < n; i++) {
 		buf_put_uleb(out, s[i].n_aliases);
+		e->alias += s[i].n_aliases;
+	}
+	for (size_t i = 0; i < n && e->b->is_later_wins; i++)
+		buf_put_uleb(out, s[i].order);
 }
 
-static void encode_symbols(struct chunk_writer *w, const struct final_names *names,
-	const struct numbering *numbers, struct source_sets *sets, bool is_later_wins)
+static void put_aliases(struct encoding *e, struct buf *out, size_t first, size_t n)
 {
-	size_t each = (size_t)1 << SYMBOL_CHUNK_SHIFT, alias = 0;
+	const struct final_alias *a = &e->names->aliases.v[first];
 
-	w->shift = SYMBOL_CHUNK_SHIFT;
-	w->extra = is_later_wins ? SYMBOLS_LATER_WINS : 0;
-	for (size_t i = 0; i < names->symbols.n; i += each) {
-		const struct final_symbol *s = &names->symbols.v[i];
-		size_t n = names->symbols.n - i < each ? names->symbols.n - i : each;
-
-		buf_put_u64(&w->raw, s->start);
-		buf_put_u32(&w->raw, (uint32_t)alias);
-		encode_symbol_chunk(&w->raw, s, n, numbers, sets);
-		for (size_t k = 0; k < n; k++) {
-			if (is_later_wins)
-				buf_put_uleb(&w->raw, s[k].order);
-			alias += s[k].n_aliases;
-		}
-		chunk_writer_cut(w, i, (uint32_t)n);
-	}
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, e->numbers->text_ids[a[i].text]);
+	for (size_t i = 0; i < n; i++)
+		buf_put_u8(out, a[i].flags);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, source_set_id(e->sets, a[i].sources));
 }
 
-static void encode_aliases(struct chunk_writer *w, const struct final_names *names,
-	const struct numbering *numbers, struct source_sets *sets)
+static void put_sites(struct encoding *e, struct buf *out, size_t first, size_t n)
 {
-	size_t each = (size_t)1 << ALIAS_CHUNK_SHIFT;
+	const struct numbering *numbers = e->numbers;
+	const struct built_site *sites = e->b->sites.v;
+	const uint32_t *ids = numbers->sites + first + 1; /* those of the image count from 1 */
 
-	w->shift = ALIAS_CHUNK_SHIFT;
-	for (size_t i = 0; i < names->aliases.n; i += each) {
-		const struct final_alias *a = &names->aliases.v[i];
-		size_t n = names->aliases.n - i < each ? names->aliases.n - i : each;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t parent = numbers->site_ids[sites[ids[i]].parent];
 
-		for (size_t k = 0; k < n; k++)
-			buf_put_uleb(&w->raw, numbers->text_ids[a[k].text]);
-		for (size_t k = 0; k < n; k++)
-			buf_put_u8(&w->raw, a[k].flags);
-		for (size_t k = 0; k < n; k++)
-			buf_put_uleb(&w->raw, source_set_id(sets, a[k].sources));
-		chunk_writer_cut(w, i, (uint32_t)n);
+		buf_put_uleb(out, parent ? first + 1 + i - parent : 0);
 	}
-}
-
-static void encode_site_chunk(struct buf *out, const struct image_builder *b,
-	const struct numbering *numbers, size_t first, size_t n)
-{
-	for (size_t i = first; i < first + n; i++) {
-		uint32_t parent = numbers->site_ids[b->sites.v[numbers->sites[i]].parent];
-
-		buf_put_uleb(out, parent ? i - parent : 0);
-	}
-	for (size_t i = first; i < first + n; i++)
-		buf_put_uleb(out, numbers->text_ids[b->sites.v[numbers->sites[i]].text]);
-	for (size_t i = first; i < first + n; i++)
-		buf_put_uleb(out, numbers->file_ids[b->sites.v[numbers->sites[i]].call_file]);
-	for (size_t i = first; i < first + n; i++)
-		buf_put_uleb(out, b->sites.v[numbers->sites[i]].call_line);
-}
-
-static void encode_sites(
-	struct chunk_writer *w, const struct image_builder *b, const struct numbering *numbers)
-{
-	size_t each = (size_t)1 << SITE_CHUNK_SHIFT;
-
-	w->shift = SITE_CHUNK_SHIFT;
-	for (size_t i = 0; i < numbers->n_sites; i += each) {
-		size_t n = numbers->n_sites - i < each ? numbers->n_sites - i : each;
-
-		encode_site_chunk(&w->raw, b, numbers, i + 1, n);
-		chunk_writer_cut(w, i, (uint32_t)n);
-	}
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, numbers->text_ids[sites[ids[i]].text]);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, numbers->file_ids[sites[ids[i]].call_file]);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, sites[ids[i]].call_line);
 }
 
 /* --- the image's id --- */
@@ -314,16 +285,22 @@ static void encode_parts(
 {
 	struct source_sets sets = {0};
 	struct numbering numbers;
+	struct encoding e = {b, names, &numbers, &sets, 0};
 	struct row_map rows;
 
 	row_map_init(&rows, b);
 	numbering_init(&numbers, b, names, &rows);
 	source_set_id(&sets, 0);
 	texts_encode(&p->tables[IMAGE_PART_TEXTS], &b->texts, numbers.texts, numbers.n_texts);
-	encode_files(&p->tables[IMAGE_PART_FILES], &numbers);
-	encode_symbols(&p->tables[IMAGE_PART_SYMBOLS], names, &numbers, &sets, b->is_later_wins);
-	encode_aliases(&p->tables[IMAGE_PART_ALIASES], names, &numbers, &sets);
-	encode_sites(&p->tables[IMAGE_PART_SITES], b, &numbers);
+	p->tables[IMAGE_PART_SYMBOLS].extra = b->is_later_wins ? SYMBOLS_LATER_WINS : 0;
+	encode_chunks(&p->tables[IMAGE_PART_FILES], &e, numbers.n_files, FILE_CHUNK_SHIFT,
+		put_files);
+	encode_chunks(&p->tables[IMAGE_PART_SYMBOLS], &e, names->symbols.n, SYMBOL_CHUNK_SHIFT,
+		put_symbols);
+	encode_chunks(&p->tables[IMAGE_PART_ALIASES], &e, names->aliases.n, ALIAS_CHUNK_SHIFT,
+		put_aliases);
+	encode_chunks(&p->tables[IMAGE_PART_SITES], &e, numbers.n_sites, SITE_CHUNK_SHIFT,
+		put_sites);
 	ranges_encode(&p->tables[IMAGE_PART_RANGES], b, names, &rows, &numbers);
 	put_identity(&p->small[IMAGE_PART_IDENTITY], &b->identity);
 	put_sources(&p->small[IMAGE_PART_SOURCES], b, &sets);

@@ -273,11 +273,6 @@ int catalog_dir_decode(
 	return 0;
 }
 
-static void put_text(struct buf *to, const char *text)
-{
-	buf_put(to, text, strlen(text) + 1);
-}
-
 static void encode_row(const struct catalog_row *row, struct buf *to)
 {
 	const struct catalog_entry *e = &row->entry;
@@ -293,7 +288,7 @@ static void encode_row(const struct catalog_row *row, struct buf *to)
 	buf_put_u64(to, e->n_rows);
 	if (e->build_id.n)
 		buf_put(to, e->build_id.p, e->build_id.n);
-	put_text(to, e->path);
+	buf_put_text(to, e->path);
 }
 
 /* Rows [first, return) have the same base name. */
@@ -315,8 +310,8 @@ int catalog_dir_encode(const struct catalog_dir *dir, struct buf *to, struct err
 		return err_set(err, ERR_LIMIT, "a catalog cannot have %zu images", dir->rows.n);
 	buf_put_u32(to, (uint32_t)dir->facts.n);
 	for (size_t i = 0; i < dir->facts.n; i++) {
-		put_text(to, dir->facts.v[i].key);
-		put_text(to, dir->facts.v[i].value);
+		buf_put_text(to, dir->facts.v[i].key);
+		buf_put_text(to, dir->facts.v[i].value);
 	}
 	for (size_t i = 0; i < dir->rows.n; i = base_end(dir, i))
 		n_bases++;
@@ -324,7 +319,7 @@ int catalog_dir_encode(const struct catalog_dir *dir, struct buf *to, struct err
 	for (size_t i = 0; i < dir->rows.n;) {
 		size_t end = base_end(dir, i);
 
-		put_text(to, dir->rows.v[i].entry.base_name);
+		buf_put_text(to, dir->rows.v[i].entry.base_name);
 		buf_put_u32(to, (uint32_t)(end - i));
 		for (; i < end; i++)
 			encode_row(&dir->rows.v[i], to);

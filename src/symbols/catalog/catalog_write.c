@@ -130,9 +130,7 @@ static void state_set_fact(struct state *s, struct catalog_fact_pair fact)
 		s->facts.v[i] = fact;
 		return;
 	}
-	vec_push(&s->facts, fact);
-	memmove(&s->facts.v[i + 1], &s->facts.v[i], (s->facts.n - 1 - i) * sizeof(fact));
-	s->facts.v[i] = fact;
+	vec_insert(&s->facts, i, fact);
 	s->is_changed = true;
 }
 
@@ -161,8 +159,7 @@ static int state_change(struct state *s, const struct catalog *old,
 		if (!s->rows.v[i].is_removed)
 			s->rows.v[n++] = s->rows.v[i];
 	s->rows.n = n;
-	if (n)
-		qsort(s->rows.v, n, sizeof(*s->rows.v), compare_rows);
+	vec_sort(&s->rows, compare_rows);
 	return 0;
 }
 
@@ -443,16 +440,27 @@ static int apply_to(const char *path, const struct catalog_item *items,
 	return create_file(&f, items, change, err);
 }
 
-int catalog_apply_items(const char *path, const struct catalog_item *items,
-	const struct catalog_change *change, struct err *err)
+/* What a change is done by: the file at the path, the images, ... */
+typedef int change_function(const char *path, const struct catalog_item *items,
+	const struct catalog_change *change, struct err *err);
+
+/* With the file itself, in a folder that is there. */
+static int change_file(change_function *to_file, const char *path,
+	const struct catalog_item *items, const struct catalog_change *change, struct err *err)
 {
 	char *real = follow_links(path);
 	int rc = catalog_make_folder(real, err);
 
 	if (rc == 0)
-		rc = apply_to(real, items, change, err);
+		rc = to_file(real, items, change, err);
 	free(real);
 	return rc;
+}
+
+int catalog_apply_items(const char *path, const struct catalog_item *items,
+	const struct catalog_change *change, struct err *err)
+{
+	return change_file(apply_to, path, items, change, err);
 }
 
 static int write_new_at(const char *path, const struct catalog_item *items,
@@ -474,13 +482,7 @@ static int write_new_at(const char *path, const struct catalog_item *items,
 int catalog_write_new_items(const char *path, const struct catalog_item *items,
 	const struct catalog_change *change, struct err *err)
 {
-	char *real = follow_links(path);
-	int rc = catalog_make_folder(real, err);
-
-	if (rc == 0)
-		rc = write_new_at(real, items, change, err);
-	free(real);
-	return rc;
+	return change_file(write_new_at, path, items, change, err);
 }
 
 static int compact_locked(int fd, const char *path, struct err *err)
@@ -523,35 +525,23 @@ int catalog_compact(const char *path, struct err *err)
 static int describe_image(
 	struct catalog_item *item, struct span bytes, struct intern *texts, struct err *err)
 {
-	const struct image_identity *identity;
 	struct catalog_image *image;
-	const char *path;
+	struct span *build_id = &item->entry.build_id;
 	int rc = catalog_image_open(&image, bytes, err);
 
 	if (rc < 0)
 		return err_prefix(err, "the image to be added");
-	identity = catalog_image_identity(image);
-	path = identity->path ? identity->path : "";
-	*item = (struct catalog_item){.bytes = bytes,
-		.entry = {.path = intern_get(texts, intern_text(texts, path)),
-			.bits = identity->bits,
-			.machine = identity->machine,
-			.n_symbols = catalog_image_n_symbols(image),
-			.n_rows = catalog_image_n_rows(image)}};
-	snprintf(item->entry.id, sizeof(item->entry.id), "%s", catalog_image_id(image));
-	if (identity->build_id_n) {
-		uint32_t i = intern_bytes(texts, identity->build_id, identity->build_id_n);
-
-		item->entry.build_id =
-			(struct span){(const uint8_t *)intern_get(texts, i), identity->build_id_n};
-	}
+	*item = (struct catalog_item){.bytes = bytes, .entry = catalog_image_entry(image)};
+	item->entry.path = intern_get(texts, intern_text(texts, item->entry.path));
+	if (build_id->n)
+		build_id->p = (const uint8_t *)intern_get(
+			texts, intern_bytes(texts, build_id->p, build_id->n));
 	catalog_image_close(image);
 	return 0;
 }
 
-static int describe_and(int (*then)(const char *path, const struct catalog_item *items,
-				const struct catalog_change *change, struct err *err),
-	const char *path, const struct catalog_change *change, struct err *err)
+static int describe_and(change_function *then, const char *path,
+	const struct catalog_change *change, struct err *err)
 {
 	struct catalog_item *items = mem_calloc(change->n_add + 1, sizeof(*items));
 	struct intern texts = {0};

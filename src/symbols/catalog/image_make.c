@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "symbols/catalog/image_units.h"
 #include "symbols/debug_file.h"
+#include "symbols/elf_tables.h"
 #include "symbols/plt.h"
-#include "symbols/source/elf_tables.h"
 
 /* Bytes of the names of one symbol table, for a byte of its file: any number of symbols may be
  * named by the rest of one long text. Tables of linkers share a few endings only. */
@@ -24,18 +24,12 @@ struct making {
 	struct symtab_builder all;
 };
 
-static void collect(void *ctx, const struct candidate *c)
-{
-	symtab_builder_add(ctx, c);
-}
-
 /* `n_bytes`: of the file that the names are in. */
 static void add_from(
 	struct making *m, size_t first, const struct catalog_source *source, uint64_t n_bytes)
 {
 	uint64_t budget = TABLE_NAMES_ATLEAST + n_bytes * TABLE_NAMES_TIMES;
 	size_t n = m->all.all.n, i = first;
-	char *text;
 
 	if (n == first)
 		return;
@@ -46,31 +40,19 @@ static void add_from(
 	}
 	if (i == n)
 		return;
-	text = mem_printf("'%s': %zu symbols are left out: the names are too long for the file",
+	image_builder_note(m->b,
+		"'%s': %zu symbols are left out: the names are too long for the file",
 		source->path, n - i);
-	image_builder_note(m->b, text);
-	free(text);
 }
 
 static void add_table(
 	struct making *m, const struct elf_table *table, const struct catalog_source *source)
 {
-	const struct symbol_sink sink = {collect, &m->all};
+	const struct symbol_sink sink = symtab_builder_sink(&m->all);
 	size_t first = m->all.all.n;
 
 	elf_table_read(table, &sink);
 	add_from(m, first, source, table->elf->bytes.n);
-}
-
-/* A table that is in the image. */
-static void add_own_table(
-	struct making *m, const struct elf_table *table, const char *identity, const char *verdict)
-{
-	add_table(m, table,
-		&(struct catalog_source){.kind = table->source,
-			.path = m->recipe->path,
-			.identity = identity,
-			.verdict = verdict});
 }
 
 static void add_plt(struct making *m, const char *identity)
@@ -139,27 +121,25 @@ static char *identity_of(const struct elf_file *elf, const char *path)
 	return copy;
 }
 
-static void making_release(struct making *m)
-{
-	for (size_t i = 0; i < m->all.owned.n; i++)
-		free(m->all.owned.v[i]);
-	vec_release(&m->all.owned);
-	vec_release(&m->all.all);
-}
-
 /* `tables` keeps what the names are borrowed from. */
 static void add_image_itself(struct making *m, const char *identity, struct elf_tables *tables)
 {
 	struct err err = {0};
+	int rc;
 
 	add_sections(m);
 	elf_tables_init(tables, m->recipe->elf);
+	rc = elf_tables_add_debugdata(tables, &err);
 	for (size_t i = 0; i < tables->n; i++)
-		add_own_table(m, &tables->v[i], identity, "the image itself");
-	if (elf_tables_add_debugdata(tables, &err) == 0)
-		add_own_table(m, &tables->v[tables->n - 1], identity, "inside the image");
-	else if (err.code != ERR_NOT_FOUND)
-		image_builder_note(m->b, err.text);
+		add_table(m, &tables->v[i],
+			&(struct catalog_source){.kind = tables->v[i].source,
+				.path = m->recipe->path,
+				.identity = identity,
+				.verdict = tables->v[i].source == SYMBOL_SOURCE_DEBUGDATA
+						   ? "inside the image"
+						   : "the image itself"});
+	if (rc < 0 && err.code != ERR_NOT_FOUND)
+		image_builder_note(m->b, "%s", err.text);
 }
 
 void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
@@ -181,7 +161,7 @@ void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
 	if (recipe->elf)
 		add_plt(&m, identity);
 	add_dwarf(&m, identity, debug_identity);
-	making_release(&m);
+	symtab_builder_release(&m.all);
 	elf_tables_close(&tables);
 	free(identity);
 	free(debug_identity);

@@ -105,14 +105,9 @@ static void finish_unit(struct reading *r, struct unit *u)
 
 static void note_failed(struct image_builder *b, const char *path, size_t n_failed)
 {
-	char *text;
-
-	if (n_failed <= UNIT_NOTES_MAX)
-		return;
-	text = mem_printf(
-		"'%s': %zu further units cannot be read", path, n_failed - UNIT_NOTES_MAX);
-	image_builder_note(b, text);
-	free(text);
+	if (n_failed > UNIT_NOTES_MAX)
+		image_builder_note(b, "'%s': %zu further units cannot be read", path,
+			n_failed - UNIT_NOTES_MAX);
 }
 
 static void unit_release(struct unit *u)
@@ -123,15 +118,10 @@ static void unit_release(struct unit *u)
 
 static void add_unit(struct image_builder *b, struct unit *u, const char *path, size_t *n_failed)
 {
-	char *text;
-
-	if (u->state == UNIT_READ) {
+	if (u->state == UNIT_READ)
 		image_builder_unit(b, &u->map);
-	} else if ((*n_failed)++ < UNIT_NOTES_MAX) {
-		text = mem_printf("'%s': %s", path, u->why);
-		image_builder_note(b, text);
-		free(text);
-	}
+	else if ((*n_failed)++ < UNIT_NOTES_MAX)
+		image_builder_note(b, "'%s': %s", path, u->why);
 	unit_release(u);
 }
 
@@ -151,12 +141,9 @@ static bool can_afford(struct reading *r, const struct dwarf_unit_map *map)
 /* No further unit is taken; those that are being read are finished in vain. */
 static void stop(struct reading *r, struct image_builder *b, const char *path, size_t first)
 {
-	char *text = mem_printf("'%s': %zu units of %zu are left out: they repeat names, ranges or "
-				"lines too often",
+	image_builder_note(b,
+		"'%s': %zu units of %zu are left out: they repeat names, ranges or lines too often",
 		path, r->n - first, r->n);
-
-	image_builder_note(b, text);
-	free(text);
 	pthread_mutex_lock(&r->lock);
 	r->next = r->n;
 	pthread_cond_broadcast(&r->changed);
@@ -228,11 +215,9 @@ static void note_lines(struct image_builder *b, const char *notes)
 {
 	while (*notes) {
 		size_t n = strcspn(notes, "\n");
-		char *line = mem_strndup(notes, n);
 
 		if (n)
-			image_builder_note(b, line);
-		free(line);
+			image_builder_note(b, "%.*s", (int)n, notes);
 		notes += n + (notes[n] == '\n');
 	}
 }
@@ -242,14 +227,10 @@ void image_units_add(struct image_builder *b, const struct image_recipe *recipe,
 {
 	struct reading r = {0};
 	struct err err = {0};
-	char *text;
 
 	if (dwarf_debug_open(&r.debug, elf, source->path, &err) < 0) {
-		if (err.code != ERR_NOT_FOUND) {
-			text = mem_printf("'%s': %s", source->path, err.text);
-			image_builder_note(b, text);
-			free(text);
-		}
+		if (err.code != ERR_NOT_FOUND)
+			image_builder_note(b, "'%s': %s", source->path, err.text);
 		return;
 	}
 	choose_units(&r, recipe);

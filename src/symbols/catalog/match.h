@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "symbols/catalog/image_identity.h"
+#include "symbols/image_identity.h"
 
 /* Stored in traces and catalogs: the numbers never change meaning. */
 enum match_rung {

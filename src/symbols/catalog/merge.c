@@ -202,26 +202,32 @@ static void keep_candidate(void *ctx, const struct candidate *c)
 	vec_push(&f->candidates, *c);
 }
 
+/* The kinds of text; jitdumps, which are none, are read on their own. */
+static const struct text_kind {
+	enum symbol_source source;
+	int (*read)(struct span text, const struct symbol_sink *sink, struct text_source *out,
+		struct err *err);
+} text_kinds[SOURCE_KIND_CATALOG] = {
+	[SOURCE_KIND_LD_MAP] = {SYMBOL_SOURCE_LD_MAP, ld_map_read},
+	[SOURCE_KIND_LLD_MAP] = {SYMBOL_SOURCE_LLD_MAP, lld_map_read},
+	[SOURCE_KIND_NM] = {SYMBOL_SOURCE_NM, nm_text_read},
+	[SOURCE_KIND_PERF_MAP] = {SYMBOL_SOURCE_PERF_MAP, perf_map_read},
+	[SOURCE_KIND_KALLSYMS] = {SYMBOL_SOURCE_KALLSYMS, kallsyms_read},
+	[SOURCE_KIND_JITDUMP] = {SYMBOL_SOURCE_JITDUMP, NULL},
+};
+
+enum symbol_source merge_text_source(enum source_kind kind)
+{
+	return text_kinds[kind].source;
+}
+
 static int read_text(struct merge_file *f, struct span bytes, struct err *err)
 {
 	const struct symbol_sink sink = {keep_candidate, f};
 
-	switch (f->kind) {
-	case SOURCE_KIND_LD_MAP:
-		return ld_map_read(bytes, &sink, &f->text, err);
-	case SOURCE_KIND_LLD_MAP:
-		return lld_map_read(bytes, &sink, &f->text, err);
-	case SOURCE_KIND_NM:
-		return nm_text_read(bytes, &sink, &f->text, err);
-	case SOURCE_KIND_PERF_MAP:
-		return perf_map_read(bytes, &sink, &f->text, err);
-	case SOURCE_KIND_KALLSYMS:
-		return kallsyms_read(bytes, &sink, &f->text, err);
-	case SOURCE_KIND_JITDUMP:
+	if (f->kind == SOURCE_KIND_JITDUMP)
 		return jitdump_init(&f->jitdump, bytes, err);
-	default:
-		return 0;
-	}
+	return text_kinds[f->kind].read(bytes, &sink, &f->text, err);
 }
 
 static bool is_elf(enum source_kind kind)

@@ -9,24 +9,6 @@
 #include "symbols/debug_file.h"
 #include "symbols/source/debuginfod.h"
 
-static enum symbol_source source_of(enum source_kind kind)
-{
-	switch (kind) {
-	case SOURCE_KIND_LD_MAP:
-		return SYMBOL_SOURCE_LD_MAP;
-	case SOURCE_KIND_LLD_MAP:
-		return SYMBOL_SOURCE_LLD_MAP;
-	case SOURCE_KIND_NM:
-		return SYMBOL_SOURCE_NM;
-	case SOURCE_KIND_PERF_MAP:
-		return SYMBOL_SOURCE_PERF_MAP;
-	case SOURCE_KIND_JITDUMP:
-		return SYMBOL_SOURCE_JITDUMP;
-	default:
-		return SYMBOL_SOURCE_KALLSYMS;
-	}
-}
-
 /* --- run-time code --- */
 
 /* The lines of a method become rows of a unit, so that they are stored like all others. */
@@ -91,8 +73,7 @@ static void add_jitdump(struct image_builder *b, const struct jitdump *j)
 	for (size_t i = 0; i < j->codes.n; i++)
 		if (j->codes.v[i].to_ns == UINT64_MAX)
 			vec_push(&last, &j->codes.v[i]);
-	if (last.n)
-		qsort(last.v, last.n, sizeof(*last.v), compare_codes);
+	vec_sort(&last, compare_codes);
 	vec_push(&unit.files, ((struct dwarf_text){"", 0}));
 	vec_push(&unit.names, ((struct dwarf_text){"", 0}));
 	vec_push(&unit.sites, ((struct dwarf_site){0}));
@@ -133,7 +114,7 @@ static bool add_texts(struct merge *m, struct merge_image *image, struct image_b
 
 	for (size_t i = 0; i < image->texts.n; i++) {
 		struct merge_file *f = m->files.v[image->texts.v[i].file_i];
-		enum symbol_source kind = source_of(f->kind);
+		enum symbol_source kind = merge_text_source(f->kind);
 
 		if (base_has(image->base, kind, f->path))
 			continue;
@@ -205,13 +186,13 @@ static bool search_debug(
 	if (debug_file_open(d, &f->elf, f->open_path ? f->open_path : f->path, &err) == 0)
 		return true;
 	if (err.code == ERR_FORMAT)
-		image_builder_note(b, err.text);
+		image_builder_note(b, "%s", err.text);
 	if (d->path || !id.n || !getenv("DEBUGINFOD_URLS"))
 		return false;
 	if (debuginfod_find(DEBUGINFOD_DEBUG_FILE, id, &options, &path, &err) == 0 &&
 		take_from_server(d, &f->elf, path, &err) == 0)
 		return true;
-	image_builder_note(b, err.text);
+	image_builder_note(b, "%s", err.text);
 	return false;
 }
 
@@ -348,7 +329,6 @@ int merge_build(struct merge *m, struct err *err)
 		if (build_image(m, image, err) < 0)
 			refuse_image(m, image, err);
 	}
-	if (m->changed.n)
-		qsort(m->changed.v, m->changed.n, sizeof(*m->changed.v), compare_images);
+	vec_sort(&m->changed, compare_images);
 	return 0;
 }

@@ -76,6 +76,9 @@ struct merge {
 	VEC(struct merge_image *) changed; /* those with bytes, in order; borrowed */
 };
 
+/* What symbols of a kind of text, or of a jitdump, count as. */
+enum symbol_source merge_text_source(enum source_kind kind);
+
 /* Sets the outcome; the reason is formatted. A file that is used already stays used. */
 void merge_file_decide(struct merge_file *f, enum merge_verdict verdict, size_t image_i,
 	const char *fmt, ...) __attribute__((format(printf, 4, 5)));

@@ -8,7 +8,7 @@
 
 #include "symbols/catalog/merge_internal.h"
 #include "symbols/kernel_identity.h"
-#include "symbols/source/elf_tables.h"
+#include "symbols/elf_tables.h"
 
 static struct merge_image *add_image(
 	struct merge *m, const struct image_identity *id, size_t file_i, size_t base_i)

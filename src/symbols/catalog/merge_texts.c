@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "symbols/catalog/merge_internal.h"
-#include "symbols/source/elf_tables.h"
+#include "symbols/elf_tables.h"
 
 struct anchor_list {
 	VEC(struct anchor_name) v;
@@ -69,9 +69,7 @@ static void add_demangled(struct merge_image *image, struct anchor_list *list)
 		vec_push(&image->demangled, ((struct demangled_name){text, a.name, a.addr}));
 		vec_push(&list->v, ((struct anchor_name){text, a.addr}));
 	}
-	if (image->demangled.n)
-		qsort(image->demangled.v, image->demangled.n, sizeof(*image->demangled.v),
-			compare_demangled);
+	vec_sort(&image->demangled, compare_demangled);
 }
 
 const char *merge_image_linkage_name(
@@ -93,6 +91,7 @@ static void make_anchors(struct merge *m, struct merge_image *image)
 {
 	struct anchor_list list = {0};
 	const struct symbol_sink sink = {add_anchor, &list};
+	struct elf_tables tables;
 
 	if (image->has_anchors)
 		return;
@@ -100,16 +99,14 @@ static void make_anchors(struct merge *m, struct merge_image *image)
 	if (image->file_i != NO_IMAGE) {
 		const struct elf_file *elf = &m->files.v[image->file_i]->elf;
 
-		elf_table_read(&(struct elf_table){elf, true, SYMBOL_SOURCE_DYNSYM}, &sink);
-		if (!list.v.n)
-			elf_table_read(
-				&(struct elf_table){elf, false, SYMBOL_SOURCE_SYMTAB}, &sink);
+		elf_tables_init(&tables, elf);
+		for (size_t i = tables.n; i-- > 0 && !list.v.n;)
+			elf_table_read(&tables.v[i], &sink);
 	} else {
 		anchors_of_base(m, image, &list);
 	}
 	add_demangled(image, &list);
-	if (list.v.n)
-		qsort(list.v.v, list.v.n, sizeof(*list.v.v), compare_anchors);
+	vec_sort(&list.v, compare_anchors);
 	image->anchors = list.v.v;
 	image->n_anchors = list.v.n;
 }

@@ -129,8 +129,7 @@ static void forget_miss(const struct search *s, enum debuginfod_what what, struc
 
 	put_cache_folder(&path);
 	buf_put_cstr(&path, "/");
-	for (size_t i = 0; i < build_id.n; i++)
-		buf_printf(&path, "%02x", build_id.p[i]);
+	buf_put_hex(&path, build_id);
 	buf_put_cstr(&path, what == DEBUGINFOD_EXECUTABLE ? "/executable" : "/debuginfo");
 	if (lstat(buf_text(&path), &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0 &&
 		st.st_mtime >= s->began)

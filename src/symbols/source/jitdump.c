@@ -21,6 +21,7 @@
 
 #include "base/map.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "symbols/symtab.h"
 
 #define JITDUMP_MAGIC		0x4A695444u
@@ -277,35 +278,14 @@ static int read_header(struct reader *r, struct span bytes, uint64_t *at, struct
 /* --- time --- */
 
 /* Codes by time of load, in order of the file where that is equal. */
-struct load_order {
-	uint64_t time;
-	uint32_t code_i;
-};
-
-static int compare_loads(const void *a, const void *b)
+static struct sort_pair *order_loads(const struct jitdump *j)
 {
-	const struct load_order *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return (x->code_i > y->code_i) - (x->code_i < y->code_i);
-}
-
-static struct load_order *order_loads(const struct jitdump *j)
-{
-	struct load_order *orders = mem_calloc(j->codes.n + 1, sizeof(*orders));
+	struct sort_pair *orders = mem_calloc(j->codes.n + 1, sizeof(*orders));
 
 	for (size_t i = 0; i < j->codes.n; i++)
-		orders[i] = (struct load_order){j->codes.v[i].from_ns, (uint32_t)i};
-	qsort(orders, j->codes.n, sizeof(*orders), compare_loads);
+		orders[i] = (struct sort_pair){j->codes.v[i].from_ns, (uint32_t)i};
+	sort_pairs(orders, j->codes.n);
 	return orders;
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 static void make_bounds(struct jitdump *j)
@@ -318,10 +298,7 @@ static void make_bounds(struct jitdump *j)
 		x->bounds[n++] = j->codes.v[i].addr;
 		x->bounds[n++] = j->codes.v[i].addr + j->codes.v[i].bytes;
 	}
-	qsort(x->bounds, n, sizeof(*x->bounds), compare_u64);
-	for (size_t i = 0; i < n; i++)
-		if (!i || x->bounds[i] != x->bounds[i - 1])
-			x->bounds[x->n_bounds++] = x->bounds[i];
+	x->n_bounds = sort_distinct_u64(x->bounds, n);
 	for (x->n_leaves = 1; x->n_leaves < x->n_bounds;)
 		x->n_leaves *= 2;
 }
@@ -329,9 +306,7 @@ static void make_bounds(struct jitdump *j)
 /* How many bounds are <= addr. */
 static size_t bounds_up_to(const struct jit_index *x, uint64_t addr)
 {
-	size_t low = SEARCH(0, x->n_bounds, middle, x->bounds[middle] <= addr);
-
-	return low;
+	return SEARCH(0, x->n_bounds, middle, x->bounds[middle] <= addr);
 }
 
 /* Leaf i is the range from bound i to bound i + 1; node n has the children 2n and 2n + 1, the root
@@ -358,7 +333,7 @@ static struct node_set nodes_of(const struct jit_index *x, const struct jit_code
 
 /* Each code ends when the next one is loaded over any part of it. `covers[node]`: the earliest
  * load so far that covers the whole node; `touches[node]`: any part of it. */
-static void end_at_next_load(struct jitdump *j, const struct load_order *orders)
+static void end_at_next_load(struct jitdump *j, const struct sort_pair *orders)
 {
 	size_t n_nodes = j->index.n_leaves * 2;
 	uint64_t *covers = mem_calloc(n_nodes, sizeof(*covers));
@@ -367,7 +342,7 @@ static void end_at_next_load(struct jitdump *j, const struct load_order *orders)
 	memset(covers, 0xff, n_nodes * sizeof(*covers));
 	memset(touches, 0xff, n_nodes * sizeof(*touches));
 	for (size_t i = j->codes.n; i-- > 0;) {
-		struct jit_code *code = &j->codes.v[orders[i].code_i];
+		struct jit_code *code = &j->codes.v[orders[i].i];
 		struct node_set set = nodes_of(&j->index, code);
 		uint64_t next = UINT64_MAX;
 
@@ -394,7 +369,7 @@ static void end_at_next_load(struct jitdump *j, const struct load_order *orders)
 
 /* --- look-up --- */
 
-static void make_index(struct jitdump *j, const struct load_order *orders)
+static void make_index(struct jitdump *j, const struct sort_pair *orders)
 {
 	struct jit_index *x = &j->index;
 	size_t n_nodes = x->n_leaves * 2;
@@ -412,10 +387,10 @@ static void make_index(struct jitdump *j, const struct load_order *orders)
 	x->entries = mem_calloc((size_t)x->node_first[n_nodes] + 1, sizeof(*x->entries));
 	next = mem_dup(x->node_first, n_nodes * sizeof(*next));
 	for (size_t i = 0; i < j->codes.n; i++) {
-		struct node_set set = nodes_of(x, &j->codes.v[orders[i].code_i]);
+		struct node_set set = nodes_of(x, &j->codes.v[orders[i].i]);
 
 		for (size_t k = 0; k < set.n; k++)
-			x->entries[next[set.nodes[k]]++] = orders[i].code_i;
+			x->entries[next[set.nodes[k]]++] = orders[i].i;
 	}
 	free(next);
 }
@@ -454,7 +429,7 @@ const struct jit_code *jitdump_find(const struct jitdump *j, uint64_t addr, uint
 int jitdump_init(struct jitdump *j, struct span bytes, struct err *err)
 {
 	struct reader r = {.j = j, .lines_max = bytes.n / JITDUMP_LINES_PER_BYTES};
-	struct load_order *orders;
+	struct sort_pair *orders;
 	uint64_t at = 0;
 	int rc;
 

@@ -68,17 +68,11 @@ static void begin_piece(
 /* OUTPUT(a.out elf64-x86-64) */
 static void take_output_name(struct ld_map *m, struct span line)
 {
-	struct text_source *out = m->r.out;
 	const uint8_t *blank = memrchr(line.p, ' ', line.n);
 	size_t n = blank ? (size_t)(blank - line.p) : line.n;
 
-	if (n < 7 || out->output[0])
-		return;
-	n -= 7;
-	if (n >= sizeof(out->output))
-		return; /* half a path names another file */
-	memcpy(out->output, line.p + 7, n);
-	out->output[n] = 0;
+	if (n >= 7 && !m->r.out->output[0])
+		text_source_name_output(m->r.out, span_sub(line, 7, n - 7));
 }
 
 static bool is_beginning(struct span line)

@@ -150,11 +150,6 @@ static struct span function_of_piece(struct span name, bool *is_cold)
 	return is_identifier(name) ? name : none;
 }
 
-static bool equals(struct span a, struct span b)
-{
-	return a.n == b.n && (!a.n || memcmp(a.p, b.p, a.n) == 0);
-}
-
 static void emit(struct map_reader *r, struct span name, uint64_t start, uint64_t size,
 	enum candidate_bind bind)
 {
@@ -217,7 +212,7 @@ static struct piece_facts look_at_piece(const struct map_reader *r, struct span 
 		}
 		if (s->size > f.size)
 			f.size = s->size;
-		if (equals(s->name, function) || (f.demangled && text_is(s->name, f.demangled)))
+		if (span_equal(s->name, function) || (f.demangled && text_is(s->name, f.demangled)))
 			f.is_named = true;
 		if (text_has(s->name, "("))
 			f.has_readable = true;
@@ -240,7 +235,7 @@ static void emit_symbols(struct map_reader *r, struct span function)
 		bool at_start = s->start == r->piece_start;
 
 		if (at_start && add_mangled &&
-			(equals(s->name, function) || text_is(s->name, f.demangled)))
+			(span_equal(s->name, function) || text_is(s->name, f.demangled)))
 			continue;
 		emit(r, s->name, s->start, s->size || !at_start ? s->size : size,
 			CANDIDATE_BIND_GLOBAL);

@@ -284,18 +284,10 @@ static void add_line(struct nm_reader *r, const struct nm_line *line)
 	vec_push(&r->symbols.functions, c);
 }
 
-static void name_output(struct text_source *out, struct span image)
-{
-	if (image.n && image.n < sizeof(out->output)) {
-		memcpy(out->output, image.p, image.n);
-		out->output[image.n] = 0;
-	}
-}
-
 /* The lines that follow are of `image`. */
 static int begin_image(struct nm_reader *r, struct span image, struct err *err)
 {
-	if (r->image.p && r->image.n == image.n && memcmp(r->image.p, image.p, image.n) == 0)
+	if (r->image.p && span_equal(r->image, image))
 		return 0;
 	if (r->has_symbols)
 		return err_set(err, ERR_FORMAT,
@@ -304,7 +296,7 @@ static int begin_image(struct nm_reader *r, struct span image, struct err *err)
 			r->image.n > 100 ? 100 : (int)r->image.n,
 			r->image.p ? (const char *)r->image.p : "");
 	r->image = image;
-	name_output(r->out, image);
+	text_source_name_output(r->out, image);
 	return 0;
 }
 

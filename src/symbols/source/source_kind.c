@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "elf/elf_file.h"
-#include "symbols/catalog/catalog_segments.h"
 #include "symbols/source/nm_line.h"
 #include "symbols/source/text_scan.h"
 
 #define TEXT_BYTES_LOOKED_AT 65536
 #define JITDUMP_MAGIC	     0x4A695444u
+#define CATALOG_ROOT_B	     4096 /* where the second one is */
 #define KERNEL_ADDRS	     0xffff000000000000u
 #define LOWEST_CODE	     0x1000u /* no system maps the first page */
 
@@ -84,13 +84,13 @@ static enum source_kind kind_of_elf(struct span bytes)
 	return kind;
 }
 
-/* Either root of a catalog may be empty or damaged. */
+/* Either root of a catalog may be empty or damaged (docs/format/catalog-file.md, "Roots"). */
 static bool is_catalog(struct span bytes)
 {
 	static const uint8_t magic[8] = {0x89, 'w', 's', 'y', 'm', '\r', '\n', 0x1a};
 
-	for (size_t i = 0; i < CATALOG_N_ROOTS; i++) {
-		struct span root = span_sub(bytes, i * CATALOG_BLOCK_BYTES, sizeof(magic));
+	for (uint64_t at = 0; at <= CATALOG_ROOT_B; at += CATALOG_ROOT_B) {
+		struct span root = span_sub(bytes, at, sizeof(magic));
 
 		if (root.n && memcmp(root.p, magic, sizeof(magic)) == 0)
 			return true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 #include "symbols/hex.h"
 
 #define TEXT_SECTIONS_MAX 4096
@@ -97,9 +98,7 @@ struct span text_name_without_version(struct span name)
 void text_source_release(struct text_source *t)
 {
 	free(t->sections);
-	for (size_t i = 0; i < t->owned.n; i++)
-		free(t->owned.v[i]);
-	vec_release(&t->owned);
+	vec_release_all(&t->owned);
 	*t = (struct text_source){0};
 }
 
@@ -120,6 +119,14 @@ struct span text_source_own(struct text_source *t, char *name)
 	return (struct span){(const uint8_t *)name, strlen(name)};
 }
 
+void text_source_name_output(struct text_source *t, struct span path)
+{
+	if (!path.n || path.n >= sizeof(t->output))
+		return;
+	memcpy(t->output, path.p, path.n);
+	t->output[path.n] = 0;
+}
+
 void text_source_add_section(struct text_source *t, struct span name, uint64_t addr, uint64_t bytes)
 {
 	struct image_segment *s;
@@ -136,23 +143,6 @@ void text_source_add_section(struct text_source *t, struct span name, uint64_t a
 	memcpy(s->name, name.p, n);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void sort_starts(uint64_t *v, size_t n)
-{
-	for (size_t i = 1; i < n; i++) {
-		if (v[i] < v[i - 1]) {
-			qsort(v, n, sizeof(*v), compare_u64);
-			return;
-		}
-	}
-}
-
 /* The first start behind `at`; UINT64_MAX when there is none. */
 static uint64_t start_behind(const uint64_t *v, size_t n, uint64_t at)
 {
@@ -164,7 +154,7 @@ static uint64_t start_behind(const uint64_t *v, size_t n, uint64_t at)
 void text_unsized_emit(
 	struct text_unsized *u, struct text_source *t, const struct symbol_sink *sink)
 {
-	sort_starts(u->starts.v, u->starts.n);
+	sort_u64(u->starts.v, u->starts.n);
 	for (size_t i = 0; i < u->functions.n; i++) {
 		struct candidate *c = &u->functions.v[i];
 

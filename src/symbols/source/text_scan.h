@@ -34,6 +34,8 @@ void text_source_add(
 	struct text_source *t, const struct symbol_sink *sink, const struct candidate *c);
 /* A made-up name, which `t` keeps. */
 struct span text_source_own(struct text_source *t, char *name);
+/* The image that the text is of; half a path would name another file, so a long one is left out. */
+void text_source_name_output(struct text_source *t, struct span path);
 /* An output section; a name that is too long is cut. */
 void text_source_add_section(
 	struct text_source *t, struct span name, uint64_t addr, uint64_t bytes);

@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/span.h"
-#include "symbols/catalog/image_identity.h"
-#include "symbols/source/symbol_sink.h"
+#include "symbols/image_identity.h"
+#include "symbols/symtab_build.h"
 
 struct text_source {
 	size_t n_symbols, n_malformed;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 #define PAGE 0x1000u
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "check.h"
-#include "symbols/resolver.h"
+#include "symbols/resolve/resolver.h"
 #include "symbols/symtab.h"
 
 __attribute__((noinline)) int resolver_test_landmark(int x);

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "check.h"
 #include "elf_maker.h"
-#include "symbols/catalog/image_identity.h"
+#include "symbols/image_identity.h"
 
 static const char *base_of(const char *path)
 {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "symbols/resolver_internal.h"
+#include "base/sort.h"
+#include "symbols/resolve/resolver_internal.h"
 #include "symbols/symtab_build.h"
 
 /* A function table larger than this is not stored: nobody asks for most of it, and it would be most
@@ -27,13 +28,6 @@ struct wanted {
 	VEC(uint64_t) addrs;
 };
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void want(struct wanted *all, size_t n_images, const struct trace_frame *f)
 {
 	if (f->image < n_images)
@@ -47,7 +41,7 @@ static void load_wanted(struct resolver *r, struct wanted *all, size_t n_images)
 		struct resolver_entry *e = resolver_entry(r, i);
 
 		if (e && !e->is_loaded && all[i].addrs.n) {
-			qsort(all[i].addrs.v, all[i].addrs.n, sizeof(uint64_t), compare_addresses);
+			sort_u64(all[i].addrs.v, all[i].addrs.n);
 			resolver_load(r, e, all[i].addrs.v, all[i].addrs.n);
 		}
 		vec_release(&all[i].addrs);

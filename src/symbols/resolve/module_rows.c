@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/module_rows.h"
+#include "symbols/resolve/module_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +44,7 @@ static struct trace_module_span *open_row(
 static size_t open_after(
 	const struct module_rows *r, const struct module_space *space, uint64_t addr)
 {
-	size_t lo = SEARCH(0, space->open.n, mid, !(open_row(r, space, mid)->end > addr));
-
-	return lo;
+	return SEARCH(0, space->open.n, i, open_row(r, space, i)->end <= addr);
 }
 
 /* Adds an open row at place `i`. */
@@ -59,11 +57,7 @@ static void insert_row(struct module_rows *r, struct module_space *space, size_t
 	vec_push(&r->rows, copy);
 	vec_push(&r->owners, space->owner);
 	vec_push(&space->all, row_i);
-	vec_reserve(&space->open, space->open.n + 1);
-	memmove(&space->open.v[i + 1], &space->open.v[i],
-		(space->open.n - i) * sizeof(*space->open.v));
-	space->open.v[i] = row_i;
-	space->open.n++;
+	vec_insert(&space->open, i, row_i);
 }
 
 void module_rows_open(struct module_rows *r, struct module_space *space,

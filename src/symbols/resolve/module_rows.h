@@ -6,8 +6,8 @@
  * The open rows of a process are disjoint and sorted by address. A row that is cut becomes several
  * with the same beginning, so that at any address and time there is at most one row.
  */
-#ifndef WEIR_SYMBOLS_MODULE_ROWS_H
-#define WEIR_SYMBOLS_MODULE_ROWS_H
+#ifndef WEIR_SYMBOLS_RESOLVE_MODULE_ROWS_H
+#define WEIR_SYMBOLS_RESOLVE_MODULE_ROWS_H
 
 #include "base/mem.h"
 #include "trace/defs.h"

@@ -13,15 +13,15 @@
  * 3. What a process says of its end becomes true when nothing more is heard of it: the record is
  *    that of its first thread, and others may live on.
  */
-#include "symbols/module_replay.h"
+#include "symbols/resolve/module_replay.h"
 
 #include <elf.h>
 #include <stdlib.h>
 
 #include "base/map.h"
 #include "symbols/catalog/match.h"
-#include "symbols/module_map.h"
-#include "symbols/module_rows.h"
+#include "symbols/resolve/module_map.h"
+#include "symbols/resolve/module_rows.h"
 
 #define INHERITED_MAX (1u << 22) /* rows of all processes together */
 

@@ -9,7 +9,7 @@
 #include "base/map_guard.h"
 #include "symbols/catalog/image_make.h"
 #include "symbols/kernel_identity.h"
-#include "symbols/resolver_internal.h"
+#include "symbols/resolve/resolver_internal.h"
 
 #define KALLSYMS_PATH "/proc/kallsyms"
 

@@ -3,7 +3,7 @@
  * One pass over the array for each byte in which keys differ, from the lowest, each pass keeping
  * the order of those with an equal byte.
  */
-#include "symbols/catalog/catalog_sort.h"
+#include "base/sort.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -76,4 +76,32 @@ void sort_pairs(struct sort_pair *v, size_t n)
 	if (from != v)
 		memcpy(v, from, n * sizeof(*v));
 	free(other);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void sort_u64(uint64_t *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (v[i] < v[i - 1]) {
+			qsort(v, n, sizeof(*v), compare_u64);
+			return;
+		}
+	}
+}
+
+size_t sort_distinct_u64(uint64_t *v, size_t n)
+{
+	size_t kept = 0;
+
+	sort_u64(v, n);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || v[kept - 1] != v[i])
+			v[kept++] = v[i];
+	return kept;
 }

@@ -3,8 +3,8 @@
  * Plays the module and process records of a trace again and notes what was mapped where, when: one
  * row for every piece of a mapping with its own beginning or end. Only for module_map.c.
  */
-#ifndef WEIR_SYMBOLS_MODULE_REPLAY_H
-#define WEIR_SYMBOLS_MODULE_REPLAY_H
+#ifndef WEIR_SYMBOLS_RESOLVE_MODULE_REPLAY_H
+#define WEIR_SYMBOLS_RESOLVE_MODULE_REPLAY_H
 
 #include "base/err.h"
 #include "base/mem.h"

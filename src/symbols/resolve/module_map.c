@@ -4,12 +4,13 @@
  * row `mid` of a stretch is its root, the halves on both sides are its subtrees, and beside each
  * root stands how far its stretch reaches in address and in time.
  */
-#include "symbols/module_map.h"
+#include "symbols/resolve/module_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/module_replay.h"
+#include "base/search.h"
+#include "symbols/resolve/module_replay.h"
 
 #define FORK_DEPTH_MAX 64 /* parents of parents that are asked */
 
@@ -31,23 +32,6 @@ struct module_map {
 	uint32_t *order;		    /* the replay's number of a process -> its place here */
 	uint64_t n_lost;
 };
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int by_process_and_address(const void *pa, const void *pb)
-{
-	const struct trace_module_span *a = pa, *b = pb;
-	int c = compare_u64(a->pid, b->pid);
-
-	c = c ? c : compare_u64(a->process_start, b->process_start);
-	c = c ? c : compare_u64(a->start, b->start);
-	c = c ? c : compare_u64(a->from, b->from);
-	c = c ? c : compare_u64(a->to, b->to);
-	return c ? c : compare_u64(a->end, b->end);
-}
 
 static struct reach grow_tree(struct module_map *m, size_t lo, size_t hi)
 {
@@ -78,10 +62,11 @@ struct numbered {
 static int by_pid_and_start(const void *pa, const void *pb)
 {
 	const struct numbered *a = pa, *b = pb;
-	int c = compare_u64(a->process.pid, b->process.pid);
-
-	c = c ? c : compare_u64(a->process.start, b->process.start);
-	return c ? c : compare_u64(a->number, b->number);
+	if (a->process.pid != b->process.pid)
+		return a->process.pid < b->process.pid ? -1 : 1;
+	if (a->process.start != b->process.start)
+		return a->process.start < b->process.start ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
 }
 
 static bool is_new_process(const struct module_map *m, size_t i)
@@ -105,8 +90,7 @@ static void list_processes(struct module_map *m, const struct module_replay *rep
 				((struct numbered){{.pid = m->rows.v[i].pid,
 							   .start = m->rows.v[i].process_start},
 					UINT32_MAX}));
-	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_pid_and_start);
+	vec_sort(&all, by_pid_and_start);
 	m->order = mem_calloc(replay->processes.n, sizeof(*m->order));
 	for (size_t i = 0; i < all.n; i++) {
 		const struct numbered *a = &all.v[i];
@@ -146,8 +130,7 @@ int module_map_new(struct module_map **out, const struct trace_reader *r, struct
 		vec_push(&m->rows, spans[i]);
 	for (size_t i = 0; i < replay.rows.n; i++)
 		vec_push(&m->rows, replay.rows.v[i]);
-	if (m->rows.n)
-		qsort(m->rows.v, m->rows.n, sizeof(*m->rows.v), by_process_and_address);
+	vec_sort(&m->rows, trace_module_span_compare);
 	list_processes(m, &replay);
 	m->reaches = mem_calloc(m->rows.n, sizeof(*m->reaches));
 	for (size_t i = 0; i < m->processes.n; i++)
@@ -223,18 +206,10 @@ static const struct trace_module_span *search_rows(const struct module_map *m,
 /* The first process that does not come before (pid, start). */
 static size_t process_after(const struct module_map *m, uint32_t pid, uint64_t start)
 {
-	size_t lo = 0, hi = m->processes.n;
+	const struct process_rows *v = m->processes.v;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct module_process *p = &m->processes.v[mid].process;
-
-		if (p->pid < pid || (p->pid == pid && p->start < start))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEARCH(0, m->processes.n, i,
+		v[i].process.pid < pid || (v[i].process.pid == pid && v[i].process.start < start));
 }
 
 static const struct process_rows *find_process(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Taking an image's identity from its file, and saying it in words. */
-#include "symbols/catalog/image_identity.h"
+#include "symbols/image_identity.h"
 
 #include <elf.h>
 #include <inttypes.h>
@@ -250,8 +250,7 @@ const char *image_identity_text(const struct image_identity *id, struct buf *to)
 	buf_reset(to);
 	if (image_identity_has_build_id(id)) {
 		buf_put_cstr(to, "build-id ");
-		for (size_t i = 0; i < id->build_id_n; i++)
-			buf_printf(to, "%02x", id->build_id[i]);
+		buf_put_hex(to, (struct span){id->build_id, id->build_id_n});
 	} else if (id->content_hash) {
 		buf_printf(to, "content hash 0x%016" PRIx64, id->content_hash);
 	} else if (id->file_crc) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/resolver.h"
+#include "symbols/resolve/resolver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "symbols/resolver_internal.h"
+#include "symbols/resolve/resolver_internal.h"
 
 struct resolver *resolver_new(void)
 {

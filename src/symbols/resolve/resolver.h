@@ -4,8 +4,8 @@
  * catalog or from files, and only when the verification ladder says that they are the image's own.
  * The verdict is kept with its reason.
  */
-#ifndef WEIR_SYMBOLS_RESOLVER_H
-#define WEIR_SYMBOLS_RESOLVER_H
+#ifndef WEIR_SYMBOLS_RESOLVE_RESOLVER_H
+#define WEIR_SYMBOLS_RESOLVE_RESOLVER_H
 
 #include <stdbool.h>
 #include <stdint.h>

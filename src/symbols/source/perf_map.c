@@ -23,8 +23,7 @@ static bool take_number(struct cursor *c, uint64_t *out)
 		cursor_skip(c, 2);
 	if (!hex_take(c, out) || !cursor_left(c) || *c->p != ' ')
 		return false;
-	while (cursor_left(c) && *c->p == ' ')
-		cursor_skip(c, 1);
+	text_skip_blanks(c);
 	return true;
 }
 
@@ -67,15 +66,10 @@ int perf_map_read(
 	return 0;
 }
 
-static void add_to_builder(void *ctx, const struct candidate *c)
-{
-	symtab_builder_add(ctx, c);
-}
-
 struct symtab *symtab_new_perf_map_bytes(struct span text)
 {
 	struct symtab_builder b = {.name_bytes_max = text.n};
-	const struct symbol_sink sink = {add_to_builder, &b};
+	const struct symbol_sink sink = symtab_builder_sink(&b);
 	struct text_source lines;
 
 	/* A file without a good line is an empty table: its writer may just have begun. */

@@ -31,26 +31,28 @@ static const struct option_spec symbols_options[] = {
 
 static const struct symbols_verb {
 	const char *name;
-	int (*run)(const struct symbols_call *call);
+	int (*run)(const struct symbols_call *call, struct err *err);
+	/* Opens the catalog that it reads; NULL: what it does with it is its own affair. */
+	int (*open)(const struct symbols_call *call, struct catalog **out, struct err *err);
 	const char *options; /* long names, blank separated */
 	const char *operands;
 	size_t min, max; /* operands */
 } verbs[] = {
-	{"merge", symbols_merge, "output pid kernel threads no-search json quiet",
+	{"merge", symbols_merge, NULL, "output pid kernel threads no-search json quiet",
 		"paths (or --pid, --kernel)", 0, SIZE_MAX},
-	{"add", symbols_add, "catalog pid kernel threads no-search json quiet",
+	{"add", symbols_add, NULL, "catalog pid kernel threads no-search json quiet",
 		"paths (or --pid, --kernel)", 0, SIZE_MAX},
-	{"remove", symbols_remove, "catalog json quiet", "one or more images", 1, SIZE_MAX},
-	{"list", symbols_list, "catalog json quiet", "names", 0, SIZE_MAX},
-	{"show", symbols_show, "catalog symbols limit json quiet", "one image", 1, 1},
-	{"resolve", symbols_resolve, "catalog pid image trace threads no-search json quiet",
+	{"remove", symbols_remove, symbols_catalog_open, "catalog json quiet", "one or more images", 1, SIZE_MAX},
+	{"list", symbols_list, symbols_catalog_open, "catalog json quiet", "names", 0, SIZE_MAX},
+	{"show", symbols_show, symbols_catalog_open, "catalog symbols limit json quiet", "one image", 1, 1},
+	{"resolve", symbols_resolve, NULL, "catalog pid image trace threads no-search json quiet",
 		"one or more addresses", 1, SIZE_MAX},
-	{"verify", symbols_verify, "catalog threads no-search json quiet", "at most one trace", 0,
+	{"verify", symbols_verify, symbols_catalog_open_if_any, "catalog threads no-search json quiet", "at most one trace", 0,
 		1},
-	{"diff", symbols_diff, "catalog limit json quiet",
+	{"diff", symbols_diff, NULL, "catalog limit json quiet",
 		"two merged symbol files, or two images of one", 2, 2},
-	{"compact", symbols_compact, "catalog json quiet", "no operands", 0, 0},
-	{"stats", symbols_stats, "catalog json quiet", "no operands", 0, 0},
+	{"compact", symbols_compact, NULL, "catalog json quiet", "no operands", 0, 0},
+	{"stats", symbols_stats, symbols_catalog_open, "catalog json quiet", "no operands", 0, 0},
 	{0},
 };
 
@@ -106,6 +108,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct symbols_arguments a = nothing_given;
 	struct symbols_call call = {.command = command, .args = &a};
 	const struct symbols_verb *verb = verbs;
+	struct err err = {0};
 	char *own = NULL;
 	int status;
 
@@ -126,7 +129,12 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!a.catalog)
 		own = catalog_default_path();
 	call.catalog_path = a.catalog ? a.catalog : own;
-	status = verb->run(&call);
+	status = verb->open ? verb->open(&call, &call.catalog, &err) : 0;
+	if (status == 0)
+		status = verb->run(&call, &err);
+	if (status < 0)
+		status = command_fail(&err);
+	catalog_close(call.catalog);
 	free(own);
 	return status;
 }

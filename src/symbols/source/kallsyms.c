@@ -103,16 +103,11 @@ int kallsyms_read(
 	return rc;
 }
 
-static void add_to_builder(void *ctx, const struct candidate *c)
-{
-	symtab_builder_add(ctx, c);
-}
-
 /* The builder ends a function at a candidate without a name, so no second sorting is needed. */
 static struct symtab *parse_text(struct lines *l, struct span text)
 {
 	struct symtab_builder b = {.name_bytes_max = text.n};
-	const struct symbol_sink sink = {add_to_builder, &b};
+	const struct symbol_sink sink = symtab_builder_sink(&b);
 
 	*l = read_lines(text, &sink);
 	b.n_skipped += l->n_malformed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/source/elf_tables.h"
+#include "symbols/elf_tables.h"
 
 #include <elf.h>
 #include <string.h>
@@ -13,14 +13,10 @@ struct reading {
 
 static uint8_t bind_of(const struct elf_symbol *s)
 {
-	switch (s->bind) {
-	case STB_LOCAL:
+	if (s->bind == STB_LOCAL)
 		return CANDIDATE_BIND_LOCAL;
-	case STB_WEAK:
-		return CANDIDATE_BIND_WEAK;
-	default:
-		return CANDIDATE_BIND_GLOBAL; /* STB_GNU_UNIQUE included */
-	}
+	return s->bind == STB_WEAK ? CANDIDATE_BIND_WEAK
+				   : CANDIDATE_BIND_GLOBAL; /* STB_GNU_UNIQUE included */
 }
 
 static void add_function(void *ctx, const struct elf_symbol *s)
@@ -51,17 +47,16 @@ void elf_table_read(const struct elf_table *t, const struct symbol_sink *sink)
 	elf_file_each_function(t->elf, t->is_dynamic, add_function, &r);
 }
 
-static void add_table(struct elf_tables *t, const struct elf_file *elf, bool is_dynamic,
-	enum symbol_source source)
+static void add_table(struct elf_tables *t, const struct elf_file *elf, enum symbol_source source)
 {
-	t->v[t->n++] = (struct elf_table){elf, is_dynamic, source};
+	t->v[t->n++] = (struct elf_table){elf, source == SYMBOL_SOURCE_DYNSYM, source};
 }
 
 void elf_tables_init(struct elf_tables *t, const struct elf_file *elf)
 {
 	*t = (struct elf_tables){0};
-	add_table(t, elf, false, SYMBOL_SOURCE_SYMTAB);
-	add_table(t, elf, true, SYMBOL_SOURCE_DYNSYM);
+	add_table(t, elf, SYMBOL_SOURCE_SYMTAB);
+	add_table(t, elf, SYMBOL_SOURCE_DYNSYM);
 }
 
 int elf_tables_add_debugdata(struct elf_tables *t, struct err *err)
@@ -73,7 +68,7 @@ int elf_tables_add_debugdata(struct elf_tables *t, struct err *err)
 	if (rc < 0)
 		return rc;
 	t->has_inner = true;
-	add_table(t, &t->inner, false, SYMBOL_SOURCE_DEBUGDATA);
+	add_table(t, &t->inner, SYMBOL_SOURCE_DEBUGDATA);
 	return 0;
 }
 
@@ -84,7 +79,7 @@ void elf_tables_open(struct elf_tables *t, const struct elf_file *elf, const cha
 		return;
 	elf_tables_add_debugdata(t, NULL);
 	if (debug_file_open(&t->debug, elf, path, NULL) == 0)
-		add_table(t, &t->debug.elf, false, SYMBOL_SOURCE_DEBUG_FILE);
+		add_table(t, &t->debug.elf, SYMBOL_SOURCE_DEBUG_FILE);
 	t->is_stripped = !t->has_inner && !t->debug.is_open;
 }
 

@@ -7,8 +7,8 @@
  * Where the records say only that a mapping was there (a load record is written at the first hit),
  * it counts as there since then, unless it is marked as there from the start.
  */
-#ifndef WEIR_SYMBOLS_MODULE_MAP_H
-#define WEIR_SYMBOLS_MODULE_MAP_H
+#ifndef WEIR_SYMBOLS_RESOLVE_MODULE_MAP_H
+#define WEIR_SYMBOLS_RESOLVE_MODULE_MAP_H
 
 #include "base/addr.h"
 #include "base/err.h"

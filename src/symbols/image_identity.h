@@ -4,8 +4,8 @@
  * ladder compares (match.h). Kept in the trace for each module, in the catalog for each image, and
  * taken from files that are candidates.
  */
-#ifndef WEIR_SYMBOLS_CATALOG_IMAGE_IDENTITY_H
-#define WEIR_SYMBOLS_CATALOG_IMAGE_IDENTITY_H
+#ifndef WEIR_SYMBOLS_IMAGE_IDENTITY_H
+#define WEIR_SYMBOLS_IMAGE_IDENTITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

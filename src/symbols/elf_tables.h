@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The function symbols of an ELF image: which tables have them, and each table as candidates. */
-#ifndef WEIR_SYMBOLS_SOURCE_ELF_TABLES_H
-#define WEIR_SYMBOLS_SOURCE_ELF_TABLES_H
+#ifndef WEIR_SYMBOLS_ELF_TABLES_H
+#define WEIR_SYMBOLS_ELF_TABLES_H
 
 #include "base/buf.h"
 #include "elf/elf_file.h"
 #include "symbols/debug_file.h"
-#include "symbols/source/symbol_sink.h"
+#include "symbols/symtab_build.h"
 
 struct elf_table {
 	const struct elf_file *elf;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What resolver.c (answers), resolver_load.c (where symbols come from) and resolver_trace.c (the
  * frames of traces) share. */
-#ifndef WEIR_SYMBOLS_RESOLVER_INTERNAL_H
-#define WEIR_SYMBOLS_RESOLVER_INTERNAL_H
+#ifndef WEIR_SYMBOLS_RESOLVE_RESOLVER_INTERNAL_H
+#define WEIR_SYMBOLS_RESOLVE_RESOLVER_INTERNAL_H
 
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "symbols/catalog/find_symbols.h"
-#include "symbols/resolver.h"
+#include "symbols/resolve/resolver.h"
 #include "symbols/source/jitdump.h"
 #include "symbols/symtab.h"
 
