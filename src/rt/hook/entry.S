@@ -62,21 +62,26 @@ end \name
 	slow weir_debug_stub, modules_changed
 
 #ifdef __x86_64__
+	/* Into struct hook_regs on the stack, from byte `at` on: 64-bit fields. */
+	.macro put_all at, regs:vararg
+	.set place, \at
+	.irp reg, \regs
+	mov %\reg, place(%rsp)
+	.set place, place + 8
+	.endr
+	.endm
+
 /* Called by a trampoline: (%rsp) behind its call, 8(%rsp) the function's return address. */
 	.macro enter_stub name, handler
 function \name
 	skip_trampoline
-	save rdi
-	save rsi
-	save rax
+	save_all rdi, rsi, rax
 	save_flags
 	mov 32(%rsp), %rdi
 	lea 40(%rsp), %rsi
 	call \handler
 	restore_flags
-	restore rax
-	restore rsi
-	restore rdi
+	restore_all rax, rsi, rdi
 	ret
 end \name
 	.endm
@@ -86,14 +91,12 @@ end \name
  * would be predicted to go to the slot. */
 	.macro leave_stub name, handler
 function \name
-	save rdi
-	save rax
+	save_all rdi, rax
 	save_flags
 	lea 24(%rsp), %rdi
 	call \handler
 	restore_flags
-	restore rax
-	restore rdi
+	restore_all rax, rdi
 	lea 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
 	jmp *-8(%rsp)
@@ -109,23 +112,9 @@ function \name
 	mov 8(%rsp), %rax
 	lea -144(%rsp), %rsp
 	.cfi_adjust_cfa_offset 144
-	mov %rax, 0(%rsp)
-	mov %rdx, 8(%rsp)
-	mov %rcx, 16(%rsp)
-	mov %rbx, 24(%rsp)
-	mov %rsi, 32(%rsp)
-	mov %rdi, 40(%rsp)
-	mov %rbp, 48(%rsp)
+	put_all 0, rax, rdx, rcx, rbx, rsi, rdi, rbp
 	lea 168(%rsp), %rax
-	mov %rax, 56(%rsp)
-	mov %r8, 64(%rsp)
-	mov %r9, 72(%rsp)
-	mov %r10, 80(%rsp)
-	mov %r11, 88(%rsp)
-	mov %r12, 96(%rsp)
-	mov %r13, 104(%rsp)
-	mov %r14, 112(%rsp)
-	mov %r15, 120(%rsp)
+	put_all 56, rax, r8, r9, r10, r11, r12, r13, r14, r15
 	movq $0, 128(%rsp)
 	mov 160(%rsp), %rdi
 	lea 168(%rsp), %rsi
@@ -159,15 +148,13 @@ weir_sigreturn:
 	.macro enter_stub name, handler
 function \name
 	skip_trampoline
-	save edx
-	save eax
+	save_all edx, eax
 	save_flags
 	mov 12(%esp), %eax
 	lea 16(%esp), %edx
 	call \handler
 	restore_flags
-	restore eax
-	restore edx
+	restore_all eax, edx
 	ret
 end \name
 	.endm
@@ -185,11 +172,15 @@ function \name
 end \name
 	.endm
 
-	/* struct hook_regs: 64-bit fields, eax ecx edx ebx esp ebp esi edi eip. */
-	.macro put reg, at
-	mov %\reg, \at(%esp)
-	movl $0, \at + 4(%esp)
+	.macro put_all at, regs:vararg
+	.set place, \at
+	.irp reg, \regs
+	mov %\reg, place(%esp)
+	movl $0, place + 4(%esp)
+	.set place, place + 8
+	.endr
 	.endm
+	/* In DWARF's order for i386: eax ecx edx ebx esp ebp esi edi eip. */
 	.macro with_registers name, handler
 function \name
 	skip_trampoline
@@ -198,15 +189,9 @@ function \name
 	mov 4(%esp), %eax
 	lea -144(%esp), %esp
 	.cfi_adjust_cfa_offset 144
-	put eax, 0
-	put ecx, 8
-	put edx, 16
-	put ebx, 24
+	put_all 0, eax, ecx, edx, ebx
 	lea 156(%esp), %eax
-	put eax, 32
-	put ebp, 40
-	put esi, 48
-	put edi, 56
+	put_all 32, eax, ebp, esi, edi
 	movl $0, 64(%esp)
 	movl $0, 68(%esp)
 	mov 152(%esp), %eax
