@@ -44,6 +44,10 @@ static inline uint64_t ticks_now(void)
 	return (uint64_t)high << 32 | low;
 }
 
+/* glibc's: what it calls around fork. In static programs it is there when fork is. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+	void *owner) __attribute__((weak, visibility("default")));
+
 /* Of this thread, all of them. */
 static inline void signals_block(uint64_t *old)
 {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #ifdef __x86_64__
@@ -64,6 +65,14 @@ static inline void *raw_mmap(void *at, size_t n, int prot, int flags, int fd)
 static inline bool raw_failed(const void *p)
 {
 	return (uintptr_t)p > (uintptr_t)-4096;
+}
+
+/* Memory of this process alone, of no file; `flags` beside those. NULL: it is not to be had. */
+static inline void *raw_memory(void *at, size_t n, int prot, int flags)
+{
+	void *p = raw_mmap(at, n, prot, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1);
+
+	return raw_failed(p) ? NULL : p;
 }
 
 /* A descriptor that no other program inherits, or a negative error. */

@@ -17,24 +17,19 @@
 
 #define ZEROS_BYTES 4096
 
-/* 0 or a negative errno. */
-static long file_open(int *fd)
+/* A descriptor, or a negative errno. */
+static long file_open(void)
 {
+	int fd = raw_open(count_library.path, O_RDWR | O_NOFOLLOW);
 	struct stat st;
 
-	*fd = raw_open(count_library.path, O_RDWR | O_NOFOLLOW);
-	if (*fd < 0)
-		return *fd;
-	if (raw_call(SYS_fstat, *fd, &st) == 0 && st.st_ino == count_library.inode &&
+	if (fd < 0)
+		return fd;
+	if (raw_call(SYS_fstat, fd, &st) == 0 && st.st_ino == count_library.inode &&
 		st.st_dev == count_library.device)
-		return 0;
-	raw_close(*fd);
+		return fd;
+	raw_close(fd);
 	return -RAW_ENOENT;
-}
-
-bool count_file_open(int *fd)
-{
-	return file_open(fd) == 0;
 }
 
 /* For file systems without fallocate. */
@@ -82,28 +77,39 @@ static void cannot_grow(long error)
 	count_name_complain_growth(error);
 }
 
-bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd)
-{
-	long rc = file_open(fd);
-
-	if (rc == 0) {
-		rc = reserve(*fd, count_library.file_bytes, bytes);
-		if (rc < 0)
-			raw_close(*fd);
-	}
-	if (rc < 0) {
-		cannot_grow(rc);
-		return false;
-	}
-	*offset = count_library.file_bytes;
-	count_library.file_bytes += bytes;
-	return true;
-}
-
-bool count_file_map(void *at, uint64_t bytes, int fd, uint64_t offset)
+static bool map_part(void *at, uint64_t bytes, long fd, uint64_t offset)
 {
 	return !raw_failed((void *)raw_call(
 		SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset));
+}
+
+bool count_file_extend(void *at, uint64_t bytes, uint64_t *offset)
+{
+	long fd = file_open(), rc = fd;
+	bool is_mapped = false;
+
+	if (fd >= 0)
+		rc = reserve((int)fd, count_library.file_bytes, bytes);
+	if (rc < 0) {
+		cannot_grow(rc);
+	} else {
+		*offset = count_library.file_bytes;
+		count_library.file_bytes += bytes;
+		is_mapped = map_part(at, bytes, fd, *offset);
+	}
+	if (fd >= 0)
+		raw_close((int)fd);
+	return is_mapped;
+}
+
+bool count_file_map(void *at, uint64_t bytes, uint64_t offset)
+{
+	long fd = file_open();
+	bool is_mapped = fd >= 0 && map_part(at, bytes, fd, offset);
+
+	if (fd >= 0)
+		raw_close((int)fd);
+	return is_mapped;
 }
 
 bool count_file_add_area(
@@ -136,8 +142,7 @@ const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_
 
 static bool map_header(int fd)
 {
-	void *p = (void *)raw_call(
-		SYS_mmap, 0, COUNT_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *p = raw_mmap(NULL, COUNT_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 
 	if (raw_failed(p))
 		return false;

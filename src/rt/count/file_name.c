@@ -28,37 +28,6 @@
 #define NOT_OURS     2 /* by something that is no count file */
 #define OLD_NOT_OURS 3 /* so is the name with .old */
 
-struct text {
-	char *at;
-	size_t n, max;
-};
-
-static void add_char(struct text *t, char c)
-{
-	if (t->n + 1 < t->max)
-		t->at[t->n++] = c;
-	t->at[t->n] = 0;
-}
-
-static void add(struct text *t, const char *s)
-{
-	while (*s)
-		add_char(t, *s++);
-}
-
-static void add_number(struct text *t, uint64_t v)
-{
-	char digits[20];
-	int n = 0;
-
-	do {
-		digits[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	while (n)
-		add_char(t, digits[--n]);
-}
-
 static const char *base_name(const char *path)
 {
 	const char *name = path;
@@ -84,13 +53,13 @@ void count_name_set(const char *wanted, const char *exe)
 	if (n > 0 && t.at[0] == '/') {
 		t.n = (size_t)n - 1;
 		if (t.n > 1)
-			add_char(&t, '/');
+			text_add_char(&t, '/');
 	}
 	count_library.wanted_from = t.n;
-	add(&t, wanted ? wanted : base_name(exe));
+	text_add(&t, wanted ? wanted : base_name(exe));
 	if (!wanted) {
 		count_library.wanted_from = t.n; /* a program may be called %p */
-		add(&t, ".weir");
+		text_add(&t, ".weir");
 	}
 }
 
@@ -110,7 +79,7 @@ static void follow_links(struct text *t)
 		else
 			while (t->n && t->at[t->n - 1] != '/')
 				t->n--;
-		add(t, target);
+		text_add(t, target);
 	}
 }
 
@@ -125,11 +94,11 @@ static void expand(struct text *t, uint32_t own)
 		bool is_escape = i >= count_library.wanted_from && w[i] == '%';
 
 		if (is_escape && w[i + 1] == 'p') {
-			add_number(t, count_library.pid);
+			text_add_number(t, count_library.pid);
 			has_pid = true;
 			i++;
 		} else {
-			add_char(t, w[i]);
+			text_add_char(t, w[i]);
 			i += is_escape && w[i + 1] == '%';
 		}
 	}
@@ -139,14 +108,14 @@ static void expand(struct text *t, uint32_t own)
 	if (text_ends_with(t->at, t->n, ".weir"))
 		t->n -= 5;
 	if (!has_pid) {
-		add_char(t, '.');
-		add_number(t, count_library.pid);
+		text_add_char(t, '.');
+		text_add_number(t, count_library.pid);
 	}
 	if (own > 1) {
-		add_char(t, '.');
-		add_number(t, own - 1);
+		text_add_char(t, '.');
+		text_add_number(t, own - 1);
 	}
-	add(t, ".weir");
+	text_add(t, ".weir");
 }
 
 long count_name_create(void)
@@ -158,11 +127,11 @@ long count_name_create(void)
 		struct text t = {count_library.path, 0, sizeof(count_library.path)};
 
 		expand(&t, 0);
-		add(&t, ".tmp.");
-		add_number(&t, count_library.pid);
+		text_add(&t, ".tmp.");
+		text_add_number(&t, count_library.pid);
 		if (i) {
-			add_char(&t, '.');
-			add_number(&t, i);
+			text_add_char(&t, '.');
+			text_add_number(&t, i);
 		}
 		rc = count_file_create();
 	}
@@ -178,9 +147,9 @@ static bool maps_have(uint32_t pid, const char *path, uint64_t inode)
 	struct proc_text r;
 	bool has = false;
 
-	add(&t, "/proc/");
-	add_number(&t, pid);
-	add(&t, "/maps");
+	text_add(&t, "/proc/");
+	text_add_number(&t, pid);
+	text_add(&t, "/maps");
 	if (!proc_text_open(&r, maps))
 		return true; /* not to be known: the other one's, to be safe */
 	while (!has && maps_next(&r, &line))
@@ -275,8 +244,8 @@ static long move_old(const char *path, const struct stat *st)
 	struct beginning b;
 	long rc;
 
-	add(&t, path);
-	add(&t, ".old");
+	text_add(&t, path);
+	text_add(&t, ".old");
 	rc = look(old, &now, &b);
 	if (rc && rc != -RAW_ENOENT)
 		return OLD_NOT_OURS;
@@ -348,7 +317,7 @@ static void add_wanted(struct text *line)
 	struct text t = {path, 0, sizeof(path)};
 
 	expand(&t, 0);
-	add(line, path);
+	text_add(line, path);
 }
 
 static void tell_besides(long why)
@@ -356,13 +325,13 @@ static void tell_besides(long why)
 	char line[2 * COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	add(&t, "weir: ");
+	text_add(&t, "weir: ");
 	add_wanted(&t);
 	if (why == OLD_NOT_OURS)
-		add(&t, ".old");
-	add(&t, ": not a count file, and left as it is; counts go to ");
-	add(&t, count_library.path);
-	add_char(&t, '\n');
+		text_add(&t, ".old");
+	text_add(&t, ": not a count file, and left as it is; counts go to ");
+	text_add(&t, count_library.path);
+	text_add_char(&t, '\n');
 	say(&t);
 }
 
@@ -395,34 +364,35 @@ long count_name_take(bool is_child)
 	return 0;
 }
 
+/* Texts in the rows themselves: nothing has to be relocated. */
+static const struct {
+	int error;
+	char text[40];
+} reasons[] = {
+	{RAW_EACCES, "permission denied"},
+	{RAW_EPERM, "permission denied"},
+	{RAW_ENOENT, "no such directory"},
+	{RAW_ENOTDIR, "not a directory"},
+	{RAW_EISDIR, "there is a directory of that name"},
+	{RAW_EEXIST, "what has that name is no count file"},
+	{RAW_EROFS, "read-only file system"},
+	{RAW_ENOSPC, "no space left"},
+	{RAW_EDQUOT, "no space left"},
+	{RAW_EFBIG, "larger than the limit (ulimit -f)"},
+	{RAW_EMFILE, "too many open files"},
+	{RAW_ENAMETOOLONG, "the name is too long"},
+	{RAW_ENOSYS, "the gs register cannot be set here"},
+};
+
 static void add_reason(struct text *t, long error)
 {
-	if (error == -RAW_EACCES || error == -RAW_EPERM)
-		add(t, "permission denied");
-	else if (error == -RAW_ENOENT)
-		add(t, "no such directory");
-	else if (error == -RAW_ENOTDIR)
-		add(t, "not a directory");
-	else if (error == -RAW_EISDIR)
-		add(t, "there is a directory of that name");
-	else if (error == -RAW_EEXIST)
-		add(t, "what has that name is no count file");
-	else if (error == -RAW_EROFS)
-		add(t, "read-only file system");
-	else if (error == -RAW_ENOSPC || error == -RAW_EDQUOT)
-		add(t, "no space left");
-	else if (error == -RAW_EFBIG)
-		add(t, "larger than the limit (ulimit -f)");
-	else if (error == -RAW_EMFILE)
-		add(t, "too many open files");
-	else if (error == -RAW_ENAMETOOLONG)
-		add(t, "the name is too long");
-	else if (error == -RAW_ENOSYS)
-		add(t, "the gs register cannot be set here");
-	else {
-		add(t, "error ");
-		add_number(t, (uint64_t)-error);
-	}
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].error == -error) {
+			text_add(t, reasons[i].text);
+			return;
+		}
+	text_add(t, "error ");
+	text_add_number(t, (uint64_t)-error);
 }
 
 void count_name_complain_growth(long error)
@@ -430,14 +400,14 @@ void count_name_complain_growth(long error)
 	char line[COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	add(&t, "weir: ");
-	add(&t, count_library.path);
-	add(&t, ": cannot grow: ");
+	text_add(&t, "weir: ");
+	text_add(&t, count_library.path);
+	text_add(&t, ": cannot grow: ");
 	if (error == -RAW_ENOENT)
-		add(&t, "it is not there any more");
+		text_add(&t, "it is not there any more");
 	else
 		add_reason(&t, error);
-	add(&t, "; counts are not complete\n");
+	text_add(&t, "; counts are not complete\n");
 	say(&t);
 }
 
@@ -446,10 +416,10 @@ void count_name_complain(long error)
 	char line[COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	add(&t, "weir: ");
+	text_add(&t, "weir: ");
 	add_wanted(&t);
-	add(&t, ": cannot be created: ");
+	text_add(&t, ": cannot be created: ");
 	add_reason(&t, error);
-	add(&t, "; nothing is recorded\n");
+	text_add(&t, "; nothing is recorded\n");
 	say(&t);
 }

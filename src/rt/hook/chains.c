@@ -59,8 +59,7 @@ static struct hook_block *block_new(struct chain *c)
 		__atomic_fetch_sub(&n_blocks, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	if (raw_failed(raw_mmap(block, HOOK_BLOCK_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1)))
+	if (!raw_memory(block, HOOK_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE))
 		return NULL;
 	write_slots(block);
 	header->stub = leave_stub();

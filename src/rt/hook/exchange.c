@@ -210,9 +210,8 @@ static int ask(
 	}
 	if (!x->reply.plan_bytes)
 		return 0;
-	plans = raw_mmap(NULL, (size_t)x->reply.plan_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	if (raw_failed(plans)) {
+	plans = raw_memory(NULL, (size_t)x->reply.plan_bytes, PROT_READ | PROT_WRITE, 0);
+	if (!plans) {
 		if (hello->kind == HOOK_HELLO_START && pass_over(x->fd, x->reply.plan_bytes))
 			exchange_give_up(x, HOOK_HELLO_START, -RAW_ENOMEM);
 		exchange_close(x);
