@@ -3,10 +3,10 @@
  * What all code shares that runs inside other people's programs: the hook library (rt/hook), the
  * counting library (rt/count), and those to come.
  *
- *	raw_call.h	system calls; raw_errors.h has the names of their errors
- *	text.h		bytes, texts, the environment
+ *	raw_call.h	system calls, memory; raw_errors.h has the names of their errors
+ *	text.h		bytes, texts and how they are made, the environment
  *	waiting.h	futexes and short sleeps
- *	proc_text.h	/proc/self/maps and other small files of /proc
+ *	proc_text.h	/proc/self: what is mapped where, modules, gaps, filters, threads
  *	stack_bounds.h	where a signal stack, the program's first stack and a thread's stack are
  *	registers.h	for assembler: functions, registers and flags that are kept
  *

@@ -257,7 +257,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 
 	(void)argc;
 	(void)argv;
-	/* More filters than the recorder's were installed before this program was executed. */
+	/* The loader has just opened and read files, so that this is permitted, too. More filters than
+	 * the recorder's were installed before this program was executed. */
 	if (place && filters_count() <= text_number(environment_find(environment, HOOK_ENV_FILTERS)))
 		begin(place, false);
 }
