@@ -86,6 +86,20 @@ void hook_area_close(struct hook_area *a)
 	*a = (struct hook_area){.fd = -1};
 }
 
+void hook_area_free_thread(const struct hook_area *a, uint32_t thread_i)
+{
+	struct hook_thread *thread = &a->threads[thread_i];
+
+	if (fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)(a->rings_offset + (size_t)thread_i * a->ring_bytes),
+		    (off_t)a->ring_bytes) < 0)
+		memset(hook_area_ring(a, thread_i), 0, a->ring_bytes);
+	memset((uint8_t *)thread + offsetof(struct hook_thread, tid), 0,
+		sizeof(*thread) - offsetof(struct hook_thread, tid));
+	/* Pairs with the library's compare and swap. */
+	__atomic_store_n(&thread->state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
+}
+
 bool hook_area_turn_off(struct hook_area *a, uint32_t id)
 {
 	struct hook_control *c = a->control;

@@ -46,6 +46,17 @@ static inline struct hook_record *hook_area_ring(const struct hook_area *a, uint
 					      (size_t)thread_i * a->ring_bytes);
 }
 
+/* Whether a thread has it, or had it and has ended. */
+static inline bool hook_area_has_thread(const struct hook_area *a, uint32_t thread_i)
+{
+	uint32_t state = __atomic_load_n(&a->threads[thread_i].state, __ATOMIC_ACQUIRE);
+
+	return state == HOOK_THREAD_LIVE || state == HOOK_THREAD_GONE;
+}
+
+/* The entry is for another thread, which begins with zeros; its memory is given back. */
+void hook_area_free_thread(const struct hook_area *a, uint32_t thread_i);
+
 /* The function is to be unhooked in this process. False when the list is full. */
 bool hook_area_turn_off(struct hook_area *a, uint32_t id);
 

@@ -17,11 +17,9 @@
 #include "base/map_guard.h"
 #include "process/proc.h"
 #include "process/ptrace/inject_internal.h"
-#include "record/hooks/drain.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/inject.h"
 #include "record/hooks/library_link.h"
-#include "record/hooks/server.h"
 #include "record/hooks/tick_clock.h"
 
 #define LIBRARY_NAME "libweir.so"
@@ -402,6 +400,27 @@ void hooks_close(struct hooks *h)
 	free(h->libraries[0]);
 	free(h->libraries[1]);
 	free(h);
+}
+
+uint32_t hooks_n_functions(struct hooks *h)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&h->planner_lock);
+	n = hook_planner_n_functions(h->planner);
+	pthread_mutex_unlock(&h->planner_lock);
+	return n;
+}
+
+const struct planned_function *hooks_planned(
+	struct hooks *h, uint32_t id, const struct planned_image **image)
+{
+	const struct planned_function *f;
+
+	pthread_mutex_lock(&h->planner_lock);
+	f = hook_planner_function(h->planner, id, image);
+	pthread_mutex_unlock(&h->planner_lock);
+	return f;
 }
 
 /* --- questions --------------------------------------------------------------------------- */

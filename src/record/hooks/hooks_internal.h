@@ -143,6 +143,11 @@ struct hooks {
 	uint32_t drained_version;	    /* (drain) of the list it was made from */
 };
 
+/* What the planner knows: the greatest id, and the function of an id (NULL: there is none). */
+uint32_t hooks_n_functions(struct hooks *h);
+const struct planned_function *hooks_planned(
+	struct hooks *h, uint32_t id, const struct planned_image **image);
+
 /* With h->lock held: */
 struct hook_process *hooks_find_process(const struct hooks *h, uint32_t pid); /* newest */
 void hooks_add_process(struct hooks *h, struct hook_process *p);
@@ -160,7 +165,15 @@ void hook_source_free(struct hooks *h, struct hook_source *s);
 /* Ends both threads; may be called again. */
 void hooks_halt(struct hooks *h);
 
+/* server.c */
 void *hook_server_main(void *hooks);
+/* Lets the thread look around now: at where it listens, and whether it has to end. */
+void hook_server_wake(struct hooks *h);
+
+/* drain.c */
 void *hook_drain_main(void *hooks);
+/* One look at every ring of every process; returns how many records were taken. With
+ * `looks_for_ends` threads and processes that have ended are noticed. */
+uint64_t hook_drain_round(struct hooks *h, bool looks_for_ends);
 
 #endif

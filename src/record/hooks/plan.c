@@ -474,40 +474,31 @@ void hook_planner_each_unmatched(const struct hook_planner *p,
 
 const char *hook_refusal_phrase(enum hook_refusal refusal)
 {
-	switch (refusal) {
-	case HOOK_REFUSAL_NONE:
-		return "hooked";
-	case HOOK_REFUSAL_CHANGED:
-		return "the code in memory is not that of the file";
-	case HOOK_REFUSAL_NO_ROOM:
-		return "no free memory is near enough for the moved code";
-	case HOOK_REFUSAL_PROTECTED:
-		return "the code's memory cannot be made writable";
-	case HOOK_REFUSAL_SHADOW_STACK:
-		return "the processor checks return addresses (shadow stack)";
-	case HOOK_REFUSAL_REGION:
-		return "the hook library's region for return addresses is not where it must be";
-	case HOOK_REFUSAL_SIGTRAP:
-		return "a breakpoint is needed, and SIGTRAP is blocked or in use";
-	case HOOK_REFUSAL_N:
-		break;
-	}
-	return "the hook library did not say why";
+	static const char *const phrases[HOOK_REFUSAL_N] = {
+		[HOOK_REFUSAL_NONE] = "hooked",
+		[HOOK_REFUSAL_CHANGED] = "the code in memory is not that of the file",
+		[HOOK_REFUSAL_NO_ROOM] = "no free memory is near enough for the moved code",
+		[HOOK_REFUSAL_PROTECTED] = "the code's memory cannot be made writable",
+		[HOOK_REFUSAL_SHADOW_STACK] =
+			"the processor checks return addresses (shadow stack)",
+		[HOOK_REFUSAL_REGION] =
+			"the hook library's region for return addresses is not where it must be",
+		[HOOK_REFUSAL_SIGTRAP] = "a breakpoint is needed, and SIGTRAP is blocked or in use",
+	};
+
+	return refusal < HOOK_REFUSAL_N ? phrases[refusal] : "the hook library did not say why";
 }
 
 const char *hook_method_name(enum hook_method method)
 {
-	switch (method) {
-	case HOOK_METHOD_JUMP:
-		return "jump";
-	case HOOK_METHOD_INT3:
-		return "int3";
-	case HOOK_METHOD_NOP:
-		return "nop";
-	case HOOK_METHOD_MCOUNT:
-		return "mcount";
-	case HOOK_METHOD_CYGPROF:
-		return "instrument";
-	}
-	return "refused";
+	static const char *const names[] = {
+		[0] = "refused",
+		[HOOK_METHOD_JUMP] = "jump",
+		[HOOK_METHOD_INT3] = "int3",
+		[HOOK_METHOD_NOP] = "nop",
+		[HOOK_METHOD_MCOUNT] = "mcount",
+		[HOOK_METHOD_CYGPROF] = "instrument",
+	};
+
+	return names[method < sizeof(names) / sizeof(names[0]) ? method : 0];
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/hooks/server.h"
+/*
+ * The thread that answers hook libraries: reads a hello, has the modules planned, makes the area,
+ * sends both, and keeps what the results say. Many programs may connect at once; one that says
+ * nothing more holds up nobody and is dropped after a while.
+ */
+#include "record/hooks/hooks_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +17,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "process/mapped_file.h"
 #include "record/hooks/hello.h"
-#include "record/hooks/module_file.h"
-#include "record/hooks/namespaces.h"
 #include "record/hooks/tick_clock.h"
 
 #define CONNECTIONS_MAX 256
@@ -121,7 +125,7 @@ static void accept_one(struct server *s, int listen_fd)
 
 /* --- a hello ---------------------------------------------------------------------------- */
 
-/* Appends the image's plan to the message; called with the planner's lock. */
+/* Appends the image's plan to the message. */
 static void add_plans(struct hooks *h, struct connection *c, const struct planned_image *image,
 	uint32_t module_i, uint64_t bias)
 {
@@ -141,46 +145,88 @@ static void add_plans(struct hooks *h, struct connection *c, const struct planne
 					.n_patched = plan.n_patched,
 					.function = plan.function + bias,
 					.site = plan.site + bias,
-					.planned = plan.id ? hook_planner_function(
-								     h->planner, plan.id, NULL)
+					.planned = plan.id ? hooks_planned(h, plan.id, NULL)
 							   : NULL}}));
 		left = span_sub(left, plan.bytes, left.n - plan.bytes);
 	}
+}
+
+static void keep_file_mapping(void *ctx, const struct proc_mapping *m)
+{
+	if (m->inode && m->path[0] == '/')
+		proc_mappings_add(ctx, m);
+}
+
+/* The first that touches [start, end); NULL when there is none. */
+static const struct proc_mapping *find_mapping(
+	const struct proc_mappings *maps, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->v[i].start < end && maps->v[i].end > start)
+			return &maps->v[i];
+	return NULL;
+}
+
+/* Names this version of the file. */
+static uint64_t key_of(const struct stat *st)
+{
+	uint64_t key = map_hash_mix(map_hash(st->st_dev), st->st_ino);
+
+	key = map_hash_mix(key, (uint64_t)st->st_size);
+	key = map_hash_mix(key, (uint64_t)st->st_mtim.tv_sec);
+	return map_hash_mix(key, (uint64_t)st->st_mtim.tv_nsec);
+}
+
+/* Fails when the file is not there, is another one now, or cannot be hooked. */
+static int plan_file(struct hooks *h, pid_t pid, const struct proc_mapping *m, bool is_main,
+	const struct planned_image **image)
+{
+	struct mapped_file mapped;
+	struct file_map file;
+	struct elf_file elf;
+	struct err err;
+	char *path;
+	int rc = mapped_file_open(&mapped, pid, m, (struct span){0}, &err);
+
+	if (rc < 0)
+		return rc;
+	rc = mapped_file_read_elf(&mapped, &file, &elf, &err);
+	if (rc == 0) {
+		path = mem_strndup(m->path, path_plain_bytes(m->path));
+		pthread_mutex_lock(&h->planner_lock);
+		rc = hook_planner_image(
+			h->planner, key_of(&mapped.st), &elf, path, is_main, image, &err);
+		pthread_mutex_unlock(&h->planner_lock);
+		elf_file_release(&elf);
+		file_map_release(&file);
+		free(path);
+	}
+	mapped_file_close(&mapped);
+	return rc;
 }
 
 /* NULL when there is no file (the vdso) or it cannot be used, which is counted. */
 static const struct planned_image *plan_module(struct hooks *h, struct connection *c,
 	const struct proc_mappings *maps, const struct hello_module *m, uint32_t module_i)
 {
-	const struct proc_mapping *mapping = module_maps_find(maps, m->start, m->end);
+	const struct proc_mapping *mapping = find_mapping(maps, m->start, m->end);
 	const struct planned_image *image = NULL;
-	struct module_file file;
-	struct err err;
 
 	if (!mapping)
 		return NULL;
-	if (module_file_open(&file, (pid_t)c->pid, mapping, &err) < 0) {
+	if (plan_file(h, (pid_t)c->pid, mapping, !m->path[0], &image) < 0) {
 		c->n_unread++;
 		return NULL;
 	}
-	pthread_mutex_lock(&h->planner_lock);
-	if (hook_planner_image(
-		    h->planner, file.key, &file.elf, file.path, !m->path[0], &image, &err) < 0) {
-		c->n_unread++;
-		image = NULL;
-	} else {
-		add_plans(h, c, image, module_i, m->bias);
-	}
-	pthread_mutex_unlock(&h->planner_lock);
-	module_file_close(&file);
+	add_plans(h, c, image, module_i, m->bias);
 	return image;
 }
 
 static void plan_modules(struct hooks *h, struct connection *c, const struct hello *hello)
 {
-	struct proc_mappings maps;
+	struct proc_mappings maps = {0};
 
-	module_maps_read(&maps, (pid_t)c->pid);
+	proc_each_mapping((pid_t)c->pid, keep_file_mapping, &maps, NULL);
 	for (size_t i = 0; i < hello->modules.n; i++) {
 		const struct hello_module *m = &hello->modules.v[i];
 		const struct planned_image *image = plan_module(h, c, &maps, m, (uint32_t)i);
@@ -201,6 +247,7 @@ static struct hook_process *new_process(
 		.ring_bytes = h->options.ring_bytes,
 		.prune_permille = h->options.prune_permille};
 	struct hook_process *p = mem_zalloc(sizeof(*p));
+	pid_t own;
 
 	p->n_refs = 1;
 	p->pid = c->pid;
@@ -212,7 +259,7 @@ static struct hook_process *new_process(
 		hooks_unref_process(p);
 		return NULL;
 	}
-	p->needs_tids = namespace_has_own_pids((pid_t)c->pid);
+	p->needs_tids = proc_own_number((pid_t)c->pid, (pid_t)c->pid, &own) > 1;
 	p->area.control->needs_tids = p->needs_tids;
 	p->rings = mem_calloc(p->area.n_threads, sizeof(*p->rings));
 	return p;
@@ -273,11 +320,8 @@ static void hear(struct hooks *h, uint32_t pid)
 /* The whole program is refused: every function that it has is, for this reason. */
 static void keep_refusal(struct hooks *h, enum hook_refusal refusal)
 {
-	uint32_t n;
+	uint32_t n = hooks_n_functions(h);
 
-	pthread_mutex_lock(&h->planner_lock);
-	n = hook_planner_n_functions(h->planner);
-	pthread_mutex_unlock(&h->planner_lock);
 	pthread_mutex_lock(&h->lock);
 	h->program_refusal = refusal;
 	for (uint32_t id = 1; id <= n; id++)

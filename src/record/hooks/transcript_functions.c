@@ -40,17 +40,6 @@ static uint32_t define_frame(
 			.addr = f->function.v});
 }
 
-const struct planned_function *transcript_planned(
-	struct transcript *t, uint32_t id, const struct planned_image **image)
-{
-	const struct planned_function *f;
-
-	pthread_mutex_lock(&t->h->planner_lock);
-	f = hook_planner_function(t->h->planner, id, image);
-	pthread_mutex_unlock(&t->h->planner_lock);
-	return f;
-}
-
 uint32_t transcript_frame(struct transcript *t, uint32_t id)
 {
 	struct hooked_function *function = transcript_function(t, id);
@@ -59,7 +48,7 @@ uint32_t transcript_frame(struct transcript *t, uint32_t id)
 
 	if (function->frame)
 		return function->frame;
-	f = transcript_planned(t, id, &image);
+	f = hooks_planned(t->h, id, &image);
 	if (f)
 		function->frame = define_frame(t, f, image_by_path(t, image->path));
 	return function->frame;
@@ -69,7 +58,7 @@ bool transcript_see_function(
 	struct transcript *t, struct hooked_thread *thread, uint32_t id, uint64_t time)
 {
 	const struct planned_image *image = NULL;
-	const struct planned_function *f = transcript_planned(t, id, &image);
+	const struct planned_function *f = hooks_planned(t->h, id, &image);
 	const struct hook_module_at *at;
 	const struct mapping *m = NULL;
 	struct hooked_function *function;
