@@ -85,13 +85,7 @@ void hooks_add_process(struct hooks *h, struct hook_process *p)
 
 struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id)
 {
-	size_t had = h->outcomes.n;
-
-	if (id >= had) {
-		vec_reserve(&h->outcomes, (size_t)id + 1);
-		memset(h->outcomes.v + had, 0, ((size_t)id + 1 - had) * sizeof(*h->outcomes.v));
-		h->outcomes.n = (size_t)id + 1;
-	}
+	vec_ensure_zero(&h->outcomes, (size_t)id + 1);
 	return &h->outcomes.v[id];
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "record/hooks/plan_internal.h"
 
 struct image_entry {
@@ -434,23 +435,17 @@ int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_fi
 const struct planned_function *hook_planner_function(
 	const struct hook_planner *p, uint32_t id, const struct planned_image **image)
 {
-	size_t low = 0, high = p->images.n;
+	size_t behind = SEARCH(0, p->images.n, i, p->images.v[i]->first_id <= id);
+	const struct image_entry *e;
 
 	if (!id || id > p->n_ids)
 		return NULL;
-	while (low < high) { /* the last one that begins at the id or before, and is not empty */
-		size_t middle = low + (high - low) / 2;
-
-		if (p->images.v[middle]->first_id <= id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (id - p->images.v[low - 1]->first_id >= p->images.v[low - 1]->image.functions.n)
-		low--;
+	do /* the last one that begins at the id or before, and is not empty */
+		e = p->images.v[--behind];
+	while (id - e->first_id >= e->image.functions.n);
 	if (image)
-		*image = &p->images.v[low - 1]->image;
-	return &p->images.v[low - 1]->image.functions.v[id - p->images.v[low - 1]->first_id];
+		*image = &e->image;
+	return &e->image.functions.v[id - e->first_id];
 }
 
 uint32_t hook_planner_n_functions(const struct hook_planner *p)

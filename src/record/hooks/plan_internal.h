@@ -82,6 +82,8 @@ struct image_facts {
 int image_facts_init(
 	struct image_facts *f, const struct elf_file *elf, const char *path, struct err *err);
 void image_facts_release(struct image_facts *f);
+/* Sorts structures by the address that they begin with. */
+void image_sort(void *items, size_t n, size_t bytes);
 struct code_region *image_region(const struct image_facts *f, uint64_t addr);
 /* The bytes from `addr` to the end of its section; empty outside of code. */
 struct span image_code(const struct image_facts *f, uint64_t addr);
@@ -104,6 +106,9 @@ bool image_is_dynamic_linker(const struct elf_file *elf, const char *path);
 const char *image_refusal(const struct elf_file *elf, const char *path);
 /* Why the function may not; NULL = it may. */
 const char *function_refusal(const struct image_facts *f, const struct image_function *fn);
+
+/* 32-bit code: mov (%esp),%reg; ret */
+bool image_is_pc_thunk(const struct image_facts *f, uint64_t addr);
 
 /* --- plan_return.c --- */
 bool touches_return_address(const struct image_facts *f, const struct image_function *fn);
@@ -130,8 +135,8 @@ bool image_has_target(const struct image_facts *f, uint64_t low, uint64_t high, 
 /* --- plan_tables.c --- */
 /* What may be the table of a switch, by an instruction that has its address. */
 struct switch_table {
-	uint64_t source; /* a byte of the instruction */
 	uint64_t table;
+	uint64_t source; /* a byte of the instruction */
 	uint64_t base; /* what its entries count from; 0: they are addresses */
 };
 /* Calls `each` for the entries that lead to code of the source's function. Sorts the tables. */

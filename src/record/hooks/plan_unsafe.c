@@ -98,8 +98,7 @@ static bool name_fits(const char *pattern, const char *name)
 	return strcmp(pattern, name) == 0;
 }
 
-/* 32-bit code: mov (%esp),%reg; ret */
-static bool is_pc_thunk(const struct image_facts *f, uint64_t addr)
+bool image_is_pc_thunk(const struct image_facts *f, uint64_t addr)
 {
 	struct span code = image_code(f, addr);
 
@@ -123,7 +122,7 @@ const char *function_refusal(const struct image_facts *f, const struct image_fun
 		return "an IFUNC resolver runs before the program does";
 	if (fn->is_label)
 		return "its symbol does not say that it is a function";
-	return is_pc_thunk(f, fn->start) ? reads_return : NULL;
+	return image_is_pc_thunk(f, fn->start) ? reads_return : NULL;
 }
 
 /* --- images ------------------------------------------------------------------------------ */

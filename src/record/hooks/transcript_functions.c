@@ -6,15 +6,7 @@
 
 struct hooked_function *transcript_function(struct transcript *t, uint32_t id)
 {
-	size_t had = t->functions.n;
-
-	if (id >= had) {
-		size_t n = (size_t)id + 256;
-
-		vec_reserve(&t->functions, n);
-		memset(t->functions.v + had, 0, (n - had) * sizeof(*t->functions.v));
-		t->functions.n = n;
-	}
+	vec_ensure_zero(&t->functions, (size_t)id + 1);
 	return &t->functions.v[id];
 }
 
@@ -62,7 +54,6 @@ bool transcript_see_function(
 	const struct hook_module_at *at;
 	const struct mapping *m = NULL;
 	struct hooked_function *function;
-	size_t had = thread->view->seen.n;
 
 	if (!f)
 		return false;
@@ -77,11 +68,7 @@ bool transcript_see_function(
 			function->frame = define_frame(t, f, m->image);
 	}
 	transcript_frame(t, id);
-	if (id >= had) {
-		vec_reserve(&thread->view->seen, (size_t)id + 256);
-		memset(thread->view->seen.v + had, 0, (size_t)id + 256 - had);
-		thread->view->seen.n = (size_t)id + 256;
-	}
+	vec_ensure_zero(&thread->view->seen, (size_t)id + 1);
 	thread->view->seen.v[id] = 1;
 	return true;
 }
