@@ -278,21 +278,27 @@ static int stop_caller(struct injection *in, struct moments *moments)
 
 /* --- loading --------------------------------------------------------------------------------- */
 
+/* On the caller, which must be stopped, and on the stack that was chosen for it. */
+static int call_function(
+	struct injection *in, struct remote_call call, uint64_t *result, struct err *err)
+{
+	call.stack = in->stack;
+	call.timeout_ns = CALL_NS;
+	return remote_call(in->caller, &in->stub, &call, result, err);
+}
+
 /* What dlerror says, or "". */
 static void read_dlerror(struct injection *in, char *to, size_t bytes)
 {
 	uint64_t addr = remote_symbols_find(in->symbols, NULL, "dlerror");
-	struct remote_call call = {.name = "dlerror",
-		.function = addr,
-		.stack = in->stack,
-		.timeout_ns = CALL_NS,
-		.late = REMOTE_CALL_LATE_GOES_ON};
 	uint64_t text = 0;
 	size_t n = 0;
 
 	to[0] = 0;
 	if (!addr || !in->caller->is_stopped ||
-		remote_call(in->caller, &in->stub, &call, &text, NULL) < 0 || !text)
+		call_function(in, (struct remote_call){.name = "dlerror", .function = addr}, &text,
+			NULL) < 0 ||
+		!text)
 		return;
 	while (n + 1 < bytes && remote_read(in->caller, text + n, to + n, 1) && to[n])
 		n++;
@@ -309,13 +315,10 @@ static int call_dlopen(struct injection *in)
 	struct remote_call call = {.name = "dlopen",
 		.function = plain ? plain : hidden,
 		.text = in->library,
-		.arg = plain ? RTLD_NOW_FLAG : RTLD_LAZY_FLAG | RTLD_DLOPEN_PRIVATE,
-		.stack = in->stack,
-		.timeout_ns = CALL_NS,
-		.late = REMOTE_CALL_LATE_GOES_ON};
+		.arg = plain ? RTLD_NOW_FLAG : RTLD_LAZY_FLAG | RTLD_DLOPEN_PRIVATE};
 	char reason[DLERROR_BYTES];
 	uint64_t handle = 0;
-	int rc = remote_call(in->caller, &in->stub, &call, &handle, in->err);
+	int rc = call_function(in, call, &handle, in->err);
 
 	if (rc < 0)
 		return rc;
@@ -364,16 +367,13 @@ static int unload_library(struct injection *in)
 	struct remote_call call = {.name = "dlclose",
 		.function = dlclose ? dlclose
 				    : remote_symbols_find(in->symbols, NULL, "__libc_dlclose"),
-		.arg = in->handle,
-		.timeout_ns = CALL_NS,
-		.late = REMOTE_CALL_LATE_GOES_ON};
+		.arg = in->handle};
 	uint64_t result = 0;
 	int rc = call.function ? stop_caller(in, moments) : ERR_NOT_FOUND;
 
 	moments_free(moments);
-	call.stack = in->stack;
 	if (rc == 0)
-		rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
+		rc = call_function(in, call, &result, in->err);
 	let_go(in);
 	return rc == 0 && (uint32_t)result ? ERR_FAILED : rc;
 }
@@ -420,8 +420,6 @@ static int call_library(struct injection *in, const char *name, const char *text
 		.function = addr,
 		.text = text,
 		.arg = arg,
-		.stack = in->stack,
-		.timeout_ns = CALL_NS,
 		.late = when_late};
 	uint64_t result = 0;
 	int rc;
@@ -433,7 +431,7 @@ static int call_library(struct injection *in, const char *name, const char *text
 	if (proc_each_mapping(in->view, check_place, &check, in->err) < 0 || !check.is_there)
 		return err_set(in->err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->pid,
 			library_name(in));
-	rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
+	rc = call_function(in, call, &result, in->err);
 	in->is_busy = rc == 0 && (int32_t)(uint32_t)result == -EAGAIN;
 	if (rc < 0)
 		return rc;
