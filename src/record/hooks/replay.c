@@ -85,10 +85,12 @@ static uint32_t next_slot(const struct replay_chain *c)
 void replay_enter(struct replay *r, uint32_t id, uint64_t ret, uint64_t ticks)
 {
 	struct replay_chain *c = current_chain(r);
+	uint32_t slot_i;
 
 	if (c->calls.n >= DEPTH_MAX) /* the program's stack cannot be that deep */
 		c->calls.n = 0;
-	vec_push(&c->calls, ((struct replay_call){ret, ticks, id, next_slot(c)}));
+	slot_i = next_slot(c);
+	vec_push(&c->calls, ((struct replay_call){ret, ticks, id, slot_i}));
 	c->n_kept = c->calls.n;
 }
 
