@@ -32,9 +32,6 @@ struct hook_area {
 	struct hook_thread *threads;
 };
 
-#define HOOK_RING_BYTES_MIN 4096u
-#define HOOK_RING_BYTES_MAX (64u << 20)
-
 int hook_area_open(struct hook_area *a, const struct hook_area_options *options, struct err *err);
 /* An area that was never opened must have fd -1. */
 void hook_area_close(struct hook_area *a);

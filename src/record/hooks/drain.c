@@ -31,7 +31,6 @@
 #define SLEEP_NS_ALONE	 20000000u
 #define BUSY_RECORDS	 2048u
 #define LOOK_FOR_ENDS_NS 100000000u
-#define FREE_CHUNKS_MAX	 1024u
 /* Entries that are free in a row end the scan, but for every so many rounds. */
 #define SCAN_AHEAD	 16u
 #define FULL_SCAN_ROUNDS 32u
@@ -524,15 +523,9 @@ static bool is_full(struct hooks *h)
 
 	pthread_mutex_lock(&h->lock);
 	if (h->n_queued > QUEUED_RECORDS_MAX) {
-		struct timespec until;
+		struct timespec until = clock_in_ns(CLOCK_MONOTONIC, SLEEP_NS_ALONE);
 
 		is = true;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += SLEEP_NS_ALONE;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
 		pthread_cond_timedwait(&h->changed, &h->lock, &until);
 		/* Not those of the last round: what has ended since may have been freed. */
 		for (size_t i = 0; i < h->processes.n; i++)

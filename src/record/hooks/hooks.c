@@ -116,7 +116,7 @@ static struct hook_chunk *give_back(struct hooks *h, struct hook_chunk *used)
 	return used;
 }
 
-static void free_chunks(struct hook_chunk *c)
+void hook_chunks_free(struct hook_chunk *c)
 {
 	while (c) {
 		struct hook_chunk *next = c->next;
@@ -152,7 +152,7 @@ uint64_t hooks_take(struct hooks *h, struct hook_chunk **used,
 	pthread_cond_broadcast(&h->changed);
 	pthread_mutex_unlock(&h->lock);
 	*used = NULL;
-	free_chunks(rest);
+	hook_chunks_free(rest);
 	for (size_t i = 0; i < new_ones.n; i++)
 		fresh(ctx, new_ones.v[i]);
 	vec_release(&new_ones);
@@ -165,8 +165,8 @@ void hook_source_free(struct hooks *h, struct hook_source *s)
 {
 	struct hook_process *p = s->process;
 
-	free_chunks(s->mine);
-	free_chunks(s->first);
+	hook_chunks_free(s->mine);
+	hook_chunks_free(s->first);
 	pthread_mutex_lock(&h->lock);
 	for (size_t i = 0; s->is_listed && i < h->dirty.n; i++)
 		if (h->dirty.v[i] == s)
@@ -376,7 +376,7 @@ void hooks_close(struct hooks *h)
 		munmap(h->family, HOOK_FAMILY_BYTES);
 	fd_cleanup(&h->family_fd);
 	hook_planner_free(h->planner);
-	free_chunks(h->free_chunks);
+	hook_chunks_free(h->free_chunks);
 	vec_release(&h->processes);
 	vec_release(&h->drained);
 	vec_release(&h->dirty);
@@ -460,16 +460,10 @@ int hooks_fd(const struct hooks *h)
 	return h->event_fd;
 }
 
-static struct timespec deadline(uint64_t ns)
-{
-	ns += clock_mono_ns();
-	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-}
-
 /* The results of the process come by the server's thread, perhaps a moment later. */
 static struct hook_layout *settled_layout(struct hooks *h, uint32_t pid)
 {
-	struct timespec until = deadline(EXCHANGE_NS);
+	struct timespec until = clock_in_ns(CLOCK_MONOTONIC, EXCHANGE_NS);
 	struct hook_layout *l = NULL;
 	struct hook_process *p;
 

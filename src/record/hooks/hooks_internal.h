@@ -138,7 +138,6 @@ struct hooks {
 	uint64_t n_processes;		    /* ever hooked */
 	uint64_t n_threadless;		    /* of processes that have ended */
 	uint64_t n_filtered;		    /* processes with HOOK_STOP_FILTER */
-	uint32_t program_refusal;	    /* of a whole program; enum hook_refusal */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */
 };
@@ -162,6 +161,7 @@ struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id);
 uint64_t hooks_take(struct hooks *h, struct hook_chunk **used,
 	void (*fresh)(void *ctx, struct hook_source *source), void *ctx);
 void hook_source_free(struct hooks *h, struct hook_source *s);
+void hook_chunks_free(struct hook_chunk *c);
 /* Ends both threads; may be called again. */
 void hooks_halt(struct hooks *h);
 

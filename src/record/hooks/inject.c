@@ -724,12 +724,7 @@ static void watch(pthread_t thread, pid_t pid)
 	struct timespec ts;
 
 	for (;;) {
-		clock_gettime(CLOCK_REALTIME, &ts);
-		ts.tv_nsec += WATCH_NS;
-		if (ts.tv_nsec >= (long)SECOND_NS) {
-			ts.tv_nsec -= (long)SECOND_NS;
-			ts.tv_sec++;
-		}
+		ts = clock_in_ns(CLOCK_REALTIME, WATCH_NS);
 		if (pthread_timedjoin_np(thread, NULL, &ts) == 0)
 			return;
 		proc_each_task(pid, reap_one, &pid);

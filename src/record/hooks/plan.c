@@ -76,6 +76,12 @@ void hook_planner_wish_allocations(struct hook_planner *p)
 
 /* --- choosing ---------------------------------------------------------------------------- */
 
+struct choice {
+	uint32_t function_i;
+	uint8_t detail;
+	size_t name_at; /* in the names of the image_entry */
+};
+
 /* One image while it is planned. */
 struct planning {
 	struct hook_planner *p;
@@ -84,9 +90,7 @@ struct planning {
 	const char *refusal; /* of the whole image */
 	bool is_main, is_libc;
 	VEC(struct wish *) wishes; /* that concern it */
-	VEC(uint32_t) chosen;	   /* function_i of each planned_function */
-	VEC(size_t) name_at;	   /* in e->names, of each */
-	VEC(uint8_t) details;	   /* of each */
+	VEC(struct choice) chosen; /* of each planned_function */
 	struct extras extras;
 	struct buf wire; /* the functions' plans */
 };
@@ -96,8 +100,6 @@ static void planning_release(struct planning *g)
 	image_facts_release(&g->f);
 	vec_release(&g->wishes);
 	vec_release(&g->chosen);
-	vec_release(&g->name_at);
-	vec_release(&g->details);
 	vec_release(&g->extras.all);
 	buf_release(&g->wire);
 }
@@ -186,13 +188,11 @@ static int choose(struct planning *g, struct err *err)
 		planned.bytes = fn->end - fn->start;
 		planned.reason = refusal_of(g, i, fn);
 		vec_push(&e->image.functions, planned);
-		vec_push(&g->chosen, i);
-		vec_push(&g->name_at, e->names.n);
-		vec_push(&g->details, detail);
+		vec_push(&g->chosen, ((struct choice){i, detail, e->names.n}));
 		buf_put(&e->names, name, strlen(name) + 1);
 	}
 	for (size_t i = 0; i < e->image.functions.n; i++)
-		e->image.functions.v[i].name = (const char *)e->names.p + g->name_at.v[i];
+		e->image.functions.v[i].name = (const char *)e->names.p + g->chosen.v[i].name_at;
 	return 0;
 }
 
@@ -202,7 +202,7 @@ static void take_plan(struct planning *g, size_t i, const struct site_plan *plan
 {
 	struct planned_function *planned = &g->e->image.functions.v[i];
 	const struct plan_header header = {
-		planned->id, planned->action, g->details.v[i], planned->function.v};
+		planned->id, planned->action, g->chosen.v[i].detail, planned->function.v};
 
 	planned->method = plan->method;
 	planned->reason = plan->reason;
@@ -224,10 +224,6 @@ static void take_plan(struct planning *g, size_t i, const struct site_plan *plan
 	g->p->needs_traps |= plan->method == HOOK_METHOD_INT3;
 }
 
-struct ranges {
-	VEC(struct range) all;
-};
-
 static void add_range(void *ctx, struct range range)
 {
 	struct ranges *r = ctx;
@@ -241,13 +237,12 @@ static void find_entry_targets(struct planning *g)
 
 	for (size_t i = 0; i < g->chosen.n; i++)
 		if (!g->e->image.functions.v[i].reason)
-			add_range(
-				&ranges, function_wanted(&g->f, &g->f.functions.v[g->chosen.v[i]]));
+			add_range(&ranges, function_wanted(&g->f,
+						   &g->f.functions.v[g->chosen.v[i].function_i]));
 	for (size_t i = 0; i < g->extras.all.n; i++)
 		if (g->extras.all.v[i].action == HOOK_ACTION_NOTE)
-			add_range(
-				&ranges, function_wanted(&g->f,
-						 &g->f.functions.v[g->extras.all.v[i].function_i]));
+			add_range(&ranges, function_wanted(&g->f,
+						   &g->f.functions.v[g->extras.all.v[i].function_i]));
 	image_find_targets(&g->f, ranges.all.v, ranges.all.n);
 	vec_release(&ranges.all);
 }
@@ -256,7 +251,7 @@ static void find_entry_targets(struct planning *g)
 static void plan_jumps(struct planning *g, struct ranges *pads)
 {
 	for (size_t i = 0; i < g->chosen.n; i++) {
-		const struct image_function *fn = &g->f.functions.v[g->chosen.v[i]];
+		const struct image_function *fn = &g->f.functions.v[g->chosen.v[i].function_i];
 		struct planned_function *planned = &g->e->image.functions.v[i];
 		struct site_plan plan = {.site = fn->start};
 
@@ -286,7 +281,7 @@ static void plan_rest(struct planning *g)
 
 		if (planned->method || !planned->n_patched)
 			continue;
-		site_plan_last(&plan, &g->f, &g->f.functions.v[g->chosen.v[i]]);
+		site_plan_last(&plan, &g->f, &g->f.functions.v[g->chosen.v[i].function_i]);
 		take_plan(g, i, &plan);
 	}
 }

@@ -163,12 +163,8 @@ static int compare_names(const void *a, const void *b)
 
 /* --- functions --------------------------------------------------------------------------- */
 
-struct frames {
-	VEC(struct range) all;
-};
-
 /* The ranges of .eh_frame, by address. */
-static void find_frames(const struct image_facts *f, struct frames *frames)
+static void find_frames(const struct image_facts *f, struct ranges *frames)
 {
 	const struct elf_section *s = elf_file_find_section(f->elf, ".eh_frame");
 	struct cfi_entries entries = {0};
@@ -193,7 +189,7 @@ static void find_frames(const struct image_facts *f, struct frames *frames)
 }
 
 /* The frame that covers `addr`; NULL when none does. */
-static const struct range *frame_at(const struct frames *frames, uint64_t addr)
+static const struct range *frame_at(const struct ranges *frames, uint64_t addr)
 {
 	size_t low = SEARCH(0, frames->all.n, middle, frames->all.v[middle].start <= addr);
 
@@ -211,7 +207,7 @@ static void set_start_bit(struct image_facts *f, uint64_t addr)
 /* One function of the names [i, end), which have one address. `covered` is the end of the sized
  * functions before it. False when they are only labels. */
 static bool add_function(
-	struct image_facts *f, size_t i, size_t end, const struct frames *frames, uint64_t covered)
+	struct image_facts *f, size_t i, size_t end, const struct ranges *frames, uint64_t covered)
 {
 	struct image_function fn = {
 		.start = f->names.v[i].start, .name_i = (uint32_t)i, .is_label = true};
@@ -246,7 +242,7 @@ static bool add_function(
 	return true;
 }
 
-static void find_functions(struct image_facts *f, const struct frames *frames)
+static void find_functions(struct image_facts *f, const struct ranges *frames)
 {
 	uint64_t covered = 0;
 	size_t end;
@@ -266,9 +262,9 @@ static void find_functions(struct image_facts *f, const struct frames *frames)
 }
 
 /* Frames show where no function is. */
-static void find_stretches(struct image_facts *f, const struct frames *frames)
+static void find_stretches(struct image_facts *f, const struct ranges *frames)
 {
-	struct frames ranges = {0};
+	struct ranges ranges = {0};
 	struct range_piece *pieces;
 	size_t n;
 
@@ -332,7 +328,7 @@ static uint64_t find_got_base(const struct elf_file *elf)
 int image_facts_init(
 	struct image_facts *f, const struct elf_file *elf, const char *path, struct err *err)
 {
-	struct frames frames = {0};
+	struct ranges frames = {0};
 
 	f->elf = elf;
 	f->path = path;

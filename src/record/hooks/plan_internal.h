@@ -23,8 +23,11 @@
 
 #define JUMP_BYTES	 5 /* e9 and a 32-bit distance */
 #define SHORT_JUMP_BYTES 2
-#define ENDBR_BYTES	 4
 #define NO_FUNCTION	 UINT32_MAX
+
+struct ranges {
+	VEC(struct range) all;
+};
 
 /* A section of code (a segment, when the image has no sections). */
 struct code_region {

@@ -20,7 +20,6 @@
 #define OPCODE_CALL    0xe8
 #define OPCODE_JMP     0xe9
 #define OPCODE_JMP8    0xeb
-#define OPCODE_LOOP    0xe0 /* to 0xe3, jrcxz */
 #define OPCODE_JCC8    0x70 /* to 0x7f */
 #define OPCODE_JCC_0F  0x80 /* to 0x8f, behind 0f */
 #define INSN_BYTES_MAX 32   /* what an instruction can become */

@@ -323,7 +323,6 @@ static void keep_refusal(struct hooks *h, enum hook_refusal refusal)
 	uint32_t n = hooks_n_functions(h);
 
 	pthread_mutex_lock(&h->lock);
-	h->program_refusal = refusal;
 	for (uint32_t id = 1; id <= n; id++)
 		if (!hooks_outcome(h, id)->refusal)
 			hooks_outcome(h, id)->refusal = refusal;

@@ -157,12 +157,7 @@ void transcript_free(struct transcript *t)
 		drop_view(t, t->views.v[i]);
 		free(t->views.v[i]);
 	}
-	while (t->used) {
-		struct hook_chunk *next = t->used->next;
-
-		free(t->used);
-		t->used = next;
-	}
+	hook_chunks_free(t->used);
 	vec_release(&t->threads);
 	vec_release(&t->views);
 	vec_release(&t->functions);

@@ -115,39 +115,30 @@ bool exchange_recorder_lives(void)
 	return true;
 }
 
-static bool send_all(int fd, const void *bytes, size_t n)
+static bool move_all(int fd, uintptr_t at, size_t n, bool is_out)
 {
-	const uint8_t *p = bytes;
-
 	while (n) {
-		long sent =
-			socket_call(SYS_SENDTO, (const long[]){fd, (long)p, (long)n, MSG_NOSIGNAL});
+		const long args[] = {fd, (long)at, (long)n, MSG_NOSIGNAL};
+		long done = is_out ? socket_call(SYS_SENDTO, args) : raw_call(SYS_read, fd, at, n);
 
-		if (sent == -RAW_EINTR)
+		if (done == -RAW_EINTR)
 			continue;
-		if (sent <= 0)
+		if (done <= 0)
 			return false;
-		p += sent;
-		n -= (size_t)sent;
+		at += (uintptr_t)done;
+		n -= (size_t)done;
 	}
 	return true;
 }
 
+static bool send_all(int fd, const void *bytes, size_t n)
+{
+	return move_all(fd, (uintptr_t)bytes, n, true);
+}
+
 static bool read_all(int fd, void *to, size_t n)
 {
-	uint8_t *p = to;
-
-	while (n) {
-		long got = raw_call(SYS_read, fd, p, n);
-
-		if (got == -RAW_EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		p += got;
-		n -= (size_t)got;
-	}
-	return true;
+	return move_all(fd, (uintptr_t)to, n, false);
 }
 
 static bool pass_over(int fd, uint64_t n)
