@@ -93,38 +93,35 @@ static const char *library_name(const struct injection *in)
 
 struct gap_search {
 	const struct remote_thread *t;
-	uint64_t found;
 	bool is_readable;
 };
 
-static bool try_gap(void *ctx, uint64_t addr)
+static bool stub_fits(void *ctx, uint64_t addr)
 {
 	struct gap_search *search = ctx;
 	char byte;
 
 	search->is_readable |= remote_read(search->t, addr, &byte, 1);
-	if (!remote_stub_fits(search->t, addr))
-		return false;
-	search->found = addr;
-	return true;
+	return remote_stub_fits(search->t, addr);
 }
 
 static int plant_stub(struct injection *in)
 {
 	struct gap_search search = {.t = in->caller};
+	uint64_t gap;
 
 	if (in->stub.addr)
 		return 0;
-	remote_symbols_each_gap(in->symbols, REMOTE_STUB_BYTES, try_gap, &search);
+	gap = remote_symbols_find_gap(in->symbols, REMOTE_STUB_BYTES, stub_fits, &search);
 	/* The descriptor is that of the program it was opened for. */
-	if (!search.found && !search.is_readable)
+	if (!gap && !search.is_readable)
 		return err_set(in->err, ERR_CHANGED,
 			"process %d became another program or ended meanwhile", in->pid);
-	if (!search.found)
+	if (!gap)
 		return err_set(in->err, ERR_FAILED,
 			"process %d: no %d unused bytes behind the code of any image", in->pid,
 			REMOTE_STUB_BYTES);
-	return remote_stub_plant(in->caller, &in->stub, search.found, in->err);
+	return remote_stub_plant(in->caller, &in->stub, gap, in->err);
 }
 
 /* Memory for calls where no stack is known to be large enough. */

@@ -104,7 +104,6 @@ static inline const char *image_function_name(
 
 /* --- plan_unsafe.c --- */
 bool image_is_libc(const struct elf_file *elf, const char *path);
-bool image_is_dynamic_linker(const struct elf_file *elf, const char *path);
 /* Why no function of the image may be hooked; NULL = they may. */
 const char *image_refusal(const struct elf_file *elf, const char *path);
 /* Why the function may not; NULL = it may. */

@@ -160,7 +160,7 @@ bool image_is_libc(const struct elf_file *elf, const char *path)
 	return is_called(elf, path, globs);
 }
 
-bool image_is_dynamic_linker(const struct elf_file *elf, const char *path)
+static bool is_linker(const struct elf_file *elf, const char *path)
 {
 	static const char *const globs[] = {
 		"ld-linux*.so*", "ld-2.*.so", "ld-musl-*", "ld.so*", "ld64.so*", NULL};
@@ -179,7 +179,7 @@ const char *image_refusal(const struct elf_file *elf, const char *path)
 {
 	static const char *const own_globs[] = {"libweir.so*", "libweir32.so*", NULL};
 
-	if (image_is_dynamic_linker(elf, path))
+	if (is_linker(elf, path))
 		return is_dynamic_linker;
 	if (is_called(elf, path, own_globs))
 		return "it is the hook library itself";

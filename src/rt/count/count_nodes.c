@@ -102,7 +102,7 @@ void count_nodes_reserve(struct state *s, uint32_t n)
 	s->n_places = slot->n_places;
 }
 
-struct count_node *count_node_find(
+static struct count_node *find(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
 {
 	uint32_t p = (uint32_t)(parent - s->nodes);
@@ -120,7 +120,7 @@ struct count_node *count_node_find(
 struct count_node *count_node_enter(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
 {
-	struct count_node *n = count_node_find(s, parent, key, site);
+	struct count_node *n = find(s, parent, key, site);
 	struct count_thread *t = state_thread(s);
 
 	if (n)

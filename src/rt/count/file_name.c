@@ -311,13 +311,16 @@ static void say(const struct text *line)
 		write_unharmed(line);
 }
 
-static void add_wanted(struct text *line)
+/* "weir: FILE": the one that was asked for, or that there is. */
+static void begin_line(struct text *line, bool is_wanted)
 {
 	char path[COUNT_PATH_BYTES];
 	struct text t = {path, 0, sizeof(path)};
 
-	expand(&t, 0);
-	text_add(line, path);
+	if (is_wanted)
+		expand(&t, 0);
+	text_add(line, "weir: ");
+	text_add(line, is_wanted ? path : count_library.path);
 }
 
 static void tell_besides(long why)
@@ -325,8 +328,7 @@ static void tell_besides(long why)
 	char line[2 * COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	text_add(&t, "weir: ");
-	add_wanted(&t);
+	begin_line(&t, true);
 	if (why == OLD_NOT_OURS)
 		text_add(&t, ".old");
 	text_add(&t, ": not a count file, and left as it is; counts go to ");
@@ -400,8 +402,7 @@ void count_name_complain_growth(long error)
 	char line[COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	text_add(&t, "weir: ");
-	text_add(&t, count_library.path);
+	begin_line(&t, false);
 	text_add(&t, ": cannot grow: ");
 	if (error == -RAW_ENOENT)
 		text_add(&t, "it is not there any more");
@@ -416,8 +417,7 @@ void count_name_complain(long error)
 	char line[COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	text_add(&t, "weir: ");
-	add_wanted(&t);
+	begin_line(&t, true);
 	text_add(&t, ": cannot be created: ");
 	add_reason(&t, error);
 	text_add(&t, "; nothing is recorded\n");
