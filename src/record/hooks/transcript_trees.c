@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/hooks/transcript_trees.h"
-
 #include <stdlib.h>
 
 #include "record/hooks/transcript_internal.h"
