@@ -321,9 +321,9 @@ static void signals_wait(void)
 
 static void errors_have_the_kernels_numbers(void)
 {
-	CHECK_EQ(raw_open("/none/at/all", O_RDONLY), -RAW_ENOENT);
-	CHECK_EQ(raw_open("/dev/null/x", O_RDONLY), -RAW_ENOTDIR);
-	CHECK_EQ(raw_call(SYS_munmap, 1, 1), -RAW_EINVAL);
+	CHECK_EQ(raw_open("/none/at/all", O_RDONLY), -ENOENT);
+	CHECK_EQ(raw_open("/dev/null/x", O_RDONLY), -ENOTDIR);
+	CHECK_EQ(raw_call(SYS_munmap, 1, 1), -EINVAL);
 	CHECK_EQ(raw_pid(), getpid());
 	CHECK_EQ(raw_tid(), getpid());
 }

@@ -21,6 +21,13 @@ char inject_thread_state(pid_t pid, pid_t tid)
 	return state[0];
 }
 
+bool inject_thread_lives(pid_t pid, pid_t tid)
+{
+	char state = inject_thread_state(pid, tid);
+
+	return state && state != 'Z' && state != 'X';
+}
+
 uint64_t inject_start_stack(pid_t pid)
 {
 	char value[32];

@@ -60,13 +60,12 @@ int remote_thread_seize(struct remote_thread *t, struct err *err)
 
 	while (ptrace(PTRACE_SEIZE, t->tid, 0, options) < 0) {
 		int errnum = errno;
-		char state = inject_thread_state(t->pid, t->tid);
 
 		/* Another tracer may have been there, and be gone by now. */
 		if (errnum == EPERM && n_tries++ < SEIZE_TRIES && !inject_is_traced(t->pid))
 			continue;
 		/* One that was seized, and ends so that it cannot be told to stop, is listed still. */
-		if (errnum == ESRCH || !state || state == 'Z' || state == 'X' ||
+		if (errnum == ESRCH || !inject_thread_lives(t->pid, t->tid) ||
 			inject_is_traced_here(t->pid, t->tid))
 			return remote_thread_gone(t, err);
 		return inject_refused(t->pid, errnum, err);

@@ -32,6 +32,9 @@ struct hook_area {
 	struct hook_thread *threads;
 };
 
+/* Shared memory, all zero, that nobody can make smaller; NULL, with errno, when there is none. */
+void *hook_memory_open(size_t bytes, int *fd);
+
 int hook_area_open(struct hook_area *a, const struct hook_area_options *options, struct err *err);
 /* An area that was never opened must have fd -1. */
 void hook_area_close(struct hook_area *a);

@@ -216,16 +216,9 @@ static int find_library(struct hooks *h, struct err *err)
 /* One page, in which children count that cannot speak to us. */
 static int open_family(struct hooks *h, struct err *err)
 {
-	void *p = MAP_FAILED;
-
-	h->family_fd = memfd_create("weir-hooks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (h->family_fd >= 0 && ftruncate(h->family_fd, HOOK_FAMILY_BYTES) == 0 &&
-		fcntl(h->family_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		p = mmap(NULL, HOOK_FAMILY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, h->family_fd,
-			0);
-	if (p == MAP_FAILED)
+	h->family = hook_memory_open(HOOK_FAMILY_BYTES, &h->family_fd);
+	if (!h->family)
 		return err_sys(err, errno, "cannot make a page of shared memory");
-	h->family = p;
 	h->family->magic = HOOK_ABI_MAGIC;
 	return 0;
 }

@@ -134,7 +134,7 @@ struct hooks {
 	size_t n_free_chunks;
 	uint64_t n_queued;	/* records to be taken */
 	uint64_t drained_ticks; /* every record written before is in a queue */
-	uint64_t n_unread_modules, n_bad_hellos;
+	atomic_uint_fast64_t n_unread_modules, n_bad_hellos; /* by the server, read at the end */
 	uint64_t n_processes;		    /* ever hooked */
 	uint64_t n_threadless;		    /* of processes that have ended */
 	uint64_t n_filtered;		    /* processes with HOOK_STOP_FILTER */

@@ -600,9 +600,8 @@ static int unhook(struct injection *in)
 static void find_view(void *ctx, pid_t tid)
 {
 	struct injection *in = ctx;
-	char state = inject_thread_state(in->pid, tid);
 
-	if (!in->view && state && state != 'Z' && state != 'X')
+	if (!in->view && inject_thread_lives(in->pid, tid))
 		in->view = tid;
 }
 

@@ -48,7 +48,6 @@ struct connection {
 	struct hook_process *process; /* a reference; NULL until the hello was understood */
 	VEC(struct sent_plan) sent;
 	VEC(struct hook_module_at) modules; /* new ones */
-	uint64_t n_unread;		    /* of them that could not be used */
 	bool wants_results;
 };
 
@@ -66,13 +65,6 @@ void hook_server_wake(struct hooks *h)
 }
 
 /* --- connections ------------------------------------------------------------------------ */
-
-static void count_bad_hello(struct hooks *h)
-{
-	pthread_mutex_lock(&h->lock);
-	h->n_bad_hellos++;
-	pthread_mutex_unlock(&h->lock);
-}
 
 static void begin_exchange(struct hooks *h, struct connection *c)
 {
@@ -110,7 +102,7 @@ static void accept_one(struct server *s, int listen_fd)
 		return;
 	/* The kernel has translated the pid, if there is one for us. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 || peer.pid <= 0) {
-		count_bad_hello(s->h);
+		atomic_fetch_add(&s->h->n_bad_hellos, 1);
 		close(fd);
 		return;
 	}
@@ -215,7 +207,7 @@ static const struct planned_image *plan_module(struct hooks *h, struct connectio
 	if (!mapping)
 		return NULL;
 	if (plan_file(h, (pid_t)c->pid, mapping, !m->path[0], &image) < 0) {
-		c->n_unread++;
+		atomic_fetch_add(&h->n_unread_modules, 1);
 		return NULL;
 	}
 	add_plans(h, c, image, module_i, m->bias);
@@ -234,9 +226,6 @@ static void plan_modules(struct hooks *h, struct connection *c, const struct hel
 		vec_push(&c->modules, ((struct hook_module_at){m->bias, m->start, m->end, image}));
 	}
 	proc_mappings_release(&maps);
-	pthread_mutex_lock(&h->lock);
-	h->n_unread_modules += c->n_unread;
-	pthread_mutex_unlock(&h->lock);
 }
 
 static struct hook_process *new_process(
@@ -420,12 +409,12 @@ static bool read_hello(struct hooks *h, struct connection *c)
 		if (is_invited)
 			take_hello(h, c, &hello);
 		else
-			count_bad_hello(h);
+			atomic_fetch_add(&h->n_bad_hellos, 1);
 		hello_release(&hello);
 		buf_reset(&c->in);
 		return is_invited;
 	case HELLO_BAD:
-		count_bad_hello(h);
+		atomic_fetch_add(&h->n_bad_hellos, 1);
 		return false;
 	default:
 		return true;

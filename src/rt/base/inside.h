@@ -3,7 +3,7 @@
  * What all code shares that runs inside other people's programs: the hook library (rt/hook), the
  * counting library (rt/count), and those to come.
  *
- *	raw_call.h	system calls, memory; raw_errors.h has the names of their errors
+ *	raw_call.h	system calls, memory
  *	text.h		bytes, texts and how they are made, the environment
  *	waiting.h	futexes and short sleeps
  *	proc_text.h	/proc/self: what is mapped where, modules, gaps, filters, threads
@@ -28,7 +28,6 @@
 #include <stdint.h>
 
 #include "raw_call.h"
-#include "raw_errors.h"
 #include "text.h"
 #include "waiting.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls without libc: the program's errno, locks and cancellation points stay untouched.
- * An error is a negative result (raw_errors.h). */
+ * An error is a negative result: the kernel's number. */
 #ifndef WEIR_RT_BASE_RAW_CALL_H
 #define WEIR_RT_BASE_RAW_CALL_H
 
+#include <asm/errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -29,7 +29,7 @@ static long file_open(void)
 		st.st_dev == count_library.device)
 		return fd;
 	raw_close(fd);
-	return -RAW_ENOENT;
+	return -ENOENT;
 }
 
 /* For file systems without fallocate. */
@@ -41,10 +41,10 @@ static long write_zeros(int fd, uint64_t offset, uint64_t bytes)
 		uint64_t n = bytes < ZEROS_BYTES ? bytes : ZEROS_BYTES;
 		long done = raw_call(SYS_pwrite64, fd, zeros, n, offset);
 
-		if (done == -RAW_EINTR)
+		if (done == -EINTR)
 			continue;
 		if (done <= 0)
-			return done ? done : -RAW_ENOSPC;
+			return done ? done : -ENOSPC;
 		offset += (uint64_t)done;
 		bytes -= (uint64_t)done;
 	}
@@ -59,11 +59,11 @@ static long reserve(int fd, uint64_t offset, uint64_t bytes)
 	/* Beyond it comes a signal, not an error. */
 	raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, limit);
 	if (offset + bytes > limit[0])
-		return -RAW_EFBIG;
+		return -EFBIG;
 	do {
 		rc = raw_call(SYS_fallocate, fd, 0, offset, bytes);
-	} while (rc == -RAW_EINTR);
-	if (rc == -RAW_EOPNOTSUPP || rc == -RAW_ENOSYS)
+	} while (rc == -EINTR);
+	if (rc == -EOPNOTSUPP || rc == -ENOSYS)
 		rc = write_zeros(fd, offset, bytes);
 	return rc;
 }
@@ -166,7 +166,7 @@ long count_file_create(void)
 	if (rc == 0)
 		rc = reserve(fd, 0, COUNT_HEADER_BYTES);
 	if (rc == 0 && !map_header(fd))
-		rc = -RAW_ENOSPC;
+		rc = -ENOSPC;
 	if (rc == 0) /* not all file systems have locks */
 		raw_call(SYS_fcntl, fd, F_OFD_SETLK, &lock);
 	raw_close(fd);

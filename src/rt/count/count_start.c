@@ -150,13 +150,13 @@ static long add_units(const void *units, uint64_t bytes, uint64_t address)
 		return 0;
 	at = raw_memory(NULL, room, PROT_NONE, MAP_NORESERVE);
 	if (!at)
-		return -RAW_ENOSPC;
+		return -ENOSPC;
 	is_made = count_file_extend(at, room, &offset);
 	if (is_made)
 		bytes_copy(at, units, bytes);
 	raw_call(SYS_munmap, at, room);
 	if (!is_made)
-		return -RAW_ENOSPC;
+		return -ENOSPC;
 	count_file_add_area(COUNT_AREA_UNITS, 0, offset, bytes, address);
 	count_library.units = (uint64_t)units;
 	count_library.units_bytes = bytes;
@@ -270,7 +270,7 @@ static void start_apart(void *arg)
 	count_name_set(is_secure ? NULL : environment_find(start->environment, "WEIR_OUT"),
 		start->image.path);
 	/* With another user's rights nothing is written where this one says. */
-	error = is_secure ? -RAW_EPERM : begin(start);
+	error = is_secure ? -EPERM : begin(start);
 	l->is_ready = error == 0;
 	if (error < 0)
 		count_name_complain(error);

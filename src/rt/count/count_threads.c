@@ -173,7 +173,7 @@ static bool open_slot(struct slot *slot, uint64_t sp)
 /* Gone, whatever thread group it was in: children by vfork share memory with us. */
 static bool has_ended(uint32_t tid)
 {
-	return raw_call(SYS_tkill, tid, 0) == -RAW_ESRCH;
+	return raw_call(SYS_tkill, tid, 0) == -ESRCH;
 }
 
 static struct slot *find_ended(void)
@@ -279,9 +279,9 @@ long count_thread_first(uint64_t sp)
 
 	count_library.n_slots = 1;
 	if (!open_slot(slot, sp))
-		return -RAW_ENOSPC;
+		return -ENOSPC;
 	take_early_counts(slot);
-	return count_gs_set(copy_distance(slot->copy)) ? 0 : -RAW_ENOSYS;
+	return count_gs_set(copy_distance(slot->copy)) ? 0 : -ENOSYS;
 }
 
 /* --- a child of fork ----------------------------------------------------------------------- */
@@ -353,14 +353,14 @@ long count_thread_forked(uint64_t sp)
 	l->n_slots = 1;
 	slot->copy = old.copy;
 	if (slot->copy && !map_counters(slot->copy, 0))
-		return -RAW_ENOSPC;
+		return -ENOSPC;
 	if (!open_slot(slot, sp))
-		return -RAW_ENOSPC;
+		return -ENOSPC;
 	s = count_slot_state(slot);
 	reopen(s, &old);
 	if (old.nodes)
 		raw_call(SYS_munmap, (uint8_t *)old.nodes - COUNT_PAGE, old.nodes_bytes);
 	if (old.hash)
 		raw_call(SYS_munmap, old.hash, old.hash_bytes);
-	return count_gs_set(copy_distance(slot->copy)) ? 0 : -RAW_ENOSYS;
+	return count_gs_set(copy_distance(slot->copy)) ? 0 : -ENOSYS;
 }

@@ -120,10 +120,10 @@ static void expand(struct text *t, uint32_t own)
 
 long count_name_create(void)
 {
-	long rc = -RAW_EEXIST;
+	long rc = -EEXIST;
 
 	/* One may be left by a process that was killed, or be another's of the same number. */
-	for (uint32_t i = 0; i < TRIES && rc == -RAW_EEXIST; i++) {
+	for (uint32_t i = 0; i < TRIES && rc == -EEXIST; i++) {
 		struct text t = {count_library.path, 0, sizeof(count_library.path)};
 
 		expand(&t, 0);
@@ -201,7 +201,7 @@ static bool is_in_use(const char *path, uint64_t inode, const struct beginning *
 		return false;
 	if (is_locked(path))
 		return true;
-	if (b->pid == count_library.pid || raw_call(SYS_kill, b->pid, 0) == -RAW_ESRCH)
+	if (b->pid == count_library.pid || raw_call(SYS_kill, b->pid, 0) == -ESRCH)
 		return false;
 	return maps_have(b->pid, path, inode);
 }
@@ -214,10 +214,10 @@ static long look(const char *path, struct stat *st, struct beginning *b)
 	if (rc < 0)
 		return rc;
 	if (S_ISDIR(st->st_mode))
-		return -RAW_EISDIR;
+		return -EISDIR;
 	if (S_ISREG(st->st_mode))
 		return read_beginning(path, b) ? 0 : NOT_OURS;
-	return S_ISLNK(st->st_mode) ? NOT_OURS : -RAW_EEXIST;
+	return S_ISLNK(st->st_mode) ? NOT_OURS : -EEXIST;
 }
 
 static long move_new(const char *from, const char *to)
@@ -225,12 +225,12 @@ static long move_new(const char *from, const char *to)
 	long rc = raw_call(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
 	struct stat st;
 
-	if (rc != -RAW_EINVAL && rc != -RAW_ENOSYS)
+	if (rc != -EINVAL && rc != -ENOSYS)
 		return rc;
 	rc = raw_call(SYS_link, from, to);
 	if (rc == 0)
 		raw_call(SYS_unlink, from);
-	else if (rc != -RAW_EEXIST && raw_call(SYS_lstat, to, &st) == -RAW_ENOENT)
+	else if (rc != -EEXIST && raw_call(SYS_lstat, to, &st) == -ENOENT)
 		rc = raw_call(SYS_rename, from, to);
 	return rc;
 }
@@ -247,14 +247,14 @@ static long move_old(const char *path, const struct stat *st)
 	text_add(&t, path);
 	text_add(&t, ".old");
 	rc = look(old, &now, &b);
-	if (rc && rc != -RAW_ENOENT)
+	if (rc && rc != -ENOENT)
 		return OLD_NOT_OURS;
 	/* Onto a name that is taken, ext4 would first write the whole file out. */
 	if (rc == 0)
 		raw_call(SYS_unlink, old);
 	rc = move_new(path, old);
 	if (rc < 0)
-		return rc == -RAW_ENOENT ? 0 : rc;
+		return rc == -ENOENT ? 0 : rc;
 	if (raw_call(SYS_lstat, old, &now) == 0 && now.st_ino != st->st_ino)
 		move_new(old, path);
 	return 0;
@@ -267,7 +267,7 @@ static long clear(const char *path)
 	struct beginning b;
 	long rc = look(path, &st, &b);
 
-	if (rc == -RAW_ENOENT)
+	if (rc == -ENOENT)
 		return 0;
 	if (rc)
 		return rc;
@@ -284,7 +284,7 @@ long count_name_look(void)
 
 	expand(&t, 0);
 	rc = look(path, &st, &b);
-	return rc == -RAW_EISDIR || rc == -RAW_EEXIST ? rc : 0;
+	return rc == -EISDIR || rc == -EEXIST ? rc : 0;
 }
 
 /* A pipe that nobody reads: the signal, which is blocked here, is taken back. */
@@ -294,7 +294,7 @@ static void write_unharmed(const struct text *line)
 	struct timespec now = {0};
 
 	raw_call(SYS_rt_sigpending, &before, sizeof(before));
-	if (raw_call(SYS_write, 2, line->at, line->n) == -RAW_EPIPE && !(before & pipe))
+	if (raw_call(SYS_write, 2, line->at, line->n) == -EPIPE && !(before & pipe))
 		raw_call(SYS_rt_sigtimedwait, &pipe, 0, &now, sizeof(pipe));
 }
 
@@ -341,9 +341,9 @@ long count_name_take(bool is_child)
 {
 	char path[COUNT_PATH_BYTES];
 	uint32_t own = is_child;
-	long rc = -RAW_EEXIST, why = 0;
+	long rc = -EEXIST, why = 0;
 
-	for (int i = 0; i < TRIES && rc == -RAW_EEXIST; i++) {
+	for (int i = 0; i < TRIES && rc == -EEXIST; i++) {
 		struct text t = {path, 0, sizeof(path)};
 
 		expand(&t, own);
@@ -353,7 +353,7 @@ long count_name_take(bool is_child)
 		} else if (rc > 0) {
 			why = rc > why ? rc : why;
 			own++;
-			rc = -RAW_EEXIST;
+			rc = -EEXIST;
 		}
 	}
 	if (rc < 0) {
@@ -371,19 +371,19 @@ static const struct {
 	int error;
 	char text[40];
 } reasons[] = {
-	{RAW_EACCES, "permission denied"},
-	{RAW_EPERM, "permission denied"},
-	{RAW_ENOENT, "no such directory"},
-	{RAW_ENOTDIR, "not a directory"},
-	{RAW_EISDIR, "there is a directory of that name"},
-	{RAW_EEXIST, "what has that name is no count file"},
-	{RAW_EROFS, "read-only file system"},
-	{RAW_ENOSPC, "no space left"},
-	{RAW_EDQUOT, "no space left"},
-	{RAW_EFBIG, "larger than the limit (ulimit -f)"},
-	{RAW_EMFILE, "too many open files"},
-	{RAW_ENAMETOOLONG, "the name is too long"},
-	{RAW_ENOSYS, "the gs register cannot be set here"},
+	{EACCES, "permission denied"},
+	{EPERM, "permission denied"},
+	{ENOENT, "no such directory"},
+	{ENOTDIR, "not a directory"},
+	{EISDIR, "there is a directory of that name"},
+	{EEXIST, "what has that name is no count file"},
+	{EROFS, "read-only file system"},
+	{ENOSPC, "no space left"},
+	{EDQUOT, "no space left"},
+	{EFBIG, "larger than the limit (ulimit -f)"},
+	{EMFILE, "too many open files"},
+	{ENAMETOOLONG, "the name is too long"},
+	{ENOSYS, "the gs register cannot be set here"},
 };
 
 static void add_reason(struct text *t, long error)
@@ -404,7 +404,7 @@ void count_name_complain_growth(long error)
 
 	begin_line(&t, false);
 	text_add(&t, ": cannot grow: ");
-	if (error == -RAW_ENOENT)
+	if (error == -ENOENT)
 		text_add(&t, "it is not there any more");
 	else
 		add_reason(&t, error);

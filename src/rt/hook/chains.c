@@ -194,7 +194,7 @@ static bool is_sure(const struct chain *c)
 /* The kernel reads the set before it looks at what to do with it, and we ask for nothing. */
 static bool is_readable(uintptr_t at)
 {
-	return raw_call(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, 0, 8) != -RAW_EFAULT;
+	return raw_call(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, 0, 8) != -EFAULT;
 }
 
 /* Seen from a call at `now`: one that is further up may be in the midst of returning, interrupted by

@@ -340,7 +340,7 @@ bool library_is_own(void);
 /* Of this process. */
 static inline bool thread_has_ended(uint32_t tid)
 {
-	return raw_call(SYS_tgkill, library.pid, tid, 0) == -RAW_ESRCH;
+	return raw_call(SYS_tgkill, library.pid, tid, 0) == -ESRCH;
 }
 
 static inline struct hook_block *block_of(const struct hook_entry *e)

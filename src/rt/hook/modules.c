@@ -135,7 +135,7 @@ static int apply_plan(struct exchange *x, const struct module_seen *fresh)
 	}
 	results = raw_memory(NULL, bytes, PROT_READ | PROT_WRITE, 0);
 	if (!results)
-		return -RAW_ENOMEM;
+		return -ENOMEM;
 	patch_apply(x->plans, x->reply.n_plans, fresh, results);
 	exchange_results(x, results, x->reply.n_plans);
 	raw_call(SYS_munmap, results, bytes);
@@ -156,8 +156,8 @@ static int say_modules(enum hook_hello_kind kind)
 	if (!message) {
 		/* A program that never says hello is known by its exec. */
 		if (kind != HOOK_HELLO_START)
-			exchange_give_up(NULL, kind, -RAW_ENOMEM);
-		return -RAW_ENOMEM;
+			exchange_give_up(NULL, kind, -ENOMEM);
+		return -ENOMEM;
 	}
 	n = add_modules(message, &n_bytes, fresh, MODULES_MAX - n_seen);
 	if (!n && kind == HOOK_HELLO_MODULES) {

@@ -52,16 +52,16 @@ int library_open_area(const struct exchange *x)
 	size_t n_bytes;
 
 	if (x->area_fd < 0)
-		return -RAW_EMFILE; /* the kernel drops descriptors that the program may not have */
+		return -EMFILE; /* the kernel drops descriptors that the program may not have */
 	if (bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
-		return -RAW_EINVAL;
+		return -EINVAL;
 	control = raw_mmap(area_place(bytes), (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		x->area_fd);
 	if (raw_failed(control))
-		return -RAW_ENOMEM;
+		return -ENOMEM;
 	if (control->magic != HOOK_ABI_MAGIC || control->version != HOOK_ABI_VERSION) {
 		raw_call(SYS_munmap, control, (size_t)bytes);
-		return -RAW_EINVAL;
+		return -EINVAL;
 	}
 	raw_call(SYS_madvise, control, (size_t)bytes, MADV_DONTFORK);
 	n_bytes = PAGE_UP((control->n_threads + 1) * sizeof(*threads));
@@ -69,7 +69,7 @@ int library_open_area(const struct exchange *x)
 	threads = raw_memory(NULL, n_bytes, PROT_READ | PROT_WRITE, 0);
 	if (!threads || raw_call(SYS_madvise, threads, n_bytes, MADV_WIPEONFORK) < 0) {
 		raw_call(SYS_munmap, control, (size_t)bytes);
-		return -RAW_ENOMEM;
+		return -ENOMEM;
 	}
 	open_family(x->family_fd);
 	library.threads = threads;
@@ -149,9 +149,9 @@ static int begin(const char *place, bool is_attached)
 	int rc;
 
 	if (library.control && !library.is_off)
-		return -RAW_EBUSY; /* another recording */
+		return -EBUSY; /* another recording */
 	if (is_attached && !take_rest_out())
-		return -RAW_EAGAIN;
+		return -EAGAIN;
 	text_copy(weir_place, sizeof(weir_place), place);
 	library.is_off = false;
 	library.is_attached = is_attached;
@@ -197,9 +197,9 @@ void library_stop(void)
 int weir_detach(const char *place, int others_stopped)
 {
 	if (!text_equals(place, weir_place))
-		return -RAW_ESRCH;
+		return -ESRCH;
 	if (!patch_lock(others_stopped ? 1 : LOCK_TRIES))
-		return -RAW_EAGAIN;
+		return -EAGAIN;
 	library.is_off = true;
 	stop(others_stopped ? PATCH_OTHERS_STOPPED : PATCH_OTHERS_RUN);
 	patch_unlock();

@@ -142,7 +142,7 @@ static int own_sigaction(int number, const struct sigaction *wanted, struct siga
 	long rc;
 
 	if (number >= 32 && number < 32 + N_INTERNAL_SIGNALS)
-		return -RAW_EINVAL;
+		return -EINVAL;
 	if (number == SIGTRAP) {
 		struct kernel_sigaction before = theirs; /* both may be the same structure */
 
