@@ -437,35 +437,66 @@ static int call_library(struct injection *in, const char *name, const char *text
 	return rc;
 }
 
-/* A thread that will make its system call again stands behind the instruction, but goes on at it:
- * that address decides, and the moved instruction is as long. */
-static int move_thread(struct injection *in, struct moments *moments, struct remote_thread *t)
+/* Where a thread goes on that stands at `pc`. */
+typedef uint64_t next_pc(const struct injection *in, const struct remote_thread *t, uint64_t pc);
+
+/* Its instruction was moved. */
+static uint64_t moved_pc(const struct injection *in, const struct remote_thread *t, uint64_t pc)
+{
+	(void)t;
+	return in->options->moved_pc(in->options->ctx, in->pid, pc);
+}
+
+/* There is a jump that will be taken out: where it leads to is where the thread would be next. Nothing
+ * but the program counter changes by a jump. */
+static uint64_t after_jump(const struct injection *in, const struct remote_thread *t, uint64_t pc)
+{
+	uint8_t bytes[JUMP_BYTES];
+	int32_t distance;
+
+	(void)in;
+	if (!remote_read(t, pc, bytes, sizeof(bytes)) || bytes[0] != 0xe9)
+		return pc;
+	memcpy(&distance, bytes + 1, sizeof(distance));
+	pc += sizeof(bytes) + (uint64_t)(int64_t)distance;
+	return t->is_64 ? pc : (uint32_t)pc;
+}
+
+/* Also where its signal handlers return to. A thread that will make its system call again stands behind
+ * the instruction, but goes on at it: that address decides, and a moved instruction is as long. */
+static int redirect_thread(
+	struct injection *in, struct moments *moments, struct remote_thread *t, next_pc *next)
 {
 	struct moment_return returns[HANDLERS_MAX];
 	size_t n = moment_handler_returns(moments, t, returns, HANDLERS_MAX);
 	uint64_t back = remote_thread_is_restarting(t) ? 2 : 0;
-	uint64_t pc = remote_thread_pc(t) - back;
-	uint64_t moved = in->options->moved_pc(in->options->ctx, in->pid, pc);
+	uint64_t pc = remote_thread_pc(t) - back, to;
+	int rc = 0, set;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t to = in->options->moved_pc(in->options->ctx, in->pid, returns[i].pc);
-
+		to = next(in, t, returns[i].pc);
 		if (to != returns[i].pc &&
 			!remote_write(t, returns[i].where, &to, t->is_64 ? 8 : 4))
-			return err_sys(in->err, errno,
+			rc = err_sys(in->err, errno,
 				"thread %d: moving the place its signal handler returns to",
 				t->tid);
 	}
-	return moved == pc ? 0 : remote_thread_set_pc(t, moved + back, in->err);
+	to = next(in, t, pc);
+	set = to == pc ? 0 : remote_thread_set_pc(t, to + back, in->err);
+	return rc < 0 ? rc : set;
 }
 
-static int move_threads(struct injection *in, struct moments *moments)
+/* All of them, also when one fails. */
+static int redirect_threads(struct injection *in, struct moments *moments, next_pc *next)
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < in->threads.all.n; i++)
-		if (in->threads.all.v[i].is_stopped)
-			rc = move_thread(in, moments, &in->threads.all.v[i]);
+	for (size_t i = 0; i < in->threads.all.n; i++) {
+		struct remote_thread *t = &in->threads.all.v[i];
+		int one = t->is_stopped ? redirect_thread(in, moments, t, next) : 0;
+
+		rc = rc < 0 ? rc : one;
+	}
 	return rc;
 }
 
@@ -508,45 +539,9 @@ static int hook(struct injection *in)
 		rc = call_library(
 			in, "weir_attach", in->options->place, 0, REMOTE_CALL_LATE_GIVES_UP);
 	if (rc == 0 && in->options->moved_pc)
-		rc = move_threads(in, moments);
+		rc = redirect_threads(in, moments, moved_pc);
 	moments_free(moments);
 	return rc;
-}
-
-/* The thread stands where a jump is that will be taken out: where it leads to is where the thread
- * would be next. Nothing but the program counter changes by a jump. */
-static uint64_t after_jump(const struct remote_thread *t, uint64_t pc)
-{
-	uint8_t bytes[JUMP_BYTES];
-	int32_t distance;
-
-	if (!remote_read(t, pc, bytes, sizeof(bytes)) || bytes[0] != 0xe9)
-		return pc;
-	memcpy(&distance, bytes + 1, sizeof(distance));
-	pc += sizeof(bytes) + (uint64_t)(int64_t)distance;
-	return t->is_64 ? pc : (uint32_t)pc;
-}
-
-static void leave_jumps(struct injection *in, struct moments *moments)
-{
-	for (size_t i = 0; i < in->threads.all.n; i++) {
-		struct remote_thread *t = &in->threads.all.v[i];
-		struct moment_return returns[HANDLERS_MAX];
-		size_t n = t->is_stopped ? moment_handler_returns(moments, t, returns, HANDLERS_MAX)
-					 : 0;
-		uint64_t to;
-
-		for (size_t k = 0; k < n; k++) {
-			to = after_jump(t, returns[k].pc);
-			if (to != returns[k].pc)
-				remote_write(t, returns[k].where, &to, t->is_64 ? 8 : 4);
-		}
-		if (!t->is_stopped || remote_thread_is_restarting(t))
-			continue;
-		to = after_jump(t, remote_thread_pc(t));
-		if (to != remote_thread_pc(t))
-			remote_thread_set_pc(t, to, NULL);
-	}
 }
 
 static int unhook_stopped(struct injection *in, struct moments *moments)
@@ -555,7 +550,7 @@ static int unhook_stopped(struct injection *in, struct moments *moments)
 
 	if (rc < 0)
 		return rc;
-	leave_jumps(in, moments);
+	redirect_threads(in, moments, after_jump);
 	return call_library(
 		in, "weir_detach", in->options->place, 1, REMOTE_CALL_LATE_GOES_ON);
 }

@@ -26,12 +26,12 @@ static const struct {
 	{"__cyg_profile_func_exit", CALLEE_CYG_EXIT},
 };
 
-static enum callee callee_named(const char *name)
+static enum callee callee_named(const char *name, size_t n)
 {
 	if (name[0] != '_' && name[0] != 'm')
 		return CALLEE_NONE;
 	for (size_t i = 0; i < sizeof(callee_names) / sizeof(callee_names[0]); i++)
-		if (strcmp(callee_names[i].name, name) == 0)
+		if (strlen(callee_names[i].name) == n && !memcmp(callee_names[i].name, name, n))
 			return callee_names[i].callee;
 	return CALLEE_NONE;
 }
@@ -70,7 +70,7 @@ static void add_slots(struct image_facts *f, const struct elf_section *s)
 		if (r.type != R_X86_64_JUMP_SLOT && r.type != R_X86_64_GLOB_DAT)
 			continue;
 		name = elf_file_symbol_name(elf, symbols, r.symbol);
-		callee = name ? callee_named(name) : CALLEE_NONE;
+		callee = name ? callee_named(name, strlen(name)) : CALLEE_NONE;
 		if (callee >= CALLEE_CYG_ENTER && !has_version(elf, r.symbol))
 			continue;
 		if (callee)
@@ -93,16 +93,10 @@ static void add_stubs(struct image_facts *f)
 	plt_add_names(&b, f->elf);
 	for (size_t i = 0; i < b.all.n; i++) {
 		const struct candidate *stub = &b.all.v[i];
-		char name[32];
 		const char *at = memchr(stub->name, '@', stub->name_bytes);
-		size_t n = at ? (size_t)(at - stub->name) : 0;
-		enum callee callee;
+		enum callee callee =
+			at ? callee_named(stub->name, (size_t)(at - stub->name)) : CALLEE_NONE;
 
-		if (!n || n >= sizeof(name))
-			continue;
-		memcpy(name, stub->name, n);
-		name[n] = 0;
-		callee = callee_named(name);
 		if (callee && has_slot_for(f, callee))
 			*map_ensure(&f->callee_of, stub->start, NULL) = callee;
 	}
@@ -125,7 +119,7 @@ void image_find_callees(struct image_facts *f)
 		if (f->callee_of.slots[i].used)
 			has_stub[f->callee_of.slots[i].value] = true;
 	for (size_t i = 0; i < f->names.n; i++) {
-		enum callee callee = callee_named(f->names.v[i].name);
+		enum callee callee = callee_named(f->names.v[i].name, f->names.v[i].name_bytes);
 
 		if (callee == CALLEE_MCOUNT)
 			*map_ensure(&f->callee_of, f->names.v[i].start, NULL) = callee;

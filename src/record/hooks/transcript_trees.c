@@ -170,23 +170,8 @@ static void write_process(struct passage *p, uint64_t now_ticks, bool is_over, b
 		write_tree(p, i, now_ticks, is_over, is_end);
 }
 
-void transcript_write_trees(struct transcript *t, uint64_t time)
+static void write_all(struct transcript *t, uint64_t time, uint64_t now_ticks, bool is_end)
 {
-	process_list list;
-
-	if (!hold_processes(t, &list))
-		return;
-	for (size_t i = 0; i < list.n; i++) {
-		struct passage p = passage_of(t, list.v[i], time);
-
-		write_process(&p, TREE_NOW, list.v[i]->has_ended, false);
-	}
-	let_go(t, &list);
-}
-
-void transcript_finish_trees(struct transcript *t, uint64_t time)
-{
-	uint64_t stop = t->h->stop_ticks;
 	process_list list;
 
 	if (!hold_processes(t, &list))
@@ -195,9 +180,19 @@ void transcript_finish_trees(struct transcript *t, uint64_t time)
 		struct passage p = passage_of(t, list.v[i], time);
 
 		p.is_replaced = list.v[i]->is_superseded;
-		write_process(&p, stop == UINT64_MAX ? TREE_NOW : stop, list.v[i]->has_ended, true);
+		write_process(&p, now_ticks, list.v[i]->has_ended, is_end);
 	}
 	let_go(t, &list);
+}
+
+void transcript_write_trees(struct transcript *t, uint64_t time)
+{
+	write_all(t, time, TREE_NOW, false);
+}
+
+void transcript_finish_trees(struct transcript *t, uint64_t time)
+{
+	write_all(t, time, t->h->stop_ticks == UINT64_MAX ? TREE_NOW : t->h->stop_ticks, true);
 }
 
 static uint32_t find_entry(const struct hook_process *p, uint32_t tid)
