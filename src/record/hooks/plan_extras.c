@@ -96,7 +96,7 @@ static bool leads_to(const struct image_facts *f, uint32_t from_i, uint32_t to_i
 	return false;
 }
 
-void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_traps)
+void extras_find_libc(struct extras *e, const struct image_facts *f)
 {
 	static const struct {
 		const char *name;
@@ -115,8 +115,6 @@ void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_
 		add_extra(e, f,
 			(struct extra){image_function_named(f, noted[i].name), 0, HOOK_ACTION_NOTE,
 				noted[i].own});
-	if (!needs_traps)
-		return;
 	add_extra(e, f, (struct extra){thread, 0, HOOK_ACTION_REPLACE, HOOK_OWN_SIGMASK});
 	/* The two differ in how they report errors: where one is made of the other, only the inner
 	 * one is replaced. */

@@ -14,6 +14,8 @@
 #ifndef WEIR_RECORD_HOOKS_PLAN_INTERNAL_H
 #define WEIR_RECORD_HOOKS_PLAN_INTERNAL_H
 
+#include <string.h>
+
 #include "arch/x86_code.h"
 #include "base/map.h"
 #include "record/hooks/plan.h"
@@ -102,6 +104,14 @@ static inline const char *image_function_name(
 	return f->names.v[fn->name_i].name;
 }
 
+static inline uint32_t u32_at(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
 /* --- plan_unsafe.c --- */
 bool image_is_libc(const struct elf_file *elf, const char *path);
 /* Why no function of the image may be hooked; NULL = they may. */
@@ -119,8 +129,8 @@ bool touches_return_address(const struct image_facts *f, const struct image_func
 /* Fills callee_of, callee_slot, has_cyg. */
 void image_find_callees(struct image_facts *f);
 /* Calls `each` with the addresses of the image that its relocations put into memory. */
-void image_each_pointer(const struct image_facts *f,
-	void (*each)(struct image_facts *f, uint64_t target), struct image_facts *to);
+void image_each_pointer(
+	struct image_facts *f, void (*each)(struct image_facts *f, uint64_t target));
 /* Sections with the addresses of places to patch, such as -fpatchable-function-entry makes: whoever
  * has one does not go there. */
 bool image_section_is_list_of_code(const char *name);
@@ -211,7 +221,7 @@ struct extra {
 struct extras {
 	VEC(struct extra) all;
 };
-void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_traps);
+void extras_find_libc(struct extras *e, const struct image_facts *f);
 void extras_find_cyg(struct extras *e, const struct image_facts *f);
 /* False when V8 is in the image and cannot be told of the hooks. */
 bool extras_find_v8(struct extras *e, const struct image_facts *f);

@@ -194,16 +194,15 @@ static struct range find_list(const struct elf_file *elf)
 }
 
 struct pointer_walk {
-	const struct image_facts *f;
+	struct image_facts *f;
 	struct range list;
 	void (*each)(struct image_facts *f, uint64_t target);
-	struct image_facts *to;
 };
 
 static void walk_pointer(const struct pointer_walk *w, uint64_t offset, uint64_t target)
 {
 	if (offset < w->list.start || offset >= w->list.end)
-		w->each(w->to, target);
+		w->each(w->f, target);
 }
 
 /* SHT_RELR: an address, then bitmaps of the words behind it. */
@@ -249,10 +248,10 @@ static void walk_table(const struct pointer_walk *w, const struct elf_section *s
 	}
 }
 
-void image_each_pointer(const struct image_facts *f,
-	void (*each)(struct image_facts *f, uint64_t target), struct image_facts *to)
+void image_each_pointer(
+	struct image_facts *f, void (*each)(struct image_facts *f, uint64_t target))
 {
-	struct pointer_walk w = {f, find_list(f->elf), each, to};
+	struct pointer_walk w = {f, find_list(f->elf), each};
 
 	for (size_t i = 0; i < f->elf->n_sections; i++) {
 		const struct elf_section *s = &f->elf->sections[i];

@@ -133,14 +133,6 @@ static void see_lea(const struct scan_place *p, uint64_t operand)
 	}
 }
 
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static uint64_t s32_at(const uint8_t *p)
 {
 	return (uint64_t)(int64_t)(int32_t)u32_at(p);
@@ -404,7 +396,7 @@ void image_find_targets(struct image_facts *f, const struct range *ranges, size_
 	scan_code(&s);
 	verify(&s);
 	vec_release(&s.found);
-	image_each_pointer(f, see_pointer, f);
+	image_each_pointer(f, see_pointer);
 	scan_all_data(f);
 	set_wanted(f, ranges, n, false);
 	image_sort(f->targets.v, f->targets.n, sizeof(*f->targets.v));
