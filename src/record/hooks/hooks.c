@@ -195,19 +195,17 @@ static int find_library(struct hooks *h, struct err *err)
 	slash = strrchr(exe, '/');
 	if (slash)
 		*slash = 0;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; !h->library_folder && i < sizeof(places) / sizeof(places[0]); i++) {
 		char *folder = mem_printf("%s%s", exe, places[i]);
 		char *path = mem_printf("%s/%s", folder, LIBRARY_64);
-		bool is_there = access(path, R_OK) == 0;
 
-		free(path);
-		if (is_there) {
+		if (access(path, R_OK) == 0)
 			h->library_folder = realpath(folder, NULL);
-			free(folder);
-			return 0;
-		}
+		free(path);
 		free(folder);
 	}
+	if (h->library_folder)
+		return 0;
 	return err_set(err, ERR_NOT_FOUND,
 		"'%s/%s': the library that hooks functions is not there (make builds it)", exe,
 		LIBRARY_64);
