@@ -414,19 +414,18 @@ static uint64_t drain_thread(
 		return 0;
 	if (looks_for_ends && p->rings[i].source)
 		has_ended |= thread_has_ended(p, i);
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	if (!p->rings[i].source)
 		open_source(p, i);
 	n = has_ended ? finish_thread(h, p, i) : drain_ring(h, p, i);
 	if (looks_for_ends && !has_ended)
 		look_at_hole(p, i);
-	pthread_mutex_unlock(&h->lock);
 	return n;
 }
 
 static void finish_process(struct hooks *h, struct hook_process *p)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (uint32_t i = 0; i < p->area.n_threads; i++)
 		if (p->rings[i].source)
 			finish_thread(h, p, i);
@@ -437,7 +436,6 @@ static void finish_process(struct hooks *h, struct hook_process *p)
 	h->version++;
 	if (!p->n_exchanges && !h->options.tree)
 		hook_area_close(&p->area);
-	pthread_mutex_unlock(&h->lock);
 }
 
 static uint64_t drain_process(
@@ -521,7 +519,7 @@ static bool is_full(struct hooks *h)
 {
 	bool is = false;
 
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	if (h->n_queued > QUEUED_RECORDS_MAX) {
 		struct timespec until = clock_in_ns(CLOCK_MONOTONIC, SLEEP_NS_ALONE);
 
@@ -533,7 +531,6 @@ static bool is_full(struct hooks *h)
 				__atomic_fetch_add(&h->processes.v[i]->area.control->heartbeat, 1,
 					__ATOMIC_RELAXED);
 	}
-	pthread_mutex_unlock(&h->lock);
 	return is;
 }
 

@@ -330,12 +330,11 @@ void hooks_halt(struct hooks *h)
 /* Programs that still have an area write no more into it. */
 static void turn_off(struct hooks *h)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (size_t i = 0; i < h->processes.n; i++)
 		if (!h->processes.v[i]->has_ended)
 			__atomic_store_n(
 				&h->processes.v[i]->area.control->is_off, 1, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* Sources that nobody has taken over. */
@@ -389,23 +388,15 @@ void hooks_close(struct hooks *h)
 
 uint32_t hooks_n_functions(struct hooks *h)
 {
-	uint32_t n;
-
-	pthread_mutex_lock(&h->planner_lock);
-	n = hook_planner_n_functions(h->planner);
-	pthread_mutex_unlock(&h->planner_lock);
-	return n;
+	HOLD(&h->planner_lock);
+	return hook_planner_n_functions(h->planner);
 }
 
 const struct planned_function *hooks_planned(
 	struct hooks *h, uint32_t id, const struct planned_image **image)
 {
-	const struct planned_function *f;
-
-	pthread_mutex_lock(&h->planner_lock);
-	f = hook_planner_function(h->planner, id, image);
-	pthread_mutex_unlock(&h->planner_lock);
-	return f;
+	HOLD(&h->planner_lock);
+	return hook_planner_function(h->planner, id, image);
 }
 
 /* --- questions --------------------------------------------------------------------------- */
@@ -441,9 +432,8 @@ uint64_t hooks_began_ns(const struct hooks *h)
 void hooks_each_unmatched(
 	struct hooks *h, void (*each)(void *ctx, const char *wish, const char *near), void *ctx)
 {
-	pthread_mutex_lock(&h->planner_lock);
+	HOLD(&h->planner_lock);
 	hook_planner_each_unmatched(h->planner, each, ctx);
-	pthread_mutex_unlock(&h->planner_lock);
 }
 
 int hooks_fd(const struct hooks *h)
@@ -455,17 +445,13 @@ int hooks_fd(const struct hooks *h)
 static struct hook_layout *settled_layout(struct hooks *h, uint32_t pid)
 {
 	struct timespec until = clock_in_ns(CLOCK_MONOTONIC, EXCHANGE_NS);
-	struct hook_layout *l = NULL;
 	struct hook_process *p;
+	HOLD(&h->lock);
 
-	pthread_mutex_lock(&h->lock);
 	while ((p = hooks_find_process(h, pid)) && p->n_exchanges)
 		if (pthread_cond_timedwait(&h->changed, &h->lock, &until))
 			break;
-	if (p)
-		l = hooks_ref_layout(p->layout);
-	pthread_mutex_unlock(&h->lock);
-	return l;
+	return p ? hooks_ref_layout(p->layout) : NULL;
 }
 
 uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc)
@@ -476,32 +462,24 @@ uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc)
 	if (!l)
 		return pc;
 	pc = hook_layout_moved_pc(l, pc);
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	hooks_unref_layout(l);
-	pthread_mutex_unlock(&h->lock);
 	return pc;
 }
 
 uint64_t hooks_n_filtered(struct hooks *h)
 {
-	uint64_t n;
-
-	pthread_mutex_lock(&h->lock);
-	n = h->n_filtered;
-	pthread_mutex_unlock(&h->lock);
-	return n;
+	HOLD(&h->lock);
+	return h->n_filtered;
 }
 
 bool hooks_has_stopped(struct hooks *h, pid_t pid)
 {
 	const struct hook_process *p;
-	bool has;
+	HOLD(&h->lock);
 
-	pthread_mutex_lock(&h->lock);
 	p = hooks_find_process(h, (uint32_t)pid);
-	has = p && p->area.control->stop_reason;
-	pthread_mutex_unlock(&h->lock);
-	return has;
+	return p && p->area.control->stop_reason;
 }
 
 void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx)

@@ -142,6 +142,19 @@ struct hooks {
 	uint32_t drained_version;	    /* (drain) of the list it was made from */
 };
 
+/* Holds a lock up to the end of the block. */
+#define HOLD(mutex)                                                                                \
+	__attribute__((cleanup(hold_cleanup), unused)) pthread_mutex_t *held_ = hold_lock(mutex)
+static inline pthread_mutex_t *hold_lock(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+static inline void hold_cleanup(pthread_mutex_t **mutex)
+{
+	pthread_mutex_unlock(*mutex);
+}
+
 /* What the planner knows: the greatest id, and the function of an id (NULL: there is none). */
 uint32_t hooks_n_functions(struct hooks *h);
 const struct planned_function *hooks_planned(

@@ -290,20 +290,18 @@ static bool open_process(struct hooks *h, struct connection *c, const struct hoo
 
 static bool join_process(struct hooks *h, struct connection *c)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	c->process = hooks_find_process(h, c->pid);
 	if (c->process)
 		begin_exchange(h, c);
-	pthread_mutex_unlock(&h->lock);
 	return c->process != NULL;
 }
 
 /* For whoever asks which programs have never said anything. */
 static void hear(struct hooks *h, uint32_t pid)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	vec_push(&h->heard, ((struct heard_program){pid, 0, tick_clock_read()}));
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* The whole program is refused: every function that it has is, for this reason. */
@@ -311,11 +309,10 @@ static void keep_refusal(struct hooks *h, enum hook_refusal refusal)
 {
 	uint32_t n = hooks_n_functions(h);
 
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (uint32_t id = 1; id <= n; id++)
 		if (!hooks_outcome(h, id)->refusal)
 			hooks_outcome(h, id)->refusal = refusal;
-	pthread_mutex_unlock(&h->lock);
 }
 
 static void take_hello(struct hooks *h, struct connection *c, const struct hello *hello)
@@ -351,7 +348,7 @@ static void take_results(struct hooks *h, struct connection *c, struct span resu
 {
 	struct hook_layout *layout, *old;
 
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	old = c->process->layout;
 	layout = hook_layout_new(old);
 	for (size_t i = 0; i < c->modules.n; i++)
@@ -377,7 +374,6 @@ static void take_results(struct hooks *h, struct connection *c, struct span resu
 	hook_layout_sort(layout);
 	c->process->layout = layout;
 	hooks_unref_layout(old);
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* --- bytes to and fro ------------------------------------------------------------------- */
@@ -459,13 +455,12 @@ static bool send_out(struct connection *c)
 
 static void take_failure(struct hooks *h, uint32_t pid, uint32_t error)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (size_t i = h->heard.n; i--;)
 		if (h->heard.v[i].pid == pid) {
 			h->heard.v[i].error = error ? error : EIO;
 			break;
 		}
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* The program runs on when it has this: nothing of it is unknown then. */
@@ -540,7 +535,7 @@ static void forget_retired(struct hooks *h)
 {
 	size_t n_ended = 0, kept = 0;
 
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (size_t i = 0; i < h->processes.n; i++)
 		n_ended += h->processes.v[i]->has_ended;
 	for (size_t i = 0; i < h->processes.n && n_ended > RETIRED_MAX; i++) {
@@ -555,7 +550,6 @@ static void forget_retired(struct hooks *h)
 			h->processes.v[kept++] = h->processes.v[i];
 	h->version += kept != h->processes.n;
 	h->processes.n = kept;
-	pthread_mutex_unlock(&h->lock);
 }
 
 void *hook_server_main(void *hooks)

@@ -16,12 +16,11 @@ static void unhook(struct transcript *t, uint32_t id, uint64_t now_ns)
 
 	transcript_function(t, id)->is_off = true;
 	transcript_function(t, id)->off_ns = now_ns;
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	vec_push(&h->off, id);
 	for (size_t i = 0; i < h->processes.n; i++)
 		if (!h->processes.v[i]->has_ended)
 			hook_area_turn_off(&h->processes.v[i]->area, id);
-	pthread_mutex_unlock(&h->lock);
 }
 
 void transcript_keep_budget(struct transcript *t, uint64_t now_ns)

@@ -128,7 +128,7 @@ static bool hold_processes(struct transcript *t, process_list *list)
 	if (!t->h->options.tree)
 		return false;
 	tick_clock_refine(&t->clock);
-	pthread_mutex_lock(&t->h->lock);
+	HOLD(&t->h->lock);
 	for (size_t i = 0; i < t->h->processes.n; i++) {
 		struct hook_process *p = t->h->processes.v[i];
 
@@ -137,7 +137,6 @@ static bool hold_processes(struct transcript *t, process_list *list)
 		p->n_refs++;
 		vec_push(list, p);
 	}
-	pthread_mutex_unlock(&t->h->lock);
 	return true;
 }
 
