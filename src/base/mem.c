@@ -129,3 +129,11 @@ void mem_grow(void **data, size_t *cap, size_t need, size_t elem_bytes)
 	*data = mem_realloc(*data, want * elem_bytes);
 	*cap = want;
 }
+
+void mem_grow_zero(void **data, size_t *n, size_t *cap, size_t need, size_t elem_bytes)
+{
+	if (need > *cap)
+		mem_grow(data, cap, need, elem_bytes);
+	memset((char *)*data + *n * elem_bytes, 0, (need - *n) * elem_bytes);
+	*n = need;
+}

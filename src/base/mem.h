@@ -36,6 +36,12 @@ void mem_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
 	((need) > (vec)->cap                                                                       \
 			? mem_grow((void **)&(vec)->v, &(vec)->cap, (need), sizeof(*(vec)->v))     \
 			: (void)0)
+/* At least so many items: those that are new are zero. */
+void mem_grow_zero(void **data, size_t *n, size_t *cap, size_t need, size_t elem_bytes);
+#define vec_ensure_zero(vec, need)                                                                 \
+	((need) > (vec)->n ? mem_grow_zero((void **)&(vec)->v, &(vec)->n, &(vec)->cap, (need),     \
+				     sizeof(*(vec)->v))                                            \
+			   : (void)0)
 #define vec_push(vec, item)                                                                        \
 	(vec_reserve((vec), (vec)->n + 1), (void)((vec)->v[(vec)->n++] = (item)))
 /* The item becomes number `i`; those from there on move up. */

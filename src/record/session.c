@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "record/deep_stacks.h"
 #include "record/hooks/transcript.h"
-#include "record/hooks/transcript_trees.h"
 #include "process/images.h"
 #include "record/kernel_events.h"
 #include "process/module_history.h"

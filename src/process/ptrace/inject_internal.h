@@ -87,6 +87,7 @@ int inject_answer(pid_t pid, const char *function, uint64_t result, struct err *
 int inject_refused(pid_t pid, int errnum, struct err *err);
 /* State of the thread by /proc ('R', 'S', 'D', 'Z', ...); 0 when it is gone. */
 char inject_thread_state(pid_t pid, pid_t tid);
+bool inject_thread_lives(pid_t pid, pid_t tid); /* it is there, and has not ended */
 /* Where the stack of the first thread began when the program did; 0 when not known. */
 uint64_t inject_start_stack(pid_t pid);
 /* Whether another process traces this one just now, and the sentence that says so. */
@@ -110,5 +111,35 @@ struct remote_threads {
 int remote_threads_stop(struct remote_threads *threads, uint64_t deadline_ns, struct err *err);
 void remote_threads_let_go(struct remote_threads *threads);
 struct remote_thread *remote_threads_add(struct remote_threads *threads, pid_t tid);
+
+
+/* --- inject_caller.c ---------------------------------------------------------------------- */
+
+#define REMOTE_MOMENT_NS 5000000000u /* so long a safe moment is looked for */
+
+/* By which functions are called in a process. */
+struct remote_caller {
+	pid_t pid;
+	int memory_fd; /* /proc/PID/mem */
+	struct remote_symbols *symbols;
+	struct remote_threads threads;
+	struct remote_thread *thread; /* of `threads`, stopped; NULL = none */
+	struct remote_stub stub;
+	uint64_t stack;	     /* top of the one that calls are made on; 0 = the thread's own */
+	uint64_t stack_addr; /* of memory mapped for it; 0 = none is */
+	struct err *err;     /* where sentences go */
+};
+/* Finds a thread on which a function can be called now, and stops it. With `moments`: dlopen, and
+ * there is a stack for it. */
+int remote_caller_stop(struct remote_caller *c, struct moments *moments);
+/* Every thread stands still, c->thread is one of them. */
+int remote_caller_stop_all(struct remote_caller *c);
+/* Memory for calls where no stack is known to be large enough. */
+int remote_caller_map_stack(struct remote_caller *c);
+/* On the stopped thread, and on the stack that was chosen for it, which `call` need not say. */
+int remote_caller_call(
+	struct remote_caller *c, struct remote_call call, uint64_t *result, struct err *err);
+/* Leaves nothing behind, as far as a stopped thread is left to see to it. */
+void remote_caller_let_go(struct remote_caller *c);
 
 #endif

@@ -160,47 +160,16 @@ static bool is_behind_syscall(const struct remote_thread *t)
 	return false;
 }
 
-static bool changes_memory_64(long number)
-{
-	switch (number) {
-	case 9:	  /* mmap */
-	case 10:  /* mprotect */
-	case 11:  /* munmap */
-	case 12:  /* brk */
-	case 25:  /* mremap */
-	case 28:  /* madvise */
-	case 56:  /* clone */
-	case 435: /* clone3 */
-		return true;
-	}
-	return false;
-}
-
-static bool changes_memory_32(long number)
-{
-	switch (number) {
-	case 45:  /* brk */
-	case 90:  /* mmap */
-	case 91:  /* munmap */
-	case 120: /* clone */
-	case 125: /* mprotect */
-	case 163: /* mremap */
-	case 192: /* mmap2 */
-	case 219: /* madvise */
-	case 435: /* clone3 */
-		return true;
-	}
-	return false;
-}
-
 const char *moment_hinders_dlopen(struct moments *m, const struct remote_thread *t)
 {
+	static const char *const memory_calls[] = {"mmap", "mmap2", "mprotect", "munmap", "brk",
+		"mremap", "madvise", "clone", "clone3", NULL};
 	/* One that was interrupted behind the instruction, later, is in no call: it may be anywhere
 	 * on its way. */
 	long number = is_behind_syscall(t) ? remote_thread_syscall(t) : -1;
 	bool at_syscall = number >= 0;
 
-	if (at_syscall && (t->is_64 ? changes_memory_64(number) : changes_memory_32(number)))
+	if (at_syscall && remote_syscall_is_among(number, t->is_64, memory_calls))
 		return "was changing its memory";
 	switch (remote_symbols_place(m->symbols, remote_thread_pc(t))) {
 	case REMOTE_PLACE_DELICATE:

@@ -21,6 +21,13 @@ char inject_thread_state(pid_t pid, pid_t tid)
 	return state[0];
 }
 
+bool inject_thread_lives(pid_t pid, pid_t tid)
+{
+	char state = inject_thread_state(pid, tid);
+
+	return state && state != 'Z' && state != 'X';
+}
+
 uint64_t inject_start_stack(pid_t pid)
 {
 	char value[32];
@@ -167,34 +174,32 @@ int inject_check_library(pid_t pid, pid_t view, const char *library, struct err 
 
 int inject_answer(pid_t pid, const char *function, uint64_t result, struct err *err)
 {
+	static const char refused[] =
+		" may not connect to the recorder's socket (a security module, or a filter for system calls)";
+	static const char unreached[] =
+		" does not reach the recorder's socket (another network namespace, or the recorder has ended)";
+	static const char hooked[] = " is being hooked already, by another recorder";
+	static const struct {
+		int errnum, code;
+		const char *text;
+	} answers[] = {
+		{EACCES, ERR_PERMISSION, refused},
+		{EPERM, ERR_PERMISSION, refused},
+		{ENOENT, ERR_FAILED, unreached},
+		{ECONNREFUSED, ERR_FAILED, unreached},
+		{EAGAIN, ERR_FAILED, ": one of its threads is changing code and does not end"},
+		{ESRCH, ERR_NOT_FOUND, " is hooked by another recorder"},
+		{EBUSY, ERR_FAILED, hooked},
+		{EALREADY, ERR_FAILED, hooked},
+		{EEXIST, ERR_FAILED, hooked},
+	};
 	int errnum = -(int32_t)(uint32_t)result;
 
 	if (errnum == 0)
 		return 0;
-	switch (errnum) {
-	case EACCES:
-	case EPERM:
-		return err_set(err, ERR_PERMISSION,
-			"process %d may not connect to the recorder's socket (a security module, or a filter for system calls)",
-			pid);
-	case ENOENT:
-	case ECONNREFUSED:
-		return err_set(err, ERR_FAILED,
-			"process %d does not reach the recorder's socket (another network namespace, or the recorder has ended)",
-			pid);
-	case EAGAIN:
-		return err_set(err, ERR_FAILED,
-			"process %d: one of its threads is changing code and does not end",
-			pid);
-	case ESRCH:
-		return err_set(
-			err, ERR_NOT_FOUND, "process %d is hooked by another recorder", pid);
-	case EBUSY:
-	case EALREADY:
-	case EEXIST:
-		return err_set(err, ERR_FAILED,
-			"process %d is being hooked already, by another recorder", pid);
-	}
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (answers[i].errnum == errnum)
+			return err_set(err, answers[i].code, "process %d%s", pid, answers[i].text);
 	return err_set(err, ERR_FAILED, "process %d: %s failed: %s", pid, function,
 		errnum > 0 && errnum < 4096 ? strerror(errnum) : "it gave no reason");
 }

@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "process/proc.h"
+#include "process/syscall_names.h"
 
 #define LET_GO_WAIT_NS	1000000000u /* to stop a thread in order to detach from it */
 #define WAIT_YIELDS	50	    /* rounds of waiting in which nothing is slept */
@@ -59,13 +60,12 @@ int remote_thread_seize(struct remote_thread *t, struct err *err)
 
 	while (ptrace(PTRACE_SEIZE, t->tid, 0, options) < 0) {
 		int errnum = errno;
-		char state = inject_thread_state(t->pid, t->tid);
 
 		/* Another tracer may have been there, and be gone by now. */
 		if (errnum == EPERM && n_tries++ < SEIZE_TRIES && !inject_is_traced(t->pid))
 			continue;
 		/* One that was seized, and ends so that it cannot be told to stop, is listed still. */
-		if (errnum == ESRCH || !state || state == 'Z' || state == 'X' ||
+		if (errnum == ESRCH || !inject_thread_lives(t->pid, t->tid) ||
 			inject_is_traced_here(t->pid, t->tid))
 			return remote_thread_gone(t, err);
 		return inject_refused(t->pid, errnum, err);
@@ -182,79 +182,27 @@ int remote_thread_set_regs(struct remote_thread *t, struct err *err)
 	return 0;
 }
 
-/* Calls that end with EINTR by a mere stop, and have had no effect when they do. */
-static bool is_repeatable_64(long number)
+bool remote_syscall_is_among(long number, bool is_64, const char *const *names)
 {
-	switch (number) {
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-	case SYS_epoll_pwait2:
-	case SYS_semop:
-	case SYS_semtimedop:
-	case SYS_rt_sigtimedwait:
-	case SYS_io_getevents:
-	case SYS_io_pgetevents:
-	case SYS_io_uring_enter:
-	/* With SO_RCVTIMEO or SO_SNDTIMEO: */
-	case SYS_read:
-	case SYS_readv:
-	case SYS_write:
-	case SYS_writev:
-	case SYS_accept:
-	case SYS_accept4:
-	case SYS_connect:
-	case SYS_recvfrom:
-	case SYS_recvmsg:
-	case SYS_recvmmsg:
-	case SYS_sendto:
-	case SYS_sendmsg:
-	case SYS_sendmmsg:
-		return true;
-	}
-	return false;
-}
+	const char *name = syscall_name(!is_64, number);
 
-/* The same for i386, whose numbers no header for 64-bit programs has (arch/x86/entry/syscalls/
- * syscall_32.tbl of the kernel). */
-static bool is_repeatable_32(long number)
-{
-	static const uint16_t numbers[] = {
-		3,   /* read */
-		4,   /* write */
-		102, /* socketcall */
-		117, /* ipc */
-		145, /* readv */
-		146, /* writev */
-		177, /* rt_sigtimedwait */
-		247, /* io_getevents */
-		256, /* epoll_wait */
-		319, /* epoll_pwait */
-		337, /* recvmmsg */
-		345, /* sendmmsg */
-		362, /* connect */
-		364, /* accept4 */
-		369, /* sendto */
-		370, /* sendmsg */
-		371, /* recvfrom */
-		372, /* recvmsg */
-		385, /* io_pgetevents */
-		416, /* io_pgetevents_time64 */
-		417, /* recvmmsg_time64 */
-		420, /* semtimedop_time64 */
-		421, /* rt_sigtimedwait_time64 */
-		426, /* io_uring_enter */
-		441, /* epoll_pwait2 */
-	};
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (numbers[i] == number)
-			return true;
-	return false;
+	while (name && *names && strcmp(*names, name))
+		names++;
+	return name && *names;
 }
 
 bool remote_syscall_is_repeatable(long number, bool is_64)
 {
-	return is_64 ? is_repeatable_64(number) : is_repeatable_32(number);
+	static const char *const names[] = {"epoll_wait", "epoll_pwait", "epoll_pwait2", "ipc",
+		"semop", "semtimedop", "semtimedop_time64", "rt_sigtimedwait",
+		"rt_sigtimedwait_time64", "io_getevents", "io_pgetevents", "io_pgetevents_time64",
+		"io_uring_enter",
+		/* With SO_RCVTIMEO or SO_SNDTIMEO: */
+		"read", "readv", "write", "writev", "accept", "accept4", "connect", "recvfrom",
+		"recvmsg", "recvmmsg", "recvmmsg_time64", "sendto", "sendmsg", "sendmmsg",
+		"socketcall", NULL};
+
+	return remote_syscall_is_among(number, is_64, names);
 }
 
 long remote_thread_syscall(const struct remote_thread *t)
@@ -370,14 +318,9 @@ void remote_thread_unwind_regs(const struct remote_thread *t, struct cpu_regs *r
 		regs->known = (1u << CPU_N_REGS) - 1;
 		return;
 	}
-	regs->r[CPU_REG_RAX] = e->eax;
-	regs->r[CPU_REG_RDX] = e->edx;
-	regs->r[CPU_REG_RCX] = e->ecx;
-	regs->r[CPU_REG_RBX] = e->ebx;
-	regs->r[CPU_REG_RSI] = e->esi;
-	regs->r[CPU_REG_RDI] = e->edi;
-	regs->r[CPU_REG_RBP] = e->ebp;
-	regs->r[CPU_REG_RSP] = e->esp;
+	for (unsigned i = 0; i <= CPU_REG_RSP; i++)
+		regs->r[i] = (const uint32_t[]){e->eax, e->edx, e->ecx, e->ebx, e->esi, e->edi,
+			e->ebp, e->esp}[i];
 	regs->r[CPU_REG_RIP] = e->eip;
 	regs->known = ((1u << (CPU_REG_RSP + 1)) - 1) | 1u << CPU_REG_RIP;
 }

@@ -24,9 +24,8 @@ struct remote_thread *remote_threads_add(struct remote_threads *threads, pid_t t
 static void add_each(void *ctx, pid_t tid)
 {
 	struct remote_threads *threads = ctx;
-	char state = inject_thread_state(threads->pid, tid);
 
-	if (state && state != 'Z' && state != 'X' && threads->all.n < THREADS_MAX)
+	if (inject_thread_lives(threads->pid, tid) && threads->all.n < THREADS_MAX)
 		remote_threads_add(threads, tid);
 }
 

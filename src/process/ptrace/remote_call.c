@@ -282,6 +282,28 @@ static int run_to_stub(struct remote_thread *t, const struct remote_stub *stub,
 	}
 }
 
+static int go_on_to_event(struct remote_thread *t, struct err *err)
+{
+	remote_thread_interrupt(t);
+	t->is_stopped = false;
+	ptrace(PTRACE_CONT, t->tid, 0, 0);
+	return remote_thread_wait_event(t, clock_mono_ns() + STOP_NS, err);
+}
+
+/* The thread is what it was, if it stands; `saved` is freed. */
+static int put_back(
+	struct remote_thread *t, struct remote_state *saved, int rc, struct err *err)
+{
+	if (t->is_stopped && saved->n_xstate) {
+		/* A sentence that is there already says more. */
+		int back = state_restore(saved, t, rc < 0 ? NULL : err);
+
+		rc = rc < 0 ? rc : back;
+	}
+	free(saved);
+	return rc;
+}
+
 /* From the entry of the stub's system call to a stop as by an interruption. */
 static int leave_stub(struct remote_thread *t, struct err *err)
 {
@@ -295,12 +317,7 @@ static int leave_stub(struct remote_thread *t, struct err *err)
 		t->regs.r32.ebx = (uint32_t)-1;
 	}
 	rc = remote_thread_set_regs(t, err);
-	if (rc < 0)
-		return rc;
-	remote_thread_interrupt(t);
-	t->is_stopped = false;
-	ptrace(PTRACE_CONT, t->tid, 0, 0);
-	return remote_thread_wait_event(t, clock_mono_ns() + STOP_NS, err);
+	return rc < 0 ? rc : go_on_to_event(t, err);
 }
 
 /* The function has not come back in time. 0 when it has come back after all. */
@@ -346,13 +363,7 @@ int remote_call(struct remote_thread *t, struct remote_stub *stub, const struct 
 		if (rc == 0)
 			rc = leave_stub(t, err);
 	}
-	if (t->is_stopped) {
-		/* A sentence that is there already says more. */
-		int back = state_restore(saved, t, rc < 0 ? NULL : err);
-
-		rc = rc < 0 ? rc : back;
-	}
-	free(saved);
+	rc = put_back(t, saved, rc, err);
 	if (rc == 0)
 		*result = value;
 	return rc;
@@ -431,17 +442,9 @@ int remote_syscall(struct remote_thread *t, const struct remote_stub *stub, long
 		rc = remote_thread_get_regs(t, err);
 	if (rc == 0) {
 		value = t->is_64 ? (int64_t)t->regs.r64.rax : (int32_t)t->regs.r32.eax;
-		remote_thread_interrupt(t);
-		t->is_stopped = false;
-		ptrace(PTRACE_CONT, t->tid, 0, 0);
-		rc = remote_thread_wait_event(t, clock_mono_ns() + STOP_NS, err);
+		rc = go_on_to_event(t, err);
 	}
-	if (t->is_stopped && saved->n_xstate) {
-		int back = state_restore(saved, t, rc < 0 ? NULL : err);
-
-		rc = rc < 0 ? rc : back;
-	}
-	free(saved);
+	rc = put_back(t, saved, rc, err);
 	if (rc == 0)
 		*result = value;
 	return rc;

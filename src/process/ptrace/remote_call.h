@@ -56,6 +56,8 @@ long remote_thread_syscall(const struct remote_thread *t);
 /* Whether its system call will be made again: its pc is then just behind the instruction, which is
  * two bytes long. */
 bool remote_thread_is_restarting(const struct remote_thread *t);
+/* Whether the call has one of the names, which end with NULL. */
+bool remote_syscall_is_among(long number, bool is_64, const char *const *names);
 /* Calls that end with EINTR when they are only stopped, and have had no effect then: with
  * -ERESTARTNOHAND (-514) as their result the kernel makes them again, unless a handler runs. */
 bool remote_syscall_is_repeatable(long number, bool is_64);

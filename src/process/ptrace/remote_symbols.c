@@ -389,8 +389,8 @@ static uint64_t code_end(const struct remote_symbols *s, const struct mapping *m
 	return end;
 }
 
-bool remote_symbols_each_gap(const struct remote_symbols *s, size_t bytes,
-	bool (*each)(void *ctx, uint64_t addr), void *ctx)
+uint64_t remote_symbols_find_gap(const struct remote_symbols *s, size_t bytes,
+	bool (*fits)(void *ctx, uint64_t addr), void *ctx)
 {
 	static const enum image_role order[] = {
 		ROLE_LIBC, ROLE_LOADER, ROLE_ORDINARY, ROLE_PROGRAM};
@@ -404,11 +404,11 @@ bool remote_symbols_each_gap(const struct remote_symbols *s, size_t bytes,
 			if (s->all.v[m->image].role != order[role_i] || !end)
 				continue;
 			/* At most the rest of a page, or it is not what it seems. */
-			if (m->end - end < PAGE_BYTES && at + bytes <= m->end && each(ctx, at))
-				return true;
+			if (m->end - end < PAGE_BYTES && at + bytes <= m->end && fits(ctx, at))
+				return at;
 		}
 	}
-	return false;
+	return 0;
 }
 
 void remote_symbols_prepare_walks(const struct remote_symbols *s)

@@ -41,10 +41,10 @@ uint64_t remote_symbols_find_object(
 	const struct remote_symbols *s, const char *image, const char *name, uint64_t *bytes);
 bool remote_symbols_has_image(const struct remote_symbols *s, const char *image);
 
-/* Calls `each` for stretches of at least `bytes` executable bytes behind the end of an image's code
- * (the rest of its last page), until it returns true. False when it never did. */
-bool remote_symbols_each_gap(const struct remote_symbols *s, size_t bytes,
-	bool (*each)(void *ctx, uint64_t addr), void *ctx);
+/* The first of the stretches of at least `bytes` executable bytes behind the end of an image's code
+ * (the rest of its last page) that `fits`; 0 when none does. */
+uint64_t remote_symbols_find_gap(const struct remote_symbols *s, size_t bytes,
+	bool (*fits)(void *ctx, uint64_t addr), void *ctx);
 
 /* Makes the unwind tables, which takes long in a large program, so that none has to be made while a
  * thread stands still. */

@@ -44,10 +44,21 @@ static void fill_control(
 	};
 }
 
+void *hook_memory_open(size_t bytes, int *fd)
+{
+	void *p = MAP_FAILED;
+
+	*fd = memfd_create("weir-hooks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd >= 0 && ftruncate(*fd, (off_t)bytes) == 0 &&
+		fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
 int hook_area_open(struct hook_area *a, const struct hook_area_options *o, struct err *err)
 {
 	size_t threads_offset = round_up(sizeof(struct hook_control), PAGE_BYTES);
-	void *p = MAP_FAILED;
+	void *p;
 	int errnum;
 
 	memset(a, 0, sizeof(*a));
@@ -61,11 +72,8 @@ int hook_area_open(struct hook_area *a, const struct hook_area_options *o, struc
 	a->rings_offset =
 		threads_offset + round_up(a->n_threads * sizeof(struct hook_thread), PAGE_BYTES);
 	a->bytes = a->rings_offset + a->n_threads * a->ring_bytes;
-	a->fd = memfd_create("weir-hooks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (a->fd >= 0 && ftruncate(a->fd, (off_t)a->bytes) == 0 &&
-		fcntl(a->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		p = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
-	if (p == MAP_FAILED) {
+	p = hook_memory_open(a->bytes, &a->fd);
+	if (!p) {
 		errnum = errno;
 		fd_cleanup(&a->fd);
 		a->fd = -1;
@@ -84,6 +92,20 @@ void hook_area_close(struct hook_area *a)
 		munmap(a->base, a->bytes);
 	fd_cleanup(&a->fd);
 	*a = (struct hook_area){.fd = -1};
+}
+
+void hook_area_free_thread(const struct hook_area *a, uint32_t thread_i)
+{
+	struct hook_thread *thread = &a->threads[thread_i];
+
+	if (fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)(a->rings_offset + (size_t)thread_i * a->ring_bytes),
+		    (off_t)a->ring_bytes) < 0)
+		memset(hook_area_ring(a, thread_i), 0, a->ring_bytes);
+	memset((uint8_t *)thread + offsetof(struct hook_thread, tid), 0,
+		sizeof(*thread) - offsetof(struct hook_thread, tid));
+	/* Pairs with the library's compare and swap. */
+	__atomic_store_n(&thread->state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
 }
 
 bool hook_area_turn_off(struct hook_area *a, uint32_t id)

@@ -32,8 +32,8 @@ struct hook_area {
 	struct hook_thread *threads;
 };
 
-#define HOOK_RING_BYTES_MIN 4096u
-#define HOOK_RING_BYTES_MAX (64u << 20)
+/* Shared memory, all zero, that nobody can make smaller; NULL, with errno, when there is none. */
+void *hook_memory_open(size_t bytes, int *fd);
 
 int hook_area_open(struct hook_area *a, const struct hook_area_options *options, struct err *err);
 /* An area that was never opened must have fd -1. */
@@ -45,6 +45,17 @@ static inline struct hook_record *hook_area_ring(const struct hook_area *a, uint
 	return (struct hook_record *)(void *)(a->base + a->rings_offset +
 					      (size_t)thread_i * a->ring_bytes);
 }
+
+/* Whether a thread has it, or had it and has ended. */
+static inline bool hook_area_has_thread(const struct hook_area *a, uint32_t thread_i)
+{
+	uint32_t state = __atomic_load_n(&a->threads[thread_i].state, __ATOMIC_ACQUIRE);
+
+	return state == HOOK_THREAD_LIVE || state == HOOK_THREAD_GONE;
+}
+
+/* The entry is for another thread, which begins with zeros; its memory is given back. */
+void hook_area_free_thread(const struct hook_area *a, uint32_t thread_i);
 
 /* The function is to be unhooked in this process. False when the list is full. */
 bool hook_area_turn_off(struct hook_area *a, uint32_t id);

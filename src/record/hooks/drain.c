@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/hooks/drain.h"
+/*
+ * Emptying rings. A ring's records are taken in order up to the first that is not written yet, and
+ * given back to the thread as zeros; a thread that waits for room is woken. Nothing that a program
+ * writes into its area can lead outside of it.
+ */
+#include "record/hooks/hooks_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/hooks/namespaces.h"
+#include "process/proc.h"
 #include "record/hooks/tick_clock.h"
 
 #define QUEUED_RECORDS_MAX ((uint64_t)(512u << 20) / sizeof(struct hook_record))
@@ -26,7 +31,6 @@
 #define SLEEP_NS_ALONE	 20000000u
 #define BUSY_RECORDS	 2048u
 #define LOOK_FOR_ENDS_NS 100000000u
-#define FREE_CHUNKS_MAX	 1024u
 /* Entries that are free in a row end the scan, but for every so many rounds. */
 #define SCAN_AHEAD	 16u
 #define FULL_SCAN_ROUNDS 32u
@@ -310,23 +314,15 @@ static uint64_t drain_dead(struct hooks *h, struct hook_process *p, uint32_t thr
 
 static uint64_t finish_thread(struct hooks *h, struct hook_process *p, uint32_t thread_i)
 {
-	struct hook_thread *t = &p->area.threads[thread_i];
 	struct hook_source *s = p->rings[thread_i].source;
 	uint64_t n = drain_dead(h, p, thread_i);
 
-	take_counts(s, t);
+	take_counts(s, &p->area.threads[thread_i]);
 	s->n_unread += p->rings[thread_i].is_broken;
 	s->is_over = true;
 	list_source(h, s);
 	p->rings[thread_i] = (struct drain_ring){0};
-	/* The next owner begins with zeros, and the memory is given back. */
-	fallocate(p->area.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		(off_t)(p->area.rings_offset + (size_t)thread_i * p->area.ring_bytes),
-		(off_t)p->area.ring_bytes);
-	memset((uint8_t *)t + offsetof(struct hook_thread, tid), 0,
-		sizeof(*t) - offsetof(struct hook_thread, tid));
-	/* Pairs with the library's compare and swap. */
-	__atomic_store_n(&t->state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
+	hook_area_free_thread(&p->area, thread_i);
 	return n;
 }
 
@@ -345,6 +341,32 @@ static bool process_has_ended(const struct hook_process *p)
 
 /* --- processes -------------------------------------------------------------------------- */
 
+struct tid_search {
+	pid_t pid;
+	uint32_t own_tid, found;
+};
+
+static void try_tid(void *ctx, pid_t tid)
+{
+	struct tid_search *s = ctx;
+	pid_t own;
+
+	if (!s->found && proc_own_number(s->pid, tid, &own) && (uint32_t)own == s->own_tid)
+		s->found = (uint32_t)tid;
+}
+
+/* Our number for the thread that has the number `own_tid` in the process's own namespace; 0 when
+ * there is none. Reads a file for each thread. */
+static uint32_t find_tid(pid_t pid, uint32_t own_tid)
+{
+	struct tid_search s = {.pid = pid, .own_tid = own_tid};
+
+	try_tid(&s, pid);
+	if (!s.found)
+		proc_each_task(pid, try_tid, &s);
+	return s.found;
+}
+
 /*
  * A thread that waits to be told who it is (pid namespaces). One that is not found has ended or
  * will give up by itself. Returns the state that it has then.
@@ -352,7 +374,7 @@ static bool process_has_ended(const struct hook_process *p)
 static uint32_t identify_thread(struct hook_process *p, uint32_t thread_i)
 {
 	struct hook_thread *t = &p->area.threads[thread_i];
-	uint32_t tid = p->needs_tids ? namespace_find_tid((pid_t)p->pid, t->own_tid) : 0;
+	uint32_t tid = p->needs_tids ? find_tid((pid_t)p->pid, t->own_tid) : 0;
 	uint32_t state = HOOK_THREAD_NEW;
 
 	if (!tid)
@@ -392,19 +414,18 @@ static uint64_t drain_thread(
 		return 0;
 	if (looks_for_ends && p->rings[i].source)
 		has_ended |= thread_has_ended(p, i);
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	if (!p->rings[i].source)
 		open_source(p, i);
 	n = has_ended ? finish_thread(h, p, i) : drain_ring(h, p, i);
 	if (looks_for_ends && !has_ended)
 		look_at_hole(p, i);
-	pthread_mutex_unlock(&h->lock);
 	return n;
 }
 
 static void finish_process(struct hooks *h, struct hook_process *p)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (uint32_t i = 0; i < p->area.n_threads; i++)
 		if (p->rings[i].source)
 			finish_thread(h, p, i);
@@ -415,7 +436,6 @@ static void finish_process(struct hooks *h, struct hook_process *p)
 	h->version++;
 	if (!p->n_exchanges && !h->options.tree)
 		hook_area_close(&p->area);
-	pthread_mutex_unlock(&h->lock);
 }
 
 static uint64_t drain_process(
@@ -499,17 +519,11 @@ static bool is_full(struct hooks *h)
 {
 	bool is = false;
 
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	if (h->n_queued > QUEUED_RECORDS_MAX) {
-		struct timespec until;
+		struct timespec until = clock_in_ns(CLOCK_MONOTONIC, SLEEP_NS_ALONE);
 
 		is = true;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += SLEEP_NS_ALONE;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
 		pthread_cond_timedwait(&h->changed, &h->lock, &until);
 		/* Not those of the last round: what has ended since may have been freed. */
 		for (size_t i = 0; i < h->processes.n; i++)
@@ -517,7 +531,6 @@ static bool is_full(struct hooks *h)
 				__atomic_fetch_add(&h->processes.v[i]->area.control->heartbeat, 1,
 					__ATOMIC_RELAXED);
 	}
-	pthread_mutex_unlock(&h->lock);
 	return is;
 }
 

@@ -15,7 +15,6 @@ struct hook_layout *hook_layout_new(const struct hook_layout *old)
 		return l;
 	l->region_start = old->region_start;
 	l->region_bytes = old->region_bytes;
-	l->library_bias = old->library_bias;
 	for (size_t i = 0; i < old->modules.n; i++)
 		vec_push(&l->modules, old->modules.v[i]);
 	for (size_t i = 0; i < old->moved.n; i++)

@@ -33,7 +33,6 @@ struct hook_module_at {
 struct hook_layout {
 	uint32_t n_refs; /* guarded by whoever hands it out */
 	uint64_t region_start, region_bytes;
-	uint64_t library_bias;
 	VEC(struct hook_module_at) modules;
 	VEC(struct hook_moved) moved; /* by code */
 	VEC(uint32_t) by_site;	      /* indexes into moved, by address of the patched bytes */

@@ -17,11 +17,9 @@
 #include "base/map_guard.h"
 #include "process/proc.h"
 #include "process/ptrace/inject_internal.h"
-#include "record/hooks/drain.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/inject.h"
 #include "record/hooks/library_link.h"
-#include "record/hooks/server.h"
 #include "record/hooks/tick_clock.h"
 
 #define LIBRARY_NAME "libweir.so"
@@ -87,13 +85,7 @@ void hooks_add_process(struct hooks *h, struct hook_process *p)
 
 struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id)
 {
-	size_t had = h->outcomes.n;
-
-	if (id >= had) {
-		vec_reserve(&h->outcomes, (size_t)id + 1);
-		memset(h->outcomes.v + had, 0, ((size_t)id + 1 - had) * sizeof(*h->outcomes.v));
-		h->outcomes.n = (size_t)id + 1;
-	}
+	vec_ensure_zero(&h->outcomes, (size_t)id + 1);
 	return &h->outcomes.v[id];
 }
 
@@ -124,7 +116,7 @@ static struct hook_chunk *give_back(struct hooks *h, struct hook_chunk *used)
 	return used;
 }
 
-static void free_chunks(struct hook_chunk *c)
+void hook_chunks_free(struct hook_chunk *c)
 {
 	while (c) {
 		struct hook_chunk *next = c->next;
@@ -160,7 +152,7 @@ uint64_t hooks_take(struct hooks *h, struct hook_chunk **used,
 	pthread_cond_broadcast(&h->changed);
 	pthread_mutex_unlock(&h->lock);
 	*used = NULL;
-	free_chunks(rest);
+	hook_chunks_free(rest);
 	for (size_t i = 0; i < new_ones.n; i++)
 		fresh(ctx, new_ones.v[i]);
 	vec_release(&new_ones);
@@ -173,8 +165,8 @@ void hook_source_free(struct hooks *h, struct hook_source *s)
 {
 	struct hook_process *p = s->process;
 
-	free_chunks(s->mine);
-	free_chunks(s->first);
+	hook_chunks_free(s->mine);
+	hook_chunks_free(s->first);
 	pthread_mutex_lock(&h->lock);
 	for (size_t i = 0; s->is_listed && i < h->dirty.n; i++)
 		if (h->dirty.v[i] == s)
@@ -203,19 +195,17 @@ static int find_library(struct hooks *h, struct err *err)
 	slash = strrchr(exe, '/');
 	if (slash)
 		*slash = 0;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; !h->library_folder && i < sizeof(places) / sizeof(places[0]); i++) {
 		char *folder = mem_printf("%s%s", exe, places[i]);
 		char *path = mem_printf("%s/%s", folder, LIBRARY_64);
-		bool is_there = access(path, R_OK) == 0;
 
-		free(path);
-		if (is_there) {
+		if (access(path, R_OK) == 0)
 			h->library_folder = realpath(folder, NULL);
-			free(folder);
-			return 0;
-		}
+		free(path);
 		free(folder);
 	}
+	if (h->library_folder)
+		return 0;
 	return err_set(err, ERR_NOT_FOUND,
 		"'%s/%s': the library that hooks functions is not there (make builds it)", exe,
 		LIBRARY_64);
@@ -224,16 +214,9 @@ static int find_library(struct hooks *h, struct err *err)
 /* One page, in which children count that cannot speak to us. */
 static int open_family(struct hooks *h, struct err *err)
 {
-	void *p = MAP_FAILED;
-
-	h->family_fd = memfd_create("weir-hooks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (h->family_fd >= 0 && ftruncate(h->family_fd, HOOK_FAMILY_BYTES) == 0 &&
-		fcntl(h->family_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		p = mmap(NULL, HOOK_FAMILY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, h->family_fd,
-			0);
-	if (p == MAP_FAILED)
+	h->family = hook_memory_open(HOOK_FAMILY_BYTES, &h->family_fd);
+	if (!h->family)
 		return err_sys(err, errno, "cannot make a page of shared memory");
-	h->family = p;
 	h->family->magic = HOOK_ABI_MAGIC;
 	return 0;
 }
@@ -345,12 +328,11 @@ void hooks_halt(struct hooks *h)
 /* Programs that still have an area write no more into it. */
 static void turn_off(struct hooks *h)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (size_t i = 0; i < h->processes.n; i++)
 		if (!h->processes.v[i]->has_ended)
 			__atomic_store_n(
 				&h->processes.v[i]->area.control->is_off, 1, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* Sources that nobody has taken over. */
@@ -382,7 +364,7 @@ void hooks_close(struct hooks *h)
 		munmap(h->family, HOOK_FAMILY_BYTES);
 	fd_cleanup(&h->family_fd);
 	hook_planner_free(h->planner);
-	free_chunks(h->free_chunks);
+	hook_chunks_free(h->free_chunks);
 	vec_release(&h->processes);
 	vec_release(&h->drained);
 	vec_release(&h->dirty);
@@ -400,6 +382,19 @@ void hooks_close(struct hooks *h)
 	free(h->libraries[0]);
 	free(h->libraries[1]);
 	free(h);
+}
+
+uint32_t hooks_n_functions(struct hooks *h)
+{
+	HOLD(&h->planner_lock);
+	return hook_planner_n_functions(h->planner);
+}
+
+const struct planned_function *hooks_planned(
+	struct hooks *h, uint32_t id, const struct planned_image **image)
+{
+	HOLD(&h->planner_lock);
+	return hook_planner_function(h->planner, id, image);
 }
 
 /* --- questions --------------------------------------------------------------------------- */
@@ -435,9 +430,8 @@ uint64_t hooks_began_ns(const struct hooks *h)
 void hooks_each_unmatched(
 	struct hooks *h, void (*each)(void *ctx, const char *wish, const char *near), void *ctx)
 {
-	pthread_mutex_lock(&h->planner_lock);
+	HOLD(&h->planner_lock);
 	hook_planner_each_unmatched(h->planner, each, ctx);
-	pthread_mutex_unlock(&h->planner_lock);
 }
 
 int hooks_fd(const struct hooks *h)
@@ -445,27 +439,17 @@ int hooks_fd(const struct hooks *h)
 	return h->event_fd;
 }
 
-static struct timespec deadline(uint64_t ns)
-{
-	ns += clock_mono_ns();
-	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-}
-
 /* The results of the process come by the server's thread, perhaps a moment later. */
 static struct hook_layout *settled_layout(struct hooks *h, uint32_t pid)
 {
-	struct timespec until = deadline(EXCHANGE_NS);
-	struct hook_layout *l = NULL;
+	struct timespec until = clock_in_ns(CLOCK_MONOTONIC, EXCHANGE_NS);
 	struct hook_process *p;
+	HOLD(&h->lock);
 
-	pthread_mutex_lock(&h->lock);
 	while ((p = hooks_find_process(h, pid)) && p->n_exchanges)
 		if (pthread_cond_timedwait(&h->changed, &h->lock, &until))
 			break;
-	if (p)
-		l = hooks_ref_layout(p->layout);
-	pthread_mutex_unlock(&h->lock);
-	return l;
+	return p ? hooks_ref_layout(p->layout) : NULL;
 }
 
 uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc)
@@ -476,32 +460,24 @@ uint64_t hooks_moved_pc(void *ctx, pid_t pid, uint64_t pc)
 	if (!l)
 		return pc;
 	pc = hook_layout_moved_pc(l, pc);
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	hooks_unref_layout(l);
-	pthread_mutex_unlock(&h->lock);
 	return pc;
 }
 
 uint64_t hooks_n_filtered(struct hooks *h)
 {
-	uint64_t n;
-
-	pthread_mutex_lock(&h->lock);
-	n = h->n_filtered;
-	pthread_mutex_unlock(&h->lock);
-	return n;
+	HOLD(&h->lock);
+	return h->n_filtered;
 }
 
 bool hooks_has_stopped(struct hooks *h, pid_t pid)
 {
 	const struct hook_process *p;
-	bool has;
+	HOLD(&h->lock);
 
-	pthread_mutex_lock(&h->lock);
 	p = hooks_find_process(h, (uint32_t)pid);
-	has = p && p->area.control->stop_reason;
-	pthread_mutex_unlock(&h->lock);
-	return has;
+	return p && p->area.control->stop_reason;
 }
 
 void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), void *ctx)

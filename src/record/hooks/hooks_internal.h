@@ -135,14 +135,31 @@ struct hooks {
 	size_t n_free_chunks;
 	uint64_t n_queued;	/* records to be taken */
 	uint64_t drained_ticks; /* every record written before is in a queue */
-	uint64_t n_unread_modules, n_bad_hellos;
+	atomic_uint_fast64_t n_unread_modules, n_bad_hellos; /* by the server, read at the end */
 	uint64_t n_processes;		    /* ever hooked */
 	uint64_t n_threadless;		    /* of processes that have ended */
 	uint64_t n_filtered;		    /* processes with HOOK_STOP_FILTER */
-	uint32_t program_refusal;	    /* of a whole program; enum hook_refusal */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */
 };
+
+/* Holds a lock up to the end of the block. */
+#define HOLD(mutex)                                                                                \
+	__attribute__((cleanup(hold_cleanup), unused)) pthread_mutex_t *held_ = hold_lock(mutex)
+static inline pthread_mutex_t *hold_lock(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+static inline void hold_cleanup(pthread_mutex_t **mutex)
+{
+	pthread_mutex_unlock(*mutex);
+}
+
+/* What the planner knows: the greatest id, and the function of an id (NULL: there is none). */
+uint32_t hooks_n_functions(struct hooks *h);
+const struct planned_function *hooks_planned(
+	struct hooks *h, uint32_t id, const struct planned_image **image);
 
 /* With h->lock held: */
 struct hook_process *hooks_find_process(const struct hooks *h, uint32_t pid); /* newest */
@@ -158,10 +175,19 @@ struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id);
 uint64_t hooks_take(struct hooks *h, struct hook_chunk **used,
 	void (*fresh)(void *ctx, struct hook_source *source), void *ctx);
 void hook_source_free(struct hooks *h, struct hook_source *s);
+void hook_chunks_free(struct hook_chunk *c);
 /* Ends both threads; may be called again. */
 void hooks_halt(struct hooks *h);
 
+/* server.c */
 void *hook_server_main(void *hooks);
+/* Lets the thread look around now: at where it listens, and whether it has to end. */
+void hook_server_wake(struct hooks *h);
+
+/* drain.c */
 void *hook_drain_main(void *hooks);
+/* One look at every ring of every process; returns how many records were taken. With
+ * `looks_for_ends` threads and processes that have ended are noticed. */
+uint64_t hook_drain_round(struct hooks *h, bool looks_for_ends);
 
 #endif

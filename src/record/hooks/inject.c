@@ -11,9 +11,7 @@
  *
  * 1. All of it is done by a thread of our own, made for it: whatever happens, its end lets go of
  *    every thread that is still seized, even one that could not be stopped (ptrace(2)).
- * 2. Nothing is seized longer than it is needed: a thread that is looked at for a safe moment and
- *    is not at one is let go again.
- * 3. If we are killed, the program lives on (remote_call.c), with two exceptions: while memory for
+ * 2. If we are killed, the program lives on (remote_call.c), with two exceptions: while memory for
  *    a stack is asked for, which takes microseconds and is only done where no other stack is surely
  *    large enough (the library brings one for its own functions); and between the patching and the moving of the threads, when one that stands in
  *    patched code goes on there.
@@ -27,8 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,22 +37,12 @@
 #include "rt/hook/hook_abi.h"
 
 #define SECOND_NS	   1000000000u
-#define CALL_NS		   (10 * (uint64_t)SECOND_NS)
-#define MOMENT_NS	   (5 * (uint64_t)SECOND_NS) /* looking for a safe one */
-#define OWN_STACK_NS	   (SECOND_NS / 5)	     /* of that, for one with a stack of its own */
-#define STOP_ONE_NS	   (SECOND_NS / 10)
 #define TRACER_NS	   (2 * (uint64_t)SECOND_NS) /* for another tracer to go */
-#define STOP_ALL_NS	   (5 * (uint64_t)SECOND_NS)
 #define WATCH_NS	   50000000
-#define NAP_MIN_NS	   1000000
-#define NAP_MAX_NS	   5000000
-#define REMOTE_STACK_BYTES (256u << 10)
+#define NAP_NS		   5000000
 #define DLERROR_BYTES	   400
 #define JUMP_BYTES	   5
 #define HANDLERS_MAX	   64 /* nested signal handlers of one thread */
-
-#define MMAP2_32  192
-#define MUNMAP_32 91
 
 /* Of __libc_dlopen_mode: the caller is libc (glibc's include/dlfcn.h). */
 #define RTLD_DLOPEN_PRIVATE 0x80000000u
@@ -64,21 +50,13 @@
 #define RTLD_NOW_FLAG	    2u
 
 struct injection {
-	pid_t pid;
+	struct remote_caller c; /* by which functions are called in it */
 	const struct inject_options *options;
 	bool is_attach;
-	struct err *err;
 	int rc;
 
 	pid_t view;	     /* whose /proc files are read: the first thread that has not ended */
 	const char *library; /* the one of the process's width */
-	int memory_fd;
-	struct remote_symbols *symbols;
-	struct remote_threads threads;
-	struct remote_thread *caller; /* of `threads`, stopped: functions are called on it */
-	struct remote_stub stub;
-	uint64_t stack;	     /* top of the one that calls are made on; 0 = the thread's own */
-	uint64_t stack_addr; /* of memory mapped for it; 0 = none is */
 	uint64_t handle;     /* of the library when this injection has loaded it; 0 = it was there */
 	bool is_refused;     /* by the library, which has done nothing then */
 	bool is_busy;	     /* the library said so: the last call is to be made again */
@@ -89,84 +67,16 @@ static const char *library_name(const struct injection *in)
 	return path_base_name(in->library);
 }
 
-/* --- the thread that calls ------------------------------------------------------------------ */
-
-struct gap_search {
-	const struct remote_thread *t;
-	uint64_t found;
-	bool is_readable;
-};
-
-static bool try_gap(void *ctx, uint64_t addr)
-{
-	struct gap_search *search = ctx;
-	char byte;
-
-	search->is_readable |= remote_read(search->t, addr, &byte, 1);
-	if (!remote_stub_fits(search->t, addr))
-		return false;
-	search->found = addr;
-	return true;
-}
-
-static int plant_stub(struct injection *in)
-{
-	struct gap_search search = {.t = in->caller};
-
-	if (in->stub.addr)
-		return 0;
-	remote_symbols_each_gap(in->symbols, REMOTE_STUB_BYTES, try_gap, &search);
-	/* The descriptor is that of the program it was opened for. */
-	if (!search.found && !search.is_readable)
-		return err_set(in->err, ERR_CHANGED,
-			"process %d became another program or ended meanwhile", in->pid);
-	if (!search.found)
-		return err_set(in->err, ERR_FAILED,
-			"process %d: no %d unused bytes behind the code of any image", in->pid,
-			REMOTE_STUB_BYTES);
-	return remote_stub_plant(in->caller, &in->stub, search.found, in->err);
-}
-
-/* Memory for calls where no stack is known to be large enough. */
-static int map_stack(struct injection *in)
-{
-	bool is_64 = in->caller->is_64;
-	const uint64_t args[6] = {0, REMOTE_STACK_BYTES, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1, 0};
-	int64_t addr;
-	int rc = remote_syscall(
-		in->caller, &in->stub, is_64 ? SYS_mmap : MMAP2_32, args, &addr, in->err);
-
-	if (rc < 0)
-		return rc;
-	if (addr < 0 && addr >= -4095)
-		return err_sys(in->err, (int)-addr, "process %d: mmap", in->pid);
-	in->stack_addr = is_64 ? (uint64_t)addr : (uint32_t)addr;
-	in->stack = in->stack_addr + REMOTE_STACK_BYTES;
-	return 0;
-}
-
-static void unmap_stack(struct injection *in)
-{
-	const uint64_t args[6] = {in->stack_addr, REMOTE_STACK_BYTES};
-	int64_t result;
-
-	if (in->stack_addr && in->caller && in->caller->is_stopped)
-		remote_syscall(in->caller, &in->stub, in->caller->is_64 ? SYS_munmap : MUNMAP_32,
-			args, &result, NULL);
-	in->stack = in->stack_addr = 0;
-}
-
 /* Where the library's own stack ends; 0 when it has none, or a call that came too late is still
  * being made on it. Every thread stands still. */
 static uint64_t library_stack(const struct injection *in)
 {
 	uint64_t bytes = 0;
 	uint64_t addr = remote_symbols_find_object(
-		in->symbols, library_name(in), "weir_call_stack", &bytes);
+		in->c.symbols, library_name(in), "weir_call_stack", &bytes);
 
-	for (size_t i = 0; i < in->threads.all.n; i++) {
-		const struct remote_thread *t = &in->threads.all.v[i];
+	for (size_t i = 0; i < in->c.threads.all.n; i++) {
+		const struct remote_thread *t = &in->c.threads.all.v[i];
 
 		if (t->is_stopped && remote_thread_sp(t) - addr <= bytes)
 			return 0;
@@ -177,103 +87,10 @@ static uint64_t library_stack(const struct injection *in)
 /* For calls of the library's functions. */
 static int take_stack(struct injection *in, struct moments *moments, bool all_stopped)
 {
-	in->stack = all_stopped ? library_stack(in) : 0;
-	if (in->stack || !moment_hinders_own_stack(moments, in->caller))
+	in->c.stack = all_stopped ? library_stack(in) : 0;
+	if (in->c.stack || !moment_hinders_own_stack(moments, in->c.thread))
 		return 0;
-	return map_stack(in);
-}
-
-/* Leaves nothing behind, as far as a stopped thread is left to see to it. */
-static void let_go(struct injection *in)
-{
-	unmap_stack(in);
-	for (size_t i = 0; i < in->threads.all.n; i++)
-		remote_stub_remove(&in->threads.all.v[i], &in->stub);
-	remote_threads_let_go(&in->threads);
-	in->caller = NULL;
-	in->stub = (struct remote_stub){0};
-}
-
-struct tid_list {
-	VEC(pid_t) tids;
-};
-
-static void list_tid(void *ctx, pid_t tid)
-{
-	struct tid_list *list = ctx;
-
-	vec_push(&list->tids, tid);
-}
-
-/* Stops the thread and looks where it stands. 0 and in->caller set, with `moments` also in->stack;
- * or 1 with the reason in *why: another time, or another thread; or a failure. */
-static int try_thread(
-	struct injection *in, pid_t tid, struct moments *moments, bool any_stack, const char **why)
-{
-	struct remote_thread t = {.pid = in->pid,
-		.tid = tid,
-		.memory_fd = in->memory_fd,
-		.is_64 = remote_symbols_is_64(in->symbols)};
-	const char *stack = NULL;
-	int rc;
-
-	*why = "could not be stopped";
-	if (inject_thread_state(in->pid, tid) == 'D')
-		return 1;
-	rc = remote_thread_seize(&t, in->err);
-	if (rc < 0 && inject_is_traced(in->pid)) {
-		*why = "was traced by another process";
-		return 1;
-	}
-	if (rc < 0)
-		return rc == ERR_NOT_FOUND ? 1 : rc;
-	if (remote_thread_stop(&t, clock_mono_ns() + STOP_ONE_NS, NULL) == 0) {
-		*why = moments			      ? moment_hinders_dlopen(moments, &t)
-		       : remote_thread_is_in_rseq(&t) ? "was in a restartable sequence"
-						      : NULL;
-		if (!*why && moments)
-			stack = moment_hinders_own_stack(moments, &t);
-		if (stack && !any_stack)
-			*why = stack;
-		if (!*why) {
-			in->caller = remote_threads_add(&in->threads, tid);
-			*in->caller = t;
-			rc = plant_stub(in);
-			return rc == 0 && stack ? map_stack(in) : rc;
-		}
-	}
-	remote_thread_let_go(&t);
-	return 1;
-}
-
-/* Finds a thread on which a function can be called now, and stops it. With `moments`: dlopen, and
- * there is a stack for it. */
-static int stop_caller(struct injection *in, struct moments *moments)
-{
-	uint64_t start = clock_mono_ns(), nap = NAP_MIN_NS;
-	const char *why = "ended";
-	pid_t last = 0;
-
-	while (clock_mono_ns() - start < MOMENT_NS) {
-		struct tid_list list = {0};
-		int rc = 1;
-
-		if (!proc_each_task(in->pid, list_tid, &list))
-			return err_set(in->err, ERR_NOT_FOUND, "process %d has ended", in->pid);
-		for (size_t i = 0; rc == 1 && i < list.tids.n; i++) {
-			last = list.tids.v[i];
-			rc = try_thread(
-				in, last, moments, clock_mono_ns() - start > OWN_STACK_NS, &why);
-		}
-		vec_release(&list.tids);
-		if (rc <= 0)
-			return rc;
-		nanosleep(&(struct timespec){0, (long)nap}, NULL);
-		nap = nap * 2 > NAP_MAX_NS ? NAP_MIN_NS : nap * 2;
-	}
-	return err_set(in->err, ERR_FAILED,
-		"process %d: in %u s no thread was found at a moment when a function can be called on it; thread %d %s",
-		in->pid, (unsigned)(MOMENT_NS / SECOND_NS), last, why);
+	return remote_caller_map_stack(&in->c);
 }
 
 /* --- loading --------------------------------------------------------------------------------- */
@@ -281,20 +98,17 @@ static int stop_caller(struct injection *in, struct moments *moments)
 /* What dlerror says, or "". */
 static void read_dlerror(struct injection *in, char *to, size_t bytes)
 {
-	uint64_t addr = remote_symbols_find(in->symbols, NULL, "dlerror");
-	struct remote_call call = {.name = "dlerror",
-		.function = addr,
-		.stack = in->stack,
-		.timeout_ns = CALL_NS,
-		.late = REMOTE_CALL_LATE_GOES_ON};
+	uint64_t addr = remote_symbols_find(in->c.symbols, NULL, "dlerror");
 	uint64_t text = 0;
 	size_t n = 0;
 
 	to[0] = 0;
-	if (!addr || !in->caller->is_stopped ||
-		remote_call(in->caller, &in->stub, &call, &text, NULL) < 0 || !text)
+	if (!addr || !in->c.thread->is_stopped ||
+		remote_caller_call(&in->c, (struct remote_call){.name = "dlerror", .function = addr}, &text,
+			NULL) < 0 ||
+		!text)
 		return;
-	while (n + 1 < bytes && remote_read(in->caller, text + n, to + n, 1) && to[n])
+	while (n + 1 < bytes && remote_read(in->c.thread, text + n, to + n, 1) && to[n])
 		n++;
 	to[n] = 0;
 	for (char *p = to; *p; p++)
@@ -304,18 +118,15 @@ static void read_dlerror(struct injection *in, char *to, size_t bytes)
 
 static int call_dlopen(struct injection *in)
 {
-	uint64_t plain = remote_symbols_find(in->symbols, NULL, "dlopen");
-	uint64_t hidden = plain ? 0 : remote_symbols_find(in->symbols, NULL, "__libc_dlopen_mode");
+	uint64_t plain = remote_symbols_find(in->c.symbols, NULL, "dlopen");
+	uint64_t hidden = plain ? 0 : remote_symbols_find(in->c.symbols, NULL, "__libc_dlopen_mode");
 	struct remote_call call = {.name = "dlopen",
 		.function = plain ? plain : hidden,
 		.text = in->library,
-		.arg = plain ? RTLD_NOW_FLAG : RTLD_LAZY_FLAG | RTLD_DLOPEN_PRIVATE,
-		.stack = in->stack,
-		.timeout_ns = CALL_NS,
-		.late = REMOTE_CALL_LATE_GOES_ON};
+		.arg = plain ? RTLD_NOW_FLAG : RTLD_LAZY_FLAG | RTLD_DLOPEN_PRIVATE};
 	char reason[DLERROR_BYTES];
 	uint64_t handle = 0;
-	int rc = remote_call(in->caller, &in->stub, &call, &handle, in->err);
+	int rc = remote_caller_call(&in->c, call, &handle, in->c.err);
 
 	if (rc < 0)
 		return rc;
@@ -323,72 +134,69 @@ static int call_dlopen(struct injection *in)
 	if (handle)
 		return 0;
 	read_dlerror(in, reason, sizeof(reason));
-	return err_set(in->err, ERR_FAILED, "process %d does not load '%s'%s%s", in->pid,
+	return err_set(in->c.err, ERR_FAILED, "process %d does not load '%s'%s%s", in->c.pid,
 		in->library, reason[0] ? ": " : "", reason);
 }
 
 static int read_symbols(struct injection *in)
 {
-	remote_symbols_close(in->symbols);
-	in->symbols = NULL;
-	return remote_symbols_open(&in->symbols, in->view, in->err);
+	remote_symbols_close(in->c.symbols);
+	in->c.symbols = NULL;
+	return remote_symbols_open(&in->c.symbols, in->view, in->c.err);
 }
 
 static int load_library(struct injection *in)
 {
 	struct moments *moments;
-	int rc = inject_check_library(in->pid, in->view, in->library, in->err);
+	int rc = inject_check_library(in->c.pid, in->view, in->library, in->c.err);
 
 	if (rc < 0)
 		return rc;
-	if (!remote_symbols_find(in->symbols, NULL, "dlopen") &&
-		!remote_symbols_find(in->symbols, NULL, "__libc_dlopen_mode"))
-		return err_set(in->err, ERR_UNSUPPORTED,
+	if (!remote_symbols_find(in->c.symbols, NULL, "dlopen") &&
+		!remote_symbols_find(in->c.symbols, NULL, "__libc_dlopen_mode"))
+		return err_set(in->c.err, ERR_UNSUPPORTED,
 			"process %d cannot load a library: it is statically linked (none of its images has dlopen)",
-			in->pid);
-	moments = moments_new(in->symbols);
-	rc = stop_caller(in, moments);
+			in->c.pid);
+	moments = moments_new(in->c.symbols);
+	rc = remote_caller_stop(&in->c, moments);
 	moments_free(moments);
 	if (rc == 0)
 		rc = call_dlopen(in);
 	/* Nothing stands still while files are read. */
-	let_go(in);
+	remote_caller_let_go(&in->c);
 	return rc == 0 ? read_symbols(in) : rc;
 }
 
 /* Takes out again what load_library has brought. */
 static int unload_library(struct injection *in)
 {
-	uint64_t dlclose = remote_symbols_find(in->symbols, NULL, "dlclose");
-	struct moments *moments = moments_new(in->symbols);
+	uint64_t dlclose = remote_symbols_find(in->c.symbols, NULL, "dlclose");
+	struct moments *moments = moments_new(in->c.symbols);
 	struct remote_call call = {.name = "dlclose",
 		.function = dlclose ? dlclose
-				    : remote_symbols_find(in->symbols, NULL, "__libc_dlclose"),
-		.arg = in->handle,
-		.timeout_ns = CALL_NS,
-		.late = REMOTE_CALL_LATE_GOES_ON};
+				    : remote_symbols_find(in->c.symbols, NULL, "__libc_dlclose"),
+		.arg = in->handle};
 	uint64_t result = 0;
-	int rc = call.function ? stop_caller(in, moments) : ERR_NOT_FOUND;
+	int rc = call.function ? remote_caller_stop(&in->c, moments) : ERR_NOT_FOUND;
 
 	moments_free(moments);
-	call.stack = in->stack;
 	if (rc == 0)
-		rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
-	let_go(in);
+		rc = remote_caller_call(&in->c, call, &result, in->c.err);
+	remote_caller_let_go(&in->c);
 	return rc == 0 && (uint32_t)result ? ERR_FAILED : rc;
 }
 
 /* A process that cannot be hooked is left as it was found. */
 static int leave_as_found(struct injection *in, int rc)
 {
-	struct err *err = in->err, ignored, first = *err;
+	struct err *err = in->c.err, ignored, first = *err;
 
-	let_go(in);
-	in->err = &ignored;
+	remote_caller_let_go(&in->c);
+	in->c.err = &ignored;
 	if (unload_library(in) < 0)
 		err_set(err, first.code, "%s; '%s' stays loaded in it", first.text,
 			library_name(in));
-	in->err = err;
+	in->c.err = err;
 	return rc;
 }
 
@@ -414,117 +222,50 @@ static void check_place(void *ctx, const struct proc_mapping *m)
 static int call_library(struct injection *in, const char *name, const char *text, uint64_t arg,
 	enum remote_call_late when_late)
 {
-	uint64_t addr = remote_symbols_find(in->symbols, library_name(in), name);
+	uint64_t addr = remote_symbols_find(in->c.symbols, library_name(in), name);
 	struct place_check check = {.addr = addr, .image = library_name(in)};
 	struct remote_call call = {.name = name,
 		.function = addr,
 		.text = text,
 		.arg = arg,
-		.stack = in->stack,
-		.timeout_ns = CALL_NS,
 		.late = when_late};
 	uint64_t result = 0;
 	int rc;
 
 	if (!addr)
-		return err_set(in->err, ERR_NOT_FOUND, "process %d: its '%s' has no function %s",
-			in->pid, library_name(in), name);
+		return err_set(in->c.err, ERR_NOT_FOUND, "process %d: its '%s' has no function %s",
+			in->c.pid, library_name(in), name);
 	/* It may have become another program between two stops. */
-	if (proc_each_mapping(in->view, check_place, &check, in->err) < 0 || !check.is_there)
-		return err_set(in->err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->pid,
+	if (proc_each_mapping(in->view, check_place, &check, in->c.err) < 0 || !check.is_there)
+		return err_set(in->c.err, ERR_CHANGED, "process %d: '%s' is no longer in it", in->c.pid,
 			library_name(in));
-	rc = remote_call(in->caller, &in->stub, &call, &result, in->err);
+	rc = remote_caller_call(&in->c, call, &result, in->c.err);
 	in->is_busy = rc == 0 && (int32_t)(uint32_t)result == -EAGAIN;
 	if (rc < 0)
 		return rc;
-	rc = inject_answer(in->pid, name, result, in->err);
+	rc = inject_answer(in->c.pid, name, result, in->c.err);
 	in->is_refused = rc < 0;
 	return rc;
 }
 
-/* A thread that will make its system call again stands behind the instruction, but goes on at it:
- * that address decides, and the moved instruction is as long. */
-static int move_thread(struct injection *in, struct moments *moments, struct remote_thread *t)
+/* Where a thread goes on that stands at `pc`. */
+typedef uint64_t next_pc(const struct injection *in, const struct remote_thread *t, uint64_t pc);
+
+/* Its instruction was moved. */
+static uint64_t moved_pc(const struct injection *in, const struct remote_thread *t, uint64_t pc)
 {
-	struct moment_return returns[HANDLERS_MAX];
-	size_t n = moment_handler_returns(moments, t, returns, HANDLERS_MAX);
-	uint64_t back = remote_thread_is_restarting(t) ? 2 : 0;
-	uint64_t pc = remote_thread_pc(t) - back;
-	uint64_t moved = in->options->moved_pc(in->options->ctx, in->pid, pc);
-
-	for (size_t i = 0; i < n; i++) {
-		uint64_t to = in->options->moved_pc(in->options->ctx, in->pid, returns[i].pc);
-
-		if (to != returns[i].pc &&
-			!remote_write(t, returns[i].where, &to, t->is_64 ? 8 : 4))
-			return err_sys(in->err, errno,
-				"thread %d: moving the place its signal handler returns to",
-				t->tid);
-	}
-	return moved == pc ? 0 : remote_thread_set_pc(t, moved + back, in->err);
+	(void)t;
+	return in->options->moved_pc(in->options->ctx, in->c.pid, pc);
 }
 
-static int move_threads(struct injection *in, struct moments *moments)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < in->threads.all.n; i++)
-		if (in->threads.all.v[i].is_stopped)
-			rc = move_thread(in, moments, &in->threads.all.v[i]);
-	return rc;
-}
-
-static int stop_once(struct injection *in)
-{
-	int rc = stop_caller(in, NULL);
-
-	if (rc == 0) {
-		pid_t tid = in->caller->tid;
-
-		rc = remote_threads_stop(&in->threads, clock_mono_ns() + STOP_ALL_NS, in->err);
-		in->caller = remote_threads_add(&in->threads, tid); /* the array may have moved */
-	}
-	if (rc == 0 && !in->caller->is_stopped)
-		rc = remote_thread_gone(in->caller, in->err);
-	return rc;
-}
-
-/* Every thread stands still, in->caller is one of them, and there is a stack for it. The thread that
- * was chosen may end before the others stand: then another one. */
-static int stop_all(struct injection *in, struct moments *moments)
-{
-	uint64_t start = clock_mono_ns();
-	int rc = stop_once(in);
-
-	while (rc == ERR_NOT_FOUND && clock_mono_ns() - start < STOP_ALL_NS &&
-		inject_check_process(in->pid, NULL) == 0) {
-		let_go(in);
-		rc = stop_once(in);
-	}
-	return rc == 0 ? take_stack(in, moments, true) : rc;
-}
-
-static int hook(struct injection *in)
-{
-	struct moments *moments = moments_new(in->symbols);
-	int rc = stop_all(in, moments);
-
-	if (rc == 0)
-		rc = call_library(
-			in, "weir_attach", in->options->place, 0, REMOTE_CALL_LATE_GIVES_UP);
-	if (rc == 0 && in->options->moved_pc)
-		rc = move_threads(in, moments);
-	moments_free(moments);
-	return rc;
-}
-
-/* The thread stands where a jump is that will be taken out: where it leads to is where the thread
- * would be next. Nothing but the program counter changes by a jump. */
-static uint64_t after_jump(const struct remote_thread *t, uint64_t pc)
+/* There is a jump that will be taken out: where it leads to is where the thread would be next. Nothing
+ * but the program counter changes by a jump. */
+static uint64_t after_jump(const struct injection *in, const struct remote_thread *t, uint64_t pc)
 {
 	uint8_t bytes[JUMP_BYTES];
 	int32_t distance;
 
+	(void)in;
 	if (!remote_read(t, pc, bytes, sizeof(bytes)) || bytes[0] != 0xe9)
 		return pc;
 	memcpy(&distance, bytes + 1, sizeof(distance));
@@ -532,26 +273,64 @@ static uint64_t after_jump(const struct remote_thread *t, uint64_t pc)
 	return t->is_64 ? pc : (uint32_t)pc;
 }
 
-static void leave_jumps(struct injection *in, struct moments *moments)
+/* Also where its signal handlers return to. A thread that will make its system call again stands behind
+ * the instruction, but goes on at it: that address decides, and a moved instruction is as long. */
+static int redirect_thread(
+	struct injection *in, struct moments *moments, struct remote_thread *t, next_pc *next)
 {
-	for (size_t i = 0; i < in->threads.all.n; i++) {
-		struct remote_thread *t = &in->threads.all.v[i];
-		struct moment_return returns[HANDLERS_MAX];
-		size_t n = t->is_stopped ? moment_handler_returns(moments, t, returns, HANDLERS_MAX)
-					 : 0;
-		uint64_t to;
+	struct moment_return returns[HANDLERS_MAX];
+	size_t n = moment_handler_returns(moments, t, returns, HANDLERS_MAX);
+	uint64_t back = remote_thread_is_restarting(t) ? 2 : 0;
+	uint64_t pc = remote_thread_pc(t) - back, to;
+	int rc = 0, set;
 
-		for (size_t k = 0; k < n; k++) {
-			to = after_jump(t, returns[k].pc);
-			if (to != returns[k].pc)
-				remote_write(t, returns[k].where, &to, t->is_64 ? 8 : 4);
-		}
-		if (!t->is_stopped || remote_thread_is_restarting(t))
-			continue;
-		to = after_jump(t, remote_thread_pc(t));
-		if (to != remote_thread_pc(t))
-			remote_thread_set_pc(t, to, NULL);
+	for (size_t i = 0; i < n; i++) {
+		to = next(in, t, returns[i].pc);
+		if (to != returns[i].pc &&
+			!remote_write(t, returns[i].where, &to, t->is_64 ? 8 : 4))
+			rc = err_sys(in->c.err, errno,
+				"thread %d: moving the place its signal handler returns to",
+				t->tid);
 	}
+	to = next(in, t, pc);
+	set = to == pc ? 0 : remote_thread_set_pc(t, to + back, in->c.err);
+	return rc < 0 ? rc : set;
+}
+
+/* All of them, also when one fails. */
+static int redirect_threads(struct injection *in, struct moments *moments, next_pc *next)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < in->c.threads.all.n; i++) {
+		struct remote_thread *t = &in->c.threads.all.v[i];
+		int one = t->is_stopped ? redirect_thread(in, moments, t, next) : 0;
+
+		rc = rc < 0 ? rc : one;
+	}
+	return rc;
+}
+
+/* Every thread stands still, and there is a stack for the one that calls. */
+static int stop_all(struct injection *in, struct moments *moments)
+{
+	int rc = remote_caller_stop_all(&in->c);
+
+	return rc == 0 ? take_stack(in, moments, true) : rc;
+}
+
+static int hook(struct injection *in)
+{
+	struct moments *moments = moments_new(in->c.symbols);
+	int rc = stop_all(in, moments);
+
+	if (rc == 0)
+		rc = call_library(
+			in, "weir_attach", in->options->place, 0, REMOTE_CALL_LATE_GIVES_UP);
+	if (rc == 0 && in->options->moved_pc)
+		rc = redirect_threads(in, moments, moved_pc);
+	moments_free(moments);
+	return rc;
 }
 
 static int unhook_stopped(struct injection *in, struct moments *moments)
@@ -560,7 +339,7 @@ static int unhook_stopped(struct injection *in, struct moments *moments)
 
 	if (rc < 0)
 		return rc;
-	leave_jumps(in, moments);
+	redirect_threads(in, moments, after_jump);
 	return call_library(
 		in, "weir_detach", in->options->place, 1, REMOTE_CALL_LATE_GOES_ON);
 }
@@ -571,8 +350,8 @@ static int unhook_running(struct injection *in, struct moments *moments)
 {
 	int rc;
 
-	let_go(in);
-	rc = stop_caller(in, NULL);
+	remote_caller_let_go(&in->c);
+	rc = remote_caller_stop(&in->c, NULL);
 	if (rc == 0)
 		rc = take_stack(in, moments, false);
 	if (rc == 0)
@@ -584,13 +363,13 @@ static int unhook_running(struct injection *in, struct moments *moments)
 /* One of the stopped threads may be changing code just now: then once more, a little later. */
 static int unhook(struct injection *in)
 {
-	struct moments *moments = moments_new(in->symbols);
+	struct moments *moments = moments_new(in->c.symbols);
 	uint64_t start = clock_mono_ns();
 	int rc = unhook_stopped(in, moments);
 
-	while (in->is_busy && clock_mono_ns() - start < MOMENT_NS) {
-		let_go(in);
-		nanosleep(&(struct timespec){0, NAP_MAX_NS}, NULL);
+	while (in->is_busy && clock_mono_ns() - start < REMOTE_MOMENT_NS) {
+		remote_caller_let_go(&in->c);
+		nanosleep(&(struct timespec){0, NAP_NS}, NULL);
 		rc = unhook_stopped(in, moments);
 	}
 	if (rc < 0 && rc != ERR_NOT_FOUND && rc != ERR_CHANGED && !in->is_busy)
@@ -605,9 +384,8 @@ static int unhook(struct injection *in)
 static void find_view(void *ctx, pid_t tid)
 {
 	struct injection *in = ctx;
-	char state = inject_thread_state(in->pid, tid);
 
-	if (!in->view && state && state != 'Z' && state != 'X')
+	if (!in->view && inject_thread_lives(in->c.pid, tid))
 		in->view = tid;
 }
 
@@ -615,11 +393,11 @@ static void find_view(void *ctx, pid_t tid)
 static int wait_for_tracer(const struct injection *in)
 {
 	uint64_t start = clock_mono_ns();
-	int rc = inject_check_tracer(in->pid, in->err);
+	int rc = inject_check_tracer(in->c.pid, in->c.err);
 
 	while (rc < 0 && clock_mono_ns() - start < TRACER_NS) {
-		nanosleep(&(struct timespec){0, NAP_MAX_NS}, NULL);
-		rc = inject_check_tracer(in->pid, in->err);
+		nanosleep(&(struct timespec){0, NAP_NS}, NULL);
+		rc = inject_check_tracer(in->c.pid, in->c.err);
 	}
 	return rc;
 }
@@ -627,11 +405,11 @@ static int wait_for_tracer(const struct injection *in)
 /* Known without a stop: every recorder that ends asks every process with a library. */
 static bool is_of_other_recorder(const struct injection *in)
 {
-	const struct remote_thread t = {.memory_fd = in->memory_fd};
+	const struct remote_thread t = {.memory_fd = in->c.memory_fd};
 	char place[HOOK_PLACE_BYTES];
 	uint64_t bytes = 0;
 	uint64_t addr = remote_symbols_find_object(
-		in->symbols, library_name(in), "weir_place", &bytes);
+		in->c.symbols, library_name(in), "weir_place", &bytes);
 
 	return addr && bytes == sizeof(place) && remote_read(&t, addr, place, sizeof(place)) &&
 	       strncmp(place, in->options->place, sizeof(place)) != 0;
@@ -642,10 +420,10 @@ static int inject_out(struct injection *in, bool is_there)
 	int rc;
 
 	if (!is_there)
-		return err_set(in->err, ERR_NOT_FOUND, "process %d: '%s' is not loaded in it",
-			in->pid, library_name(in));
+		return err_set(in->c.err, ERR_NOT_FOUND, "process %d: '%s' is not loaded in it",
+			in->c.pid, library_name(in));
 	if (is_of_other_recorder(in))
-		return inject_answer(in->pid, "weir_detach", (uint64_t)-ESRCH, in->err);
+		return inject_answer(in->c.pid, "weir_detach", (uint64_t)-ESRCH, in->c.err);
 	rc = wait_for_tracer(in);
 	return rc == 0 ? unhook(in) : rc;
 }
@@ -654,33 +432,33 @@ static int inject(struct injection *in)
 {
 	char path[64];
 	bool is_there;
-	int rc = inject_check_process(in->pid, in->err);
+	int rc = inject_check_process(in->c.pid, in->c.err);
 
 	if (rc == 0 && in->is_attach)
 		rc = wait_for_tracer(in);
 	if (rc < 0)
 		return rc;
-	proc_each_task(in->pid, find_view, in);
+	proc_each_task(in->c.pid, find_view, in);
 	rc = in->view ? read_symbols(in)
-		      : err_set(in->err, ERR_NOT_FOUND, "process %d has ended", in->pid);
+		      : err_set(in->c.err, ERR_NOT_FOUND, "process %d has ended", in->c.pid);
 	if (rc == ERR_PERMISSION)
-		return inject_refused(in->pid, EPERM, in->err);
+		return inject_refused(in->c.pid, EPERM, in->c.err);
 	if (rc < 0)
 		return rc;
 	snprintf(path, sizeof(path), "/proc/%d/mem", in->view);
-	in->memory_fd = open(path, O_RDWR | O_CLOEXEC);
-	if (in->memory_fd < 0)
-		return errno == EACCES || errno == EPERM ? inject_refused(in->pid, EPERM, in->err)
-							 : err_sys(in->err, errno, "'%s'", path);
-	in->threads = (struct remote_threads){.pid = in->pid,
-		.memory_fd = in->memory_fd,
-		.is_64 = remote_symbols_is_64(in->symbols)};
-	in->library = in->threads.is_64 ? in->options->library : in->options->library32;
+	in->c.memory_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (in->c.memory_fd < 0)
+		return errno == EACCES || errno == EPERM ? inject_refused(in->c.pid, EPERM, in->c.err)
+							 : err_sys(in->c.err, errno, "'%s'", path);
+	in->c.threads = (struct remote_threads){.pid = in->c.pid,
+		.memory_fd = in->c.memory_fd,
+		.is_64 = remote_symbols_is_64(in->c.symbols)};
+	in->library = in->c.threads.is_64 ? in->options->library : in->options->library32;
 	if (!in->library)
-		return err_set(in->err, ERR_UNSUPPORTED,
+		return err_set(in->c.err, ERR_UNSUPPORTED,
 			"process %d is a %d-bit program, for which there is no hook library",
-			in->pid, in->threads.is_64 ? 64 : 32);
-	is_there = remote_symbols_has_image(in->symbols, library_name(in));
+			in->c.pid, in->c.threads.is_64 ? 64 : 32);
+	is_there = remote_symbols_has_image(in->c.symbols, library_name(in));
 	if (!in->is_attach)
 		return inject_out(in, is_there);
 	if (!is_there)
@@ -695,9 +473,9 @@ static void *run(void *ctx)
 	struct injection *in = ctx;
 
 	in->rc = inject(in);
-	let_go(in);
-	remote_symbols_close(in->symbols);
-	fd_cleanup(&in->memory_fd);
+	remote_caller_let_go(&in->c);
+	remote_symbols_close(in->c.symbols);
+	fd_cleanup(&in->c.memory_fd);
 	return NULL;
 }
 
@@ -726,12 +504,7 @@ static void watch(pthread_t thread, pid_t pid)
 	struct timespec ts;
 
 	for (;;) {
-		clock_gettime(CLOCK_REALTIME, &ts);
-		ts.tv_nsec += WATCH_NS;
-		if (ts.tv_nsec >= (long)SECOND_NS) {
-			ts.tv_nsec -= (long)SECOND_NS;
-			ts.tv_sec++;
-		}
+		ts = clock_in_ns(CLOCK_REALTIME, WATCH_NS);
 		if (pthread_timedjoin_np(thread, NULL, &ts) == 0)
 			return;
 		proc_each_task(pid, reap_one, &pid);
@@ -743,11 +516,9 @@ static int run_alone(
 	pid_t pid, const struct inject_options *options, bool is_attach, struct err *err)
 {
 	struct err own = {0};
-	struct injection in = {.pid = pid,
+	struct injection in = {.c = {.pid = pid, .err = err ? err : &own, .memory_fd = -1},
 		.options = options,
-		.is_attach = is_attach,
-		.err = err ? err : &own,
-		.memory_fd = -1};
+		.is_attach = is_attach};
 	sigset_t all, before;
 	pthread_t thread;
 	int errnum;

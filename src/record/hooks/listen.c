@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/temporary_folder.h"
-#include "record/hooks/namespaces.h"
+#include "process/proc.h"
 
 #define BACKLOG	     512
 #define NAME_DIGITS  16
@@ -130,11 +132,50 @@ int listener_open(struct listener *l, struct err *err)
 	return 0;
 }
 
+struct net_visit {
+	int net_fd, socket_fd, errnum;
+};
+
+static void *visit_net(void *ctx)
+{
+	struct net_visit *v = ctx;
+
+	if (setns(v->net_fd, CLONE_NEWNET) == 0)
+		v->socket_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	v->errnum = errno;
+	return NULL;
+}
+
+/* A socket belongs to the namespace that its maker was in, whoever uses it: a thread goes there, makes
+ * it and ends. */
+static int socket_of_net(pid_t pid, int *fd, struct err *err)
+{
+	char path[64];
+	struct net_visit v = {.socket_fd = -1};
+	pthread_t thread;
+	int errnum;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	v.net_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (v.net_fd < 0)
+		return err_sys(err, errno, "'%s'", path);
+	errnum = pthread_create(&thread, NULL, visit_net, &v);
+	if (!errnum) {
+		pthread_join(thread, NULL);
+		errnum = v.socket_fd < 0 ? v.errnum : 0;
+	}
+	close(v.net_fd);
+	if (errnum)
+		return err_sys(err, errnum, "process %d is in another network namespace", pid);
+	*fd = v.socket_fd;
+	return 0;
+}
+
 int listener_reach(struct listener *l, pid_t pid, struct err *err)
 {
 	size_t n = atomic_load_explicit(&l->n, memory_order_relaxed);
-	uint64_t net = namespace_net_id(pid);
-	int fd, rc;
+	uint64_t net = proc_namespace_id(pid, "net");
+	int fd = -1, rc;
 
 	for (size_t i = 0; i < n; i++)
 		if (l->nets[i] == net)
@@ -143,7 +184,7 @@ int listener_reach(struct listener *l, pid_t pid, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED,
 			"process %d: more than %d network namespaces in one recording", pid,
 			LISTENERS_MAX - 2);
-	rc = namespace_net_socket(pid, &fd, err);
+	rc = socket_of_net(pid, &fd, err);
 	return rc < 0 ? rc : listen_by_name(l, fd, net, err);
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "record/hooks/plan_internal.h"
 
 struct image_entry {
@@ -75,6 +76,12 @@ void hook_planner_wish_allocations(struct hook_planner *p)
 
 /* --- choosing ---------------------------------------------------------------------------- */
 
+struct choice {
+	uint32_t function_i;
+	uint8_t detail;
+	size_t name_at; /* in the names of the image_entry */
+};
+
 /* One image while it is planned. */
 struct planning {
 	struct hook_planner *p;
@@ -83,9 +90,7 @@ struct planning {
 	const char *refusal; /* of the whole image */
 	bool is_main, is_libc;
 	VEC(struct wish *) wishes; /* that concern it */
-	VEC(uint32_t) chosen;	   /* function_i of each planned_function */
-	VEC(size_t) name_at;	   /* in e->names, of each */
-	VEC(uint8_t) details;	   /* of each */
+	VEC(struct choice) chosen; /* of each planned_function */
 	struct extras extras;
 	struct buf wire; /* the functions' plans */
 };
@@ -95,8 +100,6 @@ static void planning_release(struct planning *g)
 	image_facts_release(&g->f);
 	vec_release(&g->wishes);
 	vec_release(&g->chosen);
-	vec_release(&g->name_at);
-	vec_release(&g->details);
 	vec_release(&g->extras.all);
 	buf_release(&g->wire);
 }
@@ -185,13 +188,11 @@ static int choose(struct planning *g, struct err *err)
 		planned.bytes = fn->end - fn->start;
 		planned.reason = refusal_of(g, i, fn);
 		vec_push(&e->image.functions, planned);
-		vec_push(&g->chosen, i);
-		vec_push(&g->name_at, e->names.n);
-		vec_push(&g->details, detail);
+		vec_push(&g->chosen, ((struct choice){i, detail, e->names.n}));
 		buf_put(&e->names, name, strlen(name) + 1);
 	}
 	for (size_t i = 0; i < e->image.functions.n; i++)
-		e->image.functions.v[i].name = (const char *)e->names.p + g->name_at.v[i];
+		e->image.functions.v[i].name = (const char *)e->names.p + g->chosen.v[i].name_at;
 	return 0;
 }
 
@@ -201,7 +202,7 @@ static void take_plan(struct planning *g, size_t i, const struct site_plan *plan
 {
 	struct planned_function *planned = &g->e->image.functions.v[i];
 	const struct plan_header header = {
-		planned->id, planned->action, g->details.v[i], planned->function.v};
+		planned->id, planned->action, g->chosen.v[i].detail, planned->function.v};
 
 	planned->method = plan->method;
 	planned->reason = plan->reason;
@@ -223,10 +224,6 @@ static void take_plan(struct planning *g, size_t i, const struct site_plan *plan
 	g->p->needs_traps |= plan->method == HOOK_METHOD_INT3;
 }
 
-struct ranges {
-	VEC(struct range) all;
-};
-
 static void add_range(void *ctx, struct range range)
 {
 	struct ranges *r = ctx;
@@ -240,13 +237,12 @@ static void find_entry_targets(struct planning *g)
 
 	for (size_t i = 0; i < g->chosen.n; i++)
 		if (!g->e->image.functions.v[i].reason)
-			add_range(
-				&ranges, function_wanted(&g->f, &g->f.functions.v[g->chosen.v[i]]));
+			add_range(&ranges, function_wanted(&g->f,
+						   &g->f.functions.v[g->chosen.v[i].function_i]));
 	for (size_t i = 0; i < g->extras.all.n; i++)
 		if (g->extras.all.v[i].action == HOOK_ACTION_NOTE)
-			add_range(
-				&ranges, function_wanted(&g->f,
-						 &g->f.functions.v[g->extras.all.v[i].function_i]));
+			add_range(&ranges, function_wanted(&g->f,
+						   &g->f.functions.v[g->extras.all.v[i].function_i]));
 	image_find_targets(&g->f, ranges.all.v, ranges.all.n);
 	vec_release(&ranges.all);
 }
@@ -255,7 +251,7 @@ static void find_entry_targets(struct planning *g)
 static void plan_jumps(struct planning *g, struct ranges *pads)
 {
 	for (size_t i = 0; i < g->chosen.n; i++) {
-		const struct image_function *fn = &g->f.functions.v[g->chosen.v[i]];
+		const struct image_function *fn = &g->f.functions.v[g->chosen.v[i].function_i];
 		struct planned_function *planned = &g->e->image.functions.v[i];
 		struct site_plan plan = {.site = fn->start};
 
@@ -285,7 +281,7 @@ static void plan_rest(struct planning *g)
 
 		if (planned->method || !planned->n_patched)
 			continue;
-		site_plan_last(&plan, &g->f, &g->f.functions.v[g->chosen.v[i]]);
+		site_plan_last(&plan, &g->f, &g->f.functions.v[g->chosen.v[i].function_i]);
 		take_plan(g, i, &plan);
 	}
 }
@@ -349,7 +345,7 @@ static int plan_image(struct planning *g, const struct elf_file *elf, struct err
 	if (rc < 0)
 		return rc;
 	if (g->is_libc)
-		extras_find_libc(&g->extras, &g->f, true);
+		extras_find_libc(&g->extras, &g->f);
 	g->f.is_v8 = image_function_named(&g->f, "Builtins_JSEntry") != NO_FUNCTION;
 	if (!extras_find_v8(&g->extras, &g->f))
 		g->refusal = "V8 walks its stack, and cannot be told of the hooks on it";
@@ -434,23 +430,17 @@ int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_fi
 const struct planned_function *hook_planner_function(
 	const struct hook_planner *p, uint32_t id, const struct planned_image **image)
 {
-	size_t low = 0, high = p->images.n;
+	size_t behind = SEARCH(0, p->images.n, i, p->images.v[i]->first_id <= id);
+	const struct image_entry *e;
 
 	if (!id || id > p->n_ids)
 		return NULL;
-	while (low < high) { /* the last one that begins at the id or before, and is not empty */
-		size_t middle = low + (high - low) / 2;
-
-		if (p->images.v[middle]->first_id <= id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (id - p->images.v[low - 1]->first_id >= p->images.v[low - 1]->image.functions.n)
-		low--;
+	do /* the last one that begins at the id or before, and is not empty */
+		e = p->images.v[--behind];
+	while (id - e->first_id >= e->image.functions.n);
 	if (image)
-		*image = &p->images.v[low - 1]->image;
-	return &p->images.v[low - 1]->image.functions.v[id - p->images.v[low - 1]->first_id];
+		*image = &e->image;
+	return &e->image.functions.v[id - e->first_id];
 }
 
 uint32_t hook_planner_n_functions(const struct hook_planner *p)
@@ -474,40 +464,31 @@ void hook_planner_each_unmatched(const struct hook_planner *p,
 
 const char *hook_refusal_phrase(enum hook_refusal refusal)
 {
-	switch (refusal) {
-	case HOOK_REFUSAL_NONE:
-		return "hooked";
-	case HOOK_REFUSAL_CHANGED:
-		return "the code in memory is not that of the file";
-	case HOOK_REFUSAL_NO_ROOM:
-		return "no free memory is near enough for the moved code";
-	case HOOK_REFUSAL_PROTECTED:
-		return "the code's memory cannot be made writable";
-	case HOOK_REFUSAL_SHADOW_STACK:
-		return "the processor checks return addresses (shadow stack)";
-	case HOOK_REFUSAL_REGION:
-		return "the hook library's region for return addresses is not where it must be";
-	case HOOK_REFUSAL_SIGTRAP:
-		return "a breakpoint is needed, and SIGTRAP is blocked or in use";
-	case HOOK_REFUSAL_N:
-		break;
-	}
-	return "the hook library did not say why";
+	static const char *const phrases[HOOK_REFUSAL_N] = {
+		[HOOK_REFUSAL_NONE] = "hooked",
+		[HOOK_REFUSAL_CHANGED] = "the code in memory is not that of the file",
+		[HOOK_REFUSAL_NO_ROOM] = "no free memory is near enough for the moved code",
+		[HOOK_REFUSAL_PROTECTED] = "the code's memory cannot be made writable",
+		[HOOK_REFUSAL_SHADOW_STACK] =
+			"the processor checks return addresses (shadow stack)",
+		[HOOK_REFUSAL_REGION] =
+			"the hook library's region for return addresses is not where it must be",
+		[HOOK_REFUSAL_SIGTRAP] = "a breakpoint is needed, and SIGTRAP is blocked or in use",
+	};
+
+	return refusal < HOOK_REFUSAL_N ? phrases[refusal] : "the hook library did not say why";
 }
 
 const char *hook_method_name(enum hook_method method)
 {
-	switch (method) {
-	case HOOK_METHOD_JUMP:
-		return "jump";
-	case HOOK_METHOD_INT3:
-		return "int3";
-	case HOOK_METHOD_NOP:
-		return "nop";
-	case HOOK_METHOD_MCOUNT:
-		return "mcount";
-	case HOOK_METHOD_CYGPROF:
-		return "instrument";
-	}
-	return "refused";
+	static const char *const names[] = {
+		[0] = "refused",
+		[HOOK_METHOD_JUMP] = "jump",
+		[HOOK_METHOD_INT3] = "int3",
+		[HOOK_METHOD_NOP] = "nop",
+		[HOOK_METHOD_MCOUNT] = "mcount",
+		[HOOK_METHOD_CYGPROF] = "instrument",
+	};
+
+	return names[method < sizeof(names) / sizeof(names[0]) ? method : 0];
 }

@@ -8,7 +8,7 @@
 /* --- allocations ------------------------------------------------------------------------- */
 
 static const struct {
-	const char *name; /* of operator new, both with "m" (64-bit) and "j" */
+	const char *name;
 	enum hook_amount amount;
 } allocations[] = {
 	{"malloc", HOOK_AMOUNT_ARG0},
@@ -20,23 +20,22 @@ static const struct {
 	{"posix_memalign", HOOK_AMOUNT_ARG2},
 	{"valloc", HOOK_AMOUNT_ARG0},
 	{"pvalloc", HOOK_AMOUNT_ARG0},
-	{"_Znwm", HOOK_AMOUNT_ARG0},
-	{"_ZnwmRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
-	{"_ZnwmSt11align_val_t", HOOK_AMOUNT_ARG0},
-	{"_ZnwmSt11align_val_tRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
-	{"_Znwj", HOOK_AMOUNT_ARG0},
-	{"_ZnwjRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
-	{"_ZnwjSt11align_val_t", HOOK_AMOUNT_ARG0},
-	{"_ZnwjSt11align_val_tRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
-	{"_Znam", HOOK_AMOUNT_ARG0},
-	{"_ZnamRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
-	{"_ZnamSt11align_val_t", HOOK_AMOUNT_ARG0},
-	{"_ZnamSt11align_val_tRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
-	{"_Znaj", HOOK_AMOUNT_ARG0},
-	{"_ZnajRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
-	{"_ZnajSt11align_val_t", HOOK_AMOUNT_ARG0},
-	{"_ZnajSt11align_val_tRKSt9nothrow_t", HOOK_AMOUNT_ARG0},
 };
+
+/* operator new and new[], with "m" (64-bit) or "j" for the size. */
+static bool is_operator_new(const char *name)
+{
+	static const char *const rest[] = {
+		"", "RKSt9nothrow_t", "St11align_val_t", "St11align_val_tRKSt9nothrow_t"};
+
+	if ((strncmp(name, "_Znw", 4) && strncmp(name, "_Zna", 4)) ||
+		(name[4] != 'm' && name[4] != 'j'))
+		return false;
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+		if (!strcmp(name + 5, rest[i]))
+			return true;
+	return false;
+}
 
 bool allocation_amount(const char *name, uint8_t *detail)
 {
@@ -48,7 +47,10 @@ bool allocation_amount(const char *name, uint8_t *detail)
 		*detail = (uint8_t)allocations[i].amount;
 		return true;
 	}
-	return false;
+	if (!is_operator_new(name))
+		return false;
+	*detail = HOOK_AMOUNT_ARG0;
+	return true;
 }
 
 static void note_allocation(void *ctx, const struct elf_symbol *s)
@@ -94,28 +96,25 @@ static bool leads_to(const struct image_facts *f, uint32_t from_i, uint32_t to_i
 	return false;
 }
 
-void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_traps)
+void extras_find_libc(struct extras *e, const struct image_facts *f)
 {
+	static const struct {
+		const char *name;
+		enum hook_own own;
+	} noted[] = {
+		{"makecontext", HOOK_OWN_MAKECONTEXT},
+		{"prctl", HOOK_OWN_PRCTL},
+		{"syscall", HOOK_OWN_SYSCALL},
+		{"mprotect", HOOK_OWN_MPROTECT},
+		{"pkey_mprotect", HOOK_OWN_MPROTECT},
+	};
 	uint32_t process = image_function_named(f, "sigprocmask");
 	uint32_t thread = image_function_named(f, "pthread_sigmask");
 
-	add_extra(e, f,
-		(struct extra){image_function_named(f, "makecontext"), 0, HOOK_ACTION_NOTE,
-			HOOK_OWN_MAKECONTEXT});
-	add_extra(e, f,
-		(struct extra){image_function_named(f, "prctl"), 0, HOOK_ACTION_NOTE,
-			HOOK_OWN_PRCTL});
-	add_extra(e, f,
-		(struct extra){image_function_named(f, "syscall"), 0, HOOK_ACTION_NOTE,
-			HOOK_OWN_SYSCALL});
-	add_extra(e, f,
-		(struct extra){image_function_named(f, "mprotect"), 0, HOOK_ACTION_NOTE,
-			HOOK_OWN_MPROTECT});
-	add_extra(e, f,
-		(struct extra){image_function_named(f, "pkey_mprotect"), 0, HOOK_ACTION_NOTE,
-			HOOK_OWN_MPROTECT});
-	if (!needs_traps)
-		return;
+	for (size_t i = 0; i < sizeof(noted) / sizeof(noted[0]); i++)
+		add_extra(e, f,
+			(struct extra){image_function_named(f, noted[i].name), 0, HOOK_ACTION_NOTE,
+				noted[i].own});
 	add_extra(e, f, (struct extra){thread, 0, HOOK_ACTION_REPLACE, HOOK_OWN_SIGMASK});
 	/* The two differ in how they report errors: where one is made of the other, only the inner
 	 * one is replaced. */

@@ -16,14 +16,20 @@
 #include "dwarf/cfi_entries.h"
 #include "record/hooks/plan_internal.h"
 
-/* --- code -------------------------------------------------------------------------------- */
-
-static int compare_regions(const void *a, const void *b)
+static int compare_first_words(const void *a, const void *b)
 {
-	const struct code_region *x = a, *y = b;
+	const uint64_t *x = a, *y = b;
 
-	return (x->start > y->start) - (x->start < y->start);
+	return (*x > *y) - (*x < *y);
 }
+
+void image_sort(void *items, size_t n, size_t bytes)
+{
+	if (n)
+		qsort(items, n, bytes, compare_first_words);
+}
+
+/* --- code -------------------------------------------------------------------------------- */
 
 static void add_region(struct image_facts *f, uint64_t start, struct span bytes, bool is_stub)
 {
@@ -39,8 +45,7 @@ static void separate_regions(struct image_facts *f)
 	uint64_t end = 0;
 	size_t n = 0;
 
-	if (f->regions.n)
-		qsort(f->regions.v, f->regions.n, sizeof(*f->regions.v), compare_regions);
+	image_sort(f->regions.v, f->regions.n, sizeof(*f->regions.v));
 	for (size_t i = 0; i < f->regions.n; i++) {
 		struct code_region r = f->regions.v[i];
 
@@ -158,19 +163,8 @@ static int compare_names(const void *a, const void *b)
 
 /* --- functions --------------------------------------------------------------------------- */
 
-static int compare_frames(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-struct frames {
-	VEC(struct range) all;
-};
-
 /* The ranges of .eh_frame, by address. */
-static void find_frames(const struct image_facts *f, struct frames *frames)
+static void find_frames(const struct image_facts *f, struct ranges *frames)
 {
 	const struct elf_section *s = elf_file_find_section(f->elf, ".eh_frame");
 	struct cfi_entries entries = {0};
@@ -191,12 +185,11 @@ static void find_frames(const struct image_facts *f, struct frames *frames)
 				&frames->all, ((struct range){fde->start, fde->start + fde->size}));
 	}
 	cfi_entries_release(&entries);
-	if (frames->all.n)
-		qsort(frames->all.v, frames->all.n, sizeof(*frames->all.v), compare_frames);
+	image_sort(frames->all.v, frames->all.n, sizeof(*frames->all.v));
 }
 
 /* The frame that covers `addr`; NULL when none does. */
-static const struct range *frame_at(const struct frames *frames, uint64_t addr)
+static const struct range *frame_at(const struct ranges *frames, uint64_t addr)
 {
 	size_t low = SEARCH(0, frames->all.n, middle, frames->all.v[middle].start <= addr);
 
@@ -214,7 +207,7 @@ static void set_start_bit(struct image_facts *f, uint64_t addr)
 /* One function of the names [i, end), which have one address. `covered` is the end of the sized
  * functions before it. False when they are only labels. */
 static bool add_function(
-	struct image_facts *f, size_t i, size_t end, const struct frames *frames, uint64_t covered)
+	struct image_facts *f, size_t i, size_t end, const struct ranges *frames, uint64_t covered)
 {
 	struct image_function fn = {
 		.start = f->names.v[i].start, .name_i = (uint32_t)i, .is_label = true};
@@ -249,7 +242,7 @@ static bool add_function(
 	return true;
 }
 
-static void find_functions(struct image_facts *f, const struct frames *frames)
+static void find_functions(struct image_facts *f, const struct ranges *frames)
 {
 	uint64_t covered = 0;
 	size_t end;
@@ -268,17 +261,10 @@ static void find_functions(struct image_facts *f, const struct frames *frames)
 	}
 }
 
-static int compare_addrs(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Frames show where no function is. */
-static void find_stretches(struct image_facts *f, const struct frames *frames)
+static void find_stretches(struct image_facts *f, const struct ranges *frames)
 {
-	struct frames ranges = {0};
+	struct ranges ranges = {0};
 	struct range_piece *pieces;
 	size_t n;
 
@@ -303,8 +289,7 @@ static void find_stretches(struct image_facts *f, const struct frames *frames)
 	}
 	free(pieces);
 	vec_release(&ranges.all);
-	if (f->labels.n)
-		qsort(f->labels.v, f->labels.n, sizeof(*f->labels.v), compare_addrs);
+	image_sort(f->labels.v, f->labels.n, sizeof(*f->labels.v));
 }
 
 uint32_t image_function_at(const struct image_facts *f, uint64_t start)
@@ -325,9 +310,7 @@ uint32_t image_function_named(const struct image_facts *f, const char *name)
 
 size_t image_stretch_from(const struct image_facts *f, uint64_t addr)
 {
-	size_t low = SEARCH(0, f->stretches.n, middle, f->stretches.v[middle].end <= addr);
-
-	return low;
+	return SEARCH(0, f->stretches.n, middle, f->stretches.v[middle].end <= addr);
 }
 
 static uint64_t find_got_base(const struct elf_file *elf)
@@ -345,7 +328,7 @@ static uint64_t find_got_base(const struct elf_file *elf)
 int image_facts_init(
 	struct image_facts *f, const struct elf_file *elf, const char *path, struct err *err)
 {
-	struct frames frames = {0};
+	struct ranges frames = {0};
 
 	f->elf = elf;
 	f->path = path;

@@ -14,6 +14,8 @@
 #ifndef WEIR_RECORD_HOOKS_PLAN_INTERNAL_H
 #define WEIR_RECORD_HOOKS_PLAN_INTERNAL_H
 
+#include <string.h>
+
 #include "arch/x86_code.h"
 #include "base/map.h"
 #include "record/hooks/plan.h"
@@ -23,8 +25,11 @@
 
 #define JUMP_BYTES	 5 /* e9 and a 32-bit distance */
 #define SHORT_JUMP_BYTES 2
-#define ENDBR_BYTES	 4
 #define NO_FUNCTION	 UINT32_MAX
+
+struct ranges {
+	VEC(struct range) all;
+};
 
 /* A section of code (a segment, when the image has no sections). */
 struct code_region {
@@ -82,6 +87,8 @@ struct image_facts {
 int image_facts_init(
 	struct image_facts *f, const struct elf_file *elf, const char *path, struct err *err);
 void image_facts_release(struct image_facts *f);
+/* Sorts structures by the address that they begin with. */
+void image_sort(void *items, size_t n, size_t bytes);
 struct code_region *image_region(const struct image_facts *f, uint64_t addr);
 /* The bytes from `addr` to the end of its section; empty outside of code. */
 struct span image_code(const struct image_facts *f, uint64_t addr);
@@ -97,13 +104,23 @@ static inline const char *image_function_name(
 	return f->names.v[fn->name_i].name;
 }
 
+static inline uint32_t u32_at(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
 /* --- plan_unsafe.c --- */
 bool image_is_libc(const struct elf_file *elf, const char *path);
-bool image_is_dynamic_linker(const struct elf_file *elf, const char *path);
 /* Why no function of the image may be hooked; NULL = they may. */
 const char *image_refusal(const struct elf_file *elf, const char *path);
 /* Why the function may not; NULL = it may. */
 const char *function_refusal(const struct image_facts *f, const struct image_function *fn);
+
+/* 32-bit code: mov (%esp),%reg; ret */
+bool image_is_pc_thunk(const struct image_facts *f, uint64_t addr);
 
 /* --- plan_return.c --- */
 bool touches_return_address(const struct image_facts *f, const struct image_function *fn);
@@ -112,8 +129,8 @@ bool touches_return_address(const struct image_facts *f, const struct image_func
 /* Fills callee_of, callee_slot, has_cyg. */
 void image_find_callees(struct image_facts *f);
 /* Calls `each` with the addresses of the image that its relocations put into memory. */
-void image_each_pointer(const struct image_facts *f,
-	void (*each)(struct image_facts *f, uint64_t target), struct image_facts *to);
+void image_each_pointer(
+	struct image_facts *f, void (*each)(struct image_facts *f, uint64_t target));
 /* Sections with the addresses of places to patch, such as -fpatchable-function-entry makes: whoever
  * has one does not go there. */
 bool image_section_is_list_of_code(const char *name);
@@ -130,8 +147,8 @@ bool image_has_target(const struct image_facts *f, uint64_t low, uint64_t high, 
 /* --- plan_tables.c --- */
 /* What may be the table of a switch, by an instruction that has its address. */
 struct switch_table {
-	uint64_t source; /* a byte of the instruction */
 	uint64_t table;
+	uint64_t source; /* a byte of the instruction */
 	uint64_t base; /* what its entries count from; 0: they are addresses */
 };
 /* Calls `each` for the entries that lead to code of the source's function. Sorts the tables. */
@@ -204,7 +221,7 @@ struct extra {
 struct extras {
 	VEC(struct extra) all;
 };
-void extras_find_libc(struct extras *e, const struct image_facts *f, bool needs_traps);
+void extras_find_libc(struct extras *e, const struct image_facts *f);
 void extras_find_cyg(struct extras *e, const struct image_facts *f);
 /* False when V8 is in the image and cannot be told of the hooks. */
 bool extras_find_v8(struct extras *e, const struct image_facts *f);

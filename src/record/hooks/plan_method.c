@@ -16,6 +16,7 @@
 
 #define PADDING_BYTES_MAX 4096 /* looked at behind one function */
 #define PADS_TRIED_MAX	  32   /* on each side of a function */
+#define TRAP_BYTES	  1    /* int3 */
 #define REACH_DOWN	  128  /* of a short jump, from its end */
 #define REACH_UP	  127
 
@@ -324,12 +325,23 @@ static bool try_mcount(
 	return true;
 }
 
-static bool try_jump(
-	struct site_plan *p, struct image_facts *f, const struct image_function *fn, uint64_t site)
+/* A patch of `need` bytes, in place of instructions that are moved. A short jump leads to padding. */
+static bool try_at(struct site_plan *p, struct image_facts *f, const struct image_function *fn,
+	uint64_t site, unsigned need)
 {
-	if (!cover(p, f, fn, site, JUMP_BYTES) || !is_free(f, fn, site, p->n_original, &p->reason))
+	unsigned n_patched;
+
+	if (!cover(p, f, fn, site, need))
 		return false;
-	finish(p, f, fn, HOOK_METHOD_JUMP, p->n_original);
+	n_patched = need == JUMP_BYTES ? p->n_original : need;
+	if (!is_free(f, fn, site, n_patched, &p->reason))
+		return false;
+	if (need == SHORT_JUMP_BYTES) {
+		p->pad_site = take_pad(f, site);
+		if (!p->pad_site)
+			return false;
+	}
+	finish(p, f, fn, need == TRAP_BYTES ? HOOK_METHOD_INT3 : HOOK_METHOD_JUMP, n_patched);
 	return true;
 }
 
@@ -342,10 +354,10 @@ bool site_plan_jump(struct site_plan *p, struct image_facts *f, const struct ima
 		return true;
 	if ((f->callee_of.n || f->callee_slot.n) && try_mcount(p, f, fn, site))
 		return true;
-	if (try_jump(p, f, fn, site))
+	if (try_at(p, f, fn, site, JUMP_BYTES))
 		return true;
 	reason = p->reason;
-	if (site != fn->start && try_jump(p, f, fn, fn->start))
+	if (site != fn->start && try_at(p, f, fn, fn->start, JUMP_BYTES))
 		return true;
 	p->reason = reason;
 	p->method = 0;
@@ -366,42 +378,20 @@ bool site_plan_replace(struct site_plan *p, struct image_facts *f, const struct 
 	return true;
 }
 
-static bool try_short_jump(
-	struct site_plan *p, struct image_facts *f, const struct image_function *fn, uint64_t site)
-{
-	if (!cover(p, f, fn, site, SHORT_JUMP_BYTES) ||
-		!is_free(f, fn, site, SHORT_JUMP_BYTES, &p->reason))
-		return false;
-	p->pad_site = take_pad(f, site);
-	if (!p->pad_site)
-		return false;
-	finish(p, f, fn, HOOK_METHOD_JUMP, SHORT_JUMP_BYTES);
-	return true;
-}
-
-static bool try_trap(
-	struct site_plan *p, struct image_facts *f, const struct image_function *fn, uint64_t site)
-{
-	if (!cover(p, f, fn, site, 1) || !is_free(f, fn, site, 1, &p->reason))
-		return false;
-	finish(p, f, fn, HOOK_METHOD_INT3, 1);
-	return true;
-}
-
 void site_plan_last(struct site_plan *p, struct image_facts *f, const struct image_function *fn)
 {
 	uint64_t site = behind_endbr(f, fn);
 	const char *reason = p->reason, *refusal;
 
-	if (try_short_jump(p, f, fn, site) ||
-		(site != fn->start && try_short_jump(p, f, fn, fn->start)))
+	if (try_at(p, f, fn, site, SHORT_JUMP_BYTES) ||
+		(site != fn->start && try_at(p, f, fn, fn->start, SHORT_JUMP_BYTES)))
 		return;
-	if (try_trap(p, f, fn, site)) {
+	if (try_at(p, f, fn, site, TRAP_BYTES)) {
 		p->reason = reason;
 		return;
 	}
 	refusal = p->reason;
-	if (site != fn->start && try_trap(p, f, fn, fn->start)) {
+	if (site != fn->start && try_at(p, f, fn, fn->start, TRAP_BYTES)) {
 		p->reason = reason;
 		return;
 	}

@@ -20,7 +20,6 @@
 #define OPCODE_CALL    0xe8
 #define OPCODE_JMP     0xe9
 #define OPCODE_JMP8    0xeb
-#define OPCODE_LOOP    0xe0 /* to 0xe3, jrcxz */
 #define OPCODE_JCC8    0x70 /* to 0x7f */
 #define OPCODE_JCC_0F  0x80 /* to 0x8f, behind 0f */
 #define INSN_BYTES_MAX 32   /* what an instruction can become */
@@ -122,12 +121,9 @@ static bool put_call_through(struct moved_code *m, bool is_64, uint64_t addr, co
 /* The register that a 32-bit get_pc_thunk at `target` fills; -1 when it is none. */
 static int thunk_register(const struct image_facts *f, uint64_t target)
 {
-	struct span code = image_code(f, target);
+	int reg = image_is_pc_thunk(f, target) ? image_code(f, target).p[1] >> 3 & 7 : -1;
 
-	if (f->is_64 || code.n < 4 || code.p[0] != 0x8b || (code.p[1] & 0xc7) != 0x04 ||
-		code.p[2] != 0x24 || code.p[3] != 0xc3)
-		return -1;
-	return (code.p[1] >> 3 & 7) == 4 ? -1 : code.p[1] >> 3 & 7;
+	return reg == 4 ? -1 : reg;
 }
 
 static void put_thunk(struct moved_code *m, int reg, uint64_t next)

@@ -26,12 +26,12 @@ static const struct {
 	{"__cyg_profile_func_exit", CALLEE_CYG_EXIT},
 };
 
-static enum callee callee_named(const char *name)
+static enum callee callee_named(const char *name, size_t n)
 {
 	if (name[0] != '_' && name[0] != 'm')
 		return CALLEE_NONE;
 	for (size_t i = 0; i < sizeof(callee_names) / sizeof(callee_names[0]); i++)
-		if (strcmp(callee_names[i].name, name) == 0)
+		if (strlen(callee_names[i].name) == n && !memcmp(callee_names[i].name, name, n))
 			return callee_names[i].callee;
 	return CALLEE_NONE;
 }
@@ -70,7 +70,7 @@ static void add_slots(struct image_facts *f, const struct elf_section *s)
 		if (r.type != R_X86_64_JUMP_SLOT && r.type != R_X86_64_GLOB_DAT)
 			continue;
 		name = elf_file_symbol_name(elf, symbols, r.symbol);
-		callee = name ? callee_named(name) : CALLEE_NONE;
+		callee = name ? callee_named(name, strlen(name)) : CALLEE_NONE;
 		if (callee >= CALLEE_CYG_ENTER && !has_version(elf, r.symbol))
 			continue;
 		if (callee)
@@ -93,16 +93,10 @@ static void add_stubs(struct image_facts *f)
 	plt_add_names(&b, f->elf);
 	for (size_t i = 0; i < b.all.n; i++) {
 		const struct candidate *stub = &b.all.v[i];
-		char name[32];
 		const char *at = memchr(stub->name, '@', stub->name_bytes);
-		size_t n = at ? (size_t)(at - stub->name) : 0;
-		enum callee callee;
+		enum callee callee =
+			at ? callee_named(stub->name, (size_t)(at - stub->name)) : CALLEE_NONE;
 
-		if (!n || n >= sizeof(name))
-			continue;
-		memcpy(name, stub->name, n);
-		name[n] = 0;
-		callee = callee_named(name);
 		if (callee && has_slot_for(f, callee))
 			*map_ensure(&f->callee_of, stub->start, NULL) = callee;
 	}
@@ -125,7 +119,7 @@ void image_find_callees(struct image_facts *f)
 		if (f->callee_of.slots[i].used)
 			has_stub[f->callee_of.slots[i].value] = true;
 	for (size_t i = 0; i < f->names.n; i++) {
-		enum callee callee = callee_named(f->names.v[i].name);
+		enum callee callee = callee_named(f->names.v[i].name, f->names.v[i].name_bytes);
 
 		if (callee == CALLEE_MCOUNT)
 			*map_ensure(&f->callee_of, f->names.v[i].start, NULL) = callee;
@@ -200,16 +194,15 @@ static struct range find_list(const struct elf_file *elf)
 }
 
 struct pointer_walk {
-	const struct image_facts *f;
+	struct image_facts *f;
 	struct range list;
 	void (*each)(struct image_facts *f, uint64_t target);
-	struct image_facts *to;
 };
 
 static void walk_pointer(const struct pointer_walk *w, uint64_t offset, uint64_t target)
 {
 	if (offset < w->list.start || offset >= w->list.end)
-		w->each(w->to, target);
+		w->each(w->f, target);
 }
 
 /* SHT_RELR: an address, then bitmaps of the words behind it. */
@@ -255,10 +248,10 @@ static void walk_table(const struct pointer_walk *w, const struct elf_section *s
 	}
 }
 
-void image_each_pointer(const struct image_facts *f,
-	void (*each)(struct image_facts *f, uint64_t target), struct image_facts *to)
+void image_each_pointer(
+	struct image_facts *f, void (*each)(struct image_facts *f, uint64_t target))
 {
-	struct pointer_walk w = {f, find_list(f->elf), each, to};
+	struct pointer_walk w = {f, find_list(f->elf), each};
 
 	for (size_t i = 0; i < f->elf->n_sections; i++) {
 		const struct elf_section *s = &f->elf->sections[i];

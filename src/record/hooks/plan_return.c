@@ -18,14 +18,6 @@ struct stack_walk {
 
 enum verdict { GO_ON, DONE, TOUCHES_RETURN };
 
-static uint32_t read_u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* Whether the operand in memory is the word that holds the return address. */
 static bool is_return_word(const struct stack_walk *w, const uint8_t *modrm)
 {
@@ -35,13 +27,13 @@ static bool is_return_word(const struct stack_walk *w, const uint8_t *modrm)
 		return false;
 	if (mod == 0)
 		return w->depth == 0;
-	return w->depth == (mod == 1 ? (uint32_t)(int8_t)modrm[2] : read_u32(modrm + 2));
+	return w->depth == (mod == 1 ? (uint32_t)(int8_t)modrm[2] : u32_at(modrm + 2));
 }
 
 /* 83 or 81, with the stack pointer and a constant. */
 static enum verdict add_or_sub(struct stack_walk *w, const uint8_t *op)
 {
-	uint32_t n = op[0] == 0x83 ? (uint32_t)(int8_t)op[2] : read_u32(op + 2);
+	uint32_t n = op[0] == 0x83 ? (uint32_t)(int8_t)op[2] : u32_at(op + 2);
 
 	if (op[1] == 0xec) { /* sub */
 		w->depth += n;

@@ -18,13 +18,6 @@
 #define TABLE_MISSES_MAX  8 /* entries that lead out of the function: of cases that cannot be */
 #define TABLES_BYTES_MAX  ((uint64_t)256 << 20) /* read in all: real images need a few megabytes */
 
-static int compare_tables(const void *a, const void *b)
-{
-	const struct switch_table *x = a, *y = b;
-
-	return (x->table > y->table) - (x->table < y->table);
-}
-
 /* The function that has the instruction. A part that was split off may lead anywhere. */
 static struct range function_around(const struct image_facts *f, uint64_t addr)
 {
@@ -78,8 +71,7 @@ void image_read_tables(const struct image_facts *f, struct switch_table *tables,
 	uint64_t bytes_left = TABLES_BYTES_MAX;
 	size_t next = 0;
 
-	if (n)
-		qsort(tables, n, sizeof(*tables), compare_tables);
+	image_sort(tables, n, sizeof(*tables));
 	for (size_t i = 0; i < n; i++) {
 		uint64_t bytes;
 

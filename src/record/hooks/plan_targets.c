@@ -118,9 +118,7 @@ static void see_branch(const struct scan_place *p, uint64_t target, bool is_call
 
 static void see_table(const struct scan_place *p, uint64_t table, uint64_t base)
 {
-	struct switch_table t = {p->addr, table, base};
-
-	vec_push(&p->s->tables, t);
+	vec_push(&p->s->tables, ((struct switch_table){table, p->addr, base}));
 }
 
 static void see_lea(const struct scan_place *p, uint64_t operand)
@@ -133,14 +131,6 @@ static void see_lea(const struct scan_place *p, uint64_t operand)
 	} else if (is_wanted(f, operand) && !is_start(f, operand)) {
 		add(p, operand, operand, FROM_LEA);
 	}
-}
-
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
 }
 
 static uint64_t s32_at(const uint8_t *p)
@@ -252,13 +242,6 @@ static void add_entry(void *ctx, const struct switch_table *t, uint64_t target)
 			((struct target_candidate){t->source, target, t->table, FROM_TABLE}));
 }
 
-static int compare_candidates(const void *a, const void *b)
-{
-	const struct target_candidate *x = a, *y = b;
-
-	return (x->source > y->source) - (x->source < y->source);
-}
-
 static void scan_code(struct scan *s)
 {
 	for (size_t i = 0; i < s->f->regions.n; i++)
@@ -266,8 +249,7 @@ static void scan_code(struct scan *s)
 			scan_region(s, &s->f->regions.v[i]);
 	image_read_tables(s->f, s->tables.v, s->tables.n, add_entry, s);
 	vec_release(&s->tables);
-	if (s->found.n)
-		qsort(s->found.v, s->found.n, sizeof(*s->found.v), compare_candidates);
+	image_sort(s->found.v, s->found.n, sizeof(*s->found.v));
 }
 
 /* --- are they real? ---------------------------------------------------------------------- */
@@ -404,13 +386,6 @@ static void scan_all_data(struct image_facts *f)
 	}
 }
 
-static int compare_addrs(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 void image_find_targets(struct image_facts *f, const struct range *ranges, size_t n)
 {
 	struct scan s = {.f = f};
@@ -421,11 +396,10 @@ void image_find_targets(struct image_facts *f, const struct range *ranges, size_
 	scan_code(&s);
 	verify(&s);
 	vec_release(&s.found);
-	image_each_pointer(f, see_pointer, f);
+	image_each_pointer(f, see_pointer);
 	scan_all_data(f);
 	set_wanted(f, ranges, n, false);
-	if (f->targets.n)
-		qsort(f->targets.v, f->targets.n, sizeof(*f->targets.v), compare_addrs);
+	image_sort(f->targets.v, f->targets.n, sizeof(*f->targets.v));
 }
 
 /* The first one not below `low`, when it is below `high`. */

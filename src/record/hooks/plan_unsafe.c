@@ -98,8 +98,7 @@ static bool name_fits(const char *pattern, const char *name)
 	return strcmp(pattern, name) == 0;
 }
 
-/* 32-bit code: mov (%esp),%reg; ret */
-static bool is_pc_thunk(const struct image_facts *f, uint64_t addr)
+bool image_is_pc_thunk(const struct image_facts *f, uint64_t addr)
 {
 	struct span code = image_code(f, addr);
 
@@ -123,7 +122,7 @@ const char *function_refusal(const struct image_facts *f, const struct image_fun
 		return "an IFUNC resolver runs before the program does";
 	if (fn->is_label)
 		return "its symbol does not say that it is a function";
-	return is_pc_thunk(f, fn->start) ? reads_return : NULL;
+	return image_is_pc_thunk(f, fn->start) ? reads_return : NULL;
 }
 
 /* --- images ------------------------------------------------------------------------------ */
@@ -161,7 +160,7 @@ bool image_is_libc(const struct elf_file *elf, const char *path)
 	return is_called(elf, path, globs);
 }
 
-bool image_is_dynamic_linker(const struct elf_file *elf, const char *path)
+static bool is_linker(const struct elf_file *elf, const char *path)
 {
 	static const char *const globs[] = {
 		"ld-linux*.so*", "ld-2.*.so", "ld-musl-*", "ld.so*", "ld64.so*", NULL};
@@ -180,7 +179,7 @@ const char *image_refusal(const struct elf_file *elf, const char *path)
 {
 	static const char *const own_globs[] = {"libweir.so*", "libweir32.so*", NULL};
 
-	if (image_is_dynamic_linker(elf, path))
+	if (is_linker(elf, path))
 		return is_dynamic_linker;
 	if (is_called(elf, path, own_globs))
 		return "it is the hook library itself";

@@ -75,18 +75,21 @@ void replay_reset(struct replay *r)
 	map_reset(&r->blocks);
 }
 
+static uint32_t next_slot(const struct replay_chain *c)
+{
+	uint32_t i = c && c->calls.n ? c->calls.v[c->calls.n - 1].slot_i + 1 : SLOT_FIRST;
+
+	return i > SLOT_LAST ? SLOT_FIRST : i;
+}
+
 void replay_enter(struct replay *r, uint32_t id, uint64_t ret, uint64_t ticks)
 {
 	struct replay_chain *c = current_chain(r);
-	uint32_t slot_i = SLOT_FIRST;
+	uint32_t slot_i;
 
 	if (c->calls.n >= DEPTH_MAX) /* the program's stack cannot be that deep */
 		c->calls.n = 0;
-	if (c->calls.n) {
-		slot_i = c->calls.v[c->calls.n - 1].slot_i + 1;
-		if (slot_i > SLOT_LAST)
-			slot_i = SLOT_FIRST;
-	}
+	slot_i = next_slot(c);
 	vec_push(&c->calls, ((struct replay_call){ret, ticks, id, slot_i}));
 	c->n_kept = c->calls.n;
 }
@@ -131,13 +134,6 @@ size_t replay_depth(const struct replay *r)
 }
 
 /* --- walks ------------------------------------------------------------------------------- */
-
-static uint32_t next_slot(const struct replay_chain *c)
-{
-	uint32_t i = c && c->calls.n ? c->calls.v[c->calls.n - 1].slot_i + 1 : SLOT_FIRST;
-
-	return i > SLOT_LAST ? SLOT_FIRST : i;
-}
 
 /* All of its slots lie in one block, which is known and another one. */
 static bool is_not_of(const struct replay_chain *c, uint64_t block)

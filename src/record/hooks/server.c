@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/hooks/server.h"
+/*
+ * The thread that answers hook libraries: reads a hello, has the modules planned, makes the area,
+ * sends both, and keeps what the results say. Many programs may connect at once; one that says
+ * nothing more holds up nobody and is dropped after a while.
+ */
+#include "record/hooks/hooks_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +17,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "process/mapped_file.h"
 #include "record/hooks/hello.h"
-#include "record/hooks/module_file.h"
-#include "record/hooks/namespaces.h"
 #include "record/hooks/tick_clock.h"
 
 #define CONNECTIONS_MAX 256
@@ -44,7 +48,6 @@ struct connection {
 	struct hook_process *process; /* a reference; NULL until the hello was understood */
 	VEC(struct sent_plan) sent;
 	VEC(struct hook_module_at) modules; /* new ones */
-	uint64_t n_unread;		    /* of them that could not be used */
 	bool wants_results;
 };
 
@@ -62,13 +65,6 @@ void hook_server_wake(struct hooks *h)
 }
 
 /* --- connections ------------------------------------------------------------------------ */
-
-static void count_bad_hello(struct hooks *h)
-{
-	pthread_mutex_lock(&h->lock);
-	h->n_bad_hellos++;
-	pthread_mutex_unlock(&h->lock);
-}
 
 static void begin_exchange(struct hooks *h, struct connection *c)
 {
@@ -106,7 +102,7 @@ static void accept_one(struct server *s, int listen_fd)
 		return;
 	/* The kernel has translated the pid, if there is one for us. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 || peer.pid <= 0) {
-		count_bad_hello(s->h);
+		atomic_fetch_add(&s->h->n_bad_hellos, 1);
 		close(fd);
 		return;
 	}
@@ -121,7 +117,7 @@ static void accept_one(struct server *s, int listen_fd)
 
 /* --- a hello ---------------------------------------------------------------------------- */
 
-/* Appends the image's plan to the message; called with the planner's lock. */
+/* Appends the image's plan to the message. */
 static void add_plans(struct hooks *h, struct connection *c, const struct planned_image *image,
 	uint32_t module_i, uint64_t bias)
 {
@@ -141,46 +137,88 @@ static void add_plans(struct hooks *h, struct connection *c, const struct planne
 					.n_patched = plan.n_patched,
 					.function = plan.function + bias,
 					.site = plan.site + bias,
-					.planned = plan.id ? hook_planner_function(
-								     h->planner, plan.id, NULL)
+					.planned = plan.id ? hooks_planned(h, plan.id, NULL)
 							   : NULL}}));
 		left = span_sub(left, plan.bytes, left.n - plan.bytes);
 	}
+}
+
+static void keep_file_mapping(void *ctx, const struct proc_mapping *m)
+{
+	if (m->inode && m->path[0] == '/')
+		proc_mappings_add(ctx, m);
+}
+
+/* The first that touches [start, end); NULL when there is none. */
+static const struct proc_mapping *find_mapping(
+	const struct proc_mappings *maps, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->v[i].start < end && maps->v[i].end > start)
+			return &maps->v[i];
+	return NULL;
+}
+
+/* Names this version of the file. */
+static uint64_t key_of(const struct stat *st)
+{
+	uint64_t key = map_hash_mix(map_hash(st->st_dev), st->st_ino);
+
+	key = map_hash_mix(key, (uint64_t)st->st_size);
+	key = map_hash_mix(key, (uint64_t)st->st_mtim.tv_sec);
+	return map_hash_mix(key, (uint64_t)st->st_mtim.tv_nsec);
+}
+
+/* Fails when the file is not there, is another one now, or cannot be hooked. */
+static int plan_file(struct hooks *h, pid_t pid, const struct proc_mapping *m, bool is_main,
+	const struct planned_image **image)
+{
+	struct mapped_file mapped;
+	struct file_map file;
+	struct elf_file elf;
+	struct err err;
+	char *path;
+	int rc = mapped_file_open(&mapped, pid, m, (struct span){0}, &err);
+
+	if (rc < 0)
+		return rc;
+	rc = mapped_file_read_elf(&mapped, &file, &elf, &err);
+	if (rc == 0) {
+		path = mem_strndup(m->path, path_plain_bytes(m->path));
+		pthread_mutex_lock(&h->planner_lock);
+		rc = hook_planner_image(
+			h->planner, key_of(&mapped.st), &elf, path, is_main, image, &err);
+		pthread_mutex_unlock(&h->planner_lock);
+		elf_file_release(&elf);
+		file_map_release(&file);
+		free(path);
+	}
+	mapped_file_close(&mapped);
+	return rc;
 }
 
 /* NULL when there is no file (the vdso) or it cannot be used, which is counted. */
 static const struct planned_image *plan_module(struct hooks *h, struct connection *c,
 	const struct proc_mappings *maps, const struct hello_module *m, uint32_t module_i)
 {
-	const struct proc_mapping *mapping = module_maps_find(maps, m->start, m->end);
+	const struct proc_mapping *mapping = find_mapping(maps, m->start, m->end);
 	const struct planned_image *image = NULL;
-	struct module_file file;
-	struct err err;
 
 	if (!mapping)
 		return NULL;
-	if (module_file_open(&file, (pid_t)c->pid, mapping, &err) < 0) {
-		c->n_unread++;
+	if (plan_file(h, (pid_t)c->pid, mapping, !m->path[0], &image) < 0) {
+		atomic_fetch_add(&h->n_unread_modules, 1);
 		return NULL;
 	}
-	pthread_mutex_lock(&h->planner_lock);
-	if (hook_planner_image(
-		    h->planner, file.key, &file.elf, file.path, !m->path[0], &image, &err) < 0) {
-		c->n_unread++;
-		image = NULL;
-	} else {
-		add_plans(h, c, image, module_i, m->bias);
-	}
-	pthread_mutex_unlock(&h->planner_lock);
-	module_file_close(&file);
+	add_plans(h, c, image, module_i, m->bias);
 	return image;
 }
 
 static void plan_modules(struct hooks *h, struct connection *c, const struct hello *hello)
 {
-	struct proc_mappings maps;
+	struct proc_mappings maps = {0};
 
-	module_maps_read(&maps, (pid_t)c->pid);
+	proc_each_mapping((pid_t)c->pid, keep_file_mapping, &maps, NULL);
 	for (size_t i = 0; i < hello->modules.n; i++) {
 		const struct hello_module *m = &hello->modules.v[i];
 		const struct planned_image *image = plan_module(h, c, &maps, m, (uint32_t)i);
@@ -188,9 +226,6 @@ static void plan_modules(struct hooks *h, struct connection *c, const struct hel
 		vec_push(&c->modules, ((struct hook_module_at){m->bias, m->start, m->end, image}));
 	}
 	proc_mappings_release(&maps);
-	pthread_mutex_lock(&h->lock);
-	h->n_unread_modules += c->n_unread;
-	pthread_mutex_unlock(&h->lock);
 }
 
 static struct hook_process *new_process(
@@ -201,6 +236,7 @@ static struct hook_process *new_process(
 		.ring_bytes = h->options.ring_bytes,
 		.prune_permille = h->options.prune_permille};
 	struct hook_process *p = mem_zalloc(sizeof(*p));
+	pid_t own;
 
 	p->n_refs = 1;
 	p->pid = c->pid;
@@ -212,7 +248,7 @@ static struct hook_process *new_process(
 		hooks_unref_process(p);
 		return NULL;
 	}
-	p->needs_tids = namespace_has_own_pids((pid_t)c->pid);
+	p->needs_tids = proc_own_number((pid_t)c->pid, (pid_t)c->pid, &own) > 1;
 	p->area.control->needs_tids = p->needs_tids;
 	p->rings = mem_calloc(p->area.n_threads, sizeof(*p->rings));
 	return p;
@@ -254,36 +290,29 @@ static bool open_process(struct hooks *h, struct connection *c, const struct hoo
 
 static bool join_process(struct hooks *h, struct connection *c)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	c->process = hooks_find_process(h, c->pid);
 	if (c->process)
 		begin_exchange(h, c);
-	pthread_mutex_unlock(&h->lock);
 	return c->process != NULL;
 }
 
 /* For whoever asks which programs have never said anything. */
 static void hear(struct hooks *h, uint32_t pid)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	vec_push(&h->heard, ((struct heard_program){pid, 0, tick_clock_read()}));
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* The whole program is refused: every function that it has is, for this reason. */
 static void keep_refusal(struct hooks *h, enum hook_refusal refusal)
 {
-	uint32_t n;
+	uint32_t n = hooks_n_functions(h);
 
-	pthread_mutex_lock(&h->planner_lock);
-	n = hook_planner_n_functions(h->planner);
-	pthread_mutex_unlock(&h->planner_lock);
-	pthread_mutex_lock(&h->lock);
-	h->program_refusal = refusal;
+	HOLD(&h->lock);
 	for (uint32_t id = 1; id <= n; id++)
 		if (!hooks_outcome(h, id)->refusal)
 			hooks_outcome(h, id)->refusal = refusal;
-	pthread_mutex_unlock(&h->lock);
 }
 
 static void take_hello(struct hooks *h, struct connection *c, const struct hello *hello)
@@ -319,7 +348,7 @@ static void take_results(struct hooks *h, struct connection *c, struct span resu
 {
 	struct hook_layout *layout, *old;
 
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	old = c->process->layout;
 	layout = hook_layout_new(old);
 	for (size_t i = 0; i < c->modules.n; i++)
@@ -345,7 +374,6 @@ static void take_results(struct hooks *h, struct connection *c, struct span resu
 	hook_layout_sort(layout);
 	c->process->layout = layout;
 	hooks_unref_layout(old);
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* --- bytes to and fro ------------------------------------------------------------------- */
@@ -377,12 +405,12 @@ static bool read_hello(struct hooks *h, struct connection *c)
 		if (is_invited)
 			take_hello(h, c, &hello);
 		else
-			count_bad_hello(h);
+			atomic_fetch_add(&h->n_bad_hellos, 1);
 		hello_release(&hello);
 		buf_reset(&c->in);
 		return is_invited;
 	case HELLO_BAD:
-		count_bad_hello(h);
+		atomic_fetch_add(&h->n_bad_hellos, 1);
 		return false;
 	default:
 		return true;
@@ -427,13 +455,12 @@ static bool send_out(struct connection *c)
 
 static void take_failure(struct hooks *h, uint32_t pid, uint32_t error)
 {
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (size_t i = h->heard.n; i--;)
 		if (h->heard.v[i].pid == pid) {
 			h->heard.v[i].error = error ? error : EIO;
 			break;
 		}
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* The program runs on when it has this: nothing of it is unknown then. */
@@ -508,7 +535,7 @@ static void forget_retired(struct hooks *h)
 {
 	size_t n_ended = 0, kept = 0;
 
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (size_t i = 0; i < h->processes.n; i++)
 		n_ended += h->processes.v[i]->has_ended;
 	for (size_t i = 0; i < h->processes.n && n_ended > RETIRED_MAX; i++) {
@@ -523,7 +550,6 @@ static void forget_retired(struct hooks *h)
 			h->processes.v[kept++] = h->processes.v[i];
 	h->version += kept != h->processes.n;
 	h->processes.n = kept;
-	pthread_mutex_unlock(&h->lock);
 }
 
 void *hook_server_main(void *hooks)

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/search.h"
 
 #define READINGS	  9
 #define FIRST_SPAN_NS	  3000000u
@@ -80,7 +81,6 @@ void tick_clock_init(struct tick_clock *c)
 
 void tick_clock_seek(struct tick_clock *c, uint64_t ticks)
 {
-	size_t lo = 0, hi = c->n < 2 ? 0 : c->n - 2;
 	const struct tick_point *a, *b;
 
 	if (c->n < 2) {
@@ -89,16 +89,8 @@ void tick_clock_seek(struct tick_clock *c, uint64_t ticks)
 		return;
 	}
 	/* The last stretch that begins at or before the ticks; the outer ones go on for ever. */
-	while (lo < hi) {
-		size_t mid = hi - (hi - lo) / 2;
-
-		if (c->points[mid].ticks <= ticks)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	a = &c->points[lo];
-	b = &c->points[lo + 1];
+	b = &c->points[SEARCH(1, c->n - 1, i, c->points[i].ticks <= ticks)];
+	a = b - 1;
 	c->start = a->ticks;
 	c->end = b->ticks;
 	c->start_ns = a->ns;

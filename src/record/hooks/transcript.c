@@ -84,7 +84,7 @@ static void write_stack(struct transcript *t, struct hooked_thread *thread,
 		t->n_stacks_cut++;
 		return;
 	}
-	f = transcript_planned(t, c->calls.v[c->calls.n - 1].id, &image);
+	f = hooks_planned(t->h, c->calls.v[c->calls.n - 1].id, &image);
 	at = f ? hook_layout_module(thread->view->layout, image) : NULL;
 	if (!at) {
 		t->n_stacks_cut++;

@@ -81,6 +81,19 @@ bool hook_walk_is_entry(const struct hook_walk *walk, uint64_t pc);
 /* Whether the image is the hook library. */
 bool transcript_is_library(struct transcript *t, uint32_t image);
 
+/* With --tree no events come: the programs keep a tree for each of their threads, which is read and
+ * becomes records of the trace (transcript_trees.c). Without --tree these do nothing.
+ *
+ * All trees as they are now; what a later call writes of a thread replaces it. */
+void transcript_write_trees(struct transcript *t, uint64_t time);
+/* The thread has ended: its tree is complete, its memory is for another one. */
+void transcript_end_tree(struct transcript *t, uint32_t pid, uint32_t tid, uint64_t time);
+/* The process became another program: likewise for the trees of the old one. */
+void transcript_exec_trees(struct transcript *t, uint32_t pid, uint64_t time);
+/* The recording is over: all that are left. Before transcript_finish, which says how often each
+ * function was called. */
+void transcript_finish_trees(struct transcript *t, uint64_t time);
+
 uint64_t transcript_n_events(const struct transcript *t);
 uint64_t transcript_n_lost(const struct transcript *t);
 /* Calls that were left by a jump; or they went on where they could not be followed. */

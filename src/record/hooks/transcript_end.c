@@ -16,12 +16,11 @@ static void unhook(struct transcript *t, uint32_t id, uint64_t now_ns)
 
 	transcript_function(t, id)->is_off = true;
 	transcript_function(t, id)->off_ns = now_ns;
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	vec_push(&h->off, id);
 	for (size_t i = 0; i < h->processes.n; i++)
 		if (!h->processes.v[i]->has_ended)
 			hook_area_turn_off(&h->processes.v[i]->area, id);
-	pthread_mutex_unlock(&h->lock);
 }
 
 void transcript_keep_budget(struct transcript *t, uint64_t now_ns)
@@ -56,16 +55,13 @@ void transcript_keep_budget(struct transcript *t, uint64_t now_ns)
 
 static void write_function(struct transcript *t, uint32_t id, uint64_t time)
 {
-	const struct planned_function *planned;
+	const struct planned_function *planned = hooks_planned(t->h, id, NULL);
 	const struct hooked_function *f;
 	struct hook_outcome outcome = {0, 0, 0};
 	uint32_t frame = transcript_frame(t, id);
 	const char *reason;
 	uint8_t method;
 
-	pthread_mutex_lock(&t->h->planner_lock);
-	planned = hook_planner_function(t->h->planner, id, NULL);
-	pthread_mutex_unlock(&t->h->planner_lock);
 	if (!planned || !frame)
 		return;
 	f = transcript_function(t, id);
@@ -210,9 +206,7 @@ void transcript_finish(struct transcript *t, uint64_t time)
 		t->n_unmatched_leaves += t->threads.v[i]->replay.n_unmatched_leaves;
 		t->threads.v[i]->replay.n_unmatched_leaves = 0;
 	}
-	pthread_mutex_lock(&t->h->planner_lock);
-	n = hook_planner_n_functions(t->h->planner);
-	pthread_mutex_unlock(&t->h->planner_lock);
+	n = hooks_n_functions(t->h);
 	for (uint32_t id = 1; id <= n; id++)
 		write_function(t, id, time);
 	hooks_each_unmatched(t->h, write_unmatched, &e);

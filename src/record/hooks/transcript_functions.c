@@ -6,15 +6,7 @@
 
 struct hooked_function *transcript_function(struct transcript *t, uint32_t id)
 {
-	size_t had = t->functions.n;
-
-	if (id >= had) {
-		size_t n = (size_t)id + 256;
-
-		vec_reserve(&t->functions, n);
-		memset(t->functions.v + had, 0, (n - had) * sizeof(*t->functions.v));
-		t->functions.n = n;
-	}
+	vec_ensure_zero(&t->functions, (size_t)id + 1);
 	return &t->functions.v[id];
 }
 
@@ -40,17 +32,6 @@ static uint32_t define_frame(
 			.addr = f->function.v});
 }
 
-const struct planned_function *transcript_planned(
-	struct transcript *t, uint32_t id, const struct planned_image **image)
-{
-	const struct planned_function *f;
-
-	pthread_mutex_lock(&t->h->planner_lock);
-	f = hook_planner_function(t->h->planner, id, image);
-	pthread_mutex_unlock(&t->h->planner_lock);
-	return f;
-}
-
 uint32_t transcript_frame(struct transcript *t, uint32_t id)
 {
 	struct hooked_function *function = transcript_function(t, id);
@@ -59,7 +40,7 @@ uint32_t transcript_frame(struct transcript *t, uint32_t id)
 
 	if (function->frame)
 		return function->frame;
-	f = transcript_planned(t, id, &image);
+	f = hooks_planned(t->h, id, &image);
 	if (f)
 		function->frame = define_frame(t, f, image_by_path(t, image->path));
 	return function->frame;
@@ -69,11 +50,10 @@ bool transcript_see_function(
 	struct transcript *t, struct hooked_thread *thread, uint32_t id, uint64_t time)
 {
 	const struct planned_image *image = NULL;
-	const struct planned_function *f = transcript_planned(t, id, &image);
+	const struct planned_function *f = hooks_planned(t->h, id, &image);
 	const struct hook_module_at *at;
 	const struct mapping *m = NULL;
 	struct hooked_function *function;
-	size_t had = thread->view->seen.n;
 
 	if (!f)
 		return false;
@@ -88,11 +68,7 @@ bool transcript_see_function(
 			function->frame = define_frame(t, f, m->image);
 	}
 	transcript_frame(t, id);
-	if (id >= had) {
-		vec_reserve(&thread->view->seen, (size_t)id + 256);
-		memset(thread->view->seen.v + had, 0, (size_t)id + 256 - had);
-		thread->view->seen.n = (size_t)id + 256;
-	}
+	vec_ensure_zero(&thread->view->seen, (size_t)id + 1);
 	thread->view->seen.v[id] = 1;
 	return true;
 }

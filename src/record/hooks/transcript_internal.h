@@ -108,9 +108,6 @@ uint64_t transcript_n_unheard(const struct transcript *t);
 void transcript_free_programs(struct transcript *t);
 
 /* transcript_functions.c */
-/* NULL when there is no such function. */
-const struct planned_function *transcript_planned(
-	struct transcript *t, uint32_t id, const struct planned_image **image);
 /* The first call of a function in a process. False: there is no such function. */
 bool transcript_see_function(
 	struct transcript *t, struct hooked_thread *thread, uint32_t id, uint64_t time);

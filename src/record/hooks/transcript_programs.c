@@ -26,7 +26,7 @@ static bool was_heard(
 	const struct hooks *h = t->h;
 	bool was = false;
 
-	pthread_mutex_lock(&t->h->lock);
+	HOLD(&t->h->lock);
 	for (size_t i = h->heard.n; i-- && !was;) {
 		uint64_t time = tick_clock_ns(&t->clock, h->heard.v[i].ticks);
 
@@ -35,7 +35,6 @@ static bool was_heard(
 		was = h->heard.v[i].pid == p->pid && time <= end;
 		*error = was ? h->heard.v[i].error : 0;
 	}
-	pthread_mutex_unlock(&t->h->lock);
 	return was;
 }
 

@@ -51,7 +51,7 @@ void transcript_take_processes(struct transcript *t)
 	struct hooks *h = t->h;
 	size_t first = 0;
 
-	pthread_mutex_lock(&h->lock);
+	HOLD(&h->lock);
 	for (size_t i = 0; i < t->views.n; i++) {
 		struct process_view *v = t->views.v[i];
 
@@ -66,7 +66,6 @@ void transcript_take_processes(struct transcript *t)
 	for (; first < h->processes.n; first++)
 		add_view(t, h->processes.v[first]);
 	t->last_serial = h->n_processes;
-	pthread_mutex_unlock(&h->lock);
 }
 
 struct process_view *transcript_find_view(const struct transcript *t, uint32_t pid, uint64_t time)
@@ -157,12 +156,7 @@ void transcript_free(struct transcript *t)
 		drop_view(t, t->views.v[i]);
 		free(t->views.v[i]);
 	}
-	while (t->used) {
-		struct hook_chunk *next = t->used->next;
-
-		free(t->used);
-		t->used = next;
-	}
+	hook_chunks_free(t->used);
 	vec_release(&t->threads);
 	vec_release(&t->views);
 	vec_release(&t->functions);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/hooks/transcript_trees.h"
-
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "record/hooks/transcript_internal.h"
 #include "record/hooks/tree_snapshot.h"
@@ -16,11 +12,6 @@ struct passage {
 	uint64_t time;
 	bool is_replaced; /* by exec: the thread goes on with another tree */
 };
-
-static bool has_trees(const struct transcript *t)
-{
-	return t->h->options.tree;
-}
 
 /* --- conversions ------------------------------------------------------------------------------ */
 
@@ -67,12 +58,10 @@ static uint32_t frame_of(void *ctx, uint32_t id)
 
 static struct passage passage_of(struct transcript *t, struct hook_process *process, uint64_t time)
 {
-	struct passage p = {.t = t, .process = process, .time = time};
-
-	pthread_mutex_lock(&t->h->planner_lock);
-	p.n_functions = hook_planner_n_functions(t->h->planner);
-	pthread_mutex_unlock(&t->h->planner_lock);
-	return p;
+	return (struct passage){.t = t,
+		.process = process,
+		.n_functions = hooks_n_functions(t->h),
+		.time = time};
 }
 
 static void count_calls(struct passage *p, const struct tree_copy *c)
@@ -95,27 +84,11 @@ static void take_counts(struct transcript *t, const struct hook_thread *thread)
 	t->totals.n_dropped += thread->n_dropped;
 }
 
-/* The next owner of the entry begins with zeros. */
-static void give_back(const struct hook_area *a, uint32_t thread_i)
-{
-	struct hook_thread *thread = &a->threads[thread_i];
-
-	if (fallocate(a->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		    (off_t)(a->rings_offset + (size_t)thread_i * a->ring_bytes),
-		    (off_t)a->ring_bytes) < 0)
-		memset(hook_area_ring(a, thread_i), 0, a->ring_bytes);
-	memset((uint8_t *)thread + offsetof(struct hook_thread, tid), 0,
-		sizeof(*thread) - offsetof(struct hook_thread, tid));
-	/* Pairs with the library's compare and swap. */
-	__atomic_store_n(&thread->state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
-}
-
 /* `is_end`: nothing will come any more, so it counts. */
 static void write_tree(
 	struct passage *p, uint32_t thread_i, uint64_t now_ticks, bool is_over, bool is_end)
 {
 	const struct hook_area *a = &p->process->area;
-	uint32_t state = __atomic_load_n(&a->threads[thread_i].state, __ATOMIC_ACQUIRE);
 	struct tree_sink sink = {.w = p->t->world.w,
 		.time = p->time,
 		.stream = stream_of,
@@ -126,7 +99,7 @@ static void write_tree(
 	struct tree_totals totals = {0};
 	struct tree_copy c = {0};
 
-	if (state != HOOK_THREAD_LIVE && state != HOOK_THREAD_GONE)
+	if (!hook_area_has_thread(a, thread_i))
 		return;
 	if (tree_copy_read(&c, hook_area_ring(a, thread_i), a->ring_bytes, now_ticks, is_over)) {
 		if (p->t->h->options.prunes_all)
@@ -141,29 +114,30 @@ static void write_tree(
 	if (!is_end)
 		return;
 	take_counts(p->t, &a->threads[thread_i]);
-	give_back(a, thread_i);
+	hook_area_free_thread(a, thread_i);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
 typedef VEC(struct hook_process *) process_list;
 
-/* Those that have an area, each with a reference. */
-static process_list hold_processes(struct transcript *t)
+/* Those that have an area, each with a reference; false without --tree. */
+static bool hold_processes(struct transcript *t, process_list *list)
 {
-	process_list list = {0};
-
-	pthread_mutex_lock(&t->h->lock);
+	*list = (process_list){0};
+	if (!t->h->options.tree)
+		return false;
+	tick_clock_refine(&t->clock);
+	HOLD(&t->h->lock);
 	for (size_t i = 0; i < t->h->processes.n; i++) {
 		struct hook_process *p = t->h->processes.v[i];
 
 		if (!p->area.base)
 			continue;
 		p->n_refs++;
-		vec_push(&list, p);
+		vec_push(list, p);
 	}
-	pthread_mutex_unlock(&t->h->lock);
-	return list;
+	return true;
 }
 
 static bool is_empty(const struct hook_area *a)
@@ -195,38 +169,29 @@ static void write_process(struct passage *p, uint64_t now_ticks, bool is_over, b
 		write_tree(p, i, now_ticks, is_over, is_end);
 }
 
-void transcript_write_trees(struct transcript *t, uint64_t time)
+static void write_all(struct transcript *t, uint64_t time, uint64_t now_ticks, bool is_end)
 {
 	process_list list;
 
-	if (!has_trees(t))
+	if (!hold_processes(t, &list))
 		return;
-	tick_clock_refine(&t->clock);
-	list = hold_processes(t);
-	for (size_t i = 0; i < list.n; i++) {
-		struct passage p = passage_of(t, list.v[i], time);
-
-		write_process(&p, TREE_NOW, list.v[i]->has_ended, false);
-	}
-	let_go(t, &list);
-}
-
-void transcript_finish_trees(struct transcript *t, uint64_t time)
-{
-	uint64_t stop = t->h->stop_ticks;
-	process_list list;
-
-	if (!has_trees(t))
-		return;
-	tick_clock_refine(&t->clock);
-	list = hold_processes(t);
 	for (size_t i = 0; i < list.n; i++) {
 		struct passage p = passage_of(t, list.v[i], time);
 
 		p.is_replaced = list.v[i]->is_superseded;
-		write_process(&p, stop == UINT64_MAX ? TREE_NOW : stop, list.v[i]->has_ended, true);
+		write_process(&p, now_ticks, list.v[i]->has_ended, is_end);
 	}
 	let_go(t, &list);
+}
+
+void transcript_write_trees(struct transcript *t, uint64_t time)
+{
+	write_all(t, time, TREE_NOW, false);
+}
+
+void transcript_finish_trees(struct transcript *t, uint64_t time)
+{
+	write_all(t, time, t->h->stop_ticks == UINT64_MAX ? TREE_NOW : t->h->stop_ticks, true);
 }
 
 static uint32_t find_entry(const struct hook_process *p, uint32_t tid)
@@ -243,11 +208,9 @@ void transcript_end_tree(struct transcript *t, uint32_t pid, uint32_t tid, uint6
 	process_list list;
 	uint64_t ticks;
 
-	if (!has_trees(t))
+	if (!hold_processes(t, &list))
 		return;
-	tick_clock_refine(&t->clock);
 	ticks = ticks_at(t, time);
-	list = hold_processes(t);
 	for (size_t i = list.n; i--;) { /* the newest of that pid */
 		struct passage p;
 		uint32_t at;
@@ -269,11 +232,9 @@ void transcript_exec_trees(struct transcript *t, uint32_t pid, uint64_t time)
 	process_list list;
 	uint64_t ticks;
 
-	if (!has_trees(t))
+	if (!hold_processes(t, &list))
 		return;
-	tick_clock_refine(&t->clock);
 	ticks = ticks_at(t, time);
-	list = hold_processes(t);
 	for (size_t i = 0; i < list.n; i++) {
 		struct passage p = passage_of(t, list.v[i], time);
 

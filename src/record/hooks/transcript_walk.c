@@ -83,13 +83,7 @@ uint64_t hook_walk_true_pc(struct hook_walk *walk, uint64_t pc, bool *is_caller)
 
 bool transcript_is_library(struct transcript *t, uint32_t image)
 {
-	size_t had = t->library_images.n;
-
-	if (image >= had) {
-		vec_reserve(&t->library_images, (size_t)image + 64);
-		memset(t->library_images.v + had, 0, (size_t)image + 64 - had);
-		t->library_images.n = (size_t)image + 64;
-	}
+	vec_ensure_zero(&t->library_images, (size_t)image + 1);
 	if (!t->library_images.v[image])
 		t->library_images.v[image] =
 			1 + !strcmp(path_base_name(images_get(t->world.images, image)->path),

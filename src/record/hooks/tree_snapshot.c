@@ -302,28 +302,3 @@ void tree_over_write(const struct tree_sink *sink, uint32_t tid)
 		trace_writer_numbers(sink->w, sink->stream(sink->ctx, tid), sink->time,
 			RECORD_MAJOR_TREE, RECORD_TREE_OVER, &thread, 1);
 }
-
-void tree_snapshot_thread(const struct hook_area *a, uint32_t thread_i,
-	const struct tree_sink *sink, struct tree_totals *totals)
-{
-	struct hook_thread *t = &a->threads[thread_i];
-	uint32_t state = LOAD(t->state), tid = LOAD(t->tid);
-	struct tree_copy c = {0};
-
-	if (state != HOOK_THREAD_LIVE && state != HOOK_THREAD_GONE)
-		return;
-	if (tree_copy_read(&c, hook_area_ring(a, thread_i), a->ring_bytes, sink->now_ticks,
-		    state == HOOK_THREAD_GONE)) {
-		if (sink->prune_permille)
-			tree_copy_prune(&c, sink->prune_permille);
-		tree_copy_write(&c, sink, tid, totals);
-	}
-	tree_copy_release(&c);
-}
-
-void tree_snapshot_area(
-	const struct hook_area *a, const struct tree_sink *sink, struct tree_totals *totals)
-{
-	for (uint32_t i = 0; i < a->n_threads; i++)
-		tree_snapshot_thread(a, i, sink, totals);
-}

@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "record/hooks/area.h"
 #include "trace/writer.h"
 
 struct tree_node {
@@ -53,8 +52,6 @@ void tree_copy_prune(struct tree_copy *c, uint32_t permille);
 struct tree_sink {
 	struct trace_writer *w;
 	uint64_t time;
-	uint64_t now_ticks;	 /* TREE_NOW, or when the process ended */
-	uint32_t prune_permille; /* 0 = everything is written */
 	/* Trace ids: of the stream and the thread for a thread of the area (0 = leave it out), of
 	 * the frame for a function (id 0: of the branch of folded calls, a marker). */
 	uint32_t (*stream)(void *ctx, uint32_t tid);
@@ -73,12 +70,5 @@ void tree_copy_write(const struct tree_copy *c, const struct tree_sink *sink, ui
 	struct tree_totals *totals);
 /* The thread's tree is complete: what comes later for the thread is another one. */
 void tree_over_write(const struct tree_sink *sink, uint32_t tid);
-/* The tree of one entry of the area, when it has one; before an entry is given to another thread.
- */
-void tree_snapshot_thread(const struct hook_area *a, uint32_t thread_i,
-	const struct tree_sink *sink, struct tree_totals *totals);
-/* All trees of a process. */
-void tree_snapshot_area(
-	const struct hook_area *a, const struct tree_sink *sink, struct tree_totals *totals);
 
 #endif

@@ -3,10 +3,10 @@
  * What all code shares that runs inside other people's programs: the hook library (rt/hook), the
  * counting library (rt/count), and those to come.
  *
- *	raw_call.h	system calls; raw_errors.h has the names of their errors
- *	text.h		bytes, texts, the environment
+ *	raw_call.h	system calls, memory
+ *	text.h		bytes, texts and how they are made, the environment
  *	waiting.h	futexes and short sleeps
- *	proc_text.h	/proc/self/maps and other small files of /proc
+ *	proc_text.h	/proc/self: what is mapped where, modules, gaps, filters, threads
  *	stack_bounds.h	where a signal stack, the program's first stack and a thread's stack are
  *	registers.h	for assembler: functions, registers and flags that are kept
  *
@@ -28,7 +28,6 @@
 #include <stdint.h>
 
 #include "raw_call.h"
-#include "raw_errors.h"
 #include "text.h"
 #include "waiting.h"
 
@@ -43,6 +42,10 @@ static inline uint64_t ticks_now(void)
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
 	return (uint64_t)high << 32 | low;
 }
+
+/* glibc's: what it calls around fork. In static programs it is there when fork is. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+	void *owner) __attribute__((weak, visibility("default")));
 
 /* Of this thread, all of them. */
 static inline void signals_block(uint64_t *old)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls without libc: the program's errno, locks and cancellation points stay untouched.
- * An error is a negative result (raw_errors.h). */
+ * An error is a negative result: the kernel's number. */
 #ifndef WEIR_RT_BASE_RAW_CALL_H
 #define WEIR_RT_BASE_RAW_CALL_H
 
+#include <asm/errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #ifdef __x86_64__
@@ -64,6 +66,14 @@ static inline void *raw_mmap(void *at, size_t n, int prot, int flags, int fd)
 static inline bool raw_failed(const void *p)
 {
 	return (uintptr_t)p > (uintptr_t)-4096;
+}
+
+/* Memory of this process alone, of no file; `flags` beside those. NULL: it is not to be had. */
+static inline void *raw_memory(void *at, size_t n, int prot, int flags)
+{
+	void *p = raw_mmap(at, n, prot, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1);
+
+	return raw_failed(p) ? NULL : p;
 }
 
 /* A descriptor that no other program inherits, or a negative error. */

@@ -71,42 +71,33 @@
 	restore RBP
 	.endm
 
+	/* Several, in this order; restored in the opposite one, which has to be said. */
+	.macro save_all regs:vararg
+	.irp reg, \regs
+	save \reg
+	.endr
+	.endm
+	.macro restore_all regs:vararg
+	.irp reg, \regs
+	restore \reg
+	.endr
+	.endm
+
 	/* What a C function may change. */
+	.macro save_call_clobbered
 #ifdef __x86_64__
-	.macro save_call_clobbered
-	save rax
-	save rcx
-	save rdx
-	save rsi
-	save rdi
-	save r8
-	save r9
-	save r10
-	save r11
-	.endm
-	.macro restore_call_clobbered
-	restore r11
-	restore r10
-	restore r9
-	restore r8
-	restore rdi
-	restore rsi
-	restore rdx
-	restore rcx
-	restore rax
-	.endm
+	save_all rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11
 #else
-	.macro save_call_clobbered
-	save ecx
-	save edx
-	save eax
+	save_all ecx, edx, eax
+#endif
 	.endm
 	.macro restore_call_clobbered
-	restore eax
-	restore edx
-	restore ecx
-	.endm
+#ifdef __x86_64__
+	restore_all r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+#else
+	restore_all eax, edx, ecx
 #endif
+	.endm
 
 #endif
 #endif

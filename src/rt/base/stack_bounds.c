@@ -41,6 +41,26 @@ void stack_bounds_of_main(const struct maps_line *line, uintptr_t below, struct 
 	b->low = b->low < line->start ? b->low : line->start;
 }
 
+bool stack_find_main(struct stack_bounds *b)
+{
+	struct maps_line line = {0};
+	struct proc_text t;
+	uintptr_t below = 0;
+	bool found = false;
+
+	if (!maps_open(&t))
+		return false;
+	while (!found && maps_next(&t, &line)) {
+		found = line.is_main_stack;
+		if (!found)
+			below = line.end;
+	}
+	proc_text_close(&t);
+	if (found)
+		stack_bounds_of_main(&line, below, b);
+	return found;
+}
+
 /*
  * glibc has the control block at the upper end of the thread's stack, wherever that came from, and in
  * it the start and the size of the whole; where in it differs by version.

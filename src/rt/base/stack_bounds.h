@@ -22,6 +22,7 @@ struct stack_bounds {
 bool stack_find_signal(uintptr_t sp, struct stack_bounds *b);
 /* The program's first stack, of which this is the mapping; what is below it ends at `below`. */
 void stack_bounds_of_main(const struct maps_line *line, uintptr_t below, struct stack_bounds *b);
+bool stack_find_main(struct stack_bounds *b); /* that stack, wherever this thread is */
 /* By a thread's control block, which is in the mapping `line`; `sp` may be on another stack. False:
  * glibc did not make the thread, or it is the first one. */
 bool stack_find_by_control_block(

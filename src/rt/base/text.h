@@ -58,6 +58,48 @@ static inline bool text_ends_with(const char *text, size_t n, const char *end)
 	return n >= n_end && bytes_equal(text + n - n_end, end, n_end);
 }
 
+/* The decimal digits that it begins with; 0 for NULL, too. */
+static inline unsigned text_number(const char *s)
+{
+	unsigned n = 0;
+
+	for (; s && *s >= '0' && *s <= '9'; s++)
+		n = n * 10 + (unsigned)(*s - '0');
+	return n;
+}
+
+/* A text that is being made in the caller's storage; cut off where that ends. */
+struct text {
+	char *at;
+	size_t n, max;
+};
+
+static inline void text_add_char(struct text *t, char c)
+{
+	if (t->n + 1 < t->max)
+		t->at[t->n++] = c;
+	t->at[t->n] = 0;
+}
+
+static inline void text_add(struct text *t, const char *s)
+{
+	while (*s)
+		text_add_char(t, *s++);
+}
+
+static inline void text_add_number(struct text *t, uint64_t v)
+{
+	char digits[20];
+	int n = 0;
+
+	do {
+		digits[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	while (n)
+		text_add_char(t, digits[--n]);
+}
+
 /* The value of NAME=VALUE; NULL: there is none. */
 static inline const char *environment_find(char *const *environment, const char *name)
 {

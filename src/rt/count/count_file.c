@@ -17,24 +17,19 @@
 
 #define ZEROS_BYTES 4096
 
-/* 0 or a negative errno. */
-static long file_open(int *fd)
+/* A descriptor, or a negative errno. */
+static long file_open(void)
 {
+	int fd = raw_open(count_library.path, O_RDWR | O_NOFOLLOW);
 	struct stat st;
 
-	*fd = raw_open(count_library.path, O_RDWR | O_NOFOLLOW);
-	if (*fd < 0)
-		return *fd;
-	if (raw_call(SYS_fstat, *fd, &st) == 0 && st.st_ino == count_library.inode &&
+	if (fd < 0)
+		return fd;
+	if (raw_call(SYS_fstat, fd, &st) == 0 && st.st_ino == count_library.inode &&
 		st.st_dev == count_library.device)
-		return 0;
-	raw_close(*fd);
-	return -RAW_ENOENT;
-}
-
-bool count_file_open(int *fd)
-{
-	return file_open(fd) == 0;
+		return fd;
+	raw_close(fd);
+	return -ENOENT;
 }
 
 /* For file systems without fallocate. */
@@ -46,10 +41,10 @@ static long write_zeros(int fd, uint64_t offset, uint64_t bytes)
 		uint64_t n = bytes < ZEROS_BYTES ? bytes : ZEROS_BYTES;
 		long done = raw_call(SYS_pwrite64, fd, zeros, n, offset);
 
-		if (done == -RAW_EINTR)
+		if (done == -EINTR)
 			continue;
 		if (done <= 0)
-			return done ? done : -RAW_ENOSPC;
+			return done ? done : -ENOSPC;
 		offset += (uint64_t)done;
 		bytes -= (uint64_t)done;
 	}
@@ -64,11 +59,11 @@ static long reserve(int fd, uint64_t offset, uint64_t bytes)
 	/* Beyond it comes a signal, not an error. */
 	raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, limit);
 	if (offset + bytes > limit[0])
-		return -RAW_EFBIG;
+		return -EFBIG;
 	do {
 		rc = raw_call(SYS_fallocate, fd, 0, offset, bytes);
-	} while (rc == -RAW_EINTR);
-	if (rc == -RAW_EOPNOTSUPP || rc == -RAW_ENOSYS)
+	} while (rc == -EINTR);
+	if (rc == -EOPNOTSUPP || rc == -ENOSYS)
 		rc = write_zeros(fd, offset, bytes);
 	return rc;
 }
@@ -82,28 +77,39 @@ static void cannot_grow(long error)
 	count_name_complain_growth(error);
 }
 
-bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd)
-{
-	long rc = file_open(fd);
-
-	if (rc == 0) {
-		rc = reserve(*fd, count_library.file_bytes, bytes);
-		if (rc < 0)
-			raw_close(*fd);
-	}
-	if (rc < 0) {
-		cannot_grow(rc);
-		return false;
-	}
-	*offset = count_library.file_bytes;
-	count_library.file_bytes += bytes;
-	return true;
-}
-
-bool count_file_map(void *at, uint64_t bytes, int fd, uint64_t offset)
+static bool map_part(void *at, uint64_t bytes, long fd, uint64_t offset)
 {
 	return !raw_failed((void *)raw_call(
 		SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset));
+}
+
+bool count_file_extend(void *at, uint64_t bytes, uint64_t *offset)
+{
+	long fd = file_open(), rc = fd;
+	bool is_mapped = false;
+
+	if (fd >= 0)
+		rc = reserve((int)fd, count_library.file_bytes, bytes);
+	if (rc < 0) {
+		cannot_grow(rc);
+	} else {
+		*offset = count_library.file_bytes;
+		count_library.file_bytes += bytes;
+		is_mapped = map_part(at, bytes, fd, *offset);
+	}
+	if (fd >= 0)
+		raw_close((int)fd);
+	return is_mapped;
+}
+
+bool count_file_map(void *at, uint64_t bytes, uint64_t offset)
+{
+	long fd = file_open();
+	bool is_mapped = fd >= 0 && map_part(at, bytes, fd, offset);
+
+	if (fd >= 0)
+		raw_close((int)fd);
+	return is_mapped;
 }
 
 bool count_file_add_area(
@@ -136,8 +142,7 @@ const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_
 
 static bool map_header(int fd)
 {
-	void *p = (void *)raw_call(
-		SYS_mmap, 0, COUNT_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *p = raw_mmap(NULL, COUNT_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 
 	if (raw_failed(p))
 		return false;
@@ -161,7 +166,7 @@ long count_file_create(void)
 	if (rc == 0)
 		rc = reserve(fd, 0, COUNT_HEADER_BYTES);
 	if (rc == 0 && !map_header(fd))
-		rc = -RAW_ENOSPC;
+		rc = -ENOSPC;
 	if (rc == 0) /* not all file systems have locks */
 		raw_call(SYS_fcntl, fd, F_OFD_SETLK, &lock);
 	raw_close(fd);

@@ -36,8 +36,7 @@ static void hash_add(struct state *s, uint32_t number)
 
 static bool hash_resize(struct slot *slot, struct state *s, uint64_t bytes)
 {
-	uint32_t *hash =
-		count_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	uint32_t *hash = raw_memory(NULL, bytes, PROT_READ | PROT_WRITE, 0);
 	uint32_t n = state_thread(s)->n_nodes;
 
 	if (!hash)
@@ -61,14 +60,8 @@ static bool hash_has_room(const struct state *s)
 static bool map_more(struct slot *slot, uint32_t number, uint64_t bytes)
 {
 	uint64_t offset;
-	bool is_mapped = false;
-	int fd;
 
-	if (!count_file_extend(bytes, &offset, &fd))
-		return false;
-	is_mapped = count_file_map(slot->nodes + slot->n_places, bytes, fd, offset);
-	raw_close(fd);
-	if (!is_mapped ||
+	if (!count_file_extend(slot->nodes + slot->n_places, bytes, &offset) ||
 		!count_file_add_area(COUNT_AREA_NODES, number, offset, bytes, slot->n_places))
 		return false;
 	slot->n_places += (uint32_t)(bytes / sizeof(struct count_node));
@@ -109,7 +102,7 @@ void count_nodes_reserve(struct state *s, uint32_t n)
 	s->n_places = slot->n_places;
 }
 
-struct count_node *count_node_find(
+static struct count_node *find(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
 {
 	uint32_t p = (uint32_t)(parent - s->nodes);
@@ -127,7 +120,7 @@ struct count_node *count_node_find(
 struct count_node *count_node_enter(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
 {
-	struct count_node *n = count_node_find(s, parent, key, site);
+	struct count_node *n = find(s, parent, key, site);
 	struct count_thread *t = state_thread(s);
 
 	if (n)
@@ -163,8 +156,7 @@ static bool reserve(struct slot *slot)
 	while (bytes > count_library.reserve_max && bytes > NODES_MIN_BYTES)
 		bytes /= 2;
 	for (; bytes >= NODES_MIN_BYTES; bytes /= 4) {
-		uint8_t *p = count_mmap(
-			NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+		uint8_t *p = raw_memory(NULL, bytes, PROT_NONE, MAP_NORESERVE);
 
 		if (!p)
 			continue;
@@ -180,14 +172,8 @@ static bool map_first(struct slot *slot, uint32_t number)
 {
 	uint8_t *thread = (uint8_t *)slot->nodes - COUNT_PAGE;
 	uint64_t offset;
-	bool is_mapped;
-	int fd;
 
-	if (!count_file_extend(COUNT_PAGE + FIRST_BYTES, &offset, &fd))
-		return false;
-	is_mapped = count_file_map(thread, COUNT_PAGE + FIRST_BYTES, fd, offset);
-	raw_close(fd);
-	if (!is_mapped)
+	if (!count_file_extend(thread, COUNT_PAGE + FIRST_BYTES, &offset))
 		return false;
 	slot->n_places = FIRST_BYTES / sizeof(struct count_node);
 	((struct count_thread *)thread)->n_nodes = 1;

@@ -171,9 +171,8 @@ static bool ensure_frames(struct stack *k, uint64_t bytes)
 		return true;
 	if (count_library.is_confined)
 		return k->frames_bytes != 0;
-	for (; bytes >= FRAMES_MIN_BYTES / 16 && !frames; bytes /= 2) {
-		frames = count_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	for (; bytes >= FRAMES_MIN_BYTES / 16; bytes /= 2) {
+		frames = raw_memory(NULL, bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
 		if (frames)
 			break;
 	}

@@ -21,17 +21,6 @@ struct library count_library;
 static uint8_t own_stack[OWN_STACK_BYTES] __attribute__((aligned(16))); /* whoever has the lock */
 static uint32_t first_lock;
 
-/* glibc's; in static programs it is there when fork is. */
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-	void *dso) __attribute__((weak, visibility("default")));
-
-void *count_mmap(void *at, uint64_t bytes, int prot, int flags)
-{
-	void *p = (void *)raw_call(SYS_mmap, at, bytes, prot, flags, -1, 0);
-
-	return raw_failed(p) ? NULL : p;
-}
-
 /* 0 free, 1 taken, 2 taken and somebody may be waiting. */
 static void lock(void)
 {
@@ -103,20 +92,14 @@ static void fill_times(struct count_header *h)
 	h->start_ticks = count_ticks();
 }
 
-static void set_magic(struct count_header *h)
-{
-	bytes_copy(h->magic, COUNT_FILE_MAGIC, sizeof(h->magic));
-}
-
 static void fill_command(struct count_header *h, int argc, char **argv)
 {
-	size_t n = 0;
+	struct text t = {h->command, 0, sizeof(h->command)};
 
 	for (int i = 0; i < argc; i++) {
-		for (const char *p = argv[i]; *p && n + 1 < sizeof(h->command); p++)
-			h->command[n++] = *p;
-		if (i + 1 < argc && n + 1 < sizeof(h->command))
-			h->command[n++] = ' ';
+		text_add(&t, argv[i]);
+		if (i + 1 < argc)
+			text_add_char(&t, ' ');
 	}
 }
 
@@ -161,20 +144,19 @@ static long add_units(const void *units, uint64_t bytes, uint64_t address)
 {
 	uint64_t offset, room = PAGE_UP(bytes);
 	uint8_t *at;
-	int fd;
-	bool is_mapped;
+	bool is_made;
 
 	if (!bytes)
 		return 0;
-	if (!count_file_extend(room, &offset, &fd))
-		return -RAW_ENOSPC;
-	at = count_mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
-	is_mapped = at && count_file_map(at, room, fd, offset);
-	raw_close(fd);
-	if (!is_mapped)
-		return -RAW_ENOSPC;
-	bytes_copy(at, units, bytes);
+	at = raw_memory(NULL, room, PROT_NONE, MAP_NORESERVE);
+	if (!at)
+		return -ENOSPC;
+	is_made = count_file_extend(at, room, &offset);
+	if (is_made)
+		bytes_copy(at, units, bytes);
 	raw_call(SYS_munmap, at, room);
+	if (!is_made)
+		return -ENOSPC;
 	count_file_add_area(COUNT_AREA_UNITS, 0, offset, bytes, address);
 	count_library.units = (uint64_t)units;
 	count_library.units_bytes = bytes;
@@ -208,34 +190,17 @@ static void find_pages(void)
 	l->copy_bytes = end - l->copy_start;
 }
 
-static long make_file(const struct start *start)
-{
-	const struct image *image = &start->image;
-	long rc;
-
-	rc = count_name_create();
-	if (rc < 0)
-		return rc;
-	fill_header(image, start->argc, start->argv);
-	rc = add_units((const void *)image->units, image->units_bytes, image->units);
-	if (rc < 0)
-		raw_call(SYS_unlink, count_library.path);
-	return rc;
-}
-
 static bool allocate(void)
 {
 	struct library *l = &count_library;
 	uint64_t bytes = PAGE_UP(COUNT_FILE_AREAS / 3 * sizeof(*l->slots));
-	uint32_t *page =
-		count_mmap(NULL, COUNT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+	uint32_t *page = raw_memory(NULL, COUNT_PAGE, PROT_READ | PROT_WRITE, 0);
 
 	if (page && raw_call(SYS_madvise, page, COUNT_PAGE, MADV_WIPEONFORK) == 0) {
 		*page = *l->lock;
 		l->lock = page;
 	}
-	l->slots = count_mmap(
-		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	l->slots = raw_memory(NULL, bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
 	return l->slots;
 }
 
@@ -256,22 +221,31 @@ static void read_auxv(const struct start *start, const char **execfn, bool *is_s
 	}
 }
 
-/* The first thread, then the file's name. */
-static long begin(const struct start *start)
+/* The file is made, and has its first thread, unless `rc` says why not: then its name. */
+static long finish_file(long rc, bool is_child)
 {
-	long rc = count_name_look();
-
-	if (rc == 0)
-		rc = make_file(start);
-	if (rc < 0)
-		return rc;
-	rc = count_thread_first(start->sp);
 	if (rc < 0) {
 		raw_call(SYS_unlink, count_library.path);
 		return rc;
 	}
-	set_magic(count_library.header);
-	return count_name_take(false);
+	bytes_copy(count_library.header->magic, COUNT_FILE_MAGIC, sizeof(count_library.header->magic));
+	return count_name_take(is_child);
+}
+
+static long begin(const struct start *start)
+{
+	const struct image *image = &start->image;
+	long rc = count_name_look();
+
+	if (rc == 0)
+		rc = count_name_create();
+	if (rc < 0)
+		return rc;
+	fill_header(image, start->argc, start->argv);
+	rc = add_units((const void *)image->units, image->units_bytes, image->units);
+	if (rc == 0)
+		rc = count_thread_first(start->sp);
+	return finish_file(rc, false);
 }
 
 static void start_apart(void *arg)
@@ -296,7 +270,7 @@ static void start_apart(void *arg)
 	count_name_set(is_secure ? NULL : environment_find(start->environment, "WEIR_OUT"),
 		start->image.path);
 	/* With another user's rights nothing is written where this one says. */
-	error = is_secure ? -RAW_EPERM : begin(start);
+	error = is_secure ? -EPERM : begin(start);
 	l->is_ready = error == 0;
 	if (error < 0)
 		count_name_complain(error);
@@ -325,12 +299,12 @@ __attribute__((section(".preinit_array"), used)) static void (*const start_entry
 
 /* --- fork ---------------------------------------------------------------------------------- */
 
-static long make_child_file(const struct count_header *parent)
+static long begin_child(uint64_t sp)
 {
+	const struct count_header *parent = count_library.header;
 	struct count_header *h;
-	long rc;
+	long rc = count_name_create();
 
-	rc = count_name_create();
 	if (rc < 0)
 		return rc;
 	h = count_library.header;
@@ -341,25 +315,9 @@ static long make_child_file(const struct count_header *parent)
 	fill_times(h);
 	rc = add_units(
 		(const void *)count_library.units, count_library.units_bytes, count_library.units);
-	if (rc < 0)
-		raw_call(SYS_unlink, count_library.path);
-	return rc;
-}
-
-static long begin_child(uint64_t sp)
-{
-	const struct count_header *parent = count_library.header;
-	long rc = make_child_file(parent);
-
-	if (rc < 0)
-		return rc;
-	rc = count_thread_forked(sp);
-	if (rc < 0) {
-		raw_call(SYS_unlink, count_library.path);
-		return rc;
-	}
-	set_magic(count_library.header);
-	rc = count_name_take(true);
+	if (rc == 0)
+		rc = count_thread_forked(sp);
+	rc = finish_file(rc, true);
 	if (rc == 0)
 		raw_call(SYS_munmap, parent, COUNT_HEADER_BYTES);
 	return rc;

@@ -75,8 +75,7 @@ struct state *count_slot_state(const struct slot *slot)
 
 static uint8_t *reserve_at(uint64_t hint)
 {
-	return count_mmap((void *)hint, count_library.copy_bytes, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	return raw_memory((void *)hint, count_library.copy_bytes, PROT_NONE, MAP_NORESERVE);
 }
 
 /* Address space for a copy; above the program itself, where the system call that sets gs base takes
@@ -105,8 +104,7 @@ static uint8_t *reserve_copy(void)
 	if (!copy)
 		return NULL;
 	s = copy_state(copy);
-	if (!count_mmap(s, sizeof(*s), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)) {
+	if (!raw_memory(s, sizeof(*s), PROT_READ | PROT_WRITE, MAP_FIXED)) {
 		raw_call(SYS_munmap, copy, count_library.copy_bytes);
 		return NULL;
 	}
@@ -117,17 +115,10 @@ static uint8_t *reserve_copy(void)
 static bool map_counters(uint8_t *copy, uint32_t number)
 {
 	uint64_t bytes = count_library.counters_bytes, offset;
-	bool is_mapped;
-	int fd;
 
-	if (!bytes)
-		return true;
-	if (!count_file_extend(bytes, &offset, &fd))
-		return false;
-	is_mapped = count_file_map(copy_counters(copy), bytes, fd, offset);
-	raw_close(fd);
-	return is_mapped && count_file_add_area(COUNT_AREA_COUNTERS, number, offset, bytes,
-				    count_library.counters);
+	return !bytes || (count_file_extend(copy_counters(copy), bytes, &offset) &&
+				 count_file_add_area(COUNT_AREA_COUNTERS, number, offset, bytes,
+					 count_library.counters));
 }
 
 /* The state of a thread that begins, on a copy that may have been another's. */
@@ -182,7 +173,7 @@ static bool open_slot(struct slot *slot, uint64_t sp)
 /* Gone, whatever thread group it was in: children by vfork share memory with us. */
 static bool has_ended(uint32_t tid)
 {
-	return raw_call(SYS_tkill, tid, 0) == -RAW_ESRCH;
+	return raw_call(SYS_tkill, tid, 0) == -ESRCH;
 }
 
 static struct slot *find_ended(void)
@@ -214,20 +205,11 @@ static uint8_t *make_lost_copy(void)
 	const struct count_area *counters = count_file_find_area(COUNT_AREA_COUNTERS, 0);
 	uint8_t *copy = reserve_copy();
 	struct state *s;
-	bool is_mapped;
-	int fd;
 
 	if (!copy)
 		return NULL;
-	if (counters) {
-		if (!count_file_open(&fd))
-			return NULL;
-		is_mapped =
-			count_file_map(copy_counters(copy), counters->bytes, fd, counters->offset);
-		raw_close(fd);
-		if (!is_mapped)
-			return NULL;
-	}
+	if (counters && !count_file_map(copy_counters(copy), counters->bytes, counters->offset))
+		return NULL;
 	s = copy_state(copy);
 	s->self = s;
 	s->size = s->busy = UINT64_MAX;
@@ -297,9 +279,9 @@ long count_thread_first(uint64_t sp)
 
 	count_library.n_slots = 1;
 	if (!open_slot(slot, sp))
-		return -RAW_ENOSPC;
+		return -ENOSPC;
 	take_early_counts(slot);
-	return count_gs_set(copy_distance(slot->copy)) ? 0 : -RAW_ENOSYS;
+	return count_gs_set(copy_distance(slot->copy)) ? 0 : -ENOSYS;
 }
 
 /* --- a child of fork ----------------------------------------------------------------------- */
@@ -371,14 +353,14 @@ long count_thread_forked(uint64_t sp)
 	l->n_slots = 1;
 	slot->copy = old.copy;
 	if (slot->copy && !map_counters(slot->copy, 0))
-		return -RAW_ENOSPC;
+		return -ENOSPC;
 	if (!open_slot(slot, sp))
-		return -RAW_ENOSPC;
+		return -ENOSPC;
 	s = count_slot_state(slot);
 	reopen(s, &old);
 	if (old.nodes)
 		raw_call(SYS_munmap, (uint8_t *)old.nodes - COUNT_PAGE, old.nodes_bytes);
 	if (old.hash)
 		raw_call(SYS_munmap, old.hash, old.hash_bytes);
-	return count_gs_set(copy_distance(slot->copy)) ? 0 : -RAW_ENOSYS;
+	return count_gs_set(copy_distance(slot->copy)) ? 0 : -ENOSYS;
 }

@@ -143,11 +143,7 @@ function \name
 	save rsi
 	.set more, more + 8
 	.endif
-	save rdi
-	save r8
-	save r9
-	save r10
-	save r11
+	save_all rdi, r8, r9, r10, r11
 	pushfq
 	.cfi_adjust_cfa_offset 8
 	mov S(SELF), %rdi
@@ -157,11 +153,7 @@ function \name
 	call_aligned count_event
 	popfq
 	.cfi_adjust_cfa_offset -8
-	restore r11
-	restore r10
-	restore r9
-	restore r8
-	restore rdi
+	restore_all r11, r10, r9, r8, rdi
 	.ifeq \rsi
 	restore rsi
 	.endif

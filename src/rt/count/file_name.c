@@ -28,37 +28,6 @@
 #define NOT_OURS     2 /* by something that is no count file */
 #define OLD_NOT_OURS 3 /* so is the name with .old */
 
-struct text {
-	char *at;
-	size_t n, max;
-};
-
-static void add_char(struct text *t, char c)
-{
-	if (t->n + 1 < t->max)
-		t->at[t->n++] = c;
-	t->at[t->n] = 0;
-}
-
-static void add(struct text *t, const char *s)
-{
-	while (*s)
-		add_char(t, *s++);
-}
-
-static void add_number(struct text *t, uint64_t v)
-{
-	char digits[20];
-	int n = 0;
-
-	do {
-		digits[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	while (n)
-		add_char(t, digits[--n]);
-}
-
 static const char *base_name(const char *path)
 {
 	const char *name = path;
@@ -84,13 +53,13 @@ void count_name_set(const char *wanted, const char *exe)
 	if (n > 0 && t.at[0] == '/') {
 		t.n = (size_t)n - 1;
 		if (t.n > 1)
-			add_char(&t, '/');
+			text_add_char(&t, '/');
 	}
 	count_library.wanted_from = t.n;
-	add(&t, wanted ? wanted : base_name(exe));
+	text_add(&t, wanted ? wanted : base_name(exe));
 	if (!wanted) {
 		count_library.wanted_from = t.n; /* a program may be called %p */
-		add(&t, ".weir");
+		text_add(&t, ".weir");
 	}
 }
 
@@ -110,7 +79,7 @@ static void follow_links(struct text *t)
 		else
 			while (t->n && t->at[t->n - 1] != '/')
 				t->n--;
-		add(t, target);
+		text_add(t, target);
 	}
 }
 
@@ -125,11 +94,11 @@ static void expand(struct text *t, uint32_t own)
 		bool is_escape = i >= count_library.wanted_from && w[i] == '%';
 
 		if (is_escape && w[i + 1] == 'p') {
-			add_number(t, count_library.pid);
+			text_add_number(t, count_library.pid);
 			has_pid = true;
 			i++;
 		} else {
-			add_char(t, w[i]);
+			text_add_char(t, w[i]);
 			i += is_escape && w[i + 1] == '%';
 		}
 	}
@@ -139,30 +108,30 @@ static void expand(struct text *t, uint32_t own)
 	if (text_ends_with(t->at, t->n, ".weir"))
 		t->n -= 5;
 	if (!has_pid) {
-		add_char(t, '.');
-		add_number(t, count_library.pid);
+		text_add_char(t, '.');
+		text_add_number(t, count_library.pid);
 	}
 	if (own > 1) {
-		add_char(t, '.');
-		add_number(t, own - 1);
+		text_add_char(t, '.');
+		text_add_number(t, own - 1);
 	}
-	add(t, ".weir");
+	text_add(t, ".weir");
 }
 
 long count_name_create(void)
 {
-	long rc = -RAW_EEXIST;
+	long rc = -EEXIST;
 
 	/* One may be left by a process that was killed, or be another's of the same number. */
-	for (uint32_t i = 0; i < TRIES && rc == -RAW_EEXIST; i++) {
+	for (uint32_t i = 0; i < TRIES && rc == -EEXIST; i++) {
 		struct text t = {count_library.path, 0, sizeof(count_library.path)};
 
 		expand(&t, 0);
-		add(&t, ".tmp.");
-		add_number(&t, count_library.pid);
+		text_add(&t, ".tmp.");
+		text_add_number(&t, count_library.pid);
 		if (i) {
-			add_char(&t, '.');
-			add_number(&t, i);
+			text_add_char(&t, '.');
+			text_add_number(&t, i);
 		}
 		rc = count_file_create();
 	}
@@ -178,9 +147,9 @@ static bool maps_have(uint32_t pid, const char *path, uint64_t inode)
 	struct proc_text r;
 	bool has = false;
 
-	add(&t, "/proc/");
-	add_number(&t, pid);
-	add(&t, "/maps");
+	text_add(&t, "/proc/");
+	text_add_number(&t, pid);
+	text_add(&t, "/maps");
 	if (!proc_text_open(&r, maps))
 		return true; /* not to be known: the other one's, to be safe */
 	while (!has && maps_next(&r, &line))
@@ -232,7 +201,7 @@ static bool is_in_use(const char *path, uint64_t inode, const struct beginning *
 		return false;
 	if (is_locked(path))
 		return true;
-	if (b->pid == count_library.pid || raw_call(SYS_kill, b->pid, 0) == -RAW_ESRCH)
+	if (b->pid == count_library.pid || raw_call(SYS_kill, b->pid, 0) == -ESRCH)
 		return false;
 	return maps_have(b->pid, path, inode);
 }
@@ -245,10 +214,10 @@ static long look(const char *path, struct stat *st, struct beginning *b)
 	if (rc < 0)
 		return rc;
 	if (S_ISDIR(st->st_mode))
-		return -RAW_EISDIR;
+		return -EISDIR;
 	if (S_ISREG(st->st_mode))
 		return read_beginning(path, b) ? 0 : NOT_OURS;
-	return S_ISLNK(st->st_mode) ? NOT_OURS : -RAW_EEXIST;
+	return S_ISLNK(st->st_mode) ? NOT_OURS : -EEXIST;
 }
 
 static long move_new(const char *from, const char *to)
@@ -256,12 +225,12 @@ static long move_new(const char *from, const char *to)
 	long rc = raw_call(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
 	struct stat st;
 
-	if (rc != -RAW_EINVAL && rc != -RAW_ENOSYS)
+	if (rc != -EINVAL && rc != -ENOSYS)
 		return rc;
 	rc = raw_call(SYS_link, from, to);
 	if (rc == 0)
 		raw_call(SYS_unlink, from);
-	else if (rc != -RAW_EEXIST && raw_call(SYS_lstat, to, &st) == -RAW_ENOENT)
+	else if (rc != -EEXIST && raw_call(SYS_lstat, to, &st) == -ENOENT)
 		rc = raw_call(SYS_rename, from, to);
 	return rc;
 }
@@ -275,17 +244,17 @@ static long move_old(const char *path, const struct stat *st)
 	struct beginning b;
 	long rc;
 
-	add(&t, path);
-	add(&t, ".old");
+	text_add(&t, path);
+	text_add(&t, ".old");
 	rc = look(old, &now, &b);
-	if (rc && rc != -RAW_ENOENT)
+	if (rc && rc != -ENOENT)
 		return OLD_NOT_OURS;
 	/* Onto a name that is taken, ext4 would first write the whole file out. */
 	if (rc == 0)
 		raw_call(SYS_unlink, old);
 	rc = move_new(path, old);
 	if (rc < 0)
-		return rc == -RAW_ENOENT ? 0 : rc;
+		return rc == -ENOENT ? 0 : rc;
 	if (raw_call(SYS_lstat, old, &now) == 0 && now.st_ino != st->st_ino)
 		move_new(old, path);
 	return 0;
@@ -298,7 +267,7 @@ static long clear(const char *path)
 	struct beginning b;
 	long rc = look(path, &st, &b);
 
-	if (rc == -RAW_ENOENT)
+	if (rc == -ENOENT)
 		return 0;
 	if (rc)
 		return rc;
@@ -315,7 +284,7 @@ long count_name_look(void)
 
 	expand(&t, 0);
 	rc = look(path, &st, &b);
-	return rc == -RAW_EISDIR || rc == -RAW_EEXIST ? rc : 0;
+	return rc == -EISDIR || rc == -EEXIST ? rc : 0;
 }
 
 /* A pipe that nobody reads: the signal, which is blocked here, is taken back. */
@@ -325,7 +294,7 @@ static void write_unharmed(const struct text *line)
 	struct timespec now = {0};
 
 	raw_call(SYS_rt_sigpending, &before, sizeof(before));
-	if (raw_call(SYS_write, 2, line->at, line->n) == -RAW_EPIPE && !(before & pipe))
+	if (raw_call(SYS_write, 2, line->at, line->n) == -EPIPE && !(before & pipe))
 		raw_call(SYS_rt_sigtimedwait, &pipe, 0, &now, sizeof(pipe));
 }
 
@@ -342,13 +311,16 @@ static void say(const struct text *line)
 		write_unharmed(line);
 }
 
-static void add_wanted(struct text *line)
+/* "weir: FILE": the one that was asked for, or that there is. */
+static void begin_line(struct text *line, bool is_wanted)
 {
 	char path[COUNT_PATH_BYTES];
 	struct text t = {path, 0, sizeof(path)};
 
-	expand(&t, 0);
-	add(line, path);
+	if (is_wanted)
+		expand(&t, 0);
+	text_add(line, "weir: ");
+	text_add(line, is_wanted ? path : count_library.path);
 }
 
 static void tell_besides(long why)
@@ -356,13 +328,12 @@ static void tell_besides(long why)
 	char line[2 * COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	add(&t, "weir: ");
-	add_wanted(&t);
+	begin_line(&t, true);
 	if (why == OLD_NOT_OURS)
-		add(&t, ".old");
-	add(&t, ": not a count file, and left as it is; counts go to ");
-	add(&t, count_library.path);
-	add_char(&t, '\n');
+		text_add(&t, ".old");
+	text_add(&t, ": not a count file, and left as it is; counts go to ");
+	text_add(&t, count_library.path);
+	text_add_char(&t, '\n');
 	say(&t);
 }
 
@@ -370,9 +341,9 @@ long count_name_take(bool is_child)
 {
 	char path[COUNT_PATH_BYTES];
 	uint32_t own = is_child;
-	long rc = -RAW_EEXIST, why = 0;
+	long rc = -EEXIST, why = 0;
 
-	for (int i = 0; i < TRIES && rc == -RAW_EEXIST; i++) {
+	for (int i = 0; i < TRIES && rc == -EEXIST; i++) {
 		struct text t = {path, 0, sizeof(path)};
 
 		expand(&t, own);
@@ -382,7 +353,7 @@ long count_name_take(bool is_child)
 		} else if (rc > 0) {
 			why = rc > why ? rc : why;
 			own++;
-			rc = -RAW_EEXIST;
+			rc = -EEXIST;
 		}
 	}
 	if (rc < 0) {
@@ -395,34 +366,35 @@ long count_name_take(bool is_child)
 	return 0;
 }
 
+/* Texts in the rows themselves: nothing has to be relocated. */
+static const struct {
+	int error;
+	char text[40];
+} reasons[] = {
+	{EACCES, "permission denied"},
+	{EPERM, "permission denied"},
+	{ENOENT, "no such directory"},
+	{ENOTDIR, "not a directory"},
+	{EISDIR, "there is a directory of that name"},
+	{EEXIST, "what has that name is no count file"},
+	{EROFS, "read-only file system"},
+	{ENOSPC, "no space left"},
+	{EDQUOT, "no space left"},
+	{EFBIG, "larger than the limit (ulimit -f)"},
+	{EMFILE, "too many open files"},
+	{ENAMETOOLONG, "the name is too long"},
+	{ENOSYS, "the gs register cannot be set here"},
+};
+
 static void add_reason(struct text *t, long error)
 {
-	if (error == -RAW_EACCES || error == -RAW_EPERM)
-		add(t, "permission denied");
-	else if (error == -RAW_ENOENT)
-		add(t, "no such directory");
-	else if (error == -RAW_ENOTDIR)
-		add(t, "not a directory");
-	else if (error == -RAW_EISDIR)
-		add(t, "there is a directory of that name");
-	else if (error == -RAW_EEXIST)
-		add(t, "what has that name is no count file");
-	else if (error == -RAW_EROFS)
-		add(t, "read-only file system");
-	else if (error == -RAW_ENOSPC || error == -RAW_EDQUOT)
-		add(t, "no space left");
-	else if (error == -RAW_EFBIG)
-		add(t, "larger than the limit (ulimit -f)");
-	else if (error == -RAW_EMFILE)
-		add(t, "too many open files");
-	else if (error == -RAW_ENAMETOOLONG)
-		add(t, "the name is too long");
-	else if (error == -RAW_ENOSYS)
-		add(t, "the gs register cannot be set here");
-	else {
-		add(t, "error ");
-		add_number(t, (uint64_t)-error);
-	}
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].error == -error) {
+			text_add(t, reasons[i].text);
+			return;
+		}
+	text_add(t, "error ");
+	text_add_number(t, (uint64_t)-error);
 }
 
 void count_name_complain_growth(long error)
@@ -430,14 +402,13 @@ void count_name_complain_growth(long error)
 	char line[COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	add(&t, "weir: ");
-	add(&t, count_library.path);
-	add(&t, ": cannot grow: ");
-	if (error == -RAW_ENOENT)
-		add(&t, "it is not there any more");
+	begin_line(&t, false);
+	text_add(&t, ": cannot grow: ");
+	if (error == -ENOENT)
+		text_add(&t, "it is not there any more");
 	else
 		add_reason(&t, error);
-	add(&t, "; counts are not complete\n");
+	text_add(&t, "; counts are not complete\n");
 	say(&t);
 }
 
@@ -446,10 +417,9 @@ void count_name_complain(long error)
 	char line[COUNT_PATH_BYTES + 128];
 	struct text t = {line, 0, sizeof(line)};
 
-	add(&t, "weir: ");
-	add_wanted(&t);
-	add(&t, ": cannot be created: ");
+	begin_line(&t, true);
+	text_add(&t, ": cannot be created: ");
 	add_reason(&t, error);
-	add(&t, "; nothing is recorded\n");
+	text_add(&t, "; nothing is recorded\n");
 	say(&t);
 }

@@ -190,8 +190,6 @@ void weir_count_enter(void);
 void count_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key);
 
 /* count_nodes.c */
-struct count_node *count_node_find(
-	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site);
 /* Makes it, when it is new; none where there is no room. */
 struct count_node *count_node_enter(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site);
@@ -222,9 +220,9 @@ struct state *count_gs_state(void);
 /* count_file.c. All under the lock. */
 #define COUNT_HEADER_BYTES PAGE_UP(sizeof(struct count_header))
 long count_file_create(void); /* at library.path; 0 or a negative errno */
-bool count_file_open(int *fd);
-bool count_file_extend(uint64_t bytes, uint64_t *offset, int *fd);
-bool count_file_map(void *at, uint64_t bytes, int fd, uint64_t offset);
+/* More of it, mapped in place of what is at `at`. */
+bool count_file_extend(void *at, uint64_t bytes, uint64_t *offset);
+bool count_file_map(void *at, uint64_t bytes, uint64_t offset); /* what it has already */
 bool count_file_add_area(
 	enum count_area_kind kind, uint32_t slot, uint64_t offset, uint64_t bytes, uint64_t first);
 const struct count_area *count_file_find_area(enum count_area_kind kind, uint32_t slot);
@@ -255,7 +253,6 @@ void count_image_read(struct image *image, const char *execfn);
  * is not done (false) when the lock is not to be had. */
 bool count_apart(void (*f)(void *), void *arg);
 void count_forked(uint64_t sp); /* in a child, or a thread without a state. Under the lock */
-void *count_mmap(void *at, uint64_t bytes, int prot, int flags);
 
 /* confined.c */
 enum gate { GATE_PRCTL, GATE_SYSCALL, GATE_LOAD };

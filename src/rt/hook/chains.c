@@ -59,8 +59,7 @@ static struct hook_block *block_new(struct chain *c)
 		__atomic_fetch_sub(&n_blocks, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	if (raw_failed(raw_mmap(block, HOOK_BLOCK_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1)))
+	if (!raw_memory(block, HOOK_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE))
 		return NULL;
 	write_slots(block);
 	header->stub = leave_stub();
@@ -195,7 +194,7 @@ static bool is_sure(const struct chain *c)
 /* The kernel reads the set before it looks at what to do with it, and we ask for nothing. */
 static bool is_readable(uintptr_t at)
 {
-	return raw_call(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, 0, 8) != -RAW_EFAULT;
+	return raw_call(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, 0, 8) != -EFAULT;
 }
 
 /* Seen from a call at `now`: one that is further up may be in the midst of returning, interrupted by

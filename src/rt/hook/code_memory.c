@@ -15,8 +15,6 @@
 #include <linux/membarrier.h>
 #include <sys/mman.h>
 
-#include "../base/proc_text.h"
-
 #define CACHE_LINE  64u
 #define N_STRETCHES 65536
 #define GAP_BYTES   0x10000u /* less than this between two stretches is opened, too */

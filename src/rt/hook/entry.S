@@ -61,88 +61,126 @@ end \name
 	/* The dynamic loader says that its list of modules has changed. */
 	slow weir_debug_stub, modules_changed
 
+/*
+ * Where the C functions that keep all registers have their arguments (KEEPS_REGISTERS in hook.h), and
+ * what the stub of an entry keeps itself: in bytes with the flags, in order, and the other way round.
+ */
 #ifdef __x86_64__
-/* Called by a trampoline: (%rsp) behind its call, 8(%rsp) the function's return address. */
+#define ARG0	    rdi
+#define ARG1	    rsi
+#define ARG2	    rdx
+#define KEPT	    rdi, rsi, rax
+#define KEPT_BACK   rax, rsi, rdi
+#define KEPT_BYTES  32
+#else
+#define ARG0	    eax
+#define ARG1	    edx
+#define ARG2	    ecx
+#define KEPT	    edx, eax
+#define KEPT_BACK   eax, edx
+#define KEPT_BYTES  12
+#endif
+#define REGS_BYTES  144 /* struct hook_regs: 64-bit fields, in DWARF's order */
+
+	/* The fields from byte `at` on, which are on the stack. */
+	.macro put_all at, regs:vararg
+	.set place, \at
+	.irp reg, \regs
+	mov %\reg, place(%RSP)
+#ifndef __x86_64__
+	movl $0, place + 4(%RSP)
+#endif
+	.set place, place + 8
+	.endr
+	.endm
+	.macro get_all at, regs:vararg
+	.set place, \at
+	.irp reg, \regs
+	mov place(%RSP), %\reg
+	.set place, place + 8
+	.endr
+	.endm
+
+/* Called by a trampoline: behind what is kept the address behind its call, then the function's return
+ * address. */
 	.macro enter_stub name, handler
 function \name
 	skip_trampoline
-	save rdi
-	save rsi
-	save rax
+	save_all KEPT
 	save_flags
-	mov 32(%rsp), %rdi
-	lea 40(%rsp), %rsi
+	mov KEPT_BYTES(%RSP), %ARG0
+	lea KEPT_BYTES + WORD(%RSP), %ARG1
 	call \handler
 	restore_flags
-	restore rax
-	restore rsi
-	restore rdi
+	restore_all KEPT_BACK
 	ret
 end \name
 	.endm
 
 /* Called by a slot: (%rsp) in the slot, in the word that held the return address. The jump goes
  * through that word, which now lies in the red zone: no register is left to jump through, and a ret
- * would be predicted to go to the slot. */
+ * would be predicted to go to the slot. There is no red zone in 32-bit programs: the last word is popped
+ * by a ret. */
 	.macro leave_stub name, handler
 function \name
-	save rdi
-	save rax
+#ifdef __x86_64__
+	save_all rdi, rax
 	save_flags
 	lea 24(%rsp), %rdi
 	call \handler
 	restore_flags
-	restore rax
-	restore rdi
+	restore_all rax, rdi
 	lea 8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
 	jmp *-8(%rsp)
+#else
+	save eax
+	save_flags
+	lea 8(%esp), %eax
+	call \handler
+	restore_flags
+	restore eax
+	ret
+#endif
 end \name
 	.endm
 
-/* Entry with all registers for C to read: struct hook_regs, in DWARF's order, on the stack. */
+/* Entry with all registers for C to read. */
 	.macro with_registers name, handler
 function \name
 	skip_trampoline
-	save rax
+	save RAX
 	save_flags
-	mov 8(%rsp), %rax
-	lea -144(%rsp), %rsp
-	.cfi_adjust_cfa_offset 144
-	mov %rax, 0(%rsp)
-	mov %rdx, 8(%rsp)
-	mov %rcx, 16(%rsp)
-	mov %rbx, 24(%rsp)
-	mov %rsi, 32(%rsp)
-	mov %rdi, 40(%rsp)
-	mov %rbp, 48(%rsp)
-	lea 168(%rsp), %rax
-	mov %rax, 56(%rsp)
-	mov %r8, 64(%rsp)
-	mov %r9, 72(%rsp)
-	mov %r10, 80(%rsp)
-	mov %r11, 88(%rsp)
-	mov %r12, 96(%rsp)
-	mov %r13, 104(%rsp)
-	mov %r14, 112(%rsp)
-	mov %r15, 120(%rsp)
+	mov WORD(%RSP), %RAX
+	lea -REGS_BYTES(%RSP), %RSP
+	.cfi_adjust_cfa_offset REGS_BYTES
+#ifdef __x86_64__
+	put_all 0, rax, rdx, rcx, rbx, rsi, rdi, rbp
+	lea REGS_BYTES + 3 * WORD(%rsp), %rax
+	put_all 56, rax, r8, r9, r10, r11, r12, r13, r14, r15
 	movq $0, 128(%rsp)
-	mov 160(%rsp), %rdi
-	lea 168(%rsp), %rsi
-	mov %rsp, %rdx
+#else
+	put_all 0, eax, ecx, edx, ebx
+	lea REGS_BYTES + 3 * WORD(%esp), %eax
+	put_all 32, eax, ebp, esi, edi
+	movl $0, 64(%esp)
+	movl $0, 68(%esp)
+#endif
+	mov REGS_BYTES + 2 * WORD(%RSP), %ARG0
+	lea REGS_BYTES + 3 * WORD(%RSP), %ARG1
+	mov %RSP, %ARG2
 	call_aligned \handler
-	mov 8(%rsp), %rdx
-	mov 16(%rsp), %rcx
-	mov 32(%rsp), %rsi
-	mov 40(%rsp), %rdi
-	mov 64(%rsp), %r8
-	mov 72(%rsp), %r9
-	mov 80(%rsp), %r10
-	mov 88(%rsp), %r11
-	lea 144(%rsp), %rsp
-	.cfi_adjust_cfa_offset -144
+#ifdef __x86_64__
+	get_all 8, rdx, rcx
+	get_all 32, rsi, rdi
+	get_all 64, r8, r9, r10, r11
+#else
+	get_all 8, ecx, edx
+#endif
+	lea REGS_BYTES(%RSP), %RSP
+	.cfi_adjust_cfa_offset -REGS_BYTES
 	restore_flags
-	restore rax
+	restore RAX
 	ret
 end \name
 	.endm
@@ -153,81 +191,10 @@ end \name
 	.p2align 4
 	nop
 weir_sigreturn:
+#ifdef __x86_64__
 	mov $15, %rax
 	syscall
 #else
-	.macro enter_stub name, handler
-function \name
-	skip_trampoline
-	save edx
-	save eax
-	save_flags
-	mov 12(%esp), %eax
-	lea 16(%esp), %edx
-	call \handler
-	restore_flags
-	restore eax
-	restore edx
-	ret
-end \name
-	.endm
-
-/* There is no red zone in 32-bit programs: the last word is popped by a ret. */
-	.macro leave_stub name, handler
-function \name
-	save eax
-	save_flags
-	lea 8(%esp), %eax
-	call \handler
-	restore_flags
-	restore eax
-	ret
-end \name
-	.endm
-
-	/* struct hook_regs: 64-bit fields, eax ecx edx ebx esp ebp esi edi eip. */
-	.macro put reg, at
-	mov %\reg, \at(%esp)
-	movl $0, \at + 4(%esp)
-	.endm
-	.macro with_registers name, handler
-function \name
-	skip_trampoline
-	save eax
-	save_flags
-	mov 4(%esp), %eax
-	lea -144(%esp), %esp
-	.cfi_adjust_cfa_offset 144
-	put eax, 0
-	put ecx, 8
-	put edx, 16
-	put ebx, 24
-	lea 156(%esp), %eax
-	put eax, 32
-	put ebp, 40
-	put esi, 48
-	put edi, 56
-	movl $0, 64(%esp)
-	movl $0, 68(%esp)
-	mov 152(%esp), %eax
-	lea 156(%esp), %edx
-	mov %esp, %ecx
-	call_aligned \handler
-	mov 8(%esp), %ecx
-	mov 16(%esp), %edx
-	lea 144(%esp), %esp
-	.cfi_adjust_cfa_offset -144
-	restore_flags
-	restore eax
-	ret
-end \name
-	.endm
-
-	.globl weir_sigreturn
-	.hidden weir_sigreturn
-	.p2align 4
-	nop
-weir_sigreturn:
 	mov $173, %eax
 	int $0x80
 /* From a handler without SA_SIGINFO, whose frame is of the old kind. */

@@ -79,7 +79,7 @@ static int connect_to(const char *path, size_t n, int flags)
 		address.sun_path[0] = 0; /* an abstract name: no file, its length counts */
 	do
 		rc = socket_call(SYS_CONNECT, (const long[]){fd, (long)&address, (long)bytes});
-	while (rc == -RAW_EINTR);
+	while (rc == -EINTR);
 	if (rc >= 0)
 		return (int)fd;
 	raw_close((int)fd);
@@ -93,10 +93,10 @@ static int connect_recorder(int flags)
 	int fd;
 
 	if (!place_parse(&p, weir_place))
-		return -RAW_EINVAL;
+		return -EINVAL;
 	fd = connect_to(p.name, p.n_name, flags);
 	/* Refused: nobody has that name. */
-	if (fd == -RAW_ECONNREFUSED && p.n_path) {
+	if (fd == -ECONNREFUSED && p.n_path) {
 		int other = connect_to(p.path, p.n_path, flags);
 
 		fd = other < 0 ? fd : other;
@@ -110,44 +110,35 @@ bool exchange_recorder_lives(void)
 	int fd = connect_recorder(SOCK_NONBLOCK);
 
 	if (fd < 0)
-		return fd == -RAW_EAGAIN;
+		return fd == -EAGAIN;
 	raw_close(fd);
+	return true;
+}
+
+static bool move_all(int fd, uintptr_t at, size_t n, bool is_out)
+{
+	while (n) {
+		const long args[] = {fd, (long)at, (long)n, MSG_NOSIGNAL};
+		long done = is_out ? socket_call(SYS_SENDTO, args) : raw_call(SYS_read, fd, at, n);
+
+		if (done == -EINTR)
+			continue;
+		if (done <= 0)
+			return false;
+		at += (uintptr_t)done;
+		n -= (size_t)done;
+	}
 	return true;
 }
 
 static bool send_all(int fd, const void *bytes, size_t n)
 {
-	const uint8_t *p = bytes;
-
-	while (n) {
-		long sent =
-			socket_call(SYS_SENDTO, (const long[]){fd, (long)p, (long)n, MSG_NOSIGNAL});
-
-		if (sent == -RAW_EINTR)
-			continue;
-		if (sent <= 0)
-			return false;
-		p += sent;
-		n -= (size_t)sent;
-	}
-	return true;
+	return move_all(fd, (uintptr_t)bytes, n, true);
 }
 
 static bool read_all(int fd, void *to, size_t n)
 {
-	uint8_t *p = to;
-
-	while (n) {
-		long got = raw_call(SYS_read, fd, p, n);
-
-		if (got == -RAW_EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		p += got;
-		n -= (size_t)got;
-	}
-	return true;
+	return move_all(fd, (uintptr_t)to, n, false);
 }
 
 static bool pass_over(int fd, uint64_t n)
@@ -178,7 +169,7 @@ static bool read_reply(struct exchange *x)
 	do
 		got = socket_call(
 			SYS_RECVMSG, (const long[]){x->fd, (long)&message, MSG_CMSG_CLOEXEC});
-	while (got == -RAW_EINTR);
+	while (got == -EINTR);
 	if (got <= 0)
 		return false;
 	/* As many of them as the program may still open. */
@@ -206,22 +197,21 @@ static int ask(
 	if (!send_all(x->fd, hello, sizeof(*hello)) || !send_all(x->fd, modules, module_bytes) ||
 		!read_reply(x) || x->reply.plan_bytes > PLAN_BYTES_MAX) {
 		exchange_close(x);
-		return -RAW_EIO;
+		return -EIO;
 	}
 	if (!x->reply.plan_bytes)
 		return 0;
-	plans = raw_mmap(NULL, (size_t)x->reply.plan_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	if (raw_failed(plans)) {
+	plans = raw_memory(NULL, (size_t)x->reply.plan_bytes, PROT_READ | PROT_WRITE, 0);
+	if (!plans) {
 		if (hello->kind == HOOK_HELLO_START && pass_over(x->fd, x->reply.plan_bytes))
-			exchange_give_up(x, HOOK_HELLO_START, -RAW_ENOMEM);
+			exchange_give_up(x, HOOK_HELLO_START, -ENOMEM);
 		exchange_close(x);
-		return -RAW_ENOMEM;
+		return -ENOMEM;
 	}
 	if (!read_all(x->fd, plans, (size_t)x->reply.plan_bytes)) {
 		raw_call(SYS_munmap, plans, (size_t)x->reply.plan_bytes);
 		exchange_close(x);
-		return -RAW_EIO;
+		return -EIO;
 	}
 	x->plans = plans;
 	x->plan_bytes = x->reply.plan_bytes;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "../base/inside.h"
+#include "../base/proc_text.h"
 #include "hook_abi.h"
 #include "hook_tree.h"
 
@@ -236,17 +237,6 @@ struct chain *chain_find(struct thread *t, uintptr_t sp);
 struct chain *chain_own(uintptr_t sp, uint32_t tid);
 void chain_add_stack(uintptr_t start, uintptr_t bytes); /* a coroutine will run there */
 
-/* maps.c */
-struct maps_line; /* ../base/proc_text.h */
-/* The first thread's, and where the mapping below it ends. */
-bool maps_find_main_stack(struct maps_line *line, uintptr_t *below);
-/* A free stretch of `bytes` at most `reach` away from [start, end); 0 = none. */
-uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
-/* Calls `each` with every stretch in which one file is mapped, from its first page on. */
-bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), void *ctx);
-unsigned filters_count(void); /* system call filters of this thread; 0 = none, or not known */
-unsigned tasks_count(void);   /* threads of this process; 0 = not known */
-
 /* code_memory.c */
 /* Makes the pages of [low, high) writable and keeps in mind what they were. They stay writable for
  * as long as there is a patch in them. */
@@ -350,7 +340,7 @@ bool library_is_own(void);
 /* Of this process. */
 static inline bool thread_has_ended(uint32_t tid)
 {
-	return raw_call(SYS_tgkill, library.pid, tid, 0) == -RAW_ESRCH;
+	return raw_call(SYS_tgkill, library.pid, tid, 0) == -ESRCH;
 }
 
 static inline struct hook_block *block_of(const struct hook_entry *e)

@@ -147,6 +147,21 @@ static inline void hook_tree_add(uint64_t *to, uint64_t n)
 #endif
 }
 
+/* In 32-bit programs n is not negated first: one instruction of each entry. */
+static inline void hook_tree_subtract(uint64_t *from, uint64_t n)
+{
+#ifdef __x86_64__
+	hook_tree_add(from, -n);
+#else
+	uint32_t *half = (uint32_t *)(void *)from;
+
+	__asm__ volatile("subl %2, %0; sbbl %3, %1"
+			 : "+m"(half[0]), "+m"(half[1])
+			 : "ri"((uint32_t)n), "ri"((uint32_t)(n >> 32))
+			 : "cc");
+#endif
+}
+
 static inline void hook_tree_add32(uint32_t *to, uint32_t n)
 {
 	__asm__ volatile("addl %1, %0" : "+m"(*to) : "ri"(n) : "cc");
@@ -238,7 +253,7 @@ static inline bool hook_tree_is_folded(const struct hook_tree *t, uint32_t node)
 /* The node has been opened (n_open); the rest of an entry. */
 static inline void hook_tree_count_entry(struct hook_tree *t, struct hook_node *n, uint64_t now)
 {
-	hook_tree_add(&n->ticks, -(now + HOOK_TREE_BIAS));
+	hook_tree_subtract(&n->ticks, now + HOOK_TREE_BIAS);
 	hook_tree_add(&n->calls, 1);
 	hook_tree_set(&t->last_ticks, now);
 }

@@ -133,9 +133,9 @@ static int apply_plan(struct exchange *x, const struct module_seen *fresh)
 		exchange_results(x, NULL, 0);
 		return 0;
 	}
-	results = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	if (raw_failed(results))
-		return -RAW_ENOMEM;
+	results = raw_memory(NULL, bytes, PROT_READ | PROT_WRITE, 0);
+	if (!results)
+		return -ENOMEM;
 	patch_apply(x->plans, x->reply.n_plans, fresh, results);
 	exchange_results(x, results, x->reply.n_plans);
 	raw_call(SYS_munmap, results, bytes);
@@ -145,8 +145,7 @@ static int apply_plan(struct exchange *x, const struct module_seen *fresh)
 static int say_modules(enum hook_hello_kind kind)
 {
 	size_t scratch_bytes = MESSAGE_BYTES + MODULES_MAX * sizeof(struct module_seen);
-	uint8_t *message = raw_mmap(
-		NULL, scratch_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	uint8_t *message = raw_memory(NULL, scratch_bytes, PROT_READ | PROT_WRITE, 0);
 	struct module_seen *fresh = (struct module_seen *)(message + MESSAGE_BYTES);
 	size_t n_bytes = 0;
 	struct exchange x;
@@ -154,11 +153,11 @@ static int say_modules(enum hook_hello_kind kind)
 	uint32_t n;
 	int rc;
 
-	if (raw_failed(message)) {
+	if (!message) {
 		/* A program that never says hello is known by its exec. */
 		if (kind != HOOK_HELLO_START)
-			exchange_give_up(NULL, kind, -RAW_ENOMEM);
-		return -RAW_ENOMEM;
+			exchange_give_up(NULL, kind, -ENOMEM);
+		return -ENOMEM;
 	}
 	n = add_modules(message, &n_bytes, fresh, MODULES_MAX - n_seen);
 	if (!n && kind == HOOK_HELLO_MODULES) {

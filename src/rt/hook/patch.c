@@ -86,10 +86,10 @@ static uint32_t index_of(uintptr_t site)
 static bool tables_open(unsigned bits)
 {
 	size_t patch_bytes = sizeof(struct patch) << bits, index_bytes = sizeof(uint32_t) << (bits + 1);
-	uint8_t *p = raw_mmap(NULL, patch_bytes + index_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	uint8_t *p = raw_memory(
+		NULL, patch_bytes + index_bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
 
-	if (raw_failed(p))
+	if (!p)
 		return false;
 	patches_bits = bits;
 	index_table = (uint32_t *)(p + patch_bytes);
@@ -142,15 +142,12 @@ static bool near_open(struct near_memory *m, uintptr_t start, uintptr_t end, uin
 		[STUB_NOTE] = weir_note_stub,
 	};
 	uintptr_t at;
-	void *p;
 
 	bytes = PAGE_UP(bytes + N_STUBS * sizeof(uintptr_t));
 	at = maps_find_gap(start, end, bytes, REACH);
 	if (!at)
 		return false;
-	p = raw_mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
-	if (raw_failed(p) || (uintptr_t)p != at)
+	if (raw_memory((void *)at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE) != (void *)at)
 		return false;
 	m->start = m->pointers = at;
 	for (unsigned i = 0; i < N_STUBS; i++)

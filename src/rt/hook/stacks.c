@@ -50,15 +50,11 @@ static uintptr_t thread_pointer(void)
 
 static bool find_bounds(uintptr_t sp, struct stack_bounds *b)
 {
-	uintptr_t block = thread_pointer(), below;
+	uintptr_t block = thread_pointer();
 	struct maps_line line = {0};
 
-	if (maps_find(block, &line) && stack_find_by_control_block(block, sp, &line, b))
-		return true;
-	if (!maps_find_main_stack(&line, &below))
-		return false;
-	stack_bounds_of_main(&line, below, b);
-	return true;
+	return (maps_find(block, &line) && stack_find_by_control_block(block, sp, &line, b)) ||
+	       stack_find_main(b);
 }
 
 static void set_bounds(struct chain *c, const struct stack_bounds *b)

@@ -4,9 +4,6 @@
 
 #include "hook.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
 #define ARCH_SHSTK_STATUS 0x5005
 #define AREA_DISTANCE	  0x100000000u /* more than twice what a jump reaches */
 
@@ -55,24 +52,24 @@ int library_open_area(const struct exchange *x)
 	size_t n_bytes;
 
 	if (x->area_fd < 0)
-		return -RAW_EMFILE; /* the kernel drops descriptors that the program may not have */
+		return -EMFILE; /* the kernel drops descriptors that the program may not have */
 	if (bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
-		return -RAW_EINVAL;
+		return -EINVAL;
 	control = raw_mmap(area_place(bytes), (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		x->area_fd);
 	if (raw_failed(control))
-		return -RAW_ENOMEM;
+		return -ENOMEM;
 	if (control->magic != HOOK_ABI_MAGIC || control->version != HOOK_ABI_VERSION) {
 		raw_call(SYS_munmap, control, (size_t)bytes);
-		return -RAW_EINVAL;
+		return -EINVAL;
 	}
 	raw_call(SYS_madvise, control, (size_t)bytes, MADV_DONTFORK);
 	n_bytes = PAGE_UP((control->n_threads + 1) * sizeof(*threads));
 	/* Those of the area before stay: a thread of theirs may still look at its own. */
-	threads = raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	if (raw_failed(threads) || raw_call(SYS_madvise, threads, n_bytes, MADV_WIPEONFORK) < 0) {
+	threads = raw_memory(NULL, n_bytes, PROT_READ | PROT_WRITE, 0);
+	if (!threads || raw_call(SYS_madvise, threads, n_bytes, MADV_WIPEONFORK) < 0) {
 		raw_call(SYS_munmap, control, (size_t)bytes);
-		return -RAW_ENOMEM;
+		return -ENOMEM;
 	}
 	open_family(x->family_fd);
 	library.threads = threads;
@@ -133,15 +130,10 @@ static void child_begins(void)
 
 	if (!library.control || !library_is_copy() || !chains_have_interrupted())
 		return;
-	if (raw_mmap(area, (size_t)library.area_bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-		    -1) == area)
+	if (raw_memory(area, (size_t)library.area_bytes, PROT_READ | PROT_WRITE,
+		    MAP_NORESERVE | MAP_FIXED_NOREPLACE) == area)
 		chains_empty_trees(library.ring_bytes);
 }
-
-/* glibc's: what it calls in a child before fork returns there. */
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-	void *owner) __attribute__((weak));
 
 /* The library stays from here on, so the function does. */
 static void watch_forks(void)
@@ -157,9 +149,9 @@ static int begin(const char *place, bool is_attached)
 	int rc;
 
 	if (library.control && !library.is_off)
-		return -RAW_EBUSY; /* another recording */
+		return -EBUSY; /* another recording */
 	if (is_attached && !take_rest_out())
-		return -RAW_EAGAIN;
+		return -EAGAIN;
 	text_copy(weir_place, sizeof(weir_place), place);
 	library.is_off = false;
 	library.is_attached = is_attached;
@@ -205,9 +197,9 @@ void library_stop(void)
 int weir_detach(const char *place, int others_stopped)
 {
 	if (!text_equals(place, weir_place))
-		return -RAW_ESRCH;
+		return -ESRCH;
 	if (!patch_lock(others_stopped ? 1 : LOCK_TRIES))
-		return -RAW_EAGAIN;
+		return -EAGAIN;
 	library.is_off = true;
 	stop(others_stopped ? PATCH_OTHERS_STOPPED : PATCH_OTHERS_RUN);
 	patch_unlock();
@@ -259,22 +251,14 @@ void library_note_call(enum hook_own own, const uintptr_t args[HOOK_NOTE_ARGS], 
 	signals_unblock(&old);
 }
 
-static unsigned number_of(const char *text)
-{
-	unsigned n = 0;
-
-	for (; text && *text >= '0' && *text <= '9'; text++)
-		n = n * 10 + (unsigned)(*text - '0');
-	return n;
-}
-
 __attribute__((constructor)) static void start(int argc, char **argv, char **environment)
 {
 	const char *place = environment_find(environment, HOOK_ENV);
 
 	(void)argc;
 	(void)argv;
-	/* More filters than the recorder's were installed before this program was executed. */
-	if (place && filters_count() <= number_of(environment_find(environment, HOOK_ENV_FILTERS)))
+	/* The loader has just opened and read files, so that this is permitted, too. More filters than
+	 * the recorder's were installed before this program was executed. */
+	if (place && filters_count() <= text_number(environment_find(environment, HOOK_ENV_FILTERS)))
 		begin(place, false);
 }

@@ -120,44 +120,51 @@ static uintptr_t restorer(unsigned long flags)
 	return (uintptr_t)weir_sigreturn;
 }
 
-/* sigaction as libc has it, for everything but the one signal: glibc's structure. */
+/* glibc's structure is another one. */
+static void from_libc(struct kernel_sigaction *to, const struct sigaction *from)
+{
+	to->handler = (uintptr_t)from->sa_handler;
+	to->flags = (unsigned long)(unsigned)from->sa_flags;
+	bytes_copy(&to->mask, &from->sa_mask, sizeof(to->mask));
+}
+
+static void to_libc(struct sigaction *to, const struct kernel_sigaction *from)
+{
+	to->sa_handler = (void (*)(int))from->handler;
+	to->sa_flags = (int)from->flags;
+	bytes_copy(&to->sa_mask, &from->mask, sizeof(from->mask));
+}
+
+/* sigaction as libc has it, for everything but the one signal. */
 static int own_sigaction(int number, const struct sigaction *wanted, struct sigaction *old)
 {
 	struct kernel_sigaction in, out;
 	long rc;
 
 	if (number >= 32 && number < 32 + N_INTERNAL_SIGNALS)
-		return -RAW_EINVAL;
+		return -EINVAL;
 	if (number == SIGTRAP) {
 		struct kernel_sigaction before = theirs; /* both may be the same structure */
 
-		if (wanted) {
-			theirs.handler = (uintptr_t)wanted->sa_handler;
-			theirs.flags = (unsigned long)(unsigned)wanted->sa_flags;
-			bytes_copy(&theirs.mask, &wanted->sa_mask, sizeof(theirs.mask));
-		}
-		if (old) {
-			old->sa_handler = (void (*)(int))before.handler;
-			old->sa_flags = (int)before.flags;
-			bytes_copy(&old->sa_mask, &before.mask, sizeof(before.mask));
-		}
+		if (wanted)
+			from_libc(&theirs, wanted);
+		if (old)
+			to_libc(old, &before);
 		return 0;
 	}
 	if (wanted) {
-		in.handler = (uintptr_t)wanted->sa_handler;
-		in.flags = (unsigned long)(unsigned)wanted->sa_flags | KERNEL_SA_RESTORER;
+		from_libc(&in, wanted);
+		in.flags |= KERNEL_SA_RESTORER;
 		in.restorer = restorer(in.flags);
-		bytes_copy(&in.mask, &wanted->sa_mask, sizeof(in.mask));
 		in.mask &= ~TRAP_BIT;
 	}
 	rc = raw_call(SYS_rt_sigaction, number, wanted ? &in : 0, old ? &out : 0, 8);
 	if (rc < 0)
 		return (int)rc;
 	if (old) {
-		old->sa_handler = (void (*)(int))out.handler;
-		old->sa_flags = (int)(out.flags & ~KERNEL_SA_RESTORER);
+		to_libc(old, &out);
+		old->sa_flags &= (int)~KERNEL_SA_RESTORER;
 		old->sa_restorer = (void (*)(void))out.restorer;
-		bytes_copy(&old->sa_mask, &out.mask, sizeof(out.mask));
 	}
 	return 0;
 }

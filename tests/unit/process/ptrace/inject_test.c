@@ -346,7 +346,7 @@ static bool subject_init(struct subject *s, pid_t pid)
 	CHECK_EQ(remote_symbols_open(&s->symbols, pid, &err), 0);
 	CHECK_EQ(remote_thread_seize(&s->thread, &err), 0);
 	CHECK_EQ(remote_thread_stop(&s->thread, clock_mono_ns() + 5 * SECOND, &err), 0);
-	CHECK(remote_symbols_each_gap(s->symbols, REMOTE_STUB_BYTES, take_gap, s));
+	CHECK(remote_symbols_find_gap(s->symbols, REMOTE_STUB_BYTES, take_gap, s));
 	return s->thread.is_stopped && s->stub.addr;
 }
 

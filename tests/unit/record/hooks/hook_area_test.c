@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "record/hooks/drain.h"
+#include "record/hooks/hooks_internal.h"
 
 #define RING_BYTES 65536u
 #define RING_N	   (RING_BYTES / (uint32_t)sizeof(struct hook_record))

@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "check.h"
+#include "record/hooks/area.h"
 #include "record/hooks/tree_snapshot.h"
 #include "rt/hook/tree.c" /* the writer; it is in no library of ours */
 #include "trace/reader.h"
@@ -415,7 +416,6 @@ static void test_records(void)
 		.threads = threads};
 	struct sink_world world;
 	struct tree_sink sink = {.time = 12345,
-		.now_ticks = 3500,
 		.stream = stream_of,
 		.thread = thread_of,
 		.frame = frame_of,
@@ -430,7 +430,15 @@ static void test_records(void)
 	snprintf(path, sizeof(path), "/tmp/tree_snapshot_test.%d", getpid());
 	CHECK_EQ(trace_writer_open(&world.w, path, &err), 0);
 	sink.w = world.w;
-	tree_snapshot_area(&area, &sink, &totals);
+	for (uint32_t i = 0; i < area.n_threads; i++) {
+		struct tree_copy c = {0};
+
+		if (hook_area_has_thread(&area, i) &&
+			tree_copy_read(&c, hook_area_ring(&area, i), TREE_BYTES, 3500,
+				threads[i].state == HOOK_THREAD_GONE))
+			tree_copy_write(&c, &sink, threads[i].tid, &totals);
+		tree_copy_release(&c);
+	}
 	CHECK_EQ(trace_writer_close(world.w, &err), 0);
 	CHECK_EQ(totals.n_trees, 1); /* one entry is being filled, one thread is not wanted */
 	CHECK_EQ(totals.n_nodes, 3);

@@ -162,6 +162,36 @@ static void numbers_are_found(void)
 	CHECK(!proc_text_open(&t, "/proc/self/none"));
 }
 
+struct extent {
+	uintptr_t address, start, end;
+};
+
+static void take_extent(void *ctx, uintptr_t start, uintptr_t end)
+{
+	struct extent *e = ctx;
+
+	if (e->address - start < end - start) {
+		e->start = start;
+		e->end = end;
+	}
+}
+
+static void modules_and_gaps_are_found(void)
+{
+	static int variable = 1;
+	struct extent e = {.address = (uintptr_t)modules_and_gaps_are_found};
+	uintptr_t gap;
+
+	CHECK(maps_each_module(take_extent, &e));
+	CHECK(e.start && (uintptr_t)&variable - e.start < e.end - e.start);
+	gap = maps_find_gap(e.start, e.end, 4 * PAGE_BYTES, (uintptr_t)1 << 31);
+	CHECK(gap && gap % PAGE_BYTES == 0);
+	CHECK(raw_memory((void *)gap, 4 * PAGE_BYTES, PROT_READ, MAP_FIXED_NOREPLACE) == (void *)gap);
+	CHECK(!raw_memory((void *)gap, PAGE_BYTES, PROT_READ, MAP_FIXED_NOREPLACE));
+	munmap((void *)gap, 4 * PAGE_BYTES);
+	CHECK_EQ(tasks_count(), 1);
+}
+
 /* --- stacks -------------------------------------------------------------------------------- */
 
 static bool find_own(uintptr_t sp, struct stack_bounds *b)
@@ -185,6 +215,9 @@ static void the_main_stack_is_known(void)
 	stack_bounds_of_main(&line, line.start, &b);
 	CHECK_EQ(b.low, line.start);
 	CHECK(!find_own(sp, &b));
+	b = (struct stack_bounds){0};
+	CHECK(stack_find_main(&b));
+	CHECK(b.low < sp && sp < b.high && b.high == line.end);
 }
 
 static void *in_thread(void *given)
@@ -276,6 +309,24 @@ static void texts(void)
 	CHECK(!environment_find(NULL, "A"));
 }
 
+static void texts_are_made(void)
+{
+	char to[12];
+	struct text t = {to, 0, sizeof(to)};
+
+	text_add(&t, "ab");
+	text_add_char(&t, '.');
+	text_add_number(&t, 0);
+	CHECK_STR(to, "ab.0");
+	text_add_number(&t, UINT64_MAX);
+	CHECK_STR(to, "ab.01844674");
+	text_add(&t, "c");
+	CHECK_EQ(t.n, sizeof(to) - 1);
+	CHECK_STR(to, "ab.01844674");
+	CHECK_EQ(text_number("120x3"), 120);
+	CHECK_EQ(text_number(NULL) + text_number("") + text_number("x"), 0);
+}
+
 static void pages(void)
 {
 	CHECK_EQ(PAGE_DOWN(8191), 4096);
@@ -321,9 +372,9 @@ static void signals_wait(void)
 
 static void errors_have_the_kernels_numbers(void)
 {
-	CHECK_EQ(raw_open("/none/at/all", O_RDONLY), -RAW_ENOENT);
-	CHECK_EQ(raw_open("/dev/null/x", O_RDONLY), -RAW_ENOTDIR);
-	CHECK_EQ(raw_call(SYS_munmap, 1, 1), -RAW_EINVAL);
+	CHECK_EQ(raw_open("/none/at/all", O_RDONLY), -ENOENT);
+	CHECK_EQ(raw_open("/dev/null/x", O_RDONLY), -ENOTDIR);
+	CHECK_EQ(raw_call(SYS_munmap, 1, 1), -EINVAL);
 	CHECK_EQ(raw_pid(), getpid());
 	CHECK_EQ(raw_tid(), getpid());
 }
@@ -338,11 +389,13 @@ int main(void)
 			a_file_with_the_name_of_the_stack_is_none},
 		{"the mapping of an address is found", addresses_are_found},
 		{"numbers in other files of /proc are found", numbers_are_found},
+		{"modules, room near to them and threads are found", modules_and_gaps_are_found},
 		{"the main stack is known", the_main_stack_is_known},
 		{"the stack of a thread is known, also one that the program gave it",
 			the_stack_of_a_thread_is_known},
 		{"a signal stack is known on it", a_signal_stack_is_known},
 		{"texts are compared, cut and found", texts},
+		{"texts are made, and cut off where there is no room", texts_are_made},
 		{"sizes are rounded to pages", pages},
 		{"waiting ends by time, by a change and by being woken", waiting_ends},
 		{"signals wait while they are blocked", signals_wait},
