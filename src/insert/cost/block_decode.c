@@ -7,6 +7,8 @@
  */
 #include "insert/cost/classify.h"
 
+#define WIDE_BITS 256 /* vectors with more are wide */
+
 #define ACTION_READS  (ZYDIS_OPERAND_ACTION_READ | ZYDIS_OPERAND_ACTION_CONDREAD)
 #define ACTION_WRITES (ZYDIS_OPERAND_ACTION_WRITE | ZYDIS_OPERAND_ACTION_CONDWRITE)
 
@@ -213,7 +215,7 @@ static void take_row(struct decoding *in)
 {
 	struct cost_op *op = in->op;
 	const struct cost_row *row = cost_row_of(in->cpu, op->class);
-	bool is_wide = in->bits > in->cpu->wide_bits_64 * 64;
+	bool is_wide = in->bits > WIDE_BITS;
 
 	op->slots = row->slots;
 	op->latency = row->latency;
@@ -241,7 +243,7 @@ static void place_memory(struct decoding *in, bool is_mov)
 {
 	const struct cost_cpu *cpu = in->cpu;
 	struct cost_op *op = in->op;
-	bool is_wide = in->bits > 256;
+	bool is_wide = in->bits > WIDE_BITS;
 
 	if (op->is_load) {
 		op->load_hold = is_wide && cpu->wide != COST_WIDE_FULL ? 2 : 1;
@@ -264,9 +266,7 @@ static void place_memory(struct decoding *in, bool is_mov)
 		op->latency = 0;
 		op->slots = 1;
 	} else if (op->is_load && op->is_store && op->class != COST_CLASS_LOCKED) {
-		op->slots = (uint8_t)(op->slots + cpu->update_slots - 1);
-	} else if (op->is_store && op->class != COST_CLASS_LOCKED) {
-		op->slots = (uint8_t)(op->slots + cpu->store_slots);
+		op->slots++; /* it loads, computes and stores */
 	}
 }
 
@@ -355,7 +355,7 @@ static void note_free(struct decoding *in)
 	if (op->is_load || op->is_store)
 		return;
 	if ((op->class == COST_CLASS_MOVE && in->cpu->moves_are_free) ||
-		(op->class == COST_CLASS_V_MOVE && in->cpu->vector_moves_are_free)) {
+		op->class == COST_CLASS_V_MOVE) {
 		op->n_steps = 0;
 		op->latency = 0;
 	}
