@@ -46,5 +46,7 @@ struct x86_insn {
 
 /* The instruction at the start of `code`, which lies at `addr`. False when it is none. */
 bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_64);
+/* Whether it is a string instruction (movs, stos, ...) with a prefix that repeats it. */
+bool x86_is_repeated_string(struct span code);
 
 #endif

@@ -453,10 +453,7 @@ static void fuse(struct cost_op *op, const struct cost_op *branch)
 
 size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct span code)
 {
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction d;
-	ZydisDecoderContext context;
-	ZydisDecoder decoder;
+	struct x86_decoded x;
 	ZydisMnemonic last = ZYDIS_MNEMONIC_INVALID;
 	bool takes_nop = true;
 	size_t at = 0;
@@ -464,22 +461,18 @@ size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct s
 	block->n_insns = block->n_chunk_changes = 0;
 	block->n = block->n_slots = block->n_stall_cycles = 0;
 	block->jumps = false;
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	while (at < code.n && block->n < COST_BLOCK_MAX) {
 		struct cost_op *op = &block->ops[block->n];
-		struct decoding in = {cpu, op, &d, operands, 0};
+		struct decoding in = {cpu, op, &x.d, x.operands, 0};
 
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-			    &decoder, &context, code.p + at, code.n - at, &d)) ||
-			!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(
-				&decoder, &context, &d, operands, d.operand_count)))
+		if (!x86_decode_all(&x, span_sub(code, at, code.n - at), true))
 			break;
-		at += d.length;
+		at += x.d.length;
 		block->n_insns++;
 		decode_one(&in);
 		if (op->address.is_rip)
 			op->address.disp += (int64_t)at;
-		if (stalls_decoder(cpu, &d))
+		if (stalls_decoder(cpu, &x.d))
 			block->n_stall_cycles += 3;
 		block->jumps = op->class == COST_CLASS_JUMP || op->class == COST_CLASS_JUMP_FAR ||
 			       op->class == COST_CLASS_RETURN;
@@ -488,7 +481,7 @@ size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct s
 			last = ZYDIS_MNEMONIC_INVALID;
 			continue;
 		}
-		last = d.mnemonic;
+		last = x.d.mnemonic;
 		if (op->class == COST_CLASS_NOP && cpu->fuses_nops) {
 			op->slots = takes_nop ? 0 : 1;
 			takes_nop = !takes_nop;

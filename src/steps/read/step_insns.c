@@ -29,38 +29,6 @@ bool step_insns_add(
 	return true;
 }
 
-/* Where the bytes have one of the repeat prefixes and a string instruction's opcode. */
-static bool is_repeated_string(const struct step_insn *insn)
-{
-	bool is_repeated = false;
-	uint8_t i = 0, opcode;
-
-	for (; i < insn->length; i++) {
-		switch (insn->bytes[i]) {
-		case 0xf2:
-		case 0xf3:
-			is_repeated = true;
-			continue;
-		case 0x26:
-		case 0x2e:
-		case 0x36:
-		case 0x3e:
-		case 0x64 ... 0x67:
-		case 0xf0:
-			continue;
-		}
-		break;
-	}
-	if (insn->is_64 && i < insn->length && (insn->bytes[i] & 0xf0) == 0x40) /* REX */
-		i++;
-	if (!is_repeated || i >= insn->length)
-		return false;
-	opcode = insn->bytes[i];
-	/* ins, outs; movs, cmps; stos, lods, scas */
-	return (opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) ||
-	       (opcode >= 0xaa && opcode <= 0xaf);
-}
-
 static void decode(struct step_insn *insn)
 {
 	struct x86_insn x;
@@ -71,7 +39,7 @@ static void decode(struct step_insn *insn)
 	insn->flow = x.flow;
 	insn->has_target = x.has_target;
 	insn->target = x.target;
-	insn->is_string = is_repeated_string(insn);
+	insn->is_string = x86_is_repeated_string((struct span){insn->bytes, insn->length});
 }
 
 /* What is sorted, for each instruction. */

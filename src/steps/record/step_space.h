@@ -96,8 +96,6 @@ struct step_entry *step_space_execute(struct step_space *s, const struct step_sp
 const struct step_entry *step_space_known(const struct step_space *s, uint64_t addr);
 /* Whether a mapping of this name is the kernel's, for uprobes: no code of the program. */
 bool step_mapping_is_kernels(const char *path);
-/* Whether it is a repeated string instruction. */
-bool step_is_string(const uint8_t *bytes, size_t n);
 /* What was there is no longer mapped. */
 void step_space_forget(struct step_space *s, uint64_t start, uint64_t end);
 /* Writes the code that was noted. */
