@@ -8,7 +8,7 @@
 #include "cmd/commands.h"
 #include "cmd/pid_list.h"
 #include "cmd/steps_run.h"
-#include "steps/engine/engine.h"
+#include "steps/record/step_engine.h"
 
 #define BURST_DEFAULT 10000
 #define EVERY_MS_MAX  1e9
@@ -178,9 +178,7 @@ static int fill_options(
 	o->threads = a->threads;
 	o->user_code = a->user_code;
 	o->max = a->max == NOT_GIVEN ? 0 : a->max;
-	o->buffer_bytes = a->buffer_bytes == NOT_GIVEN ? 0 : a->buffer_bytes;
 	o->data = a->data;
-	o->lossy = a->lossy;
 	o->no_follow = a->no_follow;
 	o->duration_s = a->duration_s;
 	return 0;

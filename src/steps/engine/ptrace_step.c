@@ -94,12 +94,11 @@ static size_t fetch(const struct tracee *t, uint64_t addr, uint8_t *bytes, size_
 size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16])
 {
 	const struct step_entry *known = step_space_known(t->track->space, addr);
-	struct step_place place;
+	const struct step_region *r = step_space_region(t->track->space, addr);
 	size_t n;
 
 	/* What cannot change needs no second look. */
-	if (known && known->n && step_session_place(e->s, t->track, addr, &place) &&
-		place.is_file) {
+	if (known && known->n && r && r->is_file && !r->was_written) {
 		memcpy(bytes, known->bytes, known->n);
 		return known->n;
 	}

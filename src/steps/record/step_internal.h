@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "process/images.h"
 #include "process/processes.h"
-#include "steps/engine/engine.h"
+#include "steps/record/step_engine.h"
 #include "steps/record/step_session.h"
 #include "steps/record/step_space.h"
 
