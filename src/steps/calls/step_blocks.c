@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "steps/calls/step_image.h"
+#include "formats/ran_file.h"
 #include "symbols/symtab.h"
 
 /* Code of functions that were not executed, which is decoded in all. */
@@ -42,7 +42,7 @@ struct block_row {
 
 struct blocks {
 	const struct step_blocks_of *of;
-	struct step_image image; /* the one that is worked on */
+	struct ran_file image; /* the one that is worked on */
 	uint32_t image_id;
 	bool has_file;
 	bool needs_lines;   /* functions without any are left out */
@@ -105,12 +105,12 @@ static void add_decoded(struct blocks *b, uint64_t start, uint64_t bytes)
 	while (offset < code.n) {
 		struct span rest = span_sub(code, offset, code.n - offset);
 		struct block_insn to = {.addr = start + offset};
-		const struct step_line_row *row;
+		const struct ran_row *row;
 		struct x86_insn insn;
 
 		if (!x86_decode(&insn, rest, to.addr, b->image.elf.is_64))
 			return; /* data; behind it only what was executed is known */
-		row = step_image_row(&b->image, to.addr, &b->row_at);
+		row = ran_file_row(&b->image, to.addr, &b->row_at);
 		to.target = insn.has_target ? insn.target : 0;
 		to.length = insn.length;
 		to.flow = insn.flow;
@@ -242,7 +242,6 @@ static void write_lines(const struct blocks *b, const struct block_row *row)
 	}
 }
 
-/* A function begins at the first of its own lines, in the file of its first instruction. */
 static void write_symbol(const struct blocks *b, const struct step_function *f, uint32_t frame)
 {
 	struct trace_symbol_level level = {.name = trace_writer_string(b->of->w, f->name)};
@@ -251,14 +250,7 @@ static void write_symbol(const struct blocks *b, const struct step_function *f, 
 	for (size_t i = 0; i < b->merged.n; i++) {
 		const struct block_insn *insn = &b->merged.v[i];
 
-		if (!insn->own_file || !insn->own_line)
-			continue;
-		if (!level.file) {
-			level.file = insn->own_file;
-			level.line = insn->own_line;
-		} else if (level.file == insn->own_file && insn->own_line < level.line) {
-			level.line = insn->own_line;
-		}
+		ran_begins_at(&level.file, &level.line, insn->own_file, insn->own_line);
 	}
 	trace_writer_symbol(b->of->w, &symbol);
 }
@@ -353,7 +345,7 @@ static void write_others(struct blocks *b, size_t first, size_t end, bool needs_
 				upto = executed[next].start + executed[next].bytes;
 		if (f->start < upto || !f->bytes || !*f->name)
 			continue;
-		if (needs_lines && !step_image_row(&b->image, f->start, &b->row_at)->line)
+		if (needs_lines && !ran_file_row(&b->image, f->start, &b->row_at)->line)
 			continue;
 		upto = f->start + f->bytes;
 		write_unexecuted(b, f);
@@ -361,13 +353,6 @@ static void write_others(struct blocks *b, size_t first, size_t end, bool needs_
 }
 
 /* ---- images ---- */
-
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 static int compare_known(const void *a, const void *b)
 {
@@ -410,8 +395,7 @@ static void read_lines(struct blocks *b, size_t first, size_t end)
 		addrs[n++] = b->of->functions->v.v[i].start;
 	for (size_t i = 0; i < b->known.n; i++)
 		addrs[n++] = b->known.v[i].start;
-	qsort(addrs, n, sizeof(*addrs), compare_addresses);
-	step_image_read_lines(
+	ran_file_read_lines(
 		&b->image, trace_reader_string(b->of->r, image->path), b->of->w, addrs, n);
 	free(addrs);
 }
@@ -450,7 +434,7 @@ static void write_image(struct blocks *b, size_t first, size_t end)
 
 	b->image_id = b->of->functions->v.v[first].image;
 	b->row_at = 0;
-	b->has_file = b->image_id && step_image_open(&b->image, b->of->r, b->image_id, &why);
+	b->has_file = b->image_id && ran_file_open_image(&b->image, b->of->r, b->image_id, &why);
 	is_own = is_the_program ||
 		 (b->has_file && elf_file_find_section(&b->image.elf, ".debug_info"));
 	b->known.n = 0;
@@ -463,7 +447,7 @@ static void write_image(struct blocks *b, size_t first, size_t end)
 		note_no_file(b, why);
 	if (b->has_file && !is_own && b->of->lines_only) {
 		b->n_foreign += end - first;
-		step_image_close(&b->image);
+		ran_file_close(&b->image);
 		return;
 	}
 	b->needs_lines = b->of->lines_only && (b->image.rows.n || !is_the_program);
@@ -471,7 +455,7 @@ static void write_image(struct blocks *b, size_t first, size_t end)
 		write_executed(b, (uint32_t)i);
 	if (b->has_file && is_own)
 		write_others(b, first, end, b->image.rows.n);
-	step_image_close(&b->image);
+	ran_file_close(&b->image);
 }
 
 uint32_t step_function_frame(struct trace_writer *w, const struct step_function *f)
