@@ -8,6 +8,8 @@
 #define WEIR_BASE_MEM_H
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Called when memory runs out; must not return. The default aborts. */
 void mem_set_failure_hook(void (*hook)(size_t bytes));
@@ -34,6 +36,20 @@ void mem_grow(void **data, size_t *cap, size_t need, size_t elem_bytes);
 			: (void)0)
 #define vec_push(vec, item)                                                                        \
 	(vec_reserve((vec), (vec)->n + 1), (void)((vec)->v[(vec)->n++] = (item)))
+/* The item becomes number `i`; those from there on move up. */
+#define vec_insert(vec, i, item)                                                                   \
+	(vec_reserve((vec), (vec)->n + 1),                                                         \
+		memmove(&(vec)->v[(i) + 1], &(vec)->v[i], ((vec)->n++ - (i)) * sizeof(*(vec)->v)), \
+		(void)((vec)->v[i] = (item)))
+#define vec_sort(vec, compare)                                                                     \
+	((vec)->n > 1 ? qsort((vec)->v, (vec)->n, sizeof(*(vec)->v), (compare)) : (void)0)
 #define vec_release(vec) (free((vec)->v), (vec)->v = NULL, (vec)->n = (vec)->cap = 0)
+/* Of pointers to heap blocks: frees these, too. */
+#define vec_release_all(vec)                                                                       \
+	do {                                                                                       \
+		for (size_t vec_i_ = 0; vec_i_ < (vec)->n; vec_i_++)                               \
+			free((void *)(vec)->v[vec_i_]);                                            \
+		vec_release(vec);                                                                  \
+	} while (0)
 
 #endif

@@ -133,8 +133,7 @@ static void read_nodes(struct tree_writer *t)
 	const struct counts_thread *thread = t->thread;
 	size_t n = 0, n_bad = 0, wanted = thread->has_row ? thread->row.n_nodes : SIZE_MAX;
 
-	if (thread->nodes.n)
-		qsort(thread->nodes.v, thread->nodes.n, sizeof(*thread->nodes.v), compare_areas);
+	vec_sort(&thread->nodes, compare_areas);
 	for (size_t i = 0; i < thread->nodes.n; i++)
 		n += thread->nodes.v[i].bytes.n / sizeof(struct count_node);
 	t->nodes = mem_calloc(n + 1, sizeof(*t->nodes));

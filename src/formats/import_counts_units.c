@@ -318,8 +318,7 @@ void counts_read_units(struct counts_file *f)
 	for (size_t i = 0; i < f->units_areas.n; i++)
 		read_area(f, &f->units_areas.v[i]);
 	order_counters(f);
-	if (f->foreign.n)
-		qsort(f->foreign.v, f->foreign.n, sizeof(*f->foreign.v), compare_sites);
+	vec_sort(&f->foreign, compare_sites);
 	if (!f->units.n)
 		counts_lost(f, 1, "the file describes no functions");
 }

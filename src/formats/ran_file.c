@@ -140,8 +140,7 @@ static int read_units(struct ran_file *f, struct dwarf_debug *d, struct trace_wr
 			n_failed++;
 		dwarf_unit_map_release(&m);
 	}
-	if (f->rows.n)
-		qsort(f->rows.v, f->rows.n, sizeof(*f->rows.v), compare_rows);
+	vec_sort(&f->rows, compare_rows);
 	free(wanted);
 	return n_failed;
 }

@@ -61,8 +61,7 @@ void code_read_labels(struct code *c)
 			vec_push(&c->labels,
 				((struct code_label){sym->value, sym->section, (uint32_t)i}));
 	}
-	if (c->labels.n)
-		qsort(c->labels.v, c->labels.n, sizeof(c->labels.v[0]), by_place);
+	vec_sort(&c->labels, by_place);
 }
 
 const char *code_name_at(struct code *c, uint32_t section, uint64_t offset)
@@ -119,8 +118,7 @@ void code_find_parents(struct code *c)
 			f->parent_section = n;
 			vec_push(&all, ((struct named){f->name, n, i}));
 		}
-	if (all.n)
-		qsort(all.v, all.n, sizeof(all.v[0]), by_name);
+	vec_sort(&all, by_name);
 	for (size_t n = 1; n < c->n_sections; n++)
 		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
 			struct code_function *f = &c->sections[n].functions.v[i];

@@ -250,8 +250,7 @@ static int find_starts(struct lists_move *m, struct err *err)
 			return debug_fail(m->s, m->table, err, "an offset leads out of the table");
 		vec_push(&m->starts, ((struct list_start){m->table + offset, table->unit}));
 	}
-	if (m->starts.n)
-		qsort(m->starts.v, m->starts.n, sizeof(*m->starts.v), order_starts);
+	vec_sort(&m->starts, order_starts);
 	return 0;
 }
 

@@ -118,7 +118,7 @@ static int move_all(struct debug_mover *d, struct err *err)
 				return ret;
 		}
 		if (kinds[k].kind == DEBUG_KIND_INFO && d->refs.n)
-			qsort(d->refs.v, d->refs.n, sizeof(*d->refs.v), order_refs);
+			vec_sort(&d->refs, order_refs);
 	}
 	return 0;
 }

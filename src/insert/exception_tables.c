@@ -91,8 +91,7 @@ static int lsdas_read(
 			if (fde->lsda.section)
 				vec_push(&refs, ((struct lsda_ref){fde->lsda, fde->range}));
 		}
-	if (refs.n)
-		qsort(refs.v, refs.n, sizeof(*refs.v), ref_compare);
+	vec_sort(&refs, ref_compare);
 	for (size_t first = 0, n; first < refs.n && !rc; first += n) {
 		for (n = 1; first + n < refs.n &&
 			    refs.v[first + n].at.section == refs.v[first].at.section;)
@@ -135,8 +134,7 @@ void exception_tables_release(struct exception_tables *t)
 /* Sorted, each once. */
 static void landing_pads_fill(struct exception_tables *t, struct code_places *pads)
 {
-	if (pads->list.n)
-		qsort(pads->list.v, pads->list.n, sizeof(*pads->list.v), pad_compare);
+	vec_sort(&pads->list, pad_compare);
 	for (size_t i = 0; i < pads->list.n; i++)
 		if (!i || place_compare(&pads->list.v[i - 1], &pads->list.v[i]))
 			vec_push(&t->landing_pads, pads->list.v[i]);

@@ -167,8 +167,7 @@ static void merge_functions(struct code_section *s)
 {
 	size_t n = 0;
 
-	if (s->functions.n)
-		qsort(s->functions.v, s->functions.n, sizeof(s->functions.v[0]), by_start);
+	vec_sort(&s->functions, by_start);
 	for (size_t i = 0; i < s->functions.n; i++) {
 		struct code_function *f = &s->functions.v[i];
 		struct code_function *last = n ? &s->functions.v[n - 1] : NULL;
@@ -294,8 +293,7 @@ void code_section_find_gaps(struct code_section *s)
 	uint32_t end = 0;
 
 	s->gaps.n = 0;
-	if (s->functions.n)
-		qsort(s->functions.v, s->functions.n, sizeof(s->functions.v[0]), by_start);
+	vec_sort(&s->functions, by_start);
 	for (size_t i = 0; i < s->functions.n; i++) {
 		add_gap(s, end, s->functions.v[i].start);
 		end = s->functions.v[i].end;
@@ -361,9 +359,7 @@ int code_read(
 	code_read_labels(c);
 	add_symbols(c);
 	for (size_t i = 1; i < c->n_sections; i++)
-		if (c->sections[i].functions.n)
-			qsort(c->sections[i].functions.v, c->sections[i].functions.n,
-				sizeof(c->sections[i].functions.v[0]), by_start);
+		vec_sort(&c->sections[i].functions, by_start);
 	add_frames(c);
 	for (size_t i = 1; i < c->n_sections; i++)
 		if (c->sections[i].is_code)

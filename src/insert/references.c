@@ -276,8 +276,7 @@ static void find_data_refs(const struct code *c, struct data_refs *refs)
 		}
 	}
 	for (size_t n = 1; n < c->n_sections; n++)
-		if (refs[n].v.n)
-			qsort(refs[n].v.v, refs[n].v.n, sizeof(uint32_t), by_value);
+		vec_sort(&refs[n].v, by_value);
 }
 
 /* Is there a reference at exactly this offset? */
@@ -435,9 +434,7 @@ static void sort_table_entries(struct code *c)
 {
 	size_t n = 0;
 
-	if (c->table_entries.n)
-		qsort(c->table_entries.v, c->table_entries.n, sizeof(c->table_entries.v[0]),
-			by_reloc);
+	vec_sort(&c->table_entries, by_reloc);
 	for (size_t i = 0; i < c->table_entries.n; i++) {
 		const struct code_table_entry *e = &c->table_entries.v[i];
 

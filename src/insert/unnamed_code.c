@@ -92,8 +92,7 @@ static void find_entries(const struct code *c, struct entries *e)
 		if (sym->type == STT_NOTYPE && sym->bind != STB_LOCAL && sym->section)
 			add_entry(c, e, sym->section, (int64_t)sym->value, true);
 	}
-	if (e->v.n)
-		qsort(e->v.v, e->v.n, sizeof(e->v.v[0]), by_place);
+	vec_sort(&e->v, by_place);
 }
 
 /* Follows control from `offset` within the gap; `seen` has a byte for each of the gap's: 1 = start

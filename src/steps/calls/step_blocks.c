@@ -130,8 +130,7 @@ static void merge_insns(struct blocks *b)
 {
 	uint64_t end = 0; /* of the last executed one */
 
-	if (b->insns.n)
-		qsort(b->insns.v, b->insns.n, sizeof(*b->insns.v), compare_insns);
+	vec_sort(&b->insns, compare_insns);
 	b->merged.n = 0;
 	for (size_t i = 0; i < b->insns.n; i++) {
 		const struct block_insn *insn = &b->insns.v[i];
@@ -381,8 +380,7 @@ static void read_known(struct blocks *b)
 					    trace_reader_string(b->of->r, table[i].name)}));
 	if (!n)
 		elf_file_each_function(&b->image.elf, false, add_symbol, b);
-	if (b->known.n)
-		qsort(b->known.v, b->known.n, sizeof(*b->known.v), compare_known);
+	vec_sort(&b->known, compare_known);
 }
 
 static void read_lines(struct blocks *b, size_t first, size_t end)

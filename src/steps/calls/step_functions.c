@@ -128,7 +128,7 @@ static void make_functions(struct maker *m)
 {
 	struct step_functions *out = m->out;
 
-	qsort(m->placed.v, m->placed.n, sizeof(*m->placed.v), compare_placed);
+	vec_sort(&m->placed, compare_placed);
 	for (size_t i = 0; i < m->placed.n; i++) {
 		const struct placed *p = &m->placed.v[i], *before = i ? p - 1 : NULL;
 		struct step_function *f;

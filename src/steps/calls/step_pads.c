@@ -57,8 +57,7 @@ void step_pad_table_init(struct step_pad_table *t, const struct elf_file *elf)
 			vec_push(&t->functions, f);
 	}
 	cfi_entries_release(&entries);
-	if (t->functions.n)
-		qsort(t->functions.v, t->functions.n, sizeof(*t->functions.v), compare_functions);
+	vec_sort(&t->functions, compare_functions);
 }
 
 void step_pad_table_release(struct step_pad_table *t)

@@ -191,8 +191,7 @@ static void find_threads(struct steps *s)
 		s->total = thread.n_steps > UINT64_MAX - s->total ? UINT64_MAX
 								  : s->total + thread.n_steps;
 	}
-	if (s->threads.n)
-		qsort(s->threads.v, s->threads.n, sizeof(*s->threads.v), compare_threads);
+	vec_sort(&s->threads, compare_threads);
 	free(names);
 }
 

@@ -195,7 +195,7 @@ void step_space_read_maps(struct step_space *s, const struct step_space_env *env
 	}
 	add_boundaries(&b, old, n_old);
 	add_boundaries(&b, now.all.v, now.all.n);
-	qsort(b.all.v, b.all.n, sizeof(*b.all.v), by_value);
+	vec_sort(&b.all, by_value);
 	memset(&s->regions, 0, sizeof(s->regions));
 	for (size_t i = 0; i + 1 < b.all.n; i++) {
 		uint64_t start = b.all.v[i], end = b.all.v[i + 1];

@@ -61,7 +61,7 @@ void step_space_write_code(struct step_space *s, const struct step_space_env *en
 
 	if (!s->pending.n)
 		return;
-	qsort(s->pending.v, s->pending.n, sizeof(*s->pending.v), by_address);
+	vec_sort(&s->pending, by_address);
 	step_code_encode(&b, &head, s->pending.v);
 	trace_writer_record(
 		env->w, env->code_stream, time, RECORD_MAJOR_STEP, RECORD_STEP_CODE, b.p, b.n);

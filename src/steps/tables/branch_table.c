@@ -366,8 +366,7 @@ void branch_table_finish(struct branch_table *t)
 	for (size_t i = 1; i < t->branches.n; i++) {
 		struct branch *b = &t->branches.v[i];
 
-		if (b->targets.n)
-			qsort(b->targets.v, b->targets.n, sizeof(*b->targets.v), compare_targets);
+		vec_sort(&b->targets, compare_targets);
 		map_release(&b->index);
 		b->has_index = false;
 		b->last_target = 0;

@@ -182,8 +182,7 @@ static int compare_rows(const void *a, const void *b)
 
 void insn_mix_finish(struct insn_mix *mix)
 {
-	if (mix->rows.n)
-		qsort(mix->rows.v, mix->rows.n, sizeof(*mix->rows.v), compare_rows);
+	vec_sort(&mix->rows, compare_rows);
 	map_release(&mix->row_of);
 }
 
