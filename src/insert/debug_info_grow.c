@@ -40,9 +40,7 @@ struct growth {
 /* How far what was at an offset has moved. */
 static size_t shift_at(const struct growth *g, uint64_t offset)
 {
-	size_t low = SEARCH(0, g->n, middle, g->numbers[middle].at < offset);
-
-	return g->grown[low];
+	return g->grown[SEARCH(0, g->n, i, g->numbers[i].at < offset)];
 }
 
 static uint64_t value_now(const struct growth *g, const struct info_number *number)

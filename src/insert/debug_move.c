@@ -5,6 +5,7 @@
 
 #include "elf/elf_file.h"
 #include "insert/debug_stage.h"
+#include "insert/section_rewrite.h"
 
 #define SECTION_BYTES_MAX ((uint64_t)1 << 32) /* of a section, uncompressed */
 
@@ -131,15 +132,9 @@ static void commit(struct debug_mover *d, const struct debug_stage *s, struct mo
 
 	if (!s->out.n || (s->out.n == s->in.n && !memcmp(s->out.p, s->in.p, s->in.n)))
 		return;
-	object_section_set(d->o, s->section, buf_span(&s->out));
+	section_replace(d->o, s->section, buf_span(&s->out), map->rows.v, map->rows.n, m);
 	section->flags &= ~(uint64_t)SHF_COMPRESSED;
 	section->align = s->align;
-	for (size_t i = 0; i < map->rows.n; i++)
-		moved_add(m, s->section, map->rows.v[i].old, map->rows.v[i].label,
-			map->rows.v[i].place);
-	for (size_t i = 0; i < section->relocs.n; i++)
-		section->relocs.v[i].offset =
-			moved_place(m, s->section, section->relocs.v[i].offset);
 }
 
 static bool has_moved(const struct moved *m)

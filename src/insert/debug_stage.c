@@ -9,9 +9,7 @@
 
 size_t debug_first_ref(const struct debug_mover *d, uint32_t section)
 {
-	size_t low = SEARCH(0, d->refs.n, middle, d->refs.v[middle].section < section);
-
-	return low;
+	return SEARCH(0, d->refs.n, i, d->refs.v[i].section < section);
 }
 
 bool debug_reloc_target(

@@ -64,12 +64,9 @@ static void report_function(const struct code *c, const struct code_section *s,
 		.is_compiled = c->is_compiled};
 
 	out.new_bytes = out.old_bytes;
-	if (code_section_is_inserted(s) && f->n_insns) {
-		const struct code_insn *last = &s->insns.v[f->first_insn + f->n_insns - 1];
-
-		out.new_bytes = last->place + code_insn_bytes(last) + last->after -
+	if (code_section_is_inserted(s) && f->n_insns)
+		out.new_bytes = code_insn_end(&s->insns.v[f->first_insn + f->n_insns - 1]) -
 				s->insns.v[f->first_insn].label;
-	}
 	out.name = f->name[0] ? mem_strdup(f->name) : mem_printf("%s+0x%x", s->name, f->start);
 	vec_push(&report->functions, out);
 	if (f->reason == INSERT_REASON_DONE)

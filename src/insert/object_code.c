@@ -260,32 +260,26 @@ void code_decode_function(struct code *c, struct code_section *s, struct code_fu
 	f->reason = INSERT_REASON_UNDECODABLE;
 }
 
-static bool is_padding(struct span bytes)
+uint32_t code_padding_bytes(const struct code_section *s, uint32_t at, uint32_t end)
 {
-	size_t at = 0;
 	struct x86_insn x;
 
-	while (at < bytes.n) {
-		if (bytes.p[at] == 0xcc || bytes.p[at] == 0) {
-			at++;
-			continue;
-		}
-		if (!x86_decode(&x, span_sub(bytes, at, bytes.n - at), at, true) || !x.is_nop ||
-			x.is_endbr)
-			return false;
-		at += x.length;
-	}
-	return true;
+	if (s->bytes.p[at] == 0xcc || s->bytes.p[at] == 0)
+		return 1;
+	if (!x86_decode(&x, span_sub(s->bytes, at, end - at), at, true) || !x.is_nop || x.is_endbr)
+		return 0;
+	return x.length;
 }
 
 static void add_gap(struct code_section *s, uint32_t start, uint32_t end)
 {
-	struct code_gap g = {.start = start, .end = end};
+	uint32_t at = start, n = 1;
 
 	if (start >= end)
 		return;
-	g.is_padding = is_padding(span_sub(s->bytes, start, end - start));
-	vec_push(&s->gaps, g);
+	while (at < end && (n = code_padding_bytes(s, at, end)))
+		at += n;
+	vec_push(&s->gaps, ((struct code_gap){start, end, .is_padding = n}));
 }
 
 void code_section_find_gaps(struct code_section *s)

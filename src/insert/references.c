@@ -172,7 +172,7 @@ static bool has_odd_relocs(const struct object_section *os, const struct code_in
 		return false;
 	if (insn->rel_bytes && os->relocs.v[insn->reloc].offset != insn->offset + insn->rel_at)
 		return true;
-	for (size_t k = insn->reloc; k < os->relocs.n && os->relocs.v[k].offset < end; k++) {
+	for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
 		const struct object_reloc *r = &os->relocs.v[k];
 		uint32_t bytes = object_reloc_bytes(r->type);
 
@@ -215,9 +215,7 @@ static void resolve_insns(struct code *c, struct code_section *s, const struct c
 
 		if (has_odd_relocs(os, insn))
 			code_section_refuse(s, INSERT_REASON_BOUND);
-		for (size_t k = insn->reloc; insn->reloc != CODE_NONE && k < os->relocs.n &&
-					     os->relocs.v[k].offset < insn->offset + insn->length;
-			k++) {
+		for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
 			struct code_target t =
 				code_reloc_target(c, s->number, &os->relocs.v[k], insn);
 
@@ -262,10 +260,7 @@ static void find_data_refs(const struct code *c, struct data_refs *refs)
 		for (size_t i = 0; s->is_code && i < s->insns.n; i++) {
 			const struct code_insn *insn = &s->insns.v[i];
 
-			for (size_t k = insn->reloc;
-				insn->reloc != CODE_NONE && k < os->relocs.n &&
-				os->relocs.v[k].offset < insn->offset + insn->length;
-				k++) {
+			for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
 				struct code_target t =
 					code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], insn);
 

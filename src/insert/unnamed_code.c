@@ -136,21 +136,10 @@ static bool follow(
 /* Is everything in the gap that was not reached padding? */
 static bool is_covered(const struct code_section *s, const struct code_gap *g, const uint8_t *seen)
 {
-	for (uint32_t at = g->start; at < g->end;) {
-		struct x86_insn x;
-
-		if (seen[at - g->start]) {
-			at++;
-			continue;
-		}
-		if (s->bytes.p[at] == 0xcc || s->bytes.p[at] == 0) {
-			at++;
-			continue;
-		}
-		if (!x86_decode(&x, span_sub(s->bytes, at, g->end - at), at, true) || !x.is_nop ||
-			x.is_endbr)
+	for (uint32_t at = g->start, n; at < g->end; at += n) {
+		n = seen[at - g->start] ? 1 : code_padding_bytes(s, at, g->end);
+		if (!n)
 			return false;
-		at += x.length;
 	}
 	return true;
 }
@@ -209,18 +198,10 @@ static bool try_gap(struct code *c, struct code_section *s, const struct code_ga
 	return is_code;
 }
 
-/* The first entry of this section or of one behind it. */
-static size_t first_of_section(const struct entries *e, uint32_t section)
-{
-	size_t low = SEARCH(0, e->v.n, mid, e->v.v[mid].section < section);
-
-	return low;
-}
-
 static bool try_section(struct code *c, struct code_section *s, const struct entries *e)
 {
 	struct code_gap *gaps = mem_dup(s->gaps.v, s->gaps.n * sizeof(*gaps));
-	size_t n_gaps = s->gaps.n, k = first_of_section(e, s->number);
+	size_t n_gaps = s->gaps.n, k = SEARCH(0, e->v.n, i, e->v.v[i].section < s->number);
 	bool is_changed = false;
 
 	for (size_t i = 0; i < n_gaps; i++) {

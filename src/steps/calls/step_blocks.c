@@ -181,11 +181,6 @@ static void mark_targets(struct blocks *b)
 
 /* ---- blocks ---- */
 
-static bool ends_block(const struct block_insn *insn)
-{
-	return !is_call(insn) && insn->flow != X86_FLOW_NEXT && insn->flow != X86_FLOW_SYSCALL;
-}
-
 /* Nops behind a jump or a call that does not come back, which nothing reaches. */
 static bool is_padding(const struct blocks *b, const struct block_row *row)
 {
@@ -205,7 +200,7 @@ static void find_blocks(struct blocks *b)
 	for (size_t i = 0; i < b->merged.n; i++) {
 		const struct block_insn *insn = &b->merged.v[i], *last = i ? insn - 1 : NULL;
 
-		if (!last || last->addr + last->length != insn->addr || ends_block(last) ||
+		if (!last || last->addr + last->length != insn->addr || x86_ends_block(last->flow) ||
 			insn->is_target || last->count != insn->count) {
 			if (b->rows.n && is_padding(b, &b->rows.v[b->rows.n - 1]))
 				b->rows.n--;
