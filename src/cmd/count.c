@@ -7,8 +7,6 @@
  * where gcc and clang look for linkers, and in front of PATH. A driver that is called directly gets
  * it by -B too, in front of its own -B options.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* weir insert: one object or archive, step by step; `weir count` does it for a whole link. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
 #define WEIR_INSERT_INSERT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

@@ -8,11 +8,9 @@
 #ifndef WEIR_INSERT_COST_COST_H
 #define WEIR_INSERT_COST_COST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/span.h"
 
 struct cost_cpu; /* a processor that can be modelled */

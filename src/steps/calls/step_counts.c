@@ -7,7 +7,6 @@
 #include "steps/calls/step_counts.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

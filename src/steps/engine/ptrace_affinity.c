@@ -4,10 +4,7 @@
  * one; on one CPU it is a switch, and a step costs a third. So stepped threads are kept on our CPU,
  * and what they ask about that is answered as if they were not.
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "steps/engine/ptrace_engine.h"
 

@@ -3,7 +3,6 @@
  * What is stepped and what runs at full speed: whole threads, regions that begin at functions
  * (found by debug registers, so that no byte of the program changes), bursts.
  */
-#include <errno.h>
 #include <fnmatch.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -6,9 +6,6 @@
 #ifndef WEIR_STEPS_RECORD_STEP_ENGINE_H
 #define WEIR_STEPS_RECORD_STEP_ENGINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/err.h"
 
 struct step_session;

@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "process/module_history.h"

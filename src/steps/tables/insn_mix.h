@@ -8,7 +8,6 @@
 #define WEIR_STEPS_TABLES_INSN_MIX_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/map.h"
