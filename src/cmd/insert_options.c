@@ -165,9 +165,10 @@ void insert_print_summary(const char *path, const struct insert_report *r, FILE 
 	fprintf(out,
 		"'%s': %" PRIu64 " of %" PRIu64 " functions inserted (%" PRIu64
 		" blocks) in %" PRIu64 " objects, text %" PRIu64 " -> %" PRIu64 " bytes",
-		path, t.n_inserted, t.n_functions, t.n_blocks, t.n_objects, t.old_text, t.new_text);
-	if (t.n_left_alone)
-		fprintf(out, ", %" PRIu64 " left as they were", t.n_left_alone);
+		path, t.n_inserted, t.n_functions, r->n_blocks, r->n_objects, r->old_text,
+		r->new_text);
+	if (r->n_left_alone)
+		fprintf(out, ", %" PRIu64 " left as they were", r->n_left_alone);
 	fputc('\n', out);
 }
 
@@ -232,15 +233,15 @@ void insert_print_json(const char *in, const char *output, const struct insert_r
 	json_string(&j, "kind", "insert");
 	json_string(&j, "input", in);
 	json_string(&j, "output", output);
-	json_u64(&j, "objects", t.n_objects);
-	json_u64(&j, "objects_left_alone", t.n_left_alone);
+	json_u64(&j, "objects", r->n_objects);
+	json_u64(&j, "objects_left_alone", r->n_left_alone);
 	json_u64(&j, "functions", t.n_functions);
 	json_u64(&j, "inserted", t.n_inserted);
 	json_u64(&j, "functions_compiled", t.n_compiled);
 	json_u64(&j, "inserted_compiled", t.n_compiled_inserted);
-	json_u64(&j, "blocks", t.n_blocks);
-	json_u64(&j, "old_text", t.old_text);
-	json_u64(&j, "new_text", t.new_text);
+	json_u64(&j, "blocks", r->n_blocks);
+	json_u64(&j, "old_text", r->old_text);
+	json_u64(&j, "new_text", r->new_text);
 	json_object_begin(&j, "reasons");
 	for (int i = INSERT_REASON_DONE + 1; i < INSERT_N_REASONS; i++)
 		if (t.by_reason[i])

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "dwarf/source_map.h"
 
@@ -73,9 +74,7 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct ran_row *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->line > y->line) - (x->line < y->line);
+	return ORDER(x->addr, y->addr) ?: ORDER(x->line, y->line);
 }
 
 /* The trace's string of a file; `strings` has those made so far. */

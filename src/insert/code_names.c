@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "insert/object_code.h"
 
@@ -42,11 +43,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct code_label *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->symbol < y->symbol ? -1 : x->symbol > y->symbol;
+	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset)
+		       ?: ORDER(x->symbol, y->symbol);
 }
 
 void code_read_labels(struct code *c)
@@ -85,13 +83,9 @@ struct named {
 static int by_name(const void *a, const void *b)
 {
 	const struct named *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
 
-	if (order)
-		return order;
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	return x->function < y->function ? -1 : x->function > y->function;
+	return strcmp(x->name, y->name) ?: ORDER(x->section, y->section)
+		       ?: ORDER(x->function, y->function);
 }
 
 /* The first one of this name, in order of sections; NULL. */

@@ -8,6 +8,7 @@
  * between them (gcc puts pairs of view numbers there) is copied. An entry whose numbers stay is
  * copied too, so code that has not moved gives the same bytes.
  */
+#include "base/order.h"
 #include "insert/debug_stage.h"
 
 #include <stdlib.h>
@@ -215,9 +216,7 @@ static int order_starts(const void *a, const void *b)
 {
 	const struct list_start *x = a, *y = b;
 
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->unit < y->unit ? -1 : x->unit > y->unit;
+	return ORDER(x->offset, y->offset) ?: ORDER(x->unit, y->unit);
 }
 
 static uint64_t table_entry(const struct lists_move *m, uint32_t i)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "elf/elf_file.h"
 #include "insert/debug_stage.h"
 #include "insert/section_rewrite.h"
@@ -99,11 +100,8 @@ static int order_refs(const void *a, const void *b)
 {
 	const struct debug_list_ref *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->unit < y->unit ? -1 : x->unit > y->unit;
+	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset)
+		       ?: ORDER(x->unit, y->unit);
 }
 
 static int move_all(struct debug_mover *d, struct err *err)

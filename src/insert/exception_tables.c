@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "insert/eh_frame.h"
 #include "insert/lsda_section.h"
 
@@ -31,9 +32,7 @@ static bool is_frame_section(const struct object_section *s)
 
 static int place_compare(const struct code_place *x, const struct code_place *y)
 {
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	return (x->offset > y->offset) - (x->offset < y->offset);
+	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset);
 }
 
 static int ref_compare(const void *a, const void *b)
@@ -41,9 +40,8 @@ static int ref_compare(const void *a, const void *b)
 	const struct lsda_ref *x = a, *y = b;
 	struct code_place x_code = {x->code.section, x->code.start};
 	struct code_place y_code = {y->code.section, y->code.start};
-	int order = place_compare(&x->at, &y->at);
 
-	return order ? order : place_compare(&x_code, &y_code);
+	return place_compare(&x->at, &y->at) ?: place_compare(&x_code, &y_code);
 }
 
 static int pad_compare(const void *a, const void *b)

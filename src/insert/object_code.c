@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 
 #define USUAL_INSN_BYTES 4
@@ -88,17 +89,11 @@ static int by_start(const void *a, const void *b)
 {
 	const struct code_function *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
 	/* The longest first; of equal ones a symbol's before frame information's, a global one
 	 * first. */
-	if (x->end != y->end)
-		return x->end > y->end ? -1 : 1;
-	if (x->is_named != y->is_named)
-		return x->is_named ? -1 : 1;
-	if (x->is_global != y->is_global)
-		return x->is_global ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return ORDER(x->start, y->start) ?: ORDER(y->end, x->end)
+		       ?: ORDER(y->is_named, x->is_named) ?: ORDER(y->is_global, x->is_global)
+		       ?: strcmp(x->name, y->name);
 }
 
 static void add_symbols(struct code *c)

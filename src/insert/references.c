@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "insert/object_code.h"
 
 #define OFFSET_FAR ((int64_t)1 << 60)
@@ -418,11 +419,8 @@ static int by_reloc(const void *a, const void *b)
 {
 	const struct code_table_entry *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->reloc != y->reloc)
-		return x->reloc < y->reloc ? -1 : 1;
-	return (int)y->is_inner - (int)x->is_inner;
+	return ORDER(x->section, y->section) ?: ORDER(x->reloc, y->reloc)
+		       ?: ((int)y->is_inner - (int)x->is_inner);
 }
 
 static void sort_table_entries(struct code *c)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "insert/object_code.h"
 
@@ -30,11 +31,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return (int)y->is_call - (int)x->is_call;
+	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset)
+		       ?: ((int)y->is_call - (int)x->is_call);
 }
 
 static void add_entry(

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "formats/ran_file.h"
 #include "symbols/symtab.h"
@@ -63,11 +64,7 @@ static int compare_insns(const void *a, const void *b)
 {
 	const struct block_insn *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	if (x->length != y->length)
-		return x->length < y->length ? -1 : 1;
-	return (x->count < y->count) - (x->count > y->count);
+	return ORDER(x->addr, y->addr) ?: ORDER(x->length, y->length) ?: ORDER(y->count, x->count);
 }
 
 static void add_executed(struct blocks *b, const struct step_place_in *place)
@@ -352,9 +349,7 @@ static int compare_known(const void *a, const void *b)
 {
 	const struct known_function *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+	return ORDER(x->start, y->start) ?: ORDER(y->bytes, x->bytes);
 }
 
 static void add_symbol(void *ctx, const struct elf_symbol *symbol)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "calltree/frame_names.h"
 
@@ -59,15 +60,9 @@ static int compare_placed(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
 
-	if (x->image != y->image)
-		return x->image < y->image ? -1 : 1;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->is_nameless != y->is_nameless)
-		return x->is_nameless ? 1 : -1;
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->insn > y->insn) - (x->insn < y->insn);
+	return ORDER(x->image, y->image) ?: ORDER(x->start, y->start)
+		       ?: ORDER(x->is_nameless, y->is_nameless) ?: ORDER(x->addr, y->addr)
+		       ?: ORDER(x->insn, y->insn);
 }
 
 static bool is_endbr(const struct step_insn *insn)

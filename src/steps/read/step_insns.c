@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 
 /* A gigabyte of them; a large Java program executes a few millions. */
@@ -53,13 +54,8 @@ static int compare_keys(const void *one, const void *other)
 {
 	const struct insn_key *a = one, *b = other;
 
-	if (a->space != b->space)
-		return a->space < b->space ? -1 : 1;
-	if (a->addr != b->addr)
-		return a->addr < b->addr ? -1 : 1;
-	if (a->generation != b->generation)
-		return a->generation < b->generation ? -1 : 1;
-	return a->i < b->i ? -1 : 1;
+	return ORDER(a->space, b->space) ?: ORDER(a->addr, b->addr)
+		       ?: ORDER(a->generation, b->generation) ?: ORDER(a->i, b->i);
 }
 
 static bool is_same_version(const struct insn_key *a, const struct insn_key *b)

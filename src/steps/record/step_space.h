@@ -26,6 +26,7 @@ struct step_region {
 	uint32_t device;
 	char *path;	  /* "" for anonymous memory; owned */
 	bool is_file;	  /* an ordinary file, mapped privately */
+	bool is_executable; /* now */
 	bool was_written; /* it was writable at some time: its content may differ from the file's */
 };
 

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 
 static int compare_places(const struct code_spot *x, const struct code_spot *y)
 {
-	if (x->region != y->region)
-		return x->region < y->region ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return ORDER(x->region, y->region) ?: ORDER(x->addr, y->addr);
 }
 
 static int compare_by_place(const void *a, const void *b)
@@ -22,18 +21,14 @@ static int compare_by_group(const void *a, const void *b)
 {
 	const struct code_spot *x = a, *y = b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return compare_places(x, y);
+	return ORDER(x->group, y->group) ?: compare_places(x, y);
 }
 
 static int compare_uses(const void *a, const void *b)
 {
 	const struct code_use *x = a, *y = b;
 
-	if (x->executed != y->executed)
-		return x->executed > y->executed ? -1 : 1;
-	return x->group < y->group ? -1 : x->group > y->group;
+	return ORDER(y->executed, x->executed) ?: ORDER(x->group, y->group);
 }
 
 /* How many pieces of `bytes` bytes [addr, end) touches from number `*behind` on, which is moved
