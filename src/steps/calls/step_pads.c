@@ -17,15 +17,10 @@
 
 #define SITES_MAX (1u << 16) /* of one function */
 
-/* Code that has an FDE, and its language-specific data area. */
-struct pad_function {
-	uint64_t start, end, lsda; /* addresses in the image; lsda 0: it has none */
-};
-
 struct pad_image {
 	bool is_looked_at, is_there;
 	struct ran_file file;
-	VEC(struct pad_function) functions; /* by start */
+	struct step_pad_table table;
 };
 
 struct step_pads {
@@ -38,14 +33,13 @@ struct step_pads {
 
 static int compare_functions(const void *a, const void *b)
 {
-	const struct pad_function *x = a, *y = b;
+	const struct step_pad_function *x = a, *y = b;
 
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-static void read_functions(struct pad_image *image)
+void step_pad_table_init(struct step_pad_table *t, const struct elf_file *elf)
 {
-	const struct elf_file *elf = &image->file.elf;
 	const struct elf_section *section = elf_file_find_section(elf, ".eh_frame");
 	struct cfi_source source = {.is_eh = true, .is_64 = elf->is_64, .is_386 = !elf->is_64};
 	struct cfi_entries entries = {0};
@@ -57,20 +51,32 @@ static void read_functions(struct pad_image *image)
 	cfi_entries_read(&entries, &source);
 	for (size_t i = 0; i < entries.fdes.n; i++) {
 		const struct cfi_fde *fde = &entries.fdes.v[i];
-		struct pad_function f = {fde->start, fde->start + fde->size, fde->lsda};
+		struct step_pad_function f = {fde->start, fde->start + fde->size, fde->lsda};
 
 		if (f.end > f.start && f.lsda != CFI_LSDA_UNKNOWN)
-			vec_push(&image->functions, f);
+			vec_push(&t->functions, f);
 	}
 	cfi_entries_release(&entries);
-	vec_sort(&image->functions, compare_functions);
+	vec_sort(&t->functions, compare_functions);
+}
+
+void step_pad_table_release(struct step_pad_table *t)
+{
+	vec_release(&t->functions);
 }
 
 /* ---- call sites ---- */
 
+static const struct step_pad_function *function_at(const struct step_pad_table *t, uint64_t addr)
+{
+	size_t low = SEARCH(0, t->functions.n, middle, t->functions.v[middle].start <= addr);
+
+	return low && addr < t->functions.v[low - 1].end ? &t->functions.v[low - 1] : NULL;
+}
+
 /* What landing pads are distances from. */
 static bool pad_base_of(
-	const struct pad_function *f, struct span bytes, const struct lsda *l, uint64_t *base)
+	const struct step_pad_function *f, struct span bytes, const struct lsda *l, uint64_t *base)
 {
 	struct cursor c = cursor_of(span_sub(bytes, l->pad_base_at, bytes.n - l->pad_base_at));
 	struct cfi_pointer_base at = {
@@ -82,7 +88,7 @@ static bool pad_base_of(
 }
 
 static bool pad_of(
-	const struct elf_file *elf, const struct pad_function *f, uint64_t addr, uint64_t *pad)
+	const struct elf_file *elf, const struct step_pad_function *f, uint64_t addr, uint64_t *pad)
 {
 	struct span bytes = elf_file_bytes_at(elf, (struct iaddr){f->lsda});
 	struct lsda_site site;
@@ -104,17 +110,13 @@ static bool pad_of(
 	return true;
 }
 
-/* The landing pad of the call that has the byte at `addr` (0: it has none); false when that is not
- * known. */
-static bool find_pad(const struct pad_image *image, uint64_t addr, uint64_t *pad)
+bool step_pad_table_find(
+	const struct step_pad_table *t, const struct elf_file *elf, uint64_t addr, uint64_t *pad)
 {
-	const struct pad_function *f = image->functions.v;
-	size_t behind = SEARCH(0, image->functions.n, i, f[i].start <= addr);
+	const struct step_pad_function *f = function_at(t, addr);
 
 	*pad = 0;
-	if (!behind || addr >= f[behind - 1].end)
-		return false;
-	return !f[behind - 1].lsda || pad_of(&image->file.elf, &f[behind - 1], addr, pad);
+	return f && (!f->lsda || pad_of(elf, f, addr, pad));
 }
 
 /* ---- answers ---- */
@@ -135,7 +137,7 @@ void step_pads_free(struct step_pads *p)
 		return;
 	for (uint32_t i = 0; i < trace_reader_n_images(p->r); i++) {
 		ran_file_close(&p->images[i].file);
-		vec_release(&p->images[i].functions);
+		step_pad_table_release(&p->images[i].table);
 	}
 	free(p->images);
 	free(p);
@@ -156,9 +158,10 @@ int step_pads_lands(void *pads, uint32_t number, uint64_t ret)
 		image->is_looked_at = true;
 		image->is_there = ran_file_open_image(&image->file, p->r, frame->image, &why);
 		if (image->is_there)
-			read_functions(image);
+			step_pad_table_init(&image->table, &image->file.elf);
 	}
-	if (!image->is_there || !find_pad(image, ret - insn->addr + frame->addr - 1, &pad))
+	if (!image->is_there || !step_pad_table_find(&image->table, &image->file.elf,
+					ret - insn->addr + frame->addr - 1, &pad))
 		return -1;
 	return pad == frame->addr;
 }

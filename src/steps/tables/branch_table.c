@@ -330,9 +330,7 @@ static void rename_targets(
 	move_targets(t, &old, b);
 }
 
-/* Instruction `number` is the same as same_as[number] (lower or itself) in another process: counts
- * and targets are added there, and those of `number` become 0. addrs[number] is where it lies. */
-static void fold(struct branch_table *t, const uint32_t *same_as, const uint64_t *addrs)
+void branch_table_fold(struct branch_table *t, const uint32_t *same_as, const uint64_t *addrs)
 {
 	for (size_t i = 1; i < t->branches.n; i++)
 		if (t->branches.v[i].targets.n)
@@ -407,7 +405,7 @@ static void fold_processes(struct branch_table *t, const struct steps *s)
 			first[id] = i;
 		same_as[i] = first[id];
 	}
-	fold(t, same_as, addrs);
+	branch_table_fold(t, same_as, addrs);
 	intern_release(&identities);
 	free(first);
 	free(same_as);

@@ -80,6 +80,9 @@ void branch_table_release(struct branch_table *t);
 void branch_table_describe(struct branch_table *t, uint32_t number, const struct step_insn *insn);
 void branch_table_begin_thread(struct branch_table *t);
 void branch_table_add(struct branch_table *t, const struct step_item *item);
+/* Instruction `number` is the same as same_as[number] (lower or itself) in another process: counts
+ * and targets are added there, and those of `number` become 0. addrs[number] is where it lies. */
+void branch_table_fold(struct branch_table *t, const uint32_t *same_as, const uint64_t *addrs);
 /* Sorts targets. Once, behind the last step. */
 void branch_table_finish(struct branch_table *t);
 
