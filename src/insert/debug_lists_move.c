@@ -75,24 +75,24 @@ static bool has_location(const struct debug_stage *s, enum list_entry kind)
 }
 
 /* An address at c, which has a relocation or is absolute. */
-static struct debug_place read_addr(const struct lists_move *m, struct cursor *c)
+static struct code_place read_addr(const struct lists_move *m, struct cursor *c)
 {
-	struct debug_place place;
+	struct code_place place;
 	size_t at = (size_t)(c->p - m->s->in.p);
 	uint64_t value = cursor_u64(c);
 
 	if (!debug_reloc_target(m->d, m->s->section, at, &place))
-		place = (struct debug_place){0, value};
+		place = (struct code_place){0, value};
 	return place;
 }
 
 static bool read_index(
-	const struct lists_move *m, size_t unit, struct cursor *c, struct debug_place *place)
+	const struct lists_move *m, size_t unit, struct cursor *c, struct code_place *place)
 {
 	return debug_index_target(m->d, &m->d->units.v[unit], cursor_uleb(c), place);
 }
 
-static void read_numbers(const struct lists_move *m, struct cursor *c, struct debug_place from,
+static void read_numbers(const struct lists_move *m, struct cursor *c, struct code_place from,
 	struct list_numbers *numbers, int n)
 {
 	numbers->at = (size_t)(c->p - m->s->in.p);
@@ -105,9 +105,9 @@ static void read_numbers(const struct lists_move *m, struct cursor *c, struct de
 
 /* The entry behind its first byte. False when it is damaged. */
 static bool read_entry(const struct lists_move *m, enum list_entry kind, size_t unit,
-	struct debug_place *base, struct cursor *c, struct list_numbers *numbers)
+	struct code_place *base, struct cursor *c, struct list_numbers *numbers)
 {
-	struct debug_place from;
+	struct code_place from;
 
 	*numbers = (struct list_numbers){0};
 	switch (kind) {
@@ -162,7 +162,7 @@ static void put_entry(const struct lists_move *m, const struct list_numbers *num
 /* The list being read, and those that share its end. */
 struct list_state {
 	size_t unit;
-	struct debug_place base; /* what offsets are relative to */
+	struct code_place base; /* what offsets are relative to */
 	bool has_other_base; /* for a list that began later they are relative to something else */
 };
 

@@ -145,7 +145,7 @@ static uint32_t port_bound(const struct op_block *block)
 				if (!(use.ports[k] & ~set))
 					cycles += use.cycles[k];
 			needed = cycles * COST_UNIT / (unsigned)__builtin_popcount(set);
-			bound = needed > bound ? needed : bound;
+			bound = cost_max(bound, needed);
 		}
 	return bound;
 }
@@ -163,25 +163,20 @@ static uint32_t chunk_bound(const struct op_block *block)
 	return (forwards ? n_stores : block->n_chunk_changes) * COST_UNIT;
 }
 
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 static uint32_t cost_of(struct op_block *block, const struct cost_cpu *cpu)
 {
 	uint32_t bound, cost;
 
 	block_link(block, cpu);
-	bound = larger(port_bound(block), block->n_slots * COST_UNIT / cpu->width);
+	bound = cost_max(port_bound(block), block->n_slots * COST_UNIT / cpu->width);
 	if (cpu->chunks_take_turns)
-		bound = larger(bound, chunk_bound(block));
+		bound = cost_max(bound, chunk_bound(block));
 	if (block->jumps)
-		bound = larger(bound, COST_UNIT);
+		bound = cost_max(bound, COST_UNIT);
 	/* Fused nops take no slot of their own, but are not free. */
-	bound = larger(bound, block->n_insns * COST_UNIT / (2u * cpu->width));
-	cost = larger(bound, pipeline_cycles(block, cpu, bound));
-	return larger(cost + block->n_stall_cycles * COST_UNIT, 1);
+	bound = cost_max(bound, block->n_insns * COST_UNIT / (2u * cpu->width));
+	cost = cost_max(bound, pipeline_cycles(block, cpu, bound));
+	return cost_max(cost + block->n_stall_cycles * COST_UNIT, 1);
 }
 
 uint32_t cost_block(const struct cost_cpu *cpu, struct span code)

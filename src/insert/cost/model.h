@@ -160,6 +160,11 @@ static inline const struct cost_row *cost_row_of(const struct cost_cpu *cpu, enu
 	return &cpu->rows[class];
 }
 
+static inline uint32_t cost_max(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Decodes at most COST_BLOCK_MAX operations; returns the bytes taken, 0 when there is none. */
 size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct span code);
 void block_link(struct op_block *block, const struct cost_cpu *cpu);
