@@ -15,10 +15,8 @@
 /* Bit n is the register with number n in an encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15.
  */
 #define X86_REG_RAX  0u
-#define X86_REG_RCX  1u
 #define X86_REG_RDX  2u
 #define X86_REG_RSP  4u
-#define X86_REG_RBP  5u
 #define X86_REGS_ALL 0xffffu
 
 /* Bits of the flags that matter: from bit 0 CF PF AF ZF SF OF, and DF. */

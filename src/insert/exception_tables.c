@@ -30,8 +30,10 @@ static bool is_frame_section(const struct object_section *s)
 	       (!strcmp(s->name, ".eh_frame") || !strcmp(s->name, ".debug_frame"));
 }
 
-static int place_compare(const struct code_place *x, const struct code_place *y)
+static int place_compare(const void *a, const void *b)
 {
+	const struct code_place *x = a, *y = b;
+
 	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset);
 }
 
@@ -42,11 +44,6 @@ static int ref_compare(const void *a, const void *b)
 	struct code_place y_code = {y->code.section, y->code.start};
 
 	return place_compare(&x->at, &y->at) ?: place_compare(&x_code, &y_code);
-}
-
-static int pad_compare(const void *a, const void *b)
-{
-	return place_compare(a, b);
 }
 
 /* One section's LSDAs: refs of the section, sorted. */
@@ -132,7 +129,7 @@ void exception_tables_release(struct exception_tables *t)
 /* Sorted, each once. */
 static void landing_pads_fill(struct exception_tables *t, struct code_places *pads)
 {
-	vec_sort(&pads->list, pad_compare);
+	vec_sort(&pads->list, place_compare);
 	for (size_t i = 0; i < pads->list.n; i++)
 		if (!i || place_compare(&pads->list.v[i - 1], &pads->list.v[i]))
 			vec_push(&t->landing_pads, pads->list.v[i]);
