@@ -108,6 +108,56 @@ void x86_insn_describe(
 	note_operands(insn, d, addr);
 }
 
+bool x86_decode_all(struct x86_decoded *x, struct span code, bool is_64)
+{
+	ZydisDecoderContext context;
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder,
+		is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LONG_COMPAT_32,
+		is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);
+	return code.n &&
+	       ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+		       &decoder, &context, code.p, code.n, &x->d)) &&
+	       ZYAN_SUCCESS(ZydisDecoderDecodeOperands(
+		       &decoder, &context, &x->d, x->operands, x->d.operand_count));
+}
+
+int x86_general_number(ZydisRegister reg)
+{
+	static const ZydisRegister first[] = {ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_EAX,
+		ZYDIS_REGISTER_AX, ZYDIS_REGISTER_AH /* ah 0 ... bh 3, spl 4 */, ZYDIS_REGISTER_AL};
+	static const ZydisRegister last[] = {ZYDIS_REGISTER_R15, ZYDIS_REGISTER_R15D,
+		ZYDIS_REGISTER_R15W, ZYDIS_REGISTER_R15B, ZYDIS_REGISTER_BL};
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (reg >= first[i] && reg <= last[i])
+			return (int)(reg - first[i]);
+	return -1;
+}
+
+bool x86_is_repeated_string(struct span code)
+{
+	bool is_repeated = false;
+
+	for (size_t i = 0; i < code.n; i++) {
+		uint8_t b = code.p[i];
+
+		if (b == 0xf2 || b == 0xf3)
+			is_repeated = true;
+		/* ins, outs; movs, cmps; stos, lods, scas */
+		else if ((b >= 0x6c && b <= 0x6f) || (b >= 0xa4 && b <= 0xa7) ||
+			 (b >= 0xaa && b <= 0xaf))
+			return is_repeated;
+		/* other prefixes, REX among them (which in 32-bit code is another instruction,
+		 * but none that is followed by a string opcode within one instruction) */
+		else if (b != 0x66 && b != 0x67 && b != 0x2e && b != 0x36 && b != 0x3e &&
+			 b != 0x26 && b != 0x64 && b != 0x65 && (b & 0xf0) != 0x40)
+			return false;
+	}
+	return false;
+}
+
 bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_64)
 {
 	ZydisDecodedInstruction d;

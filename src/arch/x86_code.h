@@ -26,6 +26,13 @@ enum x86_flow {
 	X86_FLOW_SYSCALL,  /* syscall, sysenter, int */
 };
 
+/* Whether a block ends behind such an instruction: a call comes back. */
+static inline bool x86_ends_block(enum x86_flow flow)
+{
+	return flow == X86_FLOW_JUMP || flow == X86_FLOW_BRANCH || flow == X86_FLOW_JUMP_FAR ||
+	       flow == X86_FLOW_RETURN || flow == X86_FLOW_STOP;
+}
+
 struct x86_insn {
 	uint8_t length;
 	uint8_t flow; /* enum x86_flow */
@@ -46,5 +53,7 @@ struct x86_insn {
 
 /* The instruction at the start of `code`, which lies at `addr`. False when it is none. */
 bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_64);
+/* Whether it is a string instruction (movs, stos, ...) with a prefix that repeats it. */
+bool x86_is_repeated_string(struct span code);
 
 #endif

@@ -39,20 +39,11 @@ static uint8_t flags_of(ZydisAccessedFlagsMask mask)
 }
 
 /* The bit of the general register that `reg` is a part of, 0 when it is none. */
-static uint16_t reg_bit(ZydisRegister reg, bool *is_wide)
+static uint16_t reg_bit(ZydisRegister reg)
 {
-	*is_wide = reg >= ZYDIS_REGISTER_EAX && reg <= ZYDIS_REGISTER_R15;
-	if (reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15)
-		return (uint16_t)(1u << (reg - ZYDIS_REGISTER_RAX));
-	if (reg >= ZYDIS_REGISTER_EAX && reg <= ZYDIS_REGISTER_R15D)
-		return (uint16_t)(1u << (reg - ZYDIS_REGISTER_EAX));
-	if (reg >= ZYDIS_REGISTER_AX && reg <= ZYDIS_REGISTER_R15W)
-		return (uint16_t)(1u << (reg - ZYDIS_REGISTER_AX));
-	if (reg >= ZYDIS_REGISTER_AL && reg <= ZYDIS_REGISTER_BL)
-		return (uint16_t)(1u << (reg - ZYDIS_REGISTER_AL));
-	if (reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_R15B)
-		return (uint16_t)(1u << (reg - ZYDIS_REGISTER_AH)); /* ah = 4 - 4, spl = 4 */
-	return 0;
+	int number = x86_general_number(reg);
+
+	return number < 0 ? 0 : (uint16_t)(1u << number);
 }
 
 /* Somebody else gets to see, or may change, any register: calls, returns, traps, the system. */
@@ -147,8 +138,9 @@ static bool is_self_cancelling(const ZydisDecodedInstruction *d, const ZydisDeco
 
 static void note_register(struct x86_effects *e, const ZydisDecodedOperand *op)
 {
-	bool is_wide;
-	uint16_t bit = reg_bit(op->reg.value, &is_wide);
+	uint16_t bit = reg_bit(op->reg.value);
+	bool is_wide =
+		op->reg.value >= ZYDIS_REGISTER_EAX && op->reg.value <= ZYDIS_REGISTER_R15;
 
 	if (op->reg.value == ZYDIS_REGISTER_GS)
 		e->uses_gs = true;
@@ -162,10 +154,9 @@ static void note_register(struct x86_effects *e, const ZydisDecodedOperand *op)
 
 static void note_memory(struct x86_effects *e, const ZydisDecodedOperand *op, bool is_string)
 {
-	bool is_wide;
-	uint16_t base = reg_bit(op->mem.base, &is_wide);
+	uint16_t base = reg_bit(op->mem.base);
 
-	e->reads |= base | reg_bit(op->mem.index, &is_wide);
+	e->reads |= base | reg_bit(op->mem.index);
 	if (is_string) /* Zydis forgets that of cmps and scas */
 		e->writes |= base;
 	if (op->mem.segment == ZYDIS_REGISTER_GS)
@@ -233,19 +224,12 @@ static void effects_of(
 
 bool x86_zydis_decode(struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr)
 {
-	ZydisDecodedInstruction d;
-	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecoderContext context;
-	ZydisDecoder decoder;
+	struct x86_decoded x;
 
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	if (!code.n || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-			       &decoder, &context, code.p, code.n, &d)))
+	if (!x86_decode_all(&x, code, true))
 		return false;
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &d, ops, d.operand_count)))
-		return false;
-	x86_insn_describe(insn, &d, code.p, addr);
-	effects_of(e, &d, ops);
+	x86_insn_describe(insn, &x.d, code.p, addr);
+	effects_of(e, &x.d, x.operands);
 	return true;
 }
 
@@ -253,11 +237,4 @@ bool x86_decode_effects(
 	struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr)
 {
 	return x86_quick_decode(insn, e, code, addr) || x86_zydis_decode(insn, e, code, addr);
-}
-
-bool x86_effects(struct x86_effects *e, struct span code)
-{
-	struct x86_insn insn;
-
-	return x86_decode_effects(&insn, e, code, 0);
 }

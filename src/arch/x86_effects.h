@@ -15,10 +15,8 @@
 /* Bit n is the register with number n in an encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15.
  */
 #define X86_REG_RAX  0u
-#define X86_REG_RCX  1u
 #define X86_REG_RDX  2u
 #define X86_REG_RSP  4u
-#define X86_REG_RBP  5u
 #define X86_REGS_ALL 0xffffu
 
 /* Bits of the flags that matter: from bit 0 CF PF AF ZF SF OF, and DF. */
@@ -39,12 +37,10 @@ struct x86_effects {
 	bool is_privileged;    /* cannot run in user mode */
 };
 
-/* Of the instruction at the start of `code`; false when it is none. Calls, system calls and returns
- * are given as reading every register and every flag, and as killing none. Shifts by a variable or
- * zero amount, `rep` instructions and cmov kill nothing they might leave alone. */
-bool x86_effects(struct x86_effects *e, struct span code);
-/* The same and x86_decode of 64-bit code at `addr` at once, which costs less. Untouched when false.
- */
+/* Of the instruction at the start of `code`, 64-bit code at `addr`, with what x86_decode says of it;
+ * both are untouched when it is none. Calls, system calls and returns are given as reading every
+ * register and every flag, and as killing none. Shifts by a variable or zero amount, `rep`
+ * instructions and cmov kill nothing they might leave alone. */
 bool x86_decode_effects(
 	struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr);
 

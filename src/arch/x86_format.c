@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "arch/x86_format.h"
 
-#include <Zydis/Zydis.h>
+#include "arch/x86_zydis.h"
 
 static bool format_init(ZydisFormatter *f, enum x86_syntax syntax)
 {
@@ -18,20 +18,13 @@ static bool format_init(ZydisFormatter *f, enum x86_syntax syntax)
 bool x86_format_as(enum x86_syntax syntax, char text[X86_TEXT_BYTES], struct span code,
 	uint64_t addr, bool is_64)
 {
-	ZydisMachineMode mode =
-		is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LONG_COMPAT_32;
-	ZydisStackWidth width = is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction insn;
 	ZydisFormatter formatter;
-	ZydisDecoder decoder;
+	struct x86_decoded x;
 
 	text[0] = 0;
-	return ZYAN_SUCCESS(ZydisDecoderInit(&decoder, mode, width)) &&
-	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.p, code.n, &insn, operands)) &&
-	       format_init(&formatter, syntax) &&
-	       ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &insn, operands,
-		       insn.operand_count_visible, text, X86_TEXT_BYTES, addr, NULL));
+	return x86_decode_all(&x, code, is_64) && format_init(&formatter, syntax) &&
+	       ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &x.d, x.operands,
+		       x.d.operand_count_visible, text, X86_TEXT_BYTES, addr, NULL));
 }
 
 bool x86_format(char text[X86_TEXT_BYTES], struct span code, uint64_t addr, bool is_64)

@@ -4,7 +4,6 @@
 #define WEIR_ARCH_X86_FORMAT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/span.h"

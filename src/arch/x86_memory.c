@@ -3,18 +3,21 @@
 
 #include "arch/x86_zydis.h"
 
-#define RSP 4
+/* As much of a number as so many bits hold. */
+static uint64_t cut(uint64_t value, unsigned bits)
+{
+	return bits == 64 ? value : bits == 32 ? (uint32_t)value : (uint16_t)value;
+}
 
 /* False when it is a vector register. */
 static bool value_of(
 	ZydisRegister reg, uint64_t next, const struct x86_registers *regs, uint64_t *value)
 {
-	if (reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15)
-		*value = regs->general[reg - ZYDIS_REGISTER_RAX];
-	else if (reg >= ZYDIS_REGISTER_EAX && reg <= ZYDIS_REGISTER_R15D)
-		*value = (uint32_t)regs->general[reg - ZYDIS_REGISTER_EAX];
-	else if (reg >= ZYDIS_REGISTER_AX && reg <= ZYDIS_REGISTER_R15W)
-		*value = (uint16_t)regs->general[reg - ZYDIS_REGISTER_AX];
+	int number = x86_general_number(reg);
+
+	if (number >= 0)
+		*value = cut(regs->general[number],
+			ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg));
 	else if (reg == ZYDIS_REGISTER_RIP || reg == ZYDIS_REGISTER_EIP)
 		*value = next;
 	else if (reg == ZYDIS_REGISTER_NONE)
@@ -55,47 +58,32 @@ static bool address_of(const ZydisDecodedInstruction *d, const ZydisDecodedOpera
 		 o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
 		 (o->mem.base == ZYDIS_REGISTER_RSP || o->mem.base == ZYDIS_REGISTER_ESP))
 		sum += o->size / 8;
-	if (d->address_width == 32)
-		sum = (uint32_t)sum;
-	else if (d->address_width == 16)
-		sum = (uint16_t)sum;
-	*result = sum + segment_base(o->mem.segment, regs);
+	*result = cut(sum, d->address_width) + segment_base(o->mem.segment, regs);
 	return true;
 }
 
 /* A repeated string instruction whose counter is zero touches nothing. */
 static bool is_skipped(const ZydisDecodedInstruction *d, const struct x86_registers *regs)
 {
-	uint64_t count = regs->general[1];
-
-	if (!(d->attributes &
-		    (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)))
-		return false;
-	return !(d->address_width == 64	  ? count
-		 : d->address_width == 32 ? (uint32_t)count
-					  : (uint16_t)count);
+	return d->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
+				       ZYDIS_ATTRIB_HAS_REPNE) &&
+	       !cut(regs->general[1], d->address_width);
 }
 
 size_t x86_accesses(struct x86_access accesses[X86_ACCESSES_MAX], struct span code, uint64_t addr,
 	bool is_64, const struct x86_registers *before)
 {
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction d;
-	ZydisDecoder decoder;
+	struct x86_decoded x;
 	size_t n = 0;
 
-	ZydisDecoderInit(&decoder,
-		is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LONG_COMPAT_32,
-		is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.p, code.n, &d, operands)) ||
-		is_skipped(&d, before))
+	if (!x86_decode_all(&x, code, is_64) || is_skipped(&x.d, before))
 		return 0;
-	for (size_t i = 0; i < d.operand_count && n < X86_ACCESSES_MAX; i++) {
-		const ZydisDecodedOperand *o = &operands[i];
+	for (size_t i = 0; i < x.d.operand_count && n < X86_ACCESSES_MAX; i++) {
+		const ZydisDecodedOperand *o = &x.operands[i];
 		struct x86_access *a = &accesses[n];
 
 		if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.type != ZYDIS_MEMOP_TYPE_MEM ||
-			!o->size || !address_of(&d, o, addr, before, &a->addr))
+			!o->size || !address_of(&x.d, o, addr, before, &a->addr))
 			continue;
 		a->bytes = o->size / 8;
 		a->is_read = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ;

@@ -56,7 +56,6 @@ enum quick_prefix {
 };
 
 #define F_CF	 0x01
-#define F_ZF	 0x08
 #define F_STATUS X86_FLAGS_STATUS
 #define F_NOT_CF (X86_FLAGS_STATUS & ~F_CF)
 #define F_TURN	 0x21 /* CF, OF */

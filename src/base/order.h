@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Orders for sorting. ORDER_BY(by_place, struct row, file, line) defines by_place() for qsort, which
- * compares two rows by their file, then by their line. Fields are numbers; up to eight.
+ * compares two rows by their file, then by their line. Fields are numbers; up to eight. Where there
+ * is more to it, the order of two numbers is -1, 0 or 1, and where the first pair is equal the next
+ * one decides: ORDER(x->pid, y->pid) ?: strcmp(x->name, y->name).
  */
 #ifndef WEIR_BASE_ORDER_H
 #define WEIR_BASE_ORDER_H
 
 #include <stdlib.h>
+
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 #define ORDER_BY(name, type, ...)                                                                  \
 	static int name(const void *order_a, const void *order_b)                                  \

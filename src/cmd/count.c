@@ -7,8 +7,6 @@
  * where gcc and clang look for linkers, and in front of PATH. A driver that is called directly gets
  * it by -B too, in front of its own -B options.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,6 +18,7 @@
 #include "base/mem.h"
 #include "cmd/commands.h"
 #include "cmd/count_link.h"
+#include "insert/link_command.h"
 
 #define LINKERS_BUILT	  "libexec/weir"
 #define LINKERS_INSTALLED "../libexec/weir"
@@ -125,11 +124,6 @@ static void pass_environment(const char *linkers)
 
 /* ---- compiler drivers ---- */
 
-struct words {
-	char **v; /* owned */
-	size_t n, cap;
-};
-
 /* A driver that we run may be one of our own links, and gets its words a second time. */
 static bool is_below(const char *path, const char *folder)
 {
@@ -171,7 +165,7 @@ static void pass_program_folders(char **argv, const char *linkers)
 	buf_release(&folders);
 }
 
-static void driver_words(struct words *out, char **argv, const char *linkers)
+static void driver_words(struct link_words *out, char **argv, const char *linkers)
 {
 	pass_program_folders(argv + 1, linkers);
 	vec_push(out, mem_strdup(argv[0]));
@@ -187,14 +181,12 @@ static void driver_words(struct words *out, char **argv, const char *linkers)
 
 static int run_driver(char **argv, const char *linkers)
 {
-	struct words words = {0};
+	struct link_words words = {0};
 	int status;
 
 	driver_words(&words, argv, linkers);
 	status = count_run_child(argv[0], words.v);
-	for (size_t i = 0; i < words.n; i++)
-		free(words.v[i]);
-	vec_release(&words);
+	link_words_release(&words);
 	return status;
 }
 
@@ -293,10 +285,11 @@ static int run(const struct command *command, int argc, char **argv)
 }
 
 /* The linker within a command: the options come by the environment. */
-static bool options_from_environment(struct insert_arguments *a, struct words *words)
+static bool options_from_environment(struct insert_arguments *a, struct link_words *words)
 {
 	const char *text = getenv(COUNT_ENV_OPTIONS);
-	char **argv;
+	char **argv, **given;
+	bool is_good;
 	int argc;
 
 	vec_push(words, mem_strdup("count"));
@@ -309,13 +302,10 @@ static bool options_from_environment(struct insert_arguments *a, struct words *w
 	vec_push(words, NULL);
 	argc = (int)words->n - 1;
 	/* Parsing puts the operands in front, so it gets a copy. */
-	argv = mem_dup(words->v, words->n * sizeof(words->v[0]));
-	if (options_parse(&command_count, a, &argc, &argv) != OPTIONS_RUN) {
-		free(argv);
-		return false;
-	}
+	argv = given = mem_dup(words->v, words->n * sizeof(words->v[0]));
+	is_good = options_parse(&command_count, a, &argc, &given) == OPTIONS_RUN;
 	free(argv);
-	return true;
+	return is_good;
 }
 
 /* Where a compiler would have found it: named by the driver's options, in COMPILER_PATH, which gcc
@@ -337,7 +327,7 @@ int count_link_main(int argc, char **argv)
 {
 	const char *name = path_base_name(argv[0]);
 	struct insert_arguments a = {0};
-	struct words words = {0};
+	struct link_words words = {0};
 	char *linker = real_linker(name);
 	int status = STATUS_FAILED;
 
@@ -347,9 +337,7 @@ int count_link_main(int argc, char **argv)
 		status = STATUS_USAGE;
 	else
 		status = count_link(linker, argv + 1, (size_t)argc - 1, &a);
-	for (size_t i = 0; i < words.n; i++)
-		free(words.v[i]);
-	vec_release(&words);
+	link_words_release(&words);
 	insert_arguments_release(&a);
 	free(linker);
 	return status;

@@ -201,12 +201,9 @@ static void say_what_was_done(
 static int insert_and_store(
 	struct counted_link *l, const struct link_file *f, const char *hex, struct err *err)
 {
-	const char *base = path_base_name(f->path);
-	char *folder =
-		base == f->path ? mem_strdup(".") : mem_strndup(f->path, (size_t)(base - f->path));
 	struct buf object = {0}, report_bytes = {0};
 	struct insert_report report = {0};
-	int rc = insert_file(f->map.bytes, folder, &l->setup.options, &object, &report, err);
+	int rc = insert_file(f->map.bytes, f->path, &l->setup.options, &object, &report, err);
 
 	if (rc == 0) {
 		insert_report_put(&report, &report_bytes);
@@ -219,7 +216,6 @@ static int insert_and_store(
 	insert_report_release(&report);
 	buf_release(&object);
 	buf_release(&report_bytes);
-	free(folder);
 	return rc;
 }
 

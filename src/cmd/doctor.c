@@ -15,7 +15,7 @@
 #include "record/kernel_sources.h"
 #include "record/hooks/hooks.h"
 #include "record/perf_set.h"
-#include "steps/engine/engine.h"
+#include "steps/record/step_engine.h"
 #include "symbols/catalog/catalog.h"
 #include "symbols/source/debuginfod.h"
 #include "symbols/symtab.h"

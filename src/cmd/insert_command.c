@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* weir insert: one object or archive, step by step; `weir count` does it for a whole link. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,13 +36,6 @@ static bool is_known_foreign(void *context, const char *name)
 		       (timing == FOREIGN_TIMING_ALL && foreign_name_is_short(name)));
 }
 
-static char *folder_of(const char *path)
-{
-	const char *base = path_base_name(path);
-
-	return base == path ? mem_strdup(".") : mem_strndup(path, (size_t)(base - path));
-}
-
 /* Whatever else is there is not what an earlier run or a compiler wrote. */
 static int check_output(const char *out, struct err *err)
 {
@@ -71,7 +61,6 @@ static int insert_into(const char *in, const char *out, const struct insert_opti
 	struct file_map map;
 	struct buf bytes = {0};
 	struct stat st;
-	char *folder;
 	int rc = file_map_open(&map, in, err);
 
 	if (rc < 0)
@@ -81,8 +70,7 @@ static int insert_into(const char *in, const char *out, const struct insert_opti
 		return err_set(err, ERR_FORMAT,
 			"'%s': is neither a relocatable object for x86-64 nor an archive", in);
 	}
-	folder = folder_of(in);
-	rc = insert_file(map.bytes, folder, options, &bytes, report, err);
+	rc = insert_file(map.bytes, in, options, &bytes, report, err);
 	if (rc < 0)
 		err_prefix(err, "'%s'", in);
 	else
@@ -90,7 +78,6 @@ static int insert_into(const char *in, const char *out, const struct insert_opti
 	if (rc == 0)
 		rc = file_replace(
 			out, buf_span(&bytes), stat(in, &st) == 0 ? st.st_mode & 0777 : 0644, err);
-	free(folder);
 	buf_release(&bytes);
 	file_map_release(&map);
 	return rc;

@@ -36,20 +36,18 @@ static const char *const *globs_of(const struct option_texts *given, struct opti
 static int take_metrics(
 	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
 {
+	static const char *const known[] = {"instructions", "calls", "cycles", NULL};
 	struct option_texts names = {0};
 	int status = STATUS_DONE;
+	size_t metric;
 
 	split_list(a->metrics ? a->metrics : "", &names);
 	for (size_t i = 0; i < names.n; i++) {
-		if (!strcmp(names.v[i], "cycles"))
-			s->options.with_cycles = true;
-		else if (strcmp(names.v[i], "instructions") && strcmp(names.v[i], "calls"))
-			status = options_usage_error(command,
-				"--metrics: '%s' is not one of instructions, calls, cycles",
-				names.v[i]);
-		free((char *)names.v[i]);
+		if (options_choose(command, "--metrics", names.v[i], known, &metric))
+			status = STATUS_USAGE;
+		s->options.with_cycles |= metric == 2;
 	}
-	vec_release(&names);
+	vec_release_all(&names);
 	if (status == STATUS_DONE && s->options.with_cycles && a->counts)
 		status = options_usage_error(
 			command, "cycles are summed in the call tree: not with --counts");
@@ -59,34 +57,36 @@ static int take_metrics(
 static int take_cpu(
 	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
 {
-	struct buf known = {0};
+	struct option_texts names = {0};
+	int status;
+	size_t i;
 
 	s->options.cpu = a->cpu;
 	if (!a->cpu || cost_cpu_find(a->cpu))
 		return STATUS_DONE;
-	for (size_t i = 0; cost_cpu_at(i); i++)
-		buf_printf(&known, "%s%s", i ? ", " : "", cost_cpu_name(cost_cpu_at(i)));
-	options_usage_error(command, "--cpu: '%s' is not one of %s", a->cpu, buf_text(&known));
-	buf_release(&known);
-	return STATUS_USAGE;
+	for (i = 0; cost_cpu_at(i); i++)
+		vec_push(&names, cost_cpu_name(cost_cpu_at(i)));
+	vec_push(&names, NULL);
+	status = options_choose(command, "--cpu", a->cpu, names.v, &i);
+	vec_release(&names);
+	return status;
 }
 
 static int take_timing(
 	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
 {
-	static const char *const names[] = {"slow", "all", "none"};
-	const char *os = a->os_calls ? a->os_calls : "own";
-	size_t i = 0;
+	static const char *const ways[] = {"own", "self", "off", NULL};
+	static const char *const timings[] = {[FOREIGN_TIMING_ALL] = "all",
+		[FOREIGN_TIMING_SLOW] = "slow",
+		[FOREIGN_TIMING_NONE] = "none",
+		NULL};
+	size_t way, timing;
 
-	if (strcmp(os, "own") && strcmp(os, "self") && strcmp(os, "off"))
-		return options_usage_error(
-			command, "--os-calls: '%s' is not one of own, self, off", os);
-	while (i < 3 && a->time_foreign && strcmp(names[i], a->time_foreign))
-		i++;
-	if (i == 3)
-		return options_usage_error(command,
-			"--time-foreign: '%s' is not one of all, slow, none", a->time_foreign);
-	s->timing = strcmp(os, "off") ? (enum foreign_timing)i : FOREIGN_TIMING_NONE;
+	if (options_choose(command, "--os-calls", a->os_calls ? a->os_calls : "own", ways, &way) ||
+		options_choose(command, "--time-foreign",
+			a->time_foreign ? a->time_foreign : "slow", timings, &timing))
+		return STATUS_USAGE;
+	s->timing = way == 2 ? FOREIGN_TIMING_NONE : (enum foreign_timing)timing;
 	return STATUS_DONE;
 }
 
@@ -96,19 +96,14 @@ static int take_mode(
 	static const char *const names[] = {[INSERT_MODE_TREE] = "tree",
 		[INSERT_MODE_COUNTS] = "counts",
 		[INSERT_MODE_NOPS] = "nops",
-		[INSERT_MODE_NOTHING] = "nothing"};
-	size_t i = 0;
+		[INSERT_MODE_NOTHING] = "nothing",
+		NULL};
+	size_t mode = a->counts ? INSERT_MODE_COUNTS : INSERT_MODE_TREE;
+	int status = a->mode ? options_choose(command, "--mode", a->mode, names, &mode)
+			     : STATUS_DONE;
 
-	s->options.mode = a->counts ? INSERT_MODE_COUNTS : INSERT_MODE_TREE;
-	if (!a->mode)
-		return STATUS_DONE;
-	while (i < 4 && strcmp(names[i], a->mode))
-		i++;
-	if (i == 4)
-		return options_usage_error(
-			command, "--mode: '%s' is not one of tree, counts, nops, nothing", a->mode);
-	s->options.mode = (enum insert_mode)i;
-	return STATUS_DONE;
+	s->options.mode = (enum insert_mode)mode;
+	return status;
 }
 
 int insert_setup_init(
@@ -131,17 +126,10 @@ int insert_setup_init(
 	return STATUS_DONE;
 }
 
-static void release_texts(struct option_texts *texts)
-{
-	for (size_t i = 0; i < texts->n; i++)
-		free((char *)texts->v[i]);
-	vec_release(texts);
-}
-
 void insert_setup_release(struct insert_setup *setup)
 {
-	release_texts(&setup->only);
-	release_texts(&setup->skip);
+	vec_release_all(&setup->only);
+	vec_release_all(&setup->skip);
 }
 
 void insert_arguments_release(struct insert_arguments *a)
@@ -177,9 +165,10 @@ void insert_print_summary(const char *path, const struct insert_report *r, FILE 
 	fprintf(out,
 		"'%s': %" PRIu64 " of %" PRIu64 " functions inserted (%" PRIu64
 		" blocks) in %" PRIu64 " objects, text %" PRIu64 " -> %" PRIu64 " bytes",
-		path, t.n_inserted, t.n_functions, t.n_blocks, t.n_objects, t.old_text, t.new_text);
-	if (t.n_left_alone)
-		fprintf(out, ", %" PRIu64 " left as they were", t.n_left_alone);
+		path, t.n_inserted, t.n_functions, r->n_blocks, r->n_objects, r->old_text,
+		r->new_text);
+	if (r->n_left_alone)
+		fprintf(out, ", %" PRIu64 " left as they were", r->n_left_alone);
 	fputc('\n', out);
 }
 
@@ -244,15 +233,15 @@ void insert_print_json(const char *in, const char *output, const struct insert_r
 	json_string(&j, "kind", "insert");
 	json_string(&j, "input", in);
 	json_string(&j, "output", output);
-	json_u64(&j, "objects", t.n_objects);
-	json_u64(&j, "objects_left_alone", t.n_left_alone);
+	json_u64(&j, "objects", r->n_objects);
+	json_u64(&j, "objects_left_alone", r->n_left_alone);
 	json_u64(&j, "functions", t.n_functions);
 	json_u64(&j, "inserted", t.n_inserted);
 	json_u64(&j, "functions_compiled", t.n_compiled);
 	json_u64(&j, "inserted_compiled", t.n_compiled_inserted);
-	json_u64(&j, "blocks", t.n_blocks);
-	json_u64(&j, "old_text", t.old_text);
-	json_u64(&j, "new_text", t.new_text);
+	json_u64(&j, "blocks", r->n_blocks);
+	json_u64(&j, "old_text", r->old_text);
+	json_u64(&j, "new_text", r->new_text);
 	json_object_begin(&j, "reasons");
 	for (int i = INSERT_REASON_DONE + 1; i < INSERT_N_REASONS; i++)
 		if (t.by_reason[i])

@@ -43,8 +43,8 @@ struct insert_arguments {
 	}
 
 enum foreign_timing {
-	FOREIGN_TIMING_SLOW, /* but for those that take less than timing them */
 	FOREIGN_TIMING_ALL,
+	FOREIGN_TIMING_SLOW, /* but for those that take less than timing them */
 	FOREIGN_TIMING_NONE,
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -25,6 +26,21 @@ int options_usage_error(const struct command *command, const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fprintf(stderr, " ('weir help %s' tells more)\n", command->name);
+	return STATUS_USAGE;
+}
+
+int options_choose(const struct command *command, const char *option, const char *value,
+	const char *const *names, size_t *i)
+{
+	struct buf known = {0};
+
+	for (*i = 0; names[*i]; ++*i)
+		if (!strcmp(names[*i], value))
+			return STATUS_DONE;
+	for (const char *const *name = names; *name; name++)
+		buf_printf(&known, "%s%s", name == names ? "" : ", ", *name);
+	options_usage_error(command, "%s: '%s' is not one of %s", option, value, buf_text(&known));
+	buf_release(&known);
 	return STATUS_USAGE;
 }
 

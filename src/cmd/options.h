@@ -64,6 +64,11 @@ bool options_begin(const struct command *command, void *into, int *argc, char **
 int options_usage_error(const struct command *command, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Which of the names (ended by a NULL) the value of an option is, in *i; a usage error that tells
+ * them when it is none. */
+int options_choose(const struct command *command, const char *option, const char *value,
+	const char *const *names, size_t *i);
+
 void options_print_help(const struct command *command, FILE *out);
 
 /* "1500", "1500ns", "1.5us", "2ms", "3s", in ns; false when it is none of these. */

@@ -8,7 +8,7 @@
 #include "cmd/commands.h"
 #include "cmd/pid_list.h"
 #include "cmd/steps_run.h"
-#include "steps/engine/engine.h"
+#include "steps/record/step_engine.h"
 
 #define BURST_DEFAULT 10000
 #define EVERY_MS_MAX  1e9
@@ -16,15 +16,10 @@
 #define BUFFER_MAX    (1u << 30)
 
 struct steps_arguments {
-	const char *output, *pids, *engine;
-	const char *from, *to, *around;
-	uint64_t max;
-	const char *every;
-	uint64_t burst;
-	const char *threads, *user_code;
-	bool data, lossless, lossy, no_follow, quiet, verbose;
-	uint64_t buffer_bytes;
-	double duration_s;
+	struct step_options o; /* what needs no second look is put there */
+	const char *pids, *from, *to, *around, *every;
+	uint64_t max, burst, buffer_bytes;
+	bool lossless, lossy, quiet, verbose;
 };
 
 /* What a number has when its option is not given: none of these may be asked for. */
@@ -33,11 +28,10 @@ struct steps_arguments {
 #define AT(field) offsetof(struct steps_arguments, field)
 static const struct option_spec steps_options[] = {
 	{'o', "output", OPTION_TEXT, "FILE", "write the trace there (default trace.weir)",
-		AT(output)},
+		AT(o.output)},
 	{'p', "pid", OPTION_TEXT, "PID", "attach to running processes; a comma list", AT(pids)},
 	{0, "engine", OPTION_TEXT, "NAME",
-		"how it is traced: ptrace or branch (default: the first that can)",
-		AT(engine)},
+		"how it is traced: ptrace or branch (default: the first that can)", AT(o.engine)},
 	{0, "from", OPTION_TEXT, "FUNC", "trace from the first call of this function on", AT(from)},
 	{0, "to", OPTION_TEXT, "FUNC", "trace up to the next call of this function", AT(to)},
 	{0, "around", OPTION_TEXT, "FUNC", "trace the calls of this function, with all they call",
@@ -47,10 +41,10 @@ static const struct option_spec steps_options[] = {
 	{0, "for", OPTION_NUMBER, "N", "with --every: instructions of a burst (default 10000)",
 		AT(burst)},
 	{0, "threads", OPTION_TEXT, "NAME", "trace threads of this name (a glob) or tid only",
-		AT(threads)},
+		AT(o.threads)},
 	{0, "user-code", OPTION_TEXT, "GLOB", "trace code of files whose path matches only",
-		AT(user_code)},
-	{0, "data", OPTION_FLAG, NULL, "record what instructions read and write, too", AT(data)},
+		AT(o.user_code)},
+	{0, "data", OPTION_FLAG, NULL, "record what instructions read and write, too", AT(o.data)},
 	{0, "lossless", OPTION_FLAG, NULL, "let the program wait when a buffer is full (default)",
 		AT(lossless)},
 	{0, "lossy", OPTION_FLAG, NULL, "lose steps, and count them, when a buffer is full",
@@ -58,8 +52,8 @@ static const struct option_spec steps_options[] = {
 	{0, "buffer", OPTION_NUMBER, "BYTES", "size of a thread's buffer, for engines with buffers",
 		AT(buffer_bytes)},
 	{0, "no-follow", OPTION_FLAG, NULL, "let processes that are forked run untraced",
-		AT(no_follow)},
-	{0, "duration", OPTION_SECONDS, "S", "end the recording after S seconds", AT(duration_s)},
+		AT(o.no_follow)},
+	{0, "duration", OPTION_SECONDS, "S", "end the recording after S seconds", AT(o.duration_s)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0},
@@ -96,9 +90,9 @@ static int check_names(const struct command *command, const struct steps_argumen
 		{"--from", a->from, "function"},
 		{"--to", a->to, "function"},
 		{"--around", a->around, "function"},
-		{"--threads", a->threads, "thread"},
-		{"--user-code", a->user_code, "file"},
-		{"--output", a->output, "file"},
+		{"--threads", a->o.threads, "thread"},
+		{"--user-code", a->o.user_code, "file"},
+		{"--output", a->o.output, "file"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -113,16 +107,16 @@ static int check_names(const struct command *command, const struct steps_argumen
 
 #define N_FUNCTIONS 3 /* that can be named */
 
-static int fill_functions(const struct command *command, const struct steps_arguments *a,
-	struct step_function functions[N_FUNCTIONS], struct step_options *o)
+static int fill_functions(const struct command *command, struct steps_arguments *a,
+	struct step_function functions[N_FUNCTIONS])
 {
 	const struct {
 		const char *option, *value;
 		const struct step_function **out;
 	} rows[N_FUNCTIONS] = {
-		{"--from", a->from, &o->from},
-		{"--to", a->to, &o->to},
-		{"--around", a->around, &o->around},
+		{"--from", a->from, &a->o.from},
+		{"--to", a->to, &a->o.to},
+		{"--around", a->around, &a->o.around},
 	};
 	struct err err;
 
@@ -136,9 +130,9 @@ static int fill_functions(const struct command *command, const struct steps_argu
 	return 0;
 }
 
-static int fill_bursts(
-	const struct command *command, const struct steps_arguments *a, struct step_options *o)
+static int fill_bursts(const struct command *command, struct steps_arguments *a)
 {
+	struct step_options *o = &a->o;
 	char *end;
 
 	if (!a->every)
@@ -154,15 +148,14 @@ static int fill_bursts(
 	return o->burst ? 0 : options_usage_error(command, "--for: must be at least 1");
 }
 
-static int fill_options(
-	const struct command *command, const struct steps_arguments *a, struct step_options *o)
+static int fill_options(const struct command *command, struct steps_arguments *a)
 {
-	int rc = check_engine(command, a->engine);
+	int rc = check_engine(command, a->o.engine);
 
 	if (!rc)
 		rc = check_names(command, a);
 	if (!rc)
-		rc = fill_bursts(command, a, o);
+		rc = fill_bursts(command, a);
 	if (rc)
 		return rc;
 	if (a->max == 0)
@@ -173,26 +166,16 @@ static int fill_options(
 			command, "--buffer: must be from %u to %u", BUFFER_MIN, BUFFER_MAX);
 	if (a->lossless && a->lossy)
 		return options_usage_error(command, "--lossless and --lossy exclude each other");
-	o->output = a->output;
-	o->engine = a->engine;
-	o->threads = a->threads;
-	o->user_code = a->user_code;
-	o->max = a->max == NOT_GIVEN ? 0 : a->max;
-	o->buffer_bytes = a->buffer_bytes == NOT_GIVEN ? 0 : a->buffer_bytes;
-	o->data = a->data;
-	o->lossy = a->lossy;
-	o->no_follow = a->no_follow;
-	o->duration_s = a->duration_s;
+	a->o.max = a->max == NOT_GIVEN ? 0 : a->max;
 	return 0;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct steps_arguments a = {.output = "trace.weir",
+	struct steps_arguments a = {.o = {.output = "trace.weir", .parent_fd = -1},
 		.max = NOT_GIVEN,
 		.burst = NOT_GIVEN,
 		.buffer_bytes = NOT_GIVEN};
-	struct step_options o = {.parent_fd = -1};
 	struct step_function functions[N_FUNCTIONS] = {0};
 	pid_t pids[PID_LIST_MAX];
 	int status;
@@ -202,17 +185,17 @@ static int run(const struct command *command, int argc, char **argv)
 		return status;
 	rc = check_targets(command, &a, argc);
 	if (!rc)
-		rc = fill_options(command, &a, &o);
+		rc = fill_options(command, &a);
 	if (!rc)
-		rc = fill_functions(command, &a, functions, &o);
+		rc = fill_functions(command, &a, functions);
 	if (!rc && a.pids)
-		rc = pid_list_parse(command, a.pids, pids, &o.n_pids);
-	o.pids = pids;
-	o.command = argc ? argv : NULL;
+		rc = pid_list_parse(command, a.pids, pids, &a.o.n_pids);
+	a.o.pids = pids;
+	a.o.command = argc ? argv : NULL;
 	if (!rc)
-		rc = steps_run(&o, a.quiet     ? RECORD_QUIET
-				   : a.verbose ? RECORD_VERBOSE
-					       : RECORD_NORMAL);
+		rc = steps_run(&a.o, a.quiet	 ? RECORD_QUIET
+				     : a.verbose ? RECORD_VERBOSE
+						 : RECORD_NORMAL);
 	for (size_t i = 0; i < N_FUNCTIONS; i++)
 		step_function_release(&functions[i]);
 	return rc;

@@ -33,7 +33,7 @@
 #include "base/mem.h"
 #include "cmd/options.h"
 #include "run/run.h"
-#include "steps/engine/engine.h"
+#include "steps/record/step_engine.h"
 
 enum packet_kind { PACKET_NOTE, PACKET_COMPLAINT, PACKET_PROGRESS, PACKET_FAILED, PACKET_RESULT };
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "formats/import_counts_internal.h"
 #include "insert/insert.h"
 

@@ -14,43 +14,26 @@
 #include <sys/stat.h>
 
 #include "arch/x86_code.h"
-#include "base/file.h"
 #include "base/search.h"
-#include "dwarf/source_map.h"
-#include "elf/elf_file.h"
 #include "formats/import_counts_internal.h"
+#include "formats/ran_file.h"
 #include "insert/cost/cost.h"
-#include "symbols/debug_file.h"
 
 #define RUNTIME_PREFIX "weir_count_"
 #define GS_PREFIX      0x65
 #define IN_FRONT_MAX   64 /* bytes */
-/* Rows of line tables that are kept at most. */
-#define ROWS_MAX (1u << 26)
 
 /* Blocks do not overlap, so that together they are not larger than the program; some are looked at
  * again. */
 #define CODE_TIMES 4
 
-/* From this address on, up to the next row's. */
-struct line_row {
-	uint64_t addr;
-	uint32_t file; /* string of the trace; 0 = not known */
-	uint32_t line;
-	/* The same but for inlined code: there, where the function has the call. */
-	uint32_t own_file, own_line;
-};
-
 struct program {
 	struct counts_file *file;
 	const char *path;
-	struct file_map map;
-	struct elf_file elf;
-	struct debug_file debug;
+	struct ran_file ran;
 	const struct cost_cpu *cpu;
 	struct map runtime; /* addresses of the run-time library's functions, to guess by */
 	bool has_runtime;
-	VEC(struct line_row) rows;
 	VEC(struct span) insns; /* of one stretch of code */
 	uint64_t insns_start;	/* address less place in memory of its bytes */
 	struct buf code;	/* of one block, without what was inserted */
@@ -61,29 +44,17 @@ struct program {
 
 /* ---- the file ---- */
 
-static bool has_build_id(const struct count_header *h)
-{
-	return h->build_id_bytes && h->build_id_bytes <= sizeof(h->build_id);
-}
-
-/* NULL when it is the file that ran, else why not. */
 static const char *why_another(const struct program *p, const struct stat *st)
 {
 	const struct count_header *h = p->file->header;
-	struct span id = elf_file_build_id(&p->elf);
+	struct ran_identity ran = {.bytes = h->exe_size,
+		.mtime_ns = h->exe_mtime_ns,
+		/* A copy that the user names has a time of its own. */
+		.has_mtime = !p->file->options->exe};
 
-	if (has_build_id(h))
-		return id.n == h->build_id_bytes && !memcmp(id.p, h->build_id, id.n)
-			       ? NULL
-			       : "its build-id is another";
-	if (h->exe_size != (uint64_t)st->st_size)
-		return "its size is another";
-	/* A copy that the user names has a time of its own. */
-	if (!p->file->options->exe &&
-		h->exe_mtime_ns !=
-			(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec)
-		return "it was changed since";
-	return NULL;
+	if (h->build_id_bytes <= sizeof(h->build_id))
+		ran.build_id = (struct span){h->build_id, h->build_id_bytes};
+	return ran_file_why_another(&p->ran, st, &ran);
 }
 
 static bool open_file(struct program *p)
@@ -97,9 +68,9 @@ static bool open_file(struct program *p)
 		why = strerror(errno);
 	else if (!S_ISREG(st.st_mode))
 		why = "it is not a file";
-	else if (file_map_open(&p->map, p->path, &err) < 0)
+	else if (file_map_open(&p->ran.map, p->path, &err) < 0)
 		why = strerror(errno);
-	else if (elf_file_init(&p->elf, p->map.bytes, &err) < 0)
+	else if (elf_file_init(&p->ran.elf, p->ran.map.bytes, &err) < 0)
 		why = err.text;
 	else if ((why = why_another(p, &st)))
 		verdict = "is not the program that ran";
@@ -120,120 +91,22 @@ static void add_runtime(void *ctx, const struct elf_symbol *symbol)
 
 /* ---- lines ---- */
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Where one unit ends and another begins the one that begins has the address. */
-static int compare_rows(const void *a, const void *b)
-{
-	const struct line_row *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->line > y->line) - (x->line < y->line);
-}
-
-/* The trace's string of a file; `strings` has those made so far. */
-static uint32_t file_string(
-	struct program *p, const struct dwarf_unit_map *m, uint32_t file, uint32_t *strings)
-{
-	if (!file || file >= m->files.n)
-		return 0;
-	if (!strings[file])
-		strings[file] =
-			trace_writer_string_n(p->file->w, m->files.v[file].p, m->files.v[file].n);
-	return strings[file];
-}
-
-static void add_unit_rows(struct program *p, const struct dwarf_unit_map *m)
-{
-	uint32_t *strings = mem_calloc(m->files.n + 1, sizeof(*strings));
-
-	for (size_t i = 0; i < m->rows.n && p->rows.n < ROWS_MAX; i++) {
-		const struct dwarf_row *from = &m->rows.v[i];
-		const struct dwarf_site *site =
-			from->site && from->site < m->sites.n ? &m->sites.v[from->site] : NULL;
-		struct line_row row = {.addr = from->addr};
-
-		if (!from->is_hole && from->file && from->file < m->files.n) {
-			/* A parent comes before its children, so this ends. */
-			while (site && site->parent && &m->sites.v[site->parent] < site)
-				site = &m->sites.v[site->parent];
-			row.file = file_string(p, m, from->file, strings);
-			row.line = from->line;
-			row.own_file =
-				site ? file_string(p, m, site->call_file, strings) : row.file;
-			row.own_line = site ? site->call_line : row.line;
-		}
-		vec_push(&p->rows, row);
-	}
-	free(strings);
-}
-
-static void read_units(struct program *p, struct dwarf_debug *d)
+static void read_lines(struct program *p)
 {
 	const struct counts_file *f = p->file;
-	size_t n_units = dwarf_debug_n_units(d), n_failed = 0;
 	uint64_t *addrs = mem_calloc(f->blocks.n + 1, sizeof(*addrs));
-	bool *wanted = mem_calloc(n_units + 1, sizeof(*wanted));
+	int n_failed;
 
 	for (size_t i = 0; i < f->blocks.n; i++)
 		addrs[i] = f->blocks.v[i].address - f->header->base;
-	qsort(addrs, f->blocks.n, sizeof(*addrs), compare_addresses);
-	dwarf_debug_units_at(d, addrs, f->blocks.n, wanted);
-	for (size_t i = 0; i < n_units; i++) {
-		struct dwarf_unit_map m = {0};
-
-		if (!wanted[i])
-			continue;
-		if (dwarf_unit_map_init(&m, d, i, NULL) == 0)
-			add_unit_rows(p, &m);
-		else
-			n_failed++;
-		dwarf_unit_map_release(&m);
-	}
-	if (n_failed)
-		counts_note(p->file, n_failed, "a unit of the debug information cannot be read");
-	if (p->rows.n)
-		qsort(p->rows.v, p->rows.n, sizeof(*p->rows.v), compare_rows);
-	free(addrs);
-	free(wanted);
-}
-
-static void read_lines(struct program *p)
-{
-	struct dwarf_debug *d = NULL;
-	int rc = dwarf_debug_open(&d, &p->elf, p->path, NULL);
-
-	if (rc < 0 && debug_file_open(&p->debug, &p->elf, p->path, NULL) == 0)
-		rc = dwarf_debug_open(&d, &p->debug.elf, p->debug.path, NULL);
-	if (rc < 0) {
+	n_failed = ran_file_read_lines(&p->ran, p->path, f->w, addrs, f->blocks.n);
+	if (n_failed < 0)
 		counts_note(p->file, 1,
 			"the program has no debug information: there are no source lines");
-		return;
-	}
-	read_units(p, d);
-	dwarf_debug_close(d);
-}
-
-/* The row that has the address, from where the last one was found on. */
-static const struct line_row *row_at(const struct program *p, uint64_t addr, size_t *at)
-{
-	static const struct line_row none;
-	size_t low;
-
-	if (*at < p->rows.n && p->rows.v[*at].addr <= addr &&
-		(*at + 1 == p->rows.n || addr < p->rows.v[*at + 1].addr))
-		return &p->rows.v[*at];
-	low = SEARCH(0, p->rows.n, middle, p->rows.v[middle].addr <= addr);
-	if (!low)
-		return &none;
-	*at = low - 1;
-	return &p->rows.v[low - 1];
+	else if (n_failed)
+		counts_note(p->file, (uint64_t)n_failed,
+			"a unit of the debug information cannot be read");
+	free(addrs);
 }
 
 /* ---- blocks ---- */
@@ -245,31 +118,17 @@ static bool is_inserted(const struct program *p, const struct x86_insn *insn, co
 	return insn->disp_at && code[0] == GS_PREFIX;
 }
 
-/* A function begins at the first of its own lines, in the file of its first instruction. */
-static void place_function(
-	struct counts_file *f, const struct counts_block *b, const struct line_row *row)
-{
-	struct counts_function *function =
-		b->function == COUNTS_NONE ? NULL : &f->functions.v[b->function];
-
-	if (!function || !row->own_file || !row->own_line)
-		return;
-	if (!function->file) {
-		function->file = row->own_file;
-		function->line = row->own_line;
-	} else if (function->file == row->own_file && row->own_line < function->line) {
-		function->line = row->own_line;
-	}
-}
-
 static void add_insn(struct program *p, struct counts_block *b, uint64_t addr, size_t *at)
 {
 	struct counts_file *f = p->file;
-	const struct line_row *row = row_at(p, addr, at);
+	const struct ran_row *row = ran_file_row(&p->ran, addr, at);
+	struct counts_function *function =
+		b->function == COUNTS_NONE ? NULL : &f->functions.v[b->function];
 	struct counts_line *last = b->n_lines ? &f->lines.v[f->lines.n - 1] : NULL;
 	struct counts_line line = {row->file, row->line, 1, addr};
 
-	place_function(f, b, row);
+	if (function)
+		ran_begins_at(&function->file, &function->line, row->own_file, row->own_line);
 	if (last && last->file == row->file && last->line == row->line) {
 		last->n_insns++;
 		return;
@@ -304,7 +163,7 @@ static void find_insns(
 	struct program *p, const struct counts_unit *unit, uint64_t start, uint64_t n)
 {
 	const struct counts_stretch *v = p->file->inserted.v;
-	struct span code = span_sub(elf_file_bytes_at(&p->elf, (struct iaddr){start}), 0, n);
+	struct span code = span_sub(elf_file_bytes_at(&p->ran.elf, (struct iaddr){start}), 0, n);
 	uint64_t run = start + p->file->header->base; /* the address while it ran */
 	size_t end = unit->first_inserted + unit->n_inserted, offset = 0;
 	size_t next = SEARCH(unit->first_inserted, end, middle, v[middle].end <= run);
@@ -369,7 +228,7 @@ static uint64_t guess_block(struct program *p, struct counts_block *b, size_t *a
 	uint64_t in_front = bytes_in_front(p->file, b), n_found;
 
 	if (!p->has_runtime)
-		elf_file_each_function(&p->elf, false, add_runtime, p);
+		elf_file_each_function(&p->ran.elf, false, add_runtime, p);
 	p->has_runtime = true;
 	find_insns(p, unit, start + inserted, b->bytes - inserted);
 	n_found = p->insns.n;
@@ -410,7 +269,7 @@ static void read_blocks(struct program *p)
 	struct counts_file *f = p->file;
 	size_t at = 0;
 
-	p->bytes_left = CODE_TIMES * (uint64_t)p->map.bytes.n;
+	p->bytes_left = CODE_TIMES * (uint64_t)p->ran.map.bytes.n;
 	for (size_t i = 0; i < f->blocks.n && f->lines.n < UINT32_MAX - UINT16_MAX; i++)
 		read_block(p, &f->blocks.v[i], &at);
 	if (p->n_uneven)
@@ -442,11 +301,8 @@ void counts_read_program(struct counts_file *f)
 		read_lines(&p);
 		read_blocks(&p);
 	}
-	debug_file_close(&p.debug);
-	elf_file_release(&p.elf);
-	file_map_release(&p.map);
+	ran_file_close(&p.ran);
 	map_release(&p.runtime);
-	vec_release(&p.rows);
 	buf_release(&p.code);
 	vec_release(&p.insns);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/search.h"
 #include "symbols/symtab.h"
 
 #define COUNTER_BYTES 8
@@ -31,17 +32,13 @@ static void each_counter(
 	struct counts_file *f, const struct counts_area *area, counter_function *each, void *ctx)
 {
 	uint64_t first = area->row.first, bytes = area->bytes.n;
-	size_t low = 0, high = f->by_counters.n;
+	/* the first unit that ends behind `first` */
+	size_t low = SEARCH(0, f->by_counters.n, i,
+		f->units.v[f->by_counters.v[i]].counters +
+				(uint64_t)f->units.v[f->by_counters.v[i]].n_blocks *
+					COUNTER_BYTES <=
+			first);
 
-	while (low < high) { /* the first unit that ends behind `first` */
-		size_t middle = low + (high - low) / 2;
-		const struct counts_unit *unit = &f->units.v[f->by_counters.v[middle]];
-
-		if (unit->counters + (uint64_t)unit->n_blocks * COUNTER_BYTES <= first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < f->by_counters.n; low++) {
 		const struct counts_unit *unit = &f->units.v[f->by_counters.v[low]];
 		uint64_t i = 0, at;
@@ -101,6 +98,12 @@ struct tree_writer {
 	uint64_t n_unknown, n_bad_parents;
 };
 
+static void put_record(
+	const struct tree_writer *t, enum record_minor_count minor, const uint64_t *numbers, size_t n)
+{
+	trace_writer_numbers(t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, minor, numbers, n);
+}
+
 static void sum_block(void *ctx, struct counts_block *block, uint64_t count)
 {
 	struct tree_writer *t = ctx;
@@ -133,8 +136,7 @@ static void read_nodes(struct tree_writer *t)
 	const struct counts_thread *thread = t->thread;
 	size_t n = 0, n_bad = 0, wanted = thread->has_row ? thread->row.n_nodes : SIZE_MAX;
 
-	if (thread->nodes.n)
-		qsort(thread->nodes.v, thread->nodes.n, sizeof(*thread->nodes.v), compare_areas);
+	vec_sort(&thread->nodes, compare_areas);
 	for (size_t i = 0; i < thread->nodes.n; i++)
 		n += thread->nodes.v[i].bytes.n / sizeof(struct count_node);
 	t->nodes = mem_calloc(n + 1, sizeof(*t->nodes));
@@ -243,8 +245,7 @@ static void write_node(struct tree_writer *t, size_t i, uint64_t uncharged)
 	if (is_timed)
 		n[9] = ns_of_ticks(t, node->cycles) + 1;
 	t->file->has_foreign_time |= is_timed;
-	trace_writer_numbers(
-		t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_NODE, n, 11);
+	put_record(t, RECORD_COUNT_NODE, n, 11);
 }
 
 /* The node that what was not charged yet belongs to: never one of foreign code. */
@@ -322,8 +323,7 @@ static void write_start_up_node(struct tree_writer *t, uint64_t parent, uint32_t
 	uint64_t node[11] = {t->id, t->first + t->n_nodes + t->n_start_up++, parent,
 		t->file->functions.v[function].frame, calls + 1, cost, 0, 1, 0, 0, 0};
 
-	trace_writer_numbers(
-		t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_NODE, node, 11);
+	put_record(t, RECORD_COUNT_NODE, node, 11);
 }
 
 /*
@@ -346,8 +346,7 @@ static uint64_t write_start_up(struct tree_writer *t, uint64_t own, const struct
 			if (!t->n_start_up) {
 				t->n_start_up = 1;
 				all[3] = named_frame(t->file, "[start-up]");
-				trace_writer_numbers(t->file->w, t->stream, 0, RECORD_MAJOR_COUNT,
-					RECORD_COUNT_NODE, all, 11);
+				put_record(t, RECORD_COUNT_NODE, all, 11);
 			}
 			cost = cost < left ? cost : left;
 			left -= cost;
@@ -390,13 +389,11 @@ static void write_sum(struct tree_writer *t, uint32_t number)
 	uint64_t sum[4] = {t->id, function->frame, t->instructions[number], cycles};
 	uint64_t node[11] = {t->id, 0, 0, function->frame, 0, sum[2], cycles, 1, 0, 0, 0};
 
-	trace_writer_numbers(
-		t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_SUM, sum, 4);
+	put_record(t, RECORD_COUNT_SUM, sum, 4);
 	if (t->file->units.v[function->unit].flags & COUNT_UNIT_TREE)
 		return;
 	node[1] = ++t->first;
-	trace_writer_numbers(
-		t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_NODE, node, 11);
+	put_record(t, RECORD_COUNT_NODE, node, 11);
 }
 
 static void write_sums(struct tree_writer *t)
@@ -469,15 +466,10 @@ static void name_thread(struct counts_file *f, uint32_t id, const struct counts_
 		f->w, f->life, 0, RECORD_MAJOR_THREAD, RECORD_THREAD_NAMED, numbers, 4);
 }
 
-/* The number of nodes that the trace's thread has already: rows of one tid are one thread there. */
-static uint64_t *numbers_of(struct map *numbers, uint32_t id)
-{
-	return map_ensure(numbers, id, NULL);
-}
-
 void counts_write_threads(struct counts_file *f)
 {
 	struct tree_writer t = {.file = f, .ticks_per_s = tick_rate(f)};
+	/* The nodes that the trace's thread has already: rows of one tid are one thread there. */
 	struct map numbers = {0};
 
 	t.instructions = mem_calloc(f->functions.n + 1, sizeof(*t.instructions));
@@ -491,7 +483,7 @@ void counts_write_threads(struct counts_file *f)
 		thread.tid = t.thread->row.tid;
 		t.id = trace_writer_thread(f->w, &thread);
 		t.stream = trace_writer_stream(f->w, STREAM_KIND_THREAD, t.id);
-		t.first = *numbers_of(&numbers, t.id);
+		t.first = *map_ensure(&numbers, t.id, NULL);
 		t.tree_instructions = 0;
 		t.n_nodes = 0;
 		name_thread(f, t.id, t.thread);
@@ -501,7 +493,7 @@ void counts_write_threads(struct counts_file *f)
 		write_tree(&t);
 		write_sums(&t);
 		free(t.nodes);
-		*numbers_of(&numbers, t.id) = t.first;
+		*map_ensure(&numbers, t.id, NULL) = t.first;
 	}
 	if (t.n_unknown)
 		counts_note(

@@ -4,6 +4,7 @@
  * sequence; where one is damaged the next is looked for by its magic. No two units share counters
  * and no two functions share blocks, so that the work is bounded by the bytes of the file.
  */
+#include "base/order.h"
 #include "formats/import_counts_internal.h"
 
 #include <stdio.h>
@@ -273,9 +274,7 @@ static int compare_counters(const void *a, const void *b, void *context)
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	uint64_t p = f->units.v[x].counters, q = f->units.v[y].counters;
 
-	if (p != q)
-		return p < q ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return ORDER(p, q) ?: ORDER(x, y);
 }
 
 static void order_counters(struct counts_file *f)
@@ -318,8 +317,7 @@ void counts_read_units(struct counts_file *f)
 	for (size_t i = 0; i < f->units_areas.n; i++)
 		read_area(f, &f->units_areas.v[i]);
 	order_counters(f);
-	if (f->foreign.n)
-		qsort(f->foreign.v, f->foreign.n, sizeof(*f->foreign.v), compare_sites);
+	vec_sort(&f->foreign, compare_sites);
 	if (!f->units.n)
 		counts_lost(f, 1, "the file describes no functions");
 }

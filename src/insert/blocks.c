@@ -24,20 +24,6 @@ static bool is_within(
 	       (to->parent == f->parent && to->parent_section == f->parent_section);
 }
 
-static bool ends_block(const struct code_insn *insn)
-{
-	switch ((enum x86_flow)insn->flow) {
-	case X86_FLOW_JUMP:
-	case X86_FLOW_BRANCH:
-	case X86_FLOW_JUMP_FAR:
-	case X86_FLOW_RETURN:
-	case X86_FLOW_STOP:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* pop, leave, or something added to rsp: what comes before a jump out of a function with a frame.
  */
 static bool restores_stack(const struct code_section *s, const struct code_insn *insn)
@@ -62,7 +48,7 @@ static bool follows_epilogue(
 	for (uint32_t back = 1; back <= EPILOGUE_INSNS && insn_i >= f->first_insn + back; back++) {
 		const struct code_insn *insn = &s->insns.v[insn_i - back];
 
-		if (ends_block(insn))
+		if (x86_ends_block(insn->flow))
 			return false;
 		if (restores_stack(s, insn))
 			return true;
@@ -181,7 +167,7 @@ static void judge_insns(struct code *c, struct code_section *s, struct code_func
 	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
 		struct code_insn *insn = &s->insns.v[i];
 
-		if (ends_block(insn) && i + 1 < f->first_insn + f->n_insns)
+		if (x86_ends_block(insn->flow) && i + 1 < f->first_insn + f->n_insns)
 			s->insns.v[i + 1].bits |= CODE_INSN_HEAD;
 		switch ((enum x86_flow)insn->flow) {
 		case X86_FLOW_JUMP:

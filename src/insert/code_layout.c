@@ -178,11 +178,6 @@ static bool widen(struct code *c, struct code_section *s, bool all)
 	return is_changed;
 }
 
-static void note_gap(struct code *c, const struct code_section *s, const struct code_gap *g)
-{
-	moved_add(&c->moved, s->number, g->start, g->place, g->place);
-}
-
 static void note_function(
 	struct code *c, const struct code_section *s, const struct code_function *f)
 {
@@ -226,8 +221,9 @@ static void note_moves(struct code *c, const struct code_section *s)
 	for (size_t i = 0; i <= s->functions.n; i++) {
 		uint32_t start = i < s->functions.n ? s->functions.v[i].start : UINT32_MAX;
 
-		while (g < s->gaps.n && s->gaps.v[g].start < start)
-			note_gap(c, s, &s->gaps.v[g++]);
+		for (; g < s->gaps.n && s->gaps.v[g].start < start; g++)
+			moved_add(&c->moved, s->number, s->gaps.v[g].start, s->gaps.v[g].place,
+				s->gaps.v[g].place);
 		if (i < s->functions.n) {
 			note_function(c, s, &s->functions.v[i]);
 			note_leaves(c, s, &s->functions.v[i]);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "insert/object_code.h"
 
@@ -42,11 +43,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct code_label *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->symbol < y->symbol ? -1 : x->symbol > y->symbol;
+	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset)
+		       ?: ORDER(x->symbol, y->symbol);
 }
 
 void code_read_labels(struct code *c)
@@ -61,8 +59,7 @@ void code_read_labels(struct code *c)
 			vec_push(&c->labels,
 				((struct code_label){sym->value, sym->section, (uint32_t)i}));
 	}
-	if (c->labels.n)
-		qsort(c->labels.v, c->labels.n, sizeof(c->labels.v[0]), by_place);
+	vec_sort(&c->labels, by_place);
 }
 
 const char *code_name_at(struct code *c, uint32_t section, uint64_t offset)
@@ -86,13 +83,9 @@ struct named {
 static int by_name(const void *a, const void *b)
 {
 	const struct named *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
 
-	if (order)
-		return order;
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	return x->function < y->function ? -1 : x->function > y->function;
+	return strcmp(x->name, y->name) ?: ORDER(x->section, y->section)
+		       ?: ORDER(x->function, y->function);
 }
 
 /* The first one of this name, in order of sections; NULL. */
@@ -119,8 +112,7 @@ void code_find_parents(struct code *c)
 			f->parent_section = n;
 			vec_push(&all, ((struct named){f->name, n, i}));
 		}
-	if (all.n)
-		qsort(all.v, all.n, sizeof(all.v[0]), by_name);
+	vec_sort(&all, by_name);
 	for (size_t n = 1; n < c->n_sections; n++)
 		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
 			struct code_function *f = &c->sections[n].functions.v[i];

@@ -7,6 +7,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "insert/object_code.h"
 
 #define INC_BYTES      8  /* incq %gs:counter(%rip) */
@@ -184,18 +185,11 @@ bool code_function_enters_at(const struct code *c, const struct code_function *f
 uint32_t code_locked_block(
 	const struct code_section *s, const struct code_function *f, const struct code_insn *insn)
 {
-	uint32_t locked = s->at[insn->to - 1] - 1, low = f->first_block;
-	uint32_t high = f->first_block + f->n_blocks;
+	uint32_t locked = s->at[insn->to - 1] - 1;
 
-	while (high - low > 1) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (s->blocks.v[mid].first_insn <= locked)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	return (uint32_t)SEARCH(f->first_block + 1, f->first_block + f->n_blocks, i,
+		       s->blocks.v[i].first_insn <= locked) -
+	       1;
 }
 
 uint32_t code_head_insn(const struct code_section *s, const struct code_function *f, uint32_t block)

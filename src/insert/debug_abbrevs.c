@@ -133,8 +133,7 @@ static int compile_table(
 				(unsigned long long)t->offset);
 		vec_push(&t->abbrevs, c.abbrev);
 	}
-	if (t->abbrevs.n)
-		qsort(t->abbrevs.v, t->abbrevs.n, sizeof(*t->abbrevs.v), order_codes);
+	vec_sort(&t->abbrevs, order_codes);
 	return 0;
 }
 

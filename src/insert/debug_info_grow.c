@@ -40,9 +40,7 @@ struct growth {
 /* How far what was at an offset has moved. */
 static size_t shift_at(const struct growth *g, uint64_t offset)
 {
-	size_t low = SEARCH(0, g->n, middle, g->numbers[middle].at < offset);
-
-	return g->grown[low];
+	return g->grown[SEARCH(0, g->n, i, g->numbers[i].at < offset)];
 }
 
 static uint64_t value_now(const struct growth *g, const struct info_number *number)
@@ -80,15 +78,11 @@ static bool put_number(
 	uint64_t value = value_now(g, number);
 	size_t at = s->out.n;
 
-	if (form_fixed_bytes(form_how(number->form, (struct form_sizes){8, 4, 5})) >= 0) {
-		buf_put_u64(&s->out, 0);
-		s->out.n = at + number->n_now;
+	for (size_t i = 0; i < number->n_now; i++)
+		buf_put_u8(&s->out, 0);
+	if (form_fixed_bytes(form_how(number->form, (struct form_sizes){8, 4, 5})) >= 0)
 		return stage_put_number(s, at, (int)number->n_now, value);
-	}
-	for (size_t i = 0; i < number->n_now; i++) {
-		buf_put_u8(&s->out, (uint8_t)((value & 0x7f) | (i + 1 < number->n_now ? 0x80 : 0)));
-		value >>= 7;
-	}
+	stage_put_leb(s, at, number->n_now, value);
 	return true;
 }
 

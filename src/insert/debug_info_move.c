@@ -44,9 +44,9 @@ static int fail_form(const struct info_unit *u, const struct info_value *v, stru
 }
 
 static int read_address(const struct info_unit *u, const struct info_value *v,
-	struct debug_place *place, struct err *err)
+	struct code_place *place, struct err *err)
 {
-	*place = (struct debug_place){0};
+	*place = (struct code_place){0};
 	if (v->form == FORM_ADDR) {
 		debug_reloc_target(u->d, u->s->section, v->at, place);
 		return 0;
@@ -64,12 +64,7 @@ static bool put_leb(
 {
 	if (v->n * 7 < 64 + (size_t)sign_bits && value >> (v->n * 7 - (size_t)sign_bits))
 		return false;
-	for (size_t i = 0; i < v->n; i++) {
-		uint8_t more = i + 1 < v->n ? 0x80 : 0;
-
-		s->out.p[v->at + i] = (uint8_t)((value & 0x7f) | more);
-		value >>= 7;
-	}
+	stage_put_leb(s, v->at, v->n, value);
 	return true;
 }
 
@@ -86,7 +81,7 @@ static void note_number(
 
 /* A constant that is the distance from `from` to another place of the code. */
 static int move_distance(
-	struct info_unit *u, struct debug_place from, const struct info_value *v, struct err *err)
+	struct info_unit *u, struct code_place from, const struct info_value *v, struct err *err)
 {
 	uint64_t now = debug_distance(u->d, from, v->value);
 	bool fits;
@@ -115,7 +110,7 @@ static int move_distance(
 static int note_offset(
 	struct info_unit *u, const struct info_value *v, bool is_table, struct err *err)
 {
-	struct debug_place target;
+	struct code_place target;
 	const struct debug_stage *to;
 
 	if (!debug_reloc_target(u->d, u->s->section, v->at, &target)) {
@@ -222,7 +217,7 @@ static int move_entry(struct info_unit *u, struct err *err)
 	const struct info_value *entry = &u->values[DEBUG_ATTR_ENTRY_PC];
 	const struct info_value *ranges = &u->values[DEBUG_ATTR_RANGES];
 	const struct info_value *scope = &u->values[DEBUG_ATTR_START_SCOPE];
-	struct debug_place from;
+	struct code_place from;
 	int ret = 0;
 
 	/* An offset from the start of the scope around it; no compiler is known to write it. */
@@ -288,12 +283,12 @@ static struct debug_stage *read_abbrev_offset(
 	struct info_unit *u, struct cursor *c, uint8_t offset_bytes, uint64_t *offset)
 {
 	size_t at = (size_t)(c->p - u->s->in.p);
-	struct debug_place target;
+	struct code_place target;
 	struct debug_stage *stage;
 
 	*offset = offset_bytes == 8 ? cursor_u64(c) : cursor_u32(c);
 	if (!debug_reloc_target(u->d, u->s->section, at, &target))
-		target = (struct debug_place){u->d->abbrev_section, *offset};
+		target = (struct code_place){u->d->abbrev_section, *offset};
 	*offset = target.offset;
 	stage = debug_mover_stage(u->d, target.section);
 	return stage && stage->kind == DEBUG_KIND_ABBREV ? stage : NULL;

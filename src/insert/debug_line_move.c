@@ -42,7 +42,7 @@ struct line_move {
 	struct debug_stage *s;
 	uint8_t line_range, opcode_base;
 	const uint8_t *opcode_lengths; /* of opcode 1 and up */
-	struct debug_place old;	       /* address of the last row */
+	struct code_place old;	       /* address of the last row */
 	uint64_t now;		       /* and where it is in the new program */
 };
 
@@ -154,7 +154,7 @@ static void move_group(
 	if (last->kind == LINE_OP_ADDRESS) {
 		relay_copy(m->d, m->s, start, last->end);
 		if (!debug_reloc_target(m->d, m->s->section, last->operand, &m->old))
-			m->old = (struct debug_place){0};
+			m->old = (struct code_place){0};
 		m->now = moved_label(code, m->old.section, m->old.offset);
 		return;
 	}
@@ -166,7 +166,7 @@ static void move_group(
 		put_group(m, start, last->end, now - m->now);
 	m->now = now;
 	if (last->kind == LINE_OP_END) {
-		m->old = (struct debug_place){0};
+		m->old = (struct code_place){0};
 		m->now = 0;
 	}
 }
@@ -233,7 +233,7 @@ static int move_unit(struct line_move *m, struct cursor *c, uint8_t offset_bytes
 	if (min_instruction != 1 || max_ops != 1 || !m->line_range ||
 		m->opcode_base <= LNS_ADVANCE_PC || !are_lengths_known(m))
 		return debug_fail(m->s, at, err, "the line table has unusual opcodes");
-	m->old = (struct debug_place){0};
+	m->old = (struct code_place){0};
 	m->now = 0;
 	relay_copy(m->d, m->s, at, program);
 	return move_program(m, program, (size_t)(c->end - base), err);

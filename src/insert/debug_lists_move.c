@@ -8,6 +8,7 @@
  * between them (gcc puts pairs of view numbers there) is copied. An entry whose numbers stay is
  * copied too, so code that has not moved gives the same bytes.
  */
+#include "base/order.h"
 #include "insert/debug_stage.h"
 
 #include <stdlib.h>
@@ -74,24 +75,24 @@ static bool has_location(const struct debug_stage *s, enum list_entry kind)
 }
 
 /* An address at c, which has a relocation or is absolute. */
-static struct debug_place read_addr(const struct lists_move *m, struct cursor *c)
+static struct code_place read_addr(const struct lists_move *m, struct cursor *c)
 {
-	struct debug_place place;
+	struct code_place place;
 	size_t at = (size_t)(c->p - m->s->in.p);
 	uint64_t value = cursor_u64(c);
 
 	if (!debug_reloc_target(m->d, m->s->section, at, &place))
-		place = (struct debug_place){0, value};
+		place = (struct code_place){0, value};
 	return place;
 }
 
 static bool read_index(
-	const struct lists_move *m, size_t unit, struct cursor *c, struct debug_place *place)
+	const struct lists_move *m, size_t unit, struct cursor *c, struct code_place *place)
 {
 	return debug_index_target(m->d, &m->d->units.v[unit], cursor_uleb(c), place);
 }
 
-static void read_numbers(const struct lists_move *m, struct cursor *c, struct debug_place from,
+static void read_numbers(const struct lists_move *m, struct cursor *c, struct code_place from,
 	struct list_numbers *numbers, int n)
 {
 	numbers->at = (size_t)(c->p - m->s->in.p);
@@ -104,9 +105,9 @@ static void read_numbers(const struct lists_move *m, struct cursor *c, struct de
 
 /* The entry behind its first byte. False when it is damaged. */
 static bool read_entry(const struct lists_move *m, enum list_entry kind, size_t unit,
-	struct debug_place *base, struct cursor *c, struct list_numbers *numbers)
+	struct code_place *base, struct cursor *c, struct list_numbers *numbers)
 {
-	struct debug_place from;
+	struct code_place from;
 
 	*numbers = (struct list_numbers){0};
 	switch (kind) {
@@ -161,7 +162,7 @@ static void put_entry(const struct lists_move *m, const struct list_numbers *num
 /* The list being read, and those that share its end. */
 struct list_state {
 	size_t unit;
-	struct debug_place base; /* what offsets are relative to */
+	struct code_place base; /* what offsets are relative to */
 	bool has_other_base; /* for a list that began later they are relative to something else */
 };
 
@@ -215,9 +216,7 @@ static int order_starts(const void *a, const void *b)
 {
 	const struct list_start *x = a, *y = b;
 
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->unit < y->unit ? -1 : x->unit > y->unit;
+	return ORDER(x->offset, y->offset) ?: ORDER(x->unit, y->unit);
 }
 
 static uint64_t table_entry(const struct lists_move *m, uint32_t i)
@@ -250,8 +249,7 @@ static int find_starts(struct lists_move *m, struct err *err)
 			return debug_fail(m->s, m->table, err, "an offset leads out of the table");
 		vec_push(&m->starts, ((struct list_start){m->table + offset, table->unit}));
 	}
-	if (m->starts.n)
-		qsort(m->starts.v, m->starts.n, sizeof(*m->starts.v), order_starts);
+	vec_sort(&m->starts, order_starts);
 	return 0;
 }
 

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "elf/elf_file.h"
 #include "insert/debug_stage.h"
+#include "insert/section_rewrite.h"
 
 #define SECTION_BYTES_MAX ((uint64_t)1 << 32) /* of a section, uncompressed */
 
@@ -98,11 +100,8 @@ static int order_refs(const void *a, const void *b)
 {
 	const struct debug_list_ref *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->unit < y->unit ? -1 : x->unit > y->unit;
+	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset)
+		       ?: ORDER(x->unit, y->unit);
 }
 
 static int move_all(struct debug_mover *d, struct err *err)
@@ -118,7 +117,7 @@ static int move_all(struct debug_mover *d, struct err *err)
 				return ret;
 		}
 		if (kinds[k].kind == DEBUG_KIND_INFO && d->refs.n)
-			qsort(d->refs.v, d->refs.n, sizeof(*d->refs.v), order_refs);
+			vec_sort(&d->refs, order_refs);
 	}
 	return 0;
 }
@@ -131,15 +130,9 @@ static void commit(struct debug_mover *d, const struct debug_stage *s, struct mo
 
 	if (!s->out.n || (s->out.n == s->in.n && !memcmp(s->out.p, s->in.p, s->in.n)))
 		return;
-	object_section_set(d->o, s->section, buf_span(&s->out));
+	section_replace(d->o, s->section, buf_span(&s->out), map->rows.v, map->rows.n, m);
 	section->flags &= ~(uint64_t)SHF_COMPRESSED;
 	section->align = s->align;
-	for (size_t i = 0; i < map->rows.n; i++)
-		moved_add(m, s->section, map->rows.v[i].old, map->rows.v[i].label,
-			map->rows.v[i].place);
-	for (size_t i = 0; i < section->relocs.n; i++)
-		section->relocs.v[i].offset =
-			moved_place(m, s->section, section->relocs.v[i].offset);
 }
 
 static bool has_moved(const struct moved *m)

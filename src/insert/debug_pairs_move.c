@@ -15,7 +15,7 @@
 struct pair_list {
 	struct debug_mover *d;
 	struct debug_stage *s;
-	struct debug_place base;
+	struct code_place base;
 	bool has_other_base; /* for a list that began later, offsets are relative to another one */
 	size_t at;	     /* of the next pair */
 	size_t next_ref;     /* in d->refs: the first that has not been passed */
@@ -43,12 +43,12 @@ static enum pair_kind move_pair(struct pair_list *l)
 {
 	size_t second_at = l->at + ADDR_BYTES;
 	uint64_t first = bytes_u64(l->s->in.p + l->at), second = bytes_u64(l->s->in.p + second_at);
-	struct debug_place place;
+	struct code_place place;
 	bool has_first = debug_reloc_target(l->d, l->s->section, l->at, &place);
 	bool has_second = debug_reloc_target(l->d, l->s->section, second_at, &place);
 
 	if (!has_first && first == UINT64_MAX) {
-		l->base = has_second ? place : (struct debug_place){0, second};
+		l->base = has_second ? place : (struct code_place){0, second};
 		return PAIR_BASE;
 	}
 	if (has_first || has_second)
@@ -136,7 +136,7 @@ static void move_tuples(struct debug_mover *d, struct debug_stage *s, struct cur
 {
 	while (cursor_left(c) >= PAIR_BYTES) {
 		size_t at = (size_t)(c->p - s->in.p);
-		struct debug_place place;
+		struct code_place place;
 		uint64_t length, now;
 
 		cursor_u64(c);

@@ -9,13 +9,11 @@
 
 size_t debug_first_ref(const struct debug_mover *d, uint32_t section)
 {
-	size_t low = SEARCH(0, d->refs.n, middle, d->refs.v[middle].section < section);
-
-	return low;
+	return SEARCH(0, d->refs.n, i, d->refs.v[i].section < section);
 }
 
 bool debug_reloc_target(
-	const struct debug_mover *d, uint32_t section, uint64_t offset, struct debug_place *target)
+	const struct debug_mover *d, uint32_t section, uint64_t offset, struct code_place *target)
 {
 	const struct object_section *s = &d->o->sections.v[section];
 	size_t i = object_section_reloc_at(s, offset);
@@ -25,7 +23,7 @@ bool debug_reloc_target(
 	if (i >= s->relocs.n || s->relocs.v[i].offset != offset)
 		return false;
 	r = &s->relocs.v[i];
-	*target = (struct debug_place){0, (uint64_t)r->addend};
+	*target = (struct code_place){0, (uint64_t)r->addend};
 	if (r->symbol >= d->o->symbols.n)
 		return true;
 	symbol = &d->o->symbols.v[r->symbol];
@@ -36,17 +34,17 @@ bool debug_reloc_target(
 }
 
 bool debug_index_target(const struct debug_mover *d, const struct debug_unit_base *unit,
-	uint64_t index, struct debug_place *target)
+	uint64_t index, struct code_place *target)
 {
 	if (!unit->addrs.section)
 		return false;
 	if (!debug_reloc_target(
 		    d, unit->addrs.section, unit->addrs.offset + index * ADDR_BYTES, target))
-		*target = (struct debug_place){0};
+		*target = (struct code_place){0};
 	return true;
 }
 
-uint64_t debug_distance(const struct debug_mover *d, struct debug_place from, uint64_t n)
+uint64_t debug_distance(const struct debug_mover *d, struct code_place from, uint64_t n)
 {
 	if (!from.section || !moved_has(d->code, from.section))
 		return n;
@@ -78,6 +76,12 @@ bool stage_put_number(struct debug_stage *s, size_t at, int n, uint64_t value)
 	for (int i = 0; i < n; i++)
 		s->out.p[at + (size_t)i] = (uint8_t)(value >> (i * 8));
 	return true;
+}
+
+void stage_put_leb(struct debug_stage *s, size_t at, size_t n, uint64_t value)
+{
+	for (; n--; value >>= 7)
+		s->out.p[at++] = (uint8_t)((value & 0x7f) | (n ? 0x80 : 0));
 }
 
 void relay_mark(struct debug_mover *d, struct debug_stage *s, uint64_t old)

@@ -36,13 +36,8 @@ enum debug_kind {
 	DEBUG_KIND_ARANGES
 };
 
-/* An address: a place in a section, or an absolute number (section 0), which does not move. */
-struct debug_place {
-	uint32_t section;
-	uint64_t offset;
-};
-
-static inline bool is_same_place(struct debug_place a, struct debug_place b)
+/* Addresses are places in sections, or absolute numbers (section 0), which do not move. */
+static inline bool is_same_place(struct code_place a, struct code_place b)
 {
 	return a.section == b.section && a.offset == b.offset;
 }
@@ -59,8 +54,8 @@ struct debug_stage {
 
 /* A unit of .debug_info: what its lists of ranges and locations need to know. */
 struct debug_unit_base {
-	struct debug_place low;	  /* what offsets are relative to */
-	struct debug_place addrs; /* its part of a .debug_addr section; section 0: it has none */
+	struct code_place low;	  /* what offsets are relative to */
+	struct code_place addrs; /* its part of a .debug_addr section; section 0: it has none */
 };
 
 /* A list, or a table of offsets of lists, that a unit refers to. */
@@ -98,12 +93,12 @@ size_t debug_first_ref(const struct debug_mover *d, uint32_t section);
 /* What the relocation at an offset of a section refers to. False when there is none: the bytes
  * there are the value. */
 bool debug_reloc_target(
-	const struct debug_mover *d, uint32_t section, uint64_t offset, struct debug_place *target);
+	const struct debug_mover *d, uint32_t section, uint64_t offset, struct code_place *target);
 /* The address `index` of a unit; false when the unit has no such address. */
 bool debug_index_target(const struct debug_mover *d, const struct debug_unit_base *unit,
-	uint64_t index, struct debug_place *target);
+	uint64_t index, struct code_place *target);
 /* How far apart the places at `from` and at `from` + n are now. */
-uint64_t debug_distance(const struct debug_mover *d, struct debug_place from, uint64_t n);
+uint64_t debug_distance(const struct debug_mover *d, struct code_place from, uint64_t n);
 
 /* The length at the front of a unit, and with it the size of offsets: 4 or 8. `c` is left behind
  * it; false when the unit is not there as a whole. */
@@ -113,6 +108,8 @@ bool debug_unit_length(struct cursor *c, uint64_t *length, uint8_t *offset_bytes
 void stage_edit(struct debug_stage *s);
 /* Writes a number of n bytes (1, 2, 3, 4, 8) there; false when it does not fit. */
 bool stage_put_number(struct debug_stage *s, size_t at, int n, uint64_t value);
+/* Writes a LEB128 number of n bytes there, whose value fits. */
+void stage_put_leb(struct debug_stage *s, size_t at, size_t n, uint64_t value);
 /* Says that what was at `old` is at the end of `out` now. Calls come in rising order of `old`. */
 void relay_mark(struct debug_mover *d, struct debug_stage *s, uint64_t old);
 /* Copies the bytes [from, to) of the section, marked. */

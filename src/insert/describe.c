@@ -62,13 +62,6 @@ static uint32_t entry_of(
 	return s->insns.v[f->entry_insn].label + CODE_CALL_BYTES;
 }
 
-static uint32_t new_end(const struct code_section *s, const struct code_function *f)
-{
-	const struct code_insn *last = &s->insns.v[f->first_insn + f->n_insns - 1];
-
-	return last->place + code_insn_bytes(last) + last->after;
-}
-
 static void put_function(
 	struct describe *d, const struct code_section *s, const struct code_function *f)
 {
@@ -76,7 +69,7 @@ static void put_function(
 
 	if (code_section_is_inserted(s) && f->n_insns) {
 		out.start = s->insns.v[f->first_insn].label;
-		out.bytes = new_end(s, f) - out.start;
+		out.bytes = code_insn_end(&s->insns.v[f->first_insn + f->n_insns - 1]) - out.start;
 	} else {
 		out.start = f->start;
 		out.bytes = f->end - f->start;
@@ -100,7 +93,7 @@ static void put_block(struct describe *d, const struct code_section *s, const st
 
 	first = &s->insns.v[code_head_insn(s, f, (uint32_t)(b - s->blocks.v))];
 	out.start = first->label;
-	out.end = last->place + code_insn_bytes(last) + last->after;
+	out.end = code_insn_end(last);
 	out.inserted_bytes = (uint16_t)(first->place - first->label);
 	out.n_insns = (uint16_t)(b->n_insns < 0xffff ? b->n_insns : 0xffff);
 	buf_put(&d->bytes, &out, sizeof(out));
@@ -152,8 +145,7 @@ static void find_inserted(
 		const struct code_insn *insn = &s->insns.v[i];
 
 		add_inserted(d, insn->label, insn->place);
-		add_inserted(d, insn->place + code_insn_own_bytes(insn),
-			insn->place + code_insn_bytes(insn) + insn->after);
+		add_inserted(d, insn->place + code_insn_own_bytes(insn), code_insn_end(insn));
 	}
 }
 

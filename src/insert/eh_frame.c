@@ -64,7 +64,7 @@ static int entries_read(const struct frame_source *s)
 
 	while (cursor_left(&c)) {
 		struct frame_entry e = {.offset = offset_of(s, &c), .kind = FRAME_KIND_END};
-		uint64_t length = cursor_u32(&c), id;
+		uint64_t length = cursor_u32(&c);
 		struct cursor body;
 
 		if (length == UINT32_MAX) {
@@ -81,11 +81,12 @@ static int entries_read(const struct frame_source *s)
 			bool is_wide_id = e.is_wide && !s->f->is_eh;
 
 			body = cursor_at(s, e.id_at, e.end);
-			id = is_wide_id ? cursor_u64(&body) : cursor_u32(&body);
+			e.id = is_wide_id ? cursor_u64(&body) : cursor_u32(&body);
 			if (body.failed)
 				return bad(s, e.offset, "an entry is too short");
+			e.body_at = offset_of(s, &body);
 			e.kind = FRAME_KIND_FDE;
-			if (s->f->is_eh ? !id : id == (is_wide_id ? UINT64_MAX : UINT32_MAX))
+			if (s->f->is_eh ? !e.id : e.id == (is_wide_id ? UINT64_MAX : UINT32_MAX))
 				e.kind = FRAME_KIND_CIE;
 		}
 		vec_push(&s->f->entries, e);
@@ -135,12 +136,11 @@ static bool letters_read(struct cursor *c, char letters[FRAME_AUGMENTATION_MAX +
 
 static int cie_read(const struct frame_source *s, struct frame_entry *e)
 {
-	struct cursor c = cursor_at(s, e->id_at, e->end), data;
+	struct cursor c = cursor_at(s, e->body_at, e->end), data;
 	struct frame_cie cie = {.offset = e->offset, .lsda_encoding = EH_OMIT};
 	char letters[FRAME_AUGMENTATION_MAX + 1];
 	uint8_t version;
 
-	cursor_skip(&c, e->is_wide && !s->f->is_eh ? 8 : 4);
 	version = cursor_u8(&c);
 	if (version != 1 && version != 3 && version != 4)
 		return bad(s, e->offset, "the version of a CIE is not known");
@@ -186,9 +186,6 @@ static size_t cie_find(const struct frame_section *f, uint64_t offset)
 static int fde_find_cie(
 	const struct frame_source *s, const struct frame_entry *e, struct frame_fde *fde)
 {
-	bool is_wide_id = e->is_wide && !s->f->is_eh;
-	struct cursor c = cursor_at(s, e->id_at, e->end);
-	uint64_t id = is_wide_id ? cursor_u64(&c) : cursor_u32(&c);
 	struct code_place place;
 	size_t cie;
 
@@ -196,12 +193,12 @@ static int fde_find_cie(
 		if (has_reloc(s, e->id_at))
 			return bad(s, e->id_at,
 				"a relocation where the distance to a CIE is expected");
-		cie = cie_find(s->f, e->id_at - id);
+		cie = cie_find(s->f, e->id_at - e->id);
 	} else {
 		switch (eh_field_target(s->o, s->f->section, e->id_at,
-			is_wide_id ? EH_UDATA8 : EH_UDATA4, &place)) {
+			e->is_wide ? EH_UDATA8 : EH_UDATA4, &place)) {
 		case EH_TARGET_NONE:
-			cie = cie_find(s->f, id);
+			cie = cie_find(s->f, e->id);
 			break;
 		case EH_TARGET_SECTION:
 			cie = place.section == s->f->section ? cie_find(s->f, place.offset)
@@ -300,10 +297,9 @@ static int program_check(
 
 static int fde_read(const struct frame_source *s, struct frame_entry *e)
 {
-	struct cursor c = cursor_at(s, e->id_at, e->end);
+	struct cursor c = cursor_at(s, e->body_at, e->end);
 	struct frame_fde fde = {0};
 
-	cursor_skip(&c, e->is_wide && !s->f->is_eh ? 8 : 4);
 	if (fde_find_cie(s, e, &fde) < 0 || fde_read_range(s, &c, &fde) < 0)
 		return ERR_FORMAT;
 	if (fde.is_here) {

@@ -15,6 +15,7 @@ enum frame_kind { FRAME_KIND_CIE, FRAME_KIND_FDE, FRAME_KIND_END };
 struct frame_entry {
 	uint64_t offset, end; /* in the section; the length field is at `offset` */
 	uint64_t id_at;	      /* of the CIE id or the pointer to the CIE */
+	uint64_t id, body_at; /* that number, and what is behind it */
 	uint8_t kind;	      /* enum frame_kind; FRAME_KIND_END is a length of zero */
 	bool is_wide;	      /* 64-bit length */
 	uint32_t index;	      /* in cies or fdes */

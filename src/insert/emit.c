@@ -209,8 +209,7 @@ static void put_relocated(struct emit *e, const struct code_insn *insn)
 {
 	const struct object_section *os = &e->code->object->sections.v[e->section->number];
 
-	for (size_t k = insn->reloc;
-		k < os->relocs.n && os->relocs.v[k].offset < insn->offset + insn->length; k++) {
+	for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
 		struct object_reloc r = os->relocs.v[k];
 
 		code_move_addend(e->code, e->section, insn, &r);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "insert/eh_frame.h"
 #include "insert/lsda_section.h"
 
@@ -29,11 +30,11 @@ static bool is_frame_section(const struct object_section *s)
 	       (!strcmp(s->name, ".eh_frame") || !strcmp(s->name, ".debug_frame"));
 }
 
-static int place_compare(const struct code_place *x, const struct code_place *y)
+static int place_compare(const void *a, const void *b)
 {
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	return (x->offset > y->offset) - (x->offset < y->offset);
+	const struct code_place *x = a, *y = b;
+
+	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset);
 }
 
 static int ref_compare(const void *a, const void *b)
@@ -41,14 +42,8 @@ static int ref_compare(const void *a, const void *b)
 	const struct lsda_ref *x = a, *y = b;
 	struct code_place x_code = {x->code.section, x->code.start};
 	struct code_place y_code = {y->code.section, y->code.start};
-	int order = place_compare(&x->at, &y->at);
 
-	return order ? order : place_compare(&x_code, &y_code);
-}
-
-static int pad_compare(const void *a, const void *b)
-{
-	return place_compare(a, b);
+	return place_compare(&x->at, &y->at) ?: place_compare(&x_code, &y_code);
 }
 
 /* One section's LSDAs: refs of the section, sorted. */
@@ -91,8 +86,7 @@ static int lsdas_read(
 			if (fde->lsda.section)
 				vec_push(&refs, ((struct lsda_ref){fde->lsda, fde->range}));
 		}
-	if (refs.n)
-		qsort(refs.v, refs.n, sizeof(*refs.v), ref_compare);
+	vec_sort(&refs, ref_compare);
 	for (size_t first = 0, n; first < refs.n && !rc; first += n) {
 		for (n = 1; first + n < refs.n &&
 			    refs.v[first + n].at.section == refs.v[first].at.section;)
@@ -135,8 +129,7 @@ void exception_tables_release(struct exception_tables *t)
 /* Sorted, each once. */
 static void landing_pads_fill(struct exception_tables *t, struct code_places *pads)
 {
-	if (pads->list.n)
-		qsort(pads->list.v, pads->list.n, sizeof(*pads->list.v), pad_compare);
+	vec_sort(&pads->list, place_compare);
 	for (size_t i = 0; i < pads->list.n; i++)
 		if (!i || place_compare(&pads->list.v[i - 1], &pads->list.v[i]))
 			vec_push(&t->landing_pads, pads->list.v[i]);

@@ -18,12 +18,6 @@
 #include "elf/elf_object.h"
 #include "insert/moved.h"
 
-/* A place in the code of an object. */
-struct code_place {
-	uint32_t section;
-	uint64_t offset;
-};
-
 /* An FDE: code that has frame information. */
 struct code_range {
 	uint32_t section;

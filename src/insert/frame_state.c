@@ -56,76 +56,66 @@ static void remember_state(struct frame_state *s)
 		vec_push(&s->remembered, s->now);
 }
 
-static void set_cfa(struct frame_rules *r, uint64_t reg, int64_t offset)
+static int64_t take_offset(struct cursor *c, uint8_t opcode, int64_t align)
 {
-	r->is_by_register = true;
-	r->cfa_register = reg;
-	r->cfa_offset = offset;
+	switch (opcode) {
+	case 0x0c: /* def_cfa */
+	case 0x0e: /* def_cfa_offset */
+		return (int64_t)cursor_uleb(c);
+	case 0x11: /* offset_extended_sf */
+	case 0x12: /* def_cfa_sf */
+	case 0x13: /* def_cfa_offset_sf */
+		return (int64_t)((uint64_t)cursor_sleb(c) * (uint64_t)align);
+	case 0x2f: /* GNU_negative_offset_extended */
+		return (int64_t)(cursor_uleb(c) * (uint64_t)align * UINT64_MAX);
+	default:
+		return (int64_t)(cursor_uleb(c) * (uint64_t)align);
+	}
 }
 
-/* Those about the CFA; false: it is none of them. */
-static bool apply_cfa(struct frame_rules *r, struct cursor *c, uint8_t opcode, int64_t align)
+/* Opcodes whose upper two bits are zero, but for those about the state as a whole. */
+static void apply_rule(struct frame_state *s, struct cursor *c, uint8_t opcode, int64_t align)
 {
+	struct frame_rules *r = &s->now;
 	uint64_t reg;
 
 	switch (opcode) {
 	case 0x0c: /* def_cfa */
-		reg = cursor_uleb(c);
-		set_cfa(r, reg, (int64_t)cursor_uleb(c));
-		return true;
+	case 0x12: /* def_cfa_sf */
+		r->is_by_register = true;
+		r->cfa_register = cursor_uleb(c);
+		/* fall through */
+	case 0x0e: /* def_cfa_offset */
+	case 0x13: /* def_cfa_offset_sf */
+		r->cfa_offset = take_offset(c, opcode, align);
+		break;
 	case 0x0d: /* def_cfa_register */
 		r->cfa_register = cursor_uleb(c);
-		return true;
-	case 0x0e: /* def_cfa_offset */
-		r->cfa_offset = (int64_t)cursor_uleb(c);
-		return true;
+		break;
 	case 0x0f: /* def_cfa_expression */
 		r->is_by_register = false;
-		return true;
-	case 0x12: /* def_cfa_sf */
-		reg = cursor_uleb(c);
-		set_cfa(r, reg, (int64_t)((uint64_t)cursor_sleb(c) * (uint64_t)align));
-		return true;
-	case 0x13: /* def_cfa_offset_sf */
-		r->cfa_offset = (int64_t)((uint64_t)cursor_sleb(c) * (uint64_t)align);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void apply_rule(struct frame_state *s, struct cursor *c, uint8_t opcode, int64_t align)
-{
-	uint64_t reg;
-
-	switch (opcode) {
+		break;
 	case 0x05: /* offset_extended */
+	case 0x11: /* offset_extended_sf */
 	case 0x2f: /* GNU_negative_offset_extended */
 		reg = cursor_uleb(c);
-		set_rule(&s->now, reg, FRAME_AT_OFFSET,
-			(int64_t)(cursor_uleb(c) * (uint64_t)align *
-				  (opcode == 0x2f ? UINT64_MAX : 1)));
-		break;
-	case 0x11: /* offset_extended_sf */
-		reg = cursor_uleb(c);
-		set_rule(&s->now, reg, FRAME_AT_OFFSET,
-			(int64_t)((uint64_t)cursor_sleb(c) * (uint64_t)align));
+		set_rule(r, reg, FRAME_AT_OFFSET, take_offset(c, opcode, align));
 		break;
 	case 0x06: /* restore_extended */
 		restore_rule(s, cursor_uleb(c));
 		break;
 	case FRAME_CFA_SAME_VALUE:
-		set_rule(&s->now, cursor_uleb(c), FRAME_IN_PLACE, 0);
+		set_rule(r, cursor_uleb(c), FRAME_IN_PLACE, 0);
 		break;
 	case 0x10: /* expression */
-		set_rule(&s->now, cursor_uleb(c), FRAME_BY_EXPRESSION, 0);
+		set_rule(r, cursor_uleb(c), FRAME_BY_EXPRESSION, 0);
 		break;
 	case 0x07: /* undefined */
 	case 0x09: /* register */
 	case 0x14: /* val_offset */
 	case 0x15: /* val_offset_sf */
 	case 0x16: /* val_expression */
-		set_rule(&s->now, cursor_uleb(c), FRAME_ELSEWHERE, 0);
+		set_rule(r, cursor_uleb(c), FRAME_ELSEWHERE, 0);
 		break;
 	default:
 		break;
@@ -146,8 +136,7 @@ void frame_state_apply(struct frame_state *s, struct span section, const struct 
 		remember_state(s);
 	else if (step->opcode == FRAME_CFA_RESTORE_STATE)
 		restore_state(s);
-	else if (!frame_step_is_advance(step) &&
-		 !apply_cfa(&s->now, &c, step->opcode, cie->data_align))
+	else if (!frame_step_is_advance(step))
 		apply_rule(s, &c, step->opcode, cie->data_align);
 }
 

@@ -49,9 +49,7 @@ void insert_report_release(struct insert_report *r)
 		free(r->functions.v[i].member);
 	}
 	vec_release(&r->functions);
-	for (size_t i = 0; i < r->notes.n; i++)
-		free(r->notes.v[i]);
-	vec_release(&r->notes);
+	vec_release_all(&r->notes);
 }
 
 static void report_function(const struct code *c, const struct code_section *s,
@@ -64,12 +62,9 @@ static void report_function(const struct code *c, const struct code_section *s,
 		.is_compiled = c->is_compiled};
 
 	out.new_bytes = out.old_bytes;
-	if (code_section_is_inserted(s) && f->n_insns) {
-		const struct code_insn *last = &s->insns.v[f->first_insn + f->n_insns - 1];
-
-		out.new_bytes = last->place + code_insn_bytes(last) + last->after -
+	if (code_section_is_inserted(s) && f->n_insns)
+		out.new_bytes = code_insn_end(&s->insns.v[f->first_insn + f->n_insns - 1]) -
 				s->insns.v[f->first_insn].label;
-	}
 	out.name = f->name[0] ? mem_strdup(f->name) : mem_printf("%s+0x%x", s->name, f->start);
 	vec_push(&report->functions, out);
 	if (f->reason == INSERT_REASON_DONE)
@@ -221,23 +216,25 @@ int insert_object(struct span in, const struct insert_options *options, struct b
 }
 
 /* The bytes of a member, which a thin archive keeps in a file. */
-static int member_bytes(const struct archive_member *m, const char *folder, struct span *bytes,
+static int member_bytes(const struct archive_member *m, const char *archive, struct span *bytes,
 	struct buf *own, struct err *err)
 {
+	int n_folder = (int)(path_base_name(archive) - archive), rc;
 	char *path;
-	int rc;
 
 	*bytes = m->bytes;
 	if (!m->is_outside)
 		return 0;
-	path = m->name[0] == '/' ? mem_strdup(m->name) : mem_printf("%s/%s", folder, m->name);
+	path = m->name[0] == '/' ? mem_strdup(m->name)
+				 : mem_printf("%.*s/%s", n_folder ? n_folder : 1,
+					   n_folder ? archive : ".", m->name);
 	rc = file_read(own, path, MEMBER_BYTES_MAX, err);
 	free(path);
 	*bytes = buf_span(own);
 	return rc;
 }
 
-static int insert_member(struct archive_member *m, const char *folder,
+static int insert_member(struct archive_member *m, const char *archive,
 	const struct insert_options *options, struct buf *out, struct insert_report *report,
 	struct err *err)
 {
@@ -245,7 +242,7 @@ static int insert_member(struct archive_member *m, const char *folder,
 	struct insert_options named = *options;
 	struct span bytes;
 	struct buf own = {0};
-	int rc = member_bytes(m, folder, &bytes, &own, err);
+	int rc = member_bytes(m, archive, &bytes, &own, err);
 
 	named.object_name = m->name;
 	if (!rc && elf_object_is(bytes))
@@ -270,7 +267,7 @@ static int insert_member(struct archive_member *m, const char *folder,
 	return 0;
 }
 
-static int insert_archive(struct span in, const char *folder, const struct insert_options *options,
+static int insert_archive(struct span in, const char *path, const struct insert_options *options,
 	struct buf *out, struct insert_report *report, struct err *err)
 {
 	struct archive a;
@@ -281,7 +278,7 @@ static int insert_archive(struct span in, const char *folder, const struct inser
 		return err->code;
 	outs = mem_calloc(a.members.n + 1, sizeof(*outs));
 	for (size_t i = 0; i < a.members.n && !rc; i++)
-		rc = insert_member(&a.members.v[i], folder, options, &outs[i], report, err);
+		rc = insert_member(&a.members.v[i], path, options, &outs[i], report, err);
 	if (!rc)
 		rc = archive_write(&a, out, err);
 	for (size_t i = 0; i < a.members.n; i++)
@@ -291,10 +288,10 @@ static int insert_archive(struct span in, const char *folder, const struct inser
 	return rc;
 }
 
-int insert_file(struct span in, const char *folder, const struct insert_options *options,
+int insert_file(struct span in, const char *path, const struct insert_options *options,
 	struct buf *out, struct insert_report *report, struct err *err)
 {
 	if (archive_is(in))
-		return insert_archive(in, folder, options, out, report, err);
+		return insert_archive(in, path, options, out, report, err);
 	return insert_object(in, options, out, report, err);
 }

@@ -7,7 +7,6 @@
 #define WEIR_INSERT_INSERT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -89,9 +88,9 @@ void insert_report_release(struct insert_report *r);
  * the program have to tell of. */
 int insert_object(struct span in, const struct insert_options *options, struct buf *out,
 	struct insert_report *report, struct err *err);
-/* An object or an archive, by its first bytes; `folder` is where a thin archive's members are
- * relative to. Members that are no x86-64 objects are copied. */
-int insert_file(struct span in, const char *folder, const struct insert_options *options,
+/* An object or an archive, by its first bytes; `path` is where it is, for a thin archive's
+ * members are relative to that. Members that are no x86-64 objects are copied. */
+int insert_file(struct span in, const char *path, const struct insert_options *options,
 	struct buf *out, struct insert_report *report, struct err *err);
 
 #endif

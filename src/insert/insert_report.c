@@ -102,11 +102,6 @@ int insert_report_get(struct insert_report *r, struct span bytes, struct err *er
 
 void insert_totals_add(struct insert_totals *t, const struct insert_report *r)
 {
-	t->n_objects += r->n_objects;
-	t->n_left_alone += r->n_left_alone;
-	t->n_blocks += r->n_blocks;
-	t->old_text += r->old_text;
-	t->new_text += r->new_text;
 	for (size_t i = 0; i < r->functions.n; i++) {
 		const struct insert_function *f = &r->functions.v[i];
 

@@ -12,10 +12,8 @@ int insert_report_get(struct insert_report *r, struct span bytes, struct err *er
 
 /* Functions by what became of them. */
 struct insert_totals {
-	uint64_t n_objects, n_left_alone; /* objects */
 	uint64_t n_functions, n_inserted;
 	uint64_t n_compiled, n_compiled_inserted; /* of them, those made by a compiler */
-	uint64_t n_blocks, old_text, new_text;
 	uint64_t by_reason[INSERT_N_REASONS];
 };
 void insert_totals_add(struct insert_totals *t, const struct insert_report *r);

@@ -141,8 +141,7 @@ static void keep_each_once(struct link_file *f)
 {
 	size_t n = 0;
 
-	if (f->wanted.n)
-		qsort(f->wanted.v, f->wanted.n, sizeof(f->wanted.v[0]), compare_numbers);
+	vec_sort(&f->wanted, compare_numbers);
 	for (size_t i = 0; i < f->wanted.n; i++)
 		if (!n || f->wanted.v[n - 1] != f->wanted.v[i])
 			f->wanted.v[n++] = f->wanted.v[i];

@@ -7,7 +7,6 @@
 #define WEIR_INSERT_LINK_FILES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/file.h"

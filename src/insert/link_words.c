@@ -6,9 +6,7 @@
 
 void link_words_release(struct link_words *words)
 {
-	for (size_t i = 0; i < words->n; i++)
-		free(words->v[i]);
-	vec_release(words);
+	vec_release_all(words);
 }
 
 static bool is_blank(uint8_t c)

@@ -26,6 +26,12 @@
 
 #include "base/mem.h"
 
+/* A place in an object. */
+struct code_place {
+	uint32_t section;
+	uint64_t offset;
+};
+
 /* From `old` up to the next row everything moves by the same distance. */
 struct moved_row {
 	uint64_t old, label, place;

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -218,8 +217,7 @@ void object_cache_trim(const struct object_cache *cache, uint64_t max_bytes)
 	if (cache->temporary.path || was_trimmed_lately(cache, now))
 		return;
 	measure(cache, &all);
-	if (all.list.n)
-		qsort(all.list.v, all.list.n, sizeof(all.list.v[0]), compare_use);
+	vec_sort(&all.list, compare_use);
 	for (size_t i = 0; i < all.list.n && all.bytes > max_bytes; i++) {
 		if (all.list.v[i].used_s > now - CACHE_KEEP_S)
 			break;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 
 #define USUAL_INSN_BYTES 4
@@ -88,17 +89,11 @@ static int by_start(const void *a, const void *b)
 {
 	const struct code_function *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
 	/* The longest first; of equal ones a symbol's before frame information's, a global one
 	 * first. */
-	if (x->end != y->end)
-		return x->end > y->end ? -1 : 1;
-	if (x->is_named != y->is_named)
-		return x->is_named ? -1 : 1;
-	if (x->is_global != y->is_global)
-		return x->is_global ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return ORDER(x->start, y->start) ?: ORDER(y->end, x->end)
+		       ?: ORDER(y->is_named, x->is_named) ?: ORDER(y->is_global, x->is_global)
+		       ?: strcmp(x->name, y->name);
 }
 
 static void add_symbols(struct code *c)
@@ -167,8 +162,7 @@ static void merge_functions(struct code_section *s)
 {
 	size_t n = 0;
 
-	if (s->functions.n)
-		qsort(s->functions.v, s->functions.n, sizeof(s->functions.v[0]), by_start);
+	vec_sort(&s->functions, by_start);
 	for (size_t i = 0; i < s->functions.n; i++) {
 		struct code_function *f = &s->functions.v[i];
 		struct code_function *last = n ? &s->functions.v[n - 1] : NULL;
@@ -261,32 +255,26 @@ void code_decode_function(struct code *c, struct code_section *s, struct code_fu
 	f->reason = INSERT_REASON_UNDECODABLE;
 }
 
-static bool is_padding(struct span bytes)
+uint32_t code_padding_bytes(const struct code_section *s, uint32_t at, uint32_t end)
 {
-	size_t at = 0;
 	struct x86_insn x;
 
-	while (at < bytes.n) {
-		if (bytes.p[at] == 0xcc || bytes.p[at] == 0) {
-			at++;
-			continue;
-		}
-		if (!x86_decode(&x, span_sub(bytes, at, bytes.n - at), at, true) || !x.is_nop ||
-			x.is_endbr)
-			return false;
-		at += x.length;
-	}
-	return true;
+	if (s->bytes.p[at] == 0xcc || s->bytes.p[at] == 0)
+		return 1;
+	if (!x86_decode(&x, span_sub(s->bytes, at, end - at), at, true) || !x.is_nop || x.is_endbr)
+		return 0;
+	return x.length;
 }
 
 static void add_gap(struct code_section *s, uint32_t start, uint32_t end)
 {
-	struct code_gap g = {.start = start, .end = end};
+	uint32_t at = start, n = 1;
 
 	if (start >= end)
 		return;
-	g.is_padding = is_padding(span_sub(s->bytes, start, end - start));
-	vec_push(&s->gaps, g);
+	while (at < end && (n = code_padding_bytes(s, at, end)))
+		at += n;
+	vec_push(&s->gaps, ((struct code_gap){start, end, .is_padding = n}));
 }
 
 void code_section_find_gaps(struct code_section *s)
@@ -294,8 +282,7 @@ void code_section_find_gaps(struct code_section *s)
 	uint32_t end = 0;
 
 	s->gaps.n = 0;
-	if (s->functions.n)
-		qsort(s->functions.v, s->functions.n, sizeof(s->functions.v[0]), by_start);
+	vec_sort(&s->functions, by_start);
 	for (size_t i = 0; i < s->functions.n; i++) {
 		add_gap(s, end, s->functions.v[i].start);
 		end = s->functions.v[i].end;
@@ -361,9 +348,7 @@ int code_read(
 	code_read_labels(c);
 	add_symbols(c);
 	for (size_t i = 1; i < c->n_sections; i++)
-		if (c->sections[i].functions.n)
-			qsort(c->sections[i].functions.v, c->sections[i].functions.n,
-				sizeof(c->sections[i].functions.v[0]), by_start);
+		vec_sort(&c->sections[i].functions, by_start);
 	add_frames(c);
 	for (size_t i = 1; i < c->n_sections; i++)
 		if (c->sections[i].is_code)

@@ -199,6 +199,8 @@ void code_relocate(struct code *c);
 /* Parts of code_read. Code between functions that something leads to becomes functions, too. */
 void code_find_unnamed(struct code *c);
 void code_decode_function(struct code *c, struct code_section *s, struct code_function *f);
+/* The padding that [at, end) of the section begins with; 0 when it is none. */
+uint32_t code_padding_bytes(const struct code_section *s, uint32_t at, uint32_t end);
 /* Puts the functions in order and finds what lies between them. */
 void code_section_find_gaps(struct code_section *s);
 /* Names (code_names.c). The name itself, or "" when the object's names are too long in all. */
@@ -248,6 +250,19 @@ uint32_t code_inner_start(
 	const struct code *c, const struct code_section *s, const struct code_function *f);
 uint32_t code_branch_target(
 	const struct code *c, const struct code_section *from, const struct code_insn *insn);
+
+/* Whether relocation `k` of its section is one within the instruction: those from insn->reloc on. */
+static inline bool code_insn_has_reloc(
+	const struct code_insn *insn, const struct object_section *os, size_t k)
+{
+	return insn->reloc != CODE_NONE && k < os->relocs.n &&
+	       os->relocs.v[k].offset < insn->offset + insn->length;
+}
+/* Where the instruction ends in the new layout, with what is inserted behind it. */
+static inline uint32_t code_insn_end(const struct code_insn *insn)
+{
+	return insn->place + code_insn_bytes(insn) + insn->after;
+}
 
 /* What the relocation at index `i` of a section means. Relocations of code count from the end of
  * the instruction, and `insn` is the one that holds it; NULL for data. */

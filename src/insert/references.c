@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "insert/object_code.h"
 
 #define OFFSET_FAR ((int64_t)1 << 60)
@@ -172,7 +173,7 @@ static bool has_odd_relocs(const struct object_section *os, const struct code_in
 		return false;
 	if (insn->rel_bytes && os->relocs.v[insn->reloc].offset != insn->offset + insn->rel_at)
 		return true;
-	for (size_t k = insn->reloc; k < os->relocs.n && os->relocs.v[k].offset < end; k++) {
+	for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
 		const struct object_reloc *r = &os->relocs.v[k];
 		uint32_t bytes = object_reloc_bytes(r->type);
 
@@ -215,9 +216,7 @@ static void resolve_insns(struct code *c, struct code_section *s, const struct c
 
 		if (has_odd_relocs(os, insn))
 			code_section_refuse(s, INSERT_REASON_BOUND);
-		for (size_t k = insn->reloc; insn->reloc != CODE_NONE && k < os->relocs.n &&
-					     os->relocs.v[k].offset < insn->offset + insn->length;
-			k++) {
+		for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
 			struct code_target t =
 				code_reloc_target(c, s->number, &os->relocs.v[k], insn);
 
@@ -262,10 +261,7 @@ static void find_data_refs(const struct code *c, struct data_refs *refs)
 		for (size_t i = 0; s->is_code && i < s->insns.n; i++) {
 			const struct code_insn *insn = &s->insns.v[i];
 
-			for (size_t k = insn->reloc;
-				insn->reloc != CODE_NONE && k < os->relocs.n &&
-				os->relocs.v[k].offset < insn->offset + insn->length;
-				k++) {
+			for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
 				struct code_target t =
 					code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], insn);
 
@@ -276,8 +272,7 @@ static void find_data_refs(const struct code *c, struct data_refs *refs)
 		}
 	}
 	for (size_t n = 1; n < c->n_sections; n++)
-		if (refs[n].v.n)
-			qsort(refs[n].v.v, refs[n].v.n, sizeof(uint32_t), by_value);
+		vec_sort(&refs[n].v, by_value);
 }
 
 /* Is there a reference at exactly this offset? */
@@ -424,20 +419,15 @@ static int by_reloc(const void *a, const void *b)
 {
 	const struct code_table_entry *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->reloc != y->reloc)
-		return x->reloc < y->reloc ? -1 : 1;
-	return (int)y->is_inner - (int)x->is_inner;
+	return ORDER(x->section, y->section) ?: ORDER(x->reloc, y->reloc)
+		       ?: ((int)y->is_inner - (int)x->is_inner);
 }
 
 static void sort_table_entries(struct code *c)
 {
 	size_t n = 0;
 
-	if (c->table_entries.n)
-		qsort(c->table_entries.v, c->table_entries.n, sizeof(c->table_entries.v[0]),
-			by_reloc);
+	vec_sort(&c->table_entries, by_reloc);
 	for (size_t i = 0; i < c->table_entries.n; i++) {
 		const struct code_table_entry *e = &c->table_entries.v[i];
 

@@ -77,9 +77,7 @@ static void move_code_relocs(struct code *c, const struct code_section *s)
 	for (size_t i = 0; i < s->insns.n; i++) {
 		const struct code_insn *insn = &s->insns.v[i];
 
-		for (size_t k = insn->reloc; insn->reloc != CODE_NONE && k < os->relocs.n &&
-					     os->relocs.v[k].offset < insn->offset + insn->length;
-			k++)
+		for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++)
 			code_move_addend(c, s, insn, &os->relocs.v[k]);
 	}
 	for (size_t k = 0; k < os->relocs.n; k++) {

@@ -57,17 +57,25 @@ int section_rewrite_replace(
 	return 0;
 }
 
+void section_replace(struct elf_object *o, uint32_t section, struct span bytes,
+	const struct moved_row *rows, size_t n_rows, struct moved *m)
+{
+	struct object_section *s = &o->sections.v[section];
+
+	for (size_t i = 0; i < n_rows; i++)
+		moved_add(m, section, rows[i].old, rows[i].label, rows[i].place);
+	for (size_t i = 0; i < s->relocs.n; i++)
+		s->relocs.v[i].offset = moved_place(m, section, s->relocs.v[i].offset);
+	object_section_set(o, section, bytes);
+}
+
 void section_rewrite_commit(struct section_rewrite *w, struct elf_object *o, struct moved *m)
 {
-	struct object_section *s = &o->sections.v[w->section];
+	const struct object_section *s = &o->sections.v[w->section];
 
 	section_rewrite_keep(w, s->data.n);
 	if (w->bytes.n == s->data.n && (!s->data.n || !memcmp(w->bytes.p, s->data.p, s->data.n)))
 		return;
 	mark(w); /* the end of the section is a place too */
-	for (size_t i = 0; i < w->rows.n; i++)
-		moved_add(m, w->section, w->rows.v[i].old, w->rows.v[i].label, w->rows.v[i].place);
-	for (size_t i = 0; i < s->relocs.n; i++)
-		s->relocs.v[i].offset = moved_place(m, w->section, s->relocs.v[i].offset);
-	object_section_set(o, w->section, buf_span(&w->bytes));
+	section_replace(o, w->section, buf_span(&w->bytes), w->rows.v, w->rows.n, m);
 }

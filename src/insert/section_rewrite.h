@@ -29,6 +29,10 @@ void section_rewrite_keep(struct section_rewrite *w, uint64_t until);
 int section_rewrite_replace(
 	struct section_rewrite *w, uint64_t until, struct span bytes, struct err *err);
 
+/* Gives the object the new contents of a section with the map that `rows` are, which are added to
+ * `m`, and moves the offsets of the section's relocations. */
+void section_replace(struct elf_object *o, uint32_t section, struct span bytes,
+	const struct moved_row *rows, size_t n_rows, struct moved *m);
 /* Keeps the rest, gives the object the new contents, moves the offsets of the section's relocations
  * and adds its map to `m`. Does nothing when the bytes came out as they were. */
 void section_rewrite_commit(struct section_rewrite *w, struct elf_object *o, struct moved *m);

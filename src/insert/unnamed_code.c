@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "insert/object_code.h"
 
@@ -30,11 +31,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return (int)y->is_call - (int)x->is_call;
+	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset)
+		       ?: ((int)y->is_call - (int)x->is_call);
 }
 
 static void add_entry(
@@ -92,8 +90,7 @@ static void find_entries(const struct code *c, struct entries *e)
 		if (sym->type == STT_NOTYPE && sym->bind != STB_LOCAL && sym->section)
 			add_entry(c, e, sym->section, (int64_t)sym->value, true);
 	}
-	if (e->v.n)
-		qsort(e->v.v, e->v.n, sizeof(e->v.v[0]), by_place);
+	vec_sort(&e->v, by_place);
 }
 
 /* Follows control from `offset` within the gap; `seen` has a byte for each of the gap's: 1 = start
@@ -137,21 +134,10 @@ static bool follow(
 /* Is everything in the gap that was not reached padding? */
 static bool is_covered(const struct code_section *s, const struct code_gap *g, const uint8_t *seen)
 {
-	for (uint32_t at = g->start; at < g->end;) {
-		struct x86_insn x;
-
-		if (seen[at - g->start]) {
-			at++;
-			continue;
-		}
-		if (s->bytes.p[at] == 0xcc || s->bytes.p[at] == 0) {
-			at++;
-			continue;
-		}
-		if (!x86_decode(&x, span_sub(s->bytes, at, g->end - at), at, true) || !x.is_nop ||
-			x.is_endbr)
+	for (uint32_t at = g->start, n; at < g->end; at += n) {
+		n = seen[at - g->start] ? 1 : code_padding_bytes(s, at, g->end);
+		if (!n)
 			return false;
-		at += x.length;
 	}
 	return true;
 }
@@ -210,18 +196,10 @@ static bool try_gap(struct code *c, struct code_section *s, const struct code_ga
 	return is_code;
 }
 
-/* The first entry of this section or of one behind it. */
-static size_t first_of_section(const struct entries *e, uint32_t section)
-{
-	size_t low = SEARCH(0, e->v.n, mid, e->v.v[mid].section < section);
-
-	return low;
-}
-
 static bool try_section(struct code *c, struct code_section *s, const struct entries *e)
 {
 	struct code_gap *gaps = mem_dup(s->gaps.v, s->gaps.n * sizeof(*gaps));
-	size_t n_gaps = s->gaps.n, k = first_of_section(e, s->number);
+	size_t n_gaps = s->gaps.n, k = SEARCH(0, e->v.n, i, e->v.v[i].section < s->number);
 	bool is_changed = false;
 
 	for (size_t i = 0; i < n_gaps; i++) {

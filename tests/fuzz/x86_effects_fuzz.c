@@ -39,12 +39,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	for (size_t at = 0; at < n;) {
 		struct span code = {data + at, n - at};
-		struct x86_insn insn, both;
+		struct x86_insn insn, both, elsewhere;
 		struct x86_effects e, alone;
 		bool is_code = x86_decode(&insn, code, 0x8000000 + at, true);
 
 		if (x86_decode_effects(&both, &e, code, 0x8000000 + at) != is_code ||
-			x86_effects(&alone, code) != is_code)
+			x86_decode_effects(&elsewhere, &alone, code, 0) != is_code)
 			abort();
 		if (!is_code) {
 			at++;

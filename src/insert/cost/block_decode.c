@@ -7,6 +7,8 @@
  */
 #include "insert/cost/classify.h"
 
+#define WIDE_BITS 256 /* vectors with more are wide */
+
 #define ACTION_READS  (ZYDIS_OPERAND_ACTION_READ | ZYDIS_OPERAND_ACTION_CONDREAD)
 #define ACTION_WRITES (ZYDIS_OPERAND_ACTION_WRITE | ZYDIS_OPERAND_ACTION_CONDWRITE)
 
@@ -213,7 +215,7 @@ static void take_row(struct decoding *in)
 {
 	struct cost_op *op = in->op;
 	const struct cost_row *row = cost_row_of(in->cpu, op->class);
-	bool is_wide = in->bits > in->cpu->wide_bits_64 * 64;
+	bool is_wide = in->bits > WIDE_BITS;
 
 	op->slots = row->slots;
 	op->latency = row->latency;
@@ -241,7 +243,7 @@ static void place_memory(struct decoding *in, bool is_mov)
 {
 	const struct cost_cpu *cpu = in->cpu;
 	struct cost_op *op = in->op;
-	bool is_wide = in->bits > 256;
+	bool is_wide = in->bits > WIDE_BITS;
 
 	if (op->is_load) {
 		op->load_hold = is_wide && cpu->wide != COST_WIDE_FULL ? 2 : 1;
@@ -264,9 +266,7 @@ static void place_memory(struct decoding *in, bool is_mov)
 		op->latency = 0;
 		op->slots = 1;
 	} else if (op->is_load && op->is_store && op->class != COST_CLASS_LOCKED) {
-		op->slots = (uint8_t)(op->slots + cpu->update_slots - 1);
-	} else if (op->is_store && op->class != COST_CLASS_LOCKED) {
-		op->slots = (uint8_t)(op->slots + cpu->store_slots);
+		op->slots++; /* it loads, computes and stores */
 	}
 }
 
@@ -355,7 +355,7 @@ static void note_free(struct decoding *in)
 	if (op->is_load || op->is_store)
 		return;
 	if ((op->class == COST_CLASS_MOVE && in->cpu->moves_are_free) ||
-		(op->class == COST_CLASS_V_MOVE && in->cpu->vector_moves_are_free)) {
+		op->class == COST_CLASS_V_MOVE) {
 		op->n_steps = 0;
 		op->latency = 0;
 	}
@@ -453,10 +453,7 @@ static void fuse(struct cost_op *op, const struct cost_op *branch)
 
 size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct span code)
 {
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction d;
-	ZydisDecoderContext context;
-	ZydisDecoder decoder;
+	struct x86_decoded x;
 	ZydisMnemonic last = ZYDIS_MNEMONIC_INVALID;
 	bool takes_nop = true;
 	size_t at = 0;
@@ -464,22 +461,18 @@ size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct s
 	block->n_insns = block->n_chunk_changes = 0;
 	block->n = block->n_slots = block->n_stall_cycles = 0;
 	block->jumps = false;
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	while (at < code.n && block->n < COST_BLOCK_MAX) {
 		struct cost_op *op = &block->ops[block->n];
-		struct decoding in = {cpu, op, &d, operands, 0};
+		struct decoding in = {cpu, op, &x.d, x.operands, 0};
 
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-			    &decoder, &context, code.p + at, code.n - at, &d)) ||
-			!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(
-				&decoder, &context, &d, operands, d.operand_count)))
+		if (!x86_decode_all(&x, span_sub(code, at, code.n - at), true))
 			break;
-		at += d.length;
+		at += x.d.length;
 		block->n_insns++;
 		decode_one(&in);
 		if (op->address.is_rip)
 			op->address.disp += (int64_t)at;
-		if (stalls_decoder(cpu, &d))
+		if (stalls_decoder(cpu, &x.d))
 			block->n_stall_cycles += 3;
 		block->jumps = op->class == COST_CLASS_JUMP || op->class == COST_CLASS_JUMP_FAR ||
 			       op->class == COST_CLASS_RETURN;
@@ -488,7 +481,7 @@ size_t block_decode(struct op_block *block, const struct cost_cpu *cpu, struct s
 			last = ZYDIS_MNEMONIC_INVALID;
 			continue;
 		}
-		last = d.mnemonic;
+		last = x.d.mnemonic;
 		if (op->class == COST_CLASS_NOP && cpu->fuses_nops) {
 			op->slots = takes_nop ? 0 : 1;
 			takes_nop = !takes_nop;

@@ -13,20 +13,12 @@ static const uint8_t class_of_mnemonic[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 
 uint8_t cost_reg_of(ZydisRegister r)
 {
-	if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15)
-		return (uint8_t)(r - ZYDIS_REGISTER_RAX);
-	if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
-		return (uint8_t)(r - ZYDIS_REGISTER_EAX);
+	int general = x86_general_number(r);
+
+	if (general >= 0)
+		return (uint8_t)general;
 	if (r >= ZYDIS_REGISTER_XMM0 && r <= ZYDIS_REGISTER_ZMM31)
 		return (uint8_t)(COST_REG_VECTOR + (r - ZYDIS_REGISTER_XMM0) % 32);
-	if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W)
-		return (uint8_t)(r - ZYDIS_REGISTER_AX);
-	if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_BL)
-		return (uint8_t)(r - ZYDIS_REGISTER_AL);
-	if (r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH)
-		return (uint8_t)(r - ZYDIS_REGISTER_AH);
-	if (r >= ZYDIS_REGISTER_SPL && r <= ZYDIS_REGISTER_R15B)
-		return (uint8_t)(4 + r - ZYDIS_REGISTER_SPL);
 	if (r >= ZYDIS_REGISTER_K0 && r <= ZYDIS_REGISTER_K7)
 		return (uint8_t)(COST_REG_MASK + (r - ZYDIS_REGISTER_K0));
 	if (r >= ZYDIS_REGISTER_ST0 && r <= ZYDIS_REGISTER_ST7)

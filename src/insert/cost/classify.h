@@ -3,8 +3,7 @@
 #ifndef WEIR_INSERT_COST_CLASSIFY_H
 #define WEIR_INSERT_COST_CLASSIFY_H
 
-#include <Zydis/Zydis.h>
-
+#include "arch/x86_zydis.h"
 #include "insert/cost/model.h"
 
 /* The model's number of a register, COST_REG_NONE for those it does not follow. */

@@ -19,24 +19,13 @@ static const struct cost_cpu *const cpus[] = {
 #define SETS_MAX  12	      /* sets of ports in a block that are compared with each other */
 #define HYGON_EBX 0x6f677948u /* "Hygo" */
 
-/* A model, and whether it is of this very processor or only the nearest. */
-struct choice {
-	const struct cost_cpu *cpu;
-	bool is_known;
-};
-
-/* Intel's family 6: by model number, as their numbers have no order. */
-static struct choice intel_of(unsigned model)
+/* Intel's family 6. Newer cores have the larger numbers, but for those listed. */
+static const struct cost_cpu *intel_of(unsigned model)
 {
 	switch (model) {
-	case 0x4e: /* Skylake */
-	case 0x5e:
-	case 0x55: /* Skylake and Cascade Lake, servers */
-	case 0x8e: /* Kaby Lake, Coffee Lake */
-	case 0x9e:
 	case 0xa5: /* Comet Lake */
 	case 0xa6:
-		return (struct choice){&cost_cpu_skylake, true};
+		return &cost_cpu_skylake;
 	case 0x6a: /* Ice Lake, servers */
 	case 0x6c:
 	case 0x7d: /* Ice Lake */
@@ -44,46 +33,39 @@ static struct choice intel_of(unsigned model)
 	case 0x8c: /* Tiger Lake */
 	case 0x8d:
 	case 0xa7: /* Rocket Lake */
-		return (struct choice){&cost_cpu_icelake, true};
+		return &cost_cpu_icelake;
 	case 0x8f: /* Sapphire Rapids */
-	case 0xcf: /* Emerald Rapids */
 	case 0x97: /* Alder Lake */
 	case 0x9a:
-	case 0xb7: /* Raptor Lake */
-	case 0xba:
-	case 0xbf:
-		return (struct choice){&cost_cpu_goldencove, true};
+		return &cost_cpu_goldencove;
 	default:
-		/* Newer cores have the larger numbers, but for the oldest. */
-		return (struct choice){
-			model > 0x9e ? &cost_cpu_goldencove : &cost_cpu_skylake, false};
+		return model > 0x9e ? &cost_cpu_goldencove : &cost_cpu_skylake;
 	}
 }
 
-static struct choice amd_of(unsigned family, unsigned model)
+static const struct cost_cpu *amd_of(unsigned family, unsigned model)
 {
 	if (family < 0x19)
-		return (struct choice){&cost_cpu_zen2, family == 0x17 && model >= 0x30};
-	if (family > 0x19)
-		return (struct choice){&cost_cpu_zen4, false};
+		return &cost_cpu_zen2;
 	/* Family 19h: 10h-1fh, 60h-7fh and a0h-afh are Zen 4, the others Zen 3. */
-	if ((model >= 0x10 && model < 0x20) || (model >= 0x60 && model < 0x80) ||
+	if (family > 0x19 || (model >= 0x10 && model < 0x20) || (model >= 0x60 && model < 0x80) ||
 		(model >= 0xa0 && model < 0xb0))
-		return (struct choice){&cost_cpu_zen4, true};
-	return (struct choice){&cost_cpu_zen3, true};
+		return &cost_cpu_zen4;
+	return &cost_cpu_zen3;
 }
 
-static struct choice native(void)
+/* The model of this very processor, or the nearest. */
+static const struct cost_cpu *native(void)
 {
 	unsigned a, b, c, d, family, model;
 	bool is_amd, is_intel;
 
 	if (!__get_cpuid(0, &a, &b, &c, &d))
-		return (struct choice){&cost_cpu_skylake, false};
+		return &cost_cpu_skylake;
 	is_amd = b == signature_AMD_ebx || b == HYGON_EBX;
 	is_intel = b == signature_INTEL_ebx;
 	if (!__get_cpuid(1, &a, &b, &c, &d))
-		return (struct choice){&cost_cpu_skylake, false};
+		return &cost_cpu_skylake;
 	family = a >> 8 & 15;
 	model = a >> 4 & 15;
 	if (family == 15)
@@ -92,19 +74,13 @@ static struct choice native(void)
 		model += (a >> 16 & 15) << 4;
 	if (is_amd)
 		return amd_of(family, model);
-	return is_intel && family == 6 ? intel_of(model)
-				       : (struct choice){&cost_cpu_skylake, false};
-}
-
-bool cost_cpu_knows_native(void)
-{
-	return native().is_known;
+	return is_intel && family == 6 ? intel_of(model) : &cost_cpu_skylake;
 }
 
 const struct cost_cpu *cost_cpu_find(const char *name)
 {
 	if (!name || !strcmp(name, "native"))
-		return native().cpu;
+		return native();
 	for (size_t i = 0; i < N_CPUS; i++)
 		if (!strcmp(cpus[i]->name, name))
 			return cpus[i];
@@ -114,11 +90,6 @@ const struct cost_cpu *cost_cpu_find(const char *name)
 const char *cost_cpu_name(const struct cost_cpu *cpu)
 {
 	return cpu->name;
-}
-
-const char *cost_cpu_text(const struct cost_cpu *cpu)
-{
-	return cpu->text;
 }
 
 const struct cost_cpu *cost_cpu_at(size_t i)
@@ -174,7 +145,7 @@ static uint32_t port_bound(const struct op_block *block)
 				if (!(use.ports[k] & ~set))
 					cycles += use.cycles[k];
 			needed = cycles * COST_UNIT / (unsigned)__builtin_popcount(set);
-			bound = needed > bound ? needed : bound;
+			bound = cost_max(bound, needed);
 		}
 	return bound;
 }
@@ -192,25 +163,20 @@ static uint32_t chunk_bound(const struct op_block *block)
 	return (forwards ? n_stores : block->n_chunk_changes) * COST_UNIT;
 }
 
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 static uint32_t cost_of(struct op_block *block, const struct cost_cpu *cpu)
 {
 	uint32_t bound, cost;
 
 	block_link(block, cpu);
-	bound = larger(port_bound(block), block->n_slots * COST_UNIT / cpu->width);
+	bound = cost_max(port_bound(block), block->n_slots * COST_UNIT / cpu->width);
 	if (cpu->chunks_take_turns)
-		bound = larger(bound, chunk_bound(block));
+		bound = cost_max(bound, chunk_bound(block));
 	if (block->jumps)
-		bound = larger(bound, COST_UNIT);
+		bound = cost_max(bound, COST_UNIT);
 	/* Fused nops take no slot of their own, but are not free. */
-	bound = larger(bound, block->n_insns * COST_UNIT / (2u * cpu->width));
-	cost = larger(bound, pipeline_cycles(block, cpu, bound));
-	return larger(cost + block->n_stall_cycles * COST_UNIT, 1);
+	bound = cost_max(bound, block->n_insns * COST_UNIT / (2u * cpu->width));
+	cost = cost_max(bound, pipeline_cycles(block, cpu, bound));
+	return cost_max(cost + block->n_stall_cycles * COST_UNIT, 1);
 }
 
 uint32_t cost_block(const struct cost_cpu *cpu, struct span code)

@@ -8,11 +8,9 @@
 #ifndef WEIR_INSERT_COST_COST_H
 #define WEIR_INSERT_COST_COST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/span.h"
 
 struct cost_cpu; /* a processor that can be modelled */
@@ -21,10 +19,6 @@ struct cost_cpu; /* a processor that can be modelled */
  * known one. NULL when the name is not known. */
 const struct cost_cpu *cost_cpu_find(const char *name);
 const char *cost_cpu_name(const struct cost_cpu *cpu);
-/* Which processors the model is of, for people. */
-const char *cost_cpu_text(const struct cost_cpu *cpu);
-/* False when this machine's processor is not known, so that "native" is only the nearest one. */
-bool cost_cpu_knows_native(void);
 /* The i-th known processor, NULL behind the last: for help texts. */
 const struct cost_cpu *cost_cpu_at(size_t i);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zen 2, 3 and 4. Zen 4's figures are measured by bench/cost; those of the others follow AMD's
+ * Zen 2 (and older), 3 and 4. Zen 4's figures are measured by bench/cost; those of the others follow AMD's
  * "Software Optimization Guide" for families 17h and 19h and are not measured.
  */
 #include "insert/cost/model.h"
@@ -23,14 +23,6 @@
 #define SE  0x8000u
 #define ALL (A0 | A1 | A2 | A3)
 #define FV  (F0 | F1 | F2 | F3)
-
-#define ROW(class, latency, slots, ...) [COST_CLASS_##class] = {slots, latency, 0, {__VA_ARGS__}}
-#define ROW_GENERAL(class, delay, latency, slots, ...)                                             \
-	[COST_CLASS_##class] = {slots, latency, delay, {__VA_ARGS__}}
-#define ON(ports, hold)                                                                            \
-	{                                                                                          \
-		(ports), (hold)                                                                    \
-	}
 
 /* clang-format off */
 static const struct cost_row zen4_rows[COST_CLASS_COUNT] = {
@@ -175,28 +167,22 @@ static const struct cost_row zen_old_rows[COST_CLASS_COUNT] = {
 	ROW(DIV_64, 17, 2, ON(A2, 12)),
 };
 
+/* What all of them have in common. */
+#define ZEN                                                                                        \
+	.vector_load_ports = G0 | G1, .vector_data_ports = SD, .load_latency = 4,                  \
+	.index_latency = 1, .vector_latency = 3, .forward_latency = 6, .blocked_latency = 18,      \
+	.moves_are_free = true
+
 const struct cost_cpu cost_cpu_zen4 = {
+	ZEN,
 	.name = "zen4",
-	.text = "AMD Zen 4",
 	.rows = zen4_rows,
 	.width = 6,
 	.rob = 320,
 	.load_ports = G0 | G1 | G2,
-	.vector_load_ports = G0 | G1,
 	.store_ports = G0 | G1,
 	.data_ports = SD | SE,
-	.vector_data_ports = SD,
-	.load_latency = 4,
-	.index_latency = 1,
-	.vector_latency = 3,
-	.forward_latency = 6,
-	.blocked_latency = 18,
-	.update_slots = 2,
-	.store_slots = 0,
-	.wide_bits_64 = 4,
 	.wide = COST_WIDE_TWICE,
-	.moves_are_free = true,
-	.vector_moves_are_free = true,
 	.renames = COST_RENAMES_ALL,
 	.fuses_nops = true,
 	.long_immediates_take_two = true,
@@ -205,54 +191,31 @@ const struct cost_cpu cost_cpu_zen4 = {
 };
 
 const struct cost_cpu cost_cpu_zen3 = {
+	ZEN,
 	.name = "zen3",
-	.text = "AMD Zen 3",
 	.rows = zen_old_rows,
-	.base_rows = zen4_rows,
+	.other = &cost_cpu_zen4,
 	.width = 6,
 	.rob = 256,
 	.load_ports = G0 | G1 | G2,
-	.vector_load_ports = G0 | G1,
 	.store_ports = G0 | G1,
 	.data_ports = SD | SE,
-	.vector_data_ports = SD,
-	.load_latency = 4,
-	.index_latency = 1,
-	.vector_latency = 3,
-	.forward_latency = 6,
-	.blocked_latency = 18,
-	.update_slots = 2,
-	.wide_bits_64 = 4,
 	.wide = COST_WIDE_SPLIT,
-	.moves_are_free = true,
-	.vector_moves_are_free = true,
 	.renames = COST_RENAMES_STACK,
 	.chunks_take_turns = true,
 	.fuses_all = true,
 };
 
 const struct cost_cpu cost_cpu_zen2 = {
+	ZEN,
 	.name = "zen2",
-	.text = "AMD Zen 2 and older",
 	.rows = zen_old_rows,
-	.base_rows = zen4_rows,
+	.other = &cost_cpu_zen4,
 	.width = 5,
 	.rob = 224,
 	.load_ports = G0 | G1,
-	.vector_load_ports = G0 | G1,
 	.store_ports = G2,
 	.data_ports = SD,
-	.vector_data_ports = SD,
-	.load_latency = 4,
-	.index_latency = 1,
-	.vector_latency = 3,
-	.forward_latency = 6,
-	.blocked_latency = 18,
-	.update_slots = 2,
-	.wide_bits_64 = 4,
 	.wide = COST_WIDE_SPLIT,
-	.moves_are_free = true,
-	.vector_moves_are_free = true,
 	.renames = COST_RENAMES_STACK,
-	.fuses_all = false,
 };

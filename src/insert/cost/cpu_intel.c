@@ -22,14 +22,6 @@
 #define VEC  (P0 | P1 | P5)
 #define LOAD (P2 | P3)
 
-#define ROW(class, latency, slots, ...) [COST_CLASS_##class] = {slots, latency, 0, {__VA_ARGS__}}
-#define ROW_GENERAL(class, delay, latency, slots, ...)                                             \
-	[COST_CLASS_##class] = {slots, latency, delay, {__VA_ARGS__}}
-#define ON(ports, hold)                                                                            \
-	{                                                                                          \
-		(ports), (hold)                                                                    \
-	}
-
 /* clang-format off */
 static const struct cost_row skylake_rows[COST_CLASS_COUNT] = {
 	ROW(OTHER, 1, 1, ON(ALL, 1)),
@@ -173,7 +165,6 @@ static const struct cost_row icelake_rows[COST_CLASS_COUNT] = {
 	ROW(LEA, 1, 1, ON(ALL, 1)),
 	ROW(LEA_LONG, 1, 1, ON(P1 | P5, 1)),
 	ROW(SHIFT_CL, 2, 2, ON(P0 | P6, 1), ON(P0 | P6, 1)),
-	ROW(ROTATE_CL, 2, 3, ON(P0 | P6, 1), ON(P0 | P6, 1), ON(P0 | P6, 1)),
 	ROW(DIV_8, 12, 4, ON(P1, 6), ON(ALL, 1)),
 	ROW(DIV_16, 12, 4, ON(P1, 6), ON(ALL, 1)),
 	ROW(DIV_32, 12, 4, ON(P1, 6), ON(ALL, 1)),
@@ -194,24 +185,24 @@ static const struct cost_row goldencove_rows[COST_CLASS_COUNT] = {
 	ROW(EXTEND, 1, 1, ON(ALL | P10, 1)),
 	ROW(LEA, 1, 1, ON(ALL | P10, 1)),
 	ROW(LEA_LONG, 2, 1, ON(P1 | P5, 1)),
-	ROW(SHIFT_CL, 2, 2, ON(P0 | P6, 1), ON(P0 | P6, 1)),
 	ROW(DIV_8, 10, 4, ON(P1, 6), ON(ALL, 1)),
 	ROW(DIV_16, 10, 4, ON(P1, 6), ON(ALL, 1)),
 	ROW(DIV_32, 10, 4, ON(P1, 6), ON(ALL, 1)),
 	ROW(DIV_64, 13, 4, ON(P1, 8), ON(ALL, 1)),
-	ROW(V_SHUFFLE, 1, 1, ON(P1 | P5, 1)),
-	ROW(V_SHUFFLE_BYTES, 1, 1, ON(P1 | P5, 1)),
-	ROW(V_FP_SHUFFLE, 1, 1, ON(P1 | P5, 1)),
-	ROW(V_EXTEND, 1, 1, ON(P1 | P5, 1)),
 	ROW(F_ADD, 3, 1, ON(P1 | P5, 1)),
-	ROW(CRYPT_AES, 3, 1, ON(P0 | P1, 1)),
 	ROW(CRYPT_CLMUL, 3, 1, ON(P5, 1)),
 };
 /* clang-format on */
 
+/* What all of them have in common. */
+#define INTEL                                                                                      \
+	.wide_ports = (uint16_t)~P1, .load_latency = 5, .vector_latency = 1,                       \
+	.wide = COST_WIDE_FULL, .fuses_all = true, .long_prefix_stalls = true
+
+/* and older, Cascade Lake */
 const struct cost_cpu cost_cpu_skylake = {
+	INTEL,
 	.name = "skylake",
-	.text = "Intel Skylake, Cascade Lake and older",
 	.rows = skylake_rows,
 	.width = 4,
 	.rob = 224,
@@ -220,25 +211,17 @@ const struct cost_cpu cost_cpu_skylake = {
 	.store_ports = LOAD | P7,
 	.data_ports = P4,
 	.vector_data_ports = P4,
-	.wide_ports = (uint16_t)~P1,
-	.load_latency = 5,
-	.vector_latency = 1,
 	.forward_latency = 4,
 	.blocked_latency = 15,
-	.update_slots = 2,
-	.wide_bits_64 = 4,
-	.wide = COST_WIDE_FULL,
 	.moves_are_free = true,
-	.vector_moves_are_free = true,
-	.fuses_all = true,
-	.long_prefix_stalls = true,
 };
 
+/* Tiger Lake, Rocket Lake */
 const struct cost_cpu cost_cpu_icelake = {
+	INTEL,
 	.name = "icelake",
-	.text = "Intel Ice Lake, Tiger Lake, Rocket Lake",
 	.rows = icelake_rows,
-	.base_rows = skylake_rows,
+	.other = &cost_cpu_skylake,
 	.width = 5,
 	.rob = 352,
 	.load_ports = LOAD,
@@ -246,25 +229,16 @@ const struct cost_cpu cost_cpu_icelake = {
 	.store_ports = P7 | P8,
 	.data_ports = P4 | P9,
 	.vector_data_ports = P4 | P9,
-	.wide_ports = (uint16_t)~P1,
-	.load_latency = 5,
-	.vector_latency = 1,
 	.forward_latency = 2,
 	.blocked_latency = 17,
-	.update_slots = 2,
-	.wide_bits_64 = 4,
-	.wide = COST_WIDE_FULL,
-	.moves_are_free = false,
-	.vector_moves_are_free = true,
-	.fuses_all = true,
-	.long_prefix_stalls = true,
 };
 
+/* Alder Lake (large cores), Sapphire Rapids */
 const struct cost_cpu cost_cpu_goldencove = {
+	INTEL,
 	.name = "goldencove",
-	.text = "Intel Alder Lake (large cores), Sapphire Rapids",
 	.rows = goldencove_rows,
-	.base_rows = skylake_rows,
+	.other = &cost_cpu_icelake,
 	.width = 6,
 	.rob = 512,
 	.load_ports = LOAD | P11,
@@ -272,16 +246,7 @@ const struct cost_cpu cost_cpu_goldencove = {
 	.store_ports = P7 | P8,
 	.data_ports = P4 | P9,
 	.vector_data_ports = P4 | P9,
-	.wide_ports = (uint16_t)~P1,
-	.load_latency = 5,
-	.vector_latency = 1,
 	.forward_latency = 0,
 	.blocked_latency = 17,
-	.update_slots = 2,
-	.wide_bits_64 = 4,
-	.wide = COST_WIDE_FULL,
 	.moves_are_free = true,
-	.vector_moves_are_free = true,
-	.fuses_all = true,
-	.long_prefix_stalls = true,
 };

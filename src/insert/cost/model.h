@@ -30,13 +30,22 @@ struct cost_step {
 #define COST_STEPS_MAX 4
 
 /* What an instruction of a class costs, apart from its loads and stores. A row without slots is not
- * given: that of the processor's older relative holds. */
+ * given: that of the processor's relative holds. */
 struct cost_row {
 	uint8_t slots;	       /* places in the front end */
 	uint8_t latency;       /* cycles from the last operand to the result */
 	uint8_t general_delay; /* more from a general register; of lea: from its base */
 	struct cost_step steps[COST_STEPS_MAX];
 };
+
+/* Rows of tables: of a class, with its steps. */
+#define ROW(class, latency, slots, ...) [COST_CLASS_##class] = {slots, latency, 0, {__VA_ARGS__}}
+#define ROW_GENERAL(class, delay, latency, slots, ...)                                             \
+	[COST_CLASS_##class] = {slots, latency, delay, {__VA_ARGS__}}
+#define ON(ports, hold)                                                                            \
+	{                                                                                          \
+		(ports), (hold)                                                                    \
+	}
 
 /* Loads that get the stored register by renaming, without going through memory. */
 enum cost_renames {
@@ -53,11 +62,10 @@ enum cost_wide {
 
 struct cost_cpu {
 	const char *name;
-	const char *text;		  /* which processors, for messages */
-	const struct cost_row *rows;	  /* by class */
-	const struct cost_row *base_rows; /* where rows has none; may be NULL */
-	uint8_t width;			  /* slots a cycle */
-	uint16_t rob;			  /* slots in flight */
+	const struct cost_row *rows;  /* by class */
+	const struct cost_cpu *other; /* whose rows hold where `rows` has none; may be NULL */
+	uint8_t width;		      /* slots a cycle */
+	uint16_t rob;		      /* slots in flight */
 	uint16_t load_ports, vector_load_ports;
 	uint16_t store_ports; /* addresses of stores */
 	uint16_t data_ports;  /* data of stores from general registers */
@@ -68,12 +76,8 @@ struct cost_cpu {
 	uint8_t vector_latency;	 /* more for a load to a vector register */
 	uint8_t forward_latency; /* from the data of a store to the load that reads it */
 	uint8_t blocked_latency; /* the load wants more than the store wrote */
-	uint8_t update_slots;	 /* slots of an instruction that loads, computes and stores */
-	uint8_t store_slots;	 /* more slots of an instruction that computes and stores */
-	uint8_t wide_bits_64;	 /* vectors of more than that many times 64 bits are wide */
 	enum cost_wide wide;
 	bool moves_are_free; /* copies of general registers are done by renaming */
-	bool vector_moves_are_free;
 	enum cost_renames renames;
 	bool fuses_nops;	/* a nop shares the slot of what stands before it */
 	bool chunks_take_turns; /* a cycle for each change of the 32 bytes that are stored to */
@@ -151,9 +155,14 @@ struct op_block {
 
 static inline const struct cost_row *cost_row_of(const struct cost_cpu *cpu, enum cost_class class)
 {
-	const struct cost_row *row = &cpu->rows[class];
+	while (!cpu->rows[class].slots && cpu->other)
+		cpu = cpu->other;
+	return &cpu->rows[class];
+}
 
-	return row->slots || !cpu->base_rows ? row : &cpu->base_rows[class];
+static inline uint32_t cost_max(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
 }
 
 /* Decodes at most COST_BLOCK_MAX operations; returns the bytes taken, 0 when there is none. */

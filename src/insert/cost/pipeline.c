@@ -31,11 +31,6 @@ struct pipeline {
 	unsigned iteration;
 };
 
-static uint32_t max(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 /* The cycle in which a step starts that is ready in `at`. */
 static inline uint32_t take_port(struct pipeline *p, uint32_t at, uint16_t ports, unsigned hold)
 {
@@ -84,39 +79,41 @@ static uint32_t enter(struct pipeline *p, const struct cost_cpu *cpu, unsigned s
 
 static void leave(struct pipeline *p, unsigned slots, uint32_t done)
 {
-	p->retired = max(p->retired, done);
+	p->retired = cost_max(p->retired, done);
 	for (unsigned i = 0; i < slots; i++)
 		p->left[p->n_slots++ % ROB_RING] = p->retired;
 }
 
-static uint32_t load(struct pipeline *p, const struct cost_op *op, uint32_t at, unsigned parity)
+/* When the address is there of an operation that enters in `at`. */
+static uint32_t address_ready(const struct pipeline *p, const struct cost_op *op, uint32_t at)
 {
-	uint32_t start, ready = at;
+	uint32_t ready = at;
 
 	if (op->address.base < COST_REG_COUNT)
-		ready = max(ready, p->regs[op->address.base]);
+		ready = cost_max(ready, p->regs[op->address.base]);
 	if (op->address.index < COST_REG_COUNT)
-		ready = max(ready, p->regs[op->address.index]);
-	start = take_port(p, ready, op->load_ports, op->load_hold);
+		ready = cost_max(ready, p->regs[op->address.index]);
+	return ready;
+}
+
+static uint32_t load(struct pipeline *p, const struct cost_op *op, uint32_t at, unsigned parity)
+{
+	uint32_t start = take_port(p, address_ready(p, op, at), op->load_ports, op->load_hold);
+
 	if (op->forward_from >= 0) {
 		uint32_t there =
 			p->stored[op->forward_is_older ? !parity : parity][op->forward_from];
 
-		return max(op->is_renamed ? at : start + 1, there + op->forward_latency);
+		return cost_max(op->is_renamed ? at : start + 1, there + op->forward_latency);
 	}
 	return start + op->load_latency;
 }
 
 static uint32_t store(struct pipeline *p, const struct cost_op *op, uint32_t at, uint32_t data)
 {
-	uint32_t ready = at;
+	uint32_t ready = take_port(p, address_ready(p, op, at), op->store_ports, 1);
 
-	if (op->address.base < COST_REG_COUNT)
-		ready = max(ready, p->regs[op->address.base]);
-	if (op->address.index < COST_REG_COUNT)
-		ready = max(ready, p->regs[op->address.index]);
-	ready = take_port(p, ready, op->store_ports, 1);
-	return max(ready, take_port(p, data, op->data_ports, op->data_hold));
+	return cost_max(ready, take_port(p, data, op->data_ports, op->data_hold));
 }
 
 /* What the callee leaves was made long before. */
@@ -136,15 +133,15 @@ static void run_op(struct pipeline *p, const struct cost_cpu *cpu, const struct 
 	uint32_t at = enter(p, cpu, op->slots), ready = at, start, done;
 
 	for (unsigned r = 0; r < op->n_inputs; r++)
-		ready = max(ready, p->regs[op->inputs[r]] + (op->delayed >> r & 1 ? op->delay : 0));
+		ready = cost_max(ready, p->regs[op->inputs[r]] + (op->delayed >> r & 1 ? op->delay : 0));
 	if (op->syncs_stack)
-		ready = max(ready, p->regs[COST_REG_RSP] + 1);
+		ready = cost_max(ready, p->regs[COST_REG_RSP] + 1);
 	if (op->is_load)
-		ready = max(ready, load(p, op, at, parity));
+		ready = cost_max(ready, load(p, op, at, parity));
 	done = ready;
 	for (unsigned s = 0; s < op->n_steps; s++) {
 		start = take_port(p, ready, op->steps[s].ports, op->steps[s].hold);
-		done = max(done, start + op->latency);
+		done = cost_max(done, start + op->latency);
 	}
 	if (op->is_store) {
 		start = store(p, op, at, done);
@@ -265,7 +262,7 @@ static uint32_t growth_since(const struct pipeline *p, const struct written *wri
 	uint32_t growth = p->retired - retired_before;
 
 	for (unsigned i = 0; i < written->n; i++)
-		growth = max(growth, p->regs[written->regs[i]] - before[i]);
+		growth = cost_max(growth, p->regs[written->regs[i]] - before[i]);
 	return growth;
 }
 

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
-#include "steps/calls/step_image.h"
+#include "formats/ran_file.h"
 #include "symbols/symtab.h"
 
 /* Code of functions that were not executed, which is decoded in all. */
@@ -42,7 +43,7 @@ struct block_row {
 
 struct blocks {
 	const struct step_blocks_of *of;
-	struct step_image image; /* the one that is worked on */
+	struct ran_file image; /* the one that is worked on */
 	uint32_t image_id;
 	bool has_file;
 	bool needs_lines;   /* functions without any are left out */
@@ -63,11 +64,7 @@ static int compare_insns(const void *a, const void *b)
 {
 	const struct block_insn *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	if (x->length != y->length)
-		return x->length < y->length ? -1 : 1;
-	return (x->count < y->count) - (x->count > y->count);
+	return ORDER(x->addr, y->addr) ?: ORDER(x->length, y->length) ?: ORDER(y->count, x->count);
 }
 
 static void add_executed(struct blocks *b, const struct step_place_in *place)
@@ -105,12 +102,12 @@ static void add_decoded(struct blocks *b, uint64_t start, uint64_t bytes)
 	while (offset < code.n) {
 		struct span rest = span_sub(code, offset, code.n - offset);
 		struct block_insn to = {.addr = start + offset};
-		const struct step_line_row *row;
+		const struct ran_row *row;
 		struct x86_insn insn;
 
 		if (!x86_decode(&insn, rest, to.addr, b->image.elf.is_64))
 			return; /* data; behind it only what was executed is known */
-		row = step_image_row(&b->image, to.addr, &b->row_at);
+		row = ran_file_row(&b->image, to.addr, &b->row_at);
 		to.target = insn.has_target ? insn.target : 0;
 		to.length = insn.length;
 		to.flow = insn.flow;
@@ -130,8 +127,7 @@ static void merge_insns(struct blocks *b)
 {
 	uint64_t end = 0; /* of the last executed one */
 
-	if (b->insns.n)
-		qsort(b->insns.v, b->insns.n, sizeof(*b->insns.v), compare_insns);
+	vec_sort(&b->insns, compare_insns);
 	b->merged.n = 0;
 	for (size_t i = 0; i < b->insns.n; i++) {
 		const struct block_insn *insn = &b->insns.v[i];
@@ -182,11 +178,6 @@ static void mark_targets(struct blocks *b)
 
 /* ---- blocks ---- */
 
-static bool ends_block(const struct block_insn *insn)
-{
-	return !is_call(insn) && insn->flow != X86_FLOW_NEXT && insn->flow != X86_FLOW_SYSCALL;
-}
-
 /* Nops behind a jump or a call that does not come back, which nothing reaches. */
 static bool is_padding(const struct blocks *b, const struct block_row *row)
 {
@@ -206,7 +197,7 @@ static void find_blocks(struct blocks *b)
 	for (size_t i = 0; i < b->merged.n; i++) {
 		const struct block_insn *insn = &b->merged.v[i], *last = i ? insn - 1 : NULL;
 
-		if (!last || last->addr + last->length != insn->addr || ends_block(last) ||
+		if (!last || last->addr + last->length != insn->addr || x86_ends_block(last->flow) ||
 			insn->is_target || last->count != insn->count) {
 			if (b->rows.n && is_padding(b, &b->rows.v[b->rows.n - 1]))
 				b->rows.n--;
@@ -242,7 +233,6 @@ static void write_lines(const struct blocks *b, const struct block_row *row)
 	}
 }
 
-/* A function begins at the first of its own lines, in the file of its first instruction. */
 static void write_symbol(const struct blocks *b, const struct step_function *f, uint32_t frame)
 {
 	struct trace_symbol_level level = {.name = trace_writer_string(b->of->w, f->name)};
@@ -251,14 +241,7 @@ static void write_symbol(const struct blocks *b, const struct step_function *f, 
 	for (size_t i = 0; i < b->merged.n; i++) {
 		const struct block_insn *insn = &b->merged.v[i];
 
-		if (!insn->own_file || !insn->own_line)
-			continue;
-		if (!level.file) {
-			level.file = insn->own_file;
-			level.line = insn->own_line;
-		} else if (level.file == insn->own_file && insn->own_line < level.line) {
-			level.line = insn->own_line;
-		}
+		ran_begins_at(&level.file, &level.line, insn->own_file, insn->own_line);
 	}
 	trace_writer_symbol(b->of->w, &symbol);
 }
@@ -353,7 +336,7 @@ static void write_others(struct blocks *b, size_t first, size_t end, bool needs_
 				upto = executed[next].start + executed[next].bytes;
 		if (f->start < upto || !f->bytes || !*f->name)
 			continue;
-		if (needs_lines && !step_image_row(&b->image, f->start, &b->row_at)->line)
+		if (needs_lines && !ran_file_row(&b->image, f->start, &b->row_at)->line)
 			continue;
 		upto = f->start + f->bytes;
 		write_unexecuted(b, f);
@@ -362,20 +345,11 @@ static void write_others(struct blocks *b, size_t first, size_t end, bool needs_
 
 /* ---- images ---- */
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int compare_known(const void *a, const void *b)
 {
 	const struct known_function *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+	return ORDER(x->start, y->start) ?: ORDER(y->bytes, x->bytes);
 }
 
 static void add_symbol(void *ctx, const struct elf_symbol *symbol)
@@ -396,8 +370,7 @@ static void read_known(struct blocks *b)
 					    trace_reader_string(b->of->r, table[i].name)}));
 	if (!n)
 		elf_file_each_function(&b->image.elf, false, add_symbol, b);
-	if (b->known.n)
-		qsort(b->known.v, b->known.n, sizeof(*b->known.v), compare_known);
+	vec_sort(&b->known, compare_known);
 }
 
 static void read_lines(struct blocks *b, size_t first, size_t end)
@@ -410,8 +383,7 @@ static void read_lines(struct blocks *b, size_t first, size_t end)
 		addrs[n++] = b->of->functions->v.v[i].start;
 	for (size_t i = 0; i < b->known.n; i++)
 		addrs[n++] = b->known.v[i].start;
-	qsort(addrs, n, sizeof(*addrs), compare_addresses);
-	step_image_read_lines(
+	ran_file_read_lines(
 		&b->image, trace_reader_string(b->of->r, image->path), b->of->w, addrs, n);
 	free(addrs);
 }
@@ -450,7 +422,7 @@ static void write_image(struct blocks *b, size_t first, size_t end)
 
 	b->image_id = b->of->functions->v.v[first].image;
 	b->row_at = 0;
-	b->has_file = b->image_id && step_image_open(&b->image, b->of->r, b->image_id, &why);
+	b->has_file = b->image_id && ran_file_open_image(&b->image, b->of->r, b->image_id, &why);
 	is_own = is_the_program ||
 		 (b->has_file && elf_file_find_section(&b->image.elf, ".debug_info"));
 	b->known.n = 0;
@@ -463,7 +435,7 @@ static void write_image(struct blocks *b, size_t first, size_t end)
 		note_no_file(b, why);
 	if (b->has_file && !is_own && b->of->lines_only) {
 		b->n_foreign += end - first;
-		step_image_close(&b->image);
+		ran_file_close(&b->image);
 		return;
 	}
 	b->needs_lines = b->of->lines_only && (b->image.rows.n || !is_the_program);
@@ -471,7 +443,7 @@ static void write_image(struct blocks *b, size_t first, size_t end)
 		write_executed(b, (uint32_t)i);
 	if (b->has_file && is_own)
 		write_others(b, first, end, b->image.rows.n);
-	step_image_close(&b->image);
+	ran_file_close(&b->image);
 }
 
 uint32_t step_function_frame(struct trace_writer *w, const struct step_function *f)

@@ -7,10 +7,10 @@
 #include "steps/calls/step_counts.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "steps/calls/step_blocks.h"
 #include "steps/calls/step_calls.h"
 #include "steps/calls/step_functions.h"
@@ -173,9 +173,7 @@ static int compare_order(const void *a, const void *b)
 {
 	const struct order *x = a, *y = b;
 
-	if (x->first_time != y->first_time)
-		return x->first_time < y->first_time ? -1 : 1;
-	return (x->i > y->i) - (x->i < y->i);
+	return ORDER(x->first_time, y->first_time) ?: ORDER(x->i, y->i);
 }
 
 static int count_threads(struct counter *c, struct err *err)

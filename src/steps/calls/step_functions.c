@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "calltree/frame_names.h"
 
@@ -59,15 +60,9 @@ static int compare_placed(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
 
-	if (x->image != y->image)
-		return x->image < y->image ? -1 : 1;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->is_nameless != y->is_nameless)
-		return x->is_nameless ? 1 : -1;
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->insn > y->insn) - (x->insn < y->insn);
+	return ORDER(x->image, y->image) ?: ORDER(x->start, y->start)
+		       ?: ORDER(x->is_nameless, y->is_nameless) ?: ORDER(x->addr, y->addr)
+		       ?: ORDER(x->insn, y->insn);
 }
 
 static bool is_endbr(const struct step_insn *insn)
@@ -128,7 +123,7 @@ static void make_functions(struct maker *m)
 {
 	struct step_functions *out = m->out;
 
-	qsort(m->placed.v, m->placed.n, sizeof(*m->placed.v), compare_placed);
+	vec_sort(&m->placed, compare_placed);
 	for (size_t i = 0; i < m->placed.n; i++) {
 		const struct placed *p = &m->placed.v[i], *before = i ? p - 1 : NULL;
 		struct step_function *f;

@@ -13,13 +13,13 @@
 #include "dwarf/cfi_entries.h"
 #include "dwarf/eh_number.h"
 #include "dwarf/lsda.h"
-#include "steps/calls/step_image.h"
+#include "formats/ran_file.h"
 
 #define SITES_MAX (1u << 16) /* of one function */
 
 struct pad_image {
 	bool is_looked_at, is_there;
-	struct step_image file;
+	struct ran_file file;
 	struct step_pad_table table;
 };
 
@@ -57,8 +57,7 @@ void step_pad_table_init(struct step_pad_table *t, const struct elf_file *elf)
 			vec_push(&t->functions, f);
 	}
 	cfi_entries_release(&entries);
-	if (t->functions.n)
-		qsort(t->functions.v, t->functions.n, sizeof(*t->functions.v), compare_functions);
+	vec_sort(&t->functions, compare_functions);
 }
 
 void step_pad_table_release(struct step_pad_table *t)
@@ -137,7 +136,7 @@ void step_pads_free(struct step_pads *p)
 	if (!p)
 		return;
 	for (uint32_t i = 0; i < trace_reader_n_images(p->r); i++) {
-		step_image_close(&p->images[i].file);
+		ran_file_close(&p->images[i].file);
 		step_pad_table_release(&p->images[i].table);
 	}
 	free(p->images);
@@ -157,7 +156,7 @@ int step_pads_lands(void *pads, uint32_t number, uint64_t ret)
 		return -1;
 	if (!image->is_looked_at) {
 		image->is_looked_at = true;
-		image->is_there = step_image_open(&image->file, p->r, frame->image, &why);
+		image->is_there = ran_file_open_image(&image->file, p->r, frame->image, &why);
 		if (image->is_there)
 			step_pad_table_init(&image->table, &image->file.elf);
 	}

@@ -5,8 +5,6 @@
  */
 #include "steps/calls/step_stack.h"
 
-#include <stdlib.h>
-
 /* Limits: a trace may be damaged or made up. */
 #define FRAMES_MAX	(1u << 20)
 #define NODES_MAX	(1u << 24)

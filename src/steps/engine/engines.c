@@ -1,14 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of engines. */
+/* The table of engines. Both work by ptrace(2). */
 #include <string.h>
 
-#include "steps/engine/engine.h"
+#include "steps/engine/ptrace_engine.h"
 
-const struct step_engine *const step_engines[] = {
-	&step_engine_branch,
-	&step_engine_ptrace,
-	NULL,
+static int run_blocks(struct step_session *s, struct err *err)
+{
+	return ptrace_engine_run(s, true, err);
+}
+
+static int accepts_blocks(const struct step_session *s, struct err *err)
+{
+	if (s->options->data)
+		return err_set(err, ERR_UNSUPPORTED,
+			"engine 'branch' sees registers at branches only: --data needs 'ptrace'");
+	return 0;
+}
+
+/* A stop for each taken branch (PTRACE_SINGLEBLOCK), where the processor has it. */
+static const struct step_engine branch = {
+	.name = "branch",
+	.hindrance = ptrace_blocks_hindrance,
+	.accepts = accepts_blocks,
+	.run = run_blocks,
 };
+
+static int run_steps(struct step_session *s, struct err *err)
+{
+	return ptrace_engine_run(s, false, err);
+}
+
+static const char *no_hindrance(void)
+{
+	return NULL;
+}
+
+static int accepts_all(const struct step_session *s, struct err *err)
+{
+	(void)s;
+	(void)err;
+	return 0;
+}
+
+/* Single steps: any program, 32 and 64 bit, launched or running. */
+static const struct step_engine ptrace = {
+	.name = "ptrace",
+	.hindrance = no_hindrance,
+	.accepts = accepts_all,
+	.run = run_steps,
+};
+
+const struct step_engine *const step_engines[] = {&branch, &ptrace, NULL};
 
 const struct step_engine *step_engine_find(const char *name)
 {

@@ -4,11 +4,7 @@
  * one; on one CPU it is a switch, and a step costs a third. So stepped threads are kept on our CPU,
  * and what they ask about that is answered as if they were not.
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "steps/engine/ptrace_engine.h"
 
@@ -43,15 +39,6 @@ void tracee_unpin(struct tracee *t)
 	t->is_pinned = false;
 }
 
-static const struct tracee *asked_about(
-	const struct ptrace_engine *e, const struct tracee *t, pid_t tid)
-{
-	for (size_t i = 0; tid && i < e->tracees.n; i++)
-		if (e->tracees.v[i]->tid == tid)
-			return e->tracees.v[i];
-	return tid ? NULL : t;
-}
-
 void tracee_answer_affinity(struct ptrace_engine *e, struct tracee *t,
 	const struct user_regs_struct *before, long number, bool is_32)
 {
@@ -61,11 +48,10 @@ void tracee_answer_affinity(struct ptrace_engine *e, struct tracee *t,
 	pid_t tid = (pid_t)(is_32 ? before->rbx : before->rdi);
 	uint64_t to = is_32 ? (uint32_t)before->rdx : before->rdx;
 	struct tracee *about;
-	struct iovec local, remote;
 
 	if ((!is_get && !is_set) || result < 0)
 		return;
-	about = (struct tracee *)asked_about(e, t, tid);
+	about = tid ? tracee_find(e, tid) : t;
 	if (!about || !about->is_pinned)
 		return;
 	if (is_set) { /* it is done: now it is its own, and ours again */
@@ -73,8 +59,6 @@ void tracee_answer_affinity(struct ptrace_engine *e, struct tracee *t,
 		tracee_pin(e, about);
 		return;
 	}
-	local = (struct iovec){&about->affinity, (size_t)result};
-	remote = (struct iovec){(void *)(uintptr_t)to, (size_t)result};
 	if ((size_t)result <= sizeof(about->affinity))
-		process_vm_writev(t->pid, &local, 1, &remote, 1, 0);
+		tracee_write(t, to, &about->affinity, (size_t)result);
 }

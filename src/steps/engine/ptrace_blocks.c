@@ -4,7 +4,6 @@
  * branch, and that is read after it ran. ptrace does not say where the branch was; it is the
  * instruction of the stretch that leads to where the thread stands now.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>

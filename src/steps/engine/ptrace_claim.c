@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 
 #include "steps/engine/ptrace_engine.h"
 

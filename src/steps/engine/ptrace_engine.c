@@ -143,17 +143,20 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 	ptrace(how, t->tid, NULL, (void *)(intptr_t)signal);
 }
 
-static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
+/* Stands elsewhere than where it stood: the instruction there has been executed. */
+static void finish_step(struct ptrace_engine *e, struct tracee *t)
 {
 	struct user_regs_struct now;
 
-	if (t->mode == TRACEE_STEP && t->has_saved &&
-		ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
+	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
 		tracee_stepped(e, t, 0);
-	if (t->is_marked_in)
-		step_session_mark(e->s, t->track, STEP_MARK_PAUSE,
-			t->is_claimed ? STEP_WHY_ENGINE : step_session_why_over(e->s), 0, 0);
-	t->is_marked_in = false;
+}
+
+static void let_go(struct ptrace_engine *e, struct tracee *t, int signal)
+{
+	if (t->mode == TRACEE_STEP && t->has_saved)
+		finish_step(e, t);
+	tracee_mark_out(e, t, t->is_claimed ? STEP_WHY_ENGINE : step_session_why_over(e->s));
 	step_session_look_at_name(e->s, t->track);
 	tracee_clear_places(t);
 	tracee_unpin(t);
@@ -250,15 +253,12 @@ static struct tracee *event_exec(struct ptrace_engine *e, struct tracee *t)
 /* The thread is about to end: what it executed last does not stop any more. */
 static void event_exit(struct ptrace_engine *e, struct tracee *t)
 {
-	struct user_regs_struct now;
-
 	step_session_look_at_name(e->s, t->track);
 	tracee_signal_acts(e, t);
 	if (t->mode != TRACEE_STEP || !t->has_saved)
 		return;
 	t->is_ending = true;
-	if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
-		tracee_stepped(e, t, 0);
+	finish_step(e, t);
 	t->mode = TRACEE_FREE;
 	t->has_saved = false;
 }
@@ -305,12 +305,9 @@ static void stopped_by_event(struct ptrace_engine *e, struct tracee *t, int even
 static void stopped_by_signal(struct ptrace_engine *e, struct tracee *t, int signal)
 {
 	if (t->mode == TRACEE_STEP) {
-		struct user_regs_struct now;
-
 		/* A breakpoint instruction of the program's own has been executed; what faults
 		 * has not. */
-		if (ptrace(PTRACE_GETREGS, t->tid, NULL, &now) == 0 && now.rip != t->saved)
-			tracee_stepped(e, t, 0);
+		finish_step(e, t);
 		tracee_signalled(t, signal);
 		tracee_signal_before_call(t, signal);
 	}
@@ -598,7 +595,7 @@ static void loop(struct ptrace_engine *e)
 int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
 {
 	struct ptrace_engine e = {
-		.s = s, .o = step_session_options(s), .by_block = by_block, .cpu = -1};
+		.s = s, .o = s->options, .by_block = by_block, .cpu = -1};
 	int rc = 0;
 
 	if (e.o->command)

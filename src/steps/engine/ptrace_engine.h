@@ -151,6 +151,10 @@ size_t tracee_fetch_memory(const struct tracee *t, uint64_t addr, uint8_t bytes[
 void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const uint8_t *bytes,
 	size_t n, const struct user_regs_struct *before);
 
+/* From here on its steps are in the trace, or not: the trace says so. */
+void tracee_mark_in(struct ptrace_engine *e, struct tracee *t, enum step_why why);
+void tracee_mark_out(struct ptrace_engine *e, struct tracee *t, enum step_why why);
+
 /* --- ptrace_blocks.c: stops at taken branches only -------------------------------------------- */
 
 /* Tells of what was executed from `from` up to the instruction that led to `to`, and returns that
@@ -233,6 +237,8 @@ void tracee_string_stopped(struct ptrace_engine *e, struct tracee *t);
 
 /* --- ptrace_mask.c: SIGTRAP stays open ------------------------------------------------------- */
 
+/* Into its memory; what cannot be written is left. */
+void tracee_write(const struct tracee *t, uint64_t addr, void *from, size_t n);
 /* Before a thread is stepped, and before it runs free or without us. */
 void tracee_take_mask(struct tracee *t);
 void tracee_give_mask(struct tracee *t);

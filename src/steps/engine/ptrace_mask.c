@@ -45,13 +45,11 @@ static enum mask_call mask_call_of(const struct tracee *t, const struct user_reg
 								       : MASK_CALL_NONE;
 }
 
-static bool move(const struct tracee *t, bool is_write, uint64_t addr, void *own, size_t n)
+void tracee_write(const struct tracee *t, uint64_t addr, void *from, size_t n)
 {
-	struct iovec local = {own, n}, remote = {(void *)(uintptr_t)addr, n};
+	struct iovec local = {from, n}, remote = {(void *)(uintptr_t)addr, n};
 
-	if (!is_write)
-		return proc_read_memory(t->pid, addr, own, n);
-	return process_vm_writev(t->pid, &local, 1, &remote, 1, 0) == (ssize_t)n;
+	process_vm_writev(t->pid, &local, 1, &remote, 1, 0);
 }
 
 /* The real mask, with SIGTRAP taken out of it. Returns whether it was in. */
@@ -88,10 +86,10 @@ static void add_to_mask(const struct tracee *t, uint64_t addr)
 {
 	uint32_t low;
 
-	if (!move(t, false, addr, &low, sizeof(low)))
+	if (!proc_read_memory(t->pid, addr, &low, sizeof(low)))
 		return;
 	low |= (uint32_t)TRAP_BIT;
-	move(t, true, addr, &low, sizeof(low));
+	tracee_write(t, addr, &low, sizeof(low));
 }
 
 void tracee_entered_handler(struct tracee *t, bool has_info)
@@ -136,7 +134,8 @@ static void mask_was_set(struct tracee *t, const struct user_regs_struct *before
 	else if (how == SIG_SETMASK && set)
 		t->blocks_trap = is_now;
 	/* What was to be unblocked can be read unless the old mask has been written over it. */
-	else if (how == SIG_UNBLOCK && set && set != old && move(t, false, set, &low, sizeof(low)))
+	else if (how == SIG_UNBLOCK && set && set != old &&
+		 proc_read_memory(t->pid, set, &low, sizeof(low)))
 		t->blocks_trap &= !(low & TRAP_BIT);
 	if (old && was_blocked)
 		add_to_mask(t, old);
@@ -181,7 +180,7 @@ void tracee_action_was_set(struct ptrace_engine *e, struct tracee *t, uint64_t a
 {
 	uint64_t handler = 0;
 
-	if (!move(t, false, action, &handler, t->is_64 ? 8 : 4))
+	if (!proc_read_memory(t->pid, action, &handler, t->is_64 ? 8 : 4))
 		return;
 	for (size_t i = 0; i < e->tracees.n; i++)
 		if (e->tracees.v[i]->pid == t->pid)

@@ -3,7 +3,6 @@
  * What is stepped and what runs at full speed: whole threads, regions that begin at functions
  * (found by debug registers, so that no byte of the program changes), bursts.
  */
-#include <errno.h>
 #include <fnmatch.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -62,9 +61,7 @@ static void go_in(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 	e->has_begun = true;
 	tracee_pin(e, t);
 	tracee_take_mask(t);
-	if (!t->is_marked_in)
-		step_session_mark(e->s, t->track, STEP_MARK_RESUME, why, 0, 0);
-	t->is_marked_in = true;
+	tracee_mark_in(e, t, why);
 }
 
 static void run_free(struct tracee *t)
@@ -80,9 +77,7 @@ static void run_free(struct tracee *t)
 
 static void go_out(struct ptrace_engine *e, struct tracee *t, enum step_why why)
 {
-	if (t->is_marked_in)
-		step_session_mark(e->s, t->track, STEP_MARK_PAUSE, why, 0, 0);
-	t->is_marked_in = false;
+	tracee_mark_out(e, t, why);
 	run_free(t);
 }
 
@@ -98,9 +93,7 @@ void tracee_leave_regions(struct ptrace_engine *e, struct tracee *t)
 	t->n_handlers = 0;
 	if (!beginning(e->o))
 		return;
-	if (t->is_marked_in)
-		step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_REGION, 0, 0);
-	t->is_marked_in = false;
+	tracee_mark_out(e, t, STEP_WHY_REGION);
 	t->is_in = false;
 }
 

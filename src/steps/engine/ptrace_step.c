@@ -94,12 +94,11 @@ static size_t fetch(const struct tracee *t, uint64_t addr, uint8_t *bytes, size_
 size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16])
 {
 	const struct step_entry *known = step_space_known(t->track->space, addr);
-	struct step_place place;
+	const struct step_region *r = step_space_region(t->track->space, addr);
 	size_t n;
 
 	/* What cannot change needs no second look. */
-	if (known && known->n && step_session_place(e->s, t->track, addr, &place) &&
-		place.is_file) {
+	if (known && known->n && r && r->is_file && !r->was_written) {
 		memcpy(bytes, known->bytes, known->n);
 		return known->n;
 	}
@@ -167,12 +166,9 @@ enum system_call_way { WAY_NONE, WAY_64, WAY_32 };
 
 static enum system_call_way system_call_way(const uint8_t *bytes, size_t n, bool is_64)
 {
-	if (n >= 2 && bytes[0] == 0x0f && bytes[1] == 0x05)
-		return is_64 ? WAY_64 : WAY_32;
-	if (n >= 2 &&
-		((bytes[0] == 0xcd && bytes[1] == 0x80) || (bytes[0] == 0x0f && bytes[1] == 0x34)))
-		return WAY_32;
-	return WAY_NONE;
+	if (!tracee_is_system_call(bytes, n))
+		return WAY_NONE;
+	return is_64 && bytes[1] == 0x05 ? WAY_64 : WAY_32;
 }
 
 static bool changes_maps(long number, bool is_32)
@@ -258,20 +254,30 @@ static size_t shadows_next(const uint8_t *bytes, size_t n, bool is_64, uint64_t 
 	return x86_decode(&insn, (struct span){bytes, n}, addr, is_64) ? insn.length : 0;
 }
 
+void tracee_mark_in(struct ptrace_engine *e, struct tracee *t, enum step_why why)
+{
+	if (!t->is_marked_in)
+		step_session_mark(e->s, t->track, STEP_MARK_RESUME, why, 0, 0);
+	t->is_marked_in = true;
+}
+
+void tracee_mark_out(struct ptrace_engine *e, struct tracee *t, enum step_why why)
+{
+	if (t->is_marked_in)
+		step_session_mark(e->s, t->track, STEP_MARK_PAUSE, why, 0, 0);
+	t->is_marked_in = false;
+}
+
 void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const uint8_t *bytes,
 	size_t n, const struct user_regs_struct *before)
 {
 	if (step_session_is_kernels(e->s, t->track, addr))
 		return;
 	if (!t->is_in || !step_session_wants(e->s, t->track, addr)) {
-		if (t->is_marked_in)
-			step_session_mark(e->s, t->track, STEP_MARK_PAUSE, STEP_WHY_USER, 0, 0);
-		t->is_marked_in = false;
+		tracee_mark_out(e, t, STEP_WHY_USER);
 		return;
 	}
-	if (!t->is_marked_in)
-		step_session_mark(e->s, t->track, STEP_MARK_RESUME, STEP_WHY_USER, 0, 0);
-	t->is_marked_in = true;
+	tracee_mark_in(e, t, STEP_WHY_USER);
 	step_session_step(e->s, t->track, addr, bytes, n, t->is_64);
 	if (e->o->data && before)
 		tracee_record_data(e, t, addr, bytes, n, before);

@@ -4,9 +4,7 @@
  * minute. It has nowhere to go but to the next instruction: so one with many rounds to go runs up
  * to a breakpoint there, and the rounds are what its counter says.
  */
-#include <sys/ptrace.h>
 
-#include "arch/x86_code.h"
 #include "steps/engine/ptrace_engine.h"
 
 #define ROUNDS_MIN 4 /* fewer are as fast by single steps */

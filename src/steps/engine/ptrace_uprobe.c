@@ -39,7 +39,8 @@ static bool may_stay(
 		return false;
 	if (insn.flow != X86_FLOW_NEXT)
 		return has_uprobe;
-	return step_is_string(bytes, insn.length) && (has_uprobe || now->rcx != t->regs.rcx);
+	return x86_is_repeated_string((struct span){bytes, insn.length}) &&
+	       (has_uprobe || now->rcx != t->regs.rcx);
 }
 
 bool tracee_is_sent_by_uprobe(const struct tracee *t, const siginfo_t *info)
@@ -104,7 +105,8 @@ static bool can_lead(struct ptrace_engine *e, struct tracee *t, uint64_t addr)
 	if (!x86_decode(&insn, (struct span){bytes, n}, addr, t->is_64))
 		return false;
 	if (insn.flow == X86_FLOW_NEXT || insn.flow == X86_FLOW_SYSCALL)
-		return t->regs.rip == addr + insn.length || step_is_string(bytes, n);
+		return t->regs.rip == addr + insn.length ||
+		       x86_is_repeated_string((struct span){bytes, n});
 	if (insn.flow == X86_FLOW_BRANCH)
 		return t->regs.rip == addr + insn.length || t->regs.rip == insn.target;
 	return !insn.has_target || t->regs.rip == insn.target;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "steps/read/steps_internal.h"
 #include "trace/record_run.h"
 
@@ -318,19 +319,13 @@ static uint32_t find_chunk(struct step_cursor *c, uint64_t step)
 	return low;
 }
 
+/* Likewise by time. */
 static uint32_t find_chunk_of_time(const struct step_cursor *c, uint64_t time)
 {
-	uint32_t low = 0, high = trace_runs_n_chunks(c->runs);
+	size_t behind = SEARCH(0, trace_runs_n_chunks(c->runs), i,
+		trace_runs_chunk_time(c->runs, (uint32_t)i) < time);
 
-	while (high - low > 1 && high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (trace_runs_chunk_time(c->runs, middle) < time)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return behind ? (uint32_t)behind - 1 : 0;
 }
 
 static void begin_at(struct step_cursor *c, uint32_t chunk, enum seek_by by, uint64_t sought)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 
 /* A gigabyte of them; a large Java program executes a few millions. */
@@ -29,38 +30,6 @@ bool step_insns_add(
 	return true;
 }
 
-/* Where the bytes have one of the repeat prefixes and a string instruction's opcode. */
-static bool is_repeated_string(const struct step_insn *insn)
-{
-	bool is_repeated = false;
-	uint8_t i = 0, opcode;
-
-	for (; i < insn->length; i++) {
-		switch (insn->bytes[i]) {
-		case 0xf2:
-		case 0xf3:
-			is_repeated = true;
-			continue;
-		case 0x26:
-		case 0x2e:
-		case 0x36:
-		case 0x3e:
-		case 0x64 ... 0x67:
-		case 0xf0:
-			continue;
-		}
-		break;
-	}
-	if (insn->is_64 && i < insn->length && (insn->bytes[i] & 0xf0) == 0x40) /* REX */
-		i++;
-	if (!is_repeated || i >= insn->length)
-		return false;
-	opcode = insn->bytes[i];
-	/* ins, outs; movs, cmps; stos, lods, scas */
-	return (opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) ||
-	       (opcode >= 0xaa && opcode <= 0xaf);
-}
-
 static void decode(struct step_insn *insn)
 {
 	struct x86_insn x;
@@ -71,7 +40,7 @@ static void decode(struct step_insn *insn)
 	insn->flow = x.flow;
 	insn->has_target = x.has_target;
 	insn->target = x.target;
-	insn->is_string = is_repeated_string(insn);
+	insn->is_string = x86_is_repeated_string((struct span){insn->bytes, insn->length});
 }
 
 /* What is sorted, for each instruction. */
@@ -85,13 +54,8 @@ static int compare_keys(const void *one, const void *other)
 {
 	const struct insn_key *a = one, *b = other;
 
-	if (a->space != b->space)
-		return a->space < b->space ? -1 : 1;
-	if (a->addr != b->addr)
-		return a->addr < b->addr ? -1 : 1;
-	if (a->generation != b->generation)
-		return a->generation < b->generation ? -1 : 1;
-	return a->i < b->i ? -1 : 1;
+	return ORDER(a->space, b->space) ?: ORDER(a->addr, b->addr)
+		       ?: ORDER(a->generation, b->generation) ?: ORDER(a->i, b->i);
 }
 
 static bool is_same_version(const struct insn_key *a, const struct insn_key *b)

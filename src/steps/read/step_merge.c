@@ -54,6 +54,12 @@ void step_merge_seek_time(struct step_merge *m, uint64_t time)
 			m->parts.v[i].time = time;
 }
 
+static void drop(struct step_merge *m, struct merge_part *part)
+{
+	memmove(part, part + 1, (size_t)(m->parts.v + m->parts.n - (part + 1)) * sizeof(*part));
+	m->parts.n--;
+}
+
 /* The part's next item; at its end the part is gone. */
 static void advance(struct step_merge *m, struct merge_part *part)
 {
@@ -64,8 +70,7 @@ static void advance(struct step_merge *m, struct merge_part *part)
 		return;
 	}
 	step_cursor_close(part->cursor);
-	memmove(part, part + 1, (size_t)(m->parts.v + m->parts.n - (part + 1)) * sizeof(*part));
-	m->parts.n--;
+	drop(m, part);
 }
 
 static struct merge_part *earliest(struct step_merge *m)
@@ -91,9 +96,7 @@ int step_merge_next(struct step_merge *m, uint32_t *thread, struct step_item *it
 			*item = (struct step_item){.kind = STEP_ITEM_DAMAGE,
 				.time = part->time,
 				.sentence = m->err.text};
-			memmove(part, part + 1,
-				(size_t)(m->parts.v + m->parts.n - (part + 1)) * sizeof(*part));
-			m->parts.n--;
+			drop(m, part);
 			return 1;
 		}
 		if (m->from)

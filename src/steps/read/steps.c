@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "steps/read/steps_internal.h"
 #include "trace/record_run.h"
 
@@ -161,11 +162,7 @@ static int compare_threads(const void *one, const void *other)
 {
 	const struct step_thread *a = one, *b = other;
 
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	return a->stream < b->stream ? -1 : a->stream > b->stream;
+	return ORDER(a->pid, b->pid) ?: ORDER(a->tid, b->tid) ?: ORDER(a->stream, b->stream);
 }
 
 static void find_threads(struct steps *s)
@@ -191,8 +188,7 @@ static void find_threads(struct steps *s)
 		s->total = thread.n_steps > UINT64_MAX - s->total ? UINT64_MAX
 								  : s->total + thread.n_steps;
 	}
-	if (s->threads.n)
-		qsort(s->threads.v, s->threads.n, sizeof(*s->threads.v), compare_threads);
+	vec_sort(&s->threads, compare_threads);
 	free(names);
 }
 

@@ -7,7 +7,7 @@
 #include "process/images.h"
 #include "process/processes.h"
 #include "run/run.h"
-#include "steps/engine/engine.h"
+#include "steps/record/step_engine.h"
 #include "steps/record/step_session.h"
 #include "steps/record/step_space.h"
 

@@ -13,7 +13,6 @@
  * otherwise now is still the same code. */
 struct maps_now {
 	VEC(struct step_region) all;
-	VEC(bool) is_executable;
 };
 
 static bool is_ordinary_file(const struct proc_mapping *m)
@@ -31,13 +30,13 @@ static void take_mapping(void *ctx, const struct proc_mapping *m)
 		.inode = m->inode,
 		.device = m->major << 20 | m->minor,
 		.is_file = is_ordinary_file(m) && !m->is_shared,
+		.is_executable = m->prot & PROT_EXEC,
 		.was_written = m->prot & PROT_WRITE};
 
 	if (!strcmp(m->path, "[vsyscall]") || step_mapping_is_kernels(m->path))
 		return;
 	r.path = mem_strdup(m->path);
 	vec_push(&now->all, r);
-	vec_push(&now->is_executable, (m->prot & PROT_EXEC) != 0);
 }
 
 /* Whether both are the same memory, seen at `addr`. */
@@ -94,11 +93,22 @@ static void map_module(struct step_space *s, const struct step_space_env *env,
 		(struct foff){r->offset}, time);
 }
 
+/* A piece of a region; the path is the region's. */
+static struct step_region piece_of(const struct step_region *r, uint64_t start, uint64_t end)
+{
+	struct step_region piece = *r;
+
+	piece.offset = r->inode ? start - r->start + r->offset : 0;
+	piece.start = start;
+	piece.end = end;
+	return piece;
+}
+
 /* Appends the piece, joined to the one before when it continues it. */
 static void keep_piece(struct step_space *s, const struct step_region *r, uint64_t start,
 	uint64_t end, bool was_written)
 {
-	struct step_region piece = *r;
+	struct step_region piece = piece_of(r, start, end);
 	struct step_region *last = s->regions.n ? &s->regions.v[s->regions.n - 1] : NULL;
 
 	if (last && last->end == start && is_same(last, r, start) &&
@@ -106,9 +116,6 @@ static void keep_piece(struct step_space *s, const struct step_region *r, uint64
 		last->end = end;
 		return;
 	}
-	piece.offset = r->inode ? start - r->start + r->offset : 0;
-	piece.start = start;
-	piece.end = end;
 	piece.was_written = was_written;
 	piece.path = mem_strdup(r->path);
 	vec_push(&s->regions, piece);
@@ -155,7 +162,7 @@ static void tell(struct comparison *c, enum step_map_change what, uint64_t start
 
 /* One stretch in which neither side changes: `old` and `now` may be NULL. */
 static void compare_stretch(struct comparison *c, const struct step_region *old,
-	const struct step_region *now, bool is_executable, uint64_t start, uint64_t end)
+	const struct step_region *now, uint64_t start, uint64_t end)
 {
 	bool is_kept = old && now && is_same(old, now, start);
 
@@ -167,12 +174,9 @@ static void compare_stretch(struct comparison *c, const struct step_region *old,
 	}
 	if (is_kept) {
 		keep_piece(c->s, now, start, end, old->was_written || now->was_written);
-	} else if (now && is_executable) {
-		struct step_region piece = *now;
+	} else if (now && now->is_executable) {
+		struct step_region piece = piece_of(now, start, end);
 
-		piece.offset = now->inode ? start - now->start + now->offset : 0;
-		piece.start = start;
-		piece.end = end;
 		keep_piece(c->s, now, start, end, now->was_written);
 		map_module(c->s, c->env, &piece, c->time);
 		tell(c, STEP_MAP_ADDED, start, end, now->path);
@@ -190,12 +194,11 @@ void step_space_read_maps(struct step_space *s, const struct step_space_env *env
 
 	if (proc_each_mapping(pid, take_mapping, &now, NULL) < 0 || !now.all.n) {
 		release_regions(now.all.v, now.all.n); /* it has just ended */
-		vec_release(&now.is_executable);
 		return;
 	}
 	add_boundaries(&b, old, n_old);
 	add_boundaries(&b, now.all.v, now.all.n);
-	qsort(b.all.v, b.all.n, sizeof(*b.all.v), by_value);
+	vec_sort(&b.all, by_value);
 	memset(&s->regions, 0, sizeof(s->regions));
 	for (size_t i = 0; i + 1 < b.all.n; i++) {
 		uint64_t start = b.all.v[i], end = b.all.v[i + 1];
@@ -206,12 +209,10 @@ void step_space_read_maps(struct step_space *s, const struct step_space_env *env
 		was = find_region(old, n_old, start);
 		is = find_region(now.all.v, now.all.n, start);
 		if (was || is)
-			compare_stretch(
-				&c, was, is, is && now.is_executable.v[is - now.all.v], start, end);
+			compare_stretch(&c, was, is, start, end);
 	}
 	tell_open(&c);
 	release_regions(old, n_old);
 	release_regions(now.all.v, now.all.n);
-	vec_release(&now.is_executable);
 	vec_release(&b.all);
 }

@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -15,11 +14,6 @@
 #define DATA_MAX 8192
 /* With several threads a run lasts no longer, so that they can be shown in order of time. */
 #define RUN_NS_MAX 2000000u
-
-const struct step_options *step_session_options(const struct step_session *s)
-{
-	return s->options;
-}
 
 struct launch *step_session_launch(struct step_session *s)
 {
@@ -314,21 +308,6 @@ void step_session_exit(struct step_session *s, struct step_track *t, int wait_st
 	if (p->n_live == 1)
 		module_history_end(s->env.modules, p, time, MODULE_END_EXIT);
 	processes_exit(s->processes, t->pid, t->tid, time);
-}
-
-bool step_session_place(
-	struct step_session *s, const struct step_track *t, uint64_t addr, struct step_place *place)
-{
-	const struct step_region *r = step_space_region(t->space, addr);
-
-	(void)s;
-	if (!r)
-		return false;
-	*place = (struct step_place){.start = r->start,
-		.end = r->end,
-		.path = r->path,
-		.is_file = r->is_file && !r->was_written};
-	return true;
 }
 
 bool step_session_wants(struct step_session *s, const struct step_track *t, uint64_t addr)

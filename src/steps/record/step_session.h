@@ -46,9 +46,7 @@ struct step_options {
 	double every_ms;       /* bursts: one begins every so often ... */
 	uint64_t burst;	       /* ... and is so many steps of each thread long; 0 = no bursts */
 	bool data;
-	bool lossy;	     /* rather lose steps than let the program wait */
 	bool no_follow;	     /* children that are forked run untraced */
-	size_t buffer_bytes; /* of a thread, for engines that have buffers; 0 = choose */
 	double duration_s;   /* 0 = until the end */
 	int parent_fd;	     /* readable when nobody waits for the recording any more; -1 = none */
 
@@ -76,7 +74,6 @@ int step_record(const struct step_options *options, struct step_result *result, 
 
 struct step_track; /* a thread that is being traced */
 
-const struct step_options *step_session_options(const struct step_session *s);
 /* The command, held before its exec; NULL when processes are attached to. */
 struct launch *step_session_launch(struct step_session *s);
 /* The user, --max, --duration or the end of our parent want the recording to end; engines ask
@@ -103,15 +100,6 @@ void step_session_look_at_name(struct step_session *s, const struct step_track *
 /* The mappings of the thread's process may have changed, by the step that was added last. The
  * process must not run meanwhile. */
 void step_session_maps(struct step_session *s, struct step_track *t);
-/* What lies at an address of the process: where the mapping ends, and whether it is a file that
- * cannot change under it. False when nothing executable is known there. */
-struct step_place {
-	uint64_t start, end; /* of the mapping */
-	const char *path;    /* borrowed until the next call */
-	bool is_file;	     /* code of an ELF file, mapped privately and not writable */
-};
-bool step_session_place(struct step_session *s, const struct step_track *t, uint64_t addr,
-	struct step_place *place);
 /* Whether the address is in a page that the kernel has put there for uprobes of others: what is
  * executed there is none of the program's. */
 bool step_session_is_kernels(struct step_session *s, const struct step_track *t, uint64_t addr);

@@ -61,34 +61,12 @@ void step_space_write_code(struct step_space *s, const struct step_space_env *en
 
 	if (!s->pending.n)
 		return;
-	qsort(s->pending.v, s->pending.n, sizeof(*s->pending.v), by_address);
+	vec_sort(&s->pending, by_address);
 	step_code_encode(&b, &head, s->pending.v);
 	trace_writer_record(
 		env->w, env->code_stream, time, RECORD_MAJOR_STEP, RECORD_STEP_CODE, b.p, b.n);
 	buf_release(&b);
 	s->pending.n = 0;
-}
-
-bool step_is_string(const uint8_t *bytes, size_t n)
-{
-	bool is_repeated = false;
-
-	for (size_t i = 0; i < n; i++) {
-		uint8_t b = bytes[i];
-
-		if (b == 0xf2 || b == 0xf3)
-			is_repeated = true;
-		else if (b >= 0x6c && b <= 0x6f)
-			return is_repeated;
-		else if (b >= 0xa4 && b <= 0xaf && b != 0xa8 && b != 0xa9)
-			return is_repeated;
-		/* other prefixes, REX among them (which in 32-bit code is another instruction,
-		 * but none that is followed by a string opcode within one instruction) */
-		else if (b != 0x66 && b != 0x67 && b != 0x2e && b != 0x36 && b != 0x3e &&
-			 b != 0x26 && b != 0x64 && b != 0x65 && (b & 0xf0) != 0x40)
-			return false;
-	}
-	return false;
 }
 
 static uint32_t frame_of(
@@ -161,7 +139,7 @@ struct step_entry *step_space_execute(struct step_space *s, const struct step_sp
 	memcpy(e->bytes, n ? (const void *)bytes : "", e->n);
 	e->is_64 = is_64;
 	e->is_gone = false;
-	e->is_string = step_is_string(e->bytes, e->n);
+	e->is_string = x86_is_repeated_string((struct span){e->bytes, e->n});
 	e->used = s->generation;
 	e->frame = frame_of(s, env, addr, time);
 	note(s, env, e, time);

@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "process/module_history.h"
@@ -27,6 +26,7 @@ struct step_region {
 	uint32_t device;
 	char *path;	  /* "" for anonymous memory; owned */
 	bool is_file;	  /* an ordinary file, mapped privately */
+	bool is_executable; /* now */
 	bool was_written; /* it was writable at some time: its content may differ from the file's */
 };
 
@@ -96,8 +96,6 @@ struct step_entry *step_space_execute(struct step_space *s, const struct step_sp
 const struct step_entry *step_space_known(const struct step_space *s, uint64_t addr);
 /* Whether a mapping of this name is the kernel's, for uprobes: no code of the program. */
 bool step_mapping_is_kernels(const char *path);
-/* Whether it is a repeated string instruction. */
-bool step_is_string(const uint8_t *bytes, size_t n);
 /* What was there is no longer mapped. */
 void step_space_forget(struct step_space *s, uint64_t start, uint64_t end);
 /* Writes the code that was noted. */

@@ -29,15 +29,7 @@ enum step_packet {
 	STEP_PACKET_END = 8
 };
 
-/* Payloads without the text or value at their end. */
-#define STEP_PACKET_THREAD_BYTES 24
-#define STEP_PACKET_IMAGE_BYTES	 68
-#define STEP_PACKET_CODE_BYTES	 48
-#define STEP_PACKET_CODE_ROOM	 16 /* of which the instruction has at most 15 */
-#define STEP_PACKET_AT_BYTES	 16
-#define STEP_PACKET_MARK_BYTES	 32
-#define STEP_PACKET_ACCESS_BYTES 16
-#define STEP_PACKET_END_BYTES	 32
+#define STEP_PACKET_CODE_ROOM 16 /* bytes, of which the instruction has at most 15 */
 
 /* In a row of steps: this bit set, the others say how often the step before went round again. */
 #define STEP_WORD_AGAIN 0x80000000u

@@ -154,7 +154,7 @@ static void write_entries(struct stream_in *in, const struct stream_space *space
 
 	if (!in->entries.n)
 		return;
-	qsort(in->entries.v, in->entries.n, sizeof(*in->entries.v), compare_entries);
+	vec_sort(&in->entries, compare_entries);
 	step_code_encode(&in->record, &head, in->entries.v);
 	if (thread_of(in)->time > in->code_time)
 		in->code_time = thread_of(in)->time;

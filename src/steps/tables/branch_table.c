@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 /* Targets are searched one by one up to here, by a map beyond. */
 #define TARGETS_LISTED_MAX 8
 /* Of all branches together: a bound on memory, whatever a trace says. */
@@ -356,9 +358,7 @@ static int compare_targets(const void *a, const void *b)
 {
 	const struct branch_target *x = a, *y = b;
 
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return ORDER(y->count, x->count) ?: ORDER(x->addr, y->addr);
 }
 
 void branch_table_finish(struct branch_table *t)
@@ -366,8 +366,7 @@ void branch_table_finish(struct branch_table *t)
 	for (size_t i = 1; i < t->branches.n; i++) {
 		struct branch *b = &t->branches.v[i];
 
-		if (b->targets.n)
-			qsort(b->targets.v, b->targets.n, sizeof(*b->targets.v), compare_targets);
+		vec_sort(&b->targets, compare_targets);
 		map_release(&b->index);
 		b->has_index = false;
 		b->last_target = 0;

@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "steps/read/steps.h"

@@ -5,35 +5,27 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 
-static int compare_places(const struct code_spot *x, const struct code_spot *y)
+static int compare_places(const void *a, const void *b)
 {
-	if (x->region != y->region)
-		return x->region < y->region ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+	const struct code_spot *x = a, *y = b;
 
-static int compare_by_place(const void *a, const void *b)
-{
-	return compare_places(a, b);
+	return ORDER(x->region, y->region) ?: ORDER(x->addr, y->addr);
 }
 
 static int compare_by_group(const void *a, const void *b)
 {
 	const struct code_spot *x = a, *y = b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return compare_places(x, y);
+	return ORDER(x->group, y->group) ?: compare_places(x, y);
 }
 
 static int compare_uses(const void *a, const void *b)
 {
 	const struct code_use *x = a, *y = b;
 
-	if (x->executed != y->executed)
-		return x->executed > y->executed ? -1 : 1;
-	return x->group < y->group ? -1 : x->group > y->group;
+	return ORDER(y->executed, x->executed) ?: ORDER(x->group, y->group);
 }
 
 /* How many pieces of `bytes` bytes [addr, end) touches from number `*behind` on, which is moved
@@ -144,7 +136,7 @@ void code_covers_get(struct code_cover covers[CODE_N_COVERS], struct code_spot *
 	uint64_t *counts = mem_calloc(n ? n : 1, sizeof(*counts));
 
 	if (n)
-		qsort(spots, n, sizeof(*spots), compare_by_place);
+		qsort(spots, n, sizeof(*spots), compare_places);
 	for (size_t size = 0; size < sizeof(sizes) / sizeof(sizes[0]); size++) {
 		size_t n_counts = n ? count_pieces(counts, spots, n, sizes[size]) : 0;
 

@@ -10,8 +10,6 @@
 #ifndef WEIR_STEPS_TABLES_FOLD_H
 #define WEIR_STEPS_TABLES_FOLD_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define FOLD_LEVELS	6

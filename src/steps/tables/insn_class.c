@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-#include <Zydis/Zydis.h>
-
-struct decoded {
-	ZydisDecodedInstruction d;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-};
+#include "arch/x86_zydis.h"
 
 /* Where the category of Zydis decides; the others are INSN_CLASS_OTHER. */
 static const uint8_t class_of_category[ZYDIS_CATEGORY_MAX_VALUE + 1] = {
@@ -129,7 +124,7 @@ static enum insn_class class_of_mnemonic(ZydisMnemonic mnemonic)
 }
 
 /* By the widest kind of register that it names; INSN_CLASS_UNKNOWN when all are general ones. */
-static enum insn_class class_of_registers(const struct decoded *x)
+static enum insn_class class_of_registers(const struct x86_decoded *x)
 {
 	bool is_legacy = x->d.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
 			 x->d.encoding == ZYDIS_INSTRUCTION_ENCODING_3DNOW;
@@ -164,7 +159,7 @@ static enum insn_class class_of_registers(const struct decoded *x)
 	return class;
 }
 
-static enum insn_class class_of(const struct decoded *x, enum x86_flow flow)
+static enum insn_class class_of(const struct x86_decoded *x, enum x86_flow flow)
 {
 	enum insn_class class = class_of_flow(flow);
 
@@ -177,7 +172,7 @@ static enum insn_class class_of(const struct decoded *x, enum x86_flow flow)
 	return class ? class : INSN_CLASS_OTHER;
 }
 
-static enum insn_memory memory_of(const struct decoded *x, enum insn_class class)
+static enum insn_memory memory_of(const struct x86_decoded *x, enum insn_class class)
 {
 	bool is_load = false, is_store = false;
 
@@ -206,7 +201,7 @@ static bool is_float(const ZydisDecodedOperand *o)
 }
 
 /* A scalar instruction has one operand at least of a single element. */
-static enum insn_vector vector_of(const struct decoded *x, enum insn_class class, uint16_t *width)
+static enum insn_vector vector_of(const struct x86_decoded *x, enum insn_class class, uint16_t *width)
 {
 	bool spreads = x->d.meta.category == ZYDIS_CATEGORY_BROADCAST ||
 		       x->d.meta.category == ZYDIS_CATEGORY_GATHER ||
@@ -230,7 +225,7 @@ static enum insn_vector vector_of(const struct decoded *x, enum insn_class class
 	return vector;
 }
 
-static uint16_t width_of(const struct decoded *x, enum insn_class class)
+static uint16_t width_of(const struct x86_decoded *x, enum insn_class class)
 {
 	uint16_t width = 0;
 
@@ -250,7 +245,7 @@ static uint16_t width_of(const struct decoded *x, enum insn_class class)
 	return width;
 }
 
-static bool is_locked(const struct decoded *x)
+static bool is_locked(const struct x86_decoded *x)
 {
 	if (x->d.attributes & ZYDIS_ATTRIB_HAS_LOCK)
 		return true;
@@ -259,7 +254,7 @@ static bool is_locked(const struct decoded *x)
 		       x->operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY);
 }
 
-static const char *prefix_of(const struct decoded *x)
+static const char *prefix_of(const struct x86_decoded *x)
 {
 	if (x->d.attributes & ZYDIS_ATTRIB_HAS_REP)
 		return "rep ";
@@ -268,24 +263,13 @@ static const char *prefix_of(const struct decoded *x)
 	return x->d.attributes & ZYDIS_ATTRIB_HAS_REPNE ? "repne " : "";
 }
 
-static bool decode(struct decoded *x, const struct step_insn *insn)
-{
-	ZydisDecoder decoder;
-
-	ZydisDecoderInit(&decoder,
-		insn->is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LONG_COMPAT_32,
-		insn->is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);
-	return insn->length && insn->n_bytes &&
-	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(
-		       &decoder, insn->bytes, insn->n_bytes, &x->d, x->operands));
-}
-
 void insn_traits_get(struct insn_traits *traits, const struct step_insn *insn)
 {
-	struct decoded x;
+	struct x86_decoded x;
 
 	*traits = (struct insn_traits){.mnemonic = "", .prefix = "", .extension = ""};
-	if (!decode(&x, insn))
+	if (!insn->length ||
+		!x86_decode_all(&x, (struct span){insn->bytes, insn->n_bytes}, insn->is_64))
 		return;
 	traits->class = (uint8_t)class_of(&x, (enum x86_flow)insn->flow);
 	traits->memory = (uint8_t)memory_of(&x, traits->class);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 const struct mix_group_info mix_groups[MIX_N_GROUPS] = {
 	[MIX_GROUP_CLASS] = {.name = "class", .title = "what they do", .is_whole = true},
 	[MIX_GROUP_MEMORY] = {.name = "memory", .title = "what they access", .is_whole = true},
@@ -171,19 +173,13 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct mix_row *x = a, *y = b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	if (x->place != y->place)
-		return x->place < y->place ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return ORDER(x->group, y->group) ?: ORDER(x->place, y->place) ?: ORDER(y->count, x->count)
+		       ?: strcmp(x->name, y->name);
 }
 
 void insn_mix_finish(struct insn_mix *mix)
 {
-	if (mix->rows.n)
-		qsort(mix->rows.v, mix->rows.n, sizeof(*mix->rows.v), compare_rows);
+	vec_sort(&mix->rows, compare_rows);
 	map_release(&mix->row_of);
 }
 
@@ -192,12 +188,4 @@ void insn_mix_release(struct insn_mix *mix)
 	vec_release(&mix->rows);
 	map_release(&mix->row_of);
 	intern_release(&mix->names);
-}
-
-uint64_t insn_mix_count(const struct insn_mix *mix, enum mix_group group, const char *name)
-{
-	for (size_t i = 0; i < mix->rows.n; i++)
-		if (mix->rows.v[i].group == group && !strcmp(mix->rows.v[i].name, name))
-			return mix->rows.v[i].count;
-	return 0;
 }

@@ -417,7 +417,7 @@ static void try_bytes(const uint8_t *bytes, size_t n, uint8_t fill)
 			d.raw.disp.size / 8);
 	memset(s.bytes + insn.rel_at, insn.rel_at ? 0 : s.bytes[0],
 		insn.rel_at ? insn.rel_bytes : 1);
-	if (!x86_effects(&s.e, span)) {
+	if (!x86_decode_effects(&insn, &s.e, span, addr)) {
 		complain(&s, "is no instruction", 0);
 		return;
 	}

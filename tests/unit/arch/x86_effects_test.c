@@ -119,9 +119,11 @@ static void test_single(void)
 	for (size_t i = 0; i < sizeof(effects_cases) / sizeof(effects_cases[0]); i++) {
 		const struct effects_case *c = &effects_cases[i];
 		struct x86_effects e;
+		struct x86_insn insn;
 		int before = check_failures;
 
-		CHECK(x86_effects(&e, (struct span){(const uint8_t *)c->code, c->n}));
+		CHECK(x86_decode_effects(
+			&insn, &e, (struct span){(const uint8_t *)c->code, c->n}, 0));
 		/* What an instruction reads as well is no matter of killing. */
 		CHECK_EQ(e.reads, c->reads);
 		CHECK_EQ(e.writes, c->writes);
@@ -184,9 +186,11 @@ static void test_marks(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct span code = {(const uint8_t *)cases[i].code, cases[i].n};
 		struct x86_effects e;
+		struct x86_insn insn;
 
-		CHECK(x86_effects(&e, (struct span){(const uint8_t *)cases[i].code, cases[i].n}));
+		CHECK(x86_decode_effects(&insn, &e, code, 0));
 		CHECK_EQ(e.uses_gs, cases[i].uses_gs);
 		CHECK_EQ(e.is_rep, cases[i].is_rep);
 	}
@@ -197,7 +201,7 @@ static void test_not_an_instruction(void)
 	struct x86_effects e = {.reads = 77};
 	struct x86_insn insn = {.length = 77};
 
-	CHECK(!x86_effects(&e, (struct span){NULL, 0}));
+	CHECK(!x86_decode_effects(&insn, &e, (struct span){NULL, 0}, 0));
 	CHECK(!x86_decode_effects(&insn, &e, (struct span){(const uint8_t *)"\x06", 1}, 0));
 	CHECK(!x86_decode_effects(&insn, &e, (struct span){(const uint8_t *)"\x48\x8b", 2}, 0));
 	CHECK(e.reads == 77 && insn.length == 77);

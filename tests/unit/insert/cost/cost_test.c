@@ -252,9 +252,6 @@ static void test_names(void)
 	CHECK(!cost_cpu_find("z80"));
 	CHECK(!cost_cpu_find(""));
 	CHECK_STR(cost_cpu_name(cost_cpu_find("icelake")), "icelake");
-	for (size_t i = 0; i < n; i++)
-		CHECK(strlen(cost_cpu_text(cost_cpu_at(i))) > 5);
-	cost_cpu_knows_native(); /* either way is right: it is this machine's */
 }
 
 static void test_tables(void)

@@ -3,11 +3,8 @@
  * Engines: ways to learn which instructions a program executes. Each is a row of one table; it runs
  * the program and tells the recording (steps/record/step_session.h) what it sees.
  */
-#ifndef WEIR_STEPS_ENGINE_ENGINE_H
-#define WEIR_STEPS_ENGINE_ENGINE_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#ifndef WEIR_STEPS_RECORD_STEP_ENGINE_H
+#define WEIR_STEPS_RECORD_STEP_ENGINE_H
 
 #include "base/err.h"
 
@@ -15,7 +12,6 @@ struct step_session;
 
 struct step_engine {
 	const char *name;
-	const char *summary;
 	/* NULL when the engine works on this machine, else why it does not, a phrase. Found out by
 	 * trying, once; no program is needed for it. */
 	const char *(*hindrance)(void);
@@ -26,8 +22,8 @@ struct step_engine {
 	int (*run)(struct step_session *s, struct err *err);
 };
 
-extern const struct step_engine step_engine_ptrace, step_engine_branch;
-extern const struct step_engine *const step_engines[]; /* in order of preference; ended by NULL */
+/* steps/engine/engines.c: in order of preference; ended by NULL. */
+extern const struct step_engine *const step_engines[];
 const struct step_engine *step_engine_find(const char *name);
 
 #endif
