@@ -30,12 +30,13 @@ bool check_is_unsigned64(const struct type *type)
 	       (type->kind == TYPE_INT && !type->is_signed && type->size == 8);
 }
 
-void check_set_constant(
+const struct type *check_set_constant(
 	struct check_clause *c, struct expr *e, const struct type *type, uint64_t value)
 {
 	e->type[c->mode] = type;
 	e->is_constant[c->mode] = true;
 	e->constant[c->mode] = fold_convert(type, value);
+	return type;
 }
 
 struct meaning *check_mean(struct check_clause *c, struct expr *e, enum meaning_kind kind)
@@ -54,11 +55,10 @@ static const struct type *int64_type(struct check_clause *c)
 
 static const struct type *check_string(struct check_clause *c, struct expr *e)
 {
-	if (e->text_n > CHECK_STRING_MAX) {
-		check_error(c, e->place, "range", "a text of %zu bytes; at most %d are possible",
-			e->text_n, CHECK_STRING_MAX);
-		return check_bad(c);
-	}
+	if (e->text_n > CHECK_STRING_MAX)
+		return check_refuse(c, e->place, "range",
+			"a text of %zu bytes; at most %d are possible", e->text_n,
+			CHECK_STRING_MAX);
 	return types_string(check_types(c), e->text_n ? e->text_n : 1);
 }
 
@@ -138,10 +138,8 @@ bool check_constant(struct check_clause *c, struct expr *e, const char *what, in
 {
 	if (!check_integer(c, e, what))
 		return false;
-	if (!e->is_constant[c->mode]) {
-		check_error(c, e->place, "constant", "%s must be a constant", what);
-		return false;
-	}
+	if (!e->is_constant[c->mode])
+		return check_error(c, e->place, "constant", "%s must be a constant", what);
 	*out = (int64_t)e->constant[c->mode];
 	return true;
 }
@@ -163,12 +161,10 @@ static const struct type *pointer_step(
 {
 	const struct type *of = types_completed(check_types(c), pointer->of);
 
-	if (of->kind == TYPE_STRUCT && !of->is_complete) {
-		check_error(c, e->place, "incomplete",
+	if (of->kind == TYPE_STRUCT && !of->is_complete)
+		return check_refuse(c, e->place, "incomplete",
 			"the size of %s is not known, so a pointer to it cannot be moved",
 			check_type_text(c->session, pointer->of));
-		return check_bad(c);
-	}
 	return pointer;
 }
 
@@ -242,12 +238,10 @@ const struct type *check_arithmetic(
 
 	if (x->kind == TYPE_BAD || y->kind == TYPE_BAD)
 		return check_bad(c);
-	if (x->kind == TYPE_FLOAT || y->kind == TYPE_FLOAT) {
-		check_error(c, e->place, "float",
+	if (x->kind == TYPE_FLOAT || y->kind == TYPE_FLOAT)
+		return check_refuse(c, e->place, "float",
 			"BPF has no floating point: a %s can only be printed",
 			check_type_text(c->session, x->kind == TYPE_FLOAT ? x : y));
-		return check_bad(c);
-	}
 	if (!type_is_scalar(x) || !type_is_scalar(y))
 		return bad_operands(c, e, x, y, NULL);
 	check_constant_right(c, op, b);
@@ -280,19 +274,17 @@ static const struct type *compare(struct check_clause *c, struct expr *e)
 			return check_bad(c);
 		if (e->op == OP_EQ || e->op == OP_NE)
 			return int64_type(c);
-		check_error(c, e->place, "type", "strings can only be compared by == and !=");
-		return check_bad(c);
+		return check_refuse(
+			c, e->place, "type", "strings can only be compared by == and !=");
 	}
 	if (type_is_scalar(a) && type_is_scalar(b)) {
 		fold(c, e, int64_type(c), check_is_unsigned64(a) || check_is_unsigned64(b));
 		return int64_type(c);
 	}
-	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT) {
-		check_error(c, e->place, "float",
+	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT)
+		return check_refuse(c, e->place, "float",
 			"BPF has no floating point: a %s can only be printed",
 			check_type_text(c->session, a->kind == TYPE_FLOAT ? a : b));
-		return check_bad(c);
-	}
 	if ((check_is_text(a) && b->kind == TYPE_POINTER) ||
 		(a->kind == TYPE_POINTER && check_is_text(b)))
 		return bad_operands(c, e, a, b, "str(POINTER) reads the text that it points to");
@@ -394,10 +386,9 @@ static const struct type *check_tuple(struct check_clause *c, struct expr *e)
 	bool is_bad = false;
 	uint32_t n = 0;
 
-	if (e->n_args > CHECK_TUPLE_MAX) {
-		check_error(c, e->place, "size", "a tuple has at most %d fields", CHECK_TUPLE_MAX);
-		return check_bad(c);
-	}
+	if (e->n_args > CHECK_TUPLE_MAX)
+		return check_refuse(
+			c, e->place, "size", "a tuple has at most %d fields", CHECK_TUPLE_MAX);
 	for (struct expr *a = e->args; a && n < e->n_args; a = a->next) {
 		const struct type *type = check_value(c, a);
 

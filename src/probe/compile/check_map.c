@@ -267,10 +267,9 @@ const struct type *check_map_read(struct check_clause *c, struct expr *e)
 		check_error(c, e->place, "aggregation",
 			"%s is %s, kept for each processor: a script cannot read it", m->name,
 			shape_text(c, m->value));
-		check_hint(c,
+		return check_hint(c,
 			"print(%s) prints it; @x++ and @x += n make a number that can be read",
 			m->name);
-		return check_bad(c);
 	}
 	return value_type(c, m);
 }
@@ -306,10 +305,9 @@ static struct shape *aggregation_shape(
 static const struct type *assign_aggregation(
 	struct check_clause *c, struct expr *e, struct map_use *m, const struct type *type)
 {
-	if (e->op != OP_NONE || e->b->kind != EXPR_CALL) {
-		check_error(c, e->place, "aggregation", "an aggregation is assigned by = alone");
-		return check_bad(c);
-	}
+	if (e->op != OP_NONE || e->b->kind != EXPR_CALL)
+		return check_refuse(
+			c, e->place, "aggregation", "an aggregation is assigned by = alone");
 	join_value(c, m, aggregation_shape(c, e->b, type), type, e->place);
 	e->a->type[c->mode] = type;
 	return types_void(check_types(c));
@@ -389,7 +387,6 @@ const struct type *check_map_step(struct check_clause *c, struct expr *e)
 	m->is_read = was_read;
 	if (type->kind == TYPE_BAD || type_is_scalar(type))
 		return type;
-	check_error(c, e->place, "type", "%s is %s: only integers have %s", m->name,
+	return check_refuse(c, e->place, "type", "%s is %s: only integers have %s", m->name,
 		shape_text(c, m->value), e->op == OP_ADD ? "++" : "--");
-	return check_bad(c);
 }

@@ -107,14 +107,12 @@ const struct type *check_address(struct check_clause *c, struct expr *e)
 
 	if (type->kind == TYPE_BAD)
 		return type;
-	if (is_bit_field(c, e->a)) {
-		check_error(c, e->place, "type", "the bit-field '%s' has no address", e->a->name);
-		return check_bad(c);
-	}
+	if (is_bit_field(c, e->a))
+		return check_refuse(
+			c, e->place, "type", "the bit-field '%s' has no address", e->a->name);
 	if (!find_space(c, e->a, &space)) {
 		check_error(c, e->place, "type", "this value has no address");
-		check_hint(c, "& takes globals of the program, *p, p[i], p->x and s.x");
-		return check_bad(c);
+		return check_hint(c, "& takes globals of the program, *p, p[i], p->x and s.x");
 	}
 	return types_pointer(check_types(c), type, space);
 }
@@ -129,18 +127,15 @@ const struct type *check_index(struct check_clause *c, struct expr *e)
 
 	if (type->kind == TYPE_BAD || !ok)
 		return check_bad(c);
-	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY) {
-		check_error(c, e->place, "type", "[] needs an array or a pointer, and this is a %s",
+	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
+		return check_refuse(c, e->place, "type",
+			"[] needs an array or a pointer, and this is a %s",
 			check_type_text(c->session, type));
-		return check_bad(c);
-	}
 	/* Arrays of 0 or 1 elements at the end of a structure stand for longer ones. */
 	if (type->kind == TYPE_ARRAY && type->n > 1 && e->b->is_constant[m] &&
-		e->b->constant[m] >= type->n) {
-		check_error(c, e->b->place, "range", "the array has %llu elements, from 0 on",
-			(unsigned long long)type->n);
-		return check_bad(c);
-	}
+		e->b->constant[m] >= type->n)
+		return check_refuse(c, e->b->place, "range",
+			"the array has %llu elements, from 0 on", (unsigned long long)type->n);
 	return check_readable(c, e, type->of);
 }
 
@@ -177,11 +172,9 @@ static const struct type *tuple_member(
 	char *end;
 	unsigned long i = strtoul(e->name, &end, 10);
 
-	if (*end || end == e->name || i >= tuple->n_fields) {
-		check_error(c, e->place, "unknown-field", "this tuple has fields .0 to .%u",
+	if (*end || end == e->name || i >= tuple->n_fields)
+		return check_refuse(c, e->place, "unknown-field", "this tuple has fields .0 to .%u",
 			tuple->n_fields ? tuple->n_fields - 1 : 0);
-		return check_bad(c);
-	}
 	return tuple->fields[i].type;
 }
 
@@ -221,12 +214,10 @@ const struct type *check_member(struct check_clause *c, struct expr *e)
 static const struct type *refuse_cast(
 	struct check_clause *c, struct expr *e, const struct type *to, const struct type *from)
 {
-	if (to->kind == TYPE_FLOAT || from->kind == TYPE_FLOAT) {
-		check_error(c, e->place, "float",
+	if (to->kind == TYPE_FLOAT || from->kind == TYPE_FLOAT)
+		return check_refuse(c, e->place, "float",
 			"BPF has no floating point: no cast from %s to %s",
 			check_type_text(c->session, from), check_type_text(c->session, to));
-		return check_bad(c);
-	}
 	check_error(c, e->place, "type", "a %s cannot be cast to %s",
 		check_type_text(c->session, from), check_type_text(c->session, to));
 	if (to->kind == TYPE_STRUCT)
@@ -277,16 +268,12 @@ const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 	if (type->kind == TYPE_BAD)
 		return type;
 	type = types_completed(check_types(c), type);
-	if (type->kind == TYPE_STRUCT && !type->is_complete) {
-		check_error(c, e->place, "incomplete", "the size of %s is not known",
+	if (type->kind == TYPE_STRUCT && !type->is_complete)
+		return check_refuse(c, e->place, "incomplete", "the size of %s is not known",
 			check_type_text(c->session, type));
-		return check_bad(c);
-	}
-	if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION) {
-		check_error(
+	if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION)
+		return check_refuse(
 			c, e->place, "type", "%s has no size", check_type_text(c->session, type));
-		return check_bad(c);
-	}
 	check_set_constant(c, e, result, type->size);
 	return result;
 }
@@ -303,11 +290,10 @@ const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 		struct expr part = {
 			.place = e->place, .name = arena_strndup(c->session->arena, at, n)};
 
-		if (type->kind != TYPE_STRUCT) {
-			check_error(c, e->place, "type", "offsetof needs a structure, not %s",
+		if (type->kind != TYPE_STRUCT)
+			return check_refuse(c, e->place, "type",
+				"offsetof needs a structure, not %s",
 				check_type_text(c->session, type));
-			return check_bad(c);
-		}
 		if (check_readable(c, e, type)->kind == TYPE_BAD)
 			return check_bad(c);
 		if (!type_find_field(type, part.name, &field))
@@ -318,10 +304,8 @@ const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 	}
 	if (type->kind == TYPE_BAD)
 		return type;
-	if (field.bit_size) {
-		check_error(c, e->place, "type", "a bit-field has no offset in bytes");
-		return check_bad(c);
-	}
+	if (field.bit_size)
+		return check_refuse(c, e->place, "type", "a bit-field has no offset in bytes");
 	check_set_constant(c, e, result, offset);
 	return result;
 }

@@ -1,134 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: builtins, enumerators, globals of the probed program. */
+/* Names: builtins (builtin.h), enumerators, globals of the probed program. */
 #include <ctype.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 
 #include "probe/compile/checker.h"
-
-#define COMM_BYTES 16
-
-bool check_is_at(const struct check_clause *c, uint32_t points)
-{
-	return !points || (points >> c->point->spec.kind & 1);
-}
 
 const char *check_point_text(const struct check_clause *c)
 {
 	return c->point->spec.text ? c->point->spec.text : "this trace point";
-}
-
-static const struct builtin *builtin_find(const char *name)
-{
-	for (const struct builtin *b = builtins; b->name; b++) {
-		if (!strcmp(b->name, name))
-			return b;
-	}
-	return NULL;
-}
-
-static const struct type *not_here(struct check_clause *c, struct expr *e, const struct builtin *b)
-{
-	enum point_kind kind = c->point->spec.kind;
-
-	check_error(
-		c, e->place, "not-here", "'%s' does not exist at %s", e->name, check_point_text(c));
-	if ((b->id == BUILTIN_ARG || b->id == BUILTIN_ARGS) && kind == POINT_URETPROBE)
-		check_hint(c, "save it when the function is entered: self->x = %s",
-			b->id == BUILTIN_ARG ? e->name : "args.NAME");
-	else if (b->id == BUILTIN_ARG && kind == POINT_TRACEPOINT)
-		check_hint(c, "a tracepoint has fields: args.NAME");
-	else if (b->id == BUILTIN_ARG && kind == POINT_SYSCALL_RETURN)
-		check_hint(c, "save it at syscall:NAME:entry: self->x = %s", e->name);
-	else if (b->id == BUILTIN_ARGS && kind == POINT_USDT)
-		check_hint(c, "the arguments of USDT probes have no names: arg0, arg1, ...");
-	else if (b->id == BUILTIN_ARGS)
-		check_hint(c,
-			"args exists where functions and system calls are entered, and at tracepoints");
-	else if (b->id == BUILTIN_RETVAL)
-		check_hint(c, "retval exists at uretprobe, syscall:NAME:return, kretprobe, fexit");
-	else if (b->id >= BUILTIN_ERRNO)
-		check_hint(c, "it exists in error { } only");
-	return check_bad(c);
-}
-
-static const struct type *curtask_type(struct check_clause *c)
-{
-	const struct type *task = check_struct_named(check_types(c), "struct", "task_struct");
-
-	if (!task)
-		task = types_void(check_types(c));
-	return types_pointer(check_types(c), task, SPACE_KERNEL);
-}
-
-static const struct type *builtin_type(
-	struct check_clause *c, struct expr *e, const struct builtin *b)
-{
-	struct types *t = check_types(c);
-
-	switch (b->id) {
-	case BUILTIN_PID:
-	case BUILTIN_TID:
-	case BUILTIN_UID:
-	case BUILTIN_GID:
-	case BUILTIN_PPID:
-	case BUILTIN_CPU:
-	case BUILTIN_RAND:
-	case BUILTIN_ERRLINE:
-		return types_int(t, 4, false);
-	case BUILTIN_ERRNO:
-		return types_int(t, 4, true);
-	case BUILTIN_NSECS:
-	case BUILTIN_ELAPSED:
-	case BUILTIN_CGROUP:
-	case BUILTIN_ERRADDR:
-	case BUILTIN_CTX:
-		return types_int(t, 8, false);
-	case BUILTIN_COMM:
-		return types_string(t, COMM_BYTES);
-	case BUILTIN_PROBE:
-		return types_special(t, TYPE_PROBE);
-	case BUILTIN_FUNC:
-		return types_special(t, TYPE_FUNC);
-	case BUILTIN_USTACK:
-		c->session->stream->uses_stacks = true;
-		return types_special(t, TYPE_USTACK);
-	case BUILTIN_KSTACK:
-		c->session->stream->uses_stacks = true;
-		return types_special(t, TYPE_KSTACK);
-	case BUILTIN_BITS:
-		check_set_constant(c, e, types_int(t, 8, true), c->mode == MODE_32 ? 32 : 64);
-		return e->type[c->mode];
-	case BUILTIN_NCPUS: /* a stream that is run elsewhere has the number of this machine */
-		check_set_constant(c, e, types_int(t, 8, true), (uint64_t)get_nprocs_conf());
-		return e->type[c->mode];
-	case BUILTIN_CURTASK:
-		return curtask_type(c);
-	default:
-		return check_bad(c);
-	}
-}
-
-static const struct type *check_builtin(
-	struct check_clause *c, struct expr *e, const struct builtin *b)
-{
-	if (!check_is_at(c, b->points))
-		return not_here(c, e, b);
-	switch (b->id) {
-	case BUILTIN_ARG:
-		return check_argument(c, e, (uint32_t)(b->name[3] - '0'));
-	case BUILTIN_SARG:
-		return check_stack_word(c, e, (uint32_t)(b->name[4] - '0'));
-	case BUILTIN_RETVAL:
-		return check_retval(c, e);
-	case BUILTIN_ARGS:
-		check_error(c, e->place, "type", "'args' needs the name of an argument");
-		check_hint(c, "write args.NAME");
-		return check_bad(c);
-	default:
-		check_mean(c, e, MEANING_BUILTIN)->builtin = b;
-		return builtin_type(c, e, b);
-	}
 }
 
 /* --- globals ---------------------------------------------------------------------------------- */
@@ -152,30 +31,17 @@ static const struct type *check_global(struct check_clause *c, struct expr *e)
 	g = arena_zalloc(c->session->arena, sizeof(*g));
 	*g = (struct global_use){.name = e->name, .iaddr = iaddr, .type = type};
 	check_mean(c, e, MEANING_GLOBAL)->global = g;
-	if (type->kind == TYPE_STRUCT && !type->is_complete) {
-		check_error(c, e->place, "incomplete", "'%s' is a %s, whose fields are not known",
-			e->name, check_type_text(c->session, type));
-		return check_bad(c);
-	}
+	if (type->kind == TYPE_STRUCT && !type->is_complete)
+		return check_refuse(c, e->place, "incomplete",
+			"'%s' is a %s, whose fields are not known", e->name,
+			check_type_text(c->session, type));
 	return type;
 }
 
 static const struct type *unknown_name(struct check_clause *c, struct expr *e)
 {
-	struct nearest n = {.name = e->name};
-
 	check_error(c, e->place, "unknown-name", "'%s' is not known", e->name);
-	for (const struct builtin *b = builtins; b->name; b++)
-		nearest_offer(&n, b->name);
-	for (const struct function_def *f = function_defs; f->name; f++) {
-		if (!strcmp(f->name, e->name)) {
-			check_hint(c, "it is a function: %s", f->form);
-			return check_bad(c);
-		}
-	}
-	if (n.best)
-		check_hint(c, "did you mean '%s'?", n.best);
-	else if (!has_globals(c))
+	if (!check_hint_builtin(c, e) && !has_globals(c))
 		check_hint(c,
 			"variables are written $%s (of the clause), self->%s (of the thread) or @%s",
 			e->name, e->name, e->name);
@@ -185,18 +51,16 @@ static const struct type *unknown_name(struct check_clause *c, struct expr *e)
 static const struct type *enumerator(struct check_clause *c, struct expr *e, int64_t value)
 {
 	check_mean(c, e, MEANING_CONSTANT);
-	check_set_constant(c, e, types_int(check_types(c), 8, true), (uint64_t)value);
-	return e->type[c->mode];
+	return check_set_constant(c, e, check_int(c, 8, true), (uint64_t)value);
 }
 
 const struct type *check_name(struct check_clause *c, struct expr *e)
 {
-	const struct builtin *b = builtin_find(e->name);
-	const struct type *type;
+	const struct type *type = check_builtin_name(c, e);
 	int64_t value;
 
-	if (b)
-		return check_builtin(c, e, b);
+	if (type)
+		return type;
 	if (types_enumerator(check_types(c), e->name, &value))
 		return enumerator(c, e, value);
 	type = check_global(c, e);

@@ -69,11 +69,9 @@ static bool add_member(struct check_session *s, field_list *list, const struct t
 		return add_members(s, list, f->type, base + f->offset, place, n_fields);
 	if (!f->name || (f->type->kind == TYPE_ARRAY && !f->type->n))
 		return true; /* padding; a flexible array has no size */
-	if (++*n_fields > CHECK_FIELDS_MAX) {
-		diag_error(s->diags, place, "size",
+	if (++*n_fields > CHECK_FIELDS_MAX)
+		return diag_error(s->diags, place, "size",
 			"a structure with more than %d fields and elements", CHECK_FIELDS_MAX);
-		return false;
-	}
 	out.name = arena_strdup(s->stream->arena, f->name);
 	out.shape = member_shape(s, f->type, place, n_fields);
 	out.offset = (uint32_t)(base + f->offset);
@@ -92,11 +90,9 @@ static bool add_elements(struct check_session *s, field_list *list, const struct
 	for (uint64_t i = 0; i < type->n; i++) {
 		struct shape_field out = {.offset = (uint32_t)(i * type->of->size)};
 
-		if (++*n_fields > CHECK_FIELDS_MAX) {
-			diag_error(s->diags, place, "size", "an array with more than %d elements",
-				CHECK_FIELDS_MAX);
-			return false;
-		}
+		if (++*n_fields > CHECK_FIELDS_MAX)
+			return diag_error(s->diags, place, "size",
+				"an array with more than %d elements", CHECK_FIELDS_MAX);
 		out.shape = member_shape(s, type->of, place, n_fields);
 		if (!out.shape)
 			return false;
@@ -156,16 +152,13 @@ static bool check_layout(struct check_session *s, const struct type *type, const
 	struct buf path = {0};
 	bool is_same;
 
-	if (type->kind == TYPE_STRUCT && !type->is_complete) {
-		diag_error(s->diags, place, "incomplete", "the fields of %s are not known",
+	if (type->kind == TYPE_STRUCT && !type->is_complete)
+		return diag_error(s->diags, place, "incomplete", "the fields of %s are not known",
 			check_type_text(s, type));
-		return false;
-	}
-	if (type->size > CHECK_VALUE_MAX) {
-		diag_error(s->diags, place, "size", "%s has %llu bytes; at most %d are possible",
-			check_type_text(s, type), (unsigned long long)type->size, CHECK_VALUE_MAX);
-		return false;
-	}
+	if (type->size > CHECK_VALUE_MAX)
+		return diag_error(s->diags, place, "size",
+			"%s has %llu bytes; at most %d are possible", check_type_text(s, type),
+			(unsigned long long)type->size, CHECK_VALUE_MAX);
 	if (!other || other->kind != type->kind)
 		return true;
 	is_same = type_is_same_layout(type, other, &path);

@@ -88,15 +88,12 @@ static const struct type *entry_type(struct check_clause *c, struct stmt *s, str
 
 	if (!m || !m->key || !m->value)
 		return check_bad(c); /* not learned yet */
-	if (m->key->kind == SHAPE_NONE) {
-		check_error(c, s->a->place, "key", "%s has no keys to go through", m->name);
-		return check_bad(c);
-	}
+	if (m->key->kind == SHAPE_NONE)
+		return check_refuse(c, s->a->place, "key", "%s has no keys to go through", m->name);
 	if (shape_is_aggregation(m->value)) {
 		check_error(c, s->a->place, "aggregation",
 			"%s is kept for each processor: a script cannot read it", m->name);
-		check_hint(c, "print(%s) prints it", m->name);
-		return check_bad(c);
+		return check_hint(c, "print(%s) prints it", m->name);
 	}
 	of[0] = check_shape_type(check_types(c), m->key);
 	of[1] = check_shape_type(check_types(c), m->value);
@@ -137,8 +134,7 @@ static const struct type *declared_type(struct check_clause *c, struct stmt *s)
 		return type;
 	check_error(c, s->decl->place, "type", "a variable cannot be declared as %s",
 		check_type_text(c->session, type));
-	check_hint(c, "integers, pointers and string[N] can");
-	return check_bad(c);
+	return check_hint(c, "integers, pointers and string[N] can");
 }
 
 static void check_let(struct check_clause *c, struct stmt *s)

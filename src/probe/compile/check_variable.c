@@ -277,11 +277,9 @@ static bool change_type(struct check_clause *c, struct variable *v, const struct
 
 		if (a && !have && other)
 			b = check_shape(c->session, other, NULL, place);
-		if (!a || !b || a->kind != b->kind || a->size > b->size) {
-			check_error(
+		if (!a || !b || a->kind != b->kind || a->size > b->size)
+			return check_error(
 				c, place, "type", "the type of self->%s is not settled", v->name);
-			return false;
-		}
 	}
 	if (is_self)
 		c->session->is_changed = true;
@@ -417,11 +415,9 @@ const struct type *check_step(struct check_clause *c, struct expr *e)
 	type = check_expr(c, e->a);
 	if (type->kind == TYPE_BAD)
 		return type;
-	if (!type_is_scalar(type)) {
-		check_error(c, e->place, "type", "%s needs an integer, and this is a %s",
+	if (!type_is_scalar(type))
+		return check_refuse(c, e->place, "type", "%s needs an integer, and this is a %s",
 			e->op == OP_ADD ? "++" : "--", check_type_text(c->session, type));
-		return check_bad(c);
-	}
 	v->is_assigned = true;
 	return type;
 }

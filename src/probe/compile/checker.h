@@ -17,11 +17,16 @@
 #define CHECK_SELF_MAX	   4096 /* bytes of all thread-locals */
 
 /* --- check.c: messages ------------------------------------------------------------------------ */
-void check_error(struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
+/* Gives false, and check_refuse TYPE_BAD, so that callers may return it. */
+bool check_error(struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+const struct type *check_refuse(struct check_clause *c, struct place place, const char *tag,
+	const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void check_warning(struct check_clause *c, struct place place, const char *tag, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));
-void check_hint(struct check_clause *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* To the error before it; gives TYPE_BAD. */
+const struct type *check_hint(struct check_clause *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The name of a type for a message, owned by the session's arena. */
 const char *check_type_text(struct check_session *s, const struct type *type);
 static inline const struct type *check_bad(struct check_clause *c)
@@ -31,6 +36,19 @@ static inline const struct type *check_bad(struct check_clause *c)
 static inline struct types *check_types(struct check_clause *c)
 {
 	return c->session->types[c->mode];
+}
+static inline const struct type *check_void(struct check_clause *c)
+{
+	return types_void(check_types(c));
+}
+static inline const struct type *check_int(struct check_clause *c, uint32_t bytes, bool is_signed)
+{
+	return types_int(check_types(c), bytes, is_signed);
+}
+/* Of a name, call, variable or map that was checked. */
+static inline struct meaning *check_meaning(const struct check_clause *c, const struct expr *e)
+{
+	return (struct meaning *)e->meaning[c->mode];
 }
 static inline enum mode check_other(enum mode mode)
 {
@@ -64,7 +82,8 @@ bool check_integer(struct check_clause *c, struct expr *e, const char *what);
 bool check_scalar(struct check_clause *c, struct expr *e, const char *what);
 /* Constants: an integer that is known now. */
 bool check_constant(struct check_clause *c, struct expr *e, const char *what, int64_t *out);
-void check_set_constant(
+/* Gives the type. */
+const struct type *check_set_constant(
 	struct check_clause *c, struct expr *e, const struct type *type, uint64_t value);
 /* Type of a op b on two integers or pointers; reports what does not go together at `e`. */
 const struct type *check_arithmetic(
@@ -96,7 +115,6 @@ enum space check_space(const struct check_clause *c); /* of addresses that are p
 const struct type *check_name(struct check_clause *c, struct expr *e);
 /* "uprobe:a:f" for messages. */
 const char *check_point_text(const struct check_clause *c);
-bool check_is_at(const struct check_clause *c, uint32_t points);
 /* argN, sargN, retval. */
 const struct type *check_argument(struct check_clause *c, struct expr *e, uint32_t i);
 const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i);
@@ -108,14 +126,11 @@ const struct type *check_c_type(struct types *types, const char *text);
 /* A structure by its tag; NULL when nobody knows it. */
 const struct type *check_struct_named(struct types *types, const char *word, const char *tag);
 
-/* --- check_call.c ----------------------------------------------------------------------------- */
+/* --- builtins.c ------------------------------------------------------------------------------- */
 const struct type *check_call(struct check_clause *c, struct expr *e);
-/* Whether argument `a` of call `e` is a literal text. */
-bool check_literal(struct check_clause *c, struct expr *e, struct expr *a);
-
-/* --- check_text.c ----------------------------------------------------------------------------- */
-/* Functions of texts; NULL when it is another one. */
-const struct type *check_text_function(struct check_clause *c, struct expr *e, enum function_id id);
+const struct type *check_builtin_name(struct check_clause *c, struct expr *e); /* or NULL */
+/* The builtin that an unknown name may have meant; false when there is none. */
+bool check_hint_builtin(struct check_clause *c, const struct expr *e);
 
 /* --- check_format.c --------------------------------------------------------------------------- */
 /* printf, cat, system: format and arguments, and in CHECK_FINAL the stream's format. */

@@ -123,18 +123,16 @@ ir_value lower_global_address(struct lower *l, const struct global_use *g);
 
 /* lower_text.c */
 ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct expr *b, int64_t n);
-ir_value lower_text_length(struct lower *l, const struct expr *e);
-ir_value lower_text_contains(struct lower *l, const struct expr *a, const struct expr *b);
+/* strlen(TEXT); 1 when the literal b is somewhere in a: strcontains(a, b). */
+ir_value lower_text_length(struct lower *l, const struct expr *call);
+ir_value lower_text_contains(struct lower *l, const struct expr *call);
 
-/* lower_call.c */
-ir_value lower_call(struct lower *l, const struct expr *e);
-/* A call whose value lies in memory: str, buf, usym, ... */
-void lower_call_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
+/* builtins.c: names and calls that mean a builtin; 0 when it has no value */
+ir_value lower_builtin(struct lower *l, const struct expr *e);
+/* One whose value lies in memory: str, buf, usym, comm, ...; false when it does not. */
+bool lower_builtin_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
 /* SHAPE_USYM, SHAPE_USTACK: a number, the process and the mode. */
 void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t at);
-/* The stack as an id; 0 frames: all. */
-ir_value lower_stack(struct lower *l, bool is_user, uint32_t n_frames);
-void lower_record(struct lower *l, const struct expr *e, uint32_t format, const struct expr *args);
 
 /* lower_map.c */
 ir_mem lower_map_key(struct lower *l, const struct map_use *map, const struct expr *keys);

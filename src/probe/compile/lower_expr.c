@@ -351,91 +351,6 @@ static ir_value cast_value(struct lower *l, const struct expr *e)
 /* --- names
  * ------------------------------------------------------------------------------------------ */
 
-static ir_value half(struct lower *l, int helper, bool is_high)
-{
-	ir_value v = ir_call(&l->ir, helper, NULL, 0);
-
-	return is_high ? ir_alu_imm(&l->ir, BPF_RSH, v, 32) : ir_extend(&l->ir, v, 4, false);
-}
-
-static ir_value parent(struct lower *l)
-{
-	struct object o = {.kind = OBJECT_ADDRESS, .space = SPACE_KERNEL};
-	int64_t parent_at = point_types_kernel_offset(l->point_types, "task_struct", "real_parent"),
-		tgid_at = point_types_kernel_offset(l->point_types, "task_struct", "tgid");
-
-	if (parent_at < 0 || tgid_at < 0) {
-		lower_fail(l, FAILURE_OTHER, EOPNOTSUPP);
-		return ir_const(&l->ir, 0);
-	}
-	o.address = ir_call(&l->ir, BPF_FUNC_get_current_task, NULL, 0);
-	o.offset = parent_at;
-	o.address = lower_read(l, &o, 8, false);
-	o.offset = tgid_at;
-	return lower_read(l, &o, 4, false);
-}
-
-static ir_value elapsed(struct lower *l)
-{
-	ir_mem key = lower_index(l, 0);
-	ir_label found = ir_new_label(&l->ir);
-	ir_value p, began;
-
-	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_FACTS), IR_M(key, 0));
-	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
-	lower_fail(l, FAILURE_OTHER, ENOENT);
-	ir_place_label(&l->ir, found);
-	began = ir_load_at(&l->ir, p, 0, 8, false);
-	return ir_alu(&l->ir, BPF_SUB, ir_call(&l->ir, BPF_FUNC_ktime_get_ns, NULL, 0), began);
-}
-
-static ir_value builtin_value(struct lower *l, const struct builtin *b)
-{
-	switch (b->id) {
-	case BUILTIN_PID:
-		return half(l, BPF_FUNC_get_current_pid_tgid, true);
-	case BUILTIN_TID:
-		return half(l, BPF_FUNC_get_current_pid_tgid, false);
-	case BUILTIN_UID:
-		return half(l, BPF_FUNC_get_current_uid_gid, false);
-	case BUILTIN_GID:
-		return half(l, BPF_FUNC_get_current_uid_gid, true);
-	case BUILTIN_PPID:
-		return parent(l);
-	case BUILTIN_NSECS:
-		return ir_call(&l->ir, BPF_FUNC_ktime_get_boot_ns, NULL, 0);
-	case BUILTIN_ELAPSED:
-		return elapsed(l);
-	case BUILTIN_CPU:
-		return ir_call(&l->ir, BPF_FUNC_get_smp_processor_id, NULL, 0);
-	case BUILTIN_RAND:
-		return ir_call(&l->ir, BPF_FUNC_get_prandom_u32, NULL, 0);
-	case BUILTIN_CGROUP:
-		return ir_call(&l->ir, BPF_FUNC_get_current_cgroup_id, NULL, 0);
-	case BUILTIN_PROBE:
-	case BUILTIN_FUNC:
-		l->uses_site = true;
-		return ir_word(&l->ir, STREAM_WORD_SITE);
-	case BUILTIN_BITS:
-		return ir_const(&l->ir, l->mode == MODE_32 ? 32 : 64);
-	case BUILTIN_KSTACK:
-		return lower_stack(l, false, 0);
-	case BUILTIN_CURTASK:
-		return ir_call(&l->ir, BPF_FUNC_get_current_task, NULL, 0);
-	case BUILTIN_CTX:
-		return ir_context_address(&l->ir);
-	case BUILTIN_ERRNO:
-		return l->error_number;
-	case BUILTIN_ERRADDR:
-		return l->error_address;
-	case BUILTIN_ERRLINE:
-		return l->error_line;
-	default:
-		assert(!"a builtin with a value");
-		return 0;
-	}
-}
-
 static ir_value name_value(struct lower *l, const struct expr *e)
 {
 	const struct meaning *m = meaning_of(l, e);
@@ -443,7 +358,7 @@ static ir_value name_value(struct lower *l, const struct expr *e)
 
 	switch (m->kind) {
 	case MEANING_BUILTIN:
-		return builtin_value(l, m->builtin);
+		return lower_builtin(l, e);
 	case MEANING_VALUE:
 		return lower_use_value(l, m->value);
 	default:
@@ -607,7 +522,7 @@ ir_value lower_value(struct lower *l, const struct expr *e)
 	case EXPR_CAST:
 		return cast_value(l, e);
 	case EXPR_CALL:
-		return lower_call(l, e);
+		return lower_builtin(l, e);
 	case EXPR_ASSIGN:
 		return assign_value(l, e);
 	case EXPR_STEP:

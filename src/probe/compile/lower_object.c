@@ -241,20 +241,8 @@ static void text_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_
 		lower_literal(l, e->text, e->text_n, mem, at, n);
 	} else if (type_of(l, e)->kind == TYPE_ARRAY) {
 		array_text(l, e, mem, at, n);
-	} else if (e->kind == EXPR_NAME && m->kind == MEANING_BUILTIN) { /* comm */
-		if (n >= 16) {
-			ir_zero(&l->ir, mem, (int32_t)at, n);
-			IR_CALL_(&l->ir, BPF_FUNC_get_current_comm, IR_M(mem, at), IR_I(16));
-		} else {
-			ir_mem name = ir_new_memory(&l->ir, 16);
-
-			IR_CALL_(&l->ir, BPF_FUNC_get_current_comm, IR_M(name, 0), IR_I(16));
-			lower_copy_memory(l, name, 0, mem, at, n);
-		}
 	} else if (m && m->kind == MEANING_VALUE && m->value->kind == USE_CONTEXT_DATA) {
 		data_text(l, m->value, mem, at, n);
-	} else if (e->kind == EXPR_CALL) {
-		lower_call_into(l, e, mem, at, n);
 	} else {
 		copy_text(l, e, mem, at, n);
 	}
@@ -331,15 +319,13 @@ void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, 
 		ir_store(&l->ir, mem, (int32_t)at, 8, lower_value(l, e));
 	} else if (e->kind == EXPR_TERNARY) {
 		ternary_into(l, e, mem, at, n);
+	} else if (lower_builtin_into(l, e, mem, at, n)) {
+		return;
 	} else if (is_text(t)) {
 		text_into(l, e, mem, at, n);
 	} else if (e->kind == EXPR_TUPLE) {
 		for (const struct expr *a = e->args; a; a = a->next, i++)
 			field_into(l, a, mem, at + tuple_offset(t, i));
-	} else if (e->kind == EXPR_CALL) {
-		lower_call_into(l, e, mem, at, n);
-	} else if (e->kind == EXPR_NAME && t->kind == TYPE_USTACK) {
-		lower_user_address(l, lower_stack(l, true, 0), mem, at);
 	} else {
 		o = lower_object(l, e);
 		lower_copy_object(l, &o, n, mem, at);

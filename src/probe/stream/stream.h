@@ -27,7 +27,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "probe/compile/shape.h"
+#include "probe/stream/shape.h"
 #include "probe/points/point.h"
 #include "probe/script/ast.h"
 #include "probe/script/diag.h"

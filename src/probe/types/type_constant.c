@@ -19,9 +19,8 @@ static bool evaluate(struct evaluation *v, const struct expr *e, struct constant
 
 static bool not_constant(struct evaluation *v, const struct expr *e)
 {
-	diag_error(v->diags, e->place, "constant",
+	return diag_error(v->diags, e->place, "constant",
 		"a declaration needs a value that is known when the script is compiled");
-	return false;
 }
 
 static bool evaluate_name(struct evaluation *v, const struct expr *e, struct constant *out)
@@ -59,10 +58,8 @@ static bool divide(struct evaluation *v, const struct expr *e, struct constant a
 	uint64_t x = (uint64_t)a.value, y = (uint64_t)b.value;
 	int64_t value;
 
-	if (!b.value) {
-		diag_error(v->diags, e->place, "division", "division by zero");
-		return false;
-	}
+	if (!b.value)
+		return diag_error(v->diags, e->place, "division", "division by zero");
 	if (is_unsigned)
 		value = (int64_t)(is_mod ? x % y : x / y);
 	else if (b.value == -1) /* the one quotient that does not fit wraps */
@@ -76,10 +73,8 @@ static bool divide(struct evaluation *v, const struct expr *e, struct constant a
 static bool shift(struct evaluation *v, const struct expr *e, struct constant a, struct constant b,
 	struct constant *out)
 {
-	if (b.value < 0 || b.value > 63) {
-		diag_error(v->diags, e->b->place, "range", "a shift is by 0 to 63 bits");
-		return false;
-	}
+	if (b.value < 0 || b.value > 63)
+		return diag_error(v->diags, e->b->place, "range", "a shift is by 0 to 63 bits");
 	if (e->op == OP_SHL)
 		a.value = (int64_t)((uint64_t)a.value << b.value);
 	else if (a.is_unsigned)
@@ -201,11 +196,9 @@ static bool evaluate_offsetof(struct evaluation *v, const struct expr *e, struct
 		char *name = arena_strndup(v->types->arena, path, n);
 		struct type_field field;
 
-		if (!type_find_field(type, name, &field)) {
-			diag_error(v->diags, e->place, "unknown-field", "there is no field '%s'",
-				name);
-			return false;
-		}
+		if (!type_find_field(type, name, &field))
+			return diag_error(v->diags, e->place, "unknown-field",
+				"there is no field '%s'", name);
 		offset += field.offset;
 		type = field.type;
 		path += n + (path[n] == '.');
@@ -266,10 +259,9 @@ static bool evaluate(struct evaluation *v, const struct expr *e, struct constant
 {
 	bool is_good;
 
-	if (v->depth >= EXPR_DEPTH_MAX) {
-		diag_error(v->diags, e->place, "nesting", "the expression is nested too deeply");
-		return false;
-	}
+	if (v->depth >= EXPR_DEPTH_MAX)
+		return diag_error(
+			v->diags, e->place, "nesting", "the expression is nested too deeply");
 	v->depth++;
 	is_good = evaluate_kind(v, e, out);
 	v->depth--;

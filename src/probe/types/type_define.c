@@ -51,18 +51,14 @@ static bool field_width(struct body *b, const struct decl_field *f, struct layou
 
 	if (!constant_of_expr(b->types, f->bits, b->diags, &bits) || type->kind == TYPE_BAD)
 		return false;
-	if (type->kind != TYPE_INT || type->size > 8) {
-		diag_error(b->diags, f->place, "type", "%s: only integers can be bit-fields",
+	if (type->kind != TYPE_INT || type->size > 8)
+		return diag_error(b->diags, f->place, "type", "%s: only integers can be bit-fields",
 			field_text(b, f));
-		return false;
-	}
 	if (bits.is_unsigned || bits.value < 0 || (uint64_t)bits.value > max ||
-		(bits.value == 0 && f->name)) {
-		diag_error(b->diags, f->bits->place, "range",
+		(bits.value == 0 && f->name))
+		return diag_error(b->diags, f->bits->place, "range",
 			"%s: a bit-field of this type has 1 to %llu bits", field_text(b, f),
 			(unsigned long long)max);
-		return false;
-	}
 	to->is_bit_field = true;
 	to->bits = (uint8_t)bits.value;
 	return true;
@@ -200,10 +196,9 @@ static void enumerator_add(struct types *t, const struct decl_enumerator *e, str
 static bool enumerator_step(
 	struct constant *value, const struct decl_enumerator *e, struct diags *diags)
 {
-	if (value->is_unsigned && value->value == -1) {
-		diag_error(diags, e->place, "range", "'%s' does not fit into 64 bits", e->name);
-		return false;
-	}
+	if (value->is_unsigned && value->value == -1)
+		return diag_error(
+			diags, e->place, "range", "'%s' does not fit into 64 bits", e->name);
 	if (!value->is_unsigned && value->value == INT64_MAX)
 		value->is_unsigned = true;
 	value->value = (int64_t)((uint64_t)value->value + 1);

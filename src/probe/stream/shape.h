@@ -4,8 +4,8 @@
  * the program that made them. Integers are widened to 64 bits, pointers zero-extended; everything
  * is padded to 8 bytes.
  */
-#ifndef WEIR_PROBE_COMPILE_SHAPE_H
-#define WEIR_PROBE_COMPILE_SHAPE_H
+#ifndef WEIR_PROBE_STREAM_SHAPE_H
+#define WEIR_PROBE_STREAM_SHAPE_H
 
 #include <stdbool.h>
 #include <stdint.h>

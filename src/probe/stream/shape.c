@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Making, comparing and joining canonical shapes. */
-#include "probe/compile/shape.h"
+#include "probe/stream/shape.h"
 
 #include <string.h>
 
