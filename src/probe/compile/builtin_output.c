@@ -237,25 +237,14 @@ static void lower_record(
 static ir_value lower_output(struct lower *l, const struct expr *e)
 {
 	uint32_t format = meaning_of(l, e)->format;
+	enum format_kind kind = l->stream->formats.v[format].kind;
 	const struct expr *args = e->args;
 
-	switch (l->stream->formats.v[format].kind) {
-	case FORMAT_PRINTF:
-	case FORMAT_CAT:
-	case FORMAT_SYSTEM:
-	case FORMAT_PRINT_MAP:
-	case FORMAT_CLEAR_MAP:
-	case FORMAT_ZERO_MAP:
-		args = args ? args->next : NULL;
-		break;
-	case FORMAT_TIME:
-		args = NULL;
-		break;
-	default:
-		break;
-	}
+	/* print(VALUE) and join are records of all they are given; time() of nothing. */
+	for (int i = 0; args && i < format_traits[kind].first_arg; i++)
+		args = args->next;
 	lower_record(l, e, format, args);
-	if (l->stream->formats.v[format].kind == FORMAT_EXIT)
+	if (kind == FORMAT_EXIT)
 		ir_jump(&l->ir, l->end);
 	return 0;
 }

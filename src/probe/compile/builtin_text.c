@@ -35,10 +35,10 @@ static const struct type *check_str(struct check_clause *c, struct expr *e)
 	if (a->next && (a->next->is_constant[c->mode] || !type_is_scalar(type)) &&
 		!check_length(c, a->next, "the length of str()", 1, &n))
 		return check_bad(c);
-	if (!type_is_scalar(type) && !check_is_text(type))
+	if (!type_is_scalar(type) && !type_is_text(type))
 		return check_refuse(c, a->place, "type", "%s() needs a pointer, and this is a %s",
 			e->name, check_type_text(c->session, type));
-	if (check_is_text(type) && !a->next)
+	if (type_is_text(type) && !a->next)
 		n = (int64_t)check_text_bytes(type);
 	if (n > CHECK_STRING_MAX)
 		n = CHECK_STRING_MAX;
@@ -144,7 +144,7 @@ static bool check_text(struct check_clause *c, struct expr *e, struct expr *a)
 
 	if (type->kind == TYPE_BAD)
 		return false;
-	if (check_is_text(type))
+	if (type_is_text(type))
 		return check_text_fits(c, type, a->place);
 	check_error(c, a->place, "type", "%s() needs a string, and this is a %s", e->name,
 		check_type_text(c->session, type));

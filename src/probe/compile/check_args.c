@@ -60,7 +60,7 @@ static const struct type *context_word(
 
 static const struct type *kernel_argument(struct check_clause *c, struct expr *e, uint32_t i)
 {
-	const struct type *word = types_int(check_types(c), 8, false);
+	const struct type *word = check_int(c, 8, false);
 
 	if (c->function && c->point->spec.kind != POINT_RAW_TRACEPOINT) {
 		if (i >= c->function->n_fields)
@@ -85,7 +85,7 @@ static const struct type *usdt_argument(struct check_clause *c, struct expr *e, 
 			check_point_text(c), c->n_operands, c->n_operands == 1 ? "" : "s");
 	o = &c->operands[i];
 	type = o->is_float ? types_float(check_types(c), o->bytes)
-			   : types_int(check_types(c), o->bytes, o->is_signed);
+			   : check_int(c, o->bytes, o->is_signed);
 	u = new_use(c, e, type);
 	u->kind = USE_USDT;
 	u->index = i;
@@ -116,7 +116,7 @@ const struct type *check_argument(struct check_clause *c, struct expr *e, uint32
 		u->index = i;
 		return u->type;
 	case POINT_KPROBE:
-		u = new_use(c, e, types_int(check_types(c), 8, false));
+		u = new_use(c, e, check_int(c, 8, false));
 		u->place = call_raw_argument(MODE_64, i);
 		return use_place(c, e, u);
 	default:
@@ -161,7 +161,7 @@ const struct type *check_retval(struct check_clause *c, struct expr *e)
 		u->kind = USE_SYSCALL_RESULT;
 		return u->type;
 	case POINT_KRETPROBE:
-		u = new_use(c, e, types_int(check_types(c), 8, false));
+		u = new_use(c, e, check_int(c, 8, false));
 		u->place = call_result(MODE_64, u->type);
 		return use_place(c, e, u);
 	case POINT_FEXIT:

@@ -72,20 +72,7 @@ struct shape **check_argument_shapes(struct check_clause *c, struct expr *args, 
 
 static bool is_printed_as_text(const struct type *type)
 {
-	switch (type->kind) {
-	case TYPE_STRING:
-	case TYPE_USTACK:
-	case TYPE_KSTACK:
-	case TYPE_USYM:
-	case TYPE_KSYM:
-	case TYPE_PROBE:
-	case TYPE_FUNC:
-	case TYPE_TIME:
-	case TYPE_INET:
-		return true;
-	default:
-		return check_is_text(type);
-	}
+	return type_is_special(type) || type_is_text(type);
 }
 
 static bool suits(char letter, const struct type *type)

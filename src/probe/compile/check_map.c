@@ -276,18 +276,6 @@ const struct type *check_map_read(struct check_clause *c, struct expr *e)
 
 /* --- assigning -------------------------------------------------------------------------------- */
 
-static const enum shape_kind aggregation_shapes[] = {
-	[AGGREGATION_NONE] = SHAPE_NONE,
-	[AGGREGATION_COUNT] = SHAPE_COUNT,
-	[AGGREGATION_SUM] = SHAPE_SUM,
-	[AGGREGATION_MIN] = SHAPE_MIN,
-	[AGGREGATION_MAX] = SHAPE_MAX,
-	[AGGREGATION_AVG] = SHAPE_AVG,
-	[AGGREGATION_STATS] = SHAPE_STATS,
-	[AGGREGATION_HIST] = SHAPE_HIST,
-	[AGGREGATION_LHIST] = SHAPE_LHIST,
-};
-
 /* The shape of count(), lhist(v, min, max, step), ...; the call was checked. */
 static struct shape *aggregation_shape(
 	struct check_clause *c, const struct expr *call, const struct type *type)
@@ -299,7 +287,7 @@ static struct shape *aggregation_shape(
 		return shape_new_lhist(arena, (int64_t)a->next->constant[c->mode],
 			(int64_t)a->next->next->constant[c->mode],
 			(int64_t)a->next->next->next->constant[c->mode]);
-	return shape_new(arena, aggregation_shapes[type->aggregation], type->is_signed, 0);
+	return shape_new(arena, shape_of_aggregation(type->aggregation), type->is_signed, 0);
 }
 
 static const struct type *assign_aggregation(
@@ -310,7 +298,7 @@ static const struct type *assign_aggregation(
 			c, e->place, "aggregation", "an aggregation is assigned by = alone");
 	join_value(c, m, aggregation_shape(c, e->b, type), type, e->place);
 	e->a->type[c->mode] = type;
-	return types_void(check_types(c));
+	return check_void(c);
 }
 
 static void learn_int(struct check_clause *c, struct map_use *m, struct place place)
@@ -318,7 +306,7 @@ static void learn_int(struct check_clause *c, struct map_use *m, struct place pl
 	struct shape *value = shape_new(c->session->stream->arena, SHAPE_INT, true, 0);
 
 	value->is_weak = true;
-	join_value(c, m, value, types_int(check_types(c), 8, true), place);
+	join_value(c, m, value, check_int(c, 8, true), place);
 }
 
 /* @x += b reads @x: its own type matters only when nothing else gave it one. */
@@ -368,7 +356,7 @@ const struct type *check_map_assign(struct check_clause *c, struct expr *e)
 	if (shape_is_aggregation(m->value))
 		return check_bad(c); /* reported */
 	e->a->type[c->mode] = value_type(c, m);
-	return e->op == OP_NONE ? types_void(check_types(c)) : e->a->type[c->mode];
+	return e->op == OP_NONE ? check_void(c) : e->a->type[c->mode];
 }
 
 const struct type *check_map_step(struct check_clause *c, struct expr *e)

@@ -224,7 +224,7 @@ static const struct type *refuse_cast(
 		check_hint(c, "cast to a pointer: (%s *)", check_type_text(c->session, to));
 	else if (to->kind == TYPE_ARRAY)
 		check_hint(c, "cast to a pointer and take its elements");
-	else if (check_is_text(to))
+	else if (type_is_text(to))
 		check_hint(c, "str(POINTER) reads a text");
 	return check_bad(c);
 }
@@ -263,7 +263,7 @@ static const struct type *declared(struct check_clause *c, struct expr *e)
 const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 {
 	const struct type *type = e->decl ? declared(c, e) : check_value(c, e->a);
-	const struct type *result = types_int(check_types(c), 8, false);
+	const struct type *result = check_int(c, 8, false);
 
 	if (type->kind == TYPE_BAD)
 		return type;
@@ -280,7 +280,7 @@ const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 
 const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 {
-	const struct type *type = declared(c, e), *result = types_int(check_types(c), 8, false);
+	const struct type *type = declared(c, e), *result = check_int(c, 8, false);
 	const char *at = e->name;
 	uint64_t offset = 0;
 	struct type_field field = {0};

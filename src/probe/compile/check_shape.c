@@ -181,17 +181,6 @@ static struct shape *tuple_shape(
 	return shape_new_tuple(s->stream->arena, of, type->n_fields);
 }
 
-static const enum shape_kind special_shapes[] = {
-	[TYPE_USTACK] = SHAPE_USTACK,
-	[TYPE_KSTACK] = SHAPE_KSTACK,
-	[TYPE_USYM] = SHAPE_USYM,
-	[TYPE_KSYM] = SHAPE_KSYM,
-	[TYPE_PROBE] = SHAPE_PROBE,
-	[TYPE_FUNC] = SHAPE_FUNC,
-	[TYPE_TIME] = SHAPE_TIME,
-	[TYPE_INET] = SHAPE_INET,
-};
-
 struct shape *check_shape(struct check_session *s, const struct type *type,
 	const struct type *other, struct place place)
 {
@@ -223,16 +212,9 @@ struct shape *check_shape(struct check_session *s, const struct type *type,
 		return struct_shape(s, type, place, &n_fields);
 	case TYPE_TUPLE:
 		return tuple_shape(s, type, place);
-	case TYPE_USTACK:
-	case TYPE_KSTACK:
-	case TYPE_USYM:
-	case TYPE_KSYM:
-	case TYPE_PROBE:
-	case TYPE_FUNC:
-	case TYPE_TIME:
-	case TYPE_INET:
-		return shape_new(a, special_shapes[type->kind], false, 0);
 	default:
+		if (type_is_special(type))
+			return shape_new(a, shape_of_special(type->kind), false, 0);
 		diag_error(s->diags, place, "type", "a %s can be neither kept nor printed",
 			check_type_text(s, type));
 		return NULL;
@@ -291,17 +273,6 @@ static const struct type *tuple_type(struct types *t, const struct shape *shape)
 	return type;
 }
 
-static const enum aggregation shape_aggregations[] = {
-	[SHAPE_COUNT] = AGGREGATION_COUNT,
-	[SHAPE_SUM] = AGGREGATION_SUM,
-	[SHAPE_MIN] = AGGREGATION_MIN,
-	[SHAPE_MAX] = AGGREGATION_MAX,
-	[SHAPE_AVG] = AGGREGATION_AVG,
-	[SHAPE_STATS] = AGGREGATION_STATS,
-	[SHAPE_HIST] = AGGREGATION_HIST,
-	[SHAPE_LHIST] = AGGREGATION_LHIST,
-};
-
 const struct type *check_shape_type(struct types *types, const struct shape *shape)
 {
 	switch (shape->kind) {
@@ -325,10 +296,8 @@ const struct type *check_shape_type(struct types *types, const struct shape *sha
 		break;
 	}
 	if (shape_is_aggregation(shape))
-		return types_aggregation(types, shape_aggregations[shape->kind], shape->is_signed);
-	for (int kind = TYPE_USTACK; kind <= TYPE_INET; kind++) {
-		if (special_shapes[kind] == shape->kind)
-			return types_special(types, (enum type_kind)kind);
-	}
-	return types_bad(types);
+		return types_aggregation(types,
+			(enum aggregation)(AGGREGATION_COUNT + (shape->kind - SHAPE_COUNT)),
+			shape->is_signed);
+	return types_special(types, (enum type_kind)(TYPE_USTACK + (shape->kind - SHAPE_USTACK)));
 }

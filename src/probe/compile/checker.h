@@ -90,16 +90,9 @@ const struct type *check_arithmetic(
 	struct check_clause *c, struct expr *e, enum op op, struct expr *a, struct expr *b);
 struct meaning *check_mean(struct check_clause *c, struct expr *e, enum meaning_kind kind);
 
-bool check_is_text(const struct type *type); /* a string or an array of char */
 uint64_t check_text_bytes(const struct type *type);
 /* False, and a message, for an array of char that is too long for a string. */
 bool check_text_fits(struct check_clause *c, const struct type *type, struct place place);
-bool check_is_unsigned64(const struct type *type);
-
-/* --- check_fold.c ----------------------------------------------------------------------------- */
-/* Cuts or extends a value as a conversion to an integer or pointer type does. */
-uint64_t fold_convert(const struct type *type, uint64_t value);
-uint64_t fold_binary(enum op op, uint64_t a, uint64_t b, bool is_unsigned);
 
 /* --- check_memory.c --------------------------------------------------------------------------- */
 const struct type *check_deref(struct check_clause *c, struct expr *e);

@@ -42,8 +42,7 @@ struct compiler {
 	uint32_t error_clause_i;
 };
 
-/* --- points
- * ------------------------------------------------------------------------------------------- */
+/* --- points ----------------------------------------------------------------------------------- */
 
 static void add_unit(struct compiler *c, struct clause *clause, const struct stream_point *point,
 	const bool *modes, const bool *is_spare)
@@ -293,8 +292,7 @@ static void find_points(struct compiler *c)
 	}
 }
 
-/* --- checking
- * ----------------------------------------------------------------------------------------- */
+/* --- checking --------------------------------------------------------------------------------- */
 
 static void prepare(
 	struct compiler *c, const struct unit *u, enum mode mode, struct check_clause *out)
@@ -351,9 +349,7 @@ static void learn(struct compiler *c)
 	check_learned(&c->check);
 }
 
-/* --- code
- * ------------------------------------------------------------------------------------------------
- */
+/* --- code ------------------------------------------------------------------------------------- */
 
 static void append(struct stream *s, enum mode mode, const struct bpf_code *code,
 	const struct emit_out *out, struct stream_piece *piece)
@@ -492,9 +488,7 @@ static void compile_units(struct compiler *c)
 	}
 }
 
-/* --- all
- * -------------------------------------------------------------------------------------------------
- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static void open_compiler(struct compiler *c, const struct sources *sources)
 {

@@ -109,33 +109,36 @@ void ir_copy(struct ir *ir, ir_value d, ir_value a)
 	add(ir, (struct ir_insn){.op = IR_COPY, .d = d, .a = a});
 }
 
+/* A right side that is a number: immediates of BPF have 32 bits; longer ones become values. */
+static struct ir_insn with_imm(struct ir *ir, struct ir_insn insn, int64_t imm)
+{
+	if (imm < INT32_MIN || imm > INT32_MAX) {
+		insn.b = ir_const(ir, imm);
+		return insn;
+	}
+	insn.has_imm = true;
+	insn.imm = imm;
+	return insn;
+}
+
 ir_value ir_alu(struct ir *ir, int op, ir_value a, ir_value b)
 {
 	return add_d(ir, (struct ir_insn){.op = IR_ALU, .sub = (uint8_t)op, .a = a, .b = b});
 }
 
-/* Immediates of BPF have 32 bits; longer ones become values. */
-static bool fits(int64_t imm)
-{
-	return imm >= INT32_MIN && imm <= INT32_MAX;
-}
-
 ir_value ir_alu_imm(struct ir *ir, int op, ir_value a, int64_t imm)
 {
-	if (!fits(imm))
-		return ir_alu(ir, op, a, ir_const(ir, imm));
-	return add_d(
-		ir, (struct ir_insn){
-			    .op = IR_ALU, .sub = (uint8_t)op, .a = a, .has_imm = true, .imm = imm});
+	struct ir_insn insn = {.op = IR_ALU, .sub = (uint8_t)op, .a = a};
+
+	return add_d(ir, with_imm(ir, insn, imm));
 }
 
 ir_value ir_extend(struct ir *ir, ir_value a, uint32_t bytes, bool is_signed)
 {
-	if (bytes >= 8)
-		return a;
-	return add_d(ir,
-		(struct ir_insn){
-			.op = IR_EXTEND, .a = a, .bytes = (uint8_t)bytes, .is_signed = is_signed});
+	struct ir_insn insn = {.op = IR_EXTEND, .a = a, .bytes = (uint8_t)bytes};
+
+	insn.is_signed = is_signed;
+	return bytes >= 8 ? a : add_d(ir, insn);
 }
 
 ir_value ir_swap(struct ir *ir, ir_value a, uint32_t bytes)
@@ -150,11 +153,9 @@ ir_value ir_set(struct ir *ir, int cond, ir_value a, ir_value b)
 
 ir_value ir_set_imm(struct ir *ir, int cond, ir_value a, int64_t imm)
 {
-	if (!fits(imm))
-		return ir_set(ir, cond, a, ir_const(ir, imm));
-	return add_d(ir,
-		(struct ir_insn){
-			.op = IR_SET, .sub = (uint8_t)cond, .a = a, .has_imm = true, .imm = imm});
+	struct ir_insn insn = {.op = IR_SET, .sub = (uint8_t)cond, .a = a};
+
+	return add_d(ir, with_imm(ir, insn, imm));
 }
 
 void ir_place_label(struct ir *ir, ir_label label)
@@ -173,36 +174,43 @@ void ir_jump(struct ir *ir, ir_label label)
 	ir->is_dead = true;
 }
 
-void ir_branch(struct ir *ir, int cond, ir_value a, ir_value b, ir_label label)
+static void branch(struct ir *ir, struct ir_insn insn)
 {
 	if (!ir->is_dead)
-		ir->is_target.v[label] = 1;
-	add(ir, (struct ir_insn){
-			.op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .b = b, .label = label});
+		ir->is_target.v[insn.label] = 1;
+	add(ir, insn);
+}
+
+void ir_branch(struct ir *ir, int cond, ir_value a, ir_value b, ir_label label)
+{
+	struct ir_insn insn = {.op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .b = b};
+
+	insn.label = label;
+	branch(ir, insn);
 }
 
 void ir_branch_imm(struct ir *ir, int cond, ir_value a, int64_t imm, ir_label label)
 {
-	if (!fits(imm)) {
-		ir_branch(ir, cond, a, ir_const(ir, imm), label);
-		return;
-	}
-	if (!ir->is_dead)
-		ir->is_target.v[label] = 1;
-	add(ir, (struct ir_insn){.op = IR_BRANCH,
-			.sub = (uint8_t)cond,
-			.a = a,
-			.has_imm = true,
-			.imm = imm,
-			.label = label});
+	struct ir_insn insn = {.op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .label = label};
+
+	branch(ir, with_imm(ir, insn, imm));
+}
+
+/* Of memory, of what a pointer points to, or of the context. */
+static struct ir_insn access(enum ir_op op, int32_t offset, uint32_t bytes)
+{
+	return (struct ir_insn){.op = op, .offset = offset, .bytes = (uint8_t)bytes};
+}
+
+static ir_value load(struct ir *ir, struct ir_insn insn, bool is_signed)
+{
+	insn.is_signed = is_signed;
+	return add_d(ir, insn);
 }
 
 ir_value ir_context(struct ir *ir, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_CONTEXT,
-				 .offset = offset,
-				 .bytes = (uint8_t)bytes,
-				 .is_signed = is_signed});
+	return load(ir, access(IR_CONTEXT, offset, bytes), is_signed);
 }
 
 ir_value ir_context_address(struct ir *ir)
@@ -212,54 +220,49 @@ ir_value ir_context_address(struct ir *ir)
 
 ir_value ir_word(struct ir *ir, int32_t offset)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_WORD, .offset = offset});
+	return add_d(ir, access(IR_WORD, offset, 0));
 }
 
 ir_value ir_load(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
-				 .mem = mem,
-				 .offset = offset,
-				 .bytes = (uint8_t)bytes,
-				 .is_signed = is_signed});
+	struct ir_insn insn = access(IR_LOAD, offset, bytes);
+
+	insn.mem = mem;
+	return load(ir, insn, is_signed);
 }
 
 ir_value ir_load_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
-				 .a = p,
-				 .offset = offset,
-				 .bytes = (uint8_t)bytes,
-				 .is_signed = is_signed});
+	struct ir_insn insn = access(IR_LOAD, offset, bytes);
+
+	insn.a = p;
+	return load(ir, insn, is_signed);
 }
 
 void ir_store(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, ir_value v)
 {
-	add(ir, (struct ir_insn){.op = IR_STORE,
-			.mem = mem,
-			.offset = offset,
-			.bytes = (uint8_t)bytes,
-			.b = v});
+	struct ir_insn insn = access(IR_STORE, offset, bytes);
+
+	insn.mem = mem;
+	insn.b = v;
+	add(ir, insn);
 }
 
 void ir_store_imm(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, int64_t imm)
 {
-	if (!fits(imm)) {
-		ir_store(ir, mem, offset, bytes, ir_const(ir, imm));
-		return;
-	}
-	add(ir, (struct ir_insn){.op = IR_STORE,
-			.mem = mem,
-			.offset = offset,
-			.bytes = (uint8_t)bytes,
-			.has_imm = true,
-			.imm = imm});
+	struct ir_insn insn = access(IR_STORE, offset, bytes);
+
+	insn.mem = mem;
+	add(ir, with_imm(ir, insn, imm));
 }
 
 void ir_store_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, ir_value v)
 {
-	add(ir, (struct ir_insn){
-			.op = IR_STORE, .a = p, .offset = offset, .bytes = (uint8_t)bytes, .b = v});
+	struct ir_insn insn = access(IR_STORE, offset, bytes);
+
+	insn.a = p;
+	insn.b = v;
+	add(ir, insn);
 }
 
 void ir_add_atomic(struct ir *ir, ir_value p, int32_t offset, ir_value v)
@@ -282,14 +285,10 @@ void ir_loop(struct ir *ir, int64_t turns)
 
 void ir_limit_turns(struct ir *ir, ir_value turns, ir_label label)
 {
-	if (!ir->is_dead)
-		ir->is_target.v[label] = 1;
-	add(ir, (struct ir_insn){.op = IR_BRANCH,
-			.sub = BPF_JGE,
-			.a = turns,
-			.has_imm = true,
-			.is_turn_limit = true,
-			.label = label});
+	struct ir_insn insn = {.op = IR_BRANCH, .sub = BPF_JGE, .a = turns, .label = label};
+
+	insn.has_imm = insn.is_turn_limit = true;
+	branch(ir, insn);
 }
 
 void ir_loop_end(struct ir *ir)

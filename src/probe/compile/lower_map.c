@@ -149,8 +149,7 @@ void lower_map_delete(struct lower *l, const struct map_use *map, const struct e
 	IR_CALL_(&l->ir, BPF_FUNC_map_delete_elem, IR_MAP(number_of(map)), IR_M(key, 0));
 }
 
-/* --- aggregations
- * --------------------------------------------------------------------------------- */
+/* --- aggregations ----------------------------------------------------------------------------- */
 
 /* The key's value on this CPU, made of zeros when there is none; goes to `lost` when it cannot. */
 static ir_value ensure(struct lower *l, const struct map_use *map, ir_mem key, ir_label lost)
@@ -250,15 +249,10 @@ static void keep_extreme(
 	ir_add_atomic(&l->ir, p, 0, ir_const(&l->ir, 1));
 }
 
-static bool is_unsigned_word(const struct type *t)
-{
-	return t->kind == TYPE_POINTER || (t->kind == TYPE_INT && !t->is_signed && t->size == 8);
-}
-
 static void aggregate_value(struct lower *l, const struct shape *shape, const struct expr *call,
 	ir_value p, ir_value v, ir_label lost)
 {
-	bool is_unsigned = call->args && is_unsigned_word(type_of(l, call->args));
+	bool is_unsigned = call->args && type_is_unsigned64(type_of(l, call->args));
 
 	switch (shape->kind) {
 	case SHAPE_COUNT:

@@ -49,8 +49,7 @@ static uint32_t tuple_offset(const struct type *tuple, uint32_t i)
 	return at;
 }
 
-/* --- objects
- * ---------------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 static struct object index_object(struct lower *l, const struct expr *e)
 {
@@ -165,8 +164,7 @@ struct object lower_object(struct lower *l, const struct expr *e)
 	return into_new_memory(l, e);
 }
 
-/* --- texts
- * -------------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 /* Of our own memory or of the context: the kernel's function for texts reads that too. */
 static void near_text(struct lower *l, const struct object *o, uint32_t bytes, ir_mem mem,
@@ -248,11 +246,6 @@ static void text_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_
 	}
 }
 
-static bool is_text(const struct type *t)
-{
-	return t->kind == TYPE_STRING || (t->kind == TYPE_ARRAY && t->of->is_char);
-}
-
 ir_mem lower_text(struct lower *l, const struct expr *e)
 {
 	const struct type *t = type_of(l, e);
@@ -265,8 +258,7 @@ ir_mem lower_text(struct lower *l, const struct expr *e)
 	return mem;
 }
 
-/* --- into memory
- * ---------------------------------------------------------------------------------------- */
+/* --- into memory ------------------------------------------------------------------------------ */
 
 static void ternary_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
@@ -321,7 +313,7 @@ void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, 
 		ternary_into(l, e, mem, at, n);
 	} else if (lower_builtin_into(l, e, mem, at, n)) {
 		return;
-	} else if (is_text(t)) {
+	} else if (type_is_text(t)) {
 		text_into(l, e, mem, at, n);
 	} else if (e->kind == EXPR_TUPLE) {
 		for (const struct expr *a = e->args; a; a = a->next, i++)

@@ -50,8 +50,7 @@ void point_types_free(struct point_types *p)
 	free(p);
 }
 
-/* --- the kernel
- * --------------------------------------------------------------------------------------- */
+/* --- the kernel ------------------------------------------------------------------------------- */
 
 static struct span btf_bytes(struct point_types *p)
 {
@@ -103,12 +102,6 @@ static const struct type *kernel_function(void *ctx, const char *name)
 	return s.function(s.ctx, name);
 }
 
-static bool kernel_variable(void *ctx, const char *name, const struct type **type, uint64_t *iaddr)
-{
-	(void)ctx, (void)name, (void)type, (void)iaddr;
-	return false;
-}
-
 static bool kernel_enumerator(void *ctx, const char *name, int64_t *value)
 {
 	struct kernel_types *k = ctx;
@@ -127,8 +120,7 @@ int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name
 	return btf ? btf_types_offset(btf, struct_name, path) : -1;
 }
 
-/* --- a clause
- * ----------------------------------------------------------------------------------------- */
+/* --- a clause --------------------------------------------------------------------------------- */
 
 static bool is_of_kernel(enum point_kind kind)
 {
@@ -154,7 +146,6 @@ static void set_sources(
 	p->sources[mode][1] = (struct type_source){.ctx = k,
 		.named = kernel_named,
 		.function = kernel_function,
-		.variable = kernel_variable,
 		.enumerator = kernel_enumerator};
 	types_set_sources(types, p->sources[mode], 2);
 }

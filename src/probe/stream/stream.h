@@ -101,6 +101,14 @@ enum format_kind {
 	FORMAT_DISABLE
 };
 
+/* What a format of a kind has. */
+struct format_traits {
+	const char *name; /* of the function */
+	bool has_map, has_text, has_argument;
+	uint8_t first_arg; /* which argument of the call is the record's first */
+};
+extern const struct format_traits format_traits[]; /* by enum format_kind */
+
 struct stream_format {
 	enum format_kind kind;
 	const char *text; /* PRINTF, CAT, SYSTEM: the format; TIME: for strftime */

@@ -143,27 +143,6 @@ static bool is_n_steps(const struct shape *shape, uint64_t n)
 
 static bool is_size_right(const struct shape *shape)
 {
-	static const uint16_t sizes[] = {[SHAPE_NONE] = 0,
-		[SHAPE_INT] = 8,
-		[SHAPE_POINTER] = 8,
-		[SHAPE_FLOAT] = 8,
-		[SHAPE_USTACK] = 16,
-		[SHAPE_KSTACK] = 8,
-		[SHAPE_USYM] = 16,
-		[SHAPE_KSYM] = 8,
-		[SHAPE_PROBE] = 8,
-		[SHAPE_FUNC] = 8,
-		[SHAPE_TIME] = 16,
-		[SHAPE_INET] = 24,
-		[SHAPE_COUNT] = 8,
-		[SHAPE_SUM] = 8,
-		[SHAPE_MIN] = 16,
-		[SHAPE_MAX] = 16,
-		[SHAPE_AVG] = 16,
-		[SHAPE_STATS] = 16,
-		[SHAPE_HIST] = 66 * 8,
-		[SHAPE_LHIST] = 0};
-
 	if (shape->size % 8 || shape->size > STREAM_VALUE_BYTES_MAX)
 		return false;
 	switch (shape->kind) {
@@ -179,7 +158,7 @@ static bool is_size_right(const struct shape *shape)
 	case SHAPE_LHIST:
 		return shape->size > 16 && is_n_steps(shape, shape->size / 8 - 2);
 	default:
-		return shape->size == sizes[shape->kind];
+		return shape->size == shape_fixed_size(shape->kind);
 	}
 }
 
@@ -286,23 +265,6 @@ static int read_map(struct stream_reader *r)
 	return end_item(r);
 }
 
-static bool format_has_map(enum format_kind kind)
-{
-	return kind == FORMAT_PRINT_MAP || kind == FORMAT_CLEAR_MAP || kind == FORMAT_ZERO_MAP;
-}
-
-static bool format_has_text(enum format_kind kind)
-{
-	return kind == FORMAT_PRINTF || kind == FORMAT_TIME || kind == FORMAT_CAT ||
-	       kind == FORMAT_SYSTEM;
-}
-
-static bool format_has_argument(enum format_kind kind)
-{
-	return kind == FORMAT_PRINT || kind == FORMAT_EXIT || kind == FORMAT_ENABLE ||
-	       kind == FORMAT_DISABLE;
-}
-
 static int read_arguments(struct stream_reader *r, struct stream_format *format)
 {
 	uint64_t bytes = 0;
@@ -325,22 +287,23 @@ static int read_arguments(struct stream_reader *r, struct stream_format *format)
 static int read_format(struct stream_reader *r)
 {
 	struct stream_format format = {0};
+	const struct format_traits *traits;
 	uint8_t kind = cursor_u8(&r->c);
 	int rc;
 
 	if (kind > FORMAT_DISABLE)
 		return stream_refuse(r, "kind %u of formats is not known", kind);
 	format.kind = (enum format_kind)kind;
+	traits = &format_traits[kind];
 	format.text = take_optional_text(r);
 	format.map_i = cursor_u32(&r->c);
 	rc = read_arguments(r, &format);
 	if (rc < 0)
 		return rc;
 	format.place = take_place(r);
-	if (format_has_map(format.kind) ? format.map_i >= r->s->maps.n : format.map_i)
+	if (traits->has_map ? format.map_i >= r->s->maps.n : format.map_i)
 		return stream_refuse(r, "there is no map %u", format.map_i);
-	if ((format_has_text(format.kind) && !format.text) ||
-		(format_has_argument(format.kind) && !format.n_args))
+	if ((traits->has_text && !format.text) || (traits->has_argument && !format.n_args))
 		return stream_refuse(r, "its text or argument is missing");
 	vec_push(&r->s->formats, format);
 	return end_item(r);
@@ -441,18 +404,19 @@ static int read_point(struct stream_reader *r)
 
 /* ---- code and lines ---- */
 
-static int read_insn(struct stream_reader *r, enum mode mode)
+static int read_insn(struct stream_reader *r)
 {
 	struct bpf_insn insn;
 
 	cursor_take(&r->c, &insn, sizeof(insn));
-	vec_push(&r->s->code[mode], insn);
+	vec_push(&r->s->code[r->mode], insn);
 	return end_item(r);
 }
 
-static int read_line(struct stream_reader *r, enum mode mode)
+static int read_line(struct stream_reader *r)
 {
 	struct stream_line line = {.insn_i = cursor_u32(&r->c)};
+	enum mode mode = r->mode;
 	size_t n = r->s->lines[mode].n;
 
 	line.place = take_place(r);
@@ -463,37 +427,26 @@ static int read_line(struct stream_reader *r, enum mode mode)
 	return end_item(r);
 }
 
-static int read_item(struct stream_reader *r, enum stream_section type)
-{
-	switch (type) {
-	case SECTION_FACTS:
-		return read_facts(r);
-	case SECTION_SOURCES:
-		return read_source(r);
-	case SECTION_SHAPES:
-		return read_shape(r);
-	case SECTION_MAPS:
-		return read_map(r);
-	case SECTION_FORMATS:
-		return read_format(r);
-	case SECTION_STRINGS:
-		return read_string(r);
-	case SECTION_CLAUSES:
-		return read_clause(r);
-	case SECTION_POINTS:
-		return read_point(r);
-	case SECTION_CODE_32:
-	case SECTION_CODE_64:
-		return read_insn(r, (enum mode)(type - SECTION_CODE_32));
-	default:
-		return read_line(r, (enum mode)(type - SECTION_LINES_32));
-	}
-}
+static int (*const readers[])(struct stream_reader *r) = {
+	[SECTION_FACTS] = read_facts,
+	[SECTION_SOURCES] = read_source,
+	[SECTION_SHAPES] = read_shape,
+	[SECTION_MAPS] = read_map,
+	[SECTION_FORMATS] = read_format,
+	[SECTION_STRINGS] = read_string,
+	[SECTION_CLAUSES] = read_clause,
+	[SECTION_POINTS] = read_point,
+	[SECTION_CODE_32] = read_insn,
+	[SECTION_CODE_64] = read_insn,
+	[SECTION_LINES_32] = read_line,
+	[SECTION_LINES_64] = read_line,
+};
 
 int stream_read_section(struct stream_reader *r, enum stream_section type)
 {
+	r->mode = type == SECTION_CODE_64 || type == SECTION_LINES_64 ? MODE_64 : MODE_32;
 	for (r->item_i = 0; r->item_i < r->count; r->item_i++) {
-		int rc = read_item(r, type);
+		int rc = readers[type](r);
 
 		if (rc < 0)
 			return rc;

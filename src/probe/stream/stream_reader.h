@@ -14,6 +14,7 @@ struct stream_reader {
 	uint32_t *shape_weights;
 	uint32_t n_shapes;
 	struct cursor c;	/* in the section being read */
+	enum mode mode;		/* of its code and lines */
 	const char *section;	/* its name, for sentences */
 	uint32_t item_i, count; /* item of the section, how many it has */
 	struct err *err;
