@@ -34,12 +34,6 @@ extern const struct builtin name_builtins[], stack_builtins[], output_builtins[]
 /* The one behind `b` in all tables, or the first; NULL behind the last. `table` is the walk's own. */
 const struct builtin *builtin_next(const struct builtin *b, size_t *table);
 
-#define AT(kind)	 (1u << POINT_##kind)
-#define USER_CODE	 (AT(UPROBE) | AT(URETPROBE) | AT(USDT))
-#define KERNEL_FUNCTIONS (AT(KPROBE) | AT(KRETPROBE) | AT(FENTRY) | AT(FEXIT))
-/* Everything but begin, end and interval, which run in weir itself. */
-#define OF_OTHERS (~(AT(BEGIN) | AT(END) | AT(INTERVAL)) & ((1u << N_POINT_KINDS) - 1))
-
 /* The row that a name or call means. */
 static inline const struct builtin *check_row(const struct check_clause *c, const struct expr *e)
 {

@@ -9,16 +9,8 @@
  * kernel code is probed. */
 enum space check_space(const struct check_clause *c)
 {
-	switch (c->point->spec.kind) {
-	case POINT_KPROBE:
-	case POINT_KRETPROBE:
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-	case POINT_RAW_TRACEPOINT:
-		return SPACE_KERNEL;
-	default:
-		return SPACE_USER;
-	}
+	return point_in(c->point->spec.kind, KERNEL_FUNCTIONS | AT(RAW_TRACEPOINT)) ? SPACE_KERNEL
+										    : SPACE_USER;
 }
 
 /* Whether a value of that type can be read from memory. */

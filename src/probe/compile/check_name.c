@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names: builtins (builtin.h), enumerators, globals of the probed program. */
-#include <ctype.h>
+#include <assert.h>
 #include <string.h>
 
 #include "probe/compile/checker.h"
@@ -14,9 +14,7 @@ const char *check_point_text(const struct check_clause *c)
 
 static bool has_globals(const struct check_clause *c)
 {
-	enum point_kind kind = c->point->spec.kind;
-
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
+	return point_in(c->point->spec.kind, USER_CODE);
 }
 
 static const struct type *check_global(struct check_clause *c, struct expr *e)
@@ -89,124 +87,45 @@ const struct type *check_struct_named(struct types *types, const char *word, con
 	return type->kind == TYPE_BAD ? NULL : type;
 }
 
-struct c_word {
+/* What the table of system calls has (probe/points/syscall_args.def). */
+static const struct {
 	const char *name;
 	uint8_t bytes; /* 0: a long of the mode */
 	bool is_signed;
-};
-
-static const struct c_word c_words[] = {
+} c_ints[] = {
+	{"int", 4, true},
+	{"unsigned int", 4, false},
+	{"unsigned short", 2, false},
+	{"long", 0, true},
+	{"unsigned long", 0, false},
 	{"size_t", 0, false},
-	{"ssize_t", 0, true},
-	{"off_t", 0, true},
-	{"aio_context_t", 0, false},
-	{"__kernel_old_time_t", 0, true},
-	{"loff_t", 8, true},
-	{"u64", 8, false},
-	{"__u64", 8, false},
-	{"uint64_t", 8, false},
-	{"s64", 8, true},
-	{"__s64", 8, true},
-	{"int64_t", 8, true},
-	{"u32", 4, false},
-	{"__u32", 4, false},
-	{"uint32_t", 4, false},
-	{"s32", 4, true},
-	{"__s32", 4, true},
-	{"int32_t", 4, true},
-	{"pid_t", 4, true},
-	{"key_t", 4, true},
-	{"key_serial_t", 4, true},
-	{"clockid_t", 4, true},
-	{"timer_t", 4, true},
-	{"mqd_t", 4, true},
-	{"rwf_t", 4, true},
-	{"uid_t", 4, false},
-	{"gid_t", 4, false},
-	{"qid_t", 4, false},
-	{"dev_t", 4, false},
-	{"mode_t", 4, false},
-	{"u16", 2, false},
-	{"umode_t", 2, false},
-	{"old_uid_t", 2, false},
-	{"old_gid_t", 2, false},
-	{"u8", 1, false},
-	{"bool", 1, false},
+	{"long long", 8, true},
+	{"unsigned long long", 8, false},
 };
 
-struct c_base {
-	bool is_unsigned, is_char, is_short, is_void, is_struct;
-	uint32_t n_longs;
-	const struct c_word *word;
-	char tag[64];
-};
-
-static void take_word(struct c_base *b, const char *p, size_t n)
+static const struct type *base_type(struct types *t, const char *name, size_t n)
 {
-	char word[64];
-
-	if (n >= sizeof(word))
-		return;
-	memcpy(word, p, n);
-	word[n] = '\0';
-	if (b->is_struct && !b->tag[0])
-		memcpy(b->tag, word, n + 1);
-	b->is_unsigned |= !strcmp(word, "unsigned");
-	b->is_char |= !strcmp(word, "char");
-	b->is_short |= !strcmp(word, "short");
-	b->is_void |= !strcmp(word, "void");
-	b->is_struct |= !strcmp(word, "struct") || !strcmp(word, "union");
-	b->n_longs += !strcmp(word, "long");
-	for (size_t i = 0; i < sizeof(c_words) / sizeof(c_words[0]); i++) {
-		if (!strcmp(word, c_words[i].name))
-			b->word = &c_words[i];
-	}
-}
-
-static const struct type *base_type(struct types *t, const struct c_base *b)
-{
-	const struct type *type = NULL;
-
-	if (b->is_struct && b->tag[0])
-		type = check_struct_named(t, "struct", b->tag);
-	if (type)
-		return type;
-	if (b->is_void || b->is_struct)
+	if (n == 4 && !memcmp(name, "void", n))
 		return types_void(t);
-	if (b->is_char)
-		return b->is_unsigned ? types_int(t, 1, false) : types_char(t);
-	if (b->word && b->word->bytes)
-		return types_int(t, b->word->bytes, b->word->is_signed);
-	if (b->word)
-		return types_long(t, b->word->is_signed);
-	if (b->n_longs > 1)
-		return types_int(t, 8, !b->is_unsigned);
-	if (b->n_longs)
-		return types_long(t, !b->is_unsigned);
-	return types_int(t, b->is_short ? 2 : 4, !b->is_unsigned);
+	if (n == 4 && !memcmp(name, "char", n))
+		return types_char(t);
+	for (size_t i = 0; i < sizeof(c_ints) / sizeof(c_ints[0]); i++) {
+		if (strlen(c_ints[i].name) != n || memcmp(name, c_ints[i].name, n))
+			continue;
+		return c_ints[i].bytes ? types_int(t, c_ints[i].bytes, c_ints[i].is_signed)
+				       : types_long(t, c_ints[i].is_signed);
+	}
+	assert(!"a type of the table");
+	return types_void(t);
 }
 
 const struct type *check_c_type(struct types *types, const char *text)
 {
-	struct c_base base = {0};
-	const struct type *type;
-	uint32_t n_stars = 0;
+	const char *name = text + (strncmp(text, "const ", 6) ? 0 : 6), *star = strchr(name, '*');
+	const struct type *type =
+		base_type(types, name, star ? (size_t)(star - name) - 1 : strlen(name));
 
-	for (const char *p = text; *p;) {
-		size_t n = 0;
-
-		while (isalnum((unsigned char)p[n]) || p[n] == '_')
-			n++;
-		if (n)
-			take_word(&base, p, n);
-		else
-			n_stars += *p == '*';
-		p += n ? n : 1;
-	}
-	type = base_type(types, &base);
-	if (type->kind == TYPE_STRUCT && !n_stars)
-		type = types_long(types, false);
-	for (uint32_t i = 0; i < n_stars; i++)
+	for (; star && *star; star++)
 		type = types_pointer(types, type, SPACE_USER);
 	return type;
 }

@@ -114,7 +114,7 @@ const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint
 const struct type *check_retval(struct check_clause *c, struct expr *e);
 /* args.NAME: `e` is the EXPR_MEMBER. */
 const struct type *check_args_field(struct check_clause *c, struct expr *e);
-/* "const char *" in a mode. */
+/* "const char *" in a mode: a type of syscall_args(). */
 const struct type *check_c_type(struct types *types, const char *text);
 /* A structure by its tag; NULL when nobody knows it. */
 const struct type *check_struct_named(struct types *types, const char *word, const char *tag);

@@ -20,6 +20,9 @@
 
 #define STRING_BYTES	     128
 #define CALLS_OF_PATTERN_MAX 32
+/* Points whose code is made for each name that they match. */
+#define BY_NAME (AT(TRACEPOINT) | AT(RAW_TRACEPOINT) | KERNEL_FUNCTIONS)
+#define SYSCALLS (AT(SYSCALL_ENTRY) | AT(SYSCALL_RETURN))
 
 /* One clause at one point, as the passes go over them. */
 struct unit {
@@ -55,16 +58,6 @@ static void add_unit(struct compiler *c, struct clause *clause, const struct str
 	vec_push(&c->units, u);
 }
 
-static bool is_of_file(enum point_kind kind)
-{
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
-}
-
-static bool is_ours(enum point_kind kind) /* runs in weir's own process */
-{
-	return kind == POINT_BEGIN || kind == POINT_END || kind == POINT_INTERVAL;
-}
-
 static bool has_numbers(const struct point *p, enum mode mode)
 {
 	if (p->is_all_calls || !p->numbers[mode])
@@ -83,18 +76,18 @@ static void find_modes(const struct compiler *c, const struct point *p, bool *mo
 	for (enum mode m = 0; m < N_MODES; m++) {
 		bool occurs = true;
 
-		if (is_ours(kind)) {
+		if (!point_in(kind, OF_OTHERS)) {
 			modes[m] = m == MODE_64;
 			continue;
 		}
-		if (is_of_file(kind)) {
+		if (point_in(kind, USER_CODE)) {
 			occurs = false;
 			for (size_t i = 0; i < p->n_targets; i++)
 				occurs |= p->targets[i].mode == m && p->targets[i].n_sites;
-		} else if (kind == POINT_SYSCALL_ENTRY || kind == POINT_SYSCALL_RETURN) {
+		} else if (point_in(kind, SYSCALLS)) {
 			occurs = has_numbers(p, m);
 		}
-		modes[m] = occurs || (c->options->wants_all_modes && is_of_file(kind));
+		modes[m] = occurs || (c->options->wants_all_modes && point_in(kind, USER_CODE));
 		is_spare[m] = !occurs;
 	}
 }
@@ -124,12 +117,6 @@ static void add_usdt_units(
 			if (!is_known)
 				add_unit(c, clause, &one, modes, is_spare);
 		}
-}
-
-static bool has_code_by_name(enum point_kind kind)
-{
-	return kind == POINT_TRACEPOINT || kind == POINT_RAW_TRACEPOINT || kind == POINT_KPROBE ||
-	       kind == POINT_KRETPROBE || kind == POINT_FENTRY || kind == POINT_FEXIT;
 }
 
 /* One call of several: as if the script had named it. */
@@ -208,11 +195,10 @@ static void add_point_units(struct compiler *c, struct clause *clause, struct st
 		add_usdt_units(c, clause, point);
 		return;
 	}
-	if ((p->spec.kind == POINT_SYSCALL_ENTRY || p->spec.kind == POINT_SYSCALL_RETURN) &&
-		add_call_units(c, clause, point))
+	if (point_in(p->spec.kind, SYSCALLS) && add_call_units(c, clause, point))
 		return;
 	find_modes(c, p, modes, is_spare);
-	if (!has_code_by_name(p->spec.kind)) {
+	if (!point_in(p->spec.kind, BY_NAME)) {
 		add_unit(c, clause, point, modes, is_spare);
 		return;
 	}

@@ -21,7 +21,7 @@
 
 static void lower_stmt(struct lower *l, const struct stmt *s);
 
-void lower_statements(struct lower *l, const struct stmt *s)
+static void lower_statements(struct lower *l, const struct stmt *s)
 {
 	/* What nothing leads to is not looked at: unroll() in unroll() would take for ever. */
 	for (; s && !l->ir.is_dead && !l->ir.is_too_long; s = s->next) {

@@ -62,7 +62,6 @@ static inline const struct meaning *meaning_of(const struct lower *l, const stru
 	return e->meaning[l->mode];
 }
 
-void lower_statements(struct lower *l, const struct stmt *s);
 /* An integer or pointer, extended to 64 bits as its type says. */
 ir_value lower_value(struct lower *l, const struct expr *e);
 /* a = b; the value, or 0 when it is none. */

@@ -23,10 +23,6 @@ struct stream_reader {
 /* The items of one section; the cursor is at its first byte. */
 int stream_read_section(struct stream_reader *r, enum stream_section type);
 
-/* "SECTION ITEM: SENTENCE", code ERR_FORMAT. */
-int stream_refuse(struct stream_reader *r, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
 /* Constants, pieces and jumps of one mode, when everything has been read. */
 int stream_check_code(const struct stream *s, enum mode mode, struct err *err);
 

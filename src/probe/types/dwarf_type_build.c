@@ -360,7 +360,8 @@ static bool is_qualifier(uint16_t tag)
 	       tag == DIE_TAG_PACKED || tag == DIE_TAG_IMMUTABLE;
 }
 
-const struct type *dwarf_type_at(struct dwarf_builder *b, const struct die *d, bool is_by_value)
+static const struct type *type_at(
+	struct dwarf_builder *b, const struct die *d, bool is_by_value)
 {
 	const char *alias = NULL;
 	const struct type *type;
@@ -404,7 +405,7 @@ const struct type *dwarf_type_of(struct dwarf_builder *b, const struct die *d, b
 	}
 	if (!die_follow(b->reader, &at, DIE_TYPE, &next))
 		return types_bad(b->types);
-	return dwarf_type_at(b, &next, is_by_value);
+	return type_at(b, &next, is_by_value);
 }
 
 /* Reads the fields of structures that were only pointed to, the nearest ones first. */
@@ -424,7 +425,7 @@ static const struct type *finish(struct dwarf_builder *b, const struct type *typ
 
 const struct type *dwarf_build_type(struct dwarf_builder *b, const struct die *d)
 {
-	return finish(b, dwarf_type_at(b, d, true));
+	return finish(b, type_at(b, d, true));
 }
 
 const struct type *dwarf_build_type_of(struct dwarf_builder *b, const struct die *d)
