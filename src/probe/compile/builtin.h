@@ -16,7 +16,7 @@ struct builtin {
 	uint32_t points; /* bit set of enum point_kind where it exists; 0 = everywhere */
 	uint8_t bytes;	 /* an unsigned integer of so many, and nothing to check; or 0 */
 	/* The type of `e`, the name or call, which means this row already; arguments are counted. */
-	const struct type *(*check)(struct check_clause *c, struct expr *e);
+	check_fn *check;
 	/* One value, or 0 when it only has an effect; NULL: it lies in memory, or is aggregated. */
 	ir_value (*lower)(struct lower *l, const struct expr *e);
 	/* What lies in memory: n bytes of room. */

@@ -392,7 +392,7 @@ static const struct type *check_number(struct check_clause *c, struct expr *e)
 	return check_set_constant(c, e, check_int(c, 8, !e->is_unsigned), e->value);
 }
 
-static const struct type *(*const checks[N_EXPR_KINDS])(struct check_clause *c, struct expr *e) = {
+static check_fn *const checks[N_EXPR_KINDS] = {
 	[EXPR_INT] = check_number,
 	[EXPR_STRING] = check_string,
 	[EXPR_NAME] = check_name,

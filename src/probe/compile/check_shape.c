@@ -5,24 +5,23 @@
 
 #include "probe/compile/checker.h"
 
-static struct shape *struct_shape(
-	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields);
+/* A structure or array whose shape is being made. */
+struct shaping {
+	struct check_session *session;
+	struct place place;
+	uint32_t n_fields; /* so far, those of structures inside too */
+};
 
-static struct shape *bytes_of_integers(
-	struct check_session *s, uint32_t bytes, struct place place, uint32_t *n_fields)
-{
-	/* long double: nothing prints it, its bytes are shown. */
-	struct type byte = {.kind = TYPE_INT, .size = 1, .align = 1};
-	struct type array = {.kind = TYPE_ARRAY, .of = &byte, .n = bytes, .size = bytes};
+typedef VEC(struct shape_field) field_list;
 
-	return struct_shape(s, &array, place, n_fields);
-}
+static struct shape *struct_shape(struct shaping *s, const struct type *type);
 
 /* The shape of something inside a structure: as it is in memory, not widened. */
-static struct shape *member_shape(
-	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields)
+static struct shape *member_shape(struct shaping *s, const struct type *type)
 {
-	struct arena *a = s->stream->arena;
+	struct arena *a = s->session->stream->arena;
+	struct type byte = {.kind = TYPE_INT, .size = 1, .align = 1};
+	struct type bytes = {.kind = TYPE_ARRAY, .of = &byte, .n = type->size, .size = type->size};
 
 	switch (type->kind) {
 	case TYPE_INT:
@@ -32,88 +31,81 @@ static struct shape *member_shape(
 	case TYPE_FLOAT:
 		if (type->size == 4 || type->size == 8)
 			return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
-		return bytes_of_integers(s, (uint32_t)type->size, place, n_fields);
+		/* long double: nothing prints it, its bytes are shown. */
+		return struct_shape(s, &bytes);
 	case TYPE_ARRAY:
 		if (type->of->is_char)
 			return shape_new(a, SHAPE_STRING, false, (uint32_t)type->n);
-		return struct_shape(s, type, place, n_fields);
+		return struct_shape(s, type);
 	case TYPE_STRUCT:
-		return struct_shape(s, type, place, n_fields);
+		return struct_shape(s, type);
 	default:
 		return shape_new(a, SHAPE_INT, false, 0);
 	}
 }
 
-typedef VEC(struct shape_field) field_list;
-
-static bool add_member(struct check_session *s, field_list *list, const struct type_field *f,
-	uint64_t base, struct place place, uint32_t *n_fields);
-
-/* Fields of an unnamed structure are fields of the one around it. */
-static bool add_members(struct check_session *s, field_list *list, const struct type *type,
-	uint64_t base, struct place place, uint32_t *n_fields)
+/* A field, or without a name an element; `out` has the name and the place. */
+static bool add_field(
+	struct shaping *s, field_list *list, const struct type *type, struct shape_field out)
 {
-	for (uint32_t i = 0; i < type->n_fields; i++) {
-		if (!add_member(s, list, &type->fields[i], base, place, n_fields))
-			return false;
-	}
-	return true;
-}
-
-static bool add_member(struct check_session *s, field_list *list, const struct type_field *f,
-	uint64_t base, struct place place, uint32_t *n_fields)
-{
-	struct shape_field out = {0};
-
-	if (!f->name && f->type->kind == TYPE_STRUCT)
-		return add_members(s, list, f->type, base + f->offset, place, n_fields);
-	if (!f->name || (f->type->kind == TYPE_ARRAY && !f->type->n))
-		return true; /* padding; a flexible array has no size */
-	if (++*n_fields > CHECK_FIELDS_MAX)
-		return diag_error(s->diags, place, "size",
-			"a structure with more than %d fields and elements", CHECK_FIELDS_MAX);
-	out.name = arena_strdup(s->stream->arena, f->name);
-	out.shape = member_shape(s, f->type, place, n_fields);
-	out.offset = (uint32_t)(base + f->offset);
-	out.bytes =
-		type_is_scalar(f->type) || f->type->kind == TYPE_FLOAT ? (uint8_t)f->type->size : 0;
-	out.bit_offset = f->bit_offset;
-	out.bit_size = f->bit_size;
+	if (++s->n_fields > CHECK_FIELDS_MAX)
+		return diag_error(s->session->diags, s->place, "size",
+			out.name ? "a structure with more than %d fields and elements"
+				 : "an array with more than %d elements",
+			CHECK_FIELDS_MAX);
+	out.shape = member_shape(s, type);
+	if (type_is_scalar(type) || type->kind == TYPE_FLOAT)
+		out.bytes = (uint8_t)type->size;
 	if (out.shape)
 		vec_push(list, out);
 	return out.shape != NULL;
 }
 
-static bool add_elements(struct check_session *s, field_list *list, const struct type *type,
-	struct place place, uint32_t *n_fields)
+/* Fields of an unnamed structure are fields of the one around it. */
+static bool add_members(
+	struct shaping *s, field_list *list, const struct type *type, uint64_t base)
 {
-	for (uint64_t i = 0; i < type->n; i++) {
-		struct shape_field out = {.offset = (uint32_t)(i * type->of->size)};
+	for (uint32_t i = 0; i < type->n_fields; i++) {
+		const struct type_field *f = &type->fields[i];
+		struct shape_field out = {.offset = (uint32_t)(base + f->offset),
+			.bit_offset = f->bit_offset,
+			.bit_size = f->bit_size};
 
-		if (++*n_fields > CHECK_FIELDS_MAX)
-			return diag_error(s->diags, place, "size",
-				"an array with more than %d elements", CHECK_FIELDS_MAX);
-		out.shape = member_shape(s, type->of, place, n_fields);
-		if (!out.shape)
+		if (!f->name && f->type->kind == TYPE_STRUCT) {
+			if (!add_members(s, list, f->type, base + f->offset))
+				return false;
+			continue;
+		}
+		if (!f->name || (f->type->kind == TYPE_ARRAY && !f->type->n))
+			continue; /* padding; a flexible array has no size */
+		out.name = arena_strdup(s->session->stream->arena, f->name);
+		if (!add_field(s, list, f->type, out))
 			return false;
-		if (type_is_scalar(type->of) || type->of->kind == TYPE_FLOAT)
-			out.bytes = (uint8_t)type->of->size;
-		vec_push(list, out);
 	}
 	return true;
 }
 
-static struct shape *struct_shape(
-	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields)
+static bool add_elements(struct shaping *s, field_list *list, const struct type *type)
 {
+	for (uint64_t i = 0; i < type->n; i++) {
+		struct shape_field out = {.offset = (uint32_t)(i * type->of->size)};
+
+		if (!add_field(s, list, type->of, out))
+			return false;
+	}
+	return true;
+}
+
+static struct shape *struct_shape(struct shaping *s, const struct type *type)
+{
+	struct arena *arena = s->session->stream->arena;
 	struct shape *shape = NULL;
 	field_list list = {0};
-	bool ok = type->kind == TYPE_ARRAY ? add_elements(s, &list, type, place, n_fields)
-					   : add_members(s, &list, type, 0, place, n_fields);
 
-	if (ok) {
-		shape = shape_new(s->stream->arena, SHAPE_STRUCT, false, (uint32_t)type->size);
-		shape->fields = arena_dup(s->stream->arena, list.v, list.n * sizeof(*list.v));
+	if (type->kind == TYPE_ARRAY ? add_elements(s, &list, type)
+				     : add_members(s, &list, type, 0)) {
+		shape = shape_new(arena, SHAPE_STRUCT, false, (uint32_t)type->size);
+		shape->fields = arena_dup(arena, list.v, list.n * sizeof(*list.v));
 		shape->n_fields = (uint32_t)list.n;
 	}
 	vec_release(&list);
@@ -184,8 +176,8 @@ static struct shape *tuple_shape(
 struct shape *check_shape(struct check_session *s, const struct type *type,
 	const struct type *other, struct place place)
 {
+	struct shaping shaping = {.session = s, .place = place};
 	struct arena *a = s->stream->arena;
-	uint32_t n_fields = 0;
 
 	switch (type->kind) {
 	case TYPE_INT:
@@ -209,7 +201,7 @@ struct shape *check_shape(struct check_session *s, const struct type *type,
 	case TYPE_STRUCT:
 		if (!check_layout(s, type, other, place))
 			return NULL;
-		return struct_shape(s, type, place, &n_fields);
+		return struct_shape(&shaping, type);
 	case TYPE_TUPLE:
 		return tuple_shape(s, type, place);
 	default:

@@ -72,11 +72,13 @@ struct nearest {
 };
 void nearest_offer(struct nearest *n, const char *candidate);
 
+/* What finds the type and the meaning of an expression; the type is also given back. */
+typedef const struct type *check_fn(struct check_clause *c, struct expr *e);
+
 /* --- check_expr.c ----------------------------------------------------------------------------- */
-/* Types and meaning of an expression; the type is also given back. */
-const struct type *check_expr(struct check_clause *c, struct expr *e);
+check_fn check_expr; /* of any kind */
 /* The same for one whose value is wanted: neither nothing nor an aggregation. */
-const struct type *check_value(struct check_clause *c, struct expr *e);
+check_fn check_value;
 /* `what` begins the sentence when it is no integer (or pointer): "the length of buf()". */
 bool check_integer(struct check_clause *c, struct expr *e, const char *what);
 bool check_scalar(struct check_clause *c, struct expr *e, const char *what);
@@ -95,33 +97,26 @@ uint64_t check_text_bytes(const struct type *type);
 bool check_text_fits(struct check_clause *c, const struct type *type, struct place place);
 
 /* --- check_memory.c --------------------------------------------------------------------------- */
-const struct type *check_deref(struct check_clause *c, struct expr *e);
-const struct type *check_address(struct check_clause *c, struct expr *e);
-const struct type *check_index(struct check_clause *c, struct expr *e);
-const struct type *check_member(struct check_clause *c, struct expr *e);
-const struct type *check_cast(struct check_clause *c, struct expr *e);
-const struct type *check_sizeof(struct check_clause *c, struct expr *e);
-const struct type *check_offsetof(struct check_clause *c, struct expr *e);
+check_fn check_deref, check_address, check_index, check_member, check_cast, check_sizeof,
+	check_offsetof;
 enum space check_space(const struct check_clause *c); /* of addresses that are plain numbers */
 
 /* --- check_name.c, check_args.c -------------------------------------------------------------- */
-const struct type *check_name(struct check_clause *c, struct expr *e);
+check_fn check_name;
 /* "uprobe:a:f" for messages. */
 const char *check_point_text(const struct check_clause *c);
 /* argN, sargN, retval. */
 const struct type *check_argument(struct check_clause *c, struct expr *e, uint32_t i);
 const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i);
-const struct type *check_retval(struct check_clause *c, struct expr *e);
-/* args.NAME: `e` is the EXPR_MEMBER. */
-const struct type *check_args_field(struct check_clause *c, struct expr *e);
+check_fn check_retval;
+check_fn check_args_field; /* args.NAME: the EXPR_MEMBER */
 /* "const char *" in a mode: a type of syscall_args(). */
 const struct type *check_c_type(struct types *types, const char *text);
 /* A structure by its tag; NULL when nobody knows it. */
 const struct type *check_struct_named(struct types *types, const char *word, const char *tag);
 
 /* --- builtins.c ------------------------------------------------------------------------------- */
-const struct type *check_call(struct check_clause *c, struct expr *e);
-const struct type *check_builtin_name(struct check_clause *c, struct expr *e); /* or NULL */
+check_fn check_call, check_builtin_name; /* NULL when it is none */
 /* The builtin that an unknown name may have meant; false when there is none. */
 bool check_hint_builtin(struct check_clause *c, const struct expr *e);
 
@@ -134,10 +129,7 @@ void check_add_format(struct check_clause *c, struct expr *e, const struct strea
 struct shape **check_argument_shapes(struct check_clause *c, struct expr *args, uint32_t n);
 
 /* --- check_variable.c ------------------------------------------------------------------------- */
-const struct type *check_local(struct check_clause *c, struct expr *e);
-const struct type *check_self(struct check_clause *c, struct expr *e);
-const struct type *check_assign(struct check_clause *c, struct expr *e);
-const struct type *check_step(struct check_clause *c, struct expr *e);
+check_fn check_local, check_self, check_assign, check_step;
 /* A type for values of both; NULL when there is none. `added` is the second's expression. */
 const struct type *check_join(struct check_clause *c, const struct type *have, bool have_weak,
 	const struct type *add, const struct expr *added);
@@ -151,9 +143,7 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 	const struct type *type, const struct expr *value, struct place place, bool is_self);
 
 /* --- check_map.c ------------------------------------------------------------------------------ */
-const struct type *check_map_read(struct check_clause *c, struct expr *e);
-const struct type *check_map_assign(struct check_clause *c, struct expr *e);
-const struct type *check_map_step(struct check_clause *c, struct expr *e);
+check_fn check_map_read, check_map_assign, check_map_step;
 /* The map of an EXPR_MAP, keys not looked at. */
 struct map_use *check_map_of(struct check_clause *c, struct expr *e);
 /* Checks keys, as many as are linked from `keys` on (0: a scalar map), and joins their shape. */

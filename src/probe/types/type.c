@@ -58,7 +58,7 @@ struct made_key {
 };
 _Static_assert(sizeof(struct made_key) == sizeof(void *) + 32, "a hole has any bytes");
 
-enum key_flags { KEY_SIGNED = 1, KEY_BOOL = 2, KEY_CHAR = 4, KEY_ENUM = 8 };
+enum key_flags { KEY_SIGNED = 1, KEY_ENUM = 8 };
 
 /* The type under a key with a name (or other bytes) behind it; new and empty when `created`. */
 static struct type *made(

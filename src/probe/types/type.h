@@ -41,7 +41,7 @@ enum type_kind {
 };
 
 /* Where what a pointer points to lies. */
-enum space { SPACE_USER, SPACE_KERNEL, SPACE_CONTEXT /* the record of a tracepoint */ };
+enum space { SPACE_USER, SPACE_KERNEL };
 
 enum aggregation {
 	AGGREGATION_NONE,

@@ -392,7 +392,5 @@ const struct type *types_of_decl(
 			diags, decl->place, "incomplete", "an array without a length has no size");
 		return types_bad(t);
 	}
-	if (space == SPACE_CONTEXT && type->kind == TYPE_POINTER)
-		type = types_pointer(t, type->of, SPACE_CONTEXT);
 	return type;
 }
