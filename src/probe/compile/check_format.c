@@ -77,24 +77,13 @@ static bool is_printed_as_text(const struct type *type)
 
 static bool suits(char letter, const struct type *type)
 {
-	switch (letter) {
-	case 'd':
-	case 'i':
-	case 'u':
-	case 'x':
-	case 'X':
-	case 'o':
-	case 'p':
+	if (strchr("diuxXop", letter))
 		return type_is_scalar(type);
-	case 'c':
-		return type->kind == TYPE_INT;
-	case 's':
+	if (letter == 's')
 		return is_printed_as_text(type);
-	case 'r':
-		return type->kind == TYPE_BYTES;
-	default:
-		return type->kind == TYPE_FLOAT;
-	}
+	return type->kind == (letter == 'c'   ? TYPE_INT
+			      : letter == 'r' ? TYPE_BYTES
+					      : TYPE_FLOAT);
 }
 
 static char letter_for(const struct type *type)

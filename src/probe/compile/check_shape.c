@@ -16,32 +16,36 @@ typedef VEC(struct shape_field) field_list;
 
 static struct shape *struct_shape(struct shaping *s, const struct type *type);
 
+/* Of a number; NULL for other types, and for long double. */
+static struct shape *number_shape(struct arena *a, const struct type *type)
+{
+	if (type->kind == TYPE_INT)
+		return shape_new(a, SHAPE_INT, type->is_signed, 0);
+	if (type->kind == TYPE_POINTER)
+		return shape_new(a, SHAPE_POINTER, false, 0);
+	if (type->kind == TYPE_FLOAT && (type->size == 4 || type->size == 8))
+		return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
+	return NULL;
+}
+
 /* The shape of something inside a structure: as it is in memory, not widened. */
 static struct shape *member_shape(struct shaping *s, const struct type *type)
 {
 	struct arena *a = s->session->stream->arena;
+	struct shape *number = number_shape(a, type);
 	struct type byte = {.kind = TYPE_INT, .size = 1, .align = 1};
 	struct type bytes = {.kind = TYPE_ARRAY, .of = &byte, .n = type->size, .size = type->size};
 
-	switch (type->kind) {
-	case TYPE_INT:
-		return shape_new(a, SHAPE_INT, type->is_signed, 0);
-	case TYPE_POINTER:
-		return shape_new(a, SHAPE_POINTER, false, 0);
-	case TYPE_FLOAT:
-		if (type->size == 4 || type->size == 8)
-			return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
-		/* long double: nothing prints it, its bytes are shown. */
+	if (number)
+		return number;
+	/* long double: nothing prints it, its bytes are shown. */
+	if (type->kind == TYPE_FLOAT)
 		return struct_shape(s, &bytes);
-	case TYPE_ARRAY:
-		if (type->of->is_char)
-			return shape_new(a, SHAPE_STRING, false, (uint32_t)type->n);
+	if (type->kind == TYPE_ARRAY && type->of->is_char)
+		return shape_new(a, SHAPE_STRING, false, (uint32_t)type->n);
+	if (type->kind == TYPE_ARRAY || type->kind == TYPE_STRUCT)
 		return struct_shape(s, type);
-	case TYPE_STRUCT:
-		return struct_shape(s, type);
-	default:
-		return shape_new(a, SHAPE_INT, false, 0);
-	}
+	return shape_new(a, SHAPE_INT, false, 0);
 }
 
 /* A field, or without a name an element; `out` has the name and the place. */
@@ -178,15 +182,12 @@ struct shape *check_shape(struct check_session *s, const struct type *type,
 {
 	struct shaping shaping = {.session = s, .place = place};
 	struct arena *a = s->stream->arena;
+	struct shape *number = number_shape(a, type);
 
+	if (number)
+		return number;
 	switch (type->kind) {
-	case TYPE_INT:
-		return shape_new(a, SHAPE_INT, type->is_signed, 0);
-	case TYPE_POINTER:
-		return shape_new(a, SHAPE_POINTER, false, 0);
 	case TYPE_FLOAT:
-		if (type->size == 4 || type->size == 8)
-			return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
 		diag_error(s->diags, place, "float", "a %s can be neither kept nor printed",
 			check_type_text(s, type));
 		return NULL;

@@ -47,13 +47,9 @@ struct compiler {
 
 /* --- points ----------------------------------------------------------------------------------- */
 
-static void add_unit(struct compiler *c, struct clause *clause, const struct stream_point *point,
-	const bool *modes, const bool *is_spare)
+static void add_unit(struct compiler *c, struct unit u, const struct stream_point *point)
 {
-	struct unit u = {.clause = clause, .point_i = (uint32_t)c->stream->points.n};
-
-	memcpy(u.modes, modes, sizeof(u.modes));
-	memcpy(u.is_spare, is_spare, sizeof(u.is_spare));
+	u.point_i = (uint32_t)c->stream->points.n;
 	vec_push(&c->stream->points, *point);
 	vec_push(&c->units, u);
 }
@@ -69,7 +65,7 @@ static bool has_numbers(const struct point *p, enum mode mode)
 }
 
 /* Which modes a point can see. */
-static void find_modes(const struct compiler *c, const struct point *p, bool *modes, bool *is_spare)
+static void find_modes(const struct compiler *c, const struct point *p, struct unit *u)
 {
 	enum point_kind kind = p->spec.kind;
 
@@ -77,7 +73,7 @@ static void find_modes(const struct compiler *c, const struct point *p, bool *mo
 		bool occurs = true;
 
 		if (!point_in(kind, OF_OTHERS)) {
-			modes[m] = m == MODE_64;
+			u->modes[m] = m == MODE_64;
 			continue;
 		}
 		if (point_in(kind, USER_CODE)) {
@@ -87,8 +83,8 @@ static void find_modes(const struct compiler *c, const struct point *p, bool *mo
 		} else if (point_in(kind, SYSCALLS)) {
 			occurs = has_numbers(p, m);
 		}
-		modes[m] = occurs || (c->options->wants_all_modes && point_in(kind, USER_CODE));
-		is_spare[m] = !occurs;
+		u->modes[m] = occurs || (c->options->wants_all_modes && point_in(kind, USER_CODE));
+		u->is_spare[m] = !occurs;
 	}
 }
 
@@ -97,13 +93,13 @@ static void add_usdt_units(
 	struct compiler *c, struct clause *clause, const struct stream_point *point)
 {
 	const struct point *p = point->found;
-	const bool is_spare[N_MODES] = {false, false};
 	size_t first = c->stream->points.n;
 
 	for (size_t i = 0; i < p->n_targets; i++)
 		for (size_t k = 0; k < p->targets[i].n_sites; k++) {
 			struct stream_point one = *point;
-			bool modes[N_MODES] = {false, false}, is_known = false;
+			struct unit u = {.clause = clause};
+			bool is_known = false;
 
 			one.operands = p->targets[i].sites[k].operands;
 			if (!one.operands)
@@ -113,9 +109,9 @@ static void add_usdt_units(
 				is_known |=
 					c->stream->points.v[n].operands_mode == one.operands_mode &&
 					!strcmp(c->stream->points.v[n].operands, one.operands);
-			modes[one.operands_mode] = true;
+			u.modes[one.operands_mode] = true;
 			if (!is_known)
-				add_unit(c, clause, &one, modes, is_spare);
+				add_unit(c, u, &one);
 		}
 }
 
@@ -127,7 +123,7 @@ static void add_call_unit(struct compiler *c, struct clause *clause,
 	struct arena *arena = c->stream->arena;
 	struct stream_point one = *point;
 	struct point *p = arena_zalloc(arena, sizeof(*p));
-	bool modes[N_MODES] = {false, false}, is_spare[N_MODES] = {false, false};
+	struct unit u = {.clause = clause};
 
 	*p = (struct point){.spec = all->spec};
 	p->spec.is_glob = false;
@@ -143,8 +139,8 @@ static void add_call_unit(struct compiler *c, struct clause *clause,
 	}
 	one.spec = p->spec;
 	one.found = p;
-	find_modes(c, p, modes, is_spare);
-	add_unit(c, clause, &one, modes, is_spare);
+	find_modes(c, p, &u);
+	add_unit(c, u, &one);
 }
 
 static bool is_call_of(const struct point *p, enum mode mode, int number)
@@ -188,7 +184,7 @@ static bool add_call_units(
 static void add_point_units(struct compiler *c, struct clause *clause, struct stream_point *point,
 	const struct point *p)
 {
-	bool modes[N_MODES] = {false, false}, is_spare[N_MODES] = {false, false};
+	struct unit u = {.clause = clause};
 
 	point->found = p;
 	if (p->spec.kind == POINT_USDT) {
@@ -197,14 +193,14 @@ static void add_point_units(struct compiler *c, struct clause *clause, struct st
 	}
 	if (point_in(p->spec.kind, SYSCALLS) && add_call_units(c, clause, point))
 		return;
-	find_modes(c, p, modes, is_spare);
+	find_modes(c, p, &u);
 	if (!point_in(p->spec.kind, BY_NAME)) {
-		add_unit(c, clause, point, modes, is_spare);
+		add_unit(c, u, point);
 		return;
 	}
 	for (size_t i = 0; i < p->n_names; i++) {
 		point->name = p->names[i];
-		add_unit(c, clause, point, modes, is_spare);
+		add_unit(c, u, point);
 	}
 }
 

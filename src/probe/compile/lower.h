@@ -89,6 +89,8 @@ void lower_canonical(
 void lower_fail_unless_ok(
 	struct lower *l, ir_value result, bool negative_only, enum failure why, ir_value address);
 void lower_fail(struct lower *l, enum failure why, int error_number);
+/* Of an OBJECT_ADDRESS, with its offset. */
+ir_value lower_address(struct lower *l, const struct object *o);
 ir_value lower_read(struct lower *l, const struct object *o, uint32_t bytes, bool is_signed);
 ir_value lower_load_object(struct lower *l, const struct object *o, const struct type *type);
 /* Copies n bytes of an object into memory. */
@@ -155,5 +157,7 @@ void lower_self_set(struct lower *l, const struct variable *v, ir_value value);
 
 /* Adds one to a counter of the clause: offset in struct clause_loss. */
 void lower_count_loss(struct lower *l, uint32_t field);
+/* goto done; lost: count that a map was full; done: */
+void lower_end_lost(struct lower *l, ir_label lost, ir_label done);
 
 #endif

@@ -275,7 +275,7 @@ static ir_value unary_value(struct lower *l, const struct expr *e)
 		return condition_value(l, e);
 	case OP_ADDRESS:
 		o = lower_object(l, e->a);
-		return o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+		return lower_address(l, &o);
 	default:
 		o = lower_object(l, e);
 		return lower_load_object(l, &o, type_of(l, e));
@@ -496,7 +496,7 @@ ir_value lower_value(struct lower *l, const struct expr *e)
 	}
 	o = lower_object(l, e);
 	if (t->kind == TYPE_ARRAY) /* decays to the address of its first element */
-		return o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+		return lower_address(l, &o);
 	return lower_load_object(l, &o, t);
 }
 

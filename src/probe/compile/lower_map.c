@@ -135,10 +135,7 @@ ir_value lower_map_add(struct lower *l, const struct expr *e, ir_value v, bool i
 	ir_add_atomic(&l->ir, p, 0, v);
 	if (!is_post)
 		ir_copy(&l->ir, result, ir_alu(&l->ir, BPF_ADD, result, v));
-	ir_jump(&l->ir, done);
-	ir_place_label(&l->ir, lost);
-	lower_count_loss(l, offsetof(struct clause_loss, map_full));
-	ir_place_label(&l->ir, done);
+	lower_end_lost(l, lost, done);
 	return result;
 }
 
@@ -289,8 +286,5 @@ void lower_aggregate(struct lower *l, const struct expr *e, const struct expr *c
 	ir_value p = ensure(l, map, key, lost);
 
 	aggregate_value(l, map->value, call, p, v, lost);
-	ir_jump(&l->ir, done);
-	ir_place_label(&l->ir, lost);
-	lower_count_loss(l, offsetof(struct clause_loss, map_full));
-	ir_place_label(&l->ir, done);
+	lower_end_lost(l, lost, done);
 }

@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "probe/compile/lower.h"
@@ -84,9 +85,17 @@ void lower_count_loss(struct lower *l, uint32_t field)
 	ir_memory_release(&l->ir, mark);
 }
 
+void lower_end_lost(struct lower *l, ir_label lost, ir_label done)
+{
+	ir_jump(&l->ir, done);
+	ir_place_label(&l->ir, lost);
+	lower_count_loss(l, offsetof(struct clause_loss, map_full));
+	ir_place_label(&l->ir, done);
+}
+
 /* --- reading --------------------------------------------------------------------------------- */
 
-static ir_value address_of(struct lower *l, const struct object *o)
+ir_value lower_address(struct lower *l, const struct object *o)
 {
 	return o->offset ? ir_alu_imm(&l->ir, BPF_ADD, o->address, o->offset) : o->address;
 }
@@ -101,7 +110,7 @@ static int read_helper(struct lower *l, enum space space)
 
 static void read_bytes(struct lower *l, const struct object *o, uint32_t n, ir_mem mem, uint32_t at)
 {
-	ir_value address = address_of(l, o);
+	ir_value address = lower_address(l, o);
 	ir_value rc =
 		IR_CALL_(&l->ir, read_helper(l, o->space), IR_M(mem, at), IR_I(n), IR_V(address));
 

@@ -198,8 +198,7 @@ static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32
 	if (bytes > n)
 		bytes = n;
 	if (o.kind == OBJECT_ADDRESS) {
-		ir_value address =
-			o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+		ir_value address = lower_address(l, &o);
 
 		ir_zero(&l->ir, mem, (int32_t)at, n);
 		if (bytes < n)
