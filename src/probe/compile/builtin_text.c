@@ -37,7 +37,7 @@ static const struct type *check_str(struct check_clause *c, struct expr *e)
 		return check_bad(c);
 	if (!type_is_scalar(type) && !type_is_text(type))
 		return check_refuse(c, a->place, "type", "%s() needs a pointer, and this is a %s",
-			e->name, check_type_text(c->session, type));
+			e->name, type_text(c, type));
 	if (type_is_text(type) && !a->next)
 		n = (int64_t)check_text_bytes(type);
 	if (n > CHECK_STRING_MAX)
@@ -79,7 +79,7 @@ static const struct type *check_buf(struct check_clause *c, struct expr *e)
 	if (!type_is_scalar(type) && type->kind != TYPE_ARRAY)
 		return check_refuse(c, a->place, "type",
 			"buf() needs a pointer or an array, and this is a %s",
-			check_type_text(c->session, type));
+			type_text(c, type));
 	if (!length && type->kind != TYPE_ARRAY) {
 		check_error(c, e->place, "arguments", "buf() of a pointer needs a length");
 		return builtin_hint_form(c, e);
@@ -147,7 +147,7 @@ static bool check_text(struct check_clause *c, struct expr *e, struct expr *a)
 	if (type_is_text(type))
 		return check_text_fits(c, type, a->place);
 	check_error(c, a->place, "type", "%s() needs a string, and this is a %s", e->name,
-		check_type_text(c->session, type));
+		type_text(c, type));
 	if (type_is_scalar(type))
 		check_hint(c, "str(POINTER) reads the text that it points to");
 	return false;

@@ -27,6 +27,17 @@ static void mark_unreadable(struct check_clause *c, struct expr *e, struct value
 		e->name, check_mode_text(c->mode));
 }
 
+/* One of several at a kind of place. */
+static const struct type *use_index(struct check_clause *c, struct expr *e,
+	const struct type *type, enum value_use_kind kind, uint32_t i)
+{
+	struct value_use *u = new_use(c, e, type);
+
+	u->kind = kind;
+	u->index = i;
+	return type;
+}
+
 static const struct type *use_place(struct check_clause *c, struct expr *e, struct value_use *u)
 {
 	u->kind = USE_PLACE;
@@ -46,16 +57,11 @@ static const struct type *unsigned_long(struct check_clause *c)
 static const struct type *context_word(
 	struct check_clause *c, struct expr *e, uint32_t i, const struct type *type)
 {
-	struct value_use *u;
-
 	if (!type_is_scalar(type))
 		return check_refuse(c, e->place, "type",
 			"'%s' is a %s: only integers and pointers can be read", e->name,
-			check_type_text(c->session, type));
-	u = new_use(c, e, type);
-	u->kind = USE_CONTEXT_WORD;
-	u->index = i;
-	return type;
+			type_text(c, type));
+	return use_index(c, e, type, USE_CONTEXT_WORD, i);
 }
 
 static const struct type *kernel_argument(struct check_clause *c, struct expr *e, uint32_t i)
@@ -111,10 +117,7 @@ const struct type *check_argument(struct check_clause *c, struct expr *e, uint32
 		if (i >= SYSCALL_ARGS_MAX)
 			return check_refuse(c, e->place, "range",
 				"system calls have at most %d arguments", SYSCALL_ARGS_MAX);
-		u = new_use(c, e, unsigned_long(c));
-		u->kind = USE_SYSCALL_ARG;
-		u->index = i;
-		return u->type;
+		return use_index(c, e, unsigned_long(c), USE_SYSCALL_ARG, i);
 	case POINT_KPROBE:
 		u = new_use(c, e, check_int(c, 8, false));
 		u->place = call_raw_argument(MODE_64, i);
@@ -239,7 +242,6 @@ static const struct type *syscall_field(struct check_clause *c, struct expr *e)
 {
 	const struct syscall_arg *args;
 	struct nearest n = {.name = e->name};
-	struct value_use *u;
 	int i;
 
 	if (!c->syscall) {
@@ -250,12 +252,9 @@ static const struct type *syscall_field(struct check_clause *c, struct expr *e)
 	}
 	args = syscall_args(c->mode, c->syscall);
 	i = find_syscall_arg(args, e->name, &n);
-	if (i >= 0) {
-		u = new_use(c, e, check_c_type(check_types(c), args[i].type));
-		u->kind = USE_SYSCALL_ARG;
-		u->index = (uint32_t)i;
-		return u->type;
-	}
+	if (i >= 0)
+		return use_index(c, e, check_c_type(check_types(c), args[i].type), USE_SYSCALL_ARG,
+			(uint32_t)i);
 	if (find_syscall_arg(syscall_args(check_other(c->mode), c->syscall), e->name, NULL) >= 0) {
 		check_error(c, e->place, "mode",
 			"%s has an argument '%s' in %s programs, but not in %s ones", c->syscall,

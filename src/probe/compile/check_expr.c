@@ -14,7 +14,7 @@ bool check_text_fits(struct check_clause *c, const struct type *type, struct pla
 	if (!type_is_text(type) || type->n <= CHECK_STRING_MAX)
 		return true;
 	check_error(c, place, "size", "a %s is too long for a string, which has at most %d bytes",
-		check_type_text(c->session, type), CHECK_STRING_MAX);
+		type_text(c, type), CHECK_STRING_MAX);
 	check_hint(c, "str(&x, %d) takes its beginning", CHECK_STRING_MAX);
 	return false;
 }
@@ -67,7 +67,7 @@ const struct type *check_value(struct check_clause *c, struct expr *e)
 
 	if (is_passed_by_value(c, e)) {
 		check_error(c, e->place, "type", "a %s that is passed by value cannot be copied",
-			check_type_text(c->session, type));
+			type_text(c, type));
 		check_hint(c, "take its fields one by one");
 		e->type[c->mode] = check_bad(c);
 		return e->type[c->mode];
@@ -101,10 +101,10 @@ static bool check_is(struct check_clause *c, struct expr *e, const char *what, b
 		return true;
 	if (type->kind == TYPE_FLOAT)
 		check_error(c, e->place, "float", "%s cannot be a %s: it can only be printed", what,
-			check_type_text(c->session, type));
+			type_text(c, type));
 	else
 		check_error(c, e->place, "type", "%s must be an integer, and this is a %s", what,
-			check_type_text(c->session, type));
+			type_text(c, type));
 	return false;
 }
 
@@ -148,7 +148,7 @@ static const struct type *pointer_step(
 	if (of->kind == TYPE_STRUCT && !of->is_complete)
 		return check_refuse(c, e->place, "incomplete",
 			"the size of %s is not known, so a pointer to it cannot be moved",
-			check_type_text(c->session, pointer->of));
+			type_text(c, pointer->of));
 	return pointer;
 }
 
@@ -156,7 +156,7 @@ static const struct type *bad_operands(struct check_clause *c, struct expr *e, c
 	const struct type *b, const char *hint)
 {
 	check_error(c, e->place, "type", "%s and %s do not go together here",
-		check_type_text(c->session, a), check_type_text(c->session, b));
+		type_text(c, a), type_text(c, b));
 	if (hint)
 		check_hint(c, "%s", hint);
 	return check_bad(c);
@@ -225,7 +225,7 @@ const struct type *check_arithmetic(
 	if (x->kind == TYPE_FLOAT || y->kind == TYPE_FLOAT)
 		return check_refuse(c, e->place, "float",
 			"BPF has no floating point: a %s can only be printed",
-			check_type_text(c->session, x->kind == TYPE_FLOAT ? x : y));
+			type_text(c, x->kind == TYPE_FLOAT ? x : y));
 	if (!type_is_scalar(x) || !type_is_scalar(y))
 		return bad_operands(c, e, x, y, NULL);
 	check_constant_right(c, op, b);
@@ -268,7 +268,7 @@ static const struct type *compare(struct check_clause *c, struct expr *e)
 	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT)
 		return check_refuse(c, e->place, "float",
 			"BPF has no floating point: a %s can only be printed",
-			check_type_text(c->session, a->kind == TYPE_FLOAT ? a : b));
+			type_text(c, a->kind == TYPE_FLOAT ? a : b));
 	if ((type_is_text(a) && b->kind == TYPE_POINTER) ||
 		(a->kind == TYPE_POINTER && type_is_text(b)))
 		return bad_operands(c, e, a, b, "str(POINTER) reads the text that it points to");

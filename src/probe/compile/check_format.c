@@ -104,7 +104,7 @@ static void mismatch(struct check_clause *c, char letter, struct expr *a, const 
 	bool is_char_pointer = type->kind == TYPE_POINTER && type->of->is_char;
 
 	check_error(c, a->place, "format", "%%%c does not suit a %s", letter,
-		check_type_text(c->session, type));
+		type_text(c, type));
 	if (letter == 's' && (is_char_pointer || type->kind == TYPE_INT))
 		check_hint(c, is_char_pointer ? "str(POINTER) reads the text"
 					      : "%%d prints a number; str(ADDRESS) reads a text");

@@ -170,7 +170,7 @@ static struct shape *key_shape(
 		parts[i] = NULL;
 		if (type->kind == TYPE_FLOAT) {
 			check_error(c, e->place, "key", "a %s cannot be a key",
-				check_type_text(c->session, type));
+				type_text(c, type));
 		} else if (type->kind != TYPE_BAD) {
 			parts[i] = shape_of(c, e);
 		}

@@ -25,7 +25,7 @@ static const struct type *check_readable(
 		check_error(c, e->place, "type", "a function cannot be read");
 	} else if (type->kind == TYPE_STRUCT && !type->is_complete) {
 		check_error(c, e->place, "incomplete", "the fields of %s are not known",
-			check_type_text(c->session, type));
+			type_text(c, type));
 		check_hint(c, "declare it in the script, or use a file with debug information");
 	} else {
 		return type;
@@ -43,7 +43,7 @@ const struct type *check_deref(struct check_clause *c, struct expr *e)
 		return check_readable(c, e, type->of);
 	if (type->kind != TYPE_POINTER) {
 		check_error(c, e->place, "type", "* needs a pointer, and this is a %s",
-			check_type_text(c->session, type));
+			type_text(c, type));
 		if (type->kind == TYPE_INT)
 			check_hint(c, "cast it first: *(int *)%s",
 				e->a->kind == EXPR_NAME ? e->a->name : "address");
@@ -122,7 +122,7 @@ const struct type *check_index(struct check_clause *c, struct expr *e)
 	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
 		return check_refuse(c, e->place, "type",
 			"[] needs an array or a pointer, and this is a %s",
-			check_type_text(c->session, type));
+			type_text(c, type));
 	/* Arrays of 0 or 1 elements at the end of a structure stand for longer ones. */
 	if (type->kind == TYPE_ARRAY && type->n > 1 && e->b->is_constant[m] &&
 		e->b->constant[m] >= type->n)
@@ -149,7 +149,7 @@ static const struct type *unknown_field(
 	struct nearest n = {.name = e->name};
 
 	check_error(c, e->place, "unknown-field", "%s has no field '%s'",
-		check_type_text(c->session, s), e->name);
+		type_text(c, s), e->name);
 	offer_fields(&n, s, 0);
 	if (n.best)
 		check_hint(c, "did you mean '%s'?", n.best);
@@ -186,7 +186,7 @@ const struct type *check_member(struct check_clause *c, struct expr *e)
 	if (s->kind != TYPE_STRUCT) {
 		check_error(c, e->place, "type",
 			"'%s' needs a structure or a pointer to one, and this is a %s", e->name,
-			check_type_text(c->session, type));
+			type_text(c, type));
 		if (type->kind == TYPE_INT ||
 			(type->kind == TYPE_POINTER && type->of->kind == TYPE_VOID))
 			check_hint(c,
@@ -209,11 +209,11 @@ static const struct type *refuse_cast(
 	if (to->kind == TYPE_FLOAT || from->kind == TYPE_FLOAT)
 		return check_refuse(c, e->place, "float",
 			"BPF has no floating point: no cast from %s to %s",
-			check_type_text(c->session, from), check_type_text(c->session, to));
+			type_text(c, from), type_text(c, to));
 	check_error(c, e->place, "type", "a %s cannot be cast to %s",
-		check_type_text(c->session, from), check_type_text(c->session, to));
+		type_text(c, from), type_text(c, to));
 	if (to->kind == TYPE_STRUCT)
-		check_hint(c, "cast to a pointer: (%s *)", check_type_text(c->session, to));
+		check_hint(c, "cast to a pointer: (%s *)", type_text(c, to));
 	else if (to->kind == TYPE_ARRAY)
 		check_hint(c, "cast to a pointer and take its elements");
 	else if (type_is_text(to))
@@ -262,10 +262,10 @@ const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 	type = types_completed(check_types(c), type);
 	if (type->kind == TYPE_STRUCT && !type->is_complete)
 		return check_refuse(c, e->place, "incomplete", "the size of %s is not known",
-			check_type_text(c->session, type));
+			type_text(c, type));
 	if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION)
 		return check_refuse(
-			c, e->place, "type", "%s has no size", check_type_text(c->session, type));
+			c, e->place, "type", "%s has no size", type_text(c, type));
 	check_set_constant(c, e, result, type->size);
 	return result;
 }
@@ -285,7 +285,7 @@ const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 		if (type->kind != TYPE_STRUCT)
 			return check_refuse(c, e->place, "type",
 				"offsetof needs a structure, not %s",
-				check_type_text(c->session, type));
+				type_text(c, type));
 		if (check_readable(c, e, type)->kind == TYPE_BAD)
 			return check_bad(c);
 		if (!type_find_field(type, part.name, &field))

@@ -32,7 +32,7 @@ static const struct type *check_global(struct check_clause *c, struct expr *e)
 	if (type->kind == TYPE_STRUCT && !type->is_complete)
 		return check_refuse(c, e->place, "incomplete",
 			"'%s' is a %s, whose fields are not known", e->name,
-			check_type_text(c->session, type));
+			type_text(c, type));
 	return type;
 }
 

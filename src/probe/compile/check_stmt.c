@@ -133,7 +133,7 @@ static const struct type *declared_type(struct check_clause *c, struct stmt *s)
 	if (type->kind == TYPE_BAD || type_is_scalar(type) || type->kind == TYPE_STRING)
 		return type;
 	check_error(c, s->decl->place, "type", "a variable cannot be declared as %s",
-		check_type_text(c->session, type));
+		type_text(c, type));
 	return check_hint(c, "integers, pointers and string[N] can");
 }
 

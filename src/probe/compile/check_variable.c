@@ -287,7 +287,7 @@ static bool check_kept_size(struct check_clause *c, const struct type *type, str
 	if ((type->kind != TYPE_STRUCT && type->kind != TYPE_ARRAY) || bytes <= CHECK_VALUE_MAX)
 		return true;
 	check_error(c, place, "size", "a %s has %llu bytes; a variable holds at most %d",
-		check_type_text(c->session, type), (unsigned long long)bytes, CHECK_VALUE_MAX);
+		type_text(c, type), (unsigned long long)bytes, CHECK_VALUE_MAX);
 	check_hint(c, "keep a pointer to it");
 	return false;
 }
@@ -310,10 +310,10 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 				: check_join(c, *have, v->is_weak, type, value);
 	if (!joined) {
 		check_error(c, place, "type", "%s%s is a %s, and this is a %s",
-			is_self ? "self->" : "$", v->name, check_type_text(c->session, *have),
-			check_type_text(c->session, type));
+			is_self ? "self->" : "$", v->name, type_text(c, *have),
+			type_text(c, type));
 		if ((*have)->kind == TYPE_POINTER && type->kind == TYPE_INT)
-			check_hint(c, "cast it: (%s)", check_type_text(c->session, *have));
+			check_hint(c, "cast it: (%s)", type_text(c, *have));
 		return check_bad(c);
 	}
 	v->is_weak &= is_weak;
@@ -408,7 +408,7 @@ const struct type *check_step(struct check_clause *c, struct expr *e)
 		return type;
 	if (!type_is_scalar(type))
 		return check_refuse(c, e->place, "type", "%s needs an integer, and this is a %s",
-			e->op == OP_ADD ? "++" : "--", check_type_text(c->session, type));
+			e->op == OP_ADD ? "++" : "--", type_text(c, type));
 	v->is_assigned = true;
 	return type;
 }

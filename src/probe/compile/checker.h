@@ -37,6 +37,10 @@ static inline struct types *check_types(struct check_clause *c)
 {
 	return c->session->types[c->mode];
 }
+static inline const char *type_text(struct check_clause *c, const struct type *type)
+{
+	return check_type_text(c->session, type);
+}
 static inline const struct type *check_void(struct check_clause *c)
 {
 	return types_void(check_types(c));

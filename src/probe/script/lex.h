@@ -39,7 +39,7 @@ enum token_kind {
 	TOKEN_LOGICAL_OR,
 	TOKEN_RANGE,	/* .. */
 	TOKEN_ELLIPSIS, /* ... */
-	TOKEN_ASSIGN_ADD,
+	TOKEN_ASSIGN_ADD, /* these in the order of enum op */
 	TOKEN_ASSIGN_SUB,
 	TOKEN_ASSIGN_MUL,
 	TOKEN_ASSIGN_DIV,

@@ -132,7 +132,7 @@ static struct die definition_of(struct dwarf_builder *b, const struct die *d)
 static bool enum_is_signed(struct dwarf_builder *b, const struct die *d)
 {
 	const struct type *of;
-	uint64_t at, encoding;
+	uint64_t encoding;
 	struct die child;
 
 	if (die_says(d, DIE_TYPE)) {
@@ -143,8 +143,7 @@ static bool enum_is_signed(struct dwarf_builder *b, const struct die *d)
 		return encoding == ENCODING_SIGNED || encoding == ENCODING_SIGNED_CHAR;
 	if (!d->has_children)
 		return true;
-	for (at = d->next; at && die_read(b->reader, d->unit, at, &child) && child.tag;
-		at = die_behind(b->reader, &child))
+	EACH_CHILD(b, d, child)
 		if (die_says(&child, DIE_CONST_VALUE) &&
 			child.form[DIE_CONST_VALUE] == FORM_SDATA &&
 			(int64_t)child.value[DIE_CONST_VALUE] < 0)
@@ -243,13 +242,11 @@ static uint64_t dimension(const struct die *d)
 static const struct type *array_type(struct dwarf_builder *b, const struct die *d)
 {
 	const struct type *of = dwarf_type_of(b, d, true);
-	uint64_t n[DIMENSIONS_MAX], at;
+	uint64_t n[DIMENSIONS_MAX];
 	size_t n_dimensions = 0;
 	struct die child;
 
-	for (at = d->has_children ? d->next : 0;
-		at && die_read(b->reader, d->unit, at, &child) && child.tag;
-		at = die_behind(b->reader, &child))
+	EACH_CHILD(b, d, child)
 		if (child.tag == DIE_TAG_SUBRANGE && n_dimensions < DIMENSIONS_MAX)
 			n[n_dimensions++] = dimension(&child);
 	if (!n_dimensions)
@@ -270,11 +267,8 @@ static uint32_t read_parameters(struct dwarf_builder *b, const struct die *d,
 {
 	uint32_t n = 0;
 	struct die child, origin;
-	uint64_t at;
 
-	for (at = d->has_children ? d->next : 0;
-		at && die_read(b->reader, d->unit, at, &child) && child.tag;
-		at = die_behind(b->reader, &child)) {
+	EACH_CHILD(b, d, child) {
 		struct dwarf_text name = {"", 0};
 
 		if (child.tag == DIE_TAG_UNSPECIFIED_PARAMETERS)
