@@ -78,8 +78,7 @@ static const struct type *check_buf(struct check_clause *c, struct expr *e)
 		return type;
 	if (!type_is_scalar(type) && type->kind != TYPE_ARRAY)
 		return check_refuse(c, a->place, "type",
-			"buf() needs a pointer or an array, and this is a %s",
-			type_text(c, type));
+			"buf() needs a pointer or an array, and this is a %s", type_text(c, type));
 	if (!length && type->kind != TYPE_ARRAY) {
 		check_error(c, e->place, "arguments", "buf() of a pointer needs a length");
 		return builtin_hint_form(c, e);

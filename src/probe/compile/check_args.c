@@ -28,8 +28,8 @@ static void mark_unreadable(struct check_clause *c, struct expr *e, struct value
 }
 
 /* One of several at a kind of place. */
-static const struct type *use_index(struct check_clause *c, struct expr *e,
-	const struct type *type, enum value_use_kind kind, uint32_t i)
+static const struct type *use_index(struct check_clause *c, struct expr *e, const struct type *type,
+	enum value_use_kind kind, uint32_t i)
 {
 	struct value_use *u = new_use(c, e, type);
 
@@ -259,7 +259,8 @@ static const struct type *syscall_field(struct check_clause *c, struct expr *e)
 		check_error(c, e->place, "mode",
 			"%s has an argument '%s' in %s programs, but not in %s ones", c->syscall,
 			e->name, check_mode_text(check_other(c->mode)), check_mode_text(c->mode));
-		return check_hint(c, "use it inside if (bits == %d) { }", c->mode == MODE_32 ? 64 : 32);
+		return check_hint(
+			c, "use it inside if (bits == %d) { }", c->mode == MODE_32 ? 64 : 32);
 	}
 	return unknown_argument(c, e, &n, args ? args[0].name : NULL);
 }

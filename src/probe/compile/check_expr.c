@@ -155,8 +155,8 @@ static const struct type *pointer_step(
 static const struct type *bad_operands(struct check_clause *c, struct expr *e, const struct type *a,
 	const struct type *b, const char *hint)
 {
-	check_error(c, e->place, "type", "%s and %s do not go together here",
-		type_text(c, a), type_text(c, b));
+	check_error(c, e->place, "type", "%s and %s do not go together here", type_text(c, a),
+		type_text(c, b));
 	if (hint)
 		check_hint(c, "%s", hint);
 	return check_bad(c);
@@ -354,8 +354,7 @@ static const struct type *check_ternary(struct check_clause *c, struct expr *e)
 	if (b->kind == TYPE_VOID && type->kind == TYPE_VOID)
 		return b;
 	if (b->kind == TYPE_INT && type->kind == TYPE_INT)
-		return check_int(
-			c, 8, !type_is_unsigned64(b) && !type_is_unsigned64(type));
+		return check_int(c, 8, !type_is_unsigned64(b) && !type_is_unsigned64(type));
 	type = b->kind == TYPE_AGGREGATION ? NULL
 					   : check_join(c, b, e->b->is_constant[m], type, e->c);
 	if (type)

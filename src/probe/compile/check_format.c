@@ -81,9 +81,7 @@ static bool suits(char letter, const struct type *type)
 		return type_is_scalar(type);
 	if (letter == 's')
 		return is_printed_as_text(type);
-	return type->kind == (letter == 'c'   ? TYPE_INT
-			      : letter == 'r' ? TYPE_BYTES
-					      : TYPE_FLOAT);
+	return type->kind == (letter == 'c' ? TYPE_INT : letter == 'r' ? TYPE_BYTES : TYPE_FLOAT);
 }
 
 static char letter_for(const struct type *type)
@@ -103,8 +101,7 @@ static void mismatch(struct check_clause *c, char letter, struct expr *a, const 
 {
 	bool is_char_pointer = type->kind == TYPE_POINTER && type->of->is_char;
 
-	check_error(c, a->place, "format", "%%%c does not suit a %s", letter,
-		type_text(c, type));
+	check_error(c, a->place, "format", "%%%c does not suit a %s", letter, type_text(c, type));
 	if (letter == 's' && (is_char_pointer || type->kind == TYPE_INT))
 		check_hint(c, is_char_pointer ? "str(POINTER) reads the text"
 					      : "%%d prints a number; str(ADDRESS) reads a text");

@@ -169,8 +169,7 @@ static struct shape *key_shape(
 
 		parts[i] = NULL;
 		if (type->kind == TYPE_FLOAT) {
-			check_error(c, e->place, "key", "a %s cannot be a key",
-				type_text(c, type));
+			check_error(c, e->place, "key", "a %s cannot be a key", type_text(c, type));
 		} else if (type->kind != TYPE_BAD) {
 			parts[i] = shape_of(c, e);
 		}

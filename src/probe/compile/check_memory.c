@@ -121,8 +121,7 @@ const struct type *check_index(struct check_clause *c, struct expr *e)
 		return check_bad(c);
 	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
 		return check_refuse(c, e->place, "type",
-			"[] needs an array or a pointer, and this is a %s",
-			type_text(c, type));
+			"[] needs an array or a pointer, and this is a %s", type_text(c, type));
 	/* Arrays of 0 or 1 elements at the end of a structure stand for longer ones. */
 	if (type->kind == TYPE_ARRAY && type->n > 1 && e->b->is_constant[m] &&
 		e->b->constant[m] >= type->n)
@@ -148,8 +147,7 @@ static const struct type *unknown_field(
 {
 	struct nearest n = {.name = e->name};
 
-	check_error(c, e->place, "unknown-field", "%s has no field '%s'",
-		type_text(c, s), e->name);
+	check_error(c, e->place, "unknown-field", "%s has no field '%s'", type_text(c, s), e->name);
 	offer_fields(&n, s, 0);
 	if (n.best)
 		check_hint(c, "did you mean '%s'?", n.best);
@@ -208,10 +206,10 @@ static const struct type *refuse_cast(
 {
 	if (to->kind == TYPE_FLOAT || from->kind == TYPE_FLOAT)
 		return check_refuse(c, e->place, "float",
-			"BPF has no floating point: no cast from %s to %s",
-			type_text(c, from), type_text(c, to));
-	check_error(c, e->place, "type", "a %s cannot be cast to %s",
-		type_text(c, from), type_text(c, to));
+			"BPF has no floating point: no cast from %s to %s", type_text(c, from),
+			type_text(c, to));
+	check_error(c, e->place, "type", "a %s cannot be cast to %s", type_text(c, from),
+		type_text(c, to));
 	if (to->kind == TYPE_STRUCT)
 		check_hint(c, "cast to a pointer: (%s *)", type_text(c, to));
 	else if (to->kind == TYPE_ARRAY)
@@ -264,8 +262,7 @@ const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 		return check_refuse(c, e->place, "incomplete", "the size of %s is not known",
 			type_text(c, type));
 	if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION)
-		return check_refuse(
-			c, e->place, "type", "%s has no size", type_text(c, type));
+		return check_refuse(c, e->place, "type", "%s has no size", type_text(c, type));
 	check_set_constant(c, e, result, type->size);
 	return result;
 }
@@ -284,8 +281,7 @@ const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 
 		if (type->kind != TYPE_STRUCT)
 			return check_refuse(c, e->place, "type",
-				"offsetof needs a structure, not %s",
-				type_text(c, type));
+				"offsetof needs a structure, not %s", type_text(c, type));
 		if (check_readable(c, e, type)->kind == TYPE_BAD)
 			return check_bad(c);
 		if (!type_find_field(type, part.name, &field))

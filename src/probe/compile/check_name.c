@@ -31,8 +31,7 @@ static const struct type *check_global(struct check_clause *c, struct expr *e)
 	check_mean(c, e, MEANING_GLOBAL)->global = g;
 	if (type->kind == TYPE_STRUCT && !type->is_complete)
 		return check_refuse(c, e->place, "incomplete",
-			"'%s' is a %s, whose fields are not known", e->name,
-			type_text(c, type));
+			"'%s' is a %s, whose fields are not known", e->name, type_text(c, type));
 	return type;
 }
 

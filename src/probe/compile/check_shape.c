@@ -66,8 +66,7 @@ static bool add_field(
 }
 
 /* Fields of an unnamed structure are fields of the one around it. */
-static bool add_members(
-	struct shaping *s, field_list *list, const struct type *type, uint64_t base)
+static bool add_members(struct shaping *s, field_list *list, const struct type *type, uint64_t base)
 {
 	for (uint32_t i = 0; i < type->n_fields; i++) {
 		const struct type_field *f = &type->fields[i];

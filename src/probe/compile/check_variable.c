@@ -310,8 +310,7 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 				: check_join(c, *have, v->is_weak, type, value);
 	if (!joined) {
 		check_error(c, place, "type", "%s%s is a %s, and this is a %s",
-			is_self ? "self->" : "$", v->name, type_text(c, *have),
-			type_text(c, type));
+			is_self ? "self->" : "$", v->name, type_text(c, *have), type_text(c, type));
 		if ((*have)->kind == TYPE_POINTER && type->kind == TYPE_INT)
 			check_hint(c, "cast it: (%s)", type_text(c, *have));
 		return check_bad(c);
@@ -401,8 +400,7 @@ const struct type *check_step(struct check_clause *c, struct expr *e)
 		return check_bad(c);
 	/* self->n++ counts from 0. */
 	if (v && e->a->kind == EXPR_SELF && !v->type[c->mode])
-		check_assign_variable(
-			c, v, check_int(c, 8, true), &one, e->place, true);
+		check_assign_variable(c, v, check_int(c, 8, true), &one, e->place, true);
 	type = check_expr(c, e->a);
 	if (type->kind == TYPE_BAD)
 		return type;

@@ -21,7 +21,7 @@
 #define STRING_BYTES	     128
 #define CALLS_OF_PATTERN_MAX 32
 /* Points whose code is made for each name that they match. */
-#define BY_NAME (AT(TRACEPOINT) | AT(RAW_TRACEPOINT) | KERNEL_FUNCTIONS)
+#define BY_NAME	 (AT(TRACEPOINT) | AT(RAW_TRACEPOINT) | KERNEL_FUNCTIONS)
 #define SYSCALLS (AT(SYSCALL_ENTRY) | AT(SYSCALL_RETURN))
 
 /* One clause at one point, as the passes go over them. */

@@ -314,8 +314,7 @@ static void emit_store(struct emit *e, const struct ir_insn *i)
 
 	if (i->has_imm) {
 		base = i->mem ? memory(e, i->mem, &offset) : operand(e, i->a, BPF_REG_1);
-		bpf_store_imm(
-			e->c, size_code(i->bytes), base, (int16_t)offset, (int32_t)i->imm);
+		bpf_store_imm(e->c, size_code(i->bytes), base, (int16_t)offset, (int32_t)i->imm);
 		return;
 	}
 	/* Not into r0: the address may be there. */

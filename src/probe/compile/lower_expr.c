@@ -72,7 +72,7 @@ static ir_value divide(struct lower *l, int op, ir_value a, ir_value b, bool uns
 
 /* What an operator is in BPF. */
 static const struct {
-	uint8_t alu;		      /* arithmetic */
+	uint8_t alu;		     /* arithmetic */
 	uint8_t jump, jump_unsigned; /* comparisons */
 	enum op opposite;
 } codes[] = {
@@ -181,16 +181,15 @@ static ir_value left_value(struct lower *l, const struct expr *a, const struct e
 
 static bool is_value_comparison(struct lower *l, const struct expr *e)
 {
-	return e->kind == EXPR_BINARY && is_comparison(e->op) &&
-	       lower_is_value(type_of(l, e->a)) && lower_is_value(type_of(l, e->b));
+	return e->kind == EXPR_BINARY && is_comparison(e->op) && lower_is_value(type_of(l, e->a)) &&
+	       lower_is_value(type_of(l, e->b));
 }
 
 /* Goes to `label` when `a op b` holds. */
 static void branch_if(
 	struct lower *l, enum op op, const struct expr *a, const struct expr *b, ir_label label)
 {
-	bool is_unsigned =
-		type_is_unsigned64(type_of(l, a)) || type_is_unsigned64(type_of(l, b));
+	bool is_unsigned = type_is_unsigned64(type_of(l, a)) || type_is_unsigned64(type_of(l, b));
 	int code = is_unsigned ? codes[op].jump_unsigned : codes[op].jump;
 	ir_value va = left_value(l, a, b);
 

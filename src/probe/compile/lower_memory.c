@@ -260,8 +260,8 @@ static ir_value read_text(struct lower *l, enum space space, ir_value address, s
 	} else {
 		l->reads_user = true;
 		rc = point_in(l->kind, USER_CODE) ? read_text_patiently(l, address, n, mem, at)
-				       : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
-						 IR_M(mem, at), n, IR_V(address));
+						  : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
+							    IR_M(mem, at), n, IR_V(address));
 	}
 	lower_fail_unless_ok(l, rc, true, FAILURE_READ, address);
 	return rc;
@@ -335,7 +335,9 @@ ir_value lower_register(struct lower *l, uint16_t reg)
 	if (point_in(l->kind, WITH_REGISTERS)) {
 		ir_value v = ir_context(&l->ir, reg, 8, false);
 
-		return l->mode == MODE_32 && point_in(l->kind, USER_CODE) ? ir_extend(&l->ir, v, 4, false) : v;
+		return l->mode == MODE_32 && point_in(l->kind, USER_CODE)
+			       ? ir_extend(&l->ir, v, 4, false)
+			       : v;
 	}
 	if (l->kind == POINT_SYSCALL_ENTRY || l->kind == POINT_SYSCALL_RETURN) {
 		regs.address = ir_word(&l->ir, STREAM_WORD_REGS);

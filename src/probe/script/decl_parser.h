@@ -18,9 +18,9 @@ struct type_word {
 const struct type_word *type_word_find(const struct parser *p, struct token t); /* or NULL */
 /* Words by what they are; each list ends with NULL. */
 extern const char *const qualifier_words[], /* const, volatile, ... */
-	*const storage_words[],		     /* extern, static, ... */
-	*const number_words[],		     /* unsigned, long, ...: they combine */
-	*const tag_words[];		     /* struct, union, enum */
+	*const storage_words[],		    /* extern, static, ... */
+		*const number_words[],	    /* unsigned, long, ...: they combine */
+			*const tag_words[]; /* struct, union, enum */
 void word_add_typedef(struct parser *p, struct token t);
 
 /* --- parse_specifiers.c ----------------------------------------------------------------------- */

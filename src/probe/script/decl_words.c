@@ -9,7 +9,10 @@ static const struct type_word type_words[] = {
 	{"float", DECL_FLOAT, 0, false},
 	{"string", DECL_STRING, 0, false},
 #define FIXED(n, s, u)                                                                             \
-	{s, DECL_FIXED, n, false}, {u, DECL_FIXED, n, true}
+	{s, DECL_FIXED, n, false},                                                                 \
+	{                                                                                          \
+		u, DECL_FIXED, n, true                                                             \
+	}
 #define ALL_FIXED(n, bits)                                                                         \
 	FIXED(n, "int" bits, "uint" bits), FIXED(n, "int" bits "_t", "uint" bits "_t"),            \
 		FIXED(n, "s" bits, "u" bits), FIXED(n, "__s" bits, "__u" bits)
@@ -20,7 +23,9 @@ static const struct type_word type_words[] = {
 };
 
 /* Names that every C program has. */
-static const char *const named_words[] = {"size_t", "ssize_t", "intptr_t", "uintptr_t", "ptrdiff_t", "off_t", "time_t", "pid_t", "uid_t", "gid_t", "mode_t", "dev_t", "ino_t", "socklen_t", "wchar_t", NULL};
+static const char *const named_words[] = {"size_t", "ssize_t", "intptr_t", "uintptr_t", "ptrdiff_t",
+	"off_t", "time_t", "pid_t", "uid_t", "gid_t", "mode_t", "dev_t", "ino_t", "socklen_t",
+	"wchar_t", NULL};
 const char *const number_words[] = {"char", "short", "int", "long", "double", "signed",
 	"__signed__", "__signed", "unsigned", NULL};
 const char *const tag_words[] = {"struct", "union", "enum", NULL};
@@ -49,9 +54,10 @@ void word_add_typedef(struct parser *p, struct token t)
 
 bool word_is_type(const struct parser *p, struct token t)
 {
-	return t.kind == TOKEN_NAME && (word_in(p, t, number_words) || word_in(p, t, tag_words) ||
-					       word_in(p, t, qualifier_words) || word_in(p, t, named_words) || type_word_find(p, t) ||
-					       map_find(&p->typedefs, word_hash(p, t)));
+	return t.kind == TOKEN_NAME &&
+	       (word_in(p, t, number_words) || word_in(p, t, tag_words) ||
+		       word_in(p, t, qualifier_words) || word_in(p, t, named_words) ||
+		       type_word_find(p, t) || map_find(&p->typedefs, word_hash(p, t)));
 }
 
 bool word_begins_decl(const struct parser *p, struct token t)

@@ -236,8 +236,9 @@ void shape_print(const struct shape *s, struct buf *out)
 		return;
 	}
 	buf_put_cstr(out, shape_is_aggregation(s)
-			? aggregation_name((enum aggregation)(AGGREGATION_COUNT + (s->kind - SHAPE_COUNT)))
-			: kind_names[s->kind]);
+				  ? aggregation_name((enum aggregation)(
+					    AGGREGATION_COUNT + (s->kind - SHAPE_COUNT)))
+				  : kind_names[s->kind]);
 	if (s->kind == SHAPE_STRING || s->kind == SHAPE_BYTES)
 		buf_printf(out, "[%u]", s->n);
 }

@@ -196,7 +196,8 @@ uint32_t btf_data_find(struct btf_data *d, enum btf_kind kind, const char *name)
 		read_names(d, group);
 	found = map_find(&d->names[group], key_of(kind, name));
 	/* Two names may have one hash. */
-	return found && !strcmp(btf_data_get(d, (uint32_t)*found).name, name) ? (uint32_t)*found : 0;
+	return found && !strcmp(btf_data_get(d, (uint32_t)*found).name, name) ? (uint32_t)*found
+									      : 0;
 }
 
 struct btf_member btf_data_member(

@@ -69,8 +69,8 @@ struct btf_data {
 	struct span texts;
 	struct span types;
 	VEC(uint32_t) offsets; /* of records in `types`, by id; [0] is not used */
-	struct map names[BTF_N_GROUPS];	  /* hash of kind and name -> the first id */
-	bool has_names[BTF_N_GROUPS]; /* they are read when one is first asked for */
+	struct map names[BTF_N_GROUPS]; /* hash of kind and name -> the first id */
+	bool has_names[BTF_N_GROUPS];	/* they are read when one is first asked for */
 };
 
 /* `bytes` are borrowed. O(number of records). */

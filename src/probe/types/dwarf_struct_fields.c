@@ -88,7 +88,8 @@ void dwarf_fill_struct(struct dwarf_builder *b, const struct die *d, struct type
 	struct type_field f;
 	struct die child;
 
-	EACH_CHILD(b, d, child) {
+	EACH_CHILD(b, d, child)
+	{
 		if (fields.n == FIELDS_MAX)
 			break;
 		if (read_field(b, &child, &f))

@@ -144,10 +144,9 @@ static bool enum_is_signed(struct dwarf_builder *b, const struct die *d)
 	if (!d->has_children)
 		return true;
 	EACH_CHILD(b, d, child)
-		if (die_says(&child, DIE_CONST_VALUE) &&
-			child.form[DIE_CONST_VALUE] == FORM_SDATA &&
-			(int64_t)child.value[DIE_CONST_VALUE] < 0)
-			return true;
+	if (die_says(&child, DIE_CONST_VALUE) && child.form[DIE_CONST_VALUE] == FORM_SDATA &&
+		(int64_t)child.value[DIE_CONST_VALUE] < 0)
+		return true;
 	return false;
 }
 
@@ -247,8 +246,8 @@ static const struct type *array_type(struct dwarf_builder *b, const struct die *
 	struct die child;
 
 	EACH_CHILD(b, d, child)
-		if (child.tag == DIE_TAG_SUBRANGE && n_dimensions < DIMENSIONS_MAX)
-			n[n_dimensions++] = dimension(&child);
+	if (child.tag == DIE_TAG_SUBRANGE && n_dimensions < DIMENSIONS_MAX)
+		n[n_dimensions++] = dimension(&child);
 	if (!n_dimensions)
 		n[n_dimensions++] = 0;
 	while (n_dimensions--) {
@@ -268,7 +267,8 @@ static uint32_t read_parameters(struct dwarf_builder *b, const struct die *d,
 	uint32_t n = 0;
 	struct die child, origin;
 
-	EACH_CHILD(b, d, child) {
+	EACH_CHILD(b, d, child)
+	{
 		struct dwarf_text name = {"", 0};
 
 		if (child.tag == DIE_TAG_UNSPECIFIED_PARAMETERS)
@@ -354,8 +354,7 @@ static bool is_qualifier(uint16_t tag)
 	       tag == DIE_TAG_PACKED || tag == DIE_TAG_IMMUTABLE;
 }
 
-static const struct type *type_at(
-	struct dwarf_builder *b, const struct die *d, bool is_by_value)
+static const struct type *type_at(struct dwarf_builder *b, const struct die *d, bool is_by_value)
 {
 	const char *alias = NULL;
 	const struct type *type;

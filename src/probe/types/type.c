@@ -155,7 +155,11 @@ const struct type *types_named_int(
 	struct type *type;
 	bool created;
 
-	type = made(t, (struct made_key){.kind = TYPE_INT, .size = bytes, .flags = (is_signed ? KEY_SIGNED : 0) | (is_enum ? KEY_ENUM : 0)}, name, strlen(name), &created);
+	type = made(t,
+		(struct made_key){.kind = TYPE_INT,
+			.size = bytes,
+			.flags = (is_signed ? KEY_SIGNED : 0) | (is_enum ? KEY_ENUM : 0)},
+		name, strlen(name), &created);
 	if (created) {
 		type->is_signed = is_signed && !is_bool;
 		type->is_bool = is_bool;
@@ -219,7 +223,9 @@ const struct type *types_pointer(struct types *t, const struct type *to, enum sp
 
 	if (depth > TYPE_DEPTH_MAX)
 		return types_bad(t);
-	type = made(t, (struct made_key){.kind = TYPE_POINTER, .of = to, .size = bytes, .extra = space}, NULL, 0, &created);
+	type = made(t,
+		(struct made_key){.kind = TYPE_POINTER, .of = to, .size = bytes, .extra = space},
+		NULL, 0, &created);
 	if (created) {
 		type->of = to;
 		type->space = space;
@@ -237,7 +243,8 @@ const struct type *types_array(struct types *t, const struct type *of, uint64_t 
 
 	if (of->depth >= TYPE_DEPTH_MAX || __builtin_mul_overflow(of->size, n, &size))
 		return types_bad(t);
-	type = made(t, (struct made_key){.kind = TYPE_ARRAY, .of = of, .n = n, .size = size}, NULL, 0, &created);
+	type = made(t, (struct made_key){.kind = TYPE_ARRAY, .of = of, .n = n, .size = size}, NULL,
+		0, &created);
 	if (created) {
 		type->of = of;
 		type->n = n;
@@ -264,7 +271,8 @@ const struct type *types_tuple(struct types *t, const struct type *const *of, si
 	}
 	if (depth >= TYPE_DEPTH_MAX)
 		return types_bad(t);
-	type = made(t, (struct made_key){.kind = TYPE_TUPLE, .n = n, .size = size}, of, n * sizeof(of[0]), &created);
+	type = made(t, (struct made_key){.kind = TYPE_TUPLE, .n = n, .size = size}, of,
+		n * sizeof(of[0]), &created);
 	if (created) {
 		type->fields = fields;
 		type->n_fields = (uint32_t)n;
@@ -279,7 +287,12 @@ const struct type *types_aggregation(struct types *t, enum aggregation a, bool i
 	struct type *type;
 	bool created;
 
-	type = made(t, (struct made_key){.kind = TYPE_AGGREGATION, .size = 8, .extra = a, .flags = is_signed ? KEY_SIGNED : 0}, NULL, 0, &created);
+	type = made(t,
+		(struct made_key){.kind = TYPE_AGGREGATION,
+			.size = 8,
+			.extra = a,
+			.flags = is_signed ? KEY_SIGNED : 0},
+		NULL, 0, &created);
 	if (created) {
 		type->aggregation = a;
 		type->is_signed = is_signed;

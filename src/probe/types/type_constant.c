@@ -11,7 +11,6 @@
 
 struct evaluation {
 	struct types *types;
-	struct diags *diags;
 	uint32_t depth;
 };
 
@@ -19,7 +18,7 @@ static bool evaluate(struct evaluation *v, const struct expr *e, struct constant
 
 static bool not_constant(struct evaluation *v, const struct expr *e)
 {
-	return diag_error(v->diags, e->place, "constant",
+	return diag_error(v->types->diags, e->place, "constant",
 		"a declaration needs a value that is known when the script is compiled");
 }
 
@@ -60,9 +59,10 @@ static bool compute(struct evaluation *v, const struct expr *e, struct constant 
 	if (e->op < OP_ADD || e->op > OP_GE)
 		return not_constant(v, e);
 	if ((e->op == OP_DIV || e->op == OP_MOD) && !b.value)
-		return diag_error(v->diags, e->place, "division", "division by zero");
+		return diag_error(v->types->diags, e->place, "division", "division by zero");
 	if (is_shift && (b.value < 0 || b.value > 63))
-		return diag_error(v->diags, e->b->place, "range", "a shift is by 0 to 63 bits");
+		return diag_error(
+			v->types->diags, e->b->place, "range", "a shift is by 0 to 63 bits");
 	*out = (struct constant){
 		(int64_t)fold_binary(e->op, (uint64_t)a.value, (uint64_t)b.value, is_unsigned),
 		is_unsigned && e->op < OP_EQ};
@@ -104,7 +104,7 @@ static bool evaluate_sizeof(struct evaluation *v, const struct expr *e, struct c
 		named.place = e->a->place;
 		decl = &named;
 	}
-	type = types_of_decl(v->types, decl, v->types->space, v->diags);
+	type = types_of_decl(v->types, decl, v->types->space, v->types->diags);
 	if (type->kind == TYPE_BAD)
 		return false;
 	*out = (struct constant){(int64_t)type->size, false};
@@ -113,7 +113,8 @@ static bool evaluate_sizeof(struct evaluation *v, const struct expr *e, struct c
 
 static bool evaluate_offsetof(struct evaluation *v, const struct expr *e, struct constant *out)
 {
-	const struct type *type = types_of_decl(v->types, e->decl, v->types->space, v->diags);
+	const struct type *type =
+		types_of_decl(v->types, e->decl, v->types->space, v->types->diags);
 	const char *path = e->name;
 	uint64_t offset = 0;
 
@@ -125,7 +126,7 @@ static bool evaluate_offsetof(struct evaluation *v, const struct expr *e, struct
 		struct type_field field;
 
 		if (!type_find_field(type, name, &field))
-			return diag_error(v->diags, e->place, "unknown-field",
+			return diag_error(v->types->diags, e->place, "unknown-field",
 				"there is no field '%s'", name);
 		offset += field.offset;
 		type = field.type;
@@ -137,7 +138,8 @@ static bool evaluate_offsetof(struct evaluation *v, const struct expr *e, struct
 
 static bool evaluate_cast(struct evaluation *v, const struct expr *e, struct constant *out)
 {
-	const struct type *type = types_of_decl(v->types, e->decl, v->types->space, v->diags);
+	const struct type *type =
+		types_of_decl(v->types, e->decl, v->types->space, v->types->diags);
 	struct constant a;
 
 	if (type->kind == TYPE_BAD || !evaluate(v, e->a, &a))
@@ -180,18 +182,17 @@ static bool evaluate(struct evaluation *v, const struct expr *e, struct constant
 	bool is_good;
 
 	if (v->depth >= EXPR_DEPTH_MAX)
-		return diag_error(
-			v->diags, e->place, "nesting", "the expression is nested too deeply");
+		return diag_error(v->types->diags, e->place, "nesting",
+			"the expression is nested too deeply");
 	v->depth++;
 	is_good = evaluators[e->kind] ? evaluators[e->kind](v, e, out) : not_constant(v, e);
 	v->depth--;
 	return is_good;
 }
 
-bool constant_of_expr(
-	struct types *t, const struct expr *e, struct diags *diags, struct constant *out)
+bool constant_of_expr(struct types *t, const struct expr *e, struct constant *out)
 {
-	struct evaluation v = {t, diags, 0};
+	struct evaluation v = {t, 0};
 
 	return evaluate(&v, e, out);
 }
