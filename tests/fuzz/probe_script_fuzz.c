@@ -2,6 +2,7 @@
 /* Any bytes as a script. */
 #include <stdlib.h>
 
+#include "../unit/script_print.h"
 #include "probe/script/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

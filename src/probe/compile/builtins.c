@@ -1,134 +1,152 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The two tables of the language: names and functions. A name or function is added here; what it
- * means at a trace point is in check_name.c and check_call.c, its code in the lowering.
- */
-#include "probe/compile/check.h"
+/* All builtins, and what is the same for each: finding it, and whether it may stand where it does. */
+#include <string.h>
 
-#define AT(kind) (1u << POINT_##kind)
+#include "probe/compile/builtin.h"
 
-#define EVERYWHERE	 0
-#define USER_CODE	 (AT(UPROBE) | AT(URETPROBE) | AT(USDT))
-#define FUNCTIONS	 (AT(UPROBE) | AT(URETPROBE) | AT(USDT) | KERNEL_FUNCTIONS)
-#define KERNEL_FUNCTIONS (AT(KPROBE) | AT(KRETPROBE) | AT(FENTRY) | AT(FEXIT))
-#define WITH_ARGN                                                                                  \
-	(AT(UPROBE) | AT(USDT) | AT(SYSCALL_ENTRY) | AT(RAW_TRACEPOINT) | AT(KPROBE) |             \
-		AT(FENTRY) | AT(FEXIT))
-#define WITH_ARGS                                                                                  \
-	(AT(UPROBE) | AT(SYSCALL_ENTRY) | AT(SYSCALL_RETURN) | AT(TRACEPOINT) | AT(FENTRY) |       \
-		AT(FEXIT))
-#define WITH_RETVAL (AT(URETPROBE) | AT(SYSCALL_RETURN) | AT(KRETPROBE) | AT(FEXIT))
-#define WITH_REGS   (USER_CODE | AT(KPROBE) | AT(KRETPROBE))
-/* Everything but begin, end and interval, which run in weir itself. */
-#define WITH_STACK (~(AT(BEGIN) | AT(END) | AT(INTERVAL)) & ((1u << N_POINT_KINDS) - 1))
+static const struct builtin *const tables[] = {name_builtins, stack_builtins, output_builtins,
+	map_builtins, text_builtins, value_builtins};
 
-#define ARG_ROW(n)                                                                                 \
-	{                                                                                          \
-		"arg" #n, BUILTIN_ARG, WITH_ARGN, "argument " #n " as a number"                    \
+const struct builtin *builtin_next(const struct builtin *b, size_t *table)
+{
+	b = b ? b + 1 : tables[ *table = 0];
+	while (!b->name && *table + 1 < sizeof(tables) / sizeof(tables[0]))
+		b = tables[++*table];
+	return b->name ? b : NULL;
+}
+
+static const struct builtin *find(const char *name, bool is_function)
+{
+	size_t table;
+
+	for (const struct builtin *b = builtin_next(NULL, &table); b; b = builtin_next(b, &table)) {
+		if (!b->form == !is_function && !strcmp(b->name, name))
+			return b;
 	}
-#define SARG_ROW(n)                                                                                \
-	{                                                                                          \
-		"sarg" #n, BUILTIN_SARG, AT(UPROBE), "word " #n " of the stack"                    \
+	return NULL;
+}
+
+static const char *nearest_of(const char *name, bool is_function)
+{
+	struct nearest n = {.name = name};
+	size_t table;
+
+	for (const struct builtin *b = builtin_next(NULL, &table); b; b = builtin_next(b, &table)) {
+		if (!b->form == !is_function)
+			nearest_offer(&n, b->name);
 	}
+	return n.best;
+}
 
-const struct builtin builtins[] = {
-	{"pid", BUILTIN_PID, EVERYWHERE, "process"},
-	{"tid", BUILTIN_TID, EVERYWHERE, "thread"},
-	{"uid", BUILTIN_UID, EVERYWHERE, "user"},
-	{"gid", BUILTIN_GID, EVERYWHERE, "group"},
-	{"ppid", BUILTIN_PPID, EVERYWHERE, "parent process"},
-	{"comm", BUILTIN_COMM, EVERYWHERE, "name of the thread"},
-	{"execname", BUILTIN_COMM, EVERYWHERE, "the same as comm"},
-	{"nsecs", BUILTIN_NSECS, EVERYWHERE, "nanoseconds since boot"},
-	{"timestamp", BUILTIN_NSECS, EVERYWHERE, "the same as nsecs"},
-	{"elapsed", BUILTIN_ELAPSED, EVERYWHERE, "nanoseconds since begin"},
-	{"cpu", BUILTIN_CPU, EVERYWHERE, "number of the processor"},
-	{"ncpus", BUILTIN_NCPUS, EVERYWHERE, "processors of the machine that compiles"},
-	{"rand", BUILTIN_RAND, EVERYWHERE, "a random number of 32 bits"},
-	{"cgroup", BUILTIN_CGROUP, EVERYWHERE, "id of the control group"},
-	{"probe", BUILTIN_PROBE, EVERYWHERE, "the trace point"},
-	{"func", BUILTIN_FUNC, FUNCTIONS, "the function"},
-	{"bits", BUILTIN_BITS, EVERYWHERE, "32 or 64: the kind of the program"},
-	{"ustack", BUILTIN_USTACK, WITH_STACK, "stack of the program"},
-	{"kstack", BUILTIN_KSTACK, WITH_STACK, "stack of the kernel"},
-	{"stack", BUILTIN_KSTACK, WITH_STACK, "the same as kstack"},
-	{"curtask", BUILTIN_CURTASK, EVERYWHERE, "the kernel's struct task_struct of the thread"},
-	ARG_ROW(0),
-	ARG_ROW(1),
-	ARG_ROW(2),
-	ARG_ROW(3),
-	ARG_ROW(4),
-	ARG_ROW(5),
-	ARG_ROW(6),
-	ARG_ROW(7),
-	ARG_ROW(8),
-	ARG_ROW(9),
-	SARG_ROW(0),
-	SARG_ROW(1),
-	SARG_ROW(2),
-	SARG_ROW(3),
-	SARG_ROW(4),
-	SARG_ROW(5),
-	SARG_ROW(6),
-	SARG_ROW(7),
-	SARG_ROW(8),
-	SARG_ROW(9),
-	{"retval", BUILTIN_RETVAL, WITH_RETVAL, "what the function or call returned"},
-	{"args", BUILTIN_ARGS, WITH_ARGS, "arguments by name: args.NAME"},
-	{"ctx", BUILTIN_CTX, EVERYWHERE, "address of the kernel's record"},
-	{"errno", BUILTIN_ERRNO, AT(ERROR), "number of the error"},
-	{"erraddr", BUILTIN_ERRADDR, AT(ERROR), "address that could not be read"},
-	{"errline", BUILTIN_ERRLINE, AT(ERROR), "line of the script that failed"},
-	{NULL, 0, 0, NULL},
-};
+static bool is_at(const struct check_clause *c, const struct builtin *b)
+{
+	return !b->points || point_in(c->point->spec.kind, b->points);
+}
 
-const struct function_def function_defs[] = {
-	{"printf", FUNCTION_PRINTF, 1, 64, EVERYWHERE, "printf(FORMAT, VALUE, ...)"},
-	{"print", FUNCTION_PRINT, 1, 3, EVERYWHERE, "print(@MAP [, TOP [, DIV]]) or print(VALUE)"},
-	{"clear", FUNCTION_CLEAR, 1, 1, EVERYWHERE, "clear(@MAP)"},
-	{"zero", FUNCTION_ZERO, 1, 1, EVERYWHERE, "zero(@MAP)"},
-	{"delete", FUNCTION_DELETE, 1, 2, EVERYWHERE, "delete(@MAP[KEY]) or delete(@MAP, KEY)"},
-	{"has_key", FUNCTION_HAS_KEY, 2, 2, EVERYWHERE, "has_key(@MAP, KEY)"},
-	{"len", FUNCTION_LEN, 1, 1, EVERYWHERE, "len(@MAP)"},
-	{"exit", FUNCTION_EXIT, 0, 1, EVERYWHERE, "exit([STATUS])"},
-	{"time", FUNCTION_TIME, 0, 1, EVERYWHERE, "time([FORMAT])"},
-	{"strftime", FUNCTION_STRFTIME, 2, 2, EVERYWHERE, "strftime(FORMAT, NANOSECONDS)"},
-	{"cat", FUNCTION_CAT, 1, 64, EVERYWHERE, "cat(FORMAT, VALUE, ...)"},
-	{"system", FUNCTION_SYSTEM, 1, 64, EVERYWHERE, "system(FORMAT, VALUE, ...)"},
-	{"join", FUNCTION_JOIN, 1, 2, EVERYWHERE, "join(POINTER [, TEXT])"},
-	{"str", FUNCTION_STR, 1, 2, EVERYWHERE, "str(POINTER [, BYTES])"},
-	{"copyinstr", FUNCTION_STR, 1, 2, EVERYWHERE, "copyinstr(POINTER [, BYTES])"},
-	{"buf", FUNCTION_BUF, 1, 2, EVERYWHERE, "buf(POINTER, BYTES)"},
-	{"kstr", FUNCTION_KSTR, 1, 2, EVERYWHERE, "kstr(POINTER [, BYTES])"},
-	{"kptr", FUNCTION_KPTR, 1, 1, EVERYWHERE, "kptr(POINTER)"},
-	{"uptr", FUNCTION_UPTR, 1, 1, EVERYWHERE, "uptr(POINTER)"},
-	{"usym", FUNCTION_USYM, 1, 1, EVERYWHERE, "usym(ADDRESS)"},
-	{"ksym", FUNCTION_KSYM, 1, 1, EVERYWHERE, "ksym(ADDRESS)"},
-	{"uaddr", FUNCTION_UADDR, 1, 1, USER_CODE, "uaddr(\"NAME\")"},
-	{"kaddr", FUNCTION_KADDR, 1, 1, EVERYWHERE, "kaddr(\"NAME\")"},
-	{"reg", FUNCTION_REG, 1, 1, WITH_REGS, "reg(\"NAME\")"},
-	{"ustack", FUNCTION_USTACK, 0, 2, WITH_STACK, "ustack([FRAMES])"},
-	{"kstack", FUNCTION_KSTACK, 0, 2, WITH_STACK, "kstack([FRAMES])"},
-	{"stack", FUNCTION_KSTACK, 0, 2, WITH_STACK, "stack([FRAMES])"},
-	{"strlen", FUNCTION_STRLEN, 1, 1, EVERYWHERE, "strlen(STRING)"},
-	{"strncmp", FUNCTION_STRNCMP, 3, 3, EVERYWHERE, "strncmp(STRING, STRING, BYTES)"},
-	{"strcmp", FUNCTION_STRCMP, 2, 2, EVERYWHERE, "strcmp(STRING, STRING)"},
-	{"strcontains", FUNCTION_STRCONTAINS, 2, 2, EVERYWHERE, "strcontains(STRING, \"TEXT\")"},
-	{"ntop", FUNCTION_NTOP, 1, 2, EVERYWHERE, "ntop([AF_INET | AF_INET6,] ADDRESS)"},
-	{"bswap", FUNCTION_BSWAP, 1, 1, EVERYWHERE, "bswap(INTEGER)"},
-	{"signal", FUNCTION_SIGNAL, 1, 1, WITH_STACK, "signal(NUMBER)"},
-	{"nsecs", FUNCTION_NSECS, 0, 1, EVERYWHERE, "nsecs([boot])"},
-	{"count", FUNCTION_COUNT, 0, 0, EVERYWHERE, "count()"},
-	{"sum", FUNCTION_SUM, 1, 1, EVERYWHERE, "sum(INTEGER)"},
-	{"min", FUNCTION_MIN, 1, 1, EVERYWHERE, "min(INTEGER)"},
-	{"max", FUNCTION_MAX, 1, 1, EVERYWHERE, "max(INTEGER)"},
-	{"avg", FUNCTION_AVG, 1, 1, EVERYWHERE, "avg(INTEGER)"},
-	{"stats", FUNCTION_STATS, 1, 1, EVERYWHERE, "stats(INTEGER)"},
-	{"hist", FUNCTION_HIST, 1, 1, EVERYWHERE, "hist(INTEGER)"},
-	{"quantize", FUNCTION_HIST, 1, 1, EVERYWHERE, "quantize(INTEGER)"},
-	{"lhist", FUNCTION_LHIST, 4, 4, EVERYWHERE, "lhist(INTEGER, MIN, MAX, STEP)"},
-	{"lquantize", FUNCTION_LHIST, 4, 4, EVERYWHERE, "lquantize(INTEGER, MIN, MAX, STEP)"},
-	{"enable", FUNCTION_ENABLE, 1, 1, EVERYWHERE, "enable(CLAUSE)"},
-	{"disable", FUNCTION_DISABLE, 1, 1, EVERYWHERE, "disable(CLAUSE)"},
-	{NULL, 0, 0, 0, 0, NULL},
-};
+const struct type *check_builtin_name(struct check_clause *c, struct expr *e)
+{
+	const struct builtin *b = find(e->name, false);
+
+	if (!b)
+		return NULL;
+	check_mean(c, e, MEANING_BUILTIN)->builtin = b;
+	if (is_at(c, b))
+		return b->bytes ? check_int(c, b->bytes, false) : b->check(c, e);
+	check_error(
+		c, e->place, "not-here", "'%s' does not exist at %s", e->name, check_point_text(c));
+	if (b->not_here)
+		b->not_here(c, e);
+	return check_bad(c);
+}
+
+bool check_hint_builtin(struct check_clause *c, const struct expr *e)
+{
+	const struct builtin *function = find(e->name, true);
+	const char *nearest = nearest_of(e->name, false);
+
+	if (function)
+		check_hint(c, "it is a function: %s", function->form);
+	else if (nearest)
+		check_hint(c, "did you mean '%s'?", nearest);
+	return function || nearest;
+}
+
+static const struct type *unknown_function(struct check_clause *c, struct expr *e)
+{
+	const char *nearest = nearest_of(e->name, true);
+
+	check_error(c, e->place, "unknown-function", "there is no function %s()", e->name);
+	if (nearest)
+		check_hint(c, "did you mean %s()?", nearest);
+	else if (find(e->name, false))
+		check_hint(c, "'%s' is a name: write it without ()", e->name);
+	return check_bad(c);
+}
+
+const struct type *builtin_hint_form(struct check_clause *c, const struct expr *e)
+{
+	return check_hint(c, "%s", check_row(c, e)->form);
+}
+
+const struct type *check_call(struct check_clause *c, struct expr *e)
+{
+	const struct builtin *b = find(e->name, true);
+
+	if (!b)
+		return unknown_function(c, e);
+	check_mean(c, e, MEANING_BUILTIN)->builtin = b;
+	if (e->n_args < b->min_args || e->n_args > b->max_args) {
+		check_error(c, e->place, "arguments", "%s() has too %s arguments", e->name,
+			e->n_args < b->min_args ? "few" : "many");
+		return builtin_hint_form(c, e);
+	}
+	if (!is_at(c, b))
+		return check_refuse(c, e->place, "not-here", "%s() does not exist at %s", e->name,
+			check_point_text(c));
+	return b->check(c, e);
+}
+
+/* --- what several of them check --------------------------------------------------------------- */
+
+bool check_literal(struct check_clause *c, struct expr *e, struct expr *a)
+{
+	check_expr(c, a);
+	if (a->kind == EXPR_STRING)
+		return a->type[c->mode]->kind != TYPE_BAD;
+	return check_error(c, a->place, "constant", "%s() needs a literal text", e->name);
+}
+
+bool check_is_allowed(struct check_clause *c, struct expr *e)
+{
+	if (c->session->is_unsafe)
+		return true;
+	check_error(c, e->place, "unsafe", "%s() changes things outside of the trace", e->name);
+	check_hint(c, "--unsafe allows it");
+	return false;
+}
+
+const struct type *check_not_yet(struct check_clause *c, struct expr *e, const char *hint)
+{
+	check_error(c, e->place, "unknown-function", "%s() does not exist yet", e->name);
+	return check_hint(c, "%s", hint);
+}
+
+/* --- code ------------------------------------------------------------------------------------- */
+
+/* A text that is only mentioned is not read. */
+ir_value lower_builtin(struct lower *l, const struct expr *e)
+{
+	const struct builtin *b = lower_row(l, e);
+
+	return b->lower ? b->lower(l, e) : 0;
+}
+
+bool lower_builtin_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
+{
+	const struct meaning *m = meaning_of(l, e);
+
+	if (!m || m->kind != MEANING_BUILTIN || !m->builtin->into)
+		return false;
+	m->builtin->into(l, e, mem, at, n);
+	return true;
+}

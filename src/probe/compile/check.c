@@ -20,16 +20,35 @@
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-void check_error(struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
+static void add_error(
+	struct check_clause *c, struct place place, const char *tag, const char *fmt, va_list ap)
 {
 	char text[SENTENCE_MAX];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	c->n_errors++;
+	diag_error(c->session->diags, place, tag, "%s", text);
+}
+
+bool check_error(struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	add_error(c, place, tag, fmt, ap);
 	va_end(ap);
-	c->n_errors++;
-	diag_error(c->session->diags, place, tag, "%s", text);
+	return false;
+}
+
+const struct type *check_refuse(
+	struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_error(c, place, tag, fmt, ap);
+	va_end(ap);
+	return check_bad(c);
 }
 
 void check_warning(
@@ -44,7 +63,7 @@ void check_warning(
 	diag_warning(c->session->diags, place, tag, "%s", text);
 }
 
-void check_hint(struct check_clause *c, const char *fmt, ...)
+const struct type *check_hint(struct check_clause *c, const char *fmt, ...)
 {
 	char text[SENTENCE_MAX];
 	va_list ap;
@@ -53,6 +72,7 @@ void check_hint(struct check_clause *c, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	diag_hint(c->session->diags, "%s", text);
+	return check_bad(c);
 }
 
 const char *check_type_text(struct check_session *s, const struct type *type)

@@ -24,99 +24,9 @@
 
 /* --- what names and calls mean: expr->meaning ----------------------------------------------- */
 
-enum builtin_id {
-	BUILTIN_PID,
-	BUILTIN_TID,
-	BUILTIN_UID,
-	BUILTIN_GID,
-	BUILTIN_PPID,
-	BUILTIN_COMM, /* TYPE_STRING 16 */
-	BUILTIN_NSECS,
-	BUILTIN_ELAPSED,
-	BUILTIN_CPU,
-	BUILTIN_NCPUS,
-	BUILTIN_RAND,
-	BUILTIN_CGROUP,
-	BUILTIN_PROBE,
-	BUILTIN_FUNC,
-	BUILTIN_BITS, /* constant: 32 or 64 */
-	BUILTIN_USTACK,
-	BUILTIN_KSTACK,
-	BUILTIN_CURTASK, /* struct task_struct *, kernel */
-	BUILTIN_ARG,	 /* arg0..arg9: struct value_use */
-	BUILTIN_SARG,	 /* sarg0..: words of the stack */
-	BUILTIN_RETVAL,	 /* struct value_use */
-	BUILTIN_ARGS,	 /* only as a.b: the EXPR_MEMBER has the value_use */
-	BUILTIN_CTX,
-	BUILTIN_ERRNO,
-	BUILTIN_ERRADDR,
-	BUILTIN_ERRLINE /* in error {} */
-};
+struct builtin; /* builtin.h */
 
-struct builtin {
-	const char *name;
-	enum builtin_id id;
-	uint32_t points;  /* bit set of enum point_kind where it exists; 0 = everywhere */
-	const char *help; /* for messages and the manual */
-};
-extern const struct builtin builtins[]; /* up to a NULL name */
-
-enum function_id {
-	FUNCTION_PRINTF,
-	FUNCTION_PRINT,
-	FUNCTION_CLEAR,
-	FUNCTION_ZERO,
-	FUNCTION_DELETE,
-	FUNCTION_HAS_KEY,
-	FUNCTION_LEN,
-	FUNCTION_EXIT,
-	FUNCTION_TIME,
-	FUNCTION_STRFTIME,
-	FUNCTION_CAT,
-	FUNCTION_SYSTEM,
-	FUNCTION_JOIN,
-	FUNCTION_STR,
-	FUNCTION_BUF,
-	FUNCTION_KSTR,
-	FUNCTION_KPTR,
-	FUNCTION_UPTR,
-	FUNCTION_USYM,
-	FUNCTION_KSYM,
-	FUNCTION_UADDR,
-	FUNCTION_KADDR,
-	FUNCTION_REG,
-	FUNCTION_USTACK,
-	FUNCTION_KSTACK,
-	FUNCTION_STRLEN,
-	FUNCTION_STRNCMP,
-	FUNCTION_STRCMP,
-	FUNCTION_STRCONTAINS,
-	FUNCTION_NTOP,
-	FUNCTION_BSWAP,
-	FUNCTION_SIGNAL,
-	FUNCTION_NSECS, /* nsecs(boot) and others */
-	FUNCTION_COUNT,
-	FUNCTION_SUM,
-	FUNCTION_MIN,
-	FUNCTION_MAX,
-	FUNCTION_AVG,
-	FUNCTION_STATS,
-	FUNCTION_HIST,
-	FUNCTION_LHIST,
-	FUNCTION_ENABLE,
-	FUNCTION_DISABLE
-};
-
-struct function_def {
-	const char *name; /* aliases (quantize, copyinstr) are rows of their own */
-	enum function_id id;
-	uint8_t min_args, max_args;
-	uint32_t points;  /* as in struct builtin */
-	const char *form; /* "str(POINTER [, BYTES])" */
-};
-extern const struct function_def function_defs[]; /* up to a NULL name */
-
-/* Where a value of the traced program is. meaning of BUILTIN_ARG, RETVAL names and of args.NAME. */
+/* Where a value of the traced program is: the meaning of argN, sargN, retval and args.NAME. */
 enum value_use_kind {
 	USE_PLACE,	    /* registers or stack of a call: place */
 	USE_SYSCALL_ARG,    /* index: of the saved user registers */
@@ -128,7 +38,6 @@ enum value_use_kind {
 	USE_UNREADABLE	    /* in a vector register: counts as a failed read; a warning was given */
 };
 struct value_use {
-	enum builtin_id id; /* BUILTIN_ARG, BUILTIN_RETVAL: so that a meaning can be told apart */
 	enum value_use_kind kind;
 	uint32_t index, offset;
 	struct value_place place;
@@ -178,18 +87,16 @@ enum meaning_kind {
 	MEANING_GLOBAL,
 	MEANING_CONSTANT,
 	MEANING_VARIABLE,
-	MEANING_MAP,
-	MEANING_FUNCTION
+	MEANING_MAP
 };
 struct meaning {
 	enum meaning_kind kind;
 	union {
-		const struct builtin *builtin;	     /* NAME */
-		const struct value_use *value;	     /* NAME argN, retval; MEMBER args.x */
-		const struct global_use *global;     /* NAME */
-		struct variable *variable;	     /* LOCAL, SELF */
-		struct map_use *map;		     /* MAP */
-		const struct function_def *function; /* CALL */
+		const struct builtin *builtin;	 /* NAME, CALL */
+		const struct value_use *value;	 /* NAME argN, retval; MEMBER args.x */
+		const struct global_use *global; /* NAME */
+		struct variable *variable;	 /* LOCAL, SELF */
+		struct map_use *map;		 /* MAP */
 	};
 	/* CALL of printf, print, time, exit, ...: number in stream.formats (made in CHECK_FINAL).
 	 * Its args are as many as the call gives: exit() has none, print(@m, 5) has one.
@@ -198,6 +105,19 @@ struct meaning {
 	const struct value_use *reg;	  /* CALL of reg(): kind USE_USDT, operand a register */
 	const struct global_use *address; /* CALL of uaddr() */
 };
+
+/* --- sets of kinds of points ------------------------------------------------------------------ */
+
+#define AT(kind)	 (1u << POINT_##kind)
+#define USER_CODE	 (AT(UPROBE) | AT(URETPROBE) | AT(USDT))
+#define KERNEL_FUNCTIONS (AT(KPROBE) | AT(KRETPROBE) | AT(FENTRY) | AT(FEXIT))
+/* Everything but begin, end and interval, which run in weir itself. */
+#define OF_OTHERS (~(AT(BEGIN) | AT(END) | AT(INTERVAL)) & ((1u << N_POINT_KINDS) - 1))
+
+static inline bool point_in(enum point_kind kind, uint32_t set)
+{
+	return set >> kind & 1;
+}
 
 /* --- checking --------------------------------------------------------------------------------- */
 

@@ -9,12 +9,10 @@
 #include "probe/compile/checker.h"
 #include "probe/points/syscalls.h"
 
-static struct value_use *new_use(
-	struct check_clause *c, struct expr *e, enum builtin_id id, const struct type *type)
+static struct value_use *new_use(struct check_clause *c, struct expr *e, const struct type *type)
 {
 	struct value_use *u = arena_zalloc(c->session->arena, sizeof(*u));
 
-	u->id = id;
 	u->type = type;
 	check_mean(c, e, MEANING_VALUE)->value = u;
 	return u;
@@ -27,6 +25,17 @@ static void mark_unreadable(struct check_clause *c, struct expr *e, struct value
 	check_warning(c, e->place, "unreadable",
 		"'%s' is in a floating-point register of %s programs, which BPF cannot read",
 		e->name, check_mode_text(c->mode));
+}
+
+/* One of several at a kind of place. */
+static const struct type *use_index(struct check_clause *c, struct expr *e, const struct type *type,
+	enum value_use_kind kind, uint32_t i)
+{
+	struct value_use *u = new_use(c, e, type);
+
+	u->kind = kind;
+	u->index = i;
+	return type;
 }
 
 static const struct type *use_place(struct check_clause *c, struct expr *e, struct value_use *u)
@@ -45,37 +54,28 @@ static const struct type *unsigned_long(struct check_clause *c)
 /* --- kernel functions ------------------------------------------------------------------------- */
 
 /* fentry: words of the context, one for each argument. */
-static const struct type *context_word(struct check_clause *c, struct expr *e, enum builtin_id id,
-	uint32_t i, const struct type *type)
+static const struct type *context_word(
+	struct check_clause *c, struct expr *e, uint32_t i, const struct type *type)
 {
-	struct value_use *u;
-
-	if (!type_is_scalar(type)) {
-		check_error(c, e->place, "type",
+	if (!type_is_scalar(type))
+		return check_refuse(c, e->place, "type",
 			"'%s' is a %s: only integers and pointers can be read", e->name,
-			check_type_text(c->session, type));
-		return check_bad(c);
-	}
-	u = new_use(c, e, id, type);
-	u->kind = USE_CONTEXT_WORD;
-	u->index = i;
-	return type;
+			type_text(c, type));
+	return use_index(c, e, type, USE_CONTEXT_WORD, i);
 }
 
 static const struct type *kernel_argument(struct check_clause *c, struct expr *e, uint32_t i)
 {
-	const struct type *word = types_int(check_types(c), 8, false);
+	const struct type *word = check_int(c, 8, false);
 
 	if (c->function && c->point->spec.kind != POINT_RAW_TRACEPOINT) {
-		if (i >= c->function->n_fields) {
-			check_error(c, e->place, "range", "%s has %u argument%s",
+		if (i >= c->function->n_fields)
+			return check_refuse(c, e->place, "range", "%s has %u argument%s",
 				check_point_text(c), c->function->n_fields,
 				c->function->n_fields == 1 ? "" : "s");
-			return check_bad(c);
-		}
 		word = c->function->fields[i].type;
 	}
-	return context_word(c, e, BUILTIN_ARG, i, word);
+	return context_word(c, e, i, word);
 }
 
 /* --- argN ------------------------------------------------------------------------------------- */
@@ -86,15 +86,13 @@ static const struct type *usdt_argument(struct check_clause *c, struct expr *e, 
 	const struct type *type;
 	struct value_use *u;
 
-	if (i >= c->n_operands) {
-		check_error(c, e->place, "range", "%s has %u argument%s", check_point_text(c),
-			c->n_operands, c->n_operands == 1 ? "" : "s");
-		return check_bad(c);
-	}
+	if (i >= c->n_operands)
+		return check_refuse(c, e->place, "range", "%s has %u argument%s",
+			check_point_text(c), c->n_operands, c->n_operands == 1 ? "" : "s");
 	o = &c->operands[i];
 	type = o->is_float ? types_float(check_types(c), o->bytes)
-			   : types_int(check_types(c), o->bytes, o->is_signed);
-	u = new_use(c, e, BUILTIN_ARG, type);
+			   : check_int(c, o->bytes, o->is_signed);
+	u = new_use(c, e, type);
 	u->kind = USE_USDT;
 	u->index = i;
 	u->operand = *o;
@@ -116,21 +114,16 @@ const struct type *check_argument(struct check_clause *c, struct expr *e, uint32
 		return kernel_argument(c, e, i);
 	case POINT_SYSCALL_ENTRY:
 	case POINT_SYSCALL_RETURN: /* the saved registers still have them */
-		if (i >= SYSCALL_ARGS_MAX) {
-			check_error(c, e->place, "range", "system calls have at most %d arguments",
-				SYSCALL_ARGS_MAX);
-			return check_bad(c);
-		}
-		u = new_use(c, e, BUILTIN_ARG, unsigned_long(c));
-		u->kind = USE_SYSCALL_ARG;
-		u->index = i;
-		return u->type;
+		if (i >= SYSCALL_ARGS_MAX)
+			return check_refuse(c, e->place, "range",
+				"system calls have at most %d arguments", SYSCALL_ARGS_MAX);
+		return use_index(c, e, unsigned_long(c), USE_SYSCALL_ARG, i);
 	case POINT_KPROBE:
-		u = new_use(c, e, BUILTIN_ARG, types_int(check_types(c), 8, false));
+		u = new_use(c, e, check_int(c, 8, false));
 		u->place = call_raw_argument(MODE_64, i);
 		return use_place(c, e, u);
 	default:
-		u = new_use(c, e, BUILTIN_ARG, unsigned_long(c));
+		u = new_use(c, e, unsigned_long(c));
 		u->place = call_raw_argument(c->mode, i);
 		return use_place(c, e, u);
 	}
@@ -138,7 +131,7 @@ const struct type *check_argument(struct check_clause *c, struct expr *e, uint32
 
 const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i)
 {
-	struct value_use *u = new_use(c, e, BUILTIN_SARG, unsigned_long(c));
+	struct value_use *u = new_use(c, e, unsigned_long(c));
 	uint32_t word = (uint32_t)u->type->size;
 
 	/* The return address is at 0. */
@@ -156,7 +149,7 @@ static const struct type *function_result(struct check_clause *c, struct expr *e
 
 	if (c->function && c->function->of && c->function->of->kind != TYPE_VOID)
 		type = c->function->of;
-	u = new_use(c, e, BUILTIN_RETVAL, type);
+	u = new_use(c, e, type);
 	u->place = call_result(c->mode, type);
 	return use_place(c, e, u);
 }
@@ -167,20 +160,18 @@ const struct type *check_retval(struct check_clause *c, struct expr *e)
 
 	switch (c->point->spec.kind) {
 	case POINT_SYSCALL_RETURN:
-		u = new_use(c, e, BUILTIN_RETVAL, types_long(check_types(c), true));
+		u = new_use(c, e, types_long(check_types(c), true));
 		u->kind = USE_SYSCALL_RESULT;
 		return u->type;
 	case POINT_KRETPROBE:
-		u = new_use(c, e, BUILTIN_RETVAL, types_int(check_types(c), 8, false));
+		u = new_use(c, e, check_int(c, 8, false));
 		u->place = call_result(MODE_64, u->type);
 		return use_place(c, e, u);
 	case POINT_FEXIT:
-		if (!c->function) {
-			check_error(c, e->place, "not-here", "the type of %s is not known",
+		if (!c->function)
+			return check_refuse(c, e->place, "not-here", "the type of %s is not known",
 				check_point_text(c));
-			return check_bad(c);
-		}
-		return context_word(c, e, BUILTIN_RETVAL, c->function->n_fields, c->function->of);
+		return context_word(c, e, c->function->n_fields, c->function->of);
 	default:
 		return function_result(c, e);
 	}
@@ -227,8 +218,8 @@ static const struct type *function_field(struct check_clause *c, struct expr *e)
 		if (strcmp(f->fields[i].name, e->name))
 			continue;
 		if (is_kernel)
-			return context_word(c, e, BUILTIN_ARG, i, f->fields[i].type);
-		u = new_use(c, e, BUILTIN_ARG, f->fields[i].type);
+			return context_word(c, e, i, f->fields[i].type);
+		u = new_use(c, e, f->fields[i].type);
 		u->index = i;
 		u->place = call_argument(c->mode, f, i);
 		return use_place(c, e, u);
@@ -251,30 +242,25 @@ static const struct type *syscall_field(struct check_clause *c, struct expr *e)
 {
 	const struct syscall_arg *args;
 	struct nearest n = {.name = e->name};
-	struct value_use *u;
 	int i;
 
 	if (!c->syscall) {
 		check_error(c, e->place, "unknown-field",
 			"%s is about several system calls, whose arguments have different names",
 			check_point_text(c));
-		check_hint(c, "arg0, arg1, ... always work");
-		return check_bad(c);
+		return check_hint(c, "arg0, arg1, ... always work");
 	}
 	args = syscall_args(c->mode, c->syscall);
 	i = find_syscall_arg(args, e->name, &n);
-	if (i >= 0) {
-		u = new_use(c, e, BUILTIN_ARG, check_c_type(check_types(c), args[i].type));
-		u->kind = USE_SYSCALL_ARG;
-		u->index = (uint32_t)i;
-		return u->type;
-	}
+	if (i >= 0)
+		return use_index(c, e, check_c_type(check_types(c), args[i].type), USE_SYSCALL_ARG,
+			(uint32_t)i);
 	if (find_syscall_arg(syscall_args(check_other(c->mode), c->syscall), e->name, NULL) >= 0) {
 		check_error(c, e->place, "mode",
 			"%s has an argument '%s' in %s programs, but not in %s ones", c->syscall,
 			e->name, check_mode_text(check_other(c->mode)), check_mode_text(c->mode));
-		check_hint(c, "use it inside if (bits == %d) { }", c->mode == MODE_32 ? 64 : 32);
-		return check_bad(c);
+		return check_hint(
+			c, "use it inside if (bits == %d) { }", c->mode == MODE_32 ? 64 : 32);
 	}
 	return unknown_argument(c, e, &n, args ? args[0].name : NULL);
 }
@@ -287,11 +273,9 @@ static const struct type *record_field(struct check_clause *c, struct expr *e)
 	struct value_use *u;
 	const char *name;
 
-	if (!c->fields) {
-		check_error(c, e->place, "unknown-field", "the fields of %s are not known",
+	if (!c->fields)
+		return check_refuse(c, e->place, "unknown-field", "the fields of %s are not known",
 			check_point_text(c));
-		return check_bad(c);
-	}
 	if (!type_find_field(c->fields, e->name, &field)) {
 		for (uint32_t i = 0; i < c->fields->n_fields; i++) {
 			if (c->fields->fields[i].name)
@@ -299,7 +283,7 @@ static const struct type *record_field(struct check_clause *c, struct expr *e)
 		}
 		return unknown_argument(c, e, &n, NULL);
 	}
-	u = new_use(c, e, BUILTIN_ARG, field.type);
+	u = new_use(c, e, field.type);
 	u->kind = USE_CONTEXT_FIELD;
 	u->offset = (uint32_t)field.offset;
 	name = field.type->name;

@@ -4,11 +4,6 @@
 
 #include "probe/compile/checker.h"
 
-bool check_is_text(const struct type *type)
-{
-	return type->kind == TYPE_STRING || (type->kind == TYPE_ARRAY && type->of->is_char);
-}
-
 uint64_t check_text_bytes(const struct type *type)
 {
 	return type->n ? type->n : 1;
@@ -16,26 +11,21 @@ uint64_t check_text_bytes(const struct type *type)
 
 bool check_text_fits(struct check_clause *c, const struct type *type, struct place place)
 {
-	if (!check_is_text(type) || type->n <= CHECK_STRING_MAX)
+	if (!type_is_text(type) || type->n <= CHECK_STRING_MAX)
 		return true;
 	check_error(c, place, "size", "a %s is too long for a string, which has at most %d bytes",
-		check_type_text(c->session, type), CHECK_STRING_MAX);
+		type_text(c, type), CHECK_STRING_MAX);
 	check_hint(c, "str(&x, %d) takes its beginning", CHECK_STRING_MAX);
 	return false;
 }
 
-bool check_is_unsigned64(const struct type *type)
-{
-	return type->kind == TYPE_POINTER ||
-	       (type->kind == TYPE_INT && !type->is_signed && type->size == 8);
-}
-
-void check_set_constant(
+const struct type *check_set_constant(
 	struct check_clause *c, struct expr *e, const struct type *type, uint64_t value)
 {
 	e->type[c->mode] = type;
 	e->is_constant[c->mode] = true;
 	e->constant[c->mode] = fold_convert(type, value);
+	return type;
 }
 
 struct meaning *check_mean(struct check_clause *c, struct expr *e, enum meaning_kind kind)
@@ -47,18 +37,12 @@ struct meaning *check_mean(struct check_clause *c, struct expr *e, enum meaning_
 	return m;
 }
 
-static const struct type *int64_type(struct check_clause *c)
-{
-	return types_int(check_types(c), 8, true);
-}
-
 static const struct type *check_string(struct check_clause *c, struct expr *e)
 {
-	if (e->text_n > CHECK_STRING_MAX) {
-		check_error(c, e->place, "range", "a text of %zu bytes; at most %d are possible",
-			e->text_n, CHECK_STRING_MAX);
-		return check_bad(c);
-	}
+	if (e->text_n > CHECK_STRING_MAX)
+		return check_refuse(c, e->place, "range",
+			"a text of %zu bytes; at most %d are possible", e->text_n,
+			CHECK_STRING_MAX);
 	return types_string(check_types(c), e->text_n ? e->text_n : 1);
 }
 
@@ -83,7 +67,7 @@ const struct type *check_value(struct check_clause *c, struct expr *e)
 
 	if (is_passed_by_value(c, e)) {
 		check_error(c, e->place, "type", "a %s that is passed by value cannot be copied",
-			check_type_text(c->session, type));
+			type_text(c, type));
 		check_hint(c, "take its fields one by one");
 		e->type[c->mode] = check_bad(c);
 		return e->type[c->mode];
@@ -117,10 +101,10 @@ static bool check_is(struct check_clause *c, struct expr *e, const char *what, b
 		return true;
 	if (type->kind == TYPE_FLOAT)
 		check_error(c, e->place, "float", "%s cannot be a %s: it can only be printed", what,
-			check_type_text(c->session, type));
+			type_text(c, type));
 	else
 		check_error(c, e->place, "type", "%s must be an integer, and this is a %s", what,
-			check_type_text(c->session, type));
+			type_text(c, type));
 	return false;
 }
 
@@ -138,10 +122,8 @@ bool check_constant(struct check_clause *c, struct expr *e, const char *what, in
 {
 	if (!check_integer(c, e, what))
 		return false;
-	if (!e->is_constant[c->mode]) {
-		check_error(c, e->place, "constant", "%s must be a constant", what);
-		return false;
-	}
+	if (!e->is_constant[c->mode])
+		return check_error(c, e->place, "constant", "%s must be a constant", what);
 	*out = (int64_t)e->constant[c->mode];
 	return true;
 }
@@ -151,11 +133,11 @@ bool check_constant(struct check_clause *c, struct expr *e, const char *what, in
 static const struct type *result_type(
 	struct check_clause *c, enum op op, const struct type *a, const struct type *b)
 {
-	bool is_unsigned = check_is_unsigned64(a);
+	bool is_unsigned = type_is_unsigned64(a);
 
 	if (op != OP_SHL && op != OP_SHR)
-		is_unsigned |= check_is_unsigned64(b);
-	return types_int(check_types(c), 8, !is_unsigned);
+		is_unsigned |= type_is_unsigned64(b);
+	return check_int(c, 8, !is_unsigned);
 }
 
 static const struct type *pointer_step(
@@ -163,20 +145,18 @@ static const struct type *pointer_step(
 {
 	const struct type *of = types_completed(check_types(c), pointer->of);
 
-	if (of->kind == TYPE_STRUCT && !of->is_complete) {
-		check_error(c, e->place, "incomplete",
+	if (of->kind == TYPE_STRUCT && !of->is_complete)
+		return check_refuse(c, e->place, "incomplete",
 			"the size of %s is not known, so a pointer to it cannot be moved",
-			check_type_text(c->session, pointer->of));
-		return check_bad(c);
-	}
+			type_text(c, pointer->of));
 	return pointer;
 }
 
 static const struct type *bad_operands(struct check_clause *c, struct expr *e, const struct type *a,
 	const struct type *b, const char *hint)
 {
-	check_error(c, e->place, "type", "%s and %s do not go together here",
-		check_type_text(c->session, a), check_type_text(c->session, b));
+	check_error(c, e->place, "type", "%s and %s do not go together here", type_text(c, a),
+		type_text(c, b));
 	if (hint)
 		check_hint(c, "%s", hint);
 	return check_bad(c);
@@ -201,13 +181,13 @@ static const struct type *pointer_arithmetic(struct check_clause *c, struct expr
 			break;
 		if (pointer_step(c, e, a)->kind == TYPE_BAD)
 			return check_bad(c);
-		return int64_type(c);
+		return check_int(c, 8, true);
 	case OP_AND:
 	case OP_OR:
 	case OP_XOR:
 	case OP_SHR:
 	case OP_MOD:
-		return types_int(check_types(c), 8, false);
+		return check_int(c, 8, false);
 	default:
 		break;
 	}
@@ -242,12 +222,10 @@ const struct type *check_arithmetic(
 
 	if (x->kind == TYPE_BAD || y->kind == TYPE_BAD)
 		return check_bad(c);
-	if (x->kind == TYPE_FLOAT || y->kind == TYPE_FLOAT) {
-		check_error(c, e->place, "float",
+	if (x->kind == TYPE_FLOAT || y->kind == TYPE_FLOAT)
+		return check_refuse(c, e->place, "float",
 			"BPF has no floating point: a %s can only be printed",
-			check_type_text(c->session, x->kind == TYPE_FLOAT ? x : y));
-		return check_bad(c);
-	}
+			type_text(c, x->kind == TYPE_FLOAT ? x : y));
 	if (!type_is_scalar(x) || !type_is_scalar(y))
 		return bad_operands(c, e, x, y, NULL);
 	check_constant_right(c, op, b);
@@ -275,26 +253,24 @@ static const struct type *compare(struct check_clause *c, struct expr *e)
 
 	if (a->kind == TYPE_BAD || b->kind == TYPE_BAD)
 		return check_bad(c);
-	if (check_is_text(a) && check_is_text(b)) {
+	if (type_is_text(a) && type_is_text(b)) {
 		if (!check_text_fits(c, a, e->a->place) || !check_text_fits(c, b, e->b->place))
 			return check_bad(c);
 		if (e->op == OP_EQ || e->op == OP_NE)
-			return int64_type(c);
-		check_error(c, e->place, "type", "strings can only be compared by == and !=");
-		return check_bad(c);
+			return check_int(c, 8, true);
+		return check_refuse(
+			c, e->place, "type", "strings can only be compared by == and !=");
 	}
 	if (type_is_scalar(a) && type_is_scalar(b)) {
-		fold(c, e, int64_type(c), check_is_unsigned64(a) || check_is_unsigned64(b));
-		return int64_type(c);
+		fold(c, e, check_int(c, 8, true), type_is_unsigned64(a) || type_is_unsigned64(b));
+		return check_int(c, 8, true);
 	}
-	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT) {
-		check_error(c, e->place, "float",
+	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT)
+		return check_refuse(c, e->place, "float",
 			"BPF has no floating point: a %s can only be printed",
-			check_type_text(c->session, a->kind == TYPE_FLOAT ? a : b));
-		return check_bad(c);
-	}
-	if ((check_is_text(a) && b->kind == TYPE_POINTER) ||
-		(a->kind == TYPE_POINTER && check_is_text(b)))
+			type_text(c, a->kind == TYPE_FLOAT ? a : b));
+	if ((type_is_text(a) && b->kind == TYPE_POINTER) ||
+		(a->kind == TYPE_POINTER && type_is_text(b)))
 		return bad_operands(c, e, a, b, "str(POINTER) reads the text that it points to");
 	return bad_operands(c, e, a, b, NULL);
 }
@@ -307,14 +283,13 @@ static const struct type *check_logical(struct check_clause *c, struct expr *e)
 
 	ok = check_scalar(c, e->a, "an operand of && or ||");
 	if (ok && e->a->is_constant[m] && (e->a->constant[m] != 0) == ends_when) {
-		check_set_constant(c, e, int64_type(c), ends_when);
-		return int64_type(c);
+		return check_set_constant(c, e, check_int(c, 8, true), ends_when);
 	}
 	if (!check_scalar(c, e->b, "an operand of && or ||") || !ok)
 		return check_bad(c);
 	if (e->a->is_constant[m] && e->b->is_constant[m])
-		check_set_constant(c, e, int64_type(c), e->b->constant[m] != 0);
-	return int64_type(c);
+		check_set_constant(c, e, check_int(c, 8, true), e->b->constant[m] != 0);
+	return check_int(c, 8, true);
 }
 
 static const struct type *check_binary(struct check_clause *c, struct expr *e)
@@ -346,8 +321,8 @@ static const struct type *check_unary(struct check_clause *c, struct expr *e)
 	if (e->op == OP_NOT ? !check_scalar(c, e->a, "the operand of !")
 			    : !check_integer(c, e->a, "the operand"))
 		return check_bad(c);
-	type = e->op == OP_NOT ? int64_type(c)
-			       : types_int(check_types(c), 8, !check_is_unsigned64(e->a->type[m]));
+	type = e->op == OP_NOT ? check_int(c, 8, true)
+			       : check_int(c, 8, !type_is_unsigned64(e->a->type[m]));
 	v = e->a->constant[m];
 	if (e->a->is_constant[m])
 		check_set_constant(c, e, type,
@@ -379,8 +354,7 @@ static const struct type *check_ternary(struct check_clause *c, struct expr *e)
 	if (b->kind == TYPE_VOID && type->kind == TYPE_VOID)
 		return b;
 	if (b->kind == TYPE_INT && type->kind == TYPE_INT)
-		return types_int(
-			check_types(c), 8, !check_is_unsigned64(b) && !check_is_unsigned64(type));
+		return check_int(c, 8, !type_is_unsigned64(b) && !type_is_unsigned64(type));
 	type = b->kind == TYPE_AGGREGATION ? NULL
 					   : check_join(c, b, e->b->is_constant[m], type, e->c);
 	if (type)
@@ -394,17 +368,16 @@ static const struct type *check_tuple(struct check_clause *c, struct expr *e)
 	bool is_bad = false;
 	uint32_t n = 0;
 
-	if (e->n_args > CHECK_TUPLE_MAX) {
-		check_error(c, e->place, "size", "a tuple has at most %d fields", CHECK_TUPLE_MAX);
-		return check_bad(c);
-	}
+	if (e->n_args > CHECK_TUPLE_MAX)
+		return check_refuse(
+			c, e->place, "size", "a tuple has at most %d fields", CHECK_TUPLE_MAX);
 	for (struct expr *a = e->args; a && n < e->n_args; a = a->next) {
 		const struct type *type = check_value(c, a);
 
 		is_bad |= type->kind == TYPE_BAD || !check_text_fits(c, type, a->place);
 		if (type->kind == TYPE_INT)
-			type = types_int(check_types(c), 8, !check_is_unsigned64(type));
-		else if (check_is_text(type))
+			type = check_int(c, 8, !type_is_unsigned64(type));
+		else if (type_is_text(type))
 			type = types_string(check_types(c), check_text_bytes(type));
 		of[n++] = type;
 	}
@@ -413,49 +386,31 @@ static const struct type *check_tuple(struct check_clause *c, struct expr *e)
 
 /* --- all kinds -------------------------------------------------------------------------------- */
 
-static const struct type *check_kind(struct check_clause *c, struct expr *e)
+static const struct type *check_number(struct check_clause *c, struct expr *e)
 {
-	switch (e->kind) {
-	case EXPR_INT:
-		check_set_constant(c, e, types_int(check_types(c), 8, !e->is_unsigned), e->value);
-		return e->type[c->mode];
-	case EXPR_STRING:
-		return check_string(c, e);
-	case EXPR_NAME:
-		return check_name(c, e);
-	case EXPR_LOCAL:
-		return check_local(c, e);
-	case EXPR_SELF:
-		return check_self(c, e);
-	case EXPR_MAP:
-		return check_map_read(c, e);
-	case EXPR_UNARY:
-		return check_unary(c, e);
-	case EXPR_BINARY:
-		return check_binary(c, e);
-	case EXPR_TERNARY:
-		return check_ternary(c, e);
-	case EXPR_CAST:
-		return check_cast(c, e);
-	case EXPR_SIZEOF:
-		return check_sizeof(c, e);
-	case EXPR_OFFSETOF:
-		return check_offsetof(c, e);
-	case EXPR_CALL:
-		return check_call(c, e);
-	case EXPR_INDEX:
-		return check_index(c, e);
-	case EXPR_MEMBER:
-		return check_member(c, e);
-	case EXPR_ASSIGN:
-		return check_assign(c, e);
-	case EXPR_STEP:
-		return check_step(c, e);
-	case EXPR_TUPLE:
-		return check_tuple(c, e);
-	}
-	return check_bad(c);
+	return check_set_constant(c, e, check_int(c, 8, !e->is_unsigned), e->value);
 }
+
+static check_fn *const checks[N_EXPR_KINDS] = {
+	[EXPR_INT] = check_number,
+	[EXPR_STRING] = check_string,
+	[EXPR_NAME] = check_name,
+	[EXPR_LOCAL] = check_local,
+	[EXPR_SELF] = check_self,
+	[EXPR_MAP] = check_map_read,
+	[EXPR_UNARY] = check_unary,
+	[EXPR_BINARY] = check_binary,
+	[EXPR_TERNARY] = check_ternary,
+	[EXPR_CAST] = check_cast,
+	[EXPR_SIZEOF] = check_sizeof,
+	[EXPR_OFFSETOF] = check_offsetof,
+	[EXPR_CALL] = check_call,
+	[EXPR_INDEX] = check_index,
+	[EXPR_MEMBER] = check_member,
+	[EXPR_ASSIGN] = check_assign,
+	[EXPR_STEP] = check_step,
+	[EXPR_TUPLE] = check_tuple,
+};
 
 const struct type *check_expr(struct check_clause *c, struct expr *e)
 {
@@ -467,7 +422,7 @@ const struct type *check_expr(struct check_clause *c, struct expr *e)
 	e->type[c->mode] = check_bad(c);
 	if (!check_enter(c, e->place))
 		return e->type[c->mode];
-	type = check_kind(c, e);
+	type = checks[e->kind](c, e);
 	e->type[c->mode] = type;
 	check_leave(c);
 	return type;

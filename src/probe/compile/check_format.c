@@ -72,42 +72,16 @@ struct shape **check_argument_shapes(struct check_clause *c, struct expr *args, 
 
 static bool is_printed_as_text(const struct type *type)
 {
-	switch (type->kind) {
-	case TYPE_STRING:
-	case TYPE_USTACK:
-	case TYPE_KSTACK:
-	case TYPE_USYM:
-	case TYPE_KSYM:
-	case TYPE_PROBE:
-	case TYPE_FUNC:
-	case TYPE_TIME:
-	case TYPE_INET:
-		return true;
-	default:
-		return check_is_text(type);
-	}
+	return type_is_special(type) || type_is_text(type);
 }
 
 static bool suits(char letter, const struct type *type)
 {
-	switch (letter) {
-	case 'd':
-	case 'i':
-	case 'u':
-	case 'x':
-	case 'X':
-	case 'o':
-	case 'p':
+	if (strchr("diuxXop", letter))
 		return type_is_scalar(type);
-	case 'c':
-		return type->kind == TYPE_INT;
-	case 's':
+	if (letter == 's')
 		return is_printed_as_text(type);
-	case 'r':
-		return type->kind == TYPE_BYTES;
-	default:
-		return type->kind == TYPE_FLOAT;
-	}
+	return type->kind == (letter == 'c' ? TYPE_INT : letter == 'r' ? TYPE_BYTES : TYPE_FLOAT);
 }
 
 static char letter_for(const struct type *type)
@@ -127,8 +101,7 @@ static void mismatch(struct check_clause *c, char letter, struct expr *a, const 
 {
 	bool is_char_pointer = type->kind == TYPE_POINTER && type->of->is_char;
 
-	check_error(c, a->place, "format", "%%%c does not suit a %s", letter,
-		check_type_text(c->session, type));
+	check_error(c, a->place, "format", "%%%c does not suit a %s", letter, type_text(c, type));
 	if (letter == 's' && (is_char_pointer || type->kind == TYPE_INT))
 		check_hint(c, is_char_pointer ? "str(POINTER) reads the text"
 					      : "%%d prints a number; str(ADDRESS) reads a text");

@@ -169,8 +169,7 @@ static struct shape *key_shape(
 
 		parts[i] = NULL;
 		if (type->kind == TYPE_FLOAT) {
-			check_error(c, e->place, "key", "a %s cannot be a key",
-				check_type_text(c->session, type));
+			check_error(c, e->place, "key", "a %s cannot be a key", type_text(c, type));
 		} else if (type->kind != TYPE_BAD) {
 			parts[i] = shape_of(c, e);
 		}
@@ -267,27 +266,14 @@ const struct type *check_map_read(struct check_clause *c, struct expr *e)
 		check_error(c, e->place, "aggregation",
 			"%s is %s, kept for each processor: a script cannot read it", m->name,
 			shape_text(c, m->value));
-		check_hint(c,
+		return check_hint(c,
 			"print(%s) prints it; @x++ and @x += n make a number that can be read",
 			m->name);
-		return check_bad(c);
 	}
 	return value_type(c, m);
 }
 
 /* --- assigning -------------------------------------------------------------------------------- */
-
-static const enum shape_kind aggregation_shapes[] = {
-	[AGGREGATION_NONE] = SHAPE_NONE,
-	[AGGREGATION_COUNT] = SHAPE_COUNT,
-	[AGGREGATION_SUM] = SHAPE_SUM,
-	[AGGREGATION_MIN] = SHAPE_MIN,
-	[AGGREGATION_MAX] = SHAPE_MAX,
-	[AGGREGATION_AVG] = SHAPE_AVG,
-	[AGGREGATION_STATS] = SHAPE_STATS,
-	[AGGREGATION_HIST] = SHAPE_HIST,
-	[AGGREGATION_LHIST] = SHAPE_LHIST,
-};
 
 /* The shape of count(), lhist(v, min, max, step), ...; the call was checked. */
 static struct shape *aggregation_shape(
@@ -300,19 +286,18 @@ static struct shape *aggregation_shape(
 		return shape_new_lhist(arena, (int64_t)a->next->constant[c->mode],
 			(int64_t)a->next->next->constant[c->mode],
 			(int64_t)a->next->next->next->constant[c->mode]);
-	return shape_new(arena, aggregation_shapes[type->aggregation], type->is_signed, 0);
+	return shape_new(arena, shape_of_aggregation(type->aggregation), type->is_signed, 0);
 }
 
 static const struct type *assign_aggregation(
 	struct check_clause *c, struct expr *e, struct map_use *m, const struct type *type)
 {
-	if (e->op != OP_NONE || e->b->kind != EXPR_CALL) {
-		check_error(c, e->place, "aggregation", "an aggregation is assigned by = alone");
-		return check_bad(c);
-	}
+	if (e->op != OP_NONE || e->b->kind != EXPR_CALL)
+		return check_refuse(
+			c, e->place, "aggregation", "an aggregation is assigned by = alone");
 	join_value(c, m, aggregation_shape(c, e->b, type), type, e->place);
 	e->a->type[c->mode] = type;
-	return types_void(check_types(c));
+	return check_void(c);
 }
 
 static void learn_int(struct check_clause *c, struct map_use *m, struct place place)
@@ -320,7 +305,7 @@ static void learn_int(struct check_clause *c, struct map_use *m, struct place pl
 	struct shape *value = shape_new(c->session->stream->arena, SHAPE_INT, true, 0);
 
 	value->is_weak = true;
-	join_value(c, m, value, types_int(check_types(c), 8, true), place);
+	join_value(c, m, value, check_int(c, 8, true), place);
 }
 
 /* @x += b reads @x: its own type matters only when nothing else gave it one. */
@@ -370,7 +355,7 @@ const struct type *check_map_assign(struct check_clause *c, struct expr *e)
 	if (shape_is_aggregation(m->value))
 		return check_bad(c); /* reported */
 	e->a->type[c->mode] = value_type(c, m);
-	return e->op == OP_NONE ? types_void(check_types(c)) : e->a->type[c->mode];
+	return e->op == OP_NONE ? check_void(c) : e->a->type[c->mode];
 }
 
 const struct type *check_map_step(struct check_clause *c, struct expr *e)
@@ -389,7 +374,6 @@ const struct type *check_map_step(struct check_clause *c, struct expr *e)
 	m->is_read = was_read;
 	if (type->kind == TYPE_BAD || type_is_scalar(type))
 		return type;
-	check_error(c, e->place, "type", "%s is %s: only integers have %s", m->name,
+	return check_refuse(c, e->place, "type", "%s is %s: only integers have %s", m->name,
 		shape_text(c, m->value), e->op == OP_ADD ? "++" : "--");
-	return check_bad(c);
 }

@@ -9,16 +9,8 @@
  * kernel code is probed. */
 enum space check_space(const struct check_clause *c)
 {
-	switch (c->point->spec.kind) {
-	case POINT_KPROBE:
-	case POINT_KRETPROBE:
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-	case POINT_RAW_TRACEPOINT:
-		return SPACE_KERNEL;
-	default:
-		return SPACE_USER;
-	}
+	return point_in(c->point->spec.kind, KERNEL_FUNCTIONS | AT(RAW_TRACEPOINT)) ? SPACE_KERNEL
+										    : SPACE_USER;
 }
 
 /* Whether a value of that type can be read from memory. */
@@ -33,7 +25,7 @@ static const struct type *check_readable(
 		check_error(c, e->place, "type", "a function cannot be read");
 	} else if (type->kind == TYPE_STRUCT && !type->is_complete) {
 		check_error(c, e->place, "incomplete", "the fields of %s are not known",
-			check_type_text(c->session, type));
+			type_text(c, type));
 		check_hint(c, "declare it in the script, or use a file with debug information");
 	} else {
 		return type;
@@ -51,7 +43,7 @@ const struct type *check_deref(struct check_clause *c, struct expr *e)
 		return check_readable(c, e, type->of);
 	if (type->kind != TYPE_POINTER) {
 		check_error(c, e->place, "type", "* needs a pointer, and this is a %s",
-			check_type_text(c->session, type));
+			type_text(c, type));
 		if (type->kind == TYPE_INT)
 			check_hint(c, "cast it first: *(int *)%s",
 				e->a->kind == EXPR_NAME ? e->a->name : "address");
@@ -107,14 +99,12 @@ const struct type *check_address(struct check_clause *c, struct expr *e)
 
 	if (type->kind == TYPE_BAD)
 		return type;
-	if (is_bit_field(c, e->a)) {
-		check_error(c, e->place, "type", "the bit-field '%s' has no address", e->a->name);
-		return check_bad(c);
-	}
+	if (is_bit_field(c, e->a))
+		return check_refuse(
+			c, e->place, "type", "the bit-field '%s' has no address", e->a->name);
 	if (!find_space(c, e->a, &space)) {
 		check_error(c, e->place, "type", "this value has no address");
-		check_hint(c, "& takes globals of the program, *p, p[i], p->x and s.x");
-		return check_bad(c);
+		return check_hint(c, "& takes globals of the program, *p, p[i], p->x and s.x");
 	}
 	return types_pointer(check_types(c), type, space);
 }
@@ -129,18 +119,14 @@ const struct type *check_index(struct check_clause *c, struct expr *e)
 
 	if (type->kind == TYPE_BAD || !ok)
 		return check_bad(c);
-	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY) {
-		check_error(c, e->place, "type", "[] needs an array or a pointer, and this is a %s",
-			check_type_text(c->session, type));
-		return check_bad(c);
-	}
+	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
+		return check_refuse(c, e->place, "type",
+			"[] needs an array or a pointer, and this is a %s", type_text(c, type));
 	/* Arrays of 0 or 1 elements at the end of a structure stand for longer ones. */
 	if (type->kind == TYPE_ARRAY && type->n > 1 && e->b->is_constant[m] &&
-		e->b->constant[m] >= type->n) {
-		check_error(c, e->b->place, "range", "the array has %llu elements, from 0 on",
-			(unsigned long long)type->n);
-		return check_bad(c);
-	}
+		e->b->constant[m] >= type->n)
+		return check_refuse(c, e->b->place, "range",
+			"the array has %llu elements, from 0 on", (unsigned long long)type->n);
 	return check_readable(c, e, type->of);
 }
 
@@ -161,8 +147,7 @@ static const struct type *unknown_field(
 {
 	struct nearest n = {.name = e->name};
 
-	check_error(c, e->place, "unknown-field", "%s has no field '%s'",
-		check_type_text(c->session, s), e->name);
+	check_error(c, e->place, "unknown-field", "%s has no field '%s'", type_text(c, s), e->name);
 	offer_fields(&n, s, 0);
 	if (n.best)
 		check_hint(c, "did you mean '%s'?", n.best);
@@ -177,11 +162,9 @@ static const struct type *tuple_member(
 	char *end;
 	unsigned long i = strtoul(e->name, &end, 10);
 
-	if (*end || end == e->name || i >= tuple->n_fields) {
-		check_error(c, e->place, "unknown-field", "this tuple has fields .0 to .%u",
+	if (*end || end == e->name || i >= tuple->n_fields)
+		return check_refuse(c, e->place, "unknown-field", "this tuple has fields .0 to .%u",
 			tuple->n_fields ? tuple->n_fields - 1 : 0);
-		return check_bad(c);
-	}
 	return tuple->fields[i].type;
 }
 
@@ -201,7 +184,7 @@ const struct type *check_member(struct check_clause *c, struct expr *e)
 	if (s->kind != TYPE_STRUCT) {
 		check_error(c, e->place, "type",
 			"'%s' needs a structure or a pointer to one, and this is a %s", e->name,
-			check_type_text(c->session, type));
+			type_text(c, type));
 		if (type->kind == TYPE_INT ||
 			(type->kind == TYPE_POINTER && type->of->kind == TYPE_VOID))
 			check_hint(c,
@@ -221,19 +204,17 @@ const struct type *check_member(struct check_clause *c, struct expr *e)
 static const struct type *refuse_cast(
 	struct check_clause *c, struct expr *e, const struct type *to, const struct type *from)
 {
-	if (to->kind == TYPE_FLOAT || from->kind == TYPE_FLOAT) {
-		check_error(c, e->place, "float",
-			"BPF has no floating point: no cast from %s to %s",
-			check_type_text(c->session, from), check_type_text(c->session, to));
-		return check_bad(c);
-	}
-	check_error(c, e->place, "type", "a %s cannot be cast to %s",
-		check_type_text(c->session, from), check_type_text(c->session, to));
+	if (to->kind == TYPE_FLOAT || from->kind == TYPE_FLOAT)
+		return check_refuse(c, e->place, "float",
+			"BPF has no floating point: no cast from %s to %s", type_text(c, from),
+			type_text(c, to));
+	check_error(c, e->place, "type", "a %s cannot be cast to %s", type_text(c, from),
+		type_text(c, to));
 	if (to->kind == TYPE_STRUCT)
-		check_hint(c, "cast to a pointer: (%s *)", check_type_text(c->session, to));
+		check_hint(c, "cast to a pointer: (%s *)", type_text(c, to));
 	else if (to->kind == TYPE_ARRAY)
 		check_hint(c, "cast to a pointer and take its elements");
-	else if (check_is_text(to))
+	else if (type_is_text(to))
 		check_hint(c, "str(POINTER) reads a text");
 	return check_bad(c);
 }
@@ -272,28 +253,23 @@ static const struct type *declared(struct check_clause *c, struct expr *e)
 const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 {
 	const struct type *type = e->decl ? declared(c, e) : check_value(c, e->a);
-	const struct type *result = types_int(check_types(c), 8, false);
+	const struct type *result = check_int(c, 8, false);
 
 	if (type->kind == TYPE_BAD)
 		return type;
 	type = types_completed(check_types(c), type);
-	if (type->kind == TYPE_STRUCT && !type->is_complete) {
-		check_error(c, e->place, "incomplete", "the size of %s is not known",
-			check_type_text(c->session, type));
-		return check_bad(c);
-	}
-	if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION) {
-		check_error(
-			c, e->place, "type", "%s has no size", check_type_text(c->session, type));
-		return check_bad(c);
-	}
+	if (type->kind == TYPE_STRUCT && !type->is_complete)
+		return check_refuse(c, e->place, "incomplete", "the size of %s is not known",
+			type_text(c, type));
+	if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION)
+		return check_refuse(c, e->place, "type", "%s has no size", type_text(c, type));
 	check_set_constant(c, e, result, type->size);
 	return result;
 }
 
 const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 {
-	const struct type *type = declared(c, e), *result = types_int(check_types(c), 8, false);
+	const struct type *type = declared(c, e), *result = check_int(c, 8, false);
 	const char *at = e->name;
 	uint64_t offset = 0;
 	struct type_field field = {0};
@@ -303,11 +279,9 @@ const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 		struct expr part = {
 			.place = e->place, .name = arena_strndup(c->session->arena, at, n)};
 
-		if (type->kind != TYPE_STRUCT) {
-			check_error(c, e->place, "type", "offsetof needs a structure, not %s",
-				check_type_text(c->session, type));
-			return check_bad(c);
-		}
+		if (type->kind != TYPE_STRUCT)
+			return check_refuse(c, e->place, "type",
+				"offsetof needs a structure, not %s", type_text(c, type));
 		if (check_readable(c, e, type)->kind == TYPE_BAD)
 			return check_bad(c);
 		if (!type_find_field(type, part.name, &field))
@@ -318,10 +292,8 @@ const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 	}
 	if (type->kind == TYPE_BAD)
 		return type;
-	if (field.bit_size) {
-		check_error(c, e->place, "type", "a bit-field has no offset in bytes");
-		return check_bad(c);
-	}
+	if (field.bit_size)
+		return check_refuse(c, e->place, "type", "a bit-field has no offset in bytes");
 	check_set_constant(c, e, result, offset);
 	return result;
 }

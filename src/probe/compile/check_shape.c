@@ -5,119 +5,110 @@
 
 #include "probe/compile/checker.h"
 
-static struct shape *struct_shape(
-	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields);
-
-static struct shape *bytes_of_integers(
-	struct check_session *s, uint32_t bytes, struct place place, uint32_t *n_fields)
-{
-	/* long double: nothing prints it, its bytes are shown. */
-	struct type byte = {.kind = TYPE_INT, .size = 1, .align = 1};
-	struct type array = {.kind = TYPE_ARRAY, .of = &byte, .n = bytes, .size = bytes};
-
-	return struct_shape(s, &array, place, n_fields);
-}
-
-/* The shape of something inside a structure: as it is in memory, not widened. */
-static struct shape *member_shape(
-	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields)
-{
-	struct arena *a = s->stream->arena;
-
-	switch (type->kind) {
-	case TYPE_INT:
-		return shape_new(a, SHAPE_INT, type->is_signed, 0);
-	case TYPE_POINTER:
-		return shape_new(a, SHAPE_POINTER, false, 0);
-	case TYPE_FLOAT:
-		if (type->size == 4 || type->size == 8)
-			return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
-		return bytes_of_integers(s, (uint32_t)type->size, place, n_fields);
-	case TYPE_ARRAY:
-		if (type->of->is_char)
-			return shape_new(a, SHAPE_STRING, false, (uint32_t)type->n);
-		return struct_shape(s, type, place, n_fields);
-	case TYPE_STRUCT:
-		return struct_shape(s, type, place, n_fields);
-	default:
-		return shape_new(a, SHAPE_INT, false, 0);
-	}
-}
+/* A structure or array whose shape is being made. */
+struct shaping {
+	struct check_session *session;
+	struct place place;
+	uint32_t n_fields; /* so far, those of structures inside too */
+};
 
 typedef VEC(struct shape_field) field_list;
 
-static bool add_member(struct check_session *s, field_list *list, const struct type_field *f,
-	uint64_t base, struct place place, uint32_t *n_fields);
+static struct shape *struct_shape(struct shaping *s, const struct type *type);
 
-/* Fields of an unnamed structure are fields of the one around it. */
-static bool add_members(struct check_session *s, field_list *list, const struct type *type,
-	uint64_t base, struct place place, uint32_t *n_fields)
+/* Of a number; NULL for other types, and for long double. */
+static struct shape *number_shape(struct arena *a, const struct type *type)
 {
-	for (uint32_t i = 0; i < type->n_fields; i++) {
-		if (!add_member(s, list, &type->fields[i], base, place, n_fields))
-			return false;
-	}
-	return true;
+	if (type->kind == TYPE_INT)
+		return shape_new(a, SHAPE_INT, type->is_signed, 0);
+	if (type->kind == TYPE_POINTER)
+		return shape_new(a, SHAPE_POINTER, false, 0);
+	if (type->kind == TYPE_FLOAT && (type->size == 4 || type->size == 8))
+		return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
+	return NULL;
 }
 
-static bool add_member(struct check_session *s, field_list *list, const struct type_field *f,
-	uint64_t base, struct place place, uint32_t *n_fields)
+/* The shape of something inside a structure: as it is in memory, not widened. */
+static struct shape *member_shape(struct shaping *s, const struct type *type)
 {
-	struct shape_field out = {0};
+	struct arena *a = s->session->stream->arena;
+	struct shape *number = number_shape(a, type);
+	struct type byte = {.kind = TYPE_INT, .size = 1, .align = 1};
+	struct type bytes = {.kind = TYPE_ARRAY, .of = &byte, .n = type->size, .size = type->size};
 
-	if (!f->name && f->type->kind == TYPE_STRUCT)
-		return add_members(s, list, f->type, base + f->offset, place, n_fields);
-	if (!f->name || (f->type->kind == TYPE_ARRAY && !f->type->n))
-		return true; /* padding; a flexible array has no size */
-	if (++*n_fields > CHECK_FIELDS_MAX) {
-		diag_error(s->diags, place, "size",
-			"a structure with more than %d fields and elements", CHECK_FIELDS_MAX);
-		return false;
-	}
-	out.name = arena_strdup(s->stream->arena, f->name);
-	out.shape = member_shape(s, f->type, place, n_fields);
-	out.offset = (uint32_t)(base + f->offset);
-	out.bytes =
-		type_is_scalar(f->type) || f->type->kind == TYPE_FLOAT ? (uint8_t)f->type->size : 0;
-	out.bit_offset = f->bit_offset;
-	out.bit_size = f->bit_size;
+	if (number)
+		return number;
+	/* long double: nothing prints it, its bytes are shown. */
+	if (type->kind == TYPE_FLOAT)
+		return struct_shape(s, &bytes);
+	if (type->kind == TYPE_ARRAY && type->of->is_char)
+		return shape_new(a, SHAPE_STRING, false, (uint32_t)type->n);
+	if (type->kind == TYPE_ARRAY || type->kind == TYPE_STRUCT)
+		return struct_shape(s, type);
+	return shape_new(a, SHAPE_INT, false, 0);
+}
+
+/* A field, or without a name an element; `out` has the name and the place. */
+static bool add_field(
+	struct shaping *s, field_list *list, const struct type *type, struct shape_field out)
+{
+	if (++s->n_fields > CHECK_FIELDS_MAX)
+		return diag_error(s->session->diags, s->place, "size",
+			out.name ? "a structure with more than %d fields and elements"
+				 : "an array with more than %d elements",
+			CHECK_FIELDS_MAX);
+	out.shape = member_shape(s, type);
+	if (type_is_scalar(type) || type->kind == TYPE_FLOAT)
+		out.bytes = (uint8_t)type->size;
 	if (out.shape)
 		vec_push(list, out);
 	return out.shape != NULL;
 }
 
-static bool add_elements(struct check_session *s, field_list *list, const struct type *type,
-	struct place place, uint32_t *n_fields)
+/* Fields of an unnamed structure are fields of the one around it. */
+static bool add_members(struct shaping *s, field_list *list, const struct type *type, uint64_t base)
 {
-	for (uint64_t i = 0; i < type->n; i++) {
-		struct shape_field out = {.offset = (uint32_t)(i * type->of->size)};
+	for (uint32_t i = 0; i < type->n_fields; i++) {
+		const struct type_field *f = &type->fields[i];
+		struct shape_field out = {.offset = (uint32_t)(base + f->offset),
+			.bit_offset = f->bit_offset,
+			.bit_size = f->bit_size};
 
-		if (++*n_fields > CHECK_FIELDS_MAX) {
-			diag_error(s->diags, place, "size", "an array with more than %d elements",
-				CHECK_FIELDS_MAX);
-			return false;
+		if (!f->name && f->type->kind == TYPE_STRUCT) {
+			if (!add_members(s, list, f->type, base + f->offset))
+				return false;
+			continue;
 		}
-		out.shape = member_shape(s, type->of, place, n_fields);
-		if (!out.shape)
+		if (!f->name || (f->type->kind == TYPE_ARRAY && !f->type->n))
+			continue; /* padding; a flexible array has no size */
+		out.name = arena_strdup(s->session->stream->arena, f->name);
+		if (!add_field(s, list, f->type, out))
 			return false;
-		if (type_is_scalar(type->of) || type->of->kind == TYPE_FLOAT)
-			out.bytes = (uint8_t)type->of->size;
-		vec_push(list, out);
 	}
 	return true;
 }
 
-static struct shape *struct_shape(
-	struct check_session *s, const struct type *type, struct place place, uint32_t *n_fields)
+static bool add_elements(struct shaping *s, field_list *list, const struct type *type)
 {
+	for (uint64_t i = 0; i < type->n; i++) {
+		struct shape_field out = {.offset = (uint32_t)(i * type->of->size)};
+
+		if (!add_field(s, list, type->of, out))
+			return false;
+	}
+	return true;
+}
+
+static struct shape *struct_shape(struct shaping *s, const struct type *type)
+{
+	struct arena *arena = s->session->stream->arena;
 	struct shape *shape = NULL;
 	field_list list = {0};
-	bool ok = type->kind == TYPE_ARRAY ? add_elements(s, &list, type, place, n_fields)
-					   : add_members(s, &list, type, 0, place, n_fields);
 
-	if (ok) {
-		shape = shape_new(s->stream->arena, SHAPE_STRUCT, false, (uint32_t)type->size);
-		shape->fields = arena_dup(s->stream->arena, list.v, list.n * sizeof(*list.v));
+	if (type->kind == TYPE_ARRAY ? add_elements(s, &list, type)
+				     : add_members(s, &list, type, 0)) {
+		shape = shape_new(arena, SHAPE_STRUCT, false, (uint32_t)type->size);
+		shape->fields = arena_dup(arena, list.v, list.n * sizeof(*list.v));
 		shape->n_fields = (uint32_t)list.n;
 	}
 	vec_release(&list);
@@ -156,16 +147,13 @@ static bool check_layout(struct check_session *s, const struct type *type, const
 	struct buf path = {0};
 	bool is_same;
 
-	if (type->kind == TYPE_STRUCT && !type->is_complete) {
-		diag_error(s->diags, place, "incomplete", "the fields of %s are not known",
+	if (type->kind == TYPE_STRUCT && !type->is_complete)
+		return diag_error(s->diags, place, "incomplete", "the fields of %s are not known",
 			check_type_text(s, type));
-		return false;
-	}
-	if (type->size > CHECK_VALUE_MAX) {
-		diag_error(s->diags, place, "size", "%s has %llu bytes; at most %d are possible",
-			check_type_text(s, type), (unsigned long long)type->size, CHECK_VALUE_MAX);
-		return false;
-	}
+	if (type->size > CHECK_VALUE_MAX)
+		return diag_error(s->diags, place, "size",
+			"%s has %llu bytes; at most %d are possible", check_type_text(s, type),
+			(unsigned long long)type->size, CHECK_VALUE_MAX);
 	if (!other || other->kind != type->kind)
 		return true;
 	is_same = type_is_same_layout(type, other, &path);
@@ -188,31 +176,17 @@ static struct shape *tuple_shape(
 	return shape_new_tuple(s->stream->arena, of, type->n_fields);
 }
 
-static const enum shape_kind special_shapes[] = {
-	[TYPE_USTACK] = SHAPE_USTACK,
-	[TYPE_KSTACK] = SHAPE_KSTACK,
-	[TYPE_USYM] = SHAPE_USYM,
-	[TYPE_KSYM] = SHAPE_KSYM,
-	[TYPE_PROBE] = SHAPE_PROBE,
-	[TYPE_FUNC] = SHAPE_FUNC,
-	[TYPE_TIME] = SHAPE_TIME,
-	[TYPE_INET] = SHAPE_INET,
-};
-
 struct shape *check_shape(struct check_session *s, const struct type *type,
 	const struct type *other, struct place place)
 {
+	struct shaping shaping = {.session = s, .place = place};
 	struct arena *a = s->stream->arena;
-	uint32_t n_fields = 0;
+	struct shape *number = number_shape(a, type);
 
+	if (number)
+		return number;
 	switch (type->kind) {
-	case TYPE_INT:
-		return shape_new(a, SHAPE_INT, type->is_signed, 0);
-	case TYPE_POINTER:
-		return shape_new(a, SHAPE_POINTER, false, 0);
 	case TYPE_FLOAT:
-		if (type->size == 4 || type->size == 8)
-			return shape_new(a, SHAPE_FLOAT, true, (uint32_t)type->size);
 		diag_error(s->diags, place, "float", "a %s can be neither kept nor printed",
 			check_type_text(s, type));
 		return NULL;
@@ -227,19 +201,12 @@ struct shape *check_shape(struct check_session *s, const struct type *type,
 	case TYPE_STRUCT:
 		if (!check_layout(s, type, other, place))
 			return NULL;
-		return struct_shape(s, type, place, &n_fields);
+		return struct_shape(&shaping, type);
 	case TYPE_TUPLE:
 		return tuple_shape(s, type, place);
-	case TYPE_USTACK:
-	case TYPE_KSTACK:
-	case TYPE_USYM:
-	case TYPE_KSYM:
-	case TYPE_PROBE:
-	case TYPE_FUNC:
-	case TYPE_TIME:
-	case TYPE_INET:
-		return shape_new(a, special_shapes[type->kind], false, 0);
 	default:
+		if (type_is_special(type))
+			return shape_new(a, shape_of_special(type->kind), false, 0);
 		diag_error(s->diags, place, "type", "a %s can be neither kept nor printed",
 			check_type_text(s, type));
 		return NULL;
@@ -298,17 +265,6 @@ static const struct type *tuple_type(struct types *t, const struct shape *shape)
 	return type;
 }
 
-static const enum aggregation shape_aggregations[] = {
-	[SHAPE_COUNT] = AGGREGATION_COUNT,
-	[SHAPE_SUM] = AGGREGATION_SUM,
-	[SHAPE_MIN] = AGGREGATION_MIN,
-	[SHAPE_MAX] = AGGREGATION_MAX,
-	[SHAPE_AVG] = AGGREGATION_AVG,
-	[SHAPE_STATS] = AGGREGATION_STATS,
-	[SHAPE_HIST] = AGGREGATION_HIST,
-	[SHAPE_LHIST] = AGGREGATION_LHIST,
-};
-
 const struct type *check_shape_type(struct types *types, const struct shape *shape)
 {
 	switch (shape->kind) {
@@ -332,10 +288,8 @@ const struct type *check_shape_type(struct types *types, const struct shape *sha
 		break;
 	}
 	if (shape_is_aggregation(shape))
-		return types_aggregation(types, shape_aggregations[shape->kind], shape->is_signed);
-	for (int kind = TYPE_USTACK; kind <= TYPE_INET; kind++) {
-		if (special_shapes[kind] == shape->kind)
-			return types_special(types, (enum type_kind)kind);
-	}
-	return types_bad(types);
+		return types_aggregation(types,
+			(enum aggregation)(AGGREGATION_COUNT + (shape->kind - SHAPE_COUNT)),
+			shape->is_signed);
+	return types_special(types, (enum type_kind)(TYPE_USTACK + (shape->kind - SHAPE_USTACK)));
 }

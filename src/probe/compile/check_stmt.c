@@ -76,7 +76,7 @@ static void check_for(struct check_clause *c, struct stmt *s)
 	check_integer(c, s->a, "the begin of a range");
 	check_integer(c, s->b, "the end of a range");
 	check_open_block(c);
-	declare_loop_variable(c, s, types_int(check_types(c), 8, true));
+	declare_loop_variable(c, s, check_int(c, 8, true));
 	check_loop_body(c, s->body);
 	check_close_block(c);
 }
@@ -88,15 +88,12 @@ static const struct type *entry_type(struct check_clause *c, struct stmt *s, str
 
 	if (!m || !m->key || !m->value)
 		return check_bad(c); /* not learned yet */
-	if (m->key->kind == SHAPE_NONE) {
-		check_error(c, s->a->place, "key", "%s has no keys to go through", m->name);
-		return check_bad(c);
-	}
+	if (m->key->kind == SHAPE_NONE)
+		return check_refuse(c, s->a->place, "key", "%s has no keys to go through", m->name);
 	if (shape_is_aggregation(m->value)) {
 		check_error(c, s->a->place, "aggregation",
 			"%s is kept for each processor: a script cannot read it", m->name);
-		check_hint(c, "print(%s) prints it", m->name);
-		return check_bad(c);
+		return check_hint(c, "print(%s) prints it", m->name);
 	}
 	of[0] = check_shape_type(check_types(c), m->key);
 	of[1] = check_shape_type(check_types(c), m->value);
@@ -109,7 +106,7 @@ static void check_for_map(struct check_clause *c, struct stmt *s)
 
 	if (m)
 		m->is_read = true;
-	s->a->type[c->mode] = types_void(check_types(c));
+	s->a->type[c->mode] = check_void(c);
 	check_open_block(c);
 	declare_loop_variable(c, s, entry_type(c, s, m));
 	check_loop_body(c, s->body);
@@ -136,9 +133,8 @@ static const struct type *declared_type(struct check_clause *c, struct stmt *s)
 	if (type->kind == TYPE_BAD || type_is_scalar(type) || type->kind == TYPE_STRING)
 		return type;
 	check_error(c, s->decl->place, "type", "a variable cannot be declared as %s",
-		check_type_text(c->session, type));
-	check_hint(c, "integers, pointers and string[N] can");
-	return check_bad(c);
+		type_text(c, type));
+	return check_hint(c, "integers, pointers and string[N] can");
 }
 
 static void check_let(struct check_clause *c, struct stmt *s)
@@ -167,48 +163,32 @@ static void check_jump(struct check_clause *c, struct stmt *s)
 			s->kind == STMT_BREAK ? "break" : "continue");
 }
 
-static void check_stmt(struct check_clause *c, struct stmt *s)
+static void check_nested(struct check_clause *c, struct stmt *s)
 {
-	switch (s->kind) {
-	case STMT_EXPR:
-		check_expr_stmt(c, s);
-		return;
-	case STMT_IF:
-		check_if(c, s);
-		return;
-	case STMT_WHILE:
-		check_while(c, s);
-		return;
-	case STMT_FOR:
-		check_for(c, s);
-		return;
-	case STMT_FOR_MAP:
-		check_for_map(c, s);
-		return;
-	case STMT_UNROLL:
-		check_unroll(c, s);
-		return;
-	case STMT_BREAK:
-	case STMT_CONTINUE:
-		check_jump(c, s);
-		return;
-	case STMT_RETURN:
-		return;
-	case STMT_BLOCK:
-		check_block(c, s->body);
-		return;
-	case STMT_LET:
-		check_let(c, s);
-		return;
-	}
+	check_block(c, s->body);
 }
+
+static void (*const checks[STMT_LET + 1])(struct check_clause *c, struct stmt *s) = {
+	[STMT_EXPR] = check_expr_stmt,
+	[STMT_IF] = check_if,
+	[STMT_WHILE] = check_while,
+	[STMT_FOR] = check_for,
+	[STMT_FOR_MAP] = check_for_map,
+	[STMT_UNROLL] = check_unroll,
+	[STMT_BREAK] = check_jump,
+	[STMT_CONTINUE] = check_jump,
+	[STMT_RETURN] = NULL,
+	[STMT_BLOCK] = check_nested,
+	[STMT_LET] = check_let,
+};
 
 void check_stmts(struct check_clause *c, struct stmt *s)
 {
 	for (; s; s = s->next) {
 		if (!check_enter(c, s->place))
 			return;
-		check_stmt(c, s);
+		if (checks[s->kind])
+			checks[s->kind](c, s);
 		check_leave(c);
 	}
 }

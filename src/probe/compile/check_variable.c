@@ -18,15 +18,15 @@ static const struct type *join_ints(struct check_clause *c, const struct type *h
 	if (!have_weak && add->size <= have->size && add->is_signed == have->is_signed)
 		return have;
 	if (have_weak && !is_constant)
-		return types_int(check_types(c), 8, !check_is_unsigned64(add));
+		return check_int(c, 8, !type_is_unsigned64(add));
 	if (is_constant && have->size < 8) {
 		uint64_t v = added->constant[c->mode];
 
-		return fold_convert(have, v) == v ? have : types_int(check_types(c), 8, true);
+		return fold_convert(have, v) == v ? have : check_int(c, 8, true);
 	}
 	if (is_constant || have->size == 8)
 		return have;
-	return types_int(check_types(c), 8, !check_is_unsigned64(add));
+	return check_int(c, 8, !type_is_unsigned64(add));
 }
 
 static const struct type *join_pointers(const struct type *have, const struct type *add)
@@ -61,7 +61,7 @@ const struct type *check_join(struct check_clause *c, const struct type *have, b
 {
 	bool add_weak = added && added->is_constant[c->mode];
 
-	if (check_is_text(have) && check_is_text(add)) {
+	if (type_is_text(have) && type_is_text(add)) {
 		uint64_t a = check_text_bytes(have), b = check_text_bytes(add);
 
 		return types_string(check_types(c), a > b ? a : b);
@@ -214,17 +214,8 @@ static const struct type *type_of_other_mode(struct check_clause *c, const struc
 		return types_string(t, type->n);
 	case TYPE_BYTES:
 		return types_bytes(t, type->n);
-	case TYPE_USTACK:
-	case TYPE_KSTACK:
-	case TYPE_USYM:
-	case TYPE_KSYM:
-	case TYPE_PROBE:
-	case TYPE_FUNC:
-	case TYPE_TIME:
-	case TYPE_INET:
-		return types_special(t, type->kind);
 	default:
-		return NULL;
+		return type_is_special(type) ? types_special(t, type->kind) : NULL;
 	}
 }
 
@@ -251,7 +242,7 @@ const struct type *check_self(struct check_clause *c, struct expr *e)
 /* The type in which a value is kept. */
 static const struct type *kept_type(struct check_clause *c, const struct type *type)
 {
-	return check_is_text(type) ? types_string(check_types(c), check_text_bytes(type)) : type;
+	return type_is_text(type) ? types_string(check_types(c), check_text_bytes(type)) : type;
 }
 
 static bool is_convertible(struct check_clause *c, const struct type *to, const struct type *from,
@@ -259,7 +250,7 @@ static bool is_convertible(struct check_clause *c, const struct type *to, const 
 {
 	if (to->kind == TYPE_INT && from->kind == TYPE_INT)
 		return true;
-	if (to->kind == TYPE_STRING && check_is_text(from))
+	if (to->kind == TYPE_STRING && type_is_text(from))
 		return true;
 	return check_join(c, to, false, from, value) != NULL;
 }
@@ -277,11 +268,9 @@ static bool change_type(struct check_clause *c, struct variable *v, const struct
 
 		if (a && !have && other)
 			b = check_shape(c->session, other, NULL, place);
-		if (!a || !b || a->kind != b->kind || a->size > b->size) {
-			check_error(
+		if (!a || !b || a->kind != b->kind || a->size > b->size)
+			return check_error(
 				c, place, "type", "the type of self->%s is not settled", v->name);
-			return false;
-		}
 	}
 	if (is_self)
 		c->session->is_changed = true;
@@ -298,7 +287,7 @@ static bool check_kept_size(struct check_clause *c, const struct type *type, str
 	if ((type->kind != TYPE_STRUCT && type->kind != TYPE_ARRAY) || bytes <= CHECK_VALUE_MAX)
 		return true;
 	check_error(c, place, "size", "a %s has %llu bytes; a variable holds at most %d",
-		check_type_text(c->session, type), (unsigned long long)bytes, CHECK_VALUE_MAX);
+		type_text(c, type), (unsigned long long)bytes, CHECK_VALUE_MAX);
 	check_hint(c, "keep a pointer to it");
 	return false;
 }
@@ -321,10 +310,9 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 				: check_join(c, *have, v->is_weak, type, value);
 	if (!joined) {
 		check_error(c, place, "type", "%s%s is a %s, and this is a %s",
-			is_self ? "self->" : "$", v->name, check_type_text(c->session, *have),
-			check_type_text(c->session, type));
+			is_self ? "self->" : "$", v->name, type_text(c, *have), type_text(c, type));
 		if ((*have)->kind == TYPE_POINTER && type->kind == TYPE_INT)
-			check_hint(c, "cast it: (%s)", check_type_text(c->session, *have));
+			check_hint(c, "cast it: (%s)", type_text(c, *have));
 		return check_bad(c);
 	}
 	v->is_weak &= is_weak;
@@ -394,7 +382,7 @@ const struct type *check_assign(struct check_clause *c, struct expr *e)
 	e->a->is_constant[c->mode] = false;
 	check_mean(c, e->a, MEANING_VARIABLE)->variable = v;
 	/* Only what fits into a register is also the value of the assignment. */
-	return type->kind == TYPE_BAD || type_is_scalar(type) ? type : types_void(check_types(c));
+	return type->kind == TYPE_BAD || type_is_scalar(type) ? type : check_void(c);
 }
 
 const struct type *check_step(struct check_clause *c, struct expr *e)
@@ -412,16 +400,13 @@ const struct type *check_step(struct check_clause *c, struct expr *e)
 		return check_bad(c);
 	/* self->n++ counts from 0. */
 	if (v && e->a->kind == EXPR_SELF && !v->type[c->mode])
-		check_assign_variable(
-			c, v, types_int(check_types(c), 8, true), &one, e->place, true);
+		check_assign_variable(c, v, check_int(c, 8, true), &one, e->place, true);
 	type = check_expr(c, e->a);
 	if (type->kind == TYPE_BAD)
 		return type;
-	if (!type_is_scalar(type)) {
-		check_error(c, e->place, "type", "%s needs an integer, and this is a %s",
-			e->op == OP_ADD ? "++" : "--", check_type_text(c->session, type));
-		return check_bad(c);
-	}
+	if (!type_is_scalar(type))
+		return check_refuse(c, e->place, "type", "%s needs an integer, and this is a %s",
+			e->op == OP_ADD ? "++" : "--", type_text(c, type));
 	v->is_assigned = true;
 	return type;
 }

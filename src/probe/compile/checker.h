@@ -17,11 +17,16 @@
 #define CHECK_SELF_MAX	   4096 /* bytes of all thread-locals */
 
 /* --- check.c: messages ------------------------------------------------------------------------ */
-void check_error(struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
+/* Gives false, and check_refuse TYPE_BAD, so that callers may return it. */
+bool check_error(struct check_clause *c, struct place place, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+const struct type *check_refuse(struct check_clause *c, struct place place, const char *tag,
+	const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void check_warning(struct check_clause *c, struct place place, const char *tag, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));
-void check_hint(struct check_clause *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* To the error before it; gives TYPE_BAD. */
+const struct type *check_hint(struct check_clause *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The name of a type for a message, owned by the session's arena. */
 const char *check_type_text(struct check_session *s, const struct type *type);
 static inline const struct type *check_bad(struct check_clause *c)
@@ -31,6 +36,23 @@ static inline const struct type *check_bad(struct check_clause *c)
 static inline struct types *check_types(struct check_clause *c)
 {
 	return c->session->types[c->mode];
+}
+static inline const char *type_text(struct check_clause *c, const struct type *type)
+{
+	return check_type_text(c->session, type);
+}
+static inline const struct type *check_void(struct check_clause *c)
+{
+	return types_void(check_types(c));
+}
+static inline const struct type *check_int(struct check_clause *c, uint32_t bytes, bool is_signed)
+{
+	return types_int(check_types(c), bytes, is_signed);
+}
+/* Of a name, call, variable or map that was checked. */
+static inline struct meaning *check_meaning(const struct check_clause *c, const struct expr *e)
+{
+	return (struct meaning *)e->meaning[c->mode];
 }
 static inline enum mode check_other(enum mode mode)
 {
@@ -54,68 +76,53 @@ struct nearest {
 };
 void nearest_offer(struct nearest *n, const char *candidate);
 
+/* What finds the type and the meaning of an expression; the type is also given back. */
+typedef const struct type *check_fn(struct check_clause *c, struct expr *e);
+
 /* --- check_expr.c ----------------------------------------------------------------------------- */
-/* Types and meaning of an expression; the type is also given back. */
-const struct type *check_expr(struct check_clause *c, struct expr *e);
+check_fn check_expr; /* of any kind */
 /* The same for one whose value is wanted: neither nothing nor an aggregation. */
-const struct type *check_value(struct check_clause *c, struct expr *e);
+check_fn check_value;
 /* `what` begins the sentence when it is no integer (or pointer): "the length of buf()". */
 bool check_integer(struct check_clause *c, struct expr *e, const char *what);
 bool check_scalar(struct check_clause *c, struct expr *e, const char *what);
 /* Constants: an integer that is known now. */
 bool check_constant(struct check_clause *c, struct expr *e, const char *what, int64_t *out);
-void check_set_constant(
+/* Gives the type. */
+const struct type *check_set_constant(
 	struct check_clause *c, struct expr *e, const struct type *type, uint64_t value);
 /* Type of a op b on two integers or pointers; reports what does not go together at `e`. */
 const struct type *check_arithmetic(
 	struct check_clause *c, struct expr *e, enum op op, struct expr *a, struct expr *b);
 struct meaning *check_mean(struct check_clause *c, struct expr *e, enum meaning_kind kind);
 
-bool check_is_text(const struct type *type); /* a string or an array of char */
 uint64_t check_text_bytes(const struct type *type);
 /* False, and a message, for an array of char that is too long for a string. */
 bool check_text_fits(struct check_clause *c, const struct type *type, struct place place);
-bool check_is_unsigned64(const struct type *type);
-
-/* --- check_fold.c ----------------------------------------------------------------------------- */
-/* Cuts or extends a value as a conversion to an integer or pointer type does. */
-uint64_t fold_convert(const struct type *type, uint64_t value);
-uint64_t fold_binary(enum op op, uint64_t a, uint64_t b, bool is_unsigned);
 
 /* --- check_memory.c --------------------------------------------------------------------------- */
-const struct type *check_deref(struct check_clause *c, struct expr *e);
-const struct type *check_address(struct check_clause *c, struct expr *e);
-const struct type *check_index(struct check_clause *c, struct expr *e);
-const struct type *check_member(struct check_clause *c, struct expr *e);
-const struct type *check_cast(struct check_clause *c, struct expr *e);
-const struct type *check_sizeof(struct check_clause *c, struct expr *e);
-const struct type *check_offsetof(struct check_clause *c, struct expr *e);
+check_fn check_deref, check_address, check_index, check_member, check_cast, check_sizeof,
+	check_offsetof;
 enum space check_space(const struct check_clause *c); /* of addresses that are plain numbers */
 
 /* --- check_name.c, check_args.c -------------------------------------------------------------- */
-const struct type *check_name(struct check_clause *c, struct expr *e);
+check_fn check_name;
 /* "uprobe:a:f" for messages. */
 const char *check_point_text(const struct check_clause *c);
-bool check_is_at(const struct check_clause *c, uint32_t points);
 /* argN, sargN, retval. */
 const struct type *check_argument(struct check_clause *c, struct expr *e, uint32_t i);
 const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i);
-const struct type *check_retval(struct check_clause *c, struct expr *e);
-/* args.NAME: `e` is the EXPR_MEMBER. */
-const struct type *check_args_field(struct check_clause *c, struct expr *e);
-/* "const char *" in a mode. */
+check_fn check_retval;
+check_fn check_args_field; /* args.NAME: the EXPR_MEMBER */
+/* "const char *" in a mode: a type of syscall_args(). */
 const struct type *check_c_type(struct types *types, const char *text);
 /* A structure by its tag; NULL when nobody knows it. */
 const struct type *check_struct_named(struct types *types, const char *word, const char *tag);
 
-/* --- check_call.c ----------------------------------------------------------------------------- */
-const struct type *check_call(struct check_clause *c, struct expr *e);
-/* Whether argument `a` of call `e` is a literal text. */
-bool check_literal(struct check_clause *c, struct expr *e, struct expr *a);
-
-/* --- check_text.c ----------------------------------------------------------------------------- */
-/* Functions of texts; NULL when it is another one. */
-const struct type *check_text_function(struct check_clause *c, struct expr *e, enum function_id id);
+/* --- builtins.c ------------------------------------------------------------------------------- */
+check_fn check_call, check_builtin_name; /* NULL when it is none */
+/* The builtin that an unknown name may have meant; false when there is none. */
+bool check_hint_builtin(struct check_clause *c, const struct expr *e);
 
 /* --- check_format.c --------------------------------------------------------------------------- */
 /* printf, cat, system: format and arguments, and in CHECK_FINAL the stream's format. */
@@ -126,10 +133,7 @@ void check_add_format(struct check_clause *c, struct expr *e, const struct strea
 struct shape **check_argument_shapes(struct check_clause *c, struct expr *args, uint32_t n);
 
 /* --- check_variable.c ------------------------------------------------------------------------- */
-const struct type *check_local(struct check_clause *c, struct expr *e);
-const struct type *check_self(struct check_clause *c, struct expr *e);
-const struct type *check_assign(struct check_clause *c, struct expr *e);
-const struct type *check_step(struct check_clause *c, struct expr *e);
+check_fn check_local, check_self, check_assign, check_step;
 /* A type for values of both; NULL when there is none. `added` is the second's expression. */
 const struct type *check_join(struct check_clause *c, const struct type *have, bool have_weak,
 	const struct type *add, const struct expr *added);
@@ -143,9 +147,7 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 	const struct type *type, const struct expr *value, struct place place, bool is_self);
 
 /* --- check_map.c ------------------------------------------------------------------------------ */
-const struct type *check_map_read(struct check_clause *c, struct expr *e);
-const struct type *check_map_assign(struct check_clause *c, struct expr *e);
-const struct type *check_map_step(struct check_clause *c, struct expr *e);
+check_fn check_map_read, check_map_assign, check_map_step;
 /* The map of an EXPR_MAP, keys not looked at. */
 struct map_use *check_map_of(struct check_clause *c, struct expr *e);
 /* Checks keys, as many as are linked from `keys` on (0: a scalar map), and joins their shape. */

@@ -20,6 +20,9 @@
 
 #define STRING_BYTES	     128
 #define CALLS_OF_PATTERN_MAX 32
+/* Points whose code is made for each name that they match. */
+#define BY_NAME	 (AT(TRACEPOINT) | AT(RAW_TRACEPOINT) | KERNEL_FUNCTIONS)
+#define SYSCALLS (AT(SYSCALL_ENTRY) | AT(SYSCALL_RETURN))
 
 /* One clause at one point, as the passes go over them. */
 struct unit {
@@ -42,28 +45,13 @@ struct compiler {
 	uint32_t error_clause_i;
 };
 
-/* --- points
- * ------------------------------------------------------------------------------------------- */
+/* --- points ----------------------------------------------------------------------------------- */
 
-static void add_unit(struct compiler *c, struct clause *clause, const struct stream_point *point,
-	const bool *modes, const bool *is_spare)
+static void add_unit(struct compiler *c, struct unit u, const struct stream_point *point)
 {
-	struct unit u = {.clause = clause, .point_i = (uint32_t)c->stream->points.n};
-
-	memcpy(u.modes, modes, sizeof(u.modes));
-	memcpy(u.is_spare, is_spare, sizeof(u.is_spare));
+	u.point_i = (uint32_t)c->stream->points.n;
 	vec_push(&c->stream->points, *point);
 	vec_push(&c->units, u);
-}
-
-static bool is_of_file(enum point_kind kind)
-{
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
-}
-
-static bool is_ours(enum point_kind kind) /* runs in weir's own process */
-{
-	return kind == POINT_BEGIN || kind == POINT_END || kind == POINT_INTERVAL;
 }
 
 static bool has_numbers(const struct point *p, enum mode mode)
@@ -77,26 +65,26 @@ static bool has_numbers(const struct point *p, enum mode mode)
 }
 
 /* Which modes a point can see. */
-static void find_modes(const struct compiler *c, const struct point *p, bool *modes, bool *is_spare)
+static void find_modes(const struct compiler *c, const struct point *p, struct unit *u)
 {
 	enum point_kind kind = p->spec.kind;
 
 	for (enum mode m = 0; m < N_MODES; m++) {
 		bool occurs = true;
 
-		if (is_ours(kind)) {
-			modes[m] = m == MODE_64;
+		if (!point_in(kind, OF_OTHERS)) {
+			u->modes[m] = m == MODE_64;
 			continue;
 		}
-		if (is_of_file(kind)) {
+		if (point_in(kind, USER_CODE)) {
 			occurs = false;
 			for (size_t i = 0; i < p->n_targets; i++)
 				occurs |= p->targets[i].mode == m && p->targets[i].n_sites;
-		} else if (kind == POINT_SYSCALL_ENTRY || kind == POINT_SYSCALL_RETURN) {
+		} else if (point_in(kind, SYSCALLS)) {
 			occurs = has_numbers(p, m);
 		}
-		modes[m] = occurs || (c->options->wants_all_modes && is_of_file(kind));
-		is_spare[m] = !occurs;
+		u->modes[m] = occurs || (c->options->wants_all_modes && point_in(kind, USER_CODE));
+		u->is_spare[m] = !occurs;
 	}
 }
 
@@ -105,13 +93,13 @@ static void add_usdt_units(
 	struct compiler *c, struct clause *clause, const struct stream_point *point)
 {
 	const struct point *p = point->found;
-	const bool is_spare[N_MODES] = {false, false};
 	size_t first = c->stream->points.n;
 
 	for (size_t i = 0; i < p->n_targets; i++)
 		for (size_t k = 0; k < p->targets[i].n_sites; k++) {
 			struct stream_point one = *point;
-			bool modes[N_MODES] = {false, false}, is_known = false;
+			struct unit u = {.clause = clause};
+			bool is_known = false;
 
 			one.operands = p->targets[i].sites[k].operands;
 			if (!one.operands)
@@ -121,16 +109,10 @@ static void add_usdt_units(
 				is_known |=
 					c->stream->points.v[n].operands_mode == one.operands_mode &&
 					!strcmp(c->stream->points.v[n].operands, one.operands);
-			modes[one.operands_mode] = true;
+			u.modes[one.operands_mode] = true;
 			if (!is_known)
-				add_unit(c, clause, &one, modes, is_spare);
+				add_unit(c, u, &one);
 		}
-}
-
-static bool has_code_by_name(enum point_kind kind)
-{
-	return kind == POINT_TRACEPOINT || kind == POINT_RAW_TRACEPOINT || kind == POINT_KPROBE ||
-	       kind == POINT_KRETPROBE || kind == POINT_FENTRY || kind == POINT_FEXIT;
 }
 
 /* One call of several: as if the script had named it. */
@@ -141,7 +123,7 @@ static void add_call_unit(struct compiler *c, struct clause *clause,
 	struct arena *arena = c->stream->arena;
 	struct stream_point one = *point;
 	struct point *p = arena_zalloc(arena, sizeof(*p));
-	bool modes[N_MODES] = {false, false}, is_spare[N_MODES] = {false, false};
+	struct unit u = {.clause = clause};
 
 	*p = (struct point){.spec = all->spec};
 	p->spec.is_glob = false;
@@ -157,8 +139,8 @@ static void add_call_unit(struct compiler *c, struct clause *clause,
 	}
 	one.spec = p->spec;
 	one.found = p;
-	find_modes(c, p, modes, is_spare);
-	add_unit(c, clause, &one, modes, is_spare);
+	find_modes(c, p, &u);
+	add_unit(c, u, &one);
 }
 
 static bool is_call_of(const struct point *p, enum mode mode, int number)
@@ -202,24 +184,23 @@ static bool add_call_units(
 static void add_point_units(struct compiler *c, struct clause *clause, struct stream_point *point,
 	const struct point *p)
 {
-	bool modes[N_MODES] = {false, false}, is_spare[N_MODES] = {false, false};
+	struct unit u = {.clause = clause};
 
 	point->found = p;
 	if (p->spec.kind == POINT_USDT) {
 		add_usdt_units(c, clause, point);
 		return;
 	}
-	if ((p->spec.kind == POINT_SYSCALL_ENTRY || p->spec.kind == POINT_SYSCALL_RETURN) &&
-		add_call_units(c, clause, point))
+	if (point_in(p->spec.kind, SYSCALLS) && add_call_units(c, clause, point))
 		return;
-	find_modes(c, p, modes, is_spare);
-	if (!has_code_by_name(p->spec.kind)) {
-		add_unit(c, clause, point, modes, is_spare);
+	find_modes(c, p, &u);
+	if (!point_in(p->spec.kind, BY_NAME)) {
+		add_unit(c, u, point);
 		return;
 	}
 	for (size_t i = 0; i < p->n_names; i++) {
 		point->name = p->names[i];
-		add_unit(c, clause, point, modes, is_spare);
+		add_unit(c, u, point);
 	}
 }
 
@@ -293,8 +274,7 @@ static void find_points(struct compiler *c)
 	}
 }
 
-/* --- checking
- * ----------------------------------------------------------------------------------------- */
+/* --- checking --------------------------------------------------------------------------------- */
 
 static void prepare(
 	struct compiler *c, const struct unit *u, enum mode mode, struct check_clause *out)
@@ -351,9 +331,7 @@ static void learn(struct compiler *c)
 	check_learned(&c->check);
 }
 
-/* --- code
- * ------------------------------------------------------------------------------------------------
- */
+/* --- code ------------------------------------------------------------------------------------- */
 
 static void append(struct stream *s, enum mode mode, const struct bpf_code *code,
 	const struct emit_out *out, struct stream_piece *piece)
@@ -492,9 +470,7 @@ static void compile_units(struct compiler *c)
 	}
 }
 
-/* --- all
- * -------------------------------------------------------------------------------------------------
- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static void open_compiler(struct compiler *c, const struct sources *sources)
 {

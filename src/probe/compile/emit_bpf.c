@@ -148,8 +148,7 @@ static void find_homes(struct emit *e)
 	vec_release(&alive);
 }
 
-/* --- operands
- * ------------------------------------------------------------------------------------- */
+/* --- operands --------------------------------------------------------------------------------- */
 
 static void raw(struct emit *e, uint8_t code, int dst, int src, int16_t off, int32_t imm)
 {
@@ -207,12 +206,10 @@ static void result(struct emit *e, ir_value d, int reg)
 
 static void load_imm64(struct emit *e, int reg, int64_t imm)
 {
-	if (imm >= INT32_MIN && imm <= INT32_MAX) {
+	if (imm >= INT32_MIN && imm <= INT32_MAX)
 		bpf_mov_imm(e->c, reg, (int32_t)imm);
-		return;
-	}
-	raw(e, BPF_LD | BPF_IMM | BPF_DW, reg, 0, 0, (int32_t)(uint32_t)imm);
-	raw(e, 0, 0, 0, 0, (int32_t)(uint32_t)((uint64_t)imm >> 32));
+	else
+		bpf_load_imm64(e->c, reg, (uint64_t)imm);
 }
 
 static int size_code(uint32_t bytes)
@@ -232,8 +229,7 @@ static void extend(struct emit *e, int reg, uint32_t bytes, bool is_signed)
 	bpf_alu_imm(e->c, is_signed ? BPF_ARSH : BPF_RSH, reg, (int32_t)(64 - bytes * 8));
 }
 
-/* --- instructions
- * ----------------------------------------------------------------------------------- */
+/* --- instructions ----------------------------------------------------------------------------- */
 
 static void emit_alu(struct emit *e, const struct ir_insn *i)
 {
@@ -318,8 +314,7 @@ static void emit_store(struct emit *e, const struct ir_insn *i)
 
 	if (i->has_imm) {
 		base = i->mem ? memory(e, i->mem, &offset) : operand(e, i->a, BPF_REG_1);
-		raw(e, (uint8_t)(BPF_ST | BPF_MEM | size_code(i->bytes)), base, 0, (int16_t)offset,
-			(int32_t)i->imm);
+		bpf_store_imm(e->c, size_code(i->bytes), base, (int16_t)offset, (int32_t)i->imm);
 		return;
 	}
 	/* Not into r0: the address may be there. */
@@ -332,7 +327,7 @@ static void emit_add_atomic(struct emit *e, const struct ir_insn *i)
 {
 	int v = operand(e, i->b, BPF_REG_2), p = operand(e, i->a, BPF_REG_1);
 
-	raw(e, BPF_STX | BPF_ATOMIC | BPF_DW, p, v, (int16_t)i->offset, BPF_ADD);
+	bpf_atomic(e->c, BPF_ADD, p, (int16_t)i->offset, v);
 }
 
 static void emit_zero(struct emit *e, const struct ir_insn *i)
@@ -343,9 +338,9 @@ static void emit_zero(struct emit *e, const struct ir_insn *i)
 
 	/* mem[..] = 0, in the largest steps; memory is aligned to 8. */
 	for (; n >= 8 && offset % 8 == 0; n -= 8, offset += 8)
-		raw(e, BPF_ST | BPF_MEM | BPF_DW, base, 0, (int16_t)offset, 0);
+		bpf_store_imm(e->c, BPF_DW, base, (int16_t)offset, 0);
 	for (; n > 0; n--, offset++)
-		raw(e, BPF_ST | BPF_MEM | BPF_B, base, 0, (int16_t)offset, 0);
+		bpf_store_imm(e->c, BPF_B, base, (int16_t)offset, 0);
 }
 
 static void emit_argument(struct emit *e, const struct ir_arg *a, int reg)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "probe/compile/ir.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,33 +109,36 @@ void ir_copy(struct ir *ir, ir_value d, ir_value a)
 	add(ir, (struct ir_insn){.op = IR_COPY, .d = d, .a = a});
 }
 
+/* A right side that is a number: immediates of BPF have 32 bits; longer ones become values. */
+static struct ir_insn with_imm(struct ir *ir, struct ir_insn insn, int64_t imm)
+{
+	if (imm < INT32_MIN || imm > INT32_MAX) {
+		insn.b = ir_const(ir, imm);
+		return insn;
+	}
+	insn.has_imm = true;
+	insn.imm = imm;
+	return insn;
+}
+
 ir_value ir_alu(struct ir *ir, int op, ir_value a, ir_value b)
 {
 	return add_d(ir, (struct ir_insn){.op = IR_ALU, .sub = (uint8_t)op, .a = a, .b = b});
 }
 
-/* Immediates of BPF have 32 bits; longer ones become values. */
-static bool fits(int64_t imm)
-{
-	return imm >= INT32_MIN && imm <= INT32_MAX;
-}
-
 ir_value ir_alu_imm(struct ir *ir, int op, ir_value a, int64_t imm)
 {
-	if (!fits(imm))
-		return ir_alu(ir, op, a, ir_const(ir, imm));
-	return add_d(
-		ir, (struct ir_insn){
-			    .op = IR_ALU, .sub = (uint8_t)op, .a = a, .has_imm = true, .imm = imm});
+	struct ir_insn insn = {.op = IR_ALU, .sub = (uint8_t)op, .a = a};
+
+	return add_d(ir, with_imm(ir, insn, imm));
 }
 
 ir_value ir_extend(struct ir *ir, ir_value a, uint32_t bytes, bool is_signed)
 {
-	if (bytes >= 8)
-		return a;
-	return add_d(ir,
-		(struct ir_insn){
-			.op = IR_EXTEND, .a = a, .bytes = (uint8_t)bytes, .is_signed = is_signed});
+	struct ir_insn insn = {.op = IR_EXTEND, .a = a, .bytes = (uint8_t)bytes};
+
+	insn.is_signed = is_signed;
+	return bytes >= 8 ? a : add_d(ir, insn);
 }
 
 ir_value ir_swap(struct ir *ir, ir_value a, uint32_t bytes)
@@ -151,11 +153,9 @@ ir_value ir_set(struct ir *ir, int cond, ir_value a, ir_value b)
 
 ir_value ir_set_imm(struct ir *ir, int cond, ir_value a, int64_t imm)
 {
-	if (!fits(imm))
-		return ir_set(ir, cond, a, ir_const(ir, imm));
-	return add_d(ir,
-		(struct ir_insn){
-			.op = IR_SET, .sub = (uint8_t)cond, .a = a, .has_imm = true, .imm = imm});
+	struct ir_insn insn = {.op = IR_SET, .sub = (uint8_t)cond, .a = a};
+
+	return add_d(ir, with_imm(ir, insn, imm));
 }
 
 void ir_place_label(struct ir *ir, ir_label label)
@@ -174,36 +174,43 @@ void ir_jump(struct ir *ir, ir_label label)
 	ir->is_dead = true;
 }
 
-void ir_branch(struct ir *ir, int cond, ir_value a, ir_value b, ir_label label)
+static void branch(struct ir *ir, struct ir_insn insn)
 {
 	if (!ir->is_dead)
-		ir->is_target.v[label] = 1;
-	add(ir, (struct ir_insn){
-			.op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .b = b, .label = label});
+		ir->is_target.v[insn.label] = 1;
+	add(ir, insn);
+}
+
+void ir_branch(struct ir *ir, int cond, ir_value a, ir_value b, ir_label label)
+{
+	struct ir_insn insn = {.op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .b = b};
+
+	insn.label = label;
+	branch(ir, insn);
 }
 
 void ir_branch_imm(struct ir *ir, int cond, ir_value a, int64_t imm, ir_label label)
 {
-	if (!fits(imm)) {
-		ir_branch(ir, cond, a, ir_const(ir, imm), label);
-		return;
-	}
-	if (!ir->is_dead)
-		ir->is_target.v[label] = 1;
-	add(ir, (struct ir_insn){.op = IR_BRANCH,
-			.sub = (uint8_t)cond,
-			.a = a,
-			.has_imm = true,
-			.imm = imm,
-			.label = label});
+	struct ir_insn insn = {.op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .label = label};
+
+	branch(ir, with_imm(ir, insn, imm));
+}
+
+/* Of memory, of what a pointer points to, or of the context. */
+static struct ir_insn access(enum ir_op op, int32_t offset, uint32_t bytes)
+{
+	return (struct ir_insn){.op = op, .offset = offset, .bytes = (uint8_t)bytes};
+}
+
+static ir_value load(struct ir *ir, struct ir_insn insn, bool is_signed)
+{
+	insn.is_signed = is_signed;
+	return add_d(ir, insn);
 }
 
 ir_value ir_context(struct ir *ir, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_CONTEXT,
-				 .offset = offset,
-				 .bytes = (uint8_t)bytes,
-				 .is_signed = is_signed});
+	return load(ir, access(IR_CONTEXT, offset, bytes), is_signed);
 }
 
 ir_value ir_context_address(struct ir *ir)
@@ -213,54 +220,49 @@ ir_value ir_context_address(struct ir *ir)
 
 ir_value ir_word(struct ir *ir, int32_t offset)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_WORD, .offset = offset});
+	return add_d(ir, access(IR_WORD, offset, 0));
 }
 
 ir_value ir_load(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
-				 .mem = mem,
-				 .offset = offset,
-				 .bytes = (uint8_t)bytes,
-				 .is_signed = is_signed});
+	struct ir_insn insn = access(IR_LOAD, offset, bytes);
+
+	insn.mem = mem;
+	return load(ir, insn, is_signed);
 }
 
 ir_value ir_load_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
-				 .a = p,
-				 .offset = offset,
-				 .bytes = (uint8_t)bytes,
-				 .is_signed = is_signed});
+	struct ir_insn insn = access(IR_LOAD, offset, bytes);
+
+	insn.a = p;
+	return load(ir, insn, is_signed);
 }
 
 void ir_store(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, ir_value v)
 {
-	add(ir, (struct ir_insn){.op = IR_STORE,
-			.mem = mem,
-			.offset = offset,
-			.bytes = (uint8_t)bytes,
-			.b = v});
+	struct ir_insn insn = access(IR_STORE, offset, bytes);
+
+	insn.mem = mem;
+	insn.b = v;
+	add(ir, insn);
 }
 
 void ir_store_imm(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, int64_t imm)
 {
-	if (!fits(imm)) {
-		ir_store(ir, mem, offset, bytes, ir_const(ir, imm));
-		return;
-	}
-	add(ir, (struct ir_insn){.op = IR_STORE,
-			.mem = mem,
-			.offset = offset,
-			.bytes = (uint8_t)bytes,
-			.has_imm = true,
-			.imm = imm});
+	struct ir_insn insn = access(IR_STORE, offset, bytes);
+
+	insn.mem = mem;
+	add(ir, with_imm(ir, insn, imm));
 }
 
 void ir_store_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, ir_value v)
 {
-	add(ir, (struct ir_insn){
-			.op = IR_STORE, .a = p, .offset = offset, .bytes = (uint8_t)bytes, .b = v});
+	struct ir_insn insn = access(IR_STORE, offset, bytes);
+
+	insn.a = p;
+	insn.b = v;
+	add(ir, insn);
 }
 
 void ir_add_atomic(struct ir *ir, ir_value p, int32_t offset, ir_value v)
@@ -283,14 +285,10 @@ void ir_loop(struct ir *ir, int64_t turns)
 
 void ir_limit_turns(struct ir *ir, ir_value turns, ir_label label)
 {
-	if (!ir->is_dead)
-		ir->is_target.v[label] = 1;
-	add(ir, (struct ir_insn){.op = IR_BRANCH,
-			.sub = BPF_JGE,
-			.a = turns,
-			.has_imm = true,
-			.is_turn_limit = true,
-			.label = label});
+	struct ir_insn insn = {.op = IR_BRANCH, .sub = BPF_JGE, .a = turns, .label = label};
+
+	insn.has_imm = insn.is_turn_limit = true;
+	branch(ir, insn);
 }
 
 void ir_loop_end(struct ir *ir)
@@ -305,187 +303,4 @@ ir_value ir_call(struct ir *ir, int helper, const struct ir_arg *args, int n)
 	if (n)
 		memcpy(insn.args, args, sizeof(*args) * (size_t)n);
 	return add_d(ir, insn);
-}
-
-/* --- as text ---------------------------------------------------------------------------------- */
-
-static const char *alu_word(int op)
-{
-	switch (op) {
-	case BPF_ADD:
-		return "+";
-	case BPF_SUB:
-		return "-";
-	case BPF_MUL:
-		return "*";
-	case BPF_DIV:
-		return "/";
-	case BPF_MOD:
-		return "%";
-	case BPF_AND:
-		return "&";
-	case BPF_OR:
-		return "|";
-	case BPF_XOR:
-		return "^";
-	case BPF_LSH:
-		return "<<";
-	case BPF_RSH:
-		return ">>";
-	case BPF_ARSH:
-		return "s>>";
-	}
-	return "?";
-}
-
-static const char *cond_word(int op)
-{
-	switch (op) {
-	case BPF_JEQ:
-		return "==";
-	case BPF_JNE:
-		return "!=";
-	case BPF_JGT:
-		return ">";
-	case BPF_JGE:
-		return ">=";
-	case BPF_JLT:
-		return "<";
-	case BPF_JLE:
-		return "<=";
-	case BPF_JSGT:
-		return "s>";
-	case BPF_JSGE:
-		return "s>=";
-	case BPF_JSLT:
-		return "s<";
-	case BPF_JSLE:
-		return "s<=";
-	}
-	return "?";
-}
-
-static void print_right(const struct ir_insn *i, struct buf *out)
-{
-	if (i->has_imm)
-		buf_printf(out, "%" PRId64, i->imm);
-	else
-		buf_printf(out, "v%u", i->b);
-}
-
-static void print_where(const struct ir_insn *i, struct buf *out)
-{
-	if (i->mem)
-		buf_printf(out, "mem%u[%d]", i->mem, i->offset);
-	else
-		buf_printf(out, "*(v%u + %d)", i->a, i->offset);
-}
-
-static void print_call(const struct ir_insn *i, struct buf *out)
-{
-	buf_printf(out, "call %" PRId64 "(", i->imm);
-	for (int k = 0; k < i->n_args; k++) {
-		const struct ir_arg *a = &i->args[k];
-
-		if (k)
-			buf_put_cstr(out, ", ");
-		switch (a->kind) {
-		case IR_ARG_VALUE:
-			buf_printf(out, "v%u", a->n);
-			break;
-		case IR_ARG_IMM:
-			buf_printf(out, "%" PRId64, a->imm);
-			break;
-		case IR_ARG_MEM:
-			buf_printf(out, "&mem%u[%" PRId64 "]", a->n, a->imm);
-			break;
-		case IR_ARG_MAP:
-			buf_printf(out, "map %" PRId64, a->imm);
-			break;
-		case IR_ARG_CONTEXT:
-			buf_put_cstr(out, "context");
-			break;
-		}
-	}
-	buf_put_cstr(out, ")");
-}
-
-static void print_insn(const struct ir_insn *i, struct buf *out)
-{
-	if (i->d)
-		buf_printf(out, "v%u = ", i->d);
-	switch (i->op) {
-	case IR_CONST:
-		buf_printf(out, "%" PRId64, i->imm);
-		break;
-	case IR_COPY:
-		buf_printf(out, "v%u", i->a);
-		break;
-	case IR_ALU:
-		buf_printf(out, "v%u %s ", i->a, alu_word(i->sub));
-		print_right(i, out);
-		break;
-	case IR_EXTEND:
-		buf_printf(out, "%c%u v%u", i->is_signed ? 's' : 'u', i->bytes * 8, i->a);
-		break;
-	case IR_SWAP:
-		buf_printf(out, "swap%u v%u", i->bytes * 8, i->a);
-		break;
-	case IR_SET:
-		buf_printf(out, "v%u %s ", i->a, cond_word(i->sub));
-		print_right(i, out);
-		break;
-	case IR_LABEL:
-		buf_printf(out, "L%u:", i->label);
-		break;
-	case IR_JUMP:
-		buf_printf(out, "goto L%u", i->label);
-		break;
-	case IR_BRANCH:
-		buf_printf(out, "if v%u %s ", i->a, cond_word(i->sub));
-		print_right(i, out);
-		buf_printf(out, " goto L%u", i->label);
-		break;
-	case IR_CONTEXT:
-		buf_printf(out, "context[%d]", i->offset);
-		break;
-	case IR_CONTEXT_ADDRESS:
-		buf_put_cstr(out, "&context");
-		break;
-	case IR_WORD:
-		buf_printf(out, "word[%d]", i->offset);
-		break;
-	case IR_LOAD:
-		buf_printf(out, "%c%u ", i->is_signed ? 's' : 'u', i->bytes * 8);
-		print_where(i, out);
-		break;
-	case IR_STORE:
-		print_where(i, out);
-		buf_printf(out, " = u%u ", i->bytes * 8);
-		print_right(i, out);
-		break;
-	case IR_ADD_ATOMIC:
-		print_where(i, out);
-		buf_printf(out, " += v%u", i->b);
-		break;
-	case IR_ZERO:
-		buf_printf(out, "zero mem%u[%d], %" PRId64, i->mem, i->offset, i->imm);
-		break;
-	case IR_CALL:
-		print_call(i, out);
-		break;
-	case IR_LOOP:
-		buf_put_cstr(out, "loop");
-		break;
-	case IR_LOOP_END:
-		buf_put_cstr(out, "end of loop");
-		break;
-	}
-	buf_put_u8(out, '\n');
-}
-
-void ir_print(const struct ir *ir, struct buf *out)
-{
-	for (size_t i = 0; i < ir->insns.n; i++)
-		print_insn(&ir->insns.v[i], out);
 }

@@ -148,6 +148,4 @@ ir_value ir_call(struct ir *ir, int helper, const struct ir_arg *args, int n);
 	ir_call(ir, helper, (const struct ir_arg[]){__VA_ARGS__},                                  \
 		sizeof((const struct ir_arg[]){__VA_ARGS__}) / sizeof(struct ir_arg))
 
-void ir_print(const struct ir *ir, struct buf *out);
-
 #endif

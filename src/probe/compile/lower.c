@@ -21,7 +21,7 @@
 
 static void lower_stmt(struct lower *l, const struct stmt *s);
 
-void lower_statements(struct lower *l, const struct stmt *s)
+static void lower_statements(struct lower *l, const struct stmt *s)
 {
 	/* What nothing leads to is not looked at: unroll() in unroll() would take for ever. */
 	for (; s && !l->ir.is_dead && !l->ir.is_too_long; s = s->next) {
@@ -49,8 +49,7 @@ static void lower_if(struct lower *l, const struct stmt *s)
 	ir_place_label(&l->ir, done);
 }
 
-/* --- loops
- * ------------------------------------------------------------------------------------------ */
+/* --- loops ------------------------------------------------------------------------------------ */
 
 /* Counts turns and leaves, counted as a loss, when there are too many. */
 static void limit_turns(struct lower *l, ir_value turns, ir_label too_many)
@@ -197,8 +196,7 @@ static void lower_stmt(struct lower *l, const struct stmt *s)
 	}
 }
 
-/* --- clauses
- * ------------------------------------------------------------------------------------------ */
+/* --- clauses ---------------------------------------------------------------------------------- */
 
 /* Locals are 0 or empty at first: the verifier wants everything to be set before it is read. */
 static void make_locals(struct lower *l, struct variable *locals)

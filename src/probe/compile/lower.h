@@ -62,7 +62,6 @@ static inline const struct meaning *meaning_of(const struct lower *l, const stru
 	return e->meaning[l->mode];
 }
 
-void lower_statements(struct lower *l, const struct stmt *s);
 /* An integer or pointer, extended to 64 bits as its type says. */
 ir_value lower_value(struct lower *l, const struct expr *e);
 /* a = b; the value, or 0 when it is none. */
@@ -90,6 +89,8 @@ void lower_canonical(
 void lower_fail_unless_ok(
 	struct lower *l, ir_value result, bool negative_only, enum failure why, ir_value address);
 void lower_fail(struct lower *l, enum failure why, int error_number);
+/* Of an OBJECT_ADDRESS, with its offset. */
+ir_value lower_address(struct lower *l, const struct object *o);
 ir_value lower_read(struct lower *l, const struct object *o, uint32_t bytes, bool is_signed);
 ir_value lower_load_object(struct lower *l, const struct object *o, const struct type *type);
 /* Copies n bytes of an object into memory. */
@@ -123,18 +124,16 @@ ir_value lower_global_address(struct lower *l, const struct global_use *g);
 
 /* lower_text.c */
 ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct expr *b, int64_t n);
-ir_value lower_text_length(struct lower *l, const struct expr *e);
-ir_value lower_text_contains(struct lower *l, const struct expr *a, const struct expr *b);
+/* strlen(TEXT); 1 when the literal b is somewhere in a: strcontains(a, b). */
+ir_value lower_text_length(struct lower *l, const struct expr *call);
+ir_value lower_text_contains(struct lower *l, const struct expr *call);
 
-/* lower_call.c */
-ir_value lower_call(struct lower *l, const struct expr *e);
-/* A call whose value lies in memory: str, buf, usym, ... */
-void lower_call_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
+/* builtins.c: names and calls that mean a builtin; 0 when it has no value */
+ir_value lower_builtin(struct lower *l, const struct expr *e);
+/* One whose value lies in memory: str, buf, usym, comm, ...; false when it does not. */
+bool lower_builtin_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
 /* SHAPE_USYM, SHAPE_USTACK: a number, the process and the mode. */
 void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t at);
-/* The stack as an id; 0 frames: all. */
-ir_value lower_stack(struct lower *l, bool is_user, uint32_t n_frames);
-void lower_record(struct lower *l, const struct expr *e, uint32_t format, const struct expr *args);
 
 /* lower_map.c */
 ir_mem lower_map_key(struct lower *l, const struct map_use *map, const struct expr *keys);
@@ -158,5 +157,7 @@ void lower_self_set(struct lower *l, const struct variable *v, ir_value value);
 
 /* Adds one to a counter of the clause: offset in struct clause_loss. */
 void lower_count_loss(struct lower *l, uint32_t field);
+/* goto done; lost: count that a map was full; done: */
+void lower_end_lost(struct lower *l, ir_label lost, ir_label done);
 
 #endif

@@ -25,14 +25,7 @@ bool lower_is_value(const struct type *type)
 	}
 }
 
-/* --- arithmetic
- * ----------------------------------------------------------------------------------- */
-
-/* The rule of compile/check.h. */
-static bool is_unsigned(const struct type *t)
-{
-	return t->kind == TYPE_POINTER || (t->kind == TYPE_INT && !t->is_signed && t->size == 8);
-}
+/* --- arithmetic ------------------------------------------------------------------------------- */
 
 static ir_value negate(struct lower *l, ir_value v)
 {
@@ -77,37 +70,48 @@ static ir_value divide(struct lower *l, int op, ir_value a, ir_value b, bool uns
 	return unsigned_ ? ir_alu(&l->ir, op, a, b) : divide_signed(l, op, a, b);
 }
 
+/* What an operator is in BPF. */
+static const struct {
+	uint8_t alu;		     /* arithmetic */
+	uint8_t jump, jump_unsigned; /* comparisons */
+	enum op opposite;
+} codes[] = {
+	[OP_ADD] = {.alu = BPF_ADD},
+	[OP_SUB] = {.alu = BPF_SUB},
+	[OP_MUL] = {.alu = BPF_MUL},
+	[OP_DIV] = {.alu = BPF_DIV},
+	[OP_MOD] = {.alu = BPF_MOD},
+	[OP_AND] = {.alu = BPF_AND},
+	[OP_OR] = {.alu = BPF_OR},
+	[OP_XOR] = {.alu = BPF_XOR},
+	[OP_SHL] = {.alu = BPF_LSH},
+	[OP_SHR] = {.alu = BPF_RSH},
+	[OP_EQ] = {0, BPF_JEQ, BPF_JEQ, OP_NE},
+	[OP_NE] = {0, BPF_JNE, BPF_JNE, OP_EQ},
+	[OP_LT] = {0, BPF_JSLT, BPF_JLT, OP_GE},
+	[OP_LE] = {0, BPF_JSLE, BPF_JLE, OP_GT},
+	[OP_GT] = {0, BPF_JSGT, BPF_JGT, OP_LE},
+	[OP_GE] = {0, BPF_JSGE, BPF_JGE, OP_LT},
+};
+
+static bool is_comparison(enum op op)
+{
+	return op >= OP_EQ && op <= OP_GE;
+}
+
 static ir_value arithmetic(struct lower *l, enum op op, const struct type *ta,
 	const struct type *tb, ir_value a, ir_value b)
 {
-	bool unsigned_ = is_unsigned(ta) || is_unsigned(tb);
+	int code = codes[op].alu;
 
-	switch (op) {
-	case OP_ADD:
-		return ir_alu(&l->ir, BPF_ADD, a, b);
-	case OP_SUB:
-		return ir_alu(&l->ir, BPF_SUB, a, b);
-	case OP_MUL:
-		return ir_alu(&l->ir, BPF_MUL, a, b);
-	case OP_DIV:
-		return divide(l, BPF_DIV, a, b, unsigned_);
-	case OP_MOD:
-		return divide(l, BPF_MOD, a, b, unsigned_);
-	case OP_AND:
-		return ir_alu(&l->ir, BPF_AND, a, b);
-	case OP_OR:
-		return ir_alu(&l->ir, BPF_OR, a, b);
-	case OP_XOR:
-		return ir_alu(&l->ir, BPF_XOR, a, b);
-	case OP_SHL:
-		return ir_alu(&l->ir, BPF_LSH, a, ir_alu_imm(&l->ir, BPF_AND, b, 63));
-	case OP_SHR:
-		return ir_alu(&l->ir, ta->kind == TYPE_INT && ta->is_signed ? BPF_ARSH : BPF_RSH, a,
-			ir_alu_imm(&l->ir, BPF_AND, b, 63));
-	default:
-		assert(!"an arithmetic operator");
-		return a;
-	}
+	assert(op >= OP_ADD && op <= OP_SHR);
+	if (op == OP_DIV || op == OP_MOD)
+		return divide(l, code, a, b, type_is_unsigned64(ta) || type_is_unsigned64(tb));
+	if (op == OP_SHR && ta->kind == TYPE_INT && ta->is_signed)
+		code = BPF_ARSH;
+	if (op == OP_SHL || op == OP_SHR)
+		b = ir_alu_imm(&l->ir, BPF_AND, b, 63);
+	return ir_alu(&l->ir, code, a, b);
 }
 
 static uint64_t step_of(struct lower *l, const struct type *pointer)
@@ -147,51 +151,7 @@ static ir_value binary(struct lower *l, enum op op, const struct type *ta, const
 	return ir_extend(&l->ir, v, (uint32_t)pointer->size, false);
 }
 
-/* --- conditions
- * ----------------------------------------------------------------------------------- */
-
-static int condition_code(enum op op, bool unsigned_)
-{
-	switch (op) {
-	case OP_EQ:
-		return BPF_JEQ;
-	case OP_NE:
-		return BPF_JNE;
-	case OP_LT:
-		return unsigned_ ? BPF_JLT : BPF_JSLT;
-	case OP_LE:
-		return unsigned_ ? BPF_JLE : BPF_JSLE;
-	case OP_GT:
-		return unsigned_ ? BPF_JGT : BPF_JSGT;
-	case OP_GE:
-		return unsigned_ ? BPF_JGE : BPF_JSGE;
-	default:
-		return -1;
-	}
-}
-
-static enum op opposite(enum op op)
-{
-	switch (op) {
-	case OP_EQ:
-		return OP_NE;
-	case OP_NE:
-		return OP_EQ;
-	case OP_LT:
-		return OP_GE;
-	case OP_LE:
-		return OP_GT;
-	case OP_GT:
-		return OP_LE;
-	default:
-		return OP_LT;
-	}
-}
-
-static bool is_text(const struct type *t)
-{
-	return t->kind == TYPE_STRING || (t->kind == TYPE_ARRAY && t->of->is_char);
-}
+/* --- conditions ------------------------------------------------------------------------------- */
 
 /* Whether a variable may have another value behind the expression. */
 static bool assigns(const struct expr *e)
@@ -221,15 +181,16 @@ static ir_value left_value(struct lower *l, const struct expr *a, const struct e
 
 static bool is_value_comparison(struct lower *l, const struct expr *e)
 {
-	return e->kind == EXPR_BINARY && condition_code(e->op, false) >= 0 &&
-	       lower_is_value(type_of(l, e->a)) && lower_is_value(type_of(l, e->b));
+	return e->kind == EXPR_BINARY && is_comparison(e->op) && lower_is_value(type_of(l, e->a)) &&
+	       lower_is_value(type_of(l, e->b));
 }
 
 /* Goes to `label` when `a op b` holds. */
 static void branch_if(
 	struct lower *l, enum op op, const struct expr *a, const struct expr *b, ir_label label)
 {
-	int code = condition_code(op, is_unsigned(type_of(l, a)) || is_unsigned(type_of(l, b)));
+	bool is_unsigned = type_is_unsigned64(type_of(l, a)) || type_is_unsigned64(type_of(l, b));
+	int code = is_unsigned ? codes[op].jump_unsigned : codes[op].jump;
 	ir_value va = left_value(l, a, b);
 
 	if (b->is_constant[l->mode])
@@ -246,7 +207,7 @@ void lower_condition(struct lower *l, const struct expr *e, ir_label no)
 		if (!e->constant[l->mode])
 			ir_jump(&l->ir, no);
 	} else if (is_value_comparison(l, e)) {
-		branch_if(l, opposite(e->op), e->a, e->b, no);
+		branch_if(l, codes[e->op].opposite, e->a, e->b, no);
 	} else if (e->kind == EXPR_BINARY && e->op == OP_LOGICAL_AND) {
 		lower_condition(l, e->a, no);
 		lower_condition(l, e->b, no);
@@ -290,11 +251,11 @@ static ir_value binary_value(struct lower *l, const struct expr *e)
 	if (e->op == OP_LOGICAL_AND || e->op == OP_LOGICAL_OR)
 		return condition_value(l, e);
 	ta = type_of(l, e->a), tb = type_of(l, e->b);
-	if (is_text(ta) && (e->op == OP_EQ || e->op == OP_NE)) {
+	if (type_is_text(ta) && (e->op == OP_EQ || e->op == OP_NE)) {
 		v = lower_text_equal(l, e->a, e->b, -1);
 		return e->op == OP_EQ ? v : ir_alu_imm(&l->ir, BPF_XOR, v, 1);
 	}
-	if (condition_code(e->op, false) >= 0)
+	if (is_comparison(e->op))
 		return condition_value(l, e);
 	a = left_value(l, e->a, e->b);
 	return binary(l, e->op, ta, tb, a, lower_value(l, e->b));
@@ -313,7 +274,7 @@ static ir_value unary_value(struct lower *l, const struct expr *e)
 		return condition_value(l, e);
 	case OP_ADDRESS:
 		o = lower_object(l, e->a);
-		return o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+		return lower_address(l, &o);
 	default:
 		o = lower_object(l, e);
 		return lower_load_object(l, &o, type_of(l, e));
@@ -348,93 +309,7 @@ static ir_value cast_value(struct lower *l, const struct expr *e)
 		to->kind == TYPE_INT && to->is_signed);
 }
 
-/* --- names
- * ------------------------------------------------------------------------------------------ */
-
-static ir_value half(struct lower *l, int helper, bool is_high)
-{
-	ir_value v = ir_call(&l->ir, helper, NULL, 0);
-
-	return is_high ? ir_alu_imm(&l->ir, BPF_RSH, v, 32) : ir_extend(&l->ir, v, 4, false);
-}
-
-static ir_value parent(struct lower *l)
-{
-	struct object o = {.kind = OBJECT_ADDRESS, .space = SPACE_KERNEL};
-	int64_t parent_at = point_types_kernel_offset(l->point_types, "task_struct", "real_parent"),
-		tgid_at = point_types_kernel_offset(l->point_types, "task_struct", "tgid");
-
-	if (parent_at < 0 || tgid_at < 0) {
-		lower_fail(l, FAILURE_OTHER, EOPNOTSUPP);
-		return ir_const(&l->ir, 0);
-	}
-	o.address = ir_call(&l->ir, BPF_FUNC_get_current_task, NULL, 0);
-	o.offset = parent_at;
-	o.address = lower_read(l, &o, 8, false);
-	o.offset = tgid_at;
-	return lower_read(l, &o, 4, false);
-}
-
-static ir_value elapsed(struct lower *l)
-{
-	ir_mem key = lower_index(l, 0);
-	ir_label found = ir_new_label(&l->ir);
-	ir_value p, began;
-
-	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_FACTS), IR_M(key, 0));
-	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
-	lower_fail(l, FAILURE_OTHER, ENOENT);
-	ir_place_label(&l->ir, found);
-	began = ir_load_at(&l->ir, p, 0, 8, false);
-	return ir_alu(&l->ir, BPF_SUB, ir_call(&l->ir, BPF_FUNC_ktime_get_ns, NULL, 0), began);
-}
-
-static ir_value builtin_value(struct lower *l, const struct builtin *b)
-{
-	switch (b->id) {
-	case BUILTIN_PID:
-		return half(l, BPF_FUNC_get_current_pid_tgid, true);
-	case BUILTIN_TID:
-		return half(l, BPF_FUNC_get_current_pid_tgid, false);
-	case BUILTIN_UID:
-		return half(l, BPF_FUNC_get_current_uid_gid, false);
-	case BUILTIN_GID:
-		return half(l, BPF_FUNC_get_current_uid_gid, true);
-	case BUILTIN_PPID:
-		return parent(l);
-	case BUILTIN_NSECS:
-		return ir_call(&l->ir, BPF_FUNC_ktime_get_boot_ns, NULL, 0);
-	case BUILTIN_ELAPSED:
-		return elapsed(l);
-	case BUILTIN_CPU:
-		return ir_call(&l->ir, BPF_FUNC_get_smp_processor_id, NULL, 0);
-	case BUILTIN_RAND:
-		return ir_call(&l->ir, BPF_FUNC_get_prandom_u32, NULL, 0);
-	case BUILTIN_CGROUP:
-		return ir_call(&l->ir, BPF_FUNC_get_current_cgroup_id, NULL, 0);
-	case BUILTIN_PROBE:
-	case BUILTIN_FUNC:
-		l->uses_site = true;
-		return ir_word(&l->ir, STREAM_WORD_SITE);
-	case BUILTIN_BITS:
-		return ir_const(&l->ir, l->mode == MODE_32 ? 32 : 64);
-	case BUILTIN_KSTACK:
-		return lower_stack(l, false, 0);
-	case BUILTIN_CURTASK:
-		return ir_call(&l->ir, BPF_FUNC_get_current_task, NULL, 0);
-	case BUILTIN_CTX:
-		return ir_context_address(&l->ir);
-	case BUILTIN_ERRNO:
-		return l->error_number;
-	case BUILTIN_ERRADDR:
-		return l->error_address;
-	case BUILTIN_ERRLINE:
-		return l->error_line;
-	default:
-		assert(!"a builtin with a value");
-		return 0;
-	}
-}
+/* --- names ------------------------------------------------------------------------------------ */
 
 static ir_value name_value(struct lower *l, const struct expr *e)
 {
@@ -443,7 +318,7 @@ static ir_value name_value(struct lower *l, const struct expr *e)
 
 	switch (m->kind) {
 	case MEANING_BUILTIN:
-		return builtin_value(l, m->builtin);
+		return lower_builtin(l, e);
 	case MEANING_VALUE:
 		return lower_use_value(l, m->value);
 	default:
@@ -452,8 +327,7 @@ static ir_value name_value(struct lower *l, const struct expr *e)
 	}
 }
 
-/* --- assignments
- * ------------------------------------------------------------------------------------ */
+/* --- assignments ------------------------------------------------------------------------------ */
 
 static ir_value variable_value(struct lower *l, const struct expr *e)
 {
@@ -572,8 +446,7 @@ static ir_value step_value(struct lower *l, const struct expr *e)
 	return change(l, e->a, e->op, &one, ir_const(&l->ir, 1), e->is_post);
 }
 
-/* --- all of them
- * ------------------------------------------------------------------------------------ */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 ir_value lower_value(struct lower *l, const struct expr *e)
 {
@@ -607,7 +480,7 @@ ir_value lower_value(struct lower *l, const struct expr *e)
 	case EXPR_CAST:
 		return cast_value(l, e);
 	case EXPR_CALL:
-		return lower_call(l, e);
+		return lower_builtin(l, e);
 	case EXPR_ASSIGN:
 		return assign_value(l, e);
 	case EXPR_STEP:
@@ -622,7 +495,7 @@ ir_value lower_value(struct lower *l, const struct expr *e)
 	}
 	o = lower_object(l, e);
 	if (t->kind == TYPE_ARRAY) /* decays to the address of its first element */
-		return o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+		return lower_address(l, &o);
 	return lower_load_object(l, &o, t);
 }
 

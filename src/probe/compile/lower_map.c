@@ -135,10 +135,7 @@ ir_value lower_map_add(struct lower *l, const struct expr *e, ir_value v, bool i
 	ir_add_atomic(&l->ir, p, 0, v);
 	if (!is_post)
 		ir_copy(&l->ir, result, ir_alu(&l->ir, BPF_ADD, result, v));
-	ir_jump(&l->ir, done);
-	ir_place_label(&l->ir, lost);
-	lower_count_loss(l, offsetof(struct clause_loss, map_full));
-	ir_place_label(&l->ir, done);
+	lower_end_lost(l, lost, done);
 	return result;
 }
 
@@ -149,8 +146,7 @@ void lower_map_delete(struct lower *l, const struct map_use *map, const struct e
 	IR_CALL_(&l->ir, BPF_FUNC_map_delete_elem, IR_MAP(number_of(map)), IR_M(key, 0));
 }
 
-/* --- aggregations
- * --------------------------------------------------------------------------------- */
+/* --- aggregations ----------------------------------------------------------------------------- */
 
 /* The key's value on this CPU, made of zeros when there is none; goes to `lost` when it cannot. */
 static ir_value ensure(struct lower *l, const struct map_use *map, ir_mem key, ir_label lost)
@@ -250,15 +246,10 @@ static void keep_extreme(
 	ir_add_atomic(&l->ir, p, 0, ir_const(&l->ir, 1));
 }
 
-static bool is_unsigned_word(const struct type *t)
-{
-	return t->kind == TYPE_POINTER || (t->kind == TYPE_INT && !t->is_signed && t->size == 8);
-}
-
 static void aggregate_value(struct lower *l, const struct shape *shape, const struct expr *call,
 	ir_value p, ir_value v, ir_label lost)
 {
-	bool is_unsigned = call->args && is_unsigned_word(type_of(l, call->args));
+	bool is_unsigned = call->args && type_is_unsigned64(type_of(l, call->args));
 
 	switch (shape->kind) {
 	case SHAPE_COUNT:
@@ -295,8 +286,5 @@ void lower_aggregate(struct lower *l, const struct expr *e, const struct expr *c
 	ir_value p = ensure(l, map, key, lost);
 
 	aggregate_value(l, map->value, call, p, v, lost);
-	ir_jump(&l->ir, done);
-	ir_place_label(&l->ir, lost);
-	lower_count_loss(l, offsetof(struct clause_loss, map_full));
-	ir_place_label(&l->ir, done);
+	lower_end_lost(l, lost, done);
 }

@@ -5,11 +5,15 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "probe/compile/lower.h"
 
 #define PAGE_LAST 4095
+/* Points whose context is registers. */
+#define WITH_REGISTERS                                                                             \
+	(USER_CODE | AT(KPROBE) | AT(KRETPROBE) | AT(PROFILE) | AT(SOFTWARE) | AT(HARDWARE))
 
 /* --- failing --------------------------------------------------------------------------------- */
 
@@ -81,9 +85,17 @@ void lower_count_loss(struct lower *l, uint32_t field)
 	ir_memory_release(&l->ir, mark);
 }
 
+void lower_end_lost(struct lower *l, ir_label lost, ir_label done)
+{
+	ir_jump(&l->ir, done);
+	ir_place_label(&l->ir, lost);
+	lower_count_loss(l, offsetof(struct clause_loss, map_full));
+	ir_place_label(&l->ir, done);
+}
+
 /* --- reading --------------------------------------------------------------------------------- */
 
-static ir_value address_of(struct lower *l, const struct object *o)
+ir_value lower_address(struct lower *l, const struct object *o)
 {
 	return o->offset ? ir_alu_imm(&l->ir, BPF_ADD, o->address, o->offset) : o->address;
 }
@@ -98,7 +110,7 @@ static int read_helper(struct lower *l, enum space space)
 
 static void read_bytes(struct lower *l, const struct object *o, uint32_t n, ir_mem mem, uint32_t at)
 {
-	ir_value address = address_of(l, o);
+	ir_value address = lower_address(l, o);
 	ir_value rc =
 		IR_CALL_(&l->ir, read_helper(l, o->space), IR_M(mem, at), IR_I(n), IR_V(address));
 
@@ -236,11 +248,6 @@ static ir_value read_text_patiently(
 	return rc;
 }
 
-static bool can_wait(enum point_kind kind)
-{
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
-}
-
 /* n bytes with the NUL, a constant or a value that the verifier sees bounds of. */
 static ir_value read_text(struct lower *l, enum space space, ir_value address, struct ir_arg n,
 	ir_mem mem, uint32_t at)
@@ -252,9 +259,9 @@ static ir_value read_text(struct lower *l, enum space space, ir_value address, s
 			&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), n, IR_V(address));
 	} else {
 		l->reads_user = true;
-		rc = can_wait(l->kind) ? read_text_patiently(l, address, n, mem, at)
-				       : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
-						 IR_M(mem, at), n, IR_V(address));
+		rc = point_in(l->kind, USER_CODE) ? read_text_patiently(l, address, n, mem, at)
+						  : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
+							    IR_M(mem, at), n, IR_V(address));
 	}
 	lower_fail_unless_ok(l, rc, true, FAILURE_READ, address);
 	return rc;
@@ -318,24 +325,19 @@ void lower_literal(
 	}
 }
 
-/* --- registers
- * ------------------------------------------------------------------------------------ */
-
-static bool has_registers(enum point_kind kind)
-{
-	return can_wait(kind) || kind == POINT_KPROBE || kind == POINT_KRETPROBE ||
-	       kind == POINT_PROFILE || kind == POINT_SOFTWARE || kind == POINT_HARDWARE;
-}
+/* --- registers -------------------------------------------------------------------------------- */
 
 /* A register of the user program (of the kernel at kernel functions), in pt_regs. */
 ir_value lower_register(struct lower *l, uint16_t reg)
 {
 	struct object regs = {.kind = OBJECT_ADDRESS, .space = SPACE_KERNEL, .offset = reg};
 
-	if (has_registers(l->kind)) {
+	if (point_in(l->kind, WITH_REGISTERS)) {
 		ir_value v = ir_context(&l->ir, reg, 8, false);
 
-		return l->mode == MODE_32 && can_wait(l->kind) ? ir_extend(&l->ir, v, 4, false) : v;
+		return l->mode == MODE_32 && point_in(l->kind, USER_CODE)
+			       ? ir_extend(&l->ir, v, 4, false)
+			       : v;
 	}
 	if (l->kind == POINT_SYSCALL_ENTRY || l->kind == POINT_SYSCALL_RETURN) {
 		regs.address = ir_word(&l->ir, STREAM_WORD_REGS);

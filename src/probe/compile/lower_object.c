@@ -49,8 +49,7 @@ static uint32_t tuple_offset(const struct type *tuple, uint32_t i)
 	return at;
 }
 
-/* --- objects
- * ---------------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 static struct object index_object(struct lower *l, const struct expr *e)
 {
@@ -165,8 +164,7 @@ struct object lower_object(struct lower *l, const struct expr *e)
 	return into_new_memory(l, e);
 }
 
-/* --- texts
- * -------------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 /* Of our own memory or of the context: the kernel's function for texts reads that too. */
 static void near_text(struct lower *l, const struct object *o, uint32_t bytes, ir_mem mem,
@@ -200,8 +198,7 @@ static void array_text(struct lower *l, const struct expr *e, ir_mem mem, uint32
 	if (bytes > n)
 		bytes = n;
 	if (o.kind == OBJECT_ADDRESS) {
-		ir_value address =
-			o.offset ? ir_alu_imm(&l->ir, BPF_ADD, o.address, o.offset) : o.address;
+		ir_value address = lower_address(l, &o);
 
 		ir_zero(&l->ir, mem, (int32_t)at, n);
 		if (bytes < n)
@@ -241,28 +238,11 @@ static void text_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_
 		lower_literal(l, e->text, e->text_n, mem, at, n);
 	} else if (type_of(l, e)->kind == TYPE_ARRAY) {
 		array_text(l, e, mem, at, n);
-	} else if (e->kind == EXPR_NAME && m->kind == MEANING_BUILTIN) { /* comm */
-		if (n >= 16) {
-			ir_zero(&l->ir, mem, (int32_t)at, n);
-			IR_CALL_(&l->ir, BPF_FUNC_get_current_comm, IR_M(mem, at), IR_I(16));
-		} else {
-			ir_mem name = ir_new_memory(&l->ir, 16);
-
-			IR_CALL_(&l->ir, BPF_FUNC_get_current_comm, IR_M(name, 0), IR_I(16));
-			lower_copy_memory(l, name, 0, mem, at, n);
-		}
 	} else if (m && m->kind == MEANING_VALUE && m->value->kind == USE_CONTEXT_DATA) {
 		data_text(l, m->value, mem, at, n);
-	} else if (e->kind == EXPR_CALL) {
-		lower_call_into(l, e, mem, at, n);
 	} else {
 		copy_text(l, e, mem, at, n);
 	}
-}
-
-static bool is_text(const struct type *t)
-{
-	return t->kind == TYPE_STRING || (t->kind == TYPE_ARRAY && t->of->is_char);
 }
 
 ir_mem lower_text(struct lower *l, const struct expr *e)
@@ -277,8 +257,7 @@ ir_mem lower_text(struct lower *l, const struct expr *e)
 	return mem;
 }
 
-/* --- into memory
- * ---------------------------------------------------------------------------------------- */
+/* --- into memory ------------------------------------------------------------------------------ */
 
 static void ternary_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
@@ -331,15 +310,13 @@ void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, 
 		ir_store(&l->ir, mem, (int32_t)at, 8, lower_value(l, e));
 	} else if (e->kind == EXPR_TERNARY) {
 		ternary_into(l, e, mem, at, n);
-	} else if (is_text(t)) {
+	} else if (lower_builtin_into(l, e, mem, at, n)) {
+		return;
+	} else if (type_is_text(t)) {
 		text_into(l, e, mem, at, n);
 	} else if (e->kind == EXPR_TUPLE) {
 		for (const struct expr *a = e->args; a; a = a->next, i++)
 			field_into(l, a, mem, at + tuple_offset(t, i));
-	} else if (e->kind == EXPR_CALL) {
-		lower_call_into(l, e, mem, at, n);
-	} else if (e->kind == EXPR_NAME && t->kind == TYPE_USTACK) {
-		lower_user_address(l, lower_stack(l, true, 0), mem, at);
 	} else {
 		o = lower_object(l, e);
 		lower_copy_object(l, &o, n, mem, at);

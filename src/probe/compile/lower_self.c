@@ -55,10 +55,7 @@ void lower_self_set(struct lower *l, const struct variable *v, ir_value value)
 
 	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
 	ir_store_at(&l->ir, p, (int32_t)v->offset, 8, value);
-	ir_jump(&l->ir, done);
-	ir_place_label(&l->ir, none);
-	lower_count_loss(l, offsetof(struct clause_loss, map_full));
-	ir_place_label(&l->ir, done);
+	lower_end_lost(l, none, done);
 }
 
 void lower_self_assign(struct lower *l, const struct variable *v, const struct expr *value)
@@ -75,8 +72,5 @@ void lower_self_assign(struct lower *l, const struct variable *v, const struct e
 	for (uint32_t i = 0; i < n; i += 8)
 		ir_store_at(&l->ir, p, (int32_t)(v->offset + i), 8,
 			ir_load(&l->ir, mem, (int32_t)i, 8, false));
-	ir_jump(&l->ir, done);
-	ir_place_label(&l->ir, none);
-	lower_count_loss(l, offsetof(struct clause_loss, map_full));
-	ir_place_label(&l->ir, done);
+	lower_end_lost(l, none, done);
 }

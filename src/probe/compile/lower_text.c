@@ -118,8 +118,9 @@ ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct ex
 
 /* The kernel's function for texts says how long they are, its copy is not used: a branch for each
  * byte would be as many ways for the verifier to follow. */
-ir_value lower_text_length(struct lower *l, const struct expr *e)
+ir_value lower_text_length(struct lower *l, const struct expr *call)
 {
+	const struct expr *e = call->args;
 	uint32_t room = capacity(l, e);
 	ir_mem mem, copy;
 	ir_value with_nul;
@@ -133,9 +134,9 @@ ir_value lower_text_length(struct lower *l, const struct expr *e)
 	return ir_alu_imm(&l->ir, BPF_SUB, with_nul, 1);
 }
 
-/* 1 when the literal b is somewhere in a. */
-ir_value lower_text_contains(struct lower *l, const struct expr *a, const struct expr *b)
+ir_value lower_text_contains(struct lower *l, const struct expr *call)
 {
+	const struct expr *a = call->args, *b = a->next;
 	ir_value found = ir_new_value(&l->ir);
 	ir_label done = ir_new_label(&l->ir);
 	uint32_t room = capacity(l, a), n = (uint32_t)b->text_n;

@@ -50,8 +50,7 @@ void point_types_free(struct point_types *p)
 	free(p);
 }
 
-/* --- the kernel
- * --------------------------------------------------------------------------------------- */
+/* --- the kernel ------------------------------------------------------------------------------- */
 
 static struct span btf_bytes(struct point_types *p)
 {
@@ -103,12 +102,6 @@ static const struct type *kernel_function(void *ctx, const char *name)
 	return s.function(s.ctx, name);
 }
 
-static bool kernel_variable(void *ctx, const char *name, const struct type **type, uint64_t *iaddr)
-{
-	(void)ctx, (void)name, (void)type, (void)iaddr;
-	return false;
-}
-
 static bool kernel_enumerator(void *ctx, const char *name, int64_t *value)
 {
 	struct kernel_types *k = ctx;
@@ -127,16 +120,12 @@ int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name
 	return btf ? btf_types_offset(btf, struct_name, path) : -1;
 }
 
-/* --- a clause
- * ----------------------------------------------------------------------------------------- */
+/* --- a clause --------------------------------------------------------------------------------- */
 
-static bool is_of_kernel(enum point_kind kind)
-{
-	return kind == POINT_KPROBE || kind == POINT_KRETPROBE || kind == POINT_FENTRY ||
-	       kind == POINT_FEXIT || kind == POINT_TRACEPOINT || kind == POINT_RAW_TRACEPOINT ||
-	       kind == POINT_PROFILE || kind == POINT_INTERVAL || kind == POINT_SOFTWARE ||
-	       kind == POINT_HARDWARE || kind == POINT_BEGIN || kind == POINT_END;
-}
+/* Points that look at no program's memory. */
+#define OF_KERNEL                                                                                  \
+	(KERNEL_FUNCTIONS | AT(TRACEPOINT) | AT(RAW_TRACEPOINT) | AT(PROFILE) | AT(INTERVAL) |     \
+		AT(SOFTWARE) | AT(HARDWARE) | AT(BEGIN) | AT(END))
 
 static void set_sources(
 	struct point_types *p, struct types *types, const struct stream_point *point)
@@ -149,12 +138,11 @@ static void set_sources(
 	for (size_t i = 0; found && i < found->n_targets; i++)
 		if (found->targets[i].mode == mode && found->targets[i].n_sites)
 			file_types_add(p->files, mode, found->targets[i].path);
-	k->is_for_kernel = is_of_kernel(point->spec.kind);
+	k->is_for_kernel = point_in(point->spec.kind, OF_KERNEL);
 	p->sources[mode][0] = file_types_source(p->files, mode);
 	p->sources[mode][1] = (struct type_source){.ctx = k,
 		.named = kernel_named,
 		.function = kernel_function,
-		.variable = kernel_variable,
 		.enumerator = kernel_enumerator};
 	types_set_sources(types, p->sources[mode], 2);
 }

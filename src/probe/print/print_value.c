@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Canonical values (compile/shape.h) as text.
+ * Canonical values (stream/shape.h) as text.
  *
  * Texts follow bpftrace's: (1, abc), { .a = 1, .b = abc }, [1,2,3]; pointers in hex; a stack begins
  * with a newline and has a function a line.

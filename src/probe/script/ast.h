@@ -109,7 +109,8 @@ enum expr_kind {
 	EXPR_MEMBER,   /* a.name, a->name (is_arrow), a.0 of a tuple (name "0") */
 	EXPR_ASSIGN,   /* a = b, a += b, ...: op is OP_NONE for = */
 	EXPR_STEP,     /* ++a, a--: is_post, op OP_ADD or OP_SUB */
-	EXPR_TUPLE     /* (a, b): args */
+	EXPR_TUPLE,    /* (a, b): args */
+	N_EXPR_KINDS
 };
 
 enum op {

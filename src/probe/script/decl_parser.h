@@ -16,11 +16,11 @@ struct type_word {
 	bool is_unsigned;
 };
 const struct type_word *type_word_find(const struct parser *p, struct token t); /* or NULL */
-bool word_in(const struct parser *p, struct token t, const char *const *words);
-bool word_is_qualifier(const struct parser *p, struct token t); /* const, volatile, ... */
-bool word_is_storage(const struct parser *p, struct token t);	/* extern, static, ... */
-bool word_is_number(const struct parser *p, struct token t);	/* unsigned, long, ... combine */
-bool word_is_tag(const struct parser *p, struct token t);	/* struct, union, enum */
+/* Words by what they are; each list ends with NULL. */
+extern const char *const qualifier_words[], /* const, volatile, ... */
+	*const storage_words[],		    /* extern, static, ... */
+		*const number_words[],	    /* unsigned, long, ...: they combine */
+			*const tag_words[]; /* struct, union, enum */
 void word_add_typedef(struct parser *p, struct token t);
 
 /* --- parse_specifiers.c ----------------------------------------------------------------------- */

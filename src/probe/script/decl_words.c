@@ -8,71 +8,31 @@ static const struct type_word type_words[] = {
 	{"_Bool", DECL_BOOL, 0, true},
 	{"float", DECL_FLOAT, 0, false},
 	{"string", DECL_STRING, 0, false},
-	{"int8", DECL_FIXED, 1, false},
-	{"int16", DECL_FIXED, 2, false},
-	{"int32", DECL_FIXED, 4, false},
-	{"int64", DECL_FIXED, 8, false},
-	{"uint8", DECL_FIXED, 1, true},
-	{"uint16", DECL_FIXED, 2, true},
-	{"uint32", DECL_FIXED, 4, true},
-	{"uint64", DECL_FIXED, 8, true},
-	{"int8_t", DECL_FIXED, 1, false},
-	{"int16_t", DECL_FIXED, 2, false},
-	{"int32_t", DECL_FIXED, 4, false},
-	{"int64_t", DECL_FIXED, 8, false},
-	{"uint8_t", DECL_FIXED, 1, true},
-	{"uint16_t", DECL_FIXED, 2, true},
-	{"uint32_t", DECL_FIXED, 4, true},
-	{"uint64_t", DECL_FIXED, 8, true},
-	{"s8", DECL_FIXED, 1, false},
-	{"s16", DECL_FIXED, 2, false},
-	{"s32", DECL_FIXED, 4, false},
-	{"s64", DECL_FIXED, 8, false},
-	{"u8", DECL_FIXED, 1, true},
-	{"u16", DECL_FIXED, 2, true},
-	{"u32", DECL_FIXED, 4, true},
-	{"u64", DECL_FIXED, 8, true},
-	{"__s8", DECL_FIXED, 1, false},
-	{"__s16", DECL_FIXED, 2, false},
-	{"__s32", DECL_FIXED, 4, false},
-	{"__s64", DECL_FIXED, 8, false},
-	{"__u8", DECL_FIXED, 1, true},
-	{"__u16", DECL_FIXED, 2, true},
-	{"__u32", DECL_FIXED, 4, true},
-	{"__u64", DECL_FIXED, 8, true},
-	{"size_t", DECL_NAMED, 0, false},
-	{"ssize_t", DECL_NAMED, 0, false},
-	{"intptr_t", DECL_NAMED, 0, false},
-	{"uintptr_t", DECL_NAMED, 0, false},
-	{"ptrdiff_t", DECL_NAMED, 0, false},
-	{"off_t", DECL_NAMED, 0, false},
-	{"time_t", DECL_NAMED, 0, false},
-	{"pid_t", DECL_NAMED, 0, false},
-	{"uid_t", DECL_NAMED, 0, false},
-	{"gid_t", DECL_NAMED, 0, false},
-	{"mode_t", DECL_NAMED, 0, false},
-	{"dev_t", DECL_NAMED, 0, false},
-	{"ino_t", DECL_NAMED, 0, false},
-	{"socklen_t", DECL_NAMED, 0, false},
-	{"wchar_t", DECL_NAMED, 0, false},
+#define FIXED(n, s, u)                                                                             \
+	{s, DECL_FIXED, n, false},                                                                 \
+	{                                                                                          \
+		u, DECL_FIXED, n, true                                                             \
+	}
+#define ALL_FIXED(n, bits)                                                                         \
+	FIXED(n, "int" bits, "uint" bits), FIXED(n, "int" bits "_t", "uint" bits "_t"),            \
+		FIXED(n, "s" bits, "u" bits), FIXED(n, "__s" bits, "__u" bits)
+	ALL_FIXED(1, "8"),
+	ALL_FIXED(2, "16"),
+	ALL_FIXED(4, "32"),
+	ALL_FIXED(8, "64"),
 };
 
-/* Words that combine with each other: unsigned long int. */
-static const char *const number_words[] = {"char", "short", "int", "long", "double", "signed",
+/* Names that every C program has. */
+static const char *const named_words[] = {"size_t", "ssize_t", "intptr_t", "uintptr_t", "ptrdiff_t",
+	"off_t", "time_t", "pid_t", "uid_t", "gid_t", "mode_t", "dev_t", "ino_t", "socklen_t",
+	"wchar_t", NULL};
+const char *const number_words[] = {"char", "short", "int", "long", "double", "signed",
 	"__signed__", "__signed", "unsigned", NULL};
-static const char *const tag_words[] = {"struct", "union", "enum", NULL};
-static const char *const qualifiers[] = {"const", "volatile", "restrict", "__const", "__volatile__",
+const char *const tag_words[] = {"struct", "union", "enum", NULL};
+const char *const qualifier_words[] = {"const", "volatile", "restrict", "__const", "__volatile__",
 	"__restrict", "__restrict__", "_Atomic", NULL};
-static const char *const storage_words[] = {
+const char *const storage_words[] = {
 	"extern", "static", "inline", "__inline", "register", "_Noreturn", "__extension__", NULL};
-
-bool word_in(const struct parser *p, struct token t, const char *const *words)
-{
-	for (; *words; words++)
-		if (token_is(p, t, *words))
-			return true;
-	return false;
-}
 
 const struct type_word *type_word_find(const struct parser *p, struct token t)
 {
@@ -80,26 +40,6 @@ const struct type_word *type_word_find(const struct parser *p, struct token t)
 		if (token_is(p, t, type_words[i].name))
 			return &type_words[i];
 	return NULL;
-}
-
-bool word_is_qualifier(const struct parser *p, struct token t)
-{
-	return word_in(p, t, qualifiers);
-}
-
-bool word_is_storage(const struct parser *p, struct token t)
-{
-	return word_in(p, t, storage_words);
-}
-
-bool word_is_number(const struct parser *p, struct token t)
-{
-	return word_in(p, t, number_words);
-}
-
-bool word_is_tag(const struct parser *p, struct token t)
-{
-	return word_in(p, t, tag_words);
 }
 
 static uint64_t word_hash(const struct parser *p, struct token t)
@@ -114,9 +54,10 @@ void word_add_typedef(struct parser *p, struct token t)
 
 bool word_is_type(const struct parser *p, struct token t)
 {
-	return t.kind == TOKEN_NAME && (word_in(p, t, number_words) || word_in(p, t, tag_words) ||
-					       word_in(p, t, qualifiers) || type_word_find(p, t) ||
-					       map_find(&p->typedefs, word_hash(p, t)));
+	return t.kind == TOKEN_NAME &&
+	       (word_in(p, t, number_words) || word_in(p, t, tag_words) ||
+		       word_in(p, t, qualifier_words) || word_in(p, t, named_words) ||
+		       type_word_find(p, t) || map_find(&p->typedefs, word_hash(p, t)));
 }
 
 bool word_begins_decl(const struct parser *p, struct token t)

@@ -78,6 +78,11 @@ static struct place place_of(const struct lexer *l, uint32_t from, uint32_t to)
 	return (struct place){l->source_i, from, to};
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 static void skip_line(struct lexer *l)
 {
 	const char *end = memchr(l->text + l->pos, '\n', l->n - l->pos);
@@ -104,7 +109,7 @@ static bool is_line_start(const struct lexer *l)
 {
 	uint32_t i = l->pos;
 
-	while (i > l->start && (l->text[i - 1] == ' ' || l->text[i - 1] == '\t'))
+	while (i > l->start && is_blank(l->text[i - 1]))
 		i--;
 	return i == l->start || l->text[i - 1] == '\n';
 }
@@ -125,7 +130,7 @@ static bool skip_condition(struct lexer *l, bool to_else)
 
 	for (skip_line(l); l->pos < l->n; skip_line(l)) {
 		l->pos++;
-		while (l->text[l->pos] == ' ' || l->text[l->pos] == '\t')
+		while (is_blank(l->text[l->pos]))
 			l->pos++;
 		if (l->text[l->pos] != '#')
 			continue;
@@ -163,7 +168,7 @@ static bool skip_known_condition(struct lexer *l)
 		l->n_conditions--;
 		skip_line(l);
 	} else if (is_not || directive_is(l, from, "ifdef")) {
-		while (l->text[at] == ' ' || l->text[at] == '\t')
+		while (is_blank(l->text[at]))
 			at++;
 		if (strncmp(l->text + at, name, strlen(name)) ||
 			is_name_part(l->text[at + strlen(name)]))
@@ -209,14 +214,14 @@ static bool take_define(struct lexer *l)
 
 	if (!directive_is(l, l->pos, "define"))
 		return false;
-	while (l->text[d.from] == ' ' || l->text[d.from] == '\t')
+	while (is_blank(l->text[d.from]))
 		d.from++;
 	for (d.to = d.from; is_name_part(l->text[d.to]);)
 		d.to++;
 	if (d.to == d.from || !is_name_start(l->text[d.from]) || l->text[d.to] == '(')
 		return false;
 	d.body_from = d.to;
-	while (l->text[d.body_from] == ' ' || l->text[d.body_from] == '\t')
+	while (is_blank(l->text[d.body_from]))
 		d.body_from++;
 	d.body_to = body_end(l, d.body_from);
 	if (l->diags && l->defines && l->defines->v.n < DEFINES_MAX)

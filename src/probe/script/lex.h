@@ -37,9 +37,9 @@ enum token_kind {
 	TOKEN_NE,
 	TOKEN_LOGICAL_AND,
 	TOKEN_LOGICAL_OR,
-	TOKEN_RANGE,	/* .. */
-	TOKEN_ELLIPSIS, /* ... */
-	TOKEN_ASSIGN_ADD,
+	TOKEN_RANGE,	  /* .. */
+	TOKEN_ELLIPSIS,	  /* ... */
+	TOKEN_ASSIGN_ADD, /* these in the order of enum op */
 	TOKEN_ASSIGN_SUB,
 	TOKEN_ASSIGN_MUL,
 	TOKEN_ASSIGN_DIV,

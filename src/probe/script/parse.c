@@ -17,6 +17,9 @@
 #define SETTINGS_MAX	 100
 #define SHOWN_BYTES_MAX	 32 /* of a token in a message */
 
+/* Trace points without a ':'. */
+static const char *const plain_points[] = {"begin", "end", "error", "BEGIN", "END", NULL};
+
 /* --- tokens ------------------------------------------------------------------------------- */
 
 struct place parser_here(const struct parser *p)
@@ -66,6 +69,14 @@ bool token_is(const struct parser *p, struct token t, const char *word)
 	       !memcmp(p->lexer.text + t.from, word, t.to - t.from);
 }
 
+bool word_in(const struct parser *p, struct token t, const char *const *words)
+{
+	for (; *words; words++)
+		if (token_is(p, t, *words))
+			return true;
+	return false;
+}
+
 bool parser_at_word(const struct parser *p, const char *word)
 {
 	return !p->panic && token_is(p, p->token, word);
@@ -86,20 +97,14 @@ bool parser_starts_line(const struct parser *p)
 
 bool parser_at_clause(const struct parser *p)
 {
-	static const char *const words[] = {"begin", "end", "error", "BEGIN", "END", NULL};
+	int next;
 
 	if (!parser_at(p, TOKEN_NAME))
 		return false;
 	if (p->lexer.text[p->token.to] == ':')
 		return true;
-	for (const char *const *w = words; *w; w++) {
-		if (parser_at_word(p, *w)) {
-			int next = parser_peek(p).kind;
-
-			return next == '{' || next == ',' || next == '/';
-		}
-	}
-	return false;
+	next = parser_peek(p).kind;
+	return word_in(p, p->token, plain_points) && (next == '{' || next == ',' || next == '/');
 }
 
 char *parser_text(struct parser *p, struct token t, uint32_t skip)
@@ -354,25 +359,20 @@ static void parse_clause(struct parser *p)
 static bool is_foreign_item(const struct parser *p)
 {
 	static const char *const words[] = {"fn", "macro", "import", "subprog", "let", NULL};
-	struct token next = parser_peek(p);
+	int next = parser_peek(p).kind;
 
-	for (const char *const *w = words; *w; w++)
-		if (parser_at_word(p, *w))
-			return next.kind == TOKEN_NAME || next.kind == TOKEN_STRING ||
-			       next.kind == TOKEN_MAP;
-	return false;
+	return word_in(p, p->token, words) &&
+	       (next == TOKEN_NAME || next == TOKEN_STRING || next == TOKEN_MAP);
 }
 
 /* "Item *make(int);" and "Item x;": a word that is no type as far as the script knows. */
 static bool is_decl_of_unknown_type(const struct parser *p)
 {
-	static const char *const points[] = {"begin", "end", "BEGIN", "END", "error", NULL};
 	struct lexer ahead = p->lexer;
 	struct token t;
 
-	for (const char *const *w = points; *w; w++)
-		if (parser_at_word(p, *w))
-			return false;
+	if (word_in(p, p->token, plain_points))
+		return false;
 	ahead.diags = NULL;
 	t = lexer_next(&ahead);
 	while (t.kind == '*')

@@ -19,7 +19,4 @@ struct script *script_parse(const struct sources *sources,
 	const struct script_parameters *parameters, struct diags *diags);
 void script_free(struct script *s);
 
-/* The tree as text, one node a line: for tests and for reading. */
-void script_print(const struct script *s, struct buf *out);
-
 #endif

@@ -69,7 +69,7 @@ static struct decl_type *parse_suffixes(struct parser *p, struct decl_type *base
 		struct token open = p->token;
 
 		parser_take(p);
-		while (parser_at(p, TOKEN_NAME) && word_is_qualifier(p, p->token))
+		while (parser_at(p, TOKEN_NAME) && word_in(p, p->token, qualifier_words))
 			parser_take(p);
 		if (!parser_at(p, ']'))
 			t->n = parse_conditional(p);
@@ -114,7 +114,7 @@ static struct decl_type *parse_bounded_declarator(
 		t->of = base;
 		base = t;
 		parser_take(p);
-		while (parser_at(p, TOKEN_NAME) && word_is_qualifier(p, p->token))
+		while (parser_at(p, TOKEN_NAME) && word_in(p, p->token, qualifier_words))
 			parser_take(p);
 	}
 	if (is_at_nested_declarator(p)) {
@@ -131,7 +131,7 @@ static struct decl_type *parse_bounded_declarator(
 		*inside = *base;
 		return type;
 	}
-	if (parser_at(p, TOKEN_NAME) && !word_is_tag(p, p->token) &&
+	if (parser_at(p, TOKEN_NAME) && !word_in(p, p->token, tag_words) &&
 		!token_is(p, p->token, "__attribute__")) {
 		*name = p->token;
 		parser_take(p);

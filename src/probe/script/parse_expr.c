@@ -29,23 +29,6 @@ static const struct binary {
 	{'%', OP_MOD, 10},
 };
 
-static const struct assignment {
-	int token;
-	enum op op;
-} assignments[] = {
-	{'=', OP_NONE},
-	{TOKEN_ASSIGN_ADD, OP_ADD},
-	{TOKEN_ASSIGN_SUB, OP_SUB},
-	{TOKEN_ASSIGN_MUL, OP_MUL},
-	{TOKEN_ASSIGN_DIV, OP_DIV},
-	{TOKEN_ASSIGN_MOD, OP_MOD},
-	{TOKEN_ASSIGN_AND, OP_AND},
-	{TOKEN_ASSIGN_OR, OP_OR},
-	{TOKEN_ASSIGN_XOR, OP_XOR},
-	{TOKEN_ASSIGN_SHL, OP_SHL},
-	{TOKEN_ASSIGN_SHR, OP_SHR},
-};
-
 static const struct prefix {
 	int token;
 	enum op op;
@@ -303,21 +286,21 @@ static struct expr *parse_assignment(struct parser *p)
 {
 	uint32_t from = p->token.from;
 	struct expr *a = parse_conditional(p), *e;
+	int kind = p->token.kind;
+	bool is_compound = kind >= TOKEN_ASSIGN_ADD && kind <= TOKEN_ASSIGN_SHR;
 
-	for (size_t i = 0; i < sizeof(assignments) / sizeof(assignments[0]); i++) {
-		if (!parser_at(p, assignments[i].token))
-			continue;
-		check_target(p, a);
-		parser_take(p);
-		e = expr_new(p, EXPR_ASSIGN, from);
-		e->op = assignments[i].op;
-		e->a = a;
-		e->b = parse_expr(p);
-		if (e->op != OP_NONE)
-			expr_need_number(p, e->b);
-		return expr_finish(p, e);
-	}
-	return a;
+	if (p->panic || (kind != '=' && !is_compound))
+		return a;
+	check_target(p, a);
+	parser_take(p);
+	e = expr_new(p, EXPR_ASSIGN, from);
+	/* += to >>= stand in the order of + to >>. */
+	e->op = is_compound ? (enum op)(OP_ADD + (kind - TOKEN_ASSIGN_ADD)) : OP_NONE;
+	e->a = a;
+	e->b = parse_expr(p);
+	if (is_compound)
+		expr_need_number(p, e->b);
+	return expr_finish(p, e);
 }
 
 /* expr = assignment */

@@ -310,7 +310,7 @@ static struct decl_type *parse_tagged(struct parser *p)
 /* One of the words that combine; false when it is none. */
 static bool take_number_word(struct parser *p, struct specifiers *s)
 {
-	if (!parser_at(p, TOKEN_NAME) || !word_is_number(p, p->token))
+	if (!parser_at(p, TOKEN_NAME) || !word_in(p, p->token, number_words))
 		return false;
 	s->n_char += parser_at_word(p, "char");
 	s->n_short += parser_at_word(p, "short");
@@ -395,7 +395,7 @@ static bool take_other_word(struct parser *p, struct specifiers *s)
 		return true;
 	}
 	if (!parser_at(p, TOKEN_NAME) ||
-		!(word_is_qualifier(p, p->token) || word_is_storage(p, p->token)))
+		!(word_in(p, p->token, qualifier_words) || word_in(p, p->token, storage_words)))
 		return false;
 	parser_take(p);
 	return true;
@@ -413,7 +413,7 @@ bool parse_specifiers(struct parser *p, struct specifiers *s)
 			continue;
 		if (s->type || s->has_number || !parser_at(p, TOKEN_NAME))
 			break;
-		if (word_is_tag(p, p->token))
+		if (word_in(p, p->token, tag_words))
 			s->type = parse_tagged(p);
 		else
 			take_named_type(p, s);

@@ -4,10 +4,10 @@
 
 #include "probe/script/parser.h"
 
-static const char *const statement_words[] = {
-	"if", "while", "for", "unroll", "return", "break", "continue", "let", NULL};
-
 static struct stmt *parse_statement(struct parser *p);
+
+/* The statement that begins with a word of its own; NULL for expressions. */
+static const struct statement *find_statement(const struct parser *p);
 
 static struct stmt *stmt_new(struct parser *p, enum stmt_kind kind)
 {
@@ -32,10 +32,7 @@ static void skip_statement(struct parser *p)
 		if (parser_accept(p, ';'))
 			return;
 		if (parser_starts_line(p)) {
-			for (const char *const *w = statement_words; *w; w++)
-				if (parser_at_word(p, *w))
-					return;
-			if (parser_at_clause(p))
+			if (find_statement(p) || parser_at_clause(p))
 				return;
 		}
 		parser_take(p);
@@ -99,9 +96,9 @@ static struct expr *parse_condition(struct parser *p)
 }
 
 /* if = "if" condition body [ "else" (if | body) ] */
-static struct stmt *parse_if(struct parser *p)
+static struct stmt *parse_if(struct parser *p, enum stmt_kind kind)
 {
-	struct stmt *s = stmt_new(p, STMT_IF);
+	struct stmt *s = stmt_new(p, kind);
 
 	parser_take(p);
 	s->a = parse_condition(p);
@@ -173,9 +170,9 @@ static void refuse_c_for(struct parser *p)
 }
 
 /* for = "for" ["("] local ":" (range | map) [")"] body */
-static struct stmt *parse_for(struct parser *p)
+static struct stmt *parse_for(struct parser *p, enum stmt_kind kind)
 {
-	struct stmt *s = stmt_new(p, STMT_FOR);
+	struct stmt *s = stmt_new(p, kind);
 	struct token open;
 	bool has_open;
 
@@ -217,9 +214,9 @@ static void expect_semicolon(struct parser *p)
 }
 
 /* let = "let" local [":" type name] ["=" expr] ";" */
-static struct stmt *parse_let(struct parser *p)
+static struct stmt *parse_let(struct parser *p, enum stmt_kind kind)
 {
-	struct stmt *s = stmt_new(p, STMT_LET);
+	struct stmt *s = stmt_new(p, kind);
 
 	parser_take(p);
 	s->a = expr_new(p, EXPR_LOCAL, p->token.from);
@@ -263,31 +260,42 @@ static struct stmt *parse_expr_statement(struct parser *p)
 	return s;
 }
 
+static const struct statement {
+	const char *word;
+	struct stmt *(*parse)(struct parser *p, enum stmt_kind kind);
+	enum stmt_kind kind;
+} statements[] = {
+	{"if", parse_if, STMT_IF},
+	{"while", parse_while, STMT_WHILE},
+	{"unroll", parse_while, STMT_UNROLL},
+	{"for", parse_for, STMT_FOR},
+	{"let", parse_let, STMT_LET},
+	{"break", parse_jump, STMT_BREAK},
+	{"continue", parse_jump, STMT_CONTINUE},
+	{"return", parse_jump, STMT_RETURN},
+};
+
+static const struct statement *find_statement(const struct parser *p)
+{
+	for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++)
+		if (parser_at_word(p, statements[i].word))
+			return &statements[i];
+	return NULL;
+}
+
 /* statement = if | while | unroll | for | let | jump | block | expression statement */
 static struct stmt *parse_nested_statement(struct parser *p)
 {
+	const struct statement *statement = find_statement(p);
+
+	if (statement)
+		return statement->parse(p, statement->kind);
 	if (parser_at(p, '{')) {
 		struct stmt *s = stmt_new(p, STMT_BLOCK);
 
 		s->body = parse_block(p);
 		return stmt_finish(p, s);
 	}
-	if (parser_at_word(p, "if"))
-		return parse_if(p);
-	if (parser_at_word(p, "while"))
-		return parse_while(p, STMT_WHILE);
-	if (parser_at_word(p, "unroll"))
-		return parse_while(p, STMT_UNROLL);
-	if (parser_at_word(p, "for"))
-		return parse_for(p);
-	if (parser_at_word(p, "let"))
-		return parse_let(p);
-	if (parser_at_word(p, "break"))
-		return parse_jump(p, STMT_BREAK);
-	if (parser_at_word(p, "continue"))
-		return parse_jump(p, STMT_CONTINUE);
-	if (parser_at_word(p, "return"))
-		return parse_jump(p, STMT_RETURN);
 	return parse_expr_statement(p);
 }
 

@@ -75,6 +75,7 @@ static inline void parser_leave(struct parser *p)
 
 char *parser_text(struct parser *p, struct token t, uint32_t skip); /* a copy without its start */
 bool token_is(const struct parser *p, struct token t, const char *word);
+bool word_in(const struct parser *p, struct token t, const char *const *words); /* up to a NULL */
 
 /* --- parse_point.c, parse_stmt.c -------------------------------------------------------------- */
 

@@ -3,6 +3,22 @@
 
 #include <stdlib.h>
 
+const struct format_traits format_traits[] = {
+	[FORMAT_PRINTF] = {"printf", .has_text = true, .first_arg = 1},
+	[FORMAT_PRINT] = {"print", .has_argument = true},
+	[FORMAT_JOIN] = {"join"},
+	[FORMAT_ERROR] = {"error"},
+	[FORMAT_EXIT] = {"exit", .has_argument = true},
+	[FORMAT_PRINT_MAP] = {"print", .has_map = true, .first_arg = 1},
+	[FORMAT_CLEAR_MAP] = {"clear", .has_map = true, .first_arg = 1},
+	[FORMAT_ZERO_MAP] = {"zero", .has_map = true, .first_arg = 1},
+	[FORMAT_TIME] = {"time", .has_text = true, .first_arg = 1},
+	[FORMAT_CAT] = {"cat", .has_text = true, .first_arg = 1},
+	[FORMAT_SYSTEM] = {"system", .has_text = true, .first_arg = 1},
+	[FORMAT_ENABLE] = {"enable", .has_argument = true},
+	[FORMAT_DISABLE] = {"disable", .has_argument = true},
+};
+
 struct stream *stream_new(void)
 {
 	struct stream *s = mem_zalloc(sizeof(*s));

@@ -27,7 +27,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "probe/compile/shape.h"
+#include "probe/stream/shape.h"
 #include "probe/points/point.h"
 #include "probe/script/ast.h"
 #include "probe/script/diag.h"
@@ -100,6 +100,14 @@ enum format_kind {
 	FORMAT_ENABLE,	  /* enable(clause), disable(clause): arg 0 the clause */
 	FORMAT_DISABLE
 };
+
+/* What a format of a kind has. */
+struct format_traits {
+	const char *name; /* of the function */
+	bool has_map, has_text, has_argument;
+	uint8_t first_arg; /* which argument of the call is the record's first */
+};
+extern const struct format_traits format_traits[]; /* by enum format_kind */
 
 struct stream_format {
 	enum format_kind kind;

@@ -79,17 +79,10 @@ static void find_lines(struct dump *d)
 
 static uint32_t line_at(const struct dump *d, struct place place)
 {
-	uint32_t low = 0, high = (uint32_t)d->line_starts[place.source_i].n;
+	const uint32_t *v = d->line_starts[place.source_i].v;
+	size_t n = d->line_starts[place.source_i].n;
 
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (d->line_starts[place.source_i].v[middle] <= place.from)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)SEARCH(1, n, middle, v[middle] <= place.from) - 1;
 }
 
 /* The last line that begins at or before the instruction; the clause when there is none. */
@@ -297,26 +290,12 @@ static void put_maps(const struct stream *s, struct buf *out)
 
 static void put_formats(const struct stream *s, struct buf *out)
 {
-	static const char *const names[] = {[FORMAT_PRINTF] = "printf",
-		[FORMAT_PRINT] = "print",
-		[FORMAT_JOIN] = "join",
-		[FORMAT_ERROR] = "error",
-		[FORMAT_EXIT] = "exit",
-		[FORMAT_PRINT_MAP] = "print",
-		[FORMAT_CLEAR_MAP] = "clear",
-		[FORMAT_ZERO_MAP] = "zero",
-		[FORMAT_TIME] = "time",
-		[FORMAT_CAT] = "cat",
-		[FORMAT_SYSTEM] = "system",
-		[FORMAT_ENABLE] = "enable",
-		[FORMAT_DISABLE] = "disable"};
-
 	for (size_t i = 0; i < s->formats.n; i++) {
 		const struct stream_format *format = &s->formats.v[i];
-		bool has_map = format->kind >= FORMAT_PRINT_MAP && format->kind <= FORMAT_ZERO_MAP;
+		const struct format_traits *traits = &format_traits[format->kind];
 
-		buf_printf(out, "format %zu: %s", i, names[format->kind]);
-		if (has_map && format->map_i < s->maps.n) {
+		buf_printf(out, "format %zu: %s", i, traits->name);
+		if (traits->has_map && format->map_i < s->maps.n) {
 			buf_put_cstr(out, " ");
 			put_text(out, s->maps.v[format->map_i].name);
 		}

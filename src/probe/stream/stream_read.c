@@ -10,7 +10,11 @@
 
 #include "probe/stream/stream_reader.h"
 
-int stream_refuse(struct stream_reader *r, const char *fmt, ...)
+static int refuse(struct stream_reader *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* "SECTION ITEM: SENTENCE", code ERR_FORMAT. */
+static int refuse(struct stream_reader *r, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -25,7 +29,7 @@ int stream_refuse(struct stream_reader *r, const char *fmt, ...)
 /* Reads fail one by one without a sentence; an item ends with this. */
 static int end_item(struct stream_reader *r)
 {
-	return r->c.failed ? stream_refuse(r, "is cut off or has a wrong text") : 0;
+	return r->c.failed ? refuse(r, "is cut off or has a wrong text") : 0;
 }
 
 /* ---- parts of items ---- */
@@ -96,7 +100,7 @@ static int read_facts(struct stream_reader *r)
 	s->uses_stacks = take_flags(r, FACT_USES_STACKS) & FACT_USES_STACKS;
 	if (s->self_bytes % 8 || s->self_bytes > STREAM_VALUE_BYTES_MAX || s->zero_bytes % 8 ||
 		s->zero_bytes > STREAM_VALUE_BYTES_MAX)
-		return stream_refuse(r, "sizes of values are wrong");
+		return refuse(r, "sizes of values are wrong");
 	return end_item(r);
 }
 
@@ -143,27 +147,6 @@ static bool is_n_steps(const struct shape *shape, uint64_t n)
 
 static bool is_size_right(const struct shape *shape)
 {
-	static const uint16_t sizes[] = {[SHAPE_NONE] = 0,
-		[SHAPE_INT] = 8,
-		[SHAPE_POINTER] = 8,
-		[SHAPE_FLOAT] = 8,
-		[SHAPE_USTACK] = 16,
-		[SHAPE_KSTACK] = 8,
-		[SHAPE_USYM] = 16,
-		[SHAPE_KSYM] = 8,
-		[SHAPE_PROBE] = 8,
-		[SHAPE_FUNC] = 8,
-		[SHAPE_TIME] = 16,
-		[SHAPE_INET] = 24,
-		[SHAPE_COUNT] = 8,
-		[SHAPE_SUM] = 8,
-		[SHAPE_MIN] = 16,
-		[SHAPE_MAX] = 16,
-		[SHAPE_AVG] = 16,
-		[SHAPE_STATS] = 16,
-		[SHAPE_HIST] = 66 * 8,
-		[SHAPE_LHIST] = 0};
-
 	if (shape->size % 8 || shape->size > STREAM_VALUE_BYTES_MAX)
 		return false;
 	switch (shape->kind) {
@@ -179,7 +162,7 @@ static bool is_size_right(const struct shape *shape)
 	case SHAPE_LHIST:
 		return shape->size > 16 && is_n_steps(shape, shape->size / 8 - 2);
 	default:
-		return shape->size == sizes[shape->kind];
+		return shape->size == shape_fixed_size(shape->kind);
 	}
 }
 
@@ -209,16 +192,16 @@ static int read_field(struct stream_reader *r, const struct shape *shape, struct
 	field->bit_offset = cursor_u8(&r->c);
 	field->bit_size = cursor_u8(&r->c);
 	if (r->c.failed || number >= r->n_shapes)
-		return stream_refuse(r, "a field is cut off or of a later shape");
+		return refuse(r, "a field is cut off or of a later shape");
 	field->shape = r->shapes[number];
 	if (field->shape->kind == SHAPE_NONE || shape_is_aggregation(field->shape) ||
 		!is_field_inside(shape, field))
-		return stream_refuse(r, "a field does not fit");
+		return refuse(r, "a field does not fit");
 	*weight += r->shape_weights[number];
 	if (*depth < r->shape_depths[number] + 1)
 		*depth = (uint8_t)(r->shape_depths[number] + 1);
 	if (*weight > STREAM_SHAPE_WEIGHT_MAX || *depth > STREAM_SHAPE_DEPTH_MAX)
-		return stream_refuse(r, "fields are nested too deeply");
+		return refuse(r, "fields are nested too deeply");
 	return 0;
 }
 
@@ -229,7 +212,7 @@ static int read_fields(struct stream_reader *r, struct shape *shape)
 	bool may_have = shape->kind == SHAPE_STRUCT || shape->kind == SHAPE_TUPLE;
 
 	if (n > (may_have ? STREAM_SHAPE_FIELDS_MAX : 0) || n > cursor_left(&r->c) / 15)
-		return stream_refuse(r, "cannot have %u fields", n);
+		return refuse(r, "cannot have %u fields", n);
 	shape->fields = arena_zalloc(r->s->arena, n * sizeof(shape->fields[0]));
 	shape->n_fields = n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -255,7 +238,7 @@ static int read_shape(struct stream_reader *r)
 		r->shape_weights = mem_calloc(r->count, sizeof(r->shape_weights[0]));
 	}
 	if (kind > SHAPE_LHIST)
-		return stream_refuse(r, "kind %u of shapes is not known", kind);
+		return refuse(r, "kind %u of shapes is not known", kind);
 	shape->kind = (enum shape_kind)kind;
 	shape->is_signed = take_flags(r, SHAPE_IS_SIGNED) & SHAPE_IS_SIGNED;
 	shape->n = cursor_u32(&r->c);
@@ -264,7 +247,7 @@ static int read_shape(struct stream_reader *r)
 	shape->max = (int64_t)cursor_u64(&r->c);
 	shape->step = (int64_t)cursor_u64(&r->c);
 	if (!is_size_right(shape))
-		return stream_refuse(r, "its size is wrong");
+		return refuse(r, "its size is wrong");
 	return read_fields(r, shape);
 }
 
@@ -281,26 +264,9 @@ static int read_map(struct stream_reader *r)
 	if (!r->c.failed &&
 		(map.name[0] != '@' || shape_is_aggregation(map.key) || !map.value->size ||
 			map.max_entries > STREAM_ENTRIES_MAX || map.value->size > r->s->zero_bytes))
-		return stream_refuse(r, "its name, shapes or size are wrong");
+		return refuse(r, "its name, shapes or size are wrong");
 	vec_push(&r->s->maps, map);
 	return end_item(r);
-}
-
-static bool format_has_map(enum format_kind kind)
-{
-	return kind == FORMAT_PRINT_MAP || kind == FORMAT_CLEAR_MAP || kind == FORMAT_ZERO_MAP;
-}
-
-static bool format_has_text(enum format_kind kind)
-{
-	return kind == FORMAT_PRINTF || kind == FORMAT_TIME || kind == FORMAT_CAT ||
-	       kind == FORMAT_SYSTEM;
-}
-
-static bool format_has_argument(enum format_kind kind)
-{
-	return kind == FORMAT_PRINT || kind == FORMAT_EXIT || kind == FORMAT_ENABLE ||
-	       kind == FORMAT_DISABLE;
 }
 
 static int read_arguments(struct stream_reader *r, struct stream_format *format)
@@ -309,39 +275,40 @@ static int read_arguments(struct stream_reader *r, struct stream_format *format)
 
 	format->n_args = cursor_u32(&r->c);
 	if (format->n_args > STREAM_ARGS_MAX || format->n_args > cursor_left(&r->c) / 4)
-		return stream_refuse(r, "cannot have %u arguments", format->n_args);
+		return refuse(r, "cannot have %u arguments", format->n_args);
 	format->args = arena_zalloc(r->s->arena, format->n_args * sizeof(format->args[0]));
 	for (uint32_t i = 0; i < format->n_args; i++) {
 		format->args[i] = take_shape(r);
 		bytes += format->args[i]->size;
 		if (format->args[i]->kind == SHAPE_NONE)
-			return stream_refuse(r, "argument %u has a wrong shape", i);
+			return refuse(r, "argument %u has a wrong shape", i);
 	}
 	if (bytes > STREAM_VALUE_BYTES_MAX)
-		return stream_refuse(r, "its arguments are too long");
+		return refuse(r, "its arguments are too long");
 	return 0;
 }
 
 static int read_format(struct stream_reader *r)
 {
 	struct stream_format format = {0};
+	const struct format_traits *traits;
 	uint8_t kind = cursor_u8(&r->c);
 	int rc;
 
 	if (kind > FORMAT_DISABLE)
-		return stream_refuse(r, "kind %u of formats is not known", kind);
+		return refuse(r, "kind %u of formats is not known", kind);
 	format.kind = (enum format_kind)kind;
+	traits = &format_traits[kind];
 	format.text = take_optional_text(r);
 	format.map_i = cursor_u32(&r->c);
 	rc = read_arguments(r, &format);
 	if (rc < 0)
 		return rc;
 	format.place = take_place(r);
-	if (format_has_map(format.kind) ? format.map_i >= r->s->maps.n : format.map_i)
-		return stream_refuse(r, "there is no map %u", format.map_i);
-	if ((format_has_text(format.kind) && !format.text) ||
-		(format_has_argument(format.kind) && !format.n_args))
-		return stream_refuse(r, "its text or argument is missing");
+	if (traits->has_map ? format.map_i >= r->s->maps.n : format.map_i)
+		return refuse(r, "there is no map %u", format.map_i);
+	if ((traits->has_text && !format.text) || (traits->has_argument && !format.n_args))
+		return refuse(r, "its text or argument is missing");
 	vec_push(&r->s->formats, format);
 	return end_item(r);
 }
@@ -373,7 +340,7 @@ static int read_spec(struct stream_reader *r, struct point_spec *spec)
 	uint8_t kind = cursor_u8(&r->c), flags;
 
 	if (kind >= N_POINT_KINDS)
-		return stream_refuse(r, "kind %u of points is not known", kind);
+		return refuse(r, "kind %u of points is not known", kind);
 	spec->kind = (enum point_kind)kind;
 	flags = take_flags(r, POINT_HAS_ADDRESS | POINT_IS_GLOB);
 	spec->has_address = flags & POINT_HAS_ADDRESS;
@@ -388,7 +355,7 @@ static int read_spec(struct stream_reader *r, struct point_spec *spec)
 	spec->count = cursor_u64(&r->c);
 	spec->place = take_place(r);
 	if (!r->c.failed && !is_spec_whole(spec))
-		return stream_refuse(r, "its name or period is missing");
+		return refuse(r, "its name or period is missing");
 	return end_item(r);
 }
 
@@ -406,11 +373,11 @@ static int read_piece(struct stream_reader *r, struct stream_piece *piece)
 	piece->scratch_bytes = cursor_u32(&r->c);
 	piece->why_not = take_optional_text(r);
 	if (piece->scratch_bytes > STREAM_SCRATCH_MAX)
-		return stream_refuse(r, "needs too much room: %u bytes", piece->scratch_bytes);
+		return refuse(r, "needs too much room: %u bytes", piece->scratch_bytes);
 	if (!piece->is_there &&
 		(flags || piece->predicate_at || piece->predicate_n || piece->action_at ||
 			piece->action_n || piece->scratch_bytes))
-		return stream_refuse(r, "code that is not there has a place");
+		return refuse(r, "code that is not there has a place");
 	return end_item(r);
 }
 
@@ -423,11 +390,11 @@ static int read_point(struct stream_reader *r)
 	if (rc < 0)
 		return rc;
 	if (point.clause_i >= r->s->clauses.n)
-		return stream_refuse(r, "there is no clause %u", point.clause_i);
+		return refuse(r, "there is no clause %u", point.clause_i);
 	point.operands = take_optional_text(r);
 	mode = cursor_u8(&r->c);
 	if (mode >= N_MODES)
-		return stream_refuse(r, "mode %u is not known", mode);
+		return refuse(r, "mode %u is not known", mode);
 	point.operands_mode = (enum mode)mode;
 	point.name = take_optional_text(r);
 	for (int i = 0; i < N_MODES; i++) {
@@ -441,59 +408,49 @@ static int read_point(struct stream_reader *r)
 
 /* ---- code and lines ---- */
 
-static int read_insn(struct stream_reader *r, enum mode mode)
+static int read_insn(struct stream_reader *r)
 {
 	struct bpf_insn insn;
 
 	cursor_take(&r->c, &insn, sizeof(insn));
-	vec_push(&r->s->code[mode], insn);
+	vec_push(&r->s->code[r->mode], insn);
 	return end_item(r);
 }
 
-static int read_line(struct stream_reader *r, enum mode mode)
+static int read_line(struct stream_reader *r)
 {
 	struct stream_line line = {.insn_i = cursor_u32(&r->c)};
+	enum mode mode = r->mode;
 	size_t n = r->s->lines[mode].n;
 
 	line.place = take_place(r);
 	if (line.insn_i >= r->s->code[mode].n ||
 		(n && line.insn_i < r->s->lines[mode].v[n - 1].insn_i))
-		return stream_refuse(r, "instruction %u is not in order", line.insn_i);
+		return refuse(r, "instruction %u is not in order", line.insn_i);
 	vec_push(&r->s->lines[mode], line);
 	return end_item(r);
 }
 
-static int read_item(struct stream_reader *r, enum stream_section type)
-{
-	switch (type) {
-	case SECTION_FACTS:
-		return read_facts(r);
-	case SECTION_SOURCES:
-		return read_source(r);
-	case SECTION_SHAPES:
-		return read_shape(r);
-	case SECTION_MAPS:
-		return read_map(r);
-	case SECTION_FORMATS:
-		return read_format(r);
-	case SECTION_STRINGS:
-		return read_string(r);
-	case SECTION_CLAUSES:
-		return read_clause(r);
-	case SECTION_POINTS:
-		return read_point(r);
-	case SECTION_CODE_32:
-	case SECTION_CODE_64:
-		return read_insn(r, (enum mode)(type - SECTION_CODE_32));
-	default:
-		return read_line(r, (enum mode)(type - SECTION_LINES_32));
-	}
-}
+static int (*const readers[])(struct stream_reader *r) = {
+	[SECTION_FACTS] = read_facts,
+	[SECTION_SOURCES] = read_source,
+	[SECTION_SHAPES] = read_shape,
+	[SECTION_MAPS] = read_map,
+	[SECTION_FORMATS] = read_format,
+	[SECTION_STRINGS] = read_string,
+	[SECTION_CLAUSES] = read_clause,
+	[SECTION_POINTS] = read_point,
+	[SECTION_CODE_32] = read_insn,
+	[SECTION_CODE_64] = read_insn,
+	[SECTION_LINES_32] = read_line,
+	[SECTION_LINES_64] = read_line,
+};
 
 int stream_read_section(struct stream_reader *r, enum stream_section type)
 {
+	r->mode = type == SECTION_CODE_64 || type == SECTION_LINES_64 ? MODE_64 : MODE_32;
 	for (r->item_i = 0; r->item_i < r->count; r->item_i++) {
-		int rc = read_item(r, type);
+		int rc = readers[type](r);
 
 		if (rc < 0)
 			return rc;

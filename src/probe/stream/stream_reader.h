@@ -14,6 +14,7 @@ struct stream_reader {
 	uint32_t *shape_weights;
 	uint32_t n_shapes;
 	struct cursor c;	/* in the section being read */
+	enum mode mode;		/* of its code and lines */
 	const char *section;	/* its name, for sentences */
 	uint32_t item_i, count; /* item of the section, how many it has */
 	struct err *err;
@@ -21,10 +22,6 @@ struct stream_reader {
 
 /* The items of one section; the cursor is at its first byte. */
 int stream_read_section(struct stream_reader *r, enum stream_section type);
-
-/* "SECTION ITEM: SENTENCE", code ERR_FORMAT. */
-int stream_refuse(struct stream_reader *r, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* Constants, pieces and jumps of one mode, when everything has been read. */
 int stream_check_code(const struct stream *s, enum mode mode, struct err *err);

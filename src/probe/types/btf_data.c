@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
-
 #define BTF_MAGIC      0xeb9f
 #define RECORD_BYTES   12
 #define BYTES_MAX      ((uint64_t)1 << 31)
@@ -107,10 +105,8 @@ int btf_data_init(struct btf_data *d, struct span bytes, struct err *err)
 void btf_data_release(struct btf_data *d)
 {
 	vec_release(&d->offsets);
-	for (int i = 0; i < BTF_N_GROUPS; i++) {
-		free(d->tables[i].slots);
-		d->tables[i].slots = NULL;
-	}
+	for (int i = 0; i < BTF_N_GROUPS; i++)
+		map_release(&d->names[i]);
 }
 
 const char *btf_data_text(const struct btf_data *d, uint32_t offset)
@@ -160,62 +156,48 @@ static enum btf_group group_of(enum btf_kind kind)
 	}
 }
 
-/* The slot of a kind and name, or the empty one where they would be. */
-static uint32_t *slot_for(
-	const struct btf_data *d, const struct btf_table *t, enum btf_kind kind, const char *name)
-{
-	size_t i = map_hash_bytes(name, strlen(name)) & (t->cap - 1);
-
-	while (t->slots[i]) {
-		struct btf_record r = btf_data_get(d, t->slots[i]);
-
-		if (r.kind == kind && !strcmp(r.name, name))
-			break;
-		i = (i + 1) & (t->cap - 1);
-	}
-	return &t->slots[i];
-}
-
 /* The kind alone; 0 < id < n. */
 static enum btf_kind kind_of(const struct btf_data *d, uint32_t id)
 {
 	return u32_at(d->types.p + d->offsets.v[id] + 4) >> 24 & 0x1f;
 }
 
-static void make_table(struct btf_data *d, enum btf_group group)
+static uint64_t key_of(enum btf_kind kind, const char *name)
 {
-	struct btf_table *t = &d->tables[group];
-	size_t n = 0;
+	return map_hash_mix(map_hash_bytes(name, strlen(name)), kind);
+}
 
-	for (uint32_t id = 1; id < d->offsets.n; id++)
-		n += group_of(kind_of(d, id)) == group;
-	for (t->cap = 16; t->cap < n * 2;)
-		t->cap *= 2;
-	t->slots = mem_calloc(t->cap, sizeof(*t->slots));
+static void read_names(struct btf_data *d, enum btf_group group)
+{
+	d->has_names[group] = true;
 	for (uint32_t id = 1; id < d->offsets.n; id++) {
 		struct btf_record r;
-		uint32_t *slot;
+		uint64_t *first;
+		bool is_new;
 
 		if (group_of(kind_of(d, id)) != group)
 			continue;
 		r = btf_data_get(d, id);
-		if (!r.name[0])
-			continue;
-		slot = slot_for(d, t, r.kind, r.name);
-		if (!*slot)
-			*slot = id;
+		first = r.name[0] ? map_ensure(&d->names[group], key_of(r.kind, r.name), &is_new)
+				  : NULL;
+		if (first && is_new)
+			*first = id;
 	}
 }
 
 uint32_t btf_data_find(struct btf_data *d, enum btf_kind kind, const char *name)
 {
 	enum btf_group group = group_of(kind);
+	const uint64_t *found;
 
 	if (group == BTF_N_GROUPS || !name[0])
 		return 0;
-	if (!d->tables[group].slots)
-		make_table(d, group);
-	return *slot_for(d, &d->tables[group], kind, name);
+	if (!d->has_names[group])
+		read_names(d, group);
+	found = map_find(&d->names[group], key_of(kind, name));
+	/* Two names may have one hash. */
+	return found && !strcmp(btf_data_get(d, (uint32_t)*found).name, name) ? (uint32_t)*found
+									      : 0;
 }
 
 struct btf_member btf_data_member(

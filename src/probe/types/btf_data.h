@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/span.h"
 
@@ -64,16 +65,12 @@ enum btf_group {
 	BTF_N_GROUPS
 };
 
-struct btf_table {
-	uint32_t *slots; /* ids, 0 = empty; NULL = not made yet */
-	size_t cap;	 /* a power of two */
-};
-
 struct btf_data {
 	struct span texts;
 	struct span types;
 	VEC(uint32_t) offsets; /* of records in `types`, by id; [0] is not used */
-	struct btf_table tables[BTF_N_GROUPS];
+	struct map names[BTF_N_GROUPS]; /* hash of kind and name -> the first id */
+	bool has_names[BTF_N_GROUPS];	/* they are read when one is first asked for */
 };
 
 /* `bytes` are borrowed. O(number of records). */

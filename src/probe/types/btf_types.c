@@ -80,10 +80,7 @@ static const struct type *find_function(void *ctx, const char *name)
 /* BTF has the kernel's variables, but not where they are. */
 static bool find_variable(void *ctx, const char *name, const struct type **type, uint64_t *iaddr)
 {
-	(void)ctx;
-	(void)name;
-	(void)type;
-	(void)iaddr;
+	(void)ctx, (void)name, (void)type, (void)iaddr;
 	return false;
 }
 

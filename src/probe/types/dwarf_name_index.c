@@ -27,7 +27,7 @@ enum name_rank {
 struct pass {
 	struct dwarf_name_index *index;
 	struct die_reader *reader;
-	bool is_of_code; /* looks for functions and variables, else for types */
+	enum name_pass kind;
 	bool keeps_scopes;
 	struct buf scope; /* "a::b::" */
 };
@@ -82,7 +82,7 @@ static void add_type(struct pass *p, enum name_kind kind, const struct die *d)
 	enum name_rank rank = die_flag(d, DIE_DECLARATION) ? RANK_DECLARED : RANK_DEFINED;
 	struct dwarf_text name;
 
-	if (p->is_of_code || !die_text(d, DIE_NAME, &name))
+	if (p->kind != PASS_TYPES || !die_text(d, DIE_NAME, &name))
 		return;
 	add(p, kind, name, rank, d);
 	if (kind != NAME_KIND_TYPE && d->unit->has_linkage_names)
@@ -143,6 +143,21 @@ static void add_variable(struct pass *p, const struct die *d)
 	p->scope.n = n_scope;
 }
 
+static void add_enumerators(struct pass *p, const struct die *d)
+{
+	struct dwarf_text name;
+	struct die child;
+	uint64_t value;
+
+	for (uint64_t at = d->has_children ? d->next : 0;
+		at && die_read(p->reader, d->unit, at, &child) && child.tag != DIE_TAG_END;
+		at = die_behind(p->reader, &child))
+		if (child.tag == DIE_TAG_ENUMERATOR && die_text(&child, DIE_NAME, &name) &&
+			die_number(&child, DIE_CONST_VALUE, &value))
+			add_key(p, key_of(NAME_KIND_ENUMERATOR, name.p, name.n), RANK_DEFINED,
+				&child);
+}
+
 /* True when what is inside the entry has names too. */
 static bool add_entry(struct pass *p, const struct die *d)
 {
@@ -157,17 +172,19 @@ static bool add_entry(struct pass *p, const struct die *d)
 		return d->unit->has_linkage_names;
 	case TAG_ENUMERATION_TYPE:
 		add_type(p, NAME_KIND_ENUM, d);
+		if (p->kind == PASS_ENUMERATORS)
+			add_enumerators(p, d);
 		return false;
 	case DIE_TAG_TYPEDEF:
 	case DIE_TAG_BASE_TYPE:
 		add_type(p, NAME_KIND_TYPE, d);
 		return false;
 	case TAG_SUBPROGRAM:
-		if (p->is_of_code)
+		if (p->kind == PASS_CODE)
 			add_function(p, d);
 		return false;
 	case DIE_TAG_VARIABLE:
-		if (p->is_of_code)
+		if (p->kind == PASS_CODE)
 			add_variable(p, d);
 		return false;
 	default:
@@ -286,9 +303,9 @@ static void pass_unit(struct pass *p, const struct debug_unit *u)
 }
 
 static void pass_units(
-	struct dwarf_name_index *x, struct die_reader *r, bool is_of_code, bool is_shared)
+	struct dwarf_name_index *x, struct die_reader *r, enum name_pass kind, bool is_shared)
 {
-	struct pass p = {.index = x, .reader = r, .is_of_code = is_of_code};
+	struct pass p = {.index = x, .reader = r, .kind = kind};
 	const struct debug_unit *const *units;
 	size_t n = die_reader_units(r, is_shared, &units);
 
@@ -308,18 +325,20 @@ static const struct name_place *find(
 bool dwarf_name_index_find(struct dwarf_name_index *x, struct die_reader *r, enum name_kind kind,
 	const char *name, struct die *out)
 {
-	bool is_of_code = kind >= NAME_KIND_FUNCTION;
+	enum name_pass pass = kind == NAME_KIND_ENUMERATOR ? PASS_ENUMERATORS
+			      : kind >= NAME_KIND_FUNCTION ? PASS_CODE
+							   : PASS_TYPES;
 	const struct name_place *place;
 
-	if (!x->has_own[is_of_code]) {
-		x->has_own[is_of_code] = true;
-		pass_units(x, r, is_of_code, false);
+	if (!x->has_own[pass]) {
+		x->has_own[pass] = true;
+		pass_units(x, r, pass, false);
 	}
 	place = find(x, kind, name);
 	/* The shared file has types of many programs: it is looked at only when it must be. */
-	if ((!place || place->rank < RANK_DEFINED) && !x->has_shared[is_of_code]) {
-		x->has_shared[is_of_code] = true;
-		pass_units(x, r, is_of_code, true);
+	if ((!place || place->rank < RANK_DEFINED) && !x->has_shared[pass]) {
+		x->has_shared[pass] = true;
+		pass_units(x, r, pass, true);
 		place = find(x, kind, name);
 	}
 	return place && die_read(r, place->unit, place->offset, out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which entry of a file's debug information a name stands for: made by one pass over the outer
- * entries of all units when the first type is asked for, and one when the first function or
- * variable is, and kept. Only a hash and a place are kept
- * for each distinct name, of all entries of one name the one that says most.
+ * entries of all units when the first type is asked for, one when the first function or variable
+ * is, one when the first enumerator is, and kept. Only a hash and a place are kept for each distinct
+ * name, of all entries of one name the one that says most, and of those that say the same the first.
  */
 #ifndef WEIR_PROBE_TYPES_DWARF_NAME_INDEX_H
 #define WEIR_PROBE_TYPES_DWARF_NAME_INDEX_H
@@ -24,9 +24,12 @@ enum name_kind {
 	NAME_KIND_TYPE, /* typedefs, base types; in C++ all of the above as well */
 	NAME_KIND_FUNCTION,
 	NAME_KIND_VARIABLE,
-	NAME_KIND_LINKAGE, /* functions by the name that linkers see */
+	NAME_KIND_LINKAGE,    /* functions by the name that linkers see */
+	NAME_KIND_ENUMERATOR, /* by its plain name; those of functions' own types are not found */
 	N_NAME_KINDS
 };
+/* What a pass over the entries looks for. */
+enum name_pass { PASS_TYPES, PASS_CODE, PASS_ENUMERATORS, N_NAME_PASSES };
 
 struct name_place {
 	const struct debug_unit *unit;
@@ -47,8 +50,7 @@ struct dwarf_name_index {
 	VEC(struct name_scope) scopes; /* unit by unit, and there by their ends */
 	struct map first_scope;	       /* struct debug_unit * -> index of its first scope */
 	struct intern scope_names;
-	/* Which passes were made: over types, and over functions and variables. */
-	bool has_own[2], has_shared[2];
+	bool has_own[N_NAME_PASSES], has_shared[N_NAME_PASSES]; /* which passes were made */
 };
 
 void dwarf_name_index_release(struct dwarf_name_index *x);

@@ -84,16 +84,17 @@ static bool read_field(struct dwarf_builder *b, const struct die *d, struct type
 void dwarf_fill_struct(struct dwarf_builder *b, const struct die *d, struct type *s)
 {
 	VEC(struct type_field) fields = {0};
-	uint64_t at, size = s->size, align = 0;
+	uint64_t size = s->size, align = 0;
 	struct type_field f;
 	struct die child;
 
-	for (at = d->has_children ? d->next : 0;
-		at && fields.n < FIELDS_MAX && die_read(b->reader, d->unit, at, &child) &&
-		child.tag;
-		at = die_behind(b->reader, &child))
+	EACH_CHILD(b, d, child)
+	{
+		if (fields.n == FIELDS_MAX)
+			break;
 		if (read_field(b, &child, &f))
 			vec_push(&fields, f);
+	}
 	if (!die_number(d, DIE_ALIGNMENT, &align) || align > ALIGN_MAX || !align)
 		align = source_fields_align(fields.v, fields.n, size);
 	types_fill_struct(b->types, s, fields.v, (uint32_t)fields.n, size, (uint32_t)align);

@@ -132,7 +132,7 @@ static struct die definition_of(struct dwarf_builder *b, const struct die *d)
 static bool enum_is_signed(struct dwarf_builder *b, const struct die *d)
 {
 	const struct type *of;
-	uint64_t at, encoding;
+	uint64_t encoding;
 	struct die child;
 
 	if (die_says(d, DIE_TYPE)) {
@@ -143,12 +143,10 @@ static bool enum_is_signed(struct dwarf_builder *b, const struct die *d)
 		return encoding == ENCODING_SIGNED || encoding == ENCODING_SIGNED_CHAR;
 	if (!d->has_children)
 		return true;
-	for (at = d->next; at && die_read(b->reader, d->unit, at, &child) && child.tag;
-		at = die_behind(b->reader, &child))
-		if (die_says(&child, DIE_CONST_VALUE) &&
-			child.form[DIE_CONST_VALUE] == FORM_SDATA &&
-			(int64_t)child.value[DIE_CONST_VALUE] < 0)
-			return true;
+	EACH_CHILD(b, d, child)
+	if (die_says(&child, DIE_CONST_VALUE) && child.form[DIE_CONST_VALUE] == FORM_SDATA &&
+		(int64_t)child.value[DIE_CONST_VALUE] < 0)
+		return true;
 	return false;
 }
 
@@ -243,15 +241,13 @@ static uint64_t dimension(const struct die *d)
 static const struct type *array_type(struct dwarf_builder *b, const struct die *d)
 {
 	const struct type *of = dwarf_type_of(b, d, true);
-	uint64_t n[DIMENSIONS_MAX], at;
+	uint64_t n[DIMENSIONS_MAX];
 	size_t n_dimensions = 0;
 	struct die child;
 
-	for (at = d->has_children ? d->next : 0;
-		at && die_read(b->reader, d->unit, at, &child) && child.tag;
-		at = die_behind(b->reader, &child))
-		if (child.tag == DIE_TAG_SUBRANGE && n_dimensions < DIMENSIONS_MAX)
-			n[n_dimensions++] = dimension(&child);
+	EACH_CHILD(b, d, child)
+	if (child.tag == DIE_TAG_SUBRANGE && n_dimensions < DIMENSIONS_MAX)
+		n[n_dimensions++] = dimension(&child);
 	if (!n_dimensions)
 		n[n_dimensions++] = 0;
 	while (n_dimensions--) {
@@ -270,11 +266,9 @@ static uint32_t read_parameters(struct dwarf_builder *b, const struct die *d,
 {
 	uint32_t n = 0;
 	struct die child, origin;
-	uint64_t at;
 
-	for (at = d->has_children ? d->next : 0;
-		at && die_read(b->reader, d->unit, at, &child) && child.tag;
-		at = die_behind(b->reader, &child)) {
+	EACH_CHILD(b, d, child)
+	{
 		struct dwarf_text name = {"", 0};
 
 		if (child.tag == DIE_TAG_UNSPECIFIED_PARAMETERS)
@@ -360,7 +354,7 @@ static bool is_qualifier(uint16_t tag)
 	       tag == DIE_TAG_PACKED || tag == DIE_TAG_IMMUTABLE;
 }
 
-const struct type *dwarf_type_at(struct dwarf_builder *b, const struct die *d, bool is_by_value)
+static const struct type *type_at(struct dwarf_builder *b, const struct die *d, bool is_by_value)
 {
 	const char *alias = NULL;
 	const struct type *type;
@@ -404,7 +398,7 @@ const struct type *dwarf_type_of(struct dwarf_builder *b, const struct die *d, b
 	}
 	if (!die_follow(b->reader, &at, DIE_TYPE, &next))
 		return types_bad(b->types);
-	return dwarf_type_at(b, &next, is_by_value);
+	return type_at(b, &next, is_by_value);
 }
 
 /* Reads the fields of structures that were only pointed to, the nearest ones first. */
@@ -424,7 +418,7 @@ static const struct type *finish(struct dwarf_builder *b, const struct type *typ
 
 const struct type *dwarf_build_type(struct dwarf_builder *b, const struct die *d)
 {
-	return finish(b, dwarf_type_at(b, d, true));
+	return finish(b, type_at(b, d, true));
 }
 
 const struct type *dwarf_build_type_of(struct dwarf_builder *b, const struct die *d)

@@ -44,7 +44,11 @@ const struct type *dwarf_build_type_of(struct dwarf_builder *b, const struct die
 const struct type *dwarf_build_function(struct dwarf_builder *b, const struct die *d);
 
 /* Only for the files of this builder. */
-const struct type *dwarf_type_at(struct dwarf_builder *b, const struct die *d, bool is_by_value);
+/* for each child of `d`, an entry of debug information; `child` is it */
+#define EACH_CHILD(b, d, child)                                                                    \
+	for (uint64_t at_ = (d)->has_children ? (d)->next : 0;                                     \
+		at_ && die_read((b)->reader, (d)->unit, at_, &(child)) && (child).tag;             \
+		at_ = die_behind((b)->reader, &(child)))
 const struct type *dwarf_type_of(struct dwarf_builder *b, const struct die *d, bool is_by_value);
 /* A copy of a text that lives until the look-up ends; NULL when it is empty. */
 const char *dwarf_build_text(struct dwarf_builder *b, struct dwarf_text text);

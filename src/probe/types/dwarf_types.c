@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "dwarf/debug_sections.h"
-#include "probe/types/dwarf_enumerators.h"
 #include "probe/types/dwarf_type_build.h"
 #include "symbols/debug_file.h"
 
@@ -25,7 +24,6 @@ struct dwarf_types {
 	struct dwarf_debug *debug;  /* opened when the first name is asked for */
 	struct die_reader *reader;
 	struct dwarf_name_index names;
-	struct dwarf_enumerators enumerators;
 	struct dwarf_builder builder;
 	struct types *types;
 	struct dwarf_file lists; /* the sections of lists of locations */
@@ -85,7 +83,6 @@ void dwarf_types_close(struct dwarf_types *d)
 		return;
 	dwarf_builder_release(&d->builder);
 	dwarf_name_index_release(&d->names);
-	dwarf_enumerators_release(&d->enumerators);
 	die_reader_free(d->reader);
 	dwarf_debug_close(d->debug);
 	dwarf_file_close(&d->lists);
@@ -289,8 +286,11 @@ static bool find_variable(void *ctx, const char *name, const struct type **type,
 static bool find_enumerator(void *ctx, const char *name, int64_t *value)
 {
 	struct dwarf_types *d = ctx;
+	struct die entry;
 
-	return ready(d) && dwarf_enumerators_find(&d->enumerators, d->reader, name, value);
+	return ready(d) &&
+	       dwarf_name_index_find(&d->names, d->reader, NAME_KIND_ENUMERATOR, name, &entry) &&
+	       die_number(&entry, DIE_CONST_VALUE, (uint64_t *)value);
 }
 
 struct type_source dwarf_types_source(struct dwarf_types *d)

@@ -50,23 +50,24 @@ void types_set_sources(struct types *t, const struct type_source *sources, size_
 		types_set_sources(t->kernel, sources, n);
 }
 
-/* What tells a type from all others that are made once. All bytes count: zero it first. */
+/* What tells a type from all others that are made once. All bytes count: it has no holes. */
 struct made_key {
 	const void *of;
 	uint64_t n, size;
 	uint32_t kind, flags, extra, reserved;
 };
+_Static_assert(sizeof(struct made_key) == sizeof(void *) + 32, "a hole has any bytes");
 
-enum key_flags { KEY_SIGNED = 1, KEY_BOOL = 2, KEY_CHAR = 4, KEY_ENUM = 8 };
+enum key_flags { KEY_SIGNED = 1, KEY_ENUM = 8 };
 
 /* The type under a key with a name (or other bytes) behind it; new and empty when `created`. */
 static struct type *made(
-	struct types *t, const struct made_key *key, const void *tail, size_t tail_n, bool *created)
+	struct types *t, struct made_key key, const void *tail, size_t tail_n, bool *created)
 {
 	struct buf bytes = {0};
 	uint32_t id;
 
-	buf_put(&bytes, key, sizeof(*key));
+	buf_put(&bytes, &key, sizeof(key));
 	if (tail_n)
 		buf_put(&bytes, tail, tail_n);
 	id = intern_bytes(&t->made_keys, bytes.p, bytes.n);
@@ -75,8 +76,8 @@ static struct type *made(
 	if (*created) {
 		struct type *type = arena_zalloc(t->arena, sizeof(*type));
 
-		type->kind = key->kind;
-		type->size = key->size;
+		type->kind = key.kind;
+		type->size = key.size;
 		type->align = 1;
 		type->is_complete = true;
 		vec_push(&t->made, type);
@@ -86,15 +87,10 @@ static struct type *made(
 
 static const struct type *plain(struct types *t, enum type_kind kind, uint64_t n, uint64_t size)
 {
-	struct made_key key;
 	struct type *type;
 	bool created;
 
-	memset(&key, 0, sizeof(key));
-	key.kind = kind;
-	key.n = n;
-	key.size = size;
-	type = made(t, &key, NULL, 0, &created);
+	type = made(t, (struct made_key){.kind = kind, .n = n, .size = size}, NULL, 0, &created);
 	if (created) {
 		type->n = n;
 		type->align = size >= 8 ? 8 : 1;
@@ -156,15 +152,14 @@ const struct type *types_named_int(
 	static const char *const chars[] = {"char", "signed char", "unsigned char", NULL};
 	bool is_bool = bytes == 1 && !is_enum && is_one_of(name, bools);
 	bool is_char = bytes == 1 && !is_enum && is_one_of(name, chars);
-	struct made_key key;
 	struct type *type;
 	bool created;
 
-	memset(&key, 0, sizeof(key));
-	key.kind = TYPE_INT;
-	key.size = bytes;
-	key.flags = (is_signed ? KEY_SIGNED : 0) | (is_enum ? KEY_ENUM : 0);
-	type = made(t, &key, name, strlen(name), &created);
+	type = made(t,
+		(struct made_key){.kind = TYPE_INT,
+			.size = bytes,
+			.flags = (is_signed ? KEY_SIGNED : 0) | (is_enum ? KEY_ENUM : 0)},
+		name, strlen(name), &created);
 	if (created) {
 		type->is_signed = is_signed && !is_bool;
 		type->is_bool = is_bool;
@@ -204,14 +199,10 @@ const struct type *types_long(struct types *t, bool is_signed)
 const struct type *types_float(struct types *t, uint32_t bytes)
 {
 	uint32_t size = bytes <= 8 ? bytes : t->mode == MODE_32 ? 12 : 16;
-	struct made_key key;
 	struct type *type;
 	bool created;
 
-	memset(&key, 0, sizeof(key));
-	key.kind = TYPE_FLOAT;
-	key.size = size;
-	type = made(t, &key, NULL, 0, &created);
+	type = made(t, (struct made_key){.kind = TYPE_FLOAT, .size = size}, NULL, 0, &created);
 	if (created) {
 		type->is_signed = true;
 		type->align = natural_align(t->mode, size);
@@ -227,18 +218,14 @@ const struct type *types_pointer(struct types *t, const struct type *to, enum sp
 	uint32_t bytes = space == SPACE_USER && t->mode == MODE_32 ? 4 : 8;
 	/* A structure is not walked through a pointer: its own depth does not count. */
 	uint8_t depth = to->kind == TYPE_STRUCT ? 1 : (uint8_t)(to->depth + 1);
-	struct made_key key;
 	struct type *type;
 	bool created;
 
 	if (depth > TYPE_DEPTH_MAX)
 		return types_bad(t);
-	memset(&key, 0, sizeof(key));
-	key.kind = TYPE_POINTER;
-	key.of = to;
-	key.size = bytes;
-	key.extra = space;
-	type = made(t, &key, NULL, 0, &created);
+	type = made(t,
+		(struct made_key){.kind = TYPE_POINTER, .of = to, .size = bytes, .extra = space},
+		NULL, 0, &created);
 	if (created) {
 		type->of = to;
 		type->space = space;
@@ -250,19 +237,14 @@ const struct type *types_pointer(struct types *t, const struct type *to, enum sp
 
 const struct type *types_array(struct types *t, const struct type *of, uint64_t n)
 {
-	struct made_key key;
 	struct type *type;
 	uint64_t size;
 	bool created;
 
 	if (of->depth >= TYPE_DEPTH_MAX || __builtin_mul_overflow(of->size, n, &size))
 		return types_bad(t);
-	memset(&key, 0, sizeof(key));
-	key.kind = TYPE_ARRAY;
-	key.of = of;
-	key.n = n;
-	key.size = size;
-	type = made(t, &key, NULL, 0, &created);
+	type = made(t, (struct made_key){.kind = TYPE_ARRAY, .of = of, .n = n, .size = size}, NULL,
+		0, &created);
 	if (created) {
 		type->of = of;
 		type->n = n;
@@ -275,7 +257,6 @@ const struct type *types_array(struct types *t, const struct type *of, uint64_t 
 const struct type *types_tuple(struct types *t, const struct type *const *of, size_t n)
 {
 	struct type_field *fields = arena_zalloc(t->arena, (n ? n : 1) * sizeof(*fields));
-	struct made_key key;
 	struct type *type;
 	bool created;
 	uint64_t size = 0;
@@ -290,11 +271,8 @@ const struct type *types_tuple(struct types *t, const struct type *const *of, si
 	}
 	if (depth >= TYPE_DEPTH_MAX)
 		return types_bad(t);
-	memset(&key, 0, sizeof(key));
-	key.kind = TYPE_TUPLE;
-	key.n = n;
-	key.size = size;
-	type = made(t, &key, of, n * sizeof(of[0]), &created);
+	type = made(t, (struct made_key){.kind = TYPE_TUPLE, .n = n, .size = size}, of,
+		n * sizeof(of[0]), &created);
 	if (created) {
 		type->fields = fields;
 		type->n_fields = (uint32_t)n;
@@ -306,16 +284,15 @@ const struct type *types_tuple(struct types *t, const struct type *const *of, si
 
 const struct type *types_aggregation(struct types *t, enum aggregation a, bool is_signed)
 {
-	struct made_key key;
 	struct type *type;
 	bool created;
 
-	memset(&key, 0, sizeof(key));
-	key.kind = TYPE_AGGREGATION;
-	key.size = 8;
-	key.extra = a;
-	key.flags = is_signed ? KEY_SIGNED : 0;
-	type = made(t, &key, NULL, 0, &created);
+	type = made(t,
+		(struct made_key){.kind = TYPE_AGGREGATION,
+			.size = 8,
+			.extra = a,
+			.flags = is_signed ? KEY_SIGNED : 0},
+		NULL, 0, &created);
 	if (created) {
 		type->aggregation = a;
 		type->is_signed = is_signed;

@@ -41,7 +41,7 @@ enum type_kind {
 };
 
 /* Where what a pointer points to lies. */
-enum space { SPACE_USER, SPACE_KERNEL, SPACE_CONTEXT /* the record of a tracepoint */ };
+enum space { SPACE_USER, SPACE_KERNEL };
 
 enum aggregation {
 	AGGREGATION_NONE,
@@ -105,7 +105,8 @@ struct type_source {
 	const struct type *(*named)(void *ctx, const char *word, const char *name);
 	/* The type of a function as TYPE_FUNCTION, or NULL. */
 	const struct type *(*function)(void *ctx, const char *name);
-	/* A global variable: its type and linker address; false when there is none. */
+	/* A global variable: its type and linker address; false when there is none. NULL: it has
+	 * none. */
 	bool (*variable)(void *ctx, const char *name, const struct type **type, uint64_t *iaddr);
 	/* The value of an enumerator; false when there is none. NULL: it has none. */
 	bool (*enumerator)(void *ctx, const char *name, int64_t *value);
@@ -167,18 +168,40 @@ const struct type *types_named_int(
 const struct type *types_new_function(struct types *t, const struct type *returns,
 	const struct type_field *parameters, uint32_t n, bool is_variadic);
 
+/* Arithmetic on constants, as the code would do it: in 64 bits. */
+/* Cuts or extends a value as a conversion to an integer or pointer type does. */
+uint64_t fold_convert(const struct type *type, uint64_t value);
+/* a op b for operators from OP_ADD to OP_GE; by 0 is 0. */
+uint64_t fold_binary(enum op op, uint64_t a, uint64_t b, bool is_unsigned);
+
 /* A field by name, also inside unnamed structures; the offset is from the start of `s`. */
 bool type_find_field(const struct type *s, const char *name, struct type_field *out);
 bool type_is_same(const struct type *a, const struct type *b);
 /* Whether the two, of one declaration in both modes, have one layout. If not, and `path` is not
  * NULL, the first field that differs is named there ("inner.next", "b (padding behind it)"). */
 bool type_is_same_layout(const struct type *a, const struct type *b, struct buf *path);
+const char *aggregation_name(enum aggregation a); /* "count()" */
 /* "struct item *", "unsigned long", "string[64]". */
 void type_print(const struct type *type, struct buf *out);
 
 static inline bool type_is_scalar(const struct type *t)
 {
 	return t->kind == TYPE_INT || t->kind == TYPE_POINTER;
+}
+/* Stacks, symbols, times, ...: what the language alone has, and prints as a text. */
+static inline bool type_is_special(const struct type *t)
+{
+	return t->kind >= TYPE_USTACK && t->kind <= TYPE_INET;
+}
+/* A string or an array of char. */
+static inline bool type_is_text(const struct type *t)
+{
+	return t->kind == TYPE_STRING || (t->kind == TYPE_ARRAY && t->of->is_char);
+}
+/* What makes arithmetic unsigned. */
+static inline bool type_is_unsigned64(const struct type *t)
+{
+	return t->kind == TYPE_POINTER || (t->kind == TYPE_INT && !t->is_signed && t->size == 8);
 }
 
 #endif

@@ -12,13 +12,13 @@
 
 #define DECL_DEPTH_MAX 250 /* the parser allows SCRIPT_NESTING_MAX */
 
-uint32_t type_asked_align(const struct decl_type *decl, struct diags *diags)
+uint32_t type_asked_align(struct types *t, const struct decl_type *decl)
 {
 	if (!decl->align)
 		return 0;
 	if (decl->align <= TYPE_ALIGN_MAX && (decl->align & (decl->align - 1)) == 0)
 		return decl->align;
-	diag_error(diags, decl->place, "range", "aligned(%u): must be a power of two up to %u",
+	diag_error(t->diags, decl->place, "range", "aligned(%u): must be a power of two up to %u",
 		decl->align, TYPE_ALIGN_MAX);
 	return 0;
 }
@@ -30,40 +30,41 @@ static const struct declared *tag_of(const struct types *t, const struct type *t
 	return space ? names_find(&t->tags, space + 1) : NULL;
 }
 
-static const struct type *no_size(struct types *t, const struct type *type, struct place place,
-	const char *what, struct diags *diags)
+static const struct type *no_size(
+	struct types *t, const struct type *type, struct place place, const char *what)
 {
 	const struct declared *d = tag_of(t, type);
 
 	if (type->kind == TYPE_VOID)
-		diag_error(diags, place, "incomplete", "%s: void has no size", what);
+		diag_error(t->diags, place, "incomplete", "%s: void has no size", what);
 	else if (type->kind == TYPE_FUNCTION)
-		diag_error(diags, place, "type", "%s: a function is no value; a pointer to one is",
-			what);
+		diag_error(t->diags, place, "type",
+			"%s: a function is no value; a pointer to one is", what);
 	else if (d && d->is_announced)
-		diag_error(diags, place, "incomplete", "%s: the fields of '%s' are not known here",
-			what, type->name);
+		diag_error(t->diags, place, "incomplete",
+			"%s: the fields of '%s' are not known here", what, type->name);
 	else
-		diag_error(diags, place, "unknown-type", "%s: '%s' is not known", what, type->name);
+		diag_error(
+			t->diags, place, "unknown-type", "%s: '%s' is not known", what, type->name);
 	if (type->kind == TYPE_STRUCT)
-		diag_hint(diags, "a pointer to it needs no fields");
+		diag_hint(t->diags, "a pointer to it needs no fields");
 	return types_bad(t);
 }
 
-const struct type *type_with_size(struct types *t, const struct type *type, struct place place,
-	const char *what, struct diags *diags)
+const struct type *type_with_size(
+	struct types *t, const struct type *type, struct place place, const char *what)
 {
 	const struct declared *d;
 
 	if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION)
-		return no_size(t, type, place, what, diags);
+		return no_size(t, type, place, what);
 	if (type->kind != TYPE_STRUCT || type->is_complete)
 		return type;
 	/* A structure being declared is not that of a source, even if it has the same name. */
 	d = tag_of(t, type);
 	if (!d || !d->has_body)
 		type = types_completed(t, type);
-	return type->is_complete ? type : no_size(t, type, place, what, diags);
+	return type->is_complete ? type : no_size(t, type, place, what);
 }
 
 /* --- kinds of declarations ------------------------------------------------------------------- */
@@ -100,8 +101,7 @@ static const struct type *resolve_number(struct types *t, const struct decl_type
 	}
 }
 
-static const struct type *resolve_name(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static const struct type *resolve_name(struct types *t, const struct decl_type *decl)
 {
 	const struct declared *d = names_find(&t->names, decl->name);
 	const struct type *type;
@@ -116,11 +116,11 @@ static const struct type *resolve_name(
 		type = source_named(t, "struct", decl->name);
 	if (type)
 		return type;
-	diag_error(diags, decl->place, "unknown-type", "'%s' is no type that is known here",
+	diag_error(t->diags, decl->place, "unknown-type", "'%s' is no type that is known here",
 		decl->name);
 	d = names_find(&t->tags, decl->name);
 	if (d)
-		diag_hint(diags, "there is a '%s'", d->type->name);
+		diag_hint(t->diags, "there is a '%s'", d->type->name);
 	return types_bad(t);
 }
 
@@ -132,8 +132,7 @@ static bool tag_matches(const struct type *type, const struct decl_type *decl)
 }
 
 /* "struct item" without a body. */
-static const struct type *resolve_tag(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static const struct type *resolve_tag(struct types *t, const struct decl_type *decl)
 {
 	const struct declared *d = names_find(&t->tags, decl->name);
 	const char *name = tag_name(t, decl);
@@ -142,7 +141,7 @@ static const struct type *resolve_tag(
 	struct type *open;
 
 	if (d && !tag_matches(d->type, decl)) {
-		diag_error(diags, decl->place, "type", "'%s' was declared as '%s'", name,
+		diag_error(t->diags, decl->place, "type", "'%s' was declared as '%s'", name,
 			d->type->name);
 		return types_bad(t);
 	}
@@ -159,7 +158,7 @@ static const struct type *resolve_tag(
 	if (d)
 		return d->type;
 	if (decl->kind == DECL_ENUM) {
-		diag_error(diags, decl->place, "unknown-type", "'%s' is not known", name);
+		diag_error(t->diags, decl->place, "unknown-type", "'%s' is not known", name);
 		return types_bad(t);
 	}
 	open = types_new_struct(t, name, decl->is_union);
@@ -169,58 +168,55 @@ static const struct type *resolve_tag(
 	return open;
 }
 
-static const struct type *resolve_pointer(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static const struct type *resolve_pointer(struct types *t, const struct decl_type *decl)
 {
-	const struct type *to = type_resolve(t, decl->of, diags), *pointer;
+	const struct type *to = type_resolve(t, decl->of), *pointer;
 
 	if (to->kind == TYPE_BAD)
 		return to;
 	pointer = types_pointer(t, to, t->space);
 	if (pointer->kind == TYPE_BAD)
-		diag_error(diags, decl->place, "nesting", "pointers are nested more than %d deep",
-			TYPE_DEPTH_MAX);
+		diag_error(t->diags, decl->place, "nesting",
+			"pointers are nested more than %d deep", TYPE_DEPTH_MAX);
 	return pointer;
 }
 
-static const struct type *resolve_array(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static const struct type *resolve_array(struct types *t, const struct decl_type *decl)
 {
-	const struct type *of = type_resolve(t, decl->of, diags), *array;
+	const struct type *of = type_resolve(t, decl->of), *array;
 	struct constant n = {0, false};
 
-	of = type_with_size(t, of, decl->place, "elements of an array", diags);
-	if (decl->n && !constant_of_expr(t, decl->n, diags, &n))
+	of = type_with_size(t, of, decl->place, "elements of an array");
+	if (decl->n && !constant_of_expr(t, decl->n, &n))
 		return types_bad(t);
 	if (of->kind == TYPE_BAD)
 		return of;
 	if (!n.is_unsigned && n.value < 0) {
-		diag_error(diags, decl->n->place, "range", "an array cannot have %lld elements",
+		diag_error(t->diags, decl->n->place, "range", "an array cannot have %lld elements",
 			(long long)n.value);
 		return types_bad(t);
 	}
 	if (of->size && (uint64_t)n.value > TYPE_BYTES_MAX / of->size) {
-		diag_error(diags, decl->n->place, "size",
+		diag_error(t->diags, decl->n->place, "size",
 			"an array of %llu elements of %llu bytes is too large",
 			(unsigned long long)n.value, (unsigned long long)of->size);
 		return types_bad(t);
 	}
 	array = types_array(t, of, (uint64_t)n.value);
 	if (array->kind == TYPE_BAD)
-		diag_error(diags, decl->place, "nesting", "arrays are nested more than %d deep",
+		diag_error(t->diags, decl->place, "nesting", "arrays are nested more than %d deep",
 			TYPE_DEPTH_MAX);
 	return array;
 }
 
-static const struct type *resolve_string(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static const struct type *resolve_string(struct types *t, const struct decl_type *decl)
 {
 	struct constant n = {0, false};
 
-	if (decl->n && !constant_of_expr(t, decl->n, diags, &n))
+	if (decl->n && !constant_of_expr(t, decl->n, &n))
 		return types_bad(t);
 	if (decl->n && (n.value < 1 || (uint64_t)n.value > TYPE_STRING_MAX)) {
-		diag_error(diags, decl->n->place, "size", "a string has 1 to %u bytes",
+		diag_error(t->diags, decl->n->place, "size", "a string has 1 to %u bytes",
 			TYPE_STRING_MAX);
 		return types_bad(t);
 	}
@@ -228,27 +224,25 @@ static const struct type *resolve_string(
 }
 
 /* Parameters that are arrays or functions are passed as pointers. */
-static const struct type *parameter_type(
-	struct types *t, const struct decl_field *p, struct diags *diags)
+static const struct type *parameter_type(struct types *t, const struct decl_field *p)
 {
-	const struct type *type = type_resolve(t, p->type, diags);
+	const struct type *type = type_resolve(t, p->type);
 
 	if (type->kind == TYPE_ARRAY)
 		return types_pointer(t, type->of, t->space);
 	if (type->kind == TYPE_FUNCTION)
 		return types_pointer(t, type, t->space);
-	return type_with_size(t, type, p->place, "a parameter", diags);
+	return type_with_size(t, type, p->place, "a parameter");
 }
 
-static const struct type *resolve_function(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static const struct type *resolve_function(struct types *t, const struct decl_type *decl)
 {
-	const struct type *returns = type_resolve(t, decl->of, diags), *function;
+	const struct type *returns = type_resolve(t, decl->of), *function;
 	const struct decl_field *p = decl->fields;
 	VEC(struct type_field) parameters = {0};
 
 	if (returns->kind == TYPE_ARRAY || returns->kind == TYPE_FUNCTION) {
-		diag_error(diags, decl->place, "type",
+		diag_error(t->diags, decl->place, "type",
 			"a function returns neither an array nor a function");
 		returns = types_bad(t);
 	}
@@ -256,7 +250,7 @@ static const struct type *resolve_function(
 	if (p && !p->next && !p->name && p->type->kind == DECL_VOID)
 		p = NULL;
 	for (; p && parameters.n < TYPE_FIELDS_MAX; p = p->next) {
-		struct type_field f = {.name = p->name, .type = parameter_type(t, p, diags)};
+		struct type_field f = {.name = p->name, .type = parameter_type(t, p)};
 
 		vec_push(&parameters, f);
 	}
@@ -266,38 +260,37 @@ static const struct type *resolve_function(
 	return function;
 }
 
-static const struct type *resolve_kind(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static const struct type *resolve_kind(struct types *t, const struct decl_type *decl)
 {
 	switch (decl->kind) {
 	case DECL_NAMED:
-		return resolve_name(t, decl, diags);
+		return resolve_name(t, decl);
 	case DECL_STRUCT:
 	case DECL_ENUM:
-		return decl->is_defined ? type_define(t, decl, diags) : resolve_tag(t, decl, diags);
+		return decl->is_defined ? type_define(t, decl) : resolve_tag(t, decl);
 	case DECL_POINTER:
-		return resolve_pointer(t, decl, diags);
+		return resolve_pointer(t, decl);
 	case DECL_ARRAY:
-		return resolve_array(t, decl, diags);
+		return resolve_array(t, decl);
 	case DECL_FUNCTION:
-		return resolve_function(t, decl, diags);
+		return resolve_function(t, decl);
 	case DECL_STRING:
-		return resolve_string(t, decl, diags);
+		return resolve_string(t, decl);
 	default:
 		return resolve_number(t, decl);
 	}
 }
 
-const struct type *type_resolve(struct types *t, const struct decl_type *decl, struct diags *diags)
+const struct type *type_resolve(struct types *t, const struct decl_type *decl)
 {
 	const struct type *type;
 
 	if (t->depth >= DECL_DEPTH_MAX) {
-		diag_error(diags, decl->place, "nesting", "the type is nested too deeply");
+		diag_error(t->diags, decl->place, "nesting", "the type is nested too deeply");
 		return types_bad(t);
 	}
 	t->depth++;
-	type = resolve_kind(t, decl, diags);
+	type = resolve_kind(t, decl);
 	t->depth--;
 	return type;
 }
@@ -306,10 +299,10 @@ const struct type *type_resolve(struct types *t, const struct decl_type *decl, s
 
 /* "typedef int item_t" prints as item_t, and "typedef struct { ... } item" gets its name. */
 static const struct type *name_typedef(
-	struct types *t, const struct decl *decl, const struct type *type, struct diags *diags)
+	struct types *t, const struct decl *decl, const struct type *type)
 {
 	bool is_unnamed_enum = type->is_enum && !decl->type->name;
-	uint32_t align = decl->type->is_defined ? 0 : type_asked_align(decl->type, diags);
+	uint32_t align = decl->type->is_defined ? 0 : type_asked_align(t, decl->type);
 	struct type *copy;
 
 	if (type->kind == TYPE_INT && !type->is_bool && !type->is_char &&
@@ -325,9 +318,9 @@ static const struct type *name_typedef(
 	return copy;
 }
 
-static void declare(struct types *t, const struct decl *decl, struct diags *diags)
+static void declare(struct types *t, const struct decl *decl)
 {
-	const struct type *type = type_resolve(t, decl->type, diags);
+	const struct type *type = type_resolve(t, decl->type);
 	enum declared_kind kind = decl->is_typedef		? DECLARED_TYPEDEF
 				  : type->kind == TYPE_FUNCTION ? DECLARED_FUNCTION
 								: DECLARED_VARIABLE;
@@ -340,24 +333,25 @@ static void declare(struct types *t, const struct decl *decl, struct diags *diag
 		return;
 	}
 	if (kind == DECLARED_TYPEDEF)
-		type = name_typedef(t, decl, type, diags);
+		type = name_typedef(t, decl, type);
 	else if (kind == DECLARED_VARIABLE && type->kind != TYPE_BAD)
-		type = type_with_size(t, type, decl->place, "a variable", diags);
+		type = type_with_size(t, type, decl->place, "a variable");
 	d = names_ensure(&t->names, decl->name);
 	if (d->kind == DECLARED_NOTHING)
 		*d = (struct declared){.kind = kind, .type = type, .place = decl->place};
 	else if (d->kind != kind || (type->kind != TYPE_BAD && d->type->kind != TYPE_BAD &&
 					    !type_is_same(d->type, type)))
-		diag_error(diags, decl->place, "duplicate",
+		diag_error(t->diags, decl->place, "duplicate",
 			"'%s' was declared before as something else", decl->name);
 }
 
 void types_declare(struct types *t, const struct decl *decls, struct diags *diags)
 {
 	t->decls = decls;
+	t->diags = diags;
 	t->is_declaring = true;
 	for (const struct decl *d = decls; d; d = d->next)
-		declare(t, d, diags);
+		declare(t, d);
 	t->is_declaring = false;
 }
 
@@ -384,15 +378,14 @@ const struct type *types_of_decl(
 
 	if (space == SPACE_KERNEL)
 		t = kernel_types(t, diags);
-	type = type_resolve(t, decl, diags);
+	t->diags = diags;
+	type = type_resolve(t, decl);
 	if (type->kind == TYPE_STRUCT)
-		type = type_with_size(t, type, decl->place, "this needs a size", diags);
+		type = type_with_size(t, type, decl->place, "this needs a size");
 	if (decl->kind == DECL_ARRAY && !decl->n && type->kind != TYPE_BAD) {
-		diag_error(
-			diags, decl->place, "incomplete", "an array without a length has no size");
+		diag_error(t->diags, decl->place, "incomplete",
+			"an array without a length has no size");
 		return types_bad(t);
 	}
-	if (space == SPACE_CONTEXT && type->kind == TYPE_POINTER)
-		type = types_pointer(t, type->of, SPACE_CONTEXT);
 	return type;
 }

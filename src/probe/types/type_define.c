@@ -13,7 +13,6 @@
 struct body {
 	struct types *types;
 	const struct decl_type *decl;
-	struct diags *diags;
 	VEC(struct layout_field) fields;
 	struct intern names; /* of fields, those in unnamed structures too */
 };
@@ -25,21 +24,21 @@ static const char *field_text(struct body *b, const struct decl_field *f)
 
 static const struct type *field_type(struct body *b, const struct decl_field *f)
 {
-	const struct type *type = type_resolve(b->types, f->type, b->diags);
+	const struct type *type = type_resolve(b->types, f->type);
 
 	if (type->kind == TYPE_STRING) {
-		diag_error(b->diags, f->place, "type",
+		diag_error(b->types->diags, f->place, "type",
 			"%s: a structure holds no string; it may hold an array of char",
 			field_text(b, f));
 		return types_bad(b->types);
 	}
 	if (f->type->kind == DECL_ARRAY && !f->type->n && (f->next || b->decl->is_union)) {
-		diag_error(b->diags, f->place, "incomplete",
+		diag_error(b->types->diags, f->place, "incomplete",
 			"%s: an array without a length can only be the last field of a structure",
 			field_text(b, f));
 		return types_bad(b->types);
 	}
-	return type_with_size(b->types, type, f->place, field_text(b, f), b->diags);
+	return type_with_size(b->types, type, f->place, field_text(b, f));
 }
 
 /* Reports, and gives false, when the width does not do. */
@@ -49,20 +48,16 @@ static bool field_width(struct body *b, const struct decl_field *f, struct layou
 	uint64_t max = type->is_bool ? 1 : type->size * 8;
 	struct constant bits;
 
-	if (!constant_of_expr(b->types, f->bits, b->diags, &bits) || type->kind == TYPE_BAD)
+	if (!constant_of_expr(b->types, f->bits, &bits) || type->kind == TYPE_BAD)
 		return false;
-	if (type->kind != TYPE_INT || type->size > 8) {
-		diag_error(b->diags, f->place, "type", "%s: only integers can be bit-fields",
-			field_text(b, f));
-		return false;
-	}
+	if (type->kind != TYPE_INT || type->size > 8)
+		return diag_error(b->types->diags, f->place, "type",
+			"%s: only integers can be bit-fields", field_text(b, f));
 	if (bits.is_unsigned || bits.value < 0 || (uint64_t)bits.value > max ||
-		(bits.value == 0 && f->name)) {
-		diag_error(b->diags, f->bits->place, "range",
+		(bits.value == 0 && f->name))
+		return diag_error(b->types->diags, f->bits->place, "range",
 			"%s: a bit-field of this type has 1 to %llu bits", field_text(b, f),
 			(unsigned long long)max);
-		return false;
-	}
 	to->is_bit_field = true;
 	to->bits = (uint8_t)bits.value;
 	return true;
@@ -73,7 +68,7 @@ static void check_name(struct body *b, const char *name, struct place place)
 	size_t n = b->names.n_items;
 
 	if (intern_text(&b->names, name) != n)
-		diag_error(b->diags, place, "duplicate", "there are two fields '%s'", name);
+		diag_error(b->types->diags, place, "duplicate", "there are two fields '%s'", name);
 }
 
 /* Names of an unnamed structure are those of the one around it. */
@@ -97,7 +92,7 @@ static void add_field(struct body *b, const struct decl_field *f)
 	to.field.type = field_type(b, f);
 	to.is_packed = b->decl->is_packed || (f->type->is_packed && !has_body);
 	/* Of a structure with a body it was asked for the structure. */
-	to.align = has_body ? 0 : type_asked_align(f->type, b->diags);
+	to.align = has_body ? 0 : type_asked_align(b->types, f->type);
 	if (f->bits && !field_width(b, f, &to))
 		to.field.type = types_bad(b->types);
 	if (f->name) {
@@ -105,7 +100,8 @@ static void add_field(struct body *b, const struct decl_field *f)
 	} else if (!f->bits) {
 		/* "struct inner { ... };" with a tag declares the tag and no field. */
 		if (to.field.type->kind != TYPE_STRUCT || f->type->name) {
-			diag_warning(b->diags, f->place, "declaration", "this declares no field");
+			diag_warning(
+				b->types->diags, f->place, "declaration", "this declares no field");
 			return;
 		}
 		check_names_inside(b, to.field.type, f->place);
@@ -127,15 +123,16 @@ static void fill(struct body *b, struct type *s)
 	struct layout layout = {.is_union = b->decl->is_union};
 	VEC(struct type_field) kept = {0};
 
-	layout.align = type_asked_align(b->decl, b->diags);
+	layout.align = type_asked_align(b->types, b->decl);
 	if (!layout_fields(&layout, b->fields.v, b->fields.n)) {
-		diag_error(b->diags, b->decl->place, "size", "'%s' is larger than %llu bytes",
-			s->name ? s->name : "struct", (unsigned long long)TYPE_BYTES_MAX);
+		diag_error(b->types->diags, b->decl->place, "size",
+			"'%s' is larger than %llu bytes", s->name ? s->name : "struct",
+			(unsigned long long)TYPE_BYTES_MAX);
 		layout.size = 1;
 		b->fields.n = 0;
 	}
 	if (is_too_deep(b))
-		diag_error(b->diags, b->decl->place, "nesting",
+		diag_error(b->types->diags, b->decl->place, "nesting",
 			"structures are nested more than %d deep", TYPE_DEPTH_MAX);
 	for (size_t i = 0; i < b->fields.n; i++) {
 		const struct layout_field *f = &b->fields.v[i];
@@ -147,15 +144,14 @@ static void fill(struct body *b, struct type *s)
 	vec_release(&kept);
 }
 
-static void define_fields(
-	struct types *t, const struct decl_type *decl, struct type *s, struct diags *diags)
+static void define_fields(struct types *t, const struct decl_type *decl, struct type *s)
 {
-	struct body b = {.types = t, .decl = decl, .diags = diags};
+	struct body b = {.types = t, .decl = decl};
 	bool is_bad = false;
 
 	for (const struct decl_field *f = decl->fields; f; f = f->next) {
 		if (b.names.n_items >= TYPE_FIELDS_MAX || b.fields.n >= TYPE_FIELDS_MAX) {
-			diag_error(diags, f->place, "size", "a structure has at most %d fields",
+			diag_error(t->diags, f->place, "size", "a structure has at most %d fields",
 				TYPE_FIELDS_MAX);
 			break;
 		}
@@ -165,7 +161,7 @@ static void define_fields(
 	for (size_t i = 0; i < b.fields.n; i++)
 		is_bad |= b.fields.v[i].field.type->kind == TYPE_BAD;
 	if (!s->size && !is_bad)
-		diag_error(diags, decl->place, "size", "'%s' has no fields that take room",
+		diag_error(t->diags, decl->place, "size", "'%s' has no fields that take room",
 			s->name ? s->name : "struct");
 	vec_release(&b.fields);
 	intern_release(&b.names);
@@ -178,8 +174,7 @@ struct enum_range {
 	uint64_t max;
 };
 
-static void enumerator_add(struct types *t, const struct decl_enumerator *e, struct constant value,
-	struct diags *diags)
+static void enumerator_add(struct types *t, const struct decl_enumerator *e, struct constant value)
 {
 	struct declared *d = names_ensure(&t->names, e->name);
 
@@ -193,44 +188,42 @@ static void enumerator_add(struct types *t, const struct decl_enumerator *e, str
 	/* Several scripts may each have the same declarations. */
 	if (d->kind != DECLARED_ENUMERATOR || d->value != value.value ||
 		d->place.source_i == e->place.source_i)
-		diag_error(diags, e->place, "duplicate", "'%s' was declared before", e->name);
+		diag_error(t->diags, e->place, "duplicate", "'%s' was declared before", e->name);
 }
 
 /* The value of the next one when none is written. */
 static bool enumerator_step(
-	struct constant *value, const struct decl_enumerator *e, struct diags *diags)
+	struct types *t, struct constant *value, const struct decl_enumerator *e)
 {
-	if (value->is_unsigned && value->value == -1) {
-		diag_error(diags, e->place, "range", "'%s' does not fit into 64 bits", e->name);
-		return false;
-	}
+	if (value->is_unsigned && value->value == -1)
+		return diag_error(
+			t->diags, e->place, "range", "'%s' does not fit into 64 bits", e->name);
 	if (!value->is_unsigned && value->value == INT64_MAX)
 		value->is_unsigned = true;
 	value->value = (int64_t)((uint64_t)value->value + 1);
 	return true;
 }
 
-static struct enum_range define_enumerators(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static struct enum_range define_enumerators(struct types *t, const struct decl_type *decl)
 {
 	struct enum_range range = {0, 0};
 	struct constant value = {-1, false};
 
 	for (const struct decl_enumerator *e = decl->enumerators; e; e = e->next) {
-		bool is_good = e->value ? constant_of_expr(t, e->value, diags, &value)
-					: enumerator_step(&value, e, diags);
+		bool is_good = e->value ? constant_of_expr(t, e->value, &value)
+					: enumerator_step(t, &value, e);
 
 		if (!is_good)
 			value = (struct constant){0, false};
 		value.is_unsigned = value.is_unsigned && value.value < 0;
-		enumerator_add(t, e, value, diags);
+		enumerator_add(t, e, value);
 		if (!value.is_unsigned && value.value < range.min)
 			range.min = value.value;
 		if ((value.is_unsigned || value.value > 0) && (uint64_t)value.value > range.max)
 			range.max = (uint64_t)value.value;
 	}
 	if (range.min < 0 && range.max > INT64_MAX)
-		diag_error(diags, decl->place, "range",
+		diag_error(t->diags, decl->place, "range",
 			"no type holds both the least and the greatest of these values");
 	return range;
 }
@@ -251,9 +244,9 @@ static uint32_t enum_bytes(const struct enum_range *range, bool is_packed)
 }
 
 static const struct type *define_enum(
-	struct types *t, const struct decl_type *decl, const char *name, struct diags *diags)
+	struct types *t, const struct decl_type *decl, const char *name)
 {
-	struct enum_range range = define_enumerators(t, decl, diags);
+	struct enum_range range = define_enumerators(t, decl);
 
 	return types_named_int(
 		t, name ? name : "enum", enum_bytes(&range, decl->is_packed), range.min < 0, true);
@@ -261,13 +254,13 @@ static const struct type *define_enum(
 
 /* --- bodies and tags ------------------------------------------------------------------------- */
 
-static void report_again(const struct declared *d, const struct type *type,
-	const struct decl_type *decl, struct diags *diags)
+static void report_again(struct types *t, const struct declared *d, const struct type *type,
+	const struct decl_type *decl)
 {
 	/* Several scripts may each have the same declarations. */
 	if (d->place.source_i != decl->place.source_i && type_is_same(d->type, type))
 		return;
-	diag_error(diags, decl->place, "duplicate", "'%s' was declared before", d->type->name);
+	diag_error(t->diags, decl->place, "duplicate", "'%s' was declared before", d->type->name);
 }
 
 /* The structure that a body fills: the one that was mentioned before, or else a new one.
@@ -290,8 +283,7 @@ static struct type *struct_to_fill(
 	return d->open;
 }
 
-static const struct type *define_tagged(
-	struct types *t, const struct decl_type *decl, struct diags *diags)
+static const struct type *define_tagged(struct types *t, const struct decl_type *decl)
 {
 	const char *name = tag_name(t, decl);
 	const struct type *type;
@@ -300,12 +292,12 @@ static const struct type *define_tagged(
 	if (decl->kind == DECL_STRUCT) {
 		struct type *s = struct_to_fill(t, decl, name, &is_again);
 
-		define_fields(t, decl, s, diags);
+		define_fields(t, decl, s);
 		type = s;
 	} else {
 		struct declared *d;
 
-		type = define_enum(t, decl, name, diags);
+		type = define_enum(t, decl, name);
 		d = names_ensure(&t->tags, decl->name);
 		is_again = d->kind != DECLARED_NOTHING;
 		if (!is_again)
@@ -316,11 +308,11 @@ static const struct type *define_tagged(
 				.place = decl->place};
 	}
 	if (is_again)
-		report_again(names_find(&t->tags, decl->name), type, decl, diags);
+		report_again(t, names_find(&t->tags, decl->name), type, decl);
 	return type;
 }
 
-const struct type *type_define(struct types *t, const struct decl_type *decl, struct diags *diags)
+const struct type *type_define(struct types *t, const struct decl_type *decl)
 {
 	uint64_t key = (uint64_t)(uintptr_t)decl;
 	const uint64_t *known = map_find(&t->defined, key);
@@ -330,13 +322,13 @@ const struct type *type_define(struct types *t, const struct decl_type *decl, st
 	if (known)
 		return (const struct type *)(uintptr_t)*known;
 	if (decl->name) {
-		type = define_tagged(t, decl, diags);
+		type = define_tagged(t, decl);
 	} else if (decl->kind == DECL_ENUM) {
-		type = define_enum(t, decl, NULL, diags);
+		type = define_enum(t, decl, NULL);
 	} else {
 		struct type *s = types_new_struct(t, NULL, decl->is_union);
 
-		define_fields(t, decl, s, diags);
+		define_fields(t, decl, s);
 		type = s;
 	}
 	*map_ensure(&t->defined, key, NULL) = (uint64_t)(uintptr_t)type;

@@ -13,7 +13,7 @@
 static void print_declarator(
 	const struct type *type, const char *inner, uint32_t *steps, struct buf *out);
 
-static const char *aggregation_name(enum aggregation a)
+const char *aggregation_name(enum aggregation a)
 {
 	static const char *const names[] = {[AGGREGATION_NONE] = "nothing",
 		[AGGREGATION_COUNT] = "count()",

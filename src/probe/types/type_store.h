@@ -55,6 +55,7 @@ struct types {
 	/* The same declarations as the kernel would lay them out; made when asked for. */
 	struct types *kernel;
 	const struct decl *decls;
+	struct diags *diags; /* of whoever asks now: borrowed */
 	uint32_t depth;	   /* of the declaration being resolved */
 	bool is_declaring; /* what is not known yet may follow: sources are not asked for it */
 };
@@ -71,15 +72,15 @@ const char *tag_name(struct types *t, const struct decl_type *decl);
 /* --- declarations (type_declare.c, type_define.c) -------------------------------------------- */
 
 /* Never NULL; structures may be incomplete. */
-const struct type *type_resolve(struct types *t, const struct decl_type *decl, struct diags *diags);
+const struct type *type_resolve(struct types *t, const struct decl_type *decl);
 /* A struct, union or enum with a body. */
-const struct type *type_define(struct types *t, const struct decl_type *decl, struct diags *diags);
+const struct type *type_define(struct types *t, const struct decl_type *decl);
 /* For what needs a size: reports when there is none and gives TYPE_BAD. `what` is the beginning of
  * the sentence ("field 'x'"). */
-const struct type *type_with_size(struct types *t, const struct type *type, struct place place,
-	const char *what, struct diags *diags);
+const struct type *type_with_size(
+	struct types *t, const struct type *type, struct place place, const char *what);
 /* __attribute__((aligned(N))): reports and gives 0 when N is no power of two. */
-uint32_t type_asked_align(const struct decl_type *decl, struct diags *diags);
+uint32_t type_asked_align(struct types *t, const struct decl_type *decl);
 
 /* --- constant expressions of declarations (type_constant.c) ----------------------------------- */
 
@@ -88,8 +89,7 @@ struct constant {
 	bool is_unsigned; /* value is to be read as uint64_t */
 };
 /* False, with a message, when it is not one. */
-bool constant_of_expr(
-	struct types *t, const struct expr *e, struct diags *diags, struct constant *out);
+bool constant_of_expr(struct types *t, const struct expr *e, struct constant *out);
 
 /* --- layout (type_layout.c) ------------------------------------------------------------------ */
 

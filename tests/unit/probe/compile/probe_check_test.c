@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "check.h"
 #include "check_world.h"
+#include "probe/compile/builtin.h"
 
 /* Declarations that most scripts here begin with. */
 #define ITEM                                                                                       \
@@ -456,16 +457,18 @@ static void test_depth(void)
 
 static void test_tables(void)
 {
-	for (const struct builtin *b = builtins; b->name; b++) {
-		for (const struct builtin *o = b + 1; o->name; o++)
-			CHECK(strcmp(b->name, o->name) != 0);
-		CHECK(b->help != NULL);
-	}
-	for (const struct function_def *f = function_defs; f->name; f++) {
-		for (const struct function_def *o = f + 1; o->name; o++)
-			CHECK(strcmp(f->name, o->name) != 0);
-		CHECK(!strncmp(f->form, f->name, strlen(f->name)));
-		CHECK(f->min_args <= f->max_args);
+	size_t at, rest;
+
+	for (const struct builtin *b = builtin_next(NULL, &at); b; b = builtin_next(b, &at)) {
+		rest = at;
+		for (const struct builtin *o = builtin_next(b, &rest); o; o = builtin_next(o, &rest))
+			CHECK(!b->form != !o->form || strcmp(b->name, o->name) != 0);
+		if (!b->form) {
+			CHECK(b->help != NULL);
+			continue;
+		}
+		CHECK(!strncmp(b->form, b->name, strlen(b->name)));
+		CHECK(b->min_args <= b->max_args);
 	}
 }
 

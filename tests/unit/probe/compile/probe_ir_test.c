@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Intermediate code and the BPF made of it: by looking at it, and by running random programs. */
 #include "check.h"
+#include "ir_print.h"
 #include "ir_world.h"
 #include "probe/compile/loop_turns.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "check.h"
-#include "probe/compile/shape.h"
+#include "probe/stream/shape.h"
 
 static struct arena *arena;
 

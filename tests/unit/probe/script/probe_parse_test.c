@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "check.h"
 #include "probe/script/parse.h"
+#include "script_print.h"
 
 struct parsed {
 	struct sources sources;

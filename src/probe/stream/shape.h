@@ -4,8 +4,8 @@
  * the program that made them. Integers are widened to 64 bits, pointers zero-extended; everything
  * is padded to 8 bytes.
  */
-#ifndef WEIR_PROBE_COMPILE_SHAPE_H
-#define WEIR_PROBE_COMPILE_SHAPE_H
+#ifndef WEIR_PROBE_STREAM_SHAPE_H
+#define WEIR_PROBE_STREAM_SHAPE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,6 +65,8 @@ struct shape {
 struct arena;
 /* A shape without fields, its size set; n for STRING, BYTES and FLOAT. */
 struct shape *shape_new(struct arena *a, enum shape_kind kind, bool is_signed, uint32_t n);
+/* Bytes of a value of a kind that has no n, fields or steps. */
+uint32_t shape_fixed_size(enum shape_kind kind);
 struct shape *shape_new_lhist(struct arena *a, int64_t min, int64_t max, int64_t step);
 /* Takes the shapes over. */
 struct shape *shape_new_tuple(struct arena *a, struct shape *const *of, uint32_t n);
@@ -75,6 +77,18 @@ bool shape_is_same(const struct shape *a, const struct shape *b);
 bool shape_merge(struct shape **have, struct shape *add, bool *has_grown);
 /* "int", "string[16]", "(int, string[16])". */
 void shape_print(const struct shape *s, struct buf *out);
+
+/* Types that the language alone has, and aggregations, have shapes in the same order. */
+_Static_assert(SHAPE_INET - SHAPE_USTACK == TYPE_INET - TYPE_USTACK, "one shape for each");
+_Static_assert(SHAPE_LHIST - SHAPE_COUNT == AGGREGATION_LHIST - AGGREGATION_COUNT, "likewise");
+static inline enum shape_kind shape_of_special(enum type_kind kind)
+{
+	return (enum shape_kind)(SHAPE_USTACK + (kind - TYPE_USTACK));
+}
+static inline enum shape_kind shape_of_aggregation(enum aggregation a)
+{
+	return (enum shape_kind)(SHAPE_COUNT + (a - AGGREGATION_COUNT));
+}
 
 static inline bool shape_is_aggregation(const struct shape *s)
 {

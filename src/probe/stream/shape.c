@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Making, comparing and joining canonical shapes. */
-#include "probe/compile/shape.h"
+#include "probe/stream/shape.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static uint32_t round8(uint64_t n)
 	return (uint32_t)((n + 7) & ~(uint64_t)7);
 }
 
-static uint32_t fixed_size(enum shape_kind kind)
+uint32_t shape_fixed_size(enum shape_kind kind)
 {
 	switch (kind) {
 	case SHAPE_NONE:
@@ -58,7 +58,7 @@ static void set_size(struct shape *s)
 		s->size = (uint32_t)(8 * ((s->max - s->min + s->step - 1) / s->step + 2));
 		return;
 	default:
-		s->size = fixed_size(s->kind);
+		s->size = shape_fixed_size(s->kind);
 	}
 }
 
@@ -223,14 +223,6 @@ static const char *const kind_names[] = {
 	[SHAPE_INET] = "ntop",
 	[SHAPE_STRUCT] = "struct",
 	[SHAPE_TUPLE] = "tuple",
-	[SHAPE_COUNT] = "count()",
-	[SHAPE_SUM] = "sum()",
-	[SHAPE_MIN] = "min()",
-	[SHAPE_MAX] = "max()",
-	[SHAPE_AVG] = "avg()",
-	[SHAPE_STATS] = "stats()",
-	[SHAPE_HIST] = "hist()",
-	[SHAPE_LHIST] = "lhist()",
 };
 
 void shape_print(const struct shape *s, struct buf *out)
@@ -243,7 +235,10 @@ void shape_print(const struct shape *s, struct buf *out)
 		buf_put_cstr(out, ")");
 		return;
 	}
-	buf_put_cstr(out, kind_names[s->kind]);
+	buf_put_cstr(out, shape_is_aggregation(s)
+				  ? aggregation_name((enum aggregation)(
+					    AGGREGATION_COUNT + (s->kind - SHAPE_COUNT)))
+				  : kind_names[s->kind]);
 	if (s->kind == SHAPE_STRING || s->kind == SHAPE_BYTES)
 		buf_printf(out, "[%u]", s->n);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A script's tree as text, one node a line, parts indented below it. */
+#ifndef WEIR_TESTS_SCRIPT_PRINT_H
+#define WEIR_TESTS_SCRIPT_PRINT_H
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -274,7 +277,7 @@ static void print_clause(struct printer *p, const struct clause *c)
 	p->depth--;
 }
 
-void script_print(const struct script *s, struct buf *out)
+static inline void script_print(const struct script *s, struct buf *out)
 {
 	struct printer p = {out, 0};
 
@@ -294,3 +297,5 @@ void script_print(const struct script *s, struct buf *out)
 	for (const struct clause *c = s->clauses; c; c = c->next)
 		print_clause(&p, c);
 }
+
+#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Arithmetic on constants, as the code would do it: in 64 bits. */
-#include "probe/compile/checker.h"
+#include "probe/types/type.h"
 
 uint64_t fold_convert(const struct type *type, uint64_t value)
 {

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The names and functions of the language: rows, each with what checks it and what makes its code.
+ * A row stands below its functions, in the table of a file builtin_*.c; builtins.c lists the tables.
+ */
+#ifndef WEIR_PROBE_COMPILE_BUILTIN_H
+#define WEIR_PROBE_COMPILE_BUILTIN_H
+
+#include "probe/compile/checker.h"
+#include "probe/compile/lower.h"
+
+struct builtin {
+	const char *name; /* aliases (quantize, copyinstr) are rows of their own */
+	const char *form; /* of a function: "str(POINTER [, BYTES])"; NULL: a name without () */
+	uint8_t min_args, max_args;
+	uint32_t points; /* bit set of enum point_kind where it exists; 0 = everywhere */
+	uint8_t bytes;	 /* an unsigned integer of so many, and nothing to check; or 0 */
+	/* The type of `e`, the name or call, which means this row already; arguments are counted. */
+	check_fn *check;
+	/* One value, or 0 when it only has an effect; NULL: it lies in memory, or is aggregated. */
+	ir_value (*lower)(struct lower *l, const struct expr *e);
+	/* What lies in memory: n bytes of room. */
+	void (*into)(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
+	const char *help; /* of a name: a phrase */
+	int detail;	  /* for its functions: a format, a type, a helper of the kernel, ... */
+	/* A hint where it does not exist; or NULL. */
+	void (*not_here)(struct check_clause *c, struct expr *e);
+};
+
+/* Tables, each up to a NULL name. */
+extern const struct builtin name_builtins[], stack_builtins[], output_builtins[], map_builtins[],
+	text_builtins[], value_builtins[];
+
+/* The one behind `b` in all tables, or the first; NULL behind the last. `table` is the walk's own. */
+const struct builtin *builtin_next(const struct builtin *b, size_t *table);
+
+/* The row that a name or call means. */
+static inline const struct builtin *check_row(const struct check_clause *c, const struct expr *e)
+{
+	return check_meaning(c, e)->builtin;
+}
+static inline const struct builtin *lower_row(const struct lower *l, const struct expr *e)
+{
+	return meaning_of(l, e)->builtin;
+}
+
+/* Adds the form of a function as a hint; gives TYPE_BAD. */
+const struct type *builtin_hint_form(struct check_clause *c, const struct expr *e);
+/* Whether argument `a` of call `e` is a literal text. */
+bool check_literal(struct check_clause *c, struct expr *e, struct expr *a);
+/* For calls that change the machine: with --unsafe only. */
+bool check_is_allowed(struct check_clause *c, struct expr *e);
+const struct type *check_not_yet(struct check_clause *c, struct expr *e, const char *hint);
+
+#endif

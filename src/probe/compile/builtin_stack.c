@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stacks of the program and of the kernel. They are kept once, under a hash of their addresses, in a
+ * plain map: unlike the kernel's own stack maps that loses none to collisions of buckets, and works
+ * in programs that may sleep.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "probe/compile/builtin.h"
+
+#define USER_STACK (1ull << 8)		/* BPF_F_USER_STACK */
+#define STACK_HASH 0x9e3779b97f4a7c15ll /* 2^64 / golden ratio, odd */
+
+/* --- checking --------------------------------------------------------------------------------- */
+
+/* ustack(perf, 5): words that bpftrace has for the form in which a stack is printed. */
+static bool is_form(const struct expr *a)
+{
+	return a->kind == EXPR_NAME && (!strcmp(a->name, "bpftrace") || !strcmp(a->name, "perf") ||
+					       !strcmp(a->name, "raw"));
+}
+
+/* ustack, and ustack([FORM,] FRAMES) */
+static const struct type *check_stack(struct check_clause *c, struct expr *e)
+{
+	struct expr *a = e->args;
+	int64_t n;
+
+	if (a && is_form(a)) {
+		a->type[c->mode] = check_void(c);
+		a->is_constant[c->mode] = false;
+		if (strcmp(a->name, "bpftrace")) {
+			check_error(c, a->place, "arguments", "there is no form '%s' of stacks",
+				a->name);
+			return builtin_hint_form(c, e);
+		}
+		a = a->next;
+	}
+	if (a && a->next)
+		return check_refuse(
+			c, a->next->place, "arguments", "%s() has too many arguments", e->name);
+	if (a && !check_constant(c, a, "the number of frames", &n))
+		return check_bad(c);
+	if (a && (n < 1 || n > STREAM_STACK_FRAMES))
+		return check_refuse(c, a->place, "range",
+			"the number of frames must be from 1 to %d", STREAM_STACK_FRAMES);
+	c->session->stream->uses_stacks = true;
+	return types_special(check_types(c), (enum type_kind)check_row(c, e)->detail);
+}
+
+/* --- code ------------------------------------------------------------------------------------- */
+
+/* id = a hash of the addresses up to the first 0; never 0. */
+static ir_value stack_id(struct lower *l, ir_mem mem, uint32_t n_frames)
+{
+	ir_label done = ir_new_label(&l->ir);
+	ir_value id = ir_new_value(&l->ir), factor = ir_const(&l->ir, STACK_HASH), h;
+
+	ir_set_const(&l->ir, id, 1);
+	for (uint32_t i = 0; i < n_frames; i++) {
+		ir_value frame = ir_new_value(&l->ir);
+
+		ir_copy(&l->ir, frame, ir_load(&l->ir, mem, (int32_t)(8 + 8 * i), 8, false));
+		ir_branch_imm(&l->ir, BPF_JEQ, frame, 0, done);
+		h = ir_alu(&l->ir, BPF_MUL, ir_alu(&l->ir, BPF_XOR, id, frame), factor);
+		ir_copy(&l->ir, id, ir_alu(&l->ir, BPF_XOR, h, ir_alu_imm(&l->ir, BPF_RSH, h, 29)));
+	}
+	ir_place_label(&l->ir, done);
+	return ir_alu_imm(&l->ir, BPF_OR, id, 1);
+}
+
+/*
+ * At the first instruction of a function its caller's frame is not linked yet, so a walk along
+ * frame pointers misses the caller: the return address is still on top of the stack. Kernels
+ * from 6.11 on know that where the instruction is a push.
+ */
+static bool may_miss_caller(const struct lower *l, bool is_user)
+{
+	const struct point_spec *spec = &l->clause->point->spec;
+
+	return is_user && spec->kind == POINT_UPROBE && !spec->offset && !spec->has_address;
+}
+
+static ir_value walk(struct lower *l, bool is_user, ir_mem mem, uint32_t first, uint32_t n_frames)
+{
+	return IR_CALL_(&l->ir, BPF_FUNC_get_stack, IR_CTX, IR_M(mem, 8 + 8 * first),
+		IR_I(8 * (n_frames - first)), IR_I(is_user ? USER_STACK : 0));
+}
+
+/* bytes = walk to frames[0..]; if (frames[1] != *sp) { walk to frames[1..]; frames[0] = frames[1];
+ * frames[1] = *sp } */
+static ir_value walk_stack(struct lower *l, bool is_user, ir_mem mem, uint32_t n_frames)
+{
+	ir_value bytes = ir_new_value(&l->ir), sp, caller;
+	ir_label done = ir_new_label(&l->ir);
+	ir_mem word;
+
+	ir_copy(&l->ir, bytes, walk(l, is_user, mem, 0, n_frames));
+	if (!may_miss_caller(l, is_user) || n_frames < 2)
+		return bytes;
+	word = ir_new_memory(&l->ir, 8);
+	caller = ir_new_value(&l->ir);
+	ir_branch_imm(&l->ir, BPF_JSLE, bytes, 0, done);
+	ir_zero(&l->ir, word, 0, 8);
+	sp = lower_register(l, PT_SP);
+	IR_CALL_(&l->ir, BPF_FUNC_copy_from_user, IR_M(word, 0), IR_I(l->mode == MODE_32 ? 4 : 8),
+		IR_V(sp));
+	ir_copy(&l->ir, caller, ir_load(&l->ir, word, 0, 8, false));
+	ir_branch(&l->ir, BPF_JEQ, caller, ir_load(&l->ir, mem, 16, 8, false), done);
+	ir_copy(&l->ir, bytes, walk(l, is_user, mem, 1, n_frames));
+	ir_branch_imm(&l->ir, BPF_JSLE, bytes, 0, done);
+	ir_store(&l->ir, mem, 8, 8, ir_load(&l->ir, mem, 16, 8, false));
+	ir_store(&l->ir, mem, 16, 8, caller);
+	ir_copy(&l->ir, bytes, ir_alu_imm(&l->ir, BPF_ADD, bytes, 8));
+	ir_place_label(&l->ir, done);
+	return bytes;
+}
+
+/* The stack as an id; 0 frames: all. */
+static ir_value stack(struct lower *l, bool is_user, uint32_t n_frames)
+{
+	ir_mem mem = ir_new_memory(&l->ir, 8 + 8 * STREAM_STACK_FRAMES),
+	       key = ir_new_memory(&l->ir, 8);
+	ir_label failed = ir_new_label(&l->ir), done = ir_new_label(&l->ir);
+	ir_value id = ir_new_value(&l->ir), bytes, p;
+
+	if (!n_frames || n_frames > STREAM_STACK_FRAMES)
+		n_frames = STREAM_STACK_FRAMES;
+	l->stream->uses_stacks = true;
+	ir_set_const(&l->ir, id, 0);
+	ir_zero(&l->ir, mem, 0, 8 + 8 * STREAM_STACK_FRAMES);
+	bytes = walk_stack(l, is_user, mem, n_frames);
+	ir_branch_imm(&l->ir, BPF_JSLE, bytes, 0, done); /* no stack there (a kernel thread) */
+	ir_store(&l->ir, mem, 0, 8, ir_alu_imm(&l->ir, BPF_RSH, bytes, 3));
+	ir_copy(&l->ir, id, stack_id(l, mem, n_frames));
+	ir_store(&l->ir, key, 0, 8, id);
+	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_STACKS), IR_M(key, 0));
+	ir_branch_imm(&l->ir, BPF_JNE, p, 0, done);
+	ir_branch_imm(&l->ir, BPF_JSLT,
+		IR_CALL_(&l->ir, BPF_FUNC_map_update_elem, IR_MAP(STREAM_MAP_STACKS), IR_M(key, 0),
+			IR_M(mem, 0), IR_I(BPF_ANY)),
+		0, failed);
+	ir_jump(&l->ir, done);
+	ir_place_label(&l->ir, failed);
+	ir_set_const(&l->ir, id, 0);
+	lower_count_loss(l, offsetof(struct clause_loss, stack_failed));
+	ir_place_label(&l->ir, done);
+	return id;
+}
+
+/* ustack, ustack(5), ustack(bpftrace, 5): the last argument that is a number; 0: all. */
+static uint32_t frames_wanted(struct lower *l, const struct expr *e)
+{
+	uint32_t n = 0;
+
+	for (const struct expr *a = e->args; a; a = a->next)
+		if (a->is_constant[l->mode])
+			n = (uint32_t)a->constant[l->mode];
+	return n;
+}
+
+static ir_value lower_kstack(struct lower *l, const struct expr *e)
+{
+	return stack(l, false, frames_wanted(l, e));
+}
+
+static void ustack_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
+{
+	(void)n;
+	lower_user_address(l, stack(l, true, frames_wanted(l, e)), mem, at);
+}
+
+#define USTACK .points = OF_OTHERS, .check = check_stack, .into = ustack_into, .detail = TYPE_USTACK
+#define KSTACK                                                                                     \
+	.points = OF_OTHERS, .check = check_stack, .lower = lower_kstack, .detail = TYPE_KSTACK
+
+const struct builtin stack_builtins[] = {
+	{"ustack", .help = "stack of the program", USTACK},
+	{"kstack", .help = "stack of the kernel", KSTACK},
+	{"stack", .help = "the same as kstack", KSTACK},
+	{"ustack", "ustack([FRAMES])", 0, 2, USTACK},
+	{"kstack", "kstack([FRAMES])", 0, 2, KSTACK},
+	{"stack", "stack([FRAMES])", 0, 2, KSTACK},
+	{.name = NULL},
+};
