@@ -180,7 +180,7 @@ static void samples_have_lines(void)
 		"\"name\": \"hot(int)\"", "\"name\": \"small\"",
 		"\"file\": \"small.h\", \"line\": 7");
 	HAS("samples", TEXT, "Time[ns]", "900", "main;hot(int);small", "905", "main;do_syscall_64");
-	HAS("samples", {.limit = 1}, "main;hot(int);small\n");
+	HAS("samples", {.query.limit = 1}, "main;hot(int);small\n");
 }
 
 static void threads_and_modules(void)
@@ -210,7 +210,7 @@ static void threads_and_modules(void)
 
 static void limits_cut(void)
 {
-	struct report_options one = {.limit = 1};
+	struct report_options one = {.query.limit = 1};
 	char *text = render("samples", &one);
 	size_t lines = 0;
 

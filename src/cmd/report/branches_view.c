@@ -99,10 +99,10 @@ void insn_place_get(struct insn_place *place, const struct report *report, uint3
 
 bool insn_place_matches(const struct insn_place *place, const struct report *report)
 {
-	if (!report->options->filter)
+	if (!report->options->query.filter)
 		return true;
 	for (size_t i = 0; i < place->names.n; i++)
-		if (report_name_matches(report, place->names.v[i].name))
+		if (query_matches(&report->options->query, place->names.v[i].name))
 			return true;
 	return false;
 }

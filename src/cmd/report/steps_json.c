@@ -76,8 +76,9 @@ static void row_begin(struct listing *l, const char *kind, uint64_t number, unsi
 
 static void form_begin(struct listing *l)
 {
-	report_json_begin_steps(&l->json, l->report, "steps", steps_total(l->report->steps));
-	report_json_rows(&l->json);
+	report_json_begin(&l->json, l->report, "steps", steps_total(l->report->steps));
+	json_newline(&l->json);
+	json_array_begin(&l->json, "rows");
 }
 
 /* What the rows of steps of a thread begin with, behind their kind. */
@@ -164,6 +165,7 @@ static void form_loop(struct listing *l, unsigned depth, const struct listing_lo
 
 static void form_end(struct listing *l)
 {
+	json_array_end(&l->json);
 	report_json_end(&l->json, l->report);
 }
 

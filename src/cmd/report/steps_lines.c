@@ -105,12 +105,12 @@ static void describe(struct step_lines *l, struct listed_insn *place, struct ste
 
 static bool matches(const struct step_lines *l, const struct listed_insn *place)
 {
-	if (!l->report->options->filter)
+	if (!l->report->options->query.filter)
 		return true;
 	for (size_t i = 0; place->names && i < place->names->n; i++)
-		if (report_name_matches(l->report, place->names->v[i].name))
+		if (query_matches(&l->report->options->query, place->names->v[i].name))
 			return true;
-	return report_name_matches(l->report, place->text);
+	return query_matches(&l->report->options->query, place->text);
 }
 
 /* The row's text is in l->row. */

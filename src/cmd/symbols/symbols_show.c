@@ -10,19 +10,6 @@
 #include "cmd/report/table.h"
 #include "cmd/symbols/symbols_verbs.h"
 
-static const char *kind_name(enum image_kind kind)
-{
-	static const char *const names[] = {
-		[IMAGE_KIND_ELF] = "elf",
-		[IMAGE_KIND_KERNEL] = "kernel",
-		[IMAGE_KIND_VDSO] = "vdso",
-		[IMAGE_KIND_JIT] = "jit",
-		[IMAGE_KIND_OTHER] = "other",
-	};
-
-	return kind >= IMAGE_KIND_ELF && kind <= IMAGE_KIND_OTHER ? names[kind] : "?";
-}
-
 static size_t n_symbols_shown(const struct symbols_call *call, const struct catalog_image *image)
 {
 	size_t n = catalog_image_n_symbols(image);
@@ -52,7 +39,7 @@ static void print_identity(struct catalog_image *image)
 
 	print_line("Image", catalog_image_id(image));
 	print_line("Path", id->path);
-	print_line("Kind", kind_name(id->kind));
+	print_line("Kind", image_kind_name(id->kind));
 	if (id->machine)
 		printf("%-14s %s, %u bit\n", "Machine", symbols_machine(id->machine, &b), id->bits);
 	print_line("Build-id", symbols_hex(symbols_build_id(image), &b));
@@ -207,7 +194,7 @@ static void json_identity(struct json *j, struct catalog_image *image)
 
 	symbols_json_image(j, image);
 	json_u64(j, "sites", catalog_image_n_sites(image));
-	json_string(j, "image_kind", kind_name(id->kind));
+	json_string(j, "image_kind", image_kind_name(id->kind));
 	json_hex_or_null(j, "content_hash", id->content_hash);
 	json_hex_or_null(j, "debuglink_crc", id->debuglink_crc);
 	json_hex_or_null(j, "file_crc", id->file_crc);

@@ -22,19 +22,6 @@ struct verification {
 	struct json json;
 };
 
-static const char *kind_of(const struct trace_image *image)
-{
-	static const char *const names[] = {
-		[IMAGE_KIND_ELF] = "elf",
-		[IMAGE_KIND_KERNEL] = "kernel",
-		[IMAGE_KIND_VDSO] = "vdso",
-		[IMAGE_KIND_JIT] = "jit",
-		[IMAGE_KIND_OTHER] = "other",
-	};
-
-	return names[image->kind];
-}
-
 /* Used: a frame is in it, or the address index says that some record was. */
 static int find_used(struct verification *v, struct err *err)
 {
@@ -89,7 +76,7 @@ static void print_module(
 
 	if (v->call->args->quiet && is_well(t, f, recorded))
 		return;
-	printf("%-9s %-6s %s\n", match_rung_name(f->rung), kind_of(t),
+	printf("%-9s %-6s %s\n", match_rung_name(f->rung), image_kind_name(t->kind),
 		trace_reader_string(v->reader, t->path));
 	for (size_t i = 0; i < f->candidates.n; i++)
 		print_candidate(&f->candidates.v[i], word_for(f, i));
@@ -142,7 +129,7 @@ static void json_module(struct verification *v, uint32_t image, const struct sym
 	json_newline(j);
 	json_object_begin(j, NULL);
 	json_string(j, "path", trace_reader_string(v->reader, t->path));
-	json_string(j, "kind", kind_of(t));
+	json_string(j, "kind", image_kind_name(t->kind));
 	symbols_json_hex(j, "build_id", (struct span){t->build_id, t->build_id_n});
 	json_string(j, "match", match_rung_name(f->rung));
 	symbols_json_text(j, "reason", f->reason);
