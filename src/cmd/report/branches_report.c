@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "cmd/report/branches_view.h"
+#include "cmd/report/insn_place.h"
 #include "cmd/report/rows.h"
 
 /* Of a branch, as text; JSON has all. */
@@ -79,7 +80,7 @@ static struct query_key key_of(void *context, size_t i)
 	struct query_key key = {.number = branch_executed(&v->table, b)};
 	double bias = bias_of(v, b);
 
-	insn_place_get(&v->place, v->report, b->insn);
+	insn_place_get(&v->place, v->report, b->insn, false);
 	if (!strcmp(sort, "taken"))
 		key.number = b->taken;
 	else if (!strcmp(sort, "not-taken"))
@@ -116,11 +117,11 @@ static bool is_wanted(struct branches *v, const struct branch *b)
 {
 	if (!branch_executed(&v->table, b))
 		return false;
-	insn_place_get(&v->place, v->report, b->insn);
+	insn_place_get(&v->place, v->report, b->insn, false);
 	if (insn_place_matches(&v->place, v->report))
 		return true;
 	buf_reset(&v->text);
-	insn_text_put(&v->text, v->report, v->place.insn);
+	insn_text_put(&v->text, v->report, v->place.insn, false);
 	return query_matches(&v->report->options->query, buf_text(&v->text));
 }
 
@@ -231,7 +232,7 @@ static void show_place(struct rows *r, struct branches *v)
 	else
 		row_show(r, "Line", ".");
 	buf_reset(&v->text);
-	insn_text_put(&v->text, v->report, v->place.insn);
+	insn_text_put(&v->text, v->report, v->place.insn, false);
 	row_show(r, "Instruction", buf_text(&v->text));
 }
 
@@ -244,7 +245,7 @@ static void show_target(struct rows *r, struct branches *v, const struct branch 
 	buf_reset(&v->text);
 	buf_put_cstr(&v->text, "  -> ");
 	if (target->insn) {
-		insn_place_get(&v->place, v->report, target->insn);
+		insn_place_get(&v->place, v->report, target->insn, false);
 		insn_place_put(&v->text, &v->place);
 	} else {
 		buf_printf(&v->text, "0x%" PRIx64, target->addr);
@@ -285,7 +286,7 @@ static void json_targets(struct rows *r, struct branches *v, const struct branch
 		const struct branch_target *target = &b->targets.v[i];
 		const struct frame_level *f;
 
-		insn_place_get(&v->place, v->report, target->insn);
+		insn_place_get(&v->place, v->report, target->insn, false);
 		f = v->place.function;
 		row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
 		row_number(r, "address", target->addr);
@@ -297,16 +298,26 @@ static void json_targets(struct rows *r, struct branches *v, const struct branch
 	json_array_end(&r->json);
 }
 
+static void json_place(struct rows *r, const struct branches *v)
+{
+	char text[X86_TEXT_BYTES];
+
+	json_u64(&r->json, "address", v->place.insn->addr);
+	insn_place_json(&r->json, &v->place);
+	json_string(&r->json, "text",
+		insn_text_format(v->report, text, v->place.insn) ? text : NULL);
+}
+
 static void put_branch(struct rows *r, struct branches *v, const struct branch *b)
 {
 	bool is_conditional = b->kind == BRANCH_KIND_CONDITIONAL;
 	uint64_t known = known_of(v, b);
 
-	insn_place_get(&v->place, v->report, b->insn);
+	insn_place_get(&v->place, v->report, b->insn, false);
 	row_begin(r, is_conditional ? TABLE_STYLE_PLAIN : TABLE_STYLE_STRONG);
 	row_string(r, "kind", kind_names[b->kind]);
 	if (r->is_json)
-		insn_place_json(&r->json, v->report, &v->place);
+		json_place(r, v);
 	row_count(r, "target", is_conditional, b->target);
 	row_number(r, "executed", branch_executed(&v->table, b));
 	row_count(r, "taken", is_conditional, b->taken);

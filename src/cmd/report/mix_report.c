@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/report/branches_view.h"
+#include "cmd/report/insn_place.h"
 #include "cmd/report/rows.h"
 #include "steps/tables/code_use.h"
 #include "steps/tables/insn_mix.h"
@@ -88,7 +89,7 @@ static void add_insns(struct mix *m)
 
 		if (!c->executed)
 			continue;
-		insn_place_get(&m->place, m->report, i);
+		insn_place_get(&m->place, m->report, i, false);
 		if (!insn_place_matches(&m->place, m->report))
 			continue;
 		insn_mix_add(&m->mix, m->place.insn, c->executed, t->again[i],

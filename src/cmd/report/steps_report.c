@@ -74,25 +74,10 @@ void listing_leave(struct listing *l)
 
 /* ---- items ---- */
 
-static void note_mark(struct loss *loss, const struct step_mark *mark)
-{
-	uint64_t n = mark->a > 0 ? (uint64_t)mark->a : 1;
-
-	if (mark->kind != STEP_MARK_LOST)
-		return;
-	loss->events_lost += n;
-	loss_add_reason(loss, "steps that were executed are not in the trace", n);
-}
-
-static void note_damage(struct loss *loss, const char *sentence)
-{
-	loss->is_cut = true;
-	loss_add_reason(loss, sentence, 1);
-}
-
 static void list_item(
 	struct listing *l, struct steps_folding *folding, const struct step_item *item)
 {
+	steps_view_note_item(l->report->loss, item);
 	switch (item->kind) {
 	case STEP_ITEM_STEPS:
 		for (uint32_t i = 0; i < item->n && !l->is_full; i++)
@@ -102,14 +87,12 @@ static void list_item(
 				listing_step(l, item->first + i, &item->steps[i]);
 		break;
 	case STEP_ITEM_MARK:
-		note_mark(l->report->loss, &item->mark);
 		if (folding)
 			steps_folding_mark(folding, item->first, &item->mark);
 		else
 			listing_mark(l, item->first, &item->mark);
 		break;
 	case STEP_ITEM_DAMAGE:
-		note_damage(l->report->loss, item->sentence);
 		if (folding)
 			steps_folding_flush(folding);
 		listing_damage(l, item->first, item->sentence);
