@@ -362,12 +362,3 @@ void code_counts_free(struct code_counts *c)
 	free(c->files);
 	free(c);
 }
-
-ptrdiff_t code_counts_find(const struct code_counts *c, const char *name, size_t from)
-{
-	for (size_t i = from; i < c->n_functions; i++)
-		if (!strcmp(c->functions[i].name, name) ||
-			!strcmp(c->functions[i].linkage_name, name))
-			return (ptrdiff_t)i;
-	return -1;
-}

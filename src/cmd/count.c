@@ -310,7 +310,7 @@ static bool options_from_environment(struct insert_arguments *a, struct words *w
 	argc = (int)words->n - 1;
 	/* Parsing puts the operands in front, so it gets a copy. */
 	argv = mem_dup(words->v, words->n * sizeof(words->v[0]));
-	if (options_parse(&command_count, a, &argc, &argv) != OPTIONS_RUN) {
+	if (options_parse(&command_count, a, &argc, &argv, NULL) != OPTIONS_RUN) {
 		free(argv);
 		return false;
 	}

@@ -199,7 +199,7 @@ static enum options_result parse_letters(struct parse *p, const char *arg)
 	return OPTIONS_RUN;
 }
 
-static enum options_result parse(
+enum options_result options_parse(
 	const struct command *command, void *into, int *argc, char ***argv, uint64_t *given)
 {
 	struct parse p = {command, into, *argc, *argv, 1, 0};
@@ -229,22 +229,15 @@ static enum options_result parse(
 		p.argv[n_operands++] = p.argv[p.i++];
 	p.argv[n_operands] = NULL;
 	*argc = n_operands;
-	*given = p.given;
+	if (given)
+		*given = p.given;
 	return OPTIONS_RUN;
-}
-
-enum options_result options_parse(
-	const struct command *command, void *into, int *argc, char ***argv)
-{
-	uint64_t given;
-
-	return parse(command, into, argc, argv, &given);
 }
 
 bool options_begin_given(const struct command *command, void *into, int *argc, char ***argv,
 	int *status, uint64_t *given)
 {
-	enum options_result result = parse(command, into, argc, argv, given);
+	enum options_result result = options_parse(command, into, argc, argv, given);
 
 	*status = result == OPTIONS_USAGE ? STATUS_USAGE : STATUS_DONE;
 	return result == OPTIONS_RUN;
@@ -252,9 +245,7 @@ bool options_begin_given(const struct command *command, void *into, int *argc, c
 
 bool options_begin(const struct command *command, void *into, int *argc, char ***argv, int *status)
 {
-	uint64_t given;
-
-	return options_begin_given(command, into, argc, argv, status, &given);
+	return options_begin_given(command, into, argc, argv, status, NULL);
 }
 
 bool option_words_have(const char *words, const char *word)

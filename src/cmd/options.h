@@ -52,15 +52,14 @@ enum options_result {
 };
 
 /* Parses argv[1..]; on OPTIONS_RUN *argc and *argv describe what is left (operands only, without
- * "--"). */
+ * "--"), and *given (may be NULL) which options were given: bit i is row i of the table. */
 enum options_result options_parse(
-	const struct command *command, void *into, int *argc, char ***argv);
+	const struct command *command, void *into, int *argc, char ***argv, uint64_t *given);
 
 /* The same for a command's run function: false when there is nothing left to do but to return
  * *status. */
 bool options_begin(const struct command *command, void *into, int *argc, char ***argv, int *status);
 
-/* The same, and which options were given: bit i is row i of the table. */
 bool options_begin_given(const struct command *command, void *into, int *argc, char ***argv,
 	int *status, uint64_t *given);
 

@@ -164,17 +164,17 @@ static void show_function(struct source_shower *s)
 
 static void put_callers(struct buf *b, const struct source_function *f)
 {
-	for (size_t i = 0; i < f->n_callers && i < CALLERS_MAX; i++) {
-		const struct source_caller *caller = &f->callers[i];
+	for (size_t i = 0; i < f->callers.n && i < CALLERS_MAX; i++) {
+		const struct source_caller *caller = &f->callers.v[i];
 
 		buf_put_cstr(b, i ? ", " : f->has_calls ? " (" : "called by ");
 		if (caller->has_calls)
 			buf_printf(b, "%" PRIu64 " by ", caller->calls);
 		buf_put_cstr(b, *caller->name ? caller->name : "nobody that is known");
 	}
-	if (f->n_callers > CALLERS_MAX)
-		buf_printf(b, ", and %zu more callers", f->n_callers - CALLERS_MAX);
-	if (f->n_callers)
+	if (f->callers.n > CALLERS_MAX)
+		buf_printf(b, ", and %zu more callers", f->callers.n - CALLERS_MAX);
+	if (f->callers.n)
 		buf_put_cstr(b, f->has_calls ? "); " : "; ");
 	else if (f->has_calls)
 		buf_put_cstr(b, "; ");
@@ -216,8 +216,8 @@ static void put_block(struct source_shower *s, const struct source_part *part)
 static void put_blocks(struct source_shower *s, const struct source_row *row)
 {
 	for (size_t i = 0; i < row->n_parts; i++)
-		if (s->function->parts[row->first_part + i].block)
-			put_block(s, &s->function->parts[row->first_part + i]);
+		if (s->function->parts.v[row->first_part + i].block)
+			put_block(s, &s->function->parts.v[row->first_part + i]);
 }
 
 /* What the reader should know of the text of the file. */
@@ -344,8 +344,8 @@ static void show_source(struct source_shower *s)
 		{0},
 	};
 
-	for (size_t i = 0; i < s->view->n_functions && may_show(s); i++) {
-		s->function = &s->view->functions[i];
+	for (size_t i = 0; i < s->view->functions.n && may_show(s); i++) {
+		s->function = &s->view->functions.v[i];
 		rows_open(&s->rows, NULL, columns);
 		show_function(s);
 		if (i)
@@ -414,10 +414,10 @@ static void json_function(struct source_shower *s)
 	row_count(r, "calls", f->has_calls, f->calls);
 	row_value(r, "base", true, source_value(s->view, f->value));
 	json_array_begin(&r->json, "callers");
-	for (size_t i = 0; i < f->n_callers; i++) {
+	for (size_t i = 0; i < f->callers.n; i++) {
 		row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
-		row_text(r, "name", f->callers[i].name);
-		row_count(r, "calls", f->callers[i].has_calls, f->callers[i].calls);
+		row_text(r, "name", f->callers.v[i].name);
+		row_count(r, "calls", f->callers.v[i].has_calls, f->callers.v[i].calls);
 		row_end(r);
 	}
 	json_array_end(&r->json);
@@ -429,14 +429,14 @@ static void json_function(struct source_shower *s)
 static void json_source(struct source_shower *s)
 {
 	rows_open(&s->rows, "functions", NULL);
-	for (size_t i = 0; i < s->view->n_functions; i++) {
-		s->function = &s->view->functions[i];
+	for (size_t i = 0; i < s->view->functions.n; i++) {
+		s->function = &s->view->functions.v[i];
 		json_function(s);
 	}
 	rows_close(&s->rows);
 	rows_open(&s->rows, "rows", NULL);
-	for (size_t i = 0; i < s->view->n_functions; i++) {
-		s->function = &s->view->functions[i];
+	for (size_t i = 0; i < s->view->functions.n; i++) {
+		s->function = &s->view->functions.v[i];
 		show_function(s);
 	}
 	rows_close(&s->rows);

@@ -193,11 +193,3 @@ void insn_mix_release(struct insn_mix *mix)
 	map_release(&mix->row_of);
 	intern_release(&mix->names);
 }
-
-uint64_t insn_mix_count(const struct insn_mix *mix, enum mix_group group, const char *name)
-{
-	for (size_t i = 0; i < mix->rows.n; i++)
-		if (mix->rows.v[i].group == group && !strcmp(mix->rows.v[i].name, name))
-			return mix->rows.v[i].count;
-	return 0;
-}

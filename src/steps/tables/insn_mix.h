@@ -60,7 +60,5 @@ void insn_mix_add_unknown(struct insn_mix *mix, uint64_t executed);
 /* Sorts the rows by group, and in each as its reader wants them. Nothing can be added any more. */
 void insn_mix_finish(struct insn_mix *mix);
 void insn_mix_release(struct insn_mix *mix);
-/* Of a finished mix: 0 when there is no such row. */
-uint64_t insn_mix_count(const struct insn_mix *mix, enum mix_group group, const char *name);
 
 #endif
