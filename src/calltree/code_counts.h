@@ -65,4 +65,8 @@ struct code_counts {
 int code_counts_build(struct code_counts **out, const struct trace_reader *r, struct err *err);
 void code_counts_free(struct code_counts *c);
 
+/* All records of counts; those that cannot be read are left out: the profile counts them. */
+int code_counts_walk(const struct trace_reader *r,
+	void (*each)(void *ctx, const struct trace_record *record), void *ctx, struct err *err);
+
 #endif

@@ -11,19 +11,39 @@ static void put_count(struct rows *r, const char *what, uint64_t n)
 	row_end(r);
 }
 
-/* Of which JSON has an object. */
-static void put_counts(struct rows *r, const struct loss *loss)
+/* In JSON they are an object beside the rows. */
+static const struct {
+	const char *key, *what;
+	size_t offset;
+} counters[] = {
+	{"samples_lost", "samples lost", offsetof(struct loss, samples_lost)},
+	{"events_lost", "events lost", offsetof(struct loss, events_lost)},
+	{"records_lost", "side-band records lost", offsetof(struct loss, records_lost)},
+	{"records_unknown", "records with an unknown code", offsetof(struct loss, records_unknown)},
+	{"stacks", "sampled stacks", offsetof(struct loss, stacks)},
+	{"stacks_complete", "of them complete", offsetof(struct loss, stacks_complete)},
+	{"frames", "frames in samples", offsetof(struct loss, frames)},
+	{"frames_unresolved", "of them without a true name",
+		offsetof(struct loss, frames_unresolved)},
+};
+#define N_COUNTERS (sizeof(counters) / sizeof(counters[0]))
+
+static uint64_t counter(const struct loss *loss, size_t i)
 {
-	put_count(r, "samples lost", loss->samples_lost);
-	put_count(r, "events lost", loss->events_lost);
-	put_count(r, "side-band records lost", loss->records_lost);
-	put_count(r, "records with an unknown code", loss->records_unknown);
-	put_count(r, "sampled stacks", loss->stacks);
-	put_count(r, "of them complete", loss->stacks_complete);
-	put_count(r, "frames in samples", loss->frames);
-	put_count(r, "of them without a true name", loss->frames_unresolved);
-	if (loss->n_reasons)
-		table_line(&r->table, "");
+	return *(const uint64_t *)((const char *)loss + counters[i].offset);
+}
+
+void report_json_loss(struct json *j, const struct loss *loss)
+{
+	json_object_begin(j, "loss");
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		json_u64(j, counters[i].key, counter(loss, i));
+	json_bool(j, "cut", loss->is_cut);
+	json_object_begin(j, "reasons");
+	for (size_t i = 0; i < loss->n_reasons; i++)
+		json_u64(j, loss->reasons[i].phrase, loss->reasons[i].n);
+	json_object_end(j);
+	json_object_end(j);
 }
 
 int loss_report(const struct report *report, struct err *err)
@@ -33,8 +53,10 @@ int loss_report(const struct report *report, struct err *err)
 
 	(void)err;
 	rows_begin_plain(&r, report, "loss", columns);
-	if (!r.is_json)
-		put_counts(&r, loss);
+	for (size_t i = 0; !r.is_json && i < N_COUNTERS; i++)
+		put_count(&r, counters[i].what, counter(loss, i));
+	if (!r.is_json && loss->n_reasons)
+		table_line(&r.table, "");
 	for (size_t i = 0; i < loss->n_reasons; i++)
 		put_count(&r, loss->reasons[i].phrase, loss->reasons[i].n);
 	rows_end_plain(&r);

@@ -83,7 +83,8 @@ int mix_report(const struct report *report, struct err *err);
 void report_json_begin(
 	struct json *j, const struct report *report, const char *kind, uint64_t total);
 void report_json_end(struct json *j, const struct report *report);
-void report_json_loss(struct json *j, const char *key, const struct loss *loss);
+/* loss_report.c: the "loss" object. */
+void report_json_loss(struct json *j, const struct loss *loss);
 /* A number, or null when it was not measured. */
 void report_json_measured(struct json *j, const char *key, bool is_measured, uint64_t value);
 /* The text, or null when it is empty. */

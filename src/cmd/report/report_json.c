@@ -88,28 +88,9 @@ void report_json_begin(
 	json_u64(j, "total", total);
 }
 
-void report_json_loss(struct json *j, const char *key, const struct loss *loss)
-{
-	json_object_begin(j, key);
-	json_u64(j, "samples_lost", loss->samples_lost);
-	json_u64(j, "events_lost", loss->events_lost);
-	json_u64(j, "records_lost", loss->records_lost);
-	json_u64(j, "records_unknown", loss->records_unknown);
-	json_u64(j, "stacks", loss->stacks);
-	json_u64(j, "stacks_complete", loss->stacks_complete);
-	json_u64(j, "frames", loss->frames);
-	json_u64(j, "frames_unresolved", loss->frames_unresolved);
-	json_bool(j, "cut", loss->is_cut);
-	json_object_begin(j, "reasons");
-	for (size_t i = 0; i < loss->n_reasons; i++)
-		json_u64(j, loss->reasons[i].phrase, loss->reasons[i].n);
-	json_object_end(j);
-	json_object_end(j);
-}
-
 void report_json_end(struct json *j, const struct report *report)
 {
 	json_newline(j);
-	report_json_loss(j, "loss", report->profile ? &report->profile->loss : report->loss);
+	report_json_loss(j, report->profile ? &report->profile->loss : report->loss);
 	json_object_end(j);
 }

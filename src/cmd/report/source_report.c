@@ -309,8 +309,46 @@ static const struct code_block *next_block(
 	return NULL;
 }
 
-static void print_assembly(struct source_shower *s)
+static void json_instruction(
+	void *ctx, uint64_t addr, const struct code_line *line, const char *text)
 {
+	struct source_shower *s = ctx;
+	struct rows *r = &s->rows;
+
+	row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+	row_number(r, "address", addr);
+	row_text(r, "file", s->view->counts->files[line->file]);
+	row_count(r, "line", line->line, line->line);
+	row_string(r, "text", text);
+	row_end(r);
+}
+
+static void put_block_code(
+	struct source_shower *s, struct code_listing *l, const struct code_block *b)
+{
+	struct rows *r = &s->rows;
+
+	if (!r->is_json) {
+		fprintf(s->report->out,
+			"\n%c block 0x%" PRIx64 "-0x%" PRIx64 " executed %" PRIu64
+			" times, %" PRIu32 " instructions\n",
+			b->count ? '|' : '#', b->address, b->end, b->count, b->n_insns);
+		code_listing_block(l, s->view->counts, b, print_instruction, s);
+		return;
+	}
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_number(r, "address", b->address);
+	row_number(r, "end", b->end);
+	row_number(r, "count", b->count);
+	json_array_begin(&r->json, "instructions");
+	code_listing_block(l, s->view->counts, b, json_instruction, s);
+	json_array_end(&r->json);
+	row_end(r);
+}
+
+static void put_assembly(struct source_shower *s)
+{
+	bool is_json = s->rows.is_json;
 	const struct code_block *b;
 	struct code_listing *l;
 	const char *why = "the trace has samples, not blocks";
@@ -318,17 +356,16 @@ static void print_assembly(struct source_shower *s)
 	uint32_t block = 0;
 
 	l = s->view->is_counted ? code_listing_open(s->report, s->function->image, &why) : NULL;
-	if (!l) {
+	if (!l && is_json)
+		json_null(&s->rows.json, "assembly");
+	else if (!l)
 		fprintf(s->report->out, "\nno instructions: %s\n", why);
-		return;
-	}
-	while ((b = next_block(s, &part, &block))) {
-		fprintf(s->report->out,
-			"\n%c block 0x%" PRIx64 "-0x%" PRIx64 " executed %" PRIu64
-			" times, %" PRIu32 " instructions\n",
-			b->count ? '|' : '#', b->address, b->end, b->count, b->n_insns);
-		code_listing_block(l, s->view->counts, b, print_instruction, s);
-	}
+	else if (is_json)
+		json_array_begin(&s->rows.json, "assembly");
+	while (l && (b = next_block(s, &part, &block)))
+		put_block_code(s, l, b);
+	if (l && is_json)
+		json_array_end(&s->rows.json);
 	code_listing_close(l);
 }
 
@@ -352,54 +389,11 @@ static void show_source(struct source_shower *s)
 			fputc('\n', s->report->out);
 		rows_close(&s->rows);
 		if (s->report->options->assembly)
-			print_assembly(s);
+			put_assembly(s);
 	}
 }
 
 /* ---- JSON ---- */
-
-static void json_instruction(
-	void *ctx, uint64_t addr, const struct code_line *line, const char *text)
-{
-	struct source_shower *s = ctx;
-	struct rows *r = &s->rows;
-
-	row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
-	row_number(r, "address", addr);
-	row_text(r, "file", s->view->counts->files[line->file]);
-	row_count(r, "line", line->line, line->line);
-	row_string(r, "text", text);
-	row_end(r);
-}
-
-static void json_assembly(struct source_shower *s)
-{
-	struct json *j = &s->rows.json;
-	const struct code_block *b;
-	struct code_listing *l;
-	const char *why;
-	size_t part = 0;
-	uint32_t block = 0;
-
-	l = s->view->is_counted ? code_listing_open(s->report, s->function->image, &why) : NULL;
-	if (!l) {
-		json_null(j, "assembly");
-		return;
-	}
-	json_array_begin(j, "assembly");
-	while ((b = next_block(s, &part, &block))) {
-		row_begin(&s->rows, TABLE_STYLE_PLAIN);
-		row_number(&s->rows, "address", b->address);
-		row_number(&s->rows, "end", b->end);
-		row_number(&s->rows, "count", b->count);
-		json_array_begin(j, "instructions");
-		code_listing_block(l, s->view->counts, b, json_instruction, s);
-		json_array_end(j);
-		row_end(&s->rows);
-	}
-	json_array_end(j);
-	code_listing_close(l);
-}
 
 static void json_function(struct source_shower *s)
 {
@@ -422,7 +416,7 @@ static void json_function(struct source_shower *s)
 	}
 	json_array_end(&r->json);
 	if (s->report->options->assembly)
-		json_assembly(s);
+		put_assembly(s);
 	row_end(r);
 }
 
