@@ -262,6 +262,7 @@ bool option_words_have(const char *words, const char *word)
 static void put_users(
 	char *to, size_t max, const char *option, const struct option_user *users, size_t n)
 {
+	static const char *const after[] = {"", " and ", ", "};
 	size_t n_left = 0, used = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -270,7 +271,7 @@ static void put_users(
 		if (option_words_have(users[i].options, option)) {
 			n_left--;
 			used += (size_t)snprintf(to + used, max - used, "%s%s", users[i].name,
-				n_left > 1 ? ", " : n_left ? " and " : "");
+				after[n_left < 2 ? n_left : 2]);
 		}
 }
 

@@ -114,8 +114,7 @@ static int render(const struct report_kind *kind, const struct report *report,
 	return loss_is_real(loss) ? STATUS_LOSSES : STATUS_DONE;
 }
 
-static int render_profile(
-	const struct report_kind *kind, struct report *report, struct err *err)
+static int render_profile(const struct report_kind *kind, struct report *report, struct err *err)
 {
 	struct profile *profile;
 	int rc = profile_build(&profile, report->reader, report->selection, err);

@@ -33,8 +33,8 @@ static int compare_rows(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-void query_order(size_t *rows, size_t n,
-	struct query_key (*key_of)(void *context, size_t row), void *context)
+void query_order(size_t *rows, size_t n, struct query_key (*key_of)(void *context, size_t row),
+	void *context)
 {
 	struct ordered_row *order = mem_calloc(n + 1, sizeof(*order));
 

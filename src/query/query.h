@@ -37,8 +37,8 @@ struct query_key {
 	bool is_reverse; /* text from Z on */
 };
 /* Rows that are equal stay as they are, so that the least important order comes first. */
-void query_order(size_t *rows, size_t n,
-	struct query_key (*key_of)(void *context, size_t row), void *context);
+void query_order(size_t *rows, size_t n, struct query_key (*key_of)(void *context, size_t row),
+	void *context);
 /* A column of numbers in a struct; the last one of a list has no name. */
 struct query_column {
 	const char *name;

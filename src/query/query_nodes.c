@@ -46,8 +46,9 @@ static int compare_siblings(const void *a, const void *b, void *context)
 	const struct node_walk *w = context;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const char *sort = w->query->sort;
-	int by_name = sort && !strcmp(sort, "name") ? strcmp(name_of(w->tree, y), name_of(w->tree, x))
-						    : 0;
+	int by_name = sort && !strcmp(sort, "name")
+			      ? strcmp(name_of(w->tree, y), name_of(w->tree, x))
+			      : 0;
 	uint64_t p = sort ? query_number(columns, sort, calltree_get(w->tree, x)) : 0;
 	uint64_t q = sort ? query_number(columns, sort, calltree_get(w->tree, y)) : 0;
 

@@ -27,7 +27,8 @@ static void put_arc(struct rows *r, const struct arc_row *row, bool is_parent)
 	bool is_measured = row->is_measured && report_is_measured(report, row->is_exact);
 
 	row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
-	row_showf(r, "Source", "%s%s", row->is_recursive ? "r" : "", is_parent ? "Parent" : "Child");
+	row_showf(
+		r, "Source", "%s%s", row->is_recursive ? "r" : "", is_parent ? "Parent" : "Child");
 	row_string(r, "name", routine->name);
 	row_text(r, "image", routine->image);
 	row_count(r, "calls", row->has_events, row->calls);

@@ -32,8 +32,8 @@ struct branches {
 	size_t n_rows;
 	const char *sort;
 	struct branch_totals totals[BRANCH_N_KINDS]; /* of the rows */
-	struct intern names; /* that rows are sorted by */
-	struct insn_place place; /* being looked at */
+	struct intern names;			     /* that rows are sorted by */
+	struct insn_place place;		     /* being looked at */
 	struct buf text;
 };
 
@@ -304,8 +304,8 @@ static void json_place(struct rows *r, const struct branches *v)
 
 	json_u64(&r->json, "address", v->place.insn->addr);
 	insn_place_json(&r->json, &v->place);
-	json_string(&r->json, "text",
-		insn_text_format(v->report, text, v->place.insn) ? text : NULL);
+	json_string(
+		&r->json, "text", insn_text_format(v->report, text, v->place.insn) ? text : NULL);
 }
 
 static void put_branch(struct rows *r, struct branches *v, const struct branch *b)

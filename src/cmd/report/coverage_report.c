@@ -128,7 +128,8 @@ static void collect_functions(struct coverage *v, const struct report *report)
 
 	v->functions = mem_calloc(c->n_functions + 1, sizeof(*v->functions));
 	for (size_t i = 0; i < c->n_functions; i++)
-		if (owners[i] == i && query_matches(&report->options->query, c->functions[i].name)) {
+		if (owners[i] == i &&
+			query_matches(&report->options->query, c->functions[i].name)) {
 			v->functions[v->n_functions].f = &c->functions[i];
 			place[i] = (uint32_t)++v->n_functions;
 		}
@@ -364,7 +365,8 @@ static const struct column not_known_columns[] = {
 	{0},
 };
 
-static void show_function(struct rows *r, const struct coverage *v, const struct covered_function *f)
+static void show_function(
+	struct rows *r, const struct coverage *v, const struct covered_function *f)
 {
 	struct buf b = {0};
 

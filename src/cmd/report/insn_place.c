@@ -83,7 +83,8 @@ static void put_target(
 {
 	uint32_t number = steps_find(report->steps, insn->space, insn->target, UINT32_MAX);
 	uint32_t frame = number ? steps_insn(report->steps, number)->frame : 0;
-	const struct trace_symbol *symbol = frame ? trace_reader_symbol(report->reader, frame) : NULL;
+	const struct trace_symbol *symbol =
+		frame ? trace_reader_symbol(report->reader, frame) : NULL;
 	const struct trace_symbol_level *level;
 
 	if (!symbol || !symbol->n_levels || (only_true && symbol->reason))
@@ -101,8 +102,8 @@ bool insn_text_put(
 	char text[X86_TEXT_BYTES];
 
 	if (!insn_text_format(report, text, insn)) {
-		buf_put_cstr(to, !insn || !insn->n_bytes ? "(code not captured)"
-							 : "(not an instruction)");
+		buf_put_cstr(to,
+			!insn || !insn->n_bytes ? "(code not captured)" : "(not an instruction)");
 		return false;
 	}
 	buf_put_cstr(to, text);

@@ -78,8 +78,8 @@ static int view_init(struct modules_view *v, const struct report *report, struct
 	v->ids = mem_calloc(n_images + 1, sizeof(*v->ids));
 	for (uint32_t id = 1; id < n_images && (!limit || v->n < limit); id++)
 		if (query_matches(&report->options->query,
-			    trace_reader_string(report->reader,
-				    trace_reader_image(report->reader, id)->path)))
+			    trace_reader_string(
+				    report->reader, trace_reader_image(report->reader, id)->path)))
 			v->ids[v->n++] = id;
 	rc = module_map_new(&v->modules, report->reader, err);
 	if (rc == 0)

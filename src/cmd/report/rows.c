@@ -86,8 +86,8 @@ void rows_more(const struct rows *r, size_t n, size_t n_shown)
 		fprintf(r->report->out, "  and %zu more\n", n - n_shown);
 }
 
-void rows_begin_plain(struct rows *r, const struct report *report, const char *kind,
-	const struct column *columns)
+void rows_begin_plain(
+	struct rows *r, const struct report *report, const char *kind, const struct column *columns)
 {
 	rows_begin(r, report, kind, report->profile->total);
 	rows_open(r, "rows", columns);
@@ -233,8 +233,7 @@ void row_show_value(struct rows *r, const char *key, bool is_measured, uint64_t 
 		show_number(r, key, is_measured, value, true);
 }
 
-void row_show_percent(
-	struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
+void row_show_percent(struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
 {
 	row_show(r, key, is_known ? value_percent(part, whole).s : ".");
 }

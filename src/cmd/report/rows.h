@@ -23,7 +23,7 @@
 #define COLUMN_ESTIMATED 0x20u
 /* So many characters, in which usual values fit: for lists that are written row by row, since they
  * may be long. All columns but the last have it, or none. */
-#define COLUMN_WIDTH(n)	     ((n) * 0x100u)
+#define COLUMN_WIDTH(n)	       ((n)*0x100u)
 #define COLUMN_WIDTH_OF(flags) ((flags) / 0x100u)
 
 struct column {

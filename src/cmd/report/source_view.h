@@ -40,9 +40,9 @@ struct source_function {
 	const struct code_function *counted; /* NULL: by samples */
 	bool has_calls;
 	uint64_t calls;
-	uint64_t value;		       /* self */
+	uint64_t value;			   /* self */
 	VEC(struct source_caller) callers; /* most calls first */
-	struct source_row *rows; /* the function's own file first; by line */
+	struct source_row *rows;	   /* the function's own file first; by line */
 	size_t n_rows;
 	VEC(struct source_part) parts;
 };
