@@ -35,7 +35,7 @@ CFLAGS_ALL := -std=gnu17 $(OPT) $(if $(SAN),-g1,-g) $(WARN) -D_GNU_SOURCE -DWEIR
 LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
-LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree symbols unwind insert process run record formats probe steps,\
+LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree query symbols unwind insert process run record formats probe steps,\
 	   $(wildcard src/$(d)/*.c src/$(d)/*/*.c)))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)

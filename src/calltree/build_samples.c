@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calltree/sample_walk.h"
+
 /*
  * Whether a sample is one of those that the report is about. A trace may hold samples of several
  * events: they are counted by the event's own metric, and "samples" are those of the main one.
@@ -79,26 +81,47 @@ static void add_up(struct builder *b, uint32_t thread, uint32_t stack, uint64_t 
 	sum->n++;
 }
 
+/* Whether the record of a thread is in the window and wanted: then the thread is played up to it. */
+static bool reach(struct builder *b, uint32_t thread, const struct trace_record *record)
+{
+	if (record->time < b->from || !b->profile->threads[thread].is_wanted)
+		return false;
+	build_play_before(b, thread, record);
+	build_thread_runs(b, thread, record->time);
+	return true;
+}
+
+/* The same for records with a stack, which is counted; false with the loss noted when damaged. */
+static bool reach_stack(struct builder *b, const struct trace_record *record,
+	struct trace_sample *sample, const char *damage)
+{
+	if (trace_record_sample(b->reader, record, sample, NULL) < 0 || !sample->thread) {
+		loss_add_reason(&b->profile->loss, damage, 1);
+		return false;
+	}
+	if (!reach(b, sample->thread, record))
+		return false;
+	b->stack_n[sample->stack]++;
+	return true;
+}
+
+static void count_sample(struct builder *b, uint32_t thread)
+{
+	b->profile->n_samples++;
+	b->profile->threads[thread].samples++;
+}
+
 void build_sample_record(struct builder *b, const struct trace_record *record)
 {
 	struct calltree_thread *calls;
 	struct trace_sample sample;
 	uint64_t weight;
 
-	if (trace_record_sample(b->reader, record, &sample, NULL) < 0 || !sample.thread) {
-		loss_add_reason(&b->profile->loss, "a sample record is damaged", 1);
-		return;
-	}
-	if (record->time < b->from || !b->profile->threads[sample.thread].is_wanted)
-		return;
-	build_play_before(b, sample.thread, record);
-	build_thread_runs(b, sample.thread, record->time);
-	b->stack_n[sample.stack]++;
-	if (!is_selected(b, sample.metric))
+	if (!reach_stack(b, record, &sample, "a sample record is damaged") ||
+		!is_selected(b, sample.metric))
 		return;
 	weight = weight_of(b, sample.metric, sample.weight);
-	b->profile->n_samples++;
-	b->profile->threads[sample.thread].samples++;
+	count_sample(b, sample.thread);
 	calls = build_open_calls(b, sample.thread, record->time);
 	if (!calls) {
 		add_up(b, sample.thread, sample.stack, weight);
@@ -115,15 +138,8 @@ void build_stack_event_record(struct builder *b, const struct trace_record *reco
 	struct calltree_thread *calls;
 	struct trace_sample stack;
 
-	if (trace_record_sample(b->reader, record, &stack, NULL) < 0 || !stack.thread) {
-		loss_add_reason(&b->profile->loss, "a stack record is damaged", 1);
+	if (!reach_stack(b, record, &stack, "a stack record is damaged"))
 		return;
-	}
-	if (record->time < b->from || !b->profile->threads[stack.thread].is_wanted)
-		return;
-	build_play_before(b, stack.thread, record);
-	build_thread_runs(b, stack.thread, record->time);
-	b->stack_n[stack.stack]++;
 	b->profile->n_stack_events++;
 	calls = build_open_calls(b, stack.thread, record->time);
 	if (!calls)
@@ -135,39 +151,32 @@ void build_stack_event_record(struct builder *b, const struct trace_record *reco
 
 void build_tick_record(struct builder *b, const struct trace_record *record)
 {
-	uint64_t numbers[4]; /* thread, frame, metric, weight */
 	struct calltree_thread *calls;
+	struct sample_view tick;
 	const uint32_t *routines;
-	uint32_t thread, node;
 	uint64_t weight;
+	uint32_t node;
 	size_t n;
 
-	if (trace_record_numbers(b->reader, record, numbers, 4, NULL) < 0 || !numbers[0] ||
-		numbers[0] >= b->profile->n_threads || !numbers[1] ||
-		numbers[1] >= trace_reader_n_frames(b->reader) ||
-		numbers[2] >= trace_reader_n_metrics(b->reader)) {
+	if (!sample_view_tick(b->reader, record, &tick)) {
 		loss_add_reason(&b->profile->loss, "a sample record is damaged", 1);
 		return;
 	}
-	thread = (uint32_t)numbers[0];
-	if (record->time < b->from || !b->profile->threads[thread].is_wanted)
+	if (!reach(b, tick.thread, record))
 		return;
-	build_play_before(b, thread, record);
-	build_thread_runs(b, thread, record->time);
-	b->frame_n[numbers[1]]++;
-	if (!is_selected(b, (uint32_t)numbers[2]))
+	b->frame_n[tick.frame]++;
+	if (!is_selected(b, tick.metric))
 		return;
-	weight = weight_of(b, (uint32_t)numbers[2], numbers[3]);
-	b->profile->n_samples++;
-	b->profile->threads[thread].samples++;
-	calls = build_open_calls(b, thread, record->time);
-	routines = frame_routines_get(&b->names, (uint32_t)numbers[1], &n);
+	weight = weight_of(b, tick.metric, tick.weight);
+	count_sample(b, tick.thread);
+	calls = build_open_calls(b, tick.thread, record->time);
+	routines = frame_routines_get(&b->names, tick.frame, &n);
 	calltree_set_time(b->tree, record->time);
 	if (calls) {
 		calltree_merge_sample(calls, routines, n, weight, 1);
 		return;
 	}
-	node = build_root(b, thread);
+	node = build_root(b, tick.thread);
 	for (size_t i = 0; i < n; i++)
 		node = calltree_child(b->tree, node, routines[i]);
 	calltree_add_sample(b->tree, node, weight, 1);

@@ -157,8 +157,6 @@ uint32_t calltree_merge_by_shape(struct calltree *t, uint32_t root, const uint32
 void calltree_thread_end(struct calltree_thread *thread, uint64_t time);
 /* Leaves without enter, and enters that were closed by an outer leave. */
 uint64_t calltree_thread_unmatched(const struct calltree_thread *thread);
-/* Calls that were still open at the end. */
-uint64_t calltree_thread_open(const struct calltree_thread *thread);
 
 /* Calls whose figures are known from elsewhere: counts them at the node. With `timed` false base is
  * not in the metric. min > max: no call ended. */

@@ -68,8 +68,9 @@ static uint64_t site_in(const struct maker *m, const struct node *parent, uint64
 	return site > f->address && site - f->address <= f->bytes ? site : 0;
 }
 
-static void add_node(struct maker *m, const struct trace_record *record)
+static void add_node(void *ctx, const struct trace_record *record)
 {
+	struct maker *m = ctx;
 	uint64_t n[11]; /* as RECORD_COUNT_NODE has them */
 	struct node node = {0};
 	const uint64_t *parent;
@@ -77,7 +78,8 @@ static void add_node(struct maker *m, const struct trace_record *record)
 	uint64_t *at;
 
 	/* Node 0 is the thread itself, and what is damaged the profile tells. */
-	if (trace_record_numbers(m->reader, record, n, 11, NULL) < 0 || !n[1] || !n[3] ||
+	if (record->minor != RECORD_COUNT_NODE ||
+		trace_record_numbers(m->reader, record, n, 11, NULL) < 0 || !n[1] || !n[3] ||
 		n[0] > UINT32_MAX || n[1] > UINT32_MAX || n[2] > UINT32_MAX ||
 		n[3] >= trace_reader_n_frames(m->reader))
 		return;
@@ -97,22 +99,6 @@ static void add_node(struct maker *m, const struct trace_record *record)
 	m->lacks_cost |= !n[6] && !n[9];
 	m->parties.v[node.party].own_cost += node.cost;
 	vec_push(&m->nodes, node);
-}
-
-static int read_nodes(struct maker *m, struct err *err)
-{
-	struct trace_cursor *cursor;
-	struct trace_record record;
-	int rc = trace_cursor_open(&cursor, m->reader, TRACE_ALL_STREAMS, 0, UINT64_MAX, err);
-
-	if (rc < 0)
-		return rc;
-	while ((rc = trace_cursor_next(cursor, &record, NULL)) != 0)
-		if (rc > 0 && record.major == RECORD_MAJOR_COUNT &&
-			record.minor == RECORD_COUNT_NODE)
-			add_node(m, &record);
-	trace_cursor_close(cursor);
-	return 0;
 }
 
 static int compare_calls(const void *a, const void *b)
@@ -178,7 +164,7 @@ int code_calls_build(struct code_calls **out, const struct trace_reader *r,
 	vec_push(&m.parties, thread);
 	for (size_t i = 0; i < counts->n_functions; i++)
 		*map_ensure(&m.function_of, counts->functions[i].frame, NULL) = i;
-	rc = read_nodes(&m, err);
+	rc = code_counts_walk(r, add_node, &m, err);
 	sum_nodes(&m);
 	merge_calls(&m);
 	m.out->parties = m.parties.v;

@@ -22,7 +22,6 @@ struct loose_block {
 struct collector {
 	const struct trace_reader *reader;
 	VEC(struct code_function) functions;
-	VEC(uint32_t) frames; /* by function */
 	VEC(struct loose_block) blocks;
 	VEC(struct code_line) lines; /* in order of their blocks */
 	VEC(const char *) files;
@@ -107,7 +106,6 @@ static void add_function(struct collector *c, const struct trace_record *record)
 	f.is_fragment = n[4] & RECORD_COUNT_FRAGMENT;
 	f.object = text(c, n[5]);
 	vec_push(&c->functions, f);
-	vec_push(&c->frames, (uint32_t)n[0]);
 }
 
 static void add_block(struct collector *c, const struct trace_record *record)
@@ -156,27 +154,32 @@ static void add_calls(struct collector *c, const struct trace_record *record)
 		*map_ensure(&c->calls_of, n[3], NULL) += n[4] - 1;
 }
 
-static int collect(struct collector *c, struct err *err)
+static void collect(void *ctx, const struct trace_record *record)
+{
+	struct collector *c = ctx;
+
+	if (record->minor == RECORD_COUNT_FUNCTION)
+		add_function(c, record);
+	else if (record->minor == RECORD_COUNT_BLOCK)
+		add_block(c, record);
+	else if (record->minor == RECORD_COUNT_LINE)
+		add_line(c, record);
+	else if (record->minor == RECORD_COUNT_NODE)
+		add_calls(c, record);
+}
+
+int code_counts_walk(const struct trace_reader *r,
+	void (*each)(void *ctx, const struct trace_record *record), void *ctx, struct err *err)
 {
 	struct trace_cursor *cursor;
 	struct trace_record record;
-	int rc = trace_cursor_open(&cursor, c->reader, TRACE_ALL_STREAMS, 0, UINT64_MAX, err);
+	int rc = trace_cursor_open(&cursor, r, TRACE_ALL_STREAMS, 0, UINT64_MAX, err);
 
 	if (rc < 0)
 		return rc;
-	while ((rc = trace_cursor_next(cursor, &record, NULL)) != 0) {
-		/* What is damaged is counted by the profile. */
-		if (rc < 0 || record.major != RECORD_MAJOR_COUNT)
-			continue;
-		if (record.minor == RECORD_COUNT_FUNCTION)
-			add_function(c, &record);
-		else if (record.minor == RECORD_COUNT_BLOCK)
-			add_block(c, &record);
-		else if (record.minor == RECORD_COUNT_LINE)
-			add_line(c, &record);
-		else if (record.minor == RECORD_COUNT_NODE)
-			add_calls(c, &record);
-	}
+	while ((rc = trace_cursor_next(cursor, &record, NULL)) != 0)
+		if (rc > 0 && record.major == RECORD_MAJOR_COUNT)
+			each(ctx, &record);
 	trace_cursor_close(cursor);
 	return 0;
 }
@@ -251,7 +254,7 @@ static void order_functions(struct collector *c, struct code_counts *out)
 	out->functions = mem_calloc(n + 1, sizeof(*out->functions));
 	out->n_functions = n;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t frame = c->frames.v[order[i]];
+		uint32_t frame = c->functions.v[order[i]].frame;
 		const uint64_t *calls = map_find(&c->calls_of, frame);
 
 		out->functions[i] = c->functions.v[order[i]];
@@ -319,7 +322,6 @@ static void order_blocks(struct collector *c, struct code_counts *out)
 static void collector_release(struct collector *c)
 {
 	vec_release(&c->functions);
-	vec_release(&c->frames);
 	vec_release(&c->blocks);
 	vec_release(&c->lines);
 	vec_release(&c->files);
@@ -336,7 +338,7 @@ int code_counts_build(struct code_counts **out, const struct trace_reader *r, st
 
 	vec_push(&c.files, "");
 	if (has_counts(r))
-		rc = collect(&c, err);
+		rc = code_counts_walk(r, collect, &c, err);
 	if (rc == 0) {
 		place_functions(&c);
 		order_functions(&c, counts);
@@ -361,13 +363,4 @@ void code_counts_free(struct code_counts *c)
 	free(c->lines);
 	free(c->files);
 	free(c);
-}
-
-ptrdiff_t code_counts_find(const struct code_counts *c, const char *name, size_t from)
-{
-	for (size_t i = from; i < c->n_functions; i++)
-		if (!strcmp(c->functions[i].name, name) ||
-			!strcmp(c->functions[i].linkage_name, name))
-			return (ptrdiff_t)i;
-	return -1;
 }

@@ -64,8 +64,9 @@ struct code_counts {
 /* An empty model when the trace has no counts: not a failure. */
 int code_counts_build(struct code_counts **out, const struct trace_reader *r, struct err *err);
 void code_counts_free(struct code_counts *c);
-/* The first function from index `from` on that has this very name, readable or not; -1 when there
- * is none. Those of one name need not be neighbours: call again with `from` = last + 1. */
-ptrdiff_t code_counts_find(const struct code_counts *c, const char *name, size_t from);
+
+/* All records of counts; those that cannot be read are left out: the profile counts them. */
+int code_counts_walk(const struct trace_reader *r,
+	void (*each)(void *ctx, const struct trace_record *record), void *ctx, struct err *err);
 
 #endif

@@ -41,17 +41,6 @@ static void finish_row(struct flat_row *row)
 	row->cum2 = row->sampled.cum2;
 }
 
-struct flat_row flat_sum_routine(const struct calltree *t, uint32_t routine)
-{
-	struct flat_row row = {.routine = routine};
-	uint32_t id = calltree_get_routine(t, routine)->first_instance;
-
-	for (; id; id = calltree_get(t, id)->next_instance)
-		add_node(&row, calltree_get(t, id));
-	finish_row(&row);
-	return row;
-}
-
 /* What qsort needs to order routines: qsort is not stable and has no context. */
 struct rank {
 	struct flat_row row;

@@ -40,7 +40,4 @@ struct flat {
 void flat_init(struct flat *flat, const struct calltree *t);
 void flat_release(struct flat *flat);
 
-/* The row of one routine, summed over its instances. */
-struct flat_row flat_sum_routine(const struct calltree *t, uint32_t routine);
-
 #endif

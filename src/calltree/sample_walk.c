@@ -30,7 +30,7 @@ static bool view_stack(
 	return true;
 }
 
-static bool view_tick(
+bool sample_view_tick(
 	const struct trace_reader *r, const struct trace_record *record, struct sample_view *sample)
 {
 	uint64_t numbers[4]; /* thread, frame, metric, weight */
@@ -62,7 +62,7 @@ bool sample_walk_next(struct sample_walk *walk, struct sample_view *sample)
 			record.minor == RECORD_MINOR_STACK)
 			is_sample = view_stack(r, &record, sample);
 		else if (record.major == RECORD_MAJOR_THREAD && record.minor == RECORD_THREAD_TICK)
-			is_sample = view_tick(r, &record, sample);
+			is_sample = sample_view_tick(r, &record, sample);
 		if (!is_sample || !walk->profile->threads[sample->thread].is_wanted)
 			continue;
 		sample->time = record.time;

@@ -35,5 +35,8 @@ int sample_walk_open(struct sample_walk *walk, const struct profile *profile, st
 /* False at the end. What cannot be read was counted when the profile was built. */
 bool sample_walk_next(struct sample_walk *walk, struct sample_view *sample);
 void sample_walk_close(struct sample_walk *walk);
+/* A tick as a sample, without time and CPU; false when the record is damaged. */
+bool sample_view_tick(const struct trace_reader *r, const struct trace_record *record,
+	struct sample_view *sample);
 
 #endif

@@ -254,8 +254,3 @@ uint64_t calltree_thread_unmatched(const struct calltree_thread *thread)
 {
 	return thread->unmatched;
 }
-
-uint64_t calltree_thread_open(const struct calltree_thread *thread)
-{
-	return thread->n_open_at_end;
-}

@@ -303,7 +303,7 @@ static bool options_from_environment(struct insert_arguments *a, struct link_wor
 	argc = (int)words->n - 1;
 	/* Parsing puts the operands in front, so it gets a copy. */
 	argv = given = mem_dup(words->v, words->n * sizeof(words->v[0]));
-	is_good = options_parse(&command_count, a, &argc, &given) == OPTIONS_RUN;
+	is_good = options_parse(&command_count, a, &argc, &given, NULL) == OPTIONS_RUN;
 	free(argv);
 	return is_good;
 }

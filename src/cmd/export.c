@@ -30,35 +30,22 @@ static const struct option_spec export_options[] = {
 		offsetof(struct export_arguments, build.metric)},
 	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
 		offsetof(struct export_arguments, build.thread)},
-	{0, "catalog", OPTION_TEXT, "FILE", "symbols from this merged symbol file first",
-		offsetof(struct export_arguments, open.catalog)},
-	{0, "cpu", OPTION_TEXT, "NAME", "counts: cycles are those of this processor",
-		offsetof(struct export_arguments, open.counts.cpu)},
-	{0, "exe", OPTION_TEXT, "FILE", "counts: the program, when it is elsewhere now",
-		offsetof(struct export_arguments, open.counts.exe)},
+	OPEN_TRACE_OPTIONS(struct export_arguments, open),
 	{0},
 };
 
-static int write_folded(const struct profile *profile, FILE *out, struct err *err)
-{
-	(void)err;
-	export_folded(profile, out);
-	return 0;
-}
+#define N_FORMATS 6
 
-static int write_pprof(const struct profile *profile, FILE *out, struct err *err)
-{
-	struct buf bytes = {0};
-	int rc = export_pprof(profile, &bytes, err);
-
-	if (rc == 0)
-		fwrite(bytes.p, 1, bytes.n, out);
-	buf_release(&bytes);
-	return rc;
-}
+static const struct option_user format_names[N_FORMATS] = {
+	{"folded", "output metric thread catalog cpu exe"},
+	{"pprof", "output metric thread catalog cpu exe"},
+	{"callgrind", "output metric thread catalog cpu exe"},
+	{"lcov", "output catalog cpu exe"},
+	{"steps", "output thread catalog"},
+	{"step-stream", "output thread catalog"},
+};
 
 static const struct export_format {
-	const char *name;
 	int (*write)(const struct profile *profile, FILE *out, struct err *err);
 	/* or, of executed instructions alone: */
 	int (*write_steps)(const struct trace_reader *r, const struct step_export_options *options,
@@ -66,14 +53,13 @@ static const struct export_format {
 	const char *output;  /* without -o */
 	bool counts_samples; /* the metric is samples, when there are any and no events */
 	bool by_blocks;	     /* it has blocks or lines, not call trees alone */
-} formats[] = {
-	{"folded", write_folded, NULL, "-", true, false},
-	{"pprof", write_pprof, NULL, "profile.pb.gz", false, false},
-	{"callgrind", export_callgrind, NULL, "callgrind.out.weir", false, true},
-	{"lcov", export_lcov, NULL, "coverage.info", false, true},
-	{"steps", NULL, export_step_text, "-", false, false},
-	{"step-stream", NULL, export_step_stream, "steps.stream", false, false},
-	{NULL, NULL, NULL, NULL, false, false},
+} formats[N_FORMATS] = {
+	{export_folded, NULL, "-", true, false},
+	{export_pprof, NULL, "profile.pb.gz", false, false},
+	{export_callgrind, NULL, "callgrind.out.weir", false, true},
+	{export_lcov, NULL, "coverage.info", false, true},
+	{NULL, export_step_text, "-", false, false},
+	{NULL, export_step_stream, "steps.stream", false, false},
 };
 
 /* What is written: a profile, or the steps of a trace. */
@@ -193,21 +179,25 @@ static int export_steps(
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct export_arguments a = {.build = BUILD_OPTIONS_ALL};
-	const struct export_format *format = formats;
+	uint64_t given;
+	size_t i = 0;
 	int status;
 
-	if (!options_begin(command, &a, &argc, &argv, &status))
+	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
 	if (argc < 1 || argc > 2)
 		return options_usage_error(command, "needs a format and at most one trace");
-	while (format->name && strcmp(format->name, argv[0]))
-		format++;
-	if (!format->name)
+	while (i < N_FORMATS && strcmp(format_names[i].name, argv[0]))
+		i++;
+	if (i == N_FORMATS)
 		return options_usage_error(command,
 			"'%s' is not a format (folded, pprof, callgrind, lcov, steps, step-stream)",
 			argv[0]);
-	return (format->write ? export_profile : export_steps)(
-		format, &a, argc > 1 ? argv[1] : "trace.weir");
+	status = options_check_user(command, given, &format_names[i], format_names, N_FORMATS);
+	if (status)
+		return status;
+	return (formats[i].write ? export_profile : export_steps)(
+		&formats[i], &a, argc > 1 ? argv[1] : "trace.weir");
 }
 
 const struct command command_export = {

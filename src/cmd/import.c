@@ -20,22 +20,23 @@ struct import_arguments {
 static const struct option_spec import_options[] = {
 	{'o', "output", OPTION_TEXT, "TRACE", "the trace to write (trace.weir)",
 		offsetof(struct import_arguments, output)},
-	{0, "cpu", OPTION_TEXT, "NAME", "counts: cycles are those of this processor",
-		offsetof(struct import_arguments, counts.cpu)},
-	{0, "exe", OPTION_TEXT, "FILE", "counts: the program, when it is elsewhere now",
-		offsetof(struct import_arguments, counts.exe)},
+	COUNT_FILE_OPTIONS(struct import_arguments, counts),
 	{0},
 };
 
-static const struct import_format {
-	const char *name;
-	int (*read)(struct span text, const char *name, struct trace_writer *w, struct err *err);
-} formats[] = {
-	{"events", import_events},
-	{"samples", import_samples},
-	{"step-stream", import_step_stream},
-	{NULL, NULL},
+#define N_FORMATS 4
+
+static const struct option_user format_names[N_FORMATS] = {
+	{"events", "output"},
+	{"samples", "output"},
+	{"step-stream", "output"},
+	{"counts", "output cpu exe"},
 };
+
+typedef int import_function(
+	struct span text, const char *name, struct trace_writer *w, struct err *err);
+static import_function *const formats[N_FORMATS] = {
+	import_events, import_samples, import_step_stream, NULL /* a file, not a text */};
 
 static int read_stdin(struct buf *text, struct err *err)
 {
@@ -53,21 +54,21 @@ static int read_stdin(struct buf *text, struct err *err)
 }
 
 /* The text is checked as a whole before anything is written. */
-static int import_text(const struct import_format *format, struct span text, const char *name,
+static int import_text(import_function *read_text, struct span text, const char *name,
 	const char *output, struct err *err)
 {
 	struct trace_writer *writer;
-	int rc = format->read(text, name, NULL, err);
+	int rc = read_text(text, name, NULL, err);
 
 	if (rc == 0)
 		rc = trace_writer_open(&writer, output, err);
 	if (rc < 0)
 		return rc;
 	trace_writer_meta(writer, "mode", "import");
-	return trace_writer_settle(writer, format->read(text, name, writer, err), err);
+	return trace_writer_settle(writer, read_text(text, name, writer, err), err);
 }
 
-static int import_file(const struct import_format *format, const char *path, const char *output)
+static int import_file(import_function *read_text, const char *path, const char *output)
 {
 	struct file_map map;
 	struct buf text = {0};
@@ -77,12 +78,12 @@ static int import_file(const struct import_format *format, const char *path, con
 	if (!strcmp(path, "-")) {
 		rc = read_stdin(&text, &err);
 		if (rc == 0)
-			rc = import_text(format, buf_span(&text), "-", output, &err);
+			rc = import_text(read_text, buf_span(&text), "-", output, &err);
 		buf_release(&text);
 	} else {
 		rc = file_map_open(&map, path, &err);
 		if (rc == 0) {
-			rc = import_text(format, map.bytes, path, output, &err);
+			rc = import_text(read_text, map.bytes, path, output, &err);
 			file_map_release(&map);
 		}
 	}
@@ -100,21 +101,24 @@ static int import_count_file(const struct import_arguments *a, const char *path)
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct import_arguments a = {.output = "trace.weir"};
-	const struct import_format *format = formats;
+	uint64_t given;
+	size_t i = 0;
 	int status;
 
-	if (!options_begin(command, &a, &argc, &argv, &status))
+	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
 	if (argc != 2)
 		return options_usage_error(command, "needs a format and one file");
-	if (!strcmp(argv[0], "counts"))
-		return import_count_file(&a, argv[1]);
-	while (format->name && strcmp(format->name, argv[0]))
-		format++;
-	if (!format->name)
+	while (i < N_FORMATS && strcmp(format_names[i].name, argv[0]))
+		i++;
+	if (i == N_FORMATS)
 		return options_usage_error(command,
 			"'%s' is not a format (events, samples, counts, step-stream)", argv[0]);
-	return import_file(format, argv[1], a.output);
+	status = options_check_user(command, given, &format_names[i], format_names, N_FORMATS);
+	if (status)
+		return status;
+	return formats[i] ? import_file(formats[i], argv[1], a.output)
+			  : import_count_file(&a, argv[1]);
 }
 
 const struct command command_import = {

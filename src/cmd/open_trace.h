@@ -4,7 +4,10 @@
 #ifndef WEIR_CMD_OPEN_TRACE_H
 #define WEIR_CMD_OPEN_TRACE_H
 
+#include <stddef.h>
+
 #include "base/err.h"
+#include "cmd/options.h"
 #include "formats/import_counts.h"
 #include "trace/reader.h"
 
@@ -21,6 +24,20 @@ struct open_trace_options {
 	struct import_counts_options counts; /* of a count file */
 	enum open_steps steps;
 };
+
+/* The rows of an option table for these: `type` has struct import_counts_options, or all of struct
+ * open_trace_options, as `member`. */
+#define COUNT_FILE_OPTIONS(type, member)                                                           \
+	{0, "cpu", OPTION_TEXT, "NAME", "counts: cycles are those of this processor",              \
+		offsetof(type, member.cpu)},                                                       \
+	{                                                                                          \
+		0, "exe", OPTION_TEXT, "FILE", "counts: the program, when it is elsewhere now",    \
+			offsetof(type, member.exe)                                                 \
+	}
+#define OPEN_TRACE_OPTIONS(type, member)                                                           \
+	{0, "catalog", OPTION_TEXT, "FILE", "symbols from this merged symbol file first",          \
+		offsetof(type, member.catalog)},                                                   \
+		COUNT_FILE_OPTIONS(type, member.counts)
 
 /* With all names that can be found (resolver_open_trace). `options` may be NULL. A count file is
  * imported into memory first, and a trace of steps becomes one of counts there. */

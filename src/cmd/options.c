@@ -151,11 +151,13 @@ struct parse {
 	int argc;
 	char **argv;
 	int i; /* the argument being looked at */
+	uint64_t given;
 };
 
 static enum options_result take(
 	struct parse *p, const struct option_spec *o, const char *attached, const char *shown)
 {
+	p->given |= UINT64_C(1) << (o - p->command->options);
 	if (o->kind == OPTION_FLAG) {
 		if (attached) {
 			options_usage_error(p->command, "%s takes no value", shown);
@@ -214,9 +216,9 @@ static enum options_result parse_letters(struct parse *p, const char *arg)
 }
 
 enum options_result options_parse(
-	const struct command *command, void *into, int *argc, char ***argv)
+	const struct command *command, void *into, int *argc, char ***argv, uint64_t *given)
 {
-	struct parse p = {command, into, *argc, *argv, 1};
+	struct parse p = {command, into, *argc, *argv, 1, 0};
 	int n_operands = 0;
 
 	for (; p.i < p.argc; p.i++) {
@@ -243,15 +245,67 @@ enum options_result options_parse(
 		p.argv[n_operands++] = p.argv[p.i++];
 	p.argv[n_operands] = NULL;
 	*argc = n_operands;
+	if (given)
+		*given = p.given;
 	return OPTIONS_RUN;
+}
+
+bool options_begin_given(const struct command *command, void *into, int *argc, char ***argv,
+	int *status, uint64_t *given)
+{
+	enum options_result result = options_parse(command, into, argc, argv, given);
+
+	*status = result == OPTIONS_USAGE ? STATUS_USAGE : STATUS_DONE;
+	return result == OPTIONS_RUN;
 }
 
 bool options_begin(const struct command *command, void *into, int *argc, char ***argv, int *status)
 {
-	enum options_result result = options_parse(command, into, argc, argv);
+	return options_begin_given(command, into, argc, argv, status, NULL);
+}
 
-	*status = result == OPTIONS_USAGE ? STATUS_USAGE : STATUS_DONE;
-	return result == OPTIONS_RUN;
+bool option_words_have(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (; words && *words; words += strcspn(words, " "), words += *words == ' ')
+		if (!strncmp(words, word, n) && (!words[n] || words[n] == ' '))
+			return true;
+	return false;
+}
+
+/* "flat", "flat and tree", "steps, branches and mix" */
+static void put_users(
+	char *to, size_t max, const char *option, const struct option_user *users, size_t n)
+{
+	static const char *const after[] = {"", " and ", ", "};
+	size_t n_left = 0, used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_left += option_words_have(users[i].options, option);
+	for (size_t i = 0; i < n && used < max; i++)
+		if (option_words_have(users[i].options, option)) {
+			n_left--;
+			used += (size_t)snprintf(to + used, max - used, "%s%s", users[i].name,
+				after[n_left < 2 ? n_left : 2]);
+		}
+}
+
+int options_check_user(const struct command *command, uint64_t given,
+	const struct option_user *user, const struct option_user *users, size_t n)
+{
+	char known[256] = "";
+
+	for (size_t i = 0; given >> i; i++) {
+		const char *option = command->options[i].name;
+
+		if (!(given >> i & 1) || option_words_have(user->options, option))
+			continue;
+		put_users(known, sizeof(known), option, users, n);
+		return options_usage_error(command, "--%s is not an option of %s (but of %s)",
+			option, user->name, known);
+	}
+	return 0;
 }
 
 bool option_parse_time(const char *text, uint64_t *time)

@@ -52,13 +52,29 @@ enum options_result {
 };
 
 /* Parses argv[1..]; on OPTIONS_RUN *argc and *argv describe what is left (operands only, without
- * "--"). */
+ * "--"), and *given (may be NULL) which options were given: bit i is row i of the table. */
 enum options_result options_parse(
-	const struct command *command, void *into, int *argc, char ***argv);
+	const struct command *command, void *into, int *argc, char ***argv, uint64_t *given);
 
 /* The same for a command's run function: false when there is nothing left to do but to return
  * *status. */
 bool options_begin(const struct command *command, void *into, int *argc, char ***argv, int *status);
+
+bool options_begin_given(const struct command *command, void *into, int *argc, char ***argv,
+	int *status, uint64_t *given);
+
+/* What the first operand of a command may be (a kind of report, a format), and the long names of
+ * those of the command's options that it knows, separated by blanks. */
+struct option_user {
+	const char *name;
+	const char *options;
+};
+/* Whether a blank-separated list (NULL: none) has this word. */
+bool option_words_have(const char *words, const char *word);
+/* 0; or STATUS_USAGE, when an option was given that the user does not know: said on stderr, with
+ * those of the n `users` that do know it. */
+int options_check_user(const struct command *command, uint64_t given,
+	const struct option_user *user, const struct option_user *users, size_t n);
 
 /* "weir: COMMAND: WHAT (weir help COMMAND tells more)" on stderr; returns STATUS_USAGE. */
 int options_usage_error(const struct command *command, const char *fmt, ...)

@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/options.h"
-#include "cmd/report/report.h"
+#include "cmd/commands.h"
 
 struct talk {
 	const struct recorder_options *options;
@@ -102,7 +101,7 @@ void record_print_summary(const char *path)
 {
 	struct err err;
 
-	if (report_summary(path, stderr, isatty(STDERR_FILENO), NULL, &err) < 0)
+	if (report_summary(path, stderr, isatty(STDERR_FILENO), &err) < 0)
 		command_fail(&err);
 }
 

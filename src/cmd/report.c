@@ -17,55 +17,44 @@ struct report_arguments {
 	const char *filter, *from, *to;
 };
 
+#define AT(member) offsetof(struct report_arguments, member)
+
+/* Which kinds know which of them: kinds.c. */
 static const struct option_spec report_option_table[] = {
-	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text",
-		offsetof(struct report_arguments, report.json)},
+	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text", AT(report.json)},
 	{0, "sort", OPTION_TEXT, "COLUMN", "order of the rows (tree: of siblings)",
-		offsetof(struct report_arguments, report.sort)},
-	{0, "limit", OPTION_NUMBER, "N", "at most N rows",
-		offsetof(struct report_arguments, report.limit)},
+		AT(report.query.sort)},
+	{0, "limit", OPTION_NUMBER, "N", "at most N rows", AT(report.query.limit)},
 	{0, "filter", OPTION_TEXT, "REGEX", "only names that match (tree: and their callers)",
-		offsetof(struct report_arguments, filter)},
+		AT(filter)},
 	{0, "metric", OPTION_TEXT, "NAME", "what to add up: cpu, samples, calls, ...",
-		offsetof(struct report_arguments, build.metric)},
+		AT(build.metric)},
 	{0, "thread", OPTION_TEXT, "ID|NAME", "only this thread: TID, PID_TID or its name",
-		offsetof(struct report_arguments, build.thread)},
+		AT(build.thread)},
 	{0, "from", OPTION_TEXT, "T", "only from T after the start on (ns, or 1.5s, 20ms, 7us)",
-		offsetof(struct report_arguments, from)},
-	{0, "to", OPTION_TEXT, "T", "only before T after the start",
-		offsetof(struct report_arguments, to)},
-	{0, "catalog", OPTION_TEXT, "FILE", "symbols from this merged symbol file first",
-		offsetof(struct report_arguments, open.catalog)},
-	{0, "cpu", OPTION_TEXT, "NAME", "counts: cycles are those of this processor",
-		offsetof(struct report_arguments, open.counts.cpu)},
-	{0, "exe", OPTION_TEXT, "FILE", "counts: the program, when it is elsewhere now",
-		offsetof(struct report_arguments, open.counts.exe)},
-	{0, "human", OPTION_FLAG, NULL, "1.20 ms instead of plain integers",
-		offsetof(struct report_arguments, report.human)},
+		AT(from)},
+	{0, "to", OPTION_TEXT, "T", "only before T after the start", AT(to)},
+	OPEN_TRACE_OPTIONS(struct report_arguments, open),
+	{0, "human", OPTION_FLAG, NULL, "1.20 ms instead of plain integers", AT(report.human)},
 	{0, "percent", OPTION_FLAG, NULL, "further columns with shares of the total",
-		offsetof(struct report_arguments, report.percent)},
+		AT(report.percent)},
 	{0, "elapsed", OPTION_FLAG, NULL, "a further column: all time between entry and exit",
-		offsetof(struct report_arguments, report.elapsed)},
-	{0, "blocks", OPTION_FLAG, NULL, "source: each block of a line too",
-		offsetof(struct report_arguments, report.blocks)},
+		AT(report.elapsed)},
+	{0, "blocks", OPTION_FLAG, NULL, "source: each block of a line too", AT(report.blocks)},
 	{0, "asm", OPTION_FLAG, NULL, "source: the instructions of each block too",
-		offsetof(struct report_arguments, report.assembly)},
-	{0, "at", OPTION_NUMBER, "N", "steps: begin with step N of each thread",
-		offsetof(struct report_arguments, report.at)},
-	{0, "back", OPTION_NUMBER, "N", "steps: and with so many in front of it",
-		offsetof(struct report_arguments, report.back)},
+		AT(report.assembly)},
+	{0, "at", OPTION_NUMBER, "N", "steps: begin with step N of each thread", AT(report.at)},
+	{0, "back", OPTION_NUMBER, "N", "steps: and with so many in front of it", AT(report.back)},
 	{0, "interleave", OPTION_FLAG, NULL, "steps: all threads by time, not one by one",
-		offsetof(struct report_arguments, report.interleave)},
+		AT(report.interleave)},
 	{0, "fold", OPTION_FLAG, NULL, "steps: loops once, with the number of their rounds",
-		offsetof(struct report_arguments, report.fold)},
+		AT(report.fold)},
 	{0, "syntax", OPTION_TEXT, "NAME", "steps: of instructions, att (default) or intel",
-		offsetof(struct report_arguments, report.syntax)},
+		AT(report.syntax)},
 	{0, "source", OPTION_FLAG, NULL, "steps: the text of source lines too",
-		offsetof(struct report_arguments, report.source_lines)},
-	{0, "returns", OPTION_FLAG, NULL, "branches: where returns went, too",
-		offsetof(struct report_arguments, report.returns)},
-	{0, "color", OPTION_FLAG, NULL, "colours, as for a terminal",
-		offsetof(struct report_arguments, report.color)},
+		AT(report.source_lines)},
+	{0, "returns", OPTION_FLAG, NULL, "branches: where returns went, too", AT(report.returns)},
+	{0, "color", OPTION_FLAG, NULL, "colours, as for a terminal", AT(report.color)},
 	{0},
 };
 
@@ -84,87 +73,103 @@ static int check_step_arguments(const struct command *command, const struct repo
 	return 0;
 }
 
-/* 0, or STATUS_USAGE with its sentence said. */
-static int check_arguments(
-	const struct command *command, struct report_arguments *a, const struct report_kind *kind)
+static int check_options_of_kind(
+	const struct command *command, uint64_t given, const struct report_kind *kind)
 {
+	struct option_user users[REPORT_N_KINDS];
+
+	for (size_t i = 0; i < REPORT_N_KINDS; i++)
+		users[i] = (struct option_user){report_kinds[i].name, report_kinds[i].options};
+	return options_check_user(
+		command, given, &users[kind - report_kinds], users, REPORT_N_KINDS);
+}
+
+/* 0, or STATUS_USAGE with its sentence said. */
+static int check_arguments(const struct command *command, struct report_arguments *a,
+	const struct report_kind *kind, uint64_t given)
+{
+	const char *sort = a->report.query.sort;
+	int status;
+
 	if (a->from && !option_parse_time(a->from, &a->build.from))
 		return options_usage_error(command, "--from: '%s' is not a time", a->from);
 	if (a->to && !option_parse_time(a->to, &a->build.to))
 		return options_usage_error(command, "--to: '%s' is not a time", a->to);
-	if (a->report.sort && !kind->columns)
+	if (sort && !kind->columns)
 		return options_usage_error(command, "%s cannot be sorted", kind->name);
-	if (a->report.sort && !report_kind_sorts_by(kind, a->report.sort))
+	if (sort && !option_words_have(kind->columns, sort))
 		return options_usage_error(
-			command, "--sort: %s has no column '%s'", kind->name, a->report.sort);
-	return check_step_arguments(command, a);
+			command, "--sort: %s has no column '%s'", kind->name, sort);
+	status = check_options_of_kind(command, given, kind);
+	return status ? status : check_step_arguments(command, a);
 }
 
-static int render(const struct report_arguments *a, const struct report_kind *kind,
-	const struct trace_reader *reader)
+static int render(const struct report_kind *kind, const struct report *report,
+	const struct loss *loss, struct err *err)
 {
-	struct report report = {.reader = reader, .options = &a->report, .out = stdout};
-	struct profile *profile;
-	struct err err = {0};
-	int rc, status;
+	int rc = kind->render(report, err);
 
-	if (profile_build(&profile, reader, &a->build, &err) < 0)
-		return command_fail(&err);
-	report.profile = profile;
-	rc = a->report.json ? kind->json(&report, &err) : kind->text(&report, &err);
 	if (rc < 0)
-		status = command_fail(&err);
-	else
-		status = loss_is_real(&profile->loss) ? STATUS_LOSSES : STATUS_DONE;
-	profile_free(profile);
-	return status;
+		return rc;
+	return loss_is_real(loss) ? STATUS_LOSSES : STATUS_DONE;
 }
 
-/* The same for kinds that walk steps. */
-static int render_steps(const struct report_arguments *a, const struct report_kind *kind,
-	const struct trace_reader *reader)
+static int render_profile(const struct report_kind *kind, struct report *report, struct err *err)
+{
+	struct profile *profile;
+	int rc = profile_build(&profile, report->reader, report->selection, err);
+
+	if (rc < 0)
+		return rc;
+	report->profile = profile;
+	rc = render(kind, report, &profile->loss, err);
+	profile_free(profile);
+	return rc;
+}
+
+static int render_steps(const struct report_kind *kind, struct report *report, struct err *err)
 {
 	struct loss loss = {0};
-	struct report report = {.reader = reader,
-		.options = &a->report,
-		.out = stdout,
-		.selection = &a->build,
-		.loss = &loss};
-	struct err err = {0};
 	struct steps *steps;
-	int rc, status;
+	int rc;
 
-	if (!steps_are_in(reader)) {
-		err_set(&err, ERR_NOT_FOUND,
+	if (!steps_are_in(report->reader))
+		return err_set(err, ERR_NOT_FOUND,
 			"'%s': has no steps (nothing of that kind was recorded; weir steps does)",
-			trace_reader_name(reader));
-		return command_fail(&err);
-	}
-	if (steps_open(&steps, reader, &err) < 0)
-		return command_fail(&err);
-	report.steps = steps;
-	rc = a->report.json ? kind->json(&report, &err) : kind->text(&report, &err);
+			trace_reader_name(report->reader));
+	rc = steps_open(&steps, report->reader, err);
 	if (rc < 0)
-		status = command_fail(&err);
-	else
-		status = loss_is_real(&loss) ? STATUS_LOSSES : STATUS_DONE;
+		return rc;
+	report->steps = steps;
+	report->loss = &loss;
+	rc = render(kind, report, &loss, err);
 	steps_close(steps);
 	loss_release(&loss);
-	return status;
+	return rc;
 }
 
-static int open_and_render(
-	const struct report_arguments *a, const struct report_kind *kind, const char *path)
+/* The exit status, or a failure. */
+static int open_and_render(const struct report_arguments *a, const struct report_kind *kind,
+	const char *path, FILE *out, struct err *err)
 {
+	struct report report = {.options = &a->report, .selection = &a->build, .out = out};
 	struct trace_reader *reader;
-	struct err err = {0};
-	int status;
+	int rc = open_trace(&reader, path, &a->open, err);
 
-	if (open_trace(&reader, path, &a->open, &err) < 0)
-		return command_fail(&err);
-	status = kind->by_steps ? render_steps(a, kind, reader) : render(a, kind, reader);
+	if (rc < 0)
+		return rc;
+	report.reader = reader;
+	rc = (kind->by_steps ? render_steps : render_profile)(kind, &report, err);
 	trace_reader_close(reader);
-	return status;
+	return rc;
+}
+
+int report_summary(const char *trace_path, FILE *out, bool color, struct err *err)
+{
+	struct report_arguments a = {.build = BUILD_OPTIONS_ALL, .report.color = color};
+	int rc = open_and_render(&a, report_kind_find("summary"), trace_path, out, err);
+
+	return rc < 0 ? rc : 0;
 }
 
 /* What a report needs of executed instructions. */
@@ -177,52 +182,55 @@ static enum open_steps steps_for(const struct report_kind *kind)
 	return kind->by_steps ? OPEN_STEPS_PLAIN : OPEN_STEPS_TREES;
 }
 
+/* Takes the kind, and the function that the source is wanted of, from the operands. */
+static const struct report_kind *take_kind(struct report_arguments *a, int *argc, char ***argv)
+{
+	const struct report_kind *kind = report_kind_find(*argc > 0 ? **argv : "summary");
+
+	if (kind && *argc > 0)
+		(*argc)--, (*argv)++;
+	if (!kind)
+		kind = report_kind_find("summary"); /* the operand is a trace */
+	if (!strcmp(kind->name, "source") && *argc > 0) {
+		a->report.function = **argv;
+		(*argc)--, (*argv)++;
+	}
+	return kind;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct report_arguments a = {.build = BUILD_OPTIONS_ALL};
 	const struct report_kind *kind;
-	const char *path = "trace.weir";
+	struct err err = {0};
+	uint64_t given;
 	regex_t filter;
 	int status;
 
-	if (!options_begin(command, &a, &argc, &argv, &status))
+	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
-	kind = report_kind_find(argc > 0 ? argv[0] : "summary");
-	if (kind && argc > 0) {
-		argc--;
-		argv++;
-	}
-	if (!kind)
-		kind = report_kind_find("summary"); /* the operand is a trace */
-	if (!strcmp(kind->name, "source")) {
-		if (argc < 1)
-			return options_usage_error(command, "source needs a function");
-		a.report.function = argv[0];
-		argc--;
-		argv++;
-	}
+	kind = take_kind(&a, &argc, &argv);
+	if (!strcmp(kind->name, "source") && !a.report.function)
+		return options_usage_error(command, "source needs a function");
 	if (argc > 1)
 		return options_usage_error(command,
 			report_kind_find(argv[0])
 				? "two kinds of report are asked for, '%s' and '%s'"
 				: "'%s' is not a kind of report (nor can two traces be reported: '%s')",
 			argv[0], argv[1]);
-	if (argc > 0)
-		path = argv[0];
 	a.report.exe = a.open.counts.exe;
 	a.open.steps = steps_for(kind);
-	status = check_arguments(command, &a, kind);
+	status = check_arguments(command, &a, kind, given);
 	if (status)
 		return status;
-	if (!a.filter)
-		return open_and_render(&a, kind, path);
-	if (regcomp(&filter, a.filter, REG_EXTENDED | REG_NOSUB))
+	if (a.filter && regcomp(&filter, a.filter, REG_EXTENDED | REG_NOSUB))
 		return options_usage_error(
 			command, "--filter: '%s' is not a regular expression", a.filter);
-	a.report.filter = &filter;
-	status = open_and_render(&a, kind, path);
-	regfree(&filter);
-	return status;
+	a.report.query.filter = a.filter ? &filter : NULL;
+	status = open_and_render(&a, kind, argc > 0 ? argv[0] : "trace.weir", stdout, &err);
+	if (a.filter)
+		regfree(&filter);
+	return status < 0 ? command_fail(&err) : status;
 }
 
 const struct command command_report = {

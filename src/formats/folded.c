@@ -67,12 +67,13 @@ static void fold_node(struct folder *f, const struct calltree_node *node, uint64
 	f->counts.v[line] += weight;
 }
 
-void export_folded(const struct profile *profile, FILE *out)
+int export_folded(const struct profile *profile, FILE *out, struct err *err)
 {
 	struct folder f = {.profile = profile};
 	uint64_t *weights = calltree_split_bases(profile->tree);
 	size_t n_nodes = calltree_n_nodes(profile->tree);
 
+	(void)err;
 	f.thread_names = mem_calloc(n_nodes, sizeof(*f.thread_names));
 	for (uint32_t id = 1; id < profile->n_threads; id++) {
 		const struct profile_thread *thread = &profile->threads[id];
@@ -98,4 +99,5 @@ void export_folded(const struct profile *profile, FILE *out)
 	vec_release(&f.counts);
 	vec_release(&f.path);
 	buf_release(&f.line);
+	return 0;
 }

@@ -454,16 +454,20 @@ static int put_message(struct exporter *e, struct err *err)
 	return 0;
 }
 
-int export_pprof(const struct profile *profile, struct buf *to, struct err *err)
+int export_pprof(const struct profile *profile, FILE *out, struct err *err)
 {
 	struct exporter e = {.profile = profile, .reader = profile->reader};
+	struct buf packed = {0};
 	int rc;
 
 	e.location_of = mem_calloc(trace_reader_n_frames(e.reader), sizeof(*e.location_of));
 	e.mappings = mem_calloc(trace_reader_n_images(e.reader), sizeof(*e.mappings));
 	rc = put_message(&e, err);
 	if (rc == 0)
-		rc = gzip_pack(buf_span(&e.out), to, err);
+		rc = gzip_pack(buf_span(&e.out), &packed, err);
+	if (rc == 0)
+		fwrite(packed.p, 1, packed.n, out);
+	buf_release(&packed);
 	buf_release(&e.out);
 	buf_release(&e.tables);
 	buf_release(&e.part);

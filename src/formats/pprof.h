@@ -7,11 +7,12 @@
 #ifndef WEIR_FORMATS_PPROF_H
 #define WEIR_FORMATS_PPROF_H
 
-#include "base/buf.h"
+#include <stdio.h>
+
 #include "base/err.h"
 #include "calltree/build.h"
 
-/* Appends the gzipped message to `to`. */
-int export_pprof(const struct profile *profile, struct buf *to, struct err *err);
+/* Writes the gzipped message. */
+int export_pprof(const struct profile *profile, FILE *out, struct err *err);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../unit/models.h"
 #include "calltree/arcs.h"
 #include "calltree/build.h"
 #include "calltree/code_counts.h"

@@ -4,18 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "cmd/report/branches_view.h"
-#include "cmd/report/table.h"
-#include "cmd/report/values.h"
+#include "cmd/report/insn_place.h"
+#include "cmd/report/rows.h"
 
 /* Of a branch, as text; JSON has all. */
 #define TARGETS_SHOWN 8
-
-const char *const branches_columns[] = {"executed", "taken", "not-taken", "unknown", "exceptions",
-	"bias", "targets", "address", "symbol", "image", NULL};
 
 static const char *const kind_names[BRANCH_N_KINDS] = {
 	[BRANCH_KIND_CONDITIONAL] = "conditional",
@@ -28,21 +25,15 @@ struct branch_totals {
 	uint64_t places, executed, taken, not_taken, unknown, exceptions, targets;
 };
 
-/* What rows are sorted by, looked up once. */
-struct branch_row {
-	const struct branch *branch;
-	const char *symbol, *image; /* "" when not known */
-	double number;		    /* in the column asked for */
-};
-
 struct branches {
 	const struct report *report;
 	struct branch_table table;
-	struct branch_row *rows; /* that were executed and match, in the order asked for */
+	size_t *rows; /* in the table: that were executed and match, in the order asked for */
 	size_t n_rows;
+	const char *sort;
 	struct branch_totals totals[BRANCH_N_KINDS]; /* of the rows */
-	struct arena *names;
-	struct insn_place place; /* being looked at */
+	struct intern names;			     /* that rows are sorted by */
+	struct insn_place place;		     /* being looked at */
 	struct buf text;
 };
 
@@ -53,58 +44,60 @@ static uint64_t known_of(const struct branches *v, const struct branch *b)
 	return branch_executed(&v->table, b) - branch_unknown(&v->table, b);
 }
 
-/* The share of the mainline in what is known, in percent. */
+/* How often it went the way that it went most often. */
+static uint64_t mainline_count(const struct branch *b)
+{
+	return b->targets.n ? b->targets.v[0].count : branch_mainline(b);
+}
+
+/* The share of that in what is known, in percent. */
 static double bias_of(const struct branches *v, const struct branch *b)
 {
-	uint64_t known = known_of(v, b), most = branch_mainline(b);
+	uint64_t known = known_of(v, b);
 
-	if (b->targets.n)
-		most = b->targets.v[0].count;
-	return known ? 100.0 * (double)most / (double)known : 0;
+	return known ? 100.0 * (double)mainline_count(b) / (double)known : 0;
 }
 
-static double number_of(const struct branches *v, const struct branch *b, const char *column)
+/* The name of the function at v->place, or its image; "" when not known. */
+static const char *keep(struct branches *v, bool is_symbol)
 {
-	if (!strcmp(column, "taken"))
-		return (double)b->taken;
-	if (!strcmp(column, "not-taken"))
-		return (double)b->not_taken;
-	if (!strcmp(column, "unknown"))
-		return (double)branch_unknown(&v->table, b);
-	if (!strcmp(column, "exceptions"))
-		return (double)branch_exceptions(b);
-	if (!strcmp(column, "bias"))
-		return bias_of(v, b);
-	if (!strcmp(column, "targets"))
-		return (double)b->targets.n;
-	return (double)branch_executed(&v->table, b);
-}
+	const struct insn_place *place = &v->place;
+	const char *image = place->names.n ? place->names.v[place->names.n - 1].image : "";
 
-static uint64_t address_of(const struct branches *v, const struct branch_row *row)
-{
-	return steps_insn(v->report->steps, row->branch->insn)->addr;
+	if (!is_symbol)
+		return image;
+	return place->function
+		       ? intern_get(&v->names, intern_text(&v->names, place->function->name))
+		       : "";
 }
 
 /* Texts from A on, addresses from the lowest on, numbers from the largest on. */
-static int compare(const void *a, const void *b, void *context)
+static struct query_key key_of(void *context, size_t i)
 {
-	const struct branch_row *x = a, *y = b;
-	const struct branches *v = context;
-	const char *column = v->report->options->sort;
-	uint64_t x_addr = address_of(v, x), y_addr = address_of(v, y);
-	int by_text = 0;
+	struct branches *v = context;
+	const struct branch *b = &v->table.branches.v[i];
+	const char *sort = v->sort;
+	struct query_key key = {.number = branch_executed(&v->table, b)};
+	double bias = bias_of(v, b);
 
-	if (column && !strcmp(column, "symbol"))
-		by_text = strcmp(x->symbol, y->symbol);
-	else if (column && !strcmp(column, "image"))
-		by_text = strcmp(x->image, y->image);
-	else if ((!column || strcmp(column, "address") != 0) && x->number != y->number)
-		return x->number > y->number ? -1 : 1;
-	if (by_text)
-		return by_text;
-	if (x_addr != y_addr)
-		return x_addr < y_addr ? -1 : 1;
-	return x->branch < y->branch ? -1 : x->branch > y->branch;
+	insn_place_get(&v->place, v->report, b->insn, false);
+	if (!strcmp(sort, "taken"))
+		key.number = b->taken;
+	else if (!strcmp(sort, "not-taken"))
+		key.number = b->not_taken;
+	else if (!strcmp(sort, "unknown"))
+		key.number = branch_unknown(&v->table, b);
+	else if (!strcmp(sort, "exceptions"))
+		key.number = branch_exceptions(b);
+	else if (!strcmp(sort, "bias")) /* numbers from 0 on are in the order of their bits */
+		memcpy(&key.number, &bias, sizeof(bias));
+	else if (!strcmp(sort, "targets"))
+		key.number = b->targets.n;
+	else if (!strcmp(sort, "address"))
+		key.number = UINT64_MAX - v->place.insn->addr;
+	else if (!strcmp(sort, "symbol") || !strcmp(sort, "image"))
+		key = (struct query_key){.text = keep(v, *sort == 's')};
+	return key;
 }
 
 static void add_total(struct branches *v, const struct branch *b)
@@ -124,17 +117,17 @@ static bool is_wanted(struct branches *v, const struct branch *b)
 {
 	if (!branch_executed(&v->table, b))
 		return false;
-	insn_place_get(&v->place, v->report, b->insn);
+	insn_place_get(&v->place, v->report, b->insn, false);
 	if (insn_place_matches(&v->place, v->report))
 		return true;
 	buf_reset(&v->text);
-	insn_text_put(&v->text, v->report, v->place.insn);
-	return report_name_matches(v->report, buf_text(&v->text));
+	insn_text_put(&v->text, v->report, v->place.insn, false);
+	return query_matches(&v->report->options->query, buf_text(&v->text));
 }
 
 static int branches_open(struct branches *v, const struct report *report, struct err *err)
 {
-	const char *sort = report->options->sort ? report->options->sort : "executed";
+	const char *sort = report->options->query.sort;
 	int rc;
 
 	memset(v, 0, sizeof(*v));
@@ -142,31 +135,23 @@ static int branches_open(struct branches *v, const struct report *report, struct
 	rc = branches_read(&v->table, report, err);
 	if (rc < 0)
 		return rc;
-	v->names = arena_new();
 	v->rows = mem_calloc(v->table.branches.n, sizeof(*v->rows));
-	for (size_t i = 1; i < v->table.branches.n; i++) {
-		const struct branch *b = &v->table.branches.v[i];
-		const struct frame_levels *names = &v->place.names;
-
-		if (!is_wanted(v, b))
-			continue;
-		add_total(v, b);
-		v->rows[v->n_rows++] = (struct branch_row){.branch = b,
-			.symbol = v->place.function
-					  ? arena_strdup(v->names, v->place.function->name)
-					  : "",
-			.image = names->n ? names->v[names->n - 1].image : "",
-			.number = number_of(v, b, sort)};
-	}
-	if (v->n_rows)
-		qsort_r(v->rows, v->n_rows, sizeof(*v->rows), compare, v);
+	for (size_t i = 1; i < v->table.branches.n; i++)
+		if (is_wanted(v, &v->table.branches.v[i])) {
+			add_total(v, &v->table.branches.v[i]);
+			v->rows[v->n_rows++] = i;
+		}
+	v->sort = "address";
+	query_order(v->rows, v->n_rows, key_of, v);
+	v->sort = sort ? sort : "executed";
+	query_order(v->rows, v->n_rows, key_of, v);
 	return 0;
 }
 
 static void branches_close(struct branches *v)
 {
 	branch_table_release(&v->table);
-	arena_free(v->names);
+	intern_release(&v->names);
 	free(v->rows);
 	buf_release(&v->text);
 }
@@ -179,11 +164,6 @@ static const char *mainline_of(const struct branch *b)
 	if (b->taken == b->not_taken)
 		return "even";
 	return b->taken > b->not_taken ? "taken" : "not-taken";
-}
-
-static bool is_over(const struct branches *v, size_t n)
-{
-	return v->report->options->limit && n >= v->report->options->limit;
 }
 
 /* ---- text ---- */
@@ -216,98 +196,72 @@ static void print_totals(const struct branches *v)
 	}
 }
 
-/* The cells Where, Line and Instruction. */
-static void place_cells(struct branches *v, struct table *t, const struct branch *b)
+static const struct column conditional_columns[] = {
+	{"executed", "Executed", 0},
+	{"taken", "Taken", 0},
+	{"not_taken", "Not-taken", 0},
+	{"unknown", "Unknown", 0},
+	{"Exceptions", "Exceptions", 0},
+	{"Bias%", "Bias%", 0},
+	{"mainline", "Mainline", COLUMN_LEFT},
+	{"Where", "Where", COLUMN_LEFT},
+	{"Line", "Line", COLUMN_LEFT},
+	{"Instruction", "Instruction", 0},
+	{0},
+};
+static const struct column indirect_columns[] = {
+	{"executed", "Executed", 0},
+	{"unknown", "Unknown", 0},
+	{"Targets", "Targets", 0},
+	{"Share%", "Share%", 0},
+	{"kind", "Kind", COLUMN_LEFT},
+	{"Where", "Where", COLUMN_LEFT},
+	{"Line", "Line", COLUMN_LEFT},
+	{"Instruction", "Instruction", 0},
+	{0},
+};
+
+/* The place of the branch, at v->place. */
+static void show_place(struct rows *r, struct branches *v)
 {
-	insn_place_get(&v->place, v->report, b->insn);
 	buf_reset(&v->text);
 	insn_place_put(&v->text, &v->place);
-	table_cell(t, buf_text(&v->text));
+	row_show(r, "Where", buf_text(&v->text));
 	if (v->place.file)
-		table_cellf(t, "%s:%" PRIu32, path_base_name(v->place.file), v->place.line);
+		row_showf(r, "Line", "%s:%" PRIu32, path_base_name(v->place.file), v->place.line);
 	else
-		table_cell(t, ".");
+		row_show(r, "Line", ".");
 	buf_reset(&v->text);
-	insn_text_put(&v->text, v->report, v->place.insn);
-	table_cell(t, buf_text(&v->text));
+	insn_text_put(&v->text, v->report, v->place.insn, false);
+	row_show(r, "Instruction", buf_text(&v->text));
 }
 
-static void head_cells(struct table *t, const char *const *heads)
-{
-	table_row(t, TABLE_STYLE_STRONG);
-	for (; *heads; heads++)
-		table_cell(t, *heads);
-}
-
-static void print_table(const struct branches *v, struct table *t, size_t n, size_t n_shown)
-{
-	if (n_shown) {
-		fputc('\n', v->report->out);
-		table_print(t, v->report->options->color, v->report->out);
-	}
-	if (n > n_shown)
-		fprintf(v->report->out, "  and %zu more\n", n - n_shown);
-	table_release(t);
-}
-
-static void print_conditional(struct branches *v)
-{
-	static const char *const heads[] = {"Executed", "Taken", "Not-taken", "Unknown",
-		"Exceptions", "Bias%", "Mainline", "Where", "Line", "Instruction", NULL};
-	struct table t = {.left_columns = 1u << 6 | 1u << 7 | 1u << 8};
-	size_t n = 0, n_shown = 0;
-
-	head_cells(&t, heads);
-	for (size_t i = 0; i < v->n_rows; i++) {
-		const struct branch *b = v->rows[i].branch;
-
-		if (b->kind != BRANCH_KIND_CONDITIONAL || is_over(v, n++))
-			continue;
-		n_shown++;
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_number(&t, branch_executed(&v->table, b));
-		table_number(&t, b->taken);
-		table_number(&t, b->not_taken);
-		table_number(&t, branch_unknown(&v->table, b));
-		table_number(&t, branch_exceptions(b));
-		if (known_of(v, b))
-			percent_cell(&t, branch_mainline(b), known_of(v, b));
-		else
-			table_cell(&t, ".");
-		table_cell(&t, mainline_of(b) ? mainline_of(b) : ".");
-		place_cells(v, &t, b);
-	}
-	print_table(v, &t, n, n_shown);
-}
-
-static void target_row(struct branches *v, struct table *t, const struct branch *b,
+static void show_target(struct rows *r, struct branches *v, const struct branch *b,
 	const struct branch_target *target)
 {
-	table_row(t, TABLE_STYLE_PLAIN);
-	table_number(t, target->count);
-	table_cell(t, "");
-	table_cell(t, "");
-	percent_cell(t, target->count, known_of(v, b));
-	table_cell(t, "");
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_number(r, "executed", target->count);
+	row_show_percent(r, "Share%", true, target->count, known_of(v, b));
 	buf_reset(&v->text);
 	buf_put_cstr(&v->text, "  -> ");
 	if (target->insn) {
-		insn_place_get(&v->place, v->report, target->insn);
+		insn_place_get(&v->place, v->report, target->insn, false);
 		insn_place_put(&v->text, &v->place);
 	} else {
 		buf_printf(&v->text, "0x%" PRIx64, target->addr);
 	}
-	table_cell(t, buf_text(&v->text));
+	row_show(r, "Where", buf_text(&v->text));
+	row_end(r);
 }
 
-static void target_rows(struct branches *v, struct table *t, const struct branch *b)
+static void show_targets(struct rows *r, struct branches *v, const struct branch *b)
 {
 	uint64_t rest = b->other;
 	size_t n_more = 0;
 
 	for (size_t i = 0; i < b->targets.n; i++) {
 		if (i < TARGETS_SHOWN) {
-			target_row(v, t, b, &b->targets.v[i]);
+			show_target(r, v, b, &b->targets.v[i]);
 			continue;
 		}
 		rest += b->targets.v[i].count;
@@ -315,150 +269,160 @@ static void target_rows(struct branches *v, struct table *t, const struct branch
 	}
 	if (!rest)
 		return;
-	table_row(t, TABLE_STYLE_FAINT);
-	table_number(t, rest);
-	table_cell(t, "");
-	table_cell(t, "");
-	percent_cell(t, rest, known_of(v, b));
-	table_cell(t, "");
+	row_begin(r, TABLE_STYLE_FAINT);
+	row_number(r, "executed", rest);
+	row_show_percent(r, "Share%", true, rest, known_of(v, b));
 	if (b->other)
-		table_cell(t, "  -> other places");
+		row_show(r, "Where", "  -> other places");
 	else
-		table_cellf(t, "  -> %zu more", n_more);
+		row_showf(r, "Where", "  -> %zu more", n_more);
+	row_end(r);
 }
 
-static void print_indirect(struct branches *v)
+static void json_targets(struct rows *r, struct branches *v, const struct branch *b)
 {
-	static const char *const heads[] = {"Executed", "Unknown", "Targets", "Share%", "Kind",
-		"Where", "Line", "Instruction", NULL};
-	struct table t = {.left_columns = 1u << 4 | 1u << 5 | 1u << 6};
+	json_array_begin(&r->json, "targets");
+	for (size_t i = 0; i < b->targets.n; i++) {
+		const struct branch_target *target = &b->targets.v[i];
+		const struct frame_level *f;
+
+		insn_place_get(&v->place, v->report, target->insn, false);
+		f = v->place.function;
+		row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+		row_number(r, "address", target->addr);
+		row_string(r, "symbol", f ? f->name : NULL);
+		row_count(r, "offset", f, f ? f->offset : 0);
+		row_number(r, "count", target->count);
+		row_end(r);
+	}
+	json_array_end(&r->json);
+}
+
+static void json_place(struct rows *r, const struct branches *v)
+{
+	char text[X86_TEXT_BYTES];
+
+	json_u64(&r->json, "address", v->place.insn->addr);
+	insn_place_json(&r->json, &v->place);
+	json_string(
+		&r->json, "text", insn_text_format(v->report, text, v->place.insn) ? text : NULL);
+}
+
+static void put_branch(struct rows *r, struct branches *v, const struct branch *b)
+{
+	bool is_conditional = b->kind == BRANCH_KIND_CONDITIONAL;
+	uint64_t known = known_of(v, b);
+
+	insn_place_get(&v->place, v->report, b->insn, false);
+	row_begin(r, is_conditional ? TABLE_STYLE_PLAIN : TABLE_STYLE_STRONG);
+	row_string(r, "kind", kind_names[b->kind]);
+	if (r->is_json)
+		json_place(r, v);
+	row_count(r, "target", is_conditional, b->target);
+	row_number(r, "executed", branch_executed(&v->table, b));
+	row_count(r, "taken", is_conditional, b->taken);
+	row_count(r, "not_taken", is_conditional, b->not_taken);
+	row_number(r, "unknown", branch_unknown(&v->table, b));
+	row_string(r, "mainline", is_conditional ? mainline_of(b) : NULL);
+	row_count(r, "exceptions", is_conditional && known, branch_exceptions(b));
+	row_percent(r, "bias", known, mainline_count(b), known);
+	if (r->is_json) {
+		json_targets(r, v, b);
+		report_json_measured(&r->json, "other_targets", !is_conditional, b->other);
+	} else {
+		row_count(r, "Exceptions", true, branch_exceptions(b));
+		row_show_percent(r, "Bias%", known, branch_mainline(b), known);
+		row_count(r, "Targets", true, b->targets.n);
+		show_place(r, v);
+	}
+	row_end(r);
+	if (!r->is_json && !is_conditional)
+		show_targets(r, v, b);
+}
+
+/* In text conditional branches and the others are two lists; --limit is about each. */
+static void show_branches(
+	struct rows *r, struct branches *v, bool is_conditional, const struct column *columns)
+{
+	uint64_t limit = v->report->options->query.limit;
 	size_t n = 0, n_shown = 0;
 
-	head_cells(&t, heads);
+	rows_open(r, NULL, columns);
 	for (size_t i = 0; i < v->n_rows; i++) {
-		const struct branch *b = v->rows[i].branch;
+		const struct branch *b = &v->table.branches.v[v->rows[i]];
 
-		if (b->kind == BRANCH_KIND_CONDITIONAL || is_over(v, n++))
+		if ((b->kind == BRANCH_KIND_CONDITIONAL) != is_conditional ||
+			(++n > limit && limit))
 			continue;
 		n_shown++;
-		table_row(&t, TABLE_STYLE_STRONG);
-		table_number(&t, branch_executed(&v->table, b));
-		table_number(&t, branch_unknown(&v->table, b));
-		table_number(&t, b->targets.n);
-		table_cell(&t, "");
-		table_cell(&t, kind_names[b->kind]);
-		place_cells(v, &t, b);
-		target_rows(v, &t, b);
+		put_branch(r, v, b);
 	}
-	print_table(v, &t, n, n_shown);
+	if (n_shown) {
+		fputc('\n', v->report->out);
+		rows_close(r);
+	}
+	table_release(&r->table);
+	rows_more(r, n, n_shown);
 }
 
-int branches_text(const struct report *report, struct err *err)
-{
-	struct branches v;
-	int rc = branches_open(&v, report, err);
-
-	if (rc < 0)
-		return rc;
-	print_totals(&v);
-	branches_print_loss(report);
-	print_conditional(&v);
-	print_indirect(&v);
-	branches_close(&v);
-	return 0;
-}
-
-/* ---- JSON ---- */
-
-static void json_totals(struct json *j, const struct branches *v)
+static void json_totals(struct rows *r, const struct branches *v)
 {
 	static const char *const keys[BRANCH_N_KINDS] = {
 		"conditional", "indirect_jump", "indirect_call", "return"};
 
-	json_object_begin(j, "totals");
+	json_object_begin(&r->json, "totals");
 	for (int kind = 0; kind < BRANCH_N_KINDS; kind++) {
 		const struct branch_totals *t = &v->totals[kind];
 		bool is_conditional = kind == BRANCH_KIND_CONDITIONAL;
 
 		if (kind == BRANCH_KIND_RETURN && !v->report->options->returns)
 			continue;
-		json_object_begin(j, keys[kind]);
-		json_u64(j, "places", t->places);
-		json_u64(j, "executed", t->executed);
-		report_json_measured(j, "taken", is_conditional, t->taken);
-		report_json_measured(j, "not_taken", is_conditional, t->not_taken);
-		json_u64(j, "unknown", t->unknown);
-		report_json_measured(j, "exceptions", is_conditional, t->exceptions);
-		report_json_measured(j, "targets", !is_conditional, t->targets);
-		json_object_end(j);
+		row_begin_inside(r, keys[kind], TABLE_STYLE_PLAIN);
+		row_number(r, "places", t->places);
+		row_number(r, "executed", t->executed);
+		row_count(r, "taken", is_conditional, t->taken);
+		row_count(r, "not_taken", is_conditional, t->not_taken);
+		row_number(r, "unknown", t->unknown);
+		row_count(r, "exceptions", is_conditional, t->exceptions);
+		row_count(r, "targets", !is_conditional, t->targets);
+		row_end(r);
 	}
-	json_object_end(j);
+	json_object_end(&r->json);
 }
 
-static void json_targets(struct json *j, struct branches *v, const struct branch *b)
+static void json_branches(struct rows *r, struct branches *v)
 {
-	json_array_begin(j, "targets");
-	for (size_t i = 0; i < b->targets.n; i++) {
-		const struct branch_target *target = &b->targets.v[i];
-		const struct frame_level *f;
+	uint64_t limit = v->report->options->query.limit, n[2] = {0, 0};
 
-		insn_place_get(&v->place, v->report, target->insn);
-		f = v->place.function;
-		json_object_begin(j, NULL);
-		json_u64(j, "address", target->addr);
-		json_string(j, "symbol", f ? f->name : NULL);
-		report_json_measured(j, "offset", f, f ? f->offset : 0);
-		json_u64(j, "count", target->count);
-		json_object_end(j);
+	json_totals(r, v);
+	rows_open(r, "rows", NULL);
+	for (size_t i = 0; i < v->n_rows; i++) {
+		const struct branch *b = &v->table.branches.v[v->rows[i]];
+
+		if (++n[b->kind == BRANCH_KIND_CONDITIONAL] <= limit || !limit)
+			put_branch(r, v, b);
 	}
-	json_array_end(j);
+	rows_close(r);
 }
 
-static void json_row(struct json *j, struct branches *v, const struct branch *b)
+int branches_report(const struct report *report, struct err *err)
 {
-	bool is_conditional = b->kind == BRANCH_KIND_CONDITIONAL, is_known = known_of(v, b);
-
-	insn_place_get(&v->place, v->report, b->insn);
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "kind", kind_names[b->kind]);
-	insn_place_json(j, v->report, &v->place);
-	report_json_measured(j, "target", is_conditional, b->target);
-	json_u64(j, "executed", branch_executed(&v->table, b));
-	report_json_measured(j, "taken", is_conditional, b->taken);
-	report_json_measured(j, "not_taken", is_conditional, b->not_taken);
-	json_u64(j, "unknown", branch_unknown(&v->table, b));
-	json_string(j, "mainline", is_conditional ? mainline_of(b) : NULL);
-	report_json_measured(j, "exceptions", is_conditional && is_known, branch_exceptions(b));
-	if (is_known)
-		json_double(j, "bias", bias_of(v, b));
-	else
-		json_null(j, "bias");
-	json_targets(j, v, b);
-	report_json_measured(j, "other_targets", !is_conditional, b->other);
-	json_object_end(j);
-}
-
-int branches_json(const struct report *report, struct err *err)
-{
-	size_t n_conditional = 0, n_indirect = 0;
 	struct branches v;
-	struct json j;
+	struct rows r;
 	int rc = branches_open(&v, report, err);
 
 	if (rc < 0)
 		return rc;
-	report_json_begin_steps(&j, report, "branches", v.table.total);
-	json_totals(&j, &v);
-	report_json_rows(&j);
-	for (size_t i = 0; i < v.n_rows; i++) {
-		const struct branch *b = v.rows[i].branch;
-		bool is_conditional = b->kind == BRANCH_KIND_CONDITIONAL;
-
-		if (!is_over(&v, is_conditional ? n_conditional++ : n_indirect++))
-			json_row(&j, &v, b);
+	rows_begin(&r, report, "branches", v.table.total);
+	if (r.is_json) {
+		json_branches(&r, &v);
+	} else {
+		print_totals(&v);
+		branches_print_loss(report);
+		show_branches(&r, &v, true, conditional_columns);
+		show_branches(&r, &v, false, indirect_columns);
 	}
-	report_json_end(&j, report);
+	rows_end(&r);
 	branches_close(&v);
 	return 0;
 }

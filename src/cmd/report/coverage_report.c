@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cmd/report/rows.h"
 #include "cmd/report/source_view.h"
-#include "cmd/report/values.h"
 
 #define FUNCTION_LINES_MAX 200 /* ranges shown in text for one function */
 
@@ -128,7 +128,8 @@ static void collect_functions(struct coverage *v, const struct report *report)
 
 	v->functions = mem_calloc(c->n_functions + 1, sizeof(*v->functions));
 	for (size_t i = 0; i < c->n_functions; i++)
-		if (owners[i] == i && report_name_matches(report, c->functions[i].name)) {
+		if (owners[i] == i &&
+			query_matches(&report->options->query, c->functions[i].name)) {
 			v->functions[v->n_functions].f = &c->functions[i];
 			place[i] = (uint32_t)++v->n_functions;
 		}
@@ -238,7 +239,7 @@ static void coverage_release(struct coverage *v)
 	free(v->files);
 }
 
-/* ---- text ---- */
+/* ---- rows ---- */
 
 static void print_total(FILE *out, const char *what, const struct share *s)
 {
@@ -246,50 +247,55 @@ static void print_total(FILE *out, const char *what, const struct share *s)
 		value_percent(s->n_executed, s->n).s);
 }
 
-static void share_cells(struct table *t, const struct share *s)
+/* Of so many, with the share in percent in front. */
+static const struct column file_columns[] = {
+	{"Lines%", "Lines%", 0},
+	{"lines_executed", "Executed", 0},
+	{"lines", "Lines", 0},
+	{"Blocks%", "Blocks%", 0},
+	{"blocks_executed", "Executed", 0},
+	{"blocks", "Blocks", 0},
+	{"Functions%", "Functions%", 0},
+	{"functions_executed", "Executed", 0},
+	{"functions", "Functions", 0},
+	{"file", "File", 0},
+	{0},
+};
+
+/* In JSON the number of what is not there is 0. */
+static void put_share(struct rows *r, const char *key, const char *executed, const char *percent,
+	const struct share *s)
 {
-	if (s->n)
-		percent_cell(t, s->n_executed, s->n);
-	else
-		table_cell(t, ".");
-	count_cell(t, s->n, s->n_executed);
-	count_cell(t, s->n, s->n);
+	bool is_known = s->n || r->is_json;
+
+	row_count(r, key, is_known, s->n);
+	row_count(r, executed, is_known, s->n_executed);
+	row_show_percent(r, percent, s->n, s->n_executed, s->n);
 }
 
-static bool is_over(const struct report *report, size_t n)
+static void put_shares(struct rows *r, const struct covered_file *file)
 {
-	return report->options->limit && n >= report->options->limit;
+	put_share(r, "functions", "functions_executed", "Functions%", &file->functions);
+	row_number(r, "functions_not_known", file->n_not_known);
+	put_share(r, "blocks", "blocks_executed", "Blocks%", &file->blocks);
+	put_share(r, "lines", "lines_executed", "Lines%", &file->lines);
 }
 
-static void print_more(const struct report *report, size_t n, size_t n_shown)
+static void put_files(struct rows *r, const struct coverage *v)
 {
-	if (n > n_shown)
-		fprintf(report->out, "  and %zu more\n", n - n_shown);
-}
+	size_t n = query_limit(&r->report->options->query, v->n_files);
 
-static void print_files(const struct report *report, const struct coverage *v)
-{
-	static const char *const heads[] = {"Lines%", "Executed", "Lines", "Blocks%", "Executed",
-		"Blocks", "Functions%", "Executed", "Functions", "File"};
-	struct table t = {0};
-	size_t n = 0;
-
-	table_row(&t, TABLE_STYLE_STRONG);
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-		table_cell(&t, heads[i]);
-	for (; n < v->n_files && !is_over(report, n); n++) {
-		const char *path = v->counts->files[v->files[n].file];
-
-		table_row(&t, TABLE_STYLE_PLAIN);
-		share_cells(&t, &v->files[n].lines);
-		share_cells(&t, &v->files[n].blocks);
-		share_cells(&t, &v->files[n].functions);
-		table_cell(&t, *path ? path : ".");
+	rows_open(r, "files", file_columns);
+	for (size_t i = 0; i < n; i++) {
+		row_begin(r, TABLE_STYLE_PLAIN);
+		row_text(r, "file", v->counts->files[v->files[i].file]);
+		put_shares(r, &v->files[i]);
+		row_end(r);
 	}
-	fputc('\n', report->out);
-	table_print(&t, report->options->color, report->out);
-	table_release(&t);
-	print_more(report, v->n_files, n);
+	if (!r->is_json)
+		fputc('\n', r->report->out);
+	rows_close(r);
+	rows_more(r, v->n_files, n);
 }
 
 /* "12-14, 20": lines with code that was not executed; a range goes over lines without code. */
@@ -330,147 +336,139 @@ static void put_place(struct buf *b, const struct coverage *v, const struct code
 		buf_put_cstr(b, *f->object ? f->object : ".");
 }
 
-static void put_function(
-	struct table *t, const struct coverage *v, const struct covered_function *f, struct buf *b)
+static void json_lines(struct json *j, const struct coverage *v, const struct covered_function *f)
 {
-	buf_reset(b);
-	table_row(t, TABLE_STYLE_PLAIN);
-	if (f->state == COVERAGE_PARTLY_EXECUTED) {
-		table_cellf(t, "%" PRIu64 "/%" PRIu64, f->blocks.n_executed, f->blocks.n);
-		put_ranges(b, v, f);
-		table_cell(t, b->n ? buf_text(b) : ".");
-	} else if (f->state == COVERAGE_NOT_EXECUTED) {
-		table_number(t, f->blocks.n);
-	} else {
-		table_cell(t, f->f->reason);
-	}
-	buf_reset(b);
-	put_place(b, v, f->f);
-	table_cell(t, buf_text(b));
-	table_cell(t, f->f->name);
-}
-
-static void print_functions(
-	const struct report *report, const struct coverage *v, enum coverage_state state)
-{
-	static const char *const heads[][2] = {
-		[COVERAGE_NOT_KNOWN] = {"Reason", NULL},
-		[COVERAGE_NOT_EXECUTED] = {"Blocks", NULL},
-		[COVERAGE_PARTLY_EXECUTED] = {"Blocks", "Lines not executed"},
-	};
-	struct table t = {.left_columns = 1u << 1 | 1u << 2};
-	struct buf b = {0};
-	size_t n = 0, n_shown = 0;
-
-	if (state == COVERAGE_NOT_KNOWN)
-		t.left_columns |= 1;
-	table_row(&t, TABLE_STYLE_STRONG);
-	for (size_t i = 0; i < 2 && heads[state][i]; i++)
-		table_cell(&t, heads[state][i]);
-	table_cell(&t, "Where");
-	table_cell(&t, "Function");
-	for (size_t i = 0; i < v->n_functions; i++) {
-		if (v->functions[i].state != state)
-			continue;
-		if (!is_over(report, n++)) {
-			n_shown++;
-			put_function(&t, v, &v->functions[i], &b);
-		}
-	}
-	if (n) {
-		fprintf(report->out, "\nFunctions %s: %zu\n",
-			state == COVERAGE_NOT_KNOWN ? "not known (they were left alone)"
-						    : states[state],
-			n);
-		table_print(&t, report->options->color, report->out);
-		print_more(report, n, n_shown);
-	}
-	table_release(&t);
-	buf_release(&b);
-}
-
-int coverage_text(const struct report *report, struct err *err)
-{
-	struct coverage v;
-	int rc = coverage_init(&v, report, err);
-
-	if (rc < 0)
-		return rc;
-	print_total(report->out, "functions", &v.total.functions);
-	print_total(report->out, "blocks", &v.total.blocks);
-	print_total(report->out, "lines", &v.total.lines);
-	if (v.total.n_not_known)
-		fprintf(report->out, "%" PRIu64 " function%s not known\n", v.total.n_not_known,
-			v.total.n_not_known == 1 ? " is" : "s are");
-	print_files(report, &v);
-	print_functions(report, &v, COVERAGE_NOT_EXECUTED);
-	print_functions(report, &v, COVERAGE_PARTLY_EXECUTED);
-	print_functions(report, &v, COVERAGE_NOT_KNOWN);
-	coverage_release(&v);
-	return 0;
-}
-
-/* ---- JSON ---- */
-
-static void json_shares(struct json *j, const struct covered_file *file)
-{
-	json_u64(j, "functions", file->functions.n);
-	json_u64(j, "functions_executed", file->functions.n_executed);
-	json_u64(j, "functions_not_known", file->n_not_known);
-	json_u64(j, "blocks", file->blocks.n);
-	json_u64(j, "blocks_executed", file->blocks.n_executed);
-	json_u64(j, "lines", file->lines.n);
-	json_u64(j, "lines_executed", file->lines.n_executed);
-}
-
-static void json_function(
-	struct json *j, const struct coverage *v, const struct covered_function *f)
-{
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "function", f->f->name);
-	report_json_text(j, "image", f->f->image);
-	report_json_text(j, "file", v->counts->files[f->f->file]);
-	report_json_measured(j, "line", f->f->line, f->f->line);
-	json_string(j, "state", states[f->state]);
-	report_json_text(j, "reason", f->f->reason);
-	report_json_measured(j, "blocks", f->f->is_counted, f->blocks.n);
-	report_json_measured(j, "blocks_executed", f->f->is_counted, f->blocks.n_executed);
-	report_json_measured(j, "lines", f->lines.n, f->lines.n);
-	report_json_measured(j, "lines_executed", f->lines.n, f->lines.n_executed);
 	json_array_begin(j, "lines_not_executed");
 	for (size_t i = 0; i < f->n_lines; i++)
 		if (!v->lines.v[f->first_line + i].is_executed)
 			json_u64(j, NULL, v->lines.v[f->first_line + i].line);
 	json_array_end(j);
-	json_object_end(j);
 }
 
-int coverage_json(const struct report *report, struct err *err)
+static const struct column partly_columns[] = {
+	{"Blocks", "Blocks", 0},
+	{"Lines", "Lines not executed", COLUMN_LEFT},
+	{"Where", "Where", COLUMN_LEFT},
+	{"function", "Function", 0},
+	{0},
+};
+static const struct column not_executed_columns[] = {
+	{"blocks", "Blocks", 0},
+	{"Where", "Where", COLUMN_LEFT},
+	{"function", "Function", 0},
+	{0},
+};
+static const struct column not_known_columns[] = {
+	{"Reason", "Reason", COLUMN_LEFT},
+	{"Where", "Where", COLUMN_LEFT},
+	{"function", "Function", 0},
+	{0},
+};
+
+static void show_function(
+	struct rows *r, const struct coverage *v, const struct covered_function *f)
+{
+	struct buf b = {0};
+
+	row_showf(r, "Blocks", "%" PRIu64 "/%" PRIu64, f->blocks.n_executed, f->blocks.n);
+	row_show(r, "Reason", f->f->reason);
+	put_ranges(&b, v, f);
+	row_show(r, "Lines", b.n ? buf_text(&b) : ".");
+	buf_reset(&b);
+	put_place(&b, v, f->f);
+	row_show(r, "Where", buf_text(&b));
+	buf_release(&b);
+}
+
+static void put_function(struct rows *r, const struct coverage *v, const struct covered_function *f)
+{
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_string(r, "function", f->f->name);
+	row_text(r, "image", f->f->image);
+	row_text(r, "file", v->counts->files[f->f->file]);
+	row_count(r, "line", f->f->line, f->f->line);
+	row_string(r, "state", states[f->state]);
+	row_text(r, "reason", f->f->reason);
+	row_count(r, "blocks", f->f->is_counted, f->blocks.n);
+	row_count(r, "blocks_executed", f->f->is_counted, f->blocks.n_executed);
+	row_count(r, "lines", f->lines.n, f->lines.n);
+	row_count(r, "lines_executed", f->lines.n, f->lines.n_executed);
+	if (r->is_json)
+		json_lines(&r->json, v, f);
+	else
+		show_function(r, v, f);
+	row_end(r);
+}
+
+static void show_functions(struct rows *r, const struct coverage *v, enum coverage_state state)
+{
+	static const struct column *const columns[] = {
+		[COVERAGE_NOT_KNOWN] = not_known_columns,
+		[COVERAGE_NOT_EXECUTED] = not_executed_columns,
+		[COVERAGE_PARTLY_EXECUTED] = partly_columns,
+	};
+	uint64_t limit = r->report->options->query.limit;
+	size_t n = 0, n_shown = 0;
+
+	rows_open(r, NULL, columns[state]);
+	for (size_t i = 0; i < v->n_functions; i++) {
+		if (v->functions[i].state != state || (++n > limit && limit))
+			continue;
+		n_shown++;
+		put_function(r, v, &v->functions[i]);
+	}
+	if (n) {
+		fprintf(r->report->out, "\nFunctions %s: %zu\n",
+			state == COVERAGE_NOT_KNOWN ? "not known (they were left alone)"
+						    : states[state],
+			n);
+		rows_close(r);
+		rows_more(r, n, n_shown);
+	}
+	table_release(&r->table);
+}
+
+static void show_coverage(struct rows *r, const struct coverage *v)
+{
+	FILE *out = r->report->out;
+
+	print_total(out, "functions", &v->total.functions);
+	print_total(out, "blocks", &v->total.blocks);
+	print_total(out, "lines", &v->total.lines);
+	if (v->total.n_not_known)
+		fprintf(out, "%" PRIu64 " function%s not known\n", v->total.n_not_known,
+			v->total.n_not_known == 1 ? " is" : "s are");
+	put_files(r, v);
+	show_functions(r, v, COVERAGE_NOT_EXECUTED);
+	show_functions(r, v, COVERAGE_PARTLY_EXECUTED);
+	show_functions(r, v, COVERAGE_NOT_KNOWN);
+}
+
+static void json_coverage(struct rows *r, const struct coverage *v)
+{
+	size_t n = query_limit(&r->report->options->query, v->n_functions);
+
+	row_begin_inside(r, "totals", TABLE_STYLE_PLAIN);
+	put_shares(r, &v->total);
+	row_end(r);
+	put_files(r, v);
+	rows_open(r, "rows", NULL);
+	for (size_t i = 0; i < n; i++)
+		put_function(r, v, &v->functions[i]);
+	rows_close(r);
+}
+
+int coverage_report(const struct report *report, struct err *err)
 {
 	struct coverage v;
-	struct json j;
+	struct rows r;
 	int rc = coverage_init(&v, report, err);
 
 	if (rc < 0)
 		return rc;
-	report_json_begin(&j, report, "coverage");
-	json_object_begin(&j, "totals");
-	json_shares(&j, &v.total);
-	json_object_end(&j);
-	json_array_begin(&j, "files");
-	for (size_t i = 0; i < v.n_files && !is_over(report, i); i++) {
-		json_newline(&j);
-		json_object_begin(&j, NULL);
-		report_json_text(&j, "file", v.counts->files[v.files[i].file]);
-		json_shares(&j, &v.files[i]);
-		json_object_end(&j);
-	}
-	json_array_end(&j);
-	report_json_rows(&j);
-	for (size_t i = 0; i < v.n_functions && !is_over(report, i); i++)
-		json_function(&j, &v, &v.functions[i]);
-	report_json_end(&j, report);
+	rows_begin(&r, report, "coverage", report->profile->total);
+	(r.is_json ? json_coverage : show_coverage)(&r, &v);
+	rows_end(&r);
 	coverage_release(&v);
 	return 0;
 }

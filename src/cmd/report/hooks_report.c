@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What became of each function that was asked for by record --events, --stack-at and --tree. */
+#include "cmd/report/hooks_view.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
-#include "cmd/report/hooks_view.h"
-#include "cmd/report/values.h"
-
-const char *const hooks_columns[] = {"function", "image", "method", "reason", "hits", "off", NULL};
+#include "cmd/report/rows.h"
 
 static const char *const methods[PROFILE_HOOK_N_METHODS] = {
 	[PROFILE_HOOK_REFUSED] = "refused",
@@ -22,17 +21,17 @@ static const char *const methods[PROFILE_HOOK_N_METHODS] = {
 	[PROFILE_HOOK_INSTRUMENT] = "instrument",
 };
 
-struct hook_row {
+struct named_hook {
 	const struct profile_hook *hook;
 	const char *name, *image;
-	size_t order; /* of the records */
 };
 
 struct hooks_view {
 	struct frame_levels levels; /* being looked at */
 	struct intern names;
-	struct hook_row *rows;
-	size_t n;
+	struct named_hook *hooks;
+	size_t *order, n;
+	const char *sort;
 };
 
 void hooks_count(const struct profile *p, struct hooks_totals *totals)
@@ -45,76 +44,63 @@ void hooks_count(const struct profile *p, struct hooks_totals *totals)
 	}
 }
 
-static int compare_numbers(uint64_t a, uint64_t b)
+static struct query_key key_of(void *context, size_t i)
 {
-	return a > b ? -1 : a < b;
+	const struct hooks_view *v = context;
+	const struct profile_hook *hook = v->hooks[i].hook;
+
+	if (!strcmp(v->sort, "function"))
+		return (struct query_key){.text = v->hooks[i].name};
+	if (!strcmp(v->sort, "image"))
+		return (struct query_key){.text = v->hooks[i].image};
+	if (!strcmp(v->sort, "method"))
+		return (struct query_key){.text = methods[hook->method]};
+	if (!strcmp(v->sort, "reason"))
+		return (struct query_key){.text = hook->reason, .is_reverse = true};
+	if (!strcmp(v->sort, "off"))
+		return (struct query_key){.number = hook->is_off ? UINT64_MAX - hook->off_time : 0};
+	if (!strcmp(v->sort, "hooked"))
+		return (struct query_key){.number = hook->method != PROFILE_HOOK_REFUSED};
+	return (struct query_key){.number = hook->hits};
 }
 
 /* Hits from the largest on; refused ones, by name, at the end. */
-static int compare_by(const char *column, const struct hook_row *a, const struct hook_row *b)
+static void put_in_order(struct hooks_view *v, const char *sort)
 {
-	if (!strcmp(column, "function"))
-		return strcmp(a->name, b->name);
-	if (!strcmp(column, "image"))
-		return strcmp(a->image, b->image);
-	if (!strcmp(column, "method"))
-		return strcmp(methods[a->hook->method], methods[b->hook->method]);
-	if (!strcmp(column, "reason"))
-		return -strcmp(a->hook->reason, b->hook->reason);
-	if (!strcmp(column, "off"))
-		return compare_numbers(a->hook->is_off ? UINT64_MAX - a->hook->off_time : 0,
-			b->hook->is_off ? UINT64_MAX - b->hook->off_time : 0);
-	return compare_numbers(a->hook->hits, b->hook->hits);
+	static const char *const usual[] = {"function", "hooked", "hits"};
+
+	for (size_t i = 0; i < (sort ? 1 : sizeof(usual) / sizeof(usual[0])); i++) {
+		v->sort = sort ? sort : usual[i];
+		query_order(v->order, v->n, key_of, v);
+	}
 }
 
-static int compare(const void *a, const void *b, void *context)
-{
-	const struct hook_row *x = a, *y = b;
-	const char *column = context;
-	int by = compare_by(column ? column : "hits", x, y);
-
-	if (!by && !column)
-		by = compare_numbers(x->hook->method != PROFILE_HOOK_REFUSED,
-			y->hook->method != PROFILE_HOOK_REFUSED);
-	if (!by && !column)
-		by = strcmp(x->name, y->name);
-	if (by)
-		return by;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-/* Fails when there are none, as other reports do for what was not recorded. */
-static int view_init(struct hooks_view *v, const struct report *report, struct err *err)
+static void view_init(struct hooks_view *v, const struct report *report)
 {
 	const struct profile *p = report->profile;
-	const struct report_options *o = report->options;
+	const struct query *q = &report->options->query;
 
 	memset(v, 0, sizeof(*v));
-	if (!p->n_hooks)
-		return err_set(err, ERR_NOT_FOUND,
-			"'%s': has no hooks (nothing of that kind was recorded)",
-			trace_reader_name(report->reader));
-	v->rows = mem_calloc(p->n_hooks, sizeof(*v->rows));
+	v->hooks = mem_calloc(p->n_hooks, sizeof(*v->hooks));
+	v->order = mem_calloc(p->n_hooks, sizeof(*v->order));
 	for (size_t i = 0; i < p->n_hooks; i++) {
 		const struct frame_level *level;
 
 		frame_names_get(report->reader, p->hooks[i].frame, &v->levels);
 		level = &v->levels.v[v->levels.n - 1]; /* the function that has the code */
-		if (report_name_matches(report, level->name))
-			v->rows[v->n++] = (struct hook_row){&p->hooks[i],
-				intern_get(&v->names, intern_text(&v->names, level->name)),
-				level->image, i};
+		v->hooks[i] = (struct named_hook){&p->hooks[i],
+			intern_get(&v->names, intern_text(&v->names, level->name)), level->image};
+		if (query_matches(q, level->name))
+			v->order[v->n++] = i;
 	}
-	if (v->n)
-		qsort_r(v->rows, v->n, sizeof(*v->rows), compare, (void *)o->sort);
-	if (o->limit && o->limit < v->n)
-		v->n = o->limit;
-	return 0;
+	put_in_order(v, q->sort);
+	v->n = query_limit(q, v->n);
 }
 
 static void view_release(struct hooks_view *v)
 {
-	free(v->rows);
+	free(v->hooks);
+	free(v->order);
 	intern_release(&v->names);
 }
 
@@ -141,65 +127,47 @@ static void print_totals(const struct report *report)
 	fputs("\n", report->out);
 }
 
-int hooks_text(const struct report *report, struct err *err)
+static void put_hook(struct rows *r, const struct named_hook *h)
 {
-	bool is_clock = trace_reader_meta(report->reader, "clock") != NULL;
-	struct table t = {.left_columns = 1u << 2 | 1u << 3 | 1u << 4};
-	struct hooks_view v;
-	int rc = view_init(&v, report, err);
+	const struct profile_hook *hook = h->hook;
+	bool is_hooked = hook->method != PROFILE_HOOK_REFUSED;
 
-	if (rc < 0)
-		return rc;
-	print_totals(report);
-	table_row(&t, TABLE_STYLE_STRONG);
-	table_cell(&t, "Hits");
-	table_cell(&t, is_clock ? "Off[ns]" : "Off");
-	table_cell(&t, "Method");
-	table_cell(&t, "Function");
-	table_cell(&t, "Image");
-	table_cell(&t, "Reason");
-	for (size_t i = 0; i < v.n; i++) {
-		const struct profile_hook *hook = v.rows[i].hook;
-		bool is_hooked = hook->method != PROFILE_HOOK_REFUSED;
-
-		table_row(&t, is_hooked ? TABLE_STYLE_PLAIN : TABLE_STYLE_FAINT);
-		count_cell(&t, is_hooked, hook->hits);
-		count_cell(&t, hook->is_off, hook->off_time);
-		table_cell(&t, methods[hook->method]);
-		table_cell(&t, v.rows[i].name);
-		table_cell(&t, *v.rows[i].image ? path_base_name(v.rows[i].image) : ".");
-		table_cell(&t, *hook->reason ? hook->reason : ".");
-	}
-	table_print(&t, report->options->color, report->out);
-	table_release(&t);
-	view_release(&v);
-	return 0;
+	row_begin(r, is_hooked ? TABLE_STYLE_PLAIN : TABLE_STYLE_FAINT);
+	row_string(r, "function", h->name);
+	row_text(r, "image", r->is_json ? h->image : path_base_name(h->image));
+	row_string(r, "method", methods[hook->method]);
+	row_text(r, "reason", hook->reason);
+	row_count(r, "hits", is_hooked, hook->hits);
+	row_count(r, "off", hook->is_off, hook->off_time);
+	row_end(r);
 }
 
-int hooks_json(const struct report *report, struct err *err)
+/* Fails when there are none, as other reports do for what was not recorded. */
+int hooks_report(const struct report *report, struct err *err)
 {
+	const struct column columns[] = {
+		{"hits", "Hits", 0},
+		{"off", trace_reader_meta(report->reader, "clock") ? "Off[ns]" : "Off", 0},
+		{"method", "Method", COLUMN_LEFT},
+		{"function", "Function", COLUMN_LEFT},
+		{"image", "Image", COLUMN_LEFT},
+		{"reason", "Reason", 0},
+		{0},
+	};
 	struct hooks_view v;
-	struct json j;
-	int rc = view_init(&v, report, err);
+	struct rows r;
 
-	if (rc < 0)
-		return rc;
-	report_json_begin(&j, report, "hooks");
-	report_json_rows(&j);
-	for (size_t i = 0; i < v.n; i++) {
-		const struct profile_hook *hook = v.rows[i].hook;
-
-		json_newline(&j);
-		json_object_begin(&j, NULL);
-		json_string(&j, "function", v.rows[i].name);
-		report_json_text(&j, "image", v.rows[i].image);
-		json_string(&j, "method", methods[hook->method]);
-		report_json_text(&j, "reason", hook->reason);
-		report_json_measured(&j, "hits", hook->method != PROFILE_HOOK_REFUSED, hook->hits);
-		report_json_measured(&j, "off", hook->is_off, hook->off_time);
-		json_object_end(&j);
-	}
-	report_json_end(&j, report);
+	if (!report->profile->n_hooks)
+		return err_set(err, ERR_NOT_FOUND,
+			"'%s': has no hooks (nothing of that kind was recorded)",
+			trace_reader_name(report->reader));
+	view_init(&v, report);
+	if (!report->options->json)
+		print_totals(report);
+	rows_begin_plain(&r, report, "hooks", columns);
+	for (size_t i = 0; i < v.n; i++)
+		put_hook(&r, &v.hooks[v.order[i]]);
+	rows_end_plain(&r);
 	view_release(&v);
 	return 0;
 }

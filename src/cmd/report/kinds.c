@@ -4,92 +4,39 @@
 
 #include "cmd/report/report.h"
 
-const struct report_kind report_kinds[] = {
-	{.name = "summary",
-		.summary = "what ran, where the time went, what was lost, what to try next",
-		.text = summary_text,
-		.json = summary_json},
-	{.name = "flat",
-		.summary = "one row for each function",
-		.columns = flat_columns,
-		.text = flat_text,
-		.json = flat_json},
-	{.name = "tree",
-		.summary = "the call tree",
-		.columns = tree_columns,
-		.text = tree_text,
-		.json = tree_json},
-	{.name = "arcs",
-		.summary = "callers and callees of each function",
-		.columns = flat_columns,
-		.text = arcs_text,
-		.json = arcs_json},
-	{.name = "samples",
-		.summary = "the stack of each sample in order of time",
-		.text = samples_text,
-		.json = samples_json},
-	{.name = "threads",
-		.summary = "one row for each thread",
-		.columns = threads_columns,
-		.text = threads_text,
-		.json = threads_json},
-	{.name = "modules",
-		.summary = "the images that were mapped",
-		.text = modules_text,
-		.json = modules_json},
-	{.name = "hooks",
-		.summary =
-			"the functions that were to be hooked, how, and how often they were called",
-		.columns = hooks_columns,
-		.text = hooks_text,
-		.json = hooks_json},
-	{.name = "probes",
-		.summary = "what a script printed and counted beside the recording (--probe)",
-		.text = probes_text,
-		.json = probes_json},
-	{.name = "loss",
-		.summary = "what is missing from the trace, and why",
-		.text = loss_text,
-		.json = loss_json},
-	{.name = "source",
-		.summary = "a function line by line, with its blocks",
-		.text = source_text,
-		.json = source_json},
-	{.name = "coverage",
-		.summary = "functions, blocks and lines that were not executed",
-		.text = coverage_text,
-		.json = coverage_json},
-	{.name = "steps",
-		.summary = "the executed instructions in order",
-		.text = steps_text,
-		.json = steps_json,
-		.by_steps = true},
-	{.name = "branches",
-		.summary = "which way branches went, and the targets of indirect ones",
-		.columns = branches_columns,
-		.text = branches_text,
-		.json = branches_json,
-		.by_steps = true},
-	{.name = "mix",
-		.summary = "what kinds of instruction were executed; the working set of code",
-		.text = mix_text,
-		.json = mix_json,
-		.by_steps = true},
-	{.name = NULL},
+/* Options of all kinds; of those that show a profile; of those that walk steps. */
+#define OF_ALL	   "json color catalog thread from to "
+#define OF_PROFILE OF_ALL "metric cpu exe "
+#define OF_STEPS   OF_ALL "filter limit at back "
+
+const struct report_kind report_kinds[REPORT_N_KINDS] = {
+	{"summary", OF_PROFILE "filter limit", NULL, summary_report, false},
+	{"flat", OF_PROFILE "filter limit sort human percent elapsed", QUERY_FUNCTION_COLUMNS,
+		flat_report, false},
+	{"tree", OF_PROFILE "filter limit sort human percent elapsed", QUERY_NODE_COLUMNS,
+		tree_report, false},
+	{"arcs", OF_PROFILE "filter limit sort human", QUERY_FUNCTION_COLUMNS, arcs_report, false},
+	{"samples", OF_PROFILE "filter limit", NULL, samples_report, false},
+	{"threads", OF_PROFILE "filter limit sort human", QUERY_THREAD_COLUMNS, threads_report,
+		false},
+	{"modules", OF_PROFILE "filter limit", NULL, modules_report, false},
+	{"hooks", OF_PROFILE "filter limit sort", "function image method reason hits off",
+		hooks_report, false},
+	{"probes", OF_PROFILE "filter limit", NULL, probes_report, false},
+	{"loss", OF_PROFILE, NULL, loss_report, false},
+	{"source", OF_PROFILE "limit human blocks asm", NULL, source_report, false},
+	{"coverage", OF_PROFILE "filter limit", NULL, coverage_report, false},
+	{"steps", OF_STEPS "interleave fold syntax source", NULL, steps_report, true},
+	{"branches", OF_STEPS "sort syntax returns",
+		"executed taken not-taken unknown exceptions bias targets address symbol image",
+		branches_report, true},
+	{"mix", OF_STEPS, NULL, mix_report, true},
 };
 
 const struct report_kind *report_kind_find(const char *name)
 {
-	for (const struct report_kind *k = report_kinds; k->name; k++)
-		if (!strcmp(k->name, name))
-			return k;
+	for (size_t i = 0; i < REPORT_N_KINDS; i++)
+		if (!strcmp(report_kinds[i].name, name))
+			return &report_kinds[i];
 	return NULL;
-}
-
-bool report_kind_sorts_by(const struct report_kind *kind, const char *column)
-{
-	for (const char *const *c = kind->columns; c && *c; c++)
-		if (!strcmp(*c, column))
-			return true;
-	return false;
 }

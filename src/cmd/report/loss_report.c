@@ -1,55 +1,64 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/report/report.h"
-#include "cmd/report/values.h"
+#include "cmd/report/rows.h"
 
-static void count(struct table *t, const char *what, uint64_t n)
+static const struct column columns[] = {{"count", "Count", 0}, {"reason", "What", 0}, {0}};
+
+static void put_count(struct rows *r, const char *what, uint64_t n)
 {
-	table_row(t, TABLE_STYLE_PLAIN);
-	count_cell(t, true, n);
-	table_cell(t, what);
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_string(r, "reason", what);
+	row_number(r, "count", n);
+	row_end(r);
 }
 
-int loss_text(const struct report *report, struct err *err)
-{
-	const struct loss *loss = &report->profile->loss;
-	struct table t = {0};
+/* In JSON they are an object beside the rows. */
+static const struct {
+	const char *key, *what;
+	size_t offset;
+} counters[] = {
+	{"samples_lost", "samples lost", offsetof(struct loss, samples_lost)},
+	{"events_lost", "events lost", offsetof(struct loss, events_lost)},
+	{"records_lost", "side-band records lost", offsetof(struct loss, records_lost)},
+	{"records_unknown", "records with an unknown code", offsetof(struct loss, records_unknown)},
+	{"stacks", "sampled stacks", offsetof(struct loss, stacks)},
+	{"stacks_complete", "of them complete", offsetof(struct loss, stacks_complete)},
+	{"frames", "frames in samples", offsetof(struct loss, frames)},
+	{"frames_unresolved", "of them without a true name",
+		offsetof(struct loss, frames_unresolved)},
+};
+#define N_COUNTERS (sizeof(counters) / sizeof(counters[0]))
 
-	(void)err;
-	table_row(&t, TABLE_STYLE_STRONG);
-	table_cell(&t, "Count");
-	table_cell(&t, "What");
-	count(&t, "samples lost", loss->samples_lost);
-	count(&t, "events lost", loss->events_lost);
-	count(&t, "side-band records lost", loss->records_lost);
-	count(&t, "records with an unknown code", loss->records_unknown);
-	count(&t, "sampled stacks", loss->stacks);
-	count(&t, "of them complete", loss->stacks_complete);
-	count(&t, "frames in samples", loss->frames);
-	count(&t, "of them without a true name", loss->frames_unresolved);
-	if (loss->n_reasons)
-		table_line(&t, "");
+static uint64_t counter(const struct loss *loss, size_t i)
+{
+	return *(const uint64_t *)((const char *)loss + counters[i].offset);
+}
+
+void report_json_loss(struct json *j, const struct loss *loss)
+{
+	json_object_begin(j, "loss");
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		json_u64(j, counters[i].key, counter(loss, i));
+	json_bool(j, "cut", loss->is_cut);
+	json_object_begin(j, "reasons");
 	for (size_t i = 0; i < loss->n_reasons; i++)
-		count(&t, loss->reasons[i].phrase, loss->reasons[i].n);
-	table_print(&t, report->options->color, report->out);
-	table_release(&t);
-	return 0;
+		json_u64(j, loss->reasons[i].phrase, loss->reasons[i].n);
+	json_object_end(j);
+	json_object_end(j);
 }
 
-int loss_json(const struct report *report, struct err *err)
+int loss_report(const struct report *report, struct err *err)
 {
 	const struct loss *loss = &report->profile->loss;
-	struct json j;
+	struct rows r;
 
 	(void)err;
-	report_json_begin(&j, report, "loss");
-	report_json_rows(&j);
-	for (size_t i = 0; i < loss->n_reasons; i++) {
-		json_newline(&j);
-		json_object_begin(&j, NULL);
-		json_string(&j, "reason", loss->reasons[i].phrase);
-		json_u64(&j, "count", loss->reasons[i].n);
-		json_object_end(&j);
-	}
-	report_json_end(&j, report);
+	rows_begin_plain(&r, report, "loss", columns);
+	for (size_t i = 0; !r.is_json && i < N_COUNTERS; i++)
+		put_count(&r, counters[i].what, counter(loss, i));
+	if (!r.is_json && loss->n_reasons)
+		table_line(&r.table, "");
+	for (size_t i = 0; i < loss->n_reasons; i++)
+		put_count(&r, loss->reasons[i].phrase, loss->reasons[i].n);
+	rows_end_plain(&r);
 	return 0;
 }

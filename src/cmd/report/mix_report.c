@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/report/branches_view.h"
-#include "cmd/report/table.h"
-#include "cmd/report/values.h"
+#include "cmd/report/insn_place.h"
+#include "cmd/report/rows.h"
 #include "steps/tables/code_use.h"
 #include "steps/tables/insn_mix.h"
 
@@ -80,7 +80,7 @@ static void add_insns(struct mix *m)
 {
 	const struct branch_table *t = &m->table;
 
-	if (t->counts[0].executed && !m->report->options->filter)
+	if (t->counts[0].executed && !m->report->options->query.filter)
 		insn_mix_add_unknown(&m->mix, t->counts[0].executed);
 	for (uint32_t i = 1; i < t->n_insns; i++) {
 		const struct branch_count *c = &t->counts[i];
@@ -89,7 +89,7 @@ static void add_insns(struct mix *m)
 
 		if (!c->executed)
 			continue;
-		insn_place_get(&m->place, m->report, i);
+		insn_place_get(&m->place, m->report, i, false);
 		if (!insn_place_matches(&m->place, m->report))
 			continue;
 		insn_mix_add(&m->mix, m->place.insn, c->executed, t->again[i],
@@ -165,239 +165,194 @@ static size_t rows_of(const struct mix *m, enum mix_group group, size_t *n)
 	return first;
 }
 
-static size_t limited(const struct mix *m, size_t n, size_t usual)
+/* Text without --limit shows LIST_SHOWN, JSON all. */
+static size_t limited(const struct mix *m, size_t n)
 {
-	uint64_t limit = m->report->options->limit ? m->report->options->limit : usual;
+	uint64_t limit = m->report->options->query.limit;
 
+	if (!limit && !m->report->options->json)
+		limit = LIST_SHOWN;
 	return limit && limit < n ? (size_t)limit : n;
 }
 
-/* ---- text ---- */
+/* ---- rows ---- */
 
-static void print_more(const struct mix *m, size_t n, size_t n_shown)
+static const struct column use_columns[] = {
+	{"executed", "Executed", 0},
+	{"percent", "Share%", 0},
+	{"instructions", "Instructions", 0},
+	{"bytes", "Bytes", 0},
+	{"lines", "Lines", 0},
+	{"pages", "Pages", 0},
+	{"Of", "Image", 0},
+	{0},
+};
+
+/* A list is a table in text, below an empty line. */
+static void close_list(struct rows *r, size_t n, size_t n_shown)
 {
-	if (n > n_shown)
-		fprintf(m->report->out, "  and %zu more\n", n - n_shown);
+	if (!r->is_json)
+		fputc('\n', r->report->out);
+	rows_close(r);
+	rows_more(r, n, n_shown);
 }
 
-static void print_group(const struct mix *m, enum mix_group group)
+static void put_group(struct rows *r, const struct mix *m, enum mix_group group)
 {
 	const struct mix_group_info *info = &mix_groups[group];
-	struct table t = {0};
+	bool is_steps = group != MIX_GROUP_ITERATIONS;
 	size_t n, first = rows_of(m, group, &n);
-	size_t n_shown = info->is_listed ? limited(m, n, LIST_SHOWN) : n;
+	size_t n_shown = info->is_listed ? limited(m, n) : n;
+	char title[128];
 
 	if (!n)
 		return;
-	table_row(&t, TABLE_STYLE_STRONG);
-	table_cell(&t, "Count");
-	table_cell(&t, group == MIX_GROUP_ITERATIONS ? "" : "Share%");
-	table_cellf(&t, "%s: %s", info->name, info->title);
+	snprintf(title, sizeof(title), "%s: %s", info->name, info->title);
+	if (!r->is_json)
+		rows_open(r, NULL,
+			(const struct column[]){{"count", "Count", 0},
+				{"percent", is_steps ? "Share%" : "", 0}, {"name", title, 0}, {0}});
 	for (size_t i = first; i < first + n_shown; i++) {
 		const struct mix_row *row = &m->mix.rows.v[i];
 
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_number(&t, row->count);
-		if (group == MIX_GROUP_ITERATIONS)
-			table_cell(&t, "");
-		else
-			percent_cell(&t, row->count, m->mix.total);
-		table_cell(&t, row->name);
+		row_begin(r, TABLE_STYLE_PLAIN);
+		row_string(r, "group", info->name);
+		row_string(r, "name", row->name);
+		row_number(r, "count", row->count);
+		if (is_steps || r->is_json)
+			row_percent(r, "percent", is_steps, row->count, m->mix.total);
+		row_end(r);
 	}
-	fputc('\n', m->report->out);
-	table_print(&t, m->report->options->color, m->report->out);
-	table_release(&t);
-	print_more(m, n, n_shown);
+	if (!r->is_json)
+		close_list(r, n, n_shown);
 }
 
-static void print_covers(const struct mix *m)
+static void put_use(struct rows *r, const struct mix *m, const struct code_use *u)
 {
-	const struct code_use *u = &m->all;
-	struct table t = {0};
+	row_number(r, "executed", u->executed);
+	row_percent(r, "percent", m->mix.total || !r->is_json, u->executed, m->mix.total);
+	row_number(r, "instructions", u->n_insns);
+	row_number(r, "bytes", u->n_bytes);
+	row_number(r, "lines", u->n_lines);
+	row_number(r, "pages", u->n_pages);
+}
 
-	table_row(&t, TABLE_STYLE_STRONG);
-	table_cell(&t, "Executed%");
-	table_cell(&t, "Instructions");
-	table_cell(&t, "Bytes");
-	table_cell(&t, "Lines");
-	table_cell(&t, "Pages");
-	table_cellf(&t, "working set: code in lines of %d and pages of %d bytes", CODE_LINE_BYTES,
-		CODE_PAGE_BYTES);
+static void put_covers(struct rows *r, const struct mix *m)
+{
+	char title[128];
+
+	snprintf(title, sizeof(title), "working set: code in lines of %d and pages of %d bytes",
+		CODE_LINE_BYTES, CODE_PAGE_BYTES);
+	rows_open(r, "covers",
+		(const struct column[]){{"percent", "Executed%", 0},
+			{"instructions", "Instructions", 0}, {"bytes", "Bytes", 0},
+			{"lines", "Lines", 0}, {"pages", "Pages", 0}, {"Title", title, 0}, {0}});
 	for (size_t i = 0; i < CODE_N_COVERS; i++) {
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_number(&t, m->covers[i].percent);
-		table_number(&t, m->covers[i].n_insns);
-		table_cell(&t, ".");
-		table_number(&t, m->covers[i].n_lines);
-		table_number(&t, m->covers[i].n_pages);
-		table_cell(&t, "the fewest that will do");
+		row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+		row_number(r, "percent", m->covers[i].percent);
+		row_number(r, "instructions", m->covers[i].n_insns);
+		row_show(r, "bytes", ".");
+		row_number(r, "lines", m->covers[i].n_lines);
+		row_number(r, "pages", m->covers[i].n_pages);
+		row_show(r, "Title", "the fewest that will do");
+		row_end(r);
 	}
-	table_row(&t, TABLE_STYLE_PLAIN);
-	table_number(&t, 100);
-	table_number(&t, u->n_insns);
-	table_number(&t, u->n_bytes);
-	table_number(&t, u->n_lines);
-	table_number(&t, u->n_pages);
-	table_cell(&t, "all that were executed");
-	fputc('\n', m->report->out);
-	table_print(&t, m->report->options->color, m->report->out);
-	table_release(&t);
-}
-
-static void print_uses(const struct mix *m, const struct code_use *uses, size_t n, bool by_function)
-{
-	static const char *const heads[] = {
-		"Executed", "Share%", "Instructions", "Bytes", "Lines", "Pages"};
-	struct table t = {0};
-	size_t n_shown = limited(m, n, LIST_SHOWN);
-
-	table_row(&t, TABLE_STYLE_STRONG);
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-		table_cell(&t, heads[i]);
-	table_cell(&t, by_function ? "Function" : "Image");
-	for (size_t i = 0; i < n_shown; i++) {
-		const struct code_use *u = &uses[i];
-
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_number(&t, u->executed);
-		percent_cell(&t, u->executed, m->mix.total);
-		table_number(&t, u->n_insns);
-		table_number(&t, u->n_bytes);
-		table_number(&t, u->n_lines);
-		table_number(&t, u->n_pages);
-		if (by_function) {
-			const struct mix_function *f = &m->names.v[u->group];
-
-			table_cellf(&t, *f->image ? "%s [%s]" : "%s", f->name,
-				path_base_name(f->image));
-		} else {
-			const char *image = intern_get(&m->images, u->group);
-
-			table_cell(&t, *image ? image : NOT_KNOWN);
-		}
+	if (!r->is_json) {
+		row_begin(r, TABLE_STYLE_PLAIN);
+		put_use(r, m, &m->all);
+		row_show(r, "percent", "100");
+		row_show(r, "Title", "all that were executed");
+		row_end(r);
 	}
-	fputc('\n', m->report->out);
-	table_print(&t, m->report->options->color, m->report->out);
-	table_release(&t);
-	print_more(m, n, n_shown);
+	close_list(r, 0, 0);
 }
 
-int mix_text(const struct report *report, struct err *err)
+static void put_function_use(struct rows *r, const struct mix *m, const struct code_use *u)
 {
-	struct mix m;
-	int rc = mix_open(&m, report, err);
+	const struct mix_function *f = &m->names.v[u->group];
 
-	if (rc < 0)
-		return rc;
-	fprintf(report->out, "%" PRIu64 " instructions executed", m.mix.total);
-	if (report->options->filter)
-		fprintf(report->out, " in functions that match, of %" PRIu64, m.table.total);
-	fputc('\n', report->out);
-	branches_print_loss(report);
-	for (int group = 0; group < MIX_N_GROUPS; group++)
-		print_group(&m, (enum mix_group)group);
-	print_covers(&m);
-	print_uses(&m, m.image_uses, m.n_images, false);
-	print_uses(&m, m.function_uses, m.n_functions, true);
-	mix_close(&m);
-	return 0;
+	row_string(r, "function", strcmp(f->name, NOT_KNOWN) ? f->name : NULL);
+	row_text(r, "image", f->image);
+	row_showf(r, "Of", *f->image ? "%s [%s]" : "%s", f->name, path_base_name(f->image));
 }
 
-/* ---- JSON ---- */
-
-static void json_use(struct json *j, const struct mix *m, const struct code_use *u)
+static void put_image_use(struct rows *r, const struct mix *m, const struct code_use *u)
 {
-	json_u64(j, "executed", u->executed);
-	if (m->mix.total)
-		json_double(j, "percent", 100.0 * (double)u->executed / (double)m->mix.total);
-	else
-		json_null(j, "percent");
-	json_u64(j, "instructions", u->n_insns);
-	json_u64(j, "bytes", u->n_bytes);
-	json_u64(j, "lines", u->n_lines);
-	json_u64(j, "pages", u->n_pages);
+	const char *image = intern_get(&m->images, u->group);
+
+	row_text(r, "image", image);
+	row_show(r, "Of", *image ? image : NOT_KNOWN);
 }
 
-static void json_uses(struct json *j, const struct mix *m, bool by_function)
+static void put_uses(struct rows *r, const struct mix *m, bool by_function)
 {
 	const struct code_use *uses = by_function ? m->function_uses : m->image_uses;
-	size_t n = limited(m, by_function ? m->n_functions : m->n_images, 0);
+	size_t n = by_function ? m->n_functions : m->n_images, n_shown = limited(m, n);
+	struct column columns[sizeof(use_columns) / sizeof(use_columns[0])];
 
-	json_array_begin(j, by_function ? "functions" : "images");
-	for (size_t i = 0; i < n; i++) {
-		const struct mix_function *f = &m->names.v[by_function ? uses[i].group : 0];
-
-		json_newline(j);
-		json_object_begin(j, NULL);
-		if (by_function)
-			json_string(j, "function", strcmp(f->name, NOT_KNOWN) ? f->name : NULL);
-		report_json_text(
-			j, "image", by_function ? f->image : intern_get(&m->images, uses[i].group));
-		json_use(j, m, &uses[i]);
-		json_object_end(j);
+	memcpy(columns, use_columns, sizeof(columns));
+	columns[6].head = by_function ? "Function" : "Image";
+	rows_open(r, by_function ? "functions" : "images", columns);
+	for (size_t i = 0; i < n_shown; i++) {
+		row_begin(r, TABLE_STYLE_PLAIN);
+		(by_function ? put_function_use : put_image_use)(r, m, &uses[i]);
+		put_use(r, m, &uses[i]);
+		row_end(r);
 	}
-	json_array_end(j);
+	close_list(r, n, n_shown);
 }
 
-static void json_working_set(struct json *j, const struct mix *m)
+static void put_groups(struct rows *r, const struct mix *m)
 {
-	json_newline(j);
-	json_object_begin(j, "working_set");
-	json_u64(j, "line_bytes", CODE_LINE_BYTES);
-	json_u64(j, "page_bytes", CODE_PAGE_BYTES);
-	json_use(j, m, &m->all);
-	json_array_begin(j, "covers");
-	for (size_t i = 0; i < CODE_N_COVERS; i++) {
-		json_object_begin(j, NULL);
-		json_u64(j, "percent", m->covers[i].percent);
-		json_u64(j, "instructions", m->covers[i].n_insns);
-		json_u64(j, "lines", m->covers[i].n_lines);
-		json_u64(j, "pages", m->covers[i].n_pages);
-		json_object_end(j);
-	}
-	json_array_end(j);
-	json_uses(j, m, false);
-	json_uses(j, m, true);
-	json_object_end(j);
+	for (int group = 0; group < MIX_N_GROUPS; group++)
+		put_group(r, m, (enum mix_group)group);
 }
 
-static void json_group(struct json *j, const struct mix *m, enum mix_group group)
+static void put_working_set(struct rows *r, const struct mix *m)
 {
-	size_t n, first = rows_of(m, group, &n);
-
-	if (mix_groups[group].is_listed)
-		n = limited(m, n, 0);
-	for (size_t i = first; i < first + n; i++) {
-		const struct mix_row *row = &m->mix.rows.v[i];
-
-		json_newline(j);
-		json_object_begin(j, NULL);
-		json_string(j, "group", mix_groups[group].name);
-		json_string(j, "name", row->name);
-		json_u64(j, "count", row->count);
-		if (group == MIX_GROUP_ITERATIONS)
-			json_null(j, "percent"); /* they are not steps */
-		else
-			json_double(
-				j, "percent", 100.0 * (double)row->count / (double)m->mix.total);
-		json_object_end(j);
-	}
+	put_covers(r, m);
+	put_uses(r, m, false);
+	put_uses(r, m, true);
 }
 
-int mix_json(const struct report *report, struct err *err)
+static void show_mix(struct rows *r, const struct mix *m)
+{
+	FILE *out = r->report->out;
+
+	fprintf(out, "%" PRIu64 " instructions executed", m->mix.total);
+	if (r->report->options->query.filter)
+		fprintf(out, " in functions that match, of %" PRIu64, m->table.total);
+	fputc('\n', out);
+	branches_print_loss(r->report);
+	put_groups(r, m);
+	put_working_set(r, m);
+}
+
+static void json_mix(struct rows *r, const struct mix *m)
+{
+	json_newline(&r->json);
+	json_object_begin(&r->json, "working_set");
+	json_u64(&r->json, "line_bytes", CODE_LINE_BYTES);
+	json_u64(&r->json, "page_bytes", CODE_PAGE_BYTES);
+	put_use(r, m, &m->all);
+	put_working_set(r, m);
+	json_object_end(&r->json);
+	rows_open(r, "rows", NULL);
+	put_groups(r, m);
+	rows_close(r);
+}
+
+int mix_report(const struct report *report, struct err *err)
 {
 	struct mix m;
-	struct json j;
+	struct rows r;
 	int rc = mix_open(&m, report, err);
 
 	if (rc < 0)
 		return rc;
-	report_json_begin_steps(&j, report, "mix", m.mix.total);
-	json_working_set(&j, &m);
-	report_json_rows(&j);
-	for (int group = 0; group < MIX_N_GROUPS; group++)
-		json_group(&j, &m, (enum mix_group)group);
-	report_json_end(&j, report);
+	rows_begin(&r, report, "mix", m.mix.total);
+	(r.is_json ? json_mix : show_mix)(&r, &m);
+	rows_end(&r);
 	mix_close(&m);
 	return 0;
 }

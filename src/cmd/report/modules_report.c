@@ -12,8 +12,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cmd/report/report.h"
-#include "cmd/report/values.h"
+#include "cmd/report/rows.h"
 #include "symbols/catalog/match.h"
 #include "symbols/resolve/module_map.h"
 
@@ -71,16 +70,16 @@ struct modules_view {
 static int view_init(struct modules_view *v, const struct report *report, struct err *err)
 {
 	uint32_t n_images = trace_reader_n_images(report->reader);
-	uint64_t limit = report->options->limit;
+	uint64_t limit = report->options->query.limit;
 	int rc;
 
 	memset(v, 0, sizeof(*v));
 	v->states = mem_calloc(n_images + 1, sizeof(*v->states));
 	v->ids = mem_calloc(n_images + 1, sizeof(*v->ids));
 	for (uint32_t id = 1; id < n_images && (!limit || v->n < limit); id++)
-		if (report_name_matches(
-			    report, trace_reader_string(report->reader,
-					    trace_reader_image(report->reader, id)->path)))
+		if (query_matches(&report->options->query,
+			    trace_reader_string(
+				    report->reader, trace_reader_image(report->reader, id)->path)))
 			v->ids[v->n++] = id;
 	rc = module_map_new(&v->modules, report->reader, err);
 	if (rc == 0)
@@ -96,8 +95,6 @@ static void view_release(struct modules_view *v)
 	buf_release(&v->scratch);
 }
 
-/* --- text --- */
-
 static const char *state_text(const struct module_state *state, struct buf *b)
 {
 	buf_reset(b);
@@ -111,22 +108,6 @@ static const char *state_text(const struct module_state *state, struct buf *b)
 		return ".";
 	b->n--; /* the last blank */
 	return buf_text(b);
-}
-
-static void print_module(
-	struct table *t, const struct report *report, struct modules_view *v, uint32_t id)
-{
-	const struct trace_image *image = trace_reader_image(report->reader, id);
-	const struct trace_match *match = trace_reader_match(report->reader, id);
-
-	table_row(t, TABLE_STYLE_PLAIN);
-	table_cell(t, image_kind_name(image->kind));
-	table_cell(t, report->profile->image_is_used[id] ? "yes" : "no");
-	table_cell(t, state_text(&v->states[id], &v->scratch));
-	table_cell(t, match_name(match) ? match_name(match) : ".");
-	count_cell(t, match && match->n_symbols != UINT64_MAX, match ? match->n_symbols : 0);
-	table_cell(t, image->build_id_n ? build_id_text(image, &v->scratch) : ".");
-	table_cell(t, trace_reader_string(report->reader, image->path));
 }
 
 /* Why those that do not stand on the highest rung stand where they do. */
@@ -148,33 +129,6 @@ static void print_reasons(const struct report *report, const struct modules_view
 			match_name(match), trace_reader_string(report->reader, match->reason));
 	}
 }
-
-int modules_text(const struct report *report, struct err *err)
-{
-	static const char *const head[] = {
-		"Kind", "Used", "State", "Match", "Symbols", "Build-id", "Path"};
-	struct table t = {.left_columns = 0x2f};
-	struct modules_view v;
-	int rc = view_init(&v, report, err);
-
-	table_row(&t, TABLE_STYLE_STRONG);
-	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-		table_cell(&t, head[i]);
-	for (size_t i = 0; i < v.n; i++)
-		print_module(&t, report, &v, v.ids[i]);
-	if (rc == 0) {
-		table_print(&t, report->options->color, report->out);
-		print_reasons(report, &v);
-		if (module_map_n_lost(v.modules))
-			fprintf(report->out, "\n%" PRIu64 " module records could not be used\n",
-				module_map_n_lost(v.modules));
-	}
-	table_release(&t);
-	view_release(&v);
-	return rc;
-}
-
-/* --- JSON --- */
 
 static void json_known(struct json *j, const char *key, bool is_known, bool value)
 {
@@ -224,46 +178,70 @@ static void json_ends(
 	json_array_end(j);
 }
 
-static void json_module(
-	struct json *j, const struct report *report, struct modules_view *v, uint32_t id)
+static void put_module(struct rows *r, struct modules_view *v, uint32_t id)
 {
-	const struct trace_image *image = trace_reader_image(report->reader, id);
-	const struct trace_match *match = trace_reader_match(report->reader, id);
+	const struct trace_reader *reader = r->report->reader;
+	const struct trace_image *image = trace_reader_image(reader, id);
+	const struct trace_match *match = trace_reader_match(reader, id);
+	bool is_used = r->report->profile->image_is_used[id];
 
-	json_newline(j);
-	json_object_begin(j, NULL);
-	report_json_text(j, "path", trace_reader_string(report->reader, image->path));
-	report_json_text(j, "build_id", build_id_text(image, &v->scratch));
-	json_string(j, "kind", image_kind_name(image->kind));
-	report_json_text(
-		j, "image", match ? trace_reader_string(report->reader, match->catalog_id) : NULL);
-	json_string(j, "match", match_name(match));
-	report_json_text(
-		j, "reason", match ? trace_reader_string(report->reader, match->reason) : NULL);
-	json_state(j, &v->states[id], report->profile->image_is_used[id]);
-	report_json_measured(j, "symbols", match && match->n_symbols != UINT64_MAX,
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_text(r, "path", trace_reader_string(reader, image->path));
+	row_text(r, "build_id", build_id_text(image, &v->scratch));
+	row_string(r, "kind", image_kind_name(image->kind));
+	row_text(r, "image", match ? trace_reader_string(reader, match->catalog_id) : NULL);
+	row_string(r, "match", match_name(match));
+	row_text(r, "reason", match ? trace_reader_string(reader, match->reason) : NULL);
+	row_show(r, "Path", trace_reader_string(reader, image->path));
+	row_show(r, "Used", is_used ? "yes" : "no");
+	row_show(r, "State", state_text(&v->states[id], &v->scratch));
+	if (r->is_json)
+		json_state(&r->json, &v->states[id], is_used);
+	row_count(r, "symbols", match && match->n_symbols != UINT64_MAX,
 		match ? match->n_symbols : 0);
-	report_json_text(
-		j, "sources", match ? trace_reader_string(report->reader, match->sources) : NULL);
-	json_ends(j, report, v, id);
-	json_object_end(j);
+	row_text(r, "sources", match ? trace_reader_string(reader, match->sources) : NULL);
+	if (r->is_json)
+		json_ends(&r->json, r->report, v, id);
+	row_end(r);
 }
 
-int modules_json(const struct report *report, struct err *err)
+static const struct column columns[] = {
+	{"kind", "Kind", COLUMN_LEFT},
+	{"Used", "Used", COLUMN_LEFT},
+	{"State", "State", COLUMN_LEFT},
+	{"match", "Match", COLUMN_LEFT},
+	{"symbols", "Symbols", 0},
+	{"build_id", "Build-id", COLUMN_LEFT},
+	{"Path", "Path", 0},
+	{0},
+};
+
+static void put_modules(struct modules_view *v, const struct report *report)
+{
+	uint64_t n_lost = module_map_n_lost(v->modules);
+	struct rows r;
+
+	rows_begin(&r, report, "modules", report->profile->total);
+	if (r.is_json && n_lost)
+		json_u64(&r.json, "module_records_lost", n_lost);
+	rows_open(&r, "rows", columns);
+	for (size_t i = 0; i < v->n; i++)
+		put_module(&r, v, v->ids[i]);
+	rows_end_plain(&r);
+	if (r.is_json)
+		return;
+	print_reasons(report, v);
+	if (n_lost)
+		fprintf(report->out, "\n%" PRIu64 " module records could not be used\n", n_lost);
+}
+
+int modules_report(const struct report *report, struct err *err)
 {
 	struct modules_view v;
-	struct json j;
 	int rc = view_init(&v, report, err);
 
-	if (rc == 0) {
-		report_json_begin(&j, report, "modules");
-		if (module_map_n_lost(v.modules))
-			json_u64(&j, "module_records_lost", module_map_n_lost(v.modules));
-		report_json_rows(&j);
-		for (size_t i = 0; i < v.n; i++)
-			json_module(&j, report, &v, v.ids[i]);
-		report_json_end(&j, report);
-	}
+	if (rc == 0)
+		put_modules(&v, report);
 	view_release(&v);
 	return rc;
 }

@@ -6,15 +6,13 @@
 #ifndef WEIR_CMD_REPORT_REPORT_H
 #define WEIR_CMD_REPORT_REPORT_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/json.h"
-#include "calltree/build.h"
-#include "calltree/flat.h"
+#include "query/query.h"
 
 struct report_options {
 	bool json;
@@ -22,13 +20,11 @@ struct report_options {
 	bool percent; /* further columns with shares of the total */
 	bool elapsed; /* a further column with the time between entry and exit */
 	bool color;
-	const char *sort;      /* a column, NULL = the kind's own order */
-	uint64_t limit;	       /* rows; 0 = all */
-	const regex_t *filter; /* on names; NULL = all */
-	const char *function;  /* source: which one */
-	bool blocks;	       /* source: each block of a line too */
-	bool assembly;	       /* source: the instructions too */
-	const char *exe;       /* the program, when it is elsewhere now; NULL = where it was */
+	struct query query;
+	const char *function; /* source: which one */
+	bool blocks;	      /* source: each block of a line too */
+	bool assembly;	      /* source: the instructions too */
+	const char *exe;      /* the program, when it is elsewhere now; NULL = where it was */
 	/* steps: */
 	uint64_t at, back;  /* begin with step `at`, or `back` steps before it */
 	bool interleave;    /* threads by time, not one after the other */
@@ -45,84 +41,55 @@ struct report {
 	const struct profile *profile;
 	const struct report_options *options;
 	FILE *out;
+	const struct build_options *selection; /* thread, from, to */
 	/* Kinds that walk steps have these instead of a profile: */
 	const struct steps *steps;
-	const struct build_options *selection; /* thread, from, to */
 	struct loss *loss; /* of what was walked; the renderer adds to it, and sets is_cut */
 };
 
 struct report_kind {
 	const char *name;
-	const char *summary; /* one phrase for the help */
-	const char *const
-		*columns; /* that --sort accepts, ended by NULL; NULL = cannot be sorted */
-	/* Both renderers fail when the trace cannot be read again, or does not have what they show.
-	 */
-	int (*text)(const struct report *report, struct err *err);
-	int (*json)(const struct report *report, struct err *err);
+	const char *options; /* long names of those that it knows, separated by blanks */
+	const char *columns; /* that --sort accepts, likewise; NULL = cannot be sorted */
+	/* As text or JSON. Fails when the trace cannot be read again, or does not have what is to be
+	 * shown. */
+	int (*render)(const struct report *report, struct err *err);
 	bool by_steps; /* walks the steps of the trace; no profile is built */
 };
 
-extern const struct report_kind report_kinds[]; /* ended by a row without a name */
+#define REPORT_N_KINDS 15
+extern const struct report_kind report_kinds[REPORT_N_KINDS];
+/* NULL when there is none. */
 const struct report_kind *report_kind_find(const char *name);
-bool report_kind_sorts_by(const struct report_kind *kind, const char *column);
 
-int flat_text(const struct report *report, struct err *err);
-int flat_json(const struct report *report, struct err *err);
-int tree_text(const struct report *report, struct err *err);
-int tree_json(const struct report *report, struct err *err);
-int arcs_text(const struct report *report, struct err *err);
-int arcs_json(const struct report *report, struct err *err);
-int samples_text(const struct report *report, struct err *err);
-int samples_json(const struct report *report, struct err *err);
-int threads_text(const struct report *report, struct err *err);
-int threads_json(const struct report *report, struct err *err);
-int hooks_text(const struct report *report, struct err *err);
-int hooks_json(const struct report *report, struct err *err);
-int modules_text(const struct report *report, struct err *err);
-int modules_json(const struct report *report, struct err *err);
-int probes_text(const struct report *report, struct err *err);
-int probes_json(const struct report *report, struct err *err);
-int loss_text(const struct report *report, struct err *err);
-int loss_json(const struct report *report, struct err *err);
-int source_text(const struct report *report, struct err *err);
-int source_json(const struct report *report, struct err *err);
-int coverage_text(const struct report *report, struct err *err);
-int coverage_json(const struct report *report, struct err *err);
-int steps_text(const struct report *report, struct err *err);
-int steps_json(const struct report *report, struct err *err);
-int branches_text(const struct report *report, struct err *err);
-int branches_json(const struct report *report, struct err *err);
-int mix_text(const struct report *report, struct err *err);
-int mix_json(const struct report *report, struct err *err);
-int summary_text(const struct report *report, struct err *err);
-int summary_json(const struct report *report, struct err *err);
+int summary_report(const struct report *report, struct err *err);
+int flat_report(const struct report *report, struct err *err);
+int tree_report(const struct report *report, struct err *err);
+int arcs_report(const struct report *report, struct err *err);
+int samples_report(const struct report *report, struct err *err);
+int threads_report(const struct report *report, struct err *err);
+int modules_report(const struct report *report, struct err *err);
+int hooks_report(const struct report *report, struct err *err);
+int probes_report(const struct report *report, struct err *err);
+int loss_report(const struct report *report, struct err *err);
+int source_report(const struct report *report, struct err *err);
+int coverage_report(const struct report *report, struct err *err);
+int steps_report(const struct report *report, struct err *err);
+int branches_report(const struct report *report, struct err *err);
+int mix_report(const struct report *report, struct err *err);
 
-extern const char *const flat_columns[],
-	*const tree_columns[], *const threads_columns[], *const hooks_columns[],
-								 *const branches_columns[];
-
-/* Opens the trace and writes its summary. *had_losses (may be NULL) is set on success. */
-int report_summary(
-	const char *trace_path, FILE *out, bool color, bool *had_losses, struct err *err);
-
-/* The JSON object around the rows; report_json_end writes the loss object and closes. */
-void report_json_begin(struct json *j, const struct report *report, const char *kind);
-/* The same without a profile, for kinds that walk steps: the metric is instructions. */
-void report_json_begin_steps(
+/* The JSON object around the rows; report_json_end writes the loss object and closes. The metric of
+ * kinds that walk steps is instructions. */
+void report_json_begin(
 	struct json *j, const struct report *report, const char *kind, uint64_t total);
-void report_json_rows(struct json *j);				   /* begins "rows" */
-void report_json_end(struct json *j, const struct report *report); /* ends "rows" too */
-void report_json_loss(struct json *j, const char *key, const struct loss *loss);
+void report_json_end(struct json *j, const struct report *report);
+/* loss_report.c: the "loss" object. */
+void report_json_loss(struct json *j, const struct loss *loss);
 /* A number, or null when it was not measured. */
 void report_json_measured(struct json *j, const char *key, bool is_measured, uint64_t value);
 /* The text, or null when it is empty. */
 void report_json_text(struct json *j, const char *key, const char *text);
-void report_json_flat_row(struct json *j, const struct report *report, const struct flat_row *row);
 
-/* Selected rows in the order asked for; free(*rows). */
-size_t report_select_flat(const struct report *report, const struct flat *flat, size_t **rows);
-bool report_name_matches(const struct report *report, const char *name);
 const char *report_routine_kind(const struct calltree_routine *routine);
 /* "+" in front of what is known from samples alone, in a profile that has events too. */
 const char *report_mark(const struct report *report, uint32_t routine);

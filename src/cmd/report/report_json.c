@@ -71,91 +71,26 @@ int report_no_tree(const struct report *report, struct err *err)
 		trace_reader_name(report->reader));
 }
 
-static void json_begin(struct json *j, const struct report *report, const char *kind,
-	const char *metric, const char *unit)
+void report_json_begin(
+	struct json *j, const struct report *report, const char *kind, uint64_t total)
 {
+	const struct profile *p = report->profile;
+
 	json_init(j, report->out);
 	json_object_begin(j, NULL);
 	json_u64(j, "weir", 1);
 	json_string(j, "kind", kind);
 	json_string(j, "trace", trace_reader_name(report->reader));
 	json_object_begin(j, "metric");
-	json_string(j, "name", metric);
-	json_string(j, "unit", unit);
+	json_string(j, "name", p ? p->metric : "instructions");
+	json_string(j, "unit", p ? p->unit : "1");
 	json_object_end(j);
-}
-
-void report_json_begin(struct json *j, const struct report *report, const char *kind)
-{
-	const struct profile *p = report->profile;
-
-	json_begin(j, report, kind, p->metric, p->unit);
-	json_u64(j, "total", p->total);
-}
-
-void report_json_begin_steps(
-	struct json *j, const struct report *report, const char *kind, uint64_t total)
-{
-	json_begin(j, report, kind, "instructions", "1");
 	json_u64(j, "total", total);
-}
-
-void report_json_rows(struct json *j)
-{
-	json_newline(j);
-	json_array_begin(j, "rows");
-}
-
-void report_json_loss(struct json *j, const char *key, const struct loss *loss)
-{
-	json_object_begin(j, key);
-	json_u64(j, "samples_lost", loss->samples_lost);
-	json_u64(j, "events_lost", loss->events_lost);
-	json_u64(j, "records_lost", loss->records_lost);
-	json_u64(j, "records_unknown", loss->records_unknown);
-	json_u64(j, "stacks", loss->stacks);
-	json_u64(j, "stacks_complete", loss->stacks_complete);
-	json_u64(j, "frames", loss->frames);
-	json_u64(j, "frames_unresolved", loss->frames_unresolved);
-	json_bool(j, "cut", loss->is_cut);
-	json_object_begin(j, "reasons");
-	for (size_t i = 0; i < loss->n_reasons; i++)
-		json_u64(j, loss->reasons[i].phrase, loss->reasons[i].n);
-	json_object_end(j);
-	json_object_end(j);
 }
 
 void report_json_end(struct json *j, const struct report *report)
 {
-	json_array_end(j);
 	json_newline(j);
-	report_json_loss(j, "loss", report->profile ? &report->profile->loss : report->loss);
-	json_object_end(j);
-}
-
-void report_json_flat_row(struct json *j, const struct report *report, const struct flat_row *row)
-{
-	const struct profile *p = report->profile;
-	const struct calltree_routine *routine = calltree_get_routine(p->tree, row->routine);
-	bool has_samples = calltree_has_samples(p->tree), is_measured, has_cum;
-
-	is_measured = report_is_measured(report, row->exact);
-	has_cum = is_measured && report_has_cum(report, row->routine);
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "name", routine->name);
-	report_json_text(j, "image", routine->image);
-	json_string(j, "kind", report_routine_kind(routine));
-	report_json_measured(j, "calls", row->has_events && report_has_calls(report), row->calls);
-	report_json_measured(j, "base", is_measured, row->base);
-	report_json_measured(j, "cum", has_cum, row->cum);
-	report_json_measured(j, "cum2", has_cum, row->cum2);
-	report_json_measured(j, "elapsed", row->has_events && p->is_time, row->elapsed);
-	report_json_measured(j, "min", row->has_range, row->min);
-	report_json_measured(j, "max", row->has_range, row->max);
-	report_json_measured(j, "samples", has_samples, row->samples);
-	json_bool(j, "exact", row->exact);
-	report_json_measured(j, "sampled_base", calltree_has_estimates(p->tree), row->sampled.base);
-	report_json_measured(j, "sampled_cum", calltree_has_estimates(p->tree), row->sampled.cum);
+	report_json_loss(j, report->profile ? &report->profile->loss : report->loss);
 	json_object_end(j);
 }

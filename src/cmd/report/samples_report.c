@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Each sample with its stack and each line of a script beside the recording, in order of time;
  * times count from the start of the trace. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "calltree/frame_names.h"
 #include "calltree/sample_walk.h"
-#include "cmd/report/report.h"
+#include "cmd/report/rows.h"
 #include "cmd/report/script_lines.h"
 
 #define TIME_WIDTH 12
@@ -25,6 +24,7 @@ struct samples_view {
 	struct frame_levels levels;
 	struct script_lines lines;
 	size_t line_i; /* the next one */
+	struct buf text;
 };
 
 static const char *const kind_names[] = {
@@ -53,6 +53,7 @@ static void view_close(struct samples_view *v)
 	sample_walk_close(&v->walk);
 	script_lines_release(&v->lines);
 	vec_release(&v->frames);
+	buf_release(&v->text);
 }
 
 static void collect_frames(struct samples_view *v)
@@ -75,12 +76,12 @@ static void collect_frames(struct samples_view *v)
 
 static bool stack_matches(struct samples_view *v)
 {
-	if (!v->report->options->filter)
+	if (!v->report->options->query.filter)
 		return true;
 	for (size_t i = 0; i < v->frames.n; i++) {
 		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
 		for (size_t level = 0; level < v->levels.n; level++)
-			if (report_name_matches(v->report, v->levels.v[level].name))
+			if (query_matches(&v->report->options->query, v->levels.v[level].name))
 				return true;
 	}
 	return false;
@@ -88,7 +89,7 @@ static bool stack_matches(struct samples_view *v)
 
 static bool next_shown(struct samples_view *v)
 {
-	uint64_t limit = v->report->options->limit;
+	uint64_t limit = v->report->options->query.limit;
 
 	if (limit && v->n_shown == limit)
 		return false;
@@ -102,19 +103,6 @@ static bool next_shown(struct samples_view *v)
 	return false;
 }
 
-static void print_number(FILE *out, int width, bool is_known, uint64_t number)
-{
-	if (is_known)
-		fprintf(out, "%*" PRIu64 "  ", width, number);
-	else
-		fprintf(out, "%*s  ", width, ".");
-}
-
-static bool has_kinds(const struct samples_view *v)
-{
-	return v->report->profile->n_stack_events || v->lines.v.n;
-}
-
 /* The next line that a script printed up to this time; NULL: there is none. */
 static const struct script_line *next_line(struct samples_view *v, uint64_t up_to_ns)
 {
@@ -125,129 +113,102 @@ static const struct script_line *next_line(struct samples_view *v, uint64_t up_t
 	return &v->lines.v.v[v->line_i++];
 }
 
-static void print_lines(struct samples_view *v, uint64_t up_to_ns)
+static void put_begin(
+	struct rows *r, uint64_t time, uint64_t pid, uint64_t tid, int64_t cpu, const char *kind)
 {
-	const struct script_line *line;
-	FILE *out = v->report->out;
-
-	while ((line = next_line(v, up_to_ns)) != NULL) {
-		print_number(out, TIME_WIDTH, true, line->time_ns);
-		print_number(out, PID_WIDTH, line->pid, line->pid);
-		print_number(out, PID_WIDTH, line->tid, line->tid);
-		print_number(out, CPU_WIDTH, false, 0);
-		fprintf(out, "%-*s  ", KIND_WIDTH, "script");
-		script_line_print(line, out);
-		fputc('\n', out);
-	}
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_number(r, "time", time);
+	row_count(r, "pid", pid, pid);
+	row_count(r, "tid", tid, tid);
+	row_count(r, "cpu", cpu >= 0, (uint64_t)cpu);
+	row_string(r, "kind", kind);
 }
 
-/* Columns are as wide as usual values, since the samples stream by. */
-static void print_sample(struct samples_view *v)
-{
-	const struct profile *p = v->report->profile;
-	const struct profile_thread *thread = &p->threads[v->sample.thread];
-	FILE *out = v->report->out;
-
-	print_number(out, TIME_WIDTH, true, v->sample.time - p->start);
-	print_number(out, PID_WIDTH, thread->pid, thread->pid);
-	print_number(out, PID_WIDTH, thread->tid, thread->tid);
-	print_number(out, CPU_WIDTH, v->sample.cpu >= 0, (uint64_t)v->sample.cpu);
-	if (has_kinds(v))
-		fprintf(out, "%-*s  ", KIND_WIDTH, kind_names[v->sample.kind]);
-	for (size_t i = 0; i < v->frames.n; i++) {
-		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
-		for (size_t level = v->levels.n; level-- > 0;)
-			fprintf(out, "%s%s", i || level + 1 < v->levels.n ? ";" : "",
-				v->levels.v[level].name);
-	}
-	fputs(v->frames.n ? "\n" : ".\n", out);
-}
-
-int samples_text(const struct report *report, struct err *err)
-{
-	bool is_clock = trace_reader_meta(report->reader, "clock") != NULL;
-	bool color = report->options->color;
-	struct samples_view v;
-	int rc = view_open(&v, report, err);
-
-	if (rc < 0)
-		return rc;
-	fprintf(report->out, "%s%*s  %*s  %*s  %*s  %sStack%s\n", color ? "\033[1m" : "",
-		TIME_WIDTH, is_clock ? "Time[ns]" : "Time", PID_WIDTH, "Pid", PID_WIDTH, "Tid",
-		CPU_WIDTH, "Cpu", has_kinds(&v) ? "Kind    " : "", color ? "\033[0m" : "");
-	while (next_shown(&v)) {
-		print_lines(&v, v.sample.time - report->profile->start);
-		print_sample(&v);
-	}
-	print_lines(&v, UINT64_MAX);
-	view_close(&v);
-	return 0;
-}
-
-static void json_lines(struct json *j, struct samples_view *v, uint64_t up_to_ns)
+static void put_lines(struct rows *r, struct samples_view *v, uint64_t up_to_ns)
 {
 	const struct script_line *line;
 
 	while ((line = next_line(v, up_to_ns)) != NULL) {
-		json_newline(j);
-		json_object_begin(j, NULL);
-		json_u64(j, "time", line->time_ns);
-		report_json_measured(j, "pid", line->pid, line->pid);
-		report_json_measured(j, "tid", line->tid, line->tid);
-		report_json_measured(j, "cpu", false, 0);
-		json_string(j, "kind", "script");
-		json_string(j, "text", line->text);
-		json_object_end(j);
+		char *text = script_line_text(line);
+
+		put_begin(r, line->time_ns, line->pid, line->tid, -1, "script");
+		row_string(r, "text", line->text);
+		row_show(r, "Stack", text);
+		row_end(r);
+		free(text);
 	}
 }
 
-static void json_sample(struct json *j, struct samples_view *v)
+static void json_level(struct rows *r, const struct frame_level *level)
 {
-	const struct profile *p = v->report->profile;
-	const struct profile_thread *thread = &p->threads[v->sample.thread];
+	row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+	row_string(r, "name", level->name);
+	row_text(r, "image", level->image);
+	row_count(r, "offset", level->has_offset, level->offset);
+	row_text(r, "file", level->file);
+	row_count(r, "line", level->line, level->line);
+	row_end(r);
+}
 
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_u64(j, "time", v->sample.time - p->start);
-	report_json_measured(j, "pid", thread->pid, thread->pid);
-	report_json_measured(j, "tid", thread->tid, thread->tid);
-	report_json_measured(j, "cpu", v->sample.cpu >= 0, (uint64_t)v->sample.cpu);
-	json_string(j, "kind", kind_names[v->sample.kind]);
-	json_array_begin(j, "stack");
+static void put_stack(struct rows *r, struct samples_view *v)
+{
+	buf_reset(&v->text);
+	if (r->is_json)
+		json_array_begin(&r->json, "stack");
 	for (size_t i = 0; i < v->frames.n; i++) {
 		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
-		for (size_t n = v->levels.n; n-- > 0;) {
-			const struct frame_level *level = &v->levels.v[n];
-
-			json_object_begin(j, NULL);
-			json_string(j, "name", level->name);
-			report_json_text(j, "image", level->image);
-			report_json_measured(j, "offset", level->has_offset, level->offset);
-			report_json_text(j, "file", level->file);
-			report_json_measured(j, "line", level->line, level->line);
-			json_object_end(j);
+		for (size_t level = v->levels.n; level-- > 0;) {
+			if (r->is_json)
+				json_level(r, &v->levels.v[level]);
+			else if (i || level + 1 < v->levels.n)
+				buf_put_cstr(&v->text, ";");
+			buf_put_cstr(&v->text, v->levels.v[level].name);
 		}
 	}
-	json_array_end(j);
-	json_object_end(j);
+	if (r->is_json)
+		json_array_end(&r->json);
+	row_show(r, "Stack", v->frames.n ? buf_text(&v->text) : ".");
 }
 
-int samples_json(const struct report *report, struct err *err)
+static void put_sample(struct rows *r, struct samples_view *v)
 {
+	const struct profile *p = v->report->profile;
+	const struct profile_thread *thread = &p->threads[v->sample.thread];
+
+	put_begin(r, v->sample.time - p->start, thread->pid, thread->tid, v->sample.cpu,
+		kind_names[v->sample.kind]);
+	put_stack(r, v);
+	row_end(r);
+}
+
+int samples_report(const struct report *report, struct err *err)
+{
+	bool is_clock = trace_reader_meta(report->reader, "clock") != NULL, has_kinds;
+	static const struct column kind = {"kind", "Kind", COLUMN_LEFT | COLUMN_WIDTH(KIND_WIDTH)},
+				   stack = {"Stack", "Stack", 0}, none = {0};
 	struct samples_view v;
-	struct json j;
+	struct rows r;
 	int rc = view_open(&v, report, err);
 
 	if (rc < 0)
 		return rc;
-	report_json_begin(&j, report, "samples");
-	report_json_rows(&j);
+	has_kinds = report->profile->n_stack_events || v.lines.v.n;
+	rows_begin_plain(&r, report, "samples",
+		(const struct column[]){
+			{"time", is_clock ? "Time[ns]" : "Time", COLUMN_WIDTH(TIME_WIDTH)},
+			{"pid", "Pid", COLUMN_WIDTH(PID_WIDTH)},
+			{"tid", "Tid", COLUMN_WIDTH(PID_WIDTH)},
+			{"cpu", "Cpu", COLUMN_WIDTH(CPU_WIDTH)},
+			has_kinds ? kind : stack,
+			has_kinds ? stack : none,
+			none,
+		});
 	while (next_shown(&v)) {
-		json_lines(&j, &v, v.sample.time - report->profile->start);
-		json_sample(&j, &v);
+		put_lines(&r, &v, v.sample.time - report->profile->start);
+		put_sample(&r, &v);
 	}
-	json_lines(&j, &v, UINT64_MAX);
-	report_json_end(&j, report);
+	put_lines(&r, &v, UINT64_MAX);
+	rows_end_plain(&r);
 	view_close(&v);
 	return 0;
 }

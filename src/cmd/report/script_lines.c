@@ -50,7 +50,7 @@ static int read_stream(
 		return rc;
 	while ((rc = trace_cursor_next(cursor, &record, err)) > 0)
 		if (line_of(report, &record, &line) &&
-			report_name_matches(report, line.is_map ? line.name : line.text))
+			query_matches(&report->options->query, line.is_map ? line.name : line.text))
 			vec_push(&lines->v, line);
 	trace_cursor_close(cursor);
 	return rc;
@@ -77,9 +77,9 @@ void script_lines_release(struct script_lines *lines)
 	vec_release(&lines->v);
 }
 
-void script_line_print(const struct script_line *line, FILE *out)
+char *script_line_text(const struct script_line *line)
 {
 	size_t n = strlen(line->text);
 
-	fwrite(line->text, 1, n && line->text[n - 1] == '\n' ? n - 1 : n, out);
+	return mem_strndup(line->text, n && line->text[n - 1] == '\n' ? n - 1 : n);
 }

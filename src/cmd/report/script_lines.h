@@ -23,7 +23,7 @@ struct script_lines {
 int script_lines_read(struct script_lines *lines, const struct report *report, struct err *err);
 void script_lines_release(struct script_lines *lines);
 
-/* Without the newline at its end. */
-void script_line_print(const struct script_line *line, FILE *out);
+/* Its text without the newline at its end; to be freed. */
+char *script_line_text(const struct script_line *line);
 
 #endif

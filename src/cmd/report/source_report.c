@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cmd/report/rows.h"
 #include "cmd/report/source_text.h"
 #include "cmd/report/source_view.h"
-#include "cmd/report/values.h"
 
 #define GAP_LINES   12 /* between two lines with code, shown at most */
 #define LEAD_LINES  4  /* in front of the first line with code */
@@ -36,9 +36,7 @@ struct source_shower {
 	const char *text_file; /* whose text is open; NULL: none */
 	struct shown_line line;
 	uint64_t n_shown; /* over all functions */
-	void (*show)(struct source_shower *s);
-	struct table table;
-	struct json *json;
+	struct rows rows;
 };
 
 /* ---- walking ---- */
@@ -61,10 +59,12 @@ static const struct source_row *head_row(const struct source_function *f)
 
 static bool may_show(const struct source_shower *s)
 {
-	uint64_t limit = s->report->options->limit;
+	uint64_t limit = s->report->options->query.limit;
 
 	return !limit || s->n_shown < limit;
 }
+
+static void show_row(struct source_shower *s);
 
 static void show(struct source_shower *s, uint32_t line, const struct source_row *row)
 {
@@ -78,7 +78,7 @@ static void show(struct source_shower *s, uint32_t line, const struct source_row
 	buf_reset(&s->line.text);
 	for (size_t i = 0; i < text.n; i++) /* nothing that moves the cursor of a terminal */
 		buf_put_u8(&s->line.text, text.p[i] < ' ' && text.p[i] != '\t' ? '?' : text.p[i]);
-	s->show(s);
+	show_row(s);
 	s->n_shown++;
 	s->line.begins_file = s->line.begins_function = s->line.follows_gap = false;
 }
@@ -164,17 +164,17 @@ static void show_function(struct source_shower *s)
 
 static void put_callers(struct buf *b, const struct source_function *f)
 {
-	for (size_t i = 0; i < f->n_callers && i < CALLERS_MAX; i++) {
-		const struct source_caller *caller = &f->callers[i];
+	for (size_t i = 0; i < f->callers.n && i < CALLERS_MAX; i++) {
+		const struct source_caller *caller = &f->callers.v[i];
 
 		buf_put_cstr(b, i ? ", " : f->has_calls ? " (" : "called by ");
 		if (caller->has_calls)
 			buf_printf(b, "%" PRIu64 " by ", caller->calls);
 		buf_put_cstr(b, *caller->name ? caller->name : "nobody that is known");
 	}
-	if (f->n_callers > CALLERS_MAX)
-		buf_printf(b, ", and %zu more callers", f->n_callers - CALLERS_MAX);
-	if (f->n_callers)
+	if (f->callers.n > CALLERS_MAX)
+		buf_printf(b, ", and %zu more callers", f->callers.n - CALLERS_MAX);
+	if (f->callers.n)
 		buf_put_cstr(b, f->has_calls ? "); " : "; ");
 	else if (f->has_calls)
 		buf_put_cstr(b, "; ");
@@ -193,28 +193,31 @@ static void put_comment(struct source_shower *s)
 	put_callers(&b, f);
 	buf_printf(&b, "self %" PRIu64 " %s, %s %% of all */", source_value(s->view, f->value),
 		metric, value_percent(f->value, s->view->total).s);
-	table_line(&s->table, buf_text(&b));
+	table_line(&s->rows.table, buf_text(&b));
 	buf_release(&b);
+}
+
+static void put_block(struct source_shower *s, const struct source_part *part)
+{
+	const struct code_block *block = part->block;
+	struct rows *r = &s->rows;
+
+	row_begin_inside(r, NULL, TABLE_STYLE_FAINT);
+	row_number(r, "address", block->address);
+	row_number(r, "end", block->end);
+	row_string(r, "mark", block->count ? "|" : "#");
+	row_value(r, "base", true, source_value(s->view, part->value));
+	row_percent(r, "percent", true, part->value, s->function->value);
+	row_number(r, "count", block->count);
+	row_showf(r, "text", "    block 0x%" PRIx64 "-0x%" PRIx64, block->address, block->end);
+	row_end(r);
 }
 
 static void put_blocks(struct source_shower *s, const struct source_row *row)
 {
-	const struct source_function *f = s->function;
-
-	for (size_t i = 0; i < row->n_parts; i++) {
-		const struct source_part *part = &f->parts[row->first_part + i];
-
-		if (!part->block)
-			continue;
-		table_row(&s->table, TABLE_STYLE_FAINT);
-		percent_cell(&s->table, part->value, f->value);
-		value_cell(&s->table, s->report, true, source_value(s->view, part->value));
-		count_cell(&s->table, true, part->block->count);
-		table_cell(&s->table, "");
-		table_cell(&s->table, part->block->count ? "|" : "#");
-		table_cellf(&s->table, "    block 0x%" PRIx64 "-0x%" PRIx64, part->block->address,
-			part->block->end);
-	}
+	for (size_t i = 0; i < row->n_parts; i++)
+		if (s->function->parts.v[row->first_part + i].block)
+			put_block(s, &s->function->parts.v[row->first_part + i]);
 }
 
 /* What the reader should know of the text of the file. */
@@ -231,51 +234,51 @@ static const char *text_doubt(const struct source_shower *s)
 		       : "";
 }
 
-static void show_text(struct source_shower *s)
+/* What stands between the rows of a table. */
+static void show_between(struct source_shower *s)
 {
-	const struct source_row *row = s->line.row;
-	const struct source_function *f = s->function;
+	struct buf b = {0};
 
 	if (s->line.follows_gap)
-		table_line(&s->table, "...");
+		table_line(&s->rows.table, "...");
 	if (s->line.begins_file) {
-		struct buf b = {0};
-
 		buf_printf(&b, "%s:%s", *s->line.file ? s->line.file : "no file is known",
 			text_doubt(s));
-		table_line(&s->table, buf_text(&b));
-		buf_release(&b);
+		table_line(&s->rows.table, buf_text(&b));
 	}
 	if (s->line.begins_function)
 		put_comment(s);
-	table_row(&s->table, row && row->mark == '#' ? TABLE_STYLE_FAINT : TABLE_STYLE_PLAIN);
-	if (row) {
-		percent_cell(&s->table, row->value, f->value);
-		value_cell(&s->table, s->report, true, source_value(s->view, row->value));
-		if (s->view->is_counted)
-			count_cell(&s->table, true, row->count);
-		else
-			table_cell(&s->table, ".");
-	} else {
-		for (int i = 0; i < 3; i++)
-			table_cell(&s->table, "");
-	}
-	count_cell(&s->table, s->line.line, s->line.line);
-	table_cellf(&s->table, "%c", row ? row->mark : ' ');
-	table_cell(&s->table, s->line.has_text ? buf_text(&s->line.text) : ".");
-	if (row && s->report->options->blocks)
-		put_blocks(s, row);
+	buf_release(&b);
 }
 
-static void put_heads(struct table *t, const struct report *report)
+static void show_row(struct source_shower *s)
 {
-	table_row(t, TABLE_STYLE_STRONG);
-	table_cell(t, "Self%");
-	unit_head(t, report, "Base");
-	table_cell(t, "Count");
-	table_cell(t, "Line");
-	table_cell(t, "");
-	table_cell(t, "Source");
+	const struct source_row *row = s->line.row;
+	bool has_blocks = row && s->report->options->blocks;
+	char mark[2] = {row ? row->mark : ' ', 0};
+	struct rows *r = &s->rows;
+
+	if (!r->is_json)
+		show_between(s);
+	row_begin(r, mark[0] == '#' ? TABLE_STYLE_FAINT : TABLE_STYLE_PLAIN);
+	row_string(r, "function", s->function->name);
+	row_text(r, "file", s->line.file);
+	row_count(r, "line", s->line.line, s->line.line);
+	row_string(r, "text", s->line.has_text ? buf_text(&s->line.text) : NULL);
+	row_string(r, "mark", mark);
+	if (row || r->is_json) { /* in text it stays empty */
+		row_value(r, "base", row, row ? source_value(s->view, row->value) : 0);
+		row_percent(r, "percent", row, row ? row->value : 0, s->function->value);
+		row_count(r, "count", row && s->view->is_counted, row ? row->count : 0);
+	}
+	if (has_blocks && r->is_json) {
+		json_array_begin(&r->json, "blocks");
+		put_blocks(s, row);
+		json_array_end(&r->json);
+	}
+	row_end(r);
+	if (has_blocks && !r->is_json)
+		put_blocks(s, row);
 }
 
 static void print_instruction(
@@ -306,8 +309,46 @@ static const struct code_block *next_block(
 	return NULL;
 }
 
-static void print_assembly(struct source_shower *s)
+static void json_instruction(
+	void *ctx, uint64_t addr, const struct code_line *line, const char *text)
 {
+	struct source_shower *s = ctx;
+	struct rows *r = &s->rows;
+
+	row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+	row_number(r, "address", addr);
+	row_text(r, "file", s->view->counts->files[line->file]);
+	row_count(r, "line", line->line, line->line);
+	row_string(r, "text", text);
+	row_end(r);
+}
+
+static void put_block_code(
+	struct source_shower *s, struct code_listing *l, const struct code_block *b)
+{
+	struct rows *r = &s->rows;
+
+	if (!r->is_json) {
+		fprintf(s->report->out,
+			"\n%c block 0x%" PRIx64 "-0x%" PRIx64 " executed %" PRIu64
+			" times, %" PRIu32 " instructions\n",
+			b->count ? '|' : '#', b->address, b->end, b->count, b->n_insns);
+		code_listing_block(l, s->view->counts, b, print_instruction, s);
+		return;
+	}
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_number(r, "address", b->address);
+	row_number(r, "end", b->end);
+	row_number(r, "count", b->count);
+	json_array_begin(&r->json, "instructions");
+	code_listing_block(l, s->view->counts, b, json_instruction, s);
+	json_array_end(&r->json);
+	row_end(r);
+}
+
+static void put_assembly(struct source_shower *s)
+{
+	bool is_json = s->rows.is_json;
 	const struct code_block *b;
 	struct code_listing *l;
 	const char *why = "the trace has samples, not blocks";
@@ -315,195 +356,98 @@ static void print_assembly(struct source_shower *s)
 	uint32_t block = 0;
 
 	l = s->view->is_counted ? code_listing_open(s->report, s->function->image, &why) : NULL;
-	if (!l) {
+	if (!l && is_json)
+		json_null(&s->rows.json, "assembly");
+	else if (!l)
 		fprintf(s->report->out, "\nno instructions: %s\n", why);
-		return;
-	}
-	while ((b = next_block(s, &part, &block))) {
-		fprintf(s->report->out,
-			"\n%c block 0x%" PRIx64 "-0x%" PRIx64 " executed %" PRIu64
-			" times, %" PRIu32 " instructions\n",
-			b->count ? '|' : '#', b->address, b->end, b->count, b->n_insns);
-		code_listing_block(l, s->view->counts, b, print_instruction, s);
-	}
+	else if (is_json)
+		json_array_begin(&s->rows.json, "assembly");
+	while (l && (b = next_block(s, &part, &block)))
+		put_block_code(s, l, b);
+	if (l && is_json)
+		json_array_end(&s->rows.json);
 	code_listing_close(l);
 }
 
-int source_text(const struct report *report, struct err *err)
+static void show_source(struct source_shower *s)
 {
-	struct source_shower s = {
-		.report = report, .trace = trace_reader_name(report->reader), .show = show_text};
-	struct source_view view;
-	int rc = source_view_init(&view, report, err);
+	static const struct column columns[] = {
+		{"percent", "Self%", 0},
+		{"base", "Base", COLUMN_UNIT},
+		{"count", "Count", 0},
+		{"line", "Line", 0},
+		{"mark", "", COLUMN_LEFT},
+		{"text", "Source", 0},
+		{0},
+	};
 
-	if (rc < 0)
-		return rc;
-	s.view = &view;
-	for (size_t i = 0; i < view.n_functions && may_show(&s); i++) {
-		s.table.left_columns = 1u << 4;
-		s.function = &view.functions[i];
-		put_heads(&s.table, report);
-		show_function(&s);
+	for (size_t i = 0; i < s->view->functions.n && may_show(s); i++) {
+		s->function = &s->view->functions.v[i];
+		rows_open(&s->rows, NULL, columns);
+		show_function(s);
 		if (i)
-			fputc('\n', report->out);
-		table_print(&s.table, report->options->color, report->out);
-		table_release(&s.table);
-		if (report->options->assembly)
-			print_assembly(&s);
+			fputc('\n', s->report->out);
+		rows_close(&s->rows);
+		if (s->report->options->assembly)
+			put_assembly(s);
 	}
-	source_text_release(&s.text);
-	buf_release(&s.line.text);
-	source_view_release(&view);
-	return 0;
 }
 
 /* ---- JSON ---- */
 
-static void json_share(struct json *j, const struct source_shower *s, uint64_t value)
-{
-	json_u64(j, "base", source_value(s->view, value));
-	json_double(j, "percent",
-		s->function->value ? 100.0 * (double)value / (double)s->function->value : 0.0);
-}
-
-static void json_blocks(struct json *j, const struct source_shower *s, const struct source_row *row)
-{
-	json_array_begin(j, "blocks");
-	for (size_t i = 0; i < row->n_parts; i++) {
-		const struct source_part *part = &s->function->parts[row->first_part + i];
-
-		if (!part->block)
-			continue;
-		json_object_begin(j, NULL);
-		json_u64(j, "address", part->block->address);
-		json_u64(j, "end", part->block->end);
-		json_string(j, "mark", part->block->count ? "|" : "#");
-		json_share(j, s, part->value);
-		json_u64(j, "count", part->block->count);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-static void show_json(struct source_shower *s)
-{
-	const struct source_row *row = s->line.row;
-	char mark[2] = {row ? row->mark : ' ', 0};
-	struct json *j = s->json;
-
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "function", s->function->name);
-	report_json_text(j, "file", s->line.file);
-	report_json_measured(j, "line", s->line.line, s->line.line);
-	json_string(j, "text", s->line.has_text ? buf_text(&s->line.text) : NULL);
-	json_string(j, "mark", mark);
-	if (row) {
-		json_share(j, s, row->value);
-	} else {
-		json_null(j, "base");
-		json_null(j, "percent");
-	}
-	report_json_measured(j, "count", row && s->view->is_counted, row ? row->count : 0);
-	if (row && s->report->options->blocks)
-		json_blocks(j, s, row);
-	json_object_end(j);
-}
-
-static void json_instruction(
-	void *ctx, uint64_t addr, const struct code_line *line, const char *text)
-{
-	struct source_shower *s = ctx;
-
-	json_object_begin(s->json, NULL);
-	json_u64(s->json, "address", addr);
-	report_json_text(s->json, "file", s->view->counts->files[line->file]);
-	report_json_measured(s->json, "line", line->line, line->line);
-	json_string(s->json, "text", text);
-	json_object_end(s->json);
-}
-
-static void json_assembly(struct source_shower *s)
-{
-	const struct code_block *b;
-	struct code_listing *l;
-	const char *why;
-	size_t part = 0;
-	uint32_t block = 0;
-
-	l = s->view->is_counted ? code_listing_open(s->report, s->function->image, &why) : NULL;
-	if (!l) {
-		json_null(s->json, "assembly");
-		return;
-	}
-	json_array_begin(s->json, "assembly");
-	while ((b = next_block(s, &part, &block))) {
-		json_newline(s->json);
-		json_object_begin(s->json, NULL);
-		json_u64(s->json, "address", b->address);
-		json_u64(s->json, "end", b->end);
-		json_u64(s->json, "count", b->count);
-		json_array_begin(s->json, "instructions");
-		code_listing_block(l, s->view->counts, b, json_instruction, s);
-		json_array_end(s->json);
-		json_object_end(s->json);
-	}
-	json_array_end(s->json);
-	code_listing_close(l);
-}
-
 static void json_function(struct source_shower *s)
 {
 	const struct source_function *f = s->function;
-	struct json *j = s->json;
+	struct rows *r = &s->rows;
 
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "name", f->name);
-	report_json_text(j, "image", f->image);
-	report_json_text(j, "file", f->file);
-	report_json_measured(j, "line", f->line, f->line);
-	report_json_measured(j, "calls", f->has_calls, f->calls);
-	json_u64(j, "base", source_value(s->view, f->value));
-	json_array_begin(j, "callers");
-	for (size_t i = 0; i < f->n_callers; i++) {
-		json_object_begin(j, NULL);
-		report_json_text(j, "name", f->callers[i].name);
-		report_json_measured(j, "calls", f->callers[i].has_calls, f->callers[i].calls);
-		json_object_end(j);
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_string(r, "name", f->name);
+	row_text(r, "image", f->image);
+	row_text(r, "file", f->file);
+	row_count(r, "line", f->line, f->line);
+	row_count(r, "calls", f->has_calls, f->calls);
+	row_value(r, "base", true, source_value(s->view, f->value));
+	json_array_begin(&r->json, "callers");
+	for (size_t i = 0; i < f->callers.n; i++) {
+		row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+		row_text(r, "name", f->callers.v[i].name);
+		row_count(r, "calls", f->callers.v[i].has_calls, f->callers.v[i].calls);
+		row_end(r);
 	}
-	json_array_end(j);
+	json_array_end(&r->json);
 	if (s->report->options->assembly)
-		json_assembly(s);
-	json_object_end(j);
+		put_assembly(s);
+	row_end(r);
 }
 
-int source_json(const struct report *report, struct err *err)
+static void json_source(struct source_shower *s)
 {
-	struct json j;
-	struct source_shower s = {.report = report,
-		.trace = trace_reader_name(report->reader),
-		.show = show_json,
-		.json = &j};
+	rows_open(&s->rows, "functions", NULL);
+	for (size_t i = 0; i < s->view->functions.n; i++) {
+		s->function = &s->view->functions.v[i];
+		json_function(s);
+	}
+	rows_close(&s->rows);
+	rows_open(&s->rows, "rows", NULL);
+	for (size_t i = 0; i < s->view->functions.n; i++) {
+		s->function = &s->view->functions.v[i];
+		show_function(s);
+	}
+	rows_close(&s->rows);
+}
+
+int source_report(const struct report *report, struct err *err)
+{
 	struct source_view view;
+	struct source_shower s = {
+		.report = report, .view = &view, .trace = trace_reader_name(report->reader)};
 	int rc = source_view_init(&view, report, err);
 
 	if (rc < 0)
 		return rc;
-	s.view = &view;
-	report_json_begin(&j, report, "source");
-	json_array_begin(&j, "functions");
-	for (size_t i = 0; i < view.n_functions; i++) {
-		s.function = &view.functions[i];
-		json_function(&s);
-	}
-	json_array_end(&j);
-	report_json_rows(&j);
-	for (size_t i = 0; i < view.n_functions; i++) {
-		s.function = &view.functions[i];
-		show_function(&s);
-	}
-	report_json_end(&j, report);
+	rows_begin(&s.rows, report, "source", report->profile->total);
+	(s.rows.is_json ? json_source : show_source)(&s);
+	rows_end(&s.rows);
 	source_text_release(&s.text);
 	buf_release(&s.line.text);
 	source_view_release(&view);

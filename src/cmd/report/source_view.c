@@ -61,7 +61,7 @@ static char mark_of(const struct source_function *f, const struct source_row *ro
 	size_t n_executed = 0;
 
 	for (size_t i = 0; i < row->n_parts; i++) {
-		const struct code_block *block = f->parts[row->first_part + i].block;
+		const struct code_block *block = f->parts.v[row->first_part + i].block;
 
 		if (!block)
 			return ' ';
@@ -77,25 +77,26 @@ static void merge_parts(struct source_function *f)
 {
 	size_t n = 0;
 
-	if (f->n_parts)
-		qsort_r(f->parts, f->n_parts, sizeof(*f->parts), compare_parts, (void *)f->file);
-	for (size_t i = 0; i < f->n_parts; i++) {
-		const struct source_part *part = &f->parts[i];
+	if (f->parts.n)
+		qsort_r(f->parts.v, f->parts.n, sizeof(*f->parts.v), compare_parts,
+			(void *)f->file);
+	for (size_t i = 0; i < f->parts.n; i++) {
+		const struct source_part *part = &f->parts.v[i];
 
-		if (n && !compare_parts(&f->parts[n - 1], part, (void *)f->file))
-			f->parts[n - 1].value += part->value;
+		if (n && !compare_parts(&f->parts.v[n - 1], part, (void *)f->file))
+			f->parts.v[n - 1].value += part->value;
 		else
-			f->parts[n++] = *part;
+			f->parts.v[n++] = *part;
 	}
-	f->n_parts = n;
+	f->parts.n = n;
 }
 
 static void make_rows(struct source_function *f)
 {
 	merge_parts(f);
-	f->rows = mem_calloc(f->n_parts + 1, sizeof(*f->rows));
-	for (size_t i = 0; i < f->n_parts; i++) {
-		const struct source_part *part = &f->parts[i];
+	f->rows = mem_calloc(f->parts.n + 1, sizeof(*f->rows));
+	for (size_t i = 0; i < f->parts.n; i++) {
+		const struct source_part *part = &f->parts.v[i];
 		struct source_row *row = f->n_rows ? &f->rows[f->n_rows - 1] : NULL;
 
 		if (!row || strcmp(row->file, part->file) || row->line != part->line) {
@@ -139,7 +140,6 @@ static void add_blocks(struct source_view *v, struct source_function *to,
 	const struct code_function *f, bool is_cycles)
 {
 	const struct code_counts *c = v->counts;
-	VEC(struct source_part) parts = {to->parts, to->n_parts, to->n_parts};
 
 	for (uint32_t i = 0; i < f->n_blocks; i++) {
 		const struct code_block *block = &c->blocks[f->first_block + i];
@@ -151,18 +151,15 @@ static void add_blocks(struct source_view *v, struct source_function *to,
 				.block = block,
 				.value = block->count * (is_cycles ? line->cost : line->n_insns)};
 
-			vec_push(&parts, part);
+			vec_push(&to->parts, part);
 		}
 	}
-	to->parts = parts.v;
-	to->n_parts = parts.n;
 	to->value += is_cycles ? f->cost : f->instructions;
 }
 
 static void add_callers(const struct source_view *v, struct source_function *f, uint32_t function)
 {
 	size_t party = code_calls_find(v->calls, function);
-	VEC(struct source_caller) callers = {0};
 
 	for (size_t i = 0; party && i < v->calls->n_calls; i++) {
 		const struct code_call *call = &v->calls->calls[i];
@@ -171,16 +168,14 @@ static void add_callers(const struct source_view *v, struct source_function *f, 
 		if (call->callee != party)
 			continue;
 		/* Calls from several places of one function are neighbours. */
-		if (callers.n && v->calls->calls[i - 1].callee == party &&
+		if (f->callers.n && v->calls->calls[i - 1].callee == party &&
 			v->calls->calls[i - 1].caller == call->caller)
-			callers.v[callers.n - 1].calls += call->calls;
+			f->callers.v[f->callers.n - 1].calls += call->calls;
 		else
-			vec_push(&callers, ((struct source_caller){name, true, call->calls}));
+			vec_push(&f->callers, ((struct source_caller){name, true, call->calls}));
 	}
-	if (callers.n)
-		qsort(callers.v, callers.n, sizeof(*callers.v), compare_callers);
-	f->callers = callers.v;
-	f->n_callers = callers.n;
+	if (f->callers.n)
+		qsort(f->callers.v, f->callers.n, sizeof(*f->callers.v), compare_callers);
 }
 
 static struct source_function counted_function(
@@ -203,11 +198,10 @@ static struct source_function counted_function(
 	return to;
 }
 
-static bool is_there(
-	const struct source_function *functions, size_t n, const struct code_function *f)
+static bool is_there(const struct source_view *v, const struct code_function *f)
 {
-	for (size_t i = 0; i < n; i++)
-		if (functions[i].counted == f)
+	for (size_t i = 0; i < v->functions.n; i++)
+		if (v->functions.v[i].counted == f)
 			return true;
 	return false;
 }
@@ -216,7 +210,6 @@ static int add_counted(struct source_view *v, const struct report *report, struc
 {
 	const char *metric = report->profile->metric, *asked = report->options->function;
 	bool is_cycles = !strcmp(metric, "cycles");
-	VEC(struct source_function) functions = {0};
 	const char *reason = NULL;
 
 	if (!is_cycles && strcmp(metric, "instructions"))
@@ -229,17 +222,14 @@ static int add_counted(struct source_view *v, const struct report *report, struc
 		uint32_t owner = v->owners[i];
 
 		v->total += is_cycles ? f->cost : f->instructions;
-		if (!function_fits(f, asked) ||
-			is_there(functions.v, functions.n, &v->counts->functions[owner]))
+		if (!function_fits(f, asked) || is_there(v, &v->counts->functions[owner]))
 			continue;
 		if (f->is_counted)
-			vec_push(&functions, counted_function(v, report, owner, is_cycles));
+			vec_push(&v->functions, counted_function(v, report, owner, is_cycles));
 		else
 			reason = f->reason;
 	}
-	v->functions = functions.v;
-	v->n_functions = functions.n;
-	if (functions.n)
+	if (v->functions.n)
 		return 0;
 	if (reason)
 		return err_set(err, ERR_NOT_FOUND, "'%s': '%s' was not counted: %s",
@@ -253,16 +243,16 @@ static int add_counted(struct source_view *v, const struct report *report, struc
 static struct source_function *sampled_function(
 	struct source_view *v, const struct frame_level *level)
 {
-	for (size_t i = 0; i < v->n_functions; i++)
-		if (!strcmp(v->functions[i].name, level->name) &&
-			!strcmp(v->functions[i].image, level->image))
-			return &v->functions[i];
-	v->functions = mem_realloc(v->functions, (v->n_functions + 1) * sizeof(*v->functions));
-	v->functions[v->n_functions] = (struct source_function){
-		.name = intern_get(&v->names, intern_text(&v->names, level->name)),
-		.image = level->image,
-		.file = level->file ? level->file : ""};
-	return &v->functions[v->n_functions++];
+	for (size_t i = 0; i < v->functions.n; i++)
+		if (!strcmp(v->functions.v[i].name, level->name) &&
+			!strcmp(v->functions.v[i].image, level->image))
+			return &v->functions.v[i];
+	vec_push(&v->functions,
+		((struct source_function){
+			.name = intern_get(&v->names, intern_text(&v->names, level->name)),
+			.image = level->image,
+			.file = level->file ? level->file : ""}));
+	return &v->functions.v[v->functions.n - 1];
 }
 
 static void add_frame(
@@ -270,7 +260,6 @@ static void add_frame(
 {
 	struct frame_levels *levels = mem_alloc(sizeof(*levels));
 	const struct frame_level *level = &levels->v[0];
-	VEC(struct source_part) parts;
 	struct source_function *f;
 
 	frame_names_get(report->reader, frame, levels);
@@ -280,11 +269,7 @@ static void add_frame(
 			.value = weight};
 
 		f = sampled_function(v, level);
-		parts.v = f->parts;
-		parts.n = parts.cap = f->n_parts;
-		vec_push(&parts, part);
-		f->parts = parts.v;
-		f->n_parts = parts.n;
+		vec_push(&f->parts, part);
 		f->value += weight;
 	}
 	free(levels);
@@ -294,7 +279,6 @@ static void add_frame(
 static void add_routine_callers(struct source_function *f, const struct report *report)
 {
 	const struct calltree *tree = report->profile->tree;
-	VEC(struct source_caller) callers = {0};
 	struct flat flat;
 	struct arcs arcs;
 
@@ -313,13 +297,11 @@ static void add_routine_callers(struct source_function *f, const struct report *
 			const struct calltree_routine *caller =
 				calltree_get_routine(tree, row->routine);
 
-			vec_push(&callers,
+			vec_push(&f->callers,
 				((struct source_caller){caller->is_root ? "" : caller->name,
 					row->has_events, row->calls}));
 		}
 	}
-	f->callers = callers.v;
-	f->n_callers = callers.n;
 	arcs_release(&arcs);
 	flat_release(&flat);
 }
@@ -339,15 +321,15 @@ static int add_sampled(struct source_view *v, const struct report *report, struc
 			add_frame(v, report, frame, *weight);
 	}
 	map_release(&weights);
-	for (size_t i = 0; rc == 0 && i < v->n_functions; i++) {
-		make_rows(&v->functions[i]);
-		add_routine_callers(&v->functions[i], report);
+	for (size_t i = 0; rc == 0 && i < v->functions.n; i++) {
+		make_rows(&v->functions.v[i]);
+		add_routine_callers(&v->functions.v[i], report);
 	}
 	if (rc == 0 && !report->profile->n_samples)
 		rc = err_set(err, ERR_NOT_FOUND,
 			"'%s': has no source lines (neither counts of blocks nor samples)",
 			trace_reader_name(report->reader));
-	else if (rc == 0 && !v->n_functions)
+	else if (rc == 0 && !v->functions.n)
 		rc = err_set(err, ERR_NOT_FOUND, "'%s': no sample of %s is in a function '%s'",
 			trace_reader_name(report->reader), report->profile->metric,
 			report->options->function);
@@ -378,12 +360,12 @@ int source_view_init(struct source_view *v, const struct report *report, struct 
 
 void source_view_release(struct source_view *v)
 {
-	for (size_t i = 0; i < v->n_functions; i++) {
-		free(v->functions[i].callers);
-		free(v->functions[i].rows);
-		free(v->functions[i].parts);
+	for (size_t i = 0; i < v->functions.n; i++) {
+		vec_release(&v->functions.v[i].callers);
+		free(v->functions.v[i].rows);
+		vec_release(&v->functions.v[i].parts);
 	}
-	free(v->functions);
+	vec_release(&v->functions);
 	free(v->owners);
 	code_calls_free(v->calls);
 	code_counts_free(v->counts);

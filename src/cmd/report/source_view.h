@@ -6,6 +6,7 @@
 #ifndef WEIR_CMD_REPORT_SOURCE_VIEW_H
 #define WEIR_CMD_REPORT_SOURCE_VIEW_H
 
+#include "base/mem.h"
 #include "calltree/code_calls.h"
 #include "calltree/code_counts.h"
 #include "cmd/report/report.h"
@@ -39,13 +40,11 @@ struct source_function {
 	const struct code_function *counted; /* NULL: by samples */
 	bool has_calls;
 	uint64_t calls;
-	uint64_t value;		       /* self */
-	struct source_caller *callers; /* most calls first */
-	size_t n_callers;
-	struct source_row *rows; /* the function's own file first; by line */
+	uint64_t value;			   /* self */
+	VEC(struct source_caller) callers; /* most calls first */
+	struct source_row *rows;	   /* the function's own file first; by line */
 	size_t n_rows;
-	struct source_part *parts;
-	size_t n_parts;
+	VEC(struct source_part) parts;
 };
 
 struct source_view {
@@ -55,8 +54,7 @@ struct source_view {
 	bool is_counted;
 	uint64_t scale; /* values are in this part of the metric's unit */
 	uint64_t total; /* of the program, in that part */
-	struct source_function *functions;
-	size_t n_functions;
+	VEC(struct source_function) functions;
 	struct intern names;
 };
 

@@ -17,25 +17,9 @@ static void json_hex(struct json *j, const char *key, const uint8_t *bytes, size
 	json_string(j, key, n ? hex : NULL);
 }
 
-static void json_place(struct json *j, const struct listed_insn *place)
+static void put_fields(struct buf *to, const struct listed_insn *listed, struct span source)
 {
-	const struct frame_levels *names = place->names;
-	const struct frame_level *level = names ? &names->v[names->n - 1] : NULL;
-
-	json_u64(j, "address", place->addr);
-	report_json_text(j, "image", level ? level->image : NULL);
-	json_string(j, "symbol", place->is_named ? level->name : NULL);
-	report_json_measured(j, "offset", place->is_named, place->is_named ? level->offset : 0);
-	json_string(j, "inlined", names && names->n > 1 ? names->v[0].name : NULL);
-	report_json_text(j, "file", place->file);
-	report_json_measured(j, "line", place->line, place->line);
-	json_hex(j, "bytes", place->insn ? place->insn->bytes : NULL,
-		place->insn ? place->insn->n_bytes : 0);
-	json_string(j, "text", place->is_remark ? NULL : place->text);
-}
-
-static void put_fields(struct buf *to, const struct listed_insn *place, struct span source)
-{
+	const struct step_insn *insn = listed->place->insn;
 	char *text = NULL, *line;
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
@@ -45,7 +29,10 @@ static void put_fields(struct buf *to, const struct listed_insn *place, struct s
 		return;
 	json_init(&j, out);
 	json_object_begin(&j, NULL);
-	json_place(&j, place);
+	json_u64(&j, "address", listed->addr);
+	insn_place_json(&j, listed->place);
+	json_hex(&j, "bytes", insn ? insn->bytes : NULL, insn ? insn->n_bytes : 0);
+	json_string(&j, "text", listed->is_remark ? NULL : listed->text);
 	if (source.n) {
 		line = mem_strndup((const char *)source.p, source.n);
 		json_string(&j, "source", line);
@@ -76,8 +63,9 @@ static void row_begin(struct listing *l, const char *kind, uint64_t number, unsi
 
 static void form_begin(struct listing *l)
 {
-	report_json_begin_steps(&l->json, l->report, "steps", steps_total(l->report->steps));
-	report_json_rows(&l->json);
+	report_json_begin(&l->json, l->report, "steps", steps_total(l->report->steps));
+	json_newline(&l->json);
+	json_array_begin(&l->json, "rows");
 }
 
 /* What the rows of steps of a thread begin with, behind their kind. */
@@ -164,6 +152,7 @@ static void form_loop(struct listing *l, unsigned depth, const struct listing_lo
 
 static void form_end(struct listing *l)
 {
+	json_array_end(&l->json);
 	report_json_end(&l->json, l->report);
 }
 

@@ -6,25 +6,17 @@
 #ifndef WEIR_CMD_REPORT_STEPS_LINES_H
 #define WEIR_CMD_REPORT_STEPS_LINES_H
 
-#include "arch/x86_format.h"
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "calltree/frame_names.h"
-#include "cmd/report/report.h"
+#include "cmd/report/insn_place.h"
 #include "cmd/report/source_text.h"
-#include "steps/read/steps.h"
 
-/* An instruction and what is known about it, for those who make its text. */
+/* An instruction for those who make its text. */
 struct listed_insn {
 	uint64_t addr;
-	const struct step_insn *insn;	  /* NULL: its code was not captured */
-	const struct frame_levels *names; /* NULL: nothing is known about the place */
-	bool is_named;			  /* the last one is the name of a function */
-	const char *file;		  /* of the innermost level; NULL = not known */
-	uint32_t line;			  /* 0 = not known */
-	const char *text;		  /* the instruction; or a remark why there is none: */
+	const struct insn_place *place;
+	const char *text; /* the instruction; or a remark why there is none: */
 	bool is_remark;
 };
 
@@ -37,19 +29,18 @@ struct step_line {
 
 struct step_lines {
 	const struct report *report;
-	enum x86_syntax syntax;
-	void (*put)(struct buf *to, const struct listed_insn *place, struct span source);
+	void (*put)(struct buf *to, const struct listed_insn *listed, struct span source);
 	struct step_line *lines; /* by number of instruction */
 	struct arena *arena;
 	struct buf text, row;
-	struct frame_levels names;
+	struct insn_place place;
 	struct map files; /* string -> source_text + 1 */
 	VEC(struct source_text *) sources;
 	struct step_line passing; /* of an address without code: until the next one */
 };
 
 void step_lines_init(struct step_lines *l, const struct report *report,
-	void (*put)(struct buf *to, const struct listed_insn *place, struct span source));
+	void (*put)(struct buf *to, const struct listed_insn *listed, struct span source));
 void step_lines_release(struct step_lines *l);
 /* Of a step; valid until the next call, that of an instruction until the end. */
 const struct step_line *step_lines_get(struct step_lines *l, const struct step *step);

@@ -31,7 +31,7 @@ struct listing_form {
 	void (*damage)(struct listing *l, uint64_t at, const char *sentence);
 	void (*loop)(struct listing *l, unsigned depth, const struct listing_loop *loop);
 	void (*end)(struct listing *l);
-	void (*put)(struct buf *to, const struct listed_insn *place, struct span source);
+	void (*put)(struct buf *to, const struct listed_insn *listed, struct span source);
 };
 extern const struct listing_form listing_text, listing_json;
 

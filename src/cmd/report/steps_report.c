@@ -15,7 +15,7 @@
 /* What is due in front of a row: the thread's head, the loops that it is in. */
 static bool row_begin(struct listing *l)
 {
-	uint64_t limit = l->report->options->limit;
+	uint64_t limit = l->report->options->query.limit;
 
 	if (limit && l->n_rows >= limit)
 		l->is_full = true;
@@ -47,10 +47,10 @@ void listing_mark(struct listing *l, uint64_t at, const struct step_mark *mark)
 {
 	bool is_wanted = true;
 
-	if (l->report->options->filter) {
+	if (l->report->options->query.filter) {
 		buf_reset(&l->row);
 		step_mark_put_words(&l->row, mark, l->report->reader);
-		is_wanted = report_name_matches(l->report, buf_text(&l->row));
+		is_wanted = query_matches(&l->report->options->query, buf_text(&l->row));
 	}
 	if (is_wanted && row_begin(l))
 		l->form->mark(l, at, mark);
@@ -74,25 +74,10 @@ void listing_leave(struct listing *l)
 
 /* ---- items ---- */
 
-static void note_mark(struct loss *loss, const struct step_mark *mark)
-{
-	uint64_t n = mark->a > 0 ? (uint64_t)mark->a : 1;
-
-	if (mark->kind != STEP_MARK_LOST)
-		return;
-	loss->events_lost += n;
-	loss_add_reason(loss, "steps that were executed are not in the trace", n);
-}
-
-static void note_damage(struct loss *loss, const char *sentence)
-{
-	loss->is_cut = true;
-	loss_add_reason(loss, sentence, 1);
-}
-
 static void list_item(
 	struct listing *l, struct steps_folding *folding, const struct step_item *item)
 {
+	steps_view_note_item(l->report->loss, item);
 	switch (item->kind) {
 	case STEP_ITEM_STEPS:
 		for (uint32_t i = 0; i < item->n && !l->is_full; i++)
@@ -102,14 +87,12 @@ static void list_item(
 				listing_step(l, item->first + i, &item->steps[i]);
 		break;
 	case STEP_ITEM_MARK:
-		note_mark(l->report->loss, &item->mark);
 		if (folding)
 			steps_folding_mark(folding, item->first, &item->mark);
 		else
 			listing_mark(l, item->first, &item->mark);
 		break;
 	case STEP_ITEM_DAMAGE:
-		note_damage(l->report->loss, item->sentence);
 		if (folding)
 			steps_folding_flush(folding);
 		listing_damage(l, item->first, item->sentence);
@@ -121,7 +104,7 @@ static void list_item(
 
 static bool is_over(const struct listing *l)
 {
-	uint64_t limit = l->report->options->limit;
+	uint64_t limit = l->report->options->query.limit;
 
 	return l->is_full || (limit && l->n_rows >= limit);
 }
@@ -146,8 +129,9 @@ static int walk(struct listing *l, struct steps_folding *folding, struct err *er
 	return 0;
 }
 
-static int list(const struct report *report, const struct listing_form *form, struct err *err)
+int steps_report(const struct report *report, struct err *err)
 {
+	const struct listing_form *form = report->options->json ? &listing_json : &listing_text;
 	struct steps_folding *folding = NULL;
 	struct listing *l = mem_zalloc(sizeof(*l));
 	int rc = steps_view_open(&l->view, report, err);
@@ -174,14 +158,4 @@ static int list(const struct report *report, const struct listing_form *form, st
 	buf_release(&l->head);
 	free(l);
 	return rc;
-}
-
-int steps_text(const struct report *report, struct err *err)
-{
-	return list(report, &listing_text, err);
-}
-
-int steps_json(const struct report *report, struct err *err)
-{
-	return list(report, &listing_json, err);
 }

@@ -22,32 +22,19 @@ static void pad(struct buf *to, size_t from, size_t width)
 	buf_put_cstr(to, "  ");
 }
 
-/* "libc.so.6(memcpy+0x1c)", "prog+0x1139" when there is no name. */
-static void put_where(struct buf *to, const struct listed_insn *place)
+static void put_line(struct buf *to, const struct listed_insn *listed, struct span source)
 {
-	const struct frame_level *level =
-		place->names ? &place->names->v[place->names->n - 1] : NULL;
-
-	if (!level)
-		buf_put_u8(to, '.');
-	else if (!place->is_named)
-		buf_put_cstr(to, level->name);
-	else if (*level->image)
-		buf_printf(to, "%s(%s+0x%" PRIx32 ")", path_base_name(level->image), level->name,
-			level->offset);
-	else
-		buf_printf(to, "%s+0x%" PRIx32, level->name, level->offset);
-}
-
-static void put_line(struct buf *to, const struct listed_insn *place, struct span source)
-{
+	const struct insn_place *place = listed->place;
 	size_t start = to->n;
 
 	(void)source; /* a line of its own */
-	buf_printf(to, "0x%" PRIx64, place->addr);
+	buf_printf(to, "0x%" PRIx64, listed->addr);
 	pad(to, start, ADDRESS_WIDTH);
 	start = to->n;
-	put_where(to, place);
+	if (place->names.n)
+		insn_place_put(to, place);
+	else
+		buf_put_u8(to, '.');
 	pad(to, start, WHERE_WIDTH);
 	start = to->n;
 	if (place->file)
@@ -55,7 +42,7 @@ static void put_line(struct buf *to, const struct listed_insn *place, struct spa
 	else
 		buf_put_u8(to, '.');
 	pad(to, start, LINE_WIDTH);
-	buf_put_cstr(to, place->text);
+	buf_put_cstr(to, listed->text);
 }
 
 /* ---- rows ---- */

@@ -244,3 +244,17 @@ void steps_view_note_opening(const struct report *report)
 	if (n)
 		loss_add_reason(report->loss, sentence, n);
 }
+
+void steps_view_note_item(struct loss *loss, const struct step_item *item)
+{
+	uint64_t n;
+
+	if (item->kind == STEP_ITEM_DAMAGE) {
+		loss->is_cut = true;
+		loss_add_reason(loss, item->sentence, 1);
+	} else if (item->kind == STEP_ITEM_MARK && item->mark.kind == STEP_MARK_LOST) {
+		n = item->mark.a > 0 ? (uint64_t)item->mark.a : 1;
+		loss->events_lost += n;
+		loss_add_reason(loss, "steps that were executed are not in the trace", n);
+	}
+}

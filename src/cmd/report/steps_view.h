@@ -41,6 +41,8 @@ struct steps_view {
 
 /* What was found damaged when the trace was opened, into the report's losses. */
 void steps_view_note_opening(const struct report *report);
+/* What an item says is missing, likewise. */
+void steps_view_note_item(struct loss *loss, const struct step_item *item);
 /* Fails when no thread is wanted, or none has the step to begin with. */
 int steps_view_open(struct steps_view *v, const struct report *report, struct err *err);
 void steps_view_close(struct steps_view *v);

@@ -13,10 +13,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
-#include "cmd/open_trace.h"
 #include "cmd/report/hooks_view.h"
-#include "cmd/report/threads_view.h"
-#include "cmd/report/values.h"
+#include "cmd/report/rows.h"
 
 #define TOP_FUNCTIONS	  10
 #define TOP_PATHS	  3
@@ -216,42 +214,6 @@ static void print_measure(const struct report *report)
 
 /* ---- where the time went ---- */
 
-/* A function, not a thread's root. */
-static bool is_function(const struct calltree *tree, uint32_t routine)
-{
-	return !calltree_get_routine(tree, routine)->is_root;
-}
-
-static int compare_base(const void *a, const void *b, void *context)
-{
-	const struct flat *flat = context;
-	size_t x = *(const size_t *)a, y = *(const size_t *)b;
-	uint64_t p = flat->rows[x].base, q = flat->rows[y].base;
-
-	if (p != q)
-		return p > q ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
-size_t summary_top_functions(
-	const struct report *report, const struct flat *flat, size_t **rows, size_t max)
-{
-	const struct calltree *tree = report->profile->tree;
-	size_t n = 0;
-
-	*rows = mem_calloc(flat->n_rows + 1, sizeof(**rows));
-	for (size_t i = 0; i < flat->n_rows; i++) {
-		const struct flat_row *row = &flat->rows[i];
-
-		if (row->base && is_function(tree, row->routine) &&
-			report_name_matches(report, calltree_get_routine(tree, row->routine)->name))
-			(*rows)[n++] = i;
-	}
-	if (n)
-		qsort_r(*rows, n, sizeof(**rows), compare_base, (void *)flat);
-	return n < max ? n : max;
-}
-
 static void print_functions(
 	const struct report *report, const struct flat *flat, const size_t *rows, size_t n)
 {
@@ -277,14 +239,15 @@ static void print_functions(
 
 		has_marks |= *mark != 0;
 		table_row(&t, i == 0 ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
-		percent_cell(&t, row->base, p->total);
-		if (report_has_cum(report, row->routine))
-			percent_cell(&t, row->cum, p->total);
-		else
-			table_cell(&t, ".");
+		table_cell(&t, value_percent(row->base, p->total).s);
+		table_cell(&t, report_has_cum(report, row->routine)
+				       ? value_percent(row->cum, p->total).s
+				       : ".");
 		table_cell(&t, value_human(row->base, p->unit).s);
-		if (has_calls)
-			count_cell(&t, row->has_events, row->calls);
+		if (has_calls && row->has_events)
+			table_number(&t, row->calls);
+		else if (has_calls)
+			table_cell(&t, ".");
 		table_cell(&t, shown);
 		free(shown);
 	}
@@ -294,31 +257,6 @@ static void print_functions(
 		fputs("  (+ by samples alone: its time is part of that of the functions that were "
 		      "entered by events)\n",
 			report->out);
-}
-
-/* The nodes with the largest share of the total, largest first. */
-size_t summary_top_nodes(const struct report *report, struct summary_path *paths, size_t max)
-{
-	const struct calltree *tree = report->profile->tree;
-	uint64_t *weights = calltree_split_bases(tree);
-	size_t n = 0;
-
-	for (uint32_t id = 1; id < calltree_n_nodes(tree); id++) {
-		const struct calltree_node *node = calltree_get(tree, id);
-		size_t at = n;
-
-		if (!weights[id] || !node->parent)
-			continue;
-		while (at > 0 && paths[at - 1].weight < weights[id])
-			at--;
-		if (at == max)
-			continue;
-		n = n < max ? n + 1 : max;
-		memmove(paths + at + 1, paths + at, (n - 1 - at) * sizeof(*paths));
-		paths[at] = (struct summary_path){id, weights[id]};
-	}
-	free(weights);
-	return n;
 }
 
 /* "main > parse > ... > lex", without the thread's root. */
@@ -350,8 +288,8 @@ static void print_path(const struct report *report, uint32_t id)
 static void print_paths(const struct report *report)
 {
 	const struct profile *p = report->profile;
-	struct summary_path paths[TOP_PATHS];
-	size_t n = summary_top_nodes(report, paths, TOP_PATHS);
+	struct query_path paths[TOP_PATHS];
+	size_t n = query_top_paths(report->profile->tree, paths, TOP_PATHS);
 
 	if (!n || p->counts.is_flat)
 		return;
@@ -366,10 +304,9 @@ static void print_threads(const struct report *report)
 {
 	const struct profile *p = report->profile;
 	struct table t = {0};
-	uint32_t *ids;
-	size_t n = threads_select(report, &ids), n_busy = 0;
+	size_t *ids, n_busy = 0, n = query_threads(&report->options->query, p, &ids);
 
-	while (n_busy < n && thread_cum(p, &p->threads[ids[n_busy]]))
+	while (n_busy < n && query_thread_cum(p, &p->threads[ids[n_busy]]))
 		n_busy++;
 	if (n_busy > 1) {
 		heading(report, "Threads");
@@ -377,9 +314,9 @@ static void print_threads(const struct report *report)
 			const struct profile_thread *thread = &p->threads[ids[i]];
 
 			table_row(&t, TABLE_STYLE_PLAIN);
-			table_cellf(
-				&t, "  %s %%", value_percent(thread_cum(p, thread), p->total).s);
-			table_cell(&t, value_human(thread_cum(p, thread), p->unit).s);
+			table_cellf(&t, "  %s %%",
+				value_percent(query_thread_cum(p, thread), p->total).s);
+			table_cell(&t, value_human(query_thread_cum(p, thread), p->unit).s);
 			table_cellf(&t, "%s%s%s", thread->root_name, *thread->name ? " " : "",
 				thread->name);
 		}
@@ -426,31 +363,6 @@ static void print_loss(const struct report *report)
 			loss->n_reasons - TOP_REASONS);
 }
 
-int summary_text(const struct report *report, struct err *err)
-{
-	struct flat flat;
-	size_t *rows, n;
-
-	(void)err;
-	flat_init(&flat, report->profile->tree);
-	n = summary_top_functions(report, &flat, &rows,
-		report->options->limit ? report->options->limit : TOP_FUNCTIONS);
-	print_run(report);
-	print_measure(report);
-	if (n) {
-		heading(report,
-			"Hottest functions (base: in the function itself; cum: with all it calls)");
-		print_functions(report, &flat, rows, n);
-		print_paths(report);
-		print_threads(report);
-	}
-	print_loss(report);
-	summary_advice(report, n ? &flat.rows[rows[0]] : NULL);
-	free(rows);
-	flat_release(&flat);
-	return 0;
-}
-
 static void json_hooks(struct json *j, const struct report *report)
 {
 	bool has_hooks = report->profile->n_hooks > 0;
@@ -492,9 +404,8 @@ static void json_run(struct json *j, const struct report *report)
 static void json_paths(struct json *j, const struct report *report)
 {
 	const struct calltree *tree = report->profile->tree;
-	struct summary_path paths[TOP_PATHS];
-	size_t n =
-		report->profile->counts.is_flat ? 0 : summary_top_nodes(report, paths, TOP_PATHS);
+	struct query_path paths[TOP_PATHS];
+	size_t n = report->profile->counts.is_flat ? 0 : query_top_paths(tree, paths, TOP_PATHS);
 
 	json_array_begin(j, "paths");
 	for (size_t i = 0; i < n; i++) {
@@ -511,48 +422,50 @@ static void json_paths(struct json *j, const struct report *report)
 	json_array_end(j);
 }
 
-int summary_json(const struct report *report, struct err *err)
+static void show_summary(
+	const struct report *report, const struct flat *flat, const size_t *order, size_t n)
 {
-	struct flat flat;
-	struct json j;
-	size_t *rows, n;
-
-	(void)err;
-	flat_init(&flat, report->profile->tree);
-	n = summary_top_functions(report, &flat, &rows,
-		report->options->limit ? report->options->limit : TOP_FUNCTIONS);
-	report_json_begin(&j, report, "summary");
-	json_run(&j, report);
-	json_paths(&j, report);
-	report_json_rows(&j);
-	for (size_t i = 0; i < n; i++)
-		report_json_flat_row(&j, report, &flat.rows[rows[i]]);
-	report_json_end(&j, report);
-	free(rows);
-	flat_release(&flat);
-	return 0;
+	print_run(report);
+	print_measure(report);
+	if (n) {
+		heading(report,
+			"Hottest functions (base: in the function itself; cum: with all it calls)");
+		print_functions(report, flat, order, n);
+		print_paths(report);
+		print_threads(report);
+	}
+	print_loss(report);
+	summary_advice(report, n ? &flat->rows[order[0]] : NULL);
 }
 
-int report_summary(const char *trace_path, FILE *out, bool color, bool *had_losses, struct err *err)
+static void json_summary(
+	const struct report *report, const struct flat *flat, const size_t *order, size_t n)
 {
-	struct report_options options = {.color = color};
-	struct report report = {.options = &options, .out = out};
-	struct build_options build = BUILD_OPTIONS_ALL;
-	struct trace_reader *reader;
-	struct profile *profile;
-	int rc = open_trace(&reader, trace_path, NULL, err);
+	struct rows r;
 
-	if (rc < 0)
-		return rc;
-	rc = profile_build(&profile, reader, &build, err);
-	if (rc == 0) {
-		report.reader = reader;
-		report.profile = profile;
-		rc = summary_text(&report, err);
-		if (rc == 0 && had_losses)
-			*had_losses = loss_is_real(&profile->loss);
-		profile_free(profile);
+	rows_begin(&r, report, "summary", report->profile->total);
+	json_run(&r.json, report);
+	json_paths(&r.json, report);
+	rows_open(&r, "rows", NULL);
+	for (size_t i = 0; i < n; i++) {
+		row_begin(&r, TABLE_STYLE_PLAIN);
+		flat_row_put(&r, &flat->rows[order[i]]);
+		row_end(&r);
 	}
-	trace_reader_close(reader);
-	return rc;
+	rows_end_plain(&r);
+}
+
+int summary_report(const struct report *report, struct err *err)
+{
+	const struct calltree *tree = report->profile->tree;
+	struct flat flat;
+	size_t *order, n;
+
+	(void)err;
+	flat_init(&flat, tree);
+	n = query_top_functions(&report->options->query, tree, &flat, TOP_FUNCTIONS, &order);
+	(report->options->json ? json_summary : show_summary)(report, &flat, order, n);
+	free(order);
+	flat_release(&flat);
+	return 0;
 }

@@ -71,10 +71,9 @@ static void advise_callers(struct advice *a, const struct flat_row *hottest)
 static void advise_source(struct advice *a, const struct flat_row *hottest)
 {
 	const struct calltree *tree = a->report->profile->tree;
-	const struct report_kind *kind = report_kind_find("source");
 	struct buf command = {0};
 
-	if (!kind || !kind->text || !*calltree_get_routine(tree, hottest->routine)->image)
+	if (!*calltree_get_routine(tree, hottest->routine)->image)
 		return; /* foreign functions have no lines here */
 	buf_put_cstr(&command, "  weir report source ");
 	buf_put_shell_word(&command, calltree_get_routine(tree, hottest->routine)->name);

@@ -56,15 +56,22 @@ void table_cellf(struct table *t, const char *fmt, ...)
 	table_cell(t, text);
 }
 
-void table_number(struct table *t, uint64_t number)
+const char *table_digits(char text[TABLE_NUMBER_BYTES], uint64_t number)
 {
-	char text[24], *p = text + sizeof(text) - 1;
+	char *p = text + TABLE_NUMBER_BYTES - 1;
 
 	*p = 0;
 	do
 		*--p = (char)('0' + number % 10);
 	while (number /= 10);
-	table_cell(t, p);
+	return p;
+}
+
+void table_number(struct table *t, uint64_t number)
+{
+	char text[TABLE_NUMBER_BYTES];
+
+	table_cell(t, table_digits(text, number));
 }
 
 void table_line(struct table *t, const char *text)
@@ -73,7 +80,7 @@ void table_line(struct table *t, const char *text)
 	buf_put(&t->text, text, strlen(text) + 1);
 }
 
-static const char *style_on(enum table_style style)
+const char *table_style_on(enum table_style style)
 {
 	switch (style) {
 	case TABLE_STYLE_STRONG:
@@ -121,7 +128,7 @@ void table_print(const struct table *t, bool color, FILE *out)
 
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct table_row *row = &t->rows[i];
-		const char *on = color ? style_on(row->style) : "";
+		const char *on = color ? table_style_on(row->style) : "";
 
 		buf_put_cstr(&b, on);
 		if (row->n_cells)

@@ -10,7 +10,8 @@
 
 #include "base/buf.h"
 
-#define TABLE_COLUMNS_MAX 16
+#define TABLE_COLUMNS_MAX  16
+#define TABLE_NUMBER_BYTES 24
 
 enum table_style { TABLE_STYLE_PLAIN, TABLE_STYLE_STRONG, TABLE_STYLE_FAINT, TABLE_STYLE_HOT };
 
@@ -34,8 +35,12 @@ void table_row(struct table *t, enum table_style style); /* begins a row */
 void table_cell(struct table *t, const char *text);
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void table_number(struct table *t, uint64_t number);
+/* A number as text, somewhere in `text`. */
+const char *table_digits(char text[TABLE_NUMBER_BYTES], uint64_t number);
 /* A line that is not in columns. */
 void table_line(struct table *t, const char *text);
+/* What a terminal is told in front of such a row; "" for a plain one. */
+const char *table_style_on(enum table_style style);
 void table_print(const struct table *t, bool color, FILE *out);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cmd/report/values.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct scale {
@@ -49,37 +50,4 @@ struct value_text value_percent(uint64_t part, uint64_t whole)
 	snprintf(
 		text.s, sizeof(text.s), "%.2f", whole ? 100.0 * (double)part / (double)whole : 0.0);
 	return text;
-}
-
-void value_cell(struct table *t, const struct report *report, bool is_measured, uint64_t value)
-{
-	if (!is_measured)
-		table_cell(t, ".");
-	else if (report->options->human)
-		table_cell(t, value_human(value, report->profile->unit).s);
-	else
-		table_number(t, value);
-}
-
-void count_cell(struct table *t, bool is_measured, uint64_t value)
-{
-	if (is_measured)
-		table_number(t, value);
-	else
-		table_cell(t, ".");
-}
-
-void percent_cell(struct table *t, uint64_t part, uint64_t whole)
-{
-	table_cell(t, value_percent(part, whole).s);
-}
-
-void unit_head(struct table *t, const struct report *report, const char *name)
-{
-	const char *unit = report->profile->unit;
-
-	if (report->options->human || !strcmp(unit, "1") || !*unit)
-		table_cell(t, name);
-	else
-		table_cellf(t, "%s[%s]", name, unit);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From traces to profiles: traces are written with the writer, then read back. */
 #include "check.h"
+#include "models.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

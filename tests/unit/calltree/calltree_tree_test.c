@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The tree built from events and samples, against the vectors of tests/golden. */
 #include "check.h"
+#include "models.h"
 
 #include <stdlib.h>
 
 #include "calltree/arcs.h"
 #include "calltree/calltree.h"
 #include "calltree/flat.h"
+#include "calltree/tree_internal.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -70,7 +72,7 @@ static struct calltree *play(
 	if (unmatched)
 		*unmatched = calltree_thread_unmatched(thread);
 	if (open)
-		*open = calltree_thread_open(thread);
+		*open = thread->n_open_at_end;
 	calltree_thread_free(thread);
 	calltree_finish(t);
 	return t;

@@ -65,7 +65,7 @@ static struct outcome parse(const struct command *command, const char *line)
 	words[argc] = NULL;
 	fflush(stderr);
 	dup2(fileno(said), STDERR_FILENO);
-	o.result = options_parse(command, &o.values, &argc, &argv);
+	o.result = options_parse(command, &o.values, &argc, &argv, NULL);
 	fflush(stderr);
 	dup2(kept, STDERR_FILENO);
 	close(kept);

@@ -4,6 +4,7 @@
  * asked by way of the profile and of the model of code.
  */
 #include "check.h"
+#include "models.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -25,8 +25,7 @@ static void nothing_special(void)
 }
 
 /* What a renderer writes; in `output` until the next one. */
-static int rendered(
-	struct steps_world *world, int (*render)(const struct report *report, struct err *err))
+static int rendered(struct steps_world *world, bool as_json)
 {
 	struct report report = {.options = &options, .selection = &selection, .loss = &loss};
 	size_t n = 0;
@@ -40,7 +39,8 @@ static int rendered(
 	report.reader = world->r;
 	report.steps = world->steps;
 	report.out = open_memstream(&output, &n);
-	rc = render(&report, &error);
+	options.json = as_json;
+	rc = steps_report(&report, &error);
 	fclose(report.out);
 	world_close(world);
 	return rc;
@@ -48,7 +48,7 @@ static int rendered(
 
 static const char *text_of(struct steps_world *world)
 {
-	CHECK_EQ(rendered(world, steps_text), 0);
+	CHECK_EQ(rendered(world, false), 0);
 	return output;
 }
 
@@ -197,17 +197,17 @@ static void test_threads(void)
 
 	nothing_special();
 	make_program(&world);
-	options.limit = 2;
+	options.query.limit = 2;
 	selection.thread = "worker";
 	CHECK_STR(squeezed(&world), "thread 7_8 worker\n"
 				    "-- tracing begins (start)\n"
 				    "0 0x1000 " MAIN "0) prog.c:12 push %rbp\n");
 	selection.thread = "7_9";
-	CHECK_EQ(rendered(&world, steps_text), ERR_NOT_FOUND);
+	CHECK_EQ(rendered(&world, false), ERR_NOT_FOUND);
 	CHECK_STR(error.text, "'steps': has no steps of a thread '7_9'");
 	selection.thread = NULL;
-	options.limit = 0;
-	options.filter = NULL;
+	options.query.limit = 0;
+	options.query.filter = NULL;
 	CHECK(strstr(strstr(text_of(&world), "thread 7_7\n"), "thread 7_8 worker\n"));
 	free(world.bytes);
 }
@@ -215,7 +215,7 @@ static void test_threads(void)
 static void filter_by(regex_t *regex, const char *pattern)
 {
 	CHECK_EQ(regcomp(regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
-	options.filter = regex;
+	options.query.filter = regex;
 }
 
 static void test_interleaved(void)
@@ -257,7 +257,7 @@ static void test_anywhere(void)
 	make_program(&world);
 	selection.thread = "7";
 	options.at = 8;
-	options.limit = 1;
+	options.query.limit = 1;
 	CHECK_STR(squeezed(&world), "thread 7_7\n8 0x7000 . . (code not captured)\n");
 	options.back = 1;
 	CHECK_STR(squeezed(&world), "thread 7_7\n7 " THE_JUMP);
@@ -265,7 +265,7 @@ static void test_anywhere(void)
 	CHECK_STR(squeezed(&world), "thread 7_7\n-- tracing begins (start)\n");
 	options.back = 0;
 	options.at = 10;
-	CHECK_EQ(rendered(&world, steps_text), ERR_NOT_FOUND);
+	CHECK_EQ(rendered(&world, false), ERR_NOT_FOUND);
 	CHECK_STR(error.text, "'steps': --at: there is no step 10 (10 steps)");
 	options.at = 0;
 	selection.from = 119;
@@ -338,8 +338,8 @@ static void test_folded(void)
 				    "x 5: 1 step, 5 in all\n"
 				    "| -- getpid = 7\n");
 	regfree(&regex);
-	options.filter = NULL;
-	options.limit = 2;
+	options.query.filter = NULL;
+	options.query.limit = 2;
 	options.at = 22;
 	CHECK_STR(squeezed(&world), "thread 7_7\n"
 				    "x 3: 21 steps, 63 in all\n"
@@ -447,15 +447,15 @@ static void test_data(void)
 	world_data(&world, stream, 10, data, 3);
 	world_line(&world, stream, 20, 6, 0x9000, 1);
 	world_end(&world);
-	options.limit = 1;
+	options.query.limit = 1;
 	CHECK_STR(squeezed(&world), "thread 7_7\n0 0x9000 . . (code not captured)\n"
 				    "reads 4 at 0x5000: 0x12345678\nwrites 8 at 0x6000\n");
 	options.at = 5;
-	options.limit = 0;
+	options.query.limit = 0;
 	CHECK_STR(squeezed(&world), "thread 7_7\n5 0x9005 . . (code not captured)\n"
 				    "changes 1 at 0x7000: 0x00\n"
 				    "6 0x9000 . . (code not captured)\n");
-	CHECK_EQ(rendered(&world, steps_json), 0);
+	CHECK_EQ(rendered(&world, true), 0);
 	CHECK(strstr(output, "\"data\": [{\"how\": \"read-write\", \"address\": 28672, "
 			     "\"bytes\": 1, \"value\": \"00\"}]"));
 	CHECK(strstr(output, "\"data\": []"));
@@ -470,8 +470,8 @@ static void test_json(void)
 	make_program(&world);
 	selection.thread = "7";
 	options.at = 6;
-	options.limit = 1;
-	CHECK_EQ(rendered(&world, steps_json), 0);
+	options.query.limit = 1;
+	CHECK_EQ(rendered(&world, true), 0);
 	CHECK(strstr(output, "{\"weir\": 1, \"kind\": \"steps\", \"trace\": \"steps\", \"metric\": "
 			     "{\"name\": \"instructions\", \"unit\": \"1\"}, \"total\": 20\n , "
 			     "\"rows\": [\n "));
@@ -481,8 +481,8 @@ static void test_json(void)
 		"\"offset\": 3, \"inlined\": \"tick\", \"file\": \"/src/small.h\", \"line\": 7, "
 		"\"bytes\": \"ffc9\", \"text\": \"dec %ecx\", \"times\": 1}"));
 	options.at = 8;
-	options.limit = 0;
-	CHECK_EQ(rendered(&world, steps_json), 0);
+	options.query.limit = 0;
+	CHECK_EQ(rendered(&world, true), 0);
 	CHECK(strstr(output, "\"step\": 8, \"address\": 28672, \"image\": null, \"symbol\": null, "
 			     "\"offset\": null, \"inlined\": null, \"file\": null, \"line\": null, "
 			     "\"bytes\": null, \"text\": null, \"times\": 1}"));
@@ -492,7 +492,7 @@ static void test_json(void)
 			     "\"errno\": null}"));
 	options.at = 0;
 	options.fold = true;
-	CHECK_EQ(rendered(&world, steps_json), 0);
+	CHECK_EQ(rendered(&world, true), 0);
 	CHECK(strstr(output, "{\"kind\": \"loop\", \"pid\": 7, \"tid\": 7, \"time\": null, "
 			     "\"step\": 2, \"depth\": 0, \"times\": 3, \"steps\": 2}"));
 	CHECK(strstr(output, "\"step\": 3, \"depth\": 1, \"address\": 4101,"));
@@ -513,13 +513,13 @@ static void test_source(void)
 	selection.thread = "7";
 	options.source_lines = true;
 	options.at = 1;
-	options.limit = 3;
+	options.query.limit = 3;
 	CHECK_STR(squeezed(&world), "thread 7_7\n"
 				    "prog.c:12: line 12\n"
 				    "1 0x1001 " MAIN "1) prog.c:12 rep movsb x 100\n"
 				    "2 " THE_LOOP "prog.c:12: line 12\n"
 				    "3 " THE_JUMP);
-	CHECK_EQ(rendered(&world, steps_json), 0);
+	CHECK_EQ(rendered(&world, true), 0);
 	CHECK(strstr(output, "\"source\": \"line 12\""));
 	free(world.bytes);
 }

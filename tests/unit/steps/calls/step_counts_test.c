@@ -10,6 +10,7 @@
 #include "calltree/code_counts.h"
 #include "calltree/flat.h"
 #include "check.h"
+#include "models.h"
 #include "steps_world.h"
 
 /* A program of five-byte instructions in an image at 0x1000 (0x401000 in memory). */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "models.h"
 #include "steps/tables/code_use.h"
 
 #define AT 0x401000u

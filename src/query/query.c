@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "query/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+bool query_matches(const struct query *q, const char *name)
+{
+	return !q->filter || regexec(q->filter, name, 0, NULL, 0) == 0;
+}
+
+size_t query_limit(const struct query *q, size_t n)
+{
+	return q->limit && q->limit < n ? (size_t)q->limit : n;
+}
+
+struct ordered_row {
+	struct query_key key;
+	size_t row, place; /* before */
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct ordered_row *x = a, *y = b;
+	int by_text = x->key.text ? strcmp(x->key.text, y->key.text) : 0;
+
+	if (by_text)
+		return x->key.is_reverse ? -by_text : by_text;
+	if (x->key.number != y->key.number)
+		return x->key.number > y->key.number ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+void query_order(size_t *rows, size_t n, struct query_key (*key_of)(void *context, size_t row),
+	void *context)
+{
+	struct ordered_row *order = mem_calloc(n + 1, sizeof(*order));
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct ordered_row){key_of(context, rows[i]), rows[i], i};
+	if (n)
+		qsort(order, n, sizeof(*order), compare_rows);
+	for (size_t i = 0; i < n; i++)
+		rows[i] = order[i].row;
+	free(order);
+}
+
+uint64_t query_number(const struct query_column *columns, const char *name, const void *row)
+{
+	while (columns->name && strcmp(columns->name, name))
+		columns++;
+	return columns->name ? *(const uint64_t *)((const char *)row + columns->offset) : 0;
+}
