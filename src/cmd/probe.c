@@ -35,7 +35,7 @@ static const struct option_spec probe_options[] = {
 		AT(list)},
 	{'f', "format", OPTION_TEXT, "text|json", "how records and maps are written (text)",
 		AT(format)},
-	{'o', "stream", OPTION_TEXT, "FILE", "write the trace stream; nothing is run",
+	{'o', "program", OPTION_TEXT, "FILE", "write the compiled script; nothing is run",
 		AT(stream_file)},
 	{'O', "output", OPTION_TEXT, "FILE", "write what is printed there", AT(output)},
 	{0, "dump", OPTION_FLAG, NULL, "show the code of both modes; nothing is run", AT(dump)},
@@ -55,6 +55,7 @@ static const struct option_spec probe_options[] = {
 		"do without multi, btf, sleep, task-storage: the next best way", AT(without)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
+	{0, "stream", OPTION_TEXT, "FILE", NULL, AT(stream_file)}, /* an old name */
 	{0},
 };
 
