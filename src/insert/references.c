@@ -286,8 +286,8 @@ static bool is_referred(const struct data_refs *refs, uint32_t offset)
 	return refs->v.n && bsearch(&offset, refs->v.v, refs->v.n, sizeof(uint32_t), by_value);
 }
 
-/* All labels of a table lie in one function, or each is the start of one. clang has cases that
- * cannot be lead to what lies behind the function. */
+/* All labels of a table lie in one function, or each is the start of one. clang lets impossible
+ * cases lead to what lies behind the function. */
 static void check_same_function(struct code *c, const struct code_function **first,
 	uint32_t section, int64_t offset, bool is_first)
 {
