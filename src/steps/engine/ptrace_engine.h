@@ -194,7 +194,7 @@ bool tracee_find_return(struct ptrace_engine *e, struct tracee *t, uint64_t sp, 
 
 enum claim { CLAIM_NONE, CLAIM_ITSELF, CLAIM_OTHER };
 
-/* Stands before a call by which it becomes the tracer of `*target`, or another its own. */
+/* Stands before a call that makes it the tracer of `*target`, or another thread its own tracer. */
 enum claim tracee_claims(struct ptrace_engine *e, struct tracee *t, struct tracee **target);
 /* The same for one that runs free, at the entry of a call. */
 enum claim tracee_claims_in_call(
