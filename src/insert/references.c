@@ -500,7 +500,7 @@ static void check_data_relocs(struct code *c, struct code_section *s)
 	}
 }
 
-/* Other objects may read what a global name or an object's is given to. */
+/* Other objects may read data among the code that has a global name, or an object's. */
 static void keep_named_gaps(struct code *c)
 {
 	for (size_t i = 1; i < c->object->symbols.n; i++) {
