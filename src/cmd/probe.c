@@ -52,7 +52,7 @@ static const struct option_spec probe_options[] = {
 	{0, "ring", OPTION_NUMBER, "KB", "size of the ring for records (8192)", AT(ring_kb)},
 	{0, "unsafe", OPTION_FLAG, NULL, "allow system()", AT(unsafe)},
 	{0, "without", OPTION_TEXT, "LIST",
-		"do without multi, btf, sleep, task-storage: the next best way", AT(without)},
+		"use the next best way in place of multi, btf, sleep, task-storage", AT(without)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
 	{0, "stream", OPTION_TEXT, "FILE", NULL, AT(stream_file)}, /* an old name */
