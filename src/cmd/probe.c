@@ -456,7 +456,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_probe = {
 	.name = "probe",
-	.synopsis = "[OPTIONS] SCRIPT|FILE|STREAM [PARAMETER...]\n"
+	.synopsis = "[OPTIONS] SCRIPT|FILE|PROGRAM [PARAMETER...]\n"
 		    "[OPTIONS] -e SCRIPT [PARAMETER...]\n"
 		    "[OPTIONS] -l [PATTERN]",
 	.summary = "run trace scripts over 32-bit and 64-bit programs at once",
