@@ -239,11 +239,12 @@ static void check_functions(struct finding *f)
 	hooks_close(h);
 	if (geteuid() != 0 && scope > 0)
 		say(f, VERDICT_LIMITED, "sysctl kernel.yama.ptrace_scope=0",
-			"functions of a command can be hooked (--functions); of running processes by root "
-			"only");
+			"functions of a command can be hooked (--functions); of running processes by "
+			"root only");
 	else
 		say(f, VERDICT_GOOD, "",
-			"functions of commands and of running processes can be hooked (--functions)");
+			"functions of commands and of running processes can be hooked "
+			"(--functions)");
 }
 
 /* Which engines work here, and why the others do not. */

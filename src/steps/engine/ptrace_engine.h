@@ -250,7 +250,7 @@ void tracee_signal_before_call(struct tracee *t, int signal);
  * struct sigaction). */
 void tracee_take_action(struct tracee *t);
 void tracee_action_was_set(struct ptrace_engine *e, struct tracee *t, uint64_t action);
-/* A breakpoint instruction where the program has blocked SIGTRAP kills it; that is left to happen. */
+/* A breakpoint instruction where the program has blocked SIGTRAP kills it; so be it. */
 bool tracee_is_doomed(struct ptrace_engine *e, struct tracee *t, const siginfo_t *info);
 /* A SIGTRAP that is not ours: true when the program has blocked it, and gets it later, or ignores
  * it. */
