@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What became of each function that was asked for by record --functions, --stack-at and --tree. */
+/* What became of each function that was asked for by record --events, --stack-at and --tree. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "probe/print/print_internal.h"
 
-/* Bytes of the character at the start of `s`, 0 when it is none (RFC 3629 section 4). */
+/* Bytes of the character at the begin of `s`, 0 when it is none (RFC 3629 section 4). */
 static size_t utf8_length(struct span s)
 {
 	uint8_t c = s.p[0];

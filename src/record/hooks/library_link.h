@@ -10,8 +10,8 @@
 
 /* Whether LD_PRELOAD can have the path as it is. */
 bool library_link_is_needed(const char *folder);
-/* A folder with a link `lib` to that of `folder`; owned; NULL when it cannot be made. Those left by
- * recorders that were killed are removed. */
+/* A folder with a link `lib` to that of `folder`; owned; NULL when it cannot be made. Those that
+ * recorders left that were killed are removed. */
 char *library_link_make(const char *folder);
 /* NULL is fine; frees the text, too. */
 void library_link_remove(char *link_folder);

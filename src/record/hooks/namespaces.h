@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* Whether the process sees other process and thread ids than we do. */
+/* Whether its process and thread ids are other ones to itself than to us. */
 bool namespace_has_own_pids(pid_t pid);
 /* Our number for the thread that has the number `own_tid` in the process's own namespace; 0 when
  * there is none. Reads a file for each thread. */
