@@ -68,14 +68,14 @@ class Tool:
 
 def tools_of():
     list_ = [
-        Tool("weir", "w1", [weir, "record", "-q", "--events", "*", "--no-sample", "-o", "DATA", "--"],
+        Tool("weir", "w1", [weir, "record", "-q", "--functions", "*", "--no-sample", "-o", "DATA", "--"],
              [weir, "report", "flat", "DATA"], "plain"),
-        Tool("weir with samples", "w2", [weir, "record", "-q", "--events", "*", "-o", "DATA", "--"],
+        Tool("weir with samples", "w2", [weir, "record", "-q", "--functions", "*", "-o", "DATA", "--"],
              [weir, "report", "flat", "DATA"], "plain"),
-        Tool("weir --tree", "w3", [weir, "record", "-q", "--events", "*", "--tree", "-o", "DATA", "--"],
+        Tool("weir --tree", "w3", [weir, "record", "-q", "--functions", "*", "--tree", "-o", "DATA", "--"],
              [weir, "report", "flat", "DATA"], "plain"),
         Tool("weir, -pg build", "w4",
-             [weir, "record", "-q", "--events", "*", "--no-sample", "-o", "DATA", "--"],
+             [weir, "record", "-q", "--functions", "*", "--no-sample", "-o", "DATA", "--"],
              [weir, "report", "flat", "DATA"], "pg"),
     ]
     if uftrace:
@@ -160,7 +160,7 @@ def print_real():
             t.measure(command(t.build))
     base = min(native)
     events = re.search(r"([\d,]+) events", subprocess.run(
-        [weir, "record", "--events", "*", "--no-sample", "-o", os.path.join(work, "w1"), "--"] +
+        [weir, "record", "--functions", "*", "--no-sample", "-o", os.path.join(work, "w1"), "--"] +
         command("plain"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr)
     pairs = int(events[1].replace(",", "")) / 2 if events else 0
     print(f"\nA real program, all of its functions (`weir symbols merge libc.so.6`, "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names that somebody may have meant who asked for one that is not there. */
+/* What somebody may have meant who asked for a name that is not there. */
 #ifndef WEIR_BASE_NEAREST_NAMES_H
 #define WEIR_BASE_NEAREST_NAMES_H
 

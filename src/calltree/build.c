@@ -59,7 +59,7 @@ static const char *default_metric(const struct trace_reader *r)
 		first = trace_reader_string(r, trace_reader_metric(r, 1)->name);
 	if (kind_of_metric(first) == METRIC_KIND_TIME)
 		return first;
-	/* The time between events is measured by the way. */
+	/* The time between events is measured along the way. */
 	return trace_has_kind(r, RECORD_MAJOR_ROUTINE, 0) ? "cpu" : first;
 }
 

@@ -38,8 +38,8 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* When a thread that is first seen running at `time` began to run: had it been switched in since it
- * is there, a record would say so. */
+/* When a thread that is first seen running at `time` began to run: had it been switched in since
+ * then, a record would say so. */
 static void see(struct builder *b, uint32_t thread, uint64_t time)
 {
 	struct thread_state *state = &b->threads[thread];

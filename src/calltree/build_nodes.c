@@ -139,7 +139,7 @@ static uint32_t routine_of_kept(struct builder *b, uint32_t frame)
 }
 
 /* The node in the call tree, created with those above it. A node whose parent is missing, or is
- * below itself, hangs at the root and is said so. */
+ * below itself, hangs at the root, and that is said. */
 static void place(struct builder *b, size_t i)
 {
 	VEC(size_t) path = {0};

@@ -5,7 +5,7 @@
  * among the open calls is that call, every other frame is a sampled node below what came before.
  *
  * Which routines are still to come is counted once for a stack (n_left), so that a frame that no
- * call accounts for costs nothing, be the stack as deep as it may.
+ * call accounts for costs nothing, however deep the stack is.
  */
 #include "calltree/tree_internal.h"
 

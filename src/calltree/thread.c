@@ -15,7 +15,7 @@
 
 /* Stacks of a thread; further ones are taken as one. */
 #define CHAINS_MAX (1u << 20)
-/* Looking for calls that leaves without an enter belong to stops when it has taken this many steps:
+/* The search for the call that a leave without an enter belongs to stops after this many steps:
  * only a forged trace gets there. */
 #define SCAN_MAX (1ull << 32)
 

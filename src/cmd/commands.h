@@ -16,7 +16,7 @@ extern const struct command command_steps;
 extern const struct command command_doctor;
 extern const struct command command_help;
 
-/* A name of the program by which it is the linker of `weir count`: ld, ld.gold, ... */
+/* Whether the program, called by this name, is the linker of `weir count`: ld, ld.gold, ... */
 bool is_linker_name(const char *path);
 /* The linker: argv as a linker has it. */
 int count_link_main(int argc, char **argv);

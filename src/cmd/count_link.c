@@ -151,7 +151,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names that calls are timed of, in an order that depends on nothing else. */
+/* The names whose calls are timed, in an order that depends on nothing else. */
 static void hash_foreign(
 	struct counted_link *l, const struct link_file *f, struct content_hash *hash)
 {

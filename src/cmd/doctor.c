@@ -239,11 +239,12 @@ static void check_functions(struct finding *f)
 	hooks_close(h);
 	if (geteuid() != 0 && scope > 0)
 		say(f, VERDICT_LIMITED, "sysctl kernel.yama.ptrace_scope=0",
-			"functions of a command can be hooked (--events); of running processes by root "
-			"only");
+			"functions of a command can be hooked (--functions); of running processes by "
+			"root only");
 	else
 		say(f, VERDICT_GOOD, "",
-			"functions of commands and of running processes can be hooked (--events)");
+			"functions of commands and of running processes can be hooked "
+			"(--functions)");
 }
 
 /* Which engines work here, and why the others do not. */
@@ -282,9 +283,9 @@ static void check_system_calls(struct finding *f)
 	struct err err;
 
 	if (tracepoint_find(&enter, kernel_event_tracepoint(KERNEL_EVENT_SYS_ENTER), &err) < 0)
-		say(f, VERDICT_LIMITED, "run as root", "system calls cannot be recorded (--hooks)");
+		say(f, VERDICT_LIMITED, "run as root", "system calls cannot be recorded (--kinds)");
 	else
-		say(f, VERDICT_GOOD, "", "system calls can be recorded (--hooks syscall)");
+		say(f, VERDICT_GOOD, "", "system calls can be recorded (--kinds syscall)");
 }
 
 static void check_debuginfod(struct finding *f)

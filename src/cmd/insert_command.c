@@ -26,7 +26,7 @@ static const struct option_spec insert_options[] = {
 	{0},
 };
 
-/* Without the rest of the link it is only known of names of the C library that they are foreign. */
+/* Without the rest of the link, only names of the C library are known to be foreign. */
 static bool is_known_foreign(void *context, const char *name)
 {
 	enum foreign_timing timing = *(enum foreign_timing *)context;

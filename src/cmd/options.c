@@ -74,7 +74,8 @@ void options_print_help(const struct command *command, FILE *out)
 	}
 	fputs("\n", out);
 	for (const struct option_spec *o = command->options; o && (o->letter || o->name); o++)
-		print_option(o, out);
+		if (o->help)
+			print_option(o, out);
 	fprintf(out, "  %-26s %s\n", "-h, --help", "this text");
 	if (command->details)
 		fprintf(out, "\n%s", command->details);

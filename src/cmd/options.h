@@ -29,7 +29,7 @@ struct option_spec {
 	const char *name; /* long name without dashes; NULL = none */
 	enum option_kind kind;
 	const char *argument; /* "FILE", ...; NULL for flags */
-	const char *help;     /* one line */
+	const char *help;     /* one line; NULL: an old name that -h does not show */
 	size_t offset;	      /* of the value in the command's options struct */
 };
 

@@ -35,7 +35,7 @@ static const struct option_spec probe_options[] = {
 		AT(list)},
 	{'f', "format", OPTION_TEXT, "text|json", "how records and maps are written (text)",
 		AT(format)},
-	{'o', "stream", OPTION_TEXT, "FILE", "write the trace stream; nothing is run",
+	{'o', "program", OPTION_TEXT, "FILE", "write the compiled script; nothing is run",
 		AT(stream_file)},
 	{'O', "output", OPTION_TEXT, "FILE", "write what is printed there", AT(output)},
 	{0, "dump", OPTION_FLAG, NULL, "show the code of both modes; nothing is run", AT(dump)},
@@ -52,9 +52,10 @@ static const struct option_spec probe_options[] = {
 	{0, "ring", OPTION_NUMBER, "KB", "size of the ring for records (8192)", AT(ring_kb)},
 	{0, "unsafe", OPTION_FLAG, NULL, "allow system()", AT(unsafe)},
 	{0, "without", OPTION_TEXT, "LIST",
-		"do without multi, btf, sleep, task-storage: the next best way", AT(without)},
+		"use the next best way in place of multi, btf, sleep, task-storage", AT(without)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
+	{0, "stream", OPTION_TEXT, "FILE", NULL, AT(stream_file)}, /* an old name */
 	{0},
 };
 
@@ -455,7 +456,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_probe = {
 	.name = "probe",
-	.synopsis = "[OPTIONS] SCRIPT|FILE|STREAM [PARAMETER...]\n"
+	.synopsis = "[OPTIONS] SCRIPT|FILE|PROGRAM [PARAMETER...]\n"
 		    "[OPTIONS] -e SCRIPT [PARAMETER...]\n"
 		    "[OPTIONS] -l [PATTERN]",
 	.summary = "run trace scripts over 32-bit and 64-bit programs at once",

@@ -23,12 +23,14 @@ struct record_arguments {
 	const char *output;
 	uint64_t hz;
 	const char *events;
-	bool pc_only, no_sample, user_only, all_modules, snapshots, system_wide, quiet, verbose;
+	bool pc_only, no_sample, user_only, all_modules, module_snapshots, system_wide, quiet,
+		verbose;
 	uint64_t stack_bytes;
 	double duration_s;
-	const char *pids, *hooks;
-	const char *functions, *stack_at; /* --events, --stack-at */
-	const char *snapshot;
+	const char *pids;
+	const char *kinds, *old_kinds;			  /* --kinds, --hooks */
+	const char *functions, *old_functions, *stack_at; /* --functions, --events, --stack-at */
+	const char *snapshot_of;
 	bool tree;
 	double prune, budget;
 	struct option_texts probes; /* --probe */
@@ -52,9 +54,9 @@ static const struct option_spec record_options[] = {
 		AT(stack_bytes)},
 	{0, "all-modules", OPTION_FLAG, NULL, "write modules that no sample hit, too",
 		AT(all_modules)},
-	{0, "snapshots", OPTION_FLAG, NULL, "write modules at the start and the end only",
-		AT(snapshots)},
-	{0, "events", OPTION_TEXT, "GLOB",
+	{0, "module-snapshots", OPTION_FLAG, NULL, "write modules at the start and the end only",
+		AT(module_snapshots)},
+	{0, "functions", OPTION_TEXT, "GLOB",
 		"hook functions: every entry and exit; a comma list, [IMAGE:]GLOB or /REGEX/",
 		AT(functions)},
 	{0, "stack-at", OPTION_TEXT, "GLOB", "hook functions, with the stack at each entry",
@@ -69,14 +71,33 @@ static const struct option_spec record_options[] = {
 	{0, "probe", OPTION_TEXTS, "FILE",
 		"run this trace script (weir probe) beside the recording; each one counts",
 		AT(probes)},
-	{0, "hooks", OPTION_TEXT, "LIST",
-		"which kinds of record are made (default stack,switch,module)", AT(hooks)},
-	{0, "snapshot", OPTION_TEXT, "PID",
-		"make another recording write what it has so far; print the path", AT(snapshot)},
+	{0, "kinds", OPTION_TEXT, "LIST",
+		"which kinds of record are made (default stack,switch,module)", AT(kinds)},
+	{0, "snapshot-of", OPTION_TEXT, "PID",
+		"make another recording write what it has so far; print the path", AT(snapshot_of)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
+	/* Old names, accepted for now. */
+	{0, "events", OPTION_TEXT, "GLOB", NULL, AT(old_functions)},
+	{0, "hooks", OPTION_TEXT, "LIST", NULL, AT(old_kinds)},
+	{0, "snapshot", OPTION_TEXT, "PID", NULL, AT(snapshot_of)},
+	{0, "snapshots", OPTION_FLAG, NULL, NULL, AT(module_snapshots)},
 	{0},
 };
+
+/* The old names are as good as the new ones, and messages use those of the user. */
+static int take_old_names(const struct command *command, struct record_arguments *a)
+{
+	if (a->functions && a->old_functions)
+		return options_usage_error(
+			command, "--functions and --events are one option: give one of them");
+	if (a->kinds && a->old_kinds)
+		return options_usage_error(
+			command, "--kinds and --hooks are one option: give one of them");
+	a->functions = a->old_functions ? a->old_functions : a->functions;
+	a->kinds = a->old_kinds ? a->old_kinds : a->kinds;
+	return 0;
+}
 
 static int check_targets(const struct command *command, const struct record_arguments *a, int argc)
 {
@@ -90,20 +111,21 @@ static int check_targets(const struct command *command, const struct record_argu
 	return 0;
 }
 
-static int fill_hooks(
+static int fill_kinds(
 	const struct command *command, const struct record_arguments *a, struct recorder_options *o)
 {
+	const char *option = a->old_kinds ? "--hooks" : "--kinds";
 	struct err err;
 
 	o->hooks = HOOKS_DEFAULT;
-	if (a->hooks && hook_list_parse(a->hooks, &o->hooks, &err) < 0)
+	if (a->kinds && hook_list_parse(option, a->kinds, &o->hooks, &err) < 0)
 		return options_usage_error(command, "%s", err.text);
 	if (o->hooks & HOOK_METHOD && !a->functions)
-		return options_usage_error(
-			command, "--hooks: method: which functions? give --events, too");
+		return options_usage_error(command, "%s: method: which functions? give %s, too",
+			option, a->old_kinds ? "--events" : "--functions");
 	if (o->hooks & HOOK_STACK_AT && !a->stack_at)
 		return options_usage_error(
-			command, "--hooks: stack-at: which functions? give --stack-at, too");
+			command, "%s: stack-at: which functions? give --stack-at, too", option);
 	o->allocations = o->hooks & HOOK_ALLOC;
 	if (a->no_sample)
 		o->hooks &= ~(uint32_t)HOOK_STACK;
@@ -117,7 +139,8 @@ static int fill_hooks(
 		if (o->events[i].is_wait && !(o->hooks & HOOK_SWITCH))
 			return options_usage_error(command,
 				"-e wall: how long a thread waits is known by 'switch' records, which "
-				"--hooks leaves out");
+				"%s leaves out",
+				option);
 	return 0;
 }
 
@@ -136,7 +159,8 @@ static int fill_functions(
 		return options_usage_error(command,
 			"-a: functions are hooked in chosen programs only: give a command or -p PID");
 	if (a->tree && !f->events)
-		return options_usage_error(command, "--tree: which functions? give --events, too");
+		return options_usage_error(
+			command, "--tree: which functions? give --functions, too");
 	if (a->tree && (f->stack_at || o->allocations))
 		return options_usage_error(
 			command, "--tree: has neither stacks nor bytes, only calls and times");
@@ -161,11 +185,11 @@ static int fill_options(
 	o->pc_only = a->pc_only;
 	o->user_only = a->user_only;
 	o->all_modules = a->all_modules;
-	o->snapshots_only = a->snapshots;
+	o->snapshots_only = a->module_snapshots;
 	o->stack_bytes = (uint32_t)(a->stack_bytes & ~(uint64_t)7);
 	o->duration_s = a->duration_s;
 	o->system_wide = a->system_wide;
-	rc = fill_hooks(command, a, o);
+	rc = fill_kinds(command, a, o);
 	return rc ? rc : fill_functions(command, a, o);
 }
 
@@ -201,11 +225,14 @@ static int run(const struct command *command, int argc, char **argv)
 
 	if (!options_begin(command, &a, &argc, &argv, &status))
 		return status;
-	if (a.snapshot)
+	if (a.snapshot_of)
 		return argc || a.pids || a.system_wide
-			       ? options_usage_error(command, "--snapshot: records nothing itself")
-			       : record_snapshot(command, a.snapshot);
-	rc = check_targets(command, &a, argc);
+			       ? options_usage_error(
+					 command, "--snapshot-of: records nothing itself")
+			       : record_snapshot(command, a.snapshot_of);
+	rc = take_old_names(command, &a);
+	if (!rc)
+		rc = check_targets(command, &a, argc);
 	if (!rc)
 		rc = fill_options(command, &a, &o);
 	if (!rc && a.pids)
@@ -238,7 +265,7 @@ const struct command command_record = {
 	.synopsis = "[OPTIONS] -- CMD ARGS...\n"
 		    "[OPTIONS] -p PID[,PID...]\n"
 		    "[OPTIONS] -a\n"
-		    "--snapshot PID",
+		    "--snapshot-of PID",
 	.summary = "record a command, running processes or the whole machine",
 	.options = record_options,
 	.stops_at_operand = true,

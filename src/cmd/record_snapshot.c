@@ -19,7 +19,7 @@ int record_snapshot(const struct command *command, const char *pid)
 	errno = 0;
 	number = strtol(pid, &end, 10);
 	if (errno || end == pid || *end || number <= 0 || number > INT32_MAX)
-		return options_usage_error(command, "--snapshot: '%s' is not a process id", pid);
+		return options_usage_error(command, "--snapshot-of: '%s' is not a process id", pid);
 	if (snapshot_find_recorder((pid_t)number, &recorder, &err) < 0 ||
 		snapshot_ask(recorder, &path, &err) < 0)
 		return command_fail(&err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `weir record --snapshot PID`: what another recording has so far, as a trace that can be read. */
+/* `weir record --snapshot-of PID`: what another recording has so far, as a readable trace. */
 #ifndef WEIR_CMD_RECORD_SNAPSHOT_H
 #define WEIR_CMD_RECORD_SNAPSHOT_H
 

@@ -19,7 +19,7 @@
 #include "elf/elf_file.h"
 
 struct cfi_table;
-struct cfi_rule; /* layout in unwind/cfi_rule.h */
+struct cfi_rule; /* layout in dwarf/cfi_rule.h */
 
 /* Never fails as a whole: an FDE that cannot be understood is left out and counted. */
 struct cfi_table *cfi_table_new(const struct elf_file *elf);

@@ -49,7 +49,7 @@ static void scratch_give(struct dwarf_debug *d, struct unit_scratch *s)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* Where reading file names of a line table stops that other units read too. */
+/* Where reading the file names of a line table stops when other units read it, too. */
 static uint64_t borrowed_end(const struct debug_unit *u, uint64_t end)
 {
 	uint64_t most = BORROWED_ATLEAST + (u->end - u->offset) * BORROWED_TIMES;

@@ -40,7 +40,7 @@ static void add_symbol(void *writer, uint32_t member, const char *name)
 	vec_push(&w->symbols, ((struct archive_symbol){member, name}));
 }
 
-/* The first entry of the index that was read that is of this member or a later one. */
+/* The first entry of the index, as it was read, that is of this member or a later one. */
 static size_t old_symbols_of(const struct archive_store *store, uint32_t member)
 {
 	return SEARCH(0, store->symbols.n, middle, store->symbols.v[middle].member < member);

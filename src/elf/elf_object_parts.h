@@ -17,7 +17,7 @@ struct object_arena {
 	uint32_t n_file_sections, n_file_symbols; /* those that the file has; the rest are new */
 	uint32_t strtab, shstrtab;		  /* sections; the same one in objects of LLVM */
 	uint32_t symtab_shndx;			  /* a section; 0 = none */
-	uint8_t *is_unsorted; /* for each section of the file: its relocations are, there */
+	uint8_t *is_unsorted; /* for each section of the file: its relocations are unsorted there */
 	struct intern names;  /* of new sections and symbols */
 
 	/* Global symbols by name: the last one of a hash, and for each symbol the one before. */

@@ -6,7 +6,7 @@
  *
  * Code that was inserted is none of the program's. Units tell which it is. Those of programs that
  * older versions have linked do not; there it is the bytes at a block's head, calls of the run-time
- * library, and anything that uses the gs segment, which programs that do are not inserted for.
+ * library, and anything that uses the gs segment: programs that use it themselves are left alone.
  */
 #include <errno.h>
 #include <stdlib.h>

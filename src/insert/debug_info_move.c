@@ -2,7 +2,7 @@
 /*
  * .debug_info of an object whose code has moved. Nearly all addresses in it have relocations; what
  * does not are lengths and offsets (DW_AT_high_pc, DW_AT_entry_pc as constants), changed in place.
- * On the way the lists of ranges and of locations are found that units refer to: in their own
+ * On the way, the lists of ranges and of locations that units refer to are found: in their own
  * sections nothing says where a list begins.
  *
  * Entries are a plain sequence here; which is whose child does not matter.

@@ -85,8 +85,8 @@ bool frame_step_read(struct frame_step *s, struct span section, const struct fra
 	uint64_t at, uint64_t end);
 
 /*
- * The rules in force at a place, as far as registers are concerned that calls keep (rbx, rbp, r12 to
- * r15): where each is (frame_state.c).
+ * The rules in force at a place, for the registers that calls keep (rbx, rbp, r12 to r15): where
+ * each is (frame_state.c).
  */
 #define FRAME_KEPT_REGS 6
 enum frame_where { FRAME_IN_PLACE, FRAME_AT_OFFSET, FRAME_BY_EXPRESSION, FRAME_ELSEWHERE };
@@ -107,7 +107,7 @@ void frame_state_init(
 void frame_state_release(struct frame_state *s);
 void frame_state_apply(struct frame_state *s, struct span section, const struct frame_cie *cie,
 	const struct frame_step *step);
-/* Registers (bits by index) that the rules look for where a call of a function that is about to return
+/* Registers (bits by index) whose slots, by the rules, lie where a call in front of a return
  * writes. They have been restored by then. */
 uint32_t frame_state_lost(const struct frame_state *s);
 /* The DWARF number of a register that calls keep. */

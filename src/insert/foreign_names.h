@@ -17,8 +17,8 @@ bool foreign_name_is_short(const char *name);
 /* Enters the operating system and may wait there: read, poll, nanosleep, ... */
 bool foreign_name_waits(const char *name);
 
-/* By which a program may give up system calls, or the clock, for good: the run-time library has a gate
- * of this name in front of such calls. NULL: it is none of them. */
+/* Functions by which a program may give up system calls, or the clock, for good: the run-time
+ * library has a gate of this name in front of such calls. NULL: it is none of them. */
 const char *foreign_name_gate(const char *name);
 
 #endif

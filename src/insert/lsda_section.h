@@ -6,7 +6,7 @@
  *
  * Where a function lies in several sections (clang with -fbasic-block-sections and the like) there
  * is an LSDA for each, one behind the other, and only behind the last come the actions and types of
- * all: the call-site tables of the others are said to reach until there. Such a group is laid out
+ * all: the call-site tables of the others are said to reach up to there. Such a group is laid out
  * as one.
  */
 #ifndef WEIR_INSERT_LSDA_SECTION_H

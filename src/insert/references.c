@@ -281,8 +281,8 @@ static bool is_referred(const struct data_refs *refs, uint32_t offset)
 	return refs->v.n && bsearch(&offset, refs->v.v, refs->v.n, sizeof(uint32_t), by_value);
 }
 
-/* All labels of a table lie in one function, or each is the start of one. clang has cases that
- * cannot be lead to what lies behind the function. */
+/* All labels of a table lie in one function, or each is the start of one. clang lets impossible
+ * cases lead to what lies behind the function. */
 static void check_same_function(struct code *c, const struct code_function **first,
 	uint32_t section, int64_t offset, bool is_first)
 {
@@ -490,7 +490,7 @@ static void check_data_relocs(struct code *c, struct code_section *s)
 	}
 }
 
-/* Other objects may read what a global name or an object's is given to. */
+/* Other objects may read data among the code that has a global name, or an object's. */
 static void keep_named_gaps(struct code *c)
 {
 	for (size_t i = 1; i < c->object->symbols.n; i++) {

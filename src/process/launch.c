@@ -163,7 +163,7 @@ int launch_go(struct launch *l, char *const *argv, struct err *err)
 	ssize_t n;
 
 	if (write(l->go_fd, "g", 1) != 1)
-		return err_sys(err, errno, "'%s': cannot be let run", argv[0]);
+		return err_sys(err, errno, "'%s': cannot be started", argv[0]);
 	do
 		n = read(l->error_fd, &errnum, sizeof(errnum));
 	while (n < 0 && errno == EINTR);

@@ -27,9 +27,9 @@ struct mapped_file {
 };
 
 /* A regular file that has the build-id, or else (it is empty: not known) the inode and the device of the
- * mapping; inode 0 and device 0:0 are not known, either, and then not compared. Fails with what is
- * against the first way: not there, no permission, another file now, deleted. `m` may be of the past, its
- * process gone. */
+ * mapping; inode 0 and device 0:0 are not known, either, and then not compared. Fails with what was
+ * wrong with the first way: not there, no permission, another file now, deleted. `m` may be of the
+ * past, its process gone. */
 int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping *m,
 	struct span build_id, struct err *err);
 /* Also of one that could not be opened. */

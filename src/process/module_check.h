@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end snapshot: what /proc says that the processes have mapped when recording stops, taken at
+ * The end snapshot: what the processes have mapped, by /proc, when recording stops, taken at
  * that moment and compared later, when the last records have been processed.
  */
 #ifndef WEIR_PROCESS_MODULE_CHECK_H

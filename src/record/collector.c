@@ -159,7 +159,7 @@ static void run_round(struct collector *c)
 }
 
 /* Among a thousand busy threads a fair share would come too late; it needs little, but on time.
- * Permitted to root; others do without. */
+ * Root may; others run without it. */
 static void hurry(void)
 {
 	struct sched_param first = {.sched_priority = 1};

@@ -84,7 +84,8 @@ static bool parse_name(const char *item, uint32_t *hooks)
 	return false;
 }
 
-static int apply_item(const char *item, uint32_t *hooks, bool *is_plain, struct err *err)
+static int apply_item(
+	const char *option, const char *item, uint32_t *hooks, bool *is_plain, struct err *err)
 {
 	const char *name = item;
 	bool is_off = false;
@@ -101,17 +102,17 @@ static int apply_item(const char *item, uint32_t *hooks, bool *is_plain, struct 
 	}
 	if (!parse_name(name, &found) && !parse_code(name, &found))
 		return err_set(err, ERR_FAILED,
-			"--hooks: '%s' is not known (there are " NAMES_TEXT
+			"%s: '%s' is not known (there are " NAMES_TEXT
 			", and codes such as 0x40 or 0x40/0x7fffffff)",
-			item);
+			option, item);
 	if (is_off && !found)
 		return err_set(
-			err, ERR_FAILED, "--hooks: '%s': these records are always made", item);
+			err, ERR_FAILED, "%s: '%s': these records are always made", option, item);
 	*hooks = is_off ? *hooks & ~found : *hooks | found;
 	return 0;
 }
 
-int hook_list_parse(const char *list, uint32_t *hooks, struct err *err)
+int hook_list_parse(const char *option, const char *list, uint32_t *hooks, struct err *err)
 {
 	char *copy = mem_strdup(list), *next = copy, *item;
 	uint32_t apart = 0, added = HOOKS_DEFAULT; /* without the defaults, and with them */
@@ -119,9 +120,9 @@ int hook_list_parse(const char *list, uint32_t *hooks, struct err *err)
 	int rc = 0;
 
 	while (rc == 0 && (item = strsep(&next, ","))) {
-		rc = apply_item(item, &apart, &is_plain, err);
+		rc = apply_item(option, item, &apart, &is_plain, err);
 		if (rc == 0)
-			rc = apply_item(item, &added, &is_plain, err);
+			rc = apply_item(option, item, &added, &is_plain, err);
 		any_plain |= rc == 0 && is_plain;
 	}
 	free(copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of `--hooks`: which kinds of record are made, by name or by the records' codes
+ * The list of `--kinds`: which kinds of record are made, by name or by the records' codes
  * (docs/format/records.md).
  */
 #ifndef WEIR_RECORD_HOOK_LIST_H
@@ -27,8 +27,8 @@ enum hook {
 /*
  * A comma list of items. "NAME" or "MAJOR[/MINOR]" switches one on, and the list then stands for
  * itself; "+NAME" switches one on in addition to the defaults, "-NAME" or "no-NAME" one off. Items
- * apply from left to right. *hooks is a sum of enum hook.
+ * apply from left to right. *hooks is a sum of enum hook; `option` is the name that messages have.
  */
-int hook_list_parse(const char *list, uint32_t *hooks, struct err *err);
+int hook_list_parse(const char *option, const char *list, uint32_t *hooks, struct err *err);
 
 #endif

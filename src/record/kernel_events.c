@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which calls end how:
+ * How calls end:
  * - exec: the kernel reports its end under the number that the new program's kind has for it, so
  * the end of an exec is recognised by its beginning.
  * - rt_sigreturn and sigreturn: their end has the number -1.
@@ -32,7 +32,7 @@ struct thread_calls {
 	int64_t open_number;
 	bool open_is_exec;
 	bool is_32_bit;
-	uint64_t generation; /* of the mappings that is_32_bit is by */
+	uint64_t generation; /* of the mappings by which is_32_bit was set */
 };
 
 struct cpu_interrupts {

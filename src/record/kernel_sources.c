@@ -2,8 +2,8 @@
 /*
  * Permissions, as the kernel has them: a tracepoint's number is readable by whoever may read
  * tracefs. Its records hold raw data, which is permitted for the system call tracepoints of one's
- * own tasks, for all others to CAP_PERFMON only. The tracepoints of single system calls count as
- * user code (they are given the user's registers), all others as the kernel's.
+ * own tasks, and for all others with CAP_PERFMON only. The tracepoints of single system calls count
+ * as user code (they are given the user's registers), all others as the kernel's.
  */
 #include "record/kernel_sources.h"
 
@@ -16,7 +16,7 @@
 
 static const struct kernel_event_row {
 	enum kernel_group group;
-	bool is_optional; /* the group does without */
+	bool is_optional; /* the group works without it */
 	bool is_user;	  /* the kernel counts it as user code */
 	struct tracepoint_spec point;
 } events[KERNEL_N_EVENTS] = {

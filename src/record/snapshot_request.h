@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `weir record --snapshot PID`: one weir asks another one that is recording for what it has so far.
+ * `weir record --snapshot-of PID`: one weir asks another one that is recording for what it has so
+ * far.
  *
  *   asks:     SIGUSR1, queued with a value that has a magic number and a number of its own; again
  *             and again, because a signal is lost when another SIGUSR1 is pending already

@@ -20,7 +20,7 @@
  * What each command adds:
  *
  *			weir record		weir steps		weir probe
- *   options		--events, --stack-at	--from, --to, --around	uprobe, uretprobe
+ *   options		--functions, --stack-at	--from, --to, --around	uprobe, uretprobe
  *   how many		a list			one			one for each trace point
  *   without image	the program		the program, else the	the image is the point's FILE:
  *						first library with it	a path, program or library

@@ -7,7 +7,7 @@
 
 /* Kind, path "[kernel]", machine, the build-id of /sys/kernel/notes, and as its content hash where
  * it was loaded (/proc/kallsyms), both where they can be read: the addresses of a kernel's symbols
- * are others after each start of the machine. Release it with image_identity_release. */
+ * differ after each start of the machine. Release it with image_identity_release. */
 void kernel_identity(struct image_identity *id);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How the sources of names (ELF tables, PLT stubs, kallsyms, perf maps) make a symtab: they add
- * candidates, and one of the two finish functions decides which address belongs to which. Who needs
- * all names of an address (hooks) takes the candidates themselves.
+ * candidates, and one of the two finish functions decides which address belongs to which. Whoever
+ * needs all names of an address (hooks) takes the candidates themselves.
  */
 #ifndef WEIR_SYMBOLS_SYMTAB_BUILD_H
 #define WEIR_SYMBOLS_SYMTAB_BUILD_H

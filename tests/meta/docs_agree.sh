@@ -58,7 +58,7 @@ equal "every record code of docs/format/records.md is in the header" "" \
 
 backticked() { grep -o '`[^`]*`' "$1" | tr -d '`' | sort -u; }
 
-for document in ARCHITECTURE.md CONTRIBUTING.md README.md; do
+for document in ARCHITECTURE.md CONTRIBUTING.md README.md docs/design/lives.md docs/words.md; do
 	missing=
 	n=0
 	while IFS= read -r name; do

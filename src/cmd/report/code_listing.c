@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Disassembly of counted blocks without what was inserted: in front of the first line of a block,
- * calls of the run-time library, and whatever uses the gs segment, which programs that do are not
- * inserted for.
+ * calls of the run-time library, and whatever uses the gs segment: programs that use it themselves
+ * are left alone.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -73,7 +73,7 @@ static void declare_loop_variable(struct check_clause *c, struct stmt *s, const 
 
 static void check_for(struct check_clause *c, struct stmt *s)
 {
-	check_integer(c, s->a, "the begin of a range");
+	check_integer(c, s->a, "the start of a range");
 	check_integer(c, s->b, "the end of a range");
 	check_open_block(c);
 	declare_loop_variable(c, s, check_int(c, 8, true));

@@ -204,7 +204,7 @@ static void add_point_units(struct compiler *c, struct clause *clause, struct st
 	}
 }
 
-/* config = { missing_probes = warn } or ignore: the errors since `first` are none. */
+/* config = { missing_probes = warn } or ignore: the errors since `first` do not count. */
 static void forgive_missing(struct compiler *c, size_t first)
 {
 	struct diags *d = c->diags;

@@ -58,7 +58,7 @@ static void must_end(struct lower *l, ir_mem a, uint32_t room, uint32_t at, ir_l
 			&l->ir, BPF_JNE, ir_load(&l->ir, a, (int32_t)at, 1, false), 0, differ);
 }
 
-/* Of a text that is compared with a literal no more is read than tells them apart: as much as the
+/* No more of a text is read than tells it from the literal that it is compared with: as much as the
  * literal has, and whether it goes on. The helper ends what it cuts with a NUL: one more byte. */
 static ir_mem text_beside(
 	struct lower *l, const struct expr *e, const struct expr *text, int64_t n, uint32_t *room)

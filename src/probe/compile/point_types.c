@@ -211,8 +211,8 @@ static void set_operands(struct point_types *p, struct check_clause *clause)
 	clause->n_operands = (uint32_t)n;
 }
 
-/* Debug information is large, so it is read only for clauses in whose text the words stand that
- * need the type of the function. */
+/* Debug information is large, so it is read only for clauses whose text has words that need the
+ * type of the function. */
 static bool wants_function(const struct check_clause *clause)
 {
 	struct place place = clause->clause->place;

@@ -62,8 +62,8 @@ static const char *left_out_name(const struct site_search *s, const struct left_
 	return l->function ? l->function : s->spec->name;
 }
 
-/* What could be probed is; what was named and could not is told one by one, and of what a glob has
- * brought the first and how many there are. */
+/* What can be probed is. What was named and cannot be is told one by one; of what a glob found, the
+ * first is told and how many there are. */
 static void report_left_out(struct site_search *s, const struct point *out)
 {
 	const struct target *first = NULL;

@@ -41,7 +41,8 @@ const char *program_find(const char *name, struct arena *arena)
 	return NULL;
 }
 
-/* "#! /usr/bin/env python3": the interpreter, looked up when env is. NULL when it is no script. */
+/* "#! /usr/bin/env python3": the interpreter, looked up when that is env. NULL when it is no
+ * script. */
 static const char *interpreter_of(const char *path, struct arena *arena)
 {
 	char line[SHEBANG_BYTES_MAX + 1] = "";

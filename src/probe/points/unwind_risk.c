@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Whether a table of names has this one. Also names that others define count: a program names the
+/* Whether a table of names has this one. Names that others define count, too: a program names the
  * routine of its language that unwinds. */
 static bool has_name(const struct elf_file *elf, const char *table, const char *name)
 {

@@ -3,7 +3,7 @@
  * A note is { n_name, n_desc, 3 } "stapsdt" and a descriptor { address, address of .stapsdt.base as
  * the compiler saw it, address of the semaphore } with words of the file's class, then provider,
  * name and operands as texts. A file that was moved after linking (prelink) keeps the notes as they
- * were: what .stapsdt.base moved by, all moved by.
+ * were: everything moved as far as .stapsdt.base.
  */
 #include "probe/points/usdt_notes.h"
 

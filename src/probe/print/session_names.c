@@ -95,7 +95,7 @@ static bool find_kernel(void *ctx, uint64_t address, struct printer_symbol *out)
 	return kernel_names_find(n->kernel, address, out);
 }
 
-/* Reading every process takes time that the begin of the run should not wait for: it is left to the
+/* Reading every process takes time that the start of the run should not wait for: it is left to the
  * first call of session_names_work, which the caller's loop makes at once. */
 static void want_all(struct session_names *n)
 {

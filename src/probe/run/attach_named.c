@@ -6,8 +6,8 @@
  * fails in the program (EFAULT, seen on Linux 6.18). So there are events with names in tracefs
  * (uprobe_names.c), opened by perf for each thread, with `inherit`. What that rests on:
  *
- *  1. The kernel sets breakpoints where a task that has the event has its memory: threads, vfork
- *     and exec are right by that. fork copies the code with them.
+ *  1. The kernel sets breakpoints where a task that has the event has its memory: so threads, vfork
+ *     and exec come out right. fork copies the code with them.
  *  2. The program belongs to the event's name and runs once for each hit, however many threads
  *     have the event; it is set once. So it does no harm when a thread gets the event twice. It is
  *     set by an event without `inherit`: copies of the one that has it take it away from all when

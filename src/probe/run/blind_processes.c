@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Processes in which the kernel sets no breakpoints, and says nothing about it: those that have the
- * code of a point mapped writable, for example because `weir record --events` has hooked functions
- * in it. Their hits would be missing without a word.
+ * code of a point mapped writable, for example because `weir record --functions` has hooked
+ * functions in it. Their hits would be missing without a word.
  */
 #include <string.h>
 #include <sys/mman.h>

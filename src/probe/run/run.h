@@ -152,7 +152,7 @@ void attach_keep(struct probe_session *s, int link_fd, int perf_fd);
 int pmu_type(const char *pmu);
 int pmu_return_bit(const char *pmu);
 
-/* Closes what attach_keep has got since there were so many. */
+/* Closes what attach_keep was given since there were so many. */
 void attach_drop(struct probe_session *s, size_t n_links, size_t n_perf_events);
 
 /* attach_named.c */
@@ -165,7 +165,7 @@ void named_uprobes_release(struct probe_session *s); /* after perf_events */
 uint64_t named_uprobes_unseen(const struct probe_session *s);
 
 /* uprobe_names.c: the file uprobe_events of tracefs. */
-/* Removes names that weirs have left which are gone. */
+/* Removes names left by weirs that are gone. */
 void uprobe_names_sweep(int tracefs);
 int uprobe_names_add(struct probe_session *s, struct named_event *e, struct err *err);
 void uprobe_names_remove(struct named_uprobes *named);

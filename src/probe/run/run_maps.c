@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The maps of a stream. Only those are made that some loaded code refers to: a ring is megabytes.
+ * The maps of a stream. Only those that loaded code refers to are made: a ring is megabytes.
  * Script maps without a key are hash maps with a key of zeros, so that "not set yet" exists; but
  * those of aggregations whose zeros say that nothing was seen are arrays, which are found faster.
  */

@@ -379,7 +379,7 @@ static void take_named_type(struct parser *p, struct specifiers *s)
 	}
 }
 
-/* Words that say something else than the type; false when it is none of them. */
+/* Words that say something other than the type; false when it is none of them. */
 static bool take_other_word(struct parser *p, struct specifiers *s)
 {
 	if (parser_at_word(p, "__attribute__")) {

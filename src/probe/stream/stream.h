@@ -76,7 +76,7 @@ struct clause_loss {
 	uint64_t unseen;       /* programs of the traced processes without the uprobe; the loader's */
 };
 
-/* Begin of every record in the rings; arguments follow in the shapes of its format. */
+/* What every record in the rings begins with; arguments follow in the shapes of its format. */
 struct stream_record {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t format;  /* number of the format (STREAM_MAP_RECORDS) or of the action (CONTROL) */

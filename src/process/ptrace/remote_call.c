@@ -8,17 +8,17 @@
  *
  * which is rt_sigreturn with the function's result in the first argument. The thread runs with
  * PTRACE_SYSCALL, so it stops before that call is made, and the result is read. The call is
- * replaced by close(-1), which every program may make that could load a library, and has no
+ * replaced by close(-1), which any program that could load a library may make, and which has no
  * effect; behind it the thread is interrupted again, which brings it to a stop of the same kind as
  * the first one, and its state is put back there.
  *
  * 1. No signal marks the end, so none of the program's signal dispositions matters or changes.
  * 2. All signals but those that instructions cause are blocked during the call, by the thread's
  *    signal mask: they stay in the kernel's queues with all they carry.
- * 3. If we die at any moment, ptrace lets the thread go and it finds back alone. Either its general
- *    registers are its own, then all of its state is; or they lead to the function and the stub,
- *    and rt_sigreturn restores the rest. So the general registers are the first thing to be
- *    changed and the last to be put back. Only remote_syscall has no such way out.
+ * 3. If we die at any moment, ptrace lets the thread go, and it finds its way back alone. Either
+ *    its general registers are its own, then all of its state is; or they lead to the function and
+ *    the stub, and rt_sigreturn restores the rest. So the general registers are the first thing to
+ *    be changed and the last to be put back. Only remote_syscall has no such way out.
  * 4. The kernel keeps one note about how to go on with a timed wait (nanosleep, poll, futex). If
  * the function makes one that is itself interrupted, which takes a SIGSTOP just then, the note of
  *    the thread's own wait is lost, and that wait ends too early.

@@ -2,7 +2,7 @@
 /*
  * The code of another process: which images are mapped where, where their functions are, which
  * addresses belong to functions that hold locks of the loader or the allocator ("delicate"), and
- * where a few bytes of code can be put that nobody needs. As of the moment it was opened.
+ * where a few bytes that nobody needs have room for code. As of the moment it was opened.
  */
 #ifndef WEIR_PROCESS_PTRACE_REMOTE_SYMBOLS_H
 #define WEIR_PROCESS_PTRACE_REMOTE_SYMBOLS_H

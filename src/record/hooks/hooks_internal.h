@@ -71,7 +71,7 @@ struct hook_process {
 	uint64_t serial;  /* counts up from 1 */
 	uint32_t pid;	  /* as we see it */
 	bool is_64;
-	bool needs_tids; /* it is in a pid namespace: thread ids are other ones to itself */
+	bool needs_tids; /* it is in a pid namespace: it sees other thread ids than we do */
 	int pid_fd;
 	uint64_t since_ticks;
 	struct hook_layout *layout; /* one reference */

@@ -8,8 +8,8 @@
  *                          network namespace, where abstract names of ours mean nothing
  *   abstract name, there   for a process that is attached to in another network namespace
  *
- * Names of sockets are no secret: a hello must show a key, which only those know whom the recorder
- * has told.
+ * Names of sockets are no secret: a hello must show a key, which only those that the recorder has
+ * told know.
  */
 #ifndef WEIR_RECORD_HOOKS_LISTEN_H
 #define WEIR_RECORD_HOOKS_LISTEN_H

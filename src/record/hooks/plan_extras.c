@@ -126,8 +126,8 @@ void extras_find_libc(struct extras *e, const struct image_facts *f)
 			HOOK_OWN_SIGACTION});
 }
 
-/* In glibc the two functions are one, an empty one. So the stubs are replaced by which this image
- * calls them. */
+/* In glibc the two functions are one, an empty one. So the stubs by which this image calls them are
+ * replaced. */
 void extras_find_cyg(struct extras *e, const struct image_facts *f)
 {
 	for (size_t i = 0; i < f->callee_of.cap; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all code shares that runs inside other people's programs: the hook library (rt/hook), the
+ * What all code that runs inside other people's programs shares: the hook library (rt/hook), the
  * counting library (rt/count), and those to come.
  *
  *	raw_call.h	system calls, memory

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a stack begins and ends, for the three kinds of which somebody knows it: the kernel knows
- * the signal stack of a thread and the program's first stack, glibc that of a thread it made. What
- * else code may run on, coroutines' stacks, is for the caller to guess.
+ * Where a stack begins and ends, for the three kinds of stack of which that is known: the kernel
+ * knows the signal stack of a thread and the program's first stack, glibc that of a thread it made.
+ * What else code may run on, coroutines' stacks, is for the caller to guess.
  */
 #ifndef WEIR_RT_BASE_STACK_BOUNDS_H
 #define WEIR_RT_BASE_STACK_BOUNDS_H

@@ -5,7 +5,7 @@
  * that whoever finds it can read it.
  *
  * A file that is there already is never written to: a process that still runs may have it mapped.
- * Such a one keeps its name, and this process' file is NAME.PID.weir; that of a process that has
+ * Then it keeps its name, and this process' file is NAME.PID.weir; that of a process that has
  * ended becomes NAME.weir.old. Nothing but count files is ever moved or removed: what else has
  * the name keeps it, and if that is a file, this process' file is NAME.PID.weir. Should that be
  * taken as well (another pid namespace has the same numbers), it is NAME.PID.1.weir, and so on.

@@ -121,7 +121,7 @@ static void add_decoded(struct blocks *b, uint64_t start, uint64_t bytes)
 	}
 }
 
-/* In order of addresses, each once; those that were executed come first among their likes. Where an
+/* In order of addresses, each once; those that were executed come first among equals. Where an
  * executed one lies across decoded ones, the decoding was wrong there. */
 static void merge_insns(struct blocks *b)
 {

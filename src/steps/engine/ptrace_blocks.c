@@ -99,8 +99,8 @@ static bool leads_to(const struct x86_insn *insn, uint64_t next, uint64_t to, bo
 
 /*
  * The kernel stops behind an instruction with a uprobe, whatever that is: it is one of the stretch
- * that leads to where the thread stands, and the one that has the uprobe, if it is still there. To a
- * page of the kernel's leads one with a uprobe, or the return at the end.
+ * that leads to where the thread stands, and the one that has the uprobe, if it is still there.
+ * What leads to a page of the kernel's is one with a uprobe, or the return at the end.
  */
 static uint64_t find_probed(struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to)
 {

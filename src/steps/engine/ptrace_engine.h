@@ -198,7 +198,7 @@ bool tracee_find_return(struct ptrace_engine *e, struct tracee *t, uint64_t sp, 
 
 enum claim { CLAIM_NONE, CLAIM_ITSELF, CLAIM_OTHER };
 
-/* Stands before a call by which it becomes the tracer of `*target`, or another its own. */
+/* Stands before a call that makes it the tracer of `*target`, or another thread its own tracer. */
 enum claim tracee_claims(struct ptrace_engine *e, struct tracee *t, struct tracee **target);
 /* The same for one that runs free, at the entry of a call. */
 enum claim tracee_claims_in_call(
@@ -256,7 +256,7 @@ void tracee_signal_before_call(struct tracee *t, int signal);
  * struct sigaction). */
 void tracee_take_action(struct tracee *t);
 void tracee_action_was_set(struct ptrace_engine *e, struct tracee *t, uint64_t action);
-/* A breakpoint instruction where the program has blocked SIGTRAP kills it; so it is let do that. */
+/* A breakpoint instruction where the program has blocked SIGTRAP kills it; so be it. */
 bool tracee_is_doomed(struct ptrace_engine *e, struct tracee *t, const siginfo_t *info);
 /* A SIGTRAP that is not ours: true when the program has blocked it, and gets it later, or ignores
  * it. */

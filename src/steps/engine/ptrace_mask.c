@@ -222,7 +222,7 @@ bool tracee_holds_trap(struct tracee *t, siginfo_t *info)
 	}
 	if (!t->blocks_trap || info->si_code > 0)
 		return false;
-	t->held = *info; /* as of all signals below the real-time ones: one is as many */
+	t->held = *info; /* one stands for many, as for all signals below the real-time ones */
 	t->holds_trap = true;
 	return true;
 }

@@ -255,7 +255,7 @@ static void cache_new(struct catalog_image *image)
 	cache->ranges = mem_calloc(image->ranges.n_chunks, sizeof(*cache->ranges));
 }
 
-/* A few buckets for every chunk of ranges, so that most hold the begin of at most one. */
+/* A few buckets for every chunk of ranges, so that most hold the start of at most one. */
 static void index_ranges(struct catalog_image *image)
 {
 	size_t n = image->ranges.n_chunks, chunk = 0, widest = 0;

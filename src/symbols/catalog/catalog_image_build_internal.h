@@ -26,7 +26,7 @@ struct offered_name {
 	uint8_t kind, bind;
 };
 
-/* A piece of a function that is not its begin: a symbol only where there is no other. */
+/* A piece of a function that is not its start: a symbol only where there is no other. */
 struct offered_piece {
 	uint64_t start, end;
 	uint64_t sources;
@@ -127,7 +127,7 @@ void row_map_release(struct row_map *map);
 struct row_cursor {
 	const struct image_builder *b;
 	const struct row_map *map;
-	size_t piece_i, row_i; /* row_i is SIZE_MAX at the begin of a piece */
+	size_t piece_i, row_i; /* row_i is SIZE_MAX at the start of a piece */
 };
 struct row_span {
 	uint64_t start, end;

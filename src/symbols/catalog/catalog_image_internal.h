@@ -79,7 +79,7 @@ struct catalog_image {
 	size_t n_source_sets;
 	struct chunk_table texts, files, symbols, aliases, sites, ranges;
 	uint64_t *range_keys;  /* first address of each chunk of ranges, then UINT64_MAX */
-	uint32_t *key_buckets; /* the chunk at the begin of each bucket */
+	uint32_t *key_buckets; /* the chunk at the start of each bucket */
 	size_t n_key_buckets;
 	unsigned key_shift; /* a bucket is 2^key_shift bytes of the address space */
 	size_t key_steps;   /* the first step of the search in any bucket: a power of two, or 0 */

@@ -39,7 +39,7 @@ struct range_field {
 struct range_chunk {
 	const uint8_t *lines;	 /* NULL = not unpacked yet */
 	const uint32_t *starts;	 /* of each line, from the chunk's address; then CHUNK_END */
-	const uint16_t *buckets; /* the line at the begin of each bucket */
+	const uint16_t *buckets; /* the line at the start of each bucket */
 	uint32_t n_lines, n_buckets;
 	uint16_t steps; /* the first step of the search in any bucket: a power of two, or 0 */
 	uint8_t shift;	/* a bucket is 2^shift bytes of the address space */

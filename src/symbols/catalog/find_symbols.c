@@ -2,7 +2,7 @@
 /*
  * Candidates are the catalog's images of the same base name, those of other names that may have the
  * same identity, and the file at the module's path. The best rung wins. Several that are exact are
- * the same version: then the one that knows most does, which may be a debug file or a file that was
+ * the same version: then the one that knows most wins, which may be a debug file or a file that was
  * merged with its map.
  */
 #include "symbols/catalog/find_symbols.h"

@@ -7,8 +7,8 @@
  * image.
  * - A debug file joins the images whose build-id it has, or whose debuglink has its CRC;
  *   when there is none it is an image of its own.
- * - A linker map or nm output has no identity: it joins the images with whose exported names all of
- *   its own agree ("412 of 412 agree"). Where none or several versions do, it is refused.
+ * - A linker map or nm output has no identity: it joins the images whose exported names agree with
+ *   all of its own ("412 of 412 agree"). Where none or several versions do, it is refused.
  * - perf maps and jitdumps of one pid make one image of run-time code; kallsyms makes the kernel's.
  * - With `base`, images that are already in a catalog are joined in the same way.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Binary formats are known by their magic numbers. Of a text, headings are looked for, and then the
- * first lines are counted that fit each format of lines: nearly all must.
+ * Binary formats are known by their magic numbers. In a text, headings are looked for; then, of its
+ * first lines, those that fit each format are counted: nearly all must.
  */
 #include "symbols/source/source_kind.h"
 

@@ -10,7 +10,7 @@ static uint32_t parsed(const char *list)
 	uint32_t hooks = UNTOUCHED;
 	struct err err;
 
-	if (hook_list_parse(list, &hooks, &err) < 0)
+	if (hook_list_parse("--hooks", list, &hooks, &err) < 0)
 		printf("'%s': %s\n", list, err.text);
 	return hooks;
 }
@@ -21,7 +21,7 @@ static const char *refusal(const char *list)
 	uint32_t hooks = UNTOUCHED;
 
 	err.text[0] = 0;
-	CHECK(hook_list_parse(list, &hooks, &err) < 0);
+	CHECK(hook_list_parse("--hooks", list, &hooks, &err) < 0);
 	CHECK_EQ(hooks, UNTOUCHED);
 	return err.text;
 }
