@@ -8,8 +8,6 @@
 #ifndef WEIR_BASE_ORDER_H
 #define WEIR_BASE_ORDER_H
 
-#include <stdlib.h>
-
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 #define ORDER_BY(name, type, ...)                                                                  \
@@ -22,10 +20,6 @@
 		(__VA_ARGS__)                                                                      \
 		return 0;                                                                          \
 	}
-
-/* Sorts a VEC(), which may be empty. */
-#define vec_sort(vec, order)                                                                       \
-	((vec)->n > 1 ? qsort((vec)->v, (vec)->n, sizeof((vec)->v[0]), order) : (void)0)
 
 #define ORDER_PICK(f1, f2, f3, f4, f5, f6, f7, f8, which, ...) which
 #define ORDER_1(f)                                                                                 \
