@@ -274,16 +274,3 @@ bool image_identity_same_build_id(const struct image_identity *a, const struct i
 	return a->build_id_n && a->build_id_n == b->build_id_n &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_n);
 }
-
-const char *image_kind_name(enum image_kind kind)
-{
-	static const char *const names[] = {
-		[IMAGE_KIND_ELF] = "elf",
-		[IMAGE_KIND_KERNEL] = "kernel",
-		[IMAGE_KIND_VDSO] = "vdso",
-		[IMAGE_KIND_JIT] = "jit",
-		[IMAGE_KIND_OTHER] = "other",
-	};
-
-	return kind >= IMAGE_KIND_ELF && kind <= IMAGE_KIND_OTHER ? names[kind] : "?";
-}

@@ -54,9 +54,6 @@ void image_identity_release(struct image_identity *id);
  * (debug files, cut files) or has none. */
 uint64_t image_content_hash(const struct elf_file *elf);
 
-/* "elf", "kernel", "vdso", "jit", "other"; "?" for anything else. */
-const char *image_kind_name(enum image_kind kind);
-
 /* A build-id that identifies: 8 bytes or more, not all alike. */
 bool image_identity_has_build_id(const struct image_identity *id);
 /* Both have one and they are equal. */
