@@ -237,8 +237,10 @@ static void insert_one(struct counted_link *l, struct counted_file *f)
 		buf_reset(&report_bytes);
 		f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
 	}
-	if (f->copy && insert_report_get(&report, buf_span(&report_bytes), NULL) == 0)
+	if (f->copy && insert_report_get(&report, buf_span(&report_bytes), NULL) == 0) {
+		insert_setup_match(&l->setup, &report);
 		say_what_was_done(l, f->file.path, &report);
+	}
 	insert_report_release(&report);
 	buf_release(&report_bytes);
 }
@@ -448,6 +450,9 @@ static int link_counted(struct counted_link *l)
 	find_inputs(l);
 	open_files(l);
 	insert_files(l);
+	/* Of a build that links several programs the next one may have it: no reason to fail. */
+	if (insert_setup_unmatched(&l->setup, &err))
+		fprintf(stderr, "weir: '%s': %s\n", l->command.output, err.text);
 	status = run_counted(l, library);
 	if (l->has_stored)
 		object_cache_trim(&l->cache, CACHE_BYTES_MAX);

@@ -55,7 +55,7 @@ static int check_output(const char *out, struct err *err)
 	return rc;
 }
 
-static int insert_into(const char *in, const char *out, const struct insert_options *options,
+static int insert_into(const char *in, const char *out, struct insert_setup *setup,
 	struct insert_report *report, struct err *err)
 {
 	struct file_map map;
@@ -70,7 +70,12 @@ static int insert_into(const char *in, const char *out, const struct insert_opti
 		return err_set(err, ERR_FORMAT,
 			"'%s': is neither a relocatable object for x86-64 nor an archive", in);
 	}
-	rc = insert_file(map.bytes, in, options, &bytes, report, err);
+	rc = insert_file(map.bytes, in, &setup->options, &bytes, report, err);
+	if (rc == 0) {
+		insert_setup_match(setup, report);
+		if (insert_setup_unmatched(setup, err))
+			rc = err->code;
+	}
 	if (rc < 0)
 		err_prefix(err, "'%s'", in);
 	else
@@ -94,7 +99,7 @@ static int run_with(const struct command *command, const struct insert_arguments
 		return status;
 	setup.options.is_foreign = is_known_foreign;
 	setup.options.foreign_context = &setup.timing;
-	rc = insert_into(in, a->output, &setup.options, &report, &err);
+	rc = insert_into(in, a->output, &setup, &report, &err);
 	if (rc < 0) {
 		status = command_fail(&err);
 	} else if (a->json) {

@@ -23,14 +23,98 @@ static void split_list(const char *list, struct option_texts *out)
 	}
 }
 
-static const char *const *globs_of(const struct option_texts *given, struct option_texts *out)
+static int add_wishes(
+	struct insert_setup *s, const struct command *command, const char *list, bool is_skip)
 {
-	for (size_t i = 0; i < given->n; i++)
-		split_list(given->v[i], out);
-	if (!out->n)
-		return NULL;
-	vec_push(out, NULL);
-	return out->v;
+	while (*list) {
+		size_t n = function_pattern_bytes(list);
+		char *text = mem_strndup(list, n);
+		struct insert_wish w = {.is_skip = is_skip};
+		struct err err = {0};
+		int rc = n ? function_pattern_init(&w.pattern, text, NULL, &err) : 0;
+
+		free(text);
+		if (rc < 0)
+			return options_usage_error(command, "%s", err.text);
+		if (n)
+			vec_push(&s->wishes, w);
+		if (n && w.pattern.image)
+			return options_usage_error(command,
+				"'%s': all that is linked is one image, none can be named", w.pattern.text);
+		s->has_only |= n && !is_skip;
+		list += n + (list[n] == ',');
+	}
+	return STATUS_DONE;
+}
+
+static bool matches(const struct insert_wish *w, const char *name)
+{
+	struct function_name n = {.linkage = name};
+	bool result = function_pattern_match(&w->pattern, &n) != FUNCTION_MATCH_NONE;
+
+	function_name_release(&n);
+	return result;
+}
+
+static bool wants_function(void *context, const char *name)
+{
+	const struct insert_setup *s = context;
+	bool is_wanted = !s->has_only;
+
+	for (size_t i = 0; i < s->wishes.n; i++) {
+		const struct insert_wish *w = &s->wishes.v[i];
+
+		if ((w->is_skip || !is_wanted) && matches(w, name)) {
+			if (w->is_skip)
+				return false;
+			is_wanted = true;
+		}
+	}
+	return is_wanted;
+}
+
+static int take_wishes(
+	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
+{
+	int status = STATUS_DONE;
+
+	for (size_t i = 0; status == STATUS_DONE && i < a->only.n; i++)
+		status = add_wishes(s, command, a->only.v[i], false);
+	for (size_t i = 0; status == STATUS_DONE && i < a->skip.n; i++)
+		status = add_wishes(s, command, a->skip.v[i], true);
+	if (s->wishes.n)
+		s->options.wants = wants_function;
+	s->options.wants_context = s;
+	return status;
+}
+
+void insert_setup_match(struct insert_setup *setup, const struct insert_report *r)
+{
+	for (size_t i = 0; i < setup->wishes.n; i++) {
+		struct insert_wish *w = &setup->wishes.v[i];
+
+		w->near.wanted = w->pattern.name;
+		for (size_t k = 0; !w->is_matched && k < r->functions.n; k++) {
+			w->is_matched = matches(w, r->functions.v[k].name);
+			function_pattern_offer(&w->pattern, &w->near, r->functions.v[k].name);
+		}
+	}
+}
+
+bool insert_setup_unmatched(const struct insert_setup *setup, struct err *err)
+{
+	for (size_t i = 0; i < setup->wishes.n; i++) {
+		const struct insert_wish *w = &setup->wishes.v[i];
+		char names[512];
+		bool has_near = !w->is_matched && nearest_names_text(&w->near, names, sizeof(names));
+
+		if (w->is_matched)
+			continue;
+		err_set(err, ERR_NOT_FOUND, "no function matches '%s'%s%s%s", w->pattern.text,
+			has_near ? "; is it " : "", has_near ? names : "", has_near ? "?" : "");
+		return true;
+	}
+	return false;
 }
 
 static int take_metrics(
@@ -119,17 +203,18 @@ int insert_setup_init(
 		status = take_cpu(setup, command, a);
 	if (status == STATUS_DONE)
 		status = take_timing(setup, command, a);
+	if (status == STATUS_DONE)
+		status = take_wishes(setup, command, a);
 	if (status != STATUS_DONE)
-		return status;
-	setup->options.only = globs_of(&a->only, &setup->only);
-	setup->options.skip = globs_of(&a->skip, &setup->skip);
-	return STATUS_DONE;
+		insert_setup_release(setup);
+	return status;
 }
 
 void insert_setup_release(struct insert_setup *setup)
 {
-	vec_release_all(&setup->only);
-	vec_release_all(&setup->skip);
+	for (size_t i = 0; i < setup->wishes.n; i++)
+		function_pattern_release(&setup->wishes.v[i].pattern);
+	vec_release(&setup->wishes);
 }
 
 void insert_arguments_release(struct insert_arguments *a)
@@ -138,21 +223,16 @@ void insert_arguments_release(struct insert_arguments *a)
 	vec_release(&a->skip);
 }
 
-static void hash_texts(struct content_hash *hash, const struct option_texts *texts)
-{
-	content_hash_add_u64(hash, texts->n);
-	for (size_t i = 0; i < texts->n; i++)
-		content_hash_add_text(hash, texts->v[i] ? texts->v[i] : "");
-}
-
 void insert_setup_hash(const struct insert_setup *setup, struct content_hash *hash)
 {
 	content_hash_add_u64(hash, setup->options.mode);
 	content_hash_add_u64(hash, setup->options.with_cycles);
 	content_hash_add_text(hash,
 		setup->options.with_cycles ? cost_cpu_name(cost_cpu_find(setup->options.cpu)) : "");
-	hash_texts(hash, &setup->only);
-	hash_texts(hash, &setup->skip);
+	for (size_t i = 0; i < setup->wishes.n; i++) {
+		content_hash_add_text(hash, setup->wishes.v[i].is_skip ? "skip" : "only");
+		content_hash_add_text(hash, setup->wishes.v[i].pattern.text);
+	}
 }
 
 /* ---- what was done ---- */

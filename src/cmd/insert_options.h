@@ -10,6 +10,7 @@
 #include "insert/content_hash.h"
 #include "insert/insert.h"
 #include "insert/link_files.h"
+#include "symbols/function_pattern.h"
 
 struct insert_arguments {
 	struct option_texts only, skip;
@@ -23,9 +24,9 @@ struct insert_arguments {
 /* Rows of both option tables. */
 #define INSERT_OPTION(field) offsetof(struct insert_arguments, field)
 #define INSERT_OPTION_ROWS                                                                         \
-	{0, "only", OPTION_TEXTS, "GLOB[,...]", "only functions of these names",                   \
+	{0, "only", OPTION_TEXTS, "PATTERNS", "only functions of these names",                     \
 		INSERT_OPTION(only)},                                                              \
-		{0, "skip", OPTION_TEXTS, "GLOB[,...]", "not functions of these names",            \
+		{0, "skip", OPTION_TEXTS, "PATTERNS", "not functions of these names",              \
 			INSERT_OPTION(skip)},                                                      \
 		{0, "counts", OPTION_FLAG, NULL, "block counts only: no call tree",                \
 			INSERT_OPTION(counts)},                                                    \
@@ -48,17 +49,29 @@ enum foreign_timing {
 	FOREIGN_TIMING_NONE,
 };
 
-/* The arguments, understood. */
+/* A pattern of --only or --skip, and what is near to it as long as nothing matches. */
+struct insert_wish {
+	struct function_pattern pattern;
+	bool is_skip, is_matched;
+	struct nearest_names near;
+};
+
+/* The arguments, understood. Must stay where it is: the options refer to it. */
 struct insert_setup {
 	struct insert_options options; /* without is_foreign */
 	enum foreign_timing timing;
-	struct option_texts only, skip; /* texts owned; NULL-terminated */
+	VEC(struct insert_wish) wishes;
+	bool has_only;
 };
 /* STATUS_DONE, or STATUS_USAGE when something was wrong, which has been said. */
 int insert_setup_init(struct insert_setup *setup, const struct command *command,
 	const struct insert_arguments *a);
 void insert_setup_release(struct insert_setup *setup);
 void insert_arguments_release(struct insert_arguments *a);
+/* Looks among the functions of an object for what --only and --skip name. */
+void insert_setup_match(struct insert_setup *setup, const struct insert_report *r);
+/* A sentence on the first pattern that nothing has matched so far; false: there is none. */
+bool insert_setup_unmatched(const struct insert_setup *setup, struct err *err);
 /* Everything that makes a difference to the result. */
 void insert_setup_hash(const struct insert_setup *setup, struct content_hash *hash);
 

@@ -4,7 +4,6 @@
  * instruction knows how many bytes are put in front of it and behind it. emit.c writes them in the
  * same order.
  */
-#include <fnmatch.h>
 #include <string.h>
 
 #include "base/search.h"
@@ -15,21 +14,6 @@
 #define ADD_LONG_BYTES 12 /* addq $imm32, %gs:sum(%rip) */
 #define FLAGS_BYTES    7  /* lahf, seto, add, sahf */
 #define MOV_BYTES      3  /* mov %rax,%r */
-
-static bool matches(const char *const *globs, const char *name)
-{
-	for (size_t i = 0; globs && globs[i]; i++)
-		if (!fnmatch(globs[i], name, 0))
-			return true;
-	return false;
-}
-
-static bool is_wanted(const struct insert_options *options, const char *name)
-{
-	if (options->only && !matches(options->only, name))
-		return false;
-	return !matches(options->skip, name);
-}
 
 /* Entered by the kernel, not by a call, and known to unwinders by its very bytes. */
 static bool is_signal_return(const char *name)
@@ -42,7 +26,7 @@ static enum insert_reason judge_function(
 {
 	if (!f->n_insns)
 		return INSERT_REASON_EMPTY;
-	if (!is_wanted(c->options, f->name))
+	if (c->options->wants && !c->options->wants(c->options->wants_context, f->name))
 		return INSERT_REASON_NOT_WANTED;
 	if (is_signal_return(f->name))
 		return INSERT_REASON_BOUND;

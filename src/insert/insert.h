@@ -30,8 +30,8 @@ struct insert_options {
 	enum insert_mode mode;
 	bool with_cycles;	       /* the call tree sums modelled cycles too */
 	const char *cpu;	       /* for them; NULL: this machine's */
-	const char *const *only;       /* globs of function names, NULL-terminated; NULL: all */
-	const char *const *skip;       /* globs; NULL: none */
+	bool (*wants)(void *context, const char *name); /* of functions; NULL: all */
+	void *wants_context;
 	insert_is_foreign *is_foreign; /* NULL: only the functions that wait for the system are */
 	void *foreign_context;
 	const char *object_name; /* for the units; NULL: the source file that the object names */

@@ -44,6 +44,11 @@ equal "--only takes globs and lists" "first helper" "$(chosen --only 'f*,help*')
 equal "--only may be given twice" "first second" "$(chosen --only first --only=second)"
 equal "--skip leaves out" "helper second" "$(chosen --skip 'fir*')"
 equal "--only and --skip go together" "second" "$(chosen --only first,second --skip first)"
+equal "--only takes expressions" "first second" "$(chosen --only '/^(first|second)$/')"
+fails "--only of nothing that is there is an error" 1 "'lib.a': no function matches 'fisrt'; is it 'first'?" \
+	"$WEIR" insert --only fisrt lib.a -o none.a
+check "and nothing is written" test ! -e none.a
+fails "an image cannot be named" 2 "'lib.a:first': all that is linked is one image" "$WEIR" insert --only lib.a:first lib.a -o none.a
 equal "those left out have a reason" "not asked for" \
 	"$(chosen --skip first >/dev/null; json chosen.json '[r["reason"] for r in j["rows"] if not r["inserted"]][0]')"
 
