@@ -4,31 +4,17 @@
  * means at a trace point is in check_name.c and check_call.c, its code in the lowering.
  */
 #include "probe/compile/check.h"
+#include "probe/points/point_kind.h"
 
-#define AT(kind) (1u << POINT_##kind)
-
-#define EVERYWHERE	 0
-#define USER_CODE	 (AT(UPROBE) | AT(URETPROBE) | AT(USDT))
-#define FUNCTIONS	 (AT(UPROBE) | AT(URETPROBE) | AT(USDT) | KERNEL_FUNCTIONS)
-#define KERNEL_FUNCTIONS (AT(KPROBE) | AT(KRETPROBE) | AT(FENTRY) | AT(FEXIT))
-#define WITH_ARGN                                                                                  \
-	(AT(UPROBE) | AT(USDT) | AT(SYSCALL_ENTRY) | AT(RAW_TRACEPOINT) | AT(KPROBE) |             \
-		AT(FENTRY) | AT(FEXIT))
-#define WITH_ARGS                                                                                  \
-	(AT(UPROBE) | AT(SYSCALL_ENTRY) | AT(SYSCALL_RETURN) | AT(TRACEPOINT) | AT(FENTRY) |       \
-		AT(FEXIT))
-#define WITH_RETVAL (AT(URETPROBE) | AT(SYSCALL_RETURN) | AT(KRETPROBE) | AT(FEXIT))
-#define WITH_REGS   (USER_CODE | AT(KPROBE) | AT(KRETPROBE))
-/* Everything but begin, end and interval, which run in weir itself. */
-#define WITH_STACK (~(AT(BEGIN) | AT(END) | AT(INTERVAL)) & ((1u << N_POINT_KINDS) - 1))
+#define EVERYWHERE 0
 
 #define ARG_ROW(n)                                                                                 \
 	{                                                                                          \
-		"arg" #n, BUILTIN_ARG, WITH_ARGN, "argument " #n " as a number"                    \
+		"arg" #n, BUILTIN_ARG, POINT_HAS_ARGUMENTS, "argument " #n " as a number"                    \
 	}
 #define SARG_ROW(n)                                                                                \
 	{                                                                                          \
-		"sarg" #n, BUILTIN_SARG, AT(UPROBE), "word " #n " of the stack"                    \
+		"sarg" #n, BUILTIN_SARG, POINT_HAS_STACK_WORDS, "word " #n " of the stack"                    \
 	}
 
 const struct builtin builtins[] = {
@@ -47,11 +33,11 @@ const struct builtin builtins[] = {
 	{"rand", BUILTIN_RAND, EVERYWHERE, "a random number of 32 bits"},
 	{"cgroup", BUILTIN_CGROUP, EVERYWHERE, "id of the control group"},
 	{"probe", BUILTIN_PROBE, EVERYWHERE, "the trace point"},
-	{"func", BUILTIN_FUNC, FUNCTIONS, "the function"},
+	{"func", BUILTIN_FUNC, POINT_IN_FILES | POINT_IS_FUNCTION, "the function"},
 	{"bits", BUILTIN_BITS, EVERYWHERE, "32 or 64: the kind of the program"},
-	{"ustack", BUILTIN_USTACK, WITH_STACK, "stack of the program"},
-	{"kstack", BUILTIN_KSTACK, WITH_STACK, "stack of the kernel"},
-	{"stack", BUILTIN_KSTACK, WITH_STACK, "the same as kstack"},
+	{"ustack", BUILTIN_USTACK, POINT_HAS_STACK, "stack of the program"},
+	{"kstack", BUILTIN_KSTACK, POINT_HAS_STACK, "stack of the kernel"},
+	{"stack", BUILTIN_KSTACK, POINT_HAS_STACK, "the same as kstack"},
 	{"curtask", BUILTIN_CURTASK, EVERYWHERE, "the kernel's struct task_struct of the thread"},
 	ARG_ROW(0),
 	ARG_ROW(1),
@@ -73,12 +59,12 @@ const struct builtin builtins[] = {
 	SARG_ROW(7),
 	SARG_ROW(8),
 	SARG_ROW(9),
-	{"retval", BUILTIN_RETVAL, WITH_RETVAL, "what the function or call returned"},
-	{"args", BUILTIN_ARGS, WITH_ARGS, "arguments by name: args.NAME"},
+	{"retval", BUILTIN_RETVAL, POINT_HAS_RESULT, "what the function or call returned"},
+	{"args", BUILTIN_ARGS, POINT_HAS_FIELDS, "arguments by name: args.NAME"},
 	{"ctx", BUILTIN_CTX, EVERYWHERE, "address of the kernel's record"},
-	{"errno", BUILTIN_ERRNO, AT(ERROR), "number of the error"},
-	{"erraddr", BUILTIN_ERRADDR, AT(ERROR), "address that could not be read"},
-	{"errline", BUILTIN_ERRLINE, AT(ERROR), "line of the script that failed"},
+	{"errno", BUILTIN_ERRNO, POINT_HAS_ERROR, "number of the error"},
+	{"erraddr", BUILTIN_ERRADDR, POINT_HAS_ERROR, "address that could not be read"},
+	{"errline", BUILTIN_ERRLINE, POINT_HAS_ERROR, "line of the script that failed"},
 	{NULL, 0, 0, NULL},
 };
 
@@ -104,19 +90,19 @@ const struct function_def function_defs[] = {
 	{"uptr", FUNCTION_UPTR, 1, 1, EVERYWHERE, "uptr(POINTER)"},
 	{"usym", FUNCTION_USYM, 1, 1, EVERYWHERE, "usym(ADDRESS)"},
 	{"ksym", FUNCTION_KSYM, 1, 1, EVERYWHERE, "ksym(ADDRESS)"},
-	{"uaddr", FUNCTION_UADDR, 1, 1, USER_CODE, "uaddr(\"NAME\")"},
+	{"uaddr", FUNCTION_UADDR, 1, 1, POINT_IN_FILES, "uaddr(\"NAME\")"},
 	{"kaddr", FUNCTION_KADDR, 1, 1, EVERYWHERE, "kaddr(\"NAME\")"},
-	{"reg", FUNCTION_REG, 1, 1, WITH_REGS, "reg(\"NAME\")"},
-	{"ustack", FUNCTION_USTACK, 0, 2, WITH_STACK, "ustack([FRAMES])"},
-	{"kstack", FUNCTION_KSTACK, 0, 2, WITH_STACK, "kstack([FRAMES])"},
-	{"stack", FUNCTION_KSTACK, 0, 2, WITH_STACK, "stack([FRAMES])"},
+	{"reg", FUNCTION_REG, 1, 1, POINT_AT_CODE, "reg(\"NAME\")"},
+	{"ustack", FUNCTION_USTACK, 0, 2, POINT_HAS_STACK, "ustack([FRAMES])"},
+	{"kstack", FUNCTION_KSTACK, 0, 2, POINT_HAS_STACK, "kstack([FRAMES])"},
+	{"stack", FUNCTION_KSTACK, 0, 2, POINT_HAS_STACK, "stack([FRAMES])"},
 	{"strlen", FUNCTION_STRLEN, 1, 1, EVERYWHERE, "strlen(STRING)"},
 	{"strncmp", FUNCTION_STRNCMP, 3, 3, EVERYWHERE, "strncmp(STRING, STRING, BYTES)"},
 	{"strcmp", FUNCTION_STRCMP, 2, 2, EVERYWHERE, "strcmp(STRING, STRING)"},
 	{"strcontains", FUNCTION_STRCONTAINS, 2, 2, EVERYWHERE, "strcontains(STRING, \"TEXT\")"},
 	{"ntop", FUNCTION_NTOP, 1, 2, EVERYWHERE, "ntop([AF_INET | AF_INET6,] ADDRESS)"},
 	{"bswap", FUNCTION_BSWAP, 1, 1, EVERYWHERE, "bswap(INTEGER)"},
-	{"signal", FUNCTION_SIGNAL, 1, 1, WITH_STACK, "signal(NUMBER)"},
+	{"signal", FUNCTION_SIGNAL, 1, 1, POINT_HAS_STACK, "signal(NUMBER)"},
 	{"nsecs", FUNCTION_NSECS, 0, 1, EVERYWHERE, "nsecs([boot])"},
 	{"count", FUNCTION_COUNT, 0, 0, EVERYWHERE, "count()"},
 	{"sum", FUNCTION_SUM, 1, 1, EVERYWHERE, "sum(INTEGER)"},

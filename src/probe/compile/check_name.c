@@ -5,12 +5,13 @@
 #include <sys/sysinfo.h>
 
 #include "probe/compile/checker.h"
+#include "probe/points/point_kind.h"
 
 #define COMM_BYTES 16
 
 bool check_is_at(const struct check_clause *c, uint32_t points)
 {
-	return !points || (points >> c->point->spec.kind & 1);
+	return !points || point_has(c->point->spec.kind, points);
 }
 
 const char *check_point_text(const struct check_clause *c)
@@ -135,9 +136,7 @@ static const struct type *check_builtin(
 
 static bool has_globals(const struct check_clause *c)
 {
-	enum point_kind kind = c->point->spec.kind;
-
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
+	return point_has(c->point->spec.kind, POINT_IN_FILES);
 }
 
 static const struct type *check_global(struct check_clause *c, struct expr *e)

@@ -15,6 +15,7 @@
 #include "probe/compile/lower.h"
 #include "probe/compile/point_types.h"
 #include "probe/compile/settings.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/syscalls.h"
 #include "process/syscall_names.h"
 
@@ -56,16 +57,6 @@ static void add_unit(struct compiler *c, struct clause *clause, const struct str
 	vec_push(&c->units, u);
 }
 
-static bool is_of_file(enum point_kind kind)
-{
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
-}
-
-static bool is_ours(enum point_kind kind) /* runs in weir's own process */
-{
-	return kind == POINT_BEGIN || kind == POINT_END || kind == POINT_INTERVAL;
-}
-
 static bool has_numbers(const struct point *p, enum mode mode)
 {
 	if (p->is_all_calls || !p->numbers[mode])
@@ -84,18 +75,19 @@ static void find_modes(const struct compiler *c, const struct point *p, bool *mo
 	for (enum mode m = 0; m < N_MODES; m++) {
 		bool occurs = true;
 
-		if (is_ours(kind)) {
+		if (point_has(kind, POINT_IS_OURS)) {
 			modes[m] = m == MODE_64;
 			continue;
 		}
-		if (is_of_file(kind)) {
+		if (point_has(kind, POINT_IN_FILES)) {
 			occurs = false;
 			for (size_t i = 0; i < p->n_targets; i++)
 				occurs |= p->targets[i].mode == m && p->targets[i].n_sites;
-		} else if (kind == POINT_SYSCALL_ENTRY || kind == POINT_SYSCALL_RETURN) {
+		} else if (point_has(kind, POINT_OF_CALLS)) {
 			occurs = has_numbers(p, m);
 		}
-		modes[m] = occurs || (c->options->wants_all_modes && is_of_file(kind));
+		modes[m] = occurs ||
+			   (c->options->wants_all_modes && point_has(kind, POINT_IN_FILES));
 		is_spare[m] = !occurs;
 	}
 }
@@ -127,12 +119,6 @@ static void add_usdt_units(
 		}
 }
 
-static bool has_code_by_name(enum point_kind kind)
-{
-	return kind == POINT_TRACEPOINT || kind == POINT_RAW_TRACEPOINT || kind == POINT_KPROBE ||
-	       kind == POINT_KRETPROBE || kind == POINT_FENTRY || kind == POINT_FEXIT;
-}
-
 /* One call of several: as if the script had named it. */
 static void add_call_unit(struct compiler *c, struct clause *clause,
 	const struct stream_point *point, const char *name)
@@ -147,7 +133,7 @@ static void add_call_unit(struct compiler *c, struct clause *clause,
 	p->spec.is_glob = false;
 	p->spec.name = name;
 	p->spec.text = arena_printf(arena, "syscall:%s:%s", name,
-		all->spec.kind == POINT_SYSCALL_ENTRY ? "entry" : "return");
+		point_has(all->spec.kind, POINT_AT_RETURN) ? "return" : "entry");
 	for (enum mode m = 0; m < N_MODES; m++) {
 		int number = syscall_number(m, name);
 
@@ -209,11 +195,10 @@ static void add_point_units(struct compiler *c, struct clause *clause, struct st
 		add_usdt_units(c, clause, point);
 		return;
 	}
-	if ((p->spec.kind == POINT_SYSCALL_ENTRY || p->spec.kind == POINT_SYSCALL_RETURN) &&
-		add_call_units(c, clause, point))
+	if (point_has(p->spec.kind, POINT_OF_CALLS) && add_call_units(c, clause, point))
 		return;
 	find_modes(c, p, modes, is_spare);
-	if (!has_code_by_name(p->spec.kind)) {
+	if (!point_has(p->spec.kind, POINT_OF_NAMES)) {
 		add_unit(c, clause, point, modes, is_spare);
 		return;
 	}

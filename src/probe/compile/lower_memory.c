@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "probe/compile/lower.h"
+#include "probe/points/point_kind.h"
 
 #define PAGE_LAST 4095
 
@@ -236,11 +237,6 @@ static ir_value read_text_patiently(
 	return rc;
 }
 
-static bool can_wait(enum point_kind kind)
-{
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
-}
-
 /* n bytes with the NUL, a constant or a value that the verifier sees bounds of. */
 static ir_value read_text(struct lower *l, enum space space, ir_value address, struct ir_arg n,
 	ir_mem mem, uint32_t at)
@@ -252,9 +248,11 @@ static ir_value read_text(struct lower *l, enum space space, ir_value address, s
 			&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), n, IR_V(address));
 	} else {
 		l->reads_user = true;
-		rc = can_wait(l->kind) ? read_text_patiently(l, address, n, mem, at)
-				       : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
-						 IR_M(mem, at), n, IR_V(address));
+		if (point_has(l->kind, POINT_IN_FILES))
+			rc = read_text_patiently(l, address, n, mem, at);
+		else
+			rc = IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str, IR_M(mem, at), n,
+				IR_V(address));
 	}
 	lower_fail_unless_ok(l, rc, true, FAILURE_READ, address);
 	return rc;
@@ -321,23 +319,19 @@ void lower_literal(
 /* --- registers
  * ------------------------------------------------------------------------------------ */
 
-static bool has_registers(enum point_kind kind)
-{
-	return can_wait(kind) || kind == POINT_KPROBE || kind == POINT_KRETPROBE ||
-	       kind == POINT_PROFILE || kind == POINT_SOFTWARE || kind == POINT_HARDWARE;
-}
-
 /* A register of the user program (of the kernel at kernel functions), in pt_regs. */
 ir_value lower_register(struct lower *l, uint16_t reg)
 {
 	struct object regs = {.kind = OBJECT_ADDRESS, .space = SPACE_KERNEL, .offset = reg};
 
-	if (has_registers(l->kind)) {
+	if (point_has(l->kind, POINT_AT_CODE | POINT_ON_CPUS)) {
 		ir_value v = ir_context(&l->ir, reg, 8, false);
 
-		return l->mode == MODE_32 && can_wait(l->kind) ? ir_extend(&l->ir, v, 4, false) : v;
+		return l->mode == MODE_32 && point_has(l->kind, POINT_IN_FILES)
+			       ? ir_extend(&l->ir, v, 4, false)
+			       : v;
 	}
-	if (l->kind == POINT_SYSCALL_ENTRY || l->kind == POINT_SYSCALL_RETURN) {
+	if (point_has(l->kind, POINT_OF_CALLS)) {
 		regs.address = ir_word(&l->ir, STREAM_WORD_REGS);
 	} else {
 		ir_value task = ir_call(&l->ir, BPF_FUNC_get_current_task_btf, NULL, 0);

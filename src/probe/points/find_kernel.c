@@ -14,49 +14,44 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/glob.h"
 #include "base/nearest_names.h"
+#include "probe/points/point_kind.h"
 #include "probe/types/btf_types.h"
 #include "process/tracepoint.h"
 
 #define KALLSYMS_BYTES_MAX ((size_t)256 << 20)
-#define KERNEL_NAME_MAX	   512 /* bytes; KSYM_NAME_LEN */
+#define KERNEL_NAME_MAX	   512	       /* bytes; KSYM_NAME_LEN */
+#define KERNEL_NAMES_MAX   (1u << 20) /* names that one point may mean */
 
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void name_list_sort(struct name_list *names)
-{
-	size_t kept = 0;
-
-	if (names->v.n > 1)
-		qsort(names->v.v, names->v.n, sizeof(*names->v.v), compare_names);
-	for (size_t i = 0; i < names->v.n; i++)
-		if (!kept || strcmp(names->v.v[kept - 1], names->v.v[i]) != 0)
-			names->v.v[kept++] = names->v.v[i];
-	names->v.n = kept;
-}
-
 struct kernel_search {
 	const struct point_spec *spec;
 	struct arena *arena;
-	struct name_list names;
+	VEC(const char *) names; /* in the arena */
 	struct nearest_names near;
 	size_t n_syscalls; /* tracepoints of system calls that a pattern met */
-	bool is_fentry;
 };
 
+/* In byte order, each once. */
 static void finish(struct kernel_search *s, struct point *out)
 {
-	name_list_sort(&s->names);
-	out->n_names = s->names.v.n;
+	const char **v = s->names.v;
+
+	if (s->names.n > 1)
+		qsort(v, s->names.n, sizeof(*v), compare_names);
+	for (size_t i = 0; i < s->names.n; i++)
+		if (!out->n_names || strcmp(v[out->n_names - 1], v[i]) != 0)
+			v[out->n_names++] = v[i];
 	if (out->n_names)
-		out->names =
-			arena_dup(s->arena, s->names.v.v, out->n_names * sizeof(*s->names.v.v));
-	vec_release(&s->names.v);
+		out->names = arena_dup(s->arena, v, out->n_names * sizeof(*v));
+	vec_release(&s->names);
 }
 
 static bool report_missing(struct kernel_search *s, const char *what, struct diags *d)
@@ -132,6 +127,14 @@ int tracepoints_each(
 	return 0;
 }
 
+static void add_tracepoint(struct kernel_search *s, const char *category, const char *name)
+{
+	if (s->names.n < KERNEL_NAMES_MAX)
+		vec_push(&s->names, s->spec->kind == POINT_TRACEPOINT
+					      ? arena_printf(s->arena, "%s:%s", category, name)
+					      : arena_strdup(s->arena, name));
+}
+
 static void match_tracepoint(void *ctx, const char *category, const char *name)
 {
 	struct kernel_search *s = ctx;
@@ -152,10 +155,7 @@ static void match_tracepoint(void *ctx, const char *category, const char *name)
 		s->n_syscalls++;
 		return;
 	}
-	if (s->names.v.n < KERNEL_NAMES_MAX)
-		vec_push(&s->names.v, spec->kind == POINT_TRACEPOINT
-					      ? arena_printf(s->arena, "%s:%s", category, name)
-					      : arena_strdup(s->arena, name));
+	add_tracepoint(s, category, name);
 }
 
 /* One tracepoint is looked at where it is: reading all folders takes 20 ms. */
@@ -166,14 +166,12 @@ static bool has_tracepoint(int tracefs, struct kernel_search *s)
 
 	if (faccessat(tracefs, path, F_OK, 0) != 0)
 		return false;
-	vec_push(&s->names.v,
-		s->spec->kind == POINT_TRACEPOINT
-			? arena_printf(s->arena, "%s:%s", s->spec->provider, s->spec->name)
-			: arena_strdup(s->arena, s->spec->name));
+	add_tracepoint(s, s->spec->provider, s->spec->name);
 	return true;
 }
 
-bool find_tracepoints(struct point *out, struct arena *arena, struct diags *d)
+bool find_tracepoints(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
 {
 	struct kernel_search s = {
 		.spec = &out->spec, .arena = arena, .near = {.wanted = out->spec.name}};
@@ -181,9 +179,10 @@ bool find_tracepoints(struct point *out, struct arena *arena, struct diags *d)
 	FD_AUTO tracefs = tracefs_open(&err);
 	bool is_one = !out->spec.is_glob && out->spec.provider;
 
+	(void)options;
 	/* A raw tracepoint needs no tracefs to be attached, only to be looked for. */
 	if (tracefs < 0 && out->spec.kind == POINT_RAW_TRACEPOINT && !out->spec.is_glob) {
-		vec_push(&s.names.v, out->spec.name);
+		vec_push(&s.names, out->spec.name);
 		finish(&s, out);
 		return true;
 	}
@@ -326,46 +325,47 @@ static void match_function(void *ctx, const char *module, const char *name)
 			nearest_names_add(&s->near, name);
 		return;
 	}
-	if (s->names.v.n < KERNEL_NAMES_MAX)
-		vec_push(&s->names.v, *module ? arena_printf(s->arena, "%s:%s", module, name)
+	if (s->names.n < KERNEL_NAMES_MAX)
+		vec_push(&s->names, *module ? arena_printf(s->arena, "%s:%s", module, name)
 					      : arena_strdup(s->arena, name));
 }
 
 static bool report_lack(const struct point *point, struct diags *d)
 {
-	bool is_probe = point->spec.kind == POINT_KPROBE || point->spec.kind == POINT_KRETPROBE;
+	bool is_probe = !point_has(point->spec.kind, POINT_BY_BTF);
+	bool is_return = point_has(point->spec.kind, POINT_AT_RETURN);
 
 	if (is_probe && !kernel_has_kprobes()) {
 		diag_error(d, point->spec.place, "kernel-lacks",
 			"this kernel has no kprobes (CONFIG_KPROBES)");
 		if (kernel_has_fentry() && !point->spec.offset)
 			diag_hint(d, "%s:%s is cheaper, where the kernel permits it",
-				point->spec.kind == POINT_KPROBE ? "fentry" : "fexit",
-				point->spec.name);
+				is_return ? "fexit" : "fentry", point->spec.name);
 		return true;
 	}
 	if (!is_probe && !kernel_has_fentry()) {
 		diag_error(d, point->spec.place, "kernel-lacks",
 			"this kernel has no fentry: it needs BTF and dynamic ftrace");
 		if (kernel_has_kprobes())
-			diag_hint(d, "it has %s:%s",
-				point->spec.kind == POINT_FENTRY ? "kprobe" : "kretprobe",
+			diag_hint(d, "it has %s:%s", is_return ? "kretprobe" : "kprobe",
 				point->spec.name);
 		return true;
 	}
 	return false;
 }
 
-bool find_kernel_functions(struct point *out, struct arena *arena, struct diags *d)
+bool find_kernel_functions(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
 {
 	struct kernel_search s = {
 		.spec = &out->spec, .arena = arena, .near = {.wanted = out->spec.name}};
 	const char *module = out->spec.provider;
 	bool is_module = module && strcmp(module, "vmlinux") != 0;
-	bool is_fentry = out->spec.kind == POINT_FENTRY || out->spec.kind == POINT_FEXIT;
+	bool is_fentry = point_has(out->spec.kind, POINT_BY_BTF);
 	struct err err;
 	int rc;
 
+	(void)options;
 	if (report_lack(out, d))
 		return false;
 	rc = is_fentry && !is_module ? btf_functions_each(out->spec.is_glob ? NULL : out->spec.name,

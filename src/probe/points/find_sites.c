@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/site_cost.h"
 #include "probe/points/usdt_notes.h"
 #include "symbols/function_pattern.h"
@@ -133,7 +134,7 @@ void site_list_add(struct site_list *l, struct site *site, uint64_t size)
 		return;
 	}
 	site->cost = site_cost(code, site->offset, l->mode, &why);
-	if (!why && l->search->spec->kind == POINT_URETPROBE)
+	if (!why && point_has(l->search->spec->kind, POINT_AT_RETURN))
 		why = unwind_refusal(site->function, code);
 	if (why) {
 		site_list_leave_out(l, site->function, site->offset, why);
@@ -151,12 +152,30 @@ static int compare_offsets(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void site_list_finish(struct site_list *l, const struct probe_file *file, struct target *out)
+/* Code that was laid out twice (inlined) may have two notes of one address: the same probe. */
+static void drop_doubles(struct site_list *l)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->sites.n; i++) {
+		const struct site *s = &l->sites.v[i], *last = kept ? &l->sites.v[kept - 1] : NULL;
+
+		if (!last || !s->probe || last->offset.v != s->offset.v ||
+			strcmp(last->probe, s->probe) != 0 ||
+			strcmp(last->provider, s->provider) != 0)
+			l->sites.v[kept++] = *s;
+	}
+	l->sites.n = kept;
+}
+
+/* Sorts by offset and moves both lists into the arena. */
+static void finish(struct site_list *l, const struct probe_file *file, struct target *out)
 {
 	struct arena *arena = l->search->arena;
 
 	if (l->sites.n > 1)
 		qsort(l->sites.v, l->sites.n, sizeof(*l->sites.v), compare_offsets);
+	drop_doubles(l);
 	*out = (struct target){.path = file->path,
 		.device = file->device,
 		.inode = file->inode,
@@ -343,37 +362,59 @@ static void search_names(struct site_list *l, struct functions *f, const struct 
 	function_pattern_release(&f->pattern);
 }
 
+static int search_functions(struct site_list *l, const char *path, struct err *err)
+{
+	struct site_search *s = l->search;
+	struct functions f = {.search = s};
+	struct elf_tables tables;
+
+	(void)err;
+	elf_tables_open(&tables, l->elf, path);
+	s->is_stripped = tables.is_stripped;
+	search_names(l, &f, &tables);
+	hint_ifunc(l, &tables);
+	elf_tables_close(&tables);
+	vec_release(&f.matches);
+	if (point_has(s->spec->kind, POINT_AT_RETURN) && l->sites.n &&
+		unwind_risk_of(l->elf) > s->unwind_risk)
+		s->unwind_risk = unwind_risk_of(l->elf);
+	return 0;
+}
+
+bool find_functions(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
+{
+	struct site_search s = {.spec = &out->spec,
+		.arena = arena,
+		.d = d,
+		.search = search_functions,
+		.what = "function"};
+
+	return find_in_files(&s, options, out);
+}
+
 bool find_sites(struct site_search *s, const struct probe_file *file, struct target *out)
 {
-	struct functions f = {.search = s};
 	struct site_list l = {.search = s, .mode = file->mode, .scan_left = SCAN_BYTES_MAX};
-	struct elf_tables tables;
 	struct file_map map;
 	struct elf_file elf;
 	struct err err;
+	int rc;
 
 	if (file_map_open(&map, file->path, &err) < 0) {
 		diag_error(s->d, s->spec->place, "not-found", "%s", err.text);
 		return false;
 	}
-	if (elf_file_init(&elf, map.bytes, &err) < 0) {
-		diag_error(s->d, s->spec->place, "not-elf", "'%s': %s", file->path, err.text);
-		file_map_release(&map);
-		return false;
-	}
-	l.elf = &elf;
 	s->near.wanted = s->spec->name;
-	elf_tables_open(&tables, &elf, file->path);
-	s->is_stripped = tables.is_stripped;
-	search_names(&l, &f, &tables);
-	hint_ifunc(&l, &tables);
-	elf_tables_close(&tables);
-	site_list_finish(&l, file, out);
-	vec_release(&f.matches);
-	if (s->spec->kind == POINT_URETPROBE && out->n_sites &&
-		unwind_risk_of(&elf) > s->unwind_risk)
-		s->unwind_risk = unwind_risk_of(&elf);
-	elf_file_release(&elf);
+	rc = elf_file_init(&elf, map.bytes, &err);
+	if (rc == 0) {
+		l.elf = &elf;
+		rc = s->search(&l, file->path, &err);
+		elf_file_release(&elf);
+	}
+	if (rc < 0)
+		diag_error(s->d, s->spec->place, "not-elf", "'%s': %s", file->path, err.text);
+	finish(&l, file, out);
 	file_map_release(&map);
-	return true;
+	return rc >= 0;
 }

@@ -40,7 +40,7 @@ static const char *short_name(const char *name)
 	return colon ? colon + 1 : name;
 }
 
-static int attach_raw(
+int attach_raw(
 	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	int fd = bpf_attach_raw_tracepoint(p->fd, short_name(name));
@@ -74,7 +74,7 @@ static int attach_event(
 	return link < 0 ? link : 0;
 }
 
-static int attach_tracepoint(
+int attach_tracepoint(
 	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	char *path = mem_strdup(name);
@@ -121,16 +121,19 @@ static int attach_everywhere(struct probe_session *s, struct run_program *p,
 	return n ? 0 : err_set(err, ERR_FAILED, "%s: no CPU takes the event", text_of(p));
 }
 
-static int attach_profile(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_profile(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = p->points.v[0]->spec.period_ns}; /* this clock counts ns */
 
+	(void)name;
 	return attach_everywhere(s, p, &attr, err);
 }
 
-static int attach_counter(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_counter(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	bool is_hardware = p->kind == POINT_HARDWARE;
 	const struct point_spec *spec = &p->points.v[0]->spec;
@@ -138,6 +141,7 @@ static int attach_counter(struct probe_session *s, struct run_program *p, struct
 	struct perf_event_attr attr = {
 		.type = is_hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE};
 
+	(void)name;
 	if (!e)
 		return err_set(
 			err, ERR_NOT_FOUND, "%s: there is no event '%s'", spec->text, spec->name);
@@ -146,10 +150,10 @@ static int attach_counter(struct probe_session *s, struct run_program *p, struct
 	return attach_everywhere(s, p, &attr, err);
 }
 
-static int attach_kprobe(
+int attach_kprobe(
 	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
-	bool is_return = p->kind == POINT_KRETPROBE;
+	bool is_return = point_has(p->kind, POINT_AT_RETURN);
 	int type = pmu_type("kprobe"), bit = pmu_return_bit("kprobe");
 	struct perf_event_attr attr = {.type = (uint32_t)type,
 		.config1 = (uintptr_t)name,
@@ -169,10 +173,12 @@ static int attach_kprobe(
 	return 0;
 }
 
-static int attach_function(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_function(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	int fd = bpf_attach_tracing(p->fd);
 
+	(void)name; /* loading has said which */
 	if (fd == -EBUSY || fd == -ENOTSUP || fd == -EOPNOTSUPP || fd == -524 || fd == -EINVAL)
 		return err_set(err, ERR_UNSUPPORTED,
 			"%s: the kernel does not let this function be traced (%s)", text_of(p),
@@ -184,22 +190,11 @@ static int attach_function(struct probe_session *s, struct run_program *p, struc
 	return 0;
 }
 
-/* One name of a point that may be a glob. */
-static int attach_name(
+int attach_syscall(
 	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
-	switch (p->kind) {
-	case POINT_TRACEPOINT:
-		return attach_tracepoint(s, p, name, err);
-	case POINT_KPROBE:
-	case POINT_KRETPROBE:
-		return attach_kprobe(s, p, name, err);
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-		return attach_function(s, p, err);
-	default:
-		return attach_raw(s, p, name, err);
-	}
+	name = point_has(p->kind, POINT_AT_RETURN) ? "sys_exit" : "sys_enter";
+	return attach_raw(s, p, name, err);
 }
 
 /* The name that a point without a glob has, in the form of struct point's names. */
@@ -212,8 +207,9 @@ static char *own_name(const struct run_program *p)
 	return mem_strdup(spec->name);
 }
 
-static int attach_names(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_names(struct probe_session *s, struct run_program *p, struct err *err)
 {
+	point_attach_fn *attach = point_kinds[p->kind].attach;
 	const struct point *found = p->found;
 	size_t n_refused = 0;
 	char *name;
@@ -221,12 +217,12 @@ static int attach_names(struct probe_session *s, struct run_program *p, struct e
 
 	if (p->name || !found || !found->n_names) {
 		name = p->name ? mem_strdup(p->name) : own_name(p);
-		rc = attach_name(s, p, name, err);
+		rc = attach(s, p, name, err);
 		free(name);
 		return rc;
 	}
 	for (size_t i = 0; i < found->n_names; i++) {
-		rc = attach_name(s, p, found->names[i], err);
+		rc = attach(s, p, found->names[i], err);
 		if (rc < 0 && !found->spec.is_glob)
 			return rc;
 		n_refused += rc < 0;
@@ -237,21 +233,4 @@ static int attach_names(struct probe_session *s, struct run_program *p, struct e
 		session_note(s, "%s: %zu of %zu points are left out", text_of(p), n_refused,
 			found->n_names);
 	return 0;
-}
-
-int attach_kernel(struct probe_session *s, struct run_program *p, struct err *err)
-{
-	switch (p->kind) {
-	case POINT_SYSCALL_ENTRY:
-		return attach_raw(s, p, "sys_enter", err);
-	case POINT_SYSCALL_RETURN:
-		return attach_raw(s, p, "sys_exit", err);
-	case POINT_PROFILE:
-		return attach_profile(s, p, err);
-	case POINT_SOFTWARE:
-	case POINT_HARDWARE:
-		return attach_counter(s, p, err);
-	default:
-		return attach_names(s, p, err);
-	}
 }

@@ -69,7 +69,7 @@ static void attach_range(struct attachment *a, uint32_t from, uint32_t n)
 		.semaphores = a->has_semaphores ? a->semaphores + from : NULL,
 		.cookies = a->cookies + from,
 		.n = n,
-		.is_return = a->p->kind == POINT_URETPROBE};
+		.is_return = point_has(a->p->kind, POINT_AT_RETURN)};
 	int fd = bpf_attach_uprobes(a->p->fd, &multi);
 
 	if (fd >= 0) {
@@ -118,7 +118,7 @@ static int attach_perf_site(struct attachment *a, uint32_t i, int type, int retu
 		.config2 = a->offsets[i]};
 	int fd, link;
 
-	if (a->p->kind == POINT_URETPROBE)
+	if (point_has(a->p->kind, POINT_AT_RETURN))
 		attr.config |= 1ull << return_bit;
 	attr.config |= a->semaphores[i] << SEMAPHORE_AT;
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
@@ -138,7 +138,7 @@ static int attach_by_perf(struct attachment *a, struct err *err)
 {
 	int type = pmu_type("uprobe"), return_bit = pmu_return_bit("uprobe");
 
-	if (type < 0 || (a->p->kind == POINT_URETPROBE && return_bit < 0))
+	if (type < 0 || (point_has(a->p->kind, POINT_AT_RETURN) && return_bit < 0))
 		return err_set(err, ERR_UNSUPPORTED,
 			"%s: this kernel has no uprobes (CONFIG_UPROBE_EVENTS)",
 			a->p->points.v[0]->spec.text);
@@ -207,11 +207,13 @@ static int attach_file(struct attachment *a, struct err *err)
 	return rc;
 }
 
-int attach_uprobe(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_uprobe(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	uint32_t i = p->first_site, end = p->first_site + p->n_sites;
 	int rc = 0;
 
+	(void)name;
 	while (i < end && rc == 0) {
 		struct attachment a = {.s = s, .p = p, .target = s->sites.v[i].target, .first = i};
 

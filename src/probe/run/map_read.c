@@ -152,9 +152,7 @@ static bool has_uprobe(const struct probe_session *s, uint32_t clause_i)
 	for (size_t i = 0; i < s->stream->points.n; i++) {
 		const struct stream_point *sp = &s->stream->points.v[i];
 
-		if (sp->clause_i == clause_i &&
-			(sp->spec.kind == POINT_UPROBE || sp->spec.kind == POINT_URETPROBE ||
-				sp->spec.kind == POINT_USDT))
+		if (sp->clause_i == clause_i && point_has(sp->spec.kind, POINT_IN_FILES))
 			return true;
 	}
 	return false;

@@ -40,16 +40,6 @@ void session_note(struct probe_session *s, const char *fmt, ...)
 	s->output.note(s->output.ctx, text);
 }
 
-static bool is_attached(enum point_kind kind)
-{
-	return kind != POINT_BEGIN && kind != POINT_END && kind != POINT_INTERVAL;
-}
-
-static bool is_of_files(enum point_kind kind)
-{
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
-}
-
 /* What works less well than it could. */
 static void note_features(struct probe_session *s)
 {
@@ -58,10 +48,10 @@ static void note_features(struct probe_session *s)
 	for (size_t i = 0; i < s->programs.n; i++) {
 		const struct run_program *p = &s->programs.v[i];
 
-		has_files |= is_of_files(p->kind);
-		reads |= is_of_files(p->kind) && p->reads_user;
-		has_switch |= p->is_switched && p->has[MODE_32] && p->kind != POINT_SYSCALL_ENTRY &&
-			      p->kind != POINT_SYSCALL_RETURN;
+		has_files |= point_has(p->kind, POINT_IN_FILES);
+		reads |= point_has(p->kind, POINT_IN_FILES) && p->reads_user;
+		has_switch |= p->is_switched && p->has[MODE_32] &&
+			      !point_has(p->kind, POINT_OF_CALLS);
 	}
 	if (has_files && !s->features.has_uprobe_multi)
 		session_note(s,
@@ -97,11 +87,14 @@ static int attach_all(struct probe_session *s, struct err *err)
 
 	for (size_t i = 0; i < s->programs.n && rc == 0; i++) {
 		struct run_program *p = &s->programs.v[i];
+		const struct point_kind_def *def = &point_kinds[p->kind];
 
-		if (p->fd < 0 || !is_attached(p->kind) || (s->named.is_on && is_of_files(p->kind)))
+		if (p->fd < 0 || !def->attach ||
+			(s->named.is_on && point_has(p->kind, POINT_IN_FILES)))
 			continue;
 		s->facts.sleeps |= p->can_sleep;
-		rc = is_of_files(p->kind) ? attach_uprobe(s, p, err) : attach_kernel(s, p, err);
+		rc = point_has(p->kind, POINT_OF_NAMES) ? attach_names(s, p, err)
+							: def->attach(s, p, NULL, err);
 		if (rc < 0 && rc != ERR_PERMISSION && p->name && p->points.v[0]->spec.is_glob) {
 			session_note(s, "%s is left out: %s", p->name, err->text);
 			rc = 0;
@@ -186,7 +179,7 @@ static int find_features(struct probe_session *s, bool loads, struct err *err)
 static bool has_files(const struct stream *stream)
 {
 	for (size_t i = 0; i < stream->points.n; i++)
-		if (is_of_files(stream->points.v[i].spec.kind))
+		if (point_has(stream->points.v[i].spec.kind, POINT_IN_FILES))
 			return true;
 	return false;
 }

@@ -209,12 +209,9 @@ static int watch_both(struct probe_session *s, struct task_source *source, struc
 
 static bool is_needed(const struct probe_session *s)
 {
-	for (size_t i = 0; s->filters && i < s->programs.n; i++) {
-		enum point_kind kind = s->programs.v[i].kind;
-
-		if (kind != POINT_BEGIN && kind != POINT_END && kind != POINT_INTERVAL)
+	for (size_t i = 0; s->filters && i < s->programs.n; i++)
+		if (!point_has(s->programs.v[i].kind, POINT_IS_OURS))
 			return true;
-	}
 	return false;
 }
 

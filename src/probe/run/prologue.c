@@ -36,11 +36,6 @@
 #define AT_READ		 (STREAM_WORD_FREE + 8)
 #define LONG_BITS	 64
 
-static bool is_syscall(enum point_kind kind)
-{
-	return kind == POINT_SYSCALL_ENTRY || kind == POINT_SYSCALL_RETURN;
-}
-
 /* r0 = value of `map_fd` for the 4-byte key in AT_KEY. */
 static void emit_find(struct bpf_code *c, int map_fd)
 {
@@ -138,7 +133,7 @@ static void emit_call_words(struct bpf_code *c, const struct run_program *p)
 {
 	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, 0);
 	bpf_store(c, BPF_DW, BPF_REG_10, STREAM_WORD_REGS, BPF_REG_1);
-	if (p->kind == POINT_SYSCALL_ENTRY) {
+	if (!point_has(p->kind, POINT_AT_RETURN)) {
 		bpf_load(c, BPF_DW, BPF_REG_8, BPF_REG_6, 8);
 	} else {
 		bpf_mov(c, BPF_REG_3, BPF_REG_1);
@@ -202,9 +197,9 @@ static void emit_site(struct bpf_code *c, const struct run_program *p)
 {
 	int is_64 = bpf_label(c);
 
-	if (is_syscall(p->kind)) {
+	if (point_has(p->kind, POINT_OF_CALLS)) {
 		bpf_load_imm64(c, BPF_REG_0,
-			SITE_SYSCALL | (p->kind == POINT_SYSCALL_RETURN ? SITE_CALL_RETURN : 0));
+			SITE_SYSCALL | (point_has(p->kind, POINT_AT_RETURN) ? SITE_CALL_RETURN : 0));
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_9, 0, is_64);
 		bpf_alu_imm(c, BPF_OR, BPF_REG_0, (int32_t)SITE_CALL_32);
 		bpf_place(c, is_64);
@@ -257,18 +252,16 @@ static void emit_scratch(
 void prologue_emit(struct bpf_code *c, const struct probe_session *s, const struct run_program *p)
 {
 	int leave = bpf_label(c), go_on = bpf_label(c);
-	bool is_our_own =
-		p->kind == POINT_BEGIN || p->kind == POINT_END || p->kind == POINT_INTERVAL;
 
 	bpf_mov(c, BPF_REG_6, BPF_REG_1);
-	if (is_syscall(p->kind)) {
+	if (point_has(p->kind, POINT_OF_CALLS)) {
 		emit_call_words(c, p);
 		emit_call_mode(c, s);
 		emit_call_check(c, p, leave);
 	}
-	if (s->filters && !is_our_own)
+	if (s->filters && !point_has(p->kind, POINT_IS_OURS))
 		emit_filter(c, s, leave);
-	if (p->is_switched && !is_syscall(p->kind))
+	if (p->is_switched && !point_has(p->kind, POINT_OF_CALLS))
 		emit_mode(c, s, p, leave);
 	if (p->uses_site)
 		emit_site(c, p);

@@ -83,7 +83,8 @@ static int add_site(struct probe_session *s, const struct named_event *e, const 
 			    ? mem_printf("(0x%llx)", (unsigned long long)r->site->semaphore)
 			    : mem_strdup("");
 	line = mem_printf("%c:%s/e%u /proc/self/fd/%d:0x%llx%s\n",
-		e->program->kind == POINT_URETPROBE ? 'r' : 'p', s->named.group, s->named.n_names,
+		point_has(e->program->kind, POINT_AT_RETURN) ? 'r' : 'p', s->named.group,
+		s->named.n_names,
 		file, (unsigned long long)r->site->offset.v, semaphore);
 	rc = write_line(s->named.tracefs, line);
 	free(line);
