@@ -122,4 +122,7 @@ int64_t cursor_sleb(struct cursor *c);
 /* A NUL-terminated text, NUL consumed; NULL and failed when there is no NUL. */
 const char *cursor_cstr(struct cursor *c);
 
+/* How much of UTF-8 is at `p`: the bytes of one character (1 to 4), or 0 when they are not UTF-8. */
+size_t utf8_bytes(const char *p, size_t n);
+
 #endif

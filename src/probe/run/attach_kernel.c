@@ -55,9 +55,8 @@ int attach_raw(
 	return 0;
 }
 
-/* Opens an event, attaches and keeps both: 0 or -errno. */
-static int attach_event(
-	struct probe_session *s, struct run_program *p, struct perf_event_attr *attr, int cpu)
+int attach_event(struct probe_session *s, int program_fd, struct perf_event_attr *attr, int cpu,
+	uint64_t cookie)
 {
 	int fd, link;
 
@@ -66,7 +65,7 @@ static int attach_event(
 	fd = (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	link = bpf_attach_perf(p->fd, fd, 0);
+	link = bpf_attach_perf(program_fd, fd, cookie);
 	if (link < 0)
 		close(fd);
 	else
@@ -92,7 +91,7 @@ int attach_tracepoint(
 		return err_prefix(err, "%s", text_of(p));
 	attr.config = found.id;
 	/* On one CPU, and yet the program runs on all: it belongs to the tracepoint. */
-	rc = attach_event(s, p, &attr, 0);
+	rc = attach_event(s, p->fd, &attr, 0, 0);
 	if (rc < 0)
 		return kernel_refusal(err, -rc, text_of(p));
 	s->facts.n_sites++;
@@ -106,7 +105,7 @@ static int attach_everywhere(struct probe_session *s, struct run_program *p,
 	int n = 0;
 
 	for (size_t cpu = 0; cpu < bpf_possible_cpus(); cpu++) {
-		int rc = attach_event(s, p, attr, (int)cpu);
+		int rc = attach_event(s, p->fd, attr, (int)cpu, 0);
 
 		if (rc == -ENODEV) /* possible, but not there */
 			continue;
@@ -166,7 +165,7 @@ int attach_kprobe(
 			text_of(p), is_return ? "fexit" : "fentry", name);
 	if (is_return)
 		attr.config = 1ull << bit;
-	rc = attach_event(s, p, &attr, 0);
+	rc = attach_event(s, p->fd, &attr, 0, 0);
 	if (rc < 0)
 		return kernel_refusal(err, -rc, text_of(p));
 	s->facts.n_sites++;

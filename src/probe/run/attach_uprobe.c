@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -111,27 +109,17 @@ int pmu_return_bit(const char *pmu)
 
 static int attach_perf_site(struct attachment *a, uint32_t i, int type, int return_bit)
 {
-	struct perf_event_attr attr = {.size = sizeof(attr),
-		.type = (uint32_t)type,
-		.disabled = 1,
+	struct perf_event_attr attr = {.type = (uint32_t)type,
+		.config = a->semaphores[i] << SEMAPHORE_AT,
 		.config1 = (uintptr_t)a->target->path,
 		.config2 = a->offsets[i]};
-	int fd, link;
+	int rc;
 
 	if (point_has(a->p->kind, POINT_AT_RETURN))
 		attr.config |= 1ull << return_bit;
-	attr.config |= a->semaphores[i] << SEMAPHORE_AT;
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	link = bpf_attach_perf(a->p->fd, fd, a->p->uses_site ? a->cookies[i] : 0);
-	if (link < 0) {
-		close(fd);
-		return link;
-	}
-	attach_keep(a->s, link, fd);
-	a->n_links++;
-	return 0;
+	rc = attach_event(a->s, a->p->fd, &attr, 0, a->p->uses_site ? a->cookies[i] : 0);
+	a->n_links += rc == 0;
+	return rc;
 }
 
 static int attach_by_perf(struct attachment *a, struct err *err)

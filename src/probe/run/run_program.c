@@ -136,8 +136,7 @@ static int assemble(struct assembly *a)
 			rc = add_clause(a, i);
 	if (p->scratch_bytes)
 		bpf_store_imm(c, BPF_DW, BPF_REG_7, -8, 0);
-	bpf_mov_imm(c, BPF_REG_0, 0);
-	bpf_exit(c);
+	bpf_return_0(c);
 	if (rc == 0 && c->is_too_long)
 		rc = err_set(a->err, ERR_LIMIT,
 			"%s: one of its clauses is so long that a jump over it is not possible",
