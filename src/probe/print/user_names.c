@@ -42,11 +42,7 @@ struct user_process {
 
 /* A file as some process has mapped it, or code that a process made. */
 struct user_file {
-	char *path;
-	uint32_t pid; /* that had it first */
-	uint64_t start, end, inode, process_serial;
-	uint32_t major, minor; /* of its device */
-	uint8_t build_id_n, build_id[BUILD_ID_MAX];
+	struct image_query query; /* by whom it was had first; path and build-id are owned */
 	bool is_open, is_named;
 	uint32_t image; /* once it is open */
 	struct symtab *names;
@@ -94,7 +90,8 @@ void user_names_free(struct user_names *un)
 		release_spaces(&un->processes.v[i]);
 	for (size_t i = 0; i < un->files.n; i++) {
 		symtab_free(un->files.v[i].names);
-		free(un->files.v[i].path);
+		free((char *)un->files.v[i].query.path);
+		free((uint8_t *)un->files.v[i].query.build_id.p);
 	}
 	vec_release(&un->processes);
 	vec_release(&un->dead);
@@ -204,20 +201,10 @@ static void put_file_key(const struct user_process *p, const struct image_query 
 
 static void open_file(struct user_names *un, struct user_file *f)
 {
-	struct image_query q = {.pid = f->pid,
-		.path = f->path,
-		.start = f->start,
-		.end = f->end,
-		.build_id = {f->build_id, f->build_id_n},
-		.inode = f->inode,
-		.major = f->major,
-		.minor = f->minor,
-		.process_start_ns = f->process_serial};
-
 	if (f->is_open)
 		return;
 	f->is_open = true;
-	f->image = images_ensure(un->images, &q);
+	f->image = images_ensure(un->images, &f->query);
 }
 
 static uint32_t ensure_file(
@@ -230,18 +217,10 @@ static uint32_t ensure_file(
 	number = intern_bytes(&un->file_keys, key.p, key.n);
 	buf_release(&key);
 	if (number == un->files.n) {
-		struct user_file f = {.path = mem_strdup(q->path),
-			.pid = p->pid,
-			.start = q->start,
-			.end = q->end,
-			.inode = q->inode,
-			.major = q->major,
-			.minor = q->minor,
-			.process_serial = q->process_start_ns,
-			.build_id_n = (uint8_t)q->build_id.n};
+		struct user_file f = {.query = *q};
 
-		if (q->build_id.n)
-			memcpy(f.build_id, q->build_id.p, q->build_id.n);
+		f.query.path = mem_strdup(q->path);
+		f.query.build_id.p = q->build_id.n ? mem_dup(q->build_id.p, q->build_id.n) : NULL;
 		vec_push(&un->files, f);
 	}
 	return number;
@@ -390,7 +369,7 @@ uint64_t user_names_n_lost(const struct user_names *un)
 
 static void read_perf_map(struct user_file *f)
 {
-	char *path = mem_printf("/tmp/perf-%u.map", f->pid);
+	char *path = mem_printf("/tmp/perf-%u.map", f->query.pid);
 	struct symtab *names = NULL;
 	struct stat st;
 
@@ -464,6 +443,6 @@ bool user_names_find(
 			address -
 			images_bias(un->images, un->files.v[m->image].image, m->start, m->offset) -
 			symbol->start,
-		.module = un->files.v[m->image].path};
+		.module = un->files.v[m->image].query.path};
 	return true;
 }
