@@ -10,11 +10,11 @@
 
 #define ARG_ROW(n)                                                                                 \
 	{                                                                                          \
-		"arg" #n, BUILTIN_ARG, POINT_HAS_ARGUMENTS, "argument " #n " as a number"                    \
+		"arg" #n, BUILTIN_ARG, POINT_HAS_ARGUMENTS, "argument " #n " as a number"          \
 	}
 #define SARG_ROW(n)                                                                                \
 	{                                                                                          \
-		"sarg" #n, BUILTIN_SARG, POINT_HAS_STACK_WORDS, "word " #n " of the stack"                    \
+		"sarg" #n, BUILTIN_SARG, POINT_HAS_STACK_WORDS, "word " #n " of the stack"         \
 	}
 
 const struct builtin builtins[] = {

@@ -56,7 +56,7 @@ enum builtin_id {
 struct builtin {
 	const char *name;
 	enum builtin_id id;
-	uint32_t points;  /* enum point_trait: it exists at points with one of them; 0 = everywhere */
+	uint32_t points;  /* enum point_trait: where it exists; 0 = everywhere */
 	const char *help; /* for messages and the manual */
 };
 extern const struct builtin builtins[]; /* up to a NULL name */

@@ -86,8 +86,8 @@ static void find_modes(const struct compiler *c, const struct point *p, bool *mo
 		} else if (point_has(kind, POINT_OF_CALLS)) {
 			occurs = has_numbers(p, m);
 		}
-		modes[m] = occurs ||
-			   (c->options->wants_all_modes && point_has(kind, POINT_IN_FILES));
+		modes[m] =
+			occurs || (c->options->wants_all_modes && point_has(kind, POINT_IN_FILES));
 		is_spare[m] = !occurs;
 	}
 }

@@ -142,8 +142,8 @@ static void set_sources(
 	for (size_t i = 0; found && i < found->n_targets; i++)
 		if (found->targets[i].mode == mode && found->targets[i].n_sites)
 			file_types_add(p->files, mode, found->targets[i].path);
-	k->is_for_kernel = !point_has(
-		point->spec.kind, POINT_IN_FILES | POINT_OF_CALLS | POINT_HAS_ERROR);
+	k->is_for_kernel =
+		!point_has(point->spec.kind, POINT_IN_FILES | POINT_OF_CALLS | POINT_HAS_ERROR);
 	p->sources[mode][0] = file_types_source(p->files, mode);
 	p->sources[mode][1] = (struct type_source){.ctx = k,
 		.named = kernel_named,
@@ -187,8 +187,7 @@ static const char *function_name(const struct stream_point *point, enum mode mod
 	return spec->name;
 }
 
-void point_types_tracepoint(
-	struct point_types *p, struct types *types, struct check_clause *clause)
+void point_types_tracepoint(struct point_types *p, struct types *types, struct check_clause *clause)
 {
 	const char *name = clause->point->name, *colon = name ? strchr(name, ':') : NULL;
 	struct err err = {0};

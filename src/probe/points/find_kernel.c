@@ -23,7 +23,7 @@
 #include "process/tracepoint.h"
 
 #define KALLSYMS_BYTES_MAX ((size_t)256 << 20)
-#define KERNEL_NAME_MAX	   512	       /* bytes; KSYM_NAME_LEN */
+#define KERNEL_NAME_MAX	   512	      /* bytes; KSYM_NAME_LEN */
 #define KERNEL_NAMES_MAX   (1u << 20) /* names that one point may mean */
 
 static int compare_names(const void *a, const void *b)
@@ -131,8 +131,8 @@ static void add_tracepoint(struct kernel_search *s, const char *category, const 
 {
 	if (s->names.n < KERNEL_NAMES_MAX)
 		vec_push(&s->names, s->spec->kind == POINT_TRACEPOINT
-					      ? arena_printf(s->arena, "%s:%s", category, name)
-					      : arena_strdup(s->arena, name));
+					    ? arena_printf(s->arena, "%s:%s", category, name)
+					    : arena_strdup(s->arena, name));
 }
 
 static void match_tracepoint(void *ctx, const char *category, const char *name)
@@ -186,10 +186,8 @@ bool find_tracepoints(
 		finish(&s, out);
 		return true;
 	}
-	if (tracefs < 0) {
-		diag_error(d, out->spec.place, "no-tracefs", "%s", err.text);
-		return false;
-	}
+	if (tracefs < 0)
+		return diag_error(d, out->spec.place, "no-tracefs", "%s", err.text);
 	if (!(is_one && has_tracepoint(tracefs, &s)))
 		tracepoints_each(match_tracepoint, &s, NULL);
 	if (s.n_syscalls)
@@ -327,7 +325,7 @@ static void match_function(void *ctx, const char *module, const char *name)
 	}
 	if (s->names.n < KERNEL_NAMES_MAX)
 		vec_push(&s->names, *module ? arena_printf(s->arena, "%s:%s", module, name)
-					      : arena_strdup(s->arena, name));
+					    : arena_strdup(s->arena, name));
 }
 
 static bool report_lack(const struct point *point, struct diags *d)
@@ -371,10 +369,8 @@ bool find_kernel_functions(
 	rc = is_fentry && !is_module ? btf_functions_each(out->spec.is_glob ? NULL : out->spec.name,
 					       match_function, &s, &err)
 				     : kernel_functions_each(match_function, &s, &err);
-	if (rc < 0) {
-		diag_error(d, out->spec.place, "no-privilege", "%s", err.text);
-		return false;
-	}
+	if (rc < 0)
+		return diag_error(d, out->spec.place, "no-privilege", "%s", err.text);
 	finish(&s, out);
 	return out->n_names > 0 || report_missing(&s, "function that can be probed", d);
 }

@@ -401,10 +401,8 @@ bool find_sites(struct site_search *s, const struct probe_file *file, struct tar
 	struct err err;
 	int rc;
 
-	if (file_map_open(&map, file->path, &err) < 0) {
-		diag_error(s->d, s->spec->place, "not-found", "%s", err.text);
-		return false;
-	}
+	if (file_map_open(&map, file->path, &err) < 0)
+		return diag_error(s->d, s->spec->place, "not-found", "%s", err.text);
 	s->near.wanted = s->spec->name;
 	rc = elf_file_init(&elf, map.bytes, &err);
 	if (rc == 0) {

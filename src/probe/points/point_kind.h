@@ -14,24 +14,24 @@
 
 /* What several kinds have in common. */
 enum point_trait {
-	POINT_IS_OURS = 1 << 0,	      /* runs in weir's own process: no mode, no filter */
-	POINT_IN_FILES = 1 << 1,      /* has targets: the mode is that of the file */
-	POINT_OF_CALLS = 1 << 2,      /* has numbers of system calls */
-	POINT_OF_NAMES = 1 << 3,      /* has names, each with code of its own */
-	POINT_AT_RETURN = 1 << 4,     /* of a function */
-	POINT_OF_KERNEL = 1 << 5,     /* plain addresses are those of the kernel */
-	POINT_AT_CODE = 1 << 6,	      /* at an instruction, whose registers are the context */
-	POINT_ON_CPUS = 1 << 7,	      /* a perf event of every CPU; registers are the context */
-	POINT_BY_BTF = 1 << 8,	      /* functions by their number in the kernel's BTF */
-	POINT_IS_PERIODIC = 1 << 9,   /* has a period */
-	POINT_IS_FUNCTION = 1 << 10,  /* a whole one, or a place in it */
+	POINT_IS_OURS = 1 << 0,		 /* runs in weir's own process: no mode, no filter */
+	POINT_IN_FILES = 1 << 1,	 /* has targets: the mode is that of the file */
+	POINT_OF_CALLS = 1 << 2,	 /* has numbers of system calls */
+	POINT_OF_NAMES = 1 << 3,	 /* has names, each with code of its own */
+	POINT_AT_RETURN = 1 << 4,	 /* of a function */
+	POINT_OF_KERNEL = 1 << 5,	 /* plain addresses are those of the kernel */
+	POINT_AT_CODE = 1 << 6,		 /* at an instruction, whose registers are the context */
+	POINT_ON_CPUS = 1 << 7,		 /* a perf event of every CPU; registers are the context */
+	POINT_BY_BTF = 1 << 8,		 /* functions by their number in the kernel's BTF */
+	POINT_IS_PERIODIC = 1 << 9,	 /* has a period */
+	POINT_IS_FUNCTION = 1 << 10,	 /* a whole one, or a place in it */
 	POINT_HAS_STACK_WORDS = 1 << 11, /* sargN */
 	POINT_HAS_ERROR = 1 << 12,	 /* errno, erraddr, errline */
 	/* These follow from the rest of the row: see point_traits(). */
-	POINT_HAS_ARGUMENTS = 1 << 13,	/* argN */
-	POINT_HAS_FIELDS = 1 << 14,	/* args.NAME */
-	POINT_HAS_RESULT = 1 << 15,	/* retval */
-	POINT_HAS_STACK = 1 << 16	/* a traced program is what runs */
+	POINT_HAS_ARGUMENTS = 1 << 13, /* argN */
+	POINT_HAS_FIELDS = 1 << 14,    /* args.NAME */
+	POINT_HAS_RESULT = 1 << 15,    /* retval */
+	POINT_HAS_STACK = 1 << 16      /* a traced program is what runs */
 };
 
 struct point_parse;

@@ -150,19 +150,16 @@ static bool set_period(
 {
 	uint64_t ns;
 
-	if (!n) {
-		diag_error(p->d, place_of(p, part), "range", "a period or rate of 0 never fires");
-		return false;
-	}
+	if (!n)
+		return diag_error(
+			p->d, place_of(p, part), "range", "a period or rate of 0 never fires");
 	if (!unit->ns)
 		ns = 1000000000 / n;
 	else if (__builtin_mul_overflow(n, unit->ns, &ns))
 		ns = UINT64_MAX;
-	if (ns < POINT_PERIOD_NS_MIN || ns > POINT_PERIOD_NS_MAX) {
-		diag_error(p->d, place_of(p, part), "range",
+	if (ns < POINT_PERIOD_NS_MIN || ns > POINT_PERIOD_NS_MAX)
+		return diag_error(p->d, place_of(p, part), "range",
 			"a period must lie between 1 us and 366 days");
-		return false;
-	}
 	p->out->period_ns = ns;
 	p->out->text =
 		arena_printf(p->arena, "%s:%s:%llu", p->word, unit->name, (unsigned long long)n);
@@ -212,7 +209,8 @@ bool point_parse_period(struct point_parse *p)
 /* --- files and functions ---------------------------------------------------------------------- */
 
 /* "FUNC+0x10": cuts the offset off. "operator+" has none. */
-static bool take_offset(struct point_parse *p, const struct part *part, char *name, uint64_t *offset)
+static bool take_offset(
+	struct point_parse *p, const struct part *part, char *name, uint64_t *offset)
 {
 	char *plus = strrchr(name, '+');
 
@@ -222,9 +220,8 @@ static bool take_offset(struct point_parse *p, const struct part *part, char *na
 	if (!whole_number(plus + 1, offset)) {
 		size_t at = (size_t)(plus + 1 - name);
 
-		diag_error(p->d, place_at(p, part->at + (uint32_t)at, strlen(plus + 1)), "point",
-			"'%s' is no offset", plus + 1);
-		return false;
+		return diag_error(p->d, place_at(p, part->at + (uint32_t)at, strlen(plus + 1)),
+			"point", "'%s' is no offset", plus + 1);
 	}
 	*plus = 0;
 	return true;
@@ -247,10 +244,8 @@ static bool take_pattern(struct point_parse *p, const struct part *part, char *n
 
 	if (*name != '/' && !take_offset(p, part, name, &p->out->offset))
 		return false;
-	if (function_pattern_init_name(&pattern, name, &err) < 0) {
-		diag_error(p->d, place_of(p, part), "point", "%s", err.text);
-		return false;
-	}
+	if (function_pattern_init_name(&pattern, name, &err) < 0)
+		return diag_error(p->d, place_of(p, part), "point", "%s", err.text);
 	p->out->is_glob = !pattern.is_exact || glob_has(p->out->file);
 	function_pattern_release(&pattern);
 	return true;
@@ -286,19 +281,16 @@ bool point_parse_function(struct point_parse *p)
 	}
 	name = arena_strdup(p->arena, part->text);
 	if (*name >= '0' && *name <= '9') {
-		if (!whole_number(name, &out->address)) {
-			diag_error(p->d, place_of(p, part), "point", "'%s' is no address", name);
-			return false;
-		}
+		if (!whole_number(name, &out->address))
+			return diag_error(
+				p->d, place_of(p, part), "point", "'%s' is no address", name);
 		out->has_address = true;
 	} else if (!take_pattern(p, part, name)) {
 		return false;
 	}
-	if (point_has(out->kind, POINT_AT_RETURN) && (out->has_address || out->offset)) {
-		diag_error(p->d, place_of(p, part), "point",
+	if (point_has(out->kind, POINT_AT_RETURN) && (out->has_address || out->offset))
+		return diag_error(p->d, place_of(p, part), "point",
 			"a return probe belongs to a whole function, not to a place inside of it");
-		return false;
-	}
 	out->name = name;
 	out->text = arena_printf(p->arena, "%s:%s:%s", p->word, out->file, part->text);
 	return true;
@@ -319,11 +311,9 @@ bool point_parse_usdt(struct point_parse *p)
 	if (p->n_parts == 3 && *p->parts[1].text)
 		out->provider = p->parts[1].text;
 	out->name = p->parts[p->n_parts - 1].text;
-	if (strcmp(out->file, "*") == 0) {
-		diag_error(p->d, place_of(p, &p->parts[0]), "point",
+	if (strcmp(out->file, "*") == 0)
+		return diag_error(p->d, place_of(p, &p->parts[0]), "point",
 			"a probe cannot be looked for in every file");
-		return false;
-	}
 	out->is_glob = glob_has(out->name) || glob_has(out->file) ||
 		       (out->provider && glob_has(out->provider));
 	out->text = arena_printf(p->arena, "%s:%s:%s%s%s", p->word, out->file,
@@ -351,9 +341,8 @@ bool point_parse_syscall(struct point_parse *p)
 		p->out->kind = POINT_SYSCALL_RETURN;
 	} else if (when && *when->text && strcmp(when->text, "entry") != 0 &&
 		   strcmp(when->text, "enter") != 0) {
-		diag_error(p->d, place_of(p, when), "point",
+		return diag_error(p->d, place_of(p, when), "point",
 			"a system call has an entry and a return, no '%s'", when->text);
-		return false;
 	}
 	p->out->name = name->text;
 	p->out->is_glob = glob_has(name->text);
@@ -456,11 +445,9 @@ bool point_parse_count(struct point_parse *p)
 	p->out->name = count->name;
 	p->out->count = count->count;
 	if (p->n_parts == 2 && *p->parts[1].text &&
-		(!whole_number(p->parts[1].text, &p->out->count) || !p->out->count)) {
-		diag_error(p->d, place_of(p, &p->parts[1]), "point", "'%s' is no count of events",
-			p->parts[1].text);
-		return false;
-	}
+		(!whole_number(p->parts[1].text, &p->out->count) || !p->out->count))
+		return diag_error(p->d, place_of(p, &p->parts[1]), "point",
+			"'%s' is no count of events", p->parts[1].text);
 	p->out->text = arena_printf(
 		p->arena, "%s:%s:%llu", p->word, count->name, (unsigned long long)p->out->count);
 	return true;
@@ -506,9 +493,8 @@ static bool fail_word(struct point_parse *p, size_t n)
 	for (size_t i = 0; others[i]; i++) {
 		if (strcmp(others[i], word))
 			continue;
-		diag_error(p->d, place_at(p, 0, n), "point-unknown",
+		return diag_error(p->d, place_at(p, 0, n), "point-unknown",
 			"trace points of the kind '%s' do not exist here", word);
-		return false;
 	}
 	for (size_t i = 0; i < N_POINT_KINDS; i++)
 		nearest_names_add(&near, point_kinds[i].name);
@@ -532,11 +518,9 @@ bool point_parse(
 	struct point_parse p = {.point = text, .arena = arena, .out = &spec, .d = d};
 	size_t n = strcspn(text->text, ":");
 
-	if (strnlen(text->text, POINT_TEXT_MAX + 1) > POINT_TEXT_MAX) {
-		diag_error(d, text->place, "point", "a trace point has at most %d bytes",
+	if (strnlen(text->text, POINT_TEXT_MAX + 1) > POINT_TEXT_MAX)
+		return diag_error(d, text->place, "point", "a trace point has at most %d bytes",
 			POINT_TEXT_MAX);
-		return false;
-	}
 	if (!point_kind_find(text->text, n, &spec.kind))
 		return fail_word(&p, n);
 	p.word = point_kinds[spec.kind].name;

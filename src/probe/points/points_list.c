@@ -208,8 +208,7 @@ static void add_sites(struct point_listing *l, enum point_kind kind, const struc
 					s->probe),
 				s->operands);
 		else if (s->function)
-			add(l, kind,
-				arena_printf(l->arena, "%s:%s:%s", word, t->path, s->function),
+			add(l, kind, arena_printf(l->arena, "%s:%s:%s", word, t->path, s->function),
 				NULL);
 	}
 }
@@ -312,8 +311,7 @@ int points_list(const char *pattern, const struct find_options *options, bool ve
 	l.pattern = pattern && *pattern ? pattern : "*";
 	n = strcspn(l.pattern, ":");
 	if (point_kind_find(l.pattern, n, &kind))
-		rc = point_kinds[kind].list(
-			&l, kind, l.pattern[n] ? l.pattern + n + 1 : "", err);
+		rc = point_kinds[kind].list(&l, kind, l.pattern[n] ? l.pattern + n + 1 : "", err);
 	else
 		rc = list_everything(&l, err);
 	if (l.entries.n > 1)

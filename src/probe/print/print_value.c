@@ -472,8 +472,9 @@ static void print_stats(const struct print_state *t, const struct shape *s, stru
 {
 	struct print_number total = {print_word(value, 8), s->is_signed};
 
-	buf_printf(t->out, t->is_json ? "{\"count\": %" PRIu64 ", \"average\": "
-				      : "count %" PRIu64 ", average ",
+	buf_printf(t->out,
+		t->is_json ? "{\"count\": %" PRIu64 ", \"average\": "
+			   : "count %" PRIu64 ", average ",
 		print_word(value, 0));
 	print_number(print_number_divided(average(s, value), t->div), t->out);
 	buf_put_cstr(t->out, t->is_json ? ", \"total\": " : ", total ");
@@ -481,7 +482,8 @@ static void print_stats(const struct print_state *t, const struct shape *s, stru
 	buf_put_cstr(t->out, t->is_json ? "}" : "");
 }
 
-static void print_symbol(struct printer *p, const struct shape *s, struct span value, struct buf *out)
+static void print_symbol(
+	struct printer *p, const struct shape *s, struct span value, struct buf *out)
 {
 	uint64_t address = print_word(value, 0);
 	struct printer_symbol symbol = {0};
@@ -491,8 +493,8 @@ static void print_symbol(struct printer *p, const struct shape *s, struct span v
 }
 
 /* What is a text in either form. */
-static void print_text(const struct print_state *t, const struct shape *s, struct span value,
-	struct buf *out)
+static void print_text(
+	const struct print_state *t, const struct shape *s, struct span value, struct buf *out)
 {
 	struct span chars;
 
@@ -587,8 +589,7 @@ void print_value(struct printer *p, const struct shape *s, struct span value, un
 void print_value_json(
 	struct printer *p, const struct shape *s, struct span value, uint64_t div, struct buf *out)
 {
-	struct print_state t = {
-		p, out, out->n + PRINT_VALUE_BYTES, PRINT_INDENT_VALUE, div, true};
+	struct print_state t = {p, out, out->n + PRINT_VALUE_BYTES, PRINT_INDENT_VALUE, div, true};
 
 	print_any(&t, s, value, 0);
 }

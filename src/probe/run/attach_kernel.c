@@ -40,8 +40,7 @@ static const char *short_name(const char *name)
 	return colon ? colon + 1 : name;
 }
 
-int attach_raw(
-	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
+int attach_raw(struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	int fd = bpf_attach_raw_tracepoint(p->fd, short_name(name));
 
@@ -149,8 +148,7 @@ int attach_counter(
 	return attach_everywhere(s, p, &attr, err);
 }
 
-int attach_kprobe(
-	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
+int attach_kprobe(struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	bool is_return = point_has(p->kind, POINT_AT_RETURN);
 	int type = pmu_type("kprobe"), bit = pmu_return_bit("kprobe");

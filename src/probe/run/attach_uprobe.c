@@ -195,8 +195,7 @@ static int attach_file(struct attachment *a, struct err *err)
 	return rc;
 }
 
-int attach_uprobe(
-	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
+int attach_uprobe(struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	uint32_t i = p->first_site, end = p->first_site + p->n_sites;
 	int rc = 0;

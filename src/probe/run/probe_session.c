@@ -50,8 +50,8 @@ static void note_features(struct probe_session *s)
 
 		has_files |= point_has(p->kind, POINT_IN_FILES);
 		reads |= point_has(p->kind, POINT_IN_FILES) && p->reads_user;
-		has_switch |= p->is_switched && p->has[MODE_32] &&
-			      !point_has(p->kind, POINT_OF_CALLS);
+		has_switch |=
+			p->is_switched && p->has[MODE_32] && !point_has(p->kind, POINT_OF_CALLS);
 	}
 	if (has_files && !s->features.has_uprobe_multi)
 		session_note(s,

@@ -181,7 +181,8 @@ static void emit_site(struct bpf_code *c, const struct run_program *p)
 
 	if (point_has(p->kind, POINT_OF_CALLS)) {
 		bpf_load_imm64(c, BPF_REG_0,
-			SITE_SYSCALL | (point_has(p->kind, POINT_AT_RETURN) ? SITE_CALL_RETURN : 0));
+			SITE_SYSCALL |
+				(point_has(p->kind, POINT_AT_RETURN) ? SITE_CALL_RETURN : 0));
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_9, 0, is_64);
 		bpf_alu_imm(c, BPF_OR, BPF_REG_0, (int32_t)SITE_CALL_32);
 		bpf_place(c, is_64);

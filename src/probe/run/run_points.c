@@ -101,8 +101,7 @@ static bool has_calls(const struct run_program *p, enum mode mode)
 {
 	const struct point *found = p->found;
 
-	if (!point_has(p->kind, POINT_OF_CALLS) || !found ||
-		found->is_all_calls)
+	if (!point_has(p->kind, POINT_OF_CALLS) || !found || found->is_all_calls)
 		return true;
 	for (size_t i = 0; found->numbers[mode] && i < SYSCALL_NUMBERS_MAX / 64; i++)
 		if (found->numbers[mode][i])
@@ -228,8 +227,7 @@ static void add_kernel_programs(struct probe_session *s, struct run_program *gro
 	bool is_ours = point_has(sp->spec.kind, POINT_IS_OURS);
 
 	group->has[MODE_64] = has_code(group, MODE_64) && has_calls(group, MODE_64);
-	group->has[MODE_32] =
-		!is_ours && has_code(group, MODE_32) && has_calls(group, MODE_32);
+	group->has[MODE_32] = !is_ours && has_code(group, MODE_32) && has_calls(group, MODE_32);
 	group->is_switched = !is_ours && needs_mode(s, group);
 	group->has[MODE_32] &= group->is_switched;
 	sum_up(group);

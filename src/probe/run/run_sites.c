@@ -68,7 +68,8 @@ static const char *site_text(struct probe_session *s, uint64_t site, bool is_fun
 	if (r->site)
 		return r->point->spec.is_glob ? file_text(s, r) : r->point->spec.text;
 	if (r->name && r->point->spec.is_glob)
-		return arena_printf(s->arena, "%s:%s", point_kinds[r->point->spec.kind].name, r->name);
+		return arena_printf(
+			s->arena, "%s:%s", point_kinds[r->point->spec.kind].name, r->name);
 	return r->point->spec.text;
 }
 

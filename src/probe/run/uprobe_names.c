@@ -84,8 +84,7 @@ static int add_site(struct probe_session *s, const struct named_event *e, const 
 			    : mem_strdup("");
 	line = mem_printf("%c:%s/e%u /proc/self/fd/%d:0x%llx%s\n",
 		point_has(e->program->kind, POINT_AT_RETURN) ? 'r' : 'p', s->named.group,
-		s->named.n_names,
-		file, (unsigned long long)r->site->offset.v, semaphore);
+		s->named.n_names, file, (unsigned long long)r->site->offset.v, semaphore);
 	rc = write_line(s->named.tracefs, line);
 	free(line);
 	free(semaphore);

@@ -133,13 +133,14 @@ static void add(struct diags *d, enum diag_severity severity, struct place place
 	d->last_is_kept = true;
 }
 
-void diag_error(struct diags *d, struct place place, const char *tag, const char *fmt, ...)
+bool diag_error(struct diags *d, struct place place, const char *tag, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
 	add(d, DIAG_ERROR, place, tag, fmt, args);
 	va_end(args);
+	return false;
 }
 
 void diag_warning(struct diags *d, struct place place, const char *tag, const char *fmt, ...)

@@ -55,8 +55,9 @@ struct diags {
 void diags_init(struct diags *d, const struct sources *sources);
 void diags_release(struct diags *d);
 
-/* The same place and tag a second time adds nothing. */
-void diag_error(struct diags *d, struct place place, const char *tag, const char *fmt, ...)
+/* The same place and tag a second time adds nothing. An error gives false, so that callers may
+ * return it. */
+bool diag_error(struct diags *d, struct place place, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void diag_warning(struct diags *d, struct place place, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
