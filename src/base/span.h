@@ -32,6 +32,14 @@ static inline const char *span_cstr(struct span s, uint64_t offset)
 	return (const char *)s.p + offset;
 }
 
+/* The same when the NUL is one of the next `max` bytes: what is bad costs no search to the end. */
+static inline const char *span_short_cstr(struct span s, uint64_t offset, size_t max)
+{
+	if (offset < s.n && s.n - offset > max)
+		s.n = (size_t)offset + max;
+	return span_cstr(s, offset);
+}
+
 struct cursor {
 	const uint8_t *p;   /* next byte */
 	const uint8_t *end; /* one past the last byte */

@@ -32,6 +32,15 @@ static const char *text_of(const struct run_program *p)
 	return p->points.v[0]->spec.text;
 }
 
+/* What becomes of a site: `rc` is 0 or -errno. */
+static int attached(struct probe_session *s, struct run_program *p, int rc, struct err *err)
+{
+	if (rc < 0)
+		return kernel_refusal(err, -rc, text_of(p));
+	s->facts.n_sites++;
+	return 0;
+}
+
 /* "sched:sched_switch" or "sched_switch": what is behind the colon. */
 static const char *short_name(const char *name)
 {
@@ -47,11 +56,9 @@ int attach_raw(struct probe_session *s, struct run_program *p, const char *name,
 	if (fd == -ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "%s: this kernel has no raw tracepoint '%s'",
 			text_of(p), short_name(name));
-	if (fd < 0)
-		return kernel_refusal(err, -fd, text_of(p));
-	attach_keep(s, fd, -1);
-	s->facts.n_sites++;
-	return 0;
+	if (fd >= 0)
+		attach_keep(s, fd, -1);
+	return attached(s, p, fd, err);
 }
 
 int attach_event(struct probe_session *s, int program_fd, struct perf_event_attr *attr, int cpu,
@@ -90,11 +97,7 @@ int attach_tracepoint(
 		return err_prefix(err, "%s", text_of(p));
 	attr.config = found.id;
 	/* On one CPU, and yet the program runs on all: it belongs to the tracepoint. */
-	rc = attach_event(s, p->fd, &attr, 0, 0);
-	if (rc < 0)
-		return kernel_refusal(err, -rc, text_of(p));
-	s->facts.n_sites++;
-	return 0;
+	return attached(s, p, attach_event(s, p->fd, &attr, 0, 0), err);
 }
 
 /* An event on each CPU. */
@@ -155,7 +158,6 @@ int attach_kprobe(struct probe_session *s, struct run_program *p, const char *na
 	struct perf_event_attr attr = {.type = (uint32_t)type,
 		.config1 = (uintptr_t)name,
 		.config2 = p->points.v[0]->spec.offset};
-	int rc;
 
 	if (type < 0 || (is_return && bit < 0))
 		return err_set(err, ERR_UNSUPPORTED,
@@ -163,11 +165,7 @@ int attach_kprobe(struct probe_session *s, struct run_program *p, const char *na
 			text_of(p), is_return ? "fexit" : "fentry", name);
 	if (is_return)
 		attr.config = 1ull << bit;
-	rc = attach_event(s, p->fd, &attr, 0, 0);
-	if (rc < 0)
-		return kernel_refusal(err, -rc, text_of(p));
-	s->facts.n_sites++;
-	return 0;
+	return attached(s, p, attach_event(s, p->fd, &attr, 0, 0), err);
 }
 
 int attach_function(
@@ -180,11 +178,9 @@ int attach_function(
 		return err_set(err, ERR_UNSUPPORTED,
 			"%s: the kernel does not let this function be traced (%s)", text_of(p),
 			strerror(-fd));
-	if (fd < 0)
-		return kernel_refusal(err, -fd, text_of(p));
-	attach_keep(s, fd, -1);
-	s->facts.n_sites++;
-	return 0;
+	if (fd >= 0)
+		attach_keep(s, fd, -1);
+	return attached(s, p, fd, err);
 }
 
 int attach_syscall(
