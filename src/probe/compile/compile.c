@@ -57,16 +57,6 @@ static void add_unit(struct compiler *c, struct clause *clause, const struct str
 	vec_push(&c->units, u);
 }
 
-static bool has_numbers(const struct point *p, enum mode mode)
-{
-	if (p->is_all_calls || !p->numbers[mode])
-		return p->is_all_calls;
-	for (size_t i = 0; i < SYSCALL_NUMBERS_MAX / 64; i++)
-		if (p->numbers[mode][i])
-			return true;
-	return false;
-}
-
 /* Which modes a point can see. */
 static void find_modes(const struct compiler *c, const struct point *p, bool *modes, bool *is_spare)
 {
@@ -84,7 +74,7 @@ static void find_modes(const struct compiler *c, const struct point *p, bool *mo
 			for (size_t i = 0; i < p->n_targets; i++)
 				occurs |= p->targets[i].mode == m && p->targets[i].n_sites;
 		} else if (point_has(kind, POINT_OF_CALLS)) {
-			occurs = has_numbers(p, m);
+			occurs = point_has_calls(p, m);
 		}
 		modes[m] =
 			occurs || (c->options->wants_all_modes && point_has(kind, POINT_IN_FILES));

@@ -88,34 +88,33 @@ static void each_folder(int dir_fd, void (*each)(void *ctx, int fd, const char *
 		closedir(dir);
 }
 
-struct folder_walk {
-	void (*each)(void *ctx, const char *category, const char *name);
+struct name_walk {
+	kernel_name_fn *each;
 	void *ctx;
-	const char *category;
+	const char *group;
 };
 
 static void take_event(void *ctx, int fd, const char *name)
 {
-	struct folder_walk *w = ctx;
+	struct name_walk *w = ctx;
 
 	(void)fd;
-	w->each(w->ctx, w->category, name);
+	w->each(w->ctx, w->group, name);
 }
 
 static void take_category(void *ctx, int fd, const char *name)
 {
-	struct folder_walk *w = ctx;
+	struct name_walk *w = ctx;
 	FD_AUTO category = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	w->category = name;
+	w->group = name;
 	if (category >= 0)
 		each_folder(category, take_event, w);
 }
 
-int tracepoints_each(
-	void (*each)(void *ctx, const char *category, const char *name), void *ctx, struct err *err)
+int tracepoints_each(kernel_name_fn *each, void *ctx, struct err *err)
 {
-	struct folder_walk w = {.each = each, .ctx = ctx};
+	struct name_walk w = {.each = each, .ctx = ctx};
 	FD_AUTO tracefs = tracefs_open(err);
 	FD_AUTO events = tracefs < 0 ? -1 : openat(tracefs, "events", O_RDONLY | O_DIRECTORY);
 
@@ -219,8 +218,7 @@ bool kernel_has_fentry(void)
 }
 
 /* "ffffffff81000000 T name\t[module]", or "name [module]" of available_filter_functions. */
-static void parse_line(char *line, bool is_kallsyms,
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx)
+static void parse_line(char *line, bool is_kallsyms, kernel_name_fn *each, void *ctx)
 {
 	char *save = NULL;
 	char *address = is_kallsyms ? strtok_r(line, " \t", &save) : NULL;
@@ -246,8 +244,7 @@ static void parse_line(char *line, bool is_kallsyms,
 		each(ctx, module ? module : "", name);
 }
 
-int kernel_functions_each(
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
+int kernel_functions_each(kernel_name_fn *each, void *ctx, struct err *err)
 {
 	FD_AUTO tracefs = tracefs_open(NULL);
 	struct buf b = {0};
@@ -268,23 +265,16 @@ int kernel_functions_each(
 	return rc;
 }
 
-/* The kernel's own functions by BTF; `one` asks for a single one. */
-struct btf_walk {
-	void (*each)(void *ctx, const char *module, const char *name);
-	void *ctx;
-};
-
 static void take_btf_function(void *ctx, const char *name)
 {
-	struct btf_walk *w = ctx;
+	struct name_walk *w = ctx;
 
 	w->each(w->ctx, "", name);
 }
 
-static int btf_functions_each(const char *one,
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
+int fentry_functions_each(const char *one, kernel_name_fn *each, void *ctx, struct err *err)
 {
-	struct btf_walk w = {each, ctx};
+	struct name_walk w = {each, ctx, NULL};
 	struct btf_types *btf = NULL;
 	struct file_map map;
 	int rc = file_map_open(&map, BTF_VMLINUX, err);
@@ -301,12 +291,6 @@ static int btf_functions_each(const char *one,
 	}
 	file_map_release(&map);
 	return rc;
-}
-
-int fentry_functions_each(
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
-{
-	return btf_functions_each(NULL, each, ctx, err);
 }
 
 static void match_function(void *ctx, const char *module, const char *name)
@@ -366,7 +350,7 @@ bool find_kernel_functions(
 	(void)options;
 	if (report_lack(out, d))
 		return false;
-	rc = is_fentry && !is_module ? btf_functions_each(out->spec.is_glob ? NULL : out->spec.name,
+	rc = is_fentry && !is_module ? fentry_functions_each(out->spec.is_glob ? NULL : out->spec.name,
 					       match_function, &s, &err)
 				     : kernel_functions_each(match_function, &s, &err);
 	if (rc < 0)

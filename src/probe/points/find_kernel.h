@@ -11,13 +11,11 @@ bool kernel_has_kprobes(void);
 bool kernel_has_fentry(void);
 
 /* Calls `each` for every tracepoint ("sched", "sched_switch"). */
-int tracepoints_each(void (*each)(void *ctx, const char *category, const char *name), void *ctx,
-	struct err *err);
-/* Calls `each` for every function that may have a kprobe, module "" for the kernel itself; or, of
- * the kernel itself, for every one that fentry knows. */
-int kernel_functions_each(
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err);
-int fentry_functions_each(
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err);
+typedef void kernel_name_fn(void *ctx, const char *group, const char *name);
+int tracepoints_each(kernel_name_fn *each, void *ctx, struct err *err);
+/* Calls `each` for every function that may have a kprobe, its module in front ("" for the kernel
+ * itself); or, of the kernel itself, for every one that fentry knows (for `one` alone when it is there). */
+int kernel_functions_each(kernel_name_fn *each, void *ctx, struct err *err);
+int fentry_functions_each(const char *one, kernel_name_fn *each, void *ctx, struct err *err);
 
 #endif

@@ -103,3 +103,11 @@ bool find_syscalls(
 		report_missing(&out->spec, d);
 	return n > 0 || out->spec.is_glob;
 }
+
+bool point_has_calls(const struct point *p, enum mode mode)
+{
+	for (size_t i = 0; p->numbers[mode] && i < SYSCALL_NUMBERS_MAX / 64; i++)
+		if (p->numbers[mode][i])
+			return true;
+	return p->is_all_calls;
+}

@@ -124,6 +124,9 @@ struct find_options {
 bool point_find(const struct point_spec *spec, const struct find_options *options,
 	struct arena *arena, struct point *out, struct diags *d);
 
+/* System calls: whether any of those that are meant exists in the mode. */
+bool point_has_calls(const struct point *p, enum mode mode);
+
 /* -l: calls `each` with the long form of every point that the pattern matches ("uprobe:libc:str*",
  * "syscall:*", "*sleep*"), with `detail` lines of its arguments ("int fd") when `verbose`. */
 int points_list(const char *pattern, const struct find_options *options, bool verbose,

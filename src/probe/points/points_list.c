@@ -188,7 +188,7 @@ static int list_everything(struct point_listing *l, struct err *err)
 	if (kernel_has_kprobes())
 		kernel_functions_each(take_function, l, NULL);
 	else if (kernel_has_fentry())
-		fentry_functions_each(take_function, l, NULL);
+		fentry_functions_each(NULL, take_function, l, NULL);
 	/* Without tracefs the rest is still worth having. */
 	return l->entries.n ? 0 : rc;
 }

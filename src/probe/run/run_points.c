@@ -11,7 +11,6 @@
 
 #include "base/map.h"
 #include "probe/run/run.h"
-#include "process/syscall_names.h"
 
 static bool is_same_text(const char *a, const char *b)
 {
@@ -96,17 +95,10 @@ static bool has_code(const struct run_program *p, enum mode mode)
 	return false;
 }
 
-/* System calls: whether any of those that are meant exists in the mode. */
-static bool has_calls(const struct run_program *p, enum mode mode)
+static bool may_occur(const struct run_program *p, enum mode mode)
 {
-	const struct point *found = p->found;
-
-	if (!point_has(p->kind, POINT_OF_CALLS) || !found || found->is_all_calls)
-		return true;
-	for (size_t i = 0; found->numbers[mode] && i < SYSCALL_NUMBERS_MAX / 64; i++)
-		if (found->numbers[mode][i])
-			return true;
-	return false;
+	return has_code(p, mode) && (!point_has(p->kind, POINT_OF_CALLS) || !p->found ||
+					    point_has_calls(p->found, mode));
 }
 
 static bool is_same_code(
@@ -226,8 +218,8 @@ static void add_kernel_programs(struct probe_session *s, struct run_program *gro
 	bool is_function = point_has(sp->spec.kind, POINT_BY_BTF);
 	bool is_ours = point_has(sp->spec.kind, POINT_IS_OURS);
 
-	group->has[MODE_64] = has_code(group, MODE_64) && has_calls(group, MODE_64);
-	group->has[MODE_32] = !is_ours && has_code(group, MODE_32) && has_calls(group, MODE_32);
+	group->has[MODE_64] = may_occur(group, MODE_64);
+	group->has[MODE_32] = !is_ours && may_occur(group, MODE_32);
 	group->is_switched = !is_ours && needs_mode(s, group);
 	group->has[MODE_32] &= group->is_switched;
 	sum_up(group);
