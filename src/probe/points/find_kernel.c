@@ -350,9 +350,10 @@ bool find_kernel_functions(
 	(void)options;
 	if (report_lack(out, d))
 		return false;
-	rc = is_fentry && !is_module ? fentry_functions_each(out->spec.is_glob ? NULL : out->spec.name,
-					       match_function, &s, &err)
-				     : kernel_functions_each(match_function, &s, &err);
+	rc = is_fentry && !is_module
+		     ? fentry_functions_each(
+			       out->spec.is_glob ? NULL : out->spec.name, match_function, &s, &err)
+		     : kernel_functions_each(match_function, &s, &err);
 	if (rc < 0)
 		return diag_error(d, out->spec.place, "no-privilege", "%s", err.text);
 	finish(&s, out);

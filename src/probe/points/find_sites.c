@@ -29,10 +29,7 @@ static const char why_ifunc[] =
 	"it is chosen when the program is loaded (IFUNC): a probe would only see the choice";
 
 struct match {
-	const char *name;
-	struct iaddr addr;
-	uint64_t size, room;
-	uint8_t type, bind;
+	struct elf_symbol symbol;
 	bool is_exact; /* the very name that was asked for */
 };
 
@@ -42,7 +39,7 @@ struct functions {
 	VEC(struct match) matches;
 	/* With an address instead of a name: the function that holds it. */
 	uint64_t address;
-	struct match holder;
+	struct elf_symbol holder;
 };
 
 /* --- matching --------------------------------------------------------------------------------- */
@@ -66,9 +63,7 @@ static void take_symbol(void *ctx, const struct elf_symbol *symbol)
 	match = function_pattern_match(&f->pattern, &name);
 	function_name_release(&name);
 	if (match)
-		vec_push(&f->matches,
-			((struct match){symbol->name, symbol->addr, symbol->size, symbol->room,
-				symbol->type, symbol->bind, match == FUNCTION_MATCH_LINKAGE}));
+		vec_push(&f->matches, ((struct match){*symbol, match == FUNCTION_MATCH_LINKAGE}));
 }
 
 static void take_holder(void *ctx, const struct elf_symbol *symbol)
@@ -80,8 +75,7 @@ static void take_holder(void *ctx, const struct elf_symbol *symbol)
 		return;
 	if (f->holder.name && f->holder.addr.v >= symbol->addr.v && f->holder.type != STT_NOTYPE)
 		return;
-	f->holder = (struct match){symbol->name, symbol->addr, symbol->size, symbol->room,
-		symbol->type, symbol->bind, false};
+	f->holder = *symbol;
 }
 
 static void take_near(void *ctx, const struct elf_symbol *symbol)
@@ -201,12 +195,14 @@ static unsigned underscores(const char *name)
 /* By address; of one address the name asked for first, then the most public one. */
 static int compare_matches(const void *a, const void *b)
 {
-	const struct match *x = a, *y = b;
+	const struct elf_symbol *x = &((const struct match *)a)->symbol;
+	const struct elf_symbol *y = &((const struct match *)b)->symbol;
+	bool x_is_exact = ((const struct match *)a)->is_exact;
 
 	if (x->addr.v != y->addr.v)
 		return x->addr.v < y->addr.v ? -1 : 1;
-	if (x->is_exact != y->is_exact)
-		return x->is_exact ? -1 : 1;
+	if (x_is_exact != ((const struct match *)b)->is_exact)
+		return x_is_exact ? -1 : 1;
 	if ((x->type == STT_NOTYPE) != (y->type == STT_NOTYPE))
 		return x->type == STT_NOTYPE ? 1 : -1;
 	if ((x->bind == STB_LOCAL) != (y->bind == STB_LOCAL))
@@ -230,7 +226,8 @@ static const char *copy_name(struct arena *arena, const char *name)
 }
 
 /* "+OFFSET" must lie in the function, on an instruction. */
-static const char *check_offset(const struct site_list *l, const struct match *m, uint64_t into)
+static const char *check_offset(
+	const struct site_list *l, const struct elf_symbol *m, uint64_t into)
 {
 	struct span code = elf_file_bytes_at(l->elf, m->addr);
 	uint64_t size = m->size ? m->size : m->room;
@@ -244,19 +241,16 @@ static const char *check_offset(const struct site_list *l, const struct match *m
 	return NULL;
 }
 
-static void add_match(struct site_list *l, const struct match *m, uint64_t into)
+static void add_match(struct site_list *l, const struct elf_symbol *m, uint64_t into)
 {
 	struct site_search *s = l->search;
 	const char *name = copy_name(s->arena, m->name);
-	const char *why = check_offset(l, m, into);
+	const char *why = m->type == STT_GNU_IFUNC ? why_ifunc : check_offset(l, m, into);
 	struct foff offset = {0};
 	struct site site = {
 		.function = name, .addr = {m->addr.v + into}, .into_function = (uint32_t)into};
 
-	if (m->type == STT_GNU_IFUNC) {
-		elf_iaddr_to_offset(l->elf, m->addr, &offset);
-		site_list_leave_out(l, name, offset, why_ifunc);
-	} else if (why) {
+	if (why) {
 		elf_iaddr_to_offset(l->elf, m->addr, &offset);
 		site_list_leave_out(l, name, offset, why);
 	} else {
@@ -271,15 +265,15 @@ static void add_matches(struct site_list *l, struct functions *f)
 	if (f->matches.n > 1)
 		qsort(v, f->matches.n, sizeof(*v), compare_matches);
 	for (size_t i = 0; i < f->matches.n; i++) {
-		if (i && v[i].addr.v == v[i - 1].addr.v)
+		if (i && v[i].symbol.addr.v == v[i - 1].symbol.addr.v)
 			continue;
-		add_match(l, &v[i], f->search->spec->offset);
+		add_match(l, &v[i].symbol, f->search->spec->offset);
 	}
 }
 
 static void add_address(struct site_list *l, const struct functions *f)
 {
-	const struct match *m = &f->holder;
+	const struct elf_symbol *m = &f->holder;
 	struct site site = {.addr = {f->address}};
 
 	l->search->has_match = true;

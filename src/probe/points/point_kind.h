@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Kinds of trace points: a row of probe/kinds/point_kinds.c for each, with all that is done differently
- * from kind to kind. Whoever has a kind in hand asks its row and names no kind.
+ * from kind to kind. Whoever has a kind in hand asks its row; only what belongs to one kind alone (the
+ * timer of intervals, the operands of USDT) names it.
  */
 #ifndef WEIR_PROBE_POINTS_POINT_KIND_H
 #define WEIR_PROBE_POINTS_POINT_KIND_H
@@ -18,7 +19,7 @@ enum point_trait {
 	POINT_IN_FILES = 1 << 1,	 /* has targets: the mode is that of the file */
 	POINT_OF_CALLS = 1 << 2,	 /* has numbers of system calls */
 	POINT_OF_NAMES = 1 << 3,	 /* has names, each with code of its own */
-	POINT_AT_RETURN = 1 << 4,	 /* of a function */
+	POINT_AT_RETURN = 1 << 4,	 /* of a function or system call */
 	POINT_OF_KERNEL = 1 << 5,	 /* plain addresses are those of the kernel */
 	POINT_AT_CODE = 1 << 6,		 /* at an instruction, whose registers are the context */
 	POINT_ON_CPUS = 1 << 7,		 /* a perf event of every CPU; registers are the context */
