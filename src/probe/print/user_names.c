@@ -54,8 +54,7 @@ struct user_names {
 	struct map_watch *watch;
 	struct map process_of_pid; /* pid -> index + 1 */
 	VEC(struct user_process) processes;
-	VEC(uint32_t) dead; /* pids in order of death, from first_dead on */
-	size_t first_dead;
+	uint32_t dead[DEAD_MAX]; /* pids, by the number of the death */
 	uint64_t n_deaths;
 	struct intern file_keys; /* id = number of the file */
 	VEC(struct user_file) files;
@@ -94,7 +93,6 @@ void user_names_free(struct user_names *un)
 		free((uint8_t *)un->files.v[i].query.build_id.p);
 	}
 	vec_release(&un->processes);
-	vec_release(&un->dead);
 	vec_release(&un->files);
 	map_release(&un->process_of_pid);
 	intern_release(&un->file_keys);
@@ -140,33 +138,21 @@ static void begin_program(struct user_process *p, struct addrspace *space)
 	p->space = space;
 }
 
-static void forget_oldest_dead(struct user_names *un)
-{
-	struct user_process *p = find_process(un, un->dead.v[un->first_dead]);
-	uint64_t died = un->n_deaths - (un->dead.n - un->first_dead) + 1;
-
-	un->first_dead++;
-	if (p && p->is_dead && p->died == died) /* else its number was used again */
-		release_spaces(p);
-	if (un->first_dead < DEAD_MAX)
-		return;
-	memmove(un->dead.v, un->dead.v + un->first_dead,
-		(un->dead.n - un->first_dead) * sizeof(un->dead.v[0]));
-	un->dead.n -= un->first_dead;
-	un->first_dead = 0;
-}
-
 static void end_process(struct user_names *un, uint32_t pid)
 {
-	struct user_process *p = find_process(un, pid);
+	struct user_process *p = find_process(un, pid), *oldest;
+	uint32_t *slot;
 
 	if (!p || p->is_dead)
 		return;
 	p->is_dead = true;
 	p->died = ++un->n_deaths;
-	vec_push(&un->dead, pid);
-	if (un->dead.n - un->first_dead > DEAD_MAX)
-		forget_oldest_dead(un);
+	slot = &un->dead[p->died % DEAD_MAX];
+	oldest = find_process(un, *slot);
+	/* Else its number was used again. */
+	if (oldest && oldest->is_dead && oldest->died + DEAD_MAX == p->died)
+		release_spaces(oldest);
+	*slot = pid;
 }
 
 /* --- mappings --------------------------------------------------------------------------------- */
