@@ -6,34 +6,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/span.h"
+
 void json_init(struct json *j, FILE *out)
 {
 	memset(j, 0, sizeof(*j));
 	j->out = out;
-}
-
-/* Length of the valid UTF-8 sequence at p (1-4), or 0. RFC 3629 section 4. */
-static int utf8_length(const unsigned char *p)
-{
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf)
-		return (p[1] & 0xc0) == 0x80 ? 2 : 0;
-	if ((p[0] & 0xf0) == 0xe0) {
-		if ((p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80)
-			return 0;
-		if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))
-			return 0;
-		return 3;
-	}
-	if (p[0] >= 0xf0 && p[0] <= 0xf4) {
-		if ((p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80)
-			return 0;
-		if ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-			return 0;
-		return 4;
-	}
-	return 0;
 }
 
 /* How many bytes from here need no care. */
@@ -53,14 +31,14 @@ static void quoted(FILE *out, const char *text)
 	fputc('"', out);
 	while (*p) {
 		size_t plain = plain_bytes(p);
-		int n;
+		size_t n;
 
 		if (plain) {
 			fwrite(p, 1, plain, out);
 			p += plain;
 			continue;
 		}
-		n = utf8_length(p);
+		n = utf8_bytes((const char *)p, strnlen((const char *)p, 4));
 		if (*p == '"' || *p == '\\')
 			fprintf(out, "\\%c", *p);
 		else if (*p == '\n')
@@ -72,7 +50,7 @@ static void quoted(FILE *out, const char *text)
 		else if (n == 0)
 			fputs("\xef\xbf\xbd", out);
 		else
-			fwrite(p, 1, (size_t)n, out);
+			fwrite(p, 1, n, out);
 		p += n ? n : 1;
 	}
 	fputc('"', out);

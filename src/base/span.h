@@ -37,6 +37,14 @@ static inline const char *span_cstr(struct span s, uint64_t offset)
 	return (const char *)s.p + offset;
 }
 
+/* The same when the NUL is one of the next `max` bytes: what is bad costs no search to the end. */
+static inline const char *span_short_cstr(struct span s, uint64_t offset, size_t max)
+{
+	if (offset < s.n && s.n - offset > max)
+		s.n = (size_t)offset + max;
+	return span_cstr(s, offset);
+}
+
 struct cursor {
 	const uint8_t *p;   /* next byte */
 	const uint8_t *end; /* one past the last byte */
@@ -108,5 +116,8 @@ int64_t cursor_sleb(struct cursor *c);
 
 /* A NUL-terminated text, NUL consumed; NULL and failed when there is no NUL. */
 const char *cursor_cstr(struct cursor *c);
+
+/* How much of UTF-8 is at `p`: the bytes of one character (1 to 4), or 0 when they are not UTF-8. */
+size_t utf8_bytes(const char *p, size_t n);
 
 #endif

@@ -97,6 +97,32 @@ void bpf_exit(struct bpf_code *c)
 	add(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
+void bpf_stack_address(struct bpf_code *c, int dst, int at)
+{
+	bpf_mov(c, dst, BPF_REG_10);
+	bpf_alu_imm(c, BPF_ADD, dst, at);
+}
+
+void bpf_find(struct bpf_code *c, int map_fd, int at)
+{
+	bpf_load_map(c, BPF_REG_1, map_fd);
+	bpf_stack_address(c, BPF_REG_2, at);
+	bpf_call(c, BPF_FUNC_map_lookup_elem);
+}
+
+void bpf_read_kernel(struct bpf_code *c, int at, int32_t n)
+{
+	bpf_stack_address(c, BPF_REG_1, at);
+	bpf_mov_imm(c, BPF_REG_2, n);
+	bpf_call(c, BPF_FUNC_probe_read_kernel);
+}
+
+void bpf_return_0(struct bpf_code *c)
+{
+	bpf_mov_imm(c, BPF_REG_0, 0);
+	bpf_exit(c);
+}
+
 int bpf_label(struct bpf_code *c)
 {
 	vec_push(&c->labels, -1);

@@ -45,6 +45,14 @@ void bpf_append(struct bpf_code *c, const struct bpf_insn *insns, size_t n);
 void bpf_call(struct bpf_code *c, int helper);
 void bpf_exit(struct bpf_code *c);
 
+/* What is often written; `at` is a place of the stack, from r10. dst = its address; r0 = the map's value
+ * for the key there, or NULL; n bytes of the kernel at r3 copied there, zeros when they cannot be;
+ * return 0. */
+void bpf_stack_address(struct bpf_code *c, int dst, int at);
+void bpf_find(struct bpf_code *c, int map_fd, int at);
+void bpf_read_kernel(struct bpf_code *c, int at, int32_t n);
+void bpf_return_0(struct bpf_code *c);
+
 int bpf_label(struct bpf_code *c);
 void bpf_place(struct bpf_code *c, int label);
 /* Whether a jump goes to a label that is not placed yet: the verifier refuses code that nothing

@@ -18,12 +18,6 @@ const char *bpf_helper_name(int32_t number)
 	return number > 0 && (size_t)number < n ? names[number] : NULL;
 }
 
-static void print_raw(const struct bpf_insn *insn, struct buf *out)
-{
-	buf_printf(out, ".insn 0x%02x r%d r%d %d %d", insn->code, insn->dst_reg, insn->src_reg,
-		insn->off, insn->imm);
-}
-
 /* "+ 112", "- 8", or nothing. */
 static void print_offset(int offset, struct buf *out)
 {
@@ -68,7 +62,7 @@ static void print_byte_order(const struct bpf_insn *insn, struct buf *out)
 }
 
 /* Division and remainder are signed with offset 1; a move extends the sign of `offset` bits. */
-static void print_alu(const struct bpf_insn *insn, struct buf *out)
+static bool print_alu(const struct bpf_insn *insn, struct buf *out)
 {
 	static const char *const signs[16] = {[BPF_ADD >> 4] = "+=",
 		[BPF_SUB >> 4] = "-=",
@@ -88,21 +82,20 @@ static void print_alu(const struct bpf_insn *insn, struct buf *out)
 
 	if (op == BPF_NEG) {
 		buf_printf(out, "%c%d = -%c%d", prefix, insn->dst_reg, prefix, insn->dst_reg);
-		return;
+		return true;
 	}
 	if (op == BPF_END) {
 		print_byte_order(insn, out);
-		return;
+		return true;
 	}
-	if (!sign) {
-		print_raw(insn, out);
-		return;
-	}
+	if (!sign)
+		return false;
 	buf_printf(out, "%c%d %s%s ", prefix, insn->dst_reg,
 		(op == BPF_DIV || op == BPF_MOD) && insn->off == 1 ? "s" : "", sign);
 	if (op == BPF_MOV && insn->off)
 		buf_printf(out, "(s%d)", insn->off);
 	print_source(insn, prefix, out);
+	return true;
 }
 
 static void print_call(const struct bpf_insn *insn, struct buf *out)
@@ -117,7 +110,7 @@ static void print_call(const struct bpf_insn *insn, struct buf *out)
 		buf_printf(out, "call #%d", insn->imm);
 }
 
-static void print_jump(const struct bpf_insn *insn, struct buf *out)
+static bool print_jump(const struct bpf_insn *insn, struct buf *out)
 {
 	static const char *const signs[16] = {[BPF_JEQ >> 4] = "==",
 		[BPF_JGT >> 4] = ">",
@@ -144,11 +137,12 @@ static void print_jump(const struct bpf_insn *insn, struct buf *out)
 		print_source(insn, is_64 ? 'r' : 'w', out);
 		buf_printf(out, " goto %+d", insn->off);
 	} else {
-		print_raw(insn, out);
+		return false;
 	}
+	return true;
 }
 
-static void print_atomic(const struct bpf_insn *insn, struct buf *out)
+static bool print_atomic(const struct bpf_insn *insn, struct buf *out)
 {
 	static const char *const signs[16] = {[BPF_ADD >> 4] = "+=",
 		[BPF_OR >> 4] = "|=",
@@ -161,46 +155,41 @@ static void print_atomic(const struct bpf_insn *insn, struct buf *out)
 			insn->imm == BPF_XCHG ? "xchg" : "cmpxchg");
 		print_place(insn->code, insn->dst_reg, insn->off, false, out);
 		buf_printf(out, ", r%d)", insn->src_reg);
-		return;
+		return true;
 	}
-	if (op < 0 || op > 0xff || op & 15 || !signs[op >> 4]) {
-		print_raw(insn, out);
-		return;
-	}
+	if (op < 0 || op > 0xff || op & 15 || !signs[op >> 4])
+		return false;
 	if (insn->imm & BPF_FETCH)
 		buf_printf(out, "r%d = fetch ", insn->src_reg);
 	buf_put_cstr(out, "lock ");
 	print_place(insn->code, insn->dst_reg, insn->off, false, out);
 	buf_printf(out, " %s r%d", signs[op >> 4], insn->src_reg);
+	return true;
 }
 
-static void print_store(const struct bpf_insn *insn, struct buf *out)
+static bool print_store(const struct bpf_insn *insn, struct buf *out)
 {
 	bool has_register = BPF_CLASS(insn->code) == BPF_STX;
 
-	if (has_register && BPF_MODE(insn->code) == BPF_ATOMIC) {
-		print_atomic(insn, out);
-		return;
-	}
-	if (BPF_MODE(insn->code) != BPF_MEM) {
-		print_raw(insn, out);
-		return;
-	}
+	if (has_register && BPF_MODE(insn->code) == BPF_ATOMIC)
+		return print_atomic(insn, out);
+	if (BPF_MODE(insn->code) != BPF_MEM)
+		return false;
 	print_place(insn->code, insn->dst_reg, insn->off, false, out);
 	if (has_register)
 		buf_printf(out, " = r%d", insn->src_reg);
 	else
 		buf_printf(out, " = %d", insn->imm);
+	return true;
 }
 
-static void print_load(const struct bpf_insn *insn, struct buf *out)
+static bool print_load(const struct bpf_insn *insn, struct buf *out)
 {
-	if (BPF_MODE(insn->code) != BPF_MEM && BPF_MODE(insn->code) != BPF_MEMSX) {
-		print_raw(insn, out);
-		return;
-	}
+	if (BPF_MODE(insn->code) != BPF_MEM && BPF_MODE(insn->code) != BPF_MEMSX)
+		return false;
 	buf_printf(out, "r%d = ", insn->dst_reg);
 	print_place(insn->code, insn->src_reg, insn->off, BPF_MODE(insn->code) == BPF_MEMSX, out);
+	return true;
 }
 
 static void print_wide(const struct bpf_insn *insn, const struct bpf_insn *next, struct buf *out)
@@ -216,26 +205,20 @@ static void print_wide(const struct bpf_insn *insn, const struct bpf_insn *next,
 
 void bpf_insn_print(const struct bpf_insn *insn, const struct bpf_insn *next, struct buf *out)
 {
-	switch (BPF_CLASS(insn->code)) {
-	case BPF_ALU:
-	case BPF_ALU64:
-		print_alu(insn, out);
-		break;
-	case BPF_JMP:
-	case BPF_JMP32:
-		print_jump(insn, out);
-		break;
-	case BPF_ST:
-	case BPF_STX:
-		print_store(insn, out);
-		break;
-	case BPF_LDX:
-		print_load(insn, out);
-		break;
-	default:
-		if (bpf_insn_is_wide(insn))
-			print_wide(insn, next, out);
-		else
-			print_raw(insn, out);
-	}
+	static bool (*const printers[8])(const struct bpf_insn *, struct buf *) = {
+		[BPF_ALU] = print_alu,
+		[BPF_ALU64] = print_alu,
+		[BPF_JMP] = print_jump,
+		[BPF_JMP32] = print_jump,
+		[BPF_ST] = print_store,
+		[BPF_STX] = print_store,
+		[BPF_LDX] = print_load,
+	};
+	int class = BPF_CLASS(insn->code);
+
+	if (class == BPF_LD && bpf_insn_is_wide(insn))
+		print_wide(insn, next, out);
+	else if (!printers[class] || !printers[class](insn, out))
+		buf_printf(out, ".insn 0x%02x r%d r%d %d %d", insn->code, insn->dst_reg,
+			insn->src_reg, insn->off, insn->imm);
 }

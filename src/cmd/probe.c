@@ -192,22 +192,19 @@ static int setup_release(struct probe_setup *setup, int status)
 
 /* ---- scripts and streams ---- */
 
-/* The bytes of a script or stream; "-" is standard input. */
-static int read_input(const char *path, struct buf *bytes, struct err *err)
+/* The bytes of a script or stream; "-" is standard input. Refuses what was meant for -c, before it gives
+ * thousands of messages. */
+static int read_input(const char *path, struct buf *bytes, bool *is_stream, struct err *err)
 {
-	bool is_stdin = !strcmp(path, "-");
-	int rc = file_read(bytes, is_stdin ? "/dev/stdin" : path, INPUT_BYTES_MAX, err);
+	int rc = file_read(bytes, strcmp(path, "-") ? path : "/dev/stdin", INPUT_BYTES_MAX, err);
 
-	return rc < 0 ? rc : 0;
-}
-
-/* Refuses what was meant for -c, before it gives thousands of messages. */
-static int check_script(const char *path, struct span bytes, struct err *err)
-{
-	if (bytes.n >= 4 && !memcmp(bytes.p, "\177ELF", 4))
+	*is_stream = rc >= 0 && stream_file_is(buf_span(bytes));
+	if (rc < 0 || *is_stream)
+		return rc < 0 ? rc : 0;
+	if (bytes->n >= 4 && !memcmp(bytes->p, "\177ELF", 4))
 		return err_set(err, ERR_FORMAT,
 			"'%s': is a program, not a script (-c '%s' runs it)", path, path);
-	if (bytes.n && memchr(bytes.p, 0, bytes.n))
+	if (bytes->n && memchr(bytes->p, 0, bytes->n))
 		return err_set(err, ERR_FORMAT, "'%s': is not a text, so it is no script", path);
 	return 0;
 }
@@ -215,12 +212,11 @@ static int check_script(const char *path, struct span bytes, struct err *err)
 static int add_file(struct sources *sources, const char *path, struct err *err)
 {
 	struct buf bytes = {0};
-	int rc = read_input(path, &bytes, err);
+	bool is_stream;
+	int rc = read_input(path, &bytes, &is_stream, err);
 
-	if (rc >= 0 && stream_file_is(buf_span(&bytes)))
+	if (is_stream)
 		rc = err_set(err, ERR_FORMAT, "'%s': is a trace stream, not a script", path);
-	if (rc >= 0)
-		rc = check_script(path, buf_span(&bytes), err);
 	if (rc >= 0)
 		sources_add(sources, path, buf_span(&bytes));
 	buf_release(&bytes);
@@ -306,7 +302,7 @@ static int load_stream(const char *path, struct span bytes, struct stream **out)
 static int take_word(const struct probe_setup *setup, struct sources *sources, const char *word,
 	bool has_parameters, struct stream **out)
 {
-	bool is_file = !strcmp(word, "-") || access(word, F_OK) == 0;
+	bool is_file = !strcmp(word, "-") || access(word, F_OK) == 0, is_stream;
 	struct buf bytes = {0};
 	struct err err = {0};
 	int status = STATUS_DONE;
@@ -321,12 +317,9 @@ static int take_word(const struct probe_setup *setup, struct sources *sources, c
 			word);
 		return command_fail(&err);
 	}
-	if (read_input(word, &bytes, &err) < 0)
+	if (read_input(word, &bytes, &is_stream, &err) < 0)
 		status = command_fail(&err);
-	else if (!stream_file_is(buf_span(&bytes)) &&
-		 check_script(word, buf_span(&bytes), &err) < 0)
-		status = command_fail(&err);
-	else if (!stream_file_is(buf_span(&bytes)))
+	else if (!is_stream)
 		sources_add(sources, word, buf_span(&bytes));
 	else if (has_parameters)
 		status = options_usage_error(setup->command,

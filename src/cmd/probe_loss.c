@@ -40,8 +40,11 @@ static uint64_t count_of(const struct clause_loss *loss, size_t reason)
 	return n;
 }
 
-static bool is_any(const struct clause_loss *loss)
+/* Fills in what a clause lost; false when that is nothing. */
+static bool has_lost(
+	const struct probe_session *session, uint32_t clause_i, struct clause_loss *loss)
 {
+	probe_session_loss(session, clause_i, loss);
 	for (size_t i = 0; i < N_REASONS; i++)
 		if (count_of(loss, i))
 			return true;
@@ -103,13 +106,11 @@ static void print_json(
 bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
 	const struct probe_session *session, FILE *out)
 {
+	struct clause_loss loss;
 	bool has_any = false;
 
 	for (uint32_t i = 0; i < s->clauses.n; i++) {
-		struct clause_loss loss = {0};
-
-		probe_session_loss(session, i, &loss);
-		if (!is_any(&loss))
+		if (!has_lost(session, i, &loss))
 			continue;
 		has_any = true;
 		if (setup->is_json)
@@ -121,12 +122,10 @@ bool probe_print_losses(const struct probe_setup *setup, const struct stream *s,
 
 bool probe_has_losses(const struct stream *s, const struct probe_session *session)
 {
-	for (uint32_t i = 0; i < s->clauses.n; i++) {
-		struct clause_loss loss = {0};
+	struct clause_loss loss;
 
-		probe_session_loss(session, i, &loss);
-		if (is_any(&loss))
+	for (uint32_t i = 0; i < s->clauses.n; i++)
+		if (has_lost(session, i, &loss))
 			return true;
-	}
 	return false;
 }

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "cmd/probe.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/syscalls.h"
 
 /* What a hit takes: Linux 6.18, lowest values seen; bench/probe measures it anew. */
@@ -142,7 +143,7 @@ static void print_calls(const struct plan *p, const struct point *found)
 {
 	const struct point_spec *spec = &found->spec;
 
-	if (spec->kind != POINT_SYSCALL_ENTRY && spec->kind != POINT_SYSCALL_RETURN)
+	if (!point_has(spec->kind, POINT_OF_CALLS))
 		return;
 	if (found->is_all_calls || spec->is_glob) {
 		fprintf(p->out, "  %s calls of both modes\n",

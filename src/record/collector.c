@@ -17,9 +17,8 @@
 #include "base/map_guard.h"
 #include "record/deep_stacks.h"
 
-#define ROUND_MS	 10
-#define QUEUE_BYTES_MAX	 ((size_t)256 << 20)
-#define RECORD_BYTES_MAX 65536
+#define ROUND_MS	10
+#define QUEUE_BYTES_MAX ((size_t)256 << 20)
 
 struct collector {
 	struct perf_set *set;
@@ -36,7 +35,7 @@ struct collector {
 
 	uint64_t round_began;	   /* of the round before, thread only */
 	atomic_ullong n_completed; /* statistics: written by the thread, read by anyone, relaxed */
-	uint8_t scratch[RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
+	uint8_t scratch[PERF_RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
 };
 
 /* NULL: not an event of the kernel. The map is complete before the thread starts. */
@@ -60,46 +59,21 @@ static struct collected *decode(const struct perf_set *set, struct span bytes)
 	return collected_decode_kernel(event, &set->kernel[event].point, bytes);
 }
 
-static size_t take_record(struct collector *c, struct span bytes, struct collected_list *list)
+struct round {
+	struct perf_set *set;
+	struct collected_list fresh;
+	size_t bytes;
+};
+
+static void take_record(void *ctx, struct span bytes)
 {
-	struct collected *r = decode(c->set, bytes);
+	struct round *round = ctx;
+	struct collected *r = decode(round->set, bytes);
 
 	if (!r)
-		return 0;
-	vec_push(&list->items, r);
-	return r->bytes;
-}
-
-static size_t drain_ring(struct collector *c, struct perf_ring *ring, struct collected_list *list)
-{
-	/* Pairs with the kernel's write barrier before it moves data_head. */
-	uint64_t head =
-		atomic_load_explicit((_Atomic __u64 *)&ring->page->data_head, memory_order_acquire);
-	uint64_t tail = ring->page->data_tail;
-	size_t mask = ring->bytes - 1, taken = 0;
-
-	while (tail < head) {
-		struct perf_event_header h;
-		size_t at = tail & mask, first;
-
-		/* Headers are 8-byte aligned, so they never wrap. */
-		memcpy(&h, ring->data + at, sizeof(h));
-		if (h.size < sizeof(h) || h.size > head - tail)
-			break;
-		first = ring->bytes - at < h.size ? ring->bytes - at : h.size;
-		if (first == h.size) {
-			taken += take_record(c, (struct span){ring->data + at, h.size}, list);
-		} else {
-			memcpy(c->scratch, ring->data + at, first);
-			memcpy(c->scratch + first, ring->data, h.size - first);
-			taken += take_record(c, (struct span){c->scratch, h.size}, list);
-		}
-		tail += h.size;
-		/* Pairs with the kernel's read of data_tail: the bytes are ours no more. */
-		atomic_store_explicit(
-			(_Atomic __u64 *)&ring->page->data_tail, tail, memory_order_release);
-	}
-	return taken;
+		return;
+	vec_push(&round->fresh.items, r);
+	round->bytes += r->bytes;
 }
 
 /* Gives samples the pages that the BPF program copied beyond the kernel's copy. */
@@ -135,27 +109,26 @@ static size_t complete_stacks(struct collector *c, struct collected_list *list)
  */
 static void run_round(struct collector *c)
 {
-	struct collected_list fresh = {0};
+	struct round round = {.set = c->set};
 	uint64_t began = clock_mono_ns(), one = 1;
-	size_t bytes = 0;
 
 	for (size_t i = 0; i < c->set->n_rings; i++)
 		if (c->set->rings[i].page)
-			bytes += drain_ring(c, &c->set->rings[i], &fresh);
+			perf_ring_drain(&c->set->rings[i], c->scratch, take_record, &round);
 	if (c->set->deep)
-		bytes += complete_stacks(c, &fresh);
+		round.bytes += complete_stacks(c, &round.fresh);
 	pthread_mutex_lock(&c->lock);
 	while (c->queued_bytes > QUEUE_BYTES_MAX && !atomic_load(&c->stop))
 		pthread_cond_wait(&c->taken, &c->lock);
-	for (size_t i = 0; i < fresh.items.n; i++)
-		vec_push(&c->ready.items, fresh.items.v[i]);
-	c->queued_bytes += bytes;
+	for (size_t i = 0; i < round.fresh.items.n; i++)
+		vec_push(&c->ready.items, round.fresh.items.v[i]);
+	c->queued_bytes += round.bytes;
 	c->ready.complete_until = c->round_began;
 	pthread_mutex_unlock(&c->lock);
 	c->round_began = began;
-	if (fresh.items.n && write(c->event_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	if (round.fresh.items.n && write(c->event_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		atomic_store(&c->stop, true);
-	vec_release(&fresh.items);
+	vec_release(&round.fresh.items);
 }
 
 /* Among a thousand busy threads a fair share would come too late; it needs little, but on time.

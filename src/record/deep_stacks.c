@@ -200,10 +200,7 @@ static void emit_find_top(struct bpf_code *c, int tops_fd, int leave)
 	bpf_mov_imm(c, BPF_REG_7, 0);
 	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
 	bpf_store(c, BPF_W, BPF_REG_10, AT_TID, BPF_REG_0);
-	bpf_load_map(c, BPF_REG_1, tops_fd);
-	bpf_mov(c, BPF_REG_2, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_2, AT_TID);
-	bpf_call(c, BPF_FUNC_map_lookup_elem);
+	bpf_find(c, tops_fd, AT_TID);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, unknown);
 	bpf_load(c, BPF_DW, BPF_REG_0, BPF_REG_0, 0);
 	bpf_mov(c, BPF_REG_1, BPF_REG_0);
@@ -226,8 +223,7 @@ static void emit_probe_page(struct bpf_code *c, int i, int at_top, int copy)
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_4, 0, unknown);
 	bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, at_top);
 	bpf_place(c, unknown);
-	bpf_mov(c, BPF_REG_1, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, AT_WORD);
+	bpf_stack_address(c, BPF_REG_1, AT_WORD);
 	bpf_mov_imm(c, BPF_REG_2, 8);
 	bpf_call(c, BPF_FUNC_probe_read_user);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, present);

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -212,25 +211,13 @@ static size_t first_ring_size(size_t n_cpus)
 /* Opens one event and lets its ring write for the CPU, or joins the ring that is there. */
 static int attach_ring(struct perf_set *set, struct perf_ring *ring, int fd, struct err *err)
 {
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-
 	if (ring->page) {
 		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
 			return err_sys(err, errno, "perf events: cannot share the ring of CPU %u",
 				ring->cpu);
 		return 0;
 	}
-	for (;;) {
-		void *p = mmap(NULL, page_bytes + set->ring_bytes, PROT_READ | PROT_WRITE,
-			MAP_SHARED, fd, 0);
-
-		if (p != MAP_FAILED) {
-			ring->page = p;
-			ring->data = (uint8_t *)p + page_bytes;
-			ring->bytes = set->ring_bytes;
-			ring->fd = fd;
-			return 0;
-		}
+	while (!perf_ring_map(ring, fd, set->ring_bytes)) {
 		/* Over the locked-memory limit: a smaller ring for all that follow. */
 		if ((errno != EPERM && errno != ENOMEM) || set->ring_bytes <= RING_BYTES_MIN)
 			return err_sys(err, errno,
@@ -239,6 +226,7 @@ static int attach_ring(struct perf_set *set, struct perf_ring *ring, int fd, str
 				set->ring_bytes, ring->cpu);
 		set->ring_bytes /= 2;
 	}
+	return 0;
 }
 
 static void give_up(struct perf_set *set, enum kernel_group group, const char *why)
@@ -431,8 +419,7 @@ static int settle_sizes(struct perf_set *set, const struct perf_options *o, stru
 			rc = attach_ring(set, &trial[i], fd, err);
 	}
 	for (size_t i = 0; i < set->n_rings; i++) {
-		if (trial[i].page)
-			munmap(trial[i].page, trial[i].bytes + (size_t)sysconf(_SC_PAGESIZE));
+		perf_ring_unmap(&trial[i]);
 		if (trial[i].fd > 0)
 			close(trial[i].fd);
 	}
@@ -488,9 +475,7 @@ int perf_set_init(struct perf_set *set, const struct perf_options *options, stru
 void perf_set_release(struct perf_set *set)
 {
 	for (size_t i = 0; i < set->n_rings; i++)
-		if (set->rings[i].page)
-			munmap(set->rings[i].page,
-				set->rings[i].bytes + (size_t)sysconf(_SC_PAGESIZE));
+		perf_ring_unmap(&set->rings[i]);
 	for (size_t i = 0; i < set->fds.n; i++)
 		close(set->fds.v[i].fd);
 	for (size_t i = 0; i < set->notes.n; i++)

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "record/event_spec.h"
 #include "record/kernel_sources.h"
+#include "record/perf_ring.h"
 
 struct deep_stacks;
 
@@ -31,14 +32,6 @@ struct perf_options {
 	bool stack_is_chosen;	      /* set by perf_set_init */
 	bool no_switches;	      /* no context-switch records */
 	bool kernel[KERNEL_N_GROUPS]; /* events of the kernel that are wanted; munmap always is */
-};
-
-struct perf_ring {
-	unsigned cpu;
-	int fd; /* the event whose ring this is */
-	struct perf_event_mmap_page *page;
-	uint8_t *data;
-	size_t bytes; /* of data, a power of two */
 };
 
 #define PERF_EVENT_KERNEL EVENT_SPECS_MAX /* + enum kernel_event: the event_i of such an event */

@@ -8,12 +8,13 @@
 
 #include "probe/compile/checker.h"
 #include "probe/compile/lower.h"
+#include "probe/points/point_kind.h"
 
 struct builtin {
 	const char *name; /* aliases (quantize, copyinstr) are rows of their own */
 	const char *form; /* of a function: "str(POINTER [, BYTES])"; NULL: a name without () */
 	uint8_t min_args, max_args;
-	uint32_t points; /* bit set of enum point_kind where it exists; 0 = everywhere */
+	uint32_t points; /* a sum of enum point_trait: where it exists; 0 = everywhere */
 	uint8_t bytes;	 /* an unsigned integer of so many, and nothing to check; or 0 */
 	/* The type of `e`, the name or call, which means this row already; arguments are counted. */
 	check_fn *check;

@@ -7,15 +7,6 @@
 
 #define COMM_BYTES 16
 
-#define FUNCTIONS (USER_CODE | KERNEL_FUNCTIONS)
-#define WITH_ARGN                                                                                  \
-	(AT(UPROBE) | AT(USDT) | AT(SYSCALL_ENTRY) | AT(RAW_TRACEPOINT) | AT(KPROBE) |             \
-		AT(FENTRY) | AT(FEXIT))
-#define WITH_ARGS                                                                                  \
-	(AT(UPROBE) | AT(SYSCALL_ENTRY) | AT(SYSCALL_RETURN) | AT(TRACEPOINT) | AT(FENTRY) |       \
-		AT(FEXIT))
-#define WITH_RETVAL (AT(URETPROBE) | AT(SYSCALL_RETURN) | AT(KRETPROBE) | AT(FEXIT))
-
 /* --- the process ------------------------------------------------------------------------------ */
 
 /* What the helper gives that the row names. */
@@ -212,16 +203,16 @@ static void error_elsewhere(struct check_clause *c, struct expr *e)
 	}
 #define ARG(n)                                                                                     \
 	{                                                                                          \
-		"arg" #n, .help = "argument " #n " as a number", .points = WITH_ARGN,              \
+		"arg" #n, .help = "argument " #n " as a number", .points = POINT_HAS_ARGUMENTS,              \
 			  .check = check_arg, .not_here = arg_elsewhere                            \
 	}
 #define SARG(n)                                                                                    \
 	{                                                                                          \
-		"sarg" #n, .help = "word " #n " of the stack", .points = AT(UPROBE),               \
+		"sarg" #n, .help = "word " #n " of the stack", .points = POINT_HAS_STACK_WORDS,               \
 			   .check = check_sarg                                                     \
 	}
 #define TEN(ROW) ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7), ROW(8), ROW(9)
-#define IN_ERROR .points = AT(ERROR), .not_here = error_elsewhere
+#define IN_ERROR .points = POINT_HAS_ERROR, .not_here = error_elsewhere
 
 const struct builtin name_builtins[] = {
 	CALL("pid", "process", 4, upper_half, get_current_pid_tgid),
@@ -240,16 +231,16 @@ const struct builtin name_builtins[] = {
 	CALL("cgroup", "id of the control group", 8, lower_helper, get_current_cgroup_id),
 	{"probe", .help = "the trace point", .check = check_site, .lower = lower_site,
 		.detail = TYPE_PROBE},
-	{"func", .help = "the function", .points = FUNCTIONS, .check = check_site,
+	{"func", .help = "the function", .points = POINT_IN_FILES | POINT_IS_FUNCTION, .check = check_site,
 		.lower = lower_site, .detail = TYPE_FUNC},
 	{"bits", .help = "32 or 64: the kind of the program", .check = check_bits},
 	{"curtask", .help = "the kernel's struct task_struct of the thread", .check = check_curtask,
 		.lower = lower_helper, .detail = BPF_FUNC_get_current_task},
 	TEN(ARG),
 	TEN(SARG),
-	{"retval", .help = "what the function or call returned", .points = WITH_RETVAL,
+	{"retval", .help = "what the function or call returned", .points = POINT_HAS_RESULT,
 		.check = check_retval, .not_here = retval_elsewhere},
-	{"args", .help = "arguments by name: args.NAME", .points = WITH_ARGS, .check = check_args,
+	{"args", .help = "arguments by name: args.NAME", .points = POINT_HAS_FIELDS, .check = check_args,
 		.not_here = args_elsewhere},
 	{"ctx", .help = "address of the kernel's record", .bytes = 8, .lower = lower_context},
 	{"errno", .help = "number of the error", IN_ERROR, .check = check_errno,

@@ -171,9 +171,9 @@ static void ustack_into(struct lower *l, const struct expr *e, ir_mem mem, uint3
 	lower_user_address(l, stack(l, true, frames_wanted(l, e)), mem, at);
 }
 
-#define USTACK .points = OF_OTHERS, .check = check_stack, .into = ustack_into, .detail = TYPE_USTACK
+#define USTACK .points = POINT_HAS_STACK, .check = check_stack, .into = ustack_into, .detail = TYPE_USTACK
 #define KSTACK                                                                                     \
-	.points = OF_OTHERS, .check = check_stack, .lower = lower_kstack, .detail = TYPE_KSTACK
+	.points = POINT_HAS_STACK, .check = check_stack, .lower = lower_kstack, .detail = TYPE_KSTACK
 
 const struct builtin stack_builtins[] = {
 	{"ustack", .help = "stack of the program", USTACK},

@@ -184,7 +184,6 @@ static ir_value lower_nsecs(struct lower *l, const struct expr *e)
 	return ir_call(&l->ir, BPF_FUNC_ktime_get_boot_ns, NULL, 0);
 }
 
-#define WITH_REGS	    (USER_CODE | AT(KPROBE) | AT(KRETPROBE))
 #define CODE(checked, code) .check = checked, .lower = code
 
 const struct builtin value_builtins[] = {
@@ -194,11 +193,11 @@ const struct builtin value_builtins[] = {
 	{"usym", "usym(ADDRESS)", 1, 1, .check = check_symbol, .into = usym_into,
 		.detail = TYPE_USYM},
 	{"ksym", "ksym(ADDRESS)", 1, 1, CODE(check_symbol, lower_argument), .detail = TYPE_KSYM},
-	{"uaddr", "uaddr(\"NAME\")", 1, 1, USER_CODE, CODE(check_uaddr, lower_uaddr)},
+	{"uaddr", "uaddr(\"NAME\")", 1, 1, POINT_IN_FILES, CODE(check_uaddr, lower_uaddr)},
 	{"kaddr", "kaddr(\"NAME\")", 1, 1, .check = check_kaddr},
-	{"reg", "reg(\"NAME\")", 1, 1, WITH_REGS, CODE(check_reg, lower_reg)},
+	{"reg", "reg(\"NAME\")", 1, 1, POINT_AT_CODE, CODE(check_reg, lower_reg)},
 	{"bswap", "bswap(INTEGER)", 1, 1, CODE(check_bswap, lower_bswap)},
-	{"signal", "signal(NUMBER)", 1, 1, OF_OTHERS, CODE(check_signal, lower_signal)},
+	{"signal", "signal(NUMBER)", 1, 1, POINT_HAS_STACK, CODE(check_signal, lower_signal)},
 	{"nsecs", "nsecs([boot])", 0, 1, CODE(check_nsecs, lower_nsecs)},
 	{.name = NULL},
 };

@@ -40,7 +40,7 @@ static const char *nearest_of(const char *name, bool is_function)
 
 static bool is_at(const struct check_clause *c, const struct builtin *b)
 {
-	return !b->points || point_in(c->point->spec.kind, b->points);
+	return !b->points || point_has(c->point->spec.kind, b->points);
 }
 
 const struct type *check_builtin_name(struct check_clause *c, struct expr *e)

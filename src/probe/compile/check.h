@@ -106,19 +106,6 @@ struct meaning {
 	const struct global_use *address; /* CALL of uaddr() */
 };
 
-/* --- sets of kinds of points ------------------------------------------------------------------ */
-
-#define AT(kind)	 (1u << POINT_##kind)
-#define USER_CODE	 (AT(UPROBE) | AT(URETPROBE) | AT(USDT))
-#define KERNEL_FUNCTIONS (AT(KPROBE) | AT(KRETPROBE) | AT(FENTRY) | AT(FEXIT))
-/* Everything but begin, end and interval, which run in weir itself. */
-#define OF_OTHERS (~(AT(BEGIN) | AT(END) | AT(INTERVAL)) & ((1u << N_POINT_KINDS) - 1))
-
-static inline bool point_in(enum point_kind kind, uint32_t set)
-{
-	return set >> kind & 1;
-}
-
 /* --- checking --------------------------------------------------------------------------------- */
 
 /* All that lasts over clauses. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "probe/compile/checker.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/syscalls.h"
 
 static struct value_use *new_use(struct check_clause *c, struct expr *e, const struct type *type)
@@ -64,11 +65,11 @@ static const struct type *context_word(
 	return use_index(c, e, type, USE_CONTEXT_WORD, i);
 }
 
-static const struct type *kernel_argument(struct check_clause *c, struct expr *e, uint32_t i)
+const struct type *check_kernel_argument(struct check_clause *c, struct expr *e, uint32_t i)
 {
 	const struct type *word = check_int(c, 8, false);
 
-	if (c->function && c->point->spec.kind != POINT_RAW_TRACEPOINT) {
+	if (c->function) {
 		if (i >= c->function->n_fields)
 			return check_refuse(c, e->place, "range", "%s has %u argument%s",
 				check_point_text(c), c->function->n_fields,
@@ -80,7 +81,7 @@ static const struct type *kernel_argument(struct check_clause *c, struct expr *e
 
 /* --- argN ------------------------------------------------------------------------------------- */
 
-static const struct type *usdt_argument(struct check_clause *c, struct expr *e, uint32_t i)
+const struct type *check_usdt_argument(struct check_clause *c, struct expr *e, uint32_t i)
 {
 	const struct usdt_operand *o;
 	const struct type *type;
@@ -101,32 +102,33 @@ static const struct type *usdt_argument(struct check_clause *c, struct expr *e, 
 	return type;
 }
 
+const struct type *check_syscall_argument(struct check_clause *c, struct expr *e, uint32_t i)
+{
+	if (i >= SYSCALL_ARGS_MAX)
+		return check_refuse(c, e->place, "range", "system calls have at most %d arguments",
+			SYSCALL_ARGS_MAX);
+	return use_index(c, e, unsigned_long(c), USE_SYSCALL_ARG, i);
+}
+
+const struct type *check_kprobe_argument(struct check_clause *c, struct expr *e, uint32_t i)
+{
+	struct value_use *u = new_use(c, e, check_int(c, 8, false));
+
+	u->place = call_raw_argument(MODE_64, i);
+	return use_place(c, e, u);
+}
+
+const struct type *check_register_argument(struct check_clause *c, struct expr *e, uint32_t i)
+{
+	struct value_use *u = new_use(c, e, unsigned_long(c));
+
+	u->place = call_raw_argument(c->mode, i);
+	return use_place(c, e, u);
+}
+
 const struct type *check_argument(struct check_clause *c, struct expr *e, uint32_t i)
 {
-	struct value_use *u;
-
-	switch (c->point->spec.kind) {
-	case POINT_USDT:
-		return usdt_argument(c, e, i);
-	case POINT_RAW_TRACEPOINT:
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-		return kernel_argument(c, e, i);
-	case POINT_SYSCALL_ENTRY:
-	case POINT_SYSCALL_RETURN: /* the saved registers still have them */
-		if (i >= SYSCALL_ARGS_MAX)
-			return check_refuse(c, e->place, "range",
-				"system calls have at most %d arguments", SYSCALL_ARGS_MAX);
-		return use_index(c, e, unsigned_long(c), USE_SYSCALL_ARG, i);
-	case POINT_KPROBE:
-		u = new_use(c, e, check_int(c, 8, false));
-		u->place = call_raw_argument(MODE_64, i);
-		return use_place(c, e, u);
-	default:
-		u = new_use(c, e, unsigned_long(c));
-		u->place = call_raw_argument(c->mode, i);
-		return use_place(c, e, u);
-	}
+	return point_kinds[c->point->spec.kind].argument(c, e, i);
 }
 
 const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i)
@@ -142,7 +144,7 @@ const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint
 
 /* --- retval ----------------------------------------------------------------------------------- */
 
-static const struct type *function_result(struct check_clause *c, struct expr *e)
+const struct type *check_function_result(struct check_clause *c, struct expr *e)
 {
 	const struct type *type = unsigned_long(c);
 	struct value_use *u;
@@ -154,27 +156,33 @@ static const struct type *function_result(struct check_clause *c, struct expr *e
 	return use_place(c, e, u);
 }
 
+const struct type *check_syscall_result(struct check_clause *c, struct expr *e)
+{
+	struct value_use *u = new_use(c, e, types_long(check_types(c), true));
+
+	u->kind = USE_SYSCALL_RESULT;
+	return u->type;
+}
+
+const struct type *check_kprobe_result(struct check_clause *c, struct expr *e)
+{
+	struct value_use *u = new_use(c, e, check_int(c, 8, false));
+
+	u->place = call_result(MODE_64, u->type);
+	return use_place(c, e, u);
+}
+
+const struct type *check_fexit_result(struct check_clause *c, struct expr *e)
+{
+	if (!c->function)
+		return check_refuse(c, e->place, "not-here", "the type of %s is not known",
+			check_point_text(c));
+	return context_word(c, e, c->function->n_fields, c->function->of);
+}
+
 const struct type *check_retval(struct check_clause *c, struct expr *e)
 {
-	struct value_use *u;
-
-	switch (c->point->spec.kind) {
-	case POINT_SYSCALL_RETURN:
-		u = new_use(c, e, types_long(check_types(c), true));
-		u->kind = USE_SYSCALL_RESULT;
-		return u->type;
-	case POINT_KRETPROBE:
-		u = new_use(c, e, check_int(c, 8, false));
-		u->place = call_result(MODE_64, u->type);
-		return use_place(c, e, u);
-	case POINT_FEXIT:
-		if (!c->function)
-			return check_refuse(c, e->place, "not-here", "the type of %s is not known",
-				check_point_text(c));
-		return context_word(c, e, c->function->n_fields, c->function->of);
-	default:
-		return function_result(c, e);
-	}
+	return point_kinds[c->point->spec.kind].result(c, e);
 }
 
 /* --- args.NAME -------------------------------------------------------------------------------- */
@@ -191,11 +199,11 @@ static const struct type *unknown_argument(
 	return check_bad(c);
 }
 
-static const struct type *function_field(struct check_clause *c, struct expr *e)
+const struct type *check_function_field(struct check_clause *c, struct expr *e)
 {
 	struct nearest n = {.name = e->name};
 	const struct type *f = c->function;
-	bool is_kernel = c->point->spec.kind != POINT_UPROBE;
+	bool is_kernel = point_has(c->point->spec.kind, POINT_OF_KERNEL);
 	struct value_use *u;
 
 	if (!f) {
@@ -238,7 +246,7 @@ static int find_syscall_arg(const struct syscall_arg *args, const char *name, st
 	return -1;
 }
 
-static const struct type *syscall_field(struct check_clause *c, struct expr *e)
+const struct type *check_syscall_field(struct check_clause *c, struct expr *e)
 {
 	const struct syscall_arg *args;
 	struct nearest n = {.name = e->name};
@@ -266,7 +274,7 @@ static const struct type *syscall_field(struct check_clause *c, struct expr *e)
 }
 
 /* The checker's type of a field of a tracepoint's record. */
-static const struct type *record_field(struct check_clause *c, struct expr *e)
+const struct type *check_record_field(struct check_clause *c, struct expr *e)
 {
 	struct nearest n = {.name = e->name};
 	struct type_field field;
@@ -294,24 +302,18 @@ static const struct type *record_field(struct check_clause *c, struct expr *e)
 	return u->type;
 }
 
+const struct type *check_syscall_return_field(struct check_clause *c, struct expr *e)
+{
+	return strcmp(e->name, "ret") ? check_syscall_field(c, e) : check_retval(c, e);
+}
+
 const struct type *check_args_field(struct check_clause *c, struct expr *e)
 {
-	enum point_kind kind = c->point->spec.kind;
+	const struct point_kind_def *def = &point_kinds[c->point->spec.kind];
 
 	e->a->type[c->mode] = check_bad(c);
-	switch (kind) {
-	case POINT_UPROBE:
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-		return function_field(c, e);
-	case POINT_SYSCALL_ENTRY:
-		return syscall_field(c, e);
-	case POINT_SYSCALL_RETURN:
-		return strcmp(e->name, "ret") ? syscall_field(c, e) : check_retval(c, e);
-	case POINT_TRACEPOINT:
-		return record_field(c, e);
-	default:
-		check_name(c, e->a); /* says that args does not exist here */
-		return check_bad(c);
-	}
+	if (def->field)
+		return def->field(c, e);
+	check_name(c, e->a); /* says that args does not exist here */
+	return check_bad(c);
 }

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "probe/compile/checker.h"
+#include "probe/points/point_kind.h"
 
 /* Addresses that are plain numbers (arg0, a cast of an integer) belong to the program, except where
  * kernel code is probed. */
 enum space check_space(const struct check_clause *c)
 {
-	return point_in(c->point->spec.kind, KERNEL_FUNCTIONS | AT(RAW_TRACEPOINT)) ? SPACE_KERNEL
-										    : SPACE_USER;
+	return point_has(c->point->spec.kind, POINT_OF_KERNEL) ? SPACE_KERNEL : SPACE_USER;
 }
 
 /* Whether a value of that type can be read from memory. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "probe/compile/checker.h"
+#include "probe/points/point_kind.h"
 
 const char *check_point_text(const struct check_clause *c)
 {
@@ -14,7 +15,7 @@ const char *check_point_text(const struct check_clause *c)
 
 static bool has_globals(const struct check_clause *c)
 {
-	return point_in(c->point->spec.kind, USER_CODE);
+	return point_has(c->point->spec.kind, POINT_IN_FILES);
 }
 
 static const struct type *check_global(struct check_clause *c, struct expr *e)

@@ -15,14 +15,12 @@
 #include "probe/compile/lower.h"
 #include "probe/compile/point_types.h"
 #include "probe/compile/settings.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/syscalls.h"
 #include "process/syscall_names.h"
 
 #define STRING_BYTES	     128
 #define CALLS_OF_PATTERN_MAX 32
-/* Points whose code is made for each name that they match. */
-#define BY_NAME	 (AT(TRACEPOINT) | AT(RAW_TRACEPOINT) | KERNEL_FUNCTIONS)
-#define SYSCALLS (AT(SYSCALL_ENTRY) | AT(SYSCALL_RETURN))
 
 /* One clause at one point, as the passes go over them. */
 struct unit {
@@ -54,16 +52,6 @@ static void add_unit(struct compiler *c, struct unit u, const struct stream_poin
 	vec_push(&c->units, u);
 }
 
-static bool has_numbers(const struct point *p, enum mode mode)
-{
-	if (p->is_all_calls || !p->numbers[mode])
-		return p->is_all_calls;
-	for (size_t i = 0; i < SYSCALL_NUMBERS_MAX / 64; i++)
-		if (p->numbers[mode][i])
-			return true;
-	return false;
-}
-
 /* Which modes a point can see. */
 static void find_modes(const struct compiler *c, const struct point *p, struct unit *u)
 {
@@ -72,18 +60,18 @@ static void find_modes(const struct compiler *c, const struct point *p, struct u
 	for (enum mode m = 0; m < N_MODES; m++) {
 		bool occurs = true;
 
-		if (!point_in(kind, OF_OTHERS)) {
+		if (point_has(kind, POINT_IS_OURS)) {
 			u->modes[m] = m == MODE_64;
 			continue;
 		}
-		if (point_in(kind, USER_CODE)) {
+		if (point_has(kind, POINT_IN_FILES)) {
 			occurs = false;
 			for (size_t i = 0; i < p->n_targets; i++)
 				occurs |= p->targets[i].mode == m && p->targets[i].n_sites;
-		} else if (point_in(kind, SYSCALLS)) {
-			occurs = has_numbers(p, m);
+		} else if (point_has(kind, POINT_OF_CALLS)) {
+			occurs = point_has_calls(p, m);
 		}
-		u->modes[m] = occurs || (c->options->wants_all_modes && point_in(kind, USER_CODE));
+		u->modes[m] = occurs || (c->options->wants_all_modes && point_has(kind, POINT_IN_FILES));
 		u->is_spare[m] = !occurs;
 	}
 }
@@ -129,7 +117,7 @@ static void add_call_unit(struct compiler *c, struct clause *clause,
 	p->spec.is_glob = false;
 	p->spec.name = name;
 	p->spec.text = arena_printf(arena, "syscall:%s:%s", name,
-		all->spec.kind == POINT_SYSCALL_ENTRY ? "entry" : "return");
+		point_has(all->spec.kind, POINT_AT_RETURN) ? "return" : "entry");
 	for (enum mode m = 0; m < N_MODES; m++) {
 		int number = syscall_number(m, name);
 
@@ -191,10 +179,10 @@ static void add_point_units(struct compiler *c, struct clause *clause, struct st
 		add_usdt_units(c, clause, point);
 		return;
 	}
-	if (point_in(p->spec.kind, SYSCALLS) && add_call_units(c, clause, point))
+	if (point_has(p->spec.kind, POINT_OF_CALLS) && add_call_units(c, clause, point))
 		return;
 	find_modes(c, p, &u);
-	if (!point_in(p->spec.kind, BY_NAME)) {
+	if (!point_has(p->spec.kind, POINT_OF_NAMES)) {
 		add_unit(c, u, point);
 		return;
 	}

@@ -9,11 +9,9 @@
 #include <string.h>
 
 #include "probe/compile/lower.h"
+#include "probe/points/point_kind.h"
 
 #define PAGE_LAST 4095
-/* Points whose context is registers. */
-#define WITH_REGISTERS                                                                             \
-	(USER_CODE | AT(KPROBE) | AT(KRETPROBE) | AT(PROFILE) | AT(SOFTWARE) | AT(HARDWARE))
 
 /* --- failing --------------------------------------------------------------------------------- */
 
@@ -259,7 +257,7 @@ static ir_value read_text(struct lower *l, enum space space, ir_value address, s
 			&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(mem, at), n, IR_V(address));
 	} else {
 		l->reads_user = true;
-		rc = point_in(l->kind, USER_CODE) ? read_text_patiently(l, address, n, mem, at)
+		rc = point_has(l->kind, POINT_IN_FILES) ? read_text_patiently(l, address, n, mem, at)
 						  : IR_CALL_(&l->ir, BPF_FUNC_probe_read_user_str,
 							    IR_M(mem, at), n, IR_V(address));
 	}
@@ -332,14 +330,14 @@ ir_value lower_register(struct lower *l, uint16_t reg)
 {
 	struct object regs = {.kind = OBJECT_ADDRESS, .space = SPACE_KERNEL, .offset = reg};
 
-	if (point_in(l->kind, WITH_REGISTERS)) {
+	if (point_has(l->kind, POINT_AT_CODE | POINT_ON_CPUS)) {
 		ir_value v = ir_context(&l->ir, reg, 8, false);
 
-		return l->mode == MODE_32 && point_in(l->kind, USER_CODE)
+		return l->mode == MODE_32 && point_has(l->kind, POINT_IN_FILES)
 			       ? ir_extend(&l->ir, v, 4, false)
 			       : v;
 	}
-	if (l->kind == POINT_SYSCALL_ENTRY || l->kind == POINT_SYSCALL_RETURN) {
+	if (point_has(l->kind, POINT_OF_CALLS)) {
 		regs.address = ir_word(&l->ir, STREAM_WORD_REGS);
 	} else {
 		ir_value task = ir_call(&l->ir, BPF_FUNC_get_current_task_btf, NULL, 0);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "probe/compile/file_types.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/tracepoint_format.h"
 #include "probe/types/btf_types.h"
 
@@ -122,11 +123,6 @@ int64_t point_types_kernel_offset(struct point_types *p, const char *struct_name
 
 /* --- a clause --------------------------------------------------------------------------------- */
 
-/* Points that look at no program's memory. */
-#define OF_KERNEL                                                                                  \
-	(KERNEL_FUNCTIONS | AT(TRACEPOINT) | AT(RAW_TRACEPOINT) | AT(PROFILE) | AT(INTERVAL) |     \
-		AT(SOFTWARE) | AT(HARDWARE) | AT(BEGIN) | AT(END))
-
 static void set_sources(
 	struct point_types *p, struct types *types, const struct stream_point *point)
 {
@@ -138,7 +134,8 @@ static void set_sources(
 	for (size_t i = 0; found && i < found->n_targets; i++)
 		if (found->targets[i].mode == mode && found->targets[i].n_sites)
 			file_types_add(p->files, mode, found->targets[i].path);
-	k->is_for_kernel = point_in(point->spec.kind, OF_KERNEL);
+	k->is_for_kernel =
+		!point_has(point->spec.kind, POINT_IN_FILES | POINT_OF_CALLS | POINT_HAS_ERROR);
 	p->sources[mode][0] = file_types_source(p->files, mode);
 	p->sources[mode][1] = (struct type_source){.ctx = k,
 		.named = kernel_named,
@@ -181,13 +178,14 @@ static const char *function_name(const struct stream_point *point, enum mode mod
 	return spec->name;
 }
 
-static void set_tracepoint(struct types *types, struct check_clause *clause)
+void point_types_tracepoint(struct point_types *p, struct types *types, struct check_clause *clause)
 {
-	const char *name = clause->point->name, *colon = strchr(name, ':');
+	const char *name = clause->point->name, *colon = name ? strchr(name, ':') : NULL;
 	struct err err = {0};
 	char *category;
 	uint32_t id;
 
+	(void)p;
 	if (!colon)
 		return;
 	category = mem_strndup(name, (size_t)(colon - name));
@@ -196,12 +194,16 @@ static void set_tracepoint(struct types *types, struct check_clause *clause)
 	free(category);
 }
 
-static void set_operands(struct point_types *p, struct check_clause *clause)
+void point_types_usdt(struct point_types *p, struct types *types, struct check_clause *clause)
 {
+	const char *operands = clause->point->operands;
 	struct err err = {0};
-	int n = usdt_operands_parse(
-		clause->mode, clause->point->operands, p->operands[clause->mode], &err);
+	int n;
 
+	(void)types;
+	if (!operands)
+		return;
+	n = usdt_operands_parse(clause->mode, operands, p->operands[clause->mode], &err);
 	if (n < 0) {
 		diag_error(clause->session->diags, clause->point->spec.place, "operands", "%s",
 			err.text);
@@ -223,36 +225,28 @@ static bool wants_function(const struct check_clause *clause)
 	return memmem(text, n, "args", 4) || memmem(text, n, "retval", 6);
 }
 
+void point_types_function(struct point_types *p, struct types *types, struct check_clause *clause)
+{
+	const char *name = function_name(clause->point, clause->mode);
+
+	(void)p;
+	if (name && wants_function(clause))
+		clause->function = types_function(types, name);
+}
+
+void point_types_syscall(struct point_types *p, struct types *types, struct check_clause *clause)
+{
+	const struct point_spec *spec = &clause->point->spec;
+
+	(void)p, (void)types;
+	clause->syscall = spec->is_glob ? NULL : spec->name;
+}
+
 void point_types_set(struct point_types *p, struct types *types, struct check_clause *clause)
 {
-	const struct stream_point *point = clause->point;
-	const char *name;
+	const struct point_kind_def *def = &point_kinds[clause->point->spec.kind];
 
-	set_sources(p, types, point);
-	switch (point->spec.kind) {
-	case POINT_UPROBE:
-	case POINT_URETPROBE:
-	case POINT_KPROBE:
-	case POINT_KRETPROBE:
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-		name = function_name(point, clause->mode);
-		if (name && wants_function(clause))
-			clause->function = types_function(types, name);
-		break;
-	case POINT_TRACEPOINT:
-		if (point->name)
-			set_tracepoint(types, clause);
-		break;
-	case POINT_USDT:
-		if (point->operands)
-			set_operands(p, clause);
-		break;
-	case POINT_SYSCALL_ENTRY:
-	case POINT_SYSCALL_RETURN:
-		clause->syscall = point->spec.is_glob ? NULL : point->spec.name;
-		break;
-	default:
-		break;
-	}
+	set_sources(p, types, clause->point);
+	if (def->set_types)
+		def->set_types(p, types, clause);
 }

@@ -136,13 +136,11 @@ static bool add_path(struct search *s, const char *path)
 			hint_neighbours(s, path);
 		return false;
 	case FILE_X32:
-		diag_error(s->d, place, "x32",
+		return diag_error(s->d, place, "x32",
 			"'%s' is an x32 file (32-bit pointers in 64-bit code), which cannot be probed",
 			path);
-		return false;
 	case FILE_OTHER_MACHINE:
-		diag_error(s->d, place, "not-elf", "'%s' is for another processor", path);
-		return false;
+		return diag_error(s->d, place, "not-elf", "'%s' is for another processor", path);
 	default:
 		diag_error(s->d, place, "not-elf", "'%s' is no ELF program or library", path);
 		if (program_of_command(path, s->arena) &&
@@ -249,11 +247,9 @@ static bool find_program(struct search *s)
 		add_program(s, s->options->pids[i]);
 	if (s->options->command) {
 		program = program_of_command(s->options->command, s->arena);
-		if (!program) {
-			diag_error(s->d, s->spec->place, "not-found", "there is no program '%s'",
-				s->options->command);
-			return false;
-		}
+		if (!program)
+			return diag_error(s->d, s->spec->place, "not-found",
+				"there is no program '%s'", s->options->command);
 		return add_path(s, program);
 	}
 	if (s->out->v.n)

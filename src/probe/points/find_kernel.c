@@ -14,49 +14,44 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/glob.h"
 #include "base/nearest_names.h"
+#include "probe/points/point_kind.h"
 #include "probe/types/btf_types.h"
 #include "process/tracepoint.h"
 
 #define KALLSYMS_BYTES_MAX ((size_t)256 << 20)
-#define KERNEL_NAME_MAX	   512 /* bytes; KSYM_NAME_LEN */
+#define KERNEL_NAME_MAX	   512	      /* bytes; KSYM_NAME_LEN */
+#define KERNEL_NAMES_MAX   (1u << 20) /* names that one point may mean */
 
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void name_list_sort(struct name_list *names)
-{
-	size_t kept = 0;
-
-	if (names->v.n > 1)
-		qsort(names->v.v, names->v.n, sizeof(*names->v.v), compare_names);
-	for (size_t i = 0; i < names->v.n; i++)
-		if (!kept || strcmp(names->v.v[kept - 1], names->v.v[i]) != 0)
-			names->v.v[kept++] = names->v.v[i];
-	names->v.n = kept;
-}
-
 struct kernel_search {
 	const struct point_spec *spec;
 	struct arena *arena;
-	struct name_list names;
+	VEC(const char *) names; /* in the arena */
 	struct nearest_names near;
 	size_t n_syscalls; /* tracepoints of system calls that a pattern met */
-	bool is_fentry;
 };
 
+/* In byte order, each once. */
 static void finish(struct kernel_search *s, struct point *out)
 {
-	name_list_sort(&s->names);
-	out->n_names = s->names.v.n;
+	const char **v = s->names.v;
+
+	if (s->names.n > 1)
+		qsort(v, s->names.n, sizeof(*v), compare_names);
+	for (size_t i = 0; i < s->names.n; i++)
+		if (!out->n_names || strcmp(v[out->n_names - 1], v[i]) != 0)
+			v[out->n_names++] = v[i];
 	if (out->n_names)
-		out->names =
-			arena_dup(s->arena, s->names.v.v, out->n_names * sizeof(*s->names.v.v));
-	vec_release(&s->names.v);
+		out->names = arena_dup(s->arena, v, out->n_names * sizeof(*v));
+	vec_release(&s->names);
 }
 
 static bool report_missing(struct kernel_search *s, const char *what, struct diags *d)
@@ -93,34 +88,33 @@ static void each_folder(int dir_fd, void (*each)(void *ctx, int fd, const char *
 		closedir(dir);
 }
 
-struct folder_walk {
-	void (*each)(void *ctx, const char *category, const char *name);
+struct name_walk {
+	kernel_name_fn *each;
 	void *ctx;
-	const char *category;
+	const char *group;
 };
 
 static void take_event(void *ctx, int fd, const char *name)
 {
-	struct folder_walk *w = ctx;
+	struct name_walk *w = ctx;
 
 	(void)fd;
-	w->each(w->ctx, w->category, name);
+	w->each(w->ctx, w->group, name);
 }
 
 static void take_category(void *ctx, int fd, const char *name)
 {
-	struct folder_walk *w = ctx;
+	struct name_walk *w = ctx;
 	FD_AUTO category = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	w->category = name;
+	w->group = name;
 	if (category >= 0)
 		each_folder(category, take_event, w);
 }
 
-int tracepoints_each(
-	void (*each)(void *ctx, const char *category, const char *name), void *ctx, struct err *err)
+int tracepoints_each(kernel_name_fn *each, void *ctx, struct err *err)
 {
-	struct folder_walk w = {.each = each, .ctx = ctx};
+	struct name_walk w = {.each = each, .ctx = ctx};
 	FD_AUTO tracefs = tracefs_open(err);
 	FD_AUTO events = tracefs < 0 ? -1 : openat(tracefs, "events", O_RDONLY | O_DIRECTORY);
 
@@ -130,6 +124,14 @@ int tracepoints_each(
 		return err_sys(err, errno, "tracefs: events");
 	each_folder(events, take_category, &w);
 	return 0;
+}
+
+static void add_tracepoint(struct kernel_search *s, const char *category, const char *name)
+{
+	if (s->names.n < KERNEL_NAMES_MAX)
+		vec_push(&s->names, s->spec->kind == POINT_TRACEPOINT
+					    ? arena_printf(s->arena, "%s:%s", category, name)
+					    : arena_strdup(s->arena, name));
 }
 
 static void match_tracepoint(void *ctx, const char *category, const char *name)
@@ -152,10 +154,7 @@ static void match_tracepoint(void *ctx, const char *category, const char *name)
 		s->n_syscalls++;
 		return;
 	}
-	if (s->names.v.n < KERNEL_NAMES_MAX)
-		vec_push(&s->names.v, spec->kind == POINT_TRACEPOINT
-					      ? arena_printf(s->arena, "%s:%s", category, name)
-					      : arena_strdup(s->arena, name));
+	add_tracepoint(s, category, name);
 }
 
 /* One tracepoint is looked at where it is: reading all folders takes 20 ms. */
@@ -166,14 +165,12 @@ static bool has_tracepoint(int tracefs, struct kernel_search *s)
 
 	if (faccessat(tracefs, path, F_OK, 0) != 0)
 		return false;
-	vec_push(&s->names.v,
-		s->spec->kind == POINT_TRACEPOINT
-			? arena_printf(s->arena, "%s:%s", s->spec->provider, s->spec->name)
-			: arena_strdup(s->arena, s->spec->name));
+	add_tracepoint(s, s->spec->provider, s->spec->name);
 	return true;
 }
 
-bool find_tracepoints(struct point *out, struct arena *arena, struct diags *d)
+bool find_tracepoints(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
 {
 	struct kernel_search s = {
 		.spec = &out->spec, .arena = arena, .near = {.wanted = out->spec.name}};
@@ -181,16 +178,15 @@ bool find_tracepoints(struct point *out, struct arena *arena, struct diags *d)
 	FD_AUTO tracefs = tracefs_open(&err);
 	bool is_one = !out->spec.is_glob && out->spec.provider;
 
+	(void)options;
 	/* A raw tracepoint needs no tracefs to be attached, only to be looked for. */
 	if (tracefs < 0 && out->spec.kind == POINT_RAW_TRACEPOINT && !out->spec.is_glob) {
-		vec_push(&s.names.v, out->spec.name);
+		vec_push(&s.names, out->spec.name);
 		finish(&s, out);
 		return true;
 	}
-	if (tracefs < 0) {
-		diag_error(d, out->spec.place, "no-tracefs", "%s", err.text);
-		return false;
-	}
+	if (tracefs < 0)
+		return diag_error(d, out->spec.place, "no-tracefs", "%s", err.text);
 	if (!(is_one && has_tracepoint(tracefs, &s)))
 		tracepoints_each(match_tracepoint, &s, NULL);
 	if (s.n_syscalls)
@@ -222,8 +218,7 @@ bool kernel_has_fentry(void)
 }
 
 /* "ffffffff81000000 T name\t[module]", or "name [module]" of available_filter_functions. */
-static void parse_line(char *line, bool is_kallsyms,
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx)
+static void parse_line(char *line, bool is_kallsyms, kernel_name_fn *each, void *ctx)
 {
 	char *save = NULL;
 	char *address = is_kallsyms ? strtok_r(line, " \t", &save) : NULL;
@@ -249,8 +244,7 @@ static void parse_line(char *line, bool is_kallsyms,
 		each(ctx, module ? module : "", name);
 }
 
-int kernel_functions_each(
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
+int kernel_functions_each(kernel_name_fn *each, void *ctx, struct err *err)
 {
 	FD_AUTO tracefs = tracefs_open(NULL);
 	struct buf b = {0};
@@ -271,23 +265,16 @@ int kernel_functions_each(
 	return rc;
 }
 
-/* The kernel's own functions by BTF; `one` asks for a single one. */
-struct btf_walk {
-	void (*each)(void *ctx, const char *module, const char *name);
-	void *ctx;
-};
-
 static void take_btf_function(void *ctx, const char *name)
 {
-	struct btf_walk *w = ctx;
+	struct name_walk *w = ctx;
 
 	w->each(w->ctx, "", name);
 }
 
-static int btf_functions_each(const char *one,
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
+int fentry_functions_each(const char *one, kernel_name_fn *each, void *ctx, struct err *err)
 {
-	struct btf_walk w = {each, ctx};
+	struct name_walk w = {each, ctx, NULL};
 	struct btf_types *btf = NULL;
 	struct file_map map;
 	int rc = file_map_open(&map, BTF_VMLINUX, err);
@@ -306,12 +293,6 @@ static int btf_functions_each(const char *one,
 	return rc;
 }
 
-int fentry_functions_each(
-	void (*each)(void *ctx, const char *module, const char *name), void *ctx, struct err *err)
-{
-	return btf_functions_each(NULL, each, ctx, err);
-}
-
 static void match_function(void *ctx, const char *module, const char *name)
 {
 	struct kernel_search *s = ctx;
@@ -326,55 +307,55 @@ static void match_function(void *ctx, const char *module, const char *name)
 			nearest_names_add(&s->near, name);
 		return;
 	}
-	if (s->names.v.n < KERNEL_NAMES_MAX)
-		vec_push(&s->names.v, *module ? arena_printf(s->arena, "%s:%s", module, name)
-					      : arena_strdup(s->arena, name));
+	if (s->names.n < KERNEL_NAMES_MAX)
+		vec_push(&s->names, *module ? arena_printf(s->arena, "%s:%s", module, name)
+					    : arena_strdup(s->arena, name));
 }
 
 static bool report_lack(const struct point *point, struct diags *d)
 {
-	bool is_probe = point->spec.kind == POINT_KPROBE || point->spec.kind == POINT_KRETPROBE;
+	bool is_probe = !point_has(point->spec.kind, POINT_BY_BTF);
+	bool is_return = point_has(point->spec.kind, POINT_AT_RETURN);
 
 	if (is_probe && !kernel_has_kprobes()) {
 		diag_error(d, point->spec.place, "kernel-lacks",
 			"this kernel has no kprobes (CONFIG_KPROBES)");
 		if (kernel_has_fentry() && !point->spec.offset)
 			diag_hint(d, "%s:%s is cheaper, where the kernel permits it",
-				point->spec.kind == POINT_KPROBE ? "fentry" : "fexit",
-				point->spec.name);
+				is_return ? "fexit" : "fentry", point->spec.name);
 		return true;
 	}
 	if (!is_probe && !kernel_has_fentry()) {
 		diag_error(d, point->spec.place, "kernel-lacks",
 			"this kernel has no fentry: it needs BTF and dynamic ftrace");
 		if (kernel_has_kprobes())
-			diag_hint(d, "it has %s:%s",
-				point->spec.kind == POINT_FENTRY ? "kprobe" : "kretprobe",
+			diag_hint(d, "it has %s:%s", is_return ? "kretprobe" : "kprobe",
 				point->spec.name);
 		return true;
 	}
 	return false;
 }
 
-bool find_kernel_functions(struct point *out, struct arena *arena, struct diags *d)
+bool find_kernel_functions(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
 {
 	struct kernel_search s = {
 		.spec = &out->spec, .arena = arena, .near = {.wanted = out->spec.name}};
 	const char *module = out->spec.provider;
 	bool is_module = module && strcmp(module, "vmlinux") != 0;
-	bool is_fentry = out->spec.kind == POINT_FENTRY || out->spec.kind == POINT_FEXIT;
+	bool is_fentry = point_has(out->spec.kind, POINT_BY_BTF);
 	struct err err;
 	int rc;
 
+	(void)options;
 	if (report_lack(out, d))
 		return false;
-	rc = is_fentry && !is_module ? btf_functions_each(out->spec.is_glob ? NULL : out->spec.name,
-					       match_function, &s, &err)
-				     : kernel_functions_each(match_function, &s, &err);
-	if (rc < 0) {
-		diag_error(d, out->spec.place, "no-privilege", "%s", err.text);
-		return false;
-	}
+	rc = is_fentry && !is_module
+		     ? fentry_functions_each(
+			       out->spec.is_glob ? NULL : out->spec.name, match_function, &s, &err)
+		     : kernel_functions_each(match_function, &s, &err);
+	if (rc < 0)
+		return diag_error(d, out->spec.place, "no-privilege", "%s", err.text);
 	finish(&s, out);
 	return out->n_names > 0 || report_missing(&s, "function that can be probed", d);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/site_cost.h"
 #include "probe/points/usdt_notes.h"
 #include "symbols/function_pattern.h"
@@ -28,10 +29,7 @@ static const char why_ifunc[] =
 	"it is chosen when the program is loaded (IFUNC): a probe would only see the choice";
 
 struct match {
-	const char *name;
-	struct iaddr addr;
-	uint64_t size, room;
-	uint8_t type, bind;
+	struct elf_symbol symbol;
 	bool is_exact; /* the very name that was asked for */
 };
 
@@ -41,7 +39,7 @@ struct functions {
 	VEC(struct match) matches;
 	/* With an address instead of a name: the function that holds it. */
 	uint64_t address;
-	struct match holder;
+	struct elf_symbol holder;
 };
 
 /* --- matching --------------------------------------------------------------------------------- */
@@ -65,9 +63,7 @@ static void take_symbol(void *ctx, const struct elf_symbol *symbol)
 	match = function_pattern_match(&f->pattern, &name);
 	function_name_release(&name);
 	if (match)
-		vec_push(&f->matches,
-			((struct match){symbol->name, symbol->addr, symbol->size, symbol->room,
-				symbol->type, symbol->bind, match == FUNCTION_MATCH_LINKAGE}));
+		vec_push(&f->matches, ((struct match){*symbol, match == FUNCTION_MATCH_LINKAGE}));
 }
 
 static void take_holder(void *ctx, const struct elf_symbol *symbol)
@@ -79,8 +75,7 @@ static void take_holder(void *ctx, const struct elf_symbol *symbol)
 		return;
 	if (f->holder.name && f->holder.addr.v >= symbol->addr.v && f->holder.type != STT_NOTYPE)
 		return;
-	f->holder = (struct match){symbol->name, symbol->addr, symbol->size, symbol->room,
-		symbol->type, symbol->bind, false};
+	f->holder = *symbol;
 }
 
 static void take_near(void *ctx, const struct elf_symbol *symbol)
@@ -133,7 +128,7 @@ void site_list_add(struct site_list *l, struct site *site, uint64_t size)
 		return;
 	}
 	site->cost = site_cost(code, site->offset, l->mode, &why);
-	if (!why && l->search->spec->kind == POINT_URETPROBE)
+	if (!why && point_has(l->search->spec->kind, POINT_AT_RETURN))
 		why = unwind_refusal(site->function, code);
 	if (why) {
 		site_list_leave_out(l, site->function, site->offset, why);
@@ -151,12 +146,30 @@ static int compare_offsets(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void site_list_finish(struct site_list *l, const struct probe_file *file, struct target *out)
+/* Code that was laid out twice (inlined) may have two notes of one address: the same probe. */
+static void drop_doubles(struct site_list *l)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->sites.n; i++) {
+		const struct site *s = &l->sites.v[i], *last = kept ? &l->sites.v[kept - 1] : NULL;
+
+		if (!last || !s->probe || last->offset.v != s->offset.v ||
+			strcmp(last->probe, s->probe) != 0 ||
+			strcmp(last->provider, s->provider) != 0)
+			l->sites.v[kept++] = *s;
+	}
+	l->sites.n = kept;
+}
+
+/* Sorts by offset and moves both lists into the arena. */
+static void finish(struct site_list *l, const struct probe_file *file, struct target *out)
 {
 	struct arena *arena = l->search->arena;
 
 	if (l->sites.n > 1)
 		qsort(l->sites.v, l->sites.n, sizeof(*l->sites.v), compare_offsets);
+	drop_doubles(l);
 	*out = (struct target){.path = file->path,
 		.device = file->device,
 		.inode = file->inode,
@@ -182,12 +195,14 @@ static unsigned underscores(const char *name)
 /* By address; of one address the name asked for first, then the most public one. */
 static int compare_matches(const void *a, const void *b)
 {
-	const struct match *x = a, *y = b;
+	const struct elf_symbol *x = &((const struct match *)a)->symbol;
+	const struct elf_symbol *y = &((const struct match *)b)->symbol;
+	bool x_is_exact = ((const struct match *)a)->is_exact;
 
 	if (x->addr.v != y->addr.v)
 		return x->addr.v < y->addr.v ? -1 : 1;
-	if (x->is_exact != y->is_exact)
-		return x->is_exact ? -1 : 1;
+	if (x_is_exact != ((const struct match *)b)->is_exact)
+		return x_is_exact ? -1 : 1;
 	if ((x->type == STT_NOTYPE) != (y->type == STT_NOTYPE))
 		return x->type == STT_NOTYPE ? 1 : -1;
 	if ((x->bind == STB_LOCAL) != (y->bind == STB_LOCAL))
@@ -211,7 +226,8 @@ static const char *copy_name(struct arena *arena, const char *name)
 }
 
 /* "+OFFSET" must lie in the function, on an instruction. */
-static const char *check_offset(const struct site_list *l, const struct match *m, uint64_t into)
+static const char *check_offset(
+	const struct site_list *l, const struct elf_symbol *m, uint64_t into)
 {
 	struct span code = elf_file_bytes_at(l->elf, m->addr);
 	uint64_t size = m->size ? m->size : m->room;
@@ -225,19 +241,16 @@ static const char *check_offset(const struct site_list *l, const struct match *m
 	return NULL;
 }
 
-static void add_match(struct site_list *l, const struct match *m, uint64_t into)
+static void add_match(struct site_list *l, const struct elf_symbol *m, uint64_t into)
 {
 	struct site_search *s = l->search;
 	const char *name = copy_name(s->arena, m->name);
-	const char *why = check_offset(l, m, into);
+	const char *why = m->type == STT_GNU_IFUNC ? why_ifunc : check_offset(l, m, into);
 	struct foff offset = {0};
 	struct site site = {
 		.function = name, .addr = {m->addr.v + into}, .into_function = (uint32_t)into};
 
-	if (m->type == STT_GNU_IFUNC) {
-		elf_iaddr_to_offset(l->elf, m->addr, &offset);
-		site_list_leave_out(l, name, offset, why_ifunc);
-	} else if (why) {
+	if (why) {
 		elf_iaddr_to_offset(l->elf, m->addr, &offset);
 		site_list_leave_out(l, name, offset, why);
 	} else {
@@ -252,15 +265,15 @@ static void add_matches(struct site_list *l, struct functions *f)
 	if (f->matches.n > 1)
 		qsort(v, f->matches.n, sizeof(*v), compare_matches);
 	for (size_t i = 0; i < f->matches.n; i++) {
-		if (i && v[i].addr.v == v[i - 1].addr.v)
+		if (i && v[i].symbol.addr.v == v[i - 1].symbol.addr.v)
 			continue;
-		add_match(l, &v[i], f->search->spec->offset);
+		add_match(l, &v[i].symbol, f->search->spec->offset);
 	}
 }
 
 static void add_address(struct site_list *l, const struct functions *f)
 {
-	const struct match *m = &f->holder;
+	const struct elf_symbol *m = &f->holder;
 	struct site site = {.addr = {f->address}};
 
 	l->search->has_match = true;
@@ -343,37 +356,57 @@ static void search_names(struct site_list *l, struct functions *f, const struct 
 	function_pattern_release(&f->pattern);
 }
 
+static int search_functions(struct site_list *l, const char *path, struct err *err)
+{
+	struct site_search *s = l->search;
+	struct functions f = {.search = s};
+	struct elf_tables tables;
+
+	(void)err;
+	elf_tables_open(&tables, l->elf, path);
+	s->is_stripped = tables.is_stripped;
+	search_names(l, &f, &tables);
+	hint_ifunc(l, &tables);
+	elf_tables_close(&tables);
+	vec_release(&f.matches);
+	if (point_has(s->spec->kind, POINT_AT_RETURN) && l->sites.n &&
+		unwind_risk_of(l->elf) > s->unwind_risk)
+		s->unwind_risk = unwind_risk_of(l->elf);
+	return 0;
+}
+
+bool find_functions(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
+{
+	struct site_search s = {.spec = &out->spec,
+		.arena = arena,
+		.d = d,
+		.search = search_functions,
+		.what = "function"};
+
+	return find_in_files(&s, options, out);
+}
+
 bool find_sites(struct site_search *s, const struct probe_file *file, struct target *out)
 {
-	struct functions f = {.search = s};
 	struct site_list l = {.search = s, .mode = file->mode, .scan_left = SCAN_BYTES_MAX};
-	struct elf_tables tables;
 	struct file_map map;
 	struct elf_file elf;
 	struct err err;
+	int rc;
 
-	if (file_map_open(&map, file->path, &err) < 0) {
-		diag_error(s->d, s->spec->place, "not-found", "%s", err.text);
-		return false;
-	}
-	if (elf_file_init(&elf, map.bytes, &err) < 0) {
-		diag_error(s->d, s->spec->place, "not-elf", "'%s': %s", file->path, err.text);
-		file_map_release(&map);
-		return false;
-	}
-	l.elf = &elf;
+	if (file_map_open(&map, file->path, &err) < 0)
+		return diag_error(s->d, s->spec->place, "not-found", "%s", err.text);
 	s->near.wanted = s->spec->name;
-	elf_tables_open(&tables, &elf, file->path);
-	s->is_stripped = tables.is_stripped;
-	search_names(&l, &f, &tables);
-	hint_ifunc(&l, &tables);
-	elf_tables_close(&tables);
-	site_list_finish(&l, file, out);
-	vec_release(&f.matches);
-	if (s->spec->kind == POINT_URETPROBE && out->n_sites &&
-		unwind_risk_of(&elf) > s->unwind_risk)
-		s->unwind_risk = unwind_risk_of(&elf);
-	elf_file_release(&elf);
+	rc = elf_file_init(&elf, map.bytes, &err);
+	if (rc == 0) {
+		l.elf = &elf;
+		rc = s->search(&l, file->path, &err);
+		elf_file_release(&elf);
+	}
+	if (rc < 0)
+		diag_error(s->d, s->spec->place, "not-elf", "'%s': %s", file->path, err.text);
+	finish(&l, file, out);
 	file_map_release(&map);
-	return true;
+	return rc >= 0;
 }

@@ -2,10 +2,11 @@
 /* System calls by name, in both modes: 32-bit programs have numbers, and calls, of their own. */
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/glob.h"
 #include "base/nearest_names.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/syscalls.h"
-#include "probe/points/find_kernel.h"
 #include "process/syscall_names.h"
 
 /* The kernel's tracepoints are named after its functions, which differ from the calls. */
@@ -31,7 +32,8 @@ const char *syscall_of_function(const char *function)
 	return NULL;
 }
 
-int syscall_number_of(enum mode mode, const char *name)
+/* Of a call as a script, or the kernel's tracepoints, name it; -1 = there is none. */
+static int number_of(enum mode mode, const char *name)
 {
 	int number = syscall_number(mode, name);
 	const char *call = syscall_of_function(name);
@@ -50,7 +52,7 @@ static size_t collect(uint64_t *bits, enum mode mode, const struct point_spec *s
 	int number;
 
 	if (!spec->is_glob) {
-		number = syscall_number_of(mode, spec->name);
+		number = number_of(mode, spec->name);
 		if (number >= 0)
 			set_bit(bits, number);
 		return number >= 0;
@@ -85,10 +87,12 @@ static void report_missing(const struct point_spec *spec, struct diags *d)
 		diag_hint(d, "is it %s?", text);
 }
 
-bool find_syscalls(struct point *out, struct arena *arena, struct diags *d)
+bool find_syscalls(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
 {
 	size_t n = 0;
 
+	(void)options;
 	for (int mode = 0; mode < N_MODES; mode++) {
 		out->numbers[mode] = arena_zalloc(arena, SYSCALL_NUMBERS_MAX / 8);
 		n += collect(out->numbers[mode], mode, &out->spec);
@@ -98,4 +102,12 @@ bool find_syscalls(struct point *out, struct arena *arena, struct diags *d)
 	if (!n)
 		report_missing(&out->spec, d);
 	return n > 0 || out->spec.is_glob;
+}
+
+bool point_has_calls(const struct point *p, enum mode mode)
+{
+	for (size_t i = 0; p->numbers[mode] && i < SYSCALL_NUMBERS_MAX / 64; i++)
+		if (p->numbers[mode][i])
+			return true;
+	return p->is_all_calls;
 }

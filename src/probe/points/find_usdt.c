@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Static probes of an ELF file, by provider and name. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/file.h"
 #include "base/glob.h"
 #include "probe/points/find_sites.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/usdt_notes.h"
 
 static void take_note(void *ctx, const struct usdt_note *note)
@@ -35,45 +32,20 @@ static void take_note(void *ctx, const struct usdt_note *note)
 	site_list_add(l, &site, 0);
 }
 
-/* Code that was laid out twice (inlined) may have two notes of one address: the same probe. */
-static void drop_doubles(struct target *t)
+static int search_notes(struct site_list *l, const char *path, struct err *err)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < t->n_sites; i++) {
-		const struct site *last = kept ? &t->sites[kept - 1] : NULL;
-
-		if (!last || last->offset.v != t->sites[i].offset.v ||
-			strcmp(last->probe, t->sites[i].probe) != 0 ||
-			strcmp(last->provider, t->sites[i].provider) != 0)
-			t->sites[kept++] = t->sites[i];
-	}
-	t->n_sites = kept;
+	(void)path;
+	return usdt_notes_each(l->elf, take_note, l, err);
 }
 
-bool find_usdt_sites(struct site_search *s, const struct probe_file *file, struct target *out)
+bool find_usdt(
+	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
 {
-	struct site_list l = {.search = s, .mode = file->mode};
-	struct file_map map;
-	struct elf_file elf;
-	struct err err;
-	int rc;
+	struct site_search s = {.spec = &out->spec,
+		.arena = arena,
+		.d = d,
+		.search = search_notes,
+		.what = "static probe"};
 
-	if (file_map_open(&map, file->path, &err) < 0) {
-		diag_error(s->d, s->spec->place, "not-found", "%s", err.text);
-		return false;
-	}
-	rc = elf_file_init(&elf, map.bytes, &err);
-	if (rc == 0) {
-		l.elf = &elf;
-		s->near.wanted = s->spec->name;
-		rc = usdt_notes_each(&elf, take_note, &l, &err);
-		elf_file_release(&elf);
-	}
-	if (rc < 0)
-		diag_error(s->d, s->spec->place, "not-elf", "'%s': %s", file->path, err.text);
-	site_list_finish(&l, file, out);
-	drop_doubles(out);
-	file_map_release(&map);
-	return rc >= 0;
+	return find_in_files(&s, options, out);
 }

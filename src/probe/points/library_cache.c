@@ -42,18 +42,6 @@ static struct span skip_old(struct span bytes)
 	return end < bytes.n ? span_sub(bytes, end, bytes.n - end) : (struct span){NULL, 0};
 }
 
-static const char *text_at(struct span s, uint32_t offset)
-{
-	size_t left;
-
-	if (offset >= s.n)
-		return NULL;
-	left = s.n - offset;
-	if (left > TEXT_BYTES_MAX)
-		left = TEXT_BYTES_MAX;
-	return memchr(s.p + offset, 0, left) ? (const char *)s.p + offset : NULL;
-}
-
 int library_cache_each(struct span bytes,
 	void (*each)(void *ctx, const char *name, const char *path, enum mode mode), void *ctx,
 	struct err *err)
@@ -70,8 +58,8 @@ int library_cache_each(struct span bytes,
 	cursor_skip(&c, HEAD_BYTES - strlen(NEW_MAGIC) - 4);
 	for (uint32_t i = 0; i < n && cursor_left(&c) >= ENTRY_BYTES; i++) {
 		uint32_t flags = cursor_u32(&c), machine = flags & FLAG_MACHINE;
-		const char *name = text_at(s, cursor_u32(&c));
-		const char *path = text_at(s, cursor_u32(&c));
+		const char *name = span_short_cstr(s, cursor_u32(&c), TEXT_BYTES_MAX);
+		const char *path = span_short_cstr(s, cursor_u32(&c), TEXT_BYTES_MAX);
 
 		cursor_skip(&c, ENTRY_BYTES - 12);
 		if (!name || !path || *path != '/' || (flags & FLAG_KIND) != FLAG_ELF_LIBC6 ||

@@ -30,14 +30,6 @@ struct needs {
 	const char *answer;
 };
 
-static const char *bounded_text(struct span s, uint64_t offset)
-{
-	if (offset >= s.n)
-		return NULL;
-	s = span_sub(s, offset, s.n - offset < NEEDED_TEXT_MAX ? s.n - offset : NEEDED_TEXT_MAX);
-	return memchr(s.p, 0, s.n) ? (const char *)s.p : NULL;
-}
-
 static bool is_usable(const struct needs *w, const char *path)
 {
 	struct probe_file f;
@@ -124,7 +116,7 @@ static void follow(struct needs *w, const char *path, const struct elf_file *elf
 		return;
 	names = elf_file_bytes_at(elf, (struct iaddr){names_at});
 	if (elf_file_dynamic(elf, DT_RUNPATH, &value) || elf_file_dynamic(elf, DT_RPATH, &value))
-		run_path = bounded_text(names, value);
+		run_path = span_short_cstr(names, value, NEEDED_TEXT_MAX);
 	for (size_t i = 0; i < elf->n_segments && !dynamic.p; i++)
 		if (elf->segments[i].type == PT_DYNAMIC)
 			dynamic = span_sub(
@@ -132,7 +124,7 @@ static void follow(struct needs *w, const char *path, const struct elf_file *elf
 	c = cursor_of(dynamic);
 	for (int n = 0; cursor_left(&c) && !c.failed && n < NEEDED_NAMES_MAX; n++) {
 		uint64_t tag = elf_file_word(elf, &c);
-		const char *name = bounded_text(names, (value = elf_file_word(elf, &c)));
+		const char *name = span_short_cstr(names, elf_file_word(elf, &c), NEEDED_TEXT_MAX);
 		size_t known = w->seen.n_items;
 		const char *found;
 

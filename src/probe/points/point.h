@@ -16,6 +16,7 @@
 #include "probe/script/ast.h"
 #include "probe/script/diag.h"
 
+/* Each has a row in probe/kinds/point_kinds.c. Streams hold these numbers. */
 enum point_kind {
 	POINT_BEGIN,
 	POINT_END,
@@ -37,15 +38,6 @@ enum point_kind {
 	POINT_FEXIT,
 	N_POINT_KINDS
 };
-
-/* How one word of the language becomes kinds of points: the table is the place to add one. */
-struct point_word {
-	const char *name;  /* "uprobe" */
-	const char *alias; /* "u", or NULL */
-	enum point_kind kind;
-	const char *form; /* "uprobe:FILE:FUNCTION[+OFFSET]", for messages and -l */
-};
-extern const struct point_word point_words[]; /* up to a NULL name */
 
 /* The parts of a point's text, owned by the script's arena. */
 struct point_spec {
@@ -131,6 +123,9 @@ struct find_options {
  * and its 32-bit file where the machine has both; a path gives that file. x32 files are refused. */
 bool point_find(const struct point_spec *spec, const struct find_options *options,
 	struct arena *arena, struct point *out, struct diags *d);
+
+/* System calls: whether any of those that are meant exists in the mode. */
+bool point_has_calls(const struct point *p, enum mode mode);
 
 /* -l: calls `each` with the long form of every point that the pattern matches ("uprobe:libc:str*",
  * "syscall:*", "*sleep*"), with `detail` lines of its arguments ("int fd") when `verbose`. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace point on this machine: each kind has its own place where it is looked for. */
+/* A trace point on this machine: each kind has its own place where it is looked for; here files. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "probe/points/find_file.h"
-#include "probe/points/find_kernel.h"
 #include "probe/points/find_sites.h"
-#include "probe/points/point.h"
+#include "probe/points/point_kind.h"
 
 /* "libc.so.6", or "libc.so.6 (64-bit) and libc.so.6 (32-bit)" shortened to how many. */
 static const char *files_text(const struct probe_files *files, struct arena *arena)
@@ -22,7 +21,7 @@ static void report_no_match(struct site_search *s, const struct probe_files *fil
 {
 	const struct point_spec *spec = s->spec;
 	const char *where = files_text(files, s->arena);
-	const char *what = spec->kind == POINT_USDT ? "static probe" : "function";
+	const char *what = s->what;
 	char text[512];
 
 	if (spec->is_glob)
@@ -124,69 +123,44 @@ static size_t count_sites(const struct point *p)
 	return n;
 }
 
-static bool find_in_files(
-	struct point *out, const struct find_options *options, struct arena *arena, struct diags *d)
+bool find_in_files(struct site_search *s, const struct find_options *options, struct point *out)
 {
-	struct site_search s = {.spec = &out->spec, .arena = arena, .d = d};
 	struct probe_files files = {0};
 	bool is_readable = true;
 	size_t n_sites;
 
-	if (!find_files(&out->spec, options, arena, &files, d)) {
+	if (!find_files(s->spec, options, s->arena, &files, s->d)) {
 		vec_release(&files.v);
-		return out->spec.is_glob;
+		return s->spec->is_glob;
 	}
-	out->targets = arena_zalloc(arena, files.v.n * sizeof(*out->targets));
+	out->targets = arena_zalloc(s->arena, files.v.n * sizeof(*out->targets));
 	for (size_t i = 0; i < files.v.n && is_readable; i++) {
 		struct target t = {0};
 
-		is_readable = out->spec.kind == POINT_USDT ? find_usdt_sites(&s, &files.v.v[i], &t)
-							   : find_sites(&s, &files.v.v[i], &t);
+		is_readable = find_sites(s, &files.v.v[i], &t);
 		if (t.n_sites || t.n_left_out)
 			out->targets[out->n_targets++] = t;
 	}
 	n_sites = count_sites(out);
-	if (is_readable && !s.has_match)
-		report_no_match(&s, &files);
+	if (is_readable && !s->has_match)
+		report_no_match(s, &files);
 	else if (is_readable && !n_sites)
-		report_no_sites(&s, out);
+		report_no_sites(s, out);
 	if (n_sites)
-		report_left_out(&s, out);
-	is_readable = report_unwind_risk(&s) && is_readable;
+		report_left_out(s, out);
+	is_readable = report_unwind_risk(s) && is_readable;
 	vec_release(&files.v);
-	return is_readable && (n_sites > 0 || out->spec.is_glob);
+	return is_readable && (n_sites > 0 || s->spec->is_glob);
 }
 
 bool point_find(const struct point_spec *spec, const struct find_options *options,
 	struct arena *arena, struct point *out, struct diags *d)
 {
 	struct point point = {.spec = *spec};
-	bool ok = true;
+	point_find_fn *find = point_kinds[spec->kind].find;
 
-	switch (spec->kind) {
-	case POINT_UPROBE:
-	case POINT_URETPROBE:
-	case POINT_USDT:
-		ok = find_in_files(&point, options, arena, d);
-		break;
-	case POINT_SYSCALL_ENTRY:
-	case POINT_SYSCALL_RETURN:
-		ok = find_syscalls(&point, arena, d);
-		break;
-	case POINT_TRACEPOINT:
-	case POINT_RAW_TRACEPOINT:
-		ok = find_tracepoints(&point, arena, d);
-		break;
-	case POINT_KPROBE:
-	case POINT_KRETPROBE:
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-		ok = find_kernel_functions(&point, arena, d);
-		break;
-	default: /* begin, end, error, time and counts are everywhere */
-		break;
-	}
-	if (ok)
-		*out = point;
-	return ok;
+	if (find && !find(&point, options, arena, d))
+		return false;
+	*out = point;
+	return true;
 }

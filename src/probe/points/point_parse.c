@@ -10,7 +10,7 @@
 #include "base/glob.h"
 #include "base/nearest_names.h"
 #include "probe/points/perf_counts.h"
-#include "probe/points/point.h"
+#include "probe/points/point_kind.h"
 #include "symbols/function_pattern.h"
 
 #define POINT_TEXT_MAX	    4096 /* bytes */
@@ -25,7 +25,7 @@ struct part {
 	uint32_t at;	  /* in the point's text */
 };
 
-struct parse {
+struct point_parse {
 	const struct point_text *point;
 	struct arena *arena;
 	struct point_spec *out;
@@ -37,7 +37,7 @@ struct parse {
 };
 
 /* Bytes [at, at + n) of the point's text, as a place in the script. */
-static struct place place_at(const struct parse *p, uint32_t at, size_t n)
+static struct place place_at(const struct point_parse *p, uint32_t at, size_t n)
 {
 	struct place place = p->point->place;
 	size_t all = strlen(p->point->text);
@@ -49,14 +49,14 @@ static struct place place_at(const struct parse *p, uint32_t at, size_t n)
 	return place;
 }
 
-static struct place place_of(const struct parse *p, const struct part *part)
+static struct place place_of(const struct point_parse *p, const struct part *part)
 {
 	size_t n = strlen(part->text);
 
 	return n ? place_at(p, part->at, n) : p->point->place;
 }
 
-static bool fail_form(struct parse *p, const char *what)
+static bool fail_form(struct point_parse *p, const char *what)
 {
 	diag_error(p->d, p->point->place, "point", "'%s' %s", p->point->text, what);
 	diag_hint(p->d, "the form is %s", p->form);
@@ -64,7 +64,7 @@ static bool fail_form(struct parse *p, const char *what)
 }
 
 /* Splits what is behind the word into at most `max` parts; colons go on in the last one. */
-static bool split(struct parse *p, size_t max)
+static bool split(struct point_parse *p, size_t max)
 {
 	const char *text = p->point->text;
 	const char *at = strchr(text, ':');
@@ -146,23 +146,20 @@ static const struct unit *find_unit(const char *name)
 }
 
 static bool set_period(
-	struct parse *p, const struct part *part, const struct unit *unit, uint64_t n)
+	struct point_parse *p, const struct part *part, const struct unit *unit, uint64_t n)
 {
 	uint64_t ns;
 
-	if (!n) {
-		diag_error(p->d, place_of(p, part), "range", "a period or rate of 0 never fires");
-		return false;
-	}
+	if (!n)
+		return diag_error(
+			p->d, place_of(p, part), "range", "a period or rate of 0 never fires");
 	if (!unit->ns)
 		ns = 1000000000 / n;
 	else if (__builtin_mul_overflow(n, unit->ns, &ns))
 		ns = UINT64_MAX;
-	if (ns < POINT_PERIOD_NS_MIN || ns > POINT_PERIOD_NS_MAX) {
-		diag_error(p->d, place_of(p, part), "range",
+	if (ns < POINT_PERIOD_NS_MIN || ns > POINT_PERIOD_NS_MAX)
+		return diag_error(p->d, place_of(p, part), "range",
 			"a period must lie between 1 us and 366 days");
-		return false;
-	}
 	p->out->period_ns = ns;
 	p->out->text =
 		arena_printf(p->arena, "%s:%s:%llu", p->word, unit->name, (unsigned long long)n);
@@ -170,7 +167,7 @@ static bool set_period(
 }
 
 /* interval:UNIT:N | interval:NUNIT | profile:N */
-static bool parse_period(struct parse *p)
+bool point_parse_period(struct point_parse *p)
 {
 	const struct part *last;
 	const struct unit *unit;
@@ -212,7 +209,8 @@ static bool parse_period(struct parse *p)
 /* --- files and functions ---------------------------------------------------------------------- */
 
 /* "FUNC+0x10": cuts the offset off. "operator+" has none. */
-static bool take_offset(struct parse *p, const struct part *part, char *name, uint64_t *offset)
+static bool take_offset(
+	struct point_parse *p, const struct part *part, char *name, uint64_t *offset)
 {
 	char *plus = strrchr(name, '+');
 
@@ -222,9 +220,8 @@ static bool take_offset(struct parse *p, const struct part *part, char *name, ui
 	if (!whole_number(plus + 1, offset)) {
 		size_t at = (size_t)(plus + 1 - name);
 
-		diag_error(p->d, place_at(p, part->at + (uint32_t)at, strlen(plus + 1)), "point",
-			"'%s' is no offset", plus + 1);
-		return false;
+		return diag_error(p->d, place_at(p, part->at + (uint32_t)at, strlen(plus + 1)),
+			"point", "'%s' is no offset", plus + 1);
 	}
 	*plus = 0;
 	return true;
@@ -240,24 +237,22 @@ static bool has_single_colon(const char *name)
 }
 
 /* A name, glob or regular expression of functions; an offset is cut off. */
-static bool take_pattern(struct parse *p, const struct part *part, char *name)
+static bool take_pattern(struct point_parse *p, const struct part *part, char *name)
 {
 	struct function_pattern pattern;
 	struct err err;
 
 	if (*name != '/' && !take_offset(p, part, name, &p->out->offset))
 		return false;
-	if (function_pattern_init_name(&pattern, name, &err) < 0) {
-		diag_error(p->d, place_of(p, part), "point", "%s", err.text);
-		return false;
-	}
+	if (function_pattern_init_name(&pattern, name, &err) < 0)
+		return diag_error(p->d, place_of(p, part), "point", "%s", err.text);
 	p->out->is_glob = !pattern.is_exact || glob_has(p->out->file);
 	function_pattern_release(&pattern);
 	return true;
 }
 
 /* FILE:FUNC[+OFFSET] | FILE:0xADDRESS; uretprobe takes neither offset nor address. */
-static bool parse_function(struct parse *p)
+bool point_parse_function(struct point_parse *p)
 {
 	struct point_spec *out = p->out;
 	struct part *part;
@@ -286,26 +281,23 @@ static bool parse_function(struct parse *p)
 	}
 	name = arena_strdup(p->arena, part->text);
 	if (*name >= '0' && *name <= '9') {
-		if (!whole_number(name, &out->address)) {
-			diag_error(p->d, place_of(p, part), "point", "'%s' is no address", name);
-			return false;
-		}
+		if (!whole_number(name, &out->address))
+			return diag_error(
+				p->d, place_of(p, part), "point", "'%s' is no address", name);
 		out->has_address = true;
 	} else if (!take_pattern(p, part, name)) {
 		return false;
 	}
-	if (out->kind == POINT_URETPROBE && (out->has_address || out->offset)) {
-		diag_error(p->d, place_of(p, part), "point",
+	if (point_has(out->kind, POINT_AT_RETURN) && (out->has_address || out->offset))
+		return diag_error(p->d, place_of(p, part), "point",
 			"a return probe belongs to a whole function, not to a place inside of it");
-		return false;
-	}
 	out->name = name;
 	out->text = arena_printf(p->arena, "%s:%s:%s", p->word, out->file, part->text);
 	return true;
 }
 
 /* FILE:[PROVIDER:]NAME */
-static bool parse_usdt(struct parse *p)
+bool point_parse_usdt(struct point_parse *p)
 {
 	struct point_spec *out = p->out;
 
@@ -319,11 +311,9 @@ static bool parse_usdt(struct parse *p)
 	if (p->n_parts == 3 && *p->parts[1].text)
 		out->provider = p->parts[1].text;
 	out->name = p->parts[p->n_parts - 1].text;
-	if (strcmp(out->file, "*") == 0) {
-		diag_error(p->d, place_of(p, &p->parts[0]), "point",
+	if (strcmp(out->file, "*") == 0)
+		return diag_error(p->d, place_of(p, &p->parts[0]), "point",
 			"a probe cannot be looked for in every file");
-		return false;
-	}
 	out->is_glob = glob_has(out->name) || glob_has(out->file) ||
 		       (out->provider && glob_has(out->provider));
 	out->text = arena_printf(p->arena, "%s:%s:%s%s%s", p->word, out->file,
@@ -334,7 +324,7 @@ static bool parse_usdt(struct parse *p)
 /* --- the kernel's points ---------------------------------------------------------------------- */
 
 /* NAME[:entry|:return] | :NAME:entry */
-static bool parse_syscall(struct parse *p)
+bool point_parse_syscall(struct point_parse *p)
 {
 	const struct part *name, *when = NULL;
 	size_t first;
@@ -351,9 +341,8 @@ static bool parse_syscall(struct parse *p)
 		p->out->kind = POINT_SYSCALL_RETURN;
 	} else if (when && *when->text && strcmp(when->text, "entry") != 0 &&
 		   strcmp(when->text, "enter") != 0) {
-		diag_error(p->d, place_of(p, when), "point",
+		return diag_error(p->d, place_of(p, when), "point",
 			"a system call has an entry and a return, no '%s'", when->text);
-		return false;
 	}
 	p->out->name = name->text;
 	p->out->is_glob = glob_has(name->text);
@@ -364,7 +353,7 @@ static bool parse_syscall(struct parse *p)
 
 /* The named tracepoints of system calls do not fire for 32-bit programs, so they become the points
  * that do. */
-static bool translate_syscall_event(struct parse *p)
+static bool translate_syscall_event(struct point_parse *p)
 {
 	struct point_spec *out = p->out;
 
@@ -384,7 +373,7 @@ static bool translate_syscall_event(struct parse *p)
 	return *out->name || fail_form(p, "names no system call");
 }
 
-static bool parse_tracepoint(struct parse *p)
+bool point_parse_tracepoint(struct point_parse *p)
 {
 	struct point_spec *out = p->out;
 
@@ -404,7 +393,7 @@ static bool parse_tracepoint(struct parse *p)
 }
 
 /* [MODULE:]FUNC[+OFFSET], [CATEGORY:]NAME */
-static bool parse_kernel(struct parse *p)
+bool point_parse_kernel(struct point_parse *p)
 {
 	struct point_spec *out = p->out;
 	const struct part *part;
@@ -430,7 +419,7 @@ static bool parse_kernel(struct parse *p)
 }
 
 /* EVENT[:COUNT] */
-static bool parse_count(struct parse *p)
+bool point_parse_count(struct point_parse *p)
 {
 	bool is_hardware = p->out->kind == POINT_HARDWARE;
 	const struct perf_count *count;
@@ -456,17 +445,15 @@ static bool parse_count(struct parse *p)
 	p->out->name = count->name;
 	p->out->count = count->count;
 	if (p->n_parts == 2 && *p->parts[1].text &&
-		(!whole_number(p->parts[1].text, &p->out->count) || !p->out->count)) {
-		diag_error(p->d, place_of(p, &p->parts[1]), "point", "'%s' is no count of events",
-			p->parts[1].text);
-		return false;
-	}
+		(!whole_number(p->parts[1].text, &p->out->count) || !p->out->count))
+		return diag_error(p->d, place_of(p, &p->parts[1]), "point",
+			"'%s' is no count of events", p->parts[1].text);
 	p->out->text = arena_printf(
 		p->arena, "%s:%s:%llu", p->word, count->name, (unsigned long long)p->out->count);
 	return true;
 }
 
-static bool parse_word_only(struct parse *p)
+bool point_parse_word_only(struct point_parse *p)
 {
 	if (strchr(p->point->text, ':'))
 		return fail_form(p, "takes nothing behind a colon");
@@ -476,47 +463,26 @@ static bool parse_word_only(struct parse *p)
 
 /* --- the word --------------------------------------------------------------------------------- */
 
-static bool (*const parsers[N_POINT_KINDS])(struct parse *) = {
-	[POINT_BEGIN] = parse_word_only,
-	[POINT_END] = parse_word_only,
-	[POINT_ERROR] = parse_word_only,
-	[POINT_INTERVAL] = parse_period,
-	[POINT_PROFILE] = parse_period,
-	[POINT_UPROBE] = parse_function,
-	[POINT_URETPROBE] = parse_function,
-	[POINT_USDT] = parse_usdt,
-	[POINT_SYSCALL_ENTRY] = parse_syscall,
-	[POINT_TRACEPOINT] = parse_tracepoint,
-	[POINT_RAW_TRACEPOINT] = parse_kernel,
-	[POINT_SOFTWARE] = parse_count,
-	[POINT_HARDWARE] = parse_count,
-	[POINT_KPROBE] = parse_kernel,
-	[POINT_KRETPROBE] = parse_kernel,
-	[POINT_FENTRY] = parse_kernel,
-	[POINT_FEXIT] = parse_kernel,
-};
-
-static const struct point_word *find_word(const char *text, size_t n)
+static bool is_word(const char *word, const char *text, size_t n)
 {
-	for (const struct point_word *w = point_words; w->name; w++) {
-		if (strlen(w->name) == n && strncmp(w->name, text, n) == 0)
-			return w;
-		if (w->alias && strlen(w->alias) == n && strncmp(w->alias, text, n) == 0)
-			return w;
+	return word && strlen(word) == n && strncmp(word, text, n) == 0;
+}
+
+bool point_kind_find(const char *text, size_t n, enum point_kind *out)
+{
+	for (enum point_kind kind = 0; kind < N_POINT_KINDS; kind++) {
+		const struct point_kind_def *def = &point_kinds[kind];
+
+		if (is_word(def->name, text, n) || is_word(def->alias, text, n) ||
+			is_word(def->older, text, n)) {
+			*out = kind;
+			return true;
+		}
 	}
-	return NULL;
+	return false;
 }
 
-static const char *first_word(enum point_kind kind)
-{
-	const struct point_word *w = point_words;
-
-	while (w->kind != kind)
-		w++;
-	return w->name;
-}
-
-static bool fail_word(struct parse *p, size_t n)
+static bool fail_word(struct point_parse *p, size_t n)
 {
 	static const char *const others[] = {
 		"watchpoint", "w", "asyncwatchpoint", "aw", "iter", "it", "bench", "test", NULL};
@@ -527,12 +493,14 @@ static bool fail_word(struct parse *p, size_t n)
 	for (size_t i = 0; others[i]; i++) {
 		if (strcmp(others[i], word))
 			continue;
-		diag_error(p->d, place_at(p, 0, n), "point-unknown",
+		return diag_error(p->d, place_at(p, 0, n), "point-unknown",
 			"trace points of the kind '%s' do not exist here", word);
-		return false;
 	}
-	for (const struct point_word *w = point_words; w->name; w++)
-		nearest_names_add(&near, w->name);
+	for (size_t i = 0; i < N_POINT_KINDS; i++)
+		nearest_names_add(&near, point_kinds[i].name);
+	for (size_t i = 0; i < N_POINT_KINDS; i++)
+		if (point_kinds[i].older)
+			nearest_names_add(&near, point_kinds[i].older);
 	diag_error(p->d, place_at(p, 0, n), "point-unknown", "there is no kind of trace point '%s'",
 		word);
 	if (nearest_names_text(&near, text, sizeof(text)))
@@ -547,22 +515,17 @@ bool point_parse(
 	const struct point_text *text, struct arena *arena, struct point_spec *out, struct diags *d)
 {
 	struct point_spec spec = {.place = text->place};
-	struct parse p = {.point = text, .arena = arena, .out = &spec, .d = d};
+	struct point_parse p = {.point = text, .arena = arena, .out = &spec, .d = d};
 	size_t n = strcspn(text->text, ":");
-	const struct point_word *w;
 
-	if (strnlen(text->text, POINT_TEXT_MAX + 1) > POINT_TEXT_MAX) {
-		diag_error(d, text->place, "point", "a trace point has at most %d bytes",
+	if (strnlen(text->text, POINT_TEXT_MAX + 1) > POINT_TEXT_MAX)
+		return diag_error(d, text->place, "point", "a trace point has at most %d bytes",
 			POINT_TEXT_MAX);
-		return false;
-	}
-	w = find_word(text->text, n);
-	if (!w)
+	if (!point_kind_find(text->text, n, &spec.kind))
 		return fail_word(&p, n);
-	p.word = first_word(w->kind);
-	p.form = w->form;
-	spec.kind = w->kind;
-	if (!parsers[w->kind](&p))
+	p.word = point_kinds[spec.kind].name;
+	p.form = point_kinds[spec.kind].form;
+	if (!point_kinds[spec.kind].parse(&p))
 		return false;
 	*out = spec;
 	return true;

@@ -3,7 +3,6 @@
  * What trace points there are. A pattern that begins with a word of the language looks only there;
  * any other pattern looks through everything that the kernel offers by name.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 #include "base/glob.h"
 #include "probe/points/find_kernel.h"
 #include "probe/points/perf_counts.h"
-#include "probe/points/point.h"
+#include "probe/points/point_kind.h"
 #include "probe/points/syscalls.h"
 #include "process/syscall_names.h"
 #include "process/tracepoint.h"
@@ -22,46 +21,50 @@
 #define DETAILS_MAX	 64
 
 struct entry {
+	enum point_kind kind;
 	const char *name;
 	const char *about; /* what its details are read from */
 };
 
-struct listing {
+struct point_listing {
 	struct arena *arena;
 	const char *pattern;
-	bool is_verbose;
-	const char *function_word; /* of kernel functions */
+	const struct find_options *options;
+	int tracefs;		       /* -1: not needed, or not there */
+	enum point_kind function_kind; /* of kernel functions */
 	VEC(struct entry) entries;
 	const char *details[DETAILS_MAX];
 	size_t n_details;
 };
 
-static void add(struct listing *l, const char *name, const char *about)
+static void add(struct point_listing *l, enum point_kind kind, const char *name, const char *about)
 {
-	vec_push(&l->entries, ((struct entry){name, about}));
+	vec_push(&l->entries, ((struct entry){kind, name, about}));
 }
 
 /* Patterns speak of the whole text or of the name alone. */
-static void add_if(struct listing *l, const char *name, const char *last)
+static void add_if(
+	struct point_listing *l, enum point_kind kind, const char *name, const char *last)
 {
 	if (glob_match(l->pattern, name) || glob_match(l->pattern, last))
-		add(l, arena_strdup(l->arena, name), NULL);
+		add(l, kind, name, NULL);
 }
 
 /* --- details ---------------------------------------------------------------------------------- */
 
-static void add_detail(struct listing *l, const char *text)
+static void add_detail(struct point_listing *l, const char *text)
 {
 	if (l->n_details < DETAILS_MAX)
 		l->details[l->n_details++] = text;
 }
 
 /* "syscall:openat:entry": both modes where they differ. */
-static void detail_syscall(struct listing *l, const char *name)
+void points_detail_syscall(struct point_listing *l, const char *name, const char *about)
 {
 	const char *start = strchr(name, ':') + 1;
 	char *call = arena_strndup(l->arena, start, strcspn(start, ":"));
 
+	(void)about;
 	if (strcmp(start + strlen(call), ":return") == 0) {
 		add_detail(l, "long retval");
 		return;
@@ -89,16 +92,17 @@ static void detail_syscall(struct listing *l, const char *name)
 }
 
 /* "\tfield:pid_t next_pid;\toffset:56;...": what is behind the common fields. */
-static void detail_tracepoint(struct listing *l, const char *name, int tracefs)
+void points_detail_tracepoint(struct point_listing *l, const char *name, const char *about)
 {
 	char *path = arena_printf(l->arena, "events/%s/format", strchr(name, ':') + 1);
 	struct buf b = {0};
 	char *save = NULL;
 
+	(void)about;
 	for (char *p = path + strlen("events/"); *p; p++)
 		if (*p == ':')
 			*p = '/';
-	if (tracefs >= 0 && tracefs_read(&b, tracefs, path, FORMAT_BYTES_MAX, NULL) == 0) {
+	if (l->tracefs >= 0 && tracefs_read(&b, l->tracefs, path, FORMAT_BYTES_MAX, NULL) == 0) {
 		buf_text(&b);
 		for (char *line = strtok_r((char *)b.p, "\n", &save); line;
 			line = strtok_r(NULL, "\n", &save)) {
@@ -113,8 +117,9 @@ static void detail_tracepoint(struct listing *l, const char *name, int tracefs)
 	buf_release(&b);
 }
 
-static void detail_usdt(struct listing *l, const char *operands)
+void points_detail_usdt(struct point_listing *l, const char *name, const char *operands)
 {
+	(void)name;
 	while (operands && *operands) {
 		size_t n = strcspn(operands, " ");
 
@@ -124,22 +129,9 @@ static void detail_usdt(struct listing *l, const char *operands)
 	}
 }
 
-static void detail(struct listing *l, const struct entry *e, int tracefs)
-{
-	l->n_details = 0;
-	if (!l->is_verbose)
-		return;
-	if (strncmp(e->name, "syscall:", 8) == 0)
-		detail_syscall(l, e->name);
-	else if (strncmp(e->name, "tracepoint:", 11) == 0)
-		detail_tracepoint(l, e->name, tracefs);
-	else if (e->about)
-		detail_usdt(l, e->about);
-}
-
 /* --- everything that the kernel has ----------------------------------------------------------- */
 
-static void add_syscalls(struct listing *l, const char *pattern, bool entries, bool returns)
+static void add_syscalls(struct point_listing *l, const char *pattern, bool entries, bool returns)
 {
 	for (int i = 0; i < SYSCALL_NUMBERS_MAX; i++) {
 		for (int is_32 = 0; is_32 < 2; is_32++) {
@@ -148,118 +140,85 @@ static void add_syscalls(struct listing *l, const char *pattern, bool entries, b
 			if (!name || !glob_match(pattern, name))
 				continue;
 			if (entries)
-				add(l, arena_printf(l->arena, "syscall:%s:entry", name), NULL);
+				add(l, POINT_SYSCALL_ENTRY,
+					arena_printf(l->arena, "syscall:%s:entry", name), NULL);
 			if (returns)
-				add(l, arena_printf(l->arena, "syscall:%s:return", name), NULL);
+				add(l, POINT_SYSCALL_RETURN,
+					arena_printf(l->arena, "syscall:%s:return", name), NULL);
 		}
 	}
 }
 
 static void take_tracepoint(void *ctx, const char *category, const char *name)
 {
-	struct listing *l = ctx;
+	struct point_listing *l = ctx;
 
 	if (strcmp(category, "syscalls") != 0)
-		add_if(l, arena_printf(l->arena, "tracepoint:%s:%s", category, name), name);
+		add_if(l, POINT_TRACEPOINT,
+			arena_printf(l->arena, "tracepoint:%s:%s", category, name), name);
 }
 
 static void take_function(void *ctx, const char *module, const char *name)
 {
-	struct listing *l = ctx;
+	struct point_listing *l = ctx;
 
-	add_if(l,
-		arena_printf(
-			l->arena, "%s:%s%s%s", l->function_word, module, *module ? ":" : "", name),
+	add_if(l, l->function_kind,
+		arena_printf(l->arena, "%s:%s%s%s", point_kinds[l->function_kind].name, module,
+			*module ? ":" : "", name),
 		name);
 }
 
-static void add_counts(struct listing *l, const char *word, const char *pattern)
+static void add_counts(struct point_listing *l, enum point_kind kind, const char *pattern)
 {
 	for (const struct perf_count *c = perf_counts; c->name; c++)
-		if (c->is_hardware == (strcmp(word, "hardware") == 0) &&
-			glob_match(pattern, c->name))
-			add(l, arena_printf(l->arena, "%s:%s", word, c->name), NULL);
+		if (c->is_hardware == (kind == POINT_HARDWARE) && glob_match(pattern, c->name))
+			add(l, kind,
+				arena_printf(l->arena, "%s:%s", point_kinds[kind].name, c->name),
+				NULL);
 }
 
-static int list_everything(struct listing *l, struct err *err)
+static int list_everything(struct point_listing *l, struct err *err)
 {
 	int rc = tracepoints_each(take_tracepoint, l, err);
 
 	add_syscalls(l, l->pattern, true, true);
-	add_counts(l, "software", l->pattern);
-	add_counts(l, "hardware", l->pattern);
-	l->function_word = kernel_has_kprobes() ? "kprobe" : "fentry";
+	add_counts(l, POINT_SOFTWARE, l->pattern);
+	add_counts(l, POINT_HARDWARE, l->pattern);
+	l->function_kind = kernel_has_kprobes() ? POINT_KPROBE : POINT_FENTRY;
 	if (kernel_has_kprobes())
 		kernel_functions_each(take_function, l, NULL);
 	else if (kernel_has_fentry())
-		fentry_functions_each(take_function, l, NULL);
+		fentry_functions_each(NULL, take_function, l, NULL);
 	/* Without tracefs the rest is still worth having. */
 	return l->entries.n ? 0 : rc;
 }
 
 /* --- one kind --------------------------------------------------------------------------------- */
 
-/* Completes "uprobe:libc" to "uprobe:libc:*", "t:sched" to "t:sched:*". */
-static const char *complete(struct listing *l, const struct point_word *w, const char *rest)
+static void add_sites(struct point_listing *l, enum point_kind kind, const struct target *t)
 {
-	const char *colon = strchr(rest, ':');
+	const char *word = point_kinds[kind].name;
 
-	switch (w->kind) {
-	case POINT_TRACEPOINT:
-		if (!colon && strcmp(rest, "*") == 0)
-			return "*:*";
-		if (!colon && glob_has(rest))
-			return arena_printf(l->arena, "*:%s", rest);
-		/* fall through */
-	case POINT_UPROBE:
-	case POINT_URETPROBE:
-	case POINT_USDT:
-		if (!colon || !colon[1])
-			return arena_printf(l->arena, "%.*s:*", (int)strcspn(rest, ":"), rest);
-		return rest;
-	default:
-		return *rest ? rest : "*";
+	for (size_t i = 0; i < t->n_sites; i++) {
+		const struct site *s = &t->sites[i];
+
+		if (s->probe)
+			add(l, kind,
+				arena_printf(l->arena, "%s:%s:%s:%s", word, t->path, s->provider,
+					s->probe),
+				s->operands);
+		else if (s->function)
+			add(l, kind, arena_printf(l->arena, "%s:%s:%s", word, t->path, s->function),
+				NULL);
 	}
-}
-
-static void add_point(struct listing *l, const struct point_word *w, const struct point *p)
-{
-	for (size_t i = 0; i < p->n_names; i++)
-		add(l, arena_printf(l->arena, "%s:%s", w->name, p->names[i]), NULL);
-	for (size_t i = 0; i < p->n_targets; i++) {
-		const struct target *t = &p->targets[i];
-
-		for (size_t k = 0; k < t->n_sites; k++) {
-			const struct site *s = &t->sites[k];
-
-			if (w->kind == POINT_USDT)
-				add(l,
-					arena_printf(l->arena, "usdt:%s:%s:%s", t->path,
-						s->provider, s->probe),
-					s->operands);
-			else if (s->function)
-				add(l,
-					arena_printf(l->arena, "%s:%s:%s", w->name, t->path,
-						s->function),
-					NULL);
-		}
-	}
-}
-
-static const struct point_word *first_of_kind(const struct point_word *w)
-{
-	const struct point_word *first = point_words;
-
-	while (first->kind != w->kind)
-		first++;
-	return first;
 }
 
 /* By way of a point of that text, whose messages become the failure. */
-static int list_found(struct listing *l, const struct point_word *w, const char *rest,
-	const struct find_options *options, struct err *err)
+static int list_found(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
 {
-	struct point_text text = {.text = arena_printf(l->arena, "%s:%s", w->name, rest)};
+	const char *word = point_kinds[kind].name;
+	struct point_text text = {.text = arena_printf(l->arena, "%s:%s", word, rest)};
 	struct sources sources = {0};
 	struct point point = {0};
 	struct point_spec spec = {0};
@@ -268,8 +227,12 @@ static int list_found(struct listing *l, const struct point_word *w, const char 
 
 	diags_init(&d, &sources);
 	if (point_parse(&text, l->arena, &spec, &d) &&
-		point_find(&spec, options, l->arena, &point, &d))
-		add_point(l, w, &point);
+		point_find(&spec, l->options, l->arena, &point, &d)) {
+		for (size_t i = 0; i < point.n_names; i++)
+			add(l, kind, arena_printf(l->arena, "%s:%s", word, point.names[i]), NULL);
+		for (size_t i = 0; i < point.n_targets; i++)
+			add_sites(l, kind, &point.targets[i]);
+	}
 	if (!l->entries.n && d.v.n && (d.n_errors || !spec.is_glob))
 		rc = err_set(err, ERR_NOT_FOUND, "%s%s%s", d.v.v[0].text, d.v.v[0].hint ? "; " : "",
 			d.v.v[0].hint ? d.v.v[0].hint : "");
@@ -277,41 +240,57 @@ static int list_found(struct listing *l, const struct point_word *w, const char 
 	return rc;
 }
 
-static int list_kind(struct listing *l, const struct point_word *w, const char *rest,
-	const struct find_options *options, struct err *err)
+int points_list_names(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
 {
-	switch (w->kind) {
-	case POINT_SYSCALL_ENTRY: {
-		const char *when = strchr(rest, ':');
-		char *name = arena_strndup(l->arena, rest, strcspn(rest, ":"));
-
-		add_syscalls(l, *name ? name : "*", !when || glob_match(when + 1, "entry"),
-			!when || glob_match(when + 1, "return"));
-		return 0;
-	}
-	case POINT_SOFTWARE:
-	case POINT_HARDWARE:
-		add_counts(l, w->name, *rest ? rest : "*");
-		return 0;
-	case POINT_BEGIN:
-	case POINT_END:
-	case POINT_ERROR:
-	case POINT_INTERVAL:
-	case POINT_PROFILE:
-		add(l, w->form, NULL);
-		return 0;
-	default:
-		return list_found(l, w, complete(l, w, rest), options, err);
-	}
+	return list_found(l, kind, *rest ? rest : "*", err);
 }
 
-static const struct point_word *word_of(const char *pattern, size_t n)
+/* Completes "uprobe:libc" to "uprobe:libc:*", "t:sched" to "t:sched:*". */
+int points_list_files(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
 {
-	for (const struct point_word *w = point_words; w->name; w++)
-		if ((strlen(w->name) == n && strncmp(w->name, pattern, n) == 0) ||
-			(w->alias && strlen(w->alias) == n && strncmp(w->alias, pattern, n) == 0))
-			return first_of_kind(w);
-	return NULL;
+	const char *colon = strchr(rest, ':');
+
+	if (!colon || !colon[1])
+		rest = arena_printf(l->arena, "%.*s:*", (int)strcspn(rest, ":"), rest);
+	return list_found(l, kind, rest, err);
+}
+
+int points_list_tracepoints(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
+{
+	if (!strchr(rest, ':') && glob_has(rest))
+		return list_found(l, kind, arena_printf(l->arena, "*:%s", rest), err);
+	return points_list_files(l, kind, rest, err);
+}
+
+int points_list_syscalls(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
+{
+	const char *when = strchr(rest, ':');
+	char *name = arena_strndup(l->arena, rest, strcspn(rest, ":"));
+
+	(void)kind, (void)err;
+	add_syscalls(l, *name ? name : "*", !when || glob_match(when + 1, "entry"),
+		!when || glob_match(when + 1, "return"));
+	return 0;
+}
+
+int points_list_counts(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
+{
+	(void)err;
+	add_counts(l, kind, *rest ? rest : "*");
+	return 0;
+}
+
+int points_list_form(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
+{
+	(void)rest, (void)err;
+	add(l, kind, point_kinds[kind].form, NULL);
+	return 0;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -323,17 +302,16 @@ int points_list(const char *pattern, const struct find_options *options, bool ve
 	void (*each)(void *ctx, const char *name, const char *const *details, size_t n_details),
 	void *ctx, struct err *err)
 {
-	struct listing l = {.arena = arena_new(), .is_verbose = verbose};
-	size_t n;
-	const struct point_word *w;
 	FD_AUTO tracefs = verbose ? tracefs_open(NULL) : -1;
+	struct point_listing l = {.arena = arena_new(), .options = options, .tracefs = tracefs};
+	enum point_kind kind;
+	size_t n;
 	int rc;
 
 	l.pattern = pattern && *pattern ? pattern : "*";
 	n = strcspn(l.pattern, ":");
-	w = word_of(l.pattern, n);
-	if (w)
-		rc = list_kind(&l, w, l.pattern[n] ? l.pattern + n + 1 : "", options, err);
+	if (point_kind_find(l.pattern, n, &kind))
+		rc = point_kinds[kind].list(&l, kind, l.pattern[n] ? l.pattern + n + 1 : "", err);
 	else
 		rc = list_everything(&l, err);
 	if (l.entries.n > 1)
@@ -343,7 +321,9 @@ int points_list(const char *pattern, const struct find_options *options, bool ve
 
 		if (i && strcmp(e->name, e[-1].name) == 0)
 			continue;
-		detail(&l, e, tracefs);
+		l.n_details = 0;
+		if (verbose && point_kinds[e->kind].detail)
+			point_kinds[e->kind].detail(&l, e->name, e->about);
 		each(ctx, e->name, l.details, l.n_details);
 	}
 	vec_release(&l.entries);

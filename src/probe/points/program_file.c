@@ -1,44 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs by name, and what really runs when a command is a script. */
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "probe/points/find_file.h"
+#include "process/launch.h"
 
 #define INTERPRETERS_MAX  5   /* as many as the kernel follows */
 #define SHEBANG_BYTES_MAX 256 /* of the kernel */
-#define USUAL_PATH	  "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
 
 const char *program_find(const char *name, struct arena *arena)
 {
-	const char *list = getenv("PATH");
+	char *path;
+	const char *kept;
 
-	if (strchr(name, '/'))
-		return is_program(name) ? arena_strdup(arena, name) : NULL;
-	for (const char *p = list && *list ? list : USUAL_PATH; *name;) {
-		size_t n = strcspn(p, ":");
-		char *path = n ? arena_printf(arena, "%.*s/%s", (int)n, p, name)
-			       : arena_printf(arena, "./%s", name);
-
-		if (is_program(path))
-			return path;
-		if (!p[n])
-			break;
-		p += n + 1;
-	}
-	return NULL;
+	if (launch_find(name, &path, NULL) < 0)
+		return NULL;
+	kept = arena_strdup(arena, path);
+	free(path);
+	return kept;
 }
 
 /* "#! /usr/bin/env python3": the interpreter, looked up when that is env. NULL when it is no

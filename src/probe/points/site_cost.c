@@ -33,7 +33,7 @@ struct parts {
 	bool has_bad_prefix; /* es cs ss ds lock */
 	bool has_lock;
 	bool has_66, has_rep;
-	bool is_vex;
+	bool is_vex, is_endbr;
 	uint8_t rex;
 	uint8_t opcode[3];
 	uint8_t n_opcode;
@@ -101,6 +101,7 @@ static bool take_parts(struct parts *p, struct span code, enum mode mode)
 		return false;
 	n = insn.length;
 	p->length = insn.length;
+	p->is_endbr = insn.is_endbr;
 	while (i < n && take_prefix(p, code.p[i]))
 		i++;
 	if (mode == MODE_64 && i < n && (code.p[i] & 0xf0) == 0x40)
@@ -301,18 +302,12 @@ static bool changed_register(const struct parts *p, unsigned *reg)
 	}
 }
 
-static bool is_endbr(struct span code)
-{
-	return code.n >= 4 && code.p[0] == 0xf3 && code.p[1] == 0x0f && code.p[2] == 0x1e &&
-	       (code.p[3] == 0xfa || code.p[3] == 0xfb);
-}
-
 /* Does nothing that a probe behind it could notice. */
-static bool leaves_arguments(const struct parts *p, struct span code, enum mode mode)
+static bool leaves_arguments(const struct parts *p, enum mode mode)
 {
 	unsigned reg;
 
-	if (is_nop(p) || is_endbr(code))
+	if (is_nop(p) || p->is_endbr)
 		return true;
 	if (p->has_rep || p->has_lock || !changed_register(p, &reg))
 		return false;
@@ -353,7 +348,7 @@ uint32_t site_cheaper(struct span function, struct foff offset, enum mode mode)
 		cost = site_cost(rest, (struct foff){offset.v + at}, mode, &why);
 		if (at && (cost == SITE_EMULATED || cost == SITE_NOP5))
 			return has_jump_to(function, at, mode) ? 0 : at;
-		if (!take_parts(&p, rest, mode) || !leaves_arguments(&p, rest, mode))
+		if (!take_parts(&p, rest, mode) || !leaves_arguments(&p, mode))
 			return 0;
 		at += p.length;
 	}

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "process/tracepoint.h"
@@ -24,12 +25,12 @@
 /* A format file while it is read. */
 struct format {
 	struct types *types;
-	char *name; /* of the tracepoint, or NULL */
+	struct arena *arena; /* of all texts */
+	const char *name;    /* of the tracepoint, or NULL */
 	bool has_id;
 	uint32_t id;
 	bool is_syscall; /* its pointers are those of the program */
 	VEC(struct type_field) fields;
-	VEC(char *) names; /* of the fields, owned */
 	uint64_t size;
 };
 
@@ -75,7 +76,7 @@ static void cut_length(struct field_line *f, char *declaration)
 }
 
 /* Cuts the line up in place. */
-static bool cut_field(char *line, struct field_line *f)
+static bool cut_field(struct arena *arena, char *line, struct field_line *f)
 {
 	char *declaration = strstr(line, "field:");
 	char *end = declaration ? strchr(declaration, ';') : NULL;
@@ -95,7 +96,7 @@ static bool cut_field(char *line, struct field_line *f)
 	/* A type and a name are there, and something between them. */
 	if (!n || !*f->name)
 		return false;
-	f->type = mem_strndup(declaration, n);
+	f->type = arena_strndup(arena, declaration, n);
 	return true;
 }
 
@@ -179,27 +180,21 @@ static int add_field(struct format *format, char *line, struct err *err)
 {
 	struct field_line f = {0};
 	struct type_field to = {0};
-	char *name;
 
-	if (!cut_field(line, &f))
+	if (!cut_field(format->arena, line, &f))
 		return err_set(
 			err, ERR_FORMAT, "a tracepoint's format has the field line '%.100s'", line);
 	if (f.size > RECORD_BYTES_MAX || f.offset > RECORD_BYTES_MAX ||
-		format->fields.n >= FIELDS_MAX) {
-		free(f.type);
+		format->fields.n >= FIELDS_MAX)
 		return err_set(err, ERR_LIMIT,
 			"a tracepoint's format has more than %d fields or %d bytes", FIELDS_MAX,
 			RECORD_BYTES_MAX);
-	}
-	name = mem_strdup(f.name);
-	vec_push(&format->names, name);
-	to.name = name;
+	to.name = f.name;
 	to.type = type_of_field(format, &f);
 	to.offset = f.offset;
 	vec_push(&format->fields, to);
 	if (format->size < (uint64_t)f.offset + f.size)
 		format->size = (uint64_t)f.offset + f.size;
-	free(f.type);
 	return 0;
 }
 
@@ -208,7 +203,7 @@ static int read_line(struct format *format, char *line, struct err *err)
 	if (!strncmp(line, "name:", 5) && !format->name) {
 		char *name = trim(line + 5);
 
-		format->name = mem_strdup(name);
+		format->name = name;
 		format->is_syscall =
 			!strncmp(name, "sys_enter_", 10) || !strncmp(name, "sys_exit_", 9);
 		return 0;
@@ -223,21 +218,12 @@ static int read_line(struct format *format, char *line, struct err *err)
 	return add_field(format, line, err);
 }
 
-static void format_release(struct format *format)
-{
-	for (size_t i = 0; i < format->names.n; i++)
-		free(format->names.v[i]);
-	vec_release(&format->names);
-	vec_release(&format->fields);
-	free(format->name);
-}
-
 static const struct type *format_type(struct format *format)
 {
-	char *name = mem_printf("tracepoint %s", format->name ? format->name : "record");
+	const char *name = arena_printf(
+		format->arena, "tracepoint %s", format->name ? format->name : "record");
 	struct type *s = types_new_struct(format->types, name, false);
 
-	free(name);
 	types_fill_struct(
 		format->types, s, format->fields.v, (uint32_t)format->fields.n, format->size, 8);
 	return s;
@@ -253,11 +239,11 @@ int tracepoint_format_parse(struct types *types, struct span text, const struct 
 	if (text.n > FORMAT_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "a tracepoint's format has more than %d bytes",
 			FORMAT_BYTES_MAX);
-	copy = text.n ? mem_strndup((const char *)text.p, text.n) : mem_strdup("");
+	format.arena = arena_new();
+	copy = arena_strndup(format.arena, text.n ? (const char *)text.p : "", text.n);
 	for (char *line = strtok_r(copy, "\n", &save); line && rc == 0;
 		line = strtok_r(NULL, "\n", &save))
 		rc = read_line(&format, line, err);
-	free(copy);
 	if (rc == 0 && !format.has_id)
 		rc = err_set(err, ERR_FORMAT, "a tracepoint's format does not tell its number");
 	if (rc == 0 && !format.fields.n)
@@ -266,7 +252,8 @@ int tracepoint_format_parse(struct types *types, struct span text, const struct 
 		*out = format_type(&format);
 		*id = format.id;
 	}
-	format_release(&format);
+	vec_release(&format.fields);
+	arena_free(format.arena);
 	return rc;
 }
 

@@ -7,8 +7,6 @@
  */
 #include "probe/points/usdt_notes.h"
 
-#include <elf.h>
-
 #define NOTE_OWNER	"stapsdt"
 #define NOTE_TYPE	3
 #define NOTE_HEAD_BYTES 12
@@ -85,14 +83,9 @@ int usdt_notes_each(const struct elf_file *elf,
 
 bool elf_iaddr_to_offset(const struct elf_file *elf, struct iaddr addr, struct foff *offset)
 {
-	for (size_t i = 0; i < elf->n_segments; i++) {
-		const struct elf_segment *s = &elf->segments[i];
+	struct span bytes = elf_file_bytes_at(elf, addr);
 
-		if (s->type == PT_LOAD && addr.v >= s->addr.v &&
-			addr.v - s->addr.v < s->file_size) {
-			offset->v = addr.v - s->addr.v + s->offset.v;
-			return offset->v < elf->bytes.n;
-		}
-	}
-	return false;
+	if (bytes.p)
+		offset->v = (uint64_t)(bytes.p - elf->bytes.p);
+	return bytes.p;
 }

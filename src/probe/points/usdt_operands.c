@@ -11,6 +11,7 @@
  * sum alone is an absolute address. What the linker has put in for a symbol cannot be told from the
  * note, so such operands, segments and vector registers are recognised but unreadable.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,38 +49,17 @@ static bool unreadable(struct reading *r, const char *why)
 	return true;
 }
 
-/* Decimal, 0x hexadecimal or 0 octal, as gas; wraps at 64 bits like an assembler's constants. */
+/* Decimal, 0x hexadecimal or 0 octal, as gas. */
 static bool read_number(struct reading *r, uint64_t *out)
 {
-	uint64_t value = 0, base = 10;
-	const char *first;
+	char *end;
 
 	if (!is_digit(*r->p))
 		return false;
-	if (r->p[0] == '0' && (r->p[1] | 0x20) == 'x') {
-		base = 16;
-		r->p += 2;
-	} else if (r->p[0] == '0') {
-		base = 8;
-	}
-	for (first = r->p;; r->p++) {
-		char c = (char)(*r->p | 0x20);
-		uint64_t digit;
-
-		if (is_digit(*r->p))
-			digit = (uint64_t)(*r->p - '0');
-		else if (c >= 'a' && c <= 'f')
-			digit = (uint64_t)(c - 'a' + 10);
-		else
-			break;
-		if (digit >= base)
-			break;
-		if (value > (UINT64_MAX - digit) / base)
-			return false;
-		value = value * base + digit;
-	}
-	*out = value;
-	return r->p != first;
+	errno = 0;
+	*out = strtoull(r->p, &end, 0);
+	r->p = end;
+	return !errno;
 }
 
 static bool read_sum(struct reading *r, int64_t *out)

@@ -2,12 +2,9 @@
 #include "probe/print/map_watch.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,26 +12,17 @@
 #include "base/mem.h"
 #include "record/perf_set.h"
 
-#define CPUS_MAX	 4096
-#define RING_BYTES	 ((size_t)256 << 10) /* about 2,000 mappings */
-#define RING_BYTES_MIN	 ((size_t)16 << 10)
-#define RECORD_BYTES_MAX 65536
-
-struct watch_ring {
-	int fd;
-	struct perf_event_mmap_page *page;
-	uint8_t *data;
-	size_t bytes; /* a power of two */
-};
+#define CPUS_MAX       4096
+#define RING_BYTES     ((size_t)256 << 10) /* about 2,000 mappings */
+#define RING_BYTES_MIN ((size_t)16 << 10)
 
 struct map_watch {
 	struct perf_event_attr attr;
 	int epoll_fd;
-	size_t page_bytes;
-	VEC(struct watch_ring) rings;
+	VEC(struct perf_ring) rings;
 	VEC(struct collected *) waiting;
 	uint64_t n_lost;
-	uint8_t scratch[RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
+	uint8_t scratch[PERF_RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
 };
 
 static void fill_attr(struct perf_event_attr *a)
@@ -72,26 +60,18 @@ static int open_event(struct map_watch *w, unsigned cpu)
 static int open_ring(struct map_watch *w, unsigned cpu, struct err *err)
 {
 	struct epoll_event wanted = {.events = EPOLLIN};
-	struct watch_ring ring = {.fd = open_event(w, cpu)};
+	struct perf_ring ring = {.fd = open_event(w, cpu)};
+	size_t bytes = RING_BYTES;
 
 	if (ring.fd < 0)
 		return err_sys(err, errno,
 			"user stacks: mappings of processes cannot be watched on CPU %u", cpu);
-	for (ring.bytes = RING_BYTES; ring.bytes >= RING_BYTES_MIN; ring.bytes /= 2) {
-		void *p = mmap(NULL, w->page_bytes + ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			ring.fd, 0);
-
-		if (p != MAP_FAILED) {
-			ring.page = p;
-			ring.data = (uint8_t *)p + w->page_bytes;
-			break;
-		}
-	}
+	while (!perf_ring_map(&ring, ring.fd, bytes) && bytes > RING_BYTES_MIN)
+		bytes /= 2;
 	if (!ring.page || epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, ring.fd, &wanted) < 0) {
 		int errnum = errno;
 
-		if (ring.page)
-			munmap(ring.page, w->page_bytes + ring.bytes);
+		perf_ring_unmap(&ring);
 		close(ring.fd);
 		return err_sys(err, errnum,
 			"user stacks: no ring for the mappings of processes on CPU %u", cpu);
@@ -108,7 +88,6 @@ int map_watch_open(struct map_watch **out, struct err *err)
 	int rc = 0;
 
 	fill_attr(&w->attr);
-	w->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (w->epoll_fd < 0)
 		rc = err_sys(err, errno, "user stacks: no descriptor for mappings of processes");
@@ -127,7 +106,7 @@ void map_watch_close(struct map_watch *w)
 	if (!w)
 		return;
 	for (size_t i = 0; i < w->rings.n; i++) {
-		munmap(w->rings.v[i].page, w->page_bytes + w->rings.v[i].bytes);
+		perf_ring_unmap(&w->rings.v[i]);
 		close(w->rings.v[i].fd);
 	}
 	for (size_t i = 0; i < w->waiting.n; i++)
@@ -149,8 +128,9 @@ uint64_t map_watch_n_lost(const struct map_watch *w)
 	return w->n_lost;
 }
 
-static void take_record(struct map_watch *w, struct span bytes)
+static void take_record(void *ctx, struct span bytes)
 {
+	struct map_watch *w = ctx;
 	struct collected *r = collected_decode(&w->attr, bytes);
 
 	if (r && r->kind == COLLECTED_LOST) {
@@ -159,33 +139,6 @@ static void take_record(struct map_watch *w, struct span bytes)
 	} else if (r) {
 		vec_push(&w->waiting, r);
 	}
-}
-
-static void drain_ring(struct map_watch *w, struct watch_ring *ring)
-{
-	/* Pairs with the kernel's write barrier before it moves data_head. */
-	uint64_t head =
-		atomic_load_explicit((_Atomic __u64 *)&ring->page->data_head, memory_order_acquire);
-	uint64_t tail = ring->page->data_tail;
-
-	if (tail == head)
-		return;
-	while (tail < head) {
-		struct perf_event_header h;
-		size_t at = tail & (ring->bytes - 1), first;
-
-		/* Headers are 8-byte aligned, so they never wrap. */
-		memcpy(&h, ring->data + at, sizeof(h));
-		if (h.size < sizeof(h) || h.size > head - tail)
-			break;
-		first = ring->bytes - at < h.size ? ring->bytes - at : h.size;
-		memcpy(w->scratch, ring->data + at, first);
-		memcpy(w->scratch + first, ring->data, h.size - first);
-		take_record(w, (struct span){w->scratch, h.size});
-		tail += h.size;
-	}
-	/* Pairs with the kernel's read of data_tail: the bytes are ours no more. */
-	atomic_store_explicit((_Atomic __u64 *)&ring->page->data_tail, tail, memory_order_release);
 }
 
 static int compare_times(const void *left, const void *right)
@@ -202,7 +155,7 @@ void map_watch_work(
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->rings.n; i++)
-		drain_ring(w, &w->rings.v[i]);
+		perf_ring_drain(&w->rings.v[i], w->scratch, take_record, w);
 	if (w->waiting.n > 1)
 		qsort(w->waiting.v, w->waiting.n, sizeof(*w->waiting.v), compare_times);
 	/* A ring that was emptied early may hold older ones than those behind `until`. */

@@ -16,7 +16,6 @@
 #define BAR_COLUMNS  52
 #define HIST_BUCKETS 66
 #define KILO	     1024u
-#define LABEL_MAX    64
 
 static const char bar[BAR_COLUMNS + 1] = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@";
 

@@ -6,6 +6,7 @@
 
 #include <time.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "probe/print/printer.h"
@@ -16,8 +17,7 @@
 #define PRINT_INDENT_VALUE 8
 
 struct printed_entry {
-	struct span key, value; /* in the printer's own memory once the map is complete */
-	size_t key_at, value_at;
+	struct span key, value;
 };
 
 struct printer {
@@ -27,7 +27,7 @@ struct printer {
 	/* The map that is being gathered. */
 	const struct stream_map_def *map;
 	VEC(struct printed_entry) entries;
-	struct buf bytes; /* of keys and values */
+	struct arena *arena; /* of keys and values */
 };
 
 /* A number as a value has it. */

@@ -12,22 +12,29 @@
 
 static const struct shape nothing = {.kind = SHAPE_NONE};
 
+/* Forgets the map before. */
+static void begin(struct printer *p, const struct stream_map_def *map)
+{
+	arena_free(p->arena);
+	p->arena = map ? arena_new() : NULL;
+	p->entries.n = 0;
+	p->map = map;
+}
+
 void printer_map_begin(struct printer *p, uint32_t map_i)
 {
-	p->entries.n = 0;
-	buf_reset(&p->bytes);
-	p->map = p->stream && map_i < p->stream->maps.n ? &p->stream->maps.v[map_i] : NULL;
+	begin(p, p->stream && map_i < p->stream->maps.n ? &p->stream->maps.v[map_i] : NULL);
+}
+
+static struct span keep(struct printer *p, struct span s)
+{
+	return (struct span){s.n ? arena_dup(p->arena, s.p, s.n) : NULL, s.n};
 }
 
 void printer_map_add(struct printer *p, struct span key, struct span value)
 {
-	struct printed_entry e = {.key = {NULL, key.n}, .value = {NULL, value.n}};
-
-	e.key_at = p->bytes.n;
-	buf_put(&p->bytes, key.p, key.n);
-	e.value_at = p->bytes.n;
-	buf_put(&p->bytes, value.p, value.n);
-	vec_push(&p->entries, e);
+	if (p->map)
+		vec_push(&p->entries, ((struct printed_entry){keep(p, key), keep(p, value)}));
 }
 
 /* --- order ------------------------------------------------------------------------------------ */
@@ -107,19 +114,6 @@ static int compare_entries(const void *left, const void *right, void *ctx)
 		order = compare_keys(map->key, a->key, b->key, 0);
 	/* The rest makes the order of equal texts the same in every run. */
 	return order ? order : compare_bytes(a->key, b->key);
-}
-
-static void sort_entries(struct printer *p)
-{
-	for (size_t i = 0; i < p->entries.n; i++) {
-		struct printed_entry *e = &p->entries.v[i];
-
-		e->key.p = e->key.n ? p->bytes.p + e->key_at : NULL;
-		e->value.p = e->value.n ? p->bytes.p + e->value_at : NULL;
-	}
-	if (p->entries.n > 1)
-		qsort_r(p->entries.v, p->entries.n, sizeof(*p->entries.v), compare_entries,
-			(void *)(uintptr_t)p->map);
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -223,7 +217,9 @@ void printer_map_end(struct printer *p, uint64_t top, uint64_t div, struct buf *
 
 	if (!p->map)
 		return;
-	sort_entries(p);
+	if (p->entries.n > 1)
+		qsort_r(p->entries.v, p->entries.n, sizeof(*p->entries.v), compare_entries,
+			(void *)(uintptr_t)p->map);
 	first = top && top < p->entries.n ? p->entries.n - (size_t)top : 0;
 	if (p->format == PRINTER_JSON) {
 		put_json_map(p, first, div, out);
@@ -234,7 +230,5 @@ void printer_map_end(struct printer *p, uint64_t top, uint64_t div, struct buf *
 			(has_keys(p->map) && !(p->map->value && is_hist(p->map->value))))
 			buf_put_u8(out, '\n');
 	}
-	p->map = NULL;
-	p->entries.n = 0;
-	buf_reset(&p->bytes);
+	begin(p, NULL);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Canonical values (stream/shape.h) as text.
+ * Canonical values (stream/shape.h) as text and as JSON.
  *
  * Texts follow bpftrace's: (1, abc), { .a = 1, .b = abc }, [1,2,3]; pointers in hex; a stack begins
- * with a newline and has a function a line.
+ * with a newline and has a function a line. So does JSON: numbers (pointers too), texts, tuples and
+ * arrays as arrays, structs as objects. It is always valid: what is not UTF-8 becomes U+FFFD, what is
+ * no number null.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -210,6 +213,45 @@ void print_bytes(struct span bytes, enum print_bytes_form form, struct buf *out)
 	}
 }
 
+static const char *short_escape(uint8_t c)
+{
+	switch (c) {
+	case '"':
+		return "\\\"";
+	case '\\':
+		return "\\\\";
+	case '\n':
+		return "\\n";
+	case '\r':
+		return "\\r";
+	case '\t':
+		return "\\t";
+	default:
+		return NULL;
+	}
+}
+
+void print_json_string(struct span text, struct buf *out)
+{
+	buf_put_u8(out, '"');
+	for (size_t i = 0; i < text.n;) {
+		const uint8_t *p = text.p + i;
+		size_t n = utf8_bytes((const char *)p, text.n - i);
+		uint8_t c = *p;
+
+		if (short_escape(c))
+			buf_put_cstr(out, short_escape(c));
+		else if (c < 0x20 || c == 0x7f)
+			buf_printf(out, "\\u%04x", c);
+		else if (n)
+			buf_put(out, p, n);
+		else
+			buf_put_cstr(out, "\xef\xbf\xbd");
+		i += n ? n : 1;
+	}
+	buf_put_u8(out, '"');
+}
+
 /* --- what values refer to --------------------------------------------------------------------- */
 
 static void print_address(uint64_t address, const struct printer_symbol *symbol, bool is_known,
@@ -327,146 +369,188 @@ static void print_strftime(struct printer *p, struct span value, struct buf *out
 
 /* --- everything ------------------------------------------------------------------------------- */
 
-struct text_state {
+struct print_state {
 	struct printer *p;
 	struct buf *out;
 	size_t limit; /* of out->n */
 	unsigned indent;
 	uint64_t div;
+	bool is_json;
 };
 
 static void print_any(
-	struct text_state *t, const struct shape *s, struct span value, unsigned depth);
+	struct print_state *t, const struct shape *s, struct span value, unsigned depth);
 
-/* `is_inside`: members of a member without a name are shown as those of the outer struct. */
-static void print_members(struct text_state *t, const struct shape *s, struct span value,
-	unsigned depth, bool is_inside)
+/* Bytes that have no length in front. */
+static void print_raw(struct print_state *t, struct span bytes)
+{
+	struct buf text = {0};
+
+	print_bytes(bytes, PRINT_BYTES_MIXED, &text);
+	if (t->is_json)
+		print_json_string(buf_span(&text), t->out);
+	else
+		buf_put(t->out, text.p, text.n);
+	buf_release(&text);
+}
+
+static void print_part(struct print_state *t, const struct print_part *part, unsigned depth)
+{
+	if (part->is_raw)
+		print_raw(t, part->value);
+	else
+		print_any(t, part->shape, part->value, depth);
+}
+
+static void print_member_name(struct print_state *t, const char *name)
+{
+	if (t->is_json) {
+		print_json_string(
+			(struct span){(const uint8_t *)name, name ? strlen(name) : 0}, t->out);
+		buf_put_cstr(t->out, ": ");
+	} else if (name) {
+		buf_printf(t->out, ".%s = ", name);
+	}
+}
+
+/* Members of a member without a name are those of the outer struct. Gives whether any is there. */
+static bool print_members(struct print_state *t, const struct shape *s, struct span value,
+	unsigned depth, bool has_some)
 {
 	for (uint32_t i = 0; i < s->n_fields && t->out->n < t->limit; i++) {
 		struct print_part part;
 
 		print_part_of(s, i, value, &part);
-		if (i || is_inside)
-			buf_put_cstr(t->out, i ? ", " : "");
 		if (!part.name && part.shape->kind == SHAPE_STRUCT && part.shape->n_fields &&
 			!print_is_array(part.shape) && depth + 1 < PRINT_DEPTH_MAX) {
-			print_members(t, part.shape, part.value, depth + 1, true);
+			has_some = print_members(t, part.shape, part.value, depth + 1, has_some);
 			continue;
 		}
-		if (part.name)
-			buf_printf(t->out, ".%s = ", part.name);
-		if (part.is_raw)
-			print_bytes(part.value, PRINT_BYTES_MIXED, t->out);
-		else
-			print_any(t, part.shape, part.value, depth + 1);
+		buf_put_cstr(t->out, has_some ? ", " : "");
+		has_some = true;
+		print_member_name(t, part.name);
+		print_part(t, &part, depth + 1);
 	}
+	return has_some;
 }
 
-static void print_list(struct text_state *t, const struct shape *s, struct span value,
+static void print_list(struct print_state *t, const struct shape *s, struct span value,
 	const char *separator, unsigned depth)
 {
 	for (uint32_t i = 0; i < s->n_fields && t->out->n < t->limit; i++) {
 		struct print_part part;
 
 		print_part_of(s, i, value, &part);
-		if (i)
-			buf_put_cstr(t->out, separator);
-		if (part.is_raw)
-			print_bytes(part.value, PRINT_BYTES_MIXED, t->out);
-		else
-			print_any(t, part.shape, part.value, depth + 1);
+		buf_put_cstr(t->out, i ? separator : "");
+		print_part(t, &part, depth + 1);
 	}
 }
 
 static void print_compound(
-	struct text_state *t, const struct shape *s, struct span value, unsigned depth)
+	struct print_state *t, const struct shape *s, struct span value, unsigned depth)
 {
 	if (depth >= PRINT_DEPTH_MAX || t->out->n >= t->limit) {
-		buf_put_cstr(t->out, "...");
-	} else if (s->kind == SHAPE_TUPLE) {
+		buf_put_cstr(t->out, t->is_json ? "null" : "...");
+	} else if (s->kind == SHAPE_TUPLE && !t->is_json) {
 		buf_put_u8(t->out, '(');
 		print_list(t, s, value, ", ", depth);
 		buf_put_u8(t->out, ')');
-	} else if (print_is_array(s)) {
+	} else if (s->kind == SHAPE_TUPLE || print_is_array(s)) {
 		buf_put_u8(t->out, '[');
 		print_list(t, s, value, ",", depth);
 		buf_put_u8(t->out, ']');
 	} else if (s->n_fields) {
-		buf_put_cstr(t->out, "{ ");
+		buf_put_cstr(t->out, t->is_json ? "{" : "{ ");
 		print_members(t, s, value, depth, false);
-		buf_put_cstr(t->out, " }");
+		buf_put_cstr(t->out, t->is_json ? "}" : " }");
 	} else {
-		print_bytes(cut(value, s->n), PRINT_BYTES_MIXED, t->out);
+		print_raw(t, cut(value, s->n));
 	}
 }
 
-static void print_stats(const struct text_state *t, const struct shape *s, struct span value)
+static void print_stats(const struct print_state *t, const struct shape *s, struct span value)
 {
 	struct print_number total = {print_word(value, 8), s->is_signed};
 
-	buf_printf(t->out, "count %" PRIu64 ", average ", print_word(value, 0));
+	buf_printf(t->out,
+		t->is_json ? "{\"count\": %" PRIu64 ", \"average\": "
+			   : "count %" PRIu64 ", average ",
+		print_word(value, 0));
 	print_number(print_number_divided(average(s, value), t->div), t->out);
-	buf_put_cstr(t->out, ", total ");
+	buf_put_cstr(t->out, t->is_json ? ", \"total\": " : ", total ");
 	print_number(print_number_divided(total, t->div), t->out);
+	buf_put_cstr(t->out, t->is_json ? "}" : "");
 }
 
-static void print_symbol(struct text_state *t, const struct shape *s, struct span value)
+static void print_symbol(
+	struct printer *p, const struct shape *s, struct span value, struct buf *out)
 {
 	uint64_t address = print_word(value, 0);
 	struct printer_symbol symbol = {0};
-	bool is_known = find_symbol(t->p, s, value, address, &symbol);
+	bool is_known = find_symbol(p, s, value, address, &symbol);
 
-	print_address(address, &symbol, is_known, false, t->out);
+	print_address(address, &symbol, is_known, false, out);
 }
 
-static void print_any(
-	struct text_state *t, const struct shape *s, struct span value, unsigned depth)
+/* What is a text in either form. */
+static void print_text(
+	const struct print_state *t, const struct shape *s, struct span value, struct buf *out)
 {
-	struct print_number number;
 	struct span chars;
 
 	switch (s->kind) {
-	case SHAPE_NONE:
-		break;
-	case SHAPE_INT:
-	case SHAPE_COUNT:
-	case SHAPE_SUM:
-	case SHAPE_MIN:
-	case SHAPE_MAX:
-	case SHAPE_AVG:
-		print_number_of(s, value, &number);
-		print_number(print_number_divided(number, t->div), t->out);
-		break;
-	case SHAPE_POINTER:
-		buf_printf(t->out, "0x%" PRIx64, print_word(value, 0));
-		break;
-	case SHAPE_FLOAT:
-		buf_printf(t->out, "%g", print_float_of(s, value));
-		break;
 	case SHAPE_STRING:
 		chars = print_chars(s, value);
-		buf_put(t->out, chars.p, chars.n);
+		buf_put(out, chars.p, chars.n);
 		break;
 	case SHAPE_BYTES:
-		print_bytes(print_chars(s, value), PRINT_BYTES_MIXED, t->out);
+		print_bytes(print_chars(s, value), PRINT_BYTES_MIXED, out);
 		break;
 	case SHAPE_USTACK:
 	case SHAPE_KSTACK:
-		print_stack(t->p, s, value, t->indent, t->out);
+		print_stack(t->p, s, value, t->indent, out);
 		break;
 	case SHAPE_USYM:
 	case SHAPE_KSYM:
-		print_symbol(t, s, value);
+		print_symbol(t->p, s, value, out);
 		break;
 	case SHAPE_PROBE:
 	case SHAPE_FUNC:
-		print_name(t->p, s, value, t->out);
+		print_name(t->p, s, value, out);
 		break;
 	case SHAPE_TIME:
-		print_strftime(t->p, value, t->out);
+		print_strftime(t->p, value, out);
 		break;
 	case SHAPE_INET:
-		print_inet(value, t->out);
+		print_inet(value, out);
+		break;
+	default:
+		break;
+	}
+}
+
+static void print_real(const struct print_state *t, double real)
+{
+	if (!t->is_json)
+		buf_printf(t->out, "%g", real);
+	else if (isfinite(real))
+		buf_printf(t->out, "%.17g", real);
+	else
+		buf_put_cstr(t->out, "null");
+}
+
+static void print_any(
+	struct print_state *t, const struct shape *s, struct span value, unsigned depth)
+{
+	struct print_number number;
+	struct buf text = {0};
+
+	switch (s->kind) {
+	case SHAPE_NONE:
+		buf_put_cstr(t->out, t->is_json ? "null" : "");
+		break;
+	case SHAPE_FLOAT:
+		print_real(t, print_float_of(s, value));
 		break;
 	case SHAPE_STRUCT:
 	case SHAPE_TUPLE:
@@ -477,19 +561,35 @@ static void print_any(
 		break;
 	case SHAPE_HIST:
 	case SHAPE_LHIST:
-		print_hist(s, value, t->div, t->out);
+		(t->is_json ? print_hist_json : print_hist)(s, value, t->div, t->out);
 		break;
+	default:
+		if (s->kind == SHAPE_POINTER && !t->is_json) {
+			buf_printf(t->out, "0x%" PRIx64, print_word(value, 0));
+		} else if (print_number_of(s, value, &number)) {
+			print_number(print_number_divided(number, t->div), t->out);
+		} else if (t->is_json) {
+			print_text(t, s, value, &text);
+			print_json_string(buf_span(&text), t->out);
+			buf_release(&text);
+		} else {
+			print_text(t, s, value, t->out);
+		}
 	}
 }
 
 void print_value(struct printer *p, const struct shape *s, struct span value, unsigned indent,
 	uint64_t div, struct buf *out)
 {
-	struct text_state t = {.p = p,
-		.out = out,
-		.limit = out->n + PRINT_VALUE_BYTES,
-		.indent = indent,
-		.div = div};
+	struct print_state t = {p, out, out->n + PRINT_VALUE_BYTES, indent, div, false};
+
+	print_any(&t, s, value, 0);
+}
+
+void print_value_json(
+	struct printer *p, const struct shape *s, struct span value, uint64_t div, struct buf *out)
+{
+	struct print_state t = {p, out, out->n + PRINT_VALUE_BYTES, PRINT_INDENT_VALUE, div, true};
 
 	print_any(&t, s, value, 0);
 }

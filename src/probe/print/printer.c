@@ -32,7 +32,7 @@ void printer_free(struct printer *p)
 	if (!p)
 		return;
 	vec_release(&p->entries);
-	buf_release(&p->bytes);
+	arena_free(p->arena);
 	free(p);
 }
 

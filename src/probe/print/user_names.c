@@ -42,11 +42,7 @@ struct user_process {
 
 /* A file as some process has mapped it, or code that a process made. */
 struct user_file {
-	char *path;
-	uint32_t pid; /* that had it first */
-	uint64_t start, end, inode, process_serial;
-	uint32_t major, minor; /* of its device */
-	uint8_t build_id_n, build_id[BUILD_ID_MAX];
+	struct image_query query; /* by whom it was had first; path and build-id are owned */
 	bool is_open, is_named;
 	uint32_t image; /* once it is open */
 	struct symtab *names;
@@ -58,8 +54,7 @@ struct user_names {
 	struct map_watch *watch;
 	struct map process_of_pid; /* pid -> index + 1 */
 	VEC(struct user_process) processes;
-	VEC(uint32_t) dead; /* pids in order of death, from first_dead on */
-	size_t first_dead;
+	uint32_t dead[DEAD_MAX]; /* pids, by the number of the death */
 	uint64_t n_deaths;
 	struct intern file_keys; /* id = number of the file */
 	VEC(struct user_file) files;
@@ -94,10 +89,10 @@ void user_names_free(struct user_names *un)
 		release_spaces(&un->processes.v[i]);
 	for (size_t i = 0; i < un->files.n; i++) {
 		symtab_free(un->files.v[i].names);
-		free(un->files.v[i].path);
+		free((char *)un->files.v[i].query.path);
+		free((uint8_t *)un->files.v[i].query.build_id.p);
 	}
 	vec_release(&un->processes);
-	vec_release(&un->dead);
 	vec_release(&un->files);
 	map_release(&un->process_of_pid);
 	intern_release(&un->file_keys);
@@ -143,33 +138,21 @@ static void begin_program(struct user_process *p, struct addrspace *space)
 	p->space = space;
 }
 
-static void forget_oldest_dead(struct user_names *un)
-{
-	struct user_process *p = find_process(un, un->dead.v[un->first_dead]);
-	uint64_t died = un->n_deaths - (un->dead.n - un->first_dead) + 1;
-
-	un->first_dead++;
-	if (p && p->is_dead && p->died == died) /* else its number was used again */
-		release_spaces(p);
-	if (un->first_dead < DEAD_MAX)
-		return;
-	memmove(un->dead.v, un->dead.v + un->first_dead,
-		(un->dead.n - un->first_dead) * sizeof(un->dead.v[0]));
-	un->dead.n -= un->first_dead;
-	un->first_dead = 0;
-}
-
 static void end_process(struct user_names *un, uint32_t pid)
 {
-	struct user_process *p = find_process(un, pid);
+	struct user_process *p = find_process(un, pid), *oldest;
+	uint32_t *slot;
 
 	if (!p || p->is_dead)
 		return;
 	p->is_dead = true;
 	p->died = ++un->n_deaths;
-	vec_push(&un->dead, pid);
-	if (un->dead.n - un->first_dead > DEAD_MAX)
-		forget_oldest_dead(un);
+	slot = &un->dead[p->died % DEAD_MAX];
+	oldest = find_process(un, *slot);
+	/* Else its number was used again. */
+	if (oldest && oldest->is_dead && oldest->died + DEAD_MAX == p->died)
+		release_spaces(oldest);
+	*slot = pid;
 }
 
 /* --- mappings --------------------------------------------------------------------------------- */
@@ -204,20 +187,10 @@ static void put_file_key(const struct user_process *p, const struct image_query 
 
 static void open_file(struct user_names *un, struct user_file *f)
 {
-	struct image_query q = {.pid = f->pid,
-		.path = f->path,
-		.start = f->start,
-		.end = f->end,
-		.build_id = {f->build_id, f->build_id_n},
-		.inode = f->inode,
-		.major = f->major,
-		.minor = f->minor,
-		.process_start_ns = f->process_serial};
-
 	if (f->is_open)
 		return;
 	f->is_open = true;
-	f->image = images_ensure(un->images, &q);
+	f->image = images_ensure(un->images, &f->query);
 }
 
 static uint32_t ensure_file(
@@ -230,18 +203,10 @@ static uint32_t ensure_file(
 	number = intern_bytes(&un->file_keys, key.p, key.n);
 	buf_release(&key);
 	if (number == un->files.n) {
-		struct user_file f = {.path = mem_strdup(q->path),
-			.pid = p->pid,
-			.start = q->start,
-			.end = q->end,
-			.inode = q->inode,
-			.major = q->major,
-			.minor = q->minor,
-			.process_serial = q->process_start_ns,
-			.build_id_n = (uint8_t)q->build_id.n};
+		struct user_file f = {.query = *q};
 
-		if (q->build_id.n)
-			memcpy(f.build_id, q->build_id.p, q->build_id.n);
+		f.query.path = mem_strdup(q->path);
+		f.query.build_id.p = q->build_id.n ? mem_dup(q->build_id.p, q->build_id.n) : NULL;
 		vec_push(&un->files, f);
 	}
 	return number;
@@ -390,7 +355,7 @@ uint64_t user_names_n_lost(const struct user_names *un)
 
 static void read_perf_map(struct user_file *f)
 {
-	char *path = mem_printf("/tmp/perf-%u.map", f->pid);
+	char *path = mem_printf("/tmp/perf-%u.map", f->query.pid);
 	struct symtab *names = NULL;
 	struct stat st;
 
@@ -464,6 +429,6 @@ bool user_names_find(
 			address -
 			images_bias(un->images, un->files.v[m->image].image, m->start, m->offset) -
 			symbol->start,
-		.module = un->files.v[m->image].path};
+		.module = un->files.v[m->image].query.path};
 	return true;
 }

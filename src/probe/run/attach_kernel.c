@@ -32,6 +32,15 @@ static const char *text_of(const struct run_program *p)
 	return p->points.v[0]->spec.text;
 }
 
+/* What becomes of a site: `rc` is 0 or -errno. */
+static int attached(struct probe_session *s, struct run_program *p, int rc, struct err *err)
+{
+	if (rc < 0)
+		return kernel_refusal(err, -rc, text_of(p));
+	s->facts.n_sites++;
+	return 0;
+}
+
 /* "sched:sched_switch" or "sched_switch": what is behind the colon. */
 static const char *short_name(const char *name)
 {
@@ -40,24 +49,20 @@ static const char *short_name(const char *name)
 	return colon ? colon + 1 : name;
 }
 
-static int attach_raw(
-	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
+int attach_raw(struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	int fd = bpf_attach_raw_tracepoint(p->fd, short_name(name));
 
 	if (fd == -ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "%s: this kernel has no raw tracepoint '%s'",
 			text_of(p), short_name(name));
-	if (fd < 0)
-		return kernel_refusal(err, -fd, text_of(p));
-	attach_keep(s, fd, -1);
-	s->facts.n_sites++;
-	return 0;
+	if (fd >= 0)
+		attach_keep(s, fd, -1);
+	return attached(s, p, fd, err);
 }
 
-/* Opens an event, attaches and keeps both: 0 or -errno. */
-static int attach_event(
-	struct probe_session *s, struct run_program *p, struct perf_event_attr *attr, int cpu)
+int attach_event(struct probe_session *s, int program_fd, struct perf_event_attr *attr, int cpu,
+	uint64_t cookie)
 {
 	int fd, link;
 
@@ -66,7 +71,7 @@ static int attach_event(
 	fd = (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	link = bpf_attach_perf(p->fd, fd, 0);
+	link = bpf_attach_perf(program_fd, fd, cookie);
 	if (link < 0)
 		close(fd);
 	else
@@ -74,7 +79,7 @@ static int attach_event(
 	return link < 0 ? link : 0;
 }
 
-static int attach_tracepoint(
+int attach_tracepoint(
 	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	char *path = mem_strdup(name);
@@ -92,11 +97,7 @@ static int attach_tracepoint(
 		return err_prefix(err, "%s", text_of(p));
 	attr.config = found.id;
 	/* On one CPU, and yet the program runs on all: it belongs to the tracepoint. */
-	rc = attach_event(s, p, &attr, 0);
-	if (rc < 0)
-		return kernel_refusal(err, -rc, text_of(p));
-	s->facts.n_sites++;
-	return 0;
+	return attached(s, p, attach_event(s, p->fd, &attr, 0, 0), err);
 }
 
 /* An event on each CPU. */
@@ -106,7 +107,7 @@ static int attach_everywhere(struct probe_session *s, struct run_program *p,
 	int n = 0;
 
 	for (size_t cpu = 0; cpu < bpf_possible_cpus(); cpu++) {
-		int rc = attach_event(s, p, attr, (int)cpu);
+		int rc = attach_event(s, p->fd, attr, (int)cpu, 0);
 
 		if (rc == -ENODEV) /* possible, but not there */
 			continue;
@@ -121,16 +122,19 @@ static int attach_everywhere(struct probe_session *s, struct run_program *p,
 	return n ? 0 : err_set(err, ERR_FAILED, "%s: no CPU takes the event", text_of(p));
 }
 
-static int attach_profile(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_profile(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = p->points.v[0]->spec.period_ns}; /* this clock counts ns */
 
+	(void)name;
 	return attach_everywhere(s, p, &attr, err);
 }
 
-static int attach_counter(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_counter(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	bool is_hardware = p->kind == POINT_HARDWARE;
 	const struct point_spec *spec = &p->points.v[0]->spec;
@@ -138,6 +142,7 @@ static int attach_counter(struct probe_session *s, struct run_program *p, struct
 	struct perf_event_attr attr = {
 		.type = is_hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE};
 
+	(void)name;
 	if (!e)
 		return err_set(
 			err, ERR_NOT_FOUND, "%s: there is no event '%s'", spec->text, spec->name);
@@ -146,15 +151,13 @@ static int attach_counter(struct probe_session *s, struct run_program *p, struct
 	return attach_everywhere(s, p, &attr, err);
 }
 
-static int attach_kprobe(
-	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
+int attach_kprobe(struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
-	bool is_return = p->kind == POINT_KRETPROBE;
+	bool is_return = point_has(p->kind, POINT_AT_RETURN);
 	int type = pmu_type("kprobe"), bit = pmu_return_bit("kprobe");
 	struct perf_event_attr attr = {.type = (uint32_t)type,
 		.config1 = (uintptr_t)name,
 		.config2 = p->points.v[0]->spec.offset};
-	int rc;
 
 	if (type < 0 || (is_return && bit < 0))
 		return err_set(err, ERR_UNSUPPORTED,
@@ -162,44 +165,29 @@ static int attach_kprobe(
 			text_of(p), is_return ? "fexit" : "fentry", name);
 	if (is_return)
 		attr.config = 1ull << bit;
-	rc = attach_event(s, p, &attr, 0);
-	if (rc < 0)
-		return kernel_refusal(err, -rc, text_of(p));
-	s->facts.n_sites++;
-	return 0;
+	return attached(s, p, attach_event(s, p->fd, &attr, 0, 0), err);
 }
 
-static int attach_function(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_function(
+	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	int fd = bpf_attach_tracing(p->fd);
 
+	(void)name; /* loading has said which */
 	if (fd == -EBUSY || fd == -ENOTSUP || fd == -EOPNOTSUPP || fd == -524 || fd == -EINVAL)
 		return err_set(err, ERR_UNSUPPORTED,
 			"%s: the kernel does not let this function be traced (%s)", text_of(p),
 			strerror(-fd));
-	if (fd < 0)
-		return kernel_refusal(err, -fd, text_of(p));
-	attach_keep(s, fd, -1);
-	s->facts.n_sites++;
-	return 0;
+	if (fd >= 0)
+		attach_keep(s, fd, -1);
+	return attached(s, p, fd, err);
 }
 
-/* One name of a point that may be a glob. */
-static int attach_name(
+int attach_syscall(
 	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
-	switch (p->kind) {
-	case POINT_TRACEPOINT:
-		return attach_tracepoint(s, p, name, err);
-	case POINT_KPROBE:
-	case POINT_KRETPROBE:
-		return attach_kprobe(s, p, name, err);
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-		return attach_function(s, p, err);
-	default:
-		return attach_raw(s, p, name, err);
-	}
+	name = point_has(p->kind, POINT_AT_RETURN) ? "sys_exit" : "sys_enter";
+	return attach_raw(s, p, name, err);
 }
 
 /* The name that a point without a glob has, in the form of struct point's names. */
@@ -212,8 +200,9 @@ static char *own_name(const struct run_program *p)
 	return mem_strdup(spec->name);
 }
 
-static int attach_names(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_names(struct probe_session *s, struct run_program *p, struct err *err)
 {
+	point_attach_fn *attach = point_kinds[p->kind].attach;
 	const struct point *found = p->found;
 	size_t n_refused = 0;
 	char *name;
@@ -221,12 +210,12 @@ static int attach_names(struct probe_session *s, struct run_program *p, struct e
 
 	if (p->name || !found || !found->n_names) {
 		name = p->name ? mem_strdup(p->name) : own_name(p);
-		rc = attach_name(s, p, name, err);
+		rc = attach(s, p, name, err);
 		free(name);
 		return rc;
 	}
 	for (size_t i = 0; i < found->n_names; i++) {
-		rc = attach_name(s, p, found->names[i], err);
+		rc = attach(s, p, found->names[i], err);
 		if (rc < 0 && !found->spec.is_glob)
 			return rc;
 		n_refused += rc < 0;
@@ -237,21 +226,4 @@ static int attach_names(struct probe_session *s, struct run_program *p, struct e
 		session_note(s, "%s: %zu of %zu points are left out", text_of(p), n_refused,
 			found->n_names);
 	return 0;
-}
-
-int attach_kernel(struct probe_session *s, struct run_program *p, struct err *err)
-{
-	switch (p->kind) {
-	case POINT_SYSCALL_ENTRY:
-		return attach_raw(s, p, "sys_enter", err);
-	case POINT_SYSCALL_RETURN:
-		return attach_raw(s, p, "sys_exit", err);
-	case POINT_PROFILE:
-		return attach_profile(s, p, err);
-	case POINT_SOFTWARE:
-	case POINT_HARDWARE:
-		return attach_counter(s, p, err);
-	default:
-		return attach_names(s, p, err);
-	}
 }

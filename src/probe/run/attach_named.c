@@ -42,11 +42,6 @@
 #define SITES_MAX  256 /* each is a line in tracefs */
 #define ROUNDS_MAX 100 /* of looking for new threads: each finds those that the last one missed */
 
-static bool is_of_file(const struct run_program *p)
-{
-	return p->kind == POINT_UPROBE || p->kind == POINT_URETPROBE || p->kind == POINT_USDT;
-}
-
 static void plan_program(struct named_uprobes *named, struct run_program *p)
 {
 	struct named_event e = {
@@ -85,7 +80,7 @@ void named_uprobes_choose(struct probe_session *s)
 	if (!s->filters)
 		return;
 	for (size_t i = 0; i < s->programs.n; i++) {
-		if (!is_of_file(&s->programs.v[i]))
+		if (!point_has(s->programs.v[i].kind, POINT_IN_FILES))
 			continue;
 		n_sites += s->programs.v[i].n_sites;
 		plan_program(&s->named, &s->programs.v[i]);

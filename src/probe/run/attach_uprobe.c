@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -69,7 +67,7 @@ static void attach_range(struct attachment *a, uint32_t from, uint32_t n)
 		.semaphores = a->has_semaphores ? a->semaphores + from : NULL,
 		.cookies = a->cookies + from,
 		.n = n,
-		.is_return = a->p->kind == POINT_URETPROBE};
+		.is_return = point_has(a->p->kind, POINT_AT_RETURN)};
 	int fd = bpf_attach_uprobes(a->p->fd, &multi);
 
 	if (fd >= 0) {
@@ -111,34 +109,24 @@ int pmu_return_bit(const char *pmu)
 
 static int attach_perf_site(struct attachment *a, uint32_t i, int type, int return_bit)
 {
-	struct perf_event_attr attr = {.size = sizeof(attr),
-		.type = (uint32_t)type,
-		.disabled = 1,
+	struct perf_event_attr attr = {.type = (uint32_t)type,
+		.config = a->semaphores[i] << SEMAPHORE_AT,
 		.config1 = (uintptr_t)a->target->path,
 		.config2 = a->offsets[i]};
-	int fd, link;
+	int rc;
 
-	if (a->p->kind == POINT_URETPROBE)
+	if (point_has(a->p->kind, POINT_AT_RETURN))
 		attr.config |= 1ull << return_bit;
-	attr.config |= a->semaphores[i] << SEMAPHORE_AT;
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	link = bpf_attach_perf(a->p->fd, fd, a->p->uses_site ? a->cookies[i] : 0);
-	if (link < 0) {
-		close(fd);
-		return link;
-	}
-	attach_keep(a->s, link, fd);
-	a->n_links++;
-	return 0;
+	rc = attach_event(a->s, a->p->fd, &attr, 0, a->p->uses_site ? a->cookies[i] : 0);
+	a->n_links += rc == 0;
+	return rc;
 }
 
 static int attach_by_perf(struct attachment *a, struct err *err)
 {
 	int type = pmu_type("uprobe"), return_bit = pmu_return_bit("uprobe");
 
-	if (type < 0 || (a->p->kind == POINT_URETPROBE && return_bit < 0))
+	if (type < 0 || (point_has(a->p->kind, POINT_AT_RETURN) && return_bit < 0))
 		return err_set(err, ERR_UNSUPPORTED,
 			"%s: this kernel has no uprobes (CONFIG_UPROBE_EVENTS)",
 			a->p->points.v[0]->spec.text);
@@ -207,11 +195,12 @@ static int attach_file(struct attachment *a, struct err *err)
 	return rc;
 }
 
-int attach_uprobe(struct probe_session *s, struct run_program *p, struct err *err)
+int attach_uprobe(struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
 	uint32_t i = p->first_site, end = p->first_site + p->n_sites;
 	int rc = 0;
 
+	(void)name;
 	while (i < end && rc == 0) {
 		struct attachment a = {.s = s, .p = p, .target = s->sites.v[i].target, .first = i};
 

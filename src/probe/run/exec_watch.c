@@ -18,15 +18,6 @@
 #define AT_KEY	   (-4)
 #define AT_POINTER (-16)
 
-static void emit_find(struct bpf_code *c, int map_fd, int leave)
-{
-	bpf_load_map(c, BPF_REG_1, map_fd);
-	bpf_mov(c, BPF_REG_2, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_2, AT_KEY);
-	bpf_call(c, BPF_FUNC_map_lookup_elem);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
-}
-
 static void emit(struct bpf_code *c, const struct probe_session *s, struct kernel_fields *fields)
 {
 	int leave = bpf_label(c);
@@ -35,22 +26,20 @@ static void emit(struct bpf_code *c, const struct probe_session *s, struct kerne
 	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
 	bpf_alu_imm(c, BPF_RSH, BPF_REG_0, 32);
 	bpf_store(c, BPF_W, BPF_REG_10, AT_KEY, BPF_REG_0);
-	emit_find(c, s->maps[STREAM_MAP_PROCESSES], leave);
+	bpf_find(c, s->maps[STREAM_MAP_PROCESSES], AT_KEY);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 	bpf_load(c, BPF_DW, BPF_REG_3, BPF_REG_6, 0);
 	kernel_fields_add_offset(fields, c, BPF_REG_3, 0);
-	bpf_mov(c, BPF_REG_1, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, AT_POINTER);
-	bpf_mov_imm(c, BPF_REG_2, 8);
-	bpf_call(c, BPF_FUNC_probe_read_kernel);
+	bpf_read_kernel(c, AT_POINTER, 8);
 	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_POINTER);
 	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, leave);
 	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_KEY, 0);
-	emit_find(c, s->named.unseen_map, leave);
+	bpf_find(c, s->named.unseen_map, AT_KEY);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 	bpf_mov_imm(c, BPF_REG_1, 1);
 	bpf_atomic(c, BPF_ADD, BPF_REG_0, 0, BPF_REG_1);
 	bpf_place(c, leave);
-	bpf_mov_imm(c, BPF_REG_0, 0);
-	bpf_exit(c);
+	bpf_return_0(c);
 }
 
 int exec_watch_open(struct probe_session *s, struct err *err)

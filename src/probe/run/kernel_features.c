@@ -24,8 +24,7 @@ static int load_nothing(uint32_t attach_type, bool can_sleep)
 		.name = "weir_feature"};
 	int fd;
 
-	bpf_mov_imm(&c, BPF_REG_0, 0);
-	bpf_exit(&c);
+	bpf_return_0(&c);
 	spec.insns = c.insns.v;
 	spec.n_insns = c.insns.n;
 	fd = bpf_program_open(&spec, NULL, 0);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "bpf/kernel_map.h"
 #include "probe/run/run.h"
 
@@ -15,7 +16,7 @@ struct reading {
 	void (*each)(void *ctx, struct span key, struct span value);
 	void *ctx;
 	bool skips_zeros;  /* an array: nothing was seen yet */
-	VEC(uint8_t) keys; /* for clearing */
+	struct buf keys;   /* for clearing */
 };
 
 /* MIN, MAX: {n, value}; n = 0 means that this CPU saw nothing. */
@@ -105,9 +106,7 @@ static void keep_key(void *ctx, const void *key, const void *value)
 	struct reading *r = ctx;
 
 	(void)value;
-	vec_reserve(&r->keys, r->keys.n + r->key_bytes);
-	memcpy(r->keys.v + r->keys.n, key, r->key_bytes);
-	r->keys.n += r->key_bytes;
+	buf_put(&r->keys, key, r->key_bytes);
 }
 
 int probe_session_map_clear(struct probe_session *s, uint32_t map_i, bool keep_keys)
@@ -122,13 +121,13 @@ int probe_session_map_clear(struct probe_session *s, uint32_t map_i, bool keep_k
 	zeros = mem_zalloc(r.n_cpus * r.value->size);
 	for (size_t i = 0; i < r.keys.n; i += r.key_bytes) {
 		if (keep_keys || s->is_array[map_i])
-			bpf_map_update(fd, r.keys.v + i, zeros);
+			bpf_map_update(fd, r.keys.p + i, zeros);
 		else
-			bpf_map_delete(fd, r.keys.v + i);
+			bpf_map_delete(fd, r.keys.p + i);
 	}
 	s->is_zeroed[map_i] = keep_keys;
 	free(zeros);
-	vec_release(&r.keys);
+	buf_release(&r.keys);
 	return rc < 0 ? ERR_FAILED : 0;
 }
 
@@ -152,9 +151,7 @@ static bool has_uprobe(const struct probe_session *s, uint32_t clause_i)
 	for (size_t i = 0; i < s->stream->points.n; i++) {
 		const struct stream_point *sp = &s->stream->points.v[i];
 
-		if (sp->clause_i == clause_i &&
-			(sp->spec.kind == POINT_UPROBE || sp->spec.kind == POINT_URETPROBE ||
-				sp->spec.kind == POINT_USDT))
+		if (sp->clause_i == clause_i && point_has(sp->spec.kind, POINT_IN_FILES))
 			return true;
 	}
 	return false;

@@ -40,16 +40,6 @@ void session_note(struct probe_session *s, const char *fmt, ...)
 	s->output.note(s->output.ctx, text);
 }
 
-static bool is_attached(enum point_kind kind)
-{
-	return kind != POINT_BEGIN && kind != POINT_END && kind != POINT_INTERVAL;
-}
-
-static bool is_of_files(enum point_kind kind)
-{
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
-}
-
 /* What works less well than it could. */
 static void note_features(struct probe_session *s)
 {
@@ -58,10 +48,10 @@ static void note_features(struct probe_session *s)
 	for (size_t i = 0; i < s->programs.n; i++) {
 		const struct run_program *p = &s->programs.v[i];
 
-		has_files |= is_of_files(p->kind);
-		reads |= is_of_files(p->kind) && p->reads_user;
-		has_switch |= p->is_switched && p->has[MODE_32] && p->kind != POINT_SYSCALL_ENTRY &&
-			      p->kind != POINT_SYSCALL_RETURN;
+		has_files |= point_has(p->kind, POINT_IN_FILES);
+		reads |= point_has(p->kind, POINT_IN_FILES) && p->reads_user;
+		has_switch |=
+			p->is_switched && p->has[MODE_32] && !point_has(p->kind, POINT_OF_CALLS);
 	}
 	if (has_files && !s->features.has_uprobe_multi)
 		session_note(s,
@@ -74,19 +64,23 @@ static void note_features(struct probe_session *s)
 			"the kernel's BTF is not there: at kernel points every process is taken for a 64-bit one");
 }
 
+/* One name of a glob may fail: that is noted, and the others go on. */
+static int forgive(struct probe_session *s, const struct run_program *p, int rc, struct err *err)
+{
+	if (rc >= 0 || rc == ERR_PERMISSION || !p->name || !p->points.v[0]->spec.is_glob)
+		return rc;
+	session_note(s, "%s is left out: %s", p->name, err->text);
+	return 0;
+}
+
 static int load_all(struct probe_session *s, struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < s->programs.n && rc == 0; i++) {
-		struct run_program *p = &s->programs.v[i];
-
-		rc = run_program_load(s, p, err);
-		if (rc < 0 && rc != ERR_PERMISSION && rc != ERR_CHANGED && p->name &&
-			p->points.v[0]->spec.is_glob) {
-			session_note(s, "%s is left out: %s", p->name, err->text);
-			rc = 0;
-		}
+		rc = run_program_load(s, &s->programs.v[i], err);
+		if (rc != ERR_CHANGED)
+			rc = forgive(s, &s->programs.v[i], rc, err);
 	}
 	return rc;
 }
@@ -97,15 +91,15 @@ static int attach_all(struct probe_session *s, struct err *err)
 
 	for (size_t i = 0; i < s->programs.n && rc == 0; i++) {
 		struct run_program *p = &s->programs.v[i];
+		const struct point_kind_def *def = &point_kinds[p->kind];
 
-		if (p->fd < 0 || !is_attached(p->kind) || (s->named.is_on && is_of_files(p->kind)))
+		if (p->fd < 0 || !def->attach ||
+			(s->named.is_on && point_has(p->kind, POINT_IN_FILES)))
 			continue;
 		s->facts.sleeps |= p->can_sleep;
-		rc = is_of_files(p->kind) ? attach_uprobe(s, p, err) : attach_kernel(s, p, err);
-		if (rc < 0 && rc != ERR_PERMISSION && p->name && p->points.v[0]->spec.is_glob) {
-			session_note(s, "%s is left out: %s", p->name, err->text);
-			rc = 0;
-		}
+		rc = point_has(p->kind, POINT_OF_NAMES) ? attach_names(s, p, err)
+							: def->attach(s, p, NULL, err);
+		rc = forgive(s, p, rc, err);
 	}
 	return rc;
 }
@@ -186,7 +180,7 @@ static int find_features(struct probe_session *s, bool loads, struct err *err)
 static bool has_files(const struct stream *stream)
 {
 	for (size_t i = 0; i < stream->points.n; i++)
-		if (is_of_files(stream->points.v[i].spec.kind))
+		if (point_has(stream->points.v[i].spec.kind, POINT_IN_FILES))
 			return true;
 	return false;
 }
@@ -260,45 +254,34 @@ int probe_session_open(const struct stream *stream, const struct probe_session_o
 	return 0;
 }
 
-/* All switches, or none, as the kernel sees them. */
-static int write_enabled(struct probe_session *s, bool is_on)
+/* The switches as the kernel sees them: all, or those of one kind of points, or none. */
+enum { KINDS_ALL = N_POINT_KINDS, KINDS_NONE };
+
+static int write_enabled(struct probe_session *s, unsigned kind)
 {
-	size_t n = (s->stream->clauses.n + 8) & ~(size_t)7;
-	uint8_t *off = mem_zalloc(n);
+	uint8_t *on = mem_zalloc((s->stream->clauses.n + 8) & ~(size_t)7);
 	uint32_t zero = 0;
-	int rc = bpf_map_update(s->enabled_map, &zero, is_on ? s->enabled : off);
+	int rc;
 
-	free(off);
-	return rc;
-}
+	for (size_t i = 0; i < s->programs.n; i++) {
+		const struct run_program *p = &s->programs.v[i];
 
-static int run_kind(struct probe_session *s, enum point_kind kind)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < s->programs.n; i++)
-		if (s->programs.v[i].kind == kind && s->programs.v[i].fd >= 0 && rc == 0)
-			rc = bpf_program_run(s->programs.v[i].fd);
+		for (size_t j = 0; p->kind == kind && j < p->points.n; j++)
+			on[p->points.v[j]->clause_i] = s->enabled[p->points.v[j]->clause_i];
+	}
+	rc = bpf_map_update(s->enabled_map, &zero, kind == KINDS_ALL ? s->enabled : on);
+	free(on);
 	return rc;
 }
 
 /* begin{} and end{} alone. */
 static int run_alone(struct probe_session *s, enum point_kind kind)
 {
-	size_t n = (s->stream->clauses.n + 8) & ~(size_t)7;
-	uint8_t *only = mem_zalloc(n);
-	uint32_t zero = 0;
-	int rc;
+	int rc = write_enabled(s, kind);
 
 	for (size_t i = 0; i < s->programs.n; i++)
-		for (size_t j = 0; s->programs.v[i].kind == kind && j < s->programs.v[i].points.n;
-			j++)
-			only[s->programs.v[i].points.v[j]->clause_i] =
-				s->enabled[s->programs.v[i].points.v[j]->clause_i];
-	rc = bpf_map_update(s->enabled_map, &zero, only);
-	free(only);
-	if (rc == 0)
-		rc = run_kind(s, kind);
+		if (s->programs.v[i].kind == kind && s->programs.v[i].fd >= 0 && rc == 0)
+			rc = bpf_program_run(s->programs.v[i].fd);
 	run_rings_drain(s);
 	return rc;
 }
@@ -317,7 +300,7 @@ int probe_session_begin(struct probe_session *s, struct err *err)
 	s->is_begun = true;
 	if (s->is_exiting)
 		return 0;
-	rc = write_enabled(s, true);
+	rc = write_enabled(s, KINDS_ALL);
 	if (rc < 0)
 		return kernel_refusal(err, -rc, "switches of clauses");
 	return start_timers(s, err);
@@ -400,7 +383,7 @@ static void detach(struct probe_session *s)
 		return;
 	s->is_detached = true;
 	if (s->enabled_map >= 0 && s->enabled)
-		write_enabled(s, false);
+		write_enabled(s, KINDS_NONE);
 	attach_drop(s, 0, 0);
 	named_uprobes_release(s);
 	for (size_t i = 0; i < s->programs.n; i++)
@@ -451,7 +434,7 @@ int probe_session_enable(struct probe_session *s, uint32_t clause_i, bool is_on)
 	s->enabled[clause_i] = is_on;
 	if (!s->is_begun || s->is_detached)
 		return 0;
-	return write_enabled(s, true) < 0 ? ERR_FAILED : 0;
+	return write_enabled(s, KINDS_ALL) < 0 ? ERR_FAILED : 0;
 }
 
 void probe_session_facts(const struct probe_session *s, struct probe_session_facts *out)

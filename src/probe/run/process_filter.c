@@ -17,8 +17,6 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "bpf/attach.h"
@@ -64,25 +62,7 @@ static void emit_task_word(
 {
 	bpf_load(c, BPF_DW, BPF_REG_3, BPF_REG_6, 0);
 	kernel_fields_add_offset(fields, c, BPF_REG_3, field_i);
-	bpf_mov(c, BPF_REG_1, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, to);
-	bpf_mov_imm(c, BPF_REG_2, 4);
-	bpf_call(c, BPF_FUNC_probe_read_kernel);
-}
-
-/* r2 = r10 + at, r1 = the map of processes. */
-static void emit_key(struct bpf_code *c, const struct probe_session *s, int at)
-{
-	bpf_load_map(c, BPF_REG_1, s->maps[STREAM_MAP_PROCESSES]);
-	bpf_mov(c, BPF_REG_2, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_2, at);
-}
-
-static void emit_end(struct bpf_code *c, int leave)
-{
-	bpf_place(c, leave);
-	bpf_mov_imm(c, BPF_REG_0, 0);
-	bpf_exit(c);
+	bpf_read_kernel(c, to, 4);
 }
 
 static void emit_child(struct bpf_code *c, struct task_source *source, int leave)
@@ -110,23 +90,21 @@ static void emit_born(struct bpf_code *c, const struct probe_session *s, struct 
 	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
 	bpf_alu_imm(c, BPF_RSH, BPF_REG_0, 32);
 	bpf_store(c, BPF_W, BPF_REG_10, AT_PARENT, BPF_REG_0);
-	emit_key(c, s, AT_PARENT);
-	bpf_call(c, BPF_FUNC_map_lookup_elem);
+	bpf_find(c, s->maps[STREAM_MAP_PROCESSES], AT_PARENT);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 	emit_child(c, source, leave);
 	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_VALUE, 1);
-	emit_key(c, s, AT_CHILD);
-	bpf_mov(c, BPF_REG_3, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, AT_VALUE);
+	bpf_load_map(c, BPF_REG_1, s->maps[STREAM_MAP_PROCESSES]);
+	bpf_stack_address(c, BPF_REG_2, AT_CHILD);
+	bpf_stack_address(c, BPF_REG_3, AT_VALUE);
 	bpf_mov_imm(c, BPF_REG_4, BPF_ANY);
 	bpf_call(c, BPF_FUNC_map_update_elem);
-	emit_end(c, leave);
+	bpf_place(c, leave);
+	bpf_return_0(c);
 }
 
 static void emit_gone(struct bpf_code *c, const struct probe_session *s, struct task_source *source)
 {
-	int leave = bpf_label(c);
-
 	bpf_mov(c, BPF_REG_6, BPF_REG_1);
 	if (source->has_record) {
 		bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_6, (int16_t)source->gone.fields[0].at);
@@ -134,35 +112,19 @@ static void emit_gone(struct bpf_code *c, const struct probe_session *s, struct 
 	} else {
 		emit_task_word(c, &source->fields, FIELD_PID, AT_CHILD);
 	}
-	emit_key(c, s, AT_CHILD);
+	bpf_load_map(c, BPF_REG_1, s->maps[STREAM_MAP_PROCESSES]);
+	bpf_stack_address(c, BPF_REG_2, AT_CHILD);
 	bpf_call(c, BPF_FUNC_map_delete_elem);
-	emit_end(c, leave);
-}
-
-static int attach_watch(struct probe_session *s, int program_fd, const struct tracepoint *t)
-{
-	struct perf_event_attr attr = {.size = sizeof(attr),
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = t->id,
-		.sample_period = 1,
-		.disabled = 1};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	int link;
-
-	if (fd < 0)
-		return -errno;
-	link = bpf_attach_perf(program_fd, fd, 0);
-	if (link < 0)
-		close(fd);
-	else
-		attach_keep(s, link, fd);
-	return link < 0 ? link : 0;
+	bpf_return_0(c);
 }
 
 static int watch(
 	struct probe_session *s, struct task_source *source, bool is_birth, struct err *err)
 {
 	const char *name = is_birth ? "task_newtask" : "sched_process_free";
+	const struct tracepoint *point = is_birth ? &source->born : &source->gone;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .config = point->id, .sample_period = 1};
 	struct bpf_code c = {0};
 	struct bpf_program_spec spec = {.name = name,
 		.type = source->has_record ? BPF_PROG_TYPE_TRACEPOINT
@@ -183,7 +145,7 @@ static int watch(
 	if (fd < 0)
 		return kernel_refusal(err, -fd, name);
 	if (source->has_record) {
-		rc = attach_watch(s, fd, is_birth ? &source->born : &source->gone);
+		rc = attach_event(s, fd, &attr, 0, 0);
 	} else {
 		rc = bpf_attach_raw_tracepoint(fd, name);
 		if (rc >= 0)
@@ -209,12 +171,9 @@ static int watch_both(struct probe_session *s, struct task_source *source, struc
 
 static bool is_needed(const struct probe_session *s)
 {
-	for (size_t i = 0; s->filters && i < s->programs.n; i++) {
-		enum point_kind kind = s->programs.v[i].kind;
-
-		if (kind != POINT_BEGIN && kind != POINT_END && kind != POINT_INTERVAL)
+	for (size_t i = 0; s->filters && i < s->programs.n; i++)
+		if (!point_has(s->programs.v[i].kind, POINT_IS_OURS))
 			return true;
-	}
 	return false;
 }
 

@@ -36,20 +36,6 @@
 #define AT_READ		 (STREAM_WORD_FREE + 8)
 #define LONG_BITS	 64
 
-static bool is_syscall(enum point_kind kind)
-{
-	return kind == POINT_SYSCALL_ENTRY || kind == POINT_SYSCALL_RETURN;
-}
-
-/* r0 = value of `map_fd` for the 4-byte key in AT_KEY. */
-static void emit_find(struct bpf_code *c, int map_fd)
-{
-	bpf_load_map(c, BPF_REG_1, map_fd);
-	bpf_mov(c, BPF_REG_2, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_2, AT_KEY);
-	bpf_call(c, BPF_FUNC_map_lookup_elem);
-}
-
 /* The one process that everything began with needs no look into the map: when it is gone the run is
  * over, so its number stays its own. */
 static void emit_filter(struct bpf_code *c, const struct probe_session *s, int leave)
@@ -61,18 +47,9 @@ static void emit_filter(struct bpf_code *c, const struct probe_session *s, int l
 	if (s->options.n_pids == 1)
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, s->options.pids[0], is_traced);
 	bpf_store(c, BPF_W, BPF_REG_10, AT_KEY, BPF_REG_0);
-	emit_find(c, s->maps[STREAM_MAP_PROCESSES]);
+	bpf_find(c, s->maps[STREAM_MAP_PROCESSES], AT_KEY);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 	bpf_place(c, is_traced);
-}
-
-/* AT_READ = 8 bytes of the kernel at r3, zeros when they cannot be read. */
-static void emit_read_kernel(struct bpf_code *c)
-{
-	bpf_mov(c, BPF_REG_1, BPF_REG_10);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, AT_READ);
-	bpf_mov_imm(c, BPF_REG_2, 8);
-	bpf_call(c, BPF_FUNC_probe_read_kernel);
 }
 
 /* r9 = not 0 when the system call is a 32-bit one, whatever the program is (int $0x80). */
@@ -85,7 +62,7 @@ static void emit_call_mode(struct bpf_code *c, const struct probe_session *s)
 		bpf_call(c, BPF_FUNC_get_current_task);
 		bpf_mov(c, BPF_REG_3, BPF_REG_0);
 		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, THREAD_STATUS_AT);
-		emit_read_kernel(c);
+		bpf_read_kernel(c, AT_READ, 8);
 		bpf_load(c, BPF_DW, BPF_REG_9, BPF_REG_10, AT_READ);
 	}
 	bpf_alu_imm(c, BPF_AND, BPF_REG_9, TS_COMPAT);
@@ -138,12 +115,12 @@ static void emit_call_words(struct bpf_code *c, const struct run_program *p)
 {
 	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, 0);
 	bpf_store(c, BPF_DW, BPF_REG_10, STREAM_WORD_REGS, BPF_REG_1);
-	if (p->kind == POINT_SYSCALL_ENTRY) {
+	if (!point_has(p->kind, POINT_AT_RETURN)) {
 		bpf_load(c, BPF_DW, BPF_REG_8, BPF_REG_6, 8);
 	} else {
 		bpf_mov(c, BPF_REG_3, BPF_REG_1);
 		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, PT_ORIG_AX);
-		emit_read_kernel(c);
+		bpf_read_kernel(c, AT_READ, 8);
 		bpf_load(c, BPF_DW, BPF_REG_8, BPF_REG_10, AT_READ);
 	}
 	/* The kernel's calls have 32-bit numbers; -1 (none) stays none of them. */
@@ -202,9 +179,10 @@ static void emit_site(struct bpf_code *c, const struct run_program *p)
 {
 	int is_64 = bpf_label(c);
 
-	if (is_syscall(p->kind)) {
+	if (point_has(p->kind, POINT_OF_CALLS)) {
 		bpf_load_imm64(c, BPF_REG_0,
-			SITE_SYSCALL | (p->kind == POINT_SYSCALL_RETURN ? SITE_CALL_RETURN : 0));
+			SITE_SYSCALL |
+				(point_has(p->kind, POINT_AT_RETURN) ? SITE_CALL_RETURN : 0));
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_9, 0, is_64);
 		bpf_alu_imm(c, BPF_OR, BPF_REG_0, (int32_t)SITE_CALL_32);
 		bpf_place(c, is_64);
@@ -222,13 +200,6 @@ static void emit_site(struct bpf_code *c, const struct run_program *p)
 	bpf_store(c, BPF_DW, BPF_REG_10, STREAM_WORD_SITE, BPF_REG_0);
 }
 
-static void emit_busy(
-	struct bpf_code *c, const struct probe_session *s, const struct run_program *p)
-{
-	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_KEY, (int32_t)p->points.v[0]->clause_i);
-	emit_find(c, s->maps[STREAM_MAP_LOSS]);
-}
-
 static void emit_scratch(
 	struct bpf_code *c, const struct probe_session *s, const struct run_program *p, int leave)
 {
@@ -237,7 +208,7 @@ static void emit_scratch(
 
 	for (uint32_t i = 0; i < n; i++) {
 		bpf_store_imm(c, BPF_W, BPF_REG_10, AT_KEY, (int32_t)i);
-		emit_find(c, s->maps[STREAM_MAP_SCRATCH]);
+		bpf_find(c, s->maps[STREAM_MAP_SCRATCH], AT_KEY);
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 		bpf_mov(c, BPF_REG_7, BPF_REG_0);
 		bpf_mov_imm(c, BPF_REG_0, 0);
@@ -245,7 +216,8 @@ static void emit_scratch(
 		bpf_atomic(c, BPF_CMPXCHG, BPF_REG_7, 0, BPF_REG_1);
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, claimed);
 	}
-	emit_busy(c, s, p);
+	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_KEY, (int32_t)p->points.v[0]->clause_i);
+	bpf_find(c, s->maps[STREAM_MAP_LOSS], AT_KEY);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 	bpf_mov_imm(c, BPF_REG_1, 1);
 	bpf_atomic(c, BPF_ADD, BPF_REG_0, offsetof(struct clause_loss, busy), BPF_REG_1);
@@ -257,18 +229,16 @@ static void emit_scratch(
 void prologue_emit(struct bpf_code *c, const struct probe_session *s, const struct run_program *p)
 {
 	int leave = bpf_label(c), go_on = bpf_label(c);
-	bool is_our_own =
-		p->kind == POINT_BEGIN || p->kind == POINT_END || p->kind == POINT_INTERVAL;
 
 	bpf_mov(c, BPF_REG_6, BPF_REG_1);
-	if (is_syscall(p->kind)) {
+	if (point_has(p->kind, POINT_OF_CALLS)) {
 		emit_call_words(c, p);
 		emit_call_mode(c, s);
 		emit_call_check(c, p, leave);
 	}
-	if (s->filters && !is_our_own)
+	if (s->filters && !point_has(p->kind, POINT_IS_OURS))
 		emit_filter(c, s, leave);
-	if (p->is_switched && !is_syscall(p->kind))
+	if (p->is_switched && !point_has(p->kind, POINT_OF_CALLS))
 		emit_mode(c, s, p, leave);
 	if (p->uses_site)
 		emit_site(c, p);
@@ -280,7 +250,6 @@ void prologue_emit(struct bpf_code *c, const struct probe_session *s, const stru
 		return;
 	bpf_jump(c, go_on);
 	bpf_place(c, leave);
-	bpf_mov_imm(c, BPF_REG_0, 0);
-	bpf_exit(c);
+	bpf_return_0(c);
 	bpf_place(c, go_on);
 }

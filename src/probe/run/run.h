@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "bpf/code.h"
 #include "bpf/ring.h"
+#include "probe/points/point_kind.h"
 #include "probe/run/probe_session.h"
 #include "probe/types/btf_types.h"
 
@@ -143,11 +144,15 @@ void prologue_emit(struct bpf_code *c, const struct probe_session *s, const stru
 int run_program_load(struct probe_session *s, struct run_program *p, struct err *err);
 int run_btf_open(struct probe_session *s, struct err *err); /* the kernel's types: session.btf */
 
-/* attach_uprobe.c, attach_kernel.c */
-int attach_uprobe(struct probe_session *s, struct run_program *p, struct err *err);
-int attach_kernel(struct probe_session *s, struct run_program *p, struct err *err);
+/* attach_kernel.c */
+/* All names of a program of the kind POINT_OF_NAMES. */
+int attach_names(struct probe_session *s, struct run_program *p, struct err *err);
 /* Keeps the descriptors; link_fd 0 = the event itself holds the program. */
 void attach_keep(struct probe_session *s, int link_fd, int perf_fd);
+/* Opens a perf event of every process on a CPU, attaches the program and keeps both: 0 or -errno. */
+struct perf_event_attr;
+int attach_event(struct probe_session *s, int program_fd, struct perf_event_attr *attr, int cpu,
+	uint64_t cookie);
 /* The type number of a PMU ("uprobe", "kprobe") or -1; its return-probe bit. */
 int pmu_type(const char *pmu);
 int pmu_return_bit(const char *pmu);

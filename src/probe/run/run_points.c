@@ -11,7 +11,6 @@
 
 #include "base/map.h"
 #include "probe/run/run.h"
-#include "process/syscall_names.h"
 
 static bool is_same_text(const char *a, const char *b)
 {
@@ -25,26 +24,9 @@ static bool is_same_point(const struct stream_point *a, const struct stream_poin
 	       (!a->operands || a->operands_mode == b->operands_mode);
 }
 
-static bool is_of_files(enum point_kind kind)
-{
-	return kind == POINT_UPROBE || kind == POINT_URETPROBE || kind == POINT_USDT;
-}
-
 static uint64_t text_hash(const struct point_spec *spec)
 {
 	return map_hash_mix(map_hash(spec->kind), map_hash_bytes(spec->text, strlen(spec->text)));
-}
-
-/* These run in our own process: no mode, no filter. */
-static bool is_our_own(enum point_kind kind)
-{
-	return kind == POINT_BEGIN || kind == POINT_END || kind == POINT_INTERVAL;
-}
-
-static bool must_be_found(enum point_kind kind)
-{
-	return !is_our_own(kind) && kind != POINT_PROFILE && kind != POINT_SOFTWARE &&
-	       kind != POINT_HARDWARE;
 }
 
 const struct stream_piece *run_piece(const struct run_program *p, size_t point_i, enum mode mode)
@@ -65,7 +47,7 @@ static int find_point(struct probe_session *s, const struct stream_point *sp,
 	int rc = 0;
 
 	*out = sp->found;
-	if (sp->found || !must_be_found(sp->spec.kind))
+	if (sp->found || !point_kinds[sp->spec.kind].find)
 		return 0;
 	known = map_ensure(&s->found, text_hash(&sp->spec), NULL);
 	found = (struct point *)(uintptr_t)*known;
@@ -113,18 +95,10 @@ static bool has_code(const struct run_program *p, enum mode mode)
 	return false;
 }
 
-/* System calls: whether any of those that are meant exists in the mode. */
-static bool has_calls(const struct run_program *p, enum mode mode)
+static bool may_occur(const struct run_program *p, enum mode mode)
 {
-	const struct point *found = p->found;
-
-	if ((p->kind != POINT_SYSCALL_ENTRY && p->kind != POINT_SYSCALL_RETURN) || !found ||
-		found->is_all_calls)
-		return true;
-	for (size_t i = 0; found->numbers[mode] && i < SYSCALL_NUMBERS_MAX / 64; i++)
-		if (found->numbers[mode][i])
-			return true;
-	return false;
+	return has_code(p, mode) && (!point_has(p->kind, POINT_OF_CALLS) || !p->found ||
+					    point_has_calls(p->found, mode));
 }
 
 static bool is_same_code(
@@ -147,7 +121,7 @@ static bool is_same_code(
 /* Where sizes and layouts do not matter both modes have the same code: it is run without asking. */
 static bool needs_mode(const struct probe_session *s, const struct run_program *group)
 {
-	if (group->kind == POINT_SYSCALL_ENTRY || group->kind == POINT_SYSCALL_RETURN)
+	if (point_has(group->kind, POINT_OF_CALLS))
 		return true; /* the numbers of the calls are others */
 	for (size_t i = 0; i < group->points.n; i++) {
 		const struct stream_piece *pieces = group->points.v[i]->pieces;
@@ -241,12 +215,12 @@ static void add_kernel_programs(struct probe_session *s, struct run_program *gro
 {
 	const struct stream_point *sp = group->points.v[0];
 	const struct point *found = group->found;
-	bool is_function = sp->spec.kind == POINT_FENTRY || sp->spec.kind == POINT_FEXIT;
+	bool is_function = point_has(sp->spec.kind, POINT_BY_BTF);
+	bool is_ours = point_has(sp->spec.kind, POINT_IS_OURS);
 
-	group->has[MODE_64] = has_code(group, MODE_64) && has_calls(group, MODE_64);
-	group->has[MODE_32] =
-		!is_our_own(sp->spec.kind) && has_code(group, MODE_32) && has_calls(group, MODE_32);
-	group->is_switched = !is_our_own(sp->spec.kind) && needs_mode(s, group);
+	group->has[MODE_64] = may_occur(group, MODE_64);
+	group->has[MODE_32] = !is_ours && may_occur(group, MODE_32);
+	group->is_switched = !is_ours && needs_mode(s, group);
 	group->has[MODE_32] &= group->is_switched;
 	sum_up(group);
 	if (!group->has[MODE_32] && !group->has[MODE_64])
@@ -300,7 +274,7 @@ int run_points(struct probe_session *s, struct err *err)
 		*slot = groups.n;
 	}
 	for (size_t i = 0; i < groups.n; i++) {
-		if (rc == 0 && is_of_files(groups.v[i].kind))
+		if (rc == 0 && point_has(groups.v[i].kind, POINT_IN_FILES))
 			add_file_programs(s, &groups.v[i]);
 		else if (rc == 0)
 			add_kernel_programs(s, &groups.v[i]);

@@ -136,8 +136,7 @@ static int assemble(struct assembly *a)
 			rc = add_clause(a, i);
 	if (p->scratch_bytes)
 		bpf_store_imm(c, BPF_DW, BPF_REG_7, -8, 0);
-	bpf_mov_imm(c, BPF_REG_0, 0);
-	bpf_exit(c);
+	bpf_return_0(c);
 	if (rc == 0 && c->is_too_long)
 		rc = err_set(a->err, ERR_LIMIT,
 			"%s: one of its clauses is so long that a jump over it is not possible",
@@ -226,36 +225,14 @@ static int function_id(
 static int fill_spec(struct probe_session *s, struct run_program *p, struct bpf_program_spec *spec,
 	struct err *err)
 {
+	const struct point_kind_def *def = &point_kinds[p->kind];
+
 	spec->name = p->points.v[0]->spec.text;
-	switch (p->kind) {
-	case POINT_UPROBE:
-	case POINT_URETPROBE:
-	case POINT_USDT:
-		spec->type = BPF_PROG_TYPE_KPROBE;
-		if (s->features.has_uprobe_multi && !s->named.is_on)
-			spec->attach_type = BPF_ATTACH_UPROBE_MULTI;
-		return 0;
-	case POINT_KPROBE:
-	case POINT_KRETPROBE:
-		spec->type = BPF_PROG_TYPE_KPROBE;
-		return 0;
-	case POINT_TRACEPOINT:
-		spec->type = BPF_PROG_TYPE_TRACEPOINT;
-		return 0;
-	case POINT_PROFILE:
-	case POINT_SOFTWARE:
-	case POINT_HARDWARE:
-		spec->type = BPF_PROG_TYPE_PERF_EVENT;
-		return 0;
-	case POINT_FENTRY:
-	case POINT_FEXIT:
-		spec->type = BPF_PROG_TYPE_TRACING;
-		spec->attach_type = p->kind == POINT_FENTRY ? BPF_TRACE_FENTRY : BPF_TRACE_FEXIT;
-		return function_id(s, p, &spec->attach_btf_id, err);
-	default:
-		spec->type = BPF_PROG_TYPE_RAW_TRACEPOINT;
-		return 0;
-	}
+	spec->type = def->program_type;
+	spec->attach_type = def->attach_type;
+	if (point_has(p->kind, POINT_IN_FILES) && s->features.has_uprobe_multi && !s->named.is_on)
+		spec->attach_type = BPF_ATTACH_UPROBE_MULTI;
+	return point_has(p->kind, POINT_BY_BTF) ? function_id(s, p, &spec->attach_btf_id, err) : 0;
 }
 
 static void assembly_reset(struct assembly *a)

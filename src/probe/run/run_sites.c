@@ -10,14 +10,6 @@
 
 #define NUMBER_MASK 0xffff
 
-static const char *word_of(enum point_kind kind)
-{
-	for (const struct point_word *w = point_words; w->name; w++)
-		if (w->kind == kind)
-			return w->name;
-	return "probe";
-}
-
 static const char *call_text(struct probe_session *s, uint64_t site, bool is_function)
 {
 	int64_t number = (int64_t)(site & NUMBER_MASK);
@@ -44,7 +36,7 @@ static const char *readable(struct probe_session *s, const char *function)
 /* "uprobe:/bin/x:main+4", "usdt:/bin/x:provider:name". */
 static const char *file_text(struct probe_session *s, const struct run_site *r)
 {
-	const char *word = word_of(r->point->spec.kind);
+	const char *word = point_kinds[r->point->spec.kind].name;
 	const struct site *site = r->site;
 
 	if (site->probe)
@@ -76,7 +68,8 @@ static const char *site_text(struct probe_session *s, uint64_t site, bool is_fun
 	if (r->site)
 		return r->point->spec.is_glob ? file_text(s, r) : r->point->spec.text;
 	if (r->name && r->point->spec.is_glob)
-		return arena_printf(s->arena, "%s:%s", word_of(r->point->spec.kind), r->name);
+		return arena_printf(
+			s->arena, "%s:%s", point_kinds[r->point->spec.kind].name, r->name);
 	return r->point->spec.text;
 }
 

@@ -74,20 +74,19 @@ void uprobe_names_sweep(int tracefs)
 static int add_site(struct probe_session *s, const struct named_event *e, const struct run_site *r)
 {
 	FD_AUTO file = open(r->target->path, O_RDONLY | O_CLOEXEC);
-	char *line, *semaphore;
+	char semaphore[NUMBER_BYTES] = "", *line;
 	int rc;
 
 	if (file < 0)
 		return -errno;
-	semaphore = r->site->semaphore
-			    ? mem_printf("(0x%llx)", (unsigned long long)r->site->semaphore)
-			    : mem_strdup("");
+	if (r->site->semaphore)
+		snprintf(semaphore, sizeof(semaphore), "(0x%llx)",
+			(unsigned long long)r->site->semaphore);
 	line = mem_printf("%c:%s/e%u /proc/self/fd/%d:0x%llx%s\n",
-		e->program->kind == POINT_URETPROBE ? 'r' : 'p', s->named.group, s->named.n_names,
-		file, (unsigned long long)r->site->offset.v, semaphore);
+		point_has(e->program->kind, POINT_AT_RETURN) ? 'r' : 'p', s->named.group,
+		s->named.n_names, file, (unsigned long long)r->site->offset.v, semaphore);
 	rc = write_line(s->named.tracefs, line);
 	free(line);
-	free(semaphore);
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/span.h"
 #include "probe/script/diag.h"
 
 /* Punctuation of one character has that character as its kind. */
@@ -82,10 +83,6 @@ void lexer_init(
 /* White space, comments and lines of #; what is wrong with them is reported. */
 void lexer_skip_space(struct lexer *l);
 struct token lexer_next(struct lexer *l);
-
-/* How much of UTF-8 is at `p`: the bytes of one character (1 to 4), or 0 when they are not UTF-8.
- */
-size_t utf8_bytes(const char *p, size_t n);
 
 /* A number as the language writes it: 12, 0x1f, 0b101, 017, 1_000, 1e6, 100ms, 5ull. On failure
  * `*why` ends the sentence "the number N ...". */

@@ -5,28 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-/* RFC 3629 section 4. */
-size_t utf8_bytes(const char *text, size_t n)
-{
-	const unsigned char *p = (const unsigned char *)text;
-	size_t need = !n	    ? 0
-		      : p[0] < 0x80 ? 1
-		      : p[0] < 0xc2 ? 0
-		      : p[0] < 0xe0 ? 2
-		      : p[0] < 0xf0 ? 3
-				    : 4;
-
-	if (!need || need > n || p[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < need; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-		(p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return need;
-}
-
 /* --- numbers ------------------------------------------------------------------------------ */
 
 static const struct suffix {

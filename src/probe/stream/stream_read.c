@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "probe/points/point_kind.h"
 #include "probe/stream/stream_reader.h"
 
 static int refuse(struct stream_reader *r, const char *fmt, ...)
@@ -317,22 +318,13 @@ static int read_format(struct stream_reader *r)
 
 static bool is_spec_whole(const struct point_spec *spec)
 {
-	switch (spec->kind) {
-	case POINT_BEGIN:
-	case POINT_END:
-	case POINT_ERROR:
-		return true;
-	case POINT_INTERVAL:
-	case POINT_PROFILE:
+	if (point_has(spec->kind, POINT_IS_PERIODIC))
 		return spec->period_ns > 0;
-	case POINT_UPROBE:
-	case POINT_URETPROBE:
-		return spec->name || spec->has_address;
-	case POINT_TRACEPOINT:
-		return spec->name && spec->provider;
-	default:
-		return spec->name;
-	}
+	if (point_has(spec->kind, POINT_IS_OURS | POINT_HAS_ERROR))
+		return true;
+	if (spec->has_address && point_has(spec->kind, POINT_IN_FILES))
+		return spec->name || point_has(spec->kind, POINT_IS_FUNCTION);
+	return spec->name && (spec->provider || spec->kind != POINT_TRACEPOINT);
 }
 
 static int read_spec(struct stream_reader *r, struct point_spec *spec)
