@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The names and functions of the language: rows, each with what checks it and what makes its code.
- * A row stands below its functions, in the table of a file builtin_*.c; builtins.c lists the tables.
+ * A row stands below its functions, in the table of a file builtin_*.c; builtins.c lists those.
  */
 #ifndef WEIR_PROBE_COMPILE_BUILTIN_H
 #define WEIR_PROBE_COMPILE_BUILTIN_H
@@ -32,7 +32,7 @@ struct builtin {
 extern const struct builtin name_builtins[], stack_builtins[], output_builtins[], map_builtins[],
 	text_builtins[], value_builtins[];
 
-/* The one behind `b` in all tables, or the first; NULL behind the last. `table` is the walk's own. */
+/* The one behind `b` in all tables, or the first; NULL behind the last. `table` is for the walk. */
 const struct builtin *builtin_next(const struct builtin *b, size_t *table);
 
 /* The row that a name or call means. */

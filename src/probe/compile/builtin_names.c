@@ -116,7 +116,7 @@ static ir_value lower_context(struct lower *l, const struct expr *e)
 	return ir_context_address(&l->ir);
 }
 
-/* --- arguments and results: their values are found by check_args.c ----------------------------- */
+/* --- arguments and results (check_args.c) ----------------------------------------------------- */
 
 static const struct type *check_arg(struct check_clause *c, struct expr *e)
 {
@@ -170,22 +170,9 @@ static const struct type *check_errno(struct check_clause *c, struct expr *e)
 	return check_int(c, 4, true);
 }
 
-static ir_value lower_errno(struct lower *l, const struct expr *e)
+static ir_value lower_error(struct lower *l, const struct expr *e)
 {
-	(void)e;
-	return l->error_number;
-}
-
-static ir_value lower_erraddr(struct lower *l, const struct expr *e)
-{
-	(void)e;
-	return l->error_address;
-}
-
-static ir_value lower_errline(struct lower *l, const struct expr *e)
-{
-	(void)e;
-	return l->error_line;
+	return l->error[lower_row(l, e)->detail];
 }
 
 static void error_elsewhere(struct check_clause *c, struct expr *e)
@@ -212,7 +199,8 @@ static void error_elsewhere(struct check_clause *c, struct expr *e)
 			   .check = check_sarg                                                     \
 	}
 #define TEN(ROW) ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7), ROW(8), ROW(9)
-#define IN_ERROR .points = POINT_HAS_ERROR, .not_here = error_elsewhere
+#define IN_ERROR(fact)                                                                             \
+	.points = POINT_HAS_ERROR, .not_here = error_elsewhere, .lower = lower_error, .detail = fact
 
 const struct builtin name_builtins[] = {
 	CALL("pid", "process", 4, upper_half, get_current_pid_tgid),
@@ -243,11 +231,8 @@ const struct builtin name_builtins[] = {
 	{"args", .help = "arguments by name: args.NAME", .points = POINT_HAS_FIELDS, .check = check_args,
 		.not_here = args_elsewhere},
 	{"ctx", .help = "address of the kernel's record", .bytes = 8, .lower = lower_context},
-	{"errno", .help = "number of the error", IN_ERROR, .check = check_errno,
-		.lower = lower_errno},
-	{"erraddr", .help = "address that could not be read", IN_ERROR, .bytes = 8,
-		.lower = lower_erraddr},
-	{"errline", .help = "line of the script that failed", IN_ERROR, .bytes = 4,
-		.lower = lower_errline},
+	{"errno", .help = "number of the error", IN_ERROR(ERROR_NUMBER), .check = check_errno},
+	{"erraddr", .help = "address that could not be read", IN_ERROR(ERROR_ADDRESS), .bytes = 8},
+	{"errline", .help = "line of the script that failed", IN_ERROR(ERROR_LINE), .bytes = 4},
 	{.name = NULL},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of the program and of the kernel. They are kept once, under a hash of their addresses, in a
- * plain map: unlike the kernel's own stack maps that loses none to collisions of buckets, and works
- * in programs that may sleep.
+ * Stacks of the program and of the kernel. They are kept once, under a hash of their addresses, in
+ * a plain map: unlike the kernel's own stack maps that loses none to collisions of buckets, and
+ * works in programs that may sleep.
  */
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All builtins, and what is the same for each: finding it, and whether it may stand where it does. */
+/* All builtins, and what is the same for each: finding it, and whether it may stand here. */
 #include <string.h>
 
 #include "probe/compile/builtin.h"

@@ -162,6 +162,13 @@ static const struct type *bad_operands(struct check_clause *c, struct expr *e, c
 	return check_bad(c);
 }
 
+static const struct type *refuse_float(
+	struct check_clause *c, struct expr *e, const struct type *type)
+{
+	return check_refuse(c, e->place, "float",
+		"BPF has no floating point: a %s can only be printed", type_text(c, type));
+}
+
 static const struct type *pointer_arithmetic(struct check_clause *c, struct expr *e, enum op op,
 	const struct type *a, const struct type *b)
 {
@@ -223,9 +230,7 @@ const struct type *check_arithmetic(
 	if (x->kind == TYPE_BAD || y->kind == TYPE_BAD)
 		return check_bad(c);
 	if (x->kind == TYPE_FLOAT || y->kind == TYPE_FLOAT)
-		return check_refuse(c, e->place, "float",
-			"BPF has no floating point: a %s can only be printed",
-			type_text(c, x->kind == TYPE_FLOAT ? x : y));
+		return refuse_float(c, e, x->kind == TYPE_FLOAT ? x : y);
 	if (!type_is_scalar(x) || !type_is_scalar(y))
 		return bad_operands(c, e, x, y, NULL);
 	check_constant_right(c, op, b);
@@ -266,9 +271,7 @@ static const struct type *compare(struct check_clause *c, struct expr *e)
 		return check_int(c, 8, true);
 	}
 	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT)
-		return check_refuse(c, e->place, "float",
-			"BPF has no floating point: a %s can only be printed",
-			type_text(c, a->kind == TYPE_FLOAT ? a : b));
+		return refuse_float(c, e, a->kind == TYPE_FLOAT ? a : b);
 	if ((type_is_text(a) && b->kind == TYPE_POINTER) ||
 		(a->kind == TYPE_POINTER && type_is_text(b)))
 		return bad_operands(c, e, a, b, "str(POINTER) reads the text that it points to");

@@ -33,6 +33,16 @@ static const struct type *check_readable(
 	return check_bad(c);
 }
 
+const struct type *check_declared(
+	struct check_clause *c, const struct decl_type *decl, enum space space)
+{
+	const struct type *type = types_of_decl(check_types(c), decl, space, c->session->diags);
+
+	if (type->kind == TYPE_BAD)
+		c->n_errors++; /* reported by types_of_decl */
+	return type;
+}
+
 const struct type *check_deref(struct check_clause *c, struct expr *e)
 {
 	const struct type *type = check_value(c, e->a);
@@ -226,9 +236,7 @@ const struct type *check_cast(struct check_clause *c, struct expr *e)
 
 	if (from->kind == TYPE_POINTER)
 		space = from->space;
-	to = types_of_decl(check_types(c), e->decl, space, c->session->diags);
-	if (to->kind == TYPE_BAD)
-		c->n_errors++; /* reported by types_of_decl */
+	to = check_declared(c, e->decl, space);
 	if (from->kind == TYPE_BAD || to->kind == TYPE_BAD)
 		return check_bad(c);
 	if (!type_is_scalar(to) || !type_is_scalar(from))
@@ -240,19 +248,10 @@ const struct type *check_cast(struct check_clause *c, struct expr *e)
 
 /* --- sizeof, offsetof ------------------------------------------------------------------------- */
 
-static const struct type *declared(struct check_clause *c, struct expr *e)
-{
-	const struct type *type =
-		types_of_decl(check_types(c), e->decl, check_space(c), c->session->diags);
-
-	if (type->kind == TYPE_BAD)
-		c->n_errors++;
-	return type;
-}
-
 const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 {
-	const struct type *type = e->decl ? declared(c, e) : check_value(c, e->a);
+	const struct type *type =
+		e->decl ? check_declared(c, e->decl, check_space(c)) : check_value(c, e->a);
 	const struct type *result = check_int(c, 8, false);
 
 	if (type->kind == TYPE_BAD)
@@ -269,7 +268,8 @@ const struct type *check_sizeof(struct check_clause *c, struct expr *e)
 
 const struct type *check_offsetof(struct check_clause *c, struct expr *e)
 {
-	const struct type *type = declared(c, e), *result = check_int(c, 8, false);
+	const struct type *type = check_declared(c, e->decl, check_space(c)),
+			  *result = check_int(c, 8, false);
 	const char *at = e->name;
 	uint64_t offset = 0;
 	struct type_field field = {0};

@@ -62,23 +62,24 @@ static void check_while(struct check_clause *c, struct stmt *s)
 	check_loop_body(c, s->body);
 }
 
-/* A variable that belongs to a loop. */
-static void declare_loop_variable(struct check_clause *c, struct stmt *s, const struct type *type)
+/* A loop with a variable that belongs to it. */
+static void check_loop(struct check_clause *c, struct stmt *s, const struct type *type)
 {
-	struct variable *v = check_declare(c, s->name, s->place);
+	struct variable *v;
 
+	check_open_block(c);
+	v = check_declare(c, s->name, s->place);
 	v->type[c->mode] = type;
 	v->is_assigned = v->is_declared = v->is_loop = true;
+	check_loop_body(c, s->body);
+	check_close_block(c);
 }
 
 static void check_for(struct check_clause *c, struct stmt *s)
 {
 	check_integer(c, s->a, "the start of a range");
 	check_integer(c, s->b, "the end of a range");
-	check_open_block(c);
-	declare_loop_variable(c, s, check_int(c, 8, true));
-	check_loop_body(c, s->body);
-	check_close_block(c);
+	check_loop(c, s, check_int(c, 8, true));
 }
 
 /* $kv is (key, value). */
@@ -107,10 +108,7 @@ static void check_for_map(struct check_clause *c, struct stmt *s)
 	if (m)
 		m->is_read = true;
 	s->a->type[c->mode] = check_void(c);
-	check_open_block(c);
-	declare_loop_variable(c, s, entry_type(c, s, m));
-	check_loop_body(c, s->body);
-	check_close_block(c);
+	check_loop(c, s, entry_type(c, s, m));
 }
 
 static void check_unroll(struct check_clause *c, struct stmt *s)
@@ -125,11 +123,8 @@ static void check_unroll(struct check_clause *c, struct stmt *s)
 
 static const struct type *declared_type(struct check_clause *c, struct stmt *s)
 {
-	const struct type *type =
-		types_of_decl(check_types(c), s->decl, check_space(c), c->session->diags);
+	const struct type *type = check_declared(c, s->decl, check_space(c));
 
-	if (type->kind == TYPE_BAD)
-		c->n_errors++;
 	if (type->kind == TYPE_BAD || type_is_scalar(type) || type->kind == TYPE_STRING)
 		return type;
 	check_error(c, s->decl->place, "type", "a variable cannot be declared as %s",

@@ -104,6 +104,9 @@ bool check_text_fits(struct check_clause *c, const struct type *type, struct pla
 check_fn check_deref, check_address, check_index, check_member, check_cast, check_sizeof,
 	check_offsetof;
 enum space check_space(const struct check_clause *c); /* of addresses that are plain numbers */
+/* The type that a script names; an error is counted. */
+const struct type *check_declared(
+	struct check_clause *c, const struct decl_type *decl, enum space space);
 
 /* --- check_name.c, check_args.c -------------------------------------------------------------- */
 check_fn check_name;

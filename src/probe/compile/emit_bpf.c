@@ -295,16 +295,22 @@ static int memory(struct emit *e, ir_mem mem, int32_t *offset)
 	return m->is_on_stack ? BPF_REG_10 : BPF_REG_7;
 }
 
-static void emit_load(struct emit *e, const struct ir_insn *i)
+static void emit_load_from(struct emit *e, const struct ir_insn *i, int base, int32_t offset)
 {
-	int32_t offset = i->offset;
 	int d = result_reg(e, i->d);
-	int base = i->mem ? memory(e, i->mem, &offset) : operand(e, i->a, BPF_REG_1);
 
 	bpf_load(e->c, size_code(i->bytes), d, base, (int16_t)offset);
 	if (i->is_signed)
 		extend(e, d, i->bytes, true);
 	result(e, i->d, d);
+}
+
+static void emit_load(struct emit *e, const struct ir_insn *i)
+{
+	int32_t offset = i->offset;
+	int base = i->mem ? memory(e, i->mem, &offset) : operand(e, i->a, BPF_REG_1);
+
+	emit_load_from(e, i, base, offset);
 }
 
 static void emit_store(struct emit *e, const struct ir_insn *i)
@@ -387,27 +393,26 @@ static void emit_swap(struct emit *e, const struct ir_insn *i)
 	result(e, i->d, BPF_REG_0);
 }
 
-static void emit_extend(struct emit *e, const struct ir_insn *i, int r)
-{
-	operand_into(e, i->a, r);
-	extend(e, r, i->bytes, i->is_signed);
-	result(e, i->d, r);
-}
-
-/* A field of the context, or a word on the stack. */
-static void emit_field(struct emit *e, const struct ir_insn *i, int r)
-{
-	bpf_load(e->c, i->op == IR_WORD ? BPF_DW : size_code(i->bytes), r,
-		i->op == IR_WORD ? BPF_REG_10 : BPF_REG_6, (int16_t)i->offset);
-	if (i->is_signed)
-		extend(e, r, i->bytes, true);
-	result(e, i->d, r);
-}
+static void (*const emitters[IR_LOOP_END + 1])(struct emit *e, const struct ir_insn *i) = {
+	[IR_ALU] = emit_alu,
+	[IR_SWAP] = emit_swap,
+	[IR_SET] = emit_set,
+	[IR_LOAD] = emit_load,
+	[IR_STORE] = emit_store,
+	[IR_ADD_ATOMIC] = emit_add_atomic,
+	[IR_ZERO] = emit_zero,
+	[IR_CALL] = emit_call,
+};
 
 static void emit_insn(struct emit *e, const struct ir_insn *i)
 {
 	int r = i->d ? result_reg(e, i->d) : 0;
 
+	/* What nobody uses is not made, unless making it does something. */
+	if (i->d && !e->lives[i->d].n_uses && i->op != IR_CALL)
+		return;
+	if (emitters[i->op])
+		emitters[i->op](e, i);
 	switch (i->op) {
 	case IR_CONST:
 		load_imm64(e, r, i->imm);
@@ -416,17 +421,10 @@ static void emit_insn(struct emit *e, const struct ir_insn *i)
 	case IR_COPY:
 		result(e, i->d, operand(e, i->a, r));
 		break;
-	case IR_ALU:
-		emit_alu(e, i);
-		break;
 	case IR_EXTEND:
-		emit_extend(e, i, r);
-		break;
-	case IR_SWAP:
-		emit_swap(e, i);
-		break;
-	case IR_SET:
-		emit_set(e, i);
+		operand_into(e, i->a, r);
+		extend(e, r, i->bytes, i->is_signed);
+		result(e, i->d, r);
 		break;
 	case IR_LABEL:
 		bpf_place(e->c, e->labels[i->label]);
@@ -438,29 +436,16 @@ static void emit_insn(struct emit *e, const struct ir_insn *i)
 		emit_compare(e, i, e->labels[i->label]);
 		break;
 	case IR_CONTEXT:
+		emit_load_from(e, i, BPF_REG_6, i->offset);
+		break;
 	case IR_WORD:
-		emit_field(e, i, r);
+		bpf_load(e->c, BPF_DW, r, BPF_REG_10, (int16_t)i->offset);
+		result(e, i->d, r);
 		break;
 	case IR_CONTEXT_ADDRESS:
 		result(e, i->d, BPF_REG_6);
 		break;
-	case IR_LOAD:
-		emit_load(e, i);
-		break;
-	case IR_STORE:
-		emit_store(e, i);
-		break;
-	case IR_ADD_ATOMIC:
-		emit_add_atomic(e, i);
-		break;
-	case IR_ZERO:
-		emit_zero(e, i);
-		break;
-	case IR_CALL:
-		emit_call(e, i);
-		break;
-	case IR_LOOP:
-	case IR_LOOP_END:
+	default: /* of the table, or a mark */
 		break;
 	}
 }
@@ -480,9 +465,7 @@ static void emit_all(struct emit *e, struct emit_out *out)
 
 		if (i == out->boundary_ir)
 			out->boundary_insn = e->c->insns.n;
-		/* What nobody uses is not made, unless making it does something. */
-		if (!insn->d || e->lives[insn->d].n_uses || insn->op == IR_CALL)
-			emit_insn(e, insn);
+		emit_insn(e, insn);
 		if (e->c->insns.n == line.insn_i)
 			continue;
 		if (!lines.n || !is_same_place(lines.v[lines.n - 1].place, line.place))

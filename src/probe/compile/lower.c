@@ -221,12 +221,10 @@ static void make_locals(struct lower *l, struct variable *locals)
 
 static void make_error_values(struct lower *l)
 {
-	ir_value *const values[] = {&l->error_number, &l->error_address, &l->error_line};
-
-	for (size_t i = 0; i < 3; i++) {
-		*values[i] = l->error_clause ? ir_new_value(&l->ir) : 0;
-		if (*values[i])
-			ir_set_const(&l->ir, *values[i], 0);
+	for (int i = 0; i < N_ERROR_FACTS; i++) {
+		l->error[i] = l->error_clause ? ir_new_value(&l->ir) : 0;
+		if (l->error[i])
+			ir_set_const(&l->ir, l->error[i], 0);
 	}
 }
 

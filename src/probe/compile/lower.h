@@ -10,6 +10,9 @@
 /* Where the clause goes on after something failed. */
 enum failure { FAILURE_READ, FAILURE_OTHER, N_FAILURES };
 
+/* What error {} may ask for. */
+enum error_fact { ERROR_NUMBER, ERROR_ADDRESS, ERROR_LINE, N_ERROR_FACTS };
+
 struct loop_labels {
 	ir_label next, end;
 	struct loop_labels *outer;
@@ -25,7 +28,7 @@ struct lower {
 	struct ir ir;
 	ir_label end; /* of the clause */
 	ir_label failed[N_FAILURES];
-	ir_value error_number, error_address, error_line; /* kept for error {}; 0 = nobody asks */
+	ir_value error[N_ERROR_FACTS]; /* kept for error {}; 0 = nobody asks */
 	struct loop_labels *loop;
 	struct point_types *point_types; /* for facts of the running kernel */
 	bool uses_site, reads_user, is_in_error;
@@ -139,6 +142,10 @@ void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t 
 ir_mem lower_map_key(struct lower *l, const struct map_use *map, const struct expr *keys);
 /* Pointer to the value, possibly null. */
 ir_value lower_map_find(struct lower *l, const struct map_use *map, ir_mem key);
+/* *result = the word behind a pointer, when that is not null. */
+void lower_load_found(struct lower *l, ir_value p, uint32_t at, ir_value result);
+/* The same for n bytes, into memory. */
+void lower_copy_found(struct lower *l, ir_value p, uint32_t at, ir_mem mem, uint32_t n);
 ir_value lower_map_value(struct lower *l, const struct expr *e);
 struct object lower_map_object(struct lower *l, const struct expr *e);
 void lower_map_assign(struct lower *l, const struct expr *map, const struct expr *value);

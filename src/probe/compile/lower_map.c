@@ -40,18 +40,34 @@ ir_value lower_map_find(struct lower *l, const struct map_use *map, ir_mem key)
 	return IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(number_of(map)), IR_M(key, 0));
 }
 
+void lower_load_found(struct lower *l, ir_value p, uint32_t at, ir_value result)
+{
+	ir_label none = ir_new_label(&l->ir);
+
+	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
+	ir_copy(&l->ir, result, ir_load_at(&l->ir, p, (int32_t)at, 8, false));
+	ir_place_label(&l->ir, none);
+}
+
+void lower_copy_found(struct lower *l, ir_value p, uint32_t at, ir_mem mem, uint32_t n)
+{
+	ir_label none = ir_new_label(&l->ir);
+
+	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
+	for (uint32_t i = 0; i < n; i += 8)
+		ir_store(&l->ir, mem, (int32_t)i, 8,
+			ir_load_at(&l->ir, p, (int32_t)(at + i), 8, false));
+	ir_place_label(&l->ir, none);
+}
+
 ir_value lower_map_value(struct lower *l, const struct expr *e)
 {
 	const struct map_use *map = meaning_of(l, e)->map;
-	ir_value result = ir_new_value(&l->ir), p;
-	ir_label none = ir_new_label(&l->ir);
+	ir_value result = ir_new_value(&l->ir);
 	ir_mem key = lower_map_key(l, map, e->args);
 
 	ir_set_const(&l->ir, result, 0);
-	p = lower_map_find(l, map, key);
-	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
-	ir_copy(&l->ir, result, ir_load_at(&l->ir, p, 0, 8, false));
-	ir_place_label(&l->ir, none);
+	lower_load_found(l, lower_map_find(l, map, key), 0, result);
 	return result;
 }
 
@@ -60,16 +76,10 @@ struct object lower_map_object(struct lower *l, const struct expr *e)
 	const struct map_use *map = meaning_of(l, e)->map;
 	uint32_t n = map->value->size;
 	struct object o = {.kind = OBJECT_MEMORY, .mem = ir_new_memory(&l->ir, n)};
-	ir_label none = ir_new_label(&l->ir);
 	ir_mem key = lower_map_key(l, map, e->args);
-	ir_value p;
 
 	ir_zero(&l->ir, o.mem, 0, n);
-	p = lower_map_find(l, map, key);
-	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
-	for (uint32_t i = 0; i < n; i += 8)
-		ir_store(&l->ir, o.mem, (int32_t)i, 8, ir_load_at(&l->ir, p, (int32_t)i, 8, false));
-	ir_place_label(&l->ir, none);
+	lower_copy_found(l, lower_map_find(l, map, key), 0, o.mem, n);
 	return o;
 }
 

@@ -24,14 +24,14 @@ static void note_error(struct lower *l, ir_value address)
 {
 	uint32_t line, column;
 
-	if (!l->error_number || l->is_in_error)
+	if (!l->error[ERROR_NUMBER] || l->is_in_error)
 		return;
 	place_line(&l->stream->sources, l->ir.place, &line, &column);
 	if (address)
-		ir_copy(&l->ir, l->error_address, address);
+		ir_copy(&l->ir, l->error[ERROR_ADDRESS], address);
 	else
-		ir_set_const(&l->ir, l->error_address, 0);
-	ir_set_const(&l->ir, l->error_line, line);
+		ir_set_const(&l->ir, l->error[ERROR_ADDRESS], 0);
+	ir_set_const(&l->ir, l->error[ERROR_LINE], line);
 }
 
 void lower_fail_unless_ok(
@@ -39,14 +39,14 @@ void lower_fail_unless_ok(
 {
 	ir_label ok;
 
-	if (!l->error_number || l->is_in_error) {
+	if (!l->error[ERROR_NUMBER] || l->is_in_error) {
 		ir_branch_imm(&l->ir, negative_only ? BPF_JSLT : BPF_JNE, result, 0,
 			failure_label(l, why));
 		return;
 	}
 	ok = ir_new_label(&l->ir);
 	ir_branch_imm(&l->ir, negative_only ? BPF_JSGE : BPF_JEQ, result, 0, ok);
-	ir_copy(&l->ir, l->error_number, ir_alu_imm(&l->ir, BPF_MUL, result, -1));
+	ir_copy(&l->ir, l->error[ERROR_NUMBER], ir_alu_imm(&l->ir, BPF_MUL, result, -1));
 	note_error(l, address);
 	ir_jump(&l->ir, failure_label(l, why));
 	ir_place_label(&l->ir, ok);
@@ -54,8 +54,8 @@ void lower_fail_unless_ok(
 
 void lower_fail(struct lower *l, enum failure why, int error_number)
 {
-	if (l->error_number && !l->is_in_error) {
-		ir_set_const(&l->ir, l->error_number, error_number);
+	if (l->error[ERROR_NUMBER] && !l->is_in_error) {
+		ir_set_const(&l->ir, l->error[ERROR_NUMBER], error_number);
 		note_error(l, 0);
 	}
 	ir_jump(&l->ir, failure_label(l, why));

@@ -51,6 +51,15 @@ static uint32_t tuple_offset(const struct type *tuple, uint32_t i)
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
+/* What a pointer points to. */
+static struct object pointed(struct lower *l, const struct expr *e)
+{
+	struct object o = {.kind = OBJECT_ADDRESS, .space = type_of(l, e)->space};
+
+	o.address = lower_value(l, e);
+	return o;
+}
+
 static struct object index_object(struct lower *l, const struct expr *e)
 {
 	const struct type *ta = type_of(l, e->a), *of = lower_completed(l, ta->of);
@@ -58,12 +67,7 @@ static struct object index_object(struct lower *l, const struct expr *e)
 	struct object o;
 	ir_value i;
 
-	if (ta->kind == TYPE_POINTER)
-		o = (struct object){.kind = OBJECT_ADDRESS,
-			.space = ta->space,
-			.address = lower_value(l, e->a)};
-	else
-		o = lower_object(l, e->a);
+	o = ta->kind == TYPE_POINTER ? pointed(l, e->a) : lower_object(l, e->a);
 	if (e->b->is_constant[l->mode]) {
 		o.offset += (int64_t)(e->b->constant[l->mode] * step);
 		return o;
@@ -96,14 +100,9 @@ static struct object member_object(struct lower *l, const struct expr *e)
 		o.offset += tuple_offset(ta, (uint32_t)(e->name[0] - '0'));
 		return o;
 	}
-	if (ta->kind == TYPE_POINTER) {
-		o = (struct object){.kind = OBJECT_ADDRESS,
-			.space = ta->space,
-			.address = lower_value(l, e->a)};
+	o = ta->kind == TYPE_POINTER ? pointed(l, e->a) : lower_object(l, e->a);
+	if (ta->kind == TYPE_POINTER)
 		ta = ta->of;
-	} else {
-		o = lower_object(l, e->a);
-	}
 	type_find_field(lower_completed(l, ta), e->name, &field);
 	o.offset += (int64_t)field.offset;
 	o.bit_offset = field.bit_offset;
@@ -140,9 +139,7 @@ struct object lower_object(struct lower *l, const struct expr *e)
 	switch (e->kind) {
 	case EXPR_UNARY:
 		if (e->op == OP_DEREF)
-			return (struct object){.kind = OBJECT_ADDRESS,
-				.space = type_of(l, e->a)->space,
-				.address = lower_value(l, e->a)};
+			return pointed(l, e->a);
 		break;
 	case EXPR_INDEX:
 		return index_object(l, e);

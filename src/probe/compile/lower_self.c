@@ -15,14 +15,10 @@ static ir_value storage(struct lower *l, int flags)
 /* One that was never set is 0. */
 ir_value lower_self_value(struct lower *l, const struct variable *v)
 {
-	ir_value result = ir_new_value(&l->ir), p;
-	ir_label none = ir_new_label(&l->ir);
+	ir_value result = ir_new_value(&l->ir);
 
 	ir_set_const(&l->ir, result, 0);
-	p = storage(l, 0);
-	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
-	ir_copy(&l->ir, result, ir_load_at(&l->ir, p, (int32_t)v->offset, 8, false));
-	ir_place_label(&l->ir, none);
+	lower_load_found(l, storage(l, 0), v->offset, result);
 	return result;
 }
 
@@ -35,16 +31,9 @@ struct object lower_self_object(struct lower *l, const struct variable *v)
 {
 	uint32_t n = room(l, v);
 	struct object o = {.kind = OBJECT_MEMORY, .mem = ir_new_memory(&l->ir, n)};
-	ir_label none = ir_new_label(&l->ir);
-	ir_value p;
 
 	ir_zero(&l->ir, o.mem, 0, n);
-	p = storage(l, 0);
-	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
-	for (uint32_t i = 0; i < n; i += 8)
-		ir_store(&l->ir, o.mem, (int32_t)i, 8,
-			ir_load_at(&l->ir, p, (int32_t)(v->offset + i), 8, false));
-	ir_place_label(&l->ir, none);
+	lower_copy_found(l, storage(l, 0), v->offset, o.mem, n);
 	return o;
 }
 

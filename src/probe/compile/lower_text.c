@@ -19,34 +19,26 @@ static uint32_t capacity(struct lower *l, const struct expr *e)
 	return t->kind == TYPE_ARRAY || t->kind == TYPE_STRING ? (uint32_t)t->n : 0;
 }
 
-/* Compares `n` bytes of two memories, going to `differ` when they do. */
-static void compare(struct lower *l, ir_mem a, ir_mem b, uint32_t n, ir_label differ)
-{
-	uint32_t step;
-
-	for (uint32_t i = 0; i < n; i += step) {
-		ir_value va, vb;
-
-		step = n - i >= 8 ? 8 : 1;
-		va = ir_load(&l->ir, a, (int32_t)i, step, false);
-		vb = ir_load(&l->ir, b, (int32_t)i, step, false);
-		ir_branch(&l->ir, BPF_JNE, va, vb, differ);
-	}
-}
-
-static void compare_literal(
-	struct lower *l, ir_mem a, const struct expr *text, uint32_t n, ir_label differ)
+/* Compares `n` bytes of memory with a literal, or with the memory `b`; goes to `differ` when they
+ * do. */
+static void compare(
+	struct lower *l, ir_mem a, ir_mem b, const struct expr *text, uint32_t n, ir_label differ)
 {
 	uint32_t step;
 
 	for (uint32_t i = 0; i < n; i += step) {
 		uint64_t word = 0;
+		ir_value va;
 
 		step = n - i >= 8 ? 8 : 1;
-		for (uint32_t k = 0; k < step && i + k < text->text_n; k++)
+		va = ir_load(&l->ir, a, (int32_t)i, step, false);
+		for (uint32_t k = 0; text && k < step && i + k < text->text_n; k++)
 			word |= (uint64_t)(uint8_t)text->text[i + k] << 8 * k;
-		ir_branch_imm(&l->ir, BPF_JNE, ir_load(&l->ir, a, (int32_t)i, step, false),
-			(int64_t)word, differ);
+		if (text)
+			ir_branch_imm(&l->ir, BPF_JNE, va, (int64_t)word, differ);
+		else
+			ir_branch(&l->ir, BPF_JNE, va, ir_load(&l->ir, b, (int32_t)i, step, false),
+				differ);
 	}
 }
 
@@ -99,12 +91,12 @@ ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct ex
 		room_a = room_b = common;
 	}
 	if (text) {
-		compare_literal(l, ma, text, common, differ);
+		compare(l, ma, 0, text, common, differ);
 		if (room_b > common) /* the literal is longer than the text can be */
 			ir_jump(&l->ir, differ);
 	} else {
 		mb = lower_text(l, b);
-		compare(l, ma, mb, common, differ);
+		compare(l, ma, mb, NULL, common, differ);
 		must_end(l, mb, room_b, common, differ);
 	}
 	must_end(l, ma, room_a, common, differ);

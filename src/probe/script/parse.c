@@ -248,8 +248,7 @@ static void parse_setting(struct parser *p)
 	p->next_config = &assign->next;
 }
 
-/* Up to the next one of these at this level, which stays, or the end. */
-static void skip_to(struct parser *p, int a, int b)
+void parser_skip_to(struct parser *p, int a, int b)
 {
 	unsigned braces = 0;
 
@@ -268,9 +267,9 @@ static void skip_to(struct parser *p, int a, int b)
 /* Behind the ';' or the '}' of something that is wrong as a whole. */
 static void skip_item(struct parser *p)
 {
-	skip_to(p, ';', '{');
+	parser_skip_to(p, ';', '{');
 	if (parser_accept(p, '{')) {
-		skip_to(p, '}', '}');
+		parser_skip_to(p, '}', '}');
 		parser_accept(p, '}');
 	}
 }
@@ -297,7 +296,7 @@ static void parse_config(struct parser *p)
 			parser_error(
 				p, parser_here(p), "config", "expected ';' between two settings");
 		if (p->panic)
-			skip_to(p, ';', '}');
+			parser_skip_to(p, ';', '}');
 	}
 	parser_expect_closing(p, '}', open);
 	parser_accept(p, ';');
@@ -342,7 +341,7 @@ static void parse_clause(struct parser *p)
 	}
 	/* Errors in the action are worth finding even when what is before it is wrong. */
 	if (p->panic)
-		skip_to(p, '{', '}');
+		parser_skip_to(p, '{', '}');
 	if (parser_at(p, '{'))
 		c->body = parse_block(p);
 	else
@@ -399,7 +398,7 @@ static void parse_item(struct parser *p)
 		parse_clause(p);
 	} else {
 		parser_expected(p, "a trace point");
-		skip_to(p, '{', '}');
+		parser_skip_to(p, '{', '}');
 		if (parser_at(p, '{'))
 			parse_block(p);
 		else

@@ -163,6 +163,14 @@ static struct expr *parse_cast(struct parser *p)
 	return expr_finish(p, e);
 }
 
+static enum op find_prefix(int token)
+{
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (prefixes[i].token == token)
+			return prefixes[i].op;
+	return OP_NONE;
+}
+
 static struct expr *parse_prefixed(struct parser *p)
 {
 	uint32_t from = p->token.from;
@@ -182,9 +190,7 @@ static struct expr *parse_prefixed(struct parser *p)
 		return expr_finish(p, new_step(p, parse_unary(p), is_increment, from));
 	}
 	e = expr_new(p, EXPR_UNARY, from);
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (prefixes[i].token == p->token.kind)
-			e->op = prefixes[i].op;
+	e->op = find_prefix(p->token.kind);
 	parser_take(p);
 	e->a = parse_unary(p);
 	if (e->op == OP_NEGATE || e->op == OP_COMPLEMENT || e->op == OP_DEREF)
@@ -194,21 +200,10 @@ static struct expr *parse_prefixed(struct parser *p)
 
 static bool is_at_prefix(const struct parser *p)
 {
-	switch (p->token.kind) {
-	case '-':
-	case '+':
-	case '~':
-	case '!':
-	case '*':
-	case '&':
-	case TOKEN_INCREMENT:
-	case TOKEN_DECREMENT:
-		return true;
-	case '(':
-		return is_at_cast(p);
-	default:
-		return false;
-	}
+	int kind = p->token.kind;
+
+	return find_prefix(kind) != OP_NONE || kind == '+' || kind == TOKEN_INCREMENT ||
+	       kind == TOKEN_DECREMENT || (kind == '(' && is_at_cast(p));
 }
 
 /* unary = ("-" | "+" | "~" | "!" | "*" | "&" | "++" | "--") unary | cast | postfix */

@@ -157,20 +157,8 @@ struct decl_type *type_with_attributes(
 
 void parser_skip_field(struct parser *p)
 {
-	unsigned braces = 0;
-
-	p->panic = false;
-	while (!parser_at(p, TOKEN_END)) {
-		if (parser_at(p, '{'))
-			braces++;
-		if (parser_at(p, '}') && !braces--)
-			return;
-		if (parser_at(p, ';') && !braces) {
-			parser_take(p);
-			return;
-		}
-		parser_take(p);
-	}
+	parser_skip_to(p, ';', '}');
+	parser_accept(p, ';');
 }
 
 struct decl_type *type_without_definition(struct parser *p, struct decl_type *t)

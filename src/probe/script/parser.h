@@ -66,6 +66,9 @@ void parser_expect(struct parser *p, int kind, const char *what);
 /* The closing one of a pair; when the script ends before it, the opening one is the place. */
 void parser_expect_closing(struct parser *p, int kind, struct token open);
 
+/* Ends a panic: up to the next one of these at this level of braces, which stays, or the end. */
+void parser_skip_to(struct parser *p, int a, int b);
+
 /* False, and an error, when it is too deep; else parser_leave must follow. */
 bool parser_enter(struct parser *p);
 static inline void parser_leave(struct parser *p)

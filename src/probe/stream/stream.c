@@ -6,8 +6,8 @@
 const struct format_traits format_traits[] = {
 	[FORMAT_PRINTF] = {"printf", .has_text = true, .first_arg = 1},
 	[FORMAT_PRINT] = {"print", .has_argument = true},
-	[FORMAT_JOIN] = {"join"},
-	[FORMAT_ERROR] = {"error"},
+	[FORMAT_JOIN] = {.name = "join"},
+	[FORMAT_ERROR] = {.name = "error"},
 	[FORMAT_EXIT] = {"exit", .has_argument = true},
 	[FORMAT_PRINT_MAP] = {"print", .has_map = true, .first_arg = 1},
 	[FORMAT_CLEAR_MAP] = {"clear", .has_map = true, .first_arg = 1},

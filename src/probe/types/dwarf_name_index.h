@@ -2,8 +2,8 @@
 /*
  * Which entry of a file's debug information a name stands for: made by one pass over the outer
  * entries of all units when the first type is asked for, one when the first function or variable
- * is, one when the first enumerator is, and kept. Only a hash and a place are kept for each distinct
- * name, of all entries of one name the one that says most, and of those that say the same the first.
+ * is, one when the first enumerator is, and kept. Only a hash and a place are kept for each
+ * distinct name, of all entries of one name the one that says most; of equals the first.
  */
 #ifndef WEIR_PROBE_TYPES_DWARF_NAME_INDEX_H
 #define WEIR_PROBE_TYPES_DWARF_NAME_INDEX_H

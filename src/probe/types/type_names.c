@@ -58,57 +58,32 @@ const char *tag_name(struct types *t, const struct decl_type *decl)
 /* Bytes in 32-bit and 64-bit programs as glibc has them without _FILE_OFFSET_BITS and _TIME_BITS;
  * a program built with those has debug information that says so. */
 static const struct {
-	const char *name;
 	uint8_t bytes[N_MODES];
 	bool is_signed;
+	const char *names[12]; /* up to a NULL */
 } builtin_names[] = {
-	{"blkcnt_t", {4, 8}, true},
-	{"blksize_t", {4, 8}, true},
-	{"clock_t", {4, 8}, true},
-	{"clockid_t", {4, 4}, true},
-	{"dev_t", {8, 8}, false},
-	{"gid_t", {4, 4}, false},
-	{"id_t", {4, 4}, false},
-	{"in_addr_t", {4, 4}, false},
-	{"in_port_t", {2, 2}, false},
-	{"ino64_t", {8, 8}, false},
-	{"ino_t", {4, 8}, false},
-	{"intptr_t", {4, 8}, true},
-	{"key_t", {4, 4}, true},
-	{"loff_t", {8, 8}, true},
-	{"mode_t", {4, 4}, false},
-	{"nlink_t", {4, 8}, false},
-	{"off64_t", {8, 8}, true},
-	{"off_t", {4, 8}, true},
-	{"pid_t", {4, 4}, true},
-	{"pthread_t", {4, 8}, false},
-	{"ptrdiff_t", {4, 8}, true},
-	{"sa_family_t", {2, 2}, false},
-	{"size_t", {4, 8}, false},
-	{"socklen_t", {4, 4}, false},
-	{"ssize_t", {4, 8}, true},
-	{"suseconds_t", {4, 8}, true},
-	{"time_t", {4, 8}, true},
-	{"u_char", {1, 1}, false},
-	{"u_int", {4, 4}, false},
-	{"u_long", {4, 8}, false},
-	{"u_short", {2, 2}, false},
-	{"uid_t", {4, 4}, false},
-	{"uint", {4, 4}, false},
-	{"uintptr_t", {4, 8}, false},
-	{"ulong", {4, 8}, false},
-	{"useconds_t", {4, 4}, false},
-	{"ushort", {2, 2}, false},
-	{"wchar_t", {4, 4}, true},
-	{"wint_t", {4, 4}, false},
+	{{1, 1}, false, {"u_char"}},
+	{{2, 2}, false, {"in_port_t", "sa_family_t", "u_short", "ushort"}},
+	{{4, 4}, false,
+		{"gid_t", "id_t", "in_addr_t", "mode_t", "socklen_t", "u_int", "uid_t", "uint",
+			"useconds_t", "wint_t"}},
+	{{4, 4}, true, {"clockid_t", "key_t", "pid_t", "wchar_t"}},
+	{{4, 8}, false,
+		{"ino_t", "nlink_t", "pthread_t", "size_t", "u_long", "uintptr_t", "ulong"}},
+	{{4, 8}, true,
+		{"blkcnt_t", "blksize_t", "clock_t", "intptr_t", "off_t", "ptrdiff_t", "ssize_t",
+			"suseconds_t", "time_t"}},
+	{{8, 8}, false, {"dev_t", "ino64_t"}},
+	{{8, 8}, true, {"loff_t", "off64_t"}},
 };
 
 const struct type *builtin_named(struct types *t, const char *name)
 {
 	for (size_t i = 0; i < sizeof(builtin_names) / sizeof(builtin_names[0]); i++)
-		if (!strcmp(builtin_names[i].name, name))
-			return types_named_int(t, name, builtin_names[i].bytes[t->mode],
-				builtin_names[i].is_signed, false);
+		for (const char *const *n = builtin_names[i].names; *n; n++)
+			if (!strcmp(*n, name))
+				return types_named_int(t, name, builtin_names[i].bytes[t->mode],
+					builtin_names[i].is_signed, false);
 	return NULL;
 }
 
