@@ -13,6 +13,7 @@
 #include "formats/folded.h"
 #include "formats/lcov.h"
 #include "formats/pprof.h"
+#include "query/query.h"
 #include "steps/stream/export_stream.h"
 #include "steps/stream/export_text.h"
 #include "symbols/resolver.h"
@@ -78,24 +79,6 @@ static int write_source(struct export_source *s, FILE *out, struct err *err)
 		       : s->format->write_steps(s->reader, &s->steps, out, &s->steps_result, err);
 }
 
-static int build(struct profile **profile, const struct trace_reader *reader,
-	const struct export_format *format, struct build_options *options, struct err *err)
-{
-	struct build_options of_samples = *options;
-	struct profile *by_samples;
-	int rc = profile_build(profile, reader, options, err);
-
-	if (rc < 0 || !format->counts_samples || options->metric || !(*profile)->n_samples ||
-		calltree_has_events((*profile)->tree))
-		return rc;
-	of_samples.metric = "samples";
-	if (profile_build(&by_samples, reader, &of_samples, NULL) == 0) {
-		profile_free(*profile);
-		*profile = by_samples;
-	}
-	return 0;
-}
-
 /* What could not be written as a whole leaves nothing behind; a device stays. */
 static int write_file(struct export_source *source, const char *path, struct err *err)
 {
@@ -143,7 +126,8 @@ static int export_profile(
 	rc = open_trace(&reader, path, &a->open, &err);
 	if (rc < 0)
 		return command_fail(&err);
-	rc = build(&profile, reader, format, &a->build, &err);
+	rc = (format->counts_samples ? query_count_samples : profile_build)(
+		&profile, reader, &a->build, &err);
 	if (rc == 0) {
 		source.profile = profile;
 		rc = write_output(&source, a->output, &err);
