@@ -206,6 +206,8 @@ void row_showf(struct rows *r, const char *key, const char *fmt, ...)
 	char text[128];
 	va_list ap;
 
+	if (r->is_json)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -233,9 +235,13 @@ void row_show_value(struct rows *r, const char *key, bool is_measured, uint64_t 
 		show_number(r, key, is_measured, value, true);
 }
 
-void row_show_percent(struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
+void row_show_percent(
+	struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
 {
-	row_show(r, key, is_known ? value_percent(part, whole).s : ".");
+	size_t column = r->is_json ? SIZE_MAX : column_of(r, key);
+
+	if (column != SIZE_MAX)
+		put_cell(r, column, is_known ? value_percent(part, whole).s : ".");
 }
 
 /* ---- values ---- */
