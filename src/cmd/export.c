@@ -13,6 +13,7 @@
 #include "formats/folded.h"
 #include "formats/lcov.h"
 #include "formats/pprof.h"
+#include "query/query.h"
 #include "steps/stream/export_stream.h"
 #include "steps/stream/export_text.h"
 #include "symbols/resolve/resolver.h"
@@ -34,18 +35,10 @@ static const struct option_spec export_options[] = {
 	{0},
 };
 
-#define N_FORMATS 6
-
-static const struct option_user format_names[N_FORMATS] = {
-	{"folded", "output metric thread catalog cpu exe"},
-	{"pprof", "output metric thread catalog cpu exe"},
-	{"callgrind", "output metric thread catalog cpu exe"},
-	{"lcov", "output catalog cpu exe"},
-	{"steps", "output thread catalog"},
-	{"step-stream", "output thread catalog"},
-};
+#define OF_PROFILE "output catalog cpu exe"
 
 static const struct export_format {
+	struct option_user user;
 	int (*write)(const struct profile *profile, FILE *out, struct err *err);
 	/* or, of executed instructions alone: */
 	int (*write_steps)(const struct trace_reader *r, const struct step_export_options *options,
@@ -53,14 +46,17 @@ static const struct export_format {
 	const char *output;  /* without -o */
 	bool counts_samples; /* the metric is samples, when there are any and no events */
 	bool by_blocks;	     /* it has blocks or lines, not call trees alone */
-} formats[N_FORMATS] = {
-	{export_folded, NULL, "-", true, false},
-	{export_pprof, NULL, "profile.pb.gz", false, false},
-	{export_callgrind, NULL, "callgrind.out.weir", false, true},
-	{export_lcov, NULL, "coverage.info", false, true},
-	{NULL, export_step_text, "-", false, false},
-	{NULL, export_step_stream, "steps.stream", false, false},
+} formats[] = {
+	{{"folded", OF_PROFILE " metric thread"}, export_folded, NULL, "-", true, false},
+	{{"pprof", OF_PROFILE " metric thread"}, export_pprof, NULL, "profile.pb.gz", false, false},
+	{{"callgrind", OF_PROFILE " metric thread"}, export_callgrind, NULL, "callgrind.out.weir",
+		false, true},
+	{{"lcov", OF_PROFILE}, export_lcov, NULL, "coverage.info", false, true},
+	{{"steps", "output catalog thread"}, NULL, export_step_text, "-", false, false},
+	{{"step-stream", "output catalog thread"}, NULL, export_step_stream, "steps.stream", false,
+		false},
 };
+#define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 /* What is written: a profile, or the steps of a trace. */
 struct export_source {
@@ -76,24 +72,6 @@ static int write_source(struct export_source *s, FILE *out, struct err *err)
 	return s->profile
 		       ? s->format->write(s->profile, out, err)
 		       : s->format->write_steps(s->reader, &s->steps, out, &s->steps_result, err);
-}
-
-static int build(struct profile **profile, const struct trace_reader *reader,
-	const struct export_format *format, struct build_options *options, struct err *err)
-{
-	struct build_options of_samples = *options;
-	struct profile *by_samples;
-	int rc = profile_build(profile, reader, options, err);
-
-	if (rc < 0 || !format->counts_samples || options->metric || !(*profile)->n_samples ||
-		calltree_has_events((*profile)->tree))
-		return rc;
-	of_samples.metric = "samples";
-	if (profile_build(&by_samples, reader, &of_samples, NULL) == 0) {
-		profile_free(*profile);
-		*profile = by_samples;
-	}
-	return 0;
 }
 
 /* What could not be written as a whole leaves nothing behind; a device stays. */
@@ -143,7 +121,8 @@ static int export_profile(
 	rc = open_trace(&reader, path, &a->open, &err);
 	if (rc < 0)
 		return command_fail(&err);
-	rc = build(&profile, reader, format, &a->build, &err);
+	rc = (format->counts_samples ? query_count_samples : profile_build)(
+		&profile, reader, &a->build, &err);
 	if (rc == 0) {
 		source.profile = profile;
 		rc = write_output(&source, a->output, &err);
@@ -179,25 +158,23 @@ static int export_steps(
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct export_arguments a = {.build = BUILD_OPTIONS_ALL};
+	struct option_user users[N_FORMATS];
+	const struct export_format *format;
 	uint64_t given;
-	size_t i = 0;
 	int status;
 
 	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
 	if (argc < 1 || argc > 2)
 		return options_usage_error(command, "needs a format and at most one trace");
-	while (i < N_FORMATS && strcmp(format_names[i].name, argv[0]))
-		i++;
-	if (i == N_FORMATS)
-		return options_usage_error(command,
-			"'%s' is not a format (folded, pprof, callgrind, lcov, steps, step-stream)",
-			argv[0]);
-	status = options_check_user(command, given, &format_names[i], format_names, N_FORMATS);
-	if (status)
-		return status;
-	return (formats[i].write ? export_profile : export_steps)(
-		&formats[i], &a, argc > 1 ? argv[1] : "trace.weir");
+	for (size_t i = 0; i < N_FORMATS; i++)
+		users[i] = formats[i].user;
+	status = options_choose_user(command, given, argv[0], "format", users, N_FORMATS);
+	if (status < 0)
+		return STATUS_USAGE;
+	format = &formats[status];
+	return (format->write ? export_profile : export_steps)(
+		format, &a, argc > 1 ? argv[1] : "trace.weir");
 }
 
 const struct command command_export = {

@@ -24,19 +24,19 @@ static const struct option_spec import_options[] = {
 	{0},
 };
 
-#define N_FORMATS 4
-
-static const struct option_user format_names[N_FORMATS] = {
-	{"events", "output"},
-	{"samples", "output"},
-	{"step-stream", "output"},
-	{"counts", "output cpu exe"},
-};
-
 typedef int import_function(
 	struct span text, const char *name, struct trace_writer *w, struct err *err);
-static import_function *const formats[N_FORMATS] = {
-	import_events, import_samples, import_step_stream, NULL /* a file, not a text */};
+
+static const struct import_format {
+	struct option_user user;
+	import_function *read; /* NULL: a count file, not a text */
+} formats[] = {
+	{{"events", "output"}, import_events},
+	{{"samples", "output"}, import_samples},
+	{{"counts", "output cpu exe"}, NULL},
+	{{"step-stream", "output"}, import_step_stream},
+};
+#define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 static int read_stdin(struct buf *text, struct err *err)
 {
@@ -101,24 +101,21 @@ static int import_count_file(const struct import_arguments *a, const char *path)
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct import_arguments a = {.output = "trace.weir"};
+	struct option_user users[N_FORMATS];
 	uint64_t given;
-	size_t i = 0;
 	int status;
 
 	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
 	if (argc != 2)
 		return options_usage_error(command, "needs a format and one file");
-	while (i < N_FORMATS && strcmp(format_names[i].name, argv[0]))
-		i++;
-	if (i == N_FORMATS)
-		return options_usage_error(command,
-			"'%s' is not a format (events, samples, counts, step-stream)", argv[0]);
-	status = options_check_user(command, given, &format_names[i], format_names, N_FORMATS);
-	if (status)
-		return status;
-	return formats[i] ? import_file(formats[i], argv[1], a.output)
-			  : import_count_file(&a, argv[1]);
+	for (size_t i = 0; i < N_FORMATS; i++)
+		users[i] = formats[i].user;
+	status = options_choose_user(command, given, argv[0], "format", users, N_FORMATS);
+	if (status < 0)
+		return STATUS_USAGE;
+	return formats[status].read ? import_file(formats[status].read, argv[1], a.output)
+				    : import_count_file(&a, argv[1]);
 }
 
 const struct command command_import = {

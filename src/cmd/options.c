@@ -275,38 +275,47 @@ bool option_words_have(const char *words, const char *word)
 	return false;
 }
 
-/* "flat", "flat and tree", "steps, branches and mix" */
-static void put_users(
-	char *to, size_t max, const char *option, const struct option_user *users, size_t n)
+/* Those that know the option (NULL: all): "flat", "flat and tree", "steps, branches and mix". */
+static void put_users(char *to, size_t max, const char *option, const char *last,
+	const struct option_user *users, size_t n)
 {
-	static const char *const after[] = {"", " and ", ", "};
+	const char *const after[] = {"", last, ", "};
 	size_t n_left = 0, used = 0;
 
 	for (size_t i = 0; i < n; i++)
-		n_left += option_words_have(users[i].options, option);
+		n_left += !option || option_words_have(users[i].options, option);
 	for (size_t i = 0; i < n && used < max; i++)
-		if (option_words_have(users[i].options, option)) {
+		if (!option || option_words_have(users[i].options, option)) {
 			n_left--;
 			used += (size_t)snprintf(to + used, max - used, "%s%s", users[i].name,
 				after[n_left < 2 ? n_left : 2]);
 		}
 }
 
-int options_check_user(const struct command *command, uint64_t given,
-	const struct option_user *user, const struct option_user *users, size_t n)
+int options_choose_user(const struct command *command, uint64_t given, const char *name,
+	const char *what, const struct option_user *users, size_t n)
 {
 	char known[256] = "";
+	size_t user = 0;
 
+	while (user < n && strcmp(users[user].name, name))
+		user++;
+	if (user == n) {
+		put_users(known, sizeof(known), NULL, ", ", users, n);
+		options_usage_error(command, "'%s' is not a %s (%s)", name, what, known);
+		return -STATUS_USAGE;
+	}
 	for (size_t i = 0; given >> i; i++) {
 		const char *option = command->options[i].name;
 
-		if (!(given >> i & 1) || option_words_have(user->options, option))
+		if (!(given >> i & 1) || option_words_have(users[user].options, option))
 			continue;
-		put_users(known, sizeof(known), option, users, n);
-		return options_usage_error(command, "--%s is not an option of %s (but of %s)",
-			option, user->name, known);
+		put_users(known, sizeof(known), option, " and ", users, n);
+		options_usage_error(
+			command, "--%s is not an option of %s (but of %s)", option, name, known);
+		return -STATUS_USAGE;
 	}
-	return 0;
+	return (int)user;
 }
 
 bool option_parse_time(const char *text, uint64_t *time)

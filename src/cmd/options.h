@@ -71,10 +71,11 @@ struct option_user {
 };
 /* Whether a blank-separated list (NULL: none) has this word. */
 bool option_words_have(const char *words, const char *word);
-/* 0; or STATUS_USAGE, when an option was given that the user does not know: said on stderr, with
- * those of the n `users` that do know it. */
-int options_check_user(const struct command *command, uint64_t given,
-	const struct option_user *user, const struct option_user *users, size_t n);
+/* The index of the user of this name; negative, with what is wrong said on stderr, when there is
+ * none ("'NAME' is not a WHAT"), or when an option was given that it does not know, with those of
+ * the n users that do. */
+int options_choose_user(const struct command *command, uint64_t given, const char *name,
+	const char *what, const struct option_user *users, size_t n);
 
 /* "weir: COMMAND: WHAT (weir help COMMAND tells more)" on stderr; returns STATUS_USAGE. */
 int options_usage_error(const struct command *command, const char *fmt, ...)

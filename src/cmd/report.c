@@ -73,15 +73,15 @@ static int check_step_arguments(const struct command *command, const struct repo
 	return 0;
 }
 
-static int check_options_of_kind(
+static bool knows_options(
 	const struct command *command, uint64_t given, const struct report_kind *kind)
 {
 	struct option_user users[REPORT_N_KINDS];
 
 	for (size_t i = 0; i < REPORT_N_KINDS; i++)
 		users[i] = (struct option_user){report_kinds[i].name, report_kinds[i].options};
-	return options_check_user(
-		command, given, &users[kind - report_kinds], users, REPORT_N_KINDS);
+	return options_choose_user(
+		       command, given, kind->name, "kind of report", users, REPORT_N_KINDS) >= 0;
 }
 
 /* 0, or STATUS_USAGE with its sentence said. */
@@ -89,7 +89,6 @@ static int check_arguments(const struct command *command, struct report_argument
 	const struct report_kind *kind, uint64_t given)
 {
 	const char *sort = a->report.query.sort;
-	int status;
 
 	if (a->from && !option_parse_time(a->from, &a->build.from))
 		return options_usage_error(command, "--from: '%s' is not a time", a->from);
@@ -100,8 +99,8 @@ static int check_arguments(const struct command *command, struct report_argument
 	if (sort && !option_words_have(kind->columns, sort))
 		return options_usage_error(
 			command, "--sort: %s has no column '%s'", kind->name, sort);
-	status = check_options_of_kind(command, given, kind);
-	return status ? status : check_step_arguments(command, a);
+	return knows_options(command, given, kind) ? check_step_arguments(command, a)
+						   : STATUS_USAGE;
 }
 
 static int render(const struct report_kind *kind, const struct report *report,

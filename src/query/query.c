@@ -6,6 +6,23 @@
 
 #include "base/mem.h"
 
+int query_count_samples(struct profile **out, const struct trace_reader *r,
+	const struct build_options *options, struct err *err)
+{
+	struct build_options of_samples = *options;
+	struct profile *by_samples;
+	int rc = profile_build(out, r, options, err);
+
+	if (rc < 0 || options->metric || !(*out)->n_samples || calltree_has_events((*out)->tree))
+		return rc;
+	of_samples.metric = "samples";
+	if (profile_build(&by_samples, r, &of_samples, NULL) == 0) {
+		profile_free(*out);
+		*out = by_samples;
+	}
+	return 0;
+}
+
 bool query_matches(const struct query *q, const char *name)
 {
 	return !q->filter || regexec(q->filter, name, 0, NULL, 0) == 0;

@@ -26,6 +26,10 @@ struct query {
 #define QUERY_NODE_COLUMNS     "calls base cum elapsed name"
 #define QUERY_THREAD_COLUMNS   "base samples events switches pid tid name"
 
+/* profile_build; unless a metric is asked for it is samples, when there are any and no events. */
+int query_count_samples(struct profile **out, const struct trace_reader *r,
+	const struct build_options *options, struct err *err);
+
 bool query_matches(const struct query *q, const char *name);
 /* How many of n rows are shown. */
 size_t query_limit(const struct query *q, size_t n);

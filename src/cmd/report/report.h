@@ -78,11 +78,6 @@ int steps_report(const struct report *report, struct err *err);
 int branches_report(const struct report *report, struct err *err);
 int mix_report(const struct report *report, struct err *err);
 
-/* The JSON object around the rows; report_json_end writes the loss object and closes. The metric of
- * kinds that walk steps is instructions. */
-void report_json_begin(
-	struct json *j, const struct report *report, const char *kind, uint64_t total);
-void report_json_end(struct json *j, const struct report *report);
 /* loss_report.c: the "loss" object. */
 void report_json_loss(struct json *j, const struct loss *loss);
 /* A number, or null when it was not measured. */

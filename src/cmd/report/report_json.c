@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the JSON forms of all reports share: the object around the rows, and its nulls. */
+/* What reports share: what was measured and what not, and the nulls of JSON. */
 #include "cmd/report/report.h"
 
 void report_json_measured(struct json *j, const char *key, bool is_measured, uint64_t value)
@@ -69,28 +69,4 @@ int report_no_tree(const struct report *report, struct err *err)
 	return err_set(err, ERR_NOT_FOUND,
 		"'%s': has no call tree (the program was linked with --counts)",
 		trace_reader_name(report->reader));
-}
-
-void report_json_begin(
-	struct json *j, const struct report *report, const char *kind, uint64_t total)
-{
-	const struct profile *p = report->profile;
-
-	json_init(j, report->out);
-	json_object_begin(j, NULL);
-	json_u64(j, "weir", 1);
-	json_string(j, "kind", kind);
-	json_string(j, "trace", trace_reader_name(report->reader));
-	json_object_begin(j, "metric");
-	json_string(j, "name", p ? p->metric : "instructions");
-	json_string(j, "unit", p ? p->unit : "1");
-	json_object_end(j);
-	json_u64(j, "total", total);
-}
-
-void report_json_end(struct json *j, const struct report *report)
-{
-	json_newline(j);
-	report_json_loss(j, report->profile ? &report->profile->loss : report->loss);
-	json_object_end(j);
 }

@@ -6,19 +6,41 @@
 
 /* ---- reports and lists ---- */
 
+static void json_begin(
+	struct json *j, const struct report *report, const char *kind, uint64_t total)
+{
+	const struct profile *p = report->profile;
+
+	json_init(j, report->out);
+	json_object_begin(j, NULL);
+	json_u64(j, "weir", 1);
+	json_string(j, "kind", kind);
+	json_string(j, "trace", trace_reader_name(report->reader));
+	json_object_begin(j, "metric");
+	json_string(j, "name", p ? p->metric : "instructions");
+	json_string(j, "unit", p ? p->unit : "1");
+	json_object_end(j);
+	json_u64(j, "total", total);
+}
+
 void rows_begin(struct rows *r, const struct report *report, const char *kind, uint64_t total)
 {
 	memset(r, 0, sizeof(*r));
 	r->report = report;
 	r->is_json = report->options->json;
 	if (r->is_json)
-		report_json_begin(&r->json, report, kind, total);
+		json_begin(&r->json, report, kind, total);
 }
 
 void rows_end(struct rows *r)
 {
-	if (r->is_json)
-		report_json_end(&r->json, r->report);
+	const struct report *report = r->report;
+
+	if (r->is_json) {
+		json_newline(&r->json);
+		report_json_loss(&r->json, report->profile ? &report->profile->loss : report->loss);
+		json_object_end(&r->json);
+	}
 	buf_release(&r->cells);
 }
 
@@ -206,6 +228,8 @@ void row_showf(struct rows *r, const char *key, const char *fmt, ...)
 	char text[128];
 	va_list ap;
 
+	if (r->is_json)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -233,9 +257,13 @@ void row_show_value(struct rows *r, const char *key, bool is_measured, uint64_t 
 		show_number(r, key, is_measured, value, true);
 }
 
-void row_show_percent(struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
+void row_show_percent(
+	struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
 {
-	row_show(r, key, is_known ? value_percent(part, whole).s : ".");
+	size_t column = r->is_json ? SIZE_MAX : column_of(r, key);
+
+	if (column != SIZE_MAX)
+		put_cell(r, column, is_known ? value_percent(part, whole).s : ".");
 }
 
 /* ---- values ---- */

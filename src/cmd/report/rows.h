@@ -52,7 +52,8 @@ struct rows {
 	} fields[ROWS_FIELDS_MAX];
 };
 
-/* What a report begins and ends with: the JSON object around its lists; nothing in text. */
+/* What a report begins and ends with: the JSON object around its lists, with what was lost; nothing
+ * in text. The metric of kinds that walk steps is instructions. */
 void rows_begin(struct rows *r, const struct report *report, const char *kind, uint64_t total);
 void rows_end(struct rows *r);
 

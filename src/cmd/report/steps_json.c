@@ -46,26 +46,18 @@ static void put_fields(struct buf *to, const struct listed_insn *listed, struct 
 
 /* ---- rows ---- */
 
-static void row_begin(struct listing *l, const char *kind, uint64_t number, unsigned depth)
+static void begin(struct listing *l, const char *kind, uint64_t number, unsigned depth)
 {
-	struct json *j = &l->json;
+	struct rows *r = &l->rows;
 
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "kind", kind);
-	json_u64(j, "pid", l->source->thread->pid);
-	json_u64(j, "tid", l->source->thread->tid);
-	report_json_measured(j, "time", l->has_time, l->time - l->view.start);
-	json_u64(j, "step", number);
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_string(r, "kind", kind);
+	row_number(r, "pid", l->source->thread->pid);
+	row_number(r, "tid", l->source->thread->tid);
+	row_count(r, "time", l->has_time, l->time - l->view.start);
+	row_number(r, "step", number);
 	if (l->report->options->fold)
-		json_u64(j, "depth", depth);
-}
-
-static void form_begin(struct listing *l)
-{
-	report_json_begin(&l->json, l->report, "steps", steps_total(l->report->steps));
-	json_newline(&l->json);
-	json_array_begin(&l->json, "rows");
+		row_number(r, "depth", depth);
 }
 
 /* What the rows of steps of a thread begin with, behind their kind. */
@@ -81,7 +73,7 @@ static void form_thread(struct listing *l)
 static void json_data(struct listing *l, uint64_t number)
 {
 	static const char *const hows[] = {NULL, "read", "write", "read-write"};
-	struct json *j = &l->json;
+	struct json *j = &l->rows.json;
 	struct step_datum d;
 
 	json_array_begin(j, "data");
@@ -102,7 +94,7 @@ static void put_key(struct buf *b, const char *key, uint64_t number)
 	listing_put_number(b, number, 0);
 }
 
-/* The same as row_begin and the fields behind it, the fast way. */
+/* The same as begin() and the fields behind it, the fast way. */
 static void form_step(
 	struct listing *l, uint64_t number, const struct step *step, const struct step_line *line)
 {
@@ -119,50 +111,42 @@ static void form_step(
 		put_key(b, ", \"depth\": ", l->depth);
 	buf_put(b, line->text, line->n);
 	put_key(b, ", \"times\": ", step->times);
-	json_newline(&l->json);
-	json_object_begin(&l->json, NULL);
-	json_string(&l->json, "kind", "step");
+	json_newline(&l->rows.json);
+	json_object_begin(&l->rows.json, NULL);
+	json_string(&l->rows.json, "kind", "step");
 	fwrite_unlocked(b->p, 1, b->n, l->report->out);
 	if (l->view.has_data)
 		json_data(l, number);
-	json_object_end(&l->json);
+	json_object_end(&l->rows.json);
 }
 
 static void form_mark(struct listing *l, uint64_t at, const struct step_mark *mark)
 {
-	row_begin(l, "mark", at, l->depth);
-	step_mark_json(&l->json, mark, l->report->reader);
-	json_object_end(&l->json);
+	begin(l, "mark", at, l->depth);
+	step_mark_json(&l->rows.json, mark, l->report->reader);
+	json_object_end(&l->rows.json);
 }
 
 static void form_damage(struct listing *l, uint64_t at, const char *sentence)
 {
-	row_begin(l, "damage", at, l->depth);
-	json_string(&l->json, "text", sentence);
-	json_object_end(&l->json);
+	begin(l, "damage", at, l->depth);
+	json_string(&l->rows.json, "text", sentence);
+	json_object_end(&l->rows.json);
 }
 
 static void form_loop(struct listing *l, unsigned depth, const struct listing_loop *loop)
 {
-	row_begin(l, "loop", loop->first, depth);
-	json_u64(&l->json, "times", loop->times);
-	json_u64(&l->json, "steps", loop->n_steps);
-	json_object_end(&l->json);
-}
-
-static void form_end(struct listing *l)
-{
-	json_array_end(&l->json);
-	report_json_end(&l->json, l->report);
+	begin(l, "loop", loop->first, depth);
+	json_u64(&l->rows.json, "times", loop->times);
+	json_u64(&l->rows.json, "steps", loop->n_steps);
+	json_object_end(&l->rows.json);
 }
 
 const struct listing_form listing_json = {
-	.begin = form_begin,
 	.thread = form_thread,
 	.step = form_step,
 	.mark = form_mark,
 	.damage = form_damage,
 	.loop = form_loop,
-	.end = form_end,
 	.put = put_fields,
 };

@@ -8,10 +8,17 @@
 #ifndef WEIR_CMD_REPORT_STEPS_LISTING_H
 #define WEIR_CMD_REPORT_STEPS_LISTING_H
 
+#include "cmd/report/rows.h"
 #include "cmd/report/steps_lines.h"
 #include "cmd/report/steps_view.h"
 
 #define LISTING_DEPTH_MAX 16 /* of loops in loops */
+
+/* Of the columns of text. */
+#define STEP_WIDTH    10
+#define ADDRESS_WIDTH 14
+#define WHERE_WIDTH   36
+#define LINE_WIDTH    18
 
 struct listing;
 
@@ -23,14 +30,12 @@ struct listing_loop {
 };
 
 struct listing_form {
-	void (*begin)(struct listing *l);
 	void (*thread)(struct listing *l); /* rows of l->source follow */
 	void (*step)(struct listing *l, uint64_t number, const struct step *step,
 		const struct step_line *line);
 	void (*mark)(struct listing *l, uint64_t at, const struct step_mark *mark);
 	void (*damage)(struct listing *l, uint64_t at, const char *sentence);
 	void (*loop)(struct listing *l, unsigned depth, const struct listing_loop *loop);
-	void (*end)(struct listing *l);
 	void (*put)(struct buf *to, const struct listed_insn *listed, struct span source);
 };
 extern const struct listing_form listing_text, listing_json;
@@ -48,7 +53,7 @@ struct listing {
 	bool is_full;				      /* the limit is reached */
 	struct listing_loop loops[LISTING_DEPTH_MAX]; /* that the row is in, outermost first */
 	unsigned depth;
-	struct json json; /* for forms: */
+	struct rows rows; /* around them; for forms: */
 	struct buf row, head;
 	uint32_t file, line; /* of the source line that was shown last */
 };

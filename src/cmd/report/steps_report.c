@@ -13,7 +13,7 @@
 /* ---- rows ---- */
 
 /* What is due in front of a row: the thread's head, the loops that it is in. */
-static bool row_begin(struct listing *l)
+static bool begin(struct listing *l)
 {
 	uint64_t limit = l->report->options->query.limit;
 
@@ -39,7 +39,7 @@ void listing_step(struct listing *l, uint64_t number, const struct step *step)
 {
 	const struct step_line *line = step_lines_get(&l->lines, step);
 
-	if (line->matches && row_begin(l))
+	if (line->matches && begin(l))
 		l->form->step(l, number, step, line);
 }
 
@@ -52,13 +52,13 @@ void listing_mark(struct listing *l, uint64_t at, const struct step_mark *mark)
 		step_mark_put_words(&l->row, mark, l->report->reader);
 		is_wanted = query_matches(&l->report->options->query, buf_text(&l->row));
 	}
-	if (is_wanted && row_begin(l))
+	if (is_wanted && begin(l))
 		l->form->mark(l, at, mark);
 }
 
 void listing_damage(struct listing *l, uint64_t at, const char *sentence)
 {
-	if (row_begin(l))
+	if (begin(l))
 		l->form->damage(l, at, sentence);
 }
 
@@ -129,6 +129,15 @@ static int walk(struct listing *l, struct steps_folding *folding, struct err *er
 	return 0;
 }
 
+static const struct column columns[] = {
+	{"step", "Step", COLUMN_WIDTH(STEP_WIDTH)},
+	{"address", "Address", COLUMN_LEFT | COLUMN_WIDTH(ADDRESS_WIDTH)},
+	{"where", "Where", COLUMN_LEFT | COLUMN_WIDTH(WHERE_WIDTH)},
+	{"line", "Line", COLUMN_LEFT | COLUMN_WIDTH(LINE_WIDTH)},
+	{"text", "Instruction", 0},
+	{0},
+};
+
 int steps_report(const struct report *report, struct err *err)
 {
 	const struct listing_form *form = report->options->json ? &listing_json : &listing_text;
@@ -147,10 +156,11 @@ int steps_report(const struct report *report, struct err *err)
 	step_lines_init(&l->lines, report, form->put);
 	if (report->options->fold)
 		folding = steps_folding_new(l);
-	form->begin(l);
+	rows_begin(&l->rows, report, "steps", steps_total(report->steps));
+	rows_open(&l->rows, "rows", columns);
 	rc = walk(l, folding, err);
 	loss_sort_reasons(report->loss);
-	form->end(l);
+	rows_end_plain(&l->rows);
 	steps_folding_free(folding);
 	step_lines_release(&l->lines);
 	steps_view_close(&l->view);

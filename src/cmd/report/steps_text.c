@@ -7,10 +7,6 @@
 #include "cmd/report/steps_listing.h"
 #include "cmd/report/steps_marks.h"
 
-#define STEP_WIDTH    10
-#define ADDRESS_WIDTH 14
-#define WHERE_WIDTH   36
-#define LINE_WIDTH    18
 #define NUMBER_BYTES  20
 
 /* ---- the part that is kept ---- */
@@ -80,15 +76,6 @@ static void put_margin(struct listing *l, unsigned depth)
 {
 	for (size_t n = put_bars(l, depth) + 2; n; n--)
 		buf_put_u8(&l->row, ' ');
-}
-
-static void text_begin(struct listing *l)
-{
-	bool color = l->report->options->color;
-
-	fprintf(l->report->out, "%s%*s  %-*s  %-*s  %-*s  %s%s\n", color ? "\033[1m" : "",
-		STEP_WIDTH, "Step", ADDRESS_WIDTH, "Address", WHERE_WIDTH, "Where", LINE_WIDTH,
-		"Line", "Instruction", color ? "\033[0m" : "");
 }
 
 static void text_thread(struct listing *l)
@@ -181,18 +168,11 @@ static void text_loop(struct listing *l, unsigned depth, const struct listing_lo
 	write_row(l);
 }
 
-static void text_end(struct listing *l)
-{
-	(void)l;
-}
-
 const struct listing_form listing_text = {
-	.begin = text_begin,
 	.thread = text_thread,
 	.step = text_step,
 	.mark = text_mark,
 	.damage = text_damage,
 	.loop = text_loop,
-	.end = text_end,
 	.put = put_line,
 };

@@ -12,15 +12,6 @@
 
 /* ---- which threads ---- */
 
-static bool is_wanted(const struct step_thread *t, const char *wanted)
-{
-	char tid[16], both[32];
-
-	snprintf(tid, sizeof(tid), "%" PRIu32, t->tid);
-	snprintf(both, sizeof(both), "%" PRIu32 "_%" PRIu32, t->pid, t->tid);
-	return !strcmp(tid, wanted) || !strcmp(both, wanted) || !strcmp(t->name, wanted);
-}
-
 static int select_threads(struct steps_view *v, struct err *err)
 {
 	const struct report *report = v->report;
@@ -34,7 +25,7 @@ static int select_threads(struct steps_view *v, struct err *err)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct step_thread *t = steps_thread(report->steps, i);
 
-		if (wanted && !is_wanted(t, wanted))
+		if (wanted && !step_thread_is(t, wanted))
 			continue;
 		found = true;
 		longest = t->n_steps > longest ? t->n_steps : longest;

@@ -6,7 +6,9 @@
 #include "steps/read/steps.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/order.h"
 #include "steps/read/steps_internal.h"
@@ -254,6 +256,15 @@ uint32_t steps_n_threads(const struct steps *s)
 const struct step_thread *steps_thread(const struct steps *s, uint32_t i)
 {
 	return &s->threads.v[i];
+}
+
+bool step_thread_is(const struct step_thread *t, const char *wanted)
+{
+	char tid[16], both[32];
+
+	snprintf(tid, sizeof(tid), "%" PRIu32, t->tid);
+	snprintf(both, sizeof(both), "%" PRIu32 "_%" PRIu32, t->pid, t->tid);
+	return !strcmp(tid, wanted) || !strcmp(both, wanted) || !strcmp(t->name, wanted);
 }
 
 uint64_t steps_total(const struct steps *s)

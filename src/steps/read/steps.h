@@ -54,6 +54,8 @@ uint32_t steps_n_damaged(const struct steps *s, const char **first);
 
 uint32_t steps_n_threads(const struct steps *s);
 const struct step_thread *steps_thread(const struct steps *s, uint32_t i); /* by pid, tid */
+/* Whether --thread means this one: its TID, PID_TID or name. */
+bool step_thread_is(const struct step_thread *t, const char *wanted);
 uint64_t steps_total(const struct steps *s);
 const struct trace_reader *steps_reader(const struct steps *s);
 

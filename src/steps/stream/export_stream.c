@@ -57,18 +57,6 @@ struct stream_out {
 	uint64_t n_marks, n_accesses;
 };
 
-static bool is_wanted(const struct step_export_options *options, const struct step_thread *thread)
-{
-	char tid[16], pid_tid[32];
-
-	if (!options->thread)
-		return true;
-	snprintf(tid, sizeof(tid), "%u", thread->tid);
-	snprintf(pid_tid, sizeof(pid_tid), "%u_%u", thread->pid, thread->tid);
-	return !strcmp(options->thread, tid) || !strcmp(options->thread, pid_tid) ||
-	       !strcmp(options->thread, thread->name);
-}
-
 /* --- packets ------------------------------------------------------------------------------- */
 
 static void write_packet(struct stream_out *o, enum step_packet type, const void *p, size_t n)
@@ -435,7 +423,7 @@ int step_export_threads(uint32_t **wanted, uint32_t *n_wanted, const struct step
 			err, ERR_NOT_FOUND, "'%s': has no steps (weir steps records them)", name);
 	found = mem_calloc(n, sizeof(*found));
 	for (uint32_t i = 0; i < n; i++)
-		if (is_wanted(options, steps_thread(s, i)))
+		if (!options->thread || step_thread_is(steps_thread(s, i), options->thread))
 			found[n_found++] = i;
 	if (!n_found) {
 		free(found);
