@@ -345,7 +345,7 @@ static void print_json(const struct merge_work *w, const char *path)
 		json_input(&j, &o);
 	}
 	json_array_end(&j);
-	symbols_json_end(&j);
+	json_object_end(&j);
 }
 
 /* What was refused is said before the failure, so that it can be understood. */

@@ -147,7 +147,7 @@ static uint8_t *put_symbols(const struct range_encoder *e, uint8_t *p)
 
 		if (!(e->ops[i] & RANGE_NEW_SYMBOL))
 			continue;
-		p = column_put(p, symbol ? column_fold((int64_t)symbol - last - 1) + 1 : 0);
+		p = uleb_put(p, symbol ? zigzag((uint64_t)symbol - last - 1) + 1 : 0);
 		last = symbol ? symbol : last;
 	}
 	return p;
@@ -161,7 +161,7 @@ static uint8_t *put_lines(const struct range_encoder *e, uint8_t *p)
 		if (e->ops[i] & RANGE_IS_HOLE)
 			continue;
 		if ((e->ops[i] & RANGE_STEP_MASK) == RANGE_STEP_LONG)
-			p = column_put(p, column_fold((int64_t)e->ranges[i].line - line));
+			p = uleb_put(p, zigzag((uint64_t)e->ranges[i].line - line));
 		line = e->ranges[i].line;
 	}
 	return p;
@@ -174,17 +174,17 @@ static uint8_t *put_columns(const struct range_encoder *e, uint8_t *p)
 	memcpy(p, e->ops, e->n);
 	p += e->n;
 	for (uint32_t i = 1; i < e->n; i++)
-		p = column_put(p, e->starts[i] - e->starts[i - 1]);
+		p = uleb_put(p, e->starts[i] - e->starts[i - 1]);
 	p = put_symbols(e, p);
 	for (uint32_t i = 0; i < e->n; i++) {
 		if (!(e->ops[i] & RANGE_NEW_SITE))
 			continue;
-		p = column_put(p, column_fold((int64_t)e->ranges[i].site - site));
+		p = uleb_put(p, zigzag((uint64_t)e->ranges[i].site - site));
 		site = e->ranges[i].site;
 	}
 	for (uint32_t i = 0; i < e->n; i++)
 		if (e->ops[i] & RANGE_NEW_FILE)
-			p = column_put(p, e->ranges[i].file);
+			p = uleb_put(p, e->ranges[i].file);
 	return put_lines(e, p);
 }
 
