@@ -16,6 +16,7 @@
 #include "arch/x86_code.h"
 #include "base/file.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "dwarf/source_map.h"
 #include "elf/elf_file.h"
 #include "formats/import_counts_internal.h"
@@ -120,13 +121,6 @@ static void add_runtime(void *ctx, const struct elf_symbol *symbol)
 
 /* ---- lines ---- */
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Where one unit ends and another begins the one that begins has the address. */
 static int compare_rows(const void *a, const void *b)
 {
@@ -183,7 +177,7 @@ static void read_units(struct program *p, struct dwarf_debug *d)
 
 	for (size_t i = 0; i < f->blocks.n; i++)
 		addrs[i] = f->blocks.v[i].address - f->header->base;
-	qsort(addrs, f->blocks.n, sizeof(*addrs), compare_addresses);
+	sort_u64(addrs, f->blocks.n);
 	dwarf_debug_units_at(d, addrs, f->blocks.n, wanted);
 	for (size_t i = 0; i < n_units; i++) {
 		struct dwarf_unit_map m = {0};

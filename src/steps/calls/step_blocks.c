@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 #include "steps/calls/step_image.h"
 #include "symbols/symtab.h"
 
@@ -362,13 +363,6 @@ static void write_others(struct blocks *b, size_t first, size_t end, bool needs_
 
 /* ---- images ---- */
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int compare_known(const void *a, const void *b)
 {
 	const struct known_function *x = a, *y = b;
@@ -410,7 +404,7 @@ static void read_lines(struct blocks *b, size_t first, size_t end)
 		addrs[n++] = b->of->functions->v.v[i].start;
 	for (size_t i = 0; i < b->known.n; i++)
 		addrs[n++] = b->known.v[i].start;
-	qsort(addrs, n, sizeof(*addrs), compare_addresses);
+	sort_u64(addrs, n);
 	step_image_read_lines(
 		&b->image, trace_reader_string(b->of->r, image->path), b->of->w, addrs, n);
 	free(addrs);
