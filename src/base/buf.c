@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/leb128.h"
 #include "base/mem.h"
 
 void buf_release(struct buf *b)
@@ -51,15 +52,9 @@ void buf_put_u64(struct buf *b, uint64_t v)
 
 void buf_put_uleb(struct buf *b, uint64_t v)
 {
-	uint8_t *p = reserve(b, 10);
-	size_t i = 0;
+	uint8_t *p = reserve(b, ULEB_BYTES_MAX);
 
-	while (v >= 0x80) {
-		p[i++] = (uint8_t)v | 0x80;
-		v >>= 7;
-	}
-	p[i++] = (uint8_t)v;
-	b->n += i;
+	b->n += (size_t)(uleb_put(p, v) - p);
 }
 
 void buf_put_sleb(struct buf *b, int64_t v)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
+
 #define CHILDREN_CAP_FIRST 256
 #define NODES_CAP_FIRST	   64
 #define CACHE_LINE	   64
@@ -266,22 +268,8 @@ void calltree_add_calls(
 
 /* ---- order of first sight ---- */
 
-struct sight {
-	uint64_t seen;
-	uint32_t id;
-};
-
-static int compare_sights(const void *a, const void *b)
-{
-	const struct sight *x = a, *y = b;
-
-	if (x->seen != y->seen)
-		return x->seen < y->seen ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
 /* Takes the nodes apart and creates them again in order: the links follow by themselves. */
-static void create_again(struct calltree *t, const struct sight *order, size_t n)
+static void create_again(struct calltree *t, const struct sort_pair *order, size_t n)
 {
 	struct calltree_node *old = mem_dup(t->nodes, n * sizeof(*old));
 	uint32_t *new_of = mem_calloc(n, sizeof(*new_of));
@@ -298,14 +286,14 @@ static void create_again(struct calltree *t, const struct sight *order, size_t n
 	t->n_nodes = t->seen.n = 1;
 	t->first_root = t->last_root = 0;
 	for (size_t i = 1; i < n; i++) {
-		const struct calltree_node *from = &old[order[i].id];
+		const struct calltree_node *from = &old[order[i].i];
 		struct calltree_node links, *to;
 		uint32_t id;
 
-		t->time = order[i].seen;
+		t->time = order[i].key;
 		id = new_node(t, new_of[from->parent], from->routine);
-		new_of[order[i].id] = id;
-		set_site(t, id, order[i].id < n_sites ? old_sites[order[i].id] : 0);
+		new_of[order[i].i] = id;
+		set_site(t, id, order[i].i < n_sites ? old_sites[order[i].i] : 0);
 		to = &t->nodes[id];
 		links = *to;
 		*to = *from;
@@ -323,19 +311,19 @@ static void create_again(struct calltree *t, const struct sight *order, size_t n
 static void sort_nodes(struct calltree *t)
 {
 	size_t n = t->n_nodes;
-	struct sight *order;
+	struct sort_pair *order; /* time of first sight, node */
 
 	if (!t->is_unsorted)
 		return;
 	order = mem_calloc(n, sizeof(*order));
 	for (uint32_t id = 1; id < n; id++) {
-		uint64_t seen = t->seen.v[id], parents = order[t->nodes[id].parent].seen;
+		uint64_t seen = t->seen.v[id], parents = order[t->nodes[id].parent].key;
 
 		if (seen < parents) /* of a trace whose times are wrong */
 			seen = parents;
-		order[id] = (struct sight){seen, id};
+		order[id] = (struct sort_pair){seen, id};
 	}
-	qsort(order + 1, n - 1, sizeof(*order), compare_sights);
+	sort_pairs(order + 1, n - 1);
 	create_again(t, order, n);
 	free(order);
 	t->is_unsorted = false;

@@ -61,13 +61,7 @@ static size_t encode(const struct cfi_state *state, union rule_words *to)
 
 static uint64_t hash_of(const uint64_t *words, size_t n)
 {
-	uint64_t h = n;
-
-	for (size_t i = 0; i < n; i++) {
-		h = (h ^ words[i]) * 0xff51afd7ed558ccdu;
-		h ^= h >> 32;
-	}
-	return h;
+	return map_hash_bytes(words, n * sizeof(*words));
 }
 
 static size_t words_at(const struct cfi_rules *rules, uint32_t position)

@@ -26,11 +26,6 @@ struct split_file {
 	bool is_open;
 };
 
-/* One unit of a package, with the parts of the sections that are its own. */
-struct split_part {
-	struct unit_set units;
-};
-
 /* The memory that reading a unit needs, kept for the next one. */
 struct unit_scratch {
 	struct line_table lines, call_lines;
@@ -67,7 +62,7 @@ struct dwarf_debug {
 	VEC(struct split_file *) splits; /* .dwo files, found or not, by id of their path */
 	struct map split_units;		 /* offset of a skeleton -> what was found, 0 = nothing */
 	struct split_file *package;	 /* tried once */
-	VEC(struct split_part *) parts;
+	VEC(struct unit_set *) parts; /* units of a package, with their own parts of the sections */
 	uint64_t n_split_bytes;
 	VEC(struct unit_scratch *) scratch; /* not in use */
 };

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "dwarf/debug_unit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "dwarf/debug_info.h"
 
 #define NO_LINES	UINT64_MAX
 #define ENTRY_BYTES_MAX (128 * 1024) /* of an entry read on its own: two long names fit in */
 
-static void note(struct note_sink *notes, uint64_t offset, const char *what)
+static void note(const struct note_sink *notes, uint64_t offset, const char *what)
 {
-	char text[200];
-
-	if (!notes)
-		return;
-	snprintf(text, sizeof(text), ".debug_info+0x%llx: %s", (unsigned long long)offset, what);
-	notes->add(notes->ctx, text);
+	if (notes)
+		dwarf_debug_note(notes->debug, "%s.debug_info+0x%llx: %s", notes->prefix,
+			(unsigned long long)offset, what);
 }
 
 /* The unit at the cursor (DWARF 5 section 7.5.1), which goes to the end of it. NULL or why the
@@ -52,7 +49,7 @@ static const char *read_header(struct debug_unit *u, struct cursor *c, uint64_t 
 	return NULL;
 }
 
-static void read_headers(struct unit_set *set, struct note_sink *notes)
+static void read_headers(struct unit_set *set, const struct note_sink *notes)
 {
 	struct span info = set->sections.of[DEBUG_INFO];
 	struct cursor c = cursor_of(info);
@@ -86,7 +83,7 @@ static int order_units(const void *a, const void *b)
 
 /* Makes each table once. A table ends where the next begins, so that tables which a hostile file
  * lets overlap are not read again and again. */
-static void read_tables(struct unit_set *set, struct note_sink *notes)
+static void read_tables(struct unit_set *set, const struct note_sink *notes)
 {
 	struct span bytes = set->sections.of[DEBUG_ABBREV];
 	size_t n = set->units.n, n_tables = 0;
@@ -117,7 +114,7 @@ static void read_tables(struct unit_set *set, struct note_sink *notes)
 				   span_sub(bytes, u->abbrev_offset, end - u->abbrev_offset),
 				   u->abbrev_offset, u->sizes, &err) < 0) {
 			if (notes)
-				notes->add(notes->ctx, err.text);
+				dwarf_debug_note(notes->debug, "%s%s", notes->prefix, err.text);
 		} else {
 			vec_push(&set->tables, t);
 			table_of[i] = (uint32_t)++n_tables;
@@ -204,7 +201,7 @@ static bool read_root(struct debug_unit *u)
 	return true;
 }
 
-void unit_set_read(struct unit_set *set, bool is_split, struct note_sink *notes)
+void unit_set_read(struct unit_set *set, bool is_split, const struct note_sink *notes)
 {
 	read_headers(set, notes);
 	if (!set->units.n)

@@ -56,15 +56,15 @@ struct unit_set {
 	const struct unit_set *alt; /* the shared file that dwz made, or NULL */
 };
 
-/* Where sentences about damage go; may lock. */
+/* Where sentences about damage go. */
 struct note_sink {
-	void (*add)(void *ctx, const char *sentence);
-	void *ctx;
+	struct dwarf_debug *debug;
+	const char *prefix; /* of each */
 };
 
 /* `set->sections` and `set->alt` are filled in. Damaged units are left out and noted, unless `notes`
  * is NULL. */
-void unit_set_read(struct unit_set *set, bool is_split, struct note_sink *notes);
+void unit_set_read(struct unit_set *set, bool is_split, const struct note_sink *notes);
 void unit_set_release(struct unit_set *set);
 /* The unit that holds an offset in .debug_info, or NULL. */
 const struct debug_unit *unit_set_find(const struct unit_set *set, uint64_t offset);

@@ -10,10 +10,10 @@
 
 #include "base/map.h"
 #include "dwarf/debug_info.h"
-#include "dwarf/die_units.h"
 
-#define ENTRY_SKIP_MAX (1u << 30) /* bytes of values without interest, in a row */
-#define DEPTH_MAX      4096	  /* of children inside children */
+#define ENTRY_SKIP_MAX	(1u << 30) /* bytes of values without interest, in a row */
+#define DEPTH_MAX	4096	   /* of children inside children */
+#define SIGNATURE_BYTES 8
 
 /* Reads of one abbreviation, in order. */
 struct entry_code {
@@ -27,7 +27,15 @@ struct entry_table {
 };
 
 struct die_reader {
-	struct die_units units;
+	struct dwarf_debug *debug; /* borrowed */
+	struct unit_set type_set;  /* of .debug_types: DWARF 4 */
+	bool has_type_set;	   /* it was looked for */
+	bool is_listed, is_alt_listed;
+	VEC(const struct debug_unit *) list, alt_list;
+	VEC(struct debug_unit *) owned; /* split units with what they take from their skeletons */
+	struct map signed_sets;		/* unit sets whose signatures are known */
+	struct map by_signature;	/* of signature and set -> unit */
+
 	struct map tables; /* struct abbrev_table * -> struct entry_table * */
 	const struct abbrev_table *last_abbrevs;
 	const struct entry_table *last_table;
@@ -38,7 +46,7 @@ struct die_reader *die_reader_new(struct dwarf_debug *debug)
 {
 	struct die_reader *r = mem_zalloc(sizeof(*r));
 
-	die_units_init(&r->units, debug);
+	r->debug = debug;
 	r->budget = UINT64_MAX;
 	return r;
 }
@@ -58,7 +66,12 @@ void die_reader_free(struct die_reader *r)
 		if (r->tables.slots[i].used)
 			entry_table_free((struct entry_table *)(uintptr_t)r->tables.slots[i].value);
 	map_release(&r->tables);
-	die_units_release(&r->units);
+	vec_release_all(&r->owned);
+	vec_release(&r->list);
+	vec_release(&r->alt_list);
+	map_release(&r->signed_sets);
+	map_release(&r->by_signature);
+	unit_set_release(&r->type_set);
 	free(r);
 }
 
@@ -67,16 +80,162 @@ void die_reader_set_budget(struct die_reader *r, uint64_t n_bytes)
 	r->budget = n_bytes;
 }
 
+/* --- which units hold entries of types --- */
+
+/*
+ * The units of .debug_types (DWARF 4 section 7.5.1.2): the headers of .debug_info with a signature
+ * and an offset behind them. The reader of .debug_info takes these for entries, so what it made of
+ * the roots is thrown away; type units have nothing there that is needed.
+ */
+static void read_type_set(struct die_reader *r)
+{
+	struct span bytes;
+	struct err err;
+
+	if (r->has_type_set)
+		return;
+	r->has_type_set = true;
+	if (dwarf_file_section(&r->debug->file, ".debug_types", &bytes, &err) < 0) {
+		dwarf_debug_note(r->debug, "type units: %s", err.text);
+		return;
+	}
+	if (!bytes.n)
+		return;
+	r->type_set.sections = r->debug->units.sections;
+	r->type_set.sections.of[DEBUG_INFO] = bytes;
+	r->type_set.alt = r->debug->units.alt;
+	unit_set_read(&r->type_set, false, NULL);
+	for (size_t i = 0; i < r->type_set.units.n; i++) {
+		struct debug_unit *unit = &r->type_set.units.v[i];
+
+		unit->root.has = 0;
+		unit->type = UNIT_TYPE_TYPE;
+		if (unit->sizes.version == 5) /* has its signature already */
+			continue;
+		unit->first_die += SIGNATURE_BYTES + unit->sizes.offset;
+		if (unit->first_die > unit->end)
+			unit->first_die = unit->end;
+	}
+}
+
+static void list_units(struct die_reader *r)
+{
+	const struct unit_set *set = &r->debug->units;
+
+	r->is_listed = true;
+	for (size_t i = 0; i < set->units.n; i++) {
+		const struct debug_unit *unit = &set->units.v[i];
+		struct debug_unit split;
+
+		if (unit->type != UNIT_TYPE_SKELETON) {
+			vec_push(&r->list, unit);
+		} else if (split_unit_find(r->debug, unit, &split)) {
+			struct debug_unit *copy = mem_dup(&split, sizeof(split));
+
+			vec_push(&r->owned, copy);
+			vec_push(&r->list, copy);
+		}
+	}
+	/* Type units of the .dwo files, which no skeleton stands for. */
+	for (size_t i = 0; i < r->debug->splits.n; i++) {
+		const struct unit_set *split = &r->debug->splits.v[i]->units;
+
+		for (size_t k = 0; k < split->units.n; k++)
+			if (split->units.v[k].type == UNIT_TYPE_SPLIT_TYPE)
+				vec_push(&r->list, &split->units.v[k]);
+	}
+	read_type_set(r);
+	for (size_t i = 0; i < r->type_set.units.n; i++)
+		vec_push(&r->list, &r->type_set.units.v[i]);
+}
+
 size_t die_reader_units(
 	struct die_reader *r, bool is_shared, const struct debug_unit *const **units)
 {
-	return die_units_list(&r->units, is_shared, units);
+	if (!is_shared) {
+		if (!r->is_listed)
+			list_units(r);
+		*units = r->list.v;
+		return r->list.n;
+	}
+	if (!r->is_alt_listed && r->debug->units.alt)
+		for (size_t i = 0; i < r->debug->alt_units.units.n; i++)
+			vec_push(&r->alt_list, &r->debug->alt_units.units.v[i]);
+	r->is_alt_listed = true;
+	*units = r->alt_list.v;
+	return r->alt_list.n;
 }
 
 uint64_t die_reader_bytes(struct die_reader *r)
 {
-	return die_units_bytes(&r->units);
+	const struct debug_unit *const *units;
+	const struct unit_set *last = NULL;
+	uint64_t n_bytes = 0;
+
+	for (int shared = 0; shared < 2; shared++)
+		for (size_t i = die_reader_units(r, shared, &units); i-- > 0;) {
+			n_bytes += units[i]->end - units[i]->offset;
+			if (units[i]->set != last)
+				n_bytes += units[i]->set->sections.of[DEBUG_STR].n +
+					   units[i]->set->sections.of[DEBUG_LINE_STR].n;
+			last = units[i]->set;
+		}
+	return n_bytes;
 }
+
+static bool is_type_unit(const struct debug_unit *unit)
+{
+	return (unit->type == UNIT_TYPE_TYPE || unit->type == UNIT_TYPE_SPLIT_TYPE) &&
+	       unit->first_die - unit->offset >= SIGNATURE_BYTES + (uint64_t)unit->sizes.offset;
+}
+
+static uint64_t key_of(const struct unit_set *set, uint64_t signature)
+{
+	return map_hash_mix(map_hash(signature), (uintptr_t)set);
+}
+
+/* The signature stands in front of the root entry, then the place of the type. */
+static uint64_t signature_of(const struct debug_unit *unit)
+{
+	const uint8_t *info = unit->set->sections.of[DEBUG_INFO].p;
+
+	return bytes_u64(info + unit->first_die - unit->sizes.offset - SIGNATURE_BYTES);
+}
+
+static const struct debug_unit *find_signature(
+	struct die_reader *r, const struct unit_set *set, uint64_t signature)
+{
+	const uint64_t *found;
+	bool is_new;
+
+	map_ensure(&r->signed_sets, (uintptr_t)set, &is_new);
+	for (size_t i = 0; is_new && i < set->units.n; i++)
+		if (is_type_unit(&set->units.v[i]))
+			*map_ensure(&r->by_signature, key_of(set, signature_of(&set->units.v[i])),
+				NULL) = (uintptr_t)&set->units.v[i];
+	found = map_find(&r->by_signature, key_of(set, signature));
+	return found ? (const struct debug_unit *)(uintptr_t)*found : NULL;
+}
+
+/* The type unit of a signature, asked for by a unit of `set`, and where its type is; or NULL. */
+static const struct debug_unit *unit_by_signature(
+	struct die_reader *r, const struct unit_set *set, uint64_t signature, uint64_t *offset)
+{
+	const struct debug_unit *unit = find_signature(r, set, signature);
+
+	if (!unit) {
+		read_type_set(r);
+		unit = find_signature(r, &r->type_set, signature);
+	}
+	if (!unit)
+		return NULL;
+	*offset = unit->offset + bytes_word(unit->set->sections.of[DEBUG_INFO].p + unit->first_die -
+						    unit->sizes.offset,
+					 unit->sizes.offset);
+	return unit;
+}
+
+/* --- entries --- */
 
 static enum die_attr attr_of(uint64_t attr)
 {
@@ -281,7 +440,7 @@ bool die_follow(struct die_reader *r, const struct die *from, enum die_attr attr
 	if (!die_says(from, attr))
 		return false;
 	if (from->form[attr] == FORM_REF_SIG8) {
-		u = die_units_by_signature(&r->units, u->set, from->value[attr], &ref.offset);
+		u = unit_by_signature(r, u->set, from->value[attr], &ref.offset);
 		return u && die_read(r, u, ref.offset, out);
 	}
 	if (!debug_unit_ref(u, from->form[attr], from->value[attr], &ref))

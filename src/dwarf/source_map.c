@@ -31,16 +31,6 @@ void dwarf_debug_note(struct dwarf_debug *d, const char *fmt, ...)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static void add_note(void *ctx, const char *sentence)
-{
-	dwarf_debug_note(ctx, "%s", sentence);
-}
-
-static void add_alt_note(void *ctx, const char *sentence)
-{
-	dwarf_debug_note(ctx, "shared debug file: %s", sentence);
-}
-
 char *path_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -90,7 +80,7 @@ int dwarf_debug_open(
 	struct dwarf_debug **out, const struct elf_file *elf, const char *path, struct err *err)
 {
 	struct dwarf_debug *d = mem_zalloc(sizeof(*d));
-	struct note_sink notes = {add_note, d}, alt_notes = {add_alt_note, d};
+	const struct note_sink notes = {d, ""}, alt_notes = {d, "shared debug file: "};
 	int rc;
 
 	pthread_mutex_init(&d->lock, NULL);

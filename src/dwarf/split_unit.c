@@ -33,11 +33,9 @@ static void split_file_close(struct split_file *s)
 
 void split_files_close(struct dwarf_debug *d)
 {
-	for (size_t i = 0; i < d->parts.n; i++) {
-		unit_set_release(&d->parts.v[i]->units);
-		free(d->parts.v[i]);
-	}
-	vec_release(&d->parts);
+	for (size_t i = 0; i < d->parts.n; i++)
+		unit_set_release(d->parts.v[i]);
+	vec_release_all(&d->parts);
 	for (size_t i = 0; i < d->splits.n; i++)
 		split_file_close(d->splits.v[i]);
 	vec_release(&d->splits);
@@ -203,7 +201,7 @@ static const struct debug_unit *package_unit(
 {
 	struct package_index x;
 	const struct debug_unit *u;
-	struct split_part *part;
+	struct unit_set *part;
 	int64_t row;
 
 	if (!read_index(package->file.sections.of[DEBUG_CU_INDEX], &x))
@@ -212,17 +210,17 @@ static const struct debug_unit *package_unit(
 	if (row < 0)
 		return NULL;
 	part = mem_zalloc(sizeof(*part));
-	part->units.sections = joined_sections(d, &package->file.sections);
-	cut_sections(&x, (uint64_t)row, &part->units.sections);
-	if (!may_read(package, part->units.sections.of[DEBUG_INFO].n +
-				       part->units.sections.of[DEBUG_ABBREV].n)) {
+	part->sections = joined_sections(d, &package->file.sections);
+	cut_sections(&x, (uint64_t)row, &part->sections);
+	if (!may_read(package, part->sections.of[DEBUG_INFO].n +
+				       part->sections.of[DEBUG_ABBREV].n)) {
 		free(part);
 		return NULL;
 	}
-	unit_set_read(&part->units, true, NULL);
+	unit_set_read(part, true, NULL);
 	vec_push(&d->parts, part);
-	for (size_t i = 0; i < part->units.units.n; i++) {
-		u = &part->units.units.v[i];
+	for (size_t i = 0; i < part->units.n; i++) {
+		u = &part->units.v[i];
 		if (u->type == UNIT_TYPE_SPLIT_COMPILE && u->dwo_id == id && u->abbrevs)
 			return u;
 	}

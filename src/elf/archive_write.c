@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/search.h"
 #include "elf/archive_parts.h"
 
@@ -66,9 +67,7 @@ static void add_symbols(struct writer *w, uint32_t member)
 /* The files of a thin archive have paths; inside of an archive a member has a name only. */
 static const char *name_inside(const struct archive *a, const char *name)
 {
-	const char *slash = a->is_thin ? strrchr(name, '/') : NULL;
-
-	return slash && slash[1] ? slash + 1 : name;
+	return a->is_thin ? path_base_name(name) : name;
 }
 
 static int place_name(struct writer *w, size_t i, struct err *err)

@@ -6,6 +6,7 @@
 
 #include "base/order.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "dwarf/source_map.h"
 
 /* Rows of line tables that are kept at most. */
@@ -113,13 +114,6 @@ static void add_rows(struct ran_file *f, struct trace_writer *w, const struct dw
 	free(strings);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int read_units(struct ran_file *f, struct dwarf_debug *d, struct trace_writer *w,
 	const uint64_t *addrs, size_t n)
 {
@@ -154,7 +148,7 @@ int ran_file_read_lines(struct ran_file *f, const char *path, struct trace_write
 		rc = dwarf_debug_open(&d, &f->debug.elf, f->debug.path, NULL);
 	if (rc < 0)
 		return -1;
-	qsort(addrs, n, sizeof(*addrs), compare_addresses);
+	sort_u64(addrs, n);
 	n_failed = read_units(f, d, w, addrs, n);
 	dwarf_debug_close(d);
 	return n_failed;

@@ -192,6 +192,20 @@ void image_identity_init_elf(struct image_identity *id, const struct elf_file *e
 		id->content_hash = image_content_hash(elf);
 }
 
+void image_identity_take_traced(struct image_identity *id, const struct trace_image *image)
+{
+	id->kind = image->kind;
+	id->pid = image->pid;
+	id->file_bytes = image->file_bytes;
+	id->mtime_ns = image->file_mtime_ns;
+	if (!id->bits)
+		id->bits = image->bits;
+	if (image->build_id_n) {
+		id->build_id_n = image->build_id_n;
+		memcpy(id->build_id, image->build_id, sizeof(id->build_id));
+	}
+}
+
 void image_identity_copy(struct image_identity *to, const struct image_identity *from)
 {
 	*to = *from;

@@ -46,6 +46,8 @@ struct image_identity {
  * its time only where there is no build-id. A relocatable file's segments are its sections. */
 void image_identity_init_elf(struct image_identity *id, const struct elf_file *elf,
 	const char *path, const struct stat *st, bool with_hash);
+/* What a trace's table says of an image; what it does not say stays. */
+void image_identity_take_traced(struct image_identity *id, const struct trace_image *image);
 void image_identity_copy(struct image_identity *to, const struct image_identity *from);
 void image_identity_release(struct image_identity *id);
 

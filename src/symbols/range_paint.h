@@ -19,5 +19,7 @@ struct range_piece {
  * is painted over in its middle gives two pieces, one that is painted over completely none. At most
  * 2^30 ranges. O(n log n); O(n) when the ranges come sorted and do not overlap. */
 size_t range_paint(const struct range *ranges, size_t n, struct range_piece **out);
+/* The same, but each range paints over the later ones. */
+size_t range_paint_first_wins(const struct range *ranges, size_t n, struct range_piece **out);
 
 #endif

@@ -123,21 +123,13 @@ static uint64_t end_of(uint64_t start, uint64_t bytes)
 /* The ranges of all candidates in their order, empty for those without a size. */
 static size_t paint(const struct candidate *v, size_t n, struct range_piece **pieces)
 {
-	VEC(struct range) ranges = {0};
-	VEC(uint32_t) candidate_of = {0};
+	struct range *ranges = mem_calloc(n, sizeof(*ranges));
 	size_t n_pieces;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!v[i].size)
-			continue;
-		vec_push(&ranges, ((struct range){v[i].start, end_of(v[i].start, v[i].size)}));
-		vec_push(&candidate_of, (uint32_t)i);
-	}
-	n_pieces = range_paint(ranges.v, ranges.n, pieces);
-	for (size_t i = 0; i < n_pieces; i++)
-		(*pieces)[i].range_i = candidate_of.v[(*pieces)[i].range_i];
-	vec_release(&ranges);
-	vec_release(&candidate_of);
+	for (size_t i = 0; i < n; i++)
+		ranges[i] = (struct range){v[i].start, end_of(v[i].start, v[i].size)};
+	n_pieces = range_paint(ranges, n, pieces);
+	free(ranges);
 	return n_pieces;
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/leb128.h"
 #include "base/span.h"
 
 #define TRACE_MAGIC	    "\x89weir\r\n\x1a"
@@ -125,19 +126,7 @@ bool trailer_decode(struct trailer *t, const uint8_t from[TRACE_TRAILER_BYTES], 
 /* "STRINGS", ...; "?" for types that are not known. */
 const char *chunk_type_name(uint32_t type);
 
-/* Writes an unsigned LEB128 at `p` (room for 10 bytes) and returns the place behind it. */
-static inline uint8_t *uleb_put(uint8_t *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (uint8_t)v | 0x80;
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	return p;
-}
-#define ULEB_BYTES_MAX 10
-
-/* Reads one from [p, end) and returns the place behind it; NULL when it is cut off or has more than
+/* Reads an unsigned LEB128 from [p, end) and returns the place behind it; NULL when it is cut off or has more than
  * 64 bits. One and two bytes are the common case. cursor_uleb does the same where speed does not
  * matter. */
 static inline const uint8_t *uleb_get(const uint8_t *p, const uint8_t *end, uint64_t *v)

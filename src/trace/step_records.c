@@ -29,16 +29,6 @@
 #define CODE_ENTRY_BYTES_MIN 3
 #define DATUM_BYTES_MIN	     4
 
-static uint64_t zigzag(uint64_t difference)
-{
-	return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
-}
-
-static uint64_t unzigzag(uint64_t v)
-{
-	return v >> 1 ^ -(v & 1);
-}
-
 /* A number that fits into 32 bits. */
 static uint32_t take_u32(struct cursor *c)
 {

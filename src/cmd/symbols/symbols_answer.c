@@ -218,7 +218,7 @@ size_t resolve_print(struct resolve *r)
 	}
 	if (is_json) {
 		json_array_end(&j);
-		symbols_json_end(&j);
+		json_object_end(&j);
 	}
 	buf_release(&scratch);
 	return n_unresolved;

@@ -247,11 +247,6 @@ void symbols_json_begin(struct json *j, const struct symbols_call *call)
 	json_string(j, "verb", call->verb);
 }
 
-void symbols_json_end(struct json *j)
-{
-	json_object_end(j);
-}
-
 void symbols_json_text(struct json *j, const char *key, const char *text)
 {
 	json_string(j, key, text && *text ? text : NULL);

@@ -44,7 +44,7 @@ static void end(struct diff *d, const char *what)
 		json_newline(&d->json);
 		json_bool(&d->json, "equal", !d->n_changes);
 		json_u64(&d->json, "changes", d->n_changes);
-		symbols_json_end(&d->json);
+		json_object_end(&d->json);
 		return;
 	}
 	if (d->n_shown < d->n_changes)

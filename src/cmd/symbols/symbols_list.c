@@ -61,7 +61,7 @@ static void list_json(const struct symbols_call *call)
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	symbols_json_end(&j);
+	json_object_end(&j);
 }
 
 /* 0 when some image is asked for, or none by name. */
@@ -141,7 +141,7 @@ static void print_removals(
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	symbols_json_end(&j);
+	json_object_end(&j);
 }
 
 /* All or nothing: one image that cannot be found keeps the others. */
@@ -193,7 +193,7 @@ int symbols_compact(const struct symbols_call *call, struct err *err)
 		json_u64(&j, "bytes_before", before.file_bytes);
 		json_u64(&j, "bytes", after.file_bytes);
 		json_u64(&j, "images", after.n_images);
-		symbols_json_end(&j);
+		json_object_end(&j);
 	} else if (!call->args->quiet) {
 		printf("%s: %" PRIu64 " bytes, was %" PRIu64 " (%" PRIu64 " images)\n",
 			call->catalog_path, after.file_bytes, before.file_bytes, after.n_images);
@@ -295,7 +295,7 @@ static void stats_json(const struct symbols_call *call, const struct kind_count 
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	symbols_json_end(&j);
+	json_object_end(&j);
 }
 
 int symbols_stats(const struct symbols_call *call, struct err *err)

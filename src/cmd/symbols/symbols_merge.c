@@ -15,8 +15,6 @@
 #include "cmd/symbols/symbols_verbs.h"
 #include "symbols/catalog/merge.h"
 
-#define FACTS_MAX 8
-
 /* An input that is not there at all. */
 struct missing_input {
 	char *path, *reason;
@@ -50,22 +48,21 @@ static void work_release(struct merge_work *w)
 
 /* --- the facts of a new file --- */
 
+/* Values are owned. */
 struct facts {
-	struct catalog_fact_pair pairs[FACTS_MAX];
-	char *owned[FACTS_MAX];
-	size_t n;
+	VEC(struct catalog_fact_pair) pairs;
 };
 
 static void facts_add(struct facts *f, const char *key, char *value)
 {
-	f->owned[f->n] = value;
-	f->pairs[f->n++] = (struct catalog_fact_pair){key, value};
+	vec_push(&f->pairs, ((struct catalog_fact_pair){key, value}));
 }
 
 static void facts_release(struct facts *f)
 {
-	for (size_t i = 0; i < f->n; i++)
-		free(f->owned[i]);
+	for (size_t i = 0; i < f->pairs.n; i++)
+		free((char *)f->pairs.v[i].value);
+	vec_release(&f->pairs);
 }
 
 static int by_text(const void *a, const void *b)
@@ -345,7 +342,7 @@ static void print_json(const struct merge_work *w, const char *path)
 		json_input(&j, &o);
 	}
 	json_array_end(&j);
-	symbols_json_end(&j);
+	json_object_end(&j);
 }
 
 /* What was refused is said before the failure, so that it can be understood. */
@@ -375,8 +372,8 @@ static int write_images(
 
 	if (!w->base) { /* it is made here and now */
 		facts_of_this_system(&facts, w->call);
-		change.facts = facts.pairs;
-		change.n_facts = facts.n;
+		change.facts = facts.pairs.v;
+		change.n_facts = facts.pairs.n;
 	}
 	change.has_base = !is_new;
 	change.base_generation = w->base ? catalog_stats(w->base).generation : 0;

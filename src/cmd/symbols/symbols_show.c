@@ -263,7 +263,7 @@ static void show_json(const struct symbols_call *call, struct catalog_image *ima
 			json_symbol(&j, image, i);
 		json_array_end(&j);
 	}
-	symbols_json_end(&j);
+	json_object_end(&j);
 }
 
 int symbols_show(const struct symbols_call *call, struct err *err)

@@ -86,7 +86,6 @@ const char *symbols_source_kinds(struct catalog_image *image, struct buf *to);
 
 /* {"weir": 1, "kind": "symbols", "verb": ...: the caller adds to it and ends it. */
 void symbols_json_begin(struct json *j, const struct symbols_call *call);
-void symbols_json_end(struct json *j);
 /* The text, or null when it is NULL or empty. */
 void symbols_json_text(struct json *j, const char *key, const char *text);
 void symbols_json_hex(struct json *j, const char *key, struct span bytes);

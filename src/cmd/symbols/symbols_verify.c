@@ -207,7 +207,7 @@ static void verify_modules(struct verification *v, const char *path)
 		json_newline(&v->json);
 		json_u64(&v->json, "modules", v->n_modules);
 		json_u64(&v->json, "verified", v->n_exact);
-		symbols_json_end(&v->json);
+		json_object_end(&v->json);
 	} else if (!v->call->args->quiet) {
 		printf("%zu of %zu modules stand on rung build-id or checksum\n", v->n_exact,
 			v->n_modules);

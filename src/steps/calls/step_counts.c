@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/sort.h"
 #include "steps/calls/step_blocks.h"
 #include "steps/calls/step_calls.h"
 #include "steps/calls/step_functions.h"
@@ -164,27 +164,15 @@ static void write_tree(struct counter *c, const struct step_thread *thread, uint
 	}
 }
 
-struct order {
-	uint64_t first_time;
-	uint32_t i;
-};
-
-static int compare_order(const void *a, const void *b)
-{
-	const struct order *x = a, *y = b;
-
-	return ORDER(x->first_time, y->first_time) ?: ORDER(x->i, y->i);
-}
-
 static int count_threads(struct counter *c, struct err *err)
 {
 	uint32_t n = steps_n_threads(c->steps);
-	struct order *order = mem_calloc(n + 1, sizeof(*order));
+	struct sort_pair *order = mem_calloc(n + 1, sizeof(*order));
 	int rc = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		order[i] = (struct order){steps_thread(c->steps, i)->first_time, i};
-	qsort(order, n, sizeof(*order), compare_order);
+		order[i] = (struct sort_pair){steps_thread(c->steps, i)->first_time, i};
+	sort_pairs(order, n);
 	for (uint32_t i = 0; i < n && rc == 0; i++) {
 		const struct step_thread *thread = steps_thread(c->steps, order[i].i);
 

@@ -3,6 +3,7 @@
 #ifndef WEIR_SYMBOLS_CATALOG_CATALOG_COLUMNS_H
 #define WEIR_SYMBOLS_CATALOG_CATALOG_COLUMNS_H
 
+#include "base/leb128.h"
 #include "base/span.h"
 
 static inline uint32_t column_u32(struct cursor *c)
@@ -27,28 +28,6 @@ static inline uint32_t column_up_to(struct cursor *c, uint64_t max)
 		return 0;
 	}
 	return v;
-}
-
-/* Signed numbers: 0, -1, 1, -2, ... are 0, 1, 2, 3, ... */
-static inline int64_t column_unfold(uint64_t v)
-{
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
-
-static inline uint64_t column_fold(int64_t v)
-{
-	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
-}
-
-/* At most 10 bytes. */
-static inline uint8_t *column_put(uint8_t *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	return p;
 }
 
 #endif

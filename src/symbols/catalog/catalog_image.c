@@ -330,57 +330,28 @@ void catalog_image_close(struct catalog_image *image)
 	free(image);
 }
 
-const struct image_identity *catalog_image_identity(const struct catalog_image *image)
-{
-	return &image->identity;
-}
+#define IMAGE_GETTER(type, name, value)                                                            \
+	type catalog_image_##name(const struct catalog_image *image)                               \
+	{                                                                                          \
+		return value;                                                                      \
+	}
 
-const char *catalog_image_id(const struct catalog_image *image)
-{
-	return image->id;
-}
-
-const char *catalog_image_notes(const struct catalog_image *image)
-{
-	return image->notes;
-}
-
-size_t catalog_image_n_damaged(const struct catalog_image *image)
-{
-	return image->cache->n_damaged;
-}
-
-size_t catalog_image_n_sources(const struct catalog_image *image)
-{
-	return image->n_sources;
-}
+IMAGE_GETTER(const struct image_identity *, identity, &image->identity)
+IMAGE_GETTER(const char *, id, image->id)
+IMAGE_GETTER(const char *, notes, image->notes)
+IMAGE_GETTER(size_t, n_damaged, image->cache->n_damaged)
+IMAGE_GETTER(size_t, n_sources, image->n_sources)
+IMAGE_GETTER(size_t, n_sections, image->n_sections)
+IMAGE_GETTER(size_t, n_symbols, image->symbols.n_items)
+IMAGE_GETTER(size_t, n_rows, image->ranges.extra)
+IMAGE_GETTER(size_t, n_sites, image->sites.n_items)
 
 struct catalog_source catalog_image_source(struct catalog_image *image, size_t i)
 {
 	return image->sources[i];
 }
 
-size_t catalog_image_n_sections(const struct catalog_image *image)
-{
-	return image->n_sections;
-}
-
 struct catalog_section catalog_image_section(struct catalog_image *image, size_t i)
 {
 	return image->sections[i];
-}
-
-size_t catalog_image_n_symbols(const struct catalog_image *image)
-{
-	return image->symbols.n_items;
-}
-
-size_t catalog_image_n_rows(const struct catalog_image *image)
-{
-	return image->ranges.extra;
-}
-
-size_t catalog_image_n_sites(const struct catalog_image *image)
-{
-	return image->sites.n_items;
 }

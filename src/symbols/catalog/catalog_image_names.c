@@ -254,10 +254,8 @@ static size_t paint_pieces(const struct image_builder *b, struct range_piece **o
 	struct range *ranges = mem_calloc(n, sizeof(*ranges));
 
 	for (size_t i = 0; i < n; i++)
-		ranges[n - 1 - i] = (struct range){b->pieces.v[i].start, b->pieces.v[i].end};
-	n_painted = range_paint(ranges, n, out);
-	for (size_t i = 0; i < n_painted; i++)
-		(*out)[i].range_i = (uint32_t)(n - 1 - (*out)[i].range_i);
+		ranges[i] = (struct range){b->pieces.v[i].start, b->pieces.v[i].end};
+	n_painted = range_paint_first_wins(ranges, n, out);
 	free(ranges);
 	return n_painted;
 }

@@ -37,7 +37,7 @@ static void take_symbols(
 	for (uint32_t i = 0; i < n; i++) {
 		if (ops[i] & RANGE_NEW_SYMBOL) {
 			uint64_t v = cursor_uleb(c);
-			int64_t next = (int64_t)last + 1 + column_unfold(v - 1);
+			int64_t next = (int64_t)last + 1 + (int64_t)unzigzag(v - 1);
 
 			if (v && (next < 1 || (uint64_t)next > n_symbols)) {
 				c->failed = true;
@@ -57,7 +57,7 @@ static void take_sites(
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (ops[i] & RANGE_NEW_SITE) {
-			site += column_unfold(cursor_uleb(c));
+			site += (int64_t)unzigzag(cursor_uleb(c));
 			if (site < 0 || (uint64_t)site > n_sites) {
 				c->failed = true;
 				return;
@@ -89,7 +89,7 @@ static void take_lines(struct cursor *c, const uint8_t *ops, struct image_range 
 		if (ops[i] & RANGE_IS_HOLE)
 			continue; /* the next step is from the line before the hole */
 		if (step == RANGE_STEP_LONG)
-			line += (uint32_t)column_unfold(cursor_uleb(c));
+			line += (uint32_t)(int64_t)unzigzag(cursor_uleb(c));
 		else
 			line += step - RANGE_STEP_BIAS;
 		r[i].line = line;

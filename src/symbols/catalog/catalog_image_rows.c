@@ -8,54 +8,20 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "base/sort.h"
 #include "symbols/catalog/catalog_columns.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
 
 /* --- which run has which address --- */
 
-static bool runs_are_apart(const struct image_builder *b, const struct sort_pair *order, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		if (b->runs.v[order[i].i].start < b->runs.v[order[i - 1].i].end)
-			return false;
-	return true;
-}
-
-static void paint_runs(struct row_map *map, const struct image_builder *b)
+void row_map_init(struct row_map *map, const struct image_builder *b)
 {
 	size_t n = b->runs.n;
 	struct range *ranges = mem_calloc(n, sizeof(*ranges));
 
 	for (size_t i = 0; i < n; i++)
-		ranges[n - 1 - i] = (struct range){b->runs.v[i].start, b->runs.v[i].end};
-	map->n_pieces = range_paint(ranges, n, &map->pieces);
-	for (size_t i = 0; i < map->n_pieces; i++)
-		map->pieces[i].range_i = (uint32_t)(n - 1 - map->pieces[i].range_i);
+		ranges[i] = (struct range){b->runs.v[i].start, b->runs.v[i].end};
+	map->n_pieces = range_paint_first_wins(ranges, n, &map->pieces);
 	free(ranges);
-}
-
-void row_map_init(struct row_map *map, const struct image_builder *b)
-{
-	size_t n = b->runs.n;
-	struct sort_pair *order = mem_calloc(n, sizeof(*order));
-
-	*map = (struct row_map){0};
-	for (size_t i = 0; i < n; i++)
-		order[i] = (struct sort_pair){b->runs.v[i].start, (uint32_t)i};
-	sort_pairs(order, n);
-	if (runs_are_apart(b, order, n)) {
-		map->pieces = mem_calloc(n, sizeof(*map->pieces));
-		map->n_pieces = n;
-		for (size_t i = 0; i < n; i++) {
-			const struct built_run *r = &b->runs.v[order[i].i];
-
-			map->pieces[i] = (struct range_piece){r->start, r->end, order[i].i};
-		}
-	} else {
-		paint_runs(map, b);
-	}
-	free(order);
 }
 
 void row_map_release(struct row_map *map)
@@ -147,7 +113,7 @@ static uint8_t *put_symbols(const struct range_encoder *e, uint8_t *p)
 
 		if (!(e->ops[i] & RANGE_NEW_SYMBOL))
 			continue;
-		p = column_put(p, symbol ? column_fold((int64_t)symbol - last - 1) + 1 : 0);
+		p = uleb_put(p, symbol ? zigzag((uint64_t)symbol - last - 1) + 1 : 0);
 		last = symbol ? symbol : last;
 	}
 	return p;
@@ -161,7 +127,7 @@ static uint8_t *put_lines(const struct range_encoder *e, uint8_t *p)
 		if (e->ops[i] & RANGE_IS_HOLE)
 			continue;
 		if ((e->ops[i] & RANGE_STEP_MASK) == RANGE_STEP_LONG)
-			p = column_put(p, column_fold((int64_t)e->ranges[i].line - line));
+			p = uleb_put(p, zigzag((uint64_t)e->ranges[i].line - line));
 		line = e->ranges[i].line;
 	}
 	return p;
@@ -174,17 +140,17 @@ static uint8_t *put_columns(const struct range_encoder *e, uint8_t *p)
 	memcpy(p, e->ops, e->n);
 	p += e->n;
 	for (uint32_t i = 1; i < e->n; i++)
-		p = column_put(p, e->starts[i] - e->starts[i - 1]);
+		p = uleb_put(p, e->starts[i] - e->starts[i - 1]);
 	p = put_symbols(e, p);
 	for (uint32_t i = 0; i < e->n; i++) {
 		if (!(e->ops[i] & RANGE_NEW_SITE))
 			continue;
-		p = column_put(p, column_fold((int64_t)e->ranges[i].site - site));
+		p = uleb_put(p, zigzag((uint64_t)e->ranges[i].site - site));
 		site = e->ranges[i].site;
 	}
 	for (uint32_t i = 0; i < e->n; i++)
 		if (e->ops[i] & RANGE_NEW_FILE)
-			p = column_put(p, e->ranges[i].file);
+			p = uleb_put(p, e->ranges[i].file);
 	return put_lines(e, p);
 }
 

@@ -11,8 +11,26 @@
 /* A byte that no text begins with, and line ends that a careless transfer would change. */
 static const uint8_t segment_magic[4] = {'w', 'S', 'E', 'G'};
 
-#define ROOT_CRC_AT    (CATALOG_ROOT_BYTES - 4)
-#define SEGMENT_CRC_AT (CATALOG_SEGMENT_BYTES - 4)
+/* The bytes of the file, in their order. */
+struct root_block {
+	char magic[CATALOG_MAGIC_BYTES];
+	uint16_t major, minor; /* what is new in a minor version can be ignored */
+	uint32_t zero;
+	struct catalog_root root;
+	uint8_t unused[CATALOG_ROOT_BYTES - 52];
+	uint32_t crc; /* of all before it */
+};
+_Static_assert(sizeof(struct root_block) == CATALOG_ROOT_BYTES, "a root is copied as it is");
+
+struct segment_block {
+	uint8_t magic[4];
+	uint16_t type, zero;
+	uint64_t bytes, id;
+	uint32_t payload_crc;
+	uint8_t unused[CATALOG_SEGMENT_BYTES - 32];
+	uint32_t crc; /* of all before it */
+};
+_Static_assert(sizeof(struct segment_block) == CATALOG_SEGMENT_BYTES, "so is a segment's header");
 
 /* --- roots --- */
 
@@ -26,61 +44,31 @@ static bool all_zero(struct span s)
 
 enum catalog_root_state catalog_root_decode(struct span block, struct catalog_root *out)
 {
-	struct cursor c;
-	struct span magic;
-	uint32_t crc;
-	uint16_t major;
+	struct root_block b;
 
 	if (all_zero(block))
 		return CATALOG_ROOT_EMPTY;
-	if (block.n < CATALOG_ROOT_BYTES)
+	if (block.n < sizeof(b))
 		return CATALOG_ROOT_DAMAGED;
-	c = cursor_of(span_sub(block, ROOT_CRC_AT, 4));
-	crc = cursor_u32(&c);
-	c = cursor_of(block);
-	magic = cursor_bytes(&c, CATALOG_MAGIC_BYTES);
-	if (memcmp(magic.p, CATALOG_MAGIC, CATALOG_MAGIC_BYTES) ||
-		crc32c(0, block.p, ROOT_CRC_AT) != crc)
+	memcpy(&b, block.p, sizeof(b));
+	if (memcmp(b.magic, CATALOG_MAGIC, sizeof(b.magic)) ||
+		crc32c(0, &b, offsetof(struct root_block, crc)) != b.crc)
 		return CATALOG_ROOT_DAMAGED;
-	major = cursor_u16(&c);
-	cursor_u16(&c); /* minor: what is new in it can be ignored */
-	cursor_u32(&c);
-	*out = (struct catalog_root){.generation = cursor_u64(&c)};
-	if (major != CATALOG_MAJOR) {
-		out->generation = major;
+	*out = b.root;
+	if (b.major != CATALOG_MAJOR) {
+		*out = (struct catalog_root){.generation = b.major};
 		return CATALOG_ROOT_UNKNOWN;
 	}
-	out->dir_offset = cursor_u64(&c);
-	out->dir_bytes = cursor_u64(&c);
-	out->committed_bytes = cursor_u64(&c);
 	return out->generation ? CATALOG_ROOT_VALID : CATALOG_ROOT_DAMAGED;
-}
-
-/* Fills `to` with `fields`, zeros and the check sum of both at the end. */
-static void finish_block(struct buf *fields, uint8_t *to, size_t n)
-{
-	uint32_t crc;
-
-	memset(to, 0, n);
-	memcpy(to, fields->p, fields->n);
-	crc = crc32c(0, to, n - 4);
-	memcpy(to + n - 4, &crc, 4);
-	buf_release(fields);
 }
 
 void catalog_root_encode(const struct catalog_root *root, uint8_t to[CATALOG_ROOT_BYTES])
 {
-	struct buf b = {0};
+	struct root_block b = {.major = CATALOG_MAJOR, .minor = CATALOG_MINOR, .root = *root};
 
-	buf_put(&b, CATALOG_MAGIC, CATALOG_MAGIC_BYTES);
-	buf_put_u16(&b, CATALOG_MAJOR);
-	buf_put_u16(&b, CATALOG_MINOR);
-	buf_put_u32(&b, 0);
-	buf_put_u64(&b, root->generation);
-	buf_put_u64(&b, root->dir_offset);
-	buf_put_u64(&b, root->dir_bytes);
-	buf_put_u64(&b, root->committed_bytes);
-	finish_block(&b, to, CATALOG_ROOT_BYTES);
+	memcpy(b.magic, CATALOG_MAGIC, sizeof(b.magic));
+	b.crc = crc32c(0, &b, offsetof(struct root_block, crc));
+	memcpy(to, &b, sizeof(b));
 }
 
 /* --- segments --- */
@@ -88,46 +76,37 @@ void catalog_root_encode(const struct catalog_root *root, uint8_t to[CATALOG_ROO
 void catalog_segment_encode(
 	const struct catalog_segment *segment, uint8_t to[CATALOG_SEGMENT_BYTES])
 {
-	struct buf b = {0};
+	struct segment_block b = {.type = (uint16_t)segment->type,
+		.bytes = segment->bytes,
+		.id = segment->id,
+		.payload_crc = segment->crc};
 
-	buf_put(&b, segment_magic, sizeof(segment_magic));
-	buf_put_u16(&b, (uint16_t)segment->type);
-	buf_put_u16(&b, 0);
-	buf_put_u64(&b, segment->bytes);
-	buf_put_u64(&b, segment->id);
-	buf_put_u32(&b, segment->crc);
-	finish_block(&b, to, CATALOG_SEGMENT_BYTES);
+	memcpy(b.magic, segment_magic, sizeof(b.magic));
+	b.crc = crc32c(0, &b, offsetof(struct segment_block, crc));
+	memcpy(to, &b, sizeof(b));
 }
 
 int catalog_segment_find(struct span file, uint64_t offset, struct catalog_segment *expected,
 	struct span *payload, struct err *err)
 {
-	struct span header = span_sub(file, offset, CATALOG_SEGMENT_BYTES);
-	struct span bytes;
-	struct cursor c = cursor_of(header);
-	struct span magic = cursor_bytes(&c, sizeof(segment_magic));
-	uint16_t type = cursor_u16(&c);
-	uint64_t n, id;
-	uint32_t crc;
+	struct span header = span_sub(file, offset, CATALOG_SEGMENT_BYTES), bytes;
+	struct segment_block b;
 
-	cursor_u16(&c);
-	n = cursor_u64(&c);
-	id = cursor_u64(&c);
-	expected->crc = cursor_u32(&c);
-	if (c.failed)
+	if (!header.n)
 		return err_set(err, ERR_FORMAT,
 			"the segment at offset %" PRIu64 " lies outside the file", offset);
-	memcpy(&crc, header.p + SEGMENT_CRC_AT, 4);
-	if (memcmp(magic.p, segment_magic, sizeof(segment_magic)) ||
-		crc32c(0, header.p, SEGMENT_CRC_AT) != crc)
+	memcpy(&b, header.p, sizeof(b));
+	expected->crc = b.payload_crc;
+	if (memcmp(b.magic, segment_magic, sizeof(b.magic)) ||
+		crc32c(0, &b, offsetof(struct segment_block, crc)) != b.crc)
 		return err_set(err, ERR_FORMAT,
 			"the segment header at offset %" PRIu64 " is damaged", offset);
-	if (type != expected->type || n != expected->bytes || id != expected->id)
+	if (b.type != expected->type || b.bytes != expected->bytes || b.id != expected->id)
 		return err_set(err, ERR_FORMAT,
 			"the segment at offset %" PRIu64 " is not the one that is referred to",
 			offset);
-	bytes = span_sub(file, offset + CATALOG_SEGMENT_BYTES, n);
-	if (bytes.n != n)
+	bytes = span_sub(file, offset + CATALOG_SEGMENT_BYTES, b.bytes);
+	if (bytes.n != b.bytes)
 		return err_set(err, ERR_FORMAT,
 			"the segment at offset %" PRIu64 " reaches beyond the file", offset);
 	*payload = bytes;

@@ -292,15 +292,8 @@ void trace_image_identity(struct image_identity *id, const struct trace_reader *
 	const struct trace_image *t = trace_reader_image(r, image);
 	const struct trace_image_facts *facts = trace_reader_image_facts(r, image);
 
-	memset(id, 0, sizeof(*id));
-	id->kind = t->kind;
-	id->path = mem_strdup(trace_reader_string(r, t->path));
-	id->bits = t->bits;
-	id->build_id_n = t->build_id_n;
-	memcpy(id->build_id, t->build_id, sizeof(id->build_id));
-	id->file_bytes = t->file_bytes;
-	id->mtime_ns = t->file_mtime_ns;
-	id->pid = t->pid;
+	*id = (struct image_identity){.path = mem_strdup(trace_reader_string(r, t->path))};
+	image_identity_take_traced(id, t);
 	if (!facts)
 		return;
 	id->machine = facts->machine;

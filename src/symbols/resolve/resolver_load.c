@@ -44,21 +44,11 @@ static void identity_of(struct image_identity *id, const struct resolver_entry *
 		image_identity_copy(id, &e->identity);
 		return;
 	}
-	if (e->elf) {
+	if (e->elf)
 		image_identity_init_elf(id, e->elf, e->path, NULL, !e->image.build_id_n);
-	} else {
-		memset(id, 0, sizeof(*id));
-		id->path = mem_strdup(e->path);
-		id->bits = e->image.bits;
-	}
-	id->kind = e->image.kind;
-	id->pid = e->image.pid;
-	id->file_bytes = e->image.file_bytes;
-	id->mtime_ns = e->image.file_mtime_ns;
-	if (e->image.build_id_n) {
-		id->build_id_n = e->image.build_id_n;
-		memcpy(id->build_id, e->image.build_id, sizeof(id->build_id));
-	}
+	else
+		*id = (struct image_identity){.path = mem_strdup(e->path)};
+	image_identity_take_traced(id, &e->image);
 }
 
 /* A bare function name without CFI bounds would be one name an address. */

@@ -5,7 +5,6 @@
  */
 #include "base/buf.h"
 #include "base/file.h"
-#include "symbols/hex.h"
 #include "symbols/source/text_scan.h"
 #include "symbols/symtab_build.h"
 
@@ -23,7 +22,7 @@ bool kallsyms_parse_line(struct span line, struct candidate *c)
 	uint8_t before, type, behind;
 
 	*c = (struct candidate){.source = SYMBOL_SOURCE_KALLSYMS, .room = TEXT_FUNCTION_BYTES_MAX};
-	if (!hex_take(&at, &c->start))
+	if (!text_take_hex(&at, &c->start))
 		return false;
 	before = cursor_u8(&at);
 	type = cursor_u8(&at);

@@ -12,7 +12,6 @@
  */
 #include <string.h>
 
-#include "symbols/hex.h"
 #include "symbols/source/map_piece.h"
 
 #define INDENT_LEVEL 8

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "symbols/hex.h"
 #include "symbols/source/text_scan.h"
 #include "symbols/symtab_build.h"
 
@@ -21,7 +20,7 @@ static bool take_number(struct cursor *c, uint64_t *out)
 {
 	if (cursor_left(c) >= 2 && c->p[0] == '0' && (c->p[1] | 0x20) == 'x')
 		cursor_skip(c, 2);
-	if (!hex_take(c, out) || !cursor_left(c) || *c->p != ' ')
+	if (!text_take_hex(c, out) || !cursor_left(c) || *c->p != ' ')
 		return false;
 	text_skip_blanks(c);
 	return true;

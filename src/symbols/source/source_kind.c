@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "elf/elf_file.h"
 #include "symbols/source/nm_line.h"
 #include "symbols/source/text_scan.h"
@@ -197,16 +198,9 @@ static bool is_nearly_all(size_t n, const struct line_counts *of)
 	return n > 0 && n * 20 >= of->n_lines * 19;
 }
 
-static const char *base_of(const char *name)
-{
-	const char *slash = name ? strrchr(name, '/') : NULL;
-
-	return slash ? slash + 1 : name ? name : "";
-}
-
 static bool is_named(const char *name, const char *prefix)
 {
-	return strncmp(base_of(name), prefix, strlen(prefix)) == 0;
+	return name && strncmp(path_base_name(name), prefix, strlen(prefix)) == 0;
 }
 
 static bool is_kallsyms(const struct line_counts *n, const char *name)

@@ -6,7 +6,6 @@
 
 #include "base/search.h"
 #include "base/sort.h"
-#include "symbols/hex.h"
 
 #define TEXT_SECTIONS_MAX 4096
 
@@ -42,11 +41,31 @@ struct span text_take_word(struct cursor *c)
 	return (struct span){start, (size_t)(c->p - start)};
 }
 
+static int hex_digit(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool text_take_hex(struct cursor *c, uint64_t *out)
+{
+	const uint8_t *start = c->p;
+	uint64_t v = 0;
+	int digit;
+
+	for (; cursor_left(c) && (digit = hex_digit(*c->p)) >= 0; c->p++)
+		v = v << 4 | (uint64_t)digit;
+	*out = v;
+	return c->p > start && c->p - start <= 16;
+}
+
 bool text_word_hex(struct span word, uint64_t *out)
 {
 	struct cursor c = cursor_of(word);
 
-	return hex_take(&c, out) && !cursor_left(&c);
+	return text_take_hex(&c, out) && !cursor_left(&c);
 }
 
 bool text_take_0x(struct cursor *c, uint64_t *out)

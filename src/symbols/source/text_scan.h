@@ -16,6 +16,8 @@ bool text_next_line(struct cursor *rest, struct span *line);
 size_t text_skip_blanks(struct cursor *c);
 /* Takes the bytes up to the next blank or the end. */
 struct span text_take_word(struct cursor *c);
+/* Takes 1 to 16 hexadecimal digits; false when there are none or more. */
+bool text_take_hex(struct cursor *c, uint64_t *out);
 /* Takes "0x" and 1 to 16 digits that a blank or the end follows. */
 bool text_take_0x(struct cursor *c, uint64_t *out);
 /* The whole word is 1 to 16 hexadecimal digits. */
