@@ -187,11 +187,11 @@ int debug_abbrevs_get(struct debug_abbrevs *a, uint32_t section, struct span byt
 
 const struct debug_abbrev *debug_abbrev_find(const struct debug_abbrev_table *t, uint64_t code)
 {
-	size_t low = 0, high = t->abbrevs.n;
+	size_t low;
 
 	/* Compilers count from 1. */
-	if (code - 1 < high && t->abbrevs.v[code - 1].code == code)
+	if (code - 1 < t->abbrevs.n && t->abbrevs.v[code - 1].code == code)
 		return &t->abbrevs.v[code - 1];
-	low = SEARCH(low, high, middle, t->abbrevs.v[middle].code < code);
+	low = SEARCH(0, t->abbrevs.n, i, t->abbrevs.v[i].code < code);
 	return low < t->abbrevs.n && t->abbrevs.v[low].code == code ? &t->abbrevs.v[low] : NULL;
 }

@@ -201,7 +201,8 @@ static bool is_float(const ZydisDecodedOperand *o)
 }
 
 /* A scalar instruction has one operand at least of a single element. */
-static enum insn_vector vector_of(const struct x86_decoded *x, enum insn_class class, uint16_t *width)
+static enum insn_vector vector_of(
+	const struct x86_decoded *x, enum insn_class class, uint16_t *width)
 {
 	bool spreads = x->d.meta.category == ZYDIS_CATEGORY_BROADCAST ||
 		       x->d.meta.category == ZYDIS_CATEGORY_GATHER ||
