@@ -117,8 +117,8 @@ bool x86_decode_all(struct x86_decoded *x, struct span code, bool is_64)
 		is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LONG_COMPAT_32,
 		is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);
 	return code.n &&
-	       ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-		       &decoder, &context, code.p, code.n, &x->d)) &&
+	       ZYAN_SUCCESS(
+		       ZydisDecoderDecodeInstruction(&decoder, &context, code.p, code.n, &x->d)) &&
 	       ZYAN_SUCCESS(ZydisDecoderDecodeOperands(
 		       &decoder, &context, &x->d, x->operands, x->d.operand_count));
 }

@@ -139,8 +139,7 @@ static bool is_self_cancelling(const ZydisDecodedInstruction *d, const ZydisDeco
 static void note_register(struct x86_effects *e, const ZydisDecodedOperand *op)
 {
 	uint16_t bit = reg_bit(op->reg.value);
-	bool is_wide =
-		op->reg.value >= ZYDIS_REGISTER_EAX && op->reg.value <= ZYDIS_REGISTER_R15;
+	bool is_wide = op->reg.value >= ZYDIS_REGISTER_EAX && op->reg.value <= ZYDIS_REGISTER_R15;
 
 	if (op->reg.value == ZYDIS_REGISTER_GS)
 		e->uses_gs = true;

@@ -37,8 +37,8 @@ struct x86_effects {
 	bool is_privileged;    /* cannot run in user mode */
 };
 
-/* Of the instruction at the start of `code`, 64-bit code at `addr`, with what x86_decode says of it;
- * both are untouched when it is none. Calls, system calls and returns are given as reading every
+/* Of the instruction at the start of `code`, 64-bit code at `addr`, with what x86_decode says of
+ * it; both are untouched when it is none. Calls, system calls and returns are given as reading every
  * register and every flag, and as killing none. Shifts by a variable or zero amount, `rep`
  * instructions and cmov kill nothing they might leave alone. */
 bool x86_decode_effects(

@@ -65,8 +65,8 @@ static bool address_of(const ZydisDecodedInstruction *d, const ZydisDecodedOpera
 /* A repeated string instruction whose counter is zero touches nothing. */
 static bool is_skipped(const ZydisDecodedInstruction *d, const struct x86_registers *regs)
 {
-	return d->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
-				       ZYDIS_ATTRIB_HAS_REPNE) &&
+	return d->attributes &
+		       (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE) &&
 	       !cut(regs->general[1], d->address_width);
 }
 

@@ -288,8 +288,7 @@ static int run(const struct command *command, int argc, char **argv)
 static bool options_from_environment(struct insert_arguments *a, struct link_words *words)
 {
 	const char *text = getenv(COUNT_ENV_OPTIONS);
-	char **argv, **given;
-	bool is_good;
+	char **argv;
 	int argc;
 
 	vec_push(words, mem_strdup("count"));
@@ -302,10 +301,13 @@ static bool options_from_environment(struct insert_arguments *a, struct link_wor
 	vec_push(words, NULL);
 	argc = (int)words->n - 1;
 	/* Parsing puts the operands in front, so it gets a copy. */
-	argv = given = mem_dup(words->v, words->n * sizeof(words->v[0]));
-	is_good = options_parse(&command_count, a, &argc, &given, NULL) == OPTIONS_RUN;
+	argv = mem_dup(words->v, words->n * sizeof(words->v[0]));
+	if (options_parse(&command_count, a, &argc, &argv, NULL) != OPTIONS_RUN) {
+		free(argv);
+		return false;
+	}
 	free(argv);
-	return is_good;
+	return true;
 }
 
 /* Where a compiler would have found it: named by the driver's options, in COMPILER_PATH, which gcc

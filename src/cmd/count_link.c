@@ -312,18 +312,14 @@ static void say_lto(const struct counted_link *l)
 
 static const char *why_left(const struct link_file *f)
 {
-	switch (f->kind) {
-	case LINK_FILE_SHARED:
-		return "a shared library";
-	case LINK_FILE_LTO:
-		return "made for link-time optimisation";
-	case LINK_FILE_OTHER_MACHINE:
-		return "not for x86-64";
-	default:
-		return memchr(f->map.bytes.p, 0, f->map.bytes.n)
-			       ? "neither an object nor an archive"
-			       : "a linker script";
-	}
+	static const char *const kinds[] = {[LINK_FILE_SHARED] = "a shared library",
+		[LINK_FILE_OTHER_MACHINE] = "not for x86-64",
+		[LINK_FILE_LTO] = "made for link-time optimisation"};
+
+	if (f->kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[f->kind])
+		return kinds[f->kind];
+	return memchr(f->map.bytes.p, 0, f->map.bytes.n) ? "neither an object nor an archive"
+							  : "a linker script";
 }
 
 static void insert_files(struct counted_link *l)
@@ -475,20 +471,14 @@ static void release(struct counted_link *l)
 }
 
 /* NULL: the link is counted. */
-static const char *why_not_counted(const struct counted_link *l)
-{
-	switch (l->command.result) {
-	case LINK_RESULT_SHARED:
-		return "shared libraries are not inserted: their code is timed, not counted";
-	case LINK_RESULT_RELOCATABLE:
-		return "an object made of objects: counting code comes when a program is linked from it";
-	case LINK_RESULT_OTHER:
-		return "is not for x86-64: not counted";
-	case LINK_RESULT_PROGRAM:
-		break;
-	}
-	return NULL;
-}
+static const char *const why_not_counted[] = {
+	[LINK_RESULT_PROGRAM] = NULL,
+	[LINK_RESULT_SHARED] =
+		"shared libraries are not inserted: their code is timed, not counted",
+	[LINK_RESULT_RELOCATABLE] =
+		"an object made of objects: counting code comes when a program is linked from it",
+	[LINK_RESULT_OTHER] = "is not for x86-64: not counted",
+};
 
 int count_link(const char *linker, char **args, size_t n, const struct insert_arguments *a)
 {
@@ -503,7 +493,7 @@ int count_link(const char *linker, char **args, size_t n, const struct insert_ar
 		insert_setup_release(&l.setup);
 		return command_fail(&err);
 	}
-	why_not = why_not_counted(&l);
+	why_not = why_not_counted[l.command.result];
 	if (l.command.inputs.n && !why_not) {
 		status = link_counted(&l);
 	} else {

@@ -183,8 +183,8 @@ static int take_mode(
 		[INSERT_MODE_NOTHING] = "nothing",
 		NULL};
 	size_t mode = a->counts ? INSERT_MODE_COUNTS : INSERT_MODE_TREE;
-	int status = a->mode ? options_choose(command, "--mode", a->mode, names, &mode)
-			     : STATUS_DONE;
+	int status =
+		a->mode ? options_choose(command, "--mode", a->mode, names, &mode) : STATUS_DONE;
 
 	s->options.mode = (enum insert_mode)mode;
 	return status;

@@ -98,8 +98,8 @@ struct tree_writer {
 	uint64_t n_unknown, n_bad_parents;
 };
 
-static void put_record(
-	const struct tree_writer *t, enum record_minor_count minor, const uint64_t *numbers, size_t n)
+static void put_record(const struct tree_writer *t, enum record_minor_count minor,
+	const uint64_t *numbers, size_t n)
 {
 	trace_writer_numbers(t->file->w, t->stream, 0, RECORD_MAJOR_COUNT, minor, numbers, n);
 }

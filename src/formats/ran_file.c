@@ -25,9 +25,8 @@ const char *ran_file_why_another(
 			       : "its build-id is another";
 	if (ran->bytes != (uint64_t)st->st_size)
 		return "its size is another";
-	if (ran->has_mtime &&
-		ran->mtime_ns !=
-			(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec)
+	if (ran->has_mtime && ran->mtime_ns != (uint64_t)st->st_mtim.tv_sec * 1000000000u +
+						       (uint64_t)st->st_mtim.tv_nsec)
 		return "it was changed since";
 	return NULL;
 }
@@ -138,8 +137,8 @@ static int read_units(struct ran_file *f, struct dwarf_debug *d, struct trace_wr
 	return n_failed;
 }
 
-int ran_file_read_lines(struct ran_file *f, const char *path, struct trace_writer *w,
-	uint64_t *addrs, size_t n)
+int ran_file_read_lines(
+	struct ran_file *f, const char *path, struct trace_writer *w, uint64_t *addrs, size_t n)
 {
 	struct dwarf_debug *d = NULL;
 	int rc = dwarf_debug_open(&d, &f->elf, path, NULL), n_failed;

@@ -51,8 +51,8 @@ bool ran_file_open_image(
 
 /* The lines of the units that have one of these addresses, which are put in order. Returns how many
  * units cannot be read; -1 when there is no debug information. */
-int ran_file_read_lines(struct ran_file *f, const char *path, struct trace_writer *w,
-	uint64_t *addrs, size_t n);
+int ran_file_read_lines(
+	struct ran_file *f, const char *path, struct trace_writer *w, uint64_t *addrs, size_t n);
 /* The row that has the address, from *at on if it is there; one without a file when none has. */
 const struct ran_row *ran_file_row(const struct ran_file *f, uint64_t addr, size_t *at);
 

@@ -13,29 +13,25 @@
 
 static enum debug_attr attr_of(uint64_t name, uint64_t form, struct form_sizes sizes)
 {
-	switch (name) {
-	case 0x11: /* DW_AT_low_pc */
-		return DEBUG_ATTR_LOW_PC;
-	case 0x12: /* DW_AT_high_pc */
-		return DEBUG_ATTR_HIGH_PC;
-	case 0x2c: /* DW_AT_start_scope */
-		return DEBUG_ATTR_START_SCOPE;
-	case 0x52: /* DW_AT_entry_pc */
-		return DEBUG_ATTR_ENTRY_PC;
-	case 0x55: /* DW_AT_ranges */
-		return DEBUG_ATTR_RANGES;
-	case 0x73:   /* DW_AT_addr_base */
-	case 0x2133: /* DW_AT_GNU_addr_base */
+	static const uint8_t attrs[] = {
+		[0x11] = DEBUG_ATTR_LOW_PC,
+		[0x12] = DEBUG_ATTR_HIGH_PC,
+		[0x2c] = DEBUG_ATTR_START_SCOPE,
+		[0x52] = DEBUG_ATTR_ENTRY_PC,
+		[0x55] = DEBUG_ATTR_RANGES,
+		[0x73] = DEBUG_ATTR_ADDR_BASE,
+		[0x74] = DEBUG_ATTR_LIST_BASE, /* DW_AT_rnglists_base */
+		[0x8c] = DEBUG_ATTR_LIST_BASE, /* DW_AT_loclists_base */
+	};
+
+	if (name < sizeof(attrs) && attrs[name])
+		return (enum debug_attr)attrs[name];
+	if (name == 0x2133) /* DW_AT_GNU_addr_base */
 		return DEBUG_ATTR_ADDR_BASE;
-	case 0x74: /* DW_AT_rnglists_base */
-	case 0x8c: /* DW_AT_loclists_base */
-		return DEBUG_ATTR_LIST_BASE;
-	case 0x2132: /* DW_AT_GNU_ranges_base: added to offsets in another file */
-	case 0x2137: /* DW_AT_GNU_locviews: numbers that are no addresses */
+	/* DW_AT_GNU_ranges_base: added to offsets in another file; DW_AT_GNU_locviews: numbers that
+	 * are no addresses. */
+	if (name == 0x2132 || name == 0x2137)
 		return DEBUG_ATTR_NONE;
-	default:
-		break;
-	}
 	/* Before DWARF 4 offsets had the forms of constants; the relocation tells them apart. */
 	if (form == FORM_SEC_OFFSET || form == FORM_INDIRECT ||
 		(sizes.version < 4 && (form == FORM_DATA4 || form == FORM_DATA8)))
@@ -184,11 +180,11 @@ int debug_abbrevs_get(struct debug_abbrevs *a, uint32_t section, struct span byt
 
 const struct debug_abbrev *debug_abbrev_find(const struct debug_abbrev_table *t, uint64_t code)
 {
-	size_t low = 0, high = t->abbrevs.n;
+	size_t low;
 
 	/* Compilers count from 1. */
-	if (code - 1 < high && t->abbrevs.v[code - 1].code == code)
+	if (code - 1 < t->abbrevs.n && t->abbrevs.v[code - 1].code == code)
 		return &t->abbrevs.v[code - 1];
-	low = SEARCH(low, high, middle, t->abbrevs.v[middle].code < code);
+	low = SEARCH(0, t->abbrevs.n, i, t->abbrevs.v[i].code < code);
 	return low < t->abbrevs.n && t->abbrevs.v[low].code == code ? &t->abbrevs.v[low] : NULL;
 }

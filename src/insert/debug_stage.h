@@ -54,7 +54,7 @@ struct debug_stage {
 
 /* A unit of .debug_info: what its lists of ranges and locations need to know. */
 struct debug_unit_base {
-	struct code_place low;	  /* what offsets are relative to */
+	struct code_place low;	 /* what offsets are relative to */
 	struct code_place addrs; /* its part of a .debug_addr section; section 0: it has none */
 };
 

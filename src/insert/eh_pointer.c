@@ -3,21 +3,15 @@
 
 uint8_t eh_format_bytes(uint8_t encoding)
 {
-	switch (encoding & EH_FORMAT) {
-	case EH_UDATA2:
-	case EH_SDATA2:
-		return 2;
-	case EH_UDATA4:
-	case EH_SDATA4:
-		return 4;
-	case EH_ABSPTR:
-		return EH_POINTER_BYTES;
-	case EH_UDATA8:
-	case EH_SDATA8:
-		return 8;
-	default:
-		return 0;
-	}
+	static const uint8_t bytes[EH_FORMAT + 1] = {[EH_ABSPTR] = EH_POINTER_BYTES,
+		[EH_UDATA2] = 2,
+		[EH_SDATA2] = 2,
+		[EH_UDATA4] = 4,
+		[EH_SDATA4] = 4,
+		[EH_UDATA8] = 8,
+		[EH_SDATA8] = 8};
+
+	return bytes[encoding & EH_FORMAT];
 }
 
 bool eh_number_put(struct buf *b, uint8_t encoding, uint64_t value)

@@ -4,9 +4,9 @@
 #include "insert/eh_pointer.h"
 
 /* The operands of opcodes whose upper two bits are zero, a letter each. */
-#define NUMBER	  "n" /* LEB128, signed or not */
-#define ADDRESS	  "a"
-#define BLOCK	  "b"
+#define NUMBER	"n" /* LEB128, signed or not */
+#define ADDRESS "a"
+#define BLOCK	"b"
 static const char *const operands[] = {
 	[FRAME_CFA_NOP] = "",
 	[FRAME_CFA_SET_LOC] = ADDRESS,
@@ -36,7 +36,8 @@ static const char *const operands[] = {
 };
 
 /* A cursor that has failed gives 0. */
-static void take_operand(struct frame_step *s, struct cursor *c, char kind, const struct frame_cie *cie)
+static void take_operand(
+	struct frame_step *s, struct cursor *c, char kind, const struct frame_cie *cie)
 {
 	if (kind == *NUMBER)
 		while (cursor_u8(c) & 0x80)
@@ -46,7 +47,9 @@ static void take_operand(struct frame_step *s, struct cursor *c, char kind, cons
 	else if (kind == *BLOCK)
 		cursor_skip(c, cursor_uleb(c));
 	else
-		s->advance = kind == '1' ? cursor_u8(c) : kind == '2' ? cursor_u16(c) : cursor_u32(c);
+		s->advance = kind == '1'   ? cursor_u8(c)
+			     : kind == '2' ? cursor_u16(c)
+					   : cursor_u32(c);
 }
 
 bool frame_step_read(struct frame_step *s, struct span section, const struct frame_cie *cie,
@@ -54,7 +57,8 @@ bool frame_step_read(struct frame_step *s, struct span section, const struct fra
 {
 	struct cursor c = cursor_of(span_sub(section, at, end - at));
 	uint8_t opcode = cursor_u8(&c);
-	const char *kinds = opcode < sizeof(operands) / sizeof(operands[0]) ? operands[opcode] : NULL;
+	const char *kinds =
+		opcode < sizeof(operands) / sizeof(operands[0]) ? operands[opcode] : NULL;
 
 	*s = (struct frame_step){.at = at, .opcode = opcode};
 	if (opcode & 0xc0) {

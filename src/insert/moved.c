@@ -57,14 +57,9 @@ bool moved_has(const struct moved *m, uint32_t section)
 /* The last row at or before `old`; NULL when there is none. */
 static const struct moved_row *row_of(const struct moved *m, uint32_t section, uint64_t old)
 {
-	const struct moved_section *s;
-	size_t low = 0, high;
+	const struct moved_section *s = moved_has(m, section) ? &m->sections[section] : NULL;
+	size_t low = s ? SEARCH(0, s->rows.n, i, s->rows.v[i].old <= old) : 0;
 
-	if (!moved_has(m, section))
-		return NULL;
-	s = &m->sections[section];
-	high = s->rows.n;
-	low = SEARCH(low, high, mid, s->rows.v[mid].old <= old);
 	return low ? &s->rows.v[low - 1] : NULL;
 }
 

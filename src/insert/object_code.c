@@ -16,26 +16,18 @@
 
 struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t offset)
 {
-	const struct code_section *s;
+	const struct code_section *s = code_section_at(c, section);
 
-	if (section >= c->n_sections || !c->sections[section].is_code)
-		return NULL;
-	s = &c->sections[section];
-	if (offset >= s->bytes.n || !s->at[offset])
+	if (!s || offset >= s->bytes.n || !s->at[offset])
 		return NULL;
 	return &s->insns.v[s->at[offset] - 1];
 }
 
 struct code_function *code_function_at(const struct code *c, uint32_t section, uint64_t offset)
 {
-	const struct code_section *s;
-	size_t low = 0, high;
+	const struct code_section *s = code_section_at(c, section);
+	size_t low = s ? SEARCH(0, s->functions.n, i, s->functions.v[i].start <= offset) : 0;
 
-	if (section >= c->n_sections || !c->sections[section].is_code)
-		return NULL;
-	s = &c->sections[section];
-	high = s->functions.n;
-	low = SEARCH(low, high, mid, s->functions.v[mid].start <= offset);
 	if (!low || offset >= s->functions.v[low - 1].end)
 		return NULL;
 	return &s->functions.v[low - 1];
@@ -102,14 +94,11 @@ static void add_symbols(struct code *c)
 
 	for (size_t i = 1; i < o->symbols.n; i++) {
 		const struct object_symbol *sym = &o->symbols.v[i];
-		struct code_section *s;
+		struct code_section *s = code_section_at(c, sym->section);
 		struct code_function f = {.is_named = true};
 
-		if (sym->type != STT_FUNC && sym->type != STT_GNU_IFUNC)
+		if (!s || (sym->type != STT_FUNC && sym->type != STT_GNU_IFUNC))
 			continue;
-		if (sym->section >= c->n_sections || !c->sections[sym->section].is_code)
-			continue;
-		s = &c->sections[sym->section];
 		if (!sym->size || sym->value >= s->bytes.n || sym->size > s->bytes.n - sym->value)
 			continue;
 		f.start = (uint32_t)sym->value;
@@ -138,12 +127,11 @@ static void add_frames(struct code *c)
 		n_named[i] = c->sections[i].functions.n;
 	for (size_t i = 0; i < c->tables.ranges.n; i++) {
 		const struct code_range *r = &c->tables.ranges.v[i];
-		struct code_section *s;
+		struct code_section *s = code_section_at(c, r->section);
 		const char *name;
 
-		if (r->section >= c->n_sections || !c->sections[r->section].is_code || !r->size)
+		if (!s || !r->size)
 			continue;
-		s = &c->sections[r->section];
 		if (r->start >= s->bytes.n || r->size > s->bytes.n - r->start ||
 			is_covered(s, n_named[r->section], r->start, r->start + r->size))
 			continue;

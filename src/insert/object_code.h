@@ -220,6 +220,11 @@ struct code_insn *code_insn_at(const struct code *c, uint32_t section, uint64_t 
 struct code_function *code_function_at(const struct code *c, uint32_t section, uint64_t offset);
 /* The gap that holds the offset; NULL. O(log n). */
 const struct code_gap *code_gap_at(const struct code_section *s, uint64_t offset);
+/* The section when it is code; NULL. */
+static inline struct code_section *code_section_at(const struct code *c, uint64_t number)
+{
+	return number < c->n_sections && c->sections[number].is_code ? &c->sections[number] : NULL;
+}
 /* True when code goes into the section. */
 static inline bool code_section_is_inserted(const struct code_section *s)
 {
@@ -251,7 +256,7 @@ uint32_t code_inner_start(
 uint32_t code_branch_target(
 	const struct code *c, const struct code_section *from, const struct code_insn *insn);
 
-/* Whether relocation `k` of its section is one within the instruction: those from insn->reloc on. */
+/* Whether relocation `k` of its section, from insn->reloc on, is one within the instruction. */
 static inline bool code_insn_has_reloc(
 	const struct code_insn *insn, const struct object_section *os, size_t k)
 {
@@ -266,8 +271,8 @@ static inline uint32_t code_insn_end(const struct code_insn *insn)
 
 /* What the relocation at index `i` of a section means. Relocations of code count from the end of
  * the instruction, and `insn` is the one that holds it; NULL for data. */
-struct code_target code_reloc_target(const struct code *c, uint32_t section,
-	const struct object_reloc *r, const struct code_insn *insn);
+struct code_target code_reloc_target(
+	const struct code *c, const struct object_reloc *r, const struct code_insn *insn);
 /* Does the value of this type depend on where the target lies, in a way that can be mended? */
 bool code_reloc_is_pc(uint32_t type);
 bool code_reloc_is_address(uint32_t type);

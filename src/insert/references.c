@@ -29,15 +29,14 @@ bool code_reloc_is_address(uint32_t type)
 	       type == R_X86_64_GOTOFF64;
 }
 
-struct code_target code_reloc_target(const struct code *c, uint32_t section,
-	const struct object_reloc *r, const struct code_insn *insn)
+struct code_target code_reloc_target(
+	const struct code *c, const struct object_reloc *r, const struct code_insn *insn)
 {
 	const struct elf_object *o = c->object;
 	const struct object_symbol *sym;
 	struct code_target none = {0, 0};
 	int64_t offset;
 
-	(void)section;
 	if (!r->symbol || r->symbol >= o->symbols.n)
 		return none;
 	sym = &o->symbols.v[r->symbol];
@@ -126,13 +125,12 @@ static void keep_gap(struct code_section *s, uint64_t offset)
 static void mark_label(struct code *c, const struct code_function *from, uint32_t section,
 	int64_t offset, enum label_kind kind)
 {
-	struct code_section *s;
+	struct code_section *s = code_section_at(c, section);
 	struct code_insn *insn;
 	struct code_function *f;
 
-	if (section >= c->n_sections || !c->sections[section].is_code)
+	if (!s)
 		return;
-	s = &c->sections[section];
 	if (offset < 0 || (uint64_t)offset > s->bytes.n) {
 		code_section_refuse(s, INSERT_REASON_MIDDLE);
 		return;
@@ -217,11 +215,9 @@ static void resolve_insns(struct code *c, struct code_section *s, const struct c
 		if (has_odd_relocs(os, insn))
 			code_section_refuse(s, INSERT_REASON_BOUND);
 		for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
-			struct code_target t =
-				code_reloc_target(c, s->number, &os->relocs.v[k], insn);
+			struct code_target t = code_reloc_target(c, &os->relocs.v[k], insn);
 
-			if (!t.section || t.section >= c->n_sections ||
-				!c->sections[t.section].is_code)
+			if (!t.section || !code_section_at(c, t.section))
 				continue;
 			mark_label(c, from, t.section, t.offset,
 				insn->rel_bytes ? LABEL_BRANCH : LABEL_CODE);
@@ -262,8 +258,7 @@ static void find_data_refs(const struct code *c, struct data_refs *refs)
 			const struct code_insn *insn = &s->insns.v[i];
 
 			for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
-				struct code_target t =
-					code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], insn);
+				struct code_target t = code_reloc_target(c, &os->relocs.v[k], insn);
 
 				if (t.section && !c->sections[t.section].is_code && t.offset >= 0 &&
 					t.offset < UINT32_MAX)
@@ -313,7 +308,7 @@ static void read_tables_of(struct code *c, uint32_t number, const struct data_re
 
 	for (size_t k = 0; k < os->relocs.n; k++) {
 		const struct object_reloc *r = &os->relocs.v[k];
-		struct code_target t = code_reloc_target(c, number, r, NULL);
+		struct code_target t = code_reloc_target(c, r, NULL);
 
 		if (!t.section || !c->sections[t.section].is_code)
 			continue;
@@ -344,7 +339,7 @@ static struct code_target table_target(
 	const struct code *c, uint32_t number, const struct table_run *run, size_t k)
 {
 	const struct object_section *os = &c->object->sections.v[number];
-	struct code_target t = code_reloc_target(c, number, &os->relocs.v[k], NULL);
+	struct code_target t = code_reloc_target(c, &os->relocs.v[k], NULL);
 
 	if (!t.section || !c->sections[t.section].is_code)
 		return (struct code_target){0, 0};
@@ -477,7 +472,7 @@ static void check_data_relocs(struct code *c, struct code_section *s)
 		if (f && f->is_decoded)
 			continue;
 		keep_gap(s, r->offset);
-		t = code_reloc_target(c, s->number, r, NULL);
+		t = code_reloc_target(c, r, NULL);
 		if (!t.section || !c->sections[t.section].is_code)
 			continue;
 		if (code_reloc_is_address(r->type)) {

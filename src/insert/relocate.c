@@ -23,7 +23,7 @@ static int64_t addend_for(
 void code_move_addend(const struct code *c, const struct code_section *s,
 	const struct code_insn *insn, struct object_reloc *r)
 {
-	struct code_target t = code_reloc_target(c, s->number, r, insn);
+	struct code_target t = code_reloc_target(c, r, insn);
 	int64_t extra = 0;
 	uint64_t label;
 
@@ -48,7 +48,7 @@ static void move_data_relocs(struct code *c, uint32_t section, size_t *entry)
 
 	for (size_t k = 0; k < os->relocs.n; k++) {
 		struct object_reloc *r = &os->relocs.v[k];
-		struct code_target t = code_reloc_target(c, section, r, NULL);
+		struct code_target t = code_reloc_target(c, r, NULL);
 		const struct code_function *inner = NULL;
 		int64_t from_base = 0;
 		uint64_t label;

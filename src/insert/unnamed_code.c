@@ -58,7 +58,7 @@ static void add_insn_entries(const struct code *c, const struct code_section *s,
 			add_entry(c, e, insn->to_section, (int32_t)insn->to, is_call);
 		if (insn->reloc != CODE_NONE && insn->rel_bytes) {
 			struct code_target t =
-				code_reloc_target(c, s->number, &os->relocs.v[insn->reloc], insn);
+				code_reloc_target(c, &os->relocs.v[insn->reloc], insn);
 
 			add_entry(c, e, t.section, t.offset, is_call);
 		}
@@ -76,8 +76,7 @@ static void find_entries(const struct code *c, struct entries *e)
 			continue;
 		}
 		for (size_t k = 0; (os->flags & SHF_ALLOC) && k < os->relocs.n; k++) {
-			struct code_target t =
-				code_reloc_target(c, (uint32_t)n, &os->relocs.v[k], NULL);
+			struct code_target t = code_reloc_target(c, &os->relocs.v[k], NULL);
 
 			if (code_reloc_is_address(os->relocs.v[k].type))
 				add_entry(c, e, t.section, t.offset, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zen 2 (and older), 3 and 4. Zen 4's figures are measured by bench/cost; those of the others follow AMD's
- * "Software Optimization Guide" for families 17h and 19h and are not measured.
+ * Zen 2 (and older), 3 and 4. Zen 4's figures are measured by bench/cost; those of the others
+ * follow AMD's "Software Optimization Guide" for families 17h and 19h and are not measured.
  */
 #include "insert/cost/model.h"
 

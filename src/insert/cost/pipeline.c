@@ -133,7 +133,8 @@ static void run_op(struct pipeline *p, const struct cost_cpu *cpu, const struct 
 	uint32_t at = enter(p, cpu, op->slots), ready = at, start, done;
 
 	for (unsigned r = 0; r < op->n_inputs; r++)
-		ready = cost_max(ready, p->regs[op->inputs[r]] + (op->delayed >> r & 1 ? op->delay : 0));
+		ready = cost_max(
+			ready, p->regs[op->inputs[r]] + (op->delayed >> r & 1 ? op->delay : 0));
 	if (op->syncs_stack)
 		ready = cost_max(ready, p->regs[COST_REG_RSP] + 1);
 	if (op->is_load)

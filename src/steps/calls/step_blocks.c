@@ -197,8 +197,9 @@ static void find_blocks(struct blocks *b)
 	for (size_t i = 0; i < b->merged.n; i++) {
 		const struct block_insn *insn = &b->merged.v[i], *last = i ? insn - 1 : NULL;
 
-		if (!last || last->addr + last->length != insn->addr || x86_ends_block(last->flow) ||
-			insn->is_target || last->count != insn->count) {
+		if (!last || last->addr + last->length != insn->addr ||
+			x86_ends_block(last->flow) || insn->is_target ||
+			last->count != insn->count) {
 			if (b->rows.n && is_padding(b, &b->rows.v[b->rows.n - 1]))
 				b->rows.n--;
 			vec_push(&b->rows, ((struct block_row){.first = i}));

@@ -594,8 +594,7 @@ static void loop(struct ptrace_engine *e)
 
 int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
 {
-	struct ptrace_engine e = {
-		.s = s, .o = s->options, .by_block = by_block, .cpu = -1};
+	struct ptrace_engine e = {.s = s, .o = s->options, .by_block = by_block, .cpu = -1};
 	int rc = 0;
 
 	if (e.o->command)

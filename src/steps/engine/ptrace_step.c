@@ -25,16 +25,12 @@ bool tracee_read_regs(struct tracee *t)
 	return true;
 }
 
-static bool was_restarting(const struct user_regs_struct *regs)
+/* The system call that these registers are of will be made again. */
+static bool is_restarting(const struct user_regs_struct *regs)
 {
 	int32_t result = (int32_t)regs->rax;
 
 	return (int64_t)regs->orig_rax >= 0 && result >= RESTART_FIRST && result <= RESTART_LAST;
-}
-
-static bool is_restarting(const struct tracee *t)
-{
-	return was_restarting(&t->regs);
 }
 
 void tracee_repeat_call(struct tracee *t)
@@ -62,14 +58,14 @@ void tracee_stand(struct tracee *t)
 	t->has_saved = true;
 	t->was_restarting = false;
 	/* Interrupted by us inside a system call, which begins again. */
-	if (is_restarting(t))
+	if (is_restarting(&t->regs))
 		t->saved -= 2;
 }
 
 /* Through the kernel, which reads execute-only pages, too, and changes no mapping. */
-static size_t fetch(const struct tracee *t, uint64_t addr, uint8_t *bytes, size_t n)
+size_t tracee_fetch_memory(const struct tracee *t, uint64_t addr, uint8_t bytes[16])
 {
-	size_t have = 0;
+	size_t n = STEP_CODE_BYTES_MAX, have = 0;
 
 	if (proc_read_memory(t->pid, addr, bytes, n))
 		return n;
@@ -102,15 +98,10 @@ size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, ui
 		memcpy(bytes, known->bytes, known->n);
 		return known->n;
 	}
-	n = fetch(t, addr, bytes, STEP_CODE_BYTES_MAX);
+	n = tracee_fetch_memory(t, addr, bytes);
 	if (!t->is_at_int3)
 		step_session_unprobe(e->s, t->track, addr, bytes, n, t->is_64);
 	return n;
-}
-
-size_t tracee_fetch_memory(const struct tracee *t, uint64_t addr, uint8_t bytes[16])
-{
-	return fetch(t, addr, bytes, STEP_CODE_BYTES_MAX);
 }
 
 /* --- what the program must not see of us ---------------------------------------------------- */
@@ -214,7 +205,7 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	const struct user_regs_struct *before, enum system_call_way way)
 {
 	bool is_32 = way == WAY_32;
-	uint64_t in_rax = was_restarting(before) ? before->orig_rax : before->rax;
+	uint64_t in_rax = is_restarting(before) ? before->orig_rax : before->rax;
 	long number = is_32 ? (long)(uint32_t)in_rax : (long)in_rax;
 	uint64_t first = is_32 ? (uint32_t)before->rbx : before->rdi;
 	uint64_t second = is_32 ? (uint32_t)before->rcx : before->rsi;
@@ -339,7 +330,7 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 	t->is_64 = is_64_now;
 	t->saved = t->regs.rip;
 	t->has_saved = true;
-	t->was_restarting = way != WAY_NONE && is_restarting(t);
+	t->was_restarting = way != WAY_NONE && is_restarting(&t->regs);
 }
 
 /* Inside the system call that makes a thread or process: it has been executed, and what it made is

@@ -57,71 +57,42 @@ static const uint8_t class_of_category[ZYDIS_CATEGORY_MAX_VALUE + 1] = {
 };
 
 /* INSN_CLASS_UNKNOWN when control just goes on. */
-static enum insn_class class_of_flow(enum x86_flow flow)
-{
-	switch (flow) {
-	case X86_FLOW_JUMP:
-		return INSN_CLASS_JUMP;
-	case X86_FLOW_BRANCH:
-		return INSN_CLASS_BRANCH;
-	case X86_FLOW_CALL:
-		return INSN_CLASS_CALL;
-	case X86_FLOW_JUMP_FAR:
-		return INSN_CLASS_INDIRECT_JUMP;
-	case X86_FLOW_CALL_FAR:
-		return INSN_CLASS_INDIRECT_CALL;
-	case X86_FLOW_RETURN:
-		return INSN_CLASS_RETURN;
-	case X86_FLOW_STOP:
-		return INSN_CLASS_SYSTEM;
-	case X86_FLOW_SYSCALL:
-		return INSN_CLASS_SYSCALL;
-	case X86_FLOW_NEXT:
-		break;
-	}
-	return INSN_CLASS_UNKNOWN;
-}
+static const uint8_t class_of_flow[] = {
+	[X86_FLOW_NEXT] = INSN_CLASS_UNKNOWN,
+	[X86_FLOW_JUMP] = INSN_CLASS_JUMP,
+	[X86_FLOW_BRANCH] = INSN_CLASS_BRANCH,
+	[X86_FLOW_CALL] = INSN_CLASS_CALL,
+	[X86_FLOW_JUMP_FAR] = INSN_CLASS_INDIRECT_JUMP,
+	[X86_FLOW_CALL_FAR] = INSN_CLASS_INDIRECT_CALL,
+	[X86_FLOW_RETURN] = INSN_CLASS_RETURN,
+	[X86_FLOW_STOP] = INSN_CLASS_SYSTEM,
+	[X86_FLOW_SYSCALL] = INSN_CLASS_SYSCALL,
+};
 
 /* Those that their category would put elsewhere. */
-static enum insn_class class_of_mnemonic(ZydisMnemonic mnemonic)
-{
-	switch (mnemonic) {
-	case ZYDIS_MNEMONIC_MUL:
-	case ZYDIS_MNEMONIC_IMUL:
-	case ZYDIS_MNEMONIC_MULX:
-		return INSN_CLASS_MULTIPLY;
-	case ZYDIS_MNEMONIC_DIV:
-	case ZYDIS_MNEMONIC_IDIV:
-		return INSN_CLASS_DIVIDE;
-	case ZYDIS_MNEMONIC_LEA:
-		return INSN_CLASS_ADDRESS;
-	case ZYDIS_MNEMONIC_ENTER:
-	case ZYDIS_MNEMONIC_LEAVE:
-		return INSN_CLASS_STACK;
-	case ZYDIS_MNEMONIC_XLAT:
-		return INSN_CLASS_MOVE;
-	case ZYDIS_MNEMONIC_CRC32:
-		return INSN_CLASS_INTEGER;
-	case ZYDIS_MNEMONIC_POPCNT:
-		return INSN_CLASS_BITS;
-	case ZYDIS_MNEMONIC_ENDBR32:
-	case ZYDIS_MNEMONIC_ENDBR64:
-		return INSN_CLASS_NOP;
-	case ZYDIS_MNEMONIC_PAUSE:
-	case ZYDIS_MNEMONIC_CLFLUSH:
-	case ZYDIS_MNEMONIC_LFENCE:
-	case ZYDIS_MNEMONIC_MFENCE:
-	case ZYDIS_MNEMONIC_SFENCE:
-		return INSN_CLASS_CACHE;
-	case ZYDIS_MNEMONIC_CPUID:
-		return INSN_CLASS_SYSTEM;
-	case ZYDIS_MNEMONIC_VZEROUPPER:
-	case ZYDIS_MNEMONIC_VZEROALL:
-		return INSN_CLASS_AVX;
-	default:
-		return INSN_CLASS_UNKNOWN;
-	}
-}
+static const uint8_t class_of_mnemonic[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
+	[ZYDIS_MNEMONIC_MUL] = INSN_CLASS_MULTIPLY,
+	[ZYDIS_MNEMONIC_IMUL] = INSN_CLASS_MULTIPLY,
+	[ZYDIS_MNEMONIC_MULX] = INSN_CLASS_MULTIPLY,
+	[ZYDIS_MNEMONIC_DIV] = INSN_CLASS_DIVIDE,
+	[ZYDIS_MNEMONIC_IDIV] = INSN_CLASS_DIVIDE,
+	[ZYDIS_MNEMONIC_LEA] = INSN_CLASS_ADDRESS,
+	[ZYDIS_MNEMONIC_ENTER] = INSN_CLASS_STACK,
+	[ZYDIS_MNEMONIC_LEAVE] = INSN_CLASS_STACK,
+	[ZYDIS_MNEMONIC_XLAT] = INSN_CLASS_MOVE,
+	[ZYDIS_MNEMONIC_CRC32] = INSN_CLASS_INTEGER,
+	[ZYDIS_MNEMONIC_POPCNT] = INSN_CLASS_BITS,
+	[ZYDIS_MNEMONIC_ENDBR32] = INSN_CLASS_NOP,
+	[ZYDIS_MNEMONIC_ENDBR64] = INSN_CLASS_NOP,
+	[ZYDIS_MNEMONIC_PAUSE] = INSN_CLASS_CACHE,
+	[ZYDIS_MNEMONIC_CLFLUSH] = INSN_CLASS_CACHE,
+	[ZYDIS_MNEMONIC_LFENCE] = INSN_CLASS_CACHE,
+	[ZYDIS_MNEMONIC_MFENCE] = INSN_CLASS_CACHE,
+	[ZYDIS_MNEMONIC_SFENCE] = INSN_CLASS_CACHE,
+	[ZYDIS_MNEMONIC_CPUID] = INSN_CLASS_SYSTEM,
+	[ZYDIS_MNEMONIC_VZEROUPPER] = INSN_CLASS_AVX,
+	[ZYDIS_MNEMONIC_VZEROALL] = INSN_CLASS_AVX,
+};
 
 /* By the widest kind of register that it names; INSN_CLASS_UNKNOWN when all are general ones. */
 static enum insn_class class_of_registers(const struct x86_decoded *x)
@@ -161,10 +132,10 @@ static enum insn_class class_of_registers(const struct x86_decoded *x)
 
 static enum insn_class class_of(const struct x86_decoded *x, enum x86_flow flow)
 {
-	enum insn_class class = class_of_flow(flow);
+	enum insn_class class = class_of_flow[flow];
 
 	if (!class)
-		class = class_of_mnemonic(x->d.mnemonic);
+		class = class_of_mnemonic[x->d.mnemonic];
 	if (!class)
 		class = class_of_registers(x);
 	if (!class)
@@ -201,7 +172,8 @@ static bool is_float(const ZydisDecodedOperand *o)
 }
 
 /* A scalar instruction has one operand at least of a single element. */
-static enum insn_vector vector_of(const struct x86_decoded *x, enum insn_class class, uint16_t *width)
+static enum insn_vector vector_of(
+	const struct x86_decoded *x, enum insn_class class, uint16_t *width)
 {
 	bool spreads = x->d.meta.category == ZYDIS_CATEGORY_BROADCAST ||
 		       x->d.meta.category == ZYDIS_CATEGORY_GATHER ||
