@@ -7,7 +7,7 @@
 #include "process/ptrace/remote_call.h"
 #include "process/ptrace/remote_symbols.h"
 
-/* --- inject_thread.c ---------------------------------------------------------------------- */
+/* --- remote_thread.c ---------------------------------------------------------------------- */
 
 enum remote_stop {
 	REMOTE_STOP_EVENT,   /* by PTRACE_INTERRUPT, or a stop of the whole process */
@@ -26,7 +26,7 @@ int remote_thread_get_regs(struct remote_thread *t, struct err *err);
 int remote_thread_set_regs(struct remote_thread *t, struct err *err);
 int remote_thread_gone(const struct remote_thread *t, struct err *err);
 
-/* --- inject_frame.c ----------------------------------------------------------------------- */
+/* --- remote_frame.c ----------------------------------------------------------------------- */
 
 #define REMOTE_XSTATE_MAX (12u << 10)
 
@@ -99,7 +99,7 @@ int inject_check_tracer(pid_t pid, struct err *err);
  * mode counts as one. */
 unsigned inject_n_filters(pid_t pid);
 
-/* --- inject_threads.c --------------------------------------------------------------------- */
+/* --- remote_threads.c --------------------------------------------------------------------- */
 
 struct remote_threads {
 	pid_t pid;
@@ -113,7 +113,7 @@ void remote_threads_let_go(struct remote_threads *threads);
 struct remote_thread *remote_threads_add(struct remote_threads *threads, pid_t tid);
 
 
-/* --- inject_caller.c ---------------------------------------------------------------------- */
+/* --- remote_caller.c ---------------------------------------------------------------------- */
 
 #define REMOTE_MOMENT_NS 5000000000u /* so long a safe moment is looked for */
 

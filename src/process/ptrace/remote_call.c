@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A function call on a thread that was stopped anywhere. The thread's state is saved, a stack is
- * laid out below its own (inject_frame.c), and it runs until the function returns into the stub:
+ * laid out below its own (remote_frame.c), and it runs until the function returns into the stub:
  *
  *   64-bit:  mov %rax,%rdi; 1: mov $15,%eax; syscall; jmp 1b
  *   i386:    mov %eax,%ebx; 1: mov $173,%eax; int $0x80; jmp 1b

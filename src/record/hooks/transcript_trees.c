@@ -151,7 +151,7 @@ static bool is_empty(const struct hook_area *a)
 /* Memory of processes that have ended, and whose trees have all been written, is given back. */
 static void let_go(struct transcript *t, process_list *list)
 {
-	pthread_mutex_lock(&t->h->lock);
+	HOLD(&t->h->lock);
 	for (size_t i = 0; i < list->n; i++) {
 		struct hook_process *p = list->v[i];
 
@@ -159,7 +159,6 @@ static void let_go(struct transcript *t, process_list *list)
 			hook_area_close(&p->area);
 		hooks_unref_process(p);
 	}
-	pthread_mutex_unlock(&t->h->lock);
 	vec_release(list);
 }
 

@@ -104,6 +104,14 @@ static void test_vec(void)
 	vec_reserve(&v, 5000);
 	CHECK(v.cap >= 5000);
 	CHECK_EQ(v.v[999], 999 * 999);
+	memset(v.v + 1000, 1, 4000 * sizeof(*v.v));
+	vec_ensure_zero(&v, 10);
+	CHECK_EQ(v.n, 1000);
+	vec_ensure_zero(&v, 9000);
+	CHECK_EQ(v.n, 9000);
+	CHECK_EQ(v.v[999], 999 * 999);
+	for (size_t i = 1000; i < v.n; i++)
+		CHECK_EQ(v.v[i], 0);
 	vec_release(&v);
 	CHECK(!v.v && !v.n && !v.cap);
 	vec_release(&v);
