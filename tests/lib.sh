@@ -44,7 +44,7 @@ fails() {
 }
 
 # json FILE EXPRESSION: evaluates a Python expression over the parsed object `j`.
-json() { python3 -c 'import json,sys; j=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
+json() { python3 -SE -c 'import json,sys; j=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
 
 # runs PID: waits until a process that was started in the background is the program that it will be.
 runs() {
