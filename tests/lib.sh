@@ -35,7 +35,7 @@ fails() {
 	shift 3
 	"$@" >out.txt 2>err.txt
 	rc=$?
-	if [ $rc -eq "$status" ] && [ "$(wc -l <err.txt)" -eq 1 ] && grep -Eq "$pattern" err.txt; then
+	if [ $rc -eq "$status" ] && [ "$(wc -l <err.txt)" -eq 1 ] && grep -Eq -- "$pattern" err.txt; then
 		ok "$sentence"
 	else
 		not_ok "$sentence: status $rc, expected $status, stderr:"
