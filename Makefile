@@ -24,6 +24,8 @@ TEST_OPT = $(if $(SAN),-O0,-O1) -g $(TEST_LD)
 TEST_LD := $(if $(shell command -v ld.lld),-fuse-ld=lld)
 BUILD   ?= $(if $(SAN),$(if $(filter thread,$(SAN)),build-tsan,build-san),build)
 VERSION := 0.1.0
+# Of the builds that check, demo and bench begin.
+JOBS    := -j$(shell expr $$(nproc) + 1)
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
 	   -Wno-format-truncation
@@ -138,13 +140,13 @@ deps-check:
 	@tools/deps build check
 
 demo: deps-build
-	@$(MAKE) --no-print-directory -s -j2 all
+	@$(MAKE) --no-print-directory -s $(JOBS) all
 	@BUILD=$(BUILD) tools/demo
 
 check: deps-check
-	@$(MAKE) --no-print-directory -s -j2 tests
-	@$(MAKE) --no-print-directory -s -j2 SAN=address,undefined BUILD=build-san tests
-	@$(MAKE) --no-print-directory -s -j2 SAN=thread BUILD=build-tsan tests
+	@$(MAKE) --no-print-directory -s $(JOBS) tests
+	@$(MAKE) --no-print-directory -s $(JOBS) SAN=address,undefined BUILD=build-san tests
+	@$(MAKE) --no-print-directory -s $(JOBS) SAN=thread BUILD=build-tsan tests
 	@tests/run build build-san build-tsan
 
 # One build only, no installation: for the edit-test cycle. T=pattern picks tests.
@@ -153,13 +155,13 @@ check-once: tests
 
 check-slow:
 	@tools/deps build check slow
-	@$(MAKE) --no-print-directory -s -j2 tests
+	@$(MAKE) --no-print-directory -s $(JOBS) tests
 	@WEIR_SLOW=1 tests/run build
 	@tools/bare-check
 
 bench: deps-build
 	@tools/deps bench
-	@$(MAKE) --no-print-directory -s -j2 all
+	@$(MAKE) --no-print-directory -s $(JOBS) all
 	@BUILD=$(BUILD) bench/run
 
 fuzz:

@@ -35,7 +35,7 @@ fails() {
 	shift 3
 	"$@" >out.txt 2>err.txt
 	rc=$?
-	if [ $rc -eq "$status" ] && [ "$(wc -l <err.txt)" -eq 1 ] && grep -Eq "$pattern" err.txt; then
+	if [ $rc -eq "$status" ] && [ "$(wc -l <err.txt)" -eq 1 ] && grep -Eq -- "$pattern" err.txt; then
 		ok "$sentence"
 	else
 		not_ok "$sentence: status $rc, expected $status, stderr:"
@@ -44,7 +44,7 @@ fails() {
 }
 
 # json FILE EXPRESSION: evaluates a Python expression over the parsed object `j`.
-json() { python3 -c 'import json,sys; j=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
+json() { python3 -SE -c 'import json,sys; j=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
 
 # runs PID: waits until a process that was started in the background is the program that it will be.
 runs() {

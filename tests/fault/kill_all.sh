@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# weir-test: alone: kills come at random moments of runs of known length
 # weir-test: once: what it tests runs inside other programs, where there are no sanitizers
 # Recorder, program or both are killed at random moments, over all methods: kill_all.py says what must hold.
 . "$ROOT/tests/lib.sh"

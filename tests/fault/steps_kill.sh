@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # weir steps is killed at any moment, or its target: the program goes on and ends right, the trace is
 # readable up to there.
-# weir-test: alone: kills at certain times
 # weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/steps_lib.bash"

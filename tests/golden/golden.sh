@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
+# weir-test: patient
 # The golden vectors through the program: import, then each report against the expected rows, which
 # come from the vectors or from model.py, a second and naive model.
 . "$ROOT/tests/lib.sh"

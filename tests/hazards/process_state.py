@@ -15,14 +15,23 @@ def read(path, mode="r"):
         return "" if mode == "r" else b""
 
 
+def processes():
+    """(pid, inode of its folder) of all; another process with the same pid has another inode."""
+    return [(entry.name, entry.inode()) for entry in os.scandir("/proc") if entry.name.isdigit()]
+
+
+# Those that were there before any cell are of none, and most of what a machine has.
+strangers = set(processes())
+
+
 def processes_of(cell):
     """Pids of living processes with HAZARD_CELL=cell in their environment."""
     mark, pids = f"HAZARD_CELL={cell}".encode(), []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and mark in read(f"/proc/{name}/environ", "rb").split(b"\0"):
-            state = read(f"/proc/{name}/stat").rpartition(")")[2].split()
+    for process in processes():
+        if process not in strangers and mark in read(f"/proc/{process[0]}/environ", "rb").split(b"\0"):
+            state = read(f"/proc/{process[0]}/stat").rpartition(")")[2].split()
             if state and state[0] not in "ZX":
-                pids.append(int(name))
+                pids.append(int(process[0]))
     return pids
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Every header includes what it needs: it compiles alone, with both compilers and without a warning.
+# weir-test: patient
 # weir-test: once: looks at the sources alone
 . "$ROOT/tests/lib.sh"
 flags="-std=gnu17 -D_GNU_SOURCE -I$ROOT/src -Wall -Wextra -Wshadow -Wstrict-prototypes -Wvla -Wwrite-strings -Werror -fsyntax-only -x c"

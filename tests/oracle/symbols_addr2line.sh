@@ -4,7 +4,7 @@
 # llvm-symbolizer: ten libraries of the system, one set of sources in every form that debug
 # information takes, and with WEIR_SLOW a large C++ program. The rules of the comparison are in the .py file.
 # weir-test: once: takes long; unit tests and fuzz targets take the same readers through the sanitizers
-# weir-test: long
+# weir-test: patient
 # shellcheck source=tests/lib.sh
 source "$ROOT/tests/lib.sh"
 unset WEIR_DEBUG_PATH DEBUGINFOD_URLS

@@ -3,7 +3,6 @@
 # single steps from there. unwind_stops.py (inside gdb) writes the stacks down, unwind_replay walks
 # them again. Differences with a known cause are named and counted by unwind_replay; of the others
 # at most one in a thousand is allowed, and the known causes may not be the rule.
-# weir-test: alone: stops of gdb have to fall into the work
 # weir-test: once: takes long, most of it in gdb; unit tests take the unwinder through the sanitizers
 . "$ROOT/tests/lib.sh"
 

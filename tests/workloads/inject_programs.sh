@@ -72,8 +72,8 @@ undisturbed() { # MODE EXPECTED LINES...
 	done
 }
 
-# Everything that is done to programs of both widths, for that in $widths.
-each_width() {
+# Everything that is done to programs of both widths, for that in $widths, in two parts.
+while_waiting() {
 	undisturbed read "read 1"
 	undisturbed fgets "fgets 1"
 	undisturbed poll "poll 1"
@@ -100,7 +100,8 @@ each_width() {
 	undisturbed blocked_signals "read 1" "blocked 1 1 ignored 1 1"
 	cycles=2 undisturbed coroutines "switches many"
 	cycles=2 undisturbed malloc_alone "wrong bytes 0"
-
+}
+at_moments() {
 	# dlopen at ever new moments of a program that allocates all the time.
 	for width in $widths; do
 		wrong=
@@ -189,14 +190,16 @@ each_width() {
 }
 
 for width in $widths; do
-	(
-		mkdir "of$width" && cd "of$width" && ln -s ../program* ../library* . || exit 1
-		widths=$width
-		each_width
-	) >"verdicts.$width" 2>&1 &
-	parts+=" $!"
+	for part in while_waiting at_moments; do
+		(
+			mkdir "$part$width" && cd "$part$width" && ln -s ../program* ../library* . || exit 1
+			widths=$width
+			$part
+		) >"verdicts.$width.$part" 2>&1 &
+		parts+=" $!"
+	done
 done
-for part in $parts; do wait "$part" || echo "not ok a half of this test ended with status $?"; done
+for part in $parts; do wait "$part" || echo "not ok a part of this test ended with status $?"; done
 cat verdicts.*
 
 # The program becomes another one, or is killed, at any moment: a sentence, and nothing else.

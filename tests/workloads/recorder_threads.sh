@@ -2,6 +2,7 @@
 # The recorder's own threads at work at once: a program whose threads start, end, load and unload libraries
 # and have children, by each way of recording. Small, so that ThreadSanitizer can watch all of them.
 # weir-test: tsan
+# weir-test: long
 . "$ROOT/tests/lib.sh"
 cat >work.c <<'C'
 #include <dlfcn.h>
