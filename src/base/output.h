@@ -9,7 +9,6 @@
 #define WEIR_BASE_OUTPUT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/err.h"
 

@@ -5,7 +5,6 @@
 
 #include <linux/bpf.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Many places of one file at once (Linux 6.6); all or none. */

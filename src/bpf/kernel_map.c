@@ -2,7 +2,6 @@
 #include "bpf/kernel_map.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

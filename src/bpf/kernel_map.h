@@ -5,7 +5,6 @@
 #define WEIR_BPF_KERNEL_MAP_H
 
 #include <linux/bpf.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

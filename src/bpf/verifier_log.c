@@ -16,7 +16,6 @@
 
 #include <ctype.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LINES_MAX 3 /* of a complaint */

@@ -4,6 +4,7 @@
  * summed by stack first, and each stack is walked once. A sample of a thread with events is merged
  * at once, below the events that are open at that moment.
  */
+#include "base/order.h"
 #include "calltree/build_internal.h"
 
 #include <stdlib.h>
@@ -269,14 +270,7 @@ static void count_frames(struct builder *b)
 }
 
 /* By thread, so that the nodes of its stacks are found without a search; else as they came. */
-static int compare_sums(const void *a, const void *b)
-{
-	const struct sample_sum *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+ORDER_BY(compare_sums, struct sample_sum, thread, order)
 
 /* A tree that was kept in the program has no times: what a stack has in common with it counts. */
 static void hang_sum(struct builder *b, const struct sample_sum *sum)

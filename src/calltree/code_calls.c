@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "calltree/frame_names.h"
 
 struct node {
@@ -101,16 +102,7 @@ static void add_node(void *ctx, const struct trace_record *record)
 	vec_push(&m->nodes, node);
 }
 
-static int compare_calls(const void *a, const void *b)
-{
-	const struct code_call *x = a, *y = b;
-
-	if (x->caller != y->caller)
-		return x->caller < y->caller ? -1 : 1;
-	if (x->callee != y->callee)
-		return x->callee < y->callee ? -1 : 1;
-	return (x->site > y->site) - (x->site < y->site);
-}
+ORDER_BY(compare_calls, struct code_call, caller, callee, site)
 
 /* Parents come before their children: one pass backwards hands the sums up. */
 static void sum_nodes(struct maker *m)

@@ -2,11 +2,9 @@
 /* weir insert: one object or archive, step by step; `weir count` does it for a whole link. */
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/output.h"
-#include "base/mem.h"
 #include "cmd/commands.h"
 #include "cmd/insert_options.h"
 #include "elf/archive.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"

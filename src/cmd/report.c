@@ -2,7 +2,6 @@
 /* weir report: options, the trace, the profile, a renderer. */
 #include <regex.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/commands.h"

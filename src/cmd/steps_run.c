@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "cmd/options.h"
 #include "run/run.h"
 #include "steps/record/step_engine.h"

@@ -12,7 +12,6 @@
 #define WEIR_DWARF_ATTR_FORM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "dwarf/cfi_entries.h"
 #include "dwarf/cfi_program.h"
 #include "dwarf/cfi_rule.h"
@@ -168,12 +169,7 @@ static void merge_rows(struct cfi_table *t, const struct cfi_rows *more)
 	t->rows = merged;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct fde_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
+ORDER_BY(compare_ranges, struct fde_range, start)
 
 static void add_source(struct cfi_table *t, const struct cfi_source *source)
 {

@@ -4,7 +4,6 @@
 #define WEIR_DWARF_DEBUG_SECTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"

@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "dwarf/debug_unit.h"
 #include "dwarf/source_map.h"
 

@@ -7,7 +7,6 @@
 #ifndef WEIR_DWARF_INTERVAL_PAINT_H
 #define WEIR_DWARF_INTERVAL_PAINT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/mem.h"

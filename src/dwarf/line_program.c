@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "base/sort.h"
 #include "dwarf/interval_paint.h"
@@ -231,14 +232,7 @@ static const uint8_t *run_standard(
 	}
 }
 
-static int order_sequences(const void *a, const void *b)
-{
-	const struct line_sequence *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->first < y->first ? -1 : x->first > y->first;
-}
+ORDER_BY(order_sequences, struct line_sequence, start, first)
 
 /* The row of a sequence that holds at an address. */
 static size_t row_at(const struct line_rows *rows, const struct line_sequence *q, uint64_t addr)

@@ -4,8 +4,6 @@
 #ifndef WEIR_DWARF_LINE_TABLE_H
 #define WEIR_DWARF_LINE_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"

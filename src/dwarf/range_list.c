@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 
 enum {
@@ -24,12 +25,7 @@ enum {
 	RLE_START_LENGTH = 7
 };
 
-static int order_ranges(const void *a, const void *b)
-{
-	const struct addr_range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
+ORDER_BY(order_ranges, struct addr_range, start)
 
 void code_extents_init(struct code_extents *e, const struct elf_file *elf)
 {

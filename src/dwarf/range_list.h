@@ -4,7 +4,6 @@
 #define WEIR_DWARF_RANGE_LIST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/mem.h"

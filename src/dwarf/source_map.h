@@ -17,7 +17,6 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/span.h"
 #include "elf/elf_file.h"
 
 struct dwarf_debug; /* the debug sections of one image, opened */

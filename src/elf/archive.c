@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/order.h"
 #include "elf/archive_parts.h"
 
 #define ARCHIVE_MEMBERS_MAX (64u << 20)
@@ -258,14 +259,7 @@ static uint64_t big_endian(const uint8_t *p, size_t n)
 	return v;
 }
 
-static int by_member(const void *a, const void *b)
-{
-	const struct archive_symbol *x = a, *y = b;
-
-	if (x->member != y->member)
-		return x->member < y->member ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
+ORDER_BY(by_member, struct archive_symbol, member, name)
 
 /* A count, as many offsets of headers, as many names; entries that fit nothing are left out. */
 static void read_index(struct reader *r)

@@ -8,7 +8,6 @@
 #define WEIR_ELF_ARCHIVE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

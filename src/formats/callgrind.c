@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "formats/callgrind_model.h"
 
 struct callgrind_writer {
@@ -153,16 +154,7 @@ static int compare_costs(const void *a, const void *b)
 	return (x->line > y->line) - (x->line < y->line);
 }
 
-static int compare_calls(const void *a, const void *b)
-{
-	const struct callgrind_call *x = a, *y = b;
-
-	if (x->caller != y->caller)
-		return x->caller < y->caller ? -1 : 1;
-	if (x->callee != y->callee)
-		return x->callee < y->callee ? -1 : 1;
-	return (x->line > y->line) - (x->line < y->line);
-}
+ORDER_BY(compare_calls, struct callgrind_call, caller, callee, line)
 
 static void add_values(uint64_t *to, const uint64_t *values)
 {

@@ -8,6 +8,7 @@
  * the thread itself; blocks tell which functions that were (write_start_up). Functions of units
  * without call-tree code are nodes below the thread itself, with an unknown number of calls.
  */
+#include "base/order.h"
 #include "formats/import_counts_internal.h"
 
 #include <stdlib.h>
@@ -123,12 +124,7 @@ static void sum_block(void *ctx, struct counts_block *block, uint64_t count)
 		t->tree_instructions += instructions;
 }
 
-static int compare_areas(const void *a, const void *b)
-{
-	const struct counts_area *x = a, *y = b;
-
-	return (x->row.first > y->row.first) - (x->row.first < y->row.first);
-}
+ORDER_BY(compare_areas, struct counts_area, row.first)
 
 /* The nodes of all areas, one array. Areas follow each other without a gap. */
 static void read_nodes(struct tree_writer *t)

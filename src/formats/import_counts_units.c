@@ -305,12 +305,7 @@ static void order_counters(struct counts_file *f)
 		counts_lost(f, n_shared, "two units have the same counters");
 }
 
-static int compare_sites(const void *a, const void *b)
-{
-	const struct counts_foreign *x = a, *y = b;
-
-	return (x->site > y->site) - (x->site < y->site);
-}
+ORDER_BY(compare_sites, struct counts_foreign, site)
 
 void counts_read_units(struct counts_file *f)
 {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "calltree/code_calls.h"
 
 struct lcov_line {
@@ -26,16 +27,7 @@ struct lcov_model {
 	size_t n_functions;
 };
 
-static int compare_lines(const void *a, const void *b)
-{
-	const struct lcov_line *x = a, *y = b;
-
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	return (x->function > y->function) - (x->function < y->function);
-}
+ORDER_BY(compare_lines, struct lcov_line, file, line, function)
 
 static void add_lines(struct lcov_model *m)
 {

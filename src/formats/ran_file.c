@@ -70,12 +70,7 @@ void ran_file_close(struct ran_file *f)
 /* ---- lines ---- */
 
 /* Where one unit ends and another begins the one that begins has the address. */
-static int compare_rows(const void *a, const void *b)
-{
-	const struct ran_row *x = a, *y = b;
-
-	return ORDER(x->addr, y->addr) ?: ORDER(x->line, y->line);
-}
+ORDER_BY(compare_rows, struct ran_row, addr, line)
 
 /* The trace's string of a file; `strings` has those made so far. */
 static uint32_t file_string(

@@ -39,13 +39,7 @@ size_t code_fragment_base(const char *name)
 
 /* ---- labels ---- */
 
-static int by_place(const void *a, const void *b)
-{
-	const struct code_label *x = a, *y = b;
-
-	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset)
-		       ?: ORDER(x->symbol, y->symbol);
-}
+ORDER_BY(by_place, struct code_label, section, offset, symbol)
 
 void code_read_labels(struct code *c)
 {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "dwarf/abbrev.h"
 
@@ -103,12 +104,7 @@ static bool compile(struct compiler *c, struct cursor *in)
 	return true;
 }
 
-static int order_codes(const void *a, const void *b)
-{
-	const struct debug_abbrev *x = a, *y = b;
-
-	return x->code < y->code ? -1 : x->code > y->code;
-}
+ORDER_BY(order_codes, struct debug_abbrev, code)
 
 static int compile_table(
 	struct debug_abbrev_table *t, struct span bytes, uint64_t *n_read, struct err *err)

@@ -4,6 +4,7 @@
  * offsets of entries change; and those that are LEB128 may then need more bytes themselves. Sizes
  * only grow, so going over all numbers until none does finds the layout.
  */
+#include "base/order.h"
 #include "insert/debug_stage.h"
 
 #include <stdlib.h>
@@ -13,12 +14,7 @@
 
 #define PASSES_MAX 32 /* real sections take two or three */
 
-static int order_numbers(const void *a, const void *b)
-{
-	const struct info_number *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+ORDER_BY(order_numbers, struct info_number, at)
 
 static size_t leb_bytes(uint64_t value, bool is_signed)
 {

@@ -212,12 +212,7 @@ static int move_list(struct lists_move *m, size_t unit, struct cursor *c, struct
 	return 0;
 }
 
-static int order_starts(const void *a, const void *b)
-{
-	const struct list_start *x = a, *y = b;
-
-	return ORDER(x->offset, y->offset) ?: ORDER(x->unit, y->unit);
-}
+ORDER_BY(order_starts, struct list_start, offset, unit)
 
 static uint64_t table_entry(const struct lists_move *m, uint32_t i)
 {

@@ -96,13 +96,7 @@ static int add_stages(struct debug_mover *d, struct err *err)
 	return 0;
 }
 
-static int order_refs(const void *a, const void *b)
-{
-	const struct debug_list_ref *x = a, *y = b;
-
-	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset)
-		       ?: ORDER(x->unit, y->unit);
-}
+ORDER_BY(order_refs, struct debug_list_ref, section, offset, unit)
 
 static int move_all(struct debug_mover *d, struct err *err)
 {

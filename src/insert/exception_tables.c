@@ -30,12 +30,7 @@ static bool is_frame_section(const struct object_section *s)
 	       (!strcmp(s->name, ".eh_frame") || !strcmp(s->name, ".debug_frame"));
 }
 
-static int place_compare(const void *a, const void *b)
-{
-	const struct code_place *x = a, *y = b;
-
-	return ORDER(x->section, y->section) ?: ORDER(x->offset, y->offset);
-}
+ORDER_BY(place_compare, struct code_place, section, offset)
 
 static int ref_compare(const void *a, const void *b)
 {

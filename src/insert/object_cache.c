@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/order.h"
 
 #define HASH_FOLDER_CHARS 2 /* of the hash are a folder, so that none gets too large */
 #define REPORT_BYTES_MAX  (256u << 20)
@@ -184,12 +185,7 @@ void object_cache_close(struct object_cache *cache)
 	cache->folder = NULL;
 }
 
-static int compare_use(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	return x->used_s < y->used_s ? -1 : x->used_s > y->used_s;
-}
+ORDER_BY(compare_use, struct entry, used_s)
 
 /* Another process looked lately. Else it is noted that we do. */
 static bool was_trimmed_lately(const struct object_cache *cache, int64_t now)

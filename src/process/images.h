@@ -8,7 +8,6 @@
 #define WEIR_PROCESS_IMAGES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/addr.h"

@@ -8,7 +8,6 @@
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "process/tracepoint.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/session.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

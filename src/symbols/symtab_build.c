@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/sort.h"
 
 #define UNDERSCORES_MAX 16 /* more are not told apart */
@@ -68,12 +69,7 @@ bool candidate_is_better(const struct candidate *a, const struct candidate *b)
 	return order ? order < 0 : a->source < b->source;
 }
 
-static int compare_starts(const void *a, const void *b)
-{
-	uint64_t x = ((const struct candidate *)a)->start, y = ((const struct candidate *)b)->start;
-
-	return (x > y) - (x < y);
-}
+ORDER_BY(compare_starts, struct candidate, start)
 
 static void sort_by_start(struct candidate *v, size_t n)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects the names of an ELF image from all places that may have them. */
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "symbols/elf_tables.h"

@@ -6,7 +6,6 @@
  */
 #include "trace/reader.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

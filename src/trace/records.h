@@ -7,8 +7,6 @@
 #ifndef WEIR_TRACE_RECORDS_H
 #define WEIR_TRACE_RECORDS_H
 
-#include <stdint.h>
-
 enum record_major {
 	RECORD_MAJOR_INTERRUPT = 0x04,
 	RECORD_MAJOR_THREAD = 0x10,

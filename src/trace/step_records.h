@@ -18,7 +18,6 @@
 #define WEIR_TRACE_STEP_RECORDS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

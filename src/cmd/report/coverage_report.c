@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "cmd/report/rows.h"
 #include "cmd/report/source_view.h"
 
@@ -64,16 +65,7 @@ struct coverage {
 
 /* ---- the model ---- */
 
-static int compare_lines(const void *a, const void *b)
-{
-	const struct covered_line *x = a, *y = b;
-
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	return (x->line > y->line) - (x->line < y->line);
-}
+ORDER_BY(compare_lines, struct covered_line, function, file, line)
 
 /* In order, each line once. */
 static size_t merge_lines(struct covered_line *lines, size_t n)

@@ -5,10 +5,8 @@
  * are shown without it, and a sentence says so.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cmd/report/rows.h"
 #include "cmd/report/source_text.h"
 #include "cmd/report/source_view.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What the verbs share: opening the catalog, choosing an image of it, printing its facts. */
-#include <ctype.h>
 #include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * be read ends the clause and is counted; nothing is made up in its place.
  */
 #include <assert.h>
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What lies in memory: structures and arrays of the program, texts and other longer values of ours.
  */
-#include <assert.h>
 #include <string.h>
 
 #include "probe/compile/lower.h"

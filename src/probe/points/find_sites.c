@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/order.h"
 #include "probe/points/point_kind.h"
 #include "probe/points/site_cost.h"
 #include "probe/points/usdt_notes.h"
@@ -139,12 +140,7 @@ void site_list_add(struct site_list *l, struct site *site, uint64_t size)
 	vec_push(&l->sites, *site);
 }
 
-static int compare_offsets(const void *a, const void *b)
-{
-	uint64_t x = ((const struct site *)a)->offset.v, y = ((const struct site *)b)->offset.v;
-
-	return (x > y) - (x < y);
-}
+ORDER_BY(compare_offsets, struct site, offset.v)
 
 /* Code that was laid out twice (inlined) may have two notes of one address: the same probe. */
 static void drop_doubles(struct site_list *l)

@@ -7,9 +7,6 @@
 #ifndef WEIR_PROBE_POINTS_SYSCALLS_H
 #define WEIR_PROBE_POINTS_SYSCALLS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "probe/script/ast.h"
 
 #define SYSCALL_ARGS_MAX 6

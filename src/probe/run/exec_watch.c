@@ -7,7 +7,6 @@
  *   sched_process_exec:  if (processes[current's process] && !task->perf_event_ctxp)
  *                                unseen++;
  */
-#include <errno.h>
 
 #include "base/file.h"
 #include "bpf/attach.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "bpf/attach.h"
 #include "bpf/code.h"
 #include "bpf/program.h"

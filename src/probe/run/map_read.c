@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Maps of a running stream as the printer wants them: one value for each key. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

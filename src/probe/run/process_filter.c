@@ -14,7 +14,6 @@
  * (before Linux 5.17, or without BTF) they come from the records of perf's tracepoints. Numbers are
  * those of the first pid namespace.
  */
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 

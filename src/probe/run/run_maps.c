@@ -4,7 +4,6 @@
  * Script maps without a key are hash maps with a key of zeros, so that "not set yet" exists; but
  * those of aggregations whose zeros say that nothing was seen are arrays, which are found faster.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "probe/types/type.h"
 
 enum shape_kind {

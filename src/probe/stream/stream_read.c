@@ -6,7 +6,6 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "probe/points/point_kind.h"
 #include "probe/stream/stream_reader.h"

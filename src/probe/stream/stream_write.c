@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A stream into bytes, section by section: docs/format/probe-stream.md. */
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/crc32c.h"
 #include "base/map.h"

@@ -8,7 +8,6 @@
 #define WEIR_PROBE_TYPES_BTF_DATA_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"

@@ -3,7 +3,6 @@
 #ifndef WEIR_PROBE_TYPES_BTF_TYPE_BUILD_H
 #define WEIR_PROBE_TYPES_BTF_TYPE_BUILD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/map.h"

@@ -9,7 +9,6 @@
 #define WEIR_PROBE_TYPES_DWARF_NAME_INDEX_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/map.h"

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/err.h"
 #include "probe/script/ast.h"
 #include "probe/script/diag.h"
 

@@ -3,9 +3,7 @@
  * Types as C writes them. A declarator grows outwards from the name that is not there: "int", then
  * "*", "(*)[3]", "(*)(char *)"; `inner` is what was written so far.
  */
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "probe/types/type.h"
 
 #define PRINT_STEPS_MAX 1000 /* the rest of a larger type is ... */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 
 struct hook_layout *hook_layout_new(const struct hook_layout *old)
@@ -33,12 +34,7 @@ void hook_layout_free(struct hook_layout *l)
 	free(l);
 }
 
-static int by_code(const void *a, const void *b)
-{
-	const struct hook_moved *x = a, *y = b;
-
-	return x->code < y->code ? -1 : x->code > y->code;
-}
+ORDER_BY(by_code, struct hook_moved, code)
 
 static int compare_sites(const void *a, const void *b, void *ctx)
 {

@@ -8,7 +8,6 @@
 #define WEIR_RECORD_HOOKS_HOOK_LAYOUT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/mem.h"

@@ -2,7 +2,6 @@
 #include "record/hooks/hooks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
  * Most such operands are no tables: then the words do not lead into the function. A table ends
  * where they stop doing so, and where the next one begins.
  */
-#include <stdlib.h>
 
 #include "record/hooks/plan_internal.h"
 

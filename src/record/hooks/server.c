@@ -7,7 +7,6 @@
 #include "record/hooks/hooks_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

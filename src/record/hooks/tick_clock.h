@@ -8,7 +8,6 @@
 #ifndef WEIR_RECORD_HOOKS_TICK_CLOCK_H
 #define WEIR_RECORD_HOOKS_TICK_CLOCK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -56,14 +56,7 @@ static void place(struct maker *m, uint32_t number)
 	vec_push(&m->placed, p);
 }
 
-static int compare_placed(const void *a, const void *b)
-{
-	const struct placed *x = a, *y = b;
-
-	return ORDER(x->image, y->image) ?: ORDER(x->start, y->start)
-		       ?: ORDER(x->is_nameless, y->is_nameless) ?: ORDER(x->addr, y->addr)
-		       ?: ORDER(x->insn, y->insn);
-}
+ORDER_BY(compare_placed, struct placed, image, start, is_nameless, addr, insn)
 
 static bool is_endbr(const struct step_insn *insn)
 {

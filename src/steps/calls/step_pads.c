@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "dwarf/cfi_entries.h"
 #include "dwarf/eh_number.h"
@@ -31,12 +32,7 @@ struct step_pads {
 
 /* ---- .eh_frame ---- */
 
-static int compare_functions(const void *a, const void *b)
-{
-	const struct step_pad_function *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
+ORDER_BY(compare_functions, struct step_pad_function, start)
 
 void step_pad_table_init(struct step_pad_table *t, const struct elf_file *elf)
 {

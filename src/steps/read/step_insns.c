@@ -50,13 +50,7 @@ struct insn_key {
 	uint32_t i; /* as they came */
 };
 
-static int compare_keys(const void *one, const void *other)
-{
-	const struct insn_key *a = one, *b = other;
-
-	return ORDER(a->space, b->space) ?: ORDER(a->addr, b->addr)
-		       ?: ORDER(a->generation, b->generation) ?: ORDER(a->i, b->i);
-}
+ORDER_BY(compare_keys, struct insn_key, space, addr, generation, i)
 
 static bool is_same_version(const struct insn_key *a, const struct insn_key *b)
 {

@@ -160,12 +160,7 @@ static bool count_steps(struct steps *s, uint32_t stream, uint64_t *n_steps)
 	return is_found;
 }
 
-static int compare_threads(const void *one, const void *other)
-{
-	const struct step_thread *a = one, *b = other;
-
-	return ORDER(a->pid, b->pid) ?: ORDER(a->tid, b->tid) ?: ORDER(a->stream, b->stream);
-}
+ORDER_BY(compare_threads, struct step_thread, pid, tid, stream)
 
 static void find_threads(struct steps *s)
 {

@@ -11,7 +11,6 @@
 #define WEIR_STEPS_READ_STEPS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "arch/x86_code.h"

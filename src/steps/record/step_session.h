@@ -8,7 +8,6 @@
 #ifndef WEIR_STEPS_RECORD_STEP_SESSION_H
 #define WEIR_STEPS_RECORD_STEP_SESSION_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

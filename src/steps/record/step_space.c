@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch/x86_code.h"
+#include "base/order.h"
 
 #define PENDING_MAX 1024 /* entries of one record */
 
@@ -43,12 +44,7 @@ void step_space_copy_regions(struct step_space *to, const struct step_space *fro
 
 /* --- the book ----------------------------------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
-{
-	const struct step_code *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+ORDER_BY(by_address, struct step_code, addr)
 
 void step_space_write_code(struct step_space *s, const struct step_space_env *env, uint64_t time)
 {

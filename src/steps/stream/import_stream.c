@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "steps/stream/export_stream.h"
 #include "trace/step_records.h"
 
@@ -137,12 +138,7 @@ static void write_record(
 	buf_reset(&in->record);
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct step_code *x = a, *y = b;
-
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
+ORDER_BY(compare_entries, struct step_code, addr)
 
 static void write_entries(struct stream_in *in, const struct stream_space *space)
 {

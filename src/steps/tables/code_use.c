@@ -7,12 +7,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct code_spot *x = a, *y = b;
-
-	return ORDER(x->region, y->region) ?: ORDER(x->addr, y->addr);
-}
+ORDER_BY(compare_places, struct code_spot, region, addr)
 
 static int compare_by_group(const void *a, const void *b)
 {

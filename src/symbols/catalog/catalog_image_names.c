@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/sort.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
 
@@ -94,12 +95,7 @@ static int compare_names(const void *x, const void *y, void *ctx)
 	return candidate_is_better(&a_c, &b_c) ? -1 : 1;
 }
 
-static int compare_texts(const void *x, const void *y)
-{
-	const struct offered_name *a = x, *b = y;
-
-	return (a->text > b->text) - (a->text < b->text);
-}
+ORDER_BY(compare_texts, struct offered_name, text)
 
 static void join_name(struct offered_name *to, const struct offered_name *from)
 {

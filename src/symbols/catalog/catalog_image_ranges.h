@@ -15,7 +15,6 @@
 #ifndef WEIR_SYMBOLS_CATALOG_CATALOG_IMAGE_RANGES_H
 #define WEIR_SYMBOLS_CATALOG_CATALOG_IMAGE_RANGES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

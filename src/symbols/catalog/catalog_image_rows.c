@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "symbols/catalog/catalog_columns.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
 
 /* --- which run has which address --- */

@@ -6,8 +6,6 @@
 #ifndef WEIR_SYMBOLS_CATALOG_CATALOG_LAYOUT_H
 #define WEIR_SYMBOLS_CATALOG_CATALOG_LAYOUT_H
 
-#include <stdint.h>
-
 #define IMAGE_MAGIC	      "WSYMIMG1"
 #define IMAGE_MAGIC_BYTES     8
 #define IMAGE_MAJOR	      1

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 
 _Static_assert(MATCH_N_RUNGS == TRACE_MATCH_N_RUNGS, "verdicts are kept in traces");
 

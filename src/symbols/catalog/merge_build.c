@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The bytes of the images that merge_join.c put together. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* Which inputs belong to one version of one image. */
 #include <elf.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "symbols/resolve/module_replay.h"
 
@@ -59,15 +60,7 @@ struct numbered {
 	uint32_t number; /* the replay's; UINT32_MAX = only the address index has it */
 };
 
-static int by_pid_and_start(const void *pa, const void *pb)
-{
-	const struct numbered *a = pa, *b = pb;
-	if (a->process.pid != b->process.pid)
-		return a->process.pid < b->process.pid ? -1 : 1;
-	if (a->process.start != b->process.start)
-		return a->process.start < b->process.start ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
+ORDER_BY(by_pid_and_start, struct numbered, process.pid, process.start, number)
 
 static bool is_new_process(const struct module_map *m, size_t i)
 {

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/order.h"
 #include "symbols/catalog/match.h"
 #include "symbols/resolve/module_map.h"
 #include "symbols/resolve/module_rows.h"
@@ -61,12 +62,7 @@ static uint64_t key_of(uint32_t pid, uint64_t start)
 	return map_hash_mix(map_hash(pid), start);
 }
 
-static int by_start(const void *pa, const void *pb)
-{
-	const struct module_piece *a = pa, *b = pb;
-
-	return a->start < b->start ? -1 : a->start > b->start;
-}
+ORDER_BY(by_start, struct module_piece, start)
 
 /*
  * The end snapshot is complete: what is open and not in it has ended before; what is in it and not

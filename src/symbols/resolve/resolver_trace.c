@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/sort.h"
 #include "symbols/resolve/resolver_internal.h"
 #include "symbols/symtab_build.h"

@@ -7,8 +7,6 @@
 #ifndef WEIR_SYMBOLS_SOURCE_DEBUGINFOD_H
 #define WEIR_SYMBOLS_SOURCE_DEBUGINFOD_H
 
-#include <stdint.h>
-
 #include "base/err.h"
 #include "base/span.h"
 

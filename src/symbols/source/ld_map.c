@@ -14,7 +14,6 @@
  * gold's heading), so that what comes before, discarded sections and memory regions, is not taken
  * for it.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "symbols/source/map_piece.h"

@@ -3,7 +3,6 @@
  * The output of nm. Which of its formats a text has is decided once, by which of them most of the
  * first lines fit: line by line the formats can be mistaken for one another ("add T 1000 20").
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
