@@ -173,8 +173,8 @@ static inline size_t abbrev_table_n(const struct abbrev_table *t)
 	return t->direct.n + t->sparse.n;
 }
 
-/* One attribute of an abbreviation in .debug_abbrev. False at the end of them, and when the bytes run
- * out. */
+/* One attribute of an abbreviation in .debug_abbrev. False at the end of them, and when the bytes
+ * run out. */
 struct abbrev_attr {
 	uint64_t name, form; /* a form that is too large is 0 */
 	int64_t implicit;

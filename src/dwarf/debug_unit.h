@@ -59,8 +59,8 @@ struct note_sink {
 	const char *prefix; /* of each */
 };
 
-/* `set->sections` and `set->alt` are filled in. Damaged units are left out and noted, unless `notes`
- * is NULL. */
+/* `set->sections` and `set->alt` are filled in. Damaged units are left out, and noted unless
+ * `notes` is NULL. */
 void unit_set_read(struct unit_set *set, bool is_split, const struct note_sink *notes);
 void unit_set_release(struct unit_set *set);
 /* The unit that holds an offset in .debug_info, or NULL. */

@@ -125,9 +125,9 @@ bool trailer_decode(struct trailer *t, const uint8_t from[TRACE_TRAILER_BYTES], 
 /* "STRINGS", ...; "?" for types that are not known. */
 const char *chunk_type_name(uint32_t type);
 
-/* Reads an unsigned LEB128 from [p, end) and returns the place behind it; NULL when it is cut off or has more than
- * 64 bits. One and two bytes are the common case. cursor_uleb does the same where speed does not
- * matter. */
+/* Reads an unsigned LEB128 from [p, end) and returns the place behind it; NULL when it is cut off
+ * or has more than 64 bits. One and two bytes are the common case. cursor_uleb does the same where
+ * speed does not matter. */
 static inline const uint8_t *uleb_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
 	uint64_t value = 0;
