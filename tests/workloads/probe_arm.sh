@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# weir-test: alone: whoever starts a probe sweeps what a killed one has left in tracefs
 # weir-test: root: breakpoints in some processes only
 # -c and -p set breakpoints in the processes asked for and in no other, follow all that these make, and leave
 # no names in tracefs, not even those of a weir that was killed.
