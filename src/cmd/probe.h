@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "cmd/options.h"
 #include "probe/points/point.h"

@@ -4,6 +4,7 @@
 #ifndef WEIR_CMD_RECORD_PROBE_H
 #define WEIR_CMD_RECORD_PROBE_H
 
+#include "base/err.h"
 #include "cmd/options.h"
 #include "record/recorder.h"
 

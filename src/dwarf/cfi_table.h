@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/err.h"
 #include "elf/elf_file.h"
 
 struct cfi_table;

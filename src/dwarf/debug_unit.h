@@ -7,8 +7,11 @@
 #define WEIR_DWARF_DEBUG_UNIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "dwarf/abbrev.h"
 #include "dwarf/debug_sections.h"
 #include "dwarf/source_map.h"

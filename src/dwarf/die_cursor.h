@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "dwarf/debug_unit.h"
 #include "dwarf/source_map.h"
 

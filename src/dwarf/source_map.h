@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/span.h"
 #include "elf/elf_file.h"
 
 struct dwarf_debug; /* the debug sections of one image, opened */

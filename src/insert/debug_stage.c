@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "dwarf/attr_form.h"
 
 #define ADDR_BYTES 8
 
@@ -54,12 +55,7 @@ uint64_t debug_distance(const struct debug_mover *d, struct code_place from, uin
 
 bool debug_unit_length(struct cursor *c, uint64_t *length, uint8_t *offset_bytes)
 {
-	*offset_bytes = 4;
-	*length = cursor_u32(c);
-	if (*length == UINT32_MAX) {
-		*offset_bytes = 8;
-		*length = cursor_u64(c);
-	}
+	*length = cursor_initial_length(c, offset_bytes);
 	return !c->failed && *length <= cursor_left(c);
 }
 

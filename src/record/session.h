@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "record/collector.h"
 #include "record/event_spec.h"
 #include "record/perf_set.h"

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/leb128.h"
 #include "base/span.h"
 
 #define TRACE_MAGIC	    "\x89weir\r\n\x1a"

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/span.h"
 #include "trace/defs.h"
+#include "trace/records.h"
 #include "trace/writer.h"
 
 struct trace_reader;

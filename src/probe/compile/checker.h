@@ -3,6 +3,7 @@
 #ifndef WEIR_PROBE_COMPILE_CHECKER_H
 #define WEIR_PROBE_COMPILE_CHECKER_H
 
+#include "base/arena.h"
 #include "probe/compile/check.h"
 
 #define CHECK_STRING_MAX   1024 /* bytes of a string or buffer */

@@ -12,6 +12,7 @@
 
 #include "base/addr.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "probe/script/ast.h"
 #include "probe/script/diag.h"
 

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/span.h"
 #include "probe/script/diag.h"
 
 /* Punctuation of one character has that character as its kind. */

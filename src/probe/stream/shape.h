@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "probe/types/type.h"
 
 enum shape_kind {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "probe/script/ast.h"
 #include "probe/script/diag.h"
 

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/map.h"
 #include "base/temporary_folder.h"
 #include "record/hooks/area.h"
 #include "record/hooks/hooks.h"

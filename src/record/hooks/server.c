@@ -4,6 +4,7 @@
  * sends both, and keeps what the results say. Many programs may connect at once; one that says
  * nothing more holds up nobody and is dropped after a while.
  */
+#include "base/map.h"
 #include "record/hooks/hooks_internal.h"
 
 #include <errno.h>

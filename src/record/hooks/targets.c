@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "elf/elf_file.h"
 #include "record/hooks/inject.h"
 #include "process/launch.h"

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "record/hooks/hooks.h"
 
 /* Why the command itself cannot be hooked, a sentence that the caller frees; NULL when it can, as

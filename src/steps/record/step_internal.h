@@ -4,6 +4,7 @@
 #define WEIR_STEPS_RECORD_STEP_INTERNAL_H
 
 #include "base/mem.h"
+#include "process/images.h"
 #include "process/processes.h"
 #include "run/run.h"
 #include "steps/record/step_engine.h"

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 #include "process/proc.h"
 
 /* All mappings of the process, executable or not: what was executable and is only protected
@@ -57,13 +58,6 @@ static const struct step_region *find_region(const struct step_region *v, size_t
 const struct step_region *step_space_region(const struct step_space *s, uint64_t addr)
 {
 	return find_region(s->regions.v, s->regions.n, addr);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
 }
 
 struct boundaries {
@@ -198,7 +192,7 @@ void step_space_read_maps(struct step_space *s, const struct step_space_env *env
 	}
 	add_boundaries(&b, old, n_old);
 	add_boundaries(&b, now.all.v, now.all.n);
-	vec_sort(&b.all, by_value);
+	sort_u64(b.all.v, b.all.n);
 	memset(&s->regions, 0, sizeof(s->regions));
 	for (size_t i = 0; i + 1 < b.all.n; i++) {
 		uint64_t start = b.all.v[i], end = b.all.v[i + 1];

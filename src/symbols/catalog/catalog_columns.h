@@ -3,6 +3,7 @@
 #ifndef WEIR_SYMBOLS_CATALOG_CATALOG_COLUMNS_H
 #define WEIR_SYMBOLS_CATALOG_CATALOG_COLUMNS_H
 
+#include "base/leb128.h"
 #include "base/span.h"
 
 static inline uint32_t column_u32(struct cursor *c)

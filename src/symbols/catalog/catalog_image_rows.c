@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/leb128.h"
 #include "base/search.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
 
