@@ -57,6 +57,11 @@ fails "-l with nothing to list is a sentence" 1 "no trace point matches" "$WEIR"
 check "--dump has the script's lines" grep -qF -- '-e:1: uprobe:./t64:target { @x[comm] = count(); }' dump.txt
 check "--dump has code with names of maps and helpers" grep -q ' r1 = map @x$' dump.txt
 
+for unused in 'str(arg0)' 'usym(1)' 'kstr(arg0)' 'ntop(arg0)' 'buf(arg0, 4)' 'strftime("%H", nsecs)' func ustack; do
+	"$WEIR" probe --dump "uprobe:./t64:target { $unused; }" >dump.txt 2>err.txt
+	equal "a value that nobody uses is a warning: $unused" "0 1" "$? $(grep -c 'warning:' err.txt)"
+done
+
 # --- running --------------------------------------------------------------------------------------
 if ! "$WEIR" probe -q 'begin { }' 2>why.txt; then
 	skip "weir probe runs scripts: $(head -n 1 why.txt)"
