@@ -60,6 +60,8 @@ static void print_option(const struct option_spec *o, FILE *out)
 	fprintf(out, "  %-26s %s\n", left, o->help);
 }
 
+const char option_old_name[] = "an old name";
+
 void options_print_help(const struct command *command, FILE *out)
 {
 	const char *line = command->synopsis;
@@ -74,7 +76,7 @@ void options_print_help(const struct command *command, FILE *out)
 	}
 	fputs("\n", out);
 	for (const struct option_spec *o = command->options; o && (o->letter || o->name); o++)
-		if (o->help)
+		if (o->help != option_old_name)
 			print_option(o, out);
 	fprintf(out, "  %-26s %s\n", "-h, --help", "this text");
 	if (command->details)

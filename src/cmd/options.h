@@ -24,12 +24,15 @@ struct option_texts {
 	size_t n, cap;
 };
 
+/* The help of a name that is still accepted, and that -h does not show. */
+extern const char option_old_name[];
+
 struct option_spec {
 	char letter;	  /* 0 = none */
 	const char *name; /* long name without dashes; NULL = none */
 	enum option_kind kind;
 	const char *argument; /* "FILE", ...; NULL for flags */
-	const char *help;     /* one line; NULL: an old name that -h does not show */
+	const char *help;     /* one line; or option_old_name */
 	size_t offset;	      /* of the value in the command's options struct */
 };
 

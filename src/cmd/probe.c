@@ -55,7 +55,7 @@ static const struct option_spec probe_options[] = {
 		"use the next best way in place of multi, btf, sleep, task-storage", AT(without)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors and losses", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
-	{0, "stream", OPTION_TEXT, "FILE", NULL, AT(stream_file)}, /* an old name */
+	{0, "stream", OPTION_TEXT, "FILE", option_old_name, AT(stream_file)},
 	{0},
 };
 

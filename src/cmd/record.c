@@ -74,11 +74,10 @@ static const struct option_spec record_options[] = {
 		"make another recording write what it has so far; print the path", AT(snapshot_of)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors", AT(quiet)},
 	{'v', "verbose", OPTION_FLAG, NULL, "say what is done", AT(verbose)},
-	/* Old names, accepted for now. */
-	{0, "events", OPTION_TEXT, "GLOB", NULL, AT(old_functions)},
-	{0, "hooks", OPTION_TEXT, "LIST", NULL, AT(old_kinds)},
-	{0, "snapshot", OPTION_TEXT, "PID", NULL, AT(snapshot_of)},
-	{0, "snapshots", OPTION_FLAG, NULL, NULL, AT(module_snapshots)},
+	{0, "events", OPTION_TEXT, "GLOB", option_old_name, AT(old_functions)},
+	{0, "hooks", OPTION_TEXT, "LIST", option_old_name, AT(old_kinds)},
+	{0, "snapshot", OPTION_TEXT, "PID", option_old_name, AT(snapshot_of)},
+	{0, "snapshots", OPTION_FLAG, NULL, option_old_name, AT(module_snapshots)},
 	{0},
 };
 

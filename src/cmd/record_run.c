@@ -52,8 +52,11 @@ static void show_note(void *ctx, const char *sentence)
 
 static void show_complaint(void *ctx, const char *sentence)
 {
-	clear_progress(ctx);
-	fprintf(stderr, "weir: %s\n", sentence);
+	struct talk *t = ctx;
+
+	clear_progress(t);
+	if (t->level != RECORD_QUIET)
+		fprintf(stderr, "weir: %s\n", sentence);
 }
 
 static void run_after(struct talk *t)
@@ -120,9 +123,12 @@ int record_pass_on(int wait_status)
 	return 128 + number;
 }
 
-int record_status(const int *wait_status, bool has_losses, bool has_failed)
+int record_status(const int *wait_status, bool is_short, bool has_losses, bool has_failed)
 {
-	int status = wait_status ? record_pass_on(*wait_status) : has_losses ? STATUS_LOSSES : STATUS_DONE;
+	int status = wait_status ? record_pass_on(*wait_status)
+		     : is_short	 ? STATUS_FAILED
+		     : has_losses ? STATUS_LOSSES
+				 : STATUS_DONE;
 
 	return has_failed && status == STATUS_DONE ? STATUS_FAILED : status;
 }
@@ -151,6 +157,6 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 		show_result(&t, &result);
 	run_after(&t);
 	return record_status(result.has_status ? &result.wait_status : NULL,
-		result.counts.n_lost || result.counts.n_events_lost,
-		result.write_error.code || result.n_unmatched);
+		result.n_unmatched, result.counts.n_lost || result.counts.n_events_lost,
+		result.write_error.code);
 }

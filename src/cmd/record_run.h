@@ -16,9 +16,9 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 /* Ends as the command ended: returns the same status, or dies of the same signal, without a second
  * core file. */
 int record_pass_on(int wait_status);
-/* The exit status of a recording: the command's (`wait_status` NULL: it has none), unless ours is to be
- * told. */
-int record_status(const int *wait_status, bool has_losses, bool has_failed);
+/* The exit status of a recording: the command's (`wait_status` NULL: there is none), whatever there is to
+ * say of what was asked for and is not there; but not when a trace could not be written. */
+int record_status(const int *wait_status, bool is_short, bool has_losses, bool has_failed);
 
 /* The summary report on stderr. */
 void record_print_summary(const char *path);

@@ -152,7 +152,7 @@ static void show_progress(struct watch *w, uint64_t steps, double seconds)
 static void show_sentence(struct watch *w, bool is_note, const char *sentence)
 {
 	clear_progress(w);
-	if (!is_note || w->level != RECORD_QUIET)
+	if (w->level != RECORD_QUIET)
 		fprintf(stderr, "weir: %s%s\n", is_note ? "note: " : "", sentence);
 }
 
@@ -263,8 +263,8 @@ static int finish(const struct watch *w)
 		command_fail(&r->write_error);
 	else
 		show_result(w);
-	return record_status(r->has_status ? &r->wait_status : NULL, r->n_lost,
-		r->write_error.code || r->n_unmatched);
+	return record_status(r->has_status ? &r->wait_status : NULL, r->n_unmatched, r->n_lost,
+		r->write_error.code);
 }
 
 /* In front of everything else: the keeper has signals as we found them. */

@@ -27,8 +27,9 @@
  *   besides		-			0xADDRESS		0xADDRESS, NAME+OFFSET
  *   what a * brings	all that match		a function of just that	all that match
  *						name goes before
- *   nothing matches	an error at the end	an error at the end	an error; a warning for more
- *						than one name
+ *   nothing matches	an error at the end,	an error at the end,	an error; a warning for more
+ *			with the status of	likewise		than one name
+ *			the command, if any
  */
 #ifndef WEIR_SYMBOLS_FUNCTION_PATTERN_H
 #define WEIR_SYMBOLS_FUNCTION_PATTERN_H

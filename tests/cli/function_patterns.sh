@@ -63,9 +63,15 @@ check "steps: also of an end" test -n "$("$WEIR" steps --from work --to ns::ad -
 check "probe: what is near is told" test -n "$("$WEIR" probe --dry-run 'uprobe:./named:wrok { }' 2>&1 | grep "is it 'work'?")"
 check "probe: also of a glob" test -n "$("$WEIR" probe --dry-run 'uprobe:./named:ns::twise* { }' 2>&1 | grep "is it 'ns::twice'?")"
 
-fails "record: a pattern that matches nothing is an error" 1 "no function matches 'wrok'" \
-	"$WEIR" record -q --no-sample --events work,wrok -o t.weir -- ./named
-fails "steps: likewise" 1 "there is no function 'wrok'" "$WEIR" steps -q --around wrok -o t.weir -- ./named
+"$WEIR" record -q --no-sample --events work,wrok -o t.weir -- ./named 2>err.txt
+equal "but the command's status stays, and -q is quiet" "0 " "$? $(cat err.txt)"
+sleep 100 &
+pid=$!
+"$WEIR" record --no-sample --events libc:slepe --duration 0.1 -o t.weir -p $pid 2>err.txt
+equal "record: without a command the status tells it" "1 1" "$? $(grep -c "no function matches 'libc:slepe'; is it 'sleep'" err.txt)"
+"$WEIR" steps --around slepe --duration 0.1 -o t.weir -p $pid 2>err.txt
+equal "steps: likewise" "1 1" "$? $(grep -c "there is no function 'slepe' .*is it 'sleep'" err.txt)"
+kill $pid
 fails "record: a wrong expression is refused" 1 "'/\(/': Unmatched" "$WEIR" record --events '/(/' -o none.weir -- ./named
 fails "steps: a wrong expression is refused" 2 "steps: --around: '/\(/': Unmatched" "$WEIR" steps --around '/(/' -o none.weir -- ./named
 fails "steps: a wrong address is refused" 2 "steps: --from: '0x12z' is not an address" "$WEIR" steps --from 0x12z -o none.weir -- ./named
