@@ -232,7 +232,7 @@ equal "--no-cache leaves nothing behind" "" "$(find cache tmp -mindepth 1 2>/dev
 mkfifo map
 TMPDIR=$PWD/tmp setsid "$WEIR" count --no-cache gcc -o counted "${objects[@]}" -lm -Wl,-Map=map >killed.txt 2>&1 &
 killed=$!
-for ((i = 0; i < 1000; i++)); do [ -z "$(find tmp -name .object)" ] || break; sleep 0.01; done
+for ((i = 0; i < 6000; i++)); do [ -z "$(find tmp -name .object)" ] || break; sleep 0.01; done
 kill -9 -- -$killed
 wait $killed 2>/dev/null
 equal "one that is killed does" 1 "$(find tmp -name 'weir-count-*' | wc -l)"

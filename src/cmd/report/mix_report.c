@@ -204,14 +204,14 @@ static void put_group(struct rows *r, const struct mix *m, enum mix_group group)
 	size_t n, first = rows_of(m, group, &n);
 	size_t n_shown = info->is_listed ? limited(m, n) : n;
 	char title[128];
+	const struct column columns[] = {
+		{"count", "Count", 0}, {"percent", is_steps ? "Share%" : "", 0}, {"name", title, 0}, {0}};
 
 	if (!n)
 		return;
 	snprintf(title, sizeof(title), "%s: %s", info->name, info->title);
 	if (!r->is_json)
-		rows_open(r, NULL,
-			(const struct column[]){{"count", "Count", 0},
-				{"percent", is_steps ? "Share%" : "", 0}, {"name", title, 0}, {0}});
+		rows_open(r, NULL, columns);
 	for (size_t i = first; i < first + n_shown; i++) {
 		const struct mix_row *row = &m->mix.rows.v[i];
 
