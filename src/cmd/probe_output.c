@@ -20,13 +20,7 @@ void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids)
 	if (err.code)
 		probe_output_note(o, err.text);
 	o->printer = printer_new(o->stream, o->setup->is_json ? PRINTER_JSON : PRINTER_TEXT,
-		session_names_get(o->names));
-}
-
-void probe_output_set_session(struct probe_output *o, struct probe_session *session)
-{
-	o->session = session;
-	session_names_set_session(o->names, session);
+		&o->names->names);
 }
 
 void probe_output_release(struct probe_output *o)

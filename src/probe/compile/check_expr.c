@@ -201,21 +201,11 @@ static const struct type *pointer_arithmetic(struct check_clause *c, struct expr
 	return bad_operands(c, e, a, b, "cast the pointer to uint64 to calculate with the address");
 }
 
-static bool is_division(enum op op)
-{
-	return op == OP_DIV || op == OP_MOD;
-}
-
-static bool is_comparison(enum op op)
-{
-	return op >= OP_EQ && op <= OP_GE;
-}
-
 static void check_constant_right(struct check_clause *c, enum op op, struct expr *b)
 {
 	if (!b->is_constant[c->mode])
 		return;
-	if (is_division(op) && b->constant[c->mode] == 0)
+	if ((op == OP_DIV || op == OP_MOD) && b->constant[c->mode] == 0)
 		check_error(c, b->place, "division", "division by zero");
 	if ((op == OP_SHL || op == OP_SHR) && b->constant[c->mode] >= 64)
 		check_error(c, b->place, "range", "a shift by %lld bits; 0 to 63 are possible",
@@ -303,7 +293,7 @@ static const struct type *check_binary(struct check_clause *c, struct expr *e)
 		return check_logical(c, e);
 	check_value(c, e->a);
 	check_value(c, e->b);
-	if (is_comparison(e->op))
+	if (op_is_comparison(e->op))
 		return compare(c, e);
 	type = check_arithmetic(c, e, e->op, e->a, e->b);
 	if (type->kind == TYPE_INT)

@@ -140,6 +140,11 @@ enum op {
 	OP_ADDRESS
 };
 
+static inline bool op_is_comparison(enum op op)
+{
+	return op >= OP_EQ && op <= OP_GE;
+}
+
 struct expr {
 	enum expr_kind kind;
 	enum op op;

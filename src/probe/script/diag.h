@@ -21,6 +21,11 @@ struct place {
 	uint32_t from, to;
 };
 
+static inline bool place_is_same(struct place a, struct place b)
+{
+	return a.source_i == b.source_i && a.from == b.from && a.to == b.to;
+}
+
 /* A script as it was given; several may be run at once and are compiled as one. */
 struct source {
 	char *name; /* "mixed.wr", or "-e" */

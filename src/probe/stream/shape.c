@@ -8,11 +8,6 @@
 
 #define HIST_WORDS 66 /* below 0, 0, and one for each power of two */
 
-static uint32_t round8(uint64_t n)
-{
-	return (uint32_t)((n + 7) & ~(uint64_t)7);
-}
-
 uint32_t shape_fixed_size(enum shape_kind kind)
 {
 	switch (kind) {
@@ -42,10 +37,10 @@ static void set_size(struct shape *s)
 	switch (s->kind) {
 	case SHAPE_STRING:
 	case SHAPE_STRUCT:
-		s->size = round8(s->n);
+		s->size = (uint32_t)shape_padded(s->n);
 		return;
 	case SHAPE_BYTES:
-		s->size = 8 + round8(s->n);
+		s->size = 8 + (uint32_t)shape_padded(s->n);
 		return;
 	case SHAPE_TUPLE:
 		for (uint32_t i = 0; i < s->n_fields; i++) {

@@ -39,11 +39,6 @@ static uint32_t word(const uint8_t *p, size_t i)
 	return v;
 }
 
-static bool is_int_size(uint32_t size)
-{
-	return size == 1 || size == 2 || size == 4 || size == 8;
-}
-
 static const struct type *int_type(struct btf_builder *b, const struct btf_record *r)
 {
 	uint32_t encoding = word(r->rest, 0) >> 24 & 0xf;
@@ -59,7 +54,7 @@ static const struct type *enum_type(
 	struct buf name = {0};
 	const struct type *type;
 
-	if (!is_int_size(r->size))
+	if (!type_is_int_size(r->size))
 		return types_bad(b->types);
 	if (r->name[0])
 		buf_printf(&name, "enum %s", r->name);
