@@ -3,12 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/file.h"
 
 #define SYSTEM_BYTES_MAX ((size_t)1 << 20) /* of what system() prints */
 

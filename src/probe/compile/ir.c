@@ -217,8 +217,8 @@ ir_value ir_load(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, bool
 
 ir_value ir_load_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return add_d(ir, (struct ir_insn){
-				 .op = IR_LOAD, .a = p, .offset = offset, .bytes = bytes, .is_signed = is_signed});
+	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
+				 .a = p, .offset = offset, .bytes = bytes, .is_signed = is_signed});
 }
 
 void ir_store(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, ir_value v)
@@ -259,8 +259,10 @@ void ir_loop(struct ir *ir, int64_t turns)
 
 void ir_limit_turns(struct ir *ir, ir_value turns, ir_label label)
 {
-	branch(ir, (struct ir_insn){.op = IR_BRANCH,
-			   .sub = BPF_JGE, .a = turns, .label = label, .has_imm = true, .is_turn_limit = true});
+	struct ir_insn insn = {.op = IR_BRANCH, .sub = BPF_JGE, .a = turns, .label = label};
+
+	insn.has_imm = insn.is_turn_limit = true;
+	branch(ir, insn);
 }
 
 void ir_loop_end(struct ir *ir)

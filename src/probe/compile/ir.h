@@ -16,8 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
 #include "base/mem.h"
 #include "probe/script/diag.h"
 

@@ -5,8 +5,6 @@
 
 #include "probe/compile/lower.h"
 
-#define INDEX_OUTSIDE 34 /* ERANGE */
-
 uint32_t lower_size(const struct type *type)
 {
 	uint32_t n = 0;

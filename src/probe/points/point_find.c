@@ -114,20 +114,11 @@ static bool report_unwind_risk(struct site_search *s)
 	return true;
 }
 
-static size_t count_sites(const struct point *p)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->n_targets; i++)
-		n += p->targets[i].n_sites;
-	return n;
-}
-
 bool find_in_files(struct site_search *s, const struct find_options *options, struct point *out)
 {
 	struct probe_files files = {0};
 	bool is_readable = true;
-	size_t n_sites;
+	size_t n_sites = 0;
 
 	if (!find_files(s->spec, options, s->arena, &files, s->d)) {
 		vec_release(&files.v);
@@ -140,8 +131,8 @@ bool find_in_files(struct site_search *s, const struct find_options *options, st
 		is_readable = find_sites(s, &files.v.v[i], &t);
 		if (t.n_sites || t.n_left_out)
 			out->targets[out->n_targets++] = t;
+		n_sites += t.n_sites;
 	}
-	n_sites = count_sites(out);
 	if (is_readable && !s->has_match)
 		report_no_match(s, &files);
 	else if (is_readable && !n_sites)

@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

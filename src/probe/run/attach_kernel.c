@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "bpf/attach.h"
 #include "bpf/kernel_map.h"
 #include "probe/points/perf_counts.h"

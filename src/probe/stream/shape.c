@@ -2,8 +2,6 @@
 /* Making, comparing and joining canonical shapes. */
 #include "probe/stream/shape.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 
 #define HIST_WORDS 66 /* below 0, 0, and one for each power of two */
@@ -104,10 +102,9 @@ struct shape *shape_copy(struct arena *a, const struct shape *s)
 
 static bool fields_are_same(const struct shape_field *a, const struct shape_field *b)
 {
-	if (!a->name != !b->name || (a->name && strcmp(a->name, b->name)))
-		return false;
-	return a->offset == b->offset && a->bytes == b->bytes && a->bit_offset == b->bit_offset &&
-	       a->bit_size == b->bit_size && shape_is_same(a->shape, b->shape);
+	return name_is_same(a->name, b->name) && a->offset == b->offset && a->bytes == b->bytes &&
+	       a->bit_offset == b->bit_offset && a->bit_size == b->bit_size &&
+	       shape_is_same(a->shape, b->shape);
 }
 
 bool shape_is_same(const struct shape *a, const struct shape *b)

@@ -5,7 +5,6 @@
  * with the line that they come from, which is then sorted: a stream with many points and many lines
  * takes no longer than that.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/order.h"

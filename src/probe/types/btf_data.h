@@ -35,8 +35,7 @@ enum btf_kind {
 	BTF_FLOAT = 16,
 	BTF_DECL_TAG = 17,
 	BTF_TYPE_TAG = 18,
-	BTF_ENUM64 = 19,
-	BTF_N_KINDS
+	BTF_ENUM64 = 19
 };
 
 /* One record. */

@@ -7,7 +7,6 @@
  */
 #include "probe/types/btf_type_build.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
