@@ -69,22 +69,15 @@ const struct type *check_value(struct check_clause *c, struct expr *e)
 		check_error(c, e->place, "type", "a %s that is passed by value cannot be copied",
 			type_text(c, type));
 		check_hint(c, "take its fields one by one");
-		e->type[c->mode] = check_bad(c);
-		return e->type[c->mode];
-	}
-	switch (type->kind) {
-	case TYPE_VOID:
-	case TYPE_FUNCTION:
+	} else if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION) {
 		check_error(c, e->place, "type", "%s%s has no value",
 			e->name && e->kind == EXPR_CALL ? e->name : "this",
 			e->name && e->kind == EXPR_CALL ? "()" : "");
-		break;
-	case TYPE_AGGREGATION:
+	} else if (type->kind == TYPE_AGGREGATION) {
 		check_error(
 			c, e->place, "aggregation", "an aggregation can only be assigned to a map");
 		check_hint(c, "write @x = %s(...);", e->name ? e->name : "count");
-		break;
-	default:
+	} else {
 		return type;
 	}
 	e->type[c->mode] = check_bad(c);

@@ -140,18 +140,19 @@ void diag_warning(struct diags *d, struct place place, const char *tag, const ch
 	va_end(args);
 }
 
-void diag_hint(struct diags *d, const char *fmt, ...)
+bool diag_hint(struct diags *d, const char *fmt, ...)
 {
 	struct diag *last;
 	va_list args;
 
 	if (!d->last_is_kept)
-		return;
+		return false;
 	last = &d->v.v[d->v.n - 1];
 	free(last->hint);
 	va_start(args, fmt);
 	last->hint = format_shown(fmt, args);
 	va_end(args);
+	return false;
 }
 
 /* --- places ------------------------------------------------------------------------------- */

@@ -15,6 +15,15 @@
 #include "base/mem.h"
 #include "base/span.h"
 
+/* Word `i` of a record, or of what follows it. */
+static inline uint32_t btf_word(const uint8_t *p, size_t i)
+{
+	uint32_t v;
+
+	memcpy(&v, p + i * sizeof(v), sizeof(v));
+	return v;
+}
+
 enum btf_kind {
 	BTF_VOID = 0,
 	BTF_INT = 1,
