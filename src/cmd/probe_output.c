@@ -16,8 +16,8 @@ void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids)
 	o->names = session_names_new(o->stream, pids, n_pids, &err);
 	if (err.code)
 		probe_output_note(o, err.text);
-	o->printer = printer_new(o->stream, o->setup->is_json ? PRINTER_JSON : PRINTER_TEXT,
-		&o->names->names);
+	o->printer = printer_new(
+		o->stream, o->setup->is_json ? PRINTER_JSON : PRINTER_TEXT, &o->names->names);
 }
 
 void probe_output_release(struct probe_output *o)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSNS_MAX   30000 /* jumps have 16 bits */
+#define INSNS_MAX   30000	     /* jumps have 16 bits */
 #define IN_R0	    1		     /* used at once */
 #define IN_REG(r)   (0x100 | (r))    /* r8, r9 */
 #define IN_SLOT(at) (0x10000 | (at)) /* word at r10 - at */

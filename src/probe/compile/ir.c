@@ -195,8 +195,10 @@ void ir_branch_imm(struct ir *ir, int cond, ir_value a, int64_t imm, ir_label la
 
 ir_value ir_context(struct ir *ir, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return add_d(ir, (struct ir_insn){
-				 .op = IR_CONTEXT, .offset = offset, .bytes = bytes, .is_signed = is_signed});
+	return add_d(ir, (struct ir_insn){.op = IR_CONTEXT,
+				 .offset = offset,
+				 .bytes = bytes,
+				 .is_signed = is_signed});
 }
 
 ir_value ir_context_address(struct ir *ir)
@@ -212,13 +214,19 @@ ir_value ir_word(struct ir *ir, int32_t offset)
 ir_value ir_load(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, bool is_signed)
 {
 	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
-				 .mem = mem, .offset = offset, .bytes = bytes, .is_signed = is_signed});
+				 .mem = mem,
+				 .offset = offset,
+				 .bytes = bytes,
+				 .is_signed = is_signed});
 }
 
 ir_value ir_load_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, bool is_signed)
 {
 	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
-				 .a = p, .offset = offset, .bytes = bytes, .is_signed = is_signed});
+				 .a = p,
+				 .offset = offset,
+				 .bytes = bytes,
+				 .is_signed = is_signed});
 }
 
 void ir_store(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, ir_value v)

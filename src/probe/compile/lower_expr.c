@@ -176,8 +176,8 @@ static ir_value left_value(struct lower *l, const struct expr *a, const struct e
 
 static bool is_value_comparison(struct lower *l, const struct expr *e)
 {
-	return e->kind == EXPR_BINARY && op_is_comparison(e->op) && lower_is_value(type_of(l, e->a)) &&
-	       lower_is_value(type_of(l, e->b));
+	return e->kind == EXPR_BINARY && op_is_comparison(e->op) &&
+	       lower_is_value(type_of(l, e->a)) && lower_is_value(type_of(l, e->b));
 }
 
 /* Goes to `label` when `a op b` holds. */

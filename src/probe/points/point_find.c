@@ -102,8 +102,9 @@ static bool report_unwind_risk(struct site_search *s)
 		diag_error(s->d, spec->place, "unsafe",
 			"a Go program must not have return probes: its runtime would find the "
 			"kernel's return address on the stack and end the program");
-		return diag_hint(s->d, "uprobe at places where the function returns (uprobe:FILE:FUNCTION"
-				"+OFFSET) does no harm");
+		return diag_hint(s->d,
+			"uprobe at places where the function returns (uprobe:FILE:FUNCTION"
+			"+OFFSET) does no harm");
 	}
 	diag_warning(s->d, spec->place, "unsafe",
 		"%s that passes through '%s' while it has a return probe ends the program",

@@ -272,7 +272,8 @@ bool point_parse_function(struct point_parse *p)
 	if (strcmp(out->file, "*") == 0) {
 		diag_error(p->d, place_of(p, &p->parts[0]), "point",
 			"a function cannot be looked for in every file");
-		return diag_hint(p->d, "name a file, a library, or a pattern such as /usr/lib/libx*.so");
+		return diag_hint(
+			p->d, "name a file, a library, or a pattern such as /usr/lib/libx*.so");
 	}
 	name = arena_strdup(p->arena, part->text);
 	if (*name >= '0' && *name <= '9') {

@@ -20,7 +20,8 @@ static const struct perf_event_attr watched = {.size = sizeof(watched),
 	.type = PERF_TYPE_SOFTWARE,
 	.config = PERF_COUNT_SW_DUMMY,
 	/* What collected_decode expects at the end of every record. */
-	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+	.sample_type =
+		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
 	.sample_id_all = 1,
 	.use_clockid = 1,
 	.clockid = CLOCK_MONOTONIC,

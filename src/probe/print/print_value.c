@@ -286,7 +286,8 @@ static void print_stack(struct printer *p, const struct shape *s, struct span va
 static void print_name(struct printer *p, const struct shape *s, struct span value, struct buf *out)
 {
 	uint64_t site = print_word(value, 0);
-	const char *name = p->names.site ? p->names.site(p->names.ctx, site, s->kind == SHAPE_FUNC) : NULL;
+	const char *name =
+		p->names.site ? p->names.site(p->names.ctx, site, s->kind == SHAPE_FUNC) : NULL;
 
 	if (name)
 		buf_put_cstr(out, name);

@@ -9,8 +9,9 @@
 #include "probe/run/probe_session.h"
 
 struct session_names {
-	struct printer_names names;    /* for printer_new */
-	struct probe_session *session; /* set by the caller: sites and stacks are asked of it; NULL: of none */
+	struct printer_names names; /* for printer_new */
+	struct probe_session
+		*session; /* set by the caller: sites and stacks are asked of it; NULL: of none */
 	/* Its own. */
 	struct user_names *user; /* NULL: nothing asks for them */
 	struct kernel_names *kernel;
