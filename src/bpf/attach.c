@@ -72,8 +72,3 @@ int bpf_attach_raw_tracepoint(int program_fd, const char *name)
 	attr.raw_tracepoint.prog_fd = (uint32_t)program_fd;
 	return bpf_sys(BPF_RAW_TRACEPOINT_OPEN, &attr);
 }
-
-int bpf_attach_tracing(int program_fd)
-{
-	return bpf_attach_raw_tracepoint(program_fd, NULL);
-}

@@ -23,8 +23,7 @@ int bpf_attach_uprobes(int program_fd, const struct bpf_uprobe_multi *uprobes);
 int bpf_attach_perf(int program_fd, int perf_fd, uint64_t cookie);
 /* The same, but the event stays as it is. */
 int bpf_link_perf(int program_fd, int perf_fd, uint64_t cookie);
+/* NULL: fentry and fexit, of which loading has said where. */
 int bpf_attach_raw_tracepoint(int program_fd, const char *name);
-/* fentry and fexit: where was said when loading. */
-int bpf_attach_tracing(int program_fd);
 
 #endif

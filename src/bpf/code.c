@@ -11,7 +11,7 @@ void bpf_code_release(struct bpf_code *c)
 	vec_release(&c->jumps);
 }
 
-static void add(struct bpf_code *c, int code, int dst, int src, int off, int32_t imm)
+void bpf_add(struct bpf_code *c, int code, int dst, int src, int off, int32_t imm)
 {
 	struct bpf_insn insn = {.code = (uint8_t)code,
 		.dst_reg = (uint8_t)(dst & 15),
@@ -24,77 +24,76 @@ static void add(struct bpf_code *c, int code, int dst, int src, int off, int32_t
 
 void bpf_mov_imm(struct bpf_code *c, int dst, int32_t imm)
 {
-	add(c, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, imm);
+	bpf_add(c, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, imm);
 }
 
 void bpf_mov(struct bpf_code *c, int dst, int src)
 {
-	add(c, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+	bpf_add(c, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
 }
 
 void bpf_alu_imm(struct bpf_code *c, int op, int dst, int32_t imm)
 {
-	add(c, BPF_ALU64 | op | BPF_K, dst, 0, 0, imm);
+	bpf_add(c, BPF_ALU64 | op | BPF_K, dst, 0, 0, imm);
 }
 
 void bpf_alu(struct bpf_code *c, int op, int dst, int src)
 {
-	add(c, BPF_ALU64 | op | BPF_X, dst, src, 0, 0);
+	bpf_add(c, BPF_ALU64 | op | BPF_X, dst, src, 0, 0);
 }
 
 void bpf_load(struct bpf_code *c, int size, int dst, int src, int16_t off)
 {
-	add(c, BPF_LDX | BPF_MEM | size, dst, src, off, 0);
+	bpf_add(c, BPF_LDX | BPF_MEM | size, dst, src, off, 0);
 }
 
 void bpf_store(struct bpf_code *c, int size, int dst, int16_t off, int src)
 {
-	add(c, BPF_STX | BPF_MEM | size, dst, src, off, 0);
+	bpf_add(c, BPF_STX | BPF_MEM | size, dst, src, off, 0);
 }
 
 void bpf_load_map(struct bpf_code *c, int dst, int map_fd)
 {
-	add(c, BPF_LD | BPF_DW | BPF_IMM, dst, BPF_PSEUDO_MAP_FD, 0, map_fd);
-	add(c, 0, 0, 0, 0, 0);
+	bpf_add(c, BPF_LD | BPF_DW | BPF_IMM, dst, BPF_PSEUDO_MAP_FD, 0, map_fd);
+	bpf_add(c, 0, 0, 0, 0, 0);
 }
 
 void bpf_load_map_value(struct bpf_code *c, int dst, int map_fd, uint32_t at)
 {
-	add(c, BPF_LD | BPF_DW | BPF_IMM, dst, BPF_PSEUDO_MAP_VALUE, 0, map_fd);
-	add(c, 0, 0, 0, 0, (int32_t)at);
+	bpf_add(c, BPF_LD | BPF_DW | BPF_IMM, dst, BPF_PSEUDO_MAP_VALUE, 0, map_fd);
+	bpf_add(c, 0, 0, 0, 0, (int32_t)at);
 }
 
 void bpf_load_imm64(struct bpf_code *c, int dst, uint64_t imm)
 {
-	add(c, BPF_LD | BPF_DW | BPF_IMM, dst, 0, 0, (int32_t)(uint32_t)imm);
-	add(c, 0, 0, 0, 0, (int32_t)(uint32_t)(imm >> 32));
+	bpf_add(c, BPF_LD | BPF_DW | BPF_IMM, dst, 0, 0, (int32_t)(uint32_t)imm);
+	bpf_add(c, 0, 0, 0, 0, (int32_t)(uint32_t)(imm >> 32));
 }
 
 void bpf_store_imm(struct bpf_code *c, int size, int dst, int16_t off, int32_t imm)
 {
-	add(c, BPF_ST | BPF_MEM | size, dst, 0, off, imm);
+	bpf_add(c, BPF_ST | BPF_MEM | size, dst, 0, off, imm);
 }
 
 void bpf_atomic(struct bpf_code *c, int op, int dst, int16_t off, int src)
 {
-	add(c, BPF_STX | BPF_ATOMIC | BPF_DW, dst, src, off, op);
+	bpf_add(c, BPF_STX | BPF_ATOMIC | BPF_DW, dst, src, off, op);
 }
 
 void bpf_append(struct bpf_code *c, const struct bpf_insn *insns, size_t n)
 {
-	vec_reserve(&c->insns, c->insns.n + n);
 	for (size_t i = 0; i < n; i++)
-		c->insns.v[c->insns.n++] = insns[i];
+		vec_push(&c->insns, insns[i]);
 }
 
 void bpf_call(struct bpf_code *c, int helper)
 {
-	add(c, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
+	bpf_add(c, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
 }
 
 void bpf_exit(struct bpf_code *c)
 {
-	add(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	bpf_add(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
 void bpf_stack_address(struct bpf_code *c, int dst, int at)
@@ -163,7 +162,7 @@ static void add_jump(struct bpf_code *c, int code, int dst, int src, int32_t imm
 
 	if (place < 0)
 		vec_push(&c->jumps, (uint32_t)c->insns.n);
-	add(c, code, dst, src, place < 0 ? label : place - (int32_t)c->insns.n - 1, imm);
+	bpf_add(c, code, dst, src, place < 0 ? label : place - (int32_t)c->insns.n - 1, imm);
 }
 
 void bpf_jump_imm(struct bpf_code *c, int op, int dst, int32_t imm, int label)

@@ -22,6 +22,8 @@ struct bpf_code {
 
 void bpf_code_release(struct bpf_code *c);
 
+/* Any instruction, by the fields that it has. */
+void bpf_add(struct bpf_code *c, int code, int dst, int src, int off, int32_t imm);
 /* dst = imm, dst = src, dst op= imm, dst op= src (op: BPF_ADD, BPF_AND, ...; 64 bit). */
 void bpf_mov_imm(struct bpf_code *c, int dst, int32_t imm);
 void bpf_mov(struct bpf_code *c, int dst, int src);

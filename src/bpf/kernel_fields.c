@@ -40,17 +40,12 @@ void kernel_fields_release(struct kernel_fields *fields)
 	vec_release(&fields->uses);
 }
 
-static void put_words(struct buf *b, const uint32_t *words, size_t n)
-{
-	buf_put(b, words, n * sizeof(*words));
-}
-
 /* Where it is in the table. */
 static uint32_t put_text(struct buf *strings, const char *text)
 {
 	uint32_t at = (uint32_t)strings->n;
 
-	buf_put(strings, text, strlen(text) + 1);
+	buf_put_text(strings, text);
 	return at;
 }
 
@@ -72,16 +67,16 @@ static void put_types(const struct kernel_fields *fields, struct buf *types, str
 		TYPE_PROTOTYPE};
 	uint32_t pointer[] = {0, KIND_POINTER, 0};
 
-	put_words(types, integer, sizeof(integer) / sizeof(*integer));
-	put_words(types, structure, sizeof(structure) / sizeof(*structure));
+	buf_put(types, integer, sizeof(integer));
+	buf_put(types, structure, sizeof(structure));
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t member[] = {put_text(strings, fields->names[i]),
 			fields->is_pointer[i] ? TYPE_POINTER : TYPE_INT, i * FIELD_BYTES * 8};
 
-		put_words(types, member, sizeof(member) / sizeof(*member));
+		buf_put(types, member, sizeof(member));
 	}
-	put_words(types, function, sizeof(function) / sizeof(*function));
-	put_words(types, pointer, sizeof(pointer) / sizeof(*pointer));
+	buf_put(types, function, sizeof(function));
+	buf_put(types, pointer, sizeof(pointer));
 }
 
 /* `ways`: place of "0:I" for each field. */

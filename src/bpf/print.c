@@ -25,21 +25,12 @@ static void print_offset(int offset, struct buf *out)
 		buf_printf(out, " %c %d", offset < 0 ? '-' : '+', offset < 0 ? -offset : offset);
 }
 
-static const char *size_name(uint8_t code)
-{
-	static const char *const names[] = {[BPF_W >> 3] = "u32",
-		[BPF_H >> 3] = "u16",
-		[BPF_B >> 3] = "u8",
-		[BPF_DW >> 3] = "u64"};
-
-	return names[BPF_SIZE(code) >> 3];
-}
-
 static void print_place(uint8_t code, int reg, int offset, bool is_signed, struct buf *out)
 {
-	const char *size = size_name(code);
+	static const uint8_t bits[] = {
+		[BPF_W >> 3] = 32, [BPF_H >> 3] = 16, [BPF_B >> 3] = 8, [BPF_DW >> 3] = 64};
 
-	buf_printf(out, "*(%c%s *)(r%d", is_signed ? 's' : 'u', size + 1, reg);
+	buf_printf(out, "*(%c%d *)(r%d", is_signed ? 's' : 'u', bits[BPF_SIZE(code) >> 3], reg);
 	print_offset(offset, out);
 	buf_put_cstr(out, ")");
 }

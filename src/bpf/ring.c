@@ -107,11 +107,6 @@ static const uint8_t *data_at(struct bpf_ring *ring, unsigned long at, size_t n)
 	return ring->window + (offset - ring->window_at);
 }
 
-unsigned long bpf_ring_start(const struct bpf_ring *ring)
-{
-	return *ring->consumer;
-}
-
 bool bpf_ring_next(struct bpf_ring *ring, unsigned long *at, struct bpf_ring_record *record)
 {
 	/* Pairs with the kernel's release of the producer position. */
@@ -154,7 +149,7 @@ void bpf_ring_consume(struct bpf_ring *ring, unsigned long at)
 void bpf_ring_drain(
 	struct bpf_ring *ring, void (*each)(void *ctx, const uint8_t *record, size_t n), void *ctx)
 {
-	unsigned long at = bpf_ring_start(ring), before;
+	unsigned long at = *ring->consumer, before;
 	struct bpf_ring_record r;
 
 	do {

@@ -28,13 +28,12 @@ void bpf_ring_close(struct bpf_ring *ring);
 void bpf_ring_drain(
 	struct bpf_ring *ring, void (*each)(void *ctx, const uint8_t *record, size_t n), void *ctx);
 
-/* The same in two steps, for readers of several rings: records are looked at from bpf_ring_start on
+/* The same in two steps, for readers of several rings: records are looked at from *consumer on
  * and stay where they are until bpf_ring_consume gives their room back. */
 struct bpf_ring_record {
 	const uint8_t *p;
 	size_t n;
 };
-unsigned long bpf_ring_start(const struct bpf_ring *ring);
 /* The next finished record behind `at`, which moves on; false when there is none yet, or none in
  * the window: then consuming what was seen makes room for the next window. */
 bool bpf_ring_next(struct bpf_ring *ring, unsigned long *at, struct bpf_ring_record *record);

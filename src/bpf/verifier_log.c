@@ -25,13 +25,6 @@ struct line {
 	size_t n;
 };
 
-static bool starts_with(struct line l, const char *text)
-{
-	size_t n = strlen(text);
-
-	return l.n >= n && !memcmp(l.p, text, n);
-}
-
 /* A number at the start; the place behind it, 0 when there is none. */
 static size_t read_number(struct line l, int64_t *value)
 {
@@ -74,7 +67,7 @@ static bool is_chatter(struct line l)
 	if (n && n + 1 < l.n && l.p[n] == ':')
 		return true;
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (starts_with(l, starts[i]))
+		if (l.n >= strlen(starts[i]) && !memcmp(l.p, starts[i], strlen(starts[i])))
 			return true;
 	return false;
 }

@@ -134,10 +134,17 @@ static int take_without(const struct probe_setup *setup)
 	return STATUS_DONE;
 }
 
+static int fail_output(const struct probe_setup *setup)
+{
+	struct err err = {0};
+
+	err_sys(&err, errno, "'%s': cannot be written", setup->a->output);
+	return command_fail(&err);
+}
+
 /* The file loses what it had when there is something to write: see begin_output. */
 static int take_output(struct probe_setup *setup)
 {
-	struct err err = {0};
 	int fd;
 
 	setup->out = stdout;
@@ -145,10 +152,7 @@ static int take_output(struct probe_setup *setup)
 		return STATUS_DONE;
 	fd = open(setup->a->output, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
 	setup->out = fd < 0 ? NULL : fdopen(fd, "w");
-	if (setup->out)
-		return STATUS_DONE;
-	err_sys(&err, errno, "'%s': cannot be written", setup->a->output);
-	return command_fail(&err);
+	return setup->out ? STATUS_DONE : fail_output(setup);
 }
 
 static int setup_init(struct probe_setup *setup)
@@ -176,15 +180,9 @@ static int setup_init(struct probe_setup *setup)
 
 static int setup_release(struct probe_setup *setup, int status)
 {
-	struct err err = {0};
-
-	if (setup->out && setup->out != stdout && fclose(setup->out) && status == STATUS_DONE) {
-		err_sys(&err, errno, "'%s': cannot be written", setup->a->output);
-		status = command_fail(&err);
-	}
-	for (size_t i = 0; i < setup->words.n; i++)
-		free((char *)setup->words.v[i]);
-	vec_release(&setup->words);
+	if (setup->out && setup->out != stdout && fclose(setup->out) && status == STATUS_DONE)
+		status = fail_output(setup);
+	vec_release_all(&setup->words);
 	vec_release(&setup->pids);
 	free(setup->program);
 	return status;
@@ -240,11 +238,11 @@ static int add_sources(const struct probe_setup *setup, struct sources *sources,
 	return 0;
 }
 
-static void print_messages(const struct probe_setup *setup, const struct diags *diags)
+void probe_print_messages(const struct probe_setup *setup, const struct diags *diags)
 {
 	struct buf text = {0};
 
-	if (!diags->v.n || (setup->a->quiet && !setup->a->strict && !diags->n_errors))
+	if (!diags->v.n)
 		return;
 	if (setup->is_json)
 		diags_json(diags, &text);
@@ -277,7 +275,8 @@ static int compile(const struct probe_setup *setup, const struct sources *source
 
 	diags_init(&diags, sources);
 	*out = compile_scripts(sources, &options, &diags);
-	print_messages(setup, &diags);
+	if (!a->quiet || a->strict || diags.n_errors)
+		probe_print_messages(setup, &diags);
 	if (!*out) {
 		status = STATUS_FAILED;
 	} else if (a->strict && count_left_out(&diags)) {
@@ -386,14 +385,12 @@ static void dump_stream(const struct probe_setup *setup, const struct stream *s)
 /* The script is good: what an earlier run wrote makes room. A device or pipe has nothing to cut. */
 static int begin_output(const struct probe_setup *setup)
 {
-	struct err err = {0};
 	struct stat st;
 
 	if (setup->out == stdout || fstat(fileno(setup->out), &st) < 0 || !S_ISREG(st.st_mode) ||
 		ftruncate(fileno(setup->out), 0) == 0)
 		return STATUS_DONE;
-	err_sys(&err, errno, "'%s': cannot be written", setup->a->output);
-	return command_fail(&err);
+	return fail_output(setup);
 }
 
 static int use_stream(const struct probe_setup *setup, const struct stream *s)

@@ -46,6 +46,8 @@ struct probe_setup {
  * The texts are the caller's to free. False when a quote is not closed. */
 bool probe_split_words(const char *text, struct option_texts *out);
 
+/* On stderr, in the output's format. */
+void probe_print_messages(const struct probe_setup *setup, const struct diags *diags);
 /* -l. `pattern` NULL: everything. */
 int probe_list(const struct probe_setup *setup, const char *pattern);
 /* --dry-run: where the points are and what they cost. */

@@ -1,43 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /* What a run of `weir probe` lost, clause by clause and by reason. */
 #include <inttypes.h>
-#include <stddef.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "cmd/probe.h"
 
+/* In the order of struct clause_loss. */
 static const struct {
 	const char *name;	/* of JSON */
 	const char *one, *more; /* of sentences */
-	size_t offset;
 } reasons[] = {
-	{"failed_reads", "failed read", "failed reads", offsetof(struct clause_loss, failed_reads)},
+	{"failed_reads", "failed read", "failed reads"},
 	{"map_full", "value that found no room in its map",
-		"values that found no room in their map", offsetof(struct clause_loss, map_full)},
-	{"lost_records", "lost record (the ring was full)", "lost records (the ring was full)",
-		offsetof(struct clause_loss, lost_records)},
-	{"busy", "hit while no scratch area was free", "hits while no scratch area was free",
-		offsetof(struct clause_loss, busy)},
-	{"stack_failed", "stack that could not be stored", "stacks that could not be stored",
-		offsetof(struct clause_loss, stack_failed)},
-	{"loop_limit", "loop cut short", "loops cut short",
-		offsetof(struct clause_loss, loop_limit)},
+		"values that found no room in their map"},
+	{"lost_records", "lost record (the ring was full)", "lost records (the ring was full)"},
+	{"busy", "hit while no scratch area was free", "hits while no scratch area was free"},
+	{"stack_failed", "stack that could not be stored", "stacks that could not be stored"},
+	{"loop_limit", "loop cut short", "loops cut short"},
 	{"other", "division by zero or value that cannot be read",
-		"divisions by zero or values that cannot be read",
-		offsetof(struct clause_loss, other)},
+		"divisions by zero or values that cannot be read"},
 	{"unseen", "program begun with other rights (setuid), in which it does not count",
-		"programs begun with other rights (setuid), in which it does not count",
-		offsetof(struct clause_loss, unseen)},
+		"programs begun with other rights (setuid), in which it does not count"},
 };
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
+_Static_assert(sizeof(struct clause_loss) == N_REASONS * sizeof(uint64_t), "one count for each");
 
 static uint64_t count_of(const struct clause_loss *loss, size_t reason)
 {
-	uint64_t n;
-
-	memcpy(&n, (const char *)loss + reasons[reason].offset, sizeof(n));
-	return n;
+	return ((const uint64_t *)loss)[reason];
 }
 
 /* Fills in what a clause lost; false when that is nothing. */

@@ -3,12 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/file.h"
 
 #define SYSTEM_BYTES_MAX ((size_t)1 << 20) /* of what system() prints */
 
@@ -19,14 +16,8 @@ void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids)
 	o->names = session_names_new(o->stream, pids, n_pids, &err);
 	if (err.code)
 		probe_output_note(o, err.text);
-	o->printer = printer_new(o->stream, o->setup->is_json ? PRINTER_JSON : PRINTER_TEXT,
-		session_names_get(o->names));
-}
-
-void probe_output_set_session(struct probe_output *o, struct probe_session *session)
-{
-	o->session = session;
-	session_names_set_session(o->names, session);
+	o->printer = printer_new(
+		o->stream, o->setup->is_json ? PRINTER_JSON : PRINTER_TEXT, &o->names->names);
 }
 
 void probe_output_release(struct probe_output *o)

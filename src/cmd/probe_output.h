@@ -21,7 +21,6 @@ struct probe_output {
 
 /* Before anything is attached; `pids` are the traced processes, none: all. */
 void probe_output_init(struct probe_output *o, const pid_t *pids, size_t n_pids);
-void probe_output_set_session(struct probe_output *o, struct probe_session *session);
 void probe_output_release(struct probe_output *o);
 
 /* Of struct probe_session_output; ctx is the struct probe_output. */

@@ -206,10 +206,7 @@ static void json_site(struct json *j, const struct site *site)
 	json_u64(j, "offset", site->offset.v);
 	json_u64(j, "address", site->addr.v);
 	json_string(j, "cost", costs[site->cost].name);
-	if (site->cheaper.v)
-		json_u64(j, "cheaper_offset", site->cheaper.v);
-	else
-		json_null(j, "cheaper_offset");
+	json_u64_if(j, "cheaper_offset", site->cheaper.v, site->cheaper.v);
 	json_object_end(j);
 }
 
@@ -244,12 +241,9 @@ static void json_code(struct json *j, const struct stream_point *point)
 	json_object_begin(j, "instructions");
 	for (int mode = 0; mode < N_MODES; mode++) {
 		const struct stream_piece *piece = &point->pieces[mode];
-		const char *key = mode == MODE_32 ? "32" : "64";
 
-		if (piece->is_there)
-			json_u64(j, key, piece->predicate_n + piece->action_n);
-		else
-			json_null(j, key);
+		json_u64_if(j, mode == MODE_32 ? "32" : "64", piece->is_there,
+			piece->predicate_n + piece->action_n);
 	}
 	json_object_end(j);
 }
@@ -325,20 +319,13 @@ static void print_all(struct plan *p, struct diags *diags)
 int probe_plan(const struct probe_setup *setup, const struct stream *s)
 {
 	struct plan p = {.setup = setup, .stream = s, .arena = arena_new(), .out = setup->out};
-	struct buf text = {0};
 	struct diags diags;
 	int status;
 
 	diags_init(&diags, &s->sources);
 	print_all(&p, &diags);
-	if (setup->is_json)
-		diags_json(&diags, &text);
-	else
-		diags_text(&diags, &text);
-	if (diags.v.n)
-		fwrite(text.p, 1, text.n, stderr);
+	probe_print_messages(setup, &diags);
 	status = diags.n_errors ? STATUS_FAILED : STATUS_DONE;
-	buf_release(&text);
 	diags_release(&diags);
 	arena_free(p.arena);
 	return status;

@@ -93,7 +93,7 @@ static int open_session(struct probing *r, struct err *err)
 	int rc = probe_session_open(r->stream, &options, &output, &r->session, err);
 
 	if (rc >= 0)
-		probe_output_set_session(&r->output, r->session);
+		r->output.session = r->output.names->session = r->session;
 	return rc;
 }
 

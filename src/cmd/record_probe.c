@@ -104,11 +104,11 @@ static int start(void *ctx, pid_t command, struct err *err)
 	p->names = session_names_new(p->stream, options.pids, options.n_pids, &names_err);
 	if (names_err.code)
 		take_note(p, names_err.text);
-	p->printer = printer_new(p->stream, PRINTER_TEXT, session_names_get(p->names));
+	p->printer = printer_new(p->stream, PRINTER_TEXT, &p->names->names);
 	rc = probe_session_open(p->stream, &options, &output, &p->session, err);
 	if (rc < 0)
 		return rc;
-	session_names_set_session(p->names, p->session);
+	p->names->session = p->session;
 	return probe_session_begin(p->session, err);
 }
 
@@ -153,7 +153,7 @@ static void write_lines(struct record_probe *p, struct trace_writer *w, uint32_t
 static void write_maps(struct record_probe *p, struct trace_writer *w, uint32_t stream)
 {
 	struct printer *texts = p->printer,
-		       *json = printer_new(p->stream, PRINTER_JSON, session_names_get(p->names));
+		       *json = printer_new(p->stream, PRINTER_JSON, &p->names->names);
 
 	for (uint32_t i = 0; i < p->stream->maps.n; i++) {
 		struct buf text = {0}, object = {0};

@@ -56,10 +56,11 @@ struct asking {
 	int n;
 };
 
-static void ask_function(void *ctx, const char *name)
+static void ask_function(void *ctx, const char *module, const char *name)
 {
 	struct asking *a = ctx;
 
+	(void)module;
 	if (a->n++ < NAMES_MAX)
 		ask(a->btf, a->source, name);
 }

@@ -52,16 +52,12 @@ static inline void put_bytes(struct buf *b, const void *bytes, uint32_t n)
 
 /* --- names: sites 1 and 2, stack 7 of two frames, functions at 0x1000 and 0x2000 --- */
 
-static inline const char *world_probe(void *ctx, uint64_t site)
+static inline const char *world_site(void *ctx, uint64_t site, bool is_function)
 {
 	(void)ctx;
-	return site == 1 ? "uprobe:/bin/x:leaf" : NULL;
-}
-
-static inline const char *world_function(void *ctx, uint64_t site)
-{
-	(void)ctx;
-	return site == 1 ? "leaf" : NULL;
+	if (site != 1)
+		return NULL;
+	return is_function ? "leaf" : "uprobe:/bin/x:leaf";
 }
 
 static inline size_t world_stack(void *ctx, uint64_t id, uint64_t *addresses, size_t max)
@@ -97,8 +93,7 @@ static inline bool world_kernel_symbol(void *ctx, uint64_t address, struct print
 	return world_symbol(address, out);
 }
 
-__attribute__((unused)) static const struct printer_names world_names = {.probe = world_probe,
-	.function = world_function,
+__attribute__((unused)) static const struct printer_names world_names = {.site = world_site,
 	.stack = world_stack,
 	.user_symbol = world_user_symbol,
 	.kernel_symbol = world_kernel_symbol};

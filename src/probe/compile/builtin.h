@@ -22,7 +22,7 @@ struct builtin {
 	ir_value (*lower)(struct lower *l, const struct expr *e);
 	/* What lies in memory: n bytes of room. */
 	void (*into)(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
-	const char *help; /* of a name: a phrase */
+	const char *help; /* of a name: a phrase; of check_not_yet: what to do instead */
 	int detail;	  /* for its functions: a format, a type, a helper of the kernel, ... */
 	/* A hint where it does not exist; or NULL. */
 	void (*not_here)(struct check_clause *c, struct expr *e);
@@ -51,6 +51,6 @@ const struct type *builtin_hint_form(struct check_clause *c, const struct expr *
 bool check_literal(struct check_clause *c, struct expr *e, struct expr *a);
 /* For calls that change the machine: with --unsafe only. */
 bool check_is_allowed(struct check_clause *c, struct expr *e);
-const struct type *check_not_yet(struct check_clause *c, struct expr *e, const char *hint);
+check_fn check_not_yet; /* says that there is no such function */
 
 #endif

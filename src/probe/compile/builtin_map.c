@@ -36,11 +36,6 @@ static const struct type *check_has_key(struct check_clause *c, struct expr *e)
 	return map_and_key(c, e) ? check_int(c, 8, true) : check_bad(c);
 }
 
-static const struct type *check_len(struct check_clause *c, struct expr *e)
-{
-	return check_not_yet(c, e, "a counter of its own counts what is put into a map");
-}
-
 static ir_value lower_has_key(struct lower *l, const struct expr *e)
 {
 	const struct expr *map = e->args;
@@ -105,7 +100,8 @@ const struct builtin map_builtins[] = {
 	{"delete", "delete(@MAP[KEY]) or delete(@MAP, KEY)", 1, 2, .check = check_delete,
 		.lower = lower_delete},
 	{"has_key", "has_key(@MAP, KEY)", 2, 2, .check = check_has_key, .lower = lower_has_key},
-	{"len", "len(@MAP)", 1, 1, .check = check_len},
+	{"len", "len(@MAP)", 1, 1, .check = check_not_yet,
+		.help = "a counter of its own counts what is put into a map"},
 	{"count", "count()", 0, 0, AGGREGATE(COUNT)},
 	{"sum", "sum(INTEGER)", 1, 1, AGGREGATE(SUM)},
 	{"min", "min(INTEGER)", 1, 1, AGGREGATE(MIN)},

@@ -120,7 +120,7 @@ static ir_value lower_context(struct lower *l, const struct expr *e)
 
 static const struct type *check_arg(struct check_clause *c, struct expr *e)
 {
-	return check_argument(c, e, (uint32_t)(e->name[3] - '0'));
+	return point_kinds[c->point->spec.kind].argument(c, e, (uint32_t)(e->name[3] - '0'));
 }
 
 static void arg_elsewhere(struct check_clause *c, struct expr *e)

@@ -160,11 +160,6 @@ static const struct type *check_join_call(struct check_clause *c, struct expr *e
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static bool is_action(enum format_kind kind)
-{
-	return kind >= FORMAT_EXIT;
-}
-
 /* Two fields at a time: see lower_index. */
 static void put_head(struct lower *l, uint32_t format, ir_mem mem)
 {
@@ -227,8 +222,8 @@ static void lower_record(
 	}
 	l->ir.place = e->place;
 	rc = IR_CALL_(&l->ir, BPF_FUNC_ringbuf_output,
-		IR_MAP(is_action(f->kind) ? STREAM_MAP_CONTROL : STREAM_MAP_RECORDS), IR_M(mem, 0),
-		IR_I(size), IR_I(RING_FLAGS));
+		IR_MAP(f->kind >= FORMAT_EXIT ? STREAM_MAP_CONTROL : STREAM_MAP_RECORDS),
+		IR_M(mem, 0), IR_I(size), IR_I(RING_FLAGS));
 	ir_branch_imm(&l->ir, BPF_JEQ, rc, 0, ok);
 	lower_count_loss(l, offsetof(struct clause_loss, lost_records));
 	ir_place_label(&l->ir, ok);

@@ -59,11 +59,6 @@ static ir_value lower_uaddr(struct lower *l, const struct expr *e)
 	return lower_global_address(l, meaning_of(l, e)->address);
 }
 
-static const struct type *check_kaddr(struct check_clause *c, struct expr *e)
-{
-	return check_not_yet(c, e, "give the address as a number");
-}
-
 static const struct type *check_reg(struct check_clause *c, struct expr *e)
 {
 	struct meaning *m = check_meaning(c, e);
@@ -93,12 +88,9 @@ static ir_value lower_reg(struct lower *l, const struct expr *e)
 
 static const struct type *check_bswap(struct check_clause *c, struct expr *e)
 {
-	const struct type *type;
-
 	if (!check_integer(c, e->args, "the argument of bswap()"))
 		return check_bad(c);
-	type = e->args->type[c->mode];
-	return check_int(c, (uint32_t)type->size, false);
+	return check_int(c, (uint32_t)e->args->type[c->mode]->size, false);
 }
 
 static ir_value lower_bswap(struct lower *l, const struct expr *e)
@@ -194,7 +186,8 @@ const struct builtin value_builtins[] = {
 		.detail = TYPE_USYM},
 	{"ksym", "ksym(ADDRESS)", 1, 1, CODE(check_symbol, lower_argument), .detail = TYPE_KSYM},
 	{"uaddr", "uaddr(\"NAME\")", 1, 1, POINT_IN_FILES, CODE(check_uaddr, lower_uaddr)},
-	{"kaddr", "kaddr(\"NAME\")", 1, 1, .check = check_kaddr},
+	{"kaddr", "kaddr(\"NAME\")", 1, 1, .check = check_not_yet,
+		.help = "give the address as a number"},
 	{"reg", "reg(\"NAME\")", 1, 1, POINT_AT_CODE, CODE(check_reg, lower_reg)},
 	{"bswap", "bswap(INTEGER)", 1, 1, CODE(check_bswap, lower_bswap)},
 	{"signal", "signal(NUMBER)", 1, 1, POINT_HAS_STACK, CODE(check_signal, lower_signal)},

@@ -125,10 +125,10 @@ bool check_is_allowed(struct check_clause *c, struct expr *e)
 	return false;
 }
 
-const struct type *check_not_yet(struct check_clause *c, struct expr *e, const char *hint)
+const struct type *check_not_yet(struct check_clause *c, struct expr *e)
 {
 	check_error(c, e->place, "unknown-function", "%s() does not exist yet", e->name);
-	return check_hint(c, "%s", hint);
+	return check_hint(c, "%s", check_row(c, e)->help);
 }
 
 /* --- code ------------------------------------------------------------------------------------- */

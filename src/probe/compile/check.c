@@ -13,10 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest_names.h"
 #include "probe/compile/checker.h"
 
 #define LOCAL_ROUNDS 16 /* types of locals settle after two or three */
 #define SENTENCE_MAX 600
+#define NAME_MAX_COMPARED 40 /* longer names get no hint */
 
 /* --- messages --------------------------------------------------------------------------------- */
 
@@ -89,6 +91,20 @@ const char *check_type_text(struct check_session *s, const struct type *type)
 const char *check_mode_text(enum mode mode)
 {
 	return mode == MODE_32 ? "32-bit" : "64-bit";
+}
+
+void nearest_offer(struct nearest *n, const char *candidate)
+{
+	size_t bytes = strlen(n->name);
+	uint32_t far = bytes < 6 ? 1 : bytes < 9 ? 2 : 3, distance;
+
+	if (bytes > NAME_MAX_COMPARED || bytes < 2)
+		return;
+	distance = name_distance(n->name, candidate, far);
+	if (distance <= far && (!n->best || distance < n->distance)) {
+		n->best = candidate;
+		n->distance = distance;
+	}
 }
 
 bool check_enter(struct check_clause *c, struct place place)

@@ -126,11 +126,6 @@ const struct type *check_register_argument(struct check_clause *c, struct expr *
 	return use_place(c, e, u);
 }
 
-const struct type *check_argument(struct check_clause *c, struct expr *e, uint32_t i)
-{
-	return point_kinds[c->point->spec.kind].argument(c, e, i);
-}
-
 const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i)
 {
 	struct value_use *u = new_use(c, e, unsigned_long(c));

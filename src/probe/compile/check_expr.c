@@ -69,22 +69,15 @@ const struct type *check_value(struct check_clause *c, struct expr *e)
 		check_error(c, e->place, "type", "a %s that is passed by value cannot be copied",
 			type_text(c, type));
 		check_hint(c, "take its fields one by one");
-		e->type[c->mode] = check_bad(c);
-		return e->type[c->mode];
-	}
-	switch (type->kind) {
-	case TYPE_VOID:
-	case TYPE_FUNCTION:
+	} else if (type->kind == TYPE_VOID || type->kind == TYPE_FUNCTION) {
 		check_error(c, e->place, "type", "%s%s has no value",
 			e->name && e->kind == EXPR_CALL ? e->name : "this",
 			e->name && e->kind == EXPR_CALL ? "()" : "");
-		break;
-	case TYPE_AGGREGATION:
+	} else if (type->kind == TYPE_AGGREGATION) {
 		check_error(
 			c, e->place, "aggregation", "an aggregation can only be assigned to a map");
 		check_hint(c, "write @x = %s(...);", e->name ? e->name : "count");
-		break;
-	default:
+	} else {
 		return type;
 	}
 	e->type[c->mode] = check_bad(c);
@@ -201,21 +194,11 @@ static const struct type *pointer_arithmetic(struct check_clause *c, struct expr
 	return bad_operands(c, e, a, b, "cast the pointer to uint64 to calculate with the address");
 }
 
-static bool is_division(enum op op)
-{
-	return op == OP_DIV || op == OP_MOD;
-}
-
-static bool is_comparison(enum op op)
-{
-	return op >= OP_EQ && op <= OP_GE;
-}
-
 static void check_constant_right(struct check_clause *c, enum op op, struct expr *b)
 {
 	if (!b->is_constant[c->mode])
 		return;
-	if (is_division(op) && b->constant[c->mode] == 0)
+	if ((op == OP_DIV || op == OP_MOD) && b->constant[c->mode] == 0)
 		check_error(c, b->place, "division", "division by zero");
 	if ((op == OP_SHL || op == OP_SHR) && b->constant[c->mode] >= 64)
 		check_error(c, b->place, "range", "a shift by %lld bits; 0 to 63 are possible",
@@ -303,7 +286,7 @@ static const struct type *check_binary(struct check_clause *c, struct expr *e)
 		return check_logical(c, e);
 	check_value(c, e->a);
 	check_value(c, e->b);
-	if (is_comparison(e->op))
+	if (op_is_comparison(e->op))
 		return compare(c, e);
 	type = check_arithmetic(c, e, e->op, e->a, e->b);
 	if (type->kind == TYPE_INT)

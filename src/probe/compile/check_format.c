@@ -8,16 +8,11 @@
 
 /* --- the stream's table ----------------------------------------------------------------------- */
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 static bool is_same_format(const struct stream_format *a, const struct stream_format *b)
 {
 	if (a->kind != b->kind || a->map_i != b->map_i || a->n_args != b->n_args ||
 		a->place.from != b->place.from || a->place.source_i != b->place.source_i ||
-		!is_same_text(a->text, b->text))
+		!name_is_same(a->text, b->text))
 		return false;
 	for (uint32_t i = 0; i < a->n_args; i++) {
 		if (!shape_is_same(a->args[i], b->args[i]))

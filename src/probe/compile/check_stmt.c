@@ -8,7 +8,7 @@
 
 static void check_block(struct check_clause *c, struct stmt *body)
 {
-	check_open_block(c);
+	c->scope++;
 	check_stmts(c, body);
 	check_close_block(c);
 }
@@ -67,7 +67,7 @@ static void check_loop(struct check_clause *c, struct stmt *s, const struct type
 {
 	struct variable *v;
 
-	check_open_block(c);
+	c->scope++;
 	v = check_declare(c, s->name, s->place);
 	v->type[c->mode] = type;
 	v->is_assigned = v->is_declared = v->is_loop = true;

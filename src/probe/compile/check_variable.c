@@ -149,11 +149,6 @@ struct variable *check_declare(struct check_clause *c, const char *name, struct 
 	return local_make(c, name, place, c->scope);
 }
 
-void check_open_block(struct check_clause *c)
-{
-	c->scope++;
-}
-
 void check_close_block(struct check_clause *c)
 {
 	for (struct variable *v = c->locals; v; v = v->next) {
@@ -248,11 +243,9 @@ static const struct type *kept_type(struct check_clause *c, const struct type *t
 static bool is_convertible(struct check_clause *c, const struct type *to, const struct type *from,
 	const struct expr *value)
 {
-	if (to->kind == TYPE_INT && from->kind == TYPE_INT)
-		return true;
-	if (to->kind == TYPE_STRING && type_is_text(from))
-		return true;
-	return check_join(c, to, false, from, value) != NULL;
+	return (to->kind == TYPE_INT && from->kind == TYPE_INT) ||
+	       (to->kind == TYPE_STRING && type_is_text(from)) ||
+	       check_join(c, to, false, from, value);
 }
 
 /* A variable gets another type. Thread-locals have their places in the final pass: then only a mode

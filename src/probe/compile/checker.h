@@ -67,7 +67,6 @@ static inline void check_leave(struct check_clause *c)
 	c->depth--;
 }
 
-/* --- check_nearest.c -------------------------------------------------------------------------- */
 /* Offers `candidate` as what `name` may have meant; the best so far is in *best. */
 struct nearest {
 	const char *name;
@@ -112,8 +111,7 @@ const struct type *check_declared(
 check_fn check_name;
 /* "uprobe:a:f" for messages. */
 const char *check_point_text(const struct check_clause *c);
-/* argN, sargN, retval. */
-const struct type *check_argument(struct check_clause *c, struct expr *e, uint32_t i);
+/* sargN, retval. */
 const struct type *check_stack_word(struct check_clause *c, struct expr *e, uint32_t i);
 check_fn check_retval;
 check_fn check_args_field; /* args.NAME: the EXPR_MEMBER */
@@ -142,8 +140,7 @@ const struct type *check_join(struct check_clause *c, const struct type *have, b
 	const struct type *add, const struct expr *added);
 /* A new variable of a block (let, for), hiding others of that name. */
 struct variable *check_declare(struct check_clause *c, const char *name, struct place place);
-/* Blocks: variables declared in one go out of sight at its end. */
-void check_open_block(struct check_clause *c);
+/* The end of the block c->scope: variables declared in it go out of sight. */
 void check_close_block(struct check_clause *c);
 /* An assignment's effect on a variable's type. */
 const struct type *check_assign_variable(struct check_clause *c, struct variable *v,

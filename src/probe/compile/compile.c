@@ -449,13 +449,8 @@ static void compile_units(struct compiler *c)
 				compile_mode(c, u, m);
 		}
 	}
-	for (size_t i = 0; i < c->stream->maps.n; i++) {
-		struct stream_map_def *map = &c->stream->maps.v[i];
-
-		map->max_entries = c->settings.max_entries;
-		if (map->value && map->value->size > c->stream->zero_bytes)
-			c->stream->zero_bytes = map->value->size;
-	}
+	for (size_t i = 0; i < c->stream->maps.n; i++)
+		c->stream->maps.v[i].max_entries = c->settings.max_entries;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSNS_MAX   30000 /* jumps have 16 bits */
-#define NOWHERE	    0
+#define INSNS_MAX   30000	     /* jumps have 16 bits */
 #define IN_R0	    1		     /* used at once */
 #define IN_REG(r)   (0x100 | (r))    /* r8, r9 */
 #define IN_SLOT(at) (0x10000 | (at)) /* word at r10 - at */
@@ -150,17 +149,6 @@ static void find_homes(struct emit *e)
 
 /* --- operands --------------------------------------------------------------------------------- */
 
-static void raw(struct emit *e, uint8_t code, int dst, int src, int16_t off, int32_t imm)
-{
-	struct bpf_insn insn = {.code = code,
-		.dst_reg = (uint8_t)dst & 15,
-		.src_reg = (uint8_t)src & 15,
-		.off = off,
-		.imm = imm};
-
-	vec_push(&e->c->insns, insn);
-}
-
 /* The register with the value: its own, or `scratch` that it is loaded into. */
 static int operand(struct emit *e, ir_value v, int scratch)
 {
@@ -222,7 +210,7 @@ static void extend(struct emit *e, int reg, uint32_t bytes, bool is_signed)
 	if (bytes >= 8)
 		return;
 	if (bytes == 4 && !is_signed) {
-		raw(e, BPF_ALU | BPF_MOV | BPF_X, reg, reg, 0, 0);
+		bpf_add(e->c, BPF_ALU | BPF_MOV | BPF_X, reg, reg, 0, 0);
 		return;
 	}
 	bpf_alu_imm(e->c, BPF_LSH, reg, (int32_t)(64 - bytes * 8));
@@ -251,26 +239,20 @@ static void emit_alu(struct emit *e, const struct ir_insn *i)
 	result(e, i->d, d);
 }
 
-static void emit_condition(struct emit *e, const struct ir_insn *i, int label)
+static void emit_compare(struct emit *e, const struct ir_insn *i, int label)
 {
-	int a = operand(e, i->a, BPF_REG_0);
+	bool is_b_in_r0 = !i->has_imm && e->lives[i->b].home == IN_R0;
+	int a, b = BPF_REG_1;
 
+	if (is_b_in_r0)
+		bpf_mov(e->c, b, BPF_REG_0);
+	a = operand(e, i->a, BPF_REG_0);
+	if (!i->has_imm && !is_b_in_r0)
+		b = operand(e, i->b, BPF_REG_1);
 	if (i->has_imm)
 		bpf_jump_imm(e->c, i->sub, a, (int32_t)i->imm, label);
 	else
-		bpf_jump_reg(e->c, i->sub, a,
-			operand(e, i->b, a == BPF_REG_1 ? BPF_REG_2 : BPF_REG_1), label);
-}
-
-/* The value of b may be the one that is in r0. */
-static void emit_compare(struct emit *e, const struct ir_insn *i, int label)
-{
-	if (!i->has_imm && e->lives[i->b].home == IN_R0) {
-		bpf_mov(e->c, BPF_REG_1, BPF_REG_0);
-		bpf_jump_reg(e->c, i->sub, operand(e, i->a, BPF_REG_0), BPF_REG_1, label);
-		return;
-	}
-	emit_condition(e, i, label);
+		bpf_jump_reg(e->c, i->sub, a, b, label);
 }
 
 static void emit_set(struct emit *e, const struct ir_insn *i)
@@ -389,7 +371,7 @@ static void emit_call(struct emit *e, const struct ir_insn *i)
 static void emit_swap(struct emit *e, const struct ir_insn *i)
 {
 	operand_into(e, i->a, BPF_REG_0);
-	raw(e, BPF_ALU | BPF_END | BPF_TO_BE, BPF_REG_0, 0, 0, i->bytes * 8);
+	bpf_add(e->c, BPF_ALU | BPF_END | BPF_TO_BE, BPF_REG_0, 0, 0, i->bytes * 8);
 	result(e, i->d, BPF_REG_0);
 }
 
@@ -450,11 +432,6 @@ static void emit_insn(struct emit *e, const struct ir_insn *i)
 	}
 }
 
-static bool is_same_place(struct place a, struct place b)
-{
-	return a.source_i == b.source_i && a.from == b.from && a.to == b.to;
-}
-
 static void emit_all(struct emit *e, struct emit_out *out)
 {
 	VEC(struct stream_line) lines = {0};
@@ -468,7 +445,7 @@ static void emit_all(struct emit *e, struct emit_out *out)
 		emit_insn(e, insn);
 		if (e->c->insns.n == line.insn_i)
 			continue;
-		if (!lines.n || !is_same_place(lines.v[lines.n - 1].place, line.place))
+		if (!lines.n || !place_is_same(lines.v[lines.n - 1].place, line.place))
 			vec_push(&lines, line);
 	}
 	out->lines = lines.v;

@@ -86,7 +86,7 @@ static bool find_symbol(
 	if (!is_there)
 		return false;
 	*iaddr = symbol.addr.v;
-	if (symbol.size == 1 || symbol.size == 2 || symbol.size == 4 || symbol.size == 8)
+	if (type_is_int_size(symbol.size))
 		*type = types_int(f->types, (uint32_t)symbol.size, false);
 	else
 		*type = types_long(f->types, false);

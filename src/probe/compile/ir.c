@@ -135,15 +135,14 @@ ir_value ir_alu_imm(struct ir *ir, int op, ir_value a, int64_t imm)
 
 ir_value ir_extend(struct ir *ir, ir_value a, uint32_t bytes, bool is_signed)
 {
-	struct ir_insn insn = {.op = IR_EXTEND, .a = a, .bytes = (uint8_t)bytes};
+	struct ir_insn insn = {.op = IR_EXTEND, .a = a, .bytes = bytes, .is_signed = is_signed};
 
-	insn.is_signed = is_signed;
 	return bytes >= 8 ? a : add_d(ir, insn);
 }
 
 ir_value ir_swap(struct ir *ir, ir_value a, uint32_t bytes)
 {
-	return add_d(ir, (struct ir_insn){.op = IR_SWAP, .a = a, .bytes = (uint8_t)bytes});
+	return add_d(ir, (struct ir_insn){.op = IR_SWAP, .a = a, .bytes = bytes});
 }
 
 ir_value ir_set(struct ir *ir, int cond, ir_value a, ir_value b)
@@ -183,10 +182,8 @@ static void branch(struct ir *ir, struct ir_insn insn)
 
 void ir_branch(struct ir *ir, int cond, ir_value a, ir_value b, ir_label label)
 {
-	struct ir_insn insn = {.op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .b = b};
-
-	insn.label = label;
-	branch(ir, insn);
+	branch(ir, (struct ir_insn){
+			   .op = IR_BRANCH, .sub = (uint8_t)cond, .a = a, .b = b, .label = label});
 }
 
 void ir_branch_imm(struct ir *ir, int cond, ir_value a, int64_t imm, ir_label label)
@@ -196,21 +193,12 @@ void ir_branch_imm(struct ir *ir, int cond, ir_value a, int64_t imm, ir_label la
 	branch(ir, with_imm(ir, insn, imm));
 }
 
-/* Of memory, of what a pointer points to, or of the context. */
-static struct ir_insn access(enum ir_op op, int32_t offset, uint32_t bytes)
-{
-	return (struct ir_insn){.op = op, .offset = offset, .bytes = (uint8_t)bytes};
-}
-
-static ir_value load(struct ir *ir, struct ir_insn insn, bool is_signed)
-{
-	insn.is_signed = is_signed;
-	return add_d(ir, insn);
-}
-
 ir_value ir_context(struct ir *ir, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	return load(ir, access(IR_CONTEXT, offset, bytes), is_signed);
+	return add_d(ir, (struct ir_insn){.op = IR_CONTEXT,
+				 .offset = offset,
+				 .bytes = bytes,
+				 .is_signed = is_signed});
 }
 
 ir_value ir_context_address(struct ir *ir)
@@ -220,49 +208,43 @@ ir_value ir_context_address(struct ir *ir)
 
 ir_value ir_word(struct ir *ir, int32_t offset)
 {
-	return add_d(ir, access(IR_WORD, offset, 0));
+	return add_d(ir, (struct ir_insn){.op = IR_WORD, .offset = offset});
 }
 
 ir_value ir_load(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	struct ir_insn insn = access(IR_LOAD, offset, bytes);
-
-	insn.mem = mem;
-	return load(ir, insn, is_signed);
+	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
+				 .mem = mem,
+				 .offset = offset,
+				 .bytes = bytes,
+				 .is_signed = is_signed});
 }
 
 ir_value ir_load_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, bool is_signed)
 {
-	struct ir_insn insn = access(IR_LOAD, offset, bytes);
-
-	insn.a = p;
-	return load(ir, insn, is_signed);
+	return add_d(ir, (struct ir_insn){.op = IR_LOAD,
+				 .a = p,
+				 .offset = offset,
+				 .bytes = bytes,
+				 .is_signed = is_signed});
 }
 
 void ir_store(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, ir_value v)
 {
-	struct ir_insn insn = access(IR_STORE, offset, bytes);
-
-	insn.mem = mem;
-	insn.b = v;
-	add(ir, insn);
+	add(ir, (struct ir_insn){
+			.op = IR_STORE, .mem = mem, .offset = offset, .bytes = bytes, .b = v});
 }
 
 void ir_store_imm(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, int64_t imm)
 {
-	struct ir_insn insn = access(IR_STORE, offset, bytes);
+	struct ir_insn insn = {.op = IR_STORE, .mem = mem, .offset = offset, .bytes = bytes};
 
-	insn.mem = mem;
 	add(ir, with_imm(ir, insn, imm));
 }
 
 void ir_store_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, ir_value v)
 {
-	struct ir_insn insn = access(IR_STORE, offset, bytes);
-
-	insn.a = p;
-	insn.b = v;
-	add(ir, insn);
+	add(ir, (struct ir_insn){.op = IR_STORE, .a = p, .offset = offset, .bytes = bytes, .b = v});
 }
 
 void ir_add_atomic(struct ir *ir, ir_value p, int32_t offset, ir_value v)

@@ -16,8 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
 #include "base/mem.h"
 #include "probe/script/diag.h"
 
@@ -61,7 +59,7 @@ struct ir_arg {
 struct ir_insn {
 	enum ir_op op;
 	uint8_t sub;
-	uint8_t bytes;
+	uint32_t bytes;
 	bool is_signed, has_imm;
 	bool is_turn_limit; /* BRANCH: imm is set by loop_turns_set */
 	ir_value d, a, b;
@@ -136,6 +134,11 @@ void ir_loop(struct ir *ir, int64_t turns);
 /* if (turns >= a limit still to be set) goto label */
 void ir_limit_turns(struct ir *ir, ir_value turns, ir_label label);
 void ir_loop_end(struct ir *ir);
+
+#define LOOP_TURNS_MAX 2000
+/* loop_turns.c: gives the loops whose number of turns is not known (ir_loop with 0) their limit. The
+ * verifier sees `n_clauses` such clauses one after the other. */
+void loop_turns_set(struct ir *ir, uint32_t n_clauses);
 
 /* d = helper(args): IR_V(value), IR_I(number), IR_M(memory, offset), IR_MAP(number), IR_CTX. */
 #define IR_V(v)	     ((struct ir_arg){IR_ARG_VALUE, (v), 0})

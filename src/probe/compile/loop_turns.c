@@ -6,9 +6,9 @@
  * allows: often when it is short, seldom when it is long. All such loops of a clause get the same
  * number, the largest with which the clause stays within the budget.
  */
-#include "probe/compile/loop_turns.h"
-
 #include <stdlib.h>
+
+#include "probe/compile/ir.h"
 
 #define TURNS_MIN      2  /* the kernel may refuse even these */
 #define BRANCH_UNITS   32 /* as dear as so many other instructions */

@@ -17,8 +17,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "probe/compile/loop_turns.h"
-
 static void lower_stmt(struct lower *l, const struct stmt *s);
 
 static void lower_statements(struct lower *l, const struct stmt *s)
@@ -211,7 +209,7 @@ static void make_locals(struct lower *l, struct variable *locals)
 			v->storage = ir_new_value(&l->ir);
 			ir_set_const(&l->ir, v->storage, 0);
 		} else {
-			uint32_t n = (lower_size(t) + 7) & ~7u;
+			uint32_t n = lower_padded_size(t);
 
 			v->storage = ir_new_memory(&l->ir, n);
 			ir_zero(&l->ir, v->storage, 0, n);
@@ -230,7 +228,7 @@ static void make_error_values(struct lower *l)
 
 static void lower_failures(struct lower *l)
 {
-	ir_label handle = ir_new_label(&l->ir), no = l->end;
+	ir_label handle = ir_new_label(&l->ir);
 
 	ir_place_label(&l->ir, l->failed[FAILURE_READ]);
 	lower_count_loss(l, offsetof(struct clause_loss, failed_reads));
@@ -243,7 +241,7 @@ static void lower_failures(struct lower *l)
 	l->is_in_error = true;
 	make_locals(l, l->error_clause->locals);
 	if (l->error_clause->clause->predicate)
-		lower_condition(l, l->error_clause->clause->predicate, no);
+		lower_condition(l, l->error_clause->clause->predicate, l->end);
 	lower_statements(l, l->error_clause->clause->body);
 	l->is_in_error = false;
 }

@@ -81,6 +81,10 @@ ir_mem lower_text(struct lower *l, const struct expr *e);
  * tuples): n bytes of room. */
 void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
 uint32_t lower_size(const struct type *type); /* bytes of such a value */
+static inline uint32_t lower_padded_size(const struct type *type)
+{
+	return (uint32_t)shape_padded(lower_size(type));
+}
 /* Whether a type is held as one 64-bit value. */
 bool lower_is_value(const struct type *type);
 /* Writes the canonical value of `e` to memory. */

@@ -94,11 +94,6 @@ static const struct {
 	[OP_GE] = {0, BPF_JSGE, BPF_JGE, OP_LT},
 };
 
-static bool is_comparison(enum op op)
-{
-	return op >= OP_EQ && op <= OP_GE;
-}
-
 static ir_value arithmetic(struct lower *l, enum op op, const struct type *ta,
 	const struct type *tb, ir_value a, ir_value b)
 {
@@ -181,8 +176,8 @@ static ir_value left_value(struct lower *l, const struct expr *a, const struct e
 
 static bool is_value_comparison(struct lower *l, const struct expr *e)
 {
-	return e->kind == EXPR_BINARY && is_comparison(e->op) && lower_is_value(type_of(l, e->a)) &&
-	       lower_is_value(type_of(l, e->b));
+	return e->kind == EXPR_BINARY && op_is_comparison(e->op) &&
+	       lower_is_value(type_of(l, e->a)) && lower_is_value(type_of(l, e->b));
 }
 
 /* Goes to `label` when `a op b` holds. */
@@ -255,7 +250,7 @@ static ir_value binary_value(struct lower *l, const struct expr *e)
 		v = lower_text_equal(l, e->a, e->b, -1);
 		return e->op == OP_EQ ? v : ir_alu_imm(&l->ir, BPF_XOR, v, 1);
 	}
-	if (is_comparison(e->op))
+	if (op_is_comparison(e->op))
 		return condition_value(l, e);
 	a = left_value(l, e->a, e->b);
 	return binary(l, e->op, ta, tb, a, lower_value(l, e->b));
@@ -353,11 +348,6 @@ static ir_value set_variable(struct lower *l, const struct expr *e, ir_value val
 	return value;
 }
 
-static bool is_aggregation_call(struct lower *l, const struct expr *e)
-{
-	return type_of(l, e)->kind == TYPE_AGGREGATION;
-}
-
 static bool mentions(const struct lower *l, const struct expr *e, const struct variable *v)
 {
 	if (!e)
@@ -390,19 +380,15 @@ static void assign_memory(struct lower *l, const struct variable *v, const struc
 
 ir_value lower_assign(struct lower *l, const struct expr *a, const struct expr *b)
 {
-	ir_value v;
-
 	if (a->kind == EXPR_MAP) {
-		if (is_aggregation_call(l, b))
+		if (type_of(l, b)->kind == TYPE_AGGREGATION)
 			lower_aggregate(l, a, b);
 		else
 			lower_map_assign(l, a, b);
 		return 0;
 	}
-	if (lower_is_value(meaning_of(l, a)->variable->type[l->mode])) {
-		v = lower_value(l, b);
-		return set_variable(l, a, v);
-	}
+	if (lower_is_value(meaning_of(l, a)->variable->type[l->mode]))
+		return set_variable(l, a, lower_value(l, b));
 	if (a->kind == EXPR_SELF)
 		lower_self_assign(l, meaning_of(l, a)->variable, b);
 	else

@@ -114,17 +114,12 @@ static void read_bytes(struct lower *l, const struct object *o, uint32_t n, ir_m
 	lower_fail_unless_ok(l, rc, false, FAILURE_READ, address);
 }
 
-static bool is_power(uint32_t n)
-{
-	return n == 1 || n == 2 || n == 4 || n == 8;
-}
-
 /* n bytes of our memory or of the context as one number, whatever their alignment. */
 static ir_value load_near(struct lower *l, const struct object *o, uint32_t n, bool is_signed)
 {
 	ir_value v = 0;
 
-	if (is_power(n) && o->offset % n == 0)
+	if (type_is_int_size(n) && o->offset % n == 0)
 		return o->kind == OBJECT_MEMORY
 			       ? ir_load(&l->ir, o->mem, (int32_t)o->offset, n, is_signed)
 			       : ir_context(&l->ir, (int32_t)o->offset, n, is_signed);
@@ -137,7 +132,7 @@ static ir_value load_near(struct lower *l, const struct object *o, uint32_t n, b
 			byte = ir_alu_imm(&l->ir, BPF_LSH, byte, 8 * i);
 		v = v ? ir_alu(&l->ir, BPF_OR, v, byte) : byte;
 	}
-	return is_power(n) ? ir_extend(&l->ir, v, n, is_signed) : v;
+	return type_is_int_size(n) ? ir_extend(&l->ir, v, n, is_signed) : v;
 }
 
 ir_value lower_read(struct lower *l, const struct object *o, uint32_t bytes, bool is_signed)
@@ -148,10 +143,10 @@ ir_value lower_read(struct lower *l, const struct object *o, uint32_t bytes, boo
 	if (o->kind != OBJECT_ADDRESS)
 		return load_near(l, o, bytes, is_signed);
 	mem = ir_new_memory(&l->ir, 8);
-	if (!is_power(bytes))
+	if (!type_is_int_size(bytes))
 		ir_zero(&l->ir, mem, 0, 8);
 	read_bytes(l, o, bytes, mem, 0);
-	return ir_load(&l->ir, mem, 0, is_power(bytes) ? bytes : 8, is_signed);
+	return ir_load(&l->ir, mem, 0, type_is_int_size(bytes) ? bytes : 8, is_signed);
 }
 
 static ir_value load_bit_field(struct lower *l, const struct object *o, bool is_signed)

@@ -5,13 +5,6 @@
 
 #include "probe/compile/lower.h"
 
-#define INDEX_OUTSIDE 34 /* ERANGE */
-
-static uint32_t padded(uint32_t n)
-{
-	return (n + 7) & ~7u;
-}
-
 uint32_t lower_size(const struct type *type)
 {
 	uint32_t n = 0;
@@ -29,7 +22,7 @@ uint32_t lower_size(const struct type *type)
 		return 24;
 	case TYPE_TUPLE:
 		for (uint32_t i = 0; i < type->n_fields; i++)
-			n += padded(lower_size(type->fields[i].type));
+			n += lower_padded_size(type->fields[i].type);
 		return n;
 	case TYPE_STRUCT:
 	case TYPE_ARRAY:
@@ -44,7 +37,7 @@ static uint32_t tuple_offset(const struct type *tuple, uint32_t i)
 	uint32_t at = 0;
 
 	for (uint32_t k = 0; k < i; k++)
-		at += padded(lower_size(tuple->fields[k].type));
+		at += lower_padded_size(tuple->fields[k].type);
 	return at;
 }
 
@@ -271,20 +264,16 @@ static void ternary_into(struct lower *l, const struct expr *e, ir_mem mem, uint
 	ir_place_label(&l->ir, done);
 }
 
-static void pid_and_bits(struct lower *l, ir_mem mem, uint32_t at)
-{
-	ir_value both = ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0);
-	ir_value pid = ir_alu_imm(&l->ir, BPF_RSH, both, 32);
-
-	/* As one word: see lower_index. */
-	ir_store(&l->ir, mem, (int32_t)at, 8,
-		ir_alu_imm(&l->ir, BPF_OR, pid, (int64_t)(l->mode == MODE_32 ? 32 : 64) << 32));
-}
-
 void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t at)
 {
+	ir_value pid;
+
 	ir_store(&l->ir, mem, (int32_t)at, 8, address);
-	pid_and_bits(l, mem, at + 8);
+	pid = ir_alu_imm(
+		&l->ir, BPF_RSH, ir_call(&l->ir, BPF_FUNC_get_current_pid_tgid, NULL, 0), 32);
+	/* As one word: see lower_index. */
+	ir_store(&l->ir, mem, (int32_t)at + 8, 8,
+		ir_alu_imm(&l->ir, BPF_OR, pid, (int64_t)(l->mode == MODE_32 ? 32 : 64) << 32));
 }
 
 /* A field of a tuple, and zeros up to the next one. */
@@ -293,7 +282,7 @@ static void field_into(struct lower *l, const struct expr *e, ir_mem mem, uint32
 	uint32_t n = lower_size(type_of(l, e));
 
 	lower_into(l, e, mem, at, n);
-	ir_zero(&l->ir, mem, (int32_t)(at + n), padded(n) - n);
+	ir_zero(&l->ir, mem, (int32_t)(at + n), lower_padded_size(type_of(l, e)) - n);
 }
 
 void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)

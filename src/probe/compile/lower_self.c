@@ -22,14 +22,9 @@ ir_value lower_self_value(struct lower *l, const struct variable *v)
 	return result;
 }
 
-static uint32_t room(struct lower *l, const struct variable *v)
-{
-	return (lower_size(v->type[l->mode]) + 7) & ~7u;
-}
-
 struct object lower_self_object(struct lower *l, const struct variable *v)
 {
-	uint32_t n = room(l, v);
+	uint32_t n = lower_padded_size(v->type[l->mode]);
 	struct object o = {.kind = OBJECT_MEMORY, .mem = ir_new_memory(&l->ir, n)};
 
 	ir_zero(&l->ir, o.mem, 0, n);
@@ -49,7 +44,7 @@ void lower_self_set(struct lower *l, const struct variable *v, ir_value value)
 
 void lower_self_assign(struct lower *l, const struct variable *v, const struct expr *value)
 {
-	uint32_t n = room(l, v);
+	uint32_t n = lower_padded_size(v->type[l->mode]);
 	ir_label none = ir_new_label(&l->ir), done = ir_new_label(&l->ir);
 	ir_mem mem = ir_new_memory(&l->ir, n);
 	ir_value p;

@@ -255,8 +255,7 @@ static bool find_program(struct search *s)
 		return true;
 	diag_error(s->d, s->spec->place, "not-found", "'%s' names no file%s", s->spec->text,
 		s->options->n_pids ? ", and the program of the process cannot be read" : "");
-	diag_hint(s->d, "name one, or give a program by -c or -p");
-	return false;
+	return diag_hint(s->d, "name one, or give a program by -c or -p");
 }
 
 /* --- libraries -------------------------------------------------------------------------------- */

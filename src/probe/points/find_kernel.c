@@ -44,8 +44,7 @@ static void finish(struct kernel_search *s, struct point *out)
 {
 	const char **v = s->names.v;
 
-	if (s->names.n > 1)
-		qsort(v, s->names.n, sizeof(*v), compare_names);
+	vec_sort(&s->names, compare_names);
 	for (size_t i = 0; i < s->names.n; i++)
 		if (!out->n_names || strcmp(v[out->n_names - 1], v[i]) != 0)
 			v[out->n_names++] = v[i];
@@ -265,16 +264,8 @@ int kernel_functions_each(kernel_name_fn *each, void *ctx, struct err *err)
 	return rc;
 }
 
-static void take_btf_function(void *ctx, const char *name)
-{
-	struct name_walk *w = ctx;
-
-	w->each(w->ctx, "", name);
-}
-
 int fentry_functions_each(const char *one, kernel_name_fn *each, void *ctx, struct err *err)
 {
-	struct name_walk w = {each, ctx, NULL};
 	struct btf_types *btf = NULL;
 	struct file_map map;
 	int rc = file_map_open(&map, BTF_VMLINUX, err);
@@ -286,7 +277,7 @@ int fentry_functions_each(const char *one, kernel_name_fn *each, void *ctx, stru
 		if (one && btf_types_function_id(btf, one))
 			each(ctx, "", one);
 		else
-			btf_types_each_function(btf, take_btf_function, &w);
+			btf_types_each_function(btf, each, ctx);
 		btf_types_close(btf);
 	}
 	file_map_release(&map);

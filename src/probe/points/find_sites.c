@@ -163,8 +163,7 @@ static void finish(struct site_list *l, const struct probe_file *file, struct ta
 {
 	struct arena *arena = l->search->arena;
 
-	if (l->sites.n > 1)
-		qsort(l->sites.v, l->sites.n, sizeof(*l->sites.v), compare_offsets);
+	vec_sort(&l->sites, compare_offsets);
 	drop_doubles(l);
 	*out = (struct target){.path = file->path,
 		.device = file->device,
@@ -193,19 +192,12 @@ static int compare_matches(const void *a, const void *b)
 {
 	const struct elf_symbol *x = &((const struct match *)a)->symbol;
 	const struct elf_symbol *y = &((const struct match *)b)->symbol;
-	bool x_is_exact = ((const struct match *)a)->is_exact;
 
-	if (x->addr.v != y->addr.v)
-		return x->addr.v < y->addr.v ? -1 : 1;
-	if (x_is_exact != ((const struct match *)b)->is_exact)
-		return x_is_exact ? -1 : 1;
-	if ((x->type == STT_NOTYPE) != (y->type == STT_NOTYPE))
-		return x->type == STT_NOTYPE ? 1 : -1;
-	if ((x->bind == STB_LOCAL) != (y->bind == STB_LOCAL))
-		return x->bind == STB_LOCAL ? 1 : -1;
-	if (underscores(x->name) != underscores(y->name))
-		return underscores(x->name) < underscores(y->name) ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return ORDER(x->addr.v, y->addr.v)
+		       ?: ORDER(((const struct match *)b)->is_exact, ((const struct match *)a)->is_exact)
+		       ?: ORDER(x->type == STT_NOTYPE, y->type == STT_NOTYPE)
+		       ?: ORDER(x->bind == STB_LOCAL, y->bind == STB_LOCAL)
+		       ?: ORDER(underscores(x->name), underscores(y->name)) ?: strcmp(x->name, y->name);
 }
 
 /* Without the version that .symtab has, and never with what could steer a terminal. */
@@ -258,8 +250,7 @@ static void add_matches(struct site_list *l, struct functions *f)
 {
 	struct match *v = f->matches.v;
 
-	if (f->matches.n > 1)
-		qsort(v, f->matches.n, sizeof(*v), compare_matches);
+	vec_sort(&f->matches, compare_matches);
 	for (size_t i = 0; i < f->matches.n; i++) {
 		if (i && v[i].symbol.addr.v == v[i - 1].symbol.addr.v)
 			continue;

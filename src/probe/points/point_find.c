@@ -102,9 +102,9 @@ static bool report_unwind_risk(struct site_search *s)
 		diag_error(s->d, spec->place, "unsafe",
 			"a Go program must not have return probes: its runtime would find the "
 			"kernel's return address on the stack and end the program");
-		diag_hint(s->d, "uprobe at places where the function returns (uprobe:FILE:FUNCTION"
-				"+OFFSET) does no harm");
-		return false;
+		return diag_hint(s->d,
+			"uprobe at places where the function returns (uprobe:FILE:FUNCTION"
+			"+OFFSET) does no harm");
 	}
 	diag_warning(s->d, spec->place, "unsafe",
 		"%s that passes through '%s' while it has a return probe ends the program",
@@ -114,20 +114,11 @@ static bool report_unwind_risk(struct site_search *s)
 	return true;
 }
 
-static size_t count_sites(const struct point *p)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->n_targets; i++)
-		n += p->targets[i].n_sites;
-	return n;
-}
-
 bool find_in_files(struct site_search *s, const struct find_options *options, struct point *out)
 {
 	struct probe_files files = {0};
 	bool is_readable = true;
-	size_t n_sites;
+	size_t n_sites = 0;
 
 	if (!find_files(s->spec, options, s->arena, &files, s->d)) {
 		vec_release(&files.v);
@@ -140,8 +131,8 @@ bool find_in_files(struct site_search *s, const struct find_options *options, st
 		is_readable = find_sites(s, &files.v.v[i], &t);
 		if (t.n_sites || t.n_left_out)
 			out->targets[out->n_targets++] = t;
+		n_sites += t.n_sites;
 	}
-	n_sites = count_sites(out);
 	if (is_readable && !s->has_match)
 		report_no_match(s, &files);
 	else if (is_readable && !n_sites)

@@ -59,8 +59,7 @@ static struct place place_of(const struct point_parse *p, const struct part *par
 static bool fail_form(struct point_parse *p, const char *what)
 {
 	diag_error(p->d, p->point->place, "point", "'%s' %s", p->point->text, what);
-	diag_hint(p->d, "the form is %s", p->form);
-	return false;
+	return diag_hint(p->d, "the form is %s", p->form);
 }
 
 /* Splits what is behind the word into at most `max` parts; colons go on in the last one. */
@@ -180,8 +179,7 @@ bool point_parse_period(struct point_parse *p)
 	rest = last->text;
 	if (!take_number(&rest, &n)) {
 		diag_error(p->d, place_of(p, last), "point", "'%s' is no number", last->text);
-		diag_hint(p->d, "the form is %s", p->form);
-		return false;
+		return diag_hint(p->d, "the form is %s", p->form);
 	}
 	if (p->n_parts == 2 && *rest)
 		return fail_form(p, "has a unit on both sides");
@@ -190,18 +188,16 @@ bool point_parse_period(struct point_parse *p)
 		if (p->out->kind == POINT_INTERVAL) {
 			diag_error(p->d, place_of(p, last), "point", "'%s' needs a unit",
 				p->point->text);
-			diag_hint(p->d,
+			return diag_hint(p->d,
 				"write interval:s:%s for seconds, interval:hz:%s for a rate",
 				last->text, last->text);
-			return false;
 		}
 		unit = &units[0];
 	}
 	if (!unit) {
 		diag_error(p->d, place_of(p, &p->parts[0]), "point", "'%s' is no unit of time",
 			p->n_parts == 2 ? p->parts[0].text : rest);
-		diag_hint(p->d, "there are hz, us, ms and s");
-		return false;
+		return diag_hint(p->d, "there are hz, us, ms and s");
 	}
 	return set_period(p, last, unit, n);
 }
@@ -276,8 +272,8 @@ bool point_parse_function(struct point_parse *p)
 	if (strcmp(out->file, "*") == 0) {
 		diag_error(p->d, place_of(p, &p->parts[0]), "point",
 			"a function cannot be looked for in every file");
-		diag_hint(p->d, "name a file, a library, or a pattern such as /usr/lib/libx*.so");
-		return false;
+		return diag_hint(
+			p->d, "name a file, a library, or a pattern such as /usr/lib/libx*.so");
 	}
 	name = arena_strdup(p->arena, part->text);
 	if (*name >= '0' && *name <= '9') {
@@ -366,8 +362,7 @@ static bool translate_syscall_event(struct point_parse *p)
 	} else {
 		diag_error(p->d, place_of(p, &p->parts[1]), "point",
 			"the category syscalls holds only sys_enter_NAME and sys_exit_NAME");
-		diag_hint(p->d, "write syscall:NAME:entry, syscall:NAME:return");
-		return false;
+		return diag_hint(p->d, "write syscall:NAME:entry, syscall:NAME:return");
 	}
 	out->provider = NULL;
 	return *out->name || fail_form(p, "names no system call");

@@ -314,8 +314,7 @@ int points_list(const char *pattern, const struct find_options *options, bool ve
 		rc = point_kinds[kind].list(&l, kind, l.pattern[n] ? l.pattern + n + 1 : "", err);
 	else
 		rc = list_everything(&l, err);
-	if (l.entries.n > 1)
-		qsort(l.entries.v, l.entries.n, sizeof(*l.entries.v), compare_entries);
+	vec_sort(&l.entries, compare_entries);
 	for (size_t i = 0; i < l.entries.n; i++) {
 		const struct entry *e = &l.entries.v[i];
 

@@ -265,12 +265,7 @@ static bool changed_register(const struct parts *p, unsigned *reg)
 		       p->opcode[1] == 0xbf;
 	}
 	switch (a) {
-	case 0x38: /* cmp */
-	case 0x39:
-	case 0x3a:
-	case 0x3b:
-	case 0x3c:
-	case 0x3d:
+	case 0x38 ... 0x3d: /* cmp */
 	case 0x84: /* test */
 	case 0x85:
 	case 0xa8:

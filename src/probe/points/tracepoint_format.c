@@ -9,6 +9,7 @@
  */
 #include "probe/points/tracepoint_format.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "probe/types/source_types.h"
 #include "process/tracepoint.h"
 
 #define FORMAT_BYTES_MAX (64 * 1024)
@@ -53,12 +55,6 @@ static char *trim(char *s)
 	return s;
 }
 
-static bool is_name_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
 /* Cuts "[16]" off the end; "[TASK_COMM_LEN]" of old kernels has a length only by the size. */
 static void cut_length(struct field_line *f, char *declaration)
 {
@@ -90,7 +86,7 @@ static bool cut_field(struct arena *arena, char *line, struct field_line *f)
 	cut_length(f, declaration);
 	declaration = trim(declaration);
 	n = strlen(declaration);
-	while (n && is_name_char(declaration[n - 1]))
+	while (n && (isalnum((unsigned char)declaration[n - 1]) || declaration[n - 1] == '_'))
 		n--;
 	f->name = declaration + n;
 	/* A type and a name are there, and something between them. */
@@ -104,16 +100,6 @@ static bool is_char_type(const char *type)
 {
 	return !strcmp(type, "char") || !strcmp(type, "unsigned char") ||
 	       !strcmp(type, "const char") || !strcmp(type, "signed char");
-}
-
-static bool is_int_size(uint64_t size)
-{
-	return size == 1 || size == 2 || size == 4 || size == 8;
-}
-
-static const struct type *bytes_type(struct types *t, uint64_t n)
-{
-	return types_array(t, types_int(t, 1, false), n);
 }
 
 static const struct type *array_type(struct types *t, const struct field_line *f, const char *type)
@@ -130,8 +116,8 @@ static const struct type *array_type(struct types *t, const struct field_line *f
 		return types_array(t, of, f->size);
 	}
 	each = n ? f->size / n : 0;
-	if (!n || each * n != f->size || !is_int_size(each))
-		return bytes_type(t, f->size);
+	if (!n || each * n != f->size || !type_is_int_size(each))
+		return source_bytes(t, f->size);
 	if (strchr(type, '*') && each == 8)
 		return types_array(t, types_pointer(t, types_void(t), SPACE_KERNEL), n);
 	return types_array(t, types_int(t, (uint32_t)each, f->is_signed), n);
@@ -156,14 +142,14 @@ static const struct type *type_of_field(const struct format *format, const struc
 	if (!strncmp(type, "__data_loc ", 11) || !strncmp(type, "__rel_loc ", 10)) {
 		if (f->size == 4)
 			return types_named_int(t, type, 4, false, false);
-		return bytes_type(t, f->size);
+		return source_bytes(t, f->size);
 	}
 	if (f->is_array)
 		return array_type(t, f, type);
 	if (strchr(type, '*') && f->size == 8)
 		return pointer_type(format, type);
-	if (!strncmp(type, "struct ", 7) || !is_int_size(f->size))
-		return bytes_type(t, f->size);
+	if (!strncmp(type, "struct ", 7) || !type_is_int_size(f->size))
+		return source_bytes(t, f->size);
 	if (!strcmp(type, "bool") && f->size == 1)
 		return types_named_int(t, "bool", 1, false, false);
 	if (!strcmp(type, "char") && f->size == 1)

@@ -240,18 +240,13 @@ static bool read_size(struct reading *r)
 	return !to->is_float || bytes >= 4;
 }
 
-static int bad_operand(struct err *err, const char *operand)
-{
-	return err_set(err, ERR_FORMAT, "USDT operand '%s' is not understood", operand);
-}
-
 static int parse_one(enum mode mode, const char *operand, struct usdt_operand *to, struct err *err)
 {
 	struct reading r = {mode, operand, to};
 
 	*to = (struct usdt_operand){.reg = REGISTER_NONE, .index = REGISTER_NONE, .scale = 1};
 	if (!read_size(&r) || !read_place(&r))
-		return bad_operand(err, operand);
+		return err_set(err, ERR_FORMAT, "USDT operand '%s' is not understood", operand);
 	return 0;
 }
 

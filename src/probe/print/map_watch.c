@@ -10,39 +10,30 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "record/perf_set.h"
+#include "base/order.h"
 
 #define CPUS_MAX       4096
 #define RING_BYTES     ((size_t)256 << 10) /* about 2,000 mappings */
 #define RING_BYTES_MIN ((size_t)16 << 10)
 
-struct map_watch {
-	struct perf_event_attr attr;
-	int epoll_fd;
-	VEC(struct perf_ring) rings;
-	VEC(struct collected *) waiting;
-	uint64_t n_lost;
-	uint8_t scratch[PERF_RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
-};
-
-static void fill_attr(struct perf_event_attr *a)
-{
-	memset(a, 0, sizeof(*a));
-	a->size = sizeof(*a);
-	a->type = PERF_TYPE_SOFTWARE;
-	a->config = PERF_COUNT_SW_DUMMY;
+static const struct perf_event_attr watched = {.size = sizeof(watched),
+	.type = PERF_TYPE_SOFTWARE,
+	.config = PERF_COUNT_SW_DUMMY,
 	/* What collected_decode expects at the end of every record. */
-	a->sample_type =
-		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-	a->sample_id_all = 1;
-	a->use_clockid = 1;
-	a->clockid = CLOCK_MONOTONIC;
-	a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = 1;
-	a->build_id = 1;
-	a->exclude_kernel = 1;
-	a->watermark = 1;
-	a->wakeup_watermark = RING_BYTES / 8;
-}
+	.sample_type =
+		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+	.sample_id_all = 1,
+	.use_clockid = 1,
+	.clockid = CLOCK_MONOTONIC,
+	.mmap = 1,
+	.mmap2 = 1,
+	.comm = 1,
+	.comm_exec = 1,
+	.task = 1,
+	.build_id = 1,
+	.exclude_kernel = 1,
+	.watermark = 1,
+	.wakeup_watermark = RING_BYTES / 8};
 
 static int open_event(struct map_watch *w, unsigned cpu)
 {
@@ -87,7 +78,7 @@ int map_watch_open(struct map_watch **out, struct err *err)
 	size_t n = perf_online_cpus(cpus, CPUS_MAX);
 	int rc = 0;
 
-	fill_attr(&w->attr);
+	w->attr = watched;
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (w->epoll_fd < 0)
 		rc = err_sys(err, errno, "user stacks: no descriptor for mappings of processes");
@@ -118,16 +109,6 @@ void map_watch_close(struct map_watch *w)
 	free(w);
 }
 
-int map_watch_fd(const struct map_watch *w)
-{
-	return w->epoll_fd;
-}
-
-uint64_t map_watch_n_lost(const struct map_watch *w)
-{
-	return w->n_lost;
-}
-
 static void take_record(void *ctx, struct span bytes)
 {
 	struct map_watch *w = ctx;
@@ -145,7 +126,7 @@ static int compare_times(const void *left, const void *right)
 {
 	const struct collected *const *a = left, *const *b = right;
 
-	return ((*a)->time > (*b)->time) - ((*a)->time < (*b)->time);
+	return ORDER((*a)->time, (*b)->time);
 }
 
 void map_watch_work(
@@ -156,8 +137,7 @@ void map_watch_work(
 
 	for (size_t i = 0; i < w->rings.n; i++)
 		perf_ring_drain(&w->rings.v[i], w->scratch, take_record, w);
-	if (w->waiting.n > 1)
-		qsort(w->waiting.v, w->waiting.n, sizeof(*w->waiting.v), compare_times);
+	vec_sort(&w->waiting, compare_times);
 	/* A ring that was emptied early may hold older ones than those behind `until`. */
 	for (; n < w->waiting.n && w->waiting.v[n]->time <= until; n++) {
 		each(ctx, w->waiting.v[n]);

@@ -9,18 +9,22 @@
 
 #include "base/err.h"
 #include "record/collected.h"
+#include "record/perf_set.h"
 
-struct map_watch;
+struct map_watch {
+	struct perf_event_attr attr;
+	int epoll_fd; /* readable when a ring has filled up enough to be worth emptying */
+	VEC(struct perf_ring) rings;
+	VEC(struct collected *) waiting;
+	uint64_t n_lost;			/* records that a full ring lost */
+	uint8_t scratch[PERF_RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
+};
 int map_watch_open(struct map_watch **out, struct err *err);
 void map_watch_close(struct map_watch *w);
 
-/* Readable when a ring has filled up enough to be worth emptying. */
-int map_watch_fd(const struct map_watch *w);
 /* Hands out what has come, by time; a record is the callee's only during the call. Records are
  * complete up to the moment of the call; what comes during it may wait for the next one. */
 void map_watch_work(
 	struct map_watch *w, void (*each)(void *ctx, const struct collected *r), void *ctx);
-/* Records that a full ring lost. */
-uint64_t map_watch_n_lost(const struct map_watch *w);
 
 #endif

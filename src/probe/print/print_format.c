@@ -55,13 +55,8 @@ static const char *parse_conversion(const char *c, struct conversion *v)
 	if (!*c || !strchr("diuxXocpsfFeEgGaAr", *c))
 		return NULL;
 	v->letter = *c++;
-	if (v->letter == 'r' && *c == 'x') {
-		v->bytes = PRINT_BYTES_ESCAPED;
-		c++;
-	} else if (v->letter == 'r' && *c == 'h') {
-		v->bytes = PRINT_BYTES_HEX;
-		c++;
-	}
+	if (v->letter == 'r' && (*c == 'x' || *c == 'h'))
+		v->bytes = *c++ == 'x' ? PRINT_BYTES_ESCAPED : PRINT_BYTES_HEX;
 	return c;
 }
 
@@ -196,25 +191,14 @@ static void put_conversion(struct printer *p, const struct conversion *v, const 
 
 	if (strchr("sr", v->letter) || !integer_of(s, value, &integer)) {
 		put_text(p, v, s, value, out);
-		return;
-	}
-	switch (v->letter) {
-	case 'c':
+	} else if (v->letter == 'c') {
 		byte = (uint8_t)integer;
 		put_padded(v, (struct span){&byte, 1}, false, out);
-		break;
-	case 'p':
+	} else if (v->letter == 'p') {
 		put_pointer(v, integer, out);
-		break;
-	case 'd':
-	case 'i':
-	case 'u':
-	case 'x':
-	case 'X':
-	case 'o':
+	} else if (strchr("diuxXo", v->letter)) {
 		put_integer(v, integer, out);
-		break;
-	default:
+	} else {
 		put_real(v, real_of(s, value, integer), out);
 	}
 }

@@ -8,7 +8,6 @@
  * from the first bucket with something in it to the last one.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "probe/print/print_internal.h"

@@ -10,9 +10,10 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/order.h"
 #include "probe/print/print_internal.h"
 
 #define TIME_TEXT_MAX 1024
@@ -111,8 +112,8 @@ void print_number(struct print_number n, struct buf *out)
 int print_number_compare(struct print_number a, struct print_number b)
 {
 	if (a.is_signed && b.is_signed)
-		return ((int64_t)a.v > (int64_t)b.v) - ((int64_t)a.v < (int64_t)b.v);
-	return (a.v > b.v) - (a.v < b.v);
+		return ORDER((int64_t)a.v, (int64_t)b.v);
+	return ORDER(a.v, b.v);
 }
 
 double print_float_of(const struct shape *s, struct span value)
@@ -213,34 +214,19 @@ void print_bytes(struct span bytes, enum print_bytes_form form, struct buf *out)
 	}
 }
 
-static const char *short_escape(uint8_t c)
-{
-	switch (c) {
-	case '"':
-		return "\\\"";
-	case '\\':
-		return "\\\\";
-	case '\n':
-		return "\\n";
-	case '\r':
-		return "\\r";
-	case '\t':
-		return "\\t";
-	default:
-		return NULL;
-	}
-}
-
 void print_json_string(struct span text, struct buf *out)
 {
+	static const char escaped[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
+
 	buf_put_u8(out, '"');
 	for (size_t i = 0; i < text.n;) {
 		const uint8_t *p = text.p + i;
 		size_t n = utf8_bytes((const char *)p, text.n - i);
 		uint8_t c = *p;
+		const char *letter = c ? strchr(escaped, c) : NULL;
 
-		if (short_escape(c))
-			buf_put_cstr(out, short_escape(c));
+		if (letter)
+			buf_printf(out, "\\%c", letters[letter - escaped]);
 		else if (c < 0x20 || c == 0x7f)
 			buf_printf(out, "\\u%04x", c);
 		else if (n)
@@ -300,9 +286,8 @@ static void print_stack(struct printer *p, const struct shape *s, struct span va
 static void print_name(struct printer *p, const struct shape *s, struct span value, struct buf *out)
 {
 	uint64_t site = print_word(value, 0);
-	const char *(*find)(void *, uint64_t) =
-		s->kind == SHAPE_PROBE ? p->names.probe : p->names.function;
-	const char *name = find ? find(p->names.ctx, site) : NULL;
+	const char *name =
+		p->names.site ? p->names.site(p->names.ctx, site, s->kind == SHAPE_FUNC) : NULL;
 
 	if (name)
 		buf_put_cstr(out, name);
@@ -335,17 +320,9 @@ static void put_microseconds(const char *format, unsigned us, struct buf *out)
 	}
 }
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 void print_time(const char *format, clockid_t clock, uint64_t time_ns, struct buf *out)
 {
-	uint64_t wall = time_ns + (clock_ns(CLOCK_REALTIME) - clock_ns(clock));
+	uint64_t wall = time_ns + (clock_read_ns(CLOCK_REALTIME) - clock_read_ns(clock));
 	time_t seconds = (time_t)(wall / 1000000000u);
 	struct buf full = {0};
 	char text[TIME_TEXT_MAX];

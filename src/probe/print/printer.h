@@ -22,8 +22,7 @@ struct printer_symbol {
 /* What values refer to. All of it may fail to know: then numbers are printed. Any may be NULL. */
 struct printer_names {
 	void *ctx;
-	const char *(*probe)(void *ctx, uint64_t site);
-	const char *(*function)(void *ctx, uint64_t site);
+	const char *(*site)(void *ctx, uint64_t site, bool is_function); /* else of the probe */
 	size_t (*stack)(void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max);
 	/* False when not known. Of the frames of a stack that called others, the address asked for
 	 * is the last byte of the call. */

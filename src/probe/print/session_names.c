@@ -13,16 +13,6 @@
 
 #define SHAPE_DEPTH_MAX 32
 
-struct session_names {
-	struct printer_names names;
-	struct probe_session *session;
-	struct user_names *user; /* NULL: nothing asks for them */
-	/* While every process is still to be read: */
-	int all_fd;   /* readable; else -1 */
-	int epoll_fd; /* of all_fd and the descriptor of `user`; -1: not needed */
-	struct kernel_names *kernel;
-};
-
 /* --- what the stream needs -------------------------------------------------------------------- */
 
 static bool has_user_addresses(const struct shape *s, unsigned depth)
@@ -57,18 +47,11 @@ static bool formats_have_user_addresses(const struct stream *s)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static const char *find_probe(void *ctx, uint64_t site)
+static const char *find_site(void *ctx, uint64_t site, bool is_function)
 {
 	struct session_names *n = ctx;
 
-	return n->session ? probe_session_site_probe(n->session, site) : NULL;
-}
-
-static const char *find_function(void *ctx, uint64_t site)
-{
-	struct session_names *n = ctx;
-
-	return n->session ? probe_session_site_function(n->session, site) : NULL;
+	return n->session ? probe_session_site(n->session, site, is_function) : NULL;
 }
 
 static size_t find_stack(void *ctx, uint64_t stack_id, uint64_t *addresses, size_t max)
@@ -124,8 +107,7 @@ struct session_names *session_names_new(
 	bool in_maps = maps_have_user_addresses(stream);
 
 	n->names = (struct printer_names){.ctx = n,
-		.probe = find_probe,
-		.function = find_function,
+		.site = find_site,
 		.stack = find_stack,
 		.user_symbol = find_user,
 		.kernel_symbol = find_kernel};
@@ -153,16 +135,6 @@ void session_names_free(struct session_names *n)
 	user_names_free(n->user);
 	kernel_names_free(n->kernel);
 	free(n);
-}
-
-void session_names_set_session(struct session_names *n, struct probe_session *session)
-{
-	n->session = session;
-}
-
-const struct printer_names *session_names_get(const struct session_names *n)
-{
-	return &n->names;
 }
 
 int session_names_fd(const struct session_names *n)

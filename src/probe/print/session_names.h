@@ -8,7 +8,17 @@
 #include "probe/print/printer.h"
 #include "probe/run/probe_session.h"
 
-struct session_names;
+struct session_names {
+	struct printer_names names; /* for printer_new */
+	struct probe_session
+		*session; /* set by the caller: sites and stacks are asked of it; NULL: of none */
+	/* Its own. */
+	struct user_names *user; /* NULL: nothing asks for them */
+	struct kernel_names *kernel;
+	/* While every process is still to be read: */
+	int all_fd;   /* readable; else -1 */
+	int epoll_fd; /* of all_fd and the descriptor of `user`; -1: not needed */
+};
 /* To be made before anything is attached, so that no process comes and goes unseen. `pids` are the
  * traced processes (their children are followed); none: every process. Nothing is opened when the
  * stream has neither user stacks nor usym(). When processes cannot be followed, `err` says so, and
@@ -16,12 +26,6 @@ struct session_names;
 struct session_names *session_names_new(
 	const struct stream *stream, const pid_t *pids, size_t n_pids, struct err *err);
 void session_names_free(struct session_names *n);
-
-/* Sites and stacks are asked of this session from now on; NULL: of none. */
-void session_names_set_session(struct session_names *n, struct probe_session *session);
-
-/* For printer_new; lives as long as `n`. */
-const struct printer_names *session_names_get(const struct session_names *n);
 
 /* Readable when session_names_work has something to do; -1: never. */
 int session_names_fd(const struct session_names *n);

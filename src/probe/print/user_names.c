@@ -178,8 +178,7 @@ static void put_file_key(const struct user_process *p, const struct image_query 
 	else if (is_own_memory(q->path))
 		buf_printf(key, "process %u %lu %s", p->pid, q->process_start_ns, q->path);
 	else if (q->build_id.n)
-		for (size_t i = 0; i < q->build_id.n; i++)
-			buf_printf(key, "%02x", q->build_id.p[i]);
+		buf_put_hex(key, q->build_id);
 	else
 		buf_printf(key, "inode %u:%u:%lu", q->major, q->minor, q->inode);
 	buf_printf(key, " %s", q->path);
@@ -337,7 +336,7 @@ int user_names_watch(struct user_names *un, struct err *err)
 
 int user_names_fd(const struct user_names *un)
 {
-	return un->watch ? map_watch_fd(un->watch) : -1;
+	return un->watch ? un->watch->epoll_fd : -1;
 }
 
 void user_names_work(struct user_names *un)
@@ -348,7 +347,7 @@ void user_names_work(struct user_names *un)
 
 uint64_t user_names_n_lost(const struct user_names *un)
 {
-	return un->watch ? map_watch_n_lost(un->watch) : 0;
+	return un->watch ? un->watch->n_lost : 0;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

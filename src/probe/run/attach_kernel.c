@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "bpf/attach.h"
 #include "bpf/kernel_map.h"
 #include "probe/points/perf_counts.h"
@@ -170,7 +169,7 @@ int attach_kprobe(struct probe_session *s, struct run_program *p, const char *na
 int attach_function(
 	struct probe_session *s, struct run_program *p, const char *name, struct err *err)
 {
-	int fd = bpf_attach_tracing(p->fd);
+	int fd = bpf_attach_raw_tracepoint(p->fd, NULL);
 
 	(void)name; /* loading has said which */
 	if (fd == -EBUSY || fd == -ENOTSUP || fd == -EOPNOTSUPP || fd == -524 || fd == -EINVAL)
@@ -190,13 +189,13 @@ int attach_syscall(
 }
 
 /* The name that a point without a glob has, in the form of struct point's names. */
-static char *own_name(const struct run_program *p)
+static const char *own_name(struct probe_session *s, const struct run_program *p)
 {
 	const struct point_spec *spec = &p->points.v[0]->spec;
 
 	if (p->kind == POINT_TRACEPOINT && spec->provider)
-		return mem_printf("%s:%s", spec->provider, spec->name);
-	return mem_strdup(spec->name);
+		return arena_printf(s->arena, "%s:%s", spec->provider, spec->name);
+	return spec->name;
 }
 
 int attach_names(struct probe_session *s, struct run_program *p, struct err *err)
@@ -204,15 +203,10 @@ int attach_names(struct probe_session *s, struct run_program *p, struct err *err
 	point_attach_fn *attach = point_kinds[p->kind].attach;
 	const struct point *found = p->found;
 	size_t n_refused = 0;
-	char *name;
-	int rc = 0;
+	int rc;
 
-	if (p->name || !found || !found->n_names) {
-		name = p->name ? mem_strdup(p->name) : own_name(p);
-		rc = attach(s, p, name, err);
-		free(name);
-		return rc;
-	}
+	if (p->name || !found || !found->n_names)
+		return attach(s, p, p->name ? p->name : own_name(s, p), err);
 	for (size_t i = 0; i < found->n_names; i++) {
 		rc = attach(s, p, found->names[i], err);
 		if (rc < 0 && !found->spec.is_glob)

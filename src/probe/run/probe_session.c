@@ -142,9 +142,8 @@ static int open_polling(struct probe_session *s, struct err *err)
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return err_sys(err, errno, "probe session: polling");
-	if (s->records.bytes && watch_fd(s, s->records.fd, SIZE_MAX) < 0)
-		return err_sys(err, errno, "probe session: polling the ring");
-	if (s->control.bytes && watch_fd(s, s->control.fd, SIZE_MAX) < 0)
+	if ((s->records.bytes && watch_fd(s, s->records.fd, SIZE_MAX) < 0) ||
+		(s->control.bytes && watch_fd(s, s->control.fd, SIZE_MAX) < 0))
 		return err_sys(err, errno, "probe session: polling the ring");
 	return 0;
 }

@@ -56,9 +56,8 @@ int probe_session_enable(
 /* Losses of a clause, summed over CPUs. */
 void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct clause_loss *out);
 
-/* Name of a site number (struct shape kinds PROBE and FUNC). */
-const char *probe_session_site_probe(const struct probe_session *s, uint64_t site);
-const char *probe_session_site_function(const struct probe_session *s, uint64_t site);
+/* Name of a site number (struct shape kinds PROBE and FUNC): made once and kept. */
+const char *probe_session_site(struct probe_session *s, uint64_t site, bool is_function);
 
 /* Contents of a map (map_i counts in stream.maps): each key once, aggregations added up over CPUs.
  * `value` then has the shape's layout with one value instead of one per CPU. Order is unspecified.

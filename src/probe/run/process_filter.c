@@ -153,14 +153,6 @@ static int watch(
 	return rc < 0 ? kernel_refusal(err, -rc, name) : 0;
 }
 
-static void add_process(struct probe_session *s, pid_t pid)
-{
-	uint32_t key = (uint32_t)pid;
-	uint8_t one = 1;
-
-	bpf_map_update(s->maps[STREAM_MAP_PROCESSES], &key, &one);
-}
-
 static int watch_both(struct probe_session *s, struct task_source *source, struct err *err)
 {
 	int rc = watch(s, source, true, err);
@@ -178,6 +170,7 @@ static bool is_needed(const struct probe_session *s)
 
 int process_filter_open(struct probe_session *s, struct err *err)
 {
+	static const uint8_t one = 1;
 	struct task_source source = {.fields = {.type = "task_struct", .names = {"pid", "tgid"}}};
 	struct err why = {0};
 	int rc = -1;
@@ -196,6 +189,6 @@ int process_filter_open(struct probe_session *s, struct err *err)
 	if (rc < 0)
 		session_note(s, "children of traced processes are not followed: %s", why.text);
 	for (size_t i = 0; i < s->options.n_pids; i++)
-		add_process(s, s->options.pids[i]);
+		bpf_map_update(s->maps[STREAM_MAP_PROCESSES], &s->options.pids[i], &one);
 	return 0;
 }

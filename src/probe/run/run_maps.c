@@ -237,14 +237,10 @@ void run_maps_close(struct probe_session *s)
 {
 	bpf_ring_close(&s->records);
 	bpf_ring_close(&s->control);
-	s->records = s->control = (struct bpf_ring){.fd = -1};
 	s->maps[STREAM_MAP_RECORDS] = s->maps[STREAM_MAP_CONTROL] = -1;
-	for (size_t i = 0; i < RUN_MAPS; i++) {
+	for (size_t i = 0; i < RUN_MAPS; i++)
 		fd_cleanup(&s->maps[i]);
-		s->maps[i] = -1;
-	}
 	fd_cleanup(&s->enabled_map);
-	s->enabled_map = -1;
 }
 
 int run_sites_fill(struct probe_session *s, struct err *err)

@@ -12,15 +12,10 @@
 #include "base/map.h"
 #include "probe/run/run.h"
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 static bool is_same_point(const struct stream_point *a, const struct stream_point *b)
 {
-	return a->spec.kind == b->spec.kind && is_same_text(a->spec.text, b->spec.text) &&
-	       is_same_text(a->name, b->name) && is_same_text(a->operands, b->operands) &&
+	return a->spec.kind == b->spec.kind && name_is_same(a->spec.text, b->spec.text) &&
+	       name_is_same(a->name, b->name) && name_is_same(a->operands, b->operands) &&
 	       (!a->operands || a->operands_mode == b->operands_mode);
 }
 
@@ -52,7 +47,7 @@ static int find_point(struct probe_session *s, const struct stream_point *sp,
 	known = map_ensure(&s->found, text_hash(&sp->spec), NULL);
 	found = (struct point *)(uintptr_t)*known;
 	if (found && found->spec.kind == sp->spec.kind &&
-		is_same_text(found->spec.text, sp->spec.text)) {
+		name_is_same(found->spec.text, sp->spec.text)) {
 		*out = found;
 		return 0;
 	}
@@ -158,7 +153,7 @@ static void add_file_sites(struct probe_session *s, struct run_program *p, const
 	for (size_t i = 0; i < t->n_sites; i++) {
 		struct run_site site = {.point = sp, .target = t, .site = &t->sites[i]};
 
-		if (sp->operands && !is_same_text(sp->operands, t->sites[i].operands))
+		if (sp->operands && !name_is_same(sp->operands, t->sites[i].operands))
 			continue;
 		vec_push(&s->sites, site);
 		p->n_sites++;

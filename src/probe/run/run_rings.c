@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "probe/run/run.h"
 
 #define BATCH_RECORDS 4096
@@ -24,19 +25,12 @@ struct batch {
 	uint32_t n;
 };
 
-static int compare_seen(const void *a, const void *b)
-{
-	const struct seen *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
-}
+ORDER_BY(compare_seen, struct seen, time_ns, order)
 
 /* At most `max` records; the place behind the last one of them. */
 static unsigned long collect(struct bpf_ring *ring, struct batch *batch, uint32_t max)
 {
-	unsigned long at = bpf_ring_start(ring);
+	unsigned long at = *ring->consumer;
 	struct bpf_ring_record r;
 
 	while (max && bpf_ring_next(ring, &at, &r)) {
@@ -119,7 +113,7 @@ static bool drain_batch(struct probe_session *s, struct batch *batch)
 	for (int i = 0; i < 2; i++) {
 		if (!rings[i]->bytes)
 			continue;
-		is_more |= ends[i] != bpf_ring_start(rings[i]);
+		is_more |= ends[i] != *rings[i]->consumer;
 		bpf_ring_consume(rings[i], ends[i]);
 	}
 	return is_more;

@@ -73,24 +73,12 @@ static const char *site_text(struct probe_session *s, uint64_t site, bool is_fun
 	return r->point->spec.text;
 }
 
-static const char *named(const struct probe_session *session, uint64_t site, bool is_function)
+const char *probe_session_site(struct probe_session *s, uint64_t site, bool is_function)
 {
-	struct probe_session *s =
-		(struct probe_session *)session; /* names are made once and kept */
 	bool is_new;
 	uint64_t *slot = map_ensure(&s->site_names, site * 2 + is_function, &is_new);
 
 	if (is_new)
 		*slot = (uintptr_t)site_text(s, site, is_function);
 	return (const char *)(uintptr_t)*slot;
-}
-
-const char *probe_session_site_probe(const struct probe_session *s, uint64_t site)
-{
-	return named(s, site, false);
-}
-
-const char *probe_session_site_function(const struct probe_session *s, uint64_t site)
-{
-	return named(s, site, true);
 }

@@ -9,10 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "probe/script/diag.h"
 
 struct type; /* probe/types/type.h */
+
+/* Either may be NULL. */
+static inline bool name_is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
 
 /* Everything exists twice: as 32-bit programs have it (ILP32, i386) and as 64-bit ones (LP64). */
 enum mode { MODE_32, MODE_64, N_MODES };
@@ -139,6 +146,11 @@ enum op {
 	OP_DEREF,
 	OP_ADDRESS
 };
+
+static inline bool op_is_comparison(enum op op)
+{
+	return op >= OP_EQ && op <= OP_GE;
+}
 
 struct expr {
 	enum expr_kind kind;

@@ -3,10 +3,10 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "probe/script/lex.h"
 
 #define LINE_COLUMNS_MAX    160 /* a longer line is cut around the place */
@@ -69,13 +69,9 @@ static bool tag_is_known(const char *tag)
 
 static bool is_repetition(const struct diags *d, struct place place, const char *tag)
 {
-	for (size_t i = 0; i < d->v.n; i++) {
-		const struct diag *have = &d->v.v[i];
-
-		if (have->place.source_i == place.source_i && have->place.from == place.from &&
-			have->place.to == place.to && !strcmp(have->tag, tag))
+	for (size_t i = 0; i < d->v.n; i++)
+		if (place_is_same(d->v.v[i].place, place) && !strcmp(d->v.v[i].tag, tag))
 			return true;
-	}
 	return false;
 }
 
@@ -99,17 +95,9 @@ static size_t put_shown(struct buf *out, const char *p, size_t n)
 static char *format_shown(const char *fmt, va_list args)
 {
 	struct buf shown = {0};
-	char *raw = NULL, *text;
-	va_list again;
-	size_t n;
-	int length;
+	char *raw = mem_vprintf(fmt, args), *text;
+	size_t n = strlen(raw);
 
-	va_copy(again, args);
-	length = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	n = length > 0 ? (size_t)length : 0;
-	raw = mem_zalloc(n + 1);
-	vsnprintf(raw, n + 1, fmt, args);
 	for (size_t i = 0; i < n;)
 		i += put_shown(&shown, raw + i, n - i);
 	free(raw);
@@ -152,18 +140,19 @@ void diag_warning(struct diags *d, struct place place, const char *tag, const ch
 	va_end(args);
 }
 
-void diag_hint(struct diags *d, const char *fmt, ...)
+bool diag_hint(struct diags *d, const char *fmt, ...)
 {
 	struct diag *last;
 	va_list args;
 
 	if (!d->last_is_kept)
-		return;
+		return false;
 	last = &d->v.v[d->v.n - 1];
 	free(last->hint);
 	va_start(args, fmt);
 	last->hint = format_shown(fmt, args);
 	va_end(args);
+	return false;
 }
 
 /* --- places ------------------------------------------------------------------------------- */
@@ -234,11 +223,8 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct diag *x = *(const struct diag *const *)a, *y = *(const struct diag *const *)b;
 
-	if (x->place.source_i != y->place.source_i)
-		return x->place.source_i < y->place.source_i ? -1 : 1;
-	if (x->place.from != y->place.from)
-		return x->place.from < y->place.from ? -1 : 1;
-	return x < y ? -1 : 1; /* in order of finding */
+	return ORDER(x->place.source_i, y->place.source_i)
+		       ?: ORDER(x->place.from, y->place.from) ?: ORDER(x, y); /* in order of finding */
 }
 
 /* All messages in order of places; free() it. */

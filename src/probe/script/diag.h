@@ -21,6 +21,11 @@ struct place {
 	uint32_t from, to;
 };
 
+static inline bool place_is_same(struct place a, struct place b)
+{
+	return a.source_i == b.source_i && a.from == b.from && a.to == b.to;
+}
+
 /* A script as it was given; several may be run at once and are compiled as one. */
 struct source {
 	char *name; /* "mixed.wr", or "-e" */
@@ -61,8 +66,9 @@ bool diag_error(struct diags *d, struct place place, const char *tag, const char
 	__attribute__((format(printf, 4, 5)));
 void diag_warning(struct diags *d, struct place place, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Adds a hint to the message that was last added; ignored when that was a repetition. */
-void diag_hint(struct diags *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Adds a hint to the message that was last added; ignored when that was a repetition. Gives false, too.
+ */
+bool diag_hint(struct diags *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Line and column of a place, both from 1; columns count characters (UTF-8), a tab is one. */
 void place_line(const struct sources *s, struct place place, uint32_t *line, uint32_t *column);

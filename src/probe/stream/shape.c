@@ -2,16 +2,9 @@
 /* Making, comparing and joining canonical shapes. */
 #include "probe/stream/shape.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 
 #define HIST_WORDS 66 /* below 0, 0, and one for each power of two */
-
-static uint32_t round8(uint64_t n)
-{
-	return (uint32_t)((n + 7) & ~(uint64_t)7);
-}
 
 uint32_t shape_fixed_size(enum shape_kind kind)
 {
@@ -42,10 +35,10 @@ static void set_size(struct shape *s)
 	switch (s->kind) {
 	case SHAPE_STRING:
 	case SHAPE_STRUCT:
-		s->size = round8(s->n);
+		s->size = (uint32_t)shape_padded(s->n);
 		return;
 	case SHAPE_BYTES:
-		s->size = 8 + round8(s->n);
+		s->size = 8 + (uint32_t)shape_padded(s->n);
 		return;
 	case SHAPE_TUPLE:
 		for (uint32_t i = 0; i < s->n_fields; i++) {
@@ -109,10 +102,9 @@ struct shape *shape_copy(struct arena *a, const struct shape *s)
 
 static bool fields_are_same(const struct shape_field *a, const struct shape_field *b)
 {
-	if (!a->name != !b->name || (a->name && strcmp(a->name, b->name)))
-		return false;
-	return a->offset == b->offset && a->bytes == b->bytes && a->bit_offset == b->bit_offset &&
-	       a->bit_size == b->bit_size && shape_is_same(a->shape, b->shape);
+	return name_is_same(a->name, b->name) && a->offset == b->offset && a->bytes == b->bytes &&
+	       a->bit_offset == b->bit_offset && a->bit_size == b->bit_size &&
+	       shape_is_same(a->shape, b->shape);
 }
 
 bool shape_is_same(const struct shape *a, const struct shape *b)

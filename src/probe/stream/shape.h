@@ -62,6 +62,12 @@ struct shape {
 	bool is_weak; /* INT, for the checker: only constants were seen, so any sign will do */
 };
 
+/* What takes n bytes, padded to 8. */
+static inline uint64_t shape_padded(uint64_t n)
+{
+	return (n + 7) & ~(uint64_t)7;
+}
+
 struct arena;
 /* A shape without fields, its size set; n for STRING, BYTES and FLOAT. */
 struct shape *shape_new(struct arena *a, enum shape_kind kind, bool is_signed, uint32_t n);

@@ -49,12 +49,9 @@ static int check_constant(struct code_check *c, size_t i)
 
 static int check_constants(struct code_check *c)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		if (!bpf_insn_is_wide(&c->v[i]))
-			continue;
-		if (check_constant(c, i++) < 0)
+	for (size_t i = 0; i < c->n; i++)
+		if (bpf_insn_is_wide(&c->v[i]) && check_constant(c, i++) < 0)
 			return ERR_FORMAT;
-	}
 	return 0;
 }
 

@@ -5,9 +5,9 @@
  * with the line that they come from, which is then sorted: a stream with many points and many lines
  * takes no longer than that.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "bpf/print.h"
 #include "probe/stream/stream_file.h"
@@ -113,21 +113,7 @@ static void add_piece(struct dump *d, uint32_t point_i, enum mode mode)
 	}
 }
 
-static int compare_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-	int c = compare_u32(x->source_i, y->source_i);
-
-	c = c ? c : compare_u32(x->line, y->line);
-	c = c ? c : compare_u32(x->point_i, y->point_i);
-	c = c ? c : compare_u32(x->mode, y->mode);
-	return c ? c : compare_u32(x->insn_i, y->insn_i);
-}
+ORDER_BY(compare_entries, struct entry, source_i, line, point_i, mode, insn_i)
 
 static void find_entries(struct dump *d)
 {
@@ -136,8 +122,7 @@ static void find_entries(struct dump *d)
 	for (uint32_t i = 0; i < d->s->points.n; i++)
 		for (int mode = 0; mode < N_MODES; mode++)
 			add_piece(d, i, (enum mode)mode);
-	if (d->entries.n)
-		qsort(d->entries.v, d->entries.n, sizeof(d->entries.v[0]), compare_entries);
+	vec_sort(&d->entries, compare_entries);
 }
 
 /* ---- code ---- */

@@ -131,11 +131,6 @@ static int read_clause(struct stream_reader *r)
 
 /* ---- shapes ---- */
 
-static uint64_t padded(uint64_t n)
-{
-	return (n + 7) & ~(uint64_t)7;
-}
-
 /* As many as the steps of a linear histogram, rounded down or up. */
 static bool is_n_steps(const struct shape *shape, uint64_t n)
 {
@@ -152,9 +147,9 @@ static bool is_size_right(const struct shape *shape)
 	switch (shape->kind) {
 	case SHAPE_STRING:
 	case SHAPE_STRUCT:
-		return shape->size == padded(shape->n);
+		return shape->size == shape_padded(shape->n);
 	case SHAPE_BYTES:
-		return shape->size == padded((uint64_t)shape->n + 8);
+		return shape->size == shape_padded((uint64_t)shape->n + 8);
 	case SHAPE_TUPLE:
 		return true;
 	case SHAPE_FLOAT:

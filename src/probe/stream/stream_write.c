@@ -201,11 +201,6 @@ static void write_code(struct writer *w, enum mode mode)
 	}
 }
 
-static uint64_t padded(uint64_t offset)
-{
-	return (offset + 7) & ~(uint64_t)7;
-}
-
 static void put_rows(const struct writer *w, struct buf *table)
 {
 	uint64_t offset = STREAM_FIRST_OFFSET;
@@ -213,7 +208,7 @@ static void put_rows(const struct writer *w, struct buf *table)
 	for (uint32_t type = 1; type <= N_SECTIONS; type++) {
 		struct span bytes = buf_span(&w->sections[type]);
 
-		offset = padded(offset);
+		offset = shape_padded(offset);
 		buf_put_u32(table, type);
 		buf_put_u32(table, bytes.n ? crc32c(0, bytes.p, bytes.n) : 0);
 		buf_put_u64(table, offset);
@@ -232,7 +227,7 @@ static void assemble(const struct writer *w, struct buf *out)
 	size_t start = out->n;
 
 	for (int type = 1; type <= N_SECTIONS; type++)
-		total = padded(total) + w->sections[type].n;
+		total = shape_padded(total) + w->sections[type].n;
 	put_rows(w, &table);
 	buf_put_cstr(out, STREAM_MAGIC);
 	buf_put_u16(out, STREAM_MAJOR);
@@ -245,7 +240,7 @@ static void assemble(const struct writer *w, struct buf *out)
 	for (int type = 1; type <= N_SECTIONS; type++) {
 		size_t at = out->n - start;
 
-		buf_put(out, zeros, padded(at) - at);
+		buf_put(out, zeros, shape_padded(at) - at);
 		if (w->sections[type].n)
 			buf_put(out, w->sections[type].p, w->sections[type].n);
 	}

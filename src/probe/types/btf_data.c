@@ -10,14 +10,6 @@
 #define QUALIFIERS_MAX 64   /* typedefs, const, ... in front of one type */
 #define NAME_BYTES_MAX 1024 /* the kernel has no longer names than 512 */
 
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* Bytes behind a record's first 12; -1 for kinds that are not known. */
 static int64_t rest_bytes(enum btf_kind kind, uint32_t n)
 {
@@ -60,7 +52,7 @@ static int read_records(struct btf_data *d, struct err *err)
 		int64_t rest = -1;
 
 		if (d->types.n - at >= RECORD_BYTES) {
-			uint32_t info = u32_at(d->types.p + at + 4);
+			uint32_t info = btf_word(d->types.p + at, 1);
 
 			rest = rest_bytes(info >> 24 & 0x1f, info & 0xffff);
 		}
@@ -127,12 +119,12 @@ struct btf_record btf_data_get(const struct btf_data *d, uint32_t id)
 	if (!id || id >= d->offsets.n)
 		return r;
 	p = d->types.p + d->offsets.v[id];
-	info = u32_at(p + 4);
+	info = btf_word(p, 1);
 	r.kind = info >> 24 & 0x1f;
 	r.flag = info >> 31;
 	r.n = (uint16_t)info;
-	r.size = u32_at(p + 8);
-	r.name = btf_data_text(d, u32_at(p));
+	r.size = btf_word(p, 2);
+	r.name = btf_data_text(d, btf_word(p, 0));
 	r.rest = p + RECORD_BYTES;
 	return r;
 }
@@ -159,7 +151,7 @@ static enum btf_group group_of(enum btf_kind kind)
 /* The kind alone; 0 < id < n. */
 static enum btf_kind kind_of(const struct btf_data *d, uint32_t id)
 {
-	return u32_at(d->types.p + d->offsets.v[id] + 4) >> 24 & 0x1f;
+	return btf_word(d->types.p + d->offsets.v[id], 1) >> 24 & 0x1f;
 }
 
 static uint64_t key_of(enum btf_kind kind, const char *name)
@@ -204,8 +196,8 @@ struct btf_member btf_data_member(
 	const struct btf_data *d, const struct btf_record *record, uint32_t i)
 {
 	const uint8_t *p = record->rest + (size_t)i * 12;
-	uint32_t place = u32_at(p + 8);
-	struct btf_member m = {btf_data_text(d, u32_at(p)), u32_at(p + 4), place, 0};
+	uint32_t place = btf_word(p, 2);
+	struct btf_member m = {btf_data_text(d, btf_word(p, 0)), btf_word(p, 1), place, 0};
 	struct btf_record type;
 	uint32_t data;
 
@@ -218,7 +210,7 @@ struct btf_member btf_data_member(
 	type = btf_data_get(d, btf_data_strip(d, m.type));
 	if (type.kind != BTF_INT)
 		return m;
-	data = u32_at(type.rest);
+	data = btf_word(type.rest, 0);
 	if ((data & 0xff) != (uint64_t)type.size * 8 || (data >> 16 & 0xff)) {
 		m.bit += data >> 16 & 0xff;
 		m.bits = data & 0xff;

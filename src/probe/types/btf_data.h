@@ -15,6 +15,15 @@
 #include "base/mem.h"
 #include "base/span.h"
 
+/* Word `i` of a record, or of what follows it. */
+static inline uint32_t btf_word(const uint8_t *p, size_t i)
+{
+	uint32_t v;
+
+	memcpy(&v, p + i * sizeof(v), sizeof(v));
+	return v;
+}
+
 enum btf_kind {
 	BTF_VOID = 0,
 	BTF_INT = 1,
@@ -35,8 +44,7 @@ enum btf_kind {
 	BTF_FLOAT = 16,
 	BTF_DECL_TAG = 17,
 	BTF_TYPE_TAG = 18,
-	BTF_ENUM64 = 19,
-	BTF_N_KINDS
+	BTF_ENUM64 = 19
 };
 
 /* One record. */

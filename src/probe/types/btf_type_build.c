@@ -7,7 +7,6 @@
  */
 #include "probe/types/btf_type_build.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,22 +30,9 @@ void btf_builder_release(struct btf_builder *b)
 	vec_release(&b->waiting);
 }
 
-static uint32_t word(const uint8_t *p, size_t i)
-{
-	uint32_t v;
-
-	memcpy(&v, p + i * 4, sizeof(v));
-	return v;
-}
-
-static bool is_int_size(uint32_t size)
-{
-	return size == 1 || size == 2 || size == 4 || size == 8;
-}
-
 static const struct type *int_type(struct btf_builder *b, const struct btf_record *r)
 {
-	uint32_t encoding = word(r->rest, 0) >> 24 & 0xf;
+	uint32_t encoding = btf_word(r->rest, 0) >> 24 & 0xf;
 
 	if ((encoding & INT_BOOL) && r->size == 1)
 		return types_named_int(b->types, "bool", 1, false, false);
@@ -59,7 +45,7 @@ static const struct type *enum_type(
 	struct buf name = {0};
 	const struct type *type;
 
-	if (!is_int_size(r->size))
+	if (!type_is_int_size(r->size))
 		return types_bad(b->types);
 	if (r->name[0])
 		buf_printf(&name, "enum %s", r->name);
@@ -176,8 +162,8 @@ static const struct type *pointer_type(struct btf_builder *b, const struct btf_r
 
 static const struct type *array_type(struct btf_builder *b, const struct btf_record *r)
 {
-	const struct type *of = type_of(b, word(r->rest, 0), NULL, true);
-	uint32_t n = word(r->rest, 2);
+	const struct type *of = type_of(b, btf_word(r->rest, 0), NULL, true);
+	uint32_t n = btf_word(r->rest, 2);
 
 	if (of->size && n > SIZE_MAX_BYTES / of->size)
 		return types_bad(b->types);
@@ -192,8 +178,8 @@ static const struct type *function_type(struct btf_builder *b, const struct btf_
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < r->n && n < PARAMETERS_MAX; i++) {
-		const char *name = btf_data_text(b->data, word(r->rest, i * 2));
-		uint32_t id = word(r->rest, i * 2 + 1);
+		const char *name = btf_data_text(b->data, btf_word(r->rest, i * 2));
+		uint32_t id = btf_word(r->rest, i * 2 + 1);
 
 		if (!id) {
 			is_variadic = true;

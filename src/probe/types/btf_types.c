@@ -178,13 +178,13 @@ int64_t btf_types_offset(const struct btf_types *b, const char *struct_name, con
 	return -1;
 }
 
-void btf_types_each_function(
-	const struct btf_types *b, void (*each)(void *ctx, const char *name), void *ctx)
+void btf_types_each_function(const struct btf_types *b,
+	void (*each)(void *ctx, const char *module, const char *name), void *ctx)
 {
 	for (uint32_t id = 1; id < b->data.offsets.n; id++) {
 		struct btf_record r = btf_data_get(&b->data, id);
 
 		if (r.kind == BTF_FUNC && r.name[0])
-			each(ctx, r.name);
+			each(ctx, "", r.name);
 	}
 }

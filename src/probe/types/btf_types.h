@@ -19,8 +19,8 @@ struct type_source btf_types_source(struct btf_types *b);
 uint32_t btf_types_function_id(const struct btf_types *b, const char *name);
 /* Byte offset of a field, "thread_info.status" style paths allowed; -1 when there is none. */
 int64_t btf_types_offset(const struct btf_types *b, const char *struct_name, const char *path);
-/* All functions, for globs and listings. */
-void btf_types_each_function(
-	const struct btf_types *b, void (*each)(void *ctx, const char *name), void *ctx);
+/* All functions, for globs and listings: `module` is "", the kernel itself. */
+void btf_types_each_function(const struct btf_types *b,
+	void (*each)(void *ctx, const char *module, const char *name), void *ctx);
 
 #endif

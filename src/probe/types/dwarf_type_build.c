@@ -159,7 +159,7 @@ static const struct type *enum_type(
 	const char *full = alias ? alias : "enum";
 	struct dwarf_text name;
 
-	if (size != 1 && size != 2 && size != 4 && size != 8)
+	if (!type_is_int_size(size))
 		size = 4;
 	if (die_text(d, DIE_NAME, &name) && name.n && die_reader_spend(b->reader, name.n))
 		full = arena_printf(texts(b), "enum %s%.*s",

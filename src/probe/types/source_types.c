@@ -31,7 +31,7 @@ const struct type *source_int(
 {
 	if (bytes == 16) /* __int128 */
 		return types_array(t, types_int(t, 8, is_signed), 2);
-	if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
+	if (!type_is_int_size(bytes))
 		return source_bytes(t, bytes);
 	for (size_t i = 0; i < sizeof(int_names) / sizeof(int_names[0]); i++)
 		if (strlen(int_names[i].of_gcc) == n && !memcmp(int_names[i].of_gcc, name, n))

@@ -188,6 +188,11 @@ static inline bool type_is_scalar(const struct type *t)
 {
 	return t->kind == TYPE_INT || t->kind == TYPE_POINTER;
 }
+/* Bytes that an integer may have. */
+static inline bool type_is_int_size(uint64_t bytes)
+{
+	return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
 /* Stacks, symbols, times, ...: what the language alone has, and prints as a text. */
 static inline bool type_is_special(const struct type *t)
 {

@@ -44,11 +44,6 @@ bool type_find_field(const struct type *s, const char *name, struct type_field *
 	return s->kind == TYPE_STRUCT && find_field(s, name, &steps, out);
 }
 
-static bool is_same_name(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
 static bool is_same(const struct type *a, const struct type *b, uint32_t *steps);
 
 static bool is_same_fields(const struct type *a, const struct type *b, uint32_t *steps)
@@ -59,7 +54,7 @@ static bool is_same_fields(const struct type *a, const struct type *b, uint32_t 
 		const struct type_field *x = &a->fields[i], *y = &b->fields[i];
 
 		/* Names of parameters are no part of a function's type. */
-		if (a->kind == TYPE_STRUCT && !is_same_name(x->name, y->name))
+		if (a->kind == TYPE_STRUCT && !name_is_same(x->name, y->name))
 			return false;
 		if (x->offset != y->offset || x->bit_offset != y->bit_offset ||
 			x->bit_size != y->bit_size || !is_same(x->type, y->type, steps))
@@ -88,14 +83,14 @@ static bool is_same(const struct type *a, const struct type *b, uint32_t *steps)
 	case TYPE_INT:
 		return a->is_signed == b->is_signed && a->is_bool == b->is_bool &&
 		       a->is_char == b->is_char && a->is_enum == b->is_enum &&
-		       (!a->is_enum || is_same_name(a->name, b->name));
+		       (!a->is_enum || name_is_same(a->name, b->name));
 	case TYPE_POINTER:
 		return a->space == b->space && is_same_pointed(a->of, b->of, steps);
 	case TYPE_ARRAY:
 		return a->n == b->n && is_same(a->of, b->of, steps);
 	case TYPE_STRUCT:
 		return a->is_union == b->is_union && a->is_complete == b->is_complete &&
-		       is_same_name(a->name, b->name) && is_same_fields(a, b, steps);
+		       name_is_same(a->name, b->name) && is_same_fields(a, b, steps);
 	case TYPE_FUNCTION:
 		return a->is_variadic == b->is_variadic && is_same(a->of, b->of, steps) &&
 		       is_same_fields(a, b, steps);
@@ -147,7 +142,7 @@ static bool is_fields_layout(
 		const struct type_field *x = &a->fields[i], *y = &b->fields[i];
 		size_t before = path ? path->n : 0;
 
-		if (!is_same_name(x->name, y->name) || x->offset != y->offset ||
+		if (!name_is_same(x->name, y->name) || x->offset != y->offset ||
 			x->bit_offset != y->bit_offset || x->bit_size != y->bit_size) {
 			path_add(path, field_name(x));
 			return false;

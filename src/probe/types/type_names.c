@@ -19,8 +19,7 @@ struct declared *names_ensure(struct names *names, const char *name)
 {
 	uint32_t id = intern_text(&names->keys, name);
 
-	while (names->v.n <= id)
-		vec_push(&names->v, (struct declared){0});
+	vec_ensure_zero(&names->v, id + 1);
 	return &names->v.v[id];
 }
 

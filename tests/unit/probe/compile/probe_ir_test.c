@@ -3,7 +3,7 @@
 #include "check.h"
 #include "ir_print.h"
 #include "ir_world.h"
-#include "probe/compile/loop_turns.h"
+#include "probe/compile/ir.h"
 
 #define PROGRAMS   250
 #define POOL_MAX   24

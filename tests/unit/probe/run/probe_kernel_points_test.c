@@ -120,9 +120,9 @@ static void check_syscall(enum point_kind kind, const struct probe_session_optio
 		CHECK_EQ(m->n_records, 4);
 		CHECK_EQ(m->records[0].arg, 64);
 		CHECK_EQ(m->records[2].arg, 32);
-		CHECK_STR(probe_session_site_probe(m->session, m->records[1].arg), name);
-		CHECK_STR(probe_session_site_probe(m->session, m->records[3].arg), name);
-		CHECK_STR(probe_session_site_function(m->session, m->records[3].arg), "getppid");
+		CHECK_STR(probe_session_site(m->session, m->records[1].arg, false), name);
+		CHECK_STR(probe_session_site(m->session, m->records[3].arg, false), name);
+		CHECK_STR(probe_session_site(m->session, m->records[3].arg, true), "getppid");
 	}
 	maker_release(m);
 }
@@ -194,7 +194,7 @@ static void test_segment(void)
 		}
 		CHECK_EQ(n_32, 1);
 		CHECK(n_64 >= 3);
-		CHECK_STR(probe_session_site_probe(m->session, m->records[1].arg),
+		CHECK_STR(probe_session_site(m->session, m->records[1].arg, false),
 			"rawtracepoint:sys_enter");
 	}
 	maker_release(m);

@@ -212,11 +212,11 @@ static void check_uprobe(const struct probe_session_options *options, bool uses_
 		maker_wait(m, 4);
 		CHECK_EQ(m->n_records, 4);
 		CHECK_EQ(m->records[0].arg, 41);
-		CHECK_STR(probe_session_site_probe(m->session, m->records[1].arg),
+		CHECK_STR(probe_session_site(m->session, m->records[1].arg, false),
 			"uprobe:me:probed");
-		CHECK_STR(probe_session_site_function(m->session, m->records[1].arg), "probed");
+		CHECK_STR(probe_session_site(m->session, m->records[1].arg, true), "probed");
 		CHECK_EQ(m->records[2].arg, 42); /* its result */
-		CHECK_STR(probe_session_site_probe(m->session, m->records[3].arg), "uret:me");
+		CHECK_STR(probe_session_site(m->session, m->records[3].arg, false), "uret:me");
 		probe_session_facts(m->session, &facts);
 		CHECK_EQ(facts.uses_multi, uses_multi);
 		CHECK_EQ(facts.n_sites, 2);
