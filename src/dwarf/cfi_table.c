@@ -59,9 +59,7 @@ static int compare_fdes(const void *a, const void *b)
 {
 	const struct cfi_fde *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->size < y->size) - (x->size > y->size);
+	return ORDER(x->start, y->start) ?: ORDER(y->size, x->size);
 }
 
 static void sort_fdes(struct cfi_entries *e)

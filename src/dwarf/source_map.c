@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "dwarf/debug_info.h"
 
@@ -44,16 +45,7 @@ static bool may_have_code(const struct debug_unit *u)
 }
 
 /* By offset; of one offset the owner first: a compile unit, and of several the first. */
-static int order_owners(const void *a, const void *b)
-{
-	const struct line_owner *x = a, *y = b;
-
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	if (x->is_partial != y->is_partial)
-		return x->is_partial ? 1 : -1;
-	return x->unit_i < y->unit_i ? -1 : x->unit_i > y->unit_i;
-}
+ORDER_BY(order_owners, struct line_owner, offset, is_partial, unit_i)
 
 static void find_line_owners(struct dwarf_debug *d)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/kernel_identity.h"
+#include "symbols/image_identity.h"
 
 #include <elf.h>
 #include <stdio.h>

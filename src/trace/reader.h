@@ -93,10 +93,6 @@ uint32_t trace_reader_n_damaged_functions(const struct trace_reader *r, const ch
 size_t trace_reader_module_spans(
 	const struct trace_reader *r, const struct trace_module_span **spans);
 
-/* The codes that records of this trace have: a record's kind is an index into this table. */
-struct trace_kind {
-	uint32_t major, minor;
-};
 uint32_t trace_reader_n_kinds(const struct trace_reader *r);
 const struct trace_kind *trace_reader_kind(const struct trace_reader *r, uint32_t id);
 /* The times of the stream's first and last record, as the index has them; false when the stream has

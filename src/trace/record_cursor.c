@@ -223,9 +223,8 @@ static void add_walk(struct trace_cursor *c, uint32_t stream)
 static int cursor_new(struct trace_cursor **out, const struct trace_reader *r, size_t n,
 	uint64_t from, uint64_t to, struct err *err)
 {
-	struct trace_cursor *c;
+	struct trace_cursor *c = mem_zalloc(sizeof(*c));
 
-	c = mem_zalloc(sizeof(*c));
 	c->r = r;
 	c->from = from;
 	c->to = to;

@@ -10,7 +10,6 @@
  */
 #include "unwind/step.h"
 
-#include "unwind/cfi_expr.h"
 
 #define REG_BIT(reg) (1u << (reg))
 /* Beyond this above the copy an address is no part of the same stack. */

@@ -310,9 +310,7 @@ static const struct lookup *look_up_frame(struct walk *w)
 
 	if (at->state == LOOKUP_MODULE || w->is_innermost)
 		return at;
-	if (!retry_with_pushes(w))
-		return NULL;
-	return look_up(w, w->regs.r[CPU_REG_RIP] - w->is_caller);
+	return retry_with_pushes(w) ? look_up(w, w->regs.r[CPU_REG_RIP] - w->is_caller) : NULL;
 }
 
 static void take_registers(struct walk *w, const struct cpu_regs *regs)

@@ -101,9 +101,7 @@ static int read_identity(struct catalog_image *image, struct span part, struct e
 	id->n_segments = n;
 	for (uint64_t i = 0; i < n && !c.failed; i++)
 		take_segment(&c, &id->segments[i]);
-	if (c.failed)
-		return err_set(err, ERR_FORMAT, "the segments of the image are cut short");
-	return 0;
+	return c.failed ? err_set(err, ERR_FORMAT, "the segments of the image are cut short") : 0;
 }
 
 /* From the strongest; docs/format/catalog.md, "Names". */
@@ -170,9 +168,7 @@ static int read_sources(struct catalog_image *image, struct span part, struct er
 		s->n_accepted = cursor_uleb(&c);
 	}
 	read_source_sets(image, &c);
-	if (c.failed)
-		return err_set(err, ERR_FORMAT, "the list of sources is cut short");
-	return 0;
+	return c.failed ? err_set(err, ERR_FORMAT, "the list of sources is cut short") : 0;
 }
 
 static int read_sections(struct catalog_image *image, struct span part, struct err *err)
@@ -192,17 +188,13 @@ static int read_sections(struct catalog_image *image, struct span part, struct e
 		s->bytes = cursor_u64(&c);
 		s->flags = cursor_u64(&c);
 	}
-	if (c.failed)
-		return err_set(err, ERR_FORMAT, "the list of sections is cut short");
-	return 0;
+	return c.failed ? err_set(err, ERR_FORMAT, "the list of sections is cut short") : 0;
 }
 
 static int read_notes(struct catalog_image *image, struct span part, struct err *err)
 {
 	image->notes = part.n ? span_cstr(part, 0) : "";
-	if (!image->notes)
-		return err_set(err, ERR_FORMAT, "the notes of the image are cut short");
-	return 0;
+	return image->notes ? 0 : err_set(err, ERR_FORMAT, "the notes of the image are cut short");
 }
 
 static int read_tables(struct catalog_image *image, const struct parts *parts, struct err *err)

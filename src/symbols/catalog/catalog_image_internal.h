@@ -100,6 +100,31 @@ void image_cache_free(struct catalog_image *image);
 bool image_range_at(
 	const struct catalog_image *image, size_t chunk, uint64_t addr, struct catalog_range *out);
 
+/* The numbers of a chunk are columns of unsigned LEB128, one behind the other. */
+static inline uint32_t column_u32(struct cursor *c)
+{
+	uint64_t v;
+
+	if (__builtin_expect(c->p < c->end && !(*c->p & 0x80), 1))
+		return *c->p++;
+	v = cursor_uleb(c);
+	if (v > UINT32_MAX)
+		c->failed = true;
+	return (uint32_t)v;
+}
+
+/* A number that must not be above `max`. */
+static inline uint32_t column_up_to(struct cursor *c, uint64_t max)
+{
+	uint32_t v = column_u32(c);
+
+	if (v > max) {
+		c->failed = true;
+		return 0;
+	}
+	return v;
+}
+
 /* The raw bytes of a chunk, behind a failed cursor when it is damaged. */
 struct cursor image_open_chunk(
 	const struct catalog_image *image, const struct chunk_table *t, size_t i, uint32_t *n);

@@ -11,18 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/catalog/catalog_columns.h"
 #include "symbols/catalog/catalog_image_internal.h"
 
 struct cursor image_open_chunk(
 	const struct catalog_image *image, const struct chunk_table *t, size_t i, uint32_t *n)
 {
 	struct span raw = {NULL, 0};
-	struct cursor c;
-	bool ok = chunk_unpack(&image->cache->unpacker, t, i, &raw);
+	bool is_good = chunk_unpack(&image->cache->unpacker, t, i, &raw);
+	struct cursor c = cursor_of(raw);
 
-	c = cursor_of(raw);
-	c.failed = !ok;
+	c.failed = !is_good;
 	*n = chunk_table_entry(t, i).n_items;
 	return c;
 }
@@ -87,14 +85,12 @@ static void copy_texts(
 
 struct image_text *image_load_texts(const struct catalog_image *image, size_t chunk)
 {
-	uint32_t n, *shared;
+	uint32_t n;
 	struct cursor c = image_open_chunk(image, &image->texts, chunk, &n);
-	struct image_text *texts;
-	size_t bytes;
+	uint32_t *shared = mem_calloc(n, sizeof(*shared));
+	size_t bytes = c.failed ? 0 : measure_texts(c, shared, n, cursor_left(&c));
+	struct image_text *texts = mem_alloc(n * sizeof(*texts) + bytes + 1);
 
-	shared = mem_calloc(n, sizeof(*shared));
-	bytes = c.failed ? 0 : measure_texts(c, shared, n, cursor_left(&c));
-	texts = mem_alloc(n * sizeof(*texts) + bytes + 1);
 	memset(texts, 0, n * sizeof(*texts));
 	if (bytes) {
 		copy_texts(texts, (char *)(texts + n), c, n, shared);

@@ -44,7 +44,7 @@ static void image_free(struct merge_image *image)
 		free(image->texts.v[i].verdict);
 	vec_release(&image->debug);
 	vec_release(&image->texts);
-	free(image->anchors);
+	vec_release(&image->anchors);
 	for (size_t i = 0; i < image->demangled.n; i++)
 		free(image->demangled.v[i].text);
 	vec_release(&image->demangled);
@@ -293,7 +293,7 @@ int merge_run(struct merge *m, struct err *err)
 	if (!m->files.n)
 		return err_set(err, ERR_NOT_FOUND, "no input: the folders hold no files");
 	/* In order of path, so that the result does not depend on the order of the arguments. */
-	qsort(m->files.v, m->files.n, sizeof(*m->files.v), compare_files);
+	vec_sort(&m->files, compare_files);
 	for (size_t i = 0; i < m->files.n; i++) {
 		merge_progress(m, m->files.v[i]->path, i, m->files.n);
 		read_file(m->files.v[i]);

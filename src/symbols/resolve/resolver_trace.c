@@ -206,9 +206,7 @@ static bool should_name(const struct naming *n, uint32_t id)
 
 	if (!needs_name(frame))
 		return false;
-	if (!symbol)
-		return true;
-	return n->catalog && (symbol->reason || n->again[frame->image]);
+	return !symbol || (n->catalog && (symbol->reason || n->again[frame->image]));
 }
 
 static void add_images(struct naming *n)

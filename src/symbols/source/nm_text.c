@@ -7,7 +7,6 @@
 
 #include "base/map.h"
 #include "symbols/source/map_piece.h"
-#include "symbols/source/nm_line.h"
 #include "symbols/source/text_scan.h"
 
 #define LINES_TO_DECIDE	 256
