@@ -24,9 +24,9 @@ void unit_scratch_free(struct unit_scratch *s)
 	line_rows_release(&s->rows);
 	painter_release(&s->painter);
 	name_table_release(&s->names);
-	source_files_release(&s->files);
-	source_files_release(&s->call_files);
-	range_reader_release(&s->ranges);
+	vec_release(&s->files.ids);
+	vec_release(&s->call_files.ids);
+	vec_release(&s->ranges.ranges);
 	free(s);
 }
 

@@ -29,11 +29,6 @@ size_t symtab_n(const struct symtab *t)
 	return t->n;
 }
 
-size_t symtab_n_skipped(const struct symtab *t)
-{
-	return t->n_skipped;
-}
-
 const char *symtab_sources(const struct symtab *t)
 {
 	return t->sources;

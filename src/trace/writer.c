@@ -31,26 +31,17 @@
 
 static void append(struct trace_writer *w, const uint8_t *p, size_t n)
 {
-	size_t done = 0;
-
 	if (w->failure.code)
 		return;
-	while (done < n) {
-		ssize_t k = write(w->fd, p + done, n - done);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0) {
-			err_sys(&w->failure, k < 0 ? errno : ENOSPC,
-				"'%s': cannot write after %" PRIu64 " bytes", w->path, w->n_bytes);
-			/* Best effort: the reader's scan copes with half a chunk as well. */
-			if (w->is_regular && ftruncate(w->fd, (off_t)w->n_bytes) < 0)
-				return;
-			return;
-		}
-		done += (size_t)k;
+	if (fd_write_all(w->fd, (struct span){p, n}) == 0) {
+		w->n_bytes += n;
+		return;
 	}
-	w->n_bytes += n;
+	err_sys(&w->failure, errno, "'%s': cannot write after %" PRIu64 " bytes", w->path,
+		w->n_bytes);
+	/* Best effort: the reader's scan copes with half a chunk as well. */
+	if (w->is_regular && ftruncate(w->fd, (off_t)w->n_bytes) < 0)
+		return;
 }
 
 /* Packs `raw` behind room for a header in w->packed; returns the packed size, 0 if not smaller. */

@@ -80,12 +80,6 @@ uint32_t trace_writer_string(struct trace_writer *w, const char *s)
 	return trace_writer_string_n(w, s, SIZE_MAX);
 }
 
-const char *trace_writer_get_string(const struct trace_writer *w, uint32_t id)
-{
-	assert(id < w->tables.strings.n_items);
-	return intern_get(&w->tables.strings, id);
-}
-
 uint32_t trace_writer_metric(struct trace_writer *w, const char *name, const char *unit)
 {
 	struct writer_tables *t = &w->tables;

@@ -10,7 +10,6 @@
  */
 #include "unwind/step.h"
 
-
 #define REG_BIT(reg) (1u << (reg))
 /* Beyond this above the copy an address is no part of the same stack. */
 #define STACK_REACH_BYTES (256ull << 20)

@@ -78,11 +78,6 @@ void unwinder_free(struct unwinder *u)
 	free(u);
 }
 
-void unwinder_reset(struct unwinder *u)
-{
-	memset(u->cache, 0, sizeof(u->cache));
-}
-
 static void fill_lookup(struct walk *w, uint64_t pc, struct lookup *slot)
 {
 	*slot = (struct lookup){.generation = w->generation, .pc = pc, .state = LOOKUP_NO_MODULE};
@@ -201,11 +196,7 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 		*end = UNWIND_END_COMPLETE;
 		return false;
 	}
-	if (!has_module && try_stack_top(w, &guess)) {
-		step_take_guess(&guess, &w->regs);
-		return true;
-	}
-	if (try_frame_pointer(w, &guess)) {
+	if ((!has_module && try_stack_top(w, &guess)) || try_frame_pointer(w, &guess)) {
 		step_take_guess(&guess, &w->regs);
 		return true;
 	}

@@ -130,8 +130,8 @@ static int compare_sections(
 		image->file_i != NO_IMAGE ? &m->files.v[image->file_i]->elf : NULL;
 	int found = 0;
 
-	for (size_t i = 0; elf && i < f->text.n_sections; i++) {
-		const struct image_segment *t = &f->text.sections[i];
+	for (size_t i = 0; elf && i < f->text.sections.n; i++) {
+		const struct image_segment *t = &f->text.sections.v[i];
 		const struct elf_section *s = elf_file_find_section(elf, t->name);
 
 		if (!s || !(s->flags & SHF_EXECINSTR))
