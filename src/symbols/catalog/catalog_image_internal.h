@@ -53,14 +53,9 @@ struct site_chunk {
 	struct image_site sites[];
 };
 
-/* Chunks that were unpacked, NULL until then. Not part of what a const image promises. */
+/* Beside the chunks that were unpacked: not part of what a const image promises, as those. */
 struct image_cache {
-	void **texts;		    /* struct image_text [] */
-	void **files;		    /* struct image_file [] */
-	void **symbols;		    /* struct image_symbol [] */
-	void **aliases;		    /* struct image_alias [] */
-	void **sites;		    /* struct site_chunk */
-	struct range_chunk *ranges; /* no lines until then */
+	struct range_chunk *ranges; /* no lines until they are unpacked */
 	struct chunk_unpacker unpacker;
 	size_t n_damaged;
 };
@@ -77,6 +72,7 @@ struct catalog_image {
 	uint64_t *source_sets; /* bits of sources; set 0 is empty */
 	uint8_t *set_kinds;    /* enum symbol_source: the best of each set */
 	size_t n_source_sets;
+	/* Unpacked: image_text [], image_file [], image_symbol [], image_alias [], site_chunk, and nothing */
 	struct chunk_table texts, files, symbols, aliases, sites, ranges;
 	uint64_t *range_keys;  /* first address of each chunk of ranges, then UINT64_MAX */
 	uint32_t *key_buckets; /* the chunk at the start of each bucket */
@@ -134,7 +130,7 @@ bool image_chunk_is_good(const struct catalog_image *image, const struct cursor 
 static inline struct image_text *image_text_of(const struct catalog_image *image, uint32_t id)
 {
 	const struct chunk_table *t = &image->texts;
-	struct image_text *chunk = image->cache->texts[id >> t->shift];
+	struct image_text *chunk = image->texts.unpacked[id >> t->shift];
 
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_texts(image, id >> t->shift);
@@ -145,7 +141,7 @@ static inline struct image_text *image_text_of(const struct catalog_image *image
 static inline struct image_file *image_file_of(const struct catalog_image *image, uint32_t file)
 {
 	uint32_t i = file - 1;
-	struct image_file *chunk = image->cache->files[i >> FILE_CHUNK_SHIFT];
+	struct image_file *chunk = image->files.unpacked[i >> FILE_CHUNK_SHIFT];
 
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_files(image, i >> FILE_CHUNK_SHIFT);
@@ -154,7 +150,7 @@ static inline struct image_file *image_file_of(const struct catalog_image *image
 
 static inline struct image_symbol *image_symbol_of(const struct catalog_image *image, uint32_t i)
 {
-	struct image_symbol *chunk = image->cache->symbols[i >> SYMBOL_CHUNK_SHIFT];
+	struct image_symbol *chunk = image->symbols.unpacked[i >> SYMBOL_CHUNK_SHIFT];
 
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_symbols(image, i >> SYMBOL_CHUNK_SHIFT);
@@ -164,7 +160,7 @@ static inline struct image_symbol *image_symbol_of(const struct catalog_image *i
 static inline const struct image_alias *image_alias_of(
 	const struct catalog_image *image, uint32_t i)
 {
-	struct image_alias *chunk = image->cache->aliases[i >> ALIAS_CHUNK_SHIFT];
+	struct image_alias *chunk = image->aliases.unpacked[i >> ALIAS_CHUNK_SHIFT];
 
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_aliases(image, i >> ALIAS_CHUNK_SHIFT);
@@ -175,7 +171,7 @@ static inline const struct image_alias *image_alias_of(
 static inline struct site_chunk *image_sites_of(
 	const struct catalog_image *image, uint32_t site, uint32_t *i)
 {
-	struct site_chunk *chunk = image->cache->sites[(site - 1) >> SITE_CHUNK_SHIFT];
+	struct site_chunk *chunk = image->sites.unpacked[(site - 1) >> SITE_CHUNK_SHIFT];
 
 	*i = (site - 1) & ((1u << SITE_CHUNK_SHIFT) - 1);
 	if (__builtin_expect(!chunk, 0))

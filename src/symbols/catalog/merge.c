@@ -230,11 +230,6 @@ static int read_text(struct merge_file *f, struct span bytes, struct err *err)
 	return text_kinds[f->kind].read(bytes, &sink, &f->text, err);
 }
 
-static bool is_elf(enum source_kind kind)
-{
-	return kind == SOURCE_KIND_ELF_IMAGE || kind == SOURCE_KIND_ELF_DEBUG;
-}
-
 static int read_elf(struct merge_file *f, struct span bytes, struct err *err)
 {
 	int rc = elf_file_init(&f->elf, bytes, err);
@@ -274,7 +269,7 @@ static void read_file(struct merge_file *f)
 			"an object file has no addresses before it is linked");
 	else if (f->kind == SOURCE_KIND_CATALOG)
 		merge_file_decide(f, MERGE_NOT_A_SOURCE, NO_IMAGE, "a merged symbol file itself");
-	else if (is_elf(f->kind))
+	else if (f->kind == SOURCE_KIND_ELF_IMAGE || f->kind == SOURCE_KIND_ELF_DEBUG)
 		rc = read_elf(f, bytes, &err);
 	else
 		rc = read_text(f, bytes, &err);
