@@ -155,9 +155,8 @@ static struct table find_table(const struct elf_file *elf, bool dynamic)
 		if (elf->sections[i].type == (dynamic ? SHT_DYNSYM : SHT_SYMTAB))
 			return table_of_section(elf, &elf->sections[i]);
 	}
-	if (dynamic && !elf->n_sections)
-		return table_of_dynamic(elf);
-	return (struct table){.entry_bytes = symbol_bytes(elf)};
+	return dynamic && !elf->n_sections ? table_of_dynamic(elf)
+					   : (struct table){.entry_bytes = symbol_bytes(elf)};
 }
 
 /* Where code of this symbol may lie, as bytes from its address to the end of its section (or

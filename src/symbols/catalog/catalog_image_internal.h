@@ -53,7 +53,7 @@ struct site_chunk {
 	struct image_site sites[];
 };
 
-/* Beside the chunks that were unpacked: not part of what a const image promises, as those. */
+/* What look-ups made; like the chunks that were unpacked not part of what a const image promises. */
 struct image_cache {
 	struct range_chunk *ranges; /* no lines until they are unpacked */
 	struct chunk_unpacker unpacker;
@@ -72,7 +72,8 @@ struct catalog_image {
 	uint64_t *source_sets; /* bits of sources; set 0 is empty */
 	uint8_t *set_kinds;    /* enum symbol_source: the best of each set */
 	size_t n_source_sets;
-	/* Unpacked: image_text [], image_file [], image_symbol [], image_alias [], site_chunk, and nothing */
+	/* Unpacked: struct image_text [], image_file [], image_symbol [], image_alias [], site_chunk;
+	 * ranges are in the cache. */
 	struct chunk_table texts, files, symbols, aliases, sites, ranges;
 	uint64_t *range_keys;  /* first address of each chunk of ranges, then UINT64_MAX */
 	uint32_t *key_buckets; /* the chunk at the start of each bucket */
