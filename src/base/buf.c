@@ -57,6 +57,12 @@ void buf_put_uleb(struct buf *b, uint64_t v)
 	b->n += (size_t)(uleb_put(p, v) - p);
 }
 
+void buf_put_uleb_row(struct buf *b, const uint64_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(b, v[i]);
+}
+
 void buf_put_sleb(struct buf *b, int64_t v)
 {
 	for (;;) {

@@ -29,6 +29,11 @@ void buf_put_u32(struct buf *b, uint32_t v);
 void buf_put_u64(struct buf *b, uint64_t v);
 void buf_put_uleb(struct buf *b, uint64_t v);
 void buf_put_sleb(struct buf *b, int64_t v);
+void buf_put_uleb_row(struct buf *b, const uint64_t *v, size_t n);
+/* Numbers, one behind the other: buf_put_ulebs(b, addr, size, name). */
+#define buf_put_ulebs(b, ...)                                                                      \
+	buf_put_uleb_row((b), (const uint64_t[]){__VA_ARGS__},                                     \
+		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 void buf_put_cstr(struct buf *b, const char *s);	  /* without the NUL */
 void buf_put_text(struct buf *b, const char *s);	  /* with the NUL */
 void buf_put_hex(struct buf *b, struct span bytes);	  /* two digits a byte */

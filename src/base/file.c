@@ -55,14 +55,16 @@ int file_read(struct buf *to, const char *path, size_t max, struct err *err)
 	return read_all(fd, to, max, path, err);
 }
 
-static int write_all(int fd, struct span bytes)
+int fd_write_all(int fd, struct span bytes)
 {
 	while (bytes.n) {
 		ssize_t n = write(fd, bytes.p, bytes.n);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		if (!n)
+			errno = ENOSPC;
+		if (n <= 0)
 			return -1;
 		bytes.p += n;
 		bytes.n -= (size_t)n;
@@ -76,7 +78,7 @@ static int write_into(const char *path, struct span bytes, struct err *err)
 {
 	FD_AUTO fd = open(path, O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0 || write_all(fd, bytes) < 0)
+	if (fd < 0 || fd_write_all(fd, bytes) < 0)
 		return err_sys(err, errno, "'%s': cannot write", path);
 	return 0;
 }
@@ -88,7 +90,7 @@ static int rename_over(const char *path, struct span bytes, unsigned int mode, s
 
 	if (rc < 0)
 		return rc;
-	if (write_all(f.fd, bytes) < 0 || fchmod(f.fd, mode) < 0)
+	if (fd_write_all(f.fd, bytes) < 0 || fchmod(f.fd, mode) < 0)
 		rc = err_sys(err, errno, "'%s': cannot write", path);
 	else
 		rc = staged_file_put(&f, path, true, err);

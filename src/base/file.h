@@ -42,6 +42,8 @@ bool path_is_deleted(const char *path);
  * that; 0 when it is no library. */
 size_t path_library_stem(const char *name);
 
+/* 0, or -1 and errno. */
+int fd_write_all(int fd, struct span bytes);
 /* Closes *fd when it is not negative; for __attribute__((cleanup)). */
 void fd_cleanup(int *fd);
 #define FD_AUTO __attribute__((cleanup(fd_cleanup))) int

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-
 #define INTERN_BLOCK_BYTES (64 * 1024)
 
 uint64_t map_hash(uint64_t key)
@@ -104,9 +102,7 @@ uint64_t *map_ensure(struct map *m, uint64_t key, bool *created)
 
 void intern_release(struct intern *t)
 {
-	for (size_t i = 0; i < t->n_blocks; i++)
-		free(t->blocks[i]);
-	free(t->blocks);
+	vec_release_all(&t->blocks);
 	free(t->items);
 	free(t->slots);
 	memset(t, 0, sizeof(*t));
@@ -119,11 +115,8 @@ static char *store(struct intern *t, const void *p, size_t n)
 	if (n + 1 > t->block_left) {
 		size_t bytes = n + 1 > INTERN_BLOCK_BYTES ? n + 1 : INTERN_BLOCK_BYTES;
 
-		if (t->n_blocks == t->cap_blocks)
-			mem_grow((void **)&t->blocks, &t->cap_blocks, t->n_blocks + 1,
-				sizeof(*t->blocks));
 		t->block = mem_alloc(bytes);
-		t->blocks[t->n_blocks++] = t->block;
+		vec_push(&t->blocks, t->block);
 		t->block_left = bytes;
 	}
 	copy = t->block;

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mem.h"
+
 struct map_slot {
 	uint64_t key;
 	uint64_t value;
@@ -47,8 +49,7 @@ struct intern {
 	size_t cap_slots;
 	char *block; /* storage being filled */
 	size_t block_left;
-	char **blocks;
-	size_t n_blocks, cap_blocks;
+	VEC(char *) blocks;
 };
 
 void intern_release(struct intern *t);

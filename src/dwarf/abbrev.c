@@ -159,9 +159,7 @@ static void arrange(
 	for (size_t i = 0; i < n; i++)
 		if (by_code[i].key < limit && by_code[i].key > last)
 			last = by_code[i].key;
-	vec_reserve(&t->direct, (size_t)last + 1);
-	t->direct.n = (size_t)last + 1;
-	memset(t->direct.v, 0, t->direct.n * sizeof(*t->direct.v));
+	vec_ensure_zero(&t->direct, (size_t)last + 1);
 	sort_pairs(by_code, n);
 	for (size_t i = 0; i < n; i++) {
 		if (by_code[i].key <= last) {

@@ -130,17 +130,13 @@ static bool augmentation_read(const char *letters, struct cursor *data, struct c
 
 static bool cie_read_augmentation(const char *letters, struct cursor *c, struct cfi_cie *cie)
 {
-	struct cursor data_cursor;
-	struct span data;
+	struct cursor data;
 
 	if (letters[0] != 'z')
 		return letters[0] == 0 || !strcmp(letters, "eh");
 	cie->has_data_length = true;
-	data = cursor_bytes(c, cursor_uleb(c));
-	if (c->failed)
-		return false;
-	data_cursor = (struct cursor){data.p, data.p + data.n, false};
-	return augmentation_read(letters + 1, &data_cursor, cie);
+	data = cursor_of(cursor_bytes(c, cursor_uleb(c)));
+	return !c->failed && augmentation_read(letters + 1, &data, cie);
 }
 
 static bool letters_read(struct cursor *c, char letters[CFI_AUGMENTATION_MAX + 1])

@@ -26,15 +26,12 @@ void cfi_rules_release(struct cfi_rules *rules)
 	*rules = (struct cfi_rules){0};
 }
 
-static uint8_t flags_of(const struct cfi_state *state)
-{
-	return (state->is_signal ? CFI_RULE_SIGNAL : 0) | CFI_RULE_PLAIN;
-}
-
 /* Writes the rule into `to` and returns its length in words. */
 static size_t encode(const struct cfi_state *state, union rule_words *to)
 {
-	struct cfi_rule head = {state->cfa_value, state->cfa_reg, flags_of(state), 0, 0};
+	struct cfi_rule head = {.cfa_value = state->cfa_value,
+		.cfa_reg = state->cfa_reg,
+		.flags = CFI_RULE_PLAIN | (state->is_signal ? CFI_RULE_SIGNAL : 0)};
 
 	for (uint32_t left = state->set; left; left &= left - 1) {
 		unsigned reg = (unsigned)__builtin_ctz(left);

@@ -59,16 +59,14 @@ static int compare_fdes(const void *a, const void *b)
 {
 	const struct cfi_fde *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->size < y->size) - (x->size > y->size);
+	return ORDER(x->start, y->start) ?: ORDER(y->size, x->size);
 }
 
 static void sort_fdes(struct cfi_entries *e)
 {
 	for (size_t i = 1; i < e->fdes.n; i++) {
 		if (compare_fdes(&e->fdes.v[i - 1], &e->fdes.v[i]) > 0) {
-			qsort(e->fdes.v, e->fdes.n, sizeof(*e->fdes.v), compare_fdes);
+			vec_sort(&e->fdes, compare_fdes);
 			return;
 		}
 	}
@@ -187,7 +185,7 @@ static void add_source(struct cfi_table *t, const struct cfi_source *source)
 	} else {
 		merge_rows(t, &rows);
 		vec_release(&rows.rows);
-		qsort(t->fdes.v, t->fdes.n, sizeof(*t->fdes.v), compare_ranges);
+		vec_sort(&t->fdes, compare_ranges);
 	}
 	if (t->rows.rows.n) {
 		t->rows.rows.v =

@@ -63,7 +63,6 @@ struct dwarf_debug {
 	struct map split_units;		 /* offset of a skeleton -> what was found, 0 = nothing */
 	struct split_file *package;	 /* tried once */
 	VEC(struct unit_set *) parts; /* units of a package, with their own parts of the sections */
-	uint64_t n_split_bytes;
 	VEC(struct unit_scratch *) scratch; /* not in use */
 };
 

@@ -14,7 +14,6 @@
 #define INFLATED_MAX	  ((uint64_t)16 << 30) /* bytes of one file's sections, uncompressed */
 #define INFLATED_TIMES	  64 /* debug sections shrink to a third, rarely to a 20th */
 #define INFLATED_AT_LEAST (1u << 20)
-#define ZDEBUG_HEADER	  12
 
 static const char *const section_names[DEBUG_N_SECTIONS] = {
 	[DEBUG_INFO] = "info",
@@ -39,29 +38,16 @@ static uint64_t inflated_limit(const struct dwarf_file *f, uint64_t packed)
 	return limit < left ? limit : left;
 }
 
-/* The size that the compression header claims; the section's own when it is not compressed. */
-static uint64_t claimed_bytes(const struct elf_file *elf, const struct elf_section *s)
-{
-	struct cursor c = cursor_of(elf_file_section_bytes(elf, s));
-
-	if (!strncmp(s->name, ".zdebug_", 8)) {
-		cursor_skip(&c, 4);
-		return __builtin_bswap64(cursor_u64(&c));
-	}
-	if (!(s->flags & SHF_COMPRESSED))
-		return s->type == SHT_NOBITS ? 0 : s->size;
-	cursor_skip(&c, elf->is_64 ? 8 : 4);
-	return elf_file_word(elf, &c);
-}
-
 static int inflate_zdebug(
 	struct dwarf_file *f, const struct elf_section *s, struct span *out, struct err *err)
 {
 	struct span in = elf_file_section_bytes(f->elf, s);
-	uint64_t size = claimed_bytes(f->elf, s);
+	struct cursor c = cursor_of(in);
+	const uint8_t *magic = cursor_bytes(&c, 4).p;
+	uint64_t size = __builtin_bswap64(cursor_u64(&c));
 	uint8_t *p;
 
-	if (in.n < ZDEBUG_HEADER || memcmp(in.p, "ZLIB", 4))
+	if (c.failed || memcmp(magic, "ZLIB", 4))
 		return err_set(err, ERR_FORMAT, "section %s has no compression header", s->name);
 	if (size > inflated_limit(f, in.n))
 		return err_set(err, ERR_LIMIT, "section %s: would be %llu bytes from %zu", s->name,
@@ -69,7 +55,7 @@ static int inflate_zdebug(
 	p = mem_alloc(size);
 	vec_push(&f->inflated, p);
 	f->n_inflated += size;
-	if (!elf_inflate_zlib(span_sub(in, ZDEBUG_HEADER, in.n - ZDEBUG_HEADER), p, size))
+	if (!elf_inflate_zlib(cursor_bytes(&c, cursor_left(&c)), p, size))
 		return err_set(
 			err, ERR_FORMAT, "section %s: the compressed bytes are damaged", s->name);
 	*out = (struct span){p, size};
@@ -106,18 +92,10 @@ int dwarf_file_section(struct dwarf_file *f, const char *name, struct span *out,
 	return s ? section_bytes(f, s, out, err) : 0;
 }
 
-static bool is_debug_name(const char *name)
-{
-	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
-}
-
 int dwarf_file_init(
 	struct dwarf_file *f, const struct elf_file *elf, bool is_split, struct err *err)
 {
 	f->elf = elf;
-	for (size_t i = 0; i < elf->n_sections; i++)
-		if (is_debug_name(elf->sections[i].name))
-			f->n_bytes += claimed_bytes(elf, &elf->sections[i]);
 	for (int i = 0; i < DEBUG_N_SECTIONS; i++) {
 		/* The index of a package is no part of any unit and keeps its name. */
 		const char *suffix = is_split && i != DEBUG_CU_INDEX ? ".dwo" : "";

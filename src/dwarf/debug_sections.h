@@ -38,7 +38,6 @@ struct dwarf_file {
 	VEC(uint8_t *) inflated;
 	uint64_t n_inflated; /* bytes in them */
 	struct debug_sections sections;
-	uint64_t n_bytes; /* of all .debug_* sections, uncompressed */
 };
 
 /* `is_split`: the sections of a .dwo or .dwp, whose names end in ".dwo". */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "dwarf/debug_info.h"
 
@@ -76,9 +77,7 @@ static int order_units(const void *a, const void *b)
 	uint32_t p = x->sizes.addr | (uint32_t)x->sizes.offset << 8 | (x->sizes.version == 2) << 16;
 	uint32_t q = y->sizes.addr | (uint32_t)y->sizes.offset << 8 | (y->sizes.version == 2) << 16;
 
-	if (x->abbrev_offset != y->abbrev_offset)
-		return x->abbrev_offset < y->abbrev_offset ? -1 : 1;
-	return p < q ? -1 : p > q;
+	return ORDER(x->abbrev_offset, y->abbrev_offset) ?: ORDER(p, q);
 }
 
 /* Makes each table once. A table ends where the next begins, so that tables which a hostile file

@@ -465,9 +465,7 @@ bool die_number(const struct die *d, enum die_attr attr, uint64_t *out)
 
 bool die_flag(const struct die *d, enum die_attr attr)
 {
-	if (!die_says(d, attr))
-		return false;
-	return d->form[attr] == FORM_FLAG_PRESENT || d->value[attr] != 0;
+	return die_says(d, attr) && (d->form[attr] == FORM_FLAG_PRESENT || d->value[attr] != 0);
 }
 
 bool die_block(const struct die *d, enum die_attr attr, struct span *out)

@@ -3,7 +3,7 @@
  * The entry of a piece of code mostly has no name but leads to one that has: an inlined function to
  * its abstract instance, that to its declaration in a class, which may be in another unit or file.
  */
-#include "dwarf/die_name.h"
+#include "dwarf/die_walk.h"
 
 #include <stdlib.h>
 

@@ -31,9 +31,7 @@ static uint64_t entry_addr(const struct debug_unit *u, const struct die_attrs *a
 
 	if (!die_has(a, SLOT_ENTRY_PC))
 		return first;
-	if (debug_unit_slot_addr(u, a, SLOT_ENTRY_PC, &addr))
-		return addr;
-	return first + a->value[SLOT_ENTRY_PC];
+	return debug_unit_slot_addr(u, a, SLOT_ENTRY_PC, &addr) ? addr : first + a->value[SLOT_ENTRY_PC];
 }
 
 /* What the function's children are in. */

@@ -281,8 +281,7 @@ static void finish(struct line_rows *out)
 	for (size_t i = 1; i < out->sequences.n && is_sorted; i++)
 		is_sorted = out->sequences.v[i - 1].start <= out->sequences.v[i].start;
 	if (!is_sorted)
-		qsort(out->sequences.v, out->sequences.n, sizeof(*out->sequences.v),
-			order_sequences);
+		vec_sort(&out->sequences, order_sequences);
 	for (size_t i = 1; i < out->sequences.n && !overlaps; i++)
 		overlaps = out->sequences.v[i - 1].end > out->sequences.v[i].start;
 	if (overlaps)

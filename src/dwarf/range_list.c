@@ -59,11 +59,6 @@ void code_extents_init(struct code_extents *e, const struct elf_file *elf)
 	}
 }
 
-void code_extents_release(struct code_extents *e)
-{
-	vec_release(&e->parts);
-}
-
 static bool is_dropped(const struct code_extents *e, uint64_t addr)
 {
 	return (!addr && !e->zero_is_code) || addr >= UINT64_MAX - 1 || addr == UINT32_MAX ||
@@ -84,11 +79,6 @@ bool code_extents_clip(const struct code_extents *e, struct addr_range *range)
 	if (range->end > e->parts.v[low].end)
 		range->end = e->parts.v[low].end;
 	return true;
-}
-
-void range_reader_release(struct range_reader *r)
-{
-	vec_release(&r->ranges);
 }
 
 static void add(struct range_reader *r, uint64_t start, uint64_t end)

@@ -21,15 +21,7 @@ void source_files_reset(
 	if (!table)
 		return;
 	f->budget += table->n_bytes * BUDGET_TIMES;
-	vec_reserve(&f->ids, table->files.n);
-	f->ids.n = table->files.n;
-	if (f->ids.n)
-		memset(f->ids.v, 0, f->ids.n * sizeof(*f->ids.v));
-}
-
-void source_files_release(struct source_files *f)
-{
-	vec_release(&f->ids);
+	vec_ensure_zero(&f->ids, table->files.n);
 }
 
 /* Takes the last component off; false when there is none that a ".." could undo. */
@@ -129,8 +121,7 @@ uint32_t source_files_add(struct source_files *f, uint64_t number)
 	/* The program itself may have added files behind those of the header. */
 	if (!f->table || number >= f->table->files.n)
 		return 0;
-	while (f->ids.n < f->table->files.n)
-		vec_push(&f->ids, 0);
+	vec_ensure_zero(&f->ids, f->table->files.n);
 	file = &f->table->files.v[number];
 	f->ids.v[number] = same_as_other(f, number);
 	if (f->ids.v[number])

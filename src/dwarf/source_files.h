@@ -11,7 +11,7 @@
 
 #define SOURCE_PATH_MAX 8192 /* bytes of a full name; longer ones are cut */
 
-/* Zero-initialise. */
+/* Zero-initialise; release `ids`. */
 struct source_files {
 	const struct line_table *table;
 	struct dwarf_unit_map *out; /* whose files and texts are filled */
@@ -24,7 +24,6 @@ struct source_files {
 /* `table` may change between resets, but not what it holds; NULL when there is none. */
 void source_files_reset(
 	struct source_files *f, const struct line_table *table, struct dwarf_unit_map *out);
-void source_files_release(struct source_files *f);
 
 uint32_t source_files_add(struct source_files *f, uint64_t number);
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "dwarf/debug_info.h"
 
@@ -44,16 +45,7 @@ static bool may_have_code(const struct debug_unit *u)
 }
 
 /* By offset; of one offset the owner first: a compile unit, and of several the first. */
-static int order_owners(const void *a, const void *b)
-{
-	const struct line_owner *x = a, *y = b;
-
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	if (x->is_partial != y->is_partial)
-		return x->is_partial ? 1 : -1;
-	return x->unit_i < y->unit_i ? -1 : x->unit_i > y->unit_i;
-}
+ORDER_BY(order_owners, struct line_owner, offset, is_partial, unit_i)
 
 static void find_line_owners(struct dwarf_debug *d)
 {
@@ -67,9 +59,7 @@ static void find_line_owners(struct dwarf_debug *d)
 				((struct line_owner){u->line_offset, (uint32_t)i,
 					u->type == UNIT_TYPE_PARTIAL || !may_have_code(u)}));
 	}
-	if (!d->line_owners.n)
-		return;
-	qsort(d->line_owners.v, d->line_owners.n, sizeof(*d->line_owners.v), order_owners);
+	vec_sort(&d->line_owners, order_owners);
 	for (size_t i = 0; i < d->line_owners.n; i++)
 		if (!n || d->line_owners.v[n - 1].offset != d->line_owners.v[i].offset)
 			d->line_owners.v[n++] = d->line_owners.v[i];
@@ -125,18 +115,13 @@ void dwarf_debug_close(struct dwarf_debug *d)
 	unit_set_release(&d->alt_units);
 	dwarf_file_close(&d->file);
 	dwarf_file_close(&d->alt_file);
-	code_extents_release(&d->extents);
+	vec_release(&d->extents.parts);
 	vec_release(&d->code_units);
 	vec_release(&d->line_owners);
 	buf_release(&d->notes);
 	free(d->path);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
-}
-
-uint64_t dwarf_debug_bytes(const struct dwarf_debug *d)
-{
-	return d->file.n_bytes + d->alt_file.n_bytes + d->n_split_bytes;
 }
 
 size_t dwarf_debug_n_units(const struct dwarf_debug *d)
@@ -180,5 +165,5 @@ void dwarf_debug_units_at(
 		for (size_t k = 0; k < r.ranges.n && !wanted[i]; k++)
 			wanted[i] = any_inside(addrs, n, r.ranges.v[k]);
 	}
-	range_reader_release(&r);
+	vec_release(&r.ranges);
 }

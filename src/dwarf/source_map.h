@@ -29,9 +29,6 @@ int dwarf_debug_open(
 	struct dwarf_debug **out, const struct elf_file *elf, const char *path, struct err *err);
 void dwarf_debug_close(struct dwarf_debug *d);
 
-/* Bytes of all .debug_* sections, uncompressed, split and shared files that were opened included.
- * Split files are opened while units are read: not to be called then. */
-uint64_t dwarf_debug_bytes(const struct dwarf_debug *d);
 /* Units that may have code: compile, partial and skeleton units; type units are not among them. */
 size_t dwarf_debug_n_units(const struct dwarf_debug *d);
 /* Sentences about what was missing (a .dwo that is not there, a unit that could not be read), one a

@@ -56,16 +56,14 @@ static struct debug_sections joined_sections(
 	return sections;
 }
 
-static struct split_file *open_split(struct dwarf_debug *d, const char *path)
+static struct split_file *open_split(const char *path)
 {
 	struct split_file *s = mem_zalloc(sizeof(*s));
 	struct err err = {0};
 
 	s->is_open = dwarf_file_open(&s->file, path, true, &err) == 0;
-	if (s->is_open) {
-		d->n_split_bytes += s->file.n_bytes;
+	if (s->is_open)
 		return s;
-	}
 	dwarf_file_close(&s->file);
 	if (err.code != ERR_NOT_FOUND)
 		s->why = mem_strdup(err.text);
@@ -96,7 +94,7 @@ static struct split_file *dwo_at(struct dwarf_debug *d, const char *path)
 
 	if (i < d->splits.n)
 		return d->splits.v[i];
-	s = open_split(d, path);
+	s = open_split(path);
 	if (s->is_open) {
 		s->units.sections = joined_sections(d, &s->file.sections);
 		unit_set_read(&s->units, true, NULL);
@@ -238,13 +236,13 @@ static void open_package(struct dwarf_debug *d)
 		return;
 	}
 	path = mem_printf("%s" PACKAGE_SUFFIX, d->path);
-	d->package = open_split(d, path);
+	d->package = open_split(path);
 	free(path);
 	if (d->package->is_open || n < 6 || strcmp(d->path + n - 6, ".debug"))
 		return;
 	split_file_close(d->package);
 	path = mem_printf("%.*s" PACKAGE_SUFFIX, (int)(n - 6), d->path);
-	d->package = open_split(d, path);
+	d->package = open_split(path);
 	free(path);
 }
 

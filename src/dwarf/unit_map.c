@@ -24,9 +24,9 @@ void unit_scratch_free(struct unit_scratch *s)
 	line_rows_release(&s->rows);
 	painter_release(&s->painter);
 	name_table_release(&s->names);
-	source_files_release(&s->files);
-	source_files_release(&s->call_files);
-	range_reader_release(&s->ranges);
+	vec_release(&s->files.ids);
+	vec_release(&s->call_files.ids);
+	vec_release(&s->ranges.ranges);
 	free(s);
 }
 
@@ -59,10 +59,10 @@ static uint64_t borrowed_end(const struct debug_unit *u, uint64_t end)
 /* Where the unit's line table ends at the latest, and whether its rows are this unit's. */
 static uint64_t line_table_end(const struct dwarf_debug *d, const struct debug_unit *u, bool *owns)
 {
-	size_t low;
 	uint64_t end = d->file.sections.of[DEBUG_LINE].n;
+	size_t low = SEARCH(
+		0, d->line_owners.n, middle, d->line_owners.v[middle].offset < u->line_offset);
 
-	low = SEARCH(0, d->line_owners.n, middle, d->line_owners.v[middle].offset < u->line_offset);
 	if (low == d->line_owners.n)
 		return 0;
 	*owns = &d->units.units.v[d->line_owners.v[low].unit_i] == u;

@@ -114,10 +114,8 @@ static int take_contents(struct reader *r, struct header *h, struct err *err)
 
 static char *keep_text(struct reader *r, const void *p, size_t n)
 {
-	char *text = mem_alloc(n + 1);
+	char *text = mem_strndup(p, n);
 
-	memcpy(text, p, n);
-	text[n] = 0;
 	vec_push(&r->store->texts, text);
 	return text;
 }

@@ -41,12 +41,6 @@ static void add_symbol(void *writer, uint32_t member, const char *name)
 	vec_push(&w->symbols, ((struct archive_symbol){member, name}));
 }
 
-/* The first entry of the index, as it was read, that is of this member or a later one. */
-static size_t old_symbols_of(const struct archive_store *store, uint32_t member)
-{
-	return SEARCH(0, store->symbols.n, middle, store->symbols.v[middle].member < member);
-}
-
 /* What the member itself says; the entries that it had when it does not say them all. */
 static void add_symbols(struct writer *w, uint32_t member)
 {
@@ -55,7 +49,7 @@ static void add_symbols(struct writer *w, uint32_t member)
 
 	if (archive_each_symbol(w->a->members.v[member].bytes, add_symbol, w, member) || !store)
 		return;
-	i = old_symbols_of(store, member);
+	i = SEARCH(0, store->symbols.n, middle, store->symbols.v[middle].member < member);
 	if (i < store->symbols.n && store->symbols.v[i].member == member)
 		w->symbols.n = before;
 	for (; i < store->symbols.n && store->symbols.v[i].member == member; i++)

@@ -74,18 +74,11 @@ struct span elf_file_build_id(const struct elf_file *elf)
 bool elf_file_debuglink(const struct elf_file *elf, const char **name, uint32_t *crc)
 {
 	const struct elf_section *s = elf_file_find_section(elf, ".gnu_debuglink");
-	struct span bytes;
-	struct cursor c;
-	const char *file;
+	struct span bytes = s ? elf_file_section_bytes(elf, s) : (struct span){NULL, 0};
+	struct cursor c = cursor_of(bytes);
+	const char *file = cursor_cstr(&c);
 	uint32_t sum;
 
-	if (!s)
-		return false;
-	bytes = elf_file_section_bytes(elf, s);
-	if (!bytes.n)
-		return false;
-	c = cursor_of(bytes);
-	file = cursor_cstr(&c);
 	if (!file || !*file)
 		return false;
 	cursor_align(&c, bytes.p, 4);

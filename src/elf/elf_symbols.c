@@ -155,9 +155,8 @@ static struct table find_table(const struct elf_file *elf, bool dynamic)
 		if (elf->sections[i].type == (dynamic ? SHT_DYNSYM : SHT_SYMTAB))
 			return table_of_section(elf, &elf->sections[i]);
 	}
-	if (dynamic && !elf->n_sections)
-		return table_of_dynamic(elf);
-	return (struct table){.entry_bytes = symbol_bytes(elf)};
+	return dynamic && !elf->n_sections ? table_of_dynamic(elf)
+					   : (struct table){.entry_bytes = symbol_bytes(elf)};
 }
 
 /* Where code of this symbol may lie, as bytes from its address to the end of its section (or
@@ -302,7 +301,6 @@ const char *elf_file_symbol_name(
 	size_t entry_bytes = symbol_bytes(elf);
 	struct span names;
 	struct raw_symbol raw;
-	size_t left;
 
 	if (index >= entries.n / entry_bytes || table->link >= elf->n_sections)
 		return NULL;
@@ -310,8 +308,5 @@ const char *elf_file_symbol_name(
 	names = elf_file_section_bytes(elf, &elf->sections[table->link]);
 	if (raw.name >= names.n || !names.p[raw.name])
 		return NULL;
-	left = names.n - raw.name;
-	if (left > ELF_NAME_MAX)
-		left = ELF_NAME_MAX; /* a bad table may not cost a search to its end every time */
-	return memchr(names.p + raw.name, 0, left) ? (const char *)names.p + raw.name : NULL;
+	return span_short_cstr(names, raw.name, ELF_NAME_MAX);
 }

@@ -17,7 +17,7 @@
 #include "record/name_frames.h"
 #include "process/proc.h"
 #include "record/process_life.h"
-#include "symbols/kernel_identity.h"
+#include "symbols/image_identity.h"
 #include "symbols/resolve/resolver.h"
 #include "unwind/unwind.h"
 

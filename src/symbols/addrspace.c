@@ -132,9 +132,7 @@ const struct mapping *addrspace_find(const struct addrspace *a, struct vaddr add
 {
 	size_t i = addrspace_first_after(a, addr.v);
 
-	if (i == a->mappings.n || a->mappings.v[i].start > addr.v)
-		return NULL;
-	return &a->mappings.v[i];
+	return i < a->mappings.n && a->mappings.v[i].start <= addr.v ? &a->mappings.v[i] : NULL;
 }
 
 size_t addrspace_n(const struct addrspace *a)

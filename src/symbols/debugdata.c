@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/debugdata.h"
-
 #include <lzma.h>
 
-#define STEP_BYTES 65536
+#include "symbols/elf_tables.h"
+
+#define DEBUGDATA_BYTES_MAX	((size_t)512 << 20) /* uncompressed */
+#define DEBUGDATA_RATIO_MAX	64		    /* symbol tables shrink by 5 to 10 */
+#define DEBUGDATA_SLACK_BYTES	((size_t)1 << 20)   /* allowed whatever the ratio */
+#define DEBUGDATA_XZ_MEMORY_MAX ((uint64_t)128 << 20)
+#define STEP_BYTES		65536
 
 static const char *xz_problem(lzma_ret rc)
 {
@@ -38,9 +42,7 @@ static int decode(lzma_stream *xz, struct buf *out, size_t max_bytes, struct err
 			return err_set(err, ERR_LIMIT, ".gnu_debugdata is larger than %zu bytes",
 				max_bytes);
 	}
-	if (rc != LZMA_STREAM_END)
-		return err_set(err, ERR_FORMAT, ".gnu_debugdata %s", xz_problem(rc));
-	return 0;
+	return rc == LZMA_STREAM_END ? 0 : err_set(err, ERR_FORMAT, ".gnu_debugdata %s", xz_problem(rc));
 }
 
 int debugdata_read(const struct elf_file *elf, struct buf *out, struct err *err)

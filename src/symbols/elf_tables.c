@@ -4,8 +4,6 @@
 #include <elf.h>
 #include <string.h>
 
-#include "symbols/debugdata.h"
-
 struct reading {
 	enum symbol_source source;
 	const struct symbol_sink *sink;

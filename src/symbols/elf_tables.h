@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The function symbols of an ELF image: which tables have them, and each table as candidates. */
+/* The function symbols of an ELF image: which tables have them, each table as candidates, and names for
+ * the stubs of the procedure linkage table, which no table has. */
 #ifndef WEIR_SYMBOLS_ELF_TABLES_H
 #define WEIR_SYMBOLS_ELF_TABLES_H
 
@@ -40,6 +41,17 @@ void elf_tables_init(struct elf_tables *t, const struct elf_file *elf);
 int elf_tables_add_debugdata(struct elf_tables *t, struct err *err);
 /* Zeros are closed, too. */
 void elf_tables_close(struct elf_tables *t);
+
+/* .gnu_debugdata ("mini debuginfo"), an xz-compressed ELF file that holds only a .symtab: appends the
+ * uncompressed file to `out`. Fails with ERR_NOT_FOUND when there is no such section. */
+int debugdata_read(const struct elf_file *elf, struct buf *out, struct err *err);
+
+#define PLT_NAME_BYTES_MAX ((size_t)16 << 20) /* of all stubs together */
+
+/* Adds NAME@plt for each stub of .plt, .plt.sec and .plt.got (x86-64 and i386). To be called last:
+ * stubs of indirect functions (IRELATIVE) are named after the resolver among the candidates that
+ * are there already, *ABS*+0xADDRESS@plt when it has no name. */
+void plt_add_names(struct symtab_builder *b, const struct elf_file *elf);
 
 /* Calls `each` for the functions of all tables, in their order; nothing is left out. */
 void elf_tables_each(const struct elf_tables *t,

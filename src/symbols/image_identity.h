@@ -51,6 +51,11 @@ void image_identity_take_traced(struct image_identity *id, const struct trace_im
 void image_identity_copy(struct image_identity *to, const struct image_identity *from);
 void image_identity_release(struct image_identity *id);
 
+/* Which kernel runs here: kind, path "[kernel]", machine, the build-id of /sys/kernel/notes, and as its
+ * content hash where it was loaded (/proc/kallsyms), both where they can be read: the addresses of a
+ * kernel's symbols differ after each start of the machine. Release it. */
+void kernel_identity(struct image_identity *id);
+
 /* FNV-1a style over 8-byte words; the exact rule is in docs/format/catalog-file.md, "Content hash".
  * Stripping does not change it. 0 when the file does not have the bytes of all executable segments
  * (debug files, cut files) or has none. */

@@ -9,8 +9,6 @@
  * depend on the order of the relocations, nor on which of the stub layouts (lazy, IBT, non-lazy)
  * the linker chose. The first stub of a lazy .plt calls the dynamic linker and gets no name.
  */
-#include "symbols/plt.h"
-
 #include <elf.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,6 +16,7 @@
 
 #include "base/map.h"
 #include "elf/elf_relocation.h"
+#include "symbols/elf_tables.h"
 
 #define STUB_BYTES	 16
 #define STUB_BYTES_SHORT 8 /* .plt.got without IBT */

@@ -29,11 +29,6 @@ size_t symtab_n(const struct symtab *t)
 	return t->n;
 }
 
-size_t symtab_n_skipped(const struct symtab *t)
-{
-	return t->n_skipped;
-}
-
 const char *symtab_sources(const struct symtab *t)
 {
 	return t->sources;
@@ -60,9 +55,7 @@ const struct symbol *symtab_find(const struct symtab *t, uint64_t addr)
 {
 	size_t low = SEARCH(0, t->n_pieces, i, t->pieces[i].start <= addr);
 
-	if (!low || addr >= t->pieces[low - 1].end)
-		return NULL;
-	return symtab_get(t, t->pieces[low - 1].range_i);
+	return low && addr < t->pieces[low - 1].end ? symtab_get(t, t->pieces[low - 1].range_i) : NULL;
 }
 
 const char *symbol_source_name(enum symbol_source source)

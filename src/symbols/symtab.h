@@ -89,8 +89,6 @@ size_t symtab_n(const struct symtab *t);
  * the same section. NULL when none does. O(log n). */
 const struct symbol *symtab_find(const struct symtab *t, uint64_t addr);
 const struct symbol *symtab_get(const struct symtab *t, size_t i); /* in address order */
-/* Malformed lines, and symbols past a limit, that were left out. */
-size_t symtab_n_skipped(const struct symtab *t);
 /* Where names came from, for reports: "symtab", "dynsym+debugdata", "debug file /usr/lib/...". */
 const char *symtab_sources(const struct symtab *t);
 

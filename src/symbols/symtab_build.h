@@ -59,7 +59,7 @@ struct symtab {
 	bool *is_demangled; /* of each symbol: name is final, and owned unless the linkage name */
 	char *names;	    /* all linkage names, NUL-terminated */
 	char *sources;
-	size_t n_skipped;
+	size_t n_skipped; /* malformed lines, and symbols past a limit, that were left out */
 };
 
 void symtab_builder_add(struct symtab_builder *b, const struct candidate *c);

@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "symbols/elf_tables.h"
-#include "symbols/plt.h"
 #include "symbols/symtab_build.h"
 
 struct collector {

@@ -19,14 +19,6 @@ static int check_id(const struct copier *c, const char *what, uint32_t id, uint3
 		trace_reader_name(c->r), what, id, expected);
 }
 
-static void copy_meta(const struct copier *c)
-{
-	const char *key;
-
-	for (uint32_t i = 0; (key = trace_reader_meta_key(c->r, i)); i++)
-		trace_writer_meta(c->w, key, trace_reader_meta(c->r, key));
-}
-
 static int copy_strings(const struct copier *c)
 {
 	int rc = 0;
@@ -85,13 +77,6 @@ static int copy_code(const struct copier *c)
 	return rc;
 }
 
-static void copy_symbols(const struct copier *c)
-{
-	for (uint32_t id = 1; id < trace_reader_n_frames(c->r); id++)
-		if (trace_reader_symbol(c->r, id))
-			trace_writer_symbol(c->w, trace_reader_symbol(c->r, id));
-}
-
 static void copy_images(const struct copier *c)
 {
 	const struct trace_module_span *spans;
@@ -114,9 +99,11 @@ static void copy_images(const struct copier *c)
 int trace_copy_definitions(struct trace_writer *w, struct trace_reader *r, struct err *err)
 {
 	const struct copier c = {.r = r, .w = w, .err = err};
+	const char *key;
 	int rc;
 
-	copy_meta(&c);
+	for (uint32_t i = 0; (key = trace_reader_meta_key(r, i)); i++)
+		trace_writer_meta(w, key, trace_reader_meta(r, key));
 	rc = copy_strings(&c);
 	if (rc == 0)
 		rc = copy_metrics(&c);
@@ -126,7 +113,9 @@ int trace_copy_definitions(struct trace_writer *w, struct trace_reader *r, struc
 		rc = copy_code(&c);
 	if (rc < 0)
 		return rc;
-	copy_symbols(&c);
+	for (uint32_t id = 1; id < trace_reader_n_frames(r); id++)
+		if (trace_reader_symbol(r, id))
+			trace_writer_symbol(w, trace_reader_symbol(r, id));
 	copy_images(&c);
 	return 0;
 }

@@ -101,6 +101,11 @@ struct trace_symbol {
 	const struct trace_symbol_level *levels;
 };
 
+/* The codes that records of a trace have: a record's kind is an index into the table of these. */
+struct trace_kind {
+	uint32_t major, minor;
+};
+
 /* --- what the trace knows about images beyond their table entry --- */
 
 struct trace_segment { /* PT_LOAD of an ELF image */

@@ -238,7 +238,7 @@ static int read_tables(
 	return sort_by_stream(r, err);
 }
 
-static int open_mapped(struct trace_reader *r, struct err *err)
+static int read_trace(struct trace_reader *r, struct err *err)
 {
 	ZSTD_DCtx *zstd;
 	struct buf unpacked = {0};
@@ -258,53 +258,42 @@ static int open_mapped(struct trace_reader *r, struct err *err)
 	return rc;
 }
 
-/* Takes `map` over when it succeeds. */
-static int open_bytes(struct trace_reader **out, const struct file_map *map, const char *name,
-	bool check_crc, struct err *err)
+/* Takes `r` over, whose bytes are there. */
+static int finish_open(struct trace_reader **out, struct trace_reader *r, const char *name, struct err *err)
 {
-	struct trace_reader *r = mem_zalloc(sizeof(*r));
 	int rc;
 
 	r->name = mem_strdup(name);
-	r->bytes = map->bytes;
-	r->check_crc = check_crc;
-	if (map->mapped)
-		r->map = *map;
-	rc = open_mapped(r, err);
-	if (rc < 0) {
-		r->map = (struct file_map){0};
+	rc = read_trace(r, err);
+	if (rc < 0)
 		trace_reader_close(r);
-		return rc;
-	}
-	*out = r;
-	return 0;
+	else
+		*out = r;
+	return rc;
 }
 
-int trace_reader_open_bytes(
-	struct trace_reader **out, struct span bytes, const char *name, struct err *err)
+int trace_reader_open_bytes(struct trace_reader **out, struct span bytes, bool check_crc,
+	const char *name, struct err *err)
 {
-	return open_bytes(out, &(struct file_map){.bytes = bytes}, name, true, err);
-}
+	struct trace_reader *r = mem_zalloc(sizeof(*r));
 
-int trace_reader_open_unchecked(
-	struct trace_reader **out, struct span bytes, const char *name, struct err *err)
-{
-	return open_bytes(out, &(struct file_map){.bytes = bytes}, name, false, err);
+	r->bytes = bytes;
+	r->check_crc = check_crc;
+	return finish_open(out, r, name, err);
 }
 
 int trace_reader_open(struct trace_reader **out, const char *path, struct err *err)
 {
-	struct file_map map;
-	int rc = file_map_open(&map, path, err);
+	struct trace_reader *r = mem_zalloc(sizeof(*r));
+	int rc = file_map_open(&r->map, path, err);
 
-	if (rc < 0)
+	if (rc < 0) {
+		free(r);
 		return rc;
-	rc = open_bytes(out, &map, path, true, err);
-	if (rc < 0)
-		file_map_release(&map);
-	else
-		(*out)->map = map;
-	return rc;
+	}
+	r->bytes = r->map.bytes;
+	r->check_crc = true;
+	return finish_open(out, r, path, err);
 }
 
 void trace_reader_close(struct trace_reader *r)

@@ -26,12 +26,10 @@
 struct trace_reader;
 
 int trace_reader_open(struct trace_reader **out, const char *path, struct err *err);
-/* For tests and fuzzing; `bytes` must outlive the reader, `name` is used in sentences. */
-int trace_reader_open_bytes(
-	struct trace_reader **out, struct span bytes, const char *name, struct err *err);
-/* For fuzzing alone: check sums are not compared, so that mutations get past them. */
-int trace_reader_open_unchecked(
-	struct trace_reader **out, struct span bytes, const char *name, struct err *err);
+/* For tests and fuzzing; `bytes` must outlive the reader, `name` is used in sentences. Without
+ * `check_crc`, for fuzzing alone, check sums are not compared, so that mutations get past them. */
+int trace_reader_open_bytes(struct trace_reader **out, struct span bytes, bool check_crc,
+	const char *name, struct err *err);
 void trace_reader_close(struct trace_reader *r);
 
 const char *trace_reader_name(const struct trace_reader *r); /* path as given */
@@ -93,10 +91,6 @@ uint32_t trace_reader_n_damaged_functions(const struct trace_reader *r, const ch
 size_t trace_reader_module_spans(
 	const struct trace_reader *r, const struct trace_module_span **spans);
 
-/* The codes that records of this trace have: a record's kind is an index into this table. */
-struct trace_kind {
-	uint32_t major, minor;
-};
 uint32_t trace_reader_n_kinds(const struct trace_reader *r);
 const struct trace_kind *trace_reader_kind(const struct trace_reader *r, uint32_t id);
 /* The times of the stream's first and last record, as the index has them; false when the stream has

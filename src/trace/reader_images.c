@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "base/order.h"
 #include "trace/reader_internal.h"
 
 void reader_images_release(struct trace_reader *r)
@@ -100,13 +101,8 @@ int reader_begin_spans(struct decoder *d)
 
 static bool is_in_order(const struct trace_module_span *a, const struct trace_module_span *b)
 {
-	if (a->pid != b->pid)
-		return a->pid < b->pid;
-	if (a->process_start != b->process_start)
-		return a->process_start < b->process_start;
-	if (a->start != b->start)
-		return a->start < b->start;
-	return a->from <= b->from;
+	return (ORDER(a->pid, b->pid) ?: ORDER(a->process_start, b->process_start) ?:
+		ORDER(a->start, b->start) ?: ORDER(a->from, b->from)) <= 0;
 }
 
 /* The numbers of a row, `before` being the row before in its chunk. */

@@ -72,9 +72,7 @@ int decoder_take(struct decoder *d, uint32_t *to, uint64_t limit, const char *wh
 int decoder_take_u64(struct decoder *d, uint64_t *to)
 {
 	*to = cursor_uleb(&d->c);
-	if (d->c.failed)
-		return decoder_cut_off(d);
-	return 0;
+	return d->c.failed ? decoder_cut_off(d) : 0;
 }
 
 /* Texts stay where they are, so the payload must be kept: see keep_payload. */

@@ -98,11 +98,7 @@ void step_run_end(struct step_run_coder *c, struct buf *to)
 	assert(c->head.n);
 	if (c->more)
 		c->deltas.n = (size_t)(put_more(c, deltas_reserve(c)) - c->deltas.p);
-	buf_put_uleb(to, c->head.first);
-	buf_put_uleb(to, c->head.space);
-	buf_put_uleb(to, c->head.generation);
-	buf_put_uleb(to, c->head.n);
-	buf_put_uleb(to, c->head.start);
+	buf_put_ulebs(to, c->head.first, c->head.space, c->head.generation, c->head.n, c->head.start);
 	if (c->deltas.n)
 		buf_put(to, c->deltas.p, c->deltas.n);
 }
@@ -248,9 +244,7 @@ int step_run_take(struct step_run_walk *w, struct step_at *to, uint32_t max)
 			return n ? (int)n : -1;
 		to[n++] = w->at;
 	}
-	if (n)
-		return (int)n;
-	return w->c.p == w->c.end ? 0 : -1;
+	return n || w->c.p == w->c.end ? (int)n : -1;
 }
 
 /* --- code ---------------------------------------------------------------------------------- */
@@ -261,11 +255,7 @@ void step_code_encode(
 	uint64_t last_end = 0;
 	uint32_t last_frame = 0;
 
-	buf_put_uleb(to, head->space);
-	buf_put_uleb(to, head->generation);
-	buf_put_uleb(to, head->pid);
-	buf_put_uleb(to, head->is_64 ? CODE_FLAG_64 : 0);
-	buf_put_uleb(to, head->n);
+	buf_put_ulebs(to, head->space, head->generation, head->pid, head->is_64 ? CODE_FLAG_64 : 0, head->n);
 	for (uint32_t i = 0; i < head->n; i++) {
 		const struct step_code *e = &entries[i];
 

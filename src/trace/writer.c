@@ -31,26 +31,17 @@
 
 static void append(struct trace_writer *w, const uint8_t *p, size_t n)
 {
-	size_t done = 0;
-
 	if (w->failure.code)
 		return;
-	while (done < n) {
-		ssize_t k = write(w->fd, p + done, n - done);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0) {
-			err_sys(&w->failure, k < 0 ? errno : ENOSPC,
-				"'%s': cannot write after %" PRIu64 " bytes", w->path, w->n_bytes);
-			/* Best effort: the reader's scan copes with half a chunk as well. */
-			if (w->is_regular && ftruncate(w->fd, (off_t)w->n_bytes) < 0)
-				return;
-			return;
-		}
-		done += (size_t)k;
+	if (fd_write_all(w->fd, (struct span){p, n}) == 0) {
+		w->n_bytes += n;
+		return;
 	}
-	w->n_bytes += n;
+	err_sys(&w->failure, errno, "'%s': cannot write after %" PRIu64 " bytes", w->path,
+		w->n_bytes);
+	/* Best effort: the reader's scan copes with half a chunk as well. */
+	if (w->is_regular && ftruncate(w->fd, (off_t)w->n_bytes) < 0)
+		return;
 }
 
 /* Packs `raw` behind room for a header in w->packed; returns the packed size, 0 if not smaller. */
@@ -107,15 +98,18 @@ static void write_records(struct trace_writer *w, uint32_t stream)
 	buf_reset(&o->raw);
 }
 
+static int tell_failure(const struct trace_writer *w, struct err *err)
+{
+	return w->failure.code ? err_set(err, w->failure.code, "%s", w->failure.text) : 0;
+}
+
 int trace_writer_flush(struct trace_writer *w, struct err *err)
 {
 	writer_tables_write(w);
 	for (size_t stream = 1; stream < w->open.n; stream++)
 		if (w->open.v[stream].count)
 			write_records(w, (uint32_t)stream);
-	if (w->failure.code)
-		return err_set(err, w->failure.code, "%s", w->failure.text);
-	return 0;
+	return tell_failure(w, err);
 }
 
 uint64_t trace_writer_bytes(const struct trace_writer *w)
@@ -140,14 +134,14 @@ static void writer_free(struct trace_writer *w)
 	free(w);
 }
 
-/* A writer that owns `fd`, with the header written. */
-static int begin(struct trace_writer **out, int fd, const char *path, struct err *err)
+int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, struct err *err)
 {
 	struct trace_writer *w = mem_zalloc(sizeof(*w));
 	uint8_t header[TRACE_HEADER_BYTES];
 	struct stat st;
+	int rc;
 
-	w->path = mem_strdup(path);
+	w->path = mem_strdup(name);
 	w->fd = fd;
 	w->output = OUTPUT_NONE;
 	w->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -156,25 +150,22 @@ static int begin(struct trace_writer **out, int fd, const char *path, struct err
 	vec_push(&w->open, (struct open_chunk){0});
 	trace_header_encode(header);
 	append(w, header, sizeof(header));
-	if (w->failure.code) {
-		int code = err_set(err, w->failure.code, "%s", w->failure.text);
-
+	rc = tell_failure(w, err);
+	if (rc < 0)
 		writer_free(w);
-		return code;
-	}
-	*out = w;
-	return 0;
+	else
+		*out = w;
+	return rc;
 }
 
 int trace_writer_open(struct trace_writer **out, const char *path, struct err *err)
 {
 	struct output output;
-	int fd, rc;
+	int fd, rc = output_open(&output, &fd, path, OUTPUT_MODE_OURS, err);
 
-	rc = output_open(&output, &fd, path, OUTPUT_MODE_OURS, err);
 	if (rc < 0)
 		return rc;
-	rc = begin(out, fd, path, err);
+	rc = trace_writer_open_fd(out, fd, path, err);
 	if (rc < 0) {
 		output_discard(&output);
 		output_release(&output);
@@ -182,11 +173,6 @@ int trace_writer_open(struct trace_writer **out, const char *path, struct err *e
 		(*out)->output = output;
 	}
 	return rc;
-}
-
-int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, struct err *err)
-{
-	return begin(out, fd, name, err);
 }
 
 static void write_index(struct trace_writer *w)
@@ -201,12 +187,8 @@ static void write_index(struct trace_writer *w)
 	for (size_t i = 0; i < w->chunks.n; i++) {
 		const struct chunk_entry *e = &w->chunks.v[i];
 
-		buf_put_uleb(b, e->offset - before);
-		buf_put_uleb(b, e->type);
-		buf_put_uleb(b, e->stream);
-		buf_put_uleb(b, e->count);
-		buf_put_uleb(b, e->first_time);
-		buf_put_uleb(b, e->last_time - e->first_time);
+		buf_put_ulebs(b, e->offset - before, e->type, e->stream, e->count, e->first_time,
+			e->last_time - e->first_time);
 		before = e->offset;
 		count++;
 		if (i + 1 == w->chunks.n || b->n >= INDEX_CUT_BYTES) {
@@ -276,7 +258,7 @@ static int write_copy(struct trace_writer *w, int to, const char *path, struct e
 	write_index(&copy);
 	w->packed = copy.packed; /* may have grown */
 	w->scratch = copy.scratch;
-	return copy.failure.code ? err_set(err, copy.failure.code, "%s", copy.failure.text) : 0;
+	return tell_failure(&copy, err);
 }
 
 /* What the file had at one moment, everything being flushed. */
@@ -349,7 +331,7 @@ int trace_writer_copy(struct trace_writer *w, const char *path, void (*add)(void
 
 int trace_writer_close(struct trace_writer *w, struct err *err)
 {
-	int rc = 0;
+	int rc;
 
 	if (!w)
 		return 0;
@@ -359,8 +341,7 @@ int trace_writer_close(struct trace_writer *w, struct err *err)
 	if (close(w->fd) < 0 && !w->failure.code) /* NFS and quotas speak up only here */
 		err_sys(&w->failure, errno, "'%s': cannot close", w->path);
 	w->fd = -1;
-	if (w->failure.code)
-		rc = err_set(err, w->failure.code, "%s", w->failure.text);
+	rc = tell_failure(w, err);
 	writer_free(w);
 	return rc;
 }

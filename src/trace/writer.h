@@ -83,7 +83,6 @@ void trace_writer_module_spans(
 uint32_t trace_writer_n_frames(const struct trace_writer *w);
 const struct trace_frame *trace_writer_get_frame(const struct trace_writer *w, uint32_t id);
 const struct trace_image *trace_writer_get_image(const struct trace_writer *w, uint32_t id);
-const char *trace_writer_get_string(const struct trace_writer *w, uint32_t id);
 
 /* Any record: payload as in docs/format/records.md. One of more than 1 MiB is dropped, and counted
  * as a loss of its stream. */

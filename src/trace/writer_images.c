@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "trace/writer_internal.h"
 
 void trace_writer_image_facts(struct trace_writer *w, const struct trace_image_facts *facts)
@@ -16,18 +17,13 @@ void trace_writer_image_facts(struct trace_writer *w, const struct trace_image_f
 		facts->n_segments < TRACE_SEGMENTS_MAX ? facts->n_segments : TRACE_SEGMENTS_MAX;
 
 	assert(facts->image > 0 && facts->image < t->images.n);
-	buf_put_uleb(&t->facts.bytes, facts->image);
-	buf_put_uleb(&t->facts.bytes, facts->machine);
+	buf_put_ulebs(&t->facts.bytes, facts->image, facts->machine);
 	buf_put_u64(&t->facts.bytes, facts->content_hash);
 	buf_put_uleb(&t->facts.bytes, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct trace_segment *s = &facts->segments[i];
 
-		buf_put_uleb(&t->facts.bytes, s->addr);
-		buf_put_uleb(&t->facts.bytes, s->offset);
-		buf_put_uleb(&t->facts.bytes, s->file_bytes);
-		buf_put_uleb(&t->facts.bytes, s->mem_bytes);
-		buf_put_uleb(&t->facts.bytes, s->flags);
+		buf_put_ulebs(&t->facts.bytes, s->addr, s->offset, s->file_bytes, s->mem_bytes, s->flags);
 	}
 	writer_tables_added(w, &t->facts);
 }
@@ -39,12 +35,8 @@ void trace_writer_match(struct trace_writer *w, const struct trace_match *match)
 	assert(match->image > 0 && match->image < t->images.n && match->rung < TRACE_MATCH_N_RUNGS);
 	assert(match->reason < t->strings.n_items && match->catalog_id < t->strings.n_items &&
 		match->sources < t->strings.n_items);
-	buf_put_uleb(&t->matches.bytes, match->image);
-	buf_put_uleb(&t->matches.bytes, match->rung);
-	buf_put_uleb(&t->matches.bytes, match->reason);
-	buf_put_uleb(&t->matches.bytes, match->catalog_id);
-	buf_put_uleb(&t->matches.bytes, match->sources);
-	buf_put_uleb(&t->matches.bytes, match->n_symbols + 1); /* not counted becomes 0 */
+	buf_put_ulebs(&t->matches.bytes, match->image, match->rung, match->reason, match->catalog_id,
+		match->sources, match->n_symbols + 1); /* not counted becomes 0 */
 	writer_tables_added(w, &t->matches);
 }
 
@@ -59,8 +51,7 @@ static size_t put_functions(
 	for (i = 0; i < n && b->n < FUNCTIONS_CUT_BYTES; i++) {
 		assert(f[i].start >= start && f[i].size <= UINT64_MAX - f[i].start);
 		assert(f[i].name < t->strings.n_items);
-		buf_put_uleb(b, f[i].start - start);
-		buf_put_uleb(b, f[i].size);
+		buf_put_ulebs(b, f[i].start - start, f[i].size);
 		buf_put_sleb(b, (int64_t)f[i].name - (int64_t)name);
 		start = f[i].start;
 		name = f[i].name;
@@ -98,32 +89,17 @@ void trace_writer_functions(
 	}
 }
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 int trace_module_span_compare(const void *pa, const void *pb)
 {
 	const struct trace_module_span *a = pa, *b = pb;
-	int c = compare_u64(a->pid, b->pid);
 
-	c = c ? c : compare_u64(a->process_start, b->process_start);
-	c = c ? c : compare_u64(a->start, b->start);
-	c = c ? c : compare_u64(a->from, b->from);
-	c = c ? c : compare_u64(a->to, b->to);
-	return c ? c : compare_u64(a->end, b->end);
+	return ORDER(a->pid, b->pid) ?: ORDER(a->process_start, b->process_start) ?:
+	       ORDER(a->start, b->start) ?: ORDER(a->from, b->from) ?: ORDER(a->to, b->to) ?:
+	       ORDER(a->end, b->end);
 }
 
 /* The order of the index; the rest only makes the bytes the same for the same spans. */
-static int compare_spans(const void *a, const void *b)
-{
-	int c = trace_module_span_compare(a, b);
-
-	return c ? c
-		 : compare_u64(((const struct trace_module_span *)a)->image,
-			   ((const struct trace_module_span *)b)->image);
-}
+ORDER_BY(compare_spans, struct trace_module_span, pid, process_start, start, from, to, end, image)
 
 /* One row; numbers that grow are differences from the row before in the chunk. */
 static void put_span(
@@ -135,9 +111,7 @@ static void put_span(
 	buf_put_sleb(b, (int64_t)(s->start - before->start));
 	buf_put_uleb(b, s->end - s->start);
 	buf_put_sleb(b, (int64_t)(s->from - before->from));
-	buf_put_uleb(b, s->to == UINT64_MAX ? 0 : s->to - s->from + 1);
-	buf_put_uleb(b, s->image);
-	buf_put_uleb(b, s->start - s->bias);
+	buf_put_ulebs(b, s->to == UINT64_MAX ? 0 : s->to - s->from + 1, s->image, s->start - s->bias);
 	buf_put_u8(b, (uint8_t)(s->ended | (s->at_start ? SPAN_TAG_AT_START : 0) |
 				(s->is_used ? SPAN_TAG_USED : 0)));
 }
@@ -161,8 +135,7 @@ void trace_writer_module_spans(
 		size_t first = i;
 
 		buf_reset(b);
-		buf_put_uleb(b, first);
-		buf_put_uleb(b, n);
+		buf_put_ulebs(b, first, n);
 		for (; i < n && b->n < ADDRESSES_CUT_BYTES; i++) {
 			assert(sorted[i].image > 0 && sorted[i].image < w->tables.images.n);
 			put_span(b, &sorted[i], i == first ? &none : &sorted[i - 1]);

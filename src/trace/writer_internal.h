@@ -14,10 +14,6 @@
 #include "trace/layout.h"
 #include "trace/writer.h"
 
-struct record_kind {
-	uint32_t major, minor;
-};
-
 #define KIND_CACHE_SLOTS 16
 
 /* Entries not yet written, encoded. */
@@ -35,7 +31,7 @@ struct writer_tables {
 	VEC(struct trace_thread) threads;
 	VEC(struct trace_frame) frames;
 	VEC(struct trace_stack) stacks;
-	VEC(struct record_kind) kinds;
+	VEC(struct trace_kind) kinds;
 	struct kind_slot {
 		uint32_t major, minor, id; /* id 0: empty */
 	} kind_cache[KIND_CACHE_SLOTS];	   /* a few codes make up nearly all records */

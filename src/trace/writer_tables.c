@@ -22,7 +22,7 @@ void writer_tables_init(struct writer_tables *t)
 	vec_push(&t->threads, (struct trace_thread){0});
 	vec_push(&t->frames, (struct trace_frame){0});
 	vec_push(&t->stacks, (struct trace_stack){0});
-	vec_push(&t->kinds, (struct record_kind){0});
+	vec_push(&t->kinds, (struct trace_kind){0});
 	for (int type = 0; type < CHUNK_N_TYPES; type++)
 		t->n_written[type] = 1;
 }
@@ -78,12 +78,6 @@ uint32_t trace_writer_string_n(struct trace_writer *w, const char *s, size_t n)
 uint32_t trace_writer_string(struct trace_writer *w, const char *s)
 {
 	return trace_writer_string_n(w, s, SIZE_MAX);
-}
-
-const char *trace_writer_get_string(const struct trace_writer *w, uint32_t id)
-{
-	assert(id < w->tables.strings.n_items);
-	return intern_get(&w->tables.strings, id);
 }
 
 uint32_t trace_writer_metric(struct trace_writer *w, const char *name, const char *unit)
@@ -201,7 +195,7 @@ uint32_t writer_tables_kind(struct writer_tables *t, uint32_t major, uint32_t mi
 	*slot = (struct kind_slot){
 		major, minor, id_of(&t->kind_ids, key_of(major, minor), t->kinds.n, &created)};
 	if (created)
-		vec_push(&t->kinds, ((struct record_kind){major, minor}));
+		vec_push(&t->kinds, ((struct trace_kind){major, minor}));
 	return slot->id;
 }
 
@@ -230,10 +224,7 @@ void trace_writer_meta(struct trace_writer *w, const char *key, const char *valu
 static void put_level(struct writer_tables *t, const struct trace_symbol_level *level)
 {
 	assert(level->name < t->strings.n_items && level->file < t->strings.n_items);
-	buf_put_uleb(&t->symbols.bytes, level->name);
-	buf_put_uleb(&t->symbols.bytes, level->file);
-	buf_put_uleb(&t->symbols.bytes, level->line);
-	buf_put_uleb(&t->symbols.bytes, level->offset);
+	buf_put_ulebs(&t->symbols.bytes, level->name, level->file, level->line, level->offset);
 }
 
 void trace_writer_symbol(struct trace_writer *w, const struct trace_symbol *symbol)
@@ -243,9 +234,7 @@ void trace_writer_symbol(struct trace_writer *w, const struct trace_symbol *symb
 
 	assert(symbol->frame > 0 && symbol->frame < t->frames.n);
 	assert(symbol->reason < t->strings.n_items);
-	buf_put_uleb(&t->symbols.bytes, symbol->frame);
-	buf_put_uleb(&t->symbols.bytes, symbol->reason);
-	buf_put_uleb(&t->symbols.bytes, n);
+	buf_put_ulebs(&t->symbols.bytes, symbol->frame, symbol->reason, n);
 	for (uint32_t i = 0; i < n; i++) /* too many: the middle goes, the function itself stays */
 		put_level(t, &symbol->levels[i + 1 < n ? i : symbol->n_levels - 1]);
 	writer_tables_added(w, &t->symbols);
@@ -262,35 +251,26 @@ static void put_string(struct buf *b, const struct writer_tables *t, uint32_t id
 
 static void put_metric(struct buf *b, const struct writer_tables *t, uint32_t id)
 {
-	buf_put_uleb(b, t->metrics.v[id].name);
-	buf_put_uleb(b, t->metrics.v[id].unit);
+	buf_put_ulebs(b, t->metrics.v[id].name, t->metrics.v[id].unit);
 }
 
 static void put_stream(struct buf *b, const struct writer_tables *t, uint32_t id)
 {
-	buf_put_uleb(b, t->streams.v[id].kind);
-	buf_put_uleb(b, t->streams.v[id].number);
+	buf_put_ulebs(b, t->streams.v[id].kind, t->streams.v[id].number);
 }
 
 static void put_image(struct buf *b, const struct writer_tables *t, uint32_t id)
 {
 	const struct trace_image *image = &t->images.v[id];
 
-	buf_put_uleb(b, image->kind);
-	buf_put_uleb(b, image->path);
-	buf_put_uleb(b, image->bits);
-	buf_put_uleb(b, image->build_id_n);
+	buf_put_ulebs(b, image->kind, image->path, image->bits, image->build_id_n);
 	buf_put(b, image->build_id, image->build_id_n);
-	buf_put_uleb(b, image->file_bytes);
-	buf_put_uleb(b, image->file_mtime_ns);
-	buf_put_uleb(b, image->pid);
+	buf_put_ulebs(b, image->file_bytes, image->file_mtime_ns, image->pid);
 }
 
 static void put_thread(struct buf *b, const struct writer_tables *t, uint32_t id)
 {
-	buf_put_uleb(b, t->threads.v[id].pid);
-	buf_put_uleb(b, t->threads.v[id].tid);
-	buf_put_uleb(b, t->threads.v[id].start_ns);
+	buf_put_ulebs(b, t->threads.v[id].pid, t->threads.v[id].tid, t->threads.v[id].start_ns);
 }
 
 static void put_frame(struct buf *b, const struct writer_tables *t, uint32_t id)
@@ -310,14 +290,12 @@ static void put_frame(struct buf *b, const struct writer_tables *t, uint32_t id)
 
 static void put_stack(struct buf *b, const struct writer_tables *t, uint32_t id)
 {
-	buf_put_uleb(b, id - t->stacks.v[id].parent);
-	buf_put_uleb(b, t->stacks.v[id].frame);
+	buf_put_ulebs(b, id - t->stacks.v[id].parent, t->stacks.v[id].frame);
 }
 
 static void put_kind(struct buf *b, const struct writer_tables *t, uint32_t id)
 {
-	buf_put_uleb(b, t->kinds.v[id].major);
-	buf_put_uleb(b, t->kinds.v[id].minor);
+	buf_put_ulebs(b, t->kinds.v[id].major, t->kinds.v[id].minor);
 }
 
 /* How an entry is written, and where the number of entries is. */

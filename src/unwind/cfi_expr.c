@@ -4,7 +4,7 @@
  * debug information of a function (fbreg, call_frame_cfa, ...) or the image's place in memory
  * (addr) are refused: call-frame information has no use for them.
  */
-#include "unwind/cfi_expr.h"
+#include "unwind/step.h"
 
 #include "dwarf/cfi_program.h"
 
@@ -89,9 +89,7 @@ static bool push_register(struct evaluation *e, uint64_t dwarf_number)
 	int reg = cfi_register(!e->regs->is_64, dwarf_number);
 	int64_t offset = cursor_sleb(&e->c);
 
-	if (reg < 0 || !(e->regs->known >> reg & 1))
-		return false;
-	return push(e, e->regs->r[reg] + (uint64_t)offset);
+	return reg >= 0 && e->regs->known >> reg & 1 && push(e, e->regs->r[reg] + (uint64_t)offset);
 }
 
 static bool push_constant(struct evaluation *e, uint8_t op)

@@ -10,8 +10,6 @@
  */
 #include "unwind/step.h"
 
-#include "unwind/cfi_expr.h"
-
 #define REG_BIT(reg) (1u << (reg))
 /* Beyond this above the copy an address is no part of the same stack. */
 #define STACK_REACH_BYTES (256ull << 20)
@@ -125,10 +123,9 @@ bool step_by_rule(struct stack_reader *reader, const struct cfi_table *table,
 	reader->failed = false;
 	if (!find_cfa(reader, table, rule, regs, &cfa))
 		return give_up(reader, end);
-	if (rule->flags & CFI_RULE_PLAIN ? step_at_cfa(reader, rule, cfa, regs)
-					 : step_any(reader, table, rule, cfa, regs))
-		return true;
-	return give_up(reader, end);
+	return (rule->flags & CFI_RULE_PLAIN ? step_at_cfa(reader, rule, cfa, regs)
+					     : step_any(reader, table, rule, cfa, regs)) ||
+	       give_up(reader, end);
 }
 
 bool step_guess_by_frame_pointer(

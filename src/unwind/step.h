@@ -18,6 +18,13 @@ bool step_by_rule(struct stack_reader *reader, const struct cfi_table *table,
 bool step_at_cfa(struct stack_reader *reader, const struct cfi_rule *rule, uint64_t cfa,
 	struct cpu_regs *regs);
 
+/* A DWARF expression as far as call-frame information may use them (DWARF 5 section 6.4.2). Runs it over
+ * the registers of the frame, with *cfa on the stack at the start when it is not NULL. False, with
+ * `result` untouched, when an operation is not supported, a register is not known, memory cannot be
+ * read (reader->failed says so), or a limit is passed. */
+bool cfi_expr_run(struct span expr, const struct cpu_regs *regs, struct stack_reader *reader,
+	const uint64_t *cfa, uint64_t *result);
+
 /* The frame pointer's idea of the caller: its stack pointer, frame pointer and pc. */
 struct step_guess {
 	uint64_t sp, fp, pc;

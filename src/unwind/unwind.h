@@ -84,8 +84,6 @@ struct unwind_frame {
 struct unwinder; /* holds the rule cache */
 struct unwinder *unwinder_new(void);
 void unwinder_free(struct unwinder *u);
-/* Forgets cached look-ups; call when an address space changes, or pass another generation. */
-void unwinder_reset(struct unwinder *u);
 
 /* Fills frames innermost first, at most `max` (>= 1); *n_frames >= 1, and only the first may have
  * no module. `generation` names the state of the address space: equal generations promise equal

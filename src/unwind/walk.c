@@ -78,11 +78,6 @@ void unwinder_free(struct unwinder *u)
 	free(u);
 }
 
-void unwinder_reset(struct unwinder *u)
-{
-	memset(u->cache, 0, sizeof(u->cache));
-}
-
 static void fill_lookup(struct walk *w, uint64_t pc, struct lookup *slot)
 {
 	*slot = (struct lookup){.generation = w->generation, .pc = pc, .state = LOOKUP_NO_MODULE};
@@ -201,11 +196,7 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 		*end = UNWIND_END_COMPLETE;
 		return false;
 	}
-	if (!has_module && try_stack_top(w, &guess)) {
-		step_take_guess(&guess, &w->regs);
-		return true;
-	}
-	if (try_frame_pointer(w, &guess)) {
+	if ((!has_module && try_stack_top(w, &guess)) || try_frame_pointer(w, &guess)) {
 		step_take_guess(&guess, &w->regs);
 		return true;
 	}
@@ -310,9 +301,7 @@ static const struct lookup *look_up_frame(struct walk *w)
 
 	if (at->state == LOOKUP_MODULE || w->is_innermost)
 		return at;
-	if (!retry_with_pushes(w))
-		return NULL;
-	return look_up(w, w->regs.r[CPU_REG_RIP] - w->is_caller);
+	return retry_with_pushes(w) ? look_up(w, w->regs.r[CPU_REG_RIP] - w->is_caller) : NULL;
 }
 
 static void take_registers(struct walk *w, const struct cpu_regs *regs)

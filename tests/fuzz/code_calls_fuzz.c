@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct trace_reader *r;
 
-	if (trace_reader_open_unchecked(&r, (struct span){data, n}, "fuzz", NULL) < 0)
+	if (trace_reader_open_bytes(&r, (struct span){data, n}, false, "fuzz", NULL) < 0)
 		return 0;
 	check_calls(r);
 	check_exports(r, NULL);

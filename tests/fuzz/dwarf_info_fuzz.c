@@ -103,7 +103,6 @@ static void read_units(struct dwarf_debug *d)
 			abort();
 		dwarf_unit_map_release(&m);
 	}
-	dwarf_debug_bytes(d);
 	check_text(
 		(struct dwarf_text){dwarf_debug_notes(d), (uint32_t)strlen(dwarf_debug_notes(d))});
 	free(wanted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as an ELF image: every accessor, then the symbol table. Memory stays below what
- * symtab.h and debugdata.h state; time is linear in the input apart from sorting.
+ * symtab.h and debugdata.c state; time is linear in the input apart from sorting.
  */
 #include <elf.h>
 #include <stdlib.h>

@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (!n || n > CHUNK_RAW_BYTES_MAX)
 		return 0;
 	put_trace(&trace, (struct span){data, n});
-	if (trace_reader_open_unchecked(&r, buf_span(&trace), "fuzz", &err) < 0)
+	if (trace_reader_open_bytes(&r, buf_span(&trace), false, "fuzz", &err) < 0)
 		abort();
 	if (module_map_new(&m, r, &err) == 0) {
 		check_rows(m, r);

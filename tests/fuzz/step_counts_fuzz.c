@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct trace_reader *r;
 
-	if (trace_reader_open_unchecked(&r, (struct span){data, n}, "fuzz", NULL) < 0)
+	if (trace_reader_open_bytes(&r, (struct span){data, n}, false, "fuzz", NULL) < 0)
 		return 0;
 	make_counts(r, STEP_COUNTS_TREES);
 	make_counts(r, STEP_COUNTS_ALL_CODE);

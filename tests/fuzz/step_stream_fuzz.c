@@ -145,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		buf_release(&right);
 		return 0;
 	}
-	if (trace_reader_open_unchecked(&r, bytes, "trace", NULL) < 0)
+	if (trace_reader_open_bytes(&r, bytes, false, "trace", NULL) < 0)
 		return 0;
 	stream = export(r);
 	trace_reader_close(r);

@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct steps *s;
 	struct err err;
 
-	if (trace_reader_open_unchecked(&r, (struct span){data, n}, "fuzz", &err) < 0)
+	if (trace_reader_open_bytes(&r, (struct span){data, n}, false, "fuzz", &err) < 0)
 		return 0;
 	if (steps_open(&s, r, &err) == 0) {
 		for (uint32_t i = 1; i < steps_n_insns(s); i++) {

@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct trace_reader *r;
 	struct err err;
 
-	if (trace_reader_open_unchecked(&r, (struct span){data, n}, "fuzz", &err) < 0)
+	if (trace_reader_open_bytes(&r, (struct span){data, n}, false, "fuzz", &err) < 0)
 		return 0;
 	walk_tables(r);
 	walk_images(r);

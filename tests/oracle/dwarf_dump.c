@@ -138,8 +138,10 @@ static void print_functions(const struct dump *d)
 static void print_counts(const struct dump *d, uint64_t ns)
 {
 	size_t n_rows = 0, n_sites = 0, n_functions = 0, n_names = 0, n_files = 0;
+	uint64_t n_bytes = 0;
 
 	for (size_t i = 0; i < d->n_maps; i++) {
+		n_bytes += d->maps[i].n_bytes;
 		n_rows += d->maps[i].rows.n;
 		n_sites += d->maps[i].sites.n;
 		n_functions += d->maps[i].functions.n;
@@ -148,7 +150,7 @@ static void print_counts(const struct dump *d, uint64_t ns)
 	}
 	printf("%" PRIu64 " ns, %" PRIu64 " bytes, %zu units, %zu rows, %zu sites, %zu functions, "
 	       "%zu names, %zu files\n",
-		ns, dwarf_debug_bytes(d->debug), d->n_maps, n_rows, n_sites, n_functions, n_names,
+		ns, n_bytes, d->n_maps, n_rows, n_sites, n_functions, n_names,
 		n_files);
 }
 

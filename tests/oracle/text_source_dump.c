@@ -109,9 +109,9 @@ static int dump_facts(const char *verb, const char *reader, const char *path)
 	if (open_file(&map, path))
 		return 1;
 	rc = find_reader(reader)(map.bytes, &sink, &source, &err);
-	for (size_t i = 0; rc == 0 && !strcmp(verb, "sections") && i < source.n_sections; i++)
-		printf("%" PRIx64 " %" PRIx64 " %s\n", source.sections[i].addr,
-			source.sections[i].mem_bytes, source.sections[i].name);
+	for (size_t i = 0; rc == 0 && !strcmp(verb, "sections") && i < source.sections.n; i++)
+		printf("%" PRIx64 " %" PRIx64 " %s\n", source.sections.v[i].addr,
+			source.sections.v[i].mem_bytes, source.sections.v[i].name);
 	if (rc == 0 && !strcmp(verb, "output"))
 		puts(source.output);
 	if (rc == 0)

@@ -168,7 +168,7 @@ static inline void world_open(struct steps_world *world)
 	struct span bytes = {world->bytes, world->n_bytes};
 	struct err err;
 
-	world_must(trace_reader_open_bytes(&world->r, bytes, "steps", &err), &err);
+	world_must(trace_reader_open_bytes(&world->r, bytes, true, "steps", &err), &err);
 	world_must(steps_open(&world->steps, world->r, &err), &err);
 }
 

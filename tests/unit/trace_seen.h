@@ -178,7 +178,7 @@ static inline struct seen look(const uint8_t *p, size_t n)
 
 	if (n)
 		memcpy(copy, p, n);
-	if (trace_reader_open_bytes(&r, (struct span){copy, n}, "x.weir", &s.err) == 0) {
+	if (trace_reader_open_bytes(&r, (struct span){copy, n}, true, "x.weir", &s.err) == 0) {
 		s.is_open = true;
 		s.is_recovered = trace_reader_is_recovered(r, NULL);
 		see_tables(&s, r);

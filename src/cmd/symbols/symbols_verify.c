@@ -10,7 +10,7 @@
 #include "cmd/open_trace.h"
 #include "cmd/symbols/symbols_verbs.h"
 #include "symbols/catalog/find_symbols.h"
-#include "symbols/kernel_identity.h"
+#include "symbols/image_identity.h"
 #include "symbols/resolve/module_map.h"
 
 struct verification {

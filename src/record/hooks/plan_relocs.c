@@ -5,7 +5,7 @@
 
 #include "elf/elf_relocation.h"
 #include "record/hooks/plan_internal.h"
-#include "symbols/plt.h"
+#include "symbols/elf_tables.h"
 
 static bool is_loaded_table(const struct elf_section *s, uint32_t type)
 {

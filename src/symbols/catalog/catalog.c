@@ -226,9 +226,8 @@ int catalog_open_fd(struct catalog **out, int fd, const char *name, struct err *
 	struct catalog *c;
 	struct stat st;
 	void *p;
-	int rc;
+	int rc = read_roots(fd, &blocks, name, err);
 
-	rc = read_roots(fd, &blocks, name, err);
 	if (rc < 0)
 		return rc;
 	/* After the roots: a file is long enough before a root says how long it is. */

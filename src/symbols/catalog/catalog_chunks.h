@@ -45,6 +45,7 @@ struct chunk_table {
 	uint64_t n_items;
 	uint64_t extra; /* a number of the table's own */
 	unsigned shift; /* of an indexed table */
+	void **unpacked; /* what the reader made of each chunk, NULL until it did; the reader's */
 };
 
 /* An empty section is an empty table. Checks every entry; `t` is untouched on failure. */

@@ -97,9 +97,7 @@ int chunk_writers_pack(struct chunk_writer **writers, size_t n, unsigned n_threa
 	run_packer(&p);
 	while (n_started)
 		pthread_join(threads[--n_started], NULL);
-	if (p.failed)
-		return err_set(err, ERR_FAILED, "zstd cannot pack a table of the image");
-	return 0;
+	return p.failed ? err_set(err, ERR_FAILED, "zstd cannot pack a table of the image") : 0;
 }
 
 void chunk_writer_put(const struct chunk_writer *w, struct buf *out)

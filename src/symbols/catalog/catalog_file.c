@@ -52,9 +52,7 @@ int catalog_write_at(int fd, struct span bytes, uint64_t offset, const char *nam
 
 int catalog_sync(int fd, const char *name, struct err *err)
 {
-	if (current_io->sync(fd) < 0)
-		return err_sys(err, errno, "'%s': cannot write to the disk", name);
-	return 0;
+	return current_io->sync(fd) < 0 ? err_sys(err, errno, "'%s': cannot write to the disk", name) : 0;
 }
 
 /* --- locks --- */

@@ -101,9 +101,7 @@ static int read_identity(struct catalog_image *image, struct span part, struct e
 	id->n_segments = n;
 	for (uint64_t i = 0; i < n && !c.failed; i++)
 		take_segment(&c, &id->segments[i]);
-	if (c.failed)
-		return err_set(err, ERR_FORMAT, "the segments of the image are cut short");
-	return 0;
+	return c.failed ? err_set(err, ERR_FORMAT, "the segments of the image are cut short") : 0;
 }
 
 /* From the strongest; docs/format/catalog.md, "Names". */
@@ -170,9 +168,7 @@ static int read_sources(struct catalog_image *image, struct span part, struct er
 		s->n_accepted = cursor_uleb(&c);
 	}
 	read_source_sets(image, &c);
-	if (c.failed)
-		return err_set(err, ERR_FORMAT, "the list of sources is cut short");
-	return 0;
+	return c.failed ? err_set(err, ERR_FORMAT, "the list of sources is cut short") : 0;
 }
 
 static int read_sections(struct catalog_image *image, struct span part, struct err *err)
@@ -192,17 +188,13 @@ static int read_sections(struct catalog_image *image, struct span part, struct e
 		s->bytes = cursor_u64(&c);
 		s->flags = cursor_u64(&c);
 	}
-	if (c.failed)
-		return err_set(err, ERR_FORMAT, "the list of sections is cut short");
-	return 0;
+	return c.failed ? err_set(err, ERR_FORMAT, "the list of sections is cut short") : 0;
 }
 
 static int read_notes(struct catalog_image *image, struct span part, struct err *err)
 {
 	image->notes = part.n ? span_cstr(part, 0) : "";
-	if (!image->notes)
-		return err_set(err, ERR_FORMAT, "the notes of the image are cut short");
-	return 0;
+	return image->notes ? 0 : err_set(err, ERR_FORMAT, "the notes of the image are cut short");
 }
 
 static int read_tables(struct catalog_image *image, const struct parts *parts, struct err *err)
@@ -230,6 +222,8 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 
 		if (rc < 0)
 			return rc;
+		if (tables[i])
+			tables[i]->unpacked = mem_calloc(tables[i]->n_chunks, sizeof(void *));
 	}
 	if (!image->texts.n_items)
 		return err_set(err, ERR_FORMAT, "the catalog image has no texts");
@@ -241,18 +235,6 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 		(image->sites.n_items && image->sites.shift != SITE_CHUNK_SHIFT))
 		return err_set(err, ERR_FORMAT, "a table has chunks of another size");
 	return 0;
-}
-
-static void cache_new(struct catalog_image *image)
-{
-	struct image_cache *cache = image->cache = mem_zalloc(sizeof(*cache));
-
-	cache->texts = mem_calloc(image->texts.n_chunks, sizeof(void *));
-	cache->files = mem_calloc(image->files.n_chunks, sizeof(void *));
-	cache->symbols = mem_calloc(image->symbols.n_chunks, sizeof(void *));
-	cache->aliases = mem_calloc(image->aliases.n_chunks, sizeof(void *));
-	cache->sites = mem_calloc(image->sites.n_chunks, sizeof(void *));
-	cache->ranges = mem_calloc(image->ranges.n_chunks, sizeof(*cache->ranges));
 }
 
 /* A few buckets for every chunk of ranges, so that most hold the start of at most one. */
@@ -309,7 +291,8 @@ int catalog_image_open(struct catalog_image **out, struct span bytes, struct err
 		catalog_image_close(image);
 		return rc;
 	}
-	cache_new(image);
+	image->cache = mem_zalloc(sizeof(*image->cache));
+	image->cache->ranges = mem_calloc(image->ranges.n_chunks, sizeof(*image->cache->ranges));
 	index_ranges(image);
 	*out = image;
 	return 0;

@@ -154,18 +154,6 @@ static void add_rows(struct again *a)
 	run_maker_end(&maker, r.end);
 }
 
-static void add_notes(struct again *a)
-{
-	const char *at = a->image->notes;
-
-	while (*at) {
-		size_t n = strcspn(at, "\n");
-
-		image_builder_note(a->b, "%.*s", (int)n, at);
-		at += n + (at[n] == '\n');
-	}
-}
-
 void image_builder_image(struct image_builder *b, struct catalog_image *image)
 {
 	struct again a = {
@@ -181,7 +169,7 @@ void image_builder_image(struct image_builder *b, struct catalog_image *image)
 	add_symbols(&a);
 	add_sites(&a);
 	add_rows(&a);
-	add_notes(&a);
+	image_builder_notes(b, image->notes);
 	free(a.texts);
 	free(a.sites);
 }

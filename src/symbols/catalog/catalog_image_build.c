@@ -196,6 +196,16 @@ void image_builder_note(struct image_builder *b, const char *fmt, ...)
 	vec_push(&b->notes, sentence);
 }
 
+void image_builder_notes(struct image_builder *b, const char *lines)
+{
+	while (*lines) {
+		size_t n = strcspn(lines, "\n");
+
+		image_builder_note(b, "%.*s", (int)n, lines);
+		lines += n + (lines[n] == '\n');
+	}
+}
+
 /* --- names --- */
 
 void image_builder_set_later_wins(struct image_builder *b)

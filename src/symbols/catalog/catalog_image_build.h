@@ -39,6 +39,8 @@ void image_builder_image(struct image_builder *b, struct catalog_image *image);
 /* Adds a sentence, unless it is there. */
 void image_builder_note(struct image_builder *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same for each line. */
+void image_builder_notes(struct image_builder *b, const char *lines);
 
 /* Fails (ERR_LIMIT) with more than 64 sources. Appends the bytes to `out`. `n_threads` may compress
  * and encode; the bytes do not depend on it.

@@ -53,14 +53,9 @@ struct site_chunk {
 	struct image_site sites[];
 };
 
-/* Chunks that were unpacked, NULL until then. Not part of what a const image promises. */
+/* What look-ups made; like the chunks that were unpacked not part of what a const image promises. */
 struct image_cache {
-	void **texts;		    /* struct image_text [] */
-	void **files;		    /* struct image_file [] */
-	void **symbols;		    /* struct image_symbol [] */
-	void **aliases;		    /* struct image_alias [] */
-	void **sites;		    /* struct site_chunk */
-	struct range_chunk *ranges; /* no lines until then */
+	struct range_chunk *ranges; /* no lines until they are unpacked */
 	struct chunk_unpacker unpacker;
 	size_t n_damaged;
 };
@@ -77,6 +72,8 @@ struct catalog_image {
 	uint64_t *source_sets; /* bits of sources; set 0 is empty */
 	uint8_t *set_kinds;    /* enum symbol_source: the best of each set */
 	size_t n_source_sets;
+	/* Unpacked: struct image_text [], image_file [], image_symbol [], image_alias [], site_chunk;
+	 * ranges are in the cache. */
 	struct chunk_table texts, files, symbols, aliases, sites, ranges;
 	uint64_t *range_keys;  /* first address of each chunk of ranges, then UINT64_MAX */
 	uint32_t *key_buckets; /* the chunk at the start of each bucket */
@@ -100,6 +97,31 @@ void image_cache_free(struct catalog_image *image);
 bool image_range_at(
 	const struct catalog_image *image, size_t chunk, uint64_t addr, struct catalog_range *out);
 
+/* The numbers of a chunk are columns of unsigned LEB128, one behind the other. */
+static inline uint32_t column_u32(struct cursor *c)
+{
+	uint64_t v;
+
+	if (__builtin_expect(c->p < c->end && !(*c->p & 0x80), 1))
+		return *c->p++;
+	v = cursor_uleb(c);
+	if (v > UINT32_MAX)
+		c->failed = true;
+	return (uint32_t)v;
+}
+
+/* A number that must not be above `max`. */
+static inline uint32_t column_up_to(struct cursor *c, uint64_t max)
+{
+	uint32_t v = column_u32(c);
+
+	if (v > max) {
+		c->failed = true;
+		return 0;
+	}
+	return v;
+}
+
 /* The raw bytes of a chunk, behind a failed cursor when it is damaged. */
 struct cursor image_open_chunk(
 	const struct catalog_image *image, const struct chunk_table *t, size_t i, uint32_t *n);
@@ -109,7 +131,7 @@ bool image_chunk_is_good(const struct catalog_image *image, const struct cursor 
 static inline struct image_text *image_text_of(const struct catalog_image *image, uint32_t id)
 {
 	const struct chunk_table *t = &image->texts;
-	struct image_text *chunk = image->cache->texts[id >> t->shift];
+	struct image_text *chunk = image->texts.unpacked[id >> t->shift];
 
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_texts(image, id >> t->shift);
@@ -120,7 +142,7 @@ static inline struct image_text *image_text_of(const struct catalog_image *image
 static inline struct image_file *image_file_of(const struct catalog_image *image, uint32_t file)
 {
 	uint32_t i = file - 1;
-	struct image_file *chunk = image->cache->files[i >> FILE_CHUNK_SHIFT];
+	struct image_file *chunk = image->files.unpacked[i >> FILE_CHUNK_SHIFT];
 
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_files(image, i >> FILE_CHUNK_SHIFT);
@@ -129,7 +151,7 @@ static inline struct image_file *image_file_of(const struct catalog_image *image
 
 static inline struct image_symbol *image_symbol_of(const struct catalog_image *image, uint32_t i)
 {
-	struct image_symbol *chunk = image->cache->symbols[i >> SYMBOL_CHUNK_SHIFT];
+	struct image_symbol *chunk = image->symbols.unpacked[i >> SYMBOL_CHUNK_SHIFT];
 
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_symbols(image, i >> SYMBOL_CHUNK_SHIFT);
@@ -139,7 +161,7 @@ static inline struct image_symbol *image_symbol_of(const struct catalog_image *i
 static inline const struct image_alias *image_alias_of(
 	const struct catalog_image *image, uint32_t i)
 {
-	struct image_alias *chunk = image->cache->aliases[i >> ALIAS_CHUNK_SHIFT];
+	struct image_alias *chunk = image->aliases.unpacked[i >> ALIAS_CHUNK_SHIFT];
 
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_aliases(image, i >> ALIAS_CHUNK_SHIFT);
@@ -150,7 +172,7 @@ static inline const struct image_alias *image_alias_of(
 static inline struct site_chunk *image_sites_of(
 	const struct catalog_image *image, uint32_t site, uint32_t *i)
 {
-	struct site_chunk *chunk = image->cache->sites[(site - 1) >> SITE_CHUNK_SHIFT];
+	struct site_chunk *chunk = image->sites.unpacked[(site - 1) >> SITE_CHUNK_SHIFT];
 
 	*i = (site - 1) & ((1u << SITE_CHUNK_SHIFT) - 1);
 	if (__builtin_expect(!chunk, 0))

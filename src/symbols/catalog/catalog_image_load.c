@@ -11,18 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/catalog/catalog_columns.h"
 #include "symbols/catalog/catalog_image_internal.h"
 
 struct cursor image_open_chunk(
 	const struct catalog_image *image, const struct chunk_table *t, size_t i, uint32_t *n)
 {
 	struct span raw = {NULL, 0};
-	struct cursor c;
-	bool ok = chunk_unpack(&image->cache->unpacker, t, i, &raw);
+	bool is_good = chunk_unpack(&image->cache->unpacker, t, i, &raw);
+	struct cursor c = cursor_of(raw);
 
-	c = cursor_of(raw);
-	c.failed = !ok;
+	c.failed = !is_good;
 	*n = chunk_table_entry(t, i).n_items;
 	return c;
 }
@@ -87,14 +85,12 @@ static void copy_texts(
 
 struct image_text *image_load_texts(const struct catalog_image *image, size_t chunk)
 {
-	uint32_t n, *shared;
+	uint32_t n;
 	struct cursor c = image_open_chunk(image, &image->texts, chunk, &n);
-	struct image_text *texts;
-	size_t bytes;
+	uint32_t *shared = mem_calloc(n, sizeof(*shared));
+	size_t bytes = c.failed ? 0 : measure_texts(c, shared, n, cursor_left(&c));
+	struct image_text *texts = mem_alloc(n * sizeof(*texts) + bytes + 1);
 
-	shared = mem_calloc(n, sizeof(*shared));
-	bytes = c.failed ? 0 : measure_texts(c, shared, n, cursor_left(&c));
-	texts = mem_alloc(n * sizeof(*texts) + bytes + 1);
 	memset(texts, 0, n * sizeof(*texts));
 	if (bytes) {
 		copy_texts(texts, (char *)(texts + n), c, n, shared);
@@ -104,7 +100,7 @@ struct image_text *image_load_texts(const struct catalog_image *image, size_t ch
 			texts[i].linkage = "";
 	}
 	free(shared);
-	image->cache->texts[chunk] = texts;
+	image->texts.unpacked[chunk] = texts;
 	return texts;
 }
 
@@ -112,7 +108,7 @@ struct image_text *image_load_texts(const struct catalog_image *image, size_t ch
 
 /* Unpacks a chunk whose items `take` reads; damaged, they are zeros. */
 static void *load_items(const struct catalog_image *image, const struct chunk_table *t,
-	void **cache, size_t chunk, size_t item_bytes,
+	size_t chunk, size_t item_bytes,
 	void (*take)(const struct catalog_image *image, struct cursor *c, void *items, uint32_t n))
 {
 	uint32_t n;
@@ -122,7 +118,7 @@ static void *load_items(const struct catalog_image *image, const struct chunk_ta
 	take(image, &c, items, n);
 	if (!image_chunk_is_good(image, &c))
 		memset(items, 0, n * item_bytes);
-	cache[chunk] = items;
+	t->unpacked[chunk] = items;
 	return items;
 }
 
@@ -137,8 +133,7 @@ static void take_files(
 
 struct image_file *image_load_files(const struct catalog_image *image, size_t chunk)
 {
-	return load_items(image, &image->files, image->cache->files, chunk,
-		sizeof(struct image_file), take_files);
+	return load_items(image, &image->files, chunk, sizeof(struct image_file), take_files);
 }
 
 static void take_symbols(
@@ -174,8 +169,7 @@ static void take_symbols(
 
 struct image_symbol *image_load_symbols(const struct catalog_image *image, size_t chunk)
 {
-	return load_items(image, &image->symbols, image->cache->symbols, chunk,
-		sizeof(struct image_symbol), take_symbols);
+	return load_items(image, &image->symbols, chunk, sizeof(struct image_symbol), take_symbols);
 }
 
 static void take_aliases(
@@ -193,8 +187,7 @@ static void take_aliases(
 
 struct image_alias *image_load_aliases(const struct catalog_image *image, size_t chunk)
 {
-	return load_items(image, &image->aliases, image->cache->aliases, chunk,
-		sizeof(struct image_alias), take_aliases);
+	return load_items(image, &image->aliases, chunk, sizeof(struct image_alias), take_aliases);
 }
 
 struct site_chunk *image_load_sites(const struct catalog_image *image, size_t chunk)
@@ -218,22 +211,22 @@ struct site_chunk *image_load_sites(const struct catalog_image *image, size_t ch
 		made->sites[i].call_line = column_u32(&c);
 	if (!image_chunk_is_good(image, &c))
 		memset(made->sites, 0, bytes);
-	image->cache->sites[chunk] = made;
+	image->sites.unpacked[chunk] = made;
 	return made;
 }
 
 /* --- the end of it --- */
 
-static void free_all(void **chunks, size_t n)
+static void free_unpacked(const struct chunk_table *t)
 {
-	for (size_t i = 0; chunks && i < n; i++)
-		free(chunks[i]);
-	free(chunks);
+	for (size_t i = 0; t->unpacked && i < t->n_chunks; i++)
+		free(t->unpacked[i]);
+	free(t->unpacked);
 }
 
 static void free_names(struct catalog_image *image, size_t chunk)
 {
-	struct image_text *texts = image->cache->texts[chunk];
+	struct image_text *texts = image->texts.unpacked[chunk];
 	uint32_t n = texts ? chunk_table_entry(&image->texts, chunk).n_items : 0;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -245,15 +238,16 @@ void image_cache_free(struct catalog_image *image)
 {
 	struct image_cache *cache = image->cache;
 
+	for (size_t i = 0; cache && i < image->texts.n_chunks; i++)
+		free_names(image, i);
+	free_unpacked(&image->texts);
+	free_unpacked(&image->files);
+	free_unpacked(&image->symbols);
+	free_unpacked(&image->aliases);
+	free_unpacked(&image->sites);
+	free_unpacked(&image->ranges);
 	if (!cache)
 		return;
-	for (size_t i = 0; cache->texts && i < image->texts.n_chunks; i++)
-		free_names(image, i);
-	free_all(cache->texts, image->texts.n_chunks);
-	free_all(cache->files, image->files.n_chunks);
-	free_all(cache->symbols, image->symbols.n_chunks);
-	free_all(cache->aliases, image->aliases.n_chunks);
-	free_all(cache->sites, image->sites.n_chunks);
 	for (size_t i = 0; i < image->ranges.n_chunks; i++)
 		free(cache->ranges[i].memory);
 	free(cache->ranges);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "symbols/catalog/catalog_columns.h"
+#include "base/leb128.h"
 #include "symbols/catalog/catalog_image_internal.h"
 
 #define RECORD_BYTES_MAX 16

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/order.h"
 
 /* A byte that no text begins with, and line ends that a careless transfer would change. */
 static const uint8_t segment_magic[4] = {'w', 'S', 'E', 'G'};
@@ -124,13 +125,8 @@ void catalog_dir_release(struct catalog_dir *dir)
 
 int catalog_row_compare(const struct catalog_row *a, const struct catalog_row *b)
 {
-	int d = strcmp(a->entry.base_name, b->entry.base_name);
-
-	if (!d)
-		d = strcmp(a->entry.path, b->entry.path);
-	if (!d)
-		d = a->id < b->id ? -1 : a->id > b->id;
-	return d;
+	return strcmp(a->entry.base_name, b->entry.base_name) ?: strcmp(a->entry.path, b->entry.path) ?:
+	       ORDER(a->id, b->id);
 }
 
 bool catalog_id_parse(const char *text, uint64_t *id)

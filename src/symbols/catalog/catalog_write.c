@@ -65,9 +65,8 @@ static void state_take(struct state *s, const struct catalog *old)
 
 static int state_remove(struct state *s, const char *id, const char *name, struct err *err)
 {
-	uint64_t number, *at;
+	uint64_t number, *at = catalog_id_parse(id, &number) ? map_find(&s->by_id, number) : NULL;
 
-	at = catalog_id_parse(id, &number) ? map_find(&s->by_id, number) : NULL;
 	if (!at)
 		return err_set(err, ERR_NOT_FOUND, "'%s': has no image %s", name, id);
 	s->rows.v[*at].is_removed = true;
@@ -80,7 +79,7 @@ static bool has_same_bytes(const struct catalog *old, size_t i, struct span byte
 	struct span there;
 
 	return old && i < old->dir.rows.n && catalog_image_bytes(old, i, &there, NULL) == 0 &&
-	       there.n == bytes.n && (!bytes.n || memcmp(there.p, bytes.p, bytes.n) == 0);
+	       span_equal(there, bytes);
 }
 
 static int state_add(struct state *s, const struct catalog *old, const struct catalog_item *item,
@@ -332,30 +331,25 @@ static int write_file(const struct new_file *f, struct state *s, struct err *err
 	return rc;
 }
 
+/* Takes over `value`. */
+static void set_system_fact(struct state *s, struct intern *texts, const char *key, char *value)
+{
+	state_set_fact(s,
+		(struct catalog_fact_pair){key, intern_get(texts, intern_text(texts, value))});
+	free(value);
+}
+
 /* What is to be known of every file: who made it and on which system. */
 static void set_system_facts(struct state *s, struct intern *texts)
 {
 	struct utsname u;
-	char *on, *cpus = mem_printf("%ld", sysconf(_SC_NPROCESSORS_CONF));
-	char *page = mem_printf("%ld", sysconf(_SC_PAGESIZE));
-	const struct {
-		const char *key;
-		char *value;
-	} facts[] = {{"cpus", cpus}, {"page_bytes", page}};
 
 	state_set_fact(s, (struct catalog_fact_pair){"made_by", "weir " WEIR_VERSION});
-	if (uname(&u) == 0) {
-		on = mem_printf("%s %s %s", u.sysname, u.release, u.machine);
-		state_set_fact(s, (struct catalog_fact_pair){
-					  "made_on", intern_get(texts, intern_text(texts, on))});
-		free(on);
-	}
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		const char *value = intern_get(texts, intern_text(texts, facts[i].value));
-
-		state_set_fact(s, (struct catalog_fact_pair){facts[i].key, value});
-		free(facts[i].value);
-	}
+	if (uname(&u) == 0)
+		set_system_fact(s, texts, "made_on",
+			mem_printf("%s %s %s", u.sysname, u.release, u.machine));
+	set_system_fact(s, texts, "cpus", mem_printf("%ld", sysconf(_SC_NPROCESSORS_CONF)));
+	set_system_fact(s, texts, "page_bytes", mem_printf("%ld", sysconf(_SC_PAGESIZE)));
 }
 
 /* A first commit in a file of its own. */

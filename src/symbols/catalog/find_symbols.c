@@ -124,16 +124,17 @@ static void add_catalog(struct finding *f)
 	buf_release(&name);
 }
 
-static void judge(struct finding *f, size_t *best)
+/* The best; match_best keeps the order given among equals, and the file stands last. */
+static size_t judge(struct finding *f)
 {
 	size_t n = f->ids.n;
 	struct match_verdict *verdicts = mem_calloc(n + 1, sizeof(*verdicts));
+	size_t best = match_best(f->wanted, f->ids.v, n, verdicts, &f->out->n_tied);
 
-	*best = match_best(f->wanted, f->ids.v, n, verdicts, &f->out->n_tied);
 	for (size_t i = 0; i < n; i++)
 		f->out->candidates.v[i].verdict = verdicts[i];
-	/* match_best keeps the order given among equals, and the file stands last. */
 	free(verdicts);
+	return best;
 }
 
 /* Source lines before none, then more symbols; the symbols of a file are not counted. */
@@ -260,7 +261,7 @@ void symbols_find(struct symbols_found *out, const struct image_identity *wanted
 	if (f.file.is_open)
 		add_candidate(
 			&f, NULL, &f.file.id, SIZE_MAX, mem_printf("file '%s'", wanted->path));
-	judge(&f, &best);
+	best = judge(&f);
 	if (best == SIZE_MAX) {
 		say_none(&f);
 	} else {

@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "symbols/catalog/image_units.h"
 #include "symbols/debug_file.h"
 #include "symbols/elf_tables.h"
-#include "symbols/plt.h"
 
 /* Bytes of the names of one symbol table, for a byte of its file: any number of symbols may be
  * named by the rest of one long text. Tables of linkers share a few endings only. */

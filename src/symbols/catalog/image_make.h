@@ -34,6 +34,11 @@ struct image_recipe {
  * be read becomes a note. */
 void image_make_add(struct image_builder *b, const struct image_recipe *recipe);
 
+/* Begins `source` and adds the units of `elf` that the recipe wants: several threads read them, and they
+ * are added in order. What cannot be read is noted. */
+void image_units_add(struct image_builder *b, const struct image_recipe *recipe,
+	const struct elf_file *elf, const struct catalog_source *source);
+
 /* The whole image of an ELF file in memory, with the installed debug file that belongs to it when
  * the file has no debug information itself. `recipe->debug` is ignored. `bytes` must outlive the
  * image. */

@@ -4,7 +4,7 @@
  * so that the bytes do not depend on the number of threads. Readers take the next unit that nobody
  * has, up to a window ahead of the one that is added next, so that finished units cannot pile up.
  */
-#include "symbols/catalog/image_units.h"
+#include "symbols/catalog/image_make.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -103,13 +103,6 @@ static void finish_unit(struct reading *r, struct unit *u)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void note_failed(struct image_builder *b, const char *path, size_t n_failed)
-{
-	if (n_failed > UNIT_NOTES_MAX)
-		image_builder_note(b, "'%s': %zu further units cannot be read", path,
-			n_failed - UNIT_NOTES_MAX);
-}
-
 static void unit_release(struct unit *u)
 {
 	dwarf_unit_map_release(&u->map);
@@ -169,7 +162,9 @@ static void add_all(struct image_builder *b, struct reading *r, const struct ima
 		if (recipe->progress)
 			recipe->progress(recipe->ctx, i + 1, r->n);
 	}
-	note_failed(b, path, n_failed);
+	if (n_failed > UNIT_NOTES_MAX)
+		image_builder_note(b, "'%s': %zu further units cannot be read", path,
+			n_failed - UNIT_NOTES_MAX);
 }
 
 static void read_and_add(struct image_builder *b, struct reading *r,
@@ -211,17 +206,6 @@ static void choose_units(struct reading *r, const struct image_recipe *recipe)
 	free(wanted);
 }
 
-static void note_lines(struct image_builder *b, const char *notes)
-{
-	while (*notes) {
-		size_t n = strcspn(notes, "\n");
-
-		if (n)
-			image_builder_note(b, "%.*s", (int)n, notes);
-		notes += n + (notes[n] == '\n');
-	}
-}
-
 void image_units_add(struct image_builder *b, const struct image_recipe *recipe,
 	const struct elf_file *elf, const struct catalog_source *source)
 {
@@ -236,7 +220,7 @@ void image_units_add(struct image_builder *b, const struct image_recipe *recipe,
 	choose_units(&r, recipe);
 	image_builder_source(b, source);
 	read_and_add(b, &r, recipe, source->path);
-	note_lines(b, dwarf_debug_notes(r.debug));
+	image_builder_notes(b, dwarf_debug_notes(r.debug));
 	free(r.units);
 	dwarf_debug_close(r.debug);
 }

@@ -440,9 +440,7 @@ static bool is_same_version(
 /* Higher is better among candidates of one rung. */
 static int closeness(const struct image_identity *wanted, const struct image_identity *c)
 {
-	if (wanted->path && c->path && !strcmp(wanted->path, c->path))
-		return 2;
-	return has_equal_base_name(wanted, c);
+	return wanted->path && c->path && !strcmp(wanted->path, c->path) ? 2 : has_equal_base_name(wanted, c);
 }
 
 size_t match_best(const struct image_identity *wanted,

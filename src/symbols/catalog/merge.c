@@ -44,7 +44,7 @@ static void image_free(struct merge_image *image)
 		free(image->texts.v[i].verdict);
 	vec_release(&image->debug);
 	vec_release(&image->texts);
-	free(image->anchors);
+	vec_release(&image->anchors);
 	for (size_t i = 0; i < image->demangled.n; i++)
 		free(image->demangled.v[i].text);
 	vec_release(&image->demangled);
@@ -230,11 +230,6 @@ static int read_text(struct merge_file *f, struct span bytes, struct err *err)
 	return text_kinds[f->kind].read(bytes, &sink, &f->text, err);
 }
 
-static bool is_elf(enum source_kind kind)
-{
-	return kind == SOURCE_KIND_ELF_IMAGE || kind == SOURCE_KIND_ELF_DEBUG;
-}
-
 static int read_elf(struct merge_file *f, struct span bytes, struct err *err)
 {
 	int rc = elf_file_init(&f->elf, bytes, err);
@@ -274,7 +269,7 @@ static void read_file(struct merge_file *f)
 			"an object file has no addresses before it is linked");
 	else if (f->kind == SOURCE_KIND_CATALOG)
 		merge_file_decide(f, MERGE_NOT_A_SOURCE, NO_IMAGE, "a merged symbol file itself");
-	else if (is_elf(f->kind))
+	else if (f->kind == SOURCE_KIND_ELF_IMAGE || f->kind == SOURCE_KIND_ELF_DEBUG)
 		rc = read_elf(f, bytes, &err);
 	else
 		rc = read_text(f, bytes, &err);
@@ -293,7 +288,7 @@ int merge_run(struct merge *m, struct err *err)
 	if (!m->files.n)
 		return err_set(err, ERR_NOT_FOUND, "no input: the folders hold no files");
 	/* In order of path, so that the result does not depend on the order of the arguments. */
-	qsort(m->files.v, m->files.n, sizeof(*m->files.v), compare_files);
+	vec_sort(&m->files, compare_files);
 	for (size_t i = 0; i < m->files.n; i++) {
 		merge_progress(m, m->files.v[i]->path, i, m->files.n);
 		read_file(m->files.v[i]);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "symbols/catalog/image_make.h"
 #include "symbols/catalog/merge_internal.h"
 #include "symbols/debug_file.h"
@@ -36,16 +37,15 @@ static int compare_codes(const void *a, const void *b)
 	const struct jit_code *x = *(const struct jit_code *const *)a;
 	const struct jit_code *y = *(const struct jit_code *const *)b;
 
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return ORDER(x->addr, y->addr);
 }
 
 static int compare_rows(const void *a, const void *b)
 {
 	const struct dwarf_row *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (int)y->is_hole - (int)x->is_hole; /* a method that begins where another ends */
+	/* a method that begins where another ends */
+	return ORDER(x->addr, y->addr) ?: ORDER(y->is_hole, x->is_hole);
 }
 
 /* Rows by address, the last of equal ones, a hole at the end. */
@@ -53,7 +53,7 @@ static void tidy_rows(struct dwarf_unit_map *unit)
 {
 	size_t kept = 0;
 
-	qsort(unit->rows.v, unit->rows.n, sizeof(*unit->rows.v), compare_rows);
+	vec_sort(&unit->rows, compare_rows);
 	for (size_t i = 0; i < unit->rows.n; i++) {
 		if (kept && unit->rows.v[kept - 1].addr == unit->rows.v[i].addr)
 			kept--;
@@ -165,7 +165,7 @@ static int take_from_server(
 	if (rc < 0)
 		return rc;
 	got = elf_file_build_id(&d->elf);
-	if (got.n != wanted.n || memcmp(got.p, wanted.p, wanted.n) != 0)
+	if (!span_equal(got, wanted))
 		return err_set(
 			err, ERR_FORMAT, "'%s': has another build-id than was asked for", path);
 	d->verdict = "build-id equal, from debuginfod";
@@ -299,9 +299,8 @@ static int compare_images(const void *a, const void *b)
 {
 	const struct merge_image *x = *(struct merge_image *const *)a;
 	const struct merge_image *y = *(struct merge_image *const *)b;
-	int order = strcmp(x->id.path ? x->id.path : "", y->id.path ? y->id.path : "");
 
-	return order ? order : strcmp(x->catalog_id, y->catalog_id);
+	return strcmp(x->id.path ?: "", y->id.path ?: "") ?: strcmp(x->catalog_id, y->catalog_id);
 }
 
 /* An image that cannot be made refuses its file; the others go on. */

@@ -59,8 +59,7 @@ struct merge_image {
 	size_t base_i; /* entry of the base catalog, NO_IMAGE when it is not from there */
 	VEC(struct merge_joined) debug, texts;
 	/* Exported names by name, made when first needed, and their demangled forms by text. */
-	struct anchor_name *anchors;
-	size_t n_anchors;
+	VEC(struct anchor_name) anchors;
 	bool has_anchors;
 	VEC(struct demangled_name) demangled;
 	struct catalog_image *base; /* opened when first needed */

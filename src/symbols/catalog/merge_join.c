@@ -6,7 +6,6 @@
 #include <zlib.h>
 
 #include "symbols/catalog/merge_internal.h"
-#include "symbols/kernel_identity.h"
 #include "symbols/elf_tables.h"
 
 static struct merge_image *add_image(

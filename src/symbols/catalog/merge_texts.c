@@ -9,18 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "symbols/catalog/merge_internal.h"
 #include "symbols/elf_tables.h"
 
-struct anchor_list {
-	VEC(struct anchor_name) v;
-};
-
 static void add_anchor(void *ctx, const struct candidate *c)
 {
-	struct anchor_list *list = ctx;
+	struct merge_image *image = ctx;
 
-	vec_push(&list->v, ((struct anchor_name){c->name, c->start}));
+	vec_push(&image->anchors, ((struct anchor_name){c->name, c->start}));
 }
 
 static int compare_anchors(const void *a, const void *b)
@@ -28,16 +25,16 @@ static int compare_anchors(const void *a, const void *b)
 	return strcmp(((const struct anchor_name *)a)->name, ((const struct anchor_name *)b)->name);
 }
 
-static void anchors_of_base(struct merge *m, struct merge_image *image, struct anchor_list *list)
+static void anchors_of_base(struct merge *m, struct merge_image *image)
 {
 	struct catalog_image *base = merge_image_base(m, image);
 
 	for (size_t i = 0; base && i < catalog_image_n_symbols(base); i++) {
 		struct catalog_symbol s = catalog_image_symbol(base, i);
 
-		vec_push(&list->v, ((struct anchor_name){s.linkage_name, s.start}));
+		vec_push(&image->anchors, ((struct anchor_name){s.linkage_name, s.start}));
 		for (uint32_t k = 0; k < s.n_aliases; k++)
-			vec_push(&list->v,
+			vec_push(&image->anchors,
 				((struct anchor_name){
 					catalog_image_alias(base, s.first_alias + k), s.start}));
 	}
@@ -46,20 +43,17 @@ static void anchors_of_base(struct merge *m, struct merge_image *image, struct a
 static int compare_demangled(const void *a, const void *b)
 {
 	const struct demangled_name *x = a, *y = b;
-	int order = strcmp(x->text, y->text);
 
-	if (order)
-		return order;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return strcmp(x->text, y->text) ?: ORDER(x->addr, y->addr);
 }
 
 /* Every mangled name is an anchor under its readable form as well. */
-static void add_demangled(struct merge_image *image, struct anchor_list *list)
+static void add_demangled(struct merge_image *image)
 {
-	size_t n = list->v.n;
+	size_t n = image->anchors.n;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct anchor_name a = list->v.v[i];
+		const struct anchor_name a = image->anchors.v[i];
 		char *text = symbol_demangle(a.name);
 
 		if (strcmp(text, a.name) == 0) {
@@ -67,7 +61,7 @@ static void add_demangled(struct merge_image *image, struct anchor_list *list)
 			continue;
 		}
 		vec_push(&image->demangled, ((struct demangled_name){text, a.name, a.addr}));
-		vec_push(&list->v, ((struct anchor_name){text, a.addr}));
+		vec_push(&image->anchors, ((struct anchor_name){text, a.addr}));
 	}
 	vec_sort(&image->demangled, compare_demangled);
 }
@@ -89,26 +83,21 @@ const char *merge_image_linkage_name(
 /* Exported names; of an image that exports nothing, all that it has. */
 static void make_anchors(struct merge *m, struct merge_image *image)
 {
-	struct anchor_list list = {0};
-	const struct symbol_sink sink = {add_anchor, &list};
+	const struct symbol_sink sink = {add_anchor, image};
 	struct elf_tables tables;
 
 	if (image->has_anchors)
 		return;
 	image->has_anchors = true;
 	if (image->file_i != NO_IMAGE) {
-		const struct elf_file *elf = &m->files.v[image->file_i]->elf;
-
-		elf_tables_init(&tables, elf);
-		for (size_t i = tables.n; i-- > 0 && !list.v.n;)
+		elf_tables_init(&tables, &m->files.v[image->file_i]->elf);
+		for (size_t i = tables.n; i-- > 0 && !image->anchors.n;)
 			elf_table_read(&tables.v[i], &sink);
 	} else {
-		anchors_of_base(m, image, &list);
+		anchors_of_base(m, image);
 	}
-	add_demangled(image, &list);
-	vec_sort(&list.v, compare_anchors);
-	image->anchors = list.v.v;
-	image->n_anchors = list.v.n;
+	add_demangled(image);
+	vec_sort(&image->anchors, compare_anchors);
 }
 
 /* The candidates' names end in the text, not in a zero byte: they are copied. */
@@ -141,8 +130,8 @@ static int compare_sections(
 		image->file_i != NO_IMAGE ? &m->files.v[image->file_i]->elf : NULL;
 	int found = 0;
 
-	for (size_t i = 0; elf && i < f->text.n_sections; i++) {
-		const struct image_segment *t = &f->text.sections[i];
+	for (size_t i = 0; elf && i < f->text.sections.n; i++) {
+		const struct image_segment *t = &f->text.sections.v[i];
 		const struct elf_section *s = elf_file_find_section(elf, t->name);
 
 		if (!s || !(s->flags & SHF_EXECINSTR))
@@ -168,7 +157,7 @@ static bool text_fits(struct merge *m, struct merge_image *image, struct merge_f
 	int sections = compare_sections(m, image, f, &why);
 
 	make_anchors(m, image);
-	anchor_check(image->anchors, image->n_anchors, names, f->candidates.n, &r);
+	anchor_check(image->anchors.v, image->anchors.n, names, f->candidates.n, &r);
 	if (sections < 0)
 		snprintf(verdict, verdict_bytes, "%s", why.text);
 	else if (r.n_common && r.n_agree == r.n_common)
@@ -182,9 +171,7 @@ static bool text_fits(struct merge *m, struct merge_image *image, struct merge_f
 			"its code sections agree in address and size; no exported names to compare");
 	else
 		snprintf(verdict, verdict_bytes, "0 of 0 agree: no name is in both");
-	if (sections < 0 || r.n_agree != r.n_common)
-		return false;
-	return r.n_common || sections > 0;
+	return sections >= 0 && r.n_agree == r.n_common && (r.n_common || sections > 0);
 }
 
 static bool same_version(const struct image_identity *a, const struct image_identity *b)

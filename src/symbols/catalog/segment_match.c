@@ -6,14 +6,9 @@
 
 enum rule { RULE_NAME, RULE_ADDRESS, RULE_SIZE, N_RULES };
 
-static bool has_both_names(const struct image_segment *a, const struct image_segment *b)
-{
-	return a->name[0] && b->name[0];
-}
-
 static bool holds(enum rule rule, const struct image_segment *loaded, const struct image_segment *s)
 {
-	bool is_named = has_both_names(loaded, s);
+	bool is_named = loaded->name[0] && s->name[0];
 
 	if (is_named && strcmp(loaded->name, s->name) != 0)
 		return false;

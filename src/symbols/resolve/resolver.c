@@ -33,8 +33,7 @@ void resolver_set_catalog(struct resolver *r, const struct catalog *catalog)
 void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_image *image,
 	const char *path, const struct elf_file *elf, const struct cfi_table *cfi)
 {
-	while (r->entries.n <= id)
-		vec_push(&r->entries, (struct resolver_entry){0});
+	vec_ensure_zero(&r->entries, (size_t)id + 1);
 	if (r->entries.v[id].is_known)
 		return; /* one file, met once with its build-id and once with its inode */
 	r->entries.v[id] = (struct resolver_entry){.is_known = true,

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/map_guard.h"
 #include "symbols/catalog/image_make.h"
-#include "symbols/kernel_identity.h"
+#include "symbols/image_identity.h"
 #include "symbols/resolve/resolver_internal.h"
 
 #define KALLSYMS_PATH "/proc/kallsyms"

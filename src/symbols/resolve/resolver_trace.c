@@ -206,9 +206,7 @@ static bool should_name(const struct naming *n, uint32_t id)
 
 	if (!needs_name(frame))
 		return false;
-	if (!symbol)
-		return true;
-	return n->catalog && (symbol->reason || n->again[frame->image]);
+	return !symbol || (n->catalog && (symbol->reason || n->again[frame->image]));
 }
 
 static void add_images(struct naming *n)
@@ -290,13 +288,6 @@ static void name_missing(struct naming *n)
 	free(chosen);
 }
 
-static int open_catalog(struct catalog **out, const char *path, bool is_asked, struct err *err)
-{
-	int rc = catalog_open(out, path, err);
-
-	return is_asked ? rc : 0; /* the user's own may be missing */
-}
-
 int resolver_open_trace(
 	struct trace_reader **out, const char *path, const char *catalog_path, struct err *err)
 {
@@ -307,7 +298,9 @@ int resolver_open_trace(
 	int rc = trace_reader_open(&reader, path, err);
 
 	if (rc == 0 && from) {
-		rc = open_catalog(&catalog, from, catalog_path != NULL, err);
+		rc = catalog_open(&catalog, from, err);
+		if (!catalog_path)
+			rc = 0; /* the user's own may be missing */
 		if (rc < 0)
 			trace_reader_close(reader);
 	}

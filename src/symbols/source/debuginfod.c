@@ -137,15 +137,10 @@ static void forget_miss(const struct search *s, enum debuginfod_what what, struc
 	buf_release(&path);
 }
 
-static const char *what_text(enum debuginfod_what what)
-{
-	return what == DEBUGINFOD_EXECUTABLE ? "executable" : "debug file";
-}
-
 static int fail(const struct search *s, enum debuginfod_what what, struct span build_id, int rc,
 	struct err *err)
 {
-	const char *kind = what_text(what);
+	const char *kind = what == DEBUGINFOD_EXECUTABLE ? "executable" : "debug file";
 	char id[BUILD_ID_BYTES_MAX * 2 + 1] = "";
 
 	for (size_t i = 0; i < build_id.n; i++)

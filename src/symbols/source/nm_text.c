@@ -7,7 +7,6 @@
 
 #include "base/map.h"
 #include "symbols/source/map_piece.h"
-#include "symbols/source/nm_line.h"
 #include "symbols/source/text_scan.h"
 
 #define LINES_TO_DECIDE	 256
@@ -242,11 +241,6 @@ struct nm_reader {
 	bool has_symbols;	/* since `image` was named */
 };
 
-static bool is_data_type(char type)
-{
-	return strchr("bBdDgGrRsSuvV", type) != NULL;
-}
-
 /* Not functions: marks that linkers put behind the code, and the weak one of SystemTap's notes. */
 static bool is_mark(struct span name)
 {
@@ -270,7 +264,7 @@ static void add_line(struct nm_reader *r, const struct nm_line *line)
 	if (!line->is_defined || !strchr("tTwWiIbBdDgGrRsSuvV", line->type))
 		return;
 	vec_push(&r->symbols.starts, line->value);
-	if (is_data_type(line->type) || line->is_data) {
+	if (strchr("bBdDgGrRsSuvV", line->type) || line->is_data) {
 		map_ensure(&r->data_starts, line->value, NULL);
 		return;
 	}

@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "elf/elf_file.h"
-#include "symbols/source/nm_line.h"
 #include "symbols/source/text_scan.h"
 
 #define TEXT_BYTES_LOOKED_AT 65536

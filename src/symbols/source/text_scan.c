@@ -116,7 +116,7 @@ struct span text_name_without_version(struct span name)
 
 void text_source_release(struct text_source *t)
 {
-	free(t->sections);
+	vec_release(&t->sections);
 	vec_release_all(&t->owned);
 	*t = (struct text_source){0};
 }
@@ -148,18 +148,11 @@ void text_source_name_output(struct text_source *t, struct span path)
 
 void text_source_add_section(struct text_source *t, struct span name, uint64_t addr, uint64_t bytes)
 {
-	struct image_segment *s;
-	size_t n = name.n < sizeof(s->name) ? name.n : sizeof(s->name) - 1;
+	struct image_segment s = {.addr = addr, .mem_bytes = bytes};
 
-	if (t->n_sections >= TEXT_SECTIONS_MAX)
-		return;
-	/* Grows at powers of two: the struct has no room for a capacity. */
-	if ((t->n_sections & (t->n_sections - 1)) == 0)
-		t->sections = mem_realloc(
-			t->sections, (t->n_sections ? t->n_sections * 2 : 1) * sizeof(*s));
-	s = &t->sections[t->n_sections++];
-	*s = (struct image_segment){.addr = addr, .mem_bytes = bytes};
-	memcpy(s->name, name.p, n);
+	memcpy(s.name, name.p, name.n < sizeof(s.name) ? name.n : sizeof(s.name) - 1);
+	if (t->sections.n < TEXT_SECTIONS_MAX)
+		vec_push(&t->sections, s);
 }
 
 /* The first start behind `at`; UINT64_MAX when there is none. */

@@ -20,9 +20,8 @@
 
 struct text_source {
 	size_t n_symbols, n_malformed;
-	/* Output sections of a linker map (name, addr, mem_bytes; flags 0); the caller frees. */
-	struct image_segment *sections;
-	size_t n_sections;
+	/* Output sections of a linker map (name, addr, mem_bytes; flags 0). */
+	VEC(struct image_segment) sections;
 	/* The image that the text says it belongs to ("OUTPUT(a.out elf64-x86-64)"); "" = not said.
 	 */
 	char output[256];

@@ -213,11 +213,11 @@ static void reasons_for_a_scan(void)
 
 	memcpy(copy, map.bytes.p, map.bytes.n);
 	copy[map.bytes.n - 1] ^= 1;
-	CHECK_EQ(trace_reader_open_bytes(&r, (struct span){copy, map.bytes.n}, "x", &err), 0);
+	CHECK_EQ(trace_reader_open_bytes(&r, (struct span){copy, map.bytes.n}, true, "x", &err), 0);
 	CHECK(trace_reader_is_recovered(r, &why));
 	CHECK(why && strstr(why, "the end of the file is damaged; "));
 	trace_reader_close(r);
-	CHECK_EQ(trace_reader_open_bytes(&r, (struct span){copy, 1000}, "x", &err), 0);
+	CHECK_EQ(trace_reader_open_bytes(&r, (struct span){copy, 1000}, true, "x", &err), 0);
 	CHECK(trace_reader_is_recovered(r, &why));
 	CHECK(why && strstr(why, "the recording ended without its index after "));
 	CHECK(why && strstr(why, " bytes that follow are not readable"));

@@ -375,7 +375,7 @@ static void forged_samples(void)
 	struct err err;
 
 	put_basis(&b);
-	CHECK_EQ(trace_reader_open_bytes(&r, buf_span(&b), "x.weir", &err), 0);
+	CHECK_EQ(trace_reader_open_bytes(&r, buf_span(&b), true, "x.weir", &err), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct trace_record record = {77, 1, RECORD_MAJOR_STACK_SAMPLE, RECORD_MINOR_STACK,
 			{(const uint8_t *)cases[i].payload, cases[i].n}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "unwind/cfi_expr.h"
+#include "unwind/step.h"
 
 #include <stdlib.h>
 

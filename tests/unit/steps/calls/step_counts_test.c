@@ -328,7 +328,7 @@ static void test_killed(void)
 		struct err err;
 		char path[32];
 
-		world_must(trace_reader_open_bytes(&c.world.r, bytes, "killed", &err), &err);
+		world_must(trace_reader_open_bytes(&c.world.r, bytes, true, "killed", &err), &err);
 		world_must(trace_writer_open_fd(&w, dup(fd), "counts", &err), &err);
 		world_must(step_counts_write(w, c.world.r, STEP_COUNTS_ALL_CODE, &err), &err);
 		world_must(trace_writer_close(w, &err), &err);

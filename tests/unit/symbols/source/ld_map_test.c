@@ -211,11 +211,11 @@ static void test_facts(void)
 
 	CHECK_EQ(symbol_list_read(ld_map_read, span_of(text), &list, &t, &err), 0);
 	CHECK_STR(t.output, "dir/a program");
-	CHECK_EQ(t.n_sections, 2);
-	CHECK_STR(t.sections[0].name, ".text");
-	CHECK_EQ(t.sections[0].addr, 0x1000);
-	CHECK_EQ(t.sections[0].mem_bytes, 0x200);
-	CHECK_STR(t.sections[1].name, ".section_with_a_name_longer_tha");
+	CHECK_EQ(t.sections.n, 2);
+	CHECK_STR(t.sections.v[0].name, ".text");
+	CHECK_EQ(t.sections.v[0].addr, 0x1000);
+	CHECK_EQ(t.sections.v[0].mem_bytes, 0x200);
+	CHECK_STR(t.sections.v[1].name, ".section_with_a_name_longer_tha");
 	text_source_release(&t);
 	text_source_release(&t);
 	buf_release(&list);

@@ -104,10 +104,10 @@ static void test_sections(void)
 				     "               0                0       20     1 .comment\n"),
 			&list, &t, &err),
 		0);
-	CHECK_EQ(t.n_sections, 2);
-	CHECK_STR(t.sections[1].name, ".text");
-	CHECK_EQ(t.sections[1].addr, 0x2580);
-	CHECK_EQ(t.sections[1].mem_bytes, 0xd9f);
+	CHECK_EQ(t.sections.n, 2);
+	CHECK_STR(t.sections.v[1].name, ".text");
+	CHECK_EQ(t.sections.v[1].addr, 0x2580);
+	CHECK_EQ(t.sections.v[1].mem_bytes, 0xd9f);
 	text_source_release(&t);
 	buf_release(&list);
 }
