@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
+#include "arch/x86_call.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -178,11 +179,12 @@ static char *make_key(enum image_kind kind, const struct image_query *q, const c
 		buf_printf(&b, "%u:%lu", q->pid, q->process_start_ns);
 	else
 		buf_printf(&b, "%s", path);
-	if (kind == IMAGE_KIND_ELF && q->build_id.n)
-		for (size_t i = 0; i < q->build_id.n; i++)
-			buf_printf(&b, "%s%02x", i ? "" : ":", q->build_id.p[i]);
-	else if (kind == IMAGE_KIND_ELF)
+	if (kind == IMAGE_KIND_ELF && q->build_id.n) {
+		buf_put_u8(&b, ':');
+		buf_put_hex(&b, q->build_id);
+	} else if (kind == IMAGE_KIND_ELF) {
 		buf_printf(&b, ":%u:%u:%lu", q->major, q->minor, q->inode);
+	}
 	buf_text(&b);
 	return (char *)b.p;
 }
@@ -251,12 +253,9 @@ bool images_has_path(const struct images *t, uint32_t number, const char *path)
 	const struct image *image = &t->items.v[number]->image;
 	char *plain = mem_strndup(path, path_plain_bytes(path));
 	enum image_kind kind = kind_of_path(plain);
-	bool same;
+	bool same = kind == IMAGE_KIND_JIT || kind == IMAGE_KIND_VDSO ? image->kind == kind
+								      : !strcmp(image->path, plain);
 
-	if (kind == IMAGE_KIND_JIT || kind == IMAGE_KIND_VDSO)
-		same = image->kind == kind;
-	else
-		same = !strcmp(image->path, plain);
 	free(plain);
 	return same;
 }
@@ -264,19 +263,17 @@ bool images_has_path(const struct images *t, uint32_t number, const char *path)
 uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer *w)
 {
 	struct image *image = images_get(t, number);
-	struct trace_image entry = {0};
+	struct trace_image entry = {.kind = image->kind,
+		.bits = !image->has_elf ? 0 : image->elf.is_64 ? 64 : 32,
+		.build_id_n = image->build_id_n,
+		.file_bytes = image->file_bytes,
+		.file_mtime_ns = image->file_mtime_ns,
+		.pid = image->pid};
 
 	if (image->trace_id)
 		return image->trace_id;
-	entry.kind = image->kind;
 	entry.path = trace_writer_string(w, image->path);
-	if (image->has_elf)
-		entry.bits = image->elf.is_64 ? 64 : 32;
-	entry.build_id_n = image->build_id_n;
 	memcpy(entry.build_id, image->build_id, sizeof(entry.build_id));
-	entry.file_bytes = image->file_bytes;
-	entry.file_mtime_ns = image->file_mtime_ns;
-	entry.pid = image->pid;
 	image->trace_id = trace_writer_image(w, &entry);
 	return image->trace_id;
 }
@@ -334,4 +331,34 @@ const struct cfi_table *images_cfi(struct images *t, uint32_t number)
 		cfi_table_add_debug_frame(c->cfi, &debug.elf);
 	debug_file_close(&debug);
 	return c->cfi;
+}
+
+const struct mapping *images_find_module(struct images *t, const struct addrspace *space,
+	struct vaddr pc, struct unwind_module *module)
+{
+	const struct mapping *m = addrspace_find(space, pc);
+	const struct image *image = m ? images_get(t, m->image) : NULL;
+
+	if (m)
+		*module = (struct unwind_module){
+			.cfi = images_cfi(t, m->image),
+			.bias = m->bias,
+			.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
+			.cookie = m->image,
+		};
+	return m;
+}
+
+bool images_follows_call(struct images *t, const struct addrspace *space, struct vaddr pc)
+{
+	struct vaddr before = {pc.v - X86_CALL_BYTES_MAX};
+	const struct mapping *m = addrspace_find(space, before);
+	const struct image *image = m ? images_get(t, m->image) : NULL;
+	struct span bytes;
+
+	if (!image || !image->has_elf)
+		return true;
+	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){before.v - m->bias});
+	return bytes.n < X86_CALL_BYTES_MAX ||
+	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }

@@ -63,24 +63,17 @@ static bool is_same(
 	return !m->bias || m->start - m->offset.v == there->start - there->offset;
 }
 
-static size_t first_after(const struct checked_process *c, uint64_t addr)
-{
-	size_t lo = SEARCH(0, c->mappings.n, mid, !(c->mappings.v[mid].end > addr));
-
-	return lo;
-}
-
 /* The parts of a mapping that are not there any more. */
 static void end_missing(const struct checked_process *c, struct module_history *h,
 	const struct mapping *m, uint64_t time)
 {
 	uint64_t at = m->start;
 
-	for (size_t i = first_after(c, at); i < c->mappings.n && c->mappings.v[i].start < m->end;
-		i++) {
+	for (size_t i = SEARCH(0, c->mappings.n, k, c->mappings.v[k].end <= at);
+		i < c->mappings.n && c->mappings.v[i].start < m->end; i++) {
 		const struct proc_mapping *there = &c->mappings.v[i];
 
-		if (there->end <= at || !is_same(module_history_images(h), m, there))
+		if (there->end <= at || !is_same(h->images, m, there))
 			continue;
 		if (there->start > at)
 			module_history_unmap(

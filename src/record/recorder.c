@@ -538,6 +538,6 @@ int recorder_run(
 	result->has_status = r.run.has_status;
 	result->wait_status = r.run.wait_status;
 	snapshot_desk_answer(&r.desk, options->output, rc < 0 ? err : NULL);
-	snapshot_desk_release(&r.desk);
+	vec_release(&r.desk.waiting);
 	return rc;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "arch/x86_call.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -65,9 +64,9 @@ struct session *session_new(
 	s->options = *options;
 	s->images = images_new();
 	s->life = process_life_new(w, set, s->images, &options->life);
-	s->life_stream = process_life_stream(s->life);
-	s->processes = process_life_processes(s->life);
-	s->modules = process_life_modules(s->life);
+	s->life_stream = s->life->stream;
+	s->processes = s->life->processes;
+	s->modules = s->life->modules;
 	for (size_t i = 0; i < options->n_events; i++) {
 		s->metrics[i] =
 			trace_writer_metric(w, options->events[i].metric, options->events[i].unit);
@@ -115,8 +114,8 @@ struct session_counts session_counts(const struct session *s)
 	struct session_counts c = s->counts;
 
 	c.lost_are_mixed = s->kernel != NULL;
-	c.n_processes = processes_n_processes(s->processes);
-	c.n_threads = processes_n_threads(s->processes);
+	c.n_processes = s->processes->all.n;
+	c.n_threads = s->processes->threads.n;
 	if (s->transcript) {
 		c.n_events = transcript_n_events(s->transcript);
 		c.n_events_lost = transcript_n_lost(s->transcript);
@@ -170,35 +169,19 @@ struct walk {
 static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module)
 {
 	struct walk *walk = ctx;
-	const struct mapping *m = addrspace_find(walk->process->space, pc);
-	const struct image *image;
+	const struct mapping *m =
+		images_find_module(walk->s->images, walk->process->space, pc, module);
 
-	if (!m)
-		return false;
-	image = images_get(walk->s->images, m->image);
-	*module = (struct unwind_module){
-		.cfi = images_cfi(walk->s->images, m->image),
-		.bias = m->bias,
-		.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
-		.cookie = m->image,
-	};
-	module_history_use(walk->s->modules, walk->process, m, walk->time);
-	return true;
+	if (m)
+		module_history_use(walk->s->modules, walk->process, m, walk->time);
+	return m;
 }
 
 static bool follows_call(void *ctx, struct vaddr pc)
 {
 	struct walk *walk = ctx;
-	const struct mapping *m =
-		addrspace_find(walk->process->space, (struct vaddr){pc.v - X86_CALL_BYTES_MAX});
-	const struct image *image = m ? images_get(walk->s->images, m->image) : NULL;
-	struct span bytes;
 
-	if (!image || !image->has_elf)
-		return true;
-	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){pc.v - X86_CALL_BYTES_MAX - m->bias});
-	return bytes.n < X86_CALL_BYTES_MAX ||
-	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
+	return images_follows_call(walk->s->images, walk->process->space, pc);
 }
 
 static bool read_piece(struct span piece, uint64_t start, uint64_t addr, void *to, size_t n)
@@ -699,13 +682,6 @@ static void write_notes(struct session *s)
 		kernel_events_write_notes(s->kernel, s->life_stream, s->last_time);
 }
 
-static void end_open_wait(void *ctx, struct thread *thread)
-{
-	struct session *s = ctx;
-
-	end_wait(s, thread, cpu_stream(s, 0), s->last_time);
-}
-
 void session_write_trees(struct session *s)
 {
 	if (s->transcript)
@@ -724,8 +700,8 @@ void session_finish(struct session *s)
 		process_until(s, UINT64_MAX);
 	if (s->stopped_ns > s->last_time)
 		s->last_time = s->stopped_ns;
-	if (s->has_waits)
-		processes_each_thread(s->processes, end_open_wait, s);
+	for (size_t i = 0; s->has_waits && i < s->processes->threads.n; i++)
+		end_wait(s, s->processes->threads.v[i], cpu_stream(s, 0), s->last_time);
 	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_ENDED, NULL, 0);
 	if (s->transcript) {

@@ -451,7 +451,7 @@ static int inject(struct injection *in)
 							 : err_sys(in->c.err, errno, "'%s'", path);
 	in->c.threads = (struct remote_threads){.pid = in->c.pid,
 		.memory_fd = in->c.memory_fd,
-		.is_64 = remote_symbols_is_64(in->c.symbols)};
+		.is_64 = in->c.symbols->is_64};
 	in->library = in->c.threads.is_64 ? in->options->library : in->options->library32;
 	if (!in->library)
 		return err_set(in->c.err, ERR_UNSUPPORTED,
