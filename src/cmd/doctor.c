@@ -54,7 +54,7 @@ static int try_event(
 	if (rc == 0)
 		rc = perf_set_init(set, &o, err);
 	if (rc == 0 && system_wide) {
-		rc = perf_set_add_system(set, err);
+		rc = perf_set_add(set, -1, false, err);
 		if (rc < 0)
 			perf_set_release(set);
 	}

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,7 +11,7 @@
 #include "cmd/pid_list.h"
 #include "cmd/record_probe.h"
 #include "cmd/record_run.h"
-#include "cmd/record_snapshot.h"
+#include "record/snapshot_request.h"
 
 #define HZ_DEFAULT 999
 #define HZ_MAX	   100000
@@ -100,12 +102,11 @@ static int check_targets(const struct command *command, const struct record_argu
 {
 	int n = (a->pids != NULL) + a->system_wide + (argc > 0);
 
-	if (n == 0)
-		return options_usage_error(
-			command, "nothing to record: give a command, -p PID or -a");
-	if (n > 1)
-		return options_usage_error(command, "a command, -p and -a exclude each other");
-	return 0;
+	if (n == 1)
+		return 0;
+	return options_usage_error(command,
+		n ? "a command, -p and -a exclude each other"
+		  : "nothing to record: give a command, -p PID or -a");
 }
 
 static int fill_kinds(
@@ -211,14 +212,34 @@ static int run_recorder(const struct record_arguments *a, struct recorder_option
 	return status;
 }
 
+/* What another recording has so far, as a readable trace: waits until it is there and prints its path.
+ * `pid` is the number of a `weir record` or of a process that it records, as text. */
+static int ask_for_snapshot(const struct command *command, const char *pid)
+{
+	char *end, *path = NULL;
+	pid_t recorder;
+	struct err err;
+	long number;
+
+	errno = 0;
+	number = strtol(pid, &end, 10);
+	if (errno || end == pid || *end || number <= 0 || number > INT32_MAX)
+		return options_usage_error(command, "--snapshot-of: '%s' is not a process id", pid);
+	if (snapshot_find_recorder((pid_t)number, &recorder, &err) < 0 ||
+		snapshot_ask(recorder, &path, &err) < 0)
+		return command_fail(&err);
+	puts(path);
+	free(path);
+	return STATUS_DONE;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct record_arguments a = {
 		.output = "trace.weir", .hz = HZ_DEFAULT, .events = "cpu-clock", .prune = -1};
 	struct recorder_options o = {0};
 	pid_t pids[PID_LIST_MAX];
-	int rc;
-	int status;
+	int rc, status;
 
 	if (!options_begin(command, &a, &argc, &argv, &status))
 		return status;
@@ -226,7 +247,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return argc || a.pids || a.system_wide
 			       ? options_usage_error(
 					 command, "--snapshot-of: records nothing itself")
-			       : record_snapshot(command, a.snapshot_of);
+			       : ask_for_snapshot(command, a.snapshot_of);
 	rc = take_old_names(command, &a);
 	if (!rc)
 		rc = check_targets(command, &a, argc);

@@ -366,7 +366,7 @@ static int add_kernel_events(struct perf_set *set, pid_t pid, bool on_exec, stru
 	return 0;
 }
 
-static int add_everywhere(struct perf_set *set, pid_t pid, bool on_exec, struct err *err)
+int perf_set_add(struct perf_set *set, pid_t pid, bool on_exec, struct err *err)
 {
 	for (size_t r = 0; r < set->n_rings; r++) {
 		for (uint32_t e = 0; e < set->n_attrs; e++) {
@@ -377,16 +377,6 @@ static int add_everywhere(struct perf_set *set, pid_t pid, bool on_exec, struct 
 		}
 	}
 	return add_kernel_events(set, pid, on_exec, err);
-}
-
-int perf_set_add_task(struct perf_set *set, pid_t tid, bool on_exec, struct err *err)
-{
-	return add_everywhere(set, tid, on_exec, err);
-}
-
-int perf_set_add_system(struct perf_set *set, struct err *err)
-{
-	return add_everywhere(set, -1, false, err);
 }
 
 static uint32_t fitting_stack_bytes(const struct perf_set *set, uint32_t bytes)
@@ -477,10 +467,8 @@ void perf_set_release(struct perf_set *set)
 		perf_ring_unmap(&set->rings[i]);
 	for (size_t i = 0; i < set->fds.n; i++)
 		close(set->fds.v[i].fd);
-	for (size_t i = 0; i < set->notes.n; i++)
-		free(set->notes.v[i]);
 	deep_stacks_close(set->deep);
-	vec_release(&set->notes);
+	vec_release_all(&set->notes);
 	vec_release(&set->fds);
 	map_release(&set->event_of_id);
 	free(set->rings);

@@ -60,11 +60,9 @@ struct perf_set {
 int perf_set_init(struct perf_set *set, const struct perf_options *options, struct err *err);
 void perf_set_release(struct perf_set *set);
 
-/* A task (tid) with all it will fork and clone. With `on_exec` counting begins at its exec, else
- * at perf_set_enable. ERR_NOT_FOUND when the task is gone. */
-int perf_set_add_task(struct perf_set *set, pid_t tid, bool on_exec, struct err *err);
-/* Every task on every CPU. */
-int perf_set_add_system(struct perf_set *set, struct err *err);
+/* A task (tid) with all it will fork and clone; -1: every task on every CPU. With `on_exec` counting
+ * begins at its exec, else at perf_set_enable. ERR_NOT_FOUND when the task is gone. */
+int perf_set_add(struct perf_set *set, pid_t tid, bool on_exec, struct err *err);
 
 void perf_set_enable(struct perf_set *set);
 void perf_set_disable(struct perf_set *set);

@@ -79,7 +79,7 @@ static void attach_task(void *ctx, pid_t tid)
 	if (!created || a->rc < 0)
 		return;
 	a->n_new++;
-	rc = perf_set_add_task(&a->r->set, tid, false, a->err);
+	rc = perf_set_add(&a->r->set, tid, false, a->err);
 	if (rc == 0)
 		a->n_attached++;
 	else if (rc != ERR_NOT_FOUND) /* a thread may end at any time */
@@ -115,13 +115,13 @@ static int start_events(struct recorder *r, struct err *err)
 	int rc = 0;
 
 	if (o->command) {
-		rc = perf_set_add_task(&r->set, r->run.child.pid, true, err);
+		rc = perf_set_add(&r->set, r->run.child.pid, true, err);
 		if (rc == 0)
 			session_add_launched(r->session, r->run.child.pid);
 		return rc;
 	}
 	if (o->system_wide)
-		return perf_set_add_system(&r->set, err);
+		return perf_set_add(&r->set, -1, false, err);
 	for (size_t i = 0; i < o->n_pids && rc == 0; i++)
 		rc = attach_process(r, o->pids[i], err);
 	return rc;
@@ -238,7 +238,6 @@ static int start(void *ctx, struct err *err)
 		rc = collector_start(&r->collector, &r->set, err);
 	if (rc < 0)
 		return rc;
-	session_set_collector(r->session, r->collector);
 	if (!o->command)
 		snapshot_running(r);
 	session_started(r->session);
@@ -282,7 +281,7 @@ static void keep_trees(struct recorder *r, uint64_t now)
 /* False when the trace cannot be written. */
 static bool take_records(struct recorder *r)
 {
-	struct collected_list list = {0};
+	struct collected_list list;
 	uint64_t now;
 
 	collector_take(r->collector, &list);
@@ -448,10 +447,9 @@ static void say_missing(struct recorder *r)
 
 static void finish_trace(struct recorder *r)
 {
-	struct collected_list rest = {0};
-	struct err err;
-
+	struct collected_list rest;
 	const struct recorder_companion *companion = r->options->companion;
+	struct err err;
 
 	perf_set_disable(&r->set);
 	stop_hooks(r);
@@ -466,7 +464,7 @@ static void finish_trace(struct recorder *r)
 	collector_take(r->collector, &rest);
 	session_add(r->session, &rest);
 	vec_release(&rest.items);
-	session_finish(r->session);
+	session_finish(r->session, collector_n_completed(r->collector));
 	if (companion)
 		companion->write(companion->ctx, r->writer);
 	if (r->hooks)

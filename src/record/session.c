@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "record/deep_stacks.h"
 #include "record/hooks/transcript.h"
 #include "process/images.h"
@@ -27,7 +28,6 @@ struct session {
 	struct trace_writer *w;
 	struct perf_set *set;
 	struct session_options options;
-	struct collector *collector;
 	struct images *images;
 	struct process_life *life;
 	struct processes *processes; /* the life's, as the next one */
@@ -104,11 +104,6 @@ void session_free(struct session *s)
 	free(s);
 }
 
-void session_set_collector(struct session *s, struct collector *c)
-{
-	s->collector = c;
-}
-
 struct session_counts session_counts(const struct session *s)
 {
 	struct session_counts c = s->counts;
@@ -117,9 +112,11 @@ struct session_counts session_counts(const struct session *s)
 	c.n_processes = s->processes->all.n;
 	c.n_threads = s->processes->threads.n;
 	if (s->transcript) {
-		c.n_events = transcript_n_events(s->transcript);
-		c.n_events_lost = transcript_n_lost(s->transcript);
-		c.n_jumped = transcript_n_jumped(s->transcript);
+		struct transcript_counts hooked = transcript_counts(s->transcript);
+
+		c.n_events = hooked.n_events;
+		c.n_events_lost = hooked.n_lost;
+		c.n_jumped = hooked.n_jumped;
 	}
 	return c;
 }
@@ -508,12 +505,9 @@ static void process_switch(struct session *s, const struct collected *r)
 {
 	struct thread *thread = processes_thread(s->processes, r->pid, r->tid, r->time);
 
-	if (r->sw.is_out)
-		trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
-			RECORD_SWITCH_OUT, (uint64_t[]){thread->trace_id, r->sw.is_preempted}, 2);
-	else
-		trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
-			RECORD_SWITCH_IN, (uint64_t[]){thread->trace_id}, 1);
+	trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
+		r->sw.is_out ? RECORD_SWITCH_OUT : RECORD_SWITCH_IN,
+		(uint64_t[]){thread->trace_id, r->sw.is_preempted}, r->sw.is_out ? 2 : 1);
 	if (!r->sw.is_out)
 		end_wait(s, thread, cpu_stream(s, r->cpu), r->time);
 }
@@ -590,13 +584,6 @@ static void process_record(struct session *s, const struct collected *r)
 	case COLLECTED_SAMPLE:
 		process_sample(s, r);
 		break;
-	case COLLECTED_MMAP:
-	case COLLECTED_MUNMAP:
-	case COLLECTED_COMM:
-	case COLLECTED_FORK:
-	case COLLECTED_EXIT:
-		process_life_apply(s->life, r);
-		break;
 	case COLLECTED_KERNEL:
 		process_kernel_event(s, r);
 		break;
@@ -609,6 +596,9 @@ static void process_record(struct session *s, const struct collected *r)
 	case COLLECTED_THROTTLE:
 		s->n_throttled++;
 		break;
+	default:
+		process_life_apply(s->life, r);
+		break;
 	}
 }
 
@@ -618,9 +608,7 @@ static int by_time(const void *a, const void *b)
 	const struct collected *x = *(struct collected *const *)a;
 	const struct collected *y = *(struct collected *const *)b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order; /* qsort need not keep it */
+	return ORDER(x->time, y->time) ?: ORDER(x->order, y->order); /* qsort need not keep it */
 }
 
 static void process_until(struct session *s, uint64_t time)
@@ -638,29 +626,28 @@ static void process_until(struct session *s, uint64_t time)
 
 void session_add(struct session *s, struct collected_list *list)
 {
+	uint64_t until = list->complete_until;
+
 	for (size_t i = 0; i < list->items.n; i++) {
 		list->items.v[i]->order = s->n_arrived++;
 		vec_push(&s->waiting, list->items.v[i]);
 	}
 	list->items.n = 0;
 	if (s->transcript) {
-		uint64_t until = transcript_take(s->transcript);
+		uint64_t taken = transcript_take(s->transcript);
 
-		if (until > list->complete_until)
-			until = list->complete_until;
-		if (s->waiting.n)
-			process_until(s, until);
-		transcript_advance_all(s->transcript, until);
-	} else if (s->waiting.n) {
-		process_until(s, list->complete_until);
+		until = taken < until ? taken : until;
 	}
+	if (s->waiting.n)
+		process_until(s, until);
+	if (s->transcript)
+		transcript_advance_all(s->transcript, until);
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-static void write_notes(struct session *s)
+static void write_notes(struct session *s, uint64_t n_completed)
 {
-	uint64_t completed = s->collector ? collector_n_completed(s->collector) : 0;
 	const struct {
 		uint64_t n;
 		const char *text;
@@ -669,15 +656,13 @@ static void write_notes(struct session *s)
 		{s->n_gone_stacks, "sample inside exit: user memory already given back"},
 		{s->n_throttled, "the kernel throttled sampling"},
 		{s->n_hook_stacks, "sample inside the hook library: shown as its caller's"},
+		{n_completed, "deep stack completed beyond the kernel's copy"},
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
 		if (notes[i].n)
 			trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE,
 				notes[i].n, notes[i].text);
-	if (completed)
-		trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE, completed,
-			"deep stack completed beyond the kernel's copy");
 	if (s->kernel)
 		kernel_events_write_notes(s->kernel, s->life_stream, s->last_time);
 }
@@ -694,7 +679,7 @@ void session_stopped(struct session *s)
 	process_life_stopped(s->life);
 }
 
-void session_finish(struct session *s)
+void session_finish(struct session *s, uint64_t n_completed)
 {
 	if (s->waiting.n)
 		process_until(s, UINT64_MAX);
@@ -709,7 +694,7 @@ void session_finish(struct session *s)
 		transcript_finish(s->transcript, s->last_time);
 	}
 	process_life_finish(s->life, s->last_time);
-	write_notes(s);
+	write_notes(s, n_completed);
 	images_drop_changed(s->images);
 	images_write_facts(s->images, s->w);
 	name_frames(s->w, s->images, s->kernel_image);

@@ -382,20 +382,19 @@ void site_plan_last(struct site_plan *p, struct image_facts *f, const struct ima
 {
 	uint64_t site = behind_endbr(f, fn);
 	const char *reason = p->reason, *refusal;
+	bool is_trap;
 
 	if (try_at(p, f, fn, site, SHORT_JUMP_BYTES) ||
 		(site != fn->start && try_at(p, f, fn, fn->start, SHORT_JUMP_BYTES)))
 		return;
-	if (try_at(p, f, fn, site, TRAP_BYTES)) {
-		p->reason = reason;
-		return;
-	}
+	is_trap = try_at(p, f, fn, site, TRAP_BYTES);
 	refusal = p->reason;
-	if (site != fn->start && try_at(p, f, fn, fn->start, TRAP_BYTES)) {
+	if (!is_trap && site != fn->start)
+		is_trap = try_at(p, f, fn, fn->start, TRAP_BYTES);
+	if (is_trap)
 		p->reason = reason;
-		return;
-	}
-	*p = (struct site_plan){.site = fn->start, .reason = refusal};
+	else
+		*p = (struct site_plan){.site = fn->start, .reason = refusal};
 }
 
 /* --- wire form --------------------------------------------------------------------------- */

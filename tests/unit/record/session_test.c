@@ -60,7 +60,7 @@ static struct trace_reader *run(struct collected **records, size_t n, struct per
 	for (size_t i = 0; i < n; i++)
 		vec_push(&list.items, records[i]);
 	session_add(s, &list);
-	session_finish(s);
+	session_finish(s, 0);
 	session_free(s);
 	vec_release(&list.items);
 	CHECK_EQ(trace_writer_close(w, &err), 0);
