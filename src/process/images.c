@@ -12,7 +12,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "process/mapped_file.h"
-#include "process/proc.h"
 #include "symbols/image_identity.h"
 #include "symbols/debug_file.h"
 
@@ -122,15 +121,9 @@ static int read_file(struct image_content *c, const struct mapped_file *f, struc
 
 static void open_file(struct image_content *c, const struct image_query *q)
 {
-	struct proc_mapping m = {.start = q->start,
-		.end = q->end,
-		.major = q->major,
-		.minor = q->minor,
-		.inode = q->inode,
-		.path = q->path};
 	struct mapped_file f;
 	struct err err;
-	int rc = mapped_file_open(&f, (pid_t)q->pid, &m, q->build_id, &err);
+	int rc = mapped_file_open(&f, (pid_t)q->pid, &q->mapping, q->build_id, &err);
 
 	if (rc == 0) {
 		rc = read_file(c, &f, &err);
@@ -145,17 +138,17 @@ static void open_file(struct image_content *c, const struct image_query *q)
 /* The vdso has no file: its bytes come from the process or, for our own width, from ourselves. */
 static void open_vdso(struct image_content *c, const struct image_query *q)
 {
-	size_t n = (size_t)(q->end - q->start);
+	size_t n = (size_t)(q->mapping.end - q->mapping.start);
 	struct err err;
 
 	if (n > VDSO_BYTES_MAX)
 		n = VDSO_BYTES_MAX;
 	c->memory = mem_zalloc(n);
-	if (!proc_read_memory((pid_t)q->pid, q->start, c->memory, n)) {
+	if (!proc_read_memory((pid_t)q->pid, q->mapping.start, c->memory, n)) {
 		const void *own = (const void *)getauxval(AT_SYSINFO_EHDR);
 
 		/* A 32-bit vdso lies below 4 GiB; ours would not fit it. */
-		if (!own || q->start < (uint64_t)1 << 32) {
+		if (!own || q->mapping.start < (uint64_t)1 << 32) {
 			c->image.problem = mem_strdup("its memory could not be read");
 			return;
 		}
@@ -174,7 +167,7 @@ static char *make_key(enum image_kind kind, const struct image_query *q, const c
 
 	buf_printf(&b, "%d:", (int)kind);
 	if (kind == IMAGE_KIND_VDSO)
-		buf_printf(&b, "%d", q->start >= (uint64_t)1 << 32 ? 64 : 32);
+		buf_printf(&b, "%d", q->mapping.start >= (uint64_t)1 << 32 ? 64 : 32);
 	else if (kind == IMAGE_KIND_JIT)
 		buf_printf(&b, "%u:%lu", q->pid, q->process_start_ns);
 	else
@@ -183,7 +176,7 @@ static char *make_key(enum image_kind kind, const struct image_query *q, const c
 		buf_put_u8(&b, ':');
 		buf_put_hex(&b, q->build_id);
 	} else if (kind == IMAGE_KIND_ELF) {
-		buf_printf(&b, ":%u:%u:%lu", q->major, q->minor, q->inode);
+		buf_printf(&b, ":%u:%u:%lu", q->mapping.major, q->mapping.minor, q->mapping.inode);
 	}
 	buf_text(&b);
 	return (char *)b.p;
@@ -214,7 +207,7 @@ static struct image_content *open_image(
 
 uint32_t images_ensure(struct images *t, const struct image_query *query)
 {
-	char *path = mem_strndup(query->path, path_plain_bytes(query->path));
+	char *path = mem_strndup(query->mapping.path, path_plain_bytes(query->mapping.path));
 	enum image_kind kind = kind_of_path(path);
 	char *key = make_key(kind, query, path);
 	uint32_t number = intern_text(&t->keys, key);

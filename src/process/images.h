@@ -15,6 +15,7 @@
 #include "elf/elf_file.h"
 #include "trace/writer.h"
 #include "dwarf/cfi_table.h"
+#include "process/proc.h"
 #include "symbols/addrspace.h"
 #include "unwind/unwind.h"
 
@@ -35,12 +36,9 @@ struct image {
 /* What the kernel or /proc says about a mapping. */
 struct image_query {
 	uint32_t pid;
-	const char *path;
-	uint64_t start, end;
-	struct span build_id;	   /* empty = not known */
-	uint64_t inode;		   /* 0 = not known */
-	uint32_t major, minor;	   /* of its device */
-	uint64_t process_start_ns; /* keeps JIT code of a reused pid apart */
+	struct proc_mapping mapping; /* inode 0 = not known */
+	struct span build_id;	     /* empty = not known */
+	uint64_t process_start_ns;   /* keeps JIT code of a reused pid apart */
 };
 
 struct images;

@@ -97,17 +97,16 @@ static void add_unknown(const struct checked_process *c, struct module_history *
 		uint64_t end = m && m->start < there->end ? m->start : there->end;
 		uint64_t next = m && m->start < there->end ? m->end : there->end;
 
-		if (at < end)
-			module_history_map(h, c->process,
-				&(struct image_query){.pid = c->process->pid,
-					.path = there->path,
-					.start = at,
-					.end = end,
-					.inode = there->inode,
-					.major = there->major,
-					.minor = there->minor,
-					.process_start_ns = c->process->start_ns},
-				(struct foff){there->offset + (at - there->start)}, time);
+		if (at < end) {
+			struct image_query query = {.pid = c->process->pid,
+				.mapping = *there,
+				.process_start_ns = c->process->start_ns};
+
+			query.mapping.start = at;
+			query.mapping.end = end;
+			query.mapping.offset += at - there->start;
+			module_history_map(h, c->process, &query, time);
+		}
 		at = next;
 	}
 }

@@ -244,23 +244,24 @@ static void end_range(struct module_history *h, struct process *p, uint64_t star
 }
 
 void module_history_map(struct module_history *h, struct process *p,
-	const struct image_query *query, struct foff offset, uint64_t time)
+	const struct image_query *query, uint64_t time)
 {
+	const struct proc_mapping *q = &query->mapping;
 	uint32_t number = images_ensure(h->images, query);
-	const struct mapping *old = addrspace_find(p->space, (struct vaddr){query->start});
-	struct mapping m = {.start = query->start,
-		.end = query->end,
-		.offset = offset,
+	const struct mapping *old = addrspace_find(p->space, (struct vaddr){q->start});
+	struct mapping m = {.start = q->start,
+		.end = q->end,
+		.offset = {q->offset},
 		.image = number,
-		.bias = images_bias(h->images, number, query->start, offset),
+		.bias = images_bias(h->images, number, q->start, (struct foff){q->offset}),
 		.at_start = !h->has_started,
 		.since = time};
 
 	/* Runtimes change the protection of their code to and fro; it is the same code. */
-	if (old && old->image == number && old->end >= query->end &&
+	if (old && old->image == number && old->end >= q->end &&
 		images_get(h->images, number)->kind == IMAGE_KIND_JIT)
 		return;
-	end_range(h, p, query->start, query->end, time, MODULE_END_OVERLAP);
+	end_range(h, p, q->start, q->end, time, MODULE_END_OVERLAP);
 	addrspace_map(&p->space, &m);
 	if (h->options.all_modules && m.start < m.end)
 		write_load(h, ensure_piece(h, p, &m), &m, time);

@@ -45,7 +45,7 @@ void module_history_free(struct module_history *h);
 
 /* An executable mapping; whatever it covers of older ones has ended. */
 void module_history_map(struct module_history *h, struct process *p,
-	const struct image_query *query, struct foff offset, uint64_t time);
+	const struct image_query *query, uint64_t time);
 /* Nothing is mapped there any more. Returns how many mappings that touched. */
 size_t module_history_unmap(struct module_history *h, struct process *p, uint64_t start,
 	uint64_t end, uint64_t time, enum module_end how);

@@ -56,14 +56,9 @@ static void startup_mapping(void *ctx, const struct proc_mapping *m)
 		return;
 	module_history_map(u->l->modules, u->process,
 		&(struct image_query){.pid = u->process->pid,
-			.path = m->path,
-			.start = m->start,
-			.end = m->end,
-			.inode = m->inode,
-			.major = m->major,
-			.minor = m->minor,
+			.mapping = *m,
 			.process_start_ns = u->process->start_ns},
-		(struct foff){m->offset}, u->time);
+		u->time);
 }
 
 static void startup_thread(void *ctx, pid_t tid)
@@ -133,22 +128,17 @@ static void process_mmap(struct process_life *l, const struct collected *r)
 	const struct collected_mmap *m = &r->mmap;
 	struct process *p;
 
-	if (!(m->prot & PROT_EXEC) || r->pid == UINT32_MAX) /* the kernel's own have pid -1 */
+	if (!(m->mapping.prot & PROT_EXEC) || r->pid == UINT32_MAX) /* the kernel's own have pid -1 */
 		return;
 	p = processes_get(l->processes, r->pid, r->time);
 	if (r->time < p->read_ns)
 		return;
 	module_history_map(l->modules, p,
 		&(struct image_query){.pid = r->pid,
-			.path = m->path,
-			.start = m->start,
-			.end = m->start + m->bytes,
-			.inode = m->inode,
-			.major = m->major,
-			.minor = m->minor,
+			.mapping = m->mapping,
 			.build_id = {m->build_id, m->build_id_n},
 			.process_start_ns = p->start_ns},
-		(struct foff){m->offset}, r->time);
+		r->time);
 }
 
 /* The kernel refuses what is not aligned, and says so to the program only. */

@@ -556,8 +556,8 @@ static void advance_events(struct session *s, const struct collected *r)
 		transcript_exec_trees(s->transcript, r->pid, r->time);
 		transcript_exec(s->transcript, r->pid, r->time);
 		transcript_program(s->transcript, r->pid, r->comm.name, r->time);
-	} else if (r->kind == COLLECTED_MMAP && (r->mmap.prot & PROT_EXEC)) {
-		transcript_mapped(s->transcript, r->pid, r->mmap.path);
+	} else if (r->kind == COLLECTED_MMAP && (r->mmap.mapping.prot & PROT_EXEC)) {
+		transcript_mapped(s->transcript, r->pid, r->mmap.mapping.path);
 	} else if (r->kind == COLLECTED_FORK) {
 		transcript_advance(s->transcript, r->fork.parent_pid, r->fork.parent_tid, r->time);
 		transcript_fork(s->transcript, &(struct thread_id){r->pid, r->tid},

@@ -166,13 +166,7 @@ static void add_mapping(void *ctx, const struct proc_mapping *m)
 {
 	struct opening *opening = ctx;
 	struct remote_symbols *s = opening->s;
-	struct image_query query = {.pid = (uint32_t)s->pid,
-		.path = m->path,
-		.start = m->start,
-		.end = m->end,
-		.inode = m->inode,
-		.major = m->major,
-		.minor = m->minor};
+	struct image_query query = {.pid = (uint32_t)s->pid, .mapping = *m};
 	struct mapping mapping = {
 		.start = m->start, .end = m->end, .offset = {m->offset}, .at_start = true};
 	const struct image *image;

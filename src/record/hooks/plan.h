@@ -55,7 +55,7 @@ struct hook_planner {
 	/* Patterns (wishes_add); one without an image is about the program itself. A function that several
 	 * wishes name has the action with the greater number. */
 	struct wishes wishes;
-	bool wants_allocations; /* also the malloc family of every image that defines it, HOOK_ACTION_AMOUNT */
+	bool wants_allocations; /* of every image: the malloc family that it defines, HOOK_ACTION_AMOUNT */
 	/* Functions that were built with -finstrument-functions are patched like others: their calls find
 	 * no open entry, which a tree needs to know the caller. */
 	bool ignores_own_calls;

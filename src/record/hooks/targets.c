@@ -171,7 +171,8 @@ static void detach_child(void *ctx, pid_t pid)
 	struct detach *d = ctx;
 	struct library_search search = {.d = d};
 
-	if (pid == getpid() || is_done(d, pid) || proc_start_ns(pid) + PROC_START_ERROR_NS < d->hooks->began_ns)
+	if (pid == getpid() || is_done(d, pid) ||
+		proc_start_ns(pid) + PROC_START_ERROR_NS < d->hooks->began_ns)
 		return;
 	if (proc_each_mapping(pid, look_for_library, &search, NULL) < 0 || !search.is_there)
 		return;

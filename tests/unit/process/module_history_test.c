@@ -56,11 +56,11 @@ static void map(uint32_t pid, uint64_t start, uint64_t end, const char *path, ui
 	apply((struct collected){.kind = COLLECTED_MMAP,
 		.time = time,
 		.pid = pid,
-		.mmap = {.start = start,
-			.bytes = end - start,
-			.offset = 0x1000,
-			.prot = PROT_EXEC,
-			.path = path}});
+		.mmap = {.mapping = {.start = start,
+				 .end = end,
+				 .offset = 0x1000,
+				 .prot = PROT_EXEC,
+				 .path = path}}});
 }
 
 static void unmap(uint32_t pid, uint64_t start, uint64_t end, uint64_t time)
