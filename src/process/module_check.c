@@ -14,23 +14,11 @@ struct checked_process {
 	struct proc_mappings mappings; /* executable ones, by address */
 };
 
-struct module_check {
-	VEC(struct checked_process) processes;
-};
-
-struct module_check *module_check_new(void)
+void module_check_release(struct module_check *c)
 {
-	return mem_zalloc(sizeof(struct module_check));
-}
-
-void module_check_free(struct module_check *c)
-{
-	if (!c)
-		return;
 	for (size_t i = 0; i < c->processes.n; i++)
 		proc_mappings_release(&c->processes.v[i].mappings);
 	vec_release(&c->processes);
-	free(c);
 }
 
 static void take_mapping(void *ctx, const struct proc_mapping *m)

@@ -38,7 +38,6 @@ struct perf_options {
 
 struct perf_fd {
 	int fd;
-	unsigned cpu;
 	uint32_t event_i;
 };
 
@@ -74,7 +73,5 @@ uint64_t perf_set_count(const struct perf_set *set, uint32_t event_i);
 
 /* The online CPUs; returns how many. */
 size_t perf_online_cpus(unsigned *cpus, size_t max);
-/* /proc/sys/kernel/perf_event_paranoid, or 2 when it cannot be read. */
-int perf_paranoid_level(void);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "process/module_check.h"
 #include "process/proc.h"
 
 /* One costs the program 0.75 microseconds: 1.5 % of its time. */
@@ -25,7 +24,6 @@ struct process_life *process_life_new(struct trace_writer *w, struct perf_set *s
 	l->options = *options;
 	l->processes = processes_new(w, l->stream);
 	l->modules = module_history_new(w, l->stream, images, &options->modules);
-	l->check = module_check_new();
 	l->began_ns = clock_mono_ns();
 	return l;
 }
@@ -34,7 +32,7 @@ void process_life_free(struct process_life *l)
 {
 	if (!l)
 		return;
-	module_check_free(l->check);
+	module_check_release(&l->check);
 	module_history_free(l->modules);
 	processes_free(l->processes);
 	free(l);
@@ -220,7 +218,7 @@ void process_life_stopped(struct process_life *l)
 		struct process *p = l->processes->all.v[i];
 
 		if (p->n_live && module_history_wants(l->modules, p))
-			module_check_take(l->check, p);
+			module_check_take(&l->check, p);
 	}
 }
 
@@ -228,7 +226,7 @@ void process_life_finish(struct process_life *l, uint64_t time)
 {
 	uint64_t n = 0;
 
-	module_check_apply(l->check, l->modules, time);
+	module_check_apply(&l->check, l->modules, time);
 	for (size_t i = 0; i < l->processes->all.n; i++)
 		if (l->processes->all.v[i]->n_live)
 			module_history_end_snapshot(l->modules, l->processes->all.v[i], time);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "record/collected.h"
+#include "process/module_check.h"
 #include "process/module_history.h"
 #include "record/perf_set.h"
 #include "process/processes.h"
@@ -25,7 +26,7 @@ struct process_life {
 	struct life_options options;
 	struct processes *processes;
 	struct module_history *modules;
-	struct module_check *check;
+	struct module_check check;
 	uint64_t began_ns;
 	uint64_t munmap_second; /* when the second began in which n_munmaps came */
 	uint64_t n_munmaps;

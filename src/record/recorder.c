@@ -28,7 +28,6 @@ struct recorder {
 	struct recorder_result *result;
 	struct trace_writer *writer;
 	struct perf_set set;
-	bool has_set;
 	struct collector *collector;
 	struct session *session;
 	struct hooks *hooks; /* NULL = no function is hooked */
@@ -225,7 +224,6 @@ static int start(void *ctx, struct err *err)
 	rc = perf_set_init(&r->set, &perf, err);
 	if (rc < 0)
 		return rc;
-	r->has_set = true;
 	rc = trace_writer_open(&r->writer, o->output, err);
 	if (rc < 0)
 		return rc;
@@ -481,15 +479,6 @@ static void finish_trace(struct recorder *r)
 	r->writer = NULL;
 }
 
-static void release(struct recorder *r)
-{
-	collector_free(r->collector);
-	session_free(r->session);
-	hooks_close(r->hooks);
-	if (r->has_set)
-		perf_set_release(&r->set);
-}
-
 static void finish(void *ctx, int rc)
 {
 	struct recorder *r = ctx;
@@ -497,7 +486,10 @@ static void finish(void *ctx, int rc)
 	if (rc == 0)
 		finish_trace(r);
 	r->is_complete = rc == 0;
-	release(r);
+	collector_free(r->collector);
+	session_free(r->session);
+	hooks_close(r->hooks);
+	perf_set_release(&r->set);
 	trace_writer_discard(r->writer); /* stillborn: no file stays, the older one is back */
 }
 
