@@ -104,9 +104,8 @@ static int check_targets(const struct command *command, const struct record_argu
 
 	if (n == 1)
 		return 0;
-	return options_usage_error(command,
-		n ? "a command, -p and -a exclude each other"
-		  : "nothing to record: give a command, -p PID or -a");
+	return options_usage_error(command, n ? "a command, -p and -a exclude each other"
+					      : "nothing to record: give a command, -p PID or -a");
 }
 
 static int fill_kinds(

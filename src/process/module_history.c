@@ -243,8 +243,8 @@ static void end_range(struct module_history *h, struct process *p, uint64_t star
 	}
 }
 
-void module_history_map(struct module_history *h, struct process *p,
-	const struct image_query *query, uint64_t time)
+void module_history_map(
+	struct module_history *h, struct process *p, const struct image_query *query, uint64_t time)
 {
 	const struct proc_mapping *q = &query->mapping;
 	uint32_t number = images_ensure(h->images, query);

@@ -44,8 +44,8 @@ struct module_history *module_history_new(struct trace_writer *w, uint32_t life_
 void module_history_free(struct module_history *h);
 
 /* An executable mapping; whatever it covers of older ones has ended. */
-void module_history_map(struct module_history *h, struct process *p,
-	const struct image_query *query, uint64_t time);
+void module_history_map(
+	struct module_history *h, struct process *p, const struct image_query *query, uint64_t time);
 /* Nothing is mapped there any more. Returns how many mappings that touched. */
 size_t module_history_unmap(struct module_history *h, struct process *p, uint64_t start,
 	uint64_t end, uint64_t time, enum module_end how);

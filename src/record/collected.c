@@ -144,7 +144,11 @@ static struct collected *new_with_text(
 	out = mem_alloc(sizeof(*out) + n);
 	*out = *r;
 	out->bytes = sizeof(*out) + n;
-	*(r->kind == COLLECTED_MMAP ? &out->mmap.mapping.path : &out->comm.name) = memcpy(out + 1, text, n);
+	memcpy(out + 1, text, n);
+	if (r->kind == COLLECTED_MMAP)
+		out->mmap.mapping.path = (const char *)(out + 1);
+	else
+		out->comm.name = (const char *)(out + 1);
 	return out;
 }
 

@@ -126,7 +126,8 @@ static void process_mmap(struct process_life *l, const struct collected *r)
 	const struct collected_mmap *m = &r->mmap;
 	struct process *p;
 
-	if (!(m->mapping.prot & PROT_EXEC) || r->pid == UINT32_MAX) /* the kernel's own have pid -1 */
+	/* The kernel's own have pid -1. */
+	if (!(m->mapping.prot & PROT_EXEC) || r->pid == UINT32_MAX)
 		return;
 	p = processes_get(l->processes, r->pid, r->time);
 	if (r->time < p->read_ns)

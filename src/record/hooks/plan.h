@@ -62,7 +62,7 @@ struct hook_planner {
 	/* To read: */
 	uint32_t n_ids; /* of functions: the greatest */
 	/* Its own: */
-	bool needs_traps; /* some function so far is hooked by int3 */
+	bool needs_traps;		  /* some function so far is hooked by int3 */
 	VEC(struct image_entry *) images; /* by first id */
 	struct map by_key;		  /* key -> index, plus 1 */
 };
