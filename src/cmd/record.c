@@ -130,10 +130,10 @@ static int fill_kinds(
 			calls */
 		o->hooks &= ~(uint32_t)(HOOK_STACK | HOOK_SWITCH);
 	if (o->hooks & HOOK_STACK &&
-		event_specs_parse(a->events, o->events, &o->n_events, &err) < 0)
+		event_specs_parse(a->events, o->perf.events, &o->perf.n_events, &err) < 0)
 		return command_fail(&err);
-	for (size_t i = 0; i < o->n_events; i++)
-		if (o->events[i].is_wait && !(o->hooks & HOOK_SWITCH))
+	for (size_t i = 0; i < o->perf.n_events; i++)
+		if (o->perf.events[i].is_wait && !(o->hooks & HOOK_SWITCH))
 			return options_usage_error(command,
 				"-e wall: how long a thread waits is known by 'switch' records, which "
 				"%s leaves out",
@@ -178,12 +178,12 @@ static int fill_options(
 	if (a->stack_bytes && (a->stack_bytes < 1024 || a->stack_bytes > 65000))
 		return options_usage_error(command, "--stack-bytes: must be from 1024 to 65000");
 	o->output = a->output;
-	o->hz = a->hz;
-	o->pc_only = a->pc_only;
-	o->user_only = a->user_only;
-	o->all_modules = a->all_modules;
-	o->snapshots_only = a->module_snapshots;
-	o->stack_bytes = (uint32_t)(a->stack_bytes & ~(uint64_t)7);
+	o->perf.hz = a->hz;
+	o->perf.pc_only = a->pc_only;
+	o->perf.user_only = a->user_only;
+	o->modules.all_modules = a->all_modules;
+	o->modules.snapshots_only = a->module_snapshots;
+	o->perf.stack_bytes = (uint32_t)(a->stack_bytes & ~(uint64_t)7);
 	o->duration_s = a->duration_s;
 	o->system_wide = a->system_wide;
 	rc = fill_kinds(command, a, o);
@@ -266,12 +266,12 @@ static int run(const struct command *command, int argc, char **argv)
 int run_and_report(int argc, char **argv)
 {
 	struct recorder_options o = {
-		.output = "trace.weir", .hz = HZ_DEFAULT, .hooks = HOOKS_DEFAULT};
+		.output = "trace.weir", .perf = {.hz = HZ_DEFAULT}, .hooks = HOOKS_DEFAULT};
 	struct err err;
 
 	if (argc < 2)
 		return options_usage_error(&command_record, "no command after '--'");
-	if (event_specs_parse("cpu-clock", o.events, &o.n_events, &err) < 0)
+	if (event_specs_parse("cpu-clock", o.perf.events, &o.perf.n_events, &err) < 0)
 		return command_fail(&err);
 	o.command = argv + 1;
 	return record_run(&o, RECORD_QUIET, record_print_summary);

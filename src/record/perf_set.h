@@ -23,7 +23,7 @@
 struct deep_stacks;
 
 struct perf_options {
-	const struct event_spec *events;
+	struct event_spec events[EVENT_SPECS_MAX];
 	size_t n_events;	      /* 0: side-band records only */
 	uint64_t hz;		      /* for timers and counters; software events fire every time */
 	bool pc_only;		      /* no stacks */

@@ -161,29 +161,19 @@ static int open_hooks(void *ctx, char *const **environment, struct err *err)
 	return rc;
 }
 
-static struct perf_options perf_options_of(const struct recorder_options *o)
+static struct session_options session_options_of(const struct recorder *r)
 {
-	return (struct perf_options){.events = o->events,
-		.n_events = o->n_events,
-		.hz = o->hz,
-		.pc_only = o->pc_only,
-		.user_only = o->user_only,
-		.stack_bytes = o->stack_bytes,
-		.no_switches = !(o->hooks & HOOK_SWITCH),
-		.kernel = {[KERNEL_GROUP_SYSCALLS] = o->hooks & HOOK_SYSCALL,
-			[KERNEL_GROUP_FAULTS] = o->hooks & HOOK_FAULT,
-			[KERNEL_GROUP_INTERRUPTS] = o->hooks & HOOK_INTERRUPT}};
-}
+	const struct recorder_options *o = r->options;
+	struct session_options s = {.perf = o->perf,
+		.life = {.system_wide = o->system_wide, .modules = o->modules},
+		.hooks = r->hooks};
 
-static struct session_options session_options_of(const struct recorder_options *o)
-{
-	return (struct session_options){.events = o->events,
-		.n_events = o->n_events,
-		.pc_only = o->pc_only,
-		.life = {.system_wide = o->system_wide,
-			.modules = {.all_modules = o->all_modules,
-				.snapshots_only = o->snapshots_only,
-				.none = !(o->hooks & HOOK_MODULE)}}};
+	s.life.modules.none = !(o->hooks & HOOK_MODULE);
+	s.perf.no_switches = !(o->hooks & HOOK_SWITCH);
+	s.perf.kernel[KERNEL_GROUP_SYSCALLS] = o->hooks & HOOK_SYSCALL;
+	s.perf.kernel[KERNEL_GROUP_FAULTS] = o->hooks & HOOK_FAULT;
+	s.perf.kernel[KERNEL_GROUP_INTERRUPTS] = o->hooks & HOOK_INTERRUPT;
+	return s;
 }
 
 /* Events, frequency, clock, sizes, notes. */
@@ -193,12 +183,12 @@ static void write_facts(
 	struct buf b = {0};
 
 	host_facts_targets(w, &(struct host_targets){o->command, o->pids, o->n_pids, o->system_wide});
-	for (size_t i = 0; i < o->n_events; i++)
-		buf_printf(&b, "%s%s", i ? "," : "", o->events[i].name);
+	for (size_t i = 0; i < o->perf.n_events; i++)
+		buf_printf(&b, "%s%s", i ? "," : "", o->perf.events[i].name);
 	trace_writer_meta(w, "event", buf_text(&b));
-	host_fact_number(w, "frequency", o->hz);
+	host_fact_number(w, "frequency", o->perf.hz);
 	trace_writer_meta(w, "clock", "CLOCK_MONOTONIC");
-	host_fact_number(w, "stack_bytes", o->pc_only ? 0 : set->stack_bytes);
+	host_fact_number(w, "stack_bytes", o->perf.pc_only ? 0 : set->stack_bytes);
 	host_fact_number(w, "ring_bytes", set->ring_bytes);
 	buf_reset(&b);
 	for (size_t i = 0; i < set->notes.n; i++)
@@ -212,8 +202,7 @@ static int start(void *ctx, struct err *err)
 {
 	struct recorder *r = ctx;
 	const struct recorder_options *o = r->options;
-	struct perf_options perf = perf_options_of(o);
-	struct session_options session = session_options_of(o);
+	struct session_options session = session_options_of(r);
 	int rc;
 
 	settle_allocator();
@@ -221,13 +210,12 @@ static int start(void *ctx, struct err *err)
 	 * is not permitted, the recorder takes its turn like everybody. */
 	setpriority(PRIO_PROCESS, 0, -15);
 	raise_file_limit(); /* after the fork: the command keeps its own limit */
-	rc = perf_set_init(&r->set, &perf, err);
+	rc = perf_set_init(&r->set, &session.perf, err);
 	if (rc < 0)
 		return rc;
 	rc = trace_writer_open(&r->writer, o->output, err);
 	if (rc < 0)
 		return rc;
-	session.hooks = r->hooks;
 	r->session = session_new(r->writer, &r->set, &session);
 	host_facts_write(r->writer);
 	write_facts(r->writer, o, &r->set);
@@ -455,8 +443,8 @@ static void finish_trace(struct recorder *r)
 		companion->stop(companion->ctx);
 	session_stopped(r->session);
 	r->result->wall_ns = clock_mono_ns() - r->run.began_ns;
-	for (uint32_t i = 0; i < r->options->n_events; i++)
-		if (!strcmp(r->options->events[i].metric, "cpu"))
+	for (uint32_t i = 0; i < r->options->perf.n_events; i++)
+		if (!strcmp(r->options->perf.events[i].metric, "cpu"))
 			r->cpu_ns = perf_set_count(&r->set, i);
 	collector_stop(r->collector);
 	collector_take(r->collector, &rest);

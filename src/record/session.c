@@ -67,13 +67,14 @@ struct session *session_new(
 	s->life_stream = s->life->stream;
 	s->processes = s->life->processes;
 	s->modules = s->life->modules;
-	for (size_t i = 0; i < options->n_events; i++) {
-		s->metrics[i] =
-			trace_writer_metric(w, options->events[i].metric, options->events[i].unit);
-		s->has_waits |= options->events[i].is_wait;
+	for (size_t i = 0; i < options->perf.n_events; i++) {
+		const struct event_spec *event = &options->perf.events[i];
+
+		s->metrics[i] = trace_writer_metric(w, event->metric, event->unit);
+		s->has_waits |= event->is_wait;
 	}
 	if (kernel_events_are_wanted(set))
-		s->kernel = kernel_events_new(w, set, s->images, options->n_events > 0);
+		s->kernel = kernel_events_new(w, set, s->images, options->perf.n_events > 0);
 	s->unwinder = unwinder_new();
 	if (options->hooks)
 		s->transcript =
@@ -429,7 +430,7 @@ static uint32_t metric_of(const struct session *s, uint64_t id)
 
 static bool is_wait(const struct session *s, uint64_t id)
 {
-	return s->has_waits && s->options.events[event_of(s, id)].is_wait;
+	return s->has_waits && s->options.perf.events[event_of(s, id)].is_wait;
 }
 
 /* The thread runs again, or the recording is over. */
@@ -476,7 +477,7 @@ static void process_sample(struct session *s, const struct collected *r)
 	uint32_t stack = 0;
 
 	s->counts.n_samples++;
-	if (s->options.pc_only) {
+	if (s->options.perf.pc_only) {
 		process_tick(s, r, thread);
 		return;
 	}
@@ -536,7 +537,7 @@ static void end_system_call(struct session *s, const struct collected *r)
  * booked as what it certainly is. */
 static void process_lost(struct session *s, const struct collected *r)
 {
-	bool has_samples = s->options.n_events > 0;
+	bool has_samples = s->options.perf.n_events > 0;
 
 	s->counts.n_lost += r->lost.n;
 	if (s->kernel && has_samples)

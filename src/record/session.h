@@ -14,7 +14,6 @@
 
 #include "base/err.h"
 #include "record/collector.h"
-#include "record/event_spec.h"
 #include "record/perf_set.h"
 #include "record/process_life.h"
 #include "trace/writer.h"
@@ -22,9 +21,7 @@
 struct hooks;
 
 struct session_options {
-	const struct event_spec *events;
-	size_t n_events;
-	bool pc_only;
+	struct perf_options perf;
 	struct life_options life;
 	struct hooks *hooks; /* functions are hooked; NULL = none are; borrowed */
 };
