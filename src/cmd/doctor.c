@@ -46,15 +46,13 @@ static void say(struct finding *f, enum verdict verdict, const char *fix, const 
 static int try_event(
 	const char *name, bool user_only, bool system_wide, struct perf_set *set, struct err *err)
 {
-	struct event_spec spec;
-	size_t n;
-	struct perf_options o = {.events = &spec, .n_events = 1, .hz = 99, .user_only = user_only};
-	int rc = event_specs_parse(name, &spec, &n, err);
+	struct perf_options o = {.hz = 99, .user_only = user_only};
+	int rc = event_specs_parse(name, o.events, &o.n_events, err);
 
 	if (rc == 0)
 		rc = perf_set_init(set, &o, err);
 	if (rc == 0 && system_wide) {
-		rc = perf_set_add_system(set, err);
+		rc = perf_set_add(set, -1, false, err);
 		if (rc < 0)
 			perf_set_release(set);
 	}

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,7 +11,7 @@
 #include "cmd/pid_list.h"
 #include "cmd/record_probe.h"
 #include "cmd/record_run.h"
-#include "cmd/record_snapshot.h"
+#include "record/snapshot_request.h"
 
 #define HZ_DEFAULT 999
 #define HZ_MAX	   100000
@@ -99,12 +101,10 @@ static int check_targets(const struct command *command, const struct record_argu
 {
 	int n = (a->pids != NULL) + a->system_wide + (argc > 0);
 
-	if (n == 0)
-		return options_usage_error(
-			command, "nothing to record: give a command, -p PID or -a");
-	if (n > 1)
-		return options_usage_error(command, "a command, -p and -a exclude each other");
-	return 0;
+	if (n == 1)
+		return 0;
+	return options_usage_error(command, n ? "a command, -p and -a exclude each other"
+					      : "nothing to record: give a command, -p PID or -a");
 }
 
 static int fill_kinds(
@@ -129,10 +129,10 @@ static int fill_kinds(
 			calls */
 		o->hooks &= ~(uint32_t)(HOOK_STACK | HOOK_SWITCH);
 	if (o->hooks & HOOK_STACK &&
-		event_specs_parse(a->events, o->events, &o->n_events, &err) < 0)
+		event_specs_parse(a->events, o->perf.events, &o->perf.n_events, &err) < 0)
 		return command_fail(&err);
-	for (size_t i = 0; i < o->n_events; i++)
-		if (o->events[i].is_wait && !(o->hooks & HOOK_SWITCH))
+	for (size_t i = 0; i < o->perf.n_events; i++)
+		if (o->perf.events[i].is_wait && !(o->hooks & HOOK_SWITCH))
 			return options_usage_error(command,
 				"-e wall: how long a thread waits is known by 'switch' records, which "
 				"%s leaves out",
@@ -177,12 +177,12 @@ static int fill_options(
 	if (a->stack_bytes && (a->stack_bytes < 1024 || a->stack_bytes > 65000))
 		return options_usage_error(command, "--stack-bytes: must be from 1024 to 65000");
 	o->output = a->output;
-	o->hz = a->hz;
-	o->pc_only = a->pc_only;
-	o->user_only = a->user_only;
-	o->all_modules = a->all_modules;
-	o->snapshots_only = a->module_snapshots;
-	o->stack_bytes = (uint32_t)(a->stack_bytes & ~(uint64_t)7);
+	o->perf.hz = a->hz;
+	o->perf.pc_only = a->pc_only;
+	o->perf.user_only = a->user_only;
+	o->modules.all_modules = a->all_modules;
+	o->modules.snapshots_only = a->module_snapshots;
+	o->perf.stack_bytes = (uint32_t)(a->stack_bytes & ~(uint64_t)7);
 	o->duration_s = a->duration_s;
 	o->system_wide = a->system_wide;
 	rc = fill_kinds(command, a, o);
@@ -210,14 +210,34 @@ static int run_recorder(const struct record_arguments *a, struct recorder_option
 	return status;
 }
 
+/* What another recording has so far, as a readable trace: waits until it is there and prints its path.
+ * `pid` is the number of a `weir record` or of a process that it records, as text. */
+static int ask_for_snapshot(const struct command *command, const char *pid)
+{
+	char *end, *path = NULL;
+	pid_t recorder;
+	struct err err;
+	long number;
+
+	errno = 0;
+	number = strtol(pid, &end, 10);
+	if (errno || end == pid || *end || number <= 0 || number > INT32_MAX)
+		return options_usage_error(command, "--snapshot-of: '%s' is not a process id", pid);
+	if (snapshot_find_recorder((pid_t)number, &recorder, &err) < 0 ||
+		snapshot_ask(recorder, &path, &err) < 0)
+		return command_fail(&err);
+	puts(path);
+	free(path);
+	return STATUS_DONE;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct record_arguments a = {
 		.output = "trace.weir", .hz = HZ_DEFAULT, .events = "cpu-clock", .prune = -1};
 	struct recorder_options o = {0};
 	pid_t pids[PID_LIST_MAX];
-	int rc;
-	int status;
+	int rc, status;
 
 	if (!options_begin(command, &a, &argc, &argv, &status))
 		return status;
@@ -225,7 +245,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return argc || a.pids || a.system_wide
 			       ? options_usage_error(
 					 command, "--snapshot-of: records nothing itself")
-			       : record_snapshot(command, a.snapshot_of);
+			       : ask_for_snapshot(command, a.snapshot_of);
 	rc = take_old_names(command, &a);
 	if (!rc)
 		rc = check_targets(command, &a, argc);
@@ -245,12 +265,12 @@ static int run(const struct command *command, int argc, char **argv)
 int run_and_report(int argc, char **argv)
 {
 	struct recorder_options o = {
-		.output = "trace.weir", .hz = HZ_DEFAULT, .hooks = HOOKS_DEFAULT};
+		.output = "trace.weir", .perf = {.hz = HZ_DEFAULT}, .hooks = HOOKS_DEFAULT};
 	struct err err;
 
 	if (argc < 2)
 		return options_usage_error(&command_record, "no command after '--'");
-	if (event_specs_parse("cpu-clock", o.events, &o.n_events, &err) < 0)
+	if (event_specs_parse("cpu-clock", o.perf.events, &o.perf.n_events, &err) < 0)
 		return command_fail(&err);
 	o.command = argv + 1;
 	return record_run(&o, RECORD_QUIET, record_print_summary);

@@ -37,8 +37,7 @@ struct record_probe {
 	uint64_t stop_ns;
 };
 
-/* --- output
- * -------------------------------------------------------------------------------------------- */
+/* --- output -------------------------------------------------------------------------------------- */
 
 static void keep_line(struct record_probe *p, const struct stream_record *r, size_t at)
 {
@@ -54,9 +53,7 @@ static void keep_line(struct record_probe *p, const struct stream_record *r, siz
 
 static void add_entry(void *ctx, struct span key, struct span value)
 {
-	struct record_probe *p = ctx;
-
-	printer_map_add(p->printer, key, value);
+	printer_map_add(ctx, key, value);
 }
 
 static void print_map(
@@ -65,7 +62,7 @@ static void print_map(
 	struct err err = {0};
 
 	printer_map_begin(printer, map_i);
-	if (probe_session_map_each(p->session, map_i, add_entry, p, &err) < 0)
+	if (probe_session_map_each(p->session, map_i, add_entry, printer, &err) < 0)
 		command_fail(&err);
 	printer_map_end(printer, 0, 0, out);
 }
@@ -89,8 +86,7 @@ static void take_note(void *ctx, const char *sentence)
 	fprintf(stderr, "weir: %s\n", sentence);
 }
 
-/* --- beside the recording
- * -------------------------------------------------------------------------------- */
+/* --- beside the recording ------------------------------------------------------------------------ */
 
 static int start(void *ctx, pid_t command, struct err *err)
 {
@@ -152,17 +148,14 @@ static void write_lines(struct record_probe *p, struct trace_writer *w, uint32_t
 
 static void write_maps(struct record_probe *p, struct trace_writer *w, uint32_t stream)
 {
-	struct printer *texts = p->printer,
-		       *json = printer_new(p->stream, PRINTER_JSON, &p->names->names);
+	struct printer *json = printer_new(p->stream, PRINTER_JSON, &p->names->names);
 
 	for (uint32_t i = 0; i < p->stream->maps.n; i++) {
 		struct buf text = {0}, object = {0};
 		uint64_t numbers[3];
 
-		print_map(p, texts, i, &text);
-		p->printer = json;
+		print_map(p, p->printer, i, &text);
 		print_map(p, json, i, &object);
-		p->printer = texts;
 		numbers[0] = trace_writer_string(w, p->stream->maps.v[i].name);
 		numbers[1] = trace_writer_string_n(w, (const char *)text.p, text.n);
 		numbers[2] = trace_writer_string_n(w, (const char *)object.p, object.n);
@@ -220,9 +213,7 @@ static void write_all(void *ctx, struct trace_writer *w)
 	write_losses(p, w, stream);
 }
 
-/* --- all
- * -------------------------------------------------------------------------------------------------
- */
+/* --- all ----------------------------------------------------------------------------------------- */
 
 static int add_script(struct sources *sources, const char *path, struct err *err)
 {

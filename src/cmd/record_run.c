@@ -13,7 +13,6 @@
 struct talk {
 	const struct recorder_options *options;
 	enum record_talk level;
-	bool is_terminal;
 	bool has_progress; /* a progress line stands on the terminal */
 	void (*after)(const char *path);
 	bool after_done;
@@ -141,12 +140,11 @@ int record_run(const struct recorder_options *options, enum record_talk talk,
 	struct recorder_result result;
 	struct err err;
 
-	t.is_terminal = isatty(STDERR_FILENO);
 	o.ctx = &t;
 	o.note = show_note;
 	o.complain = show_complaint;
 	o.finished_early = finished_early;
-	if (t.is_terminal && talk != RECORD_QUIET)
+	if (isatty(STDERR_FILENO) && talk != RECORD_QUIET)
 		o.progress = show_progress;
 	if (recorder_run(&o, &result, &err) < 0)
 		return command_fail(&err);

@@ -7,11 +7,11 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
+#include "arch/x86_call.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "process/mapped_file.h"
-#include "process/proc.h"
 #include "symbols/image_identity.h"
 #include "symbols/debug_file.h"
 
@@ -121,15 +121,9 @@ static int read_file(struct image_content *c, const struct mapped_file *f, struc
 
 static void open_file(struct image_content *c, const struct image_query *q)
 {
-	struct proc_mapping m = {.start = q->start,
-		.end = q->end,
-		.major = q->major,
-		.minor = q->minor,
-		.inode = q->inode,
-		.path = q->path};
 	struct mapped_file f;
 	struct err err;
-	int rc = mapped_file_open(&f, (pid_t)q->pid, &m, q->build_id, &err);
+	int rc = mapped_file_open(&f, (pid_t)q->pid, &q->mapping, q->build_id, &err);
 
 	if (rc == 0) {
 		rc = read_file(c, &f, &err);
@@ -144,17 +138,17 @@ static void open_file(struct image_content *c, const struct image_query *q)
 /* The vdso has no file: its bytes come from the process or, for our own width, from ourselves. */
 static void open_vdso(struct image_content *c, const struct image_query *q)
 {
-	size_t n = (size_t)(q->end - q->start);
+	size_t n = (size_t)(q->mapping.end - q->mapping.start);
 	struct err err;
 
 	if (n > VDSO_BYTES_MAX)
 		n = VDSO_BYTES_MAX;
 	c->memory = mem_zalloc(n);
-	if (!proc_read_memory((pid_t)q->pid, q->start, c->memory, n)) {
+	if (!proc_read_memory((pid_t)q->pid, q->mapping.start, c->memory, n)) {
 		const void *own = (const void *)getauxval(AT_SYSINFO_EHDR);
 
 		/* A 32-bit vdso lies below 4 GiB; ours would not fit it. */
-		if (!own || q->start < (uint64_t)1 << 32) {
+		if (!own || q->mapping.start < (uint64_t)1 << 32) {
 			c->image.problem = mem_strdup("its memory could not be read");
 			return;
 		}
@@ -173,16 +167,17 @@ static char *make_key(enum image_kind kind, const struct image_query *q, const c
 
 	buf_printf(&b, "%d:", (int)kind);
 	if (kind == IMAGE_KIND_VDSO)
-		buf_printf(&b, "%d", q->start >= (uint64_t)1 << 32 ? 64 : 32);
+		buf_printf(&b, "%d", q->mapping.start >= (uint64_t)1 << 32 ? 64 : 32);
 	else if (kind == IMAGE_KIND_JIT)
 		buf_printf(&b, "%u:%lu", q->pid, q->process_start_ns);
 	else
 		buf_printf(&b, "%s", path);
-	if (kind == IMAGE_KIND_ELF && q->build_id.n)
-		for (size_t i = 0; i < q->build_id.n; i++)
-			buf_printf(&b, "%s%02x", i ? "" : ":", q->build_id.p[i]);
-	else if (kind == IMAGE_KIND_ELF)
-		buf_printf(&b, ":%u:%u:%lu", q->major, q->minor, q->inode);
+	if (kind == IMAGE_KIND_ELF && q->build_id.n) {
+		buf_put_u8(&b, ':');
+		buf_put_hex(&b, q->build_id);
+	} else if (kind == IMAGE_KIND_ELF) {
+		buf_printf(&b, ":%u:%u:%lu", q->mapping.major, q->mapping.minor, q->mapping.inode);
+	}
 	buf_text(&b);
 	return (char *)b.p;
 }
@@ -212,7 +207,7 @@ static struct image_content *open_image(
 
 uint32_t images_ensure(struct images *t, const struct image_query *query)
 {
-	char *path = mem_strndup(query->path, path_plain_bytes(query->path));
+	char *path = mem_strndup(query->mapping.path, path_plain_bytes(query->mapping.path));
 	enum image_kind kind = kind_of_path(path);
 	char *key = make_key(kind, query, path);
 	uint32_t number = intern_text(&t->keys, key);
@@ -251,12 +246,9 @@ bool images_has_path(const struct images *t, uint32_t number, const char *path)
 	const struct image *image = &t->items.v[number]->image;
 	char *plain = mem_strndup(path, path_plain_bytes(path));
 	enum image_kind kind = kind_of_path(plain);
-	bool same;
+	bool same = kind == IMAGE_KIND_JIT || kind == IMAGE_KIND_VDSO ? image->kind == kind
+								      : !strcmp(image->path, plain);
 
-	if (kind == IMAGE_KIND_JIT || kind == IMAGE_KIND_VDSO)
-		same = image->kind == kind;
-	else
-		same = !strcmp(image->path, plain);
 	free(plain);
 	return same;
 }
@@ -264,19 +256,17 @@ bool images_has_path(const struct images *t, uint32_t number, const char *path)
 uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer *w)
 {
 	struct image *image = images_get(t, number);
-	struct trace_image entry = {0};
+	struct trace_image entry = {.kind = image->kind,
+		.bits = !image->has_elf ? 0 : image->elf.is_64 ? 64 : 32,
+		.build_id_n = image->build_id_n,
+		.file_bytes = image->file_bytes,
+		.file_mtime_ns = image->file_mtime_ns,
+		.pid = image->pid};
 
 	if (image->trace_id)
 		return image->trace_id;
-	entry.kind = image->kind;
 	entry.path = trace_writer_string(w, image->path);
-	if (image->has_elf)
-		entry.bits = image->elf.is_64 ? 64 : 32;
-	entry.build_id_n = image->build_id_n;
 	memcpy(entry.build_id, image->build_id, sizeof(entry.build_id));
-	entry.file_bytes = image->file_bytes;
-	entry.file_mtime_ns = image->file_mtime_ns;
-	entry.pid = image->pid;
 	image->trace_id = trace_writer_image(w, &entry);
 	return image->trace_id;
 }
@@ -334,4 +324,34 @@ const struct cfi_table *images_cfi(struct images *t, uint32_t number)
 		cfi_table_add_debug_frame(c->cfi, &debug.elf);
 	debug_file_close(&debug);
 	return c->cfi;
+}
+
+const struct mapping *images_find_module(struct images *t, const struct addrspace *space,
+	struct vaddr pc, struct unwind_module *module)
+{
+	const struct mapping *m = addrspace_find(space, pc);
+	const struct image *image = m ? images_get(t, m->image) : NULL;
+
+	if (m)
+		*module = (struct unwind_module){
+			.cfi = images_cfi(t, m->image),
+			.bias = m->bias,
+			.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
+			.cookie = m->image,
+		};
+	return m;
+}
+
+bool images_follows_call(struct images *t, const struct addrspace *space, struct vaddr pc)
+{
+	struct vaddr before = {pc.v - X86_CALL_BYTES_MAX};
+	const struct mapping *m = addrspace_find(space, before);
+	const struct image *image = m ? images_get(t, m->image) : NULL;
+	struct span bytes;
+
+	if (!image || !image->has_elf)
+		return true;
+	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){before.v - m->bias});
+	return bytes.n < X86_CALL_BYTES_MAX ||
+	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }

@@ -15,6 +15,9 @@
 #include "elf/elf_file.h"
 #include "trace/writer.h"
 #include "dwarf/cfi_table.h"
+#include "process/proc.h"
+#include "symbols/addrspace.h"
+#include "unwind/unwind.h"
 
 struct image {
 	enum image_kind kind;
@@ -33,12 +36,9 @@ struct image {
 /* What the kernel or /proc says about a mapping. */
 struct image_query {
 	uint32_t pid;
-	const char *path;
-	uint64_t start, end;
-	struct span build_id;	   /* empty = not known */
-	uint64_t inode;		   /* 0 = not known */
-	uint32_t major, minor;	   /* of its device */
-	uint64_t process_start_ns; /* keeps JIT code of a reused pid apart */
+	struct proc_mapping mapping; /* inode 0 = not known */
+	struct span build_id;	     /* empty = not known */
+	uint64_t process_start_ns;   /* keeps JIT code of a reused pid apart */
 };
 
 struct images;
@@ -64,5 +64,11 @@ void images_write_facts(struct images *t, struct trace_writer *w);
 bool images_has_path(const struct images *t, uint32_t number, const char *path);
 /* NULL when the image has none. */
 const struct cfi_table *images_cfi(struct images *t, uint32_t number);
+
+/* For walking stacks, as in struct unwind_callbacks; the mappings of `space` name images by their numbers.
+ * The mapping that `pc` is in; NULL when there is none. */
+const struct mapping *images_find_module(struct images *t, const struct addrspace *space,
+	struct vaddr pc, struct unwind_module *module);
+bool images_follows_call(struct images *t, const struct addrspace *space, struct vaddr pc);
 
 #endif

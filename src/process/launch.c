@@ -111,29 +111,30 @@ static void child_main(
 	_exit(127);
 }
 
-int launch_prepare(struct launch *l, char *const *argv, const sigset_t *mask, struct err *err)
+/* What is left open. */
+static void close_launch(struct launch *l)
 {
-	return launch_prepare_with(l, argv, NULL, mask, err);
+	fd_cleanup(&l->go_fd); /* a child that is held reads end of file and leaves */
+	fd_cleanup(&l->error_fd);
+	free(l->path);
+	free(l->environment);
+	l->path = NULL;
+	l->environment = NULL;
 }
 
-int launch_prepare_with(struct launch *l, char *const *argv, char *const *extra,
-	const sigset_t *mask, struct err *err)
+int launch_prepare(struct launch *l, char *const *argv, char *const *extra, const sigset_t *mask,
+	struct err *err)
 {
-	int go[2], error[2], errnum;
+	int go[2] = {-1, -1}, error[2] = {-1, -1}, errnum;
 	char *path = NULL;
 
 	if (launch_find(argv[0], &path, err) < 0)
 		return err ? err->code : ERR_FAILED;
-	if (pipe2(go, O_CLOEXEC) < 0) {
+	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(error, O_CLOEXEC) < 0) {
 		errnum = errno;
 		free(path);
-		return err_sys(err, errnum, "cannot make a pipe");
-	}
-	if (pipe2(error, O_CLOEXEC) < 0) {
-		errnum = errno;
-		free(path);
-		close(go[0]);
-		close(go[1]);
+		fd_cleanup(&go[0]);
+		fd_cleanup(&go[1]);
 		return err_sys(err, errnum, "cannot make a pipe");
 	}
 	*l = (struct launch){.path = path, .go_fd = go[1], .error_fd = error[0]};
@@ -146,12 +147,7 @@ int launch_prepare_with(struct launch *l, char *const *argv, char *const *extra,
 	close(go[0]);
 	close(error[1]);
 	if (l->pid < 0) {
-		close(go[1]);
-		close(error[0]);
-		free(l->path);
-		free(l->environment);
-		l->path = NULL;
-		l->environment = NULL;
+		close_launch(l);
 		return err_sys(err, errnum, "cannot fork");
 	}
 	return 0;
@@ -171,23 +167,13 @@ int launch_go(struct launch *l, char *const *argv, struct err *err)
 		launch_abandon(l);
 		return err_sys(err, errnum, "'%s': cannot run", argv[0]);
 	}
-	fd_cleanup(&l->go_fd);
-	fd_cleanup(&l->error_fd);
-	free(l->path);
-	free(l->environment);
-	l->path = NULL;
-	l->environment = NULL;
+	close_launch(l);
 	return 0;
 }
 
 void launch_abandon(struct launch *l)
 {
-	fd_cleanup(&l->go_fd); /* the child reads end of file and leaves */
-	fd_cleanup(&l->error_fd);
-	free(l->path);
-	free(l->environment);
-	l->path = NULL;
-	l->environment = NULL;
+	close_launch(l);
 	if (l->pid > 0)
 		waitpid(l->pid, NULL, 0);
 	l->pid = 0;

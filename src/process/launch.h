@@ -24,12 +24,10 @@ struct launch {
 int launch_find(const char *name, char **path, struct err *err);
 
 /* Fails when `argv[0]` cannot be found or is not executable, before anything is forked. The child
- * execs with the signal mask `mask`. */
-int launch_prepare(struct launch *l, char *const *argv, const sigset_t *mask, struct err *err);
-/* The same with `extra` (NAME=VALUE texts up to a NULL; may be NULL) in place of what its
- * environment has under those names. */
-int launch_prepare_with(struct launch *l, char *const *argv, char *const *extra,
-	const sigset_t *mask, struct err *err);
+ * execs with the signal mask `mask`, and with `extra` (NAME=VALUE texts up to a NULL; may be NULL) in
+ * place of what its environment has under those names. */
+int launch_prepare(struct launch *l, char *const *argv, char *const *extra, const sigset_t *mask,
+	struct err *err);
 /* Lets the command run; fails with a sentence when exec does. */
 int launch_go(struct launch *l, char *const *argv, struct err *err);
 /* Gives up a prepared command, or closes what is left open. */

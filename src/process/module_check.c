@@ -14,23 +14,11 @@ struct checked_process {
 	struct proc_mappings mappings; /* executable ones, by address */
 };
 
-struct module_check {
-	VEC(struct checked_process) processes;
-};
-
-struct module_check *module_check_new(void)
+void module_check_release(struct module_check *c)
 {
-	return mem_zalloc(sizeof(struct module_check));
-}
-
-void module_check_free(struct module_check *c)
-{
-	if (!c)
-		return;
 	for (size_t i = 0; i < c->processes.n; i++)
 		proc_mappings_release(&c->processes.v[i].mappings);
 	vec_release(&c->processes);
-	free(c);
 }
 
 static void take_mapping(void *ctx, const struct proc_mapping *m)
@@ -63,24 +51,17 @@ static bool is_same(
 	return !m->bias || m->start - m->offset.v == there->start - there->offset;
 }
 
-static size_t first_after(const struct checked_process *c, uint64_t addr)
-{
-	size_t lo = SEARCH(0, c->mappings.n, mid, !(c->mappings.v[mid].end > addr));
-
-	return lo;
-}
-
 /* The parts of a mapping that are not there any more. */
 static void end_missing(const struct checked_process *c, struct module_history *h,
 	const struct mapping *m, uint64_t time)
 {
 	uint64_t at = m->start;
 
-	for (size_t i = first_after(c, at); i < c->mappings.n && c->mappings.v[i].start < m->end;
-		i++) {
+	for (size_t i = SEARCH(0, c->mappings.n, k, c->mappings.v[k].end <= at);
+		i < c->mappings.n && c->mappings.v[i].start < m->end; i++) {
 		const struct proc_mapping *there = &c->mappings.v[i];
 
-		if (there->end <= at || !is_same(module_history_images(h), m, there))
+		if (there->end <= at || !is_same(h->images, m, there))
 			continue;
 		if (there->start > at)
 			module_history_unmap(
@@ -104,17 +85,16 @@ static void add_unknown(const struct checked_process *c, struct module_history *
 		uint64_t end = m && m->start < there->end ? m->start : there->end;
 		uint64_t next = m && m->start < there->end ? m->end : there->end;
 
-		if (at < end)
-			module_history_map(h, c->process,
-				&(struct image_query){.pid = c->process->pid,
-					.path = there->path,
-					.start = at,
-					.end = end,
-					.inode = there->inode,
-					.major = there->major,
-					.minor = there->minor,
-					.process_start_ns = c->process->start_ns},
-				(struct foff){there->offset + (at - there->start)}, time);
+		if (at < end) {
+			struct image_query query = {.pid = c->process->pid,
+				.mapping = *there,
+				.process_start_ns = c->process->start_ns};
+
+			query.mapping.start = at;
+			query.mapping.end = end;
+			query.mapping.offset += at - there->start;
+			module_history_map(h, c->process, &query, time);
+		}
 		at = next;
 	}
 }

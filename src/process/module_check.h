@@ -8,9 +8,11 @@
 
 #include "process/module_history.h"
 
-struct module_check;
-struct module_check *module_check_new(void);
-void module_check_free(struct module_check *c);
+/* Zero-initialise it. */
+struct module_check {
+	VEC(struct checked_process) processes;
+};
+void module_check_release(struct module_check *c);
 
 /* Reads /proc for the process. One whose mappings may not be read is not compared. */
 void module_check_take(struct module_check *c, struct process *p);

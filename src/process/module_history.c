@@ -29,19 +29,6 @@ struct process_modules {
 	VEC(struct trace_module_span) closed;
 };
 
-struct module_history {
-	struct trace_writer *w;
-	uint32_t stream;
-	struct images *images;
-	struct module_options options;
-	bool has_started;
-	VEC(struct process_modules *) live;
-	VEC(struct trace_module_span) spans;
-	size_t n_spans; /* with those of live processes */
-	bool has_too_many;
-	uint64_t n_guessed_32_bit;
-};
-
 struct module_history *module_history_new(struct trace_writer *w, uint32_t life_stream,
 	struct images *images, const struct module_options *options)
 {
@@ -70,21 +57,6 @@ void module_history_free(struct module_history *h)
 	vec_release(&h->live);
 	vec_release(&h->spans);
 	free(h);
-}
-
-const struct images *module_history_images(const struct module_history *h)
-{
-	return h->images;
-}
-
-void module_history_set_started(struct module_history *h)
-{
-	h->has_started = true;
-}
-
-uint64_t module_history_n_guessed_32_bit(const struct module_history *h)
-{
-	return h->n_guessed_32_bit;
 }
 
 bool module_history_wants(const struct module_history *h, const struct process *p)
@@ -145,9 +117,7 @@ static void write_snapshot(
 /* Index of the first piece that ends after `addr`. */
 static size_t piece_after(const struct process_modules *modules, uint64_t addr)
 {
-	size_t lo = SEARCH(0, modules->pieces.n, mid, !(modules->pieces.v[mid].span.end > addr));
-
-	return lo;
+	return SEARCH(0, modules->pieces.n, i, modules->pieces.v[i].span.end <= addr);
 }
 
 static struct module_piece *find_piece(const struct process_modules *modules, uint64_t addr)
@@ -156,19 +126,6 @@ static struct module_piece *find_piece(const struct process_modules *modules, ui
 
 	if (!modules || i == modules->pieces.n || modules->pieces.v[i].span.start > addr)
 		return NULL;
-	return &modules->pieces.v[i];
-}
-
-static struct module_piece *insert_piece(
-	struct process_modules *modules, size_t i, const struct module_piece *piece)
-{
-	struct module_piece copy = *piece;
-
-	vec_reserve(&modules->pieces, modules->pieces.n + 1);
-	memmove(&modules->pieces.v[i + 1], &modules->pieces.v[i],
-		(modules->pieces.n - i) * sizeof(*modules->pieces.v));
-	modules->pieces.n++;
-	modules->pieces.v[i] = copy;
 	return &modules->pieces.v[i];
 }
 
@@ -194,12 +151,13 @@ static struct module_piece *ensure_piece(
 {
 	struct process_modules *modules = ensure_modules(h, p);
 	struct module_piece *found = find_piece(modules, m->start);
-	struct module_piece piece = {0};
+	size_t i;
 
 	if (found)
 		return found;
-	piece.span = span_of(h, p, m);
-	return insert_piece(modules, piece_after(modules, m->start), &piece);
+	i = piece_after(modules, m->start);
+	vec_insert(&modules->pieces, i, ((struct module_piece){.span = span_of(h, p, m)}));
+	return &modules->pieces.v[i];
 }
 
 static void close_span(
@@ -235,9 +193,9 @@ static void close_piece(struct module_history *h, struct process *p, uint64_t st
 	head.span.end = start;
 	tail.span.start = end;
 	if (tail.span.start < tail.span.end)
-		insert_piece(modules, i, &tail);
+		vec_insert(&modules->pieces, i, tail);
 	if (head.span.start < head.span.end)
-		insert_piece(modules, i, &head);
+		vec_insert(&modules->pieces, i, head);
 }
 
 /* --- what happens to mappings ------------------------------------------------------------ */
@@ -285,24 +243,25 @@ static void end_range(struct module_history *h, struct process *p, uint64_t star
 	}
 }
 
-void module_history_map(struct module_history *h, struct process *p,
-	const struct image_query *query, struct foff offset, uint64_t time)
+void module_history_map(
+	struct module_history *h, struct process *p, const struct image_query *query, uint64_t time)
 {
+	const struct proc_mapping *q = &query->mapping;
 	uint32_t number = images_ensure(h->images, query);
-	const struct mapping *old = addrspace_find(p->space, (struct vaddr){query->start});
-	struct mapping m = {.start = query->start,
-		.end = query->end,
-		.offset = offset,
+	const struct mapping *old = addrspace_find(p->space, (struct vaddr){q->start});
+	struct mapping m = {.start = q->start,
+		.end = q->end,
+		.offset = {q->offset},
 		.image = number,
-		.bias = images_bias(h->images, number, query->start, offset),
+		.bias = images_bias(h->images, number, q->start, (struct foff){q->offset}),
 		.at_start = !h->has_started,
 		.since = time};
 
 	/* Runtimes change the protection of their code to and fro; it is the same code. */
-	if (old && old->image == number && old->end >= query->end &&
+	if (old && old->image == number && old->end >= q->end &&
 		images_get(h->images, number)->kind == IMAGE_KIND_JIT)
 		return;
-	end_range(h, p, query->start, query->end, time, MODULE_END_OVERLAP);
+	end_range(h, p, q->start, q->end, time, MODULE_END_OVERLAP);
 	addrspace_map(&p->space, &m);
 	if (h->options.all_modules && m.start < m.end)
 		write_load(h, ensure_piece(h, p, &m), &m, time);
@@ -329,12 +288,6 @@ void module_history_use(
 	write_load(h, piece, m, time);
 }
 
-static void forget_mappings(struct process *p)
-{
-	addrspace_free(p->space);
-	p->space = addrspace_new();
-}
-
 /* The process is over: what is known of it goes to the index, or away. */
 static void retire(struct module_history *h, struct process *p)
 {
@@ -356,7 +309,7 @@ static void retire(struct module_history *h, struct process *p)
 void module_history_exec(struct module_history *h, struct process *p, uint64_t time)
 {
 	end_range(h, p, 0, UINT64_MAX, time, MODULE_END_EXEC);
-	forget_mappings(p);
+	process_forget_mappings(p);
 }
 
 void module_history_end(
@@ -365,7 +318,7 @@ void module_history_end(
 	if (module_history_wants(h, p))
 		write_snapshot(h, p, time, true);
 	end_range(h, p, 0, UINT64_MAX, time, how);
-	forget_mappings(p);
+	process_forget_mappings(p);
 	retire(h, p);
 }
 

@@ -26,20 +26,26 @@ struct module_options {
 	bool none;	     /* no records of modules at all */
 };
 
-struct module_history;
+struct module_history {
+	struct trace_writer *w;
+	uint32_t stream;
+	struct images *images;
+	struct module_options options;
+	bool has_started; /* set it: what is mapped from now on was not there before the recording */
+	VEC(struct process_modules *) live;
+	VEC(struct trace_module_span) spans;
+	size_t n_spans; /* with those of live processes */
+	bool has_too_many;
+	uint64_t n_guessed_32_bit; /* used mappings of 32-bit programs whose end nothing reported */
+};
 /* Borrows all of its arguments. */
 struct module_history *module_history_new(struct trace_writer *w, uint32_t life_stream,
 	struct images *images, const struct module_options *options);
 void module_history_free(struct module_history *h);
 
-const struct images *module_history_images(const struct module_history *h);
-
-/* What is mapped from now on was not there before the recording began. */
-void module_history_set_started(struct module_history *h);
-
 /* An executable mapping; whatever it covers of older ones has ended. */
-void module_history_map(struct module_history *h, struct process *p,
-	const struct image_query *query, struct foff offset, uint64_t time);
+void module_history_map(
+	struct module_history *h, struct process *p, const struct image_query *query, uint64_t time);
 /* Nothing is mapped there any more. Returns how many mappings that touched. */
 size_t module_history_unmap(struct module_history *h, struct process *p, uint64_t start,
 	uint64_t end, uint64_t time, enum module_end how);
@@ -61,8 +67,5 @@ void module_history_end_snapshot(struct module_history *h, struct process *p, ui
 bool module_history_wants(const struct module_history *h, const struct process *p);
 /* Writes the address index, after the last process has ended or had its end snapshot. */
 void module_history_write_index(struct module_history *h, uint64_t time);
-
-/* How many used mappings of 32-bit programs ended without being reported by themselves. */
-uint64_t module_history_n_guessed_32_bit(const struct module_history *h);
 
 #endif

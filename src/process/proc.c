@@ -218,7 +218,7 @@ void proc_stat_field(pid_t pid, pid_t tid, int number, char *to, size_t bytes)
 	buf_release(&b);
 }
 
-static uint64_t stat_number(pid_t pid, int number)
+uint64_t proc_stat_number(pid_t pid, int number)
 {
 	char value[64];
 
@@ -228,12 +228,12 @@ static uint64_t stat_number(pid_t pid, int number)
 
 pid_t proc_parent(pid_t pid)
 {
-	return (pid_t)stat_number(pid, 4);
+	return (pid_t)proc_stat_number(pid, 4);
 }
 
 uint64_t proc_start_ns(pid_t pid)
 {
-	uint64_t ticks = stat_number(pid, 22);
+	uint64_t ticks = proc_stat_number(pid, 22);
 	uint64_t since_boot = ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 	/* In this order: the other way round the difference is negative on a machine that never
 	 * slept. */

@@ -55,8 +55,10 @@ uint64_t proc_start_ns(pid_t pid);
  * when there is none. */
 void proc_status_field(pid_t pid, pid_t tid, const char *name, char *to, size_t bytes);
 uint64_t proc_status_number(pid_t pid, pid_t tid, const char *name, int base);
-/* Field `number` of a thread's stat file, counted from 1 as in proc(5); "" when there is none. */
+/* Field `number` of a thread's stat file, counted from 1 as in proc(5); "" when there is none. As a
+ * number: of the first thread; 0 when there is none. */
 void proc_stat_field(pid_t pid, pid_t tid, int number, char *to, size_t bytes);
+uint64_t proc_stat_number(pid_t pid, int number);
 
 /* How many pid namespaces the thread has a number in, from ours to its own, where it is *own. 0 when
  * that is not known. */

@@ -3,18 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/map.h"
-#include "base/mem.h"
-
-struct processes {
-	struct trace_writer *w;
-	uint32_t stream;
-	struct map by_pid; /* -> index + 1 into all; the newest process of that pid */
-	struct map by_tid; /* -> index + 1 into threads */
-	VEC(struct process *) all;
-	VEC(struct thread *) threads;
-};
-
 struct processes *processes_new(struct trace_writer *w, uint32_t life_stream)
 {
 	struct processes *t = mem_zalloc(sizeof(*t));
@@ -33,7 +21,7 @@ void processes_free(struct processes *t)
 		free(t->all.v[i]);
 	}
 	for (size_t i = 0; i < t->threads.n; i++) {
-		stack_memo_release(&t->threads.v[i]->memo);
+		vec_release(&t->threads.v[i]->memo.levels);
 		free(t->threads.v[i]);
 	}
 	vec_release(&t->all);
@@ -124,7 +112,7 @@ void processes_fork(struct processes *t, const struct thread_id *made,
 	name_thread(t, processes_thread(t, made->pid, made->tid, time), time, name);
 }
 
-static void forget_mappings(struct process *p)
+void process_forget_mappings(struct process *p)
 {
 	addrspace_free(p->space);
 	p->space = addrspace_new();
@@ -134,7 +122,7 @@ void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char
 {
 	struct process *p = processes_get(t, pid, time);
 
-	forget_mappings(p);
+	process_forget_mappings(p);
 	p->in_exec = true;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_EXEC,
 		(uint64_t[]){pid, trace_writer_string(t->w, name)}, 2);
@@ -151,12 +139,11 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 	struct thread *thread = processes_thread(t, pid, tid, time);
 
 	thread->wait_stack = 0; /* it does not wait, it has ended */
-	stack_memo_release(&thread->memo);
+	vec_release(&thread->memo.levels);
 	/* Nothing will be looked up there any more; a build of a hundred thousand processes is
-	 * long.
-	 */
+	 * long. */
 	if (thread->process->n_live && --thread->process->n_live == 0)
-		forget_mappings(thread->process);
+		process_forget_mappings(thread->process);
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED,
 		(uint64_t[]){thread->trace_id}, 1);
 	if (tid != pid || thread->process->has_ended)
@@ -164,28 +151,4 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 	thread->process->has_ended = true;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_END,
 		(uint64_t[]){pid, 0}, 2);
-}
-
-void processes_each(
-	struct processes *t, void (*each)(void *ctx, struct process *process), void *ctx)
-{
-	for (size_t i = 0; i < t->all.n; i++)
-		each(ctx, t->all.v[i]);
-}
-
-void processes_each_thread(
-	struct processes *t, void (*each)(void *ctx, struct thread *thread), void *ctx)
-{
-	for (size_t i = 0; i < t->threads.n; i++)
-		each(ctx, t->threads.v[i]);
-}
-
-uint64_t processes_n_processes(const struct processes *t)
-{
-	return t->all.n;
-}
-
-uint64_t processes_n_threads(const struct processes *t)
-{
-	return t->threads.n;
 }

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
+#include "base/mem.h"
 #include "process/stack_memo.h"
 #include "symbols/addrspace.h"
 #include "trace/writer.h"
@@ -45,7 +47,15 @@ struct thread_id {
 	uint32_t pid, tid;
 };
 
-struct processes;
+/* Every process and thread that was ever known, in order of appearance. */
+struct processes {
+	struct trace_writer *w;
+	uint32_t stream;
+	struct map by_pid; /* -> index + 1 into all; the newest process of that pid */
+	struct map by_tid; /* -> index + 1 into threads */
+	VEC(struct process *) all;
+	VEC(struct thread *) threads;
+};
 struct processes *processes_new(struct trace_writer *w, uint32_t life_stream);
 void processes_free(struct processes *t);
 
@@ -65,15 +75,7 @@ void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char
 void processes_name_thread(
 	struct processes *t, uint32_t pid, uint32_t tid, uint64_t time, const char *name);
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time);
-
-/* Calls `each` for every process that was ever known, in order of appearance. */
-void processes_each(
-	struct processes *t, void (*each)(void *ctx, struct process *process), void *ctx);
-
-/* Calls `each` for every thread that was ever known. */
-void processes_each_thread(
-	struct processes *t, void (*each)(void *ctx, struct thread *thread), void *ctx);
-uint64_t processes_n_processes(const struct processes *t);
-uint64_t processes_n_threads(const struct processes *t);
+/* Nothing is mapped in it any more. */
+void process_forget_mappings(struct process *p);
 
 #endif

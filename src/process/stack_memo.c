@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/stack_memo.h"
 
-#include <stdlib.h>
-
 size_t stack_memo_match(struct stack_memo *memo, uint64_t generation, uint32_t base,
 	const struct unwind_frame *frames, size_t n, uint32_t *stack)
 {
@@ -29,9 +27,4 @@ size_t stack_memo_match(struct stack_memo *memo, uint64_t generation, uint32_t b
 void stack_memo_add(struct stack_memo *memo, const struct unwind_frame *frame, uint32_t stack)
 {
 	vec_push(&memo->levels, ((struct stack_memo_level){frame->pc.v, frame->is_caller, stack}));
-}
-
-void stack_memo_release(struct stack_memo *memo)
-{
-	vec_release(&memo->levels);
 }

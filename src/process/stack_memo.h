@@ -18,6 +18,7 @@ struct stack_memo_level {
 	uint32_t stack; /* id of the stack up to here */
 };
 
+/* Zero-initialise it; vec_release its levels. */
 struct stack_memo {
 	uint64_t generation; /* of the address space; another one makes all of it void */
 	uint32_t base;	     /* the stack below the outermost frame: 0, or a marker */
@@ -30,6 +31,5 @@ size_t stack_memo_match(struct stack_memo *memo, uint64_t generation, uint32_t b
 	const struct unwind_frame *frames, size_t n, uint32_t *stack);
 /* The next frame inwards got this id. */
 void stack_memo_add(struct stack_memo *memo, const struct unwind_frame *frame, uint32_t stack);
-void stack_memo_release(struct stack_memo *memo);
 
 #endif

@@ -85,29 +85,34 @@ static size_t copy_kernel_frames(uint64_t *to, struct span chain)
 	return n;
 }
 
+/* TID, TIME, CPU. */
+static void take_moment(struct cursor *c, struct collected *r)
+{
+	r->pid = cursor_u32(c);
+	r->tid = cursor_u32(c);
+	r->time = cursor_u64(c);
+	r->cpu = cursor_u32(c);
+	cursor_u32(c);
+}
+
 static struct collected *decode_sample(
 	const struct perf_event_attr *attr, const struct perf_event_header *h, struct cursor c)
 {
-	struct collected_sample s = {0};
+	struct collected r = {.kind = COLLECTED_SAMPLE}, *out;
+	struct collected_sample *s = &r.sample;
 	struct span chain = {NULL, 0}, stack = {NULL, 0};
-	struct collected *out;
-	uint64_t time, size = 0, used = 0;
-	uint32_t pid, tid, cpu;
+	uint64_t size, used = 0;
 	uint8_t *tail;
 
-	s.in_kernel = (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-	s.id = cursor_u64(&c);
-	s.ip = cursor_u64(&c);
-	pid = cursor_u32(&c);
-	tid = cursor_u32(&c);
-	time = cursor_u64(&c);
-	cpu = cursor_u32(&c);
-	cursor_u32(&c);
-	s.period = cursor_u64(&c);
+	s->in_kernel = (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	s->id = cursor_u64(&c);
+	s->ip = cursor_u64(&c);
+	take_moment(&c, &r);
+	s->period = cursor_u64(&c);
 	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
 		chain = take_chain(&c);
 	if (attr->sample_type & PERF_SAMPLE_REGS_USER)
-		take_registers(&c, attr, &s);
+		take_registers(&c, attr, s);
 	if (attr->sample_type & PERF_SAMPLE_STACK_USER) {
 		size = cursor_u64(&c);
 		stack = cursor_bytes(&c, size);
@@ -115,85 +120,73 @@ static struct collected *decode_sample(
 	}
 	if (c.failed || used > stack.n)
 		return NULL;
-	out = mem_alloc(sizeof(*out) + chain.n + used);
+	r.bytes = sizeof(*out) + chain.n + used;
+	out = mem_alloc(r.bytes);
 	tail = (uint8_t *)(out + 1);
-	s.kernel = (uint64_t *)(void *)tail;
-	s.n_kernel = (uint32_t)copy_kernel_frames((uint64_t *)(void *)tail, chain);
-	s.stack = (struct span){tail + chain.n, (size_t)used};
+	s->kernel = (uint64_t *)(void *)tail;
+	s->n_kernel = (uint32_t)copy_kernel_frames((uint64_t *)(void *)tail, chain);
+	s->stack = (struct span){tail + chain.n, (size_t)used};
 	if (used)
 		memcpy(tail + chain.n, stack.p, used);
-	*out = (struct collected){.time = time,
-		.kind = COLLECTED_SAMPLE,
-		.cpu = cpu,
-		.pid = pid,
-		.tid = tid,
-		.bytes = sizeof(*out) + chain.n + used,
-		.sample = s};
+	*out = r;
 	return out;
 }
 
-/* A record with a text behind its fixed part. */
-static struct collected *new_with_text(const char *text, const char **copy)
+/* A record with a text behind its fixed part, or NULL, when it was cut short. */
+static struct collected *new_with_text(
+	const struct collected *r, const char *text, const struct cursor *c)
 {
-	size_t n = strlen(text) + 1;
-	struct collected *out = mem_zalloc(sizeof(*out) + n);
+	size_t n = c->failed ? 0 : strlen(text) + 1;
+	struct collected *out;
 
-	*copy = memcpy(out + 1, text, n);
+	if (!n)
+		return NULL;
+	out = mem_alloc(sizeof(*out) + n);
+	*out = *r;
 	out->bytes = sizeof(*out) + n;
+	memcpy(out + 1, text, n);
+	if (r->kind == COLLECTED_MMAP)
+		out->mmap.mapping.path = (const char *)(out + 1);
+	else
+		out->comm.name = (const char *)(out + 1);
 	return out;
 }
 
 static struct collected *decode_mmap(const struct perf_event_header *h, struct cursor c)
 {
-	struct collected_mmap m = {0};
-	struct collected *out;
-	const char *path, *copy;
-	uint32_t pid = cursor_u32(&c), tid = cursor_u32(&c);
+	struct collected r = {.kind = COLLECTED_MMAP};
+	struct collected_mmap *m = &r.mmap;
 
-	m.start = cursor_u64(&c);
-	m.bytes = cursor_u64(&c);
-	m.offset = cursor_u64(&c);
+	r.pid = cursor_u32(&c);
+	r.tid = cursor_u32(&c);
+	m->mapping.start = cursor_u64(&c);
+	m->mapping.end = m->mapping.start + cursor_u64(&c);
+	m->mapping.offset = cursor_u64(&c);
 	if (h->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		m.build_id_n = cursor_u8(&c);
+		m->build_id_n = cursor_u8(&c);
 		cursor_skip(&c, 3);
-		cursor_take(&c, m.build_id, 20);
-		if (m.build_id_n > 20)
-			m.build_id_n = 20;
+		cursor_take(&c, m->build_id, 20);
+		if (m->build_id_n > 20)
+			m->build_id_n = 20;
 	} else {
-		m.major = cursor_u32(&c);
-		m.minor = cursor_u32(&c);
-		m.inode = cursor_u64(&c);
+		m->mapping.major = cursor_u32(&c);
+		m->mapping.minor = cursor_u32(&c);
+		m->mapping.inode = cursor_u64(&c);
 		cursor_u64(&c); /* inode generation */
 	}
-	m.prot = cursor_u32(&c);
+	m->mapping.prot = cursor_u32(&c);
 	cursor_u32(&c); /* flags */
-	path = cursor_cstr(&c);
-	if (c.failed)
-		return NULL;
-	out = new_with_text(path, &copy);
-	m.path = copy;
-	out->kind = COLLECTED_MMAP;
-	out->pid = pid;
-	out->tid = tid;
-	out->mmap = m;
-	return out;
+	return new_with_text(&r, cursor_cstr(&c), &c);
 }
 
 static struct collected *decode_comm(const struct perf_event_header *h, struct cursor c)
 {
-	uint32_t pid = cursor_u32(&c), tid = cursor_u32(&c);
-	const char *name = cursor_cstr(&c), *copy;
-	struct collected *out;
+	struct collected r = {.kind = COLLECTED_COMM};
 
-	if (c.failed)
-		return NULL;
-	out = new_with_text(name, &copy);
-	out->kind = COLLECTED_COMM;
-	out->pid = pid;
-	out->tid = tid;
-	out->comm.name = copy;
-	out->comm.is_exec = h->misc & PERF_RECORD_MISC_COMM_EXEC;
-	return out;
+	r.pid = cursor_u32(&c);
+	r.tid = cursor_u32(&c);
+	r.comm.is_exec = h->misc & PERF_RECORD_MISC_COMM_EXEC;
+	return new_with_text(&r, cursor_cstr(&c), &c);
 }
 
 static struct collected *new_plain(enum collected_kind kind)
@@ -254,12 +247,12 @@ static struct collected *decode_lost(const struct perf_event_header *h, struct c
 static void take_sample_id(struct collected *out, struct span record)
 {
 	struct cursor c = cursor_of(span_sub(record, record.n - SAMPLE_ID_BYTES, SAMPLE_ID_BYTES));
-	uint32_t pid = cursor_u32(&c), tid = cursor_u32(&c);
+	uint32_t pid = out->pid, tid = out->tid;
 
-	out->time = cursor_u64(&c);
-	out->cpu = cursor_u32(&c);
-	if (out->kind == COLLECTED_SWITCH || out->kind == COLLECTED_LOST ||
-		out->kind == COLLECTED_THROTTLE) {
+	take_moment(&c, out);
+	/* These say of which task they are, which need not be the one that ran. */
+	if (out->kind == COLLECTED_MMAP || out->kind == COLLECTED_COMM ||
+		out->kind == COLLECTED_FORK || out->kind == COLLECTED_EXIT) {
 		out->pid = pid;
 		out->tid = tid;
 	}
@@ -330,11 +323,7 @@ struct collected *collected_decode_kernel(
 
 	cursor_skip(&c, sizeof(struct perf_event_header));
 	cursor_u64(&c); /* id */
-	out->pid = cursor_u32(&c);
-	out->tid = cursor_u32(&c);
-	out->time = cursor_u64(&c);
-	out->cpu = cursor_u32(&c);
-	cursor_u32(&c);
+	take_moment(&c, out);
 	if (t->fields[0].bytes) {
 		struct span raw = cursor_bytes(&c, cursor_u32(&c));
 

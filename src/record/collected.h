@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "process/proc.h"
 #include "record/deep_stacks.h"
 #include "record/kernel_sources.h"
 #include "trace/defs.h"
@@ -42,13 +43,9 @@ struct collected_sample {
 };
 
 struct collected_mmap {
-	uint64_t start, bytes, offset;
-	uint32_t prot;
+	struct proc_mapping mapping; /* inode 0: build_id is given instead */
 	uint8_t build_id_n; /* 0: dev and inode are given instead */
 	uint8_t build_id[BUILD_ID_MAX];
-	uint32_t major, minor;
-	uint64_t inode;
-	const char *path;
 };
 
 struct collected {

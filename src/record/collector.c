@@ -206,10 +206,8 @@ void collector_take(struct collector *c, struct collected_list *list)
 	if (read(c->event_fd, &count, sizeof(count)) < 0)
 		count = 0; /* nothing was announced; take what there is all the same */
 	pthread_mutex_lock(&c->lock);
-	for (size_t i = 0; i < c->ready.items.n; i++)
-		vec_push(&list->items, c->ready.items.v[i]);
-	list->complete_until = c->ready.complete_until;
-	c->ready.items.n = 0;
+	*list = c->ready;
+	c->ready = (struct collected_list){.complete_until = list->complete_until};
 	c->queued_bytes = 0;
 	pthread_cond_signal(&c->taken);
 	pthread_mutex_unlock(&c->lock);

@@ -22,7 +22,7 @@ struct collected_list {
 int collector_start(struct collector **out, struct perf_set *set, struct err *err);
 /* A descriptor that becomes readable when there is something to take. */
 int collector_fd(const struct collector *c);
-/* Appends what has come to `list` (the caller owns the records) and clears the descriptor. */
+/* Fills *list with what has come (the caller owns it and the records) and clears the descriptor. */
 void collector_take(struct collector *c, struct collected_list *list);
 /* Empties the rings a last time and ends the thread; take once more, then free. */
 void collector_stop(struct collector *c);

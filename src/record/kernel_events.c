@@ -94,14 +94,9 @@ void kernel_events_free(struct kernel_events *k)
 
 static struct thread_calls *calls_of(struct kernel_events *k, const struct thread *thread)
 {
-	size_t had = k->threads.n, need = (size_t)thread->trace_id + 1;
 	struct thread_calls *calls;
 
-	if (need > had) {
-		vec_reserve(&k->threads, need);
-		memset(k->threads.v + had, 0, (need - had) * sizeof(*k->threads.v));
-		k->threads.n = need;
-	}
+	vec_ensure_zero(&k->threads, (size_t)thread->trace_id + 1);
 	calls = &k->threads.v[thread->trace_id];
 	if (!calls->stream)
 		calls->stream = trace_writer_stream(k->w, STREAM_KIND_THREAD, thread->trace_id);
@@ -219,18 +214,6 @@ void kernel_events_thread_ended(struct kernel_events *k, const struct thread *th
 
 /* --- interrupts ------------------------------------------------------------------------- */
 
-static struct cpu_interrupts *interrupts_of(struct kernel_events *k, uint32_t cpu)
-{
-	size_t had = k->cpus.n, need = (size_t)cpu + 1;
-
-	if (need > had) {
-		vec_reserve(&k->cpus, need);
-		memset(k->cpus.v + had, 0, (need - had) * sizeof(*k->cpus.v));
-		k->cpus.n = need;
-	}
-	return &k->cpus.v[cpu];
-}
-
 /* The payload is the depth, 1 for what interrupts a thread. */
 static void put_interrupt(struct kernel_events *k, uint32_t stream, uint64_t time, uint32_t minor,
 	const struct cpu_interrupts *cpu)
@@ -280,7 +263,8 @@ void kernel_events_of_cpu(struct kernel_events *k, uint32_t stream, const struct
 
 	if (r->cpu >= CPUS_MAX)
 		return;
-	cpu = interrupts_of(k, r->cpu);
+	vec_ensure_zero(&k->cpus, (size_t)r->cpu + 1);
+	cpu = &k->cpus.v[r->cpu];
 	for (i = 0; i < cpu->n && cpu->levels[i] != level;)
 		i++;
 	if (is_entry(r->kernel.event)) {

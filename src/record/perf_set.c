@@ -47,7 +47,8 @@ static void note(struct perf_set *set, const char *text)
 	vec_push(&set->notes, mem_strdup(text));
 }
 
-int perf_paranoid_level(void)
+/* 2 when it cannot be read. */
+static int paranoid_level(void)
 {
 	return proc_setting("kernel/perf_event_paranoid", 2);
 }
@@ -151,7 +152,7 @@ static int open_failure(const struct event_spec *spec, int errnum, struct err *e
 		return err_set(err, ERR_PERMISSION,
 			"'%s': perf events are not permitted (kernel.perf_event_paranoid is %d; "
 			"'sysctl kernel.perf_event_paranoid=2', CAP_PERFMON or root would do)",
-			name, perf_paranoid_level());
+			name, paranoid_level());
 	if (errnum == ENOENT || errnum == EOPNOTSUPP || errnum == ENODEV)
 		return err_set(err, ERR_UNSUPPORTED,
 			"'%s': this machine has no such counter (virtual machines often have none); "
@@ -190,7 +191,7 @@ static int settle_attrs(struct perf_set *set, const struct perf_options *o, stru
 				"'wall': waiting begins inside the kernel, where samples are not "
 				"permitted (kernel.perf_event_paranoid is %d, 1 or less or root is "
 				"needed, and no --user-only)",
-				perf_paranoid_level());
+				paranoid_level());
 	if (!set->has_kernel && !o->user_only)
 		note(set,
 			"kernel time is not shown (kernel.perf_event_paranoid forbids it; 'sysctl "
@@ -331,7 +332,7 @@ static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, ui
 			return err_set(err, ERR_PERMISSION,
 				"system-wide recording is not permitted (kernel.perf_event_paranoid "
 				"is %d, 0 or less, root or CAP_PERFMON is needed)",
-				perf_paranoid_level());
+				paranoid_level());
 		return err_sys(err, errno, "perf events: cannot open on CPU %u", ring->cpu);
 	}
 	rc = attach_ring(set, ring, fd, err);
@@ -346,7 +347,7 @@ static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, ui
 	}
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0)
 		*map_ensure(&set->event_of_id, id, NULL) = event_i;
-	vec_push(&set->fds, ((struct perf_fd){fd, ring->cpu, event_i}));
+	vec_push(&set->fds, ((struct perf_fd){fd, event_i}));
 	return 0;
 }
 
@@ -366,7 +367,7 @@ static int add_kernel_events(struct perf_set *set, pid_t pid, bool on_exec, stru
 	return 0;
 }
 
-static int add_everywhere(struct perf_set *set, pid_t pid, bool on_exec, struct err *err)
+int perf_set_add(struct perf_set *set, pid_t pid, bool on_exec, struct err *err)
 {
 	for (size_t r = 0; r < set->n_rings; r++) {
 		for (uint32_t e = 0; e < set->n_attrs; e++) {
@@ -377,16 +378,6 @@ static int add_everywhere(struct perf_set *set, pid_t pid, bool on_exec, struct 
 		}
 	}
 	return add_kernel_events(set, pid, on_exec, err);
-}
-
-int perf_set_add_task(struct perf_set *set, pid_t tid, bool on_exec, struct err *err)
-{
-	return add_everywhere(set, tid, on_exec, err);
-}
-
-int perf_set_add_system(struct perf_set *set, struct err *err)
-{
-	return add_everywhere(set, -1, false, err);
 }
 
 static uint32_t fitting_stack_bytes(const struct perf_set *set, uint32_t bytes)
@@ -477,10 +468,8 @@ void perf_set_release(struct perf_set *set)
 		perf_ring_unmap(&set->rings[i]);
 	for (size_t i = 0; i < set->fds.n; i++)
 		close(set->fds.v[i].fd);
-	for (size_t i = 0; i < set->notes.n; i++)
-		free(set->notes.v[i]);
 	deep_stacks_close(set->deep);
-	vec_release(&set->notes);
+	vec_release_all(&set->notes);
 	vec_release(&set->fds);
 	map_release(&set->event_of_id);
 	free(set->rings);

@@ -23,7 +23,7 @@
 struct deep_stacks;
 
 struct perf_options {
-	const struct event_spec *events;
+	struct event_spec events[EVENT_SPECS_MAX];
 	size_t n_events;	      /* 0: side-band records only */
 	uint64_t hz;		      /* for timers and counters; software events fire every time */
 	bool pc_only;		      /* no stacks */
@@ -38,7 +38,6 @@ struct perf_options {
 
 struct perf_fd {
 	int fd;
-	unsigned cpu;
 	uint32_t event_i;
 };
 
@@ -60,11 +59,9 @@ struct perf_set {
 int perf_set_init(struct perf_set *set, const struct perf_options *options, struct err *err);
 void perf_set_release(struct perf_set *set);
 
-/* A task (tid) with all it will fork and clone. With `on_exec` counting begins at its exec, else
- * at perf_set_enable. ERR_NOT_FOUND when the task is gone. */
-int perf_set_add_task(struct perf_set *set, pid_t tid, bool on_exec, struct err *err);
-/* Every task on every CPU. */
-int perf_set_add_system(struct perf_set *set, struct err *err);
+/* A task (tid) with all it will fork and clone; -1: every task on every CPU. With `on_exec` counting
+ * begins at its exec, else at perf_set_enable. ERR_NOT_FOUND when the task is gone. */
+int perf_set_add(struct perf_set *set, pid_t tid, bool on_exec, struct err *err);
 
 void perf_set_enable(struct perf_set *set);
 void perf_set_disable(struct perf_set *set);
@@ -76,7 +73,5 @@ uint64_t perf_set_count(const struct perf_set *set, uint32_t event_i);
 
 /* The online CPUs; returns how many. */
 size_t perf_online_cpus(unsigned *cpus, size_t max);
-/* /proc/sys/kernel/perf_event_paranoid, or 2 when it cannot be read. */
-int perf_paranoid_level(void);
 
 #endif

@@ -7,25 +7,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "process/module_check.h"
 #include "process/proc.h"
 
 /* One costs the program 0.75 microseconds: 1.5 % of its time. */
 #define MUNMAPS_A_SECOND_MAX 20000
 #define PAGE_BYTES	     4096u
-
-struct process_life {
-	struct trace_writer *w;
-	uint32_t stream;
-	struct perf_set *set;
-	struct life_options options;
-	struct processes *processes;
-	struct module_history *modules;
-	struct module_check *check;
-	uint64_t began_ns;
-	uint64_t munmap_second; /* when the second began in which n_munmaps came */
-	uint64_t n_munmaps;
-};
 
 struct process_life *process_life_new(struct trace_writer *w, struct perf_set *set,
 	struct images *images, const struct life_options *options)
@@ -38,7 +24,6 @@ struct process_life *process_life_new(struct trace_writer *w, struct perf_set *s
 	l->options = *options;
 	l->processes = processes_new(w, l->stream);
 	l->modules = module_history_new(w, l->stream, images, &options->modules);
-	l->check = module_check_new();
 	l->began_ns = clock_mono_ns();
 	return l;
 }
@@ -47,25 +32,10 @@ void process_life_free(struct process_life *l)
 {
 	if (!l)
 		return;
-	module_check_free(l->check);
+	module_check_release(&l->check);
 	module_history_free(l->modules);
 	processes_free(l->processes);
 	free(l);
-}
-
-uint32_t process_life_stream(const struct process_life *l)
-{
-	return l->stream;
-}
-
-struct processes *process_life_processes(struct process_life *l)
-{
-	return l->processes;
-}
-
-struct module_history *process_life_modules(struct process_life *l)
-{
-	return l->modules;
 }
 
 /* --- start-up --------------------------------------------------------------------------- */
@@ -84,14 +54,9 @@ static void startup_mapping(void *ctx, const struct proc_mapping *m)
 		return;
 	module_history_map(u->l->modules, u->process,
 		&(struct image_query){.pid = u->process->pid,
-			.path = m->path,
-			.start = m->start,
-			.end = m->end,
-			.inode = m->inode,
-			.major = m->major,
-			.minor = m->minor,
+			.mapping = *m,
 			.process_start_ns = u->process->start_ns},
-		(struct foff){m->offset}, u->time);
+		u->time);
 }
 
 static void startup_thread(void *ctx, pid_t tid)
@@ -124,23 +89,12 @@ void process_life_add_launched(struct process_life *l, pid_t pid, uint64_t time)
 	processes_thread(l->processes, (uint32_t)pid, (uint32_t)pid, time);
 }
 
-struct moment {
-	struct process_life *l;
-	uint64_t time;
-};
-
-static void snapshot_start(void *ctx, struct process *p)
-{
-	struct moment *now = ctx;
-
-	if (p->was_running)
-		module_history_start_snapshot(now->l->modules, p, now->time);
-}
-
 void process_life_started(struct process_life *l, uint64_t time)
 {
-	processes_each(l->processes, snapshot_start, &(struct moment){l, time});
-	module_history_set_started(l->modules);
+	for (size_t i = 0; i < l->processes->all.n; i++)
+		if (l->processes->all.v[i]->was_running)
+			module_history_start_snapshot(l->modules, l->processes->all.v[i], time);
+	l->modules->has_started = true;
 	trace_writer_numbers(
 		l->w, l->stream, time, RECORD_MAJOR_PHASE, RECORD_PHASE_STARTED, NULL, 0);
 }
@@ -172,22 +126,18 @@ static void process_mmap(struct process_life *l, const struct collected *r)
 	const struct collected_mmap *m = &r->mmap;
 	struct process *p;
 
-	if (!(m->prot & PROT_EXEC) || r->pid == UINT32_MAX) /* the kernel's own have pid -1 */
+	/* The kernel's own have pid -1. */
+	if (!(m->mapping.prot & PROT_EXEC) || r->pid == UINT32_MAX)
 		return;
 	p = processes_get(l->processes, r->pid, r->time);
 	if (r->time < p->read_ns)
 		return;
 	module_history_map(l->modules, p,
 		&(struct image_query){.pid = r->pid,
-			.path = m->path,
-			.start = m->start,
-			.end = m->start + m->bytes,
-			.inode = m->inode,
-			.major = m->major,
-			.minor = m->minor,
+			.mapping = m->mapping,
 			.build_id = {m->build_id, m->build_id_n},
 			.process_start_ns = p->start_ns},
-		(struct foff){m->offset}, r->time);
+		r->time);
 }
 
 /* The kernel refuses what is not aligned, and says so to the program only. */
@@ -263,36 +213,27 @@ void process_life_apply(struct process_life *l, const struct collected *r)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-static void take_end(void *ctx, struct process *p)
-{
-	struct process_life *l = ctx;
-
-	if (p->n_live && module_history_wants(l->modules, p))
-		module_check_take(l->check, p);
-}
-
 void process_life_stopped(struct process_life *l)
 {
-	processes_each(l->processes, take_end, l);
-}
+	for (size_t i = 0; i < l->processes->all.n; i++) {
+		struct process *p = l->processes->all.v[i];
 
-static void snapshot_end(void *ctx, struct process *p)
-{
-	struct moment *now = ctx;
-
-	if (p->n_live)
-		module_history_end_snapshot(now->l->modules, p, now->time);
+		if (p->n_live && module_history_wants(l->modules, p))
+			module_check_take(&l->check, p);
+	}
 }
 
 void process_life_finish(struct process_life *l, uint64_t time)
 {
-	uint64_t n;
+	uint64_t n = 0;
 
-	module_check_apply(l->check, l->modules, time);
-	processes_each(l->processes, snapshot_end, &(struct moment){l, time});
+	module_check_apply(&l->check, l->modules, time);
+	for (size_t i = 0; i < l->processes->all.n; i++)
+		if (l->processes->all.v[i]->n_live)
+			module_history_end_snapshot(l->modules, l->processes->all.v[i], time);
 	module_history_write_index(l->modules, time);
-	n = l->set->kernel[KERNEL_EVENT_MUNMAP].is_on ? module_history_n_guessed_32_bit(l->modules)
-						      : 0;
+	if (l->set->kernel[KERNEL_EVENT_MUNMAP].is_on)
+		n = l->modules->n_guessed_32_bit;
 	if (n)
 		trace_writer_loss(l->w, l->stream, time, RECORD_LOSS_NOTE, n,
 			"end of a mapping known late: munmap of 32-bit programs is not reported");

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "record/collected.h"
+#include "process/module_check.h"
 #include "process/module_history.h"
 #include "record/perf_set.h"
 #include "process/processes.h"
@@ -18,16 +19,22 @@ struct life_options {
 	struct module_options modules;
 };
 
-struct process_life;
+struct process_life {
+	struct trace_writer *w;
+	uint32_t stream; /* that all of its records go to */
+	struct perf_set *set;
+	struct life_options options;
+	struct processes *processes;
+	struct module_history *modules;
+	struct module_check check;
+	uint64_t began_ns;
+	uint64_t munmap_second; /* when the second began in which n_munmaps came */
+	uint64_t n_munmaps;
+};
 /* Borrows all of its arguments. */
 struct process_life *process_life_new(struct trace_writer *w, struct perf_set *set,
 	struct images *images, const struct life_options *options);
 void process_life_free(struct process_life *l);
-
-/* The stream that all of its records go to. */
-uint32_t process_life_stream(const struct process_life *l);
-struct processes *process_life_processes(struct process_life *l);
-struct module_history *process_life_modules(struct process_life *l);
 
 /* Start-up: a process that runs already (its threads and mappings from /proc), or one that is about
  * to exec. Then the snapshot of what ran before. */

@@ -28,7 +28,6 @@ struct recorder {
 	struct recorder_result *result;
 	struct trace_writer *writer;
 	struct perf_set set;
-	bool has_set;
 	struct collector *collector;
 	struct session *session;
 	struct hooks *hooks; /* NULL = no function is hooked */
@@ -79,7 +78,7 @@ static void attach_task(void *ctx, pid_t tid)
 	if (!created || a->rc < 0)
 		return;
 	a->n_new++;
-	rc = perf_set_add_task(&a->r->set, tid, false, a->err);
+	rc = perf_set_add(&a->r->set, tid, false, a->err);
 	if (rc == 0)
 		a->n_attached++;
 	else if (rc != ERR_NOT_FOUND) /* a thread may end at any time */
@@ -115,13 +114,13 @@ static int start_events(struct recorder *r, struct err *err)
 	int rc = 0;
 
 	if (o->command) {
-		rc = perf_set_add_task(&r->set, r->run.child.pid, true, err);
+		rc = perf_set_add(&r->set, r->run.child.pid, true, err);
 		if (rc == 0)
 			session_add_launched(r->session, r->run.child.pid);
 		return rc;
 	}
 	if (o->system_wide)
-		return perf_set_add_system(&r->set, err);
+		return perf_set_add(&r->set, -1, false, err);
 	for (size_t i = 0; i < o->n_pids && rc == 0; i++)
 		rc = attach_process(r, o->pids[i], err);
 	return rc;
@@ -162,29 +161,19 @@ static int open_hooks(void *ctx, char *const **environment, struct err *err)
 	return rc;
 }
 
-static struct perf_options perf_options_of(const struct recorder_options *o)
+static struct session_options session_options_of(const struct recorder *r)
 {
-	return (struct perf_options){.events = o->events,
-		.n_events = o->n_events,
-		.hz = o->hz,
-		.pc_only = o->pc_only,
-		.user_only = o->user_only,
-		.stack_bytes = o->stack_bytes,
-		.no_switches = !(o->hooks & HOOK_SWITCH),
-		.kernel = {[KERNEL_GROUP_SYSCALLS] = o->hooks & HOOK_SYSCALL,
-			[KERNEL_GROUP_FAULTS] = o->hooks & HOOK_FAULT,
-			[KERNEL_GROUP_INTERRUPTS] = o->hooks & HOOK_INTERRUPT}};
-}
+	const struct recorder_options *o = r->options;
+	struct session_options s = {.perf = o->perf,
+		.life = {.system_wide = o->system_wide, .modules = o->modules},
+		.hooks = r->hooks};
 
-static struct session_options session_options_of(const struct recorder_options *o)
-{
-	return (struct session_options){.events = o->events,
-		.n_events = o->n_events,
-		.pc_only = o->pc_only,
-		.life = {.system_wide = o->system_wide,
-			.modules = {.all_modules = o->all_modules,
-				.snapshots_only = o->snapshots_only,
-				.none = !(o->hooks & HOOK_MODULE)}}};
+	s.life.modules.none = !(o->hooks & HOOK_MODULE);
+	s.perf.no_switches = !(o->hooks & HOOK_SWITCH);
+	s.perf.kernel[KERNEL_GROUP_SYSCALLS] = o->hooks & HOOK_SYSCALL;
+	s.perf.kernel[KERNEL_GROUP_FAULTS] = o->hooks & HOOK_FAULT;
+	s.perf.kernel[KERNEL_GROUP_INTERRUPTS] = o->hooks & HOOK_INTERRUPT;
+	return s;
 }
 
 /* Events, frequency, clock, sizes, notes. */
@@ -194,12 +183,12 @@ static void write_facts(
 	struct buf b = {0};
 
 	host_facts_targets(w, &(struct host_targets){o->command, o->pids, o->n_pids, o->system_wide});
-	for (size_t i = 0; i < o->n_events; i++)
-		buf_printf(&b, "%s%s", i ? "," : "", o->events[i].name);
+	for (size_t i = 0; i < o->perf.n_events; i++)
+		buf_printf(&b, "%s%s", i ? "," : "", o->perf.events[i].name);
 	trace_writer_meta(w, "event", buf_text(&b));
-	host_fact_number(w, "frequency", o->hz);
+	host_fact_number(w, "frequency", o->perf.hz);
 	trace_writer_meta(w, "clock", "CLOCK_MONOTONIC");
-	host_fact_number(w, "stack_bytes", o->pc_only ? 0 : set->stack_bytes);
+	host_fact_number(w, "stack_bytes", o->perf.pc_only ? 0 : set->stack_bytes);
 	host_fact_number(w, "ring_bytes", set->ring_bytes);
 	buf_reset(&b);
 	for (size_t i = 0; i < set->notes.n; i++)
@@ -213,8 +202,7 @@ static int start(void *ctx, struct err *err)
 {
 	struct recorder *r = ctx;
 	const struct recorder_options *o = r->options;
-	struct perf_options perf = perf_options_of(o);
-	struct session_options session = session_options_of(o);
+	struct session_options session = session_options_of(r);
 	int rc;
 
 	settle_allocator();
@@ -222,14 +210,12 @@ static int start(void *ctx, struct err *err)
 	 * is not permitted, the recorder takes its turn like everybody. */
 	setpriority(PRIO_PROCESS, 0, -15);
 	raise_file_limit(); /* after the fork: the command keeps its own limit */
-	rc = perf_set_init(&r->set, &perf, err);
+	rc = perf_set_init(&r->set, &session.perf, err);
 	if (rc < 0)
 		return rc;
-	r->has_set = true;
 	rc = trace_writer_open(&r->writer, o->output, err);
 	if (rc < 0)
 		return rc;
-	session.hooks = r->hooks;
 	r->session = session_new(r->writer, &r->set, &session);
 	host_facts_write(r->writer);
 	write_facts(r->writer, o, &r->set);
@@ -238,7 +224,6 @@ static int start(void *ctx, struct err *err)
 		rc = collector_start(&r->collector, &r->set, err);
 	if (rc < 0)
 		return rc;
-	session_set_collector(r->session, r->collector);
 	if (!o->command)
 		snapshot_running(r);
 	session_started(r->session);
@@ -282,7 +267,7 @@ static void keep_trees(struct recorder *r, uint64_t now)
 /* False when the trace cannot be written. */
 static bool take_records(struct recorder *r)
 {
-	struct collected_list list = {0};
+	struct collected_list list;
 	uint64_t now;
 
 	collector_take(r->collector, &list);
@@ -448,10 +433,9 @@ static void say_missing(struct recorder *r)
 
 static void finish_trace(struct recorder *r)
 {
-	struct collected_list rest = {0};
-	struct err err;
-
+	struct collected_list rest;
 	const struct recorder_companion *companion = r->options->companion;
+	struct err err;
 
 	perf_set_disable(&r->set);
 	stop_hooks(r);
@@ -459,14 +443,14 @@ static void finish_trace(struct recorder *r)
 		companion->stop(companion->ctx);
 	session_stopped(r->session);
 	r->result->wall_ns = clock_mono_ns() - r->run.began_ns;
-	for (uint32_t i = 0; i < r->options->n_events; i++)
-		if (!strcmp(r->options->events[i].metric, "cpu"))
+	for (uint32_t i = 0; i < r->options->perf.n_events; i++)
+		if (!strcmp(r->options->perf.events[i].metric, "cpu"))
 			r->cpu_ns = perf_set_count(&r->set, i);
 	collector_stop(r->collector);
 	collector_take(r->collector, &rest);
 	session_add(r->session, &rest);
 	vec_release(&rest.items);
-	session_finish(r->session);
+	session_finish(r->session, collector_n_completed(r->collector));
 	if (companion)
 		companion->write(companion->ctx, r->writer);
 	if (r->hooks)
@@ -483,15 +467,6 @@ static void finish_trace(struct recorder *r)
 	r->writer = NULL;
 }
 
-static void release(struct recorder *r)
-{
-	collector_free(r->collector);
-	session_free(r->session);
-	hooks_close(r->hooks);
-	if (r->has_set)
-		perf_set_release(&r->set);
-}
-
 static void finish(void *ctx, int rc)
 {
 	struct recorder *r = ctx;
@@ -499,7 +474,10 @@ static void finish(void *ctx, int rc)
 	if (rc == 0)
 		finish_trace(r);
 	r->is_complete = rc == 0;
-	release(r);
+	collector_free(r->collector);
+	session_free(r->session);
+	hooks_close(r->hooks);
+	perf_set_release(&r->set);
 	trace_writer_discard(r->writer); /* stillborn: no file stays, the older one is back */
 }
 
@@ -538,6 +516,6 @@ int recorder_run(
 	result->has_status = r.run.has_status;
 	result->wait_status = r.run.wait_status;
 	snapshot_desk_answer(&r.desk, options->output, rc < 0 ? err : NULL);
-	snapshot_desk_release(&r.desk);
+	vec_release(&r.desk.waiting);
 	return rc;
 }

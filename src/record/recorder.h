@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "record/event_spec.h"
 #include "record/hook_list.h"
 #include "record/hooks/hooks.h"
 #include "record/session.h"
@@ -29,15 +28,12 @@ struct recorder_companion {
 
 struct recorder_options {
 	const char *output;
-	struct event_spec events[EVENT_SPECS_MAX];
-	size_t n_events; /* 0 = no samples */
-	uint64_t hz;
-	uint32_t hooks;			/* a sum of enum hook; what is sampled is in `events` */
+	uint32_t hooks;			/* a sum of enum hook; what is sampled is in `perf` */
+	struct perf_options perf;	/* but for the kinds of record, which are in `hooks` */
+	struct module_options modules;	/* likewise */
 	bool allocations;		/* the bytes that the malloc family gives, as a metric */
 	struct hooks_options functions; /* entry and exit of functions */
-	bool pc_only, user_only, all_modules, snapshots_only;
-	uint32_t stack_bytes; /* 0 = choose */
-	double duration_s;    /* 0 = until the end */
+	double duration_s; /* 0 = until the end */
 
 	/* One of these three. */
 	char *const *command; /* NULL-terminated */

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "arch/x86_call.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "record/deep_stacks.h"
 #include "record/hooks/transcript.h"
 #include "process/images.h"
@@ -28,7 +28,6 @@ struct session {
 	struct trace_writer *w;
 	struct perf_set *set;
 	struct session_options options;
-	struct collector *collector;
 	struct images *images;
 	struct process_life *life;
 	struct processes *processes; /* the life's, as the next one */
@@ -65,16 +64,17 @@ struct session *session_new(
 	s->options = *options;
 	s->images = images_new();
 	s->life = process_life_new(w, set, s->images, &options->life);
-	s->life_stream = process_life_stream(s->life);
-	s->processes = process_life_processes(s->life);
-	s->modules = process_life_modules(s->life);
-	for (size_t i = 0; i < options->n_events; i++) {
-		s->metrics[i] =
-			trace_writer_metric(w, options->events[i].metric, options->events[i].unit);
-		s->has_waits |= options->events[i].is_wait;
+	s->life_stream = s->life->stream;
+	s->processes = s->life->processes;
+	s->modules = s->life->modules;
+	for (size_t i = 0; i < options->perf.n_events; i++) {
+		const struct event_spec *event = &options->perf.events[i];
+
+		s->metrics[i] = trace_writer_metric(w, event->metric, event->unit);
+		s->has_waits |= event->is_wait;
 	}
 	if (kernel_events_are_wanted(set))
-		s->kernel = kernel_events_new(w, set, s->images, options->n_events > 0);
+		s->kernel = kernel_events_new(w, set, s->images, options->perf.n_events > 0);
 	s->unwinder = unwinder_new();
 	if (options->hooks)
 		s->transcript =
@@ -105,22 +105,19 @@ void session_free(struct session *s)
 	free(s);
 }
 
-void session_set_collector(struct session *s, struct collector *c)
-{
-	s->collector = c;
-}
-
 struct session_counts session_counts(const struct session *s)
 {
 	struct session_counts c = s->counts;
 
 	c.lost_are_mixed = s->kernel != NULL;
-	c.n_processes = processes_n_processes(s->processes);
-	c.n_threads = processes_n_threads(s->processes);
+	c.n_processes = s->processes->all.n;
+	c.n_threads = s->processes->threads.n;
 	if (s->transcript) {
-		c.n_events = transcript_n_events(s->transcript);
-		c.n_events_lost = transcript_n_lost(s->transcript);
-		c.n_jumped = transcript_n_jumped(s->transcript);
+		struct transcript_counts hooked = transcript_counts(s->transcript);
+
+		c.n_events = hooked.n_events;
+		c.n_events_lost = hooked.n_lost;
+		c.n_jumped = hooked.n_jumped;
 	}
 	return c;
 }
@@ -170,35 +167,19 @@ struct walk {
 static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module)
 {
 	struct walk *walk = ctx;
-	const struct mapping *m = addrspace_find(walk->process->space, pc);
-	const struct image *image;
+	const struct mapping *m =
+		images_find_module(walk->s->images, walk->process->space, pc, module);
 
-	if (!m)
-		return false;
-	image = images_get(walk->s->images, m->image);
-	*module = (struct unwind_module){
-		.cfi = images_cfi(walk->s->images, m->image),
-		.bias = m->bias,
-		.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
-		.cookie = m->image,
-	};
-	module_history_use(walk->s->modules, walk->process, m, walk->time);
-	return true;
+	if (m)
+		module_history_use(walk->s->modules, walk->process, m, walk->time);
+	return m;
 }
 
 static bool follows_call(void *ctx, struct vaddr pc)
 {
 	struct walk *walk = ctx;
-	const struct mapping *m =
-		addrspace_find(walk->process->space, (struct vaddr){pc.v - X86_CALL_BYTES_MAX});
-	const struct image *image = m ? images_get(walk->s->images, m->image) : NULL;
-	struct span bytes;
 
-	if (!image || !image->has_elf)
-		return true;
-	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){pc.v - X86_CALL_BYTES_MAX - m->bias});
-	return bytes.n < X86_CALL_BYTES_MAX ||
-	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
+	return images_follows_call(walk->s->images, walk->process->space, pc);
 }
 
 static bool read_piece(struct span piece, uint64_t start, uint64_t addr, void *to, size_t n)
@@ -449,7 +430,7 @@ static uint32_t metric_of(const struct session *s, uint64_t id)
 
 static bool is_wait(const struct session *s, uint64_t id)
 {
-	return s->has_waits && s->options.events[event_of(s, id)].is_wait;
+	return s->has_waits && s->options.perf.events[event_of(s, id)].is_wait;
 }
 
 /* The thread runs again, or the recording is over. */
@@ -496,7 +477,7 @@ static void process_sample(struct session *s, const struct collected *r)
 	uint32_t stack = 0;
 
 	s->counts.n_samples++;
-	if (s->options.pc_only) {
+	if (s->options.perf.pc_only) {
 		process_tick(s, r, thread);
 		return;
 	}
@@ -525,12 +506,9 @@ static void process_switch(struct session *s, const struct collected *r)
 {
 	struct thread *thread = processes_thread(s->processes, r->pid, r->tid, r->time);
 
-	if (r->sw.is_out)
-		trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
-			RECORD_SWITCH_OUT, (uint64_t[]){thread->trace_id, r->sw.is_preempted}, 2);
-	else
-		trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
-			RECORD_SWITCH_IN, (uint64_t[]){thread->trace_id}, 1);
+	trace_writer_numbers(s->w, cpu_stream(s, r->cpu), r->time, RECORD_MAJOR_SWITCH,
+		r->sw.is_out ? RECORD_SWITCH_OUT : RECORD_SWITCH_IN,
+		(uint64_t[]){thread->trace_id, r->sw.is_preempted}, r->sw.is_out ? 2 : 1);
 	if (!r->sw.is_out)
 		end_wait(s, thread, cpu_stream(s, r->cpu), r->time);
 }
@@ -559,7 +537,7 @@ static void end_system_call(struct session *s, const struct collected *r)
  * booked as what it certainly is. */
 static void process_lost(struct session *s, const struct collected *r)
 {
-	bool has_samples = s->options.n_events > 0;
+	bool has_samples = s->options.perf.n_events > 0;
 
 	s->counts.n_lost += r->lost.n;
 	if (s->kernel && has_samples)
@@ -579,8 +557,8 @@ static void advance_events(struct session *s, const struct collected *r)
 		transcript_exec_trees(s->transcript, r->pid, r->time);
 		transcript_exec(s->transcript, r->pid, r->time);
 		transcript_program(s->transcript, r->pid, r->comm.name, r->time);
-	} else if (r->kind == COLLECTED_MMAP && (r->mmap.prot & PROT_EXEC)) {
-		transcript_mapped(s->transcript, r->pid, r->mmap.path);
+	} else if (r->kind == COLLECTED_MMAP && (r->mmap.mapping.prot & PROT_EXEC)) {
+		transcript_mapped(s->transcript, r->pid, r->mmap.mapping.path);
 	} else if (r->kind == COLLECTED_FORK) {
 		transcript_advance(s->transcript, r->fork.parent_pid, r->fork.parent_tid, r->time);
 		transcript_fork(s->transcript, &(struct thread_id){r->pid, r->tid},
@@ -607,13 +585,6 @@ static void process_record(struct session *s, const struct collected *r)
 	case COLLECTED_SAMPLE:
 		process_sample(s, r);
 		break;
-	case COLLECTED_MMAP:
-	case COLLECTED_MUNMAP:
-	case COLLECTED_COMM:
-	case COLLECTED_FORK:
-	case COLLECTED_EXIT:
-		process_life_apply(s->life, r);
-		break;
 	case COLLECTED_KERNEL:
 		process_kernel_event(s, r);
 		break;
@@ -626,6 +597,9 @@ static void process_record(struct session *s, const struct collected *r)
 	case COLLECTED_THROTTLE:
 		s->n_throttled++;
 		break;
+	default:
+		process_life_apply(s->life, r);
+		break;
 	}
 }
 
@@ -635,9 +609,7 @@ static int by_time(const void *a, const void *b)
 	const struct collected *x = *(struct collected *const *)a;
 	const struct collected *y = *(struct collected *const *)b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order; /* qsort need not keep it */
+	return ORDER(x->time, y->time) ?: ORDER(x->order, y->order); /* qsort need not keep it */
 }
 
 static void process_until(struct session *s, uint64_t time)
@@ -655,29 +627,28 @@ static void process_until(struct session *s, uint64_t time)
 
 void session_add(struct session *s, struct collected_list *list)
 {
+	uint64_t until = list->complete_until;
+
 	for (size_t i = 0; i < list->items.n; i++) {
 		list->items.v[i]->order = s->n_arrived++;
 		vec_push(&s->waiting, list->items.v[i]);
 	}
 	list->items.n = 0;
 	if (s->transcript) {
-		uint64_t until = transcript_take(s->transcript);
+		uint64_t taken = transcript_take(s->transcript);
 
-		if (until > list->complete_until)
-			until = list->complete_until;
-		if (s->waiting.n)
-			process_until(s, until);
-		transcript_advance_all(s->transcript, until);
-	} else if (s->waiting.n) {
-		process_until(s, list->complete_until);
+		until = taken < until ? taken : until;
 	}
+	if (s->waiting.n)
+		process_until(s, until);
+	if (s->transcript)
+		transcript_advance_all(s->transcript, until);
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-static void write_notes(struct session *s)
+static void write_notes(struct session *s, uint64_t n_completed)
 {
-	uint64_t completed = s->collector ? collector_n_completed(s->collector) : 0;
 	const struct {
 		uint64_t n;
 		const char *text;
@@ -686,24 +657,15 @@ static void write_notes(struct session *s)
 		{s->n_gone_stacks, "sample inside exit: user memory already given back"},
 		{s->n_throttled, "the kernel throttled sampling"},
 		{s->n_hook_stacks, "sample inside the hook library: shown as its caller's"},
+		{n_completed, "deep stack completed beyond the kernel's copy"},
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
 		if (notes[i].n)
 			trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE,
 				notes[i].n, notes[i].text);
-	if (completed)
-		trace_writer_loss(s->w, s->life_stream, s->last_time, RECORD_LOSS_NOTE, completed,
-			"deep stack completed beyond the kernel's copy");
 	if (s->kernel)
 		kernel_events_write_notes(s->kernel, s->life_stream, s->last_time);
-}
-
-static void end_open_wait(void *ctx, struct thread *thread)
-{
-	struct session *s = ctx;
-
-	end_wait(s, thread, cpu_stream(s, 0), s->last_time);
 }
 
 void session_write_trees(struct session *s)
@@ -718,14 +680,14 @@ void session_stopped(struct session *s)
 	process_life_stopped(s->life);
 }
 
-void session_finish(struct session *s)
+void session_finish(struct session *s, uint64_t n_completed)
 {
 	if (s->waiting.n)
 		process_until(s, UINT64_MAX);
 	if (s->stopped_ns > s->last_time)
 		s->last_time = s->stopped_ns;
-	if (s->has_waits)
-		processes_each_thread(s->processes, end_open_wait, s);
+	for (size_t i = 0; s->has_waits && i < s->processes->threads.n; i++)
+		end_wait(s, s->processes->threads.v[i], cpu_stream(s, 0), s->last_time);
 	trace_writer_numbers(s->w, s->life_stream, s->last_time, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_ENDED, NULL, 0);
 	if (s->transcript) {
@@ -733,7 +695,7 @@ void session_finish(struct session *s)
 		transcript_finish(s->transcript, s->last_time);
 	}
 	process_life_finish(s->life, s->last_time);
-	write_notes(s);
+	write_notes(s, n_completed);
 	images_drop_changed(s->images);
 	images_write_facts(s->images, s->w);
 	name_frames(s->w, s->images, s->kernel_image);

@@ -14,7 +14,6 @@
 
 #include "base/err.h"
 #include "record/collector.h"
-#include "record/event_spec.h"
 #include "record/perf_set.h"
 #include "record/process_life.h"
 #include "trace/writer.h"
@@ -22,9 +21,7 @@
 struct hooks;
 
 struct session_options {
-	const struct event_spec *events;
-	size_t n_events;
-	bool pc_only;
+	struct perf_options perf;
 	struct life_options life;
 	struct hooks *hooks; /* functions are hooked; NULL = none are; borrowed */
 };
@@ -43,8 +40,6 @@ struct session;
 struct session *session_new(
 	struct trace_writer *w, struct perf_set *set, const struct session_options *options);
 void session_free(struct session *s);
-/* For its statistics; NULL is fine. */
-void session_set_collector(struct session *s, struct collector *c);
 
 /* Start-up records: a process that runs already (its threads and mappings from /proc), or one that
  * is about to exec. */
@@ -58,8 +53,9 @@ void session_add(struct session *s, struct collected_list *list);
 void session_write_trees(struct session *s);
 /* Events are off: looks at what the processes have mapped at this moment. */
 void session_stopped(struct session *s);
-/* Processes the rest, names the frames, writes the end records. */
-void session_finish(struct session *s);
+/* Processes the rest, names the frames, writes the end records; `n_completed` stacks were completed beyond
+ * the kernel's copy. */
+void session_finish(struct session *s, uint64_t n_completed);
 
 struct session_counts session_counts(const struct session *s);
 /* A sentence on programs whose functions were not hooked, at the end; NULL: none. Owned. */

@@ -85,11 +85,6 @@ void snapshot_desk_answer(struct snapshot_desk *d, const char *path, const struc
 	free(absolute);
 }
 
-void snapshot_desk_release(struct snapshot_desk *d)
-{
-	vec_release(&d->waiting);
-}
-
 char *snapshot_desk_path(struct snapshot_desk *d, const char *output)
 {
 	for (;;) {

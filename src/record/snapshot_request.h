@@ -25,7 +25,7 @@ struct signalfd_siginfo;
 
 /* --- the recorder's side --- */
 
-/* Requests that wait for their answer. Zero-initialise it. */
+/* Requests that wait for their answer. Zero-initialise it, vec_release what waits. */
 struct snapshot_desk {
 	VEC(uint32_t) waiting;	   /* numbers; 0 = nobody waits for the answer */
 	uint32_t last_number;	   /* the last request: the same again is no other */
@@ -38,7 +38,6 @@ bool snapshot_desk_take(
 /* Answers all that wait: `err` NULL: it is there, at `path`. Never blocks; who does not listen any
  * more gets nothing. */
 void snapshot_desk_answer(struct snapshot_desk *d, const char *path, const struct err *err);
-void snapshot_desk_release(struct snapshot_desk *d);
 /* Where the next snapshot goes: OUTPUT.1, OUTPUT.2, ..., the first that is not there. Owned. */
 char *snapshot_desk_path(struct snapshot_desk *d, const char *output);
 

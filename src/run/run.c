@@ -327,7 +327,7 @@ static int begin(struct run *r, struct err *err)
 	if (rc == 0)
 		rc = watch_pids(r, err);
 	if (rc == 0 && r->command)
-		rc = launch_prepare_with(&r->child, r->command, environment, &r->old_mask, err);
+		rc = launch_prepare(&r->child, r->command, environment, &r->old_mask, err);
 	settle_signals(r);
 	if (rc == 0 && r->work->start)
 		rc = r->work->start(r->ctx, err);

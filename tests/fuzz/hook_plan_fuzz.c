@@ -108,8 +108,8 @@ static void plan_it(struct span bytes, const char *path)
 	const struct planned_image *image;
 	struct elf_file elf;
 
-	hook_planner_wish_allocations(p);
-	if (hook_planner_wish(p, "*,*:a::*", HOOK_ACTION_CALL, NULL) < 0)
+	p->wants_allocations = true;
+	if (wishes_add(&p->wishes, "*,*:a::*", HOOK_ACTION_CALL, NULL) < 0)
 		abort();
 	if (elf_file_init(&elf, bytes, NULL) == 0) {
 		if (hook_planner_image(p, 1, &elf, path, true, &image, NULL) == 0)

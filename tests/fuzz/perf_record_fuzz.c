@@ -28,7 +28,7 @@ static uint64_t read_all(const struct collected *c, size_t record_bytes)
 		if (c->sample.has_regs != (c->sample.regs.known != 0))
 			abort();
 	} else if (c->kind == COLLECTED_MMAP) {
-		sum += strlen(c->mmap.path);
+		sum += strlen(c->mmap.mapping.path);
 		if (c->mmap.build_id_n > BUILD_ID_MAX)
 			abort();
 	} else if (c->kind == COLLECTED_COMM) {

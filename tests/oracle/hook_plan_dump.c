@@ -124,8 +124,8 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	if (strcmp(argv[2], "@") == 0)
-		hook_planner_wish_allocations(p);
-	else if (hook_planner_wish(p, argv[2], HOOK_ACTION_CALL, &err) < 0)
+		p->wants_allocations = true;
+	else if (wishes_add(&p->wishes, argv[2], HOOK_ACTION_CALL, &err) < 0)
 		return fprintf(stderr, "%s\n", err.text), 1;
 	if (file_map_open(&map, argv[3], &err) < 0 || elf_file_init(&elf, map.bytes, &err) < 0)
 		return fprintf(stderr, "%s\n", err.text), 1;
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
 	else if (strcmp(argv[1], "count") == 0)
 		count(image);
 	else
-		printf("%" PRIu64 " %u\n", cpu_ns() - start, hook_planner_n_functions(p));
+		printf("%" PRIu64 " %u\n", cpu_ns() - start, p->n_ids);
 	hook_planner_each_unmatched(p, print_unmatched, NULL);
 	hook_planner_free(p);
 	elf_file_release(&elf);

@@ -302,7 +302,7 @@ static size_t hook_all(const char *path, uintptr_t bias)
 	uint8_t *at = map_near(bias), *next;
 	size_t n = 0;
 
-	hook_planner_wish(p, "*", HOOK_ACTION_CALL, NULL);
+	wishes_add(&p->wishes, "*", HOOK_ACTION_CALL, NULL);
 	if (file_map_open(&map, path, &err) < 0 || elf_file_init(&elf, map.bytes, &err) < 0 ||
 		hook_planner_image(p, 1, &elf, path, true, &image, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);

@@ -89,7 +89,7 @@ void user_names_free(struct user_names *un)
 		release_spaces(&un->processes.v[i]);
 	for (size_t i = 0; i < un->files.n; i++) {
 		symtab_free(un->files.v[i].names);
-		free((char *)un->files.v[i].query.path);
+		free((char *)un->files.v[i].query.mapping.path);
 		free((uint8_t *)un->files.v[i].query.build_id.p);
 	}
 	vec_release(&un->processes);
@@ -173,15 +173,17 @@ static bool is_own_memory(const char *path)
 
 static void put_file_key(const struct user_process *p, const struct image_query *q, struct buf *key)
 {
-	if (!strcmp(q->path, "[vdso]"))
-		buf_printf(key, "vdso %d", q->start >> 32 ? 64 : 32);
-	else if (is_own_memory(q->path))
-		buf_printf(key, "process %u %lu %s", p->pid, q->process_start_ns, q->path);
+	const struct proc_mapping *m = &q->mapping;
+
+	if (!strcmp(m->path, "[vdso]"))
+		buf_printf(key, "vdso %d", m->start >> 32 ? 64 : 32);
+	else if (is_own_memory(m->path))
+		buf_printf(key, "process %u %lu %s", p->pid, q->process_start_ns, m->path);
 	else if (q->build_id.n)
 		buf_put_hex(key, q->build_id);
 	else
-		buf_printf(key, "inode %u:%u:%lu", q->major, q->minor, q->inode);
-	buf_printf(key, " %s", q->path);
+		buf_printf(key, "inode %u:%u:%lu", m->major, m->minor, m->inode);
+	buf_printf(key, " %s", m->path);
 }
 
 static void open_file(struct user_names *un, struct user_file *f)
@@ -204,7 +206,7 @@ static uint32_t ensure_file(
 	if (number == un->files.n) {
 		struct user_file f = {.query = *q};
 
-		f.query.path = mem_strdup(q->path);
+		f.query.mapping.path = mem_strdup(q->mapping.path);
 		f.query.build_id.p = q->build_id.n ? mem_dup(q->build_id.p, q->build_id.n) : NULL;
 		vec_push(&un->files, f);
 	}
@@ -212,12 +214,11 @@ static uint32_t ensure_file(
 }
 
 static uint32_t add_mapping(struct user_names *un, struct user_process *p,
-	const struct image_query *query, struct foff offset)
+	const struct proc_mapping *at, struct span build_id)
 {
-	struct image_query q = *query;
-	struct mapping m = {.start = q.start, .end = q.end, .offset = offset};
+	struct image_query q = {.pid = p->pid, .mapping = *at, .build_id = build_id};
+	struct mapping m = {.start = at->start, .end = at->end, .offset = {at->offset}};
 
-	q.pid = p->pid;
 	q.process_start_ns = p->died; /* keeps code made by another process of this number apart */
 	m.image = ensure_file(un, p, &q);
 	addrspace_map(&p->space, &m);
@@ -233,16 +234,10 @@ struct snapshot {
 static void take_mapping(void *ctx, const struct proc_mapping *m)
 {
 	struct snapshot *s = ctx;
-	struct image_query q = {.path = m->path,
-		.start = m->start,
-		.end = m->end,
-		.inode = m->inode,
-		.major = m->major,
-		.minor = m->minor};
 
 	if (!(m->prot & PROT_EXEC) || !strcmp(m->path, "[vsyscall]"))
 		return;
-	add_mapping(s->un, s->p, &q, (struct foff){m->offset});
+	add_mapping(s->un, s->p, m, (struct span){NULL, 0});
 	s->n++;
 }
 
@@ -293,18 +288,12 @@ static void apply_fork(struct user_names *un, const struct collected *r)
 static void apply_mmap(struct user_names *un, const struct collected *r)
 {
 	const struct collected_mmap *m = &r->mmap;
-	struct image_query q = {.path = m->path,
-		.start = m->start,
-		.end = m->start + m->bytes,
-		.build_id = {m->build_id, m->build_id_n},
-		.inode = m->inode,
-		.major = m->major,
-		.minor = m->minor};
 	uint32_t file;
 
-	if (!(m->prot & PROT_EXEC) || q.end <= q.start)
+	if (!(m->mapping.prot & PROT_EXEC) || m->mapping.end <= m->mapping.start)
 		return;
-	file = add_mapping(un, ensure_process(un, r->pid), &q, (struct foff){m->offset});
+	file = add_mapping(un, ensure_process(un, r->pid), &m->mapping,
+		(struct span){m->build_id, m->build_id_n});
 	if (un->files.n <= FILES_OPEN_MAX)
 		open_file(un, &un->files.v[file]);
 }
@@ -428,6 +417,6 @@ bool user_names_find(
 			address -
 			images_bias(un->images, un->files.v[m->image].image, m->start, m->offset) -
 			symbol->start,
-		.module = un->files.v[m->image].query.path};
+		.module = un->files.v[m->image].query.mapping.path};
 	return true;
 }

@@ -88,8 +88,6 @@ int inject_refused(pid_t pid, int errnum, struct err *err);
 /* State of the thread by /proc ('R', 'S', 'D', 'Z', ...); 0 when it is gone. */
 char inject_thread_state(pid_t pid, pid_t tid);
 bool inject_thread_lives(pid_t pid, pid_t tid); /* it is there, and has not ended */
-/* Where the stack of the first thread began when the program did; 0 when not known. */
-uint64_t inject_start_stack(pid_t pid);
 /* Whether another process traces this one just now, and the sentence that says so. */
 bool inject_is_traced(pid_t pid);
 bool inject_is_traced_here(pid_t pid, pid_t tid); /* the thread, by the calling one */

@@ -31,6 +31,7 @@
 #define FIRST_STACK_ROOM   (4u << 10) /* of it is mapped already; it grows */
 #define START_FRAME_BYTES  64	      /* of the program's first function, at most */
 #define SYSCALL_INSN_BYTES 2
+#define STAT_START_STACK   28 /* where the first thread's stack began; 0 when that is not told */
 
 /* Of the pc, in what the kernel puts on the stack of a handler. */
 #define RETURN_PC_OFFSET_64	168 /* ucontext_t.uc_mcontext.gregs[REG_RIP] */
@@ -67,12 +68,16 @@ void moments_free(struct moments *m)
 
 static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module)
 {
-	return remote_symbols_find_module(((struct moments *)ctx)->symbols, pc, module);
+	const struct remote_symbols *s = ((struct moments *)ctx)->symbols;
+
+	return images_find_module(s->images, s->space, pc, module);
 }
 
 static bool follows_call(void *ctx, struct vaddr pc)
 {
-	return remote_symbols_follows_call(((struct moments *)ctx)->symbols, pc);
+	const struct remote_symbols *s = ((struct moments *)ctx)->symbols;
+
+	return images_follows_call(s->images, s->space, pc);
 }
 
 static bool read_beyond(void *ctx, uint64_t addr, void *to, size_t n)
@@ -108,7 +113,7 @@ static bool has_delicate_words(struct moments *m, uint64_t sp)
 		if (!remote_read(m->thread, sp + at, &value, word_bytes))
 			return false; /* the stack ends here */
 		if (remote_symbols_place(m->symbols, value - 1) == REMOTE_PLACE_DELICATE &&
-			remote_symbols_follows_call(m->symbols, (struct vaddr){value}))
+			follows_call(m, (struct vaddr){value}))
 			return true;
 	}
 	return false;
@@ -251,7 +256,7 @@ static void search_stack(void *ctx, const struct proc_mapping *m)
 /* Whether its callers lead to where the kernel has started the program. */
 static bool is_called_by_start(struct moments *m, const struct remote_thread *t)
 {
-	uint64_t first = inject_start_stack(t->pid);
+	uint64_t first = proc_stat_number(t->pid, STAT_START_STACK);
 	size_t n = 0;
 
 	return walk(m, t, &n) == UNWIND_END_COMPLETE && n && first >= m->frames[n - 1].sp.v &&

@@ -11,6 +11,7 @@
 #include "process/proc.h"
 
 #define PATH_BYTES_MAX 4096
+#define STAT_FLAGS     9
 #define PF_KTHREAD     0x00200000u /* include/linux/sched.h of the kernel */
 
 char inject_thread_state(pid_t pid, pid_t tid)
@@ -26,22 +27,6 @@ bool inject_thread_lives(pid_t pid, pid_t tid)
 	char state = inject_thread_state(pid, tid);
 
 	return state && state != 'Z' && state != 'X';
-}
-
-uint64_t inject_start_stack(pid_t pid)
-{
-	char value[32];
-
-	proc_stat_field(pid, pid, 28, value, sizeof(value));
-	return strtoull(value, NULL, 10);
-}
-
-static bool is_kernel_thread(pid_t pid)
-{
-	char flags[32];
-
-	proc_stat_field(pid, pid, 9, flags, sizeof(flags));
-	return strtoul(flags, NULL, 10) & PF_KTHREAD;
 }
 
 static pid_t tracer_of(pid_t pid, pid_t tid)
@@ -102,7 +87,7 @@ int inject_check_process(pid_t pid, struct err *err)
 
 	if (!state)
 		return err_set(err, ERR_NOT_FOUND, "there is no process %d", pid);
-	if (is_kernel_thread(pid))
+	if (proc_stat_number(pid, STAT_FLAGS) & PF_KTHREAD)
 		return err_set(err, ERR_UNSUPPORTED, "process %d is a thread of the kernel", pid);
 	process = (pid_t)proc_status_number(pid, pid, "Tgid", 10);
 	if (process != pid)

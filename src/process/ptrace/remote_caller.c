@@ -115,10 +115,8 @@ static void list_tid(void *ctx, pid_t tid)
 static int try_thread(struct remote_caller *c, pid_t tid, struct moments *moments, bool any_stack,
 	const char **why)
 {
-	struct remote_thread t = {.pid = c->pid,
-		.tid = tid,
-		.memory_fd = c->memory_fd,
-		.is_64 = remote_symbols_is_64(c->symbols)};
+	struct remote_thread t = {
+		.pid = c->pid, .tid = tid, .memory_fd = c->memory_fd, .is_64 = c->symbols->is_64};
 	const char *stack = NULL;
 	int rc;
 

@@ -16,12 +16,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "arch/x86_call.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "process/images.h"
 #include "process/proc.h"
-#include "symbols/addrspace.h"
 
 #define GAP_ALIGN  16
 #define PAGE_BYTES 4096
@@ -37,14 +34,6 @@ struct remote_image {
 	bool has_malloc;
 	VEC(struct range) delicate;
 	VEC(struct range) harmless; /* of an ordinary library that has malloc */
-};
-
-struct remote_symbols {
-	pid_t pid;
-	bool is_64;
-	struct images *images;
-	struct addrspace *space;
-	VEC(struct remote_image) all; /* by image number */
 };
 
 /* --- which functions are delicate ---------------------------------------------------------- */
@@ -177,13 +166,7 @@ static void add_mapping(void *ctx, const struct proc_mapping *m)
 {
 	struct opening *opening = ctx;
 	struct remote_symbols *s = opening->s;
-	struct image_query query = {.pid = (uint32_t)s->pid,
-		.path = m->path,
-		.start = m->start,
-		.end = m->end,
-		.inode = m->inode,
-		.major = m->major,
-		.minor = m->minor};
+	struct image_query query = {.pid = (uint32_t)s->pid, .mapping = *m};
 	struct mapping mapping = {
 		.start = m->start, .end = m->end, .offset = {m->offset}, .at_start = true};
 	const struct image *image;
@@ -262,11 +245,6 @@ void remote_symbols_close(struct remote_symbols *s)
 }
 
 /* --- asking -------------------------------------------------------------------------------- */
-
-bool remote_symbols_is_64(const struct remote_symbols *s)
-{
-	return s->is_64;
-}
 
 static bool is_in(const struct range *v, size_t n, uint64_t addr)
 {
@@ -415,36 +393,4 @@ void remote_symbols_prepare_walks(const struct remote_symbols *s)
 {
 	for (uint32_t i = 0; i < images_n(s->images); i++)
 		images_cfi(s->images, i);
-}
-
-bool remote_symbols_find_module(
-	const struct remote_symbols *s, struct vaddr pc, struct unwind_module *module)
-{
-	const struct mapping *m = addrspace_find(s->space, pc);
-	const struct image *image;
-
-	if (!m)
-		return false;
-	image = images_get(s->images, m->image);
-	*module = (struct unwind_module){
-		.cfi = images_cfi(s->images, m->image),
-		.bias = m->bias,
-		.entry = image->has_elf ? image->elf.entry : (struct iaddr){0},
-		.cookie = m->image,
-	};
-	return true;
-}
-
-bool remote_symbols_follows_call(const struct remote_symbols *s, struct vaddr pc)
-{
-	struct vaddr before = {pc.v - X86_CALL_BYTES_MAX};
-	const struct mapping *m = addrspace_find(s->space, before);
-	const struct image *image = m ? images_get(s->images, m->image) : NULL;
-	struct span bytes;
-
-	if (!image || !image->has_elf)
-		return true;
-	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){before.v - m->bias});
-	return bytes.n < X86_CALL_BYTES_MAX ||
-	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }

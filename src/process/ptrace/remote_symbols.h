@@ -13,14 +13,19 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "unwind/unwind.h"
+#include "base/mem.h"
+#include "process/images.h"
 
-struct remote_symbols;
+struct remote_symbols {
+	pid_t pid;
+	bool is_64;
+	struct images *images;
+	struct addrspace *space;
+	VEC(struct remote_image) all; /* by image number */
+};
 
 int remote_symbols_open(struct remote_symbols **out, pid_t pid, struct err *err);
 void remote_symbols_close(struct remote_symbols *s);
-
-bool remote_symbols_is_64(const struct remote_symbols *s);
 
 enum remote_place {
 	REMOTE_PLACE_PROGRAM,  /* code of the program, or code made at run time */
@@ -49,9 +54,5 @@ uint64_t remote_symbols_find_gap(const struct remote_symbols *s, size_t bytes,
 /* Makes the unwind tables, which takes long in a large program, so that none has to be made while a
  * thread stands still. */
 void remote_symbols_prepare_walks(const struct remote_symbols *s);
-/* For walking stacks, as in struct unwind_callbacks. */
-bool remote_symbols_find_module(
-	const struct remote_symbols *s, struct vaddr pc, struct unwind_module *module);
-bool remote_symbols_follows_call(const struct remote_symbols *s, struct vaddr pc);
 
 #endif

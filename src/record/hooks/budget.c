@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
+
 /* Unhooking what costs less than this share of the excess would not help. */
 #define SHARE_MIN 0.01
 
@@ -16,8 +18,8 @@ static int by_mean(const void *a, const void *b)
 	const struct budget_function *x = a, *y = b;
 
 	if (!x->calls || !y->calls)
-		return (x->calls < y->calls) - (x->calls > y->calls);
-	return mean_ns(x) < mean_ns(y) ? -1 : mean_ns(x) > mean_ns(y) ? 1 : 0;
+		return ORDER(y->calls, x->calls);
+	return ORDER(mean_ns(x), mean_ns(y));
 }
 
 size_t budget_choose(

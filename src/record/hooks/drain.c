@@ -236,9 +236,7 @@ static void take_counts(struct hook_source *s, const struct hook_thread *t)
 	s->counts = (struct hook_thread_counts){
 		.n_dropped = t->n_dropped,
 		.n_stalls = t->n_stalls,
-		.stalled_ticks = t->stalled_ticks,
 		.n_unhooked = t->n_unhooked,
-		.n_pruned = t->n_pruned,
 		.n_jumped = t->n_jumped,
 	};
 }
@@ -426,9 +424,8 @@ static void finish_process(struct hooks *h, struct hook_process *p)
 	for (uint32_t i = 0; i < p->area.n_threads; i++)
 		if (p->rings[i].source)
 			finish_thread(h, p, i);
-	p->n_threadless = p->area.control->n_threadless;
 	p->has_ended = true;
-	h->n_threadless += p->n_threadless;
+	h->n_threadless += p->area.control->n_threadless;
 	h->n_filtered += p->area.control->stop_reason == HOOK_STOP_FILTER;
 	h->version++;
 	if (!p->n_exchanges && !h->options.tree)

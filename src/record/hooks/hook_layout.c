@@ -42,13 +42,12 @@ static int compare_sites(const void *a, const void *b, void *ctx)
 	uint64_t x = l->moved.v[*(const uint32_t *)a].site;
 	uint64_t y = l->moved.v[*(const uint32_t *)b].site;
 
-	return x < y ? -1 : x > y;
+	return ORDER(x, y);
 }
 
 void hook_layout_sort(struct hook_layout *l)
 {
-	if (l->moved.n)
-		qsort(l->moved.v, l->moved.n, sizeof(*l->moved.v), by_code);
+	vec_sort(&l->moved, by_code);
 	l->by_site.n = 0;
 	for (size_t i = 0; i < l->moved.n; i++)
 		vec_push(&l->by_site, (uint32_t)i);
@@ -94,11 +93,10 @@ bool hook_layout_is_entry(const struct hook_layout *l, uint64_t pc)
 
 uint64_t hook_layout_moved_pc(const struct hook_layout *l, uint64_t pc)
 {
-	size_t lo;
+	size_t lo = SEARCH(0, l->by_site.n, mid, l->moved.v[l->by_site.v[mid]].site <= pc);
 	const struct hook_moved *m;
 	uint64_t at;
 
-	lo = SEARCH(0, l->by_site.n, mid, l->moved.v[l->by_site.v[mid]].site <= pc);
 	if (!lo)
 		return pc;
 	m = &l->moved.v[l->by_site.v[lo - 1]];

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +19,6 @@
 #include "process/ptrace/inject_internal.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/inject.h"
-#include "record/hooks/library_link.h"
 #include "record/hooks/tick_clock.h"
 
 #define LIBRARY_NAME "libweir.so"
@@ -28,7 +28,6 @@
 #define REST_NS		    2000000000u
 #define EXCHANGE_NS	    5000000000u
 #define FREE_CHUNKS_MAX	    1024u
-#define PROC_START_ERROR_NS 20000000u /* a tick of /proc, and another one */
 
 bool hooks_options_are_used(const struct hooks_options *o)
 {
@@ -220,13 +219,39 @@ static int open_family(struct hooks *h, struct err *err)
 	return 0;
 }
 
+/* ld.so splits LD_PRELOAD there. */
+static bool has_separator(const char *folder)
+{
+	return strpbrk(folder, " :\t\n") != NULL;
+}
+
+/* The library in a folder whose name has a separator is reached through a link `lib` in a folder of ours,
+ * which every user can enter. Negative when it cannot be made. */
+static int link_library(struct temporary_folder *own, const char *folder)
+{
+	const char *place = temporary_place();
+	char *to = mem_printf("%s/lib", folder), *link = NULL;
+	int rc = temporary_folder_make(own, has_separator(place) ? "/tmp" : place, "weir-link-");
+
+	if (rc == 0) {
+		link = mem_printf("%s/lib", own->path);
+		if (chmod(own->path, 0755) < 0 || symlink(to, link) < 0) {
+			temporary_folder_remove(own);
+			rc = -1;
+		}
+	}
+	free(link);
+	free(to);
+	return rc;
+}
+
 /* ld.so puts lib/... of the program's kind for $LIB. */
 static void make_environment(struct hooks *h)
 {
 	const char *old = getenv("LD_PRELOAD"), *asan = getenv("ASAN_OPTIONS");
 	const char *folder = h->library_folder;
 
-	if (library_link_is_needed(folder) && library_link_make(&h->library_link, folder) == 0)
+	if (has_separator(folder) && link_library(&h->library_link, folder) == 0)
 		folder = h->library_link.path;
 	h->environment[0] = mem_printf("LD_PRELOAD=%s/$LIB/" LIBRARY_NAME "%s%s", folder,
 		old && *old ? ":" : "", old ? old : "");
@@ -247,13 +272,11 @@ static int make_wishes(struct hooks *h, struct err *err)
 
 	h->planner = hook_planner_new();
 	if (o->events)
-		rc = hook_planner_wish(h->planner, o->events, HOOK_ACTION_CALL, err);
+		rc = wishes_add(&h->planner->wishes, o->events, HOOK_ACTION_CALL, err);
 	if (rc == 0 && o->stack_at)
-		rc = hook_planner_wish(h->planner, o->stack_at, HOOK_ACTION_STACK, err);
-	if (rc == 0 && o->allocations)
-		hook_planner_wish_allocations(h->planner);
-	if (h->options.tree)
-		hook_planner_ignore_own_calls(h->planner);
+		rc = wishes_add(&h->planner->wishes, o->stack_at, HOOK_ACTION_STACK, err);
+	h->planner->wants_allocations = o->allocations;
+	h->planner->ignores_own_calls = o->tree;
 	return rc;
 }
 
@@ -386,7 +409,7 @@ void hooks_close(struct hooks *h)
 uint32_t hooks_n_functions(struct hooks *h)
 {
 	HOLD(&h->planner_lock);
-	return hook_planner_n_functions(h->planner);
+	return h->planner->n_ids;
 }
 
 const struct planned_function *hooks_planned(
@@ -403,27 +426,12 @@ char *const *hooks_environment(const struct hooks *h)
 	return h->environment;
 }
 
-const char *hooks_place(const struct hooks *h)
-{
-	return h->listener.place;
-}
-
 int hooks_reach(struct hooks *h, pid_t pid, struct err *err)
 {
 	int rc = listener_reach(&h->listener, pid, err);
 
 	hook_server_wake(h);
 	return rc;
-}
-
-const char *hooks_library(const struct hooks *h, bool is_64)
-{
-	return h->libraries[is_64];
-}
-
-uint64_t hooks_began_ns(const struct hooks *h)
-{
-	return h->began_ns > PROC_START_ERROR_NS ? h->began_ns - PROC_START_ERROR_NS : 0;
 }
 
 void hooks_each_unmatched(

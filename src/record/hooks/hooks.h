@@ -43,14 +43,8 @@ void hooks_close(struct hooks *h);
 
 /* What the environment of a command needs: NAME=VALUE texts and a NULL, owned. */
 char *const *hooks_environment(const struct hooks *h);
-/* What WEIR_HOOKS says in it, and what an attached process is told. */
-const char *hooks_place(const struct hooks *h);
 /* Before a running process is told: makes sure that it can connect, wherever its network is. */
 int hooks_reach(struct hooks *h, pid_t pid, struct err *err);
-const char *hooks_library(const struct hooks *h, bool is_64); /* the path of its file */
-
-/* When they were opened, CLOCK_MONOTONIC, as good as proc_start_ns. */
-uint64_t hooks_began_ns(const struct hooks *h);
 
 /* Calls `each` with every wish that no function was found for, and the names near to it or NULL. */
 void hooks_each_unmatched(

@@ -37,7 +37,7 @@ struct hook_chunk {
 
 /* Numbers that the library counts for a thread. */
 struct hook_thread_counts {
-	uint64_t n_dropped, n_stalls, stalled_ticks, n_unhooked, n_pruned, n_jumped;
+	uint64_t n_dropped, n_stalls, n_unhooked, n_jumped;
 };
 
 /* The stay of one thread in an entry of an area. */
@@ -79,7 +79,6 @@ struct hook_process {
 	atomic_bool is_superseded;  /* exec: another program has its pid */
 	bool has_ended;	      /* drained to the end, area closed; still listed for its layout */
 	uint32_t n_exchanges; /* connections that are being answered */
-	uint32_t n_threadless;
 	/* (drain) */
 	struct drain_ring *rings;
 	uint32_t n_scanned; /* entries looked at in each round */

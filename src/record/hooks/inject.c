@@ -449,9 +449,8 @@ static int inject(struct injection *in)
 	if (in->c.memory_fd < 0)
 		return errno == EACCES || errno == EPERM ? inject_refused(in->c.pid, EPERM, in->c.err)
 							 : err_sys(in->c.err, errno, "'%s'", path);
-	in->c.threads = (struct remote_threads){.pid = in->c.pid,
-		.memory_fd = in->c.memory_fd,
-		.is_64 = remote_symbols_is_64(in->c.symbols)};
+	in->c.threads = (struct remote_threads){
+		.pid = in->c.pid, .memory_fd = in->c.memory_fd, .is_64 = in->c.symbols->is_64};
 	in->library = in->c.threads.is_64 ? in->options->library : in->options->library32;
 	if (!in->library)
 		return err_set(in->c.err, ERR_UNSUPPORTED,

@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/temporary_folder.h"
@@ -24,26 +25,17 @@
 #define NAME_DIGITS  16
 #define RANDOM_BYTES (HOOK_KEY_BYTES / 2 + NAME_DIGITS / 2)
 
-static void put_hex(char *to, const uint8_t *from, size_t n)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < n; i++) {
-		to[2 * i] = digits[from[i] >> 4];
-		to[2 * i + 1] = digits[from[i] & 15];
-	}
-}
-
 static int choose_name_and_key(struct listener *l, struct err *err)
 {
 	uint8_t random[RANDOM_BYTES];
-	char digits[NAME_DIGITS];
+	struct buf digits = {0};
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return err_sys(err, errno, "cannot get random numbers");
-	put_hex(l->key, random, HOOK_KEY_BYTES / 2);
-	put_hex(digits, random + HOOK_KEY_BYTES / 2, NAME_DIGITS / 2);
-	snprintf(l->name, sizeof(l->name), "weir-%.*s", NAME_DIGITS, digits);
+	buf_put_hex(&digits, (struct span){random, sizeof(random)});
+	memcpy(l->key, digits.p, HOOK_KEY_BYTES);
+	snprintf(l->name, sizeof(l->name), "weir-%s", buf_text(&digits) + HOOK_KEY_BYTES);
+	buf_release(&digits);
 	return 0;
 }
 

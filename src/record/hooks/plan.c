@@ -20,16 +20,6 @@ struct image_entry {
 	uint32_t first_id;
 };
 
-struct hook_planner {
-	struct wishes wishes;
-	bool wants_allocations;
-	bool ignores_own_calls;
-	bool needs_traps; /* some function so far is hooked by int3 */
-	uint32_t n_ids;
-	VEC(struct image_entry *) images; /* by first id */
-	struct map by_key;		  /* key -> index, plus 1 */
-};
-
 struct hook_planner *hook_planner_new(void)
 {
 	return mem_zalloc(sizeof(struct hook_planner));
@@ -56,22 +46,6 @@ void hook_planner_free(struct hook_planner *p)
 	map_release(&p->by_key);
 	wishes_release(&p->wishes);
 	free(p);
-}
-
-int hook_planner_wish(
-	struct hook_planner *p, const char *list, enum hook_action action, struct err *err)
-{
-	return wishes_add(&p->wishes, list, action, err);
-}
-
-void hook_planner_ignore_own_calls(struct hook_planner *p)
-{
-	p->ignores_own_calls = true;
-}
-
-void hook_planner_wish_allocations(struct hook_planner *p)
-{
-	p->wants_allocations = true;
 }
 
 /* --- choosing ---------------------------------------------------------------------------- */
@@ -441,11 +415,6 @@ const struct planned_function *hook_planner_function(
 	if (image)
 		*image = &e->image;
 	return &e->image.functions.v[id - e->first_id];
-}
-
-uint32_t hook_planner_n_functions(const struct hook_planner *p)
-{
-	return p->n_ids;
 }
 
 void hook_planner_each_unmatched(const struct hook_planner *p,

@@ -14,24 +14,11 @@
 #include "base/addr.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "record/hooks/wish.h"
 #include "rt/hook/hook_abi.h"
-
-struct hook_planner;
-struct hook_planner *hook_planner_new(void);
-void hook_planner_free(struct hook_planner *p);
-/* A comma list of patterns (symbols/function_pattern.h); one without an image is about the program
- * itself. The sentence names the part that is wrong. A function that several wishes name has the
- * action with the greater number. */
-int hook_planner_wish(
-	struct hook_planner *p, const char *list, enum hook_action action, struct err *err);
-/* Also the malloc family of every image that defines it, with HOOK_ACTION_AMOUNT. */
-void hook_planner_wish_allocations(struct hook_planner *p);
-
-/* Functions that were built with -finstrument-functions are patched like others: their calls find
- * no open entry, which a tree needs to know the caller. */
-void hook_planner_ignore_own_calls(struct hook_planner *p);
 
 /* Byte `from` of the patched instructions is now byte `to` of the moved code. Byte 0 is not listed:
  * who stands there enters the function. Nor is what stays as it is behind a short jump or int3. */
@@ -64,6 +51,24 @@ struct planned_image {
 	size_t n_extra;
 };
 
+struct hook_planner {
+	/* Patterns (wishes_add); one without an image is about the program itself. A function that several
+	 * wishes name has the action with the greater number. */
+	struct wishes wishes;
+	bool wants_allocations; /* of every image: the malloc family that it defines, HOOK_ACTION_AMOUNT */
+	/* Functions that were built with -finstrument-functions are patched like others: their calls find
+	 * no open entry, which a tree needs to know the caller. */
+	bool ignores_own_calls;
+	/* To read: */
+	uint32_t n_ids; /* of functions: the greatest */
+	/* Its own: */
+	bool needs_traps;		  /* some function so far is hooked by int3 */
+	VEC(struct image_entry *) images; /* by first id */
+	struct map by_key;		  /* key -> index, plus 1 */
+};
+struct hook_planner *hook_planner_new(void);
+void hook_planner_free(struct hook_planner *p);
+
 /* The plan of an image: empty when no wish concerns it. The same image (by `key`, any number that
  * names its version) is planned once. Owned by the planner. `needs_traps` is set in the extras by
  * the planner itself: REPLACE entries for the signal functions of libc are made when any function
@@ -77,7 +82,6 @@ int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_fi
 /* By id; NULL when there is none. */
 const struct planned_function *hook_planner_function(
 	const struct hook_planner *p, uint32_t id, const struct planned_image **image);
-uint32_t hook_planner_n_functions(const struct hook_planner *p); /* greatest id */
 /* Wishes that matched nothing in any image so far: calls `f` for each with its text, and with the
  * names that were there instead ("'work' or 'walk'"; NULL = none is near). */
 void hook_planner_each_unmatched(const struct hook_planner *p,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "dwarf/cfi_entries.h"
 #include "record/hooks/plan_internal.h"
@@ -20,7 +21,7 @@ static int compare_first_words(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return ORDER(*x, *y);
 }
 
 void image_sort(void *items, size_t n, size_t bytes)
@@ -156,9 +157,7 @@ static int compare_names(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return candidate_is_better(y, x) - candidate_is_better(x, y);
+	return ORDER(x->start, y->start) ?: candidate_is_better(y, x) - candidate_is_better(x, y);
 }
 
 /* --- functions --------------------------------------------------------------------------- */
@@ -338,8 +337,7 @@ int image_facts_init(
 	if (!f->regions.n)
 		return err_set(err, ERR_FORMAT, "'%s': has no code", path);
 	collect_names(f);
-	if (f->names.n)
-		qsort(f->names.v, f->names.n, sizeof(*f->names.v), compare_names);
+	vec_sort(&f->names, compare_names);
 	find_frames(f, &frames);
 	find_functions(f, &frames);
 	find_stretches(f, &frames);
@@ -353,15 +351,13 @@ void image_facts_release(struct image_facts *f)
 		free(f->regions.v[i].is_wanted);
 		free(f->regions.v[i].is_start);
 	}
-	for (size_t i = 0; i < f->owned.n; i++)
-		free(f->owned.v[i]);
 	vec_release(&f->regions);
 	vec_release(&f->names);
 	vec_release(&f->functions);
 	vec_release(&f->stretches);
 	vec_release(&f->labels);
 	vec_release(&f->targets);
-	vec_release(&f->owned);
+	vec_release_all(&f->owned);
 	map_release(&f->callee_of);
 	map_release(&f->callee_slot);
 	map_release(&f->pads_used);

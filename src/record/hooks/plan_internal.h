@@ -17,9 +17,7 @@
 #include <string.h>
 
 #include "arch/x86_code.h"
-#include "base/map.h"
 #include "record/hooks/plan.h"
-#include "record/hooks/wish.h"
 #include "symbols/range_paint.h"
 #include "symbols/elf_tables.h"
 

@@ -206,12 +206,27 @@ static bool is_free(const struct image_facts *f, const struct image_function *fn
 	return true;
 }
 
+/* Nops up to `end` that have `need` bytes at least, together with what is covered already. */
+static bool cover_nops(
+	struct site_plan *p, const struct image_facts *f, uint64_t end, unsigned need)
+{
+	while (p->n_original < need) {
+		uint64_t addr = p->site + p->n_original;
+		struct x86_insn insn;
+
+		if (!image_decode(f, addr, &insn) || !insn.is_nop || insn.length > end - addr)
+			return false;
+		moved_code_note(&p->code, p->n_original);
+		p->n_original = (uint8_t)(p->n_original + insn.length);
+	}
+	return true;
+}
+
 /* Covers the rest with the padding behind the function. */
 static bool cover_padding(struct site_plan *p, const struct image_facts *f,
 	const struct image_function *fn, unsigned need)
 {
 	uint64_t end = padding_end(f, fn->end);
-	struct x86_insn insn;
 
 	p->reason = reason_short;
 	if (padding_used(f, fn->end) || end - p->site < need)
@@ -220,14 +235,7 @@ static bool cover_padding(struct site_plan *p, const struct image_facts *f,
 		p->n_original = (uint8_t)need;
 		return true;
 	}
-	while (p->n_original < need) {
-		if (!image_decode(f, p->site + p->n_original, &insn) || !insn.is_nop ||
-			insn.length > end - p->site - p->n_original)
-			return false;
-		moved_code_note(&p->code, p->n_original);
-		p->n_original = (uint8_t)(p->n_original + insn.length);
-	}
-	return true;
+	return cover_nops(p, f, end, need);
 }
 
 /* Moves whole instructions at `site` that have `need` bytes at least. */
@@ -276,17 +284,8 @@ static bool try_nops(
 	struct site_plan *p, struct image_facts *f, const struct image_function *fn, uint64_t site)
 {
 	*p = (struct site_plan){.site = site};
-	while (p->n_original < JUMP_BYTES) {
-		uint64_t addr = site + p->n_original;
-		struct x86_insn insn;
-
-		if (addr >= fn->end || !image_decode(f, addr, &insn) || !insn.is_nop ||
-			insn.length > fn->end - addr)
-			return false;
-		moved_code_note(&p->code, p->n_original);
-		p->n_original = (uint8_t)(p->n_original + insn.length);
-	}
-	if (!is_free(f, fn, site, p->n_original, &p->reason))
+	if (!cover_nops(p, f, fn->end, JUMP_BYTES) ||
+		!is_free(f, fn, site, p->n_original, &p->reason))
 		return false;
 	moved_code_end(&p->code, site + p->n_original);
 	finish(p, f, fn, HOOK_METHOD_NOP, p->n_original);
@@ -382,20 +381,19 @@ void site_plan_last(struct site_plan *p, struct image_facts *f, const struct ima
 {
 	uint64_t site = behind_endbr(f, fn);
 	const char *reason = p->reason, *refusal;
+	bool is_trap;
 
 	if (try_at(p, f, fn, site, SHORT_JUMP_BYTES) ||
 		(site != fn->start && try_at(p, f, fn, fn->start, SHORT_JUMP_BYTES)))
 		return;
-	if (try_at(p, f, fn, site, TRAP_BYTES)) {
-		p->reason = reason;
-		return;
-	}
+	is_trap = try_at(p, f, fn, site, TRAP_BYTES);
 	refusal = p->reason;
-	if (site != fn->start && try_at(p, f, fn, fn->start, TRAP_BYTES)) {
+	if (!is_trap && site != fn->start)
+		is_trap = try_at(p, f, fn, fn->start, TRAP_BYTES);
+	if (is_trap)
 		p->reason = reason;
-		return;
-	}
-	*p = (struct site_plan){.site = fn->start, .reason = refusal};
+	else
+		*p = (struct site_plan){.site = fn->start, .reason = refusal};
 }
 
 /* --- wire form --------------------------------------------------------------------------- */

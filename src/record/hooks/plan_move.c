@@ -42,16 +42,17 @@ static void add_fixup(struct moved_code *m, size_t at, size_t next, uint64_t tar
 		(struct hook_fixup){.at = (uint8_t)at, .next = (uint8_t)next, .target = target};
 }
 
-static void put_distance(struct moved_code *m, uint64_t target)
+/* The distance of `target` from the byte `next`, to be fixed up. */
+static void put_distance(struct moved_code *m, size_t next, uint64_t target)
 {
 	put(m, (uint8_t[4]){0}, 4);
-	add_fixup(m, m->n - 4u, m->n, target);
+	add_fixup(m, m->n - 4u, next, target);
 }
 
 static void put_jump(struct moved_code *m, uint64_t target)
 {
 	put_byte(m, OPCODE_JMP);
-	put_distance(m, target);
+	put_distance(m, m->n + 4u, target);
 }
 
 static void put_branch(struct moved_code *m, const uint8_t *code, const struct x86_insn *insn)
@@ -60,13 +61,13 @@ static void put_branch(struct moved_code *m, const uint8_t *code, const struct x
 
 	if (insn->rel_bytes == 4) { /* with its prefixes */
 		put(m, code, insn->rel_at);
-		put_distance(m, insn->target);
+		put_distance(m, m->n + 4u, insn->target);
 	} else if (insn->opcode == OPCODE_JMP8) {
 		put_jump(m, insn->target);
 	} else if ((insn->opcode & 0xf0) == OPCODE_JCC8) {
 		put_byte(m, 0x0f);
 		put_byte(m, (uint8_t)(OPCODE_JCC_0F | (insn->opcode & 0x0f)));
-		put_distance(m, insn->target);
+		put_distance(m, m->n + 4u, insn->target);
 	} else { /* loop, jrcxz: with a prefix that chooses the register */
 		put(m, code, insn->rel_at);
 		put_byte(m, sizeof(skip));
@@ -75,26 +76,23 @@ static void put_branch(struct moved_code *m, const uint8_t *code, const struct x
 	}
 }
 
+/* Pushes the address of what follows, which it returns. */
+static size_t put_call_next(struct moved_code *m)
+{
+	put(m, (uint8_t[]){OPCODE_CALL, 0, 0, 0, 0}, 5);
+	return m->n;
+}
+
 /* Pushes the address of the image. Flags mean nothing at a call. */
 static void put_push(struct moved_code *m, bool is_64, uint64_t addr)
 {
-	static const uint8_t call_next[] = {OPCODE_CALL, 0, 0, 0, 0};
 	static const uint8_t add_32[] = {0x81, 0x04, 0x24}; /* add $x,(%esp) */
-	size_t base;
+	size_t base = put_call_next(m);
 
-	put(m, call_next, sizeof(call_next));
-	base = m->n;
 	if (is_64)
 		put_byte(m, 0x48);
 	put(m, add_32, sizeof(add_32));
-	put(m, (uint8_t[4]){0}, 4);
-	add_fixup(m, m->n - 4u, base, addr);
-}
-
-static void put_call(struct moved_code *m, bool is_64, uint64_t next, uint64_t target)
-{
-	put_push(m, is_64, next);
-	put_jump(m, target);
+	put_distance(m, base, addr);
 }
 
 /* call *x becomes push; jmp *x. False when x depends on the stack pointer, which push changes. */
@@ -128,16 +126,12 @@ static int thunk_register(const struct image_facts *f, uint64_t target)
 
 static void put_thunk(struct moved_code *m, int reg, uint64_t next)
 {
-	static const uint8_t call_next[] = {OPCODE_CALL, 0, 0, 0, 0};
-	size_t base;
+	size_t base = put_call_next(m);
 
-	put(m, call_next, sizeof(call_next));
-	base = m->n;
 	put_byte(m, (uint8_t)(0x58 | reg)); /* pop %reg */
 	put_byte(m, 0x8d);		    /* lea x(%reg),%reg */
 	put_byte(m, (uint8_t)(0x80 | reg << 3 | reg));
-	put(m, (uint8_t[4]){0}, 4);
-	add_fixup(m, m->n - 4u, base, next);
+	put_distance(m, base, next);
 }
 
 static bool put_any_call(struct moved_code *m, const struct image_facts *f, uint64_t addr,
@@ -154,7 +148,8 @@ static bool put_any_call(struct moved_code *m, const struct image_facts *f, uint
 		return false;
 	m->is_ended = true; /* it returns to the original code */
 	if (insn->flow == X86_FLOW_CALL) {
-		put_call(m, f->is_64, addr + insn->length, insn->target);
+		put_push(m, f->is_64, addr + insn->length);
+		put_jump(m, insn->target);
 		return true;
 	}
 	return put_call_through(m, f->is_64, addr, code, insn);

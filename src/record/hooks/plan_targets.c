@@ -254,11 +254,6 @@ static void scan_code(struct scan *s)
 
 /* --- are they real? ---------------------------------------------------------------------- */
 
-static void add_target(struct image_facts *f, uint64_t target)
-{
-	vec_push(&f->targets, target);
-}
-
 /* "foo.cold" is a part of "foo". */
 static bool is_part_of(const struct image_facts *f, uint32_t part_i, uint32_t whole_i)
 {
@@ -289,7 +284,7 @@ static void accept(struct image_facts *f, const struct target_candidate *c, uint
 	/* From another function's code it is the call at a function's end. */
 	if (is_start(f, c->target) && !is_part_of(f, source_i, image_function_at(f, c->target)))
 		return;
-	add_target(f, c->target);
+	vec_push(&f->targets, c->target);
 }
 
 static bool is_that(const struct image_facts *f, const struct target_candidate *c, uint64_t addr,
@@ -360,7 +355,7 @@ static void verify(const struct scan *s)
 static void see_pointer(struct image_facts *f, uint64_t target)
 {
 	if (is_wanted(f, target) && !is_start(f, target))
-		add_target(f, target);
+		vec_push(&f->targets, target);
 }
 
 /* Words of data that are fixed addresses. */

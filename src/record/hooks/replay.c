@@ -107,7 +107,6 @@ size_t replay_leave(struct replay *r, uint32_t id, struct replay_call *left)
 	}
 	*left = c->calls.v[n - 1];
 	c->calls.n = n - 1;
-	r->n_abandoned += had - n;
 	return had - n + 1;
 }
 

@@ -42,7 +42,6 @@ struct replay {
 	size_t current;	    /* index; 0 is the thread's own */
 	struct map blocks;  /* address -> chain number + 1, as far as known */
 	uint64_t n_unmatched_leaves;
-	uint64_t n_abandoned; /* calls that an outer one's exit ended */
 };
 
 void replay_release(struct replay *r);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "record/hooks/hooks_internal.h"
 #include "record/hooks/inject.h"
 #include "process/launch.h"
 #include "process/proc.h"
@@ -80,9 +81,9 @@ const char *hook_targets_hindrance(const char *path)
 static struct inject_options inject_options_of(struct hooks *h)
 {
 	return (struct inject_options){
-		.library = hooks_library(h, true),
-		.library32 = hooks_library(h, false),
-		.place = hooks_place(h),
+		.library = h->libraries[1],
+		.library32 = h->libraries[0],
+		.place = h->listener.place,
 		.moved_pc = hooks_moved_pc,
 		.ctx = h,
 	};
@@ -108,13 +109,13 @@ int hook_targets_attach(struct hooks *h, const pid_t *pids, size_t n, struct err
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-#define SCANS_MAX 8 /* a process may fork while it is looked for */
+#define SCANS_MAX	    8	      /* a process may fork while it is looked for */
+#define PROC_START_ERROR_NS 20000000u /* a tick of /proc, and another one */
 
 struct detach {
 	struct hooks *hooks;
 	struct inject_options options;
 	struct stat libraries[2];
-	uint64_t began_ns;
 	void (*note)(void *ctx, const char *sentence);
 	void *ctx;
 	const char *until;
@@ -170,7 +171,8 @@ static void detach_child(void *ctx, pid_t pid)
 	struct detach *d = ctx;
 	struct library_search search = {.d = d};
 
-	if (pid == getpid() || is_done(d, pid) || proc_start_ns(pid) < d->began_ns)
+	if (pid == getpid() || is_done(d, pid) ||
+		proc_start_ns(pid) + PROC_START_ERROR_NS < d->hooks->began_ns)
 		return;
 	if (proc_each_mapping(pid, look_for_library, &search, NULL) < 0 || !search.is_there)
 		return;
@@ -182,7 +184,6 @@ void hook_targets_detach(struct hooks *h, void (*note)(void *ctx, const char *se
 {
 	struct detach d = {.hooks = h,
 		.options = inject_options_of(h),
-		.began_ns = hooks_began_ns(h),
 		.note = note,
 		.ctx = ctx,
 		.until = "looks at its ring"};
@@ -190,7 +191,7 @@ void hook_targets_detach(struct hooks *h, void (*note)(void *ctx, const char *se
 	hooks_each_process(h, detach_one, &d);
 	d.until = "calls a hooked function";
 	for (int i = 0; i < 2; i++)
-		if (stat(hooks_library(h, i), &d.libraries[i]) < 0)
+		if (stat(h->libraries[i], &d.libraries[i]) < 0)
 			d.libraries[i].st_ino = 0;
 	for (int i = 0; i < SCANS_MAX; i++) {
 		d.n_new = 0;

@@ -280,8 +280,3 @@ void transcript_advance_all(struct transcript *t, uint64_t time)
 	}
 	t->threads.n = kept;
 }
-
-uint64_t transcript_n_events(const struct transcript *t)
-{
-	return t->n_events;
-}

@@ -94,10 +94,11 @@ void transcript_exec_trees(struct transcript *t, uint32_t pid, uint64_t time);
  * function was called. */
 void transcript_finish_trees(struct transcript *t, uint64_t time);
 
-uint64_t transcript_n_events(const struct transcript *t);
-uint64_t transcript_n_lost(const struct transcript *t);
-/* Calls that were left by a jump; or they went on where they could not be followed. */
-uint64_t transcript_n_jumped(const struct transcript *t);
+struct transcript_counts {
+	uint64_t n_events, n_lost;
+	uint64_t n_jumped; /* calls left by a jump; or they went on where they could not be followed */
+};
+struct transcript_counts transcript_counts(const struct transcript *t);
 /* Once it is finished: a sentence on programs that were executed and not hooked, without those that are
  * lost events; NULL when there is none. Owned by the caller. */
 char *transcript_unhooked(const struct transcript *t);

@@ -167,19 +167,16 @@ static void write_partly_hooked(struct transcript *t, uint64_t time)
 	}
 }
 
-uint64_t transcript_n_lost(const struct transcript *t)
+struct transcript_counts transcript_counts(const struct transcript *t)
 {
 	uint64_t n_partly = 0;
 
 	for (uint32_t refusal = 1; refusal < HOOK_REFUSAL_N; refusal++)
 		n_partly += n_partly_hooked(t, refusal);
-	return t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
-	       t->h->n_threadless + transcript_n_unheard(t) + n_partly;
-}
-
-uint64_t transcript_n_jumped(const struct transcript *t)
-{
-	return t->totals.n_jumped;
+	return (struct transcript_counts){.n_events = t->n_events,
+		.n_lost = t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
+			  t->h->n_threadless + transcript_n_unheard(t) + n_partly,
+		.n_jumped = t->totals.n_jumped};
 }
 
 static void write_clock(struct transcript *t)

@@ -19,7 +19,7 @@ static uint32_t image_by_path(struct transcript *t, const char *path)
 		if (image->kind == IMAGE_KIND_ELF && !strcmp(image->path, path))
 			return i;
 	}
-	return images_ensure(t->world.images, &(struct image_query){.path = path});
+	return images_ensure(t->world.images, &(struct image_query){.mapping = {.path = path}});
 }
 
 static uint32_t define_frame(

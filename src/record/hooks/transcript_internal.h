@@ -84,7 +84,7 @@ struct transcript {
 	VEC(struct program_tally) tallies;
 
 	uint64_t n_events, n_unknown, n_stacks_cut;
-	uint64_t n_unmatched_leaves, n_abandoned; /* of threads that are gone */
+	uint64_t n_unmatched_leaves; /* of threads that are gone */
 	struct hook_thread_counts totals;
 	uint64_t n_unread;
 };

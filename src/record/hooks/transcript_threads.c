@@ -137,7 +137,6 @@ void transcript_free_thread(struct transcript *t, struct hooked_thread *thread)
 	for (size_t i = thread->source_i; i < thread->sources.n; i++)
 		hook_source_free(t->h, thread->sources.v[i]);
 	t->n_unmatched_leaves += thread->replay.n_unmatched_leaves;
-	t->n_abandoned += thread->replay.n_abandoned;
 	vec_release(&thread->sources);
 	replay_release(&thread->replay);
 	free(thread);
@@ -184,7 +183,6 @@ void transcript_finish_source(struct transcript *t, struct hooked_thread *thread
 
 	t->totals.n_dropped += s->counts.n_dropped;
 	t->totals.n_stalls += s->counts.n_stalls;
-	t->totals.stalled_ticks += s->counts.stalled_ticks;
 	t->totals.n_unhooked += s->counts.n_unhooked;
 	t->totals.n_jumped += s->counts.n_jumped;
 	t->n_unread += s->n_unread;

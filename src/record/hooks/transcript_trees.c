@@ -39,13 +39,6 @@ static uint32_t thread_of(void *ctx, uint32_t tid)
 	return processes_thread(p->t->world.processes, p->process->pid, tid, p->time)->trace_id;
 }
 
-static uint32_t stream_of(void *ctx, uint32_t tid)
-{
-	const struct passage *p = ctx;
-
-	return trace_writer_stream(p->t->world.w, STREAM_KIND_THREAD, thread_of(ctx, tid));
-}
-
 /* 0 for folded calls, and for ids that make no sense. */
 static uint32_t frame_of(void *ctx, uint32_t id)
 {
@@ -73,7 +66,6 @@ static void count_calls(struct passage *p, const struct tree_copy *c)
 		if (n->id && n->id <= p->n_functions)
 			transcript_function(p->t, n->id)->hits += n->calls;
 	}
-	p->t->totals.n_pruned += c->n_pruned;
 }
 
 /* What the library counts for the thread beside its tree. */
@@ -91,12 +83,10 @@ static void write_tree(
 	const struct hook_area *a = &p->process->area;
 	struct tree_sink sink = {.w = p->t->world.w,
 		.time = p->time,
-		.stream = stream_of,
 		.thread = thread_of,
 		.frame = frame_of,
 		.ns = ns_of,
 		.ctx = p};
-	struct tree_totals totals = {0};
 	struct tree_copy c = {0};
 
 	if (!hook_area_has_thread(a, thread_i))
@@ -104,7 +94,7 @@ static void write_tree(
 	if (tree_copy_read(&c, hook_area_ring(a, thread_i), a->ring_bytes, now_ticks, is_over)) {
 		if (p->t->h->options.prunes_all)
 			tree_copy_prune(&c, p->t->h->options.prune_permille);
-		tree_copy_write(&c, &sink, a->threads[thread_i].tid, &totals);
+		tree_copy_write(&c, &sink, a->threads[thread_i].tid);
 		if (is_end)
 			count_calls(p, &c);
 		if (is_end && p->is_replaced)

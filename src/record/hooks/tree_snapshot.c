@@ -268,37 +268,29 @@ static void write_node(
 		numbers, sizeof(numbers) / sizeof(numbers[0]));
 }
 
-void tree_copy_write(const struct tree_copy *c, const struct tree_sink *sink, uint32_t tid,
-	struct tree_totals *totals)
+void tree_copy_write(const struct tree_copy *c, const struct tree_sink *sink, uint32_t tid)
 {
 	uint32_t thread = sink->thread(sink->ctx, tid);
-	uint32_t stream = thread ? sink->stream(sink->ctx, tid) : 0;
+	uint32_t stream = thread ? trace_writer_stream(sink->w, STREAM_KIND_THREAD, thread) : 0;
 	const uint64_t pruned[] = {thread, c->n_pruned, c->pruned_calls, c->folded_calls};
 	bool has_folded = c->n_pruned || c->folded_calls;
 
-	if (!thread || !stream)
+	if (!thread)
 		return;
-	for (size_t i = 0; i < c->nodes.n; i++) {
-		const struct tree_node *n = &c->nodes.v[i];
-
-		if (!n->id && !has_folded)
-			continue;
-		write_node(sink, stream, thread, n);
-		totals->n_nodes++;
-		totals->calls += n->calls;
-	}
+	for (size_t i = 0; i < c->nodes.n; i++)
+		if (c->nodes.v[i].id || has_folded)
+			write_node(sink, stream, thread, &c->nodes.v[i]);
 	if (has_folded)
 		trace_writer_numbers(sink->w, stream, sink->time, RECORD_MAJOR_TREE,
 			RECORD_TREE_PRUNED, pruned, sizeof(pruned) / sizeof(pruned[0]));
-	totals->n_trees++;
-	totals->n_torn += c->n_torn;
 }
 
 void tree_over_write(const struct tree_sink *sink, uint32_t tid)
 {
-	const uint64_t thread = sink->thread(sink->ctx, tid);
+	uint32_t thread = sink->thread(sink->ctx, tid);
 
 	if (thread)
-		trace_writer_numbers(sink->w, sink->stream(sink->ctx, tid), sink->time,
-			RECORD_MAJOR_TREE, RECORD_TREE_OVER, &thread, 1);
+		trace_writer_numbers(sink->w,
+			trace_writer_stream(sink->w, STREAM_KIND_THREAD, thread), sink->time,
+			RECORD_MAJOR_TREE, RECORD_TREE_OVER, (uint64_t[]){thread}, 1);
 }

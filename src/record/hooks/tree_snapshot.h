@@ -52,22 +52,15 @@ void tree_copy_prune(struct tree_copy *c, uint32_t permille);
 struct tree_sink {
 	struct trace_writer *w;
 	uint64_t time;
-	/* Trace ids: of the stream and the thread for a thread of the area (0 = leave it out), of
-	 * the frame for a function (id 0: of the branch of folded calls, a marker). */
-	uint32_t (*stream)(void *ctx, uint32_t tid);
+	/* Trace ids: of a thread of the area (0 = leave it out), of the frame for a function (id 0: of
+	 * the branch of folded calls, a marker). */
 	uint32_t (*thread)(void *ctx, uint32_t tid);
 	uint32_t (*frame)(void *ctx, uint32_t id);
 	uint64_t (*ns)(void *ctx, uint64_t ticks); /* a duration */
 	void *ctx;
 };
 
-struct tree_totals {
-	uint64_t n_trees, n_nodes, n_torn;
-	uint64_t calls; /* of all nodes */
-};
-
-void tree_copy_write(const struct tree_copy *c, const struct tree_sink *sink, uint32_t tid,
-	struct tree_totals *totals);
+void tree_copy_write(const struct tree_copy *c, const struct tree_sink *sink, uint32_t tid);
 /* The thread's tree is complete: what comes later for the thread is another one. */
 void tree_over_write(const struct tree_sink *sink, uint32_t tid);
 

@@ -77,14 +77,15 @@ static void map_module(struct step_space *s, const struct step_space_env *env,
 {
 	module_history_map(env->modules, s->process,
 		&(struct image_query){.pid = s->process->pid,
-			.path = r->path,
-			.start = r->start,
-			.end = r->end,
-			.inode = r->inode,
-			.major = r->device >> 20,
-			.minor = r->device & 0xfffff,
+			.mapping = {.path = r->path,
+				.start = r->start,
+				.end = r->end,
+				.offset = r->offset,
+				.inode = r->inode,
+				.major = r->device >> 20,
+				.minor = r->device & 0xfffff},
 			.process_start_ns = s->process->start_ns},
-		(struct foff){r->offset}, time);
+		time);
 }
 
 /* A piece of a region; the path is the region's. */

@@ -103,14 +103,6 @@ static int choose_engine(struct step_session *s, struct err *err)
 	return first.code ? first.code : err_set(err, ERR_UNSUPPORTED, "no engine works here");
 }
 
-static void end_process(void *ctx, struct process *p)
-{
-	struct step_session *s = ctx;
-
-	if (p->n_live)
-		module_history_end_snapshot(s->env.modules, p, clock_mono_ns());
-}
-
 static void complete(struct step_session *s)
 {
 	uint64_t now = clock_mono_ns();
@@ -119,7 +111,10 @@ static void complete(struct step_session *s)
 	step_session_flush(s, now, true);
 	trace_writer_numbers(
 		s->env.w, s->life_stream, now, RECORD_MAJOR_PHASE, RECORD_PHASE_ENDED, NULL, 0);
-	processes_each(s->processes, end_process, s);
+	for (size_t i = 0; i < s->processes->all.n; i++)
+		if (s->processes->all.v[i]->n_live)
+			module_history_end_snapshot(
+				s->env.modules, s->processes->all.v[i], clock_mono_ns());
 	module_history_write_index(s->env.modules, now);
 	images_drop_changed(s->env.images);
 	images_write_facts(s->env.images, s->env.w);
@@ -199,7 +194,7 @@ static int start(void *ctx, struct err *err)
 		step_session_process(s, s->options->pids[i], true);
 	if (s->options->command)
 		step_session_process(s, s->run.child.pid, false);
-	module_history_set_started(s->env.modules);
+	s->env.modules->has_started = true;
 	s->flushed_ns = s->progress_ns = clock_mono_ns();
 	trace_writer_numbers(s->env.w, s->life_stream, s->flushed_ns, RECORD_MAJOR_PHASE,
 		RECORD_PHASE_STARTED, NULL, 0);

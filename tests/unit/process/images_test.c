@@ -31,10 +31,10 @@ static void copy_self(void)
 static struct image_query query_of(uint32_t further)
 {
 	return (struct image_query){.pid = 0x7fffffff,
-		.path = path,
-		.inode = st.st_ino,
-		.major = major(st.st_dev),
-		.minor = minor(st.st_dev) + further};
+		.mapping = {.path = path,
+			.inode = st.st_ino,
+			.major = major(st.st_dev),
+			.minor = minor(st.st_dev) + further}};
 }
 
 static void tells_devices_apart(void)

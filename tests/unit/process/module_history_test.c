@@ -56,11 +56,11 @@ static void map(uint32_t pid, uint64_t start, uint64_t end, const char *path, ui
 	apply((struct collected){.kind = COLLECTED_MMAP,
 		.time = time,
 		.pid = pid,
-		.mmap = {.start = start,
-			.bytes = end - start,
-			.offset = 0x1000,
-			.prot = PROT_EXEC,
-			.path = path}});
+		.mmap = {.mapping = {.start = start,
+				 .end = end,
+				 .offset = 0x1000,
+				 .prot = PROT_EXEC,
+				 .path = path}}});
 }
 
 static void unmap(uint32_t pid, uint64_t start, uint64_t end, uint64_t time)
@@ -92,11 +92,11 @@ static void leave(uint32_t pid, uint64_t time)
 
 static bool hit(uint32_t pid, uint64_t addr, uint64_t time)
 {
-	struct process *p = processes_find(process_life_processes(world.life), pid);
+	struct process *p = processes_find(world.life->processes, pid);
 	const struct mapping *m = p ? addrspace_find(p->space, (struct vaddr){addr}) : NULL;
 
 	if (m)
-		module_history_use(process_life_modules(world.life), p, m, time);
+		module_history_use(world.life->modules, p, m, time);
 	return m != NULL;
 }
 
@@ -454,7 +454,7 @@ static void test_running(void)
 	begin(&usual);
 	process_life_add_running(world.life, self, 10);
 	process_life_started(world.life, 10);
-	p = processes_find(process_life_processes(world.life), (uint32_t)self);
+	p = processes_find(world.life->processes, (uint32_t)self);
 	CHECK(p->was_running && p->is_named && p->read_ns);
 	CHECK(hit((uint32_t)self, (uint64_t)(uintptr_t)code, p->read_ns + 1));
 	/* Older than the reading of /proc: nothing new. */

@@ -42,7 +42,7 @@ static void shared_outer_frames_keep_their_ids(void)
 	CHECK_EQ(stack, 104);
 	CHECK_EQ(intern(&memo, 1, 0, "xa", &next, &stack), 1);
 	CHECK_EQ(stack, 105);
-	stack_memo_release(&memo);
+	vec_release(&memo.levels);
 }
 
 static void the_same_pc_as_leaf_and_as_caller_differs(void)
@@ -52,7 +52,7 @@ static void the_same_pc_as_leaf_and_as_caller_differs(void)
 
 	intern(&memo, 1, 0, "cba", &next, &stack);		 /* c is exact */
 	CHECK_EQ(intern(&memo, 1, 0, "dcba", &next, &stack), 2); /* c is a return address */
-	stack_memo_release(&memo);
+	vec_release(&memo.levels);
 }
 
 static void another_address_space_or_marker_voids_it(void)
@@ -65,7 +65,7 @@ static void another_address_space_or_marker_voids_it(void)
 	CHECK_EQ(intern(&memo, 2, 7, "cba", &next, &stack), 3);
 	CHECK_EQ(intern(&memo, 2, 7, "", &next, &stack), 0);
 	CHECK_EQ(stack, 7);
-	stack_memo_release(&memo);
+	vec_release(&memo.levels);
 }
 
 int main(void)

@@ -335,15 +335,15 @@ static void test_mmap_inode(void)
 	CHECK_EQ(c->kind, COLLECTED_MMAP);
 	CHECK_EQ(c->pid, 100); /* the record's own, not the trailer's */
 	CHECK_EQ(c->tid, 101);
-	CHECK_EQ(c->mmap.start, 0x7f0000000000u);
-	CHECK_EQ(c->mmap.bytes, 0x3000);
-	CHECK_EQ(c->mmap.offset, 0x1000);
+	CHECK_EQ(c->mmap.mapping.start, 0x7f0000000000u);
+	CHECK_EQ(c->mmap.mapping.end, 0x7f0000003000u);
+	CHECK_EQ(c->mmap.mapping.offset, 0x1000);
 	CHECK_EQ(c->mmap.build_id_n, 0);
-	CHECK_EQ(c->mmap.major, 8);
-	CHECK_EQ(c->mmap.minor, 2);
-	CHECK_EQ(c->mmap.inode, 4242);
-	CHECK_EQ(c->mmap.prot, 5);
-	CHECK_STR(c->mmap.path, "/usr/lib/libx y.so");
+	CHECK_EQ(c->mmap.mapping.major, 8);
+	CHECK_EQ(c->mmap.mapping.minor, 2);
+	CHECK_EQ(c->mmap.mapping.inode, 4242);
+	CHECK_EQ(c->mmap.mapping.prot, 5);
+	CHECK_STR(c->mmap.mapping.path, "/usr/lib/libx y.so");
 	free(c);
 }
 
@@ -380,9 +380,9 @@ static void test_mmap_build_id(void)
 		CHECK_EQ(c->mmap.build_id_n, kept[i]);
 		for (uint8_t k = 0; k < c->mmap.build_id_n; k++)
 			CHECK_EQ(c->mmap.build_id[k], 0xa0 + k);
-		CHECK_EQ(c->mmap.inode, 0);
-		CHECK_EQ(c->mmap.prot, 5);
-		CHECK_STR(c->mmap.path, "/bin/x");
+		CHECK_EQ(c->mmap.mapping.inode, 0);
+		CHECK_EQ(c->mmap.mapping.prot, 5);
+		CHECK_STR(c->mmap.mapping.path, "/bin/x");
 		free(c);
 	}
 }

@@ -191,7 +191,7 @@ static void map_ourselves(struct process *p)
 	CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
 	m.image = images_ensure(world.images,
 		&(struct image_query){
-			.pid = (uint32_t)getpid(), .path = path, .start = m.start, .end = m.end});
+			.pid = (uint32_t)getpid(), .mapping = {.path = path, .start = m.start, .end = m.end}});
 	addrspace_map(&p->space, &m);
 }
 

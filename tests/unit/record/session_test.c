@@ -60,7 +60,7 @@ static struct trace_reader *run(struct collected **records, size_t n, struct per
 	for (size_t i = 0; i < n; i++)
 		vec_push(&list.items, records[i]);
 	session_add(s, &list);
-	session_finish(s);
+	session_finish(s, 0);
 	session_free(s);
 	vec_release(&list.items);
 	CHECK_EQ(trace_writer_close(w, &err), 0);
@@ -102,8 +102,8 @@ static void keeps_order_of_arrival(void)
 
 static void books(bool has_samples, bool has_kernel, enum record_minor_loss expected)
 {
-	static const struct event_spec sampled = {.metric = "samples", .unit = ""};
-	struct session_options options = {.events = &sampled, .n_events = has_samples};
+	struct session_options options = {
+		.perf = {.events = {{.metric = "samples", .unit = ""}}, .n_events = has_samples}};
 	struct collected *lost = new_record(COLLECTED_LOST, 5000);
 	struct perf_set set = {0};
 	struct trace_reader *r;

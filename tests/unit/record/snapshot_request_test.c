@@ -116,7 +116,7 @@ static void test_which_signals(void)
 	info.ssi_signo = SIGUSR2;
 	info.ssi_code = SI_USER;
 	CHECK(!snapshot_desk_take(&desk, &info, true));
-	snapshot_desk_release(&desk);
+	vec_release(&desk.waiting);
 }
 
 static void test_same_again(void)
@@ -132,7 +132,7 @@ static void test_same_again(void)
 	info.ssi_ptr++;
 	CHECK(snapshot_desk_take(&desk, &info, false));
 	CHECK_EQ(desk.waiting.n, 2);
-	snapshot_desk_release(&desk);
+	vec_release(&desk.waiting);
 }
 
 static void test_no_recorder(void)

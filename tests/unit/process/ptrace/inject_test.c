@@ -199,7 +199,7 @@ static void own_symbols(void)
 	CHECK_EQ(remote_symbols_open(&s, getpid(), &err), 0);
 	if (!s)
 		return;
-	CHECK(remote_symbols_is_64(s));
+	CHECK(s->is_64);
 	CHECK_EQ(remote_symbols_find(s, "libc.so.6", "fputs"), (uint64_t)dlsym(libc, "fputs"));
 	CHECK_EQ(remote_symbols_find(s, NULL, "no_such_function"), 0);
 	CHECK_EQ(remote_symbols_find(s, "libz.so.1", "fputs"), 0);

@@ -256,7 +256,7 @@ static void test_allocations(void)
 	struct world w;
 
 	world_init(&w, true, SPAN(libc_like));
-	hook_planner_wish_allocations(w.p);
+	w.p->wants_allocations = true;
 	world_symbols(&w, ".dynsym", SHT_DYNSYM, rows, 5);
 	world_plan(&w, NULL, "/usr/lib/libjemalloc.so.2");
 	CHECK_EQ(w.image->functions.n, 4);
@@ -268,7 +268,7 @@ static void test_allocations(void)
 	world_close(&w);
 	/* A function of that name which nobody else can call is not an allocator. */
 	world_init(&w, true, SPAN(libc_like));
-	hook_planner_wish_allocations(w.p);
+	w.p->wants_allocations = true;
 	world_symbols(&w, ".symtab", SHT_SYMTAB, rows, 5);
 	world_plan(&w, "*", "/bin/program");
 	CHECK_EQ(world_function(&w, "malloc")->action, HOOK_ACTION_CALL);

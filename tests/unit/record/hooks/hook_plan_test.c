@@ -538,14 +538,14 @@ static void test_numbers(void)
 	const struct planned_image *again, *other, *third, *found = NULL;
 
 	world_open(&w, true, SPAN(tiny), ROWS({"b", 16, 3, FUNC}, {"a", 0, 1, FUNC}));
-	CHECK_EQ(hook_planner_wish(w.p, "lib*:b", HOOK_ACTION_STACK, NULL), 0);
+	CHECK_EQ(wishes_add(&w.p->wishes, "lib*:b", HOOK_ACTION_STACK, NULL), 0);
 	CHECK_EQ(hook_planner_image(w.p, 1, &w.elf, "/bin/program", true, &again, NULL), 0);
 	CHECK(again == w.image);
 	CHECK_EQ(hook_planner_image(w.p, 2, &w.elf, "/lib/other.so", false, &other, NULL), 0);
 	CHECK_EQ(other->functions.n, 0);
 	CHECK_EQ(hook_planner_image(w.p, 3, &w.elf, "/lib/libb.so.1", false, &third, NULL), 0);
 	CHECK_EQ(third->functions.n, 1);
-	CHECK_EQ(hook_planner_n_functions(w.p), 3);
+	CHECK_EQ(w.p->n_ids, 3);
 	CHECK_STR(hook_planner_function(w.p, 1, &found)->name, "a");
 	CHECK(found == w.image);
 	CHECK_STR(hook_planner_function(w.p, 3, &found)->name, "b");

@@ -340,7 +340,7 @@ static void a_program_gets_its_plan_and_says_what_became_of_it(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
 	pid_t child = CHILD({
-		child_starts(hooks_place(h), 0);
+		child_starts(h->listener.place, 0);
 		pause();
 	});
 	struct hook_process *p = wait_for_process(h, 1);
@@ -367,7 +367,7 @@ static void a_program_gets_its_plan_and_says_what_became_of_it(void)
 static void refusals_are_kept(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	pid_t child = CHILD(child_starts(hooks_place(h), HOOK_REFUSAL_CHANGED));
+	pid_t child = CHILD(child_starts(h->listener.place, HOOK_REFUSAL_CHANGED));
 
 	CHECK_EQ(exit_status(child), 0);
 	CHECK(wait_for_process(h, 1) != NULL);
@@ -392,7 +392,7 @@ static void child_fails(const char *path)
 static void a_failure_is_known_before_the_program_runs_on(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	pid_t child = CHILD(child_fails(hooks_place(h)));
+	pid_t child = CHILD(child_fails(h->listener.place));
 
 	CHECK_EQ(exit_status(child), 0);
 	pthread_mutex_lock(&h->lock);
@@ -420,7 +420,7 @@ static void every_record_arrives_in_order(void)
 {
 	uint32_t n = 100000;
 	struct hooks *h = open_hooks("hook_target_*");
-	pid_t child = CHILD(child_writes(hooks_place(h), n));
+	pid_t child = CHILD(child_writes(h->listener.place, n));
 	uint64_t began = clock_mono_ns();
 	struct got g = {0};
 
@@ -445,12 +445,12 @@ static void every_record_arrives_in_order(void)
 static void a_stuck_client_holds_up_nobody(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	int stuck = connect_to(hooks_place(h));
+	int stuck = connect_to(h->listener.place);
 	struct hook_hello hello = hello_of(HOOK_HELLO_START, 1);
 	pid_t child;
 
 	send_all(stuck, &hello, 20);
-	child = CHILD(child_starts(hooks_place(h), 0));
+	child = CHILD(child_starts(h->listener.place, 0));
 	CHECK_EQ(exit_status(child), 0);
 	CHECK(wait_for_process(h, 1) != NULL);
 	close(stuck);
@@ -464,17 +464,17 @@ static void nonsense_is_hung_up_on(void)
 	char byte, text[200];
 	int fd;
 
-	fd = connect_to(hooks_place(h));
+	fd = connect_to(h->listener.place);
 	send_all(fd, &hello, sizeof(hello));
 	CHECK_EQ(recv(fd, &byte, 1, 0), 0);
 	close(fd);
-	fd = connect_to(hooks_place(h));
+	fd = connect_to(h->listener.place);
 	memset(text, 'x', sizeof(text));
 	send_all(fd, text, sizeof(text));
 	CHECK(recv(fd, &byte, 1, 0) <= 0);
 	close(fd);
-	close(connect_to(hooks_place(h))); /* only asks whether we live */
-	CHECK_EQ(exit_status(CHILD(child_starts(hooks_place(h), 0))), 0);
+	close(connect_to(h->listener.place)); /* only asks whether we live */
+	CHECK_EQ(exit_status(CHILD(child_starts(h->listener.place, 0))), 0);
 	hooks_halt(h);
 	CHECK_EQ(h->n_bad_hellos, 2);
 	hooks_close(h);
@@ -503,7 +503,7 @@ static void child_forks(const char *path)
 static void a_forked_child_gets_an_area_and_its_parents_layout(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	pid_t child = CHILD(child_forks(hooks_place(h)));
+	pid_t child = CHILD(child_forks(h->listener.place));
 	struct hook_process *p;
 
 	CHECK_EQ(exit_status(child), 0);
@@ -519,8 +519,8 @@ static void a_program_that_starts_anew_ends_the_one_before(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
 	pid_t child = CHILD({
-		child_starts(hooks_place(h), 0);
-		child_starts(hooks_place(h), 0); /* as after an exec */
+		child_starts(h->listener.place, 0);
+		child_starts(h->listener.place, 0); /* as after an exec */
 		pause();
 	});
 	struct hook_process *p = wait_for_process(h, 2);
@@ -548,7 +548,7 @@ static void when_the_recording_is_over_nobody_is_hooked(void)
 	int fd;
 
 	hooks_stop(h);
-	fd = connect_to(hooks_place(h));
+	fd = connect_to(h->listener.place);
 	hello = hello_of(HOOK_HELLO_START, 0);
 	send_all(fd, &hello, sizeof(hello));
 	CHECK_EQ(receive_reply(fd, &reply), (uint64_t)-1);
@@ -561,7 +561,7 @@ static void when_the_recording_is_over_nobody_is_hooked(void)
 static void who_was_not_told_is_hung_up_on(void)
 {
 	struct hooks *h = open_hooks("hook_target_*");
-	int fd = connect_to(hooks_place(h));
+	int fd = connect_to(h->listener.place);
 	struct hook_hello hello = hello_of(HOOK_HELLO_START, 0);
 	char byte;
 
@@ -592,7 +592,7 @@ static void the_second_socket_has_no_file_and_is_heard(void)
 	struct hooks *h = open_hooks("hook_target_*");
 	struct hook_hello hello;
 	struct hook_reply reply;
-	int fd = connect_by(hooks_place(h), true);
+	int fd = connect_by(h->listener.place, true);
 
 	hello = hello_of(HOOK_HELLO_START, 0);
 	send_all(fd, &hello, sizeof(hello));
@@ -600,7 +600,7 @@ static void the_second_socket_has_no_file_and_is_heard(void)
 	CHECK_EQ(reply.status, 0);
 	close(fd);
 	CHECK(strstr(hooks_environment(h)[0], "LD_PRELOAD=/nowhere/$LIB/libweir.so") != NULL);
-	CHECK(strstr(hooks_environment(h)[1], hooks_place(h)) != NULL);
+	CHECK(strstr(hooks_environment(h)[1], h->listener.place) != NULL);
 	hooks_close(h);
 }
 
