@@ -191,15 +191,6 @@ static void find_threads(struct steps *s)
 
 /* --- the whole ----------------------------------------------------------------------------- */
 
-bool steps_are_in(const struct trace_reader *r)
-{
-	for (uint32_t i = 1; i < trace_reader_n_kinds(r); i++)
-		if (trace_reader_kind(r, i)->major == RECORD_MAJOR_STEP &&
-			trace_reader_kind(r, i)->minor == RECORD_STEP_RUN)
-			return true;
-	return false;
-}
-
 int steps_open(struct steps **out, const struct trace_reader *r, struct err *err)
 {
 	struct steps *s = mem_zalloc(sizeof(*s));

@@ -46,7 +46,6 @@ struct steps;
 /* `r` is borrowed. A trace without steps has no threads; that is not a failure. */
 int steps_open(struct steps **out, const struct trace_reader *r, struct err *err);
 void steps_close(struct steps *s);
-bool steps_are_in(const struct trace_reader *r); /* whether the trace has any, without opening */
 /* Records, of code above all, that could not be read when it was opened; what cannot be read of the
  * steps turns up in walking. `first` (may be NULL) gets the sentence of the first, or NULL. */
 uint32_t steps_n_damaged(const struct steps *s, const char **first);

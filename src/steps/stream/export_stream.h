@@ -53,9 +53,6 @@ struct step_export_result {
 int step_export_threads(uint32_t **wanted, uint32_t *n_wanted, const struct steps *s,
 	const struct step_export_options *options, struct err *err);
 
-/* Whether the trace tells what steps read and wrote. */
-bool step_export_has_data(const struct trace_reader *r);
-
 /* Errors of writing are left in `out`, where the caller finds them by ferror(). */
 int export_step_stream(const struct trace_reader *r, const struct step_export_options *options,
 	FILE *out, struct step_export_result *result, struct err *err);

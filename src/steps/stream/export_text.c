@@ -223,7 +223,7 @@ static int put_thread(struct text_out *t, uint32_t thread, struct err *err)
 	if (rc < 0)
 		return rc;
 	t->tid = steps_thread(t->steps, thread)->tid;
-	if (step_export_has_data(t->reader)) {
+	if (trace_reader_has_kind(t->reader, RECORD_MAJOR_STEP, RECORD_STEP_DATA)) {
 		feed_open(&t->accesses, t->steps, thread);
 		feed_advance(&t->accesses);
 	}

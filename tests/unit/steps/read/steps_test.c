@@ -69,7 +69,7 @@ static void test_none(void)
 	world_name(&world, 1, 1, "main");
 	world_end(&world);
 	world_open(&world);
-	CHECK(!steps_are_in(world.r));
+	CHECK(!trace_reader_has_kind(world.r, RECORD_MAJOR_STEP, RECORD_STEP_RUN));
 	CHECK_EQ(steps_n_threads(world.steps), 0);
 	CHECK_EQ(steps_n_insns(world.steps), 1);
 	CHECK_EQ(steps_find(world.steps, 0, 0, 0), 0);
@@ -99,7 +99,7 @@ static void test_code(void)
 	world_line(&world, world_thread(&world, 42, 42), 9, 0, 0x1000, 1);
 	world_end(&world);
 	world_open(&world);
-	CHECK(steps_are_in(world.r));
+	CHECK(trace_reader_has_kind(world.r, RECORD_MAJOR_STEP, RECORD_STEP_RUN));
 	CHECK_EQ(steps_n_insns(world.steps), 12);
 	insn = insn_at(world.steps, 1, 0x1000, 0);
 	CHECK(insn->is_string && insn->length == 2 && insn->flow == X86_FLOW_NEXT && insn->is_64);
