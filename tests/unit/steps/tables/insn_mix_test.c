@@ -10,15 +10,6 @@
 
 #define AT 0x401000u
 
-/* Of a finished mix: 0 when there is no such row. */
-static uint64_t insn_mix_count(const struct insn_mix *mix, enum mix_group group, const char *name)
-{
-	for (size_t i = 0; i < mix->rows.n; i++)
-		if (mix->rows.v[i].group == group && !strcmp(mix->rows.v[i].name, name))
-			return mix->rows.v[i].count;
-	return 0;
-}
-
 static struct step_insn insn_of(const char *bytes, size_t n, bool is_64)
 {
 	struct step_insn insn = {.addr = AT, .n_bytes = (uint8_t)n, .is_64 = is_64};
