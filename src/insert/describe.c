@@ -182,9 +182,9 @@ static void add_unit(struct describe *d, struct code_section *s, const struct co
 {
 	struct elf_object *o = d->code->object;
 	struct object_section *os;
-	uint32_t text = elf_object_section_symbol(o, s->number);
+	uint32_t text = elf_object_section_symbol(o, s->number), units;
 
-	s->units = elf_object_add_section(
+	units = elf_object_add_section(
 		o, &(struct object_new_section){.name = COUNT_SECTION_FUNCTIONS,
 			   .type = SHT_PROGBITS,
 			   .flags = SHF_ALLOC,
@@ -192,7 +192,7 @@ static void add_unit(struct describe *d, struct code_section *s, const struct co
 			   .data = buf_span(&d->bytes),
 			   .group = o->sections.v[s->number].group,
 			   .link_order = s->number});
-	os = &o->sections.v[s->units];
+	os = &o->sections.v[units];
 	vec_push(&os->relocs,
 		((struct object_reloc){offsetof(struct count_unit, text), R_X86_64_PC32, text, 0}));
 	if (unit->n_blocks)
@@ -242,9 +242,9 @@ void code_describe(struct code *c)
 {
 	struct describe d = {.code = c, .object_name = object_name(c)};
 
-	for (size_t n = 1; n < c->n_sections; n++)
-		if (c->sections[n].is_code && c->sections[n].functions.n)
-			describe_section(&d, &c->sections[n]);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		if (s->functions.n)
+			describe_section(&d, s);
 	buf_release(&d.bytes);
 	buf_release(&d.names);
 	vec_release(&d.foreign);
