@@ -11,8 +11,7 @@
 #include "cmd/report/steps_marks.h"
 #include "formats/exports.h"
 #include "query/query.h"
-#include "steps/stream/export_stream.h"
-#include "steps/stream/export_text.h"
+#include "steps/stream/step_stream.h"
 #include "symbols/resolve/resolver.h"
 
 struct export_arguments {

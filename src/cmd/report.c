@@ -135,9 +135,7 @@ static int render_steps(const struct report_kind *kind, struct report *report, s
 		return err_set(err, ERR_NOT_FOUND,
 			"'%s': has no steps (nothing of that kind was recorded; weir steps does)",
 			trace_reader_name(report->reader));
-	rc = steps_open(&steps, report->reader, err);
-	if (rc < 0)
-		return rc;
+	steps = steps_open(report->reader);
 	report->steps = steps;
 	report->loss = &loss;
 	rc = render(kind, report, &loss, err);

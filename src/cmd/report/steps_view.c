@@ -94,10 +94,10 @@ static int open_cursor(const struct steps_view *v, const struct steps_source *so
 	if (rc < 0)
 		return rc;
 	if (o->at)
-		rc = step_cursor_seek(*cursor, o->at > o->back ? o->at - o->back : 0, err);
+		step_cursor_seek(*cursor, o->at > o->back ? o->at - o->back : 0);
 	else if (v->from > v->start)
-		rc = step_cursor_seek_time(*cursor, v->from, err);
-	return rc;
+		step_cursor_seek_time(*cursor, v->from);
+	return 0;
 }
 
 static int source_open(struct steps_view *v, struct steps_source *source, struct err *err)

@@ -191,12 +191,11 @@ static void find_threads(struct steps *s)
 
 /* --- the whole ----------------------------------------------------------------------------- */
 
-int steps_open(struct steps **out, const struct trace_reader *r, struct err *err)
+struct steps *steps_open(const struct trace_reader *r)
 {
 	struct steps *s = mem_zalloc(sizeof(*s));
 	bool has_any = false;
 
-	(void)err;
 	s->r = r;
 	s->minors = mem_calloc(trace_reader_n_kinds(r), sizeof(*s->minors));
 	for (uint32_t i = 1; i < trace_reader_n_kinds(r); i++)
@@ -212,8 +211,7 @@ int steps_open(struct steps **out, const struct trace_reader *r, struct err *err
 		find_threads(s);
 	}
 	step_insns_finish(&s->insns);
-	*out = s;
-	return 0;
+	return s;
 }
 
 void steps_close(struct steps *s)

@@ -8,7 +8,7 @@
  *
  * Steps wait only in traces with accesses, for the records of these that follow their run.
  */
-#include "steps/stream/export_stream.h"
+#include "steps/stream/step_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -483,9 +483,8 @@ int export_step_stream(const struct trace_reader *r, const struct step_export_op
 	o->reader = r;
 	o->result = result;
 	o->has_data = trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_DATA);
-	rc = steps_open(&o->steps, r, err);
-	if (rc == 0)
-		rc = step_export_threads(&o->wanted, &o->n_wanted, o->steps, options, err);
+	o->steps = steps_open(r);
+	rc = step_export_threads(&o->wanted, &o->n_wanted, o->steps, options, err);
 	if (rc == 0) {
 		result->n_gaps = steps_n_damaged(o->steps, NULL);
 		o->threads = mem_calloc(steps_n_threads(o->steps), sizeof(*o->threads));
