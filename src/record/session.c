@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "arch/x86_call.h"
+#include "arch/x86_code.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"

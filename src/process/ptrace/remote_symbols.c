@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "arch/x86_call.h"
+#include "arch/x86_code.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "process/images.h"
