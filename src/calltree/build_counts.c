@@ -344,8 +344,8 @@ static void hang_sums(struct builder *b)
 		const struct counted_sum *s = &c->sums.v[i];
 		const uint64_t *n_calls = map_find(&calls, (uint64_t)s->thread << 32 | s->frame);
 		struct calltree_calls figures = {.calls = n_calls ? *n_calls : 0, .min = 1};
-		uint32_t node =
-			calltree_child(b->tree, build_root(b, s->thread), build_routine(b, s->frame));
+		uint32_t node = calltree_child(
+			b->tree, build_root(b, s->thread), build_routine(b, s->frame));
 
 		figures.base =
 			metric_is(b, "cycles") ? whole_cycles(c, s->cycles) : s->instructions;

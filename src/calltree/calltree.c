@@ -189,8 +189,7 @@ static void grow_children(struct calltree *t)
 	}
 }
 
-uint32_t calltree_find_child(
-	struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site)
+uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site)
 {
 	uint32_t *slot;
 
@@ -215,7 +214,8 @@ uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine)
 
 uint32_t calltree_child_at(struct calltree *t, uint32_t parent, uint32_t routine, const char *site)
 {
-	return calltree_find_child(t, parent, routine, *site ? intern_text(&t->sites, site) + 1 : 0);
+	return calltree_find_child(
+		t, parent, routine, *site ? intern_text(&t->sites, site) + 1 : 0);
 }
 
 void calltree_set_time(struct calltree *t, uint64_t time)

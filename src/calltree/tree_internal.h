@@ -67,8 +67,7 @@ struct calltree_thread {
 };
 
 /* calltree_child behind its short cut; site 0: no particular place. */
-uint32_t calltree_find_child(
-	struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site);
+uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site);
 /* The child, or 0 when there is none. */
 uint32_t calltree_look_up(const struct calltree *t, uint32_t parent, uint32_t routine);
 /* Leaves a routine that is not the innermost one. */

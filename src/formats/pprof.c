@@ -308,7 +308,8 @@ static void put_sum(struct exporter *e, const struct sum *sum)
 	if (sum->sample.frame)
 		buf_put_uleb(&ids, location_of_frame(e, sum->sample.frame));
 	for (; stack; stack = trace_reader_stack(e->reader, stack)->parent)
-		buf_put_uleb(&ids, location_of_frame(e, trace_reader_stack(e->reader, stack)->frame));
+		buf_put_uleb(
+			&ids, location_of_frame(e, trace_reader_stack(e->reader, stack)->frame));
 	buf_reset(&e->part);
 	if (ids.n)
 		protobuf_message(&e->part, SAMPLE_LOCATION_ID, &ids);

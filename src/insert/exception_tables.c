@@ -61,8 +61,8 @@ static int lsdas_read_section(struct tables *t, const struct elf_object *o, stru
 	return 0;
 }
 
-static int lsdas_read(
-	struct tables *t, const struct elf_object *o, struct exception_tables *found, struct err *err)
+static int lsdas_read(struct tables *t, const struct elf_object *o, struct exception_tables *found,
+	struct err *err)
 {
 	VEC(struct lsda_ref) refs = {0};
 	int rc = 0;
@@ -85,8 +85,8 @@ static int lsdas_read(
 	return rc;
 }
 
-static int tables_read(
-	struct tables *t, const struct elf_object *o, struct exception_tables *found, struct err *err)
+static int tables_read(struct tables *t, const struct elf_object *o, struct exception_tables *found,
+	struct err *err)
 {
 	struct frame_section f;
 	int rc;
@@ -160,11 +160,13 @@ int exception_tables_move(struct elf_object *o, struct moved *m, struct err *err
 		return rc;
 	rewrites = mem_calloc(t.lsdas.n + t.frames.n + 1, sizeof(*rewrites));
 	for (size_t i = 0; i < t.lsdas.n && !rc; i++) {
-		rewrites[n] = (struct section_rewrite){.object = o, .section = t.lsdas.v[i].section};
+		rewrites[n] =
+			(struct section_rewrite){.object = o, .section = t.lsdas.v[i].section};
 		rc = lsda_section_move(&t.lsdas.v[i], m, &rewrites[n++], err);
 	}
 	for (size_t i = 0; i < t.frames.n && !rc; i++) {
-		rewrites[n] = (struct section_rewrite){.object = o, .section = t.frames.v[i].section};
+		rewrites[n] =
+			(struct section_rewrite){.object = o, .section = t.frames.v[i].section};
 		rc = frame_section_move(&t.frames.v[i], m, &rewrites[n++], err);
 	}
 	for (size_t i = 0; i < n && !rc; i++)
