@@ -62,7 +62,7 @@ static void write_facts(struct step_session *s)
 	trace_writer_meta(s->env.w, "clock", "CLOCK_MONOTONIC");
 }
 
-static int accept(struct step_session *s, const struct step_engine *e, struct err *err)
+static int try_engine(struct step_session *s, const struct step_engine *e, struct err *err)
 {
 	s->engine = e;
 	return e->accepts ? e->accepts(s, err) : 0;
@@ -85,11 +85,11 @@ static int choose_engine(void *ctx, char *const **environment, struct err *err)
 		if (why)
 			return err_set(err, ERR_UNSUPPORTED, "engine '%s' does not work here: %s",
 				e->name, why);
-		return accept(s, e, err);
+		return try_engine(s, e, err);
 	}
 	for (size_t i = 0; step_engines[i]; i++)
 		if (!step_engines[i]->hindrance() &&
-			accept(s, step_engines[i], first.code ? err : &first) == 0)
+			try_engine(s, step_engines[i], first.code ? err : &first) == 0)
 			return 0;
 	s->engine = NULL;
 	*err = first;
