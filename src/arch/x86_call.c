@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "arch/x86_call.h"
+#include "arch/x86_code.h"
 
 /* Bytes of `ff /2` with this ModRM byte: opcode, ModRM, SIB, displacement; 0 when it is no call. */
 static size_t indirect_call_bytes(uint8_t modrm, uint8_t sib)

@@ -56,4 +56,11 @@ bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_
 /* Whether it is a string instruction (movs, stos, ...) with a prefix that repeats it. */
 bool x86_is_repeated_string(struct span code);
 
+/* The longest call instruction that counts, without prefixes. */
+#define X86_CALL_BYTES_MAX 7
+
+/* Whether the bytes that end at `end` (of which `n` may be looked at) can be a near call: what
+ * stands before every true return address, and before few other values that a stack holds. */
+bool x86_follows_call(const uint8_t *end, size_t n);
+
 #endif

@@ -12,7 +12,6 @@
  */
 #include "arch/x86_effects.h"
 
-#include "arch/x86_quick.h"
 #include "arch/x86_zydis.h"
 
 static const struct {

@@ -43,5 +43,10 @@ struct x86_effects {
  * instructions and cmov kill nothing they might leave alone. */
 bool x86_decode_effects(
 	struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr);
+/* The same, five times as fast, of the instructions that nearly all code is made of, from a table;
+ * false for everything that is not in it, which may be an instruction or not, and near the end of
+ * `code`. For src/arch only. */
+bool x86_quick_decode(
+	struct x86_insn *insn, struct x86_effects *e, struct span code, uint64_t addr);
 
 #endif

@@ -8,7 +8,7 @@
  * 2. What is described comes out as Zydis and x86_effects.c have it, to the bit. A test compares
  *    both over every encoding that this accepts (tests/unit/arch/x86_quick_test.c).
  */
-#include "arch/x86_quick.h"
+#include "arch/x86_effects.h"
 
 /* Fewer bytes are left to Zydis, so that nothing here has to look where the code ends. */
 #define QUICK_BYTES_MIN 16
@@ -69,10 +69,7 @@ struct quick {
 	uint8_t group;
 };
 
-#define MOVES(bits, prefixes)                                                                      \
-	{                                                                                          \
-		(bits), (prefixes), 0, 0, X86_FLOW_NEXT, 0                                         \
-	}
+#define MOVES(bits, prefixes) SETS(bits, prefixes, 0, 0)
 #define SETS(bits, prefixes, in, out)                                                              \
 	{                                                                                          \
 		(bits), (prefixes), (in), (out), X86_FLOW_NEXT, 0                                  \

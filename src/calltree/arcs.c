@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "base/mem.h"
+#include "base/order.h"
 
 /* The rows of one other routine while a stanza is being made. */
 struct group {
@@ -80,27 +80,14 @@ static int compare_groups(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	if (x->has_plain != y->has_plain)
-		return x->has_plain ? -1 : 1;
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	if (x->sampled != y->sampled)
-		return x->sampled > y->sampled ? -1 : 1;
-	return x->sight < y->sight ? -1 : 1;
-}
-
-static void push_row(struct arcs *arcs, struct arc_row row)
-{
-	if (arcs->n_rows == arcs->cap_rows)
-		mem_grow((void **)&arcs->rows, &arcs->cap_rows, arcs->n_rows + 1,
-			sizeof(*arcs->rows));
-	arcs->rows[arcs->n_rows++] = row;
+	return ORDER(y->has_plain, x->has_plain) ?: ORDER(y->weight, x->weight)
+		       ?: ORDER(y->sampled, x->sampled) ?: ORDER(x->sight, y->sight);
 }
 
 /* Appends the collected groups to the rows and empties them. Returns the number of rows. */
 static size_t flush_groups(struct stanza_maker *m, bool by_calls)
 {
-	size_t before = m->arcs->n_rows;
+	size_t before = m->arcs->rows.n;
 
 	for (size_t i = 0; i < m->groups.n; i++) {
 		struct group *g = &m->groups.v[i];
@@ -110,22 +97,21 @@ static size_t flush_groups(struct stanza_maker *m, bool by_calls)
 		g->sampled = by_calls ? 0 : row->sampled_cum;
 		m->group_of[g->plain.routine] = 0;
 	}
-	if (m->groups.n)
-		qsort(m->groups.v, m->groups.n, sizeof(*m->groups.v), compare_groups);
+	vec_sort(&m->groups, compare_groups);
 	for (size_t i = 0; i < m->groups.n; i++) {
 		if (m->groups.v[i].has_plain)
-			push_row(m->arcs, m->groups.v[i].plain);
+			vec_push(&m->arcs->rows, m->groups.v[i].plain);
 		if (m->groups.v[i].has_recursive)
-			push_row(m->arcs, m->groups.v[i].recursive);
+			vec_push(&m->arcs->rows, m->groups.v[i].recursive);
 	}
 	m->groups.n = 0;
 	map_reset(&m->site_groups);
-	return m->arcs->n_rows - before;
+	return m->arcs->rows.n - before;
 }
 
 static void make_stanza(struct stanza_maker *m, const struct flat_row *self)
 {
-	struct arc_stanza stanza = {.self = *self, .first_row = m->arcs->n_rows};
+	struct arc_stanza stanza = {.self = *self, .first_row = m->arcs->rows.n};
 	uint32_t first = calltree_get_routine(m->t, self->routine)->first_instance;
 	const struct calltree_node *node;
 
@@ -155,7 +141,7 @@ void arcs_init(struct arcs *arcs, const struct calltree *t, const struct flat *f
 
 	memset(arcs, 0, sizeof(*arcs));
 	arcs->stanzas = mem_calloc(flat->n_rows + 1, sizeof(*arcs->stanzas));
-	mem_grow((void **)&arcs->rows, &arcs->cap_rows, 1, sizeof(*arcs->rows));
+	vec_reserve(&arcs->rows, 1);
 	m.group_of = mem_calloc(calltree_n_routines(t), sizeof(*m.group_of));
 	for (size_t i = 0; i < flat->n_rows; i++)
 		make_stanza(&m, &flat->rows[i]);
@@ -167,7 +153,7 @@ void arcs_init(struct arcs *arcs, const struct calltree *t, const struct flat *f
 void arcs_release(struct arcs *arcs)
 {
 	free(arcs->stanzas);
-	free(arcs->rows);
+	vec_release(&arcs->rows);
 	memset(arcs, 0, sizeof(*arcs));
 }
 
@@ -182,7 +168,7 @@ static bool figures_hold(
 
 static bool stanza_holds(const struct arcs *arcs, const struct arc_stanza *s, bool is_root)
 {
-	const struct arc_row *row = arcs->rows + s->first_row;
+	const struct arc_row *row = arcs->rows.v + s->first_row;
 	struct flat_figures shown = {0, 0, 0}, sampled = {0, 0, 0};
 	uint64_t calls = 0, children = 0, sampled_children = 0;
 

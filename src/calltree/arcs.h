@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mem.h"
 #include "calltree/calltree.h"
 #include "calltree/flat.h"
 
@@ -42,8 +43,7 @@ struct arc_stanza {
 struct arcs {
 	struct arc_stanza *stanzas; /* in the order of the flat model */
 	size_t n_stanzas;
-	struct arc_row *rows;
-	size_t n_rows, cap_rows;
+	VEC(struct arc_row) rows;
 };
 
 /* `flat` must be that of `t`. O(n log n). */

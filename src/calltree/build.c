@@ -18,18 +18,6 @@ static uint32_t find_metric(const struct trace_reader *r, const char *name)
 	return 0;
 }
 
-/* Whether the trace has records of this code; minor 0 stands for any. */
-static bool trace_has_kind(const struct trace_reader *r, uint32_t major, uint32_t minor)
-{
-	for (uint32_t id = 1; id < trace_reader_n_kinds(r); id++) {
-		const struct trace_kind *kind = trace_reader_kind(r, id);
-
-		if (kind->major == major && (!minor || kind->minor == minor))
-			return true;
-	}
-	return false;
-}
-
 static enum metric_kind kind_of_metric(const char *name)
 {
 	if (!strcmp(name, "cpu") || !strcmp(name, "time"))
@@ -49,8 +37,8 @@ static const char *default_metric(const struct trace_reader *r)
 	static const char *const order[] = {"instructions", "cpu", "samples"};
 	const char *first = "samples";
 
-	if (trace_has_kind(r, RECORD_MAJOR_TREE, RECORD_TREE_NODE) &&
-		!trace_has_kind(r, RECORD_MAJOR_ROUTINE, 0))
+	if (trace_reader_has_kind(r, RECORD_MAJOR_TREE, RECORD_TREE_NODE) &&
+		!trace_reader_has_kind(r, RECORD_MAJOR_ROUTINE, 0))
 		return "wall";
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		if (find_metric(r, order[i]))
@@ -60,7 +48,7 @@ static const char *default_metric(const struct trace_reader *r)
 	if (kind_of_metric(first) == METRIC_KIND_TIME)
 		return first;
 	/* The time between events is measured along the way. */
-	return trace_has_kind(r, RECORD_MAJOR_ROUTINE, 0) ? "cpu" : first;
+	return trace_reader_has_kind(r, RECORD_MAJOR_ROUTINE, 0) ? "cpu" : first;
 }
 
 static int no_metric(const struct trace_reader *r, const char *name, struct err *err)
@@ -128,6 +116,16 @@ uint32_t build_root(struct builder *b, uint32_t thread)
 	if (!t->root)
 		t->root = calltree_root(b->tree, t->root_name);
 	return t->root;
+}
+
+uint32_t build_routine(struct builder *b, uint32_t frame)
+{
+	uint32_t image = trace_reader_frame(b->reader, frame)->image;
+	size_t n;
+
+	if (image)
+		b->profile->image_is_used[image] = true;
+	return frame_routines_get(&b->names, frame, &n)[0];
 }
 
 typedef void record_function(struct builder *b, const struct trace_record *record);
@@ -250,7 +248,7 @@ static void builder_init(struct builder *b, struct profile *p, const struct trac
 	b->threads = mem_calloc(p->n_threads, sizeof(*b->threads));
 	b->cpu_thread = mem_calloc(trace_reader_n_streams(r), sizeof(*b->cpu_thread));
 	b->alive_since = mem_calloc(p->n_threads, sizeof(*b->alive_since));
-	b->has_switches = trace_has_kind(r, RECORD_MAJOR_SWITCH, 0);
+	b->has_switches = trace_reader_has_kind(r, RECORD_MAJOR_SWITCH, 0);
 	b->node_of = mem_calloc(trace_reader_n_stacks(r), sizeof(*b->node_of));
 	b->stack_n = mem_calloc(trace_reader_n_stacks(r), sizeof(*b->stack_n));
 	b->frame_n = mem_calloc(trace_reader_n_frames(r), sizeof(*b->frame_n));

@@ -224,16 +224,6 @@ static bool metric_is(const struct builder *b, const char *name)
 	return !strcmp(b->profile->metric, name);
 }
 
-static uint32_t routine_of(struct builder *b, uint32_t frame)
-{
-	uint32_t image = trace_reader_frame(b->reader, frame)->image;
-	size_t n;
-
-	if (image)
-		b->profile->image_is_used[image] = true;
-	return frame_routines_get(&b->names, frame, &n)[0];
-}
-
 /* Whole cycles, such that those of all nodes together are right but for one. */
 static uint64_t whole_cycles(struct counted *c, uint64_t hundredths)
 {
@@ -336,7 +326,7 @@ static void hang_nodes(struct builder *b)
 							: c->nodes.v[n->parent].node;
 
 		n->node = calltree_child_at(
-			b->tree, parent, routine_of(b, n->frame), site_label(b, n));
+			b->tree, parent, build_routine(b, n->frame), site_label(b, n));
 		add_to_tree(b, n, base_of(b, n));
 	}
 }
@@ -354,8 +344,8 @@ static void hang_sums(struct builder *b)
 		const struct counted_sum *s = &c->sums.v[i];
 		const uint64_t *n_calls = map_find(&calls, (uint64_t)s->thread << 32 | s->frame);
 		struct calltree_calls figures = {.calls = n_calls ? *n_calls : 0, .min = 1};
-		uint32_t node =
-			calltree_child(b->tree, build_root(b, s->thread), routine_of(b, s->frame));
+		uint32_t node = calltree_child(
+			b->tree, build_root(b, s->thread), build_routine(b, s->frame));
 
 		figures.base =
 			metric_is(b, "cycles") ? whole_cycles(c, s->cycles) : s->instructions;

@@ -154,18 +154,6 @@ static void track_open(struct thread_state *state, bool is_exit, uint32_t routin
 
 /* ---- records ---- */
 
-/* The function that has the code; what is inlined into it has no entry of its own. */
-static uint32_t routine_of_frame(struct builder *b, uint32_t frame)
-{
-	const struct trace_frame *f = trace_reader_frame(b->reader, frame);
-	size_t n;
-
-	if (f->image)
-		b->profile->image_is_used[f->image] = true;
-	b->routine_of[frame] = frame_routines_get(&b->names, frame, &n)[0];
-	return b->routine_of[frame];
-}
-
 static void routine_record(struct builder *b, const struct trace_record *record, uint32_t thread)
 {
 	struct thread_state *state = &b->threads[thread];
@@ -179,7 +167,7 @@ static void routine_record(struct builder *b, const struct trace_record *record,
 		return;
 	}
 	if (frame)
-		routine = routine_of_frame(b, (uint32_t)frame);
+		routine = b->routine_of[frame] = build_routine(b, (uint32_t)frame);
 	if (record->time < b->from) {
 		track_open(state, is_exit, routine);
 		return;

@@ -97,6 +97,9 @@ struct builder {
 
 /* build.c */
 uint32_t build_root(struct builder *b, uint32_t thread);
+/* The function that has the code of a frame, whose image is used then; what is inlined into it has
+ * no entry of its own. */
+uint32_t build_routine(struct builder *b, uint32_t frame);
 /* Any record that is neither enter nor leave in a thread's own stream. */
 void build_record(struct builder *b, const struct trace_record *record);
 /* Samples, events and what else build_record does not leave to build_life_record. */

@@ -129,13 +129,8 @@ static bool is_current(struct builder *b, size_t i)
 
 static uint32_t routine_of_kept(struct builder *b, uint32_t frame)
 {
-	size_t n;
-
-	if (!frame)
-		return calltree_routine(b->tree, "[pruned]", "", FRAME_KIND_MARKER);
-	if (trace_reader_frame(b->reader, frame)->image)
-		b->profile->image_is_used[trace_reader_frame(b->reader, frame)->image] = true;
-	return frame_routines_get(&b->names, frame, &n)[0];
+	return frame ? build_routine(b, frame)
+		     : calltree_routine(b->tree, "[pruned]", "", FRAME_KIND_MARKER);
 }
 
 /* The node in the call tree, created with those above it. A node whose parent is missing, or is

@@ -72,10 +72,8 @@ static void add_up(struct builder *b, uint32_t thread, uint32_t stack, uint64_t 
 	struct sample_sum *sum;
 
 	if (created) {
-		struct sample_sum fresh = {.thread = thread, .stack = stack};
-
 		*place = b->sums.n;
-		vec_push(&b->sums, fresh);
+		vec_push(&b->sums, ((struct sample_sum){.thread = thread, .stack = stack}));
 	}
 	sum = &b->sums.v[*place];
 	sum->weight += weight;
@@ -296,8 +294,7 @@ void build_samples_end(struct builder *b)
 		b->sums.v[i].order = i;
 		build_root(b, b->sums.v[i].thread); /* roots in order of first sight */
 	}
-	if (b->sums.n)
-		qsort(b->sums.v, b->sums.n, sizeof(*b->sums.v), compare_sums);
+	vec_sort(&b->sums, compare_sums);
 	for (size_t i = 0; i < b->sums.n; i++)
 		hang_sum(b, &b->sums.v[i]);
 	count_stacks(b);

@@ -62,9 +62,9 @@ void calltree_free(struct calltree *t)
 	intern_release(&t->keys);
 	free(t->children);
 	buf_release(&t->key);
-	free(t->last_instance);
+	vec_release(&t->last_instance);
 	intern_release(&t->sites);
-	free(t->site_of);
+	vec_release(&t->site_of);
 	free(t);
 }
 
@@ -85,9 +85,7 @@ static uint32_t routine_of_class(
 	routine.name = intern_get(&t->keys, id - 1);
 	routine.image = routine.name + strlen(name) + 1;
 	vec_push(&t->routines, routine);
-	if (t->routines.n > t->cap_last_instance)
-		mem_grow((void **)&t->last_instance, &t->cap_last_instance, t->routines.n,
-			sizeof(*t->last_instance));
+	vec_ensure_zero(&t->last_instance, t->routines.n);
 	return id;
 }
 
@@ -119,10 +117,10 @@ static uint32_t new_node(struct calltree *t, uint32_t parent, uint32_t routine)
 		t->first_root = id;
 	*last = id;
 	if (t->routines.v[routine].first_instance)
-		t->nodes[t->last_instance[routine]].next_instance = id;
+		t->nodes[t->last_instance.v[routine]].next_instance = id;
 	else
 		t->routines.v[routine].first_instance = id;
-	t->last_instance[routine] = id;
+	t->last_instance.v[routine] = id;
 	t->is_unsorted |= t->time < t->seen.v[id - 1];
 	return id;
 }
@@ -138,7 +136,7 @@ uint32_t calltree_root(struct calltree *t, const char *name)
 
 uint32_t calltree_site(const struct calltree *t, uint32_t node)
 {
-	return node < t->cap_sites ? t->site_of[node] : 0;
+	return node < t->site_of.n ? t->site_of.v[node] : 0;
 }
 
 const char *calltree_site_label(const struct calltree *t, uint32_t site)
@@ -148,16 +146,10 @@ const char *calltree_site_label(const struct calltree *t, uint32_t site)
 
 static void set_site(struct calltree *t, uint32_t node, uint32_t site)
 {
-	size_t before = t->cap_sites;
-
 	if (!site)
 		return;
-	if (node >= t->cap_sites) {
-		mem_grow(
-			(void **)&t->site_of, &t->cap_sites, node + (size_t)1, sizeof(*t->site_of));
-		memset(t->site_of + before, 0, (t->cap_sites - before) * sizeof(*t->site_of));
-	}
-	t->site_of[node] = site;
+	vec_ensure_zero(&t->site_of, node + (size_t)1);
+	t->site_of.v[node] = site;
 }
 
 /* The slot of the child, or the empty one where it belongs. Keys are in the nodes themselves. */
@@ -197,7 +189,7 @@ static void grow_children(struct calltree *t)
 	}
 }
 
-static uint32_t find_child(struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site)
+uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site)
 {
 	uint32_t *slot;
 
@@ -215,11 +207,6 @@ static uint32_t find_child(struct calltree *t, uint32_t parent, uint32_t routine
 	return *slot;
 }
 
-uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine)
-{
-	return find_child(t, parent, routine, 0);
-}
-
 uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine)
 {
 	return tree_child(t, parent, routine);
@@ -227,7 +214,8 @@ uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t routine)
 
 uint32_t calltree_child_at(struct calltree *t, uint32_t parent, uint32_t routine, const char *site)
 {
-	return find_child(t, parent, routine, *site ? intern_text(&t->sites, site) + 1 : 0);
+	return calltree_find_child(
+		t, parent, routine, *site ? intern_text(&t->sites, site) + 1 : 0);
 }
 
 void calltree_set_time(struct calltree *t, uint64_t time)
@@ -273,11 +261,10 @@ static void create_again(struct calltree *t, const struct sort_pair *order, size
 {
 	struct calltree_node *old = mem_dup(t->nodes, n * sizeof(*old));
 	uint32_t *new_of = mem_calloc(n, sizeof(*new_of));
-	uint32_t *old_sites = t->site_of;
-	size_t n_sites = t->cap_sites;
+	uint32_t *old_sites = t->site_of.v;
+	size_t n_sites = t->site_of.n;
 
-	t->site_of = NULL;
-	t->cap_sites = 0;
+	memset(&t->site_of, 0, sizeof(t->site_of));
 	for (size_t i = 1; i < t->routines.n; i++)
 		t->routines.v[i].first_instance = 0;
 	free(t->children);

@@ -129,8 +129,7 @@ static void merge_calls(struct maker *m)
 {
 	size_t n = 0;
 
-	if (m->calls.n)
-		qsort(m->calls.v, m->calls.n, sizeof(*m->calls.v), compare_calls);
+	vec_sort(&m->calls, compare_calls);
 	for (size_t i = 0; i < m->calls.n; i++) {
 		const struct code_call *call = &m->calls.v[i];
 

@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/order.h"
 
 /* A block on its way into the model. */
 struct loose_block {
@@ -30,14 +31,6 @@ struct collector {
 	struct map calls_of;	/* frame -> calls */
 	uint32_t last_stream;	/* of the last block */
 };
-
-static bool has_counts(const struct trace_reader *r)
-{
-	for (uint32_t id = 1; id < trace_reader_n_kinds(r); id++)
-		if (trace_reader_kind(r, id)->major == RECORD_MAJOR_COUNT)
-			return true;
-	return false;
-}
 
 static uint32_t file_index(struct collector *c, uint64_t string)
 {
@@ -191,27 +184,12 @@ static int compare_functions(const void *a, const void *b, void *context)
 	const struct collector *c = context;
 	size_t x = *(const size_t *)a, y = *(const size_t *)b;
 	const struct code_function *f = &c->functions.v[x], *g = &c->functions.v[y];
-	int by_text = strcmp(f->image, g->image);
 
-	if (!by_text)
-		by_text = strcmp(c->files.v[f->file], c->files.v[g->file]);
-	if (by_text)
-		return by_text;
-	if (f->address != g->address)
-		return f->address < g->address ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return strcmp(f->image, g->image) ?: strcmp(c->files.v[f->file], c->files.v[g->file])
+		       ?: ORDER(f->address, g->address) ?: ORDER(x, y);
 }
 
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct loose_block *x = a, *y = b;
-
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	if (x->block.address != y->block.address)
-		return x->block.address < y->block.address ? -1 : 1;
-	return x->block.first_line < y->block.first_line ? -1 : 1;
-}
+ORDER_BY(compare_blocks, struct loose_block, function, block.address, block.first_line)
 
 /* A function is where its first instruction is. */
 static void place_functions(struct collector *c)
@@ -337,7 +315,7 @@ int code_counts_build(struct code_counts **out, const struct trace_reader *r, st
 	int rc = 0;
 
 	vec_push(&c.files, "");
-	if (has_counts(r))
+	if (trace_reader_has_kind(r, RECORD_MAJOR_COUNT, 0))
 		rc = code_counts_walk(r, collect, &c, err);
 	if (rc == 0) {
 		place_functions(&c);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 
 /* base, cum and cum2 are those of events until finish_row has run. */
 static void add_node(struct flat_row *row, const struct calltree_node *node)
@@ -51,9 +52,7 @@ static int compare_ranks(const void *a, const void *b)
 {
 	const struct rank *x = a, *y = b;
 
-	if (x->row.cum != y->row.cum)
-		return x->row.cum > y->row.cum ? -1 : 1;
-	return x->first_instance < y->first_instance ? -1 : 1;
+	return ORDER(y->row.cum, x->row.cum) ?: ORDER(x->first_instance, y->first_instance);
 }
 
 /* One pass over the nodes in order, which is kinder to the cache than the chains of instances. */

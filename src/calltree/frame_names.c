@@ -93,16 +93,14 @@ struct frame_routine_list {
 void frame_routines_init(
 	struct frame_routines *f, const struct trace_reader *r, struct calltree *tree)
 {
-	memset(f, 0, sizeof(*f));
-	f->reader = r;
-	f->tree = tree;
+	*f = (struct frame_routines){.reader = r, .tree = tree};
 	f->lists = mem_calloc(trace_reader_n_frames(r), sizeof(*f->lists));
 }
 
 void frame_routines_release(struct frame_routines *f)
 {
 	free(f->lists);
-	free(f->routines);
+	vec_release(&f->routines);
 }
 
 static void look_up(struct frame_routines *f, uint32_t frame, struct frame_routine_list *list)
@@ -110,16 +108,13 @@ static void look_up(struct frame_routines *f, uint32_t frame, struct frame_routi
 	struct frame_levels *levels = &f->levels;
 
 	frame_names_get(f->reader, frame, levels);
-	list->first = (uint32_t)f->n_routines;
+	list->first = (uint32_t)f->routines.n;
 	list->n = (uint32_t)levels->n;
 	for (size_t i = levels->n; i-- > 0;) {
 		const struct frame_level *level = &levels->v[i];
 
-		if (f->n_routines == f->cap_routines)
-			mem_grow((void **)&f->routines, &f->cap_routines, f->n_routines + 1,
-				sizeof(*f->routines));
-		f->routines[f->n_routines++] =
-			calltree_routine(f->tree, level->name, level->image, level->kind);
+		vec_push(&f->routines,
+			calltree_routine(f->tree, level->name, level->image, level->kind));
 	}
 }
 
@@ -130,5 +125,5 @@ const uint32_t *frame_routines_get(struct frame_routines *f, uint32_t frame, siz
 	if (!list->n)
 		look_up(f, frame, list);
 	*n = list->n;
-	return f->routines + list->first;
+	return f->routines.v + list->first;
 }

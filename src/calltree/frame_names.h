@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mem.h"
 #include "calltree/calltree.h"
 #include "trace/reader.h"
 
@@ -42,8 +43,7 @@ struct frame_routines {
 	const struct trace_reader *reader;
 	struct calltree *tree;
 	struct frame_routine_list *lists; /* by frame id */
-	uint32_t *routines;
-	size_t n_routines, cap_routines;
+	VEC(uint32_t) routines;
 	struct frame_levels levels; /* being looked at */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 
 void loss_release(struct loss *loss)
 {
@@ -42,9 +43,7 @@ static int compare_reasons(const void *a, const void *b)
 {
 	const struct loss_reason *x = a, *y = b;
 
-	if (x->n != y->n)
-		return x->n > y->n ? -1 : 1;
-	return strcmp(x->phrase, y->phrase);
+	return ORDER(y->n, x->n) ?: strcmp(x->phrase, y->phrase);
 }
 
 void loss_sort_reasons(struct loss *loss)

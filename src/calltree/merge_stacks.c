@@ -9,18 +9,9 @@
  */
 #include "calltree/tree_internal.h"
 
-#include <string.h>
-
 static void count_open(struct calltree_thread *thread)
 {
-	size_t n = thread->tree->routines.n;
-
-	if (thread->n_left.n < n) {
-		vec_reserve(&thread->n_left, n);
-		memset(thread->n_left.v + thread->n_left.n, 0,
-			(n - thread->n_left.n) * sizeof(uint32_t));
-		thread->n_left.n = n;
-	}
+	vec_ensure_zero(&thread->n_left, thread->tree->routines.n);
 	for (size_t i = 1; i < thread->n_calls; i++)
 		thread->n_left.v[thread->calls[i].routine]++;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "calltree/build.h"
 
 enum sample_kind {
@@ -38,5 +39,9 @@ void sample_walk_close(struct sample_walk *walk);
 /* A tick as a sample, without time and CPU; false when the record is damaged. */
 bool sample_view_tick(const struct trace_reader *r, const struct trace_record *record,
 	struct sample_view *sample);
+
+/* What samples say of places in code, for answers by source line: adds to `weights` by innermost
+ * frame what they weigh in the metric of the profile. */
+int sample_frames_sum(struct map *weights, const struct profile *profile, struct err *err);
 
 #endif

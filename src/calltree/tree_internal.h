@@ -22,11 +22,9 @@ struct calltree {
 	uint32_t *children;	 /* hash table of nodes by (parent, routine, site); 0 = empty */
 	size_t cap_children;	 /* 0 or a power of two */
 	struct buf key;		 /* the key being looked up */
-	uint32_t *last_instance; /* by routine: the end of its chain */
-	size_t cap_last_instance;
-	struct intern sites; /* labels of call sites; dense id + 1 = site */
-	uint32_t *site_of;   /* by node; NULL: no node has one */
-	size_t cap_sites;
+	VEC(uint32_t) last_instance; /* by routine: the end of its chain */
+	struct intern sites;	     /* labels of call sites; dense id + 1 = site */
+	VEC(uint32_t) site_of;	     /* by node; those behind it have none */
 	uint32_t first_root, last_root;
 	uint64_t time;	  /* given to new nodes as `seen` */
 	bool is_unsorted; /* a node was first seen before the one that was created before it */
@@ -68,8 +66,8 @@ struct calltree_thread {
 	VEC(uint32_t) n_left;	       /* by routine, while a sample is merged; else all 0 */
 };
 
-/* calltree_child behind its short cut. */
-uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine);
+/* calltree_child behind its short cut; site 0: no particular place. */
+uint32_t calltree_find_child(struct calltree *t, uint32_t parent, uint32_t routine, uint32_t site);
 /* The child, or 0 when there is none. */
 uint32_t calltree_look_up(const struct calltree *t, uint32_t parent, uint32_t routine);
 /* Leaves a routine that is not the innermost one. */
@@ -83,7 +81,7 @@ static inline uint32_t tree_child(struct calltree *t, uint32_t parent, uint32_t 
 	uint32_t guess = t->nodes[t->nodes[parent].last_used].after;
 
 	if (t->nodes[guess].routine != routine)
-		return calltree_find_child(t, parent, routine);
+		return calltree_find_child(t, parent, routine, 0);
 	t->nodes[parent].last_used = guess;
 	return guess;
 }

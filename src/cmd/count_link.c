@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "insert/foreign_names.h"
-#include "insert/insert_report.h"
+#include "insert/insert.h"
 #include "insert/link_command.h"
 #include "insert/object_cache.h"
 

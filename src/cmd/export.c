@@ -9,13 +9,9 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/steps_marks.h"
-#include "formats/callgrind.h"
-#include "formats/folded.h"
-#include "formats/lcov.h"
-#include "formats/pprof.h"
+#include "formats/exports.h"
 #include "query/query.h"
-#include "steps/stream/export_stream.h"
-#include "steps/stream/export_text.h"
+#include "steps/stream/step_stream.h"
 #include "symbols/resolve/resolver.h"
 
 struct export_arguments {

@@ -10,7 +10,7 @@
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "formats/import_events.h"
-#include "steps/stream/import_stream.h"
+#include "steps/stream/step_stream.h"
 
 struct import_arguments {
 	const char *output;

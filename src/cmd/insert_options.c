@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "insert/cost/cost.h"
-#include "insert/insert_report.h"
 
 /* ---- arguments ---- */
 

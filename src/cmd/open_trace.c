@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "insert/cost/cost.h"
 #include "steps/calls/step_counts.h"
-#include "steps/read/steps.h"
 #include "symbols/resolve/resolver.h"
 
 /* False when the file cannot be read, too: opening it as a trace says why. */
@@ -141,7 +140,8 @@ int open_trace(struct trace_reader **out, const char *path,
 	if (is_count_file(path))
 		return open_count_file(out, path, options, err);
 	rc = resolver_open_trace(&reader, path, options->catalog, err);
-	if (rc == 0 && options->steps != OPEN_STEPS_PLAIN && steps_are_in(reader))
+	if (rc == 0 && options->steps != OPEN_STEPS_PLAIN &&
+		trace_reader_has_kind(reader, RECORD_MAJOR_STEP, RECORD_STEP_RUN))
 		rc = count_steps(&reader, path, options->steps, err);
 	if (rc == 0)
 		*out = reader;

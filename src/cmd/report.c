@@ -131,13 +131,11 @@ static int render_steps(const struct report_kind *kind, struct report *report, s
 	struct steps *steps;
 	int rc;
 
-	if (!steps_are_in(report->reader))
+	if (!trace_reader_has_kind(report->reader, RECORD_MAJOR_STEP, RECORD_STEP_RUN))
 		return err_set(err, ERR_NOT_FOUND,
 			"'%s': has no steps (nothing of that kind was recorded; weir steps does)",
 			trace_reader_name(report->reader));
-	rc = steps_open(&steps, report->reader, err);
-	if (rc < 0)
-		return rc;
+	steps = steps_open(report->reader);
 	report->steps = steps;
 	report->loss = &loss;
 	rc = render(kind, report, &loss, err);

@@ -5,7 +5,7 @@
  * the call. Readers take costs behind "calls=0" for the function's own, so an arc has at least one
  * call.
  */
-#include "formats/callgrind.h"
+#include "formats/exports.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -144,14 +144,9 @@ static void put_head(struct callgrind_writer *w, const struct profile *p, const 
 static int compare_costs(const void *a, const void *b)
 {
 	const struct callgrind_cost *x = a, *y = b;
-	int by_file;
 
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	by_file = strcmp(x->file, y->file);
-	if (by_file)
-		return by_file;
-	return (x->line > y->line) - (x->line < y->line);
+	return ORDER(x->function, y->function) ?: strcmp(x->file, y->file)
+		       ?: ORDER(x->line, y->line);
 }
 
 ORDER_BY(compare_calls, struct callgrind_call, caller, callee, line)
@@ -167,8 +162,7 @@ static void put_in_order(struct callgrind_model *m)
 {
 	size_t n = 0;
 
-	if (m->costs.n)
-		qsort(m->costs.v, m->costs.n, sizeof(*m->costs.v), compare_costs);
+	vec_sort(&m->costs, compare_costs);
 	for (size_t i = 0; i < m->costs.n; i++)
 		if (n && !compare_costs(&m->costs.v[n - 1], &m->costs.v[i]))
 			add_values(m->costs.v[n - 1].values, m->costs.v[i].values);
@@ -176,8 +170,7 @@ static void put_in_order(struct callgrind_model *m)
 			m->costs.v[n++] = m->costs.v[i];
 	m->costs.n = n;
 	n = 0;
-	if (m->calls.n)
-		qsort(m->calls.v, m->calls.n, sizeof(*m->calls.v), compare_calls);
+	vec_sort(&m->calls, compare_calls);
 	for (size_t i = 0; i < m->calls.n; i++)
 		if (n && !compare_calls(&m->calls.v[n - 1], &m->calls.v[i])) {
 			add_values(m->calls.v[n - 1].values, m->calls.v[i].values);

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "calltree/frame_names.h"
-#include "calltree/sample_frames.h"
+#include "calltree/sample_walk.h"
 #include "formats/callgrind_model.h"
 
 struct tree_export {

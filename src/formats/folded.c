@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats/folded.h"
+#include "formats/exports.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -14,6 +14,7 @@
 
 #include "formats/import_counts_internal.h"
 #include "insert/insert.h"
+#include "symbols/symtab.h"
 
 #define HEADER_BYTES offsetof(struct count_header, areas)
 
@@ -199,14 +200,15 @@ static void write_function(struct counts_file *f, struct counts_function *functi
 		.image = f->image,
 		.name = trace_writer_string(f->w, function->name),
 		.addr = function->address - f->header->base};
-	struct trace_symbol_level level = {
-		.name = trace_writer_string(f->w, counts_readable(function))};
+	char *readable = symbol_demangle(function->name);
+	struct trace_symbol_level level = {.name = trace_writer_string(f->w, readable),
+		.file = function->file,
+		.line = function->line};
 	struct trace_symbol symbol = {.n_levels = 1, .levels = &level};
 	uint64_t n[6] = {0, function->bytes, 0, function->n_blocks, 0,
 		*unit->object ? trace_writer_string(f->w, unit->object) : 0};
 
-	level.file = function->file;
-	level.line = function->line;
+	free(readable);
 	symbol.frame = function->frame = trace_writer_frame(f->w, &frame);
 	trace_writer_symbol(f->w, &symbol);
 	n[0] = function->frame;
@@ -306,8 +308,6 @@ static void counts_release(struct counts_file *f)
 		vec_release(&f->threads.v[i].counters);
 		vec_release(&f->threads.v[i].nodes);
 	}
-	for (size_t i = 0; i < f->functions.n; i++)
-		free(f->functions.v[i].readable);
 	free(f->header);
 	intern_release(&f->texts);
 	vec_release(&f->units_areas);

@@ -33,7 +33,6 @@ struct counts_unit {
 	uint64_t text;	/* address */
 	uint64_t counters;
 	const char *object;
-	uint32_t first_function, n_functions; /* in counts_file */
 	uint32_t first_block, n_blocks;
 	bool has_counters; /* and no other unit has a part of them */
 	bool has_inserted; /* it tells what was inserted; else that has to be guessed */
@@ -49,7 +48,6 @@ struct counts_function {
 	uint64_t address;
 	uint32_t bytes;
 	const char *name; /* as the linker has it; never "" */
-	char *readable;	  /* owned; NULL until asked for */
 	uint32_t unit;
 	uint32_t first_block, n_blocks;
 	uint16_t reason, flags;
@@ -121,7 +119,6 @@ const char *counts_text(struct counts_file *f, const char *p, size_t n);
 
 /* import_counts_units.c */
 void counts_read_units(struct counts_file *f);
-const char *counts_readable(struct counts_function *function);
 /* NULL when there is no foreign call. */
 struct counts_foreign *counts_find_foreign(const struct counts_file *f, uint64_t site);
 

@@ -162,12 +162,6 @@ static bool is_foreign(const struct count_node *node)
 	return node->key & COUNT_KEY_FOREIGN;
 }
 
-/* The program was killed while it made the node. */
-static bool is_unfinished(const struct count_node *node)
-{
-	return !node->key && !node->calls && !node->cost;
-}
-
 static uint32_t named_frame(struct counts_file *f, const char *name)
 {
 	char *readable = symbol_demangle(name);
@@ -256,9 +250,12 @@ static size_t current_node(const struct tree_writer *t)
 	return i;
 }
 
+/* The program was killed while it made the node. */
 static bool is_left_out(const struct tree_writer *t, size_t i, size_t current)
 {
-	return i && i != current && is_unfinished(&t->nodes[i]);
+	const struct count_node *node = &t->nodes[i];
+
+	return i && i != current && !node->key && !node->calls && !node->cost;
 }
 
 /* Parents come before their children and are written. */
@@ -406,7 +403,6 @@ static void write_sums(struct tree_writer *t)
 
 /* ---- the threads ---- */
 
-#ifdef __x86_64__
 static uint64_t measure_ticks_per_s(void)
 {
 	struct timespec begin, now;
@@ -421,24 +417,13 @@ static uint64_t measure_ticks_per_s(void)
 	ticks = __builtin_ia32_rdtsc() - ticks;
 	return (uint64_t)((__uint128_t)ticks * 1000000000u / ns);
 }
-#else
-static uint64_t measure_ticks_per_s(void)
-{
-	return 0;
-}
-#endif
-
-static bool has_foreign_nodes(const struct counts_file *f)
-{
-	return f->foreign.n && (f->header->flags & COUNT_FILE_TREE);
-}
 
 /* 0: not known. */
 static uint64_t tick_rate(struct counts_file *f)
 {
 	const struct count_header *h = f->header;
 
-	if (h->ticks_per_s || !has_foreign_nodes(f))
+	if (h->ticks_per_s || !f->foreign.n || !(h->flags & COUNT_FILE_TREE))
 		return h->ticks_per_s;
 	if (h->end_ns > h->start_ns && h->end_ns - h->start_ns >= RUN_NS_MIN &&
 		h->end_ticks > h->start_ticks)

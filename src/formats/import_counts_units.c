@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "symbols/symtab.h"
 
 #define UNIT_ALIGN 8
 /* Names that functions of a unit may use, for each byte of its name table: many may share one. */
@@ -79,7 +78,6 @@ static void read_functions(struct unit_reader *r)
 	struct cursor c = cursor_of(r->functions);
 	uint32_t next_block = 0;
 
-	r->unit.first_function = (uint32_t)f->functions.n;
 	for (uint32_t i = 0; i < r->head.n_functions; i++) {
 		struct counts_function function = {.unit = (uint32_t)f->units.n};
 		struct count_function row;
@@ -107,7 +105,6 @@ static void read_functions(struct unit_reader *r)
 			*map_ensure(&f->entry_of, r->unit.text + row.entry, NULL) = f->functions.n;
 		vec_push(&f->functions, function);
 	}
-	r->unit.n_functions = (uint32_t)f->functions.n - r->unit.first_function;
 }
 
 static void read_blocks(struct unit_reader *r)
@@ -315,13 +312,6 @@ void counts_read_units(struct counts_file *f)
 	vec_sort(&f->foreign, compare_sites);
 	if (!f->units.n)
 		counts_lost(f, 1, "the file describes no functions");
-}
-
-const char *counts_readable(struct counts_function *function)
-{
-	if (!function->readable)
-		function->readable = symbol_demangle(function->name);
-	return function->readable;
 }
 
 struct counts_foreign *counts_find_foreign(const struct counts_file *f, uint64_t site)

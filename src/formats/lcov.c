@@ -4,7 +4,7 @@
  * (inlined code, templates) is added up. Functions that were left alone are not known and left out,
  * as are blocks without a line.
  */
-#include "formats/lcov.h"
+#include "formats/exports.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,8 +57,7 @@ static void merge_lines(struct lcov_model *m)
 	struct lcov_line *v = m->lines.v;
 	size_t n = 0, i = 0;
 
-	if (m->lines.n)
-		qsort(v, m->lines.n, sizeof(*v), compare_lines);
+	vec_sort(&m->lines, compare_lines);
 	while (i < m->lines.n) {
 		struct lcov_line line = v[i++];
 
@@ -79,11 +78,7 @@ static int compare_functions(const void *a, const void *b, void *context)
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const struct code_function *f = &c->functions[x], *g = &c->functions[y];
 
-	if (f->file != g->file)
-		return f->file < g->file ? -1 : 1;
-	if (f->line != g->line)
-		return f->line < g->line ? -1 : 1;
-	return (x > y) - (x < y);
+	return ORDER(f->file, g->file) ?: ORDER(f->line, g->line) ?: ORDER(x, y);
 }
 
 static void order_functions(struct lcov_model *m)

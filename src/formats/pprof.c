@@ -7,23 +7,27 @@
  * An image is one mapping whose memory begins at 0 (the kernel: at its lowest address), so that
  * addresses are the linker's, as the trace has them; callers' addresses point into the call.
  */
-#include "formats/pprof.h"
+#include "formats/exports.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
 #include "calltree/sample_walk.h"
-#include "formats/gzip.h"
 #include "formats/protobuf.h"
 
 /* Deeper call paths of events lose their middle: else a deep recursion is quadratic in size. */
 #define PPROF_PATH_MAX	  1024
 #define PPROF_PAGE_BYTES  4096u
 #define PPROF_METRICS_MAX 16 /* further ones of a trace are not exported */
+
+#define GZIP_WINDOW_BITS (15 + 16) /* zlib: + 16 asks for the gzip wrapper */
+#define GZIP_BLOCK_BYTES (64 * 1024)
+#define GZIP_INPUT_BYTES (1u << 30) /* zlib counts in unsigned int */
 
 enum profile_field {
 	PROFILE_SAMPLE_TYPE = 1,
@@ -298,23 +302,19 @@ static void add_sample(struct exporter *e, const struct sample_view *sample)
 
 static void put_sum(struct exporter *e, const struct sum *sum)
 {
-	VEC(uint32_t) locations = {0};
 	uint32_t stack = sum->sample.stack;
 	struct buf ids = {0};
 
 	if (sum->sample.frame)
-		vec_push(&locations, location_of_frame(e, sum->sample.frame));
+		buf_put_uleb(&ids, location_of_frame(e, sum->sample.frame));
 	for (; stack; stack = trace_reader_stack(e->reader, stack)->parent)
-		vec_push(&locations,
-			location_of_frame(e, trace_reader_stack(e->reader, stack)->frame));
-	for (size_t i = 0; i < locations.n; i++)
-		buf_put_uleb(&ids, locations.v[i]);
+		buf_put_uleb(
+			&ids, location_of_frame(e, trace_reader_stack(e->reader, stack)->frame));
 	buf_reset(&e->part);
 	if (ids.n)
 		protobuf_message(&e->part, SAMPLE_LOCATION_ID, &ids);
 	finish_sample(e, &e->profile->threads[sum->sample.thread], sum->values, 1 + e->n_metrics);
 	buf_release(&ids);
-	vec_release(&locations);
 }
 
 static int put_samples(struct exporter *e, struct err *err)
@@ -451,6 +451,33 @@ static int put_message(struct exporter *e, struct err *err)
 	for (uint32_t id = 0; id < e->strings.n_items; id++)
 		protobuf_bytes(&e->out, PROFILE_STRING, intern_get(&e->strings, id),
 			e->strings.items[id].n);
+	return 0;
+}
+
+/* Appends `bytes` as a gzip file (RFC 1952) to `to`. */
+static int gzip_pack(struct span bytes, struct buf *to, struct err *err)
+{
+	uint8_t block[GZIP_BLOCK_BYTES];
+	z_stream z = {0};
+	int rc;
+
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, 8,
+		    Z_DEFAULT_STRATEGY) != Z_OK)
+		return err_set(err, ERR_FAILED, "gzip: cannot begin");
+	z.next_in = (Bytef *)bytes.p;
+	do {
+		if (!z.avail_in) {
+			z.avail_in = bytes.n > GZIP_INPUT_BYTES ? GZIP_INPUT_BYTES : (uInt)bytes.n;
+			bytes.n -= z.avail_in;
+		}
+		z.next_out = block;
+		z.avail_out = sizeof(block);
+		rc = deflate(&z, bytes.n ? Z_NO_FLUSH : Z_FINISH);
+		buf_put(to, block, sizeof(block) - z.avail_out);
+	} while (rc == Z_OK || rc == Z_BUF_ERROR);
+	deflateEnd(&z);
+	if (rc != Z_STREAM_END)
+		return err_set(err, ERR_FAILED, "gzip: error %d", rc);
 	return 0;
 }
 

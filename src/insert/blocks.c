@@ -233,10 +233,8 @@ static void cut_blocks(struct code_section *s, uint32_t function)
 
 void code_blocks(struct code *c)
 {
-	for (size_t n = 1; n < c->n_sections; n++) {
-		struct code_section *s = &c->sections[n];
-
-		for (size_t i = 0; s->is_code && i < s->functions.n; i++) {
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->functions.n; i++) {
 			struct code_function *f = &s->functions.v[i];
 
 			if (!f->n_insns)
@@ -244,17 +242,16 @@ void code_blocks(struct code *c)
 			s->insns.v[f->first_insn].bits |= CODE_INSN_HEAD;
 			judge_insns(c, s, f);
 		}
-	}
 	/* Only now is every head known. */
-	for (size_t n = 1; n < c->n_sections; n++)
-		for (size_t i = 0; c->sections[n].is_code && i < c->sections[n].functions.n; i++) {
-			struct code_section *s = &c->sections[n];
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->functions.n; i++) {
+			struct code_function *f = &s->functions.v[i];
 
-			s->functions.v[i].entry_insn = entry_of(c, s, &s->functions.v[i]);
-			if (!s->functions.v[i].n_insns)
+			f->entry_insn = entry_of(c, s, f);
+			if (!f->n_insns)
 				continue;
-			s->insns.v[s->functions.v[i].first_insn].bits |= CODE_INSN_START;
-			s->insns.v[s->functions.v[i].entry_insn].bits |= CODE_INSN_START;
+			s->insns.v[f->first_insn].bits |= CODE_INSN_START;
+			s->insns.v[f->entry_insn].bits |= CODE_INSN_START;
 			cut_blocks(s, (uint32_t)i);
 		}
 }

@@ -234,9 +234,7 @@ static void note_moves(struct code *c, const struct code_section *s)
 
 void code_lay_out(struct code *c)
 {
-	for (size_t n = 1; n < c->n_sections; n++) {
-		struct code_section *s = &c->sections[n];
-
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
 		if (!code_section_is_inserted(s))
 			continue;
 		place_section(s);

@@ -98,18 +98,18 @@ void code_find_parents(struct code *c)
 {
 	VEC(struct named) all = {0};
 
-	for (uint32_t n = 1; n < c->n_sections; n++)
-		for (uint32_t i = 0; i < c->sections[n].functions.n; i++) {
-			struct code_function *f = &c->sections[n].functions.v[i];
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (uint32_t i = 0; i < s->functions.n; i++) {
+			struct code_function *f = &s->functions.v[i];
 
 			f->parent = i;
-			f->parent_section = n;
-			vec_push(&all, ((struct named){f->name, n, i}));
+			f->parent_section = s->number;
+			vec_push(&all, ((struct named){f->name, s->number, i}));
 		}
 	vec_sort(&all, by_name);
-	for (size_t n = 1; n < c->n_sections; n++)
-		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
-			struct code_function *f = &c->sections[n].functions.v[i];
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->functions.n; i++) {
+			struct code_function *f = &s->functions.v[i];
 			size_t base = f->is_fragment ? code_fragment_base(f->name) : 0;
 			const struct named *parent =
 				base ? find_named(all.v, all.n, f->name, base) : NULL;

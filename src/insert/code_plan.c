@@ -99,9 +99,9 @@ static void judge_section(struct code *c, struct code_section *s)
 
 /* The distance from a place in the code to the global offset table is found by naming that place:
  * no byte may come between. */
-static void check_table_distances(struct code *c, uint32_t section)
+static void check_table_distances(struct code *c, struct code_section *s)
 {
-	const struct object_section *os = &c->object->sections.v[section];
+	const struct object_section *os = &c->object->sections.v[s->number];
 
 	for (size_t k = 0; k < os->relocs.n; k++) {
 		uint32_t type = os->relocs.v[k].type;
@@ -110,11 +110,11 @@ static void check_table_distances(struct code *c, uint32_t section)
 		if (type != R_X86_64_GOTPC32 && type != R_X86_64_GOTPC64 &&
 			type != R_X86_64_GOTPCREL64)
 			continue;
-		f = code_function_at(c, section, os->relocs.v[k].offset);
+		f = code_function_at(c, s->number, os->relocs.v[k].offset);
 		if (f)
 			refuse(f, INSERT_REASON_BOUND);
 		else
-			code_section_refuse(&c->sections[section], INSERT_REASON_BOUND);
+			code_section_refuse(s, INSERT_REASON_BOUND);
 	}
 }
 
@@ -144,18 +144,15 @@ static void check_relocs(struct code *c)
 /* A function and its .cold part share their fate. */
 static void join_fragments(struct code *c)
 {
-	for (size_t n = 1; n < c->n_sections; n++)
-		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
-			struct code_function *f = &c->sections[n].functions.v[i];
-			struct code_function *parent =
-				&c->sections[f->parent_section].functions.v[f->parent];
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->functions.n; i++) {
+			const struct code_function *f = &s->functions.v[i];
 
-			if (f->reason != INSERT_REASON_DONE)
-				refuse(parent, f->reason);
+			refuse(&c->sections[f->parent_section].functions.v[f->parent], f->reason);
 		}
-	for (size_t n = 1; n < c->n_sections; n++)
-		for (size_t i = 0; i < c->sections[n].functions.n; i++) {
-			struct code_function *f = &c->sections[n].functions.v[i];
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->functions.n; i++) {
+			struct code_function *f = &s->functions.v[i];
 
 			refuse(f, c->sections[f->parent_section].functions.v[f->parent].reason);
 		}
@@ -179,7 +176,6 @@ uint32_t code_locked_block(
 uint32_t code_head_insn(const struct code_section *s, const struct code_function *f, uint32_t block)
 {
 	const struct code_block *b = &s->blocks.v[block];
-
 	const struct code_insn *head = &s->insns.v[b->first_insn];
 
 	if (head->detour == CODE_DETOUR_LATER)
@@ -312,15 +308,12 @@ static void plan_function(struct code *c, struct code_section *s, struct code_fu
 void code_plan(struct code *c)
 {
 	check_relocs(c);
-	for (uint32_t n = 1; n < c->n_sections; n++)
-		if (c->sections[n].is_code)
-			check_table_distances(c, n);
-	for (size_t n = 1; n < c->n_sections; n++)
-		if (c->sections[n].is_code)
-			judge_section(c, &c->sections[n]);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
+		check_table_distances(c, s);
+		judge_section(c, s);
+	}
 	join_fragments(c);
-	for (size_t n = 1; n < c->n_sections; n++) {
-		struct code_section *s = &c->sections[n];
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
 		bool has_work = false;
 
 		if (!code_section_is_inserted(s))

@@ -65,37 +65,34 @@ static uint32_t entry_of(
 static void put_function(
 	struct describe *d, const struct code_section *s, const struct code_function *f)
 {
-	struct count_function out = {0};
+	struct count_function out = {.start = f->start,
+		.bytes = f->end - f->start,
+		.entry = entry_of(d->code, s, f),
+		.name = name_of(d, f->name),
+		.first_block = f->first_block,
+		.n_blocks = f->reason == INSERT_REASON_DONE ? f->n_blocks : 0,
+		.reason = (uint16_t)f->reason,
+		.flags = (f->is_fragment ? COUNT_FUNCTION_FRAGMENT : 0) |
+			 (f->is_global ? COUNT_FUNCTION_GLOBAL : 0)};
 
 	if (code_section_is_inserted(s) && f->n_insns) {
 		out.start = s->insns.v[f->first_insn].label;
 		out.bytes = code_insn_end(&s->insns.v[f->first_insn + f->n_insns - 1]) - out.start;
-	} else {
-		out.start = f->start;
-		out.bytes = f->end - f->start;
 	}
-	out.entry = entry_of(d->code, s, f);
-	out.name = name_of(d, f->name);
-	out.first_block = f->first_block;
-	out.n_blocks = f->reason == INSERT_REASON_DONE ? f->n_blocks : 0;
-	out.reason = (uint16_t)f->reason;
-	out.flags = (uint16_t)((f->is_fragment ? COUNT_FUNCTION_FRAGMENT : 0) |
-			       (f->is_global ? COUNT_FUNCTION_GLOBAL : 0));
 	buf_put(&d->bytes, &out, sizeof(out));
 }
 
 static void put_block(struct describe *d, const struct code_section *s, const struct code_block *b)
 {
 	const struct code_function *f = &s->functions.v[b->function];
-	const struct code_insn *first = &s->insns.v[b->first_insn];
-	const struct code_insn *last = &s->insns.v[b->first_insn + b->n_insns - 1];
-	struct count_block out = {.old_start = first->offset};
+	const struct code_insn *head =
+		&s->insns.v[code_head_insn(s, f, (uint32_t)(b - s->blocks.v))];
+	struct count_block out = {.old_start = s->insns.v[b->first_insn].offset,
+		.start = head->label,
+		.end = code_insn_end(&s->insns.v[b->first_insn + b->n_insns - 1]),
+		.inserted_bytes = (uint16_t)(head->place - head->label),
+		.n_insns = (uint16_t)(b->n_insns < 0xffff ? b->n_insns : 0xffff)};
 
-	first = &s->insns.v[code_head_insn(s, f, (uint32_t)(b - s->blocks.v))];
-	out.start = first->label;
-	out.end = code_insn_end(last);
-	out.inserted_bytes = (uint16_t)(first->place - first->label);
-	out.n_insns = (uint16_t)(b->n_insns < 0xffff ? b->n_insns : 0xffff);
 	buf_put(&d->bytes, &out, sizeof(out));
 }
 
@@ -182,9 +179,9 @@ static void add_unit(struct describe *d, struct code_section *s, const struct co
 {
 	struct elf_object *o = d->code->object;
 	struct object_section *os;
-	uint32_t text = elf_object_section_symbol(o, s->number);
+	uint32_t text = elf_object_section_symbol(o, s->number), units;
 
-	s->units = elf_object_add_section(
+	units = elf_object_add_section(
 		o, &(struct object_new_section){.name = COUNT_SECTION_FUNCTIONS,
 			   .type = SHT_PROGBITS,
 			   .flags = SHF_ALLOC,
@@ -192,7 +189,7 @@ static void add_unit(struct describe *d, struct code_section *s, const struct co
 			   .data = buf_span(&d->bytes),
 			   .group = o->sections.v[s->number].group,
 			   .link_order = s->number});
-	os = &o->sections.v[s->units];
+	os = &o->sections.v[units];
 	vec_push(&os->relocs,
 		((struct object_reloc){offsetof(struct count_unit, text), R_X86_64_PC32, text, 0}));
 	if (unit->n_blocks)
@@ -242,9 +239,9 @@ void code_describe(struct code *c)
 {
 	struct describe d = {.code = c, .object_name = object_name(c)};
 
-	for (size_t n = 1; n < c->n_sections; n++)
-		if (c->sections[n].is_code && c->sections[n].functions.n)
-			describe_section(&d, &c->sections[n]);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		if (s->functions.n)
+			describe_section(&d, s);
 	buf_release(&d.bytes);
 	buf_release(&d.names);
 	vec_release(&d.foreign);

@@ -110,7 +110,7 @@ void frame_state_apply(struct frame_state *s, struct span section, const struct 
 /* Registers (bits by index) whose slots, by the rules, lie where a call in front of a return
  * writes. They have been restored by then. */
 uint32_t frame_state_lost(const struct frame_state *s);
-/* The DWARF number of a register that calls keep. */
-uint8_t frame_kept_register(int i);
+/* DWARF numbers of the registers that calls keep. */
+extern const uint8_t frame_kept_registers[FRAME_KEPT_REGS];
 
 #endif

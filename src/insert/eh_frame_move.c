@@ -123,7 +123,7 @@ static int leave_add(struct frame_move *x, struct program_walk *p, uint64_t at,
 	for (int i = 0; i < FRAME_KEPT_REGS; i++)
 		if (lost >> i & 1) {
 			buf_put_u8(bytes, FRAME_CFA_SAME_VALUE);
-			buf_put_u8(bytes, frame_kept_register(i));
+			buf_put_u8(bytes, frame_kept_registers[i]);
 		}
 	if (!back_at)
 		return 0;

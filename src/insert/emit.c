@@ -390,16 +390,15 @@ static uint32_t routine(struct emit *e, const char *name)
 static void find_symbols(struct emit *e)
 {
 	struct elf_object *o = e->code->object;
-	enum insert_mode mode = e->code->options->mode;
 
-	if (mode != INSERT_MODE_TREE)
+	if (e->code->options->mode != INSERT_MODE_TREE)
 		return;
 	e->cost = elf_object_undefined(o, COUNT_SYMBOL_COST, STV_HIDDEN);
-	/* Asking which processor this is takes long in a virtual machine. */
-	if (e->code->options->with_cycles)
+	if (e->code->options->with_cycles) {
+		/* Asking which processor this is takes long in a virtual machine. */
 		e->cpu = cost_cpu_find(e->code->options->cpu);
-	if (e->code->options->with_cycles)
 		e->cycles = elf_object_undefined(o, COUNT_SYMBOL_CYCLES, STV_HIDDEN);
+	}
 	e->enter = routine(e, "enter");
 	e->enter_flags = routine(e, "enter_flags");
 	e->leave = routine(e, "leave");
@@ -434,13 +433,13 @@ void code_emit(struct code *c)
 	struct emit e = {.code = c};
 	bool has_symbols = false;
 
-	for (size_t n = 1; n < c->n_sections; n++) {
-		if (!code_section_is_inserted(&c->sections[n]))
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
+		if (!code_section_is_inserted(s))
 			continue;
 		if (!has_symbols)
 			find_symbols(&e);
 		has_symbols = true;
-		emit_section(&e, &c->sections[n]);
+		emit_section(&e, s);
 	}
 	buf_release(&e.bytes);
 	buf_release(&e.block);

@@ -32,18 +32,11 @@ static bool is_frame_section(const struct object_section *s)
 
 ORDER_BY(place_compare, struct code_place, section, offset)
 
-static int ref_compare(const void *a, const void *b)
-{
-	const struct lsda_ref *x = a, *y = b;
-	struct code_place x_code = {x->code.section, x->code.start};
-	struct code_place y_code = {y->code.section, y->code.start};
-
-	return place_compare(&x->at, &y->at) ?: place_compare(&x_code, &y_code);
-}
+ORDER_BY(ref_compare, struct lsda_ref, at.section, at.offset, code.section, code.start)
 
 /* One section's LSDAs: refs of the section, sorted. */
 static int lsdas_read_section(struct tables *t, const struct elf_object *o, struct lsda_ref *refs,
-	size_t n, struct code_places *pads, struct err *err)
+	size_t n, struct exception_tables *found, struct err *err)
 {
 	const struct object_section *section = &o->sections.v[refs->at.section];
 	struct lsda_section l;
@@ -62,14 +55,14 @@ static int lsdas_read_section(struct tables *t, const struct elf_object *o, stru
 			return err_set(err, ERR_UNSUPPORTED, "%s+0x%llx: an LSDA of two functions",
 				section->name, (unsigned long long)refs[i].at.offset);
 	}
-	if (lsda_section_read(&l, o, refs, n_kept, pads, err) < 0)
+	if (lsda_section_read(&l, o, refs, n_kept, found, err) < 0)
 		return ERR_FORMAT;
 	vec_push(&t->lsdas, l);
 	return 0;
 }
 
-static int lsdas_read(
-	struct tables *t, const struct elf_object *o, struct code_places *pads, struct err *err)
+static int lsdas_read(struct tables *t, const struct elf_object *o, struct exception_tables *found,
+	struct err *err)
 {
 	VEC(struct lsda_ref) refs = {0};
 	int rc = 0;
@@ -86,14 +79,14 @@ static int lsdas_read(
 		for (n = 1; first + n < refs.n &&
 			    refs.v[first + n].at.section == refs.v[first].at.section;)
 			n++;
-		rc = lsdas_read_section(t, o, &refs.v[first], n, pads, err);
+		rc = lsdas_read_section(t, o, &refs.v[first], n, found, err);
 	}
 	vec_release(&refs);
 	return rc;
 }
 
-static int tables_read(
-	struct tables *t, const struct elf_object *o, struct code_places *pads, struct err *err)
+static int tables_read(struct tables *t, const struct elf_object *o, struct exception_tables *found,
+	struct err *err)
 {
 	struct frame_section f;
 	int rc;
@@ -109,7 +102,7 @@ static int tables_read(
 		}
 		vec_push(&t->frames, f);
 	}
-	rc = lsdas_read(t, o, pads, err);
+	rc = lsdas_read(t, o, found, err);
 	if (rc)
 		tables_release(t);
 	return rc;
@@ -122,32 +115,36 @@ void exception_tables_release(struct exception_tables *t)
 }
 
 /* Sorted, each once. */
-static void landing_pads_fill(struct exception_tables *t, struct code_places *pads)
+static void order_landing_pads(struct exception_tables *t)
 {
-	vec_sort(&pads->list, place_compare);
-	for (size_t i = 0; i < pads->list.n; i++)
-		if (!i || place_compare(&pads->list.v[i - 1], &pads->list.v[i]))
-			vec_push(&t->landing_pads, pads->list.v[i]);
+	struct code_place *pads = t->landing_pads.v;
+	size_t n = 0;
+
+	vec_sort(&t->landing_pads, place_compare);
+	for (size_t i = 0; i < t->landing_pads.n; i++)
+		if (!n || place_compare(&pads[n - 1], &pads[i]))
+			pads[n++] = pads[i];
+	t->landing_pads.n = n;
 }
 
 int exception_tables_read(struct exception_tables *t, const struct elf_object *o, struct err *err)
 {
-	struct code_places pads = {0};
+	struct exception_tables found = {0};
 	struct tables tables;
-	int rc = tables_read(&tables, o, &pads, err);
+	int rc = tables_read(&tables, o, &found, err);
 
-	if (!rc) {
-		*t = (struct exception_tables){0};
-		for (size_t i = 0; i < tables.frames.n; i++)
-			for (size_t j = 0;
-				tables.frames.v[i].is_eh && j < tables.frames.v[i].fdes.n; j++)
-				if (tables.frames.v[i].fdes.v[j].is_here)
-					vec_push(&t->ranges, tables.frames.v[i].fdes.v[j].range);
-		landing_pads_fill(t, &pads);
-		tables_release(&tables);
+	if (rc) {
+		exception_tables_release(&found);
+		return rc;
 	}
-	vec_release(&pads.list);
-	return rc;
+	for (size_t i = 0; i < tables.frames.n; i++)
+		for (size_t j = 0; tables.frames.v[i].is_eh && j < tables.frames.v[i].fdes.n; j++)
+			if (tables.frames.v[i].fdes.v[j].is_here)
+				vec_push(&found.ranges, tables.frames.v[i].fdes.v[j].range);
+	order_landing_pads(&found);
+	tables_release(&tables);
+	*t = found;
+	return 0;
 }
 
 /* Everything is written before anything is changed, so that a failure leaves the object as it was.
@@ -163,11 +160,13 @@ int exception_tables_move(struct elf_object *o, struct moved *m, struct err *err
 		return rc;
 	rewrites = mem_calloc(t.lsdas.n + t.frames.n + 1, sizeof(*rewrites));
 	for (size_t i = 0; i < t.lsdas.n && !rc; i++) {
-		section_rewrite_init(&rewrites[n], o, t.lsdas.v[i].section);
+		rewrites[n] =
+			(struct section_rewrite){.object = o, .section = t.lsdas.v[i].section};
 		rc = lsda_section_move(&t.lsdas.v[i], m, &rewrites[n++], err);
 	}
 	for (size_t i = 0; i < t.frames.n && !rc; i++) {
-		section_rewrite_init(&rewrites[n], o, t.frames.v[i].section);
+		rewrites[n] =
+			(struct section_rewrite){.object = o, .section = t.frames.v[i].section};
 		rc = frame_section_move(&t.frames.v[i], m, &rewrites[n++], err);
 	}
 	for (size_t i = 0; i < n && !rc; i++)

@@ -14,17 +14,12 @@
 #define REMEMBERED_MAX 64
 #define REG_RSP	       7
 
-static const uint8_t kept_registers[FRAME_KEPT_REGS] = {3, 6, 12, 13, 14, 15};
-
-uint8_t frame_kept_register(int i)
-{
-	return kept_registers[i];
-}
+const uint8_t frame_kept_registers[FRAME_KEPT_REGS] = {3, 6, 12, 13, 14, 15};
 
 static void set_rule(struct frame_rules *r, uint64_t reg, enum frame_where where, int64_t offset)
 {
 	for (int i = 0; i < FRAME_KEPT_REGS; i++)
-		if (kept_registers[i] == reg) {
+		if (frame_kept_registers[i] == reg) {
 			r->where[i] = (uint8_t)where;
 			r->offset[i] = offset;
 		}
@@ -33,7 +28,7 @@ static void set_rule(struct frame_rules *r, uint64_t reg, enum frame_where where
 static void restore_rule(struct frame_state *s, uint64_t reg)
 {
 	for (int i = 0; i < FRAME_KEPT_REGS; i++)
-		if (kept_registers[i] == reg) {
+		if (frame_kept_registers[i] == reg) {
 			s->now.where[i] = s->first.where[i];
 			s->now.offset[i] = s->first.offset[i];
 		}

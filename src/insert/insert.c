@@ -73,11 +73,7 @@ static void report_function(const struct code *c, const struct code_section *s,
 
 static void report_code(const struct code *c, struct insert_report *report)
 {
-	for (size_t n = 1; n < c->n_sections; n++) {
-		const struct code_section *s = &c->sections[n];
-
-		if (!s->is_code)
-			continue;
+	for (const struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
 		report->old_text += s->bytes.n;
 		report->new_text += code_section_is_inserted(s) ? s->new_bytes : s->bytes.n;
 		for (size_t i = 0; i < s->functions.n; i++)
@@ -119,8 +115,8 @@ static void drop_debug(struct elf_object *o)
 
 static bool has_work(const struct code *c)
 {
-	for (size_t n = 1; n < c->n_sections; n++)
-		if (code_section_is_inserted(&c->sections[n]))
+	for (const struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		if (code_section_is_inserted(s))
 			return true;
 	return false;
 }
@@ -161,9 +157,9 @@ static int copy_object(struct span in, struct buf *out)
 
 static bool has_left_alone(const struct code *c)
 {
-	for (size_t n = 1; n < c->n_sections; n++)
-		for (size_t i = 0; i < c->sections[n].functions.n; i++)
-			if (insert_reason_is_told(c->sections[n].functions.v[i].reason))
+	for (const struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->functions.n; i++)
+			if (insert_reason_is_told(s->functions.v[i].reason))
 				return true;
 	return false;
 }

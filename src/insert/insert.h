@@ -82,6 +82,18 @@ struct insert_report {
 	VEC(char *) notes; /* sentences, owned: debug information that was dropped, and the like */
 };
 void insert_report_release(struct insert_report *r);
+/* As bytes, for the cache. */
+void insert_report_put(const struct insert_report *r, struct buf *out);
+/* `r` must be empty. Fails when the bytes are not what insert_report_put writes. */
+int insert_report_get(struct insert_report *r, struct span bytes, struct err *err);
+
+/* Functions by what became of them. */
+struct insert_totals {
+	uint64_t n_functions, n_inserted;
+	uint64_t n_compiled, n_compiled_inserted; /* of them, those made by a compiler */
+	uint64_t by_reason[INSERT_N_REASONS];
+};
+void insert_totals_add(struct insert_totals *t, const struct insert_report *r);
 
 /* One object. Fails only when it is not a sound object at all; what cannot be inserted is in the
  * report, and the output is then the input; with units, where there are functions that the reports of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "insert/insert_report.h"
+#include "insert/insert.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -47,17 +47,13 @@ static int expand_file(struct expansion *e, const char *path)
 		return err_set(e->err, ERR_LIMIT, "'%s': more than %d response files", path,
 			LINK_RESPONSE_FILES_MAX);
 	rc = file_read(&text, path, LINK_RESPONSE_BYTES_MAX, e->err);
-	if (rc == ERR_LIMIT) {
-		buf_release(&text);
-		return rc;
+	if (rc == 0) {
+		link_words_split(buf_span(&text), &words);
+		rc = expand_words(e, words.v, words.n);
+		link_words_release(&words);
+	} else if (rc != ERR_LIMIT) {
+		rc = 1;
 	}
-	if (rc < 0) {
-		buf_release(&text);
-		return 1;
-	}
-	link_words_split(buf_span(&text), &words);
-	rc = expand_words(e, words.v, words.n);
-	link_words_release(&words);
 	buf_release(&text);
 	return rc;
 }

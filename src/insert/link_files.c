@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "elf/archive.h"
 #include "elf/elf_file.h"
 
@@ -20,16 +21,13 @@ static uint32_t name_number(struct link_names *names, const char *name)
 {
 	uint32_t number = intern_text(&names->names, name);
 
-	while (names->is_defined.n <= number)
-		vec_push(&names->is_defined, false);
+	vec_ensure_zero(&names->is_defined, number + (size_t)1);
 	return number;
 }
 
 bool link_names_defines(struct link_names *names, const char *name)
 {
-	uint32_t number = name_number(names, name);
-
-	return names->is_defined.v[number];
+	return names->is_defined.v[name_number(names, name)];
 }
 
 /* ---- names of one object ---- */
@@ -130,24 +128,6 @@ static enum link_file_kind add_archive(struct link_file *f, struct link_names *n
 
 /* ---- files ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void keep_each_once(struct link_file *f)
-{
-	size_t n = 0;
-
-	vec_sort(&f->wanted, compare_numbers);
-	for (size_t i = 0; i < f->wanted.n; i++)
-		if (!n || f->wanted.v[n - 1] != f->wanted.v[i])
-			f->wanted.v[n++] = f->wanted.v[i];
-	f->wanted.n = n;
-}
-
 static bool is_bitcode(struct span bytes)
 {
 	return bytes.n >= 4 &&
@@ -171,7 +151,7 @@ int link_file_open(struct link_file *f, const char *path, struct link_names *nam
 		fresh.kind = LINK_FILE_SCRIPT;
 	else
 		fresh.kind = add_object(&fresh, fresh.map.bytes, names);
-	keep_each_once(&fresh);
+	fresh.wanted.n = sort_distinct_u64(fresh.wanted.v, fresh.wanted.n);
 	*f = fresh;
 	return 0;
 }

@@ -37,7 +37,7 @@ struct link_file {
 	char *path; /* owned */
 	struct file_map map;
 	VEC(struct file_map) outside; /* members of a thin archive */
-	VEC(uint32_t) wanted;	      /* numbers of the names that it leaves undefined; each once */
+	VEC(uint64_t) wanted;	      /* numbers of the names that it leaves undefined; each once */
 	uint32_t n_lto;		      /* members made for link-time optimisation */
 };
 

@@ -85,10 +85,9 @@ static struct live behind_block(
 	case X86_FLOW_BRANCH:
 		join(&next, at_target(p, last));
 		return next;
-	case X86_FLOW_JUMP_FAR:
-		return (struct live){X86_REGS_ALL, 0};
 	case X86_FLOW_RETURN:
 		return (struct live){X86_REGS_ALL, f->returns_flags ? X86_FLAGS_ALL : 0};
+	case X86_FLOW_JUMP_FAR:
 	case X86_FLOW_STOP:
 		return (struct live){X86_REGS_ALL, 0};
 	default:
@@ -96,8 +95,19 @@ static struct live behind_block(
 	}
 }
 
+/* The effects table says of returns and jumps what is true of any code; flags are judged here. */
+static bool is_exit(const struct code_insn *insn)
+{
+	return insn->flow == X86_FLOW_RETURN || insn->flow == X86_FLOW_JUMP_FAR ||
+	       insn->flow == X86_FLOW_STOP;
+}
+
 static void step_back(struct live_pass *p, const struct code_insn *insn, struct live *now)
 {
+	if (is_exit(insn)) {
+		now->regs = X86_REGS_ALL;
+		return;
+	}
 	if (insn->flow == X86_FLOW_CALL || insn->flow == X86_FLOW_CALL_FAR) {
 		struct code_function *callee = callee_of(p, insn);
 
@@ -113,27 +123,13 @@ static void step_back(struct live_pass *p, const struct code_insn *insn, struct 
 	now->flags = (uint8_t)((now->flags & ~insn->flags_killed) | insn->flags_read);
 }
 
-/* The effects table says of returns and jumps what is true of any code; flags are judged here. */
-static bool is_exit(const struct code_insn *insn)
-{
-	return insn->flow == X86_FLOW_RETURN || insn->flow == X86_FLOW_JUMP_FAR ||
-	       insn->flow == X86_FLOW_STOP;
-}
-
 static struct live through_block(
 	struct live_pass *p, const struct code_function *f, const struct code_block *b)
 {
 	struct live now = behind_block(p, f, b);
 
-	for (uint32_t i = b->n_insns; i-- > 0;) {
-		const struct code_insn *insn = &p->section->insns.v[b->first_insn + i];
-
-		if (is_exit(insn)) {
-			now.regs = X86_REGS_ALL;
-			continue;
-		}
-		step_back(p, insn, &now);
-	}
+	for (uint32_t i = b->n_insns; i-- > 0;)
+		step_back(p, &p->section->insns.v[b->first_insn + i], &now);
 	return now;
 }
 
@@ -258,10 +254,7 @@ static uint32_t find_later(
 
 		if (insn->flow != X86_FLOW_NEXT)
 			found = 0;
-		if (is_exit(insn))
-			now.regs = X86_REGS_ALL;
-		else
-			step_back(p, insn, &now);
+		step_back(p, insn, &now);
 		if (!(now.flags & X86_FLAGS_STATUS))
 			found = i;
 	}
@@ -320,10 +313,9 @@ static void note_heads(struct live_pass *p)
 	}
 }
 
-static void begin(struct live_pass *p, uint32_t number)
+static void begin(struct live_pass *p, const struct code_section *s)
 {
-	const struct code_section *s = &p->code->sections[number];
-	struct live_section *l = &p->sections[number];
+	struct live_section *l = &p->sections[s->number];
 
 	l->in = mem_calloc(s->blocks.n + 1, sizeof(*l->in));
 	l->block_at = mem_calloc(s->insns.n + 1, sizeof(*l->block_at));
@@ -332,24 +324,19 @@ static void begin(struct live_pass *p, uint32_t number)
 			l->block_at[s->blocks.v[b].first_insn + i] = (uint32_t)b;
 }
 
-static void section_live(struct live_pass *p, uint32_t number)
+static void enter_section(struct live_pass *p, struct code_section *s)
 {
-	p->section = &p->code->sections[number];
-	p->here = &p->sections[number];
-	for (size_t i = 0; i < p->section->functions.n; i++)
-		function_live(p, &p->section->functions.v[i]);
+	p->section = s;
+	p->here = &p->sections[s->number];
 }
 
-static void give_up_all(struct live_pass *p)
+static void give_up_all(struct live_pass *p, const struct code *c)
 {
-	for (uint32_t n = 1; n < p->code->n_sections; n++) {
-		struct code_section *s = &p->code->sections[n];
-
-		for (size_t i = 0; s->is_code && i < s->functions.n; i++) {
-			give_up(p->sections[n].in, &s->functions.v[i]);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		for (size_t i = 0; i < s->functions.n; i++) {
+			give_up(p->sections[s->number].in, &s->functions.v[i]);
 			s->functions.v[i].takes_flags = s->functions.v[i].returns_flags = true;
 		}
-	}
 }
 
 void code_live(struct code *c)
@@ -357,23 +344,21 @@ void code_live(struct code *c)
 	struct live_pass p = {.code = c, .is_changed = true};
 
 	p.sections = mem_calloc(c->n_sections + 1, sizeof(*p.sections));
-	for (uint32_t n = 1; n < c->n_sections; n++)
-		if (c->sections[n].is_code)
-			begin(&p, n);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		begin(&p, s);
 	/* Everything only ever grows, so this ends; nearly always after the second round. */
 	for (int round = 0; p.is_changed; round++) {
 		p.is_changed = false;
 		if (round == FUNCTION_ROUNDS_MAX)
-			give_up_all(&p);
-		for (uint32_t n = 1; n < c->n_sections; n++)
-			if (c->sections[n].is_code)
-				section_live(&p, n);
+			give_up_all(&p, c);
+		for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
+			enter_section(&p, s);
+			for (size_t i = 0; i < s->functions.n; i++)
+				function_live(&p, &s->functions.v[i]);
+		}
 	}
-	for (uint32_t n = 1; n < c->n_sections; n++) {
-		if (!c->sections[n].is_code)
-			continue;
-		p.section = &c->sections[n];
-		p.here = &p.sections[n];
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
+		enter_section(&p, s);
 		note_heads(&p);
 	}
 	for (uint32_t n = 1; n < c->n_sections; n++) {

@@ -36,17 +36,11 @@ static uint64_t distance_of(const struct moved *m, uint32_t section, uint64_t fr
 	return moved_label(m, section, to) - moved_label(m, section, from);
 }
 
-/* All three numbers, or false. */
-static bool numbers_put(struct buf *b, uint8_t encoding, const uint64_t values[3])
-{
-	return eh_number_put(b, encoding, values[0]) && eh_number_put(b, encoding, values[1]) &&
-	       eh_number_put(b, encoding, values[2]);
-}
-
 static int site_move(
 	struct lsda_move *x, const struct object_lsda *l, const struct lsda_site *s, struct buf *b)
 {
 	uint32_t section = l->code.section;
+	uint8_t encoding = l->table.site_encoding;
 	uint64_t base = l->code.start, first = base + s->start;
 	uint64_t values[3] = {distance_of(x->m, section, base, first),
 		distance_of(x->m, section, first, first + s->size), 0};
@@ -58,7 +52,8 @@ static int site_move(
 		buf_put(b, x->old.p + s->at, (size_t)(s->end - s->at));
 		return 0;
 	}
-	if (!numbers_put(b, l->table.site_encoding, values))
+	if (!eh_number_put(b, encoding, values[0]) || !eh_number_put(b, encoding, values[1]) ||
+		!eh_number_put(b, encoding, values[2]))
 		return err_set(x->err, ERR_LIMIT,
 			"%s+0x%llx: a function has become too long for its call-site table",
 			x->w->object->sections.v[x->w->section].name, (unsigned long long)s->at);

@@ -86,7 +86,7 @@ static int sites_bound(
 }
 
 static int sites_check(
-	const struct lsda_source *s, const struct object_lsda *l, struct code_places *pads)
+	const struct lsda_source *s, const struct object_lsda *l, struct exception_tables *found)
 {
 	uint64_t pads_size = s->o->sections.v[l->pad_base.section].size - l->pad_base.offset;
 	struct lsda_site site;
@@ -98,15 +98,15 @@ static int sites_check(
 			return bad(s, at, "a call site outside its function");
 		if (site.pad >= pads_size && site.pad)
 			return bad(s, at, "a landing pad outside its section");
-		if (site.pad && pads)
-			vec_push(&pads->list, ((struct code_place){l->pad_base.section,
-						      l->pad_base.offset + site.pad}));
+		if (site.pad && found)
+			vec_push(&found->landing_pads, ((struct code_place){l->pad_base.section,
+							       l->pad_base.offset + site.pad}));
 	}
 	return 0;
 }
 
 static int read_all(const struct lsda_source *s, struct lsda_section *l,
-	const struct lsda_ref *refs, size_t n, struct code_places *pads)
+	const struct lsda_ref *refs, size_t n, struct exception_tables *found)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct object_lsda lsda = {.code = refs[i].code};
@@ -118,13 +118,13 @@ static int read_all(const struct lsda_source *s, struct lsda_section *l,
 	}
 	for (size_t i = 0; i < n; i++)
 		if (sites_bound(s, &l->lsdas.v[i], i + 1 < n ? &l->lsdas.v[i + 1] : NULL) < 0 ||
-			sites_check(s, &l->lsdas.v[i], pads) < 0)
+			sites_check(s, &l->lsdas.v[i], found) < 0)
 			return ERR_FORMAT;
 	return 0;
 }
 
 int lsda_section_read(struct lsda_section *l, const struct elf_object *o,
-	const struct lsda_ref *refs, size_t n, struct code_places *pads, struct err *err)
+	const struct lsda_ref *refs, size_t n, struct exception_tables *found, struct err *err)
 {
 	const struct object_section *os = &o->sections.v[refs->at.section];
 	struct lsda_source s = {o, refs->at.section, os->name, os->data, err};
@@ -132,7 +132,7 @@ int lsda_section_read(struct lsda_section *l, const struct elf_object *o,
 	*l = (struct lsda_section){.section = refs->at.section};
 	if (s.bytes.n > LSDA_SECTION_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "%s: more than 1 GiB", s.name);
-	if (read_all(&s, l, refs, n, pads) < 0) {
+	if (read_all(&s, l, refs, n, found) < 0) {
 		lsda_section_release(l);
 		return ERR_FORMAT;
 	}

@@ -34,14 +34,10 @@ struct lsda_section {
 	VEC(struct object_lsda) lsdas; /* by offset */
 };
 
-struct code_places {
-	VEC(struct code_place) list;
-};
-
 /* Reads the LSDAs of one section: `refs` are those of this section, sorted, each once. Adds their
- * landing pads to `pads` when it is not NULL. On failure nothing is left to release. */
+ * landing pads to `found` when it is not NULL. On failure nothing is left to release. */
 int lsda_section_read(struct lsda_section *l, const struct elf_object *o,
-	const struct lsda_ref *refs, size_t n, struct code_places *pads, struct err *err);
+	const struct lsda_ref *refs, size_t n, struct exception_tables *found, struct err *err);
 void lsda_section_release(struct lsda_section *l);
 
 /* Writes the section anew for code that went where `m` says. `w` has been initialised for it. */

@@ -24,12 +24,13 @@
 static bool make_folders(char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		int rc;
+
 		*slash = 0;
-		if (mkdir(path, 0777) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES) {
-			*slash = '/';
-			return false;
-		}
+		rc = mkdir(path, 0777);
 		*slash = '/';
+		if (rc < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return false;
 	}
 	/* What is linked from here is run: nobody else may write it. */
 	return (mkdir(path, 0700) == 0 || errno == EEXIST) && access(path, W_OK | X_OK) == 0;
@@ -166,18 +167,6 @@ static void measure_folder(void *context, const char *path)
 	each_folder(path, ENTRY_NAME_CHARS, measure_entry, context);
 }
 
-static void measure(const struct object_cache *cache, struct entries *all)
-{
-	each_folder(cache->folder, HASH_FOLDER_CHARS, measure_folder, all);
-}
-
-static void release_entries(struct entries *all)
-{
-	for (size_t i = 0; i < all->list.n; i++)
-		free(all->list.v[i].path);
-	vec_release(&all->list);
-}
-
 void object_cache_close(struct object_cache *cache)
 {
 	temporary_folder_remove(&cache->temporary);
@@ -212,7 +201,7 @@ void object_cache_trim(const struct object_cache *cache, uint64_t max_bytes)
 
 	if (cache->temporary.path || was_trimmed_lately(cache, now))
 		return;
-	measure(cache, &all);
+	each_folder(cache->folder, HASH_FOLDER_CHARS, measure_folder, &all);
 	vec_sort(&all.list, compare_use);
 	for (size_t i = 0; i < all.list.n && all.bytes > max_bytes; i++) {
 		if (all.list.v[i].used_s > now - CACHE_KEEP_S)
@@ -220,7 +209,9 @@ void object_cache_trim(const struct object_cache *cache, uint64_t max_bytes)
 		remove_entry(all.list.v[i].path);
 		all.bytes -= all.list.v[i].bytes;
 	}
-	release_entries(&all);
+	for (size_t i = 0; i < all.list.n; i++)
+		free(all.list.v[i].path);
+	vec_release(&all.list);
 }
 
 /* ---- entries ---- */

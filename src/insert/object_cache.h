@@ -4,7 +4,7 @@
  * everything that the copy depends on:
  *
  *	FOLDER/ab/cdef.../.object   the copy
- *	FOLDER/ab/cdef.../.report   what was done (insert_report.h)
+ *	FOLDER/ab/cdef.../.report   what was done (insert_report.c)
  *	FOLDER/ab/cdef.../libz.a    a link to .object: linkers name files in their messages
  *
  * Entries appear by renaming, so that links that run at the same time see all of one or nothing;

@@ -52,9 +52,8 @@ void code_section_refuse(struct code_section *s, enum insert_reason reason)
 
 void code_refuse(struct code *c, enum insert_reason reason)
 {
-	for (size_t n = 1; n < c->n_sections; n++)
-		if (c->sections[n].is_code)
-			code_section_refuse(&c->sections[n], reason);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		code_section_refuse(s, reason);
 }
 
 /* Objects with tables that hold distances within the code as plain numbers: of Go, of code that a
@@ -182,32 +181,22 @@ static void note_insn(struct code_section *s, const struct x86_insn *x, const st
 		.rel_bytes = x->rel_bytes,
 		.disp_at = x->disp_at,
 		.opcode = x->opcode,
+		.bits = (x->is_nop ? CODE_INSN_NOP : 0u) | (x->is_endbr ? CODE_INSN_ENDBR : 0u) |
+			(x->is_bound ? CODE_INSN_BOUND : 0u) | (e->uses_gs ? CODE_INSN_GS : 0u) |
+			(e->is_transaction ? CODE_INSN_TRANSACTION : 0u),
 		.reloc = CODE_NONE,
 		.reads = e->reads,
 		.kills = e->kills,
 		.flags_read = e->flags_read,
 		.flags_killed = e->flags_killed};
 
-	if (x->is_nop)
-		insn.bits |= CODE_INSN_NOP;
-	if (x->is_endbr)
-		insn.bits |= CODE_INSN_ENDBR;
-	if (x->is_bound)
-		insn.bits |= CODE_INSN_BOUND;
-	if (e->uses_gs)
-		insn.bits |= CODE_INSN_GS;
-	if (e->is_transaction)
-		insn.bits |= CODE_INSN_TRANSACTION;
 	while (*reloc < os->relocs.n && os->relocs.v[*reloc].offset < offset)
 		(*reloc)++;
 	if (*reloc < os->relocs.n && os->relocs.v[*reloc].offset < offset + x->length)
 		insn.reloc = (uint32_t)*reloc;
-	else if (x->has_target) {
+	else if (x->has_target || x->disp_at) {
 		insn.to_section = s->number;
-		insn.to = (uint32_t)x->target;
-	} else if (x->disp_at) {
-		insn.to_section = s->number;
-		insn.to = (uint32_t)x->disp_target;
+		insn.to = (uint32_t)(x->has_target ? x->target : x->disp_target);
 	}
 	vec_push(&s->insns, insn);
 	s->at[offset] = (uint32_t)s->insns.n;
@@ -319,7 +308,6 @@ int code_read(
 	moved_init(&c->moved, c->n_sections);
 	c->is_compiled = comment_names_compiler(o);
 	rc = exception_tables_read(&c->tables, o, err);
-	c->has_tables = rc == 0;
 	for (size_t i = 1; i < c->n_sections; i++) {
 		const struct object_section *os = &o->sections.v[i];
 		struct code_section *s = &c->sections[i];
@@ -335,16 +323,14 @@ int code_read(
 	c->has_patch_places = elf_object_find_section(o, "__patchable_function_entries");
 	code_read_labels(c);
 	add_symbols(c);
-	for (size_t i = 1; i < c->n_sections; i++)
-		vec_sort(&c->sections[i].functions, by_start);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		vec_sort(&s->functions, by_start);
 	add_frames(c);
-	for (size_t i = 1; i < c->n_sections; i++)
-		if (c->sections[i].is_code)
-			read_section(c, &c->sections[i]);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		read_section(c, s);
 	code_find_unnamed(c);
-	for (size_t i = 1; i < c->n_sections; i++)
-		if (c->sections[i].is_code)
-			refuse_section(&c->sections[i], is_bound);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		refuse_section(s, is_bound);
 	code_find_parents(c);
 	if (rc)
 		code_refuse(c, INSERT_REASON_TABLES);
@@ -363,8 +349,7 @@ void code_release(struct code *c)
 		free(s->at);
 	}
 	free(c->sections);
-	if (c->has_tables)
-		exception_tables_release(&c->tables);
+	exception_tables_release(&c->tables);
 	moved_release(&c->moved);
 	vec_release(&c->table_entries);
 	vec_release(&c->labels);

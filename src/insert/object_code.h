@@ -136,14 +136,13 @@ struct code_section {
 	VEC(struct code_block) blocks;
 	uint32_t *at; /* by offset: 1 + instruction that begins there; 0 = none */
 	uint32_t new_bytes;
-	uint32_t counters, units; /* the sections that were added */
+	uint32_t counters; /* the section that was added for them */
 };
 
 struct code {
 	struct elf_object *object;
 	const struct insert_options *options;
 	struct exception_tables tables;
-	bool has_tables;
 	struct code_section *sections; /* by section number; [0] is not used */
 	size_t n_sections;
 	bool is_compiled; /* a compiler made it */
@@ -224,6 +223,14 @@ const struct code_gap *code_gap_at(const struct code_section *s, uint64_t offset
 static inline struct code_section *code_section_at(const struct code *c, uint64_t number)
 {
 	return number < c->n_sections && c->sections[number].is_code ? &c->sections[number] : NULL;
+}
+/* The section that is code behind `s`, or the first of them when that is NULL; NULL: no more. */
+static inline struct code_section *code_next(const struct code *c, const struct code_section *s)
+{
+	for (size_t n = s ? s->number + (size_t)1 : 1; n < c->n_sections; n++)
+		if (c->sections[n].is_code)
+			return &c->sections[n];
+	return NULL;
 }
 /* True when code goes into the section. */
 static inline bool code_section_is_inserted(const struct code_section *s)

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "insert/object_code.h"
 
 #define OFFSET_FAR ((int64_t)1 << 60)
@@ -238,23 +240,15 @@ static void resolve_insns(struct code *c, struct code_section *s, const struct c
 
 /* For each section that is data: which offsets code refers to. Sorted. */
 struct data_refs {
-	VEC(uint32_t) v;
+	VEC(uint64_t) v;
 };
-
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 static void find_data_refs(const struct code *c, struct data_refs *refs)
 {
-	for (size_t n = 1; n < c->n_sections; n++) {
-		const struct code_section *s = &c->sections[n];
-		const struct object_section *os = &c->object->sections.v[n];
+	for (const struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
+		const struct object_section *os = &c->object->sections.v[s->number];
 
-		for (size_t i = 0; s->is_code && i < s->insns.n; i++) {
+		for (size_t i = 0; i < s->insns.n; i++) {
 			const struct code_insn *insn = &s->insns.v[i];
 
 			for (size_t k = insn->reloc; code_insn_has_reloc(insn, os, k); k++) {
@@ -262,18 +256,20 @@ static void find_data_refs(const struct code *c, struct data_refs *refs)
 
 				if (t.section && !c->sections[t.section].is_code && t.offset >= 0 &&
 					t.offset < UINT32_MAX)
-					vec_push(&refs[t.section].v, (uint32_t)t.offset);
+					vec_push(&refs[t.section].v, (uint64_t)t.offset);
 			}
 		}
 	}
 	for (size_t n = 1; n < c->n_sections; n++)
-		vec_sort(&refs[n].v, by_value);
+		sort_u64(refs[n].v.v, refs[n].v.n);
 }
 
 /* Is there a reference at exactly this offset? */
-static bool is_referred(const struct data_refs *refs, uint32_t offset)
+static bool is_referred(const struct data_refs *refs, uint64_t offset)
 {
-	return refs->v.n && bsearch(&offset, refs->v.v, refs->v.n, sizeof(uint32_t), by_value);
+	size_t at = SEARCH(0, refs->v.n, i, refs->v.v[i] < offset);
+
+	return at < refs->v.n && refs->v.v[at] == offset;
 }
 
 /* All labels of a table lie in one function, or each is the start of one. clang lets impossible
@@ -316,7 +312,7 @@ static void read_tables_of(struct code *c, uint32_t number, const struct data_re
 			mark_label(c, NULL, t.section, t.offset, LABEL_DATA);
 			continue;
 		}
-		if (r->offset != next || is_referred(refs, (uint32_t)r->offset))
+		if (r->offset != next || is_referred(refs, r->offset))
 			base = r->offset;
 		next = r->offset + (r->type == R_X86_64_PC64 ? 8 : 4);
 		mark_label(c, NULL, t.section, t.offset - (int64_t)(r->offset - base), LABEL_DATA);
@@ -358,7 +354,7 @@ static struct table_run next_run(
 
 	while (run.end < os->relocs.n && os->relocs.v[run.end].type == type &&
 		os->relocs.v[run.end].offset == r->offset + (run.end - k) * bytes &&
-		!is_referred(refs, (uint32_t)os->relocs.v[run.end].offset) &&
+		!is_referred(refs, os->relocs.v[run.end].offset) &&
 		table_target(c, number, &run, run.end).section)
 		run.end++;
 	return run;
@@ -500,11 +496,7 @@ static void keep_named_gaps(struct code *c)
 
 void code_resolve(struct code *c)
 {
-	for (size_t n = 1; n < c->n_sections; n++) {
-		struct code_section *s = &c->sections[n];
-
-		if (!s->is_code)
-			continue;
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
 		for (size_t i = 0; i < s->functions.n; i++)
 			resolve_insns(c, s, &s->functions.v[i]);
 		check_data_relocs(c, s);

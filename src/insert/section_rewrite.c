@@ -4,11 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-void section_rewrite_init(struct section_rewrite *w, const struct elf_object *o, uint32_t section)
-{
-	*w = (struct section_rewrite){.object = o, .section = section};
-}
-
 void section_rewrite_release(struct section_rewrite *w)
 {
 	buf_release(&w->bytes);

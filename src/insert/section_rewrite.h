@@ -11,6 +11,7 @@
 #include "elf/elf_object.h"
 #include "insert/moved.h"
 
+/* Begins with the object and the section, the rest zero. */
 struct section_rewrite {
 	const struct elf_object *object; /* borrowed */
 	uint32_t section;
@@ -19,7 +20,6 @@ struct section_rewrite {
 	VEC(struct moved_row) rows;
 };
 
-void section_rewrite_init(struct section_rewrite *w, const struct elf_object *o, uint32_t section);
 void section_rewrite_release(struct section_rewrite *w);
 
 /* The old bytes from w->at up to `until`, as they are. */

@@ -229,9 +229,9 @@ void code_find_unnamed(struct code *c)
 	for (int round = 0; is_changed && round < ROUNDS_MAX; round++) {
 		is_changed = false;
 		find_entries(c, &e);
-		for (size_t n = 1; e.v.n && n < c->n_sections; n++)
-			if (c->sections[n].is_code && c->sections[n].gaps.n)
-				is_changed |= try_section(c, &c->sections[n], &e);
+		for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+			if (e.v.n && s->gaps.n)
+				is_changed |= try_section(c, s, &e);
 	}
 	vec_release(&e.v);
 }

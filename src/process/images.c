@@ -7,7 +7,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
-#include "arch/x86_call.h"
+#include "arch/x86_code.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 
 int query_count_samples(struct profile **out, const struct trace_reader *r,
 	const struct build_options *options, struct err *err)
@@ -45,9 +46,7 @@ static int compare_rows(const void *a, const void *b)
 
 	if (by_text)
 		return x->key.is_reverse ? -by_text : by_text;
-	if (x->key.number != y->key.number)
-		return x->key.number > y->key.number ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return ORDER(y->key.number, x->key.number) ?: ORDER(x->place, y->place);
 }
 
 void query_order(size_t *rows, size_t n, struct query_key (*key_of)(void *context, size_t row),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "query/query.h"
 
 static const struct query_column columns[] = {
@@ -52,11 +53,7 @@ static int compare_siblings(const void *a, const void *b, void *context)
 	uint64_t p = sort ? query_number(columns, sort, calltree_get(w->tree, x)) : 0;
 	uint64_t q = sort ? query_number(columns, sort, calltree_get(w->tree, y)) : 0;
 
-	if (by_name)
-		return by_name;
-	if (p != q)
-		return p < q ? -1 : 1;
-	return x > y ? -1 : x < y;
+	return by_name ?: ORDER(p, q) ?: ORDER(y, x);
 }
 
 static void push_siblings(struct node_walk *w, uint32_t first)

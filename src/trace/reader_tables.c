@@ -473,6 +473,14 @@ TABLE_GETTERS(const struct trace_frame *, frame, frames)
 TABLE_GETTERS(const struct trace_stack *, stack, stacks)
 TABLE_GETTERS(const struct trace_kind *, kind, kinds)
 
+bool trace_reader_has_kind(const struct trace_reader *r, uint32_t major, uint32_t minor)
+{
+	for (size_t id = 1; id < r->kinds.n; id++)
+		if (r->kinds.v[id].major == major && (!minor || r->kinds.v[id].minor == minor))
+			return true;
+	return false;
+}
+
 uint32_t trace_reader_n_strings(const struct trace_reader *r)
 {
 	return (uint32_t)r->strings.n;

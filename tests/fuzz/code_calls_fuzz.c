@@ -9,8 +9,7 @@
 
 #include "calltree/build.h"
 #include "calltree/code_calls.h"
-#include "formats/callgrind.h"
-#include "formats/lcov.h"
+#include "formats/exports.h"
 
 static void check_calls(const struct trace_reader *r)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insert/insert_report.h"
+#include "insert/insert.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

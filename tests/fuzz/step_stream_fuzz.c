@@ -7,9 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "steps/stream/export_stream.h"
-#include "steps/stream/export_text.h"
-#include "steps/stream/import_stream.h"
+#include "steps/stream/step_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

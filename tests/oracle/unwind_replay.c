@@ -27,7 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "arch/x86_call.h"
+#include "arch/x86_code.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"

@@ -169,7 +169,7 @@ static inline void world_open(struct steps_world *world)
 	struct err err;
 
 	world_must(trace_reader_open_bytes(&world->r, bytes, true, "steps", &err), &err);
-	world_must(steps_open(&world->steps, world->r, &err), &err);
+	world->steps = steps_open(world->r);
 }
 
 static inline void world_close(struct steps_world *world)

@@ -135,7 +135,8 @@ int arcs_report(const struct report *report, struct err *err)
 
 		if (i && !r.is_json)
 			table_line(&r.table, "=");
-		(r.is_json ? json_stanza : show_stanza)(&r, arcs.rows + stanza->first_row, stanza);
+		(r.is_json ? json_stanza : show_stanza)(
+			&r, arcs.rows.v + stanza->first_row, stanza);
 	}
 	rows_end_plain(&r);
 	free(order);

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "calltree/arcs.h"
 #include "calltree/frame_names.h"
-#include "calltree/sample_frames.h"
+#include "calltree/sample_walk.h"
 
 #define CYCLE_PARTS 100
 
@@ -293,7 +293,7 @@ static void add_routine_callers(struct source_function *f, const struct report *
 		f->has_calls = stanza->self.has_events;
 		f->calls = stanza->self.calls;
 		for (size_t j = 0; j < stanza->n_parents; j++) {
-			const struct arc_row *row = &arcs.rows[stanza->first_row + j];
+			const struct arc_row *row = &arcs.rows.v[stanza->first_row + j];
 			const struct calltree_routine *caller =
 				calltree_get_routine(tree, row->routine);
 

@@ -54,15 +54,6 @@ static uint64_t add_times(uint64_t start, uint64_t time)
 	return time > UINT64_MAX - start ? UINT64_MAX : start + time;
 }
 
-static bool has_data(const struct trace_reader *r)
-{
-	for (uint32_t i = 0; i < trace_reader_n_kinds(r); i++)
-		if (trace_reader_kind(r, i)->major == RECORD_MAJOR_STEP &&
-			trace_reader_kind(r, i)->minor == RECORD_STEP_DATA)
-			return true;
-	return false;
-}
-
 static void begin_merge(struct steps_view *v)
 {
 	uint32_t *threads = mem_calloc(v->n_sources, sizeof(*threads));
@@ -84,7 +75,8 @@ int steps_view_open(struct steps_view *v, const struct report *report, struct er
 	v->start = trace_reader_start(report->reader);
 	v->from = add_times(v->start, report->selection->from);
 	v->to = add_times(v->start, report->selection->to);
-	v->has_data = has_data(report->reader) && !report->options->fold;
+	v->has_data = !report->options->fold &&
+		      trace_reader_has_kind(report->reader, RECORD_MAJOR_STEP, RECORD_STEP_DATA);
 	rc = select_threads(v, err);
 	if (rc < 0)
 		steps_view_close(v);
@@ -102,10 +94,10 @@ static int open_cursor(const struct steps_view *v, const struct steps_source *so
 	if (rc < 0)
 		return rc;
 	if (o->at)
-		rc = step_cursor_seek(*cursor, o->at > o->back ? o->at - o->back : 0, err);
+		step_cursor_seek(*cursor, o->at > o->back ? o->at - o->back : 0);
 	else if (v->from > v->start)
-		rc = step_cursor_seek_time(*cursor, v->from, err);
-	return rc;
+		step_cursor_seek_time(*cursor, v->from);
+	return 0;
 }
 
 static int source_open(struct steps_view *v, struct steps_source *source, struct err *err)

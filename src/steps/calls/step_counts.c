@@ -240,13 +240,10 @@ static int count(struct counter *c, enum step_counts_code code, struct err *err)
 int step_counts_write(
 	struct trace_writer *w, struct trace_reader *r, enum step_counts_code code, struct err *err)
 {
-	struct counter c = {.r = r, .w = w};
-	struct steps *steps = NULL;
-	int rc = steps_open(&steps, r, err);
+	struct steps *steps = steps_open(r);
+	struct counter c = {.steps = steps, .r = r, .w = w};
+	int rc = trace_copy_definitions(w, r, err);
 
-	if (rc == 0)
-		rc = trace_copy_definitions(w, r, err);
-	c.steps = steps;
 	if (rc == 0)
 		rc = count(&c, code, err);
 	if (rc == 0)

@@ -35,18 +35,10 @@ static const char *no_hindrance(void)
 	return NULL;
 }
 
-static int accepts_all(const struct step_session *s, struct err *err)
-{
-	(void)s;
-	(void)err;
-	return 0;
-}
-
 /* Single steps: any program, 32 and 64 bit, launched or running. */
 static const struct step_engine ptrace = {
 	.name = "ptrace",
 	.hindrance = no_hindrance,
-	.accepts = accepts_all,
 	.run = run_steps,
 };
 

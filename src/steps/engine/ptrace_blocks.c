@@ -102,21 +102,21 @@ static bool leads_to(const struct x86_insn *insn, uint64_t next, uint64_t to, bo
  * that leads to where the thread stands, and the one that has the uprobe, if it is still there.
  * What leads to a page of the kernel's is one with a uprobe, or the return at the end.
  */
-static uint64_t find_probed(struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to)
+static uint64_t find_probed(const struct tracee *t, uint64_t from, uint64_t to)
 {
-	bool is_to_kernels = step_session_is_kernels(e->s, t->track, to);
+	bool is_to_kernels = step_track_is_in_kernels(t->track, to);
 	uint64_t addr = from, found = 0;
 
 	for (unsigned i = 0; i < STRETCH_STEPS_MAX; i++) {
 		struct x86_insn insn;
 		uint8_t bytes[16];
-		size_t n = tracee_fetch(e, t, addr, bytes);
+		size_t n = tracee_fetch(t, addr, bytes);
 
 		if (!x86_decode(&insn, (struct span){bytes, n}, addr, t->is_64))
 			break;
 		if (is_to_kernels || leads_to(&insn, addr + insn.length, to, false) ||
 			leads_to(&insn, addr + insn.length, to, true)) {
-			if (tracee_has_uprobe(e, t, addr))
+			if (tracee_has_uprobe(t, addr))
 				return addr;
 			found = found && !is_to_kernels ? found : addr;
 		}
@@ -130,14 +130,14 @@ static uint64_t find_probed(struct ptrace_engine *e, struct tracee *t, uint64_t 
 uint64_t tracee_walk_block(
 	struct ptrace_engine *e, struct tracee *t, uint64_t from, uint64_t to, int code)
 {
-	bool is_probed = code == TRAP_UPROBE || step_session_is_kernels(e->s, t->track, to);
-	uint64_t addr = from, end = is_probed ? find_probed(e, t, from, to) : 0;
+	bool is_probed = code == TRAP_UPROBE || step_track_is_in_kernels(t->track, to);
+	uint64_t addr = from, end = is_probed ? find_probed(t, from, to) : 0;
 	bool is_branch = code == TRAP_STEP;
 
 	for (unsigned i = 0; i < STRETCH_STEPS_MAX; i++) {
 		struct x86_insn insn;
 		uint8_t bytes[16];
-		size_t n = tracee_fetch(e, t, addr, bytes);
+		size_t n = tracee_fetch(t, addr, bytes);
 
 		if (!x86_decode(&insn, (struct span){bytes, n}, addr, t->is_64) ||
 			(end ? addr == end : leads_to(&insn, addr + insn.length, to, is_branch)))
@@ -235,7 +235,7 @@ bool tracee_passes_over(struct ptrace_engine *e, struct tracee *t, int code)
 		ptrace(PTRACE_GETREGS, t->tid, NULL, &now) < 0)
 		return false;
 	t->emulated = 0;
-	n = tracee_fetch(e, t, at, bytes);
+	n = tracee_fetch(t, at, bytes);
 	if (code == TRAP_STEP_CALL || !x86_decode(&insn, (struct span){bytes, n}, at, t->is_64) ||
 		now.rip != at + insn.length)
 		return false;

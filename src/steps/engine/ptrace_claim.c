@@ -39,7 +39,7 @@ enum claim tracee_claims(struct ptrace_engine *e, struct tracee *t, struct trace
 	uint8_t bytes[16];
 	enum claim claim = claim_of(e, t, (long)number, target);
 
-	if (claim == CLAIM_NONE || !tracee_is_system_call(bytes, tracee_fetch(e, t, t->saved, bytes)))
+	if (claim == CLAIM_NONE || !tracee_is_system_call(bytes, tracee_fetch(t, t->saved, bytes)))
 		return CLAIM_NONE;
 	return claim;
 }

@@ -118,7 +118,7 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 		return;
 	t->has_claimed = false;
 	if (t->mode == TRACEE_STEP && t->has_saved)
-		tracee_look_ahead(e, t);
+		tracee_look_ahead(t);
 	if (t->needs_settling && !signal && t->mode == TRACEE_STEP) {
 		/* A resumption that is no step, and ends before anything is executed. */
 		t->needs_settling = false;
@@ -126,7 +126,7 @@ static void resume(struct ptrace_engine *e, struct tracee *t, int signal)
 	} else if (t->call_stops) {
 		how = PTRACE_SYSCALL;
 	} else if (t->mode == TRACEE_STEP && t->has_saved && !signal &&
-		   tracee_is_before_mask_call(e, t)) {
+		   tracee_is_before_mask_call(t)) {
 		t->call_stops = CALL_STOPS;
 		t->is_in_block = false;
 		how = PTRACE_SYSCALL;
@@ -331,7 +331,7 @@ static void stopped_by_trap(struct ptrace_engine *e, struct tracee *t)
 			tracee_stepped(e, t, info.si_code);
 			tracee_select(e, t);
 		}
-	} else if (tracee_stepped_over_uprobe(e, t, &info)) {
+	} else if (tracee_stepped_over_uprobe(t, &info)) {
 		t->emulated = 0;
 		tracee_stepped(e, t, TRAP_UPROBE);
 		tracee_select(e, t);
@@ -403,7 +403,7 @@ static void handle(struct ptrace_engine *e, pid_t tid, int status)
 
 	if (WIFEXITED(status) || WIFSIGNALED(status)) {
 		if (tid == e->command)
-			step_session_command_ended(e->s, status);
+			run_command_ended(&e->s->run, status);
 		if (t)
 			gone(e, t, status);
 	} else if (WIFSTOPPED(status)) {
@@ -418,7 +418,7 @@ static void handle(struct ptrace_engine *e, pid_t tid, int status)
 
 static int launch(struct ptrace_engine *e, struct err *err)
 {
-	struct launch *l = step_session_launch(e->s);
+	struct launch *l = &e->s->run.child;
 	int rc;
 
 	if (ptrace(PTRACE_SEIZE, l->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0)
@@ -536,7 +536,7 @@ static void detach_stopped(struct ptrace_engine *e, struct tracee *t, int status
 		signal = 0;
 	} else if (signal == SIGTRAP && ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) == 0 &&
 		   ((info.si_code > 0 && info.si_code <= TRAP_HANDLER_ENTRY) ||
-			   tracee_stepped_over_uprobe(e, t, &info))) {
+			   tracee_stepped_over_uprobe(t, &info))) {
 		if (info.si_code == TRAP_HANDLER_ENTRY)
 			t->has_saved = false; /* what stood before it was not executed */
 		signal = 0;
@@ -578,7 +578,7 @@ static bool is_done(const struct ptrace_engine *e)
 
 static void loop(struct ptrace_engine *e)
 {
-	while (!is_done(e) && !step_session_is_over(e->s)) {
+	while (!is_done(e) && !run_is_over(&e->s->run)) {
 		int status;
 		pid_t tid = waitpid(-1, &status, __WALL);
 
@@ -610,9 +610,7 @@ int ptrace_engine_run(struct step_session *s, bool by_block, struct err *err)
 	if (rc == 0)
 		engine_note_silence(&e);
 	sched_setaffinity(0, sizeof(e.own_affinity), &e.own_affinity);
-	for (size_t i = 0; i < e.tracees.n; i++)
-		free(e.tracees.v[i]);
-	vec_release(&e.tracees);
+	vec_release_all(&e.tracees);
 	map_release(&e.by_tid);
 	map_release(&e.early);
 	return rc;

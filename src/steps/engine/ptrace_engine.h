@@ -144,7 +144,7 @@ void tracee_signalled(struct tracee *t, int signal);
 void tracee_signal_acts(struct ptrace_engine *e, struct tracee *t);
 
 /* The bytes of an instruction that has been executed; returns how many could be read. */
-size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16]);
+size_t tracee_fetch(const struct tracee *t, uint64_t addr, uint8_t bytes[16]);
 /* The same as memory has them now, with the breakpoints of others. */
 size_t tracee_fetch_memory(const struct tracee *t, uint64_t addr, uint8_t bytes[16]);
 /* An executed instruction, for the trace if it is wanted. `before` NULL: not known. */
@@ -178,21 +178,20 @@ void tracee_mend_r11(struct tracee *t);
  * own. */
 void tracee_clear_flag(struct tracee *t);
 /* Before an execve, which takes its own instruction away. */
-void tracee_look_ahead(struct ptrace_engine *e, struct tracee *t);
+void tracee_look_ahead(struct tracee *t);
 
 /* --- ptrace_uprobe.c: uprobes of others -------------------------------------------------------- */
 
 /* Whether the signal may be the end of a step over a uprobe; and whether it is. */
 bool tracee_is_sent_by_uprobe(const struct tracee *t, const siginfo_t *info);
-bool tracee_stepped_over_uprobe(
-	struct ptrace_engine *e, struct tracee *t, const siginfo_t *info);
-bool tracee_has_uprobe(struct ptrace_engine *e, struct tracee *t, uint64_t addr);
+bool tracee_stepped_over_uprobe(const struct tracee *t, const siginfo_t *info);
+bool tracee_has_uprobe(const struct tracee *t, uint64_t addr);
 /* Remembers the instruction that was just executed, if it is a call. */
 void tracee_look_for_call(struct tracee *t, const uint8_t *bytes, size_t n, uint64_t addr);
 /* Stood before the int3 by which the kernel returns from a function with a uretprobe; and which
  * instruction the step has executed there. False: that is not known. */
-bool tracee_is_at_return(struct ptrace_engine *e, struct tracee *t);
-bool tracee_find_return(struct ptrace_engine *e, struct tracee *t, uint64_t sp, uint64_t *addr);
+bool tracee_is_at_return(const struct tracee *t);
+bool tracee_find_return(const struct tracee *t, uint64_t sp, uint64_t *addr);
 
 /* --- ptrace_claim.c: programs that trace others ---------------------------------------------- */
 
@@ -246,7 +245,7 @@ void tracee_give_mask(struct tracee *t);
 void tracee_entered_handler(struct tracee *t, bool has_info);
 bool tracee_is_system_call(const uint8_t *bytes, size_t n);
 /* Stands before a system call that changes the mask. */
-bool tracee_is_before_mask_call(struct ptrace_engine *e, struct tracee *t);
+bool tracee_is_before_mask_call(const struct tracee *t);
 /* Such a call was made; `before` are the registers in front of it. */
 void tracee_mask_changed(struct tracee *t, const struct user_regs_struct *before);
 /* A signal is delivered before the call that was to be run through has begun. Where it has a handler, that

@@ -110,15 +110,12 @@ bool tracee_is_system_call(const uint8_t *bytes, size_t n)
 				 (bytes[0] == 0xcd && bytes[1] == 0x80));
 }
 
-bool tracee_is_before_mask_call(struct ptrace_engine *e, struct tracee *t)
+bool tracee_is_before_mask_call(const struct tracee *t)
 {
 	uint8_t bytes[16];
-	size_t n;
 
-	if (mask_call_of(t, &t->regs) == MASK_CALL_NONE)
-		return false;
-	n = tracee_fetch(e, t, t->saved, bytes);
-	return tracee_is_system_call(bytes, n);
+	return mask_call_of(t, &t->regs) != MASK_CALL_NONE &&
+	       tracee_is_system_call(bytes, tracee_fetch(t, t->saved, bytes));
 }
 
 static void mask_was_set(struct tracee *t, const struct user_regs_struct *before)

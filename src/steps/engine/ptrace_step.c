@@ -87,7 +87,7 @@ size_t tracee_fetch_memory(const struct tracee *t, uint64_t addr, uint8_t bytes[
 	return have;
 }
 
-size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, uint8_t bytes[16])
+size_t tracee_fetch(const struct tracee *t, uint64_t addr, uint8_t bytes[16])
 {
 	const struct step_entry *known = step_space_known(t->track->space, addr);
 	const struct step_region *r = step_space_region(t->track->space, addr);
@@ -100,7 +100,7 @@ size_t tracee_fetch(struct ptrace_engine *e, struct tracee *t, uint64_t addr, ui
 	}
 	n = tracee_fetch_memory(t, addr, bytes);
 	if (!t->is_at_int3)
-		step_session_unprobe(e->s, t->track, addr, bytes, n, t->is_64);
+		step_track_unprobe(t->track, addr, bytes, n, t->is_64);
 	return n;
 }
 
@@ -216,7 +216,7 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	if (first == SIGTRAP && !t->regs.rax && sets_action(number, is_32) && second)
 		tracee_action_was_set(e, t, second);
 	tracee_answer_affinity(e, t, before, number, is_32);
-	if (t->is_in && !step_session_is_kernels(e->s, t->track, t->saved))
+	if (t->is_in && !step_track_is_in_kernels(t->track, t->saved))
 		step_session_mark(e->s, t->track, STEP_MARK_SYSCALL, number,
 			t->is_ending ? 0
 			: is_32	     ? (int32_t)t->regs.rax
@@ -262,7 +262,7 @@ void tracee_mark_out(struct ptrace_engine *e, struct tracee *t, enum step_why wh
 void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const uint8_t *bytes,
 	size_t n, const struct user_regs_struct *before)
 {
-	if (step_session_is_kernels(e->s, t->track, addr))
+	if (step_track_is_in_kernels(t->track, addr))
 		return;
 	if (!t->is_in || !step_session_wants(e->s, t->track, addr)) {
 		tracee_mark_out(e, t, STEP_WHY_USER);
@@ -286,7 +286,7 @@ static bool find_executed(struct ptrace_engine *e, struct tracee *t, int code,
 		*addr -= 2;
 	else if (t->is_in_block)
 		*addr = tracee_walk_block(e, t, *addr, t->regs.rip, code);
-	else if (tracee_is_at_return(e, t) && !tracee_find_return(e, t, before->rsp, addr)) {
+	else if (tracee_is_at_return(t) && !tracee_find_return(t, before->rsp, addr)) {
 		if (t->is_marked_in)
 			step_session_lost(e->s, t->track, 1,
 				"a function returned through a uretprobe of another observer");
@@ -312,7 +312,7 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 		return;
 	is_64_now = t->is_64;
 	t->is_64 = before.cs != CS_32; /* a far jump changes it */
-	n = find_executed(e, t, code, &before, &addr) ? tracee_fetch(e, t, addr, bytes) : 0;
+	n = find_executed(e, t, code, &before, &addr) ? tracee_fetch(t, addr, bytes) : 0;
 	if (n && !t->is_told)
 		tracee_tell(e, t, addr, bytes, n, &before);
 	t->is_told = false;
@@ -320,7 +320,7 @@ void tracee_stepped(struct ptrace_engine *e, struct tracee *t, int code)
 	tracee_look_for_call(t, bytes, n, addr);
 	while ((length = shadows_next(bytes, n, t->is_64, addr)) && t->regs.rip != addr + length) {
 		addr += length;
-		n = tracee_fetch(e, t, addr, bytes);
+		n = tracee_fetch(t, addr, bytes);
 		tracee_tell(e, t, addr, bytes, n, &before);
 		mend_flags(t, bytes, n);
 	}
@@ -342,7 +342,7 @@ void tracee_tell_call(struct ptrace_engine *e, struct tracee *t)
 
 	if (t->mode != TRACEE_STEP || !t->has_saved || t->is_in_block || t->is_told)
 		return;
-	n = tracee_fetch(e, t, t->saved, bytes);
+	n = tracee_fetch(t, t->saved, bytes);
 	tracee_tell(e, t, t->saved, bytes, n, &t->regs);
 	t->is_told = true;
 }
@@ -357,12 +357,12 @@ bool tracee_handler_has_info(const struct tracee *t)
 	       words[2] == (uint32_t)t->regs.rsp + 16;
 }
 
-void tracee_look_ahead(struct ptrace_engine *e, struct tracee *t)
+void tracee_look_ahead(struct tracee *t)
 {
 	uint64_t number = t->is_64 ? t->regs.rax : (uint32_t)t->regs.rax;
 
 	if (number == (t->is_64 ? SYS_execve : 11u) || number == (t->is_64 ? SYS_execveat : 358u))
-		t->n_ahead = tracee_fetch(e, t, t->saved, t->ahead);
+		t->n_ahead = tracee_fetch(t, t->saved, t->ahead);
 }
 
 void tracee_signalled(struct tracee *t, int signal)

@@ -51,11 +51,11 @@ void tracee_string_stopped(struct ptrace_engine *e, struct tracee *t)
 	rounds = t->count_before - counter(t, known, &t->regs);
 	if (rounds && rounds <= t->count_before) {
 		uint8_t bytes[16];
-		size_t n = tracee_fetch(e, t, t->saved, bytes);
+		size_t n = tracee_fetch(t, t->saved, bytes);
 
 		tracee_tell(e, t, t->saved, bytes, n, &before);
-		if (t->is_marked_in)
-			step_session_rounds(e->s, t->track, rounds - 1);
+		if (t->is_marked_in && t->track->is_open)
+			step_run_again(&t->track->run, rounds - 1);
 	}
 	t->saved = t->regs.rip;
 }

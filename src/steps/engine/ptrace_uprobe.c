@@ -17,23 +17,22 @@
 #include "process/proc.h"
 #include "steps/engine/ptrace_engine.h"
 
-bool tracee_has_uprobe(struct ptrace_engine *e, struct tracee *t, uint64_t addr)
+bool tracee_has_uprobe(const struct tracee *t, uint64_t addr)
 {
 	uint8_t bytes[16];
 	size_t n = tracee_fetch_memory(t, addr, bytes);
 
-	return step_session_unprobe(e->s, t->track, addr, bytes, n, t->is_64);
+	return step_track_unprobe(t->track, addr, bytes, n, t->is_64);
 }
 
 /* Whether the instruction can have been executed and lead to itself: a round of a string
  * instruction, a jump. */
-static bool may_stay(
-	struct ptrace_engine *e, struct tracee *t, const struct user_regs_struct *now)
+static bool may_stay(const struct tracee *t, const struct user_regs_struct *now)
 {
 	struct x86_insn insn;
 	uint8_t bytes[16];
 	size_t n = tracee_fetch_memory(t, t->saved, bytes);
-	bool has_uprobe = step_session_unprobe(e->s, t->track, t->saved, bytes, n, t->is_64);
+	bool has_uprobe = step_track_unprobe(t->track, t->saved, bytes, n, t->is_64);
 
 	if (!x86_decode(&insn, (struct span){bytes, n}, t->saved, t->is_64))
 		return false;
@@ -53,15 +52,14 @@ bool tracee_is_sent_by_uprobe(const struct tracee *t, const siginfo_t *info)
 	return info->si_pid == own;
 }
 
-bool tracee_stepped_over_uprobe(
-	struct ptrace_engine *e, struct tracee *t, const siginfo_t *info)
+bool tracee_stepped_over_uprobe(const struct tracee *t, const siginfo_t *info)
 {
 	struct user_regs_struct now;
 
 	if (t->mode != TRACEE_STEP || !t->has_saved || !tracee_is_sent_by_uprobe(t, info) ||
 		ptrace(PTRACE_GETREGS, t->tid, NULL, &now) < 0)
 		return false;
-	return now.rip != (t->emulated ? t->emulated : t->saved) || may_stay(e, t, &now);
+	return now.rip != (t->emulated ? t->emulated : t->saved) || may_stay(t, &now);
 }
 
 /* --- returning through the kernel's int3 ----------------------------------------------------- */
@@ -89,18 +87,18 @@ void tracee_look_for_call(struct tracee *t, const uint8_t *bytes, size_t n, uint
 
 /* Nobody can read that page. What Linux 6.11 and later have there for 64-bit programs is some
  * instructions, and its first one does not leave the page. */
-bool tracee_is_at_return(struct ptrace_engine *e, struct tracee *t)
+bool tracee_is_at_return(const struct tracee *t)
 {
-	return !(t->saved & 0xfff) && step_session_is_kernels(e->s, t->track, t->saved) &&
-	       !step_session_is_kernels(e->s, t->track, t->regs.rip);
+	return !(t->saved & 0xfff) && step_track_is_in_kernels(t->track, t->saved) &&
+	       !step_track_is_in_kernels(t->track, t->regs.rip);
 }
 
 /* Whether the instruction can lead to where the thread stands. */
-static bool can_lead(struct ptrace_engine *e, struct tracee *t, uint64_t addr)
+static bool can_lead(const struct tracee *t, uint64_t addr)
 {
 	struct x86_insn insn;
 	uint8_t bytes[16];
-	size_t n = tracee_fetch(e, t, addr, bytes);
+	size_t n = tracee_fetch(t, addr, bytes);
 
 	if (!x86_decode(&insn, (struct span){bytes, n}, addr, t->is_64))
 		return false;
@@ -112,7 +110,7 @@ static bool can_lead(struct ptrace_engine *e, struct tracee *t, uint64_t addr)
 	return !insn.has_target || t->regs.rip == insn.target;
 }
 
-bool tracee_find_return(struct ptrace_engine *e, struct tracee *t, uint64_t sp, uint64_t *addr)
+bool tracee_find_return(const struct tracee *t, uint64_t sp, uint64_t *addr)
 {
 	uint64_t at = sp - (t->is_64 ? 8 : 4);
 
@@ -122,7 +120,7 @@ bool tracee_find_return(struct ptrace_engine *e, struct tracee *t, uint64_t sp, 
 		if (c->sp != at)
 			continue;
 		*addr = c->next;
-		return can_lead(e, t, c->next);
+		return can_lead(t, c->next);
 	}
 	return false;
 }

@@ -338,16 +338,12 @@ static void begin_at(struct step_cursor *c, uint32_t chunk, enum seek_by by, uin
 	c->sought = sought;
 }
 
-int step_cursor_seek(struct step_cursor *c, uint64_t step, struct err *err)
+void step_cursor_seek(struct step_cursor *c, uint64_t step)
 {
-	(void)err;
 	begin_at(c, find_chunk(c, step), SEEK_BY_STEP, step);
-	return 0;
 }
 
-int step_cursor_seek_time(struct step_cursor *c, uint64_t time, struct err *err)
+void step_cursor_seek_time(struct step_cursor *c, uint64_t time)
 {
-	(void)err;
 	begin_at(c, find_chunk_of_time(c, time), SEEK_BY_TIME, time);
-	return 0;
 }

@@ -100,7 +100,7 @@ int step_merge_next(struct step_merge *m, uint32_t *thread, struct step_item *it
 			return 1;
 		}
 		if (m->from)
-			step_cursor_seek_time(part->cursor, m->from, NULL);
+			step_cursor_seek_time(part->cursor, m->from);
 		advance(m, part);
 	}
 	if (!part)

@@ -191,21 +191,11 @@ static void find_threads(struct steps *s)
 
 /* --- the whole ----------------------------------------------------------------------------- */
 
-bool steps_are_in(const struct trace_reader *r)
-{
-	for (uint32_t i = 1; i < trace_reader_n_kinds(r); i++)
-		if (trace_reader_kind(r, i)->major == RECORD_MAJOR_STEP &&
-			trace_reader_kind(r, i)->minor == RECORD_STEP_RUN)
-			return true;
-	return false;
-}
-
-int steps_open(struct steps **out, const struct trace_reader *r, struct err *err)
+struct steps *steps_open(const struct trace_reader *r)
 {
 	struct steps *s = mem_zalloc(sizeof(*s));
 	bool has_any = false;
 
-	(void)err;
 	s->r = r;
 	s->minors = mem_calloc(trace_reader_n_kinds(r), sizeof(*s->minors));
 	for (uint32_t i = 1; i < trace_reader_n_kinds(r); i++)
@@ -221,8 +211,7 @@ int steps_open(struct steps **out, const struct trace_reader *r, struct err *err
 		find_threads(s);
 	}
 	step_insns_finish(&s->insns);
-	*out = s;
-	return 0;
+	return s;
 }
 
 void steps_close(struct steps *s)

@@ -44,9 +44,8 @@ struct step_thread {
 
 struct steps;
 /* `r` is borrowed. A trace without steps has no threads; that is not a failure. */
-int steps_open(struct steps **out, const struct trace_reader *r, struct err *err);
+struct steps *steps_open(const struct trace_reader *r);
 void steps_close(struct steps *s);
-bool steps_are_in(const struct trace_reader *r); /* whether the trace has any, without opening */
 /* Records, of code above all, that could not be read when it was opened; what cannot be read of the
  * steps turns up in walking. `first` (may be NULL) gets the sentence of the first, or NULL. */
 uint32_t steps_n_damaged(const struct steps *s, const char **first);
@@ -103,9 +102,9 @@ int step_cursor_next(struct step_cursor *c, struct step_item *item);
  * that is missing, with what comes behind it. Damage on the way there is told first, and the data
  * of a run come whole, with those of steps in front. Reads a few chunks, however long the trace is.
  */
-int step_cursor_seek(struct step_cursor *c, uint64_t step, struct err *err);
+void step_cursor_seek(struct step_cursor *c, uint64_t step);
 /* The same by time: the first item that is not before it. */
-int step_cursor_seek_time(struct step_cursor *c, uint64_t time, struct err *err);
+void step_cursor_seek_time(struct step_cursor *c, uint64_t time);
 
 /* --- several threads ------------------------------------------------------------------------ */
 

@@ -15,7 +15,7 @@ struct step_engine {
 	/* NULL when the engine works on this machine, else why it does not, a phrase. Found out by
 	 * trying, once; no program is needed for it. */
 	const char *(*hindrance)(void);
-	/* Whether the engine can do what the session's options ask; else a sentence. */
+	/* Whether the engine can do what the session's options ask; else a sentence. NULL: all. */
 	int (*accepts)(const struct step_session *s, struct err *err);
 	/* Runs from the start to the end of the recording. On failure the program is as it would be
 	 * without us: not started, or running on. */

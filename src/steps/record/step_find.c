@@ -36,8 +36,7 @@ static const struct symtab *symtab_of(struct step_session *s, uint32_t number)
 {
 	const struct image *image = images_get(s->env.images, number);
 
-	while (s->symtabs.n <= number)
-		vec_push(&s->symtabs, (struct symtab *)NULL);
+	vec_ensure_zero(&s->symtabs, number + (size_t)1);
 	if (!s->symtabs.v[number] && image->has_elf)
 		s->symtabs.v[number] = symtab_new_elf(&image->elf, image->path);
 	return s->symtabs.v[number];

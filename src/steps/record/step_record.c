@@ -31,11 +31,6 @@ static int drive(void *ctx, struct err *err)
 	return s->engine->run(s, err);
 }
 
-bool step_session_is_over(struct step_session *s)
-{
-	return run_is_over(&s->run);
-}
-
 enum step_why step_session_why_over(const struct step_session *s)
 {
 	return s->options->max && s->n_steps >= s->options->max ? STEP_WHY_MAX : STEP_WHY_END;
@@ -54,11 +49,6 @@ void step_session_progress(struct step_session *s)
 	s->options->progress(s->options->ctx, s->n_steps, (double)(now - s->run.began_ns) / 1e9);
 }
 
-void step_session_command_ended(struct step_session *s, int wait_status)
-{
-	run_command_ended(&s->run, wait_status);
-}
-
 /* --- one recording ------------------------------------------------------------------------ */
 
 static void write_facts(struct step_session *s)
@@ -72,12 +62,20 @@ static void write_facts(struct step_session *s)
 	trace_writer_meta(s->env.w, "clock", "CLOCK_MONOTONIC");
 }
 
-static int choose_engine(struct step_session *s, struct err *err)
+static int try_engine(struct step_session *s, const struct step_engine *e, struct err *err)
 {
+	s->engine = e;
+	return e->accepts ? e->accepts(s, err) : 0;
+}
+
+static int choose_engine(void *ctx, char *const **environment, struct err *err)
+{
+	struct step_session *s = ctx;
 	const struct step_engine *e;
 	const char *why = NULL;
 	struct err first = {0};
 
+	(void)environment;
 	if (s->options->engine) {
 		e = step_engine_find(s->options->engine);
 		if (!e)
@@ -87,18 +85,13 @@ static int choose_engine(struct step_session *s, struct err *err)
 		if (why)
 			return err_set(err, ERR_UNSUPPORTED, "engine '%s' does not work here: %s",
 				e->name, why);
-		s->engine = e;
-		return e->accepts(s, err);
+		return try_engine(s, e, err);
 	}
-	for (size_t i = 0; step_engines[i]; i++) {
-		e = step_engines[i];
-		if (e->hindrance())
-			continue;
-		if (e->accepts(s, first.code ? err : &first) == 0) {
-			s->engine = e;
+	for (size_t i = 0; step_engines[i]; i++)
+		if (!step_engines[i]->hindrance() &&
+			try_engine(s, step_engines[i], first.code ? err : &first) == 0)
 			return 0;
-		}
-	}
+	s->engine = NULL;
 	*err = first;
 	return first.code ? first.code : err_set(err, ERR_UNSUPPORTED, "no engine works here");
 }
@@ -177,12 +170,6 @@ static void goes_on(void *ctx)
 	o->note(o->ctx, text);
 }
 
-static int choose(void *ctx, char *const **environment, struct err *err)
-{
-	(void)environment;
-	return choose_engine(ctx, err);
-}
-
 static int start(void *ctx, struct err *err)
 {
 	struct step_session *s = ctx;
@@ -210,7 +197,7 @@ static void finish(void *ctx, int rc)
 
 int step_record(const struct step_options *options, struct step_result *result, struct err *err)
 {
-	static const struct run_work stepping = {.prepare = choose,
+	static const struct run_work stepping = {.prepare = choose_engine,
 		.start = start,
 		.work = work,
 		.drive = drive,

@@ -15,11 +15,6 @@
 /* With several threads a run lasts no longer, so that they can be shown in order of time. */
 #define RUN_NS_MAX 2000000u
 
-struct launch *step_session_launch(struct step_session *s)
-{
-	return s->options->command ? &s->run.child : NULL;
-}
-
 void step_session_note(struct step_session *s, const char *fmt, ...)
 {
 	va_list ap;
@@ -103,13 +98,6 @@ void step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	s->n_steps++;
 	if (s->options->max && s->n_steps >= s->options->max)
 		s->run.is_over = true;
-}
-
-void step_session_rounds(struct step_session *s, struct step_track *t, uint64_t times)
-{
-	(void)s;
-	if (t->is_open)
-		step_run_again(&t->run, times);
 }
 
 static void write_mark(struct step_session *s, struct step_track *t, struct step_mark *m)

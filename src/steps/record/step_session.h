@@ -73,17 +73,11 @@ int step_record(const struct step_options *options, struct step_result *result, 
 
 struct step_track; /* a thread that is being traced */
 
-/* The command, held before its exec; NULL when processes are attached to. */
-struct launch *step_session_launch(struct step_session *s);
-/* The user, --max, --duration or the end of our parent want the recording to end; engines ask
- * often. */
-bool step_session_is_over(struct step_session *s);
-/* Why: STEP_WHY_MAX or STEP_WHY_END. */
+/* Why the recording is over: STEP_WHY_MAX or STEP_WHY_END. */
 enum step_why step_session_why_over(const struct step_session *s);
 void step_session_note(struct step_session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void step_session_progress(struct step_session *s); /* now and then; cheap */
-void step_session_command_ended(struct step_session *s, int wait_status);
 
 /* Processes and threads. A process that was attached to is read from /proc. */
 void step_session_process(struct step_session *s, pid_t pid, bool was_running);
@@ -101,11 +95,11 @@ void step_session_look_at_name(struct step_session *s, const struct step_track *
 void step_session_maps(struct step_session *s, struct step_track *t);
 /* Whether the address is in a page that the kernel has put there for uprobes of others: what is
  * executed there is none of the program's. */
-bool step_session_is_kernels(struct step_session *s, const struct step_track *t, uint64_t addr);
+bool step_track_is_in_kernels(const struct step_track *t, uint64_t addr);
 /* The bytes of an instruction as memory has them: where a uprobe is on it they become those of the
  * file, which are what the kernel executes. False: they are what they are. */
-bool step_session_unprobe(struct step_session *s, const struct step_track *t, uint64_t addr,
-	uint8_t *bytes, size_t n, bool is_64);
+bool step_track_unprobe(
+	const struct step_track *t, uint64_t addr, uint8_t *bytes, size_t n, bool is_64);
 /* Steps that were made and could not be seen. */
 void step_session_lost(
 	struct step_session *s, struct step_track *t, uint64_t steps, const char *why);
@@ -123,8 +117,6 @@ void step_session_complain_of_missing(
  * executed (`n` up to 15, fewer at the end of memory, 0 when they cannot be read). */
 void step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
 	const uint8_t *bytes, size_t n, bool is_64);
-/* The string instruction that was told last went round so many times more. */
-void step_session_rounds(struct step_session *s, struct step_track *t, uint64_t times);
 void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
 	int64_t a, int64_t b, int64_t c);
 /* What the step that was added last read or wrote. */

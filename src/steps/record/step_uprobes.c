@@ -42,11 +42,10 @@ static bool is_in_kernels(const struct step_space *s, uint64_t addr)
 }
 
 /* They come without a system call of the program: looked for where nothing is known to be. */
-bool step_session_is_kernels(struct step_session *s, const struct step_track *t, uint64_t addr)
+bool step_track_is_in_kernels(const struct step_track *t, uint64_t addr)
 {
 	struct step_space *space = t->space;
 
-	(void)s;
 	if (step_space_region(space, addr))
 		return false;
 	if (is_in_kernels(space, addr))
@@ -94,18 +93,16 @@ static bool agrees(const struct step_code *file, const uint8_t *memory, size_t c
 	       !memcmp(file->bytes + changed, memory + changed, insn.length - changed);
 }
 
-static bool is_call_of_kernels(
-	struct step_session *s, const struct step_track *t, uint64_t addr, const uint8_t *bytes)
+static bool is_call_of_kernels(const struct step_track *t, uint64_t addr, const uint8_t *bytes)
 {
 	int32_t distance;
 
 	memcpy(&distance, bytes + 1, sizeof(distance));
-	return step_session_is_kernels(
-		s, t, addr + CALL_BYTES + (uint64_t)(int64_t)distance);
+	return step_track_is_in_kernels(t, addr + CALL_BYTES + (uint64_t)(int64_t)distance);
 }
 
-bool step_session_unprobe(struct step_session *s, const struct step_track *t, uint64_t addr,
-	uint8_t *bytes, size_t n, bool is_64)
+bool step_track_unprobe(
+	const struct step_track *t, uint64_t addr, uint8_t *bytes, size_t n, bool is_64)
 {
 	const struct step_region *r = step_space_region(t->space, addr);
 	struct step_code file = {.addr = addr};
@@ -113,8 +110,7 @@ bool step_session_unprobe(struct step_session *s, const struct step_track *t, ui
 
 	if (!r || !r->is_file || !n || (bytes[0] != INT3 && bytes[0] != CALL))
 		return false;
-	if (bytes[0] == CALL &&
-		(n < CALL_BYTES || !is_call_of_kernels(s, t, addr, bytes)))
+	if (bytes[0] == CALL && (n < CALL_BYTES || !is_call_of_kernels(t, addr, bytes)))
 		return false;
 	changed = bytes[0] == CALL ? CALL_BYTES : 1;
 	read_code(&file, t, r, n);

@@ -8,7 +8,7 @@
  *
  * Steps wait only in traces with accesses, for the records of these that follow their run.
  */
-#include "steps/stream/export_stream.h"
+#include "steps/stream/step_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -435,17 +435,6 @@ int step_export_threads(uint32_t **wanted, uint32_t *n_wanted, const struct step
 	return 0;
 }
 
-bool step_export_has_data(const struct trace_reader *r)
-{
-	for (uint32_t i = 0; i < trace_reader_n_kinds(r); i++) {
-		const struct trace_kind *kind = trace_reader_kind(r, i);
-
-		if (kind->major == RECORD_MAJOR_STEP && kind->minor == RECORD_STEP_DATA)
-			return true;
-	}
-	return false;
-}
-
 static void write_head(struct stream_out *o)
 {
 	uint32_t rest[2] = {STEP_STREAM_VERSION, 0};
@@ -493,10 +482,9 @@ int export_step_stream(const struct trace_reader *r, const struct step_export_op
 	o->file = out;
 	o->reader = r;
 	o->result = result;
-	o->has_data = step_export_has_data(r);
-	rc = steps_open(&o->steps, r, err);
-	if (rc == 0)
-		rc = step_export_threads(&o->wanted, &o->n_wanted, o->steps, options, err);
+	o->has_data = trace_reader_has_kind(r, RECORD_MAJOR_STEP, RECORD_STEP_DATA);
+	o->steps = steps_open(r);
+	rc = step_export_threads(&o->wanted, &o->n_wanted, o->steps, options, err);
 	if (rc == 0) {
 		result->n_gaps = steps_n_damaged(o->steps, NULL);
 		o->threads = mem_calloc(steps_n_threads(o->steps), sizeof(*o->threads));

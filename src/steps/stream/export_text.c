@@ -3,7 +3,7 @@
  * Text of executed instructions. What follows the step's number is the same each time an
  * instruction is executed, so it is made once.
  */
-#include "steps/stream/export_text.h"
+#include "steps/stream/step_stream.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -223,7 +223,7 @@ static int put_thread(struct text_out *t, uint32_t thread, struct err *err)
 	if (rc < 0)
 		return rc;
 	t->tid = steps_thread(t->steps, thread)->tid;
-	if (step_export_has_data(t->reader)) {
+	if (trace_reader_has_kind(t->reader, RECORD_MAJOR_STEP, RECORD_STEP_DATA)) {
 		feed_open(&t->accesses, t->steps, thread);
 		feed_advance(&t->accesses);
 	}
@@ -239,14 +239,15 @@ static int put_thread(struct text_out *t, uint32_t thread, struct err *err)
 int export_step_text(const struct trace_reader *r, const struct step_export_options *options,
 	FILE *out, struct step_export_result *result, struct err *err)
 {
-	struct text_out t = {.file = out, .reader = r, .options = options, .result = result};
+	struct text_out t = {.file = out,
+		.reader = r,
+		.steps = steps_open(r),
+		.options = options,
+		.result = result};
 	uint32_t *wanted = NULL, n_wanted = 0;
-	int rc = steps_open(&t.steps, r, err);
+	int rc = step_export_threads(&wanted, &n_wanted, t.steps, options, err);
 
 	*result = (struct step_export_result){0};
-	if (rc < 0)
-		return rc;
-	rc = step_export_threads(&wanted, &n_wanted, t.steps, options, err);
 	if (rc == 0) {
 		result->n_gaps = steps_n_damaged(t.steps, NULL);
 		t.lines = mem_calloc(steps_n_insns(t.steps) + (size_t)1, sizeof(*t.lines));

@@ -5,7 +5,7 @@
  * generation of the space begins with it. So a run has the right code at each of its addresses, and
  * code that is never overwritten needs one generation.
  */
-#include "steps/stream/import_stream.h"
+#include "steps/stream/step_stream.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,7 +17,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "steps/stream/export_stream.h"
 #include "trace/step_records.h"
 
 /* A run with so many accesses is ended; records are of at most 1 MiB. */

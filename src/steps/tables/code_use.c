@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/sort.h"
 
 ORDER_BY(compare_places, struct code_spot, region, addr)
 
@@ -86,14 +87,7 @@ size_t code_use_of_groups(struct code_use **uses, struct code_spot *spots, size_
 
 /* --- covers ----------------------------------------------------------------------------------- */
 
-static int compare_counts(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x > y ? -1 : x < y;
-}
-
-/* Executions of each piece, most executed first; spots are in order of places. */
+/* Executions of each piece, most executed last; spots are in order of places. */
 static size_t count_pieces(
 	uint64_t *counts, const struct code_spot *spots, size_t n, uint64_t bytes)
 {
@@ -107,7 +101,7 @@ static size_t count_pieces(
 		else
 			counts[n_counts++] = s->executed;
 	}
-	qsort(counts, n_counts, sizeof(*counts), compare_counts);
+	sort_u64(counts, n_counts);
 	return n_counts;
 }
 
@@ -120,7 +114,7 @@ static uint64_t cover(const uint64_t *counts, size_t n, unsigned percent)
 	for (size_t j = 0; j < n; j++)
 		total += counts[j];
 	while (i < n && sum * 100 < total * percent)
-		sum += counts[i++];
+		sum += counts[n - ++i];
 	return i;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "arch/x86_call.h"
+#include "arch/x86_code.h"
 #include "check.h"
 
 struct code {

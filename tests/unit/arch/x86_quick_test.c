@@ -3,7 +3,7 @@
  * The table of frequent instructions says what Zydis says: over every prefix that it takes, every
  * opcode, every ModRM byte and those SIB bytes that are special.
  */
-#include "arch/x86_quick.h"
+#include "arch/x86_effects.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
 #include "base/staged_file.h"
 #include "probe/stream/stream_file.h"
 #include "rt/count/count_abi.h"
-#include "steps/stream/export_stream.h"
+#include "steps/stream/step_stream.h"
 #include "symbols/catalog/catalog_segments.h"
 #include "trace/layout.h"
 

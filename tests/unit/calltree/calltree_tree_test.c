@@ -152,7 +152,7 @@ static void print_arcs(const struct arcs *arcs, const struct calltree *t, char *
 
 		for (size_t i = 0; i <= stanza->n_parents + stanza->n_children; i++) {
 			bool is_child = i > stanza->n_parents;
-			const struct arc_row *row = &arcs->rows[stanza->first_row + i - is_child];
+			const struct arc_row *row = &arcs->rows.v[stanza->first_row + i - is_child];
 
 			if (i == stanza->n_parents)
 				used += (size_t)snprintf(text + used, n - used,
@@ -203,11 +203,11 @@ static void broken_arcs_are_noticed(void)
 
 	flat_init(&flat, t);
 	arcs_init(&arcs, t, &flat);
-	for (size_t i = 0; i < arcs.n_rows; i++) {
-		arcs.rows[i].cum++;
+	for (size_t i = 0; i < arcs.rows.n; i++) {
+		arcs.rows.v[i].cum++;
 		CHECK(!arcs_check(&arcs, t, &broken));
 		CHECK(arcs.stanzas[broken].first_row <= i);
-		arcs.rows[i].cum--;
+		arcs.rows.v[i].cum--;
 	}
 	arcs.stanzas[2].self.calls++;
 	CHECK(!arcs_check(&arcs, t, &broken));
@@ -419,10 +419,10 @@ static void both_kinds_of_figure_stand_apart(void)
 	flat_init(&flat, t);
 	arcs_init(&arcs, t, &flat);
 	CHECK(arcs_check(&arcs, t, NULL));
-	for (size_t i = 0; i < arcs.n_rows; i++) {
-		arcs.rows[i].sampled_cum++;
+	for (size_t i = 0; i < arcs.rows.n; i++) {
+		arcs.rows.v[i].sampled_cum++;
 		CHECK(!arcs_check(&arcs, t, NULL));
-		arcs.rows[i].sampled_cum--;
+		arcs.rows.v[i].sampled_cum--;
 	}
 	arcs_release(&arcs);
 	flat_release(&flat);

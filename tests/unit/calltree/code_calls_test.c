@@ -11,8 +11,7 @@
 
 #include "calltree/build.h"
 #include "check.h"
-#include "formats/callgrind.h"
-#include "formats/lcov.h"
+#include "formats/exports.h"
 
 static struct trace_writer *w;
 static uint32_t stream, thread, image;

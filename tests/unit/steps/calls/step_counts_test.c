@@ -303,7 +303,7 @@ static void test_rest_of_the_trace(void)
 	CHECK_STR(c.profile->threads[1].name, "seven");
 	CHECK_STR(c.profile->metric, "instructions");
 	CHECK_EQ(c.profile->loss.n_reasons, 1);
-	CHECK(!steps_are_in(c.r));
+	CHECK(!trace_reader_has_kind(c.r, RECORD_MAJOR_STEP, RECORD_STEP_RUN));
 	end(&c);
 }
 

@@ -13,9 +13,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "steps/stream/export_stream.h"
-#include "steps/stream/export_text.h"
-#include "steps/stream/import_stream.h"
+#include "steps/stream/step_stream.h"
 #include "trace/reader.h"
 
 static struct err err;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executed instructions of a trace as a stream for simulators. docs/format/step-stream.md is
- * the text to this; steps/stream/import_stream.h reads it.
+ * The executed instructions of a trace as a stream for simulators, which is read again, and as
+ * text. docs/format/step-stream.md is the text to the stream.
  */
-#ifndef WEIR_STEPS_STREAM_EXPORT_STREAM_H
-#define WEIR_STEPS_STREAM_EXPORT_STREAM_H
+#ifndef WEIR_STEPS_STREAM_STEP_STREAM_H
+#define WEIR_STEPS_STREAM_STEP_STREAM_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "steps/read/steps.h"
+#include "trace/writer.h"
 
 #define STEP_STREAM_MAGIC	"weirstep"
 #define STEP_STREAM_VERSION	1
@@ -53,11 +54,17 @@ struct step_export_result {
 int step_export_threads(uint32_t **wanted, uint32_t *n_wanted, const struct steps *s,
 	const struct step_export_options *options, struct err *err);
 
-/* Whether the trace tells what steps read and wrote. */
-bool step_export_has_data(const struct trace_reader *r);
-
 /* Errors of writing are left in `out`, where the caller finds them by ferror(). */
 int export_step_stream(const struct trace_reader *r, const struct step_export_options *options,
 	FILE *out, struct step_export_result *result, struct err *err);
+/* The same as text, thread by thread and one instruction a line, for grep, awk and diff. The
+ * columns, separated by tabs, are described in weir-export(1). */
+int export_step_text(const struct trace_reader *r, const struct step_export_options *options,
+	FILE *out, struct step_export_result *result, struct err *err);
+
+/* A stream, of weir or of another tracer, into a trace. `w` NULL: it is only checked, as a whole;
+ * what is checked can be written. `name` is for sentences. */
+int import_step_stream(
+	struct span bytes, const char *name, struct trace_writer *w, struct err *err);
 
 #endif
