@@ -102,14 +102,11 @@ static int check_arguments(const struct command *command, struct report_argument
 						   : STATUS_USAGE;
 }
 
-static int render(const struct report_kind *kind, const struct report *report,
-	const struct loss *loss, struct err *err)
+static int render(const struct report_kind *kind, const struct report *report, struct err *err)
 {
 	int rc = kind->render(report, err);
 
-	if (rc < 0)
-		return rc;
-	return loss_is_real(loss) ? STATUS_LOSSES : STATUS_DONE;
+	return rc == 0 && loss_is_real(report->loss) ? STATUS_LOSSES : rc;
 }
 
 static int render_profile(const struct report_kind *kind, struct report *report, struct err *err)
@@ -120,7 +117,8 @@ static int render_profile(const struct report_kind *kind, struct report *report,
 	if (rc < 0)
 		return rc;
 	report->profile = profile;
-	rc = render(kind, report, &profile->loss, err);
+	report->loss = &profile->loss;
+	rc = render(kind, report, err);
 	profile_free(profile);
 	return rc;
 }
@@ -140,7 +138,7 @@ static int render_steps(const struct report_kind *kind, struct report *report, s
 		return rc;
 	report->steps = steps;
 	report->loss = &loss;
-	rc = render(kind, report, &loss, err);
+	rc = render(kind, report, err);
 	steps_close(steps);
 	loss_release(&loss);
 	return rc;
@@ -157,7 +155,7 @@ static int open_and_render(const struct report_arguments *a, const struct report
 	if (rc < 0)
 		return rc;
 	report.reader = reader;
-	rc = (kind->by_steps ? render_steps : render_profile)(kind, &report, err);
+	rc = (kind->steps == OPEN_STEPS_PLAIN ? render_steps : render_profile)(kind, &report, err);
 	trace_reader_close(reader);
 	return rc;
 }
@@ -168,16 +166,6 @@ int report_summary(const char *trace_path, FILE *out, bool color, struct err *er
 	int rc = open_and_render(&a, report_kind_find("summary"), trace_path, out, err);
 
 	return rc < 0 ? rc : 0;
-}
-
-/* What a report needs of executed instructions. */
-static enum open_steps steps_for(const struct report_kind *kind)
-{
-	if (!strcmp(kind->name, "source"))
-		return OPEN_STEPS_COUNTS;
-	if (!strcmp(kind->name, "summary") || !strcmp(kind->name, "coverage"))
-		return OPEN_STEPS_COVERAGE;
-	return kind->by_steps ? OPEN_STEPS_PLAIN : OPEN_STEPS_TREES;
 }
 
 /* Takes the kind, and the function that the source is wanted of, from the operands. */
@@ -217,7 +205,7 @@ static int run(const struct command *command, int argc, char **argv)
 				: "'%s' is not a kind of report (nor can two traces be reported: '%s')",
 			argv[0], argv[1]);
 	a.report.exe = a.open.counts.exe;
-	a.open.steps = steps_for(kind);
+	a.open.steps = kind->steps;
 	status = check_arguments(command, &a, kind, given);
 	if (status)
 		return status;

@@ -35,8 +35,9 @@ struct column {
 #define ROWS_FIELDS_MAX 32 /* of a row, whose columns are remembered */
 
 struct rows {
-	const struct report *report;
-	bool is_json;
+	const struct report *report; /* NULL: of something else than a trace */
+	FILE *out;
+	bool is_json, color;
 	struct json json;
 	struct table table;
 	const struct column *shown[TABLE_COLUMNS_MAX];
@@ -56,6 +57,8 @@ struct rows {
  * in text. The metric of kinds that walk steps is instructions. */
 void rows_begin(struct rows *r, const struct report *report, const char *kind, uint64_t total);
 void rows_end(struct rows *r);
+/* The same without a report; the JSON object is begun by the caller. */
+void rows_init(struct rows *r, FILE *out, bool is_json);
 
 /* A list: the JSON array `key`, and a table with these columns (borrowed; at most
  * TABLE_COLUMNS_MAX are shown). It is printed when it ends. */
@@ -78,6 +81,7 @@ void row_value(struct rows *r, const char *key, bool is_measured, uint64_t value
 void row_count(struct rows *r, const char *key, bool is_measured, uint64_t n);
 void row_number(struct rows *r, const char *key, uint64_t n);
 void row_percent(struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole);
+void row_address(struct rows *r, const char *key, uint64_t addr); /* 0x... */
 void row_string(struct rows *r, const char *key, const char *text); /* NULL: not known */
 void row_text(struct rows *r, const char *key, const char *text);   /* NULL or "": not known */
 void row_bool(struct rows *r, const char *key, bool value);

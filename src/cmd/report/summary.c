@@ -369,9 +369,9 @@ static void json_hooks(struct json *j, const struct report *report)
 	struct hooks_totals totals;
 
 	hooks_count(report->profile, &totals);
-	report_json_measured(j, "hooks", has_hooks, report->profile->n_hooks);
-	report_json_measured(j, "hooks_refused", has_hooks, totals.by_method[PROFILE_HOOK_REFUSED]);
-	report_json_measured(j, "hooks_off", has_hooks, totals.n_off);
+	json_u64_if(j, "hooks", has_hooks, report->profile->n_hooks);
+	json_u64_if(j, "hooks_refused", has_hooks, totals.by_method[PROFILE_HOOK_REFUSED]);
+	json_u64_if(j, "hooks_off", has_hooks, totals.n_off);
 }
 
 static void json_run(struct json *j, const struct report *report)
@@ -389,7 +389,7 @@ static void json_run(struct json *j, const struct report *report)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		bool has = meta_number(report, numbers[i], &value);
 
-		report_json_measured(j, numbers[i], has, has ? value : 0);
+		json_u64_if(j, numbers[i], has, has ? value : 0);
 	}
 	json_u64(j, "samples", report->profile->n_samples);
 	json_u64(j, "events", report->profile->n_events);

@@ -153,7 +153,7 @@ static void json_target(struct json *j, const struct resolve_target *t,
 	const struct resolve_query *q, const struct resolve_answer *answer, struct buf *scratch)
 {
 	json_string(j, "image", t ? t->path : NULL);
-	symbols_json_text(j, "image_id", t ? t->image_id : NULL);
+	report_json_text(j, "image_id", t ? t->image_id : NULL);
 	symbols_json_hex(j, "build_id",
 		t ? (struct span){t->identity.build_id, t->identity.build_id_n}
 		  : (struct span){NULL, 0});
@@ -182,7 +182,7 @@ static void print_json(struct json *j, struct resolve *r, const struct resolve_q
 	json_target(j, t, q, answer, scratch);
 	json_string(j, "match", answer->match);
 	json_string(j, "from", answer->from);
-	symbols_json_text(j, "reason", answer->reason);
+	report_json_text(j, "reason", answer->reason);
 	json_levels(j, answer);
 	json_object_end(j);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "cmd/open_trace.h"
 #include "cmd/symbols/symbols_resolve.h"
@@ -147,16 +148,7 @@ void resolve_trace_release(struct resolve *r)
 
 /* --- what the trace says --- */
 
-static int compare_keys(const void *a, const void *b)
-{
-	const struct frame_key *x = a, *y = b;
-
-	if (x->image != y->image)
-		return x->image < y->image ? -1 : 1;
-	if (x->is_caller != y->is_caller)
-		return x->is_caller ? 1 : -1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+ORDER_BY(compare_keys, struct frame_key, image, is_caller, addr)
 
 /* Frames with a true name, of every image. */
 static struct frame_index *frame_index_new(const struct trace_reader *reader)

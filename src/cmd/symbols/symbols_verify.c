@@ -116,7 +116,7 @@ static void json_recorded(struct json *j, const struct verification *v, uint32_t
 	}
 	json_object_begin(j, "recorded");
 	json_string(j, "match", match_rung_name((enum match_rung)m->rung));
-	symbols_json_text(j, "reason", trace_reader_string(v->reader, m->reason));
+	report_json_text(j, "reason", trace_reader_string(v->reader, m->reason));
 	json_object_end(j);
 }
 
@@ -131,8 +131,8 @@ static void json_module(struct verification *v, uint32_t image, const struct sym
 	json_string(j, "kind", image_kind_name(t->kind));
 	symbols_json_hex(j, "build_id", (struct span){t->build_id, t->build_id_n});
 	json_string(j, "match", match_rung_name(f->rung));
-	symbols_json_text(j, "reason", f->reason);
-	symbols_json_text(j, "image", f->catalog_id);
+	report_json_text(j, "reason", f->reason);
+	report_json_text(j, "image", f->catalog_id);
 	json_string(j, "file", f->path);
 	json_u64_if(j, "symbols", f->image, f->image ? catalog_image_n_symbols(f->image) : 0);
 	json_u64(j, "tied", f->n_tied);
