@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 enum option_kind {
 	OPTION_FLAG,   /* bool */
@@ -90,6 +91,12 @@ void options_print_help(const struct command *command, FILE *out);
 
 /* "1500", "1500ns", "1.5us", "2ms", "3s", in ns; false when it is none of these. */
 bool option_parse_time(const char *text, uint64_t *time);
+
+#define PID_LIST_MAX 1024
+/* The processes that -p names, a comma list; one that is named twice is in it once. Wrong usage is
+ * said here, and the result is then the exit status. */
+int pid_list_parse(
+	const struct command *command, const char *list, pid_t pids[PID_LIST_MAX], size_t *n);
 
 /* All commands, ended by a NULL; the one visible list (commands.c). */
 extern const struct command *const commands[];

@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "cmd/commands.h"
-#include "cmd/pid_list.h"
 #include "cmd/steps_run.h"
 #include "steps/record/step_engine.h"
 
