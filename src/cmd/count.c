@@ -288,6 +288,7 @@ static int run(const struct command *command, int argc, char **argv)
 static bool options_from_environment(struct insert_arguments *a, struct link_words *words)
 {
 	const char *text = getenv(COUNT_ENV_OPTIONS);
+	enum options_result result;
 	char **argv;
 	int argc;
 
@@ -302,12 +303,9 @@ static bool options_from_environment(struct insert_arguments *a, struct link_wor
 	argc = (int)words->n - 1;
 	/* Parsing puts the operands in front, so it gets a copy. */
 	argv = mem_dup(words->v, words->n * sizeof(words->v[0]));
-	if (options_parse(&command_count, a, &argc, &argv, NULL) != OPTIONS_RUN) {
-		free(argv);
-		return false;
-	}
+	result = options_parse(&command_count, a, &argc, &argv, NULL);
 	free(argv);
-	return true;
+	return result == OPTIONS_RUN;
 }
 
 /* Where a compiler would have found it: named by the driver's options, in COMPILER_PATH, which gcc

@@ -142,9 +142,8 @@ static enum options_result set_value(const struct command *command, const struct
 		good = set_seconds(to, value);
 	if (good)
 		return OPTIONS_RUN;
-	options_usage_error(command, "%s: '%s' is not a %s", shown, value,
+	return options_usage_error(command, "%s: '%s' is not a %s", shown, value,
 		o->kind == OPTION_NUMBER ? "whole number" : "number of seconds");
-	return OPTIONS_USAGE;
 }
 
 struct parse {
@@ -160,19 +159,12 @@ static enum options_result take(
 	struct parse *p, const struct option_spec *o, const char *attached, const char *shown)
 {
 	p->given |= UINT64_C(1) << (o - p->command->options);
-	if (o->kind == OPTION_FLAG) {
-		if (attached) {
-			options_usage_error(p->command, "%s takes no value", shown);
-			return OPTIONS_USAGE;
-		}
-		return set_value(p->command, o, p->into, NULL, shown);
-	}
-	if (!attached) {
-		if (p->i + 1 >= p->argc) {
-			options_usage_error(
+	if (o->kind == OPTION_FLAG && attached)
+		return options_usage_error(p->command, "%s takes no value", shown);
+	if (o->kind != OPTION_FLAG && !attached) {
+		if (p->i + 1 >= p->argc)
+			return options_usage_error(
 				p->command, "%s needs a value (%s)", shown, o->argument);
-			return OPTIONS_USAGE;
-		}
 		attached = p->argv[++p->i];
 	}
 	return set_value(p->command, o, p->into, attached, shown);
@@ -187,10 +179,8 @@ static enum options_result parse_long(struct parse *p, const char *arg)
 
 	if (!strcmp(arg, "--help"))
 		return OPTIONS_HELP;
-	if (!o) {
-		options_usage_error(p->command, "unknown option '%.*s'", (int)n, arg);
-		return OPTIONS_USAGE;
-	}
+	if (!o)
+		return options_usage_error(p->command, "unknown option '%.*s'", (int)n, arg);
 	snprintf(shown, sizeof(shown), "--%s", o->name);
 	return take(p, o, equals ? equals + 1 : NULL, shown);
 }
@@ -204,10 +194,8 @@ static enum options_result parse_letters(struct parse *p, const char *arg)
 
 		if (*c == 'h' && !o)
 			return OPTIONS_HELP;
-		if (!o) {
-			options_usage_error(p->command, "unknown option '-%c'", *c);
-			return OPTIONS_USAGE;
-		}
+		if (!o)
+			return options_usage_error(p->command, "unknown option '-%c'", *c);
 		if (o->kind != OPTION_FLAG)
 			return take(p, o, c[1] ? c + 1 : NULL, shown);
 		result = take(p, o, NULL, shown);
@@ -303,8 +291,7 @@ int options_choose_user(const struct command *command, uint64_t given, const cha
 		user++;
 	if (user == n) {
 		put_users(known, sizeof(known), NULL, ", ", users, n);
-		options_usage_error(command, "'%s' is not a %s (%s)", name, what, known);
-		return -STATUS_USAGE;
+		return -options_usage_error(command, "'%s' is not a %s (%s)", name, what, known);
 	}
 	for (size_t i = 0; given >> i; i++) {
 		const char *option = command->options[i].name;
@@ -312,9 +299,8 @@ int options_choose_user(const struct command *command, uint64_t given, const cha
 		if (!(given >> i & 1) || option_words_have(users[user].options, option))
 			continue;
 		put_users(known, sizeof(known), option, " and ", users, n);
-		options_usage_error(
+		return -options_usage_error(
 			command, "--%s is not an option of %s (but of %s)", option, name, known);
-		return -STATUS_USAGE;
 	}
 	return (int)user;
 }

@@ -46,10 +46,12 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv);
 };
 
+enum exit_status { STATUS_DONE = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_LOSSES = 3 };
+
 enum options_result {
-	OPTIONS_RUN,  /* go on; operands are in argv[0 .. argc-1] */
-	OPTIONS_HELP, /* -h was given and answered: exit 0 */
-	OPTIONS_USAGE /* wrong usage, said on stderr: exit 2 */
+	OPTIONS_RUN,		     /* go on; operands are in argv[0 .. argc-1] */
+	OPTIONS_HELP,		     /* -h was given and answered: exit 0 */
+	OPTIONS_USAGE = STATUS_USAGE /* wrong usage, said on stderr */
 };
 
 /* Parses argv[1..]; on OPTIONS_RUN *argc and *argv describe what is left (operands only, without
@@ -101,8 +103,6 @@ int pid_list_parse(
 /* All commands, ended by a NULL; the one visible list (commands.c). */
 extern const struct command *const commands[];
 const struct command *command_find(const char *name);
-
-enum exit_status { STATUS_DONE = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_LOSSES = 3 };
 
 struct err;
 /* "weir: SENTENCE" on stderr; returns STATUS_FAILED. */

@@ -62,16 +62,6 @@ void listing_damage(struct listing *l, uint64_t at, const char *sentence)
 		l->form->damage(l, at, sentence);
 }
 
-void listing_enter(struct listing *l, const struct listing_loop *loop)
-{
-	l->loops[l->depth++] = *loop;
-}
-
-void listing_leave(struct listing *l)
-{
-	l->depth--;
-}
-
 /* ---- items ---- */
 
 static void list_item(

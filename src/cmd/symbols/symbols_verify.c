@@ -42,11 +42,6 @@ static int find_used(struct verification *v, struct err *err)
 
 /* --- text --- */
 
-static void print_candidate(const struct symbols_candidate *c, const char *word)
-{
-	printf("    %s %s: %s\n", word, c->where, c->verdict.reason);
-}
-
 static const char *word_for(const struct symbols_found *f, size_t i)
 {
 	const struct match_verdict *v = &f->candidates.v[i].verdict;
@@ -78,7 +73,8 @@ static void print_module(
 	printf("%-9s %-6s %s\n", match_rung_name(f->rung), image_kind_name(t->kind),
 		trace_reader_string(v->reader, t->path));
 	for (size_t i = 0; i < f->candidates.n; i++)
-		print_candidate(&f->candidates.v[i], word_for(f, i));
+		printf("    %s %s: %s\n", word_for(f, i), f->candidates.v[i].where,
+			f->candidates.v[i].verdict.reason);
 	if (!f->rung || f->n_tied)
 		printf("    %s\n", f->reason);
 	if (recorded && recorded->rung > f->rung && recorded->rung < MATCH_N_RUNGS)
