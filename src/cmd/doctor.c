@@ -389,13 +389,8 @@ static void print_json(const struct finding *findings, size_t n)
 	json_object_end(&j);
 }
 
-struct doctor_arguments {
-	bool json;
-};
-
 static const struct option_spec doctor_options[] = {
-	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text",
-		offsetof(struct doctor_arguments, json)},
+	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text", 0},
 	{0},
 };
 
@@ -403,11 +398,11 @@ static const struct option_spec doctor_options[] = {
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct doctor_arguments a = {0};
+	bool json = false;
 	struct finding findings[N_CHECKS];
 	int status = STATUS_DONE;
 
-	if (!options_begin(command, &a, &argc, &argv, &status))
+	if (!options_begin(command, &json, &argc, &argv, &status))
 		return status;
 	if (argc)
 		return options_usage_error(command, "'%s': takes no operand", argv[0]);
@@ -417,7 +412,7 @@ static int run(const struct command *command, int argc, char **argv)
 		if (findings[i].verdict == VERDICT_MISSING)
 			status = STATUS_FAILED;
 	}
-	if (a.json)
+	if (json)
 		print_json(findings, N_CHECKS);
 	else
 		print_text(findings, N_CHECKS);

@@ -7,9 +7,9 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "cmd/report/branches_view.h"
 #include "cmd/report/insn_place.h"
 #include "cmd/report/rows.h"
+#include "cmd/report/steps_view.h"
 
 /* Of a branch, as text; JSON has all. */
 #define TARGETS_SHOWN 8

@@ -11,7 +11,6 @@
 
 #include "cmd/report/report.h"
 #include "cmd/report/table.h"
-#include "cmd/report/values.h"
 
 #define COLUMN_LEFT 0x1u /* stands left; numbers stand right */
 #define COLUMN_UNIT 0x2u /* its head has the metric's unit: "Base[ns]" */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cmd/report/summary.h"
-#include "cmd/report/values.h"
+#include "cmd/report/table.h"
 
 #define TOP_REASONS 3
 

@@ -9,7 +9,6 @@
 
 #include "cmd/report/report.h"
 #include "cmd/report/table.h"
-#include "cmd/report/values.h"
 
 static const char path[] = "report_render_test.weir";
 
