@@ -165,26 +165,21 @@ static void pass_program_folders(char **argv, const char *linkers)
 	buf_release(&folders);
 }
 
-static void driver_words(struct link_words *out, char **argv, const char *linkers)
-{
-	pass_program_folders(argv + 1, linkers);
-	vec_push(out, mem_strdup(argv[0]));
-	vec_push(out, mem_strdup("-B"));
-	vec_push(out, mem_printf("%s/", linkers));
-	for (char **word = argv + 1; *word; word++) {
-		char *other = replaced_linker(*word, linkers);
-
-		vec_push(out, other ? other : mem_strdup(*word));
-	}
-	vec_push(out, NULL);
-}
-
 static int run_driver(char **argv, const char *linkers)
 {
 	struct link_words words = {0};
 	int status;
 
-	driver_words(&words, argv, linkers);
+	pass_program_folders(argv + 1, linkers);
+	vec_push(&words, mem_strdup(argv[0]));
+	vec_push(&words, mem_strdup("-B"));
+	vec_push(&words, mem_printf("%s/", linkers));
+	for (char **word = argv + 1; *word; word++) {
+		char *other = replaced_linker(*word, linkers);
+
+		vec_push(&words, other ? other : mem_strdup(*word));
+	}
+	vec_push(&words, NULL);
 	status = count_run_child(argv[0], words.v);
 	link_words_release(&words);
 	return status;

@@ -163,8 +163,7 @@ static void hash_foreign(
 		if (is_foreign(l, name))
 			vec_push(&foreign, name);
 	}
-	if (foreign.n)
-		qsort(foreign.v, foreign.n, sizeof(foreign.v[0]), compare_texts);
+	vec_sort(&foreign, compare_texts);
 	content_hash_add_u64(hash, foreign.n);
 	for (size_t i = 0; i < foreign.n; i++)
 		content_hash_add_text(hash, foreign.v[i]);

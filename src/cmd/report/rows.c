@@ -256,12 +256,6 @@ static void show_number(struct rows *r, const char *key, bool is_known, uint64_t
 		put_cell(r, column, table_digits(text, n));
 }
 
-void row_show_value(struct rows *r, const char *key, bool is_measured, uint64_t value)
-{
-	if (!r->is_json)
-		show_number(r, key, is_measured, value, true);
-}
-
 void row_show_percent(
 	struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
 {

@@ -89,7 +89,6 @@ void row_bool(struct rows *r, const char *key, bool value);
 void row_show(struct rows *r, const char *key, const char *text);
 void row_showf(struct rows *r, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void row_show_value(struct rows *r, const char *key, bool is_measured, uint64_t value);
 void row_show_percent(
 	struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole);
 

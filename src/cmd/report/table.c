@@ -83,17 +83,14 @@ void table_line(struct table *t, const char *text)
 
 const char *table_style_on(enum table_style style)
 {
-	switch (style) {
-	case TABLE_STYLE_STRONG:
-		return "\033[1m";
-	case TABLE_STYLE_FAINT:
-		return "\033[2m";
-	case TABLE_STYLE_HOT:
-		return "\033[31m";
-	case TABLE_STYLE_PLAIN:
-		break;
-	}
-	return "";
+	static const char *const on[] = {
+		[TABLE_STYLE_PLAIN] = "",
+		[TABLE_STYLE_STRONG] = "\033[1m",
+		[TABLE_STYLE_FAINT] = "\033[2m",
+		[TABLE_STYLE_HOT] = "\033[31m",
+	};
+
+	return on[style];
 }
 
 static void put_blanks(struct buf *b, size_t n)

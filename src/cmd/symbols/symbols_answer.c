@@ -45,16 +45,15 @@ static bool answer_from_image(const struct resolve_target *t, const struct resol
 static void answer_nothing(const struct resolve_target *t, const struct resolve_query *q,
 	struct resolve_answer *answer)
 {
+	bool has_symbols = t && t->image;
+	const char *why = t ? t->reason : q->reason;
+
 	memset(answer, 0, sizeof(*answer));
 	answer->match = t ? match_rung_name(t->rung) : NULL;
-	if (!t)
-		snprintf(answer->reason, sizeof(answer->reason), "%s", q->reason ? q->reason : "");
-	else if (!t->image)
-		snprintf(answer->reason, sizeof(answer->reason), "%s",
-			t->reason ? t->reason : "no symbols");
-	else
-		snprintf(answer->reason, sizeof(answer->reason),
-			"no symbol covers the address (%s)", t->reason ? t->reason : "");
+	if (!why)
+		why = t && !has_symbols ? "no symbols" : "";
+	snprintf(answer->reason, sizeof(answer->reason),
+		has_symbols ? "no symbol covers the address (%s)" : "%s", why);
 }
 
 static void answer_query(

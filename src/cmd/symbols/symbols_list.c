@@ -51,16 +51,16 @@ static void list(const struct symbols_call *call)
 /* 0 when some image is asked for, or none by name. */
 static int check_names(const struct symbols_call *call, struct err *err)
 {
-	for (size_t i = 0; call->n_operands && i < catalog_n(call->catalog); i++) {
+	bool is_good = !call->n_operands;
+
+	for (size_t i = 0; !is_good && i < catalog_n(call->catalog); i++) {
 		struct catalog_entry e = catalog_get(call->catalog, i);
 
-		if (is_asked_for(call, &e))
-			return 0;
+		is_good = is_asked_for(call, &e);
 	}
-	if (!call->n_operands)
-		return 0;
-	return err_set(err, ERR_NOT_FOUND, "'%s': has no image named '%s'", call->catalog_path,
-		call->operands[0]);
+	return is_good ? 0
+		       : err_set(err, ERR_NOT_FOUND, "'%s': has no image named '%s'",
+				 call->catalog_path, call->operands[0]);
 }
 
 int symbols_list(const struct symbols_call *call, struct err *err)

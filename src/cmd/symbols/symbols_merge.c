@@ -109,6 +109,12 @@ static void show_progress(void *ctx, const char *what, size_t done, size_t of)
 	fflush(stderr);
 }
 
+/* Takes the path. */
+static void add_missing(struct merge_work *w, char *path, const struct err *why)
+{
+	vec_push(&w->missing, ((struct missing_input){path, mem_strdup(why->text)}));
+}
+
 static void add_inputs(struct merge_work *w)
 {
 	const struct symbols_arguments *args = w->call->args;
@@ -116,17 +122,12 @@ static void add_inputs(struct merge_work *w)
 
 	for (size_t i = 0; i < w->call->n_operands; i++)
 		if (merge_add_path(w->merge, w->call->operands[i], &err) < 0)
-			vec_push(&w->missing,
-				((struct missing_input){
-					mem_strdup(w->call->operands[i]), mem_strdup(err.text)}));
+			add_missing(w, mem_strdup(w->call->operands[i]), &err);
 	if (args->pid != SYMBOLS_NUMBER_ABSENT &&
 		symbols_merge_process(w->merge, (pid_t)args->pid, &err) < 0)
-		vec_push(&w->missing,
-			((struct missing_input){
-				mem_printf("process %" PRIu64, args->pid), mem_strdup(err.text)}));
+		add_missing(w, mem_printf("process %" PRIu64, args->pid), &err);
 	if (args->kernel && merge_add_kernel(w->merge, &err) < 0)
-		vec_push(&w->missing, ((struct missing_input){mem_strdup("the running kernel"),
-					      mem_strdup(err.text)}));
+		add_missing(w, mem_strdup("the running kernel"), &err);
 }
 
 static size_t n_inputs(const struct symbols_call *call)
