@@ -167,10 +167,9 @@ static void check_kernel_names(struct finding *f)
 
 static void check_attach(struct finding *f)
 {
-	if (geteuid() == 0)
-		say(f, VERDICT_GOOD, "", "any process can be attached to");
-	else
-		say(f, VERDICT_GOOD, "", "own processes can be attached to, others by root only");
+	say(f, VERDICT_GOOD, "",
+		geteuid() == 0 ? "any process can be attached to"
+			       : "own processes can be attached to, others by root only");
 }
 
 static void check_scripts(struct finding *f)

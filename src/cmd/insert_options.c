@@ -112,15 +112,17 @@ static int take_metrics(
 	static const char *const known[] = {"instructions", "calls", "cycles", NULL};
 	const char *list = a->metrics ? a->metrics : "";
 	int status = STATUS_DONE;
-	size_t metric, n;
+	size_t metric = 0;
 
-	for (; *list; list += n + (list[n] == ',')) {
-		char *name = mem_strndup(list, n = strcspn(list, ","));
+	while (*list) {
+		size_t n = strcspn(list, ",");
+		char *name = mem_strndup(list, n);
 
 		if (n && options_choose(command, "--metrics", name, known, &metric))
 			status = STATUS_USAGE;
-		s->options.with_cycles |= n && metric == 2;
+		s->options.with_cycles |= metric == 2;
 		free(name);
+		list += n + (list[n] == ',');
 	}
 	if (status == STATUS_DONE && s->options.with_cycles && a->counts)
 		status = options_usage_error(

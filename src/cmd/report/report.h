@@ -43,7 +43,7 @@ struct report {
 	const struct report_options *options;
 	FILE *out;
 	const struct build_options *selection; /* thread, from, to */
-	const struct steps *steps; /* of kinds that walk them instead of a profile */
+	const struct steps *steps;	       /* of kinds that walk them instead of a profile */
 	/* The profile's, or of the steps that were walked: the renderer adds to it, and sets is_cut. */
 	struct loss *loss;
 };

@@ -80,7 +80,7 @@ void row_value(struct rows *r, const char *key, bool is_measured, uint64_t value
 void row_count(struct rows *r, const char *key, bool is_measured, uint64_t n);
 void row_number(struct rows *r, const char *key, uint64_t n);
 void row_percent(struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole);
-void row_address(struct rows *r, const char *key, uint64_t addr); /* 0x... */
+void row_address(struct rows *r, const char *key, uint64_t addr);   /* 0x... */
 void row_string(struct rows *r, const char *key, const char *text); /* NULL: not known */
 void row_text(struct rows *r, const char *key, const char *text);   /* NULL or "": not known */
 void row_bool(struct rows *r, const char *key, bool value);

@@ -73,9 +73,8 @@ static void show(struct steps_folding *f, uint64_t token, uint64_t number)
 		return;
 	}
 	loop = fold_loop(f->fold, token);
-	l->loops[l->depth++] = (struct listing_loop){.first = number,
-		.times = loop.times,
-		.n_steps = n_steps_of(f, token) / loop.times};
+	l->loops[l->depth++] = (struct listing_loop){
+		.first = number, .times = loop.times, .n_steps = n_steps_of(f, token) / loop.times};
 	for (uint32_t i = 0; i < loop.n && !l->is_full; i++) {
 		show(f, loop.body[i], number);
 		number += n_steps_of(f, loop.body[i]);

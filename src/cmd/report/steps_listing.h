@@ -50,7 +50,7 @@ struct listing {
 	uint64_t time;		     /* of the item */
 	bool has_time;		     /* not of rows that were folded */
 	uint64_t n_rows;
-	bool is_full;				      /* the limit is reached */
+	bool is_full; /* the limit is reached */
 	/* That the row is in, outermost first; the row of a loop is written before the first in it. */
 	struct listing_loop loops[LISTING_DEPTH_MAX];
 	unsigned depth;

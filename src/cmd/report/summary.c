@@ -435,7 +435,8 @@ static void show_summary(
 	}
 	print_loss(report);
 	summary_advice(report,
-		n ? calltree_get_routine(report->profile->tree, flat->rows[order[0]].routine) : NULL);
+		n ? calltree_get_routine(report->profile->tree, flat->rows[order[0]].routine)
+		  : NULL);
 }
 
 static void json_summary(

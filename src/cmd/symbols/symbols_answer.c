@@ -156,10 +156,7 @@ static void json_target(struct json *j, const struct resolve_target *t,
 	symbols_json_hex(j, "build_id",
 		t ? (struct span){t->identity.build_id, t->identity.build_id_n}
 		  : (struct span){NULL, 0});
-	if (t)
-		json_address(j, "offset_in_image", q->place.v);
-	else
-		json_null(j, "offset_in_image");
+	symbols_json_address(j, "offset_in_image", t, q->place.v);
 	json_string(j, "symbol", answer->symbol);
 	json_u64_if(j, "offset", answer->symbol && answer->has_offset, answer->offset);
 	json_string(j, "text", image_text(t, q, answer, scratch));

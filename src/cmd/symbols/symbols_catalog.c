@@ -255,6 +255,14 @@ void symbols_rows_begin(struct rows *r, const struct symbols_call *call, const c
 	json_string(&r->json, "catalog", catalog);
 }
 
+void symbols_json_address(struct json *j, const char *key, bool is_known, uint64_t value)
+{
+	if (is_known)
+		json_address(j, key, value);
+	else
+		json_null(j, key);
+}
+
 void symbols_json_hex(struct json *j, const char *key, struct span bytes)
 {
 	struct buf hex = {0};

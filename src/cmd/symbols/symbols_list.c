@@ -150,17 +150,16 @@ int symbols_remove(const struct symbols_call *call, struct err *err)
 
 int symbols_compact(const struct symbols_call *call, struct err *err)
 {
-	struct catalog_stats before = {0}, after = {0};
-	struct catalog *c = NULL;
+	struct catalog_stats before, after;
+	struct catalog *c;
 	struct json j;
 	int rc = symbols_catalog_open(call, &c, err);
 
-	if (rc == 0) {
-		before = catalog_stats(c);
-		catalog_close(c);
-		c = NULL;
-		rc = catalog_compact(call->catalog_path, err);
-	}
+	if (rc < 0)
+		return rc;
+	before = catalog_stats(c);
+	catalog_close(c);
+	rc = catalog_compact(call->catalog_path, err);
 	if (rc == 0)
 		rc = catalog_open(&c, call->catalog_path, err);
 	if (rc < 0)

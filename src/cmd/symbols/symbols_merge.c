@@ -271,6 +271,7 @@ static void print_refusals(const struct merge_work *w)
 	}
 }
 
+/* `kind` is NULL where it is not known. */
 static void json_input(struct json *j, const struct merge_outcome *o, const char *kind)
 {
 	static const char *const verdicts[] = {

@@ -74,7 +74,7 @@ struct resolve {
 	uint64_t trace_start;
 	bool has_frames; /* those are made when first needed: */
 	VEC(struct frame_key) frames;
-	VEC(char *) names;	    /* made readable for answers */
+	VEC(char *) names; /* made readable for answers */
 };
 
 size_t resolve_add_target(struct resolve *r, const char *path);

@@ -170,7 +170,8 @@ static void put_symbol(struct rows *r, struct catalog_image *image, size_t i)
 	buf_release(&name);
 }
 
-static void put_symbols(struct rows *r, const struct symbols_call *call, struct catalog_image *image)
+static void put_symbols(
+	struct rows *r, const struct symbols_call *call, struct catalog_image *image)
 {
 	static const struct column columns[] = {
 		{"address", "Address", 0},
@@ -187,23 +188,15 @@ static void put_symbols(struct rows *r, const struct symbols_call *call, struct 
 	rows_close(r);
 }
 
-static void json_hex_or_null(struct json *j, const char *key, uint64_t value)
-{
-	if (value)
-		json_address(j, key, value);
-	else
-		json_null(j, key);
-}
-
 static void json_identity(struct json *j, struct catalog_image *image)
 {
 	const struct image_identity *id = catalog_image_identity(image);
 
 	json_u64(j, "sites", catalog_image_n_sites(image));
 	json_string(j, "image_kind", image_kind_name(id->kind));
-	json_hex_or_null(j, "content_hash", id->content_hash);
-	json_hex_or_null(j, "debuglink_crc", id->debuglink_crc);
-	json_hex_or_null(j, "file_crc", id->file_crc);
+	symbols_json_address(j, "content_hash", id->content_hash, id->content_hash);
+	symbols_json_address(j, "debuglink_crc", id->debuglink_crc, id->debuglink_crc);
+	symbols_json_address(j, "file_crc", id->file_crc, id->file_crc);
 	json_u64_if(j, "file_bytes", id->file_bytes, id->file_bytes);
 	json_u64_if(j, "mtime_ns", id->mtime_ns, id->mtime_ns);
 	json_u64_if(j, "pid", id->pid, id->pid);

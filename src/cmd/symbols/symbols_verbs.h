@@ -88,6 +88,7 @@ const char *symbols_source_kinds(struct catalog_image *image, struct buf *to);
 void symbols_json_begin(struct json *j, const struct symbols_call *call);
 /* Rows for people or for JSON, whose object has the catalog in front; rows_end ends them. */
 void symbols_rows_begin(struct rows *r, const struct symbols_call *call, const char *catalog);
+void symbols_json_address(struct json *j, const char *key, bool is_known, uint64_t value);
 void symbols_json_hex(struct json *j, const char *key, struct span bytes);
 /* A row for each source of the image. */
 void symbols_put_sources(struct rows *r, struct catalog_image *image);
@@ -97,6 +98,9 @@ void symbols_put_entry(struct rows *r, const struct catalog_entry *e);
 /* Columns of it: */
 #define SYMBOLS_ENTRY_COLUMNS                                                                      \
 	{"id", "Id", COLUMN_LEFT}, {"bits", "Bits", 0}, {"Build-id", "Build-id", COLUMN_LEFT},     \
-		{"symbols", "Symbols", 0}, {"lines", "Lines", 0}
+		{"symbols", "Symbols", 0},                                                         \
+	{                                                                                          \
+		"lines", "Lines", 0                                                                \
+	}
 
 #endif
