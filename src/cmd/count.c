@@ -114,14 +114,6 @@ static int pass_notes_file(void)
 	return fd;
 }
 
-static void pass_environment(const char *linkers)
-{
-	put_in_front("COMPILER_PATH", linkers);
-	put_in_front("PATH", linkers);
-	unsetenv(COUNT_ENV_LINKER);
-	unsetenv(COUNT_ENV_PATH);
-}
-
 /* ---- compiler drivers ---- */
 
 /* A driver that we run may be one of our own links, and gets its words a second time. */
@@ -222,11 +214,12 @@ static int run_command(char **argv, const struct insert_arguments *a, const char
 	int notes = pass_notes_file(), status;
 	struct stat st;
 
-	pass_environment(linkers);
-	if (is_driver_name(argv[0]))
-		status = run_driver(argv, linkers);
-	else
-		status = count_run_child(argv[0], argv);
+	put_in_front("COMPILER_PATH", linkers);
+	put_in_front("PATH", linkers);
+	unsetenv(COUNT_ENV_LINKER);
+	unsetenv(COUNT_ENV_PATH);
+	status = is_driver_name(argv[0]) ? run_driver(argv, linkers)
+					 : count_run_child(argv[0], argv);
 	if (status == 0 && !a->quiet && notes >= 0 && fstat(notes, &st) == 0 && !st.st_size)
 		fprintf(stderr,
 			"weir: '%s' linked nothing: there is nothing that counts (weir count is put in front of "
