@@ -155,7 +155,7 @@ static int open_and_render(const struct report_arguments *a, const struct report
 	if (rc < 0)
 		return rc;
 	report.reader = reader;
-	rc = (kind->steps == OPEN_STEPS_PLAIN ? render_steps : render_profile)(kind, &report, err);
+	rc = (kind->by_steps ? render_steps : render_profile)(kind, &report, err);
 	trace_reader_close(reader);
 	return rc;
 }
@@ -166,6 +166,16 @@ int report_summary(const char *trace_path, FILE *out, bool color, struct err *er
 	int rc = open_and_render(&a, report_kind_find("summary"), trace_path, out, err);
 
 	return rc < 0 ? rc : 0;
+}
+
+/* What a report needs of executed instructions. */
+static enum open_steps steps_for(const struct report_kind *kind)
+{
+	if (!strcmp(kind->name, "source"))
+		return OPEN_STEPS_COUNTS;
+	if (!strcmp(kind->name, "summary") || !strcmp(kind->name, "coverage"))
+		return OPEN_STEPS_COVERAGE;
+	return kind->by_steps ? OPEN_STEPS_PLAIN : OPEN_STEPS_TREES;
 }
 
 /* Takes the kind, and the function that the source is wanted of, from the operands. */
@@ -205,7 +215,7 @@ static int run(const struct command *command, int argc, char **argv)
 				: "'%s' is not a kind of report (nor can two traces be reported: '%s')",
 			argv[0], argv[1]);
 	a.report.exe = a.open.counts.exe;
-	a.open.steps = kind->steps;
+	a.open.steps = steps_for(kind);
 	status = check_arguments(command, &a, kind, given);
 	if (status)
 		return status;

@@ -12,7 +12,6 @@
 
 #include "base/err.h"
 #include "base/json.h"
-#include "cmd/open_trace.h"
 #include "query/query.h"
 
 struct report_options {
@@ -55,8 +54,7 @@ struct report_kind {
 	/* As text or JSON. Fails when the trace cannot be read again, or does not have what is to be
 	 * shown. */
 	int (*render)(const struct report *report, struct err *err);
-	/* What it needs of executed instructions. PLAIN: it walks them, no profile is built. */
-	enum open_steps steps;
+	bool by_steps; /* walks the steps of the trace; no profile is built */
 };
 
 #define REPORT_N_KINDS 15
