@@ -54,11 +54,9 @@ struct counted_link {
 /* Folders that GNU ld searches by itself: its script says so. */
 static void search_folders(const char *linker, struct link_words *out)
 {
-	struct buf text = {0};
-	char *command = NULL;
-	struct buf quoted = {0};
+	struct buf text = {0}, quoted = {0};
+	char line[4096], *command;
 	FILE *answer;
-	char line[4096];
 
 	buf_put_shell_word(&quoted, linker);
 	command = mem_printf("%s --verbose 2>/dev/null", buf_text(&quoted));

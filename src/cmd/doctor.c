@@ -398,7 +398,7 @@ static const struct option_spec doctor_options[] = {
 static int run(const struct command *command, int argc, char **argv)
 {
 	bool json = false;
-	struct finding findings[N_CHECKS];
+	struct finding findings[N_CHECKS] = {0};
 	int status = STATUS_DONE;
 
 	if (!options_begin(command, &json, &argc, &argv, &status))
@@ -406,7 +406,6 @@ static int run(const struct command *command, int argc, char **argv)
 	if (argc)
 		return options_usage_error(command, "'%s': takes no operand", argv[0]);
 	for (size_t i = 0; i < N_CHECKS; i++) {
-		memset(&findings[i], 0, sizeof(findings[i]));
 		checks[i].run(&findings[i]);
 		if (findings[i].verdict == VERDICT_MISSING)
 			status = STATUS_FAILED;
