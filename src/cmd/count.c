@@ -114,14 +114,6 @@ static int pass_notes_file(void)
 	return fd;
 }
 
-static void pass_environment(const char *linkers)
-{
-	put_in_front("COMPILER_PATH", linkers);
-	put_in_front("PATH", linkers);
-	unsetenv(COUNT_ENV_LINKER);
-	unsetenv(COUNT_ENV_PATH);
-}
-
 /* ---- compiler drivers ---- */
 
 /* A driver that we run may be one of our own links, and gets its words a second time. */
@@ -165,26 +157,21 @@ static void pass_program_folders(char **argv, const char *linkers)
 	buf_release(&folders);
 }
 
-static void driver_words(struct link_words *out, char **argv, const char *linkers)
-{
-	pass_program_folders(argv + 1, linkers);
-	vec_push(out, mem_strdup(argv[0]));
-	vec_push(out, mem_strdup("-B"));
-	vec_push(out, mem_printf("%s/", linkers));
-	for (char **word = argv + 1; *word; word++) {
-		char *other = replaced_linker(*word, linkers);
-
-		vec_push(out, other ? other : mem_strdup(*word));
-	}
-	vec_push(out, NULL);
-}
-
 static int run_driver(char **argv, const char *linkers)
 {
 	struct link_words words = {0};
 	int status;
 
-	driver_words(&words, argv, linkers);
+	pass_program_folders(argv + 1, linkers);
+	vec_push(&words, mem_strdup(argv[0]));
+	vec_push(&words, mem_strdup("-B"));
+	vec_push(&words, mem_printf("%s/", linkers));
+	for (char **word = argv + 1; *word; word++) {
+		char *other = replaced_linker(*word, linkers);
+
+		vec_push(&words, other ? other : mem_strdup(*word));
+	}
+	vec_push(&words, NULL);
 	status = count_run_child(argv[0], words.v);
 	link_words_release(&words);
 	return status;
@@ -227,11 +214,12 @@ static int run_command(char **argv, const struct insert_arguments *a, const char
 	int notes = pass_notes_file(), status;
 	struct stat st;
 
-	pass_environment(linkers);
-	if (is_driver_name(argv[0]))
-		status = run_driver(argv, linkers);
-	else
-		status = count_run_child(argv[0], argv);
+	put_in_front("COMPILER_PATH", linkers);
+	put_in_front("PATH", linkers);
+	unsetenv(COUNT_ENV_LINKER);
+	unsetenv(COUNT_ENV_PATH);
+	status = is_driver_name(argv[0]) ? run_driver(argv, linkers)
+					 : count_run_child(argv[0], argv);
 	if (status == 0 && !a->quiet && notes >= 0 && fstat(notes, &st) == 0 && !st.st_size)
 		fprintf(stderr,
 			"weir: '%s' linked nothing: there is nothing that counts (weir count is put in front of "
@@ -288,6 +276,7 @@ static int run(const struct command *command, int argc, char **argv)
 static bool options_from_environment(struct insert_arguments *a, struct link_words *words)
 {
 	const char *text = getenv(COUNT_ENV_OPTIONS);
+	enum options_result result;
 	char **argv;
 	int argc;
 
@@ -302,12 +291,9 @@ static bool options_from_environment(struct insert_arguments *a, struct link_wor
 	argc = (int)words->n - 1;
 	/* Parsing puts the operands in front, so it gets a copy. */
 	argv = mem_dup(words->v, words->n * sizeof(words->v[0]));
-	if (options_parse(&command_count, a, &argc, &argv, NULL) != OPTIONS_RUN) {
-		free(argv);
-		return false;
-	}
+	result = options_parse(&command_count, a, &argc, &argv, NULL);
 	free(argv);
-	return true;
+	return result == OPTIONS_RUN;
 }
 
 /* Where a compiler would have found it: named by the driver's options, in COMPILER_PATH, which gcc

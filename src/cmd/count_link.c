@@ -54,11 +54,9 @@ struct counted_link {
 /* Folders that GNU ld searches by itself: its script says so. */
 static void search_folders(const char *linker, struct link_words *out)
 {
-	struct buf text = {0};
-	char *command = NULL;
-	struct buf quoted = {0};
+	struct buf text = {0}, quoted = {0};
+	char line[4096], *command;
 	FILE *answer;
-	char line[4096];
 
 	buf_put_shell_word(&quoted, linker);
 	command = mem_printf("%s --verbose 2>/dev/null", buf_text(&quoted));
@@ -163,8 +161,7 @@ static void hash_foreign(
 		if (is_foreign(l, name))
 			vec_push(&foreign, name);
 	}
-	if (foreign.n)
-		qsort(foreign.v, foreign.n, sizeof(foreign.v[0]), compare_texts);
+	vec_sort(&foreign, compare_texts);
 	content_hash_add_u64(hash, foreign.n);
 	for (size_t i = 0; i < foreign.n; i++)
 		content_hash_add_text(hash, foreign.v[i]);

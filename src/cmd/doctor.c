@@ -165,10 +165,9 @@ static void check_kernel_names(struct finding *f)
 
 static void check_attach(struct finding *f)
 {
-	if (geteuid() == 0)
-		say(f, VERDICT_GOOD, "", "any process can be attached to");
-	else
-		say(f, VERDICT_GOOD, "", "own processes can be attached to, others by root only");
+	say(f, VERDICT_GOOD, "",
+		geteuid() == 0 ? "any process can be attached to"
+			       : "own processes can be attached to, others by root only");
 }
 
 static void check_scripts(struct finding *f)
@@ -387,13 +386,8 @@ static void print_json(const struct finding *findings, size_t n)
 	json_object_end(&j);
 }
 
-struct doctor_arguments {
-	bool json;
-};
-
 static const struct option_spec doctor_options[] = {
-	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text",
-		offsetof(struct doctor_arguments, json)},
+	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text", 0},
 	{0},
 };
 
@@ -401,21 +395,20 @@ static const struct option_spec doctor_options[] = {
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct doctor_arguments a = {0};
-	struct finding findings[N_CHECKS];
+	bool json = false;
+	struct finding findings[N_CHECKS] = {0};
 	int status = STATUS_DONE;
 
-	if (!options_begin(command, &a, &argc, &argv, &status))
+	if (!options_begin(command, &json, &argc, &argv, &status))
 		return status;
 	if (argc)
 		return options_usage_error(command, "'%s': takes no operand", argv[0]);
 	for (size_t i = 0; i < N_CHECKS; i++) {
-		memset(&findings[i], 0, sizeof(findings[i]));
 		checks[i].run(&findings[i]);
 		if (findings[i].verdict == VERDICT_MISSING)
 			status = STATUS_FAILED;
 	}
-	if (a.json)
+	if (json)
 		print_json(findings, N_CHECKS);
 	else
 		print_text(findings, N_CHECKS);

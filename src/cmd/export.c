@@ -103,52 +103,49 @@ static int write_output(struct export_source *source, const char *path, struct e
 				 : write_source(source, stdout, err);
 }
 
-static int export_profile(
-	const struct export_format *format, struct export_arguments *a, const char *path)
+/* The exit status, or a failure. */
+static int export_profile(const struct export_format *format, struct export_arguments *a,
+	const char *path, struct err *err)
 {
 	struct export_source source = {.format = format};
 	struct trace_reader *reader;
 	struct profile *profile;
-	struct err err = {0};
-	int status = STATUS_DONE;
 	int rc;
 
 	a->open.steps = format->by_blocks ? OPEN_STEPS_COUNTS : OPEN_STEPS_TREES;
-	rc = open_trace(&reader, path, &a->open, &err);
+	rc = open_trace(&reader, path, &a->open, err);
 	if (rc < 0)
-		return command_fail(&err);
+		return rc;
 	rc = (format->counts_samples ? query_count_samples : profile_build)(
-		&profile, reader, &a->build, &err);
+		&profile, reader, &a->build, err);
 	if (rc == 0) {
 		source.profile = profile;
-		rc = write_output(&source, a->output, &err);
-		status = loss_is_real(&profile->loss) ? STATUS_LOSSES : STATUS_DONE;
+		rc = write_output(&source, a->output, err);
+		if (rc == 0 && loss_is_real(&profile->loss))
+			rc = STATUS_LOSSES;
 		profile_free(profile);
 	}
 	trace_reader_close(reader);
-	return rc < 0 ? command_fail(&err) : status;
+	return rc;
 }
 
-static int export_steps(
-	const struct export_format *format, struct export_arguments *a, const char *path)
+static int export_steps(const struct export_format *format, struct export_arguments *a,
+	const char *path, struct err *err)
 {
 	struct export_source source = {.format = format,
 		.steps = {.thread = a->build.thread, .put_mark = step_mark_put_words}};
 	struct trace_reader *reader;
-	struct err err = {0};
-	int rc = resolver_open_trace(&reader, path, a->open.catalog, &err);
-	bool has_losses;
+	int rc = resolver_open_trace(&reader, path, a->open.catalog, err);
 
 	if (rc < 0)
-		return command_fail(&err);
+		return rc;
 	source.reader = reader;
-	rc = write_output(&source, a->output, &err);
-	has_losses = source.steps_result.n_gaps || trace_reader_is_recovered(reader, NULL) ||
-		     trace_reader_n_damaged_tables(reader, NULL);
+	rc = write_output(&source, a->output, err);
+	if (rc == 0 && (source.steps_result.n_gaps || trace_reader_is_recovered(reader, NULL) ||
+			       trace_reader_n_damaged_tables(reader, NULL)))
+		rc = STATUS_LOSSES;
 	trace_reader_close(reader);
-	if (rc < 0)
-		return command_fail(&err);
-	return has_losses ? STATUS_LOSSES : STATUS_DONE;
+	return rc;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -156,6 +153,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct export_arguments a = {.build = BUILD_OPTIONS_ALL};
 	struct option_user users[N_FORMATS];
 	const struct export_format *format;
+	struct err err = {0};
 	uint64_t given;
 	int status;
 
@@ -169,8 +167,9 @@ static int run(const struct command *command, int argc, char **argv)
 	if (status < 0)
 		return STATUS_USAGE;
 	format = &formats[status];
-	return (format->write ? export_profile : export_steps)(
-		format, &a, argc > 1 ? argv[1] : "trace.weir");
+	status = (format->write ? export_profile : export_steps)(
+		format, &a, argc > 1 ? argv[1] : "trace.weir", &err);
+	return status < 0 ? command_fail(&err) : status;
 }
 
 const struct command command_export = {

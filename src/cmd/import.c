@@ -68,42 +68,29 @@ static int import_text(import_function *read_text, struct span text, const char 
 	return trace_writer_settle(writer, read_text(text, name, writer, err), err);
 }
 
-static int import_file(import_function *read_text, const char *path, const char *output)
+static int import_file(
+	import_function *read_text, const char *path, const char *output, struct err *err)
 {
-	struct file_map map;
+	bool is_stdin = !strcmp(path, "-");
+	struct file_map map = {0};
 	struct buf text = {0};
-	struct err err = {0};
-	int rc;
+	int rc = is_stdin ? read_stdin(&text, err) : file_map_open(&map, path, err);
 
-	if (!strcmp(path, "-")) {
-		rc = read_stdin(&text, &err);
-		if (rc == 0)
-			rc = import_text(read_text, buf_span(&text), "-", output, &err);
-		buf_release(&text);
-	} else {
-		rc = file_map_open(&map, path, &err);
-		if (rc == 0) {
-			rc = import_text(read_text, map.bytes, path, output, &err);
-			file_map_release(&map);
-		}
-	}
-	return rc < 0 ? command_fail(&err) : STATUS_DONE;
-}
-
-static int import_count_file(const struct import_arguments *a, const char *path)
-{
-	struct err err = {0};
-
-	return open_trace_import(path, a->output, &a->counts, &err) < 0 ? command_fail(&err)
-									: STATUS_DONE;
+	if (rc == 0)
+		rc = import_text(
+			read_text, is_stdin ? buf_span(&text) : map.bytes, path, output, err);
+	buf_release(&text);
+	file_map_release(&map);
+	return rc;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct import_arguments a = {.output = "trace.weir"};
 	struct option_user users[N_FORMATS];
+	struct err err = {0};
 	uint64_t given;
-	int status;
+	int status, rc;
 
 	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
@@ -114,8 +101,9 @@ static int run(const struct command *command, int argc, char **argv)
 	status = options_choose_user(command, given, argv[0], "format", users, N_FORMATS);
 	if (status < 0)
 		return STATUS_USAGE;
-	return formats[status].read ? import_file(formats[status].read, argv[1], a.output)
-				    : import_count_file(&a, argv[1]);
+	rc = formats[status].read ? import_file(formats[status].read, argv[1], a.output, &err)
+				  : open_trace_import(argv[1], a.output, &a.counts, &err);
+	return rc < 0 ? command_fail(&err) : STATUS_DONE;
 }
 
 const struct command command_import = {

@@ -11,17 +11,6 @@
 
 /* ---- arguments ---- */
 
-static void split_list(const char *list, struct option_texts *out)
-{
-	while (*list) {
-		size_t n = strcspn(list, ",");
-
-		if (n)
-			vec_push(out, mem_strndup(list, n));
-		list += n + (list[n] == ',');
-	}
-}
-
 static int add_wishes(
 	struct insert_setup *s, const struct command *command, const char *list, bool is_skip)
 {
@@ -120,17 +109,20 @@ static int take_metrics(
 	struct insert_setup *s, const struct command *command, const struct insert_arguments *a)
 {
 	static const char *const known[] = {"instructions", "calls", "cycles", NULL};
-	struct option_texts names = {0};
+	const char *list = a->metrics ? a->metrics : "";
 	int status = STATUS_DONE;
-	size_t metric;
+	size_t metric = 0;
 
-	split_list(a->metrics ? a->metrics : "", &names);
-	for (size_t i = 0; i < names.n; i++) {
-		if (options_choose(command, "--metrics", names.v[i], known, &metric))
+	while (*list) {
+		size_t n = strcspn(list, ",");
+		char *name = mem_strndup(list, n);
+
+		if (n && options_choose(command, "--metrics", name, known, &metric))
 			status = STATUS_USAGE;
 		s->options.with_cycles |= metric == 2;
+		free(name);
+		list += n + (list[n] == ',');
 	}
-	vec_release_all(&names);
 	if (status == STATUS_DONE && s->options.with_cycles && a->counts)
 		status = options_usage_error(
 			command, "cycles are summed in the call tree: not with --counts");
@@ -192,18 +184,14 @@ static int take_mode(
 int insert_setup_init(
 	struct insert_setup *setup, const struct command *command, const struct insert_arguments *a)
 {
-	int status;
+	static int (*const takes[])(struct insert_setup *s, const struct command *command,
+		const struct insert_arguments *a) = {
+		take_mode, take_metrics, take_cpu, take_timing, take_wishes};
+	int status = STATUS_DONE;
 
 	memset(setup, 0, sizeof(*setup));
-	status = take_mode(setup, command, a);
-	if (status == STATUS_DONE)
-		status = take_metrics(setup, command, a);
-	if (status == STATUS_DONE)
-		status = take_cpu(setup, command, a);
-	if (status == STATUS_DONE)
-		status = take_timing(setup, command, a);
-	if (status == STATUS_DONE)
-		status = take_wishes(setup, command, a);
+	for (size_t i = 0; status == STATUS_DONE && i < sizeof(takes) / sizeof(takes[0]); i++)
+		status = takes[i](setup, command, a);
 	if (status != STATUS_DONE)
 		insert_setup_release(setup);
 	return status;

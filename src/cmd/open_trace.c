@@ -14,6 +14,8 @@
 #include "steps/calls/step_counts.h"
 #include "symbols/resolve/resolver.h"
 
+#define NAME_BYTES 32 /* "/proc/self/fd/..." */
+
 /* False when the file cannot be read, too: opening it as a trace says why. */
 static bool is_count_file(const char *path)
 {
@@ -53,29 +55,18 @@ static int import_into(struct trace_writer *w, const char *path,
 	return trace_writer_settle(w, rc, err);
 }
 
-/* A trace that is made in memory. */
-struct memory_trace {
-	int fd;
-	char name[32];
-};
-
+/* A trace that is made in memory: the file, and the path by which it can be read. */
 static int memory_trace_writer(
-	struct memory_trace *m, const char *path, struct trace_writer **w, struct err *err)
+	int *fd, char name[NAME_BYTES], const char *path, struct trace_writer **w, struct err *err)
 {
 	int copy;
 
-	m->fd = memfd_create("weir-counts", MFD_CLOEXEC);
-	copy = m->fd < 0 ? -1 : fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+	*fd = memfd_create("weir-counts", MFD_CLOEXEC);
+	copy = *fd < 0 ? -1 : fcntl(*fd, F_DUPFD_CLOEXEC, 0);
 	if (copy < 0)
 		return err_sys(err, errno, "'%s': no memory for its trace", path);
-	snprintf(m->name, sizeof(m->name), "/proc/self/fd/%d", m->fd);
+	snprintf(name, NAME_BYTES, "/proc/self/fd/%d", *fd);
 	return trace_writer_open_fd(w, copy, path, err);
-}
-
-static void memory_trace_release(struct memory_trace *m)
-{
-	if (m->fd >= 0)
-		close(m->fd);
 }
 
 /* `options` NULL: names are not looked for. */
@@ -83,18 +74,18 @@ static int open_count_file(struct trace_reader **out, const char *path,
 	const struct open_trace_options *options, struct err *err)
 {
 	static const struct import_counts_options no_options;
-	struct memory_trace m;
 	struct trace_writer *w;
-	int rc = memory_trace_writer(&m, path, &w, err);
+	char name[NAME_BYTES];
+	FD_AUTO fd = -1;
+	int rc = memory_trace_writer(&fd, name, path, &w, err);
 
 	if (rc == 0)
 		rc = import_into(w, path, options ? &options->counts : &no_options, err);
 	if (rc == 0)
-		rc = options ? resolver_open_trace(out, m.name, options->catalog, err)
-			     : trace_reader_open(out, m.name, err);
+		rc = options ? resolver_open_trace(out, name, options->catalog, err)
+			     : trace_reader_open(out, name, err);
 	if (rc == 0)
 		trace_reader_set_name(*out, path);
-	memory_trace_release(&m);
 	return rc;
 }
 
@@ -108,15 +99,15 @@ static int count_steps(
 		[OPEN_STEPS_TREES] = STEP_COUNTS_TREES,
 	};
 	struct trace_reader *counts;
-	struct memory_trace m;
 	struct trace_writer *w;
-	int rc = memory_trace_writer(&m, path, &w, err);
+	char name[NAME_BYTES];
+	FD_AUTO fd = -1;
+	int rc = memory_trace_writer(&fd, name, path, &w, err);
 
 	if (rc == 0)
 		rc = trace_writer_settle(w, step_counts_write(w, *out, codes[how], err), err);
 	if (rc == 0)
-		rc = trace_reader_open(&counts, m.name, err);
-	memory_trace_release(&m);
+		rc = trace_reader_open(&counts, name, err);
 	trace_reader_close(*out);
 	*out = NULL;
 	if (rc < 0)
@@ -129,12 +120,9 @@ static int count_steps(
 int open_trace(struct trace_reader **out, const char *path,
 	const struct open_trace_options *options, struct err *err)
 {
-	static const struct open_trace_options none;
 	struct trace_reader *reader;
-	int rc;
+	int rc = check_options(&options->counts, err);
 
-	options = options ? options : &none;
-	rc = check_options(&options->counts, err);
 	if (rc < 0)
 		return rc;
 	if (is_count_file(path))

@@ -39,8 +39,8 @@ struct open_trace_options {
 		offsetof(type, member.catalog)},                                                   \
 		COUNT_FILE_OPTIONS(type, member.counts)
 
-/* With all names that can be found (resolver_open_trace). `options` may be NULL. A count file is
- * imported into memory first, and a trace of steps becomes one of counts there. */
+/* With all names that can be found (resolver_open_trace). A count file is imported into memory
+ * first, and a trace of steps becomes one of counts there. */
 int open_trace(struct trace_reader **out, const char *path,
 	const struct open_trace_options *options, struct err *err);
 

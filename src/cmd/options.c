@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -143,9 +144,8 @@ static enum options_result set_value(const struct command *command, const struct
 		good = set_seconds(to, value);
 	if (good)
 		return OPTIONS_RUN;
-	options_usage_error(command, "%s: '%s' is not a %s", shown, value,
+	return options_usage_error(command, "%s: '%s' is not a %s", shown, value,
 		o->kind == OPTION_NUMBER ? "whole number" : "number of seconds");
-	return OPTIONS_USAGE;
 }
 
 struct parse {
@@ -161,19 +161,12 @@ static enum options_result take(
 	struct parse *p, const struct option_spec *o, const char *attached, const char *shown)
 {
 	p->given |= UINT64_C(1) << (o - p->command->options);
-	if (o->kind == OPTION_FLAG) {
-		if (attached) {
-			options_usage_error(p->command, "%s takes no value", shown);
-			return OPTIONS_USAGE;
-		}
-		return set_value(p->command, o, p->into, NULL, shown);
-	}
-	if (!attached) {
-		if (p->i + 1 >= p->argc) {
-			options_usage_error(
+	if (o->kind == OPTION_FLAG && attached)
+		return options_usage_error(p->command, "%s takes no value", shown);
+	if (o->kind != OPTION_FLAG && !attached) {
+		if (p->i + 1 >= p->argc)
+			return options_usage_error(
 				p->command, "%s needs a value (%s)", shown, o->argument);
-			return OPTIONS_USAGE;
-		}
 		attached = p->argv[++p->i];
 	}
 	return set_value(p->command, o, p->into, attached, shown);
@@ -188,10 +181,8 @@ static enum options_result parse_long(struct parse *p, const char *arg)
 
 	if (!strcmp(arg, "--help"))
 		return OPTIONS_HELP;
-	if (!o) {
-		options_usage_error(p->command, "unknown option '%.*s'", (int)n, arg);
-		return OPTIONS_USAGE;
-	}
+	if (!o)
+		return options_usage_error(p->command, "unknown option '%.*s'", (int)n, arg);
 	snprintf(shown, sizeof(shown), "--%s", o->name);
 	return take(p, o, equals ? equals + 1 : NULL, shown);
 }
@@ -205,10 +196,8 @@ static enum options_result parse_letters(struct parse *p, const char *arg)
 
 		if (*c == 'h' && !o)
 			return OPTIONS_HELP;
-		if (!o) {
-			options_usage_error(p->command, "unknown option '-%c'", *c);
-			return OPTIONS_USAGE;
-		}
+		if (!o)
+			return options_usage_error(p->command, "unknown option '-%c'", *c);
 		if (o->kind != OPTION_FLAG)
 			return take(p, o, c[1] ? c + 1 : NULL, shown);
 		result = take(p, o, NULL, shown);
@@ -304,8 +293,7 @@ int options_choose_user(const struct command *command, uint64_t given, const cha
 		user++;
 	if (user == n) {
 		put_users(known, sizeof(known), NULL, ", ", users, n);
-		options_usage_error(command, "'%s' is not a %s (%s)", name, what, known);
-		return -STATUS_USAGE;
+		return -options_usage_error(command, "'%s' is not a %s (%s)", name, what, known);
 	}
 	for (size_t i = 0; given >> i; i++) {
 		const char *option = command->options[i].name;
@@ -313,9 +301,8 @@ int options_choose_user(const struct command *command, uint64_t given, const cha
 		if (!(given >> i & 1) || option_words_have(users[user].options, option))
 			continue;
 		put_users(known, sizeof(known), option, " and ", users, n);
-		options_usage_error(
+		return -options_usage_error(
 			command, "--%s is not an option of %s (but of %s)", option, name, known);
-		return -STATUS_USAGE;
 	}
 	return (int)user;
 }
@@ -343,4 +330,39 @@ bool option_parse_time(const char *text, uint64_t *time)
 		return value * units[i].ns < 9e18;
 	}
 	return false;
+}
+
+static bool has_pid(const pid_t *pids, size_t n, pid_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+int pid_list_parse(
+	const struct command *command, const char *list, pid_t pids[PID_LIST_MAX], size_t *n)
+{
+	const char *p = list;
+
+	*n = 0;
+	while (*p) {
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = strtol(p, &end, 10);
+		if (errno || end == p || pid <= 0 || pid > INT32_MAX || (*end && *end != ','))
+			return options_usage_error(
+				command, "-p: '%s' is not a list of process ids", list);
+		if (pid == getpid())
+			return options_usage_error(command, "-p: %ld is weir itself", pid);
+		if (*n == PID_LIST_MAX)
+			return options_usage_error(
+				command, "-p: more than %d processes", PID_LIST_MAX);
+		if (!has_pid(pids, *n, (pid_t)pid))
+			pids[(*n)++] = (pid_t)pid;
+		p = *end ? end + 1 : end;
+	}
+	return *n ? 0 : options_usage_error(command, "-p: no process named");
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 enum option_kind {
 	OPTION_FLAG,   /* bool */
@@ -48,10 +49,12 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv);
 };
 
+enum exit_status { STATUS_DONE = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_LOSSES = 3 };
+
 enum options_result {
-	OPTIONS_RUN,  /* go on; operands are in argv[0 .. argc-1] */
-	OPTIONS_HELP, /* -h was given and answered: exit 0 */
-	OPTIONS_USAGE /* wrong usage, said on stderr: exit 2 */
+	OPTIONS_RUN,		     /* go on; operands are in argv[0 .. argc-1] */
+	OPTIONS_HELP,		     /* -h was given and answered: exit 0 */
+	OPTIONS_USAGE = STATUS_USAGE /* wrong usage, said on stderr */
 };
 
 /* Parses argv[1..]; on OPTIONS_RUN *argc and *argv describe what is left (operands only, without
@@ -94,11 +97,15 @@ void options_print_help(const struct command *command, FILE *out);
 /* "1500", "1500ns", "1.5us", "2ms", "3s", in ns; false when it is none of these. */
 bool option_parse_time(const char *text, uint64_t *time);
 
+#define PID_LIST_MAX 1024
+/* The processes that -p names, a comma list; one that is named twice is in it once. Wrong usage is
+ * said here, and the result is then the exit status. */
+int pid_list_parse(
+	const struct command *command, const char *list, pid_t pids[PID_LIST_MAX], size_t *n);
+
 /* All commands, ended by a NULL; the one visible list (commands.c). */
 extern const struct command *const commands[];
 const struct command *command_find(const char *name);
-
-enum exit_status { STATUS_DONE = 0, STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_LOSSES = 3 };
 
 struct err;
 /* "weir: SENTENCE" on stderr; returns STATUS_FAILED. */

@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "cmd/commands.h"
-#include "cmd/pid_list.h"
 #include "cmd/record_probe.h"
 #include "cmd/record_run.h"
 #include "record/snapshot_request.h"

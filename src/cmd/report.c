@@ -102,14 +102,11 @@ static int check_arguments(const struct command *command, struct report_argument
 						   : STATUS_USAGE;
 }
 
-static int render(const struct report_kind *kind, const struct report *report,
-	const struct loss *loss, struct err *err)
+static int render(const struct report_kind *kind, const struct report *report, struct err *err)
 {
 	int rc = kind->render(report, err);
 
-	if (rc < 0)
-		return rc;
-	return loss_is_real(loss) ? STATUS_LOSSES : STATUS_DONE;
+	return rc == 0 && loss_is_real(report->loss) ? STATUS_LOSSES : rc;
 }
 
 static int render_profile(const struct report_kind *kind, struct report *report, struct err *err)
@@ -120,7 +117,8 @@ static int render_profile(const struct report_kind *kind, struct report *report,
 	if (rc < 0)
 		return rc;
 	report->profile = profile;
-	rc = render(kind, report, &profile->loss, err);
+	report->loss = &profile->loss;
+	rc = render(kind, report, err);
 	profile_free(profile);
 	return rc;
 }
@@ -138,7 +136,7 @@ static int render_steps(const struct report_kind *kind, struct report *report, s
 	steps = steps_open(report->reader);
 	report->steps = steps;
 	report->loss = &loss;
-	rc = render(kind, report, &loss, err);
+	rc = render(kind, report, err);
 	steps_close(steps);
 	loss_release(&loss);
 	return rc;

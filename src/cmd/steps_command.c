@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "cmd/commands.h"
-#include "cmd/pid_list.h"
 #include "cmd/steps_run.h"
 #include "steps/record/step_engine.h"
 
@@ -178,8 +177,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.buffer_bytes = NOT_GIVEN};
 	struct step_function functions[N_FUNCTIONS] = {0};
 	pid_t pids[PID_LIST_MAX];
-	int status;
-	int rc;
+	int status, rc;
 
 	if (!options_begin(command, &a, &argc, &argv, &status))
 		return status;

@@ -93,26 +93,25 @@ static void put_self(struct rows *r, const struct flat_row *self)
 	row_end(r);
 }
 
-static void json_stanza(struct rows *r, const struct arc_row *rows, const struct arc_stanza *stanza)
+/* In JSON a row with the function's own figures in front; text has these between the two lists. */
+static void put_stanza(struct rows *r, const struct arc_row *rows, const struct arc_stanza *stanza)
 {
 	const struct calltree_routine *routine =
 		calltree_get_routine(r->report->profile->tree, stanza->self.routine);
 
-	row_begin(r, TABLE_STYLE_PLAIN);
-	row_string(r, "name", routine->name);
-	row_text(r, "image", routine->image);
-	row_string(r, "kind", report_routine_kind(routine));
-	put_self(r, &stanza->self);
+	if (r->is_json) {
+		row_begin(r, TABLE_STYLE_PLAIN);
+		row_string(r, "name", routine->name);
+		row_text(r, "image", routine->image);
+		row_string(r, "kind", report_routine_kind(routine));
+		put_self(r, &stanza->self);
+	}
 	put_arcs(r, "parents", rows, stanza->n_parents, true);
+	if (!r->is_json)
+		put_self(r, &stanza->self);
 	put_arcs(r, "children", rows + stanza->n_parents, stanza->n_children, false);
-	row_end(r);
-}
-
-static void show_stanza(struct rows *r, const struct arc_row *rows, const struct arc_stanza *stanza)
-{
-	put_arcs(r, NULL, rows, stanza->n_parents, true);
-	put_self(r, &stanza->self);
-	put_arcs(r, NULL, rows + stanza->n_parents, stanza->n_children, false);
+	if (r->is_json)
+		row_end(r);
 }
 
 int arcs_report(const struct report *report, struct err *err)
@@ -135,8 +134,7 @@ int arcs_report(const struct report *report, struct err *err)
 
 		if (i && !r.is_json)
 			table_line(&r.table, "=");
-		(r.is_json ? json_stanza : show_stanza)(
-			&r, arcs.rows.v + stanza->first_row, stanza);
+		put_stanza(&r, arcs.rows.v + stanza->first_row, stanza);
 	}
 	rows_end_plain(&r);
 	free(order);

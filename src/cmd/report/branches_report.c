@@ -7,9 +7,9 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "cmd/report/branches_view.h"
 #include "cmd/report/insn_place.h"
 #include "cmd/report/rows.h"
+#include "cmd/report/steps_view.h"
 
 /* Of a branch, as text; JSON has all. */
 #define TARGETS_SHOWN 8
@@ -328,7 +328,7 @@ static void put_branch(struct rows *r, struct branches *v, const struct branch *
 	row_percent(r, "bias", known, mainline_count(b), known);
 	if (r->is_json) {
 		json_targets(r, v, b);
-		report_json_measured(&r->json, "other_targets", !is_conditional, b->other);
+		json_u64_if(&r->json, "other_targets", !is_conditional, b->other);
 	} else {
 		row_count(r, "Exceptions", true, branch_exceptions(b));
 		row_show_percent(r, "Bias%", known, branch_mainline(b), known);

@@ -65,7 +65,8 @@ int flat_report(const struct report *report, struct err *err)
 
 		row_begin(&r, is_hot ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
 		flat_row_put(&r, row);
-		row_show_value(&r, "Cum2", row->cum2 != row->cum, row->cum2);
+		if (!r.is_json)
+			row_value(&r, "Cum2", row->cum2 != row->cum, row->cum2);
 		row_showf(&r, "Name", "%s%s", report_mark(report, row->routine),
 			calltree_get_routine(report->profile->tree, row->routine)->name);
 		row_end(&r);

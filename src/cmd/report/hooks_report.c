@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What became of each function that was asked for by record --events, --stack-at and --tree. */
-#include "cmd/report/hooks_view.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 #include "base/mem.h"
 #include "calltree/frame_names.h"
 #include "cmd/report/rows.h"
+#include "cmd/report/summary.h"
 
 static const char *const methods[PROFILE_HOOK_N_METHODS] = {
 	[PROFILE_HOOK_REFUSED] = "refused",
@@ -40,7 +39,6 @@ void hooks_count(const struct profile *p, struct hooks_totals *totals)
 	for (size_t i = 0; i < p->n_hooks; i++) {
 		totals->by_method[p->hooks[i].method]++;
 		totals->n_off += p->hooks[i].is_off;
-		totals->hits += p->hooks[i].hits;
 	}
 }
 

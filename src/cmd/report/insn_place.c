@@ -61,10 +61,10 @@ void insn_place_json(struct json *j, const struct insn_place *place)
 
 	report_json_text(j, "image", names->n ? names->v[names->n - 1].image : NULL);
 	json_string(j, "symbol", f ? f->name : NULL);
-	report_json_measured(j, "offset", f, f ? f->offset : 0);
+	json_u64_if(j, "offset", f, f ? f->offset : 0);
 	json_string(j, "inlined", names->n > 1 ? names->v[0].name : NULL);
 	report_json_text(j, "file", place->file);
-	report_json_measured(j, "line", place->line, place->line);
+	json_u64_if(j, "line", place->line, place->line);
 }
 
 bool insn_text_format(

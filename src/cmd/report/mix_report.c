@@ -6,9 +6,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cmd/report/branches_view.h"
 #include "cmd/report/insn_place.h"
 #include "cmd/report/rows.h"
+#include "cmd/report/steps_view.h"
 #include "steps/tables/code_use.h"
 #include "steps/tables/insn_mix.h"
 
@@ -177,17 +177,6 @@ static size_t limited(const struct mix *m, size_t n)
 
 /* ---- rows ---- */
 
-static const struct column use_columns[] = {
-	{"executed", "Executed", 0},
-	{"percent", "Share%", 0},
-	{"instructions", "Instructions", 0},
-	{"bytes", "Bytes", 0},
-	{"lines", "Lines", 0},
-	{"pages", "Pages", 0},
-	{"Of", "Image", 0},
-	{0},
-};
-
 /* A list is a table in text, below an empty line. */
 static void close_list(struct rows *r, size_t n, size_t n_shown)
 {
@@ -288,10 +277,17 @@ static void put_uses(struct rows *r, const struct mix *m, bool by_function)
 {
 	const struct code_use *uses = by_function ? m->function_uses : m->image_uses;
 	size_t n = by_function ? m->n_functions : m->n_images, n_shown = limited(m, n);
-	struct column columns[sizeof(use_columns) / sizeof(use_columns[0])];
+	const struct column columns[] = {
+		{"executed", "Executed", 0},
+		{"percent", "Share%", 0},
+		{"instructions", "Instructions", 0},
+		{"bytes", "Bytes", 0},
+		{"lines", "Lines", 0},
+		{"pages", "Pages", 0},
+		{"Of", by_function ? "Function" : "Image", 0},
+		{0},
+	};
 
-	memcpy(columns, use_columns, sizeof(columns));
-	columns[6].head = by_function ? "Function" : "Image";
 	rows_open(r, by_function ? "functions" : "images", columns);
 	for (size_t i = 0; i < n_shown; i++) {
 		row_begin(r, TABLE_STYLE_PLAIN);

@@ -46,8 +46,7 @@ static void read_states(struct module_state *states, const struct module_map *mo
 static const char *build_id_text(const struct trace_image *image, struct buf *b)
 {
 	buf_reset(b);
-	for (uint8_t i = 0; i < image->build_id_n; i++)
-		buf_printf(b, "%02x", image->build_id[i]);
+	buf_put_hex(b, (struct span){image->build_id, image->build_id_n});
 	return buf_text(b);
 }
 
@@ -162,14 +161,12 @@ static void json_ends(
 	json_array_begin(j, "unloads");
 	for (size_t i = 0; v->states[id].unloaded && i < module_map_n(v->modules); i++) {
 		const struct trace_module_span *span = module_map_get(v->modules, i);
-		char address[24];
 
 		if (span->image != id || !is_unload(span->ended))
 			continue;
-		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)span->start);
 		json_object_begin(j, NULL);
 		json_u64(j, "pid", span->pid);
-		json_string(j, "address", address);
+		json_address(j, "address", span->start);
 		json_u64(j, "time",
 			span->to > report->profile->start ? span->to - report->profile->start : 0);
 		json_string(j, "how", module_end_name(span->ended));

@@ -53,9 +53,8 @@ int probes_report(const struct report *report, struct err *err)
 	if (rc < 0)
 		return rc;
 	rows_begin_plain(&r, report, "probes", columns);
-	for (size_t i = 0; i < lines.v.n; i++) {
-		const struct script_line *line = &lines.v.v[i];
-
+	for (size_t i = 0; i < lines.n; i++) {
+		const struct script_line *line = &lines.v[i];
 		char *text;
 
 		if (!is_shown(report, line, &n_lines))
@@ -68,10 +67,10 @@ int probes_report(const struct report *report, struct err *err)
 		free(text);
 	}
 	rows_end_plain(&r);
-	if (!lines.v.n && !r.is_json)
+	if (!lines.n && !r.is_json)
 		fputs("No script ran beside this recording (weir record --probe FILE), or none of "
 		      "its lines is wanted.\n",
 			report->out);
-	script_lines_release(&lines);
+	vec_release(&lines);
 	return 0;
 }

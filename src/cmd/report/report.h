@@ -42,9 +42,9 @@ struct report {
 	const struct report_options *options;
 	FILE *out;
 	const struct build_options *selection; /* thread, from, to */
-	/* Kinds that walk steps have these instead of a profile: */
-	const struct steps *steps;
-	struct loss *loss; /* of what was walked; the renderer adds to it, and sets is_cut */
+	const struct steps *steps;	       /* of kinds that walk them instead of a profile */
+	/* The profile's, or of the steps that were walked: the renderer adds to it, and sets is_cut. */
+	struct loss *loss;
 };
 
 struct report_kind {
@@ -80,8 +80,6 @@ int mix_report(const struct report *report, struct err *err);
 
 /* loss_report.c: the "loss" object. */
 void report_json_loss(struct json *j, const struct loss *loss);
-/* A number, or null when it was not measured. */
-void report_json_measured(struct json *j, const char *key, bool is_measured, uint64_t value);
 /* The text, or null when it is empty. */
 void report_json_text(struct json *j, const char *key, const char *text);
 

@@ -2,14 +2,6 @@
 /* What reports share: what was measured and what not, and the nulls of JSON. */
 #include "cmd/report/report.h"
 
-void report_json_measured(struct json *j, const char *key, bool is_measured, uint64_t value)
-{
-	if (is_measured)
-		json_u64(j, key, value);
-	else
-		json_null(j, key);
-}
-
 void report_json_text(struct json *j, const char *key, const char *text)
 {
 	json_string(j, key, text && *text ? text : NULL);

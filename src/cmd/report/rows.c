@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/report/rows.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -11,7 +12,6 @@ static void json_begin(
 {
 	const struct profile *p = report->profile;
 
-	json_init(j, report->out);
 	json_object_begin(j, NULL);
 	json_u64(j, "weir", 1);
 	json_string(j, "kind", kind);
@@ -23,38 +23,43 @@ static void json_begin(
 	json_u64(j, "total", total);
 }
 
-void rows_begin(struct rows *r, const struct report *report, const char *kind, uint64_t total)
+void rows_init(struct rows *r, FILE *out, bool is_json)
 {
 	memset(r, 0, sizeof(*r));
+	r->out = out;
+	r->is_json = is_json;
+	json_init(&r->json, out);
+}
+
+void rows_begin(struct rows *r, const struct report *report, const char *kind, uint64_t total)
+{
+	rows_init(r, report->out, report->options->json);
 	r->report = report;
-	r->is_json = report->options->json;
+	r->color = report->options->color;
 	if (r->is_json)
 		json_begin(&r->json, report, kind, total);
 }
 
 void rows_end(struct rows *r)
 {
-	const struct report *report = r->report;
-
-	if (r->is_json) {
+	if (r->is_json && r->report) {
 		json_newline(&r->json);
-		report_json_loss(&r->json, report->profile ? &report->profile->loss : report->loss);
-		json_object_end(&r->json);
+		report_json_loss(&r->json, r->report->loss);
 	}
+	if (r->is_json)
+		json_object_end(&r->json);
 	buf_release(&r->cells);
 }
 
 static bool is_shown(const struct report *report, unsigned flags)
 {
-	const struct profile *p = report->profile;
-
 	if (flags & COLUMN_ELAPSED)
 		return report->options->elapsed;
 	if (flags & COLUMN_PERCENT)
 		return report->options->percent;
 	if (flags & COLUMN_ESTIMATED)
-		return p->is_merged && calltree_has_estimates(p->tree);
-	return !(flags & COLUMN_MERGED) || p->is_merged;
+		return report->profile->is_merged && calltree_has_estimates(report->profile->tree);
+	return !(flags & COLUMN_MERGED) || report->profile->is_merged;
 }
 
 static void put_heads(struct rows *r)
@@ -64,7 +69,7 @@ static void put_heads(struct rows *r)
 		const struct column *column = r->shown[i];
 		const char *unit = column->flags & COLUMN_UNIT ? r->report->profile->unit : "";
 
-		if (r->report->options->human || !*unit || !strcmp(unit, "1"))
+		if (!*unit || !strcmp(unit, "1") || r->report->options->human)
 			row_show(r, column->key, column->head);
 		else
 			row_showf(r, column->key, "%s[%s]", column->head, unit);
@@ -98,14 +103,14 @@ void rows_close(struct rows *r)
 	if (r->is_json)
 		json_array_end(&r->json);
 	else
-		table_print(&r->table, r->report->options->color, r->report->out);
+		table_print(&r->table, r->color, r->out);
 	table_release(&r->table);
 }
 
 void rows_more(const struct rows *r, size_t n, size_t n_shown)
 {
 	if (!r->is_json && n > n_shown)
-		fprintf(r->report->out, "  and %zu more\n", n - n_shown);
+		fprintf(r->out, "  and %zu more\n", n - n_shown);
 }
 
 void rows_begin_plain(
@@ -150,8 +155,8 @@ static const char *cell_text(const struct rows *r, size_t column)
 /* Written at once, with what stands around a style of the table. */
 static void stream_row(struct rows *r)
 {
-	const char *on = r->report->options->color ? table_style_on(r->style) : "";
-	FILE *out = r->report->out;
+	const char *on = r->color ? table_style_on(r->style) : "";
+	FILE *out = r->out;
 
 	fputs(on, out);
 	for (size_t i = 0; i < r->n_shown; i++) {
@@ -251,12 +256,6 @@ static void show_number(struct rows *r, const char *key, bool is_known, uint64_t
 		put_cell(r, column, table_digits(text, n));
 }
 
-void row_show_value(struct rows *r, const char *key, bool is_measured, uint64_t value)
-{
-	if (!r->is_json)
-		show_number(r, key, is_measured, value, true);
-}
-
 void row_show_percent(
 	struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
 {
@@ -271,7 +270,7 @@ void row_show_percent(
 void row_value(struct rows *r, const char *key, bool is_measured, uint64_t value)
 {
 	if (r->is_json)
-		report_json_measured(&r->json, key, is_measured, value);
+		json_u64_if(&r->json, key, is_measured, value);
 	else
 		show_number(r, key, is_measured, value, true);
 }
@@ -279,7 +278,7 @@ void row_value(struct rows *r, const char *key, bool is_measured, uint64_t value
 void row_count(struct rows *r, const char *key, bool is_measured, uint64_t n)
 {
 	if (r->is_json)
-		report_json_measured(&r->json, key, is_measured, n);
+		json_u64_if(&r->json, key, is_measured, n);
 	else
 		show_number(r, key, is_measured, n, false);
 }
@@ -297,6 +296,14 @@ void row_percent(struct rows *r, const char *key, bool is_known, uint64_t part, 
 		json_double(&r->json, key, whole ? 100.0 * (double)part / (double)whole : 0.0);
 	else
 		json_null(&r->json, key);
+}
+
+void row_address(struct rows *r, const char *key, uint64_t addr)
+{
+	if (r->is_json)
+		json_address(&r->json, key, addr);
+	else
+		row_showf(r, key, "0x%" PRIx64, addr);
 }
 
 void row_string(struct rows *r, const char *key, const char *text)

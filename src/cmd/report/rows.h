@@ -11,7 +11,6 @@
 
 #include "cmd/report/report.h"
 #include "cmd/report/table.h"
-#include "cmd/report/values.h"
 
 #define COLUMN_LEFT 0x1u /* stands left; numbers stand right */
 #define COLUMN_UNIT 0x2u /* its head has the metric's unit: "Base[ns]" */
@@ -35,8 +34,9 @@ struct column {
 #define ROWS_FIELDS_MAX 32 /* of a row, whose columns are remembered */
 
 struct rows {
-	const struct report *report;
-	bool is_json;
+	const struct report *report; /* NULL: of something else than a trace */
+	FILE *out;
+	bool is_json, color;
 	struct json json;
 	struct table table;
 	const struct column *shown[TABLE_COLUMNS_MAX];
@@ -56,6 +56,8 @@ struct rows {
  * in text. The metric of kinds that walk steps is instructions. */
 void rows_begin(struct rows *r, const struct report *report, const char *kind, uint64_t total);
 void rows_end(struct rows *r);
+/* The same without a report; the JSON object is begun by the caller. */
+void rows_init(struct rows *r, FILE *out, bool is_json);
 
 /* A list: the JSON array `key`, and a table with these columns (borrowed; at most
  * TABLE_COLUMNS_MAX are shown). It is printed when it ends. */
@@ -78,6 +80,7 @@ void row_value(struct rows *r, const char *key, bool is_measured, uint64_t value
 void row_count(struct rows *r, const char *key, bool is_measured, uint64_t n);
 void row_number(struct rows *r, const char *key, uint64_t n);
 void row_percent(struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole);
+void row_address(struct rows *r, const char *key, uint64_t addr);   /* 0x... */
 void row_string(struct rows *r, const char *key, const char *text); /* NULL: not known */
 void row_text(struct rows *r, const char *key, const char *text);   /* NULL or "": not known */
 void row_bool(struct rows *r, const char *key, bool value);
@@ -86,7 +89,6 @@ void row_bool(struct rows *r, const char *key, bool value);
 void row_show(struct rows *r, const char *key, const char *text);
 void row_showf(struct rows *r, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void row_show_value(struct rows *r, const char *key, bool is_measured, uint64_t value);
 void row_show_percent(
 	struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole);
 

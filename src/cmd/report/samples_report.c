@@ -19,7 +19,7 @@ struct samples_view {
 	const struct report *report;
 	struct sample_walk walk;
 	struct sample_view sample;
-	VEC(uint32_t) frames; /* of the sample, outermost first */
+	VEC(uint32_t) frames; /* of the sample, innermost first */
 	uint64_t n_shown;
 	struct frame_levels levels;
 	struct script_lines lines;
@@ -44,34 +44,26 @@ static int view_open(struct samples_view *v, const struct report *report, struct
 		return rc;
 	rc = sample_walk_open(&v->walk, report->profile, err);
 	if (rc < 0)
-		script_lines_release(&v->lines);
+		vec_release(&v->lines);
 	return rc;
 }
 
 static void view_close(struct samples_view *v)
 {
 	sample_walk_close(&v->walk);
-	script_lines_release(&v->lines);
+	vec_release(&v->lines);
 	vec_release(&v->frames);
 	buf_release(&v->text);
 }
 
 static void collect_frames(struct samples_view *v)
 {
-	size_t i = 0, j;
-
 	v->frames.n = 0;
 	if (v->sample.frame)
 		vec_push(&v->frames, v->sample.frame);
 	for (uint32_t stack = v->sample.stack; stack;
 		stack = trace_reader_stack(v->report->reader, stack)->parent)
 		vec_push(&v->frames, trace_reader_stack(v->report->reader, stack)->frame);
-	for (j = v->frames.n; i + 1 < j; i++) {
-		uint32_t swap = v->frames.v[i];
-
-		v->frames.v[i] = v->frames.v[--j];
-		v->frames.v[j] = swap;
-	}
 }
 
 static bool stack_matches(struct samples_view *v)
@@ -106,11 +98,11 @@ static bool next_shown(struct samples_view *v)
 /* The next line that a script printed up to this time; NULL: there is none. */
 static const struct script_line *next_line(struct samples_view *v, uint64_t up_to_ns)
 {
-	while (v->line_i < v->lines.v.n && v->lines.v.v[v->line_i].is_map)
+	while (v->line_i < v->lines.n && v->lines.v[v->line_i].is_map)
 		v->line_i++;
-	if (v->line_i == v->lines.v.n || v->lines.v.v[v->line_i].time_ns > up_to_ns)
+	if (v->line_i == v->lines.n || v->lines.v[v->line_i].time_ns > up_to_ns)
 		return NULL;
-	return &v->lines.v.v[v->line_i++];
+	return &v->lines.v[v->line_i++];
 }
 
 static void put_begin(
@@ -155,12 +147,12 @@ static void put_stack(struct rows *r, struct samples_view *v)
 	buf_reset(&v->text);
 	if (r->is_json)
 		json_array_begin(&r->json, "stack");
-	for (size_t i = 0; i < v->frames.n; i++) {
+	for (size_t i = v->frames.n; i-- > 0;) {
 		frame_names_get(v->report->reader, v->frames.v[i], &v->levels);
 		for (size_t level = v->levels.n; level-- > 0;) {
 			if (r->is_json)
 				json_level(r, &v->levels.v[level]);
-			else if (i || level + 1 < v->levels.n)
+			else if (i + 1 < v->frames.n || level + 1 < v->levels.n)
 				buf_put_cstr(&v->text, ";");
 			buf_put_cstr(&v->text, v->levels.v[level].name);
 		}
@@ -192,7 +184,7 @@ int samples_report(const struct report *report, struct err *err)
 
 	if (rc < 0)
 		return rc;
-	has_kinds = report->profile->n_stack_events || v.lines.v.n;
+	has_kinds = report->profile->n_stack_events || v.lines.n;
 	rows_begin_plain(&r, report, "samples",
 		(const struct column[]){
 			{"time", is_clock ? "Time[ns]" : "Time", COLUMN_WIDTH(TIME_WIDTH)},

@@ -51,7 +51,7 @@ static int read_stream(
 	while ((rc = trace_cursor_next(cursor, &record, err)) > 0)
 		if (line_of(report, &record, &line) &&
 			query_matches(&report->options->query, line.is_map ? line.name : line.text))
-			vec_push(&lines->v, line);
+			vec_push(lines, line);
 	trace_cursor_close(cursor);
 	return rc;
 }
@@ -68,13 +68,8 @@ int script_lines_read(struct script_lines *lines, const struct report *report, s
 			rc = read_stream(lines, report, i, err);
 	}
 	if (rc < 0)
-		script_lines_release(lines);
+		vec_release(lines);
 	return rc;
-}
-
-void script_lines_release(struct script_lines *lines)
-{
-	vec_release(&lines->v);
 }
 
 char *script_line_text(const struct script_line *line)

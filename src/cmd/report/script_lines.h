@@ -16,12 +16,13 @@ struct script_line {
 };
 
 struct script_lines {
-	VEC(struct script_line) v;
+	struct script_line *v;
+	size_t n, cap;
 };
 
-/* Those that the report's filter lets through. Empty when no script ran. */
+/* Those that the report's filter lets through; vec_release releases them. Empty when no script
+ * ran. */
 int script_lines_read(struct script_lines *lines, const struct report *report, struct err *err);
-void script_lines_release(struct script_lines *lines);
 
 /* Its text without the newline at its end; to be freed. */
 char *script_line_text(const struct script_line *line);

@@ -29,7 +29,6 @@ struct source_shower {
 	const struct report *report;
 	const struct source_view *view;
 	const struct source_function *function;
-	const char *trace; /* path */
 	struct source_text text;
 	const char *text_file; /* whose text is open; NULL: none */
 	struct shown_line line;
@@ -88,7 +87,7 @@ static void open_text(struct source_shower *s, const char *file)
 	source_text_release(&s->text);
 	s->text_file = file;
 	if (*file)
-		source_text_open(&s->text, file, s->trace);
+		source_text_open(&s->text, file, trace_reader_name(s->report->reader));
 }
 
 /* The first line of what this line begins: "int", "main(void)", "{". */
@@ -437,8 +436,7 @@ static void json_source(struct source_shower *s)
 int source_report(const struct report *report, struct err *err)
 {
 	struct source_view view;
-	struct source_shower s = {
-		.report = report, .view = &view, .trace = trace_reader_name(report->reader)};
+	struct source_shower s = {.report = report, .view = &view};
 	int rc = source_view_init(&view, report, err);
 
 	if (rc < 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "calltree/arcs.h"
 #include "calltree/frame_names.h"
 #include "calltree/sample_walk.h"
@@ -42,18 +43,11 @@ static int compare_parts(const void *a, const void *b, void *context)
 {
 	const struct source_part *x = a, *y = b;
 	const char *own = context;
-	int by_file;
 
 	if (x->file != y->file && (x->file == own || y->file == own))
 		return x->file == own ? -1 : 1;
-	by_file = strcmp(x->file, y->file);
-	if (by_file)
-		return by_file;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	if (!x->block || !y->block || x->block->address == y->block->address)
-		return 0;
-	return x->block->address < y->block->address ? -1 : 1;
+	return strcmp(x->file, y->file) ?: ORDER(x->line, y->line) ?:
+	       x->block && y->block ? ORDER(x->block->address, y->block->address) : 0;
 }
 
 static char mark_of(const struct source_function *f, const struct source_row *row)
@@ -117,9 +111,7 @@ static int compare_callers(const void *a, const void *b)
 {
 	const struct source_caller *x = a, *y = b;
 
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return ORDER(y->calls, x->calls) ?: strcmp(x->name, y->name);
 }
 
 /* ---- counts ---- */
@@ -174,8 +166,7 @@ static void add_callers(const struct source_view *v, struct source_function *f, 
 		else
 			vec_push(&f->callers, ((struct source_caller){name, true, call->calls}));
 	}
-	if (f->callers.n)
-		qsort(f->callers.v, f->callers.n, sizeof(*f->callers.v), compare_callers);
+	vec_sort(&f->callers, compare_callers);
 }
 
 static struct source_function counted_function(

@@ -60,26 +60,26 @@ static uint64_t n_steps_of(const struct steps_folding *f, uint64_t token)
 
 static void show(struct steps_folding *f, uint64_t token, uint64_t number)
 {
+	struct listing *l = f->listing;
 	struct fold_loop loop;
 	struct fold_word word;
 
 	if (!(token & FOLD_LOOP)) {
 		word = word_of(f, token);
 		if (word.is_mark)
-			listing_mark(f->listing, number, &word.mark);
+			listing_mark(l, number, &word.mark);
 		else
-			listing_step(f->listing, number, &word.step);
+			listing_step(l, number, &word.step);
 		return;
 	}
 	loop = fold_loop(f->fold, token);
-	listing_enter(f->listing, &(struct listing_loop){.first = number,
-					  .times = loop.times,
-					  .n_steps = n_steps_of(f, token) / loop.times});
-	for (uint32_t i = 0; i < loop.n && !f->listing->is_full; i++) {
+	l->loops[l->depth++] = (struct listing_loop){
+		.first = number, .times = loop.times, .n_steps = n_steps_of(f, token) / loop.times};
+	for (uint32_t i = 0; i < loop.n && !l->is_full; i++) {
 		show(f, loop.body[i], number);
 		number += n_steps_of(f, loop.body[i]);
 	}
-	listing_leave(f->listing);
+	l->depth--;
 }
 
 static void emit(void *ctx, uint64_t token)

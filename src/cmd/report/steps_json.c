@@ -10,11 +10,11 @@
 
 static void json_hex(struct json *j, const char *key, const uint8_t *bytes, size_t n)
 {
-	char hex[2 * STEP_DATA_BYTES_MAX + 1];
+	struct buf hex = {0};
 
-	for (size_t i = 0; i < n; i++)
-		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-	json_string(j, key, n ? hex : NULL);
+	buf_put_hex(&hex, (struct span){bytes, n});
+	json_string(j, key, n ? buf_text(&hex) : NULL);
+	buf_release(&hex);
 }
 
 static void put_fields(struct buf *to, const struct listed_insn *listed, struct span source)

@@ -50,8 +50,9 @@ struct listing {
 	uint64_t time;		     /* of the item */
 	bool has_time;		     /* not of rows that were folded */
 	uint64_t n_rows;
-	bool is_full;				      /* the limit is reached */
-	struct listing_loop loops[LISTING_DEPTH_MAX]; /* that the row is in, outermost first */
+	bool is_full; /* the limit is reached */
+	/* That the row is in, outermost first; the row of a loop is written before the first in it. */
+	struct listing_loop loops[LISTING_DEPTH_MAX];
 	unsigned depth;
 	struct rows rows; /* around them; for forms: */
 	struct buf row, head;
@@ -62,9 +63,6 @@ struct listing {
 void listing_step(struct listing *l, uint64_t number, const struct step *step);
 void listing_mark(struct listing *l, uint64_t at, const struct step_mark *mark);
 void listing_damage(struct listing *l, uint64_t at, const char *sentence);
-/* Rows in between are inside of a loop; its own row is written before the first of them. */
-void listing_enter(struct listing *l, const struct listing_loop *loop);
-void listing_leave(struct listing *l);
 
 /* Right-aligned; there are millions of them. */
 void listing_put_number(struct buf *b, uint64_t number, size_t width);

@@ -221,10 +221,14 @@ static void put_lost(struct buf *to, int64_t n)
 		buf_put_cstr(to, "steps are lost, not known how many");
 }
 
+static const char *text_of(const struct step_mark *m, const struct trace_reader *r)
+{
+	return m->text < trace_reader_n_strings(r) ? trace_reader_string(r, m->text) : "";
+}
+
 void step_mark_put_words(struct buf *to, const struct step_mark *m, const struct trace_reader *r)
 {
-	const char *text =
-		m->text < trace_reader_n_strings(r) ? trace_reader_string(r, m->text) : "";
+	const char *text = text_of(m, r);
 
 	switch (m->kind) {
 	case STEP_MARK_SYSCALL:
@@ -283,10 +287,7 @@ static void json_signal(struct json *j, const struct step_mark *m)
 	json_string(j, "name", buf_text(&name));
 	json_i64(j, "code", m->b);
 	json_string(j, "code_name", code_name(m->a, m->b));
-	if (has_address(m))
-		json_u64(j, "address", (uint64_t)m->c);
-	else
-		json_null(j, "address");
+	json_u64_if(j, "address", has_address(m), (uint64_t)m->c);
 	buf_release(&name);
 }
 
@@ -321,23 +322,18 @@ static void json_fields(struct json *j, const struct step_mark *m, const char *t
 		json_string(j, "why", NAME_IN(whys, m->a));
 		break;
 	case STEP_MARK_LOST:
-		if (m->a > 0)
-			json_i64(j, "steps", m->a);
-		else
-			json_null(j, "steps");
+		json_u64_if(j, "steps", m->a > 0, (uint64_t)m->a);
 		break;
 	}
 }
 
 void step_mark_json(struct json *j, const struct step_mark *m, const struct trace_reader *r)
 {
-	const char *text =
-		m->text < trace_reader_n_strings(r) ? trace_reader_string(r, m->text) : "";
 	struct buf words = {0};
 
 	step_mark_put_words(&words, m, r);
 	json_string(j, "mark", NAME_IN(kind_names, m->kind));
 	json_string(j, "text", buf_text(&words));
-	json_fields(j, m, text);
+	json_fields(j, m, text_of(m, r));
 	buf_release(&words);
 }

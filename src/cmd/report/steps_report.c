@@ -12,14 +12,18 @@
 
 /* ---- rows ---- */
 
-/* What is due in front of a row: the thread's head, the loops that it is in. */
-static bool begin(struct listing *l)
+static bool is_over(struct listing *l)
 {
 	uint64_t limit = l->report->options->query.limit;
 
-	if (limit && l->n_rows >= limit)
-		l->is_full = true;
-	if (l->is_full)
+	l->is_full |= limit && l->n_rows >= limit;
+	return l->is_full;
+}
+
+/* What is due in front of a row: the thread's head, the loops that it is in. */
+static bool begin(struct listing *l)
+{
+	if (is_over(l))
 		return false;
 	if (l->shown != l->source) {
 		l->form->thread(l);
@@ -62,16 +66,6 @@ void listing_damage(struct listing *l, uint64_t at, const char *sentence)
 		l->form->damage(l, at, sentence);
 }
 
-void listing_enter(struct listing *l, const struct listing_loop *loop)
-{
-	l->loops[l->depth++] = *loop;
-}
-
-void listing_leave(struct listing *l)
-{
-	l->depth--;
-}
-
 /* ---- items ---- */
 
 static void list_item(
@@ -100,13 +94,6 @@ static void list_item(
 	case STEP_ITEM_DATA: /* shown below its steps */
 		break;
 	}
-}
-
-static bool is_over(const struct listing *l)
-{
-	uint64_t limit = l->report->options->query.limit;
-
-	return l->is_full || (limit && l->n_rows >= limit);
 }
 
 static int walk(struct listing *l, struct steps_folding *folding, struct err *err)

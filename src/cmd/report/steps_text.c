@@ -7,8 +7,6 @@
 #include "cmd/report/steps_listing.h"
 #include "cmd/report/steps_marks.h"
 
-#define NUMBER_BYTES  20
-
 /* ---- the part that is kept ---- */
 
 static void pad(struct buf *to, size_t from, size_t width)
@@ -45,15 +43,13 @@ static void put_line(struct buf *to, const struct listed_insn *listed, struct sp
 
 void listing_put_number(struct buf *b, uint64_t number, size_t width)
 {
-	char digits[NUMBER_BYTES];
-	size_t n = 0;
+	char text[TABLE_NUMBER_BYTES];
+	const char *digits = table_digits(text, number);
+	size_t n = (size_t)(text + TABLE_NUMBER_BYTES - 1 - digits);
 
-	do
-		digits[NUMBER_BYTES - ++n] = (char)('0' + number % 10);
-	while (number /= 10);
 	for (size_t i = n; i < width; i++)
 		buf_put_u8(b, ' ');
-	buf_put(b, digits + NUMBER_BYTES - n, n);
+	buf_put(b, digits, n);
 }
 
 /* Returns the width that is left for the number: bars take from its blanks. */

@@ -9,6 +9,7 @@
 
 #include "cmd/report/report.h"
 #include "steps/read/steps.h"
+#include "steps/tables/branch_table.h"
 
 /* What the steps of one thread read and wrote: records come behind the run that they belong to, so
  * a cursor of its own goes ahead. */
@@ -53,5 +54,12 @@ int steps_view_next(struct steps_view *v, struct steps_source **source, struct s
 /* The next datum of step number `step`, whose item is being looked at; steps are asked for in their
  * order. */
 bool steps_view_datum(struct steps_source *source, uint64_t step, struct step_datum *datum);
+
+/* For the reports on branches and on the instruction mix: walks the steps of the threads and times
+ * that are asked for. What is missing is added to the report's loss. On failure there is nothing to
+ * release. */
+int branches_read(struct branch_table *t, const struct report *report, struct err *err);
+/* A line of text for each thing that is missing. */
+void branches_print_loss(const struct report *report);
 
 #endif

@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
-#include "cmd/report/hooks_view.h"
 #include "cmd/report/rows.h"
 
 #define TOP_FUNCTIONS	  10
@@ -48,7 +47,7 @@ static bool meta_number(const struct report *report, const char *key, uint64_t *
 	return true;
 }
 
-static void heading(const struct report *report, const char *text)
+void summary_heading(const struct report *report, const char *text)
 {
 	bool color = report->options->color;
 
@@ -293,7 +292,7 @@ static void print_paths(const struct report *report)
 
 	if (!n || p->counts.is_flat)
 		return;
-	heading(report, "Heaviest paths, outermost first");
+	summary_heading(report, "Heaviest paths, outermost first");
 	for (size_t i = 0; i < n; i++) {
 		fprintf(report->out, "  %6s %%  ", value_percent(paths[i].weight, p->total).s);
 		print_path(report, paths[i].node);
@@ -309,7 +308,7 @@ static void print_threads(const struct report *report)
 	while (n_busy < n && query_thread_cum(p, &p->threads[ids[n_busy]]))
 		n_busy++;
 	if (n_busy > 1) {
-		heading(report, "Threads");
+		summary_heading(report, "Threads");
 		for (size_t i = 0; i < n_busy && i < TOP_THREADS; i++) {
 			const struct profile_thread *thread = &p->threads[ids[i]];
 
@@ -337,10 +336,10 @@ static void print_loss(const struct report *report)
 	FILE *out = report->out;
 
 	if (!loss_is_real(loss) && !loss->n_reasons && !loss->records_unknown) {
-		heading(report, "Nothing was lost, and every frame has its name.");
+		summary_heading(report, "Nothing was lost, and every frame has its name.");
 		return;
 	}
-	heading(report, loss_is_real(loss) ? "Data was lost" : "Nothing was lost, but");
+	summary_heading(report, loss_is_real(loss) ? "Data was lost" : "Nothing was lost, but");
 	if (loss->samples_lost)
 		fprintf(out, "  %" PRIu64 " samples are lost\n", loss->samples_lost);
 	if (loss->events_lost)
@@ -369,9 +368,9 @@ static void json_hooks(struct json *j, const struct report *report)
 	struct hooks_totals totals;
 
 	hooks_count(report->profile, &totals);
-	report_json_measured(j, "hooks", has_hooks, report->profile->n_hooks);
-	report_json_measured(j, "hooks_refused", has_hooks, totals.by_method[PROFILE_HOOK_REFUSED]);
-	report_json_measured(j, "hooks_off", has_hooks, totals.n_off);
+	json_u64_if(j, "hooks", has_hooks, report->profile->n_hooks);
+	json_u64_if(j, "hooks_refused", has_hooks, totals.by_method[PROFILE_HOOK_REFUSED]);
+	json_u64_if(j, "hooks_off", has_hooks, totals.n_off);
 }
 
 static void json_run(struct json *j, const struct report *report)
@@ -381,15 +380,15 @@ static void json_run(struct json *j, const struct report *report)
 	static const char *const numbers[] = {"n_cpus", "frequency", "start_realtime_ns", "wall_ns",
 		"cpu_ns", "user_ns", "sys_ns", "max_rss_bytes", "exit_status", "n_processes",
 		"n_threads"};
-	uint64_t value;
 
 	json_object_begin(j, "run");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		report_json_text(j, texts[i], meta(report, texts[i]));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		uint64_t value = 0;
 		bool has = meta_number(report, numbers[i], &value);
 
-		report_json_measured(j, numbers[i], has, has ? value : 0);
+		json_u64_if(j, numbers[i], has, value);
 	}
 	json_u64(j, "samples", report->profile->n_samples);
 	json_u64(j, "events", report->profile->n_events);
@@ -428,14 +427,16 @@ static void show_summary(
 	print_run(report);
 	print_measure(report);
 	if (n) {
-		heading(report,
+		summary_heading(report,
 			"Hottest functions (base: in the function itself; cum: with all it calls)");
 		print_functions(report, flat, order, n);
 		print_paths(report);
 		print_threads(report);
 	}
 	print_loss(report);
-	summary_advice(report, n ? &flat->rows[order[0]] : NULL);
+	summary_advice(report,
+		n ? calltree_get_routine(report->profile->tree, flat->rows[order[0]].routine)
+		  : NULL);
 }
 
 static void json_summary(

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: MIT */
+/* The parts of the summary, and what other reports count for it. */
 #ifndef WEIR_CMD_REPORT_SUMMARY_H
 #define WEIR_CMD_REPORT_SUMMARY_H
 
 #include "cmd/report/report.h"
+
+/* A line of its own below an empty one. */
+void summary_heading(const struct report *report, const char *text);
 
 /* What a program that counts itself counted and what it did not, and why; nothing for others. */
 void summary_counts(const struct report *report);
 void summary_json_counts(struct json *j, const struct report *report);
 
 /* Two or three commands that are worth trying next, given what the trace shows. */
-void summary_advice(const struct report *report, const struct flat_row *hottest);
+void summary_advice(const struct report *report, const struct calltree_routine *hottest);
+
+struct hooks_totals {
+	uint64_t by_method[PROFILE_HOOK_N_METHODS];
+	uint64_t n_off; /* unhooked to keep the budget */
+};
+/* As in the report on hooks (hooks_report.c). */
+void hooks_count(const struct profile *p, struct hooks_totals *totals);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cmd/report/hooks_view.h"
 #include "cmd/report/summary.h"
 #include "cmd/report/table.h"
 
@@ -19,6 +18,7 @@
 struct advice {
 	const struct report *report;
 	struct table table; /* command, why */
+	struct buf command; /* being made */
 };
 
 /* A name as a regular expression that matches it and nothing else. */
@@ -33,64 +33,49 @@ static void put_exact(struct buf *b, const char *name)
 	buf_put_cstr(b, "$");
 }
 
-static void put_trace(struct buf *b, const struct report *report)
+/* `operand` may be NULL. */
+static void put_report(struct advice *a, const char *kind, const char *operand)
 {
-	const char *name = trace_reader_name(report->reader);
+	const char *trace = trace_reader_name(a->report->reader);
 
-	if (!strcmp(name, "trace.weir"))
-		return;
-	buf_put_cstr(b, " ");
-	buf_put_shell_word(b, name);
+	buf_printf(&a->command, "  weir report %s", kind);
+	if (operand) {
+		buf_put_cstr(&a->command, " ");
+		buf_put_shell_word(&a->command, operand);
+	}
+	if (strcmp(trace, "trace.weir")) {
+		buf_put_cstr(&a->command, " ");
+		buf_put_shell_word(&a->command, trace);
+	}
 }
 
-static void advise(struct advice *a, struct buf *command, const char *why)
+static void advise(struct advice *a, const char *why)
 {
-	if (a->table.n_rows == ADVICE_MAX)
-		return;
-	table_row(&a->table, TABLE_STYLE_PLAIN);
-	table_cell(&a->table, buf_text(command));
-	table_cell(&a->table, why);
+	if (a->table.n_rows < ADVICE_MAX) {
+		table_row(&a->table, TABLE_STYLE_PLAIN);
+		table_cell(&a->table, buf_text(&a->command));
+		table_cell(&a->table, why);
+	}
+	buf_reset(&a->command);
 }
 
-static void advise_callers(struct advice *a, const struct flat_row *hottest)
+static void advise_callers(struct advice *a, const struct calltree_routine *hottest)
 {
-	const struct calltree *tree = a->report->profile->tree;
-	struct buf command = {0}, exact = {0};
+	struct buf exact = {0};
 
-	put_exact(&exact, calltree_get_routine(tree, hottest->routine)->name);
-	buf_put_cstr(&command, "  weir report arcs");
-	put_trace(&command, a->report);
-	buf_put_cstr(&command, " --filter ");
-	buf_put_shell_word(&command, buf_text(&exact));
-	advise(a, &command, "who calls the hottest function");
-	buf_release(&command);
+	put_exact(&exact, hottest->name);
+	put_report(a, "arcs", NULL);
+	buf_put_cstr(&a->command, " --filter ");
+	buf_put_shell_word(&a->command, buf_text(&exact));
+	advise(a, "who calls the hottest function");
 	buf_release(&exact);
-}
-
-/* Its lines, with their counts. */
-static void advise_source(struct advice *a, const struct flat_row *hottest)
-{
-	const struct calltree *tree = a->report->profile->tree;
-	struct buf command = {0};
-
-	if (!*calltree_get_routine(tree, hottest->routine)->image)
-		return; /* foreign functions have no lines here */
-	buf_put_cstr(&command, "  weir report source ");
-	buf_put_shell_word(&command, calltree_get_routine(tree, hottest->routine)->name);
-	put_trace(&command, a->report);
-	advise(a, &command, "the hottest function line by line");
-	buf_release(&command);
 }
 
 static void advise_report(struct advice *a, const char *kind, const char *options, const char *why)
 {
-	struct buf command = {0};
-
-	buf_printf(&command, "  weir report %s", kind);
-	put_trace(&command, a->report);
-	buf_put_cstr(&command, options);
-	advise(a, &command, why);
-	buf_release(&command);
+	put_report(a, kind, NULL);
+	buf_put_cstr(&a->command, options);
+	advise(a, why);
 }
 
 /* Another recording of the same command. */
@@ -98,15 +83,13 @@ static void advise_record(struct advice *a, const char *options, const char *why
 {
 	const char *command = trace_reader_meta(a->report->reader, "command");
 	const char *mode = trace_reader_meta(a->report->reader, "mode");
-	struct buf b = {0};
 
 	if (!command || !mode || strcmp(mode, "launch"))
 		return;
 	if (strlen(command) >= COMMAND_BYTES_MAX || strpbrk(command, "\n\r"))
 		command = "...";
-	buf_printf(&b, "  weir record %s -- %s", options, command);
-	advise(a, &b, why);
-	buf_release(&b);
+	buf_printf(&a->command, "  weir record %s -- %s", options, command);
+	advise(a, why);
 }
 
 static bool mostly_waits(const struct report *report)
@@ -127,7 +110,7 @@ static bool has_waits(const struct report *report)
 	return false;
 }
 
-void summary_advice(const struct report *report, const struct flat_row *hottest)
+void summary_advice(const struct report *report, const struct calltree_routine *hottest)
 {
 	const struct profile *p = report->profile;
 	const struct loss *loss = &p->loss;
@@ -156,8 +139,10 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 		advise_record(&a, "-F 9999", "few samples: measure more often");
 	if (mostly_waits(report) && !has_waits(report))
 		advise_record(&a, "-e wall", "then 'weir report --metric wall': where it waits");
-	if (hottest && p->counts.n_nodes)
-		advise_source(&a, hottest);
+	if (hottest && p->counts.n_nodes && *hottest->image) { /* foreign ones have no lines here */
+		put_report(&a, "source", hottest->name);
+		advise(&a, "the hottest function line by line");
+	}
 	if (hottest && !p->counts.is_flat) {
 		advise_callers(&a, hottest);
 		advise_report(
@@ -166,8 +151,8 @@ void summary_advice(const struct report *report, const struct flat_row *hottest)
 	if (hottest)
 		advise_report(&a, "flat", " --sort base --limit 25", "more functions");
 	if (a.table.n_rows)
-		fprintf(report->out, "\n%sNext%s\n", report->options->color ? "\033[1m" : "",
-			report->options->color ? "\033[0m" : "");
+		summary_heading(report, "Next");
 	table_print(&a.table, false, report->out);
 	table_release(&a.table);
+	buf_release(&a.command);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cmd/report/summary.h"
-#include "cmd/report/values.h"
+#include "cmd/report/table.h"
 
 #define TOP_REASONS 3
 
@@ -61,11 +61,11 @@ void summary_json_counts(struct json *j, const struct report *report)
 	const struct profile_counts *counts = &report->profile->counts;
 	bool is_counted = counts->n_nodes;
 
-	report_json_measured(j, "functions", is_counted, counts->n_functions);
-	report_json_measured(j, "functions_executed", is_counted, counts->n_executed);
-	report_json_measured(j, "functions_left_alone", is_counted, counts->n_left_alone);
-	report_json_measured(j, "blocks", is_counted, counts->n_blocks);
-	report_json_measured(j, "blocks_executed", is_counted, counts->n_blocks_executed);
-	report_json_measured(j, "foreign_ns", counts->has_foreign, counts->foreign_ns);
+	json_u64_if(j, "functions", is_counted, counts->n_functions);
+	json_u64_if(j, "functions_executed", is_counted, counts->n_executed);
+	json_u64_if(j, "functions_left_alone", is_counted, counts->n_left_alone);
+	json_u64_if(j, "blocks", is_counted, counts->n_blocks);
+	json_u64_if(j, "blocks_executed", is_counted, counts->n_blocks_executed);
+	json_u64_if(j, "foreign_ns", counts->has_foreign, counts->foreign_ns);
 	report_json_text(j, "cost_model", trace_reader_meta(report->reader, "cost_model"));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A text table: cells are collected, then printed in columns that fit. */
+/* A text table: cells are collected, then printed in columns that fit. And numbers for people in
+ * its cells. */
 #ifndef WEIR_CMD_REPORT_TABLE_H
 #define WEIR_CMD_REPORT_TABLE_H
 
@@ -42,5 +43,13 @@ void table_line(struct table *t, const char *text);
 /* What a terminal is told in front of such a row; "" for a plain one. */
 const char *table_style_on(enum table_style style);
 void table_print(const struct table *t, bool color, FILE *out);
+
+struct value_text {
+	char s[32];
+};
+/* In the unit, with the scale that fits: "1.20 ms", "3.4 MB", "12.0 M". */
+struct value_text value_human(uint64_t value, const char *unit);
+/* Two decimals; "0.00" of nothing. */
+struct value_text value_percent(uint64_t part, uint64_t whole);
 
 #endif

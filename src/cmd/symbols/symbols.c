@@ -58,40 +58,14 @@ static const struct symbols_verb {
 	{0},
 };
 
-static const struct symbols_arguments nothing_given = {
-	.pid = SYMBOLS_NUMBER_ABSENT,
-	.threads = SYMBOLS_NUMBER_ABSENT,
-	.limit = SYMBOLS_NUMBER_ABSENT,
-};
-
-static bool is_given(const struct option_spec *o, const struct symbols_arguments *a)
-{
-	const char *value = (const char *)a + o->offset;
-
-	if (o->kind == OPTION_FLAG)
-		return *(const bool *)value;
-	if (o->kind == OPTION_NUMBER)
-		return *(const uint64_t *)value != SYMBOLS_NUMBER_ABSENT;
-	return *(const char *const *)value != NULL;
-}
-
-static bool takes_option(const struct symbols_verb *verb, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *p = verb->options; (p = strstr(p, name)); p += n)
-		if ((p == verb->options || p[-1] == ' ') && (!p[n] || p[n] == ' '))
-			return true;
-	return false;
-}
-
 /* 0, or STATUS_USAGE with its sentence said. */
-static int check_call(const struct symbols_verb *verb, const struct symbols_call *call)
+static int check_call(
+	const struct symbols_verb *verb, const struct symbols_call *call, uint64_t given)
 {
-	for (const struct option_spec *o = symbols_options; o->name; o++)
-		if (is_given(o, call->args) && !takes_option(verb, o->name))
-			return options_usage_error(
-				call->command, "%s does not take --%s", verb->name, o->name);
+	for (size_t i = 0; given >> i; i++)
+		if (given >> i & 1 && !option_words_have(verb->options, symbols_options[i].name))
+			return options_usage_error(call->command, "%s does not take --%s",
+				verb->name, symbols_options[i].name);
 	if (call->n_operands < verb->min || call->n_operands > verb->max)
 		return options_usage_error(
 			call->command, "%s takes %s", verb->name, verb->operands);
@@ -107,14 +81,17 @@ static int check_call(const struct symbols_verb *verb, const struct symbols_call
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct symbols_arguments a = nothing_given;
+	struct symbols_arguments a = {.pid = SYMBOLS_NUMBER_ABSENT,
+		.threads = SYMBOLS_NUMBER_ABSENT,
+		.limit = SYMBOLS_NUMBER_ABSENT};
 	struct symbols_call call = {.command = command, .args = &a};
 	const struct symbols_verb *verb = verbs;
 	struct err err = {0};
 	char *own = NULL;
+	uint64_t given;
 	int status;
 
-	if (!options_begin(command, &a, &argc, &argv, &status))
+	if (!options_begin_given(command, &a, &argc, &argv, &status, &given))
 		return status;
 	if (argc < 1)
 		return options_usage_error(command, "needs a verb (merge, add, list, ...)");
@@ -125,7 +102,7 @@ static int run(const struct command *command, int argc, char **argv)
 	call.verb = verb->name;
 	call.operands = argv + 1;
 	call.n_operands = (size_t)argc - 1;
-	status = check_call(verb, &call);
+	status = check_call(verb, &call, given);
 	if (status)
 		return status;
 	if (!a.catalog)

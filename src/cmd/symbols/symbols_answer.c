@@ -45,16 +45,15 @@ static bool answer_from_image(const struct resolve_target *t, const struct resol
 static void answer_nothing(const struct resolve_target *t, const struct resolve_query *q,
 	struct resolve_answer *answer)
 {
+	bool has_symbols = t && t->image;
+	const char *why = t ? t->reason : q->reason;
+
 	memset(answer, 0, sizeof(*answer));
 	answer->match = t ? match_rung_name(t->rung) : NULL;
-	if (!t)
-		snprintf(answer->reason, sizeof(answer->reason), "%s", q->reason ? q->reason : "");
-	else if (!t->image)
-		snprintf(answer->reason, sizeof(answer->reason), "%s",
-			t->reason ? t->reason : "no symbols");
-	else
-		snprintf(answer->reason, sizeof(answer->reason),
-			"no symbol covers the address (%s)", t->reason ? t->reason : "");
+	if (!why)
+		why = t && !has_symbols ? "no symbols" : "";
+	snprintf(answer->reason, sizeof(answer->reason),
+		has_symbols ? "no symbol covers the address (%s)" : "%s", why);
 }
 
 static void answer_query(
@@ -153,14 +152,11 @@ static void json_target(struct json *j, const struct resolve_target *t,
 	const struct resolve_query *q, const struct resolve_answer *answer, struct buf *scratch)
 {
 	json_string(j, "image", t ? t->path : NULL);
-	symbols_json_text(j, "image_id", t ? t->image_id : NULL);
+	report_json_text(j, "image_id", t ? t->image_id : NULL);
 	symbols_json_hex(j, "build_id",
 		t ? (struct span){t->identity.build_id, t->identity.build_id_n}
 		  : (struct span){NULL, 0});
-	if (t)
-		json_address(j, "offset_in_image", q->place.v);
-	else
-		json_null(j, "offset_in_image");
+	symbols_json_address(j, "offset_in_image", t, q->place.v);
 	json_string(j, "symbol", answer->symbol);
 	json_u64_if(j, "offset", answer->symbol && answer->has_offset, answer->offset);
 	json_string(j, "text", image_text(t, q, answer, scratch));
@@ -182,7 +178,7 @@ static void print_json(struct json *j, struct resolve *r, const struct resolve_q
 	json_target(j, t, q, answer, scratch);
 	json_string(j, "match", answer->match);
 	json_string(j, "from", answer->from);
-	symbols_json_text(j, "reason", answer->reason);
+	report_json_text(j, "reason", answer->reason);
 	json_levels(j, answer);
 	json_object_end(j);
 }

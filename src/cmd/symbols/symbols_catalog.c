@@ -246,9 +246,21 @@ void symbols_json_begin(struct json *j, const struct symbols_call *call)
 	json_string(j, "verb", call->verb);
 }
 
-void symbols_json_text(struct json *j, const char *key, const char *text)
+void symbols_rows_begin(struct rows *r, const struct symbols_call *call, const char *catalog)
 {
-	json_string(j, key, text && *text ? text : NULL);
+	rows_init(r, stdout, call->args->json);
+	if (!r->is_json)
+		return;
+	symbols_json_begin(&r->json, call);
+	json_string(&r->json, "catalog", catalog);
+}
+
+void symbols_json_address(struct json *j, const char *key, bool is_known, uint64_t value)
+{
+	if (is_known)
+		json_address(j, key, value);
+	else
+		json_null(j, key);
 }
 
 void symbols_json_hex(struct json *j, const char *key, struct span bytes)
@@ -259,71 +271,38 @@ void symbols_json_hex(struct json *j, const char *key, struct span bytes)
 	buf_release(&hex);
 }
 
-void symbols_json_sources(struct json *j, const char *key, struct catalog_image *image)
+void symbols_put_sources(struct rows *r, struct catalog_image *image)
 {
-	json_array_begin(j, key);
 	for (size_t i = 0; i < catalog_image_n_sources(image); i++) {
 		struct catalog_source s = catalog_image_source(image, i);
 
-		json_object_begin(j, NULL);
-		json_string(j, "kind", symbol_source_name(s.kind));
-		symbols_json_text(j, "path", s.path);
-		symbols_json_text(j, "identity", s.identity);
-		symbols_json_text(j, "verdict", s.verdict);
-		json_u64(j, "offered", s.n_offered);
-		json_u64(j, "accepted", s.n_accepted);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-void symbols_json_entry(struct json *j, const struct catalog_entry *e)
-{
-	struct buf b = {0};
-
-	json_string(j, "id", e->id);
-	symbols_json_text(j, "path", e->path);
-	if (e->base_name)
-		symbols_json_text(j, "base_name", e->base_name);
-	json_u64_if(j, "bits", e->bits, e->bits);
-	json_string(j, "machine", e->machine ? symbols_machine(e->machine, &b) : NULL);
-	symbols_json_hex(j, "build_id", e->build_id);
-	json_u64(j, "symbols", e->n_symbols);
-	json_u64(j, "lines", e->n_rows);
-	if (e->base_name)
-		json_u64(j, "bytes", e->bytes);
-	buf_release(&b);
-}
-
-void symbols_table_entry(struct table *t, const struct catalog_entry *e)
-{
-	struct buf b = {0};
-
-	table_cell(t, e->id);
-	if (e->bits)
-		table_number(t, e->bits);
-	else
-		table_cell(t, ".");
-	table_cell(t, short_hex(e->build_id, &b));
-	table_number(t, e->n_symbols);
-	table_number(t, e->n_rows);
-	buf_release(&b);
-}
-
-void symbols_table_head(struct table *t, const char *names)
-{
-	table_row(t, TABLE_STYLE_STRONG);
-	while (*names) {
-		size_t n = strcspn(names, " ");
-
-		table_cellf(t, "%.*s", (int)n, names);
-		names += n + (names[n] == ' ');
+		row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+		row_string(r, "kind", symbol_source_name(s.kind));
+		row_text(r, "path", s.path);
+		row_text(r, "identity", s.identity);
+		row_text(r, "verdict", s.verdict);
+		row_number(r, "offered", s.n_offered);
+		row_number(r, "accepted", s.n_accepted);
+		row_end(r);
 	}
 }
 
-void symbols_table_end(struct table *t, bool is_shown)
+void symbols_put_entry(struct rows *r, const struct catalog_entry *e)
 {
-	if (is_shown)
-		table_print(t, false, stdout);
-	table_release(t);
+	struct buf b = {0};
+
+	row_string(r, "id", e->id);
+	row_text(r, "path", e->path);
+	row_show(r, "Path", e->path);
+	if (e->base_name)
+		row_text(r, "base_name", e->base_name);
+	row_count(r, "bits", e->bits, e->bits);
+	row_string(r, "machine", e->machine ? symbols_machine(e->machine, &b) : NULL);
+	row_text(r, "build_id", symbols_hex(e->build_id, &b));
+	row_show(r, "Build-id", short_hex(e->build_id, &b));
+	row_number(r, "symbols", e->n_symbols);
+	row_number(r, "lines", e->n_rows);
+	if (e->base_name)
+		row_number(r, "bytes", e->bytes);
+	buf_release(&b);
 }

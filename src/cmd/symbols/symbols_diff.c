@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "cmd/symbols/symbols_verbs.h"
 
 struct diff {
@@ -113,7 +114,7 @@ static void show_image(struct diff *d, const char *change, const struct catalog_
 	json_string(&d->json, "path", e->path);
 	json_side(&d->json, "a", a);
 	json_side(&d->json, "b", b);
-	symbols_json_text(&d->json, "sources", sources);
+	report_json_text(&d->json, "sources", sources);
 	json_object_end(&d->json);
 }
 
@@ -198,9 +199,8 @@ static int diff_catalogs(
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct catalog_symbol *x = a, *y = b;
-	int order = strcmp(x->linkage_name, y->linkage_name);
 
-	return order ? order : x->start < y->start ? -1 : x->start > y->start;
+	return strcmp(x->linkage_name, y->linkage_name) ?: ORDER(x->start, y->start);
 }
 
 static struct catalog_symbol *symbols_by_name(struct catalog_image *image, size_t *n)

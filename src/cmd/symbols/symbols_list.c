@@ -23,72 +23,53 @@ static bool is_asked_for(const struct symbols_call *call, const struct catalog_e
 	return !call->n_operands;
 }
 
-static void list_text(const struct symbols_call *call)
-{
-	struct table t = {.left_columns = 0x5};
+static const struct column list_columns[] = {
+	SYMBOLS_ENTRY_COLUMNS,
+	{"bytes", "Bytes", 0},
+	{"Path", "Path", 0},
+	{0},
+};
 
-	symbols_table_head(&t, "Id Bits Build-id Symbols Lines Bytes Path");
+static void list(const struct symbols_call *call)
+{
+	struct rows r;
+
+	symbols_rows_begin(&r, call, call->catalog_path);
+	rows_open(&r, "rows", list_columns);
 	for (size_t i = 0; i < catalog_n(call->catalog); i++) {
 		struct catalog_entry e = catalog_get(call->catalog, i);
 
 		if (!is_asked_for(call, &e))
 			continue;
-		table_row(&t, TABLE_STYLE_PLAIN);
-		symbols_table_entry(&t, &e);
-		table_number(&t, e.bytes);
-		table_cell(&t, e.path);
+		row_begin(&r, TABLE_STYLE_PLAIN);
+		symbols_put_entry(&r, &e);
+		row_end(&r);
 	}
-	symbols_table_end(&t, true);
-}
-
-static void list_json(const struct symbols_call *call)
-{
-	struct json j;
-
-	symbols_json_begin(&j, call);
-	json_string(&j, "catalog", call->catalog_path);
-	json_newline(&j);
-	json_array_begin(&j, "rows");
-	for (size_t i = 0; i < catalog_n(call->catalog); i++) {
-		struct catalog_entry e = catalog_get(call->catalog, i);
-
-		if (!is_asked_for(call, &e))
-			continue;
-		json_newline(&j);
-		json_object_begin(&j, NULL);
-		symbols_json_entry(&j, &e);
-		json_object_end(&j);
-	}
-	json_array_end(&j);
-	json_object_end(&j);
+	rows_end_plain(&r);
 }
 
 /* 0 when some image is asked for, or none by name. */
 static int check_names(const struct symbols_call *call, struct err *err)
 {
-	for (size_t i = 0; call->n_operands && i < catalog_n(call->catalog); i++) {
+	bool is_good = !call->n_operands;
+
+	for (size_t i = 0; !is_good && i < catalog_n(call->catalog); i++) {
 		struct catalog_entry e = catalog_get(call->catalog, i);
 
-		if (is_asked_for(call, &e))
-			return 0;
+		is_good = is_asked_for(call, &e);
 	}
-	if (!call->n_operands)
-		return 0;
-	return err_set(err, ERR_NOT_FOUND, "'%s': has no image named '%s'", call->catalog_path,
-		call->operands[0]);
+	return is_good ? 0
+		       : err_set(err, ERR_NOT_FOUND, "'%s': has no image named '%s'",
+				 call->catalog_path, call->operands[0]);
 }
 
 int symbols_list(const struct symbols_call *call, struct err *err)
 {
 	int rc = check_names(call, err);
 
-	if (rc < 0)
-		return rc;
-	if (call->args->json)
-		list_json(call);
-	else
-		list_text(call);
-	return STATUS_DONE;
+	if (rc == 0)
+		list(call);
+	return rc;
 }
 
 /* --- remove --- */
@@ -169,17 +150,16 @@ int symbols_remove(const struct symbols_call *call, struct err *err)
 
 int symbols_compact(const struct symbols_call *call, struct err *err)
 {
-	struct catalog_stats before = {0}, after = {0};
-	struct catalog *c = NULL;
+	struct catalog_stats before, after;
+	struct catalog *c;
 	struct json j;
 	int rc = symbols_catalog_open(call, &c, err);
 
-	if (rc == 0) {
-		before = catalog_stats(c);
-		catalog_close(c);
-		c = NULL;
-		rc = catalog_compact(call->catalog_path, err);
-	}
+	if (rc < 0)
+		return rc;
+	before = catalog_stats(c);
+	catalog_close(c);
+	rc = catalog_compact(call->catalog_path, err);
 	if (rc == 0)
 		rc = catalog_open(&c, call->catalog_path, err);
 	if (rc < 0)
@@ -228,11 +208,10 @@ static int count_kinds(const struct catalog *c, struct kind_count *counts, struc
 	return 0;
 }
 
-static void stats_text(const struct symbols_call *call, const struct kind_count *counts)
+static void stats_text(const struct symbols_call *call)
 {
 	const struct catalog *c = call->catalog;
 	struct catalog_stats s = catalog_stats(c);
-	struct table t = {0};
 	const char *key, *value;
 
 	printf("%s\n", call->catalog_path);
@@ -248,65 +227,59 @@ static void stats_text(const struct symbols_call *call, const struct kind_count 
 	printf("  %-11s %" PRIu64 "\n", "images", s.n_images);
 	printf("  %-11s %" PRIu64 "\n", "symbols", s.n_symbols);
 	printf("  %-11s %" PRIu64 "\n\n", "lines", s.n_rows);
-	symbols_table_head(&t, "Number Offered Accepted Source");
-	for (size_t kind = 1; kind < SYMBOL_N_SOURCES; kind++) {
-		if (!counts[kind].n_sources)
-			continue;
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_number(&t, counts[kind].n_sources);
-		table_number(&t, counts[kind].n_offered);
-		table_number(&t, counts[kind].n_accepted);
-		table_cell(&t, symbol_source_name((enum symbol_source)kind));
-	}
-	symbols_table_end(&t, true);
 }
 
-static void stats_json(const struct symbols_call *call, const struct kind_count *counts)
+static void stats_json(struct json *j, const struct catalog *c)
 {
-	const struct catalog *c = call->catalog;
 	struct catalog_stats s = catalog_stats(c);
 	const char *key, *value;
-	struct json j;
 
-	symbols_json_begin(&j, call);
-	json_string(&j, "catalog", call->catalog_path);
-	json_object_begin(&j, "facts");
+	json_object_begin(j, "facts");
 	for (size_t i = 0; (value = catalog_fact(c, i, &key)); i++)
-		json_string(&j, key, value);
-	json_object_end(&j);
-	json_u64(&j, "bytes", s.file_bytes);
-	json_u64(&j, "live_bytes", s.live_bytes);
-	json_u64(&j, "dead_bytes", s.dead_bytes);
-	json_u64(&j, "generation", s.generation);
-	json_u64(&j, "images", s.n_images);
-	json_u64(&j, "symbols", s.n_symbols);
-	json_u64(&j, "lines", s.n_rows);
-	json_array_begin(&j, "rows");
-	for (size_t kind = 1; kind < SYMBOL_N_SOURCES; kind++) {
-		if (!counts[kind].n_sources)
-			continue;
-		json_newline(&j);
-		json_object_begin(&j, NULL);
-		json_string(&j, "source", symbol_source_name((enum symbol_source)kind));
-		json_u64(&j, "number", counts[kind].n_sources);
-		json_u64(&j, "offered", counts[kind].n_offered);
-		json_u64(&j, "accepted", counts[kind].n_accepted);
-		json_object_end(&j);
-	}
-	json_array_end(&j);
-	json_object_end(&j);
+		json_string(j, key, value);
+	json_object_end(j);
+	json_u64(j, "bytes", s.file_bytes);
+	json_u64(j, "live_bytes", s.live_bytes);
+	json_u64(j, "dead_bytes", s.dead_bytes);
+	json_u64(j, "generation", s.generation);
+	json_u64(j, "images", s.n_images);
+	json_u64(j, "symbols", s.n_symbols);
+	json_u64(j, "lines", s.n_rows);
+	json_array_begin(j, "rows"); /* on this line */
 }
 
 int symbols_stats(const struct symbols_call *call, struct err *err)
 {
+	static const struct column columns[] = {
+		{"number", "Number", 0},
+		{"offered", "Offered", 0},
+		{"accepted", "Accepted", 0},
+		{"source", "Source", 0},
+		{0},
+	};
 	struct kind_count counts[SYMBOL_N_SOURCES] = {0};
+	struct rows r;
 	int rc = count_kinds(call->catalog, counts, err);
 
 	if (rc < 0)
 		return rc;
-	if (call->args->json)
-		stats_json(call, counts);
-	else
-		stats_text(call, counts);
+	symbols_rows_begin(&r, call, call->catalog_path);
+	if (r.is_json) {
+		stats_json(&r.json, call->catalog);
+	} else {
+		stats_text(call);
+		rows_open(&r, NULL, columns);
+	}
+	for (size_t kind = 1; kind < SYMBOL_N_SOURCES; kind++) {
+		if (!counts[kind].n_sources)
+			continue;
+		row_begin(&r, TABLE_STYLE_PLAIN);
+		row_string(&r, "source", symbol_source_name((enum symbol_source)kind));
+		row_number(&r, "number", counts[kind].n_sources);
+		row_number(&r, "offered", counts[kind].n_offered);
+		row_number(&r, "accepted", counts[kind].n_accepted);
+		row_end(&r);
+	}
+	rows_end_plain(&r);
 	return STATUS_DONE;
 }

@@ -48,23 +48,6 @@ static void work_release(struct merge_work *w)
 
 /* --- the facts of a new file --- */
 
-/* Values are owned. */
-struct facts {
-	VEC(struct catalog_fact_pair) pairs;
-};
-
-static void facts_add(struct facts *f, const char *key, char *value)
-{
-	vec_push(&f->pairs, ((struct catalog_fact_pair){key, value}));
-}
-
-static void facts_release(struct facts *f)
-{
-	for (size_t i = 0; i < f->pairs.n; i++)
-		free((char *)f->pairs.v[i].value);
-	vec_release(&f->pairs);
-}
-
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -94,21 +77,27 @@ static char *made_from(const struct symbols_call *call)
 	return text;
 }
 
-/* What catalogs do not say of themselves (catalog_fact()). */
-static void facts_of_this_system(struct facts *f, const struct symbols_call *call)
+#define FACTS_MAX 3
+
+/* What catalogs do not say of themselves (catalog_fact()); returns how many. Values are owned. */
+static size_t facts_of_this_system(
+	struct catalog_fact_pair facts[FACTS_MAX], const struct symbols_call *call)
 {
 	const char *epoch = getenv("SOURCE_DATE_EPOCH");
 	char *end, when[64];
 	struct tm tm;
 	time_t t;
 
-	facts_add(f, "made_from", made_from(call));
-	facts_add(f, "cpus", mem_printf("%ld", sysconf(_SC_NPROCESSORS_ONLN)));
+	facts[0] = (struct catalog_fact_pair){"made_from", made_from(call)};
+	facts[1] = (struct catalog_fact_pair){
+		"cpus", mem_printf("%ld", sysconf(_SC_NPROCESSORS_ONLN))};
 	if (!epoch || !*epoch)
-		return;
+		return 2;
 	t = (time_t)strtoll(epoch, &end, 10);
-	if (!*end && gmtime_r(&t, &tm) && strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
-		facts_add(f, "made_at", mem_strdup(when));
+	if (*end || !gmtime_r(&t, &tm) || !strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		return 2;
+	facts[2] = (struct catalog_fact_pair){"made_at", mem_strdup(when)};
+	return 3;
 }
 
 /* --- reading the inputs --- */
@@ -120,6 +109,12 @@ static void show_progress(void *ctx, const char *what, size_t done, size_t of)
 	fflush(stderr);
 }
 
+/* Takes the path. */
+static void add_missing(struct merge_work *w, char *path, const struct err *why)
+{
+	vec_push(&w->missing, ((struct missing_input){path, mem_strdup(why->text)}));
+}
+
 static void add_inputs(struct merge_work *w)
 {
 	const struct symbols_arguments *args = w->call->args;
@@ -127,17 +122,12 @@ static void add_inputs(struct merge_work *w)
 
 	for (size_t i = 0; i < w->call->n_operands; i++)
 		if (merge_add_path(w->merge, w->call->operands[i], &err) < 0)
-			vec_push(&w->missing,
-				((struct missing_input){
-					mem_strdup(w->call->operands[i]), mem_strdup(err.text)}));
+			add_missing(w, mem_strdup(w->call->operands[i]), &err);
 	if (args->pid != SYMBOLS_NUMBER_ABSENT &&
 		symbols_merge_process(w->merge, (pid_t)args->pid, &err) < 0)
-		vec_push(&w->missing,
-			((struct missing_input){
-				mem_printf("process %" PRIu64, args->pid), mem_strdup(err.text)}));
+		add_missing(w, mem_printf("process %" PRIu64, args->pid), &err);
 	if (args->kernel && merge_add_kernel(w->merge, &err) < 0)
-		vec_push(&w->missing, ((struct missing_input){mem_strdup("the running kernel"),
-					      mem_strdup(err.text)}));
+		add_missing(w, mem_strdup("the running kernel"), &err);
 }
 
 static size_t n_inputs(const struct symbols_call *call)
@@ -184,14 +174,6 @@ static int run_merge(struct merge_work *w, struct err *err)
 	return 0;
 }
 
-static struct catalog_change change_of(const struct merge_work *w, struct span **spans)
-{
-	*spans = mem_calloc(w->images.n + 1, sizeof(**spans));
-	for (size_t i = 0; i < w->images.n; i++)
-		(*spans)[i] = merge_get_image(w->merge, i);
-	return (struct catalog_change){.add = *spans, .n_add = w->images.n};
-}
-
 /* --- what is printed --- */
 
 static bool is_in_base(const struct merge_work *w, const char *id)
@@ -225,40 +207,51 @@ static bool is_known_image(const struct merge_work *w, size_t outcome)
 	return true;
 }
 
-static const char *state_of(const struct merge_work *w, const char *id)
+static const struct column image_columns[] = {
+	{"state", "State", COLUMN_LEFT},
+	SYMBOLS_ENTRY_COLUMNS,
+	{"Sources", "Sources", COLUMN_LEFT},
+	{"Path", "Path", 0},
+	{0},
+};
+
+static void put_image(struct rows *r, const char *state, const struct catalog_entry *e,
+	struct catalog_image *image)
 {
-	return is_in_base(w, id) ? "changed" : "new";
+	struct buf kinds = {0};
+
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_string(r, "state", state);
+	symbols_put_entry(r, e);
+	row_show(r, "Sources", image ? symbols_source_kinds(image, &kinds) : ".");
+	if (r->is_json) {
+		json_array_begin(&r->json, "sources");
+		symbols_put_sources(r, image);
+		json_array_end(&r->json);
+	}
+	row_end(r);
+	buf_release(&kinds);
 }
 
-static void print_entry(
-	struct table *t, const char *state, const struct catalog_entry *e, const char *sources)
+/* In text those that nothing changed, too; and no table when there are none, or with --quiet. */
+static void put_images(struct rows *r, const struct merge_work *w)
 {
-	table_row(t, TABLE_STYLE_PLAIN);
-	table_cell(t, state);
-	symbols_table_entry(t, e);
-	table_cell(t, sources);
-	table_cell(t, e->path);
-}
-
-static void print_images(const struct merge_work *w)
-{
-	struct table t = {.left_columns = 0x4b};
 	struct catalog_entry e;
-	struct buf b = {0};
 
-	symbols_table_head(&t, "State Id Bits Build-id Symbols Lines Sources Path");
+	rows_open(r, "rows", image_columns);
 	for (size_t i = 0; i < w->images.n; i++) {
 		e = catalog_image_entry(w->images.v[i]);
-		print_entry(&t, state_of(w, e.id), &e, symbols_source_kinds(w->images.v[i], &b));
+		put_image(r, is_in_base(w, e.id) ? "changed" : "new", &e, w->images.v[i]);
 	}
-	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++)
+	for (size_t i = 0; !r->is_json && i < merge_n_outcomes(w->merge); i++)
 		if (is_known_image(w, i)) {
 			e = catalog_get(w->base, symbols_catalog_find_id(w->base,
 							 merge_get_outcome(w->merge, i).image_id));
-			print_entry(&t, "known", &e, ".");
+			put_image(r, "known", &e, NULL);
 		}
-	symbols_table_end(&t, t.n_rows > 1);
-	buf_release(&b);
+	if (!r->is_json && (r->table.n_rows == 1 || w->call->args->quiet))
+		table_release(&r->table);
+	rows_close(r);
 }
 
 static bool is_refusal(const struct merge_outcome *o)
@@ -266,10 +259,8 @@ static bool is_refusal(const struct merge_outcome *o)
 	return o->verdict == MERGE_REFUSED || (o->verdict == MERGE_NOT_A_SOURCE && o->was_named);
 }
 
-static void print_text(const struct merge_work *w)
+static void print_refusals(const struct merge_work *w)
 {
-	if (!w->call->args->quiet)
-		print_images(w);
 	for (size_t i = 0; i < w->missing.n; i++)
 		printf("refused %s: %s\n", w->missing.v[i].path, w->missing.v[i].reason);
 	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++) {
@@ -280,7 +271,8 @@ static void print_text(const struct merge_work *w)
 	}
 }
 
-static void json_input(struct json *j, const struct merge_outcome *o)
+/* `kind` is NULL where it is not known. */
+static void json_input(struct json *j, const struct merge_outcome *o, const char *kind)
 {
 	static const char *const verdicts[] = {
 		[MERGE_USED] = "used",
@@ -292,68 +284,46 @@ static void json_input(struct json *j, const struct merge_outcome *o)
 	json_newline(j);
 	json_object_begin(j, NULL);
 	json_string(j, "path", o->path);
-	json_string(j, "kind", source_kind_name(o->kind));
+	json_string(j, "kind", kind);
 	json_string(j, "verdict", verdicts[o->verdict]);
-	symbols_json_text(j, "reason", o->reason);
-	symbols_json_text(j, "image", o->image_id);
+	report_json_text(j, "reason", o->reason);
+	report_json_text(j, "image", o->image_id);
 	json_bool(j, "named", o->was_named);
 	json_object_end(j);
 }
 
-static void json_missing(struct json *j, const struct missing_input *m)
+static void json_inputs(struct json *j, const struct merge_work *w)
 {
 	json_newline(j);
-	json_object_begin(j, NULL);
-	json_string(j, "path", m->path);
-	json_null(j, "kind");
-	json_string(j, "verdict", "refused");
-	json_string(j, "reason", m->reason);
-	json_null(j, "image");
-	json_bool(j, "named", true);
-	json_object_end(j);
-}
-
-static void print_json(const struct merge_work *w, const char *path)
-{
-	struct json j;
-
-	symbols_json_begin(&j, w->call);
-	json_string(&j, "catalog", path);
-	json_newline(&j);
-	json_array_begin(&j, "rows");
-	for (size_t i = 0; i < w->images.n; i++) {
-		struct catalog_entry e = catalog_image_entry(w->images.v[i]);
-
-		json_newline(&j);
-		json_object_begin(&j, NULL);
-		json_string(&j, "state", state_of(w, e.id));
-		symbols_json_entry(&j, &e);
-		symbols_json_sources(&j, "sources", w->images.v[i]);
-		json_object_end(&j);
-	}
-	json_array_end(&j);
-	json_newline(&j);
-	json_array_begin(&j, "inputs");
+	json_array_begin(j, "inputs");
 	for (size_t i = 0; i < w->missing.n; i++)
-		json_missing(&j, &w->missing.v[i]);
+		json_input(j,
+			&(struct merge_outcome){.path = w->missing.v[i].path,
+				.verdict = MERGE_REFUSED,
+				.reason = w->missing.v[i].reason,
+				.was_named = true},
+			NULL);
 	for (size_t i = 0; i < merge_n_outcomes(w->merge); i++) {
 		struct merge_outcome o = merge_get_outcome(w->merge, i);
 
-		json_input(&j, &o);
+		json_input(j, &o, source_kind_name(o.kind));
 	}
-	json_array_end(&j);
-	json_object_end(&j);
+	json_array_end(j);
 }
 
 /* What was refused is said before the failure, so that it can be understood. */
 static int finish(const struct merge_work *w, const char *path)
 {
+	struct rows r;
 	struct err err;
 
-	if (w->call->args->json)
-		print_json(w, path);
+	symbols_rows_begin(&r, w->call, path);
+	put_images(&r, w);
+	if (r.is_json)
+		json_inputs(&r.json, w);
 	else
-		print_text(w);
+		print_refusals(w);
+	rows_end(&r);
 	if (w->n_used)
 		return w->n_refused ? STATUS_LOSSES : STATUS_DONE;
 	err_set(&err, ERR_FAILED,
@@ -365,20 +335,22 @@ static int finish(const struct merge_work *w, const char *path)
 static int write_images(
 	const struct merge_work *w, const char *path, bool is_new, struct err *err)
 {
-	struct facts facts = {0};
-	struct span *spans;
-	struct catalog_change change = change_of(w, &spans);
+	struct catalog_fact_pair facts[FACTS_MAX];
+	struct span *spans = mem_calloc(w->images.n, sizeof(*spans));
+	struct catalog_change change = {.add = spans,
+		.n_add = w->images.n,
+		.facts = facts,
+		.has_base = !is_new,
+		.base_generation = w->base ? catalog_stats(w->base).generation : 0};
 	int rc;
 
-	if (!w->base) { /* it is made here and now */
-		facts_of_this_system(&facts, w->call);
-		change.facts = facts.pairs.v;
-		change.n_facts = facts.pairs.n;
-	}
-	change.has_base = !is_new;
-	change.base_generation = w->base ? catalog_stats(w->base).generation : 0;
+	for (size_t i = 0; i < w->images.n; i++)
+		spans[i] = merge_get_image(w->merge, i);
+	if (!w->base) /* it is made here and now */
+		change.n_facts = facts_of_this_system(facts, w->call);
 	rc = is_new ? catalog_write_new(path, &change, err) : catalog_apply(path, &change, err);
-	facts_release(&facts);
+	for (size_t i = 0; i < change.n_facts; i++)
+		free((char *)facts[i].value);
 	free(spans);
 	return rc;
 }

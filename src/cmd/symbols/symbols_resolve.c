@@ -114,14 +114,12 @@ static int take_queries(struct resolve *r)
 
 void resolve_query_refuse(struct resolve_query *q, const char *fmt, ...)
 {
-	char text[700];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	free(q->reason);
-	q->reason = mem_strdup(text);
+	q->reason = mem_vprintf(fmt, ap);
+	va_end(ap);
 }
 
 void resolve_query_place(struct resolve *r, struct resolve_query *q, size_t target, uint64_t place)
@@ -365,25 +363,20 @@ int symbols_resolve(const struct symbols_call *call, struct err *err)
 {
 	const struct symbols_arguments *args = call->args;
 	struct resolve r = {.call = call};
-	int status, rc;
+	int status;
 
 	if ((args->image != NULL) + (args->trace != NULL) + (args->pid != SYMBOLS_NUMBER_ABSENT) !=
 		1)
 		return options_usage_error(
 			call->command, "resolve needs one of --image, --pid and --trace");
 	status = take_queries(&r);
-	if (status) {
-		resolve_release(&r);
-		return status;
-	}
-	rc = symbols_catalog_open_if_any(call, &r.catalog, err);
-	if (rc == 0)
-		rc = place(&r, err);
-	if (rc == 0) {
+	if (status == 0)
+		status = symbols_catalog_open_if_any(call, &r.catalog, err);
+	if (status == 0)
+		status = place(&r, err);
+	if (status == 0) {
 		find_symbols_of_targets(&r);
 		status = resolve_print(&r) ? STATUS_LOSSES : STATUS_DONE;
-	} else {
-		status = command_fail(err);
 	}
 	resolve_release(&r);
 	return status;

@@ -55,6 +55,14 @@ struct resolve_target {
 	struct catalog_image *own;
 };
 
+/* A frame of the trace; in order of the other fields. */
+struct frame_key {
+	uint32_t image;
+	bool is_caller;
+	uint64_t addr;
+	uint32_t frame;
+};
+
 struct resolve {
 	const struct symbols_call *call;
 	struct catalog *catalog; /* may be NULL */
@@ -64,8 +72,9 @@ struct resolve {
 	struct trace_reader *reader;
 	struct module_map *modules;
 	uint64_t trace_start;
-	struct frame_index *frames; /* by image and address; made when first needed */
-	VEC(char *) names;	    /* made readable for answers */
+	bool has_frames; /* those are made when first needed: */
+	VEC(struct frame_key) frames;
+	VEC(char *) names; /* made readable for answers */
 };
 
 size_t resolve_add_target(struct resolve *r, const char *path);

@@ -9,13 +9,6 @@
 #include "base/mem.h"
 #include "cmd/symbols/symbols_verbs.h"
 
-static size_t n_symbols_shown(const struct symbols_call *call, const struct catalog_image *image)
-{
-	size_t n = catalog_image_n_symbols(image);
-
-	return call->args->limit < n ? (size_t)call->args->limit : n;
-}
-
 static void print_line(const char *key, const char *value)
 {
 	if (value && *value)
@@ -57,177 +50,156 @@ static void print_identity(struct catalog_image *image)
 	buf_release(&b);
 }
 
-static void begin_table(struct table *t, const char *heads)
+/* An array in JSON; in text a table below an empty line. */
+static void open_list(struct rows *r, const char *key, const struct column *columns)
 {
-	table_line(t, "");
-	symbols_table_head(t, heads);
+	if (!r->is_json)
+		putchar('\n');
+	rows_open(r, key, columns);
 }
 
-static void print_segments(struct catalog_image *image)
+/* A number in JSON, letters in text. */
+static void put_flags(struct rows *r, uint64_t flags, const uint64_t bits[3], const char *letters)
 {
-	const struct image_identity *id = catalog_image_identity(image);
-	struct table t = {0};
+	if (r->is_json)
+		json_u64(&r->json, "flags", flags);
+	row_showf(r, "flags", "%c%c%c", flags & bits[0] ? letters[0] : '-',
+		flags & bits[1] ? letters[1] : '-', flags & bits[2] ? letters[2] : '-');
+}
 
-	begin_table(&t, "Segment Offset Bytes Memory Flags");
+static void put_segments(struct rows *r, const struct image_identity *id)
+{
+	static const struct column columns[] = {
+		{"address", "Segment", 0},
+		{"offset", "Offset", 0},
+		{"file_bytes", "Bytes", 0},
+		{"memory_bytes", "Memory", 0},
+		{"flags", "Flags", 0},
+		{0},
+	};
+	static const uint64_t flags[] = {PF_R, PF_W, PF_X};
+
+	if (!id->n_segments && !r->is_json)
+		return;
+	open_list(r, "segments", columns);
 	for (size_t i = 0; i < id->n_segments; i++) {
 		const struct image_segment *s = &id->segments[i];
 
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_cellf(&t, "0x%" PRIx64, s->addr);
-		table_cellf(&t, "0x%" PRIx64, s->offset);
-		table_number(&t, s->file_bytes);
-		table_number(&t, s->mem_bytes);
-		table_cellf(&t, "%s%s%s", s->flags & PF_R ? "r" : "-", s->flags & PF_W ? "w" : "-",
-			s->flags & PF_X ? "x" : "-");
+		row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+		row_text(r, "name", s->name);
+		row_address(r, "address", s->addr);
+		row_address(r, "offset", s->offset);
+		row_number(r, "file_bytes", s->file_bytes);
+		row_number(r, "memory_bytes", s->mem_bytes);
+		put_flags(r, s->flags, flags, "rwx");
+		row_end(r);
 	}
-	symbols_table_end(&t, id->n_segments);
+	rows_close(r);
 }
 
-static void print_sections(struct catalog_image *image)
+static void put_sections(struct rows *r, struct catalog_image *image)
 {
-	struct table t = {.left_columns = 0x4};
+	static const struct column columns[] = {
+		{"address", "Section", 0},
+		{"bytes", "Bytes", 0},
+		{"flags", "Flags", COLUMN_LEFT},
+		{"name", "Name", 0},
+		{0},
+	};
+	static const uint64_t flags[] = {SHF_ALLOC, SHF_WRITE, SHF_EXECINSTR};
 
-	begin_table(&t, "Section Bytes Flags Name");
+	if (!catalog_image_n_sections(image) && !r->is_json)
+		return;
+	open_list(r, "sections", columns);
 	for (size_t i = 0; i < catalog_image_n_sections(image); i++) {
 		struct catalog_section s = catalog_image_section(image, i);
 
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_cellf(&t, "0x%" PRIx64, s.addr);
-		table_number(&t, s.bytes);
-		table_cellf(&t, "%s%s%s", s.flags & SHF_ALLOC ? "a" : "-",
-			s.flags & SHF_WRITE ? "w" : "-", s.flags & SHF_EXECINSTR ? "x" : "-");
-		table_cell(&t, s.name);
+		row_begin_inside(r, NULL, TABLE_STYLE_PLAIN);
+		row_string(r, "name", s.name);
+		row_address(r, "address", s.addr);
+		row_number(r, "bytes", s.bytes);
+		put_flags(r, s.flags, flags, "awx");
+		row_end(r);
 	}
-	symbols_table_end(&t, catalog_image_n_sections(image));
+	rows_close(r);
 }
 
-static void print_sources(struct catalog_image *image)
+static void put_sources(struct rows *r, struct catalog_image *image)
 {
-	struct table t = {.left_columns = 0x19};
+	static const struct column columns[] = {
+		{"kind", "Source", COLUMN_LEFT},
+		{"offered", "Offered", 0},
+		{"accepted", "Accepted", 0},
+		{"path", "Path", COLUMN_LEFT},
+		{"identity", "Identity", COLUMN_LEFT},
+		{"verdict", "Verdict", 0},
+		{0},
+	};
 
-	begin_table(&t, "Source Offered Accepted Path Identity Verdict");
-	for (size_t i = 0; i < catalog_image_n_sources(image); i++) {
-		struct catalog_source s = catalog_image_source(image, i);
-
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_cell(&t, symbol_source_name(s.kind));
-		table_number(&t, s.n_offered);
-		table_number(&t, s.n_accepted);
-		table_cell(&t, s.path && *s.path ? s.path : ".");
-		table_cell(&t, s.identity && *s.identity ? s.identity : ".");
-		table_cell(&t, s.verdict && *s.verdict ? s.verdict : ".");
-	}
-	symbols_table_end(&t, true);
+	open_list(r, "sources", columns);
+	symbols_put_sources(r, image);
+	rows_close(r);
 }
 
-static void print_symbols(struct catalog_image *image, size_t n)
+/* In text with its aliases behind the name. */
+static void put_symbol(struct rows *r, struct catalog_image *image, size_t i)
 {
-	struct table t = {.left_columns = 0x4};
+	struct catalog_symbol s = catalog_image_symbol(image, i);
 	struct buf name = {0};
 
-	begin_table(&t, "Address Size Source Name");
-	for (size_t i = 0; i < n; i++) {
-		struct catalog_symbol s = catalog_image_symbol(image, i);
+	row_begin(r, TABLE_STYLE_PLAIN);
+	row_address(r, "address", s.start);
+	row_number(r, "size", s.size);
+	row_string(r, "name", s.name);
+	row_string(r, "linkage_name", s.linkage_name);
+	row_string(r, "source", symbol_source_name(s.kind));
+	if (r->is_json)
+		json_array_begin(&r->json, "aliases");
+	buf_put_cstr(&name, s.name);
+	for (uint32_t k = 0; k < s.n_aliases; k++) {
+		const char *alias = catalog_image_alias(image, s.first_alias + k);
 
-		table_row(&t, TABLE_STYLE_PLAIN);
-		table_cellf(&t, "0x%" PRIx64, s.start);
-		table_number(&t, s.size);
-		table_cell(&t, symbol_source_name(s.kind));
-		buf_reset(&name);
-		buf_put_cstr(&name, s.name);
-		for (uint32_t k = 0; k < s.n_aliases; k++)
-			buf_printf(&name, "%s%s", k ? ", " : "  = ",
-				catalog_image_alias(image, s.first_alias + k));
-		table_cell(&t, buf_text(&name));
+		if (r->is_json)
+			json_string(&r->json, NULL, alias);
+		buf_printf(&name, "%s%s", k ? ", " : "  = ", alias);
 	}
-	symbols_table_end(&t, true);
+	if (r->is_json)
+		json_array_end(&r->json);
+	row_show(r, "Names", buf_text(&name));
+	row_end(r);
 	buf_release(&name);
 }
 
-static void show_text(const struct symbols_call *call, struct catalog_image *image)
+static void put_symbols(
+	struct rows *r, const struct symbols_call *call, struct catalog_image *image)
 {
-	const char *notes = catalog_image_notes(image);
+	static const struct column columns[] = {
+		{"address", "Address", 0},
+		{"size", "Size", 0},
+		{"source", "Source", COLUMN_LEFT},
+		{"Names", "Name", 0},
+		{0},
+	};
+	size_t n = catalog_image_n_symbols(image);
 
-	print_identity(image);
-	print_segments(image);
-	print_sections(image);
-	print_sources(image);
-	if (*notes)
-		printf("\nNotes\n%s%s", notes, notes[strlen(notes) - 1] == '\n' ? "" : "\n");
-	if (call->args->symbols)
-		print_symbols(image, n_symbols_shown(call, image));
-}
-
-static void json_hex_or_null(struct json *j, const char *key, uint64_t value)
-{
-	if (value)
-		json_address(j, key, value);
-	else
-		json_null(j, key);
+	open_list(r, "rows", columns);
+	for (size_t i = 0; i < n && i < call->args->limit; i++)
+		put_symbol(r, image, i);
+	rows_close(r);
 }
 
 static void json_identity(struct json *j, struct catalog_image *image)
 {
 	const struct image_identity *id = catalog_image_identity(image);
-	const struct catalog_entry entry = catalog_image_entry(image);
 
-	symbols_json_entry(j, &entry);
 	json_u64(j, "sites", catalog_image_n_sites(image));
 	json_string(j, "image_kind", image_kind_name(id->kind));
-	json_hex_or_null(j, "content_hash", id->content_hash);
-	json_hex_or_null(j, "debuglink_crc", id->debuglink_crc);
-	json_hex_or_null(j, "file_crc", id->file_crc);
+	symbols_json_address(j, "content_hash", id->content_hash, id->content_hash);
+	symbols_json_address(j, "debuglink_crc", id->debuglink_crc, id->debuglink_crc);
+	symbols_json_address(j, "file_crc", id->file_crc, id->file_crc);
 	json_u64_if(j, "file_bytes", id->file_bytes, id->file_bytes);
 	json_u64_if(j, "mtime_ns", id->mtime_ns, id->mtime_ns);
 	json_u64_if(j, "pid", id->pid, id->pid);
-	json_array_begin(j, "segments");
-	for (size_t i = 0; i < id->n_segments; i++) {
-		const struct image_segment *s = &id->segments[i];
-
-		json_object_begin(j, NULL);
-		symbols_json_text(j, "name", s->name);
-		json_address(j, "address", s->addr);
-		json_address(j, "offset", s->offset);
-		json_u64(j, "file_bytes", s->file_bytes);
-		json_u64(j, "memory_bytes", s->mem_bytes);
-		json_u64(j, "flags", s->flags);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-static void json_sections(struct json *j, struct catalog_image *image)
-{
-	json_array_begin(j, "sections");
-	for (size_t i = 0; i < catalog_image_n_sections(image); i++) {
-		struct catalog_section s = catalog_image_section(image, i);
-
-		json_object_begin(j, NULL);
-		json_string(j, "name", s.name);
-		json_address(j, "address", s.addr);
-		json_u64(j, "bytes", s.bytes);
-		json_u64(j, "flags", s.flags);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-static void json_symbol(struct json *j, struct catalog_image *image, size_t i)
-{
-	struct catalog_symbol s = catalog_image_symbol(image, i);
-
-	json_newline(j);
-	json_object_begin(j, NULL);
-	json_address(j, "address", s.start);
-	json_u64(j, "size", s.size);
-	json_string(j, "name", s.name);
-	json_string(j, "linkage_name", s.linkage_name);
-	json_string(j, "source", symbol_source_name(s.kind));
-	json_array_begin(j, "aliases");
-	for (uint32_t k = 0; k < s.n_aliases; k++)
-		json_string(j, NULL, catalog_image_alias(image, s.first_alias + k));
-	json_array_end(j);
-	json_object_end(j);
 }
 
 static void json_notes(struct json *j, const char *notes)
@@ -244,26 +216,33 @@ static void json_notes(struct json *j, const char *notes)
 	json_array_end(j);
 }
 
-static void show_json(const struct symbols_call *call, struct catalog_image *image)
+static void show(const struct symbols_call *call, struct catalog_image *image)
 {
-	struct json j;
+	const struct catalog_entry entry = catalog_image_entry(image);
+	const char *notes = catalog_image_notes(image);
+	struct rows r;
 
-	symbols_json_begin(&j, call);
-	json_string(&j, "catalog", call->catalog_path);
-	json_identity(&j, image);
-	json_newline(&j);
-	json_sections(&j, image);
-	json_newline(&j);
-	symbols_json_sources(&j, "sources", image);
-	json_notes(&j, catalog_image_notes(image));
-	if (call->args->symbols) {
-		json_newline(&j);
-		json_array_begin(&j, "rows");
-		for (size_t i = 0; i < n_symbols_shown(call, image); i++)
-			json_symbol(&j, image, i);
-		json_array_end(&j);
+	symbols_rows_begin(&r, call, call->catalog_path);
+	if (r.is_json) {
+		symbols_put_entry(&r, &entry);
+		json_identity(&r.json, image);
+	} else {
+		print_identity(image);
 	}
-	json_object_end(&j);
+	put_segments(&r, catalog_image_identity(image));
+	if (r.is_json)
+		json_newline(&r.json);
+	put_sections(&r, image);
+	if (r.is_json)
+		json_newline(&r.json);
+	put_sources(&r, image);
+	if (r.is_json)
+		json_notes(&r.json, notes);
+	else if (*notes)
+		printf("\nNotes\n%s%s", notes, notes[strlen(notes) - 1] == '\n' ? "" : "\n");
+	if (call->args->symbols)
+		put_symbols(&r, call, image);
+	rows_end(&r);
 }
 
 int symbols_show(const struct symbols_call *call, struct err *err)
@@ -276,10 +255,7 @@ int symbols_show(const struct symbols_call *call, struct err *err)
 		rc = catalog_open_image(call->catalog, i, &image, err);
 	if (rc < 0)
 		return rc;
-	if (call->args->json)
-		show_json(call, image);
-	else
-		show_text(call, image);
+	show(call, image);
 	catalog_image_close(image);
 	return STATUS_DONE;
 }

@@ -11,23 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 #include "cmd/open_trace.h"
 #include "cmd/symbols/symbols_resolve.h"
 
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define NESTED_MAX  16 /* functions inside one function that are looked behind */
-
-struct frame_key {
-	uint32_t image;
-	bool is_caller;
-	uint64_t addr;
-	uint32_t frame;
-};
-
-struct frame_index {
-	VEC(struct frame_key) keys; /* in the order of compare_keys */
-};
 
 /* --- places --- */
 
@@ -135,9 +125,7 @@ void resolve_trace_release(struct resolve *r)
 {
 	const char *damaged = NULL;
 
-	if (r->frames)
-		vec_release(&r->frames->keys);
-	free(r->frames);
+	vec_release(&r->frames);
 	vec_release_all(&r->names);
 	if (r->reader && trace_reader_n_damaged_functions(r->reader, &damaged))
 		fprintf(stderr, "weir: %s\n", damaged);
@@ -147,32 +135,21 @@ void resolve_trace_release(struct resolve *r)
 
 /* --- what the trace says --- */
 
-static int compare_keys(const void *a, const void *b)
-{
-	const struct frame_key *x = a, *y = b;
-
-	if (x->image != y->image)
-		return x->image < y->image ? -1 : 1;
-	if (x->is_caller != y->is_caller)
-		return x->is_caller ? 1 : -1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+ORDER_BY(compare_keys, struct frame_key, image, is_caller, addr)
 
 /* Frames with a true name, of every image. */
-static struct frame_index *frame_index_new(const struct trace_reader *reader)
+static void index_frames(struct resolve *r)
 {
-	struct frame_index *index = mem_zalloc(sizeof(*index));
-
-	for (uint32_t id = 1; id < trace_reader_n_frames(reader); id++) {
-		const struct trace_frame *f = trace_reader_frame(reader, id);
-		const struct trace_symbol *s = trace_reader_symbol(reader, id);
+	for (uint32_t id = 1; id < trace_reader_n_frames(r->reader); id++) {
+		const struct trace_frame *f = trace_reader_frame(r->reader, id);
+		const struct trace_symbol *s = trace_reader_symbol(r->reader, id);
 
 		if (f->image && f->kind != FRAME_KIND_MARKER && s && s->n_levels && !s->reason)
-			vec_push(&index->keys,
+			vec_push(&r->frames,
 				((struct frame_key){f->image, f->is_caller, f->addr, id}));
 	}
-	vec_sort(&index->keys, compare_keys);
-	return index;
+	vec_sort(&r->frames, compare_keys);
+	r->has_frames = true;
 }
 
 static uint32_t find_frame(struct resolve *r, uint32_t image, bool is_caller, uint64_t addr)
@@ -180,11 +157,11 @@ static uint32_t find_frame(struct resolve *r, uint32_t image, bool is_caller, ui
 	struct frame_key key = {.image = image, .is_caller = is_caller, .addr = addr};
 	const struct frame_key *found;
 
-	if (!r->frames)
-		r->frames = frame_index_new(r->reader);
-	if (!r->frames->keys.n)
+	if (!r->has_frames)
+		index_frames(r);
+	if (!r->frames.n)
 		return 0;
-	found = bsearch(&key, r->frames->keys.v, r->frames->keys.n, sizeof(key), compare_keys);
+	found = bsearch(&key, r->frames.v, r->frames.n, sizeof(key), compare_keys);
 	return found ? found->frame : 0;
 }
 

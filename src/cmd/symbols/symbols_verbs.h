@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cmd/options.h"
-#include "cmd/report/table.h"
+#include "cmd/report/rows.h"
 #include "symbols/catalog/catalog.h"
 
 #define SYMBOLS_NUMBER_ABSENT UINT64_MAX /* of an option that was not given */
@@ -86,19 +86,21 @@ const char *symbols_source_kinds(struct catalog_image *image, struct buf *to);
 
 /* {"weir": 1, "kind": "symbols", "verb": ...: the caller adds to it and ends it. */
 void symbols_json_begin(struct json *j, const struct symbols_call *call);
-/* The text, or null when it is NULL or empty. */
-void symbols_json_text(struct json *j, const char *key, const char *text);
+/* Rows for people or for JSON, whose object has the catalog in front; rows_end ends them. */
+void symbols_rows_begin(struct rows *r, const struct symbols_call *call, const char *catalog);
+void symbols_json_address(struct json *j, const char *key, bool is_known, uint64_t value);
 void symbols_json_hex(struct json *j, const char *key, struct span bytes);
-void symbols_json_sources(struct json *j, const char *key, struct catalog_image *image);
-/* id, path, base_name, bits, machine, build_id, symbols, lines, bytes; without a base name neither
- * that nor bytes. */
-void symbols_json_entry(struct json *j, const struct catalog_entry *e);
-/* The cells Id, Bits, Build-id (its first digits), Symbols, Lines. */
-void symbols_table_entry(struct table *t, const struct catalog_entry *e);
-
-/* Blank separated. */
-void symbols_table_head(struct table *t, const char *names);
-/* Prints it, or not, and releases it. */
-void symbols_table_end(struct table *t, bool is_shown);
+/* A row for each source of the image. */
+void symbols_put_sources(struct rows *r, struct catalog_image *image);
+/* Values of a row: id, path, base_name, bits, machine, build_id, symbols, lines, bytes; without a
+ * base name neither that nor bytes. */
+void symbols_put_entry(struct rows *r, const struct catalog_entry *e);
+/* Columns of it: */
+#define SYMBOLS_ENTRY_COLUMNS                                                                      \
+	{"id", "Id", COLUMN_LEFT}, {"bits", "Bits", 0}, {"Build-id", "Build-id", COLUMN_LEFT},     \
+		{"symbols", "Symbols", 0},                                                         \
+	{                                                                                          \
+		"lines", "Lines", 0                                                                \
+	}
 
 #endif

@@ -42,11 +42,6 @@ static int find_used(struct verification *v, struct err *err)
 
 /* --- text --- */
 
-static void print_candidate(const struct symbols_candidate *c, const char *word)
-{
-	printf("    %s %s: %s\n", word, c->where, c->verdict.reason);
-}
-
 static const char *word_for(const struct symbols_found *f, size_t i)
 {
 	const struct match_verdict *v = &f->candidates.v[i].verdict;
@@ -78,7 +73,8 @@ static void print_module(
 	printf("%-9s %-6s %s\n", match_rung_name(f->rung), image_kind_name(t->kind),
 		trace_reader_string(v->reader, t->path));
 	for (size_t i = 0; i < f->candidates.n; i++)
-		print_candidate(&f->candidates.v[i], word_for(f, i));
+		printf("    %s %s: %s\n", word_for(f, i), f->candidates.v[i].where,
+			f->candidates.v[i].verdict.reason);
 	if (!f->rung || f->n_tied)
 		printf("    %s\n", f->reason);
 	if (recorded && recorded->rung > f->rung && recorded->rung < MATCH_N_RUNGS)
@@ -116,7 +112,7 @@ static void json_recorded(struct json *j, const struct verification *v, uint32_t
 	}
 	json_object_begin(j, "recorded");
 	json_string(j, "match", match_rung_name((enum match_rung)m->rung));
-	symbols_json_text(j, "reason", trace_reader_string(v->reader, m->reason));
+	report_json_text(j, "reason", trace_reader_string(v->reader, m->reason));
 	json_object_end(j);
 }
 
@@ -131,8 +127,8 @@ static void json_module(struct verification *v, uint32_t image, const struct sym
 	json_string(j, "kind", image_kind_name(t->kind));
 	symbols_json_hex(j, "build_id", (struct span){t->build_id, t->build_id_n});
 	json_string(j, "match", match_rung_name(f->rung));
-	symbols_json_text(j, "reason", f->reason);
-	symbols_json_text(j, "image", f->catalog_id);
+	report_json_text(j, "reason", f->reason);
+	report_json_text(j, "image", f->catalog_id);
 	json_string(j, "file", f->path);
 	json_u64_if(j, "symbols", f->image, f->image ? catalog_image_n_symbols(f->image) : 0);
 	json_u64(j, "tied", f->n_tied);

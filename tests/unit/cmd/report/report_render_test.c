@@ -9,7 +9,6 @@
 
 #include "cmd/report/report.h"
 #include "cmd/report/table.h"
-#include "cmd/report/values.h"
 
 static const char path[] = "report_render_test.weir";
 
@@ -114,6 +113,7 @@ static char *render(const char *kind, const struct report_options *options)
 	CHECK_EQ(profile_build(&profile, reader, &build, &err), 0);
 	report.reader = reader;
 	report.profile = profile;
+	report.loss = &profile->loss;
 	report.out = open_memstream(&text, &n);
 	CHECK_EQ(k->render(&report, &err), 0);
 	fclose(report.out);
