@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # An option that a kind of report or a format does not know is refused with the kinds that know it.
+# weir-test: once: nothing is done but to refuse
 . "$ROOT/tests/lib.sh"
 
 all='sort limit filter metric thread from to catalog cpu exe human percent elapsed blocks asm at back interleave fold syntax source returns color json'

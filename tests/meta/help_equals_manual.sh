@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What 'weir COMMAND -h' says, the manual page says, and the other way round.
+# weir-test: once: compares texts
 . "$ROOT/tests/lib.sh"
 man_dir=$ROOT/docs/man
 

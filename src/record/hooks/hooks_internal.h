@@ -77,7 +77,7 @@ struct hook_process {
 	struct hook_layout *layout; /* one reference */
 	struct hook_area area;	    /* closed when it has ended, but for trees */
 	atomic_bool is_superseded;  /* exec: another program has its pid */
-	bool has_ended;	      /* drained to the end, area closed; still listed for its layout */
+	atomic_bool has_ended;	    /* drained to the end, area closed; still listed for its layout */
 	uint32_t n_exchanges; /* connections that are being answered */
 	/* (drain) */
 	struct drain_ring *rings;
