@@ -52,17 +52,22 @@ class Tool:
 
     def __init__(self, name, data, record, report, build):
         self.name, self.data, self.record, self.report, self.build = name, data, record, report, build
-        self.seen = []
+        self.seen, self.failure = [], None
 
     def measure(self, command, tries=3):
-        """A peer that fails is tried again; weir is not."""
+        """A peer that fails is tried again, and then left out, which is said; weir is not."""
+        if self.failure:
+            return
         try:
             self.measure_once(command)
         except SystemExit as e:
-            if self.record[0] == weir or tries == 1:
+            if self.record[0] == weir:
                 raise
-            print(f"bench: {self.name} failed and runs again: {e}", file=sys.stderr)
-            self.measure(command, tries - 1)
+            print(f"bench: {self.name} failed: {e}", file=sys.stderr)
+            if tries == 1:
+                self.failure = str(e)
+            else:
+                self.measure(command, tries - 1)
 
     def measure_once(self, command):
         data = os.path.join(work, self.data)
@@ -178,6 +183,9 @@ def print_real():
     print("| | wall, s | times slower | CPU, s | MB | report, s |")
     print("|---|--:|--:|--:|--:|--:|")
     for t in list_:
+        if t.failure:
+            print(f"| {t.name} | failed three times in a row | | | | |")
+            continue
         print(f"| {t.name} | {number(t.least('wall'), 2)} | {number(t.least('wall') / base)} | "
               f"{number(t.least('cpu'), 2)} | {number(t.least('bytes') / 1e6)} | "
               f"{number(t.least('report'), 2)} |")
