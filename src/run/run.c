@@ -105,14 +105,14 @@ static void take_signals(struct run *r)
 
 	while (read(r->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		int number = (int)info.ssi_signo;
-		bool was_sent = info.ssi_code <= 0;
+		bool was_sent = info.ssi_code <= 0, ends = number != SIGUSR1 && number != SIGUSR2;
 
 		if (number == SIGCHLD || (r->work->take_signal && r->work->take_signal(r->ctx, &info)) ||
 			is_echo(r, number))
 			continue;
-		if (was_sent && r->child.pid > 0 && !r->end_signal)
+		if (was_sent && r->child.pid > 0 && !(ends && r->end_signal))
 			kill(r->child.pid, number);
-		if (number == SIGUSR1 || number == SIGUSR2)
+		if (!ends)
 			continue;
 		r->is_impatient = r->is_interrupted;
 		r->is_interrupted = true;

@@ -63,7 +63,7 @@ struct run {
 	const pid_t *pids;    /* without a command, the run ends with the last of them; none: for ever */
 	size_t n_pids;
 	double duration_s;    /* 0 = until the end */
-	int end_signal;	      /* for a command that outlives the run, in place of what we got; 0 = none */
+	int end_signal;	      /* for a command that outlives the run, in place of what ended us; 0 = none */
 	bool dies_of_second;  /* a second SIGINT or SIGTERM ends us at once */
 	int parent_fd;	      /* readable when nobody waits for us any more; -1 = none */
 	const struct run_work *work;

@@ -284,6 +284,21 @@ static void test_end_signal(void)
 	CHECK_EQ(WTERMSIG(n.run.wait_status), SIGHUP);
 }
 
+/* But what ends nothing is passed on there, too. */
+static void test_usr_beside_end_signal(void)
+{
+	struct words words;
+	struct notes n = {
+		.run = {.command = words.v, .end_signal = SIGHUP, .duration_s = 5}, .send = SIGUSR2, .n_to_send = 1};
+	struct err err = {0};
+
+	shell(&words, "exec sleep 100");
+	signal(SIGUSR2, SIG_DFL); /* the runs before leave it ignored */
+	CHECK_EQ(live(&n, &err), 0);
+	CHECK(n.run.has_status && WIFSIGNALED(n.run.wait_status));
+	CHECK_EQ(WTERMSIG(n.run.wait_status), SIGUSR2);
+}
+
 /* --- work that drives itself --- */
 
 static int drive(void *ctx, struct err *err)
@@ -350,6 +365,7 @@ int main(void)
 		{"a signal that the work takes means nothing to the run", test_signal_is_taken},
 		{"a command that ignores its end is not waited for ever", test_stubborn_command},
 		{"a run that ends its command tells it so", test_end_signal},
+		{"SIGUSR2 reaches a command that is told to end otherwise", test_usr_beside_end_signal},
 		{"work may wait in its own way", test_drive},
 		{"when nobody waits for us, we wait for nobody", test_parent},
 	};
