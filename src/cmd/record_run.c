@@ -54,7 +54,7 @@ static void show_complaint(void *ctx, const char *sentence)
 	struct talk *t = ctx;
 
 	clear_progress(t);
-	if (t->level != RECORD_QUIET)
+	if (t->level != RECORD_QUIET || !t->options->command) /* whose status says nothing of it */
 		fprintf(stderr, "weir: %s\n", sentence);
 }
 

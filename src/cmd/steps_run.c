@@ -152,7 +152,8 @@ static void show_progress(struct watch *w, uint64_t steps, double seconds)
 static void show_sentence(struct watch *w, bool is_note, const char *sentence)
 {
 	clear_progress(w);
-	if (w->level != RECORD_QUIET)
+	/* A status of our own is not without a word. */
+	if (w->level != RECORD_QUIET || (!is_note && !w->options->command))
 		fprintf(stderr, "weir: %s%s\n", is_note ? "note: " : "", sentence);
 }
 

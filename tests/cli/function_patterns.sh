@@ -71,6 +71,9 @@ pid=$!
 equal "record: without a command the status tells it" "1 1" "$? $(grep -c "no function matches 'libc:slepe'; is it 'sleep'" err.txt)"
 "$WEIR" steps --around slepe --duration 0.1 -o t.weir -p $pid 2>err.txt
 equal "steps: likewise" "1 1" "$? $(grep -c "there is no function 'slepe' .*is it 'sleep'" err.txt)"
+fails "record: -q does not take the reason away" 1 "no function matches 'libc:slepe'" \
+	"$WEIR" record -q --no-sample --events libc:slepe --duration 0.1 -o t.weir -p $pid
+fails "steps: likewise" 1 "there is no function 'slepe'" "$WEIR" steps -q --around slepe --duration 0.1 -o t.weir -p $pid
 kill $pid
 fails "record: a wrong expression is refused" 1 "'/\(/': Unmatched" "$WEIR" record --events '/(/' -o none.weir -- ./named
 fails "steps: a wrong expression is refused" 2 "steps: --around: '/\(/': Unmatched" "$WEIR" steps --around '/(/' -o none.weir -- ./named
