@@ -23,6 +23,8 @@ OPT     ?= $(if $(SAN),-O1,-O2)
 TEST_OPT = $(if $(SAN),-O0,-O1) -g $(TEST_LD)
 TEST_LD := $(if $(shell command -v ld.lld),-fuse-ld=lld)
 BUILD   ?= $(if $(SAN),$(if $(filter thread,$(SAN)),build-tsan,build-san),build)
+# Where that is which no sanitizer is in: builds with one take it from there.
+PLAIN   := $(if $(SAN),build,$(BUILD))
 VERSION := 0.1.0
 # Of the builds that check, demo and bench begin.
 JOBS    := -j$(shell expr $$(nproc) + 1)
@@ -32,16 +34,21 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer) \
 	   $(if $(filter thread,$(SAN)),-Wno-tsan)
 # Builds with sanitizers are for tests: functions and lines are all that a report of theirs names.
-CFLAGS_ALL := -std=gnu17 $(OPT) $(if $(SAN),-g1,-g) $(WARN) -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc \
-	   -MMD -MP $(SANFLAGS) $(CFLAGS)
+CFLAGS_ANY := -std=gnu17 $(WARN) -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc -MMD -MP $(CFLAGS)
+CFLAGS_ALL := $(OPT) $(if $(SAN),-g1,-g) $(CFLAGS_ANY) $(SANFLAGS)
+CFLAGS_PLAIN := -O2 -g $(CFLAGS_ANY)
 LDLIBS_ALL := -lzstd -llzma -lz -ldeflate -liberty -lZydis -lpthread -lm $(LDLIBS)
 
 # Everything but cmd/ is the library that tests link; cmd/ is the program.
 LIB_SRC := $(sort $(foreach d,base arch elf trace bpf dwarf calltree query symbols unwind insert process run record formats probe steps,\
 	   $(wildcard src/$(d)/*.c src/$(d)/*/*.c)))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/%.o)
+# What one thread does alone is nothing that ThreadSanitizer could judge; it has neither threads nor atomics.
+ONE_THREAD := $(if $(filter thread,$(SAN)),$(addprefix src/,arch calltree query insert insert/cost formats cmd/report \
+	   probe/script probe/compile probe/stream steps steps/calls steps/engine steps/read steps/record steps/stream steps/tables))
+objects = $(foreach f,$(1),$(if $(filter $(ONE_THREAD:=/),$(dir $(f))),$(PLAIN),$(BUILD))/$(f:.c=.o))
+LIB_OBJ := $(call objects,$(LIB_SRC))
+CMD_OBJ := $(call objects,$(CMD_SRC))
 CORE    := $(BUILD)/libweircore.a
 
 UNIT_SRC := $(sort $(shell find tests/unit -name '*_test.c'))
@@ -85,21 +92,31 @@ $(LINKER_LINKS): | $(BUILD)/weir
 
 # The loader's token $LIB finds them: on Debian lib/x86_64-linux-gnu and lib/i386-linux-gnu, or lib32
 # where the 32-bit libc is that of libc6-i386; elsewhere lib64.
-$(BUILD)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
-	@mkdir -p $(@D) $(BUILD)/lib64
+$(PLAIN)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
+	@mkdir -p $(@D) $(PLAIN)/lib64
 	$(CC) $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
-	@ln -sf ../lib/x86_64-linux-gnu/libweir.so $(BUILD)/lib64/libweir.so
+	@ln -sf ../lib/x86_64-linux-gnu/libweir.so $(PLAIN)/lib64/libweir.so
 
-$(BUILD)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
-	@mkdir -p $(@D) $(BUILD)/lib32
+$(PLAIN)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
+	@mkdir -p $(@D) $(PLAIN)/lib32
 	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
-	@ln -sf ../lib/i386-linux-gnu/libweir.so $(BUILD)/lib32/libweir.so
+	@ln -sf ../lib/i386-linux-gnu/libweir.so $(PLAIN)/lib32/libweir.so
 
-$(COUNT_LIB): $(COUNT_SRC) $(RT_H) $(wildcard src/rt/count/*.h)
+$(PLAIN)/lib/x86_64-linux-gnu/libweircount.a: $(COUNT_SRC) $(RT_H) $(wildcard src/rt/count/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(COUNT_FLAGS) -r -nostdlib -o $(@:.a=.o) $(COUNT_SRC)
 	objcopy -w --keep-global-symbol='weir_count_*' $(@:.a=.o)
 	@rm -f $@ && $(AR) rcs $@ $(@:.a=.o) && rm $(@:.a=.o)
+
+ifneq ($(BUILD),$(PLAIN))
+$(BUILD)/lib/%: $(PLAIN)/lib/%
+	@mkdir -p $(@D)
+	@cp $< $@ && cp -P -R $(PLAIN)/lib32 $(PLAIN)/lib64 $(BUILD)/
+
+$(PLAIN)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_PLAIN) -c -o $@ $<
+endif
 
 # Renderers and option tables are tested without running the program, so they are in an archive too.
 $(BUILD)/libweircmd.a: $(filter-out $(BUILD)/src/cmd/main.o,$(CMD_OBJ))
@@ -185,4 +202,4 @@ install: all
 clean:
 	rm -rf build build-san build-tsan build-fuzz
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(sort $(BUILD) $(PLAIN)) -name '*.d' 2>/dev/null)

@@ -167,7 +167,7 @@ def model():
     if not os.path.exists(compare):
         return
     print("bench: count, the cycle model", file=sys.stderr)
-    p = subprocess.run([sys.executable, compare, work, tools], stdout=subprocess.PIPE, text=True)
+    p = subprocess.run([sys.executable, compare, tools], stdout=subprocess.PIPE, text=True)
     # Its headings belong below ours.
     print(re.sub(r"^#+ ", "### ", p.stdout, flags=re.M) if p.returncode == 0 else
           f"The comparison of the cycle model failed (status {p.returncode}).\n")

@@ -141,10 +141,12 @@ def kernel_wait():
         return
     took = []
     for _ in range(rounds):
-        subprocess.run(["strace", "-f", "-T", "-e", "trace=bpf", "-o", log, *argv_of("weir", script, f"{hits} mark")],
+        subprocess.run(["strace", "-f", "-T", "-e", "trace=bpf,perf_event_open", "-o", log, *argv_of("weir", script, f"{hits} mark")],
                        check=True, stdout=subprocess.DEVNULL, env=ENV)
         with open(log) as f:
-            took.append(sum(float(x) for x in re.findall(r"BPF_LINK_CREATE.*attach_type=0x30.*<([\d.]+)>", f.read())))
+            # By a link of many points, or by one event a point.
+            took.append(sum(float(x) for x in re.findall(
+                r"(?:BPF_LINK_CREATE.*attach_type=0x30|perf_event_open\().*<([\d.]+)>", f.read())))
     took.sort()
     print(f"Of a start with a uprobe, {took[len(took) // 2] * 1e3:.1f} ms (the median; {took[0] * 1e3:.1f} to "
           f"{took[-1] * 1e3:.1f}) are the kernel's own registration of the probe, a grace period of RCU, which bpftrace "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The cycle model against timed blocks, beside llvm-mca and a guess.
 
-  compare.py WORK-FOLDER [TOOLS-FOLDER]    prints Markdown
+  compare.py TOOLS-FOLDER    prints Markdown; bench/run builds cost_model there
 
 Blocks: bench/cost/blocks.txt. Times: each bench/cost/measured-*.txt (bench/cost/measure makes one). The
 model's tables were tuned with the blocks of odd line numbers; the figures are those of the others. The
@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 
-work = sys.argv[1]
+tools = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(os.path.dirname(here))
 quick = os.environ.get("BENCH_QUICK") == "1"
@@ -30,15 +30,6 @@ LENGTHS = ((1, 3), (4, 8), (9, 16), (17, 40))
 
 def run(argv, text):
     return subprocess.run(argv, input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-
-
-def build_model():
-    out = os.path.join(work, "cost-model")
-    sources = [os.path.join(here, "model.c"), os.path.join(root, "src/base/mem.c")]
-    sources += glob.glob(os.path.join(root, "src/insert/cost/*.c"))
-    subprocess.run(["gcc", "-std=gnu17", "-O2", "-D_GNU_SOURCE", "-I" + os.path.join(root, "src"), "-o", out,
-                    *sources, "-lZydis"], check=True)
-    return out
 
 
 def read_measured(path):
@@ -162,7 +153,7 @@ def print_machine(model, path, blocks):
 def main():
     with open(os.path.join(here, "blocks.txt")) as f:
         blocks = f.read().split()
-    model = build_model()
+    model = os.path.join(tools, "cost_model")
     print("## Cycle model\n")
     print(f"{len(blocks)} blocks of libsqlite3, libzstd, libcrypto, libc, libm and libstdc++, timed by "
           "bench/cost/timing.c: cycles of a block that runs again and again.\n")
