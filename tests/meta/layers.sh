@@ -48,6 +48,13 @@ done
 equal "folders of rt include themselves and rt/base only" "" \
 	"$(grep -rn '^#include "' rt | grep -vE '^rt/[a-z]+/[^/]*#include "(\.\./base/)?[^/]*"$')"
 
+# What the build for ThreadSanitizer takes as it is has nothing to judge.
+one_thread=$(make -C "$ROOT" -pn SAN=thread 2>/dev/null | sed -n 's/^ONE_THREAD := //p')
+check "folders that ThreadSanitizer leaves alone are known" test -n "$one_thread"
+# shellcheck disable=SC2086
+equal "they have no threads and no atomics" "" \
+	"$(cd .. && grep -nE 'pthread_[a-z]+ ?\(|__atomic_|stdatomic' $(for f in $one_thread; do echo "$f"/*.[ch]; done))"
+
 # Every folder with sources, record and record/hooks being two. Folders that reach each other by includes are
 # named together, each pair of them with the lines that include.
 cat >"$work/cycles.py" <<'P'
