@@ -72,7 +72,7 @@ class Cell:
         return "hold" if self.method.how == "attach" else "loop"
 
     def program(self, mode):
-        size = self.hazard.tiny if self.method.tiny else self.hazard.size
+        size = {"all": self.hazard.size, "third": -(-self.hazard.size // 3), "tiny": self.hazard.tiny}[self.method.work]
         return ["./program", str(size), mode]
 
     def trace(self):

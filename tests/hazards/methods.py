@@ -30,12 +30,13 @@ class Method:
     command  of weir; {globs} are those of the functions, {trace} and {pid} files and process
     figures  where calls are read from: flat, lcov (report or export), maps (of a script), or None
     hooked   by which method the report of hooks must say that functions were hooked
-    tiny     the small size of the work, since every instruction takes microseconds
+    work     all of it; "tiny": the small size, since every instruction takes microseconds; "third": since every call
+             does, and a program takes as long as with other methods all the same
     """
 
-    def __init__(self, name, kind, how, command, figures="flat", hooked=None, tiny=False, bits=64):
+    def __init__(self, name, kind, how, command, figures="flat", hooked=None, work="all", bits=64):
         self.name, self.kind, self.how, self.command = name, kind, how, command.split()
-        self.figures, self.hooked, self.tiny, self.bits = figures, hooked, tiny, bits
+        self.figures, self.hooked, self.work, self.bits = figures, hooked, work, bits
         METHODS[name] = self
 
 
@@ -47,7 +48,7 @@ def both(name, *args, **kwargs):
 EVENTS = "record --no-sample --events {globs} -o {trace}"
 both("jump", "plain", "launch", "record --events {globs} -o {trace}", hooked="jump")
 Method("jump_nopie", "nopie", "launch", EVENTS, hooked="jump")
-both("int3", "int3", "launch", EVENTS, hooked="int3")
+both("int3", "int3", "launch", EVENTS, hooked="int3", work="third")
 both("nop", "nop", "launch", EVENTS, hooked="nop")
 both("patchable", "patchable", "launch", EVENTS, hooked="nop")
 both("mcount", "mcount", "launch", EVENTS, hooked="mcount")
@@ -61,6 +62,6 @@ both("detach", "plain", "detach", "record --no-sample --events {globs} -o {trace
 Method("count", "counted", "run", "", figures="flat")
 Method("counts", "counts", "run", "", figures="lcov")
 # What libc does before main is the same for all, and most of the instructions.
-both("steps_ptrace", "static", "launch", "steps --engine ptrace --from main -o {trace}", tiny=True)
-both("probe", "plain", "probe", "probe -f json -O {trace}", figures="maps")
+both("steps_ptrace", "static", "launch", "steps --engine ptrace --from main -o {trace}", work="tiny")
+both("probe", "plain", "probe", "probe -f json -O {trace}", figures="maps", work="third")
 both("sample", "plain", "launch", "record -o {trace}", figures=None)

@@ -5,6 +5,7 @@ import struct
 
 SECTION_EXECUTABLE = 4
 SECTION_NO_BYTES = 8
+STRETCH = 512
 
 
 def read(path, mode="r"):
@@ -78,6 +79,14 @@ def mappings(pid):
     return rows
 
 
+def differences(have, want):
+    """Where they differ; whole stretches are compared first, of which nearly all are the same."""
+    if have == want:
+        return []
+    return [i for at in range(0, len(want), STRETCH) if have[at:at + STRETCH] != want[at:at + STRETCH]
+            for i, (x, y) in enumerate(zip(have[at:at + STRETCH], want[at:at + STRETCH]), at) if x != y]
+
+
 def patched(pid, only=""):
     """Addresses of bytes of code that differ from the files that they were mapped from; only: part of the path."""
     addresses = []
@@ -92,8 +101,7 @@ def patched(pid, only=""):
                         continue
                     mem.seek(start + low - offset)
                     have, want = mem.read(high - low), want[low - at:high - at]
-                    if have != want:
-                        addresses += [start + low - offset + i for i, (x, y) in enumerate(zip(have, want)) if x != y]
+                    addresses += [start + low - offset + i for i in differences(have, want)]
     except OSError:
         pass
     return addresses

@@ -75,3 +75,10 @@ PY
 	n_cases=0
 	rm -rf case_*
 }
+
+# totals TRACE: "NAME CALLS" lines of the program's functions
+totals() {
+	"$WEIR" report flat "$1" --json >flat.json 2>err.txt
+	[ $? -le 3 ] || { echo "cannot be read: $(head -n 1 err.txt)" && return; }
+	json flat.json "'\n'.join(sorted(f\"{r['name'].split('(')[0]} {r['calls']}\" for r in j['rows'] if r['calls'] and r['name'] not in ('calls_write',) and not r['name'][0].isdigit()))"
+}

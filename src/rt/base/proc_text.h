@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files of /proc, read byte by byte: above all which memory is mapped where, and where none. */
+/* Small files of /proc, read byte by byte: above all which memory is mapped where. */
 #ifndef WEIR_RT_BASE_PROC_TEXT_H
 #define WEIR_RT_BASE_PROC_TEXT_H
 
@@ -47,13 +47,6 @@ bool maps_next(struct proc_text *t, struct maps_line *line);
 bool maps_query(const struct proc_text *t, uintptr_t address, struct maps_line *line);
 /* The one that has this address. Reads all up to it. */
 bool maps_find(uintptr_t address, struct maps_line *line);
-/* A free stretch of `bytes` at most `reach` away from [start, end); 0 = none. */
-uintptr_t maps_find_gap(uintptr_t start, uintptr_t end, uintptr_t bytes, uintptr_t reach);
-/* Calls `each` with every stretch in which one file is mapped, from its first page on. */
-bool maps_each_module(void (*each)(void *ctx, uintptr_t start, uintptr_t end), void *ctx);
-
-unsigned filters_count(void); /* system call filters of this thread; 0 = none, or not known */
-unsigned tasks_count(void);   /* threads of this process; 0 = not known */
 
 #pragma GCC visibility pop
 

@@ -9,7 +9,9 @@
 #define MAIN_STACK_BYTES    (1u << 30) /* where no limit is set */
 #define CONTROL_BLOCK_BYTES 2560u      /* struct pthread of any glibc has less */
 #define BLOCK_ABOVE_BYTES   16384u     /* of a thread's stack, above its control block */
-/* A pair of words with a pointer, or a thread id, for the size is no stack. */
+/* A pair of words with a pointer, or a thread id, for the size is no stack; nor is one that begins where
+ * nothing can be: a null and a pointer, in programs that are low in memory. */
+#define THREAD_STACK_MIN       65536u
 #define THREAD_STACK_BYTES_MIN 8192u
 #define THREAD_STACK_BYTES_MAX ((uintptr_t)1 << (sizeof(long) == 8 ? 40 : 30))
 
@@ -76,8 +78,9 @@ bool stack_find_by_control_block(
 		uintptr_t start = word[0], bytes = word[1];
 		bool is_aligned = !((start | bytes) & (PAGE_BYTES - 1));
 
-		if (start > block || block - start >= bytes || bytes > THREAD_STACK_BYTES_MAX ||
-			bytes < THREAD_STACK_BYTES_MIN || start + bytes - block > BLOCK_ABOVE_BYTES)
+		if (start < THREAD_STACK_MIN || start > block || block - start >= bytes ||
+			bytes > THREAD_STACK_BYTES_MAX || bytes < THREAD_STACK_BYTES_MIN ||
+			start + bytes - block > BLOCK_ABOVE_BYTES)
 			continue;
 		if ((sp - start < block - start || is_aligned) && start < low)
 			low = start;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "../base/inside.h"
+#include "../base/proc_self.h"
 #include "../base/proc_text.h"
 #include "hook_abi.h"
 #include "hook_tree.h"

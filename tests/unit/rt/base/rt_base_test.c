@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "rt/base/proc_text.c" /* both are in no library of ours */
+#include "rt/base/proc_self.c"
+#include "rt/base/proc_text.c" /* they are in no library of ours */
 #include "rt/base/stack_bounds.c"
 
 /* --- /proc --------------------------------------------------------------------------------- */
