@@ -31,9 +31,10 @@ JOBS    := -j$(shell expr $$(nproc) + 1)
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
 	   -Wno-format-truncation
-# Thousands of processes with AddressSanitizer are started, in a third less time where nothing is relocated.
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer) \
-	   $(if $(filter thread,$(SAN)),-Wno-tsan) $(if $(findstring address,$(SAN)),-fno-pie -no-pie)
+	   $(if $(filter thread,$(SAN)),-Wno-tsan)
+# With AddressSanitizer it is started thousands of times, in less time where nothing is relocated.
+SAN_LD  := $(if $(SAN),$(TEST_LD)) $(if $(findstring address,$(SAN)),-no-pie)
 # Builds with sanitizers are for tests: functions and lines are all that a report of theirs names.
 CFLAGS_ANY := -std=gnu17 $(WARN) -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -Isrc -MMD -MP $(CFLAGS)
 CFLAGS_ALL := $(OPT) $(if $(SAN),-g1,-g) $(CFLAGS_ANY) $(SANFLAGS)
@@ -86,7 +87,7 @@ COUNT_FLAGS := $(RT_FLAGS) -fno-jump-tables -fno-tree-switch-conversion
 all: $(BUILD)/weir $(HOOK_LIB) $(COUNT_LIB) $(LINKER_LINKS)
 
 $(BUILD)/weir: $(CMD_OBJ) $(CORE)
-	$(CC) $(SANFLAGS) $(if $(SAN),$(TEST_LD)) $(LDFLAGS) -o $@ $(CMD_OBJ) $(CORE) $(LDLIBS_ALL)
+	$(CC) $(SANFLAGS) $(SAN_LD) $(LDFLAGS) -o $@ $(CMD_OBJ) $(CORE) $(LDLIBS_ALL)
 
 $(LINKER_LINKS): | $(BUILD)/weir
 	@mkdir -p $(@D)

@@ -148,7 +148,7 @@ def verdict(kill, programs, folder, native, say):
     cell.judge_leftovers(left)
     faults += left.faults
     for line in cell.text("program.out").splitlines():
-        if not line.startswith("here ") and line not in native[kill.method.bits, kill.method.tiny]:
+        if not line.startswith("here ") and line not in native[kill.method.bits, kill.method.work]:
             faults.append(f"the program says: {line}")
     judge_trace(programs.weir, cell, faults, kill.victim != "program")
     cell.close()
@@ -158,7 +158,7 @@ def verdict(kill, programs, folder, native, say):
 
 
 def native_output(programs, folder):
-    """What the program prints natively, by word size and whether it is tiny."""
+    """What the program prints natively, by word size and how much work it has."""
     output = {}
     for name in ("jump", "jump_32", "steps_ptrace", "steps_ptrace_32"):
         method, hazard = METHODS[name], HAZARDS["none"]
@@ -167,7 +167,7 @@ def native_output(programs, folder):
         cell = Cell(hazard, method, programs.weir, cell_folder, programs.folder_of(hazard, method.kind, method.bits))
         run = cell.run_native("loop")
         cell.close()
-        output[method.bits, method.tiny] = [line for line in run.output.splitlines() if not line.startswith("here ")]
+        output[method.bits, method.work] = [line for line in run.output.splitlines() if not line.startswith("here ")]
     return output
 
 

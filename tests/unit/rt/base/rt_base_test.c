@@ -245,6 +245,29 @@ static void *in_thread(void *given)
 	return NULL;
 }
 
+/* Low in memory, as in a program with a fixed place, a pointer may be taken for a size. */
+static void a_null_is_no_start_of_a_stack(void)
+{
+	uintptr_t *block = mmap((void *)0x200000, PAGE_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	uintptr_t at = (uintptr_t)block, start = at - 8 * PAGE_BYTES;
+	struct maps_line line = {.start = at, .end = at + PAGE_BYTES};
+	struct stack_bounds b = {0};
+
+	CHECK(block != MAP_FAILED);
+	if (block == MAP_FAILED)
+		return;
+	block[20] = 0;
+	block[21] = at + 64;
+	CHECK(!stack_find_by_control_block(at, start + 64, &line, &b));
+	block[40] = start;
+	block[41] = 9 * PAGE_BYTES;
+	CHECK(stack_find_by_control_block(at, start + 64, &line, &b));
+	CHECK_EQ(b.low, start);
+	CHECK_EQ(b.high, at);
+	munmap(block, PAGE_BYTES);
+}
+
 static void the_stack_of_a_thread_is_known(void)
 {
 	static uint8_t given[256 << 10] __attribute__((aligned(PAGE_BYTES)));
@@ -394,6 +417,7 @@ int main(void)
 		{"the main stack is known", the_main_stack_is_known},
 		{"the stack of a thread is known, also one that the program gave it",
 			the_stack_of_a_thread_is_known},
+		{"a null is no start of a stack", a_null_is_no_start_of_a_stack},
 		{"a signal stack is known on it", a_signal_stack_is_known},
 		{"texts are compared, cut and found", texts},
 		{"texts are made, and cut off where there is no room", texts_are_made},
