@@ -85,6 +85,13 @@ class Killing(Cell):
             os.kill(pid, signal.SIGKILL)
         return pid
 
+    def start_next(self):
+        """What a weir has left that was killed as it began, the next one sweeps."""
+        if not os.listdir(self.folder + "/tmp"):
+            return
+        command = [self.weir, "record", "-q", "--no-sample", "--functions", "h_*", "-o", self.folder + "/next.weir", "--"]
+        self.wait(self.start(command + self.program("once"), "next"))
+
     def wait_restored(self, pid):
         """The program, which works, has its own code again, and no tracer."""
         # The manual: "within some seconds in which the program calls hooked functions".
@@ -144,6 +151,8 @@ def verdict(kill, programs, folder, native, say):
         end_of(cell, kill, pid, faults)
     except Stuck as e:
         faults.append(str(e))
+    if kill.victim != "program":
+        cell.start_next()
     left = Run()
     cell.judge_leftovers(left)
     faults += left.faults
@@ -160,7 +169,7 @@ def verdict(kill, programs, folder, native, say):
 def native_output(programs, folder):
     """What the program prints natively, by word size and how much work it has."""
     output = {}
-    for name in ("jump", "jump_32", "steps_ptrace", "steps_ptrace_32"):
+    for name in ("jump", "jump_32", "int3", "int3_32", "steps_ptrace", "steps_ptrace_32"):
         method, hazard = METHODS[name], HAZARDS["none"]
         cell_folder = f"{folder}/native.{name}"
         os.makedirs(cell_folder)
