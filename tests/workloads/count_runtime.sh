@@ -111,7 +111,7 @@ equal "call sites are apart on request" "(leaf:1/10 leaf:1/10) (leaf:1/10 leaf:1
 for mode in signals signals_in_threads; do
 	for p in unusual unusual_static; do
 		# A handler in the midst of making a node is lost, and told. It is rare.
-		for i in 1 2 3; do
+		for i in $(seq 10); do
 			run ./$p $mode 400000
 			[ "$(tell $p.weir h.calls_lost)" = 0 ] && break
 		done
