@@ -5,7 +5,7 @@
 . "$ROOT/tests/lib.sh"
 gcc -m64 -O1 -g -o mixed64 "$ROOT/tests/fixtures/probe/mixed.c" || { not_ok "the program compiles" && finish; }
 gcc -m32 -O1 -g -o mixed32 "$ROOT/tests/fixtures/probe/mixed.c" 2>gcc.txt || cp mixed64 mixed32
-second=$(file -b mixed32 | grep -q '32-bit' && echo 32 || echo 64)
+second=$(readelf -h mixed32 | grep -q 'ELF32' && echo 32 || echo 64)
 
 # probe NAME ARGUMENTS...: NAME.txt, NAME.err, $rc
 probe() {
