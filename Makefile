@@ -70,7 +70,7 @@ RT_H    := $(wildcard src/rt/base/*.h)
 
 # The hook library in traced programs: never unloaded once it has hooked something.
 HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S $(RT_SRC)
-HOOK_LIB := $(BUILD)/lib/x86_64-linux-gnu/libweir.so $(BUILD)/lib/i386-linux-gnu/libweir.so
+HOOK_LIB := $(addsuffix /libweir.so,$(addprefix $(BUILD)/,lib/x86_64-linux-gnu lib/i386-linux-gnu lib64 lib32))
 HOOK_FLAGS := $(RT_FLAGS) -ftls-model=initial-exec -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now
 
 # `weir count` puts these in the way of compilers: the program itself under the names of linkers.
@@ -96,14 +96,17 @@ $(LINKER_LINKS): | $(BUILD)/weir
 # The loader's token $LIB finds them: on Debian lib/x86_64-linux-gnu and lib/i386-linux-gnu, or lib32
 # where the 32-bit libc is that of libc6-i386; elsewhere lib64.
 $(PLAIN)/lib/x86_64-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
-	@mkdir -p $(@D) $(PLAIN)/lib64
+	@mkdir -p $(@D)
 	$(CC) $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
-	@ln -sf ../lib/x86_64-linux-gnu/libweir.so $(PLAIN)/lib64/libweir.so
 
 $(PLAIN)/lib/i386-linux-gnu/libweir.so: $(HOOK_SRC) $(RT_H) $(wildcard src/rt/hook/*.h)
-	@mkdir -p $(@D) $(PLAIN)/lib32
+	@mkdir -p $(@D)
 	$(CC) -m32 $(HOOK_FLAGS) -o $@ $(HOOK_SRC)
-	@ln -sf ../lib/i386-linux-gnu/libweir.so $(PLAIN)/lib32/libweir.so
+
+$(BUILD)/lib64/libweir.so: | $(BUILD)/lib/x86_64-linux-gnu/libweir.so
+	@mkdir -p $(@D) && ln -sf ../lib/x86_64-linux-gnu/libweir.so $@
+$(BUILD)/lib32/libweir.so: | $(BUILD)/lib/i386-linux-gnu/libweir.so
+	@mkdir -p $(@D) && ln -sf ../lib/i386-linux-gnu/libweir.so $@
 
 $(PLAIN)/lib/x86_64-linux-gnu/libweircount.a: $(COUNT_SRC) $(RT_H) $(wildcard src/rt/count/*.h)
 	@mkdir -p $(@D)
@@ -113,8 +116,7 @@ $(PLAIN)/lib/x86_64-linux-gnu/libweircount.a: $(COUNT_SRC) $(RT_H) $(wildcard sr
 
 ifneq ($(BUILD),$(PLAIN))
 $(BUILD)/lib/%: $(PLAIN)/lib/%
-	@mkdir -p $(@D)
-	@cp $< $@ && cp -P -R $(PLAIN)/lib32 $(PLAIN)/lib64 $(BUILD)/
+	@mkdir -p $(@D) && cp $< $@
 
 $(PLAIN)/%.o: %.c
 	@mkdir -p $(@D)
