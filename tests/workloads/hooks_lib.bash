@@ -60,14 +60,19 @@ for i in range(int(sys.argv[1])):
         continue
     for row in flat["rows"]:
         got[row["name"].split("(")[0]] += row["calls"] or 0
+    hits = collections.Counter()
     for row in hooks["rows"]:
+        hits[row["function"].split("(")[0]] += row.get("hits") or 0
         if row["method"] == "refused":
             refused[row["function"].split("(")[0]] = row["reason"]
     wrong = {f: (n, got[f], refused.get(f)) for f, n in want.items()
              if n != got[f] and not (got[f] == 0 and "loop leads back to its first" in (refused.get(f) or ""))}
     print("not ok" if wrong else "ok", f"{name}: {sum(want.values())} calls are counted as the program counts them")
     for f, (n, g, why) in wrong.items():
-        print(f"  {f}: {n} by the program, {g} by the report{', refused: ' + why if why else ''}")
+        print(f"  {f}: {n} by the program, {g} by the report, {hits[f]} hits{', refused: ' + why if why else ''}")
+    if wrong: # where a call was lost: in the program, on the way, or in the report
+        print(f"  loss: {flat['loss']}")
+        os.system(f"'{os.environ['WEIR']}' report threads {folder}/t.weir; '{os.environ['WEIR']}' report hooks {folder}/t.weir")
     lost = flat["loss"].get("events_lost", 0)
     if lost:
         print(f"not ok {name}: no event is lost ({lost}: {flat['loss'].get('reasons')})")
