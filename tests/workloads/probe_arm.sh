@@ -93,6 +93,7 @@ for mode in 64 32; do
 	fi
 	export LD_LIBRARY_PATH=$PWD
 	mkfifo bystander$mode target$mode command$mode
+	rm -f command.err process.err # what the other mode was told is no answer here
 	./tree$mode wait <bystander$mode >/dev/null &
 	bystander=$!
 	exec 5>bystander$mode
