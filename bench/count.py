@@ -170,7 +170,10 @@ def model():
     p = subprocess.run([sys.executable, compare, tools], stdout=subprocess.PIPE, text=True)
     # Its headings belong below ours.
     print(re.sub(r"^#+ ", "### ", p.stdout, flags=re.M) if p.returncode == 0 else
-          f"The comparison of the cycle model failed (status {p.returncode}).\n")
+          f"The comparison of the cycle model failed (status {p.returncode}).\n", flush=True)
+    functions = os.path.join(root, "bench", "cost", "functions.py")
+    if subprocess.run([sys.executable, functions, work], env=ENV).returncode:
+        print("The comparison of cycles and time by function failed.\n")
 
 
 print("## Exact counts: weir count\n")

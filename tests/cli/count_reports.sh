@@ -153,6 +153,11 @@ json counts.json '"\n".join("prog.c:%d %d" % (l[1], l[2]) for f in j["functions"
 equal "every instruction is of the line that addr2line says" "$(cat expected.txt)" "$(cat lines.txt)"
 equal "the function has its address in the image" "$((16#$start))" "$(json counts.json '[f["address"] for f in j["functions"] if f["name"] == "work"][0]')"
 equal "all files are absolute" "['$PWD/prog.c']" "$(json counts.json 'sorted({l[0] for f in j["functions"] if f["name"] == "work" for b in f["blocks"] for l in b["lines"]})')"
+"$WEIR" report program.weir --metric cycles >cycles.txt
+check "the summary says how far modelled cycles may be from the time" \
+	grep -q "of the time of measured programs, [0-9]* to [0-9]* % was in other" cycles.txt
+"$WEIR" report program.weir --metric cycles --json >cycles.json
+equal "so does its JSON" True "$(json cycles.json "j['run']['cost_model_error'].endswith(' %')")"
 "$WEIR" report flat program.weir --metric cycles --json >cycles.json
 equal "blocks have modelled cycles, of functions alone" "True True" \
 	"$(json cycles.json '" ".join(str(all(x)) for x in zip(*[(r["base"] > 0, r["cum"] is None) for r in j["rows"] if r["kind"] == "native"]))')"

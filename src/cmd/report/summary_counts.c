@@ -7,6 +7,8 @@
 #include "cmd/report/table.h"
 
 #define TOP_REASONS 3
+/* The share of the time that the model puts into the wrong function: bench/cost/functions.py measures it. */
+#define CYCLES_ERROR "2 to 42 %"
 
 static void print_left_alone(const struct report *report)
 {
@@ -51,9 +53,12 @@ void summary_counts(const struct report *report)
 			"  timed, not counted: %s in functions of other libraries "
 			"('weir report --metric foreign')\n",
 			value_human(counts->foreign_ns, "ns").s);
-	if (model)
-		fprintf(out, "  cycles are those of a model of %s ('--cpu' takes another)\n",
-			model);
+	if (model && !strcmp(p->metric, "cycles"))
+		fprintf(out,
+			"  cycles are those of a model of %s ('--cpu' takes another), without cache misses "
+			"and\n    mispredicted branches: of the time of measured programs, %s was in other "
+			"functions\n    than they say; 'weir record' measures it\n",
+			model, CYCLES_ERROR);
 }
 
 void summary_json_counts(struct json *j, const struct report *report)
@@ -68,4 +73,6 @@ void summary_json_counts(struct json *j, const struct report *report)
 	json_u64_if(j, "blocks_executed", is_counted, counts->n_blocks_executed);
 	json_u64_if(j, "foreign_ns", counts->has_foreign, counts->foreign_ns);
 	report_json_text(j, "cost_model", trace_reader_meta(report->reader, "cost_model"));
+	if (trace_reader_meta(report->reader, "cost_model"))
+		report_json_text(j, "cost_model_error", CYCLES_ERROR);
 }
