@@ -35,7 +35,7 @@ struct open_trace_options {
 			offsetof(type, member.exe)                                                 \
 	}
 #define OPEN_TRACE_OPTIONS(type, member)                                                           \
-	{0, "catalog", OPTION_TEXT, "FILE", "symbols from this merged symbol file first",          \
+	{0, "catalog", OPTION_TEXT_ONCE, "FILE", "symbols from this merged symbol file first",     \
 		offsetof(type, member.catalog)},                                                   \
 		COUNT_FILE_OPTIONS(type, member.counts)
 

@@ -132,9 +132,12 @@ static enum options_result set_value(const struct command *command, const struct
 	void *to = (char *)into + o->offset;
 	bool good = true;
 
+	if (o->kind == OPTION_TEXT_ONCE && *(const char **)to)
+		return options_usage_error(command, "%s: is given twice: '%s' and '%s'", shown,
+			*(const char **)to, value);
 	if (o->kind == OPTION_FLAG)
 		*(bool *)to = true;
-	else if (o->kind == OPTION_TEXT)
+	else if (o->kind == OPTION_TEXT || o->kind == OPTION_TEXT_ONCE)
 		*(const char **)to = value;
 	else if (o->kind == OPTION_TEXTS)
 		vec_push((struct option_texts *)to, value);

@@ -13,11 +13,12 @@
 #include <sys/types.h>
 
 enum option_kind {
-	OPTION_FLAG,   /* bool */
-	OPTION_TEXT,   /* const char *, borrowed from argv; the last one wins */
-	OPTION_TEXTS,  /* struct option_texts; each one counts */
-	OPTION_NUMBER, /* uint64_t, plain decimal */
-	OPTION_SECONDS /* double, at least 0 */
+	OPTION_FLAG,	  /* bool */
+	OPTION_TEXT,	  /* const char *, borrowed from argv; the last one wins */
+	OPTION_TEXT_ONCE, /* the same; a second one is wrong usage */
+	OPTION_TEXTS,	  /* struct option_texts; each one counts */
+	OPTION_NUMBER,	  /* uint64_t, plain decimal */
+	OPTION_SECONDS	  /* double, at least 0 */
 };
 
 struct option_texts {

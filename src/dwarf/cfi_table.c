@@ -342,6 +342,17 @@ bool cfi_table_function_at(
 	return true;
 }
 
+size_t cfi_table_n_functions(const struct cfi_table *t)
+{
+	return t->fdes.n;
+}
+
+struct iaddr cfi_table_function(const struct cfi_table *t, size_t i, uint64_t *size)
+{
+	*size = t->fdes.v[i].size;
+	return (struct iaddr){t->base + t->fdes.v[i].start};
+}
+
 struct span cfi_table_expression(const struct cfi_table *t, int32_t id)
 {
 	const struct intern *expressions = &t->rules.expressions;

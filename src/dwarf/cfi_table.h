@@ -32,6 +32,9 @@ const struct cfi_rule *cfi_table_find(const struct cfi_table *t, struct iaddr ad
 /* The bounds of the FDE that covers the address: the best guess at an unnamed function's extent. */
 bool cfi_table_function_at(
 	const struct cfi_table *t, struct iaddr addr, struct iaddr *start, uint64_t *size);
+/* All of them, by start. */
+size_t cfi_table_n_functions(const struct cfi_table *t);
+struct iaddr cfi_table_function(const struct cfi_table *t, size_t i, uint64_t *size);
 
 struct cfi_stats {
 	size_t n_rows, n_rules, n_fdes;

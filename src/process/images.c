@@ -21,9 +21,9 @@
 struct image_content {
 	struct image image;
 	struct file_map file;
-	char *opened;	  /* the path it was opened by; owned */
-	struct stat st;	  /* of the file, when it was opened */
-	bool is_dropped;  /* the file has been changed, its ELF view is not used any more */
+	char *opened;	 /* the path it was opened by; owned */
+	struct stat st;	 /* of the file, when it was opened */
+	bool is_dropped; /* the file has been changed, its ELF view is not used any more */
 	uint8_t *memory; /* a vdso's bytes, owned */
 	struct cfi_table *cfi;
 	bool cfi_made;
@@ -32,6 +32,9 @@ struct image_content {
 struct images {
 	struct intern keys; /* id = number */
 	VEC(struct image_content *) items;
+	/* Files in memory that were looked into, by device, inode and path: whether they are images. */
+	struct intern memory_files;
+	VEC(bool) memory_file_is_elf;
 };
 
 struct images *images_new(void)
@@ -58,9 +61,12 @@ void images_free(struct images *t)
 	}
 	vec_release(&t->items);
 	intern_release(&t->keys);
+	intern_release(&t->memory_files);
+	vec_release(&t->memory_file_is_elf);
 	free(t);
 }
 
+/* Of files in memory (path_is_in_memory()) it is not the whole answer. */
 static enum image_kind kind_of_path(const char *path)
 {
 	static const char *const made_at_run_time[] = {"//anon", "[heap]", "[stack",
@@ -75,6 +81,36 @@ static enum image_kind kind_of_path(const char *path)
 		if (!strncmp(path, made_at_run_time[i], strlen(made_at_run_time[i])))
 			return IMAGE_KIND_JIT;
 	return path[0] == '/' ? IMAGE_KIND_ELF : IMAGE_KIND_OTHER;
+}
+
+/* What is in it decides about a file in memory; a program that maps one piece after the other (compilers
+ * do) has it opened once. */
+static bool memory_file_is_elf(struct images *t, const struct image_query *q, const char *path)
+{
+	const struct proc_mapping *m = &q->mapping;
+	char *key = mem_printf("%u:%u:%lu:%s", m->major, m->minor, m->inode, path);
+	size_t n_known = t->memory_file_is_elf.n;
+	uint32_t i;
+
+	if (q->build_id.n || !m->inode) {
+		free(key);
+		return mapped_file_is_elf((pid_t)q->pid, m, q->build_id);
+	}
+	i = intern_text(&t->memory_files, key);
+	free(key);
+	if (i == n_known)
+		vec_push(&t->memory_file_is_elf, mapped_file_is_elf((pid_t)q->pid, m, q->build_id));
+	return t->memory_file_is_elf.v[i];
+}
+
+static enum image_kind kind_of_mapping(
+	struct images *t, const struct image_query *q, const char *path)
+{
+	enum image_kind kind = kind_of_path(path);
+
+	if (kind == IMAGE_KIND_JIT && path_is_in_memory(path) && memory_file_is_elf(t, q, path))
+		return IMAGE_KIND_ELF;
+	return kind;
 }
 
 /* Whether the very file that is mapped has other contents now; one that was replaced has not. */
@@ -208,7 +244,7 @@ static struct image_content *open_image(
 uint32_t images_ensure(struct images *t, const struct image_query *query)
 {
 	char *path = mem_strndup(query->mapping.path, path_plain_bytes(query->mapping.path));
-	enum image_kind kind = kind_of_path(path);
+	enum image_kind kind = kind_of_mapping(t, query, path);
 	char *key = make_key(kind, query, path);
 	uint32_t number = intern_text(&t->keys, key);
 
@@ -246,8 +282,12 @@ bool images_has_path(const struct images *t, uint32_t number, const char *path)
 	const struct image *image = &t->items.v[number]->image;
 	char *plain = mem_strndup(path, path_plain_bytes(path));
 	enum image_kind kind = kind_of_path(plain);
-	bool same = kind == IMAGE_KIND_JIT || kind == IMAGE_KIND_VDSO ? image->kind == kind
-								      : !strcmp(image->path, plain);
+	bool same;
+
+	if (kind == IMAGE_KIND_VDSO || image->kind == IMAGE_KIND_JIT)
+		same = image->kind == kind;
+	else
+		same = !strcmp(image->path, plain);
 
 	free(plain);
 	return same;
@@ -257,7 +297,9 @@ uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer 
 {
 	struct image *image = images_get(t, number);
 	struct trace_image entry = {.kind = image->kind,
-		.bits = !image->has_elf ? 0 : image->elf.is_64 ? 64 : 32,
+		.bits = !image->has_elf	   ? 0
+			: image->elf.is_64 ? 64
+					   : 32,
 		.build_id_n = image->build_id_n,
 		.file_bytes = image->file_bytes,
 		.file_mtime_ns = image->file_mtime_ns,

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/mapped_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -139,6 +143,45 @@ static int try_deleted(const struct search *s, struct err *err)
 	return rc < 0 ? err_set(err, ERR_NOT_FOUND, "the file has been deleted") : 0;
 }
 
+/* A link of /proc to an open file, taken when the kernel calls the file what the mapping is called: other
+ * files are not opened, since that may do something (a terminal, a FIFO). */
+static bool try_link(const struct search *s, const char *link)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
+	struct stat st;
+
+	if (n < 0)
+		return false;
+	target[n] = 0;
+	if (strcmp(target, s->m->path) || stat(link, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	return try_path(s, mem_strdup(link), NULL) == 0;
+}
+
+/* Several files in memory may have one name: the mapping's inode or build-id must be known. */
+static bool try_open_files(const struct search *s)
+{
+	char link[64];
+	struct dirent *entry;
+	bool is_found;
+	DIR *folder;
+
+	if (!s->m->inode && !s->build_id.n)
+		return false;
+	snprintf(link, sizeof(link), "/proc/%d/exe", s->pid);
+	is_found = try_link(s, link);
+	snprintf(link, sizeof(link), "/proc/%d/fd", s->pid);
+	folder = is_found ? NULL : opendir(link);
+	while (folder && !is_found && (entry = readdir(folder))) {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%.20s", s->pid, entry->d_name);
+		is_found = entry->d_name[0] != '.' && try_link(s, link);
+	}
+	if (folder)
+		closedir(folder);
+	return is_found;
+}
+
 int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping *m,
 	struct span build_id, struct err *err)
 {
@@ -156,7 +199,10 @@ int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping
 		return 0;
 	s.is_mapping = true;
 	path = mem_printf("/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
-	return try_path(&s, path, NULL) == 0 ? 0 : rc;
+	if (try_path(&s, path, NULL) == 0)
+		return 0;
+	s.is_mapping = false;
+	return try_open_files(&s) ? 0 : rc;
 }
 
 void mapped_file_close(struct mapped_file *f)
@@ -177,4 +223,31 @@ int mapped_file_read_elf(
 	if (rc < 0)
 		file_map_release(map);
 	return rc;
+}
+
+bool path_is_in_memory(const char *path)
+{
+	return !strncmp(path, "/memfd:", 7) || !strncmp(path, "/dev/shm/", 9);
+}
+
+bool mapped_file_is_elf(pid_t pid, const struct proc_mapping *m, struct span build_id)
+{
+	struct mapped_file f;
+	struct file_map map;
+	struct elf_file elf;
+	struct iaddr at;
+	bool is_elf;
+
+	if (build_id.n)
+		return true;
+	if (mapped_file_open(&f, pid, m, build_id, NULL) < 0)
+		return false;
+	is_elf = mapped_file_read_elf(&f, &map, &elf, NULL) == 0;
+	if (is_elf) {
+		is_elf = elf_file_offset_to_iaddr(&elf, (struct foff){m->offset}, &at);
+		elf_file_release(&elf);
+		file_map_release(&map);
+	}
+	mapped_file_close(&f);
+	return is_elf;
 }

@@ -6,11 +6,14 @@
  *	1. by its path
  *	2. by its path below the root of the process, /proc/PID/root
  *	3. by the mapping itself, /proc/PID/map_files, for which a privilege is needed
+ *	4. as the program of the process, /proc/PID/exe, and as one of its open files, /proc/PID/fd: a
+ *	   file in memory (memfd) has no path at all
  * and what is found there is taken only when it is that very file.
  */
 #ifndef WEIR_PROCESS_MAPPED_FILE_H
 #define WEIR_PROCESS_MAPPED_FILE_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -34,6 +37,12 @@ int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping
 	struct span build_id, struct err *err);
 /* Also of one that could not be opened. */
 void mapped_file_close(struct mapped_file *f);
+/* A path of /proc or the kernel that names memory kept as a file: a memfd, /dev/shm. Programs and
+ * libraries are run from there, and compilers put code there that they make at run time. */
+bool path_is_in_memory(const char *path);
+/* Whether the mapped file is an ELF image that has code where the mapping begins, as far as its content
+ * can be read. A build-id that the kernel has found in it says so, too. */
+bool mapped_file_is_elf(pid_t pid, const struct proc_mapping *m, struct span build_id);
 /* Its bytes as an ELF file, both released by the caller. */
 int mapped_file_read_elf(
 	const struct mapped_file *f, struct file_map *map, struct elf_file *elf, struct err *err);

@@ -21,27 +21,36 @@ struct search {
 	struct span build_id; /* empty when the image has none */
 	const char *link;     /* debuglink; NULL when the image has none */
 	uint32_t link_crc;
-	const char *dir;  /* folder of the image; NULL when unknown */
-	const char *path; /* the image itself, which must not be taken for its debug file */
-	char *found;	  /* owned */
-	char *mismatch;	  /* a file that was there but is another's; owned */
+	const char *dir;     /* folder of the image; NULL when unknown */
+	const char *path;    /* the image itself, which must not be taken for its debug file */
+	char *found;	     /* owned */
+	char *mismatch;	     /* a file that was there but is another's; owned */
+	const char *differs; /* in what, of that file */
+	uint32_t crc;	     /* its CRC, when that was compared */
 };
 
 /* Does the open file belong to the image? */
-static bool bytes_match(const struct search *s, struct span bytes)
+static bool bytes_match(struct search *s, struct span bytes)
 {
 	struct elf_file debug;
 	struct span id;
 	bool same;
 
+	s->differs = "is no ELF file";
+	s->crc = 0;
 	if (elf_file_init(&debug, bytes, NULL) < 0)
 		return false;
 	id = elf_file_build_id(&debug);
 	same = debug.is_64 == s->elf->is_64 && debug.machine == s->elf->machine;
-	if (id.n && s->build_id.n)
-		same = same && id.n == s->build_id.n && memcmp(id.p, s->build_id.p, id.n) == 0;
-	else
-		same = same && s->link && crc32_z(0, bytes.p, bytes.n) == s->link_crc;
+	s->differs = "is of another machine";
+	if (same && id.n && s->build_id.n) {
+		same = id.n == s->build_id.n && memcmp(id.p, s->build_id.p, id.n) == 0;
+		s->differs = "has another build-id";
+	} else if (same) {
+		s->crc = (uint32_t)crc32_z(0, bytes.p, bytes.n);
+		same = s->link && s->crc == s->link_crc;
+		s->differs = "has another CRC";
+	}
 	elf_file_release(&debug);
 	return same;
 }
@@ -128,9 +137,13 @@ int debug_file_find(const struct elf_file *elf, const char *path, char **out, st
 		s.dir = dirname(real);
 	if (search_all(&s))
 		*out = s.found;
+	else if (s.mismatch && s.crc && s.link)
+		rc = err_set(err, ERR_FORMAT,
+			"'%s': is the debug file of another build: CRC 0x%08x is wanted, it has 0x%08x",
+			s.mismatch, s.link_crc, s.crc);
 	else if (s.mismatch)
-		rc = err_set(
-			err, ERR_FORMAT, "'%s': is the debug file of another build", s.mismatch);
+		rc = err_set(err, ERR_FORMAT, "'%s': is the debug file of another build: %s",
+			s.mismatch, s.differs);
 	else if (!s.build_id.n && !s.link)
 		rc = err_set(err, ERR_NOT_FOUND,
 			"has neither a build-id nor a debuglink, so no debug file can be found");

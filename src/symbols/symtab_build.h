@@ -29,6 +29,11 @@ struct candidate {
 	uint64_t room; /* at most this many bytes when the size is not said */
 };
 
+/* Bytes of code that belong together. */
+struct extent {
+	uint64_t start, bytes;
+};
+
 /* Where the readers of symbol sources put what they find. The candidate's name is borrowed from the
  * source's bytes. */
 struct symbol_sink {

@@ -119,6 +119,19 @@ equal "JSON has the steps of all threads" "$(rows all.txt | wc -l)" \
 	"$(json plain.json 'sum(r["kind"] == "step" for r in j["rows"])')"
 equal "and their total" "$(rows all.txt | wc -l)" "$(json plain.json 'j["total"]')"
 
+# Stripped code: each instruction has an address of its own, as objdump says.
+cat >bare.c <<'C'
+void _start(void);
+static __attribute__((noipa)) int leaf(int x) { return (x ^ 5) * 3 + 1; }
+void _start(void) { int x = leaf(4); __asm__ volatile("syscall" : : "a"(60), "D"(x & 1)); }
+C
+gcc -O1 -nostdlib -static -o bare bare.c && strip -o bare.stripped bare
+objdump -d bare | awk '/<leaf>:/ { on = 1; next } /^$/ { on = 0 } on && NF > 2 { sub(":", "", $1); print "bare.stripped+0x" $1 }' >wanted.txt
+"$WEIR" steps -q -o bare.weir -- ./bare.stripped
+"$WEIR" report steps bare.weir | grep -oF -f wanted.txt >listed.txt
+check "a function has several instructions" test "$(wc -l <wanted.txt)" -ge 3
+equal "instructions of a stripped function have their own addresses" "$(cat wanted.txt)" "$(cat listed.txt)"
+
 printf '%s\n' '0 enter main' '9 leave main' | "$WEIR" import events - -o events.weir
 fails "a trace without steps is one sentence" 1 "events.weir': has no steps" \
 	"$WEIR" report steps events.weir

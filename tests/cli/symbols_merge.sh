@@ -5,23 +5,28 @@
 
 # --- a stripped library and its map ---
 
+# The two functions that are not exported have the same size: which is which, a text without identity
+# cannot prove.
+agree="3 of 3 agree; 5 of 5 functions are where its unwind table has them"
+exchangeable="$agree; others of the same extents could be in their place"
+
 mkdir map && cp full/lib.map map/ && strip -o map/lib.so full/lib.so
 merge map
 equal "merging ends with 0" 0 $rc
 equal "a stripped library and its map are one image" \
-	"map/lib.so 64 5 symbols 0 lines: dynsym 3/3 (the image itself), ld map 5/5 (3 of 3 agree)" "$(images)"
+	"map/lib.so 64 5 symbols 0 lines: dynsym 3/3 (the image itself), ld map 3/3 ($agree), ld map 2/2 ($exchangeable)" "$(images)"
 equal "the symbols are those of nm" "$(functions full/lib.so)" "$(symbols map/lib.so)"
 mkdir nm && nm full/lib.so >nm/lib.nm && strip -o nm/lib.so full/lib.so
 merge nm
 equal "so are one and the output of nm" \
-	"nm/lib.so 64 5 symbols 0 lines: dynsym 3/3 (the image itself), nm 5/5 (3 of 3 agree)" "$(images)"
+	"nm/lib.so 64 5 symbols 0 lines: dynsym 3/3 (the image itself), nm 3/3 ($agree), nm 2/2 ($exchangeable)" "$(images)"
 equal "with the same symbols" "$(functions full/lib.so | sed 's/ [0-9]* / /')" "$(symbols nm/lib.so | sed 's/ [0-9]* / /')"
 if command -v ld.lld >/dev/null; then
 	mkdir lld && make_lib lld/full.so -fuse-ld=lld -Wl,-Map=lld/lib.map
 	strip -o lld/lib.so lld/full.so && cp lld/full.so lld_full.so && rm lld/full.so
 	merge lld
 	equal "and one and its map by lld" \
-		"lld/lib.so 64 5 symbols 0 lines: dynsym 3/3 (the image itself), lld map 5/5 (3 of 3 agree)" "$(images)"
+		"lld/lib.so 64 5 symbols 0 lines: dynsym 3/3 (the image itself), lld map 3/3 ($agree), lld map 2/2 ($exchangeable)" "$(images)"
 	equal "with the symbols of nm" "$(functions lld_full.so)" "$(symbols lld/lib.so)"
 else
 	skip "and one and its map by lld: ld.lld is not installed"
@@ -49,7 +54,7 @@ mv tie/maps/lib.map tie/two/
 merge tie/one/lib.so tie/two/lib.so tie/two/lib.map
 equal "but not when it lies beside one of them" \
 	"0 tie/one/lib.so 64 3 symbols 0 lines: dynsym 3/3 (the image itself)
-tie/two/lib.so 64 5 symbols 0 lines: dynsym 3/3 (the image itself), ld map 5/5 (3 of 3 agree)" "$rc $(images)"
+tie/two/lib.so 64 5 symbols 0 lines: dynsym 3/3 (the image itself), ld map 3/3 ($agree), ld map 2/2 ($exchangeable)" "$rc $(images)"
 
 # --- a stripped library and its debug file ---
 

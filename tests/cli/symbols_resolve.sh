@@ -279,3 +279,24 @@ print(" ".join(sorted((set(j) | set(j["rows"][0])) - words)))
 PY
 )
 equal "the manual has every field" "" "$missing"
+
+# --- a debug file of another build ---
+
+mkdir crc && cat >crc/f.c <<'C'
+int f(int x) { return x * 3; }
+C
+gcc -g -shared -fPIC -nostdlib -Wl,--build-id=none -o crc/lib.so crc/f.c && objcopy --only-keep-debug crc/lib.so crc/lib.dbg
+(cd crc && strip -g lib.so && objcopy --add-gnu-debuglink=lib.dbg lib.so)
+"$WEIR" symbols resolve -q --image crc/lib.so "$(nm crc/lib.so | awk '$3 == "f" { print $1 }')" >crc.txt 2>crc.err
+check "a debug file with the CRC of the link gives lines" grep -q 'f.c:1' crc.txt
+equal "and no word" "" "$(cat crc.err)"
+echo >>crc/lib.dbg
+"$WEIR" symbols resolve -q --image crc/lib.so "$(nm crc/lib.so | awk '$3 == "f" { print $1 }')" >crc.txt 2>crc.err
+check "one with another CRC gives none" grep -q '(f+0x0)$' crc.txt
+check "and that is said" grep -Eq "^weir: '.*/crc/lib.dbg': is the debug file of another build: CRC 0x[0-9a-f]{8} is wanted, it has 0x$(python3 -c 'import zlib; print("%08x" % zlib.crc32(open("crc/lib.dbg", "rb").read()))')\$" crc.err
+
+# --- two merged symbol files ---
+
+fails "a second --catalog is not taken silently for the first" 2 "catalog: is given twice: 'a.wsym' and 'b.wsym'" \
+	"$WEIR" symbols list --catalog a.wsym --catalog b.wsym
+fails "nor is it in a report" 2 "catalog: is given twice" "$WEIR" report --catalog a.wsym --catalog b.wsym nothing.weir

@@ -25,7 +25,9 @@ IDENTITY = struct.Struct("<BBHIQQQIIB")
 SEGMENT = struct.Struct("<QQQQI")
 SECTION = struct.Struct("<QQQ")
 PARTS = ("IDENTITY", "SOURCES", "SECTIONS", "NOTES", "TEXTS", "FILES", "SYMBOLS", "ALIASES",
-         "SITES", "RANGES")
+         "SITES", "RANGES", "RUNGS")
+RUNGS = (None, "segments", "path", "checksum", "build-id")
+TEXT_KINDS = ("ld map", "lld map", "nm")
 SHIFTS = {"FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
 IMAGE_KINDS = (None, "elf", "kernel", "vdso", "jit", "other")
 MACHINES = {0: None, 3: "i386", 62: "x86-64"}
@@ -162,9 +164,10 @@ class Image:
         parts = self.directory()
         self.read_identity(Fields(parts["IDENTITY"], "IDENTITY"))
         self.read_sources(Fields(parts["SOURCES"], "SOURCES"))
+        self.read_rungs(parts)
         self.read_sections(parts)
         self.read_notes(parts)
-        self.tables = {name: Table(parts[name], name) for name in PARTS[4:] if name in parts}
+        self.tables = {name: Table(parts[name], name) for name in PARTS[4:10] if name in parts}
         need(not any(t.own for n, t in self.tables.items() if n not in ("SYMBOLS", "RANGES")),
              "own number 0")
         self.texts = self.read_texts()
@@ -224,6 +227,17 @@ class Image:
         need(self.sets and self.sets[0] == 0 and len(set(self.sets)) == n, "sets, first the empty")
         need(all(s >> len(self.sources) == 0 for s in self.sets), "sets of sources that are there")
         f.end()
+
+    def read_rungs(self, parts):
+        kinds = [s[0] for s in self.sources]
+        self.rungs = [1 if kind in TEXT_KINDS else 4 for kind in kinds]
+        if "RUNGS" in parts:
+            f = Fields(parts["RUNGS"], "RUNGS")
+            self.rungs = list(f.take(len(self.sources)))
+            f.end()
+            need(min(self.rungs) < 4, "rungs are there when one is below the highest")
+            need(all(1 <= r <= (3 if k in TEXT_KINDS else 4) for r, k in zip(self.rungs, kinds)),
+                 "rungs of the ladder, and none of a text is the highest")
 
     def read_sections(self, parts):
         self.sections = []
@@ -432,6 +446,10 @@ class Image:
         kinds = {s[0] for i, s in enumerate(self.sources) if self.sets[in_set] >> i & 1}
         return next((kind for kind in STRONGEST if kind in kinds), None)
 
+    def rung_of(self, in_set):
+        rungs = [r for i, r in enumerate(self.rungs) if self.sets[in_set] >> i & 1]
+        return RUNGS[max(rungs, default=4)]
+
     def at(self, address):
         """(symbol or None, levels as (text, file, line) with the innermost first)."""
         i = bisect.bisect_right(self.starts, address) - 1
@@ -471,10 +489,11 @@ def show(image):
         "sections": [{"name": shown(n), "address": hex(a), "bytes": b, "flags": f}
                      for n, a, b, f in image.sections],
         "sources": [{"kind": k, "path": shown(p), "identity": shown(i), "verdict": shown(v),
-                     "offered": o, "accepted": a} for k, p, i, v, o, a in image.sources],
+                     "offered": o, "accepted": a, "match": RUNGS[r]}
+                    for (k, p, i, v, o, a), r in zip(image.sources, image.rungs)],
         "notes": [as_text(n) for n in image.notes],
         "rows": [{"address": hex(start), "size": size, "linkage_name": as_text(image.texts[text]),
-                  "source": image.kind_of(in_set),
+                  "source": image.kind_of(in_set), "match": image.rung_of(in_set),
                   "aliases": [as_text(image.texts[a[0]]) for a in image.aliases[first:first + n]]}
                  for start, size, text, _, in_set, first, n, _ in image.symbols],
     }

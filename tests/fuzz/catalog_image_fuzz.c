@@ -50,6 +50,8 @@ static void ask_for_facts(struct catalog_image *image)
 
 		sink += strlen(s.path) + strlen(s.identity) + strlen(s.verdict);
 		sink += strlen(symbol_source_name(s.kind));
+		if (s.rung == MATCH_NONE || s.rung >= MATCH_N_RUNGS)
+			abort();
 	}
 	for (size_t i = 0; i < catalog_image_n_sections(image); i++)
 		sink += strlen(catalog_image_section(image, i).name);
@@ -63,6 +65,9 @@ static void ask_for_symbols(struct catalog_image *image)
 		struct catalog_symbol s = catalog_image_symbol(image, i);
 
 		sink += strlen(s.name) + strlen(s.linkage_name);
+		if (s.rung < MATCH_BUILD_ID &&
+			catalog_image_symbol_source(image, i) >= catalog_image_n_sources(image))
+			abort();
 		for (uint32_t k = 0; k < s.n_aliases && n_names++ < ITEMS_MAX; k++)
 			sink += strlen(catalog_image_alias(image, s.first_alias + k));
 		look_up(image, s.start);

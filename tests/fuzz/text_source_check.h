@@ -35,6 +35,10 @@ static void check_text_reader(text_reader *read, const uint8_t *data, size_t n)
 	if (read((struct span){data, n}, &sink, &t, &err) == 0) {
 		if (!t.n_symbols != !sum)
 			abort();
+		for (size_t i = 0; i < t.pieces.n; i++)
+			if (!t.pieces.v[i].bytes ||
+				t.pieces.v[i].start + t.pieces.v[i].bytes < t.pieces.v[i].start)
+				abort();
 		text_source_release(&t);
 	} else if (!err.text[0] || sum) {
 		abort();

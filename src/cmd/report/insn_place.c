@@ -15,11 +15,13 @@ void insn_place_get(
 	place->function = NULL;
 	place->file = NULL;
 	place->line = 0;
+	place->addr_in_image = 0;
 	place->names.n = 0;
 	if (!number || !place->insn->frame)
 		return;
 	frame_names_get(report->reader, place->insn->frame, &place->names);
 	last = &place->names.v[place->names.n - 1];
+	place->addr_in_image = trace_reader_frame(report->reader, place->insn->frame)->addr;
 	if (last->has_offset &&
 		!(only_true && trace_reader_symbol(report->reader, place->insn->frame)->reason))
 		place->function = last;
@@ -45,6 +47,11 @@ void insn_place_put(struct buf *to, const struct insn_place *place)
 
 	if (!place->names.n)
 		buf_printf(to, "0x%" PRIx64, place->insn->addr);
+	else if (!f && *place->names.v[place->names.n - 1].image)
+		/* The made-up name is that of the function's start. */
+		buf_printf(to, "%s+0x%" PRIx64,
+			path_base_name(place->names.v[place->names.n - 1].image),
+			place->addr_in_image);
 	else if (!f)
 		buf_put_cstr(to, place->names.v[place->names.n - 1].name);
 	else if (*f->image)

@@ -13,6 +13,7 @@ struct insn_place {
 	const struct step_insn *insn;	    /* NULL: its code was not captured */
 	struct frame_levels names;	    /* n = 0: nothing is known about the place */
 	const struct frame_level *function; /* that has the code; NULL = not known */
+	uint64_t addr_in_image;		    /* where there is an image */
 	const char *file;		    /* of the innermost level; NULL = not known */
 	uint32_t line;			    /* 0 = not known */
 };

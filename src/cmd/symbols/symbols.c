@@ -10,7 +10,7 @@
 #define AT(field) offsetof(struct symbols_arguments, field)
 static const struct option_spec symbols_options[] = {
 	{'o', "output", OPTION_TEXT, "FILE", "merge: the merged symbol file to make", AT(output)},
-	{0, "catalog", OPTION_TEXT, "FILE", "the merged symbol file (default: the user's own)",
+	{0, "catalog", OPTION_TEXT_ONCE, "FILE", "the merged symbol file (default: the user's own)",
 		AT(catalog)},
 	{0, "pid", OPTION_NUMBER, "PID", "a running process: what it has mapped", AT(pid)},
 	{0, "kernel", OPTION_FLAG, NULL, "merge, add: the running kernel, too", AT(kernel)},
@@ -42,8 +42,8 @@ static const struct symbols_verb {
 		"paths (or --pid, --kernel)", 0, SIZE_MAX},
 	{"add", symbols_add, NULL, "catalog pid kernel threads no-search json quiet",
 		"paths (or --pid, --kernel)", 0, SIZE_MAX},
-	{"remove", symbols_remove, symbols_catalog_open, "catalog json quiet",
-		"one or more images", 1, SIZE_MAX},
+	{"remove", symbols_remove, symbols_catalog_open, "catalog json quiet", "one or more images",
+		1, SIZE_MAX},
 	{"list", symbols_list, symbols_catalog_open, "catalog json quiet", "names", 0, SIZE_MAX},
 	{"show", symbols_show, symbols_catalog_open, "catalog symbols limit json quiet",
 		"one image", 1, 1},

@@ -17,9 +17,21 @@ static const struct resolve_target *target_of(
 	return q->target == RESOLVE_NO_TARGET ? NULL : &r->targets.v[q->target];
 }
 
+/* A name that is less sure than the image it is in. */
+static void say_weak_source(
+	const struct resolve_target *t, size_t symbol, struct resolve_answer *answer)
+{
+	size_t i = catalog_image_symbol_source(t->image, symbol);
+	struct catalog_source s = catalog_image_source(t->image, i);
+
+	snprintf(answer->reason, sizeof(answer->reason), "the name is from the %s '%s': %s",
+		symbol_source_name(s.kind), s.path, s.verdict);
+}
+
 static bool answer_from_image(const struct resolve_target *t, const struct resolve_query *q,
 	struct resolve_answer *answer)
 {
+	enum match_rung rung = t->rung;
 	struct catalog_range range;
 
 	if (!t->image || !catalog_image_find_range(t->image, q->place, &range))
@@ -27,18 +39,22 @@ static bool answer_from_image(const struct resolve_target *t, const struct resol
 	memset(answer, 0, sizeof(*answer));
 	answer->n_levels =
 		catalog_image_levels(t->image, &range, answer->levels, SYMBOL_LEVELS_MAX);
+	snprintf(answer->reason, sizeof(answer->reason), "%s", t->reason ? t->reason : "");
 	if (range.symbol != UINT32_MAX) {
 		struct catalog_symbol s = catalog_image_symbol(t->image, range.symbol);
 
 		answer->symbol = s.name;
 		answer->offset = q->place.v - s.start;
 		answer->has_offset = true;
+		if (s.rung < rung)
+			say_weak_source(t, range.symbol, answer);
+		rung = s.rung < rung ? s.rung : rung;
 	}
 	if (answer->n_levels && answer->levels[answer->n_levels - 1].name)
 		answer->symbol = answer->levels[answer->n_levels - 1].name;
-	answer->match = match_rung_name(t->rung);
+	answer->match = match_rung_name(rung);
+	answer->is_exact = rung == MATCH_BUILD_ID;
 	answer->from = t->from;
-	snprintf(answer->reason, sizeof(answer->reason), "%s", t->reason ? t->reason : "");
 	return answer->n_levels > 0;
 }
 
@@ -61,7 +77,7 @@ static void answer_query(
 {
 	const struct resolve_target *t = target_of(r, q);
 
-	if (t && (!t->trace_image || t->rung == MATCH_BUILD_ID) && answer_from_image(t, q, answer))
+	if (t && answer_from_image(t, q, answer) && (!t->trace_image || answer->is_exact))
 		return;
 	if (t && t->trace_image && resolve_answer_from_trace(r, q, answer))
 		return;

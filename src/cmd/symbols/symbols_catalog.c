@@ -281,6 +281,7 @@ void symbols_put_sources(struct rows *r, struct catalog_image *image)
 		row_text(r, "path", s.path);
 		row_text(r, "identity", s.identity);
 		row_text(r, "verdict", s.verdict);
+		row_string(r, "match", match_rung_name(s.rung));
 		row_number(r, "offered", s.n_offered);
 		row_number(r, "accepted", s.n_accepted);
 		row_end(r);

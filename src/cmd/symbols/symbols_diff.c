@@ -135,7 +135,11 @@ static void put_missing_sources(
 {
 	for (size_t i = 0; i < catalog_image_n_sources(has); i++) {
 		struct catalog_source s = catalog_image_source(has, i);
+		struct catalog_source last = catalog_image_source(has, i ? i - 1 : 0);
 
+		/* A map may be two sources, by the rung of its names. */
+		if (i && s.kind == last.kind && !strcmp(s.path, last.path))
+			continue;
 		if (!has_source(has_not, &s))
 			buf_printf(to, "%s%c%s %s", to->n ? " " : "", sign,
 				symbol_source_name(s.kind), s.path);

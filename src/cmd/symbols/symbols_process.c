@@ -190,6 +190,13 @@ static void place_in_image(struct resolve *r, const struct process_maps *maps,
 		resolve_query_place(r, q, m->target, q->addr - m->at.start + m->base.v);
 }
 
+static bool is_in_file(const struct process_maps *maps, const struct proc_mapping *m)
+{
+	if (path_is_in_memory(m->path))
+		return mapped_file_is_elf(maps->pid, m, (struct span){0});
+	return m->path[0] == '/' && strncmp(m->path, "/dev/zero", 9);
+}
+
 static void place_query(struct resolve *r, struct process_maps *maps, struct resolve_query *q)
 {
 	struct place_mapping *m = find_mapping(maps, q->addr);
@@ -201,8 +208,7 @@ static void place_query(struct resolve *r, struct process_maps *maps, struct res
 		resolve_query_place(r, q, ensure_kernel_target(r, maps), q->addr);
 	else if (!m)
 		resolve_query_refuse(q, "nothing is mapped there in process %d", maps->pid);
-	else if (!strcmp(path, "[vdso]") ||
-		 (path[0] == '/' && strncmp(path, "/memfd:", 7) && strncmp(path, "/dev/zero", 9)))
+	else if (!strcmp(path, "[vdso]") || is_in_file(maps, &m->at))
 		place_in_image(r, maps, q, m);
 	else if (m->at.prot & PROT_EXEC)
 		resolve_query_place(r, q, ensure_jit_target(r, maps), q->addr);

@@ -163,6 +163,19 @@ size_t resolve_add_file_target(
 	return target;
 }
 
+/* What could not be used for the file, as a debug file of another build. */
+static void say_image_notes(const struct catalog_image *image)
+{
+	const char *note = catalog_image_notes(image);
+
+	while (*note) {
+		int n = (int)strcspn(note, "\n");
+
+		fprintf(stderr, "weir: %.*s\n", n, note);
+		note += n + (note[n] == '\n');
+	}
+}
+
 static void search_target(struct resolve *r, struct resolve_target *t)
 {
 	struct symbols_search search = {
@@ -178,6 +191,8 @@ static void search_target(struct resolve *r, struct resolve_target *t)
 	t->rung = t->found.rung;
 	t->reason = mem_strdup(t->found.reason ? t->found.reason : "");
 	memcpy(t->image_id, t->found.catalog_id, sizeof(t->image_id));
+	if (t->image && t->found.path)
+		say_image_notes(t->image);
 	if (t->found.catalog_id[0])
 		t->from = mem_printf("catalog image %s", t->found.catalog_id);
 	else if (t->found.path)

@@ -99,6 +99,7 @@ struct resolve_answer {
 	uint64_t offset;    /* from its start */
 	bool has_offset;
 	const char *match; /* rung; NULL = not judged */
+	bool is_exact;	   /* it stands on the highest */
 	const char *from;  /* what answered; NULL = nothing did */
 	char reason[700];
 };

@@ -130,6 +130,7 @@ static void put_sources(struct rows *r, struct catalog_image *image)
 		{"kind", "Source", COLUMN_LEFT},
 		{"offered", "Offered", 0},
 		{"accepted", "Accepted", 0},
+		{"match", "Match", COLUMN_LEFT},
 		{"path", "Path", COLUMN_LEFT},
 		{"identity", "Identity", COLUMN_LEFT},
 		{"verdict", "Verdict", 0},
@@ -153,6 +154,7 @@ static void put_symbol(struct rows *r, struct catalog_image *image, size_t i)
 	row_string(r, "name", s.name);
 	row_string(r, "linkage_name", s.linkage_name);
 	row_string(r, "source", symbol_source_name(s.kind));
+	row_string(r, "match", match_rung_name(s.rung));
 	if (r->is_json)
 		json_array_begin(&r->json, "aliases");
 	buf_put_cstr(&name, s.name);

@@ -57,7 +57,7 @@ static const char *word_for(const struct symbols_found *f, size_t i)
 static bool is_well(const struct trace_image *image, const struct symbols_found *f,
 	const struct trace_match *recorded)
 {
-	if (f->rung >= MATCH_CHECKSUM)
+	if (f->names_rung >= MATCH_CHECKSUM)
 		return !f->n_tied;
 	return image->kind != IMAGE_KIND_ELF && recorded && recorded->rung >= MATCH_CHECKSUM;
 }
@@ -70,14 +70,14 @@ static void print_module(
 
 	if (v->call->args->quiet && is_well(t, f, recorded))
 		return;
-	printf("%-9s %-6s %s\n", match_rung_name(f->rung), image_kind_name(t->kind),
+	printf("%-9s %-6s %s\n", match_rung_name(f->names_rung), image_kind_name(t->kind),
 		trace_reader_string(v->reader, t->path));
 	for (size_t i = 0; i < f->candidates.n; i++)
 		printf("    %s %s: %s\n", word_for(f, i), f->candidates.v[i].where,
 			f->candidates.v[i].verdict.reason);
-	if (!f->rung || f->n_tied)
+	if (!f->rung || f->n_tied || f->names_rung < f->rung)
 		printf("    %s\n", f->reason);
-	if (recorded && recorded->rung > f->rung && recorded->rung < MATCH_N_RUNGS)
+	if (recorded && recorded->rung > f->names_rung && recorded->rung < MATCH_N_RUNGS)
 		printf("    when recorded: %s: %s\n",
 			match_rung_name((enum match_rung)recorded->rung),
 			trace_reader_string(v->reader, recorded->reason));
@@ -126,7 +126,8 @@ static void json_module(struct verification *v, uint32_t image, const struct sym
 	json_string(j, "path", trace_reader_string(v->reader, t->path));
 	json_string(j, "kind", image_kind_name(t->kind));
 	symbols_json_hex(j, "build_id", (struct span){t->build_id, t->build_id_n});
-	json_string(j, "match", match_rung_name(f->rung));
+	json_string(j, "match", match_rung_name(f->names_rung));
+	json_string(j, "image_match", match_rung_name(f->rung));
 	report_json_text(j, "reason", f->reason);
 	report_json_text(j, "image", f->catalog_id);
 	json_string(j, "file", f->path);
@@ -150,7 +151,7 @@ static void judge_running_kernel(struct symbols_found *f, const struct image_ide
 	match_judge(wanted, &running, c.where, &c.verdict);
 	image_identity_release(&running);
 	if (c.verdict.rung > f->rung) {
-		f->rung = c.verdict.rung;
+		f->rung = f->names_rung = c.verdict.rung;
 		free(f->reason);
 		f->reason = mem_printf("%s: %s", c.where, c.verdict.reason);
 		vec_insert(&f->candidates, 0, c);
@@ -176,7 +177,7 @@ static void verify_module(struct verification *v, uint32_t image)
 		judge_running_kernel(&found, &wanted);
 	if (wanted.kind == IMAGE_KIND_ELF) {
 		v->n_modules++;
-		v->n_exact += found.rung >= MATCH_CHECKSUM && !found.n_tied;
+		v->n_exact += found.names_rung >= MATCH_CHECKSUM && !found.n_tied;
 	}
 	if (v->call->args->json)
 		json_module(v, image, &found);

@@ -178,7 +178,7 @@ static void put_file_key(const struct user_process *p, const struct image_query 
 	if (!strcmp(m->path, "[vdso]"))
 		buf_printf(key, "vdso %d", m->start >> 32 ? 64 : 32);
 	else if (is_own_memory(m->path))
-		buf_printf(key, "process %u %lu %s", p->pid, q->process_start_ns, m->path);
+		buf_printf(key, "process %u %lu %lu", p->pid, q->process_start_ns, m->inode);
 	else if (q->build_id.n)
 		buf_put_hex(key, q->build_id);
 	else

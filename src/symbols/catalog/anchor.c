@@ -30,6 +30,13 @@ static bool has_address(const struct anchor_name *image, size_t n, size_t first,
 	return false;
 }
 
+bool anchor_agrees(const struct anchor_name *image, size_t n_image, const char *name, uint64_t addr)
+{
+	size_t first = find_name(image, n_image, name);
+
+	return first < n_image && has_address(image, n_image, first, addr);
+}
+
 void anchor_check(const struct anchor_name *image, size_t n_image, const struct anchor_name *source,
 	size_t n_source, struct anchor_result *result)
 {

@@ -142,6 +142,7 @@ static void read_source_sets(struct catalog_image *image, struct cursor *c)
 	image->n_source_sets = n;
 	image->source_sets = mem_calloc(n, sizeof(*image->source_sets));
 	image->set_kinds = mem_calloc(n, sizeof(*image->set_kinds));
+	image->set_rungs = mem_calloc(n, sizeof(*image->set_rungs));
 	for (uint64_t i = 0; i < n; i++) {
 		image->source_sets[i] = cursor_u64(c);
 		image->set_kinds[i] = best_kind(image, image->source_sets[i]);
@@ -169,6 +170,38 @@ static int read_sources(struct catalog_image *image, struct span part, struct er
 	}
 	read_source_sets(image, &c);
 	return c.failed ? err_set(err, ERR_FORMAT, "the list of sources is cut short") : 0;
+}
+
+enum match_rung image_source_rung(enum symbol_source kind)
+{
+	return kind == SYMBOL_SOURCE_LD_MAP || kind == SYMBOL_SOURCE_LLD_MAP ||
+			       kind == SYMBOL_SOURCE_NM
+		       ? MATCH_SEGMENTS
+		       : MATCH_BUILD_ID;
+}
+
+/* Without the part the texts among the sources were never judged: they are trusted least. */
+static void read_rungs(struct catalog_image *image, struct span part)
+{
+	struct cursor c = cursor_of(part);
+
+	for (size_t i = 0; i < image->n_sources; i++) {
+		struct catalog_source *s = &image->sources[i];
+		uint8_t rung = cursor_u8(&c);
+
+		if (c.failed)
+			rung = (uint8_t)image_source_rung(s->kind);
+		s->rung = rung > MATCH_NONE && rung < MATCH_N_RUNGS ? (enum match_rung)rung
+								    : MATCH_SEGMENTS;
+	}
+	for (size_t set = 0; set < image->n_source_sets; set++) {
+		uint8_t best = MATCH_NONE;
+
+		for (size_t i = 0; i < image->n_sources; i++)
+			if (image->source_sets[set] >> i & 1 && image->sources[i].rung > best)
+				best = (uint8_t)image->sources[i].rung;
+		image->set_rungs[set] = best ? best : MATCH_BUILD_ID;
+	}
 }
 
 static int read_sections(struct catalog_image *image, struct span part, struct err *err)
@@ -282,6 +315,8 @@ int catalog_image_open(struct catalog_image **out, struct span bytes, struct err
 	if (rc == 0)
 		rc = read_sources(image, parts.v[IMAGE_PART_SOURCES], err);
 	if (rc == 0)
+		read_rungs(image, parts.v[IMAGE_PART_RUNGS]);
+	if (rc == 0)
 		rc = read_sections(image, parts.v[IMAGE_PART_SECTIONS], err);
 	if (rc == 0)
 		rc = read_notes(image, parts.v[IMAGE_PART_NOTES], err);
@@ -308,6 +343,7 @@ void catalog_image_close(struct catalog_image *image)
 	free(image->sections);
 	free(image->source_sets);
 	free(image->set_kinds);
+	free(image->set_rungs);
 	free(image->range_keys);
 	free(image->key_buckets);
 	free(image);

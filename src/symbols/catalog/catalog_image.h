@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "base/span.h"
+#include "symbols/catalog/match.h"
 #include "symbols/image_identity.h"
 #include "symbols/symtab.h"
 
@@ -32,6 +33,9 @@ struct catalog_source {
 	const char *verdict;  /* why it belongs to this image */
 	uint64_t n_offered;   /* symbols it had */
 	uint64_t n_accepted;  /* of these, the ones that are the image's symbols or aliases */
+	/* How sure it is that it belongs to the image: MATCH_BUILD_ID unless it is a text without
+	 * identity. A name of the image is no surer than the source that has it. */
+	enum match_rung rung;
 };
 
 struct catalog_section {
@@ -45,6 +49,7 @@ struct catalog_symbol {
 	const char *linkage_name; /* as the image has it */
 	uint64_t start, size;
 	enum symbol_source kind; /* the best source that has it */
+	enum match_rung rung;	 /* of the surest source that has it */
 	uint32_t first_alias, n_aliases;
 };
 
@@ -70,6 +75,10 @@ size_t catalog_image_n_sites(const struct catalog_image *image);
 /* By address. Texts live until close. */
 struct catalog_symbol catalog_image_symbol(struct catalog_image *image, size_t i);
 const char *catalog_image_alias(struct catalog_image *image, uint32_t i); /* linkage name */
+/* Its rung, without its name. */
+enum match_rung catalog_image_symbol_rung(const struct catalog_image *image, size_t i);
+/* The source on whose rung the symbol stands; SIZE_MAX when it has none. */
+size_t catalog_image_symbol_source(const struct catalog_image *image, size_t i);
 
 /* One range: everything in [start, end) has this answer. */
 struct catalog_range {

@@ -123,6 +123,8 @@ uint32_t builder_source(struct image_builder *b, const struct catalog_source *so
 	s.identity = mem_strdup(or_empty(s.identity));
 	s.verdict = mem_strdup(or_empty(s.verdict));
 	s.n_offered = s.n_accepted = 0;
+	if (!s.rung)
+		s.rung = image_source_rung(s.kind);
 	vec_push(&b->sources, s);
 	return (uint32_t)b->sources.n - 1;
 }
@@ -137,6 +139,8 @@ void image_builder_source(struct image_builder *b, const struct catalog_source *
 		free((char *)s->verdict);
 		s->verdict = mem_strdup(or_empty(source->verdict));
 	}
+	if (source->rung)
+		s->rung = source->rung;
 }
 
 /* The bit of the current source, or of the one of this kind with the same texts: a file's PLT names

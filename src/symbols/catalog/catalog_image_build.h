@@ -24,8 +24,8 @@ void image_builder_free(struct image_builder *b);
 void image_builder_section(struct image_builder *b, const struct catalog_section *section);
 /* Begins a source; symbols and units that follow count as offered by it. One that is there already
  * (same kind, path and identity) goes on. Symbols of another kind, and units when it is not DWARF,
- * count for a source of that kind with the same texts. Texts are copied and may be NULL; n_offered
- * and n_accepted are filled in by the builder. */
+ * count for a source of that kind with the same texts. Texts are copied and may be NULL; rung
+ * NONE is the usual one of the kind; n_offered and n_accepted are filled in by the builder. */
 void image_builder_source(struct image_builder *b, const struct catalog_source *source);
 /* A symbol of the current source. The name is copied. */
 void image_builder_symbol(struct image_builder *b, const struct candidate *c);

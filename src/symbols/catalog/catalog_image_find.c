@@ -162,9 +162,26 @@ struct catalog_symbol catalog_image_symbol(struct catalog_image *image, size_t i
 		.start = s->start,
 		.size = s->size,
 		.kind = (enum symbol_source)image->set_kinds[s->sources],
+		.rung = (enum match_rung)image->set_rungs[s->sources],
 		.first_alias = s->first_alias,
 		.n_aliases = s->n_aliases,
 	};
+}
+
+enum match_rung catalog_image_symbol_rung(const struct catalog_image *image, size_t i)
+{
+	return (enum match_rung)image->set_rungs[image_symbol_of(image, (uint32_t)i)->sources];
+}
+
+size_t catalog_image_symbol_source(const struct catalog_image *image, size_t i)
+{
+	uint32_t set = image_symbol_of(image, (uint32_t)i)->sources;
+
+	for (size_t k = 0; k < image->n_sources; k++)
+		if (image->source_sets[set] >> k & 1 &&
+			image->sources[k].rung == (enum match_rung)image->set_rungs[set])
+			return k;
+	return SIZE_MAX;
 }
 
 const char *catalog_image_alias(struct catalog_image *image, uint32_t i)

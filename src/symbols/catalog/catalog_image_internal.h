@@ -71,6 +71,7 @@ struct catalog_image {
 	size_t n_sections;
 	uint64_t *source_sets; /* bits of sources; set 0 is empty */
 	uint8_t *set_kinds;    /* enum symbol_source: the best of each set */
+	uint8_t *set_rungs;    /* enum match_rung: the surest of each set */
 	size_t n_source_sets;
 	/* Unpacked: struct image_text [], image_file [], image_symbol [], image_alias [], site_chunk;
 	 * ranges are in the cache. */
@@ -82,6 +83,9 @@ struct catalog_image {
 	size_t key_steps;   /* the first step of the search in any bucket: a power of two, or 0 */
 	struct image_cache *cache;
 };
+
+/* The rung of a source of this kind that says none: texts without identity are trusted least. */
+enum match_rung image_source_rung(enum symbol_source kind);
 
 /* Unpack a chunk into the cache and return it. A damaged one is counted and reads as zeros: no
  * names, no lines. */

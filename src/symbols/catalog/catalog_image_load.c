@@ -122,8 +122,7 @@ static void *load_items(const struct catalog_image *image, const struct chunk_ta
 	return items;
 }
 
-static void take_files(
-	const struct catalog_image *image, struct cursor *c, void *items, uint32_t n)
+static void take_files(const struct catalog_image *image, struct cursor *c, void *items, uint32_t n)
 {
 	struct image_file *files = items;
 

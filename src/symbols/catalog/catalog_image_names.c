@@ -66,7 +66,9 @@ static unsigned name_rank(const struct group *g, const struct offered_name *name
 		return 2;
 	if (has_dwarf_name(g, name))
 		return 0;
-	return name->kind == CANDIDATE_KIND_FUNCTION ? 1 : name->kind == CANDIDATE_KIND_LABEL ? 3 : 4;
+	return name->kind == CANDIDATE_KIND_FUNCTION ? 1
+	       : name->kind == CANDIDATE_KIND_LABEL  ? 3
+						     : 4;
 }
 
 static struct candidate as_candidate(const struct group *g, const struct offered_name *name)

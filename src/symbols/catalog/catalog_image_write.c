@@ -76,6 +76,17 @@ static void put_sources(
 		buf_put_u64(out, sets->all.v[i]);
 }
 
+/* Nothing when all sources are sure. */
+static void put_rungs(struct buf *out, const struct image_builder *b)
+{
+	bool has_weak = false;
+
+	for (size_t i = 0; i < b->sources.n; i++)
+		has_weak |= b->sources.v[i].rung != MATCH_BUILD_ID;
+	for (size_t i = 0; has_weak && i < b->sources.n; i++)
+		buf_put_u8(out, (uint8_t)b->sources.v[i].rung);
+}
+
 static void put_sections(struct buf *out, const struct image_builder *b)
 {
 	buf_put_uleb(out, b->sections.n);
@@ -293,17 +304,18 @@ static void encode_parts(
 	source_set_id(&sets, 0);
 	texts_encode(&p->tables[IMAGE_PART_TEXTS], &b->texts, numbers.texts, numbers.n_texts);
 	p->tables[IMAGE_PART_SYMBOLS].extra = b->is_later_wins ? SYMBOLS_LATER_WINS : 0;
-	encode_chunks(&p->tables[IMAGE_PART_FILES], &e, numbers.n_files, FILE_CHUNK_SHIFT,
-		put_files);
+	encode_chunks(
+		&p->tables[IMAGE_PART_FILES], &e, numbers.n_files, FILE_CHUNK_SHIFT, put_files);
 	encode_chunks(&p->tables[IMAGE_PART_SYMBOLS], &e, names->symbols.n, SYMBOL_CHUNK_SHIFT,
 		put_symbols);
 	encode_chunks(&p->tables[IMAGE_PART_ALIASES], &e, names->aliases.n, ALIAS_CHUNK_SHIFT,
 		put_aliases);
-	encode_chunks(&p->tables[IMAGE_PART_SITES], &e, numbers.n_sites, SITE_CHUNK_SHIFT,
-		put_sites);
+	encode_chunks(
+		&p->tables[IMAGE_PART_SITES], &e, numbers.n_sites, SITE_CHUNK_SHIFT, put_sites);
 	ranges_encode(&p->tables[IMAGE_PART_RANGES], b, names, &rows, &numbers);
 	put_identity(&p->small[IMAGE_PART_IDENTITY], &b->identity);
 	put_sources(&p->small[IMAGE_PART_SOURCES], b, &sets);
+	put_rungs(&p->small[IMAGE_PART_RUNGS], b);
 	if (b->sections.n)
 		put_sections(&p->small[IMAGE_PART_SECTIONS], b);
 	put_notes(&p->small[IMAGE_PART_NOTES], b);

@@ -25,9 +25,10 @@ enum image_part {
 	IMAGE_PART_SYMBOLS = 7,
 	IMAGE_PART_ALIASES = 8,
 	IMAGE_PART_SITES = 9,
-	IMAGE_PART_RANGES = 10
+	IMAGE_PART_RANGES = 10,
+	IMAGE_PART_RUNGS = 11
 };
-#define IMAGE_N_PARTS 11
+#define IMAGE_N_PARTS 12
 
 #define IMAGE_SOURCES_MAX  64 /* a name's sources are bits of a u64 */
 #define IMAGE_SECTIONS_MAX 65536

@@ -175,8 +175,7 @@ static void use_file(struct finding *f)
 	int rc = image_make_open(&f->file.id, &recipe, &out->bytes, &out->image, &err);
 
 	if (rc == 0 && file_map_is_cut(&f->file.map)) {
-		rc = err_set(
-			&err, ERR_FAILED, "'%s': " FILE_CUT_REASON, f->wanted->path);
+		rc = err_set(&err, ERR_FAILED, "'%s': " FILE_CUT_REASON, f->wanted->path);
 		catalog_image_close(out->image);
 		out->image = NULL;
 	}
@@ -198,6 +197,38 @@ static void say_tie(struct symbols_found *out)
 	out->reason = text;
 }
 
+/* A name is no surer than the source that has it. */
+static void judge_names(struct symbols_found *out)
+{
+	struct catalog_image *image = out->image;
+	size_t n = image ? catalog_image_n_symbols(image) : 0, n_weak = 0, weakest = 0;
+	bool has_weak = false;
+
+	out->names_rung = out->rung;
+	for (size_t i = 0; image && i < catalog_image_n_sources(image); i++)
+		has_weak |= catalog_image_source(image, i).rung < out->rung;
+	for (size_t i = 0; has_weak && i < n; i++) {
+		enum match_rung rung = catalog_image_symbol_rung(image, i);
+
+		n_weak += rung < out->rung;
+		if (rung < out->names_rung) {
+			out->names_rung = rung;
+			weakest = i;
+		}
+	}
+	if (n_weak) {
+		struct catalog_source s =
+			catalog_image_source(image, catalog_image_symbol_source(image, weakest));
+		char *text = mem_printf(
+			"%s; but %zu of its %zu names stand on a lower rung (%s): %s '%s': %s",
+			out->reason, n_weak, n, match_rung_name(out->names_rung),
+			symbol_source_name(s.kind), s.path, s.verdict);
+
+		free(out->reason);
+		out->reason = text;
+	}
+}
+
 static void use_best(struct finding *f, size_t best)
 {
 	struct symbols_found *out = f->out;
@@ -215,6 +246,7 @@ static void use_best(struct finding *f, size_t best)
 	}
 	if (out->n_tied)
 		say_tie(out);
+	judge_names(out);
 }
 
 static void say_none(struct finding *f)

@@ -19,7 +19,10 @@ struct symbols_candidate {
 };
 
 struct symbols_found {
-	enum match_rung rung;
+	enum match_rung rung; /* of the image */
+	/* Of the least sure name in it: the rung of the image, or a lower one when names come from a
+	 * text whose match is weaker. The reason says it. */
+	enum match_rung names_rung;
 	char *reason;		     /* one sentence: why this one, or why none; owned */
 	struct catalog_image *image; /* NULL when none; owned */
 	char catalog_id[17];	     /* "" when it is not from the catalog */

@@ -39,8 +39,8 @@ static void add_from(
 	if (i == n)
 		return;
 	image_builder_note(m->b,
-		"'%s': %zu symbols are left out: the names are too long for the file",
-		source->path, n - i);
+		"'%s': %zu symbols are left out: the names are too long for the file", source->path,
+		n - i);
 }
 
 static void add_table(
@@ -184,13 +184,16 @@ int image_make_open(const struct image_identity *identity, const struct image_re
 	struct image_recipe whole = *recipe;
 	struct debug_file debug = {0};
 	struct debug_source source;
+	struct err why = {0};
 	int rc;
 
 	whole.debug = NULL;
 	if (!elf_file_has_dwarf(recipe->elf) &&
-		debug_file_open(&debug, recipe->elf, recipe->path, NULL) == 0) {
+		debug_file_open(&debug, recipe->elf, recipe->path, &why) == 0) {
 		source = (struct debug_source){&debug.elf, debug.path, debug.verdict};
 		whole.debug = &source;
+	} else if (why.code == ERR_FORMAT) {
+		image_builder_note(b, "%s", why.text);
 	}
 	image_make_add(b, &whole);
 	rc = image_builder_finish(b, recipe->n_threads, bytes, err);

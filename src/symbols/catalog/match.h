@@ -70,6 +70,9 @@ struct anchor_result {
 /* `image` must be sorted by name (strcmp); `source` need not be. */
 void anchor_check(const struct anchor_name *image, size_t n_image, const struct anchor_name *source,
 	size_t n_source, struct anchor_result *result);
+/* Whether the image (sorted as above) has the name at this address. */
+bool anchor_agrees(
+	const struct anchor_name *image, size_t n_image, const char *name, uint64_t addr);
 
 /*
  * Which section of an image a loaded segment is, for systems that load sections one by one: by name

@@ -36,15 +36,23 @@ static void file_free(struct merge_file *f)
 	free(f);
 }
 
+void merge_joined_release(struct merge_joined *j)
+{
+	free(j->verdict);
+	free(j->is_pinned);
+	free(j->weak_verdict);
+}
+
 static void image_free(struct merge_image *image)
 {
 	for (size_t i = 0; i < image->debug.n; i++)
-		free(image->debug.v[i].verdict);
+		merge_joined_release(&image->debug.v[i]);
 	for (size_t i = 0; i < image->texts.n; i++)
-		free(image->texts.v[i].verdict);
+		merge_joined_release(&image->texts.v[i]);
 	vec_release(&image->debug);
 	vec_release(&image->texts);
 	vec_release(&image->anchors);
+	free(image->extents);
 	for (size_t i = 0; i < image->demangled.n; i++)
 		free(image->demangled.v[i].text);
 	vec_release(&image->demangled);

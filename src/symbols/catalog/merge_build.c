@@ -107,6 +107,45 @@ static bool base_has(struct catalog_image *base, enum symbol_source kind, const 
 	return false;
 }
 
+static void begin_text_source(struct image_builder *b, const struct merge_file *f,
+	const struct merge_joined *joined, enum match_rung rung)
+{
+	bool is_weak = rung == MATCH_SEGMENTS;
+
+	image_builder_source(b, &(struct catalog_source){.kind = merge_text_source(f->kind),
+					.path = f->path,
+					.identity = is_weak ? "not pinned" : "",
+					.verdict = is_weak ? joined->weak_verdict : joined->verdict,
+					.rung = rung});
+}
+
+/* The pinned names of a text and the others do not stand on one rung: each is a source. */
+static void add_text_names(const struct merge_image *image, const struct merge_file *f,
+	const struct merge_joined *joined, enum match_rung rung, struct image_builder *b)
+{
+	bool has_begun = !joined->is_pinned;
+
+	if (has_begun)
+		begin_text_source(b, f, joined, rung);
+	for (size_t k = 0; k < f->candidates.n; k++) {
+		struct candidate c = f->candidates.v[k];
+		const char *linkage;
+
+		if (joined->is_pinned && joined->is_pinned[k] != (rung == MATCH_CHECKSUM))
+			continue;
+		if (!has_begun)
+			begin_text_source(b, f, joined, rung);
+		has_begun = true;
+		linkage = merge_image_linkage_name(image, c.name, c.name_bytes, c.start);
+		c.source = (uint8_t)merge_text_source(f->kind);
+		if (linkage) {
+			c.name = linkage;
+			c.name_bytes = (uint32_t)strlen(linkage);
+		}
+		image_builder_symbol(b, &c);
+	}
+}
+
 static bool add_texts(struct merge *m, struct merge_image *image, struct image_builder *b)
 {
 	bool any = false;
@@ -120,21 +159,11 @@ static bool add_texts(struct merge *m, struct merge_image *image, struct image_b
 		any = true;
 		if (image->id.kind == IMAGE_KIND_JIT)
 			image_builder_set_later_wins(b);
-		image_builder_source(b, &(struct catalog_source){.kind = kind,
-						.path = f->path,
-						.identity = "",
-						.verdict = image->texts.v[i].verdict});
-		for (size_t k = 0; k < f->candidates.n; k++) {
-			struct candidate c = f->candidates.v[k];
-			const char *linkage =
-				merge_image_linkage_name(image, c.name, c.name_bytes, c.start);
-
-			c.source = (uint8_t)kind;
-			if (linkage) {
-				c.name = linkage;
-				c.name_bytes = (uint32_t)strlen(linkage);
-			}
-			image_builder_symbol(b, &c);
+		if (!image->texts.v[i].is_pinned) {
+			add_text_names(image, f, &image->texts.v[i], MATCH_BUILD_ID, b);
+		} else {
+			add_text_names(image, f, &image->texts.v[i], MATCH_CHECKSUM, b);
+			add_text_names(image, f, &image->texts.v[i], MATCH_SEGMENTS, b);
 		}
 		if (f->kind == SOURCE_KIND_JITDUMP)
 			add_jitdump(b, &f->jitdump);

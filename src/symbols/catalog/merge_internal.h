@@ -44,7 +44,12 @@ struct merge_file {
 struct merge_joined {
 	size_t file_i;
 	char *verdict; /* owned */
+	/* Of a text, else NULL; owned: which of its names are sure, by candidate, and what is said of
+	 * those that are not. */
+	bool *is_pinned;
+	char *weak_verdict;
 };
+void merge_joined_release(struct merge_joined *j);
 
 /* Linkers print demangled names into their maps. */
 struct demangled_name {
@@ -61,6 +66,8 @@ struct merge_image {
 	/* Exported names by name, made when first needed, and their demangled forms by text. */
 	VEC(struct anchor_name) anchors;
 	bool has_anchors;
+	struct extent *extents; /* functions of the unwind table, made when first needed; owned */
+	size_t n_extents;
 	VEC(struct demangled_name) demangled;
 	struct catalog_image *base; /* opened when first needed */
 	struct buf bytes;	    /* the result; empty when nothing changed */
@@ -88,6 +95,12 @@ void merge_join(struct merge *m);
 struct catalog_image *merge_image_base(struct merge *m, struct merge_image *image);
 /* merge_texts.c: finds the images that a map or nm output belongs to. */
 void merge_place_text(struct merge *m, size_t file_i);
+/* text_evidence.c: the names of a text, one for each candidate, which live in `names`; freed by the
+ * caller. */
+struct anchor_name *merge_text_anchors(const struct merge_file *f, struct buf *names);
+/* Does the text belong to the image? `out` gets the phrases either way, and is to be released. */
+bool merge_text_fits(struct merge *m, struct merge_image *image, size_t file_i,
+	const struct anchor_name *names, struct merge_joined *out);
 /* The linkage name of the image at `addr` that reads `text` when demangled; NULL when none does. */
 const char *merge_image_linkage_name(
 	const struct merge_image *image, const char *text, size_t n, uint64_t addr);

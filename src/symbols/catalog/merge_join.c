@@ -80,7 +80,8 @@ static void add_base_images(struct merge *m)
 
 static void join_debug(struct merge *m, size_t file_i, size_t image_i, char *verdict)
 {
-	vec_push(&m->images.v[image_i]->debug, ((struct merge_joined){file_i, verdict}));
+	vec_push(&m->images.v[image_i]->debug,
+		((struct merge_joined){.file_i = file_i, .verdict = verdict}));
 	merge_file_decide(m->files.v[file_i], MERGE_USED, image_i, "debug file of '%s': %s",
 		m->images.v[image_i]->id.path, verdict);
 }
@@ -211,8 +212,8 @@ static void place_jit(struct merge *m, size_t file_i)
 		image = add_image(m, &id, NO_IMAGE, NO_IMAGE);
 		image_i = m->images.n - 1;
 	}
-	vec_push(&image->texts,
-		((struct merge_joined){file_i, mem_printf("code of process %u", pid)}));
+	vec_push(&image->texts, ((struct merge_joined){.file_i = file_i,
+					.verdict = mem_printf("code of process %u", pid)}));
 	merge_file_decide(f, MERGE_USED, image_i, "run-time code of process %u", pid);
 }
 
@@ -227,9 +228,9 @@ static void place_kernel(struct merge *m, size_t file_i)
 	image = add_image(m, f->is_live_kernel ? &running : &other, NO_IMAGE, NO_IMAGE);
 	image_identity_release(&running);
 	vec_push(&image->texts,
-		((struct merge_joined){
-			file_i, mem_strdup(f->is_live_kernel ? "the running kernel"
-							     : "a list of kernel symbols")}));
+		((struct merge_joined){.file_i = file_i,
+			.verdict = mem_strdup(f->is_live_kernel ? "the running kernel"
+								: "a list of kernel symbols")}));
 	merge_file_decide(f, MERGE_USED, m->images.n - 1, "symbols of the kernel");
 }
 

@@ -1,178 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linker maps and nm output: to which image does a text without identity belong? Exported names
- * that both have must sit at equal addresses, and the code sections of a map must be those of the
- * image.
+ * Linker maps and nm output: to which image does a text without identity belong? Which of the images
+ * fit it, text_evidence.c says.
  */
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
 #include "symbols/catalog/merge_internal.h"
-#include "symbols/elf_tables.h"
-
-static void add_anchor(void *ctx, const struct candidate *c)
-{
-	struct merge_image *image = ctx;
-
-	vec_push(&image->anchors, ((struct anchor_name){c->name, c->start}));
-}
-
-static int compare_anchors(const void *a, const void *b)
-{
-	return strcmp(((const struct anchor_name *)a)->name, ((const struct anchor_name *)b)->name);
-}
-
-static void anchors_of_base(struct merge *m, struct merge_image *image)
-{
-	struct catalog_image *base = merge_image_base(m, image);
-
-	for (size_t i = 0; base && i < catalog_image_n_symbols(base); i++) {
-		struct catalog_symbol s = catalog_image_symbol(base, i);
-
-		vec_push(&image->anchors, ((struct anchor_name){s.linkage_name, s.start}));
-		for (uint32_t k = 0; k < s.n_aliases; k++)
-			vec_push(&image->anchors,
-				((struct anchor_name){
-					catalog_image_alias(base, s.first_alias + k), s.start}));
-	}
-}
-
-static int compare_demangled(const void *a, const void *b)
-{
-	const struct demangled_name *x = a, *y = b;
-
-	return strcmp(x->text, y->text) ?: ORDER(x->addr, y->addr);
-}
-
-/* Every mangled name is an anchor under its readable form as well. */
-static void add_demangled(struct merge_image *image)
-{
-	size_t n = image->anchors.n;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct anchor_name a = image->anchors.v[i];
-		char *text = symbol_demangle(a.name);
-
-		if (strcmp(text, a.name) == 0) {
-			free(text);
-			continue;
-		}
-		vec_push(&image->demangled, ((struct demangled_name){text, a.name, a.addr}));
-		vec_push(&image->anchors, ((struct anchor_name){text, a.addr}));
-	}
-	vec_sort(&image->demangled, compare_demangled);
-}
-
-const char *merge_image_linkage_name(
-	const struct merge_image *image, const char *text, size_t n, uint64_t addr)
-{
-	char *copy = mem_strndup(text, n);
-	const struct demangled_name wanted = {copy, NULL, addr};
-	const struct demangled_name *found = NULL;
-
-	if (image->demangled.n)
-		found = bsearch(&wanted, image->demangled.v, image->demangled.n, sizeof(wanted),
-			compare_demangled);
-	free(copy);
-	return found ? found->linkage : NULL;
-}
-
-/* Exported names; of an image that exports nothing, all that it has. */
-static void make_anchors(struct merge *m, struct merge_image *image)
-{
-	const struct symbol_sink sink = {add_anchor, image};
-	struct elf_tables tables;
-
-	if (image->has_anchors)
-		return;
-	image->has_anchors = true;
-	if (image->file_i != NO_IMAGE) {
-		elf_tables_init(&tables, &m->files.v[image->file_i]->elf);
-		for (size_t i = tables.n; i-- > 0 && !image->anchors.n;)
-			elf_table_read(&tables.v[i], &sink);
-	} else {
-		anchors_of_base(m, image);
-	}
-	add_demangled(image);
-	vec_sort(&image->anchors, compare_anchors);
-}
-
-/* The candidates' names end in the text, not in a zero byte: they are copied. */
-static struct anchor_name *anchors_of_text(const struct merge_file *f, struct buf *names)
-{
-	struct anchor_name *v = mem_calloc(f->candidates.n + 1, sizeof(*v));
-	size_t at = 0;
-
-	for (size_t i = 0; i < f->candidates.n; i++) {
-		const struct candidate *c = &f->candidates.v[i];
-
-		buf_put(names, c->name, c->name_bytes);
-		buf_put_u8(names, 0);
-	}
-	for (size_t i = 0; i < f->candidates.n; i++) {
-		const struct candidate *c = &f->candidates.v[i];
-
-		v[i] = (struct anchor_name){(const char *)names->p + at, c->start};
-		at += c->name_bytes + 1;
-	}
-	return v;
-}
-
-/* Compares the map's executable sections with the image's: 1 when .text is equal in both, 0 when
- * nothing can be compared, -1 when one of them cannot be the same. */
-static int compare_sections(
-	struct merge *m, struct merge_image *image, const struct merge_file *f, struct err *why)
-{
-	const struct elf_file *elf =
-		image->file_i != NO_IMAGE ? &m->files.v[image->file_i]->elf : NULL;
-	int found = 0;
-
-	for (size_t i = 0; elf && i < f->text.sections.n; i++) {
-		const struct image_segment *t = &f->text.sections.v[i];
-		const struct elf_section *s = elf_file_find_section(elf, t->name);
-
-		if (!s || !(s->flags & SHF_EXECINSTR))
-			continue;
-		if (s->addr.v != t->addr || s->size != t->mem_bytes) {
-			err_set(why, ERR_FORMAT,
-				"%s is 0x%lx bytes at 0x%lx in the map, 0x%lx at 0x%lx in it",
-				t->name, t->mem_bytes, t->addr, s->size, s->addr.v);
-			return -1;
-		}
-		if (!strcmp(t->name, ".text"))
-			found = 1;
-	}
-	return found;
-}
-
-/* Does the text belong to the image? `verdict` gets the phrase either way. */
-static bool text_fits(struct merge *m, struct merge_image *image, struct merge_file *f,
-	const struct anchor_name *names, char *verdict, size_t verdict_bytes)
-{
-	struct anchor_result r = {0};
-	struct err why = {0};
-	int sections = compare_sections(m, image, f, &why);
-
-	make_anchors(m, image);
-	anchor_check(image->anchors.v, image->anchors.n, names, f->candidates.n, &r);
-	if (sections < 0)
-		snprintf(verdict, verdict_bytes, "%s", why.text);
-	else if (r.n_common && r.n_agree == r.n_common)
-		snprintf(verdict, verdict_bytes, "%zu of %zu agree", r.n_agree, r.n_common);
-	else if (r.n_common)
-		snprintf(verdict, verdict_bytes,
-			"%zu of %zu agree: %s is at 0x%lx in it, at 0x%lx in the text", r.n_agree,
-			r.n_common, r.first_wrong, r.wrong_in_image, r.wrong_in_source);
-	else if (sections > 0)
-		snprintf(verdict, verdict_bytes,
-			"its code sections agree in address and size; no exported names to compare");
-	else
-		snprintf(verdict, verdict_bytes, "0 of 0 agree: no name is in both");
-	return sections >= 0 && r.n_agree == r.n_common && (r.n_common || sections > 0);
-}
 
 static bool same_version(const struct image_identity *a, const struct image_identity *b)
 {
@@ -183,7 +18,7 @@ static bool same_version(const struct image_identity *a, const struct image_iden
 
 struct text_match {
 	size_t image_i;
-	char verdict[300];
+	struct merge_joined joined; /* handed on to the image when it fits */
 	bool fits;
 };
 
@@ -259,15 +94,15 @@ static void join_text(struct merge *m, size_t file_i, struct text_match *v, size
 		merge_file_decide(f, MERGE_REFUSED, NO_IMAGE,
 			n ? "belongs to no image here: '%s': %s"
 			  : "no image is here that it could belong to",
-			n ? m->images.v[v[0].image_i]->id.path : "", n ? v[0].verdict : "");
+			n ? m->images.v[v[0].image_i]->id.path : "", n ? v[0].joined.verdict : "");
 	}
 	for (size_t i = 0; rival == NO_IMAGE && i < n; i++)
 		if (v[i].fits) {
-			vec_push(&m->images.v[v[i].image_i]->texts,
-				((struct merge_joined){file_i, mem_strdup(v[i].verdict)}));
 			merge_file_decide(f, MERGE_USED, v[i].image_i, "%s of '%s': %s",
 				source_kind_name(f->kind), m->images.v[v[i].image_i]->id.path,
-				v[i].verdict);
+				v[i].joined.verdict);
+			vec_push(&m->images.v[v[i].image_i]->texts, v[i].joined);
+			v[i].joined = (struct merge_joined){0};
 		}
 }
 
@@ -290,7 +125,7 @@ void merge_place_text(struct merge *m, size_t file_i)
 	struct merge_file *f = m->files.v[file_i];
 	struct text_match *v = mem_calloc(m->images.n + 1, sizeof(*v));
 	struct buf names = {0};
-	struct anchor_name *anchors = anchors_of_text(f, &names);
+	struct anchor_name *anchors = merge_text_anchors(f, &names);
 	size_t n = 0, n_fit = 0;
 
 	for (int pass = 0; pass < 2 && !n_fit; pass++)
@@ -300,11 +135,12 @@ void merge_place_text(struct merge *m, size_t file_i)
 			if (image->id.kind != IMAGE_KIND_ELF || names_fit(f, image) != (pass == 0))
 				continue;
 			v[n].image_i = i;
-			v[n].fits =
-				text_fits(m, image, f, anchors, v[n].verdict, sizeof(v[n].verdict));
+			v[n].fits = merge_text_fits(m, image, file_i, anchors, &v[n].joined);
 			n_fit += v[n++].fits;
 		}
 	join_text(m, file_i, v, n);
+	for (size_t i = 0; i < n; i++)
+		merge_joined_release(&v[i].joined);
 	free(anchors);
 	buf_release(&names);
 	free(v);

@@ -105,6 +105,7 @@ static bool find_in_image(
 	symbol = catalog_image_symbol(e->symbols, range.symbol);
 	*out = (struct resolved){.name = symbol.name,
 		.offset = addr - symbol.start,
+		.rung = symbol.rung < e->match.image_rung ? symbol.rung : e->match.image_rung,
 		.levels = r->levels,
 		.n_levels = n};
 	return true;
@@ -151,7 +152,9 @@ static bool find_in_jitdump(
 
 	if (!code)
 		return false;
-	*out = (struct resolved){.name = printable(r, code->name), .offset = addr - code->addr};
+	*out = (struct resolved){.name = printable(r, code->name),
+		.offset = addr - code->addr,
+		.rung = e->match.rung};
 	if (line) {
 		r->levels[0] = (struct catalog_level){.name = out->name,
 			.linkage_name = out->name,
@@ -174,7 +177,8 @@ void resolver_find(struct resolver *r, uint32_t id, uint64_t addr, struct resolv
 		return;
 	s = e && e->symtab ? symtab_find(e->symtab, addr) : NULL;
 	if (s)
-		*out = (struct resolved){.name = s->name, .offset = addr - s->start};
+		*out = (struct resolved){
+			.name = s->name, .offset = addr - s->start, .rung = e->match.rung};
 	else
 		name_by_address(r, e, addr, out);
 }

@@ -34,9 +34,10 @@ void resolver_add_image(struct resolver *r, uint32_t id, const struct trace_imag
 void resolver_add_traced(struct resolver *r, const struct trace_reader *reader, uint32_t image);
 
 struct resolved {
-	const char *name;   /* of the function that has the code; never NULL */
-	uint64_t offset;    /* of the address from the function's start */
-	const char *reason; /* why the name is only an address; NULL when it is a true name */
+	const char *name;     /* of the function that has the code; never NULL */
+	uint64_t offset;      /* of the address from the function's start */
+	const char *reason;   /* why the name is only an address; NULL when it is a true name */
+	enum match_rung rung; /* how sure the name is: the image and the source that has it */
 	/* The inline chain with files and lines, innermost first, `name` last; 0: not known. */
 	const struct catalog_level *levels;
 	size_t n_levels;

@@ -38,8 +38,9 @@ struct resolver_entry {
 	struct file_map jitdump_file;
 
 	struct {
-		enum match_rung rung;
-		const char *catalog_id; /* "" = not from the catalog */
+		enum match_rung rung;	    /* of its least sure name */
+		enum match_rung image_rung; /* of the image that has the names */
+		const char *catalog_id;	    /* "" = not from the catalog */
 	} match;
 	char *reason; /* why this rung */
 };

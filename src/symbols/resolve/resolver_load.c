@@ -33,7 +33,7 @@ void resolver_entry_release(struct resolver_entry *e)
 static void set_match(struct resolver_entry *e, enum match_rung rung, char *reason)
 {
 	free(e->reason);
-	e->match.rung = rung;
+	e->match.rung = e->match.image_rung = rung;
 	e->match.catalog_id = "";
 	e->reason = reason;
 }
@@ -81,7 +81,8 @@ static bool load_found(struct resolver_entry *e, const struct image_identity *id
 	}
 	e->has_found = true;
 	e->symbols = e->found.image;
-	set_match(e, e->found.rung, mem_strdup(e->found.reason));
+	set_match(e, e->found.names_rung, mem_strdup(e->found.reason));
+	e->match.image_rung = e->found.rung;
 	e->match.catalog_id = e->found.catalog_id;
 	if (e->found.path)
 		read_cfi(e, e->found.path);

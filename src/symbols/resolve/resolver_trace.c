@@ -93,9 +93,14 @@ static const char *sources_of(const struct resolver_entry *e, struct buf *to)
 		buf_put_cstr(to, symtab_sources(e->symtab));
 	else if (e->has_jitdump)
 		buf_put_cstr(to, "jitdump");
-	for (size_t i = 0; e->symbols && i < catalog_image_n_sources(e->symbols); i++)
-		buf_printf(to, "%s%s", i ? "+" : "",
-			symbol_source_name(catalog_image_source(e->symbols, i).kind));
+	for (size_t i = 0; e->symbols && i < catalog_image_n_sources(e->symbols); i++) {
+		struct catalog_source s = catalog_image_source(e->symbols, i);
+		struct catalog_source last = catalog_image_source(e->symbols, i ? i - 1 : 0);
+
+		/* A map may be two sources, by the rung of its names. */
+		if (!i || s.kind != last.kind || strcmp(s.path, last.path))
+			buf_printf(to, "%s%s", i ? "+" : "", symbol_source_name(s.kind));
+	}
 	return buf_text(to);
 }
 
@@ -233,9 +238,18 @@ static void find_known_images(struct naming *n)
 	}
 }
 
+/* A recorded name that is true gives way only to one that is certain. */
+static bool is_better_name(const struct trace_symbol *old, const struct resolved *found)
+{
+	if (!old)
+		return true;
+	return !found->reason && (old->reason || found->rung == MATCH_BUILD_ID);
+}
+
 static void set_names(struct naming *n, const bool *chosen)
 {
 	const struct target target = {.r = n->reader};
+	bool *has_named = mem_calloc(trace_reader_n_images(n->reader) + 1, sizeof(*has_named));
 
 	for (uint32_t id = 1; id < trace_reader_n_frames(n->reader); id++) {
 		const struct trace_frame *frame = trace_reader_frame(n->reader, id);
@@ -245,19 +259,23 @@ static void set_names(struct naming *n, const bool *chosen)
 		if (!chosen[id])
 			continue;
 		resolver_find(n->resolver, frame->image, lookup_address(frame), &found);
-		if (!old || !found.reason)
-			put_symbol(&target, id, frame, &found);
+		if (!is_better_name(old, &found))
+			continue;
+		put_symbol(&target, id, frame, &found);
+		has_named[frame->image] |= !found.reason;
 	}
 	for (uint32_t i = 1; i < trace_reader_n_images(n->reader); i++) {
 		const struct resolver_entry *e = resolver_entry(n->resolver, i);
 		const struct trace_match *old = trace_reader_match(n->reader, i);
 		struct trace_match match;
 
-		if (!e || !e->is_loaded || (old && old->rung > e->match.rung))
+		/* What named a frame is what the report's names rest on, be it weaker. */
+		if (!e || !e->is_loaded || (old && old->rung > e->match.rung && !has_named[i]))
 			continue;
 		match = match_of(&target, i, e);
 		trace_reader_set_match(n->reader, &match);
 	}
+	free(has_named);
 }
 
 static void name_missing(struct naming *n)

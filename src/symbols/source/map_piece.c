@@ -297,6 +297,8 @@ void map_reader_piece(
 	/* PLT stubs have the names of what they call; the image itself tells what they are. */
 	if (text_starts(name, ".plt") || text_starts(name, ".iplt"))
 		return;
+	if (r->out->pieces.n < SYMTAB_SYMBOLS_MAX && bytes <= UINT64_MAX - start)
+		vec_push(&r->out->pieces, ((struct extent){start, bytes}));
 	r->in_piece = true;
 	r->piece_name = name;
 	r->piece_file = file;

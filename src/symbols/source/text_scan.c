@@ -117,6 +117,7 @@ struct span text_name_without_version(struct span name)
 void text_source_release(struct text_source *t)
 {
 	vec_release(&t->sections);
+	vec_release(&t->pieces);
 	vec_release_all(&t->owned);
 	*t = (struct text_source){0};
 }

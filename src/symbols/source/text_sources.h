@@ -22,6 +22,9 @@ struct text_source {
 	size_t n_symbols, n_malformed;
 	/* Output sections of a linker map (name, addr, mem_bytes; flags 0). */
 	VEC(struct image_segment) sections;
+	/* Input sections with code of a linker map, which linkers move as a whole; in the order of the
+	 * map, also those without names. */
+	VEC(struct extent) pieces;
 	/* The image that the text says it belongs to ("OUTPUT(a.out elf64-x86-64)"); "" = not said.
 	 */
 	char output[256];

@@ -126,6 +126,53 @@ static void opens_by_path(void)
 	munmap(p, 4096);
 }
 
+/* A memfd with the bytes of our own program, or with others; mapped as code from `offset`. */
+static void *map_memory_file(bool is_elf, off_t offset, int *fd)
+{
+	int from = open("/proc/self/exe", O_RDONLY);
+	char bytes[65536] = "no image";
+	void *at;
+
+	*fd = memfd_create("weir-mapped", 0);
+	CHECK(*fd >= 0);
+	if (is_elf)
+		for (ssize_t n; (n = read(from, bytes, sizeof(bytes))) > 0;)
+			CHECK_EQ(write(*fd, bytes, (size_t)n), n);
+	else
+		CHECK_EQ(write(*fd, bytes, sizeof(bytes)), sizeof(bytes));
+	close(from);
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, *fd, offset);
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
+static void looks_into_files_in_memory(void)
+{
+	static const struct {
+		bool is_elf;
+		off_t offset;
+		bool expected;
+	} cases[] = {{true, 0, true}, {true, 4096, true}, {false, 0, false}, {false, 4096, false}};
+
+	CHECK(path_is_in_memory("/memfd:x (deleted)") && path_is_in_memory("/dev/shm/x"));
+	CHECK(!path_is_in_memory("/usr/bin/x") && !path_is_in_memory(""));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct finding at;
+		struct mapped_file f;
+		struct err err;
+		int fd;
+		void *p = map_memory_file(cases[i].is_elf, cases[i].offset, &fd);
+		const struct proc_mapping *m = mapping_at(&at, p);
+
+		CHECK_STR(m->path, "/memfd:weir-mapped (deleted)");
+		CHECK_EQ(open_it(&f, m, &err), 0);
+		mapped_file_close(&f);
+		CHECK_EQ(mapped_file_is_elf(getpid(), m, (struct span){0}), cases[i].expected);
+		munmap(p, 4096);
+		close(fd);
+	}
+}
+
 static void opens_what_was_replaced(void)
 {
 	struct finding at;
@@ -359,6 +406,7 @@ int main(void)
 		{"what cannot be opened, or is another file, is told", tells_why_not},
 		{"what is not known of a file is not compared", needs_no_more_than_is_known},
 		{"where a build-id is known, it decides", lets_the_build_id_decide},
+		{"what is in a file in memory tells what it is", looks_into_files_in_memory},
 		{"a process with another root has its own paths",
 			looks_below_the_root_of_the_process},
 	};

@@ -44,7 +44,7 @@ static void test_facts(void)
 	image_builder_note(b, "another thing too");
 	image_builder_note(b, "one thing is missing");
 	image_builder_source(b, &(struct catalog_source){SYMBOL_SOURCE_NM, "/tmp/x.nm",
-					"412 of 412 anchors", "anchored", 99, 99});
+					"412 of 412 anchors", "anchored", 99, 99, MATCH_CHECKSUM});
 	builder_symbol(b, "f", 0x401000, 4);
 	builder_symbol(b, "f", 0x401000, 4);
 	image = builder_open(b, &bytes);
@@ -71,6 +71,8 @@ static void test_facts(void)
 	CHECK_STR(s.identity, "412 of 412 anchors");
 	CHECK_STR(s.verdict, "anchored");
 	CHECK(s.n_offered == 2 && s.n_accepted == 1);
+	CHECK_EQ(s.rung, MATCH_CHECKSUM);
+	CHECK_EQ(catalog_image_symbol(image, 0).rung, MATCH_CHECKSUM);
 	CHECK_EQ(strlen(catalog_image_id(image)), 16);
 	CHECK(comes_out_equal(image, buf_span(&bytes)));
 	catalog_image_close(image);
