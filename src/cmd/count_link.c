@@ -34,6 +34,7 @@ extern const struct command command_count;
 struct counted_file {
 	struct link_file file;
 	char *copy; /* NULL: left alone */
+	struct insert_report report;
 };
 
 struct counted_link {
@@ -47,6 +48,7 @@ struct counted_link {
 	VEC(size_t) file_of;  /* by input; SIZE_MAX: none */
 	uint64_t identity[3]; /* of this program: another version may insert otherwise */
 	bool has_stored;
+	bool has_seen_all; /* names knows which functions are left alone */
 };
 
 /* ---- finding files ---- */
@@ -138,10 +140,15 @@ static bool is_foreign(void *context, const char *name)
 {
 	struct counted_link *l = context;
 
-	if (l->setup.timing == FOREIGN_TIMING_NONE || foreign_name_is_untimed(name) ||
-		link_names_defines(&l->names, name))
-		return false;
-	return l->setup.timing == FOREIGN_TIMING_ALL || !foreign_name_is_short(name);
+	return !link_names_defines(&l->names, name) ||
+	       (l->has_seen_all && link_names_is_left(&l->names, name));
+}
+
+static bool is_timed(void *context, const char *name)
+{
+	struct counted_link *l = context;
+
+	return insert_setup_times(&l->setup, name);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -149,7 +156,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names whose calls are timed, in an order that depends on nothing else. */
+/* The names of functions without inserted code, in an order that depends on nothing else. */
 static void hash_foreign(
 	struct counted_link *l, const struct link_file *f, struct content_hash *hash)
 {
@@ -216,30 +223,68 @@ static int insert_and_store(
 	return rc;
 }
 
+static void forget_copy(struct counted_file *f)
+{
+	free(f->copy);
+	f->copy = NULL;
+	insert_report_release(&f->report);
+	f->report = (struct insert_report){0};
+}
+
 static void insert_one(struct counted_link *l, struct counted_file *f)
 {
 	const char *name = path_base_name(f->file.path);
 	struct buf report_bytes = {0};
-	struct insert_report report = {0};
 	char hex[2 * CONTENT_HASH_BYTES + 1];
 	struct err err = {0};
 
+	forget_copy(f);
 	hash_file(l, &f->file, hex);
 	f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
 	if (!f->copy) {
 		if (insert_and_store(l, &f->file, hex, &err) < 0) {
 			fprintf(stderr, "weir: %s (linked as it is)\n", err.text);
+			buf_release(&report_bytes);
 			return;
 		}
 		buf_reset(&report_bytes);
 		f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
 	}
-	if (f->copy && insert_report_get(&report, buf_span(&report_bytes), NULL) == 0) {
-		insert_setup_match(&l->setup, &report);
-		say_what_was_done(l, f->file.path, &report);
-	}
-	insert_report_release(&report);
+	if (f->copy)
+		insert_report_get(&f->report, buf_span(&report_bytes), NULL);
 	buf_release(&report_bytes);
+}
+
+static bool is_inserted(const struct counted_file *f)
+{
+	return f->file.kind == LINK_FILE_OBJECT || f->file.kind == LINK_FILE_ARCHIVE;
+}
+
+/* Does it call a function of another object that is left alone? */
+static bool wants_left(const struct counted_link *l, const struct link_file *f)
+{
+	for (size_t i = 0; i < f->wanted.n; i++)
+		if (l->names.is_left.v[f->wanted.v[i]])
+			return true;
+	return false;
+}
+
+/* Which functions are left alone is known when all objects have been looked at. Those that call them then
+ * are inserted once more. */
+static void insert_all(struct counted_link *l)
+{
+	for (size_t i = 0; i < l->files.n; i++) {
+		struct counted_file *f = &l->files.v[i];
+
+		if (is_inserted(f))
+			insert_one(l, f);
+		for (size_t k = 0; k < f->report.left_names.n; k++)
+			link_names_leave(&l->names, f->report.left_names.v[k]);
+	}
+	l->has_seen_all = true;
+	for (size_t i = 0; i < l->files.n; i++)
+		if (is_inserted(&l->files.v[i]) && wants_left(l, &l->files.v[i].file))
+			insert_one(l, &l->files.v[i]);
 }
 
 /* ---- scripts that stand for archives ---- */
@@ -322,12 +367,15 @@ static const char *why_left(const struct link_file *f)
 static void insert_files(struct counted_link *l)
 {
 	say_lto(l);
+	insert_all(l);
 	for (size_t i = 0; i < l->files.n; i++) {
 		struct counted_file *f = &l->files.v[i];
 
-		if (f->file.kind == LINK_FILE_OBJECT || f->file.kind == LINK_FILE_ARCHIVE)
-			insert_one(l, f);
-		else if (l->arguments->verbose && f->file.kind != LINK_FILE_SCRIPT)
+		insert_setup_match(&l->setup, &f->report);
+		if (f->copy)
+			say_what_was_done(l, f->file.path, &f->report);
+		else if (l->arguments->verbose && !is_inserted(f) &&
+			 f->file.kind != LINK_FILE_SCRIPT)
 			fprintf(stderr, "weir: '%s': left as it is: %s\n", f->file.path,
 				why_left(&f->file));
 	}
@@ -439,6 +487,7 @@ static int link_counted(struct counted_link *l)
 		l->identity[2] = (uint64_t)st.st_mtim.tv_nsec;
 	}
 	l->setup.options.is_foreign = is_foreign;
+	l->setup.options.is_timed = is_timed;
 	l->setup.options.foreign_context = l;
 	find_inputs(l);
 	open_files(l);
@@ -458,7 +507,7 @@ static void release(struct counted_link *l)
 {
 	for (size_t i = 0; i < l->files.n; i++) {
 		link_file_release(&l->files.v[i].file);
-		free(l->files.v[i].copy);
+		forget_copy(&l->files.v[i]);
 	}
 	vec_release(&l->files);
 	vec_release(&l->file_of);

@@ -15,6 +15,7 @@ void link_names_release(struct link_names *names)
 {
 	intern_release(&names->names);
 	vec_release(&names->is_defined);
+	vec_release(&names->is_left);
 }
 
 static uint32_t name_number(struct link_names *names, const char *name)
@@ -22,12 +23,23 @@ static uint32_t name_number(struct link_names *names, const char *name)
 	uint32_t number = intern_text(&names->names, name);
 
 	vec_ensure_zero(&names->is_defined, number + (size_t)1);
+	vec_ensure_zero(&names->is_left, number + (size_t)1);
 	return number;
 }
 
 bool link_names_defines(struct link_names *names, const char *name)
 {
 	return names->is_defined.v[name_number(names, name)];
+}
+
+void link_names_leave(struct link_names *names, const char *name)
+{
+	names->is_left.v[name_number(names, name)] = true;
+}
+
+bool link_names_is_left(struct link_names *names, const char *name)
+{
+	return names->is_left.v[name_number(names, name)];
 }
 
 /* ---- names of one object ---- */

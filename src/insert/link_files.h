@@ -28,9 +28,12 @@ enum link_file_kind {
 struct link_names {
 	struct intern names;
 	VEC(bool) is_defined; /* by number; by an object that is going to be inserted */
+	VEC(bool) is_left;    /* by number: of a function of such an object that is left alone */
 };
 void link_names_release(struct link_names *names);
 bool link_names_defines(struct link_names *names, const char *name); /* may give it a number */
+void link_names_leave(struct link_names *names, const char *name);
+bool link_names_is_left(struct link_names *names, const char *name); /* may give it a number */
 
 struct link_file {
 	enum link_file_kind kind;
