@@ -217,7 +217,7 @@ static void write_function(struct counts_file *f, struct counts_function *functi
 	n[4] = (function->flags & COUNT_FUNCTION_FRAGMENT ? RECORD_COUNT_FRAGMENT : 0) |
 	       (function->flags & COUNT_FUNCTION_GLOBAL ? RECORD_COUNT_GLOBAL : 0) |
 	       (function->reason && !insert_reason_is_told(function->reason) ? RECORD_COUNT_UNMISSED
-									      : 0);
+									     : 0);
 	trace_writer_numbers(f->w, f->life, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_FUNCTION, n, 6);
 }
 

@@ -53,8 +53,9 @@ struct counts_function {
 	uint32_t first_block, n_blocks;
 	uint16_t reason, flags;
 	uint32_t frame; /* in the trace */
-	uint64_t instructions; /* by its blocks, over all threads; where call trees are charged with them: */
-	uint64_t charged;      /* by its nodes */
+	uint64_t
+		instructions; /* by its blocks, over all threads; where call trees are charged with them: */
+	uint64_t charged;    /* by its nodes */
 	uint32_t file, line; /* where it begins, by its own lines; 0: not known */
 };
 

@@ -24,7 +24,8 @@ static size_t whole_name_bytes(const struct counts_function *part)
  * told apart by their objects. */
 static void join_parts(struct counts_file *f)
 {
-	struct map whole_of = {0}; /* name, by its place in texts -> index + 1 of the last function */
+	struct map whole_of = {
+		0}; /* name, by its place in texts -> index + 1 of the last function */
 	uint32_t *before = mem_calloc(f->functions.n + 1, sizeof(*before));
 
 	for (size_t i = 0; i < f->functions.n; i++) {
@@ -43,8 +44,8 @@ static void join_parts(struct counts_file *f)
 		const uint64_t *last = NULL;
 
 		if (n)
-			last = map_find(&whole_of,
-				(uint64_t)(uintptr_t)counts_text(f, part->name, n));
+			last = map_find(
+				&whole_of, (uint64_t)(uintptr_t)counts_text(f, part->name, n));
 		for (size_t at = last ? (size_t)*last : 0; at; at = before[at - 1])
 			if (!found || f->units.v[f->functions.v[at - 1].unit].object ==
 					      f->units.v[part->unit].object)

@@ -175,7 +175,8 @@ static bool uses_stack(const struct code_section *s, const struct code_function 
 }
 
 /* A branch that counts on both its sides has no room for anything else. */
-static bool is_on_edges(const struct code_section *s, const struct code_function *f, uint32_t insn_i)
+static bool is_on_edges(
+	const struct code_section *s, const struct code_function *f, uint32_t insn_i)
 {
 	while (insn_i > f->first_insn && !(s->insns.v[insn_i].bits & CODE_INSN_HEAD))
 		insn_i--;

@@ -97,8 +97,8 @@ static void put_block(struct describe *d, const struct code_section *s, const st
 }
 
 /* Of what is called: a function of this object, or a symbol. */
-static uint32_t foreign_name_of(struct describe *d, const struct code_section *s,
-	const struct code_insn *insn)
+static uint32_t foreign_name_of(
+	struct describe *d, const struct code_section *s, const struct code_insn *insn)
 {
 	const struct code_function *called = code_called(d->code, s, insn);
 	const struct object_symbol *symbol;
@@ -127,8 +127,8 @@ static void find_foreign(struct describe *d, const struct code_section *s)
 
 		if (!(insn->bits & CODE_INSN_FOREIGN) || !insn->after)
 			continue;
-		vec_push(&d->foreign, ((struct count_foreign_site){
-					      insn->place, foreign_name_of(d, s, insn)}));
+		vec_push(&d->foreign,
+			((struct count_foreign_site){insn->place, foreign_name_of(d, s, insn)}));
 	}
 }
 
@@ -230,11 +230,11 @@ static void describe_section(struct describe *d, struct code_section *s)
 	while (d->bytes.n % 8)
 		buf_put_u8(&d->bytes, 0);
 	unit.bytes = (uint32_t)d->bytes.n;
-	unit.flags = (d->code->options->mode == INSERT_MODE_TREE && !s->is_apart ? COUNT_UNIT_TREE
-										 : 0) |
-		     (d->code->options->with_cycles && !s->is_apart ? COUNT_UNIT_CYCLES : 0) |
-		     (d->code->is_compiled ? COUNT_UNIT_COMPILED : 0) |
-		     (n_blocks ? COUNT_UNIT_INSERTED : 0);
+	unit.flags =
+		(d->code->options->mode == INSERT_MODE_TREE && !s->is_apart ? COUNT_UNIT_TREE : 0) |
+		(d->code->options->with_cycles && !s->is_apart ? COUNT_UNIT_CYCLES : 0) |
+		(d->code->is_compiled ? COUNT_UNIT_COMPILED : 0) |
+		(n_blocks ? COUNT_UNIT_INSERTED : 0);
 	unit.text_bytes = code_section_is_inserted(s) ? s->new_bytes : (uint32_t)s->bytes.n;
 	unit.n_functions = (uint32_t)s->functions.n;
 	unit.n_blocks = (uint32_t)n_blocks;

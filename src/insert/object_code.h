@@ -39,7 +39,7 @@ enum code_insn_bits {
 	CODE_INSN_TAIL_OUT = 1 << 7, /* the target of the tail jump is surely not inserted */
 	CODE_INSN_GS = 1 << 8,
 	CODE_INSN_ENDBR = 1 << 9,
-	CODE_INSN_GATE = 1 << 10, /* calls or jumps to a function that has a gate */
+	CODE_INSN_GATE = 1 << 10,  /* calls or jumps to a function that has a gate */
 	CODE_INSN_FLAGS = 1 << 11, /* a head: status flags are live */
 	CODE_INSN_EDGES = 1 << 12, /* a conditional branch that counts its block on both sides */
 	CODE_INSN_BOUND = 1 << 13,
@@ -49,10 +49,12 @@ enum code_insn_bits {
 		1 << 15, /* a head that something refers to, not only the instruction before */
 	CODE_INSN_TRANSACTION = 1 << 16,
 	CODE_INSN_PAST_LOCK =
-		1 << 17,	   /* a conditional branch past the lock prefix of an instruction */
-	CODE_INSN_DATA_LABEL = 1 << 19, /* data refer to it: perhaps as the address a call returns to */
+		1 << 17, /* a conditional branch past the lock prefix of an instruction */
+	CODE_INSN_DATA_LABEL =
+		1 << 19,	   /* data refer to it: perhaps as the address a call returns to */
 	CODE_INSN_START = 1 << 18, /* a function begins here, or its entry code is in front of it */
-	CODE_INSN_APART = 1 << 20, /* its section is apart: blocks have counters, and add to no sum */
+	CODE_INSN_APART =
+		1 << 20, /* its section is apart: blocks have counters, and add to no sum */
 };
 
 /* Where flags are live at the head of a block. */
@@ -139,7 +141,7 @@ struct code_section {
 	uint32_t *at; /* by offset: 1 + instruction that begins there; 0 = none */
 	uint32_t new_bytes;
 	uint32_t counters; /* the section that was added for them */
-	bool is_apart;	   /* nothing but thunks: counted, and in the cost of none of their callers */
+	bool is_apart; /* nothing but thunks: counted, and in the cost of none of their callers */
 };
 
 struct code {

@@ -229,7 +229,8 @@ static bool looks_like_code(const struct code_section *s, const struct code_gap 
 	struct x86_insn x;
 
 	for (int n = 0; n < LOOK_INSNS_MAX; n++, at += x.length) {
-		if (at >= g->end || !x86_decode(&x, span_sub(s->bytes, at, g->end - at), at, true) ||
+		if (at >= g->end ||
+			!x86_decode(&x, span_sub(s->bytes, at, g->end - at), at, true) ||
 			(g->end - at >= 2 && !s->bytes.p[at] && !s->bytes.p[at + 1]))
 			return false;
 		if (x.flow == X86_FLOW_JUMP || x.flow == X86_FLOW_JUMP_FAR ||
@@ -260,7 +261,8 @@ static bool add_refused(struct code *c, struct code_section *s, const struct ent
 
 	for (; k < e->v.n && e->v.v[k].section == s->number; k++) {
 		const struct entry *entry = &e->v.v[k];
-		struct code_function f = {.start = entry->offset, .reason = INSERT_REASON_SECTION_DATA};
+		struct code_function f = {
+			.start = entry->offset, .reason = INSERT_REASON_SECTION_DATA};
 
 		while (g < n_gaps && gaps[g].end <= entry->offset)
 			g++;

@@ -243,8 +243,9 @@ static void print_totals(FILE *out, const struct covered_file *total)
 {
 	const char *of = total->n_not_known ? " of those that are known" : "";
 
-	fprintf(out, "functions  %" PRIu64 " of %" PRIu64 " executed, %s %%", total->functions.n_executed,
-		total->functions.n, value_percent(total->functions.n_executed, total->functions.n).s);
+	fprintf(out, "functions  %" PRIu64 " of %" PRIu64 " executed, %s %%",
+		total->functions.n_executed, total->functions.n,
+		value_percent(total->functions.n_executed, total->functions.n).s);
 	if (total->n_not_known)
 		fprintf(out, "; %" PRIu64 " (%s %%) %s not known", total->n_not_known,
 			value_percent(total->n_not_known, total->functions.n).s,

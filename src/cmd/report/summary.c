@@ -339,7 +339,7 @@ static void print_loss(const struct report *report)
 		summary_heading(report, "Nothing was lost, and every frame has its name.");
 		return;
 	}
-	summary_heading(report, loss_is_real(loss)		  ? "Data was lost"
+	summary_heading(report, loss_is_real(loss)		   ? "Data was lost"
 				: report->profile->counts.n_missed ? "Not everything was counted"
 								   : "Nothing was lost, but");
 	if (loss->samples_lost)
