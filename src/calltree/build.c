@@ -329,7 +329,7 @@ void profile_free(struct profile *p)
 	free(p->threads);
 	free(p->image_is_used);
 	free(p->hooks);
-	loss_release(&p->counts.left_alone);
+	loss_release(&p->counts.missed);
 	loss_release(&p->loss);
 	free(p);
 }

@@ -58,7 +58,10 @@ struct profile_counts {
 	uint64_t n_functions;	/* known, executed or not; parts split off are not counted apart */
 	uint64_t n_executed;	/* of them */
 	uint64_t n_left_alone;	/* of them: without counters */
-	struct loss left_alone; /* why, by function; only reasons are in it */
+	uint64_t n_missed;	/* of those: not on purpose; what they execute is in no figure */
+	uint64_t missed_ns;	/* in calls of them that were timed */
+	bool has_missed_time;
+	struct loss missed; /* why, by function; only reasons are in it */
 	uint64_t n_blocks, n_blocks_executed;
 	uint64_t foreign_ns; /* in functions that are timed instead of counted */
 	bool has_foreign;

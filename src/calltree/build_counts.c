@@ -42,6 +42,7 @@ struct counted {
 	bool *is_used;	     /* by thread */
 	struct map executed; /* frames of functions with an executed block */
 	struct map split;    /* frames of parts of functions */
+	struct map missed;   /* frames of functions that are not counted */
 	struct map bytes_of; /* frame -> bytes of the function */
 	struct buf label;    /* of a call site */
 	uint64_t rest;	     /* of a cycle, carried from node to node so that the total is right */
@@ -175,7 +176,11 @@ static void function_record(struct builder *b, const struct trace_record *record
 	if (!n[2])
 		return;
 	counts->n_left_alone++;
-	loss_add_reason(&counts->left_alone, trace_reader_string(b->reader, (uint32_t)n[2]), 1);
+	if (n[4] & RECORD_COUNT_UNMISSED)
+		return;
+	counts->n_missed++;
+	loss_add_reason(&counts->missed, trace_reader_string(b->reader, (uint32_t)n[2]), 1);
+	map_ensure(&b->counted->missed, n[0], NULL);
 }
 
 static void block_record(struct builder *b, const struct trace_record *record)
@@ -283,13 +288,17 @@ static uint64_t base_of(struct builder *b, const struct counted_node *n)
 /* Parents come before their children: one pass backwards hands the times up. */
 static void sum_times(struct builder *b)
 {
+	struct profile_counts *counts = &b->profile->counts;
 	struct counted *c = b->counted;
 
 	for (size_t i = c->nodes.n; i-- > 0;) {
 		const struct counted_node *n = &c->nodes.v[i];
+		bool is_missed = n->is_timed && map_find(&c->missed, n->frame);
 
-		b->profile->counts.has_foreign |= n->is_timed;
-		b->profile->counts.foreign_ns += n->is_timed ? own_time(n) : 0;
+		counts->has_foreign |= n->is_timed;
+		counts->foreign_ns += n->is_timed ? own_time(n) : 0;
+		counts->has_missed_time |= is_missed;
+		counts->missed_ns += is_missed ? own_time(n) : 0;
 		if (n->parent != SIZE_MAX)
 			c->nodes.v[n->parent].below_time += n->is_timed ? n->time : n->below_time;
 	}
@@ -381,7 +390,7 @@ void build_counts_end(struct builder *b)
 		loss_add_reason(&b->profile->loss,
 			"counts have no times: a window (--from, --to) does not apply to them", 1);
 	calltree_set_time(b->tree, UINT64_MAX);
-	loss_sort_reasons(&b->profile->counts.left_alone);
+	loss_sort_reasons(&b->profile->counts.missed);
 	sum_times(b);
 	b->profile->counts.is_flat = is_by_function(b);
 	if (b->profile->counts.is_flat)
@@ -407,6 +416,7 @@ void build_counts_release(struct builder *b)
 	free(c->is_used);
 	map_release(&c->executed);
 	map_release(&c->split);
+	map_release(&c->missed);
 	map_release(&c->bytes_of);
 	buf_release(&c->label);
 	free(c);

@@ -34,6 +34,8 @@ extern const struct command command_count;
 struct counted_file {
 	struct link_file file;
 	char *copy; /* NULL: left alone */
+	struct insert_report report;
+	bool is_static; /* of a script: shared libraries are not looked for */
 };
 
 struct counted_link {
@@ -47,6 +49,7 @@ struct counted_link {
 	VEC(size_t) file_of;  /* by input; SIZE_MAX: none */
 	uint64_t identity[3]; /* of this program: another version may insert otherwise */
 	bool has_stored;
+	bool has_seen_all; /* names knows which functions are left alone */
 };
 
 /* ---- finding files ---- */
@@ -102,17 +105,59 @@ static size_t open_file(struct counted_link *l, const char *path)
 
 struct script_walk {
 	struct counted_link *link;
+	const char *script; /* its path */
+	bool is_static;
 	struct buf *text;      /* being rewritten */
 	const uint8_t *copied; /* up to here */
+	size_t n_copies;       /* of files that it names */
 };
 
-static void open_script_file(void *context, struct span path)
+/* The path of a file that the script names, or NULL. */
+static char *script_path(const struct script_walk *w, struct span word)
+{
+	char *name = link_script_name(word);
+	char *path = link_command_find_named(&w->link->command, w->script, name, w->is_static);
+
+	free(name);
+	return path;
+}
+
+static void open_script_file(void *context, struct span word)
 {
 	struct script_walk *w = context;
-	char *name = mem_strndup((const char *)path.p, path.n);
+	char *path = script_path(w, word);
+	char *name = path ? NULL : link_script_name(word);
+	size_t n = w->link->files.n;
 
-	open_file(w->link, name);
+	if (path && open_file(w->link, path) == n)
+		w->link->files.v[n].is_static = w->is_static;
+	/* Shared libraries that it names are not counted anyway. */
+	if (name && !w->link->arguments->quiet && !strstr(name, ".so") && strncmp(name, "-l", 2))
+		fprintf(stderr,
+			"weir: '%s': it is not known which file '%s' in this linker script is: not "
+			"counted\n",
+			w->script, name);
 	free(name);
+	free(path);
+}
+
+static struct script_walk walk_of(struct counted_link *l, size_t file)
+{
+	/* What is here stays where it is when files are added. */
+	return (struct script_walk){.link = l,
+		.script = l->files.v[file].file.path,
+		.is_static = l->files.v[file].is_static};
+}
+
+/* Scripts may name scripts: those are behind them then. */
+static void open_script_files(struct counted_link *l)
+{
+	for (size_t i = 0; i < l->files.n; i++) {
+		struct script_walk w = walk_of(l, i);
+
+		if (l->files.v[i].file.kind == LINK_FILE_SCRIPT)
+			link_script_read(l->files.v[i].file.map.bytes, open_script_file, &w);
+	}
 }
 
 static void open_files(struct counted_link *l)
@@ -120,16 +165,13 @@ static void open_files(struct counted_link *l)
 	for (size_t i = 0; i < l->command.inputs.n; i++) {
 		const struct link_input *input = &l->command.inputs.v[i];
 		bool is_wanted = input->path && !input->is_raw;
-		size_t file = is_wanted ? open_file(l, input->path) : SIZE_MAX;
+		size_t n = l->files.n, file = is_wanted ? open_file(l, input->path) : SIZE_MAX;
 
 		vec_push(&l->file_of, file);
-		if (file != SIZE_MAX && l->files.v[file].file.kind == LINK_FILE_SCRIPT) {
-			struct script_walk w = {.link = l};
-
-			/* The bytes stay where they are when files are added. */
-			link_script_read(l->files.v[file].file.map.bytes, open_script_file, &w);
-		}
+		if (file == n)
+			l->files.v[n].is_static = input->is_static;
 	}
+	open_script_files(l);
 }
 
 /* ---- inserting ---- */
@@ -138,10 +180,15 @@ static bool is_foreign(void *context, const char *name)
 {
 	struct counted_link *l = context;
 
-	if (l->setup.timing == FOREIGN_TIMING_NONE || foreign_name_is_untimed(name) ||
-		link_names_defines(&l->names, name))
-		return false;
-	return l->setup.timing == FOREIGN_TIMING_ALL || !foreign_name_is_short(name);
+	return !link_names_defines(&l->names, name) ||
+	       (l->has_seen_all && link_names_is_left(&l->names, name));
+}
+
+static bool is_timed(void *context, const char *name)
+{
+	struct counted_link *l = context;
+
+	return insert_setup_times(&l->setup, name);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -149,7 +196,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names whose calls are timed, in an order that depends on nothing else. */
+/* The names of functions without inserted code, in an order that depends on nothing else. */
 static void hash_foreign(
 	struct counted_link *l, const struct link_file *f, struct content_hash *hash)
 {
@@ -216,70 +263,120 @@ static int insert_and_store(
 	return rc;
 }
 
+static void forget_copy(struct counted_file *f)
+{
+	free(f->copy);
+	f->copy = NULL;
+	insert_report_release(&f->report);
+	f->report = (struct insert_report){0};
+}
+
 static void insert_one(struct counted_link *l, struct counted_file *f)
 {
 	const char *name = path_base_name(f->file.path);
 	struct buf report_bytes = {0};
-	struct insert_report report = {0};
 	char hex[2 * CONTENT_HASH_BYTES + 1];
 	struct err err = {0};
 
+	forget_copy(f);
 	hash_file(l, &f->file, hex);
 	f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
 	if (!f->copy) {
 		if (insert_and_store(l, &f->file, hex, &err) < 0) {
 			fprintf(stderr, "weir: %s (linked as it is)\n", err.text);
+			buf_release(&report_bytes);
 			return;
 		}
 		buf_reset(&report_bytes);
 		f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
 	}
-	if (f->copy && insert_report_get(&report, buf_span(&report_bytes), NULL) == 0) {
-		insert_setup_match(&l->setup, &report);
-		say_what_was_done(l, f->file.path, &report);
-	}
-	insert_report_release(&report);
+	if (f->copy)
+		insert_report_get(&f->report, buf_span(&report_bytes), NULL);
 	buf_release(&report_bytes);
 }
 
-/* ---- scripts that stand for archives ---- */
+static bool is_inserted(const struct counted_file *f)
+{
+	return f->file.kind == LINK_FILE_OBJECT || f->file.kind == LINK_FILE_ARCHIVE;
+}
 
-static void replace_script_file(void *context, struct span path)
+/* Does it call a function of another object that is left alone? */
+static bool wants_left(const struct counted_link *l, const struct link_file *f)
+{
+	for (size_t i = 0; i < f->wanted.n; i++)
+		if (l->names.is_left.v[f->wanted.v[i]])
+			return true;
+	return false;
+}
+
+/* Which functions are left alone is known when all objects have been looked at. Those that call them then
+ * are inserted once more. */
+static void insert_all(struct counted_link *l)
+{
+	for (size_t i = 0; i < l->files.n; i++) {
+		struct counted_file *f = &l->files.v[i];
+
+		if (is_inserted(f))
+			insert_one(l, f);
+		for (size_t k = 0; k < f->report.left_names.n; k++)
+			link_names_leave(&l->names, f->report.left_names.v[k]);
+	}
+	l->has_seen_all = true;
+	for (size_t i = 0; i < l->files.n; i++)
+		if (is_inserted(&l->files.v[i]) && wants_left(l, &l->files.v[i].file))
+			insert_one(l, &l->files.v[i]);
+}
+
+/* ---- scripts that name files ---- */
+
+/* The script is somewhere else then: what is relative to it is not any more. */
+static void replace_script_file(void *context, struct span word)
 {
 	struct script_walk *w = context;
-	char *name = mem_strndup((const char *)path.p, path.n);
-	size_t file = open_file(w->link, name);
+	char *path = script_path(w, word);
+	size_t file = path ? open_file(w->link, path) : SIZE_MAX;
 	const char *copy = file == SIZE_MAX ? NULL : w->link->files.v[file].copy;
+	const char *now = copy ? copy : path;
+	bool is_library = word.n > 2 && !memcmp(word.p, "-l", 2);
 
-	free(name);
-	if (!copy)
-		return;
-	buf_put(w->text, w->copied, (size_t)(path.p - w->copied));
-	buf_printf(w->text, "\"%s\"", copy);
-	w->copied = path.p + path.n;
+	if (now && !strchr(now, '"') && (copy || !is_library)) {
+		buf_put(w->text, w->copied, (size_t)(word.p - w->copied));
+		buf_printf(w->text, "\"%s\"", now);
+		w->copied = word.p + word.n;
+		w->n_copies += copy != NULL;
+	}
+	free(path);
 }
 
 static void insert_script(struct counted_link *l, size_t file_i)
 {
 	struct counted_file *f = &l->files.v[file_i];
+	const char *name = path_base_name(f->file.path);
 	struct span script = f->file.map.bytes;
 	struct buf text = {0}, report_bytes = {0};
-	struct script_walk w = {.link = l, .text = &text, .copied = script.p};
+	struct script_walk w = walk_of(l, file_i);
 	struct insert_report nothing = {0};
 	struct content_hash hash;
 	char hex[2 * CONTENT_HASH_BYTES + 1];
 
+	w.text = &text;
+	w.copied = script.p;
 	link_script_read(script, replace_script_file, &w);
 	buf_put(&text, w.copied, (size_t)(script.p + script.n - w.copied));
-	insert_report_put(&nothing, &report_bytes);
 	content_hash_init(&hash);
 	content_hash_add(&hash, buf_span(&text));
 	content_hash_hex(&hash, hex);
-	if (object_cache_store(&l->cache, hex, buf_span(&text), buf_span(&report_bytes), NULL) ==
-		0) {
+	if (w.n_copies) {
+		f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
 		buf_reset(&report_bytes);
-		f->copy = object_cache_find(
-			&l->cache, hex, path_base_name(f->file.path), &report_bytes);
+	}
+	if (w.n_copies && !f->copy) {
+		insert_report_put(&nothing, &report_bytes);
+		if (object_cache_store(
+			    &l->cache, hex, buf_span(&text), buf_span(&report_bytes), NULL) == 0) {
+			buf_reset(&report_bytes);
+			f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
+		}
 	}
 	buf_release(&text);
 	buf_release(&report_bytes);
@@ -322,18 +419,28 @@ static const char *why_left(const struct link_file *f)
 static void insert_files(struct counted_link *l)
 {
 	say_lto(l);
+	insert_all(l);
 	for (size_t i = 0; i < l->files.n; i++) {
 		struct counted_file *f = &l->files.v[i];
 
-		if (f->file.kind == LINK_FILE_OBJECT || f->file.kind == LINK_FILE_ARCHIVE)
-			insert_one(l, f);
-		else if (l->arguments->verbose && f->file.kind != LINK_FILE_SCRIPT)
+		insert_setup_match(&l->setup, &f->report);
+		if (f->copy)
+			say_what_was_done(l, f->file.path, &f->report);
+		else if (l->arguments->verbose && !is_inserted(f) &&
+			 f->file.kind != LINK_FILE_SCRIPT)
 			fprintf(stderr, "weir: '%s': left as it is: %s\n", f->file.path,
 				why_left(&f->file));
 	}
-	for (size_t i = 0; i < l->files.n; i++)
-		if (l->files.v[i].file.kind == LINK_FILE_SCRIPT)
-			insert_script(l, i);
+	for (size_t i = l->files.n; i-- > 0;) {
+		if (l->files.v[i].file.kind != LINK_FILE_SCRIPT)
+			continue;
+		insert_script(l, i);
+		if (l->arguments->verbose && !l->files.v[i].copy)
+			fprintf(stderr,
+				"weir: '%s': left as it is: a linker script that names nothing to be "
+				"counted\n",
+				l->files.v[i].file.path);
+	}
 }
 
 /* ---- running the linker ---- */
@@ -439,6 +546,7 @@ static int link_counted(struct counted_link *l)
 		l->identity[2] = (uint64_t)st.st_mtim.tv_nsec;
 	}
 	l->setup.options.is_foreign = is_foreign;
+	l->setup.options.is_timed = is_timed;
 	l->setup.options.foreign_context = l;
 	find_inputs(l);
 	open_files(l);
@@ -458,7 +566,7 @@ static void release(struct counted_link *l)
 {
 	for (size_t i = 0; i < l->files.n; i++) {
 		link_file_release(&l->files.v[i].file);
-		free(l->files.v[i].copy);
+		forget_copy(&l->files.v[i]);
 	}
 	vec_release(&l->files);
 	vec_release(&l->file_of);

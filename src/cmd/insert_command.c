@@ -27,11 +27,17 @@ static const struct option_spec insert_options[] = {
 /* Without the rest of the link, only names of the C library are known to be foreign. */
 static bool is_known_foreign(void *context, const char *name)
 {
-	enum foreign_timing timing = *(enum foreign_timing *)context;
+	const struct insert_setup *setup = context;
+	enum foreign_timing timing = setup->timing;
 
 	return timing != FOREIGN_TIMING_NONE &&
 	       (foreign_name_waits(name) ||
 		       (timing == FOREIGN_TIMING_ALL && foreign_name_is_short(name)));
+}
+
+static bool is_timed(void *context, const char *name)
+{
+	return insert_setup_times(context, name);
 }
 
 /* Whatever else is there is not what an earlier run or a compiler wrote. */
@@ -96,7 +102,8 @@ static int run_with(const struct command *command, const struct insert_arguments
 	if (status != STATUS_DONE)
 		return status;
 	setup.options.is_foreign = is_known_foreign;
-	setup.options.foreign_context = &setup.timing;
+	setup.options.is_timed = is_timed;
+	setup.options.foreign_context = &setup;
 	rc = insert_into(in, a->output, &setup, &report, &err);
 	if (rc < 0) {
 		status = command_fail(&err);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "insert/cost/cost.h"
+#include "insert/foreign_names.h"
 
 /* ---- arguments ---- */
 
@@ -210,9 +211,16 @@ void insert_arguments_release(struct insert_arguments *a)
 	vec_release(&a->skip);
 }
 
+bool insert_setup_times(const struct insert_setup *setup, const char *name)
+{
+	return setup->timing != FOREIGN_TIMING_NONE && !foreign_name_is_untimed(name) &&
+	       (setup->timing == FOREIGN_TIMING_ALL || !foreign_name_is_short(name));
+}
+
 void insert_setup_hash(const struct insert_setup *setup, struct content_hash *hash)
 {
 	content_hash_add_u64(hash, setup->options.mode);
+	content_hash_add_u64(hash, setup->timing);
 	content_hash_add_u64(hash, setup->options.with_cycles);
 	content_hash_add_text(hash,
 		setup->options.with_cycles ? cost_cpu_name(cost_cpu_find(setup->options.cpu)) : "");

@@ -72,6 +72,8 @@ void insert_arguments_release(struct insert_arguments *a);
 void insert_setup_match(struct insert_setup *setup, const struct insert_report *r);
 /* A sentence on the first pattern that nothing has matched so far; false: there is none. */
 bool insert_setup_unmatched(const struct insert_setup *setup, struct err *err);
+/* Are calls of a function of this name, which is not counted, timed? */
+bool insert_setup_times(const struct insert_setup *setup, const char *name);
 /* Everything that makes a difference to the result. */
 void insert_setup_hash(const struct insert_setup *setup, struct content_hash *hash);
 

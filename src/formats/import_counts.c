@@ -215,7 +215,9 @@ static void write_function(struct counts_file *f, struct counts_function *functi
 	if (function->reason)
 		n[2] = trace_writer_string(f->w, reason_text(function->reason));
 	n[4] = (function->flags & COUNT_FUNCTION_FRAGMENT ? RECORD_COUNT_FRAGMENT : 0) |
-	       (function->flags & COUNT_FUNCTION_GLOBAL ? RECORD_COUNT_GLOBAL : 0);
+	       (function->flags & COUNT_FUNCTION_GLOBAL ? RECORD_COUNT_GLOBAL : 0) |
+	       (function->reason && !insert_reason_is_told(function->reason) ? RECORD_COUNT_UNMISSED
+									     : 0);
 	trace_writer_numbers(f->w, f->life, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_FUNCTION, n, 6);
 }
 
@@ -260,12 +262,12 @@ static void note_left_alone(struct counts_file *f)
 		if (!n[reason]++)
 			first[reason] = function;
 	}
-	for (uint16_t reason = 0; reason <= INSERT_N_REASONS; reason++)
+	for (enum insert_reason reason = 0; reason <= INSERT_N_REASONS; reason++)
 		if (n[reason] && insert_reason_is_told(reason))
 			counts_note(f, n[reason],
 				"a function is not counted: %s (the first: '%.200s' of '%.200s'; 'weir report "
 				"coverage' has all)",
-				reason_text(reason), first[reason]->name,
+				reason_text((uint16_t)reason), first[reason]->name,
 				f->units.v[first[reason]->unit].object);
 }
 
@@ -321,6 +323,7 @@ static void counts_release(struct counts_file *f)
 	vec_release(&f->foreign);
 	vec_release(&f->by_counters);
 	map_release(&f->entry_of);
+	map_release(&f->left_alone);
 }
 
 int import_counts(struct span bytes, const struct import_counts_options *options,
@@ -348,6 +351,7 @@ int import_counts(struct span bytes, const struct import_counts_options *options
 		trace_writer_metric(w, "cycles", "1");
 	write_code(&f);
 	counts_write_threads(&f);
+	counts_compare_parts(&f);
 	if (f.header->flags & COUNT_FILE_TREE)
 		trace_writer_metric(w, "calls", "1");
 	if (f.has_foreign_time)

@@ -2,7 +2,8 @@
 /*
  * Between the files that read a count file: import_counts.c (header, areas, the whole),
  * import_counts_units.c (functions and blocks), import_counts_threads.c (counters and call trees),
- * import_counts_program.c (the program that wrote it: lines and costs).
+ * import_counts_parts.c (whether both agree), import_counts_program.c (the program that wrote it: lines
+ * and costs).
  *
  * Addresses are those of the run (struct vaddr's meaning) until they are written: `base` less then.
  */
@@ -52,6 +53,9 @@ struct counts_function {
 	uint32_t first_block, n_blocks;
 	uint16_t reason, flags;
 	uint32_t frame; /* in the trace */
+	uint64_t
+		instructions; /* by its blocks, over all threads; where call trees are charged with them: */
+	uint64_t charged;    /* by its nodes */
 	uint32_t file, line; /* where it begins, by its own lines; 0: not known */
 };
 
@@ -106,6 +110,7 @@ struct counts_file {
 	VEC(struct counts_foreign) foreign; /* by site */
 	VEC(uint32_t) by_counters;	    /* units that have counters, by their address */
 	struct map entry_of;		    /* address behind the call of enter -> function */
+	struct map left_alone;		    /* name, by its place in texts -> function */
 	bool has_model;			    /* blocks have costs */
 	bool has_foreign_time;
 };
@@ -126,6 +131,9 @@ struct counts_foreign *counts_find_foreign(const struct counts_file *f, uint64_t
 /* Adds every thread's counters up into the blocks. */
 void counts_add_counters(struct counts_file *f);
 void counts_write_threads(struct counts_file *f);
+
+/* import_counts_parts.c: tells where call trees and blocks differ, behind counts_write_threads. */
+void counts_compare_parts(struct counts_file *f);
 
 /* import_counts_program.c: gives blocks their lines and costs, when the program is still there. */
 void counts_read_program(struct counts_file *f);

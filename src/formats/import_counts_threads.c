@@ -172,6 +172,16 @@ static uint32_t named_frame(struct counts_file *f, const char *name)
 	return trace_writer_frame(f->w, &frame);
 }
 
+/* A function of the program that was left alone, or one of somewhere else. */
+static uint32_t foreign_frame_of(struct counts_file *f, const char *name)
+{
+	const uint64_t *left_alone = map_find(&f->left_alone, (uint64_t)(uintptr_t)name);
+
+	if (left_alone)
+		return f->functions.v[*left_alone].frame;
+	return named_frame(f, *name ? name : "[unnamed foreign function]");
+}
+
 static uint32_t foreign_frame(struct tree_writer *t, uint64_t site)
 {
 	struct counts_foreign *foreign = counts_find_foreign(t->file, site);
@@ -181,8 +191,7 @@ static uint32_t foreign_frame(struct tree_writer *t, uint64_t site)
 		return named_frame(t->file, "[unknown foreign function]");
 	}
 	if (!foreign->frame)
-		foreign->frame = named_frame(
-			t->file, *foreign->name ? foreign->name : "[unnamed foreign function]");
+		foreign->frame = foreign_frame_of(t->file, foreign->name);
 	return foreign->frame;
 }
 
@@ -297,11 +306,13 @@ static void account(
 {
 	for (size_t i = 1; i < t->n_nodes; i++) {
 		const uint64_t *function = map_find(&t->file->entry_of, t->nodes[i].key);
+		uint64_t cost = t->nodes[i].cost + (i == current ? uncharged : 0);
 
 		if (!function || is_foreign(&t->nodes[i]))
 			continue;
-		nodes[*function].cost += t->nodes[i].cost + (i == current ? uncharged : 0);
+		nodes[*function].cost += cost;
 		nodes[*function].calls += t->nodes[i].calls;
+		t->file->functions.v[*function].charged += cost;
 	}
 }
 
@@ -316,6 +327,7 @@ static void write_start_up_node(struct tree_writer *t, uint64_t parent, uint32_t
 	uint64_t node[11] = {t->id, t->first + t->n_nodes + t->n_start_up++, parent,
 		t->file->functions.v[function].frame, calls + 1, cost, 0, 1, 0, 0, 0};
 
+	t->file->functions.v[function].charged += cost;
 	put_record(t, RECORD_COUNT_NODE, node, 11);
 }
 
@@ -377,14 +389,16 @@ static void write_tree(struct tree_writer *t)
 
 static void write_sum(struct tree_writer *t, uint32_t number)
 {
-	const struct counts_function *function = &t->file->functions.v[number];
+	struct counts_function *function = &t->file->functions.v[number];
 	uint64_t cycles = t->file->has_model ? t->cost[number] + 1 : 0;
 	uint64_t sum[4] = {t->id, function->frame, t->instructions[number], cycles};
 	uint64_t node[11] = {t->id, 0, 0, function->frame, 0, sum[2], cycles, 1, 0, 0, 0};
 
 	put_record(t, RECORD_COUNT_SUM, sum, 4);
-	if (t->file->units.v[function->unit].flags & COUNT_UNIT_TREE)
+	if (t->file->units.v[function->unit].flags & COUNT_UNIT_TREE) {
+		function->instructions += t->instructions[number];
 		return;
+	}
 	node[1] = ++t->first;
 	put_record(t, RECORD_COUNT_NODE, node, 11);
 }

@@ -72,6 +72,16 @@ static void own_blocks(
 		r->file->blocks.v[function->first_block + i].function = number;
 }
 
+/* Calls of it have a name only, as the callers' units tell it: of two functions a global one is meant. */
+static void add_left_alone(struct counts_file *f, const struct counts_function *function)
+{
+	bool is_new;
+	uint64_t *at = map_ensure(&f->left_alone, (uint64_t)(uintptr_t)function->name, &is_new);
+
+	if (is_new || (function->flags & COUNT_FUNCTION_GLOBAL))
+		*at = f->functions.n;
+}
+
 static void read_functions(struct unit_reader *r)
 {
 	struct counts_file *f = r->file;
@@ -103,6 +113,8 @@ static void read_functions(struct unit_reader *r)
 		}
 		if (row.entry && row.entry <= r->head.text_bytes)
 			*map_ensure(&f->entry_of, r->unit.text + row.entry, NULL) = f->functions.n;
+		if (row.reason)
+			add_left_alone(f, &function);
 		vec_push(&f->functions, function);
 	}
 }

@@ -63,6 +63,17 @@ static bool follows_epilogue(
  * table that relocations show, or of a label that an instruction names. With the latter alone,
  * hand-written code may add anything to it; compilers (computed goto) do not.
  */
+static void judge_unknown_target(
+	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
+{
+	struct code_insn *insn = &s->insns.v[insn_i];
+
+	if (f->has_code_labels && !f->has_data_labels && !c->is_compiled)
+		f->reason = INSERT_REASON_INDIRECT;
+	else if ((!f->has_data_labels && !f->has_code_labels) || follows_epilogue(s, f, insn_i))
+		insn->bits |= CODE_INSN_TAIL; /* else it goes to its own labels */
+}
+
 static void judge_indirect(
 	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
 {
@@ -73,10 +84,31 @@ static void judge_indirect(
 		insn->bits |= CODE_INSN_TAIL;
 	else if (insn->reads & (1u << X86_REG_RSP))
 		f->reason = INSERT_REASON_INDIRECT; /* the target lies where we would write */
-	else if (f->has_code_labels && !f->has_data_labels && !c->is_compiled)
-		f->reason = INSERT_REASON_INDIRECT;
-	else if ((!f->has_data_labels && !f->has_code_labels) || follows_epilogue(s, f, insn_i))
-		insn->bits |= CODE_INSN_TAIL; /* else it goes to its own labels */
+	else
+		judge_unknown_target(c, s, f, insn_i);
+}
+
+/* A jump to a function that stands for an instruction (-mindirect-branch, -mfunction-return): it is
+ * that instruction. */
+static bool judge_thunk(
+	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
+{
+	struct code_insn *insn = &s->insns.v[insn_i];
+	const struct code_function *called = code_called(c, s, insn);
+	const struct object_symbol *symbol;
+	const char *name = code_insn_callee(c, s, insn, &symbol);
+
+	if (called)
+		name = called->name;
+	if (!name || insn->flow != X86_FLOW_JUMP)
+		return false;
+	if (foreign_name_is_return_thunk(name))
+		insn->flow = X86_FLOW_RETURN;
+	else if (foreign_name_is_jump_thunk(name))
+		judge_unknown_target(c, s, f, insn_i);
+	else
+		return false;
+	return true;
 }
 
 /* What is known of a function by its name, which is looked up once for each symbol. */
@@ -100,8 +132,9 @@ static uint8_t judge_callee(const struct code *c, const struct object_symbol *sy
 		return CALLEE_KNOWN | CALLEE_TWICE;
 	if (symbol->section)
 		return CALLEE_KNOWN;
-	if (!foreign_name_is_untimed(name) && (o->is_foreign ? o->is_foreign(o->foreign_context, name)
-							     : foreign_name_waits(name)))
+	if (!foreign_name_is_untimed(name) && code_is_timed(c, name) &&
+		(o->is_foreign ? o->is_foreign(o->foreign_context, name)
+			       : foreign_name_waits(name)))
 		kind |= CALLEE_FOREIGN;
 	if (foreign_name_gate(name))
 		kind |= CALLEE_GATE;
@@ -121,11 +154,14 @@ static uint8_t callee_kind(struct code *c, const struct object_symbol *symbol)
 }
 
 static void judge_jump(
-	struct code *c, struct code_section *s, struct code_function *f, struct code_insn *insn)
+	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
 {
+	struct code_insn *insn = &s->insns.v[insn_i];
 	const struct object_symbol *symbol;
 	const char *callee = code_insn_callee(c, s, insn, &symbol);
 
+	if (judge_thunk(c, s, f, insn_i))
+		return;
 	if (insn->to_section && is_within(c, f, insn->to_section, insn->to))
 		return;
 	insn->bits |= CODE_INSN_TAIL;
@@ -136,6 +172,19 @@ static void judge_jump(
 		insn->bits |= CODE_INSN_GATE;
 }
 
+/* call 1f; 1: pop. The last instruction of a function may call the one behind it, and not come back. */
+static bool takes_own_address(const struct code *c, const struct code_section *s,
+	const struct code_function *f, const struct code_insn *insn)
+{
+	const struct code_function *to;
+
+	if (insn->flow != X86_FLOW_CALL || insn->to_section != s->number ||
+		insn->to != insn->offset + insn->length)
+		return false;
+	to = code_function_at(c, s->number, insn->to);
+	return !to || to == f || to->start != insn->to || !to->is_named || to->is_fragment;
+}
+
 static void judge_call(
 	struct code *c, struct code_section *s, struct code_function *f, struct code_insn *insn)
 {
@@ -143,10 +192,8 @@ static void judge_call(
 	const char *callee = code_insn_callee(c, s, insn, &symbol);
 	uint8_t kind;
 
-	if (insn->flow == X86_FLOW_CALL && insn->to_section == s->number &&
-		insn->to == insn->offset + insn->length) {
-		code_section_refuse(
-			s, INSERT_REASON_BOUND); /* call 1f; 1: pop: takes its own address */
+	if (takes_own_address(c, s, f, insn)) {
+		code_section_refuse(s, INSERT_REASON_BOUND);
 		return;
 	}
 	if (!callee)
@@ -172,7 +219,7 @@ static void judge_insns(struct code *c, struct code_section *s, struct code_func
 		switch ((enum x86_flow)insn->flow) {
 		case X86_FLOW_JUMP:
 		case X86_FLOW_BRANCH:
-			judge_jump(c, s, f, insn);
+			judge_jump(c, s, f, i);
 			break;
 		case X86_FLOW_JUMP_FAR:
 			judge_indirect(c, s, f, i);
@@ -231,8 +278,35 @@ static void cut_blocks(struct code_section *s, uint32_t function)
 	f->n_blocks = (uint32_t)s->blocks.n - f->first_block;
 }
 
+bool code_is_timed(const struct code *c, const char *name)
+{
+	const struct insert_options *o = c->options;
+
+	return !o->is_timed || o->is_timed(o->foreign_context, name);
+}
+
+/* Nobody calls them: their callers are elsewhere when they return. */
+static void find_thunks(struct code_section *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->functions.n; i++) {
+		struct code_function *f = &s->functions.v[i];
+
+		f->is_thunk = foreign_name_is_return_thunk(f->name) ||
+			      foreign_name_is_jump_thunk(f->name);
+		f->is_fragment |= f->is_thunk;
+		n += f->is_thunk;
+	}
+	s->is_apart = n && n == s->functions.n;
+	for (size_t i = 0; s->is_apart && i < s->insns.n; i++)
+		s->insns.v[i].bits |= CODE_INSN_APART;
+}
+
 void code_blocks(struct code *c)
 {
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		find_thunks(s);
 	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
 		for (size_t i = 0; i < s->functions.n; i++) {
 			struct code_function *f = &s->functions.v[i];

@@ -202,7 +202,7 @@ static bool leaves_by_call(const struct code_insn *insn)
 static void note_leaves(
 	struct code *c, const struct code_section *s, const struct code_function *f)
 {
-	if (c->options->mode != INSERT_MODE_TREE || f->reason != INSERT_REASON_DONE)
+	if (c->options->mode != INSERT_MODE_TREE || f->reason != INSERT_REASON_DONE || f->is_thunk)
 		return;
 	for (uint32_t k = f->first_insn; k < f->first_insn + f->n_insns; k++) {
 		const struct code_insn *insn = &s->insns.v[k];

@@ -39,6 +39,11 @@ size_t code_fragment_base(const char *name)
 
 /* ---- labels ---- */
 
+bool code_symbol_lacks_size(const struct object_symbol *sym)
+{
+	return (sym->type == STT_FUNC || sym->type == STT_GNU_IFUNC) && !sym->size;
+}
+
 ORDER_BY(by_place, struct code_label, section, offset, symbol)
 
 void code_read_labels(struct code *c)
@@ -48,18 +53,24 @@ void code_read_labels(struct code *c)
 	for (size_t i = 1; i < o->symbols.n; i++) {
 		const struct object_symbol *sym = &o->symbols.v[i];
 
-		if (sym->type == STT_NOTYPE && sym->name[0] && sym->section < c->n_sections &&
-			c->sections[sym->section].is_code)
+		if ((sym->type == STT_NOTYPE || code_symbol_lacks_size(sym)) && sym->name[0] &&
+			sym->section < c->n_sections && c->sections[sym->section].is_code)
 			vec_push(&c->labels,
 				((struct code_label){sym->value, sym->section, (uint32_t)i}));
 	}
 	vec_sort(&c->labels, by_place);
 }
 
-const char *code_name_at(struct code *c, uint32_t section, uint64_t offset)
+size_t code_label_from(const struct code *c, uint32_t section, uint64_t offset)
 {
 	struct code_label key = {offset, section, 0};
-	size_t low = SEARCH(0, c->labels.n, mid, by_place(&c->labels.v[mid], &key) < 0);
+
+	return SEARCH(0, c->labels.n, mid, by_place(&c->labels.v[mid], &key) < 0);
+}
+
+const char *code_name_at(struct code *c, uint32_t section, uint64_t offset)
+{
+	size_t low = code_label_from(c, section, offset);
 
 	if (low == c->labels.n || c->labels.v[low].section != section ||
 		c->labels.v[low].offset != offset)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "insert/foreign_names.h"
 #include "insert/object_code.h"
 
 #define INC_BYTES      8  /* incq %gs:counter(%rip) */
@@ -158,6 +159,122 @@ static void join_fragments(struct code *c)
 		}
 }
 
+/* ---- ways into functions that are left alone ---- */
+
+static bool uses_stack(const struct code_section *s, const struct code_function *f)
+{
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		const struct code_insn *insn = &s->insns.v[i];
+
+		if (insn->flow != X86_FLOW_CALL && insn->flow != X86_FLOW_CALL_FAR &&
+			insn->flow != X86_FLOW_RETURN &&
+			((insn->reads | insn->kills) & (1u << X86_REG_RSP)))
+			return true;
+	}
+	return false;
+}
+
+/* A branch that counts on both its sides has no room for anything else. */
+static bool is_on_edges(
+	const struct code_section *s, const struct code_function *f, uint32_t insn_i)
+{
+	while (insn_i > f->first_insn && !(s->insns.v[insn_i].bits & CODE_INSN_HEAD))
+		insn_i--;
+	return s->insns.v[insn_i].detour == CODE_DETOUR_EDGES;
+}
+
+/* Into the midst of a function that is left alone: nothing there tells that this one is over. It is over
+ * now, which can be told where the stack is as it was at its start. */
+static bool leave_for(
+	struct code_section *s, struct code_function *f, uint32_t insn_i, bool uses_stack_here)
+{
+	struct code_insn *insn = &s->insns.v[insn_i];
+	bool is_loop = insn->rel_bytes == 1 && insn->opcode >= 0xe0 && insn->opcode != 0xeb;
+
+	if (uses_stack_here || is_loop || is_on_edges(s, f, insn_i)) {
+		refuse(f, INSERT_REASON_OVERLAP);
+		return true;
+	}
+	insn->bits |= CODE_INSN_TAIL | CODE_INSN_TAIL_OUT;
+	return false;
+}
+
+static bool is_jump(const struct code_insn *insn)
+{
+	return (insn->flow == X86_FLOW_JUMP || insn->flow == X86_FLOW_BRANCH) && insn->to_section;
+}
+
+/* True when the function is left alone now. */
+static bool judge_ways_out(struct code *c, struct code_section *s, struct code_function *f)
+{
+	bool has_looked = false, has_stack = false;
+
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		struct code_insn *insn = &s->insns.v[i];
+		const struct code_function *to;
+
+		if (!is_jump(insn))
+			continue;
+		to = code_function_at(c, insn->to_section, insn->to);
+		if (!to || to->reason == INSERT_REASON_DONE ||
+			(to->parent == f->parent && to->parent_section == f->parent_section))
+			continue;
+		if (insn->bits & CODE_INSN_TAIL) {
+			insn->bits |= CODE_INSN_TAIL_OUT;
+			continue;
+		}
+		if (!has_looked)
+			has_stack = uses_stack(s, f);
+		has_looked = true;
+		if (leave_for(s, f, i, has_stack))
+			return true;
+	}
+	return false;
+}
+
+#define WAYS_ROUNDS_MAX 64
+
+/* What is left alone for such a jump may be jumped into itself. */
+static void judge_all_ways_out(struct code *c)
+{
+	bool is_changed = true;
+
+	for (int round = 0; is_changed; round++) {
+		is_changed = false;
+		for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+			for (size_t i = 0; code_section_is_inserted(s) && i < s->functions.n; i++)
+				if (s->functions.v[i].reason == INSERT_REASON_DONE)
+					is_changed |= judge_ways_out(c, s, &s->functions.v[i]);
+		if (is_changed && round == WAYS_ROUNDS_MAX)
+			code_refuse(c, INSERT_REASON_OVERLAP);
+		if (is_changed)
+			join_fragments(c);
+	}
+}
+
+/* Hand-written code may have an agreement with what it calls. */
+static bool may_be_timed(const struct code *c, const struct code_function *f)
+{
+	return c->is_compiled && insert_reason_is_told(f->reason) && !f->takes_flags &&
+	       !f->returns_flags && !foreign_name_is_untimed(f->name) && code_is_timed(c, f->name);
+}
+
+/* Calls of functions of this object that are left alone. */
+static void time_calls(struct code *c, struct code_section *s, const struct code_function *f)
+{
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
+		struct code_insn *insn = &s->insns.v[i];
+		const struct code_function *called;
+
+		if ((insn->flow != X86_FLOW_CALL && insn->flow != X86_FLOW_CALL_FAR) ||
+			(insn->bits & CODE_INSN_TWICE))
+			continue;
+		called = code_called(c, s, insn);
+		if (called && may_be_timed(c, called))
+			insn->bits |= CODE_INSN_FOREIGN;
+	}
+}
+
 bool code_function_enters_at(const struct code *c, const struct code_function *f, uint32_t insn_i)
 {
 	return c->options->mode == INSERT_MODE_TREE && !f->is_fragment && insn_i == f->entry_insn;
@@ -189,10 +306,17 @@ uint32_t code_head_insn(const struct code_section *s, const struct code_function
 	return b->first_insn;
 }
 
+uint32_t code_head_sums(const struct code *c, const struct code_insn *head)
+{
+	if (c->options->mode != INSERT_MODE_TREE || (head->bits & CODE_INSN_APART))
+		return 0;
+	return c->options->with_cycles ? 2 : 1;
+}
+
 uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns)
 {
 	const struct insert_options *o = c->options;
-	uint32_t n_sums = o->mode != INSERT_MODE_TREE ? 0 : o->with_cycles ? 2 : 1;
+	uint32_t n_sums = code_head_sums(c, head);
 	uint32_t bytes;
 
 	if (o->mode == INSERT_MODE_NOPS)
@@ -249,7 +373,7 @@ static void plan_insn(
 	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
 {
 	struct code_insn *insn = &s->insns.v[insn_i];
-	bool is_tree = c->options->mode == INSERT_MODE_TREE;
+	bool is_tree = c->options->mode == INSERT_MODE_TREE && !f->is_thunk;
 
 	if (!may_follow(s, f, insn_i))
 		insn->bits &= ~(uint32_t)(CODE_INSN_FOREIGN | CODE_INSN_TWICE);
@@ -313,6 +437,7 @@ void code_plan(struct code *c)
 		judge_section(c, s);
 	}
 	join_fragments(c);
+	judge_all_ways_out(c);
 	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
 		bool has_work = false;
 
@@ -321,6 +446,7 @@ void code_plan(struct code *c)
 		for (size_t i = 0; i < s->functions.n; i++) {
 			if (s->functions.v[i].reason != INSERT_REASON_DONE)
 				continue;
+			time_calls(c, s, &s->functions.v[i]);
 			plan_function(c, s, &s->functions.v[i]);
 			has_work = true;
 		}

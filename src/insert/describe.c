@@ -18,7 +18,7 @@ struct describe {
 	struct buf bytes, names;
 	VEC(struct count_foreign_site) foreign;
 	VEC(struct stretch) inserted;
-	struct map foreign_names; /* symbol -> its name in the unit */
+	struct map foreign_names; /* function or symbol -> its name in the unit */
 	const char *object_name;
 };
 
@@ -72,7 +72,7 @@ static void put_function(
 		.first_block = f->first_block,
 		.n_blocks = f->reason == INSERT_REASON_DONE ? f->n_blocks : 0,
 		.reason = (uint16_t)f->reason,
-		.flags = (f->is_fragment ? COUNT_FUNCTION_FRAGMENT : 0) |
+		.flags = (f->is_fragment && !f->is_thunk ? COUNT_FUNCTION_FRAGMENT : 0) |
 			 (f->is_global ? COUNT_FUNCTION_GLOBAL : 0)};
 
 	if (code_section_is_inserted(s) && f->n_insns) {
@@ -96,21 +96,29 @@ static void put_block(struct describe *d, const struct code_section *s, const st
 	buf_put(&d->bytes, &out, sizeof(out));
 }
 
-static uint32_t foreign_name_of(struct describe *d, const struct object_symbol *symbol)
+/* Of what is called: a function of this object, or a symbol. */
+static uint32_t foreign_name_of(
+	struct describe *d, const struct code_section *s, const struct code_insn *insn)
 {
+	const struct code_function *called = code_called(d->code, s, insn);
+	const struct object_symbol *symbol;
+	const void *key = called;
+	uint64_t *at;
 	bool is_new;
-	uint64_t *at = map_ensure(
-		&d->foreign_names, (uint64_t)(symbol - d->code->object->symbols.v), &is_new);
 
+	code_insn_callee(d->code, s, insn, &symbol);
+	if (!called)
+		key = symbol;
+	if (!key)
+		return 0;
+	at = map_ensure(&d->foreign_names, (uint64_t)(uintptr_t)key, &is_new);
 	if (is_new)
-		*at = name_of(d, code_admit_name(d->code, symbol->name));
+		*at = name_of(d, called ? called->name : code_admit_name(d->code, symbol->name));
 	return (uint32_t)*at;
 }
 
 static void find_foreign(struct describe *d, const struct code_section *s)
 {
-	const struct object_symbol *symbol;
-
 	d->foreign.n = 0;
 	if (d->foreign_names.n)
 		map_reset(&d->foreign_names);
@@ -119,9 +127,8 @@ static void find_foreign(struct describe *d, const struct code_section *s)
 
 		if (!(insn->bits & CODE_INSN_FOREIGN) || !insn->after)
 			continue;
-		code_insn_callee(d->code, s, insn, &symbol);
-		vec_push(&d->foreign, ((struct count_foreign_site){insn->place,
-					      symbol ? foreign_name_of(d, symbol) : 0}));
+		vec_push(&d->foreign,
+			((struct count_foreign_site){insn->place, foreign_name_of(d, s, insn)}));
 	}
 }
 
@@ -223,10 +230,11 @@ static void describe_section(struct describe *d, struct code_section *s)
 	while (d->bytes.n % 8)
 		buf_put_u8(&d->bytes, 0);
 	unit.bytes = (uint32_t)d->bytes.n;
-	unit.flags = (d->code->options->mode == INSERT_MODE_TREE ? COUNT_UNIT_TREE : 0) |
-		     (d->code->options->with_cycles ? COUNT_UNIT_CYCLES : 0) |
-		     (d->code->is_compiled ? COUNT_UNIT_COMPILED : 0) |
-		     (n_blocks ? COUNT_UNIT_INSERTED : 0);
+	unit.flags =
+		(d->code->options->mode == INSERT_MODE_TREE && !s->is_apart ? COUNT_UNIT_TREE : 0) |
+		(d->code->options->with_cycles && !s->is_apart ? COUNT_UNIT_CYCLES : 0) |
+		(d->code->is_compiled ? COUNT_UNIT_COMPILED : 0) |
+		(n_blocks ? COUNT_UNIT_INSERTED : 0);
 	unit.text_bytes = code_section_is_inserted(s) ? s->new_bytes : (uint32_t)s->bytes.n;
 	unit.n_functions = (uint32_t)s->functions.n;
 	unit.n_blocks = (uint32_t)n_blocks;

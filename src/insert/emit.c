@@ -116,6 +116,7 @@ static void put_head(struct emit *e, uint32_t block_i)
 	const struct code_block *b = &e->section->blocks.v[block_i];
 	const struct code_insn *head = &e->section->insns.v[b->first_insn];
 	int64_t stripe = 8 * (int64_t)(block_i % COUNT_STRIPES);
+	uint32_t n_sums = code_head_sums(e->code, head);
 	size_t start = e->bytes.n;
 
 	if (o->mode == INSERT_MODE_NOPS) {
@@ -125,9 +126,9 @@ static void put_head(struct emit *e, uint32_t block_i)
 	if (head->detour == CODE_DETOUR_REGISTER)
 		put_save_flags(e, head->detail);
 	put_gs(e, 0xff, 0, e->counters, 8 * (int64_t)block_i, 0);
-	if (o->mode == INSERT_MODE_TREE)
+	if (n_sums)
 		put_add(e, e->cost, stripe, b->n_insns, b->n_insns > 127);
-	if (o->mode == INSERT_MODE_TREE && o->with_cycles)
+	if (n_sums == 2)
 		put_add(e, e->cycles, stripe, block_cycles(e, b), true);
 	if (head->detour == CODE_DETOUR_REGISTER)
 		put_restore_flags(e, head->detail);
@@ -283,7 +284,7 @@ static void put_before(
 	struct emit *e, const struct code_function *f, uint32_t insn_i, uint32_t *block)
 {
 	const struct code_insn *insn = &e->section->insns.v[insn_i];
-	bool is_tree = e->code->options->mode == INSERT_MODE_TREE;
+	bool is_tree = e->code->options->mode == INSERT_MODE_TREE && !f->is_thunk;
 
 	if (code_function_enters_at(e->code, f, insn_i))
 		put_call(e, f->takes_flags ? e->enter_flags : e->enter);

@@ -41,6 +41,9 @@ static const char *const untimed_prefixes[] = {"_Unwind_", "__asan_", "__cxa_", 
 	"__tsan_", "__ubsan_", "__x86_indirect_thunk", "__x86_return_thunk", "_mcount",
 	"weir_count_"};
 
+static const char *const jump_thunk_prefixes[] = {
+	"__llvm_lvi_thunk_", "__llvm_retpoline_", "__x86_indirect_thunk_"};
+
 /* operator new and delete, in all their forms. */
 static const char *const short_prefixes[] = {"_Zda", "_Zdl", "_Zna", "_Znw"};
 
@@ -214,6 +217,16 @@ bool foreign_name_returns_twice(const char *name)
 bool foreign_name_skips_return(const char *name)
 {
 	return is_in(name, skipping_names, N_OF(skipping_names));
+}
+
+bool foreign_name_is_jump_thunk(const char *name)
+{
+	return begins_with_one(name, jump_thunk_prefixes, N_OF(jump_thunk_prefixes));
+}
+
+bool foreign_name_is_return_thunk(const char *name)
+{
+	return !strcmp(name, "__x86_return_thunk");
 }
 
 const char *foreign_name_gate(const char *name)

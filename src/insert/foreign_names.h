@@ -10,6 +10,9 @@ bool foreign_name_returns_twice(const char *name);
 /* Does not return to the instruction behind the call (__morestack): its callers cannot be changed.
  */
 bool foreign_name_skips_return(const char *name);
+/* What compilers jump to or call instead of `jmp *%reg`, `call *%reg`, and instead of `ret`. */
+bool foreign_name_is_jump_thunk(const char *name);
+bool foreign_name_is_return_thunk(const char *name);
 /* Must never be timed: functions that do not come back in the usual way, unwinding, TLS look-up. */
 bool foreign_name_is_untimed(const char *name);
 /* So short that timing would cost more than the function: string functions, malloc, mathematics. */

@@ -10,6 +10,7 @@
 #include "insert/debug_move.h"
 
 #define MEMBER_BYTES_MAX ((size_t)1 << 31)
+#define LEFT_NAME_MAX	 4096 /* bytes: names of a hostile object may share them */
 
 static const char *const reason_texts[INSERT_N_REASONS] = {
 	[INSERT_REASON_DONE] = "inserted",
@@ -49,6 +50,7 @@ void insert_report_release(struct insert_report *r)
 		free(r->functions.v[i].member);
 	}
 	vec_release(&r->functions);
+	vec_release_all(&r->left_names);
 	vec_release_all(&r->notes);
 }
 
@@ -71,8 +73,21 @@ static void report_function(const struct code *c, const struct code_section *s,
 		report->n_blocks += f->n_blocks;
 }
 
+static void report_left_names(const struct code *c, struct insert_report *report)
+{
+	for (size_t i = 1; i < c->object->symbols.n; i++) {
+		const struct object_symbol *sym = &c->object->symbols.v[i];
+		const struct code_function *f = code_function_at(c, sym->section, sym->value);
+
+		if (f && sym->bind != STB_LOCAL && sym->value == f->start &&
+			insert_reason_is_told(f->reason) && strlen(sym->name) <= LEFT_NAME_MAX)
+			vec_push(&report->left_names, mem_strdup(sym->name));
+	}
+}
+
 static void report_code(const struct code *c, struct insert_report *report)
 {
+	report_left_names(c, report);
 	for (const struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
 		report->old_text += s->bytes.n;
 		report->new_text += code_section_is_inserted(s) ? s->new_bytes : s->bytes.n;

@@ -22,9 +22,8 @@ enum insert_mode {
 	INSERT_MODE_NOTHING, /* read and written again: must give the same bytes */
 };
 
-/* A symbol that the object leaves undefined: is it foreign, that is, is there no inserted code for
- * it in this link? Calls of such functions are timed. */
-typedef bool insert_is_foreign(void *context, const char *name);
+/* A question about a function of this name. */
+typedef bool insert_asks(void *context, const char *name);
 
 struct insert_options {
 	enum insert_mode mode;
@@ -32,7 +31,11 @@ struct insert_options {
 	const char *cpu;	       /* for them; NULL: this machine's */
 	bool (*wants)(void *context, const char *name); /* of functions; NULL: all */
 	void *wants_context;
-	insert_is_foreign *is_foreign; /* NULL: only the functions that wait for the system are */
+	/* Of a symbol that the object leaves undefined: is there no inserted code for it in this link?
+	 * NULL: only the functions that wait for the system are foreign. */
+	insert_asks *is_foreign;
+	/* Of what has no inserted code, in this object or elsewhere: are calls of it timed? NULL: yes. */
+	insert_asks *is_timed;
 	void *foreign_context;
 	const char *object_name; /* for the units; NULL: the source file that the object names */
 };
@@ -79,6 +82,7 @@ struct insert_report {
 	uint64_t n_objects,
 		n_left_alone; /* objects or members without x86-64 code are left alone */
 	uint64_t n_blocks, old_text, new_text;
+	VEC(char *) left_names; /* global ones of functions that are missed in the counts; owned */
 	VEC(char *) notes; /* sentences, owned: debug information that was dropped, and the like */
 };
 void insert_report_release(struct insert_report *r);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPORT_MAGIC "weir insert report 1\n"
+#define REPORT_MAGIC "weir insert report 2\n"
 #define TEXT_MAX     (1 << 20)
 
 static void put_text(struct buf *out, const char *text)
@@ -34,6 +34,9 @@ void insert_report_put(const struct insert_report *r, struct buf *out)
 		buf_put_uleb(out, f->new_bytes);
 		buf_put_u8(out, f->is_compiled);
 	}
+	buf_put_uleb(out, r->left_names.n);
+	for (size_t i = 0; i < r->left_names.n; i++)
+		put_text(out, r->left_names.v[i]);
 	buf_put_uleb(out, r->notes.n);
 	for (size_t i = 0; i < r->notes.n; i++)
 		put_text(out, r->notes.v[i]);
@@ -91,6 +94,8 @@ int insert_report_get(struct insert_report *r, struct span bytes, struct err *er
 		get_function(&c, &f);
 		vec_push(&r->functions, f);
 	}
+	for (n = cursor_uleb(&c); n && !c.failed; n--)
+		vec_push(&r->left_names, get_text(&c));
 	for (n = cursor_uleb(&c); n && !c.failed; n--)
 		vec_push(&r->notes, get_text(&c));
 	if (!c.failed)

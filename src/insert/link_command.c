@@ -146,6 +146,17 @@ static void add_input(struct reading *r, const char *name, size_t arg, bool is_l
 	vec_push(&r->c->inputs, input);
 }
 
+static void add_script(struct reading *r, const char *name, size_t arg)
+{
+	struct link_input input = {.arg = arg,
+		.n_args = r->i - arg + 1,
+		.name = name,
+		.is_static = r->is_static,
+		.is_script = true};
+
+	vec_push(&r->c->inputs, input);
+}
+
 /* -build-id and the like begin with b, too. */
 static bool is_format(const char *value)
 {
@@ -174,6 +185,8 @@ static void take_long_value(struct reading *r, const char *name, const char *val
 		r->c->sysroot = value;
 	else if (!strcmp(name, "format"))
 		set_format(r, value, arg);
+	else if (!strcmp(name, "script"))
+		add_script(r, value, arg);
 }
 
 static void take_flag(struct reading *r, const char *name)
@@ -215,6 +228,8 @@ static void take_letter(struct reading *r, char letter, const char *attached)
 		vec_push(&r->c->folders, mem_strdup(value));
 	else if (letter == 'o')
 		r->c->output = value;
+	else if (letter == 'T')
+		add_script(r, value, arg);
 	else if (letter == 'm' && strcmp(value, "elf_x86_64") &&
 		 r->c->result == LINK_RESULT_PROGRAM)
 		r->c->result = LINK_RESULT_OTHER;
@@ -379,6 +394,57 @@ void link_command_find(struct link_command *c, const struct link_words *more)
 	}
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Linkers differ in whether they look here or beside the script first. */
+static char *find_relative(const char *script, const char *name)
+{
+	const char *base = path_base_name(script);
+	char *beside = mem_printf("%.*s%s", (int)(base - script), script, name);
+	bool is_beside = is_file(beside), is_here = is_file(name);
+	char *found = NULL;
+
+	if (is_beside && (!is_here || is_same_file(beside, name)))
+		found = realpath(beside, NULL);
+	else if (is_here && !is_beside)
+		found = realpath(name, NULL);
+	free(beside);
+	return found;
+}
+
+char *link_command_find_named(
+	const struct link_command *c, const char *script, const char *name, bool is_static)
+{
+	struct link_input input = {.name = name, .is_static = is_static};
+	char *found = NULL;
+
+	/* Names of scripts within it begin there. */
+	if ((c->sysroot && *c->sysroot && strcmp(c->sysroot, "/")) || !*name || *name == '=' ||
+		*name == '$')
+		return NULL;
+	if (!strncmp(name, "-l", 2)) {
+		input.name = name + 2;
+		return find_library(c, &c->folders, &input);
+	}
+	if (name[0] == '/')
+		return is_file(name) ? mem_strdup(name) : NULL;
+	found = find_relative(script, name);
+	if (found || is_file(name))
+		return found;
+	for (size_t i = 0; i < c->folders.n && !found; i++) {
+		char *folder = folder_path(c, c->folders.v[i]);
+
+		found = try_file(folder, "", name, "");
+		free(folder);
+	}
+	return found;
+}
+
 bool link_command_misses(const struct link_command *c)
 {
 	for (size_t i = 0; i < c->inputs.n; i++)
@@ -411,6 +477,8 @@ void link_command_rewrite(const struct link_command *c, char *const *replaced, c
 		if (i == c->library_at && library)
 			put_library(library, out);
 		if (input && replaced[input_i]) {
+			if (input->is_script)
+				vec_push(out, mem_strdup("-T"));
 			vec_push(out, mem_strdup(replaced[input_i]));
 			i += input->n_args;
 		} else {

@@ -36,6 +36,7 @@ struct link_input {
 	bool is_library;    /* -l */
 	bool is_static;	    /* behind -Bstatic: shared libraries are not looked for */
 	bool is_raw;	    /* behind -b binary: bytes to be linked as data, whatever they are */
+	bool is_script;	    /* -T */
 	char *path;	    /* set by link_command_find; NULL: the linker finds nothing either */
 };
 
@@ -62,6 +63,10 @@ int link_command_read(struct link_command *c, char *const *args, size_t n, struc
 void link_command_release(struct link_command *c);
 /* Sets the paths. `more` are folders that the linker searches by itself. */
 void link_command_find(struct link_command *c, const struct link_words *more);
+/* Where the linker finds a file that a script names: in the script's folder, here, or in the folders given.
+ * NULL: nowhere, or not for sure. The caller frees it. */
+char *link_command_find_named(
+	const struct link_command *c, const char *script, const char *name, bool is_static);
 /* A file of this name was not found in the folders given: link_command_find needs `more`. */
 bool link_command_misses(const struct link_command *c);
 

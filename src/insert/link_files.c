@@ -9,12 +9,13 @@
 #include "elf/archive.h"
 #include "elf/elf_file.h"
 
-#define SCRIPT_BYTES_MAX 65536
+#define SCRIPT_BYTES_MAX (1 << 20)
 
 void link_names_release(struct link_names *names)
 {
 	intern_release(&names->names);
 	vec_release(&names->is_defined);
+	vec_release(&names->is_left);
 }
 
 static uint32_t name_number(struct link_names *names, const char *name)
@@ -22,12 +23,23 @@ static uint32_t name_number(struct link_names *names, const char *name)
 	uint32_t number = intern_text(&names->names, name);
 
 	vec_ensure_zero(&names->is_defined, number + (size_t)1);
+	vec_ensure_zero(&names->is_left, number + (size_t)1);
 	return number;
 }
 
 bool link_names_defines(struct link_names *names, const char *name)
 {
 	return names->is_defined.v[name_number(names, name)];
+}
+
+void link_names_leave(struct link_names *names, const char *name)
+{
+	names->is_left.v[name_number(names, name)] = true;
+}
+
+bool link_names_is_left(struct link_names *names, const char *name)
+{
+	return names->is_left.v[name_number(names, name)];
 }
 
 /* ---- names of one object ---- */
@@ -178,14 +190,22 @@ void link_file_hash(const struct link_file *f, struct content_hash *hash)
 
 /* ---- scripts ---- */
 
-/* The next word: a parenthesis, or what stands between blanks, commas and parentheses. Comments are
- * skipped. Empty at the end. */
+#define SCRIPT_BLANKS " \t\r\n,;"
+#define SCRIPT_SIGNS  "(){}"
+
+static bool is_one_of(uint8_t c, const char *texts)
+{
+	return c && strchr(texts, c);
+}
+
+/* The next word: one of the signs, what stands in quotes, or what stands between blanks and signs. Comments
+ * are skipped. Empty at the end. */
 static struct span script_word(struct cursor *c)
 {
 	const uint8_t *start;
 
 	for (;;) {
-		while (c->p < c->end && strchr(" \t\r\n,;", *c->p) && *c->p)
+		while (c->p < c->end && is_one_of(*c->p, SCRIPT_BLANKS))
 			c->p++;
 		if (cursor_left(c) < 2 || memcmp(c->p, "/*", 2))
 			break;
@@ -193,11 +213,16 @@ static struct span script_word(struct cursor *c)
 		c->p = start ? start + 2 : c->end;
 	}
 	start = c->p;
-	if (c->p < c->end && (*c->p == '(' || *c->p == ')'))
+	if (c->p < c->end && is_one_of(*c->p, SCRIPT_SIGNS)) {
 		c->p++;
-	else
-		while (c->p < c->end && !(*c->p && strchr(" \t\r\n,;()", *c->p)))
+	} else if (c->p < c->end && *c->p == '"') {
+		const uint8_t *quote = memchr(start + 1, '"', cursor_left(c) - 1);
+
+		c->p = quote ? quote + 1 : c->end;
+	} else {
+		while (c->p < c->end && !is_one_of(*c->p, SCRIPT_BLANKS SCRIPT_SIGNS "\""))
 			c->p++;
+	}
 	return (struct span){start, (size_t)(c->p - start)};
 }
 
@@ -206,45 +231,55 @@ static bool word_is(struct span word, const char *text)
 	return word.n == strlen(text) && !memcmp(word.p, text, word.n);
 }
 
-static bool word_ends(struct span word, const char *text)
+/* Files between parentheses, those of AS_NEEDED ( ... ) too; false when they are not closed. */
+static bool script_list(struct cursor *c, void (*each)(void *, struct span), void *context)
 {
-	return word.n > strlen(text) && !memcmp(word.p + word.n - strlen(text), text, strlen(text));
-}
+	size_t depth = 1;
 
-static bool script_list(
-	struct cursor *c, bool are_paths, void (*each)(void *, struct span), void *context)
-{
-	struct span word = script_word(c);
+	while (depth) {
+		struct span word = script_word(c);
 
-	if (!word_is(word, "("))
-		return false;
-	for (word = script_word(c); word.n && !word_is(word, ")"); word = script_word(c)) {
-		if (are_paths &&
-			(word.p[0] != '/' || !(word_ends(word, ".a") || word_ends(word, ".o"))))
+		if (!word.n)
 			return false;
-		if (are_paths && each)
+		if (word_is(word, "("))
+			depth++;
+		else if (word_is(word, ")"))
+			depth--;
+		else if (!word_is(word, "AS_NEEDED") && each)
 			each(context, word);
 	}
-	return word.n;
+	return true;
 }
 
 bool link_script_read(
-	struct span text, void (*each)(void *context, struct span path), void *context)
+	struct span text, void (*each)(void *context, struct span word), void *context)
 {
 	struct cursor c = cursor_of(text);
+	size_t n_lists = 0, depth = 0;
 	struct span word;
-	size_t n_lists = 0;
 
 	if (!text.n || text.n > SCRIPT_BYTES_MAX || memchr(text.p, 0, text.n))
 		return false;
-	for (word = script_word(&c); word.n; word = script_word(&c)) {
-		bool are_paths = word_is(word, "GROUP") || word_is(word, "INPUT");
+	for (word = script_word(&c); word.n;) {
+		bool is_list = !depth && (word_is(word, "GROUP") || word_is(word, "INPUT") ||
+						 word_is(word, "STARTUP"));
 
-		if (!are_paths && !word_is(word, "OUTPUT_FORMAT"))
+		depth += word_is(word, "{");
+		depth -= depth && word_is(word, "}");
+		word = script_word(&c);
+		if (!is_list || !word_is(word, "("))
+			continue;
+		if (!script_list(&c, each, context))
 			return false;
-		if (!script_list(&c, are_paths, each, context))
-			return false;
-		n_lists += are_paths;
+		n_lists++;
+		word = script_word(&c);
 	}
 	return n_lists;
+}
+
+char *link_script_name(struct span word)
+{
+	if (word.n >= 2 && word.p[0] == '"' && word.p[word.n - 1] == '"')
+		return mem_strndup((const char *)word.p + 1, word.n - 2);
+	return mem_strndup((const char *)word.p, word.n);
 }

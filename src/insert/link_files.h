@@ -15,22 +15,25 @@
 #include "insert/content_hash.h"
 
 enum link_file_kind {
-	LINK_FILE_OTHER, /* unknown to us, or a script that is left to the linker */
+	LINK_FILE_OTHER, /* unknown to us, or a script that names no files */
 	LINK_FILE_OBJECT,
 	LINK_FILE_ARCHIVE,
 	LINK_FILE_SHARED,
 	LINK_FILE_OTHER_MACHINE, /* an object that is not for x86-64 */
 	LINK_FILE_LTO,		 /* no machine code, or code that the linker's plug-in makes anew */
-	LINK_FILE_SCRIPT,	 /* text that names archives only */
+	LINK_FILE_SCRIPT,	 /* text that names files */
 };
 
 /* Names of a link, each with a number. */
 struct link_names {
 	struct intern names;
 	VEC(bool) is_defined; /* by number; by an object that is going to be inserted */
+	VEC(bool) is_left;    /* by number: of a function of such an object that is left alone */
 };
 void link_names_release(struct link_names *names);
 bool link_names_defines(struct link_names *names, const char *name); /* may give it a number */
+void link_names_leave(struct link_names *names, const char *name);
+bool link_names_is_left(struct link_names *names, const char *name); /* may give it a number */
 
 struct link_file {
 	enum link_file_kind kind;
@@ -49,9 +52,11 @@ void link_file_release(struct link_file *f);
 /* All bytes that the inserted copy depends on. */
 void link_file_hash(const struct link_file *f, struct content_hash *hash);
 
-/* The paths named by a script that consists of nothing but OUTPUT_FORMAT, GROUP and INPUT of
- * absolute paths (libm.a of glibc); false when it is any other text. `each` may be NULL. */
+/* The files that a linker's script names in INPUT, GROUP and STARTUP, as it has them: in quotes, as -lNAME,
+ * relative to something. False when it names none, or is no text. `each` may be NULL. */
 bool link_script_read(
-	struct span text, void (*each)(void *context, struct span path), void *context);
+	struct span text, void (*each)(void *context, struct span word), void *context);
+/* Such a word without its quotes. The caller frees it. */
+char *link_script_name(struct span word);
 
 #endif

@@ -287,7 +287,7 @@ static void refuse_section(struct code_section *s, bool is_bound)
 		code_section_refuse(s, INSERT_REASON_SECTION_KIND);
 	for (size_t i = 0; i < s->functions.n; i++)
 		if (!s->functions.v[i].is_decoded)
-			code_section_refuse(s, INSERT_REASON_UNDECODABLE);
+			code_section_refuse(s, s->functions.v[i].reason);
 }
 
 static bool comment_names_compiler(const struct elf_object *o)

@@ -39,7 +39,7 @@ enum code_insn_bits {
 	CODE_INSN_TAIL_OUT = 1 << 7, /* the target of the tail jump is surely not inserted */
 	CODE_INSN_GS = 1 << 8,
 	CODE_INSN_ENDBR = 1 << 9,
-	CODE_INSN_GATE = 1 << 10, /* calls or jumps to a function that has a gate */
+	CODE_INSN_GATE = 1 << 10,  /* calls or jumps to a function that has a gate */
 	CODE_INSN_FLAGS = 1 << 11, /* a head: status flags are live */
 	CODE_INSN_EDGES = 1 << 12, /* a conditional branch that counts its block on both sides */
 	CODE_INSN_BOUND = 1 << 13,
@@ -49,9 +49,12 @@ enum code_insn_bits {
 		1 << 15, /* a head that something refers to, not only the instruction before */
 	CODE_INSN_TRANSACTION = 1 << 16,
 	CODE_INSN_PAST_LOCK =
-		1 << 17,	   /* a conditional branch past the lock prefix of an instruction */
-	CODE_INSN_DATA_LABEL = 1 << 19, /* data refer to it: perhaps as the address a call returns to */
+		1 << 17, /* a conditional branch past the lock prefix of an instruction */
+	CODE_INSN_DATA_LABEL =
+		1 << 19,	   /* data refer to it: perhaps as the address a call returns to */
 	CODE_INSN_START = 1 << 18, /* a function begins here, or its entry code is in front of it */
+	CODE_INSN_APART =
+		1 << 20, /* its section is apart: blocks have counters, and add to no sum */
 };
 
 /* Where flags are live at the head of a block. */
@@ -102,6 +105,7 @@ struct code_function {
 	bool is_decoded;
 	bool takes_flags, returns_flags;
 	bool is_named;	      /* a symbol says that it is a function */
+	bool is_thunk;	      /* stands for an indirect jump or a return: no call enters it */
 	bool has_data_labels; /* data refer to places within it: jump tables, computed goto */
 	bool has_code_labels; /* instructions take addresses of places within it */
 	uint32_t pad;	      /* bytes of padding in front of it, in the new layout */
@@ -137,6 +141,7 @@ struct code_section {
 	uint32_t *at; /* by offset: 1 + instruction that begins there; 0 = none */
 	uint32_t new_bytes;
 	uint32_t counters; /* the section that was added for them */
+	bool is_apart; /* nothing but thunks: counted, and in the cost of none of their callers */
 };
 
 struct code {
@@ -161,7 +166,7 @@ struct code {
 		uint32_t section;
 		uint32_t symbol;
 	})
-	labels;		       /* symbols without a type, by place */
+	labels;		       /* symbols without a type or a size, by place */
 	size_t name_bytes;     /* of the names that code_admit_name let through */
 	uint8_t *callee_kinds; /* by symbol: blocks.c */
 	bool has_patch_places; /* of -fpatchable-function-entry */
@@ -180,6 +185,8 @@ int code_read(struct code *c, struct elf_object *o, const struct insert_options 
 void code_release(struct code *c);
 void code_resolve(struct code *c);
 void code_blocks(struct code *c);
+/* Is a call of a function of this name timed, when it has no inserted code? */
+bool code_is_timed(const struct code *c, const char *name);
 void code_live(struct code *c);
 void code_plan(struct code *c);
 void code_lay_out(struct code *c);
@@ -206,8 +213,12 @@ void code_section_find_gaps(struct code_section *s);
 const char *code_admit_name(struct code *c, const char *name);
 /* "f.cold" and "f.cold.3" are parts of "f" that are entered by jumps: the length of "f"; else 0. */
 size_t code_fragment_base(const char *name);
+/* A function whose end the object does not tell: nasm, .type without .size. */
+bool code_symbol_lacks_size(const struct object_symbol *sym);
 void code_read_labels(struct code *c);
-/* The symbol without a type at this very place; "" when there is none. */
+/* The first of its labels that is here or behind. */
+size_t code_label_from(const struct code *c, uint32_t section, uint64_t offset);
+/* The symbol without a type or a size at this very place; "" when there is none. */
 const char *code_name_at(struct code *c, uint32_t section, uint64_t offset);
 /* The function that each .cold part belongs to: by name; when there is none, it stays on its own.
  */
@@ -245,6 +256,8 @@ void code_refuse(struct code *c, enum insert_reason reason); /* all sections */
 uint32_t code_insn_bytes(const struct code_insn *insn);
 /* Those of them that are not inserted: some branches become several instructions. */
 uint32_t code_insn_own_bytes(const struct code_insn *insn);
+/* To how many sums a block adds. */
+uint32_t code_head_sums(const struct code *c, const struct code_insn *head);
 uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns);
 /* The block that a CODE_INSN_PAST_LOCK branch of the function leads into. */
 uint32_t code_locked_block(
@@ -286,5 +299,8 @@ bool code_reloc_is_address(uint32_t type);
 /* Name of the symbol that a call or jump goes to by a relocation; NULL when it goes by distance. */
 const char *code_insn_callee(const struct code *c, const struct code_section *s,
 	const struct code_insn *insn, const struct object_symbol **symbol);
+/* The function of this object whose start it calls or jumps to; NULL. */
+const struct code_function *code_called(
+	const struct code *c, const struct code_section *s, const struct code_insn *insn);
 
 #endif

@@ -84,6 +84,22 @@ const char *code_insn_callee(const struct code *c, const struct code_section *s,
 	return (*symbol)->name;
 }
 
+const struct code_function *code_called(
+	const struct code *c, const struct code_section *s, const struct code_insn *insn)
+{
+	const struct object_symbol *symbol;
+	const struct code_function *f;
+	uint32_t section = insn->to_section;
+	uint64_t offset = insn->to;
+
+	if (!section && code_insn_callee(c, s, insn, &symbol)) {
+		section = symbol->section;
+		offset = symbol->value;
+	}
+	f = code_function_at(c, section, offset);
+	return f && f->start == offset ? f : NULL;
+}
+
 enum label_kind {
 	LABEL_BRANCH, /* of a direct branch */
 	LABEL_CODE,   /* an instruction takes its address */
@@ -272,20 +288,29 @@ static bool is_referred(const struct data_refs *refs, uint64_t offset)
 	return at < refs->v.n && refs->v.v[at] == offset;
 }
 
-/* All labels of a table lie in one function, or each is the start of one. clang lets impossible
- * cases lead to what lies behind the function. */
-static void check_same_function(struct code *c, const struct code_function **first,
-	uint32_t section, int64_t offset, bool is_first)
+/* clang lets impossible cases of a switch lead to what lies behind the function. */
+static bool is_impossible_case(const struct code *c, uint32_t section, int64_t offset)
 {
 	const struct code_section *s = &c->sections[section];
+
+	return offset >= 0 && !code_function_at(c, section, (uint64_t)offset) &&
+	       ((uint64_t)offset == s->bytes.n || is_in_padding(s, (uint32_t)offset));
+}
+
+/* An entry of a table. All labels of it lie in one function, or each is the start of one. */
+static void read_distance(struct code *c, const struct code_function **first, uint32_t section,
+	int64_t offset, bool is_first)
+{
 	const struct code_function *f = code_function_at(c, section, (uint64_t)offset);
 	const struct code_function *parent =
 		f ? &c->sections[f->parent_section].functions.v[f->parent] : NULL;
 
 	if (is_first)
 		*first = NULL;
-	if (!f && ((uint64_t)offset == s->bytes.n || is_in_padding(s, (uint32_t)offset)))
+	/* Nothing reads the padding there. */
+	if (is_impossible_case(c, section, offset))
 		return;
+	mark_label(c, NULL, section, offset, LABEL_DATA);
 	if (!*first)
 		*first = parent;
 	if (!f || (parent != *first && offset != f->start))
@@ -315,8 +340,7 @@ static void read_tables_of(struct code *c, uint32_t number, const struct data_re
 		if (r->offset != next || is_referred(refs, r->offset))
 			base = r->offset;
 		next = r->offset + (r->type == R_X86_64_PC64 ? 8 : 4);
-		mark_label(c, NULL, t.section, t.offset - (int64_t)(r->offset - base), LABEL_DATA);
-		check_same_function(c, &first, t.section, t.offset - (int64_t)(r->offset - base),
+		read_distance(c, &first, t.section, t.offset - (int64_t)(r->offset - base),
 			r->offset == base);
 		if (r->offset != base)
 			vec_push(&c->table_entries, ((struct code_table_entry){number, (uint32_t)k,
@@ -494,6 +518,19 @@ static void keep_named_gaps(struct code *c)
 	}
 }
 
+/* Other objects may call or jump to a global label in the midst of a function. */
+static void mark_entries(struct code *c)
+{
+	for (size_t i = 0; i < c->labels.n; i++) {
+		const struct code_label *l = &c->labels.v[i];
+		const struct object_symbol *sym = &c->object->symbols.v[l->symbol];
+		struct code_insn *insn = code_insn_at(c, l->section, l->offset);
+
+		if (insn && (sym->bind != STB_LOCAL || code_symbol_lacks_size(sym)))
+			insn->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL;
+	}
+}
+
 void code_resolve(struct code *c)
 {
 	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
@@ -502,6 +539,7 @@ void code_resolve(struct code *c)
 		check_data_relocs(c, s);
 	}
 	read_tables(c);
+	mark_entries(c);
 	keep_named_gaps(c);
 	for (size_t i = 0; i < c->tables.landing_pads.n; i++) {
 		const struct code_place *p = &c->tables.landing_pads.v[i];

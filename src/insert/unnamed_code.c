@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that no symbol calls a function: top-level assembly without .type, objects without local
- * symbols. It is found by following control from wherever something refers to it. A gap between
- * functions is taken for code only when that reaches all of it, padding aside: bytes that were not
- * reached may be data, and data must not be taken for instructions.
+ * Code that no symbol calls a function of some size: top-level assembly without .type or .size,
+ * objects of nasm, objects without local symbols. It is found by following control from wherever
+ * something refers to it. A gap between functions is taken for code only when that reaches all of
+ * it, padding aside: bytes that were not reached may be data, and data must not be taken for
+ * instructions. What is a function all the same is told of, and left alone with its section.
  *
  * What is called gets entry code; what is only jumped to, or whose address is only taken, is
  * counted as a fragment is.
@@ -15,7 +16,8 @@
 #include "base/search.h"
 #include "insert/object_code.h"
 
-#define ROUNDS_MAX 8
+#define ROUNDS_MAX     8
+#define LOOK_INSNS_MAX 256 /* data is none for so long */
 
 /* A reference from outside into a gap. */
 struct entry {
@@ -86,7 +88,8 @@ static void find_entries(const struct code *c, struct entries *e)
 	for (size_t i = 1; i < c->object->symbols.n; i++) {
 		const struct object_symbol *sym = &c->object->symbols.v[i];
 
-		if (sym->type == STT_NOTYPE && sym->bind != STB_LOCAL && sym->section)
+		if (sym->section && (code_symbol_lacks_size(sym) ||
+					    (sym->type == STT_NOTYPE && sym->bind != STB_LOCAL)))
 			add_entry(c, e, sym->section, (int64_t)sym->value, true);
 	}
 	vec_sort(&e->v, by_place);
@@ -220,6 +223,66 @@ static bool try_section(struct code *c, struct code_section *s, const struct ent
 	return is_changed;
 }
 
+/* A global label may be that of data. Do instructions begin here, up to one that goes on elsewhere? */
+static bool looks_like_code(const struct code_section *s, const struct code_gap *g, uint32_t at)
+{
+	struct x86_insn x;
+
+	for (int n = 0; n < LOOK_INSNS_MAX; n++, at += x.length) {
+		if (at >= g->end ||
+			!x86_decode(&x, span_sub(s->bytes, at, g->end - at), at, true) ||
+			(g->end - at >= 2 && !s->bytes.p[at] && !s->bytes.p[at + 1]))
+			return false;
+		if (x.flow == X86_FLOW_JUMP || x.flow == X86_FLOW_JUMP_FAR ||
+			x.flow == X86_FLOW_RETURN || x.flow == X86_FLOW_STOP)
+			return true;
+	}
+	return true;
+}
+
+static bool is_sizeless_function(const struct code *c, uint32_t section, uint32_t offset)
+{
+	for (size_t i = code_label_from(c, section, offset);
+		i < c->labels.n && c->labels.v[i].section == section &&
+		c->labels.v[i].offset == offset;
+		i++)
+		if (code_symbol_lacks_size(&c->object->symbols.v[c->labels.v[i].symbol]))
+			return true;
+	return false;
+}
+
+/* Functions in gaps that are not understood: they reach to the next one or to the gap's end. */
+static bool add_refused(struct code *c, struct code_section *s, const struct entries *e)
+{
+	struct code_gap *gaps = mem_dup(s->gaps.v, s->gaps.n * sizeof(*gaps));
+	size_t n_gaps = s->gaps.n, k = SEARCH(0, e->v.n, i, e->v.v[i].section < s->number), g = 0;
+	struct code_function *last = NULL;
+	bool is_changed = false;
+
+	for (; k < e->v.n && e->v.v[k].section == s->number; k++) {
+		const struct entry *entry = &e->v.v[k];
+		struct code_function f = {
+			.start = entry->offset, .reason = INSERT_REASON_SECTION_DATA};
+
+		while (g < n_gaps && gaps[g].end <= entry->offset)
+			g++;
+		if (g == n_gaps || entry->offset < gaps[g].start || gaps[g].is_padding ||
+			!entry->is_call || (last && last->start == entry->offset) ||
+			!(is_sizeless_function(c, s->number, entry->offset) ||
+				looks_like_code(s, &gaps[g], entry->offset)))
+			continue;
+		f.end = gaps[g].end;
+		f.name = code_name_at(c, s->number, f.start);
+		if (last && last->end > f.start)
+			last->end = f.start;
+		vec_push(&s->functions, f);
+		last = &s->functions.v[s->functions.n - 1];
+		is_changed = true;
+	}
+	free(gaps);
+	return is_changed;
+}
+
 void code_find_unnamed(struct code *c)
 {
 	struct entries e = {0};
@@ -233,5 +296,9 @@ void code_find_unnamed(struct code *c)
 			if (e.v.n && s->gaps.n)
 				is_changed |= try_section(c, s, &e);
 	}
+	find_entries(c, &e);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
+		if (e.v.n && s->gaps.n && add_refused(c, s, &e))
+			code_section_find_gaps(s);
 	vec_release(&e.v);
 }

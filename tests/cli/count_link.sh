@@ -197,13 +197,46 @@ ld -r -b binary -z noexecstack -o blob.o data.o.txt
 "$WEIR" count gcc -o counted "${objects[@]}" blob.o -lm
 runs_as_before "data made into an object does no harm" ./counted
 
+# --- linker scripts that name files -------------------------------------------------------------
+
+mkdir scripts && cp twice.o scripts/second.o && cp thrice.o scripts/third.o
+echo "INPUT($PWD/twice.o) GROUP(\"$PWD/with blanks/a name.o\" AS_NEEDED(-lm))" >absolute.ld
+echo '/* beside it */ INPUT(third.o second.o)' >scripts/beside.ld
+echo 'INPUT(-lnumbers)' >lib/libtext.so
+echo 'INPUT(scripts/beside.ld)' >outer.ld
+echo 'INPUT(thrice.o)' >scripts/doubtful.ld
+# What each of the link's own functions was counted with.
+counted_functions() {
+	WEIR_OUT=script.weir "$@" >/dev/null && "$WEIR" report flat script.weir --json >flat.json &&
+		json flat.json '" ".join(sorted(r["name"] for r in j["rows"] if r["name"] in ("main", "name", "twice", "thrice") and r["base"]))'
+}
+script() { # SENTENCE COMMAND...
+	linked "$@"
+	equal "$1: what it names is counted" "main name thrice twice" "$(counted_functions ./counted)"
+}
+script "a script with absolute names" gcc -o @OUT@ main.o thrice.o absolute.ld
+script "a script with names beside it" gcc -o @OUT@ main.o 'with blanks/a name.o' scripts/beside.ld -lm
+script "a script in place of a shared library" gcc -o @OUT@ main.o 'with blanks/a name.o' -Llib -ltext -lm
+script "a script that names a script" gcc -o @OUT@ main.o 'with blanks/a name.o' outer.ld -lm
+for linker in gold lld; do
+	command -v ld.$linker >linker.txt || { skip "scripts with ld.$linker: it is not installed" && continue; }
+	script "a script with absolute names, ld.$linker" gcc -fuse-ld=$linker -o @OUT@ main.o thrice.o absolute.ld
+done
+ld --verbose | sed '1,/^=====/d; /^=====/,$d' >whole.ld
+echo 'INPUT(twice.o thrice.o)' >>whole.ld
+script "a whole script given with -T" gcc -o @OUT@ -Wl,-T,whole.ld main.o 'with blanks/a name.o' -lm
+echo 'int twice(int i) { return 2 * i; } int thrice(int i) { return 3 * i; }' >src/other.c && gcc -O2 -c -o scripts/thrice.o src/other.c
+"$WEIR" count gcc -o counted main.o 'with blanks/a name.o' twice.o scripts/doubtful.ld -lm 2>err.txt
+check "a name that two files have is told" grep -q "scripts/doubtful.ld': it is not known which file 'thrice.o' in this linker script is: not counted" err.txt
+
 # --- what is said with -v ---------------------------------------------------------------------
 
 "$WEIR" count -v gcc -o counted "${objects[@]}" -lm 2>err.txt
 for f in main.o 'with blanks/a name.o'; do
 	check "-v has a line for '$f'" grep -q "^weir: '$f': [0-9]* of [0-9]* functions inserted" err.txt
 done
-check "-v names the shared libraries that are left" grep -q "libc.so': left as it is: a linker script" err.txt
+check "-v names the shared libraries that are left" grep -q "libm.so': left as it is: a linker script that names nothing to be counted" err.txt
+check "-v has a line for an archive that a script names" grep -q "libc_nonshared.a': [0-9]* of [0-9]* functions inserted" err.txt
 "$WEIR" count -v gcc -o counted "${objects[@]}" -lm 2>again.txt
 equal "a link from the cache says the same" "$(cat err.txt)" "$(cat again.txt)"
 

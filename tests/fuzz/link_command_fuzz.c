@@ -8,13 +8,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void check_inside(void *context, struct span path)
+static void check_inside(void *context, struct span word)
 {
 	const struct span *text = context;
+	char *name;
 
-	if (path.p < text->p || path.n > text->n || path.p + path.n > text->p + text->n ||
-		path.p[0] != '/')
+	if (!word.n || word.p < text->p || word.n > text->n || word.p + word.n > text->p + text->n)
 		abort();
+	name = link_script_name(word);
+	if (strlen(name) > word.n)
+		abort();
+	free(name);
 }
 
 /* Nothing is opened: a word that begins with '@' is made harmless. */

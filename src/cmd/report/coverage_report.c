@@ -3,7 +3,7 @@
  * What a counted program executed and what not: functions, blocks, lines; in all, by file, by
  * function. A part that the compiler split off belongs to its function. A line is executed when one
  * of its blocks is. Functions that were left alone are not known: they are neither executed nor
- * not.
+ * not, and their blocks and lines are in no total.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -189,14 +189,13 @@ static void collect_files(struct coverage *v)
 		struct share one = {1, v->functions[i].state >= COVERAGE_PARTLY_EXECUTED};
 
 		file->n_not_known += !v->functions[i].f->is_counted;
-		if (v->functions[i].f->is_counted)
-			add_share(&file->functions, &one);
+		add_share(&file->functions, &one);
 		add_share(&file->blocks, &v->functions[i].blocks);
 	}
 	for (size_t i = 0; i < c->n_files; i++) {
 		struct covered_file *file = &v->files[i];
 
-		if (!file->functions.n && !file->lines.n && !file->n_not_known)
+		if (!file->functions.n && !file->lines.n)
 			continue;
 		file->file = (uint32_t)i;
 		add_share(&v->total.functions, &file->functions);
@@ -233,10 +232,27 @@ static void coverage_release(struct coverage *v)
 
 /* ---- rows ---- */
 
-static void print_total(FILE *out, const char *what, const struct share *s)
+static void print_total(FILE *out, const char *what, const struct share *s, const char *of)
 {
-	fprintf(out, "%9s  %" PRIu64 " of %" PRIu64 " executed, %s %%\n", what, s->n_executed, s->n,
-		value_percent(s->n_executed, s->n).s);
+	fprintf(out, "%9s  %" PRIu64 " of %" PRIu64 " executed, %s %%%s\n", what, s->n_executed,
+		s->n, value_percent(s->n_executed, s->n).s, of);
+}
+
+/* What was left alone has blocks and lines, too: nobody knows how many. */
+static void print_totals(FILE *out, const struct covered_file *total)
+{
+	const char *of = total->n_not_known ? " of those that are known" : "";
+
+	fprintf(out, "functions  %" PRIu64 " of %" PRIu64 " executed, %s %%",
+		total->functions.n_executed, total->functions.n,
+		value_percent(total->functions.n_executed, total->functions.n).s);
+	if (total->n_not_known)
+		fprintf(out, "; %" PRIu64 " (%s %%) %s not known", total->n_not_known,
+			value_percent(total->n_not_known, total->functions.n).s,
+			total->n_not_known == 1 ? "is" : "are");
+	fputc('\n', out);
+	print_total(out, "blocks", &total->blocks, of);
+	print_total(out, "lines", &total->lines, of);
 }
 
 /* Of so many, with the share in percent in front. */
@@ -422,14 +438,7 @@ static void show_functions(struct rows *r, const struct coverage *v, enum covera
 
 static void show_coverage(struct rows *r, const struct coverage *v)
 {
-	FILE *out = r->report->out;
-
-	print_total(out, "functions", &v->total.functions);
-	print_total(out, "blocks", &v->total.blocks);
-	print_total(out, "lines", &v->total.lines);
-	if (v->total.n_not_known)
-		fprintf(out, "%" PRIu64 " function%s not known\n", v->total.n_not_known,
-			v->total.n_not_known == 1 ? " is" : "s are");
+	print_totals(r->report->out, &v->total);
 	put_files(r, v);
 	show_functions(r, v, COVERAGE_NOT_EXECUTED);
 	show_functions(r, v, COVERAGE_PARTLY_EXECUTED);

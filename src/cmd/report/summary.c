@@ -339,7 +339,9 @@ static void print_loss(const struct report *report)
 		summary_heading(report, "Nothing was lost, and every frame has its name.");
 		return;
 	}
-	summary_heading(report, loss_is_real(loss) ? "Data was lost" : "Nothing was lost, but");
+	summary_heading(report, loss_is_real(loss)		   ? "Data was lost"
+				: report->profile->counts.n_missed ? "Not everything was counted"
+								   : "Nothing was lost, but");
 	if (loss->samples_lost)
 		fprintf(out, "  %" PRIu64 " samples are lost\n", loss->samples_lost);
 	if (loss->events_lost)

@@ -10,21 +10,26 @@
 /* The share of the time that the model puts into the wrong function: bench/cost/functions.py measures it. */
 #define CYCLES_ERROR "2 to 42 %"
 
-static void print_left_alone(const struct report *report)
+/* Their instructions are in no figure, and only calls of them by name are timed. */
+static void print_missed(const struct report *report)
 {
 	const struct profile_counts *counts = &report->profile->counts;
-	const struct loss *reasons = &counts->left_alone;
+	const struct loss *reasons = &counts->missed;
 
-	if (!counts->n_left_alone)
+	if (!counts->n_missed)
 		return;
-	fprintf(report->out, "  %" PRIu64 " function%s not counted:", counts->n_left_alone,
-		counts->n_left_alone == 1 ? " was" : "s were");
+	fprintf(report->out, "  %" PRIu64 " function%s not counted", counts->n_missed,
+		counts->n_missed == 1 ? " was" : "s were");
+	if (counts->has_missed_time)
+		fprintf(report->out, ", at least %s in %s", value_human(counts->missed_ns, "ns").s,
+			counts->n_missed == 1 ? "it" : "them");
+	fputc(':', report->out);
 	for (size_t i = 0; i < reasons->n_reasons && i < TOP_REASONS; i++)
 		fprintf(report->out, "%s %" PRIu64 " %s", i ? "," : "", reasons->reasons[i].n,
 			reasons->reasons[i].phrase);
 	if (reasons->n_reasons > TOP_REASONS)
 		fprintf(report->out, ", and %zu more reasons", reasons->n_reasons - TOP_REASONS);
-	fputc('\n', report->out);
+	fputs(" ('weir report coverage' lists them)\n", report->out);
 }
 
 void summary_counts(const struct report *report)
@@ -37,22 +42,24 @@ void summary_counts(const struct report *report)
 	if (!counts->n_nodes)
 		return;
 	if (!strcmp(p->metric, "instructions"))
-		fprintf(out, "  counted exactly: %" PRIu64 " instructions", p->total);
+		fprintf(out, "  counted%s: %" PRIu64 " instructions",
+			counts->n_missed ? "" : " exactly", p->total);
 	else
 		fprintf(out, "  counted by the program itself (metric: %s)", p->metric);
 	if (counts->has_calls)
 		fprintf(out, ", %" PRIu64 " nodes of call trees", counts->n_nodes);
+	fputc('\n', out);
+	print_missed(report);
 	fprintf(out,
-		"\n  %" PRIu64 " of %" PRIu64 " functions were executed, %" PRIu64 " of %" PRIu64
+		"  %" PRIu64 " of %" PRIu64 " functions were executed, %" PRIu64 " of %" PRIu64
 		" blocks\n",
 		counts->n_executed, counts->n_functions, counts->n_blocks_executed,
 		counts->n_blocks);
-	print_left_alone(report);
 	if (counts->has_foreign)
 		fprintf(out,
 			"  timed, not counted: %s in functions of other libraries "
 			"('weir report --metric foreign')\n",
-			value_human(counts->foreign_ns, "ns").s);
+			value_human(counts->foreign_ns - counts->missed_ns, "ns").s);
 	if (model && !strcmp(p->metric, "cycles"))
 		fprintf(out,
 			"  cycles are those of a model of %s ('--cpu' takes another), without cache misses "
@@ -69,6 +76,8 @@ void summary_json_counts(struct json *j, const struct report *report)
 	json_u64_if(j, "functions", is_counted, counts->n_functions);
 	json_u64_if(j, "functions_executed", is_counted, counts->n_executed);
 	json_u64_if(j, "functions_left_alone", is_counted, counts->n_left_alone);
+	json_u64_if(j, "functions_not_counted", is_counted, counts->n_missed);
+	json_u64_if(j, "not_counted_ns", counts->has_missed_time, counts->missed_ns);
 	json_u64_if(j, "blocks", is_counted, counts->n_blocks);
 	json_u64_if(j, "blocks_executed", is_counted, counts->n_blocks_executed);
 	json_u64_if(j, "foreign_ns", counts->has_foreign, counts->foreign_ns);

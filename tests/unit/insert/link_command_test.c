@@ -24,7 +24,8 @@ static void read_line(struct link_command *c, const char *line)
 	link_words_release(&words);
 }
 
-/* "name" for files, "-lname" for libraries, with '!' behind -Bstatic and '%' behind -b binary. */
+/* "name" for files, "-lname" for libraries, "T:name" for scripts, with '!' behind -Bstatic and '%' behind -b
+ * binary. */
 static const char *inputs_of(const char *line)
 {
 	static char text[4096];
@@ -37,8 +38,10 @@ static const char *inputs_of(const char *line)
 		const struct link_input *in = &c.inputs.v[i];
 
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%s%s%s%s", i ? " " : "",
-			in->is_library ? "-l" : "", in->name, in->is_static ? "!" : "",
-			in->is_raw ? "%" : "");
+			in->is_library	? "-l"
+			: in->is_script ? "T:"
+					: "",
+			in->name, in->is_static ? "!" : "", in->is_raw ? "%" : "");
 	}
 	link_command_release(&c);
 	return text;
@@ -52,8 +55,8 @@ static void test_values_are_no_inputs(void)
 	CHECK_STR(
 		inputs_of("-plugin p.so -plugin-opt=-pass-through=-lgcc -plugin-opt x a.o"), "a.o");
 	CHECK_STR(inputs_of("-e start -u sym --undefined sym2 --defsym a=b --wrap f a.o"), "a.o");
-	CHECK_STR(
-		inputs_of("-T script.ld -Ttext 0x1000 -Tdata=0x2000 --script s -dT t a.o"), "a.o");
+	CHECK_STR(inputs_of("-T script.ld -Ttext 0x1000 -Tdata=0x2000 --script s -dT t a.o"),
+		"T:script.ld T:s a.o");
 	CHECK_STR(inputs_of("-Map m --Map=m -version-script v --dynamic-list d a.o"), "a.o");
 	CHECK_STR(inputs_of("-R just.o --just-symbols s.o -y sym a.o"), "a.o");
 	CHECK_STR(inputs_of("--hash-style=gnu -hash-style both --build-id -build-id=sha1 a.o"),
@@ -283,6 +286,8 @@ static void test_rewrite(void)
 	CHECK_STR(rewritten("-b binary x -b default y", true), LIBRARY "-b binary x -b default y");
 	CHECK_STR(rewritten("crt1.o", true), "C/crt1.o --push-state --whole-archive W --pop-state");
 	CHECK_STR(rewritten("concrete.o", true), LIBRARY "C/concrete.o");
+	CHECK_STR(rewritten("--script=x.ld -Ty.ld a.o", true),
+		"-T C/x.ld -T C/y.ld " LIBRARY "C/a.o");
 }
 
 /* ---- scripts ---- */
@@ -311,10 +316,16 @@ static void test_scripts(void)
 			       "GROUP ( /usr/lib/libm-2.36.a /usr/lib/libmvec.a )\n"),
 		"/usr/lib/libm-2.36.a /usr/lib/libmvec.a ");
 	CHECK_STR(script_paths("INPUT(/a.o,/b.a);"), "/a.o /b.a ");
-	CHECK_STR(script_paths("GROUP ( /lib/libc.so.6 /usr/lib/libc_nonshared.a )"), "no");
-	CHECK_STR(script_paths("GROUP ( /x.a AS_NEEDED ( /lib64/ld.so ) )"), "no");
-	CHECK_STR(script_paths("GROUP ( libgcc_s.so.1 -lgcc )"), "no");
+	CHECK_STR(script_paths("GROUP ( /x.a AS_NEEDED ( /lib64/ld.so ) /y.a )INPUT(z.o)"),
+		"/x.a /lib64/ld.so /y.a z.o ");
+	CHECK_STR(script_paths("GROUP ( libgcc_s.so.1 -lgcc )"), "libgcc_s.so.1 -lgcc ");
+	CHECK_STR(script_paths("STARTUP(first.o) INPUT(\"with blanks/a name.o\"x.o)"),
+		"first.o \"with blanks/a name.o\" x.o ");
+	CHECK_STR(script_paths("SECTIONS { .text : { *(.text) INPUT(no.o) } } INPUT /**/ (yes.o)"),
+		"yes.o ");
 	CHECK_STR(script_paths("SECTIONS { .text : { *(.text) } }"), "no");
+	CHECK_STR(script_paths("INPUT GROUP GROUP(a.o)"), "a.o ");
+	CHECK_STR(script_paths("INPUT(\"open"), "no");
 	CHECK_STR(script_paths("GROUP ( /x.a"), "no");
 	CHECK_STR(script_paths("/* nothing"), "no");
 	CHECK_STR(script_paths(""), "no");
