@@ -110,7 +110,11 @@ static void write_losses(struct transcript *t, uint64_t time)
 		const char *text;
 	} rows[] = {
 		{t->totals.n_dropped, RECORD_LOSS_EVENTS, "hook ring full"},
-		{h->n_threadless, RECORD_LOSS_EVENTS, "thread without a ring"},
+		{h->n_missed, RECORD_LOSS_EVENTS, "call of a thread that was not recorded"},
+		{h->n_threadless, RECORD_LOSS_NOTE,
+			"thread not recorded, because too many others ran at the same time"},
+		{h->n_memoryless, RECORD_LOSS_NOTE,
+			"thread not recorded, because its process had no address space left for its records"},
 		{t->totals.n_unhooked, RECORD_LOSS_EVENTS, "call too deep to follow"},
 		{h->lost.n_unheard[HOOK_HELLO_FORK], RECORD_LOSS_EVENTS,
 			"forked process that could not reach the recorder"},
@@ -175,7 +179,7 @@ struct transcript_counts transcript_counts(const struct transcript *t)
 		n_partly += n_partly_hooked(t, refusal);
 	return (struct transcript_counts){.n_events = t->n_events,
 		.n_lost = t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
-			  t->h->n_threadless + transcript_n_unheard(t) + n_partly,
+			  t->h->n_missed + transcript_n_unheard(t) + n_partly,
 		.n_jumped = t->totals.n_jumped};
 }
 

@@ -88,10 +88,12 @@ static void write_tree(
 		.ns = ns_of,
 		.ctx = p};
 	struct tree_copy c = {0};
+	const void *tree;
 
 	if (!hook_area_has_thread(a, thread_i))
 		return;
-	if (tree_copy_read(&c, hook_area_ring(a, thread_i), a->ring_bytes, now_ticks, is_over)) {
+	tree = hook_area_ring(a, thread_i);
+	if (tree && tree_copy_read(&c, tree, a->ring_bytes, now_ticks, is_over)) {
 		if (p->t->h->options.prunes_all)
 			tree_copy_prune(&c, p->t->h->options.prune_permille);
 		tree_copy_write(&c, &sink, a->threads[thread_i].tid);
@@ -132,7 +134,7 @@ static bool hold_processes(struct transcript *t, process_list *list)
 
 static bool is_empty(const struct hook_area *a)
 {
-	for (uint32_t i = 0; i < a->n_threads; i++)
+	for (uint32_t i = 0; i < hook_area_n_used(a); i++)
 		if (a->threads[i].state != HOOK_THREAD_FREE)
 			return false;
 	return true;
@@ -154,7 +156,7 @@ static void let_go(struct transcript *t, process_list *list)
 
 static void write_process(struct passage *p, uint64_t now_ticks, bool is_over, bool is_end)
 {
-	for (uint32_t i = 0; i < p->process->area.n_threads; i++)
+	for (uint32_t i = 0; i < hook_area_n_used(&p->process->area); i++)
 		write_tree(p, i, now_ticks, is_over, is_end);
 }
 
@@ -185,7 +187,7 @@ void transcript_finish_trees(struct transcript *t, uint64_t time)
 
 static uint32_t find_entry(const struct hook_process *p, uint32_t tid)
 {
-	for (uint32_t i = 0; i < p->area.n_threads; i++)
+	for (uint32_t i = 0; i < hook_area_n_used(&p->area); i++)
 		if (p->area.threads[i].state != HOOK_THREAD_FREE &&
 			p->area.threads[i].tid == tid)
 			return i;

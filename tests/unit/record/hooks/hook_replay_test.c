@@ -352,7 +352,7 @@ static void only_slots_are_places_to_return_to(void)
 	struct hook_layout *l = make_layout();
 
 	CHECK(hook_layout_is_slot(l, slot(BLOCK(0), 1)));
-	CHECK(hook_layout_is_slot(l, slot(BLOCK(3), 1023)));
+	CHECK(hook_layout_is_slot(l, slot(BLOCK(3), HOOK_BLOCK_SLOTS - 1)));
 	CHECK(!hook_layout_is_slot(l, BLOCK(3)));
 	CHECK(!hook_layout_is_slot(l, BLOCK(3) + HOOK_HEADER_OFFSET));
 	CHECK(!hook_layout_is_slot(l, BLOCK(3) + HOOK_ENTRY_OFFSET + 40));
