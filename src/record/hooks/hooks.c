@@ -17,6 +17,7 @@
 #include "base/map_guard.h"
 #include "process/proc.h"
 #include "process/ptrace/inject_internal.h"
+#include "record/hooks/budget.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/inject.h"
 #include "record/hooks/tick_clock.h"
@@ -317,6 +318,8 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 	h->listener.path_fd = h->family_fd = -1;
 	h->began_ns = clock_mono_ns();
 	h->stop_ticks = UINT64_MAX;
+	if (options->budget_percent > 0)
+		h->trap_ns = budget_measure_trap();
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->planner_lock, NULL);
 	pthread_condattr_init(&attr);

@@ -111,6 +111,7 @@ struct hooks {
 	int event_fd;		    /* tells the taker */
 	int wake_fd;		    /* tells the server to look around */
 	uint64_t began_ns;	    /* CLOCK_MONOTONIC */
+	double trap_ns;		    /* with a budget: what a breakpoint costs */
 	pthread_t server_thread, drain_thread;
 	bool server_runs, drain_runs;
 	atomic_bool stop;	 /* set by hooks_close, read by both threads */

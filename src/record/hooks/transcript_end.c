@@ -23,26 +23,44 @@ static void unhook(struct transcript *t, uint32_t id, uint64_t now_ns)
 			hook_area_turn_off(&h->processes.v[i]->area, id);
 }
 
+static double pair_ns(struct transcript *t, uint32_t id)
+{
+	const struct planned_function *f = hooks_planned(t->h, id, NULL);
+
+	return budget_pair_ns(f ? f->method : 0, t->h->trap_ns);
+}
+
+/* How long the threads ran that had events since the last look. */
+static uint64_t running_ns(struct transcript *t, uint64_t interval)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < t->threads.n; i++) {
+		n += t->threads.v[i]->n_events ? interval : 0;
+		t->threads.v[i]->n_events = 0;
+	}
+	return n;
+}
+
 void transcript_keep_budget(struct transcript *t, uint64_t now_ns)
 {
 	VEC(struct budget_function) functions = {0};
-	uint64_t interval = now_ns - t->budget_ns, running = 0;
+	uint64_t interval = now_ns - t->budget_ns, running;
 	double hz = tick_clock_hz(&t->clock);
 	size_t n;
 
 	if (interval < BUDGET_INTERVAL_NS || hz <= 0)
 		return;
 	t->budget_ns = now_ns;
-	for (size_t i = 0; i < t->threads.n; i++) {
-		running += t->threads.v[i]->n_events ? interval : 0;
-		t->threads.v[i]->n_events = 0;
-	}
+	running =
+		t->h->options.tree ? transcript_count_trees(t) * interval : running_ns(t, interval);
 	for (uint32_t id = 1; id < t->functions.n; id++) {
 		struct hooked_function *f = &t->functions.v[id];
 
 		if (f->calls && !f->is_off)
-			vec_push(&functions, ((struct budget_function){id, f->calls,
-						     (uint64_t)((double)f->ticks / hz * 1e9)}));
+			vec_push(&functions,
+				((struct budget_function){id, f->calls,
+					(uint64_t)((double)f->ticks / hz * 1e9), pair_ns(t, id)}));
 		f->calls = f->ticks = 0;
 	}
 	n = budget_choose(functions.v, functions.n, running, t->h->options.budget_percent);

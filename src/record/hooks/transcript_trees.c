@@ -235,3 +235,57 @@ void transcript_exec_trees(struct transcript *t, uint32_t pid, uint64_t time)
 	}
 	let_go(t, &list);
 }
+
+/* --- the budget ------------------------------------------------------------------------------- */
+
+/* Adds up what the functions have in one tree; false when there is none. */
+static bool add_tree(struct passage *p, uint32_t thread_i)
+{
+	const struct hook_area *a = &p->process->area;
+	struct tree_copy c = {0};
+	const void *tree = hook_area_has_thread(a, thread_i) ? hook_area_ring(a, thread_i) : NULL;
+	bool is_there = tree && tree_copy_read(&c, tree, a->ring_bytes, TREE_NOW, false);
+
+	for (size_t i = 0; i < c.nodes.n; i++) {
+		const struct tree_node *n = &c.nodes.v[i];
+
+		if (!n->id || n->id > p->n_functions)
+			continue;
+		transcript_function(p->t, n->id)->calls += n->calls;
+		transcript_function(p->t, n->id)->ticks += n->elapsed;
+	}
+	tree_copy_release(&c);
+	return is_there;
+}
+
+/* What is new. A thread that has ended took its share with it: then all that is there counts. */
+static uint64_t take_new(uint64_t now, uint64_t *before)
+{
+	uint64_t new = now < *before ? now : now - *before;
+
+	*before = now;
+	return new;
+}
+
+uint64_t transcript_count_trees(struct transcript *t)
+{
+	process_list list;
+	uint64_t n = 0;
+
+	if (!hold_processes(t, &list))
+		return 0;
+	for (size_t i = 0; i < list.n; i++) {
+		struct passage p = passage_of(t, list.v[i], 0);
+
+		for (uint32_t k = 0; k < hook_area_n_used(&list.v[i]->area); k++)
+			n += add_tree(&p, k);
+	}
+	let_go(t, &list);
+	for (uint32_t id = 1; id < t->functions.n; id++) {
+		struct hooked_function *f = &t->functions.v[id];
+
+		f->calls = take_new(f->calls, &f->tree_calls);
+		f->ticks = take_new(f->ticks, &f->tree_ticks);
+	}
+	return n;
+}
