@@ -226,6 +226,7 @@ static struct image_content *open_image(
 	struct span id = q->build_id;
 
 	image->kind = kind;
+	image->inode = q->mapping.inode;
 	image->path = kind == IMAGE_KIND_JIT ? mem_strdup("[jit]") : mem_strdup(path);
 	if (kind == IMAGE_KIND_JIT)
 		image->pid = q->pid;

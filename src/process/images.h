@@ -24,6 +24,7 @@ struct image {
 	const char *path;    /* as the process saw it, " (deleted)" cut off; owned */
 	const char *problem; /* why the content cannot be used; NULL when it can; owned */
 	uint32_t pid;	     /* of a JIT image's process */
+	uint64_t inode;	     /* of the mapping that it was first seen by; 0 = not known */
 	bool has_elf;
 	struct elf_file elf;
 	uint8_t build_id_n;

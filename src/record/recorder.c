@@ -422,6 +422,7 @@ static void say_missing(struct recorder *r)
 	uint64_t n_jumped = session_counts(r->session).n_jumped;
 
 	say(r, session_unhooked(r->session));
+	say(r, hooks_unrecorded(r->hooks));
 	if (n_filtered)
 		say(r, mem_printf("%lu process%s installed a system call filter: not hooked from then on",
 			       n_filtered, n_filtered == 1 ? "" : "es"));

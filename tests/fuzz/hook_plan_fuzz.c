@@ -112,7 +112,8 @@ static void plan_it(struct span bytes, const char *path)
 	if (wishes_add(&p->wishes, "*,*:a::*", HOOK_ACTION_CALL, NULL) < 0)
 		abort();
 	if (elf_file_init(&elf, bytes, NULL) == 0) {
-		if (hook_planner_image(p, 1, &elf, path, true, &image, NULL) == 0)
+		if (hook_planner_image(p, &(struct planned_file){.key = 1}, &elf, path, true,
+			    &image, NULL) == 0)
 			check_image(image);
 		elf_file_release(&elf);
 	}

@@ -130,7 +130,8 @@ int main(int argc, char **argv)
 	if (file_map_open(&map, argv[3], &err) < 0 || elf_file_init(&elf, map.bytes, &err) < 0)
 		return fprintf(stderr, "%s\n", err.text), 1;
 	start = cpu_ns();
-	rc = hook_planner_image(p, 1, &elf, argv[3], true, &image, &err);
+	rc = hook_planner_image(
+		p, &(struct planned_file){.key = 1}, &elf, argv[3], true, &image, &err);
 	if (rc < 0)
 		fprintf(stderr, "%s\n", err.text);
 	else if (strcmp(argv[1], "list") == 0)

@@ -304,7 +304,8 @@ static size_t hook_all(const char *path, uintptr_t bias)
 
 	wishes_add(&p->wishes, "*", HOOK_ACTION_CALL, NULL);
 	if (file_map_open(&map, path, &err) < 0 || elf_file_init(&elf, map.bytes, &err) < 0 ||
-		hook_planner_image(p, 1, &elf, path, true, &image, &err) < 0) {
+		hook_planner_image(
+			p, &(struct planned_file){.key = 1}, &elf, path, true, &image, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		exit(1);
 	}

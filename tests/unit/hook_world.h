@@ -102,7 +102,9 @@ static inline void world_plan(struct world *w, const char *wishes, const char *p
 	CHECK_EQ(elf_file_init(&w->elf, elf_maker_finish(&w->m), &err), 0);
 	if (wishes)
 		CHECK_EQ(wishes_add(&w->p->wishes, wishes, HOOK_ACTION_CALL, &err), 0);
-	CHECK_EQ(hook_planner_image(w->p, 1, &w->elf, path, true, &w->image, &err), 0);
+	CHECK_EQ(hook_planner_image(w->p, &(struct planned_file){.key = 1}, &w->elf, path, true,
+			 &w->image, &err),
+		0);
 	CHECK_STR(err.text, "");
 }
 

@@ -35,14 +35,30 @@ done
 under '-n 100' ./limited files 5
 equal "with two it is counted" "status 0 1000 0" "$(cat out.txt) $(calls) $(lost)"
 
-under '-v 290000' ./limited
+under '-v 240000' ./limited
 equal "a program without memory for the hooks is a loss" \
 	"0 0 1 program 'limited' was not hooked: it has no memory for the hooks (a limit on its address space)" "$? $(calls) $(lost)"
 under '-v 100000' ./limited
 equal "one without memory for the library runs" "0 0" "$? $(calls)"
 check "and weir says that it was not hooked" grep -q "weir: note: program 'limited' was not hooked: .*a limit on memory" said.txt
+# grows PROGRAM OPTION...: by how many kB its address space does.
+grows() {
+	local plain=$(./$1 size)
+	"$WEIR" record -q --no-sample --events step "${@:2}" -o t.weir -- ./$1 size >out.txt 2>said.txt
+	echo $(($(cat out.txt) - plain))
+}
+for option in --all-calls --tree; do
+	grown=$(grows limited ${option#--all-calls})
+	check "a program has no more than 256 MiB less of address space, ${option#--} ($grown kB)" test "$grown" -lt 262144
+done
+under '-v 256000' ./limited
+equal "a program that may have 256 MB is hooked" "0 1000 0" "$? $(calls) $(lost)"
 if build limited32 limited.c -O2 -m32; then
-	under '-v 80000' ./limited32
+	for option in --all-calls --tree; do
+		grown=$(grows limited32 ${option#--all-calls})
+		check "a 32-bit program has no more than 48 MiB less, ${option#--} ($grown kB)" test "$grown" -lt 49152
+	done
+	under '-v 50000' ./limited32
 	equal "a 32-bit program needs little memory" "0 1000 0" "$? $(calls) $(lost)"
 else
 	skip "a 32-bit program: gcc -m32 does not work here ($(head -n 1 build.txt))"

@@ -23,6 +23,21 @@ check "from then on they are not counted" test "$(json hooks.json "max(r['hits']
 "$WEIR" report flat t.weir --json >flat.json 2>err.txt
 check "but sampled" test "$(json flat.json "max([r['samples'] or 0 for r in j['rows'] if r['name'] in ('leaf', 'branch', 'step')] or [0])")" -gt 20
 
+# A breakpoint costs a program a microsecond and more: it goes after the first look, also with --tree.
+for bits in 64 32; do
+	if ! build trapped$bits trapped.c -O2 -m$bits; then
+		skip "breakpoints and a budget, $bits bits: gcc -m$bits does not work here ($(head -n 1 build.txt))"
+		continue
+	fi
+	for option in --all-calls --tree; do
+		[ $option = --tree ] && options=(--tree) || options=()
+		"$WEIR" record -q --no-sample --budget 5 "${options[@]}" --events trapped -o t.weir -- ./trapped$bits 2000000 >out.txt 2>err.txt
+		"$WEIR" report hooks t.weir --json >hooks.json 2>err.txt
+		equal "a function that only a breakpoint fits is unhooked to keep the budget, $bits bits, ${option#--}" \
+			"2000000 calls int3 True True" "$(cat out.txt) $(json hooks.json "' '.join(str(x) for r in j['rows'] for x in (r['method'], r['off'] > 0, 0 < r['hits'] < 1000000))")"
+	done
+done
+
 if build static compiled_in.c -O2 -static; then
 	"$WEIR" record --events '*' -o t.weir -- ./static >out.txt 2>err.txt
 	equal "a static program runs as it would" "5 4257000" "$? $(cat out.txt)"

@@ -24,3 +24,17 @@ agree "threads that come and go" ./threads 2
 "$WEIR" record -q --no-sample --events '*' -o full.weir -- ./throws >/dev/null
 "$WEIR" record -q --no-sample --events '*' --tree --prune 0.5 -o tree.weir -- ./throws >/dev/null
 equal "pruned: the same totals" "$(totals full.weir)" "$(totals tree.weir)"
+
+# A library that is replaced and loaded again: each call has the name that its version has. The first two versions differ
+# in what is at an address; the last is the first once more.
+for version in 1 2; do
+	gcc -w -O2 -shared -fPIC -DLIBRARY=$version -o version$version.so "$hook_fixtures/replaced.c" || exit 1
+done
+build replaced replaced.c -O2 -ldl || exit 1
+for option in --all-calls --tree; do
+	[ $option = --tree ] && options=(--tree) || options=()
+	"$WEIR" record -q --no-sample "${options[@]}" --events 'replaced.so:replaced*' -o t.weir -- \
+		./replaced version1.so version2.so version1.so >out.txt 2>err.txt
+	equal "a library that is replaced and loaded again, ${option#--}" "6 calls replaced_other 2 replaced_work 6" \
+		"$(cat out.txt) $(echo $(totals t.weir))"
+done

@@ -23,13 +23,16 @@ struct hook_area_options {
 
 struct hook_area {
 	int fd;
-	uint8_t *base;
-	size_t bytes;
+	uint8_t *base;	   /* up to rings_offset; the rings are mapped as they are asked for */
+	size_t bytes;	   /* of all */
+	size_t head_bytes; /* that the program maps at first */
 	uint32_t n_threads;
 	size_t ring_bytes, rings_offset;
 	uint64_t ring_mask; /* of a record's number */
 	struct hook_control *control;
 	struct hook_thread *threads;
+	uint32_t window_threads; /* rings in a window */
+	uint8_t **windows;	 /* mapped, each with so many rings; NULL = not yet */
 };
 
 /* Shared memory, all zero, that nobody can make smaller; NULL, with errno, when there is none. */
@@ -39,12 +42,18 @@ int hook_area_open(struct hook_area *a, const struct hook_area_options *options,
 /* An area that was never opened must have fd -1. */
 void hook_area_close(struct hook_area *a);
 
-/* The ring (or the tree) of the thread's entry. */
-static inline struct hook_record *hook_area_ring(const struct hook_area *a, uint32_t thread_i)
+/* Entries that the program has ever taken: those behind need not be looked at. */
+static inline uint32_t hook_area_n_used(const struct hook_area *a)
 {
-	return (struct hook_record *)(void *)(a->base + a->rings_offset +
-					      (size_t)thread_i * a->ring_bytes);
+	/* Pairs with the library, which counts an entry before it fills it. */
+	uint32_t n = __atomic_load_n(&a->control->n_used, __ATOMIC_ACQUIRE);
+
+	return n < a->n_threads ? n : a->n_threads;
 }
+
+/* The ring (or the tree) of the thread's entry. Any thread. NULL when it cannot be mapped, which it then is
+ * for good. */
+struct hook_record *hook_area_ring(const struct hook_area *a, uint32_t thread_i);
 
 /* Whether a thread has it, or had it and has ended. */
 static inline bool hook_area_has_thread(const struct hook_area *a, uint32_t thread_i)

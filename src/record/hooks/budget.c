@@ -1,25 +1,97 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/hooks/budget.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/order.h"
+#include "rt/hook/hook_abi.h"
+
+/* By a jump, or by what a compiler has left, about this (bench/events measures it). */
+#define PLAIN_PAIR_NS 40.0
+#define TRAP_NS	      1500.0 /* where it cannot be measured */
+#define TRAP_ROUNDS   8
+#define TRAPS_A_ROUND 32
 
 /* Unhooking what costs less than this share of the excess would not help. */
 #define SHARE_MIN 0.01
 
-static double mean_ns(const struct budget_function *f)
+static void on_trap(int number)
 {
-	return (double)f->elapsed_ns / (double)f->calls;
+	(void)number;
 }
 
-static int by_mean(const void *a, const void *b)
+/* The best of some rounds, in ns. */
+static void measure_traps(int fd)
+{
+	struct sigaction action = {.sa_handler = on_trap};
+	uint64_t best = UINT64_MAX;
+	sigset_t trap;
+
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	if (sigaction(SIGTRAP, &action, NULL) < 0 || sigprocmask(SIG_UNBLOCK, &trap, NULL) < 0)
+		return;
+	for (int i = 0; i < TRAP_ROUNDS; i++) {
+		uint64_t began = clock_mono_ns(), took;
+
+		for (int k = 0; k < TRAPS_A_ROUND; k++)
+			__asm__ volatile("int3");
+		took = clock_mono_ns() - began;
+		best = took < best ? took : best;
+	}
+	if (write(fd, &best, sizeof(best)) < 0)
+		return; /* it is not known, then */
+}
+
+double budget_measure_trap(void)
+{
+	uint64_t best = 0;
+	int ends[2];
+	pid_t child;
+
+	if (pipe(ends) < 0)
+		return TRAP_NS;
+	child = fork();
+	if (child == 0) {
+		measure_traps(ends[1]);
+		_exit(0);
+	}
+	close(ends[1]);
+	if (child < 0 || read(ends[0], &best, sizeof(best)) != (ssize_t)sizeof(best))
+		best = 0;
+	close(ends[0]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	return best ? (double)best / TRAPS_A_ROUND : TRAP_NS;
+}
+
+double budget_pair_ns(uint8_t method, double trap_ns)
+{
+	return method == HOOK_METHOD_INT3 ? PLAIN_PAIR_NS + trap_ns : PLAIN_PAIR_NS;
+}
+
+static double cost_ns(const struct budget_function *f)
+{
+	return (double)f->calls * f->pair_ns;
+}
+
+/* How long its calls are for what their hooks cost. */
+static double worth(const struct budget_function *f)
+{
+	return (double)f->elapsed_ns / cost_ns(f);
+}
+
+static int by_worth(const void *a, const void *b)
 {
 	const struct budget_function *x = a, *y = b;
 
 	if (!x->calls || !y->calls)
 		return ORDER(y->calls, x->calls);
-	return ORDER(mean_ns(x), mean_ns(y));
+	return ORDER(worth(x), worth(y));
 }
 
 size_t budget_choose(
@@ -29,14 +101,14 @@ size_t budget_choose(
 	size_t n_off = 0;
 
 	for (size_t i = 0; i < n; i++)
-		cost += (double)functions[i].calls * BUDGET_PAIR_NS;
+		cost += cost_ns(&functions[i]);
 	if (cost <= limit)
 		return 0;
 	excess = cost - limit;
-	qsort(functions, n, sizeof(*functions), by_mean);
+	qsort(functions, n, sizeof(*functions), by_worth);
 	for (size_t i = 0; i < n && cost > limit; i++) {
 		struct budget_function f = functions[i];
-		double own = (double)f.calls * BUDGET_PAIR_NS;
+		double own = cost_ns(&f);
 
 		if (own < excess * SHARE_MIN)
 			continue;

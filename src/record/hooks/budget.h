@@ -6,18 +6,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An entry and an exit cost about this (bench/events measures it). */
-#define BUDGET_PAIR_NS 40.0
-
 struct budget_function {
 	uint32_t id;
 	uint64_t calls;	     /* in the time looked at */
 	uint64_t elapsed_ns; /* of those that ended, with what they called */
+	double pair_ns;	     /* what an entry and an exit cost (budget_pair_ns) */
 };
 
+/* What a breakpoint and its handler cost here: tried in a child, some microseconds long. */
+double budget_measure_trap(void);
+/* What an entry and an exit cost by that method (enum hook_method), where a breakpoint costs trap_ns. */
+double budget_pair_ns(uint8_t method, double trap_ns);
+
 /*
- * Puts those that have to go in front, in the order in which they go: the least mean duration
- * first, until what the hooks of the rest cost is at most `percent` of `running_ns`. A function
+ * Puts those that have to go in front, in the order in which they go: the least duration for what its hooks
+ * cost first, until what the hooks of the rest cost is at most `percent` of `running_ns`. A function
  * that costs next to nothing is left alone. Returns how many go.
  */
 size_t budget_choose(

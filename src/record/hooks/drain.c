@@ -387,7 +387,7 @@ static void identify_threads(struct hook_process *p)
 {
 	uint32_t n_free = 0;
 
-	for (uint32_t i = 0; i < p->area.n_threads && n_free < SCAN_AHEAD; i++) {
+	for (uint32_t i = 0; i < hook_area_n_used(&p->area) && n_free < SCAN_AHEAD; i++) {
 		uint32_t state = __atomic_load_n(&p->area.threads[i].state, __ATOMIC_ACQUIRE);
 
 		n_free = state == HOOK_THREAD_FREE ? n_free + 1 : 0;
@@ -407,6 +407,8 @@ static uint64_t drain_thread(
 		state = identify_thread(p, i);
 	if (!p->rings[i].source && state != HOOK_THREAD_LIVE && state != HOOK_THREAD_GONE)
 		return 0;
+	if (!hook_area_ring(&p->area, i)) /* it fills up, and what is then lost is counted */
+		return 0;
 	if (looks_for_ends && p->rings[i].source)
 		has_ended |= thread_has_ended(p, i);
 	HOLD(&h->lock);
@@ -421,12 +423,11 @@ static uint64_t drain_thread(
 static void finish_process(struct hooks *h, struct hook_process *p)
 {
 	HOLD(&h->lock);
-	for (uint32_t i = 0; i < p->area.n_threads; i++)
+	for (uint32_t i = 0; i < hook_area_n_used(&p->area); i++)
 		if (p->rings[i].source)
 			finish_thread(h, p, i);
 	p->has_ended = true;
-	h->n_threadless += p->area.control->n_threadless;
-	h->n_filtered += p->area.control->stop_reason == HOOK_STOP_FILTER;
+	hooks_take_counts(h, p);
 	h->version++;
 	if (!p->n_exchanges && !h->options.tree)
 		hook_area_close(&p->area);
@@ -435,7 +436,8 @@ static void finish_process(struct hooks *h, struct hook_process *p)
 static uint64_t drain_process(
 	struct hooks *h, struct hook_process *p, bool scans_all, bool looks_for_ends)
 {
-	uint32_t limit = scans_all ? p->area.n_threads : p->n_scanned + SCAN_AHEAD;
+	uint32_t n_used = hook_area_n_used(&p->area);
+	uint32_t limit = scans_all ? n_used : p->n_scanned + SCAN_AHEAD;
 	bool has_ended = p->is_superseded || (looks_for_ends && process_has_ended(p));
 	uint64_t n = 0;
 
@@ -448,7 +450,7 @@ static uint64_t drain_process(
 		return 0;
 	}
 	p->n_scanned = 0;
-	for (uint32_t i = 0; i < limit && i < p->area.n_threads; i++) {
+	for (uint32_t i = 0; i < limit && i < n_used; i++) {
 		n += drain_thread(h, p, i, looks_for_ends && !has_ended);
 		if (p->rings[i].source)
 			p->n_scanned = i + 1;

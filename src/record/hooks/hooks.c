@@ -17,6 +17,7 @@
 #include "base/map_guard.h"
 #include "process/proc.h"
 #include "process/ptrace/inject_internal.h"
+#include "record/hooks/budget.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/inject.h"
 #include "record/hooks/tick_clock.h"
@@ -79,6 +80,16 @@ void hooks_add_process(struct hooks *h, struct hook_process *p)
 	vec_push(&h->processes, p);
 	h->version++;
 	p->serial = ++h->n_processes;
+}
+
+void hooks_take_counts(struct hooks *h, const struct hook_process *p)
+{
+	const struct hook_control *c = p->area.control;
+
+	h->n_threadless += c->n_threadless;
+	h->n_memoryless += c->n_memoryless;
+	h->n_missed += c->n_missed;
+	h->n_filtered += c->stop_reason == HOOK_STOP_FILTER;
 }
 
 struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id)
@@ -307,6 +318,8 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 	h->listener.path_fd = h->family_fd = -1;
 	h->began_ns = clock_mono_ns();
 	h->stop_ticks = UINT64_MAX;
+	if (options->budget_percent > 0)
+		h->trap_ns = budget_measure_trap();
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->planner_lock, NULL);
 	pthread_condattr_init(&attr);
@@ -478,6 +491,21 @@ uint64_t hooks_n_filtered(struct hooks *h)
 	return h->n_filtered;
 }
 
+char *hooks_unrecorded(struct hooks *h)
+{
+	uint64_t n;
+	HOLD(&h->lock);
+
+	n = h->n_threadless + h->n_memoryless;
+	if (!n)
+		return NULL;
+	return mem_printf("%lu thread%s not recorded, because %s: %lu of their calls are missing",
+		n, n == 1 ? " was" : "s were",
+		h->n_memoryless ? "there was no address space for more"
+				: "too many others ran at the same time",
+		h->n_missed);
+}
+
 bool hooks_has_stopped(struct hooks *h, pid_t pid)
 {
 	const struct hook_process *p;
@@ -531,6 +559,6 @@ void hooks_drain_rest(struct hooks *h)
 	hooks_halt(h);
 	hook_drain_round(h, true);
 	for (size_t i = 0; i < h->processes.n; i++) /* the threads have ended */
-		h->n_filtered += !h->processes.v[i]->has_ended &&
-				 h->processes.v[i]->area.control->stop_reason == HOOK_STOP_FILTER;
+		if (!h->processes.v[i]->has_ended)
+			hooks_take_counts(h, h->processes.v[i]);
 }

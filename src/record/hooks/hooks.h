@@ -61,6 +61,10 @@ void hooks_each_process(struct hooks *h, void (*each)(void *ctx, pid_t pid), voi
 /* Processes that have unhooked everything since they install a system call filter. When it is over. */
 uint64_t hooks_n_filtered(struct hooks *h);
 
+/* When it is over: a sentence on threads that were not recorded, and how many calls are missing; NULL when
+ * there is none. Owned by the caller. */
+char *hooks_unrecorded(struct hooks *h);
+
 /* Whether the library in this process has unhooked everything by itself (enum hook_stop). */
 bool hooks_has_stopped(struct hooks *h, pid_t pid);
 

@@ -111,6 +111,7 @@ struct hooks {
 	int event_fd;		    /* tells the taker */
 	int wake_fd;		    /* tells the server to look around */
 	uint64_t began_ns;	    /* CLOCK_MONOTONIC */
+	double trap_ns;		    /* with a budget: what a breakpoint costs */
 	pthread_t server_thread, drain_thread;
 	bool server_runs, drain_runs;
 	atomic_bool stop;	 /* set by hooks_close, read by both threads */
@@ -136,8 +137,10 @@ struct hooks {
 	uint64_t drained_ticks; /* every record written before is in a queue */
 	atomic_uint_fast64_t n_unread_modules, n_bad_hellos; /* by the server, read at the end */
 	uint64_t n_processes;		    /* ever hooked */
-	uint64_t n_threadless;		    /* of processes that have ended */
-	uint64_t n_filtered;		    /* processes with HOOK_STOP_FILTER */
+	/* Of processes that have ended; at the end, of all: */
+	uint64_t n_threadless, n_memoryless; /* threads that were not recorded */
+	uint64_t n_missed;		     /* their calls */
+	uint64_t n_filtered;		     /* processes with HOOK_STOP_FILTER */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */
 };
@@ -167,6 +170,8 @@ void hooks_unref_process(struct hook_process *p);
 struct hook_layout *hooks_ref_layout(struct hook_layout *l);
 void hooks_unref_layout(struct hook_layout *l);
 struct hook_outcome *hooks_outcome(struct hooks *h, uint32_t id);
+/* What its library has counted, once. */
+void hooks_take_counts(struct hooks *h, const struct hook_process *p);
 
 /* For the taker: moves what is queued to `mine` of the sources, gives used chunks back. `fresh` is
  * called for each new source, without locks held. Returns the tick before which nothing is

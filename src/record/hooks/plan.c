@@ -367,10 +367,20 @@ static bool is_concerned(struct planning *g, const struct elf_file *elf)
 	       (g->p->wants_allocations && !g->refusal && image_defines_allocations(elf));
 }
 
-int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_file *elf,
-	const char *path, bool is_main, const struct planned_image **out, struct err *err)
+static void note_build_id(struct planned_image *image, const struct elf_file *elf)
 {
-	const uint64_t *known = map_find(&p->by_key, key);
+	struct span id = elf_file_build_id(elf);
+
+	image->build_id_n = (uint8_t)(id.n < BUILD_ID_MAX ? id.n : BUILD_ID_MAX);
+	if (id.n)
+		memcpy(image->build_id, id.p, image->build_id_n);
+}
+
+int hook_planner_image(struct hook_planner *p, const struct planned_file *file,
+	const struct elf_file *elf, const char *path, bool is_main,
+	const struct planned_image **out, struct err *err)
+{
+	const uint64_t *known = map_find(&p->by_key, file->key);
 	struct planning g = {.p = p, .is_main = is_main};
 	int rc;
 
@@ -383,6 +393,8 @@ int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_fi
 		return rc;
 	g.e = mem_zalloc(sizeof(*g.e));
 	g.e->image.path = mem_strdup(path);
+	g.e->image.file = *file;
+	note_build_id(&g.e->image, elf);
 	g.e->image.is_64 = elf->is_64;
 	g.e->first_id = p->n_ids + 1;
 	if (is_concerned(&g, elf))
@@ -394,7 +406,7 @@ int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_fi
 	}
 	p->n_ids += (uint32_t)g.e->image.functions.n;
 	vec_push(&p->images, g.e);
-	*map_ensure(&p->by_key, key, NULL) = p->images.n;
+	*map_ensure(&p->by_key, file->key, NULL) = p->images.n;
 	*out = &g.e->image;
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include "elf/elf_file.h"
 #include "record/hooks/wish.h"
 #include "rt/hook/hook_abi.h"
+#include "trace/defs.h"
 
 /* Byte `from` of the patched instructions is now byte `to` of the moved code. Byte 0 is not listed:
  * who stands there enters the function. Nor is what stays as it is behind a short jump or int3. */
@@ -42,8 +43,19 @@ struct planned_function {
 	struct hook_move moves[HOOK_ORIGINAL_MAX];
 };
 
+/* What tells the versions of an image apart, that may have the same path. */
+struct planned_file {
+	uint64_t key; /* any number that names its version */
+	/* As the kernel names the mapped file; 0: not known. */
+	uint32_t major, minor;
+	uint64_t inode;
+};
+
 struct planned_image {
 	char *path;
+	struct planned_file file;
+	uint8_t build_id_n; /* 0 = it has none */
+	uint8_t build_id[BUILD_ID_MAX];
 	bool is_64;
 	VEC(struct planned_function) functions; /* in order of address */
 	struct buf plans; /* wire form, module_i 0: the sender sets it. Also those without function
@@ -69,15 +81,16 @@ struct hook_planner {
 struct hook_planner *hook_planner_new(void);
 void hook_planner_free(struct hook_planner *p);
 
-/* The plan of an image: empty when no wish concerns it. The same image (by `key`, any number that
- * names its version) is planned once. Owned by the planner. `needs_traps` is set in the extras by
+/* The plan of an image: empty when no wish concerns it. The same image (by `key`) is planned
+ * once. Owned by the planner. `needs_traps` is set in the extras by
  * the planner itself: REPLACE entries for the signal functions of libc are made when any function
  * so far needs int3. Of libc's two mask functions only the inner one is replaced when the other is
  * made of it (glibc: pthread_sigmask, which returns the error's number). Images compiled with
  * -finstrument-functions get REPLACE entries for their own stubs of __cyg_profile_func_enter and
  * exit, which in glibc are one empty function. Fails when the ELF file cannot be used. */
-int hook_planner_image(struct hook_planner *p, uint64_t key, const struct elf_file *elf,
-	const char *path, bool is_main, const struct planned_image **out, struct err *err);
+int hook_planner_image(struct hook_planner *p, const struct planned_file *file,
+	const struct elf_file *elf, const char *path, bool is_main,
+	const struct planned_image **out, struct err *err);
 
 /* By id; NULL when there is none. */
 const struct planned_function *hook_planner_function(

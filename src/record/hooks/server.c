@@ -184,10 +184,11 @@ static int plan_file(struct hooks *h, pid_t pid, const struct proc_mapping *m, b
 		return rc;
 	rc = mapped_file_read_elf(&mapped, &file, &elf, &err);
 	if (rc == 0) {
+		struct planned_file key = {key_of(&mapped.st), m->major, m->minor, m->inode};
+
 		path = mem_strndup(m->path, path_plain_bytes(m->path));
 		pthread_mutex_lock(&h->planner_lock);
-		rc = hook_planner_image(
-			h->planner, key_of(&mapped.st), &elf, path, is_main, image, &err);
+		rc = hook_planner_image(h->planner, &key, &elf, path, is_main, image, &err);
 		pthread_mutex_unlock(&h->planner_lock);
 		elf_file_release(&elf);
 		file_map_release(&file);
@@ -336,7 +337,7 @@ static void take_hello(struct hooks *h, struct connection *c, const struct hello
 		reply.n_plans = (uint32_t)c->sent.n;
 		reply.plan_bytes = c->out.n - at - sizeof(reply);
 		reply.has_area = c->area_fd >= 0;
-		reply.area_bytes = reply.has_area ? c->process->area.bytes : 0;
+		reply.area_bytes = reply.has_area ? c->process->area.head_bytes : 0;
 	}
 	memcpy(c->out.p + at, &reply, sizeof(reply));
 	c->state = SENDS_PLAN;

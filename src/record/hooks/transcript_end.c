@@ -23,26 +23,44 @@ static void unhook(struct transcript *t, uint32_t id, uint64_t now_ns)
 			hook_area_turn_off(&h->processes.v[i]->area, id);
 }
 
+static double pair_ns(struct transcript *t, uint32_t id)
+{
+	const struct planned_function *f = hooks_planned(t->h, id, NULL);
+
+	return budget_pair_ns(f ? f->method : 0, t->h->trap_ns);
+}
+
+/* How long the threads ran that had events since the last look. */
+static uint64_t running_ns(struct transcript *t, uint64_t interval)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < t->threads.n; i++) {
+		n += t->threads.v[i]->n_events ? interval : 0;
+		t->threads.v[i]->n_events = 0;
+	}
+	return n;
+}
+
 void transcript_keep_budget(struct transcript *t, uint64_t now_ns)
 {
 	VEC(struct budget_function) functions = {0};
-	uint64_t interval = now_ns - t->budget_ns, running = 0;
+	uint64_t interval = now_ns - t->budget_ns, running;
 	double hz = tick_clock_hz(&t->clock);
 	size_t n;
 
 	if (interval < BUDGET_INTERVAL_NS || hz <= 0)
 		return;
 	t->budget_ns = now_ns;
-	for (size_t i = 0; i < t->threads.n; i++) {
-		running += t->threads.v[i]->n_events ? interval : 0;
-		t->threads.v[i]->n_events = 0;
-	}
+	running =
+		t->h->options.tree ? transcript_count_trees(t) * interval : running_ns(t, interval);
 	for (uint32_t id = 1; id < t->functions.n; id++) {
 		struct hooked_function *f = &t->functions.v[id];
 
 		if (f->calls && !f->is_off)
-			vec_push(&functions, ((struct budget_function){id, f->calls,
-						     (uint64_t)((double)f->ticks / hz * 1e9)}));
+			vec_push(&functions,
+				((struct budget_function){id, f->calls,
+					(uint64_t)((double)f->ticks / hz * 1e9), pair_ns(t, id)}));
 		f->calls = f->ticks = 0;
 	}
 	n = budget_choose(functions.v, functions.n, running, t->h->options.budget_percent);
@@ -110,7 +128,11 @@ static void write_losses(struct transcript *t, uint64_t time)
 		const char *text;
 	} rows[] = {
 		{t->totals.n_dropped, RECORD_LOSS_EVENTS, "hook ring full"},
-		{h->n_threadless, RECORD_LOSS_EVENTS, "thread without a ring"},
+		{h->n_missed, RECORD_LOSS_EVENTS, "call of a thread that was not recorded"},
+		{h->n_threadless, RECORD_LOSS_NOTE,
+			"thread not recorded, because too many others ran at the same time"},
+		{h->n_memoryless, RECORD_LOSS_NOTE,
+			"thread not recorded, because its process had no address space left for its records"},
 		{t->totals.n_unhooked, RECORD_LOSS_EVENTS, "call too deep to follow"},
 		{h->lost.n_unheard[HOOK_HELLO_FORK], RECORD_LOSS_EVENTS,
 			"forked process that could not reach the recorder"},
@@ -175,7 +197,7 @@ struct transcript_counts transcript_counts(const struct transcript *t)
 		n_partly += n_partly_hooked(t, refusal);
 	return (struct transcript_counts){.n_events = t->n_events,
 		.n_lost = t->totals.n_dropped + t->n_unread + t->n_unknown + t->totals.n_unhooked +
-			  t->h->n_threadless + transcript_n_unheard(t) + n_partly,
+			  t->h->n_missed + transcript_n_unheard(t) + n_partly,
 		.n_jumped = t->totals.n_jumped};
 }
 

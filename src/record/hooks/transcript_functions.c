@@ -10,16 +10,33 @@ struct hooked_function *transcript_function(struct transcript *t, uint32_t id)
 	return &t->functions.v[id];
 }
 
-/* The image's number by its path, for what is mapped nowhere (any more). */
-static uint32_t image_by_path(struct transcript *t, const char *path)
+/* Whether it is this version of the file, as far as both say: a plugin may be replaced, and loaded again. */
+static bool is_version(const struct image *image, const struct planned_image *planned)
 {
-	for (uint32_t i = images_n(t->world.images); i--;) {
-		const struct image *image = images_get(t->world.images, i);
+	if (image->kind != IMAGE_KIND_ELF && image->kind != IMAGE_KIND_OTHER)
+		return false;
+	if (strcmp(image->path, planned->path) != 0)
+		return false;
+	if (image->build_id_n && planned->build_id_n)
+		return image->build_id_n == planned->build_id_n &&
+		       !memcmp(image->build_id, planned->build_id, image->build_id_n);
+	return !image->inode || !planned->file.inode || image->inode == planned->file.inode;
+}
 
-		if (image->kind == IMAGE_KIND_ELF && !strcmp(image->path, path))
+/* The number of an image that may be mapped nowhere any more. */
+static uint32_t image_of(struct transcript *t, const struct planned_image *planned)
+{
+	const struct planned_file *file = &planned->file;
+
+	for (uint32_t i = images_n(t->world.images); i--;)
+		if (is_version(images_get(t->world.images, i), planned))
 			return i;
-	}
-	return images_ensure(t->world.images, &(struct image_query){.mapping = {.path = path}});
+	return images_ensure(
+		t->world.images, &(struct image_query){.mapping = {.path = planned->path,
+							       .major = file->major,
+							       .minor = file->minor,
+							       .inode = file->inode},
+					 .build_id = {planned->build_id, planned->build_id_n}});
 }
 
 static uint32_t define_frame(
@@ -42,7 +59,7 @@ uint32_t transcript_frame(struct transcript *t, uint32_t id)
 		return function->frame;
 	f = hooks_planned(t->h, id, &image);
 	if (f)
-		function->frame = define_frame(t, f, image_by_path(t, image->path));
+		function->frame = define_frame(t, f, image_of(t, image));
 	return function->frame;
 }
 

@@ -16,6 +16,8 @@ struct hooked_function {
 	uint64_t off_ns; /* when it was unhooked */
 	/* Since the budget was last looked at: */
 	uint64_t calls, ticks;
+	/* What all trees had when it was last looked at: */
+	uint64_t tree_calls, tree_ticks;
 };
 
 /* What the session's thread knows of a hooked process. */
@@ -114,6 +116,8 @@ bool transcript_see_function(
 struct hooked_function *transcript_function(struct transcript *t, uint32_t id);
 /* The frame of the function's first address; defined when first asked for. */
 uint32_t transcript_frame(struct transcript *t, uint32_t id);
+/* With --tree: `calls` and `ticks` of each function since the last look. Returns how many trees there are. */
+uint64_t transcript_count_trees(struct transcript *t);
 /* Looks at what the hooks cost, and unhooks. */
 void transcript_keep_budget(struct transcript *t, uint64_t now_ns);
 

@@ -88,10 +88,12 @@ static void write_tree(
 		.ns = ns_of,
 		.ctx = p};
 	struct tree_copy c = {0};
+	const void *tree;
 
 	if (!hook_area_has_thread(a, thread_i))
 		return;
-	if (tree_copy_read(&c, hook_area_ring(a, thread_i), a->ring_bytes, now_ticks, is_over)) {
+	tree = hook_area_ring(a, thread_i);
+	if (tree && tree_copy_read(&c, tree, a->ring_bytes, now_ticks, is_over)) {
 		if (p->t->h->options.prunes_all)
 			tree_copy_prune(&c, p->t->h->options.prune_permille);
 		tree_copy_write(&c, &sink, a->threads[thread_i].tid);
@@ -132,7 +134,7 @@ static bool hold_processes(struct transcript *t, process_list *list)
 
 static bool is_empty(const struct hook_area *a)
 {
-	for (uint32_t i = 0; i < a->n_threads; i++)
+	for (uint32_t i = 0; i < hook_area_n_used(a); i++)
 		if (a->threads[i].state != HOOK_THREAD_FREE)
 			return false;
 	return true;
@@ -154,7 +156,7 @@ static void let_go(struct transcript *t, process_list *list)
 
 static void write_process(struct passage *p, uint64_t now_ticks, bool is_over, bool is_end)
 {
-	for (uint32_t i = 0; i < p->process->area.n_threads; i++)
+	for (uint32_t i = 0; i < hook_area_n_used(&p->process->area); i++)
 		write_tree(p, i, now_ticks, is_over, is_end);
 }
 
@@ -185,7 +187,7 @@ void transcript_finish_trees(struct transcript *t, uint64_t time)
 
 static uint32_t find_entry(const struct hook_process *p, uint32_t tid)
 {
-	for (uint32_t i = 0; i < p->area.n_threads; i++)
+	for (uint32_t i = 0; i < hook_area_n_used(&p->area); i++)
 		if (p->area.threads[i].state != HOOK_THREAD_FREE &&
 			p->area.threads[i].tid == tid)
 			return i;
@@ -232,4 +234,58 @@ void transcript_exec_trees(struct transcript *t, uint32_t pid, uint64_t time)
 			write_process(&p, ticks, false, true);
 	}
 	let_go(t, &list);
+}
+
+/* --- the budget ------------------------------------------------------------------------------- */
+
+/* Adds up what the functions have in one tree; false when there is none. */
+static bool add_tree(struct passage *p, uint32_t thread_i)
+{
+	const struct hook_area *a = &p->process->area;
+	struct tree_copy c = {0};
+	const void *tree = hook_area_has_thread(a, thread_i) ? hook_area_ring(a, thread_i) : NULL;
+	bool is_there = tree && tree_copy_read(&c, tree, a->ring_bytes, TREE_NOW, false);
+
+	for (size_t i = 0; i < c.nodes.n; i++) {
+		const struct tree_node *n = &c.nodes.v[i];
+
+		if (!n->id || n->id > p->n_functions)
+			continue;
+		transcript_function(p->t, n->id)->calls += n->calls;
+		transcript_function(p->t, n->id)->ticks += n->elapsed;
+	}
+	tree_copy_release(&c);
+	return is_there;
+}
+
+/* What is new. A thread that has ended took its share with it: then all that is there counts. */
+static uint64_t take_new(uint64_t now, uint64_t *before)
+{
+	uint64_t new = now < *before ? now : now - *before;
+
+	*before = now;
+	return new;
+}
+
+uint64_t transcript_count_trees(struct transcript *t)
+{
+	process_list list;
+	uint64_t n = 0;
+
+	if (!hold_processes(t, &list))
+		return 0;
+	for (size_t i = 0; i < list.n; i++) {
+		struct passage p = passage_of(t, list.v[i], 0);
+
+		for (uint32_t k = 0; k < hook_area_n_used(&list.v[i]->area); k++)
+			n += add_tree(&p, k);
+	}
+	let_go(t, &list);
+	for (uint32_t id = 1; id < t->functions.n; id++) {
+		struct hooked_function *f = &t->functions.v[id];
+
+		f->calls = take_new(f->calls, &f->tree_calls);
+		f->ticks = take_new(f->ticks, &f->tree_ticks);
+	}
+	return n;
 }

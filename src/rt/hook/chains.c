@@ -142,12 +142,45 @@ static struct chain *take_unused(void)
 	return c;
 }
 
+bool chain_free_ended(struct chain *c)
+{
+	uint32_t kind = __atomic_load_n(&c->kind, __ATOMIC_ACQUIRE), owner = c->owner;
+
+	if ((kind != CHAIN_OWN && kind != CHAIN_CONTEXT) || owner == raw_tid() ||
+		!thread_has_ended(owner) ||
+		!__atomic_compare_exchange_n(
+			&c->kind, &kind, CHAIN_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	if (c->owner != owner) { /* it has become another's in between */
+		__atomic_store_n(&c->kind, kind, __ATOMIC_RELEASE);
+		return false;
+	}
+	chain_reset(c);
+	c->bytes = 0;
+	__atomic_store_n(&c->kind, CHAIN_FREE, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* The stacks of threads that have ended stay as they were for as long as nobody else runs there. When the
+ * region is used up they are looked for. */
+static struct chain *take_ended(void)
+{
+	bool has_freed = false;
+	struct chain *c;
+
+	for (uint32_t i = 0; (c = chain_at(i)); i++)
+		has_freed |= c->kind == CHAIN_OWN && chain_free_ended(c);
+	return has_freed ? take_free() : NULL;
+}
+
 struct chain *chain_new(enum chain_kind kind)
 {
 	struct chain *c = take_free();
 
 	if (!c)
 		c = take_unused();
+	if (!c)
+		c = take_ended();
 	if (!c)
 		return NULL;
 	c->start = c->bytes = c->low = c->high = 0;

@@ -350,8 +350,10 @@ static void enter_unlocked(uint32_t id, uintptr_t *slot)
 	struct hook_entry *e;
 	uintptr_t true_return;
 
-	if (!t)
+	if (!t) {
+		thread_miss_call();
 		return;
+	}
 	true_return = *slot;
 	e = enter_late(t, slot, id);
 	if (!e) {
@@ -409,6 +411,8 @@ void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
 	signals_block(&old);
 	t = thread_ensure((uintptr_t)slot);
 	c = t ? chain_find(t, (uintptr_t)slot) : NULL;
+	if (!t && kind == HOOK_RECORD_ENTER)
+		thread_miss_call();
 	if (c) {
 		thread_settle(t, c, (uintptr_t)slot);
 		if (c != t->chain)

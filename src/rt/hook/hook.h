@@ -28,7 +28,7 @@
 
 #ifdef __x86_64__
 #define HOOK_BITS    64
-#define REGION_BYTES (256u << 20)
+#define REGION_BYTES (224u << 20) /* all that we take is to stay below 256 MiB */
 #define REGPARM
 #else
 #define HOOK_BITS    32
@@ -202,11 +202,27 @@ bool thread_next_part(struct thread *t);
 bool thread_look_around(struct thread *t);
 void thread_stop_all(void);
 
+/* A call was not recorded, because the thread has no entry. */
+void thread_miss_call(void);
+
+/* slabs.c: the area. */
+/* Maps the first `bytes` of it; NULL: there is no room. */
+struct hook_control *slabs_open(int fd, uint64_t bytes);
+/* It is the area in use from now on; false when its numbers make no sense. */
+bool slabs_begin(const struct hook_control *control, uint64_t bytes);
+/* The ring of the thread's entry, mapped when it was not; NULL: there is no room. Any thread, signals are
+ * blocked. */
+struct hook_record *slabs_ring(uint32_t thread_i);
+/* In a child that does not have its parent's slabs: memory of its own in their places. */
+bool slabs_fill(void);
+
 /* chains.c */
 struct chain *chain_new(enum chain_kind kind); /* NULL when the region is used up */
 struct chain *chain_at(uint32_t i);	       /* NULL behind the last; some are free */
 /* Nothing of it is open any more, and nobody is told. */
 void chain_reset(struct chain *c);
+/* Whether it was a thread's own, or that of a coroutine of it, and the thread has ended: it is free then. */
+bool chain_free_ended(struct chain *c);
 /* After a handler that jumped away where no entry was left. */
 void chain_trim(struct chain *c);
 /* Room for the next entry; false when the region is used up. */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define HOOK_ABI_MAGIC	 0x6b6f6877u /* "whok" */
-#define HOOK_ABI_VERSION 3
+#define HOOK_ABI_VERSION 4
 
 /*
  * The environment variable that says where the server is; set beside LD_PRELOAD. "@NAME:KEY" or
@@ -36,7 +36,11 @@
  *   0                      struct hook_control
  *   threads_offset         struct hook_thread [n_threads]
  *   rings_offset           rings (or trees) of ring_bytes each, one for each struct hook_thread
+ *
+ * The program maps it up to the first slab_threads rings, and each slab of so many more when a thread
+ * needs it: address space is what it may have little of (rt/hook/slabs.c).
  */
+#define HOOK_SLABS_MAX 4096u
 
 enum hook_thread_state {
 	HOOK_THREAD_FREE = 0,  /* the library may take it (compare and swap to TAKEN) */
@@ -98,6 +102,10 @@ struct hook_control {
 	uint32_t needs_tids;   /* by the recorder: the process is in a pid namespace of its own */
 	uint32_t serial;       /* by the recorder: names the process in the hello of its children */
 	uint32_t stop_reason;  /* enum hook_stop: why it has unhooked everything by itself */
+	uint32_t n_used;       /* entries from here on were never taken */
+	uint32_t slab_threads; /* by the recorder: rings that are mapped together */
+	uint64_t n_missed; /* calls of the threads without an entry or without memory, while so */
+	uint32_t n_memoryless; /* threads for which no memory could be mapped; as n_threadless */
 	uint32_t reserved;
 };
 
@@ -158,15 +166,15 @@ struct hook_regs {
  * into blocks. The return address of a hooked call is replaced by slot_address +
  * HOOK_RETURN_OFFSET; the slot's entry, at a fixed place in the same block, has the true one.
  *
- *   block + 0x0000   1024 slots of 16 bytes: call *pointer
- *   block + 0x4000   struct hook_block (the pointer, the chain)
- *   block + 0x8000   1024 entries of 32 bytes
+ *   block + 0x0000   256 slots of 16 bytes: call *pointer
+ *   block + 0x1000   struct hook_block (the pointer, the chain)
+ *   block + 0x2000   256 entries of 32 bytes
  */
-#define HOOK_BLOCK_BYTES   0x10000u
-#define HOOK_BLOCK_SLOTS   1024u
+#define HOOK_BLOCK_BYTES   0x4000u
+#define HOOK_BLOCK_SLOTS   256u
 #define HOOK_SLOT_BYTES	   16u
-#define HOOK_HEADER_OFFSET 0x4000u
-#define HOOK_ENTRY_OFFSET  0x8000u
+#define HOOK_HEADER_OFFSET 0x1000u
+#define HOOK_ENTRY_OFFSET  0x2000u
 #define HOOK_RETURN_OFFSET 1u /* unwinders look up address - 1, which must lie in the same slot */
 
 struct hook_entry {
@@ -216,7 +224,7 @@ struct hook_reply {
 	uint32_t n_plans;
 	uint32_t has_area; /* 1: two descriptors come with this message (SCM_RIGHTS): the area's and
 			      that of the page of struct hook_family */
-	uint64_t area_bytes;
+	uint64_t area_bytes; /* to be mapped at first */
 };
 
 enum hook_method {

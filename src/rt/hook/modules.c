@@ -142,6 +142,19 @@ static int apply_plan(struct exchange *x, const struct module_seen *fresh)
 	return 0;
 }
 
+/* There is not even memory for a list of modules. */
+static int say_no_memory(enum hook_hello_kind kind)
+{
+	struct hook_hello hello = hello_of(kind, 0);
+	struct exchange x = {.fd = -1, .area_fd = -1, .family_fd = -1};
+
+	if (kind != HOOK_HELLO_START ||
+		(exchange_open(&x, &hello, NULL, 0) == 0 && !x.reply.status))
+		exchange_give_up(&x, kind, -ENOMEM);
+	exchange_close(&x);
+	return -ENOMEM;
+}
+
 static int say_modules(enum hook_hello_kind kind)
 {
 	size_t scratch_bytes = MESSAGE_BYTES + MODULES_MAX * sizeof(struct module_seen);
@@ -153,12 +166,8 @@ static int say_modules(enum hook_hello_kind kind)
 	uint32_t n;
 	int rc;
 
-	if (!message) {
-		/* A program that never says hello is known by its exec. */
-		if (kind != HOOK_HELLO_START)
-			exchange_give_up(NULL, kind, -ENOMEM);
-		return -ENOMEM;
-	}
+	if (!message)
+		return say_no_memory(kind);
 	n = add_modules(message, &n_bytes, fresh, MODULES_MAX - n_seen);
 	if (!n && kind == HOOK_HELLO_MODULES) {
 		raw_call(SYS_munmap, message, scratch_bytes);

@@ -20,7 +20,7 @@
 
 #define REACH	      0x70000000u
 #define PATCHES_BITS  20 /* log2 of how many there may be */
-#define FEW_BITS      14 /* where the program may not have memory for that */
+#define FEW_BITS      12 /* of how many there is memory at first */
 #define N_STUBS	      4
 #define N_GROUPS      65536
 #define JUMP_BYTES    5u
@@ -37,10 +37,15 @@ static uint32_t n_groups;
 
 static bool has_unused_group; /* opened for nothing: all in it was refused */
 
-static struct patch *patches; /* 1 << patches_bits are reserved, the first n_patches used */
+/* They become larger by being made anew. Those before stay: handlers and other threads may look at them, for
+ * what never changes of a patch. */
+struct tables {
+	unsigned bits;
+	struct patch *patches; /* 1 << bits, the first n_patches are used */
+	uint32_t *index;       /* twice as many, by site; 0 = none, else number + 1 */
+};
+static struct tables *tables; /* NULL = none yet; set by whoever changes code */
 static uint32_t n_patches;
-static unsigned patches_bits; /* like both tables: set once, by whoever changes code first */
-static uint32_t *index_table; /* twice as many, by site; 0 = none, else number + 1 */
 
 /* Memory for trampolines near one module. */
 struct near_memory {
@@ -77,57 +82,64 @@ void patch_unlock(void)
 	__atomic_store_n(&lock_owner, 0, __ATOMIC_RELEASE);
 }
 
-static uint32_t index_of(uintptr_t site)
+/* Where the site is in the index, or would be. */
+static uint32_t *index_find(const struct tables *t, uintptr_t site)
 {
-	return (uint32_t)(((uint64_t)site * 0x9e3779b97f4a7c15ull) >> (63 - patches_bits));
+	uint32_t mask = (2u << t->bits) - 1;
+	uint32_t i = (uint32_t)(((uint64_t)site * 0x9e3779b97f4a7c15ull) >> (63 - t->bits));
+
+	while (t->index[i] && t->patches[t->index[i] - 1].site != site)
+		i = (i + 1) & mask;
+	return &t->index[i];
 }
 
-/* All or nothing: address space that the program may need itself is not kept for nothing. */
+/* False when there is no memory. */
 static bool tables_open(unsigned bits)
 {
 	size_t patch_bytes = sizeof(struct patch) << bits, index_bytes = sizeof(uint32_t) << (bits + 1);
-	uint8_t *p = raw_memory(
-		NULL, patch_bytes + index_bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
+	uint8_t *p = raw_memory(NULL, sizeof(struct tables) + patch_bytes + index_bytes,
+		PROT_READ | PROT_WRITE, MAP_NORESERVE);
+	struct tables *t = (struct tables *)p;
 
 	if (!p)
 		return false;
-	patches_bits = bits;
-	index_table = (uint32_t *)(p + patch_bytes);
-	patches = (struct patch *)p;
+	t->bits = bits;
+	t->patches = (struct patch *)(t + 1);
+	t->index = (uint32_t *)((uint8_t *)t->patches + patch_bytes);
+	for (uint32_t i = 0; i < n_patches; i++) {
+		t->patches[i] = tables->patches[i];
+		*index_find(t, t->patches[i].site) = i + 1; /* the last of a site is the one */
+	}
+	__atomic_store_n(&tables, t, __ATOMIC_RELEASE);
 	return true;
 }
 
-static bool tables_ensure(void)
+static struct patch *patch_numbered(uint32_t i)
 {
-	return patches || tables_open(PATCHES_BITS) || tables_open(FEW_BITS);
+	return &tables->patches[i];
 }
 
 const struct patch *patch_at(uintptr_t site)
 {
-	if (!index_table)
-		return NULL;
-	for (uint32_t i = index_of(site);; i = (i + 1) & ((2u << patches_bits) - 1)) {
-		if (!index_table[i])
-			return NULL;
-		if (patches[index_table[i] - 1].site == site)
-			return &patches[index_table[i] - 1];
-	}
+	const struct tables *t = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
+	uint32_t i = t ? *index_find(t, site) : 0;
+
+	return i ? &t->patches[i - 1] : NULL;
 }
 
 static struct patch *patch_new(uintptr_t site)
 {
-	const uint32_t mask = (2u << patches_bits) - 1;
+	unsigned bits = tables ? tables->bits : 0;
 	struct patch *p;
-	uint32_t i;
 
-	if (n_patches == 1u << patches_bits)
+	if (!tables && !tables_open(FEW_BITS))
 		return NULL;
-	p = &patches[n_patches++];
+	if (n_patches == 1u << tables->bits && (bits == PATCHES_BITS || !tables_open(bits + 1)))
+		return NULL;
+	p = patch_numbered(n_patches++);
 	p->site = site;
 	/* One that was there before (unhooked, or of a module that is gone) is found no more. */
-	for (i = index_of(site); index_table[i] && patches[index_table[i] - 1].site != site;)
-		i = (i + 1) & mask;
-	index_table[i] = n_patches;
+	*index_find(tables, site) = n_patches;
 	return p;
 }
 
@@ -349,7 +361,7 @@ static const struct hook_plan *apply_run(struct near_memory *m, const struct hoo
 	}
 	g.n = n_patches - g.first;
 	for (uint32_t i = g.first; i < n_patches; i++)
-		g.n_in_code += patches[i].state == PATCH_ON;
+		g.n_in_code += patch_numbered(i)->state == PATCH_ON;
 	if (!refusal)
 		groups[n_groups++] = g;
 	has_unused_group |= !refusal && !g.n_in_code;
@@ -366,8 +378,7 @@ static void apply_module(const struct hook_plan *plan, uint32_t n, const struct 
 
 	for (uint32_t i = 0; i < n; i++, p = plan_next(p))
 		bytes += trampoline_bytes(p);
-	if (tables_ensure())
-		near_open(&m, module->start, module->end, bytes);
+	near_open(&m, module->start, module->end, bytes);
 	for (uint32_t i = 0; i < n;) {
 		struct page_range run;
 		uint32_t k = take_run(plan, n - i, module->bias, &run);
@@ -469,7 +480,7 @@ static void remove_from_group(struct group *g, uint32_t id, enum patch_others ot
 	bool is_writable = false;
 
 	for (uint32_t i = g->first; g->n_in_code && i < g->first + g->n; i++) {
-		struct patch *p = &patches[i];
+		struct patch *p = patch_numbered(i);
 
 		if (p->state == PATCH_OUT || (id && p->id != id))
 			continue;

@@ -48,12 +48,25 @@ static uintptr_t thread_pointer(void)
 	return p;
 }
 
+/* Where threads are many, so are mappings: they are not read for each of them, if the kernel allows. */
+static bool find_mapping(uintptr_t address, struct maps_line *line)
+{
+	struct proc_text t;
+	bool found;
+
+	if (!maps_open(&t))
+		return false;
+	found = maps_query(&t, address, line);
+	proc_text_close(&t);
+	return found || maps_find(address, line);
+}
+
 static bool find_bounds(uintptr_t sp, struct stack_bounds *b)
 {
 	uintptr_t block = thread_pointer();
 	struct maps_line line = {0};
 
-	return (maps_find(block, &line) && stack_find_by_control_block(block, sp, &line, b)) ||
+	return (find_mapping(block, &line) && stack_find_by_control_block(block, sp, &line, b)) ||
 	       stack_find_main(b);
 }
 
@@ -79,24 +92,25 @@ static bool clear_for_thread(const struct stack_bounds *b, uint32_t tid)
 		if (stacks[i].tid != tid)
 			stacks[i].bytes = 0;
 	}
-	for (uint32_t i = 0; (c = chain_at(i)); i++) {
-		if (!overlaps(c, b) || c->owner == tid || !thread_has_ended(c->owner) ||
-			(c->kind != CHAIN_OWN && c->kind != CHAIN_CONTEXT))
-			continue;
-		chain_reset(c);
-		c->bytes = 0;
-		__atomic_store_n(&c->kind, CHAIN_FREE, __ATOMIC_RELEASE);
-	}
+	for (uint32_t i = 0; (c = chain_at(i)); i++)
+		if (overlaps(c, b))
+			chain_free_ended(c);
 	return has_stacks;
 }
 
-static struct chain *find_own(const struct stack_bounds *b)
+/* That of a thread that had the same stack, taken, so that nobody else takes it to be free. */
+static struct chain *take_own(const struct stack_bounds *b)
 {
 	struct chain *c;
 
-	for (uint32_t i = 0; (c = chain_at(i)); i++)
-		if (c->kind == CHAIN_OWN && is_at(c, b))
+	for (uint32_t i = 0; (c = chain_at(i)); i++) {
+		uint32_t own = CHAIN_OWN;
+
+		if (c->kind == CHAIN_OWN && is_at(c, b) &&
+			__atomic_compare_exchange_n(&c->kind, &own, CHAIN_TAKEN, false,
+				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return c;
+	}
 	return NULL;
 }
 
@@ -107,12 +121,13 @@ struct chain *chain_own(uintptr_t sp, uint32_t tid)
 
 	if (!find_bounds(sp, &b))
 		b.low = b.high = 0; /* its calls are taken for a coroutine's */
-	c = b.high ? find_own(&b) : NULL;
+	c = b.high ? take_own(&b) : NULL;
 	if (c) {
 		/* After fork it is still this thread's; else that of a thread that is gone. */
 		if (c->owner != tid && library.pid != tid)
 			chain_reset(c);
 		c->owner = tid;
+		__atomic_store_n(&c->kind, CHAIN_OWN, __ATOMIC_RELEASE);
 		return c;
 	}
 	c = chain_new(CHAIN_TAKEN);

@@ -5,7 +5,6 @@
 #include "hook.h"
 
 #define ARCH_SHSTK_STATUS 0x5005
-#define AREA_DISTANCE	  0x100000000u /* more than twice what a jump reaches */
 
 struct library library;
 char weir_place[HOOK_PLACE_BYTES];
@@ -26,22 +25,15 @@ static void open_family(int fd)
 	library.family = family;
 }
 
-/*
- * Where the area is wanted. The kernel would put it right below the program's libraries, and there
- * it would take what their moved code needs within reach of a jump, also of libraries that come
- * later.
- */
-static void *area_place(uint64_t bytes)
+/* The threads of this process; those of the area before stay: one of theirs may still look at its own. */
+static struct thread *open_threads(uint32_t n)
 {
-#ifdef __x86_64__
-	uintptr_t here = PAGE_DOWN(weir_region);
+	size_t bytes = PAGE_UP((n + 1) * sizeof(struct thread));
+	struct thread *threads = raw_memory(NULL, bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
 
-	if (here > bytes && here - bytes > 2 * AREA_DISTANCE)
-		return (void *)(here - bytes - AREA_DISTANCE);
-#else
-	(void)bytes; /* everything is within reach */
-#endif
-	return NULL;
+	if (!threads || raw_call(SYS_madvise, threads, bytes, MADV_WIPEONFORK) < 0)
+		return NULL;
+	return threads;
 }
 
 int library_open_area(const struct exchange *x)
@@ -49,27 +41,24 @@ int library_open_area(const struct exchange *x)
 	uint64_t bytes = x->reply.area_bytes;
 	struct hook_control *control;
 	struct thread *threads;
-	size_t n_bytes;
+	int rc = 0;
 
 	if (x->area_fd < 0)
 		return -EMFILE; /* the kernel drops descriptors that the program may not have */
 	if (bytes < sizeof(*control) || bytes > SIZE_MAX / 2)
 		return -EINVAL;
-	control = raw_mmap(area_place(bytes), (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		x->area_fd);
-	if (raw_failed(control))
+	control = slabs_open(x->area_fd, bytes);
+	if (!control)
 		return -ENOMEM;
-	if (control->magic != HOOK_ABI_MAGIC || control->version != HOOK_ABI_VERSION) {
+	threads = open_threads(control->n_threads);
+	if (!threads)
+		rc = -ENOMEM;
+	else if (control->magic != HOOK_ABI_MAGIC || control->version != HOOK_ABI_VERSION ||
+		 !slabs_begin(control, bytes))
+		rc = -EINVAL;
+	if (rc < 0) {
 		raw_call(SYS_munmap, control, (size_t)bytes);
-		return -EINVAL;
-	}
-	raw_call(SYS_madvise, control, (size_t)bytes, MADV_DONTFORK);
-	n_bytes = PAGE_UP((control->n_threads + 1) * sizeof(*threads));
-	/* Those of the area before stay: a thread of theirs may still look at its own. */
-	threads = raw_memory(NULL, n_bytes, PROT_READ | PROT_WRITE, 0);
-	if (!threads || raw_call(SYS_madvise, threads, n_bytes, MADV_WIPEONFORK) < 0) {
-		raw_call(SYS_munmap, control, (size_t)bytes);
-		return -ENOMEM;
+		return rc;
 	}
 	open_family(x->family_fd);
 	library.threads = threads;
@@ -131,7 +120,8 @@ static void child_begins(void)
 	if (!library.control || !library_is_copy() || !chains_have_interrupted())
 		return;
 	if (raw_memory(area, (size_t)library.area_bytes, PROT_READ | PROT_WRITE,
-		    MAP_NORESERVE | MAP_FIXED_NOREPLACE) == area)
+		    MAP_NORESERVE | MAP_FIXED_NOREPLACE) == area &&
+		slabs_fill())
 		chains_empty_trees(library.ring_bytes);
 }
 

@@ -17,6 +17,25 @@ static struct hook_thread *shared_threads(void)
 	return (struct hook_thread *)(library.area + (uintptr_t)library.control->threads_offset);
 }
 
+/* Entries that were ever taken. */
+static uint32_t n_used(void)
+{
+	const struct hook_control *control = library.control;
+	uint32_t n = __atomic_load_n(&control->n_used, __ATOMIC_ACQUIRE);
+
+	return n < control->n_threads ? n : control->n_threads;
+}
+
+static void use_entry(uint32_t i)
+{
+	uint32_t *n = &library.control->n_used;
+	uint32_t was = __atomic_load_n(n, __ATOMIC_RELAXED);
+
+	while (was <= i && !__atomic_compare_exchange_n(
+				   n, &was, i + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		;
+}
+
 static void set_limit(struct thread *t)
 {
 	uintptr_t part = library.control->part_bytes;
@@ -62,11 +81,10 @@ static void mark_gone(struct hook_thread *shared, uint64_t was)
  */
 static bool has_ended_threads(void)
 {
-	struct hook_control *control = library.control;
 	struct hook_thread *shared = shared_threads();
 	bool has = false;
 
-	for (uint32_t i = 0; i < control->n_threads; i++) {
+	for (uint32_t i = 0; i < n_used(); i++) {
 		uint64_t was = *(volatile uint64_t *)&shared[i].state;
 
 		if ((uint32_t)was == HOOK_THREAD_LIVE && thread_has_ended(shared[i].own_tid))
@@ -94,63 +112,87 @@ static bool wait_for_tid(struct hook_thread *shared)
 		&shared->state, &new, HOOK_THREAD_FREE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static struct thread *take_entry_for(uintptr_t sp)
+/* Fills an entry that was taken; false when there is no memory for it. */
+static bool fill_thread(struct thread *t, struct hook_thread *shared, uint32_t i, uintptr_t sp)
+{
+	struct hook_control *control = library.control;
+	uint32_t tid = raw_tid();
+
+	shared->tid = shared->own_tid = tid;
+	shared->start_ticks = ticks_now();
+	shared->written = shared->consumed;
+	t->shared = shared;
+	t->tid = tid;
+	t->ring = slabs_ring(i);
+	if (!t->ring)
+		return false;
+	t->ring_end = (struct hook_record *)((uintptr_t)t->ring + (uintptr_t)control->ring_bytes);
+	t->pos = t->ring + (uint32_t)shared->consumed %
+				   (uint32_t)(control->ring_bytes / sizeof(struct hook_record));
+	t->number = 0;
+	t->heartbeat = 0;
+	t->ticks_of_heartbeat = t->gave_up_at = t->n_entries = 0;
+	t->own = chain_own(sp, tid);
+	t->chain = t->own;
+	return t->own && begin_writing(t);
+}
+
+/* The number of an entry that was free and is taken now; UINT32_MAX: there is none. */
+static uint32_t take_entry(void)
+{
+	struct hook_thread *shared = shared_threads();
+
+	for (uint32_t i = 0; i < library.control->n_threads; i++) {
+		uint32_t free = HOOK_THREAD_FREE;
+
+		if (shared[i].state == HOOK_THREAD_FREE &&
+			__atomic_compare_exchange_n(&shared[i].state, &free, HOOK_THREAD_TAKEN,
+				false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+/* NULL: *counter is that of the threads that have no place for the same reason. */
+static struct thread *take_entry_for(uintptr_t sp, uint32_t **counter)
 {
 	struct hook_control *control = library.control;
 	struct hook_thread *shared = shared_threads();
-	uint32_t tid = raw_tid();
+	struct thread *t = library.threads;
+	uint32_t i = take_entry();
 
-	for (uint32_t i = 0; i < control->n_threads; i++) {
-		struct thread *t = &library.threads[i];
-		uint32_t free = HOOK_THREAD_FREE;
-
-		if (shared[i].state != HOOK_THREAD_FREE ||
-			!__atomic_compare_exchange_n(&shared[i].state, &free, HOOK_THREAD_TAKEN,
-				false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			continue;
-		shared[i].tid = shared[i].own_tid = tid;
-		shared[i].start_ticks = ticks_now();
-		shared[i].written = shared[i].consumed;
-		t->shared = &shared[i];
-		t->tid = tid;
-		t->ring =
-			(struct hook_record *)(library.area + (uintptr_t)(control->rings_offset +
-									  i * control->ring_bytes));
-		t->ring_end =
-			(struct hook_record *)((uintptr_t)t->ring + (uintptr_t)control->ring_bytes);
-		t->pos = t->ring +
-			 (uint32_t)shared[i].consumed %
-				 (uint32_t)(control->ring_bytes / sizeof(struct hook_record));
-		t->number = 0;
-		t->heartbeat = 0;
-		t->ticks_of_heartbeat = t->gave_up_at = t->n_entries = 0;
-		t->own = chain_own(sp, tid);
-		t->chain = t->own;
-		if (!t->own || !begin_writing(t)) {
-			__atomic_store_n(&shared[i].state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
-			return NULL;
-		}
-		if (!control->needs_tids)
-			__atomic_store_n(&shared[i].state, HOOK_THREAD_LIVE, __ATOMIC_RELEASE);
-		else if (!wait_for_tid(&shared[i]))
-			return NULL;
-		weir_thread = t;
-		return t;
+	*counter = &control->n_threadless;
+	if (i == UINT32_MAX)
+		return NULL;
+	shared += i;
+	t += i;
+	use_entry(i);
+	if (!fill_thread(t, shared, i, sp)) {
+		*counter = &control->n_memoryless;
+		__atomic_store_n(&shared->state, HOOK_THREAD_FREE, __ATOMIC_RELEASE);
+		return NULL;
 	}
-	return NULL;
+	if (!control->needs_tids)
+		__atomic_store_n(&shared->state, HOOK_THREAD_LIVE, __ATOMIC_RELEASE);
+	else if (!wait_for_tid(shared))
+		return NULL;
+	weir_thread = t;
+	return t;
 }
+
+static __thread uint32_t told_session; /* for which the thread was counted, without a place */
 
 /* A thread that finds no room looks again now and then. */
 static struct thread *thread_register(uintptr_t sp)
 {
 	static __thread uint64_t again_at;
-	static __thread uint32_t told_session;
+	uint32_t *counter;
 	struct thread *t;
 
 	if (told_session == library.session && ticks_now() < again_at)
 		return NULL;
 	for (int i = 0; i < ROOM_WAITS_MAX; i++) {
-		t = take_entry_for(sp);
+		t = take_entry_for(sp, &counter);
 		if (t || !has_ended_threads())
 			break;
 		wait_ns(ROOM_WAIT_NS);
@@ -159,9 +201,21 @@ static struct thread *thread_register(uintptr_t sp)
 		return t;
 	again_at = ticks_now() + ROOM_TICKS;
 	if (told_session != library.session)
-		__atomic_add_fetch(&library.control->n_threadless, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 	told_session = library.session;
 	return NULL;
+}
+
+void thread_miss_call(void)
+{
+	struct hook_control *control = library.control;
+	uint64_t n;
+
+	if (!control || library.is_off || told_session != library.session)
+		return;
+	n = control->n_missed;
+	while (!exchange_word(&control->n_missed, &n, n + 1))
+		;
 }
 
 struct thread *thread_ensure(uintptr_t sp)
@@ -179,7 +233,7 @@ void thread_stop_all(void)
 {
 	if (!library.control)
 		return;
-	for (uint32_t i = 0; i < library.control->n_threads; i++) {
+	for (uint32_t i = 0; i < n_used(); i++) {
 		*(struct hook_record *volatile *)&library.threads[i].limit = NULL;
 		*(struct hook_tree *volatile *)&library.threads[i].tree = NULL;
 	}

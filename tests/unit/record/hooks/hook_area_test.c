@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -27,17 +28,70 @@ static void it_has_room_for_its_threads(void)
 	CHECK_EQ(a.control->magic, HOOK_ABI_MAGIC);
 	CHECK_EQ(a.control->version, HOOK_ABI_VERSION);
 	CHECK_EQ(a.control->mode, HOOK_MODE_EVENTS);
-	CHECK_EQ(a.n_threads, 1024);
-	CHECK_EQ(a.control->n_threads, 1024);
+	CHECK_EQ(a.n_threads, 8192);
+	CHECK_EQ(a.control->n_threads, 8192);
 	CHECK_EQ(a.control->ring_bytes, 512 << 10);
 	CHECK_EQ(a.control->part_bytes, (512 << 10) / 16);
 	CHECK_EQ(a.control->area_bytes, a.bytes);
 	CHECK_EQ(a.control->rings_offset % 4096, 0);
-	CHECK((uint8_t *)(hook_area_ring(&a, 1023) + a.ring_mask) < a.base + a.bytes);
-	CHECK((uint8_t *)(a.threads + a.n_threads) <= (uint8_t *)hook_area_ring(&a, 0));
-	hook_area_ring(&a, 1023)[a.ring_mask].head = 1; /* it is there */
+	CHECK_EQ(a.rings_offset + a.n_threads * a.ring_bytes, a.bytes);
+	CHECK((uint8_t *)(a.threads + a.n_threads) <= a.base + a.rings_offset);
+	hook_area_ring(&a, 8191)[a.ring_mask].head = 1; /* it is there */
 	hook_area_close(&a);
 	CHECK_EQ(a.fd, -1);
+}
+
+static uint64_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	CHECK(f && fscanf(f, "%lu", &pages) == 1);
+	fclose(f);
+	return (uint64_t)pages * 4096;
+}
+
+/* The rings are those of the file, wherever they are mapped, and only some are. */
+static void rings_are_mapped_when_asked_for(void)
+{
+	struct hook_area a;
+	struct err err;
+	uint64_t before = address_space(), record[2] = {0};
+	const uint32_t some[] = {0, 1, 600, 511, 512, 8191};
+
+	CHECK_EQ(hook_area_open(&a, &(struct hook_area_options){.is_64 = true}, &err), 0);
+	CHECK(address_space() - before < 64u << 20);
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
+		hook_area_ring(&a, some[i])[3].data = 1000 + some[i];
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		CHECK_EQ(pread(a.fd, record, sizeof(record),
+				 (off_t)(a.rings_offset + some[i] * a.ring_bytes +
+					 3 * sizeof(record))),
+			sizeof(record));
+		CHECK_EQ(record[1], 1000 + some[i]);
+	}
+	CHECK_EQ(hook_area_n_used(&a), 0);
+	a.control->n_used = UINT32_MAX; /* the program may write anything */
+	CHECK_EQ(hook_area_n_used(&a), 8192);
+	hook_area_close(&a);
+	CHECK(address_space() - before < 64u << 20);
+}
+
+/* What it says it takes of a program's address space is all: below 32 MiB, for trees as well. */
+static void a_program_maps_little_of_it(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct hook_area_options o = {.is_64 = i & 1, .tree = i & 2};
+		struct hook_area a;
+		struct err err;
+
+		CHECK_EQ(hook_area_open(&a, &o, &err), 0);
+		CHECK(a.control->slab_threads > 0);
+		CHECK_EQ(a.head_bytes, a.rings_offset + a.control->slab_threads * a.ring_bytes);
+		CHECK(a.head_bytes <= (o.is_64 ? 20u << 20 : 5u << 20));
+		CHECK((a.n_threads - 1) / a.control->slab_threads < HOOK_SLABS_MAX);
+		hook_area_close(&a);
+	}
 }
 
 static void a_32_bit_program_gets_less(void)
@@ -52,7 +106,7 @@ static void a_32_bit_program_gets_less(void)
 	CHECK_EQ(a.control->prune_permille, 50);
 	hook_area_close(&a);
 	CHECK_EQ(hook_area_open(&a, &(struct hook_area_options){0}, &err), 0);
-	CHECK(a.bytes < 64u << 20);
+	CHECK(a.head_bytes < 64u << 20);
 	hook_area_close(&a);
 }
 
@@ -157,6 +211,8 @@ static void take_entry(struct world *w, uint32_t i)
 	CHECK_EQ(t->state, HOOK_THREAD_FREE);
 	CHECK_EQ(t->consumed, 0);
 	t->tid = (uint32_t)w->child;
+	if (w->p->area.control->n_used <= i)
+		w->p->area.control->n_used = i + 1;
 	__atomic_store_n(&t->state, HOOK_THREAD_LIVE, __ATOMIC_RELEASE);
 }
 
@@ -383,6 +439,8 @@ int main(void)
 {
 	static const struct test tests[] = {
 		{"an area has room for its threads and their rings", it_has_room_for_its_threads},
+		{"rings are mapped when they are asked for", rings_are_mapped_when_asked_for},
+		{"a program maps little of it at first", a_program_maps_little_of_it},
 		{"a 32-bit program gets a smaller one", a_32_bit_program_gets_less},
 		{"the program can neither shrink it nor mislead us by its numbers",
 			the_program_cannot_take_it_away},

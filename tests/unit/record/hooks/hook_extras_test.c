@@ -217,8 +217,8 @@ static void test_libc_signals(void)
 		&w, ".dynsym", SHT_DYNSYM, libc_rows, sizeof(libc_rows) / sizeof(libc_rows[0]));
 	world_plan(&w, "*,libc.so*:*", "/bin/program");
 	CHECK_EQ(world_function(&w, "needs_int3")->method, HOOK_METHOD_INT3);
-	CHECK_EQ(hook_planner_image(w.p, 2, &w.elf, "/usr/lib/x86_64-linux-gnu/libc.so.6", false,
-			 &w.image, &err),
+	CHECK_EQ(hook_planner_image(w.p, &(struct planned_file){.key = 2}, &w.elf,
+			 "/usr/lib/x86_64-linux-gnu/libc.so.6", false, &w.image, &err),
 		0);
 	CHECK_EQ(world_function(&w, "needs_int3")->method, 0);
 	CHECK_STR(reason_of(&w, "needs_int3"),

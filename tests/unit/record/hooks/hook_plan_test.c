@@ -519,13 +519,15 @@ static void test_unusable_images(void)
 	world_init(&w, true, SPAN(plain));
 	w.m.machine = EM_AARCH64;
 	CHECK_EQ(elf_file_init(&w.elf, elf_maker_finish(&w.m), NULL), 0);
-	CHECK(hook_planner_image(w.p, 1, &w.elf, "/bin/arm", true, &w.image, &err) < 0);
+	CHECK(hook_planner_image(w.p, &(struct planned_file){.key = 1}, &w.elf, "/bin/arm", true,
+		      &w.image, &err) < 0);
 	CHECK_STR(err.text, "'/bin/arm': code of machine 183 (64 bits) is not known");
 	world_close(&w);
 	world_init(&w, true, SPAN(plain));
 	w.m.type = ET_REL;
 	CHECK_EQ(elf_file_init(&w.elf, elf_maker_finish(&w.m), NULL), 0);
-	CHECK(hook_planner_image(w.p, 1, &w.elf, "x.o", true, &w.image, &err) < 0);
+	CHECK(hook_planner_image(w.p, &(struct planned_file){.key = 1}, &w.elf, "x.o", true,
+		      &w.image, &err) < 0);
 	CHECK_STR(err.text, "'x.o': is no program or library");
 	world_close(&w);
 }
@@ -539,11 +541,17 @@ static void test_numbers(void)
 
 	world_open(&w, true, SPAN(tiny), ROWS({"b", 16, 3, FUNC}, {"a", 0, 1, FUNC}));
 	CHECK_EQ(wishes_add(&w.p->wishes, "lib*:b", HOOK_ACTION_STACK, NULL), 0);
-	CHECK_EQ(hook_planner_image(w.p, 1, &w.elf, "/bin/program", true, &again, NULL), 0);
+	CHECK_EQ(hook_planner_image(w.p, &(struct planned_file){.key = 1}, &w.elf, "/bin/program",
+			 true, &again, NULL),
+		0);
 	CHECK(again == w.image);
-	CHECK_EQ(hook_planner_image(w.p, 2, &w.elf, "/lib/other.so", false, &other, NULL), 0);
+	CHECK_EQ(hook_planner_image(w.p, &(struct planned_file){.key = 2}, &w.elf, "/lib/other.so",
+			 false, &other, NULL),
+		0);
 	CHECK_EQ(other->functions.n, 0);
-	CHECK_EQ(hook_planner_image(w.p, 3, &w.elf, "/lib/libb.so.1", false, &third, NULL), 0);
+	CHECK_EQ(hook_planner_image(w.p, &(struct planned_file){.key = 3}, &w.elf, "/lib/libb.so.1",
+			 false, &third, NULL),
+		0);
 	CHECK_EQ(third->functions.n, 1);
 	CHECK_EQ(w.p->n_ids, 3);
 	CHECK_STR(hook_planner_function(w.p, 1, &found)->name, "a");

@@ -352,7 +352,7 @@ static void only_slots_are_places_to_return_to(void)
 	struct hook_layout *l = make_layout();
 
 	CHECK(hook_layout_is_slot(l, slot(BLOCK(0), 1)));
-	CHECK(hook_layout_is_slot(l, slot(BLOCK(3), 1023)));
+	CHECK(hook_layout_is_slot(l, slot(BLOCK(3), HOOK_BLOCK_SLOTS - 1)));
 	CHECK(!hook_layout_is_slot(l, BLOCK(3)));
 	CHECK(!hook_layout_is_slot(l, BLOCK(3) + HOOK_HEADER_OFFSET));
 	CHECK(!hook_layout_is_slot(l, BLOCK(3) + HOOK_ENTRY_OFFSET + 40));
@@ -365,9 +365,11 @@ static void only_slots_are_places_to_return_to(void)
 
 static void the_shortest_functions_go_first(void)
 {
-	struct budget_function f[] = {
-		{1, 1000000, 1000000000}, {2, 10000000, 50000000}, {3, 5, 400000000}};
+	double pair = budget_pair_ns(HOOK_METHOD_JUMP, 1400);
+	struct budget_function f[] = {{1, 1000000, 1000000000, pair}, {2, 10000000, 50000000, pair},
+		{3, 5, 400000000, pair}};
 
+	CHECK_EQ(pair, 40);
 	/* 40 ns for a pair: 440 ms of a second. */
 	CHECK_EQ(budget_choose(f, 3, 1000000000, 50), 0);
 	CHECK_EQ(budget_choose(f, 3, 1000000000, 5), 1);
@@ -379,11 +381,25 @@ static void the_shortest_functions_go_first(void)
 
 static void a_function_that_costs_nothing_stays(void)
 {
-	struct budget_function f[] = {{1, 3, 30}, {2, 10000000, 500000000}};
+	struct budget_function f[] = {{1, 3, 30, 40}, {2, 10000000, 500000000, 40}};
 
 	CHECK_EQ(budget_choose(f, 2, 1000000000, 5), 1);
 	CHECK_EQ(f[0].id, 2);
 	CHECK_EQ(budget_choose(f, 0, 1000, 5), 0);
+}
+
+static void a_breakpoint_costs_what_it_costs(void)
+{
+	double trap = budget_pair_ns(HOOK_METHOD_INT3, 1400);
+	struct budget_function f[] = {{1, 100000, 50000000, 40}, {2, 30000, 45000000, trap}};
+
+	CHECK_EQ(trap, 1440);
+	/* 4 and 43 ms of a second; the calls of the second are three times as long. */
+	CHECK_EQ(budget_choose(f, 2, 1000000000, 5), 0);
+	CHECK_EQ(budget_choose(f, 2, 1000000000, 1), 1);
+	CHECK_EQ(f[0].id, 2);
+	/* Two switches into the kernel and back take more than a jump, on any machine. */
+	CHECK(budget_measure_trap() > 40);
 }
 
 int main(void)
@@ -421,6 +437,8 @@ int main(void)
 		{"the budget unhooks the shortest functions first",
 			the_shortest_functions_go_first},
 		{"the budget leaves alone what costs nothing", a_function_that_costs_nothing_stays},
+		{"the budget charges a breakpoint for what it costs",
+			a_breakpoint_costs_what_it_costs},
 	};
 
 	return RUN_TESTS(tests);

@@ -154,7 +154,7 @@ static void map_area(struct client *c, int area_fd)
 	if (c->area == MAP_FAILED)
 		_exit(104);
 	c->control = (struct hook_control *)(void *)c->area;
-	if (c->control->magic != HOOK_ABI_MAGIC || c->control->area_bytes != c->reply.area_bytes)
+	if (c->control->magic != HOOK_ABI_MAGIC || c->control->area_bytes < c->reply.area_bytes)
 		_exit(105);
 }
 
@@ -215,6 +215,8 @@ static struct ring take_ring(const struct client *c, uint32_t i)
 		.n = c->control->ring_bytes / sizeof(struct hook_record)};
 
 	r.thread->tid = (uint32_t)gettid();
+	if (c->control->n_used <= i)
+		c->control->n_used = i + 1;
 	__atomic_store_n(&r.thread->state, HOOK_THREAD_LIVE, __ATOMIC_RELEASE);
 	return r;
 }

@@ -404,11 +404,11 @@ static void test_records(void)
 	uint8_t *base = mem_zalloc(3 * TREE_BYTES);
 	struct hook_thread threads[3] = {{.state = HOOK_THREAD_LIVE, .tid = 40},
 		{.state = HOOK_THREAD_TAKEN, .tid = 41}, {.state = HOOK_THREAD_GONE, .tid = 666}};
-	struct hook_area area = {.base = base,
-		.bytes = 3 * TREE_BYTES,
-		.n_threads = 3,
+	struct hook_area area = {.n_threads = 3,
 		.ring_bytes = TREE_BYTES,
-		.threads = threads};
+		.threads = threads,
+		.window_threads = 3,
+		.windows = &base};
 	struct sink_world world;
 	struct tree_sink sink = {.time = 12345,
 		.thread = thread_of,
