@@ -98,7 +98,8 @@ static void check_deep_stacks(struct finding *f)
 		say(f, VERDICT_GOOD, "", "stacks of up to 1 MB are walked to their end (by BPF)");
 	else
 		say(f, VERDICT_LIMITED, "run as root, or with CAP_BPF and CAP_PERFMON",
-			"stacks deeper than the kernel's copy are shown from the inside only");
+			"stacks deeper than the kernel's copy, and of code that keeps its caller's "
+			"place below the stack pointer, are shown from the inside only");
 	perf_set_release(&set);
 }
 

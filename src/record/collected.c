@@ -120,14 +120,15 @@ static struct collected *decode_sample(
 	}
 	if (c.failed || used > stack.n)
 		return NULL;
-	r.bytes = sizeof(*out) + chain.n + used;
+	r.bytes = sizeof(*out) + chain.n + DEEP_BELOW_BYTES + used;
 	out = mem_alloc(r.bytes);
 	tail = (uint8_t *)(out + 1);
 	s->kernel = (uint64_t *)(void *)tail;
 	s->n_kernel = (uint32_t)copy_kernel_frames((uint64_t *)(void *)tail, chain);
-	s->stack = (struct span){tail + chain.n, (size_t)used};
+	s->below = tail + chain.n;
+	s->stack = (struct span){s->below + DEEP_BELOW_BYTES, (size_t)used};
 	if (used)
-		memcpy(tail + chain.n, stack.p, used);
+		memcpy(s->below + DEEP_BELOW_BYTES, stack.p, used);
 	*out = r;
 	return out;
 }

@@ -38,6 +38,8 @@ struct collected_sample {
 	uint32_t n_kernel; /* kernel addresses, innermost first */
 	const uint64_t *kernel;
 	struct span stack; /* copy from the stack pointer up */
+	uint8_t *below; /* DEEP_BELOW_BYTES, of which the last n_below end at the stack pointer */
+	uint8_t n_below; /* 0 = not known */
 	struct deep_stack
 		*deep; /* how the stack goes on beyond the copy, owned; NULL = not known */
 };

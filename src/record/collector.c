@@ -76,7 +76,7 @@ static void take_record(void *ctx, struct span bytes)
 	round->bytes += r->bytes;
 }
 
-/* Gives samples the pages that the BPF program copied beyond the kernel's copy. */
+/* Gives samples what the BPF program copied beyond the kernel's copy. */
 static size_t complete_stacks(struct collector *c, struct collected_list *list)
 {
 	size_t added = 0;
@@ -91,8 +91,12 @@ static size_t complete_stacks(struct collector *c, struct collected_list *list)
 		if (atomic_load_explicit(&c->queued_bytes, memory_order_relaxed) + added >
 			QUEUE_BYTES_MAX / 4)
 			break;
-		r->sample.deep = deep_stacks_take(
-			c->set->deep, r->tid, r->sample.regs.r[CPU_REG_RSP], r->time);
+		r->sample.deep = deep_stacks_take(c->set->deep,
+			&(struct deep_key){.time = r->time,
+				.sp = r->sample.regs.r[CPU_REG_RSP],
+				.ip = r->sample.regs.r[CPU_REG_RIP],
+				.tid = r->tid},
+			r->sample.below, &r->sample.n_below);
 		if (!r->sample.deep)
 			continue;
 		added += r->sample.deep->n_bytes;

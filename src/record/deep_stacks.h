@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks deeper than the kernel's copy. A sample record cannot be larger than 64 KiB, and so
+ * What the kernel's copy of a stack lacks. A sample record cannot be larger than 64 KiB, and so
  * neither can its stack copy. Where BPF is permitted, a small program runs at each sample, before
  * the kernel takes its copy. When the stack goes on beyond the copy, or has a hole in it (pages of
  * a large local buffer that were never touched: the kernel's copy ends there), it copies the pages
  * that follow, up to DEEP_STACK_BYTES_MAX, into a ring of its own. Both copies are taken in the
  * same interrupt, so they belong together exactly.
+ *
+ * The kernel's copy begins at the stack pointer. Code may keep words below it (the red zone of the
+ * x86-64 ABI), its caller's frame among them, so that the program copies those of each sample.
  *
  * Where a thread's stack ends is known once one of its samples has been walked to the end; until
  * then what is readable is copied, up to a smaller limit.
@@ -20,6 +23,7 @@
 #include "record/perf_set.h"
 
 #define DEEP_STACK_BYTES_MAX (1u << 20)
+#define DEEP_BELOW_BYTES     128 /* the red zone */
 
 struct deep_stacks;
 
@@ -49,9 +53,15 @@ struct deep_stack {
 	struct span tail; /* empty when `bytes` reach the end */
 	size_t n_bytes;	  /* of this block, in which both parts are */
 };
-/* NULL when there is nothing; free() it. */
+/* What tells samples apart: the registers are those where user mode was left. */
+struct deep_key {
+	uint64_t time, sp, ip;
+	uint32_t tid;
+};
+/* How the stack of a sample goes on; NULL when that is not known, else free() it. The last *n_below of
+ * the DEEP_BELOW_BYTES at `below` are then what ends at its stack pointer. */
 struct deep_stack *deep_stacks_take(
-	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time);
+	struct deep_stacks *d, const struct deep_key *key, uint8_t *below, uint8_t *n_below);
 /* Drops what belongs to samples older than `time`. */
 void deep_stacks_forget(struct deep_stacks *d, uint64_t time);
 

@@ -421,7 +421,7 @@ static int settle_sizes(struct perf_set *set, const struct perf_options *o, stru
 /* Without BPF the kernel's copy is all there is, so it is made as large as it may be. */
 static void settle_deep_stacks(struct perf_set *set, const struct perf_options *o)
 {
-	char text[256];
+	char text[320];
 
 	if (!set->stack_bytes || o->pc_only || !o->n_events)
 		return;
@@ -430,8 +430,9 @@ static void settle_deep_stacks(struct perf_set *set, const struct perf_options *
 	if (!o->stack_is_chosen)
 		set->stack_bytes = fitting_stack_bytes(set, STACK_BYTES_MAX);
 	snprintf(text, sizeof(text),
-		"stacks deeper than %u bytes are shown from the inside only (BPF is not permitted; "
-		"root or CAP_BPF and CAP_PERFMON would complete them)",
+		"stacks deeper than %u bytes, and of code that keeps its caller's place below the stack "
+		"pointer, are shown from the inside only (BPF is not permitted; root or CAP_BPF and "
+		"CAP_PERFMON would complete them)",
 		set->stack_bytes);
 	note(set, text);
 }

@@ -375,6 +375,8 @@ static uint32_t intern_user_stack(
 	uint64_t generation;
 	size_t n = 0;
 
+	if (c->n_below)
+		memory.below = (struct span){c->below + DEEP_BELOW_BYTES - c->n_below, c->n_below};
 	if (is_hooked) {
 		callbacks.is_replaced = is_replaced;
 		callbacks.true_pc = true_pc;

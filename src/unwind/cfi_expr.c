@@ -124,7 +124,7 @@ static bool dereference(struct evaluation *e, size_t n_bytes)
 	if (!e->n || (n_bytes != 1 && n_bytes != 2 && n_bytes != 4 && n_bytes != 8) ||
 		n_bytes > e->reader->word_bytes)
 		return false;
-	return stack_read(e->reader, e->stack[e->n - 1], n_bytes, &e->stack[e->n - 1]);
+	return stack_read_named(e->reader, e->stack[e->n - 1], n_bytes, &e->stack[e->n - 1]);
 }
 
 /* Sign-extends a value of the image's width. */

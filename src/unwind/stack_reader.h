@@ -20,6 +20,7 @@ struct stack_reader {
 	bool has_left_copy;   /* the walk went on to a stack that is not the copied one */
 	bool failed;	      /* a read did not succeed since `failed` was last cleared, */
 	uint64_t failed_addr; /* and this is where */
+	bool lacks_below;     /* a rule asked for what lies below the copy, which is not known */
 };
 
 /* n is at most 8; the bytes are the low ones of *value, which stays untouched on failure. */
@@ -35,6 +36,26 @@ static inline bool stack_read(struct stack_reader *s, uint64_t addr, size_t n, u
 		s->failed_addr = addr;
 		return false;
 	}
+	*value = word;
+	return true;
+}
+
+/* For rules that name the address themselves. What they read below the stack pointer is live: the
+ * innermost function's, which has a red zone there. */
+static inline bool stack_read_named(
+	struct stack_reader *s, uint64_t addr, size_t n, uint64_t *value)
+{
+	const struct unwind_memory *m = s->memory;
+	uint64_t distance = m->start.v - addr, word = 0;
+
+	if (distance - 1 >= STACK_DEAD_BYTES)
+		return stack_read(s, addr, n, value);
+	if (distance > m->below.n || distance < n) {
+		s->failed = s->lacks_below = true;
+		s->failed_addr = addr;
+		return false;
+	}
+	memcpy(&word, m->below.p + m->below.n - distance, n);
 	*value = word;
 	return true;
 }

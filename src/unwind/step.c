@@ -26,7 +26,8 @@ bool step_is_beyond_copy(const struct stack_reader *reader, uint64_t addr)
 
 static bool give_up(const struct stack_reader *reader, enum unwind_end *end)
 {
-	*end = reader->failed && step_is_beyond_copy(reader, reader->failed_addr)
+	*end = reader->lacks_below ? UNWIND_END_BELOW_COPY
+	       : reader->failed && step_is_beyond_copy(reader, reader->failed_addr)
 		       ? UNWIND_END_STACK_SHORT
 		       : UNWIND_END_BAD_CFI;
 	return false;
@@ -120,7 +121,7 @@ bool step_by_rule(struct stack_reader *reader, const struct cfi_table *table,
 		*end = UNWIND_END_COMPLETE;
 		return false;
 	}
-	reader->failed = false;
+	reader->failed = reader->lacks_below = false;
 	if (!find_cfa(reader, table, rule, regs, &cfa))
 		return give_up(reader, end);
 	return (rule->flags & CFI_RULE_PLAIN ? step_at_cfa(reader, rule, cfa, regs)

@@ -33,6 +33,8 @@ struct unwind_module {
 struct unwind_memory {
 	struct vaddr start; /* of the stack copy: the stack pointer at the sample */
 	struct span bytes;
+	struct span
+		below; /* what ends at `start`, as far as it is known: only rules that read there see it */
 	/* Reads memory outside the copy (may be NULL): true when all n bytes were read. Used when
 	 * the walk leaves the copy, so it can complete stacks deeper than the copy. Never asked for
 	 * what lies just below the copy. `ctx` is that of the callbacks. */
@@ -64,6 +66,7 @@ enum unwind_end {
 	UNWIND_END_BAD_CFI,	 /* a rule needs a register or an expression we cannot follow */
 	UNWIND_END_NO_PROGRESS,	 /* the caller's frame is not above the callee's */
 	UNWIND_END_TOO_DEEP,	 /* UNWIND_FRAMES_MAX reached */
+	UNWIND_END_BELOW_COPY,	 /* a rule reads below the stack pointer, which is not known */
 	UNWIND_END_HOOKED,	 /* what a replaced return address stood for is not known */
 	UNWIND_N_ENDS
 };

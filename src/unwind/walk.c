@@ -62,6 +62,8 @@ const char *unwind_end_reason(enum unwind_end end)
 		[UNWIND_END_BAD_CFI] = "CFI that cannot be followed",
 		[UNWIND_END_NO_PROGRESS] = "caller's frame not above the callee's",
 		[UNWIND_END_TOO_DEEP] = "more frames than the limit",
+		[UNWIND_END_BELOW_COPY] =
+			"caller's place kept below the stack pointer, which the kernel does not copy",
 		[UNWIND_END_HOOKED] = "hooked call no longer known",
 	};
 

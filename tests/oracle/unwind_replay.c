@@ -34,7 +34,8 @@
 #include "symbols/symtab.h"
 #include "unwind/unwind.h"
 
-#define BENCH_ROUNDS 200
+#define BENCH_ROUNDS   200
+#define RED_ZONE_BYTES 128
 
 struct image {
 	char *path;
@@ -143,9 +144,12 @@ static struct unwind_memory memory_of(const struct stack *stack)
 	for (size_t i = 0; i < stack->areas.n; i++) {
 		const struct area *a = &stack->areas.v[i];
 
-		if (sp >= a->start && sp - a->start < a->bytes.n)
-			memory.bytes = (struct span){
-				a->bytes.p + (sp - a->start), a->bytes.n - (sp - a->start)};
+		uint64_t at = sp - a->start, n_below = at < RED_ZONE_BYTES ? at : RED_ZONE_BYTES;
+
+		if (sp < a->start || at >= a->bytes.n)
+			continue;
+		memory.bytes = span_sub(a->bytes, at, a->bytes.n - at);
+		memory.below = span_sub(a->bytes, at - n_below, n_below);
 	}
 	return memory;
 }

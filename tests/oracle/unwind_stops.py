@@ -20,6 +20,7 @@ import gdb
 
 STACK_BYTES_MAX = 1 << 20
 FRAMES_MAX = 4096
+RED_ZONE_BYTES = 128  # below the stack pointer, which code may use
 REGS_64 = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip".split()
 REGS_32 = "eax edx ecx ebx esi edi ebp esp - - - - - - - - eip".split()
 SETTINGS = """
@@ -80,7 +81,7 @@ class Recorder:
         for low, high in writable:
             inside = [sp for sp in sps if low <= sp < high]
             if inside:
-                start = min(inside)
+                start = max(low, min(inside) - RED_ZONE_BYTES)
                 data = read_bytes(pid, start, min(high - start, STACK_BYTES_MAX))
                 self.put("area %x %d" % (start, len(data)))
                 self.out.write(data + b"\n")

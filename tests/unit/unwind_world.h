@@ -13,19 +13,20 @@
 #define IMAGE_ADDR (WORLD_BIAS + CODE_ADDR)
 
 enum {
-	F_LEAF = IMAGE_ADDR,		/* CFA = sp + 1 word */
-	F_BIG = IMAGE_ADDR + 0x100,	/* CFA = sp + 4 words, rbx at CFA - 2 words */
-	F_FP = IMAGE_ADDR + 0x200,	/* CFA = bp + 2 words, bp at CFA - 2 words */
-	F_START = IMAGE_ADDR + 0x300,	/* outermost */
-	F_SIGNAL = IMAGE_ADDR + 0x400,	/* pc, sp, bp, bx are the words at sp + 1, 2, 3, 4 */
-	F_SWITCH = IMAGE_ADDR + 0x500,	/* the caller's sp is the word at sp, its pc the next */
-	F_BARE = IMAGE_ADDR + 0x600,	/* no CFI */
-	F_LOST = IMAGE_ADDR + 0x700,	/* CFA = ax, which is not known in callers */
-	F_STUCK = IMAGE_ADDR + 0x800,	/* CFA = sp, the return address at CFA */
-	F_POPPED = IMAGE_ADDR + 0x900,	/* CFA = sp + 1 word, bp at CFA - 2 words */
-	F_AX_LOST = IMAGE_ADDR + 0xa00, /* as F_LEAF, ax undefined in its caller */
-	F_JIT = 0x90000000,		/* executable, no image */
-	F_ENTRY = IMAGE_ADDR + 0x680	/* the image's entry point, no CFI */
+	F_LEAF = IMAGE_ADDR,		 /* CFA = sp + 1 word */
+	F_BIG = IMAGE_ADDR + 0x100,	 /* CFA = sp + 4 words, rbx at CFA - 2 words */
+	F_FP = IMAGE_ADDR + 0x200,	 /* CFA = bp + 2 words, bp at CFA - 2 words */
+	F_START = IMAGE_ADDR + 0x300,	 /* outermost */
+	F_SIGNAL = IMAGE_ADDR + 0x400,	 /* pc, sp, bp, bx are the words at sp + 1, 2, 3, 4 */
+	F_SWITCH = IMAGE_ADDR + 0x500,	 /* the caller's sp is the word at sp, its pc the next */
+	F_BARE = IMAGE_ADDR + 0x600,	 /* no CFI */
+	F_LOST = IMAGE_ADDR + 0x700,	 /* CFA = ax, which is not known in callers */
+	F_STUCK = IMAGE_ADDR + 0x800,	 /* CFA = sp, the return address at CFA */
+	F_POPPED = IMAGE_ADDR + 0x900,	 /* CFA = sp + 1 word, bp at CFA - 2 words */
+	F_AX_LOST = IMAGE_ADDR + 0xa00,	 /* as F_LEAF, ax undefined in its caller */
+	F_RED_ZONE = IMAGE_ADDR + 0xb00, /* CFA = the word below sp */
+	F_JIT = 0x90000000,		 /* executable, no image */
+	F_ENTRY = IMAGE_ADDR + 0x680	 /* the image's entry point, no CFI */
 };
 
 #define STACK_ADDR  0x70001000u
@@ -39,6 +40,8 @@ struct world {
 	uint64_t words[STACK_WORDS];
 	size_t n_words;	   /* in the copy */
 	size_t n_readable; /* through read; 0: no read function */
+	uint64_t below[2]; /* words that end at the stack pointer */
+	size_t n_below;	   /* of them are known */
 	size_t n_finds;	   /* calls of find_module */
 	uint64_t generation;
 	uint8_t bytes[STACK_WORDS * 8];
@@ -73,6 +76,8 @@ static inline void world_add_functions(struct cfi_maker *m)
 	cfi_maker_fde(m, usual, at + 0x800, 0x100, PROGRAM(DEF_CFA_OFFSET(0), 0x11, pc, 0), true);
 	cfi_maker_fde(m, usual, at + 0x900, 0x100, PROGRAM(OFFSET(bp, 2)), true);
 	cfi_maker_fde(m, usual, at + 0xa00, 0x100, PROGRAM(UNDEFINED(0)), true);
+	cfi_maker_fde(m, usual, at + 0xb00, 0x100,
+		PROGRAM(0x0f, 3, breg, (uint8_t)(0x80 - w), 0x06), true);
 }
 
 static inline void world_init(struct world *w, bool is_64)
@@ -139,6 +144,7 @@ static inline enum unwind_end world_walk_part(struct world *w, uint64_t pc, size
 	size_t word = w->is_64 ? 8 : 4;
 	struct unwind_callbacks callbacks = {.find_module = world_find, .ctx = w};
 	struct unwind_memory memory = {.start = {STACK_ADDR}};
+	uint8_t below[sizeof(w->below)];
 	uint8_t *copy = malloc(n_copied * word + 1);
 	enum unwind_end end;
 
@@ -146,6 +152,9 @@ static inline enum unwind_end world_walk_part(struct world *w, uint64_t pc, size
 		memcpy(w->bytes + i * word, &w->words[i], word);
 	memcpy(copy, w->bytes, n_copied * word);
 	memory.bytes = (struct span){copy, n_copied * word};
+	for (size_t i = 0; i < 2; i++)
+		memcpy(below + i * word, &w->below[i], word);
+	memory.below = (struct span){below + (2 - w->n_below) * word, w->n_below * word};
 	memory.read = w->n_readable ? world_read : NULL;
 	w->regs.r[CPU_REG_RIP] = pc;
 	end = unwinder_walk(w->unwinder, &w->regs, &memory, &callbacks, w->generation, w->frames,

@@ -290,6 +290,32 @@ static void popped_register(void)
 		world_push(&w, F_START + 1);
 		CHECK_EQ(world_walk(&w, F_POPPED), UNWIND_END_COMPLETE);
 		CHECK_FRAMES(w, F_POPPED, F_FP + 1, F_START + 1);
+
+		/* What stands there is not asked for. */
+		w.below[0] = w.below[1] = 0x1111;
+		w.n_below = 2;
+		CHECK_EQ(world_walk(&w, F_POPPED), UNWIND_END_COMPLETE);
+		CHECK_FRAMES(w, F_POPPED, F_FP + 1, F_START + 1);
+	}
+}
+
+/* libcrypto's SHA-512 keeps its caller's stack pointer below its own. */
+static void caller_below_the_stack_pointer(void)
+{
+	FOR_BOTH(w)
+	{
+		world_push(&w, 0x1111);
+		world_push(&w, 0x2222);
+		world_push(&w, F_START + 1);
+		w.below[0] = 0x3333;
+		w.below[1] = world_addr(&w, 3);
+		w.n_readable = STACK_WORDS; /* what is read later is not what was there */
+		CHECK_EQ(world_walk(&w, F_RED_ZONE + 1), UNWIND_END_BELOW_COPY);
+		CHECK_FRAMES(w, F_RED_ZONE + 1);
+		for (w.n_below = 1; w.n_below <= 2; w.n_below++) {
+			CHECK_EQ(world_walk(&w, F_RED_ZONE + 1), UNWIND_END_COMPLETE);
+			CHECK_FRAMES(w, F_RED_ZONE + 1, F_START + 1);
+		}
 	}
 }
 
@@ -381,6 +407,7 @@ static const struct test tests[] = {
 	{"each kind of broken stack ends with its reason", bad_ends},
 	{"stops at the greatest number of frames", too_deep},
 	{"a register whose slot is below the stack pointer has been popped", popped_register},
+	{"a rule may read what is kept below the stack pointer", caller_below_the_stack_pointer},
 	{"finds the caller past pushes that CFI does not mention", untold_pushes},
 	{"registers of 32-bit programs are cut to 32 bits", registers_are_32_bits},
 	{"the cache forgets with a new generation and with reset", cache_follows_generations},

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The BPF program of deep_stacks.h, and the records that it writes. */
+#ifndef WEIR_RECORD_DEEP_PROGRAM_H
+#define WEIR_RECORD_DEEP_PROGRAM_H
+
+#include <stdint.h>
+
+#include "bpf/code.h"
+#include "bpf/ring.h"
+#include "record/deep_stacks.h"
+
+#define DEEP_TAIL_BYTES	 (64 * 1024)
+#define DEEP_LARGE_BYTES ((int)DEEP_STACK_BYTES_MAX - DEEP_TAIL_BYTES)
+
+struct deep_record {
+	uint64_t time;
+	uint64_t pid_tgid; /* tid in the low half */
+	uint64_t sp, ip;
+	uint64_t start;
+	uint64_t n;
+	uint64_t tail_start; /* of the tail behind DEEP_LARGE_BYTES; 0 = there is no tail */
+	uint64_t n_below;    /* of the last bytes of `below`, which end at sp */
+	uint8_t below[DEEP_BELOW_BYTES];
+	uint8_t bytes[];
+};
+
+/* `tops_fd`: a map of tid -> end of its stack; `stack_bytes`: of the kernel's copy. */
+void deep_program_make(
+	struct bpf_code *c, const struct bpf_ring *ring, int tops_fd, uint32_t stack_bytes);
+
+#endif
