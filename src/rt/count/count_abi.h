@@ -80,6 +80,7 @@ struct count_unit {
 #define COUNT_UNIT_TREE	    2u /* inserted with call-tree code */
 #define COUNT_UNIT_COMPILED 4u /* made by a compiler */
 #define COUNT_UNIT_INSERTED 8u /* tells behind its names what was inserted */
+#define COUNT_UNIT_CALLS    16u /* ends with its calls */
 
 /* Functions, in order of their start. Those left alone are listed too. */
 struct count_function {
@@ -117,6 +118,19 @@ struct count_foreign_site {
  * A block's own instructions are what is left of [start - those in front, end) without the
  * stretches. A branch that was made into several instructions is the first of them.
  */
+
+/*
+ * With COUNT_UNIT_CALLS a unit's last word is a number, in 64 bits; in front of it are so many struct
+ * count_call, by `end`. A block is counted when it begins: the instructions behind a call in it that
+ * does not come back (an exception, longjmp, exit) were not executed. With call-tree code these are all
+ * calls; without, those that return twice, and landing pads, which have no length: places that control
+ * comes to when calls did not come back.
+ */
+struct count_call {
+	uint32_t end;	 /* offset behind the call, where it returns to; of a landing pad: of it */
+	uint16_t length; /* of the instruction */
+	uint16_t rest;	 /* instructions of its block behind it; 0xffff: saturated */
+};
 
 /* ---- the count file: NAME.weir while the program runs, and afterwards ---- */
 
@@ -188,8 +202,8 @@ struct count_thread {
 /* A node of a thread's call tree; node 0 is the thread itself. 64 bytes. */
 struct count_node {
 	uint32_t parent;
-	uint32_t not_used;
-	uint64_t key;	     /* address behind the call of enter or foreign: which function; bit 63:
+	uint32_t rest; /* with COUNT_KEY_LEFT: instructions of the block behind the call */
+	uint64_t key;  /* address behind the call of enter or foreign: which function; bit 63:
 				foreign */
 	uint64_t calls;
 	uint64_t cost;	 /* self, in instructions */
@@ -200,5 +214,9 @@ struct count_node {
 			      call that ended; min > max: none */
 };
 #define COUNT_KEY_FOREIGN (1ull << 63)
+/* No call, but how often calls that the parent made from one place did not come back, less how often they
+ * came back in a child of fork, which had not made them. The key is the address behind the call, or with
+ * COUNT_KEY_FOREIGN that of the call. `calls` is signed, `cost` 0: the parent's own is right already. */
+#define COUNT_KEY_LEFT (1ull << 61)
 
 #endif

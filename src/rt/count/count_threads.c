@@ -127,6 +127,8 @@ static bool begin(struct slot *slot, uint64_t sp)
 	struct state *s = count_slot_state(slot);
 	struct count_thread *t;
 
+	if (s->self && s->top)
+		count_left_open(s);
 	s->size = 0;
 	s->top = NULL;
 	s->tail_sp = 0;
@@ -170,8 +172,7 @@ static bool open_slot(struct slot *slot, uint64_t sp)
 	return begin(slot, sp);
 }
 
-/* Gone, whatever thread group it was in: children by vfork share memory with us. */
-static bool has_ended(uint32_t tid)
+bool count_thread_has_ended(uint32_t tid)
 {
 	return raw_call(SYS_tkill, tid, 0) == -ESRCH;
 }
@@ -184,7 +185,7 @@ static struct slot *find_ended(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct slot *slot = &count_library.slots[(next + i) % n];
 
-		if (slot->copy && slot->nodes && has_ended(slot->tid)) {
+		if (slot->copy && slot->nodes && count_thread_has_ended(slot->tid)) {
 			next = (next + i + 1) % n;
 			return slot;
 		}
@@ -329,7 +330,13 @@ static void reopen(struct state *s, const struct slot *old)
 			break;
 		s->top++;
 		/* Their least and greatest cost are not known here. */
-		*s->top = (struct frame){node, f->sp, f->ticks ? count_ticks() : 0, 0};
+		*s->top = *f;
+		s->top->node = node;
+		s->top->self = 0;
+		if (frame_is_foreign(f))
+			s->top->ticks = f->ticks ? count_ticks() : 0;
+		count_nodes_grow(s);
+		count_left_not(s, s->top); /* the calls come back here, too */
 		if (!(-f->sp & FRAME_LOST))
 			s->top->sp -= FRAME_LOST;
 	}
