@@ -160,12 +160,14 @@ static void write_run(struct counts_file *f)
 	const struct count_header *h = f->header;
 	const char *exe = counts_text(f, h->exe, strlen(h->exe));
 	const char *command = counts_text(f, h->command, strlen(h->command));
-	uint64_t process[4] = {h->pid, h->parent, 0, 0};
+	uint64_t process[4] = {h->pid, h->parent, 0, 0}, n_threads = f->threads.n;
 	struct trace_image image = {.kind = IMAGE_KIND_ELF,
 		.bits = 64,
 		.file_bytes = h->exe_size,
 		.file_mtime_ns = h->exe_mtime_ns};
 
+	for (size_t i = 0; i < f->threads.n; i++)
+		n_threads += f->threads.v[i].row.n_shared;
 	if (!*command)
 		command = exe;
 	trace_writer_meta(f->w, "mode", "count");
@@ -176,7 +178,7 @@ static void write_run(struct counts_file *f)
 	if (f->end_ns)
 		write_number_meta(f->w, "wall_ns", f->end_ns);
 	write_number_meta(f->w, "n_processes", 1);
-	write_number_meta(f->w, "n_threads", f->threads.n);
+	write_number_meta(f->w, "n_threads", n_threads);
 	process[3] = trace_writer_string(f->w, command);
 	trace_writer_numbers(
 		f->w, f->life, 0, RECORD_MAJOR_PROCESS, RECORD_PROCESS_START, process, 4);

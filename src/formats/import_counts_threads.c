@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "formats/import_counts_internal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -439,6 +440,31 @@ static void write_sums(struct tree_writer *t)
 
 /* ---- the threads ---- */
 
+static void note_threads(struct counts_file *f)
+{
+	uint64_t n_shared = 0, n_rows = 0, n_folded = 0, n_callers = 0;
+
+	for (size_t i = 0; i < f->threads.n; i++) {
+		const struct count_thread *row = &f->threads.v[i].row;
+
+		n_shared += row->n_shared;
+		n_rows += row->n_shared != 0;
+		n_folded += row->folded != 0;
+		n_callers += (row->folded & COUNT_FOLDED_CALLERS) != 0;
+	}
+	if (n_shared)
+		counts_note(f, n_shared,
+			"a thread shares its row with others, in %" PRIu64
+			" rows: there was no room for more, so it has that of one that had ended",
+			n_rows);
+	if (n_folded)
+		counts_note(f, n_folded,
+			"a call tree has over %u nodes: recursion from there on is in the node of the open "
+			"call of the same function%s",
+			COUNT_FOLD_NODES,
+			n_callers ? ", whose caller may be another" : " by the same caller");
+}
+
 static uint64_t measure_ticks_per_s(void)
 {
 	struct timespec begin, now;
@@ -513,6 +539,7 @@ void counts_write_threads(struct counts_file *f)
 		free(t.nodes);
 		*map_ensure(&numbers, t.id, NULL) = t.first;
 	}
+	note_threads(f);
 	if (t.n_unknown)
 		counts_note(
 			f, t.n_unknown, "a call-tree node is of a function that no unit describes");

@@ -190,14 +190,23 @@ struct count_header {
 #define COUNT_FILE_CHILD_FAILED 128u /* a child could not make its file, and has not been counted */
 #define COUNT_FILE_THREADS 256u /* without a tree: threads have shared the counters, or may have */
 
-/* A thread, live or not. A slot may be used again by a later thread: both are then one row. */
+/* A thread, live or not. When there is no room for more rows, that of a thread that has ended is a later
+ * one's, too. */
 struct count_thread {
 	uint32_t slot, tid;
 	uint32_t n_nodes; /* in use, [0] included */
 	uint32_t current; /* the node that what is not charged yet belongs to */
-	uint64_t not_used[2];
+	uint32_t n_shared; /* later threads in this row */
+	uint32_t folded;   /* COUNT_FOLDED_*: the tree had become large */
+	uint64_t not_used;
 	char name[16];
 };
+/* From this many nodes on a call that is recursive has no new node, but that of the nearest open one of the same
+ * function by the same caller; from twice as many on, of the same function. */
+#define COUNT_FOLD_NODES     65536u
+#define COUNT_FOLDED_CALLS   1u
+#define COUNT_FOLDED_CALLERS 2u
+
 
 /* A node of a thread's call tree; node 0 is the thread itself. 64 bytes. */
 struct count_node {

@@ -215,6 +215,7 @@ void weir_count_enter(void);
 void count_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key);
 
 /* count_nodes.c */
+#define COUNT_FIRST_NODES_BYTES (5 * COUNT_PAGE) /* of the file, for a thread's record and first nodes */
 /* Makes it, when it is new; none where there is no room. */
 struct count_node *count_node_enter(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site);
