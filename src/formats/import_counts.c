@@ -160,12 +160,14 @@ static void write_run(struct counts_file *f)
 	const struct count_header *h = f->header;
 	const char *exe = counts_text(f, h->exe, strlen(h->exe));
 	const char *command = counts_text(f, h->command, strlen(h->command));
-	uint64_t process[4] = {h->pid, h->parent, 0, 0};
+	uint64_t process[4] = {h->pid, h->parent, 0, 0}, n_threads = f->threads.n;
 	struct trace_image image = {.kind = IMAGE_KIND_ELF,
 		.bits = 64,
 		.file_bytes = h->exe_size,
 		.file_mtime_ns = h->exe_mtime_ns};
 
+	for (size_t i = 0; i < f->threads.n; i++)
+		n_threads += f->threads.v[i].row.n_shared;
 	if (!*command)
 		command = exe;
 	trace_writer_meta(f->w, "mode", "count");
@@ -176,7 +178,7 @@ static void write_run(struct counts_file *f)
 	if (f->end_ns)
 		write_number_meta(f->w, "wall_ns", f->end_ns);
 	write_number_meta(f->w, "n_processes", 1);
-	write_number_meta(f->w, "n_threads", f->threads.n);
+	write_number_meta(f->w, "n_threads", n_threads);
 	process[3] = trace_writer_string(f->w, command);
 	trace_writer_numbers(
 		f->w, f->life, 0, RECORD_MAJOR_PROCESS, RECORD_PROCESS_START, process, 4);
@@ -221,22 +223,6 @@ static void write_function(struct counts_file *f, struct counts_function *functi
 	trace_writer_numbers(f->w, f->life, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_FUNCTION, n, 6);
 }
 
-static void write_block(
-	struct counts_file *f, const struct counts_function *function, const struct counts_block *b)
-{
-	uint64_t address = b->address - f->header->base;
-	uint64_t n[6] = {
-		function->frame, address, address + b->bytes, b->n_insns, b->cost, b->count};
-
-	trace_writer_numbers(f->w, f->life, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_BLOCK, n, 6);
-	for (uint32_t i = 0; i < b->n_lines; i++) {
-		const struct counts_line *line = &f->lines.v[b->first_line + i];
-		uint64_t l[4] = {line->file, line->line, line->n_insns, line->address};
-
-		trace_writer_numbers(f->w, f->life, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_LINE, l, 4);
-	}
-}
-
 static void write_code(struct counts_file *f)
 {
 	for (size_t i = 0; i < f->functions.n; i++) {
@@ -244,7 +230,7 @@ static void write_code(struct counts_file *f)
 
 		write_function(f, function);
 		for (uint32_t k = 0; k < function->n_blocks; k++)
-			write_block(f, function, &f->blocks.v[function->first_block + k]);
+			counts_write_block(f, function, &f->blocks.v[function->first_block + k]);
 	}
 }
 
@@ -276,6 +262,7 @@ static void write_end(struct counts_file *f)
 	const struct count_header *h = f->header;
 
 	note_left_alone(f);
+	counts_note_left(f);
 	if (h->n_threads_lost)
 		counts_note(f, h->n_threads_lost,
 			"a thread had no memory for counters of its own: it is counted together with "
@@ -320,6 +307,8 @@ static void counts_release(struct counts_file *f)
 	vec_release(&f->blocks);
 	vec_release(&f->inserted);
 	vec_release(&f->lines);
+	vec_release(&f->calls);
+	vec_release(&f->left);
 	vec_release(&f->foreign);
 	vec_release(&f->by_counters);
 	map_release(&f->entry_of);
@@ -346,6 +335,7 @@ int import_counts(struct span bytes, const struct import_counts_options *options
 	write_run(&f);
 	counts_read_units(&f);
 	counts_add_counters(&f);
+	counts_read_left(&f);
 	counts_read_program(&f);
 	if (f.has_model || f.header->flags & COUNT_FILE_CYCLES)
 		trace_writer_metric(w, "cycles", "1");

@@ -2,8 +2,8 @@
 /*
  * Between the files that read a count file: import_counts.c (header, areas, the whole),
  * import_counts_units.c (functions and blocks), import_counts_threads.c (counters and call trees),
- * import_counts_parts.c (whether both agree), import_counts_program.c (the program that wrote it: lines
- * and costs).
+ * import_counts_parts.c (whether both agree), import_counts_left.c (calls that did not come back),
+ * import_counts_program.c (the program that wrote it: lines and costs).
  *
  * Addresses are those of the run (struct vaddr's meaning) until they are written: `base` less then.
  */
@@ -69,6 +69,22 @@ struct counts_block {
 	uint32_t cost;	   /* hundredths of cycles; 0: no model */
 	uint64_t count;
 	uint32_t first_line, n_lines; /* in lines */
+	uint32_t first_left, n_left;  /* in left */
+};
+
+/* A call, or a landing pad: struct count_call. */
+struct counts_call {
+	uint64_t end;
+	uint16_t length, rest;
+	uint32_t unit;
+	uint64_t left; /* how often it did not come back; signed */
+};
+
+/* Of a block that did not always end at its end: what begins behind one of its calls. */
+struct counts_part {
+	uint64_t start;
+	uint32_t rest; /* instructions up to the block's end */
+	uint64_t left; /* how often the call in front of it did not come back; signed */
 };
 
 struct counts_line {
@@ -107,6 +123,8 @@ struct counts_file {
 	VEC(struct counts_block) blocks;
 	VEC(struct counts_stretch) inserted; /* those of a unit by address */
 	VEC(struct counts_line) lines;
+	VEC(struct counts_call) calls;	    /* by end */
+	VEC(struct counts_part) left;	    /* those of a block by their place */
 	VEC(struct counts_foreign) foreign; /* by site */
 	VEC(uint32_t) by_counters;	    /* units that have counters, by their address */
 	struct map entry_of;		    /* address behind the call of enter -> function */
@@ -126,6 +144,17 @@ const char *counts_text(struct counts_file *f, const char *p, size_t n);
 void counts_read_units(struct counts_file *f);
 /* NULL when there is no foreign call. */
 struct counts_foreign *counts_find_foreign(const struct counts_file *f, uint64_t site);
+
+/* import_counts_left.c */
+bool counts_node_is_left(const struct count_node *node);
+/* The block that was left, and how many of its instructions were not executed; NULL: not known. */
+struct counts_block *counts_left_block(
+	struct counts_file *f, const struct count_node *node, uint16_t *rest);
+/* Finds the blocks that were left in the midst. */
+void counts_read_left(struct counts_file *f);
+void counts_write_block(struct counts_file *f, const struct counts_function *function,
+	const struct counts_block *b);
+void counts_note_left(struct counts_file *f);
 
 /* import_counts_threads.c */
 /* Adds every thread's counters up into the blocks. */

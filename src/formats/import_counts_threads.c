@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "formats/import_counts_internal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -157,6 +158,41 @@ static void read_nodes(struct tree_writer *t)
 		t->n_nodes--; /* memory that was not used yet */
 }
 
+/* What was counted of blocks and not executed, as their calls did not come back. */
+static void take_left(struct tree_writer *t)
+{
+	uint64_t n_bad = 0;
+
+	for (size_t i = 1; i < t->n_nodes; i++) {
+		uint16_t rest;
+		const struct counts_block *b =
+			counts_node_is_left(&t->nodes[i])
+				? counts_left_block(t->file, &t->nodes[i], &rest)
+				: NULL;
+		uint64_t instructions, cost;
+
+		if (!b || !rest || b->function == COUNTS_NONE)
+			continue;
+		instructions = t->nodes[i].calls * rest;
+		cost = t->nodes[i].calls * (uint64_t)((uint64_t)b->cost * rest / b->n_insns);
+		/* Signed: a child of fork may have executed what it has not counted. */
+		if ((int64_t)instructions > (int64_t)t->instructions[b->function] ||
+			(int64_t)instructions > (int64_t)t->tree_instructions) {
+			n_bad++;
+			continue;
+		}
+		if (!t->is_touched[b->function]) {
+			t->is_touched[b->function] = true;
+			vec_push(&t->touched, b->function);
+		}
+		t->instructions[b->function] -= instructions;
+		t->tree_instructions -= instructions;
+		t->cost[b->function] -= cost;
+	}
+	if (n_bad)
+		counts_lost(t->file, n_bad, "more of a block was left out than was executed");
+}
+
 static bool is_foreign(const struct count_node *node)
 {
 	return node->key & COUNT_KEY_FOREIGN;
@@ -259,12 +295,13 @@ static size_t current_node(const struct tree_writer *t)
 	return i;
 }
 
-/* The program was killed while it made the node. */
+/* The program was killed while it made the node; or it is none of a call. */
 static bool is_left_out(const struct tree_writer *t, size_t i, size_t current)
 {
 	const struct count_node *node = &t->nodes[i];
 
-	return i && i != current && !node->key && !node->calls && !node->cost;
+	return i && i != current &&
+	       (counts_node_is_left(node) || (!node->key && !node->calls && !node->cost));
 }
 
 /* Parents come before their children and are written. */
@@ -417,6 +454,31 @@ static void write_sums(struct tree_writer *t)
 
 /* ---- the threads ---- */
 
+static void note_threads(struct counts_file *f)
+{
+	uint64_t n_shared = 0, n_rows = 0, n_folded = 0, n_callers = 0;
+
+	for (size_t i = 0; i < f->threads.n; i++) {
+		const struct count_thread *row = &f->threads.v[i].row;
+
+		n_shared += row->n_shared;
+		n_rows += row->n_shared != 0;
+		n_folded += row->folded != 0;
+		n_callers += (row->folded & COUNT_FOLDED_CALLERS) != 0;
+	}
+	if (n_shared)
+		counts_note(f, n_shared,
+			"a thread shares its row with others, in %" PRIu64
+			" rows: there was no room for more, so it has that of one that had ended",
+			n_rows);
+	if (n_folded)
+		counts_note(f, n_folded,
+			"a call tree has over %u nodes: recursion from there on is in the node of the open "
+			"call of the same function%s",
+			COUNT_FOLD_NODES,
+			n_callers ? ", whose caller may be another" : " by the same caller");
+}
+
 static uint64_t measure_ticks_per_s(void)
 {
 	struct timespec begin, now;
@@ -485,11 +547,13 @@ void counts_write_threads(struct counts_file *f)
 		for (size_t k = 0; k < t.thread->counters.n; k++)
 			each_counter(f, &t.thread->counters.v[k], sum_block, &t);
 		read_nodes(&t);
+		take_left(&t);
 		write_tree(&t);
 		write_sums(&t);
 		free(t.nodes);
 		*map_ensure(&numbers, t.id, NULL) = t.first;
 	}
+	note_threads(f);
 	if (t.n_unknown)
 		counts_note(
 			f, t.n_unknown, "a call-tree node is of a function that no unit describes");

@@ -210,6 +210,36 @@ static void read_inserted(struct unit_reader *r)
 	r->unit.n_inserted = f->inserted.n - r->unit.first_inserted;
 }
 
+/* They end the unit: how many there are is its last word. */
+static void read_calls(struct unit_reader *r, struct span unit)
+{
+	uint64_t n = 0;
+	struct span rows;
+	struct cursor c;
+
+	if (!(r->head.flags & COUNT_UNIT_CALLS))
+		return;
+	memcpy(&n, unit.p + unit.n - sizeof(n), sizeof(n));
+	if (n > (unit.n - sizeof(r->head) - sizeof(n)) / sizeof(struct count_call)) {
+		r->n_bad++;
+		return;
+	}
+	rows = span_sub(unit, unit.n - sizeof(n) - n * sizeof(struct count_call),
+		n * sizeof(struct count_call));
+	c = cursor_of(rows);
+	for (; n; n--) {
+		struct count_call row;
+
+		cursor_take(&c, &row, sizeof(row));
+		if (row.end > r->head.text_bytes)
+			r->n_bad++;
+		else
+			vec_push(&r->file->calls,
+				((struct counts_call){r->unit.text + row.end, row.length, row.rest,
+					(uint32_t)r->file->units.n, 0}));
+	}
+}
+
 /* The tables behind the head; false when they do not fit into the unit. */
 static bool find_tables(struct unit_reader *r, struct span unit)
 {
@@ -247,6 +277,7 @@ static bool read_unit(struct counts_file *f, struct span unit, uint64_t address)
 	read_functions(&r);
 	read_foreign(&r);
 	read_inserted(&r);
+	read_calls(&r, unit);
 	vec_push(&f->units, r.unit);
 	if (r.n_bad)
 		counts_lost(f, r.n_bad, "a row of a unit does not fit into it");

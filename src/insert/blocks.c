@@ -2,7 +2,8 @@
 /*
  * Functions into blocks. A block begins at the start of a function, at whatever something refers to
  * (references.c has marked it), and behind every instruction that may not go on to the next one; a
- * call does not end it. Here is also decided what each jump is: within the function, or out of it.
+ * call does not end it, unless it returns twice. Here is also decided what each jump is: within the
+ * function, or out of it.
  */
 #include <string.h>
 
@@ -118,20 +119,21 @@ enum callee_kind {
 	CALLEE_TWICE = 4,
 	CALLEE_FOREIGN = 8,
 	CALLEE_GATE = 16,
+	CALLEE_CUTS = 32,
 };
 
 static uint8_t judge_callee(const struct code *c, const struct object_symbol *symbol)
 {
 	const struct insert_options *o = c->options;
 	const char *name = symbol->name;
-	uint8_t kind = CALLEE_KNOWN;
+	uint8_t kind = CALLEE_KNOWN | (foreign_name_cuts(name) ? CALLEE_CUTS : 0);
 
 	if (foreign_name_skips_return(name))
-		return CALLEE_KNOWN | CALLEE_SKIPS_RETURN;
+		return kind | CALLEE_SKIPS_RETURN;
 	if (foreign_name_returns_twice(name))
-		return CALLEE_KNOWN | CALLEE_TWICE;
+		return kind | CALLEE_TWICE;
 	if (symbol->section)
-		return CALLEE_KNOWN;
+		return kind;
 	if (!foreign_name_is_untimed(name) && code_is_timed(c, name) &&
 		(o->is_foreign ? o->is_foreign(o->foreign_context, name)
 			       : foreign_name_waits(name)))
@@ -203,6 +205,8 @@ static void judge_call(
 		f->reason = INSERT_REASON_BOUND;
 	if (kind & CALLEE_TWICE)
 		insn->bits |= CODE_INSN_TWICE;
+	if ((kind & CALLEE_CUTS) && insn + 1 < &s->insns.v[f->first_insn] + f->n_insns)
+		insn[1].bits |= CODE_INSN_HEAD;
 	if (kind & CALLEE_FOREIGN)
 		insn->bits |= CODE_INSN_FOREIGN;
 	if (kind & CALLEE_GATE)

@@ -18,6 +18,7 @@ struct describe {
 	struct buf bytes, names;
 	VEC(struct count_foreign_site) foreign;
 	VEC(struct stretch) inserted;
+	VEC(struct count_call) calls;
 	struct map foreign_names; /* function or symbol -> its name in the unit */
 	const char *object_name;
 };
@@ -182,6 +183,40 @@ static void put_inserted(struct describe *d, const struct code_section *s)
 	}
 }
 
+static void find_calls(struct describe *d, const struct code_section *s, const struct code_block *b)
+{
+	bool is_tree = d->code->options->mode == INSERT_MODE_TREE;
+	const struct code_insn *first = &s->insns.v[b->first_insn];
+
+	if (s->functions.v[b->function].reason != INSERT_REASON_DONE)
+		return;
+	if (!is_tree && (first->bits & CODE_INSN_LANDING))
+		vec_push(&d->calls, ((struct count_call){.end = first->place}));
+	for (uint32_t i = 0; i < b->n_insns; i++) {
+		const struct code_insn *insn = first + i;
+		uint32_t rest = b->n_insns - 1 - i;
+
+		if ((insn->flow != X86_FLOW_CALL && insn->flow != X86_FLOW_CALL_FAR) ||
+			(!is_tree && !(insn->bits & CODE_INSN_TWICE)))
+			continue;
+		vec_push(&d->calls, ((struct count_call){insn->place + code_insn_bytes(insn),
+					    (uint16_t)code_insn_bytes(insn),
+					    (uint16_t)(rest < 0xffff ? rest : 0xffff)}));
+	}
+}
+
+static void put_calls(struct describe *d, const struct code_section *s)
+{
+	uint64_t n;
+
+	d->calls.n = 0;
+	for (size_t i = 0; i < s->blocks.n; i++)
+		find_calls(d, s, &s->blocks.v[i]);
+	n = d->calls.n;
+	buf_put(&d->bytes, d->calls.v, n * sizeof(d->calls.v[0]));
+	buf_put(&d->bytes, &n, sizeof(n));
+}
+
 static void add_unit(struct describe *d, struct code_section *s, const struct count_unit *unit)
 {
 	struct elf_object *o = d->code->object;
@@ -229,12 +264,14 @@ static void describe_section(struct describe *d, struct code_section *s)
 		put_inserted(d, s);
 	while (d->bytes.n % 8)
 		buf_put_u8(&d->bytes, 0);
+	if (n_blocks)
+		put_calls(d, s);
 	unit.bytes = (uint32_t)d->bytes.n;
 	unit.flags =
 		(d->code->options->mode == INSERT_MODE_TREE && !s->is_apart ? COUNT_UNIT_TREE : 0) |
 		(d->code->options->with_cycles && !s->is_apart ? COUNT_UNIT_CYCLES : 0) |
 		(d->code->is_compiled ? COUNT_UNIT_COMPILED : 0) |
-		(n_blocks ? COUNT_UNIT_INSERTED : 0);
+		(n_blocks ? COUNT_UNIT_INSERTED | COUNT_UNIT_CALLS : 0);
 	unit.text_bytes = code_section_is_inserted(s) ? s->new_bytes : (uint32_t)s->bytes.n;
 	unit.n_functions = (uint32_t)s->functions.n;
 	unit.n_blocks = (uint32_t)n_blocks;
@@ -254,5 +291,6 @@ void code_describe(struct code *c)
 	buf_release(&d.names);
 	vec_release(&d.foreign);
 	vec_release(&d.inserted);
+	vec_release(&d.calls);
 	map_release(&d.foreign_names);
 }

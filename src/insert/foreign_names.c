@@ -14,6 +14,10 @@ static const char *const twice_names[] = {"__getcontext", "__sigsetjmp", "__sigs
 	"__vfork", "_setjmp", "getcontext", "savectx", "setjmp", "sigsetjmp", "swapcontext",
 	"vfork"};
 
+static const char *const cutting_names[] = {"_Fork", "__fork", "__getcontext", "__libc_fork",
+	"__sigsetjmp", "__sigsetjmp_cancel", "__vfork", "_setjmp", "fork", "getcontext",
+	"pthread_kill", "raise", "savectx", "setjmp", "sigsetjmp", "swapcontext", "vfork"};
+
 static const char *const skipping_names[] = {
 	"__morestack", "__morestack_large_model", "__morestack_non_split"};
 
@@ -212,6 +216,11 @@ static bool begins_with_one(const char *name, const char *const *prefixes, size_
 bool foreign_name_returns_twice(const char *name)
 {
 	return is_in(name, twice_names, N_OF(twice_names));
+}
+
+bool foreign_name_cuts(const char *name)
+{
+	return is_in(name, cutting_names, N_OF(cutting_names));
 }
 
 bool foreign_name_skips_return(const char *name)

@@ -7,6 +7,9 @@
 
 /* setjmp and relatives: control may come back behind the call a second time. */
 bool foreign_name_returns_twice(const char *name);
+/* What stands behind the call is not executed as often as what stands before it: those that return twice, in
+ * a child of fork too, and those whose signal a handler may leave by a jump. */
+bool foreign_name_cuts(const char *name);
 /* Does not return to the instruction behind the call (__morestack): its callers cannot be changed.
  */
 bool foreign_name_skips_return(const char *name);

@@ -36,7 +36,7 @@ equal "cycles that the program summed are by node" "4 1 1 100 250 - - - - B" \
 # --- sums, in every file -----------------------------------------------------------------------
 
 bad=
-for case in average average_cycles threads foreign sites killed; do
+for case in average average_cycles threads foreign left sites killed; do
 	"$WEIR" import counts $case.weir -o $case.trace || bad+="$case(import) "
 	$second $case.trace >counts.json || bad+="$case(second reader) "
 	total=$("$WEIR" report flat $case.trace --json >of_trace.json; json of_trace.json 'j["total"]')
@@ -48,6 +48,12 @@ for case in average average_cycles threads foreign sites killed; do
 	[ "$(rows tree $case.weir)" = "$(rows tree $case.trace)" ] || bad+="$case(trace) "
 done
 equal "blocks, nodes, functions and reports add up to the same, file or trace" "" "$bad"
+
+# --- calls that did not come back ------------------------------------------------------------------
+
+$second left.trace >counts.json
+equal "a block that was left is in parts, each executed as often as it was" "main 4 5 main 2 3 work 1 5 work 2 4 work 1 5" \
+	"$(json counts.json '" ".join("%s %d %d" % (f["name"], b["instructions"], b["count"]) for f in j["functions"] for b in f["blocks"])')"
 
 # --- threads, uncharged cost, functions that did not run ---------------------------------------
 

@@ -103,3 +103,29 @@ for c in "gcc -O0" "gcc -Os" "clang -O2"; do
 	equal "$c: B takes 50 and C 40" "50.0 40.0" \
 		"$(json flat.json '" ".join("%.1f" % (next(r["cum"] for r in j["rows"] if r["name"] == n) / 200000) for n in "BC")')"
 done
+
+# --- trees without end: recursion is folded, calls and callers stay exact
+build mutual mutual.c -O2
+# arcs_of FILE: who called whom how often, as the program prints it
+arcs_of() {
+	"$WEIR" report arcs "$1" --json >arcs.json
+	python3 - <<'PY'
+import json
+names = ["east", "north", "south", "west", "main"]
+for r in sorted(json.load(open("arcs.json"))["rows"], key=lambda r: r["name"]):
+    for caller in names if r["name"] in names[:4] else ():
+        calls = sum(p["calls"] for p in r["parents"] if p["name"] == caller)
+        if calls:
+            print(r["name"], "by", caller, calls)
+PY
+}
+for depth in 12 22; do
+	same "mutual recursion $depth deep" mutual $depth
+	equal "mutual recursion $depth deep: calls by caller are those that the program has counted" \
+		"$(cat plain/out.txt)" "$(arcs_of counted/mutual.weir)"
+done
+check "the tree of 8,388,607 contexts has a bounded number of nodes" [ "$(stat -c %s counted/mutual.weir)" -lt 20000000 ]
+"$WEIR" report loss counted/mutual.weir >loss.txt
+check "folded recursion is told" grep -q "1  a call tree has over 65536 nodes" loss.txt
+"$WEIR" report counted/mutual.weir >summary.txt
+check "and the summary says that something is to be known" grep -q "65536 nodes" summary.txt

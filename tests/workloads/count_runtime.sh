@@ -80,9 +80,11 @@ both() {
 
 # --- calls, jumps, stacks ---------------------------------------------------------------------
 ulimit -S -s unlimited 2>/dev/null || ulimit -S -s "$(ulimit -H -s)"
+equal "a recursion 50,000 deep is a path of as many nodes" "down=50001 leaf=1 50003 0 0" \
+	"$(run ./unusual deep 50000; tell unusual.weir 'calls(), len(f.threads[0].nodes), h.calls_lost, f.threads[0].folded')"
 run ./unusual deep 1000000
-equal "a recursion 1,000,000 deep is a path of as many nodes" "down=1000001 leaf=1 1000003 0" \
-	"$(tell unusual.weir 'calls(), len(f.threads[0].nodes), h.calls_lost')"
+equal "one 1,000,000 deep is folded where the tree has 65,536 nodes" "down=1000001 leaf=1 65537 0 1" \
+	"$(tell unusual.weir 'calls(), len(f.threads[0].nodes), h.calls_lost, f.threads[0].folded')"
 ulimit -S -s 8192
 both "1,000,000 jumps between two functions are two nodes" "(leaf:1/10 ping:500000/5000000(pong:500000/5000000))" \
 	'tree()' tails 1000000
@@ -133,8 +135,16 @@ both "eight threads have eight trees, and their counts add up" \
 	"9 leaf=18000 middle=9000 worker=9 {30010}" \
 	'len(f.threads), calls(), {sum(n.cost for n in t.nodes) for t in f.threads}' \
 	eight_threads 1000
-both "1,000 threads in turn use their places again" "True leaf=6000 middle=3000 worker=1000 0" \
-	'len(f.threads) <= 257, calls(), h.n_threads_lost' threads_in_turn 1000
+both "1,000 threads in turn have a row each" "1001 {100} leaf=6000 middle=3000 worker=1000 0 0" \
+	'len(f.threads), {sum(n.cost for n in t.nodes) for t in f.threads[1:]}, calls(), h.n_threads_lost, sum(t.n_shared for t in f.threads)' \
+	threads_in_turn 1000
+both "3,000 in turn have more than 2,000 rows, and those that are shared know how many threads they are of" \
+	"True 3001 leaf=18000 middle=9000 worker=3000 0" \
+	'2000 < len(f.threads) < 3000, len(f.threads) + sum(t.n_shared for t in f.threads), calls(), h.n_threads_lost' \
+	threads_in_turn 3000
+"$WEIR" report loss unusual_static.weir >loss.txt
+equal "reports say how many threads share rows" "$(tell unusual_static.weir 'sum(t.n_shared for t in f.threads)')" \
+	"$(sed -n 's/^ *\([0-9]*\)  a thread shares its row.*/\1/p' loss.txt)"
 both "400 threads at once have 400 trees" "401 leaf=2400 middle=1200 worker=800 {0, 110}" \
 	'len(f.threads), calls(), {sum(n.cost for n in t.nodes) for t in f.threads}' \
 	threads_at_once 400
@@ -267,8 +277,8 @@ build registers registers.c
 run ./registers
 equal "all registers are kept, and flags where that is promised" kept "$(cat out.txt)"
 equal "vector and floating-point registers are not used" 0 "$(objdump -d "$library" | grep -c '%[xyz]mm\|%st')"
-equal "no function of libc is called but __register_atfork, and that where it is; threads are asked after by what is there" \
-	"_GLOBAL_OFFSET_TABLE_ __ehdr_start __libc_single_threaded __register_atfork __start_weir_counters __stop_weir_counters pthread_create" \
+equal "no function of libc is called but __register_atfork, and that where it is; threads and the end are asked after by what is there" \
+	"_GLOBAL_OFFSET_TABLE_ __ehdr_start __libc_single_threaded __register_atfork __start_weir_counters __stop_weir_counters exit pthread_create" \
 	"$(nm -u "$library" | sed -n 's/^ *[Uw] //p' | sort | xargs)"
 build cycles cycles.c
 run ./cycles

@@ -80,6 +80,7 @@ struct count_unit {
 #define COUNT_UNIT_TREE	    2u /* inserted with call-tree code */
 #define COUNT_UNIT_COMPILED 4u /* made by a compiler */
 #define COUNT_UNIT_INSERTED 8u /* tells behind its names what was inserted */
+#define COUNT_UNIT_CALLS    16u /* ends with its calls */
 
 /* Functions, in order of their start. Those left alone are listed too. */
 struct count_function {
@@ -117,6 +118,19 @@ struct count_foreign_site {
  * A block's own instructions are what is left of [start - those in front, end) without the
  * stretches. A branch that was made into several instructions is the first of them.
  */
+
+/*
+ * With COUNT_UNIT_CALLS a unit's last word is a number, in 64 bits; in front of it are so many struct
+ * count_call, by `end`. A block is counted when it begins: the instructions behind a call in it that
+ * does not come back (an exception, longjmp, exit) were not executed. With call-tree code these are all
+ * calls; without, those that return twice, and landing pads, which have no length: places that control
+ * comes to when calls did not come back.
+ */
+struct count_call {
+	uint32_t end;	 /* offset behind the call, where it returns to; of a landing pad: of it */
+	uint16_t length; /* of the instruction */
+	uint16_t rest;	 /* instructions of its block behind it; 0xffff: saturated */
+};
 
 /* ---- the count file: NAME.weir while the program runs, and afterwards ---- */
 
@@ -176,20 +190,29 @@ struct count_header {
 #define COUNT_FILE_CHILD_FAILED 128u /* a child could not make its file, and has not been counted */
 #define COUNT_FILE_THREADS 256u /* without a tree: threads have shared the counters, or may have */
 
-/* A thread, live or not. A slot may be used again by a later thread: both are then one row. */
+/* A thread, live or not. When there is no room for more rows, that of a thread that has ended is a later
+ * one's, too. */
 struct count_thread {
 	uint32_t slot, tid;
 	uint32_t n_nodes; /* in use, [0] included */
 	uint32_t current; /* the node that what is not charged yet belongs to */
-	uint64_t not_used[2];
+	uint32_t n_shared; /* later threads in this row */
+	uint32_t folded;   /* COUNT_FOLDED_*: the tree had become large */
+	uint64_t not_used;
 	char name[16];
 };
+/* From this many nodes on a call that is recursive has no new node, but that of the nearest open one of the same
+ * function by the same caller; from twice as many on, of the same function. */
+#define COUNT_FOLD_NODES     65536u
+#define COUNT_FOLDED_CALLS   1u
+#define COUNT_FOLDED_CALLERS 2u
+
 
 /* A node of a thread's call tree; node 0 is the thread itself. 64 bytes. */
 struct count_node {
 	uint32_t parent;
-	uint32_t not_used;
-	uint64_t key;	     /* address behind the call of enter or foreign: which function; bit 63:
+	uint32_t rest; /* with COUNT_KEY_LEFT: instructions of the block behind the call */
+	uint64_t key;  /* address behind the call of enter or foreign: which function; bit 63:
 				foreign */
 	uint64_t calls;
 	uint64_t cost;	 /* self, in instructions */
@@ -200,5 +223,9 @@ struct count_node {
 			      call that ended; min > max: none */
 };
 #define COUNT_KEY_FOREIGN (1ull << 63)
+/* No call, but how often calls that the parent made from one place did not come back, less how often they
+ * came back in a child of fork, which had not made them. The key is the address behind the call, or with
+ * COUNT_KEY_FOREIGN that of the call. `calls` is signed, `cost` 0: the parent's own is right already. */
+#define COUNT_KEY_LEFT (1ull << 61)
 
 #endif

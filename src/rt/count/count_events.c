@@ -30,26 +30,6 @@ static void set_busy(struct state *s, uint64_t busy)
 	__asm__ volatile("" ::: "memory");
 }
 
-static uint64_t frame_sp(const struct frame *f)
-{
-	return (f->sp + 7) & ~(uint64_t)7;
-}
-
-static uint32_t frame_flags(const struct frame *f)
-{
-	return (uint32_t)(frame_sp(f) - f->sp);
-}
-
-static bool is_foreign(const struct frame *f)
-{
-	return frame_flags(f) & FRAME_FOREIGN;
-}
-
-static bool is_first(const struct frame *f)
-{
-	return f->sp == UINT64_MAX;
-}
-
 static uint64_t sum(const uint64_t *stripes)
 {
 	const volatile uint64_t *v = stripes;
@@ -59,7 +39,7 @@ static uint64_t sum(const uint64_t *stripes)
 
 static void clock_run(struct frame *f)
 {
-	if (is_foreign(f) && !is_first(f))
+	if (frame_is_foreign(f))
 		f->ticks = count_ticks();
 }
 
@@ -67,7 +47,7 @@ static void clock_stop(struct frame *f)
 {
 	uint64_t ticks;
 
-	if (is_first(f) || !is_foreign(f) || !f->ticks)
+	if (!frame_is_foreign(f) || !f->ticks)
 		return;
 	ticks = count_library.is_timeless ? 0 : ticks_now() - f->ticks;
 	f->ticks = 0;
@@ -82,7 +62,7 @@ static void charge(struct state *s, bool has_cycles)
 
 	s->last_cost += delta;
 	f->node->cost += delta;
-	if (is_foreign(f) && !is_first(f))
+	if (frame_is_foreign(f))
 		return;
 	f->self += delta;
 	if (has_cycles) {
@@ -111,23 +91,32 @@ static void pop(struct state *s)
 		clock_run(f - 1);
 }
 
-/* Drops frames below the stack pointer of an event in the midst of a function. */
-static void drop_below(struct state *s, uint64_t sp)
+static bool is_below(const struct frame *f, uint64_t sp)
 {
-	while (!is_first(s->top) &&
-		(frame_sp(s->top) < sp || (is_foreign(s->top) && frame_sp(s->top) == sp)))
-		pop(s);
+	return !frame_is_first(f) &&
+	       (frame_sp(f) < sp || (frame_is_foreign(f) && frame_sp(f) == sp));
 }
 
 /* Those of a function that begins here are gone, too. */
-static void drop_at(struct state *s, uint64_t sp)
+static bool is_at(const struct frame *f, uint64_t sp)
 {
-	while (!is_first(s->top) && frame_sp(s->top) <= sp)
-		pop(s);
+	return !frame_is_first(f) && frame_sp(f) <= sp;
 }
 
-static void cache_put(
-	struct state *s, const struct count_node *parent, struct count_node *node)
+/*
+ * Drops frames that are gone. They were left in the midst of a call, and so were their callers but for
+ * the last one, which goes on: where control has come by a jump (`is_landing`) not behind that call. Elsewhere
+ * it may have come back in a way that was not seen.
+ */
+static void drop(struct state *s, uint64_t sp, bool (*is_gone)(const struct frame *, uint64_t),
+	bool is_landing)
+{
+	for (; is_gone(s->top, sp); pop(s))
+		if (is_landing || is_gone(s->top - 1, sp))
+			count_left(s, s->top);
+}
+
+static void cache_put(struct state *s, const struct count_node *parent, struct count_node *node)
 {
 	uint64_t key = node->key | (parent == s->top->node ? 0 : KEY_TAIL);
 	uint64_t i = ((key * CACHE_FACTOR) >> 20 ^ (uint64_t)parent) / sizeof(struct cache_line);
@@ -157,7 +146,7 @@ static struct count_node *find_in_chain(
 static void push(
 	struct state *s, struct count_node *parent, uint64_t key, uint64_t site, uint64_t sp)
 {
-	bool is_callback = is_foreign(s->top) && !is_first(s->top);
+	bool is_callback = frame_is_foreign(s->top);
 	bool is_tail = parent != s->top->node;
 	/* The fast ways of such calls would look at the clock. */
 	bool is_unclocked = (key & COUNT_KEY_FOREIGN) && count_library.is_timeless;
@@ -181,7 +170,7 @@ static void push(
 	f = s->top + 1;
 	f->node = n ? n : s->top->node;
 	f->self = 0;
-	f->ticks = 0;
+	f->ret = key & COUNT_KEY_FOREIGN ? 0 : *(const uint64_t *)sp;
 	f->sp = sp - (n && !is_unclocked ? 0 : FRAME_LOST) - (is_callback ? FRAME_CALLBACK : 0) -
 		(key & COUNT_KEY_FOREIGN ? FRAME_FOREIGN : 0);
 	s->top = f;
@@ -196,8 +185,25 @@ static void enter(struct state *s, uint64_t sp, uint64_t key, bool has_cycles)
 	struct count_node *tail = s->tail_node;
 
 	charge(s, has_cycles);
-	drop_at(s, sp);
+	drop(s, sp, is_at, false);
 	push(s, is_tail ? tail : s->top->node, key, ret & s->site_mask, sp);
+}
+
+/*
+ * Unwinders and longjmp that are counted, too, leave their frames and others for a place in the midst of a
+ * function. Then no frame is here, or one that was to return to another place. Some functions return by
+ * a jump, with their return address off the stack.
+ */
+static bool is_jump(const struct state *s, uint64_t sp, bool is_tail)
+{
+	const struct frame *f = s->top;
+
+	while (is_below(f, sp))
+		f--;
+	if (f == s->top || (is_tail && f == s->top - 1 && sp == frame_sp(s->top) + sizeof(sp)))
+		return false;
+	return frame_is_first(f) || frame_is_foreign(f) || frame_sp(f) != sp ||
+	       (f->ret && f->ret != *(const uint64_t *)sp);
 }
 
 static void leave(struct state *s, uint64_t sp, bool has_cycles, bool is_tail)
@@ -205,8 +211,12 @@ static void leave(struct state *s, uint64_t sp, bool has_cycles, bool is_tail)
 	struct count_node *n;
 
 	charge(s, has_cycles);
-	drop_below(s, sp);
-	if (is_first(s->top) || is_foreign(s->top) || frame_sp(s->top) != sp)
+	if (is_jump(s, sp, is_tail)) {
+		drop(s, sp, is_tail ? is_below : is_at, true);
+		return;
+	}
+	drop(s, sp, is_below, false);
+	if (frame_is_first(s->top) || frame_is_foreign(s->top) || frame_sp(s->top) != sp)
 		return;
 	n = s->top->node;
 	pop(s);
@@ -220,13 +230,13 @@ static void leave(struct state *s, uint64_t sp, bool has_cycles, bool is_tail)
 static void foreign_done(struct state *s, uint64_t sp, bool has_cycles)
 {
 	charge(s, has_cycles);
-	drop_below(s, sp); /* its own frame, too */
+	drop(s, sp, is_below, false); /* its own frame, too */
 }
 
 static void foreign(struct state *s, uint64_t sp, uint64_t key, bool has_cycles)
 {
 	charge(s, has_cycles);
-	drop_below(s, sp);
+	drop(s, sp, is_below, false);
 	push(s, s->top->node, key | COUNT_KEY_FOREIGN, 0, sp);
 }
 
@@ -250,7 +260,7 @@ static void do_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key)
 		break;
 	case EVENT_RESYNC:
 		charge(s, has_cycles);
-		drop_below(s, sp);
+		drop(s, sp, is_below, true);
 		break;
 	case EVENT_FOREIGN:
 		foreign(s, sp, key, has_cycles);
@@ -268,7 +278,7 @@ static void do_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key)
  * which is charged then. */
 static void charge_old_stack(struct state *s, bool has_cycles)
 {
-	if (!is_first(s->top) || !(s->stacks[s->stack].flags & STACK_SIGNAL))
+	if (!frame_is_first(s->top) || !(s->stacks[s->stack].flags & STACK_SIGNAL))
 		charge(s, has_cycles);
 }
 

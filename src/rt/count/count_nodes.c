@@ -10,10 +10,11 @@
 
 #define NODES_MAX_BYTES	 (1ull << 30)
 #define NODES_MIN_BYTES	 (1ull << 20)
-#define FIRST_BYTES	 (4 * COUNT_PAGE)
+#define FIRST_BYTES	 (COUNT_FIRST_NODES_BYTES - COUNT_PAGE)
 #define STEP_MAX_BYTES	 (16ull << 20)
 #define HASH_FIRST_BYTES COUNT_PAGE
 #define RETRY_CALLS	 4096u
+#define FOLD_STEPS	 4096
 
 static uint32_t hash_of(uint32_t parent, uint64_t key, uint64_t site)
 {
@@ -117,12 +118,34 @@ static struct count_node *find(
 	return NULL;
 }
 
+/* Recursion in a tree that is large already: the nearest ancestor, or the parent itself, that is of the same
+ * function and, while there is still room, has been called by the same one. */
+static struct count_node *fold(
+	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
+{
+	struct count_thread *t = state_thread(s);
+	bool is_any = t->n_nodes >= 2 * COUNT_FOLD_NODES;
+	const struct count_node *n = parent;
+
+	if (t->n_nodes < COUNT_FOLD_NODES || (key & COUNT_KEY_LEFT))
+		return NULL;
+	for (int i = 0; i < FOLD_STEPS && n != s->nodes; i++, n = s->nodes + n->parent)
+		if (n->key == key && n->site == site &&
+			(is_any || s->nodes[n->parent].key == parent->key)) {
+			t->folded |= is_any ? COUNT_FOLDED_CALLERS : COUNT_FOLDED_CALLS;
+			return s->nodes + (n - s->nodes);
+		}
+	return NULL;
+}
+
 struct count_node *count_node_enter(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site)
 {
 	struct count_node *n = find(s, parent, key, site);
 	struct count_thread *t = state_thread(s);
 
+	if (!n)
+		n = fold(s, parent, key, site);
 	if (n)
 		return n;
 	if (t->n_nodes >= s->n_places || !hash_has_room(s)) {

@@ -382,12 +382,20 @@ static bool had_threads(void)
 	return &__libc_single_threaded ? !__libc_single_threaded : pthread_create != NULL;
 }
 
+static void end_apart(void *arg)
+{
+	(void)arg;
+	count_left_at_end();
+}
+
 static void at_end(void)
 {
 	struct count_header *h = count_library.header;
 
 	if (!count_library.is_ready)
 		return;
+	if (h->flags & COUNT_FILE_TREE)
+		count_apart(end_apart, NULL);
 	/* The time is not to be known without a system call. */
 	if (!count_library.is_confined) {
 		h->end_ns = now_ns();

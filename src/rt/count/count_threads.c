@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread's copy of state and counters: the pages from the one section to the other are reserved
- * somewhere else, and gs base is the distance. Slots are rows of the count file; those of threads
- * that have ended are used again when there are many.
+ * somewhere else, and gs base is the distance. Slots are rows of the count file. The memory of a thread that
+ * has ended is used again, by a row of its own; when there is no room for more rows, its row is.
  */
 #include <asm/prctl.h>
 #include <sys/mman.h>
@@ -10,9 +10,10 @@
 
 #include "runtime.h"
 
-#define SLOTS_MAX	   ((COUNT_FILE_AREAS - 1) / 3)
-#define SLOTS_BEFORE_REUSE 256u
-#define BYTES_BEFORE_REUSE (256ull << 20) /* of counters */
+#define AREAS_OF_SLOT	   3
+#define AREAS_TO_GROW	   2048u	/* kept for trees that grow */
+#define ROWS_BYTES	   (1ull << 30) /* of the file, before rows are shared */
+#define TRIES		   8		/* slots that are looked at for memory to use again */
 #define COPY_STEP_BYTES	   (16ull << 20)
 #define COPY_STEPS	   64
 #define PATH_STEPS	   64 /* nodes from one open call to the next, by tail calls */
@@ -127,6 +128,8 @@ static bool begin(struct slot *slot, uint64_t sp)
 	struct state *s = count_slot_state(slot);
 	struct count_thread *t;
 
+	if (s->self && s->top)
+		count_left_open(s);
 	s->size = 0;
 	s->top = NULL;
 	s->tail_sp = 0;
@@ -170,33 +173,54 @@ static bool open_slot(struct slot *slot, uint64_t sp)
 	return begin(slot, sp);
 }
 
-/* Gone, whatever thread group it was in: children by vfork share memory with us. */
-static bool has_ended(uint32_t tid)
+bool count_thread_has_ended(uint32_t tid)
 {
 	return raw_call(SYS_tkill, tid, 0) == -ESRCH;
 }
 
-static struct slot *find_ended(void)
+/* One of a thread that has ended, among the next so many. */
+static struct slot *find_ended(uint32_t tries)
 {
 	uint32_t n = count_library.n_slots;
 	static uint32_t next;
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct slot *slot = &count_library.slots[(next + i) % n];
+	for (uint32_t i = 0; i < n && i < tries; i++, next++) {
+		struct slot *slot = &count_library.slots[next % n];
 
-		if (slot->copy && slot->nodes && has_ended(slot->tid)) {
-			next = (next + i + 1) % n;
+		if (slot->copy && slot->nodes && count_thread_has_ended(slot->tid)) {
+			next++;
 			return slot;
 		}
 	}
 	return NULL;
 }
 
-static bool has_many(void)
+static bool has_room_for_row(void)
 {
-	uint32_t n = count_library.n_slots;
+	const struct library *l = &count_library;
 
-	return n >= SLOTS_BEFORE_REUSE || n * count_library.counters_bytes > BYTES_BEFORE_REUSE;
+	return l->n_areas + AREAS_OF_SLOT + AREAS_TO_GROW <= COUNT_FILE_AREAS &&
+	       l->n_slots * (l->counters_bytes + COUNT_FIRST_NODES_BYTES) <= ROWS_BYTES;
+}
+
+/* The thread has ended; its row stays as it is. */
+static void take_memory(struct slot *to, struct slot *from)
+{
+	struct state *s = count_slot_state(from);
+
+	count_left_open(s);
+	for (uint32_t i = 0; i < N_STACKS && s->stacks[i].frames_bytes; i++)
+		raw_call(SYS_munmap, (uint8_t *)s->stacks[i].frames - FRAMES_SKIP,
+			s->stacks[i].frames_bytes);
+	raw_call(SYS_madvise, s, sizeof(*s), MADV_DONTNEED);
+	*to = *from;
+	*from = (struct slot){.tid = from->tid};
+	to->n_places = 0;
+	/* Its counters are this row's from here on, or it has none. */
+	if (!raw_memory((uint8_t *)to->nodes - COUNT_PAGE, to->nodes_bytes, PROT_NONE,
+		    MAP_FIXED | MAP_NORESERVE) ||
+		!map_counters(to->copy, (uint32_t)(to - count_library.slots)))
+		*to = (struct slot){0};
 }
 
 /* For threads that find no room: always busy, counters those of the first thread. */
@@ -233,13 +257,20 @@ void count_thread_join_lost(void)
 		count_gs_set(copy_distance(count_library.lost_copy));
 }
 
-/* A slot of a thread that has ended, or a new one. */
+/* A new one, or where there is no room that of a thread that has ended. */
 static struct slot *find_slot(void)
 {
-	struct slot *slot = has_many() ? find_ended() : NULL;
+	struct slot *slot = &count_library.slots[count_library.n_slots], *ended;
 
-	if (!slot && count_library.n_slots < SLOTS_MAX)
-		slot = &count_library.slots[count_library.n_slots];
+	if (has_room_for_row()) {
+		ended = slot->copy ? NULL : find_ended(TRIES);
+		if (ended)
+			take_memory(slot, ended);
+		return slot;
+	}
+	slot = find_ended(UINT32_MAX);
+	if (slot)
+		((struct count_thread *)((uint8_t *)slot->nodes - COUNT_PAGE))->n_shared++;
 	return slot;
 }
 
@@ -305,6 +336,9 @@ static struct count_node *follow(struct state *s, const struct slot *old,
 		path[n] = node;
 		node = old->nodes + node->parent;
 	}
+	/* Recursion that was folded: it is not below. */
+	if (node != from && n > 1)
+		n = 1;
 	while (n-- && to) {
 		count_nodes_grow(s);
 		to = count_node_enter(s, to, path[n]->key, path[n]->site);
@@ -329,7 +363,13 @@ static void reopen(struct state *s, const struct slot *old)
 			break;
 		s->top++;
 		/* Their least and greatest cost are not known here. */
-		*s->top = (struct frame){node, f->sp, f->ticks ? count_ticks() : 0, 0};
+		*s->top = *f;
+		s->top->node = node;
+		s->top->self = 0;
+		if (frame_is_foreign(f))
+			s->top->ticks = f->ticks ? count_ticks() : 0;
+		count_nodes_grow(s);
+		count_left_not(s, s->top); /* the calls come back here, too */
 		if (!(-f->sp & FRAME_LOST))
 			s->top->sp -= FRAME_LOST;
 	}

@@ -248,6 +248,10 @@ end \name
 
 	/* Charges the open frame's node, and writes a frame for the child in rsi behind it. */
 	.macro push_frame cycles, less
+	.ifeq \less
+	mov pushed + 8(%rsp), %rax
+	mov %rax, FRAME_BYTES + FRAME_TICKS(%rcx)
+	.endif
 	take_sum COST, LAST_COST, rax, rdx
 	mov FRAME_NODE(%rcx), %rdx
 	add %rax, NODE_COST(%rdx)

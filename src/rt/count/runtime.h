@@ -7,6 +7,7 @@
  *	entry.S		what inserted code calls: the fast ways, and the way into C
  *	count_events.c	the same events in full, in C
  *	count_nodes.c	the call tree of a thread
+ *	count_left.c	calls that do not come back
  *	count_stacks.c	which stack is this, and the frames of it
  *	count_threads.c	a thread's copy of counters and state
  *	count_file.c	the file and its areas
@@ -44,14 +45,38 @@
 /* An open call. The two lowest bits and the third of `sp` are lent, see FRAME_*. 32 bytes. */
 struct frame {
 	struct count_node *node;
-	uint64_t sp;	/* where the return address is, less FRAME_* */
-	uint64_t ticks; /* of a foreign call: when its clock began to run; 0 it stands still */
-	uint64_t self;	/* cost so far */
+	uint64_t sp; /* where the return address is, less FRAME_* */
+	union {
+		uint64_t ticks; /* of a foreign call: when its clock began to run; 0: stands still */
+		uint64_t ret;	/* of any other: the return address; 0: the block there is settled */
+	};
+	uint64_t self; /* cost so far */
 };
 /* Subtracted from sp, so that the fast ways, which compare all of it, leave such frames to C. */
 #define FRAME_FOREIGN  1u /* sp is the stack pointer in front of the call */
 #define FRAME_CALLBACK 2u /* called by foreign code, whose clock goes on at its end */
 #define FRAME_LOST     4u /* has no node of its own */
+
+static inline uint64_t frame_sp(const struct frame *f)
+{
+	return (f->sp + 7) & ~(uint64_t)7;
+}
+
+static inline uint32_t frame_flags(const struct frame *f)
+{
+	return (uint32_t)(frame_sp(f) - f->sp);
+}
+
+/* The one that is never popped. */
+static inline bool frame_is_first(const struct frame *f)
+{
+	return f->sp == UINT64_MAX;
+}
+
+static inline bool frame_is_foreign(const struct frame *f)
+{
+	return (frame_flags(f) & FRAME_FOREIGN) && !frame_is_first(f);
+}
 
 /* Which child is entered: that of `parent` with this key. Behind a tail call the key has
  * KEY_TAIL, and `root` is the open frame's node, which is not the parent. */
@@ -190,12 +215,22 @@ void weir_count_enter(void);
 void count_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key);
 
 /* count_nodes.c */
+#define COUNT_FIRST_NODES_BYTES (5 * COUNT_PAGE) /* of the file, for a thread's record and first nodes */
 /* Makes it, when it is new; none where there is no room. */
 struct count_node *count_node_enter(
 	struct state *s, const struct count_node *parent, uint64_t key, uint64_t site);
 bool count_nodes_open(struct slot *slot, struct state *s);
 void count_nodes_grow(void *state);
 void count_nodes_reserve(struct state *s, uint32_t n); /* room for so many. Under the lock */
+
+/* count_left.c */
+/* The call of this frame, which is on the thread's stack and whose caller is the one below it, does not
+ * come back; or comes back once more, in a child of fork. */
+void count_left(struct state *s, const struct frame *f);
+void count_left_not(struct state *s, const struct frame *f);
+/* All that are open: the thread has ended, or the program ends here. Under the lock. */
+void count_left_open(struct state *s);
+void count_left_at_end(void);
 
 /* count_stacks.c */
 bool count_stack_switch(struct state *s, uint64_t sp); /* one that is known */
@@ -216,6 +251,8 @@ uint64_t count_gs_get(void);
 bool count_gs_set(uint64_t base);
 uint64_t count_fs_get(void);
 struct state *count_gs_state(void);
+/* Gone, whatever thread group it was in: children by vfork share memory with us. */
+bool count_thread_has_ended(uint32_t tid);
 
 /* count_file.c. All under the lock. */
 #define COUNT_HEADER_BYTES PAGE_UP(sizeof(struct count_header))
