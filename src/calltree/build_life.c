@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A note that some traces have of what went well. */
+static const char success[] = "deep stack completed beyond the kernel's copy";
+
 static void add_loss(struct builder *b, const struct trace_record *record)
 {
 	struct loss *loss = &b->profile->loss;
@@ -28,7 +31,8 @@ static void add_loss(struct builder *b, const struct trace_record *record)
 		loss->events_lost += numbers[0];
 	else if (record->minor == RECORD_LOSS_RECORDS)
 		loss->records_lost += numbers[0];
-	loss_add_reason(loss, reason, numbers[0]);
+	if (record->minor != RECORD_LOSS_NOTE || strcmp(reason, success) != 0)
+		loss_add_reason(loss, reason, numbers[0]);
 }
 
 static void note_alive(struct builder *b, uint64_t thread, uint64_t time)

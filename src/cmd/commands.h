@@ -25,7 +25,7 @@ bool is_driver_name(const char *path);
 int count_driver_main(char **argv);
 
 /* Opens the trace and writes its summary to a stream. */
-int report_summary(const char *trace_path, FILE *out, bool color, struct err *err);
+int report_summary(const char *trace_path, FILE *out, struct err *err);
 
 /* `weir -- CMD ARGS`: record, then the summary on stderr. */
 int run_and_report(int argc, char **argv);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weir export: a trace in the formats of other tools. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "base/output.h"
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
+#include "cmd/report/report.h"
 #include "cmd/report/steps_marks.h"
 #include "formats/exports.h"
 #include "query/query.h"
@@ -121,8 +123,10 @@ static int export_profile(const struct export_format *format, struct export_argu
 	if (rc == 0) {
 		source.profile = profile;
 		rc = write_output(&source, a->output, err);
-		if (rc == 0 && loss_is_real(&profile->loss))
+		if (rc == 0 && loss_is_real(&profile->loss)) {
+			loss_say(path, &profile->loss);
 			rc = STATUS_LOSSES;
+		}
 		profile_free(profile);
 	}
 	trace_reader_close(reader);
@@ -135,14 +139,21 @@ static int export_steps(const struct export_format *format, struct export_argume
 	struct export_source source = {.format = format,
 		.steps = {.thread = a->build.thread, .put_mark = step_mark_put_words}};
 	struct trace_reader *reader;
+	struct loss loss = {0};
 	int rc = resolver_open_trace(&reader, path, a->open.catalog, err);
 
 	if (rc < 0)
 		return rc;
 	source.reader = reader;
 	rc = write_output(&source, a->output, err);
-	if (rc == 0 && (source.steps_result.n_gaps || trace_reader_is_recovered(reader, NULL) ||
-			       trace_reader_n_damaged_tables(reader, NULL)))
+	loss.is_cut = trace_reader_is_recovered(reader, NULL) ||
+		      trace_reader_n_damaged_tables(reader, NULL);
+	if (rc == 0 && loss.is_cut)
+		loss_say(path, &loss);
+	if (rc == 0 && source.steps_result.n_gaps)
+		fprintf(stderr, "weir: '%s': steps are missing in %" PRIu64 " places\n", path,
+			source.steps_result.n_gaps);
+	if (rc == 0 && (source.steps_result.n_gaps || loss.is_cut))
 		rc = STATUS_LOSSES;
 	trace_reader_close(reader);
 	return rc;

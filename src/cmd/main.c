@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/nearest_names.h"
 #include "cmd/commands.h"
 
 static void out_of_memory(size_t bytes)
@@ -25,6 +26,18 @@ static int finish_stdout(int status)
 		return STATUS_FAILED;
 	}
 	return status;
+}
+
+static int unknown_command(const char *name)
+{
+	struct nearest_names near = {.wanted = name};
+	char is_it[OPTIONS_IS_IT_BYTES];
+
+	for (const struct command *const *c = commands; *c; c++)
+		nearest_names_add(&near, (*c)->name);
+	fprintf(stderr, "weir: '%s' is not a command%s ('weir help' lists them)\n", name,
+		options_is_it(&near, is_it));
+	return STATUS_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -51,9 +64,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--"))
 		return run_and_report(argc - 1, argv + 1);
 	command = command_find(argv[1]);
-	if (!command) {
-		fprintf(stderr, "weir: '%s' is not a command ('weir help' lists them)\n", argv[1]);
-		return STATUS_USAGE;
-	}
+	if (!command)
+		return unknown_command(argv[1]);
 	return finish_stdout(command->run(command, argc - 1, argv + 1));
 }

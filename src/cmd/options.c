@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/nearest_names.h"
 
 int command_fail(const struct err *err)
 {
@@ -30,17 +31,31 @@ int options_usage_error(const struct command *command, const char *fmt, ...)
 	return STATUS_USAGE;
 }
 
+const char *options_is_it(const struct nearest_names *near, char text[OPTIONS_IS_IT_BYTES])
+{
+	int n = snprintf(text, OPTIONS_IS_IT_BYTES, "; is it ");
+
+	if (!nearest_names_text(near, text + n, OPTIONS_IS_IT_BYTES - (size_t)n - 1))
+		return "";
+	return strcat(text, "?");
+}
+
 int options_choose(const struct command *command, const char *option, const char *value,
 	const char *const *names, size_t *i)
 {
+	struct nearest_names near = {.wanted = value};
+	char is_it[OPTIONS_IS_IT_BYTES];
 	struct buf known = {0};
 
 	for (*i = 0; names[*i]; ++*i)
 		if (!strcmp(names[*i], value))
 			return STATUS_DONE;
-	for (const char *const *name = names; *name; name++)
+	for (const char *const *name = names; *name; name++) {
+		nearest_names_add(&near, *name);
 		buf_printf(&known, "%s%s", name == names ? "" : ", ", *name);
-	options_usage_error(command, "%s: '%s' is not one of %s", option, value, buf_text(&known));
+	}
+	options_usage_error(command, "%s: '%s' is not one of %s%s", option, value, buf_text(&known),
+		options_is_it(&near, is_it));
 	buf_release(&known);
 	return STATUS_USAGE;
 }
@@ -114,7 +129,7 @@ static bool set_number(void *to, const char *value)
 	return true;
 }
 
-static bool set_seconds(void *to, const char *value)
+static bool set_decimal(void *to, const char *value)
 {
 	char *end;
 	double d = strtod(value, &end);
@@ -124,6 +139,12 @@ static bool set_seconds(void *to, const char *value)
 	*(double *)to = d;
 	return true;
 }
+
+static const char *const value_names[] = {
+	[OPTION_NUMBER] = "whole number",
+	[OPTION_SECONDS] = "number of seconds",
+	[OPTION_DECIMAL] = "number",
+};
 
 /* `shown` is the option as the user wrote it. */
 static enum options_result set_value(const struct command *command, const struct option_spec *o,
@@ -144,11 +165,10 @@ static enum options_result set_value(const struct command *command, const struct
 	else if (o->kind == OPTION_NUMBER)
 		good = set_number(to, value);
 	else
-		good = set_seconds(to, value);
-	if (good)
-		return OPTIONS_RUN;
-	return options_usage_error(command, "%s: '%s' is not a %s", shown, value,
-		o->kind == OPTION_NUMBER ? "whole number" : "number of seconds");
+		good = set_decimal(to, value);
+	return good ? OPTIONS_RUN
+		    : options_usage_error(
+			      command, "%s: '%s' is not a %s", shown, value, value_names[o->kind]);
 }
 
 struct parse {
@@ -175,6 +195,26 @@ static enum options_result take(
 	return set_value(p->command, o, p->into, attached, shown);
 }
 
+/* `name` is as it was written, with its dashes; they say nothing about what is near. */
+static enum options_result unknown_option(const struct command *command, const char *name, size_t n)
+{
+	char *wanted = mem_strndup(name, n), is_it[OPTIONS_IS_IT_BYTES];
+	struct nearest_names near = {.wanted = wanted + 2};
+
+	for (const struct option_spec *o = command->options; o && (o->letter || o->name); o++)
+		if (o->name && o->help != option_old_name)
+			nearest_names_add(&near, o->name);
+	for (size_t i = 0; i < near.n; i++) {
+		char bare[NEAREST_NAME_BYTES - 2];
+
+		snprintf(bare, sizeof(bare), "%s", near.v[i].name);
+		snprintf(near.v[i].name, sizeof(near.v[i].name), "--%s", bare);
+	}
+	options_usage_error(command, "unknown option '%s'%s", wanted, options_is_it(&near, is_it));
+	free(wanted);
+	return OPTIONS_USAGE;
+}
+
 static enum options_result parse_long(struct parse *p, const char *arg)
 {
 	const char *equals = strchr(arg, '=');
@@ -185,7 +225,7 @@ static enum options_result parse_long(struct parse *p, const char *arg)
 	if (!strcmp(arg, "--help"))
 		return OPTIONS_HELP;
 	if (!o)
-		return options_usage_error(p->command, "unknown option '%.*s'", (int)n, arg);
+		return unknown_option(p->command, arg, n);
 	snprintf(shown, sizeof(shown), "--%s", o->name);
 	return take(p, o, equals ? equals + 1 : NULL, shown);
 }
@@ -289,14 +329,18 @@ static void put_users(char *to, size_t max, const char *option, const char *last
 int options_choose_user(const struct command *command, uint64_t given, const char *name,
 	const char *what, const struct option_user *users, size_t n)
 {
-	char known[256] = "";
+	struct nearest_names near = {.wanted = name};
+	char known[256] = "", is_it[OPTIONS_IS_IT_BYTES];
 	size_t user = 0;
 
 	while (user < n && strcmp(users[user].name, name))
 		user++;
 	if (user == n) {
 		put_users(known, sizeof(known), NULL, ", ", users, n);
-		return -options_usage_error(command, "'%s' is not a %s (%s)", name, what, known);
+		for (size_t i = 0; i < n; i++)
+			nearest_names_add(&near, users[i].name);
+		return -options_usage_error(command, "'%s' is not a %s (%s)%s", name, what, known,
+			options_is_it(&near, is_it));
 	}
 	for (size_t i = 0; given >> i; i++) {
 		const char *option = command->options[i].name;

@@ -18,7 +18,8 @@ enum option_kind {
 	OPTION_TEXT_ONCE, /* the same; a second one is wrong usage */
 	OPTION_TEXTS,	  /* struct option_texts; each one counts */
 	OPTION_NUMBER,	  /* uint64_t, plain decimal */
-	OPTION_SECONDS	  /* double, at least 0 */
+	OPTION_SECONDS,	  /* double, at least 0 */
+	OPTION_DECIMAL	  /* the same of something else */
 };
 
 struct option_texts {
@@ -92,6 +93,11 @@ int options_usage_error(const struct command *command, const char *fmt, ...)
  * them when it is none. */
 int options_choose(const struct command *command, const char *option, const char *value,
 	const char *const *names, size_t *i);
+
+struct nearest_names;
+#define OPTIONS_IS_IT_BYTES 512
+/* "; is it 'flat' or 'tree'?" for the end of a sentence; "" when nothing is near. */
+const char *options_is_it(const struct nearest_names *near, char text[OPTIONS_IS_IT_BYTES]);
 
 void options_print_help(const struct command *command, FILE *out);
 

@@ -103,7 +103,7 @@ void record_print_summary(const char *path)
 {
 	struct err err;
 
-	if (report_summary(path, stderr, isatty(STDERR_FILENO), &err) < 0)
+	if (report_summary(path, stderr, &err) < 0)
 		command_fail(&err);
 }
 

@@ -3,7 +3,10 @@
 #include <regex.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/nearest_names.h"
+#include "base/output.h"
 #include "cmd/commands.h"
 #include "cmd/open_trace.h"
 #include "cmd/report/report.h"
@@ -54,6 +57,7 @@ static const struct option_spec report_option_table[] = {
 		AT(report.source_lines)},
 	{0, "returns", OPTION_FLAG, NULL, "branches: where returns went, too", AT(report.returns)},
 	{0, "color", OPTION_FLAG, NULL, "colours, as for a terminal", AT(report.color)},
+	{0, "plain", OPTION_FLAG, NULL, "on a terminal the same as in a pipe", AT(report.plain)},
 	{0},
 };
 
@@ -96,8 +100,8 @@ static int check_arguments(const struct command *command, struct report_argument
 	if (sort && !kind->columns)
 		return options_usage_error(command, "%s cannot be sorted", kind->name);
 	if (sort && !option_words_have(kind->columns, sort))
-		return options_usage_error(
-			command, "--sort: %s has no column '%s'", kind->name, sort);
+		return options_usage_error(command, "--sort: %s has no column '%s' (but %s)",
+			kind->name, sort, kind->columns);
 	return knows_options(command, given, kind) ? check_step_arguments(command, a)
 						   : STATUS_USAGE;
 }
@@ -106,7 +110,13 @@ static int render(const struct report_kind *kind, const struct report *report, s
 {
 	int rc = kind->render(report, err);
 
-	return rc == 0 && loss_is_real(report->loss) ? STATUS_LOSSES : rc;
+	if (rc < 0 || !loss_is_real(report->loss))
+		return rc;
+	if (!report->options->json && !kind->shows_loss) {
+		fflush(report->out);
+		loss_say(trace_reader_name(report->reader), report->loss);
+	}
+	return STATUS_LOSSES;
 }
 
 static int render_profile(const struct report_kind *kind, struct report *report, struct err *err)
@@ -158,11 +168,27 @@ static int open_and_render(const struct report_arguments *a, const struct report
 	return rc;
 }
 
-int report_summary(const char *trace_path, FILE *out, bool color, struct err *err)
+/* What people like better than what programs read. */
+static void suit_terminal(struct report_options *o, const struct report_kind *kind, FILE *out)
 {
-	struct report_arguments a = {.build = BUILD_OPTIONS_ALL, .report.color = color};
-	int rc = open_and_render(&a, report_kind_find("summary"), trace_path, out, err);
+	struct terminal terminal = terminal_of(out);
 
+	if (!terminal.is_there || o->json || o->plain)
+		return;
+	o->terminal = terminal;
+	o->color |= terminal.has_color;
+	o->human |= option_words_have(kind->options, "human");
+	o->percent |= option_words_have(kind->options, "percent");
+}
+
+int report_summary(const char *trace_path, FILE *out, struct err *err)
+{
+	struct report_arguments a = {.build = BUILD_OPTIONS_ALL};
+	const struct report_kind *kind = report_kind_find("summary");
+	int rc;
+
+	suit_terminal(&a.report, kind, out);
+	rc = open_and_render(&a, kind, trace_path, out, err);
 	return rc < 0 ? rc : 0;
 }
 
@@ -192,6 +218,43 @@ static const struct report_kind *take_kind(struct report_arguments *a, int *argc
 	return kind;
 }
 
+/* "; is it 'flat'?" */
+static const char *near_kind(const char *name, char text[OPTIONS_IS_IT_BYTES])
+{
+	struct nearest_names near = {.wanted = name};
+
+	for (size_t i = 0; i < REPORT_N_KINDS; i++)
+		nearest_names_add(&near, report_kinds[i].name);
+	return options_is_it(&near, text);
+}
+
+/* What is left of the operands is a trace, or none. */
+static int check_operands(
+	const struct command *command, const struct report_arguments *a, int argc, char **argv)
+{
+	const char *function = a->report.function;
+	char is_it[OPTIONS_IS_IT_BYTES];
+
+	if (argc > 1 && report_kind_find(argv[0]))
+		return options_usage_error(command,
+			"two kinds of report are asked for, '%s' and '%s'", argv[0], argv[1]);
+	if (argc > 1)
+		return options_usage_error(command,
+			"'%s' is not a kind of report%s (nor can two traces be reported: '%s')",
+			argv[0], near_kind(argv[0], is_it), argv[1]);
+	/* A name that is near a kind is one when no such file is there. */
+	if (argc == 1 && access(argv[0], F_OK) < 0 && *near_kind(argv[0], is_it))
+		return options_usage_error(command,
+			"'%s' is not a kind of report, nor is there a trace of that name%s",
+			argv[0], is_it);
+	if (function && output_place(function) == OUTPUT_PLACE_OURS &&
+		(!argc || access(argv[0], F_OK) < 0))
+		return options_usage_error(command,
+			"source needs a function, and '%s' is a trace: 'weir report source %s %s'",
+			function, argc ? argv[0] : "FUNCTION", function);
+	return STATUS_DONE;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct report_arguments a = {.build = BUILD_OPTIONS_ALL};
@@ -205,13 +268,11 @@ static int run(const struct command *command, int argc, char **argv)
 		return status;
 	kind = take_kind(&a, &argc, &argv);
 	if (!strcmp(kind->name, "source") && !a.report.function)
-		return options_usage_error(command, "source needs a function");
-	if (argc > 1)
-		return options_usage_error(command,
-			report_kind_find(argv[0])
-				? "two kinds of report are asked for, '%s' and '%s'"
-				: "'%s' is not a kind of report (nor can two traces be reported: '%s')",
-			argv[0], argv[1]);
+		return options_usage_error(
+			command, "source needs a function: 'weir report source FUNCTION [TRACE]'");
+	status = check_operands(command, &a, argc, argv);
+	if (status)
+		return status;
 	a.report.exe = a.open.counts.exe;
 	a.open.steps = steps_for(kind);
 	status = check_arguments(command, &a, kind, given);
@@ -221,6 +282,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return options_usage_error(
 			command, "--filter: '%s' is not a regular expression", a.filter);
 	a.report.query.filter = a.filter ? &filter : NULL;
+	suit_terminal(&a.report, kind, stdout);
 	status = open_and_render(&a, kind, argc > 0 ? argv[0] : "trace.weir", stdout, &err);
 	if (a.filter)
 		regfree(&filter);

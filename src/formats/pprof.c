@@ -4,8 +4,8 @@
  * mappings, locations and functions are their numbers from 1 on; a location's lines go from the
  * innermost inlined function to the one that has the code.
  *
- * An image is one mapping whose memory begins at 0 (the kernel: at its lowest address), so that
- * addresses are the linker's, as the trace has them; callers' addresses point into the call.
+ * Each image is one mapping (pprof_mappings.h). All that is known of its functions is said here, so that
+ * readers do not look for the file to learn more. Callers' addresses point into the call.
  */
 #include "formats/exports.h"
 
@@ -18,11 +18,11 @@
 #include "base/mem.h"
 #include "calltree/frame_names.h"
 #include "calltree/sample_walk.h"
+#include "formats/pprof_mappings.h"
 #include "formats/protobuf.h"
 
 /* Deeper call paths of events lose their middle: else a deep recursion is quadratic in size. */
 #define PPROF_PATH_MAX	  1024
-#define PPROF_PAGE_BYTES  4096u
 #define PPROF_METRICS_MAX 16 /* further ones of a trace are not exported */
 
 #define GZIP_WINDOW_BITS (15 + 16) /* zlib: + 16 asks for the gzip wrapper */
@@ -50,6 +50,7 @@ enum mapping_field {
 	MAPPING_ID = 1,
 	MAPPING_START = 2,
 	MAPPING_LIMIT = 3,
+	MAPPING_OFFSET = 4,
 	MAPPING_FILENAME = 5,
 	MAPPING_BUILD_ID = 6,
 	MAPPING_HAS_FUNCTIONS = 7,
@@ -71,14 +72,6 @@ enum function_field {
 	FUNCTION_FILENAME = 4
 };
 
-/* What the mapping of an image must cover and may claim. */
-struct mapping {
-	uint32_t id; /* 0: not used */
-	uint64_t low, high;
-	bool has_unnamed; /* a frame without its true name */
-	bool has_files, has_inlines;
-};
-
 /* Samples with the same thread and stack. */
 struct sum {
 	struct sample_view sample;		/* the first of them */
@@ -94,9 +87,8 @@ struct exporter {
 	struct intern strings;
 	struct intern functions; /* name string, file string -> id - 1 */
 	uint32_t *location_of;	 /* by frame: id, 0 = none yet */
-	uint32_t n_locations;
-	struct mapping *mappings; /* by image */
-	uint32_t n_mappings;
+	VEC(uint32_t) frames;	 /* by location's id - 1 */
+	struct pprof_mappings mappings;
 	uint32_t metrics[PPROF_METRICS_MAX]; /* trace's ids, in order of value */
 	size_t n_metrics;
 	VEC(struct sum) sums;
@@ -134,86 +126,69 @@ static void put_line(struct exporter *e, struct buf *to, uint64_t function, uint
 	protobuf_message(to, LOCATION_LINE, &e->inner);
 }
 
-/* The mapping of a frame's image, which must cover `addr`; 0 for frames without an image. */
-static uint32_t mapping_of(struct exporter *e, uint32_t frame_id, uint64_t addr)
+static uint64_t location_addr(const struct trace_frame *frame)
 {
-	const struct trace_frame *frame = trace_reader_frame(e->reader, frame_id);
-	struct mapping *m = &e->mappings[frame->image];
-
-	if (!frame->image)
-		return 0;
-	if (!m->id) {
-		m->id = ++e->n_mappings;
-		m->low = m->high = addr;
-	}
-	m->low = addr < m->low ? addr : m->low;
-	m->high = addr > m->high ? addr : m->high;
-	m->has_unnamed |= frame_names_unresolved_reason(e->reader, frame_id) != NULL;
-	m->has_inlines |= e->levels.n > 1;
-	m->has_files |= e->levels.v[0].file != NULL;
-	return m->id;
+	return frame->addr - (frame->is_caller && frame->addr ? 1 : 0);
 }
 
 static uint32_t location_of_frame(struct exporter *e, uint32_t frame_id)
 {
 	const struct trace_frame *frame = trace_reader_frame(e->reader, frame_id);
-	uint64_t addr = frame->addr - (frame->is_caller && frame->addr ? 1 : 0);
 
-	if (e->location_of[frame_id])
-		return e->location_of[frame_id];
+	if (!e->location_of[frame_id]) {
+		pprof_mappings_add(&e->mappings, frame->image, location_addr(frame));
+		vec_push(&e->frames, frame_id);
+		e->location_of[frame_id] = (uint32_t)e->frames.n;
+	}
+	return e->location_of[frame_id];
+}
+
+static void put_location(struct exporter *e, uint32_t id, uint32_t frame_id)
+{
+	const struct trace_frame *frame = trace_reader_frame(e->reader, frame_id);
+	const struct pprof_mapping *m = pprof_mapping_find(&e->mappings, frame->image);
+
 	frame_names_get(e->reader, frame_id, &e->levels);
 	buf_reset(&e->part);
-	protobuf_number(&e->part, LOCATION_ID, ++e->n_locations);
-	protobuf_number(&e->part, LOCATION_MAPPING, mapping_of(e, frame_id, addr));
-	protobuf_number(&e->part, LOCATION_ADDRESS, addr);
+	protobuf_number(&e->part, LOCATION_ID, id);
+	protobuf_number(&e->part, LOCATION_MAPPING, m ? m->id : 0);
+	protobuf_number(&e->part, LOCATION_ADDRESS, location_addr(frame) + (m ? m->shift : 0));
 	for (size_t i = 0; i < e->levels.n; i++) {
 		const struct frame_level *level = &e->levels.v[i];
 
 		put_line(e, &e->part, function_id(e, level->name, level->file), level->line);
 	}
 	protobuf_message(&e->tables, PROFILE_LOCATION, &e->part);
-	e->location_of[frame_id] = e->n_locations;
-	return e->n_locations;
 }
 
-static void put_mapping(struct exporter *e, uint32_t image_id)
+static void put_mapping(struct exporter *e, const struct pprof_mapping *m)
 {
-	const struct trace_image *image = trace_reader_image(e->reader, image_id);
-	const struct mapping *m = &e->mappings[image_id];
+	const struct trace_image *image = trace_reader_image(e->reader, m->image);
 	char build_id[BUILD_ID_MAX * 2 + 1] = "";
 
 	for (uint8_t i = 0; i < image->build_id_n; i++)
 		snprintf(build_id + 2 * i, 3, "%02x", image->build_id[i]);
 	buf_reset(&e->part);
 	protobuf_number(&e->part, MAPPING_ID, m->id);
-	if (image->kind == IMAGE_KIND_KERNEL || image->kind == IMAGE_KIND_JIT)
-		protobuf_number(
-			&e->part, MAPPING_START, m->low & ~(uint64_t)(PPROF_PAGE_BYTES - 1));
-	protobuf_number(&e->part, MAPPING_LIMIT,
-		m->high > UINT64_MAX - 2 * PPROF_PAGE_BYTES
-			? UINT64_MAX
-			: (m->high + PPROF_PAGE_BYTES) & ~(uint64_t)(PPROF_PAGE_BYTES - 1));
+	protobuf_number(&e->part, MAPPING_START, m->low + m->shift);
+	protobuf_number(&e->part, MAPPING_LIMIT, m->high + m->shift);
+	protobuf_number(&e->part, MAPPING_OFFSET, m->offset);
 	protobuf_number(&e->part, MAPPING_FILENAME,
 		string_id(e, trace_reader_string(e->reader, image->path)));
 	protobuf_number(&e->part, MAPPING_BUILD_ID, string_id(e, build_id));
-	protobuf_number(&e->part, MAPPING_HAS_FUNCTIONS, !m->has_unnamed);
-	protobuf_number(&e->part, MAPPING_HAS_FILENAMES, m->has_files);
-	protobuf_number(&e->part, MAPPING_HAS_LINES, m->has_files);
-	protobuf_number(&e->part, MAPPING_HAS_INLINES, m->has_inlines);
+	for (uint32_t has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINES; has++)
+		protobuf_number(&e->part, has, 1);
 	protobuf_message(&e->out, PROFILE_MAPPING, &e->part);
 }
 
-/* Numbered in order of first use, and written in that order. */
-static void put_mappings(struct exporter *e)
+/* Once all samples are known. */
+static void put_places(struct exporter *e)
 {
-	uint32_t n_images = trace_reader_n_images(e->reader);
-	uint32_t *image_of = mem_calloc(e->n_mappings + 1, sizeof(*image_of));
-
-	for (uint32_t id = 1; id < n_images; id++)
-		image_of[e->mappings[id].id] = id;
-	for (uint32_t id = 1; id <= e->n_mappings; id++)
-		put_mapping(e, image_of[id]);
-	free(image_of);
+	pprof_mappings_settle(&e->mappings);
+	for (size_t i = 0; i < e->mappings.v.n; i++)
+		put_mapping(e, &e->mappings.v.v[i]);
+	for (size_t i = 0; i < e->frames.n; i++)
+		put_location(e, (uint32_t)i + 1, e->frames.v[i]);
 }
 
 static const char *unit_name(const char *unit)
@@ -302,14 +277,23 @@ static void add_sample(struct exporter *e, const struct sample_view *sample)
 
 static void put_sum(struct exporter *e, const struct sum *sum)
 {
-	uint32_t stack = sum->sample.stack;
+	uint32_t stack = sum->sample.stack, frame = sum->sample.frame, program = 0;
 	struct buf ids = {0};
 
-	if (sum->sample.frame)
-		buf_put_uleb(&ids, location_of_frame(e, sum->sample.frame));
-	for (; stack; stack = trace_reader_stack(e->reader, stack)->parent)
-		buf_put_uleb(
-			&ids, location_of_frame(e, trace_reader_stack(e->reader, stack)->frame));
+	while (frame || stack) {
+		uint32_t image;
+
+		if (!frame) {
+			frame = trace_reader_stack(e->reader, stack)->frame;
+			stack = trace_reader_stack(e->reader, stack)->parent;
+		}
+		image = trace_reader_frame(e->reader, frame)->image;
+		if (pprof_is_program(e->reader, image))
+			program = image;
+		buf_put_uleb(&ids, location_of_frame(e, frame));
+		frame = 0;
+	}
+	pprof_mappings_begin(&e->mappings, program, sum->values[0]);
 	buf_reset(&e->part);
 	if (ids.n)
 		protobuf_message(&e->part, SAMPLE_LOCATION_ID, &ids);
@@ -358,6 +342,38 @@ static void put_routine_locations(struct exporter *e)
 	}
 }
 
+/* 0 when the trace has no such image. */
+static uint32_t find_image(const struct trace_reader *r, const char *path)
+{
+	for (uint32_t id = 1; id < trace_reader_n_images(r); id++)
+		if (!strcmp(trace_reader_string(r, trace_reader_image(r, id)->path), path))
+			return id;
+	return 0;
+}
+
+/* Locations of routines have no address, and so no mapping; but readers ask the first one for the program:
+ * the one that was entered most. */
+static void add_program(struct exporter *e)
+{
+	const struct calltree *tree = e->profile->tree;
+
+	for (uint32_t id = 1; id < calltree_n_routines(tree); id++) {
+		const struct calltree_routine *routine = calltree_get_routine(tree, id);
+		uint32_t image = routine->is_root || !*routine->image
+					 ? 0
+					 : find_image(e->reader, routine->image);
+		uint64_t calls = 0;
+
+		if (!pprof_is_program(e->reader, image))
+			continue;
+		for (uint32_t at = routine->first_instance; at;
+			at = calltree_get(tree, at)->next_instance)
+			calls += calltree_get(tree, at)->calls;
+		pprof_mappings_add(&e->mappings, image, 0);
+		pprof_mappings_begin(&e->mappings, image, calls);
+	}
+}
+
 /* `path` holds the node and its callers by level; the root is not a location. */
 static void put_node(struct exporter *e, const uint32_t *path, const struct profile_thread *thread,
 	uint32_t id, uint64_t weight)
@@ -389,6 +405,7 @@ static void put_tree(struct exporter *e)
 	put_value_type(e, PROFILE_SAMPLE_TYPE, "calls", "count");
 	put_value_type(e, PROFILE_SAMPLE_TYPE, p->metric, unit_name(p->unit));
 	put_routine_locations(e);
+	add_program(e);
 	for (uint32_t id = 1; id < p->n_threads; id++)
 		thread_of[p->threads[id].root] = &p->threads[id];
 	for (uint32_t id = calltree_first_root(p->tree); id; id = calltree_next(p->tree, id)) {
@@ -445,7 +462,7 @@ static int put_message(struct exporter *e, struct err *err)
 	} else {
 		put_tree(e);
 	}
-	put_mappings(e);
+	put_places(e);
 	put_facts(e);
 	buf_put(&e->out, e->tables.p, e->tables.n);
 	for (uint32_t id = 0; id < e->strings.n_items; id++)
@@ -488,7 +505,7 @@ int export_pprof(const struct profile *profile, FILE *out, struct err *err)
 	int rc;
 
 	e.location_of = mem_calloc(trace_reader_n_frames(e.reader), sizeof(*e.location_of));
-	e.mappings = mem_calloc(trace_reader_n_images(e.reader), sizeof(*e.mappings));
+	pprof_mappings_init(&e.mappings, e.reader);
 	rc = put_message(&e, err);
 	if (rc == 0)
 		rc = gzip_pack(buf_span(&e.out), &packed, err);
@@ -502,7 +519,8 @@ int export_pprof(const struct profile *profile, FILE *out, struct err *err)
 	intern_release(&e.strings);
 	intern_release(&e.functions);
 	free(e.location_of);
-	free(e.mappings);
+	vec_release(&e.frames);
+	pprof_mappings_release(&e.mappings);
 	vec_release(&e.sums);
 	map_release(&e.sum_of);
 	return rc;

@@ -60,14 +60,37 @@ size_t query_top_functions(const struct query *q, const struct calltree *tree,
 /* The tree, depth first; a node is there when it or something below it matches. Siblings are in
  * order of first sight. */
 size_t query_nodes(const struct query *q, const struct calltree *tree, uint32_t **nodes);
-/* A path ends in a node. Weights of all nodes add up to the total: where samples hang below an
- * event their part is not the event's. */
+
+/*
+ * The heaviest places of a program. A place is a function with its callers; what does not make
+ * another place for somebody who reads the program is left out: the thread, the start of threads and
+ * programs (_start, clone, ...), and how often a recursion went round (A > B > A > C is the place A > C).
+ * Weights of all places add up to what is below the roots: where samples hang below an event their part
+ * is not the event's.
+ */
 struct query_path {
-	uint32_t node;
 	uint64_t weight;
+	size_t n;
+	uint32_t *routines; /* outermost first */
+	bool *is_recursive; /* by routine: it was on the path again */
 };
-/* Nodes below a root with the largest weight; `paths` has room for `max`. */
-size_t query_top_paths(const struct calltree *tree, struct query_path *paths, size_t max);
+struct query_paths {
+	struct query_path *v; /* largest weight first */
+	size_t n;
+};
+/* At most `max`. With `by_waiter` what a thread waits is that of the function that asked the kernel
+ * (query_waiter). */
+void query_paths_init(
+	struct query_paths *paths, const struct calltree *tree, bool by_waiter, size_t max);
+void query_paths_release(struct query_paths *paths);
+
+/* Whether the figures of a profile are times with those of waiting, as samples know them. */
+bool query_has_waits(const struct profile *p);
+/* The node itself; of one in which the kernel leaves the CPU to others, the function of the program
+ * that waits by it, or what comes nearest to it in a thread of the kernel. */
+uint32_t query_waiter(const struct calltree *tree, uint32_t node);
+/* Base and samples of such nodes become those of the functions that wait. */
+void query_charge_waiters(const struct calltree *tree, struct flat *flat);
 
 /* Ids of threads; most used first. */
 size_t query_threads(const struct query *q, const struct profile *p, size_t **ids);

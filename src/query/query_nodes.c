@@ -86,25 +86,3 @@ size_t query_nodes(const struct query *q, const struct calltree *tree, uint32_t 
 	*nodes = order.v;
 	return order.n;
 }
-
-size_t query_top_paths(const struct calltree *tree, struct query_path *paths, size_t max)
-{
-	uint64_t *weights = calltree_split_bases(tree);
-	size_t n = 0;
-
-	for (uint32_t id = 1; id < calltree_n_nodes(tree); id++) {
-		size_t at = n;
-
-		if (!weights[id] || !calltree_get(tree, id)->parent)
-			continue;
-		while (at > 0 && paths[at - 1].weight < weights[id])
-			at--;
-		if (at == max)
-			continue;
-		n = n < max ? n + 1 : max;
-		memmove(paths + at + 1, paths + at, (n - 1 - at) * sizeof(*paths));
-		paths[at] = (struct query_path){id, weights[id]};
-	}
-	free(weights);
-	return n;
-}

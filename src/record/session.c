@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "record/deep_stacks.h"
 #include "record/hooks/transcript.h"
+#include "process/host_facts.h"
 #include "process/images.h"
 #include "record/kernel_events.h"
 #include "process/module_history.h"
@@ -649,7 +650,7 @@ void session_add(struct session *s, struct collected_list *list)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-static void write_notes(struct session *s, uint64_t n_completed)
+static void write_notes(struct session *s)
 {
 	const struct {
 		uint64_t n;
@@ -659,7 +660,6 @@ static void write_notes(struct session *s, uint64_t n_completed)
 		{s->n_gone_stacks, "sample inside exit: user memory already given back"},
 		{s->n_throttled, "the kernel throttled sampling"},
 		{s->n_hook_stacks, "sample inside the hook library: shown as its caller's"},
-		{n_completed, "deep stack completed beyond the kernel's copy"},
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
@@ -697,7 +697,9 @@ void session_finish(struct session *s, uint64_t n_completed)
 		transcript_finish(s->transcript, s->last_time);
 	}
 	process_life_finish(s->life, s->last_time);
-	write_notes(s, n_completed);
+	write_notes(s);
+	if (n_completed)
+		host_fact_number(s->w, "n_deep_stacks", n_completed);
 	images_drop_changed(s->images);
 	images_write_facts(s->images, s->w);
 	name_frames(s->w, s->images, s->kernel_image);

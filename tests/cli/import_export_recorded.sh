@@ -43,6 +43,33 @@ equal "so is the sum of the folded counts" "$(json samples.json 'j["total"]')" "
 build_id=$(readelf -n busy | sed -n 's/.*Build ID: //p')
 equal "the program is a mapping with its build-id" "['$build_id']" \
 	"$(json p.json '[m["build_id"] for m in j["mappings"] if m["file"].endswith("/busy")]')"
+equal "the first mapping is the program, whatever was sampled first" "$PWD/busy $build_id" \
+	"$(json p.json '"%s %s" % (j["mappings"][0]["file"], j["mappings"][0]["build_id"])')"
+check "libraries and the kernel have mappings, too, none of which overlaps another" test "$(json p.json 'len(j["mappings"]) > 1')" = True
+# Readers that have the file go from an address to the file's offset: nm and readelf say where spin is there.
+spin=$(nm busy | awk '$3 == "spin" {print $1}')
+segment=$(readelf -lW busy | awk '$1 == "LOAD" && /R E/ {print $2, $3}')
+equal "addresses lead into the right place of the file" True \
+	"$(json p.json "0 <= j['file_addresses']['spin'][1] - (0x$spin - ${segment#* } + ${segment% *}) < 200")"
+if command -v go >/dev/null && HOME=$PWD go tool pprof -h 2>&1 | grep -q pprof; then
+	HOME=$PWD PPROF_TMPDIR=$PWD go tool pprof -top r.pb.gz >go.txt 2>go.err
+	equal "go tool pprof reads it and names the program" "File: busy" "$(head -n 1 go.txt)"
+	equal "its total is that of the report" True \
+		"$(python3 -c '
+import json, re
+n, unit = re.search(r"Total samples = ([\d.]+)(\w+)", open("go.txt").read()).groups()
+total = json.load(open("cpu.json"))["total"]
+print(abs(float(n) * {"s": 1e9, "ms": 1e6}[unit] - total) < total * 0.01)')"
+	check "it finds spin" grep -q ' spin$' go.txt
+	HOME=$PWD PPROF_TMPDIR=$PWD go tool pprof -disasm=spin r.pb.gz >go.disasm 2>go.err
+	check "it disassembles it from the file, with the samples on its instructions" \
+		grep -qE '^ +[0-9.]+m?s +[0-9.]+m?s +[0-9a-f]+:' go.disasm
+else
+	skip "go tool pprof reads it: go is not installed"
+fi
+"$WEIR" record -q --functions 'spin,work' -o h.weir -- ./busy 2>err.txt && "$WEIR" export pprof h.weir -o h.pb.gz &&
+	python3 "$ROOT/tests/format/read_pprof.py" h.pb.gz >h.json
+equal "of hooked functions the first mapping is the program, too" "$PWD/busy" "$(json h.json 'j["mappings"][0]["file"]')"
 equal "every location is used" "$(json p.json 'j["locations"]')" "$(json p.json 'j["locations_used"]')"
 equal "the threads are labelled" True "$(json p.json '{"first", "second"} <= set(j["threads"])')"
 equal "the period is that of the frequency" "['cpu', 'nanoseconds'] $((1000000000 / 999))" "$(json p.json '"%s %d" % (j["period_type"], j["period"])')"

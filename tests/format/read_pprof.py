@@ -6,7 +6,8 @@
 
 Anything that is not as profile.proto says ends with a sentence and status 1: string 0 is empty, ids
 are unique and not zero, every reference resolves, every sample has one value for each type,
-addresses lie in their mapping, the message is used up to its last byte.
+addresses lie in their mapping, mappings do not overlap and say that all names are here, the message is used
+up to its last byte.
 """
 import collections
 import gzip
@@ -123,6 +124,11 @@ def main():
     for m in mappings.values():
         text(m["build_id"])
         expect(m["memory_start"] < m["memory_limit"], f"mapping {m['id']} is empty")
+        expect(all(m[has] for has in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames")),
+               f"mapping {m['id']} leaves names to others")
+    by_address = sorted(mappings.values(), key=lambda m: m["memory_start"])
+    for a, b in zip(by_address, by_address[1:]):
+        expect(a["memory_limit"] <= b["memory_start"], f"mappings {a['id']} and {b['id']} overlap")
     for loc in locations.values():
         expect(loc["line"], f"location {loc['id']} has no line")
         for line in loc["line"]:
@@ -158,7 +164,14 @@ def main():
     print(json.dumps({
         "types": types, "totals": totals, "samples": len(profile["sample"]), "folded": folded,
         "threads": threads,
-        "mappings": [{"file": text(m["filename"]), "build_id": text(m["build_id"])} for m in mappings.values()],
+        "mappings": [{"file": text(m["filename"]), "build_id": text(m["build_id"]), "start": m["memory_start"],
+                      "offset": m["file_offset"]} for m in profile["mapping"]],
+        # What a reader of the file would look up: function name -> addresses in the file.
+        "file_addresses": {text(functions[loc["line"][-1]["function_id"]]["name"]):
+                           [mappings[loc["mapping_id"]]["id"],
+                            loc["address"] - mappings[loc["mapping_id"]]["memory_start"]
+                            + mappings[loc["mapping_id"]]["file_offset"]]
+                           for loc in locations.values() if loc["mapping_id"]},
         "locations": len(locations), "locations_used": len(used_locations), "functions": len(functions),
         "files": sorted({text(f["filename"]) for f in functions.values()} - {""}),
         "time": profile["time_nanos"], "duration": profile["duration_nanos"], "period": profile["period"],

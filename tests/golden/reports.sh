@@ -87,8 +87,25 @@ fails "coverage says that nothing was counted" 1 "^weir: 'events.weir': has no c
 fails "source of a function says the same" 1 "has no source lines" "$WEIR" report source main events.weir
 
 head -c $(($(stat -c %s events.weir) - 10)) events.weir >cut.weir
-"$WEIR" report flat cut.weir >cut.txt
+"$WEIR" report flat cut.weir >cut.txt 2>cut.err
 equal "a trace that was cut is reported with status 3" 3 $?
 check "what was before the cut is all there" cmp -s cut.txt "$golden/reports/events.flat.txt"
 "$WEIR" report summary cut.weir | grep -q '^Data was lost'
 equal "its summary says so" 0 $?
+# Every kind says it: by a line on stderr where its text does not, and in JSON by a field.
+for kind in flat tree arcs samples threads modules loss; do
+	"$WEIR" report $kind cut.weir >cut.txt 2>cut.err
+	equal "$kind of it has status 3" 3 $?
+	if [ $kind = loss ]; then
+		check "loss says why in its rows" grep -q 'the end of the file is damaged' cut.txt
+		equal "and on stderr nothing more" "" "$(cat cut.err)"
+	else
+		equal "$kind says in one line that data is missing" \
+			"weir: 'cut.weir': its end is missing, or a part cannot be read: this is what is there ('weir report loss' says why)" "$(cat cut.err)"
+	fi
+	"$WEIR" report $kind cut.weir --json >cut.json 2>cut.err
+	equal "$kind in JSON has it as a field, and stderr is left alone" "True " "$(json cut.json 'j["loss"]["cut"]') $(cat cut.err)"
+	equal "a whole trace is silent ($kind)" "" "$("$WEIR" report $kind events.weir 2>&1 >/dev/null)"
+done
+"$WEIR" export folded cut.weir >cut.txt 2>cut.err
+equal "an export says it, too" "3 1" "$? $(grep -c "^weir: 'cut.weir': its end is missing" cut.err)"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
 #include "cmd/report/rows.h"
 
 static const struct column columns[] = {{"count", "Count", 0}, {"reason", "What", 0}, {0}};
@@ -44,6 +46,33 @@ void report_json_loss(struct json *j, const struct loss *loss)
 		json_u64(j, loss->reasons[i].phrase, loss->reasons[i].n);
 	json_object_end(j);
 	json_object_end(j);
+}
+
+void loss_say(const char *trace, const struct loss *loss)
+{
+	const struct {
+		uint64_t n;
+		const char *what;
+	} lost[] = {{loss->samples_lost, "sample"}, {loss->events_lost, "event"},
+		{loss->records_lost, "side-band record"}};
+	struct buf b = {0};
+	uint64_t n_all = 0;
+
+	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+		if (!lost[i].n)
+			continue;
+		buf_printf(&b, "%s%" PRIu64 " %s%s", n_all ? ", " : "", lost[i].n, lost[i].what,
+			lost[i].n == 1 ? "" : "s");
+		n_all += lost[i].n;
+	}
+	if (n_all)
+		buf_printf(&b, " %s lost", n_all == 1 ? "is" : "are");
+	if (loss->is_cut)
+		buf_printf(&b, "%sits end is missing, or a part cannot be read",
+			n_all ? ", and " : "");
+	fprintf(stderr, "weir: '%s': %s: this is what is there ('weir report loss' says why)\n",
+		trace, buf_text(&b));
+	buf_release(&b);
 }
 
 int loss_report(const struct report *report, struct err *err)

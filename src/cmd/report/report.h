@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "cmd/report/terminal.h"
 #include "query/query.h"
 
 struct report_options {
@@ -20,6 +21,8 @@ struct report_options {
 	bool percent; /* further columns with shares of the total */
 	bool elapsed; /* a further column with the time between entry and exit */
 	bool color;
+	bool plain;		  /* the same on a terminal as in a pipe */
+	struct terminal terminal; /* that it is shown on, when it is shown as there */
 	struct query query;
 	const char *function; /* source: which one */
 	bool blocks;	      /* source: each block of a line too */
@@ -54,7 +57,8 @@ struct report_kind {
 	/* As text or JSON. Fails when the trace cannot be read again, or does not have what is to be
 	 * shown. */
 	int (*render)(const struct report *report, struct err *err);
-	bool by_steps; /* walks the steps of the trace; no profile is built */
+	bool by_steps;	 /* walks the steps of the trace; no profile is built */
+	bool shows_loss; /* its text says what was lost */
 };
 
 #define REPORT_N_KINDS 15
@@ -78,8 +82,10 @@ int steps_report(const struct report *report, struct err *err);
 int branches_report(const struct report *report, struct err *err);
 int mix_report(const struct report *report, struct err *err);
 
-/* loss_report.c: the "loss" object. */
+/* loss_report.c: the "loss" object; and the one line on stderr about data that was lost, for texts that
+ * do not say it: people look neither at exit statuses nor at other reports. */
 void report_json_loss(struct json *j, const struct loss *loss);
+void loss_say(const char *trace, const struct loss *loss);
 /* The text, or null when it is empty. */
 void report_json_text(struct json *j, const char *key, const char *text);
 

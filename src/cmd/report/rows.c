@@ -49,6 +49,7 @@ void rows_end(struct rows *r)
 	if (r->is_json)
 		json_object_end(&r->json);
 	buf_release(&r->cells);
+	buf_release(&r->line);
 }
 
 static bool is_shown(const struct report *report, unsigned flags)
@@ -88,6 +89,8 @@ void rows_open(struct rows *r, const char *key, const struct column *columns)
 	}
 	r->n_shown = 0;
 	r->table.left_columns = 0;
+	if (r->report && r->report->options->terminal.is_there)
+		r->table.terminal = &r->report->options->terminal;
 	for (; columns->head; columns++) {
 		if (!is_shown(r->report, columns->flags))
 			continue;
@@ -156,20 +159,22 @@ static const char *cell_text(const struct rows *r, size_t column)
 static void stream_row(struct rows *r)
 {
 	const char *on = r->color ? table_style_on(r->style) : "";
-	FILE *out = r->out;
+	struct buf *line = &r->line;
 
-	fputs(on, out);
+	buf_reset(line);
 	for (size_t i = 0; i < r->n_shown; i++) {
 		const char *text = cell_text(r, i);
 		int width = (int)COLUMN_WIDTH_OF(r->shown[i]->flags);
 
 		if (i + 1 == r->n_shown)
-			fputs(text, out);
+			buf_put_cstr(line, text);
 		else
-			fprintf(out, r->shown[i]->flags & COLUMN_LEFT ? "%-*s  " : "%*s  ", width,
-				text);
+			buf_printf(line, r->shown[i]->flags & COLUMN_LEFT ? "%-*s  " : "%*s  ",
+				width, text);
 	}
-	fputs(*on ? "\033[0m\n" : "\n", out);
+	if (r->table.terminal)
+		terminal_cut(r->table.terminal, line, 0);
+	fprintf(r->out, "%s%s%s", on, buf_text(line), *on ? "\033[0m\n" : "\n");
 }
 
 /* Up to the last cell that has something. */
@@ -256,8 +261,7 @@ static void show_number(struct rows *r, const char *key, bool is_known, uint64_t
 		put_cell(r, column, table_digits(text, n));
 }
 
-void row_show_percent(
-	struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
+void row_show_percent(struct rows *r, const char *key, bool is_known, uint64_t part, uint64_t whole)
 {
 	size_t column = r->is_json ? SIZE_MAX : column_of(r, key);
 

@@ -43,7 +43,7 @@ struct rows {
 	size_t n_shown;
 	/* The row being made, as text: */
 	enum table_style style;
-	struct buf cells;
+	struct buf cells, line;
 	size_t cell_at[TABLE_COLUMNS_MAX]; /* offset in cells + 1; 0: empty */
 	size_t field_i;
 	struct {

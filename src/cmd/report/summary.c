@@ -16,15 +16,13 @@
 #include "cmd/report/rows.h"
 
 #define TOP_FUNCTIONS	  10
-#define TOP_PATHS	  3
 #define TOP_THREADS	  8
 #define TOP_REASONS	  5
 #define TOP_UNHOOKED	  5
 #define COMMAND_BYTES_MAX 200
-/* A path that is longer than this shows its ends. */
-#define PATH_NAMES_MAX	 9
-#define PATH_NAMES_FRONT 3
-#define PATH_NAMES_BACK	 5
+/* So much more than the accounts of the command was used by processes that nobody waited for. */
+#define UNACCOUNTED_NS	  20000000u
+#define UNACCOUNTED_PARTS 2
 
 static const char *meta(const struct report *report, const char *key)
 {
@@ -50,29 +48,64 @@ static bool meta_number(const struct report *report, const char *key, uint64_t *
 void summary_heading(const struct report *report, const char *text)
 {
 	bool color = report->options->color;
+	struct buf line = {0};
 
-	fprintf(report->out, "\n%s%s%s\n", color ? "\033[1m" : "", text, color ? "\033[0m" : "");
+	buf_put_cstr(&line, text);
+	terminal_cut(&report->options->terminal, &line, 0);
+	fprintf(report->out, "\n%s%s%s\n", color ? "\033[1m" : "", buf_text(&line),
+		color ? "\033[0m" : "");
+	buf_release(&line);
 }
 
 /* ---- what ran ---- */
 
+/*
+ * CPU time is known by two clocks: the kernel's accounts of the command and those of its children that
+ * were waited for, which say user and system, and the count of the event, which has all that was recorded
+ * and nothing of the time before the exec. They differ by what interrupts and a hypervisor take; figures
+ * that stand together are of one of them. The event's is taken when it has much that the accounts have not.
+ */
+struct cpu_times {
+	uint64_t total, user, sys;
+	bool is_known, has_parts;
+};
+
+static struct cpu_times find_cpu_times(const struct report *report)
+{
+	struct cpu_times t = {0};
+	uint64_t counted;
+	bool has_count = meta_number(report, "cpu_ns", &counted);
+
+	t.has_parts =
+		meta_number(report, "user_ns", &t.user) && meta_number(report, "sys_ns", &t.sys);
+	t.total = t.user + t.sys;
+	if (t.has_parts && has_count && counted > UNACCOUNTED_NS &&
+		counted - UNACCOUNTED_NS > t.total + t.total / UNACCOUNTED_PARTS)
+		t.has_parts = false;
+	if (!t.has_parts && has_count)
+		t.total = counted;
+	t.is_known = has_count || t.has_parts;
+	return t;
+}
+
 static void print_times(const struct report *report)
 {
-	uint64_t wall = 0, cpu = 0, user, sys, rss;
+	uint64_t wall = 0, rss;
 	bool has_wall = meta_number(report, "wall_ns", &wall);
-	bool has_cpu = meta_number(report, "cpu_ns", &cpu);
+	struct cpu_times cpu = find_cpu_times(report);
 	FILE *out = report->out;
 
 	if (has_wall)
 		fprintf(out, "  took %s", value_human(wall, "ns").s);
-	if (has_cpu)
-		fprintf(out, "%s%s of CPU", has_wall ? ", " : "  used ", value_human(cpu, "ns").s);
-	if (has_cpu && meta_number(report, "user_ns", &user) && meta_number(report, "sys_ns", &sys))
-		fprintf(out, " (user %s, system %s)", value_human(user, "ns").s,
-			value_human(sys, "ns").s);
-	if ((has_wall || has_cpu) && meta_number(report, "max_rss_bytes", &rss))
+	if (cpu.is_known)
+		fprintf(out, "%s%s of CPU", has_wall ? ", " : "  used ",
+			value_human(cpu.total, "ns").s);
+	if (cpu.has_parts)
+		fprintf(out, " (user %s, system %s)", value_human(cpu.user, "ns").s,
+			value_human(cpu.sys, "ns").s);
+	if ((has_wall || cpu.is_known) && meta_number(report, "max_rss_bytes", &rss))
 		fprintf(out, ", peak memory %s", value_human(rss, "bytes").s);
-	if (has_wall || has_cpu)
+	if (has_wall || cpu.is_known)
 		fputc('\n', out);
 }
 
@@ -93,14 +126,19 @@ static void print_outcome(const struct report *report)
 }
 
 /* On one line, however the command was written. */
-static void print_command(FILE *out, const char *text)
+static void print_command(const struct report *report, const char *before, const char *text)
 {
+	struct buf line = {0};
 	size_t n = 0;
 
+	buf_put_cstr(&line, before);
 	for (; *text && n < COMMAND_BYTES_MAX; text++, n++)
-		fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+		buf_put_u8(&line, (unsigned char)*text < ' ' ? ' ' : (uint8_t)*text);
 	if (*text)
-		fputs("...", out);
+		buf_put_cstr(&line, "...");
+	terminal_cut(&report->options->terminal, &line, 0);
+	fputs(buf_text(&line), report->out);
+	buf_release(&line);
 }
 
 static void print_run(const struct report *report)
@@ -115,8 +153,7 @@ static void print_run(const struct report *report)
 	else if (pids)
 		what = pids;
 	fputs(color ? "\033[1m" : "", report->out);
-	fputs(pids ? "attached to process " : "", report->out);
-	print_command(report->out, what);
+	print_command(report, pids ? "attached to process " : "", what);
 	fputs(color ? "\033[0m\n" : "\n", report->out);
 	print_times(report);
 	print_outcome(report);
@@ -219,7 +256,7 @@ static void print_functions(
 	const struct profile *p = report->profile;
 	bool has_calls = calltree_has_events(p->tree) && report_has_calls(report),
 	     has_marks = false;
-	struct table t = {.left_columns = 1u << 4};
+	struct table t = {.left_columns = 1u << 4, .terminal = &report->options->terminal};
 
 	table_row(&t, TABLE_STYLE_PLAIN);
 	table_cell(&t, "  Base%");
@@ -258,51 +295,10 @@ static void print_functions(
 			report->out);
 }
 
-/* "main > parse > ... > lex", without the thread's root. */
-static void print_path(const struct report *report, uint32_t id)
-{
-	const struct calltree *tree = report->profile->tree;
-	uint32_t level = calltree_get(tree, id)->level;
-	bool is_long = level > PATH_NAMES_MAX;
-	uint32_t n_back = is_long ? PATH_NAMES_BACK : level;
-	uint32_t names[PATH_NAMES_MAX];
-	uint32_t n_front = is_long ? PATH_NAMES_FRONT : 0;
-	FILE *out = report->out;
-
-	for (uint32_t at = level; at >= 1; at--, id = calltree_get(tree, id)->parent) {
-		if (at <= n_front)
-			names[at - 1] = calltree_get(tree, id)->routine;
-		else if (at > level - n_back)
-			names[n_front + at - (level - n_back) - 1] =
-				calltree_get(tree, id)->routine;
-	}
-	for (uint32_t i = 0; i < n_front + n_back; i++) {
-		if (i == n_front && is_long)
-			fprintf(out, " > (%" PRIu32 " more)", level - n_front - n_back);
-		fprintf(out, "%s%s", i ? " > " : "", calltree_get_routine(tree, names[i])->name);
-	}
-	fputc('\n', out);
-}
-
-static void print_paths(const struct report *report)
-{
-	const struct profile *p = report->profile;
-	struct query_path paths[TOP_PATHS];
-	size_t n = query_top_paths(report->profile->tree, paths, TOP_PATHS);
-
-	if (!n || p->counts.is_flat)
-		return;
-	summary_heading(report, "Heaviest paths, outermost first");
-	for (size_t i = 0; i < n; i++) {
-		fprintf(report->out, "  %6s %%  ", value_percent(paths[i].weight, p->total).s);
-		print_path(report, paths[i].node);
-	}
-}
-
 static void print_threads(const struct report *report)
 {
 	const struct profile *p = report->profile;
-	struct table t = {0};
+	struct table t = {.terminal = &report->options->terminal};
 	size_t *ids, n_busy = 0, n = query_threads(&report->options->query, p, &ids);
 
 	while (n_busy < n && query_thread_cum(p, &p->threads[ids[n_busy]]))
@@ -402,27 +398,6 @@ static void json_run(struct json *j, const struct report *report)
 	json_object_end(j);
 }
 
-static void json_paths(struct json *j, const struct report *report)
-{
-	const struct calltree *tree = report->profile->tree;
-	struct query_path paths[TOP_PATHS];
-	size_t n = report->profile->counts.is_flat ? 0 : query_top_paths(tree, paths, TOP_PATHS);
-
-	json_array_begin(j, "paths");
-	for (size_t i = 0; i < n; i++) {
-		json_object_begin(j, NULL);
-		json_u64(j, "base", paths[i].weight);
-		json_array_begin(j, "stack"); /* innermost first */
-		for (uint32_t id = paths[i].node; calltree_get(tree, id)->parent;
-			id = calltree_get(tree, id)->parent)
-			json_string(j, NULL,
-				calltree_get_routine(tree, calltree_get(tree, id)->routine)->name);
-		json_array_end(j);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
 static void show_summary(
 	const struct report *report, const struct flat *flat, const size_t *order, size_t n)
 {
@@ -430,9 +405,13 @@ static void show_summary(
 	print_measure(report);
 	if (n) {
 		summary_heading(report,
-			"Hottest functions (base: in the function itself; cum: with all it calls)");
+			query_has_waits(report->profile)
+				? "Hottest functions (base: in the function itself, and waiting "
+				  "there; cum: with all it calls)"
+				: "Hottest functions (base: in the function itself; cum: with all it "
+				  "calls)");
 		print_functions(report, flat, order, n);
-		print_paths(report);
+		summary_paths(report);
 		print_threads(report);
 	}
 	print_loss(report);
@@ -448,7 +427,7 @@ static void json_summary(
 
 	rows_begin(&r, report, "summary", report->profile->total);
 	json_run(&r.json, report);
-	json_paths(&r.json, report);
+	summary_json_paths(&r.json, report);
 	rows_open(&r, "rows", NULL);
 	for (size_t i = 0; i < n; i++) {
 		row_begin(&r, TABLE_STYLE_PLAIN);
@@ -466,6 +445,8 @@ int summary_report(const struct report *report, struct err *err)
 
 	(void)err;
 	flat_init(&flat, tree);
+	if (query_has_waits(report->profile))
+		query_charge_waiters(tree, &flat);
 	n = query_top_functions(&report->options->query, tree, &flat, TOP_FUNCTIONS, &order);
 	(report->options->json ? json_summary : show_summary)(report, &flat, order, n);
 	free(order);

@@ -8,6 +8,10 @@
 /* A line of its own below an empty one. */
 void summary_heading(const struct report *report, const char *text);
 
+/* The heaviest places of the program with their callers. */
+void summary_paths(const struct report *report);
+void summary_json_paths(struct json *j, const struct report *report);
+
 /* What a program that counts itself counted and what it did not, and why; nothing for others. */
 void summary_counts(const struct report *report);
 void summary_json_counts(struct json *j, const struct report *report);

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "cmd/report/summary.h"
 #include "cmd/report/table.h"
+#include "record/perf_set.h"
 
 #define ADVICE_MAX 3
 /* Above these shares the report says how to find out more. */
@@ -17,7 +19,11 @@
 
 struct advice {
 	const struct report *report;
-	struct table table; /* command, why */
+	struct {
+		char *command; /* owned */
+		const char *why;
+	} v[ADVICE_MAX];
+	size_t n;
 	struct buf command; /* being made */
 };
 
@@ -51,12 +57,41 @@ static void put_report(struct advice *a, const char *kind, const char *operand)
 
 static void advise(struct advice *a, const char *why)
 {
-	if (a->table.n_rows < ADVICE_MAX) {
-		table_row(&a->table, TABLE_STYLE_PLAIN);
-		table_cell(&a->table, buf_text(&a->command));
-		table_cell(&a->table, why);
+	/* What came by a pipe cannot be asked again. */
+	bool is_gone = !strcmp(trace_reader_name(a->report->reader), "-") &&
+		       !strncmp(buf_text(&a->command), "  weir report", 13);
+
+	if (!is_gone && a->n < ADVICE_MAX) {
+		a->v[a->n].command = mem_strdup(buf_text(&a->command));
+		a->v[a->n++].why = why;
 	}
 	buf_reset(&a->command);
+}
+
+/* Commands are there to be copied, so none is cut: where one is too long for the terminal to have the
+ * reason beside it, reasons are below. */
+static void print_advice(const struct advice *a)
+{
+	size_t width = a->report->options->terminal.width, n_command = 0, n_why = 0;
+	struct table t = {.left_columns = 1};
+
+	for (size_t i = 0; i < a->n; i++) {
+		size_t command = text_width(a->v[i].command), why = text_width(a->v[i].why);
+
+		n_command = command > n_command ? command : n_command;
+		n_why = why > n_why ? why : n_why;
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		if (width && n_command + 2 + n_why > width) {
+			fprintf(a->report->out, "%s\n      %s\n", a->v[i].command, a->v[i].why);
+			continue;
+		}
+		table_row(&t, TABLE_STYLE_PLAIN);
+		table_cell(&t, a->v[i].command);
+		table_cell(&t, a->v[i].why);
+	}
+	table_print(&t, false, a->report->out);
+	table_release(&t);
 }
 
 static void advise_callers(struct advice *a, const struct calltree_routine *hottest)
@@ -100,6 +135,20 @@ static bool mostly_waits(const struct report *report)
 	return wall && cpu && strtod(cpu, NULL) * 100 < strtod(wall, NULL) * WAITING_PERCENT;
 }
 
+/* Whether this user may record waiting on this machine: the kernel is asked, as in a recording. */
+static bool may_record_waits(void)
+{
+	struct perf_options o = {.hz = 99, .pc_only = true};
+	struct perf_set set;
+	struct err err;
+
+	if (event_specs_parse("wall", o.events, &o.n_events, &err) < 0 ||
+		perf_set_init(&set, &o, &err) < 0)
+		return false;
+	perf_set_release(&set);
+	return true;
+}
+
 static bool has_waits(const struct report *report)
 {
 	const struct trace_reader *r = report->reader;
@@ -110,12 +159,45 @@ static bool has_waits(const struct report *report)
 	return false;
 }
 
+/* What the trace does not have, and how to get it. */
+static void advise_more(struct advice *a, const struct calltree_routine *hottest)
+{
+	const struct profile *p = a->report->profile;
+	bool has_events = calltree_has_events(p->tree);
+
+	if (p->n_samples < FEW_SAMPLES && (p->n_samples || !hottest) && !has_events &&
+		!query_has_waits(p)) /* each wait is seen */
+		advise_record(a, "-F 9999", "few samples: measure more often");
+	if (!mostly_waits(a->report))
+		return;
+	if (!has_waits(a->report) && may_record_waits())
+		advise_record(a, "-e wall", "then 'weir report --metric wall': where it waits");
+	else if (has_waits(a->report) && !query_has_waits(p))
+		advise_report(a, "summary", " --metric wall", "where it waits");
+}
+
+/* More of what it has. */
+static void advise_hottest(struct advice *a, const struct calltree_routine *hottest)
+{
+	const struct profile *p = a->report->profile;
+
+	if (p->counts.n_nodes && *hottest->image) { /* foreign ones have no lines here */
+		put_report(a, "source", hottest->name);
+		advise(a, "the hottest function line by line");
+	}
+	if (!p->counts.is_flat) {
+		advise_callers(a, hottest);
+		advise_report(
+			a, "tree", " --sort cum --limit 40", "where the time goes, from the top");
+	}
+	advise_report(a, "flat", " --sort base --limit 25", "more functions");
+}
+
 void summary_advice(const struct report *report, const struct calltree_routine *hottest)
 {
 	const struct profile *p = report->profile;
 	const struct loss *loss = &p->loss;
-	struct advice a = {.report = report, .table.left_columns = 1};
-	bool has_events = calltree_has_events(p->tree), is_sampled = p->n_samples && !has_events;
+	struct advice a = {.report = report};
 	struct hooks_totals hooks;
 
 	if (mostly_waits(report))
@@ -124,7 +206,7 @@ void summary_advice(const struct report *report, const struct calltree_routine *
 			"(for data, a lock, a timer or a free CPU).\n",
 			WAITING_PERCENT);
 	hooks_count(p, &hooks);
-	if (!hottest && !has_events)
+	if (!hottest && !calltree_has_events(p->tree))
 		fputs("\nThere are no samples: the command ran for too short a time, or it only "
 		      "waited.\n",
 			report->out);
@@ -135,24 +217,13 @@ void summary_advice(const struct report *report, const struct calltree_routine *
 	if (hooks.by_method[PROFILE_HOOK_REFUSED])
 		advise_report(
 			&a, "hooks", " --sort method", "which functions were not hooked, and why");
-	if (p->n_samples < FEW_SAMPLES && (is_sampled || !hottest) && !has_events)
-		advise_record(&a, "-F 9999", "few samples: measure more often");
-	if (mostly_waits(report) && !has_waits(report))
-		advise_record(&a, "-e wall", "then 'weir report --metric wall': where it waits");
-	if (hottest && p->counts.n_nodes && *hottest->image) { /* foreign ones have no lines here */
-		put_report(&a, "source", hottest->name);
-		advise(&a, "the hottest function line by line");
-	}
-	if (hottest && !p->counts.is_flat) {
-		advise_callers(&a, hottest);
-		advise_report(
-			&a, "tree", " --sort cum --limit 40", "where the time goes, from the top");
-	}
+	advise_more(&a, hottest);
 	if (hottest)
-		advise_report(&a, "flat", " --sort base --limit 25", "more functions");
-	if (a.table.n_rows)
+		advise_hottest(&a, hottest);
+	if (a.n)
 		summary_heading(report, "Next");
-	table_print(&a.table, false, report->out);
-	table_release(&a.table);
+	print_advice(&a);
+	for (size_t i = 0; i < a.n; i++)
+		free(a.v[i].command);
 	buf_release(&a.command);
 }

@@ -25,22 +25,14 @@ void table_row(struct table *t, enum table_style style)
 	t->rows[t->n_rows++] = (struct table_row){t->text.n, 0, style};
 }
 
-/* Characters on the screen, near enough: bytes that do not continue a UTF-8 sequence. */
-static size_t width_of(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += (*text & 0xc0) != 0x80;
-	return n;
-}
-
 void table_cell(struct table *t, const char *text)
 {
 	struct table_row *row = &t->rows[t->n_rows - 1];
-	size_t column = row->n_cells++, width = width_of(text);
+	size_t column = row->n_cells++, width = text_width(text);
 
 	assert(column < TABLE_COLUMNS_MAX);
+	if (row->style != TABLE_STYLE_STRONG && *text && strcmp(text, ".") != 0)
+		t->used_columns |= 1u << column;
 	if (width > t->widths[column])
 		t->widths[column] = width;
 	buf_put(&t->text, text, strlen(text) + 1);
@@ -102,6 +94,13 @@ static void put_blanks(struct buf *b, size_t n)
 	buf_put(b, blanks, n);
 }
 
+/* A value in every row, or heads alone: nothing is left out then. */
+static bool is_left_out(const struct table *t, size_t column)
+{
+	return t->terminal && t->rows[0].style == TABLE_STYLE_STRONG && t->n_rows > 1 &&
+	       !(t->used_columns >> column & 1);
+}
+
 static void put_cells(const struct table *t, const struct table_row *row, struct buf *b)
 {
 	const char *text = (const char *)t->text.p + row->first_cell;
@@ -109,8 +108,12 @@ static void put_cells(const struct table *t, const struct table_row *row, struct
 	for (size_t i = 0; i < row->n_cells; i++) {
 		bool is_last = i + 1 == row->n_cells;
 		bool is_left = is_last || t->left_columns >> i & 1;
-		size_t n = strlen(text), pad = t->widths[i] - width_of(text);
+		size_t n = strlen(text), pad = t->widths[i] - text_width(text);
 
+		if (!is_last && is_left_out(t, i)) {
+			text += n + 1;
+			continue;
+		}
 		if (!is_left)
 			put_blanks(b, pad);
 		buf_put(b, text, n);
@@ -127,12 +130,16 @@ void table_print(const struct table *t, bool color, FILE *out)
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct table_row *row = &t->rows[i];
 		const char *on = color ? table_style_on(row->style) : "";
+		size_t from;
 
 		buf_put_cstr(&b, on);
+		from = b.n;
 		if (row->n_cells)
 			put_cells(t, row, &b);
 		else
 			buf_put_cstr(&b, (const char *)t->text.p + row->first_cell);
+		if (t->terminal)
+			terminal_cut(t->terminal, &b, from);
 		buf_put_cstr(&b, *on ? "\033[0m\n" : "\n");
 		if (b.n >= PRINT_BLOCK_BYTES || i + 1 == t->n_rows) {
 			fwrite(b.p, 1, b.n, out);

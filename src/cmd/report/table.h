@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "cmd/report/terminal.h"
 
 #define TABLE_COLUMNS_MAX  16
 #define TABLE_NUMBER_BYTES 24
@@ -29,6 +30,10 @@ struct table {
 	size_t n_rows, cap_rows;
 	size_t widths[TABLE_COLUMNS_MAX];
 	uint32_t left_columns; /* bit i: column i stands left too */
+	uint32_t used_columns; /* bit i: column i has more than dots below its head */
+	/* NULL: lines are as long as they are. Else they end where it does, and columns without a value
+	 * (but for the last) are left out of a table that begins with its heads. */
+	const struct terminal *terminal;
 };
 
 void table_release(struct table *t);

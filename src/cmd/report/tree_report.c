@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cmd/report/rows.h"
+#include "cmd/report/tree_lines.h"
 
 /* Deeper rows are not indented further; their Level says where they are. */
 #define TREE_INDENT_MAX 400
@@ -20,21 +21,37 @@ static const struct column columns[] = {
 	{0},
 };
 
+/* On a terminal the lines say what Level and RL say. */
+static const struct column drawn_columns[] = {
+	{"Cum%", "Cum%", COLUMN_PERCENT},
+	{"Base%", "Base%", COLUMN_PERCENT},
+	{"cum", "Cum", COLUMN_UNIT},
+	{"base", "Base", COLUMN_UNIT},
+	{"elapsed", "Elapsed", COLUMN_UNIT | COLUMN_ELAPSED},
+	{"calls", "Calls", 0},
+	{"Indent", "Function", 0},
+	{0},
+};
+
 struct tree_rows {
 	struct rows rows;
 	struct buf text;
+	struct tree_lines lines;
+	bool is_drawn;
 	uint32_t marked;      /* the parent whose chains have their marker */
 	uint8_t marked_kinds; /* and what it said */
 };
 
 /* "- - name" for level 2; "- - name [site]" when calls from several places are kept apart. */
-static void show_indented(
-	struct tree_rows *t, uint32_t level, const char *mark, const char *name, const char *site)
+static void show_indented(struct tree_rows *t, size_t row, uint32_t level, const char *mark,
+	const char *name, const char *site)
 {
 	struct buf *b = &t->text;
 
 	buf_reset(b);
-	for (uint32_t i = 0; i < level && i < TREE_INDENT_MAX; i++)
+	if (t->is_drawn)
+		tree_lines_put(&t->lines, row, b);
+	for (uint32_t i = 0; !t->is_drawn && i < level && i < TREE_INDENT_MAX; i++)
 		buf_put_cstr(b, "- ");
 	buf_put_cstr(b, mark);
 	buf_put_cstr(b, name);
@@ -61,11 +78,11 @@ static void put_chain_marker(struct tree_rows *t, const struct calltree_node *no
 	row_number(&t->rows, "level", node->level);
 	for (const struct column *c = &columns[1]; c->head; c++)
 		row_show(&t->rows, c->key, ".");
-	show_indented(t, node->level, "", name ? name : "stack_0x40", "");
+	show_indented(t, 0, node->level, "", name ? name : "stack_0x40", "");
 	row_end(&t->rows);
 }
 
-static void put_node(struct tree_rows *t, uint32_t id)
+static void put_node(struct tree_rows *t, size_t row, uint32_t id)
 {
 	struct rows *r = &t->rows;
 	const struct profile *p = r->report->profile;
@@ -100,7 +117,7 @@ static void put_node(struct tree_rows *t, uint32_t id)
 	row_show_percent(r, "Base%", true, node->base, p->total);
 	row_show_percent(r, "Cum%", true, node->cum, p->total);
 	if (!r->is_json)
-		show_indented(t, node->level, is_merged ? "+" : "", routine->name, site);
+		show_indented(t, row, node->level, is_merged ? "+" : "", routine->name, site);
 	row_end(r);
 }
 
@@ -114,13 +131,17 @@ int tree_report(const struct report *report, struct err *err)
 	if (report->profile->counts.is_flat)
 		return report_no_tree(report, err);
 	n = query_nodes(&report->options->query, tree, &nodes);
-	rows_begin_plain(&t.rows, report, "tree", columns);
+	t.is_drawn = report->options->terminal.is_there;
+	if (t.is_drawn)
+		tree_lines_init(&t.lines, &report->options->terminal, tree, nodes, n);
+	rows_begin_plain(&t.rows, report, "tree", t.is_drawn ? drawn_columns : columns);
 	for (size_t i = 0; i < n; i++) {
-		if (!t.rows.is_json && calltree_begins_chain(tree, nodes[i]))
+		if (!t.rows.is_json && !t.is_drawn && calltree_begins_chain(tree, nodes[i]))
 			put_chain_marker(&t, calltree_get(tree, nodes[i]));
-		put_node(&t, nodes[i]);
+		put_node(&t, i, nodes[i]);
 	}
 	rows_end_plain(&t.rows);
+	tree_lines_release(&t.lines);
 	buf_release(&t.text);
 	free(nodes);
 	return 0;

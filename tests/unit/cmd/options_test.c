@@ -9,7 +9,7 @@ struct values {
 	bool all, brief;
 	const char *output;
 	uint64_t hz;
-	double seconds;
+	double seconds, share;
 };
 
 static const struct option_spec specs[] = {
@@ -18,6 +18,7 @@ static const struct option_spec specs[] = {
 	{'o', "output", OPTION_TEXT, "FILE", "where to", offsetof(struct values, output)},
 	{'f', "hz", OPTION_NUMBER, "N", "how often", offsetof(struct values, hz)},
 	{0, "for", OPTION_SECONDS, "S", "how long", offsetof(struct values, seconds)},
+	{0, "share", OPTION_DECIMAL, "PCT", "how much", offsetof(struct values, share)},
 	{0, NULL, 0, NULL, NULL, 0},
 };
 
@@ -105,7 +106,7 @@ static void outcome_is(const struct command *command, const char *line, struct v
 	CHECK_EQ(o.values.all, expected.all);
 	CHECK_EQ(o.values.brief, expected.brief);
 	CHECK_EQ(o.values.hz, expected.hz);
-	CHECK(o.values.seconds == expected.seconds);
+	CHECK(o.values.seconds == expected.seconds && o.values.share == expected.share);
 	CHECK_EQ(!o.values.output, !expected.output);
 	if (expected.output)
 		CHECK_STR(o.values.output, expected.output);
@@ -121,43 +122,43 @@ static void test_nothing(void)
 
 static void test_letters(void)
 {
-	outcome_is(&mixed, "-a -b -o out -f 50", (struct values){true, true, "out", 50, 0}, "");
-	outcome_is(&mixed, "-ab", (struct values){true, true, NULL, 99, 0}, "");
-	outcome_is(&mixed, "-abf50", (struct values){true, true, NULL, 50, 0}, "");
-	outcome_is(&mixed, "-bof50 x", (struct values){false, true, "f50", 99, 0}, "x|");
-	outcome_is(&mixed, "-ao x y", (struct values){true, false, "x", 99, 0}, "y|");
+	outcome_is(&mixed, "-a -b -o out -f 50", (struct values){true, true, "out", 50, 0, 0}, "");
+	outcome_is(&mixed, "-ab", (struct values){true, true, NULL, 99, 0, 0}, "");
+	outcome_is(&mixed, "-abf50", (struct values){true, true, NULL, 50, 0, 0}, "");
+	outcome_is(&mixed, "-bof50 x", (struct values){false, true, "f50", 99, 0, 0}, "x|");
+	outcome_is(&mixed, "-ao x y", (struct values){true, false, "x", 99, 0, 0}, "y|");
 }
 
 static void test_long(void)
 {
 	outcome_is(&mixed, "--all --output=x=y --hz 7 --for=0.25",
-		(struct values){true, false, "x=y", 7, 0.25}, "");
-	outcome_is(&mixed, "--output= x", (struct values){false, false, "", 99, 0}, "x|");
-	outcome_is(&mixed, "--output --all", (struct values){false, false, "--all", 99, 0}, "");
+		(struct values){true, false, "x=y", 7, 0.25, 0}, "");
+	outcome_is(&mixed, "--output= x", (struct values){false, false, "", 99, 0, 0}, "x|");
+	outcome_is(&mixed, "--output --all", (struct values){false, false, "--all", 99, 0, 0}, "");
 }
 
 static void test_last_wins(void)
 {
 	outcome_is(&mixed, "-o one -f 1 --output two --hz=2",
-		(struct values){false, false, "two", 2, 0}, "");
+		(struct values){false, false, "two", 2, 0, 0}, "");
 }
 
 static void test_operands(void)
 {
-	outcome_is(&mixed, "one -a two - -b three", (struct values){true, true, NULL, 99, 0},
+	outcome_is(&mixed, "one -a two - -b three", (struct values){true, true, NULL, 99, 0, 0},
 		"one|two|-|three|");
 	outcome_is(
-		&mixed, "one -a -- -b --", (struct values){true, false, NULL, 99, 0}, "one|-b|--|");
+		&mixed, "one -a -- -b --", (struct values){true, false, NULL, 99, 0, 0}, "one|-b|--|");
 	outcome_is(&mixed, "--", (struct values){.hz = 99}, "");
 }
 
 static void test_stops(void)
 {
-	outcome_is(&stopping, "-a ls -b -o x -- y", (struct values){true, false, NULL, 99, 0},
+	outcome_is(&stopping, "-a ls -b -o x -- y", (struct values){true, false, NULL, 99, 0, 0},
 		"ls|-b|-o|x|--|y|");
-	outcome_is(&stopping, "-a -- -b ls", (struct values){true, false, NULL, 99, 0}, "-b|ls|");
+	outcome_is(&stopping, "-a -- -b ls", (struct values){true, false, NULL, 99, 0, 0}, "-b|ls|");
 	outcome_is(
-		&stopping, "-a -- ls -- x", (struct values){true, false, NULL, 99, 0}, "ls|--|x|");
+		&stopping, "-a -- ls -- x", (struct values){true, false, NULL, 99, 0, 0}, "ls|--|x|");
 }
 
 static void test_unknown(void)
@@ -166,8 +167,9 @@ static void test_unknown(void)
 	fails_with("-az", "unknown option '-z'");
 	fails_with("--zap", "unknown option '--zap'");
 	fails_with("--zap=1", "unknown option '--zap'");
-	fails_with("--al", "unknown option '--al'"); /* no abbreviations */
-	fails_with("--alls", "unknown option '--alls'");
+	fails_with("--al", "unknown option '--al'; is it '--all'?"); /* no abbreviations */
+	fails_with("--alls", "unknown option '--alls'; is it '--all'?");
+	fails_with("--outptu=x", "unknown option '--outptu'; is it '--output'?");
 	fails_with("---", "unknown option '---'");
 	fails_with("--=x", "unknown option '--'");
 	fails_with("--a", "unknown option '--a'");
@@ -208,6 +210,8 @@ static void test_seconds(void)
 	fails_with("--for 1e10", "--for: '1e10' is not a number of seconds");
 	fails_with("--for 5s", "--for: '5s' is not a number of seconds");
 	fails_with("--for=", "--for: '' is not a number of seconds");
+	outcome_is(&mixed, "--share 2.5", (struct values){.hz = 99, .share = 2.5}, "");
+	fails_with("--share abc", "--share: 'abc' is not a number");
 }
 
 static void test_help_text(void)
