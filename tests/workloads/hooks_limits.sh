@@ -40,7 +40,7 @@ equal "a program without memory for the hooks is a loss" \
 	"0 0 1 program 'limited' was not hooked: it has no memory for the hooks (a limit on its address space)" "$? $(calls) $(lost)"
 under '-v 100000' ./limited
 equal "one without memory for the library runs" "0 0" "$? $(calls)"
-check "and weir says that it was not hooked" grep -q "weir: note: program 'limited' was not hooked: .*a limit on memory" said.txt
+check "and weir says that it was not hooked" grep -Eq "weir: note: program 'limited' was not hooked: .*(a limit on memory|the limit on its address space)" said.txt
 # grows PROGRAM OPTION...: by how many kB its address space does.
 grows() {
 	local plain=$(./$1 size)

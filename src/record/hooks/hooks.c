@@ -413,6 +413,7 @@ void hooks_close(struct hooks *h)
 	pthread_cond_destroy(&h->changed);
 	for (size_t i = 0; i < sizeof(h->environment) / sizeof(h->environment[0]); i++)
 		free(h->environment[i]);
+	free(h->unread_program);
 	free(h->library_folder);
 	free(h->libraries[0]);
 	free(h->libraries[1]);
@@ -452,6 +453,11 @@ void hooks_each_unmatched(
 {
 	HOLD(&h->planner_lock);
 	hook_planner_each_unmatched(h->planner, each, ctx);
+}
+
+const char *hooks_unread_program(const struct hooks *h)
+{
+	return h->unread_program;
 }
 
 int hooks_fd(const struct hooks *h)
