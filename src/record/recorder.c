@@ -407,8 +407,13 @@ static void say(struct recorder *r, char *sentence)
 static void complain_of_unmatched(void *ctx, const char *wish, const char *near)
 {
 	struct recorder *r = ctx;
-	char *sentence = mem_printf("no function matches '%s'%s%s%s", wish, near ? "; is it " : "",
-		near ? near : "", near ? "?" : "");
+	const char *unread = hooks_unread_program(r->hooks);
+	char *sentence =
+		unread ? mem_printf("no function is known that matches '%s': '%s' was not hooked, "
+				    "and its file cannot be read from here",
+				 wish, unread)
+		       : mem_printf("no function matches '%s'%s%s%s", wish, near ? "; is it " : "",
+				 near ? near : "", near ? "?" : "");
 
 	if (r->options->complain)
 		r->options->complain(r->options->ctx, sentence);

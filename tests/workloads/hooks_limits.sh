@@ -40,7 +40,13 @@ equal "a program without memory for the hooks is a loss" \
 	"0 0 1 program 'limited' was not hooked: it has no memory for the hooks (a limit on its address space)" "$? $(calls) $(lost)"
 under '-v 100000' ./limited
 equal "one without memory for the library runs" "0 0" "$? $(calls)"
-check "and weir says that it was not hooked" grep -q "weir: note: program 'limited' was not hooked: .*a limit on memory" said.txt
+check "and weir says that it was not hooked" grep -Eq "weir: note: program 'limited' was not hooked: .*(a limit on memory|the limit on its address space)" said.txt
+(ulimit -v 260000; "$WEIR" record --no-sample --events step -o limit.weir -- ./limited >out.txt 2>said.txt)
+equal "under a limit that leaves the program no room nothing is started" \
+	"1 weir: hooked functions take up to 256 MiB of a program's address space, of which it may have 253 (ulimit -v)" "$? $(cat said.txt)"
+check "and no trace is left" test ! -e limit.weir
+(ulimit -v 290000; "$WEIR" record -q --no-sample --events step -o t.weir -- ./limited >out.txt 2>said.txt)
+equal "where there is room it is hooked" "0 1000 0" "$? $(calls) $(lost)"
 # grows PROGRAM OPTION...: by how many kB its address space does.
 grows() {
 	local plain=$(./$1 size)

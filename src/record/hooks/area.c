@@ -25,7 +25,7 @@
 #define SLAB_THREADS  16u	  /* mapped together in the program: up to so many, */
 #define SLAB_BYTES_64 (16u << 20) /* and in so many bytes */
 #define SLAB_BYTES_32 (4u << 20)
-#define WINDOW_BYTES  ((size_t)256 << 20) /* mapped together here */
+#define WINDOW_BYTES  ((size_t)32 << 20) /* mapped together here */
 #define PARTS_A_RING  16u
 #define PAGE_BYTES    4096u
 

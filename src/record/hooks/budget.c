@@ -3,8 +3,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/order.h"
@@ -25,16 +23,10 @@ static void on_trap(int number)
 }
 
 /* The best of some rounds, in ns. */
-static void measure_traps(int fd)
+static uint64_t measure_traps(void)
 {
-	struct sigaction action = {.sa_handler = on_trap};
 	uint64_t best = UINT64_MAX;
-	sigset_t trap;
 
-	sigemptyset(&trap);
-	sigaddset(&trap, SIGTRAP);
-	if (sigaction(SIGTRAP, &action, NULL) < 0 || sigprocmask(SIG_UNBLOCK, &trap, NULL) < 0)
-		return;
 	for (int i = 0; i < TRAP_ROUNDS; i++) {
 		uint64_t began = clock_mono_ns(), took;
 
@@ -43,29 +35,25 @@ static void measure_traps(int fd)
 		took = clock_mono_ns() - began;
 		best = took < best ? took : best;
 	}
-	if (write(fd, &best, sizeof(best)) < 0)
-		return; /* it is not known, then */
+	return best;
 }
 
 double budget_measure_trap(void)
 {
+	struct sigaction action = {.sa_handler = on_trap}, old_action;
 	uint64_t best = 0;
-	int ends[2];
-	pid_t child;
+	sigset_t trap, old;
 
-	if (pipe(ends) < 0)
+	sigemptyset(&trap);
+	sigaddset(&trap, SIGTRAP);
+	if (sigaction(SIGTRAP, &action, &old_action) < 0)
 		return TRAP_NS;
-	child = fork();
-	if (child == 0) {
-		measure_traps(ends[1]);
-		_exit(0);
+	if (pthread_sigmask(SIG_UNBLOCK, &trap, &old) ==
+		0) { /* one that is blocked ends a program */
+		best = measure_traps();
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
-	close(ends[1]);
-	if (child < 0 || read(ends[0], &best, sizeof(best)) != (ssize_t)sizeof(best))
-		best = 0;
-	close(ends[0]);
-	if (child > 0)
-		waitpid(child, NULL, 0);
+	sigaction(SIGTRAP, &old_action, NULL);
 	return best ? (double)best / TRAPS_A_ROUND : TRAP_NS;
 }
 

@@ -13,7 +13,7 @@ struct budget_function {
 	double pair_ns;	     /* what an entry and an exit cost (budget_pair_ns) */
 };
 
-/* What a breakpoint and its handler cost here: tried in a child, some microseconds long. */
+/* What a breakpoint and its handler cost here, in ns: it is tried. Uses SIGTRAP meanwhile. */
 double budget_measure_trap(void);
 /* What an entry and an exit cost by that method (enum hook_method), where a breakpoint costs trap_ns. */
 double budget_pair_ns(uint8_t method, double trap_ns);

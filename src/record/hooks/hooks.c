@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,9 @@
 #define LIBRARY_NAME "libweir.so"
 #define LIBRARY_64   "lib/x86_64-linux-gnu/" LIBRARY_NAME
 #define LIBRARY_32   "lib/i386-linux-gnu/" LIBRARY_NAME
+/* What the library may take of a program's addresses, and what the program needs at least. */
+#define LIBRARY_BYTES	  (256u << 20)
+#define PROGRAM_BYTES_MIN (LIBRARY_BYTES + (16u << 20))
 /* How long the last records are waited for. */
 #define REST_NS		    2000000000u
 #define EXCHANGE_NS	    5000000000u
@@ -308,6 +312,20 @@ static int start_threads(struct hooks *h, struct err *err)
 	return rc ? err_sys(err, rc, "cannot start a thread for function events") : 0;
 }
 
+/* A program that has room for the library, and then none for its own libraries, would not start. */
+static int check_limit(const struct hooks_options *options, struct err *err)
+{
+	struct rlimit limit;
+
+	if (options->is_attach || getrlimit(RLIMIT_AS, &limit) < 0 ||
+		limit.rlim_cur >= PROGRAM_BYTES_MIN)
+		return 0;
+	return err_set(err, ERR_FAILED,
+		"hooked functions take up to %u MiB of a program's address space, of which it may have %lu "
+		"(ulimit -v)",
+		LIBRARY_BYTES >> 20, (uint64_t)limit.rlim_cur >> 20);
+}
+
 int hooks_open(struct hooks **out, const struct hooks_options *options, struct err *err)
 {
 	struct hooks *h = mem_zalloc(sizeof(*h));
@@ -329,6 +347,8 @@ int hooks_open(struct hooks **out, const struct hooks_options *options, struct e
 	h->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = h->event_fd < 0 || h->wake_fd < 0 ? err_sys(err, errno, "cannot make an eventfd") : 0;
+	if (rc == 0)
+		rc = check_limit(options, err);
 	if (rc == 0)
 		rc = make_wishes(h, err);
 	if (rc == 0)
@@ -413,6 +433,7 @@ void hooks_close(struct hooks *h)
 	pthread_cond_destroy(&h->changed);
 	for (size_t i = 0; i < sizeof(h->environment) / sizeof(h->environment[0]); i++)
 		free(h->environment[i]);
+	free(h->unread_program);
 	free(h->library_folder);
 	free(h->libraries[0]);
 	free(h->libraries[1]);
@@ -452,6 +473,11 @@ void hooks_each_unmatched(
 {
 	HOLD(&h->planner_lock);
 	hook_planner_each_unmatched(h->planner, each, ctx);
+}
+
+const char *hooks_unread_program(const struct hooks *h)
+{
+	return h->unread_program;
 }
 
 int hooks_fd(const struct hooks *h)

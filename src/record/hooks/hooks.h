@@ -50,6 +50,10 @@ int hooks_reach(struct hooks *h, pid_t pid, struct err *err);
 void hooks_each_unmatched(
 	struct hooks *h, void (*each)(void *ctx, const char *wish, const char *near), void *ctx);
 
+/* At the end: the name of a program that was not hooked and whose file could not be read, so that what was not
+ * found may be there; NULL when there is none. */
+const char *hooks_unread_program(const struct hooks *h);
+
 /* Readable when there are events to take. */
 int hooks_fd(const struct hooks *h);
 

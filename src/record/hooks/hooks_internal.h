@@ -141,6 +141,7 @@ struct hooks {
 	uint64_t n_threadless, n_memoryless; /* threads that were not recorded */
 	uint64_t n_missed;		     /* their calls */
 	uint64_t n_filtered;		     /* processes with HOOK_STOP_FILTER */
+	char *unread_program; /* (taker) not hooked, and nobody knows its functions; NULL = none */
 	VEC(struct hook_process *) drained; /* (drain) those that have not ended */
 	uint32_t drained_version;	    /* (drain) of the list it was made from */
 };

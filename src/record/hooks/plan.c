@@ -455,6 +455,10 @@ const char *hook_refusal_phrase(enum hook_refusal refusal)
 		[HOOK_REFUSAL_REGION] =
 			"the hook library's region for return addresses is not where it must be",
 		[HOOK_REFUSAL_SIGTRAP] = "a breakpoint is needed, and SIGTRAP is blocked or in use",
+		[HOOK_REFUSAL_NO_MEMORY] =
+			"it has no memory for the hooks (a limit on its address space)",
+		[HOOK_REFUSAL_NO_FILES] = "it may not open two more files",
+		[HOOK_REFUSAL_FAILED] = "its hook library could not begin",
 	};
 
 	return refusal < HOOK_REFUSAL_N ? phrases[refusal] : "the hook library did not say why";

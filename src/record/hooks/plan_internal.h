@@ -112,6 +112,7 @@ static inline uint32_t u32_at(const uint8_t *p)
 
 /* --- plan_unsafe.c --- */
 bool image_is_libc(const struct elf_file *elf, const char *path);
+bool image_is_go(const struct elf_file *elf);
 /* Why no function of the image may be hooked; NULL = they may. */
 const char *image_refusal(const struct elf_file *elf, const char *path);
 /* Why the function may not; NULL = it may. */

@@ -168,7 +168,7 @@ static bool is_linker(const struct elf_file *elf, const char *path)
 	return is_called(elf, path, globs);
 }
 
-static bool is_go(const struct elf_file *elf)
+bool image_is_go(const struct elf_file *elf)
 {
 	return elf_file_find_section(elf, ".gopclntab") ||
 	       elf_file_find_section(elf, ".data.rel.ro.gopclntab") ||
@@ -183,7 +183,7 @@ const char *image_refusal(const struct elf_file *elf, const char *path)
 		return is_dynamic_linker;
 	if (is_called(elf, path, own_globs))
 		return "it is the hook library itself";
-	if (is_go(elf))
+	if (image_is_go(elf))
 		return "Go moves its stacks";
 	return NULL;
 }

@@ -454,14 +454,22 @@ static bool send_out(struct connection *c)
 	return true;
 }
 
-static void take_failure(struct hooks *h, uint32_t pid, uint32_t error)
+/* Functions that are hooked in another process have figures; those of this one are a loss by themselves. */
+static void take_failure(struct hooks *h, const struct connection *c, uint32_t error)
 {
+	uint32_t refusal = error == ENOMEM   ? HOOK_REFUSAL_NO_MEMORY
+			   : error == EMFILE ? HOOK_REFUSAL_NO_FILES
+					     : HOOK_REFUSAL_FAILED;
+
 	HOLD(&h->lock);
 	for (size_t i = h->heard.n; i--;)
-		if (h->heard.v[i].pid == pid) {
+		if (h->heard.v[i].pid == c->pid) {
 			h->heard.v[i].error = error ? error : EIO;
 			break;
 		}
+	for (size_t i = 0; i < c->sent.n; i++)
+		if (c->sent.v[i].id && !hooks_outcome(h, c->sent.v[i].id)->refusal)
+			hooks_outcome(h, c->sent.v[i].id)->refusal = refusal;
 }
 
 /* The program runs on when it has this: nothing of it is unknown then. */
@@ -490,7 +498,7 @@ static bool read_results(struct hooks *h, struct connection *c)
 	case HELLO_BAD:
 		if (!hello_is_failure(buf_span(&c->in), &error))
 			return false;
-		take_failure(h, c->pid, error);
+		take_failure(h, c, error);
 		return say_done(c);
 	default:
 		return c->in.n < sizeof(struct hook_results) +

@@ -13,6 +13,7 @@
 #include "elf/elf_file.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/inject.h"
+#include "record/hooks/plan_internal.h"
 #include "process/launch.h"
 #include "process/proc.h"
 
@@ -28,35 +29,55 @@ static bool changes_rights(const char *path)
 	       getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-static bool is_static(const char *path)
+/* Why the dynamic loader of a program does not load libweir.so; NULL: it should. */
+static const char *loader_hindrance(const struct elf_file *elf)
 {
+	if (image_is_go(elf))
+		return "it is a Go program, which moves its stacks";
+	for (size_t i = 0; i < elf->n_segments; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+		const char *loader;
+
+		if (s->type != PT_INTERP)
+			continue;
+		loader = span_cstr(span_sub(elf->bytes, s->offset.v, s->file_size), 0);
+		return loader && strstr(loader, "ld-musl")
+			       ? "its loader is musl's, and libweir.so is for that of glibc"
+			       : NULL;
+	}
+	return "it is statically linked";
+}
+
+/* The same for a file; NULL also for a script. */
+static const char *file_hindrance(const char *path)
+{
+	const char *hindrance;
 	struct file_map file;
 	struct elf_file elf;
-	bool has_interpreter = false;
 
 	if (file_map_open(&file, path, NULL) < 0)
-		return false;
-	if (elf_file_init(&elf, file.bytes, NULL) < 0) { /* a script, perhaps */
+		return NULL;
+	if (elf_file_init(&elf, file.bytes, NULL) < 0) {
 		file_map_release(&file);
-		return false;
+		return NULL;
 	}
-	for (size_t i = 0; i < elf.n_segments; i++)
-		has_interpreter |= elf.segments[i].type == PT_INTERP;
+	hindrance = loader_hindrance(&elf);
 	elf_file_release(&elf);
 	file_map_release(&file);
-	return !has_interpreter;
+	return hindrance;
 }
 
 char *hook_targets_doubt(const char *command)
 {
 	char *path, *sentence = NULL;
+	const char *hindrance;
 
 	if (launch_find(command, &path, NULL) < 0)
 		return NULL;
-	if (is_static(path))
+	hindrance = file_hindrance(path);
+	if (hindrance)
 		sentence = mem_printf(
-			"'%s': is statically linked, its functions cannot be hooked; samples only",
-			path);
+			"'%s': %s: its functions cannot be hooked; samples only", path, hindrance);
 	else if (changes_rights(path))
 		sentence = mem_printf("'%s': runs with other rights than yours (setuid, setgid or "
 				      "capabilities), its functions cannot be hooked; samples only",
@@ -67,10 +88,11 @@ char *hook_targets_doubt(const char *command)
 
 const char *hook_targets_hindrance(const char *path)
 {
+	const char *hindrance = file_hindrance(path);
 	struct stat st;
 
-	if (is_static(path))
-		return "it is statically linked";
+	if (hindrance)
+		return hindrance;
 	if (stat(path, &st) == 0 &&
 		((st.st_mode & (S_ISUID | S_ISGID)) ||
 			getxattr(path, "security.capability", NULL, 0) > 0))

@@ -92,7 +92,8 @@ static void write_function(struct transcript *t, uint32_t id, uint64_t time)
 		reason = hook_refusal_phrase(outcome.refusal);
 	} else if (method && !outcome.n_hooked && !f->hits) {
 		method = 0;
-		reason = "the program ended before it could be hooked";
+		reason = transcript_unhooked_reason(t, id);
+		reason = reason ? reason : "the program ended before it could be hooked";
 	}
 	trace_writer_numbers(t->world.w, t->world.life_stream, time, RECORD_MAJOR_HOOK,
 		RECORD_HOOK_FUNCTION,
@@ -113,10 +114,15 @@ static void write_unmatched(void *ctx, const char *wish, const char *near)
 	uint32_t frame = trace_writer_frame(w, &(struct trace_frame){.kind = FRAME_KIND_NATIVE,
 						       .name = trace_writer_string(w, wish)});
 
+	const char *reason =
+		e->t->h->unread_program
+			? "no such function is known, but a program was not hooked whose file cannot be read"
+			: "no such function";
+
 	(void)near;
 	trace_writer_numbers(w, e->t->world.life_stream, e->time, RECORD_MAJOR_HOOK,
-		RECORD_HOOK_FUNCTION,
-		(uint64_t[]){frame, 0, trace_writer_string(w, "no such function"), 0, 0}, 5);
+		RECORD_HOOK_FUNCTION, (uint64_t[]){frame, 0, trace_writer_string(w, reason), 0, 0},
+		5);
 }
 
 static void write_losses(struct transcript *t, uint64_t time)
@@ -225,6 +231,7 @@ void transcript_finish(struct transcript *t, uint64_t time)
 		t->n_unmatched_leaves += t->threads.v[i]->replay.n_unmatched_leaves;
 		t->threads.v[i]->replay.n_unmatched_leaves = 0;
 	}
+	transcript_judge_programs(t, time);
 	n = hooks_n_functions(t->h);
 	for (uint32_t id = 1; id <= n; id++)
 		write_function(t, id, time);

@@ -55,14 +55,23 @@ struct program {
 	char *path;	  /* of its file, owned */
 	uint32_t n_files; /* mapped with the right to execute */
 	bool has_library; /* libweir.so is one of them */
+	bool has_small_limit; /* on its address space */
+	bool has_own_root;    /* another root folder than ours */
 };
 
 /* Programs that were not hooked. */
 struct program_tally {
 	char *name;	    /* owned; "" = others */
+	char *path;	    /* of the first of them, owned; NULL = not known */
 	const char *reason; /* static */
 	bool is_loss;
 	uint64_t n;
+};
+
+/* Functions that were asked for, and are in a program that was not hooked. */
+struct unhooked_functions {
+	uint32_t first, last; /* ids */
+	const char *reason;
 };
 
 struct transcript {
@@ -84,6 +93,7 @@ struct transcript {
 	VEC(uint32_t) free_programs;
 	struct map program_of; /* pid -> index + 1; 0 = none */
 	VEC(struct program_tally) tallies;
+	VEC(struct unhooked_functions) unhooked;
 
 	uint64_t n_events, n_unknown, n_stacks_cut;
 	uint64_t n_unmatched_leaves; /* of threads that are gone */
@@ -104,6 +114,10 @@ void transcript_finish_source(struct transcript *t, struct hooked_thread *thread
 void transcript_free_thread(struct transcript *t, struct hooked_thread *thread);
 
 /* transcript_programs.c */
+/* At the end, before it is said which wishes matched nothing. */
+void transcript_judge_programs(struct transcript *t, uint64_t time);
+/* Why the function's program was not hooked; NULL when it may have been. */
+const char *transcript_unhooked_reason(const struct transcript *t, uint32_t id);
 void transcript_write_unheard(struct transcript *t, uint64_t time);
 /* Processes and libraries that the recorder should have heard of. */
 uint64_t transcript_n_unheard(const struct transcript *t);

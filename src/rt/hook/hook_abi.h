@@ -315,6 +315,10 @@ enum hook_refusal {
 	HOOK_REFUSAL_SHADOW_STACK = 4, /* the processor checks return addresses (CET) */
 	HOOK_REFUSAL_REGION = 5,       /* the region for return addresses is not where it must be */
 	HOOK_REFUSAL_SIGTRAP = 6, /* a breakpoint is needed, and SIGTRAP is blocked or in use */
+	/* By the recorder, of a whole program that says so (HOOK_FAILED_MAGIC): */
+	HOOK_REFUSAL_NO_MEMORY = 7,
+	HOOK_REFUSAL_NO_FILES = 8,
+	HOOK_REFUSAL_FAILED = 9,
 	HOOK_REFUSAL_N,
 };
 
