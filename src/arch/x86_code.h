@@ -56,6 +56,14 @@ bool x86_decode(struct x86_insn *insn, struct span code, uint64_t addr, bool is_
 /* Whether it is a string instruction (movs, stos, ...) with a prefix that repeats it. */
 bool x86_is_repeated_string(struct span code);
 
+/* The bytes of a function's code up to the end of the first instruction that sets the stack pointer to
+ * something else than a sum (mov, and, xchg); all of them when there is none. */
+size_t x86_past_stack_write(struct span code, bool is_64);
+
+/* Whether the code does nothing but end the thread, by a system call with the value that was just
+ * returned: what stands behind the first call of a thread. */
+bool x86_ends_thread(struct span code, bool is_64);
+
 /* The longest call instruction that counts, without prefixes. */
 #define X86_CALL_BYTES_MAX 7
 

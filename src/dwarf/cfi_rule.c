@@ -31,7 +31,8 @@ static size_t encode(const struct cfi_state *state, union rule_words *to)
 {
 	struct cfi_rule head = {.cfa_value = state->cfa_value,
 		.cfa_reg = state->cfa_reg,
-		.flags = CFI_RULE_PLAIN | (state->is_signal ? CFI_RULE_SIGNAL : 0)};
+		.flags = CFI_RULE_PLAIN | (state->is_signal ? CFI_RULE_SIGNAL : 0) |
+			 (state->is_elsewhere ? CFI_RULE_ELSEWHERE : 0)};
 
 	for (uint32_t left = state->set; left; left &= left - 1) {
 		unsigned reg = (unsigned)__builtin_ctz(left);

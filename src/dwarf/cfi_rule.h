@@ -46,7 +46,8 @@ enum cfi_rule_flags {
 	CFI_RULE_SIGNAL = 1,	/* a signal frame: the caller's pc is exact, its stack any */
 	CFI_RULE_OUTERMOST = 2, /* the return address is undefined */
 	CFI_RULE_PLAIN = 4,	/* every place is CFI_HOW_AT_OFFSET and none is the stack pointer */
-	CFI_RULE_NEW_STACK = 8	/* the caller's stack pointer is not the CFA */
+	CFI_RULE_NEW_STACK = 8, /* the caller's stack pointer is not the CFA */
+	CFI_RULE_ELSEWHERE = 16 /* the caller is on another stack, and nothing says where */
 };
 
 enum { CFI_CFA_EXPR = 0x80, CFI_CFA_NONE = 0x81 }; /* cfa_reg beside enum cpu_reg */
@@ -65,7 +66,8 @@ struct cfi_state {
 	int32_t cfa_value;
 	uint8_t cfa_reg;
 	uint8_t is_signal;
-	uint32_t set; /* bit per register that `regs` mentions */
+	uint8_t is_elsewhere; /* CFI_RULE_ELSEWHERE */
+	uint32_t set;	      /* bit per register that `regs` mentions */
 	struct {
 		int32_t value;
 		uint8_t how;

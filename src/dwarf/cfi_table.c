@@ -12,10 +12,12 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "arch/x86_code.h"
 #include "base/order.h"
 #include "dwarf/cfi_entries.h"
 #include "dwarf/cfi_program.h"
 #include "dwarf/cfi_rule.h"
+#include "dwarf/go_table.h"
 
 #define CFI_SECTION_BYTES_MAX (1u << 30) /* of an uncompressed .debug_frame */
 
@@ -169,22 +171,15 @@ static void merge_rows(struct cfi_table *t, const struct cfi_rows *more)
 
 ORDER_BY(compare_ranges, struct fde_range, start)
 
-static void add_source(struct cfi_table *t, const struct cfi_source *source)
+/* Takes the rows of a further source over. */
+static void take_rows(struct cfi_table *t, struct cfi_rows *rows)
 {
-	struct cfi_entries entries = {0};
-	struct cfi_rows rows = {0};
-	bool first = !t->rows.rows.n;
-
-	cfi_entries_read(&entries, source);
-	t->stats.n_fdes_skipped += entries.n_skipped;
-	sort_fdes(&entries);
-	run_fdes(t, &entries, &rows);
-	if (first) {
+	if (!t->rows.rows.n) {
 		vec_release(&t->rows.rows);
-		t->rows = rows;
+		t->rows = *rows;
 	} else {
-		merge_rows(t, &rows);
-		vec_release(&rows.rows);
+		merge_rows(t, rows);
+		vec_release(&rows->rows);
 		vec_sort(&t->fdes, compare_ranges);
 	}
 	if (t->rows.rows.n) {
@@ -193,6 +188,18 @@ static void add_source(struct cfi_table *t, const struct cfi_source *source)
 		t->rows.rows.cap = t->rows.rows.n;
 	}
 	cfi_rules_shrink(&t->rules);
+}
+
+static void add_source(struct cfi_table *t, const struct cfi_source *source)
+{
+	struct cfi_entries entries = {0};
+	struct cfi_rows rows = {0};
+
+	cfi_entries_read(&entries, source);
+	t->stats.n_fdes_skipped += entries.n_skipped;
+	sort_fdes(&entries);
+	run_fdes(t, &entries, &rows);
+	take_rows(t, &rows);
 	cfi_entries_release(&entries);
 }
 
@@ -278,6 +285,99 @@ void cfi_table_add_debug_frame(struct cfi_table *t, const struct elf_file *debug
 	free(inflated);
 }
 
+static struct cfi_state go_state(const struct cfi_table *t, int32_t frame)
+{
+	int32_t word = t->is_64 ? 8 : 4;
+	struct cfi_state state = {
+		.cfa_reg = CPU_REG_RSP, .cfa_value = frame + word, .set = 1u << CPU_REG_RIP};
+
+	state.regs[CPU_REG_RIP].value = -word;
+	state.regs[CPU_REG_RIP].how = CFI_HOW_AT_OFFSET;
+	return state;
+}
+
+static uint32_t go_rule(struct cfi_table *t, const struct cfi_state *state)
+{
+	uint32_t rule;
+
+	return cfi_rules_add(&t->rules, state, &rule) ? rule : CFI_RULE_NONE;
+}
+
+/* The rule where the caller is not on this stack. */
+static uint32_t go_end_rule(struct cfi_table *t, enum go_role role)
+{
+	struct cfi_state state = go_state(t, 0);
+
+	if (role == GO_ROLE_OUTERMOST || role == GO_ROLE_BASE)
+		state.regs[CPU_REG_RIP].how = CFI_HOW_UNDEFINED;
+	else
+		state.is_elsewhere = true;
+	return go_rule(t, &state);
+}
+
+/* Where the rules of a function's frame do not hold any more. */
+static uint64_t go_frame_end(const struct elf_file *elf, const struct go_function *f, uint64_t end)
+{
+	struct span code;
+
+	if (f->role == GO_ROLE_OUTERMOST || f->role == GO_ROLE_SIGNAL)
+		return f->start;
+	if (f->role != GO_ROLE_BASE && f->role != GO_ROLE_SWITCH)
+		return end;
+	code = elf_file_bytes_at(elf, (struct iaddr){f->start});
+	if (code.n > f->size)
+		code.n = (size_t)f->size;
+	return f->start + x86_past_stack_write(code, elf->is_64);
+}
+
+static void run_go_function(struct cfi_table *t, const struct elf_file *elf,
+	const struct go_function *f, struct cfi_rows *rows)
+{
+	uint64_t start, end, frame_end = go_frame_end(elf, f, f->start + f->size);
+	struct go_values frames;
+	int32_t frame;
+
+	go_values_init(&frames, f->frames, f);
+	while (go_values_next(&frames, &start, &end, &frame) && start < frame_end) {
+		struct cfi_state state = go_state(t, frame < INT32_MAX - 8 ? frame : 0);
+
+		state.is_signal = f->role == GO_ROLE_EXACT;
+		cfi_rows_add(rows, (uint32_t)(start - t->base),
+			frame < 0 ? CFI_RULE_NONE : go_rule(t, &state));
+	}
+	if (frame_end < f->start + f->size)
+		cfi_rows_add(rows, (uint32_t)(frame_end - t->base), go_end_rule(t, f->role));
+	cfi_rows_add(rows, (uint32_t)(f->start + f->size - t->base), CFI_RULE_NONE);
+}
+
+/* Before .debug_frame, which Go makes from the same numbers, but without the roles. */
+static void add_go_functions(struct cfi_table *t, const struct elf_file *elf)
+{
+	struct cfi_rows rows = {0};
+	struct go_table go;
+	uint64_t covered = t->base;
+
+	if (!go_table_init(&go, elf))
+		return;
+	for (uint64_t i = 0; i < go.n; i++) {
+		struct go_function f;
+
+		/* Real ones have less than a row a byte; in bad ones all functions share one table. */
+		if (!go_table_function(&go, i, &f) || f.start < covered ||
+			!fde_is_usable(t, &(struct cfi_fde){.start = f.start, .size = f.size}) ||
+			rows.rows.n > go.bytes.n)
+			continue;
+		covered = f.start + f.size;
+		if (!rows.rows.n && f.start > t->base)
+			cfi_rows_add(&rows, 0, CFI_RULE_NONE);
+		run_go_function(t, elf, &f, &rows);
+		vec_push(&t->fdes,
+			((struct fde_range){(uint32_t)(f.start - t->base), (uint32_t)f.size}));
+	}
+	take_rows(t, &rows);
+	go_table_release(&go);
+}
+
 struct cfi_table *cfi_table_new(const struct elf_file *elf)
 {
 	struct cfi_table *t = mem_zalloc(sizeof(*t));
@@ -288,6 +388,7 @@ struct cfi_table *cfi_table_new(const struct elf_file *elf)
 		return t;
 	note_code_segments(t, elf);
 	add_eh_frame(t, elf);
+	add_go_functions(t, elf);
 	cfi_table_add_debug_frame(t, elf);
 	return t;
 }

@@ -2,7 +2,8 @@
 /*
  * The call-frame information of one image, compiled once into sorted rows: 8 bytes each {address,
  * rule index} over a table of distinct rules. Source: .eh_frame (found by section or through
- * PT_GNU_EH_FRAME) and .debug_frame, also of a separate debug file and inside SHF_COMPRESSED.
+ * PT_GNU_EH_FRAME), Go's table of its functions (dwarf/go_table.h), and .debug_frame, also of a
+ * separate debug file and inside SHF_COMPRESSED.
  *
  * A rule says how to find the caller's CFA, return address and the callee-saved registers
  * (x86-64: rbx rbp r12-r15; i386: ebx ebp esi edi), or that this is the outermost frame.

@@ -46,6 +46,10 @@ void elf_tables_close(struct elf_tables *t);
  * uncompressed file to `out`. Fails with ERR_NOT_FOUND when there is no such section. */
 int debugdata_read(const struct elf_file *elf, struct buf *out, struct err *err);
 
+/* The functions of Go's own table (dwarf/go_table.h), when .symtab names none: it has the same. Not among
+ * the tables above: those are what is hooked and probed, which Go's code must not be without care. */
+void go_names_read(const struct elf_file *elf, const struct symbol_sink *sink);
+
 #define PLT_NAME_BYTES_MAX ((size_t)16 << 20) /* of all stubs together */
 
 /* Adds NAME@plt for each stub of .plt, .plt.sec and .plt.got (x86-64 and i386). To be called last:

@@ -73,6 +73,7 @@ const char *symbol_source_name(enum symbol_source source)
 		[SYMBOL_SOURCE_LLD_MAP] = "lld map",
 		[SYMBOL_SOURCE_NM] = "nm",
 		[SYMBOL_SOURCE_JITDUMP] = "jitdump",
+		[SYMBOL_SOURCE_GOPCLNTAB] = "gopclntab",
 	};
 
 	return (unsigned)source < SYMBOL_N_SOURCES && names[source] ? names[source] : "unknown";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The function names of one image, looked up by binary search. Made from every source that belongs
- * to the image: .symtab, .dynsym, .gnu_debugdata, PLT stubs, a separate debug file (by build-id, by
- * debuglink with its CRC), a perf map, kallsyms.
+ * to the image: .symtab, .dynsym, .gnu_debugdata, Go's own table, PLT stubs, a separate debug file (by
+ * build-id, by debuglink with its CRC), a perf map, kallsyms.
  *
  * Among several names of one address the choice is deterministic: a function before an untyped
  * label, global before weak before local, fewer leading underscores, shorter, then byte order. The
@@ -53,9 +53,10 @@ enum symbol_source {
 	SYMBOL_SOURCE_LD_MAP = 9,
 	SYMBOL_SOURCE_LLD_MAP = 10,
 	SYMBOL_SOURCE_NM = 11,
-	SYMBOL_SOURCE_JITDUMP = 12
+	SYMBOL_SOURCE_JITDUMP = 12,
+	SYMBOL_SOURCE_GOPCLNTAB = 13 /* Go's table of its functions */
 };
-#define SYMBOL_N_SOURCES 13
+#define SYMBOL_N_SOURCES 14
 /* "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", ... */
 const char *symbol_source_name(enum symbol_source source);
 
@@ -67,8 +68,8 @@ struct symbol {
 	enum symbol_source source;
 };
 
-/* All names of an ELF image. When it has no .symtab, .gnu_debugdata and the separate debug file are
- * included when found and verified (build-id equal, or debuglink CRC equal). `path` is the image's
+/* All names of an ELF image. When it has no .symtab, .gnu_debugdata, Go's table and the separate debug
+ * file are included when found and verified (build-id equal, or debuglink CRC equal). `path` is the image's
  * path, for the debuglink search; NULL for images without a file. Never fails: an image without
  * names gives an empty table. Names are copied, so `elf` may go. */
 struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path);

@@ -40,6 +40,8 @@ struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path)
 		say_source(&c, table->source,
 			table->source == SYMBOL_SOURCE_DEBUG_FILE ? tables.debug.path : NULL);
 	}
+	go_names_read(elf, &sink);
+	say_source(&c, SYMBOL_SOURCE_GOPCLNTAB, NULL);
 	plt_add_names(&c.b, elf);
 	say_source(&c, SYMBOL_SOURCE_PLT, NULL);
 	t = symtab_builder_finish(&c.b, buf_text(&c.sources));

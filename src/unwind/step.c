@@ -117,8 +117,9 @@ bool step_by_rule(struct stack_reader *reader, const struct cfi_table *table,
 {
 	uint64_t cfa;
 
-	if (rule->flags & CFI_RULE_OUTERMOST) {
-		*end = UNWIND_END_COMPLETE;
+	if (rule->flags & (CFI_RULE_OUTERMOST | CFI_RULE_ELSEWHERE)) {
+		*end = rule->flags & CFI_RULE_OUTERMOST ? UNWIND_END_COMPLETE
+							: UNWIND_END_ELSEWHERE;
 		return false;
 	}
 	reader->failed = reader->lacks_below = false;

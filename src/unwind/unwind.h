@@ -67,6 +67,7 @@ enum unwind_end {
 	UNWIND_END_NO_PROGRESS,	 /* the caller's frame is not above the callee's */
 	UNWIND_END_TOO_DEEP,	 /* UNWIND_FRAMES_MAX reached */
 	UNWIND_END_BELOW_COPY,	 /* a rule reads below the stack pointer, which is not known */
+	UNWIND_END_ELSEWHERE,	 /* the caller is on another stack, and nothing says where */
 	UNWIND_END_HOOKED,	 /* what a replaced return address stood for is not known */
 	UNWIND_N_ENDS
 };

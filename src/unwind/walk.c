@@ -64,6 +64,7 @@ const char *unwind_end_reason(enum unwind_end end)
 		[UNWIND_END_TOO_DEEP] = "more frames than the limit",
 		[UNWIND_END_BELOW_COPY] =
 			"caller's place kept below the stack pointer, which the kernel does not copy",
+		[UNWIND_END_ELSEWHERE] = "caller on another stack, which is not copied",
 		[UNWIND_END_HOOKED] = "hooked call no longer known",
 	};
 

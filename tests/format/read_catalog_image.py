@@ -32,8 +32,8 @@ SHIFTS = {"FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
 IMAGE_KINDS = (None, "elf", "kernel", "vdso", "jit", "other")
 MACHINES = {0: None, 3: "i386", 62: "x86-64"}
 SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", "kallsyms",
-           "dwarf", "ld map", "lld map", "nm", "jitdump")
-STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "ld map", "lld map", "nm", "dynsym",
+           "dwarf", "ld map", "lld map", "nm", "jitdump", "gopclntab")
+STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "gopclntab", "ld map", "lld map", "nm", "dynsym",
              "plt", "perf map", "kallsyms", "jitdump")
 SIZED, FILLER = 16, 32  # flags of symbols
 RAW_BYTES = {"TEXTS": 4 << 20, "FILES": 1 << 16, "SYMBOLS": 1 << 17, "ALIASES": 1 << 16,

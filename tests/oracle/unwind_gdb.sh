@@ -38,7 +38,7 @@ like_gdb() {
 	fi
 	line=$(tail -n 1 "$name.out")
 	read -r _ stacks _ equal _ explained _ unexplained _ complete _ frames <<<"$line"
-	echo "$name: $line; causes: $(grep -oE '^(past-start|no-cfi|gdb-blind|eh-return|left-code|start-ret|gdb-stopped)' "$name.out" |
+	echo "$name: $line; causes: $(grep -oE '^(past-start|no-cfi|gdb-blind|eh-return|left-code|start-ret|go-end|gdb-stopped)' "$name.out" |
 		sort | uniq -c | tr -s ' \n' ' ')"
 	all_stacks=$((all_stacks + stacks)) all_explained=$((all_explained + explained))
 	all_unexplained=$((all_unexplained + unexplained))
@@ -135,6 +135,12 @@ if command -v openssl >/dev/null; then
 	like_gdb rsa 995 openssl speed -seconds 100 rsa2048
 else
 	skip "unwinds libcrypto like gdb: openssl is not installed"
+fi
+# By Go's own table here; by .debug_frame in gdb.
+if command -v go >/dev/null && GOCACHE=$PWD/cache GO111MODULE=off GOFLAGS= HOME=$PWD go build -o work-go "$ROOT/tests/fixtures/go/work.go" 2>go.err; then
+	like_gdb go 990 ./work-go 100000
+else
+	skip "unwinds Go like gdb: no go here that works"
 fi
 if command -v rustc >/dev/null && rustc -O -o work-rs work.rs 2>rust.err; then
 	like_gdb rust 995 ./work-rs

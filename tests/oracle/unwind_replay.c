@@ -21,6 +21,9 @@
  *
  * start-ret: a `ret` inside the start code, which CFI says is outermost; gdb steps over it.
  *
+ * go-end: ours end where Go's table says that a stack begins or that another one was left; gdb, which
+ * does not know, goes on with what it finds there.
+ *
  * gdb-stopped: gdb's frames are a beginning of ours, and gdb says that it failed, not that it is
  * at the outermost frame.
  */
@@ -31,6 +34,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "dwarf/cfi_rule.h"
 #include "symbols/symtab.h"
 #include "unwind/unwind.h"
 
@@ -297,6 +301,14 @@ static bool is_in_libgcc(const struct stack *stack, const struct unwind_frame *o
 	return false;
 }
 
+static bool ends_by_go(const struct stack *stack, const struct unwind_frame *outermost)
+{
+	const struct cfi_rule *rule = rule_of(stack, outermost);
+
+	return rule && rule->flags & (CFI_RULE_OUTERMOST | CFI_RULE_ELSEWHERE) &&
+	       elf_file_find_section(&stack->maps.v[outermost->cookie].image->elf, ".gopclntab");
+}
+
 /* The name of the known cause of a difference at frame `at`, or NULL. */
 static const char *cause_of(const struct stack *stack, const struct unwind_frame *ours, size_t n,
 	size_t at, enum unwind_end end)
@@ -318,6 +330,8 @@ static const char *cause_of(const struct stack *stack, const struct unwind_frame
 		return "left-code";
 	if (at == 1 && n == 1 && end == UNWIND_END_COMPLETE && byte_at(stack, ours[0].pc) == 0xc3)
 		return "start-ret";
+	if (at == n && ends_by_go(stack, &ours[n - 1]))
+		return "go-end";
 	if (at == stack->frames.n && strcmp(stack->end, "outermost") &&
 		!strstr(stack->end, "no reason"))
 		return "gdb-stopped";

@@ -105,6 +105,8 @@ class Recorder:
         pcs, sps, reason = [], [], "outermost"
         try:
             while frame is not None and len(pcs) < FRAMES_MAX:
+                if pcs and not int(frame.pc()) & mask:
+                    break  # no code: what Go's goexit, which nobody called, has for a return address
                 if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
                     pcs.append(int(frame.pc()) & mask)
                     sps.append(int(frame.read_register("rsp" if wide else "esp")) & mask)

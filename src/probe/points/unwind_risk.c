@@ -62,7 +62,8 @@ const char *unwind_refusal(const char *function, struct span code)
 enum unwind_risk unwind_risk_of(const struct elf_file *elf)
 {
 	if (elf_file_find_section(elf, ".gopclntab") ||
-		elf_file_find_section(elf, ".data.rel.ro.gopclntab"))
+		elf_file_find_section(elf, ".data.rel.ro.gopclntab") ||
+		elf_file_find_section(elf, ".note.go.buildid"))
 		return UNWIND_RISK_GO;
 	if (names(elf, "rust_eh_personality"))
 		return UNWIND_RISK_PANICS;

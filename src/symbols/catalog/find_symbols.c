@@ -144,7 +144,7 @@ static uint64_t richness(const struct finding *f, size_t i)
 	const struct catalog_image *image = f->images.v[i];
 
 	if (!image)
-		return image_has_dwarf(&f->file.elf, f->wanted->path) ? lines : 0;
+		return image_has_lines(&f->file.elf, f->wanted->path) ? lines : 0;
 	return (catalog_image_n_rows(image) ? lines : 0) + catalog_image_n_symbols(image);
 }
 

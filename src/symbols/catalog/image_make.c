@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "dwarf/go_table.h"
 #include "symbols/debug_file.h"
 #include "symbols/elf_tables.h"
 
@@ -51,6 +52,41 @@ static void add_table(
 
 	elf_table_read(table, &sink);
 	add_from(m, first, source, table->elf->bytes.n);
+}
+
+static struct catalog_source go_source(const struct making *m, const char *identity)
+{
+	return (struct catalog_source){.kind = SYMBOL_SOURCE_GOPCLNTAB,
+		.path = m->recipe->path,
+		.identity = identity,
+		.verdict = "inside the image"};
+}
+
+static void add_go_names(struct making *m, const char *identity)
+{
+	const struct symbol_sink sink = symtab_builder_sink(&m->all);
+	const struct catalog_source source = go_source(m, identity);
+	size_t first = m->all.all.n;
+
+	go_names_read(m->recipe->elf, &sink);
+	add_from(m, first, &source, m->recipe->elf->bytes.n);
+}
+
+/* Debug information knows more than Go's table. */
+static void add_go_lines(struct making *m, const char *identity)
+{
+	const struct image_recipe *recipe = m->recipe;
+	const struct catalog_source source = go_source(m, identity);
+	struct dwarf_unit_map lines = {0};
+	struct go_table go;
+
+	if (!recipe->elf || !go_table_init(&go, recipe->elf))
+		return;
+	go_table_lines(&go, recipe->addrs, recipe->n_addrs, &lines);
+	image_builder_source(m->b, &source);
+	image_builder_unit(m->b, &lines);
+	dwarf_unit_map_release(&lines);
+	go_table_release(&go);
 }
 
 static void add_plt(struct making *m, const char *identity)
@@ -104,6 +140,8 @@ static void add_dwarf(struct making *m, const char *identity, const char *debug_
 				.path = debug->path,
 				.identity = debug_identity,
 				.verdict = debug->verdict});
+	else
+		add_go_lines(m, identity);
 }
 
 static char *identity_of(const struct elf_file *elf, const char *path)
@@ -138,6 +176,7 @@ static void add_image_itself(struct making *m, const char *identity, struct elf_
 						   : "the image itself"});
 	if (rc < 0 && err.code != ERR_NOT_FOUND)
 		image_builder_note(m->b, "%s", err.text);
+	add_go_names(m, identity);
 }
 
 void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
@@ -165,11 +204,16 @@ void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
 	free(debug_identity);
 }
 
-bool image_has_dwarf(const struct elf_file *elf, const char *path)
+bool image_has_lines(const struct elf_file *elf, const char *path)
 {
 	struct debug_file d = {0};
+	struct go_table go;
 	bool has = elf_file_has_dwarf(elf);
 
+	if (!has && go_table_init(&go, elf)) {
+		go_table_release(&go);
+		has = true;
+	}
 	if (has)
 		return true;
 	has = debug_file_open(&d, elf, path, NULL) == 0 && elf_file_has_dwarf(&d.elf);

@@ -29,8 +29,8 @@ struct image_recipe {
 	void *ctx;
 };
 
-/* Adds sections and every source of the recipe: symtab, dynsym, .gnu_debugdata, the debug file's
- * symtab, DWARF, PLT names. Sources without symbols are not listed. Debug information that cannot
+/* Adds sections and every source of the recipe: symtab, dynsym, .gnu_debugdata, Go's table, the
+ * debug file's symtab, DWARF, PLT names. Sources without symbols are not listed. Debug information that cannot
  * be read becomes a note. */
 void image_make_add(struct image_builder *b, const struct image_recipe *recipe);
 
@@ -47,7 +47,8 @@ int image_make_open(const struct image_identity *identity, const struct image_re
 
 /* True when the file has .debug_info (compressed or not). */
 bool elf_file_has_dwarf(const struct elf_file *elf);
-/* The same of the file or, when it has none, of its installed debug file. */
-bool image_has_dwarf(const struct elf_file *elf, const char *path);
+/* Whether the file or its installed debug file can tell source lines: by debug information or by Go's
+ * table. */
+bool image_has_lines(const struct elf_file *elf, const char *path);
 
 #endif

@@ -110,7 +110,7 @@ static void load_mapped(struct resolver_entry *e, const struct image_identity *i
 	set_match(e, image_identity_has_build_id(id) ? MATCH_BUILD_ID : MATCH_CHECKSUM,
 		mem_printf("the mapped file itself, %s", image_identity_text(id, &text)));
 	buf_release(&text);
-	if (!image_has_dwarf(e->elf, e->path) ||
+	if (!image_has_lines(e->elf, e->path) ||
 		image_make_open(id, &recipe, &e->bytes, &e->symbols, NULL) < 0)
 		e->symtab = symtab_new_elf(e->elf, e->path);
 	if (map_guard_is_cut(e->elf->bytes.p))
