@@ -118,7 +118,7 @@ int step_code_next(struct step_code_walk *w, struct step_code *entry);
 /* --- marks -------------------------------------------------------------------------------- */
 
 enum step_mark_kind {
-	STEP_MARK_SYSCALL = 1, /* made by the step before: number, result, 1 = by the i386 table */
+	STEP_MARK_SYSCALL = 1, /* made by the step before: number, result, STEP_CALL_* */
 	STEP_MARK_SIGNAL = 2,  /* is given to the thread here: signal, si_code, faulting address */
 	STEP_MARK_MAP = 3, /* executable memory changed: enum step_map_change, start, bytes; text */
 	STEP_MARK_FORK = 4,   /* pid, tid of the new one, 1 = a thread of the same process */
@@ -129,6 +129,9 @@ enum step_mark_kind {
 	STEP_MARK_LOST = 9,   /* so many steps are missing here; 0 = not known how many */
 };
 #define STEP_N_MARKS 10
+
+#define STEP_CALL_I386	    1 /* the number is of the i386 table */
+#define STEP_CALL_NO_RETURN 2 /* the thread ended in it: there is no result */
 
 enum step_map_change { STEP_MAP_ADDED = 0, STEP_MAP_REMOVED = 1, STEP_MAP_CHANGED = 2 };
 

@@ -300,3 +300,44 @@ check "and that is said" grep -Eq "^weir: '.*/crc/lib.dbg': is the debug file of
 fails "a second --catalog is not taken silently for the first" 2 "catalog: is given twice: 'a.wsym' and 'b.wsym'" \
 	"$WEIR" symbols list --catalog a.wsym --catalog b.wsym
 fails "nor is it in a report" 2 "catalog: is given twice" "$WEIR" report --catalog a.wsym --catalog b.wsym nothing.weir
+
+# --- as a coprocess: each line is answered before the next is asked ---
+
+mkdir co && cat >co/lib.c <<'C'
+int first(int x) { return x * 3; }
+int second(int x) { return x * 5; }
+C
+gcc -g -O1 -ffunction-sections -shared -fPIC -nostdlib -o co/lib.so co/lib.c
+cat >coprocess.py <<'PY'
+import select, subprocess, sys
+weir, asked = sys.argv[1], sys.argv[2:]
+p = subprocess.Popen([weir, "symbols", "resolve", "-q", "--no-search" if asked[0] == "catalog" else "-q",
+                      "--catalog", "co.wsym", "--image", "co/lib.so", "-"],
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+for address in asked[1:]:
+    p.stdin.write(address + "\n")
+    p.stdin.flush()
+    if not select.select([p.stdout], [], [], 60)[0]:
+        p.kill()
+        sys.exit("no answer to " + address)
+    print(p.stdout.readline().split(" ", 1)[1].strip().split("(")[1])
+p.stdin.close()
+print("status", p.wait(60))
+PY
+first=$(nm co/lib.so | awk '$3 == "first" { print $1 }') second=$(nm co/lib.so | awk '$3 == "second" { print $1 }')
+line() { addr2line -e co/lib.so "$1"; }
+expected="first+0x0) $(line "$first")
+second+0x0) $(line "$second")
+first+0x0) $(line "$first")
+status 0"
+"$WEIR" symbols merge -q --no-search -o co.wsym co/lib.so
+equal "lines are answered as they come, from a merged symbol file" "$expected" \
+	"$(python3 coprocess.py "$WEIR" catalog "$first" "$second" "$first")"
+"$WEIR" symbols merge -q --no-search -o co.wsym crc/lib.so
+equal "and from the file itself" "$expected" "$(python3 coprocess.py "$WEIR" file "$first" "$second" "$first")"
+printf '%s\n\n  %s  \r\n%s' "$first" "$second" "$first" >asked.txt
+equal "a file of addresses is taken as a whole, its last line may have no end" 3 \
+	"$("$WEIR" symbols resolve -q --image co/lib.so - <asked.txt | grep -c 'co/lib.so(')"
+equal "operands before and behind it keep their order" "second first first second" \
+	"$(printf '%s\n' "$first" | "$WEIR" symbols resolve -q --image co/lib.so "$second" "$first" - "$second" | grep -oE '(first|second)\+' | tr -d + | paste -s -d ' ')"
+equal "nothing asked is no answer, in JSON, too" "0 []" "$("$WEIR" symbols resolve --json --image co/lib.so - </dev/null >none.json; echo $? "$(json none.json 'j["rows"]')")"

@@ -32,5 +32,44 @@ for program in exact.S strings.c flags.c made_code.c "signals.c sent" "signals.c
 	check "$program: there are steps" [ "$(wc -l <ptrace.txt)" -gt 20 ]
 	check "$program: the same steps by both engines" cmp ptrace.txt branch.txt
 done
+
+# Calls that are made again, and calls that do not return: what both record, beside the steps, is what
+# strace shows. Numbers of processes are left out.
+calls() { "$WEIR" export steps $1 | awk -F'\t' '$3 !~ /^0x/' | cut -f 2- | grep -v 'code added' |
+	sed -E 's/[0-9]+_[0-9]+/PID/; s/(fork|getpid|wait4) = [0-9]+$/\1 = PID/'; }
+small signals signals.c && small guarded guarded.c && small waits_again waits_again.c
+for program in "signals restarted" waits_again "guarded killed" "guarded strict_killed" "guarded errno" "guarded trap"; do
+	for engine in ptrace branch; do
+		{ timeout 100 setarch -R "$WEIR" steps -q --engine $engine -o $engine.weir -- ./$program >$engine.out 2>&1; } 2>/dev/null
+		echo "status $?" >>$engine.out
+		"$WEIR" export steps $engine.weir | awk -F'\t' '$3 ~ /^0x/' | cut -f 2- >$engine.txt
+		calls $engine.weir >$engine.calls
+	done
+	check "$program: the same output and status by both engines" cmp ptrace.out branch.out
+	check "$program: the same steps by both engines" cmp ptrace.txt branch.txt
+	check "$program: the same calls and signals by both engines" cmp ptrace.calls branch.calls
+	case $program in
+	"signals restarted")
+		equal "an interrupted read is made again, or not" "read = -512 ERESTARTSYS
+read = -512 ERESTARTSYS
+read = 1" "$(grep -o 'read = .*' ptrace.calls)"
+		;;
+	waits_again)
+		if command -v strace >/dev/null; then
+			setarch -R strace -f -o strace.txt ./waits_again >/dev/null
+			equal "a wait that is interrupted goes on as strace says" \
+				"$(awk '{ print $1 }' strace.txt | head -1 >first.txt
+				grep "^$(cat first.txt) " strace.txt | grep -oE '(nanosleep|restart_syscall)[ (].*= .*' | grep -oE '^[a-z_]+|= .*' | sed -E 's/= \? (ERESTART[A-Z_]*).*/= \1/' | paste -d ' ' - -)" \
+				"$(grep -n '' ptrace.calls | sed -n '/fork/,/wait4/p' | grep -oE '(nanosleep|restart_syscall) = .*' | sed -E 's/= -[0-9]+ /= /')"
+		else
+			skip "a wait that is interrupted goes on as strace says: strace is not installed"
+		fi
+		;;
+	"guarded killed") equal "a call that a filter kills has no result" "uname does not return
+killed by SIGSYS" "$(tail -n 2 ptrace.calls | cut -f 3)" ;;
+	"guarded strict_killed") equal "nor has one in strict mode" "getpid does not return
+killed by SIGKILL" "$(tail -n 2 ptrace.calls | cut -f 3)" ;;
+	esac
+done
 check "branch: --data is refused with a sentence" eval \
 	'! "$WEIR" steps -q --engine branch --data -- ./it 2>data.txt && grep -q -- "--data needs" data.txt'

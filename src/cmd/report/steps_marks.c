@@ -134,8 +134,10 @@ static bool has_address(const struct step_mark *m)
 }
 
 /* These do not come back to the instruction that made them: they have no result. */
-static bool has_result(const char *name)
+static bool has_result(const char *name, const struct step_mark *m)
 {
+	if (m->c & STEP_CALL_NO_RETURN)
+		return false;
 	return !name ||
 	       (strcmp(name, "exit") != 0 && strcmp(name, "exit_group") != 0 &&
 		       strcmp(name, "rt_sigreturn") != 0 && strcmp(name, "sigreturn") != 0);
@@ -155,18 +157,21 @@ static bool is_address(const char *name, int64_t result)
 
 static void put_syscall(struct buf *to, const struct step_mark *m)
 {
-	const char *name = syscall_name(m->c == 1, m->a), *error = errno_name(m->b);
+	bool is_32 = m->c & STEP_CALL_I386;
+	const char *name = syscall_name(is_32, m->a), *error = errno_name(m->b);
 
 	if (name)
 		buf_put_cstr(to, name);
 	else
 		buf_printf(to, "system call %" PRId64, m->a);
-	if (m->c == 1)
+	if (is_32)
 		buf_put_cstr(to, " (i386)");
-	if (!has_result(name))
+	if (m->c & STEP_CALL_NO_RETURN)
+		buf_put_cstr(to, " does not return");
+	if (!has_result(name, m))
 		return;
 	if (is_address(name, m->b))
-		buf_printf(to, " = 0x%" PRIx64, m->c == 1 ? (uint32_t)m->b : (uint64_t)m->b);
+		buf_printf(to, " = 0x%" PRIx64, is_32 ? (uint32_t)m->b : (uint64_t)m->b);
 	else
 		buf_printf(to, " = %" PRId64, m->b);
 	if (error)
@@ -266,16 +271,16 @@ void step_mark_put_words(struct buf *to, const struct step_mark *m, const struct
 
 static void json_syscall(struct json *j, const struct step_mark *m)
 {
-	const char *name = syscall_name(m->c == 1, m->a);
+	const char *name = syscall_name(m->c & STEP_CALL_I386, m->a);
 
 	json_i64(j, "number", m->a);
 	json_string(j, "name", name);
-	json_bool(j, "i386", m->c == 1);
-	if (has_result(name))
+	json_bool(j, "i386", m->c & STEP_CALL_I386);
+	if (has_result(name, m))
 		json_i64(j, "result", m->b);
 	else
 		json_null(j, "result");
-	json_string(j, "errno", has_result(name) ? errno_name(m->b) : NULL);
+	json_string(j, "errno", has_result(name, m) ? errno_name(m->b) : NULL);
 }
 
 static void json_signal(struct json *j, const struct step_mark *m)

@@ -208,30 +208,38 @@ static void json_begin(struct json *j, const struct resolve *r)
 	json_array_begin(j, "rows");
 }
 
-size_t resolve_print(struct resolve *r)
+static void print_begin(struct resolve *r)
 {
-	bool is_json = r->call->args->json;
+	if (r->call->args->json && !r->has_begun)
+		json_begin(&r->json, r);
+	r->has_begun = true;
+}
+
+void resolve_print(struct resolve *r)
+{
 	struct resolve_answer answer;
 	struct buf scratch = {0};
-	size_t n_unresolved = 0;
-	struct json j;
 
-	if (is_json)
-		json_begin(&j, r);
+	print_begin(r);
 	for (size_t i = 0; i < r->queries.n; i++) {
 		const struct resolve_query *q = &r->queries.v[i];
 
 		answer_query(r, q, &answer);
-		n_unresolved += !answer.n_levels;
-		if (is_json)
-			print_json(&j, r, q, &answer, &scratch);
+		r->n_unresolved += !answer.n_levels;
+		if (r->call->args->json)
+			print_json(&r->json, r, q, &answer, &scratch);
 		else
 			print_text(r, q, &answer, &scratch);
 	}
-	if (is_json) {
-		json_array_end(&j);
-		json_object_end(&j);
-	}
+	fflush(stdout); /* somebody may wait for it before asking more */
 	buf_release(&scratch);
-	return n_unresolved;
+}
+
+void resolve_print_end(struct resolve *r)
+{
+	print_begin(r);
+	if (r->call->args->json) {
+		json_array_end(&r->json);
+		json_object_end(&r->json);
+	}
 }

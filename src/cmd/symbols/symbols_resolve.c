@@ -14,7 +14,7 @@
 #include "base/sort.h"
 #include "symbols/catalog/image_make.h"
 
-#define LINE_BYTES_MAX 4096 /* of standard input */
+#define LINES_BYTES_MAX 65536 /* of standard input; a longer line is cut */
 
 /* --- queries --- */
 
@@ -78,36 +78,72 @@ static void add_query(struct resolve *r, const char *text, size_t n)
 	vec_push(&r->queries, q);
 }
 
-static void add_queries_of_stdin(struct resolve *r)
+/* Lines of standard input. Those that have come are answered before others are waited for, so that a
+ * program can ask and read the answer; a file is taken as a whole. */
+struct line_reader {
+	char bytes[LINES_BYTES_MAX];
+	size_t n;
+	bool is_file;
+	bool is_over;
+};
+
+static void add_line(struct resolve *r, const char *line, size_t n)
 {
-	char line[LINE_BYTES_MAX];
+	while (n && (*line == ' ' || *line == '\t'))
+		line++, n--;
+	for (size_t i = 0; i < n; i++)
+		if (strchr(" \t\r", line[i]))
+			n = i;
+	if (n)
+		add_query(r, line, n);
+}
 
-	while (fgets(line, sizeof(line), stdin)) {
-		const char *start = line + strspn(line, " \t");
-		size_t n = strcspn(start, " \t\r\n");
+/* All whole lines; at the end, or when a line is too long, also one without an end. */
+static void take_lines(struct resolve *r, struct line_reader *in)
+{
+	size_t at = 0;
+	char *end;
 
-		if (n)
-			add_query(r, start, n);
+	while ((end = memchr(in->bytes + at, '\n', in->n - at))) {
+		add_line(r, in->bytes + at, (size_t)(end - in->bytes) - at);
+		at = (size_t)(end - in->bytes) + 1;
 	}
+	if (in->is_over || (!at && in->n == sizeof(in->bytes))) {
+		add_line(r, in->bytes + at, in->n - at);
+		at = in->n;
+	}
+	in->n -= at;
+	memmove(in->bytes, in->bytes + at, in->n);
+}
+
+/* Waits for lines, once; of a file all come. */
+static void read_lines(struct resolve *r, struct line_reader *in)
+{
+	do {
+		ssize_t n = read(STDIN_FILENO, in->bytes + in->n, sizeof(in->bytes) - in->n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		in->is_over = n <= 0;
+		in->n += n > 0 ? (size_t)n : 0;
+		take_lines(r, in);
+	} while (!in->is_over && (in->is_file || !r->queries.n));
 }
 
 /* 0, or STATUS_USAGE with its sentence said: an operand must be an address, a line of standard
  * input need not. */
-static int take_queries(struct resolve *r)
+static int check_operands(const struct resolve *r)
 {
-	for (size_t i = 0; i < r->call->n_operands; i++) {
-		const char *text = r->call->operands[i];
+	bool is_in_trace = r->call->args->trace != NULL;
 
-		if (!strcmp(text, "-")) {
-			add_queries_of_stdin(r);
-			continue;
-		}
-		add_query(r, text, strlen(text));
-		if (!r->queries.v[r->queries.n - 1].is_valid)
+	for (size_t i = 0; i < r->call->n_operands; i++) {
+		char *text = r->call->operands[i];
+		struct resolve_query q = {.text = text};
+
+		if (strcmp(text, "-") && !parse_query(&q, is_in_trace))
 			return options_usage_error(r->call->command, "resolve: '%s' is not %s",
 				text,
-				r->call->args->trace ? "ADDR, PID:ADDR or PID:ADDR@TIME"
-						     : "an address");
+				is_in_trace ? "ADDR, PID:ADDR or PID:ADDR@TIME" : "an address");
 	}
 	return 0;
 }
@@ -176,22 +212,29 @@ static void say_image_notes(const struct catalog_image *image)
 	}
 }
 
+/* Of a file only what is asked for is read, until more is asked for. */
 static void search_target(struct resolve *r, struct resolve_target *t)
 {
+	bool is_again = t->found.path != NULL;
 	struct symbols_search search = {
 		.catalog = r->catalog,
 		.no_files = r->call->args->no_search,
-		.addrs = t->addrs.v,
-		.n_addrs = t->addrs.n,
+		.addrs = is_again ? NULL : t->addrs.v,
+		.n_addrs = is_again ? 0 : t->addrs.n,
 		.n_threads = symbols_n_threads(r->call),
 	};
 
+	symbols_found_release(&t->found);
+	free(t->reason);
+	free(t->from);
+	t->from = NULL;
 	symbols_find(&t->found, &t->identity, &search);
+	t->is_whole = is_again || !t->found.path;
 	t->image = t->found.image;
 	t->rung = t->found.rung;
 	t->reason = mem_strdup(t->found.reason ? t->found.reason : "");
 	memcpy(t->image_id, t->found.catalog_id, sizeof(t->image_id));
-	if (t->image && t->found.path)
+	if (t->image && t->found.path && !is_again)
 		say_image_notes(t->image);
 	if (t->found.catalog_id[0])
 		t->from = mem_printf("catalog image %s", t->found.catalog_id);
@@ -273,13 +316,17 @@ static void find_symbols_of_targets(struct resolve *r)
 	for (size_t i = 0; i < r->targets.n; i++) {
 		struct resolve_target *t = &r->targets.v[i];
 
+		if (!t->addrs.n || t->is_whole)
+			continue;
 		sort_u64(t->addrs.v, t->addrs.n);
+		t->is_whole = true;
 		if (t->is_named)
 			open_named_target(r, t);
 		else if (t->has_identity)
 			search_target(r, t);
 		else if (t->files[0] || t->is_kernel || t->memory.n)
 			make_target(r, t);
+		t->addrs.n = 0;
 	}
 }
 
@@ -311,7 +358,7 @@ static void place_all(struct resolve *r, size_t target)
 
 /* An id first; then the file that is there now, so that symbols of another version cannot be taken
  * for its own; then the other ways to name an image of the catalog. */
-static int place_in_image(struct resolve *r, const char *name, struct err *err)
+static int find_image(struct resolve *r, const char *name, struct err *err)
 {
 	size_t image = r->catalog ? symbols_catalog_find_id(r->catalog, name) : SIZE_MAX;
 	size_t target;
@@ -328,7 +375,7 @@ static int place_in_image(struct resolve *r, const char *name, struct err *err)
 			target = resolve_add_target(r, name);
 			r->targets.v[target].files[0] = mem_strdup(name);
 		}
-		place_all(r, target);
+		r->image_target = target;
 		return 0;
 	}
 	if (image == SIZE_MAX) {
@@ -345,27 +392,95 @@ static int place_in_image(struct resolve *r, const char *name, struct err *err)
 	target = resolve_add_target(r, catalog_get(r->catalog, image).path);
 	r->targets.v[target].catalog_i = image;
 	r->targets.v[target].is_named = true;
-	place_all(r, target);
+	r->image_target = target;
 	return 0;
+}
+
+/* Where the addresses are looked for; fails when that is nowhere. */
+static int open_place(struct resolve *r, struct err *err)
+{
+	const struct symbols_arguments *args = r->call->args;
+
+	if (args->image)
+		return find_image(r, args->image, err);
+	return args->trace ? resolve_open_trace(r, args->trace, err) : 0;
 }
 
 static int place(struct resolve *r, struct err *err)
 {
 	const struct symbols_arguments *args = r->call->args;
 
-	if (args->image)
-		return place_in_image(r, args->image, err);
 	if (args->trace)
 		return resolve_place_in_trace(r, args->trace, err);
-	return resolve_place_in_process(r, (pid_t)args->pid, err);
+	if (!args->image)
+		return resolve_place_in_process(r, (pid_t)args->pid, err);
+	place_all(r, r->image_target);
+	return 0;
 }
 
-static void resolve_release(struct resolve *r)
+static void release_queries(struct resolve *r)
 {
 	for (size_t i = 0; i < r->queries.n; i++) {
 		free(r->queries.v[i].text);
 		free(r->queries.v[i].reason);
 	}
+	r->queries.n = 0;
+}
+
+/* Answers what was asked so far. */
+static int answer_queries(struct resolve *r, struct err *err)
+{
+	int rc = place(r, err);
+
+	if (rc < 0)
+		return rc;
+	find_symbols_of_targets(r);
+	resolve_print(r);
+	release_queries(r);
+	return 0;
+}
+
+static int answer_stdin(struct resolve *r, struct err *err)
+{
+	struct line_reader *in = mem_zalloc(sizeof(*in));
+	struct stat st;
+	int rc = 0;
+
+	in->is_file = fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+	while (rc == 0 && !in->is_over) {
+		read_lines(r, in);
+		if (r->queries.n)
+			rc = answer_queries(r, err);
+	}
+	free(in);
+	return rc;
+}
+
+static int answer_all(struct resolve *r, struct err *err)
+{
+	int rc = open_place(r, err);
+
+	for (size_t i = 0; rc == 0 && i < r->call->n_operands; i++) {
+		const char *text = r->call->operands[i];
+		bool is_stdin = !strcmp(text, "-");
+
+		if (!is_stdin)
+			add_query(r, text, strlen(text));
+		if (is_stdin && r->queries.n)
+			rc = answer_queries(r, err);
+		if (rc == 0 && is_stdin)
+			rc = answer_stdin(r, err);
+	}
+	if (rc == 0)
+		rc = answer_queries(r, err);
+	if (rc == 0)
+		resolve_print_end(r);
+	return rc;
+}
+
+static void resolve_release(struct resolve *r)
+{
+	release_queries(r);
 	vec_release(&r->queries);
 	for (size_t i = 0; i < r->targets.n; i++)
 		target_release(&r->targets.v[i]);
@@ -377,22 +492,20 @@ static void resolve_release(struct resolve *r)
 int symbols_resolve(const struct symbols_call *call, struct err *err)
 {
 	const struct symbols_arguments *args = call->args;
-	struct resolve r = {.call = call};
+	struct resolve r = {.call = call, .image_target = RESOLVE_NO_TARGET};
 	int status;
 
 	if ((args->image != NULL) + (args->trace != NULL) + (args->pid != SYMBOLS_NUMBER_ABSENT) !=
 		1)
 		return options_usage_error(
 			call->command, "resolve needs one of --image, --pid and --trace");
-	status = take_queries(&r);
+	status = check_operands(&r);
 	if (status == 0)
 		status = symbols_catalog_open_if_any(call, &r.catalog, err);
 	if (status == 0)
-		status = place(&r, err);
-	if (status == 0) {
-		find_symbols_of_targets(&r);
-		status = resolve_print(&r) ? STATUS_LOSSES : STATUS_DONE;
-	}
+		status = answer_all(&r, err);
+	if (status == 0)
+		status = r.n_unresolved ? STATUS_LOSSES : STATUS_DONE;
 	resolve_release(&r);
 	return status;
 }

@@ -41,7 +41,8 @@ struct resolve_target {
 	struct buf memory; /* ... or from an ELF image in memory (a vdso), ... */
 	bool is_named;	   /* ... or this image of the catalog, which the user named. */
 	size_t catalog_i;
-	VEC(uint64_t) addrs; /* in the image */
+	VEC(uint64_t) addrs; /* in the image, of the queries that are not answered yet */
+	bool is_whole;	     /* its symbols are there, for any address */
 	/* The symbols. */
 	struct catalog_image *image; /* NULL: none */
 	enum match_rung rung;
@@ -65,9 +66,14 @@ struct frame_key {
 
 struct resolve {
 	const struct symbols_call *call;
-	struct catalog *catalog; /* may be NULL */
-	VEC(struct resolve_query) queries;
+	struct catalog *catalog;	   /* may be NULL */
+	VEC(struct resolve_query) queries; /* not answered yet */
 	VEC(struct resolve_target) targets;
+	size_t image_target; /* with --image */
+	size_t n_unresolved; /* addresses without an answer */
+	/* What is printed. */
+	struct json json;
+	bool has_begun;
 	/* With --trace. */
 	struct trace_reader *reader;
 	struct module_map *modules;
@@ -88,6 +94,7 @@ size_t resolve_add_file_target(
 
 /* Places all queries: symbols_process.c, symbols_trace.c. Fails when nothing can be placed. */
 int resolve_place_in_process(struct resolve *r, pid_t pid, struct err *err);
+int resolve_open_trace(struct resolve *r, const char *path, struct err *err);
 int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err);
 void resolve_trace_release(struct resolve *r);
 
@@ -107,7 +114,8 @@ struct resolve_answer {
 /* What the trace itself says of an address: its frames, then its functions. False: nothing. */
 bool resolve_answer_from_trace(
 	struct resolve *r, const struct resolve_query *q, struct resolve_answer *answer);
-/* Prints all answers (symbols_answer.c); returns how many addresses have none. */
-size_t resolve_print(struct resolve *r);
+/* Prints the answers to all queries at once (symbols_answer.c), and what ends the output. */
+void resolve_print(struct resolve *r);
+void resolve_print_end(struct resolve *r);
 
 #endif

@@ -95,7 +95,7 @@ static void place_query(struct resolve *r, struct resolve_query *q)
 			q->pid, q->has_time ? " at that time" : "");
 }
 
-int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
+int resolve_open_trace(struct resolve *r, const char *path, struct err *err)
 {
 	int rc = open_trace_plain(&r->reader, path, err);
 
@@ -106,7 +106,12 @@ int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
 			module_map_n_lost(r->modules));
 	if (rc == 0)
 		r->trace_start = trace_reader_start(r->reader);
-	for (size_t i = 0; rc == 0 && i < r->queries.n; i++) {
+	return rc;
+}
+
+int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
+{
+	for (size_t i = 0; i < r->queries.n; i++) {
 		struct resolve_query *q = &r->queries.v[i];
 
 		if (!q->is_valid)
@@ -118,7 +123,7 @@ int resolve_place_in_trace(struct resolve *r, const char *path, struct err *err)
 		q->has_pid = true;
 		place_query(r, q);
 	}
-	return rc;
+	return 0;
 }
 
 void resolve_trace_release(struct resolve *r)

@@ -412,9 +412,9 @@ void step_calls_mark(struct step_calls *c, const struct step_mark *mark)
 	c->is_pending = true;
 	switch (mark->kind) {
 	case STEP_MARK_SYSCALL:
-		c->is_sigreturn =
-			mark->c == 1 ? mark->a == SYS_RT_SIGRETURN_32 || mark->a == SYS_SIGRETURN_32
-				     : mark->a == SYS_RT_SIGRETURN_64;
+		c->is_sigreturn = mark->c & STEP_CALL_I386 ? mark->a == SYS_RT_SIGRETURN_32 ||
+								     mark->a == SYS_SIGRETURN_32
+							   : mark->a == SYS_RT_SIGRETURN_64;
 		break;
 	case STEP_MARK_SIGNAL:
 		if (c->n_signals < UINT32_MAX)

@@ -15,7 +15,8 @@
 #define RESTART_FIRST	   (-516)
 #define RESTART_LAST	   (-512)
 #define RESTART_NO_HANDLER (-514) /* unless a handler runs */
-#define RESTART_OTHERWISE  (-516) /* by restart_syscall, which filters of system calls may not know */
+#define RESTART_OTHERWISE                                                                          \
+	(-516) /* by restart_syscall, which filters of system calls may not know */
 
 bool tracee_read_regs(struct tracee *t)
 {
@@ -201,12 +202,29 @@ static void mend_traceme(struct tracee *t, long number, bool is_32, uint64_t req
 	ptrace(PTRACE_SETREGS, t->tid, NULL, &t->regs);
 }
 
+/* A call that is made again: as it was, or by a call of its own that knows how much is left to wait. */
+static long number_of_call(
+	const struct tracee *t, const struct user_regs_struct *before, bool is_32)
+{
+	uint64_t in_rax = is_restarting(before) ? before->orig_rax : before->rax;
+
+	if (is_restarting(before) && (int32_t)before->rax == RESTART_OTHERWISE &&
+		!tracee_is_filtered(t))
+		return is_32 ? 0 : SYS_restart_syscall;
+	return is_32 ? (long)(uint32_t)in_rax : (long)in_rax;
+}
+
+static bool is_exit(long number, bool is_32)
+{
+	return is_32 ? number == 1 || number == 252
+		     : number == SYS_exit || number == SYS_exit_group;
+}
+
 static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 	const struct user_regs_struct *before, enum system_call_way way)
 {
 	bool is_32 = way == WAY_32;
-	uint64_t in_rax = is_restarting(before) ? before->orig_rax : before->rax;
-	long number = is_32 ? (long)(uint32_t)in_rax : (long)in_rax;
+	long number = number_of_call(t, before, is_32);
 	uint64_t first = is_32 ? (uint32_t)before->rbx : before->rdi;
 	uint64_t second = is_32 ? (uint32_t)before->rcx : before->rsi;
 
@@ -221,7 +239,9 @@ static void after_system_call(struct ptrace_engine *e, struct tracee *t,
 			t->is_ending ? 0
 			: is_32	     ? (int32_t)t->regs.rax
 				     : (int64_t)t->regs.rax,
-			is_32);
+			(is_32 ? STEP_CALL_I386 : 0) |
+				(t->is_ending && !is_exit(number, is_32) ? STEP_CALL_NO_RETURN
+									 : 0));
 	if (changes_maps(number, is_32))
 		step_session_maps(e->s, t->track);
 	/* Coming back from a handler. */

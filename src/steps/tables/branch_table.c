@@ -218,7 +218,8 @@ static void add_steps(struct branch_table *t, const struct step_item *item)
 
 static bool is_sigreturn(const struct step_mark *m)
 {
-	return m->c ? m->a == 119 || m->a == 173 : m->a == 15 || m->a == (0x40000000 | 513);
+	return m->c & STEP_CALL_I386 ? m->a == 119 || m->a == 173
+				     : m->a == 15 || m->a == (0x40000000 | 513);
 }
 
 static void add_mark(struct branch_table *t, const struct step_mark *m)
