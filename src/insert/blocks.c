@@ -62,16 +62,18 @@ static bool follows_epilogue(
 /*
  * What an indirect jump is. To jump within itself a function needs an address in itself: from a
  * table that relocations show, or of a label that an instruction names. With the latter alone,
- * hand-written code may add anything to it; compilers (computed goto) do not.
+ * hand-written code may add anything to it, unless it can be seen not to; compilers (computed goto) do
+ * not.
  */
 static void judge_unknown_target(
 	struct code *c, struct code_section *s, struct code_function *f, uint32_t insn_i)
 {
 	struct code_insn *insn = &s->insns.v[insn_i];
 
-	if (f->has_code_labels && !f->has_data_labels && !c->is_compiled)
-		f->reason = INSERT_REASON_INDIRECT;
-	else if ((!f->has_data_labels && !f->has_code_labels) || follows_epilogue(s, f, insn_i))
+	if (f->has_code_labels && !f->has_data_labels && !c->is_compiled) {
+		if (!code_jumps_to_labels(c, s, f, insn))
+			f->reason = INSERT_REASON_INDIRECT;
+	} else if ((!f->has_data_labels && !f->has_code_labels) || follows_epilogue(s, f, insn_i))
 		insn->bits |= CODE_INSN_TAIL; /* else it goes to its own labels */
 }
 

@@ -106,6 +106,8 @@ struct code_function {
 	bool takes_flags, returns_flags;
 	bool is_named;	      /* a symbol says that it is a function */
 	bool is_thunk;	      /* stands for an indirect jump or a return: no call enters it */
+	/* By register, once label_jumps.c has asked: it holds nothing but addresses of labels. */
+	uint16_t asked_registers, label_registers;
 	bool has_data_labels; /* data refer to places within it: jump tables, computed goto */
 	bool has_code_labels; /* instructions take addresses of places within it */
 	uint32_t pad;	      /* bytes of padding in front of it, in the new layout */
@@ -185,6 +187,9 @@ int code_read(struct code *c, struct elf_object *o, const struct insert_options 
 void code_release(struct code *c);
 void code_resolve(struct code *c);
 void code_blocks(struct code *c);
+/* Is this a jump through a register that holds nothing but addresses of labels (label_jumps.c)? */
+bool code_jumps_to_labels(const struct code *c, const struct code_section *s,
+	struct code_function *f, const struct code_insn *jump);
 /* Is a call of a function of this name timed, when it has no inserted code? */
 bool code_is_timed(const struct code *c, const char *name);
 void code_live(struct code *c);

@@ -133,6 +133,15 @@ static bool follow(
 	return is_code;
 }
 
+/* Behind a return there may be one that nothing reaches: hand-written code has such. */
+static void add_dead_returns(const struct code_section *s, const struct code_gap *g, uint8_t *seen)
+{
+	for (uint32_t at = g->start + 1; at < g->end; at++)
+		if (!seen[at - g->start] && s->bytes.p[at] == 0xc3 && s->bytes.p[at - 1] == 0xc3 &&
+			seen[at - 1 - g->start] == 1)
+			seen[at - g->start] = 1;
+}
+
 /* Is everything in the gap that was not reached padding? */
 static bool is_covered(const struct code_section *s, const struct code_gap *g, const uint8_t *seen)
 {
@@ -191,6 +200,7 @@ static bool try_gap(struct code *c, struct code_section *s, const struct code_ga
 
 	for (size_t i = 0; i < n && is_code; i++)
 		is_code = follow(s, g, entries[i].offset, seen);
+	add_dead_returns(s, g, seen);
 	is_code = is_code && is_covered(s, g, seen);
 	if (is_code)
 		add_functions(c, s, g, entries, n, seen);

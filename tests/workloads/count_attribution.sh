@@ -5,8 +5,8 @@
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/workloads/count_lib.bash"
 
-# tree NAME ARGUMENTS...: the calls of the run below main, as name:calls(children), with foreign functions left out
-# and what was charged to no call.
+# tree NAME ARGUMENTS...: the calls of the run below main, as name:calls(children), with foreign functions left out,
+# what was charged to no call, and the functions of crtbegin.o.
 tree() {
 	local name=$1
 	shift
@@ -21,7 +21,7 @@ below = {}
 for r in rows:
     below.setdefault(r["parent"], []).append(r)
 def text(r):
-    if r["name"] == "[start-up]":
+    if r["name"] in ("[start-up]", "frame_dummy", "__do_global_dtors_aux"):
         return ""
     inner = " ".join(sorted(filter(None, map(text, below.get(r["id"], [])))))
     if r["kind"] == "thread" or not r["image"] or r["name"] in ("_start", "main"):
