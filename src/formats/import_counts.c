@@ -71,11 +71,15 @@ static void add_thread(struct counts_file *f, const struct counts_area *area)
 {
 	struct counts_thread *thread = thread_of_slot(f, area->row.thread);
 
-	if (area->bytes.n < sizeof(thread->row) || thread->has_row) {
+	if (area->bytes.n < offsetof(struct count_thread, nodes) || thread->has_row) {
 		counts_lost(f, 1, "a thread's record does not fit or is there twice");
 		return;
 	}
-	memcpy(&thread->row, area->bytes.p, sizeof(thread->row));
+	memcpy(&thread->row, area->bytes.p,
+		area->bytes.n < sizeof(thread->row) ? area->bytes.n : sizeof(thread->row));
+	if (thread->row.nodes && thread->row.current_node >= thread->row.nodes)
+		thread->row.current =
+			(uint32_t)((thread->row.current_node - thread->row.nodes) / sizeof(struct count_node));
 	thread->has_row = true;
 }
 

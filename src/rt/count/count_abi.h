@@ -195,11 +195,12 @@ struct count_header {
 struct count_thread {
 	uint32_t slot, tid;
 	uint32_t n_nodes; /* in use, [0] included */
-	uint32_t current; /* the node that what is not charged yet belongs to */
+	uint32_t current; /* the node that what is not charged yet belongs to, where current_node is 0 */
 	uint32_t n_shared; /* later threads in this row */
 	uint32_t folded;   /* COUNT_FOLDED_*: the tree had become large */
-	uint64_t not_used;
+	uint64_t current_node; /* the same by its address in memory */
 	char name[16];
+	uint64_t nodes; /* address of node 0; a record that ends in front of this has no current_node */
 };
 /* From this many nodes on a call that is recursive has no new node, but that of the nearest open one of the same
  * function by the same caller; from twice as many on, of the same function. */

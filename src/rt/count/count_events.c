@@ -20,7 +20,7 @@ _Static_assert(offsetof(struct state, cost) == STATE_HOT && offsetof(struct stat
 	"entry.S has these numbers");
 _Static_assert(
 	sizeof(struct frame) == 32 && sizeof(struct count_node) == 64, "entry.S has these numbers");
-_Static_assert(offsetof(struct count_thread, current) == 12, "entry.S has this number");
+_Static_assert(offsetof(struct count_thread, current_node) == 24, "entry.S has this number");
 
 /* Handlers look at it: nothing else is moved across. */
 static void set_busy(struct state *s, uint64_t busy)
@@ -271,7 +271,7 @@ static void do_event(struct state *s, uint32_t event, uint64_t sp, uint64_t key)
 	default:
 		break;
 	}
-	state_thread(s)->current = (uint32_t)(s->top->node - s->nodes);
+	state_thread(s)->current_node = (uint64_t)s->top->node;
 }
 
 /* What ran until now ran on the old stack; or behind a handler that is over, on the one it interrupted,
@@ -390,7 +390,7 @@ static struct state *find_state(struct state *s, uint64_t sp, bool has_cycles)
 static void context_save(const struct state *s, struct context *c)
 {
 	*c = (struct context){s->top, s->limit, s->last_cost, s->last_cycles, s->tail_sp,
-		s->tail_ret, s->tail_node, state_thread(s)->current};
+		s->tail_ret, s->tail_node, state_thread(s)->current_node};
 }
 
 static void context_load(struct state *s, const struct context *c)
@@ -402,7 +402,7 @@ static void context_load(struct state *s, const struct context *c)
 	s->tail_sp = c->tail_sp;
 	s->tail_ret = c->tail_ret;
 	s->tail_node = c->tail_node;
-	state_thread(s)->current = c->current;
+	state_thread(s)->current_node = c->current_node;
 }
 
 static void nest_begin(struct state *s)

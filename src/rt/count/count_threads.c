@@ -147,6 +147,7 @@ static bool begin(struct slot *slot, uint64_t sp)
 		return false;
 	t = state_thread(s);
 	t->slot = s->slot;
+	t->nodes = t->current_node = (uint64_t)s->nodes;
 	t->tid = slot->tid;
 	raw_call(SYS_prctl, PR_GET_NAME, t->name);
 	s->self = s;
@@ -236,6 +237,7 @@ static uint8_t *make_lost_copy(void)
 		return NULL;
 	s = copy_state(copy);
 	s->self = s;
+	s->top = s->nest.frames; /* the fast ways look at it before they see that it is busy */
 	s->size = s->busy = UINT64_MAX;
 	return copy;
 }
@@ -374,7 +376,7 @@ static void reopen(struct state *s, const struct slot *old)
 			s->top->sp -= FRAME_LOST;
 	}
 	s->retry = 0;
-	state_thread(s)->current = (uint32_t)(s->top->node - s->nodes);
+	state_thread(s)->current_node = (uint64_t)s->top->node;
 }
 
 long count_thread_forked(uint64_t sp)

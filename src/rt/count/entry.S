@@ -48,10 +48,9 @@
 #define NODE_SITE   40
 #define NODE_MIN    48
 #define NODE_MAX    56
-#define NODE_SHIFT  6
 
 /* struct count_thread lies one page in front of the nodes */
-#define THREAD_CURRENT (12 - PAGE)
+#define THREAD_CURRENT (24 - PAGE)
 
 /* struct cache_line */
 #define CACHE_PARENT 0
@@ -161,25 +160,43 @@ function \name
 end \name
 	.endm
 
-	/* rax = stack pointer of the event, rcx = open frame; goes away unless the fast way is open.
-	 * The bounds come first: until they hold, the state may be that of the thread that created this
-	 * one. A handler on a stack of its own may change them just before it would be held off. */
-	.macro look name
-	lea pushed + 8(%rsp), %rax
-	mov S(LOW), %rdx
-	mov %rax, %rcx
-	sub %rdx, %rcx
-	cmp S(SIZE), %rcx
-	jae .Lslow_\name
+	/* Holds handlers off. One on a stack of its own may have come just before: then the open frame is
+	 * another. */
+	.macro take name
 	cmpq $0, S(BUSY)
 	jne .Lslow_\name
 	mov %rsp, S(BUSY)
-	cmp S(LOW), %rdx
+	cmp S(TOP), %rcx
 	jne .Lbusy_\name
-	mov S(TOP), %rcx
 	.endm
 
-	/* to = cost since the last event, which from now on counts as charged. */
+	/* rax = stack pointer of the event, rcx = open frame; goes away unless the fast way is open.
+	 * The bounds come first: until they hold, the state may be that of the thread that created this
+	 * one. */
+	.macro look name
+	lea pushed + 8(%rsp), %rax
+	mov %rax, %rcx
+	sub S(LOW), %rcx
+	cmp S(SIZE), %rcx
+	jae .Lslow_\name
+	mov S(TOP), %rcx
+	take \name
+	.endm
+
+	/* The same for an event that ends the open frame, whose stack pointer is this one's, less some: so it
+	 * is this thread's and this stack's. */
+	.macro look_at_end name, less
+	cmpq $0, S(SIZE)
+	je .Lslow_\name
+	lea pushed + 8 - \less(%rsp), %rax
+	mov S(TOP), %rcx
+	cmp %rax, FRAME_SP(%rcx)
+	jne .Lslow_\name
+	take \name
+	.endm
+
+	/* to = cost since the last event, which from now on counts as charged. What is stored does not depend on
+	 * what was there: adding to it would make each event wait for the one before it. */
 	.macro take_sum sums, last, to, with
 	mov S(\sums), %\to
 	add S(\sums + 8), %\to
@@ -193,9 +210,7 @@ end \name
 	/* rdx = the node that blocks are for from now on. */
 	.macro finish name, clear_tail
 	mov S(NODES), %rax
-	sub %rax, %rdx
-	shr $NODE_SHIFT, %rdx
-	mov %edx, THREAD_CURRENT(%rax)
+	mov %rdx, THREAD_CURRENT(%rax)
 	.if \clear_tail
 	cmpq $0, S(TAIL_SP)
 	jne .Lclear_\name
@@ -325,9 +340,7 @@ end \name
 
 	.macro leave_event name, flags, cycles, tail
 	begin \name, \flags
-	look \name
-	cmp %rax, FRAME_SP(%rcx)
-	jne .Lbusy_\name
+	look_at_end \name, 0
 	.if \cycles
 	take_sum CYCLES, LAST_CYCLES, rax, rdx
 	mov FRAME_NODE(%rcx), %rdx
@@ -395,10 +408,7 @@ end \name
 	/* The cycle sums wait for the caller's next event: a foreign node has ticks in their place. */
 	.macro foreign_done_event name, cycles
 	begin \name, 0
-	look \name
-	dec %rax
-	cmp %rax, FRAME_SP(%rcx)
-	jne .Lbusy_\name
+	look_at_end \name, 1
 	take_sum COST, LAST_COST, rax, rdx
 	mov FRAME_NODE(%rcx), %rdx
 	add %rax, NODE_COST(%rdx)

@@ -106,7 +106,7 @@ struct context {
 	uint64_t last_cost, last_cycles;
 	uint64_t tail_sp, tail_ret;
 	struct count_node *tail_node;
-	uint32_t current;
+	uint64_t current_node;
 };
 
 /* A signal handler in the midst of a fast way: it has frames of its own below the thread's root,
