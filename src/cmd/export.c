@@ -14,7 +14,6 @@
 #include "formats/exports.h"
 #include "query/query.h"
 #include "steps/stream/step_stream.h"
-#include "symbols/resolve/resolver.h"
 
 struct export_arguments {
 	const char *output;
@@ -140,8 +139,10 @@ static int export_steps(const struct export_format *format, struct export_argume
 		.steps = {.thread = a->build.thread, .put_mark = step_mark_put_words}};
 	struct trace_reader *reader;
 	struct loss loss = {0};
-	int rc = resolver_open_trace(&reader, path, a->open.catalog, err);
+	int rc;
 
+	a->open.steps = OPEN_STEPS_PLAIN;
+	rc = open_trace(&reader, path, &a->open, err);
 	if (rc < 0)
 		return rc;
 	source.reader = reader;

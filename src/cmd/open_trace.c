@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cmd/trace_input.h"
 #include "insert/cost/cost.h"
 #include "steps/calls/step_counts.h"
 #include "symbols/resolve/resolver.h"
@@ -117,14 +118,12 @@ static int count_steps(
 	return 0;
 }
 
-int open_trace(struct trace_reader **out, const char *path,
+static int open_file(struct trace_reader **out, const char *path,
 	const struct open_trace_options *options, struct err *err)
 {
 	struct trace_reader *reader;
-	int rc = check_options(&options->counts, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
 	if (is_count_file(path))
 		return open_count_file(out, path, options, err);
 	rc = resolver_open_trace(&reader, path, options->catalog, err);
@@ -136,10 +135,36 @@ int open_trace(struct trace_reader **out, const char *path,
 	return rc;
 }
 
+int open_trace(struct trace_reader **out, const char *path,
+	const struct open_trace_options *options, struct err *err)
+{
+	struct trace_input in;
+	int rc = check_options(&options->counts, err);
+
+	if (rc == 0)
+		rc = trace_input_open(&in, path, err);
+	if (rc < 0)
+		return rc;
+	rc = open_file(out, in.path, options, err);
+	if (rc == 0)
+		trace_reader_set_name(*out, path);
+	trace_input_close(&in);
+	return rc;
+}
+
 int open_trace_plain(struct trace_reader **out, const char *path, struct err *err)
 {
-	return is_count_file(path) ? open_count_file(out, path, NULL, err)
-				   : trace_reader_open(out, path, err);
+	struct trace_input in;
+	int rc = trace_input_open(&in, path, err);
+
+	if (rc < 0)
+		return rc;
+	rc = is_count_file(in.path) ? open_count_file(out, in.path, NULL, err)
+				    : trace_reader_open(out, in.path, err);
+	if (rc == 0)
+		trace_reader_set_name(*out, path);
+	trace_input_close(&in);
+	return rc;
 }
 
 int open_trace_import(const char *path, const char *output,

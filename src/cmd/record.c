@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,8 @@ struct record_arguments {
 
 #define AT(field) offsetof(struct record_arguments, field)
 static const struct option_spec record_options[] = {
-	{'o', "output", OPTION_TEXT, "FILE", "write the trace there (default trace.weir)",
-		AT(output)},
+	{'o', "output", OPTION_TEXT, "FILE",
+		"write the trace there (default trace.weir; '-': standard output)", AT(output)},
 	{'F', "frequency", OPTION_NUMBER, "HZ", "samples a second (default 999)", AT(hz)},
 	{'e', "event", OPTION_TEXT, "EVENT", "what is sampled (default cpu-clock); a comma list",
 		AT(events)},
@@ -209,6 +210,28 @@ static int run_recorder(const struct record_arguments *a, struct recorder_option
 	return status;
 }
 
+/* "-": the trace goes where our standard output goes. A command that wrote there, too, would make the trace
+ * unreadable, so that its own goes to standard error. */
+static int take_standard_output(
+	const struct command *command, const struct record_arguments *a, struct recorder_options *o)
+{
+	if (strcmp(a->output, "-") != 0)
+		return 0;
+	if (isatty(STDOUT_FILENO))
+		return options_usage_error(command,
+			"-o -: standard output is a terminal, which shows no trace: send it to a pipe or a file");
+	o->output = "standard output";
+	o->output_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (o->output_fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return options_usage_error(
+			command, "-o -: standard output or standard error is not open");
+	if (o->command && !a->quiet)
+		fputs("weir: note: what the command writes to standard output goes to standard error: "
+		      "the trace takes its place\n",
+			stderr);
+	return 0;
+}
+
 /* What another recording has so far, as a readable trace: waits until it is there and prints its path.
  * `pid` is the number of a `weir record` or of a process that it records, as text. */
 static int ask_for_snapshot(const struct command *command, const char *pid)
@@ -256,6 +279,9 @@ static int run(const struct command *command, int argc, char **argv)
 		return rc;
 	o.pids = pids;
 	o.command = argc ? argv : NULL;
+	rc = take_standard_output(command, &a, &o);
+	if (rc)
+		return rc;
 	status = run_recorder(&a, &o);
 	free(a.probes.v);
 	return status;

@@ -311,10 +311,11 @@ const struct command command_report = {
 		"  steps     the executed instructions in order, with what happened between them\n"
 		"  branches  which way branches went, and the targets of indirect ones\n"
 		"  mix       what kinds of instruction were executed; the working set of code\n"
-		"TRACE is trace.weir unless given. Columns for --sort: calls, base, cum, cum2, elapsed,\n"
-		"min, max, samples, name, image (tree: calls, base, cum, elapsed, name; threads: base,\n"
-		"samples, events, switches, pid, tid, name; hooks: function, image, method, reason,\n"
-		"hits, off; branches: executed, taken, not-taken, unknown, exceptions, bias, targets,\n"
+		"TRACE is trace.weir unless given, '-' is standard input.\n"
+		"Columns for --sort: calls, base, cum, cum2, elapsed, min, max, samples, name, image\n"
+		"(tree: calls, base, cum, elapsed, name; threads: base, samples, events,\n"
+		"switches, pid, tid, name; hooks: function, image, method, reason, hits, off;\n"
+		"branches: executed, taken, not-taken, unknown, exceptions, bias, targets,\n"
 		"address, symbol, image).\n"
 		"Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but data was lost.\n",
 	.run = run,

@@ -213,7 +213,8 @@ static int start(void *ctx, struct err *err)
 	rc = perf_set_init(&r->set, &session.perf, err);
 	if (rc < 0)
 		return rc;
-	rc = trace_writer_open(&r->writer, o->output, err);
+	rc = o->output_fd ? trace_writer_open_stream(&r->writer, o->output_fd, o->output, err)
+			  : trace_writer_open(&r->writer, o->output, err);
 	if (rc < 0)
 		return rc;
 	r->session = session_new(r->writer, &r->set, &session);
@@ -295,6 +296,19 @@ static void write_trees(void *session)
 	session_write_trees(session);
 }
 
+/* What is there can be read at `output`; or err says why not. */
+static void answer_desk(struct recorder *r, const struct err *err)
+{
+	struct err stream;
+
+	if (!err && r->options->output_fd) {
+		err_set(&stream, ERR_UNSUPPORTED, "'%s': the trace has no file that could be read",
+			r->options->output);
+		err = &stream;
+	}
+	snapshot_desk_answer(&r->desk, r->options->output, err);
+}
+
 /* Where programs keep trees, everything so far as a trace of its own; else what was recorded is on
  * disk, and the trace itself can be read. */
 static void make_snapshot(struct recorder *r)
@@ -306,7 +320,7 @@ static void make_snapshot(struct recorder *r)
 
 	if (!o->functions.tree) {
 		rc = trace_writer_flush(r->writer, &err);
-		snapshot_desk_answer(&r->desk, o->output, rc < 0 ? &err : NULL);
+		answer_desk(r, rc < 0 ? &err : NULL);
 		return;
 	}
 	path = snapshot_desk_path(&r->desk, o->output);
@@ -327,7 +341,7 @@ static bool take_signal(void *ctx, const struct signalfd_siginfo *info)
 	if (!snapshot_desk_take(&r->desk, info, r->options->functions.tree))
 		return false;
 	if (r->is_complete)
-		snapshot_desk_answer(&r->desk, r->options->output, NULL);
+		answer_desk(r, NULL);
 	return true;
 }
 
@@ -521,7 +535,7 @@ int recorder_run(
 	rc = run_live(&r.run, err);
 	result->has_status = r.run.has_status;
 	result->wait_status = r.run.wait_status;
-	snapshot_desk_answer(&r.desk, options->output, rc < 0 ? err : NULL);
+	answer_desk(&r, rc < 0 ? err : NULL);
 	vec_release(&r.desk.waiting);
 	return rc;
 }

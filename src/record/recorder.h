@@ -27,7 +27,8 @@ struct recorder_companion {
 };
 
 struct recorder_options {
-	const char *output;
+	const char *output; /* path, or what `output_fd` is for people */
+	int output_fd;	    /* the trace is written there, which is the recorder's from here on; 0 = to the path */
 	uint32_t hooks;			/* a sum of enum hook; what is sampled is in `perf` */
 	struct perf_options perf;	/* but for the kinds of record, which are in `hooks` */
 	struct module_options modules;	/* likewise */

@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +31,50 @@
 #define TABLE_BYTES_LARGE (16 << 10)
 /* Smaller payloads do not become smaller. */
 #define PACK_BYTES_MIN 32
+/* A reader that does not read is waited for that long, when all is to end. */
+#define STREAM_WAIT_MS	 100
+#define STREAM_WAITS_MAX 20
+
+static bool is_to_end(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+		       sigismember(&pending, SIGHUP) || sigismember(&pending, SIGQUIT));
+}
+
+/* In pieces for which there is room, so that no write blocks where signals are not seen. */
+static int write_stream(int fd, struct span bytes)
+{
+	struct pollfd out = {.fd = fd, .events = POLLOUT};
+	unsigned n_waits = 0;
+
+	while (bytes.n) {
+		size_t n = bytes.n < PIPE_BUF ? bytes.n : PIPE_BUF;
+
+		if (poll(&out, 1, STREAM_WAIT_MS) == 0) {
+			n_waits = is_to_end() ? n_waits + 1 : 0;
+			if (n_waits <= STREAM_WAITS_MAX)
+				continue;
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		if (fd_write_all(fd, (struct span){bytes.p, n}) < 0)
+			return -1;
+		bytes.p += n;
+		bytes.n -= n;
+	}
+	return 0;
+}
 
 static void append(struct trace_writer *w, const uint8_t *p, size_t n)
 {
+	struct span bytes = {p, n};
+
 	if (w->failure.code)
 		return;
-	if (fd_write_all(w->fd, (struct span){p, n}) == 0) {
+	if ((w->is_stream ? write_stream(w->fd, bytes) : fd_write_all(w->fd, bytes)) == 0) {
 		w->n_bytes += n;
 		return;
 	}
@@ -134,7 +175,8 @@ static void writer_free(struct trace_writer *w)
 	free(w);
 }
 
-int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, struct err *err)
+static int open_writer(
+	struct trace_writer **out, int fd, const char *name, bool is_stream, struct err *err)
 {
 	struct trace_writer *w = mem_zalloc(sizeof(*w));
 	uint8_t header[TRACE_HEADER_BYTES];
@@ -144,7 +186,8 @@ int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, st
 	w->path = mem_strdup(name);
 	w->fd = fd;
 	w->output = OUTPUT_NONE;
-	w->is_regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	w->is_stream = is_stream;
+	w->is_regular = !is_stream && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	w->zstd = ZSTD_createCCtx();
 	writer_tables_init(&w->tables);
 	vec_push(&w->open, (struct open_chunk){0});
@@ -156,6 +199,16 @@ int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, st
 	else
 		*out = w;
 	return rc;
+}
+
+int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, struct err *err)
+{
+	return open_writer(out, fd, name, false, err);
+}
+
+int trace_writer_open_stream(struct trace_writer **out, int fd, const char *name, struct err *err)
+{
+	return open_writer(out, fd, name, true, err);
 }
 
 int trace_writer_open(struct trace_writer **out, const char *path, struct err *err)

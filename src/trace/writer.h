@@ -32,6 +32,10 @@ int trace_writer_open(struct trace_writer **out, const char *path, struct err *e
 /* The same into an empty file that is open already, which belongs to the writer from here on, even
  * when this fails; `name` is for sentences. */
 int trace_writer_open_fd(struct trace_writer **out, int fd, const char *name, struct err *err);
+/* The same into a pipe, or behind what is in a file: it is written from where it stands, and never cut
+ * back. While nobody reads, writing waits; but not once one of the signals is pending (blocked, that is)
+ * that end a program: then it fails. */
+int trace_writer_open_stream(struct trace_writer **out, int fd, const char *name, struct err *err);
 /* Writes what is pending, the index and the trailer. Frees `w` even when it fails; NULL is fine. */
 int trace_writer_close(struct trace_writer *w, struct err *err);
 /* Frees `w`, and the file is as before: removed when this writer made it, the older one is back.

@@ -59,6 +59,7 @@ struct trace_writer {
 	int fd;
 	struct output output; /* of nothing when the descriptor was given */
 	bool is_regular;    /* can be cut back */
+	bool is_stream;	    /* somebody reads at the other end, or does not */
 	uint64_t n_bytes;   /* of the file: whole chunks */
 	struct err failure; /* the first; code 0 = none */
 	struct writer_tables tables;
