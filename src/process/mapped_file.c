@@ -119,7 +119,7 @@ static int try_name(const struct search *s, const char *name, struct err *err)
 {
 	int rc = try_path(s, mem_strdup(name), err);
 
-	if (rc < 0 && try_path(s, mem_printf("/proc/%d/root%s", s->pid, name), NULL) == 0)
+	if (rc < 0 && try_path(s, mem_printf("/proc/%d/root%s", proc_number(s->pid), name), NULL) == 0)
 		return 0;
 	return rc;
 }
@@ -155,7 +155,7 @@ int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping
 	if (rc == 0)
 		return 0;
 	s.is_mapping = true;
-	path = mem_printf("/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
+	path = mem_printf("/proc/%d/map_files/%lx-%lx", proc_number(pid), m->start, m->end);
 	return try_path(&s, path, NULL) == 0 ? 0 : rc;
 }
 

@@ -38,24 +38,25 @@ struct collector {
 	uint8_t scratch[PERF_RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
 };
 
-/* NULL: not an event of the kernel. The map is complete before the thread starts. */
-static const uint64_t *kernel_event_i(const struct perf_set *set, uint64_t id)
+/* False: not an event of the kernel. The map is complete before the thread starts, but for the events of
+ * perf_set_watch_unmaps(). */
+static bool find_kernel_event(const struct perf_set *set, uint64_t id, enum kernel_event *event)
 {
 	const uint64_t *event_i = map_find(&set->event_of_id, id);
 
-	return event_i && *event_i >= PERF_EVENT_KERNEL ? event_i : NULL;
+	*event = KERNEL_EVENT_MUNMAP;
+	if (event_i && *event_i >= PERF_EVENT_KERNEL)
+		*event = (enum kernel_event)(*event_i - PERF_EVENT_KERNEL);
+	return !event_i || *event_i >= PERF_EVENT_KERNEL;
 }
 
 static struct collected *decode(const struct perf_set *set, struct span bytes)
 {
-	const uint64_t *event_i;
 	enum kernel_event event;
 	uint64_t id;
 
-	event_i = collected_sample_event(bytes, &id) ? kernel_event_i(set, id) : NULL;
-	if (!event_i)
+	if (!collected_sample_event(bytes, &id) || !find_kernel_event(set, id, &event))
 		return collected_decode(&set->attrs[0], bytes);
-	event = (enum kernel_event)(*event_i - PERF_EVENT_KERNEL);
 	return collected_decode_kernel(event, &set->kernel[event].point, bytes);
 }
 
@@ -92,7 +93,7 @@ static size_t complete_stacks(struct collector *c, struct collected_list *list)
 			QUEUE_BYTES_MAX / 4)
 			break;
 		r->sample.deep = deep_stacks_take(
-			c->set->deep, r->tid, r->sample.regs.r[CPU_REG_RSP], r->time);
+			c->set->deep, r->cpu, r->sample.regs.r[CPU_REG_RSP], r->time);
 		if (!r->sample.deep)
 			continue;
 		added += r->sample.deep->n_bytes;

@@ -2,6 +2,7 @@
 /*
  * The program, in pseudo-C:
  *
+ *   if (current is not followed) return 0;          // task_filter.h: no sample is written
  *   sp = task_pt_regs(current)->sp;                 // where user mode was left
  *   top = tops[tid], or unknown when it is not there or not plausible;
  *   hole = 0;
@@ -49,6 +50,7 @@
 #include "bpf/kernel_map.h"
 #include "bpf/program.h"
 #include "bpf/ring.h"
+#include "record/task_filter.h"
 
 #define PAGE_BYTES 4096
 /* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
@@ -70,7 +72,7 @@
 
 struct deep_record {
 	uint64_t time;
-	uint64_t pid_tgid; /* tid in the low half */
+	uint64_t cpu;
 	uint64_t sp;
 	uint64_t start;
 	uint64_t n;
@@ -80,7 +82,7 @@ struct deep_record {
 
 struct kept {
 	uint64_t time, sp;
-	uint32_t tid;
+	uint32_t cpu;
 	struct deep_stack *stack; /* owned until it is taken */
 };
 
@@ -95,8 +97,8 @@ static void emit_fields(struct bpf_code *c)
 {
 	bpf_call(c, BPF_FUNC_ktime_get_ns);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, time), BPF_REG_0);
-	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
-	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, pid_tgid), BPF_REG_0);
+	bpf_call(c, BPF_FUNC_get_smp_processor_id);
+	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, cpu), BPF_REG_0);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, sp), BPF_REG_6);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, start), BPF_REG_8);
 	bpf_mov_imm(c, BPF_REG_1, 0);
@@ -197,7 +199,7 @@ static void emit_find_top(struct bpf_code *c, int tops_fd, int leave)
 	bpf_load(c, BPF_DW, BPF_REG_6, BPF_REG_0, offsetof(struct pt_regs, rsp));
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_6, 0, leave); /* a thread of the kernel */
 	bpf_mov_imm(c, BPF_REG_7, 0);
-	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
+	task_number_emit(c);
 	bpf_store(c, BPF_W, BPF_REG_10, AT_TID, BPF_REG_0);
 	bpf_find(c, tops_fd, AT_TID);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, unknown);
@@ -266,9 +268,19 @@ static void emit_find_start(struct bpf_code *c, uint32_t stack_bytes, int leave)
 	bpf_place(c, found);
 }
 
-static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32_t stack_bytes)
+static void emit_program(struct bpf_code *c, const struct deep_stacks *d, uint32_t stack_bytes,
+	const struct task_filter *filter)
 {
 	int leave = bpf_label(c), small = bpf_label(c), known = bpf_label(c);
+	int drop = bpf_label(c), go_on = bpf_label(c);
+
+	if (filter) { /* first: what follows is too long to jump over */
+		task_filter_emit(c, filter, drop);
+		bpf_jump(c, go_on);
+		bpf_place(c, drop);
+		bpf_return_0(c);
+		bpf_place(c, go_on);
+	}
 
 	emit_find_top(c, d->tops_fd, leave);
 	emit_find_start(c, stack_bytes, leave);
@@ -298,7 +310,8 @@ static int open_tops(struct deep_stacks *d, struct err *err)
 	return d->tops_fd < 0 ? err_sys(err, -d->tops_fd, "BPF map: cannot be made") : 0;
 }
 
-int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err)
+int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus,
+	const struct task_filter *filter, struct err *err)
 {
 	struct deep_stacks *d = mem_zalloc(sizeof(*d));
 	struct bpf_code code = {0};
@@ -312,7 +325,7 @@ int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cp
 	if (rc == 0)
 		rc = open_tops(d, err);
 	if (rc == 0) {
-		emit_program(&code, d, stack_bytes);
+		emit_program(&code, d, stack_bytes, filter);
 		rc = d->program_fd =
 			bpf_program_load(BPF_PROG_TYPE_PERF_EVENT, "weir_stack", &code, err);
 		bpf_code_release(&code);
@@ -358,7 +371,7 @@ static void keep(void *ctx, const uint8_t *record, size_t n)
 {
 	const struct deep_record *r = (const void *)record;
 	struct deep_stacks *d = ctx;
-	struct kept k = {.time = r->time, .sp = r->sp, .tid = (uint32_t)r->pid_tgid};
+	struct kept k = {.time = r->time, .sp = r->sp, .cpu = (uint32_t)r->cpu};
 	bool has_tail = n >= sizeof(*r) + DEEP_STACK_BYTES_MAX && r->tail_start;
 	size_t n_bytes = sizeof(*k.stack) + r->n + (has_tail ? TAIL_BYTES : 0);
 	uint8_t *to;
@@ -382,7 +395,7 @@ void deep_stacks_collect(struct deep_stacks *d)
 	bpf_ring_drain(&d->ring, keep, d);
 }
 
-struct deep_stack *deep_stacks_take(struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time)
+struct deep_stack *deep_stacks_take(struct deep_stacks *d, uint32_t cpu, uint64_t sp, uint64_t time)
 {
 	uint64_t best_distance = MATCH_WINDOW_NS;
 	struct deep_stack *stack;
@@ -392,7 +405,7 @@ struct deep_stack *deep_stacks_take(struct deep_stacks *d, uint32_t tid, uint64_
 		struct kept *k = &d->kept.v[i];
 		uint64_t distance = k->time > time ? k->time - time : time - k->time;
 
-		if (!k->stack || k->tid != tid || k->sp != sp || distance >= best_distance)
+		if (!k->stack || k->cpu != cpu || k->sp != sp || distance >= best_distance)
 			continue;
 		best = k;
 		best_distance = distance;

@@ -22,11 +22,13 @@
 #define DEEP_STACK_BYTES_MAX (1u << 20)
 
 struct deep_stacks;
+struct task_filter;
 
 /* Fails (with a sentence) where BPF or one of the helpers is not permitted or not there. The copy
- * of the kernel is `stack_bytes` long; the ring grows with the number of CPUs. */
-int deep_stacks_open(
-	struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err);
+ * of the kernel is `stack_bytes` long; the ring grows with the number of CPUs. The program drops the
+ * samples of tasks that `filter` does not follow; NULL: none. */
+int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus,
+	const struct task_filter *filter, struct err *err);
 void deep_stacks_close(struct deep_stacks *d);
 /* Lets the program run at each sample of the event. */
 int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err);
@@ -49,9 +51,9 @@ struct deep_stack {
 	struct span tail; /* empty when `bytes` reach the end */
 	size_t n_bytes;	  /* of this block, in which both parts are */
 };
-/* NULL when there is nothing; free() it. */
+/* Of the sample that was taken on this CPU; NULL when there is nothing; free() it. */
 struct deep_stack *deep_stacks_take(
-	struct deep_stacks *d, uint32_t tid, uint64_t sp, uint64_t time);
+	struct deep_stacks *d, uint32_t cpu, uint64_t sp, uint64_t time);
 /* Drops what belongs to samples older than `time`. */
 void deep_stacks_forget(struct deep_stacks *d, uint64_t time);
 
