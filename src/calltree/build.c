@@ -270,6 +270,24 @@ static struct profile *profile_new(const struct trace_reader *r)
 	return p;
 }
 
+static uint64_t meta_number(const struct trace_reader *r, const char *key)
+{
+	const char *text = trace_reader_meta(r, key);
+
+	return text && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0;
+}
+
+static void read_coverage(const struct trace_reader *r, struct loss *loss)
+{
+	uint64_t hz = meta_number(r, "frequency");
+
+	if (!hz || !trace_reader_meta(r, "sampled_ns"))
+		return;
+	loss->cpu_ns = meta_number(r, "sampleable_ns");
+	loss->sampled_ns = meta_number(r, "sampled_ns");
+	loss->period_ns = 1000000000u / hz;
+}
+
 /* Everything was read: the tree gets its sums, the profile its figures. */
 static void finish(struct builder *b)
 {
@@ -289,6 +307,7 @@ static void finish(struct builder *b)
 	p->is_merged = calltree_has_events(p->tree) && calltree_has_samples(p->tree);
 	p->from = b->from;
 	p->to = b->to;
+	read_coverage(b->reader, &p->loss);
 	loss_sort_reasons(&p->loss);
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "calltree/loss.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/order.h"
+
+#define CHANCE_SIGMAS 4
 
 void loss_release(struct loss *loss)
 {
@@ -55,4 +58,13 @@ void loss_sort_reasons(struct loss *loss)
 bool loss_is_real(const struct loss *loss)
 {
 	return loss->samples_lost || loss->events_lost || loss->records_lost || loss->is_cut;
+}
+
+/* The number of samples scatters by its root at most: less where one program runs all the time. */
+bool loss_is_covered(const struct loss *loss)
+{
+	double cpu = (double)loss->cpu_ns, off = cpu - (double)loss->sampled_ns;
+	double by_chance = CHANCE_SIGMAS * sqrt(cpu * (double)loss->period_ns);
+
+	return fabs(off) <= cpu / 10 || fabs(off) <= by_chance || !loss->cpu_ns;
 }

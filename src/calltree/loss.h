@@ -21,6 +21,9 @@ struct loss {
 	/* Occurrences in samples, markers not counted: a frame in a thousand samples counts a
 	 * thousand times, as it does in the report. */
 	uint64_t frames, frames_unresolved;
+	/* CPU time that there was to sample, what the samples stand for, and the time between two; 0 = not
+	 * known. */
+	uint64_t cpu_ns, sampled_ns, period_ns;
 	bool is_cut;		     /* the end is missing, or a part could not be read */
 	struct loss_reason *reasons; /* most frequent first, once loss_sort_reasons has run */
 	size_t n_reasons, cap_reasons;
@@ -30,6 +33,9 @@ struct loss {
 void loss_release(struct loss *loss);
 void loss_add_reason(struct loss *loss, const char *phrase, uint64_t n);
 void loss_sort_reasons(struct loss *loss);
+/* False when the samples stand for much less CPU time than was used, or for much more: by a tenth, and
+ * by more than chance explains. */
+bool loss_is_covered(const struct loss *loss);
 /* True when data was lost, so that the exit status must say so. */
 bool loss_is_real(const struct loss *loss);
 

@@ -52,7 +52,7 @@ static int try_event(
 	if (rc == 0)
 		rc = perf_set_init(set, &o, err);
 	if (rc == 0 && system_wide) {
-		rc = perf_set_add(set, -1, false, err);
+		rc = perf_set_add(set, -1, err);
 		if (rc < 0)
 			perf_set_release(set);
 	}

@@ -43,7 +43,9 @@ static const struct option_spec record_options[] = {
 	{'e', "event", OPTION_TEXT, "EVENT", "what is sampled (default cpu-clock); a comma list",
 		AT(events)},
 	{'p', "pid", OPTION_TEXT, "PID", "attach to running processes; a comma list", AT(pids)},
-	{'a', "all", OPTION_FLAG, NULL, "record every process of the machine", AT(system_wide)},
+	{'a', "all", OPTION_FLAG, NULL,
+		"record every process of the machine; with a command, while that runs",
+		AT(system_wide)},
 	{0, "duration", OPTION_SECONDS, "S", "end the recording after S seconds", AT(duration_s)},
 	{0, "pc-only", OPTION_FLAG, NULL, "record where, not the stack", AT(pc_only)},
 	{0, "no-sample", OPTION_FLAG, NULL, "record processes, modules and switches only",
@@ -71,7 +73,8 @@ static const struct option_spec record_options[] = {
 		"run this trace script (weir probe) beside the recording; each one counts",
 		AT(probes)},
 	{0, "kinds", OPTION_TEXT, "LIST",
-		"which kinds of record are made (default stack,switch,module)", AT(kinds)},
+		"which kinds of record are made (default stack,module, and switch where it is used)",
+		AT(kinds)},
 	{0, "snapshot-of", OPTION_TEXT, "PID",
 		"make another recording write what it has so far; print the path", AT(snapshot_of)},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing but errors", AT(quiet)},
@@ -99,12 +102,24 @@ static int take_old_names(const struct command *command, struct record_arguments
 
 static int check_targets(const struct command *command, const struct record_arguments *a, int argc)
 {
-	int n = (a->pids != NULL) + a->system_wide + (argc > 0);
+	if (a->pids && (a->system_wide || argc))
+		return options_usage_error(
+			command, a->system_wide ? "-p and -a exclude each other"
+						: "a command and -p exclude each other");
+	if (!a->pids && !a->system_wide && !argc)
+		return options_usage_error(
+			command, "nothing to record: give a command, -p PID or -a");
+	return 0;
+}
 
-	if (n == 1)
-		return 0;
-	return options_usage_error(command, n ? "a command, -p and -a exclude each other"
-					      : "nothing to record: give a command, -p PID or -a");
+/* Times of hooked calls stand still while a thread waits, and waiting is measured from switch to switch. */
+static bool uses_switches(const struct record_arguments *a, const struct recorder_options *o)
+{
+	bool has_waits = false;
+
+	for (size_t i = 0; i < o->perf.n_events; i++)
+		has_waits |= o->perf.events[i].is_wait;
+	return has_waits || a->functions || a->stack_at || a->no_sample;
 }
 
 static int fill_kinds(
@@ -131,6 +146,8 @@ static int fill_kinds(
 	if (o->hooks & HOOK_STACK &&
 		event_specs_parse(a->events, o->perf.events, &o->perf.n_events, &err) < 0)
 		return command_fail(&err);
+	if (!a->kinds && !a->tree && !uses_switches(a, o))
+		o->hooks &= ~(uint32_t)HOOK_SWITCH;
 	for (size_t i = 0; i < o->perf.n_events; i++)
 		if (o->perf.events[i].is_wait && !(o->hooks & HOOK_SWITCH))
 			return options_usage_error(command,
@@ -290,7 +307,7 @@ static int run(const struct command *command, int argc, char **argv)
 int run_and_report(int argc, char **argv)
 {
 	struct recorder_options o = {
-		.output = "trace.weir", .perf = {.hz = HZ_DEFAULT}, .hooks = HOOKS_DEFAULT};
+		.output = "trace.weir", .perf = {.hz = HZ_DEFAULT}, .hooks = HOOKS_SAMPLING};
 	struct err err;
 
 	if (argc < 2)
@@ -305,7 +322,7 @@ const struct command command_record = {
 	.name = "record",
 	.synopsis = "[OPTIONS] -- CMD ARGS...\n"
 		    "[OPTIONS] -p PID[,PID...]\n"
-		    "[OPTIONS] -a\n"
+		    "[OPTIONS] -a [-- CMD ARGS...]\n"
 		    "--snapshot-of PID",
 	.summary = "record a command, running processes or the whole machine",
 	.options = record_options,

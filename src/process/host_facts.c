@@ -78,7 +78,7 @@ void host_facts_targets(struct trace_writer *w, const struct host_targets *t)
 {
 	struct buf b = {0};
 
-	trace_writer_meta(w, "mode", t->command ? "launch" : t->system_wide ? "system" : "attach");
+	trace_writer_meta(w, "mode", t->system_wide ? "system" : t->command ? "launch" : "attach");
 	if (t->command)
 		write_command(w, t->command);
 	for (size_t i = 0; i < t->n_pids; i++)

@@ -140,6 +140,24 @@ void images_drop_changed(struct images *t)
 	}
 }
 
+static void look_for_dlclose(void *ctx, const struct elf_symbol *symbol)
+{
+	*(bool *)ctx |= !strcmp(symbol->name, "dlclose");
+}
+
+bool image_unloads_code(const struct elf_file *elf)
+{
+	static const char name[] = "\0dlclose"; /* with the zeros around it */
+	const struct elf_section *names = elf_file_find_section(elf, ".dynstr");
+	struct span texts = names ? elf_file_section_bytes(elf, names) : (struct span){NULL, 0};
+	bool is_its_own = false;
+
+	if (!texts.n || !memmem(texts.p, texts.n, name, sizeof(name)))
+		return false;
+	elf_file_each_function(elf, true, look_for_dlclose, &is_its_own);
+	return !is_its_own;
+}
+
 static int read_file(struct image_content *c, const struct mapped_file *f, struct err *err)
 {
 	int rc = mapped_file_read_elf(f, &c->file, &c->image.elf, err);
@@ -149,6 +167,7 @@ static int read_file(struct image_content *c, const struct mapped_file *f, struc
 	c->opened = mem_strdup(f->path);
 	c->st = f->st;
 	c->image.has_elf = true;
+	c->image.unloads = image_unloads_code(&c->image.elf);
 	c->image.file_bytes = (uint64_t)f->st.st_size;
 	c->image.file_mtime_ns =
 		(uint64_t)f->st.st_mtim.tv_sec * 1000000000u + (uint64_t)f->st.st_mtim.tv_nsec;

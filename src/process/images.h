@@ -32,6 +32,7 @@ struct image {
 	uint64_t file_bytes, file_mtime_ns;
 	uint32_t trace_id; /* in the trace's image table; 0 = not written yet */
 	bool is_hit;	   /* frames refer to it; else it is at most in a snapshot */
+	bool unloads;	   /* image_unloads_code() */
 };
 
 /* What the kernel or /proc says about a mapping. */
@@ -41,6 +42,10 @@ struct image_query {
 	struct span build_id;	     /* empty = not known */
 	uint64_t process_start_ns;   /* keeps JIT code of a reused pid apart */
 };
+
+/* Whether code of this file is to be expected to unload other code: it calls dlclose. The C library,
+ * which has that, is not. */
+bool image_unloads_code(const struct elf_file *elf);
 
 struct images;
 struct images *images_new(void);

@@ -123,7 +123,8 @@ static int try_name(const struct search *s, const char *name, struct err *err)
 {
 	int rc = try_path(s, mem_strdup(name), err);
 
-	if (rc < 0 && try_path(s, mem_printf("/proc/%d/root%s", s->pid, name), NULL) == 0)
+	if (rc < 0 &&
+		try_path(s, mem_printf("/proc/%d/root%s", proc_number(s->pid), name), NULL) == 0)
 		return 0;
 	return rc;
 }
@@ -169,12 +170,13 @@ static bool try_open_files(const struct search *s)
 
 	if (!s->m->inode && !s->build_id.n)
 		return false;
-	snprintf(link, sizeof(link), "/proc/%d/exe", s->pid);
+	snprintf(link, sizeof(link), "/proc/%d/exe", proc_number(s->pid));
 	is_found = try_link(s, link);
-	snprintf(link, sizeof(link), "/proc/%d/fd", s->pid);
+	snprintf(link, sizeof(link), "/proc/%d/fd", proc_number(s->pid));
 	folder = is_found ? NULL : opendir(link);
 	while (folder && !is_found && (entry = readdir(folder))) {
-		snprintf(link, sizeof(link), "/proc/%d/fd/%.20s", s->pid, entry->d_name);
+		snprintf(link, sizeof(link), "/proc/%d/fd/%.20s", proc_number(s->pid),
+			entry->d_name);
 		is_found = entry->d_name[0] != '.' && try_link(s, link);
 	}
 	if (folder)
@@ -198,7 +200,7 @@ int mapped_file_open(struct mapped_file *f, pid_t pid, const struct proc_mapping
 	if (rc == 0)
 		return 0;
 	s.is_mapping = true;
-	path = mem_printf("/proc/%d/map_files/%lx-%lx", pid, m->start, m->end);
+	path = mem_printf("/proc/%d/map_files/%lx-%lx", proc_number(pid), m->start, m->end);
 	if (try_path(&s, path, NULL) == 0)
 		return 0;
 	s.is_mapping = false;

@@ -2,11 +2,13 @@
 #include "process/proc.h"
 
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +18,111 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#define PROC_FILE_MAX ((size_t)64 << 20)
+#define PROC_FILE_MAX  ((size_t)64 << 20)
+#define NAMESPACES_MAX 33 /* one in another: the kernel's limit, and the first */
+
+/* --- whose numbers ---------------------------------------------------------------------------- */
+
+/* The line "NSpid:" of a status file: a number for each pid namespace, from that of /proc to its own. */
+static size_t read_numbers(const char *path, pid_t numbers[NAMESPACES_MAX])
+{
+	struct buf b = {0};
+	const char *at = NULL;
+	size_t n = 0;
+	char *end;
+
+	if (file_read(&b, path, PROC_FILE_MAX, NULL) == 0)
+		at = strstr(buf_text(&b), "\nNSpid:");
+	for (at = at ? at + 7 : NULL; at && n < NAMESPACES_MAX; at = end) {
+		long number = strtol(at, &end, 10);
+
+		if (end == at || *at == '\n')
+			break;
+		numbers[n++] = (pid_t)number;
+		if (*end != '\t' && *end != ' ')
+			break;
+	}
+	buf_release(&b);
+	return n;
+}
+
+/* How many pid namespaces lie between that of /proc and ours, the latter included: 0 when they are the
+ * same one. Found once. */
+static unsigned foreign_levels(void)
+{
+	static atomic_int found = -1;
+	int levels = atomic_load_explicit(&found, memory_order_relaxed);
+	char link[32] = "";
+
+	if (levels >= 0)
+		return (unsigned)levels;
+	levels = 0;
+	if (readlink("/proc/self", link, sizeof(link) - 1) > 0 && atoi(link) != getpid()) {
+		pid_t numbers[NAMESPACES_MAX];
+		size_t n = read_numbers("/proc/self/status", numbers);
+
+		levels = n ? (int)n - 1 : 0;
+	}
+	atomic_store_explicit(&found, levels, memory_order_relaxed);
+	return (unsigned)levels;
+}
+
+/* Our number for what has the status file; 0 when it is not in our namespace. */
+static pid_t number_of_status(const char *path)
+{
+	pid_t numbers[NAMESPACES_MAX];
+	unsigned level = foreign_levels();
+
+	return read_numbers(path, numbers) > level ? numbers[level] : 0;
+}
+
+pid_t proc_number(pid_t pid)
+{
+	struct buf b = {0};
+	pid_t number = -1;
+	const char *line;
+	char path[64];
+	int fd;
+
+	if (!foreign_levels())
+		return pid;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	if (fd >= 0 && file_read(&b, path, PROC_FILE_MAX, NULL) == 0 &&
+		(line = strstr(buf_text(&b), "Pid:")))
+		number = (pid_t)strtol(line + 4, NULL, 10);
+	buf_release(&b);
+	fd_cleanup(&fd);
+	return number > 0 ? number : -1;
+}
+
+struct thread_search {
+	pid_t tid, found;
+};
+
+static void try_thread(void *ctx, pid_t number, const char *status)
+{
+	struct thread_search *s = ctx;
+
+	if (number_of_status(status) == s->tid)
+		s->found = number;
+}
+
+static size_t each_entry(const char *folder, void (*each)(void *, pid_t, const char *), void *ctx);
+
+static pid_t thread_number(pid_t pid, pid_t tid)
+{
+	struct thread_search s = {tid, -1};
+	char path[64];
+
+	if (!foreign_levels())
+		return tid;
+	if (tid == pid)
+		return proc_number(pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", proc_number(pid));
+	each_entry(path, try_thread, &s);
+	return s.found;
+}
 
 static bool parse_line(char *line, struct proc_mapping *m)
 {
@@ -57,7 +163,7 @@ int proc_each_mapping(pid_t pid, void (*each)(void *ctx, const struct proc_mappi
 	char path[64];
 	int rc;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", proc_number(pid));
 	rc = file_read(&b, path, PROC_FILE_MAX, err);
 	if (rc == 0 && b.n)
 		proc_parse_maps(buf_span(&b), each, ctx);
@@ -98,30 +204,53 @@ uint64_t proc_mapping_end(pid_t pid, uint64_t addr)
 	return search.end;
 }
 
-size_t proc_each_task(pid_t pid, void (*each)(void *ctx, pid_t tid), void *ctx)
+static size_t each_entry(const char *folder, void (*each)(void *, pid_t, const char *), void *ctx)
 {
 	struct dirent *entry;
-	char path[64];
 	size_t n = 0;
-	DIR *dir;
+	DIR *dir = opendir(folder);
 
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	else
-		snprintf(path, sizeof(path), "/proc");
-	dir = opendir(path);
-	if (!dir)
-		return 0;
-	while ((entry = readdir(dir))) {
-		pid_t tid = (pid_t)atoi(entry->d_name);
+	while (dir && (entry = readdir(dir))) {
+		pid_t number = (pid_t)atoi(entry->d_name);
+		char status[96];
 
-		if (tid <= 0)
+		if (number <= 0)
 			continue;
-		each(ctx, tid);
+		snprintf(status, sizeof(status), "%s/%d/status", folder, number);
+		each(ctx, number, status);
 		n++;
 	}
-	closedir(dir);
+	if (dir)
+		closedir(dir);
 	return n;
+}
+
+struct task_list {
+	void (*each)(void *ctx, pid_t tid);
+	void *ctx;
+	bool of_processes;
+};
+
+/* A process of a namespace beside ours may have a number at the same level. */
+static void list_task(void *ctx, pid_t number, const char *status)
+{
+	struct task_list *list = ctx;
+	pid_t ours = foreign_levels() ? number_of_status(status) : number;
+
+	if (ours && (ours == number || !list->of_processes || proc_number(ours) == number))
+		list->each(list->ctx, ours);
+}
+
+size_t proc_each_task(pid_t pid, void (*each)(void *ctx, pid_t tid), void *ctx)
+{
+	struct task_list list = {each, ctx, !pid};
+	char path[64];
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/task", proc_number(pid));
+	else
+		snprintf(path, sizeof(path), "/proc");
+	return each_entry(path, list_task, &list);
 }
 
 bool proc_exists(pid_t pid)
@@ -129,7 +258,7 @@ bool proc_exists(pid_t pid)
 	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d", pid);
+	snprintf(path, sizeof(path), "/proc/%d", proc_number(pid));
 	return stat(path, &st) == 0;
 }
 
@@ -138,7 +267,8 @@ static const char *read_thread_file(struct buf *b, pid_t pid, pid_t tid, const c
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", proc_number(pid),
+		thread_number(pid, tid), name);
 	if (file_read(b, path, PROC_FILE_MAX, NULL) < 0)
 		buf_reset(b);
 	return buf_text(b);
@@ -158,7 +288,7 @@ void proc_command_line(pid_t pid, char *to, size_t bytes)
 	struct buf b = {0};
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", proc_number(pid));
 	to[0] = 0;
 	if (file_read(&b, path, PROC_FILE_MAX, NULL) == 0) {
 		for (size_t i = 0; i + 1 < b.n; i++)
@@ -175,7 +305,7 @@ void proc_exe(pid_t pid, char *to, size_t bytes)
 	ssize_t n;
 
 	if (pid)
-		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+		snprintf(path, sizeof(path), "/proc/%d/exe", proc_number(pid));
 	n = readlink(path, to, bytes - 1);
 	to[n > 0 ? n : 0] = 0;
 }
@@ -243,21 +373,34 @@ uint64_t proc_start_ns(pid_t pid)
 	return ticks && since_boot > suspended ? since_boot - suspended : 0;
 }
 
+uint64_t proc_cpu_ns(pid_t pid)
+{
+	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec own;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &own) < 0)
+		return 0;
+	return (uint64_t)own.tv_sec * 1000000000u + (uint64_t)own.tv_nsec +
+	       tick_ns * (proc_stat_number(pid, 16) + proc_stat_number(pid, 17));
+}
+
 /* --- namespaces, settings, memory ------------------------------------------------------------- */
 
 unsigned proc_own_number(pid_t pid, pid_t tid, pid_t *own)
 {
-	char numbers[512], *at = numbers, *end;
+	pid_t numbers[NAMESPACES_MAX];
+	unsigned outside = foreign_levels();
+	char path[96];
+	size_t n;
 
-	proc_status_field(pid, tid, "NSpid", numbers, sizeof(numbers));
-	for (unsigned n = 0;; n++) {
-		long number = strtol(at, &end, 10);
-
-		if (end == at)
-			return n;
-		*own = (pid_t)number;
-		at = end;
-	}
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", proc_number(pid),
+		thread_number(pid, tid));
+	n = read_numbers(path, numbers);
+	if (n <= outside)
+		return 0;
+	*own = numbers[n - 1];
+	return (unsigned)n - outside;
 }
 
 uint64_t proc_namespace_id(pid_t pid, const char *kind)
@@ -265,7 +408,7 @@ uint64_t proc_namespace_id(pid_t pid, const char *kind)
 	struct stat ours, theirs;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", proc_number(pid), kind);
 	if (stat(path, &theirs) < 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);

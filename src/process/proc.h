@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc says about a running process. Everything here may vanish between two calls. */
+/*
+ * What /proc says about a running process. Everything here may vanish between two calls. Numbers are
+ * those that we see; /proc has others where it was mounted outside of our pid namespace.
+ */
 #ifndef WEIR_PROCESS_PROC_H
 #define WEIR_PROCESS_PROC_H
 
@@ -51,6 +54,10 @@ pid_t proc_parent(pid_t pid); /* 0 when not known */
 /* When the process began, CLOCK_MONOTONIC; 0 when not known. Good to 10 ms. */
 uint64_t proc_start_ns(pid_t pid);
 
+/* CPU time of the process so far, its threads that have ended included, and of the children that it
+ * has waited for (good to 10 ms each); 0 when it is gone. */
+uint64_t proc_cpu_ns(pid_t pid);
+
 /* The value of the line "NAME:" of a thread's status file, as a text or a number of this base; "" or 0
  * when there is none. */
 void proc_status_field(pid_t pid, pid_t tid, const char *name, char *to, size_t bytes);
@@ -60,6 +67,9 @@ uint64_t proc_status_number(pid_t pid, pid_t tid, const char *name, int base);
 void proc_stat_field(pid_t pid, pid_t tid, int number, char *to, size_t bytes);
 uint64_t proc_stat_number(pid_t pid, int number);
 
+/* The number that /proc has for the process; -1 (no such folder) when it is gone. Whoever makes a path
+ * below /proc asks. */
+pid_t proc_number(pid_t pid);
 /* How many pid namespaces the thread has a number in, from ours to its own, where it is *own. 0 when
  * that is not known. */
 unsigned proc_own_number(pid_t pid, pid_t tid, pid_t *own);

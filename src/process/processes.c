@@ -35,7 +35,12 @@ struct process *processes_find(const struct processes *t, uint32_t pid)
 {
 	const uint64_t *at = map_find(&t->by_pid, pid);
 
-	return at ? t->all.v[*at - 1] : NULL;
+	return at && *at ? t->all.v[*at - 1] : NULL;
+}
+
+void processes_forget(struct processes *t, uint32_t pid)
+{
+	*map_ensure(&t->by_pid, pid, NULL) = 0;
 }
 
 /* Takes over `space`. */
@@ -123,6 +128,7 @@ void processes_exec(struct processes *t, uint32_t pid, uint64_t time, const char
 	struct process *p = processes_get(t, pid, time);
 
 	process_forget_mappings(p);
+	p->exec_ns = time;
 	p->in_exec = true;
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS, RECORD_PROCESS_EXEC,
 		(uint64_t[]){pid, trace_writer_string(t->w, name)}, 2);

@@ -18,6 +18,7 @@
 struct process {
 	uint32_t pid;
 	uint64_t start_ns; /* 0 = before the trace, not known */
+	uint64_t exec_ns;  /* when its program began; 0 = not known */
 	struct addrspace *space;
 	bool in_exec; /* exec was seen, but no user code of the new program yet */
 	bool has_ended;
@@ -51,7 +52,8 @@ struct thread_id {
 struct processes {
 	struct trace_writer *w;
 	uint32_t stream;
-	struct map by_pid; /* -> index + 1 into all; the newest process of that pid */
+	struct map
+		by_pid; /* -> index + 1 into all; the newest process of that pid; 0: none any more */
 	struct map by_tid; /* -> index + 1 into threads */
 	VEC(struct process *) all;
 	VEC(struct thread *) threads;
@@ -64,6 +66,9 @@ struct thread *processes_thread(struct processes *t, uint32_t pid, uint32_t tid,
 struct process *processes_get(struct processes *t, uint32_t pid, uint64_t time);
 /* The newest process of that pid, ended or not; NULL when there was none. */
 struct process *processes_find(const struct processes *t, uint32_t pid);
+
+/* Somebody else's process has the pid now. */
+void processes_forget(struct processes *t, uint32_t pid);
 
 /* A process that was there before: `start_ns` 0 when not known. */
 struct process *processes_start(struct processes *t, uint32_t pid, uint32_t parent,

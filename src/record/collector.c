@@ -38,24 +38,25 @@ struct collector {
 	uint8_t scratch[PERF_RECORD_BYTES_MAX]; /* a record that wraps around the ring's end */
 };
 
-/* NULL: not an event of the kernel. The map is complete before the thread starts. */
-static const uint64_t *kernel_event_i(const struct perf_set *set, uint64_t id)
+/* False: not an event of the kernel. The map is complete before the thread starts, but for the events of
+ * perf_set_watch_unmaps(). */
+static bool find_kernel_event(const struct perf_set *set, uint64_t id, enum kernel_event *event)
 {
 	const uint64_t *event_i = map_find(&set->event_of_id, id);
 
-	return event_i && *event_i >= PERF_EVENT_KERNEL ? event_i : NULL;
+	*event = KERNEL_EVENT_MUNMAP;
+	if (event_i && *event_i >= PERF_EVENT_KERNEL)
+		*event = (enum kernel_event)(*event_i - PERF_EVENT_KERNEL);
+	return !event_i || *event_i >= PERF_EVENT_KERNEL;
 }
 
 static struct collected *decode(const struct perf_set *set, struct span bytes)
 {
-	const uint64_t *event_i;
 	enum kernel_event event;
 	uint64_t id;
 
-	event_i = collected_sample_event(bytes, &id) ? kernel_event_i(set, id) : NULL;
-	if (!event_i)
+	if (!collected_sample_event(bytes, &id) || !find_kernel_event(set, id, &event))
 		return collected_decode(&set->attrs[0], bytes);
-	event = (enum kernel_event)(*event_i - PERF_EVENT_KERNEL);
 	return collected_decode_kernel(event, &set->kernel[event].point, bytes);
 }
 
@@ -95,7 +96,7 @@ static size_t complete_stacks(struct collector *c, struct collected_list *list)
 			&(struct deep_key){.time = r->time,
 				.sp = r->sample.regs.r[CPU_REG_RSP],
 				.ip = r->sample.regs.r[CPU_REG_RIP],
-				.tid = r->tid},
+				.cpu = r->cpu},
 			r->sample.below, &r->sample.n_below);
 		if (!r->sample.deep)
 			continue;

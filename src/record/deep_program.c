@@ -2,6 +2,7 @@
 /*
  * The program, in pseudo-C:
  *
+ *   if (current is not followed) return 0;          // task_filter.h: no sample is written
  *   sp, ip = those of task_pt_regs(current);        // where user mode was left
  *   top = tops[tid], or unknown when it is not there or not plausible;
  *   hole = 0;
@@ -44,6 +45,8 @@
 #include <linux/bpf.h>
 #include <stddef.h>
 
+#include "record/task_filter.h"
+
 #define PAGE_BYTES 4096
 /* The ring is filled by what is reserved, not by what is used: most deep stacks are small. */
 #define SMALL_BYTES	      (192 * 1024)
@@ -59,8 +62,8 @@ static void emit_fields(struct bpf_code *c)
 {
 	bpf_call(c, BPF_FUNC_ktime_get_ns);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, time), BPF_REG_0);
-	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
-	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, pid_tgid), BPF_REG_0);
+	bpf_call(c, BPF_FUNC_get_smp_processor_id);
+	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, cpu), BPF_REG_0);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, sp), BPF_REG_6);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, start), BPF_REG_8);
 	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_IP);
@@ -205,7 +208,7 @@ static void emit_find_top(struct bpf_code *c, int tops_fd, int leave)
 	bpf_store(c, BPF_DW, BPF_REG_10, AT_IP, BPF_REG_1);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_6, 0, leave); /* a thread of the kernel */
 	bpf_mov_imm(c, BPF_REG_7, 0);
-	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
+	task_number_emit(c);
 	bpf_store(c, BPF_W, BPF_REG_10, AT_TID, BPF_REG_0);
 	bpf_find(c, tops_fd, AT_TID);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, unknown);
@@ -274,11 +277,25 @@ static void emit_find_start(struct bpf_code *c, uint32_t stack_bytes, int near)
 	bpf_place(c, found);
 }
 
-void deep_program_make(
-	struct bpf_code *c, const struct bpf_ring *ring, int tops_fd, uint32_t stack_bytes)
+/* First: what follows is too long to jump over. */
+static void emit_filter(struct bpf_code *c, const struct task_filter *filter)
+{
+	int drop = bpf_label(c), go_on = bpf_label(c);
+
+	task_filter_emit(c, filter, drop);
+	bpf_jump(c, go_on);
+	bpf_place(c, drop);
+	bpf_return_0(c);
+	bpf_place(c, go_on);
+}
+
+void deep_program_make(struct bpf_code *c, const struct bpf_ring *ring, int tops_fd,
+	uint32_t stack_bytes, const struct task_filter *filter)
 {
 	int leave = bpf_label(c), near = bpf_label(c), small = bpf_label(c), known = bpf_label(c);
 
+	if (filter)
+		emit_filter(c, filter);
 	emit_find_top(c, tops_fd, leave);
 	emit_find_start(c, stack_bytes, near);
 	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_TOP);

@@ -14,7 +14,7 @@
 
 struct deep_record {
 	uint64_t time;
-	uint64_t pid_tgid; /* tid in the low half */
+	uint64_t cpu;
 	uint64_t sp, ip;
 	uint64_t start;
 	uint64_t n;
@@ -24,8 +24,8 @@ struct deep_record {
 	uint8_t bytes[];
 };
 
-/* `tops_fd`: a map of tid -> end of its stack; `stack_bytes`: of the kernel's copy. */
-void deep_program_make(
-	struct bpf_code *c, const struct bpf_ring *ring, int tops_fd, uint32_t stack_bytes);
+/* `tops_fd`: a map of tid -> end of its stack; `stack_bytes`: of the kernel's copy; `filter`: may be NULL. */
+void deep_program_make(struct bpf_code *c, const struct bpf_ring *ring, int tops_fd,
+	uint32_t stack_bytes, const struct task_filter *filter);
 
 #endif

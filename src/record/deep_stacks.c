@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of the program wait here for their samples. Those of a thread are linked in their order,
- * which is that of its samples, so that the one that is asked for is near the first.
+ * Records of the program wait here for their samples. Those of a CPU are linked in their order,
+ * which is that of its samples, so that the one that is asked for is near the first. Not those of a thread: its
+ * number in the sample may be that of a pid namespace.
  */
 #include "record/deep_stacks.h"
 
@@ -31,10 +32,10 @@ struct kept {
 	uint8_t n_below;
 	uint8_t below[DEEP_BELOW_BYTES];
 	struct deep_stack *stack; /* owned until it is taken; NULL = the kernel's copy is whole */
-	uint32_t next;		  /* of the same thread: index + 1, 0 = none */
+	uint32_t next;		  /* of the same CPU: index + 1, 0 = none */
 };
 
-/* The records of one thread that wait: indices + 1. A value of the map. */
+/* The records of one CPU that wait: indices + 1. A value of the map. */
 union kept_list {
 	uint64_t both;
 	struct {
@@ -47,7 +48,7 @@ struct deep_stacks {
 	int program_fd;
 	int tops_fd; /* tid -> end of its stack */
 	VEC(struct kept) kept;
-	struct map by_thread; /* tid -> union kept_list */
+	struct map by_cpu; /* union kept_list */
 };
 
 /* Where stacks end, by thread; the oldest are forgotten when there are too many. */
@@ -60,7 +61,8 @@ static int open_tops(struct deep_stacks *d, struct err *err)
 	return d->tops_fd < 0 ? err_sys(err, -d->tops_fd, "BPF map: cannot be made") : 0;
 }
 
-int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err)
+int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus,
+	const struct task_filter *filter, struct err *err)
 {
 	struct deep_stacks *d = mem_zalloc(sizeof(*d));
 	struct bpf_code code = {0};
@@ -74,7 +76,7 @@ int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cp
 	if (rc == 0)
 		rc = open_tops(d, err);
 	if (rc == 0) {
-		deep_program_make(&code, &d->ring, d->tops_fd, stack_bytes);
+		deep_program_make(&code, &d->ring, d->tops_fd, stack_bytes, filter);
 		rc = d->program_fd =
 			bpf_program_load(BPF_PROG_TYPE_PERF_EVENT, "weir_stack", &code, err);
 		bpf_code_release(&code);
@@ -93,7 +95,7 @@ void deep_stacks_close(struct deep_stacks *d)
 		return;
 	deep_stacks_forget(d, UINT64_MAX);
 	vec_release(&d->kept);
-	map_release(&d->by_thread);
+	map_release(&d->by_cpu);
 	fd_cleanup(&d->program_fd);
 	fd_cleanup(&d->tops_fd);
 	bpf_ring_close(&d->ring);
@@ -117,10 +119,10 @@ void deep_stacks_set_top(struct deep_stacks *d, uint32_t tid, uint64_t top)
 	bpf_map_update(d->tops_fd, &tid, &top);
 }
 
-/* Puts the last record that was kept, or moved, behind those of its thread. */
+/* Puts the last record that was kept, or moved, behind those of its CPU. */
 static void link_kept(struct deep_stacks *d, size_t i)
 {
-	uint64_t *value = map_ensure(&d->by_thread, d->kept.v[i].key.tid, NULL);
+	uint64_t *value = map_ensure(&d->by_cpu, d->kept.v[i].key.cpu, NULL);
 	union kept_list list = {*value};
 
 	d->kept.v[i].next = 0;
@@ -153,7 +155,7 @@ static void keep(void *ctx, const uint8_t *record, size_t n)
 	const struct deep_record *r = (const void *)record;
 	struct deep_stacks *d = ctx;
 	struct kept k = {
-		.key = {.time = r->time, .sp = r->sp, .ip = r->ip, .tid = (uint32_t)r->pid_tgid}};
+		.key = {.time = r->time, .sp = r->sp, .ip = r->ip, .cpu = (uint32_t)r->cpu}};
 	bool has_tail = n >= sizeof(*r) + DEEP_STACK_BYTES_MAX && r->tail_start;
 
 	if (n < sizeof(*r) || r->n > n - sizeof(*r) || r->n_below > DEEP_BELOW_BYTES)
@@ -173,7 +175,7 @@ void deep_stacks_collect(struct deep_stacks *d)
 
 static struct kept *find_kept(struct deep_stacks *d, const struct deep_key *key)
 {
-	uint64_t *value = map_find(&d->by_thread, key->tid), best_distance = MATCH_WINDOW_NS;
+	uint64_t *value = map_find(&d->by_cpu, key->cpu), best_distance = MATCH_WINDOW_NS;
 	union kept_list list = {value ? *value : 0};
 	struct kept *best = NULL, *k;
 
@@ -218,7 +220,7 @@ void deep_stacks_forget(struct deep_stacks *d, uint64_t time)
 {
 	size_t n = 0;
 
-	map_reset(&d->by_thread);
+	map_reset(&d->by_cpu);
 	for (size_t i = 0; i < d->kept.n; i++) {
 		struct kept *k = &d->kept.v[i];
 

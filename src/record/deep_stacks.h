@@ -26,11 +26,13 @@
 #define DEEP_BELOW_BYTES     128 /* the red zone */
 
 struct deep_stacks;
+struct task_filter;
 
 /* Fails (with a sentence) where BPF or one of the helpers is not permitted or not there. The copy
- * of the kernel is `stack_bytes` long; the ring grows with the number of CPUs. */
-int deep_stacks_open(
-	struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus, struct err *err);
+ * of the kernel is `stack_bytes` long; the ring grows with the number of CPUs. The program drops the
+ * samples of tasks that `filter` does not follow; NULL: none. */
+int deep_stacks_open(struct deep_stacks **out, uint32_t stack_bytes, size_t n_cpus,
+	const struct task_filter *filter, struct err *err);
 void deep_stacks_close(struct deep_stacks *d);
 /* Lets the program run at each sample of the event. */
 int deep_stacks_attach(struct deep_stacks *d, int perf_fd, struct err *err);
@@ -56,7 +58,7 @@ struct deep_stack {
 /* What tells samples apart: the registers are those where user mode was left. */
 struct deep_key {
 	uint64_t time, sp, ip;
-	uint32_t tid;
+	uint32_t cpu; /* that it was taken on */
 };
 /* How the stack of a sample goes on; NULL when that is not known, else free() it. The last *n_below of
  * the DEEP_BELOW_BYTES at `below` are then what ends at its stack pointer. */

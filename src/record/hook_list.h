@@ -22,7 +22,10 @@ enum hook {
 	HOOK_MODULE = 1 << 8	 /* modules loaded and unloaded */
 };
 
-#define HOOKS_DEFAULT (HOOK_STACK | HOOK_SWITCH | HOOK_MODULE)
+/* What a list of changes begins with, and what there is without any list: switches cost a program that
+ * waits often more than all the rest, and samples of its running do not need them. */
+#define HOOKS_DEFAULT  (HOOK_STACK | HOOK_SWITCH | HOOK_MODULE)
+#define HOOKS_SAMPLING (HOOK_STACK | HOOK_MODULE)
 
 /*
  * A comma list of items. "NAME" or "MAJOR[/MINOR]" switches one on, and the list then stands for

@@ -4,7 +4,7 @@
  * what the kernel refuses, in this order: build-ids (before 5.12), switch records (before 4.3),
  * the kernel side (not permitted). Then every task gets one event per CPU, since the kernel does
  * not map a ring for an inherited event that is not bound to a CPU; the first event of a CPU owns
- * the ring and the others write into it.
+ * the ring and the others write into it. With a filter there is one event per CPU for all tasks.
  *
  * What the kernel tells of as it happens (kernel_sources.h) are further events, whose records hold
  * next to nothing. They never own a ring, so that they can be closed at any time.
@@ -12,6 +12,7 @@
 #include "record/perf_set.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "base/file.h"
 #include "process/proc.h"
 #include "record/deep_stacks.h"
+#include "record/task_filter.h"
 
 #define CPUS_MAX	    4096
 #define RING_TOTAL_BYTES    ((size_t)256 << 20) /* over all CPUs */
@@ -171,6 +173,7 @@ static int open_failure(const struct event_spec *spec, int errnum, struct err *e
 
 static int settle_attrs(struct perf_set *set, const struct perf_options *o, struct err *err)
 {
+	set->has_samples = o->n_events > 0;
 	set->n_attrs = o->n_events ? o->n_events : 1;
 	set->has_kernel = !o->user_only;
 	set->has_build_id = true;
@@ -304,8 +307,37 @@ static int open_event(struct perf_set *set, pid_t pid, const struct perf_ring *r
 	return fd;
 }
 
-static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, uint32_t event_i,
-	bool on_exec, struct err *err)
+static int add_failure(pid_t pid, unsigned cpu, int errnum, struct err *err)
+{
+	if (errnum == ESRCH)
+		return err_set(err, ERR_NOT_FOUND, "process %d: is gone", pid);
+	if (errnum == EMFILE)
+		return err_set(err, ERR_LIMIT,
+			"perf events: too many open files (a higher 'ulimit -n' is needed)");
+	if (pid > 0 && (errnum == EACCES || errnum == EPERM))
+		return err_set(err, ERR_PERMISSION,
+			"process %d: belongs to somebody else (root or CAP_PERFMON is needed)",
+			pid);
+	if (pid < 0 && (errnum == EACCES || errnum == EPERM))
+		return err_set(err, ERR_PERMISSION,
+			"system-wide recording is not permitted (kernel.perf_event_paranoid "
+			"is %d, 0 or less, root or CAP_PERFMON is needed)",
+			paranoid_level());
+	return err_sys(err, errnum, "perf events: cannot open on CPU %u", cpu);
+}
+
+/* What runs at each sample of an event. */
+static int attach_program(struct perf_set *set, int fd, struct err *err)
+{
+	if (set->deep && deep_stacks_attach(set->deep, fd, NULL) == 0)
+		return 0;
+	deep_stacks_close(set->deep); /* those that have it keep it: nobody reads its ring */
+	set->deep = NULL;
+	return set->filter ? task_filter_attach(set->filter, fd, err) : 0;
+}
+
+static int add_event(
+	struct perf_set *set, pid_t pid, struct perf_ring *ring, uint32_t event_i, struct err *err)
 {
 	bool is_kernel = event_i >= PERF_EVENT_KERNEL;
 	struct perf_event_attr attr =
@@ -313,50 +345,34 @@ static int add_event(struct perf_set *set, pid_t pid, struct perf_ring *ring, ui
 	uint64_t id = 0;
 	int fd, rc;
 
-	attr.enable_on_exec = on_exec;
+	attr.enable_on_exec = pid >= 0 && set->scope == PERF_SCOPE_COMMAND;
 	attr.inherit = pid >= 0;
 	attr.sample_stack_user = attr.sample_stack_user ? set->stack_bytes : 0;
 	attr.wakeup_watermark = (uint32_t)(set->ring_bytes / 4);
 	fd = open_event(set, pid, ring, event_i, &attr);
-	if (fd < 0) {
-		if (errno == ESRCH)
-			return err_set(err, ERR_NOT_FOUND, "process %d: is gone", pid);
-		if (errno == EMFILE)
-			return err_set(err, ERR_LIMIT,
-				"perf events: too many open files (a higher 'ulimit -n' is needed)");
-		if (pid > 0 && (errno == EACCES || errno == EPERM))
-			return err_set(err, ERR_PERMISSION,
-				"process %d: belongs to somebody else (root or CAP_PERFMON is needed)",
-				pid);
-		if (pid < 0 && (errno == EACCES || errno == EPERM))
-			return err_set(err, ERR_PERMISSION,
-				"system-wide recording is not permitted (kernel.perf_event_paranoid "
-				"is %d, 0 or less, root or CAP_PERFMON is needed)",
-				paranoid_level());
-		return err_sys(err, errno, "perf events: cannot open on CPU %u", ring->cpu);
-	}
+	if (fd < 0)
+		return add_failure(pid, ring->cpu, errno, err);
 	rc = attach_ring(set, ring, fd, err);
+	if (rc == 0 && !is_kernel && set->has_samples)
+		rc = attach_program(set, fd, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;
 	}
-	if (set->deep && !is_kernel && deep_stacks_attach(set->deep, fd, NULL) < 0) {
-		deep_stacks_close(
-			set->deep); /* those that have it keep it: nobody reads its ring */
-		set->deep = NULL;
-	}
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0)
+	/* The collector reads the map once it runs: what is opened later is known by not being in it. */
+	if (!set->is_late && ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0)
 		*map_ensure(&set->event_of_id, id, NULL) = event_i;
 	vec_push(&set->fds, ((struct perf_fd){fd, event_i}));
 	return 0;
 }
 
-static int add_kernel_events(struct perf_set *set, pid_t pid, bool on_exec, struct err *err)
+static int add_kernel_events(struct perf_set *set, pid_t pid, struct err *err)
 {
 	for (uint32_t e = 0; e < KERNEL_N_EVENTS; e++) {
+		if (e == KERNEL_EVENT_MUNMAP && set->unmaps_wait)
+			continue;
 		for (size_t r = 0; r < set->n_rings && set->kernel[e].is_on; r++) {
-			int rc = add_event(
-				set, pid, &set->rings[r], PERF_EVENT_KERNEL + e, on_exec, err);
+			int rc = add_event(set, pid, &set->rings[r], PERF_EVENT_KERNEL + e, err);
 
 			if (rc == ERR_NOT_FOUND)
 				return rc;
@@ -367,17 +383,67 @@ static int add_kernel_events(struct perf_set *set, pid_t pid, bool on_exec, stru
 	return 0;
 }
 
-int perf_set_add(struct perf_set *set, pid_t pid, bool on_exec, struct err *err)
+static int add_events(struct perf_set *set, pid_t pid, struct err *err)
 {
 	for (size_t r = 0; r < set->n_rings; r++) {
 		for (uint32_t e = 0; e < set->n_attrs; e++) {
-			int rc = add_event(set, pid, &set->rings[r], e, on_exec, err);
+			int rc = add_event(set, pid, &set->rings[r], e, err);
 
 			if (rc < 0)
 				return rc;
 		}
 	}
-	return add_kernel_events(set, pid, on_exec, err);
+	return 0;
+}
+
+static void enable(struct perf_set *set, bool of_cpus_only)
+{
+	for (size_t i = 0; i < set->fds.n; i++)
+		if (!of_cpus_only || set->fds.v[i].event_i < set->n_attrs)
+			ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/* The command's exec begins what the filter lets through, so its events can be on before. */
+static int follow(struct perf_set *set, pid_t pid, struct err *err)
+{
+	int rc = 0;
+
+	if (!set->has_cpu_events)
+		rc = add_events(set, -1, err);
+	if (rc == 0 && !set->has_cpu_events && set->scope == PERF_SCOPE_COMMAND)
+		enable(set, true);
+	set->has_cpu_events = true;
+	if (rc == 0 && kill(pid, 0) < 0 && errno == ESRCH)
+		rc = err_set(err, ERR_NOT_FOUND, "process %d: is gone", pid);
+	return rc < 0 ? rc : task_filter_add(set->filter, pid, err);
+}
+
+int perf_set_add(struct perf_set *set, pid_t pid, struct err *err)
+{
+	int rc = set->filter ? follow(set, pid, err) : add_events(set, pid, err);
+
+	return rc < 0 ? rc : add_kernel_events(set, pid, err);
+}
+
+void perf_set_watch_unmaps(struct perf_set *set)
+{
+	struct err err;
+	int rc = 0;
+
+	if (!set->unmaps_wait)
+		return;
+	set->unmaps_wait = false;
+	set->is_late = true;
+	for (size_t r = 0; r < set->n_rings && rc == 0 && set->kernel[KERNEL_EVENT_MUNMAP].is_on;
+		r++) {
+		rc = add_event(
+			set, -1, &set->rings[r], PERF_EVENT_KERNEL + KERNEL_EVENT_MUNMAP, &err);
+		if (rc == 0)
+			ioctl(set->fds.v[set->fds.n - 1].fd, PERF_EVENT_IOC_ENABLE, 0);
+	}
+	if (rc < 0)
+		give_up(set, KERNEL_GROUP_MUNMAP, err.text);
+	set->is_late = false;
 }
 
 static uint32_t fitting_stack_bytes(const struct perf_set *set, uint32_t bytes)
@@ -425,7 +491,7 @@ static void settle_deep_stacks(struct perf_set *set, const struct perf_options *
 
 	if (!set->stack_bytes || o->pc_only || !o->n_events)
 		return;
-	if (deep_stacks_open(&set->deep, set->stack_bytes, set->n_rings, NULL) == 0)
+	if (deep_stacks_open(&set->deep, set->stack_bytes, set->n_rings, set->filter, NULL) == 0)
 		return;
 	if (!o->stack_is_chosen)
 		set->stack_bytes = fitting_stack_bytes(set, STACK_BYTES_MAX);
@@ -435,6 +501,27 @@ static void settle_deep_stacks(struct perf_set *set, const struct perf_options *
 		"CAP_PERFMON would complete them)",
 		set->stack_bytes);
 	note(set, text);
+}
+
+/* Nothing is said where it is not permitted: what the samples do not cover is, at the end. */
+static void settle_filter(struct perf_set *set, const struct perf_options *o)
+{
+	int fd;
+
+	if (o->scope == PERF_SCOPE_MACHINE && !task_numbers_are_whole())
+		note(set,
+			"processes outside of this pid namespace have no number here: all of them are "
+			"shown as process 0");
+	if (o->scope == PERF_SCOPE_MACHINE || getenv("WEIR_NO_FILTER"))
+		return;
+	fd = perf_event_open(&set->attrs[0], -1, (int)set->rings[0].cpu);
+	if (fd < 0)
+		return;
+	close(fd);
+	if (task_filter_open(&set->filter, o->scope == PERF_SCOPE_COMMAND, NULL) < 0)
+		return;
+	for (size_t i = 0; i < set->n_attrs; i++)
+		set->attrs[i].exclude_idle = set->attrs[i].type == PERF_TYPE_SOFTWARE;
 }
 
 int perf_set_init(struct perf_set *set, const struct perf_options *options, struct err *err)
@@ -454,10 +541,14 @@ int perf_set_init(struct perf_set *set, const struct perf_options *options, stru
 	rc = settle_attrs(set, &o, err);
 	if (rc == 0)
 		rc = settle_sizes(set, &o, err);
+	set->scope = o.scope;
+	if (rc == 0)
+		settle_filter(set, &o);
 	if (rc == 0)
 		settle_deep_stacks(set, &o);
 	if (rc == 0)
 		settle_kernel_events(set, &o);
+	set->unmaps_wait = set->filter && set->kernel[KERNEL_EVENT_MUNMAP].is_on;
 	if (rc < 0)
 		perf_set_release(set);
 	return rc;
@@ -470,6 +561,7 @@ void perf_set_release(struct perf_set *set)
 	for (size_t i = 0; i < set->fds.n; i++)
 		close(set->fds.v[i].fd);
 	deep_stacks_close(set->deep);
+	task_filter_close(set->filter);
 	vec_release_all(&set->notes);
 	vec_release(&set->fds);
 	map_release(&set->event_of_id);
@@ -479,8 +571,7 @@ void perf_set_release(struct perf_set *set)
 
 void perf_set_enable(struct perf_set *set)
 {
-	for (size_t i = 0; i < set->fds.n; i++)
-		ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+	enable(set, false);
 }
 
 /* Backwards: entries end before exits do, as they began after them. */
@@ -490,12 +581,20 @@ void perf_set_disable(struct perf_set *set)
 		ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-uint64_t perf_set_count(const struct perf_set *set, uint32_t event_i)
+static bool counts_cpu_time(const struct perf_set *set, uint32_t event_i)
+{
+	const struct perf_event_attr *a = event_i < set->n_attrs ? &set->attrs[event_i] : NULL;
+
+	return a && !set->filter && a->type == PERF_TYPE_SOFTWARE &&
+	       (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+uint64_t perf_set_cpu_ns(const struct perf_set *set)
 {
 	uint64_t sum = 0, count;
 
 	for (size_t i = 0; i < set->fds.n; i++)
-		if (set->fds.v[i].event_i == event_i &&
+		if (counts_cpu_time(set, set->fds.v[i].event_i) &&
 			read(set->fds.v[i].fd, &count, sizeof(count)) == sizeof(count))
 			sum += count;
 	return sum;

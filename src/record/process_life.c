@@ -6,12 +6,15 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "process/proc.h"
 
 /* One costs the program 0.75 microseconds: 1.5 % of its time. */
 #define MUNMAPS_A_SECOND_MAX 20000
 #define PAGE_BYTES	     4096u
+/* What a program needs from the beginning is mapped by then; what comes later may go, too. */
+#define LOADING_NS 100000000u
 
 struct process_life *process_life_new(struct trace_writer *w, struct perf_set *set,
 	struct images *images, const struct life_options *options)
@@ -21,6 +24,7 @@ struct process_life *process_life_new(struct trace_writer *w, struct perf_set *s
 	l->w = w;
 	l->stream = trace_writer_stream(w, STREAM_KIND_LIFE, 0);
 	l->set = set;
+	l->images = images;
 	l->options = *options;
 	l->processes = processes_new(w, l->stream);
 	l->modules = module_history_new(w, l->stream, images, &options->modules);
@@ -73,6 +77,7 @@ void process_life_add_running(struct process_life *l, pid_t pid, uint64_t time)
 	char command_line[4096];
 	struct startup u = {l, NULL, time};
 
+	perf_set_watch_unmaps(l->set);
 	proc_command_line(pid, command_line, sizeof(command_line));
 	u.process = processes_start(l->processes, (uint32_t)pid, (uint32_t)proc_parent(pid),
 		proc_start_ns(pid), time, command_line);
@@ -83,8 +88,27 @@ void process_life_add_running(struct process_life *l, pid_t pid, uint64_t time)
 	proc_each_mapping(pid, startup_mapping, &u, NULL);
 }
 
-void process_life_add_launched(struct process_life *l, pid_t pid, uint64_t time)
+static bool is_to_unload(const char *program)
 {
+	struct file_map map;
+	struct elf_file elf;
+	bool unloads = false;
+
+	if (file_map_open(&map, program, NULL) < 0)
+		return false;
+	if (elf_file_init(&elf, map.bytes, NULL) == 0) {
+		unloads = image_unloads_code(&elf);
+		elf_file_release(&elf);
+	}
+	file_map_release(&map);
+	return unloads;
+}
+
+void process_life_add_launched(
+	struct process_life *l, pid_t pid, const char *program, uint64_t time)
+{
+	if (l->set->unmaps_wait && is_to_unload(program))
+		perf_set_watch_unmaps(l->set);
 	processes_start(l->processes, (uint32_t)pid, 0, time, time, "");
 	processes_thread(l->processes, (uint32_t)pid, (uint32_t)pid, time);
 }
@@ -121,6 +145,17 @@ static void limit_munmaps(struct process_life *l, uint64_t time)
 	free(text);
 }
 
+/* By a program that unloads code, or that goes on loading some. */
+static void expect_unmaps(
+	struct process_life *l, const struct process *p, const struct collected *r)
+{
+	const struct mapping *m = addrspace_find(p->space, (struct vaddr){r->mmap.mapping.start});
+	uint64_t began = p->exec_ns ? p->exec_ns : p->start_ns;
+
+	if ((m && images_get(l->images, m->image)->unloads) || r->time > began + LOADING_NS)
+		perf_set_watch_unmaps(l->set);
+}
+
 static void process_mmap(struct process_life *l, const struct collected *r)
 {
 	const struct collected_mmap *m = &r->mmap;
@@ -138,6 +173,8 @@ static void process_mmap(struct process_life *l, const struct collected *r)
 			.build_id = {m->build_id, m->build_id_n},
 			.process_start_ns = p->start_ns},
 		r->time);
+	if (l->set->unmaps_wait)
+		expect_unmaps(l, p, r);
 }
 
 /* The kernel refuses what is not aligned, and says so to the program only. */
@@ -165,6 +202,12 @@ static void process_comm(struct process_life *l, const struct collected *r)
 	processes_name_thread(l->processes, r->pid, r->tid, r->time, r->comm.name);
 }
 
+static void end_reused(struct process_life *l, struct process *old, uint64_t time)
+{
+	module_history_end(l->modules, old, time, MODULE_END_REUSED);
+	old->n_live = 0;
+}
+
 static void process_fork(struct process_life *l, const struct collected *r)
 {
 	struct process *old = processes_find(l->processes, r->pid);
@@ -172,8 +215,7 @@ static void process_fork(struct process_life *l, const struct collected *r)
 	if (old && r->pid != r->fork.parent_pid) {
 		if (r->time < old->read_ns) /* it is the one that was found in /proc */
 			return;
-		module_history_end(l->modules, old, r->time, MODULE_END_REUSED);
-		old->n_live = 0;
+		end_reused(l, old, r->time);
 	}
 	processes_fork(l->processes, &(struct thread_id){r->pid, r->tid},
 		&(struct thread_id){r->fork.parent_pid, r->fork.parent_tid}, r->time);
@@ -186,6 +228,30 @@ static void process_exit(struct process_life *l, const struct collected *r)
 	if (p->n_live == 1)
 		module_history_end(l->modules, p, r->time, MODULE_END_EXIT);
 	processes_exit(l->processes, r->pid, r->tid, r->time);
+}
+
+bool process_life_concerns(struct process_life *l, const struct collected *r)
+{
+	struct process *p = processes_find(l->processes, r->pid);
+
+	if (r->kind != COLLECTED_FORK || r->pid == r->fork.parent_pid)
+		return p;
+	if (processes_find(l->processes, r->fork.parent_pid))
+		return true;
+	if (p && r->time >= p->read_ns) {
+		end_reused(l, p, r->time);
+		processes_forget(l->processes, r->pid);
+	}
+	return false;
+}
+
+bool process_life_goes_on(const struct process_life *l, const struct collected *r)
+{
+	const struct process *p = r->kind == COLLECTED_EXIT && r->pid == r->tid
+					  ? processes_find(l->processes, r->pid)
+					  : NULL;
+
+	return p && p->in_exec && !addrspace_n(p->space);
 }
 
 void process_life_apply(struct process_life *l, const struct collected *r)
@@ -221,6 +287,19 @@ void process_life_stopped(struct process_life *l)
 		if (p->n_live && module_history_wants(l->modules, p))
 			module_check_take(&l->check, p);
 	}
+}
+
+uint64_t process_life_cpu_ns(const struct process_life *l)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < l->processes->all.n; i++) {
+		const struct process *p = l->processes->all.v[i];
+
+		if (p->n_live && !p->was_running)
+			sum += proc_cpu_ns((pid_t)p->pid);
+	}
+	return sum;
 }
 
 void process_life_finish(struct process_life *l, uint64_t time)

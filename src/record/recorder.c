@@ -21,7 +21,14 @@
 #define TREES_INTERVAL_NS_MIN 1000000000u
 #define TREES_INTERVAL_NS_MAX (600 * (uint64_t)1000000000u)
 #define WAIT_MS		      100
+#define ATTACHED_INTERVAL_NS  100000000u
 #define ATTACH_ROUNDS_MAX     10
+
+struct attached {
+	pid_t pid;
+	uint64_t began_ns, ns; /* CPU time at the start, and when it was looked at last */
+	bool is_gone;
+};
 
 struct recorder {
 	const struct recorder_options *options;
@@ -36,7 +43,9 @@ struct recorder {
 	bool is_complete; /* the trace is */
 	uint64_t last_flush_ns, last_progress_ns;
 	uint64_t last_trees_ns, trees_interval_ns;
-	uint64_t cpu_ns;
+	uint64_t cpu_ns;	       /* of all that was recorded; 0 = not known */
+	VEC(struct attached) attached; /* processes that ran before */
+	uint64_t last_attached_ns;
 };
 
 /* --- starting --------------------------------------------------------------------------- */
@@ -78,7 +87,7 @@ static void attach_task(void *ctx, pid_t tid)
 	if (!created || a->rc < 0)
 		return;
 	a->n_new++;
-	rc = perf_set_add(&a->r->set, tid, false, a->err);
+	rc = perf_set_add(&a->r->set, tid, a->err);
 	if (rc == 0)
 		a->n_attached++;
 	else if (rc != ERR_NOT_FOUND) /* a thread may end at any time */
@@ -113,14 +122,10 @@ static int start_events(struct recorder *r, struct err *err)
 	const struct recorder_options *o = r->options;
 	int rc = 0;
 
-	if (o->command) {
-		rc = perf_set_add(&r->set, r->run.child.pid, true, err);
-		if (rc == 0)
-			session_add_launched(r->session, r->run.child.pid);
-		return rc;
-	}
-	if (o->system_wide)
-		return perf_set_add(&r->set, -1, false, err);
+	if (o->system_wide || o->command)
+		rc = perf_set_add(&r->set, o->system_wide ? -1 : r->run.child.pid, err);
+	if (rc == 0 && o->command && !o->system_wide)
+		session_add_launched(r->session, r->run.child.pid, r->run.child.path);
 	for (size_t i = 0; i < o->n_pids && rc == 0; i++)
 		rc = attach_process(r, o->pids[i], err);
 	return rc;
@@ -135,8 +140,12 @@ static void snapshot_running(struct recorder *r)
 	perf_set_enable(&r->set);
 	if (o->system_wide)
 		proc_each_task(0, add_running, r->session);
-	for (size_t i = 0; i < o->n_pids; i++)
+	for (size_t i = 0; i < o->n_pids; i++) {
+		uint64_t ns = proc_cpu_ns(o->pids[i]);
+
+		vec_push(&r->attached, ((struct attached){o->pids[i], ns, ns, false}));
 		session_add_running(r->session, o->pids[i]);
+	}
 }
 
 /* Before the fork: the command's environment names the socket. */
@@ -169,6 +178,9 @@ static struct session_options session_options_of(const struct recorder *r)
 		.hooks = r->hooks};
 
 	s.life.modules.none = !(o->hooks & HOOK_MODULE);
+	s.perf.scope = o->system_wide ? PERF_SCOPE_MACHINE
+		       : o->command   ? PERF_SCOPE_COMMAND
+				      : PERF_SCOPE_TASKS;
 	s.perf.no_switches = !(o->hooks & HOOK_SWITCH);
 	s.perf.kernel[KERNEL_GROUP_SYSCALLS] = o->hooks & HOOK_SYSCALL;
 	s.perf.kernel[KERNEL_GROUP_FAULTS] = o->hooks & HOOK_FAULT;
@@ -182,7 +194,8 @@ static void write_facts(
 {
 	struct buf b = {0};
 
-	host_facts_targets(w, &(struct host_targets){o->command, o->pids, o->n_pids, o->system_wide});
+	host_facts_targets(
+		w, &(struct host_targets){o->command, o->pids, o->n_pids, o->system_wide});
 	for (size_t i = 0; i < o->perf.n_events; i++)
 		buf_printf(&b, "%s%s", i ? "," : "", o->perf.events[i].name);
 	trace_writer_meta(w, "event", buf_text(&b));
@@ -225,7 +238,7 @@ static int start(void *ctx, struct err *err)
 		rc = collector_start(&r->collector, &r->set, err);
 	if (rc < 0)
 		return rc;
-	if (!o->command)
+	if (!o->command || o->system_wide)
 		snapshot_running(r);
 	session_started(r->session);
 	if (r->hooks && o->n_pids)
@@ -265,6 +278,18 @@ static void keep_trees(struct recorder *r, uint64_t now)
 		r->trees_interval_ns = TREES_INTERVAL_NS_MAX;
 }
 
+static void look_at_attached(struct recorder *r, uint64_t now)
+{
+	r->last_attached_ns = now;
+	for (size_t i = 0; i < r->attached.n; i++) {
+		struct attached *a = &r->attached.v[i];
+		uint64_t ns = a->is_gone ? 0 : proc_cpu_ns(a->pid);
+
+		a->is_gone = !ns;
+		a->ns = ns ? ns : a->ns;
+	}
+}
+
 /* False when the trace cannot be written. */
 static bool take_records(struct recorder *r)
 {
@@ -277,6 +302,8 @@ static bool take_records(struct recorder *r)
 	now = clock_mono_ns();
 	if (r->options->functions.tree && now - r->last_trees_ns >= r->trees_interval_ns)
 		keep_trees(r, now);
+	if (now - r->last_attached_ns >= ATTACHED_INTERVAL_NS)
+		look_at_attached(r, now);
 	if (now - r->last_flush_ns >= FLUSH_INTERVAL_NS) {
 		r->last_flush_ns = now;
 		if (trace_writer_flush(r->writer, &r->result->write_error) < 0)
@@ -286,7 +313,8 @@ static bool take_records(struct recorder *r)
 		struct session_counts counts = session_counts(r->session);
 
 		r->last_progress_ns = now;
-		r->options->progress(r->options->ctx, &counts, (double)(now - r->run.began_ns) / 1e9);
+		r->options->progress(
+			r->options->ctx, &counts, (double)(now - r->run.began_ns) / 1e9);
 	}
 	return true;
 }
@@ -378,6 +406,45 @@ static uint64_t timeval_ns(struct timeval t)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
 }
 
+/* CPU time of what was recorded; 0 = not known. Events of tasks count it themselves, but not what is left
+ * to do at a task's end; the kernel's accounts have that, but no child that nobody waited for. */
+static uint64_t used_cpu_ns(struct recorder *r)
+{
+	uint64_t counted = perf_set_cpu_ns(&r->set), sum = session_cpu_ns(r->session);
+
+	if (r->options->system_wide)
+		return counted;
+	if (r->run.has_status)
+		sum += timeval_ns(r->run.usage.ru_utime) + timeval_ns(r->run.usage.ru_stime);
+	look_at_attached(r, clock_mono_ns());
+	for (size_t i = 0; i < r->attached.n; i++) {
+		if (r->attached.v[i].is_gone) /* when it had used how much is not known */
+			return counted;
+		sum += r->attached.v[i].ns - r->attached.v[i].began_ns;
+	}
+	return sum > counted ? sum : counted;
+}
+
+/* How much CPU time the samples stand for, and of how much. Where the kernel's side is not sampled, only
+ * the user's is to be had. */
+static void write_coverage(struct recorder *r)
+{
+	const struct run *run = &r->run;
+	uint64_t cpu_ns = r->cpu_ns;
+	bool has_cpu = false;
+
+	for (size_t i = 0; i < r->options->perf.n_events; i++)
+		has_cpu |= !strcmp(r->options->perf.events[i].metric, "cpu");
+	if (!has_cpu)
+		return;
+	host_fact_number(r->writer, "sampled_ns", r->result->counts.sampled_ns);
+	trace_writer_meta(r->writer, "sampled_by", perf_set_is_of_cpus(&r->set) ? "cpu" : "task");
+	if (!r->set.has_kernel)
+		cpu_ns = run->has_status ? timeval_ns(run->usage.ru_utime) : 0;
+	if (cpu_ns)
+		host_fact_number(r->writer, "sampleable_ns", cpu_ns);
+}
+
 static void write_end_facts(struct recorder *r)
 {
 	const struct recorder_result *result = r->result;
@@ -388,14 +455,14 @@ static void write_end_facts(struct recorder *r)
 	host_fact_number(r->writer, "n_threads", result->counts.n_threads);
 	if (r->cpu_ns)
 		host_fact_number(r->writer, "cpu_ns", r->cpu_ns);
-	if (!run->has_status)
+	write_coverage(r);
+	if (!run->has_status || r->options->system_wide)
 		return;
 	host_fact_number(r->writer, "user_ns", timeval_ns(run->usage.ru_utime));
 	host_fact_number(r->writer, "sys_ns", timeval_ns(run->usage.ru_stime));
 	host_fact_number(r->writer, "max_rss_bytes", (uint64_t)run->usage.ru_maxrss * 1024u);
 	if (WIFEXITED(run->wait_status))
-		host_fact_number(
-			r->writer, "exit_status", (uint64_t)WEXITSTATUS(run->wait_status));
+		host_fact_number(r->writer, "exit_status", (uint64_t)WEXITSTATUS(run->wait_status));
 	else if (WIFSIGNALED(run->wait_status))
 		host_fact_number(r->writer, "exit_signal", (uint64_t)WTERMSIG(run->wait_status));
 }
@@ -443,11 +510,13 @@ static void say_missing(struct recorder *r)
 	say(r, session_unhooked(r->session));
 	say(r, hooks_unrecorded(r->hooks));
 	if (n_filtered)
-		say(r, mem_printf("%lu process%s installed a system call filter: not hooked from then on",
+		say(r, mem_printf(
+			       "%lu process%s installed a system call filter: not hooked from then on",
 			       n_filtered, n_filtered == 1 ? "" : "es"));
 	if (n_jumped)
-		say(r, mem_printf("%lu call%s left by a jump or an exception; or went on, unseen, on a stack "
-				  "made by hand: then times and callers around that are not right",
+		say(r, mem_printf(
+			       "%lu call%s left by a jump or an exception; or went on, unseen, on a stack "
+			       "made by hand: then times and callers around that are not right",
 			       n_jumped, n_jumped == 1 ? " was" : "s were"));
 }
 
@@ -458,14 +527,12 @@ static void finish_trace(struct recorder *r)
 	struct err err;
 
 	perf_set_disable(&r->set);
+	r->cpu_ns = used_cpu_ns(r); /* before anything else takes time */
 	stop_hooks(r);
 	if (companion)
 		companion->stop(companion->ctx);
 	session_stopped(r->session);
 	r->result->wall_ns = clock_mono_ns() - r->run.began_ns;
-	for (uint32_t i = 0; i < r->options->perf.n_events; i++)
-		if (!strcmp(r->options->perf.events[i].metric, "cpu"))
-			r->cpu_ns = perf_set_count(&r->set, i);
 	collector_stop(r->collector);
 	collector_take(r->collector, &rest);
 	session_add(r->session, &rest);
@@ -537,5 +604,6 @@ int recorder_run(
 	result->wait_status = r.run.wait_status;
 	answer_desk(&r, rc < 0 ? err : NULL);
 	vec_release(&r.desk.waiting);
+	vec_release(&r.attached);
 	return rc;
 }

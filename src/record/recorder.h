@@ -34,9 +34,9 @@ struct recorder_options {
 	struct module_options modules;	/* likewise */
 	bool allocations;		/* the bytes that the malloc family gives, as a metric */
 	struct hooks_options functions; /* entry and exit of functions */
-	double duration_s; /* 0 = until the end */
+	double duration_s;		/* 0 = until the end */
 
-	/* One of these three. */
+	/* One of these three; the machine may be recorded while a command runs. */
 	char *const *command; /* NULL-terminated */
 	const pid_t *pids;
 	size_t n_pids;

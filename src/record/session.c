@@ -18,6 +18,7 @@
 #include "record/name_frames.h"
 #include "process/proc.h"
 #include "record/process_life.h"
+#include "record/task_filter.h"
 #include "symbols/image_identity.h"
 #include "symbols/resolve/resolver.h"
 #include "unwind/unwind.h"
@@ -39,6 +40,8 @@ struct session {
 
 	uint32_t life_stream;
 	struct map cpu_streams; /* CPU -> stream id */
+	struct map
+		leaving; /* CPU -> the thread, pid in the high half, whose end it reported last */
 	uint32_t metrics[EVENT_SPECS_MAX];
 	bool has_waits;
 	uint32_t kernel_image; /* trace id; 0 = not defined yet */
@@ -49,6 +52,7 @@ struct session {
 	uint64_t last_time;
 	struct session_counts counts;
 	uint64_t n_exec_stacks, n_gone_stacks, n_throttled, n_hook_stacks;
+	uint64_t n_nameless; /* events of the kernel */
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
 };
 
@@ -103,6 +107,7 @@ void session_free(struct session *s)
 	unwinder_free(s->unwinder);
 	kernel_events_free(s->kernel);
 	map_release(&s->cpu_streams);
+	map_release(&s->leaving);
 	free(s);
 }
 
@@ -121,6 +126,11 @@ struct session_counts session_counts(const struct session *s)
 		c.n_jumped = hooked.n_jumped;
 	}
 	return c;
+}
+
+uint64_t session_cpu_ns(const struct session *s)
+{
+	return process_life_cpu_ns(s->life);
 }
 
 char *session_unhooked(const struct session *s)
@@ -144,10 +154,10 @@ void session_add_running(struct session *s, pid_t pid)
 	process_life_add_running(s->life, pid, s->last_time);
 }
 
-void session_add_launched(struct session *s, pid_t pid)
+void session_add_launched(struct session *s, pid_t pid, const char *program)
 {
 	s->last_time = clock_mono_ns();
-	process_life_add_launched(s->life, pid, s->last_time);
+	process_life_add_launched(s->life, pid, program, s->last_time);
 }
 
 void session_started(struct session *s)
@@ -480,6 +490,8 @@ static void process_sample(struct session *s, const struct collected *r)
 	uint32_t stack = 0;
 
 	s->counts.n_samples++;
+	if (!strcmp(s->options.perf.events[event_of(s, c->id)].metric, "cpu"))
+		s->counts.sampled_ns += c->period;
 	if (s->options.perf.pc_only) {
 		process_tick(s, r, thread);
 		return;
@@ -576,8 +588,38 @@ static void advance_events(struct session *s, const struct collected *r)
 	}
 }
 
-static void process_record(struct session *s, const struct collected *r)
+/* Losses have no process. The kernel's events are of the tasks that are recorded, but under the ids of
+ * whatever namespace made the task. */
+static bool is_foreign(struct session *s, const struct collected *r)
 {
+	if (perf_set_is_of_cpus(s->set) && process_life_goes_on(s->life, r))
+		return true;
+	if (!s->set->filter || r->kind == COLLECTED_LOST || r->kind == COLLECTED_THROTTLE ||
+		process_life_concerns(s->life, r))
+		return false;
+	s->n_nameless += r->kind == COLLECTED_KERNEL;
+	return true;
+}
+
+/* A thread loses its number a little before it leaves its CPU for good: it is the one whose end was
+ * reported there last. */
+static void name_leaving(struct session *s, struct collected *r)
+{
+	uint64_t *leaving = map_ensure(&s->leaving, r->cpu, NULL);
+
+	if (r->kind == COLLECTED_EXIT)
+		*leaving = (uint64_t)r->pid << 32 | r->tid;
+	if (r->tid != UINT32_MAX || !*leaving || r->kind == COLLECTED_MMAP)
+		return;
+	r->pid = (uint32_t)(*leaving >> 32);
+	r->tid = (uint32_t)*leaving;
+}
+
+static void process_record(struct session *s, struct collected *r)
+{
+	name_leaving(s, r);
+	if (is_foreign(s, r))
+		return;
 	if (r->time > s->last_time)
 		s->last_time = r->time;
 	if (s->kernel)
@@ -660,6 +702,10 @@ static void write_notes(struct session *s)
 		{s->n_gone_stacks, "sample inside exit: user memory already given back"},
 		{s->n_throttled, "the kernel throttled sampling"},
 		{s->n_hook_stacks, "sample inside the hook library: shown as its caller's"},
+		{s->n_nameless, "event of the kernel in a pid namespace, not counted: its ids mean "
+				"nothing outside"},
+		{task_filter_n_left_out(s->set->filter),
+			"thread without samples: too many at a time"},
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)

@@ -28,9 +28,11 @@ struct session_options {
 
 struct session_counts {
 	uint64_t n_samples, n_lost;
-	bool lost_are_mixed; /* n_lost counts kernel events, too */
+	uint64_t sampled_ns;		  /* CPU time that the samples stand for */
+	bool lost_are_mixed;		  /* n_lost counts kernel events, too */
 	uint64_t n_events, n_events_lost; /* of hooked functions */
-	uint64_t n_jumped; /* calls left by a jump; or they went on where they could not be followed */
+	uint64_t
+		n_jumped; /* calls left by a jump; or they went on where they could not be followed */
 	uint64_t n_processes, n_threads;
 	uint64_t n_stacks, n_stacks_complete; /* samples with a user part, and those that reach the
 						 thread's start */
@@ -42,9 +44,9 @@ struct session *session_new(
 void session_free(struct session *s);
 
 /* Start-up records: a process that runs already (its threads and mappings from /proc), or one that
- * is about to exec. */
+ * is about to exec the file `program`. */
 void session_add_running(struct session *s, pid_t pid);
-void session_add_launched(struct session *s, pid_t pid);
+void session_add_launched(struct session *s, pid_t pid, const char *program);
 void session_started(struct session *s);
 
 /* Takes the list's records (and empties it), processes those that are certainly in order. */
@@ -57,6 +59,8 @@ void session_stopped(struct session *s);
  * the kernel's copy. */
 void session_finish(struct session *s, uint64_t n_completed);
 
+/* CPU time of processes that were made while recording and live on. */
+uint64_t session_cpu_ns(const struct session *s);
 struct session_counts session_counts(const struct session *s);
 /* A sentence on programs whose functions were not hooked, at the end; NULL: none. Owned. */
 char *session_unhooked(const struct session *s);

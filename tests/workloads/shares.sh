@@ -40,6 +40,9 @@ near "two threads: 25 % in twenty()" "$(share flat.json twenty cum)" 25 6
 near "sleeping is not charged as CPU: half a second in all" "$(json flat.json "j['total']/1e7")" 50 20
 near "and it is where the work was" "$(share flat.json spin_before_sleep cum)" 97 6
 "$WEIR" report threads z.weir --json >threads.json
+equal "switches are not recorded unless they are used" None "$(json threads.json "j['rows'][0]['switches']")"
+"$WEIR" record -q --kinds stack,switch,module -o z.weir -- ./split sleep >/dev/null
+"$WEIR" report threads z.weir --json >threads.json
 check "the sleep shows as a switch" test "$(json threads.json "j['rows'][0]['switches']")" -ge 1
 
 if "$WEIR" record -q -e wall -o w.weir -- ./split sleep >/dev/null 2>err.txt; then

@@ -30,6 +30,21 @@ static const struct {
 };
 #define N_COUNTERS (sizeof(counters) / sizeof(counters[0]))
 
+/* Where the CPU time is known. */
+static const struct {
+	const char *key, *what;
+	size_t offset;
+} coverage[] = {
+	{"cpu_ns", "ns of CPU time that there was to sample", offsetof(struct loss, cpu_ns)},
+	{"sampled_ns", "ns that the samples stand for", offsetof(struct loss, sampled_ns)},
+};
+#define N_COVERAGE (sizeof(coverage) / sizeof(coverage[0]))
+
+static uint64_t covered(const struct loss *loss, size_t i)
+{
+	return *(const uint64_t *)((const char *)loss + coverage[i].offset);
+}
+
 static uint64_t counter(const struct loss *loss, size_t i)
 {
 	return *(const uint64_t *)((const char *)loss + counters[i].offset);
@@ -40,6 +55,8 @@ void report_json_loss(struct json *j, const struct loss *loss)
 	json_object_begin(j, "loss");
 	for (size_t i = 0; i < N_COUNTERS; i++)
 		json_u64(j, counters[i].key, counter(loss, i));
+	for (size_t i = 0; loss->cpu_ns && i < N_COVERAGE; i++)
+		json_u64(j, coverage[i].key, covered(loss, i));
 	json_bool(j, "cut", loss->is_cut);
 	json_object_begin(j, "reasons");
 	for (size_t i = 0; i < loss->n_reasons; i++)
@@ -84,6 +101,8 @@ int loss_report(const struct report *report, struct err *err)
 	rows_begin_plain(&r, report, "loss", columns);
 	for (size_t i = 0; !r.is_json && i < N_COUNTERS; i++)
 		put_count(&r, counters[i].what, counter(loss, i));
+	for (size_t i = 0; !r.is_json && loss->cpu_ns && i < N_COVERAGE; i++)
+		put_count(&r, coverage[i].what, covered(loss, i));
 	if (!r.is_json && loss->n_reasons)
 		table_line(&r.table, "");
 	for (size_t i = 0; i < loss->n_reasons; i++)

@@ -228,6 +228,9 @@ static void print_measure(const struct report *report)
 			fprintf(out, " of %s", event);
 		if (hz)
 			fprintf(out, " at %s Hz", hz);
+		if (p->loss.cpu_ns)
+			fprintf(out, " for %s %% of the CPU time",
+				value_percent(p->loss.sampled_ns, p->loss.cpu_ns).s);
 		if (p->loss.stacks)
 			fprintf(out, "; %s %% of the stacks are complete",
 				value_percent(p->loss.stacks_complete, p->loss.stacks).s);
@@ -326,18 +329,38 @@ static void print_threads(const struct report *report)
 
 /* ---- what is missing ---- */
 
+/* Where timers belong to tasks, each begins anew. */
+static void print_coverage(const struct report *report)
+{
+	const struct loss *loss = &report->profile->loss;
+	const char *by = meta(report, "sampled_by");
+
+	if (loss_is_covered(loss))
+		return;
+	fprintf(report->out, "  the samples stand for %s of %s of CPU time",
+		value_human(loss->sampled_ns, "ns").s, value_human(loss->cpu_ns, "ns").s);
+	if (by && !strcmp(by, "task") && loss->sampled_ns < loss->cpu_ns)
+		fprintf(report->out,
+			":\n    a process or thread that uses less than %s has none (root, or CAP_BPF and "
+			"CAP_PERFMON, would sample by CPU)",
+			value_human(loss->period_ns, "ns").s);
+	fputc('\n', report->out);
+}
+
 static void print_loss(const struct report *report)
 {
 	const struct loss *loss = &report->profile->loss;
 	FILE *out = report->out;
 
-	if (!loss_is_real(loss) && !loss->n_reasons && !loss->records_unknown) {
+	if (!loss_is_real(loss) && !loss->n_reasons && !loss->records_unknown &&
+		loss_is_covered(loss)) {
 		summary_heading(report, "Nothing was lost, and every frame has its name.");
 		return;
 	}
 	summary_heading(report, loss_is_real(loss)		   ? "Data was lost"
 				: report->profile->counts.n_missed ? "Not everything was counted"
 								   : "Nothing was lost, but");
+	print_coverage(report);
 	if (loss->samples_lost)
 		fprintf(out, "  %" PRIu64 " samples are lost\n", loss->samples_lost);
 	if (loss->events_lost)

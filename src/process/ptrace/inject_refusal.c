@@ -136,7 +136,7 @@ int inject_refused(pid_t pid, int errnum, struct err *err)
 
 int inject_check_library(pid_t pid, pid_t view, const char *library, struct err *err)
 {
-	char *path = mem_printf("/proc/%d/root%s", view, library);
+	char *path = mem_printf("/proc/%d/root%s", proc_number(view), library);
 	struct stat here, there;
 	int rc = 0;
 

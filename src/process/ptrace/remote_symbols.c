@@ -188,7 +188,7 @@ static void add_mapping(void *ctx, const struct proc_mapping *m)
 
 static int find_width(struct remote_symbols *s, struct err *err)
 {
-	char *path = mem_printf("/proc/%d/exe", s->pid);
+	char *path = mem_printf("/proc/%d/exe", proc_number(s->pid));
 	struct file_map file = {0};
 	struct elf_file elf;
 	int rc = file_map_open(&file, path, err);

@@ -444,7 +444,7 @@ static int inject(struct injection *in)
 		return inject_refused(in->c.pid, EPERM, in->c.err);
 	if (rc < 0)
 		return rc;
-	snprintf(path, sizeof(path), "/proc/%d/mem", in->view);
+	snprintf(path, sizeof(path), "/proc/%d/mem", proc_number(in->view));
 	in->c.memory_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (in->c.memory_fd < 0)
 		return errno == EACCES || errno == EPERM ? inject_refused(in->c.pid, EPERM, in->c.err)

@@ -119,7 +119,7 @@ int listener_open(struct listener *l, struct err *err)
 	listen_nameless(l);
 	n = snprintf(l->place, sizeof(l->place), "@%s:%.*s", l->name, HOOK_KEY_BYTES, l->key);
 	if (l->path_fd >= 0)
-		snprintf(l->place + n, sizeof(l->place) - (size_t)n, ":/proc/%d/fd/%d", getpid(),
+		snprintf(l->place + n, sizeof(l->place) - (size_t)n, ":/proc/%d/fd/%d", proc_number(getpid()),
 			l->path_fd);
 	return 0;
 }
@@ -147,7 +147,7 @@ static int socket_of_net(pid_t pid, int *fd, struct err *err)
 	pthread_t thread;
 	int errnum;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", proc_number(pid));
 	v.net_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (v.net_fd < 0)
 		return err_sys(err, errno, "'%s'", path);

@@ -40,7 +40,7 @@ static void begin(const struct module_options *options)
 
 static void launch(uint64_t time)
 {
-	process_life_add_launched(world.life, PID, time);
+	process_life_add_launched(world.life, PID, "", time);
 	process_life_started(world.life, time);
 }
 
