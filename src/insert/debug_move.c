@@ -137,7 +137,18 @@ static bool has_moved(const struct moved *m)
 	return false;
 }
 
-int debug_move(struct elf_object *o, struct moved *m, struct err *err)
+/* In front of all else, which reads the tables as they were. */
+static bool detach_skeletons(struct debug_mover *d)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < d->stages.n; i++)
+		if (d->stages.v[i].kind == DEBUG_KIND_ABBREV)
+			has |= debug_skeletons_detach(&d->stages.v[i]);
+	return has;
+}
+
+int debug_move(struct elf_object *o, struct moved *m, bool *is_split, struct err *err)
 {
 	struct debug_mover d = {.o = o, .code = m};
 	int ret;
@@ -147,6 +158,8 @@ int debug_move(struct elf_object *o, struct moved *m, struct err *err)
 	moved_init(&d.relaid, o->sections.n);
 	d.stage_of = mem_calloc(o->sections.n + 1, sizeof(*d.stage_of));
 	ret = add_stages(&d, err);
+	if (ret == 0 && is_split)
+		*is_split = detach_skeletons(&d);
 	if (ret == 0)
 		ret = move_all(&d, err);
 	for (size_t i = 0; i < d.stages.n; i++) {

@@ -79,6 +79,9 @@ struct debug_mover {
 	uint32_t abbrev_section; /* the first .debug_abbrev; 0 = none */
 };
 
+/* debug_skeleton.c: units named by this .debug_abbrev do without entries of another file. False: none has any. */
+bool debug_skeletons_detach(struct debug_stage *s);
+
 /* The stage of a section; NULL when there is none. */
 static inline struct debug_stage *debug_mover_stage(struct debug_mover *d, uint32_t section)
 {

@@ -139,6 +139,8 @@ static bool has_work(const struct code *c)
 /* The object is changed in memory; false when nothing was to be done. */
 static bool insert_into(struct code *c, struct insert_report *report, struct err *err)
 {
+	bool is_split = false;
+
 	code_resolve(c);
 	code_blocks(c);
 	code_live(c);
@@ -156,9 +158,14 @@ static bool insert_into(struct code *c, struct insert_report *report, struct err
 	if (c->options->mode != INSERT_MODE_NOPS)
 		code_describe(c);
 	code_emit(c);
-	if (debug_move(c->object, &c->moved, err)) {
+	if (debug_move(c->object, &c->moved, &is_split, err)) {
 		note(report, mem_printf("%s; its debug information is dropped", err->text));
 		drop_debug(c->object);
+	} else if (is_split) {
+		note(report,
+			mem_strdup(
+				"its split debug information (.dwo) is of the code as it was: lines "
+				"stay, inlined calls and variables are not known"));
 	}
 	code_relocate(c);
 	return true;

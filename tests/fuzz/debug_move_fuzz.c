@@ -31,7 +31,7 @@ static void stay(struct elf_object *o)
 	for (size_t i = 0; i < o->sections.n; i++)
 		was[i] = o->sections.v[i].data.p;
 	make_map(o, &m, 0);
-	debug_move(o, &m, &err);
+	debug_move(o, &m, NULL, &err);
 	for (size_t i = 0; i < o->sections.n; i++)
 		if (o->sections.v[i].data.p != was[i])
 			abort();
@@ -43,9 +43,10 @@ static void grow(struct elf_object *o, uint64_t bytes)
 {
 	struct moved m;
 	struct err err = {0};
+	bool is_split;
 
 	make_map(o, &m, bytes);
-	if (debug_move(o, &m, &err) < 0 && !err.text[0])
+	if (debug_move(o, &m, &is_split, &err) < 0 && !err.text[0])
 		abort();
 	for (size_t i = 0; i < o->sections.n; i++) {
 		const struct object_section *s = &o->sections.v[i];

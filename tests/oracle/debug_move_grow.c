@@ -102,7 +102,7 @@ static int run(char **argv, struct err *err)
 		grow_section(&o, &m, i, (unsigned)atoi(argv[4]), (unsigned)atoi(argv[3]));
 		print_map(&o, &m, i, bytes);
 	}
-	ret = debug_move(&o, &m, err);
+	ret = debug_move(&o, &m, NULL, err);
 	if (ret == 0) {
 		relocate(&o, &m);
 		ret = elf_object_write(&o, &out, err);

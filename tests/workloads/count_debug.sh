@@ -70,6 +70,45 @@ if command -v readelf >/dev/null && more; then
 	equal "the line table has the lines of the plain program" "$(lines plain/debugged)" "$(lines counted/debugged)"
 fi
 
+# --- split debug information is of the code as it was: nothing of it may be shown in a wrong place
+cat >inlined.c <<'C'
+#include <stdio.h>
+static inline __attribute__((always_inline)) int small(int x) { for (int i = 0; i < 9; i++) x = x * 3 ^ i; return x; }
+__attribute__((noinline)) int below(int x) { int r = x; if (x > 3) r += small(x); return r + 1; }
+__attribute__((noinline)) int above(int x) { int r = below(x) * 2; return x & 1 ? r : small(r) + below(r); }
+int main(int argc, char **argv) { return !argv || printf("%d\n", above(argc)) < 0; }
+C
+# Of each instruction of the three functions: how many are said to be of others than by the symbols of the linker
+# (padding is of none), and the line of the first of `below`.
+misplaced() {
+	objdump -d --no-show-raw-insn "$1" | awk '/^[0-9a-f]+ <(below|above|main)>:/ { f = substr($2, 2, length($2) - 3); next }
+		/^$/ { f = "" } f && /^ +[0-9a-f]+:/ { sub(":", "", $1); print "0x" $1, f }' >instructions.txt
+	awk '{ print $1 }' instructions.txt | "$WEIR" symbols resolve --image "$1" --json - >resolved.json 2>resolve.txt
+	python3 - <<'PY'
+import json
+want = [l.split()[1] for l in open("instructions.txt")]
+rows = json.load(open("resolved.json"))["rows"]
+wrong = sum(any(l["name"] not in (w, None) for l in r["levels"]) for r, w in zip(rows, want))
+named = sum(r["symbol"] == w for r, w in zip(rows, want))
+first = rows[want.index("below")]["levels"][0]
+print(len(rows) == len(want), wrong, named > 0.8 * len(want), first["file"].split("/")[-1], first["line"])
+PY
+}
+for compiler in gcc clang; do
+	for version in 4 5; do
+		name=split_$compiler$version
+		if ! $compiler -O2 -g -gdwarf-$version -gsplit-dwarf -c -o objects/$name.o inlined.c 2>build.txt; then
+			skip "split debug information of $compiler, DWARF $version: it cannot be made here"
+			continue
+		fi
+		"$WEIR" count -v $compiler -o counted/$name objects/$name.o >count.txt 2>&1
+		check "split debug information of $compiler, DWARF $version: it is said that lines alone stay" \
+			grep -q "split debug information (.dwo) is of the code as it was" count.txt
+		equal "split debug information of $compiler, DWARF $version: no instruction is named after another function" \
+			"True 0 True inlined.c 3" "$(misplaced counted/$name)"
+	done
+done
+
 # --- samples
 (cd counted && "$WEIR" record -q -o samples.weir -- ./debugged burn) >out.txt 2>err.txt
 if [ ! -s counted/samples.weir ]; then

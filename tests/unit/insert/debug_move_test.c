@@ -55,7 +55,7 @@ static int move(struct world *w, uint64_t bytes)
 	moved_init(&w->m, w->o.sections.n);
 	for (uint64_t i = 0; i <= CODE_BYTES / 4; i++)
 		moved_add(&w->m, TEXT, 4 * i, (4 + bytes) * i, (4 + bytes) * i + bytes);
-	return debug_move(&w->o, &w->m, &w->err);
+	return debug_move(&w->o, &w->m, NULL, &w->err);
 }
 
 static void end(struct world *w)
