@@ -39,6 +39,16 @@ for option in --all-calls --tree; do
 		"$(cat out.txt) $(echo $(totals t.weir))"
 done
 
+# Where there is hardly any room within reach, that of a library that is gone is used again.
+build crowded crowded.c -O2 -ldl || exit 1
+for option in --all-calls --tree; do
+	[ $option = --tree ] && options=(--tree) || options=()
+	"$WEIR" record -q --no-sample "${options[@]}" --events 'version1.so:replaced*' -o t.weir -- \
+		./crowded ./version1.so 50 >out.txt 2>err.txt
+	equal "a library that is loaded fifty times where there is little room, ${option#--}" "500 calls replaced_work 500" \
+		"$(cat out.txt) $(echo $(totals t.weir))"
+done
+
 # What is shared with the recorder lies where it takes nothing of the room within reach of libraries.
 "$WEIR" record -q --no-sample --tree --events 'libc.so*:malloc' -o t.weir -- cat /proc/self/maps >maps.txt 2>err.txt
 equal "the trees lie away from the libraries" True "$(python3 - <<'PY'
