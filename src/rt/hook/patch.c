@@ -566,13 +566,21 @@ void patch_remove_all(enum patch_others others)
 	remove_patches(0, others == PATCH_OTHERS_RUN && is_alone() ? PATCH_OTHERS_NONE : others);
 }
 
+/* Its trampolines are for others: a trap at what comes to lie there is not ours. */
+static void group_forget(struct group *g)
+{
+	g->is_gone = true;
+	for (uint32_t i = g->first; i < g->first + g->n; i++)
+		patch_numbered(i)->call = 0;
+}
+
 void patch_forget(uintptr_t start, uintptr_t end)
 {
 	if (!patch_lock(LOCK_TRIES))
 		return;
 	for (uint32_t i = 0; i < n_groups; i++)
 		if (groups[i].low < end && groups[i].high > start)
-			groups[i].is_gone = true;
+			group_forget(&groups[i]);
 	for (uint32_t i = 0; i < n_near; i++)
 		if (near_owned[i].low == start && near_owned[i].high == end)
 			near_owned[i].low = near_owned[i].high = 0;
