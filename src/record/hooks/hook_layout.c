@@ -34,6 +34,26 @@ void hook_layout_free(struct hook_layout *l)
 	free(l);
 }
 
+void hook_layout_drop(struct hook_layout *l, uint64_t start, uint64_t end)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->modules.n; i++)
+		if (l->modules.v[i].end <= start || l->modules.v[i].start >= end)
+			l->modules.v[n++] = l->modules.v[i];
+	l->modules.n = n;
+	n = 0;
+	for (size_t i = 0; i < l->moved.n; i++) {
+		const struct hook_moved *m = &l->moved.v[i];
+		bool is_site = m->site >= start && m->site < end;
+		bool is_code = m->code - HOOK_CALL_BYTES < end && m->code + m->n_code > start;
+
+		if (!is_site && !is_code)
+			l->moved.v[n++] = *m;
+	}
+	l->moved.n = n;
+}
+
 ORDER_BY(by_code, struct hook_moved, code)
 
 static int compare_sites(const void *a, const void *b, void *ctx)

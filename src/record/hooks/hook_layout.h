@@ -40,6 +40,9 @@ struct hook_layout {
 /* With one reference; a copy of `old` unless that is NULL. */
 struct hook_layout *hook_layout_new(const struct hook_layout *old);
 void hook_layout_free(struct hook_layout *l);
+/* Something else is at [start, end) now: modules and functions that were there, and moved code. To be sorted
+ * afterwards. */
+void hook_layout_drop(struct hook_layout *l, uint64_t start, uint64_t end);
 /* After modules or moved functions were added. */
 void hook_layout_sort(struct hook_layout *l);
 

@@ -27,6 +27,7 @@
 #define POLL_MS	    1000
 #define READ_BYTES  65536
 #define RETIRED_MAX 4096
+#define PAGE_BYTES  4096u
 
 struct sent_plan {
 	uint32_t id; /* 0: none of the functions asked for */
@@ -345,6 +346,34 @@ static void take_hello(struct hooks *h, struct connection *c, const struct hello
 
 /* --- results ---------------------------------------------------------------------------- */
 
+/* What new modules and their moved code have taken the place of. */
+static void drop_replaced(
+	struct hook_layout *layout, const struct connection *c, struct span results)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	if (!layout->modules.n)
+		return;
+	for (size_t i = 0; i < c->modules.n; i++)
+		hook_layout_drop(layout, c->modules.v[i].start, c->modules.v[i].end);
+	/* Moved code of one module lies together, that of several may not. */
+	for (size_t i = 0; i < c->sent.n; i++) {
+		struct hook_result r;
+
+		memcpy(&r, results.p + i * sizeof(r), sizeof(r));
+		if (!r.moved_code)
+			continue;
+		if (high && (r.moved_code < low || r.moved_code > high + PAGE_BYTES)) {
+			hook_layout_drop(layout, low, high);
+			high = 0;
+		}
+		low = high ? low : r.moved_code;
+		high = r.moved_code + c->sent.v[i].moved.n_code;
+	}
+	if (high)
+		hook_layout_drop(layout, low, high);
+}
+
 static void take_results(struct hooks *h, struct connection *c, struct span results)
 {
 	struct hook_layout *layout, *old;
@@ -352,6 +381,7 @@ static void take_results(struct hooks *h, struct connection *c, struct span resu
 	HOLD(&h->lock);
 	old = c->process->layout;
 	layout = hook_layout_new(old);
+	drop_replaced(layout, c, results);
 	for (size_t i = 0; i < c->modules.n; i++)
 		vec_push(&layout->modules, c->modules.v[i]);
 	for (size_t i = 0; i < c->sent.n; i++) {

@@ -185,7 +185,8 @@ static void write_partly_hooked(struct transcript *t, uint64_t time)
 {
 	for (uint32_t refusal = 1; refusal < HOOK_REFUSAL_N; refusal++) {
 		uint64_t n = n_partly_hooked(t, refusal);
-		char *text = mem_printf("function that was hooked, but not in every process: %s",
+		char *text = mem_printf(
+			"function that was hooked, but not in every process, or not each time it was loaded: %s",
 			hook_refusal_phrase(refusal));
 
 		if (n)

@@ -128,7 +128,7 @@ struct patch {
 	uint8_t original[8], patched[8];
 	uintptr_t pad_site; /* a short jump's long one; 0 = none */
 	uint8_t pad_original[8];
-	uintptr_t call; /* the trampoline: where a trap at the site goes on */
+	uintptr_t call; /* the trampoline: where a trap at the site goes on; 0 = it is gone */
 };
 
 struct library {

@@ -11,7 +11,8 @@
  * when nobody else can be in the way.
  *
  * A trampoline:  u32 id, u8 action, u8 detail, u16 0 | call *hook | moved code ... jmp back
- * Trampolines are never freed: a thread may be in one.
+ * Trampolines are never freed: a thread may be in one. Those of a module that is gone are used again, since
+ * nobody can be in them who is not in the module: there may be little room, and plugins come and go.
  */
 #include "hook.h"
 
@@ -22,6 +23,7 @@
 #define PATCHES_BITS  20 /* log2 of how many there may be */
 #define FEW_BITS      12 /* of how many there is memory at first */
 #define N_STUBS	      4
+#define N_NEAR	      4096 /* of modules; what comes then is not used again */
 #define N_GROUPS      65536
 #define JUMP_BYTES    5u
 
@@ -55,6 +57,13 @@ struct near_memory {
 };
 
 enum { STUB_ENTER, STUB_ENTER_ARGS, STUB_NOTE };
+
+/* Such memory, and the module that it is for; both 0: that module is gone. */
+static struct near_owned {
+	uintptr_t start, end;
+	uintptr_t low, high;
+} near_owned[N_NEAR];
+static uint32_t n_near;
 
 #define LOCK_WAIT_NS 1000000
 
@@ -145,6 +154,41 @@ static struct patch *patch_new(uintptr_t site)
 
 /* --- trampolines ------------------------------------------------------------------------- */
 
+static bool is_near(const struct near_owned *n, uintptr_t start, uintptr_t end)
+{
+	return (n->start >= end || end - n->start <= REACH) &&
+	       (n->end <= start || n->end - start <= REACH);
+}
+
+/* That of a module that is gone, large enough and near enough; 0 = there is none. */
+static uintptr_t near_again(uintptr_t start, uintptr_t end, uintptr_t bytes)
+{
+	for (uint32_t i = 0; i < n_near; i++) {
+		struct near_owned *n = &near_owned[i];
+
+		if (n->high || n->end - n->start < bytes || !is_near(n, start, end) ||
+			raw_call(SYS_mprotect, n->start, n->end - n->start,
+				PROT_READ | PROT_WRITE) < 0)
+			continue;
+		n->low = start;
+		n->high = end;
+		return n->start;
+	}
+	return 0;
+}
+
+static uintptr_t near_new(uintptr_t start, uintptr_t end, uintptr_t bytes)
+{
+	uintptr_t at = maps_find_gap(start, end, bytes, REACH);
+
+	if (!at || raw_memory((void *)at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE) !=
+			   (void *)at)
+		return 0;
+	if (n_near < N_NEAR)
+		near_owned[n_near++] = (struct near_owned){at, at + bytes, start, end};
+	return at;
+}
+
 static bool near_open(struct near_memory *m, uintptr_t start, uintptr_t end, uintptr_t bytes)
 {
 	bool is_tree = library.control && library.control->mode == HOOK_MODE_TREE;
@@ -156,10 +200,10 @@ static bool near_open(struct near_memory *m, uintptr_t start, uintptr_t end, uin
 	uintptr_t at;
 
 	bytes = PAGE_UP(bytes + N_STUBS * sizeof(uintptr_t));
-	at = maps_find_gap(start, end, bytes, REACH);
+	at = near_again(start, end, bytes);
 	if (!at)
-		return false;
-	if (raw_memory((void *)at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE) != (void *)at)
+		at = near_new(start, end, bytes);
+	if (!at)
 		return false;
 	m->start = m->pointers = at;
 	for (unsigned i = 0; i < N_STUBS; i++)
@@ -522,13 +566,24 @@ void patch_remove_all(enum patch_others others)
 	remove_patches(0, others == PATCH_OTHERS_RUN && is_alone() ? PATCH_OTHERS_NONE : others);
 }
 
+/* Its trampolines are for others: a trap at what comes to lie there is not ours. */
+static void group_forget(struct group *g)
+{
+	g->is_gone = true;
+	for (uint32_t i = g->first; i < g->first + g->n; i++)
+		patch_numbered(i)->call = 0;
+}
+
 void patch_forget(uintptr_t start, uintptr_t end)
 {
 	if (!patch_lock(LOCK_TRIES))
 		return;
 	for (uint32_t i = 0; i < n_groups; i++)
 		if (groups[i].low < end && groups[i].high > start)
-			groups[i].is_gone = true;
+			group_forget(&groups[i]);
+	for (uint32_t i = 0; i < n_near; i++)
+		if (near_owned[i].low == start && near_owned[i].high == end)
+			near_owned[i].low = near_owned[i].high = 0;
 	code_forget(start, end);
 	patch_unlock();
 }

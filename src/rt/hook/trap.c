@@ -70,6 +70,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	uintptr_t pc = (uintptr_t)uc->uc_mcontext.gregs[CONTEXT_PC] - 1;
 	const struct patch *p = patch_at(pc);
 
+	if (p && !p->call)
+		p = NULL; /* of a module that is gone */
 	if (p && *(volatile uint8_t *)pc != 0xcc) {
 		uc->uc_mcontext.gregs[CONTEXT_PC] = (greg_t)pc; /* taken out meanwhile: once more */
 		return;

@@ -361,6 +361,32 @@ static void only_slots_are_places_to_return_to(void)
 	hook_layout_free(l);
 }
 
+/* A module was unloaded, and another one is there, or its moved code is. */
+static void what_was_replaced_is_dropped(void)
+{
+	struct hook_layout *l = hook_layout_new(NULL);
+
+	vec_push(&l->modules, ((struct hook_module_at){.start = 0x1000, .end = 0x3000}));
+	vec_push(&l->modules, ((struct hook_module_at){.start = 0x5000, .end = 0x6000}));
+	vec_push(&l->moved, ((struct hook_moved){.code = 0x9010, .n_code = 10, .site = 0x1800}));
+	vec_push(&l->moved, ((struct hook_moved){.code = 0x9040, .n_code = 10, .site = 0x5800}));
+	vec_push(&l->moved, ((struct hook_moved){.code = 0x9070, .n_code = 10, .site = 0x5900}));
+	hook_layout_sort(l);
+	hook_layout_drop(l, 0x2000, 0x4000); /* the first module */
+	hook_layout_sort(l);
+	CHECK_EQ(l->modules.n, 1);
+	CHECK_EQ(l->modules.v[0].start, 0x5000);
+	CHECK_EQ(l->moved.n, 3); /* nothing of it was there */
+	hook_layout_drop(l, 0x1000, 0x2000);
+	CHECK_EQ(l->moved.n, 2);
+	hook_layout_drop(l, 0x9049, 0x906a); /* the end of one, up to the call of the next */
+	hook_layout_sort(l);
+	CHECK_EQ(l->moved.n, 1);
+	CHECK_EQ(l->moved.v[0].code, 0x9070);
+	CHECK_EQ(l->by_site.n, 1);
+	hook_layout_free(l);
+}
+
 /* --- the budget --------------------------------------------------------------------------- */
 
 static void the_shortest_functions_go_first(void)
@@ -434,6 +460,7 @@ int main(void)
 		{"a thread inside patched bytes goes on in the moved ones",
 			a_thread_inside_patched_bytes_goes_on_in_the_moved_ones},
 		{"only slots are places to return to", only_slots_are_places_to_return_to},
+		{"what was replaced in memory is dropped", what_was_replaced_is_dropped},
 		{"the budget unhooks the shortest functions first",
 			the_shortest_functions_go_first},
 		{"the budget leaves alone what costs nothing", a_function_that_costs_nothing_stays},
