@@ -21,9 +21,9 @@
 struct image_content {
 	struct image image;
 	struct file_map file;
-	char *opened;	  /* the path it was opened by; owned */
-	struct stat st;	  /* of the file, when it was opened */
-	bool is_dropped;  /* the file has been changed, its ELF view is not used any more */
+	char *opened;	 /* the path it was opened by; owned */
+	struct stat st;	 /* of the file, when it was opened */
+	bool is_dropped; /* the file has been changed, its ELF view is not used any more */
 	uint8_t *memory; /* a vdso's bytes, owned */
 	struct cfi_table *cfi;
 	bool cfi_made;
@@ -257,7 +257,9 @@ uint32_t images_trace_id(struct images *t, uint32_t number, struct trace_writer 
 {
 	struct image *image = images_get(t, number);
 	struct trace_image entry = {.kind = image->kind,
-		.bits = !image->has_elf ? 0 : image->elf.is_64 ? 64 : 32,
+		.bits = !image->has_elf	   ? 0
+			: image->elf.is_64 ? 64
+					   : 32,
 		.build_id_n = image->build_id_n,
 		.file_bytes = image->file_bytes,
 		.file_mtime_ns = image->file_mtime_ns,
@@ -354,4 +356,14 @@ bool images_follows_call(struct images *t, const struct addrspace *space, struct
 	bytes = elf_file_bytes_at(&image->elf, (struct iaddr){before.v - m->bias});
 	return bytes.n < X86_CALL_BYTES_MAX ||
 	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
+}
+
+bool images_ends_thread(struct images *t, const struct addrspace *space, struct vaddr pc)
+{
+	const struct mapping *m = addrspace_find(space, pc);
+	const struct image *image = m ? images_get(t, m->image) : NULL;
+
+	return image && image->has_elf &&
+	       x86_ends_thread(elf_file_bytes_at(&image->elf, (struct iaddr){pc.v - m->bias}),
+		       image->elf.is_64);
 }
