@@ -417,3 +417,13 @@ bool images_follows_call(struct images *t, const struct addrspace *space, struct
 	return bytes.n < X86_CALL_BYTES_MAX ||
 	       x86_follows_call(bytes.p + X86_CALL_BYTES_MAX, X86_CALL_BYTES_MAX);
 }
+
+bool images_ends_thread(struct images *t, const struct addrspace *space, struct vaddr pc)
+{
+	const struct mapping *m = addrspace_find(space, pc);
+	const struct image *image = m ? images_get(t, m->image) : NULL;
+
+	return image && image->has_elf &&
+	       x86_ends_thread(elf_file_bytes_at(&image->elf, (struct iaddr){pc.v - m->bias}),
+		       image->elf.is_64);
+}

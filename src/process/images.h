@@ -76,5 +76,6 @@ const struct cfi_table *images_cfi(struct images *t, uint32_t number);
 const struct mapping *images_find_module(struct images *t, const struct addrspace *space,
 	struct vaddr pc, struct unwind_module *module);
 bool images_follows_call(struct images *t, const struct addrspace *space, struct vaddr pc);
+bool images_ends_thread(struct images *t, const struct addrspace *space, struct vaddr pc);
 
 #endif

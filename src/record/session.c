@@ -193,6 +193,13 @@ static bool follows_call(void *ctx, struct vaddr pc)
 	return images_follows_call(walk->s->images, walk->process->space, pc);
 }
 
+static bool ends_thread(void *ctx, struct vaddr pc)
+{
+	struct walk *walk = ctx;
+
+	return images_ends_thread(walk->s->images, walk->process->space, pc);
+}
+
 static bool read_piece(struct span piece, uint64_t start, uint64_t addr, void *to, size_t n)
 {
 	uint64_t at = addr - start;
@@ -378,8 +385,10 @@ static uint32_t intern_user_stack(
 	struct unwind_memory memory = {.start = {c->regs.r[CPU_REG_RSP]},
 		.bytes = c->stack,
 		.read = c->deep ? read_deep : NULL};
-	struct unwind_callbacks callbacks = {
-		.find_module = find_module, .ctx = &walk, .follows_call = follows_call};
+	struct unwind_callbacks callbacks = {.find_module = find_module,
+		.ctx = &walk,
+		.follows_call = follows_call,
+		.ends_thread = ends_thread};
 	bool is_hooked = s->transcript && transcript_begin_walk(s->transcript, r->pid, thread->tid,
 						  r->time, &walk.hooks);
 	enum unwind_end end;

@@ -6,7 +6,8 @@
  * At each frame: the CFI rule of the address; where there is none, the frame pointer if it leads
  * to a plausible caller (inside the stack, above the current frame, a return address in executable
  * memory, right after a call), or, for the innermost function only, the nearest return address on
- * the stack that leads into code with CFI.
+ * the stack that leads into code with CFI. Start routines without CFI are stepped over: the return
+ * address into the image's entry, or into code that ends the thread, is near.
  * Where CFI leads to an address that is no code, up to three words that hand-written code pushed
  * without saying so are stepped over.
  */
@@ -48,6 +49,8 @@ struct unwind_callbacks {
 	/* Whether `pc` can be a return address by the bytes before it; true when they are not
 	 * known. May be NULL: then nothing is guessed beyond the top of the stack. */
 	bool (*follows_call)(void *ctx, struct vaddr pc);
+	/* Whether the code at `pc`, a return address, only ends the thread. May be NULL. */
+	bool (*ends_thread)(void *ctx, struct vaddr pc);
 	/* Whether `pc` lies where a tool has put something (moved instructions, places that
 	 * replaced return addresses lead to); and what the program would have instead. *is_caller
 	 * says whether that is a return address, before and after. 0 when it is no longer known.

@@ -25,6 +25,12 @@
 #define UNTOLD_PUSHES_MAX 3
 /* Words looked at for the return address of a function without CFI. */
 #define SCAN_WORDS_MAX 32
+/* Words looked at for the return address of a process's or thread's first call. */
+#define FIRST_CALL_WORDS_MAX 64
+/* Calls that start routines without CFI make among themselves: in the image that has the entry, where
+ * they could be the program's own, and in another one. */
+#define START_CALLS_MAX		1
+#define START_CALLS_LIBRARY_MAX 3
 
 enum lookup_state { LOOKUP_EMPTY, LOOKUP_NO_MODULE, LOOKUP_MODULE };
 
@@ -182,6 +188,41 @@ static bool try_stack_words(struct walk *w, struct step_guess *guess)
 	return false;
 }
 
+/* Whether the call that returns there is the first one of its process or thread. */
+static bool is_first_call(struct walk *w, const struct lookup *at, uint64_t pc)
+{
+	return is_entry_code(at, pc) ||
+	       (at->state == LOOKUP_MODULE && w->callbacks->ends_thread &&
+		       w->callbacks->ends_thread(w->callbacks->ctx, (struct vaddr){pc}));
+}
+
+/* musl's start routines have neither CFI nor frame pointers, and their frames are small: the return
+ * address of the first call is near, with few others before it, which are the library's own. */
+static bool try_first_call(struct walk *w, uint32_t cookie, struct step_guess *guess)
+{
+	int n_others = 0;
+
+	if (!w->callbacks->follows_call)
+		return false;
+	for (unsigned i = 0; i < FIRST_CALL_WORDS_MAX; i++) {
+		const struct lookup *at;
+		bool is_own;
+
+		if (!step_guess_by_stack_word(&w->reader, &w->regs, i, guess))
+			return false;
+		if (!is_code(w, guess->pc) || !follows_call(w, guess->pc))
+			continue;
+		at = look_up(w, guess->pc - 1);
+		is_own = at->module.cookie == cookie;
+		if (is_first_call(w, at, guess->pc))
+			return n_others <= (is_own ? START_CALLS_MAX : START_CALLS_LIBRARY_MAX);
+		if (!is_own)
+			return false; /* the program's: its callers would be left out */
+		n_others++;
+	}
+	return false;
+}
+
 static bool try_frame_pointer(struct walk *w, struct step_guess *guess)
 {
 	return step_guess_by_frame_pointer(&w->reader, &w->regs, guess) && is_code(w, guess->pc) &&
@@ -193,9 +234,10 @@ static bool try_frame_pointer(struct walk *w, struct step_guess *guess)
 static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwind_end *end)
 {
 	bool has_module = at->state == LOOKUP_MODULE, stack_short, chain_ends;
+	uint32_t cookie = at->module.cookie; /* `at` may go with the next look-up */
 	struct step_guess guess = {0};
 
-	if (is_entry_code(at, w->regs.r[CPU_REG_RIP]) || is_planted(w, at)) {
+	if (is_first_call(w, at, w->regs.r[CPU_REG_RIP]) || is_planted(w, at)) {
 		*end = UNWIND_END_COMPLETE;
 		return false;
 	}
@@ -208,7 +250,8 @@ static bool step_without_cfi(struct walk *w, const struct lookup *at, enum unwin
 	 * hand-written, may use rbp for anything. */
 	chain_ends = (w->regs.known >> CPU_REG_RBP & 1) &&
 		     ((!w->regs.r[CPU_REG_RBP] && !w->is_innermost) || (guess.has_fp && !guess.pc));
-	if (has_module && (try_stack_top(w, &guess) || try_stack_words(w, &guess))) {
+	if (has_module && (try_stack_top(w, &guess) || try_stack_words(w, &guess) ||
+				  try_first_call(w, cookie, &guess))) {
 		step_take_guess(&guess, &w->regs);
 		return true;
 	}

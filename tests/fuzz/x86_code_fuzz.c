@@ -31,6 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	bool is_64 = n && data[0] & 1;
 	struct x86_insn insn;
 
+	if (n && x86_past_stack_write((struct span){data + 1, n - 1}, is_64) > n - 1)
+		abort();
+	if (n)
+		x86_ends_thread((struct span){data + 1, n - 1}, is_64);
 	for (size_t at = 1; at < n;) {
 		if (!x86_decode(&insn, (struct span){data + at, n - at}, 0x8000000 + at, is_64)) {
 			at++;

@@ -26,6 +26,7 @@ enum {
 	F_AX_LOST = IMAGE_ADDR + 0xa00,	 /* as F_LEAF, ax undefined in its caller */
 	F_RED_ZONE = IMAGE_ADDR + 0xb00, /* CFA = the word below sp */
 	F_JIT = 0x90000000,		 /* executable, no image */
+	F_THREAD = IMAGE_ADDR + 0x6f0,	 /* ends the thread, no CFI */
 	F_ENTRY = IMAGE_ADDR + 0x680	 /* the image's entry point, no CFI */
 };
 
@@ -43,6 +44,7 @@ struct world {
 	uint64_t below[2]; /* words that end at the stack pointer */
 	size_t n_below;	   /* of them are known */
 	size_t n_finds;	   /* calls of find_module */
+	bool knows_calls;  /* any odd address follows a call */
 	uint64_t generation;
 	uint8_t bytes[STACK_WORDS * 8];
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
@@ -138,6 +140,18 @@ static inline bool world_read(void *ctx, uint64_t addr, void *to, size_t n)
 	return true;
 }
 
+static inline bool world_follows_call(void *ctx, struct vaddr pc)
+{
+	(void)ctx;
+	return pc.v & 1;
+}
+
+static inline bool world_ends_thread(void *ctx, struct vaddr pc)
+{
+	(void)ctx;
+	return pc.v == F_THREAD + 1;
+}
+
 /* Walks from `pc` with the words pushed so far; the copy holds n_copied of them. */
 static inline enum unwind_end world_walk_part(struct world *w, uint64_t pc, size_t n_copied)
 {
@@ -156,6 +170,10 @@ static inline enum unwind_end world_walk_part(struct world *w, uint64_t pc, size
 		memcpy(below + i * word, &w->below[i], word);
 	memory.below = (struct span){below + (2 - w->n_below) * word, w->n_below * word};
 	memory.read = w->n_readable ? world_read : NULL;
+	if (w->knows_calls) {
+		callbacks.follows_call = world_follows_call;
+		callbacks.ends_thread = world_ends_thread;
+	}
 	w->regs.r[CPU_REG_RIP] = pc;
 	end = unwinder_walk(w->unwinder, &w->regs, &memory, &callbacks, w->generation, w->frames,
 		UNWIND_FRAMES_MAX, &w->n_frames);

@@ -207,6 +207,34 @@ static void start_code_without_cfi(void)
 
 /* makecontext leaves the address of F_LOST (0x100 bytes behind code without CFI) as return address.
  */
+/* musl: main was called by code without CFI, a few words below what the entry's call returns to. */
+static void start_routine_without_cfi(void)
+{
+	static const uint64_t firsts[] = {F_ENTRY + 21, F_THREAD + 1};
+
+	FOR_BOTH(w)
+	for (size_t i = 0; i < 2; i++) {
+		w.knows_calls = true;
+		w.regs.r[CPU_REG_RBP] = 0x1234;
+		w.n_words = 0;
+		world_push(&w, F_BARE + 1); /* the start routine */
+		world_push(&w, 0x1111);
+		world_push(&w, F_BARE + 2); /* code, but no return address */
+		world_push(&w, firsts[i]);
+		world_push(&w, 0x1111);
+		CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_COMPLETE);
+		CHECK_FRAMES(w, F_LEAF + 1, F_BARE + 1, firsts[i]);
+
+		w.words[2] = F_BARE + 3; /* a routine between */
+		CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_COMPLETE);
+		CHECK_FRAMES(w, F_LEAF + 1, F_BARE + 1, firsts[i]);
+
+		w.words[1] = F_BIG + 1; /* more than that: callers would be left out */
+		CHECK_EQ(world_walk(&w, F_LEAF + 1), UNWIND_END_NO_CFI);
+		CHECK_FRAMES(w, F_LEAF + 1, F_BARE + 1);
+	}
+}
+
 static void planted_return_address(void)
 {
 	FOR_BOTH(w)
@@ -402,6 +430,7 @@ static const struct test tests[] = {
 	{"takes the top of the stack for the innermost frame only", leaf_without_cfi},
 	{"finds the caller of a bad function pointer", call_through_a_bad_pointer},
 	{"start code without CFI is outermost", start_code_without_cfi},
+	{"start routines without CFI are stepped over", start_routine_without_cfi},
 	{"a return address at the start of a function was planted", planted_return_address},
 	{"a copy that is too short is told, or completed by reading", short_copies},
 	{"each kind of broken stack ends with its reason", bad_ends},
