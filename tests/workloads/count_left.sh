@@ -48,6 +48,24 @@ for flags in -O2 -O0; do
 	more || break
 done
 
+# --- a child of fork: what it executes of blocks that its parent has begun, too
+if [ -x counted/jumps_left ]; then
+	rm -f counted/jumps_left*.weir* plain/child.*
+	(cd counted && timeout 60 ./jumps_left fork) >/dev/null
+	"$WEIR" report flat counted/jumps_left.[0-9]*.weir --json >flat.json 2>/dev/null
+	# Costs from before fork are dumped then; the child's file has those from there on.
+	(cd plain && timeout 200 valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
+		--skip-plt=no --dump-before=fork --callgrind-out-file=child.%p ./jumps_left fork) >/dev/null 2>valgrind.txt
+	for file in plain/child.*; do
+		# The parent has waited.
+		case $file in *.*.*) ;; *) grep -q waitpid "$file" || break ;; esac
+	done
+	python3 -B "$count_fixtures/callgrind_compare.py" "a child of fork has the instructions of callgrind from there on" \
+		flat.json "$file" plain/jumps_left left_alone.txt || not_ok "what callgrind has seen of the child is read"
+	equal "the child's nodes and blocks add up to the same" fine \
+		"$(python3 -B "$ROOT/tests/fixtures/count_runtime/read_counts.py" counted/jumps_left.[0-9]*.weir check)"
+fi
+
 # --- without a call tree it is not known which calls were left, and that is told
 count_options="-q --counts" build counted_only left.cc -O2 &&
 	same "the counted program does the same without a tree" counted_only recursion

@@ -120,10 +120,13 @@ static void cache_put(struct state *s, const struct count_node *parent, struct c
 {
 	uint64_t key = node->key | (parent == s->top->node ? 0 : KEY_TAIL);
 	uint64_t i = ((key * CACHE_FACTOR) >> 20 ^ (uint64_t)parent) / sizeof(struct cache_line);
+	struct cache_line *line = &s->cache[i & (N_CACHE - 1)];
 
-	if (!s->site_mask)
-		s->cache[i & (N_CACHE - 1)] =
-			(struct cache_line){parent, key, node, s->top->node, {0}};
+	if (s->site_mask)
+		return;
+	if (line->parent != parent || line->key != key)
+		s->cache[(i ^ 1) & (N_CACHE - 1)] = *line; /* entry.S looks there, too */
+	*line = (struct cache_line){parent, key, node, s->top->node, {0}};
 }
 
 /*

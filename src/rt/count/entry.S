@@ -57,6 +57,7 @@
 #define CACHE_KEY    8
 #define CACHE_NODE   16
 #define CACHE_ROOT   24
+#define CACHE_LINE   64
 #define KEY_TAIL_BIT 62
 #define CACHE_SHIFT  20
 #define CACHE_MASK   0x1ffc0 /* 64 * (N_CACHE - 1) */
@@ -235,7 +236,8 @@ end \name
 	 * rcx open frame, rdx parent -> rsi = child, by the cache, which is empty where call sites are kept
 	 * apart. To ask first for the child that was entered last would cost a mispredicted branch whenever
 	 * it is another. Little is done behind the load of the parent: calls that follow each other wait for
-	 * it. Behind a jump the parent is not the open frame's node, and both must be the same.
+	 * it. Behind a jump the parent is not the open frame's node, and both must be the same. What another child
+	 * has driven out of its line is in the line beside it.
 	 */
 	.macro find_child name, foreign, tail
 	load_key \foreign
@@ -248,9 +250,10 @@ end \name
 	and $CACHE_MASK, %esi
 	add S(SELF), %rsi
 	cmp %rdx, CACHE + CACHE_PARENT(%rsi)
-	jne .Lbusy_\name
+	jne .Lbeside\tail\()_\name
 	cmp %rax, CACHE + CACHE_KEY(%rsi)
-	jne .Lbusy_\name
+	jne .Lbeside\tail\()_\name
+.Lline\tail\()_\name:
 	.if \tail
 	mov FRAME_NODE(%rcx), %rax
 	cmp %rax, CACHE + CACHE_ROOT(%rsi)
@@ -259,6 +262,16 @@ end \name
 	mov CACHE + CACHE_NODE(%rsi), %rsi
 	cmp S(LIMIT), %rcx
 	jae .Lbusy_\name
+	.endm
+
+	.macro find_beside name, tail
+.Lbeside\tail\()_\name:
+	xor $CACHE_LINE, %rsi
+	cmp %rdx, CACHE + CACHE_PARENT(%rsi)
+	jne .Lbusy_\name
+	cmp %rax, CACHE + CACHE_KEY(%rsi)
+	jne .Lbusy_\name
+	jmp .Lline\tail\()_\name
 	.endm
 
 	/* Charges the open frame's node, and writes a frame for the child in rsi behind it. */
@@ -335,6 +348,8 @@ end \name
 .Lnot_tail_\name:
 	movq $0, S(TAIL_SP)
 	jmp .Lchild_\name
+	find_beside \name, 0
+	find_beside \name, 1
 	slow \name, EVENT_ENTER, \cycles, 1
 	.endm
 
@@ -402,6 +417,7 @@ end \name
 	open_frame \name, 1
 	out \name, 0, 1
 	clear_tail \name
+	find_beside \name, 0
 	slow \name, EVENT_FOREIGN, \cycles, 1
 	.endm
 

@@ -233,7 +233,8 @@ static void layout(void)
 	CHECK_EQ(sizeof(struct count_unit), 48);
 	CHECK_EQ(sizeof(struct count_function), 28);
 	CHECK_EQ(sizeof(struct count_block), 16);
-	CHECK_EQ(sizeof(struct count_thread), 48);
+	CHECK_EQ(sizeof(struct count_thread), 56);
+	CHECK_EQ(sizeof(struct count_call), 8);
 	CHECK_EQ(sizeof(struct count_node), 64);
 	CHECK_EQ(sizeof(struct count_area), 32);
 }

@@ -34,6 +34,12 @@ static void test_return(void)
 	static const char *const once[] = {"longjmp", "fork", "read", NULL};
 	static const char *const skips[] = {"__morestack", "__morestack_non_split", NULL};
 
+	static const char *const cuts[] = {"fork", "_Fork", "raise", "pthread_kill", NULL};
+	static const char *const goes_on[] = {"longjmp", "kill", "read", NULL};
+
+	check_all(foreign_name_cuts, twice, true);
+	check_all(foreign_name_cuts, cuts, true);
+	check_all(foreign_name_cuts, goes_on, false);
 	check_all(foreign_name_returns_twice, twice, true);
 	check_all(foreign_name_returns_twice, once, false);
 	check_all(foreign_name_skips_return, skips, true);

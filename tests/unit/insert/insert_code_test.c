@@ -123,7 +123,7 @@ static void foreign(void)
 static void returns_twice(void)
 {
 	check_f(INSERT_MODE_TREE, ONE("call _setjmp\n test %eax,%eax\n ret\n"),
-		"enter inc.0 cost.3 call>_setjmp resync test leave ret");
+		"enter inc.0 cost.1 call>_setjmp resync inc.1 cost.2 test leave ret");
 }
 
 /* ---- branches ---- */

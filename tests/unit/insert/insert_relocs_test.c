@@ -310,7 +310,37 @@ static void inserted_bytes(void)
 				2 * sizeof(struct count_block) + unit.names_bytes);
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 		CHECK_EQ(cursor_uleb(&c), expected[i]);
-	CHECK(!c.failed && cursor_left(&c) < 8);
+	CHECK(!c.failed && cursor_left(&c) < 16); /* padding, and the number of calls */
+	end(&w);
+}
+
+/* They end the unit: places behind them, their lengths, instructions of their blocks behind them. */
+static void calls_of_unit(void)
+{
+	/* enter, counter: 22 bytes; call g: 5; test, jz: 4; counter: 17; a call through a register: 2 */
+	static const struct count_call expected[] = {
+		{22 + 5, 5, 2}, {22 + 5 + 4 + 17 + 2, 2, 1}};
+	struct world w;
+	struct count_unit unit;
+	struct count_call calls[2];
+	struct span bytes;
+	uint64_t n;
+
+	begin(&w, INSERT_MODE_TREE,
+		COMPILED FUNCTION("f") "call g\n test %edi,%edi\n jz 1f\n 1: call *%rbx\n ret\n" SIZE(
+			"f"));
+	bytes = w.o.sections.v[section_of(&w, COUNT_SECTION_FUNCTIONS)].data;
+	memcpy(&unit, bytes.p, sizeof(unit));
+	CHECK(unit.flags & COUNT_UNIT_CALLS);
+	CHECK_EQ(unit.bytes, bytes.n);
+	memcpy(&n, bytes.p + bytes.n - sizeof(n), sizeof(n));
+	CHECK_EQ(n, 2);
+	memcpy(calls, bytes.p + bytes.n - sizeof(n) - sizeof(calls), sizeof(calls));
+	for (size_t i = 0; i < 2; i++) {
+		CHECK_EQ(calls[i].end, expected[i].end);
+		CHECK_EQ(calls[i].length, expected[i].length);
+		CHECK_EQ(calls[i].rest, expected[i].rest);
+	}
 	end(&w);
 }
 
@@ -370,6 +400,7 @@ int main(void)
 		{"what is added to a group's section joins the group", groups},
 		{"a unit describes functions and blocks", units},
 		{"units tell which bytes were inserted", inserted_bytes},
+		{"units tell where calls return to, and what of the block is behind them", calls_of_unit},
 		{"landing pads look at the frames again", landing_pads},
 		{"nothing inserted changes nothing", nothing_is_identity},
 	};
