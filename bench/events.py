@@ -8,6 +8,7 @@ smallest of the rounds: on a machine that others use too, noise only adds. The c
 the traced program itself (its CPU time, as it measures it); wall times are those of the whole command,
 the recorder included.
 """
+import json
 import os
 import re
 import shutil
@@ -54,12 +55,15 @@ class Tool:
         self.name, self.data, self.record, self.report, self.build = name, data, record, report, build
         self.seen, self.failure = [], None
 
-    def measure(self, command, tries=3):
-        """A peer that fails is tried again, and then left out, which is said; weir is not."""
+    def measure(self, command, tries=3, shows=None):
+        """A peer that fails is tried again, and then left out, which is said; weir is not. `shows`: is called
+        after each run."""
         if self.failure:
             return
         try:
             self.measure_once(command)
+            if shows:
+                shows(self)
         except SystemExit as e:
             if self.record[0] == weir:
                 raise
@@ -67,7 +71,7 @@ class Tool:
             if tries == 1:
                 self.failure = str(e)
             else:
-                self.measure(command, tries - 1)
+                self.measure(command, tries - 1, shows)
 
     def measure_once(self, command):
         data = os.path.join(work, self.data)
@@ -109,6 +113,43 @@ def aim(ok):
     return "reached" if ok else "**not reached**"
 
 
+UNITS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10}
+
+
+def shown_base(tool, options=()):
+    """What the tool's report says of the last run: ns of base of inner and outer"""
+    data = os.path.join(work, tool.data)
+    if tool.record[0] == weir:
+        report = run([weir, "report", "flat", data, "--json", *options])[2]
+        return sum(r["base"] for r in json.loads(report)["rows"] if r["name"] in ("inner", "outer"))
+    report = run([w.replace("DATA", data) for w in tool.report])[2]
+    return sum(float(m[1]) * UNITS[m[2]] for m in re.finditer(
+        r"^ *[\d.]+ +[a-z]+ +([\d.]+) +([a-z]+) +\d+  (?:inner|outer)$", report, re.M))
+
+
+def note_shown(tool):
+    seen = tool.seen[-1]
+    seen["shown"] = shown_base(tool)
+    if tool.record[0] == weir:
+        seen["uncorrected"] = shown_base(tool, ("--uncorrected",))
+
+
+def print_shown(list_, pairs, native_ns):
+    """A program that only calls: what is shown beyond the truth is the cost of measuring."""
+    print("What reports show as the time of a call, base of the two functions (elapsed time with --tree and "
+          "uftrace, CPU time else):\n")
+    print("| | ns a call |")
+    print("|---|--:|")
+    print(f"| without any tool, main included | {number(native_ns, 2)} |")
+    for t in list_:
+        if t.failure:
+            continue
+        print(f"| {t.name} | {number(t.least('shown') / pairs, 2)} |")
+        if t.record[0] == weir:
+            print(f"| {t.name}, report --uncorrected | {number(t.least('uncorrected') / pairs, 2)} |")
+    print()
+
+
 def print_calls():
     programs = {}
     for build, flags in (("plain", []), ("pg", ["-pg"])):
@@ -119,7 +160,7 @@ def print_calls():
     for _ in range(rounds):
         native.append([int(w) for w in run([programs["plain"], str(CALL_ROUNDS)])[2].split()])
         for t in list_:
-            t.measure([programs[t.build], str(CALL_ROUNDS)])
+            t.measure([programs[t.build], str(CALL_ROUNDS)], shows=note_shown)
     pairs = native[0][0]
     native_ns = min(n[1] for n in native) / pairs
     native_wall = min(n[2] for n in native)
@@ -135,6 +176,7 @@ def print_calls():
               f"{number(t.least('bytes') / pairs, 2)} | "
               f"{number(min(n[2] for n in own) / native_wall)} | {number(t.least('report'), 2)} |")
     print()
+    print_shown(list_, pairs, native_ns)
     ns, size, report = figures["weir"]
     print(f"- at most {PAIR_NS_AIM:.0f} ns a call: {number(ns)}, {aim(ns <= PAIR_NS_AIM)}")
     print(f"- at most {PAIR_BYTES_AIM:.0f} bytes a call: {number(size, 2)}, "

@@ -152,9 +152,7 @@ static record_function *handler_of(uint32_t major, uint32_t minor)
 	case RECORD_MAJOR_RESOURCE:
 		return minor == RECORD_RESOURCE_ADD ? build_event_record : NULL;
 	case RECORD_MAJOR_HOOK:
-		if (minor == RECORD_HOOK_CHAIN)
-			return build_event_record;
-		return minor == RECORD_HOOK_FUNCTION ? build_hook_record : NULL;
+		return minor == RECORD_HOOK_CHAIN ? build_event_record : NULL;
 	case RECORD_MAJOR_TREE:
 		return minor >= RECORD_TREE_NODE && minor <= RECORD_TREE_OVER ? build_tree_record
 									      : NULL;
@@ -300,6 +298,7 @@ static void finish(struct builder *b)
 	if (!events_measure(b))
 		calltree_measure_by_samples(p->tree);
 	calltree_finish(p->tree);
+	build_hooks_end(b);
 	for (uint32_t id = 1; id < p->n_threads; id++) /* ids of nodes may have changed */
 		if (p->threads[id].root)
 			p->threads[id].root = calltree_root(p->tree, p->threads[id].root_name);
@@ -325,6 +324,7 @@ int profile_build(struct profile **out, const struct trace_reader *r,
 		rc = build_select_threads(&b, options->thread, err);
 	}
 	if (rc == 0) {
+		build_hooks_begin(&b, options->keeps_cost);
 		place_window(&b, options);
 		walk(&b);
 		finish(&b);
@@ -348,6 +348,7 @@ void profile_free(struct profile *p)
 	free(p->threads);
 	free(p->image_is_used);
 	free(p->hooks);
+	free(p->costs);
 	loss_release(&p->counts.missed);
 	loss_release(&p->loss);
 	free(p);

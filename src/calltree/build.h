@@ -19,6 +19,7 @@ struct build_options {
 	const char *metric; /* NULL: instructions, cpu, samples, else the first of the trace */
 	const char *thread; /* only this one: a tid, PID_TID or a name; NULL: all */
 	uint64_t from, to;  /* from <= time < to, since the start of the trace */
+	bool keeps_cost;    /* of hooks, in the times: nothing is taken out */
 };
 #define BUILD_OPTIONS_ALL ((struct build_options){.to = UINT64_MAX})
 
@@ -50,6 +51,18 @@ struct profile_hook {
 	uint64_t hits;
 	bool is_off;	   /* it was unhooked to keep the budget */
 	uint64_t off_time; /* then, since the start of the trace */
+	uint32_t cost;	   /* number of the profile_cost of its calls; 0 = not known */
+};
+
+/* What a way to hook adds to a call; records 0x51/0x03. */
+#define PROFILE_PS_A_NS	    1000
+#define PROFILE_COST_PS_MAX ((uint64_t)1000000000000) /* a second */
+struct profile_cost {
+	uint32_t number;
+	const char *name;
+	uint64_t n;		     /* how often it was measured */
+	uint64_t inner_ps, outer_ps; /* in the function's time, in its caller's; means */
+	uint64_t deviation_ps;	     /* of their sum, from one measurement to another */
 };
 
 /* What a program that counts itself (records 0x55) says as a whole. */
@@ -88,7 +101,14 @@ struct profile {
 	struct profile_counts counts;
 	struct profile_hook *hooks; /* in order of the records*/
 	size_t n_hooks, cap_hooks;
-	struct profile_thread *threads; /* by thread id; [0] is not used */
+	struct profile_cost *costs;
+	size_t n_costs, cap_costs;
+	bool keeps_cost; /* times have the cost of hooks in them: it was asked for */
+	struct calltree_cost_sums cost_sums; /* else: what is not in them, and what still is */
+	uint64_t cost_error;		     /* of the former, ns */
+	uint64_t n_without_cost; /* functions that were called, whose cost is not known */
+	uint64_t n_hook_samples, hook_weight; /* samples of hooks' own time, in no function's */
+	struct profile_thread *threads;	      /* by thread id; [0] is not used */
 	uint32_t n_threads;
 	bool *image_is_used; /* by image id: a sample or an event was there */
 	struct loss loss;
@@ -99,5 +119,9 @@ struct profile {
 int profile_build(struct profile **out, const struct trace_reader *r,
 	const struct build_options *options, struct err *err);
 void profile_free(struct profile *p);
+/* NULL when there is none. */
+const struct profile_cost *profile_cost_find(const struct profile *p, uint32_t number);
+/* How far a call's cost may be off: the deviation, and a tenth since other calls are not empty ones. */
+uint64_t profile_cost_error_ps(const struct profile_cost *cost);
 
 #endif

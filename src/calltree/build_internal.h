@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the files that build a profile: build.c (the walk), build_events.c (events of threads),
- * build_samples.c, build_nodes.c (trees kept in the program, hooks), build_counts.c (programs that
- * count themselves), build_life.c (the rest).
+ * build_samples.c, build_nodes.c (trees kept in the program), build_hooks.c, build_counts.c (programs
+ * that count themselves), build_life.c (the rest).
  */
 #ifndef WEIR_CALLTREE_BUILD_INTERNAL_H
 #define WEIR_CALLTREE_BUILD_INTERNAL_H
@@ -81,6 +81,9 @@ struct builder {
 	uint32_t *cpu_thread;  /* by stream: the thread that runs there, 0 = not known */
 	bool has_switches;     /* the trace says when threads are switched in and out */
 	uint64_t *alive_since; /* by thread: time of its first record of life + 1; 0 = not known */
+	/* hooks */
+	uint32_t hook_frame; /* innermost in samples of hooks' own time; 0 = none */
+	bool takes_samples_out;
 	/* samples */
 	VEC(struct sample_sum) sums; /* in order of first sight */
 	struct map sum_of;	     /* thread << 32 | stack -> index in sums */
@@ -121,8 +124,16 @@ void build_interrupt_record(struct builder *b, const struct trace_record *record
 /* Plays what is left of all threads and ends them. */
 void build_events_end(struct builder *b);
 
-/* build_nodes.c */
+/* build_hooks.c */
+/* A function that was asked for, a cost, the frame of hooks. */
 void build_hook_record(struct builder *b, const struct trace_record *record);
+/* Before the walk, after the records of life; with `keeps_cost` nothing is taken out. */
+void build_hooks_begin(struct builder *b, bool keeps_cost);
+void build_hooks_end(struct builder *b);
+/* Whether a sample with this stack is of a hook's own time, which is to be taken out. */
+bool build_is_hook_stack(const struct builder *b, uint32_t stack);
+
+/* build_nodes.c */
 void build_tree_record(struct builder *b, const struct trace_record *record);
 /* Hangs the trees into the tree; before the samples. */
 void build_nodes_end(struct builder *b);

@@ -87,6 +87,10 @@ void build_life_record(struct builder *b, const struct trace_record *record)
 	else if (record->major == RECORD_MAJOR_THREAD && record->minor == RECORD_THREAD_CREATED &&
 		 trace_record_numbers(b->reader, record, &thread, 1, NULL) == 0)
 		note_alive(b, thread, record->time);
+	else if (record->major == RECORD_MAJOR_HOOK &&
+		 (record->minor == RECORD_HOOK_FUNCTION || record->minor == RECORD_HOOK_COST ||
+			 record->minor == RECORD_HOOK_FRAME))
+		build_hook_record(b, record);
 	else if (!is_known(record))
 		b->profile->loss.records_unknown++;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was not recorded call by call: the nodes of trees that the program kept (record --tree), and
- * the functions that were asked for with what became of them.
+ * What was not recorded call by call: the nodes of trees that the program kept (record --tree).
  *
  * A snapshot is all nodes of a thread with one time; the last snapshot of a tree is what counts, and
  * what earlier ones said is forgotten, since nodes may have been folded into their parents since. A
@@ -236,29 +235,4 @@ void build_nodes_release(struct builder *b)
 	vec_release(&b->kept_trees);
 	free(b->kept_by);
 	vec_release(&b->kept);
-}
-
-/* ---- hooks ---- */
-
-void build_hook_record(struct builder *b, const struct trace_record *record)
-{
-	struct profile *p = b->profile;
-	uint64_t n[5]; /* frame, method, reason, hits, off time + 1 */
-	struct profile_hook hook;
-
-	if (trace_record_numbers(b->reader, record, n, 5, NULL) < 0 || !n[0] ||
-		n[0] >= trace_reader_n_frames(b->reader) || n[1] >= PROFILE_HOOK_N_METHODS ||
-		n[2] >= trace_reader_n_strings(b->reader)) {
-		loss_add_reason(&p->loss, "a record of a hook is damaged", 1);
-		return;
-	}
-	hook = (struct profile_hook){.frame = (uint32_t)n[0],
-		.method = (enum profile_hook_method)n[1],
-		.reason = trace_reader_string(b->reader, (uint32_t)n[2]),
-		.hits = n[3],
-		.is_off = n[4] != 0,
-		.off_time = n[4] ? n[4] - 1 : 0};
-	if (p->n_hooks == p->cap_hooks)
-		mem_grow((void **)&p->hooks, &p->cap_hooks, p->n_hooks + 1, sizeof(*p->hooks));
-	p->hooks[p->n_hooks++] = hook;
 }

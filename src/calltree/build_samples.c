@@ -120,6 +120,11 @@ void build_sample_record(struct builder *b, const struct trace_record *record)
 		!is_selected(b, sample.metric))
 		return;
 	weight = weight_of(b, sample.metric, sample.weight);
+	if (build_is_hook_stack(b, sample.stack)) {
+		b->profile->n_hook_samples++;
+		b->profile->hook_weight += weight;
+		return;
+	}
 	count_sample(b, sample.thread);
 	calls = build_open_calls(b, sample.thread, record->time);
 	if (!calls) {

@@ -65,6 +65,7 @@ void calltree_free(struct calltree *t)
 	vec_release(&t->last_instance);
 	intern_release(&t->sites);
 	vec_release(&t->site_of);
+	free(t->costs);
 	free(t);
 }
 
@@ -248,6 +249,7 @@ void calltree_add_calls(
 	node->elapsed += calls->elapsed;
 	if (timed)
 		node->base += calls->base;
+	t->ranges_are_raw = true;
 	if (calls->min > calls->max)
 		return;
 	node->min = calls->min < node->min ? calls->min : node->min;
@@ -346,6 +348,7 @@ static void number_recursion(struct calltree *t)
 void calltree_finish(struct calltree *t)
 {
 	sort_nodes(t);
+	calltree_take_costs(t);
 	for (size_t i = 1; i < t->n_nodes; i++) {
 		struct calltree_node *node = &t->nodes[i];
 
@@ -368,6 +371,7 @@ void calltree_finish(struct calltree *t)
 			parent->cum += node->cum;
 	}
 	t->nodes[0].sampled_cum = 0;
+	calltree_widen_ranges(t);
 	number_recursion(t);
 }
 

@@ -166,6 +166,23 @@ struct calltree_calls {
 void calltree_add_calls(
 	struct calltree *t, uint32_t node, const struct calltree_calls *calls, bool timed);
 
+/*
+ * What measuring a call adds to times, when that is known: `inner` to the routine's own, `outer` to its
+ * caller's, in parts of a unit of the metric. calltree_finish takes it out of base, cum, min and max; elapsed is what has passed,
+ * and stays. No time becomes negative: what cannot be taken out is counted.
+ */
+#define CALLTREE_COST_UNIT 1024u /* so many parts are one */
+struct calltree_cost {
+	uint64_t inner, outer;
+};
+/* By routine, for those that there are; the tree takes them over. Before the first event. */
+void calltree_set_costs(struct calltree *t, struct calltree_cost *costs, uint32_t n);
+/* Of the metric. */
+struct calltree_cost_sums {
+	uint64_t taken, left; /* out of base; where base was less than the cost */
+};
+struct calltree_cost_sums calltree_cost_sums(const struct calltree *t);
+
 /* Puts nodes in order of first sight (ids change), computes cum, levels, recursion levels. Must be
  * called before the getters below; O(n log n). */
 void calltree_finish(struct calltree *t);

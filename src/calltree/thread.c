@@ -32,7 +32,7 @@ static void begin_stack(struct calltree_thread *thread, uint32_t root, uint32_t 
 	thread->n_calls = thread->cap_calls = 0;
 	calltree_grow_calls(thread);
 	thread->calls[thread->n_calls++] =
-		(struct open_call){root, routine, thread->time, thread->charged};
+		(struct open_call){root, routine, thread->time, thread->charged, thread->cost};
 }
 
 struct calltree_thread *calltree_thread_new(struct calltree *t, uint32_t root, uint64_t time)
@@ -190,7 +190,7 @@ static void make_current(struct calltree_thread *thread, size_t to)
 	if (to == thread->chain_i)
 		return;
 	*chain = (struct call_chain){
-		thread->calls, thread->n_calls, thread->cap_calls, thread->charged};
+		thread->calls, thread->n_calls, thread->cap_calls, thread->charged, thread->cost};
 	if (chain->n == 1 && thread->chain_i) { /* thousands of stacks may be idle */
 		free(chain->calls);
 		chain->calls = NULL;
@@ -198,6 +198,7 @@ static void make_current(struct calltree_thread *thread, size_t to)
 	chain = &thread->chains.v[to];
 	thread->chain_i = to;
 	thread->charged = chain->charged;
+	thread->cost = chain->cost;
 	if (chain->calls) {
 		thread->calls = chain->calls;
 		thread->n_calls = chain->n;
@@ -227,7 +228,7 @@ static void end_calls(struct calltree_thread *thread)
 
 void calltree_thread_end(struct calltree_thread *thread, uint64_t time)
 {
-	uint64_t charged = 0;
+	uint64_t charged = 0, cost = 0;
 
 	if (thread->ended)
 		return;
@@ -236,15 +237,18 @@ void calltree_thread_end(struct calltree_thread *thread, uint64_t time)
 	for (size_t i = 0; i < thread->chains.n; i++) {
 		if (i != thread->chain_i && !thread->chains.v[i].calls) {
 			charged += thread->chains.v[i].charged;
+			cost += thread->chains.v[i].cost;
 			continue;
 		}
 		make_current(thread, i);
 		end_calls(thread);
 		charged += thread->charged;
+		cost += thread->cost;
 	}
 	if (thread->chains.n) { /* the root has what was charged on any stack */
 		make_current(thread, 0);
 		thread->charged = charged;
+		thread->cost = cost;
 	}
 	thread_pop(thread);
 	thread->ended = true;

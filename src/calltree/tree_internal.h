@@ -30,6 +30,10 @@ struct calltree {
 	bool is_unsorted; /* a node was first seen before the one that was created before it */
 	bool has_events, has_samples, has_estimates;
 	bool is_by_samples; /* events do not measure the metric */
+	struct calltree_cost *costs; /* by routine, those behind have none; NULL = none has */
+	uint32_t n_costs;
+	bool ranges_are_raw; /* min and max came with the calls, and have the costs in them */
+	struct calltree_cost_sums cost_sums;
 };
 
 struct open_call {
@@ -37,13 +41,14 @@ struct open_call {
 	uint32_t routine;
 	uint64_t entered; /* time */
 	uint64_t charged; /* the chain's `charged` at the entry */
+	uint64_t cost;	  /* the chain's `cost` then */
 };
 
 /* One stack of a thread while another is current. */
 struct call_chain {
 	struct open_call *calls; /* NULL: nothing is open on it */
 	size_t n, cap;
-	uint64_t charged;
+	uint64_t charged, cost;
 };
 
 struct calltree_thread {
@@ -52,6 +57,7 @@ struct calltree_thread {
 	struct open_call *calls; /* [0] is the root */
 	size_t n_calls, cap_calls;
 	uint64_t charged; /* all base so far, of calls on this chain */
+	uint64_t cost;	  /* of their hooks, in parts (CALLTREE_COST_UNIT) */
 	uint64_t time;	  /* of the last event */
 	uint64_t per_call;
 	bool is_running; /* charges_time and not is_suspended */
@@ -73,6 +79,9 @@ uint32_t calltree_look_up(const struct calltree *t, uint32_t parent, uint32_t ro
 /* Leaves a routine that is not the innermost one. */
 bool calltree_leave_outer(struct calltree_thread *thread, uint32_t routine);
 void calltree_grow_calls(struct calltree_thread *thread);
+/* call_costs.c: once ids are final and before the sums. */
+void calltree_take_costs(struct calltree *t);
+void calltree_widen_ranges(struct calltree *t); /* after the sums */
 
 /* Programs repeat themselves: what was called after the last call, the last time, is right more
  * often than not. Node 0 has no routine and nothing comes after it. */
@@ -102,6 +111,20 @@ static inline void thread_advance(struct calltree_thread *thread, uint64_t time)
 	thread->time = time;
 }
 
+/* The hook of a call begins before the call, and goes on in it. Returns where the call's part begins.
+ */
+static inline uint64_t thread_pass_cost(struct calltree_thread *thread, uint32_t routine)
+{
+	const struct calltree *t = thread->tree;
+	uint64_t at = thread->cost;
+
+	if (routine >= t->n_costs)
+		return at;
+	at += t->costs[routine].outer;
+	thread->cost = at + t->costs[routine].inner;
+	return at;
+}
+
 static inline void thread_enter(struct calltree_thread *thread, uint64_t time, uint32_t routine)
 {
 	struct calltree_node *node;
@@ -112,8 +135,8 @@ static inline void thread_enter(struct calltree_thread *thread, uint64_t time, u
 	id = tree_child(thread->tree, thread->calls[thread->n_calls - 1].node, routine);
 	if (__builtin_expect(thread->n_calls == thread->cap_calls, 0))
 		calltree_grow_calls(thread);
-	thread->calls[thread->n_calls++] =
-		(struct open_call){id, routine, thread->time, thread->charged};
+	thread->calls[thread->n_calls++] = (struct open_call){
+		id, routine, thread->time, thread->charged, thread_pass_cost(thread, routine)};
 	node = &thread->tree->nodes[id];
 	node->sampled = false;
 	node->timed = true;
@@ -127,7 +150,9 @@ static inline void thread_pop(struct calltree_thread *thread)
 	const struct open_call *call = &thread->calls[--thread->n_calls];
 	struct calltree_node *node = &thread->tree->nodes[call->node];
 	uint64_t cum = thread->charged - call->charged;
+	uint64_t cost = (thread->cost - call->cost) / CALLTREE_COST_UNIT;
 
+	cum -= cost < cum ? cost : cum;
 	node->elapsed += thread->time - call->entered;
 	node->min = cum < node->min ? cum : node->min;
 	node->max = cum > node->max ? cum : node->max;

@@ -42,6 +42,8 @@ static const struct option_spec report_option_table[] = {
 		AT(report.percent)},
 	{0, "elapsed", OPTION_FLAG, NULL, "a further column: all time between entry and exit",
 		AT(report.elapsed)},
+	{0, "uncorrected", OPTION_FLAG, NULL, "times as recorded: with what hooks cost",
+		AT(build.keeps_cost)},
 	{0, "blocks", OPTION_FLAG, NULL, "source: each block of a line too", AT(report.blocks)},
 	{0, "asm", OPTION_FLAG, NULL, "source: the instructions of each block too",
 		AT(report.assembly)},

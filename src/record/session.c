@@ -46,6 +46,7 @@ struct session {
 	bool has_waits;
 	uint32_t kernel_image; /* trace id; 0 = not defined yet */
 	uint32_t marker_frames[UNWIND_N_ENDS];
+	uint32_t hook_frame;		 /* likewise */
 	VEC(struct collected *) waiting; /* not yet certainly in order */
 	uint64_t n_arrived;
 	uint64_t stopped_ns;
@@ -251,13 +252,17 @@ static bool hooked_frame(
 	return true;
 }
 
-/* Time in the hook library is charged to the function that is hooked. Returns how many frames are
- * left. */
-static size_t hide_library(struct walk *walk, const struct unwind_memory *memory, size_t n)
+/* Frames of the hook library are left out; *in_hook: the innermost one was there, or in a trampoline.
+ * Returns how many frames are left. */
+static size_t hide_library(
+	struct walk *walk, const struct unwind_memory *memory, size_t n, bool *in_hook)
 {
 	struct session *s = walk->s;
 	size_t kept = 0;
-	bool was_library = false, has_any = false;
+	bool was_library = false;
+
+	*in_hook = hook_walk_is_hook(
+		&walk->hooks, walk->sample->regs.r[CPU_REG_RIP], walk->sample->in_kernel);
 
 	for (size_t i = 0; i < n; i++) {
 		bool is_library = s->frames[i].has_module &&
@@ -269,12 +274,23 @@ static size_t hide_library(struct walk *walk, const struct unwind_memory *memory
 		if (!is_library)
 			s->frames[kept++] = s->frames[i];
 		was_library = is_library;
-		has_any |= is_library;
+		*in_hook |= is_library && !i;
 	}
-	if (!kept) /* nothing else is known: its own thread of execution */
-		return n;
-	s->n_hook_stacks += has_any;
+	s->n_hook_stacks += *in_hook;
 	return kept;
+}
+
+/* The frame of hooks: what they do is their own time, not that of a function. */
+static uint32_t hook_frame(struct session *s, uint64_t time)
+{
+	if (!s->hook_frame) {
+		s->hook_frame = trace_writer_frame(
+			s->w, &(struct trace_frame){.kind = FRAME_KIND_NATIVE,
+				      .name = trace_writer_string(s->w, "[hook]")});
+		trace_writer_numbers(s->w, s->life_stream, time, RECORD_MAJOR_HOOK,
+			RECORD_HOOK_FRAME, (uint64_t[]){s->hook_frame}, 1);
+	}
+	return s->hook_frame;
 }
 
 static uint32_t marker_frame(struct session *s, enum unwind_end end)
@@ -391,6 +407,7 @@ static uint32_t intern_user_stack(
 		.ends_thread = ends_thread};
 	bool is_hooked = s->transcript && transcript_begin_walk(s->transcript, r->pid, thread->tid,
 						  r->time, &walk.hooks);
+	bool in_hook = false;
 	enum unwind_end end;
 	uint64_t generation;
 	size_t n = 0;
@@ -417,13 +434,13 @@ static uint32_t intern_user_stack(
 			look_up_stack_top(s, thread, c->regs.r[CPU_REG_RSP]);
 	}
 	if (is_hooked)
-		n = hide_library(&walk, &memory, n);
+		n = hide_library(&walk, &memory, n, &in_hook);
 	n -= stack_memo_match(&thread->memo, generation, stack, s->frames, n, &stack);
 	while (n--) {
 		stack = trace_writer_stack(s->w, stack, user_frame(s, &s->frames[n]));
 		stack_memo_add(&thread->memo, &s->frames[n], stack);
 	}
-	return stack;
+	return in_hook ? trace_writer_stack(s->w, stack, hook_frame(s, r->time)) : stack;
 }
 
 static uint32_t stack_at_entry(void *ctx, struct thread *thread, const struct cpu_regs *regs,
@@ -710,7 +727,7 @@ static void write_notes(struct session *s)
 		{s->n_exec_stacks, "sample inside exec: no user stack at that moment"},
 		{s->n_gone_stacks, "sample inside exit: user memory already given back"},
 		{s->n_throttled, "the kernel throttled sampling"},
-		{s->n_hook_stacks, "sample inside the hook library: shown as its caller's"},
+		{s->n_hook_stacks, "sample inside a hook: charged to no function"},
 		{s->n_nameless, "event of the kernel in a pid namespace, not counted: its ids mean "
 				"nothing outside"},
 		{task_filter_n_left_out(s->set->filter),

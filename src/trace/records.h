@@ -55,9 +55,13 @@ enum record_minor_module {
 #define RECORD_ROUTINE_OPEN  0x11u /* was entered before: no call is counted; payload: frame */
 
 enum record_minor_hook {
-	/* frame, method (docs), reason string, hits, time of unhooking + 1 (0: never) */
+	/* frame, method (docs), reason string, hits, time of unhooking + 1 (0: never), number of the
+	 * cost of its calls (0: not known) */
 	RECORD_HOOK_FUNCTION = 0x01,
-	RECORD_HOOK_CHAIN = 0x02 /* chain: the thread of this stream runs on that stack now */
+	RECORD_HOOK_CHAIN = 0x02, /* chain: the thread of this stream runs on that stack now */
+	/* number, name string, how often measured, inner, outer, deviation in ps */
+	RECORD_HOOK_COST = 0x03,
+	RECORD_HOOK_FRAME = 0x04 /* frame: that of samples within hooks */
 };
 
 enum record_minor_tree {

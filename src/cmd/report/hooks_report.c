@@ -123,9 +123,10 @@ static void print_totals(const struct report *report)
 	if (totals.n_off)
 		fprintf(report->out, "; %" PRIu64 " unhooked to keep the budget", totals.n_off);
 	fputs("\n", report->out);
+	hooks_print_costs(report);
 }
 
-static void put_hook(struct rows *r, const struct named_hook *h)
+static void put_hook(struct rows *r, const struct named_hook *h, const struct profile_cost *cost)
 {
 	const struct profile_hook *hook = h->hook;
 	bool is_hooked = hook->method != PROFILE_HOOK_REFUSED;
@@ -137,6 +138,8 @@ static void put_hook(struct rows *r, const struct named_hook *h)
 	row_text(r, "reason", hook->reason);
 	row_count(r, "hits", is_hooked, hook->hits);
 	row_count(r, "off", hook->is_off, hook->off_time);
+	row_count(r, "inner_ps", cost != NULL, cost ? cost->inner_ps : 0);
+	row_count(r, "outer_ps", cost != NULL, cost ? cost->outer_ps : 0);
 	row_end(r);
 }
 
@@ -164,7 +167,8 @@ int hooks_report(const struct report *report, struct err *err)
 		print_totals(report);
 	rows_begin_plain(&r, report, "hooks", columns);
 	for (size_t i = 0; i < v.n; i++)
-		put_hook(&r, &v.hooks[v.order[i]]);
+		put_hook(&r, &v.hooks[v.order[i]],
+			profile_cost_find(report->profile, v.hooks[v.order[i]].hook->cost));
 	rows_end_plain(&r);
 	view_release(&v);
 	return 0;

@@ -6,7 +6,7 @@
 
 /* Options of all kinds; of those that show a profile; of those that walk steps. */
 #define OF_ALL	   "json color plain catalog thread from to "
-#define OF_PROFILE OF_ALL "metric cpu exe "
+#define OF_PROFILE OF_ALL "metric cpu exe uncorrected "
 #define OF_STEPS   OF_ALL "filter limit at back "
 
 const struct report_kind report_kinds[REPORT_N_KINDS] = {

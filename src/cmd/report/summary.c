@@ -248,6 +248,7 @@ static void print_measure(const struct report *report)
 			p->n_kept_nodes, p->n_pruned);
 	summary_counts(report);
 	print_hooks(report);
+	hooks_print_cost(report, "  ");
 	print_notes(report);
 }
 
@@ -392,6 +393,7 @@ static void json_hooks(struct json *j, const struct report *report)
 	json_u64_if(j, "hooks", has_hooks, report->profile->n_hooks);
 	json_u64_if(j, "hooks_refused", has_hooks, totals.by_method[PROFILE_HOOK_REFUSED]);
 	json_u64_if(j, "hooks_off", has_hooks, totals.n_off);
+	hooks_json_cost(j, report);
 }
 
 static void json_run(struct json *j, const struct report *report)

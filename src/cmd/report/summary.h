@@ -26,4 +26,11 @@ struct hooks_totals {
 /* As in the report on hooks (hooks_report.c). */
 void hooks_count(const struct profile *p, struct hooks_totals *totals);
 
+/* hooks_cost.c: a line that says whether the cost of hooks is in the times; nothing when there are no
+ * such times. */
+void hooks_print_cost(const struct report *report, const char *indent);
+/* The same behind a line for each way to hook. */
+void hooks_print_costs(const struct report *report);
+void hooks_json_cost(struct json *j, const struct report *report);
+
 #endif

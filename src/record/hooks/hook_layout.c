@@ -111,6 +111,21 @@ bool hook_layout_is_entry(const struct hook_layout *l, uint64_t pc)
 	return m && pc <= m->code;
 }
 
+bool hook_layout_is_trampoline(const struct hook_layout *l, uint64_t pc)
+{
+	const struct hook_moved *m = find_code(l, pc);
+
+	return m && pc < m->code;
+}
+
+bool hook_layout_is_trap(const struct hook_layout *l, uint64_t pc)
+{
+	size_t lo = SEARCH(0, l->by_site.n, mid, l->moved.v[l->by_site.v[mid]].site < pc);
+	const struct hook_moved *m = lo ? &l->moved.v[l->by_site.v[lo - 1]] : NULL;
+
+	return m && m->planned && m->planned->method == HOOK_METHOD_INT3 && m->site + 1 == pc;
+}
+
 uint64_t hook_layout_moved_pc(const struct hook_layout *l, uint64_t pc)
 {
 	size_t lo = SEARCH(0, l->by_site.n, mid, l->moved.v[l->by_site.v[mid]].site <= pc);

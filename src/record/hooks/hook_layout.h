@@ -60,6 +60,10 @@ static inline bool hook_layout_is_slot(const struct hook_layout *l, uint64_t pc)
 bool hook_layout_original_pc(const struct hook_layout *l, uint64_t pc, uint64_t *original);
 /* Whether `pc` is the call of the hook, or the address right behind it: the function's entry. */
 bool hook_layout_is_entry(const struct hook_layout *l, uint64_t pc);
+/* Whether it is that call, of which nothing is the program's. */
+bool hook_layout_is_trampoline(const struct hook_layout *l, uint64_t pc);
+/* Whether it stands behind a breakpoint: in the kernel this is the way into the hook. */
+bool hook_layout_is_trap(const struct hook_layout *l, uint64_t pc);
 /* The other way: where a thread that stands inside patched bytes has to go on; `pc` itself when it
  * does not. */
 uint64_t hook_layout_moved_pc(const struct hook_layout *l, uint64_t pc);

@@ -100,6 +100,13 @@ static void write_stack(struct transcript *t, struct hooked_thread *thread,
 		RECORD_MINOR_STACK, (uint64_t[]){thread->thread->trace_id, stack, 0, 0}, 4);
 }
 
+/* What the library does to measure itself is none of the program's events. */
+static void uncount_event(struct transcript *t, struct hooked_thread *thread)
+{
+	t->n_events--;
+	thread->n_events--;
+}
+
 /* Returns how many records it took. */
 static uint32_t transcribe_more(struct transcript *t, struct hooked_thread *thread,
 	const struct hook_chunk *c, uint32_t at, uint64_t time)
@@ -120,6 +127,10 @@ static uint32_t transcribe_more(struct transcript *t, struct hooked_thread *thre
 		if (replay_depth(&thread->replay))
 			write_stack(t, thread, r + 1, r->data, time);
 		return (uint32_t)n + 1;
+	case HOOK_MORE_COST:
+		hook_costs_add(&t->costs, thread->view->process->is_64, r->data);
+		uncount_event(t, thread);
+		return 1;
 	default:
 		t->n_unknown++;
 		return 1;
@@ -132,10 +143,16 @@ static inline void transcribe_enter(struct transcript *t, struct hooked_thread *
 	uint32_t id = HOOK_HEAD_ID(r->head);
 	struct hooked_function *f;
 
-	if ((id >= thread->view->seen.n || !thread->view->seen.v[id]) &&
-		!transcript_see_function(t, thread, id, time)) {
-		t->n_unknown++;
-		return;
+	if (id >= thread->view->seen.n || !thread->view->seen.v[id]) {
+		if (id == HOOK_COST_ID) { /* open for walks, in none of the trace's streams */
+			replay_enter(&thread->replay, id, r->data, ticks);
+			uncount_event(t, thread);
+			return;
+		}
+		if (!transcript_see_function(t, thread, id, time)) {
+			t->n_unknown++;
+			return;
+		}
 	}
 	f = &t->functions.v[id];
 	f->hits++;
@@ -152,6 +169,10 @@ static inline void transcribe_leave(struct transcript *t, struct hooked_thread *
 
 	if (!replay_leave(&thread->replay, id, &left))
 		return;
+	if (id == HOOK_COST_ID) {
+		uncount_event(t, thread);
+		return;
+	}
 	f = &t->functions.v[id];
 	f->calls++;
 	f->ticks += ticks > left.ticks ? ticks - left.ticks : 0;
@@ -191,7 +212,10 @@ static bool transcribe_chunk(struct transcript *t, struct hooked_thread *thread,
 			thread->at++;
 			break;
 		case HOOK_RECORD_AMOUNT:
-			write_amount(t, thread, r->data, time);
+			if (HOOK_HEAD_ID(r->head) == HOOK_COST_ID)
+				uncount_event(t, thread);
+			else
+				write_amount(t, thread, r->data, time);
 			thread->at++;
 			break;
 		case HOOK_RECORD_MORE:

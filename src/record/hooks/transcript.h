@@ -78,6 +78,8 @@ bool hook_walk_is_ours(const struct hook_walk *walk, uint64_t pc);
 uint64_t hook_walk_true_pc(struct hook_walk *walk, uint64_t pc, bool *is_caller);
 /* Whether a hook that was called from there is that of a function's entry. */
 bool hook_walk_is_entry(const struct hook_walk *walk, uint64_t pc);
+/* Whether a thread at `pc` is in a hook, outside of the library. */
+bool hook_walk_is_hook(const struct hook_walk *walk, uint64_t pc, bool in_kernel);
 /* Whether the image is the hook library. */
 bool transcript_is_library(struct transcript *t, uint32_t image);
 

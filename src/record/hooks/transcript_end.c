@@ -73,7 +73,8 @@ void transcript_keep_budget(struct transcript *t, uint64_t now_ns)
 
 static void write_function(struct transcript *t, uint32_t id, uint64_t time)
 {
-	const struct planned_function *planned = hooks_planned(t->h, id, NULL);
+	const struct planned_image *image = NULL;
+	const struct planned_function *planned = hooks_planned(t->h, id, &image);
 	const struct hooked_function *f;
 	struct hook_outcome outcome = {0, 0, 0};
 	uint32_t frame = transcript_frame(t, id);
@@ -98,8 +99,9 @@ static void write_function(struct transcript *t, uint32_t id, uint64_t time)
 	trace_writer_numbers(t->world.w, t->world.life_stream, time, RECORD_MAJOR_HOOK,
 		RECORD_HOOK_FUNCTION,
 		(uint64_t[]){frame, method, reason ? trace_writer_string(t->world.w, reason) : 0,
-			f->hits, f->is_off ? f->off_ns - t->began_ns + 1 : 0},
-		5);
+			f->hits, f->is_off ? f->off_ns - t->began_ns + 1 : 0,
+			hook_costs_number(&t->costs, image->is_64, method, planned->action)},
+		6);
 }
 
 struct end {
@@ -233,6 +235,8 @@ void transcript_finish(struct transcript *t, uint64_t time)
 		t->threads.v[i]->replay.n_unmatched_leaves = 0;
 	}
 	transcript_judge_programs(t, time);
+	hook_costs_write(&t->costs, t->world.w, t->world.life_stream, time,
+		tick_clock_hz(&t->clock), t->h->options.tree);
 	n = hooks_n_functions(t->h);
 	for (uint32_t id = 1; id <= n; id++)
 		write_function(t, id, time);

@@ -4,6 +4,7 @@
 #ifndef WEIR_RECORD_HOOKS_TRANSCRIPT_INTERNAL_H
 #define WEIR_RECORD_HOOKS_TRANSCRIPT_INTERNAL_H
 
+#include "record/hooks/hook_cost.h"
 #include "record/hooks/hooks_internal.h"
 #include "record/hooks/tick_clock.h"
 #include "record/hooks/transcript.h"
@@ -78,6 +79,7 @@ struct transcript {
 	struct hooks *h;
 	struct transcript_world world;
 	struct tick_clock clock;
+	struct hook_costs costs;
 	uint64_t began_ns;
 	VEC(struct hooked_thread *) threads;
 	struct map by_tid; /* -> pointer; the newest thread of that id, 0 = it is gone */

@@ -161,6 +161,7 @@ void transcript_free(struct transcript *t)
 	vec_release(&t->functions);
 	vec_release(&t->library_images);
 	transcript_free_programs(t);
+	hook_costs_release(&t->costs);
 	map_release(&t->by_tid);
 	map_release(&t->by_pid);
 	free(t);

@@ -97,8 +97,10 @@ static void write_tree(
 		if (p->t->h->options.prunes_all)
 			tree_copy_prune(&c, p->t->h->options.prune_permille);
 		tree_copy_write(&c, &sink, a->threads[thread_i].tid);
-		if (is_end)
+		if (is_end) {
 			count_calls(p, &c);
+			hook_costs_add_tree(&p->t->costs, p->process->is_64, c.costs);
+		}
 		if (is_end && p->is_replaced)
 			tree_over_write(&sink, a->threads[thread_i].tid);
 	}

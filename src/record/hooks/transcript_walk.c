@@ -64,6 +64,13 @@ bool hook_walk_is_entry(const struct hook_walk *walk, uint64_t pc)
 	       hook_layout_is_entry(walk->layout, pc);
 }
 
+bool hook_walk_is_hook(const struct hook_walk *walk, uint64_t pc, bool in_kernel)
+{
+	return hook_layout_is_slot(walk->layout, pc) ||
+	       hook_layout_is_trampoline(walk->layout, pc) ||
+	       (in_kernel && hook_layout_is_trap(walk->layout, pc));
+}
+
 uint64_t hook_walk_true_pc(struct hook_walk *walk, uint64_t pc, bool *is_caller)
 {
 	uint64_t original;

@@ -2,6 +2,7 @@
 #include "record/hooks/tree_snapshot.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/map.h"
@@ -175,6 +176,7 @@ bool tree_copy_read(
 	c->n_pruned = LOAD(t->n_pruned);
 	c->pruned_calls = LOAD(t->pruned_calls);
 	c->folded_calls = LOAD(t->folded_calls);
+	memcpy(c->costs, t->costs, sizeof(c->costs));
 	free(r.raw);
 	free(r.places);
 	vec_release(&r.path);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "rt/hook/hook_tree.h"
 #include "trace/writer.h"
 
 struct tree_node {
@@ -33,6 +34,7 @@ struct tree_copy {
 	VEC(struct tree_node) nodes; /* each behind its parent */
 	uint64_t n_pruned;	     /* nodes, by the program and by tree_copy_prune */
 	uint64_t pruned_calls, folded_calls;
+	struct hook_tree_cost costs[HOOK_COST_N]; /* as the program says */
 	uint32_t n_torn; /* nodes left out: they came or went while we read, or make no sense */
 };
 

@@ -386,10 +386,11 @@ bool chains_have_interrupted(void)
 	return false;
 }
 
+/* Not that of another thread that was measuring (self_cost.c): it is elsewhere. */
 void chains_empty_trees(uint64_t bytes)
 {
 	for (uint32_t i = 0; i < n_chains && i < N_CHAINS; i++)
-		if (chains[i].tree)
+		if ((uintptr_t)chains[i].tree - library.area < library.area_bytes)
 			hook_tree_init(chains[i].tree, bytes, 0, 0);
 }
 

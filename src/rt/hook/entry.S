@@ -80,6 +80,10 @@ end \name
 #define KEPT_BACK   eax, edx
 #define KEPT_BYTES  12
 #endif
+/* As in hook_abi.h; self_cost.c compares them. */
+#define HOOK_COST_ID  0x3fffff
+#define ACTION_CALL   1
+#define ACTION_AMOUNT 3
 #define REGS_BYTES  144 /* struct hook_regs: 64-bit fields, in DWARF's order */
 
 	/* The fields from byte `at` on, which are on the stack. */
@@ -214,5 +218,39 @@ weir_sigreturn_old:
 	leave_stub weir_leave_tree_stub, weir_leave_tree
 	with_registers weir_enter_args_stub, weir_enter_args
 	with_registers weir_note_stub, weir_note
+
+/*
+ * What self_cost.c calls: a function that does nothing, hooked as a program's is. The trampoline's call
+ * has one byte in front, because its place is that of a longer one.
+ */
+	.macro hooked name, trampoline, action, stub
+function \name
+	jmp \trampoline
+end \name
+	.p2align 4
+	.skip 8
+	.long HOOK_COST_ID
+	.byte \action, 0
+	.word 0
+	.globl \trampoline
+	.hidden \trampoline
+	.type \trampoline, @function
+\trampoline:
+	.cfi_startproc
+	nop
+	call \stub
+	jmp \name\()_rest
+end \trampoline
+function \name\()_rest
+	ret
+end \name\()_rest
+	.endm
+	hooked weir_cost_call, weir_cost_trampoline, ACTION_CALL, weir_enter_stub
+	hooked weir_cost_call_tree, weir_cost_trampoline_tree, ACTION_CALL, weir_enter_tree_stub
+	hooked weir_cost_amount, weir_cost_trampoline_amount, ACTION_AMOUNT, weir_enter_args_stub
+
+function weir_cost_trap
+	int3
+end weir_cost_trap
 
 	.section .note.GNU-stack, "", @progbits

@@ -12,6 +12,7 @@
 #include "ring.h"
 
 #define LOOK_AROUND_ENTRIES 65536 /* a power of two */
+#define SLOW_TICKS_MAX	    (1u << 17) /* more was spent waiting, or elsewhere */
 #define DESCRIPTOR_BYTES    8 /* before the trampoline's call: u32 id, u8 action, u8 detail, u16 */
 
 struct descriptor {
@@ -229,6 +230,54 @@ static inline bool is_off(void)
 	return library.is_off || !library.control;
 }
 
+/* The slow way, with signals blocked. */
+struct slow_way {
+	uint64_t mask; /* before */
+	uint64_t began, blocked;
+	uint64_t stalled; /* so far, by the thread */
+	const struct hook_record *limit;
+};
+
+static void begin_slowly(struct slow_way *s)
+{
+	struct thread *t = weir_thread;
+
+	s->began = ticks_now();
+	signals_block(&s->mask);
+	s->blocked = ticks_now();
+	if (t)
+		t->block_ticks[t->is_measuring] = (uint32_t)(s->blocked - s->began);
+	s->limit = t ? t->limit : NULL;
+	s->stalled = s->limit ? t->shared->stalled_ticks : 0;
+}
+
+/* Each thread goes this way once for many records; so it is part of what they cost, on the two sides of
+ * the record that it is gone for. Signals are unblocked when it is over: that takes as long as
+ * blocking them did. */
+static void count_slow_way(struct thread *t, const struct slow_way *s, bool is_entry)
+{
+	uint64_t before = t->recorded_at - s->began - (t->shared->stalled_ticks - s->stalled);
+	uint64_t after = ticks_now() - t->recorded_at + (s->blocked - s->began);
+
+	if (before < SLOW_TICKS_MAX && after < SLOW_TICKS_MAX) {
+		t->slow_outer += (uint32_t)(is_entry ? before : after);
+		t->slow_inner += (uint32_t)(is_entry ? after : before);
+	}
+}
+
+/* The hook that was under way is done, so that its own cost may be looked at. */
+static void end_slowly(struct slow_way *s, enum hook_cost_kind kind, bool is_entry, uintptr_t site)
+{
+	struct thread *t = weir_thread;
+
+	if (t && !t->is_measuring && !is_off()) {
+		cost_look(t, kind, site);
+		if (s->limit && t->limit != s->limit)
+			count_slow_way(t, s, is_entry);
+	}
+	signals_unblock(&s->mask);
+}
+
 static struct hook_record *take_late(struct thread *t)
 {
 	struct hook_record *r = take_record(t);
@@ -243,9 +292,11 @@ static struct hook_record *take_late(struct thread *t)
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data)
 {
 	struct hook_record *r = take_late(t);
+	uint64_t now = ticks_now();
 
+	t->recorded_at = now;
 	if (r)
-		write_record(r, HOOK_HEAD(kind, id, ticks_now()), data);
+		write_record(r, HOOK_HEAD(kind, id, now), data);
 }
 
 static bool is_tree(void)
@@ -368,26 +419,26 @@ static void enter_unlocked(uint32_t id, uintptr_t *slot)
 
 REGPARM void weir_enter_late(uintptr_t after_call, uintptr_t *slot)
 {
-	uint64_t old;
+	struct slow_way s;
 
 	if (is_off())
 		return;
-	signals_block(&old);
+	begin_slowly(&s);
 	enter_unlocked(descriptor_of(after_call)->id, slot);
-	signals_unblock(&old);
+	end_slowly(&s, HOOK_COST_CALL, true, 0);
 }
 
 REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 {
 	struct chain *c = block_of(e)->chain;
+	struct slow_way s;
 	struct thread *t;
-	uint64_t old;
 
 	if (is_off()) {
 		*slot = (uintptr_t)e->ret; /* nobody takes entries any more */
 		return;
 	}
-	signals_block(&old);
+	begin_slowly(&s);
 	t = thread_ensure((uintptr_t)slot);
 	chain_trim(c);
 	if (t)
@@ -399,16 +450,16 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e)
 		chain_leave(t, c, e);
 	else if (t) /* it was taken to be over, because its return address was moved */
 		t->shared->n_unhooked++;
-	signals_unblock(&old);
+	end_slowly(&s, HOOK_COST_CALL, false, 0);
 }
 
-void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
+void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const struct patch *p)
 {
+	struct slow_way s;
 	struct thread *t;
 	struct chain *c;
-	uint64_t old;
 
-	signals_block(&old);
+	begin_slowly(&s);
 	t = thread_ensure((uintptr_t)slot);
 	c = t ? chain_find(t, (uintptr_t)slot) : NULL;
 	if (!t && kind == HOOK_RECORD_ENTER)
@@ -419,7 +470,7 @@ void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot)
 			change_chain(t, c);
 		hook_record_write(t, kind, id, 0);
 	}
-	signals_unblock(&old);
+	end_slowly(&s, HOOK_COST_INSTRUMENT, kind == HOOK_RECORD_ENTER, p->site);
 }
 
 /* --- entries with arguments -------------------------------------------------------------- */
@@ -528,12 +579,12 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 {
 	const struct descriptor *d = descriptor_of(after_call);
 	uint64_t ret = *slot;
+	struct slow_way s;
 	struct thread *t;
-	uint64_t old;
 
 	if (is_off())
 		return;
-	signals_block(&old);
+	begin_slowly(&s);
 	enter_unlocked(d->id, slot);
 	t = weir_thread;
 	if (t && t->limit && !is_tree()) {
@@ -543,7 +594,10 @@ REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_
 		else if (d->action == HOOK_ACTION_STACK)
 			write_stack(t, slot, regs, ret);
 	}
-	signals_unblock(&old);
+	if (d->action == HOOK_ACTION_AMOUNT)
+		end_slowly(&s, HOOK_COST_AMOUNT, true, 0);
+	else
+		signals_unblock(&s.mask);
 }
 
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs)

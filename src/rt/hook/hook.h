@@ -103,6 +103,12 @@ struct thread {
 	uint32_t session;	/* the recording that it is registered for */
 	struct hook_tree *tree; /* with --tree, in place of the ring */
 	uintptr_t n_entries;	/* with --tree: to look around now and then */
+	uint32_t cost_at[HOOK_COST_N]; /* how far it was when a cost was last measured (self_cost.c) */
+	uint8_t costs_known;	       /* bits: of those that were measured at all */
+	bool is_measuring;
+	uint32_t slow_inner, slow_outer; /* ticks on the slow way, as HOOK_COST_SLOW counts them */
+	uint32_t block_ticks[2]; /* to block signals, the last time; and while is_measuring */
+	uint64_t recorded_at;	 /* ticks of the last record on that way */
 };
 
 enum patch_state {
@@ -167,6 +173,14 @@ void weir_leave_stub(void);
 void weir_enter_tree_stub(void);
 void weir_leave_tree_stub(void);
 void weir_debug_stub(void);
+/* Empty functions that are hooked like those of a program, with a jump, a jump and --tree, an amount, int3. The last
+ * goes on at a trampoline of the first two. */
+void weir_cost_call(void);
+void weir_cost_call_tree(void);
+void weir_cost_amount(void);
+void weir_cost_trap(void);
+void weir_cost_trampoline(void);
+void weir_cost_trampoline_tree(void);
 void weir_sigreturn(void);
 void weir_sigreturn_old(void); /* of 32-bit programs, without SA_SIGINFO */
 /* What the fast functions call when something is out of the ordinary; saves every register. */
@@ -186,7 +200,7 @@ REGPARM void weir_leave_late(uintptr_t *slot, struct hook_entry *e);
 REGPARM void weir_enter_args(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
 REGPARM void weir_note(uintptr_t after_call, uintptr_t *slot, struct hook_regs *regs);
 /* A call that needs no entry (compiled_in.c). */
-void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot);
+void record_late(enum hook_record_kind kind, uint32_t id, uintptr_t *slot, const struct patch *p);
 void hook_record_write(struct thread *t, enum hook_record_kind kind, uint32_t id, uint64_t data);
 
 /* threads.c */
@@ -300,6 +314,15 @@ void patch_unjump(uintptr_t site, const uint8_t *original);
 
 /* trap.c */
 bool trap_install(void);
+/* Lets a trap of our own through while signals are blocked; false when none may come. */
+bool trap_let_through(void);
+void trap_block(void);
+
+/* self_cost.c */
+/* Now and then: calls an empty function that is hooked in this way, and says what that costs.
+ * Signals are blocked, and no hook of this thread is under way. `site`: of a function that calls us
+ * itself (HOOK_COST_INSTRUMENT). */
+void cost_look(struct thread *t, enum hook_cost_kind kind, uintptr_t site);
 
 /* modules.c */
 /* With a refusal, the recorder is told why nothing is hooked, and the result is negative. */
@@ -332,6 +355,10 @@ uintptr_t own_function(enum hook_own own);
 /* compiled_in.c */
 void weir_cyg_enter(void *function, void *call_site);
 void weir_cyg_exit(void *function, void *call_site);
+/* A call's entry and exit, recorded as the library's own; and what a program does without hooks. */
+void weir_cost_instrument(void);
+void weir_cost_instrument_none(void);
+extern uintptr_t weir_cost_site; /* of the function that they are said to be in */
 
 /* v8.c: calls the function that has to be told. */
 enum hook_refusal own_tell(enum hook_own own, uintptr_t function);

@@ -138,12 +138,14 @@ enum hook_record_kind {
  * before it is read, which is less than 2^40 ticks (some minutes). */
 #define HOOK_TIME_BITS 40
 #define HOOK_ID_BITS   22
-#define HOOK_ID_MAX    ((1u << HOOK_ID_BITS) - 1)
+#define HOOK_ID_MASK   ((1u << HOOK_ID_BITS) - 1)
+#define HOOK_ID_MAX    (HOOK_ID_MASK - 1)
+#define HOOK_COST_ID   HOOK_ID_MASK /* calls of the library's own, by which it measures itself */
 #define HOOK_HEAD(kind, id, ticks)                                                                 \
 	((uint64_t)(kind) << 62 | (uint64_t)(id) << HOOK_TIME_BITS |                               \
 		((uint64_t)(ticks) & ((1ull << HOOK_TIME_BITS) - 1)))
 #define HOOK_HEAD_KIND(head)  ((enum hook_record_kind)((head) >> 62))
-#define HOOK_HEAD_ID(head)    ((uint32_t)((head) >> HOOK_TIME_BITS) & HOOK_ID_MAX)
+#define HOOK_HEAD_ID(head)    ((uint32_t)((head) >> HOOK_TIME_BITS) & HOOK_ID_MASK)
 #define HOOK_HEAD_TICKS(head) ((head) & ((1ull << HOOK_TIME_BITS) - 1))
 
 enum hook_more {
@@ -151,7 +153,28 @@ enum hook_more {
 	HOOK_MORE_STACK = 2, /* the stack at the entry just recorded: `data` bytes follow in the
 				next (data + 15) / 16 records: struct hook_regs, then stack bytes */
 	HOOK_MORE_PAD = 3,   /* `data` records follow that mean nothing */
+	HOOK_MORE_COST = 4,  /* what a call costs just now: `data` is a HOOK_COST */
 };
+
+/*
+ * What a hook adds to a call: `inner` between its two readings of the clock, which seems to be the
+ * function's time, and `outer` before and after, which seems to be the caller's. In 16ths of a tick.
+ */
+enum hook_cost_kind {
+	HOOK_COST_CALL = 0,	  /* through a jump: jump, nop and mcount */
+	HOOK_COST_TRAP = 1,	  /* through int3 */
+	HOOK_COST_AMOUNT = 2,	  /* through a jump, with an amount */
+	HOOK_COST_INSTRUMENT = 3, /* by the program's own calls, -finstrument-functions */
+	HOOK_COST_SLOW = 4, /* on top of each: what is done once for many records */
+};
+#define HOOK_COST_N    5
+#define HOOK_COST_BITS 28
+#define HOOK_COST_MAX  ((1u << HOOK_COST_BITS) - 1)
+#define HOOK_COST(kind, inner, outer)                                                              \
+	((uint64_t)(kind) << (2 * HOOK_COST_BITS) | (uint64_t)(inner) << HOOK_COST_BITS | (outer))
+#define HOOK_COST_KIND(data)  ((uint32_t)((data) >> (2 * HOOK_COST_BITS)))
+#define HOOK_COST_INNER(data) ((uint32_t)((data) >> HOOK_COST_BITS) & HOOK_COST_MAX)
+#define HOOK_COST_OUTER(data) ((uint32_t)(data) & HOOK_COST_MAX)
 
 /* Registers at the function's entry, by DWARF number of the program's kind (64: rax rdx rcx rbx rsi
  * rdi rbp rsp r8-r15 rip; 32: eax ecx edx ebx esp ebp esi edi eip). */

@@ -58,6 +58,12 @@ struct hook_node {
 	uint64_t min, max; /* in ticks, of those that returned; min > max: of none */
 };
 
+/* What calls cost while the tree was kept: sums over the times that it was measured (HOOK_COST). */
+struct hook_tree_cost {
+	uint64_t n, inner, outer;
+	uint64_t squares; /* of inner + outer */
+};
+
 struct hook_tree {
 	uint32_t magic; /* written last */
 	uint32_t capacity;
@@ -77,7 +83,7 @@ struct hook_tree {
 	uint64_t n_pruned;     /* nodes taken away, their time being part of their parents' */
 	uint64_t pruned_calls; /* their calls; counted in the folded branch as well */
 	uint64_t folded_calls; /* calls for which there was no memory; likewise */
-	uint64_t reserved[20];
+	struct hook_tree_cost costs[HOOK_COST_N];
 };
 
 _Static_assert(sizeof(struct hook_node) == 64, "the same in 32- and 64-bit programs");

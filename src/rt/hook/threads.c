@@ -50,6 +50,8 @@ static bool begin_writing(struct thread *t)
 	uint64_t now = ticks_now();
 
 	t->tree = NULL;
+	t->costs_known = 0;
+	t->is_measuring = false;
 	if (control->mode != HOOK_MODE_TREE) {
 		set_limit(t);
 	} else {

@@ -68,8 +68,16 @@ static void on_trap(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
 	uintptr_t pc = (uintptr_t)uc->uc_mcontext.gregs[CONTEXT_PC] - 1;
-	const struct patch *p = patch_at(pc);
+	const struct patch *p;
 
+	if (pc == (uintptr_t)weir_cost_trap) {
+		bool is_tree = library.control && library.control->mode == HOOK_MODE_TREE;
+
+		go_to(uc->uc_mcontext.gregs, is_tree ? (uintptr_t)weir_cost_trampoline_tree
+						     : (uintptr_t)weir_cost_trampoline);
+		return;
+	}
+	p = patch_at(pc);
 	if (p && !p->call)
 		p = NULL; /* of a module that is gone */
 	if (p && *(volatile uint8_t *)pc != 0xcc) {
@@ -108,6 +116,22 @@ bool trap_install(void)
 		return false; /* the program uses it itself */
 	is_installed = raw_call(SYS_rt_sigaction, SIGTRAP, &ours, 0, 8) >= 0;
 	return is_installed;
+}
+
+/* A trap that somebody sends goes to the program's handler, which may do anything: then not. */
+bool trap_let_through(void)
+{
+	uint64_t mask = TRAP_BIT;
+
+	return is_installed && theirs.handler == (uintptr_t)SIG_DFL &&
+	       raw_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, 0, 8) >= 0;
+}
+
+void trap_block(void)
+{
+	uint64_t mask = TRAP_BIT;
+
+	raw_call(SYS_rt_sigprocmask, SIG_BLOCK, &mask, 0, 8);
 }
 
 /* --- the program's own calls ------------------------------------------------------------- */

@@ -72,6 +72,8 @@ bool hook_tree_init(void *at, uint64_t bytes, uint32_t prune_permille, uint64_t 
 	t->n_to_fold = t->prune_seq = t->n_sweeps = 0;
 	t->start_ticks = t->last_ticks = now;
 	t->n_pruned = t->pruned_calls = t->folded_calls = 0;
+	for (uint32_t i = 0; i < HOOK_COST_N; i++)
+		t->costs[i] = (struct hook_tree_cost){0, 0, 0, 0};
 	for (uint32_t i = 0; i <= HOOK_TREE_FOLDED; i++) {
 		nodes[i].n_open = 0;
 		fill_node(&nodes[i], i == HOOK_TREE_FOLDED ? HOOK_TREE_KEY(HOOK_TREE_ROOT, 0) : 0);
