@@ -181,7 +181,8 @@ static bool has_left_alone(const struct code *c)
 {
 	for (const struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
 		for (size_t i = 0; i < s->functions.n; i++)
-			if (insert_reason_is_told(s->functions.v[i].reason))
+			if (insert_reason_is_told(s->functions.v[i].reason) ||
+				s->functions.v[i].reason == INSERT_REASON_NOT_WANTED)
 				return true;
 	return false;
 }

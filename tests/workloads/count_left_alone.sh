@@ -60,3 +60,5 @@ equal "coverage has the names of those" "['g', 'h']" "$(left 'the exception tabl
 
 "$WEIR" count -q --skip main gcc -o skipped main.o segment.o && ./skipped && "$WEIR" report loss skipped.weir --json >loss.json
 equal "what was not asked for is not missed" "[]" "$(told 'not asked')"
+"$WEIR" report skipped.weir >summary.txt
+check "but the summary says how many functions that are" grep -q '^  1 function was left out on purpose' summary.txt

@@ -102,5 +102,7 @@ library() { # NAME SOURCE LIBRARY
 	places "$1: what is counted has the instructions of callgrind" "$1"
 }
 library gmp drive_gmp.c gmp
+equal "gmp: a function that jumps to labels of its own is counted" False "$(json coverage.json 'any(r["function"] == "__gmpn_mul_basecase" and r["state"] == "not known" for r in j["rows"])')"
 export JSIMD_FORCESSE2=1 # valgrind would choose other code
 library jpeg drive_jpeg.c jpeg
+equal "jpeg: nothing is left alone" "" "$(not_known)"

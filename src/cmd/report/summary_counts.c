@@ -50,6 +50,10 @@ void summary_counts(const struct report *report)
 		fprintf(out, ", %" PRIu64 " nodes of call trees", counts->n_nodes);
 	fputc('\n', out);
 	print_missed(report);
+	if (counts->n_left_alone > counts->n_missed)
+		fprintf(out, "  %" PRIu64 " function%s left out on purpose (--only, --skip)\n",
+			counts->n_left_alone - counts->n_missed,
+			counts->n_left_alone - counts->n_missed == 1 ? " was" : "s were");
 	fprintf(out,
 		"  %" PRIu64 " of %" PRIu64 " functions were executed, %" PRIu64 " of %" PRIu64
 		" blocks\n",
