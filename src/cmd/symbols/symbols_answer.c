@@ -32,9 +32,14 @@ static bool answer_from_image(const struct resolve_target *t, const struct resol
 	struct resolve_answer *answer)
 {
 	enum match_rung rung = t->rung;
+	struct iaddr place = q->place;
 	struct catalog_range range;
 
-	if (!t->image || !catalog_image_find_range(t->image, q->place, &range))
+	/* A module that could not be read when it was mapped: places are those of the file. */
+	if (t->image && t->identity.kind == IMAGE_KIND_OTHER &&
+		!image_identity_address(catalog_image_identity(t->image), place.v, &place.v))
+		return false;
+	if (!t->image || !catalog_image_find_range(t->image, place, &range))
 		return false;
 	memset(answer, 0, sizeof(*answer));
 	answer->n_levels =
@@ -44,7 +49,7 @@ static bool answer_from_image(const struct resolve_target *t, const struct resol
 		struct catalog_symbol s = catalog_image_symbol(t->image, range.symbol);
 
 		answer->symbol = s.name;
-		answer->offset = q->place.v - s.start;
+		answer->offset = place.v - s.start;
 		answer->has_offset = true;
 		if (s.rung < rung)
 			say_weak_source(t, range.symbol, answer);
