@@ -102,6 +102,9 @@ struct elf_symbol {
 };
 void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx);
+/* The same for variables and constants that have a size. */
+void elf_file_each_object(const struct elf_file *elf, bool dynamic,
+	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx);
 /* Names that assemblers and compilers make for themselves: .L1, $d, .annobin_x. */
 bool elf_symbol_is_internal(const struct elf_symbol *symbol);
 /* True when .symtab has a function whose name is not internal. Stops at the first one. */

@@ -249,6 +249,22 @@ void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 		each(ctx, &symbol);
 }
 
+void elf_file_each_object(const struct elf_file *elf, bool dynamic,
+	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx)
+{
+	struct table t = find_table(elf, dynamic);
+	size_t n = t.entry_bytes ? t.entries.n / t.entry_bytes : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct raw_symbol raw =
+			read_symbol(elf, span_sub(t.entries, i * t.entry_bytes, t.entry_bytes));
+		struct elf_symbol symbol;
+
+		if ((raw.info & 0xf) == STT_OBJECT && raw.size && symbol_of(elf, &t, &raw, &symbol))
+			each(ctx, &symbol);
+	}
+}
+
 bool elf_symbol_is_internal(const struct elf_symbol *s)
 {
 	if (strncmp(s->name, ".L", 2) == 0)

@@ -45,6 +45,13 @@ void elf_table_read(const struct elf_table *t, const struct symbol_sink *sink)
 	elf_file_each_function(t->elf, t->is_dynamic, add_function, &r);
 }
 
+void elf_table_read_data(const struct elf_table *t, const struct symbol_sink *sink)
+{
+	struct reading r = {t->source, sink};
+
+	elf_file_each_object(t->elf, t->is_dynamic, add_function, &r);
+}
+
 static void add_table(struct elf_tables *t, const struct elf_file *elf, enum symbol_source source)
 {
 	t->v[t->n++] = (struct elf_table){elf, source == SYMBOL_SOURCE_DYNSYM, source};

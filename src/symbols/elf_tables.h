@@ -18,6 +18,8 @@ struct elf_table {
 /* Names that compilers and assemblers make for themselves (.L1, $d) are left out. Names are
  * borrowed from the file's bytes. */
 void elf_table_read(const struct elf_table *t, const struct symbol_sink *sink);
+/* Its variables and constants. */
+void elf_table_read_data(const struct elf_table *t, const struct symbol_sink *sink);
 
 /* All tables that name functions of one image. It must stay where it is while it is used, and what
  * names are borrowed from lives as long as it. */

@@ -234,6 +234,19 @@ bool image_identity_has_build_id(const struct image_identity *id)
 	return false;
 }
 
+bool image_identity_address(const struct image_identity *id, uint64_t offset, uint64_t *addr)
+{
+	for (size_t i = 0; i < id->n_segments; i++) {
+		const struct image_segment *s = &id->segments[i];
+
+		if (offset >= s->offset && offset - s->offset < s->file_bytes) {
+			*addr = offset - s->offset + s->addr;
+			return true;
+		}
+	}
+	return false;
+}
+
 const char *image_base_name(const char *path, struct buf *to)
 {
 	const char *name = path, *dot;

@@ -65,6 +65,8 @@ uint64_t image_content_hash(const struct elf_file *elf);
 bool image_identity_has_build_id(const struct image_identity *id);
 /* Both have one and they are equal. */
 bool image_identity_same_build_id(const struct image_identity *a, const struct image_identity *b);
+/* The address that a byte of the file has, by the segments; false when none has it. */
+bool image_identity_address(const struct image_identity *id, uint64_t offset, uint64_t *addr);
 /* File name without folder; libfoo.so.1.2 -> libfoo, prog.debug -> prog, a.out.map -> a: the name
  * up to the first dot that is not its first character. The " (deleted)" that the kernel puts behind
  * the path of a mapped file is no part of the name. `to` is replaced. */

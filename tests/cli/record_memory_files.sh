@@ -96,6 +96,54 @@ record stripped ./run exec ./stripped
 "$WEIR" report flat --catalog c.wsym --json stripped.weir >flat.json
 equal "a catalog names a stripped one by its build-id" shm_leaf "$(json flat.json 'max(j["rows"], key=lambda r: r["base"])["name"]')"
 
+# A process that is gone before the recorder looks leaves its build-id and places in its file. In a program
+# of lld these are not its addresses.
+cat >later.c <<'C'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+	close(open("ready", O_CREAT | O_WRONLY, 0600));
+	while (access("go", F_OK)) usleep(10000);
+	if (!fork()) {
+		int from = open(argv[1], O_RDONLY), to = memfd_create("copied", MFD_CLOEXEC);
+		char b[4096];
+		ssize_t n;
+		while ((n = read(from, b, sizeof(b))) > 0) if (write(to, b, n) != n) abort();
+		fexecve(to, argv + 1, environ);
+		_exit(1);
+	}
+	wait(NULL);
+	close(open("done", O_CREAT | O_WRONLY, 0600));
+	return 0;
+}
+C
+if command -v ld.lld >/dev/null && gcc -O1 -fuse-ld=lld -Wl,--build-id -o lld work.c; then
+	gcc -O1 -o later later.c && strip -o lld.stripped lld && "$WEIR" symbols merge -q --no-search -o lld.wsym lld
+	"$WEIR" record -q -F 100 -o later.weir -- ./later ./lld.stripped >/dev/null &
+	recorder=$!
+	for _ in $(seq 200); do [ -e ready ] && break; sleep 0.05; done
+	kill -STOP $recorder
+	touch go
+	for _ in $(seq 600); do [ -e done ] && break; sleep 0.05; done
+	kill -CONT $recorder
+	wait $recorder
+	"$WEIR" report modules --json later.weir >modules.json
+	if [ "$(json modules.json '[r["kind"] for r in j["rows"] if r["path"] == "/memfd:copied"][:1]')" = "['other']" ]; then
+		"$WEIR" report flat --catalog lld.wsym --json later.weir >flat.json
+		equal "one that was gone is named by its build-id, where its code was" shm_leaf "$(json flat.json 'max(j["rows"], key=lambda r: r["base"])["name"]')"
+	else
+		skip "one that was gone is named by its build-id, where its code was: the kernel gives no build-ids of mappings"
+	fi
+else
+	skip "one that was gone is named by its build-id, where its code was: ld.lld is not installed"
+fi
+
 # A running process: the program says where its function is.
 ./run memfd ./work.so stay >place.txt &
 pid=$!

@@ -341,3 +341,44 @@ equal "a file of addresses is taken as a whole, its last line may have no end" 3
 equal "operands before and behind it keep their order" "second first first second" \
 	"$(printf '%s\n' "$first" | "$WEIR" symbols resolve -q --image co/lib.so "$second" "$first" - "$second" | grep -oE '(first|second)\+' | tr -d + | paste -s -d ' ')"
 equal "nothing asked is no answer, in JSON, too" "0 []" "$("$WEIR" symbols resolve --json --image co/lib.so - </dev/null >none.json; echo $? "$(json none.json 'j["rows"]')")"
+
+# --- variables: nm is the judge, and the program, which prints where they are ---
+
+cat >vars.c <<'C'
+#include <stdio.h>
+#include <unistd.h>
+int counters[16] = {1};
+static const char table[32] = "constant";
+static long cold[4];
+int main(int argc, char **argv)
+{
+	cold[argc] = (long)argv[0];
+	if (argc > 1) {
+		printf("%lx %lx\n", (unsigned long)&counters[3], (unsigned long)&table[5]);
+		fflush(stdout);
+		sleep(30);
+	}
+	return counters[argc] + table[argc] + (int)cold[0];
+}
+C
+gcc -O1 -fPIE -pie -o vars vars.c
+at() { printf '%x' $((0x$(nm vars | awk -v n="$1" '$3 == n { print $1 }') + $2)); }
+asked=("$(at counters 12)" "$(at table 5)" "$(at cold 24)" 4)
+names() { sed -E 's/.*\((.*)\).*/\1/'; }
+expected="counters+0xc
+table+0x5
+cold+0x18"
+equal "addresses in variables have their names" "$expected" "$("$WEIR" symbols resolve -q --image vars "${asked[@]:0:3}" | names)"
+"$WEIR" symbols merge -q --no-search -o vars.wsym vars && strip -o vars.stripped vars
+equal "also in a merged symbol file" "$expected" "$("$WEIR" symbols resolve -q --no-search --catalog vars.wsym --image vars "${asked[@]:0:3}" | names)"
+"$WEIR" symbols resolve --json --no-search --catalog vars.wsym --image vars "${asked[@]}" "$(at main 0)" >vars.json
+equal "what is in none is none, and code is no variable" "True True True False False" "$(json vars.json '" ".join(str(r["data"]) for r in j["rows"])')"
+"$WEIR" symbols merge -q --no-search -o again.wsym vars.wsym
+equal "joined, they stay" "$expected" "$("$WEIR" symbols resolve -q --no-search --catalog again.wsym --image vars "${asked[@]:0:3}" | names)"
+./vars stay >vars.txt &
+process=$!
+for _ in $(seq 200); do [ -s vars.txt ] && break; sleep 0.05; done
+read -r first second <vars.txt
+equal "in a process, too" "counters+0xc
+table+0x5" "$("$WEIR" symbols resolve -q --pid $process "$first" "$second" | names)"
+kill $process

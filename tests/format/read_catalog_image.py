@@ -25,10 +25,10 @@ IDENTITY = struct.Struct("<BBHIQQQIIB")
 SEGMENT = struct.Struct("<QQQQI")
 SECTION = struct.Struct("<QQQ")
 PARTS = ("IDENTITY", "SOURCES", "SECTIONS", "NOTES", "TEXTS", "FILES", "SYMBOLS", "ALIASES",
-         "SITES", "RANGES", "RUNGS")
+         "SITES", "RANGES", "RUNGS", "DATA")
 RUNGS = (None, "segments", "path", "checksum", "build-id")
 TEXT_KINDS = ("ld map", "lld map", "nm")
-SHIFTS = {"FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
+SHIFTS = {"DATA": 10, "FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
 IMAGE_KINDS = (None, "elf", "kernel", "vdso", "jit", "other")
 MACHINES = {0: None, 3: "i386", 62: "x86-64"}
 SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", "kallsyms",
@@ -36,7 +36,7 @@ SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map
 STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "gopclntab", "ld map", "lld map", "nm", "dynsym",
              "plt", "perf map", "kallsyms", "jitdump")
 SIZED, FILLER = 16, 32  # flags of symbols
-RAW_BYTES = {"TEXTS": 4 << 20, "FILES": 1 << 16, "SYMBOLS": 1 << 17, "ALIASES": 1 << 16,
+RAW_BYTES = {"DATA": 1 << 16, "TEXTS": 4 << 20, "FILES": 1 << 16, "SYMBOLS": 1 << 17, "ALIASES": 1 << 16,
              "SITES": 1 << 18, "RANGES": 1 << 18}
 TEXT_BYTES, TEXT_CHUNK_BYTES = 65536, 2 << 20
 ZSTD = ctypes.CDLL("libzstd.so.1")
@@ -167,13 +167,14 @@ class Image:
         self.read_rungs(parts)
         self.read_sections(parts)
         self.read_notes(parts)
-        self.tables = {name: Table(parts[name], name) for name in PARTS[4:10] if name in parts}
+        self.tables = {name: Table(parts[name], name) for name in PARTS[4:10] + PARTS[11:] if name in parts}
         need(not any(t.own for n, t in self.tables.items() if n not in ("SYMBOLS", "RANGES")),
              "own number 0")
         self.texts = self.read_texts()
         self.files = [0] + self.read_files()
         self.symbols, self.n_aliases = self.read_symbols()
         self.aliases = self.read_aliases()
+        self.variables = self.read_data()
         self.sites = self.read_sites()
         self.ranges = self.read_ranges()
         self.starts = [r[0] for r in self.ranges]
@@ -315,6 +316,22 @@ class Image:
         need(all(s[3] < 64 and s[3] & 3 < 3 and s[3] & 12 < 12 for s in symbols), "symbols: flags")
         return symbols, n_aliases
 
+    def read_data(self):
+        """(start, size, text)."""
+        data = []
+        for _, n, f in self.chunks("DATA"):
+            start, = f.unpack(struct.Struct("<Q"))
+            steps, sizes, texts, binds = f.uleb(n, 64), f.uleb(n, 64), f.uleb(n), f.take(n)
+            f.end()
+            need(steps[0] == 0, "the first step of a chunk of data is 0")
+            need(all(b < 3 for b in binds), "data: binding")
+            for step, size, text in zip(steps, sizes, texts):
+                start += step
+                data.append((start, size, text))
+        rising([d[0] for d in data], "data are sorted")
+        need(all(d[1] for d in data), "data have a size")
+        return data
+
     def read_aliases(self):
         aliases = []
         for _, n, f in self.chunks("ALIASES"):
@@ -383,7 +400,7 @@ class Image:
         for _, text, file, _ in self.sites[1:]:
             texts.add(text)
             files.add(file)
-        texts |= set(self.files)
+        texts |= set(self.files) | {d[2] for d in self.variables}
         seen = 0
         for _, _, file, _, site in self.ranges:
             files.add(file)
@@ -462,6 +479,11 @@ class Image:
         symbol = None if symbol is None else self.symbols[symbol]
         if symbol or levels or file or line:
             levels.append((symbol[2] if symbol else 0, file, line))
+        else:
+            i = bisect.bisect_right(self.variables, (address, 2**64, 0)) - 1
+            if i >= 0 and address - self.variables[i][0] < self.variables[i][1]:
+                symbol = self.variables[i]
+                levels.append((symbol[2], 0, 0))
         return symbol, levels
 
 

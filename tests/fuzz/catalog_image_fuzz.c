@@ -76,6 +76,17 @@ static void ask_for_symbols(struct catalog_image *image)
 	}
 }
 
+static void ask_for_data(struct catalog_image *image)
+{
+	for (size_t i = 0; i < catalog_image_n_data(image) && i < ITEMS_MAX; i++) {
+		struct catalog_datum d = catalog_image_datum(image, i), found;
+
+		sink += strlen(d.name) + strlen(d.linkage_name);
+		if (catalog_image_find_datum(image, (struct iaddr){d.start}, &found))
+			sink += found.size;
+	}
+}
+
 /* What is added again must come out again, and be an image. */
 static void add_again(struct catalog_image *image)
 {
@@ -88,6 +99,7 @@ static void add_again(struct catalog_image *image)
 		catalog_image_open(&again, buf_span(&bytes), NULL) < 0)
 		abort();
 	ask_for_symbols(again);
+	ask_for_data(again);
 	if (catalog_image_n_damaged(again))
 		abort();
 	catalog_image_close(again);
@@ -104,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	ask_for_facts(image);
 	ask_for_symbols(image);
+	ask_for_data(image);
 	for (size_t i = 0; i < 256; i++)
 		look_up(image, 0x1000 + i);
 	for (size_t i = 0; i + 8 <= n && i < ITEMS_MAX; i += 8) {

@@ -28,14 +28,43 @@ static void say_weak_source(
 		symbol_source_name(s.kind), s.path, s.verdict);
 }
 
+/* A variable or constant: its name and the place in it. */
+static bool answer_datum(
+	const struct resolve_target *t, struct iaddr place, struct resolve_answer *answer)
+{
+	struct catalog_datum d;
+
+	if (!catalog_image_find_datum(t->image, place, &d))
+		return false;
+	memset(answer, 0, sizeof(*answer));
+	answer->levels[0] = (struct catalog_level){.name = d.name, .linkage_name = d.linkage_name};
+	answer->n_levels = 1;
+	answer->symbol = d.name;
+	answer->offset = place.v - d.start;
+	answer->has_offset = true;
+	answer->is_data = true;
+	answer->match = match_rung_name(t->rung);
+	answer->is_exact = t->rung == MATCH_BUILD_ID;
+	answer->from = t->from;
+	snprintf(answer->reason, sizeof(answer->reason), "%s", t->reason ? t->reason : "");
+	return true;
+}
+
 static bool answer_from_image(const struct resolve_target *t, const struct resolve_query *q,
 	struct resolve_answer *answer)
 {
 	enum match_rung rung = t->rung;
+	struct iaddr place = q->place;
 	struct catalog_range range;
 
-	if (!t->image || !catalog_image_find_range(t->image, q->place, &range))
+	/* A module that could not be read when it was mapped: places are those of the file. */
+	if (t->image && t->identity.kind == IMAGE_KIND_OTHER &&
+		!image_identity_address(catalog_image_identity(t->image), place.v, &place.v))
 		return false;
+	if (!t->image)
+		return false;
+	if (!catalog_image_find_range(t->image, place, &range))
+		return answer_datum(t, place, answer);
 	memset(answer, 0, sizeof(*answer));
 	answer->n_levels =
 		catalog_image_levels(t->image, &range, answer->levels, SYMBOL_LEVELS_MAX);
@@ -44,7 +73,7 @@ static bool answer_from_image(const struct resolve_target *t, const struct resol
 		struct catalog_symbol s = catalog_image_symbol(t->image, range.symbol);
 
 		answer->symbol = s.name;
-		answer->offset = q->place.v - s.start;
+		answer->offset = place.v - s.start;
 		answer->has_offset = true;
 		if (s.rung < rung)
 			say_weak_source(t, range.symbol, answer);
@@ -175,6 +204,7 @@ static void json_target(struct json *j, const struct resolve_target *t,
 	symbols_json_address(j, "offset_in_image", t, q->place.v);
 	json_string(j, "symbol", answer->symbol);
 	json_u64_if(j, "offset", answer->symbol && answer->has_offset, answer->offset);
+	json_bool(j, "data", answer->is_data);
 	json_string(j, "text", image_text(t, q, answer, scratch));
 }
 

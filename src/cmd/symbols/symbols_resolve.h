@@ -107,6 +107,7 @@ struct resolve_answer {
 	bool has_offset;
 	const char *match; /* rung; NULL = not judged */
 	bool is_exact;	   /* it stands on the highest */
+	bool is_data;	   /* the symbol is a variable or constant */
 	const char *from;  /* what answered; NULL = nothing did */
 	char reason[700];
 };

@@ -241,6 +241,7 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 		[IMAGE_PART_ALIASES] = {"alias", 1u << ALIAS_CHUNK_SHIFT, 1u << 16, 3, true},
 		[IMAGE_PART_SITES] = {"site", 1u << SITE_CHUNK_SHIFT, 1u << 18, 4, true},
 		[IMAGE_PART_RANGES] = {"range", RANGE_CHUNK_ITEMS, 1u << 18, 1, false},
+		[IMAGE_PART_DATA] = {"datum", 1u << DATA_CHUNK_SHIFT, 1u << 16, 4, true},
 	};
 	struct chunk_table *const tables[IMAGE_N_PARTS] = {
 		[IMAGE_PART_TEXTS] = &image->texts,
@@ -249,6 +250,7 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 		[IMAGE_PART_ALIASES] = &image->aliases,
 		[IMAGE_PART_SITES] = &image->sites,
 		[IMAGE_PART_RANGES] = &image->ranges,
+		[IMAGE_PART_DATA] = &image->data,
 	};
 
 	for (size_t i = 0; i < IMAGE_N_PARTS; i++) {
@@ -266,6 +268,7 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 	if ((image->files.n_items && image->files.shift != FILE_CHUNK_SHIFT) ||
 		(image->symbols.n_items && image->symbols.shift != SYMBOL_CHUNK_SHIFT) ||
 		(image->aliases.n_items && image->aliases.shift != ALIAS_CHUNK_SHIFT) ||
+		(image->data.n_items && image->data.shift != DATA_CHUNK_SHIFT) ||
 		(image->sites.n_items && image->sites.shift != SITE_CHUNK_SHIFT))
 		return err_set(err, ERR_FORMAT, "a table has chunks of another size");
 	return 0;
@@ -363,6 +366,7 @@ IMAGE_GETTER(size_t, n_damaged, image->cache->n_damaged)
 IMAGE_GETTER(size_t, n_sources, image->n_sources)
 IMAGE_GETTER(size_t, n_sections, image->n_sections)
 IMAGE_GETTER(size_t, n_symbols, image->symbols.n_items)
+IMAGE_GETTER(size_t, n_data, image->data.n_items)
 IMAGE_GETTER(size_t, n_rows, image->ranges.extra)
 IMAGE_GETTER(size_t, n_sites, image->sites.n_items)
 

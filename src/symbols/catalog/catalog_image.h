@@ -70,6 +70,7 @@ struct catalog_source catalog_image_source(struct catalog_image *image, size_t i
 size_t catalog_image_n_sections(const struct catalog_image *image);
 struct catalog_section catalog_image_section(struct catalog_image *image, size_t i);
 size_t catalog_image_n_symbols(const struct catalog_image *image);
+size_t catalog_image_n_data(const struct catalog_image *image); /* variables and constants */
 size_t catalog_image_n_rows(const struct catalog_image *image); /* ranges with a source line */
 size_t catalog_image_n_sites(const struct catalog_image *image);
 /* By address. Texts live until close. */
@@ -79,6 +80,16 @@ const char *catalog_image_alias(struct catalog_image *image, uint32_t i); /* lin
 enum match_rung catalog_image_symbol_rung(const struct catalog_image *image, size_t i);
 /* The source on whose rung the symbol stands; SIZE_MAX when it has none. */
 size_t catalog_image_symbol_source(const struct catalog_image *image, size_t i);
+
+/* A variable or constant, with its name for display. By address; texts live until close. */
+struct catalog_datum {
+	const char *name, *linkage_name;
+	uint64_t start, size;
+};
+struct catalog_datum catalog_image_datum(struct catalog_image *image, size_t i);
+/* The one that the address is in; false when it is in none. */
+bool catalog_image_find_datum(
+	struct catalog_image *image, struct iaddr addr, struct catalog_datum *out);
 
 /* One range: everything in [start, end) has this answer. */
 struct catalog_range {

@@ -110,6 +110,17 @@ static void add_symbols(struct again *a)
 		image_builder_set_later_wins(a->b);
 }
 
+static void add_data(struct again *a)
+{
+	for (size_t i = 0; i < catalog_image_n_data(a->image); i++) {
+		const struct image_datum *d = image_datum_of(a->image, (uint32_t)i);
+
+		if (d->text && d->size)
+			vec_push(&a->b->data, ((struct built_datum){d->start, d->size,
+						      text_of(a, d->text), d->bind}));
+	}
+}
+
 static void add_sites(struct again *a)
 {
 	for (uint32_t site = 1; site <= a->image->sites.n_items; site++) {
@@ -167,6 +178,7 @@ void image_builder_image(struct image_builder *b, struct catalog_image *image)
 	for (size_t i = 0; i < image->n_sections; i++)
 		image_builder_section(b, &image->sections[i]);
 	add_symbols(&a);
+	add_data(&a);
 	add_sites(&a);
 	add_rows(&a);
 	image_builder_notes(b, image->notes);

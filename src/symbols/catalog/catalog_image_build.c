@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "symbols/catalog/catalog_image_build_internal.h"
 
 #define SECTION_NAME_BYTES_MAX 255 /* longer ones are cut: thousands may share one long text */
@@ -43,6 +44,7 @@ void image_builder_free(struct image_builder *b)
 	vec_release_all(&b->notes);
 	vec_release(&b->names);
 	vec_release(&b->pieces);
+	vec_release(&b->data);
 	vec_release(&b->rows);
 	vec_release(&b->runs);
 	vec_release(&b->sites);
@@ -211,6 +213,47 @@ void image_builder_notes(struct image_builder *b, const char *lines)
 }
 
 /* --- names --- */
+
+void image_builder_datum(struct image_builder *b, const struct candidate *c)
+{
+	if (!c->size || !c->name_bytes || c->name_bytes > SYMTAB_NAME_BYTES_MAX ||
+		b->data.n >= SYMTAB_SYMBOLS_MAX) {
+		b->n_names_left_out++;
+		return;
+	}
+	vec_push(&b->data, ((struct built_datum){.start = c->start,
+				   .size = c->size,
+				   .text = builder_text(b, c->name, c->name_bytes),
+				   .bind = c->bind}));
+}
+
+/* By the rule for names of one address; equal ones are not told apart. */
+static int compare_data(const void *a, const void *b, void *ctx)
+{
+	const struct built_datum *x = a, *y = b;
+	const struct image_builder *builder = ctx;
+	const struct intern_item *p = &builder->texts.items[x->text];
+	const struct intern_item *q = &builder->texts.items[y->text];
+	struct candidate c = {.name = p->p, .name_bytes = (uint32_t)p->n, .bind = x->bind};
+	struct candidate d = {.name = q->p, .name_bytes = (uint32_t)q->n, .bind = y->bind};
+
+	if (x->start != y->start)
+		return ORDER(x->start, y->start);
+	return ORDER(candidate_is_better(&d, &c), candidate_is_better(&c, &d))
+		       ?: ORDER(y->size, x->size);
+}
+
+void data_finish(struct image_builder *b)
+{
+	size_t kept = 0;
+
+	if (b->data.n)
+		qsort_r(b->data.v, b->data.n, sizeof(*b->data.v), compare_data, b);
+	for (size_t i = 0; i < b->data.n; i++)
+		if (!kept || b->data.v[kept - 1].start != b->data.v[i].start)
+			b->data.v[kept++] = b->data.v[i];
+	b->data.n = kept;
+}
 
 void image_builder_set_later_wins(struct image_builder *b)
 {

@@ -29,6 +29,9 @@ void image_builder_section(struct image_builder *b, const struct catalog_section
 void image_builder_source(struct image_builder *b, const struct catalog_source *source);
 /* A symbol of the current source. The name is copied. */
 void image_builder_symbol(struct image_builder *b, const struct candidate *c);
+/* A variable or constant, of no source in particular. Of several at one address the one with the best
+ * name stays, by the rule of symtab.h. The name is copied. */
+void image_builder_datum(struct image_builder *b, const struct candidate *c);
 /* Text sources of run-time code: where ranges overlap the later symbol wins. */
 void image_builder_set_later_wins(struct image_builder *b);
 /* A unit's functions, sites and rows. Copied. Where units overlap the earlier one has the address.

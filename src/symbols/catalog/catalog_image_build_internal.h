@@ -51,6 +51,12 @@ struct built_site {
 	uint32_t parent, text, call_file, call_line; /* call_file is a text */
 };
 
+struct built_datum {
+	uint64_t start, size;
+	uint32_t text;
+	uint8_t bind;
+};
+
 struct image_builder {
 	struct image_identity identity;
 	struct intern texts;		      /* 0 is the empty one */
@@ -62,6 +68,7 @@ struct image_builder {
 	VEC(char *) notes;
 	VEC(struct offered_name) names;
 	VEC(struct offered_piece) pieces;
+	VEC(struct built_datum) data; /* in no order until data_finish() */
 	bool is_later_wins;
 	VEC(struct built_row) rows;
 	VEC(struct built_run) runs;   /* in the order of units */
@@ -85,6 +92,9 @@ struct run_maker {
 void run_maker_add(struct run_maker *m, const struct built_row *row);
 /* The open run ends at this address. */
 void run_maker_end(struct run_maker *m, uint64_t end);
+
+/* Sorts the data and leaves one an address. */
+void data_finish(struct image_builder *b);
 
 /* --- names --- */
 

@@ -9,6 +9,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/search.h"
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -166,6 +168,26 @@ struct catalog_symbol catalog_image_symbol(struct catalog_image *image, size_t i
 		.first_alias = s->first_alias,
 		.n_aliases = s->n_aliases,
 	};
+}
+
+struct catalog_datum catalog_image_datum(struct catalog_image *image, size_t i)
+{
+	const struct image_datum *d = image_datum_of(image, (uint32_t)i);
+	struct image_text *text = image_text_of(image, d->text);
+
+	return (struct catalog_datum){demangled(text), text->linkage, d->start, d->size};
+}
+
+bool catalog_image_find_datum(
+	struct catalog_image *image, struct iaddr addr, struct catalog_datum *out)
+{
+	size_t behind = SEARCH(0, catalog_image_n_data(image), mid,
+		image_datum_of(image, (uint32_t)mid)->start <= addr.v);
+
+	if (!behind)
+		return false;
+	*out = catalog_image_datum(image, behind - 1);
+	return addr.v - out->start < out->size;
 }
 
 enum match_rung catalog_image_symbol_rung(const struct catalog_image *image, size_t i)

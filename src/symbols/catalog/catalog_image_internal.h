@@ -35,6 +35,12 @@ struct image_alias {
 	uint8_t flags;
 };
 
+struct image_datum {
+	uint64_t start, size;
+	uint32_t text;
+	uint8_t bind;
+};
+
 /* A site, with its texts once somebody asked for them. Chains lead from site to site, so all that a
  * level of an answer needs is in one place. */
 struct image_site {
@@ -75,7 +81,7 @@ struct catalog_image {
 	size_t n_source_sets;
 	/* Unpacked: struct image_text [], image_file [], image_symbol [], image_alias [], site_chunk;
 	 * ranges are in the cache. */
-	struct chunk_table texts, files, symbols, aliases, sites, ranges;
+	struct chunk_table texts, files, symbols, aliases, sites, ranges, data;
 	uint64_t *range_keys;  /* first address of each chunk of ranges, then UINT64_MAX */
 	uint32_t *key_buckets; /* the chunk at the start of each bucket */
 	size_t n_key_buckets;
@@ -93,6 +99,7 @@ struct image_text *image_load_texts(const struct catalog_image *image, size_t ch
 struct image_file *image_load_files(const struct catalog_image *image, size_t chunk);
 struct image_symbol *image_load_symbols(const struct catalog_image *image, size_t chunk);
 struct image_alias *image_load_aliases(const struct catalog_image *image, size_t chunk);
+struct image_datum *image_load_data(const struct catalog_image *image, size_t chunk);
 struct site_chunk *image_load_sites(const struct catalog_image *image, size_t chunk);
 void image_load_ranges(const struct catalog_image *image, size_t chunk);
 void image_cache_free(struct catalog_image *image);
@@ -170,6 +177,16 @@ static inline const struct image_alias *image_alias_of(
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_aliases(image, i >> ALIAS_CHUNK_SHIFT);
 	return &chunk[i & ((1u << ALIAS_CHUNK_SHIFT) - 1)];
+}
+
+static inline const struct image_datum *image_datum_of(
+	const struct catalog_image *image, uint32_t i)
+{
+	struct image_datum *chunk = image->data.unpacked[i >> DATA_CHUNK_SHIFT];
+
+	if (__builtin_expect(!chunk, 0))
+		chunk = image_load_data(image, i >> DATA_CHUNK_SHIFT);
+	return &chunk[i & ((1u << DATA_CHUNK_SHIFT) - 1)];
 }
 
 /* `site` counts from 1. */

@@ -189,6 +189,28 @@ struct image_alias *image_load_aliases(const struct catalog_image *image, size_t
 	return load_items(image, &image->aliases, chunk, sizeof(struct image_alias), take_aliases);
 }
 
+static void take_data(const struct catalog_image *image, struct cursor *c, void *items, uint32_t n)
+{
+	struct image_datum *data = items;
+	uint64_t start = cursor_u64(c);
+
+	for (uint32_t i = 0; i < n; i++) {
+		start += cursor_uleb(c);
+		data[i].start = start;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		data[i].size = cursor_uleb(c);
+	for (uint32_t i = 0; i < n; i++)
+		data[i].text = column_up_to(c, image->texts.n_items - 1);
+	for (uint32_t i = 0; i < n; i++)
+		data[i].bind = cursor_u8(c) & NAME_BIND_MASK;
+}
+
+struct image_datum *image_load_data(const struct catalog_image *image, size_t chunk)
+{
+	return load_items(image, &image->data, chunk, sizeof(struct image_datum), take_data);
+}
+
 struct site_chunk *image_load_sites(const struct catalog_image *image, size_t chunk)
 {
 	uint32_t n, first = (uint32_t)(chunk << SITE_CHUNK_SHIFT) + 1;
@@ -245,6 +267,7 @@ void image_cache_free(struct catalog_image *image)
 	free_unpacked(&image->aliases);
 	free_unpacked(&image->sites);
 	free_unpacked(&image->ranges);
+	free_unpacked(&image->data);
 	if (!cache)
 		return;
 	for (size_t i = 0; i < image->ranges.n_chunks; i++)

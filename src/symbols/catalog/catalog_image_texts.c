@@ -193,6 +193,8 @@ void numbering_init(struct numbering *n, const struct image_builder *b,
 		n->text_use[names->symbols.v[i].text] |= TEXT_IS_USED;
 	for (size_t i = 0; i < names->aliases.n; i++)
 		n->text_use[names->aliases.v[i].text] |= TEXT_IS_USED;
+	for (size_t i = 0; i < b->data.n; i++)
+		n->text_use[b->data.v[i].text] |= TEXT_IS_USED;
 	mark_rows(n, b, rows);
 	for (size_t i = 0; i < n_all; i++)
 		if (n->text_use[i])

@@ -208,6 +208,21 @@ static void put_sites(struct encoding *e, struct buf *out, size_t first, size_t 
 		buf_put_uleb(out, sites[ids[i]].call_line);
 }
 
+static void put_data(struct encoding *e, struct buf *out, size_t first, size_t n)
+{
+	const struct built_datum *d = &e->b->data.v[first];
+
+	buf_put_u64(out, d->start);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, i ? d[i].start - d[i - 1].start : 0);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, d[i].size);
+	for (size_t i = 0; i < n; i++)
+		buf_put_uleb(out, e->numbers->text_ids[d[i].text]);
+	for (size_t i = 0; i < n; i++)
+		buf_put_u8(out, d[i].bind);
+}
+
 /* --- the image's id --- */
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
@@ -312,6 +327,7 @@ static void encode_parts(
 		put_aliases);
 	encode_chunks(
 		&p->tables[IMAGE_PART_SITES], &e, numbers.n_sites, SITE_CHUNK_SHIFT, put_sites);
+	encode_chunks(&p->tables[IMAGE_PART_DATA], &e, b->data.n, DATA_CHUNK_SHIFT, put_data);
 	ranges_encode(&p->tables[IMAGE_PART_RANGES], b, names, &rows, &numbers);
 	put_identity(&p->small[IMAGE_PART_IDENTITY], &b->identity);
 	put_sources(&p->small[IMAGE_PART_SOURCES], b, &sets);
@@ -379,6 +395,7 @@ int image_builder_finish(
 	if (b->n_sources_left_out)
 		return err_set(err, ERR_LIMIT, "'%s': an image has at most %d sources",
 			b->identity.path ? b->identity.path : "", IMAGE_SOURCES_MAX);
+	data_finish(b);
 	final_names_init(&names, b);
 	count_names(b, &names);
 	parts = mem_zalloc(sizeof(*parts));

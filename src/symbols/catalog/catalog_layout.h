@@ -26,9 +26,10 @@ enum image_part {
 	IMAGE_PART_ALIASES = 8,
 	IMAGE_PART_SITES = 9,
 	IMAGE_PART_RANGES = 10,
-	IMAGE_PART_RUNGS = 11
+	IMAGE_PART_RUNGS = 11,
+	IMAGE_PART_DATA = 12
 };
-#define IMAGE_N_PARTS 12
+#define IMAGE_N_PARTS 13
 
 #define IMAGE_SOURCES_MAX  64 /* a name's sources are bits of a u64 */
 #define IMAGE_SECTIONS_MAX 65536
@@ -42,6 +43,7 @@ enum image_part {
 #define FILE_CHUNK_SHIFT     10
 #define SYMBOL_CHUNK_SHIFT   10
 #define ALIAS_CHUNK_SHIFT    10
+#define DATA_CHUNK_SHIFT     10
 #define SITE_CHUNK_SHIFT     12
 #define RANGE_CHUNK_ITEMS    4096
 

@@ -44,14 +44,34 @@ static void add_from(
 		n - i);
 }
 
+struct data_making {
+	struct image_builder *b;
+	uint64_t budget; /* bytes of names, as for functions */
+};
+
+static void add_datum(void *ctx, const struct candidate *c)
+{
+	struct data_making *d = ctx;
+
+	if (c->name_bytes > d->budget)
+		return;
+	d->budget -= c->name_bytes;
+	image_builder_datum(d->b, c);
+}
+
 static void add_table(
 	struct making *m, const struct elf_table *table, const struct catalog_source *source)
 {
+	struct data_making making = {
+		m->b, TABLE_NAMES_ATLEAST + table->elf->bytes.n * TABLE_NAMES_TIMES};
+	const struct symbol_sink data = {add_datum, &making};
 	const struct symbol_sink sink = symtab_builder_sink(&m->all);
 	size_t first = m->all.all.n;
 
 	elf_table_read(table, &sink);
 	add_from(m, first, source, table->elf->bytes.n);
+	if (!m->recipe->no_data)
+		elf_table_read_data(table, &data);
 }
 
 static struct catalog_source go_source(const struct making *m, const char *identity)

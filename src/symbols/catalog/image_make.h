@@ -23,6 +23,7 @@ struct image_recipe {
 	/* Only units that may cover one of these (sorted); NULL = all. */
 	const uint64_t *addrs;
 	size_t n_addrs;
+	bool no_data;	    /* without variables and constants */
 	unsigned n_threads; /* 0 and 1: none but the caller's */
 	/* Called now and then from the calling thread; may be NULL. */
 	void (*progress)(void *ctx, size_t done, size_t of);

@@ -24,6 +24,7 @@ struct merge *merge_new(const struct merge_options *options)
 static void file_free(struct merge_file *f)
 {
 	jitdump_release(&f->jitdump);
+	catalog_close(f->catalog);
 	text_source_release(&f->text);
 	vec_release(&f->candidates);
 	if (f->has_elf)
@@ -57,6 +58,9 @@ static void image_free(struct merge_image *image)
 		free(image->demangled.v[i].text);
 	vec_release(&image->demangled);
 	catalog_image_close(image->base);
+	for (size_t i = 0; i < image->others.n; i++)
+		catalog_image_close(image->others.v[i]);
+	vec_release(&image->others);
 	image_identity_release(&image->id);
 	buf_release(&image->bytes);
 	free(image);
@@ -275,8 +279,12 @@ static void read_file(struct merge_file *f)
 	else if (f->kind == SOURCE_KIND_ELF_OBJECT)
 		merge_file_decide(f, MERGE_NOT_A_SOURCE, NO_IMAGE,
 			"an object file has no addresses before it is linked");
+	else if (f->kind == SOURCE_KIND_CATALOG && !f->was_named)
+		/* It may be what an earlier merge of the folder has made. */
+		merge_file_decide(f, MERGE_NOT_A_SOURCE, NO_IMAGE,
+			"a merged symbol file; it is joined when it is named itself");
 	else if (f->kind == SOURCE_KIND_CATALOG)
-		merge_file_decide(f, MERGE_NOT_A_SOURCE, NO_IMAGE, "a merged symbol file itself");
+		rc = catalog_open(&f->catalog, f->path, &err);
 	else if (f->kind == SOURCE_KIND_ELF_IMAGE || f->kind == SOURCE_KIND_ELF_DEBUG)
 		rc = read_elf(f, bytes, &err);
 	else

@@ -11,6 +11,8 @@
  *   all of its own ("412 of 412 agree"). Where none or several versions do, it is refused.
  * - perf maps and jitdumps of one pid make one image of run-time code; kallsyms makes the kernel's.
  * - With `base`, images that are already in a catalog are joined in the same way.
+ * - The images of a catalog that is an input itself are images here; the same image in several is one,
+ *   with the sources of all.
  */
 #ifndef WEIR_SYMBOLS_CATALOG_MERGE_H
 #define WEIR_SYMBOLS_CATALOG_MERGE_H

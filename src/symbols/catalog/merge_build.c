@@ -276,25 +276,44 @@ static bool add_debug_to_base(struct merge *m, struct merge_image *image, struct
 	return any;
 }
 
+/* What other catalogs have of the same image; true when that is more than the base has. */
+static bool add_others(struct merge_image *image, struct image_builder *b)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < image->others.n; i++) {
+		struct catalog_image *other = image->others.v[i];
+
+		for (size_t k = 0; k < catalog_image_n_sources(other); k++) {
+			struct catalog_source s = catalog_image_source(other, k);
+
+			any |= !base_has(image->base, s.kind, s.path);
+		}
+		image_builder_image(b, other);
+	}
+	return any;
+}
+
 /* True when there is something to write. */
 static bool add_sources(struct merge *m, struct merge_image *image, struct image_builder *b)
 {
 	bool any = false;
 
-	if (image->base_i != NO_IMAGE) {
-		image_builder_image(b, merge_image_base(m, image));
-		any = add_debug_to_base(m, image, b);
+	if (merge_image_base(m, image)) {
+		image_builder_image(b, image->base);
+		any = add_debug_to_base(m, image, b) || image->is_joined;
 	} else if (image->file_i != NO_IMAGE) {
 		add_file_sources(m, image, b);
 		any = true;
 	}
+	any |= add_others(image, b);
 	return add_texts(m, image, b) || any;
 }
 
 static void set_known(struct merge *m, struct merge_image *image)
 {
 	for (size_t i = 0; i < m->files.n; i++)
-		if (m->files.v[i]->image_i != NO_IMAGE &&
+		if (m->files.v[i]->image_i != NO_IMAGE && !m->files.v[i]->catalog &&
 			m->images.v[m->files.v[i]->image_i] == image)
 			m->files.v[i]->verdict = MERGE_KNOWN;
 }
@@ -305,7 +324,8 @@ static int build_image(struct merge *m, struct merge_image *image, struct err *e
 	struct catalog_image *made;
 	int rc = 0;
 
-	if (image->file_i == NO_IMAGE && !image->debug.n && !image->texts.n)
+	if (image->file_i == NO_IMAGE && !image->debug.n && !image->texts.n && !image->is_joined &&
+		!image->others.n)
 		return 0; /* of the base, and nothing joined it */
 	b = image_builder_new(&image->id);
 	if (!add_sources(m, image, b))
@@ -338,7 +358,9 @@ static void refuse_image(struct merge *m, struct merge_image *image, const struc
 	for (size_t i = 0; i < m->files.n; i++) {
 		struct merge_file *f = m->files.v[i];
 
-		if (f->image_i == NO_IMAGE || m->images.v[f->image_i] != image)
+		/* Which catalog it is of is not kept: all that were given are told of. */
+		if (!(f->catalog && (image->is_joined || image->others.n)) &&
+			(f->image_i == NO_IMAGE || m->images.v[f->image_i] != image))
 			continue;
 		f->verdict = MERGE_REFUSED;
 		f->image_i = NO_IMAGE;

@@ -34,6 +34,7 @@ struct merge_file {
 	struct text_source text;
 	VEC(struct candidate) candidates;
 	struct jitdump jitdump;
+	struct catalog *catalog; /* a merged symbol file, whose images join; owned */
 	/* outcome */
 	enum merge_verdict verdict;
 	char *reason;
@@ -69,8 +70,10 @@ struct merge_image {
 	struct extent *extents; /* functions of the unwind table, made when first needed; owned */
 	size_t n_extents;
 	VEC(struct demangled_name) demangled;
-	struct catalog_image *base; /* opened when first needed */
-	struct buf bytes;	    /* the result; empty when nothing changed */
+	struct catalog_image *base; /* opened when first needed; or of a catalog that is an input */
+	bool is_joined;		    /* it is of an input, and not in the base catalog */
+	VEC(struct catalog_image *) others; /* the same image in further inputs; owned */
+	struct buf bytes;		    /* the result; empty when nothing changed */
 	char catalog_id[17];
 };
 

@@ -76,6 +76,75 @@ static void add_base_images(struct merge *m)
 	}
 }
 
+/* The same image in two catalogs has the same id; one that is made of a file here has none yet. */
+static struct merge_image *find_joined(struct merge *m, struct catalog_image *image)
+{
+	for (size_t i = 0; i < m->images.n; i++)
+		if (!strcmp(m->images.v[i]->catalog_id, catalog_image_id(image)))
+			return m->images.v[i];
+	return find_same(m, catalog_image_identity(image));
+}
+
+static size_t index_of(const struct merge *m, const struct merge_image *image)
+{
+	size_t i = 0;
+
+	while (m->images.v[i] != image)
+		i++;
+	return i;
+}
+
+/* Equal in id, but not in content: a kernel that was started at another address, a file that was
+ * rewritten after linking. A catalog has room for one of them. */
+static bool is_in_conflict(const struct merge_image *there, const struct catalog_image *image)
+{
+	uint64_t a = there->id.content_hash, b = catalog_image_identity(image)->content_hash;
+
+	return a && b && a != b;
+}
+
+/* True unless there is no room for it. Takes over the image. */
+static bool join_image(struct merge *m, struct catalog_image *image, size_t *image_i)
+{
+	struct merge_image *same = find_joined(m, image);
+
+	if (same && is_in_conflict(same, image)) {
+		catalog_image_close(image);
+		return false;
+	}
+	if (same) {
+		vec_push(&same->others, image);
+	} else {
+		same = add_image(m, catalog_image_identity(image), NO_IMAGE, NO_IMAGE);
+		same->base = image;
+		same->is_joined = true;
+		memcpy(same->catalog_id, catalog_image_id(image), sizeof(same->catalog_id));
+	}
+	*image_i = index_of(m, same);
+	return true;
+}
+
+static void join_catalog(struct merge *m, struct merge_file *f)
+{
+	size_t n = catalog_n(f->catalog), image_i = NO_IMAGE;
+	struct err err = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		struct catalog_image *image;
+
+		if (catalog_open_image(f->catalog, i, &image, &err) == 0 &&
+			!join_image(m, image, &image_i))
+			err_set(&err, ERR_FORMAT,
+				"'%s' is here already under the same id, with other content",
+				catalog_get(f->catalog, i).path);
+	}
+	if (err.code)
+		merge_file_decide(
+			f, MERGE_REFUSED, image_i, "not all of its %zu images: %s", n, err.text);
+	else
+		merge_file_decide(f, MERGE_USED, image_i, "its %zu images", n);
+}
+
 /* --- debug files --- */
 
 static void join_debug(struct merge *m, size_t file_i, size_t image_i, char *verdict)
@@ -240,6 +309,9 @@ void merge_join(struct merge *m)
 
 	add_elf_images(m);
 	add_base_images(m);
+	for (size_t i = 0; i < n; i++)
+		if (m->files.v[i]->catalog)
+			join_catalog(m, m->files.v[i]);
 	for (size_t i = 0; i < n; i++)
 		if (m->files.v[i]->kind == SOURCE_KIND_ELF_DEBUG && m->files.v[i]->has_elf)
 			place_debug_file(m, i);

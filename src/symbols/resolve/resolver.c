@@ -90,6 +90,14 @@ static void name_by_address(
 		.name = r->text, .offset = addr - start.v, .reason = why_unnamed(e)};
 }
 
+/* The file of an image of kind OTHER could not be read when it was mapped: its addresses are places in
+ * the file. The symbols' image knows which addresses those are; false when it does not. */
+static bool find_address(const struct resolver_entry *e, uint64_t *addr)
+{
+	return e->image.kind != IMAGE_KIND_OTHER ||
+	       image_identity_address(catalog_image_identity(e->symbols), *addr, addr);
+}
+
 /* From the catalog's kind of image: the chain, its last level is the function itself. */
 static bool find_in_image(
 	struct resolver *r, struct resolver_entry *e, uint64_t addr, struct resolved *out)
@@ -98,7 +106,8 @@ static bool find_in_image(
 	struct catalog_symbol symbol;
 	size_t n;
 
-	if (!e->symbols || !catalog_image_find_range(e->symbols, (struct iaddr){addr}, &range) ||
+	if (!e->symbols || !find_address(e, &addr) ||
+		!catalog_image_find_range(e->symbols, (struct iaddr){addr}, &range) ||
 		range.symbol == UINT32_MAX)
 		return false;
 	n = catalog_image_levels(e->symbols, &range, r->levels, RESOLVER_LEVELS_MAX);

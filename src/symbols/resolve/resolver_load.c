@@ -103,8 +103,12 @@ static void forget_cut(struct resolver_entry *e)
 static void load_mapped(struct resolver_entry *e, const struct image_identity *id,
 	const uint64_t *addrs, size_t n_addrs)
 {
-	struct image_recipe recipe = {
-		.elf = e->elf, .path = e->path, .addrs = addrs, .n_addrs = n_addrs, .n_threads = 2};
+	struct image_recipe recipe = {.elf = e->elf,
+		.path = e->path,
+		.addrs = addrs,
+		.n_addrs = n_addrs,
+		.no_data = true,
+		.n_threads = 2};
 	struct buf text = {0};
 
 	set_match(e, image_identity_has_build_id(id) ? MATCH_BUILD_ID : MATCH_CHECKSUM,
