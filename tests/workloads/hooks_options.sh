@@ -13,7 +13,7 @@ equal "its callers are true ones, as deep as the recursion" "1 2 3 4 5 6 7 8 9 1
 equal "below them the program's own" "main first recursive" \
 	"$(json samples.json "' '.join(f['name'] for f in j['rows'][0]['stack'][-3:])")"
 
-"$WEIR" record -q --budget 5 --events '*' -o t.weir -- ./busy progress 1.5 2 >out.txt 2>err.txt
+"$WEIR" record -q --budget 1 --events '*' -o t.weir -- ./busy progress 1.5 2 >out.txt 2>err.txt
 equal "with a budget the program works" "wrong 0" "$(cut -d, -f1 out.txt)"
 "$WEIR" report hooks t.weir --json >hooks.json 2>err.txt
 check "functions that cost too much are unhooked, and the report says when" \
