@@ -23,8 +23,12 @@ weir = os.environ["WEIR"]
 TREE_AIM, COUNTS_AIM, CALL_NS_AIM, SPEED_AIM, TEXT_AIM = 1.5, 1.2, 5.0, 20.0, 2.0
 CFLAGS = ["-std=gnu17", "-O2", "-g", "-D_GNU_SOURCE", "-I" + here]
 LIBRARIES = {"zlib": ["-l:libz.a"], "bzip2": ["-l:libbz2.a"], "zstd": ["-l:libzstd.a"],
-             "sqlite": ["-l:libsqlite3.a", "-lm"], "crypto": ["-l:libcrypto.a"]}
-OWN = ["interpreter", "lz"]
+             "sqlite": ["-l:libsqlite3.a", "-lm"], "lua": ["-l:liblua5.4.a", "-lm", "-ldl"],
+             "crypto": ["-l:libcrypto.a"]}
+HEADERS = {"lua": ["-I/usr/include/lua5.4"]}
+OWN = ["interpreter", "lz", "containers"]
+# Not optimised: what short calls cost at the most.
+CXX = {"containers": ["g++", "-O0", "-g"]}
 ARCHIVES = ["libcrypto.a", "libc.a", "libstdc++.a", "libsqlite3.a"]
 TIGHT, FIB = (5_000_000, 30) if quick else (50_000_000, 36)
 os.makedirs(work, exist_ok=True)
@@ -68,9 +72,10 @@ class Kind:
         return os.path.join(work, name + "." + self.name.replace(" ", "_"))
 
     def make(self, name):
-        source = os.path.join(here, name + ".c")
+        source = os.path.join(here, name + (".cc" if name in CXX else ".c"))
+        compiler = CXX.get(name, ["gcc", *CFLAGS])
         # -g only tells lines; what callgrind runs is the plain program.
-        build(self.before + ["gcc", *CFLAGS, *self.flags, "-o", self.program(name), source,
+        build(self.before + [*compiler, *HEADERS.get(name, []), *self.flags, "-o", self.program(name), source,
                              *LIBRARIES.get(name, [])])
 
 

@@ -12,7 +12,7 @@
 
 #define AREAS_OF_SLOT	   3
 #define AREAS_TO_GROW	   2048u	/* kept for trees that grow */
-#define ROWS_BYTES	   (1ull << 30) /* of the file, before rows are shared */
+#define ROWS_BYTES	   (512ull << 20) /* of the file, before rows are shared */
 #define TRIES		   8		/* slots that are looked at for memory to use again */
 #define COPY_STEP_BYTES	   (16ull << 20)
 #define COPY_STEPS	   64
