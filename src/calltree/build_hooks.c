@@ -10,6 +10,7 @@
 
 /* An empty function in a loop stands for all: so much of the cost may be otherwise elsewhere. */
 #define MODEL_ERROR_PART 10
+#define ERROR_NS_MAX	 1e15
 
 static void damaged(struct builder *b)
 {
@@ -157,6 +158,14 @@ void build_hooks_begin(struct builder *b, bool keeps_cost)
 	calltree_set_costs(b->tree, costs, n);
 }
 
+/* In ns, of so many calls; of a forged number no more than makes sense. */
+static uint64_t error_of(const struct profile_cost *cost, uint64_t n_calls)
+{
+	double ns = (double)n_calls * (double)profile_cost_error_ps(cost) / PROFILE_PS_A_NS;
+
+	return ns < ERROR_NS_MAX ? (uint64_t)ns : (uint64_t)ERROR_NS_MAX;
+}
+
 /* The calls that were seen, by what is known of their cost. */
 void build_hooks_end(struct builder *b)
 {
@@ -169,9 +178,7 @@ void build_hooks_end(struct builder *b)
 		if (!cost && p->hooks[i].hits)
 			p->n_without_cost++;
 		if (cost)
-			p->cost_error +=
-				(uint64_t)((double)p->hooks[i].hits *
-					   (double)profile_cost_error_ps(cost) / PROFILE_PS_A_NS);
+			p->cost_error += error_of(cost, p->hooks[i].hits);
 	}
 }
 

@@ -6,18 +6,26 @@
 #include "cmd/report/summary.h"
 #include "cmd/report/table.h"
 
-/* Calls of hooked functions were recorded here, and take times; not those of an import. */
+static bool has_hooked_calls(const struct calltree *t)
+{
+	for (uint32_t i = 1; i < calltree_n_routines(t); i++) {
+		const struct calltree_routine *r = calltree_get_routine(t, i);
+
+		if (r->has_events && !r->is_root && r->kind == FRAME_KIND_NATIVE)
+			return true;
+	}
+	return false;
+}
+
+/* Calls of hooked functions were recorded, not imported, and take times. A snapshot and a trace whose
+ * recorder was killed have no word on hooks. */
 static bool is_recorded(const struct report *report)
 {
 	const struct profile *p = report->profile;
 	const char *mode = trace_reader_meta(report->reader, "mode");
 
-	if (!p->is_time || !(p->n_events || p->n_kept_nodes))
-		return false;
-	if (trace_reader_meta(report->reader, "hook_clock"))
-		return true;
-	/* The recorder was killed before it could say so. */
-	return p->loss.is_cut && mode && strcmp(mode, "import") != 0;
+	return p->is_time && (p->n_events || p->n_kept_nodes) && mode && strcmp(mode, "import") &&
+	       has_hooked_calls(p->tree);
 }
 
 static void print_functions(FILE *out, const char *what, uint64_t n)
