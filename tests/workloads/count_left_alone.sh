@@ -83,6 +83,9 @@ int main(void) { signal(SIGUSR1, handler); interrupted(); return !found; }
 C
 if gcc -O1 -static -o handler handler.c 2>static.txt && ./handler; then
 	check "a static program finds its way out of a handler of signals" eval '"$WEIR" count -q gcc -O1 -static -o handler.counted handler.c && WEIR_OUT=handler.weir ./handler.counted'
+	"$WEIR" report coverage handler.weir --json >coverage.json
+	equal "and the function beside it is counted" "['executed']" \
+		"$(json coverage.json '[r["state"].replace("partly ", "") for r in j["rows"] if r["function"] == "__libc_sigaction"]')"
 else
 	skip "a static program finds its way out of a handler of signals: it does not as it is"
 fi
