@@ -39,9 +39,15 @@ size_t code_fragment_base(const char *name)
 
 /* ---- labels ---- */
 
+bool code_is_signal_return(const char *name)
+{
+	return !strcmp(name, "__restore_rt") || !strcmp(name, "__restore");
+}
+
 bool code_symbol_lacks_size(const struct object_symbol *sym)
 {
-	return (sym->type == STT_FUNC || sym->type == STT_GNU_IFUNC) && !sym->size;
+	return (sym->type == STT_FUNC || sym->type == STT_GNU_IFUNC) && !sym->size &&
+	       !code_is_signal_return(sym->name);
 }
 
 ORDER_BY(by_place, struct code_label, section, offset, symbol)

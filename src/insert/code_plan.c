@@ -16,12 +16,6 @@
 #define FLAGS_BYTES    7  /* lahf, seto, add, sahf */
 #define MOV_BYTES      3  /* mov %rax,%r */
 
-/* Entered by the kernel, not by a call, and known to unwinders by its very bytes. */
-static bool is_signal_return(const char *name)
-{
-	return !strcmp(name, "__restore_rt") || !strcmp(name, "__restore");
-}
-
 static enum insert_reason judge_function(
 	const struct code *c, const struct code_section *s, const struct code_function *f)
 {
@@ -29,7 +23,7 @@ static enum insert_reason judge_function(
 		return INSERT_REASON_EMPTY;
 	if (c->options->wants && !c->options->wants(c->options->wants_context, f->name))
 		return INSERT_REASON_NOT_WANTED;
-	if (is_signal_return(f->name))
+	if (code_is_signal_return(f->name))
 		return INSERT_REASON_BOUND;
 	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
 		const struct code_insn *insn = &s->insns.v[i];

@@ -218,7 +218,10 @@ void code_section_find_gaps(struct code_section *s);
 const char *code_admit_name(struct code *c, const char *name);
 /* "f.cold" and "f.cold.3" are parts of "f" that are entered by jumps: the length of "f"; else 0. */
 size_t code_fragment_base(const char *name);
-/* A function whose end the object does not tell: nasm, .type without .size. */
+/* Entered by the kernel, not by a call, and known to unwinders by its very bytes and by the one in front. */
+bool code_is_signal_return(const char *name);
+/* A function whose end the object does not tell: nasm, .type without .size. Returns from signals stay as they
+ * are. */
 bool code_symbol_lacks_size(const struct object_symbol *sym);
 void code_read_labels(struct code *c);
 /* The first of its labels that is here or behind. */

@@ -62,3 +62,30 @@ equal "coverage has the names of those" "['g', 'h']" "$(left 'the exception tabl
 equal "what was not asked for is not missed" "[]" "$(told 'not asked')"
 "$WEIR" report skipped.weir >summary.txt
 check "but the summary says how many functions that are" grep -q '^  1 function was left out on purpose' summary.txt
+
+# The C library's return from signals has no size either; unwinders know it by its bytes and by the one in front of it.
+cat >handler.c <<'C'
+#include <execinfo.h>
+#include <signal.h>
+#include <stdint.h>
+static volatile int found;
+__attribute__((noinline)) static void interrupted(void) { raise(SIGUSR1); __asm__ volatile(""); }
+static void handler(int n)
+{
+	void *frames[50];
+	int n_frames = backtrace(frames, 50);
+
+	(void)n;
+	for (int i = 0; i < n_frames; i++)
+		found |= (uintptr_t)frames[i] - (uintptr_t)interrupted < 200;
+}
+int main(void) { signal(SIGUSR1, handler); interrupted(); return !found; }
+C
+if gcc -O1 -static -o handler handler.c 2>static.txt && ./handler; then
+	check "a static program finds its way out of a handler of signals" eval '"$WEIR" count -q gcc -O1 -static -o handler.counted handler.c && WEIR_OUT=handler.weir ./handler.counted'
+	"$WEIR" report coverage handler.weir --json >coverage.json
+	equal "and the function beside it is counted" "['executed']" \
+		"$(json coverage.json '[r["state"].replace("partly ", "") for r in j["rows"] if r["function"] == "__libc_sigaction"]')"
+else
+	skip "a static program finds its way out of a handler of signals: it does not as it is"
+fi
