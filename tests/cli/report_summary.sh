@@ -140,7 +140,8 @@ for i in 1 2 3; do
 	equal "user and system time add up to the CPU time ($i)" "True True" "$(python3 clock.py t.txt) $(python3 clock.py l.txt)"
 done
 # What nobody waits for is in the event's count alone.
-"$WEIR" record -q -o d.weir -- sh -c '(trap "" HUP; i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done) & sleep 1.5; exit 0'
+"$WEIR" record -q -o d.weir -- sh -c '(sh -c "i=0; while [ \$i -lt 400000 ]; do i=\$((i + 1)); done; echo >spun.txt" &)
+while [ ! -e spun.txt ]; do sleep 0.1; done'
 "$WEIR" report d.weir >d.txt
 equal "CPU time of processes that nobody waited for has no parts of others" "no parts" "$(python3 clock.py d.txt)"
 
