@@ -106,6 +106,7 @@ void processes_fork(struct processes *t, const struct thread_id *made,
 	const struct thread_id *maker, uint64_t time)
 {
 	uint32_t name = processes_thread(t, maker->pid, maker->tid, time)->name;
+	struct thread *thread;
 
 	if (made->pid != maker->pid) {
 		/* Shared until one of them changes it: a thousand children cost nothing. */
@@ -114,7 +115,9 @@ void processes_fork(struct processes *t, const struct thread_id *made,
 		trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_PROCESS,
 			RECORD_PROCESS_FORK, (uint64_t[]){made->pid, maker->pid}, 2);
 	}
-	name_thread(t, processes_thread(t, made->pid, made->tid, time), time, name);
+	thread = processes_thread(t, made->pid, made->tid, time);
+	thread->has_ended = false; /* of another one with its number, perhaps */
+	name_thread(t, thread, time, name);
 }
 
 void process_forget_mappings(struct process *p)
@@ -145,6 +148,7 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 	struct thread *thread = processes_thread(t, pid, tid, time);
 
 	thread->wait_stack = 0; /* it does not wait, it has ended */
+	thread->has_ended = true;
 	vec_release(&thread->memo.levels);
 	/* Nothing will be looked up there any more; a build of a hundred thousand processes is
 	 * long. */

@@ -42,6 +42,7 @@ struct thread {
 	/* A wait that has begun: its stack (0 = none), metric and time. */
 	uint32_t wait_stack, wait_metric;
 	uint64_t wait_since;
+	bool has_ended; /* what it leaves the CPU for then is no wait */
 };
 
 struct thread_id {

@@ -529,7 +529,9 @@ static void process_sample(struct session *s, const struct collected *r)
 	if (!stack) /* not even a call chain: the program counter alone */
 		stack = trace_writer_stack(s->w, 0, kernel_frame(s, c->ip, false));
 	if (is_wait(s, c->id)) {
-		thread->wait_stack = stack;
+		/* With -a the last time that a thread leaves the CPU is seen, too; it may have no
+		 * number any more then. */
+		thread->wait_stack = thread->has_ended || r->tid == UINT32_MAX ? 0 : stack;
 		thread->wait_metric = metric_of(s, c->id);
 		thread->wait_since = r->time;
 		return;

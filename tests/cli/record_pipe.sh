@@ -35,12 +35,15 @@ equal "and the trace is behind it" 0 "$(tail -n +2 behind.txt | "$WEIR" report f
 
 # Readers that are gone.
 cat >late.sh <<'SH'
+echo begun >begun.txt
+sleep 1
 i=0
 while [ $i -lt 150000 ]; do i=$((i + 1)); done
 echo done >late.txt
 exit 5
 SH
-"$WEIR" record -o - -- sh late.sh 2>err.txt | head -c 20 >/dev/null
+"$WEIR" record -o - -- sh late.sh 2>err.txt | # who is gone before the command begins is a reason not to run it
+	{ head -c 20 >/dev/null; while [ ! -e begun.txt ]; do sleep 0.05; done; }
 equal "without a reader the command runs to its end, and its status is passed on" "5 done" "${PIPESTATUS[0]} $(cat late.txt)"
 equal "why there is no trace is one sentence" 1 "$(grep -c "^weir: 'standard output': cannot write after [0-9]* bytes: Broken pipe$" err.txt)"
 mkfifo fifo

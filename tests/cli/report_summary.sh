@@ -62,6 +62,34 @@ equal "its share is the sum over all of them" "" "$(python3 compare.py)"
 equal "the heaviest of all places is the first" "True" \
 	"$(python3 -c 'import json; print(max(json.load(open("found.json")).values()) == json.load(open("r.json"))["paths"][0]["base"])')"
 
+# Through templates and libraries: what is left out is not what somebody has written.
+cat >templates.cc <<'CC'
+#include <algorithm>
+#include <string>
+#include <vector>
+__attribute__((noinline)) bool by_end(const std::string &a, const std::string &b)
+{
+	volatile unsigned long spent = 0;
+	for (int i = 0; i < 300; i++) spent += i;
+	return a.back() < b.back();
+}
+__attribute__((noinline)) void arrange(std::vector<std::string> &v) { std::stable_sort(v.begin(), v.end(), by_end); }
+int main()
+{
+	std::vector<std::string> v;
+	for (int i = 0; i < 30000; i++) v.push_back(std::to_string(i * 7919 % 30011));
+	for (int i = 0; i < 3; i++) arrange(v);
+	return v.empty();
+}
+CC
+g++ -O0 -g -o templates templates.cc || exit 1
+"$WEIR" record -q -o t.weir -- ./templates
+"$WEIR" report summary t.weir >t.txt
+path=$(sed -n '/^Heaviest paths/,/^$/p' t.txt | sed -n 2p)
+check "the functions of the program are on its path" test "$(grep -cE '%  main > arrange\(.*\) > .*by_end\(' <<<"$path")" -eq 1
+check "what was left out between them is counted" grep -qE '\([0-9]+ more\)' <<<"$path"
+equal "names have no arguments in their brackets" "" "$(grep -oE '<[^>]*basic_string' <<<"$path")"
+
 # Who waits.
 if "$WEIR" record -q -e wall -o w.weir -- ./places waits 2>err.txt; then
 	"$WEIR" report summary w.weir --metric wall >w.txt
@@ -112,7 +140,8 @@ for i in 1 2 3; do
 	equal "user and system time add up to the CPU time ($i)" "True True" "$(python3 clock.py t.txt) $(python3 clock.py l.txt)"
 done
 # What nobody waits for is in the event's count alone.
-"$WEIR" record -q -o d.weir -- sh -c '(trap "" HUP; i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done) & sleep 1.5; exit 0'
+"$WEIR" record -q -o d.weir -- sh -c '(sh -c "i=0; while [ \$i -lt 400000 ]; do i=\$((i + 1)); done; echo >spun.txt" &)
+while [ ! -e spun.txt ]; do sleep 0.1; done'
 "$WEIR" report d.weir >d.txt
 equal "CPU time of processes that nobody waited for has no parts of others" "no parts" "$(python3 clock.py d.txt)"
 

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "calltree/frame_names.h"
+#include "cmd/report/brief_name.h"
 #include "cmd/report/rows.h"
 
 #define TOP_FUNCTIONS	  10
@@ -20,6 +21,7 @@
 #define TOP_REASONS	  5
 #define TOP_UNHOOKED	  5
 #define COMMAND_BYTES_MAX 200
+#define NAME_BYTES_MAX	  60 /* on a terminal */
 /* So much more than the accounts of the command was used by processes that nobody waited for. */
 #define UNACCOUNTED_NS	  20000000u
 #define UNACCOUNTED_PARTS 2
@@ -254,6 +256,18 @@ static void print_measure(const struct report *report)
 
 /* ---- where the time went ---- */
 
+/* "name  (image)"; on a terminal a long name is one that can be told from others before the line ends. */
+static void put_function(
+	const struct report *report, const struct calltree_routine *r, struct buf *to)
+{
+	bool is_long = report->options->terminal.is_there && strlen(r->name) > NAME_BYTES_MAX &&
+		       r->kind != FRAME_KIND_JITTED;
+
+	(is_long ? brief_name_put : buf_put_cstr)(to, r->name);
+	if (*r->image)
+		buf_printf(to, "  (%s)", path_base_name(r->image));
+}
+
 static void print_functions(
 	const struct report *report, const struct flat *flat, const size_t *rows, size_t n)
 {
@@ -273,10 +287,10 @@ static void print_functions(
 		const struct flat_row *row = &flat->rows[rows[i]];
 		const struct calltree_routine *r = calltree_get_routine(p->tree, row->routine);
 		const char *mark = report_mark(report, row->routine);
-		char *shown = *r->image ? mem_printf("%s%s  (%s)", mark, r->name,
-						  path_base_name(r->image))
-					: mem_printf("%s%s", mark, r->name);
+		struct buf shown = {0};
 
+		buf_put_cstr(&shown, mark);
+		put_function(report, r, &shown);
 		has_marks |= *mark != 0;
 		table_row(&t, i == 0 ? TABLE_STYLE_HOT : TABLE_STYLE_PLAIN);
 		table_cell(&t, value_percent(row->base, p->total).s);
@@ -288,8 +302,8 @@ static void print_functions(
 			table_number(&t, row->calls);
 		else if (has_calls)
 			table_cell(&t, ".");
-		table_cell(&t, shown);
-		free(shown);
+		table_cell(&t, buf_text(&shown));
+		buf_release(&shown);
 	}
 	table_print(&t, report->options->color, report->out);
 	table_release(&t);

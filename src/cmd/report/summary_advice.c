@@ -16,6 +16,7 @@
 #define WAITING_PERCENT	   50
 #define FEW_SAMPLES	   100
 #define COMMAND_BYTES_MAX  100
+#define LINE_COLUMNS_MAX   160 /* where there is no terminal */
 
 struct advice {
 	const struct report *report;
@@ -68,11 +69,12 @@ static void advise(struct advice *a, const char *why)
 	buf_reset(&a->command);
 }
 
-/* Commands are there to be copied, so none is cut: where one is too long for the terminal to have the
- * reason beside it, reasons are below. */
+/* Commands are there to be copied, so none is cut: where one is too long to have the reason
+ * beside it, reasons are below. */
 static void print_advice(const struct advice *a)
 {
-	size_t width = a->report->options->terminal.width, n_command = 0, n_why = 0;
+	size_t width = a->report->options->terminal.width ?: LINE_COLUMNS_MAX;
+	size_t n_command = 0, n_why = 0;
 	struct table t = {.left_columns = 1};
 
 	for (size_t i = 0; i < a->n; i++) {
@@ -82,7 +84,7 @@ static void print_advice(const struct advice *a)
 		n_why = why > n_why ? why : n_why;
 	}
 	for (size_t i = 0; i < a->n; i++) {
-		if (width && n_command + 2 + n_why > width) {
+		if (n_command + 2 + n_why > width) {
 			fprintf(a->report->out, "%s\n      %s\n", a->v[i].command, a->v[i].why);
 			continue;
 		}

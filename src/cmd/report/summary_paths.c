@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "cmd/report/brief_name.h"
 #include "cmd/report/summary.h"
 #include "cmd/report/table.h"
 
@@ -11,8 +13,9 @@
 /* A path that is longer shows its ends: so many names, or as many as fit a line of the terminal. */
 #define PATH_NAMES_MAX	 9
 #define PATH_NAMES_FRONT 3
-#define PATH_NAMES_INNER 2 /* the innermost ones are always there */
+#define PATH_NAMES_INNER 2 /* the innermost ones stay longest */
 #define PATH_INDENT	 12
+#define NAME_BYTES_MAX	 40 /* longer ones are shown without what is in their brackets */
 
 struct shown_path {
 	const struct calltree *tree;
@@ -26,6 +29,14 @@ static const struct calltree_routine *routine_at(const struct shown_path *s, siz
 	return calltree_get_routine(s->tree, s->path->routines[i]);
 }
 
+static void put_name(struct buf *b, const struct calltree_routine *r)
+{
+	bool is_long = strlen(r->name) > NAME_BYTES_MAX &&
+		       (r->kind == FRAME_KIND_NATIVE || r->kind == FRAME_KIND_INLINE);
+
+	(is_long ? brief_name_put : buf_put_cstr)(b, r->name);
+}
+
 /* "main > parse > (4 more) > lex" */
 static void put_path(const struct shown_path *s, struct buf *b)
 {
@@ -37,28 +48,62 @@ static void put_path(const struct shown_path *s, struct buf *b)
 			continue;
 		if (n_left_out)
 			buf_printf(b, "%s(%zu more)", b->n ? " > " : "", n_left_out);
-		buf_printf(b, "%s%s%s", b->n ? " > " : "", routine_at(s, i)->name,
-			s->path->is_recursive[i] ? " (recursive)" : "");
+		buf_put_cstr(b, b->n ? " > " : "");
+		put_name(b, routine_at(s, i));
+		buf_put_cstr(b, s->path->is_recursive[i] ? " (recursive)" : "");
 		n_left_out = 0;
 	}
 }
 
-/* What is missed least: the kernel's way to where it ends, then what is next to a gap or else behind the
- * first functions. SIZE_MAX: nothing. */
+static bool is_kernel(const struct calltree_routine *r)
+{
+	return r->kind == FRAME_KIND_KERNEL;
+}
+
+/* What templates are made of, and nobody has written here. */
+static bool is_plumbing(const struct calltree_routine *r)
+{
+	const char *space = strstr(r->name, "std::"), *brackets = strpbrk(r->name, "<(");
+
+	return (space && (!brackets || space < brackets)) ||
+	       strstr(r->name, "__gnu_cxx::") == r->name;
+}
+
+static bool is_library(const struct calltree_routine *r)
+{
+	return strstr(path_base_name(r->image), ".so") != NULL;
+}
+
+/* Of the first n: the way through the kernel, through templates, through libraries. */
+static size_t find_foreign(const struct shown_path *s, size_t n)
+{
+	static bool (*const kinds[])(const struct calltree_routine *r) = {
+		is_kernel, is_plumbing, is_library};
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		for (size_t i = 0; i < n; i++)
+			if (!s->is_left_out[i] && kinds[k](routine_at(s, i)))
+				return i;
+	return SIZE_MAX;
+}
+
+/* What is missed least: what is not the program's own, then what is behind the first functions. SIZE_MAX:
+ * nothing. */
 static size_t find_dispensable(const struct shown_path *s)
 {
-	size_t n = s->path->n, last = n > PATH_NAMES_INNER ? n - PATH_NAMES_INNER : 0;
+	size_t n = s->path->n, outer = n > PATH_NAMES_INNER ? n - PATH_NAMES_INNER : 0;
+	size_t found = find_foreign(s, outer);
 
-	for (size_t i = 0; i < last; i++)
-		if (!s->is_left_out[i] && routine_at(s, i)->kind == FRAME_KIND_KERNEL)
-			return i;
-	for (size_t i = PATH_NAMES_FRONT; i < last; i++)
+	if (found == SIZE_MAX)
+		found = find_foreign(s, n - 1); /* all but where it ends */
+	for (size_t i = PATH_NAMES_FRONT; found == SIZE_MAX && i < outer; i++)
 		if (!s->is_left_out[i])
-			return i;
-	for (size_t i = last < PATH_NAMES_FRONT ? last : PATH_NAMES_FRONT; i-- > 0;)
+			found = i;
+	for (size_t i = outer < PATH_NAMES_FRONT ? outer : PATH_NAMES_FRONT;
+		found == SIZE_MAX && i-- > 0;)
 		if (!s->is_left_out[i])
-			return i;
-	return SIZE_MAX;
+			found = i;
+	return found;
 }
 
 static bool fits(const struct shown_path *s, const struct terminal *terminal, struct buf *b)
