@@ -744,29 +744,6 @@ static void a_cut_trace_says_so(void)
 	end();
 }
 
-static bool covers(uint64_t sampled_ms, uint64_t cpu_ms)
-{
-	struct loss loss = {.cpu_ns = cpu_ms * 1000000,
-		.sampled_ns = sampled_ms * 1000000,
-		.period_ns = 1000000};
-
-	return loss_is_covered(&loss);
-}
-
-static void coverage_is_judged_beyond_chance(void)
-{
-	CHECK(covers(0, 0)); /* not known */
-	CHECK(covers(512, 512));
-	CHECK(covers(470, 512));
-	CHECK(covers(550, 512));
-	CHECK(!covers(31, 512));
-	CHECK(!covers(1024, 512));
-	CHECK(covers(0, 10)); /* by chance */
-	CHECK(!covers(0, 20));
-	CHECK(covers(9100, 10000));
-	CHECK(!covers(8900, 10000));
-}
-
 static const struct test tests[] = {
 	{"samples count with their weights", samples_are_weighed},
 	{"incomplete stacks stand apart and are counted", incomplete_stacks_stand_apart},
@@ -792,8 +769,6 @@ static const struct test tests[] = {
 	{"long streams are read ahead, and damage costs a chunk", long_streams_are_read_ahead},
 	{"ticks have one frame and no stack", ticks_have_one_frame},
 	{"a trace that was cut says so", a_cut_trace_says_so},
-	{"samples that stand for another time than was used are told from chance",
-		coverage_is_judged_beyond_chance},
 };
 
 int main(void)
