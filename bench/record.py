@@ -9,6 +9,7 @@ the recorder (all that it and its children used, less the target). Everything is
 rounds: on a machine that others use too, noise only adds.
 """
 import collections
+import json
 import os
 import subprocess
 import sys
@@ -67,6 +68,8 @@ def workloads():
         "xz -T2": ["xz", "-T2", "-3", "--block-size=1MiB", "-c", text],
         "deep": [os.path.join(tools, "deep"), "8000"],
         "buffer": [os.path.join(tools, "buffer"), "1300000"],
+        "switches": [os.path.join(tools, "switches"), "200000"],
+        "dd bs=1": ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=3000000"],
     }
     names = list(all_of_them)
     if os.environ.get("BENCH_ONLY"):
@@ -405,6 +408,34 @@ def print_long(recorded):
     print("The target alone: %.3f s.\n" % least(recorded["none"].runs, "cpu"))
 
 
+SHORT = ["sh", "-c", "for i in $(seq 800); do /bin/true; done"]
+
+
+def short_samples(tool, trace):
+    """How many samples a tool has of the short processes, and ours the CPU time, too, in ms."""
+    if tool == "weir":
+        subprocess.run([weir, "record", "-q", "-o", trace, "--", *SHORT], env=env, check=True)
+        report = json.loads(subprocess.run([weir, "report", trace, "--json"], env=env, check=False,
+                                           capture_output=True).stdout)
+        return report["run"]["samples"], report["run"]["cpu_ns"] / 1e6
+    command = [perf, "record", "-q", "-N", "-F", str(HZ), "-e", "cpu-clock", "-o", trace]
+    subprocess.run(command + (["-a"] if tool == "perf -a" else []) + ["--", *SHORT], env=env,
+                   stderr=subprocess.DEVNULL, check=True)
+    names = subprocess.run([perf, "script", "-i", trace, "-F", "comm"], env=env, check=False,
+                           capture_output=True, text=True).stdout.split()
+    return sum(n in ("sh", "true", "seq", "perf-exec") for n in names), None
+
+
+def print_short():
+    print("## Short processes\n\n800 times /bin/true from a shell at %d Hz: a sample stands for a "
+          "millisecond of CPU time.\n" % HZ)
+    rows = []
+    for tool in ("weir", "perf", "perf -a"):
+        samples, cpu_ms = short_samples(tool, os.path.join(work, "short"))
+        rows.append([tool, str(samples), "." if cpu_ms is None else "%.0f ms" % cpu_ms])
+    table(["recorder", "samples", "CPU time by the kernel's accounts"], rows)
+
+
 def main():
     commands = workloads()
     results, long_result = {}, {}
@@ -432,6 +463,7 @@ def main():
         for name, (recorded, _) in long_result.items():
             print("### %s\n" % name)
             print_long(recorded)
+    print_short()
     print("## Time to a report\n\nWall time, caches warm, smallest of %d.\n" % REPORT_ROUNDS)
     print_reports(dict(results, **long_result))
 

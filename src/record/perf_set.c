@@ -12,6 +12,7 @@
 #include "record/perf_set.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/search.h"
 #include "process/proc.h"
 #include "record/deep_stacks.h"
 #include "record/task_filter.h"
@@ -34,6 +36,7 @@
 #define STACK_BYTES_DEFAULT 32768u
 #define STACK_BYTES_MIN	    4096u
 #define STACK_BYTES_MAX	    64512u /* a record, all in all, is less than 64 KiB */
+#define SHORT_PERIOD	    0.125   /* of the usual; down to the half of it */
 #define RING_SAMPLES_MIN    48	   /* stack copies a ring must hold, else they are made smaller */
 
 /* x86 sample_regs_user: ax bx cx dx si di bp sp ip, r8-r15. */
@@ -264,7 +267,7 @@ static void settle_kernel_events(struct perf_set *set, const struct perf_options
 
 static bool is_in_group(uint32_t event_i, enum kernel_group group)
 {
-	return event_i >= PERF_EVENT_KERNEL &&
+	return event_i >= PERF_EVENT_KERNEL && event_i < PERF_EVENT_ANCHOR &&
 	       kernel_event_group((enum kernel_event)(event_i - PERF_EVENT_KERNEL)) == group;
 }
 
@@ -418,10 +421,45 @@ static int follow(struct perf_set *set, pid_t pid, struct err *err)
 	return rc < 0 ? rc : task_filter_add(set->filter, pid, err);
 }
 
+static bool is_clock(const struct perf_set *set, uint32_t event_i)
+{
+	const struct perf_event_attr *a = event_i < set->n_attrs ? &set->attrs[event_i] : NULL;
+
+	return a && a->type == PERF_TYPE_SOFTWARE &&
+	       (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+static void set_period(struct perf_set *set, uint64_t ns)
+{
+	for (size_t i = 0; i < set->fds.n; i++)
+		if (is_clock(set, set->fds.v[i].event_i))
+			ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_PERIOD, &ns);
+}
+
+/* The kernel lets two tasks exchange their events when it switches between them, where those are all copies
+ * of the same ones; and the events of a task that has ended cannot be changed any more. One event that
+ * has no copies keeps the first ones with the first task. */
+static void add_anchor(struct perf_set *set, pid_t pid)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1};
+	int fd = perf_event_open(&attr, pid, -1);
+
+	if (fd >= 0)
+		vec_push(&set->fds, ((struct perf_fd){fd, PERF_EVENT_ANCHOR}));
+}
+
 int perf_set_add(struct perf_set *set, pid_t pid, struct err *err)
 {
 	int rc = set->filter ? follow(set, pid, err) : add_events(set, pid, err);
 
+	/* What its copies report is told from what it reports itself. */
+	if (rc == 0 && set->period_ns) {
+		add_anchor(set, pid);
+		set_period(set, set->period_ns - 1);
+	}
 	return rc < 0 ? rc : add_kernel_events(set, pid, err);
 }
 
@@ -444,6 +482,32 @@ void perf_set_watch_unmaps(struct perf_set *set)
 	if (rc < 0)
 		give_up(set, KERNEL_GROUP_MUNMAP, err.text);
 	set->is_late = false;
+}
+
+/* A sample weighs what its timer took, so that only what is left at a task's end is missing: half a period
+ * of a short one. Not always the same, so that tasks of one length are not all cut at one place: the
+ * steps of the golden ratio fill the range evenly. */
+void perf_set_vary(struct perf_set *set, bool varies, uint64_t time)
+{
+	double step = (double)set->periods.n * 0.6180339887498949;
+	uint64_t ns = set->period_ns - 1;
+
+	if (!set->period_ns || (!varies && !set->periods.n))
+		return;
+	if (varies)
+		ns = (uint64_t)((double)ns * SHORT_PERIOD * exp2(floor(step) - step));
+	vec_push(&set->periods, ((struct perf_period){time, ns}));
+	set_period(set, ns);
+}
+
+uint64_t perf_set_weight(const struct perf_set *set, uint64_t period, uint64_t time)
+{
+	size_t i;
+
+	if (period != set->period_ns || !set->periods.n)
+		return period;
+	i = SEARCH(0, set->periods.n, k, set->periods.v[k].time <= time);
+	return i ? set->periods.v[i - 1].ns : period;
 }
 
 static uint32_t fitting_stack_bytes(const struct perf_set *set, uint32_t bytes)
@@ -548,6 +612,8 @@ int perf_set_init(struct perf_set *set, const struct perf_options *options, stru
 		settle_deep_stacks(set, &o);
 	if (rc == 0)
 		settle_kernel_events(set, &o);
+	if (o.scope == PERF_SCOPE_COMMAND && !set->filter && is_clock(set, 0))
+		set->period_ns = 1000000000u / o.hz;
 	set->unmaps_wait = set->filter && set->kernel[KERNEL_EVENT_MUNMAP].is_on;
 	if (rc < 0)
 		perf_set_release(set);
@@ -564,6 +630,7 @@ void perf_set_release(struct perf_set *set)
 	task_filter_close(set->filter);
 	vec_release_all(&set->notes);
 	vec_release(&set->fds);
+	vec_release(&set->periods);
 	map_release(&set->event_of_id);
 	free(set->rings);
 	memset(set, 0, sizeof(*set));
@@ -581,20 +648,12 @@ void perf_set_disable(struct perf_set *set)
 		ioctl(set->fds.v[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-static bool counts_cpu_time(const struct perf_set *set, uint32_t event_i)
-{
-	const struct perf_event_attr *a = event_i < set->n_attrs ? &set->attrs[event_i] : NULL;
-
-	return a && !set->filter && a->type == PERF_TYPE_SOFTWARE &&
-	       (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
 uint64_t perf_set_cpu_ns(const struct perf_set *set)
 {
 	uint64_t sum = 0, count;
 
 	for (size_t i = 0; i < set->fds.n; i++)
-		if (counts_cpu_time(set, set->fds.v[i].event_i) &&
+		if (!set->filter && is_clock(set, set->fds.v[i].event_i) &&
 			read(set->fds.v[i].fd, &count, sizeof(count)) == sizeof(count))
 			sum += count;
 	return sum;

@@ -48,6 +48,13 @@ struct perf_options {
 
 #define PERF_EVENT_KERNEL EVENT_SPECS_MAX /* + enum kernel_event: the event_i of such an event */
 
+/* From `time` on the timers that tasks are born with have this period. */
+struct perf_period {
+	uint64_t time, ns;
+};
+
+#define PERF_EVENT_ANCHOR (PERF_EVENT_KERNEL + KERNEL_N_EVENTS) /* counts nothing */
+
 struct perf_fd {
 	int fd;
 	uint32_t event_i;
@@ -68,9 +75,12 @@ struct perf_set {
 	bool has_cpu_events;	    /* with a filter: the events of the CPUs are open */
 	bool unmaps_wait;	    /* munmap calls could be told of, but are not yet */
 	bool is_late;		    /* what is being opened is not in event_of_id */
-	struct deep_stacks *deep;   /* NULL: not permitted, or no stacks are taken */
-	struct map event_of_id;	    /* perf's event id -> event_i */
-	VEC(char *) notes;	    /* sentences about what is missing and how to get it */
+	uint64_t
+		period_ns; /* of timers of the command's tasks, which can be varied; 0: they cannot */
+	VEC(struct perf_period) periods; /* as they were varied, in order of time */
+	struct deep_stacks *deep;	 /* NULL: not permitted, or no stacks are taken */
+	struct map event_of_id;		 /* perf's event id -> event_i */
+	VEC(char *) notes;		 /* sentences about what is missing and how to get it */
 };
 
 int perf_set_init(struct perf_set *set, const struct perf_options *options, struct err *err);
@@ -86,6 +96,15 @@ void perf_set_disable(struct perf_set *set);
 /* Gives a group of kernel events up, with their descriptors. Their records that are in the rings
  * stay there. */
 void perf_set_stop(struct perf_set *set, enum kernel_group group);
+/* Timers of tasks begin with a whole period, so that tasks which are shorter have no sample: those that are
+ * born from now on get one between a sixteenth and an eighth of the usual. A sample stands for the period
+ * of its timer; with `varies` false they are the usual ones again. Does nothing where timers
+ * are those of CPUs. */
+void perf_set_vary(struct perf_set *set, bool varies, uint64_t time);
+/* What a sample that reports this period stands for: the first timer, which all others are copies of,
+ * goes on to report the one that it was opened with. */
+uint64_t perf_set_weight(const struct perf_set *set, uint64_t period, uint64_t time);
+
 /* From now on munmap calls are told of, of all processes, unless they are already. The tracepoint makes
  * every system call of the machine dearer, so it waits for a program that is to be expected to unmap
  * code. */

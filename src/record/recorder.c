@@ -22,7 +22,14 @@
 #define TREES_INTERVAL_NS_MAX (600 * (uint64_t)1000000000u)
 #define WAIT_MS		      100
 #define ATTACHED_INTERVAL_NS  100000000u
-#define ATTACH_ROUNDS_MAX     10
+/* So many threads in a while, of so few periods of CPU time each, without samples for this share of it, are
+ * too short for their timers. */
+#define BIRTHS_NS	  100000000u
+#define BIRTHS_MIN	  5
+#define BIRTH_PERIODS	  5
+#define COVERED_PERCENT	  70
+#define VARY_MS		  5
+#define ATTACH_ROUNDS_MAX 10
 
 struct attached {
 	pid_t pid;
@@ -43,6 +50,9 @@ struct recorder {
 	bool is_complete; /* the trace is */
 	uint64_t last_flush_ns, last_progress_ns;
 	uint64_t last_trees_ns, trees_interval_ns;
+	bool varies; /* the periods of timers */
+	/* When threads were counted last, how many there were, and their CPU time. */
+	uint64_t births_ns, n_births, births_cpu_ns;
 	uint64_t cpu_ns;	       /* of all that was recorded; 0 = not known */
 	VEC(struct attached) attached; /* processes that ran before */
 	uint64_t last_attached_ns;
@@ -290,6 +300,32 @@ static void look_at_attached(struct recorder *r, uint64_t now)
 	}
 }
 
+/* Where timers belong to tasks. */
+static void watch_births(struct recorder *r, uint64_t now)
+{
+	struct session_counts counts;
+	uint64_t cpu_ns, n;
+
+	if (!r->set.period_ns)
+		return;
+	if (now - r->births_ns >= BIRTHS_NS) {
+		counts = session_counts(r->session);
+		cpu_ns = perf_set_cpu_ns(&r->set);
+		n = counts.n_threads - r->n_births;
+		if (n < BIRTHS_MIN ||
+			cpu_ns - r->births_cpu_ns > n * BIRTH_PERIODS * r->set.period_ns)
+			n = 0; /* few, or long */
+		if (!n && r->varies)
+			perf_set_vary(&r->set, false, now);
+		r->varies = n && (r->varies || counts.sampled_ns * 100 < cpu_ns * COVERED_PERCENT);
+		r->births_ns = now;
+		r->births_cpu_ns = cpu_ns;
+		r->n_births = counts.n_threads;
+	}
+	if (r->varies)
+		perf_set_vary(&r->set, true, now);
+}
+
 /* False when the trace cannot be written. */
 static bool take_records(struct recorder *r)
 {
@@ -302,6 +338,7 @@ static bool take_records(struct recorder *r)
 	now = clock_mono_ns();
 	if (r->options->functions.tree && now - r->last_trees_ns >= r->trees_interval_ns)
 		keep_trees(r, now);
+	watch_births(r, now);
 	if (now - r->last_attached_ns >= ATTACHED_INTERVAL_NS)
 		look_at_attached(r, now);
 	if (now - r->last_flush_ns >= FLUSH_INTERVAL_NS) {
@@ -383,7 +420,7 @@ static int wait_for(void *ctx, int *fds)
 		fds[1] = hooks_fd(r->hooks);
 	if (companion)
 		fds[2] = companion->fd(companion->ctx);
-	return WAIT_MS;
+	return r->varies ? VARY_MS : WAIT_MS;
 }
 
 static bool work(void *ctx)

@@ -509,13 +509,14 @@ static void process_tick(struct session *s, const struct collected *r, struct th
 		4);
 }
 
-static void process_sample(struct session *s, const struct collected *r)
+static void process_sample(struct session *s, struct collected *r)
 {
 	const struct collected_sample *c = &r->sample;
 	struct thread *thread = processes_thread(s->processes, r->pid, r->tid, r->time);
 	uint32_t stack = 0;
 
 	s->counts.n_samples++;
+	r->sample.period = perf_set_weight(s->set, c->period, r->time);
 	if (!strcmp(s->options.perf.events[event_of(s, c->id)].metric, "cpu"))
 		s->counts.sampled_ns += c->period;
 	if (s->options.perf.pc_only) {

@@ -59,13 +59,10 @@ between() { # SENTENCE NUMBER LEAST MOST
 	check "$1 ($2)" test "$2" -ge "$3" -a "$2" -le "$4"
 }
 
-by_cpu=
 "$WEIR" record -q -o p.weir -- sh -c "$many"
 "$WEIR" report p.weir --json >summary.json
-python3 "$ROOT/tests/format/read_trace.py" p.weir >trace.json
-[ "$(json trace.json "j['meta'].get('sampled_by')")" != cpu ] || by_cpu=1
-if [ -z "$by_cpu" ]; then
-	skip "short processes are sampled: BPF or events of the whole machine are not permitted"
+if [ "$(id -u)" != 0 ] || "$WEIR" record -o note.weir -- true 2>&1 | grep -q 'BPF is not permitted'; then
+	skip "short processes are sampled: BPF is not permitted"
 else
 	between "600 short processes: the samples stand for their CPU time" "$(covered p.weir)" 75 130
 	equal "which is that of the command's accounts" True \
@@ -128,14 +125,23 @@ else
 	equal "it is the whole system" 'the whole system' "$("$WEIR" report all.weir | head -1)"
 fi
 
-# Timers of tasks see almost nothing, and that is said.
-WEIR_NO_FILTER=1 "$WEIR" record -q -o n.weir -- sh -c "$many"
+# Timers of tasks miss what is short. They are made shorter when there is much of it (without that, less than a
+# tenth is seen), and what is still missing is said.
+WEIR_NO_FILTER=1 "$WEIR" record -q -o n.weir -- ./threads >own.txt
 "$WEIR" report n.weir >n.txt
-between "timers of tasks miss what is short" "$(covered n.weir)" 0 60
-check "the summary says so" grep -qE '^  the samples stand for [0-9.]+ m?s? ?of [0-9.]+ m?s of CPU time:$|^  the samples stand for 0 of' n.txt
-check "and why, and what would help" \
-	grep -qE 'a process or thread that uses less than 1.00 ms has none \(root, or CAP_BPF and CAP_PERFMON, would sample by CPU\)' n.txt
-check "it does not say that nothing is missing" test -z "$(grep 'Nothing was lost, and' n.txt)"
+share=$(covered n.weir)
+between "timers of tasks: the samples stand for a part of the time" "$share" 20 110
+if [ "$share" -lt 85 ]; then
+	check "the summary says so" grep -qE '^  the samples stand for [0-9.]+ m?s of [0-9.]+ m?s of CPU time:$' n.txt
+	check "and why, and what would help" \
+		grep -qE 'a process or thread that uses less than 1.00 ms may have none \(root, or CAP_BPF and CAP_PERFMON, would sample by CPU\)' n.txt
+	check "it does not say that nothing is missing" test -z "$(grep 'Nothing was lost, and' n.txt)"
+else
+	skip "the summary says what is missing: almost nothing is"
+fi
+"$WEIR" report flat n.weir --json >flat.json
+between "what they have is where the time is, in percent" \
+	"$(json flat.json "round(100*sum(r['cum'] for r in j['rows'] if r['name']=='burn_shortly')/j['total'])")" 60 100
 "$WEIR" report loss n.weir >l.txt
 check "report loss has both times" test "$(grep -cE 'ns of CPU time that there was to sample|ns that the samples stand for' l.txt)" = 2
 
@@ -157,3 +163,6 @@ fi
 "$WEIR" record -q -o one.weir -- python3 -c 's=0
 for i in range(6000000): s+=i'
 between "one long process: the samples stand for its CPU time" "$(covered one.weir)" 90 110
+WEIR_NO_FILTER=1 "$WEIR" record -q -o one.weir -- python3 -c 's=0
+for i in range(6000000): s+=i'
+between "and by its own timer" "$(covered one.weir)" 90 110

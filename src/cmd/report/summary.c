@@ -356,7 +356,7 @@ static void print_coverage(const struct report *report)
 		value_human(loss->sampled_ns, "ns").s, value_human(loss->cpu_ns, "ns").s);
 	if (by && !strcmp(by, "task") && loss->sampled_ns < loss->cpu_ns)
 		fprintf(report->out,
-			":\n    a process or thread that uses less than %s has none (root, or CAP_BPF and "
+			":\n    a process or thread that uses less than %s may have none (root, or CAP_BPF and "
 			"CAP_PERFMON, would sample by CPU)",
 			value_human(loss->period_ns, "ns").s);
 	fputc('\n', report->out);

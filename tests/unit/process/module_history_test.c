@@ -564,6 +564,59 @@ static void test_model(void)
 	buf_release(&world.text);
 }
 
+static bool concerns(enum collected_kind kind, uint32_t pid, uint32_t parent, uint64_t time)
+{
+	struct collected r = {.kind = kind, .time = time, .pid = pid, .tid = pid};
+
+	r.fork.parent_pid = r.fork.parent_tid = parent;
+	return process_life_concerns(world.life, &r);
+}
+
+static void test_others(void)
+{
+	begin(&usual);
+	launch(10);
+	map(PID, 0x10000, 0x20000, "/a/one", 20);
+	CHECK(hit(PID, 0x10000, 21));
+	CHECK(!concerns(COLLECTED_FORK, 700, 699, 22));
+	CHECK(!concerns(COLLECTED_SAMPLE, 700, 0, 23));
+	CHECK(concerns(COLLECTED_FORK, 701, PID, 24));
+	fork_to(701, 24);
+	CHECK(concerns(COLLECTED_SAMPLE, 701, 0, 25));
+	leave(701, 26);
+	CHECK(concerns(COLLECTED_SAMPLE, 701, 0, 27));	/* it may still be on its way out */
+	CHECK(!concerns(COLLECTED_FORK, 701, 699, 28)); /* somebody else's now */
+	CHECK(!concerns(COLLECTED_SAMPLE, 701, 0, 29));
+	CHECK(!concerns(COLLECTED_FORK, 702, 701, 30));
+	CHECK(!hit(701, 0x10000, 31));
+	CHECK(concerns(COLLECTED_FORK, 701, PID, 32)); /* and ours again */
+	fork_to(701, 32);
+	CHECK(hit(701, 0x10000, 33));
+	leave(701, 34);
+	leave(PID, 35);
+	result(40);
+	buf_release(&world.text);
+}
+
+static bool goes_on(uint64_t time)
+{
+	return process_life_goes_on(world.life,
+		&(struct collected){.kind = COLLECTED_EXIT, .time = time, .pid = PID, .tid = PID});
+}
+
+static void test_exit_in_exec(void)
+{
+	begin(&usual);
+	launch(10);
+	CHECK(!goes_on(11));
+	become(PID, "other", 20);
+	CHECK(goes_on(21));
+	map(PID, 0x10000, 0x20000, "/a/other", 22);
+	CHECK(!goes_on(23));
+	result(40);
+	buf_release(&world.text);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -584,6 +637,8 @@ int main(void)
 			test_snapshots_only},
 		{"a running process is taken from /proc, and compared with it at the end",
 			test_running},
+		{"processes of others are not taken, also under a pid that was known", test_others},
+		{"an exit between exec and the first mapping is none", test_exit_in_exec},
 		{"the index agrees with a table of single pages and times", test_model},
 	};
 
