@@ -14,13 +14,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 /* Every byte that is handed out can be read and lies where the header promises. */
 static uint64_t read_all(const struct collected *c, size_t record_bytes)
 {
+	/* A sample has room for what is below its stack pointer. */
+	size_t room = c->kind == COLLECTED_SAMPLE ? DEEP_BELOW_BYTES : 0;
 	uint64_t sum = 0;
 
-	if (c->bytes < sizeof(*c) || c->bytes > sizeof(*c) + record_bytes + 1)
+	if (c->bytes < sizeof(*c) + room || c->bytes > sizeof(*c) + room + record_bytes + 1)
 		abort();
 	if (c->kind == COLLECTED_SAMPLE) {
 		for (uint32_t i = 0; i < c->sample.n_kernel; i++)
 			sum += c->sample.kernel[i];
+		for (size_t i = 0; i < DEEP_BELOW_BYTES; i++)
+			c->sample.below[i] = (uint8_t)i;
 		for (size_t i = 0; i < c->sample.stack.n; i++)
 			sum += c->sample.stack.p[i];
 		if (c->sample.n_kernel * sizeof(uint64_t) + c->sample.stack.n > record_bytes)

@@ -14,11 +14,14 @@
 
 #define AREA_DISTANCE 0x100000000u /* more than twice what a jump reaches */
 /* A program with little left of its address space has this for itself. */
-#define MARGIN_BYTES (64u << 20)
+#define MARGIN_BYTES	 (64u << 20)
+#define MAPPER_WAIT_NS	 200000
+#define MAPPER_WAITS_MAX 2500
 
 static uintptr_t slabs[HOOK_SLABS_MAX]; /* 0 = not mapped yet; none is without those before it */
 static uint32_t n_slabs, slab_threads;
 static uintptr_t slab_bytes, ring_bytes;
+static uint32_t mapper; /* 1: a thread maps a slab just now */
 
 /* `below`: bytes between the highest place for any of the area and this one. */
 static void *place(uint64_t below, uint64_t bytes)
@@ -63,6 +66,7 @@ bool slabs_begin(const struct hook_control *control, uint64_t bytes)
 	for (uint32_t i = 1; i < n_slabs; i++)
 		slabs[i] =
 			0; /* of another recording, or of the parent: whoever is in one knows where */
+	mapper = 0;
 	slabs[0] = (uintptr_t)control + (uintptr_t)control->rings_offset;
 	n_slabs = n;
 	return true;
@@ -91,21 +95,37 @@ static uintptr_t map_behind(uintptr_t from, uint32_t i)
 	return at;
 }
 
-/* Of several threads that map the same slab at the same time one wins. */
+/* One thread maps at a time: what each takes for a moment, many at once do not have. A thread that is not there
+ * any more, in a child of fork, keeps nobody waiting for ever. */
+static bool map_slab(uint32_t k)
+{
+	uintptr_t none = 0, at;
+	uint32_t nobody = 0;
+	bool is_mapper = false;
+
+	for (unsigned i = 0; i < MAPPER_WAITS_MAX && !is_mapper; i++) {
+		if (__atomic_load_n(&slabs[k], __ATOMIC_ACQUIRE))
+			return true;
+		nobody = 0;
+		is_mapper = __atomic_compare_exchange_n(
+			&mapper, &nobody, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+		if (!is_mapper)
+			wait_ns(MAPPER_WAIT_NS);
+	}
+	at = __atomic_load_n(&slabs[k], __ATOMIC_ACQUIRE) ? 0 : map_behind(slabs[k - 1], k);
+	if (at && !__atomic_compare_exchange_n(
+			  &slabs[k], &none, at, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		raw_call(SYS_munmap, at, slab_bytes);
+	if (is_mapper)
+		__atomic_store_n(&mapper, 0, __ATOMIC_RELEASE);
+	return __atomic_load_n(&slabs[k], __ATOMIC_ACQUIRE);
+}
+
 static bool slab_ensure(uint32_t i)
 {
-	for (uint32_t k = 1; k <= i; k++) {
-		uintptr_t none = 0, at;
-
-		if (__atomic_load_n(&slabs[k], __ATOMIC_ACQUIRE))
-			continue;
-		at = map_behind(slabs[k - 1], k);
-		if (!at)
+	for (uint32_t k = 1; k <= i; k++)
+		if (!__atomic_load_n(&slabs[k], __ATOMIC_ACQUIRE) && !map_slab(k))
 			return false;
-		if (!__atomic_compare_exchange_n(
-			    &slabs[k], &none, at, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			raw_call(SYS_munmap, at, slab_bytes);
-	}
 	return true;
 }
 
