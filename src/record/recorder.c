@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "calltree/loss.h"
 #include "record/collector.h"
 #include "record/hooks/targets.h"
 #include "process/host_facts.h"
@@ -462,6 +463,18 @@ static uint64_t used_cpu_ns(struct recorder *r)
 	return sum > counted ? sum : counted;
 }
 
+/* A process that ends without anybody waiting for it takes its account along. Then the samples, which were taken
+ * of it too, stand for more than the accounts tell, and these are not the CPU time that there was. */
+static bool has_lost_accounts(const struct recorder *r)
+{
+	const struct loss judged = {.cpu_ns = r->cpu_ns,
+		.sampled_ns = r->result->counts.sampled_ns,
+		.period_ns = r->set.period_ns};
+
+	return !r->options->system_wide && r->result->counts.n_processes > 1 &&
+	       judged.sampled_ns > judged.cpu_ns && !loss_is_covered(&judged);
+}
+
 /* How much CPU time the samples stand for, and of how much. Where the kernel's side is not sampled, only
  * the user's is to be had. */
 static void write_coverage(struct recorder *r)
@@ -477,7 +490,7 @@ static void write_coverage(struct recorder *r)
 	host_fact_number(r->writer, "sampled_ns", r->result->counts.sampled_ns);
 	trace_writer_meta(r->writer, "sampled_by", perf_set_is_of_cpus(&r->set) ? "cpu" : "task");
 	if (!r->set.has_kernel)
-		cpu_ns = run->has_status ? timeval_ns(run->usage.ru_utime) : 0;
+		cpu_ns = cpu_ns && run->has_status ? timeval_ns(run->usage.ru_utime) : 0;
 	if (cpu_ns)
 		host_fact_number(r->writer, "sampleable_ns", cpu_ns);
 }
@@ -490,6 +503,8 @@ static void write_end_facts(struct recorder *r)
 	host_fact_number(r->writer, "wall_ns", result->wall_ns);
 	host_fact_number(r->writer, "n_processes", result->counts.n_processes);
 	host_fact_number(r->writer, "n_threads", result->counts.n_threads);
+	if (has_lost_accounts(r))
+		r->cpu_ns = 0;
 	if (r->cpu_ns)
 		host_fact_number(r->writer, "cpu_ns", r->cpu_ns);
 	write_coverage(r);

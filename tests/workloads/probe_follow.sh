@@ -43,6 +43,7 @@ for mode in $modes; do
 
 	# --- a running process ---
 	mkfifo in$mode
+	rm -f attached.err # what the other mode was told is no answer here
 	$p wait <in$mode >running.txt &
 	pid=$!
 	exec 5>in$mode

@@ -69,23 +69,28 @@ void summary_heading(const struct report *report, const char *text)
  */
 struct cpu_times {
 	uint64_t total, user, sys;
-	bool is_known, has_parts;
+	bool is_known, has_parts, is_sampled;
 };
 
 static struct cpu_times find_cpu_times(const struct report *report)
 {
 	struct cpu_times t = {0};
 	uint64_t counted;
-	bool has_count = meta_number(report, "cpu_ns", &counted);
+	bool has_count = meta_number(report, "cpu_ns", &counted), is_sampled = false;
 
+	/* Processes that nobody waited for have no account, but samples. */
+	if (!has_count)
+		has_count = is_sampled = meta_number(report, "sampled_ns", &counted);
 	t.has_parts =
 		meta_number(report, "user_ns", &t.user) && meta_number(report, "sys_ns", &t.sys);
 	t.total = t.user + t.sys;
 	if (t.has_parts && has_count && counted > UNACCOUNTED_NS &&
 		counted - UNACCOUNTED_NS > t.total + t.total / UNACCOUNTED_PARTS)
 		t.has_parts = false;
-	if (!t.has_parts && has_count)
+	if (!t.has_parts && has_count) {
 		t.total = counted;
+		t.is_sampled = is_sampled;
+	}
 	t.is_known = has_count || t.has_parts;
 	return t;
 }
@@ -100,8 +105,8 @@ static void print_times(const struct report *report)
 	if (has_wall)
 		fprintf(out, "  took %s", value_human(wall, "ns").s);
 	if (cpu.is_known)
-		fprintf(out, "%s%s of CPU", has_wall ? ", " : "  used ",
-			value_human(cpu.total, "ns").s);
+		fprintf(out, "%s%s of CPU%s", has_wall ? ", " : "  used ",
+			value_human(cpu.total, "ns").s, cpu.is_sampled ? " by the samples" : "");
 	if (cpu.has_parts)
 		fprintf(out, " (user %s, system %s)", value_human(cpu.user, "ns").s,
 			value_human(cpu.sys, "ns").s);
