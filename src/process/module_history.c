@@ -318,7 +318,8 @@ void module_history_end(
 	if (module_history_wants(h, p))
 		write_snapshot(h, p, time, true);
 	end_range(h, p, 0, UINT64_MAX, time, how);
-	process_forget_mappings(p);
+	if (how != MODULE_END_EXIT) /* else processes_exit() sees to it */
+		process_forget_mappings(p);
 	retire(h, p);
 }
 

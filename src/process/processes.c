@@ -143,6 +143,17 @@ void processes_name_thread(
 	name_thread(t, processes_thread(t, pid, tid, time), time, trace_writer_string(t->w, name));
 }
 
+/* Timers of CPUs meet a task that goes on to its end after it has told of it: so the mappings stay for a while. Not for
+ * long: a build has a hundred thousand processes. */
+static void begin_leaving(struct processes *t, struct process *p)
+{
+	struct process **place = &t->leaving[t->n_left++ % PROCESSES_LEAVING];
+
+	if (*place && !(*place)->n_live)
+		process_forget_mappings(*place);
+	*place = p;
+}
+
 void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t time)
 {
 	struct thread *thread = processes_thread(t, pid, tid, time);
@@ -150,10 +161,8 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 	thread->wait_stack = 0; /* it does not wait, it has ended */
 	thread->has_ended = true;
 	vec_release(&thread->memo.levels);
-	/* Nothing will be looked up there any more; a build of a hundred thousand processes is
-	 * long. */
 	if (thread->process->n_live && --thread->process->n_live == 0)
-		process_forget_mappings(thread->process);
+		begin_leaving(t, thread->process);
 	trace_writer_numbers(t->w, t->stream, time, RECORD_MAJOR_THREAD, RECORD_THREAD_ENDED,
 		(uint64_t[]){thread->trace_id}, 1);
 	if (tid != pid || thread->process->has_ended)

@@ -50,6 +50,7 @@ struct thread_id {
 };
 
 /* Every process and thread that was ever known, in order of appearance. */
+#define PROCESSES_LEAVING 64
 struct processes {
 	struct trace_writer *w;
 	uint32_t stream;
@@ -58,6 +59,9 @@ struct processes {
 	struct map by_tid; /* -> index + 1 into threads */
 	VEC(struct process *) all;
 	VEC(struct thread *) threads;
+	/* The last that have ended, whose mappings are still known; in turn. */
+	struct process *leaving[PROCESSES_LEAVING];
+	size_t n_left;
 };
 struct processes *processes_new(struct trace_writer *w, uint32_t life_stream);
 void processes_free(struct processes *t);

@@ -182,7 +182,7 @@ static bool find_module(void *ctx, struct vaddr pc, struct unwind_module *module
 	const struct mapping *m =
 		images_find_module(walk->s->images, walk->process->space, pc, module);
 
-	if (m)
+	if (m && walk->process->n_live) /* else its modules have had their end */
 		module_history_use(walk->s->modules, walk->process, m, walk->time);
 	return m;
 }
