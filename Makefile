@@ -73,9 +73,10 @@ HOOK_SRC := $(sort $(wildcard src/rt/hook/*.c)) src/rt/hook/entry.S $(RT_SRC)
 HOOK_LIB := $(addsuffix /libweir.so,$(addprefix $(BUILD)/,lib/x86_64-linux-gnu lib/i386-linux-gnu lib64 lib32))
 HOOK_FLAGS := $(RT_FLAGS) -ftls-model=initial-exec -shared -nostdlib -Wl,-soname,libweir.so -Wl,-z,defs -Wl,-z,now
 
-# `weir count` puts these in the way of compilers: the program itself under the names of linkers.
+# `weir count` puts these in the way of compilers: the program itself under the names of linkers and compilers, and
+# under one of its own that linkers find in the place of lto-wrapper.
 LINKER_LINKS := $(addprefix $(BUILD)/libexec/weir/,ld ld.bfd ld.gold ld.lld ld.mold \
-	   cc gcc c++ g++ clang clang++ gfortran)
+	   cc gcc c++ g++ clang clang++ gfortran weir-lto-wrapper)
 
 # What counted programs are linked with, and no more of the base than it needs: one object, whose only names
 # outside are weir_count_*.

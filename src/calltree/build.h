@@ -74,6 +74,7 @@ struct profile_counts {
 	uint64_t n_missed;	/* of those: not on purpose; what they execute is in no figure */
 	uint64_t missed_ns;	/* in calls of them that were timed */
 	bool has_missed_time;
+	uint64_t n_missed_objects; /* of n_missed: no functions, but whole objects */
 	struct loss missed; /* why, by function; only reasons are in it */
 	uint64_t n_blocks, n_blocks_executed;
 	uint64_t foreign_ns; /* in functions that are timed instead of counted */

@@ -179,6 +179,10 @@ static void function_record(struct builder *b, const struct trace_record *record
 	if (n[4] & RECORD_COUNT_UNMISSED)
 		return;
 	counts->n_missed++;
+	if (n[4] & RECORD_COUNT_OBJECT) {
+		counts->n_missed_objects++;
+		counts->n_functions--; /* nobody knows how many */
+	}
 	loss_add_reason(&counts->missed, trace_reader_string(b->reader, (uint32_t)n[2]), 1);
 	map_ensure(&b->counted->missed, n[0], NULL);
 }

@@ -23,6 +23,9 @@ int count_link_main(int argc, char **argv);
 /* weir called by the name of a compiler driver: that driver, with our linkers in front of others. */
 bool is_driver_name(const char *path);
 int count_driver_main(char **argv);
+/* weir called by gcc's plug-in of the linker, in the place of lto-wrapper. */
+bool is_lto_wrapper_name(const char *path);
+int count_lto_main(char **argv);
 
 /* Opens the trace and writes its summary to a stream. */
 int report_summary(const char *trace_path, FILE *out, struct err *err);

@@ -272,8 +272,7 @@ static int run(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-/* The linker within a command: the options come by the environment. */
-static bool options_from_environment(struct insert_arguments *a, struct link_words *words)
+bool count_options_from_environment(struct insert_arguments *a, struct link_words *words)
 {
 	const char *text = getenv(COUNT_ENV_OPTIONS);
 	enum options_result result;
@@ -321,7 +320,7 @@ int count_link_main(int argc, char **argv)
 
 	if (!linker)
 		fprintf(stderr, "weir: '%s': there is no such linker in PATH\n", name);
-	else if (!options_from_environment(&a, &words))
+	else if (!count_options_from_environment(&a, &words))
 		status = STATUS_USAGE;
 	else
 		status = count_link(linker, argv + 1, (size_t)argc - 1, &a);

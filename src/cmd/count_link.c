@@ -18,38 +18,22 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "insert/foreign_names.h"
-#include "insert/insert.h"
+#include "cmd/count_lto.h"
+#include "cmd/counted_files.h"
+#include "insert/left_objects.h"
 #include "insert/link_command.h"
-#include "insert/object_cache.h"
 
 #define LIBRARY_BUILT	  "lib/x86_64-linux-gnu/libweircount.a"
 #define LIBRARY_INSTALLED "../lib/weir/lib/x86_64-linux-gnu/libweircount.a"
 /* The kernel takes 2 MiB of arguments and environment by default; beyond this a file is used. */
 #define WORDS_BYTES_MAX (512 * 1024)
 
-extern const struct command command_count;
-
-/* One file of the link; inputs may name it several times. */
-struct counted_file {
-	struct link_file file;
-	char *copy; /* NULL: left alone */
-	struct insert_report report;
-	bool is_static; /* of a script: shared libraries are not looked for */
-};
-
 struct counted_link {
-	const struct insert_arguments *arguments;
-	struct insert_setup setup;
-	struct object_cache cache;
+	struct counted_files all;
 	const char *linker;
 	struct link_command command;
-	struct link_names names;
-	VEC(struct counted_file) files;
-	VEC(size_t) file_of;  /* by input; SIZE_MAX: none */
-	uint64_t identity[3]; /* of this program: another version may insert otherwise */
-	bool has_stored;
-	bool has_seen_all; /* names knows which functions are left alone */
+	VEC(size_t) file_of; /* by input; SIZE_MAX: none */
+	char *left_objects; /* a file that tells of objects that are not counted; NULL: there are none */
 };
 
 /* ---- finding files ---- */
@@ -90,19 +74,6 @@ static void find_inputs(struct counted_link *l)
 	link_words_release(&more);
 }
 
-static size_t open_file(struct counted_link *l, const char *path)
-{
-	struct counted_file f = {0};
-
-	for (size_t i = 0; i < l->files.n; i++)
-		if (!strcmp(l->files.v[i].file.path, path))
-			return i;
-	if (link_file_open(&f.file, path, &l->names, NULL) < 0)
-		return SIZE_MAX; /* the linker will say why */
-	vec_push(&l->files, f);
-	return l->files.n - 1;
-}
-
 struct script_walk {
 	struct counted_link *link;
 	const char *script; /* its path */
@@ -127,12 +98,13 @@ static void open_script_file(void *context, struct span word)
 	struct script_walk *w = context;
 	char *path = script_path(w, word);
 	char *name = path ? NULL : link_script_name(word);
-	size_t n = w->link->files.n;
+	size_t n = w->link->all.files.n;
 
-	if (path && open_file(w->link, path) == n)
-		w->link->files.v[n].is_static = w->is_static;
+	if (path && counted_files_open(&w->link->all, path) == n)
+		w->link->all.files.v[n].is_static = w->is_static;
 	/* Shared libraries that it names are not counted anyway. */
-	if (name && !w->link->arguments->quiet && !strstr(name, ".so") && strncmp(name, "-l", 2))
+	if (name && !w->link->all.arguments->quiet && !strstr(name, ".so") &&
+		strncmp(name, "-l", 2))
 		fprintf(stderr,
 			"weir: '%s': it is not known which file '%s' in this linker script is: not "
 			"counted\n",
@@ -145,18 +117,18 @@ static struct script_walk walk_of(struct counted_link *l, size_t file)
 {
 	/* What is here stays where it is when files are added. */
 	return (struct script_walk){.link = l,
-		.script = l->files.v[file].file.path,
-		.is_static = l->files.v[file].is_static};
+		.script = l->all.files.v[file].file.path,
+		.is_static = l->all.files.v[file].is_static};
 }
 
 /* Scripts may name scripts: those are behind them then. */
 static void open_script_files(struct counted_link *l)
 {
-	for (size_t i = 0; i < l->files.n; i++) {
+	for (size_t i = 0; i < l->all.files.n; i++) {
 		struct script_walk w = walk_of(l, i);
 
-		if (l->files.v[i].file.kind == LINK_FILE_SCRIPT)
-			link_script_read(l->files.v[i].file.map.bytes, open_script_file, &w);
+		if (l->all.files.v[i].file.kind == LINK_FILE_SCRIPT)
+			link_script_read(l->all.files.v[i].file.map.bytes, open_script_file, &w);
 	}
 }
 
@@ -165,166 +137,14 @@ static void open_files(struct counted_link *l)
 	for (size_t i = 0; i < l->command.inputs.n; i++) {
 		const struct link_input *input = &l->command.inputs.v[i];
 		bool is_wanted = input->path && !input->is_raw;
-		size_t n = l->files.n, file = is_wanted ? open_file(l, input->path) : SIZE_MAX;
+		size_t n = l->all.files.n,
+		       file = is_wanted ? counted_files_open(&l->all, input->path) : SIZE_MAX;
 
 		vec_push(&l->file_of, file);
 		if (file == n)
-			l->files.v[n].is_static = input->is_static;
+			l->all.files.v[n].is_static = input->is_static;
 	}
 	open_script_files(l);
-}
-
-/* ---- inserting ---- */
-
-static bool is_foreign(void *context, const char *name)
-{
-	struct counted_link *l = context;
-
-	return !link_names_defines(&l->names, name) ||
-	       (l->has_seen_all && link_names_is_left(&l->names, name));
-}
-
-static bool is_timed(void *context, const char *name)
-{
-	struct counted_link *l = context;
-
-	return insert_setup_times(&l->setup, name);
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The names of functions without inserted code, in an order that depends on nothing else. */
-static void hash_foreign(
-	struct counted_link *l, const struct link_file *f, struct content_hash *hash)
-{
-	struct option_texts foreign = {0};
-
-	for (size_t i = 0; i < f->wanted.n; i++) {
-		const char *name = intern_get(&l->names.names, f->wanted.v[i]);
-
-		if (is_foreign(l, name))
-			vec_push(&foreign, name);
-	}
-	vec_sort(&foreign, compare_texts);
-	content_hash_add_u64(hash, foreign.n);
-	for (size_t i = 0; i < foreign.n; i++)
-		content_hash_add_text(hash, foreign.v[i]);
-	vec_release(&foreign);
-}
-
-static void hash_file(
-	struct counted_link *l, const struct link_file *f, char hex[2 * CONTENT_HASH_BYTES + 1])
-{
-	struct content_hash hash;
-
-	content_hash_init(&hash);
-	content_hash_add_text(&hash, "weir insert " WEIR_VERSION);
-	for (size_t i = 0; i < 3; i++)
-		content_hash_add_u64(&hash, l->identity[i]);
-	insert_setup_hash(&l->setup, &hash);
-	hash_foreign(l, f, &hash);
-	link_file_hash(f, &hash);
-	content_hash_hex(&hash, hex);
-}
-
-static void say_what_was_done(
-	const struct counted_link *l, const char *path, const struct insert_report *report)
-{
-	if (l->arguments->verbose) {
-		fputs("weir: ", stderr);
-		insert_print_summary(path, report, stderr);
-		insert_print_functions(report, true, stderr);
-	} else if (!l->arguments->quiet) {
-		insert_print_notes(path, report);
-	}
-}
-
-static int insert_and_store(
-	struct counted_link *l, const struct link_file *f, const char *hex, struct err *err)
-{
-	struct buf object = {0}, report_bytes = {0};
-	struct insert_report report = {0};
-	int rc = insert_file(f->map.bytes, f->path, &l->setup.options, &object, &report, err);
-
-	if (rc == 0) {
-		insert_report_put(&report, &report_bytes);
-		rc = object_cache_store(
-			&l->cache, hex, buf_span(&object), buf_span(&report_bytes), err);
-		l->has_stored = true;
-	} else {
-		err_prefix(err, "'%s'", f->path);
-	}
-	insert_report_release(&report);
-	buf_release(&object);
-	buf_release(&report_bytes);
-	return rc;
-}
-
-static void forget_copy(struct counted_file *f)
-{
-	free(f->copy);
-	f->copy = NULL;
-	insert_report_release(&f->report);
-	f->report = (struct insert_report){0};
-}
-
-static void insert_one(struct counted_link *l, struct counted_file *f)
-{
-	const char *name = path_base_name(f->file.path);
-	struct buf report_bytes = {0};
-	char hex[2 * CONTENT_HASH_BYTES + 1];
-	struct err err = {0};
-
-	forget_copy(f);
-	hash_file(l, &f->file, hex);
-	f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
-	if (!f->copy) {
-		if (insert_and_store(l, &f->file, hex, &err) < 0) {
-			fprintf(stderr, "weir: %s (linked as it is)\n", err.text);
-			buf_release(&report_bytes);
-			return;
-		}
-		buf_reset(&report_bytes);
-		f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
-	}
-	if (f->copy)
-		insert_report_get(&f->report, buf_span(&report_bytes), NULL);
-	buf_release(&report_bytes);
-}
-
-static bool is_inserted(const struct counted_file *f)
-{
-	return f->file.kind == LINK_FILE_OBJECT || f->file.kind == LINK_FILE_ARCHIVE;
-}
-
-/* Does it call a function of another object that is left alone? */
-static bool wants_left(const struct counted_link *l, const struct link_file *f)
-{
-	for (size_t i = 0; i < f->wanted.n; i++)
-		if (l->names.is_left.v[f->wanted.v[i]])
-			return true;
-	return false;
-}
-
-/* Which functions are left alone is known when all objects have been looked at. Those that call them then
- * are inserted once more. */
-static void insert_all(struct counted_link *l)
-{
-	for (size_t i = 0; i < l->files.n; i++) {
-		struct counted_file *f = &l->files.v[i];
-
-		if (is_inserted(f))
-			insert_one(l, f);
-		for (size_t k = 0; k < f->report.left_names.n; k++)
-			link_names_leave(&l->names, f->report.left_names.v[k]);
-	}
-	l->has_seen_all = true;
-	for (size_t i = 0; i < l->files.n; i++)
-		if (is_inserted(&l->files.v[i]) && wants_left(l, &l->files.v[i].file))
-			insert_one(l, &l->files.v[i]);
 }
 
 /* ---- scripts that name files ---- */
@@ -334,8 +154,8 @@ static void replace_script_file(void *context, struct span word)
 {
 	struct script_walk *w = context;
 	char *path = script_path(w, word);
-	size_t file = path ? open_file(w->link, path) : SIZE_MAX;
-	const char *copy = file == SIZE_MAX ? NULL : w->link->files.v[file].copy;
+	size_t file = path ? counted_files_open(&w->link->all, path) : SIZE_MAX;
+	const char *copy = file == SIZE_MAX ? NULL : w->link->all.files.v[file].copy;
 	const char *now = copy ? copy : path;
 	bool is_library = word.n > 2 && !memcmp(word.p, "-l", 2);
 
@@ -350,58 +170,49 @@ static void replace_script_file(void *context, struct span word)
 
 static void insert_script(struct counted_link *l, size_t file_i)
 {
-	struct counted_file *f = &l->files.v[file_i];
+	struct counted_file *f = &l->all.files.v[file_i];
 	const char *name = path_base_name(f->file.path);
 	struct span script = f->file.map.bytes;
-	struct buf text = {0}, report_bytes = {0};
+	struct buf text = {0};
 	struct script_walk w = walk_of(l, file_i);
-	struct insert_report nothing = {0};
-	struct content_hash hash;
-	char hex[2 * CONTENT_HASH_BYTES + 1];
 
 	w.text = &text;
 	w.copied = script.p;
 	link_script_read(script, replace_script_file, &w);
 	buf_put(&text, w.copied, (size_t)(script.p + script.n - w.copied));
-	content_hash_init(&hash);
-	content_hash_add(&hash, buf_span(&text));
-	content_hash_hex(&hash, hex);
-	if (w.n_copies) {
-		f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
-		buf_reset(&report_bytes);
-	}
-	if (w.n_copies && !f->copy) {
-		insert_report_put(&nothing, &report_bytes);
-		if (object_cache_store(
-			    &l->cache, hex, buf_span(&text), buf_span(&report_bytes), NULL) == 0) {
-			buf_reset(&report_bytes);
-			f->copy = object_cache_find(&l->cache, hex, name, &report_bytes);
-		}
-	}
+	if (w.n_copies)
+		f->copy = counted_files_store(&l->all, buf_span(&text), name);
 	buf_release(&text);
-	buf_release(&report_bytes);
 }
 
 /* ---- what is left alone ---- */
 
-static void say_lto(const struct counted_link *l)
+/* Says it, and makes an object by which the reports of the program do. */
+static void tell_lto(struct counted_link *l)
 {
+	struct option_texts paths = {0};
+	struct buf object = {0};
 	uint64_t n = 0;
-	const char *first = NULL;
 
-	for (size_t i = 0; i < l->files.n; i++) {
-		const struct link_file *f = &l->files.v[i].file;
+	for (size_t i = 0; i < l->all.files.n; i++) {
+		const struct link_file *f = &l->all.files.v[i].file;
 
-		n += f->n_lto + (f->kind == LINK_FILE_LTO);
-		if (!first && n)
-			first = f->path;
+		n += f->n_lto;
+		if (f->n_lto)
+			vec_push(&paths, f->path);
 	}
-	if (n && !l->arguments->quiet)
+	if (n) {
+		left_objects_write(paths.v, paths.n, INSERT_REASON_LTO, &object);
+		l->left_objects = counted_files_store(&l->all, buf_span(&object), "left.o");
+	}
+	if (n && !l->all.arguments->quiet)
 		fprintf(stderr,
 			"weir: '%s': %" PRIu64
 			" object%s made for link-time optimisation (the first: '%s'): not "
 			"counted (compile with -fno-lto)\n",
-			l->command.output, n, n == 1 ? "" : "s", first);
+			l->command.output, n, n == 1 ? "" : "s", paths.v[0]);
+	vec_release(&paths);
+	buf_release(&object);
 }
 
 static const char *why_left(const struct link_file *f)
@@ -413,33 +224,33 @@ static const char *why_left(const struct link_file *f)
 	if (f->kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[f->kind])
 		return kinds[f->kind];
 	return memchr(f->map.bytes.p, 0, f->map.bytes.n) ? "neither an object nor an archive"
-							  : "a linker script";
+							 : "a linker script";
 }
 
 static void insert_files(struct counted_link *l)
 {
-	say_lto(l);
-	insert_all(l);
-	for (size_t i = 0; i < l->files.n; i++) {
-		struct counted_file *f = &l->files.v[i];
+	tell_lto(l);
+	counted_files_insert(&l->all);
+	for (size_t i = 0; i < l->all.files.n; i++) {
+		struct counted_file *f = &l->all.files.v[i];
 
-		insert_setup_match(&l->setup, &f->report);
+		insert_setup_match(&l->all.setup, &f->report);
 		if (f->copy)
-			say_what_was_done(l, f->file.path, &f->report);
-		else if (l->arguments->verbose && !is_inserted(f) &&
-			 f->file.kind != LINK_FILE_SCRIPT)
+			counted_files_say(&l->all, f->file.path, &f->report);
+		else if (l->all.arguments->verbose && !counted_file_is_inserted(f) &&
+			 f->file.kind != LINK_FILE_SCRIPT && f->file.kind != LINK_FILE_LTO_COUNTED)
 			fprintf(stderr, "weir: '%s': left as it is: %s\n", f->file.path,
 				why_left(&f->file));
 	}
-	for (size_t i = l->files.n; i-- > 0;) {
-		if (l->files.v[i].file.kind != LINK_FILE_SCRIPT)
+	for (size_t i = l->all.files.n; i-- > 0;) {
+		if (l->all.files.v[i].file.kind != LINK_FILE_SCRIPT)
 			continue;
 		insert_script(l, i);
-		if (l->arguments->verbose && !l->files.v[i].copy)
+		if (l->all.arguments->verbose && !l->all.files.v[i].copy)
 			fprintf(stderr,
 				"weir: '%s': left as it is: a linker script that names nothing to be "
 				"counted\n",
-				l->files.v[i].file.path);
+				l->all.files.v[i].file.path);
 	}
 }
 
@@ -508,14 +319,17 @@ static void note_link(const struct counted_link *l)
 
 static int run_counted(struct counted_link *l, const char *library)
 {
+	struct link_additions additions = {.library = library,
+		.object = l->left_objects,
+		.object_symbol = LEFT_OBJECTS_SYMBOL};
 	VEC(char *) replaced = {0};
 	struct link_words words = {0};
 	int status;
 
 	for (size_t i = 0; i < l->file_of.n; i++)
 		vec_push(&replaced,
-			l->file_of.v[i] == SIZE_MAX ? NULL : l->files.v[l->file_of.v[i]].copy);
-	link_command_rewrite(&l->command, replaced.v, library, &words);
+			l->file_of.v[i] == SIZE_MAX ? NULL : l->all.files.v[l->file_of.v[i]].copy);
+	link_command_rewrite(&l->command, replaced.v, &additions, &words);
 	status = run_linker(l->linker, &words);
 	vec_release(&replaced);
 	link_words_release(&words);
@@ -524,55 +338,63 @@ static int run_counted(struct counted_link *l, const char *library)
 	return status;
 }
 
+/* With our program in the place of gcc's lto-wrapper. */
+static int run_optimised(struct counted_link *l, const char *library)
+{
+	struct lto_link lto;
+	struct err err = {0};
+	int status;
+
+	if (lto_link_begin(&lto, &l->all, &l->command, &err) < 0)
+		return command_fail(&err);
+	status = run_counted(l, library);
+	lto_link_end(&lto, &l->all, l->command.output);
+	return status;
+}
+
+static int link_files(struct counted_link *l, const char *library)
+{
+	enum link_lto way = lto_link_way(&l->command, l->linker);
+	struct err err = {0};
+	int status;
+
+	l->all.names.lto = way;
+	l->all.setup.options.leaves_lto = way != LINK_LTO_NO_PLUGIN;
+	find_inputs(l);
+	open_files(l);
+	insert_files(l);
+	status = way == LINK_LTO_COUNTED ? run_optimised(l, library) : run_counted(l, library);
+	/* Of a build that links several programs the next one may have it: no reason to fail. */
+	if (status == 0 && insert_setup_unmatched(&l->all.setup, &err))
+		fprintf(stderr, "weir: '%s': %s\n", l->command.output, err.text);
+	return status;
+}
+
 static int link_counted(struct counted_link *l)
 {
 	char *library = count_own_file(LIBRARY_BUILT, LIBRARY_INSTALLED);
 	struct err err = {0};
-	struct stat st;
-	int status;
+	int status = STATUS_FAILED;
 
 	if (!library) {
 		fputs("weir: " LIBRARY_BUILT ": is not beside the program (make builds it)\n",
 			stderr);
-		return STATUS_FAILED;
+	} else if (counted_files_begin(&l->all, &err) < 0) {
+		status = command_fail(&err);
+	} else {
+		status = link_files(l, library);
+		counted_files_end(&l->all);
 	}
-	if (object_cache_open(&l->cache, l->arguments->no_cache, &err) < 0) {
-		free(library);
-		return command_fail(&err);
-	}
-	if (stat("/proc/self/exe", &st) == 0) {
-		l->identity[0] = (uint64_t)st.st_size;
-		l->identity[1] = (uint64_t)st.st_mtim.tv_sec;
-		l->identity[2] = (uint64_t)st.st_mtim.tv_nsec;
-	}
-	l->setup.options.is_foreign = is_foreign;
-	l->setup.options.is_timed = is_timed;
-	l->setup.options.foreign_context = l;
-	find_inputs(l);
-	open_files(l);
-	insert_files(l);
-	/* Of a build that links several programs the next one may have it: no reason to fail. */
-	if (insert_setup_unmatched(&l->setup, &err))
-		fprintf(stderr, "weir: '%s': %s\n", l->command.output, err.text);
-	status = run_counted(l, library);
-	if (l->has_stored)
-		object_cache_trim(&l->cache, CACHE_BYTES_MAX);
-	object_cache_close(&l->cache);
 	free(library);
 	return status;
 }
 
 static void release(struct counted_link *l)
 {
-	for (size_t i = 0; i < l->files.n; i++) {
-		link_file_release(&l->files.v[i].file);
-		forget_copy(&l->files.v[i]);
-	}
-	vec_release(&l->files);
+	counted_files_release(&l->all);
 	vec_release(&l->file_of);
-	link_names_release(&l->names);
 	link_command_release(&l->command);
-	insert_setup_release(&l->setup);
+	free(l->left_objects);
 }
 
 /* NULL: the link is counted. */
@@ -587,15 +409,15 @@ static const char *const why_not_counted[] = {
 
 int count_link(const char *linker, char **args, size_t n, const struct insert_arguments *a)
 {
-	struct counted_link l = {.arguments = a, .linker = linker};
+	struct counted_link l = {.linker = linker};
 	struct err err = {0};
 	const char *why_not;
-	int status = insert_setup_init(&l.setup, &command_count, a);
+	int status = counted_files_init(&l.all, a);
 
 	if (status != STATUS_DONE)
 		return status;
 	if (link_command_read(&l.command, args, n, &err) < 0) {
-		insert_setup_release(&l.setup);
+		counted_files_release(&l.all);
 		return command_fail(&err);
 	}
 	why_not = why_not_counted[l.command.result];

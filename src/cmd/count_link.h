@@ -4,16 +4,25 @@
 #define WEIR_CMD_COUNT_LINK_H
 
 #include "cmd/insert_options.h"
+#include "insert/link_command.h"
 
 /* Environment of the command, read by the linker within it. */
 #define COUNT_ENV_OPTIONS "WEIR_COUNT_OPTIONS" /* options of `weir count`, one a line */
 #define COUNT_ENV_NOTES	  "WEIR_COUNT_NOTES"   /* a file that gets a line for each link */
 #define COUNT_ENV_LINKER  "WEIR_COUNT_LINKER"  /* the linker named by --ld-path */
 #define COUNT_ENV_PATH	  "WEIR_COUNT_PATH"    /* folders of the driver's -B options */
+/* Environment of the linker, read by what runs in the place of lto-wrapper (count_lto.h). */
+#define COUNT_ENV_LTO_WRAPPER "WEIR_COUNT_LTO_WRAPPER" /* the true one */
+#define COUNT_ENV_LTO_NAMES   "WEIR_COUNT_LTO_NAMES"   /* files of struct lto_link */
+#define COUNT_ENV_LTO_REPORT  "WEIR_COUNT_LTO_REPORT"
 
 /* Links the program with counting code: `args` are the linker's, without its name. Returns the
  * linker's status. */
 int count_link(const char *linker, char **args, size_t n, const struct insert_arguments *a);
+
+/* The options of the `weir count` around us; they refer to the words. False: they are wrong, which has
+ * been said. */
+bool count_options_from_environment(struct insert_arguments *a, struct link_words *words);
 
 /* A file of ours, relative to the folder of the program: in the build folder or where `make
  * install` puts it; NULL when neither is there. The caller frees it. */

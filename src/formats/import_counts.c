@@ -222,6 +222,7 @@ static void write_function(struct counts_file *f, struct counts_function *functi
 		n[2] = trace_writer_string(f->w, reason_text(function->reason));
 	n[4] = (function->flags & COUNT_FUNCTION_FRAGMENT ? RECORD_COUNT_FRAGMENT : 0) |
 	       (function->flags & COUNT_FUNCTION_GLOBAL ? RECORD_COUNT_GLOBAL : 0) |
+	       (function->flags & COUNT_FUNCTION_OBJECT ? RECORD_COUNT_OBJECT : 0) |
 	       (function->reason && !insert_reason_is_told(function->reason) ? RECORD_COUNT_UNMISSED
 									     : 0);
 	trace_writer_numbers(f->w, f->life, 0, RECORD_MAJOR_COUNT, RECORD_COUNT_FUNCTION, n, 6);
@@ -239,7 +240,7 @@ static void write_code(struct counts_file *f)
 }
 
 /* Once for each reason. */
-static void note_left_alone(struct counts_file *f)
+static void note_left_alone(struct counts_file *f, bool are_objects)
 {
 	uint64_t n[INSERT_N_REASONS + 1] = {0};
 	const struct counts_function *first[INSERT_N_REASONS + 1] = {NULL};
@@ -249,23 +250,29 @@ static void note_left_alone(struct counts_file *f)
 		uint16_t reason = function->reason < INSERT_N_REASONS ? function->reason
 								       : INSERT_N_REASONS;
 
-		if (!n[reason]++)
+		if (are_objects == !!(function->flags & COUNT_FUNCTION_OBJECT) && !n[reason]++)
 			first[reason] = function;
 	}
-	for (enum insert_reason reason = 0; reason <= INSERT_N_REASONS; reason++)
+	for (enum insert_reason reason = 0; reason <= INSERT_N_REASONS; reason++) {
+		const char *object = n[reason] ? f->units.v[first[reason]->unit].object : "";
+
 		if (n[reason] && insert_reason_is_told(reason))
 			counts_note(f, n[reason],
-				"a function is not counted: %s (the first: '%.200s' of '%.200s'; 'weir report "
+				"%s is not counted: %s (the first: '%.200s'%s%.200s%s; 'weir report "
 				"coverage' has all)",
+				are_objects ? "an object" : "a function",
 				reason_text((uint16_t)reason), first[reason]->name,
-				f->units.v[first[reason]->unit].object);
+				*object || !are_objects ? " of '" : "", object,
+				*object || !are_objects ? "'" : "");
+	}
 }
 
 static void write_end(struct counts_file *f)
 {
 	const struct count_header *h = f->header;
 
-	note_left_alone(f);
+	note_left_alone(f, false);
+	note_left_alone(f, true);
 	counts_note_left(f);
 	if (h->n_threads_lost)
 		counts_note(f, h->n_threads_lost,

@@ -27,7 +27,7 @@ static const char *const reason_texts[INSERT_N_REASONS] = {
 	[INSERT_REASON_GS] = "it uses the gs segment",
 	[INSERT_REASON_TRANSACTION] = "it uses memory transactions",
 	[INSERT_REASON_BOUND] = "it depends on where its instructions lie",
-	[INSERT_REASON_LTO] = "it is no machine code, but made for link-time optimisation",
+	[INSERT_REASON_LTO] = "made for link-time optimisation",
 	[INSERT_REASON_SECTION_KIND] = "its section is put together from pieces by the linker",
 	[INSERT_REASON_TABLES] = "the exception tables of its object are not understood",
 };
@@ -101,17 +101,19 @@ static void note(struct insert_report *report, char *sentence)
 	vec_push(&report->notes, sentence);
 }
 
-static bool is_lto_only(const struct elf_object *o)
+/* Is what is linked made of something else than the object's machine code? */
+static bool is_lto(const struct elf_object *o, const struct insert_options *options)
 {
-	bool has_lto = false, has_code = false;
+	bool has_lto = false, has_llvm = false, has_code = false;
 
 	for (size_t i = 1; i < o->sections.n; i++) {
 		const struct object_section *s = &o->sections.v[i];
 
 		has_lto |= !strncmp(s->name, ".gnu.lto_", 9);
+		has_llvm |= !strcmp(s->name, ".llvm.lto");
 		has_code |= (s->flags & SHF_EXECINSTR) && s->size;
 	}
-	return has_lto && !has_code;
+	return has_llvm || (has_lto && (options->leaves_lto || !has_code));
 }
 
 /* Debug information that cannot be mended is worse than none. */
@@ -207,9 +209,11 @@ int insert_object(struct span in, const struct insert_options *options, struct b
 	if (elf_object_open(&o, in, err))
 		return err->code;
 	report->n_objects++;
-	if (is_lto_only(&o)) {
+	if (is_lto(&o, options)) {
 		report->n_left_alone++;
-		note(report, mem_strdup(insert_reason_text(INSERT_REASON_LTO)));
+		/* Of a whole link it is known what becomes of them. */
+		if (!options->leaves_lto)
+			note(report, mem_strdup(insert_reason_text(INSERT_REASON_LTO)));
 		elf_object_release(&o);
 		return copy_object(in, out);
 	}

@@ -37,6 +37,8 @@ struct insert_options {
 	/* Of what has no inserted code, in this object or elsewhere: are calls of it timed? NULL: yes. */
 	insert_asks *is_timed;
 	void *foreign_context;
+	/* The machine code of objects made for link-time optimisation is not what is linked. */
+	bool leaves_lto;
 	const char *object_name; /* for the units; NULL: the source file that the object names */
 };
 

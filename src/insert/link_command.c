@@ -172,6 +172,14 @@ static void set_format(struct reading *r, const char *value, size_t arg)
 		note_library_place(r, arg);
 }
 
+/* gcc's plug-in: the first option without a dash is the program that it runs. */
+static void take_plugin_option(struct reading *r, const char *value)
+{
+	if (!strcmp(path_base_name(value), "lto-wrapper") && r->c->wrapper.arg == SIZE_MAX)
+		r->c->wrapper = (struct link_value){r->i, (size_t)(value - r->c->args.v[r->i])};
+	r->c->skips_wrapper |= !strcmp(value, "-nop") || !strncmp(value, "-ltrans-objects=", 16);
+}
+
 /* `name` without dashes, its value ("" when the last word lacks it) and where it began. */
 static void take_long_value(struct reading *r, const char *name, const char *value, size_t arg)
 {
@@ -187,6 +195,10 @@ static void take_long_value(struct reading *r, const char *name, const char *val
 		set_format(r, value, arg);
 	else if (!strcmp(name, "script"))
 		add_script(r, value, arg);
+	else if (!strcmp(name, "plugin"))
+		r->c->plugin = value;
+	else if (!strcmp(name, "plugin-opt"))
+		take_plugin_option(r, value);
 }
 
 static void take_flag(struct reading *r, const char *name)
@@ -270,7 +282,7 @@ static void take_option(struct reading *r, const char *word)
 
 int link_command_read(struct link_command *c, char *const *args, size_t n, struct err *err)
 {
-	struct link_command fresh = {.output = "a.out"};
+	struct link_command fresh = {.output = "a.out", .wrapper = {SIZE_MAX, 0}};
 	struct expansion expansion = {&fresh.args, 0, err};
 	struct reading r = {.c = &fresh};
 	int rc = expand_words(&expansion, args, n);
@@ -455,16 +467,33 @@ bool link_command_misses(const struct link_command *c)
 
 /* ---- the new command line ---- */
 
-static void put_library(const char *library, struct link_words *out)
+char *link_command_replace(struct link_command *c, const struct link_value *value, const char *text)
 {
+	char *word = c->args.v[value->arg];
+	char *old = mem_strdup(word + value->offset);
+
+	c->args.v[value->arg] = mem_printf("%.*s%s", (int)value->offset, word, text);
+	free(word);
+	return old;
+}
+
+static void put_additions(const struct link_additions *a, struct link_words *out)
+{
+	if (a->object) {
+		vec_push(out, mem_strdup("-u"));
+		vec_push(out, mem_strdup(a->object_symbol));
+		vec_push(out, mem_strdup(a->object));
+	}
+	if (!a->library)
+		return;
 	vec_push(out, mem_strdup("--push-state"));
 	vec_push(out, mem_strdup("--whole-archive"));
-	vec_push(out, mem_strdup(library));
+	vec_push(out, mem_strdup(a->library));
 	vec_push(out, mem_strdup("--pop-state"));
 }
 
-void link_command_rewrite(const struct link_command *c, char *const *replaced, const char *library,
-	struct link_words *out)
+void link_command_rewrite(const struct link_command *c, char *const *replaced,
+	const struct link_additions *additions, struct link_words *out)
 {
 	size_t input_i = 0;
 
@@ -474,8 +503,8 @@ void link_command_rewrite(const struct link_command *c, char *const *replaced, c
 				? &c->inputs.v[input_i]
 				: NULL;
 
-		if (i == c->library_at && library)
-			put_library(library, out);
+		if (i == c->library_at)
+			put_additions(additions, out);
 		if (input && replaced[input_i]) {
 			if (input->is_script)
 				vec_push(out, mem_strdup("-T"));
@@ -486,6 +515,6 @@ void link_command_rewrite(const struct link_command *c, char *const *replaced, c
 		}
 		input_i += input != NULL;
 	}
-	if (c->library_at == c->args.n && library)
-		put_library(library, out);
+	if (c->library_at == c->args.n)
+		put_additions(additions, out);
 }

@@ -40,6 +40,12 @@ struct link_input {
 	char *path;	    /* set by link_command_find; NULL: the linker finds nothing either */
 };
 
+/* The value of an option. */
+struct link_value {
+	size_t arg;    /* the word that it is in; SIZE_MAX: there is none */
+	size_t offset; /* in that word: "-plugin-opt=" may be in front */
+};
+
 struct link_words {
 	char **v; /* owned texts */
 	size_t n, cap;
@@ -50,9 +56,12 @@ struct link_command {
 	VEC(struct link_input) inputs; /* in order */
 	struct link_words folders;     /* -L, in order */
 	enum link_result result;
-	const char *output;	 /* -o; "a.out" */
-	const char *sysroot;	 /* NULL: none */
-	bool only_given_folders; /* -nostdlib */
+	const char *plugin;	   /* -plugin; NULL: none */
+	struct link_value wrapper; /* the lto-wrapper that gcc's plug-in is told of */
+	bool skips_wrapper;	   /* which that plug-in does not run */
+	const char *output;	   /* -o; "a.out" */
+	const char *sysroot;	   /* NULL: none */
+	bool only_given_folders;   /* -nostdlib */
 	/* Where the run-time library goes: in front of the first input that is no start-up object.
 	 */
 	size_t library_at;
@@ -70,10 +79,19 @@ char *link_command_find_named(
 /* A file of this name was not found in the folders given: link_command_find needs `more`. */
 bool link_command_misses(const struct link_command *c);
 
-/* The words for the linker: `replaced[i]` stands for input i unless it is NULL; `library` NULL:
- * none is added. */
-void link_command_rewrite(const struct link_command *c, char *const *replaced, const char *library,
-	struct link_words *out);
+/* Gives the option another value. The old one is the caller's. */
+char *link_command_replace(
+	struct link_command *c, const struct link_value *value, const char *text);
+
+/* What a link gets beside its own files. */
+struct link_additions {
+	const char *library; /* NULL: none is added */
+	/* An object that is linked though nothing refers to it but this name; NULL: none. */
+	const char *object, *object_symbol;
+};
+/* The words for the linker: `replaced[i]` stands for input i unless it is NULL. */
+void link_command_rewrite(const struct link_command *c, char *const *replaced,
+	const struct link_additions *additions, struct link_words *out);
 void link_words_release(struct link_words *words);
 
 /* The words of a response file: blanks separate them, quotes and backslashes keep them together. */

@@ -10,6 +10,9 @@
 #include "elf/elf_file.h"
 
 #define SCRIPT_BYTES_MAX (1 << 20)
+/* Kinds of symbols as the linker's plug-ins number them. */
+#define LTO_UNDEFINED	   2
+#define LTO_WEAK_UNDEFINED 3
 
 void link_names_release(struct link_names *names)
 {
@@ -27,40 +30,94 @@ static uint32_t name_number(struct link_names *names, const char *name)
 	return number;
 }
 
+void link_names_define(struct link_names *names, const char *name)
+{
+	uint32_t number = name_number(names, name); /* the table may grow */
+
+	names->is_defined.v[number] = true;
+}
+
 bool link_names_defines(struct link_names *names, const char *name)
 {
-	return names->is_defined.v[name_number(names, name)];
+	uint32_t number = name_number(names, name);
+
+	return names->is_defined.v[number];
 }
 
 void link_names_leave(struct link_names *names, const char *name)
 {
-	names->is_left.v[name_number(names, name)] = true;
+	uint32_t number = name_number(names, name); /* the table may grow */
+
+	names->is_left.v[number] = true;
 }
 
 bool link_names_is_left(struct link_names *names, const char *name)
 {
-	return names->is_left.v[name_number(names, name)];
+	uint32_t number = name_number(names, name);
+
+	return names->is_left.v[number];
 }
 
 /* ---- names of one object ---- */
 
-static bool is_lto_section(const struct elf_section *s)
+struct lto_traits {
+	bool is_gnu, is_llvm, has_code;
+};
+
+static struct lto_traits lto_traits(const struct elf_file *elf)
 {
-	return !strncmp(s->name, ".gnu.lto_", 9) || !strcmp(s->name, ".llvm.lto");
+	struct lto_traits t = {0};
+
+	for (size_t i = 0; i < elf->n_sections; i++) {
+		const struct elf_section *s = &elf->sections[i];
+
+		t.is_gnu |= !strncmp(s->name, ".gnu.lto_", 9);
+		t.is_llvm |= !strcmp(s->name, ".llvm.lto");
+		t.has_code |= (s->flags & SHF_EXECINSTR) && s->size;
+	}
+	return t;
 }
 
-static enum link_file_kind object_kind(const struct elf_file *elf)
+static enum link_file_kind object_kind(const struct elf_file *elf, enum link_lto lto)
 {
+	struct lto_traits t;
+
 	if (elf->type == ET_DYN)
 		return LINK_FILE_SHARED;
 	if (elf->type != ET_REL)
 		return LINK_FILE_OTHER;
 	if (elf->machine != EM_X86_64 || !elf->is_64)
 		return LINK_FILE_OTHER_MACHINE;
-	for (size_t i = 0; i < elf->n_sections; i++)
-		if (is_lto_section(&elf->sections[i]))
-			return LINK_FILE_LTO;
+	t = lto_traits(elf);
+	if (t.is_gnu && lto == LINK_LTO_COUNTED)
+		return LINK_FILE_LTO_COUNTED;
+	if (t.is_llvm || (t.is_gnu && (lto == LINK_LTO_LEFT || !t.has_code)))
+		return LINK_FILE_LTO;
 	return LINK_FILE_OBJECT;
+}
+
+bool link_lto_read(struct span table,
+	void (*each)(void *context, const char *name, bool is_defined), void *context)
+{
+	struct cursor c = cursor_of(table);
+
+	while (cursor_left(&c) && !c.failed) {
+		const char *name = cursor_cstr(&c);
+		uint8_t kind;
+
+		cursor_cstr(&c); /* of its group */
+		kind = cursor_u8(&c);
+		cursor_skip(&c, 1 + 8 + 4); /* visibility, size, its place in gcc's own tables */
+		if (!c.failed)
+			each(context, name, kind != LTO_UNDEFINED && kind != LTO_WEAK_UNDEFINED);
+	}
+	return !c.failed;
+}
+
+static void define_lto_name(void *context, const char *name, bool is_defined)
+{
+	if (is_defined && *name)
+		link_names_define(context, name);
 }
 
 static void add_symbols(struct link_file *f, const struct elf_file *elf,
@@ -86,18 +143,34 @@ static void add_symbols(struct link_file *f, const struct elf_file *elf,
 	}
 }
 
+static bool is_bitcode(struct span bytes)
+{
+	return bytes.n >= 4 &&
+	       (!memcmp(bytes.p, "BC\xc0\xde", 4) || !memcmp(bytes.p, "\xde\xc0\x17\x0b", 4));
+}
+
 static enum link_file_kind add_object(
 	struct link_file *f, struct span bytes, struct link_names *names)
 {
 	struct elf_file elf;
 	enum link_file_kind kind;
 
+	if (is_bitcode(bytes)) {
+		f->n_lto++;
+		return LINK_FILE_LTO;
+	}
 	if (elf_file_init(&elf, bytes, NULL) < 0)
 		return LINK_FILE_OTHER;
-	kind = object_kind(&elf);
-	for (size_t i = 0; i < elf.n_sections && kind == LINK_FILE_OBJECT; i++)
-		if (elf.sections[i].type == SHT_SYMTAB)
-			add_symbols(f, &elf, &elf.sections[i], names);
+	kind = object_kind(&elf, names->lto);
+	for (size_t i = 0; i < elf.n_sections; i++) {
+		const struct elf_section *s = &elf.sections[i];
+
+		if (kind == LINK_FILE_OBJECT && s->type == SHT_SYMTAB)
+			add_symbols(f, &elf, s, names);
+		else if (kind == LINK_FILE_LTO_COUNTED && !strncmp(s->name, ".gnu.lto_.symtab", 16))
+			link_lto_read(elf_file_section_bytes(&elf, s), define_lto_name, names);
+	}
+	f->n_lto += kind == LINK_FILE_LTO;
 	elf_file_release(&elf);
 	return kind;
 }
@@ -115,7 +188,7 @@ static void add_outside_member(
 
 	if (file_map_open(&map, path, NULL) == 0) {
 		vec_push(&f->outside, map);
-		f->n_lto += add_object(f, map.bytes, names) == LINK_FILE_LTO;
+		add_object(f, map.bytes, names);
 	}
 	free(path);
 }
@@ -132,19 +205,13 @@ static enum link_file_kind add_archive(struct link_file *f, struct link_names *n
 		if (m->is_outside)
 			add_outside_member(f, m, names);
 		else
-			f->n_lto += add_object(f, m->bytes, names) == LINK_FILE_LTO;
+			add_object(f, m->bytes, names);
 	}
 	archive_release(&a);
 	return LINK_FILE_ARCHIVE;
 }
 
 /* ---- files ---- */
-
-static bool is_bitcode(struct span bytes)
-{
-	return bytes.n >= 4 &&
-	       (!memcmp(bytes.p, "BC\xc0\xde", 4) || !memcmp(bytes.p, "\xde\xc0\x17\x0b", 4));
-}
 
 int link_file_open(struct link_file *f, const char *path, struct link_names *names, struct err *err)
 {
@@ -157,8 +224,6 @@ int link_file_open(struct link_file *f, const char *path, struct link_names *nam
 	}
 	if (archive_is(fresh.map.bytes))
 		fresh.kind = add_archive(&fresh, names);
-	else if (is_bitcode(fresh.map.bytes))
-		fresh.kind = LINK_FILE_LTO;
 	else if (link_script_read(fresh.map.bytes, NULL, NULL))
 		fresh.kind = LINK_FILE_SCRIPT;
 	else

@@ -20,17 +20,27 @@ enum link_file_kind {
 	LINK_FILE_ARCHIVE,
 	LINK_FILE_SHARED,
 	LINK_FILE_OTHER_MACHINE, /* an object that is not for x86-64 */
-	LINK_FILE_LTO,		 /* no machine code, or code that the linker's plug-in makes anew */
+	LINK_FILE_LTO,		 /* no machine code, or not what is linked: not counted */
+	LINK_FILE_LTO_COUNTED,	 /* code that the plug-in makes, and that is counted */
 	LINK_FILE_SCRIPT,	 /* text that names files */
+};
+
+/* Who makes the code of objects that gcc made for link-time optimisation. */
+enum link_lto {
+	LINK_LTO_NO_PLUGIN, /* nobody: machine code that they have beside it is linked */
+	LINK_LTO_LEFT,	    /* a plug-in of the linker */
+	LINK_LTO_COUNTED,   /* a plug-in, and counting code is put into what it makes */
 };
 
 /* Names of a link, each with a number. */
 struct link_names {
+	enum link_lto lto; /* set before files are opened */
 	struct intern names;
 	VEC(bool) is_defined; /* by number; by an object that is going to be inserted */
 	VEC(bool) is_left;    /* by number: of a function of such an object that is left alone */
 };
 void link_names_release(struct link_names *names);
+void link_names_define(struct link_names *names, const char *name);
 bool link_names_defines(struct link_names *names, const char *name); /* may give it a number */
 void link_names_leave(struct link_names *names, const char *name);
 bool link_names_is_left(struct link_names *names, const char *name); /* may give it a number */
@@ -41,7 +51,8 @@ struct link_file {
 	struct file_map map;
 	VEC(struct file_map) outside; /* members of a thin archive */
 	VEC(uint64_t) wanted;	      /* numbers of the names that it leaves undefined; each once */
-	uint32_t n_lto;		      /* members made for link-time optimisation */
+	uint32_t
+		n_lto; /* objects for link-time optimisation that are not counted: it, or members */
 };
 
 /* Reads the file and adds its names. Fails when the file cannot be read; what is in it never is a
@@ -51,6 +62,10 @@ int link_file_open(
 void link_file_release(struct link_file *f);
 /* All bytes that the inserted copy depends on. */
 void link_file_hash(const struct link_file *f, struct content_hash *hash);
+
+/* The names in a section .gnu.lto_.symtab, which gcc's plug-in tells the linker; false at a damaged one. */
+bool link_lto_read(struct span table,
+	void (*each)(void *context, const char *name, bool is_defined), void *context);
 
 /* The files that a linker's script names in INPUT, GROUP and STARTUP, as it has them: in quotes, as -lNAME,
  * relative to something. False when it names none, or is no text. `each` may be NULL. */

@@ -90,6 +90,7 @@ enum record_minor_count {
 };
 #define RECORD_COUNT_FRAGMENT 1u /* split off by the compiler, entered by jumps only */
 #define RECORD_COUNT_GLOBAL   2u
+#define RECORD_COUNT_OBJECT   8u /* stands for all functions of an object */
 #define RECORD_COUNT_UNMISSED 4u /* left alone on purpose: counts without it are whole */
 
 /* What a script printed and counted that ran beside the recording (`weir record --probe`): in the

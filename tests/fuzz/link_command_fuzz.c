@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a response file, its words as a linker's command line; and as a linker script. */
+/* Any bytes as a response file, its words as a linker's command line; as a linker script; and as
+ * the names of an object for link-time optimisation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,15 @@ static void check_inside(void *context, struct span word)
 	if (strlen(name) > word.n)
 		abort();
 	free(name);
+}
+
+static void check_name(void *context, const char *name, bool is_defined)
+{
+	const struct span *text = context;
+	const uint8_t *p = (const uint8_t *)name;
+
+	if (p < text->p || p + strlen(name) >= text->p + text->n || (is_defined && !text->n))
+		abort();
 }
 
 /* Nothing is opened: a word that begins with '@' is made harmless. */
@@ -53,7 +63,7 @@ static void check_command(const struct link_words *words)
 			abort();
 	if (c.library_at > c.args.n)
 		abort();
-	link_command_rewrite(&c, nothing, NULL, &same);
+	link_command_rewrite(&c, nothing, &(struct link_additions){0}, &same);
 	check_same(words, &same);
 	link_words_release(&same);
 	free(nothing);
@@ -67,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct buf joined = {0};
 
 	link_script_read(text, check_inside, &text);
+	link_lto_read(text, check_name, &text);
 	link_words_split(text, &words);
 	link_words_join(&words, &joined);
 	link_words_split(buf_span(&joined), &again);

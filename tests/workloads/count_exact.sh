@@ -34,23 +34,6 @@ for w in wrong[:20]:
 PY
 }
 
-if ! command -v valgrind >/dev/null; then
-	skip "counts are those of callgrind: valgrind is not installed"
-	exact() { :; }
-else
-	exact() { # NAME ARGUMENTS...
-		local name=$1
-		shift
-		"$WEIR" report flat counted/"$name".weir --json >flat.json 2>/dev/null
-		(cd plain && timeout 200 valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
-			--skip-plt=no --callgrind-out-file="$name".callgrind ./"$name" "$@") >/dev/null 2>valgrind.txt
-		python3 -B "$count_fixtures/callgrind_compare.py" "$name: each function has the instructions and calls of callgrind" \
-			flat.json plain/"$name".callgrind plain/"$name" left_alone.txt >compared.txt ||
-			not_ok "$name: what callgrind has seen is read: $(head -n 1 valgrind.txt)"
-		cat compared.txt
-	}
-fi
-
 # one NAME SOURCE FLAGS, ARGUMENTS: with the libraries of libraries_of_links
 one() {
 	local name=$1 source=$2 flags=$3

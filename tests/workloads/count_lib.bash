@@ -64,3 +64,21 @@ static_library() { # NAME: the path of libNAME.a, or false
 	path=$(gcc -print-file-name="lib$1.a")
 	[[ $path == /* ]] && echo "$path"
 }
+
+# exact NAME ARGUMENTS...: each function has the instructions and calls that callgrind sees in the plain program;
+# left_alone.txt is what `weir count -v` said.
+exact() {
+	local name=$1
+	shift
+	if ! command -v valgrind >/dev/null; then
+		skip "$name: each function has the instructions and calls of callgrind: valgrind is not installed"
+		return
+	fi
+	"$WEIR" report flat counted/"$name".weir --json >flat.json 2>/dev/null
+	(cd plain && timeout 200 valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
+		--skip-plt=no --callgrind-out-file="$name".callgrind ./"$name" "$@") >/dev/null 2>valgrind.txt
+	python3 -B "$count_fixtures/callgrind_compare.py" "$name: each function has the instructions and calls of callgrind" \
+		flat.json plain/"$name".callgrind plain/"$name" left_alone.txt >compared.txt ||
+		not_ok "$name: what callgrind has seen is read: $(head -n 1 valgrind.txt)"
+	cat compared.txt
+}

@@ -54,9 +54,9 @@ equal "an object with a table of distances in its code is left alone" "0 depends
 
 # --- options
 cases=("-fcf-protection=full" "-fno-plt" "-ffunction-sections -fdata-sections -Wl,--gc-sections" "-mcmodel=large -fno-pie -no-pie"
-	"-static-pie -fPIE" "-fuse-ld=gold" "-fuse-ld=lld" "-s" "-g -gz -gdwarf-4"
+	"-static-pie -fPIE" "-fuse-ld=gold" "-fuse-ld=lld" "-flto -ffat-lto-objects" "-s" "-g -gz -gdwarf-4"
 	"-mindirect-branch=thunk -mfunction-return=thunk -fcf-protection=none" "-fpatchable-function-entry=5,2")
-[ -z "${WEIR_SLOW:-}" ] || cases+=("-flto -ffat-lto-objects" "-pg" "-finstrument-functions" "-mcmodel=medium" "-no-pie -fno-pie" "-static"
+[ -z "${WEIR_SLOW:-}" ] || cases+=("-pg" "-finstrument-functions" "-mcmodel=medium" "-no-pie -fno-pie" "-static"
 	"-fuse-ld=bfd -Wl,-z,now" "-Wl,--icf=all -fuse-ld=gold" "-fsanitize=address" "-fprofile-arcs"
 	"-fstack-protector-all -fstack-clash-protection" "-fomit-frame-pointer -Os" "-fno-omit-frame-pointer"
 	"-fno-asynchronous-unwind-tables -fexceptions" "-g3 -gdwarf-5" "-gsplit-dwarf -g" "-falign-functions=64 -falign-loops=32"
@@ -80,9 +80,3 @@ if command -v clang >/dev/null; then
 else
 	skip "clang: not installed"
 fi
-
-# --- what cannot be inserted is told, and linked as it is
-gcc -w -O2 -flto -c -o lto.o "$count_fixtures/control_flow.c" && gcc -O2 -flto -o plain/lto lto.o
-"$WEIR" count gcc -O2 -flto -o counted/lto lto.o 2>lto.txt
-equal "objects for link-time optimisation: the program does the same" "$(plain/lto; echo $?)" "$(cd counted && ./lto; echo $?)"
-check "and a sentence says that they are not counted" grep -Eq "^weir: .*link-time optimi" lto.txt

@@ -15,11 +15,20 @@ static void print_missed(const struct report *report)
 {
 	const struct profile_counts *counts = &report->profile->counts;
 	const struct loss *reasons = &counts->missed;
+	uint64_t n_functions = counts->n_missed - counts->n_missed_objects;
 
 	if (!counts->n_missed)
 		return;
-	fprintf(report->out, "  %" PRIu64 " function%s not counted", counts->n_missed,
-		counts->n_missed == 1 ? " was" : "s were");
+	fputs("  ", report->out);
+	if (n_functions)
+		fprintf(report->out, "%" PRIu64 " function%s", n_functions,
+			n_functions == 1 ? "" : "s");
+	if (counts->n_missed_objects)
+		fprintf(report->out, "%s%" PRIu64 " object%s with all %s functions",
+			n_functions ? " and " : "", counts->n_missed_objects,
+			counts->n_missed_objects == 1 ? "" : "s",
+			counts->n_missed_objects == 1 ? "its" : "their");
+	fprintf(report->out, " %s not counted", counts->n_missed == 1 ? "was" : "were");
 	if (counts->has_missed_time)
 		fprintf(report->out, ", at least %s in %s", value_human(counts->missed_ns, "ns").s,
 			counts->n_missed == 1 ? "it" : "them");
@@ -79,8 +88,11 @@ void summary_json_counts(struct json *j, const struct report *report)
 
 	json_u64_if(j, "functions", is_counted, counts->n_functions);
 	json_u64_if(j, "functions_executed", is_counted, counts->n_executed);
-	json_u64_if(j, "functions_left_alone", is_counted, counts->n_left_alone);
-	json_u64_if(j, "functions_not_counted", is_counted, counts->n_missed);
+	json_u64_if(j, "functions_left_alone", is_counted,
+		counts->n_left_alone - counts->n_missed_objects);
+	json_u64_if(j, "functions_not_counted", is_counted,
+		counts->n_missed - counts->n_missed_objects);
+	json_u64_if(j, "objects_not_counted", is_counted, counts->n_missed_objects);
 	json_u64_if(j, "not_counted_ns", counts->has_missed_time, counts->missed_ns);
 	json_u64_if(j, "blocks", is_counted, counts->n_blocks);
 	json_u64_if(j, "blocks_executed", is_counted, counts->n_blocks_executed);

@@ -93,6 +93,7 @@ struct count_function {
 };
 #define COUNT_FUNCTION_FRAGMENT 1u /* a .cold part: counted, but entered by jumps only */
 #define COUNT_FUNCTION_GLOBAL	2u
+#define COUNT_FUNCTION_OBJECT	4u /* stands for all functions of an object that is left alone */
 
 /* The counter of block i of the unit is the i-th word of its counters. */
 struct count_block {

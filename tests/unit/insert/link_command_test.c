@@ -262,7 +262,7 @@ static const char *rewritten(const char *line, bool with_library)
 		replaced[i] = strchr(c.inputs.v[i].name, '.')
 				      ? mem_printf("C/%s", c.inputs.v[i].name)
 				      : NULL;
-	link_command_rewrite(&c, replaced, with_library ? "W" : NULL, &words);
+	link_command_rewrite(&c, replaced, &(struct link_additions){.library = with_library ? "W" : NULL}, &words);
 	text[0] = 0;
 	for (size_t i = 0; i < words.n; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", i ? " " : "", words.v[i]);
