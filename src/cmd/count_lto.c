@@ -263,7 +263,8 @@ int count_lto_main(char **argv)
 	if (status == STATUS_DONE && printed.n)
 		status = insert_printed(&printed, &a);
 	/* The plug-in removes what it is told of, after a failure too. */
-	fwrite(printed.p, 1, printed.n, stdout);
+	if (printed.n)
+		fwrite(printed.p, 1, printed.n, stdout);
 	buf_release(&printed);
 	link_words_release(&words);
 	insert_arguments_release(&a);

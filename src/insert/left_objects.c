@@ -12,7 +12,7 @@
 enum { NO_SECTION, TEXT, UNITS, RELOCATIONS, STACK_NOTE, SYMBOLS, STRINGS, N_SECTIONS };
 enum { NO_SYMBOL, TEXT_SYMBOL, LEFT_SYMBOL, N_SYMBOLS };
 
-/* Section and symbol names. The linker keeps a unit as long as its text section. */
+/* Section and symbol names. */
 static const char strings[] = "\0.text\0" COUNT_SECTION_FUNCTIONS "\0.rela" COUNT_SECTION_FUNCTIONS
 			      "\0.note.GNU-stack\0.symtab\0.strtab\0" LEFT_OBJECTS_SYMBOL;
 
@@ -67,7 +67,7 @@ static void put_contents(struct buf *parts, size_t n)
 		[LEFT_SYMBOL] = {.st_name = string_at(LEFT_OBJECTS_SYMBOL),
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE),
 			.st_other = STV_HIDDEN,
-			.st_shndx = TEXT},
+			.st_shndx = UNITS},
 	};
 
 	for (size_t i = 0; i < n; i++)

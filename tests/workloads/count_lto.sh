@@ -158,6 +158,10 @@ objects -O2 -flto -ffat-lto-objects
 "$WEIR" count gcc -O2 -flto -Wl,-plugin-opt=-nop -o counted/skipped main.o across.o archived.o plain.o 2>err.txt
 check "skipped: the link says so, too" grep -q "^weir: 'counted/skipped': 3 objects made for link-time optimisation" err.txt
 told skipped 3
+for linker in bfd gold; do
+	"$WEIR" count -q gcc -O2 -flto -fuse-ld=$linker -Wl,-plugin-opt=-nop,--gc-sections -o counted/skipped main.o across.o archived.o plain.o
+	told skipped 3
+done
 if command -v clang >/dev/null && command -v ld.lld >/dev/null && command -v llvm-ar >/dev/null; then
 	clang -w -O2 -flto -c src/main.c src/across.c src/archived.c src/unused.c && clang -O2 -c src/plain.c
 	rm -f libarchived.a
