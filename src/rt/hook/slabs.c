@@ -15,13 +15,15 @@
 #define AREA_DISTANCE 0x100000000u /* more than twice what a jump reaches */
 /* A program with little left of its address space has this for itself. */
 #define MARGIN_BYTES	 (64u << 20)
-#define MAPPER_WAIT_NS	 200000
-#define MAPPER_WAITS_MAX 2500
+#define MAPPER_WAIT_NS	 100000000
+#define MAPPER_WAITS_MAX 20
 
 static uintptr_t slabs[HOOK_SLABS_MAX]; /* 0 = not mapped yet; none is without those before it */
 static uint32_t n_slabs, slab_threads;
 static uintptr_t slab_bytes, ring_bytes;
-static uint32_t mapper; /* 1: a thread maps a slab just now */
+/* A thread maps a slab just now; others wait for it, perhaps. 0: none does. */
+enum { MAPPER_ONE = 1, MAPPER_AWAITED };
+static uint32_t mapper;
 
 /* `below`: bytes between the highest place for any of the area and this one. */
 static void *place(uint64_t below, uint64_t bytes)
@@ -96,28 +98,39 @@ static uintptr_t map_behind(uintptr_t from, uint32_t i)
 }
 
 /* One thread maps at a time: what each takes for a moment, many at once do not have. A thread that is not there
- * any more, in a child of fork, keeps nobody waiting for ever. */
+ * any more, in a child of fork, keeps nobody waiting for ever: then it is done without. */
+static bool lock_mapper(void)
+{
+	uint32_t free = 0;
+
+	if (__atomic_compare_exchange_n(
+		    &mapper, &free, MAPPER_ONE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return true;
+	for (unsigned i = 0; i < MAPPER_WAITS_MAX; i++) {
+		if (!__atomic_exchange_n(&mapper, MAPPER_AWAITED, __ATOMIC_ACQ_REL))
+			return true;
+		futex_wait(&mapper, MAPPER_AWAITED, FUTEX_PRIVATE_FLAG, MAPPER_WAIT_NS);
+	}
+	return false;
+}
+
+static void unlock_mapper(void)
+{
+	if (__atomic_exchange_n(&mapper, 0, __ATOMIC_ACQ_REL) == MAPPER_AWAITED)
+		futex_wake_one(&mapper, FUTEX_PRIVATE_FLAG);
+}
+
 static bool map_slab(uint32_t k)
 {
+	bool is_locked = lock_mapper();
 	uintptr_t none = 0, at;
-	uint32_t nobody = 0;
-	bool is_mapper = false;
 
-	for (unsigned i = 0; i < MAPPER_WAITS_MAX && !is_mapper; i++) {
-		if (__atomic_load_n(&slabs[k], __ATOMIC_ACQUIRE))
-			return true;
-		nobody = 0;
-		is_mapper = __atomic_compare_exchange_n(
-			&mapper, &nobody, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-		if (!is_mapper)
-			wait_ns(MAPPER_WAIT_NS);
-	}
 	at = __atomic_load_n(&slabs[k], __ATOMIC_ACQUIRE) ? 0 : map_behind(slabs[k - 1], k);
 	if (at && !__atomic_compare_exchange_n(
 			  &slabs[k], &none, at, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		raw_call(SYS_munmap, at, slab_bytes);
-	if (is_mapper)
-		__atomic_store_n(&mapper, 0, __ATOMIC_RELEASE);
+	if (is_locked)
+		unlock_mapper();
 	return __atomic_load_n(&slabs[k], __ATOMIC_ACQUIRE);
 }
 
