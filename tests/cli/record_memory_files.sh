@@ -155,11 +155,12 @@ check "resolve --pid knows its functions" grep -Eq '/memfd:copied.*\(shm_leaf\+0
 # The user without privileges cannot open mappings, but its own program and open files.
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && id nobody >/dev/null 2>&1; then
 	mkdir -m 777 own && chmod 755 . 2>/dev/null
+	install -m 755 "$WEIR" own/weir # the folder of the build may be closed to others
 	setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups --no-new-privs ./run memfd ./work.so stay >own/place.txt 2>/dev/null &
 	pid=$!
 	for _ in $(seq 200); do [ -s own/place.txt ] && break; sleep 0.05; done
 	if [ -s own/place.txt ]; then
-		setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups env WEIR_CATALOG=none.wsym "$WEIR" symbols resolve -q --pid $pid "$(cat own/place.txt)" >own.txt 2>&1
+		setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups env WEIR_CATALOG=none.wsym ./own/weir symbols resolve -q --pid $pid "$(cat own/place.txt)" >own.txt 2>&1
 		check "also of a user without privileges" grep -Eq '/memfd:copied.*\(shm_leaf\+0x0\)' own.txt
 	else
 		skip "also of a user without privileges: that user cannot start the program here"
