@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What hooks cost is not in the times of reports. Judges: the program's own clock without and with hooks,
 # and the samples of the same run.
-# weir-test: alone: compares times
+# weir-test: whole: compares times
 # weir-test: once: what is tested runs inside other programs and has no sanitizer in any build
 . "$ROOT/tests/lib.sh"
 hook_fixtures=$ROOT/tests/fixtures/hooks
