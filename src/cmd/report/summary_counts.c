@@ -52,7 +52,7 @@ void summary_counts(const struct report *report)
 		return;
 	if (!strcmp(p->metric, "instructions"))
 		fprintf(out, "  counted%s: %" PRIu64 " instructions",
-			counts->n_missed ? "" : " exactly", p->total);
+			counts->n_missed || !counts->n_functions ? "" : " exactly", p->total);
 	else
 		fprintf(out, "  counted by the program itself (metric: %s)", p->metric);
 	if (counts->has_calls)
@@ -63,11 +63,16 @@ void summary_counts(const struct report *report)
 		fprintf(out, "  %" PRIu64 " function%s left out on purpose (--only, --skip)\n",
 			counts->n_left_alone - counts->n_missed,
 			counts->n_left_alone - counts->n_missed == 1 ? " was" : "s were");
-	fprintf(out,
-		"  %" PRIu64 " of %" PRIu64 " functions were executed, %" PRIu64 " of %" PRIu64
-		" blocks\n",
-		counts->n_executed, counts->n_functions, counts->n_blocks_executed,
-		counts->n_blocks);
+	if (counts->n_functions)
+		fprintf(out,
+			"  %" PRIu64 " of %" PRIu64 " functions were executed, %" PRIu64
+			" of %" PRIu64 " blocks\n",
+			counts->n_executed, counts->n_functions, counts->n_blocks_executed,
+			counts->n_blocks);
+	else
+		fputs("  the program describes no functions (gold drops it with --gc-sections): what did "
+		      "not run,\n    and what was not counted, is not known\n",
+			out);
 	if (counts->has_foreign)
 		fprintf(out,
 			"  timed, not counted: %s in functions of other libraries "
