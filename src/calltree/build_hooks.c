@@ -6,11 +6,14 @@
  */
 #include "calltree/build_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* An empty function in a loop stands for all: so much of the cost may be otherwise elsewhere. */
 #define MODEL_ERROR_PART 10
 #define ERROR_NS_MAX	 1e15
+#define JUDGES_MIN	 16 /* samples in hooks that say something of their time */
+#define CHANCE_SIGMAS	 2
 
 static void damaged(struct builder *b)
 {
@@ -166,6 +169,19 @@ static uint64_t error_of(const struct profile_cost *cost, uint64_t n_calls)
 	return ns < ERROR_NS_MAX ? (uint64_t)ns : (uint64_t)ERROR_NS_MAX;
 }
 
+/* The samples of the same run are another measure of it: beside busy neighbours hooks cost more than what was
+ * measured of them. As far as the two differ by more than chance, the cost is not known better than that. */
+static uint64_t error_by_samples(const struct profile *p)
+{
+	double taken = (double)p->cost_sums.taken, sampled = (double)p->hook_weight;
+	double off = fabs(sampled - taken);
+
+	if (!taken || p->n_hook_samples < JUDGES_MIN ||
+		off <= CHANCE_SIGMAS * sampled / sqrt((double)p->n_hook_samples))
+		return 0;
+	return off < ERROR_NS_MAX ? (uint64_t)off : (uint64_t)ERROR_NS_MAX;
+}
+
 /* The calls that were seen, by what is known of their cost. */
 void build_hooks_end(struct builder *b)
 {
@@ -180,6 +196,8 @@ void build_hooks_end(struct builder *b)
 		if (cost)
 			p->cost_error += error_of(cost, p->hooks[i].hits);
 	}
+	if (error_by_samples(p) > p->cost_error)
+		p->cost_error = error_by_samples(p);
 }
 
 /* ---- samples ---- */
