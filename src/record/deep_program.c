@@ -5,25 +5,26 @@
  *   if (current is not followed) return 0;          // task_filter.h: no sample is written
  *   sp, ip = those of task_pt_regs(current);        // where user mode was left
  *   top = tops[tid], or unknown when it is not there or not plausible;
- *   hole = 0;
- *   for (page = each page start in (sp, sp + stack_bytes]) {             // unrolled
- *           if (top is known && page >= top) { if (hole) goto copy; goto near; }
- *           if (probe_read_user(&word, 8, page)) hole = hole ?: page;
- *           else if (hole) goto copy;               // memory goes on behind a hole
- *   }
- *   if (top is unknown && hole)
+ *   hole = 0; goes_on = false;
+ *   for (page = each page start in (sp, sp + stack_bytes])              // unrolled, no branches
+ *           if (top is unknown || page < top) {
+ *                   if (!probe_read_user(&word, 8, page)) goes_on |= hole != 0;
+ *                   else hole = hole ?: page;
+ *           }
+ *   if (top is known) { if (!hole && top <= the last page) goto near; }
+ *   else if (hole && !goes_on)
  *           if (none of the pages up to sp + SMALL is there) goto near;  // the stack's end, then
- * copy:
  *   start = hole ?: (sp + stack_bytes) & ~4095;
  *   limit = top is known ? top : start + UNKNOWN;
  *   max = limit - start > SMALL ? LARGE : SMALL;
  *   r = ringbuf_reserve(sizeof(*r) + max);          // NULL: the walk ends short, and is counted
  *   r->n_below = the most of 128, 64, ... 8 bytes below sp that can be read into r->below;
  *   for (i = 0; i < max / 4096; i++) {              // unrolled
- *           if (start + i * 4096 >= limit) break;
+ *           if (i % 8 == 0 && start + i * 4096 >= limit) break;
  *           if (!probe_read_user(r->bytes + i * 4096, 4096, start + i * 4096))
  *                   r->n = (i + 1) * 4096;          // absent pages are filled with zeros
  *   }
+ *   r->n = min(r->n, limit - start, rounded up to pages);
  *   if (max == LARGE && limit - start > LARGE)      // the last pages below the top, too
  *           r->tail_start = ..., likewise;
  *   ringbuf_submit(r, the ring is a quarter full ? WAKEUP : NO_WAKEUP);
@@ -36,8 +37,12 @@
  * stack pointer may be absent, too, so that less than the red zone is read: code that keeps
  * something there has touched it.
  *
- * Registers: r6 = sp, r7 = hole, then bytes read, r8 = page, then start, r9 = record. On the stack:
- * a word for probing, the tid, the top (0 = unknown), the limit, the ip.
+ * What is done for each page has no branches: at every one the verifier takes a copy of all that it
+ * knows and goes both ways, which was nearly all of the time that a recording took to begin.
+ *
+ * Registers: r6 = sp, r7 = hole, then bytes read, r8 = page, then start, r9 = goes_on (-1 = true), then
+ * the record. On the stack: a word for probing, the tid, the top (0 = unknown), the limit, the ip; before
+ * the limit is known, in its place where pages are probed to.
  */
 #include "record/deep_program.h"
 
@@ -52,6 +57,8 @@
 #define SMALL_BYTES	      (192 * 1024)
 #define UNKNOWN_BYTES	      (128 * 1024) /* copied while the top is not known */
 #define STACK_BYTES_PLAUSIBLE (64 << 20)
+#define ANYWHERE	      INT32_MAX /* shifted: above every address */
+#define PAGES_AT_ONCE	      8
 #define AT_WORD		      (-8)
 #define AT_TID		      (-16)
 #define AT_LIMIT	      (-24)
@@ -128,26 +135,48 @@ static void emit_copy_page(struct bpf_code *c, int at)
 	bpf_call(c, BPF_FUNC_probe_read_user);
 }
 
-/* The first `max` bytes from r8 on, up to the limit; r7 = the end of the last page that is there.
- */
+/* r0 = -1 when it is negative, as what a read that failed returns; else 0. */
+static void emit_failed(struct bpf_code *c)
+{
+	bpf_alu_imm(c, BPF_ARSH, BPF_REG_0, 63);
+}
+
+/* r7 = no more than there is up to the limit, in whole pages. */
+static void emit_clamp(struct bpf_code *c)
+{
+	int fits = bpf_label(c);
+
+	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_LIMIT);
+	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_8);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_1, PAGE_BYTES - 1);
+	bpf_alu_imm(c, BPF_AND, BPF_REG_1, -PAGE_BYTES);
+	bpf_jump_reg(c, BPF_JLE, BPF_REG_7, BPF_REG_1, fits);
+	bpf_mov(c, BPF_REG_7, BPF_REG_1);
+	bpf_place(c, fits);
+}
+
+/* The first `max` bytes from r8 on, up to the limit; r7 = the end of the last page that is there. */
 static void emit_copy_pages(struct bpf_code *c, int max)
 {
 	int done = bpf_label(c);
 
 	bpf_mov_imm(c, BPF_REG_7, 0);
 	for (int i = 0; i < max / PAGE_BYTES; i++) {
-		int absent = bpf_label(c);
-
 		bpf_mov(c, BPF_REG_3, BPF_REG_8);
 		bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
-		bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_LIMIT);
-		bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, done);
+		if (i % PAGES_AT_ONCE == 0) {
+			bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_LIMIT);
+			bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, done);
+		}
 		emit_copy_page(c, i * PAGE_BYTES);
-		bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, absent);
-		bpf_mov_imm(c, BPF_REG_7, (i + 1) * PAGE_BYTES);
-		bpf_place(c, absent);
+		emit_failed(c);
+		bpf_alu(c, BPF_AND, BPF_REG_7, BPF_REG_0);
+		bpf_alu_imm(c, BPF_XOR, BPF_REG_0, -1);
+		bpf_alu_imm(c, BPF_AND, BPF_REG_0, (i + 1) * PAGE_BYTES);
+		bpf_alu(c, BPF_OR, BPF_REG_7, BPF_REG_0);
 	}
 	bpf_place(c, done);
+	emit_clamp(c);
 	bpf_store(c, BPF_DW, BPF_REG_9, offsetof(struct deep_record, n), BPF_REG_7);
 }
 
@@ -222,50 +251,88 @@ static void emit_find_top(struct bpf_code *c, int tops_fd, int leave)
 	bpf_store(c, BPF_DW, BPF_REG_10, AT_TOP, BPF_REG_7);
 }
 
-/* One page start behind sp: absent, present behind a hole, or not below the top any more. */
-static void emit_probe_page(struct bpf_code *c, int i, int at_top, int copy)
+/* r0 = -1 when the page start `i` pages behind r8 is absent, else 0. */
+static void emit_probe_page(struct bpf_code *c, int i)
 {
-	int unknown = bpf_label(c), present = bpf_label(c), next = bpf_label(c);
-
-	bpf_mov(c, BPF_REG_3, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
-	bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_TOP);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_4, 0, unknown);
-	bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, at_top);
-	bpf_place(c, unknown);
 	bpf_stack_address(c, BPF_REG_1, AT_WORD);
 	bpf_mov_imm(c, BPF_REG_2, 8);
+	bpf_mov(c, BPF_REG_3, BPF_REG_8);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
 	bpf_call(c, BPF_FUNC_probe_read_user);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, present);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_7, 0, next);
-	bpf_mov(c, BPF_REG_7, BPF_REG_8);
-	bpf_alu_imm(c, BPF_ADD, BPF_REG_7, i * PAGE_BYTES);
-	bpf_jump(c, next);
-	bpf_place(c, present);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_7, 0, copy);
-	bpf_place(c, next);
+	emit_failed(c);
+}
+
+/* r7 = the first absent page, r9 = whether there is one behind it; pages at the top are neither. */
+static void emit_probe_near(struct bpf_code *c, int i)
+{
+	emit_probe_page(c, i);
+	bpf_mov(c, BPF_REG_3, BPF_REG_8);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, i * PAGE_BYTES);
+	/* r1 = -1 when it is below the top, r2 = -1 when there is a hole before it */
+	bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_LIMIT);
+	bpf_mov(c, BPF_REG_1, BPF_REG_3);
+	bpf_alu(c, BPF_SUB, BPF_REG_1, BPF_REG_4);
+	bpf_alu_imm(c, BPF_ARSH, BPF_REG_1, 63);
+	bpf_mov_imm(c, BPF_REG_2, 0);
+	bpf_alu(c, BPF_SUB, BPF_REG_2, BPF_REG_7);
+	bpf_alu_imm(c, BPF_ARSH, BPF_REG_2, 63);
+	/* hole |= page & absent & below & ~before */
+	bpf_alu(c, BPF_AND, BPF_REG_3, BPF_REG_0);
+	bpf_alu(c, BPF_AND, BPF_REG_3, BPF_REG_1);
+	bpf_mov(c, BPF_REG_4, BPF_REG_2);
+	bpf_alu_imm(c, BPF_XOR, BPF_REG_4, -1);
+	bpf_alu(c, BPF_AND, BPF_REG_3, BPF_REG_4);
+	bpf_alu(c, BPF_OR, BPF_REG_7, BPF_REG_3);
+	/* goes_on |= ~absent & below & before */
+	bpf_alu_imm(c, BPF_XOR, BPF_REG_0, -1);
+	bpf_alu(c, BPF_AND, BPF_REG_0, BPF_REG_1);
+	bpf_alu(c, BPF_AND, BPF_REG_0, BPF_REG_2);
+	bpf_alu(c, BPF_OR, BPF_REG_9, BPF_REG_0);
+}
+
+/* The limit's place = the top of the stack, or what is above every address. */
+static void emit_probe_limit(struct bpf_code *c)
+{
+	int known = bpf_label(c);
+
+	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_10, AT_TOP);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, known);
+	bpf_mov_imm(c, BPF_REG_1, ANYWHERE);
+	bpf_alu_imm(c, BPF_LSH, BPF_REG_1, 31);
+	bpf_place(c, known);
+	bpf_store(c, BPF_DW, BPF_REG_10, AT_LIMIT, BPF_REG_1);
 }
 
 /* To `near` when the kernel's copy will hold the stack to its end; else r8 = where it will not. */
 static void emit_find_start(struct bpf_code *c, uint32_t stack_bytes, int near)
 {
-	int at_top = bpf_label(c), copy = bpf_label(c), no_hole = bpf_label(c);
-	int found = bpf_label(c);
+	int unknown = bpf_label(c), copy = bpf_label(c), no_hole = bpf_label(c);
+	int found = bpf_label(c), n_near = (int)(stack_bytes / PAGE_BYTES);
 
-	bpf_mov_imm(c, BPF_REG_7, 0); /* the first absent page */
+	bpf_mov_imm(c, BPF_REG_7, 0);
+	bpf_mov_imm(c, BPF_REG_9, 0);
 	bpf_mov(c, BPF_REG_8, BPF_REG_6);
 	bpf_alu_imm(c, BPF_AND, BPF_REG_8, -PAGE_BYTES);
-	for (int i = 1; i <= (int)(stack_bytes / PAGE_BYTES); i++)
-		emit_probe_page(c, i, at_top, copy);
+	emit_probe_limit(c);
+	for (int i = 1; i <= n_near; i++)
+		emit_probe_near(c, i);
 	bpf_load(c, BPF_DW, BPF_REG_4, BPF_REG_10, AT_TOP);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_4, 0, copy);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_4, 0, unknown);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_7, 0, copy);
+	bpf_mov(c, BPF_REG_3, BPF_REG_8);
+	bpf_alu_imm(c, BPF_ADD, BPF_REG_3, n_near * PAGE_BYTES);
+	bpf_jump_reg(c, BPF_JGE, BPF_REG_3, BPF_REG_4, near);
+	bpf_jump(c, copy);
+	bpf_place(c, unknown);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_7, 0, copy);
+	bpf_jump_imm(c, BPF_JNE, BPF_REG_9, 0, copy);
 	/* Absent to the end of the copy: the stack's end, or a hole that is larger still. */
-	for (int i = (int)(stack_bytes / PAGE_BYTES) + 1; i <= SMALL_BYTES / PAGE_BYTES; i++)
-		emit_probe_page(c, i, at_top, copy);
-	bpf_jump(c, near);
-	bpf_place(c, at_top);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_7, 0, near);
+	for (int i = n_near + 1; i <= SMALL_BYTES / PAGE_BYTES; i++) {
+		emit_probe_page(c, i);
+		bpf_alu_imm(c, BPF_XOR, BPF_REG_0, -1);
+		bpf_alu(c, BPF_OR, BPF_REG_9, BPF_REG_0);
+	}
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_9, 0, near);
 	bpf_place(c, copy);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_7, 0, no_hole);
 	bpf_mov(c, BPF_REG_8, BPF_REG_7);
