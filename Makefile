@@ -166,8 +166,9 @@ demo: deps-build
 	@$(MAKE) --no-print-directory -s $(JOBS) all
 	@BUILD=$(BUILD) tools/demo
 
+# Fuzz targets run under the sanitizers, which see more.
 check: deps-check
-	@$(MAKE) --no-print-directory -s $(JOBS) tests
+	@$(MAKE) --no-print-directory -s $(JOBS) FUZZ_REPLAY= tests
 	@$(MAKE) --no-print-directory -s $(JOBS) SAN=address,undefined BUILD=build-san tests
 	@$(MAKE) --no-print-directory -s $(JOBS) SAN=thread BUILD=build-tsan tests
 	@tests/run build build-san build-tsan
