@@ -28,13 +28,13 @@ made good 'ok one' 'skip "two: no reason"'
 run
 equal "tests of all kinds are found and counted" "0 3 passed, 0 failed, 1 skipped" "$rc $(tail -n 1 out.txt)"
 
-# bad SENTENCE WHY LINES...: a test of these lines fails, and the log says why
+# bad SENTENCE WHY LINES...: a test of these lines fails, and the log says why, there and at the end
 bad() {
 	local sentence=$1 why=$2
 	shift 2
 	made bad "$@"
 	T=cli/bad run
-	equal "$sentence" "1 1" "$rc $(grep -c "$why" out.txt)"
+	equal "$sentence" "1 2" "$rc $(grep -c "$why" out.txt)"
 	rm tests/cli/bad.sh
 }
 bad "a test that stops half-way with status 0 fails" "stopped half-way" 'ok one' 'exit 0' 'ok two'
@@ -57,7 +57,7 @@ bad_program() {
 	cp "$program" kept
 	printf '%s\n' '#!/bin/sh' "${@:3}" >"$program"
 	T=$2 run
-	equal "a $1 that stops half-way with status 0 fails" "1 1" "$rc $(grep -c "stopped half-way" out.txt)"
+	equal "a $1 that stops half-way with status 0 fails" "1 2" "$rc $(grep -c "stopped half-way" out.txt)"
 	mv kept "$program"
 }
 bad_program "unit test" unit/base/u_test 'echo ok one'
@@ -95,14 +95,14 @@ made once '# weir-test: once: there is no other reason' 'ok one'
 made threads '# weir-test: tsan' 'ok "is it here"'
 made less 'ok "$WEIR_SAN"'
 run build build-san build-tsan
-equal "each build runs what is for it" "0 build cli/less.sh build cli/once.sh build fuzz/f_fuzz build unit/base/u_test build-san cli/good.sh build-san cli/less.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/base/u_test build-tsan cli/threads.sh build-tsan unit/base/u_test" \
+equal "each build runs what is for it" "0 build cli/less.sh build cli/once.sh build unit/base/u_test build-san cli/good.sh build-san cli/less.sh build-san cli/threads.sh build-san fuzz/f_fuzz build-san unit/base/u_test build-tsan cli/threads.sh build-tsan unit/base/u_test" \
 	"$rc $(sed -n 's, tests/, ,; s/^\(build[^ ]* [^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
 WEIR_SLOW=1 run build build-san build-tsan
 equal "where time does not matter the first build runs all" "0 build cli/good.sh build cli/threads.sh" \
 	"$rc $(sed -n 's, tests/, ,; s/^\(build cli.[gt][^ ]*\) .* passed .*/\1/p' out.txt | sort | xargs)"
 rm build/tests/unit/base/u_test
 run
-equal "a test that was not built fails" "1 1" "$rc $(grep -c 'unit/base/u_test ended with status 127' out.txt)"
+equal "a test that was not built fails" "1 2" "$rc $(grep -c 'unit/base/u_test ended with status 127' out.txt)"
 
 made odd '# weir-test: sometimes' 'ok one'
 T=good run
