@@ -30,6 +30,7 @@ static const char *const reason_texts[INSERT_N_REASONS] = {
 	[INSERT_REASON_LTO] = "made for link-time optimisation",
 	[INSERT_REASON_SECTION_KIND] = "its section is put together from pieces by the linker",
 	[INSERT_REASON_TABLES] = "the exception tables of its object are not understood",
+	[INSERT_REASON_OBJECT] = "could not be given counting code",
 };
 
 const char *insert_reason_text(enum insert_reason reason)
@@ -170,6 +171,7 @@ static bool insert_into(struct code *c, struct insert_report *report, struct err
 				"stay, inlined calls and variables are not known"));
 	}
 	code_relocate(c);
+	code_keep_units(c);
 	return true;
 }
 
@@ -195,6 +197,7 @@ static int write_left_alone(struct code *c, struct span in, struct buf *out, str
 	if (c->options->mode == INSERT_MODE_NOPS || !has_left_alone(c))
 		return copy_object(in, out);
 	code_describe(c);
+	code_keep_units(c);
 	return elf_object_write(c->object, out, err);
 }
 

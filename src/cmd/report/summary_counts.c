@@ -38,6 +38,8 @@ static void print_missed(const struct report *report)
 			reasons->reasons[i].phrase);
 	if (reasons->n_reasons > TOP_REASONS)
 		fprintf(report->out, ", and %zu more reasons", reasons->n_reasons - TOP_REASONS);
+	if (counts->missed_object)
+		fprintf(report->out, "; the first object: %s", counts->missed_object);
 	fputs(" ('weir report coverage' lists them)\n", report->out);
 }
 
@@ -70,7 +72,7 @@ void summary_counts(const struct report *report)
 			counts->n_executed, counts->n_functions, counts->n_blocks_executed,
 			counts->n_blocks);
 	else
-		fputs("  the program describes no functions (gold drops it with --gc-sections): what did "
+		fputs("  the program describes no functions (a linker dropped that): what did "
 		      "not run,\n    and what was not counted, is not known\n",
 			out);
 	if (counts->has_foreign)
