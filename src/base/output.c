@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -14,6 +16,7 @@
 
 #define FIRST_BYTES 16
 #define LINKS_MAX   40 /* as the kernel */
+#define READER_NS   20000000
 
 /* What the files of all formats begin with; a test compares it with the formats' own headers. */
 static const struct {
@@ -147,6 +150,42 @@ static void note_file(struct output *o, int fd, bool is_made)
 	o->is_made = is_made;
 }
 
+bool output_is_given_up(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+		       sigismember(&pending, SIGHUP) || sigismember(&pending, SIGQUIT));
+}
+
+static bool is_fifo(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+/* An open that blocks would not see signals that are blocked. */
+static int open_fifo(const char *path)
+{
+	int fd = -1;
+
+	for (;;) {
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0 || errno != ENXIO)
+			break;
+		if (output_is_given_up()) {
+			errno = EINTR;
+			break;
+		}
+		nanosleep(&(struct timespec){0, READER_NS}, NULL);
+	}
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, O_WRONLY);
+	return fd;
+}
+
 int output_open(
 	struct output *o, int *out, const char *path, enum output_mode mode, struct err *err)
 {
@@ -162,7 +201,8 @@ int output_open(
 		}
 	}
 	if (rc == 0) {
-		fd = open(o->path, O_WRONLY | O_CLOEXEC | flags_of(place), 0666);
+		fd = is_fifo(o->path) ? open_fifo(o->path)
+				      : open(o->path, O_WRONLY | O_CLOEXEC | flags_of(place), 0666);
 		if (fd < 0)
 			rc = err_sys(err, errno, "'%s': cannot create", path);
 	}

@@ -43,12 +43,15 @@ struct output {
 #define OUTPUT_NONE ((struct output){.fd = -1})
 
 /* Opens the file for writing, empty; `*fd` is the caller's. On failure all is as before, but for an
- * older PATH.old. */
+ * older PATH.old. A FIFO waits for its reader until it is given up. */
 int output_open(struct output *o, int *fd, const char *path, enum output_mode mode,
 	struct err *err);
 /* The output is of no use: removes the file if this run made it, empties it if it was there before,
  * and puts the older one back. Devices and pipes stay as they are. */
 void output_discard(struct output *o);
 void output_release(struct output *o);
+
+/* For whoever waits for a reader where signals are blocked: one that ends us has come. */
+bool output_is_given_up(void);
 
 #endif

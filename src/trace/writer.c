@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +34,6 @@
 #define STREAM_WAIT_MS	 100
 #define STREAM_WAITS_MAX 20
 
-static bool is_to_end(void)
-{
-	sigset_t pending;
-
-	return sigpending(&pending) == 0 &&
-	       (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
-		       sigismember(&pending, SIGHUP) || sigismember(&pending, SIGQUIT));
-}
-
 /* In pieces for which there is room, so that no write blocks where signals are not seen. */
 static int write_stream(int fd, struct span bytes)
 {
@@ -54,7 +44,7 @@ static int write_stream(int fd, struct span bytes)
 		size_t n = bytes.n < PIPE_BUF ? bytes.n : PIPE_BUF;
 
 		if (poll(&out, 1, STREAM_WAIT_MS) == 0) {
-			n_waits = is_to_end() ? n_waits + 1 : 0;
+			n_waits = output_is_given_up() ? n_waits + 1 : 0;
 			if (n_waits <= STREAM_WAITS_MAX)
 				continue;
 			errno = ETIMEDOUT;
@@ -186,8 +176,11 @@ static int open_writer(
 	w->path = mem_strdup(name);
 	w->fd = fd;
 	w->output = OUTPUT_NONE;
-	w->is_stream = is_stream;
-	w->is_regular = !is_stream && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	if (fstat(fd, &st) < 0)
+		st.st_mode = 0;
+	w->is_stream =
+		is_stream || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode);
+	w->is_regular = !is_stream && S_ISREG(st.st_mode);
 	w->zstd = ZSTD_createCCtx();
 	writer_tables_init(&w->tables);
 	vec_push(&w->open, (struct open_chunk){0});

@@ -46,23 +46,50 @@ SH
 	{ head -c 20 >/dev/null; while [ ! -e begun.txt ]; do sleep 0.05; done; }
 equal "without a reader the command runs to its end, and its status is passed on" "5 done" "${PIPESTATUS[0]} $(cat late.txt)"
 equal "why there is no trace is one sentence" 1 "$(grep -c "^weir: 'standard output': cannot write after [0-9]* bytes: Broken pipe$" err.txt)"
-mkfifo fifo
-sleep 60 <fifo &
+mkfifo fifo named nobody
+# It opens a pipe, which has little room then, and reads nothing.
+cat >sleeper.py <<'PY'
+import fcntl, os, sys, time
+fcntl.fcntl(os.open(sys.argv[1], os.O_RDONLY), fcntl.F_SETPIPE_SZ, 4096)
+time.sleep(60)
+PY
+python3 sleeper.py fifo &
 sleeper=$!
+python3 sleeper.py named &
+sleeper2=$!
 "$WEIR" record -q -F 9999 -o - -p $pid >fifo 2>err.txt &
 recorder=$!
+"$WEIR" record -q -F 9999 -o named -p $pid 2>err2.txt &
+recorder2=$!
+"$WEIR" record -q -o nobody -p $pid 2>err3.txt &
+recorder3=$!
 runs $recorder
-sleep 2.5 # the pipe is full by now
-kill -TERM $recorder # ends the recording; the rest of the trace waits for the reader
+runs $recorder2
+# has_ended PID: within 30 s.
+has_ended() {
+	for ((i = 0; i < 300; i++)); do
+		kill -0 $1 2>/dev/null || return 0
+		sleep 0.1
+	done
+	return 1
+}
+sleep 1.5 # the pipes are full by now
+kill -TERM $recorder $recorder2 $recorder3 # ends the recording; the rest of the trace waits for the reader
 sleep 1
-kill -TERM $recorder # ends the waiting
-for ((i = 0; i < 300; i++)); do
-	kill -0 $recorder 2>/dev/null || break
-	sleep 0.1
-done
-check "a reader that does not read does not keep a recorder that is told twice to end" test $i -lt 300
+kill -TERM $recorder $recorder2 # ends the waiting
+check "a reader that does not read does not keep a recorder that is told twice to end" has_ended $recorder
+check "nor does that of a FIFO" has_ended $recorder2
+check "a FIFO without a reader does not keep one that is told to end" has_ended $recorder3
+equal "which says what it waited for" "weir: 'nobody': cannot create: Interrupted system call" "$(cat err3.txt)"
 check "and the process that was recorded goes on" kill -0 $pid
-kill -9 $recorder $sleeper 2>/dev/null
+kill -9 $recorder $recorder2 $recorder3 $sleeper $sleeper2 2>/dev/null
+"$WEIR" record -q -o named -- sh -c 'exit 6' &
+recorder=$!
+sleep 0.3
+"$WEIR" report flat - <named >named.txt
+status=$?
+wait $recorder
+equal "a FIFO whose reader comes later is written" "0 6" "$status $?"
 
 # Recorders that are gone.
 "$WEIR" record -q -o - -p $pid >killed.weir 2>/dev/null &

@@ -436,9 +436,10 @@ static void finish_process(struct hooks *h, struct hook_process *p)
 static uint64_t drain_process(
 	struct hooks *h, struct hook_process *p, bool scans_all, bool looks_for_ends)
 {
-	uint32_t n_used = hook_area_n_used(&p->area);
-	uint32_t limit = scans_all ? n_used : p->n_scanned + SCAN_AHEAD;
 	bool has_ended = p->is_superseded || (looks_for_ends && process_has_ended(p));
+	/* In this order: a thread may have begun, and the process have ended, just now. */
+	uint32_t n_used = hook_area_n_used(&p->area);
+	uint32_t limit = scans_all || has_ended ? n_used : p->n_scanned + SCAN_AHEAD;
 	uint64_t n = 0;
 
 	__atomic_fetch_add(&p->area.control->heartbeat, 1, __ATOMIC_RELAXED);

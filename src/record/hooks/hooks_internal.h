@@ -30,7 +30,7 @@ struct hook_chunk {
 	struct hook_chunk *next;
 	uint32_t n;
 	/* The counter when the first and the last of them were taken: no record is younger than the
-	 * latter. */
+	 * latter by more than TICK_AHEAD_MAX. */
 	uint64_t first_ticks, ticks;
 	struct hook_record records[HOOK_CHUNK_RECORDS];
 };

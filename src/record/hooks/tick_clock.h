@@ -44,9 +44,22 @@ static inline uint64_t tick_clock_ns(struct tick_clock *c, uint64_t ticks)
 	       (uint64_t)(((__int128)(int64_t)(ticks - c->start) * (__int128)c->scale) >> 32);
 }
 
+/* A processor may read its counter before it has what stands in front of that, and counters of
+ * processors may differ: neither by as much as this. */
+#define TICK_AHEAD_MAX ((uint64_t)1 << 32)
+
 static inline uint64_t tick_clock_read(void)
 {
 	return __builtin_ia32_rdtsc();
+}
+
+/* A time stamp of which only the lower `bits` are known, which was found by `latest`: it may seem to
+ * be a little later than that all the same. */
+static inline uint64_t tick_clock_complete(uint64_t latest, uint64_t low, unsigned bits)
+{
+	uint64_t mask = ((uint64_t)1 << bits) - 1, limit = latest + TICK_AHEAD_MAX;
+
+	return limit - ((limit - low) & mask);
 }
 
 /* Why the counter cannot be trusted on this machine, a sentence; NULL when it can. */

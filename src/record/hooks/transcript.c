@@ -11,11 +11,9 @@
 #include "base/clock.h"
 #include "record/hooks/transcript_internal.h"
 
-static inline uint64_t whole_ticks(uint64_t latest, uint64_t head)
+static inline uint64_t whole_ticks(const struct hook_chunk *c, uint64_t head)
 {
-	uint64_t mask = ((uint64_t)1 << HOOK_TIME_BITS) - 1;
-
-	return latest - ((latest - HOOK_HEAD_TICKS(head)) & mask);
+	return tick_clock_complete(c->ticks, HOOK_HEAD_TICKS(head), HOOK_TIME_BITS);
 }
 
 static void begin_thread(struct transcript *t, struct hooked_thread *thread, uint64_t time)
@@ -187,7 +185,7 @@ static bool transcribe_chunk(struct transcript *t, struct hooked_thread *thread,
 
 	while (thread->at < c->n) {
 		const struct hook_record *r = &c->records[thread->at];
-		uint64_t ticks = whole_ticks(c->ticks, r->head);
+		uint64_t ticks = whole_ticks(c, r->head);
 		uint64_t time = tick_clock_ns(&t->clock, ticks);
 
 		if (time > until)
@@ -230,7 +228,7 @@ static uint64_t first_time(struct transcript *t, const struct hooked_thread *thr
 {
 	const struct hook_chunk *c = thread->sources.v[thread->source_i]->mine;
 
-	return tick_clock_ns(&t->clock, whole_ticks(c->ticks, c->records[thread->at].head));
+	return tick_clock_ns(&t->clock, whole_ticks(c, c->records[thread->at].head));
 }
 
 static void advance_thread(struct transcript *t, struct hooked_thread *thread, uint64_t until)

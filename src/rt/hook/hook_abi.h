@@ -135,7 +135,8 @@ enum hook_record_kind {
 };
 
 /* The recorder completes the time: a record was written after the ring was last found empty and
- * before it is read, which is less than 2^40 ticks (some minutes). */
+ * before it is read, which is less than 2^40 ticks (some minutes). By the counter it may seem to be
+ * read a little before it was written (tick_clock_complete). */
 #define HOOK_TIME_BITS 40
 #define HOOK_ID_BITS   22
 #define HOOK_ID_MASK   ((1u << HOOK_ID_BITS) - 1)

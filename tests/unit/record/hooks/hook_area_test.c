@@ -13,6 +13,7 @@
 
 #include "check.h"
 #include "record/hooks/hooks_internal.h"
+#include "record/hooks/transcript_internal.h"
 
 #define RING_BYTES 65536u
 #define RING_N	   (RING_BYTES / (uint32_t)sizeof(struct hook_record))
@@ -435,6 +436,65 @@ static void an_entry_goes_to_the_next_thread(void)
 	close_world(&w);
 }
 
+/* Entries far behind those in use are looked at now and then, and in any case at the end. */
+static void the_last_thread_of_a_program_is_found_wherever_it_is(void)
+{
+	uint64_t data[10];
+	struct world w;
+
+	open_world(&w);
+	take_entry(&w, 0);
+	CHECK_EQ(hook_drain_round(w.h, false), 0);
+	take_entry(&w, 40);
+	put(&w, 40, 0, enter(1), 7);
+	CHECK_EQ(hook_drain_round(w.h, false), 0);
+	w.p->is_superseded = true; /* by exec */
+	CHECK_EQ(hook_drain_round(w.h, false), 1);
+	CHECK(w.p->has_ended);
+	CHECK_EQ(take_all(&w, data, 10), 1);
+	CHECK_EQ(data[0], 7);
+	close_world(&w);
+}
+
+/*
+ * The recorder reads its counter before the last record is there, as processors may do, and the machine
+ * has just begun: there is no earlier time that ends in the same bits.
+ */
+static void an_event_that_seems_younger_than_its_reading_is_kept(void)
+{
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+	struct trace_writer *writer;
+	struct processes *processes;
+	struct transcript *t;
+	struct world w;
+	struct err err;
+
+	open_world(&w);
+	w.h->planner = hook_planner_new();
+	CHECK_EQ(trace_writer_open_fd(&writer, fd, "trace", &err), 0);
+	processes = processes_new(writer, trace_writer_stream(writer, STREAM_KIND_LIFE, 0));
+	t = transcript_new(w.h, &(struct transcript_world){.w = writer, .processes = processes});
+	t->clock = (struct tick_clock){0};
+	tick_clock_add(&t->clock, 0, 0);
+	tick_clock_add(&t->clock, 1000000, 500000);
+	take_entry(&w, 0);
+	for (uint64_t i = 0; i < 3; i++)
+		put(&w, 0, i, HOOK_HEAD(HOOK_RECORD_ENTER, 1, 1000 + 100 * i), 1);
+	CHECK_EQ(hook_drain_round(w.h, false), 3);
+	w.p->rings[0].source->last->ticks = 1150;
+	w.h->stop_ticks = 2000;
+	transcript_take(t);
+	transcript_advance_all(t, 580); /* ns: not yet the last */
+	CHECK_EQ(t->n_events, 2);
+	transcript_advance_all(t, UINT64_MAX);
+	CHECK_EQ(t->n_events, 3);
+	CHECK_EQ(t->threads.v[0]->last_ns, 600);
+	transcript_free(t);
+	processes_free(processes);
+	CHECK_EQ(trace_writer_close(writer, &err), 0);
+	close_world(&w);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -457,6 +517,10 @@ int main(void)
 		{"what a killed process wrote is taken", what_a_killed_process_wrote_is_there},
 		{"the entry of a thread that has ended goes to the next",
 			an_entry_goes_to_the_next_thread},
+		{"the last thread of a program is found wherever it is",
+			the_last_thread_of_a_program_is_found_wherever_it_is},
+		{"an event that seems to be younger than its reading is kept, and in its place",
+			an_event_that_seems_younger_than_its_reading_is_kept},
 	};
 
 	return RUN_TESTS(tests);

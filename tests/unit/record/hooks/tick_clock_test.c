@@ -99,6 +99,29 @@ static void the_real_counter_follows_the_real_clock(void)
 	CHECK(tick_clock_hz(&c) > 1e8);
 }
 
+static void a_time_stamp_is_completed(void)
+{
+	const uint64_t two = (uint64_t)2 << 40, low = ((uint64_t)1 << 40) - 1;
+
+	CHECK_EQ(tick_clock_complete(two + 1000, (two + 900) & low, 40), two + 900);
+	CHECK_EQ(tick_clock_complete(two + 1000, (two + 1000) & low, 40), two + 1000);
+	/* It was written before the lower bits began anew, and read after that. */
+	CHECK_EQ(tick_clock_complete(two + 5, (two - 5) & low, 40), two - 5);
+	CHECK_EQ(tick_clock_complete(two + 5, (two - (low >> 1)) & low, 40), two - (low >> 1));
+}
+
+/* The reader read its counter before it had the record, or the writer's is ahead. The machine has just
+ * begun: there is no earlier time with these bits. */
+static void a_time_stamp_may_seem_to_be_of_the_future(void)
+{
+	const uint64_t two = (uint64_t)2 << 40, low = ((uint64_t)1 << 40) - 1;
+
+	CHECK_EQ(tick_clock_complete(1000, 1001, 40), 1001);
+	CHECK_EQ(tick_clock_complete(1000, 900000, 40), 900000);
+	CHECK_EQ(tick_clock_complete(two + 1000, (two + 1100) & low, 40), two + 1100);
+	CHECK_EQ(tick_clock_complete(two - 5, (two + 5) & low, 40), two + 5);
+}
+
 static void a_doubtful_counter_is_said(void)
 {
 	CHECK(!tick_clock_doubt_of("flags : fpu constant_tsc nonstop_tsc", "tsc\n"));
@@ -120,6 +143,9 @@ int main(void)
 			points_that_go_back_or_are_too_close_do_no_harm},
 		{"the real counter follows the real clock",
 			the_real_counter_follows_the_real_clock},
+		{"a time stamp is completed from when it was read", a_time_stamp_is_completed},
+		{"a time stamp that seems to be of the future is not one of the past",
+			a_time_stamp_may_seem_to_be_of_the_future},
 		{"a counter that cannot be trusted is said", a_doubtful_counter_is_said},
 	};
 
