@@ -62,6 +62,15 @@ static bool address_of(const ZydisDecodedInstruction *d, const ZydisDecodedOpera
 	return true;
 }
 
+/* Padding and hints name memory and do not access it: it need not be there. */
+static bool is_idle(const ZydisDecodedInstruction *d)
+{
+	return d->meta.category == ZYDIS_CATEGORY_NOP ||
+	       d->meta.category == ZYDIS_CATEGORY_WIDENOP ||
+	       d->meta.category == ZYDIS_CATEGORY_PREFETCH ||
+	       d->meta.category == ZYDIS_CATEGORY_PREFETCHWT1;
+}
+
 /* A repeated string instruction whose counter is zero touches nothing. */
 static bool is_skipped(const ZydisDecodedInstruction *d, const struct x86_registers *regs)
 {
@@ -76,7 +85,7 @@ size_t x86_accesses(struct x86_access accesses[X86_ACCESSES_MAX], struct span co
 	struct x86_decoded x;
 	size_t n = 0;
 
-	if (!x86_decode_all(&x, code, is_64) || is_skipped(&x.d, before))
+	if (!x86_decode_all(&x, code, is_64) || is_idle(&x.d) || is_skipped(&x.d, before))
 		return 0;
 	for (size_t i = 0; i < x.d.operand_count && n < X86_ACCESSES_MAX; i++) {
 		const ZydisDecodedOperand *o = &x.operands[i];

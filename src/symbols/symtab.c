@@ -51,11 +51,23 @@ const struct symbol *symtab_get(const struct symtab *t, size_t i)
 	return s;
 }
 
-const struct symbol *symtab_find(const struct symtab *t, uint64_t addr)
+const struct symbol *symtab_find_stretch(
+	const struct symtab *t, uint64_t addr, uint64_t *start, uint64_t *end)
 {
 	size_t low = SEARCH(0, t->n_pieces, i, t->pieces[i].start <= addr);
 
-	return low && addr < t->pieces[low - 1].end ? symtab_get(t, t->pieces[low - 1].range_i) : NULL;
+	if (!low || addr >= t->pieces[low - 1].end)
+		return NULL;
+	*start = t->pieces[low - 1].start;
+	*end = t->pieces[low - 1].end;
+	return symtab_get(t, t->pieces[low - 1].range_i);
+}
+
+const struct symbol *symtab_find(const struct symtab *t, uint64_t addr)
+{
+	uint64_t start, end;
+
+	return symtab_find_stretch(t, addr, &start, &end);
 }
 
 const char *symbol_source_name(enum symbol_source source)

@@ -73,6 +73,8 @@ struct symbol {
  * path, for the debuglink search; NULL for images without a file. Never fails: an image without
  * names gives an empty table. Names are copied, so `elf` may go. */
 struct symtab *symtab_new_elf(const struct elf_file *elf, const char *path);
+/* The same of its variables and constants that have a size. */
+struct symtab *symtab_new_elf_data(const struct elf_file *elf, const char *path);
 /* /proc/kallsyms. Fails when it is unreadable or all addresses are zero (kptr_restrict). */
 int symtab_new_kallsyms(struct symtab **out, const char *path, struct err *err);
 /* /tmp/perf-PID.map. Where ranges overlap, the later line wins (the JIT used the memory again). */
@@ -89,6 +91,9 @@ size_t symtab_n(const struct symtab *t);
 /* The symbol that covers `addr`: within its size or, when it has no size, up to the next symbol of
  * the same section. NULL when none does. O(log n). */
 const struct symbol *symtab_find(const struct symtab *t, uint64_t addr);
+/* The same; all of [*start, *end) has this answer. */
+const struct symbol *symtab_find_stretch(
+	const struct symtab *t, uint64_t addr, uint64_t *start, uint64_t *end);
 const struct symbol *symtab_get(const struct symtab *t, size_t i); /* in address order */
 /* Where names came from, for reports: "symtab", "dynsym+debugdata", "debug file /usr/lib/...". */
 const char *symtab_sources(const struct symtab *t);

@@ -102,13 +102,14 @@ enum record_minor_probe {
 };
 
 /* Executed instructions (`weir steps`); trace/step_records.h has the payloads. Runs, marks and data
- * are in the stream of their thread, code is in the life stream of this number. */
+ * are in the stream of their thread, code and places are in the life stream of this number. */
 #define RECORD_STEP_CODE_STREAM 2
 enum record_minor_step {
 	RECORD_STEP_RUN = 0x01,
 	RECORD_STEP_CODE = 0x02,
 	RECORD_STEP_MARK = 0x03,
-	RECORD_STEP_DATA = 0x04
+	RECORD_STEP_DATA = 0x04,
+	RECORD_STEP_PLACE = 0x05
 };
 
 enum record_minor_process {

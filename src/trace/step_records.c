@@ -395,3 +395,31 @@ int step_data_next(struct step_data_walk *w, struct step_datum *datum)
 	*datum = d;
 	return 1;
 }
+
+/* --- places -------------------------------------------------------------------------------- */
+
+void step_place_encode(struct buf *to, const struct step_place *p)
+{
+	assert(p->bytes && p->bytes <= UINT64_MAX - p->start);
+	buf_put_ulebs(
+		to, p->space, (uint64_t)p->kind, p->start, p->bytes, p->image, p->at, p->name);
+}
+
+bool step_place_decode(struct step_place *p, struct span payload)
+{
+	struct cursor c = cursor_of(payload);
+	struct step_place place = {.space = take_u32(&c)};
+	uint64_t kind = cursor_uleb(&c);
+
+	place.start = cursor_uleb(&c);
+	place.bytes = cursor_uleb(&c);
+	place.image = take_u32(&c);
+	place.at = cursor_uleb(&c);
+	place.name = take_u32(&c);
+	if (c.failed || cursor_left(&c) || kind >= STEP_N_PLACES || !place.bytes ||
+		place.bytes > UINT64_MAX - place.start)
+		return false;
+	place.kind = (enum step_place_kind)kind;
+	*p = place;
+	return true;
+}

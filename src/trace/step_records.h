@@ -6,6 +6,7 @@
  *   CODE   the bytes of instructions as they were when they were executed, and where they are from
  *   MARK   what happened between two steps: a system call, a signal, a gap
  *   DATA   what instructions of the run before read and wrote
+ *   PLACE  what is in a stretch of memory that they may access: a variable, a stack, a file
  *
  * A step is one executed instruction; all iterations of a repeated string instruction are one step.
  * Steps are numbered from 0 in each thread, and what is lost or not traced has no numbers.
@@ -177,5 +178,28 @@ struct step_data_walk {
 bool step_data_open(struct step_data_walk *w, struct span payload);
 /* 1: a datum; 0: the end; -1: damaged. */
 int step_data_next(struct step_data_walk *w, struct step_datum *datum);
+
+/* --- places ------------------------------------------------------------------------------- */
+
+enum step_place_kind {
+	STEP_PLACE_NONE = 0,	 /* nothing is known to be there any more */
+	STEP_PLACE_VARIABLE = 1, /* of an image */
+	STEP_PLACE_IMAGE = 2,	 /* of an image, in no variable that has a name */
+	STEP_PLACE_MEMORY = 3,	 /* of no file: [stack], [heap], [anonymous], ... */
+	STEP_PLACE_FILE = 4,	 /* a file that is no code of the program */
+};
+#define STEP_N_PLACES 5
+
+/* From the record's time on this is what is there, in place of what earlier ones said. */
+struct step_place {
+	uint32_t space;
+	enum step_place_kind kind;
+	uint64_t start, bytes; /* not 0; both together stay below 2^64 */
+	uint32_t image;	       /* of the trace; VARIABLE and IMAGE */
+	uint64_t at;   /* of `start`: in the variable or file, or its address in the image */
+	uint32_t name; /* string: of the variable or memory, path of the file */
+};
+void step_place_encode(struct buf *to, const struct step_place *p);
+bool step_place_decode(struct step_place *p, struct span payload);
 
 #endif

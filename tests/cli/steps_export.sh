@@ -7,7 +7,10 @@ corpus=$ROOT/tests/fuzz/corpus/step_stream
 
 # What the text has that the stream has, too: no places, no disassembly, marks without words.
 told() { awk -F '\t' -v OFS='\t' '$3 ~ /^0x/ { print $1, $2, $3, $4, (NF > 6 ? $7 : 1); next }
+	$3 ~ /^(read|write|modify)$/ { print $1, $2, $3, $4, $5, $6; next }
 	$3 == "mark" { print $1, $2, "mark"; next } { print }'; }
+# Names of variables are not in a stream, and not found again.
+without_variables() { awk -F '\t' -v OFS='\t' '$3 ~ /^(read|write|modify)$/ { $7 = "-" } { print }'; }
 without_words() { awk -F '\t' -v OFS='\t' '$3 == "mark" { print $1, $2, "mark"; next } { print }'; }
 
 # turns NAME: the trace as text and stream, the stream as trace, and that again as stream.
@@ -23,7 +26,7 @@ turns() {
 	"$WEIR" export step-stream "$1-again.weir" -o - >"$1-again.stream"
 	check "$1: a stream that was imported is exported byte for byte" cmp "$1.stream" "$1-again.stream"
 	"$WEIR" export steps "$1-again.weir" >"$1-again.txt"
-	equal "$1: names are found again by the images" "$(cat "$1.txt")" "$(cat "$1-again.txt")"
+	equal "$1: names are found again by the images" "$(without_variables <"$1.txt")" "$(cat "$1-again.txt")"
 	"$WEIR" import step-stream - -o "$1-piped.weir" <"$1.stream"
 	check "$1: a stream from standard input gives the same trace" cmp "$1-again.weir" "$1-piped.weir"
 }
@@ -43,8 +46,8 @@ if timeout 20 "$WEIR" steps -q --data -o exact.weir -- ./exact 2>steps.err; [ $?
 	equal "steps are numbered from 0" "$(seq 0 103)" "$(awk -F '\t' '$3 ~ /^0x/ { print $2 }' exact.txt)"
 	equal "a line has address, bytes, place and instruction" 1 \
 		"$(grep -cP '^\d+\t0\t0x[0-9a-f]+\tbb0a000000\texact\(_start\+0x0\)\tmov \$0x0a, %ebx$' exact.txt)"
-	equal "each call writes its return address" 30 "$(grep -cP '\twrite\t0x[0-9a-f]+\t8\t[0-9a-f]{16}$' exact.txt)"
-	equal "each return reads one" 30 "$(grep -cP '\tread\t0x[0-9a-f]+\t8\t[0-9a-f]{16}$' exact.txt)"
+	equal "each call writes its return address" 30 "$(grep -cP '\twrite\t0x[0-9a-f]+\t8\t[0-9a-f]{16}\t\[stack\]$' exact.txt)"
+	equal "each return reads one" 30 "$(grep -cP '\tread\t0x[0-9a-f]+\t8\t[0-9a-f]{16}\t\[stack\]$' exact.txt)"
 	check "marks are lines" grep -qP '^\d+\t0\tmark\texecutes /.*exact$' exact.txt
 	sed -n '/^```c$/,/^```$/p' "$ROOT/docs/format/step-stream.md" | grep -v '^```' >reader.c
 	if gcc -Wall -o reader reader.c; then ok "the reader of the document compiles"; else

@@ -26,10 +26,13 @@ both() {
 
 check "a trace with steps is written" "$dump" write all.weir
 equal "both readers see the same steps, marks and data in a whole trace" same "$(both all.weir)"
-equal "the trace has threads, marks and data to compare" "3 11 3" \
+equal "the trace has threads, marks and data to compare" "3 11 6" \
 	"$(grep -c ^thread first.txt) $(grep -c mark first.txt) $(grep -c data first.txt)"
 equal "the threads have their steps" "12000 steps 12 steps 44 steps" \
 	"$(awk '/^thread/ { printf "%s%s steps", n++ ? " " : "", $(NF - 1) }' first.txt)"
+equal "accesses are where they were then" \
+	"2 '/lib/libone.so' '' 1000 2 '/lib/libone.so' '' 1000 1 '/lib/libone.so' 'table' 18 nowhere" \
+	"$(awk '$3 == "data" && $4 ~ /^[56]000$/ { print }' first.txt | sort -k4,4 -k1,1n | cut -d ' ' -f 8- | paste -s -d ' ')"
 equal "overwritten code has its version of each generation" "0 c3 3 90 5 0f05" \
 	"$(awk '$4 == "2000" && $3 ~ /^1/ { printf "%s%s %s", n++ ? " " : "", $6, $8 }' first.txt)"
 check "a step goes round" grep -q '^0 20 1/0 1000 x300 0 [0-9]* f3a4$' first.txt

@@ -89,9 +89,20 @@ def read_data(payload):
     return data
 
 
+def read_place(payload):
+    """(space, kind, start, end, image, at, name)"""
+    p = Bytes(payload)
+    space, kind, start, size = p.uleb(U32), p.uleb(), p.uleb(), p.uleb()
+    image, at, name = p.uleb(U32), p.uleb(), p.uleb(U32)
+    p.done()
+    rest_is(kind <= 4 and size and start + size < U64, "no place")
+    return space, kind, start, start + size, image, at, name
+
+
 class Steps:
     def __init__(self, trace):
         self.trace, self.code, self.order = trace, {}, []
+        self.places = []  # (time, place) in order of time
         self.streams = {}
         for record in trace.records:
             if record[2] == 0x57:
@@ -101,7 +112,9 @@ class Steps:
                 self.add_code(self.streams.get(id_, []))
 
     def add_code(self, records):
-        for _, _, _, minor, payload in records:
+        for time, _, _, minor, payload in records:
+            if minor == 5:
+                self.add_place(time, payload)
             if minor != 2:
                 continue
             try:
@@ -110,6 +123,24 @@ class Steps:
                 continue
             for address, frame, code in entries:
                 self.code.setdefault((space, address), {})[generation] = (frame, code)
+
+    def add_place(self, time, payload):
+        try:
+            place = read_place(payload)
+        except Bad:
+            return
+        if place[4] < len(self.trace.images) and place[6] < len(self.trace.strings):
+            self.places.append((time, place))
+
+    def where(self, space, address, time):
+        """The newest place there that is not newer than the run."""
+        for since, (of, kind, start, end, image, at, name) in reversed(self.places):
+            if since <= time and of == space and start <= address < end:
+                if not kind:
+                    break
+                path = self.trace.images[image][1] if image else ""
+                return f"{kind} '{path}' '{self.trace.strings[name]}' {(address - start + at) % U64:x}"
+        return "nowhere"
 
     def instruction(self, space, address, generation):
         versions = self.code.get((space, address), {})
@@ -149,7 +180,7 @@ class Steps:
 
     def items(self, records, start):
         """Lines; the data of a run come whole when some of its steps do."""
-        is_on = start == 0
+        is_on, space = start == 0, 0
         for time, _, _, minor, payload in records:
             try:
                 if minor == 1:
@@ -168,7 +199,7 @@ class Steps:
                         yield f"{at} {time} mark {kind} {a} {b} {c} '{self.trace.strings[text]}'"
                 elif minor == 4 and is_on:
                     for step, address, how, size, value in read_data(payload):
-                        yield f"{step} {time} data {address:x} {how} {size} {value}"
+                        yield f"{step} {time} data {address:x} {how} {size} {value} " + self.where(space, address, time)
             except Bad:
                 yield "damage"
 

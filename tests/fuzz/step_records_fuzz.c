@@ -138,6 +138,22 @@ static void try_data(struct span payload)
 	buf_release(&b);
 }
 
+static void try_place(struct span payload)
+{
+	struct step_place p, again;
+	struct buf b = {0};
+
+	if (!step_place_decode(&p, payload))
+		return;
+	need(p.bytes && p.start + p.bytes > p.start && p.kind < STEP_N_PLACES);
+	step_place_encode(&b, &p);
+	need(b.n <= payload.n && step_place_decode(&again, buf_span(&b)));
+	need(again.space == p.space && again.kind == p.kind && again.start == p.start);
+	need(again.bytes == p.bytes && again.image == p.image && again.at == p.at);
+	need(again.name == p.name);
+	buf_release(&b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct span payload;
@@ -157,6 +173,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		break;
 	case RECORD_STEP_DATA:
 		try_data(payload);
+		break;
+	case RECORD_STEP_PLACE:
+		try_place(payload);
 		break;
 	}
 	return 0;

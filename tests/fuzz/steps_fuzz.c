@@ -19,11 +19,26 @@ static void need(bool condition)
 		abort();
 }
 
+static void look_where(const struct steps *s, const struct step_item *item, uint64_t addr)
+{
+	struct step_where where;
+	struct buf text = {0};
+
+	for (uint32_t space = 0; space < 4; space++) {
+		if (!steps_where(s, space, addr, item->time, &where))
+			continue;
+		need(where.kind > STEP_PLACE_NONE && where.kind < STEP_N_PLACES);
+		step_where_put(&text, s, &where);
+	}
+	sink += text.n;
+	buf_release(&text);
+}
+
 static void look_at(const struct steps *s, const struct step_item *item)
 {
 	struct step_data_walk w;
 	struct step_datum datum;
-	int rc = 1;
+	int rc;
 
 	switch (item->kind) {
 	case STEP_ITEM_STEPS:
@@ -43,8 +58,8 @@ static void look_at(const struct steps *s, const struct step_item *item)
 		break;
 	case STEP_ITEM_DATA:
 		need(step_data_open(&w, item->data));
-		while (rc > 0)
-			rc = step_data_next(&w, &datum);
+		while ((rc = step_data_next(&w, &datum)) > 0)
+			look_where(s, item, datum.addr);
 		need(rc == 0);
 		break;
 	case STEP_ITEM_DAMAGE:

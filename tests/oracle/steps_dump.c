@@ -58,7 +58,7 @@ static void print_hex(const uint8_t *bytes, size_t n, const char *nothing)
 {
 	for (size_t i = 0; i < n; i++)
 		printf("%02x", bytes[i]);
-	printf("%s\n", n ? "" : nothing);
+	printf("%s", n ? "" : nothing);
 }
 
 static void print_steps(const struct steps *s, const struct step_item *item)
@@ -73,13 +73,28 @@ static void print_steps(const struct steps *s, const struct step_item *item)
 		if (step->insn) {
 			printf(" %" PRIu32 " %" PRIu32 " ", insn->generation, insn->frame);
 			print_hex(insn->bytes, insn->n_bytes, "-");
+			printf("\n");
 		} else {
 			printf(" none\n");
 		}
 	}
 }
 
-static void print_data(const struct step_item *item)
+static void print_where(
+	const struct steps *s, uint32_t space, uint64_t time, const struct step_datum *d)
+{
+	const struct trace_reader *r = steps_reader(s);
+	struct step_where where;
+
+	if (!steps_where(s, space, d->addr, time, &where))
+		printf(" nowhere\n");
+	else
+		printf(" %d '%s' '%s' %" PRIx64 "\n", where.kind,
+			trace_reader_string(r, trace_reader_image(r, where.image)->path),
+			trace_reader_string(r, where.name), where.offset);
+}
+
+static void print_data(const struct steps *s, uint32_t space, const struct step_item *item)
 {
 	struct step_data_walk w;
 	struct step_datum d;
@@ -92,17 +107,20 @@ static void print_data(const struct step_item *item)
 		if (d.has_value)
 			print_hex(d.value, d.n, "");
 		else
-			printf("?\n");
+			printf("?");
+		print_where(s, space, item->time, &d);
 	}
 }
 
-static void print_item(const struct steps *s, const struct step_item *item)
+/* *space is that of the last steps. */
+static void print_item(const struct steps *s, uint32_t *space, const struct step_item *item)
 {
 	const struct step_mark *m = &item->mark;
 
 	switch (item->kind) {
 	case STEP_ITEM_STEPS:
 		print_steps(s, item);
+		*space = item->space;
 		break;
 	case STEP_ITEM_MARK:
 		printf("%" PRIu64 " %" PRIu64 " mark %d %" PRId64 " %" PRId64 " %" PRId64 " '%s'\n",
@@ -110,7 +128,7 @@ static void print_item(const struct steps *s, const struct step_item *item)
 			trace_reader_string(steps_reader(s), m->text));
 		break;
 	case STEP_ITEM_DATA:
-		print_data(item);
+		print_data(s, *space, item);
 		break;
 	case STEP_ITEM_DAMAGE:
 		printf("damage\n");
@@ -132,6 +150,7 @@ static int dump(const char *path, uint64_t from)
 	s = steps_open(r);
 	for (uint32_t i = 0; i < steps_n_threads(s); i++) {
 		const struct step_thread *t = steps_thread(s, i);
+		uint32_t space = 0;
 
 		printf("thread %" PRIu32 " %" PRIu32 " '%s' %" PRIu64 " steps\n", t->pid, t->tid,
 			t->name, t->n_steps);
@@ -140,7 +159,7 @@ static int dump(const char *path, uint64_t from)
 		if (from)
 			step_cursor_seek(c, from);
 		while (step_cursor_next(c, &item) > 0)
-			print_item(s, &item);
+			print_item(s, &space, &item);
 		step_cursor_close(c);
 	}
 	steps_close(s);

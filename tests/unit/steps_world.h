@@ -140,6 +140,15 @@ static inline void world_data(struct steps_world *world, uint32_t stream, uint64
 	buf_release(&b);
 }
 
+static inline void world_place(struct steps_world *world, uint64_t time, const struct step_place *p)
+{
+	struct buf b = {0};
+
+	step_place_encode(&b, p);
+	world_record(world, world->code, time, RECORD_STEP_PLACE, b.p, b.n);
+	buf_release(&b);
+}
+
 /* What was written so far is in chunks of its own. */
 static inline void world_cut(struct steps_world *world)
 {
@@ -238,8 +247,34 @@ static inline void world_add_marks(struct steps_world *world, uint32_t stream)
 	head.first = 8;
 	head.generation = 5;
 	world_run(world, stream, 50, &head, call);
+	for (int i = 0; i < 3; i++)
+		data[i].at += 8;
+	world_data(world, stream, 50, data, 3);
 	world_mark(world, stream, 60,
 		&(struct step_mark){.at = 12, .kind = STEP_MARK_PAUSE, .a = STEP_WHY_END});
+}
+
+/* A variable inside an image that another file replaces; a stack; a variable in two pieces. */
+static inline void world_add_places(struct steps_world *world)
+{
+	struct trace_image image = {.kind = IMAGE_KIND_ELF,
+		.path = trace_writer_string(world->w, "/lib/libone.so"),
+		.bits = 64};
+	struct step_place places[] = {
+		{1, STEP_PLACE_IMAGE, 0x5000, 0x2000, trace_writer_image(world->w, &image), 0x1000,
+			0},
+		{1, STEP_PLACE_VARIABLE, 0x5ff0, 0x20, 1, 0x8,
+			trace_writer_string(world->w, "table")},
+		{1, STEP_PLACE_MEMORY, 0x7ffff000, 0x1000, 0, 0,
+			trace_writer_string(world->w, "[stack]")},
+		{2, STEP_PLACE_FILE, 0x5000, 0x100, 0, 0x200,
+			trace_writer_string(world->w, "/tmp/a file")},
+	};
+	struct step_place gone = {.space = 1, .start = 0x5800, .bytes = 0x1000};
+
+	for (int i = 0; i < 4; i++)
+		world_place(world, 15, &places[i]);
+	world_place(world, 45, &gone);
 }
 
 /* Everything of it: two threads, the second of another space, with far addresses. */
@@ -251,6 +286,7 @@ static inline void world_add_everything(struct steps_world *world)
 
 	world_name(world, 42, 43, "worker");
 	world_add_code(world);
+	world_add_places(world);
 	world_add_marks(world, first);
 	world_run(world, second, 35,
 		&(struct step_run_head){.first = 0, .space = 2, .generation = 9, .n = 4}, far);

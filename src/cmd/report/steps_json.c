@@ -70,6 +70,27 @@ static void form_thread(struct listing *l)
 		t->tid);
 }
 
+/* image, symbol, offset; place: as the text has it */
+static void json_where(struct listing *l, const struct step_datum *d)
+{
+	const struct trace_reader *r = l->report->reader;
+	struct json *j = &l->rows.json;
+	struct step_where where = {0};
+	bool is_known = steps_view_where(&l->view, l->source, d, &where);
+	bool has_symbol = where.kind == STEP_PLACE_VARIABLE;
+	struct buf text = {0};
+
+	if (is_known)
+		step_where_put(&text, l->report->steps, &where);
+	report_json_text(j, "image",
+		where.image ? trace_reader_string(r, trace_reader_image(r, where.image)->path)
+			    : NULL);
+	report_json_text(j, "symbol", has_symbol ? trace_reader_string(r, where.name) : NULL);
+	json_u64_if(j, "offset", has_symbol, where.offset);
+	report_json_text(j, "place", is_known ? buf_text(&text) : NULL);
+	buf_release(&text);
+}
+
 static void json_data(struct listing *l, uint64_t number)
 {
 	static const char *const hows[] = {NULL, "read", "write", "read-write"};
@@ -83,6 +104,7 @@ static void json_data(struct listing *l, uint64_t number)
 		json_u64(j, "address", d.addr);
 		json_u64(j, "bytes", d.n);
 		json_hex(j, "value", d.value, d.has_value ? d.n : 0);
+		json_where(l, &d);
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -107,9 +107,14 @@ static void write_source(struct listing *l, const struct step_line *line)
 static void write_datum(struct listing *l, const struct step_datum *d)
 {
 	static const char *const hows[] = {"accesses", "reads", "writes", "changes"};
+	struct step_where where;
 
 	put_margin(l, l->depth);
 	buf_printf(&l->row, "  %s %u at 0x%" PRIx64, hows[d->how & 3], d->n, d->addr);
+	if (steps_view_where(&l->view, l->source, d, &where)) {
+		buf_put_u8(&l->row, ' ');
+		step_where_put(&l->row, l->report->steps, &where);
+	}
 	if (d->has_value && d->n) {
 		/* The byte of the highest address first: as a number is written. */
 		buf_put_cstr(&l->row, ": 0x");

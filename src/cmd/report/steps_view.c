@@ -199,8 +199,11 @@ static bool feed_reach(struct step_data_feed *f, uint64_t step)
 		f->is_ended = step_cursor_next(f->cursor, &item) != 1;
 		if (f->is_ended)
 			return false;
-		if (item.kind == STEP_ITEM_STEPS)
+		if (item.kind == STEP_ITEM_STEPS) {
 			f->seen = item.first + item.n;
+			f->space = item.space;
+		}
+		f->time = item.time;
 		f->has_walk = item.kind == STEP_ITEM_DATA && step_data_open(&f->walk, item.data);
 	}
 	return true;
@@ -217,13 +220,20 @@ bool steps_view_datum(struct steps_source *source, uint64_t step, struct step_da
 	return true;
 }
 
+bool steps_view_where(const struct steps_view *v, const struct steps_source *source,
+	const struct step_datum *datum, struct step_where *where)
+{
+	return steps_where(
+		v->report->steps, source->data.space, datum->addr, source->data.time, where);
+}
+
 void steps_view_note_opening(const struct report *report)
 {
 	const char *sentence;
 	uint32_t n = steps_n_damaged(report->steps, &sentence);
 
 	report->loss->is_cut = n || trace_reader_is_recovered(report->reader, NULL) ||
-				trace_reader_n_damaged_tables(report->reader, NULL);
+			       trace_reader_n_damaged_tables(report->reader, NULL);
 	if (n)
 		loss_add_reason(report->loss, sentence, n);
 }

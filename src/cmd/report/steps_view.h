@@ -18,7 +18,9 @@ struct step_data_feed {
 	struct step_data_walk walk;
 	struct step_datum datum;
 	bool has_walk, has_datum, is_ended;
-	uint64_t seen; /* steps of the thread below this have passed by */
+	uint64_t seen;	/* steps of the thread below this have passed by */
+	uint32_t space; /* of these */
+	uint64_t time;	/* of the record that `walk` is in */
 };
 
 struct steps_source {
@@ -54,6 +56,9 @@ int steps_view_next(struct steps_view *v, struct steps_source **source, struct s
 /* The next datum of step number `step`, whose item is being looked at; steps are asked for in their
  * order. */
 bool steps_view_datum(struct steps_source *source, uint64_t step, struct step_datum *datum);
+/* Where in memory the datum that was given last is; false when that is not known. */
+bool steps_view_where(const struct steps_view *v, const struct steps_source *source,
+	const struct step_datum *datum, struct step_where *where);
 
 /* For the reports on branches and on the instruction mix: walks the steps of the threads and times
  * that are asked for. What is missing is added to the report's loss. On failure there is nothing to

@@ -289,8 +289,7 @@ void tracee_tell(struct ptrace_engine *e, struct tracee *t, uint64_t addr, const
 		return;
 	}
 	tracee_mark_in(e, t, STEP_WHY_USER);
-	step_session_step(e->s, t->track, addr, bytes, n, t->is_64);
-	if (e->o->data && before)
+	if (step_session_step(e->s, t->track, addr, bytes, n, t->is_64) && e->o->data && before)
 		tracee_record_data(e, t, addr, bytes, n, before);
 	if (t->n_burst)
 		t->n_burst--;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/order.h"
 #include "steps/read/steps_internal.h"
 #include "trace/record_run.h"
@@ -48,6 +49,75 @@ static void each_record(struct steps *s, uint32_t stream, void *ctx,
 	trace_runs_close(runs);
 }
 
+/* --- places -------------------------------------------------------------------------------- */
+
+static void take_place(struct steps *s, const struct trace_run_record *record)
+{
+	struct step_place place;
+	struct err err;
+
+	if (step_place_decode(&place, record->payload) &&
+		place.image < trace_reader_n_images(s->r) &&
+		place.name < trace_reader_n_strings(s->r)) {
+		step_places_add(&s->places, &place, record->time);
+		return;
+	}
+	err_set(&err, ERR_FORMAT, "'%s': a record of what is in memory is damaged",
+		trace_reader_name(s->r));
+	note_damage(s, err.text);
+}
+
+static void finish_places(struct steps *s)
+{
+	struct err err;
+
+	step_places_finish(&s->places);
+	if (!step_places_n_lost(&s->places))
+		return;
+	err_set(&err, ERR_LIMIT, "'%s': has more places in memory than can be held",
+		trace_reader_name(s->r));
+	note_damage(s, err.text);
+}
+
+bool steps_where(const struct steps *s, uint32_t space, uint64_t addr, uint64_t time,
+	struct step_where *where)
+{
+	const struct step_place *p = step_places_find(&s->places, space, addr, time);
+
+	if (!p)
+		return false;
+	*where = (struct step_where){p->kind, p->image, p->name, addr - p->start + p->at};
+	return true;
+}
+
+void step_where_put(struct buf *to, const struct steps *s, const struct step_where *where)
+{
+	const char *name = trace_reader_string(s->r, where->name);
+	const char *image = trace_reader_string(s->r, trace_reader_image(s->r, where->image)->path);
+	size_t begin = to->n;
+
+	switch (where->kind) {
+	case STEP_PLACE_NONE:
+		break;
+	case STEP_PLACE_VARIABLE:
+		buf_printf(to, "%s(%s+0x%" PRIx64 ")", path_base_name(image), name, where->offset);
+		break;
+	case STEP_PLACE_IMAGE:
+		buf_printf(to, "%s+0x%" PRIx64, path_base_name(image), where->offset);
+		break;
+	case STEP_PLACE_MEMORY:
+		buf_put_cstr(to, name);
+		break;
+	case STEP_PLACE_FILE:
+		buf_printf(to, "%s+0x%" PRIx64, path_base_name(name), where->offset);
+		break;
+	}
+	/* Names are from outside; what would break a line or its columns is not shown. */
+	for (; begin < to->n; begin++)
+		if (to->p[begin] < ' ' || to->p[begin] == 0x7f)
+			to->p[begin] = '?';
+}
+
 /* --- code ---------------------------------------------------------------------------------- */
 
 static void take_code(struct steps *s, void *ctx, const struct trace_run_record *record)
@@ -58,6 +128,8 @@ static void take_code(struct steps *s, void *ctx, const struct trace_run_record 
 	int rc;
 
 	(void)ctx;
+	if (s->minors[record->kind] == RECORD_STEP_PLACE)
+		take_place(s, record);
 	if (s->minors[record->kind] != RECORD_STEP_CODE)
 		return;
 	rc = step_code_open(&w, record->payload) ? 1 : -1;
@@ -211,6 +283,7 @@ struct steps *steps_open(const struct trace_reader *r)
 		find_threads(s);
 	}
 	step_insns_finish(&s->insns);
+	finish_places(s);
 	return s;
 }
 
@@ -219,6 +292,7 @@ void steps_close(struct steps *s)
 	if (!s)
 		return;
 	step_insns_release(&s->insns);
+	step_places_release(&s->places);
 	vec_release(&s->threads);
 	free(s->minors);
 	free(s->damaged);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "arch/x86_code.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "trace/reader.h"
 #include "trace/step_records.h"
@@ -62,6 +63,20 @@ uint32_t steps_n_insns(const struct steps *s);
 const struct step_insn *steps_insn(const struct steps *s, uint32_t number);
 /* The instruction at an address in a generation of a space; 0 when there is none. */
 uint32_t steps_find(const struct steps *s, uint32_t space, uint64_t addr, uint32_t generation);
+
+/* Where in memory an access is. */
+struct step_where {
+	enum step_place_kind kind;
+	uint32_t image;	 /* of VARIABLE and IMAGE */
+	uint32_t name;	 /* string: of a variable or of memory, the path of a file */
+	uint64_t offset; /* in the variable or file; of IMAGE the address in it */
+};
+/* Of an access of the run that was recorded at `time`; false when nothing is known, as in traces
+ * without places. */
+bool steps_where(const struct steps *s, uint32_t space, uint64_t addr, uint64_t time,
+	struct step_where *where);
+/* "prog(table+0x8)", "prog+0x4010" in no variable, "[stack]", "file+0x100". */
+void step_where_put(struct buf *to, const struct steps *s, const struct step_where *where);
 
 /* --- walking ------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions by pattern in a process as it is mapped now, for --from, --to and --around. */
+/* Functions by pattern in a process as it is mapped now, for --from, --to and --around; the variables
+ * of images, for --data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,9 @@ void step_find_release(struct step_session *s)
 	for (size_t i = 0; i < s->symtabs.n; i++)
 		symtab_free(s->symtabs.v[i]);
 	vec_release(&s->symtabs);
+	for (size_t i = 0; i < s->data_symtabs.n; i++)
+		symtab_free(s->data_symtabs.v[i]);
+	vec_release(&s->data_symtabs);
 }
 
 int step_function_init(struct step_function *f, const char *text, struct err *err)
@@ -40,6 +44,17 @@ static const struct symtab *symtab_of(struct step_session *s, uint32_t number)
 	if (!s->symtabs.v[number] && image->has_elf)
 		s->symtabs.v[number] = symtab_new_elf(&image->elf, image->path);
 	return s->symtabs.v[number];
+}
+
+const struct symtab *step_find_variables(void *session, uint32_t number)
+{
+	struct step_session *s = session;
+	const struct image *image = images_get(s->env.images, number);
+
+	vec_ensure_zero(&s->data_symtabs, number + (size_t)1);
+	if (!s->data_symtabs.v[number] && image->has_elf)
+		s->data_symtabs.v[number] = symtab_new_elf_data(&image->elf, image->path);
+	return s->data_symtabs.v[number];
 }
 
 struct found {

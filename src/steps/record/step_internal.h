@@ -38,11 +38,15 @@ struct step_session {
 	unsigned n_live;
 	uint64_t n_steps;
 	uint64_t flushed_ns, progress_ns;
-	VEC(struct symtab *) symtabs; /* by image number; NULL = not read yet */
+	/* By image number; NULL = not read yet: functions, variables. */
+	VEC(struct symtab *) symtabs;
+	VEC(struct symtab *) data_symtabs;
 };
 
 /* Writes all runs and lets them survive us. */
 void step_session_flush(struct step_session *s, uint64_t time, bool is_end);
 void step_find_release(struct step_session *s);
+/* The variables of an image, read when first asked for; a step_memory_symbols. */
+const struct symtab *step_find_variables(void *session, uint32_t image);
 
 #endif

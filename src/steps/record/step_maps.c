@@ -9,6 +9,7 @@
 #include "base/search.h"
 #include "base/sort.h"
 #include "process/proc.h"
+#include "steps/record/step_memory.h"
 
 /* All mappings of the process, executable or not: what was executable and is only protected
  * otherwise now is still the same code. */
@@ -207,7 +208,18 @@ void step_space_read_maps(struct step_space *s, const struct step_space_env *env
 			compare_stretch(&c, was, is, start, end);
 	}
 	tell_open(&c);
+	if (s->memory)
+		step_memory_compare(s->memory, env, s->process, now.all.v, now.all.n);
 	release_regions(old, n_old);
 	release_regions(now.all.v, now.all.n);
 	vec_release(&b.all);
+}
+
+void step_space_read_memory(struct step_space *s, const struct step_space_env *env, pid_t pid)
+{
+	struct maps_now now = {0};
+
+	if (proc_each_mapping(pid, take_mapping, &now, NULL) == 0 && now.all.n)
+		step_memory_compare(s->memory, env, s->process, now.all.v, now.all.n);
+	release_regions(now.all.v, now.all.n);
 }

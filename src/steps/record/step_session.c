@@ -9,11 +9,13 @@
 #include "base/clock.h"
 #include "process/proc.h"
 #include "steps/record/step_internal.h"
+#include "steps/record/step_memory.h"
 
-/* Accesses to memory that one record holds; a run is cut there. */
+/* Accesses to memory that one record holds, beside those of its last step; a run is cut there. */
 #define DATA_MAX 8192
 /* With several threads a run lasts no longer, so that they can be shown in order of time. */
 #define RUN_NS_MAX 2000000u
+#define PAGE_SHIFT 12
 
 void step_session_note(struct step_session *s, const char *fmt, ...)
 {
@@ -71,20 +73,21 @@ static void begin_run(struct step_track *t, uint64_t time)
 	t->run_began = time;
 }
 
-void step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
+bool step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
 	const uint8_t *bytes, size_t n, bool is_64)
 {
 	uint64_t now = clock_mono_ns();
 	struct step_entry *e;
 
 	if (s->options->max && s->n_steps >= s->options->max)
-		return;
+		return false;
 	e = step_space_execute(t->space, &s->env, addr, bytes, n, is_64, now);
-
+	if (t->data.n >= DATA_MAX) /* also between two iterations of a string instruction */
+		end_run(s, t, now);
 	if (t->is_open && t->run.head.generation == t->space->generation && e->is_string &&
 		t->run.last == addr) {
 		step_run_again(&t->run, 1);
-		return;
+		return true;
 	}
 	if (t->is_open &&
 		(step_run_is_full(&t->run) || t->run.head.generation != t->space->generation ||
@@ -98,6 +101,7 @@ void step_session_step(struct step_session *s, struct step_track *t, uint64_t ad
 	s->n_steps++;
 	if (s->options->max && s->n_steps >= s->options->max)
 		s->run.is_over = true;
+	return true;
 }
 
 static void write_mark(struct step_session *s, struct step_track *t, struct step_mark *m)
@@ -130,28 +134,14 @@ void step_session_lost(
 		s->env.w, s->life_stream, clock_mono_ns(), RECORD_LOSS_EVENTS, steps, why);
 }
 
-void step_session_datum(struct step_session *s, struct step_track *t, uint64_t addr, unsigned how,
-	const uint8_t *value, size_t n, bool has_value)
-{
-	struct step_datum d = {.at = t->n_steps - 1, .addr = addr, .how = (uint8_t)how};
-
-	if (!t->is_open)
-		return;
-	d.n = (uint8_t)(n < STEP_DATA_BYTES_MAX ? n : STEP_DATA_BYTES_MAX);
-	d.has_value = has_value;
-	if (has_value)
-		memcpy(d.value, value, d.n);
-	vec_push(&t->data, d);
-	if (t->data.n == DATA_MAX) /* also between two iterations of a string instruction */
-		end_run(s, t, clock_mono_ns());
-}
-
 /* --- processes and threads ---------------------------------------------------------------- */
 
 static struct step_space *new_space(struct step_session *s, struct process *p)
 {
 	struct step_space *space = step_space_new((uint32_t)s->spaces.n + 1, p);
 
+	if (s->options->data)
+		space->memory = step_memory_new();
 	vec_push(&s->spaces, space);
 	return space;
 }
@@ -202,16 +192,73 @@ static void mark_change(void *ctx, const struct step_change *change)
 	write_mark(m->s, m->t, &mark);
 }
 
+/* Runs that are recorded up to now were executed before the change; but a string instruction that is
+ * still going round is one step, and so is that of `busy`, which is being looked at. */
+static void tell_memory(
+	struct step_session *s, struct step_space *space, const struct step_track *busy)
+{
+	uint64_t time = clock_mono_ns();
+	bool has_losses;
+
+	if (!space->memory || !space->memory->changes.n)
+		return;
+	has_losses = step_memory_has_losses(space->memory);
+	for (size_t i = 0; has_losses && i < s->tracks.n; i++) {
+		struct step_track *t = s->tracks.v[i];
+
+		if (t->space == space && !t->is_in_string && t != busy)
+			end_run(s, t, time);
+	}
+	step_memory_tell(space->memory, &s->env, space->number, time + 1);
+}
+
 static void read_maps(struct step_session *s, struct step_space *space, struct step_track *t)
 {
 	step_space_read_maps(space, &s->env, (pid_t)space->process->pid, clock_mono_ns(),
 		mark_change, &(struct map_marks){s, t});
+	tell_memory(s, space, NULL);
 }
 
 void step_session_maps(struct step_session *s, struct step_track *t)
 {
 	read_maps(s, t->space, t);
 }
+
+/* --- accesses ------------------------------------------------------------------------------ */
+
+/* Stacks grow without a word: where nothing is known, /proc is asked again, once for a page. */
+static void note_place(struct step_session *s, struct step_track *t, uint64_t addr)
+{
+	struct step_memory *m = t->space->memory;
+
+	for (int tries = 0; m; tries++) {
+		if (step_memory_access(
+			    m, &s->env, t->space, addr, clock_mono_ns(), step_find_variables, s) ||
+			m->unknown_page == addr >> PAGE_SHIFT)
+			return;
+		if (tries) {
+			m->unknown_page = addr >> PAGE_SHIFT;
+			return;
+		}
+		step_space_read_memory(t->space, &s->env, (pid_t)t->pid);
+		tell_memory(s, t->space, t);
+	}
+}
+
+void step_session_datum(struct step_session *s, struct step_track *t, uint64_t addr, unsigned how,
+	const uint8_t *value, size_t n, bool has_value)
+{
+	struct step_datum d = {.at = t->n_steps - 1, .addr = addr, .how = (uint8_t)how};
+
+	note_place(s, t, addr);
+	d.n = (uint8_t)(n < STEP_DATA_BYTES_MAX ? n : STEP_DATA_BYTES_MAX);
+	d.has_value = has_value;
+	if (has_value)
+		memcpy(d.value, value, d.n);
+	vec_push(&t->data, d);
+}
+
+/* --- beginnings and ends ------------------------------------------------------------------- */
 
 void step_session_process(struct step_session *s, pid_t pid, bool was_running)
 {

@@ -114,8 +114,9 @@ void step_session_complain_of_missing(
 	struct step_session *s, const char *option, const struct step_function *f);
 
 /* An executed instruction: its address, and the bytes from there on as they were right after it was
- * executed (`n` up to 15, fewer at the end of memory, 0 when they cannot be read). */
-void step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
+ * executed (`n` up to 15, fewer at the end of memory, 0 when they cannot be read). False: there are
+ * enough steps already, and this one is left out. */
+bool step_session_step(struct step_session *s, struct step_track *t, uint64_t addr,
 	const uint8_t *bytes, size_t n, bool is_64);
 void step_session_mark(struct step_session *s, struct step_track *t, enum step_mark_kind kind,
 	int64_t a, int64_t b, int64_t c);

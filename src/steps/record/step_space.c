@@ -6,6 +6,7 @@
 
 #include "arch/x86_code.h"
 #include "base/order.h"
+#include "steps/record/step_memory.h"
 
 #define PENDING_MAX 1024 /* entries of one record */
 
@@ -29,6 +30,7 @@ void step_space_free(struct step_space *s)
 	vec_release(&s->pending);
 	vec_release(&s->kernels);
 	map_release(&s->by_addr);
+	step_memory_free(s->memory);
 	free(s);
 }
 

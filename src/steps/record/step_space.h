@@ -24,8 +24,8 @@ struct step_region {
 	uint64_t offset; /* in the file */
 	uint64_t inode;
 	uint32_t device;
-	char *path;	  /* "" for anonymous memory; owned */
-	bool is_file;	  /* an ordinary file, mapped privately */
+	char *path;	    /* "" for anonymous memory; owned */
+	bool is_file;	    /* an ordinary file, mapped privately */
 	bool is_executable; /* now */
 	bool was_written; /* it was writable at some time: its content may differ from the file's */
 };
@@ -59,6 +59,7 @@ struct step_space {
 	bool pending_is_64;
 	VEC(struct step_range) kernels; /* pages that the kernel has put there for uprobes */
 	uint64_t unknown_page;		/* where they were looked for last; by number */
+	struct step_memory *memory;	/* steps/record/step_memory.h; NULL: nobody asks; owned */
 };
 
 /* What spaces write to. */
@@ -81,9 +82,12 @@ struct step_change {
 	const char *path;
 };
 /* Compares with /proc/PID/maps, brings regions and the module history up to date and calls `each`
- * for every change of executable memory. Code that is no longer there is forgotten. */
+ * for every change of executable memory. Code that is no longer there is forgotten. What has changed of
+ * the memory is noted in s->memory. */
 void step_space_read_maps(struct step_space *s, const struct step_space_env *env, pid_t pid,
 	uint64_t time, void (*each)(void *ctx, const struct step_change *change), void *ctx);
+/* Only what has changed of the memory that is not executed, into s->memory. */
+void step_space_read_memory(struct step_space *s, const struct step_space_env *env, pid_t pid);
 /* NULL when nothing executable is known there. */
 const struct step_region *step_space_region(const struct step_space *s, uint64_t addr);
 

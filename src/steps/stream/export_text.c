@@ -21,6 +21,8 @@ struct access_feed {
 	struct step_data_walk walk; /* of the item that the cursor gave last */
 	struct step_datum datum;
 	bool has_walk, has_datum;
+	uint32_t space; /* of the steps that it passed last */
+	uint64_t time;	/* of the record that `walk` is in */
 };
 
 struct text_out {
@@ -132,10 +134,14 @@ static bool feed_advance(struct access_feed *f)
 			break;
 		}
 		f->has_walk = false;
-		if (step_cursor_next(f->cursor, &item) <= 0)
+		if (step_cursor_next(f->cursor, &item) <= 0) {
 			feed_close(f);
-		else if (item.kind == STEP_ITEM_DATA)
-			f->has_walk = step_data_open(&f->walk, item.data);
+			break;
+		}
+		f->time = item.time;
+		if (item.kind == STEP_ITEM_STEPS)
+			f->space = item.space;
+		f->has_walk = item.kind == STEP_ITEM_DATA && step_data_open(&f->walk, item.data);
 	}
 	return f->has_datum;
 }
@@ -146,6 +152,20 @@ static void put_number(struct text_out *t, uint64_t number)
 	int n = snprintf(text, sizeof(text), "%" PRIu32 "\t%" PRIu64, t->tid, number);
 
 	fwrite(text, 1, (size_t)n, t->file);
+}
+
+/* A column of its own, - when nothing is known. */
+static void put_where(struct text_out *t)
+{
+	const struct access_feed *f = &t->accesses;
+	struct step_where where;
+
+	buf_reset(&t->line);
+	if (steps_where(t->steps, f->space, f->datum.addr, f->time, &where))
+		step_where_put(&t->line, t->steps, &where);
+	else
+		buf_put_u8(&t->line, '-');
+	fprintf(t->file, "\t%s\n", buf_text(&t->line));
 }
 
 static void put_accesses(struct text_out *t, uint64_t number)
@@ -161,7 +181,9 @@ static void put_accesses(struct text_out *t, uint64_t number)
 			f->datum.addr, f->datum.n);
 		for (uint8_t i = 0; f->datum.has_value && i < f->datum.n; i++)
 			fprintf(t->file, "%02x", f->datum.value[i]);
-		fputs(f->datum.has_value ? "\n" : "-\n", t->file);
+		if (!f->datum.has_value)
+			putc('-', t->file);
+		put_where(t);
 	}
 }
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Rows are sorted by process, address and time, and each process has a search tree over its own:
- * row `mid` of a stretch is its root, the halves on both sides are its subtrees, and beside each
- * root stands how far its stretch reaches in address and in time.
- */
+/* Rows are sorted by process, address and time, and each process has a search tree over its own. */
 #include "symbols/resolve/module_map.h"
 
 #include <stdlib.h>
@@ -12,14 +8,9 @@
 #include "base/order.h"
 #include "base/search.h"
 #include "symbols/resolve/module_replay.h"
+#include "symbols/resolve/module_tree.h"
 
 #define FORK_DEPTH_MAX 64 /* parents of parents that are asked */
-
-/* Of a stretch of rows. */
-struct reach {
-	uint64_t end;	   /* the highest */
-	uint64_t from, to; /* the earliest, the latest */
-};
 
 struct process_rows {
 	struct module_process process; /* .parent is an index + 1 into replay order: see order */
@@ -28,29 +19,11 @@ struct process_rows {
 
 struct module_map {
 	VEC(struct trace_module_span) rows;
-	struct reach *reaches;		    /* beside rows */
+	struct module_reach *reaches;	    /* beside rows */
 	VEC(struct process_rows) processes; /* by pid, start */
 	uint32_t *order;		    /* the replay's number of a process -> its place here */
 	uint64_t n_lost;
 };
-
-static struct reach grow_tree(struct module_map *m, size_t lo, size_t hi)
-{
-	size_t mid = lo + (hi - lo) / 2;
-	struct reach all, part;
-
-	if (lo == hi)
-		return (struct reach){0, UINT64_MAX, 0};
-	all = (struct reach){m->rows.v[mid].end, m->rows.v[mid].from, m->rows.v[mid].to};
-	for (int side = 0; side < 2; side++) {
-		part = side ? grow_tree(m, mid + 1, hi) : grow_tree(m, lo, mid);
-		all.end = part.end > all.end ? part.end : all.end;
-		all.from = part.from < all.from ? part.from : all.from;
-		all.to = part.to > all.to ? part.to : all.to;
-	}
-	m->reaches[mid] = all;
-	return all;
-}
 
 /* --- making ------------------------------------------------------------------------------ */
 
@@ -127,8 +100,8 @@ int module_map_new(struct module_map **out, const struct trace_reader *r, struct
 	list_processes(m, &replay);
 	m->reaches = mem_calloc(m->rows.n, sizeof(*m->reaches));
 	for (size_t i = 0; i < m->processes.n; i++)
-		grow_tree(
-			m, m->processes.v[i].first, m->processes.v[i].first + m->processes.v[i].n);
+		module_tree_grow(m->rows.v + m->processes.v[i].first,
+			m->reaches + m->processes.v[i].first, m->processes.v[i].n);
 	module_replay_release(&replay);
 	*out = m;
 	return 0;
@@ -162,38 +135,12 @@ const struct trace_module_span *module_map_get(const struct module_map *m, size_
 
 /* --- looking up -------------------------------------------------------------------------- */
 
-struct search {
-	const struct module_map *m;
-	uint64_t addr;
-	uint64_t from, to;		      /* rows that begin before `to` and end after `from` */
-	const struct trace_module_span *best; /* the one that begins last */
-};
-
-static void search_stretch(struct search *s, size_t lo, size_t hi)
-{
-	size_t mid = lo + (hi - lo) / 2;
-	const struct trace_module_span *row = &s->m->rows.v[mid];
-	const struct reach *reach = &s->m->reaches[mid];
-
-	if (lo == hi || reach->end <= s->addr || reach->from >= s->to || reach->to <= s->from)
-		return;
-	search_stretch(s, lo, mid);
-	if (row->start > s->addr)
-		return; /* and so do all behind it */
-	if (row->end > s->addr && row->from < s->to && row->to > s->from &&
-		(!s->best || row->from >= s->best->from))
-		s->best = row;
-	search_stretch(s, mid + 1, hi);
-}
-
 /* The row at `addr` that began last among those that were there in [from, to). */
 static const struct trace_module_span *search_rows(const struct module_map *m,
 	const struct process_rows *p, uint64_t addr, uint64_t from, uint64_t to)
 {
-	struct search s = {m, addr, from, to, NULL};
-
-	search_stretch(&s, p->first, p->first + p->n);
-	return s.best;
+	return module_tree_find(m->rows.v + p->first, m->reaches + p->first, p->n,
+		&(struct module_tree_query){addr, from, to});
 }
 
 /* The first process that does not come before (pid, start). */

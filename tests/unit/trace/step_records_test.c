@@ -393,9 +393,52 @@ static void test_data_damage(void)
 	CHECK_EQ(last_of_data((struct span){past_the_end, sizeof(past_the_end)}), -1);
 }
 
+static void test_place(void)
+{
+	struct step_place places[] = {
+		{1, STEP_PLACE_VARIABLE, 0x404040, 64, 3, 8, 9},
+		{UINT32_MAX, STEP_PLACE_FILE, 0, UINT64_MAX, UINT32_MAX, UINT64_MAX, UINT32_MAX},
+		{7, STEP_PLACE_NONE, UINT64_MAX - 1, 1, 0, 0, 0},
+	};
+	struct step_place got;
+	struct buf b = {0};
+
+	for (int i = 0; i < 3; i++) {
+		buf_reset(&b);
+		step_place_encode(&b, &places[i]);
+		CHECK(step_place_decode(&got, buf_span(&b)));
+		CHECK(got.space == places[i].space && got.kind == places[i].kind);
+		CHECK(got.start == places[i].start && got.bytes == places[i].bytes);
+		CHECK(got.image == places[i].image && got.name == places[i].name);
+		CHECK_EQ(got.at, places[i].at);
+		for (size_t n = 0; n < b.n; n++)
+			CHECK(!step_place_decode(&got, (struct span){b.p, n}));
+		buf_put_u8(&b, 0);
+		CHECK(!step_place_decode(&got, buf_span(&b)));
+	}
+	buf_release(&b);
+}
+
+static void test_place_damage(void)
+{
+	static const uint8_t good[] = {1, 4, 9, 2, 0, 0, 0};
+	static const uint8_t unknown_kind[] = {1, 5, 9, 2, 0, 0, 0};
+	static const uint8_t empty[] = {1, 4, 9, 0, 0, 0, 0};
+	static const uint8_t past_the_end[] = {
+		1, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1, 0, 0, 0};
+	struct step_place got;
+
+	CHECK(step_place_decode(&got, (struct span){good, sizeof(good)}));
+	CHECK(!step_place_decode(&got, (struct span){unknown_kind, sizeof(unknown_kind)}));
+	CHECK(!step_place_decode(&got, (struct span){empty, sizeof(empty)}));
+	CHECK(!step_place_decode(&got, (struct span){past_the_end, sizeof(past_the_end)}));
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
+		{"places are read back", test_place},
+		{"what is no place is refused", test_place_damage},
 		{"a step in a straight line is one byte", test_one_byte},
 		{"iterations of a string instruction are counted", test_repeated},
 		{"any row of addresses comes back, one by one and in blocks", test_round_trip},

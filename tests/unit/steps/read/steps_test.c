@@ -217,6 +217,7 @@ static void test_walk(void)
 			"4 mark 8\n4 mark 9\n"
 			"4 1000 #1 x300\n5 1002 #2 x1\n6 2000 #5 x1\n7 1007 #3 x1\n"
 			"8 1000 #1 x300\n9 1002 #2 x1\n10 2000 #6 x1\n11 1007 #3 x1\n"
+			"data 22\n"
 			"12 mark 8\n");
 	free(text);
 	text = walk_all(world.steps, 1);
@@ -588,9 +589,71 @@ static void test_saturates(void)
 	world_release(&world);
 }
 
+static const char *where(const struct steps_world *world, uint32_t space, uint64_t addr,
+	uint64_t time, struct buf *text)
+{
+	struct step_where w;
+
+	buf_reset(text);
+	if (steps_where(world->steps, space, addr, time, &w))
+		step_where_put(text, world->steps, &w);
+	return buf_text(text);
+}
+
+static void test_places(void)
+{
+	struct steps_world world;
+	struct buf b = {0};
+
+	world_begin(&world);
+	world_add_places(&world);
+	world_place(&world, 50,
+		&(struct step_place){1, STEP_PLACE_MEMORY, 0x5800, 0x10, 0, 0,
+			trace_writer_string(world.w, "[a\nb]")});
+	world_end(&world);
+	world_open(&world);
+	CHECK_STR(where(&world, 1, 0x5000, 14, &b), "");
+	CHECK_STR(where(&world, 1, 0x4fff, 15, &b), "");
+	CHECK_STR(where(&world, 1, 0x5000, 15, &b), "libone.so+0x1000");
+	CHECK_STR(where(&world, 1, 0x5fef, 15, &b), "libone.so+0x1fef");
+	CHECK_STR(where(&world, 1, 0x5ff0, 44, &b), "libone.so(table+0x8)");
+	CHECK_STR(where(&world, 1, 0x600f, 44, &b), "libone.so(table+0x27)");
+	CHECK_STR(where(&world, 1, 0x6010, 44, &b), "libone.so+0x2010");
+	CHECK_STR(where(&world, 1, 0x5ff0, 45, &b), "");
+	CHECK_STR(where(&world, 1, 0x5800, 49, &b), "");
+	CHECK_STR(where(&world, 1, 0x5808, 50, &b), "[a?b]");
+	CHECK_STR(where(&world, 1, 0x57ff, UINT64_MAX - 1, &b), "libone.so+0x17ff");
+	CHECK_STR(where(&world, 1, 0x7fffffff, 20, &b), "[stack]");
+	CHECK_STR(where(&world, 2, 0x5010, 20, &b), "a file+0x210");
+	CHECK_STR(where(&world, 3, 0x5010, 20, &b), "");
+	CHECK_EQ(steps_n_damaged(world.steps, NULL), 0);
+	buf_release(&b);
+	world_release(&world);
+}
+
+static void test_damaged_places(void)
+{
+	struct step_place strange = {1, STEP_PLACE_IMAGE, 0x1000, 1, 99, 0, 0};
+	struct steps_world world;
+	const char *sentence;
+	struct step_where w;
+
+	world_begin(&world);
+	world_place(&world, 1, &strange);
+	world_record(&world, world.code, 2, RECORD_STEP_PLACE, "\x01", 1);
+	world_end(&world);
+	world_open(&world);
+	CHECK_EQ(steps_n_damaged(world.steps, &sentence), 2);
+	CHECK_STR(sentence, "'steps': a record of what is in memory is damaged");
+	CHECK(!steps_where(world.steps, 1, 0x1000, 1, &w));
+	world_release(&world);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
+		{"places are found by space, address and time", test_places},
+		{"damaged places are counted", test_damaged_places},
 		{"a trace without steps has no threads", test_none},
 		{"code is decoded and found by space and address", test_code},
 		{"overwritten code is found as it was in each generation", test_versions},

@@ -406,8 +406,8 @@ static void text_has_a_line_a_step(void)
 	CHECK_STR(text, "10\t0\tmark\t7 why?so?\n"
 			"10\t0\t0x401000\t31ed\ta?b(+0x1000)\txor %ebp, %ebp\n"
 			"10\t1\t0x20\t-\t-\t(code not captured)\n"
-			"10\t1\tmodify\t0xabc\t2\t12ff\n"
-			"10\t1\tread\t0xabc\t2\t-\n"
+			"10\t1\tmodify\t0xabc\t2\t12ff\t-\n"
+			"10\t1\tread\t0xabc\t2\t-\t-\n"
 			"10\t2\t0x30\t06\t-\t(not an instruction)\n");
 	CHECK_EQ(result.n_steps, 3);
 	CHECK_EQ(result.n_gaps, 0);
@@ -460,7 +460,7 @@ static void damage_becomes_a_mark(void)
 	r = damaged_trace();
 	bytes = export(r, true, NULL, &n);
 	CHECK(bytes && strstr(bytes, "2\t0\t0x10\t-\t-\t(code not captured)\n"
-				     "2\t0\tread\t0x0\t1\t-\n"));
+				     "2\t0\tread\t0x0\t1\t-\t-\n"));
 	CHECK(bytes && strstr(bytes, "\tdamage\t"));
 	CHECK(result.n_gaps >= 2);
 	free(bytes);
