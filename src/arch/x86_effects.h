@@ -21,6 +21,7 @@
 
 /* Bits of the flags that matter: from bit 0 CF PF AF ZF SF OF, and DF. */
 #define X86_FLAGS_STATUS 0x3fu
+#define X86_FLAG_CF	 0x01u
 #define X86_FLAG_DF	 0x40u
 #define X86_FLAGS_ALL	 0x7fu
 

@@ -196,11 +196,11 @@ static void note_function(
 /* emit.c has put_before() and put_conditional_tail(), which call there. */
 static bool leaves_by_call(const struct code_insn *insn)
 {
-	return insn->flow == X86_FLOW_RETURN || (insn->bits & (CODE_INSN_TAIL | CODE_INSN_TAIL_OUT));
+	return insn->flow == X86_FLOW_RETURN ||
+	       (insn->bits & (CODE_INSN_TAIL | CODE_INSN_TAIL_OUT));
 }
 
-static void note_leaves(
-	struct code *c, const struct code_section *s, const struct code_function *f)
+static void note_leaves(struct code *c, const struct code_section *s, const struct code_function *f)
 {
 	if (c->options->mode != INSERT_MODE_TREE || f->reason != INSERT_REASON_DONE || f->is_thunk)
 		return;
@@ -210,6 +210,63 @@ static void note_leaves(
 		if (leaves_by_call(insn))
 			moved_add_leave(
 				&c->moved, s->number, insn->offset, insn->offset + insn->length);
+	}
+}
+
+/* DWARF's number of a register. */
+static uint8_t dwarf_register(uint8_t reg)
+{
+	static const uint8_t low[] = {0, 2, 1, 3, 7, 6, 4, 5};
+
+	return reg < sizeof(low) ? low[reg] : reg;
+}
+
+/* What put_head() of emit.c does to rsp and rax at new offset `at`, where the frame rules of `old` hold. */
+static void note_saved(struct code *c, const struct code_section *s, const struct code_insn *head,
+	uint32_t n_insns, uint64_t old, uint64_t at)
+{
+	uint64_t end = at + code_head_bytes(c, head, n_insns);
+	struct moved_value stack = {old, at + CODE_LEA_BYTES, end, MOVED_REG_RSP, MOVED_REG_RSP,
+		CODE_STACK_SHIFT, MOVED_SUM};
+	struct moved_value on_stack = {old, stack.start + CODE_SLOT_BYTES, end - CODE_LEA_BYTES,
+		MOVED_REG_RAX, MOVED_REG_RSP, 0, MOVED_AT_ADDRESS};
+	uint8_t reg = dwarf_register(head->detail);
+	struct moved_value in_register = {
+		old, at + CODE_MOV_BYTES, end, MOVED_REG_RAX, reg, 0, MOVED_SUM};
+	struct moved_value unused = {old, at, end, reg, 0, 0, MOVED_NOWHERE};
+
+	if (head->detour == CODE_DETOUR_STACK) {
+		moved_add_value(&c->moved, s->number, &stack);
+		if (!code_head_is_carry(head))
+			moved_add_value(&c->moved, s->number, &on_stack);
+	} else if (head->detour == CODE_DETOUR_REGISTER) {
+		moved_add_value(&c->moved, s->number, &unused);
+		if (head->detail != X86_REG_RAX)
+			moved_add_value(&c->moved, s->number, &in_register);
+	}
+}
+
+static void note_heads(struct code *c, const struct code_section *s, const struct code_function *f)
+{
+	uint32_t last = CODE_NONE;
+	uint64_t at = 0;
+
+	if (f->reason != INSERT_REASON_DONE || c->options->mode == INSERT_MODE_NOPS)
+		return;
+	for (uint32_t i = f->first_block; i < f->first_block + f->n_blocks; i++) {
+		const struct code_block *b = &s->blocks.v[i];
+		const struct code_insn *head = &s->insns.v[b->first_insn];
+		uint32_t insn_i = code_head_insn(s, f, i);
+		/* The counter of the first block may stand in front of the second: label_of(). */
+		bool is_behind = insn_i == b->first_insn + b->n_insns;
+
+		if (b->is_unreachable || head->detour == CODE_DETOUR_EDGES)
+			continue;
+		if (insn_i != last)
+			at = s->insns.v[insn_i].label + code_bytes_before_heads(c, s, f, insn_i);
+		last = insn_i;
+		note_saved(c, s, head, b->n_insns, s->insns.v[insn_i - is_behind].offset, at);
+		at += code_head_bytes(c, head, b->n_insns);
 	}
 }
 
@@ -227,6 +284,7 @@ static void note_moves(struct code *c, const struct code_section *s)
 		if (i < s->functions.n) {
 			note_function(c, s, &s->functions.v[i]);
 			note_leaves(c, s, &s->functions.v[i]);
+			note_heads(c, s, &s->functions.v[i]);
 		}
 	}
 	moved_add(&c->moved, s->number, s->bytes.n, s->new_bytes, s->new_bytes);

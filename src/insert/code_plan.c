@@ -14,7 +14,6 @@
 #define ADD_BYTES      9  /* addq $imm8, %gs:sum(%rip) */
 #define ADD_LONG_BYTES 12 /* addq $imm32, %gs:sum(%rip) */
 #define FLAGS_BYTES    7  /* lahf, seto, add, sahf */
-#define MOV_BYTES      3  /* mov %rax,%r */
 
 static enum insert_reason judge_function(
 	const struct code *c, const struct code_section *s, const struct code_function *f)
@@ -90,27 +89,6 @@ static void judge_section(struct code *c, struct code_section *s)
 	/* The data may hold distances that a jump adds to something. */
 	if (has_data && has_unknown)
 		code_section_refuse(s, INSERT_REASON_SECTION_DATA);
-}
-
-/* The distance from a place in the code to the global offset table is found by naming that place:
- * no byte may come between. */
-static void check_table_distances(struct code *c, struct code_section *s)
-{
-	const struct object_section *os = &c->object->sections.v[s->number];
-
-	for (size_t k = 0; k < os->relocs.n; k++) {
-		uint32_t type = os->relocs.v[k].type;
-		struct code_function *f;
-
-		if (type != R_X86_64_GOTPC32 && type != R_X86_64_GOTPC64 &&
-			type != R_X86_64_GOTPCREL64)
-			continue;
-		f = code_function_at(c, s->number, os->relocs.v[k].offset);
-		if (f)
-			refuse(f, INSERT_REASON_BOUND);
-		else
-			code_section_refuse(s, INSERT_REASON_BOUND);
-	}
 }
 
 /* Distances of 8 and 16 bits cannot grow. */
@@ -317,7 +295,10 @@ uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uin
 		return 1;
 	bytes = INC_BYTES;
 	if (head->detour == CODE_DETOUR_REGISTER)
-		bytes += FLAGS_BYTES + (head->detail == X86_REG_RAX ? 0 : 2 * MOV_BYTES);
+		bytes += FLAGS_BYTES + (head->detail == X86_REG_RAX ? 0 : 2 * CODE_MOV_BYTES);
+	if (head->detour == CODE_DETOUR_STACK)
+		bytes += 2 * CODE_LEA_BYTES + 2 * CODE_SLOT_BYTES +
+			 (code_head_is_carry(head) ? 0 : FLAGS_BYTES);
 	if (head->detour == CODE_DETOUR_COMPARE)
 		bytes += head[-(int)head->detail].length;
 	if (n_sums)
@@ -325,6 +306,17 @@ uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uin
 	/* Cycles do not fit into a byte: hundredths. */
 	if (n_sums == 2)
 		bytes += ADD_LONG_BYTES;
+	return bytes;
+}
+
+uint32_t code_bytes_before_heads(const struct code *c, const struct code_section *s,
+	const struct code_function *f, uint32_t insn_i)
+{
+	uint32_t bytes = code_function_enters_at(c, f, insn_i) ? CODE_CALL_BYTES : 0;
+
+	if (c->options->mode == INSERT_MODE_TREE && !f->is_thunk &&
+		(s->insns.v[insn_i].bits & CODE_INSN_LANDING))
+		bytes += CODE_CALL_BYTES;
 	return bytes;
 }
 
@@ -426,10 +418,8 @@ static void plan_function(struct code *c, struct code_section *s, struct code_fu
 void code_plan(struct code *c)
 {
 	check_relocs(c);
-	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
-		check_table_distances(c, s);
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))
 		judge_section(c, s);
-	}
 	join_fragments(c);
 	judge_all_ways_out(c);
 	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {

@@ -71,6 +71,8 @@ struct frame_step {
 #define FRAME_CFA_SAME_VALUE	 0x08
 #define FRAME_CFA_REMEMBER_STATE 0x0a
 #define FRAME_CFA_RESTORE_STATE	 0x0b
+#define FRAME_CFA_DEF_CFA	 0x0c
+#define FRAME_CFA_DEF_CFA_EXPRESSION 0x0f
 #define FRAME_CFA_ADVANCE_LOC	 0x40
 #define FRAME_CFA_OFFSET	 0x80
 #define FRAME_CFA_RESTORE	 0xc0
@@ -94,6 +96,7 @@ struct frame_rules {
 	bool is_by_register; /* the CFA is a register and an offset, else an expression */
 	uint64_t cfa_register;
 	int64_t cfa_offset;
+	struct span cfa_expression;
 	uint8_t where[FRAME_KEPT_REGS];	 /* enum frame_where */
 	int64_t offset[FRAME_KEPT_REGS]; /* from the CFA: FRAME_AT_OFFSET */
 };
@@ -110,6 +113,15 @@ void frame_state_apply(struct frame_state *s, struct span section, const struct 
 /* Registers (bits by index) whose slots, by the rules, lie where a call in front of a return
  * writes. They have been restored by then. */
 uint32_t frame_state_lost(const struct frame_state *s);
+/* Frame instructions for the place from which on a value is elsewhere, and for that where it is back: none where the
+ * CFA does not depend on it (frame_elsewhere.c). */
+struct frame_elsewhere {
+	struct buf away, back;
+};
+/* False when the CFA is an expression that is not understood, or is counted from a register whose value is nowhere. */
+bool frame_elsewhere_find(
+	struct frame_elsewhere *f, const struct frame_rules *r, const struct moved_value *v);
+void frame_elsewhere_release(struct frame_elsewhere *f);
 /* DWARF numbers of the registers that calls keep. */
 extern const uint8_t frame_kept_registers[FRAME_KEPT_REGS];
 

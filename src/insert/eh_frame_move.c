@@ -2,7 +2,8 @@
 /*
  * Writes a frame section anew: the size of each range, each advance that has changed, the padding
  * behind a program that has changed its length, entry lengths, and the distances to CIEs; and rules
- * for the registers whose slots a call in front of a return overwrites (frame_state.c).
+ * for the registers whose slots a call in front of a return overwrites (frame_state.c), and for the CFA
+ * where inserted code keeps what it is counted from elsewhere (frame_elsewhere.c).
  *
  * Linkers take the alignment of entries as it comes, but zeros between the .eh_frame of two files
  * would end the table: the section keeps ending where alignment adds none.
@@ -85,8 +86,8 @@ struct program_walk {
 	uint64_t reached;  /* new: as far as what was written has advanced */
 };
 
-static int advance_add(struct frame_move *x, struct program_walk *p, uint64_t at, uint64_t to,
-	struct buf *bytes)
+static int advance_add(
+	struct frame_move *x, struct program_walk *p, uint64_t at, uint64_t to, struct buf *bytes)
 {
 	uint64_t units = (to - p->reached) / p->cie->code_align;
 	uint32_t number = (uint32_t)units;
@@ -95,7 +96,8 @@ static int advance_add(struct frame_move *x, struct program_walk *p, uint64_t at
 		return refuse(x, ERR_UNSUPPORTED, at,
 			"a frame rule begins at a place that its alignment cannot say");
 	if (units > UINT32_MAX)
-		return refuse(x, ERR_LIMIT, at, "a frame rule begins more than 4 GiB behind another");
+		return refuse(
+			x, ERR_LIMIT, at, "a frame rule begins more than 4 GiB behind another");
 	p->reached = to;
 	if (units < 0x40) {
 		if (units)
@@ -109,48 +111,79 @@ static int advance_add(struct frame_move *x, struct program_walk *p, uint64_t at
 	return 0;
 }
 
+/* Where values are elsewhere in what is inserted in front of the instructions of [from, until). */
+static int values_add(struct frame_move *x, struct program_walk *p, uint64_t at, uint64_t from,
+	uint64_t until, struct buf *bytes)
+{
+	size_t n = 0;
+	const struct moved_value *v = moved_values(x->m, p->fde->range.section, from, until, &n);
+	struct frame_elsewhere f = {0};
+	int rc = 0;
+
+	for (; n && p->state.is_known && !rc; n--, v++) {
+		if (!frame_elsewhere_find(&f, &p->state.now, v))
+			rc = refuse(x, ERR_UNSUPPORTED, at,
+				"how the frame is found there is not understood");
+		if (rc || !f.away.n)
+			continue;
+		rc = advance_add(x, p, at, v->start, bytes);
+		buf_put(bytes, f.away.p, f.away.n);
+		if (!rc)
+			rc = advance_add(x, p, at, v->end, bytes);
+		buf_put(bytes, f.back.p, f.back.n);
+	}
+	frame_elsewhere_release(&f);
+	return rc;
+}
+
 /* From the call in front of a return up to behind it, the registers are where they belong. */
 static int leave_add(struct frame_move *x, struct program_walk *p, uint64_t at,
-	const struct moved_leave *leave, uint64_t back_at, struct buf *bytes)
+	const struct moved_leave *leave, uint64_t end, bool is_replaced, struct buf *bytes)
 {
 	uint32_t lost = frame_state_lost(&p->state), section = p->fde->range.section;
 	int rc = advance_add(x, p, at, moved_label(x->m, section, leave->start), bytes);
 
 	if (rc)
 		return rc;
-	if (back_at)
+	if (!is_replaced)
 		buf_put_u8(bytes, FRAME_CFA_REMEMBER_STATE);
 	for (int i = 0; i < FRAME_KEPT_REGS; i++)
 		if (lost >> i & 1) {
 			buf_put_u8(bytes, FRAME_CFA_SAME_VALUE);
 			buf_put_u8(bytes, frame_kept_registers[i]);
 		}
-	if (!back_at)
-		return 0;
-	rc = advance_add(x, p, at, moved_label(x->m, section, back_at), bytes);
+	rc = values_add(x, p, at, leave->start, end, bytes);
+	if (is_replaced || rc)
+		return rc;
+	rc = advance_add(x, p, at, moved_label(x->m, section, end), bytes);
 	buf_put_u8(bytes, FRAME_CFA_RESTORE_STATE);
 	return rc;
 }
 
-/* Where functions are left between the place that the program is at and `until`. What is added goes in
- * front of `at`. is_replaced: at `until` all rules become others. */
-static int leaves_put(
+/* What is inserted between the place that the program is at and `until`: where functions are left, and where
+ * values are elsewhere. What is added goes in front of `at`. is_replaced: at `until` all rules become others. */
+static int inserted_put(
 	struct frame_move *x, struct program_walk *p, uint64_t at, uint64_t until, bool is_replaced)
 {
-	const struct moved_leave *leave;
+	const struct moved_leave *leave = NULL;
 	uint32_t section = p->fde->range.section;
+	uint64_t from = p->location;
 	struct buf bytes = {0};
 	int rc = 0;
 
-	if (!frame_state_lost(&p->state))
-		return 0;
-	leave = moved_leave_from(x->m, section, p->location);
+	if (frame_state_lost(&p->state))
+		leave = moved_leave_from(x->m, section, from);
 	while (leave && leave->start < until && !rc) {
 		uint64_t end = leave->end < until ? leave->end : until;
 
-		rc = leave_add(x, p, at, leave, end == until && is_replaced ? 0 : end, &bytes);
+		rc = values_add(x, p, at, from, leave->start, &bytes);
+		if (!rc)
+			rc = leave_add(x, p, at, leave, end, end == until && is_replaced, &bytes);
+		from = end;
 		leave = moved_leave_from(x->m, section, end);
 	}
+	if (!rc)
+		rc = values_add(x, p, at, from, until, &bytes);
 	if (!rc && bytes.n) {
 		section_rewrite_keep(x->w, at);
 		rc = section_rewrite_replace(x->w, at, buf_span(&bytes), x->err);
@@ -159,8 +192,8 @@ static int leaves_put(
 	return rc;
 }
 
-static bool is_restore_state(
-	const struct frame_move *x, const struct frame_entry *e, const struct frame_cie *cie, uint64_t at)
+static bool is_restore_state(const struct frame_move *x, const struct frame_entry *e,
+	const struct frame_cie *cie, uint64_t at)
 {
 	struct frame_step step;
 
@@ -175,8 +208,7 @@ static int advance_move(struct frame_move *x, struct program_walk *p, const stru
 	uint64_t next = p->location + step->advance * p->cie->code_align;
 	uint64_t to = moved_label(x->m, section, next), before = p->reached;
 	struct buf bytes = {0};
-	int rc = leaves_put(
-		x, p, step->at, next, is_restore_state(x, e, p->cie, step->end));
+	int rc = inserted_put(x, p, step->at, next, is_restore_state(x, e, p->cie, step->end));
 
 	p->location = next;
 	if (!rc && p->reached == before && to - before == step->advance * p->cie->code_align) {
@@ -206,7 +238,7 @@ static int program_walk(struct frame_move *x, struct program_walk *p, const stru
 			*padding_at = step.end;
 		if (step.opcode == FRAME_CFA_SET_LOC) {
 			target = set_loc_target(x, p->fde, at);
-			rc = leaves_put(x, p, at, target, false);
+			rc = inserted_put(x, p, at, target, false);
 			p->location = target;
 			p->reached = moved_label(x->m, p->fde->range.section, target);
 		} else if (frame_step_is_advance(&step)) {
@@ -233,7 +265,7 @@ static int program_move(struct frame_move *x, const struct frame_entry *e,
 	frame_state_init(&p.state, x->old, p.cie);
 	rc = program_walk(x, &p, e, padding_at);
 	if (!rc)
-		rc = leaves_put(x, &p, *padding_at, r->start + r->size, true);
+		rc = inserted_put(x, &p, *padding_at, r->start + r->size, true);
 	if (!rc)
 		section_rewrite_keep(x->w, *padding_at);
 	frame_state_release(&p.state);

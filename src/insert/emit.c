@@ -70,6 +70,39 @@ static void put_restore_flags(struct emit *e, uint8_t reg)
 	buf_put_u8(&e->bytes, (uint8_t)(0xc0 | (reg & 7) << 3));
 }
 
+/* lea n(%rsp),%rsp: the only way to move it that leaves the flags alone. */
+static void put_lea_stack(struct emit *e, int32_t n)
+{
+	buf_put(&e->bytes, "\x48\x8d\xa4\x24", 4);
+	buf_put_u32(&e->bytes, (uint32_t)n);
+}
+
+/* No register is free: what is saved goes below the red zone, and the stack pointer below that, since handlers
+ * of signals use what is below. The carry alone is kept as its opposite (setnc (%rsp)); else flags go into ax
+ * as above, and mov %rax,(%rsp) comes first. popf would restore them too, at several times the cost. */
+static void put_save_on_stack(struct emit *e, const struct code_insn *head)
+{
+	put_lea_stack(e, -CODE_STACK_SHIFT);
+	if (code_head_is_carry(head)) {
+		buf_put(&e->bytes, "\x0f\x93\x04\x24", CODE_SLOT_BYTES);
+		return;
+	}
+	buf_put(&e->bytes, "\x48\x89\x04\x24", CODE_SLOT_BYTES);
+	put_save_flags(e, X86_REG_RAX);
+}
+
+/* cmpb $1,(%rsp), which borrows when there is a zero; or mov (%rsp),%rax behind the flags */
+static void put_restore_from_stack(struct emit *e, const struct code_insn *head)
+{
+	if (code_head_is_carry(head)) {
+		buf_put(&e->bytes, "\x80\x3c\x24\x01", CODE_SLOT_BYTES);
+	} else {
+		put_restore_flags(e, X86_REG_RAX);
+		buf_put(&e->bytes, "\x48\x8b\x04\x24", CODE_SLOT_BYTES);
+	}
+	put_lea_stack(e, CODE_STACK_SHIFT);
+}
+
 static void put_add(struct emit *e, uint32_t symbol, int64_t offset, uint32_t n, bool is_long)
 {
 	put_gs(e, is_long ? 0x81 : 0x83, 0, symbol, offset, is_long ? 4 : 1);
@@ -125,6 +158,8 @@ static void put_head(struct emit *e, uint32_t block_i)
 	}
 	if (head->detour == CODE_DETOUR_REGISTER)
 		put_save_flags(e, head->detail);
+	if (head->detour == CODE_DETOUR_STACK)
+		put_save_on_stack(e, head);
 	put_gs(e, 0xff, 0, e->counters, 8 * (int64_t)block_i, 0);
 	if (n_sums)
 		put_add(e, e->cost, stripe, b->n_insns, b->n_insns > 127);
@@ -132,6 +167,8 @@ static void put_head(struct emit *e, uint32_t block_i)
 		put_add(e, e->cycles, stripe, block_cycles(e, b), true);
 	if (head->detour == CODE_DETOUR_REGISTER)
 		put_restore_flags(e, head->detail);
+	if (head->detour == CODE_DETOUR_STACK)
+		put_restore_from_stack(e, head);
 	if (head->detour == CODE_DETOUR_COMPARE) {
 		const struct code_insn *compare = head - head->detail;
 
@@ -290,6 +327,8 @@ static void put_before(
 		put_call(e, f->takes_flags ? e->enter_flags : e->enter);
 	if (is_tree && (insn->bits & CODE_INSN_LANDING))
 		put_call(e, e->resync);
+	/* code_layout.c says to frame information where the counters are. */
+	assert(e->bytes.n == insn->label + code_bytes_before_heads(e->code, e->section, f, insn_i));
 	/* The first block's counter stands behind the entry code, wherever that is. */
 	while (*block < f->first_block + f->n_blocks &&
 		insn_i == code_head_insn(e->section, f, *block)) {

@@ -54,7 +54,7 @@ static void remember_state(struct frame_state *s)
 static int64_t take_offset(struct cursor *c, uint8_t opcode, int64_t align)
 {
 	switch (opcode) {
-	case 0x0c: /* def_cfa */
+	case FRAME_CFA_DEF_CFA:
 	case 0x0e: /* def_cfa_offset */
 		return (int64_t)cursor_uleb(c);
 	case 0x11: /* offset_extended_sf */
@@ -75,7 +75,7 @@ static void apply_rule(struct frame_state *s, struct cursor *c, uint8_t opcode, 
 	uint64_t reg;
 
 	switch (opcode) {
-	case 0x0c: /* def_cfa */
+	case FRAME_CFA_DEF_CFA:
 	case 0x12: /* def_cfa_sf */
 		r->is_by_register = true;
 		r->cfa_register = cursor_uleb(c);
@@ -87,8 +87,9 @@ static void apply_rule(struct frame_state *s, struct cursor *c, uint8_t opcode, 
 	case 0x0d: /* def_cfa_register */
 		r->cfa_register = cursor_uleb(c);
 		break;
-	case 0x0f: /* def_cfa_expression */
+	case FRAME_CFA_DEF_CFA_EXPRESSION:
 		r->is_by_register = false;
+		r->cfa_expression = cursor_bytes(c, cursor_uleb(c));
 		break;
 	case 0x05: /* offset_extended */
 	case 0x11: /* offset_extended_sf */

@@ -23,7 +23,7 @@ static const char *const reason_texts[INSERT_N_REASONS] = {
 	[INSERT_REASON_INDIRECT] = "it jumps to places that are not known",
 	[INSERT_REASON_TABLE] = "a jump table is not understood",
 	[INSERT_REASON_NO_REGISTER] =
-		"flags are in use where a counter would go, and no register is free",
+		"flags are in use where a counter would go, and neither a register nor the stack is free",
 	[INSERT_REASON_GS] = "it uses the gs segment",
 	[INSERT_REASON_TRANSACTION] = "it uses memory transactions",
 	[INSERT_REASON_BOUND] = "it depends on where its instructions lie",

@@ -54,7 +54,7 @@ enum insert_reason {
 	INSERT_REASON_OVERLAP,	    /* two functions share code */
 	INSERT_REASON_INDIRECT,	    /* an indirect jump whose targets are not known */
 	INSERT_REASON_TABLE,	    /* a jump table that is not understood */
-	INSERT_REASON_NO_REGISTER, /* flags are live where code would go, and no register is free */
+	INSERT_REASON_NO_REGISTER, /* flags are live where code would go, and there is no place to keep them */
 	INSERT_REASON_GS,	   /* uses the gs segment, which the counters are reached through */
 	INSERT_REASON_TRANSACTION,
 	INSERT_REASON_BOUND,	    /* means its own address in a way that cannot be moved */

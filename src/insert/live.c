@@ -282,7 +282,7 @@ static bool is_lone_branch(
 static void choose_detour(struct live_pass *p, uint32_t block)
 {
 	const struct code_block *b = &p->section->blocks.v[block];
-	const struct code_function *f = &p->section->functions.v[b->function];
+	struct code_function *f = &p->section->functions.v[b->function];
 	struct code_insn *head = &p->section->insns.v[b->first_insn];
 	uint32_t later = find_later(p, f, b);
 	uint8_t compare = find_comparison(p->section, f, b->first_insn);
@@ -299,16 +299,27 @@ static void choose_detour(struct live_pass *p, uint32_t block)
 	} else if (reg != X86_REG_RSP) {
 		head->detour = CODE_DETOUR_REGISTER;
 		head->detail = reg;
+	} else if (code_keeps_stack(p->code, p->section, f)) {
+		head->detour = CODE_DETOUR_STACK;
+		head->detail = p->here->in[block].flags & X86_FLAGS_STATUS;
 	}
+}
+
+/* inc, which is all where there are no sums, leaves the carry as it is. */
+static uint8_t changed_flags(const struct live_pass *p, const struct code_insn *head)
+{
+	return code_head_sums(p->code, head) ? X86_FLAGS_STATUS : X86_FLAGS_STATUS & ~X86_FLAG_CF;
 }
 
 static void note_heads(struct live_pass *p)
 {
 	for (uint32_t b = 0; b < p->section->blocks.n; b++) {
-		if (!(p->here->in[b].flags & X86_FLAGS_STATUS) ||
+		struct code_insn *head = &p->section->insns.v[p->section->blocks.v[b].first_insn];
+
+		if (!(p->here->in[b].flags & changed_flags(p, head)) ||
 			p->section->blocks.v[b].is_unreachable)
 			continue;
-		p->section->insns.v[p->section->blocks.v[b].first_insn].bits |= CODE_INSN_FLAGS;
+		head->bits |= CODE_INSN_FLAGS;
 		choose_detour(p, b);
 	}
 }

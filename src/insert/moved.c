@@ -17,6 +17,7 @@ void moved_release(struct moved *m)
 	for (size_t i = 0; m->sections && i < m->n_sections; i++) {
 		vec_release(&m->sections[i].rows);
 		vec_release(&m->sections[i].leaves);
+		vec_release(&m->sections[i].values);
 	}
 	free(m->sections);
 	*m = (struct moved){0};
@@ -43,10 +44,30 @@ void moved_add_leave(struct moved *m, uint32_t section, uint64_t start, uint64_t
 const struct moved_leave *moved_leave_from(const struct moved *m, uint32_t section, uint64_t old)
 {
 	const struct moved_section *s = &m->sections[section];
-	size_t low = SEARCH(0, section < m->n_sections ? s->leaves.n : 0, mid,
-		s->leaves.v[mid].start < old);
+	size_t low = SEARCH(
+		0, section < m->n_sections ? s->leaves.n : 0, mid, s->leaves.v[mid].start < old);
 
 	return section < m->n_sections && low < s->leaves.n ? &s->leaves.v[low] : NULL;
+}
+
+void moved_add_value(struct moved *m, uint32_t section, const struct moved_value *value)
+{
+	struct moved_section *s = &m->sections[section];
+
+	assert(section < m->n_sections);
+	assert(!s->values.n || s->values.v[s->values.n - 1].old <= value->old);
+	vec_push(&s->values, *value);
+}
+
+const struct moved_value *moved_values(
+	const struct moved *m, uint32_t section, uint64_t old, uint64_t end, size_t *n)
+{
+	const struct moved_section *s = &m->sections[section];
+	size_t n_all = section < m->n_sections ? s->values.n : 0;
+	size_t first = SEARCH(0, n_all, i, s->values.v[i].old < old);
+
+	*n = SEARCH(first, n_all, i, s->values.v[i].old < end) - first;
+	return *n ? &s->values.v[first] : NULL;
 }
 
 bool moved_has(const struct moved *m, uint32_t section)

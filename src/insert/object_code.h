@@ -55,6 +55,7 @@ enum code_insn_bits {
 	CODE_INSN_START = 1 << 18, /* a function begins here, or its entry code is in front of it */
 	CODE_INSN_APART =
 		1 << 20, /* its section is apart: blocks have counters, and add to no sum */
+	CODE_INSN_PLACE = 1 << 21, /* a distance counts from here (table_distance.c) */
 };
 
 /* Where flags are live at the head of a block. */
@@ -64,6 +65,7 @@ enum code_detour {
 	CODE_DETOUR_COMPARE,  /* the comparison that made them is made again behind the counter */
 	CODE_DETOUR_EDGES,    /* the block is a conditional branch: counted on both its sides */
 	CODE_DETOUR_REGISTER, /* they are saved in ax, and rax in a register that is free */
+	CODE_DETOUR_STACK,    /* they, or they in ax and rax itself, are saved below the red zone */
 };
 
 struct code_insn {
@@ -83,8 +85,8 @@ struct code_insn {
 	/* Of a head with CODE_INSN_FLAGS: how its block is counted all the same (enum code_detour).
 	 */
 	uint8_t detour;
-	uint8_t detail; /* CODE_DETOUR_REGISTER: which; LATER, COMPARE: how many instructions away
-			 */
+	uint8_t detail; /* CODE_DETOUR_REGISTER: which; LATER, COMPARE: how many instructions away;
+			 * STACK: the flags that are live */
 	/* Layout. */
 	uint32_t label, place;	/* new offsets: of what is inserted in front, and of itself */
 	uint32_t before, after; /* bytes that are inserted in front of it and behind it */
@@ -108,6 +110,8 @@ struct code_function {
 	bool is_thunk; /* stands for an indirect jump or a return: no call enters it */
 	/* By register, once label_jumps.c has asked: it holds nothing but addresses of labels. */
 	uint16_t asked_registers, label_registers;
+	bool has_asked_stack,
+		lacks_stack;  /* once own_stack.c has been asked: rsp is no stack pointer */
 	bool has_data_labels; /* data refer to places within it: jump tables, computed goto */
 	bool has_code_labels; /* instructions take addresses of places within it */
 	uint32_t pad;	      /* bytes of padding in front of it, in the new layout */
@@ -187,6 +191,8 @@ int code_read(struct code *c, struct elf_object *o, const struct insert_options 
 	struct err *err);
 void code_release(struct code *c);
 void code_resolve(struct code *c);
+/* Part of code_resolve: distances to the global offset table (table_distance.c). */
+void code_find_distances(struct code *c);
 void code_blocks(struct code *c);
 /* Is this a jump through a register that holds nothing but addresses of labels (label_jumps.c)? */
 bool code_jumps_to_labels(const struct code *c, const struct code_section *s,
@@ -194,6 +200,8 @@ bool code_jumps_to_labels(const struct code *c, const struct code_section *s,
 /* Is a call of a function of this name timed, when it has no inserted code? */
 bool code_is_timed(const struct code *c, const char *name);
 void code_live(struct code *c);
+/* Does the stack pointer point to a stack all through the function (own_stack.c)? */
+bool code_keeps_stack(const struct code *c, const struct code_section *s, struct code_function *f);
 void code_plan(struct code *c);
 void code_lay_out(struct code *c);
 /* Adds the counters, and the units that describe the functions: a section each for each text
@@ -203,6 +211,9 @@ void code_emit(struct code *c);
 /* The addend of a relocation that lies in this instruction of a section (or in data: NULL), for
  * where its target has gone. Symbols must still have their old values. */
 void code_move_addend(const struct code *c, const struct code_section *s,
+	const struct code_insn *insn, struct object_reloc *r);
+/* Part of it; false when the relocation is not such a distance. */
+bool code_move_distance(const struct code *c, const struct code_section *s,
 	const struct code_insn *insn, struct object_reloc *r);
 /* Relocations of the sections that code_emit has not written, and the symbols, once every map is
  * known. */
@@ -271,6 +282,9 @@ uint32_t code_insn_own_bytes(const struct code_insn *insn);
 /* To how many sums a block adds. */
 uint32_t code_head_sums(const struct code *c, const struct code_insn *head);
 uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns);
+/* Of what is inserted in front of an instruction, that in front of the counters. */
+uint32_t code_bytes_before_heads(const struct code *c, const struct code_section *s,
+	const struct code_function *f, uint32_t insn_i);
 /* The block that a CODE_INSN_PAST_LOCK branch of the function leads into. */
 uint32_t code_locked_block(
 	const struct code_section *s, const struct code_function *f, const struct code_insn *insn);
@@ -280,6 +294,16 @@ uint32_t code_head_insn(
 /* Is its entry code in front of this instruction? */
 bool code_function_enters_at(const struct code *c, const struct code_function *f, uint32_t insn_i);
 #define CODE_CALL_BYTES 5
+/* CODE_DETOUR_STACK: the red zone, which the program may use, and a word. */
+#define CODE_STACK_SHIFT (128 + 8)
+#define CODE_LEA_BYTES	 8 /* lea n(%rsp),%rsp */
+#define CODE_SLOT_BYTES	 4 /* mov %rax,(%rsp); setnc (%rsp); cmpb $1,(%rsp) */
+#define CODE_MOV_BYTES	 3 /* mov %rax,%r */
+/* Is it the carry alone that is live? Then it needs no register at all. */
+static inline bool code_head_is_carry(const struct code_insn *head)
+{
+	return !(head->detail & ~X86_FLAG_CF);
+}
 /* Where the entry code of a function ends: jumps back to its beginning, which are no calls, go
  * there. And where the branch or operand of an instruction of section `from`, whose target is code
  * of this object, leads to in the new layout. */

@@ -28,7 +28,7 @@ bool code_reloc_is_pc(uint32_t type)
 bool code_reloc_is_address(uint32_t type)
 {
 	return type == R_X86_64_64 || type == R_X86_64_32 || type == R_X86_64_32S ||
-	       type == R_X86_64_GOTOFF64;
+	       type == R_X86_64_GOTOFF64 || type == R_X86_64_PLTOFF64;
 }
 
 struct code_target code_reloc_target(
@@ -177,7 +177,8 @@ static void mark_label(struct code *c, const struct code_function *from, uint32_
 
 /*
  * What is written anew or moved must be all that there is: a relocation lies within one
- * instruction, a branch that has any is made by it, and so is a rip-relative operand.
+ * instruction, a branch that has any is made by it, and so is a rip-relative operand. A distance that is
+ * neither counts from a place that is not known.
  */
 static bool has_odd_relocs(const struct object_section *os, const struct code_insn *insn)
 {
@@ -193,12 +194,21 @@ static bool has_odd_relocs(const struct object_section *os, const struct code_in
 		const struct object_reloc *r = &os->relocs.v[k];
 		uint32_t bytes = object_reloc_bytes(r->type);
 
-		if (bytes > end - r->offset)
+		if (bytes > end - r->offset ||
+			(code_reloc_is_pc(r->type) && r->offset != insn->offset + field))
 			return true;
 		has_field |= r->offset == insn->offset + field &&
 			     (bytes == 4 || (!bytes && r->type != R_X86_64_NONE));
 	}
 	return !has_field;
+}
+
+/* lea of a place that a distance counts from */
+static bool names_place(const struct code *c, const struct code_insn *insn)
+{
+	const struct code_insn *to = code_insn_at(c, insn->to_section, insn->to);
+
+	return insn->disp_at && to && (to->bits & CODE_INSN_PLACE);
 }
 
 #define LOCK_PREFIX 0xf0
@@ -245,7 +255,7 @@ static void resolve_insns(struct code *c, struct code_section *s, const struct c
 				insn->to = (uint32_t)t.offset;
 			}
 		}
-		if (insn->reloc == CODE_NONE && insn->to_section &&
+		if (insn->reloc == CODE_NONE && insn->to_section && !names_place(c, insn) &&
 			!goes_past_lock(c, s, from, insn))
 			mark_label(c, from, insn->to_section, (int32_t)insn->to,
 				insn->rel_bytes ? LABEL_BRANCH : LABEL_CODE);
@@ -533,6 +543,7 @@ static void mark_entries(struct code *c)
 
 void code_resolve(struct code *c)
 {
+	code_find_distances(c);
 	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
 		for (size_t i = 0; i < s->functions.n; i++)
 			resolve_insns(c, s, &s->functions.v[i]);

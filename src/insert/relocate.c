@@ -27,7 +27,8 @@ void code_move_addend(const struct code *c, const struct code_section *s,
 	int64_t extra = 0;
 	uint64_t label;
 
-	if (!t.section || !moved_has(&c->moved, t.section) || t.offset < 0)
+	if (code_move_distance(c, s, insn, r) || !t.section || !moved_has(&c->moved, t.section) ||
+		t.offset < 0)
 		return;
 	label = moved_label(&c->moved, t.section, (uint64_t)t.offset);
 	if (insn && code_reloc_is_pc(r->type)) {

@@ -72,6 +72,10 @@ static void grow(struct moved *m, uint64_t bytes, uint64_t every)
 		for (uint64_t at = 0; bytes && at < CODE_BYTES; at += every) {
 			moved_add(m, section, at, label, label + bytes);
 			moved_add_leave(m, section, at, at + 1);
+			moved_add_value(m, section,
+				&(struct moved_value){at, label + 1, label + bytes - 1,
+					at & 1 ? MOVED_REG_RSP : MOVED_REG_RAX, MOVED_REG_RSP, 136,
+					(uint8_t)(at / 2 % 3)});
 			label += bytes + every;
 		}
 	}

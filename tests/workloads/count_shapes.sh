@@ -11,34 +11,6 @@ if ! command -v valgrind >/dev/null; then
 	finish
 fi
 
-# places SENTENCE NAME ARGUMENTS...: behind `same`
-places() {
-	local sentence=$1 name=$2 kind
-	shift 2
-	for kind in flat coverage loss summary; do
-		"$WEIR" report $kind counted/"$name".weir --json >$kind.json 2>report.txt || [ $? -eq 3 ] || not_ok "$sentence: $(head -n 1 report.txt)"
-	done
-	"$WEIR" report counted/"$name".weir >summary.txt
-	(cd plain && timeout 200 valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
-		--skip-plt=no --callgrind-out-file="$name".callgrind ./"$name" "$@") >/dev/null 2>valgrind.txt
-	"$WEIR" import counts counted/"$name".weir -o counts.trace && python3 "$ROOT/tests/format/read_trace.py" --counts counts.trace >counts.json
-	python3 -B "$count_fixtures/callgrind_places.py" "$sentence" counts.json flat.json coverage.json loss.json plain/"$name".callgrind plain/"$name" ||
-		not_ok "$sentence: what callgrind has seen is read: $(head -n 1 valgrind.txt)"
-}
-not_known() { json coverage.json '" ".join(sorted(r["function"] for r in j["rows"] if r["state"] == "not known"))'; }
-misplaced() { json loss.json 'sum(r["count"] for r in j["rows"] if "jumped into the midst" in r.get("reason", ""))'; }
-
-# shape NAME SOURCE COMPILER FLAGS: compared, and nothing is left alone or misplaced
-shape() {
-	local name=$1 source=$2 compiler=$3 flags=$4
-	# shellcheck disable=SC2086
-	COMPILER=$compiler build "$name" "$source" $flags || { skip "$name: $(head -n 1 build.txt)" && return; }
-	same "$name: the program does the same" "$name" || return
-	places "$name: each function has the instructions of callgrind" "$name"
-	equal "$name: nothing is left alone or in the cost of others" " 0" "$(not_known) $(misplaced)"
-	check "$name: and it is said to be exact" grep -q '^  counted exactly: ' summary.txt
-}
-
 # --- what compilers make ------------------------------------------------------------------------
 
 shape switch_clang switch_gaps.c clang -O2

@@ -359,9 +359,11 @@ static void test_leaves(void)
 		const char *before, *after;
 	} cases[] = {
 		/* the rule is right again behind the return */
-		{0x14, "00 41 0e10 8602 43 0d06 50 0c0708", "00 41 0e10 8602 43 0d06 50 0c0708 0a 0806 46 0b"},
+		{0x14, "00 41 0e10 8602 43 0d06 50 0c0708",
+			"00 41 0e10 8602 43 0d06 50 0c0708 0a 0806 46 0b"},
 		/* at the end of the range there is no behind */
-		{0x1f, "00 41 0e10 8602 43 0d06 50 0c0708", "00 41 0e10 8602 43 0d06 50 0c0708 4b 0806"},
+		{0x1f, "00 41 0e10 8602 43 0d06 50 0c0708",
+			"00 41 0e10 8602 43 0d06 50 0c0708 4b 0806"},
 		/* the program itself says what holds behind it */
 		{0x14, "00 41 0e10 8602 43 0d06 0a 50 0c0708 41 0b 42 0e18",
 			"00 41 0e10 8602 43 0d06 0a 50 0c0708 0806 46 0b 42 0e18"},
@@ -400,6 +402,84 @@ static void test_leaves(void)
 	}
 }
 
+/* Forty bytes in front of the instruction at 0x14, in which rsp is 136 bytes lower and rax at the stack pointer, or rax
+ * in r9. */
+static void test_values(void)
+{
+	static const struct moved_value rsp = {0x14, 0x1c, 0x3c, 7, 7, 136, MOVED_SUM};
+	static const struct moved_value on_stack = {0x14, 0x20, 0x34, 0, 7, 0, MOVED_AT_ADDRESS};
+	static const struct moved_value in_r9 = {0x14, 0x17, 0x3c, 0, 9, 0, MOVED_SUM};
+	static const struct {
+		const struct moved_value *values[2];
+		const char *before, *after;
+	} cases[] = {
+		/* by rsp: an offset that is larger for a while */
+		{{&rsp, &on_stack}, "00 41 0e10 8602", "00 41 0e10 8602 5b 0c079801 60 0c0710"},
+		/* and what comes behind it is in its place */
+		{{&rsp, &on_stack}, "00 41 0e10 58 0e18",
+			"00 41 0e10 5b 0c079801 60 0c0710 45 0e18"},
+		/* by another register: nothing */
+		{{&rsp, &on_stack}, "00 41 0e10 8602 43 0d06", "00 41 0e10 8602 43 0d06"},
+		/* by rax: the word that it was saved in */
+		{{&rsp, &on_stack}, "00 41 0c0010", "00 41 0c0010 5f 0a 0f05 7700062310 54 0b"},
+		{{&in_r9}, "00 41 0c0010", "00 41 0c0010 56 0c0910 65 0c0010"},
+		{{&in_r9}, "00 41 0e10", "00 41 0e10"},
+		/* by an expression: rsp + 8, what is there, + 8; and one of rbp */
+		{{&rsp, &on_stack}, "00 41 0f05 7708062308",
+			"00 41 0f05 7708062308 5b 0a 0f06 779001062308 60 0b"},
+		{{&rsp, &on_stack}, "00 41 0f05 7608062308", "00 41 0f05 7608062308"},
+		{{&rsp, &on_stack}, "00 41 0f03 707806",
+			"00 41 0f03 707806 5f 0a 0f07 77000611782206 54 0b"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world w, want;
+
+		world_init(&w);
+		world_init(&want);
+		put(&w.bytes[EH], CIE);
+		put_fde(&w, TEXT, 0, 0x20, cases[i].before);
+		put(&want.bytes[EH], CIE);
+		put_fde(&want, TEXT, 0, 0x48, cases[i].after);
+		world_close(&w);
+		grow(&w, TEXT, 0x14, 40);
+		for (size_t k = 0; k < 2 && cases[i].values[k]; k++)
+			moved_add_value(&w.m, TEXT, cases[i].values[k]);
+		CHECK_EQ(move(&w), 0);
+		CHECK(w.o.sections.v[EH].data.n >= want.bytes[EH].n);
+		CHECK(!memcmp(w.o.sections.v[EH].data.p + 28, want.bytes[EH].p + 28,
+			want.bytes[EH].n - 28));
+		world_release(&w);
+		world_release(&want);
+	}
+}
+
+/* Jumps within an expression would lead elsewhere; a register that the program has no more use for is overwritten. */
+static void test_value_unknown(void)
+{
+	static const struct moved_value rsp = {0x14, 0x1c, 0x3c, 7, 7, 136, MOVED_SUM};
+	static const struct moved_value rax = {0x14, 0x14, 0x3c, 0, 0, 0, MOVED_NOWHERE};
+	static const struct {
+		const struct moved_value *value;
+		const char *program;
+	} cases[] = {{&rsp, "00 41 0f05 7708 2f0000"}, {&rax, "00 41 0c0010"},
+		{&rax, "00 41 0f03 707806"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world w;
+
+		world_init(&w);
+		put(&w.bytes[EH], CIE);
+		put_fde(&w, TEXT, 0, 0x20, cases[i].program);
+		world_close(&w);
+		grow(&w, TEXT, 0x14, 40);
+		moved_add_value(&w.m, TEXT, cases[i].value);
+		CHECK(move(&w) < 0);
+		CHECK(strstr(w.err.text, "how the frame is found there is not understood"));
+		world_release(&w);
+	}
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -414,6 +494,8 @@ int main(void)
 		{"DW_CFA_set_loc keeps its relocation", test_set_loc},
 		{"advances count units of the code alignment", test_code_alignment},
 		{"registers are in their places where a function is left by a call", test_leaves},
+		{"the frame is found where inserted code keeps rsp or rax elsewhere", test_values},
+		{"a frame that could not be found there is refused", test_value_unknown},
 		{".debug_frame moves as .eh_frame does, its CIEs named by offset",
 			test_debug_frame},
 		{"each of several .eh_frame sections moves for itself", test_two_sections},

@@ -153,10 +153,10 @@ static void widened_loop(void)
 
 static void flags_later(void)
 {
-	/* Flags arrive and are dead behind the adc. */
+	/* Flags arrive and are dead behind the seta. */
 	check_f(INSERT_MODE_COUNTS,
-		ONE("add %rdi,%rsi\n mov (%rax),%rdx\n jo 1f\n adc %rax,%rax\n xor %ecx,%ecx\n ret\n 1: ret\n"),
-		"inc.0 add mov jo>8 adc inc.1 xor ret inc.2 ret");
+		ONE("add %rdi,%rsi\n mov (%rax),%rdx\n jo 1f\n seta (%rdi)\n xor %ecx,%ecx\n ret\n 1: ret\n"),
+		"inc.0 add mov jo>8 setnbe inc.1 xor ret inc.2 ret");
 }
 
 static void flags_compare(void)
@@ -192,6 +192,56 @@ static void flags_register(void)
 	CHECK(!memcmp(w.o.sections.v[w.section].data.p + w.at[3], "\x49\x89\xc1", 3));
 	CHECK(!memcmp(w.o.sections.v[w.section].data.p + w.at[9], "\x4c\x89\xc8", 3));
 	end(&w);
+}
+
+/* A carry that goes round a loop; `more` may make another flag live. No register is free in front of a call. */
+#define CARRY_LOOP(more)                                                                           \
+	"test %eax,%eax\n 1: adc (%rdi),%rdx\n lea 8(%rdi),%rdi\n dec %ecx\n jnz 1b\n " more
+
+static void flags_stack(void)
+{
+	/* The carry alone is kept without a register. */
+	check_f(INSERT_MODE_TREE, ONE(CARRY_LOOP("adc $0,%rdx\n jmp ext\n")),
+		"enter inc.0 cost.1 test lea setnb inc.1 cost.4 cmp lea adc lea dec jnz>4 "
+		"adc inc.2 cost.2 tail jmp>ext");
+	/* inc does not touch it. */
+	check_f(INSERT_MODE_COUNTS, ONE(CARRY_LOOP("adc $0,%rdx\n jmp ext\n")),
+		"inc.0 test inc.1 adc lea dec jnz>2 inc.2 adc jmp>ext");
+	check_f(INSERT_MODE_TREE, ONE(CARRY_LOOP("jo ext\n jmp ext\n")),
+		"enter inc.0 cost.1 test lea setnb inc.1 cost.4 cmp lea adc lea dec jnz>4 "
+		"lea mov lahf seto inc.2 cost.1 add sahf mov lea jno>27 tail jmp>ext "
+		"inc.3 cost.1 tail jmp>ext");
+}
+
+/* Hand-written code that has no register left, and walks data with rsp: nothing may be written there. */
+#define WALKS(set, reset)                                                                          \
+	FUNCTION("f")                                                                              \
+	"movq %rsp,%xmm0\n" set                                                                    \
+	"\n test %eax,%eax\n 1: adc (%rsp),%rdx\n lea 8(%rsp),%rsp\n dec %ecx\n"                   \
+	"jnz 1b\n adc $0,%rdx\n" reset "\n jmp ext\n" SIZE("f")
+
+static void flags_no_stack(void)
+{
+	static const struct {
+		const char *source;
+		enum insert_reason reason;
+	} cases[] = {
+		{WALKS("mov %rdi,%rsp", "movq %xmm0,%rsp"), INSERT_REASON_NO_REGISTER},
+		{WALKS("mov (%rdi),%rsp", "movq %xmm0,%rsp"), INSERT_REASON_NO_REGISTER},
+		{WALKS("xchg %rdi,%rsp", "xchg %rdi,%rsp"), INSERT_REASON_NO_REGISTER},
+		/* its own stack: computed from rsp, here by way of two registers */
+		{WALKS("mov %rsp,%rbx\n lea -64(%rbx,%rcx),%rsi\n mov %rsi,%rsp", "mov %rbx,%rsp"),
+			INSERT_REASON_DONE},
+		{WALKS("push %rbx\n sub $64,%rsp\n and $-64,%rsp", "pop %rbx"), INSERT_REASON_DONE},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world w;
+
+		begin(&w, INSERT_MODE_TREE, cases[i].source);
+		CHECK_STR(reason_of(&w, "f"), insert_reason_text(cases[i].reason));
+		end(&w);
+	}
 }
 
 static void flags_taken(void)
@@ -325,6 +375,8 @@ int main(void)
 		{"live flags: a comparison of registers is made again", flags_compare},
 		{"live flags: a branch is counted on both its sides", flags_edges},
 		{"live flags: else they are kept in a free register", flags_register},
+		{"live flags: where none is free they are kept on the stack", flags_stack},
+		{"live flags: the stack of hand-written code may be none", flags_no_stack},
 		{"functions that take or return flags keep them", flags_taken},
 		{"functions that cannot be moved about are left alone", left_alone},
 		{"a jump past a lock prefix stays right", lock_prefix},

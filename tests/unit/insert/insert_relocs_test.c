@@ -187,6 +187,52 @@ static void kept_whole(void)
 	end(&w);
 }
 
+/* Code for any size of programs: the distance counts from a place that is named by lea. */
+static void table_distances(void)
+{
+	struct world w;
+
+	begin(&w, INSERT_MODE_COUNTS,
+		COMPILED FUNCTION(
+			"f") "test %edi,%edi\n jz 2f\n 1: lea 1b(%rip),%rbx\n"
+			     "2: movabs $_GLOBAL_OFFSET_TABLE_-1b,%r11\n add %r11,%rbx\n"
+			     "lea _GLOBAL_OFFSET_TABLE_(%rip),%rax\n movabs $g@PLTOFF,%rdx\n jmp *%rdx\n" SIZE(
+				     "f") FUNCTION("g") "ret\n" SIZE("g"));
+	CHECK_STR(show(&w, "f"),
+		"inc.0 test jz>5 inc.1 lea[3] inc.2 mov[_GLOBAL_OFFSET_TABLE_+33] add lea[_GLOBAL_OFFSET_TABLE_] "
+		"mov[.text+75] jmp");
+	{
+		const struct object_reloc *r =
+			reloc_in(&w.o.sections.v[w.section], w.at[6], w.at[7]);
+
+		CHECK_EQ(r->type, R_X86_64_GOTPC64);
+		CHECK_EQ((int64_t)r->offset - r->addend, w.at[3]);
+		/* The assembler counts from the section. */
+		r = reloc_in(&w.o.sections.v[w.section], w.at[9], w.at[10]);
+		CHECK_EQ(r->type, R_X86_64_PLTOFF64);
+		CHECK_EQ((uint64_t)r->addend, symbol_of(&w, "g")->value);
+	}
+	end(&w);
+	/* lea of such a place is no label: the jump leaves the function. */
+	begin(&w, INSERT_MODE_TREE,
+		COMPILED FUNCTION(
+			"f") "lea f(%rip),%rbx\n movabs $_GLOBAL_OFFSET_TABLE_-f,%r11\n add %r11,%rbx\n"
+			     "nop\n 1: lea 1b(%rip),%rcx\n movabs $_GLOBAL_OFFSET_TABLE_-1b,%r11\n jmp *%rax\n" SIZE(
+				     "f"));
+	CHECK_STR(show(&w, "f"),
+		"enter inc.0 cost.7 lea[0] mov[_GLOBAL_OFFSET_TABLE_+39] add nop lea[7] mov[_GLOBAL_OFFSET_TABLE_+17] tail jmp");
+	end(&w);
+	/* From a place that is none, and distances that are no operands. */
+	begin(&w, INSERT_MODE_COUNTS,
+		COMPILED FUNCTION("f") "movabs $_GLOBAL_OFFSET_TABLE_-f-1,%r11\n ret\n" SIZE("f"));
+	CHECK_STR(reason_of(&w, "f"), insert_reason_text(INSERT_REASON_BOUND));
+	end(&w);
+	begin(&w, INSERT_MODE_COUNTS,
+		COMPILED FUNCTION("f") "lea f(%rip),%rax\n movabs $x-f,%r11\n ret\n" SIZE("f"));
+	CHECK_STR(reason_of(&w, "f"), insert_reason_text(INSERT_REASON_BOUND));
+	end(&w);
+}
+
 static void odd_relocs(void)
 {
 	struct world w;
@@ -318,8 +364,7 @@ static void inserted_bytes(void)
 static void calls_of_unit(void)
 {
 	/* enter, counter: 22 bytes; call g: 5; test, jz: 4; counter: 17; a call through a register: 2 */
-	static const struct count_call expected[] = {
-		{22 + 5, 5, 2}, {22 + 5 + 4 + 17 + 2, 2, 1}};
+	static const struct count_call expected[] = {{22 + 5, 5, 2}, {22 + 5 + 4 + 17 + 2, 2, 1}};
 	struct world w;
 	struct count_unit unit;
 	struct count_call calls[2];
@@ -327,8 +372,8 @@ static void calls_of_unit(void)
 	uint64_t n;
 
 	begin(&w, INSERT_MODE_TREE,
-		COMPILED FUNCTION("f") "call g\n test %edi,%edi\n jz 1f\n 1: call *%rbx\n ret\n" SIZE(
-			"f"));
+		COMPILED FUNCTION(
+			"f") "call g\n test %edi,%edi\n jz 1f\n 1: call *%rbx\n ret\n" SIZE("f"));
 	bytes = w.o.sections.v[section_of(&w, COUNT_SECTION_FUNCTIONS)].data;
 	memcpy(&unit, bytes.p, sizeof(unit));
 	CHECK(unit.flags & COUNT_UNIT_CALLS);
@@ -393,6 +438,8 @@ int main(void)
 		{"operands with constants behind them keep their targets", immediates},
 		{"operands within the section are mended", same_section},
 		{"sequences that linkers rewrite stay whole", kept_whole},
+		{"distances to the global offset table count from where their place went",
+			table_distances},
 		{"relocations that do not cover an operand are refused", odd_relocs},
 		{"cold parts are entered without entry code", cold_parts},
 		{"a function and its cold part share their fate", cold_parts_share_fate},
@@ -400,7 +447,8 @@ int main(void)
 		{"what is added to a group's section joins the group", groups},
 		{"a unit describes functions and blocks", units},
 		{"units tell which bytes were inserted", inserted_bytes},
-		{"units tell where calls return to, and what of the block is behind them", calls_of_unit},
+		{"units tell where calls return to, and what of the block is behind them",
+			calls_of_unit},
 		{"landing pads look at the frames again", landing_pads},
 		{"nothing inserted changes nothing", nothing_is_identity},
 	};
