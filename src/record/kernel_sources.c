@@ -93,7 +93,7 @@ static void fault_attr(struct perf_event_attr *attr)
 }
 
 static int settle_event(struct kernel_source *source, enum kernel_event event, bool user_only,
-	unsigned cpu, bool *is_partial, struct err *err)
+	bool is_later, unsigned cpu, bool *is_partial, struct err *err)
 {
 	const struct kernel_event_row *row = &events[event];
 	int errnum, rc;
@@ -108,7 +108,8 @@ static int settle_event(struct kernel_source *source, enum kernel_event event, b
 		fault_attr(&source->attr);
 		source->attr.exclude_kernel = user_only;
 	}
-	errnum = try_open(&source->attr, cpu);
+	/* Closing a tracepoint takes tens of milliseconds. */
+	errnum = is_later ? 0 : try_open(&source->attr, cpu);
 	if ((errnum == EACCES || errnum == EPERM) && !row->point.name &&
 		!source->attr.exclude_kernel) {
 		source->attr.exclude_kernel = 1;
@@ -122,7 +123,7 @@ static int settle_event(struct kernel_source *source, enum kernel_event event, b
 }
 
 int kernel_sources_settle(struct kernel_source sources[KERNEL_N_EVENTS], enum kernel_group group,
-	bool user_only, unsigned cpu, bool *is_partial, struct err *err)
+	bool user_only, bool is_later, unsigned cpu, bool *is_partial, struct err *err)
 {
 	int rc = 0;
 
@@ -130,8 +131,8 @@ int kernel_sources_settle(struct kernel_source sources[KERNEL_N_EVENTS], enum ke
 	for (int i = 0; i < KERNEL_N_EVENTS && rc == 0; i++) {
 		if (events[i].group != group)
 			continue;
-		rc = settle_event(
-			&sources[i], (enum kernel_event)i, user_only, cpu, is_partial, err);
+		rc = settle_event(&sources[i], (enum kernel_event)i, user_only, is_later, cpu,
+			is_partial, err);
 		if (rc < 0 && events[i].is_optional)
 			rc = 0;
 	}

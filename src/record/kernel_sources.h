@@ -49,10 +49,10 @@ const struct tracepoint_spec *kernel_event_tracepoint(enum kernel_event event);
 
 /* Settles the group's events by opening each on ourselves, and sets is_on; on failure none of them
  * is on. Page faults inside the kernel are left out with `user_only`, or when they are not
- * permitted
- * (*is_partial, then). */
+ * permitted (*is_partial, then). With `is_later` nothing is opened: it is seen when they are used, if
+ * ever, whether the kernel permits them. */
 int kernel_sources_settle(struct kernel_source sources[KERNEL_N_EVENTS], enum kernel_group group,
-	bool user_only, unsigned cpu, bool *is_partial, struct err *err);
+	bool user_only, bool is_later, unsigned cpu, bool *is_partial, struct err *err);
 
 /* "system calls are not recorded (WHY)"; freed by the caller. */
 char *kernel_group_missing(enum kernel_group group, const char *why);

@@ -36,7 +36,7 @@
 #define STACK_BYTES_DEFAULT 32768u
 #define STACK_BYTES_MIN	    4096u
 #define STACK_BYTES_MAX	    64512u /* a record, all in all, is less than 64 KiB */
-#define SHORT_PERIOD	    0.125   /* of the usual; down to the half of it */
+#define SHORT_PERIOD	    0.125  /* of the usual; down to the half of it */
 #define RING_SAMPLES_MIN    48	   /* stack copies a ring must hold, else they are made smaller */
 
 /* x86 sample_regs_user: ax bx cx dx si di bp sp ip, r8-r15. */
@@ -255,7 +255,8 @@ static void settle_kernel_events(struct perf_set *set, const struct perf_options
 			continue;
 		if (group == KERNEL_GROUP_MUNMAP && getenv("WEIR_NO_MUNMAP"))
 			give_up(set, group, "WEIR_NO_MUNMAP is set");
-		else if (kernel_sources_settle(set->kernel, group, o->user_only, set->rings[0].cpu,
+		else if (kernel_sources_settle(set->kernel, group, o->user_only,
+				 group == KERNEL_GROUP_MUNMAP && set->filter, set->rings[0].cpu,
 				 &is_partial, &err) < 0)
 			give_up(set, group, err.text);
 		else if (is_partial)
