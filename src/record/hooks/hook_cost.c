@@ -8,9 +8,9 @@
 #include "base/order.h"
 #include "trace/records.h"
 
-#define SCALE		      16.0
-#define SEEN_MAX	      65536u
-#define QUARTILES_A_DEVIATION 1.349 /* distance of the quartiles, where errors are normal */
+#define SCALE	 16.0
+#define SEEN_MAX 65536u
+#define CUT_PART 40
 
 void hook_costs_release(struct hook_costs *c)
 {
@@ -97,35 +97,48 @@ static int by_total(const void *a, const void *b)
 	return ORDER(total(*(const uint64_t *)a), total(*(const uint64_t *)b));
 }
 
-/* The mean of the half in the middle: a thread that is interrupted, or that shares its processor, makes some
- * of the others far too large. Their distance tells the deviation of all. */
-static struct mean middle_mean(const struct hook_cost_sum *sum)
+/* Of a single measurement nobody knows how far it is off: a busy neighbour on the same core adds that much. */
+static double deviation_of(double mean, double mean_square, double n)
 {
-	size_t n = sum->seen.n, first = n / 4, last = n - n / 4;
+	double variance = mean_square - mean * mean;
+
+	if (n < 2)
+		return mean / 2;
+	return variance > 0 ? sqrt(variance * n / (n - 1)) : 0;
+}
+
+/* What was interrupted is far too large: the fortieth at either end counts as its neighbour. All others count. Where
+ * a core is shared some are twice as large, and so are the program's own calls then. */
+static struct mean mean_of_seen(const struct hook_cost_sum *sum)
+{
+	size_t n = sum->seen.n, cut = n / CUT_PART;
 	uint64_t *sorted = mem_dup(sum->seen.v, n * sizeof(*sorted));
 	struct mean m = {0};
+	double mean_square = 0;
 
 	qsort(sorted, n, sizeof(*sorted), by_total);
-	for (size_t i = first; i < last; i++) {
-		m.inner += HOOK_COST_INNER(sorted[i]) / (double)(last - first);
-		m.outer += HOOK_COST_OUTER(sorted[i]) / (double)(last - first);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t data = sorted[i < cut ? cut : i < n - cut ? i : n - cut - 1];
+
+		m.inner += HOOK_COST_INNER(data) / (double)n;
+		m.outer += HOOK_COST_OUTER(data) / (double)n;
+		mean_square += total(data) * total(data) / (double)n;
 	}
-	m.deviation = (total(sorted[last - 1]) - total(sorted[first])) / QUARTILES_A_DEVIATION;
+	m.deviation = deviation_of(m.inner + m.outer, mean_square, (double)n);
 	free(sorted);
 	return m;
 }
 
 static struct mean mean_of(const struct hook_cost_sum *sum)
 {
-	double n = (double)sum->n, mean, variance;
+	double n = (double)sum->n;
 
 	if (sum->seen.n)
-		return middle_mean(sum);
+		return mean_of_seen(sum);
 	if (!sum->n)
 		return (struct mean){0};
-	mean = (sum->inner + sum->outer) / n;
-	variance = sum->squares / n - mean * mean;
-	return (struct mean){sum->inner / n, sum->outer / n, variance > 0 ? sqrt(variance) : 0};
+	return (struct mean){sum->inner / n, sum->outer / n,
+		deviation_of((sum->inner + sum->outer) / n, sum->squares / n, n)};
 }
 
 static void write_one(const struct hook_cost_sum *sum, const struct hook_cost_sum *slow,
@@ -137,7 +150,8 @@ static void write_one(const struct hook_cost_sum *sum, const struct hook_cost_su
 	trace_writer_numbers(w, stream, time, RECORD_MAJOR_HOOK, RECORD_HOOK_COST,
 		(uint64_t[]){number, trace_writer_string(w, name), sum->n,
 			picoseconds(m.inner + more.inner, hz),
-			picoseconds(m.outer + more.outer, hz), picoseconds(m.deviation, hz)},
+			picoseconds(m.outer + more.outer, hz),
+			picoseconds(m.deviation + more.deviation, hz)},
 		6);
 }
 

@@ -44,12 +44,46 @@ static void records_are_means(void)
 	hook_costs_add(&c, true, HOOK_COST(HOOK_COST_CALL, 320, 640)); /* 10 and 20 ns */
 	hook_costs_add(&c, true, HOOK_COST(HOOK_COST_CALL, 640, 640));
 	hook_costs_add(&c, true, HOOK_COST(HOOK_COST_SLOW, 32, 64)); /* 1 and 2 ns for each call */
+	hook_costs_add(&c, true, HOOK_COST(HOOK_COST_SLOW, 32, 64));
 	hook_costs_add(&c, true, HOOK_COST(HOOK_COST_N, 1, 1));	     /* nonsense */
 	written(&c, false, n, name);
 	CHECK_STR(name, "jump, nop or mcount, 64-bit, events");
-	CHECK(n[2] == 2 && n[3] == 16000 && n[4] == 22000 && n[5] == 7413);
+	CHECK(n[2] == 2 && n[3] == 16000 && n[4] == 22000 && n[5] == 7071);
 	CHECK_EQ(n[0], hook_costs_number(&c, true, HOOK_METHOD_NOP, HOOK_ACTION_CALL));
 	hook_costs_release(&c);
+}
+
+/* Alone on its core for most of the time, beside a busy neighbour for a fifth of it, interrupted once. */
+static void what_neighbours_add_is_in_the_mean_and_in_the_deviation(void)
+{
+	struct hook_costs c = {0};
+	uint64_t n[6];
+	char name[80];
+
+	for (int i = 0; i < 80; i++)
+		hook_costs_add(&c, true, HOOK_COST(HOOK_COST_CALL, i % 5 ? 320 : 640, 320));
+	hook_costs_add(&c, true, HOOK_COST(HOOK_COST_CALL, 1 << 20, 320));
+	written(&c, false, n, name);
+	CHECK(n[3] > 12000 && n[3] < 12300 && n[4] == 10000);
+	CHECK(n[5] > 4000 && n[5] < 4200);
+	hook_costs_release(&c);
+}
+
+static void one_measurement_is_not_trusted(void)
+{
+	struct hook_tree_cost tree[HOOK_COST_N] = {{1, 320, 640, 960 * 960}};
+	struct hook_costs c = {0};
+	uint64_t n[6];
+	char name[80];
+
+	hook_costs_add(&c, true, HOOK_COST(HOOK_COST_CALL, 320, 640));
+	written(&c, false, n, name);
+	CHECK(n[3] == 10000 && n[4] == 20000 && n[5] == 15000);
+	hook_costs_release(&c);
+	c = (struct hook_costs){0};
+	hook_costs_add_tree(&c, true, tree);
+	written(&c, true, n, name);
+	CHECK(n[3] == 10000 && n[4] == 20000 && n[5] == 15000);
 }
 
 static void functions_have_the_cost_of_their_way(void)
@@ -87,6 +121,9 @@ static void forged_trees_cost_nothing(void)
 
 static const struct test tests[] = {
 	{"a record has the means of what was measured", records_are_means},
+	{"what neighbours add is in the mean, and how much it varies in the deviation",
+		what_neighbours_add_is_in_the_mean_and_in_the_deviation},
+	{"one measurement is not trusted", one_measurement_is_not_trusted},
 	{"functions have the cost of the way they are hooked",
 		functions_have_the_cost_of_their_way},
 	{"figures of a tree that make no sense are left out", forged_trees_cost_nothing},
