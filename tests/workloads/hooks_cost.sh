@@ -103,9 +103,10 @@ if not run["hook_samples"]:
 else:
     weight, taken = sum(r["sampled_base"] + 0 for r in hooks) or 0, run["hook_cost_taken"]
     inside = sum(r["sampled_cum"] for r in hooks)
-    verdict(abs(inside - taken) <= run["hook_cost_error"] + 2 * inside / run["hook_samples"] ** 0.5,
+    chance = 2 * inside / run["hook_samples"] ** 0.5
+    verdict(abs(inside - taken) <= run["hook_cost_error"] + chance,
             f"the stated error covers what they say ({inside} and {taken} ns, +- {run['hook_cost_error']})")
-    verdict(abs(inside - taken) * 4 <= taken, f"as much time is in hooks as is taken out ({inside} and {taken} ns)")
+    verdict(abs(inside - taken) <= taken / 4 + chance, f"as much time is in hooks as is taken out ({inside} and {taken} ns)")
     verdict(not any(r["name"] == "[hook]" for r in flat), "none of them is charged to anything")
     left = sum(r["samples"] for r in flat if r["name"] in ("tiny", "middle", "upper", "recurse"))
     verdict(left * 5 <= run["hook_samples"], f"hardly one is in a tiny function ({left}; in hooks {run['hook_samples']})")
