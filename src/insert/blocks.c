@@ -215,6 +215,22 @@ static void judge_call(
 		insn->bits |= CODE_INSN_GATE;
 }
 
+/* A call of something that is not known, in a function that takes the address of one whose calls have to be known. */
+static void judge_unknown_calls(struct code *c, struct code_section *s, struct code_function *f)
+{
+	const struct object_symbol *symbol;
+	bool is_unknown = false;
+
+	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns && !is_unknown; i++)
+		is_unknown = s->insns.v[i].flow == X86_FLOW_CALL_FAR &&
+			     !code_insn_callee(c, s, &s->insns.v[i], &symbol);
+	for (uint32_t i = f->first_insn; is_unknown && i < f->first_insn + f->n_insns; i++)
+		if (code_takes_address(c, s, &s->insns.v[i], &symbol) &&
+			(callee_kind(c, symbol) &
+				(CALLEE_SKIPS_RETURN | CALLEE_TWICE | CALLEE_CUTS)))
+			f->reason = INSERT_REASON_INDIRECT;
+}
+
 static void judge_insns(struct code *c, struct code_section *s, struct code_function *f)
 {
 	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
@@ -321,6 +337,7 @@ void code_blocks(struct code *c)
 				continue;
 			s->insns.v[f->first_insn].bits |= CODE_INSN_HEAD;
 			judge_insns(c, s, f);
+			judge_unknown_calls(c, s, f);
 		}
 	/* Only now is every head known. */
 	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s))

@@ -332,11 +332,15 @@ struct code_target code_reloc_target(
 /* Does the value of this type depend on where the target lies, in a way that can be mended? */
 bool code_reloc_is_pc(uint32_t type);
 bool code_reloc_is_address(uint32_t type);
-/* Name of the symbol that a call or jump goes to by a relocation; NULL when it goes by distance. */
+/* Name of the symbol that a call or jump goes to by a relocation, its own or one of what set its register; NULL when it
+ * goes by distance or is not known (callee.c). */
 const char *code_insn_callee(const struct code *c, const struct code_section *s,
 	const struct code_insn *insn, const struct object_symbol **symbol);
 /* The function of this object whose start it calls or jumps to; NULL. */
 const struct code_function *code_called(
 	const struct code *c, const struct code_section *s, const struct code_insn *insn);
+/* Does an instruction that is no call take the address of a symbol, or of the slot that has it? */
+bool code_takes_address(const struct code *c, const struct code_section *s,
+	const struct code_insn *insn, const struct object_symbol **symbol);
 
 #endif

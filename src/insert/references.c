@@ -55,51 +55,6 @@ struct code_target code_reloc_target(
 	return (struct code_target){sym->section, offset};
 }
 
-const char *code_insn_callee(const struct code *c, const struct code_section *s,
-	const struct code_insn *insn, const struct object_symbol **symbol)
-{
-	const struct elf_object *o = c->object;
-	const struct object_reloc *r;
-
-	*symbol = NULL;
-	if (insn->reloc == CODE_NONE)
-		return NULL;
-	r = &o->sections.v[s->number].relocs.v[insn->reloc];
-	if (!r->symbol || r->symbol >= o->symbols.n)
-		return NULL;
-	switch (r->type) {
-	case R_X86_64_PC32:
-	case R_X86_64_PLT32:
-		if (insn->flow == X86_FLOW_CALL_FAR || insn->flow == X86_FLOW_JUMP_FAR)
-			return NULL; /* a pointer in memory */
-		break;
-	case R_X86_64_GOTPCREL:
-	case R_X86_64_GOTPCRELX:
-	case R_X86_64_REX_GOTPCRELX:
-		break;
-	default:
-		return NULL;
-	}
-	*symbol = &o->symbols.v[r->symbol];
-	return (*symbol)->name;
-}
-
-const struct code_function *code_called(
-	const struct code *c, const struct code_section *s, const struct code_insn *insn)
-{
-	const struct object_symbol *symbol;
-	const struct code_function *f;
-	uint32_t section = insn->to_section;
-	uint64_t offset = insn->to;
-
-	if (!section && code_insn_callee(c, s, insn, &symbol)) {
-		section = symbol->section;
-		offset = symbol->value;
-	}
-	f = code_function_at(c, section, offset);
-	return f && f->start == offset ? f : NULL;
-}
-
 enum label_kind {
 	LABEL_BRANCH, /* of a direct branch */
 	LABEL_CODE,   /* an instruction takes its address */

@@ -18,6 +18,24 @@ shape last_call_clang last_call.c clang -Os
 shape thunks_gcc thunk_jumps.c gcc "-O2 -mindirect-branch=thunk -mfunction-return=thunk"
 shape thunks_clang thunk_jumps.c clang "-Os -mretpoline"
 
+# --- programs of any size: addresses are distances to the global offset table, and calls go by registers --------
+
+for c in gcc clang; do
+	for model in "large -fPIE -pie" "large -fno-pie -no-pie" "medium -fPIC -pie"; do
+		shape "control_flow_${c}_${model%% *}${model##* }" control_flow.c $c "-O2 -mcmodel=$model"
+	done
+	shape switch_large_$c switch_gaps.c $c "-O2 -mcmodel=large -fPIE -pie"
+	shape switch_medium_$c switch_gaps.c $c "-O0 -mcmodel=medium -fPIE -pie"
+done
+# Where a function's calls of swapcontext cannot be told from others, it is in no figure.
+shape contexts_large_gcc contexts.c gcc "-O0 -mcmodel=large -fPIE -pie"
+shape contexts_any_gcc contexts.c gcc "-O2 -mcmodel=large -fno-pie -no-pie"
+if COMPILER=clang build contexts_large_clang contexts.c -O2 -mcmodel=large -fPIE -pie; then
+	same "contexts_large_clang: the program does the same" contexts_large_clang
+	places "contexts_large_clang: each function that is counted has the instructions of callgrind" contexts_large_clang
+	equal "contexts_large_clang: functions that keep the address of swapcontext in memory are left alone" "body main" "$(not_known)"
+fi
+
 # --- functions without a size -------------------------------------------------------------------
 
 gcc -c -o objects/parts.o "$count_fixtures/sizeless.S"

@@ -128,6 +128,38 @@ static void returns_twice(void)
 
 /* ---- branches ---- */
 
+/* Code for programs of any size calls by registers. */
+static void called_by_register(void)
+{
+	static const char *const unknown[] = {
+		/* kept in memory; a sum with something else; another symbol on another way */
+		ONE("movabs $setjmp,%rax\n mov %rax,-8(%rsp)\n call *-8(%rsp)\n ret\n"),
+		ONE("movabs $setjmp,%rax\n add %rcx,%rax\n call *%rax\n ret\n"),
+		ONE("movabs $setjmp,%rbx\n test %edi,%edi\n jz 1f\n movabs $ext,%rbx\n 1: call *%rbx\n ret\n"),
+	};
+	struct world w;
+
+	check_f(INSERT_MODE_TREE, ONE("movabs $setjmp,%rax\n lea (%rdi),%rdi\n call *%rax\n ret\n"),
+		"enter inc.0 cost.3 mov[setjmp] lea call resync inc.1 cost.1 leave ret");
+	check_f(INSERT_MODE_TREE,
+		ONE("movabs $setjmp@PLTOFF,%rax\n add %rbx,%rax\n call *%rax\n ret\n"),
+		"enter inc.0 cost.3 mov[setjmp+8] add call resync inc.1 cost.1 leave ret");
+	check_f(INSERT_MODE_TREE,
+		ONE("movabs $setjmp@PLTOFF,%r12\n 1: lea (%r12,%rbx),%rcx\n call *%rcx\n jmp 1b\n"),
+		"enter inc.0 cost.1 mov[setjmp+8] inc.1 cost.2 lea call resync inc.2 cost.1 jmp>4");
+	check_f(INSERT_MODE_TREE,
+		ONE("movabs $setjmp@GOT,%rax\n mov (%rbx,%rax),%r12\n 1: call *%r12\n jmp 1b\n pop %r12\n ret\n"),
+		"enter inc.0 cost.2 mov[setjmp+8] mov inc.1 cost.1 call resync inc.2 cost.1 jmp>5 pop leave ret");
+	check_f(INSERT_MODE_TREE,
+		ONE("mov setjmp@GOTPCREL(%rip),%r12\n mov %r12,%rax\n call *%rax\n ret\n"),
+		"enter inc.0 cost.3 mov[setjmp] mov call resync inc.1 cost.1 leave ret");
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		begin(&w, INSERT_MODE_TREE, unknown[i]);
+		CHECK_STR(reason_of(&w, "f"), insert_reason_text(INSERT_REASON_INDIRECT));
+		end(&w);
+	}
+}
+
 static void widened(void)
 {
 	/* Twenty short branches over each other grow until the first one does not reach. */
@@ -369,6 +401,8 @@ int main(void)
 			conditional_tails},
 		{"calls of foreign functions are timed and jumps to them leave", foreign},
 		{"behind a function that returns twice frames are looked at again", returns_twice},
+		{"a call by a register that has a symbol's address is one of the symbol",
+			called_by_register},
 		{"short branches that do not reach any more are made long", widened},
 		{"loop and jrcxz that do not reach any more jump over a jump", widened_loop},
 		{"live flags: a counter waits until they are dead", flags_later},
