@@ -99,6 +99,8 @@ struct elf_symbol {
 	uint64_t room; /* bytes from addr to the end of its section, or segment when unknown */
 	uint8_t type;  /* STT_* */
 	uint8_t bind;  /* STB_* */
+	const char
+		*file; /* of a local function: the source that STT_FILE names; NULL = not known */
 };
 void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 	void (*each)(void *ctx, const struct elf_symbol *symbol), void *ctx);

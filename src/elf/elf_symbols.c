@@ -221,9 +221,18 @@ static bool symbol_of(const struct elf_file *elf, const struct table *t,
 	return true;
 }
 
-/* The next function from entry *i on, which moves behind it. */
-static bool next_function(
-	const struct elf_file *elf, const struct table *t, size_t *i, struct elf_symbol *out)
+/* The source file that the local symbols behind this entry are from; NULL when it says none, as for
+ * what the linker makes and for the parts of link-time optimisation. */
+static const char *file_of(const struct table *t, const struct raw_symbol *raw)
+{
+	const char *name = raw->name < t->names.n ? (const char *)t->names.p + raw->name : "";
+
+	return *name && *name != '<' ? name : NULL;
+}
+
+/* The next function from entry *i on, which moves behind it; *file is that of the entries before. */
+static bool next_function(const struct elf_file *elf, const struct table *t, size_t *i,
+	const char **file, struct elf_symbol *out)
 {
 	size_t n = t->entries.n / t->entry_bytes;
 
@@ -232,9 +241,13 @@ static bool next_function(
 		struct raw_symbol raw = read_symbol(elf, entry);
 		uint8_t type = raw.info & 0xf;
 
+		if (type == STT_FILE)
+			*file = file_of(t, &raw);
 		if ((type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
-			symbol_of(elf, t, &raw, out))
+			symbol_of(elf, t, &raw, out)) {
+			out->file = out->bind == STB_LOCAL ? *file : NULL;
 			return true;
+		}
 	}
 	return false;
 }
@@ -244,8 +257,9 @@ void elf_file_each_function(const struct elf_file *elf, bool dynamic,
 {
 	struct table t = find_table(elf, dynamic);
 	struct elf_symbol symbol;
+	const char *file = NULL;
 
-	for (size_t i = 0; next_function(elf, &t, &i, &symbol);)
+	for (size_t i = 0; next_function(elf, &t, &i, &file, &symbol);)
 		each(ctx, &symbol);
 }
 
@@ -281,8 +295,9 @@ bool elf_file_has_functions(const struct elf_file *elf)
 {
 	struct table t = find_table(elf, false);
 	struct elf_symbol symbol;
+	const char *file = NULL;
 
-	for (size_t i = 0; next_function(elf, &t, &i, &symbol);)
+	for (size_t i = 0; next_function(elf, &t, &i, &file, &symbol);)
 		if (!elf_symbol_is_internal(&symbol))
 			return true;
 	return false;

@@ -35,6 +35,10 @@ static void add_function(void *ctx, const struct elf_symbol *s)
 			.start = s->addr.v,
 			.size = s->size,
 			.room = s->room,
+			.file = s->file && strnlen(s->file, SYMBOL_FILE_BYTES_MAX + 1) <=
+							SYMBOL_FILE_BYTES_MAX
+					? s->file
+					: NULL,
 		});
 }
 

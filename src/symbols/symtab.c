@@ -20,6 +20,7 @@ void symtab_free(struct symtab *t)
 	free(t->pieces);
 	free(t->is_demangled);
 	free(t->names);
+	intern_release(&t->files);
 	free(t->sources);
 	free(t);
 }

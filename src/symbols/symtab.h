@@ -66,7 +66,11 @@ struct symbol {
 	uint64_t start;		  /* in the address space of the image */
 	uint64_t size;		  /* bytes; for a symbol without a size those of the gap it fills */
 	enum symbol_source source;
+	const char *
+		file; /* of a local symbol: its source file, as STT_FILE has it; NULL = not known */
 };
+/* Names of such files that are longer are left out. */
+#define SYMBOL_FILE_BYTES_MAX 255
 
 /* All names of an ELF image. When it has no .symtab, .gnu_debugdata, Go's table and the separate debug
  * file are included when found and verified (build-id equal, or debuglink CRC equal). `path` is the image's

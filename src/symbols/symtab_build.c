@@ -188,27 +188,38 @@ static struct sort_pair *order_used(const struct candidate *v, size_t n,
 }
 
 /* A tab separates kallsyms' module; anything else below a blank could steer a terminal. */
-static void copy_name(char *to, const struct candidate *c)
+static void copy_name(char *to, const char *from, size_t n)
 {
-	for (uint32_t i = 0; i < c->name_bytes; i++) {
-		unsigned char ch = (unsigned char)c->name[i];
+	for (size_t i = 0; i < n; i++) {
+		unsigned char ch = (unsigned char)from[i];
 
 		if (ch == '\t')
 			ch = ' ';
 		to[i] = (char)(ch < ' ' || ch == 0x7f ? '?' : ch);
 	}
-	to[c->name_bytes] = 0;
+	to[n] = 0;
+}
+
+static const char *copy_file(struct symtab *t, const char *file)
+{
+	char text[SYMBOL_FILE_BYTES_MAX + 1];
+
+	if (!file)
+		return NULL;
+	copy_name(text, file, strlen(file));
+	return intern_get(&t->files, intern_text(&t->files, text));
 }
 
 static void set_symbol(struct symtab *t, size_t i, const struct candidate *c, char *name)
 {
-	copy_name(name, c);
+	copy_name(name, c->name, c->name_bytes);
 	t->symbols[i] = (struct symbol){
 		.name = name,
 		.linkage_name = name,
 		.start = c->start,
 		.size = c->size,
 		.source = (enum symbol_source)c->source,
+		.file = copy_file(t, c->file),
 	};
 	t->is_demangled[i] = c->source == SYMBOL_SOURCE_PERF_MAP;
 }

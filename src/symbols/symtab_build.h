@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "symbols/range_paint.h"
 #include "symbols/symtab.h"
@@ -27,6 +28,7 @@ struct candidate {
 	uint64_t start;
 	uint64_t size; /* 0 = not said */
 	uint64_t room; /* at most this many bytes when the size is not said */
+	const char *file; /* source of a local name, borrowed likewise; NULL = not known */
 };
 
 /* Bytes of code that belong together. */
@@ -63,6 +65,7 @@ struct symtab {
 	size_t n_pieces;
 	bool *is_demangled; /* of each symbol: name is final, and owned unless the linkage name */
 	char *names;	    /* all linkage names, NUL-terminated */
+	struct intern files;
 	char *sources;
 	size_t n_skipped; /* malformed lines, and symbols past a limit, that were left out */
 };

@@ -25,10 +25,10 @@ IDENTITY = struct.Struct("<BBHIQQQIIB")
 SEGMENT = struct.Struct("<QQQQI")
 SECTION = struct.Struct("<QQQ")
 PARTS = ("IDENTITY", "SOURCES", "SECTIONS", "NOTES", "TEXTS", "FILES", "SYMBOLS", "ALIASES",
-         "SITES", "RANGES", "RUNGS", "DATA")
+         "SITES", "RANGES", "RUNGS", "DATA", "SYMBOL_FILES")
 RUNGS = (None, "segments", "path", "checksum", "build-id")
 TEXT_KINDS = ("ld map", "lld map", "nm")
-SHIFTS = {"DATA": 10, "FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
+SHIFTS = {"SYMBOL_FILES": 10, "DATA": 10, "FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
 IMAGE_KINDS = (None, "elf", "kernel", "vdso", "jit", "other")
 MACHINES = {0: None, 3: "i386", 62: "x86-64"}
 SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", "kallsyms",
@@ -36,7 +36,7 @@ SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map
 STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "gopclntab", "ld map", "lld map", "nm", "dynsym",
              "plt", "perf map", "kallsyms", "jitdump")
 SIZED, FILLER = 16, 32  # flags of symbols
-RAW_BYTES = {"DATA": 1 << 16, "TEXTS": 4 << 20, "FILES": 1 << 16, "SYMBOLS": 1 << 17, "ALIASES": 1 << 16,
+RAW_BYTES = {"SYMBOL_FILES": 1 << 16, "DATA": 1 << 16, "TEXTS": 4 << 20, "FILES": 1 << 16, "SYMBOLS": 1 << 17, "ALIASES": 1 << 16,
              "SITES": 1 << 18, "RANGES": 1 << 18}
 TEXT_BYTES, TEXT_CHUNK_BYTES = 65536, 2 << 20
 ZSTD = ctypes.CDLL("libzstd.so.1")
@@ -173,6 +173,7 @@ class Image:
         self.texts = self.read_texts()
         self.files = [0] + self.read_files()
         self.symbols, self.n_aliases = self.read_symbols()
+        self.symbol_files = self.read_symbol_files()
         self.aliases = self.read_aliases()
         self.variables = self.read_data()
         self.sites = self.read_sites()
@@ -316,6 +317,16 @@ class Image:
         need(all(s[3] < 64 and s[3] & 3 < 3 and s[3] & 12 < 12 for s in symbols), "symbols: flags")
         return symbols, n_aliases
 
+    def read_symbol_files(self):
+        """{start and order of a symbol: text}."""
+        files = []
+        for _, n, f in self.chunks("SYMBOL_FILES"):
+            files += f.uleb(n)
+            f.end()
+        need(len(files) in (0, len(self.symbols)), "a file for each symbol")
+        need(not files or any(files), "some symbol has a file")
+        return {(s[0], s[7]): file for s, file in zip(self.symbols, files) if file}
+
     def read_data(self):
         """(start, size, text)."""
         data = []
@@ -400,7 +411,9 @@ class Image:
         for _, text, file, _ in self.sites[1:]:
             texts.add(text)
             files.add(file)
-        texts |= set(self.files) | {d[2] for d in self.variables}
+        texts |= set(self.files) | {d[2] for d in self.variables} | set(self.symbol_files.values())
+        for start, _ in self.symbol_files:
+            need(not any(self.range_at(start)[2:]), "the file of a symbol stands where no line does")
         seen = 0
         for _, _, file, _, site in self.ranges:
             files.add(file)
@@ -467,18 +480,22 @@ class Image:
         rungs = [r for i, r in enumerate(self.rungs) if self.sets[in_set] >> i & 1]
         return RUNGS[max(rungs, default=4)]
 
-    def at(self, address):
-        """(symbol or None, levels as (text, file, line) with the innermost first)."""
+    def range_at(self, address):
         i = bisect.bisect_right(self.starts, address) - 1
-        _, symbol, file, line, site = self.ranges[i] if i >= 0 else (0, None, 0, 0, 0)
+        return self.ranges[i] if i >= 0 else (0, None, 0, 0, 0)
+
+    def at(self, address):
+        """(symbol or None, levels as (text, text of the file, line) with the innermost first)."""
+        _, symbol, file, line, site = self.range_at(address)
         levels = []
         while site:
             around, text, call_file, call_line = self.sites[site]
-            levels.append((text, file, line))
+            levels.append((text, self.files[file], line))
             site, file, line = around, call_file, call_line
         symbol = None if symbol is None else self.symbols[symbol]
         if symbol or levels or file or line:
-            levels.append((symbol[2] if symbol else 0, file, line))
+            own = self.symbol_files.get((symbol[0], symbol[7]), 0) if symbol else 0
+            levels.append((symbol[2] if symbol else 0, self.files[file] or own, line))
         else:
             i = bisect.bisect_right(self.variables, (address, 2**64, 0)) - 1
             if i >= 0 and address - self.variables[i][0] < self.variables[i][1]:
@@ -516,8 +533,9 @@ def show(image):
         "notes": [as_text(n) for n in image.notes],
         "rows": [{"address": hex(start), "size": size, "linkage_name": as_text(image.texts[text]),
                   "source": image.kind_of(in_set), "match": image.rung_of(in_set),
+                  "file": shown(image.texts[image.symbol_files.get((start, order), 0)]),
                   "aliases": [as_text(image.texts[a[0]]) for a in image.aliases[first:first + n]]}
-                 for start, size, text, _, in_set, first, n, _ in image.symbols],
+                 for start, size, text, _, in_set, first, n, order in image.symbols],
     }
 
 
@@ -527,7 +545,7 @@ def resolve(image, address):
     last = len(levels) - 1
     return {"address": hex(address), "offset": address - symbol[0] if symbol else None,
             "levels": [{"linkage_name": shown(image.texts[text]),
-                        "file": shown(image.texts[image.files[file]]), "line": known(line),
+                        "file": shown(image.texts[file]), "line": known(line),
                         "inline": i < last} for i, (text, file, line) in enumerate(levels)]}
 
 

@@ -339,6 +339,8 @@ class Judge:
         if not ours.file and not ours.line and not theirs.line \
                 and theirs.file in self.symbols.files:
             return ["file name from the symbol table, without a line"]
+        if not theirs.file and not theirs.line and not ours.line and ours.file in self.symbols.files:
+            return ["file name from the symbol table, without a line"]
         return None
 
     def level(self, addr, ours, theirs, is_outer):

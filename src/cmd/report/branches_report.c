@@ -227,7 +227,7 @@ static void show_place(struct rows *r, struct branches *v)
 	buf_reset(&v->text);
 	insn_place_put(&v->text, &v->place);
 	row_show(r, "Where", buf_text(&v->text));
-	if (v->place.file)
+	if (v->place.file && v->place.line)
 		row_showf(r, "Line", "%s:%" PRIu32, path_base_name(v->place.file), v->place.line);
 	else
 		row_show(r, "Line", ".");

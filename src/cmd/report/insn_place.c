@@ -25,7 +25,7 @@ void insn_place_get(
 	if (last->has_offset &&
 		!(only_true && trace_reader_symbol(report->reader, place->insn->frame)->reason))
 		place->function = last;
-	if (place->names.v[0].line && place->names.v[0].file) {
+	if (place->names.v[0].file) {
 		place->file = place->names.v[0].file;
 		place->line = place->names.v[0].line;
 	}

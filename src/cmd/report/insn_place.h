@@ -15,7 +15,7 @@ struct insn_place {
 	const struct frame_level *function; /* that has the code; NULL = not known */
 	uint64_t addr_in_image;		    /* where there is an image */
 	const char *file;		    /* of the innermost level; NULL = not known */
-	uint32_t line;			    /* 0 = not known */
+	uint32_t line;			    /* 0 = not known, also of a known file */
 };
 
 /* Of the instruction of this number. A function whose name was made from its address counts as

@@ -56,7 +56,7 @@ static void make(struct step_lines *l, struct step_line *line, const struct step
 	insn_place_get(&l->place, l->report, step->insn, true);
 	if (!step->insn)
 		l->place.insn = NULL;
-	if (l->place.file) {
+	if (l->place.file && l->place.line) {
 		line->file = trace_reader_symbol(l->report->reader, l->place.insn->frame)
 				     ->levels[0]
 				     .file;

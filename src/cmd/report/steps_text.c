@@ -31,8 +31,10 @@ static void put_line(struct buf *to, const struct listed_insn *listed, struct sp
 		buf_put_u8(to, '.');
 	pad(to, start, WHERE_WIDTH);
 	start = to->n;
-	if (place->file)
+	if (place->file && place->line)
 		buf_printf(to, "%s:%" PRIu32, path_base_name(place->file), place->line);
+	else if (place->file)
+		buf_put_cstr(to, path_base_name(place->file));
 	else
 		buf_put_u8(to, '.');
 	pad(to, start, LINE_WIDTH);

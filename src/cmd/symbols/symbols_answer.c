@@ -138,7 +138,7 @@ static void print_line_of(const struct catalog_level *level)
 	if (level->file && level->line)
 		printf(" %s:%" PRIu32, level->file, level->line);
 	else if (level->file)
-		printf(" %s", level->file);
+		printf(" (in %s)", level->file);
 }
 
 static void print_levels(const struct resolve_answer *answer)

@@ -155,8 +155,10 @@ static void put_symbol(struct rows *r, struct catalog_image *image, size_t i)
 	row_string(r, "linkage_name", s.linkage_name);
 	row_string(r, "source", symbol_source_name(s.kind));
 	row_string(r, "match", match_rung_name(s.rung));
-	if (r->is_json)
+	if (r->is_json) {
+		report_json_text(&r->json, "file", s.file);
 		json_array_begin(&r->json, "aliases");
+	}
 	buf_put_cstr(&name, s.name);
 	for (uint32_t k = 0; k < s.n_aliases; k++) {
 		const char *alias = catalog_image_alias(image, s.first_alias + k);

@@ -242,6 +242,8 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 		[IMAGE_PART_SITES] = {"site", 1u << SITE_CHUNK_SHIFT, 1u << 18, 4, true},
 		[IMAGE_PART_RANGES] = {"range", RANGE_CHUNK_ITEMS, 1u << 18, 1, false},
 		[IMAGE_PART_DATA] = {"datum", 1u << DATA_CHUNK_SHIFT, 1u << 16, 4, true},
+		[IMAGE_PART_SYMBOL_FILES] = {"symbol file", 1u << SYMBOL_CHUNK_SHIFT, 1u << 16, 1,
+			true},
 	};
 	struct chunk_table *const tables[IMAGE_N_PARTS] = {
 		[IMAGE_PART_TEXTS] = &image->texts,
@@ -251,6 +253,7 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 		[IMAGE_PART_SITES] = &image->sites,
 		[IMAGE_PART_RANGES] = &image->ranges,
 		[IMAGE_PART_DATA] = &image->data,
+		[IMAGE_PART_SYMBOL_FILES] = &image->symbol_files,
 	};
 
 	for (size_t i = 0; i < IMAGE_N_PARTS; i++) {
@@ -269,6 +272,7 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 		(image->symbols.n_items && image->symbols.shift != SYMBOL_CHUNK_SHIFT) ||
 		(image->aliases.n_items && image->aliases.shift != ALIAS_CHUNK_SHIFT) ||
 		(image->data.n_items && image->data.shift != DATA_CHUNK_SHIFT) ||
+		(image->symbol_files.n_items && image->symbol_files.shift != SYMBOL_CHUNK_SHIFT) ||
 		(image->sites.n_items && image->sites.shift != SITE_CHUNK_SHIFT))
 		return err_set(err, ERR_FORMAT, "a table has chunks of another size");
 	return 0;

@@ -50,6 +50,7 @@ struct catalog_symbol {
 	uint64_t start, size;
 	enum symbol_source kind; /* the best source that has it */
 	enum match_rung rung;	 /* of the surest source that has it */
+	const char *file;	 /* its source, where no line tells it; NULL = not known */
 	uint32_t first_alias, n_aliases;
 };
 
@@ -107,7 +108,7 @@ bool catalog_image_find_range(
 struct catalog_level {
 	const char *name; /* demangled; NULL when only the line is known, like linkage_name */
 	const char *linkage_name;
-	const char *file; /* NULL = not known */
+	const char *file; /* NULL = not known; without a line it may be a bare name */
 	uint32_t line;	  /* 0 = not known */
 	bool is_inline;	  /* inlined into the next level */
 };

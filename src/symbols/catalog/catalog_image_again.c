@@ -58,8 +58,9 @@ static uint64_t sources_of(const struct again *a, uint32_t set)
 	return made;
 }
 
-static void add_name(
-	struct again *a, const struct image_symbol *s, uint32_t text, uint32_t set, uint8_t flags)
+/* `file` is a text of the builder. */
+static void add_name(struct again *a, const struct image_symbol *s, uint32_t text, uint32_t set,
+	uint8_t flags, uint32_t file)
 {
 	bool is_sized = s->flags & NAME_IS_SIZED;
 
@@ -71,6 +72,7 @@ static void add_name(
 				       .room = is_sized ? 0 : s->size,
 				       .sources = sources_of(a, set),
 				       .text = text_of(a, text),
+				       .file = file,
 				       .kind = flags & NAME_KIND_MASK,
 				       .bind = flags >> NAME_BIND_SHIFT & NAME_BIND_MASK,
 			       }));
@@ -79,17 +81,19 @@ static void add_name(
 static void add_symbol(struct again *a, uint32_t i)
 {
 	const struct image_symbol s = *image_symbol_of(a->image, i);
+	const char *file = image_symbol_file_of(a->image, i);
 
 	if (s.text && s.flags & NAME_IS_FILLER) {
 		vec_push(&a->b->pieces, ((struct offered_piece){s.start, s.start + s.size,
 						sources_of(a, s.sources), text_of(a, s.text)}));
 		return;
 	}
-	add_name(a, &s, s.text, s.sources, s.flags);
+	add_name(a, &s, s.text, s.sources, s.flags,
+		file ? builder_text(a->b, file, strlen(file)) : 0);
 	for (uint32_t k = 0; k < s.n_aliases; k++) {
 		const struct image_alias *alias = image_alias_of(a->image, s.first_alias + k);
 
-		add_name(a, &s, alias->text, alias->sources, alias->flags);
+		add_name(a, &s, alias->text, alias->sources, alias->flags, 0);
 	}
 }
 

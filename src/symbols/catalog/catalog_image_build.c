@@ -276,6 +276,7 @@ void image_builder_symbol(struct image_builder *b, const struct candidate *c)
 	if (c->name && c->name_bytes) {
 		name.sources = offer(b, (enum symbol_source)c->source);
 		name.text = builder_text(b, c->name, c->name_bytes);
+		name.file = c->file ? builder_text(b, c->file, strlen(c->file)) : 0;
 	}
 	vec_push(&b->names, name);
 }

@@ -23,6 +23,7 @@ struct offered_name {
 	uint64_t start, size, room;
 	uint64_t sources; /* bits */
 	uint32_t text;	  /* NO_TEXT only ends the symbol before it */
+	uint32_t file;	  /* text; 0 = not known */
 	uint8_t kind, bind;
 };
 
@@ -102,6 +103,7 @@ struct final_symbol {
 	uint64_t start, size;
 	uint64_t sources;
 	uint32_t text;
+	uint32_t file; /* text; 0 = not known */
 	uint32_t n_aliases;
 	uint32_t order;
 	uint8_t flags; /* NAME_* */
@@ -132,6 +134,8 @@ struct row_map {
 };
 void row_map_init(struct row_map *map, const struct image_builder *b);
 void row_map_release(struct row_map *map);
+/* Forgets the files of symbols that begin in a row, which tells more. Says whether any is left. */
+bool row_map_cover_files(const struct row_map *map, struct final_names *names);
 
 /* One row of the map after the other. */
 struct row_cursor {

@@ -165,6 +165,7 @@ struct catalog_symbol catalog_image_symbol(struct catalog_image *image, size_t i
 		.size = s->size,
 		.kind = (enum symbol_source)image->set_kinds[s->sources],
 		.rung = (enum match_rung)image->set_rungs[s->sources],
+		.file = image_symbol_file_of(image, (uint32_t)i),
 		.first_alias = s->first_alias,
 		.n_aliases = s->n_aliases,
 	};
@@ -285,6 +286,8 @@ static void set_outermost(
 
 		level->name = s->name;
 		level->linkage_name = s->linkage;
+		if (!level->file)
+			level->file = image_symbol_file_of(image, symbol);
 	}
 }
 

@@ -81,7 +81,7 @@ struct catalog_image {
 	size_t n_source_sets;
 	/* Unpacked: struct image_text [], image_file [], image_symbol [], image_alias [], site_chunk;
 	 * ranges are in the cache. */
-	struct chunk_table texts, files, symbols, aliases, sites, ranges, data;
+	struct chunk_table texts, files, symbols, aliases, sites, ranges, data, symbol_files;
 	uint64_t *range_keys;  /* first address of each chunk of ranges, then UINT64_MAX */
 	uint32_t *key_buckets; /* the chunk at the start of each bucket */
 	size_t n_key_buckets;
@@ -100,6 +100,7 @@ struct image_file *image_load_files(const struct catalog_image *image, size_t ch
 struct image_symbol *image_load_symbols(const struct catalog_image *image, size_t chunk);
 struct image_alias *image_load_aliases(const struct catalog_image *image, size_t chunk);
 struct image_datum *image_load_data(const struct catalog_image *image, size_t chunk);
+struct image_file *image_load_symbol_files(const struct catalog_image *image, size_t chunk);
 struct site_chunk *image_load_sites(const struct catalog_image *image, size_t chunk);
 void image_load_ranges(const struct catalog_image *image, size_t chunk);
 void image_cache_free(struct catalog_image *image);
@@ -187,6 +188,20 @@ static inline const struct image_datum *image_datum_of(
 	if (__builtin_expect(!chunk, 0))
 		chunk = image_load_data(image, i >> DATA_CHUNK_SHIFT);
 	return &chunk[i & ((1u << DATA_CHUNK_SHIFT) - 1)];
+}
+
+/* The source file of a symbol; NULL when the image tells none. */
+static inline const char *image_symbol_file_of(const struct catalog_image *image, uint32_t i)
+{
+	struct image_file *chunk;
+
+	if (i >= image->symbol_files.n_items)
+		return NULL;
+	chunk = image->symbol_files.unpacked[i >> SYMBOL_CHUNK_SHIFT];
+	if (__builtin_expect(!chunk, 0))
+		chunk = image_load_symbol_files(image, i >> SYMBOL_CHUNK_SHIFT);
+	i = chunk[i & ((1u << SYMBOL_CHUNK_SHIFT) - 1)].text;
+	return i ? image_text_of(image, i)->linkage : NULL;
 }
 
 /* `site` counts from 1. */

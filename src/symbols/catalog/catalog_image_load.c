@@ -135,6 +135,12 @@ struct image_file *image_load_files(const struct catalog_image *image, size_t ch
 	return load_items(image, &image->files, chunk, sizeof(struct image_file), take_files);
 }
 
+struct image_file *image_load_symbol_files(const struct catalog_image *image, size_t chunk)
+{
+	return load_items(
+		image, &image->symbol_files, chunk, sizeof(struct image_file), take_files);
+}
+
 static void take_symbols(
 	const struct catalog_image *image, struct cursor *c, void *items, uint32_t n)
 {
@@ -268,6 +274,7 @@ void image_cache_free(struct catalog_image *image)
 	free_unpacked(&image->sites);
 	free_unpacked(&image->ranges);
 	free_unpacked(&image->data);
+	free_unpacked(&image->symbol_files);
 	if (!cache)
 		return;
 	for (size_t i = 0; i < image->ranges.n_chunks; i++)

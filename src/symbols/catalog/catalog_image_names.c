@@ -104,6 +104,8 @@ static void join_name(struct offered_name *to, const struct offered_name *from)
 		to->kind = from->kind;
 	if (from->bind < to->bind)
 		to->bind = from->bind;
+	if (!to->file)
+		to->file = from->file;
 }
 
 /* All names of one address, equal ones joined, best first. */
@@ -170,6 +172,7 @@ static void add_place(struct merged *m, const struct group *g, uint64_t size, ui
 			.size = size,
 			.sources = best->sources,
 			.text = best->text,
+			.file = best->file,
 			.n_aliases = n_aliases,
 			.flags = (uint8_t)(name_flags(best) | (size ? NAME_IS_SIZED : 0))}));
 }

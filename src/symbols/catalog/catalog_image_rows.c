@@ -30,6 +30,22 @@ void row_map_release(struct row_map *map)
 	*map = (struct row_map){0};
 }
 
+bool row_map_cover_files(const struct row_map *map, struct final_names *names)
+{
+	bool has_any = false;
+
+	for (size_t i = 0; i < names->symbols.n; i++) {
+		struct final_symbol *s = &names->symbols.v[i];
+		size_t behind =
+			s->file ? SEARCH(0, map->n_pieces, k, map->pieces[k].start <= s->start) : 0;
+
+		if (behind && s->start < map->pieces[behind - 1].end)
+			s->file = 0;
+		has_any |= s->file;
+	}
+	return has_any;
+}
+
 /* The last row of the run at or below `addr`. */
 static size_t find_row(const struct image_builder *b, const struct built_run *run, uint64_t addr)
 {

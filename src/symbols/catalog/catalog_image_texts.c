@@ -189,8 +189,10 @@ void numbering_init(struct numbering *n, const struct image_builder *b,
 	n->sites = mem_calloc(b->sites.n + 1, sizeof(*n->sites));
 	n->chain = mem_calloc(b->sites.n + 1, sizeof(*n->chain));
 	n->text_use[0] = TEXT_IS_USED;
-	for (size_t i = 0; i < names->symbols.n; i++)
+	for (size_t i = 0; i < names->symbols.n; i++) {
 		n->text_use[names->symbols.v[i].text] |= TEXT_IS_USED;
+		n->text_use[names->symbols.v[i].file] |= TEXT_IS_USED;
+	}
 	for (size_t i = 0; i < names->aliases.n; i++)
 		n->text_use[names->aliases.v[i].text] |= TEXT_IS_USED;
 	for (size_t i = 0; i < b->data.n; i++)

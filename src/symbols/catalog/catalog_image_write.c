@@ -177,6 +177,12 @@ static void put_symbols(struct encoding *e, struct buf *out, size_t first, size_
 		buf_put_uleb(out, s[i].order);
 }
 
+static void put_symbol_files(struct encoding *e, struct buf *out, size_t first, size_t n)
+{
+	for (size_t i = first; i < first + n; i++)
+		buf_put_uleb(out, e->numbers->text_ids[e->names->symbols.v[i].file]);
+}
+
 static void put_aliases(struct encoding *e, struct buf *out, size_t first, size_t n)
 {
 	const struct final_alias *a = &e->names->aliases.v[first];
@@ -306,15 +312,16 @@ static void count_names(struct image_builder *b, const struct final_names *names
 	}
 }
 
-static void encode_parts(
-	struct image_parts *p, struct image_builder *b, const struct final_names *names)
+static void encode_parts(struct image_parts *p, struct image_builder *b, struct final_names *names)
 {
 	struct source_sets sets = {0};
 	struct numbering numbers;
 	struct encoding e = {b, names, &numbers, &sets, 0};
 	struct row_map rows;
+	bool has_files;
 
 	row_map_init(&rows, b);
+	has_files = row_map_cover_files(&rows, names);
 	numbering_init(&numbers, b, names, &rows);
 	source_set_id(&sets, 0);
 	texts_encode(&p->tables[IMAGE_PART_TEXTS], &b->texts, numbers.texts, numbers.n_texts);
@@ -323,6 +330,8 @@ static void encode_parts(
 		&p->tables[IMAGE_PART_FILES], &e, numbers.n_files, FILE_CHUNK_SHIFT, put_files);
 	encode_chunks(&p->tables[IMAGE_PART_SYMBOLS], &e, names->symbols.n, SYMBOL_CHUNK_SHIFT,
 		put_symbols);
+	encode_chunks(&p->tables[IMAGE_PART_SYMBOL_FILES], &e, has_files ? names->symbols.n : 0,
+		SYMBOL_CHUNK_SHIFT, put_symbol_files);
 	encode_chunks(&p->tables[IMAGE_PART_ALIASES], &e, names->aliases.n, ALIAS_CHUNK_SHIFT,
 		put_aliases);
 	encode_chunks(

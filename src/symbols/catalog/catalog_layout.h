@@ -27,9 +27,10 @@ enum image_part {
 	IMAGE_PART_SITES = 9,
 	IMAGE_PART_RANGES = 10,
 	IMAGE_PART_RUNGS = 11,
-	IMAGE_PART_DATA = 12
+	IMAGE_PART_DATA = 12,
+	IMAGE_PART_SYMBOL_FILES = 13
 };
-#define IMAGE_N_PARTS 13
+#define IMAGE_N_PARTS 14
 
 #define IMAGE_SOURCES_MAX  64 /* a name's sources are bits of a u64 */
 #define IMAGE_SECTIONS_MAX 65536

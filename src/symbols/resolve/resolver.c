@@ -185,9 +185,15 @@ void resolver_find(struct resolver *r, uint32_t id, uint64_t addr, struct resolv
 	if (e && (find_in_image(r, e, addr, out) || find_in_jitdump(r, e, addr, out)))
 		return;
 	s = e && e->symtab ? symtab_find(e->symtab, addr) : NULL;
-	if (s)
-		*out = (struct resolved){
-			.name = s->name, .offset = addr - s->start, .rung = e->match.rung};
-	else
+	if (!s) {
 		name_by_address(r, e, addr, out);
+		return;
+	}
+	*out = (struct resolved){.name = s->name, .offset = addr - s->start, .rung = e->match.rung};
+	if (s->file) { /* and no line */
+		r->levels[0] = (struct catalog_level){
+			.name = s->name, .linkage_name = s->linkage_name, .file = s->file};
+		out->levels = r->levels;
+		out->n_levels = 1;
+	}
 }

@@ -457,7 +457,8 @@ static void test_data(void)
 				    "6 0x9000 . . (code not captured)\n");
 	CHECK_EQ(rendered(&world, true), 0);
 	CHECK(strstr(output, "\"data\": [{\"how\": \"read-write\", \"address\": 28672, "
-			     "\"bytes\": 1, \"value\": \"00\"}]"));
+			     "\"bytes\": 1, \"value\": \"00\", \"image\": null, "
+			     "\"symbol\": null, \"offset\": null, \"place\": null}]"));
 	CHECK(strstr(output, "\"data\": []"));
 	free(world.bytes);
 }
