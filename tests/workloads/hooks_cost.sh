@@ -88,9 +88,6 @@ judge "64-bit, events" clock --functions "$functions" -- ./cost64 $rounds
 cp t.weir events.weir
 
 # The same run's samples: most are in the hooks, and they weigh what was taken out.
-"$WEIR" report summary events.weir --json >summary.json
-"$WEIR" report flat events.weir --json >flat.json
-"$WEIR" report flat events.weir --json --uncorrected >raw.json
 python3 - <<'PY'
 import json
 run = json.load(open("summary.json"))["run"]

@@ -15,6 +15,7 @@ build() {
 
 # same NAME GLOBS COMMAND...: runs it twice; the second time with hooks. What it prints and its status
 # must be the same. The counts that it has written (fixtures/hooks/calls.h) are judged by judge_counts.
+# Samples are taken meanwhile; none in the kernel, whose names take longer than most of these programs.
 same() {
 	local name=$1 globs=$2 folder=case_$n_cases plain hooked
 	shift 2
@@ -24,7 +25,7 @@ same() {
 	# In braces, because the shell itself says so when a program dies of a signal.
 	{ CALLS=$folder/calls.plain timeout 60 "$@" >$folder/out.plain 2>$folder/err.plain; } 2>/dev/null
 	plain=$?
-	{ CALLS=$folder/calls timeout 120 "$WEIR" record -q "${record_options[@]}" --events "$globs" \
+	{ CALLS=$folder/calls timeout 120 "$WEIR" record -q --user-only "${record_options[@]}" --events "$globs" \
 		-o $folder/t.weir -- "$@" >$folder/out 2>$folder/err; } 2>/dev/null
 	hooked=$?
 	if [ $plain -eq $hooked ] && cmp -s $folder/out.plain $folder/out && cmp -s $folder/err.plain $folder/err; then
