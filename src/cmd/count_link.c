@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "cmd/count_lto.h"
 #include "cmd/counted_files.h"
+#include "cmd/counted_scripts.h"
 #include "insert/left_objects.h"
 #include "insert/link_command.h"
 
@@ -32,7 +33,8 @@ struct counted_link {
 	struct counted_files all;
 	const char *linker;
 	struct link_command command;
-	VEC(size_t) file_of; /* by input; SIZE_MAX: none */
+	bool has_own_folders; /* the command knows those that the linker searches by itself */
+	VEC(size_t) file_of;  /* by input; SIZE_MAX: none */
 	char *left_objects; /* a file that tells of objects that are not counted; NULL: there are none */
 };
 
@@ -62,127 +64,51 @@ static void search_folders(const char *linker, struct link_words *out)
 	buf_release(&text);
 }
 
+static void search_own_folders(void *context)
+{
+	struct counted_link *l = context;
+
+	if (!l->has_own_folders && !l->command.only_given_folders)
+		search_folders(l->linker, &l->command.own_folders);
+	l->has_own_folders = true;
+}
+
 static void find_inputs(struct counted_link *l)
 {
-	struct link_words more = {0};
-
-	link_command_find(&l->command, NULL);
-	if (!link_command_misses(&l->command) || l->command.only_given_folders)
+	link_command_find(&l->command);
+	if (!link_command_misses(&l->command))
 		return;
-	search_folders(l->linker, &more);
-	link_command_find(&l->command, &more);
-	link_words_release(&more);
+	search_own_folders(l);
+	link_command_find(&l->command);
 }
 
-struct script_walk {
-	struct counted_link *link;
-	const char *script; /* its path */
-	bool is_static;
-	struct buf *text;      /* being rewritten */
-	const uint8_t *copied; /* up to here */
-	size_t n_copies;       /* of files that it names */
-};
-
-/* The path of a file that the script names, or NULL. */
-static char *script_path(const struct script_walk *w, struct span word)
+/* Again when a script has told of folders: what was found stays. */
+static void open_inputs(struct counted_link *l)
 {
-	char *name = link_script_name(word);
-	char *path = link_command_find_named(&w->link->command, w->script, name, w->is_static);
+	vec_ensure_zero(&l->file_of, l->command.inputs.n);
+	for (size_t i = 0; i < l->command.inputs.n; i++) {
+		const struct link_input *input = &l->command.inputs.v[i];
+		bool is_wanted = input->path && !input->is_raw;
+		size_t n = l->all.files.n;
 
-	free(name);
-	return path;
-}
-
-static void open_script_file(void *context, struct span word)
-{
-	struct script_walk *w = context;
-	char *path = script_path(w, word);
-	char *name = path ? NULL : link_script_name(word);
-	size_t n = w->link->all.files.n;
-
-	if (path && counted_files_open(&w->link->all, path) == n)
-		w->link->all.files.v[n].is_static = w->is_static;
-	/* Shared libraries that it names are not counted anyway. */
-	if (name && !w->link->all.arguments->quiet && !strstr(name, ".so") &&
-		strncmp(name, "-l", 2))
-		fprintf(stderr,
-			"weir: '%s': it is not known which file '%s' in this linker script is: not "
-			"counted\n",
-			w->script, name);
-	free(name);
-	free(path);
-}
-
-static struct script_walk walk_of(struct counted_link *l, size_t file)
-{
-	/* What is here stays where it is when files are added. */
-	return (struct script_walk){.link = l,
-		.script = l->all.files.v[file].file.path,
-		.is_static = l->all.files.v[file].is_static};
-}
-
-/* Scripts may name scripts: those are behind them then. */
-static void open_script_files(struct counted_link *l)
-{
-	for (size_t i = 0; i < l->all.files.n; i++) {
-		struct script_walk w = walk_of(l, i);
-
-		if (l->all.files.v[i].file.kind == LINK_FILE_SCRIPT)
-			link_script_read(l->all.files.v[i].file.map.bytes, open_script_file, &w);
+		l->file_of.v[i] = is_wanted ? counted_files_open(&l->all, input->path) : SIZE_MAX;
+		if (l->file_of.v[i] != n)
+			continue;
+		l->all.files.v[n].is_static = input->is_static;
+		l->all.files.v[n].is_library = input->is_library;
 	}
 }
 
 static void open_files(struct counted_link *l)
 {
-	for (size_t i = 0; i < l->command.inputs.n; i++) {
-		const struct link_input *input = &l->command.inputs.v[i];
-		bool is_wanted = input->path && !input->is_raw;
-		size_t n = l->all.files.n,
-		       file = is_wanted ? counted_files_open(&l->all, input->path) : SIZE_MAX;
+	struct counted_scripts scripts = {&l->all, &l->command, search_own_folders, l};
 
-		vec_push(&l->file_of, file);
-		if (file == n)
-			l->all.files.v[n].is_static = input->is_static;
+	open_inputs(l);
+	while (counted_scripts_open(&scripts)) {
+		link_command_find(&l->command);
+		open_inputs(l);
 	}
-	open_script_files(l);
-}
-
-/* ---- scripts that name files ---- */
-
-/* The script is somewhere else then: what is relative to it is not any more. */
-static void replace_script_file(void *context, struct span word)
-{
-	struct script_walk *w = context;
-	char *path = script_path(w, word);
-	size_t file = path ? counted_files_open(&w->link->all, path) : SIZE_MAX;
-	const char *copy = file == SIZE_MAX ? NULL : w->link->all.files.v[file].copy;
-	const char *now = copy ? copy : path;
-	bool is_library = word.n > 2 && !memcmp(word.p, "-l", 2);
-
-	if (now && !strchr(now, '"') && (copy || !is_library)) {
-		buf_put(w->text, w->copied, (size_t)(word.p - w->copied));
-		buf_printf(w->text, "\"%s\"", now);
-		w->copied = word.p + word.n;
-		w->n_copies += copy != NULL;
-	}
-	free(path);
-}
-
-static void insert_script(struct counted_link *l, size_t file_i)
-{
-	struct counted_file *f = &l->all.files.v[file_i];
-	const char *name = path_base_name(f->file.path);
-	struct span script = f->file.map.bytes;
-	struct buf text = {0};
-	struct script_walk w = walk_of(l, file_i);
-
-	w.text = &text;
-	w.copied = script.p;
-	link_script_read(script, replace_script_file, &w);
-	buf_put(&text, w.copied, (size_t)(script.p + script.n - w.copied));
-	if (w.n_copies)
-		f->copy = counted_files_store(&l->all, buf_span(&text), name);
-	buf_release(&text);
+	counted_scripts_tell(&scripts);
 }
 
 /* ---- what is left alone ---- */
@@ -242,16 +168,7 @@ static void insert_files(struct counted_link *l)
 			fprintf(stderr, "weir: '%s': left as it is: %s\n", f->file.path,
 				why_left(&f->file));
 	}
-	for (size_t i = l->all.files.n; i-- > 0;) {
-		if (l->all.files.v[i].file.kind != LINK_FILE_SCRIPT)
-			continue;
-		insert_script(l, i);
-		if (l->all.arguments->verbose && !l->all.files.v[i].copy)
-			fprintf(stderr,
-				"weir: '%s': left as it is: a linker script that names nothing to be "
-				"counted\n",
-				l->all.files.v[i].file.path);
-	}
+	counted_scripts_insert(&(struct counted_scripts){&l->all, &l->command, NULL, NULL});
 }
 
 /* ---- running the linker ---- */

@@ -16,7 +16,9 @@ struct counted_file {
 	struct link_file file;
 	char *copy; /* NULL: left alone */
 	struct insert_report report;
-	bool is_static; /* of a script: shared libraries are not looked for */
+	/* Of a script: shared libraries are not looked for; it was found for a -l. */
+	bool is_static, is_library;
+	enum { SCRIPT_FRESH, SCRIPT_UNDER_WAY, SCRIPT_DONE } script_state;
 };
 
 /* Must stay where it is: the options refer to it. */

@@ -13,15 +13,11 @@
  */
 #include "insert/link_command.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
-
-#define ARCHIVE_SEARCH_BYTES                                                                       \
-	(4 << 20) /* its first object is no farther: the index comes before it */
 
 /* ---- response files ---- */
 
@@ -154,6 +150,7 @@ static void add_script(struct reading *r, const char *name, size_t arg)
 		.is_static = r->is_static,
 		.is_script = true};
 
+	r->c->has_script = true;
 	vec_push(&r->c->inputs, input);
 }
 
@@ -313,156 +310,8 @@ void link_command_release(struct link_command *c)
 	vec_release(&c->inputs);
 	link_words_release(&c->args);
 	link_words_release(&c->folders);
-}
-
-/* ---- files ---- */
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-}
-
-/* Linkers pass over libraries of the wrong machine while they search. An archive is for the machine
- * of its first object. */
-static bool is_for_this_machine(const char *path)
-{
-	struct file_map map;
-	const uint8_t *elf;
-	size_t n;
-	bool is = true;
-
-	if (file_map_open(&map, path, NULL) < 0)
-		return false;
-	n = map.bytes.n < ARCHIVE_SEARCH_BYTES ? map.bytes.n : ARCHIVE_SEARCH_BYTES;
-	elf = n ? memmem(map.bytes.p, n, "\177ELF", 4) : NULL;
-	if (elf && map.bytes.n - (size_t)(elf - map.bytes.p) >= 20)
-		is = elf[4] == ELFCLASS64 && elf[18] == EM_X86_64 && elf[19] == 0;
-	file_map_release(&map);
-	return is;
-}
-
-static char *folder_path(const struct link_command *c, const char *folder)
-{
-	static const char variable[] = "$SYSROOT";
-	const char *root = c->sysroot ? c->sysroot : "";
-
-	if (folder[0] == '=')
-		return mem_printf("%s%s", root, folder + 1);
-	if (!strncmp(folder, variable, strlen(variable)))
-		return mem_printf("%s%s", root, folder + strlen(variable));
-	return mem_strdup(folder);
-}
-
-static char *try_file(const char *folder, const char *prefix, const char *name, const char *suffix)
-{
-	char *path = mem_printf("%s/%s%s%s", folder, prefix, name, suffix);
-
-	if (is_file(path) && is_for_this_machine(path))
-		return path;
-	free(path);
-	return NULL;
-}
-
-static char *find_in_folder(const char *folder, const struct link_input *input)
-{
-	char *path = NULL;
-
-	if (input->name[0] == ':')
-		return try_file(folder, "", input->name + 1, "");
-	if (!input->is_static)
-		path = try_file(folder, "lib", input->name, ".so");
-	return path ? path : try_file(folder, "lib", input->name, ".a");
-}
-
-static char *find_library(const struct link_command *c, const struct link_words *folders,
-	const struct link_input *input)
-{
-	char *path = NULL;
-
-	for (size_t i = 0; i < folders->n && !path; i++) {
-		char *folder = folder_path(c, folders->v[i]);
-
-		path = find_in_folder(folder, input);
-		free(folder);
-	}
-	return path;
-}
-
-void link_command_find(struct link_command *c, const struct link_words *more)
-{
-	for (size_t i = 0; i < c->inputs.n; i++) {
-		struct link_input *input = &c->inputs.v[i];
-
-		if (input->path)
-			continue;
-		if (!input->is_library)
-			input->path = is_file(input->name) ? mem_strdup(input->name) : NULL;
-		else
-			input->path = find_library(c, &c->folders, input);
-		if (input->is_library && !input->path && more)
-			input->path = find_library(c, more, input);
-	}
-}
-
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Linkers differ in whether they look here or beside the script first. */
-static char *find_relative(const char *script, const char *name)
-{
-	const char *base = path_base_name(script);
-	char *beside = mem_printf("%.*s%s", (int)(base - script), script, name);
-	bool is_beside = is_file(beside), is_here = is_file(name);
-	char *found = NULL;
-
-	if (is_beside && (!is_here || is_same_file(beside, name)))
-		found = realpath(beside, NULL);
-	else if (is_here && !is_beside)
-		found = realpath(name, NULL);
-	free(beside);
-	return found;
-}
-
-char *link_command_find_named(
-	const struct link_command *c, const char *script, const char *name, bool is_static)
-{
-	struct link_input input = {.name = name, .is_static = is_static};
-	char *found = NULL;
-
-	/* Names of scripts within it begin there. */
-	if ((c->sysroot && *c->sysroot && strcmp(c->sysroot, "/")) || !*name || *name == '=' ||
-		*name == '$')
-		return NULL;
-	if (!strncmp(name, "-l", 2)) {
-		input.name = name + 2;
-		return find_library(c, &c->folders, &input);
-	}
-	if (name[0] == '/')
-		return is_file(name) ? mem_strdup(name) : NULL;
-	found = find_relative(script, name);
-	if (found || is_file(name))
-		return found;
-	for (size_t i = 0; i < c->folders.n && !found; i++) {
-		char *folder = folder_path(c, c->folders.v[i]);
-
-		found = try_file(folder, "", name, "");
-		free(folder);
-	}
-	return found;
-}
-
-bool link_command_misses(const struct link_command *c)
-{
-	for (size_t i = 0; i < c->inputs.n; i++)
-		if (c->inputs.v[i].is_library && !c->inputs.v[i].path)
-			return true;
-	return false;
+	link_words_release(&c->own_folders);
+	link_words_release(&c->script_folders);
 }
 
 /* ---- the new command line ---- */

@@ -55,6 +55,10 @@ struct link_command {
 	struct link_words args;	       /* expanded; without the linker's own name */
 	VEC(struct link_input) inputs; /* in order */
 	struct link_words folders;     /* -L, in order */
+	/* Those that the linker searches by itself, set by whoever knows them, and those of SEARCH_DIR in
+	 * scripts. */
+	struct link_words own_folders, script_folders;
+	bool has_script; /* -T */
 	enum link_result result;
 	const char *plugin;	   /* -plugin; NULL: none */
 	struct link_value wrapper; /* the lto-wrapper that gcc's plug-in is told of */
@@ -70,14 +74,31 @@ struct link_command {
 /* Fails when a limit is passed. On failure nothing is left to release. */
 int link_command_read(struct link_command *c, char *const *args, size_t n, struct err *err);
 void link_command_release(struct link_command *c);
-/* Sets the paths. `more` are folders that the linker searches by itself. */
-void link_command_find(struct link_command *c, const struct link_words *more);
-/* Where the linker finds a file that a script names: in the script's folder, here, or in the folders given.
- * NULL: nowhere, or not for sure. The caller frees it. */
-char *link_command_find_named(
-	const struct link_command *c, const char *script, const char *name, bool is_static);
-/* A file of this name was not found in the folders given: link_command_find needs `more`. */
+/* Sets the paths that are not known yet, in all folders known by now. */
+void link_command_find(struct link_command *c);
+/* A library was not found: link_command_find needs more folders. */
 bool link_command_misses(const struct link_command *c);
+/* One that a script names by SEARCH_DIR; false: it is known, or does not count. */
+bool link_command_add_folder(struct link_command *c, const char *folder);
+
+/* A script that names files. */
+struct link_script_place {
+	const char *path;
+	bool is_static;	 /* shared libraries are not looked for */
+	bool is_library; /* it was found for a -l */
+};
+enum link_found {
+	LINK_FOUND,    /* the path is given, and is the caller's; the file may be missing still */
+	LINK_MISSING,  /* none, wherever the script is */
+	LINK_DOUBTFUL, /* linkers differ: the script must stay as it is, and where it is */
+};
+/* Where the linker finds a file that a script names to be linked, below the sysroot, in the script's folder, here,
+ * or in the folders. */
+enum link_found link_command_find_named(const struct link_command *c,
+	const struct link_script_place *script, const char *name, char **path);
+/* The same of a script that it includes: here, or in the folders. */
+enum link_found link_command_find_included(
+	const struct link_command *c, const char *name, char **path);
 
 /* Gives the option another value. The old one is the caller's. */
 char *link_command_replace(

@@ -8,8 +8,8 @@
 #include "base/sort.h"
 #include "elf/archive.h"
 #include "elf/elf_file.h"
+#include "insert/link_script.h"
 
-#define SCRIPT_BYTES_MAX (1 << 20)
 /* Kinds of symbols as the linker's plug-ins number them. */
 #define LTO_UNDEFINED	   2
 #define LTO_WEAK_UNDEFINED 3
@@ -251,100 +251,4 @@ void link_file_hash(const struct link_file *f, struct content_hash *hash)
 		content_hash_add_u64(hash, f->outside.v[i].bytes.n);
 		content_hash_add(hash, f->outside.v[i].bytes);
 	}
-}
-
-/* ---- scripts ---- */
-
-#define SCRIPT_BLANKS " \t\r\n,;"
-#define SCRIPT_SIGNS  "(){}"
-
-static bool is_one_of(uint8_t c, const char *texts)
-{
-	return c && strchr(texts, c);
-}
-
-/* The next word: one of the signs, what stands in quotes, or what stands between blanks and signs. Comments
- * are skipped. Empty at the end. */
-static struct span script_word(struct cursor *c)
-{
-	const uint8_t *start;
-
-	for (;;) {
-		while (c->p < c->end && is_one_of(*c->p, SCRIPT_BLANKS))
-			c->p++;
-		if (cursor_left(c) < 2 || memcmp(c->p, "/*", 2))
-			break;
-		start = memmem(c->p + 2, cursor_left(c) - 2, "*/", 2);
-		c->p = start ? start + 2 : c->end;
-	}
-	start = c->p;
-	if (c->p < c->end && is_one_of(*c->p, SCRIPT_SIGNS)) {
-		c->p++;
-	} else if (c->p < c->end && *c->p == '"') {
-		const uint8_t *quote = memchr(start + 1, '"', cursor_left(c) - 1);
-
-		c->p = quote ? quote + 1 : c->end;
-	} else {
-		while (c->p < c->end && !is_one_of(*c->p, SCRIPT_BLANKS SCRIPT_SIGNS "\""))
-			c->p++;
-	}
-	return (struct span){start, (size_t)(c->p - start)};
-}
-
-static bool word_is(struct span word, const char *text)
-{
-	return word.n == strlen(text) && !memcmp(word.p, text, word.n);
-}
-
-/* Files between parentheses, those of AS_NEEDED ( ... ) too; false when they are not closed. */
-static bool script_list(struct cursor *c, void (*each)(void *, struct span), void *context)
-{
-	size_t depth = 1;
-
-	while (depth) {
-		struct span word = script_word(c);
-
-		if (!word.n)
-			return false;
-		if (word_is(word, "("))
-			depth++;
-		else if (word_is(word, ")"))
-			depth--;
-		else if (!word_is(word, "AS_NEEDED") && each)
-			each(context, word);
-	}
-	return true;
-}
-
-bool link_script_read(
-	struct span text, void (*each)(void *context, struct span word), void *context)
-{
-	struct cursor c = cursor_of(text);
-	size_t n_lists = 0, depth = 0;
-	struct span word;
-
-	if (!text.n || text.n > SCRIPT_BYTES_MAX || memchr(text.p, 0, text.n))
-		return false;
-	for (word = script_word(&c); word.n;) {
-		bool is_list = !depth && (word_is(word, "GROUP") || word_is(word, "INPUT") ||
-						 word_is(word, "STARTUP"));
-
-		depth += word_is(word, "{");
-		depth -= depth && word_is(word, "}");
-		word = script_word(&c);
-		if (!is_list || !word_is(word, "("))
-			continue;
-		if (!script_list(&c, each, context))
-			return false;
-		n_lists++;
-		word = script_word(&c);
-	}
-	return n_lists;
-}
-
-char *link_script_name(struct span word)
-{
-	if (word.n >= 2 && word.p[0] == '"' && word.p[word.n - 1] == '"')
-		return mem_strndup((const char *)word.p + 1, word.n - 2);
-	return mem_strndup((const char *)word.p, word.n);
 }

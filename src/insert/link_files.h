@@ -22,7 +22,7 @@ enum link_file_kind {
 	LINK_FILE_OTHER_MACHINE, /* an object that is not for x86-64 */
 	LINK_FILE_LTO,		 /* no machine code, or not what is linked: not counted */
 	LINK_FILE_LTO_COUNTED,	 /* code that the plug-in makes, and that is counted */
-	LINK_FILE_SCRIPT,	 /* text that names files */
+	LINK_FILE_SCRIPT,	 /* text that names files or folders */
 };
 
 /* Who makes the code of objects that gcc made for link-time optimisation. */
@@ -66,12 +66,5 @@ void link_file_hash(const struct link_file *f, struct content_hash *hash);
 /* The names in a section .gnu.lto_.symtab, which gcc's plug-in tells the linker; false at a damaged one. */
 bool link_lto_read(struct span table,
 	void (*each)(void *context, const char *name, bool is_defined), void *context);
-
-/* The files that a linker's script names in INPUT, GROUP and STARTUP, as it has them: in quotes, as -lNAME,
- * relative to something. False when it names none, or is no text. `each` may be NULL. */
-bool link_script_read(
-	struct span text, void (*each)(void *context, struct span word), void *context);
-/* Such a word without its quotes. The caller frees it. */
-char *link_script_name(struct span word);
 
 #endif

@@ -204,7 +204,7 @@ echo "INPUT($PWD/twice.o) GROUP(\"$PWD/with blanks/a name.o\" AS_NEEDED(-lm))" >
 echo '/* beside it */ INPUT(third.o second.o)' >scripts/beside.ld
 echo 'INPUT(-lnumbers)' >lib/libtext.so
 echo 'INPUT(scripts/beside.ld)' >outer.ld
-echo 'INPUT(thrice.o)' >scripts/doubtful.ld
+echo 'INPUT(thrice.o second.o)' >scripts/doubtful.ld
 # What each of the link's own functions was counted with.
 counted_functions() {
 	WEIR_OUT=script.weir "$@" >/dev/null && "$WEIR" report flat script.weir --json >flat.json &&
@@ -225,9 +225,57 @@ done
 ld --verbose | sed '1,/^=====/d; /^=====/,$d' >whole.ld
 echo 'INPUT(twice.o thrice.o)' >>whole.ld
 script "a whole script given with -T" gcc -o @OUT@ -Wl,-T,whole.ld main.o 'with blanks/a name.o' -lm
-echo 'int twice(int i) { return 2 * i; } int thrice(int i) { return 3 * i; }' >src/other.c && gcc -O2 -c -o scripts/thrice.o src/other.c
-"$WEIR" count gcc -o counted main.o 'with blanks/a name.o' twice.o scripts/doubtful.ld -lm 2>err.txt
-check "a name that two files have is told" grep -q "scripts/doubtful.ld': it is not known which file 'thrice.o' in this linker script is: not counted" err.txt
+echo 'int thrice(int i) { return 30 * i; }' >src/other.c && gcc -O2 -c -o scripts/thrice.o src/other.c
+"$WEIR" count gcc -o counted main.o 'with blanks/a name.o' scripts/doubtful.ld -lm 2>err.txt
+check "a name that two files have is told" grep -q "scripts/doubtful.ld': it is not known which file 'thrice.o' in this linker script is: nothing that it names is counted" err.txt
+runs_doubtful=$(./counted)
+gcc -o plain main.o 'with blanks/a name.o' scripts/doubtful.ld -lm
+equal "and the linker takes the one that it takes" "$(./plain)" "$runs_doubtful"
+rm scripts/thrice.o
+
+# Scripts that include scripts, and folders that they name.
+mkdir more && cp lib/libnumbers.a more/libmore.a
+echo 'INCLUDE scripts/inner.ld' >including.ld
+echo 'INCLUDE "innermost one.ld" INPUT(thrice.o)' >scripts/inner.ld
+echo 'INPUT(twice.o)' >'more/innermost one.ld'
+echo 'SEARCH_DIR(more)' >folder.ld
+echo 'SEARCH_DIR(more) INPUT(-lmore)' >folder-library.ld
+cp whole.ld whole-including.ld && sed -i '$d' whole-including.ld && echo 'INCLUDE including.ld' >>whole-including.ld
+cp whole-including.ld more/found.ld
+script "a script that includes scripts" gcc -o @OUT@ main.o 'with blanks/a name.o' including.ld -Lmore -lm
+script "a whole script that includes scripts" gcc -o @OUT@ -Lmore -Wl,-T,whole-including.ld main.o 'with blanks/a name.o' -lm
+script "a whole script found in a folder of -L" gcc -o @OUT@ -Lmore -Wl,-T,found.ld main.o 'with blanks/a name.o' -lm
+script "a library in a folder that a script names" gcc -o @OUT@ main.o 'with blanks/a name.o' folder.ld -lmore -lm
+script "a library that a script names, in a folder that it names" gcc -o @OUT@ main.o 'with blanks/a name.o' folder-library.ld -lm
+cp including.ld innermost.ld && echo 'INPUT(twice.o)' >>innermost.ld && echo 'INPUT(thrice.o)' >scripts/inner.ld
+echo 'INCLUDE innermost.ld' >>folder.ld
+script "scripts that include scripts and name folders" gcc -o @OUT@ main.o 'with blanks/a name.o' folder.ld -lm
+command -v ld.lld >linker.txt && script "scripts that include scripts, ld.lld" gcc -fuse-ld=lld -o @OUT@ main.o 'with blanks/a name.o' folder.ld -lm
+
+echo 'INCLUDE round2.ld INPUT(twice.o)' >round.ld && echo 'INCLUDE round.ld' >round2.ld
+gcc -o plain main.o 'with blanks/a name.o' round.ld thrice.o -lm 2>plain.txt
+plain_status=$?
+timeout 60 "$WEIR" count gcc -o counted main.o 'with blanks/a name.o' round.ld thrice.o -lm 2>err.txt
+equal "scripts that include each other end as the linker ends" $plain_status $?
+check "and are told" grep -q "^weir: '.*round2*.ld': names '.*round2*.ld', which names it: linker scripts that contain themselves are left to the linker$" err.txt
+
+# A sysroot: absolute names of scripts in it begin there, as '=' and $SYSROOT do everywhere.
+mkdir -p root/objects && cp lib/libnumbers.a root/objects/libinside.a && cp twice.o thrice.o root/objects
+echo 'INPUT(/objects/twice.o) GROUP(/objects/thrice.o)' >root/objects/libtext.so
+echo 'SEARCH_DIR("=/objects") INPUT(-linside)' >root/objects/folder.ld
+echo 'INPUT($SYSROOT/objects/twice.o =/objects/thrice.o)' >outside.ld
+sysroot=(-Wl,--sysroot="$PWD/root")
+for linker in bfd gold lld; do
+	command -v ld.$linker >linker.txt || { skip "a sysroot with ld.$linker: it is not installed" && continue; }
+	script "a script in place of a library in a sysroot, ld.$linker" gcc -fuse-ld=$linker "${sysroot[@]}" -o @OUT@ main.o 'with blanks/a name.o' -L"$PWD/root/objects" -ltext -lm
+done
+script "a script in a sysroot that names a folder in it" gcc "${sysroot[@]}" -o @OUT@ main.o 'with blanks/a name.o' root/objects/folder.ld -lm
+script "a script outside that names files in a sysroot" gcc "${sysroot[@]}" -o @OUT@ main.o 'with blanks/a name.o' outside.ld -lm
+script "files in a sysroot" gcc "${sysroot[@]}" -o @OUT@ main.o 'with blanks/a name.o' -Wl,=/objects/twice.o,=/objects/thrice.o -lm
+# gold and others take different files for a script that is given by its name.
+mkdir -p "root$PWD" && cp twice.o "root$PWD" && echo "INPUT($PWD/twice.o)" >root/objects/both.ld
+"$WEIR" count gcc "${sysroot[@]}" -o counted main.o 'with blanks/a name.o' root/objects/both.ld thrice.o -lm 2>err.txt
+check "a name that is in the sysroot and outside is told" grep -q "both.ld': it is not known which file '$PWD/twice.o' in this linker script is: nothing that it names is counted" err.txt
 
 # --- what is said with -v ---------------------------------------------------------------------
 

@@ -6,15 +6,17 @@
 
 #include "insert/link_command.h"
 #include "insert/link_files.h"
+#include "insert/link_script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void check_inside(void *context, struct span word)
+static void check_inside(void *context, enum link_script_use use, struct span word)
 {
 	const struct span *text = context;
 	char *name;
 
-	if (!word.n || word.p < text->p || word.n > text->n || word.p + word.n > text->p + text->n)
+	if (use > LINK_SCRIPT_FOLDER || !word.n || word.p < text->p || word.n > text->n ||
+		word.p + word.n > text->p + text->n)
 		abort();
 	name = link_script_name(word);
 	if (strlen(name) > word.n)

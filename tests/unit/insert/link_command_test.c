@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Command lines of linkers: what is an input, where it is found, what the linker gets instead. */
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 #include "check.h"
 #include "insert/content_hash.h"
 #include "insert/link_command.h"
-#include "insert/link_files.h"
+#include "insert/link_script.h"
 
 /* Reads a command line written as words with blanks between them. */
 static void read_line(struct link_command *c, const char *line)
@@ -175,19 +176,17 @@ static void make_files(void)
 static const char *found(const char *line, const char *more)
 {
 	static char text[4096];
-	struct link_words folders = {0};
 	struct link_command c;
 	int n = 0;
 
 	read_line(&c, line);
-	link_words_split((struct span){(const uint8_t *)more, strlen(more)}, &folders);
-	link_command_find(&c, &folders);
+	link_words_split((struct span){(const uint8_t *)more, strlen(more)}, &c.own_folders);
+	link_command_find(&c);
 	text[0] = 0;
 	for (size_t i = 0; i < c.inputs.n; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", i ? " " : "",
 			c.inputs.v[i].path ? c.inputs.v[i].path : "?");
 	link_command_release(&c);
-	link_words_release(&folders);
 	return text;
 }
 
@@ -262,7 +261,8 @@ static const char *rewritten(const char *line, bool with_library)
 		replaced[i] = strchr(c.inputs.v[i].name, '.')
 				      ? mem_printf("C/%s", c.inputs.v[i].name)
 				      : NULL;
-	link_command_rewrite(&c, replaced, &(struct link_additions){.library = with_library ? "W" : NULL}, &words);
+	link_command_rewrite(&c, replaced,
+		&(struct link_additions){.library = with_library ? "W" : NULL}, &words);
 	text[0] = 0;
 	for (size_t i = 0; i < words.n; i++)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", i ? " " : "", words.v[i]);
@@ -292,11 +292,13 @@ static void test_rewrite(void)
 
 /* ---- scripts ---- */
 
-static void add_path(void *context, struct span path)
+/* Included scripts have a '+' in front, folders a '/' behind. */
+static void add_path(void *context, enum link_script_use use, struct span path)
 {
 	char *text = context;
 
-	snprintf(text + strlen(text), 200, "%.*s ", (int)path.n, (const char *)path.p);
+	snprintf(text + strlen(text), 200, "%s%.*s%s ", use == LINK_SCRIPT_INCLUDE ? "+" : "",
+		(int)path.n, (const char *)path.p, use == LINK_SCRIPT_FOLDER ? "/" : "");
 }
 
 static const char *script_paths(const char *script)
@@ -325,10 +327,80 @@ static void test_scripts(void)
 		"yes.o ");
 	CHECK_STR(script_paths("SECTIONS { .text : { *(.text) } }"), "no");
 	CHECK_STR(script_paths("INPUT GROUP GROUP(a.o)"), "a.o ");
+	CHECK_STR(script_paths("INCLUDE a.ld INPUT(b.o) INCLUDE \"c d.ld\"; SEARCH_DIR(\"=/e\")"),
+		"+a.ld b.o +\"c d.ld\" \"=/e\"/ ");
+	CHECK_STR(script_paths("SECTIONS { INCLUDE no.ld } INCLUDE /* */ yes.ld"), "+yes.ld ");
+	CHECK_STR(script_paths("INCLUDE (x) INCLUDE"), "no");
+	CHECK_STR(script_paths("SEARCH_DIR(a b) INPUT()"), "a/ b/ ");
 	CHECK_STR(script_paths("INPUT(\"open"), "no");
 	CHECK_STR(script_paths("GROUP ( /x.a"), "no");
 	CHECK_STR(script_paths("/* nothing"), "no");
 	CHECK_STR(script_paths(""), "no");
+}
+
+/* Where a name in a script is: "?" for nowhere, "!" for a doubtful one. Folders of SEARCH_DIR are `more`. */
+static const char *named(const char *line, const char *more, const char *script, const char *name)
+{
+	static char text[4096];
+	bool is_library = script[0] == '-';
+	struct link_script_place place = {.path = script + is_library, .is_library = is_library};
+	struct link_command c;
+	enum link_found found;
+	char *path = NULL, *here = realpath(".", NULL);
+
+	read_line(&c, line);
+	if (*more)
+		link_command_add_folder(&c, more);
+	found = link_command_find_named(&c, &place, name, &path);
+	snprintf(text, sizeof(text), "%s",
+		found == LINK_DOUBTFUL	? "!"
+		: found == LINK_MISSING ? "?"
+					: path);
+	if (path && here && !strncmp(path, here, strlen(here)) && path[0] == '/')
+		snprintf(text, sizeof(text), "%s", path + strlen(here) + 1);
+	free(here);
+	free(path);
+	link_command_release(&c);
+	return text;
+}
+
+static void test_names_in_scripts(void)
+{
+	char absolute[PATH_MAX + 100], *here = realpath(".", NULL);
+
+	mkdir("root", 0700);
+	mkdir("root/lib", 0700);
+	mkdir("root/rel", 0700);
+	write_text("root/lib/x.ld", "");
+	write_text("root/lib/in.o", "");
+	write_text("root/rel/r.o", "");
+	write_text("rootlib", "");
+	write_text("root/rootlib", "");
+	write_text("outside.ld", "");
+	CHECK_STR(named("--sysroot=root", "", "outside.ld", "=/lib/in.o"), "root/lib/in.o");
+	CHECK_STR(named("--sysroot=root", "", "outside.ld", "$SYSROOT/lib/in.o"), "root/lib/in.o");
+	CHECK_STR(named("--sysroot=root", "", "outside.ld", "=lib/in.o"), "root/lib/in.o");
+	CHECK_STR(named("--sysroot=root", "", "root/lib/x.ld", "/lib/in.o"), "root/lib/in.o");
+	CHECK_STR(named("--sysroot=root", "", "outside.ld", "/lib/in.o"), "/lib/in.o");
+	CHECK_STR(named("", "", "root/lib/x.ld", "/lib/in.o"), "/lib/in.o");
+	CHECK_STR(named("", "", "outside.ld", "=/nowhere/in.o"), "/nowhere/in.o");
+	/* The same name with and without the sysroot. */
+	snprintf(absolute, sizeof(absolute), "%s/plain.o", here ? here : "");
+	CHECK_STR(named("--sysroot=root", "", "root/lib/x.ld", absolute), "!");
+	CHECK(strncmp(named("--sysroot=root", "", "-root/lib/x.ld", absolute), "root/", 5) == 0);
+	/* GNU ld's way and lld's. */
+	write_text("rootboth", "");
+	write_text("root/both", "");
+	CHECK_STR(named("--sysroot=root", "", "outside.ld", "=both"), "!");
+	CHECK_STR(named("--sysroot=root", "", "outside.ld", "r.o"), "?");
+	CHECK_STR(named("--sysroot=root", "=/rel", "outside.ld", "r.o"), "root/rel/r.o");
+	CHECK_STR(named("-nostdlib --sysroot=root", "=/rel", "outside.ld", "r.o"), "?");
+	CHECK_STR(named("", "two", "outside.ld", "-lonlya"), "two/libonlya.a");
+	CHECK_STR(named("-Lone", "two", "outside.ld", "-lboth"), "one/libboth.so");
+	CHECK_STR(found("--sysroot=root =/lib/in.o $SYSROOT/lib/in.o", ""),
+		"root/lib/in.o root/lib/in.o");
+	CHECK_STR(found("-L root/lib -T x.ld", ""), "root/lib/x.ld");
+	free(here);
 }
 
 /* The values are those of b2sum -l 256. */
@@ -378,6 +450,7 @@ int main(void)
 		{"inputs are replaced, and the library goes behind the start-up objects",
 			test_rewrite},
 		{"scripts that stand for archives are read", test_scripts},
+		{"names in scripts are found where a linker finds them", test_names_in_scripts},
 		{"contents are hashed by BLAKE2b", test_hash},
 	};
 	char command[100];
