@@ -223,7 +223,7 @@ static void add_unit(struct describe *d, struct code_section *s, const struct co
 	struct object_section *os;
 	uint32_t text = elf_object_section_symbol(o, s->number), units;
 
-	units = elf_object_add_section(
+	s->unit = units = elf_object_add_section(
 		o, &(struct object_new_section){.name = COUNT_SECTION_FUNCTIONS,
 			   .type = SHT_PROGBITS,
 			   .flags = SHF_ALLOC,
@@ -293,4 +293,17 @@ void code_describe(struct code *c)
 	vec_release(&d.inserted);
 	vec_release(&d.calls);
 	map_release(&d.foreign_names);
+}
+
+void code_keep_units(struct code *c)
+{
+	for (struct code_section *s = code_next(c, NULL); s; s = code_next(c, s)) {
+		struct object_section *text = &c->object->sections.v[s->number];
+
+		if (!s->unit)
+			continue;
+		vec_push(&text->relocs, ((struct object_reloc){.type = R_X86_64_NONE,
+						.symbol = c->object->sections.v[s->unit].symbol}));
+		object_section_sort_relocs(text);
+	}
 }

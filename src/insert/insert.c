@@ -170,6 +170,7 @@ static bool insert_into(struct code *c, struct insert_report *report, struct err
 				"stay, inlined calls and variables are not known"));
 	}
 	code_relocate(c);
+	code_keep_units(c);
 	return true;
 }
 
@@ -195,6 +196,7 @@ static int write_left_alone(struct code *c, struct span in, struct buf *out, str
 	if (c->options->mode == INSERT_MODE_NOPS || !has_left_alone(c))
 		return copy_object(in, out);
 	code_describe(c);
+	code_keep_units(c);
 	return elf_object_write(c->object, out, err);
 }
 

@@ -104,8 +104,8 @@ struct code_function {
 	bool is_global;
 	bool is_decoded;
 	bool takes_flags, returns_flags;
-	bool is_named;	      /* a symbol says that it is a function */
-	bool is_thunk;	      /* stands for an indirect jump or a return: no call enters it */
+	bool is_named; /* a symbol says that it is a function */
+	bool is_thunk; /* stands for an indirect jump or a return: no call enters it */
 	/* By register, once label_jumps.c has asked: it holds nothing but addresses of labels. */
 	uint16_t asked_registers, label_registers;
 	bool has_data_labels; /* data refer to places within it: jump tables, computed goto */
@@ -143,6 +143,7 @@ struct code_section {
 	uint32_t *at; /* by offset: 1 + instruction that begins there; 0 = none */
 	uint32_t new_bytes;
 	uint32_t counters; /* the section that was added for them */
+	uint32_t unit;	   /* the section that was added to describe it */
 	bool is_apart; /* nothing but thunks: counted, and in the cost of none of their callers */
 };
 
@@ -206,6 +207,9 @@ void code_move_addend(const struct code *c, const struct code_section *s,
 /* Relocations of the sections that code_emit has not written, and the symbols, once every map is
  * known. */
 void code_relocate(struct code *c);
+/* Code refers to its unit, so that linkers that drop what nothing refers to (--gc-sections) keep both: gold does not
+ * know SHF_LINK_ORDER. Behind all else. */
+void code_keep_units(struct code *c);
 
 /* Parts of code_read. Code between functions that something leads to becomes functions, too. */
 void code_find_unnamed(struct code *c);

@@ -350,14 +350,3 @@ echo 'int other;' | gcc -c -x c - -o other.o
 "$WEIR" count gcc -o counted "${objects[@]}" other.o -lm
 check "an entry used long ago is removed when the cache is too large" [ ! -e "$old" ]
 check "one used lately is not" [ -e "$new/.object" ]
-
-# --- a linker that drops the descriptions of functions
-printf '%s\n' 'int f(int x) { return x * 3; }' 'int main(int c, char **v) { return f(c) - 3 * !!v; }' >dropped.c
-if gcc -O1 -ffunction-sections -c dropped.c -o dropped.o && "$WEIR" count -q gcc -fuse-ld=gold -Wl,--gc-sections -o dropped dropped.o 2>gold.txt; then
-	WEIR_OUT=dropped.weir ./dropped
-	"$WEIR" report dropped.weir >dropped.txt 2>&1
-	check "gold with --gc-sections: what is not known of functions is said, or is known" sh -c \
-		"grep -q 'describes no functions' dropped.txt && ! grep -q 'counted exactly' dropped.txt || grep -q '[1-9][0-9]* of [0-9]* functions were executed' dropped.txt"
-else
-	skip "gold with --gc-sections: it does not link here ($(head -n 1 gold.txt))"
-fi

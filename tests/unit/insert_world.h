@@ -129,6 +129,9 @@ static const struct object_reloc *reloc_in(
 {
 	size_t k = object_section_reloc_at(os, at);
 
+	/* That one refers to the unit, and changes nothing. */
+	while (k < os->relocs.n && os->relocs.v[k].type == R_X86_64_NONE)
+		k++;
 	return k < os->relocs.n && os->relocs.v[k].offset < end ? &os->relocs.v[k] : NULL;
 }
 

@@ -70,7 +70,7 @@ void summary_counts(const struct report *report)
 			counts->n_executed, counts->n_functions, counts->n_blocks_executed,
 			counts->n_blocks);
 	else
-		fputs("  the program describes no functions (gold drops it with --gc-sections): what did "
+		fputs("  the program describes no functions (a linker dropped that): what did "
 		      "not run,\n    and what was not counted, is not known\n",
 			out);
 	if (counts->has_foreign)
