@@ -75,6 +75,7 @@ struct profile_counts {
 	uint64_t missed_ns;	/* in calls of them that were timed */
 	bool has_missed_time;
 	uint64_t n_missed_objects; /* of n_missed: no functions, but whole objects */
+	const char *missed_object; /* what the first of them is called; NULL: there is none */
 	struct loss missed; /* why, by function; only reasons are in it */
 	uint64_t n_blocks, n_blocks_executed;
 	uint64_t foreign_ns; /* in functions that are timed instead of counted */

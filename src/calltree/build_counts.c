@@ -180,7 +180,9 @@ static void function_record(struct builder *b, const struct trace_record *record
 		return;
 	counts->n_missed++;
 	if (n[4] & RECORD_COUNT_OBJECT) {
-		counts->n_missed_objects++;
+		if (!counts->n_missed_objects++)
+			counts->missed_object = trace_reader_string(
+				b->reader, trace_reader_frame(b->reader, (uint32_t)n[0])->name);
 		counts->n_functions--; /* nobody knows how many */
 	}
 	loss_add_reason(&counts->missed, trace_reader_string(b->reader, (uint32_t)n[2]), 1);

@@ -113,31 +113,48 @@ static void open_files(struct counted_link *l)
 
 /* ---- what is left alone ---- */
 
-/* Says it, and makes an object by which the reports of the program do. */
-static void tell_lto(struct counted_link *l)
+/* Objects made for link-time optimisation. */
+static void tell_lto(const struct counted_link *l)
 {
-	struct option_texts paths = {0};
-	struct buf object = {0};
+	const char *first = NULL;
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < l->all.files.n; i++) {
 		const struct link_file *f = &l->all.files.v[i].file;
 
 		n += f->n_lto;
-		if (f->n_lto)
-			vec_push(&paths, f->path);
-	}
-	if (n) {
-		left_objects_write(paths.v, paths.n, INSERT_REASON_LTO, &object);
-		l->left_objects = counted_files_store(&l->all, buf_span(&object), "left.o");
+		if (f->n_lto && !first)
+			first = f->path;
 	}
 	if (n && !l->all.arguments->quiet)
 		fprintf(stderr,
 			"weir: '%s': %" PRIu64
 			" object%s made for link-time optimisation (the first: '%s'): not "
 			"counted (compile with -fno-lto)\n",
-			l->command.output, n, n == 1 ? "" : "s", paths.v[0]);
-	vec_release(&paths);
+			l->command.output, n, n == 1 ? "" : "s", first);
+}
+
+/* An object by which the reports of the program tell of what is left alone. */
+static void write_left_objects(struct counted_link *l)
+{
+	VEC(struct left_object) left = {0};
+	struct buf object = {0};
+
+	for (size_t i = 0; i < l->all.files.n; i++) {
+		const struct counted_file *f = &l->all.files.v[i];
+
+		if (f->file.n_lto)
+			vec_push(&left,
+				((struct left_object){f->file.path, INSERT_REASON_LTO, NULL}));
+		if (f->failure)
+			vec_push(&left, ((struct left_object){
+						f->file.path, INSERT_REASON_OBJECT, f->failure}));
+	}
+	if (left.n) {
+		left_objects_write(left.v, left.n, &object);
+		l->left_objects = counted_files_store(&l->all, buf_span(&object), "left.o");
+	}
+	vec_release(&left);
 	buf_release(&object);
 }
 
@@ -169,6 +186,7 @@ static void insert_files(struct counted_link *l)
 				why_left(&f->file));
 	}
 	counted_scripts_insert(&(struct counted_scripts){&l->all, &l->command, NULL, NULL});
+	write_left_objects(l);
 }
 
 /* ---- running the linker ---- */

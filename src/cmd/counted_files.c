@@ -91,8 +91,6 @@ static int insert_and_store(
 		rc = object_cache_store(
 			&c->cache, hex, buf_span(&object), buf_span(&report_bytes), err);
 		c->has_stored = true;
-	} else {
-		err_prefix(err, "'%s'", f->path);
 	}
 	insert_report_release(&report);
 	buf_release(&object);
@@ -120,7 +118,9 @@ static void insert_one(struct counted_files *c, struct counted_file *f)
 	f->copy = object_cache_find(&c->cache, hex, name, &report_bytes);
 	if (!f->copy) {
 		if (insert_and_store(c, &f->file, hex, &err) < 0) {
-			fprintf(stderr, "weir: %s (linked as it is)\n", err.text);
+			fprintf(stderr, "weir: '%s': %s (linked as it is)\n", f->file.path,
+				err.text);
+			f->failure = mem_strdup(err.text);
 			buf_release(&report_bytes);
 			return;
 		}
@@ -129,6 +129,8 @@ static void insert_one(struct counted_files *c, struct counted_file *f)
 	}
 	if (f->copy)
 		insert_report_get(&f->report, buf_span(&report_bytes), NULL);
+	else
+		f->failure = mem_strdup("its copy is not in the cache any more");
 	buf_release(&report_bytes);
 }
 
@@ -157,10 +159,13 @@ void counted_files_insert(struct counted_files *c)
 			insert_one(c, f);
 		for (size_t k = 0; k < f->report.left_names.n; k++)
 			link_names_leave(&c->names, f->report.left_names.v[k]);
+		for (size_t k = 0; f->failure && k < f->file.defined.n; k++)
+			c->names.is_left.v[f->file.defined.v[k]] = true;
 	}
 	c->has_seen_all = true;
 	for (size_t i = 0; i < c->files.n; i++)
-		if (counted_file_is_inserted(&c->files.v[i]) && wants_left(c, &c->files.v[i].file))
+		if (c->files.v[i].copy && counted_file_is_inserted(&c->files.v[i]) &&
+			wants_left(c, &c->files.v[i].file))
 			insert_one(c, &c->files.v[i]);
 }
 
@@ -237,6 +242,7 @@ void counted_files_release(struct counted_files *c)
 	for (size_t i = 0; i < c->files.n; i++) {
 		link_file_release(&c->files.v[i].file);
 		forget_copy(&c->files.v[i]);
+		free(c->files.v[i].failure);
 	}
 	vec_release(&c->files);
 	link_names_release(&c->names);

@@ -14,7 +14,8 @@
 /* One file of the link; inputs may name it several times. */
 struct counted_file {
 	struct link_file file;
-	char *copy; /* NULL: left alone */
+	char *copy;    /* NULL: left alone */
+	char *failure; /* NULL, or a sentence: why it was, though there is code in it */
 	struct insert_report report;
 	/* Of a script: shared libraries are not looked for; it was found for a -l. */
 	bool is_static, is_library;

@@ -19,8 +19,8 @@ struct walk {
 	const uint8_t *copied; /* up to here */
 	size_t n_copies;       /* of files that it names */
 	unsigned depth;
-	bool has_grown;	  /* a folder is new */
-	bool is_doubtful; /* a name in it is */
+	bool has_grown; /* a folder is new */
+	char *doubt;	/* NULL, or a sentence: a name in it is doubtful */
 };
 
 static struct walk walk_of(struct counted_scripts *s, size_t file)
@@ -87,34 +87,38 @@ bool counted_scripts_open(struct counted_scripts *s)
 	return has_grown;
 }
 
+/* The reports tell of a doubtful one, too. */
 static void tell_named(void *context, enum link_script_use use, struct span word)
 {
 	struct walk *w = context;
 	char *name = link_script_name(word), *path = NULL;
 	enum link_found found = use == LINK_SCRIPT_FOLDER ? LINK_FOUND : find(w, use, name, &path);
-
-	if (found == LINK_DOUBTFUL)
-		fprintf(stderr,
-			"weir: '%s': it is not known which file '%s' in this linker script is: "
-			"nothing that it names is counted\n",
-			w->place.path, name);
 	/* Shared libraries that it names are not counted anyway. */
-	else if (found == LINK_MISSING && !strstr(name, ".so") && strncmp(name, "-l", 2))
-		fprintf(stderr,
-			"weir: '%s': it is not known which file '%s' in this linker script is: not "
-			"counted\n",
-			w->place.path, name);
+	bool is_told = found == LINK_DOUBTFUL ||
+		       (found == LINK_MISSING && !strstr(name, ".so") && strncmp(name, "-l", 2));
+	char *sentence =
+		mem_printf("it is not known which file '%s' in this linker script is", name);
+
+	if (is_told && !w->scripts->all->arguments->quiet)
+		fprintf(stderr, "weir: '%s': %s: %s\n", w->place.path, sentence,
+			found == LINK_DOUBTFUL ? "nothing that it names is counted"
+					       : "not counted");
+	if (found == LINK_DOUBTFUL && !w->doubt)
+		w->doubt = sentence;
+	else
+		free(sentence);
 	free(name);
 	free(path);
 }
 
 void counted_scripts_tell(struct counted_scripts *s)
 {
-	for (size_t i = 0; i < s->all->files.n && !s->all->arguments->quiet; i++) {
+	for (size_t i = 0; i < s->all->files.n; i++) {
 		struct walk w = walk_of(s, i);
 
 		if (is_script(s, i))
 			read_script(&w, i, tell_named);
+		s->all->files.v[i].failure = w.doubt;
 	}
 }
 
@@ -148,7 +152,7 @@ static void replace_named(void *context, enum link_script_use use, struct span w
 	size_t file = SIZE_MAX;
 
 	if (use != LINK_SCRIPT_FOLDER)
-		w->is_doubtful |= find(w, use, name, &path) == LINK_DOUBTFUL;
+		find(w, use, name, &path);
 	if (path)
 		file = counted_files_open(w->scripts->all, path);
 	if (file != SIZE_MAX)
@@ -187,7 +191,7 @@ static void insert_script(struct counted_scripts *s, size_t file, unsigned depth
 	read_script(&w, file, replace_named);
 	s->all->files.v[file].script_state = SCRIPT_DONE;
 	buf_put(&text, w.copied, (size_t)(script.p + script.n - w.copied));
-	if (w.n_copies && !w.is_doubtful)
+	if (w.n_copies && !s->all->files.v[file].failure)
 		s->all->files.v[file].copy =
 			counted_files_store(s->all, buf_span(&text), path_base_name(path));
 	buf_release(&text);

@@ -30,6 +30,7 @@ static const char *const reason_texts[INSERT_N_REASONS] = {
 	[INSERT_REASON_LTO] = "made for link-time optimisation",
 	[INSERT_REASON_SECTION_KIND] = "its section is put together from pieces by the linker",
 	[INSERT_REASON_TABLES] = "the exception tables of its object are not understood",
+	[INSERT_REASON_OBJECT] = "could not be given counting code",
 };
 
 const char *insert_reason_text(enum insert_reason reason)

@@ -62,6 +62,7 @@ enum insert_reason {
 	INSERT_REASON_SECTION_KIND, /* .init, .fini and the like: pieces put together by the linker
 				     */
 	INSERT_REASON_TABLES, /* exception tables of the object that are not understood */
+	INSERT_REASON_OBJECT, /* of objects: inserting failed as a whole, or it is not known what is linked */
 	INSERT_N_REASONS
 };
 const char *insert_reason_text(enum insert_reason reason);

@@ -25,7 +25,7 @@ static uint32_t string_at(const char *text)
 }
 
 /* Each object has a byte of the text, so that each is somewhere else. */
-static void put_unit(const char *const *paths, size_t n, enum insert_reason reason, struct buf *out)
+static void put_unit(const struct left_object *objects, size_t n, struct buf *out)
 {
 	struct count_unit unit = {.magic = COUNT_UNIT_MAGIC,
 		.version = COUNT_UNIT_VERSION,
@@ -36,15 +36,18 @@ static void put_unit(const char *const *paths, size_t n, enum insert_reason reas
 	buf_put_u8(&names, 0);
 	buf_put(out, &unit, sizeof(unit));
 	for (size_t i = 0; i < n; i++) {
-		size_t bytes = strlen(paths[i]);
-		const char *path = paths[i] + (bytes > PATH_BYTES_MAX ? bytes - PATH_BYTES_MAX : 0);
+		const struct left_object *o = &objects[i];
+		size_t bytes = strlen(o->path);
+		const char *path = o->path + (bytes > PATH_BYTES_MAX ? bytes - PATH_BYTES_MAX : 0);
 		struct count_function row = {.start = (uint32_t)i,
 			.bytes = 1,
 			.name = (uint32_t)names.n,
-			.reason = (uint16_t)reason,
+			.reason = (uint16_t)o->reason,
 			.flags = COUNT_FUNCTION_OBJECT};
 
 		buf_printf(&names, "all functions of %s", path);
+		if (o->sentence)
+			buf_printf(&names, ": %.*s", PATH_BYTES_MAX, o->sentence);
 		buf_put_u8(&names, 0);
 		buf_put(out, &row, sizeof(row));
 	}
@@ -132,12 +135,11 @@ static void put_object(const struct buf *parts, struct buf *out)
 	memcpy(out->p, &head, sizeof(head));
 }
 
-void left_objects_write(
-	const char *const *paths, size_t n, enum insert_reason reason, struct buf *out)
+void left_objects_write(const struct left_object *objects, size_t n, struct buf *out)
 {
 	struct buf parts[N_SECTIONS] = {{0}};
 
-	put_unit(paths, n, reason, &parts[UNITS]);
+	put_unit(objects, n, &parts[UNITS]);
 	put_contents(parts, n);
 	put_object(parts, out);
 	for (size_t i = 0; i < N_SECTIONS; i++)

@@ -12,8 +12,12 @@
 /* Whoever links it has to refer to this name, else --gc-sections drops the unit. */
 #define LEFT_OBJECTS_SYMBOL "weir_count_left_objects"
 
-/* `paths` of `n` objects or archives, all left alone for this reason. */
-void left_objects_write(
-	const char *const *paths, size_t n, enum insert_reason reason, struct buf *out);
+/* An object, an archive, or a linker script with all that it names. */
+struct left_object {
+	const char *path;
+	enum insert_reason reason;
+	const char *sentence; /* NULL, or more about the reason */
+};
+void left_objects_write(const struct left_object *objects, size_t n, struct buf *out);
 
 #endif

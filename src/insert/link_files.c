@@ -136,10 +136,12 @@ static void add_symbols(struct link_file *f, const struct elf_file *elf,
 		if (!name || !*name || ELF64_ST_BIND(symbol.st_info) == STB_LOCAL)
 			continue;
 		number = name_number(names, name);
-		if (symbol.st_shndx == SHN_UNDEF)
+		if (symbol.st_shndx == SHN_UNDEF) {
 			vec_push(&f->wanted, number);
-		else
+		} else {
+			vec_push(&f->defined, number);
 			names->is_defined.v[number] = true;
+		}
 	}
 }
 
@@ -240,6 +242,7 @@ void link_file_release(struct link_file *f)
 		file_map_release(&f->outside.v[i]);
 	vec_release(&f->outside);
 	vec_release(&f->wanted);
+	vec_release(&f->defined);
 	free(f->path);
 }
 

@@ -51,6 +51,7 @@ struct link_file {
 	struct file_map map;
 	VEC(struct file_map) outside; /* members of a thin archive */
 	VEC(uint64_t) wanted;	      /* numbers of the names that it leaves undefined; each once */
+	VEC(uint64_t) defined;	      /* numbers of those that it defines */
 	uint32_t
 		n_lto; /* objects for link-time optimisation that are not counted: it, or members */
 };

@@ -58,6 +58,41 @@ check "a program with an object whose exception tables are not understood" link 
 equal "the report tells how many functions are not counted because of that" "[2]" "$(told 'the exception tables')"
 equal "coverage has the names of those" "['g', 'h']" "$(left 'the exception tables')"
 
+# Objects that linkers take and that are not what an object should be: two sections share their bytes.
+printf '%s\n' 'int work(int n) { int i = 0, s = 0; for (; i < n; i++) s += i ^ n; return s & 1; }' >odd.c
+printf '%s\n' 'int work(int); int main(int argc, char **argv) { (void)argv; return work(argc * 1000) & 0; }' >caller.c
+gcc -O1 -c odd.c caller.c
+python3 - odd.o <<'P'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at, size, n, names_i = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HHH", data, 58)
+heads = [struct.unpack_from("<IIQQQQ", data, at + i * size) for i in range(n)]
+names = heads[names_i][4]
+place = {bytes(data[names + h[0]:]).split(b"\0")[0]: i for i, h in enumerate(heads)}
+struct.pack_into("<Q", data, at + place[b".comment"] * size + 24, heads[place[b".text"]][4])
+open(sys.argv[1], "wb").write(data)
+P
+rm -f libodd.a && ar rc libodd.a odd.o
+for odd in odd.o libodd.a; do
+	for linker in bfd gold; do
+		member=
+		[ $odd = odd.o ] || member="member 'odd.o': "
+		"$WEIR" count gcc -fuse-ld=$linker -Wl,--gc-sections -o odd caller.o $odd 2>err.txt || { skip "$odd, $linker: $(tail -n 1 err.txt)" && continue; }
+		equal "$odd, $linker: the link says why it is not counted" 1 "$(grep -c "^weir: '$odd': ${member}sections [0-9]* and [0-9]* overlap (linked as it is)$" err.txt)"
+		./odd
+		equal "$odd, $linker: the program does what it did" 0 $?
+		"$WEIR" report odd.weir >summary.txt
+		check "$odd, $linker: the first lines of the summary have the object and the reason" sh -c \
+			'sed -n 3,4p summary.txt | paste -sd " " | grep -q "^  counted: .* 1 object with all its functions was not counted: 1 could not be given counting code; the first object: all functions of $1: $2sections [0-9]* and [0-9]* overlap"' sh $odd "$member"
+		check "$odd, $linker: and not all is counted" grep -q '^Not everything was counted' summary.txt
+		"$WEIR" report odd.weir --json >summary.json
+		equal "$odd, $linker: so does its JSON" 1 "$(json summary.json 'j["run"]["objects_not_counted"]')"
+		equal "$odd, $linker: the report tells of it" "[1]" "$("$WEIR" report loss odd.weir --json >loss.json; told 'could not be given counting code')"
+		"$WEIR" report flat --metric foreign odd.weir --json >flat.json
+		equal "$odd, $linker: calls of its functions are timed" "True" "$(json flat.json 'any(r["name"] == "work" and r["base"] for r in j["rows"])')"
+	done
+done
+
 "$WEIR" count -q --skip main gcc -o skipped main.o segment.o && ./skipped && "$WEIR" report loss skipped.weir --json >loss.json
 equal "what was not asked for is not missed" "[]" "$(told 'not asked')"
 "$WEIR" report skipped.weir >summary.txt

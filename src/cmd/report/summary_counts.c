@@ -38,6 +38,8 @@ static void print_missed(const struct report *report)
 			reasons->reasons[i].phrase);
 	if (reasons->n_reasons > TOP_REASONS)
 		fprintf(report->out, ", and %zu more reasons", reasons->n_reasons - TOP_REASONS);
+	if (counts->missed_object)
+		fprintf(report->out, "; the first object: %s", counts->missed_object);
 	fputs(" ('weir report coverage' lists them)\n", report->out);
 }
 
