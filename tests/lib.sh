@@ -54,3 +54,7 @@ runs() {
 		sleep 0.01
 	done
 }
+
+# on_terminal WHEN COMMAND...: runs it on a terminal of its own, types Ctrl-C after WHEN seconds, when the text WHEN was
+# shown, or "never". What it showed is in shown.txt; prints how it ended: "exit 0", "signal 2".
+on_terminal() { python3 -B "$ROOT/tests/terminal.py" "$@"; }

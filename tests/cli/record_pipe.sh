@@ -93,49 +93,17 @@ if mkdir mnt && mount -t tmpfs -o size=8k tmpfs mnt 2>/dev/null; then
 else
 	skip "a full disk: no permission to mount a tmpfs"
 fi
-cat >terminal.py <<'PY'
-import os, pty, sys
-out = b""
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:])
-while True:
-    try:
-        data = os.read(fd, 4096)
-    except OSError:
-        break
-    if not data:
-        break
-    out += data
-print(out.decode().strip(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-PY
+shown_and_ended() {
+	on_terminal never "$@" >ended.txt
+	cat shown.txt ended.txt | paste -sd ' '
+}
 equal "a terminal is refused as output" \
-	"weir: record: -o -: standard output is a terminal, which shows no trace: send it to a pipe or a file ('weir help record' tells more) 2" \
-	"$(python3 terminal.py "$WEIR" record -o - -- true)"
-equal "and as input" "weir: standard input: is a terminal, not a trace 1" "$(python3 terminal.py "$WEIR" report -)"
+	"weir: record: -o -: standard output is a terminal, which shows no trace: send it to a pipe or a file ('weir help record' tells more) exit 2" \
+	"$(shown_and_ended "$WEIR" record -o - -- true)"
+equal "and as input" "weir: standard input: is a terminal, not a trace exit 1" "$(shown_and_ended "$WEIR" report -)"
 
 # Ctrl-C reaches both ends of a pipeline: the recording ends, and is reported.
-cat >typed.py <<'PY'
-import os, pty, select, sys, time
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp("sh", ["sh", "-c", sys.argv[1]])
-began, typed, out = time.time(), False, b""
-while time.time() - began < 60:
-    ready, _, _ = select.select([fd], [], [], 0.1)
-    try:
-        data = os.read(fd, 65536) if ready else None
-    except OSError:
-        break
-    if data == b"":
-        break
-    out += data or b""
-    if not typed and time.time() - began > 2:
-        os.write(fd, b"\x03")
-        typed = True
-os.waitpid(pid, 0)
-PY
-python3 typed.py "trap '' INT; (trap - INT; exec '$WEIR' record -q -o - -p $pid) | (trap - INT; exec '$WEIR' report flat - >typed.txt)"
+on_terminal 2 sh -c "trap '' INT; (trap - INT; exec '$WEIR' record -q -o - -p $pid) | (trap - INT; exec '$WEIR' report flat - >typed.txt)" >ended.txt
 check "a first Ctrl-C ends the recording, and the report is made of it" grep -q 'main$' typed.txt
 trap - EXIT
 kill -9 $pid

@@ -1,34 +1,23 @@
 # SPDX-License-Identifier: MIT
 # Reports on a terminal of a known width, and the same ones in a pipe.
 . "$ROOT/tests/lib.sh"
-cat >screen.py <<'PY'
-# screen.py COLUMNS OUT COMMAND...: runs it on a terminal of so many columns; what it shows goes to OUT, with plain ends
-# of lines.
-import fcntl, os, pty, struct, sys, termios
-pid, fd = pty.fork()
-if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
-    os.execvp(sys.argv[3], sys.argv[3:])
-shown = b""
-while True:
-    try:
-        data = os.read(fd, 65536)
-    except OSError:
-        break
-    if not data:
-        break
-    shown += data
-open(sys.argv[2], "wb").write(shown.replace(b"\r\n", b"\n"))
-_, status = os.waitpid(pid, 0)
-sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 99)
-PY
 cat >longest.py <<'PY'
 # The longest line in columns, without what sets colours; commands that are to be copied are not cut.
 import re, sys
 lines = re.sub(r"\x1b\[[0-9;]*m", "", open(sys.argv[1], encoding="utf-8").read()).split("\n")
 print(max(len(l) for l in lines if not l.startswith("  weir ")))
 PY
-screen() { env -u LC_ALL -u LC_CTYPE -u NO_COLOR LANG="$locale" TERM=xterm PYTHONCOERCECLOCALE=0 python3 screen.py "$@"; }
+screen() { # COLUMNS OUT COMMAND...: what it shows on a terminal of so many columns goes to OUT
+	local out=$2
+	ended=$(
+		unset LC_ALL LC_CTYPE NO_COLOR
+		export TERMINAL_COLUMNS=$1 LANG=$locale TERM=xterm PYTHONCOERCECLOCALE=0
+		shift 2
+		on_terminal never "$@"
+	)
+	mv shown.txt "$out"
+	[ "$ended" = "exit 0" ]
+}
 locale=C.UTF-8
 long=a_function_with_a_name_that_is_longer_than_any_terminal_is_wide_and_that_goes_on_and_on_for_ever_and_ever
 cat >t.txt <<T

@@ -255,32 +255,8 @@ python3 deaths.py
 
 # --- a terminal ------------------------------------------------------------------------------
 
-cat >terminal.py <<'PY'
-# terminal.py COMMAND...: runs it on a terminal of its own, types Ctrl-C when it shows some progress,
-# prints how it ended and writes what it showed to shown.txt.
-import os, pty, select, sys, time
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:])
-began, typed, shown = time.time(), False, b""
-while time.time() - began < 30:
-    ready, _, _ = select.select([fd], [], [], 0.02)
-    try:
-        data = os.read(fd, 65536) if ready else None
-    except OSError:
-        break
-    if data == b"":
-        break
-    shown += data or b""
-    if not typed and (b" steps" in shown or time.time() - began > 15):
-        os.write(fd, b"\x03")
-        typed = True
-open("shown.txt", "wb").write(shown)
-_, status = os.waitpid(pid, 0)
-print("signal %d" % os.WTERMSIG(status) if os.WIFSIGNALED(status) else "exit %d" % os.WEXITSTATUS(status))
-PY
 equal "Ctrl-C ends the command by its signal" "signal 2" \
-	"$(python3 terminal.py "$WEIR" steps -o typed.weir -- ./tiny spin)"
+	"$(on_terminal ' steps' "$WEIR" steps -o typed.weir -- ./tiny spin)"
 check "a progress line was shown" grep -qE 'weir: [0-9.]+ s, [0-9]+ steps' shown.txt
 "$WEIR" report threads typed.weir >out.txt
 equal "and the data is kept" 0 $?
