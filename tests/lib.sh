@@ -55,6 +55,9 @@ runs() {
 	done
 }
 
+# feed FD [LINE]: a line for a program behind a pipe that may have ended: the shell itself would die of writing it.
+feed() { (printf '%s\n' "${2:-}" >&"$1") 2>/dev/null; }
+
 # on_terminal WHEN COMMAND...: runs it on a terminal of its own, types Ctrl-C after WHEN seconds, when the text WHEN was
 # shown, or "never". What it showed is in shown.txt; prints how it ended: "exit 0", "signal 2".
 on_terminal() { python3 -B "$ROOT/tests/terminal.py" "$@"; }

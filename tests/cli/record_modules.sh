@@ -24,7 +24,7 @@ start_host() {
 }
 tell() {
 	for line in "$@"; do
-		echo "$line" >&7
+		feed 7 "$line"
 		read -r -t 60 done <&8 || not_ok "the host does not answer to '$line'"
 	done
 }

@@ -53,7 +53,7 @@ w=$!
 exec 9>line
 until_says out.txt begun
 kill -STOP $w
-echo >&9
+feed 9
 check "400 threads end though the recorder stands still" until_says out.txt done
 kill -CONT $w
 wait $w

@@ -36,6 +36,8 @@ equal "every header has the guard of its path" "" "$(find src -name '*.h' | sort
 	END { tell() }')"
 equal "every unit test is in a folder that src/ has" "" "$(cd tests/unit && find . -name '*_test.c' | sort |
 	while read -r file; do [ -n "$(find "../../src/${file%/*}" -maxdepth 1 -name '*.[chS]' 2>/dev/null)" ] || echo "$file"; done)"
+equal "no shell test dies of a program that reads no more: lines go through feed" "" \
+	"$(grep -nE '^[^#]*\<(echo|printf)\>[^|()]*>&("?\$\{?[a-z]|[3-9])' -r --include='*.sh' tests)"
 equal "struct types have no typedef" "" "$(grep -nE '^typedef (struct|union|enum)' -r --include='*.[ch]' src)"
 for script in tests/run tools/* .ci/run; do
 	[ -f "$script" ] || continue

@@ -92,7 +92,7 @@ exec 9>line
 recorder=$!
 for ((i = 0; i < 500; i++)); do grep -q libweir /proc/$target/maps && break; sleep 0.02; done
 sleep 0.2
-echo >&9
+feed 9
 wait $recorder
 status=$?
 exec 9>&-

@@ -86,11 +86,11 @@ for width in $widths; do
 	for case in "l7 rwxp" "s7 rwxp" "l5 r-xp" "n0 r-xp"; do
 		start "$width"
 		attach
-		echo "${case% *}" >&"$in"
+		feed "$in" "${case% *}"
 		lines 2
 		kill -INT $weir
 		wait $weir
-		echo n0 >&"$in"
+		feed "$in" n0
 		lines 3
 		equal "$width bit: after ${case% *} code stays ${case#* } when the recording has ended" "${case#* }" "$(tail -n 1 out.txt)"
 		finish

@@ -112,7 +112,7 @@ mem.seek(base + at)
 print(mem.read(1) in (b"\xe9", b"\xeb", b"\xcc"))' "$target")" = True ] && break
 		sleep 0.02
 	done
-	echo >&9
+	feed 9
 	exec 9>&-
 	wait $recorder
 	equal "attached to a child with '${*:2}'" "0 $1 0" "$? $(calls p.weir step) $(lost p.weir)"

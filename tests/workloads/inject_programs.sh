@@ -43,7 +43,7 @@ start() {
 finish() {
 	local mode=${name%.*} rc
 	case $mode in malloc_alone | coroutines) kill -USR1 "$pid" ;; esac
-	echo >&"$in" 2>/dev/null
+	feed "$in"
 	exec {in}>&-
 	wait "$pid"
 	rc=$?
@@ -237,7 +237,7 @@ if gcc -O1 -static -o static64 "$fixtures/inject_program.c" -lpthread 2>/dev/nul
 	sleep 0.2
 	fails "a statically linked program is refused" 1 "statically linked" \
 		timeout 60 "$injector" attach "$pid" $libraries ok
-	echo >&"$in"
+	feed "$in"
 	exec {in}>&-
 	wait "$pid"
 	equal "and goes on" "ready read 1" "$(xargs <out.static)"
@@ -273,7 +273,7 @@ if unshare -m true 2>/dev/null; then
 	fails "a library that the program cannot see is refused" 1 "another root directory, in which .* is not there" \
 		timeout 60 "$injector" attach "$pid" "$PWD/hidden/library64.so" "" ok
 	disturb 2
-	echo >&"$in"
+	feed "$in"
 	exec {in}>&-
 	wait "$pid"
 	equal "one that it can see is loaded" "ready read 1" "$(xargs <out.hidden)"

@@ -112,7 +112,7 @@ for mode in 64 32; do
 	exec 7>command$mode
 	attached command.err
 	equal "$mode-bit: -c: a process that was not asked for has no breakpoint" "$plain" "$(code $bystander $lib)"
-	echo >&7
+	feed 7
 	exec 7>&-
 	wait $weir
 	rc=$?
@@ -127,7 +127,7 @@ for mode in 64 32; do
 	pid=$(child $weir)
 	during=$(names $pid)
 	equal "$mode-bit: -p: only the process asked for has a breakpoint" "$plain cc" "$(code $bystander $lib) $(code $target $lib | cut -c1-2)"
-	echo >&6
+	feed 6
 	exec 6>&-
 	wait $target
 	wait $weir
@@ -163,7 +163,7 @@ wait $weir 2>wait.err
 left=$(names $weir)
 timeout 20 "$WEIR" probe -q 'uprobe:./many:many0 { @ = count(); }' -c ./many >/dev/null 2>&1
 equal "what a killed weir leaves in tracefs goes with the next start" "1 0" "$left $(names $weir)"
-echo >&6
+feed 6
 exec 6>&-
 wait $target
 equal "and the program goes on" "0 done" "$? $(cat killed.txt)"

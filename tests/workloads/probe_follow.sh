@@ -54,7 +54,7 @@ for mode in $modes; do
 	for ((i = 0; i < 300; i++)); do grep -q Attached attached.err && break || sleep 0.01; done
 	during=$(code $pid $p)
 	$p >/dev/null 2>&1 # a stranger
-	echo >&5
+	feed 5
 	for ((i = 0; i < 300; i++)); do grep -q again running.txt && break || sleep 0.01; done
 	kill -INT $weir
 	wait $weir
@@ -64,7 +64,7 @@ for mode in $modes; do
 		"$(printf "$mode %d\n" 40 50 21)" "$(grep "^$mode " attached.txt)"
 	check "$mode-bit: while it is attached the code has a breakpoint" [ "$before" != "$during" ]
 	equal "$mode-bit: the code is as it was when the probe has gone" "0 $before" "$rc $after"
-	echo >&5
+	feed 5
 	exec 5>&-
 	wait $pid
 	equal "$mode-bit: the process goes on as if nothing had been" "6 again again" "$? $(echo $(cat running.txt))"

@@ -81,7 +81,7 @@ for mode in $modes; do
 	for ((i = 0; i < 100; i++)); do [ "$before" = "$(code $pid ticking$mode)" ] && break || sleep 0.02; done
 	equal "$mode-bit: when weir is killed its breakpoints go too" "$before" "$(code $pid ticking$mode)"
 	probe after$mode "uprobe:./ticking$mode:tick { @n++; } interval:ms:200 { if (@n > 5) { exit(); } }" -p $pid -d 10
-	echo >&5
+	feed 5
 	wait $pid
 	equal "$mode-bit: a program goes on when weir is killed, and can be probed again" "9 ticked 0" "$? $(cat ticking.txt) $rc"
 	exec 5>&-

@@ -15,7 +15,7 @@ exec 5>go
 for ((i = 0; i < 500; i++)); do grep -q ready ready.txt && break || sleep 0.01; done
 "$WEIR" steps -q --engine ptrace -o a.weir -p $program --max 100
 equal "a process under a filter is traced" 0 $?
-echo >&5
+feed 5
 exec 5>&-
 wait $program
 equal "it ends as it should" "6 sum 1" "$? $(cat out.txt)"
