@@ -44,6 +44,20 @@ equal "so does the report of modules" "segments True" \
 	"$(json modules.json '[r["match"] + " " + str("ld map" in r["reason"]) for r in j["rows"] if r["path"].endswith("swap/prog")][0]')"
 "$WEIR" report flat --catalog out.wsym --json t.weir >flat.json
 equal "whose names are in the report" parse "$(json flat.json 'max(j["rows"], key=lambda r: r["base"])["name"]')"
+summary() { "$WEIR" report "$@" >summary.txt && "$WEIR" report --json "$@" >summary.json; }
+summary --catalog out.wsym t.weir
+check "the summary says in its first lines that they are not sure" sh -c \
+	'sed -n 2,4p summary.txt | grep -Eq "^  measured by .*% of the stacks are complete; [0-9.]+ % is in functions whose names may be those of another version \(prog: rung segments;"'
+check "and does not say that every frame has its name" sh -c '! grep -q "every frame has its name" summary.txt'
+equal "their share is that of the functions that have a name by the map" \
+	"$(json flat.json 'sum(r["base"] for r in j["rows"] if (r["image"] or "").endswith("/prog") and "+0x" not in r["name"])')" "$(json summary.json 'j["run"]["weakly_named"]')"
+check "which is most of the time" test "$(json summary.json 'j["run"]["weakly_named"] > j["total"] / 2')" = True
+summary t.weir
+equal "what has no name has none that is not sure" "0 0" "$(grep -c 'another version' summary.txt) $(json summary.json 'j["run"]["weakly_named"]')"
+"$WEIR" symbols merge -q --no-search -o sure.wsym one
+"$WEIR" record -q -o sure.weir -- ./one && summary --catalog sure.wsym sure.weir
+equal "names that are sure are not told of" "0 0 True" \
+	"$(grep -c 'another version' summary.txt) $(json summary.json 'j["run"]["weakly_named"], any(r["name"] == "parse" for r in j["rows"])' | tr -d '(,)')"
 
 # --- functions of equal extent ---
 

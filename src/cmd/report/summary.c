@@ -223,7 +223,24 @@ static void print_hooks(const struct report *report)
 		print_unhooked(report, totals.n_off);
 }
 
-static void print_measure(const struct report *report)
+/* The end of a line. */
+static void print_weak_names(
+	const struct report *report, const struct weak_names *weak, const char *begin)
+{
+	const struct trace_image *image;
+
+	if (!weak_names_are_told(weak, report))
+		return;
+	image = trace_reader_image(report->reader, weak->image);
+	fprintf(report->out,
+		"%s%s %% is in functions whose names may be those of another version (%s: rung %s; "
+		"'weir report modules' says why)",
+		begin, value_percent(weak->base, report->profile->total).s,
+		path_base_name(trace_reader_string(report->reader, image->path)),
+		weak_names_rung(weak, report));
+}
+
+static void print_measure(const struct report *report, const struct weak_names *weak)
 {
 	const struct profile *p = report->profile;
 	const char *event = meta(report, "event"), *hz = meta(report, "frequency");
@@ -241,10 +258,15 @@ static void print_measure(const struct report *report)
 		if (p->loss.stacks)
 			fprintf(out, "; %s %% of the stacks are complete",
 				value_percent(p->loss.stacks_complete, p->loss.stacks).s);
+		print_weak_names(report, weak, "; ");
 		fputc('\n', out);
 	}
 	if (p->n_events)
-		fprintf(out, "  measured by %" PRIu64 " function entries and exits\n", p->n_events);
+		fprintf(out, "  measured by %" PRIu64 " function entries and exits", p->n_events);
+	if (p->n_events && !p->n_samples)
+		print_weak_names(report, weak, "; ");
+	if (p->n_events)
+		fputc('\n', out);
 	if (p->n_stack_events)
 		fprintf(out, "  with %" PRIu64 " stack%s at the entry of functions\n",
 			p->n_stack_events, p->n_stack_events == 1 ? "" : "s");
@@ -367,14 +389,17 @@ static void print_coverage(const struct report *report)
 	fputc('\n', report->out);
 }
 
-static void print_loss(const struct report *report)
+static void print_loss(const struct report *report, const struct weak_names *weak)
 {
 	const struct loss *loss = &report->profile->loss;
 	FILE *out = report->out;
 
 	if (!loss_is_real(loss) && !loss->n_reasons && !loss->records_unknown &&
 		loss_is_covered(loss)) {
-		summary_heading(report, "Nothing was lost, and every frame has its name.");
+		summary_heading(report,
+			weak_names_are_told(weak, report)
+				? "Nothing was lost, and every frame has a name, though not for sure its own."
+				: "Nothing was lost, and every frame has its name.");
 		return;
 	}
 	summary_heading(report, loss_is_real(loss)		   ? "Data was lost"
@@ -415,7 +440,7 @@ static void json_hooks(struct json *j, const struct report *report)
 	hooks_json_cost(j, report);
 }
 
-static void json_run(struct json *j, const struct report *report)
+static void json_run(struct json *j, const struct report *report, const struct weak_names *weak)
 {
 	static const char *const texts[] = {"command", "cwd", "host", "os", "cpu", "event", "mode",
 		"exit_signal", "weir_version"};
@@ -437,6 +462,7 @@ static void json_run(struct json *j, const struct report *report)
 	json_u64(j, "stack_events", report->profile->n_stack_events);
 	json_u64(j, "kept_nodes", report->profile->n_kept_nodes);
 	json_u64(j, "pruned_nodes", report->profile->n_pruned);
+	json_u64(j, "weakly_named", weak->base);
 	json_hooks(j, report);
 	summary_json_counts(j, report);
 	json_object_end(j);
@@ -445,8 +471,11 @@ static void json_run(struct json *j, const struct report *report)
 static void show_summary(
 	const struct report *report, const struct flat *flat, const size_t *order, size_t n)
 {
+	struct weak_names weak;
+
+	weak_names_count(&weak, report, flat);
 	print_run(report);
-	print_measure(report);
+	print_measure(report, &weak);
 	if (n) {
 		summary_heading(report,
 			query_has_waits(report->profile)
@@ -458,7 +487,7 @@ static void show_summary(
 		summary_paths(report);
 		print_threads(report);
 	}
-	print_loss(report);
+	print_loss(report, &weak);
 	summary_advice(report,
 		n ? calltree_get_routine(report->profile->tree, flat->rows[order[0]].routine)
 		  : NULL);
@@ -467,10 +496,12 @@ static void show_summary(
 static void json_summary(
 	const struct report *report, const struct flat *flat, const size_t *order, size_t n)
 {
+	struct weak_names weak;
 	struct rows r;
 
+	weak_names_count(&weak, report, flat);
 	rows_begin(&r, report, "summary", report->profile->total);
-	json_run(&r.json, report);
+	json_run(&r.json, report, &weak);
 	summary_json_paths(&r.json, report);
 	rows_open(&r, "rows", NULL);
 	for (size_t i = 0; i < n; i++) {

@@ -3,6 +3,7 @@
 #ifndef WEIR_CMD_REPORT_SUMMARY_H
 #define WEIR_CMD_REPORT_SUMMARY_H
 
+#include "calltree/flat.h"
 #include "cmd/report/report.h"
 
 /* A line of its own below an empty one. */
@@ -18,6 +19,18 @@ void summary_json_counts(struct json *j, const struct report *report);
 
 /* Two or three commands that are worth trying next, given what the trace shows. */
 void summary_advice(const struct report *report, const struct calltree_routine *hottest);
+
+/* weak_names.c: how much is in functions whose names may be those of another version. */
+struct weak_names {
+	uint64_t base;	/* of the profile's total */
+	uint32_t image; /* the one with the heaviest function of them */
+};
+#define WEAK_NAMES_PERCENT 3 /* less is not told */
+void weak_names_count(
+	struct weak_names *names, const struct report *report, const struct flat *flat);
+bool weak_names_are_told(const struct weak_names *names, const struct report *report);
+/* "segments" or "path": the rung of that image. */
+const char *weak_names_rung(const struct weak_names *names, const struct report *report);
 
 struct hooks_totals {
 	uint64_t by_method[PROFILE_HOOK_N_METHODS];
