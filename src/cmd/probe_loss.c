@@ -21,6 +21,8 @@ static const struct {
 		"divisions by zero or values that cannot be read"},
 	{"unseen", "program begun with other rights (setuid), in which it does not count",
 		"programs begun with other rights (setuid), in which it does not count"},
+	{"left_out", "process that is not traced, since there were too many at a time",
+		"processes that are not traced, since there were too many at a time"},
 };
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
 _Static_assert(sizeof(struct clause_loss) == N_REASONS * sizeof(uint64_t), "one count for each");

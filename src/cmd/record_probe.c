@@ -182,6 +182,8 @@ static void write_losses(struct record_probe *p, struct trace_writer *w, uint32_
 		{offsetof(struct clause_loss, other), "script: a value could not be had"},
 		{offsetof(struct clause_loss, unseen),
 			"script: a program with other rights (setuid) was not traced"},
+		{offsetof(struct clause_loss, left_out),
+			"script: a process was not traced, since there were too many at a time"},
 	};
 
 	uint64_t sum = p->n_dropped;

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs, in pseudo-C:
+ * The programs beside those of bpf/followed.h, in pseudo-C:
  *
  *   is_followed(task):   tasks[task] || (!on_exec && roots[tid] && (delete roots[tid], tasks[task] = 1))
- *   task_newtask:        if (is_followed(current) && !(tasks[child] = 1)) left_out++;
  *   sched_process_exec:  if (on_exec && roots[tid]) { delete roots[tid]; tasks[current] = 1; }
- *   sched_process_free:  delete tasks[task];
  *   a sample:            return is_followed(current);
- *
- * A task's structure is given back after the task has run for the last time, and before its address
- * is used again.
  */
 #include "record/task_filter.h"
 
@@ -22,6 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "bpf/attach.h"
+#include "bpf/followed.h"
 #include "bpf/kernel_map.h"
 #include "bpf/program.h"
 
@@ -30,16 +26,15 @@
 #define FIRST_NAMESPACE_ID 0xeffffffcu /* PROC_PID_INIT_INO: the same on every machine */
 
 #define AT_TASK	  (TASK_FILTER_STACK - 8)
-#define AT_CHILD  (TASK_FILTER_STACK - 16)
-#define AT_NUMBER (TASK_FILTER_STACK - 24) /* struct bpf_pidns_info */
-#define AT_VALUE  (TASK_FILTER_STACK - 28)
+#define AT_NUMBER (TASK_FILTER_STACK - 16) /* struct bpf_pidns_info */
+#define AT_CHILD  (TASK_FILTER_STACK - 24) /* and what struct followed needs */
 
 struct task_filter {
 	bool on_exec;
-	int tasks_fd;	 /* address of a task -> 1 */
-	int roots_fd;	 /* tid of one that was added, until it is seen -> 1 */
-	int left_out_fd; /* one counter */
-	int program_fd;	 /* -1 = not loaded yet */
+	int tasks_fd;	/* address of a task -> 1 */
+	int roots_fd;	/* tid of one that was added, until it is seen -> 1 */
+	int program_fd; /* -1 = not loaded yet */
+	struct followed followed;
 	VEC(int) links;
 };
 
@@ -74,17 +69,6 @@ void task_number_emit(struct bpf_code *c)
 	bpf_load(c, BPF_W, BPF_REG_0, BPF_REG_10, AT_NUMBER);
 }
 
-/* r0 = 0 when it worked. */
-static void emit_follow(struct bpf_code *c, const struct task_filter *f, int at)
-{
-	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_VALUE, 1);
-	bpf_load_map(c, BPF_REG_1, f->tasks_fd);
-	bpf_stack_address(c, BPF_REG_2, at);
-	bpf_stack_address(c, BPF_REG_3, AT_VALUE);
-	bpf_mov_imm(c, BPF_REG_4, BPF_ANY);
-	bpf_call(c, BPF_FUNC_map_update_elem);
-}
-
 /* The current task, when it was added by its number. */
 static void emit_take_root(struct bpf_code *c, const struct task_filter *f, int leave)
 {
@@ -97,7 +81,7 @@ static void emit_take_root(struct bpf_code *c, const struct task_filter *f, int 
 	bpf_call(c, BPF_FUNC_map_delete_elem);
 	bpf_call(c, BPF_FUNC_get_current_task);
 	bpf_store(c, BPF_DW, BPF_REG_10, AT_TASK, BPF_REG_0);
-	emit_follow(c, f, AT_TASK);
+	followed_emit_add(c, &f->followed, AT_TASK);
 }
 
 void task_filter_emit(struct bpf_code *c, const struct task_filter *f, int leave)
@@ -118,23 +102,27 @@ void task_filter_emit(struct bpf_code *c, const struct task_filter *f, int leave
 	bpf_place(c, followed);
 }
 
-static void emit_born(struct bpf_code *c, const struct task_filter *f)
+static void emit_current(struct bpf_code *c, void *context, int leave)
 {
-	int leave = bpf_label(c);
+	task_filter_emit(c, context, leave);
+}
 
-	bpf_mov(c, BPF_REG_6, BPF_REG_1);
-	task_filter_emit(c, f, leave);
+/* Its address is the first word of the context. */
+static void emit_key(struct bpf_code *c, void *context, bool is_birth, int leave)
+{
+	(void)context, (void)is_birth, (void)leave;
 	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, 0);
 	bpf_store(c, BPF_DW, BPF_REG_10, AT_CHILD, BPF_REG_1);
-	emit_follow(c, f, AT_CHILD);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
-	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_VALUE, 0);
-	bpf_find(c, f->left_out_fd, AT_VALUE);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
-	bpf_mov_imm(c, BPF_REG_1, 1);
-	bpf_atomic(c, BPF_ADD, BPF_REG_0, 0, BPF_REG_1);
-	bpf_place(c, leave);
-	bpf_return_0(c);
+}
+
+static void emit_born(struct bpf_code *c, const struct task_filter *f)
+{
+	followed_emit_born(c, &f->followed);
+}
+
+static void emit_gone(struct bpf_code *c, const struct task_filter *f)
+{
+	followed_emit_gone(c, &f->followed);
 }
 
 static void emit_exec(struct bpf_code *c, const struct task_filter *f)
@@ -143,16 +131,6 @@ static void emit_exec(struct bpf_code *c, const struct task_filter *f)
 
 	emit_take_root(c, f, leave);
 	bpf_place(c, leave);
-	bpf_return_0(c);
-}
-
-static void emit_gone(struct bpf_code *c, const struct task_filter *f)
-{
-	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_1, 0);
-	bpf_store(c, BPF_DW, BPF_REG_10, AT_TASK, BPF_REG_1);
-	bpf_load_map(c, BPF_REG_1, f->tasks_fd);
-	bpf_stack_address(c, BPF_REG_2, AT_TASK);
-	bpf_call(c, BPF_FUNC_map_delete_elem);
 	bpf_return_0(c);
 }
 
@@ -197,16 +175,15 @@ static int open_maps(struct task_filter *f, struct err *err)
 	/* Filled in advance: programs of perf events run where nothing can be allocated. */
 	static const struct bpf_map_spec tasks = {
 		BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(uint32_t), TASKS_MAX, 0, "weir_tasks"};
-	static const struct bpf_map_spec left_out = {
-		BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint64_t), 1, 0, "weir_left_out"};
 	struct bpf_map_spec roots = {BPF_MAP_TYPE_HASH, sizeof(uint32_t), sizeof(uint32_t),
 		f->on_exec ? 1 : ROOTS_MAX, 0, "weir_roots"};
 	int rc = open_map(&f->tasks_fd, &tasks, err);
 
 	if (rc == 0)
 		rc = open_map(&f->roots_fd, &roots, err);
+	f->followed.map_fd = f->tasks_fd;
 	if (rc == 0)
-		rc = open_map(&f->left_out_fd, &left_out, err);
+		rc = followed_open(&f->followed, err);
 	return rc;
 }
 
@@ -216,7 +193,12 @@ int task_filter_open(struct task_filter **out, bool on_exec, struct err *err)
 	int rc;
 
 	f->on_exec = on_exec;
-	f->tasks_fd = f->roots_fd = f->left_out_fd = f->program_fd = -1;
+	f->tasks_fd = f->roots_fd = f->program_fd = -1;
+	f->followed = (struct followed){.left_out_fd = -1,
+		.at = AT_CHILD,
+		.emit_current = emit_current,
+		.emit_key = emit_key,
+		.context = f};
 	rc = open_maps(f, err);
 	if (rc == 0)
 		rc = watch(f, "sched_process_free", emit_gone, err);
@@ -241,7 +223,7 @@ void task_filter_close(struct task_filter *f)
 	fd_cleanup(&f->program_fd);
 	fd_cleanup(&f->tasks_fd);
 	fd_cleanup(&f->roots_fd);
-	fd_cleanup(&f->left_out_fd);
+	followed_close(&f->followed);
 	free(f);
 }
 
@@ -272,8 +254,5 @@ int task_filter_attach(struct task_filter *f, int perf_fd, struct err *err)
 
 uint64_t task_filter_n_left_out(const struct task_filter *f)
 {
-	uint64_t n = 0;
-	uint32_t key = 0;
-
-	return f && bpf_map_find(f->left_out_fd, &key, &n) == 0 ? n : 0;
+	return f ? followed_n_left_out(&f->followed) : 0;
 }

@@ -92,3 +92,20 @@ probe fine 'begin { printf("%d\n", 5); }'
 equal "a run without losses has status 0 and says nothing" "0 5 " "$rc $(cat fine.txt) $(cat fine.err)"
 probe status 'begin { printf("%d\n", *(uint8 *)8); } begin { exit(4); }'
 equal "exit(N) of the script is the status, losses or not" "4" "$rc"
+
+# --- more processes than are followed at a time ---
+gcc -D_GNU_SOURCE -O1 -o crowd "$ROOT/tests/fixtures/probe/crowd.c" || not_ok "the program with many children compiles"
+crowd=17000
+if [ "$(./crowd $crowd)" = $crowd ]; then
+	probe crowd -f json 'syscall:getppid { @n = count(); }' -c "./crowd $crowd"
+	equal "processes that are too many to be followed are counted: those that are traced and those that are not are all" "3 $crowd" "$rc $(python3 -c '
+import json
+rows = [json.loads(l) for l in open("crowd.txt") if l.startswith("{")]
+loss = [r["data"]["left_out"] for r in rows if r["type"] == "loss"]
+traced = [v for r in rows if r["type"] == "map" for v in r["data"].values()]
+print(traced[0] + loss[0])')"
+	probe few 'syscall:getppid { @n = count(); }' -c "./crowd 100"
+	equal "fewer are all traced" "0 @n: 100" "$rc $(grep -o '@n: .*' few.txt)"
+else
+	skip "more processes than are followed: this machine does not have $crowd at a time"
+fi

@@ -156,6 +156,17 @@ static bool has_uprobe(const struct probe_session *s, uint32_t clause_i)
 	return false;
 }
 
+static bool is_filtered(const struct probe_session *s, uint32_t clause_i)
+{
+	for (size_t i = 0; i < s->stream->points.n; i++) {
+		const struct stream_point *sp = &s->stream->points.v[i];
+
+		if (sp->clause_i == clause_i && !point_has(sp->spec.kind, POINT_IS_OURS))
+			return s->filters;
+	}
+	return false;
+}
+
 void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct clause_loss *out)
 {
 	size_t n_cpus = bpf_possible_cpus(), n = sizeof(*out) / sizeof(uint64_t);
@@ -171,4 +182,5 @@ void probe_session_loss(const struct probe_session *s, uint32_t clause_i, struct
 			sum[i % n] += values[i];
 	free(values);
 	out->unseen = has_uprobe(s, clause_i) ? named_uprobes_unseen(s) : 0;
+	out->left_out = is_filtered(s, clause_i) ? followed_n_left_out(&s->followed) : 0;
 }

@@ -235,7 +235,7 @@ int probe_session_open(const struct stream *stream, const struct probe_session_o
 	s->output = *output;
 	s->arena = arena_new();
 	s->epoll_fd = s->enabled_map = -1;
-	s->named.tracefs = s->named.unseen_map = -1;
+	s->named.tracefs = s->named.unseen_map = s->followed.left_out_fd = -1;
 	s->records.fd = s->control.fd = -1;
 	s->exit_ns = UINT64_MAX;
 	s->filters = options->n_pids != 0;
@@ -408,6 +408,7 @@ void probe_session_close(struct probe_session *s)
 	run_maps_close(s);
 	fd_cleanup(&s->epoll_fd);
 	fd_cleanup(&s->named.unseen_map);
+	followed_close(&s->followed);
 	btf_types_close(s->btf);
 	file_map_release(&s->btf_file);
 	vec_release(&s->programs);

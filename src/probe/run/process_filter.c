@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which processes are traced, when not all are: a map that programs look the current process up in,
- * and two small programs that keep it right. In pseudo-C:
- *
- *   task_newtask:        if (processes[current's process] && it is not a thread)
- *                                processes[child] = 1;
- *   sched_process_free:  delete processes[pid];
+ * kept right by the programs of bpf/followed.h. A task is followed when its process is in the map, and meant when it
+ * is not a thread.
  *
  * A process is taken out when the kernel lets go of its first thread's structure, which is after
  * all threads have ended and before its number is given again (numbers go round). The numbers come
@@ -19,6 +16,7 @@
 
 #include "base/file.h"
 #include "bpf/attach.h"
+#include "bpf/followed.h"
 #include "bpf/kernel_fields.h"
 #include "bpf/kernel_map.h"
 #include "bpf/program.h"
@@ -26,15 +24,15 @@
 #include "process/tracepoint.h"
 
 #define AT_PARENT (-4)
-#define AT_CHILD  (-8)
-#define AT_GROUP  (-12)
-#define AT_VALUE  (-16)
+#define AT_GROUP  (-8)
+#define AT_CHILD  (-16) /* and what struct followed needs */
 
 enum { FIELD_PID, FIELD_TGID };
 
 /* How a program learns the number of the task that its tracepoint is about: from the tracepoint's
  * record, else from the task's structure. */
 struct task_source {
+	int processes_fd;
 	bool has_record;
 	struct tracepoint born, gone;
 	struct kernel_fields fields;
@@ -64,57 +62,45 @@ static void emit_task_word(
 	bpf_read_kernel(c, to, 4);
 }
 
-static void emit_child(struct bpf_code *c, struct task_source *source, int leave)
+/* A new task that is not its process's first one is not meant. */
+static void emit_first_only(struct bpf_code *c, struct task_source *source, int leave)
 {
 	if (source->has_record) {
 		bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int16_t)source->born.fields[1].at);
 		bpf_alu_imm(c, BPF_AND, BPF_REG_1, CLONE_THREAD);
 		bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, leave);
-		bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_6, (int16_t)source->born.fields[0].at);
-		bpf_store(c, BPF_W, BPF_REG_10, AT_CHILD, BPF_REG_1);
 		return;
 	}
-	emit_task_word(c, &source->fields, FIELD_PID, AT_CHILD);
 	emit_task_word(c, &source->fields, FIELD_TGID, AT_GROUP);
 	bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_10, AT_CHILD);
 	bpf_load(c, BPF_W, BPF_REG_2, BPF_REG_10, AT_GROUP);
 	bpf_jump_reg(c, BPF_JNE, BPF_REG_1, BPF_REG_2, leave);
 }
 
-static void emit_born(struct bpf_code *c, const struct probe_session *s, struct task_source *source)
+static void emit_key(struct bpf_code *c, void *context, bool is_birth, int leave)
 {
-	int leave = bpf_label(c);
+	struct task_source *source = context;
+	const struct tracepoint *point = is_birth ? &source->born : &source->gone;
 
-	bpf_mov(c, BPF_REG_6, BPF_REG_1);
-	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
-	bpf_alu_imm(c, BPF_RSH, BPF_REG_0, 32);
-	bpf_store(c, BPF_W, BPF_REG_10, AT_PARENT, BPF_REG_0);
-	bpf_find(c, s->maps[STREAM_MAP_PROCESSES], AT_PARENT);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
-	emit_child(c, source, leave);
-	bpf_store_imm(c, BPF_W, BPF_REG_10, AT_VALUE, 1);
-	bpf_load_map(c, BPF_REG_1, s->maps[STREAM_MAP_PROCESSES]);
-	bpf_stack_address(c, BPF_REG_2, AT_CHILD);
-	bpf_stack_address(c, BPF_REG_3, AT_VALUE);
-	bpf_mov_imm(c, BPF_REG_4, BPF_ANY);
-	bpf_call(c, BPF_FUNC_map_update_elem);
-	bpf_place(c, leave);
-	bpf_return_0(c);
-}
-
-static void emit_gone(struct bpf_code *c, const struct probe_session *s, struct task_source *source)
-{
-	bpf_mov(c, BPF_REG_6, BPF_REG_1);
 	if (source->has_record) {
-		bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_6, (int16_t)source->gone.fields[0].at);
+		bpf_load(c, BPF_W, BPF_REG_1, BPF_REG_6, (int16_t)point->fields[0].at);
 		bpf_store(c, BPF_W, BPF_REG_10, AT_CHILD, BPF_REG_1);
 	} else {
 		emit_task_word(c, &source->fields, FIELD_PID, AT_CHILD);
 	}
-	bpf_load_map(c, BPF_REG_1, s->maps[STREAM_MAP_PROCESSES]);
-	bpf_stack_address(c, BPF_REG_2, AT_CHILD);
-	bpf_call(c, BPF_FUNC_map_delete_elem);
-	bpf_return_0(c);
+	if (is_birth)
+		emit_first_only(c, source, leave);
+}
+
+static void emit_current(struct bpf_code *c, void *context, int leave)
+{
+	const struct task_source *source = context;
+
+	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
+	bpf_alu_imm(c, BPF_RSH, BPF_REG_0, 32);
+	bpf_store(c, BPF_W, BPF_REG_10, AT_PARENT, BPF_REG_0);
+	bpf_find(c, source->processes_fd, AT_PARENT);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
 }
 
 static int watch(
@@ -131,10 +117,7 @@ static int watch(
 	FD_AUTO fd = -1;
 	int rc;
 
-	if (is_birth)
-		emit_born(&c, s, source);
-	else
-		emit_gone(&c, s, source);
+	(is_birth ? followed_emit_born : followed_emit_gone)(&c, &s->followed);
 	spec.insns = c.insns.v;
 	spec.n_insns = c.insns.n;
 	fd = source->has_record ? bpf_program_open(&spec, NULL, 0)
@@ -171,12 +154,22 @@ static bool is_needed(const struct probe_session *s)
 int process_filter_open(struct probe_session *s, struct err *err)
 {
 	static const uint8_t one = 1;
-	struct task_source source = {.fields = {.type = "task_struct", .names = {"pid", "tgid"}}};
+	struct task_source source = {.processes_fd = s->maps[STREAM_MAP_PROCESSES],
+		.fields = {.type = "task_struct", .names = {"pid", "tgid"}}};
 	struct err why = {0};
 	int rc = -1;
 
 	if (!is_needed(s))
 		return 0;
+	s->followed = (struct followed){.map_fd = source.processes_fd,
+		.at = AT_CHILD,
+		.emit_current = emit_current,
+		.emit_key = emit_key,
+		.context = &source};
+	rc = followed_open(&s->followed, err);
+	if (rc < 0)
+		return rc;
+	rc = -1;
 	if (s->features.has_btf)
 		rc = watch_both(s, &source, &why);
 	if (rc < 0)
@@ -184,6 +177,7 @@ int process_filter_open(struct probe_session *s, struct err *err)
 	if (rc == 0 && source.has_record)
 		rc = watch_both(s, &source, &why);
 	kernel_fields_release(&source.fields);
+	s->followed.context = NULL; /* the programs are made */
 	if (rc == ERR_PERMISSION)
 		return err_set(err, rc, "%s", why.text);
 	if (rc < 0)

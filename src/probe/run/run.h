@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "bpf/code.h"
+#include "bpf/followed.h"
 #include "bpf/ring.h"
 #include "probe/points/point_kind.h"
 #include "probe/run/probe_session.h"
@@ -105,6 +106,7 @@ struct probe_session {
 	struct bpf_ring records, control;
 	uint32_t scratch_bytes, scratch_areas;
 	bool filters; /* only some processes are traced */
+	struct followed followed;
 	struct named_uprobes named;
 
 	VEC(int) links;	      /* hold the attachments */

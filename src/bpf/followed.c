@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "bpf/followed.h"
+
+#include "base/file.h"
+#include "bpf/kernel_map.h"
+
+static int value_at(const struct followed *f)
+{
+	return f->at - FOLLOWED_STACK + 8;
+}
+
+int followed_open(struct followed *f, struct err *err)
+{
+	static const struct bpf_map_spec spec = {
+		BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint64_t), 1, 0, "weir_left_out"};
+
+	f->left_out_fd = bpf_map_open(&spec);
+	return f->left_out_fd < 0
+		       ? err_sys(err, -f->left_out_fd, "BPF map '%s': cannot be made", spec.name)
+		       : 0;
+}
+
+void followed_close(struct followed *f)
+{
+	fd_cleanup(&f->left_out_fd);
+}
+
+uint64_t followed_n_left_out(const struct followed *f)
+{
+	uint64_t n = 0;
+	uint32_t key = 0;
+
+	return f->left_out_fd >= 0 && bpf_map_find(f->left_out_fd, &key, &n) == 0 ? n : 0;
+}
+
+void followed_emit_add(struct bpf_code *c, const struct followed *f, int at)
+{
+	bpf_store_imm(c, BPF_W, BPF_REG_10, (int16_t)value_at(f), 1);
+	bpf_load_map(c, BPF_REG_1, f->map_fd);
+	bpf_stack_address(c, BPF_REG_2, at);
+	bpf_stack_address(c, BPF_REG_3, value_at(f));
+	bpf_mov_imm(c, BPF_REG_4, BPF_ANY);
+	bpf_call(c, BPF_FUNC_map_update_elem);
+}
+
+void followed_emit_born(struct bpf_code *c, const struct followed *f)
+{
+	int leave = bpf_label(c);
+
+	bpf_mov(c, BPF_REG_6, BPF_REG_1);
+	f->emit_current(c, f->context, leave);
+	f->emit_key(c, f->context, true, leave);
+	followed_emit_add(c, f, f->at);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
+	bpf_store_imm(c, BPF_W, BPF_REG_10, (int16_t)value_at(f), 0);
+	bpf_find(c, f->left_out_fd, value_at(f));
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, leave);
+	bpf_mov_imm(c, BPF_REG_1, 1);
+	bpf_atomic(c, BPF_ADD, BPF_REG_0, 0, BPF_REG_1);
+	bpf_place(c, leave);
+	bpf_return_0(c);
+}
+
+void followed_emit_gone(struct bpf_code *c, const struct followed *f)
+{
+	int leave = bpf_label(c);
+
+	bpf_mov(c, BPF_REG_6, BPF_REG_1);
+	f->emit_key(c, f->context, false, leave);
+	bpf_load_map(c, BPF_REG_1, f->map_fd);
+	bpf_stack_address(c, BPF_REG_2, f->at);
+	bpf_call(c, BPF_FUNC_map_delete_elem);
+	bpf_place(c, leave);
+	bpf_return_0(c);
+}
