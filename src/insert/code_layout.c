@@ -101,7 +101,7 @@ static uint32_t label_of(const struct code *c, const struct code_section *s,
 		label += CODE_CALL_BYTES;
 	first = &s->blocks.v[f->first_block];
 	if (first->first_insn + first->n_insns == f->entry_insn)
-		label += code_head_bytes(c, &s->insns.v[first->first_insn], first->n_insns);
+		label += code_head_bytes(c, s, first);
 	return label;
 }
 

@@ -72,7 +72,20 @@ static void back_to_start(void)
 static void loop_behind_endbr(void)
 {
 	check_f(INSERT_MODE_TREE, ONE("endbr64\n 1: dec %edi\n jnz 1b\n ret\n"),
-		"endbr64 enter inc.0 cost.1 inc.1 cost.2 dec jnz>4 inc.2 cost.1 leave ret");
+		"endbr64 enter inc.0 inc.1 cost.2 dec jnz>3 inc.2 cost.2 leave ret");
+}
+
+/* Nothing is owed at calls and returns. */
+static void late_costs(void)
+{
+	check_f(INSERT_MODE_TREE, ONE("test %edi,%edi\n jz 1f\n xor %eax,%eax\n ret\n 1: ret\n"),
+		"enter inc.0 test jz>9 inc.1 cost.4 xor leave ret inc.2 cost.3 leave ret");
+	check_f(INSERT_MODE_TREE, ONE("test %edi,%edi\n jz 1f\n xor %eax,%eax\n 1: ret\n"),
+		"enter inc.0 test jz>7 inc.1 cost.1 xor inc.2 cost.3 leave ret");
+	check_f(INSERT_MODE_TREE, ONE("test %edi,%edi\n jz 1f\n call ext\n 1: ret\n"),
+		"enter inc.0 cost.2 test jz>8 inc.1 cost.1 call>ext inc.2 cost.1 leave ret");
+	check_f(INSERT_MODE_TREE, ONE("test %edi,%edi\n jz 1f\n int3\n 1: ret\n"),
+		"enter inc.0 cost.2 test jz>8 inc.1 cost.1 int3 inc.2 cost.1 leave ret");
 }
 
 static void long_blocks(void)
@@ -313,6 +326,7 @@ int main(void)
 		{"endbr64 stays first", endbr_first},
 		{"a branch back to the start skips the entry code, a call does not", back_to_start},
 		{"a loop right behind endbr64 skips the entry code too", loop_behind_endbr},
+		{"blocks leave their costs to those behind them", late_costs},
 		{"a block of more than 127 instructions has its cost in a word", long_blocks},
 		{"a jump out of a function is a tail call", tails},
 		{"a conditional jump out of a function leaves only when it is taken",
