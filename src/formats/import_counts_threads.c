@@ -254,12 +254,12 @@ static uint64_t ns_of_ticks(const struct tree_writer *t, uint64_t ticks)
 	return ns > UINT64_MAX / 2 ? UINT64_MAX / 2 : (uint64_t)ns;
 }
 
-static void write_node(struct tree_writer *t, size_t i, uint64_t uncharged)
+static void write_node(struct tree_writer *t, size_t i, uint64_t told_elsewhere)
 {
 	const struct count_node *node = &t->nodes[i];
 	bool has_cycles = t->file->header->flags & COUNT_FILE_CYCLES;
 	bool is_timed = i && is_foreign(node) && t->ticks_per_s;
-	uint64_t n[11] = {t->id, 0, 0, 0, node->calls + 1, node->cost + uncharged, 0, 1, 0, 0,
+	uint64_t n[11] = {t->id, 0, 0, 0, node->calls + 1, node->cost - told_elsewhere, 0, 1, 0, 0,
 		node->site ? node->site - t->file->header->base : 0};
 
 	if (i) {
@@ -338,19 +338,68 @@ static uint64_t left_over(
 	return t->instructions[function] - nodes[function].cost;
 }
 
-static void account(
-	const struct tree_writer *t, size_t current, uint64_t uncharged, struct accounted *nodes)
+/* The function of a node; NULL: none that is counted. */
+static const uint64_t *function_of(const struct tree_writer *t, size_t i)
+{
+	return i && !is_foreign(&t->nodes[i]) ? map_find(&t->file->entry_of, t->nodes[i].key)
+					      : NULL;
+}
+
+static void account(const struct tree_writer *t, struct accounted *nodes)
 {
 	for (size_t i = 1; i < t->n_nodes; i++) {
-		const uint64_t *function = map_find(&t->file->entry_of, t->nodes[i].key);
-		uint64_t cost = t->nodes[i].cost + (i == current ? uncharged : 0);
+		const uint64_t *function = function_of(t, i);
 
-		if (!function || is_foreign(&t->nodes[i]))
+		if (!function)
 			continue;
-		nodes[*function].cost += cost;
+		nodes[*function].cost += t->nodes[i].cost;
 		nodes[*function].calls += t->nodes[i].calls;
-		t->file->functions.v[*function].charged += cost;
 	}
+}
+
+static void charge(struct tree_writer *t, size_t i, uint64_t cost, struct accounted *nodes)
+{
+	const uint64_t *function = function_of(t, i);
+
+	t->nodes[i].cost += cost;
+	if (function)
+		nodes[*function].cost += cost;
+}
+
+static void note_charged(const struct tree_writer *t)
+{
+	for (size_t i = 1; i < t->n_nodes; i++) {
+		const uint64_t *function = function_of(t, i);
+
+		if (function)
+			t->file->functions.v[*function].charged += t->nodes[i].cost;
+	}
+}
+
+/*
+ * Blocks leave their costs to those behind them. Where the handler of a signal has left for elsewhere in between,
+ * nobody was charged: below the node is the call of the handler, which did not come back and is in no block.
+ * Returns what is left.
+ */
+static uint64_t charge_interrupted(
+	struct tree_writer *t, size_t current, uint64_t uncharged, struct accounted *nodes)
+{
+	const uint64_t *last = function_of(t, current);
+
+	for (size_t i = 1; i < t->n_nodes && uncharged; i++) {
+		const struct count_node *left = &t->nodes[i];
+		const uint64_t *function = left->parent < i ? function_of(t, left->parent) : NULL;
+		uint64_t owed;
+
+		if (!counts_node_is_left(left) || is_foreign(left) || left->rest || !left->calls ||
+			!function || (last && *last == *function))
+			continue;
+		owed = left_over(t, (uint32_t)*function, nodes);
+		owed = owed < uncharged ? owed : uncharged;
+		charge(t, left->parent, owed, nodes);
+		uncharged -= owed;
+	}
+	return uncharged;
 }
 
 /* A function that ran in `cost` of the thread's own instructions, below the node for all of them.
@@ -410,14 +459,17 @@ static void write_tree(struct tree_writer *t)
 	else
 		counts_note(t->file, charged - t->tree_instructions,
 			"call trees were charged with more instructions than their blocks have");
+	account(t, nodes);
+	uncharged = charge_interrupted(t, current, uncharged, nodes);
+	charge(t, current, uncharged, nodes);
+	note_charged(t);
 	place_nodes(t, current);
-	account(t, current, uncharged, nodes);
 	t->n_start_up = 0;
 	if (t->n_nodes)
-		start_up = write_start_up(t, t->nodes[0].cost + (current ? 0 : uncharged), nodes);
+		start_up = write_start_up(t, t->nodes[0].cost, nodes);
 	for (size_t i = 0; i < n; i++)
 		if (!is_left_out(t, i, current))
-			write_node(t, i, (i == current ? uncharged : 0) - (i ? 0 : start_up));
+			write_node(t, i, i ? 0 : start_up);
 	t->first += n - 1 + t->n_start_up;
 	free(nodes);
 }

@@ -293,8 +293,9 @@ static void cut_blocks(struct code_section *s, uint32_t function)
 	f->first_block = (uint32_t)s->blocks.n;
 	for (uint32_t i = f->first_insn; i < f->first_insn + f->n_insns; i++) {
 		if (s->insns.v[i].bits & CODE_INSN_HEAD)
-			vec_push(&s->blocks,
-				((struct code_block){i, 0, function, is_unreachable(s, f, i)}));
+			vec_push(&s->blocks, ((struct code_block){.first_insn = i,
+						     .function = function,
+						     .is_unreachable = is_unreachable(s, f, i)}));
 		s->blocks.v[s->blocks.n - 1].n_insns++;
 	}
 	f->n_blocks = (uint32_t)s->blocks.n - f->first_block;

@@ -101,7 +101,7 @@ static uint32_t label_of(const struct code *c, const struct code_section *s,
 		label += CODE_CALL_BYTES;
 	first = &s->blocks.v[f->first_block];
 	if (first->first_insn + first->n_insns == f->entry_insn)
-		label += code_head_bytes(c, &s->insns.v[first->first_insn], first->n_insns);
+		label += code_head_bytes(c, s, first);
 	return label;
 }
 
@@ -222,10 +222,11 @@ static uint8_t dwarf_register(uint8_t reg)
 }
 
 /* What put_head() of emit.c does to rsp and rax at new offset `at`, where the frame rules of `old` hold. */
-static void note_saved(struct code *c, const struct code_section *s, const struct code_insn *head,
-	uint32_t n_insns, uint64_t old, uint64_t at)
+static void note_saved(struct code *c, const struct code_section *s, const struct code_block *b,
+	uint64_t old, uint64_t at)
 {
-	uint64_t end = at + code_head_bytes(c, head, n_insns);
+	const struct code_insn *head = &s->insns.v[b->first_insn];
+	uint64_t end = at + code_head_bytes(c, s, b);
 	struct moved_value stack = {old, at + CODE_LEA_BYTES, end, MOVED_REG_RSP, MOVED_REG_RSP,
 		CODE_STACK_SHIFT, MOVED_SUM};
 	struct moved_value on_stack = {old, stack.start + CODE_SLOT_BYTES, end - CODE_LEA_BYTES,
@@ -265,8 +266,8 @@ static void note_heads(struct code *c, const struct code_section *s, const struc
 		if (insn_i != last)
 			at = s->insns.v[insn_i].label + code_bytes_before_heads(c, s, f, insn_i);
 		last = insn_i;
-		note_saved(c, s, head, b->n_insns, s->insns.v[insn_i - is_behind].offset, at);
-		at += code_head_bytes(c, head, b->n_insns);
+		note_saved(c, s, b, s->insns.v[insn_i - is_behind].offset, at);
+		at += code_head_bytes(c, s, b);
 	}
 }
 

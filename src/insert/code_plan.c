@@ -285,9 +285,11 @@ uint32_t code_head_sums(const struct code *c, const struct code_insn *head)
 	return c->options->with_cycles ? 2 : 1;
 }
 
-uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns)
+uint32_t code_head_bytes(
+	const struct code *c, const struct code_section *s, const struct code_block *b)
 {
 	const struct insert_options *o = c->options;
+	const struct code_insn *head = &s->insns.v[b->first_insn];
 	uint32_t n_sums = code_head_sums(c, head);
 	uint32_t bytes;
 
@@ -301,8 +303,8 @@ uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uin
 			 (code_head_is_carry(head) ? 0 : FLAGS_BYTES);
 	if (head->detour == CODE_DETOUR_COMPARE)
 		bytes += head[-(int)head->detail].length;
-	if (n_sums)
-		bytes += n_insns <= 127 ? ADD_BYTES : ADD_LONG_BYTES;
+	if (n_sums && b->added)
+		bytes += code_add_is_long(b->added) ? ADD_LONG_BYTES : ADD_BYTES;
 	/* Cycles do not fit into a byte: hundredths. */
 	if (n_sums == 2)
 		bytes += ADD_LONG_BYTES;
@@ -385,11 +387,12 @@ static void plan_insn(
 
 static void plan_function(struct code *c, struct code_section *s, struct code_function *f)
 {
+	code_late_sums(c, s, f);
 	for (uint32_t b = f->first_block; b < f->first_block + f->n_blocks; b++) {
 		const struct code_block *block = &s->blocks.v[b];
 		const struct code_insn *head = &s->insns.v[block->first_insn];
 		struct code_insn *at = &s->insns.v[code_head_insn(s, f, b)];
-		uint32_t bytes = code_head_bytes(c, head, block->n_insns);
+		uint32_t bytes = code_head_bytes(c, s, block);
 
 		if (block->is_unreachable)
 			continue;
@@ -409,8 +412,7 @@ static void plan_function(struct code *c, struct code_section *s, struct code_fu
 			const struct code_block *block =
 				&s->blocks.v[code_locked_block(s, f, insn)];
 
-			insn->between =
-				code_head_bytes(c, &s->insns.v[block->first_insn], block->n_insns);
+			insn->between = code_head_bytes(c, s, block);
 		}
 	}
 }

@@ -103,11 +103,11 @@ static void put_restore_from_stack(struct emit *e, const struct code_insn *head)
 	put_lea_stack(e, CODE_STACK_SHIFT);
 }
 
-static void put_add(struct emit *e, uint32_t symbol, int64_t offset, uint32_t n, bool is_long)
+static void put_add(struct emit *e, uint32_t symbol, int64_t offset, int32_t n, bool is_long)
 {
 	put_gs(e, is_long ? 0x81 : 0x83, 0, symbol, offset, is_long ? 4 : 1);
 	if (is_long)
-		buf_put_u32(&e->bytes, n);
+		buf_put_u32(&e->bytes, (uint32_t)n);
 	else
 		buf_put_u8(&e->bytes, (uint8_t)n);
 }
@@ -148,7 +148,7 @@ static void put_head(struct emit *e, uint32_t block_i)
 	const struct insert_options *o = e->code->options;
 	const struct code_block *b = &e->section->blocks.v[block_i];
 	const struct code_insn *head = &e->section->insns.v[b->first_insn];
-	int64_t stripe = 8 * (int64_t)(block_i % COUNT_STRIPES);
+	int64_t stripe = 8 * (int64_t)b->stripe;
 	uint32_t n_sums = code_head_sums(e->code, head);
 	size_t start = e->bytes.n;
 
@@ -161,10 +161,10 @@ static void put_head(struct emit *e, uint32_t block_i)
 	if (head->detour == CODE_DETOUR_STACK)
 		put_save_on_stack(e, head);
 	put_gs(e, 0xff, 0, e->counters, 8 * (int64_t)block_i, 0);
-	if (n_sums)
-		put_add(e, e->cost, stripe, b->n_insns, b->n_insns > 127);
+	if (n_sums && b->added)
+		put_add(e, e->cost, stripe, b->added, code_add_is_long(b->added));
 	if (n_sums == 2)
-		put_add(e, e->cycles, stripe, block_cycles(e, b), true);
+		put_add(e, e->cycles, stripe, (int32_t)block_cycles(e, b), true);
 	if (head->detour == CODE_DETOUR_REGISTER)
 		put_restore_flags(e, head->detail);
 	if (head->detour == CODE_DETOUR_STACK)
@@ -174,7 +174,7 @@ static void put_head(struct emit *e, uint32_t block_i)
 
 		buf_put(&e->bytes, e->section->bytes.p + compare->offset, compare->length);
 	}
-	assert(e->bytes.n - start == code_head_bytes(e->code, head, b->n_insns));
+	assert(e->bytes.n - start == code_head_bytes(e->code, e->section, b));
 	(void)start;
 }
 

@@ -7,7 +7,7 @@
  *	code_resolve	finds out what branches, operands, tables and data mean (references.c)
  *	code_blocks	cuts functions into blocks (blocks.c)
  *	code_live	what is live at the head of each block (live.c)
- *	code_plan	what goes where (code_plan.c)
+ *	code_plan	what goes where (code_plan.c), and how much blocks add (late_sums.c)
  *	code_lay_out	where everything comes to lie (code_layout.c)
  *	code_emit	the new bytes and relocations (emit.c)
  */
@@ -56,6 +56,9 @@ enum code_insn_bits {
 	CODE_INSN_APART =
 		1 << 20, /* its section is apart: blocks have counters, and add to no sum */
 	CODE_INSN_PLACE = 1 << 21, /* a distance counts from here (table_distance.c) */
+	CODE_INSN_ELSEWHERE =
+		1
+		<< 22, /* a head that control may come to otherwise than by a branch of its function */
 };
 
 /* Where flags are live at the head of a block. */
@@ -131,6 +134,8 @@ struct code_block {
 	uint32_t first_insn, n_insns;
 	uint32_t function;
 	bool is_unreachable; /* padding behind a jump: it needs no counter */
+	int32_t added;	     /* to the sum of costs */
+	uint32_t stripe;     /* of that sum */
 };
 
 struct code_section {
@@ -279,12 +284,19 @@ void code_refuse(struct code *c, enum insert_reason reason); /* all sections */
 uint32_t code_insn_bytes(const struct code_insn *insn);
 /* Those of them that are not inserted: some branches become several instructions. */
 uint32_t code_insn_own_bytes(const struct code_insn *insn);
-/* To how many sums a block adds. */
+/* How many sums there are to add to. */
 uint32_t code_head_sums(const struct code *c, const struct code_insn *head);
-uint32_t code_head_bytes(const struct code *c, const struct code_insn *head, uint32_t n_insns);
+uint32_t code_head_bytes(
+	const struct code *c, const struct code_section *s, const struct code_block *b);
 /* Of what is inserted in front of an instruction, that in front of the counters. */
 uint32_t code_bytes_before_heads(const struct code *c, const struct code_section *s,
 	const struct code_function *f, uint32_t insn_i);
+static inline bool code_add_is_long(int32_t added)
+{
+	return added < INT8_MIN || added > INT8_MAX;
+}
+/* Sets what each block of the function adds. */
+void code_late_sums(const struct code *c, struct code_section *s, const struct code_function *f);
 /* The block that a CODE_INSN_PAST_LOCK branch of the function leads into. */
 uint32_t code_locked_block(
 	const struct code_section *s, const struct code_function *f, const struct code_insn *insn);

@@ -114,6 +114,8 @@ static void mark_label(struct code *c, const struct code_function *from, uint32_
 	f = code_function_at(c, section, (uint64_t)offset);
 	if (insn) {
 		insn->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL;
+		if (kind != LABEL_BRANCH || from != f)
+			insn->bits |= CODE_INSN_ELSEWHERE;
 		if (kind == LABEL_DATA)
 			insn->bits |= CODE_INSN_DATA_LABEL;
 		if (f)
@@ -182,7 +184,7 @@ static bool goes_past_lock(struct code *c, struct code_section *s, const struct 
 	locked = code_insn_at(c, s->number, insn->to - 1);
 	if (!locked || locked->length < 2 || s->bytes.p[locked->offset] != LOCK_PREFIX)
 		return false;
-	locked->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL;
+	locked->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL | CODE_INSN_ELSEWHERE;
 	insn->bits |= CODE_INSN_PAST_LOCK;
 	return true;
 }
@@ -492,7 +494,7 @@ static void mark_entries(struct code *c)
 		struct code_insn *insn = code_insn_at(c, l->section, l->offset);
 
 		if (insn && (sym->bind != STB_LOCAL || code_symbol_lacks_size(sym)))
-			insn->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL;
+			insn->bits |= CODE_INSN_HEAD | CODE_INSN_LABEL | CODE_INSN_ELSEWHERE;
 	}
 }
 

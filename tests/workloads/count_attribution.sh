@@ -106,23 +106,28 @@ done
 
 # --- trees without end: recursion is folded, calls and callers stay exact
 build mutual mutual.c -O2
-# arcs_of FILE: who called whom how often, as the program prints it
+# arcs_of FILE NAME...: who of them, and main, called whom how often, as the program prints it
 arcs_of() {
 	"$WEIR" report arcs "$1" --json >arcs.json
-	python3 - <<'PY'
-import json
-names = ["east", "north", "south", "west", "main"]
+	python3 - "${@:2}" <<'PY'
+import json, sys
+names = sys.argv[1:]
 for r in sorted(json.load(open("arcs.json"))["rows"], key=lambda r: r["name"]):
-    for caller in names if r["name"] in names[:4] else ():
+    for caller in names + ["main"] if r["name"] in names else ():
         calls = sum(p["calls"] for p in r["parents"] if p["name"] == caller)
         if calls:
             print(r["name"], "by", caller, calls)
 PY
 }
+for level in O1 O2; do
+	build tails_out tails_out.c -$level && same "jumps out of counted code (-$level)" tails_out
+	equal "what is called behind a jump to code that is not counted is the caller's child (-$level)" \
+		"$(cat plain/out.txt)" "$(arcs_of counted/tails_out.weir inner jumps_in jumps_out)"
+done
 for depth in 12 22; do
 	same "mutual recursion $depth deep" mutual $depth
 	equal "mutual recursion $depth deep: calls by caller are those that the program has counted" \
-		"$(cat plain/out.txt)" "$(arcs_of counted/mutual.weir)"
+		"$(cat plain/out.txt)" "$(arcs_of counted/mutual.weir east north south west)"
 done
 check "the tree of 8,388,607 contexts has a bounded number of nodes" [ "$(stat -c %s counted/mutual.weir)" -lt 20000000 ]
 "$WEIR" report loss counted/mutual.weir >loss.txt

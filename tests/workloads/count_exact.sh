@@ -75,6 +75,26 @@ counts = [f.counts(u)[i] for u in f.units for g in u.functions if g.name == "cha
 print(max(counts))
 EOF
 )"
+
+# A handler of a signal comes between blocks that leave their costs to later ones, and goes elsewhere. The judge is
+# the same program with block counters alone.
+for level in O2 O0; do
+	"$WEIR" count -q gcc -$level -o interrupted "$count_fixtures/interrupted.c" &&
+		"$WEIR" count -q --counts gcc -$level -o interrupted_blocks "$count_fixtures/interrupted.c"
+	./interrupted >interrupted.txt && ./interrupted_blocks >blocks.txt
+	for program in interrupted interrupted_blocks; do
+		"$WEIR" report flat --json $program.weir >$program.json
+	done
+	for function in branches on_trap note; do
+		equal "$function, interrupted by handlers that come back and that do not, has the cost of its blocks (-$level)" \
+			"$(json interrupted_blocks.json "[r['base'] for r in j['rows'] if r['name'] == '$function']")" \
+			"$(json interrupted.json "[r['base'] for r in j['rows'] if r['name'] == '$function']")"
+	done
+	equal "calls that were interrupted are counted (-$level)" "$(cat interrupted.txt)" \
+		"$(json interrupted.json "' '.join(str(r['calls']) for n in ('middle', 'branches') for r in j['rows'] if r['name'] == n)")"
+	equal "no call cost less than nothing (-$level)" "[]" \
+		"$(json interrupted.json "[r['name'] for r in j['rows'] if (r['max'] or 0) > 1000000]")"
+done
 more || finish
 one control_flow_plain control_flow.c "-O0 -no-pie"
 one exceptions exceptions.cc "-O2 -static-libstdc++ -static-libgcc"

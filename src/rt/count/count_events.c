@@ -184,7 +184,8 @@ static void push(
 static void enter(struct state *s, uint64_t sp, uint64_t key, bool has_cycles)
 {
 	uint64_t ret = *(const uint64_t *)sp;
-	bool is_tail = s->tail_sp == sp && s->tail_ret == ret;
+	/* The caller has executed a block since when what was jumped to has returned, unseen. */
+	bool is_tail = s->tail_sp == sp && s->tail_ret == ret && sum(s->cost) == s->last_cost;
 	struct count_node *tail = s->tail_node;
 
 	charge(s, has_cycles);

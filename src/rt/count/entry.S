@@ -334,12 +334,19 @@ end \name
 	push_frame \cycles, 0
 	open_frame \name, 0
 	out \name, \flags, 1
-	/* A function has jumped; if it was called from here, this one is its child. */
+	/* A function has jumped; if it was called from here, and no block has been executed since, this one is
+	 * its child. Else it has jumped to code that is not counted, which has returned. */
 .Ltail_\name:
 	cmp S(TAIL_SP), %rax
 	jne .Lnot_tail_\name
 	mov pushed + 8(%rsp), %rax
 	cmp S(TAIL_RET), %rax
+	jne .Lnot_tail_\name
+	mov S(COST), %rax
+	add S(COST + 8), %rax
+	add S(COST + 16), %rax
+	add S(COST + 24), %rax
+	cmp S(LAST_COST), %rax
 	jne .Lnot_tail_\name
 	mov S(TAIL_NODE), %rdx
 	find_child \name, 0, 1
