@@ -6,7 +6,7 @@ gcc -O2 -o split "$ROOT/tests/workloads/split.c" -lpthread || exit 1
 equal "Ctrl-C ends the command by its signal" "signal 2" "$(on_terminal 1.5 "$WEIR" record -o a.weir -- ./split forever)"
 check "a progress line was shown" grep -qE 'weir: [0-9.]+ s, [0-9]+ samples' shown.txt
 "$WEIR" report flat a.weir --json >f.json
-check "the data is kept" test "$(json f.json "sum(r['samples'] for r in j['rows']) > 300")" = True
+check "the data is kept" test "$(json f.json "sum(r['samples'] for r in j['rows']) > 50")" = True
 equal "a command that ignores Ctrl-C is waited for, and its status is passed on" "exit 4" \
 	"$(on_terminal 0.7 "$WEIR" record -o b.weir -- sh -c "trap '' INT; sleep 2; exit 4")"
 check "the recording was complete before" grep -q "the recording is complete; 'sh' goes on running" shown.txt
