@@ -31,7 +31,7 @@ struct machine {
 	const struct code_extents *extents;
 	uint64_t addr;
 	uint32_t op_index;
-	uint32_t file, line;
+	uint32_t file, line, column;
 	size_t first; /* of the sequence's rows */
 	bool is_unsorted;
 };
@@ -61,6 +61,7 @@ static void reset(struct machine *m)
 	m->addr = 0;
 	m->op_index = 0;
 	m->file = m->line = 1;
+	m->column = 0;
 	m->first = m->out->rows.n;
 	m->is_unsorted = false;
 }
@@ -81,7 +82,7 @@ static inline void advance(struct machine *m, uint64_t ops)
 static inline void add_row(struct machine *m)
 {
 	struct line_rows *out = m->out;
-	struct line_row row = {m->addr, m->file, m->line};
+	struct line_row row = {m->addr, m->file, m->line, m->column};
 
 	if (out->rows.n > m->first) {
 		struct line_row *last = &out->rows.v[out->rows.n - 1];
@@ -90,8 +91,8 @@ static inline void add_row(struct machine *m)
 			*last = row;
 			return;
 		}
-		if (last->file == row.file && last->line == row.line && !m->is_unsorted &&
-			last->addr < row.addr)
+		if (last->file == row.file && last->line == row.line &&
+			last->column == row.column && !m->is_unsorted && last->addr < row.addr)
 			return;
 		m->is_unsorted |= last->addr > row.addr;
 	}
@@ -211,6 +212,9 @@ static const uint8_t *run_standard(
 		m->file = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
 		return p;
 	case LNS_SET_COLUMN:
+		p = form_uleb(p, end, &v);
+		m->column = v <= DWARF_COLUMN_MAX ? (uint32_t)v : 0;
+		return p;
 	case LNS_SET_ISA:
 		return form_uleb(p, end, &v);
 	case LNS_NEGATE_STMT:

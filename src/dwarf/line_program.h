@@ -16,6 +16,7 @@ struct line_row {
 	uint64_t addr;
 	uint32_t file; /* number in the table */
 	uint32_t line;
+	uint32_t column; /* 0 = none */
 };
 
 /* Rows [first, first + n), addresses rising, the first at `start`; they hold up to `end`. */

@@ -62,12 +62,16 @@ struct dwarf_site {
 	uint32_t call_file, call_line;
 };
 
+/* A column beyond it counts as not known. */
+#define DWARF_COLUMN_MAX 65535
+
 /* From `addr` up to the next row's address: this file, this line, inside this site. */
 struct dwarf_row {
 	uint64_t addr;
 	uint32_t file; /* in files; 0 = not known */
 	uint32_t line; /* 0 = none */
 	uint32_t site; /* 0 = in the function itself */
+	uint32_t column; /* of the line; 0 = not known; up to DWARF_COLUMN_MAX */
 	bool is_hole;  /* nothing is known from here on */
 };
 

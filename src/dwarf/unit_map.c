@@ -171,7 +171,7 @@ static void put(struct merge *m, uint64_t addr)
 	row.addr = addr;
 	row.is_hole = !m->has_line && !m->has_site;
 	if (last ? row.file == last->file && row.line == last->line && row.site == last->site &&
-				row.is_hole == last->is_hole
+				row.column == last->column && row.is_hole == last->is_hole
 		 : row.is_hole)
 		return;
 	vec_push(&m->out->rows, row);
@@ -205,6 +205,7 @@ static void put_sequence(
 		sites_up_to(m, row->addr);
 		m->now.file = source_files_id(files, row->file);
 		m->now.line = row->line;
+		m->now.column = row->column;
 		put(m, row->addr);
 	}
 }
@@ -226,7 +227,7 @@ static void make_rows(struct dwarf_unit_map *out, const struct painter *sites,
 			continue;
 		sites_up_to(&m, q->end);
 		m.has_line = false;
-		m.now.file = m.now.line = 0;
+		m.now.file = m.now.line = m.now.column = 0;
 		put(&m, q->end);
 	}
 	while (m.site < m.site_end) {

@@ -100,12 +100,12 @@ equal "0x may be there or not" "$(printf '0x%x 0x%x' "0x$work" "0x$work")" "$(fi
 "$WEIR" symbols resolve --json --image app/prog - <addresses.txt >all.json
 deep=$(json all.json '[r["address"] for r in j["rows"] if len(r["levels"]) == 3][0]')
 "$WEIR" symbols resolve --image app/prog "$deep" >text.txt
-equal "in text: image(function+offset), file:line, rung and source, then the chain" \
-	"$deep $PWD/app/prog(shop::work(int)+0xN) $PWD/prog.cc:10  [build-id: $PWD/app/prog]
-    in square<int> $PWD/prog.cc:10
+equal "in text: image(function+offset), file:line:column, rung and source, then the chain" \
+	"$deep $PWD/app/prog(shop::work(int)+0xN) $PWD/prog.cc:10:C  [build-id: $PWD/app/prog]
+    in square<int> $PWD/prog.cc:10:C
     inlined into cube $PWD/prog.cc:N
     inlined into shop::work(int) $PWD/prog.cc:N" \
-	"$(sed 's/+0x[0-9a-f]*)/+0xN)/; s/\(into.*:\)[0-9]*$/\1N/' text.txt)"
+	"$(sed 's/+0x[0-9a-f]*)/+0xN)/; s/\(prog.cc:10\):[0-9][0-9]*/\1:C/; s/\(into.*:\)[0-9]*$/\1N/' text.txt)"
 equal "as the text form of a row" "$PWD/app/prog(shop::work(int)+0x0)" \
 	"$(ask --image app/prog "$work"; field text)"
 ask --image app/prog 1 "$work"
@@ -233,7 +233,7 @@ equal "and why not" "no module was mapped there in process $pid; the trace has n
 	"$(json out.json '"; ".join(r["reason"] for r in j["rows"][2:])')"
 ask --trace t.weir "$work_at"
 equal "the pid may be left out when there is one process" "0 shop::work(int) $pid" "$rc $(field symbol) $(field pid)"
-equal "as text" "$pid:$work_at $PWD/app/prog(shop::work(int)+0x0) $(addr2line -e app/prog "$work")  [build-id: $PWD/app/prog]" \
+equal "as text" "$pid:$work_at $PWD/app/prog(shop::work(int)+0x0) $(addr2line -e app/prog "$work"):$(json out.json 'j["rows"][0]["levels"][0]["column"]')  [build-id: $PWD/app/prog]" \
 	"$("$WEIR" symbols resolve --trace t.weir "$pid:$work_at")"
 inside=$(printf '%s:0x%x' "$pid" $((work_at + 0x$(printf %x "$deep") - 0x$work)))
 ask --trace t.weir "$inside"
@@ -334,7 +334,7 @@ status 0"
 equal "lines are answered as they come, from a merged symbol file" "$expected" \
 	"$(python3 coprocess.py "$WEIR" catalog "$first" "$second" "$first")"
 "$WEIR" symbols merge -q --no-search -o co.wsym crc/lib.so
-equal "and from the file itself" "$expected" "$(python3 coprocess.py "$WEIR" file "$first" "$second" "$first")"
+equal "and from the file itself" "$expected" "$(python3 coprocess.py "$WEIR" file "$first" "$second" "$first" | sed -E 's/(:[0-9]+):[0-9]+$/\1/')"
 printf '%s\n\n  %s  \r\n%s' "$first" "$second" "$first" >asked.txt
 equal "a file of addresses is taken as a whole, its last line may have no end" 3 \
 	"$("$WEIR" symbols resolve -q --image co/lib.so - <asked.txt | grep -c 'co/lib.so(')"

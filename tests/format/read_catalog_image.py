@@ -25,10 +25,10 @@ IDENTITY = struct.Struct("<BBHIQQQIIB")
 SEGMENT = struct.Struct("<QQQQI")
 SECTION = struct.Struct("<QQQ")
 PARTS = ("IDENTITY", "SOURCES", "SECTIONS", "NOTES", "TEXTS", "FILES", "SYMBOLS", "ALIASES",
-         "SITES", "RANGES", "RUNGS", "DATA", "SYMBOL_FILES")
+         "SITES", "RANGES", "RUNGS", "DATA", "SYMBOL_FILES", "COLUMNS")
 RUNGS = (None, "segments", "path", "checksum", "build-id")
 TEXT_KINDS = ("ld map", "lld map", "nm")
-SHIFTS = {"SYMBOL_FILES": 10, "DATA": 10, "FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
+SHIFTS = {"COLUMNS": 0, "SYMBOL_FILES": 10, "DATA": 10, "FILES": 10, "SYMBOLS": 10, "ALIASES": 10, "SITES": 12, "RANGES": 0}
 IMAGE_KINDS = (None, "elf", "kernel", "vdso", "jit", "other")
 MACHINES = {0: None, 3: "i386", 62: "x86-64"}
 SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map", "kallsyms",
@@ -36,7 +36,7 @@ SOURCES = (None, "symtab", "dynsym", "debugdata", "debug file", "plt", "perf map
 STRONGEST = ("symtab", "debug file", "dwarf", "debugdata", "gopclntab", "ld map", "lld map", "nm", "dynsym",
              "plt", "perf map", "kallsyms", "jitdump")
 SIZED, FILLER = 16, 32  # flags of symbols
-RAW_BYTES = {"SYMBOL_FILES": 1 << 16, "DATA": 1 << 16, "TEXTS": 4 << 20, "FILES": 1 << 16, "SYMBOLS": 1 << 17, "ALIASES": 1 << 16,
+RAW_BYTES = {"COLUMNS": 1 << 16, "SYMBOL_FILES": 1 << 16, "DATA": 1 << 16, "TEXTS": 4 << 20, "FILES": 1 << 16, "SYMBOLS": 1 << 17, "ALIASES": 1 << 16,
              "SITES": 1 << 18, "RANGES": 1 << 18}
 TEXT_BYTES, TEXT_CHUNK_BYTES = 65536, 2 << 20
 ZSTD = ctypes.CDLL("libzstd.so.1")
@@ -138,8 +138,8 @@ class Table:
         for i, (key, at, stored, raw, n, flags) in enumerate(entries):
             need(at == offset and n >= 1 and flags <= 1 and raw <= RAW_BYTES[name],
                  f"{name}: chunk {i}")
-            if name == "RANGES":
-                need(n <= 4096, "RANGES: at most 4096 items in a chunk")
+            if name in ("RANGES", "COLUMNS"):
+                need(n <= 4096, name + ": at most 4096 items in a chunk")
             else:
                 need(key == index and (n == 1 << self.shift or
                      i == n_chunks - 1 and n < 1 << self.shift), f"{name}: chunk {i} is indexed")
@@ -179,6 +179,8 @@ class Image:
         self.sites = self.read_sites()
         self.ranges = self.read_ranges()
         self.starts = [r[0] for r in self.ranges]
+        self.columns = self.read_columns()
+        self.column_starts = [c[0] for c in self.columns]
         self.check_uses()
         self.check_owners()
         for i, source in enumerate(self.sources):
@@ -399,6 +401,25 @@ class Image:
         self.n_rows = with_row
         return ranges
 
+    def read_columns(self):
+        """(start, column)."""
+        columns = []
+        for key, n, f in self.chunks("COLUMNS"):
+            steps, values = [0] + f.uleb(n - 1), f.uleb(n)
+            f.end()
+            need(0 not in steps[1:] and sum(steps) < 2**32 - 1, "addresses of a chunk of columns")
+            for step, value in zip(steps, values):
+                key += step
+                columns.append((key, value))
+        rising([c[0] for c in columns], "columns ascend")
+        need(all(a[1] != b[1] for a, b in zip(columns, columns[1:])), "neighbouring columns differ")
+        need(all(c[1] < 65536 for c in columns) and (not columns or not columns[-1][1]), "columns end with none")
+        return columns
+
+    def column(self, address):
+        i = bisect.bisect_right(self.column_starts, address) - 1
+        return self.columns[i][1] if i >= 0 else 0
+
     def check_uses(self):
         """Numbers lead somewhere, and what is stored is in use."""
         texts, files, sites, sets = {0}, {0}, [], {0}
@@ -546,6 +567,7 @@ def resolve(image, address):
     return {"address": hex(address), "offset": address - symbol[0] if symbol else None,
             "levels": [{"linkage_name": shown(image.texts[text]),
                         "file": shown(image.texts[file]), "line": known(line),
+                        "column": known(image.column(address)) if line and not i else None,
                         "inline": i < last} for i, (text, file, line) in enumerate(levels)]}
 
 

@@ -64,6 +64,7 @@ static void ask_for_symbols(struct catalog_image *image)
 	for (size_t i = 0; i < catalog_image_n_symbols(image) && i < ITEMS_MAX; i++) {
 		struct catalog_symbol s = catalog_image_symbol(image, i);
 
+		sink += catalog_image_column(image, (struct iaddr){s.start});
 		sink += strlen(s.name) + strlen(s.linkage_name) + (s.file ? strlen(s.file) : 0);
 		if (s.rung < MATCH_BUILD_ID &&
 			catalog_image_symbol_source(image, i) >= catalog_image_n_sources(image))

@@ -22,6 +22,8 @@ static const struct option_spec symbols_options[] = {
 		AT(threads)},
 	{0, "no-search", OPTION_FLAG, NULL, "only what is named: no other folders, no servers",
 		AT(no_search)},
+	{0, "columns", OPTION_FLAG, NULL, "merge, add: keep the columns of source lines",
+		AT(columns)},
 	{0, "symbols", OPTION_FLAG, NULL, "show: the symbols, too", AT(symbols)},
 	{0, "limit", OPTION_NUMBER, "N", "show, diff: at most N symbols", AT(limit)},
 	{0, "json", OPTION_FLAG, NULL, "one JSON object instead of text", AT(json)},
@@ -38,9 +40,9 @@ static const struct symbols_verb {
 	const char *operands;
 	size_t min, max; /* operands */
 } verbs[] = {
-	{"merge", symbols_merge, NULL, "output pid kernel threads no-search json quiet",
+	{"merge", symbols_merge, NULL, "output pid kernel threads no-search columns json quiet",
 		"paths (or --pid, --kernel)", 0, SIZE_MAX},
-	{"add", symbols_add, NULL, "catalog pid kernel threads no-search json quiet",
+	{"add", symbols_add, NULL, "catalog pid kernel threads no-search columns json quiet",
 		"paths (or --pid, --kernel)", 0, SIZE_MAX},
 	{"remove", symbols_remove, symbols_catalog_open, "catalog json quiet", "one or more images",
 		1, SIZE_MAX},

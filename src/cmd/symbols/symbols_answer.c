@@ -68,6 +68,8 @@ static bool answer_from_image(const struct resolve_target *t, const struct resol
 	memset(answer, 0, sizeof(*answer));
 	answer->n_levels =
 		catalog_image_levels(t->image, &range, answer->levels, SYMBOL_LEVELS_MAX);
+	if (answer->n_levels && answer->levels[0].line)
+		answer->levels[0].column = catalog_image_column(t->image, place);
 	snprintf(answer->reason, sizeof(answer->reason), "%s", t->reason ? t->reason : "");
 	if (range.symbol != UINT32_MAX) {
 		struct catalog_symbol s = catalog_image_symbol(t->image, range.symbol);
@@ -135,7 +137,9 @@ static const char *image_text(const struct resolve_target *t, const struct resol
 
 static void print_line_of(const struct catalog_level *level)
 {
-	if (level->file && level->line)
+	if (level->file && level->line && level->column)
+		printf(" %s:%" PRIu32 ":%" PRIu32, level->file, level->line, level->column);
+	else if (level->file && level->line)
 		printf(" %s:%" PRIu32, level->file, level->line);
 	else if (level->file)
 		printf(" (in %s)", level->file);
@@ -187,6 +191,7 @@ static void json_levels(struct json *j, const struct resolve_answer *answer)
 		json_string(j, "linkage_name", level->linkage_name);
 		json_string(j, "file", level->file);
 		json_u64_if(j, "line", level->line, level->line);
+		json_u64_if(j, "column", level->column, level->column);
 		json_bool(j, "inline", level->is_inline);
 		json_object_end(j);
 	}

@@ -143,6 +143,7 @@ static int run_merge(struct merge_work *w, struct err *err)
 	w->merge = merge_new(&(struct merge_options){
 		.n_threads = symbols_n_threads(w->call),
 		.no_search = w->call->args->no_search,
+		.columns = w->call->args->columns,
 		.base = w->base,
 		.progress = shows_progress ? show_progress : NULL,
 	});

@@ -221,6 +221,7 @@ static void search_target(struct resolve *r, struct resolve_target *t)
 		.no_files = r->call->args->no_search,
 		.addrs = is_again ? NULL : t->addrs.v,
 		.n_addrs = is_again ? 0 : t->addrs.n,
+		.columns = true,
 		.n_threads = symbols_n_threads(r->call),
 	};
 

@@ -24,7 +24,7 @@
 struct symbols_arguments {
 	const char *output, *catalog, *image, *trace;
 	uint64_t pid, threads, limit;
-	bool kernel, no_search, symbols, json, quiet;
+	bool kernel, no_search, columns, symbols, json, quiet;
 };
 
 struct symbols_call {

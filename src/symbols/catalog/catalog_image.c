@@ -244,6 +244,7 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 		[IMAGE_PART_DATA] = {"datum", 1u << DATA_CHUNK_SHIFT, 1u << 16, 4, true},
 		[IMAGE_PART_SYMBOL_FILES] = {"symbol file", 1u << SYMBOL_CHUNK_SHIFT, 1u << 16, 1,
 			true},
+		[IMAGE_PART_COLUMNS] = {"column", COLUMN_CHUNK_ITEMS, 1u << 16, 1, false},
 	};
 	struct chunk_table *const tables[IMAGE_N_PARTS] = {
 		[IMAGE_PART_TEXTS] = &image->texts,
@@ -254,6 +255,7 @@ static int read_tables(struct catalog_image *image, const struct parts *parts, s
 		[IMAGE_PART_RANGES] = &image->ranges,
 		[IMAGE_PART_DATA] = &image->data,
 		[IMAGE_PART_SYMBOL_FILES] = &image->symbol_files,
+		[IMAGE_PART_COLUMNS] = &image->columns,
 	};
 
 	for (size_t i = 0; i < IMAGE_N_PARTS; i++) {

@@ -110,8 +110,11 @@ struct catalog_level {
 	const char *linkage_name;
 	const char *file; /* NULL = not known; without a line it may be a bare name */
 	uint32_t line;	  /* 0 = not known */
+	uint32_t column;  /* of the line; 0 = not known; catalog_image_column tells it */
 	bool is_inline;	  /* inlined into the next level */
 };
+/* The column of the source line that the innermost level has at this address; 0 = not known. */
+uint32_t catalog_image_column(const struct catalog_image *image, struct iaddr addr);
 /* The chain at a range, innermost first; at most `max` levels (the outermost ones are kept). */
 size_t catalog_image_levels(struct catalog_image *image, const struct catalog_range *range,
 	struct catalog_level *levels, size_t max);

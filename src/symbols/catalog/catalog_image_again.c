@@ -139,17 +139,23 @@ static void add_sites(struct again *a)
 	}
 }
 
+/* A row for each column of the range. */
 static void add_row(struct again *a, struct run_maker *maker, const struct catalog_range *r)
 {
 	struct built_row row = {.addr = r->start,
 		.file = file_of(a, r->file),
 		.line = r->line,
 		.site = a->sites[r->site]};
+	uint64_t end;
 
-	if (row.file | row.line | row.site)
-		run_maker_add(maker, &row);
-	else
+	if (!(row.file | row.line | row.site)) {
 		run_maker_end(maker, r->start);
+		return;
+	}
+	for (; row.addr < r->end; row.addr = end) {
+		row.column = image_column_at(a->image, row.addr, &end);
+		run_maker_add(maker, &row);
+	}
 }
 
 static void add_rows(struct again *a)

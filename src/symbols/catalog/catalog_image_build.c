@@ -260,6 +260,11 @@ void image_builder_set_later_wins(struct image_builder *b)
 	b->is_later_wins = true;
 }
 
+void image_builder_set_columns(struct image_builder *b)
+{
+	b->keeps_columns = true;
+}
+
 void image_builder_symbol(struct image_builder *b, const struct candidate *c)
 {
 	struct offered_name name = {.start = c->start,
@@ -300,7 +305,7 @@ void run_maker_add(struct run_maker *m, const struct built_row *row)
 
 		if (row->addr <= last->addr ||
 			(row->file == last->file && row->line == last->line &&
-				row->site == last->site))
+				row->site == last->site && row->column == last->column))
 			return;
 	}
 	vec_push(&b->rows, *row);
@@ -419,6 +424,7 @@ static void add_rows(struct unit_ids *ids)
 		if (!r->is_hole) {
 			row.file = file_of(ids, r->file);
 			row.line = r->line;
+			row.column = r->line && ids->b->keeps_columns ? r->column : 0;
 			row.site = r->site < unit->sites.n ? ids->sites[r->site] : 0;
 		}
 		if (row.file | row.line | row.site)

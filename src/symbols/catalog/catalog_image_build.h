@@ -37,6 +37,9 @@ void image_builder_set_later_wins(struct image_builder *b);
 /* A unit's functions, sites and rows. Copied. Where units overlap the earlier one has the address.
  */
 void image_builder_unit(struct image_builder *b, const struct dwarf_unit_map *unit);
+/* Units that are added from here on keep the columns of their lines, which take half as much room again as
+ * an image has without. */
+void image_builder_set_columns(struct image_builder *b);
 /* Everything of an image made before, its sources included (to add a source to it). */
 void image_builder_image(struct image_builder *b, struct catalog_image *image);
 /* Adds a sentence, unless it is there. */

@@ -40,6 +40,7 @@ struct built_row {
 	uint32_t file; /* text */
 	uint32_t line;
 	uint32_t site;
+	uint32_t column; /* 0 = not known */
 };
 
 /* Rows of one unit without a hole between them. */
@@ -70,7 +71,7 @@ struct image_builder {
 	VEC(struct offered_name) names;
 	VEC(struct offered_piece) pieces;
 	VEC(struct built_datum) data; /* in no order until data_finish() */
-	bool is_later_wins;
+	bool is_later_wins, keeps_columns;
 	VEC(struct built_row) rows;
 	VEC(struct built_run) runs;   /* in the order of units */
 	VEC(struct built_site) sites; /* a parent before its children; 0 is reserved */
@@ -176,5 +177,7 @@ void texts_encode(
 /* `extra` of the table gets the number of ranges with a line. */
 void ranges_encode(struct chunk_writer *w, const struct image_builder *b,
 	const struct final_names *names, const struct row_map *rows, const struct numbering *n);
+void columns_encode(
+	struct chunk_writer *w, const struct image_builder *b, const struct row_map *rows);
 
 #endif

@@ -50,6 +50,13 @@ struct image_site {
 	uint32_t parent; /* 0 = none; below the site's own number */
 };
 
+/* From each start on the column of its place; starts count from the chunk's first address. */
+struct column_chunk {
+	uint32_t n;
+	uint32_t starts[COLUMN_CHUNK_ITEMS];
+	uint16_t columns[COLUMN_CHUNK_ITEMS];
+};
+
 struct site_ids {
 	uint32_t text, call_file;
 };
@@ -81,7 +88,8 @@ struct catalog_image {
 	size_t n_source_sets;
 	/* Unpacked: struct image_text [], image_file [], image_symbol [], image_alias [], site_chunk;
 	 * ranges are in the cache. */
-	struct chunk_table texts, files, symbols, aliases, sites, ranges, data, symbol_files;
+	struct chunk_table texts, files, symbols, aliases, sites, ranges, data, symbol_files,
+		columns;
 	uint64_t *range_keys;  /* first address of each chunk of ranges, then UINT64_MAX */
 	uint32_t *key_buckets; /* the chunk at the start of each bucket */
 	size_t n_key_buckets;
@@ -101,10 +109,13 @@ struct image_symbol *image_load_symbols(const struct catalog_image *image, size_
 struct image_alias *image_load_aliases(const struct catalog_image *image, size_t chunk);
 struct image_datum *image_load_data(const struct catalog_image *image, size_t chunk);
 struct image_file *image_load_symbol_files(const struct catalog_image *image, size_t chunk);
+struct column_chunk *image_load_columns(const struct catalog_image *image, size_t chunk);
 struct site_chunk *image_load_sites(const struct catalog_image *image, size_t chunk);
 void image_load_ranges(const struct catalog_image *image, size_t chunk);
 void image_cache_free(struct catalog_image *image);
 
+/* The column at `addr`; 0 = not known. It holds up to *end, which is above `addr`. */
+uint32_t image_column_at(const struct catalog_image *image, uint64_t addr, uint64_t *end);
 /* The range at `addr`, which is in the chunk; false for a hole, which is set too. */
 bool image_range_at(
 	const struct catalog_image *image, size_t chunk, uint64_t addr, struct catalog_range *out);

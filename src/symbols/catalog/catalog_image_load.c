@@ -275,6 +275,7 @@ void image_cache_free(struct catalog_image *image)
 	free_unpacked(&image->ranges);
 	free_unpacked(&image->data);
 	free_unpacked(&image->symbol_files);
+	free_unpacked(&image->columns);
 	if (!cache)
 		return;
 	for (size_t i = 0; i < image->ranges.n_chunks; i++)

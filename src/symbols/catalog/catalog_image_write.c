@@ -338,6 +338,7 @@ static void encode_parts(struct image_parts *p, struct image_builder *b, struct 
 		&p->tables[IMAGE_PART_SITES], &e, numbers.n_sites, SITE_CHUNK_SHIFT, put_sites);
 	encode_chunks(&p->tables[IMAGE_PART_DATA], &e, b->data.n, DATA_CHUNK_SHIFT, put_data);
 	ranges_encode(&p->tables[IMAGE_PART_RANGES], b, names, &rows, &numbers);
+	columns_encode(&p->tables[IMAGE_PART_COLUMNS], b, &rows);
 	put_identity(&p->small[IMAGE_PART_IDENTITY], &b->identity);
 	put_sources(&p->small[IMAGE_PART_SOURCES], b, &sets);
 	put_rungs(&p->small[IMAGE_PART_RUNGS], b);

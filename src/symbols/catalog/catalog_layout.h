@@ -28,9 +28,10 @@ enum image_part {
 	IMAGE_PART_RANGES = 10,
 	IMAGE_PART_RUNGS = 11,
 	IMAGE_PART_DATA = 12,
-	IMAGE_PART_SYMBOL_FILES = 13
+	IMAGE_PART_SYMBOL_FILES = 13,
+	IMAGE_PART_COLUMNS = 14
 };
-#define IMAGE_N_PARTS 14
+#define IMAGE_N_PARTS 15
 
 #define IMAGE_SOURCES_MAX  64 /* a name's sources are bits of a u64 */
 #define IMAGE_SECTIONS_MAX 65536
@@ -47,6 +48,7 @@ enum image_part {
 #define DATA_CHUNK_SHIFT     10
 #define SITE_CHUNK_SHIFT     12
 #define RANGE_CHUNK_ITEMS    4096
+#define COLUMN_CHUNK_ITEMS   4096
 
 /* Texts: at most this many bytes each; a chunk of them unpacked; and by this factor at most may
  * leaving out shared beginnings make them smaller. */

@@ -170,6 +170,7 @@ static void use_file(struct finding *f)
 		.path = f->wanted->path,
 		.addrs = f->search->addrs,
 		.n_addrs = f->search->n_addrs,
+		.columns = f->search->columns,
 		.n_threads = f->search->n_threads};
 	struct err err = {0};
 	int rc = image_make_open(&f->file.id, &recipe, &out->bytes, &out->image, &err);

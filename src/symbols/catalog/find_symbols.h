@@ -38,6 +38,7 @@ struct symbols_search {
 	/* Only these addresses will be asked for (sorted); NULL = any. */
 	const uint64_t *addrs;
 	size_t n_addrs;
+	bool columns; /* of an image that is made from a file: with those of source lines */
 	unsigned n_threads;
 };
 

@@ -204,6 +204,9 @@ void image_make_add(struct image_builder *b, const struct image_recipe *recipe)
 	struct making m = {.b = b, .recipe = recipe, .all.name_bytes_max = UINT64_MAX};
 	const struct debug_source *debug = recipe->debug;
 	char *identity = recipe->elf ? identity_of(recipe->elf, recipe->path) : NULL;
+
+	if (recipe->columns)
+		image_builder_set_columns(b);
 	char *debug_identity = debug ? identity_of(debug->elf, debug->path) : NULL;
 	struct elf_tables tables = {0};
 

@@ -24,6 +24,7 @@ struct image_recipe {
 	const uint64_t *addrs;
 	size_t n_addrs;
 	bool no_data;	    /* without variables and constants */
+	bool columns;	    /* with the columns of source lines */
 	unsigned n_threads; /* 0 and 1: none but the caller's */
 	/* Called now and then from the calling thread; may be NULL. */
 	void (*progress)(void *ctx, size_t done, size_t of);

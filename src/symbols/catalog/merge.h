@@ -30,6 +30,7 @@
 struct merge_options {
 	unsigned n_threads; /* 0 = one */
 	bool no_search;	    /* only the inputs themselves: no debug folders, no debuginfod */
+	bool columns;	    /* keep the columns of source lines */
 	const struct catalog *base; /* may be NULL; borrowed */
 	/* "reading libfoo.so", 3 of 10; may be NULL. From the calling thread. */
 	void (*progress)(void *ctx, const char *what, size_t done, size_t of);

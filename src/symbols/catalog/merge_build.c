@@ -238,6 +238,7 @@ static void add_file_sources(struct merge *m, struct merge_image *image, struct 
 	struct debuginfod_progress progress = {m, f->path};
 	struct image_recipe recipe = {.elf = &f->elf,
 		.path = f->path,
+		.columns = m->options.columns,
 		.n_threads = m->options.n_threads,
 		.progress = show_units,
 		.ctx = &progress};
@@ -269,8 +270,9 @@ static bool add_debug_to_base(struct merge *m, struct merge_image *image, struct
 		if (base_has(image->base, SYMBOL_SOURCE_DWARF, d->path) ||
 			base_has(image->base, SYMBOL_SOURCE_DEBUG_FILE, d->path))
 			continue;
-		image_make_add(b, &(struct image_recipe){
-					  .debug = &source, .n_threads = m->options.n_threads});
+		image_make_add(b, &(struct image_recipe){.debug = &source,
+					  .columns = m->options.columns,
+					  .n_threads = m->options.n_threads});
 		any = true;
 	}
 	return any;
