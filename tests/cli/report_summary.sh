@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The summary is for people: places instead of stacks, who waits, one clock, no success among the losses.
 # Judges: the program's own shape, the tree in JSON, added up here by itself, and the accounts of the kernel.
+# weir-test: alone: which paths are the heaviest depends on who gets the processor
 . "$ROOT/tests/lib.sh"
 gcc -O1 -g -fno-optimize-sibling-calls -o places "$ROOT/tests/fixtures/places.c" -lpthread || exit 1
 if ! "$WEIR" record -q -o r.weir -- ./places recursion 2>err.txt; then
