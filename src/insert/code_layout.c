@@ -238,8 +238,7 @@ static void note_saved(struct code *c, const struct code_section *s, const struc
 
 	if (head->detour == CODE_DETOUR_STACK) {
 		moved_add_value(&c->moved, s->number, &stack);
-		if (!code_head_is_carry(head))
-			moved_add_value(&c->moved, s->number, &on_stack);
+		moved_add_value(&c->moved, s->number, &on_stack);
 	} else if (head->detour == CODE_DETOUR_REGISTER) {
 		moved_add_value(&c->moved, s->number, &unused);
 		if (head->detail != X86_REG_RAX)

@@ -14,6 +14,7 @@
 #define ADD_BYTES      9  /* addq $imm8, %gs:sum(%rip) */
 #define ADD_LONG_BYTES 12 /* addq $imm32, %gs:sum(%rip) */
 #define FLAGS_BYTES    7  /* lahf, seto, add, sahf */
+#define CARRY_BYTES    5  /* setc, add */
 
 static enum insert_reason judge_function(
 	const struct code *c, const struct code_section *s, const struct code_function *f)
@@ -296,11 +297,12 @@ uint32_t code_head_bytes(
 	if (o->mode == INSERT_MODE_NOPS)
 		return 1;
 	bytes = INC_BYTES;
-	if (head->detour == CODE_DETOUR_REGISTER)
-		bytes += FLAGS_BYTES + (head->detail == X86_REG_RAX ? 0 : 2 * CODE_MOV_BYTES);
+	if (head->detour == CODE_DETOUR_REGISTER || head->detour == CODE_DETOUR_STACK)
+		bytes += head->bits & CODE_INSN_CARRY ? CARRY_BYTES : FLAGS_BYTES;
+	if (head->detour == CODE_DETOUR_REGISTER && head->detail != X86_REG_RAX)
+		bytes += 2 * CODE_MOV_BYTES;
 	if (head->detour == CODE_DETOUR_STACK)
-		bytes += 2 * CODE_LEA_BYTES + 2 * CODE_SLOT_BYTES +
-			 (code_head_is_carry(head) ? 0 : FLAGS_BYTES);
+		bytes += 2 * CODE_LEA_BYTES + 2 * CODE_SLOT_BYTES;
 	if (head->detour == CODE_DETOUR_COMPARE)
 		bytes += head[-(int)head->detail].length;
 	if (n_sums && b->added)

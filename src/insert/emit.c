@@ -47,22 +47,38 @@ static void put_gs(
 	put_reloc(e, R_X86_64_PC32, symbol, offset - 4 - immediate);
 }
 
-/* mov %rax,%r; lahf; seto %al: the flags are in ax, and rax in a register that is free. The adds stay
- * single instructions: a handler of a signal in between counts, too. */
-static void put_save_flags(struct emit *e, uint8_t reg)
+/* lahf; seto %al: the flags are in ax; the carry alone is in al by setc. The adds stay single instructions: a handler
+ * of a signal in between counts, too. */
+static void put_save_flags(struct emit *e, const struct code_insn *head)
 {
-	if (reg != X86_REG_RAX) {
-		buf_put_u8(&e->bytes, (uint8_t)(0x48 | reg >> 3));
-		buf_put_u8(&e->bytes, 0x89);
-		buf_put_u8(&e->bytes, (uint8_t)(0xc0 | (reg & 7)));
-	}
-	buf_put(&e->bytes, "\x9f\x0f\x90\xc0", 4);
+	if (head->bits & CODE_INSN_CARRY)
+		buf_put(&e->bytes, "\x0f\x92\xc0", 3);
+	else
+		buf_put(&e->bytes, "\x9f\x0f\x90\xc0", 4);
 }
 
-/* add $0x7f,%al; sahf; mov %r,%rax */
-static void put_restore_flags(struct emit *e, uint8_t reg)
+/* add $0x7f,%al; sahf; or add $-1,%al for the carry */
+static void put_restore_flags(struct emit *e, const struct code_insn *head)
 {
-	buf_put(&e->bytes, "\x04\x7f\x9e", 3);
+	if (head->bits & CODE_INSN_CARRY)
+		buf_put(&e->bytes, "\x04\xff", 2);
+	else
+		buf_put(&e->bytes, "\x04\x7f\x9e", 3);
+}
+
+/* mov %rax,%r, which is free; nothing when that is rax */
+static void put_save_rax(struct emit *e, uint8_t reg)
+{
+	if (reg == X86_REG_RAX)
+		return;
+	buf_put_u8(&e->bytes, (uint8_t)(0x48 | reg >> 3));
+	buf_put_u8(&e->bytes, 0x89);
+	buf_put_u8(&e->bytes, (uint8_t)(0xc0 | (reg & 7)));
+}
+
+/* mov %r,%rax */
+static void put_restore_rax(struct emit *e, uint8_t reg)
+{
 	if (reg == X86_REG_RAX)
 		return;
 	buf_put_u8(&e->bytes, (uint8_t)(0x48 | reg >> 3 << 2));
@@ -77,30 +93,41 @@ static void put_lea_stack(struct emit *e, int32_t n)
 	buf_put_u32(&e->bytes, (uint32_t)n);
 }
 
-/* No register is free: what is saved goes below the red zone, and the stack pointer below that, since handlers
- * of signals use what is below. The carry alone is kept as its opposite (setnc (%rsp)); else flags go into ax
- * as above, and mov %rax,(%rsp) comes first. popf would restore them too, at several times the cost. */
-static void put_save_on_stack(struct emit *e, const struct code_insn *head)
+/* No register is free: mov %rax,(%rsp) below the red zone, with the stack pointer there, since handlers of signals use
+ * what is below it. The flags themselves stay in ax: pushf and popf cost ten times as much, and a carry that goes through
+ * memory makes each round of a loop wait for the one before it. */
+static void put_save_on_stack(struct emit *e)
 {
 	put_lea_stack(e, -CODE_STACK_SHIFT);
-	if (code_head_is_carry(head)) {
-		buf_put(&e->bytes, "\x0f\x93\x04\x24", CODE_SLOT_BYTES);
-		return;
-	}
 	buf_put(&e->bytes, "\x48\x89\x04\x24", CODE_SLOT_BYTES);
-	put_save_flags(e, X86_REG_RAX);
 }
 
-/* cmpb $1,(%rsp), which borrows when there is a zero; or mov (%rsp),%rax behind the flags */
-static void put_restore_from_stack(struct emit *e, const struct code_insn *head)
+static void put_restore_from_stack(struct emit *e)
 {
-	if (code_head_is_carry(head)) {
-		buf_put(&e->bytes, "\x80\x3c\x24\x01", CODE_SLOT_BYTES);
-	} else {
-		put_restore_flags(e, X86_REG_RAX);
-		buf_put(&e->bytes, "\x48\x8b\x04\x24", CODE_SLOT_BYTES);
-	}
+	buf_put(&e->bytes, "\x48\x8b\x04\x24", CODE_SLOT_BYTES);
 	put_lea_stack(e, CODE_STACK_SHIFT);
+}
+
+static void put_save(struct emit *e, const struct code_insn *head)
+{
+	if (head->detour == CODE_DETOUR_REGISTER)
+		put_save_rax(e, head->detail);
+	else if (head->detour == CODE_DETOUR_STACK)
+		put_save_on_stack(e);
+	else
+		return;
+	put_save_flags(e, head);
+}
+
+static void put_restore(struct emit *e, const struct code_insn *head)
+{
+	if (head->detour != CODE_DETOUR_REGISTER && head->detour != CODE_DETOUR_STACK)
+		return;
+	put_restore_flags(e, head);
+	if (head->detour == CODE_DETOUR_REGISTER)
+		put_restore_rax(e, head->detail);
+	else
+		put_restore_from_stack(e);
 }
 
 static void put_add(struct emit *e, uint32_t symbol, int64_t offset, int32_t n, bool is_long)
@@ -156,19 +183,13 @@ static void put_head(struct emit *e, uint32_t block_i)
 		buf_put_u8(&e->bytes, 0x90);
 		return;
 	}
-	if (head->detour == CODE_DETOUR_REGISTER)
-		put_save_flags(e, head->detail);
-	if (head->detour == CODE_DETOUR_STACK)
-		put_save_on_stack(e, head);
+	put_save(e, head);
 	put_gs(e, 0xff, 0, e->counters, 8 * (int64_t)block_i, 0);
 	if (n_sums && b->added)
 		put_add(e, e->cost, stripe, b->added, code_add_is_long(b->added));
 	if (n_sums == 2)
 		put_add(e, e->cycles, stripe, (int32_t)block_cycles(e, b), true);
-	if (head->detour == CODE_DETOUR_REGISTER)
-		put_restore_flags(e, head->detail);
-	if (head->detour == CODE_DETOUR_STACK)
-		put_restore_from_stack(e, head);
+	put_restore(e, head);
 	if (head->detour == CODE_DETOUR_COMPARE) {
 		const struct code_insn *compare = head - head->detail;
 

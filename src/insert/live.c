@@ -299,10 +299,8 @@ static void choose_detour(struct live_pass *p, uint32_t block)
 	} else if (reg != X86_REG_RSP) {
 		head->detour = CODE_DETOUR_REGISTER;
 		head->detail = reg;
-	} else if (code_keeps_stack(p->code, p->section, f)) {
+	} else if (code_keeps_stack(p->code, p->section, f))
 		head->detour = CODE_DETOUR_STACK;
-		head->detail = p->here->in[block].flags & X86_FLAGS_STATUS;
-	}
 }
 
 /* inc, which is all where there are no sums, leaves the carry as it is. */
@@ -320,6 +318,8 @@ static void note_heads(struct live_pass *p)
 			p->section->blocks.v[b].is_unreachable)
 			continue;
 		head->bits |= CODE_INSN_FLAGS;
+		if ((p->here->in[b].flags & X86_FLAGS_STATUS) == X86_FLAG_CF)
+			head->bits |= CODE_INSN_CARRY;
 		choose_detour(p, b);
 	}
 }

@@ -55,10 +55,9 @@ enum code_insn_bits {
 	CODE_INSN_START = 1 << 18, /* a function begins here, or its entry code is in front of it */
 	CODE_INSN_APART =
 		1 << 20, /* its section is apart: blocks have counters, and add to no sum */
-	CODE_INSN_PLACE = 1 << 21, /* a distance counts from here (table_distance.c) */
-	CODE_INSN_ELSEWHERE =
-		1
-		<< 22, /* a head that control may come to otherwise than by a branch of its function */
+	CODE_INSN_PLACE = 1 << 21,     /* a distance counts from here (table_distance.c) */
+	CODE_INSN_ELSEWHERE = 1 << 22, /* a head that more than branches of its function lead to */
+	CODE_INSN_CARRY = 1 << 23,     /* a head: of the status flags the carry alone is live */
 };
 
 /* Where flags are live at the head of a block. */
@@ -68,7 +67,7 @@ enum code_detour {
 	CODE_DETOUR_COMPARE,  /* the comparison that made them is made again behind the counter */
 	CODE_DETOUR_EDGES,    /* the block is a conditional branch: counted on both its sides */
 	CODE_DETOUR_REGISTER, /* they are saved in ax, and rax in a register that is free */
-	CODE_DETOUR_STACK,    /* they, or they in ax and rax itself, are saved below the red zone */
+	CODE_DETOUR_STACK,    /* they are saved in ax, and rax below the red zone */
 };
 
 struct code_insn {
@@ -88,8 +87,8 @@ struct code_insn {
 	/* Of a head with CODE_INSN_FLAGS: how its block is counted all the same (enum code_detour).
 	 */
 	uint8_t detour;
-	uint8_t detail; /* CODE_DETOUR_REGISTER: which; LATER, COMPARE: how many instructions away;
-			 * STACK: the flags that are live */
+	uint8_t detail; /* CODE_DETOUR_REGISTER: which; LATER, COMPARE: how many instructions away
+			 */
 	/* Layout. */
 	uint32_t label, place;	/* new offsets: of what is inserted in front, and of itself */
 	uint32_t before, after; /* bytes that are inserted in front of it and behind it */
@@ -309,13 +308,8 @@ bool code_function_enters_at(const struct code *c, const struct code_function *f
 /* CODE_DETOUR_STACK: the red zone, which the program may use, and a word. */
 #define CODE_STACK_SHIFT (128 + 8)
 #define CODE_LEA_BYTES	 8 /* lea n(%rsp),%rsp */
-#define CODE_SLOT_BYTES	 4 /* mov %rax,(%rsp); setnc (%rsp); cmpb $1,(%rsp) */
+#define CODE_SLOT_BYTES	 4 /* mov %rax,(%rsp) */
 #define CODE_MOV_BYTES	 3 /* mov %rax,%r */
-/* Is it the carry alone that is live? Then it needs no register at all. */
-static inline bool code_head_is_carry(const struct code_insn *head)
-{
-	return !(head->detail & ~X86_FLAG_CF);
-}
 /* Where the entry code of a function ends: jumps back to its beginning, which are no calls, go
  * there. And where the branch or operand of an instruction of section `from`, whose target is code
  * of this object, leads to in the new layout. */

@@ -93,6 +93,8 @@ library() { # NAME SOURCE LIBRARY
 }
 library gmp drive_gmp.c gmp
 equal "gmp: a function that jumps to labels of its own is counted" False "$(json coverage.json 'any(r["function"] == "__gmpn_mul_basecase" and r["state"] == "not known" for r in j["rows"])')"
+equal "gmp: nothing is left alone, not even sums with a carry in which no register is free" " True" \
+	"$(not_known) $(json counts.json 'all(sum(b["count"] for f in j["functions"] if f["name"] == n for b in f["blocks"]) > 0 for n in ("__gmpn_add_n", "__gmpn_sub_n"))')"
 export JSIMD_FORCESSE2=1 # valgrind would choose other code
 library jpeg drive_jpeg.c jpeg
 equal "jpeg: nothing is left alone" "" "$(not_known)"
