@@ -71,8 +71,8 @@ struct dwarf_row {
 	uint32_t file; /* in files; 0 = not known */
 	uint32_t line; /* 0 = none */
 	uint32_t site; /* 0 = in the function itself */
-	uint32_t column; /* of the line; 0 = not known; up to DWARF_COLUMN_MAX */
-	bool is_hole;  /* nothing is known from here on */
+	uint16_t column; /* of the line; 0 = not known */
+	bool is_hole;	 /* nothing is known from here on */
 };
 
 /* Ids count from 1; index 0 of names, files and sites is a reserved empty entry. */

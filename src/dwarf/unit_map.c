@@ -205,7 +205,7 @@ static void put_sequence(
 		sites_up_to(m, row->addr);
 		m->now.file = source_files_id(files, row->file);
 		m->now.line = row->line;
-		m->now.column = row->column;
+		m->now.column = (uint16_t)row->column;
 		put(m, row->addr);
 	}
 }
@@ -227,7 +227,7 @@ static void make_rows(struct dwarf_unit_map *out, const struct painter *sites,
 			continue;
 		sites_up_to(&m, q->end);
 		m.has_line = false;
-		m.now.file = m.now.line = m.now.column = 0;
+		m.now.file = m.now.line = 0, m.now.column = 0;
 		put(&m, q->end);
 	}
 	while (m.site < m.site_end) {
