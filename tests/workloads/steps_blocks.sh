@@ -16,6 +16,11 @@ else
 	equal "branch: in one sentence" 1 "$(wc -l <real.txt)"
 fi
 
+# exported TRACE: its lines, those of the command first, also where the numbers of processes began anew behind it
+exported() {
+	"$WEIR" export steps "$1" | awk -F'\t' '{ line[NR] = $0 } !first && $4 ~ /^executes / { first = NR }
+		END { for (i = 0; i < NR; i++) print line[(first - 1 + i) % NR + 1] }'
+}
 export WEIR_STEPS_EMULATE_BLOCKS=1
 for program in exact.S strings.c flags.c made_code.c "signals.c sent" "signals.c faults" exceptions.cc; do
 	read -r source argument <<<"$program"
@@ -26,7 +31,7 @@ for program in exact.S strings.c flags.c made_code.c "signals.c sent" "signals.c
 		timeout 100 setarch -R "$WEIR" steps -q --engine $engine "${options[@]}" -o $engine.weir -- ./it $argument >$engine.out 2>&1
 		echo "status $?" >>$engine.out
 		# Process numbers differ from run to run, and so do the results of calls.
-		"$WEIR" export steps $engine.weir | awk -F'\t' '$3 ~ /^0x/' | cut -f 2- >$engine.txt
+		exported $engine.weir | awk -F'\t' '$3 ~ /^0x/' | cut -f 2- >$engine.txt
 	done
 	check "$program: the same output and status by both engines" cmp ptrace.out branch.out
 	check "$program: there are steps" [ "$(wc -l <ptrace.txt)" -gt 20 ]
@@ -35,14 +40,14 @@ done
 
 # Calls that are made again, and calls that do not return: what both record, beside the steps, is what
 # strace shows. Numbers of processes are left out.
-calls() { "$WEIR" export steps $1 | awk -F'\t' '$3 !~ /^0x/' | cut -f 2- | grep -v 'code added' |
+calls() { exported $1 | awk -F'\t' '$3 !~ /^0x/' | cut -f 2- | grep -v 'code added' |
 	sed -E 's/[0-9]+_[0-9]+/PID/; s/(fork|getpid|wait4) = [0-9]+$/\1 = PID/'; }
 small signals signals.c && small guarded guarded.c && small waits_again waits_again.c
 for program in "signals restarted" waits_again "guarded killed" "guarded strict_killed" "guarded errno" "guarded trap"; do
 	for engine in ptrace branch; do
 		{ timeout 100 setarch -R "$WEIR" steps -q --engine $engine -o $engine.weir -- ./$program >$engine.out 2>&1; } 2>/dev/null
 		echo "status $?" >>$engine.out
-		"$WEIR" export steps $engine.weir | awk -F'\t' '$3 ~ /^0x/' | cut -f 2- >$engine.txt
+		exported $engine.weir | awk -F'\t' '$3 ~ /^0x/' | cut -f 2- >$engine.txt
 		calls $engine.weir >$engine.calls
 	done
 	check "$program: the same output and status by both engines" cmp ptrace.out branch.out
