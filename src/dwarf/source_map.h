@@ -68,9 +68,9 @@ struct dwarf_site {
 /* From `addr` up to the next row's address: this file, this line, inside this site. */
 struct dwarf_row {
 	uint64_t addr;
-	uint32_t file; /* in files; 0 = not known */
-	uint32_t line; /* 0 = none */
-	uint32_t site; /* 0 = in the function itself */
+	uint32_t file;	 /* in files; 0 = not known */
+	uint32_t line;	 /* 0 = none */
+	uint32_t site;	 /* 0 = in the function itself */
 	uint16_t column; /* of the line; 0 = not known */
 	bool is_hole;	 /* nothing is known from here on */
 };

@@ -351,6 +351,30 @@ static void test_refused_relocations(void)
 	}
 }
 
+/* A function of 32 bytes whose frame program is `before`, and what is wanted of it: `n` bytes and `after`. */
+static void open_pair(
+	struct world *w, struct world *want, const char *before, uint32_t n, const char *after)
+{
+	world_init(w);
+	world_init(want);
+	put(&w->bytes[EH], CIE);
+	put_fde(w, TEXT, 0, 0x20, before);
+	put(&want->bytes[EH], CIE);
+	put_fde(want, TEXT, 0, n, after);
+	world_close(w);
+}
+
+static void check_pair(struct world *w, struct world *want)
+{
+	CHECK_EQ(move(w), 0);
+	CHECK(w->o.sections.v[EH].data.n >= want->bytes[EH].n);
+	/* behind the length, which has the padding in it */
+	CHECK(!memcmp(
+		w->o.sections.v[EH].data.p + 28, want->bytes[EH].p + 28, want->bytes[EH].n - 28));
+	world_release(w);
+	world_release(want);
+}
+
 /* Five bytes in front of the return at `at`: a call. */
 static void test_leaves(void)
 {
@@ -383,22 +407,10 @@ static void test_leaves(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct world w, want;
 
-		world_init(&w);
-		world_init(&want);
-		put(&w.bytes[EH], CIE);
-		put_fde(&w, TEXT, 0, 0x20, cases[i].before);
-		put(&want.bytes[EH], CIE);
-		put_fde(&want, TEXT, 0, 0x25, cases[i].after);
-		world_close(&w);
+		open_pair(&w, &want, cases[i].before, 0x25, cases[i].after);
 		grow(&w, TEXT, cases[i].at, 5);
 		moved_add_leave(&w.m, TEXT, cases[i].at, cases[i].at + 1);
-		CHECK_EQ(move(&w), 0);
-		CHECK(w.o.sections.v[EH].data.n >= want.bytes[EH].n);
-		/* behind the length, which has the padding in it */
-		CHECK(!memcmp(w.o.sections.v[EH].data.p + 28, want.bytes[EH].p + 28,
-			want.bytes[EH].n - 28));
-		world_release(&w);
-		world_release(&want);
+		check_pair(&w, &want);
 	}
 }
 
@@ -435,22 +447,11 @@ static void test_values(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct world w, want;
 
-		world_init(&w);
-		world_init(&want);
-		put(&w.bytes[EH], CIE);
-		put_fde(&w, TEXT, 0, 0x20, cases[i].before);
-		put(&want.bytes[EH], CIE);
-		put_fde(&want, TEXT, 0, 0x48, cases[i].after);
-		world_close(&w);
+		open_pair(&w, &want, cases[i].before, 0x48, cases[i].after);
 		grow(&w, TEXT, 0x14, 40);
 		for (size_t k = 0; k < 2 && cases[i].values[k]; k++)
 			moved_add_value(&w.m, TEXT, cases[i].values[k]);
-		CHECK_EQ(move(&w), 0);
-		CHECK(w.o.sections.v[EH].data.n >= want.bytes[EH].n);
-		CHECK(!memcmp(w.o.sections.v[EH].data.p + 28, want.bytes[EH].p + 28,
-			want.bytes[EH].n - 28));
-		world_release(&w);
-		world_release(&want);
+		check_pair(&w, &want);
 	}
 }
 
