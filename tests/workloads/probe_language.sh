@@ -3,11 +3,11 @@
 # Every feature of the probe language, a case each; those that need no traced program are one script.
 . "$ROOT/tests/lib.sh"
 
-# --- cases of tests/fixtures/probe/language.txt ------------------------------------------------------------
+# --- cases of tests/fixtures/probe/language/ ----------------------------------------------------------------
 cat >cases.py <<'E'
 import re, subprocess, sys
 cases, sections = [], []
-for line in open(sys.argv[2], encoding="utf-8"):
+for line in (line for path in sys.argv[2:] for line in open(path, encoding="utf-8")):
     if line.startswith("# ---"):
         sections.append([])  # each is a script: the verifier has limits for a program
     if line.strip() and not line.startswith("#"):
@@ -78,7 +78,7 @@ def run_section(cases):
 for section in sections:
     run_section(section)
 E
-python3 cases.py "$WEIR" "$ROOT/tests/fixtures/probe/language.txt" || not_ok "the cases run"
+python3 cases.py "$WEIR" "$ROOT"/tests/fixtures/probe/language/*.txt || not_ok "the cases run"
 
 # probe NAME ARGUMENTS...: NAME.txt, NAME.err, $rc
 probe() {
