@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "probe/compile/builtin.h"
+#include "probe/script/tree_search.h"
 
 #define RING_FLAGS 0
 
@@ -200,19 +201,30 @@ static void put_words(
 }
 
 /* struct stream_record, then the arguments; one call puts it into the ring. */
+static bool has_blocks(const struct expr *args)
+{
+	for (; args; args = args->next)
+		if (expr_has_block(args))
+			return true;
+	return false;
+}
+
 static void lower_record(
 	struct lower *l, const struct expr *e, uint32_t format, const struct expr *args)
 {
 	const struct stream_format *f = &l->stream->formats.v[format];
 	uint32_t size = sizeof(struct stream_record), at = size;
 	ir_label ok = ir_new_label(&l->ir);
+	/* Statements in the arguments may make records, which are earlier than this one. */
+	bool is_late = has_blocks(args);
 	ir_value rc;
 	ir_mem mem;
 
 	for (uint32_t i = 0; i < f->n_args; i++)
 		size += f->args[i]->size;
 	mem = ir_new_memory(&l->ir, size);
-	put_head(l, format, mem);
+	if (!is_late)
+		put_head(l, format, mem);
 	for (uint32_t i = 0; args && i < f->n_args; i++, args = args->next) {
 		if (f->kind == FORMAT_JOIN)
 			put_words(l, args, f->args[i], mem, at);
@@ -220,6 +232,8 @@ static void lower_record(
 			lower_canonical(l, args, f->args[i], mem, at);
 		at += f->args[i]->size;
 	}
+	if (is_late)
+		put_head(l, format, mem);
 	l->ir.place = e->place;
 	rc = IR_CALL_(&l->ir, BPF_FUNC_ringbuf_output,
 		IR_MAP(f->kind >= FORMAT_EXIT ? STREAM_MAP_CONTROL : STREAM_MAP_RECORDS),

@@ -26,6 +26,11 @@ static const struct builtin *find(const char *name, bool is_function)
 	return NULL;
 }
 
+bool check_has_builtin(const char *name, bool is_function)
+{
+	return find(name, is_function) != NULL;
+}
+
 static const char *nearest_of(const char *name, bool is_function)
 {
 	struct nearest n = {.name = name};

@@ -9,6 +9,7 @@
  *    checked once more, with what is known now, so that all its expressions agree.
  * 3. Maps and thread-locals only change while learning.
  */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +23,31 @@
 
 /* --- messages --------------------------------------------------------------------------------- */
 
+/* Variables of macros are named x#7 inside, x to people. */
+static void hide_instances(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p; p++) {
+		bool is_instance = *p == '#' && p > text &&
+				   (isalnum((unsigned char)p[-1]) || p[-1] == '_') &&
+				   isdigit((unsigned char)p[1]);
+
+		if (is_instance)
+			p += strspn(p + 1, "0123456789");
+		else
+			*to++ = *p;
+	}
+	*to = '\0';
+}
+
 static void add_error(
 	struct check_clause *c, struct place place, const char *tag, const char *fmt, va_list ap)
 {
 	char text[SENTENCE_MAX];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	hide_instances(text);
 	c->n_errors++;
 	diag_error(c->session->diags, place, tag, "%s", text);
 }
@@ -61,6 +81,7 @@ void check_warning(
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
+	hide_instances(text);
 	va_end(ap);
 	diag_warning(c->session->diags, place, tag, "%s", text);
 }
@@ -72,6 +93,7 @@ const struct type *check_hint(struct check_clause *c, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
+	hide_instances(text);
 	va_end(ap);
 	diag_hint(c->session->diags, "%s", text);
 	return check_bad(c);

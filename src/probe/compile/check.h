@@ -148,6 +148,8 @@ struct check_clause {
 
 /* False when it found errors. */
 bool check_clause(struct check_clause *c);
+/* Whether the language has such a name or function. */
+bool check_has_builtin(const char *name, bool is_function);
 /* After CHECK_LEARN over everything without errors: reports maps and thread-locals that are read
  * but never assigned, gives thread-locals their offsets (stream.self_bytes) and maps their shapes.
  */

@@ -54,6 +54,8 @@ static bool is_passed_by_value(struct check_clause *c, const struct expr *e)
 	const struct type *type = e->type[c->mode];
 	const struct meaning *m = e->meaning[c->mode];
 
+	if (e->kind == EXPR_BLOCK)
+		return e->a && is_passed_by_value(c, e->a);
 	if (!type || (type->kind != TYPE_STRUCT && type->kind != TYPE_ARRAY))
 		return false;
 	if (m)
@@ -396,6 +398,7 @@ static check_fn *const checks[N_EXPR_KINDS] = {
 	[EXPR_ASSIGN] = check_assign,
 	[EXPR_STEP] = check_step,
 	[EXPR_TUPLE] = check_tuple,
+	[EXPR_BLOCK] = check_block_value,
 };
 
 const struct type *check_expr(struct check_clause *c, struct expr *e)

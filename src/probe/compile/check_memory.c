@@ -36,8 +36,12 @@ static const struct type *check_readable(
 const struct type *check_declared(
 	struct check_clause *c, const struct decl_type *decl, enum space space)
 {
-	const struct type *type = types_of_decl(check_types(c), decl, space, c->session->diags);
+	const struct type *type;
 
+	for (const struct decl_type *d = decl; d; d = d->of)
+		if (d->kind == DECL_TYPEOF && check_value(c, d->of_value)->kind == TYPE_BAD)
+			return check_bad(c);
+	type = types_of_decl(check_types(c), decl, space, c->session->diags);
 	if (type->kind == TYPE_BAD)
 		c->n_errors++; /* reported by types_of_decl */
 	return type;

@@ -13,6 +13,18 @@ static void check_block(struct check_clause *c, struct stmt *body)
 	check_close_block(c);
 }
 
+const struct type *check_block_value(struct check_clause *c, struct expr *e)
+{
+	const struct type *type;
+
+	c->scope++;
+	check_stmts(c, e->body);
+	/* Before the variables of the block go out of sight. */
+	type = e->a ? check_expr(c, e->a) : check_void(c);
+	check_close_block(c);
+	return type;
+}
+
 static void check_loop_body(struct check_clause *c, struct stmt *body)
 {
 	c->n_loops++;
@@ -26,7 +38,7 @@ static bool has_effect(const struct expr *e)
 		return has_effect(e->b) || has_effect(e->c);
 	if (e->kind == EXPR_BINARY && (e->op == OP_LOGICAL_AND || e->op == OP_LOGICAL_OR))
 		return has_effect(e->b);
-	return e->kind == EXPR_ASSIGN || e->kind == EXPR_STEP;
+	return e->kind == EXPR_ASSIGN || e->kind == EXPR_STEP || e->kind == EXPR_BLOCK;
 }
 
 static void check_expr_stmt(struct check_clause *c, struct stmt *s)
@@ -37,7 +49,8 @@ static void check_expr_stmt(struct check_clause *c, struct stmt *s)
 		check_error(c, s->a->place, "aggregation",
 			"an aggregation can only be assigned to a map");
 		check_hint(c, "write @x = %s(...);", s->a->name ? s->a->name : "count");
-	} else if (type->kind != TYPE_VOID && type->kind != TYPE_BAD && !has_effect(s->a)) {
+	} else if (type->kind != TYPE_VOID && type->kind != TYPE_BAD && !s->is_discarded &&
+		   !has_effect(s->a)) {
 		check_warning(c, s->a->place, "unused", "this value is not used");
 	}
 }
@@ -125,7 +138,8 @@ static const struct type *declared_type(struct check_clause *c, struct stmt *s)
 {
 	const struct type *type = check_declared(c, s->decl, check_space(c));
 
-	if (type->kind == TYPE_BAD || type_is_scalar(type) || type->kind == TYPE_STRING)
+	if (type->kind == TYPE_BAD || type_is_scalar(type) || type->kind == TYPE_STRING ||
+		s->decl->kind == DECL_TYPEOF)
 		return type;
 	check_error(c, s->decl->place, "type", "a variable cannot be declared as %s",
 		type_text(c, type));
@@ -140,9 +154,13 @@ static void check_let(struct check_clause *c, struct stmt *s)
 	if (v->is_loop)
 		return; /* reported: the name is taken */
 	if (s->decl) {
-		type = declared_type(c, s);
-		v->is_declared = true;
-		v->type[c->mode] = type->kind == TYPE_BAD ? NULL : type;
+		/* A string without a length is as long as what is assigned to it. */
+		bool is_open = s->decl->kind == DECL_STRING && !s->decl->n;
+
+		type = is_open ? types_string(check_types(c), 1) : declared_type(c, s);
+		v->is_declared = !is_open;
+		if (!is_open || !v->type[c->mode])
+			v->type[c->mode] = type->kind == TYPE_BAD ? NULL : type;
 		v->is_assigned = true; /* 0 without a value */
 	}
 	if (value && (!type || type->kind != TYPE_BAD))
@@ -156,6 +174,12 @@ static void check_jump(struct check_clause *c, struct stmt *s)
 	if (!c->n_loops)
 		check_error(c, s->place, "loop", "%s outside of a loop",
 			s->kind == STMT_BREAK ? "break" : "continue");
+}
+
+static void check_return(struct check_clause *c, struct stmt *s)
+{
+	if (s->a)
+		check_expr(c, s->a);
 }
 
 static void check_nested(struct check_clause *c, struct stmt *s)
@@ -172,7 +196,7 @@ static void (*const checks[STMT_LET + 1])(struct check_clause *c, struct stmt *s
 	[STMT_UNROLL] = check_unroll,
 	[STMT_BREAK] = check_jump,
 	[STMT_CONTINUE] = check_jump,
-	[STMT_RETURN] = NULL,
+	[STMT_RETURN] = check_return,
 	[STMT_BLOCK] = check_nested,
 	[STMT_LET] = check_let,
 };

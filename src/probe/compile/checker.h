@@ -156,5 +156,6 @@ void check_map_keys(struct check_clause *c, struct map_use *m, struct expr *keys
 
 /* --- check_stmt.c ----------------------------------------------------------------------------- */
 void check_stmts(struct check_clause *c, struct stmt *s);
+check_fn check_block_value; /* EXPR_BLOCK */
 
 #endif

@@ -17,6 +17,8 @@
 #include "probe/compile/settings.h"
 #include "probe/points/point_kind.h"
 #include "probe/points/syscalls.h"
+#include "probe/script/macros.h"
+#include "probe/script/tree_search.h"
 #include "process/syscall_names.h"
 
 #define STRING_BYTES	     128
@@ -147,8 +149,8 @@ static bool add_call_units(
 	size_t n = 0;
 
 	if (!p->spec.is_glob || p->is_all_calls ||
-		!memmem(source->text + clause->place.from, clause->place.to - clause->place.from,
-			"args", 4))
+		(!c->script->macros && !memmem(source->text + clause->place.from,
+					       clause->place.to - clause->place.from, "args", 4)))
 		return false;
 	for (enum mode m = 0; m < N_MODES; m++)
 		for (int i = 0; i < SYSCALL_NUMBERS_MAX; i++) {
@@ -361,15 +363,6 @@ static void emit_unit(struct compiler *c, const struct unit *u, struct lower *l,
 	bpf_code_release(&code);
 }
 
-static bool has_loop(const struct stmt *s)
-{
-	for (; s; s = s->next)
-		if (s->kind == STMT_WHILE || s->kind == STMT_FOR || has_loop(s->body) ||
-			has_loop(s->other))
-			return true;
-	return false;
-}
-
 /* Clauses with loops that become one program with this one. */
 static uint32_t n_looping(const struct compiler *c, const struct unit *u)
 {
@@ -377,14 +370,14 @@ static uint32_t n_looping(const struct compiler *c, const struct unit *u)
 	const struct clause *last = NULL;
 	uint32_t n = 0;
 
-	if (!has_loop(u->clause->body))
+	if (!stmts_have_loop(u->clause->body))
 		return 1;
 	for (size_t i = 0; i < c->units.n; i++) {
 		const struct unit *v = &c->units.v[i];
 		const struct point_spec *other = &c->stream->points.v[v->point_i].spec;
 
 		if (v->clause != last && spec->kind == other->kind &&
-			!strcmp(spec->text, other->text) && has_loop(v->clause->body)) {
+			!strcmp(spec->text, other->text) && stmts_have_loop(v->clause->body)) {
 			n++;
 			last = v->clause;
 		}
@@ -487,6 +480,8 @@ struct stream *compile_scripts(
 	struct compiler c = {.options = options, .diags = diags};
 
 	c.script = script_parse(sources, &options->parameters, diags);
+	if (!diags->n_errors)
+		macros_expand(c.script, check_has_builtin, diags);
 	open_compiler(&c, sources);
 	settings_read(c.script, &c.settings, diags);
 	if (c.settings.string_bytes)

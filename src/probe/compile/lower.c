@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "probe/script/tree_search.h"
+
 static void lower_stmt(struct lower *l, const struct stmt *s);
 
 static void lower_statements(struct lower *l, const struct stmt *s)
@@ -29,6 +31,20 @@ static void lower_statements(struct lower *l, const struct stmt *s)
 		lower_stmt(l, s);
 		ir_memory_release(&l->ir, mark);
 	}
+}
+
+void lower_block(struct lower *l, const struct expr *e)
+{
+	struct place place = l->ir.place;
+	ir_label outer = l->function_end;
+
+	if (e->is_function)
+		l->function_end = ir_new_label(&l->ir);
+	lower_statements(l, e->body);
+	if (e->is_function)
+		ir_place_label(&l->ir, l->function_end);
+	l->function_end = outer;
+	l->ir.place = place;
 }
 
 static void lower_if(struct lower *l, const struct stmt *s)
@@ -176,7 +192,9 @@ static void lower_stmt(struct lower *l, const struct stmt *s)
 		ir_jump(&l->ir, l->loop ? l->loop->next : l->end);
 		break;
 	case STMT_RETURN:
-		ir_jump(&l->ir, l->end);
+		if (s->a)
+			lower_effect(l, s->a);
+		ir_jump(&l->ir, l->function_end ? l->function_end : l->end);
 		break;
 	case STMT_BLOCK:
 		lower_statements(l, s->body);
@@ -249,6 +267,7 @@ static void lower_failures(struct lower *l)
 void lower_clause(struct lower *l, size_t *predicate_n)
 {
 	struct clause *c = l->clause->clause;
+	bool has_early_locals; /* the predicate has statements */
 
 	ir_reset(&l->ir);
 	l->ir.place = c->place;
@@ -256,13 +275,17 @@ void lower_clause(struct lower *l, size_t *predicate_n)
 	for (int i = 0; i < N_FAILURES; i++)
 		l->failed[i] = ir_new_label(&l->ir);
 	make_error_values(l);
+	has_early_locals = expr_has_block(c->predicate);
+	if (has_early_locals)
+		make_locals(l, l->clause->locals);
 	*predicate_n = 0;
 	if (c->predicate) {
 		l->ir.place = c->predicate->place;
 		lower_condition(l, c->predicate, l->end);
 		*predicate_n = l->ir.insns.n;
 	}
-	make_locals(l, l->clause->locals);
+	if (!has_early_locals)
+		make_locals(l, l->clause->locals);
 	lower_statements(l, c->body);
 	l->ir.place = c->place;
 	ir_jump(&l->ir, l->end);

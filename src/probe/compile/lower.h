@@ -26,7 +26,8 @@ struct lower {
 	enum mode mode;
 	enum point_kind kind;
 	struct ir ir;
-	ir_label end; /* of the clause */
+	ir_label end;	       /* of the clause */
+	ir_label function_end; /* of the innermost function of the script; 0 = in none */
 	ir_label failed[N_FAILURES];
 	ir_value error[N_ERROR_FACTS]; /* kept for error {}; 0 = nobody asks */
 	struct loop_labels *loop;
@@ -69,6 +70,8 @@ static inline const struct meaning *meaning_of(const struct lower *l, const stru
 ir_value lower_value(struct lower *l, const struct expr *e);
 /* a = b; the value, or 0 when it is none. */
 ir_value lower_assign(struct lower *l, const struct expr *a, const struct expr *b);
+/* The statements of an EXPR_BLOCK; its value, e->a, is the caller's matter. */
+void lower_block(struct lower *l, const struct expr *e);
 /* For its effects alone. */
 void lower_effect(struct lower *l, const struct expr *e);
 /* Jumps to `no` when the condition does not hold. */

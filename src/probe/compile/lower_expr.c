@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "probe/compile/lower.h"
+#include "probe/script/tree_search.h"
 
 bool lower_is_value(const struct type *type)
 {
@@ -153,8 +154,8 @@ static bool assigns(const struct expr *e)
 {
 	if (!e)
 		return false;
-	if (e->kind == EXPR_ASSIGN || e->kind == EXPR_STEP || assigns(e->a) || assigns(e->b) ||
-		assigns(e->c))
+	if (e->kind == EXPR_ASSIGN || e->kind == EXPR_STEP || e->kind == EXPR_BLOCK ||
+		assigns(e->a) || assigns(e->b) || assigns(e->c))
 		return true;
 	for (const struct expr *a = e->args; a; a = a->next)
 		if (assigns(a))
@@ -220,6 +221,9 @@ void lower_condition(struct lower *l, const struct expr *e, ir_label no)
 		lower_condition(l, e->a, yes);
 		ir_jump(&l->ir, no);
 		ir_place_label(&l->ir, yes);
+	} else if (e->kind == EXPR_BLOCK) {
+		lower_block(l, e);
+		lower_condition(l, e->a, no);
 	} else {
 		ir_branch_imm(&l->ir, BPF_JEQ, lower_value(l, e), 0, no);
 	}
@@ -352,6 +356,8 @@ static bool mentions(const struct lower *l, const struct expr *e, const struct v
 {
 	if (!e)
 		return false;
+	if (e->kind == EXPR_BLOCK)
+		return true; /* its statements may */
 	/* What a constant condition leaves out has no meaning. */
 	if (e->kind == EXPR_LOCAL && meaning_of(l, e) && meaning_of(l, e)->variable == v)
 		return true;
@@ -471,6 +477,9 @@ ir_value lower_value(struct lower *l, const struct expr *e)
 		return assign_value(l, e);
 	case EXPR_STEP:
 		return step_value(l, e);
+	case EXPR_BLOCK:
+		lower_block(l, e);
+		return e->a ? lower_value(l, e->a) : 0;
 	case EXPR_MEMBER:
 		if (meaning_of(l, e) && meaning_of(l, e)->kind == MEANING_VALUE &&
 			t->kind != TYPE_ARRAY)
@@ -491,6 +500,14 @@ void lower_effect(struct lower *l, const struct expr *e)
 
 	if (e->is_constant[l->mode])
 		return;
+	if (e->kind == EXPR_BLOCK) {
+		lower_block(l, e);
+		if (e->a)
+			lower_effect(l, e->a);
+		return;
+	}
 	if (e->kind == EXPR_ASSIGN || e->kind == EXPR_CALL || (t && lower_is_value(t)))
 		lower_value(l, e);
+	else if (expr_has_block(e))
+		lower_object(l, e);
 }

@@ -147,6 +147,9 @@ struct object lower_object(struct lower *l, const struct expr *e)
 		return lower_self_object(l, m->variable);
 	case EXPR_MAP:
 		return lower_map_object(l, e);
+	case EXPR_BLOCK:
+		lower_block(l, e);
+		return lower_object(l, e->a);
 	default:
 		break;
 	}
@@ -295,6 +298,9 @@ void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, 
 		ir_store(&l->ir, mem, (int32_t)at, 8, lower_value(l, e));
 	} else if (e->kind == EXPR_TERNARY) {
 		ternary_into(l, e, mem, at, n);
+	} else if (e->kind == EXPR_BLOCK) {
+		lower_block(l, e);
+		lower_into(l, e->a, mem, at, n);
 	} else if (lower_builtin_into(l, e, mem, at, n)) {
 		return;
 	} else if (type_is_text(t)) {
@@ -323,6 +329,11 @@ void lower_canonical(
 {
 	uint32_t i = 0;
 
+	if (e->kind == EXPR_BLOCK) {
+		lower_block(l, e);
+		lower_canonical(l, e->a, shape, mem, at);
+		return;
+	}
 	switch (shape->kind) {
 	case SHAPE_STRING:
 		lower_into(l, e, mem, at, shape->n);

@@ -48,7 +48,8 @@ enum decl_kind {
 	DECL_POINTER,
 	DECL_ARRAY,
 	DECL_FUNCTION,
-	DECL_STRING /* "string", "string[64]": a text held by value; n, 0 = the default */
+	DECL_STRING, /* "string", "string[64]": a text held by value; n, 0 = the default */
+	DECL_TYPEOF  /* typeof(of_value): the type that the checker has given it */
 };
 
 struct expr;
@@ -81,6 +82,7 @@ struct decl_type {
 	const char *name;	   /* tag of STRUCT and ENUM (or NULL), NAMED */
 	struct decl_type *of;	   /* POINTER, ARRAY; FUNCTION: what it returns */
 	const struct expr *n;	   /* ARRAY: length; NULL = [] */
+	struct expr *of_value;	   /* TYPEOF */
 	struct decl_field *fields; /* STRUCT; FUNCTION: parameters */
 	struct decl_enumerator *enumerators;
 	struct place place;
@@ -117,6 +119,8 @@ enum expr_kind {
 	EXPR_ASSIGN,   /* a = b, a += b, ...: op is OP_NONE for = */
 	EXPR_STEP,     /* ++a, a--: is_post, op OP_ADD or OP_SUB */
 	EXPR_TUPLE,    /* (a, b): args */
+	EXPR_BLOCK,    /* { body; a }: its value is a, or none when that is NULL; the body of a
+			  function is_function: return leaves it, not the clause */
 	N_EXPR_KINDS
 };
 
@@ -156,6 +160,7 @@ struct expr {
 	enum expr_kind kind;
 	enum op op;
 	bool is_arrow, is_post;
+	bool is_function; /* BLOCK */
 	bool is_unsigned; /* INT: does not fit into int64 or has a u */
 	uint16_t height;  /* 1 and that of the highest part; at most SCRIPT_NESTING_MAX */
 	struct place place;
@@ -164,6 +169,7 @@ struct expr {
 	const char *text; /* STRING: bytes, NUL-terminated */
 	size_t text_n;	  /* STRING: without the NUL */
 	struct expr *a, *b, *c;
+	struct stmt *body; /* BLOCK */
 	struct expr *args; /* CALL, TUPLE, MAP keys: linked by next */
 	uint32_t n_args;
 	struct decl_type *decl; /* CAST, SIZEOF, OFFSETOF */
@@ -187,7 +193,7 @@ enum stmt_kind {
 	STMT_UNROLL,  /* unroll (a) body */
 	STMT_BREAK,
 	STMT_CONTINUE,
-	STMT_RETURN, /* ends the clause */
+	STMT_RETURN, /* ends the clause; a is worked out, or NULL */
 	STMT_BLOCK,  /* body */
 	STMT_LET     /* let $name [: type] [= b]; a is the EXPR_LOCAL, decl or NULL */
 };
@@ -198,8 +204,39 @@ struct stmt {
 	const char *name; /* FOR: the variable, without $ */
 	struct decl_type *decl;
 	struct stmt *body, *other; /* linked by next */
+	bool is_open;	   /* EXPR: no ';' behind it: the value of its block if it is last */
+	bool is_discarded; /* EXPR: _ = a: nobody wants the value */
 	struct place place;
 	struct stmt *next;
+};
+
+/* --- macros and functions ------------------------------------------------------------------- */
+
+enum parameter_kind {
+	PARAMETER_LOCAL, /* $x: a variable of the caller; of a function: one of its own */
+	PARAMETER_MAP,	 /* @x: a map */
+	PARAMETER_VALUE	 /* x: an expression, once for each time that it is mentioned */
+};
+
+struct macro_parameter {
+	enum parameter_kind kind;
+	const char *name;	/* without $ and @ */
+	struct decl_type *decl; /* of a function: its type */
+	struct place place;
+	struct macro_parameter *next;
+};
+
+/* macro NAME(PARAMETERS) BODY, fn NAME(PARAMETERS) : RESULT BODY. They are gone after
+ * macros_expand(). */
+struct macro {
+	const char *name;
+	bool is_function;
+	struct macro_parameter *parameters;
+	uint32_t n_parameters;
+	struct decl_type *result; /* FUNCTION: what return gives; NULL = nothing */
+	struct expr *body;	  /* a BLOCK, or the one value that a macro stands for */
+	struct place place;	  /* up to the body */
+	struct macro *next;
 };
 
 /* A trace point as written: "uprobe:libc:mall*". */
@@ -219,6 +256,7 @@ struct clause {
 
 struct script {
 	struct decl *decls;
+	struct macro *macros;
 	struct clause *clauses;
 	uint32_t n_clauses;
 	/* config = { name = value; ... } as linked EXPR_ASSIGNs of EXPR_NAME and a constant. */

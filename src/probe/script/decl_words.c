@@ -57,7 +57,8 @@ bool word_is_type(const struct parser *p, struct token t)
 	return t.kind == TOKEN_NAME &&
 	       (word_in(p, t, number_words) || word_in(p, t, tag_words) ||
 		       word_in(p, t, qualifier_words) || word_in(p, t, named_words) ||
-		       type_word_find(p, t) || map_find(&p->typedefs, word_hash(p, t)));
+		       token_is(p, t, "typeof") || type_word_find(p, t) ||
+		       map_find(&p->typedefs, word_hash(p, t)));
 }
 
 bool word_begins_decl(const struct parser *p, struct token t)

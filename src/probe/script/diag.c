@@ -15,11 +15,12 @@
 
 const char *const diag_tags[] = {"aggregation", "arguments", "assign", "character", "config",
 	"constant", "declaration", "division", "duplicate", "escape", "expected", "float", "format",
-	"incomplete", "kernel-lacks", "key", "layout", "left-out", "loop", "mode", "nesting",
-	"no-clause", "no-privilege", "no-sites", "no-symbol", "no-tracefs", "not-elf", "not-found",
-	"not-here", "number", "operands", "parameter", "point", "point-unknown", "range", "size",
-	"slow-site", "type", "unassigned", "unknown-field", "unknown-function", "unknown-name",
-	"unknown-type", "unreadable", "unsafe", "unterminated", "unused", "x32", NULL};
+	"incomplete", "kernel-lacks", "key", "layout", "left-out", "loop", "macro", "mode",
+	"nesting", "no-clause", "no-privilege", "no-sites", "no-symbol", "no-tracefs", "not-elf",
+	"not-found", "not-here", "number", "operands", "parameter", "point", "point-unknown",
+	"range", "size", "slow-site", "type", "unassigned", "unknown-field", "unknown-function",
+	"unknown-name", "unknown-type", "unreadable", "unsafe", "unterminated", "unused", "x32",
+	NULL};
 
 /* --- sources ------------------------------------------------------------------------------ */
 
@@ -57,6 +58,15 @@ void diags_release(struct diags *d)
 		free(d->v.v[i].hint);
 	}
 	vec_release(&d->v);
+	for (size_t i = 0; i < d->uses.n; i++)
+		free(d->uses.v[i].name);
+	vec_release(&d->uses);
+}
+
+uint32_t diags_add_use(struct diags *d, const char *name, struct place place)
+{
+	vec_push(&d->uses, ((struct macro_use){mem_strdup(name), place}));
+	return (uint32_t)d->uses.n;
 }
 
 static bool tag_is_known(const char *tag)
@@ -285,8 +295,29 @@ static void put_excerpt(const struct line *line, struct buf *out)
 	buf_release(&marks);
 }
 
-static void put_message(const struct sources *sources, const struct diag *diag, struct buf *out)
+/* The use that a place in a macro belongs to; NULL when it is in none. */
+static const struct macro_use *find_use(const struct diags *d, struct place place)
 {
+	return place.use && place.use <= d->uses.n ? &d->uses.v[place.use - 1] : NULL;
+}
+
+static void put_uses(const struct diags *d, struct place place, struct buf *out)
+{
+	const struct macro_use *u;
+
+	while ((u = find_use(d, place))) {
+		uint32_t line, column;
+
+		place = u->place;
+		place_line(d->sources, place, &line, &column);
+		buf_printf(out, "  in %s(), used at %s:%u:%u\n", u->name,
+			d->sources->v.v[place.source_i].name, line, column);
+	}
+}
+
+static void put_message(const struct diags *d, const struct diag *diag, struct buf *out)
+{
+	const struct sources *sources = d->sources;
 	const char *severity = diag->severity == DIAG_ERROR ? "error" : "warning";
 
 	if (diag->place.source_i < sources->v.n) {
@@ -301,6 +332,7 @@ static void put_message(const struct sources *sources, const struct diag *diag, 
 	}
 	if (diag->hint)
 		buf_printf(out, "  hint: %s\n", diag->hint);
+	put_uses(d, diag->place, out);
 }
 
 static void put_rest(struct buf *out, size_t n, const char *what)
@@ -315,7 +347,7 @@ void diags_text(const struct diags *d, struct buf *out)
 	const struct diag **v = sorted(d);
 
 	for (size_t i = 0; i < d->v.n; i++)
-		put_message(d->sources, v[i], out);
+		put_message(d, v[i], out);
 	put_rest(out, d->n_errors, "error");
 	put_rest(out, d->n_warnings, "warning");
 	free(v);
@@ -340,9 +372,31 @@ static void put_json_text(struct buf *out, const char *text)
 	buf_put_u8(out, '"');
 }
 
-static void put_json_message(
-	const struct sources *sources, const struct diag *diag, struct buf *out)
+static void put_json_uses(const struct diags *d, struct place place, struct buf *out)
 {
+	const struct macro_use *u = find_use(d, place);
+
+	if (!u)
+		return;
+	buf_put_cstr(out, ", \"uses\": [");
+	for (const char *comma = ""; u; u = find_use(d, place), comma = ", ") {
+		uint32_t line, column;
+
+		place = u->place;
+		place_line(d->sources, place, &line, &column);
+		buf_printf(out, "%s{\"macro\": ", comma);
+		put_json_text(out, u->name);
+		buf_put_cstr(out, ", \"file\": ");
+		put_json_text(out, d->sources->v.v[place.source_i].name);
+		buf_printf(out, ", \"line\": %u, \"column\": %u}", line, column);
+	}
+	buf_put_u8(out, ']');
+}
+
+static void put_json_message(const struct diags *d, const struct diag *diag, struct buf *out)
+{
+	const struct sources *sources = d->sources;
+
 	buf_put_cstr(out, "{\"file\": ");
 	if (diag->place.source_i < sources->v.n) {
 		const struct source *source = &sources->v.v[diag->place.source_i];
@@ -362,6 +416,7 @@ static void put_json_message(
 		put_json_text(out, diag->hint);
 	else
 		buf_put_cstr(out, "null");
+	put_json_uses(d, diag->place, out);
 	buf_put_u8(out, '}');
 }
 
@@ -372,7 +427,7 @@ void diags_json(const struct diags *d, struct buf *out)
 	buf_put_u8(out, '[');
 	for (size_t i = 0; i < d->v.n; i++) {
 		buf_put_cstr(out, i ? ",\n " : "");
-		put_json_message(d->sources, v[i], out);
+		put_json_message(d, v[i], out);
 	}
 	buf_put_cstr(out, "]\n");
 	free(v);

@@ -19,12 +19,19 @@
 struct place {
 	uint32_t source_i; /* which of the sources */
 	uint32_t from, to;
+	uint32_t use; /* in a macro: which use of it, from 1 on (diags.uses); 0 = none */
 };
 
 static inline bool place_is_same(struct place a, struct place b)
 {
 	return a.source_i == b.source_i && a.from == b.from && a.to == b.to;
 }
+
+/* A macro's body that stands in the place of its use. */
+struct macro_use {
+	char *name; /* of the macro */
+	struct place place;
+};
 
 /* A script as it was given; several may be run at once and are compiled as one. */
 struct source {
@@ -53,6 +60,7 @@ struct diag {
 struct diags {
 	const struct sources *sources; /* borrowed */
 	VEC(struct diag) v;
+	VEC(struct macro_use) uses;
 	size_t n_errors, n_warnings; /* all, kept or not */
 	bool last_is_kept;	     /* the one that diag_hint belongs to is the last of v */
 };
@@ -70,6 +78,9 @@ void diag_warning(struct diags *d, struct place place, const char *tag, const ch
  */
 bool diag_hint(struct diags *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A use of a macro: the number for the places of what stands there. */
+uint32_t diags_add_use(struct diags *d, const char *name, struct place place);
+
 /* Line and column of a place, both from 1; columns count characters (UTF-8), a tab is one. */
 void place_line(const struct sources *s, struct place place, uint32_t *line, uint32_t *column);
 
@@ -78,8 +89,10 @@ void place_line(const struct sources *s, struct place place, uint32_t *line, uin
  *       the line
  *          ^~~~
  *     hint: ...
+ *     in the macro NAME, used at FILE:LINE:COL
  * or as a JSON array of {file, line, column, end_column, severity, tag, message, hint}; end_column
- * is the first one behind the place, on its first line. Control characters of the script are shown
+ * is the first one behind the place, on its first line. In a macro a member "uses" follows, an array
+ * of {macro, file, line, column}, the innermost first. Control characters of the script are shown
  * as U+FFFD, so that no script can talk to the terminal. */
 void diags_text(const struct diags *d, struct buf *out);
 void diags_json(const struct diags *d, struct buf *out);

@@ -75,7 +75,7 @@ void lexer_init(
 
 static struct place place_of(const struct lexer *l, uint32_t from, uint32_t to)
 {
-	return (struct place){l->source_i, from, to};
+	return (struct place){l->source_i, from, to, 0};
 }
 
 static bool is_blank(char c)

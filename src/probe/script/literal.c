@@ -189,7 +189,7 @@ char *literal_text(const struct lexer *l, struct token t, struct arena *arena, s
 		if (c == '\\' && at < end) {
 			at += (uint32_t)read_escape(l->text + at, end - at, &c);
 			if (c < 0) {
-				diag_error(l->diags, (struct place){l->source_i, from, at},
+				diag_error(l->diags, (struct place){l->source_i, from, at, 0},
 					"escape", "'%.*s' is no escape that is known",
 					(int)(at - from), l->text + from);
 				diag_hint(l->diags,

@@ -357,7 +357,7 @@ static void parse_clause(struct parser *p)
 /* Things of bpftrace and C that begin like a clause, but have no place here. */
 static bool is_foreign_item(const struct parser *p)
 {
-	static const char *const words[] = {"fn", "macro", "import", "subprog", "let", NULL};
+	static const char *const words[] = {"import", "subprog", "let", NULL};
 	int next = parser_peek(p).kind;
 
 	return word_in(p, p->token, words) &&
@@ -382,11 +382,21 @@ static bool is_decl_of_unknown_type(const struct parser *p)
 	return t.kind == ';' || t.kind == '(' || t.kind == '[';
 }
 
-/* item = config | declaration | clause */
+static bool is_macro(const struct parser *p)
+{
+	static const char *const words[] = {"macro", "fn", NULL};
+
+	return parser_at(p, TOKEN_NAME) && word_in(p, p->token, words) &&
+	       parser_peek(p).kind == TOKEN_NAME;
+}
+
+/* item = config | macro | function | declaration | clause */
 static void parse_item(struct parser *p)
 {
 	if (parser_at_word(p, "config") && parser_peek(p).kind == '=') {
 		parse_config(p);
+	} else if (is_macro(p)) {
+		parse_macro(p);
 	} else if (parser_at(p, TOKEN_NAME) && is_foreign_item(p)) {
 		parser_error(p, parser_here(p), "declaration", "'%s' is not part of this language",
 			parser_text(p, p->token, 0));
@@ -439,11 +449,12 @@ struct script *script_parse(const struct sources *sources,
 
 	s->arena = p.arena = arena_new();
 	p.next_decl = &s->decls;
+	p.next_macro = &s->macros;
 	p.next_clause = &s->clauses;
 	p.next_config = &s->config;
 	for (uint32_t i = 0; i < sources->v.n; i++) {
 		if (sources->v.v[i].n > SOURCE_BYTES_MAX)
-			diag_error(diags, (struct place){i, 0, 0}, "size",
+			diag_error(diags, (struct place){i, 0, 0, 0}, "size",
 				"the script has %zu bytes, more than %u", sources->v.v[i].n,
 				SOURCE_BYTES_MAX);
 		else

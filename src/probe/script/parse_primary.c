@@ -25,8 +25,33 @@ static void raise_above(struct expr *e, const struct expr *part)
 		e->height = (uint16_t)(part->height + 1);
 }
 
+static unsigned stmts_height(const struct stmt *s)
+{
+	unsigned highest = 0;
+
+	for (; s; s = s->next) {
+		unsigned body = stmts_height(s->body), other = stmts_height(s->other);
+
+		for (int i = 0; i < 2; i++) {
+			const struct expr *e = i ? s->b : s->a;
+
+			if (e && e->height > highest)
+				highest = e->height;
+		}
+		if (body >= highest)
+			highest = body + 1;
+		if (other >= highest)
+			highest = other + 1;
+	}
+	return highest;
+}
+
 struct expr *expr_finish(struct parser *p, struct expr *e)
 {
+	unsigned body = stmts_height(e->body);
+
+	if (e->height <= body)
+		e->height = (uint16_t)(body + 1);
 	raise_above(e, e->a);
 	raise_above(e, e->b);
 	raise_above(e, e->c);
@@ -39,6 +64,7 @@ struct expr *expr_finish(struct parser *p, struct expr *e)
 		/* What is below is given up, so that the tree stays low even so. */
 		e->kind = EXPR_INT;
 		e->a = e->b = e->c = e->args = NULL;
+		e->body = NULL;
 		e->n_args = 0;
 		e->height = 1;
 	}
@@ -323,6 +349,33 @@ static struct expr *parse_group(struct parser *p)
 	return expr_finish(p, e);
 }
 
+/* { x } is x; the last of several statements is the value when no ';' is behind it. */
+static struct expr *take_value(struct expr *e)
+{
+	struct stmt **last = &e->body;
+
+	while (*last && (*last)->next)
+		last = &(*last)->next;
+	if (!*last || (*last)->kind != STMT_EXPR || !(*last)->is_open)
+		return e;
+	e->a = (*last)->a;
+	*last = NULL;
+	return e->body ? e : e->a;
+}
+
+/* block expression = "{" { statement } [expr] "}" */
+struct expr *parse_block_value(struct parser *p)
+{
+	struct expr *e = expr_new(p, EXPR_BLOCK, p->token.from), *value;
+	bool is_in_predicate = p->is_in_predicate;
+
+	p->is_in_predicate = false;
+	e->body = parse_block(p);
+	p->is_in_predicate = is_in_predicate;
+	value = take_value(e);
+	return value == e ? expr_finish(p, e) : value;
+}
+
 static const struct lexer_define *find_define(const struct parser *p, struct token name)
 {
 	for (size_t i = p->defines.v.n; i-- > 0;) {
@@ -388,6 +441,10 @@ static struct expr *parse_named(struct parser *p)
 	if (next == TOKEN_ARROW && parser_at_word(p, "this"))
 		return parse_thread_local(p, EXPR_LOCAL);
 	parser_take(p);
+	if (next == '!' && p->lexer.text[p->token.to] == '(') {
+		parser_take(p); /* name!(...): that it is a macro is known without */
+		next = '(';
+	}
 	if (next == '(')
 		return parse_call(p, name);
 	e = expr_new(p, EXPR_NAME, name.from);
@@ -399,7 +456,7 @@ static struct expr *parse_named(struct parser *p)
 	return expr_finish(p, e);
 }
 
-/* primary = number | string | char | parameter | local | map | named | group */
+/* primary = number | string | char | parameter | local | map | named | group | block expression */
 struct expr *parse_primary(struct parser *p)
 {
 	struct expr *e;
@@ -422,6 +479,8 @@ struct expr *parse_primary(struct parser *p)
 		return parse_named(p);
 	case '(':
 		return parse_group(p);
+	case '{':
+		return parse_block_value(p);
 	case TOKEN_LOCAL:
 		e = expr_new(p, EXPR_LOCAL, p->token.from);
 		e->name = parser_text(p, p->token, 1);

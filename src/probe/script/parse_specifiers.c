@@ -367,6 +367,23 @@ static void take_named_type(struct parser *p, struct specifiers *s)
 	}
 }
 
+/* typeof = "typeof" "(" (type name | expr) ")" */
+static void take_typeof(struct parser *p, struct specifiers *s)
+{
+	struct decl_type *t = type_new(p, DECL_TYPEOF, p->token);
+	struct token open;
+
+	parser_take(p);
+	open = p->token;
+	parser_expect(p, '(', "'(' after typeof");
+	if (parser_at(p, TOKEN_NAME) && word_is_type(p, p->token))
+		t = parse_type_name(p);
+	else
+		t->of_value = parse_expr(p);
+	parser_expect_closing(p, ')', open);
+	s->type = t;
+}
+
 /* Words that say something other than the type; false when it is none of them. */
 static bool take_other_word(struct parser *p, struct specifiers *s)
 {
@@ -403,6 +420,8 @@ bool parse_specifiers(struct parser *p, struct specifiers *s)
 			break;
 		if (word_in(p, p->token, tag_words))
 			s->type = parse_tagged(p);
+		else if (parser_at_word(p, "typeof"))
+			take_typeof(p, s);
 		else
 			take_named_type(p, s);
 	}

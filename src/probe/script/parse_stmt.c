@@ -233,18 +233,21 @@ static struct stmt *parse_let(struct parser *p, enum stmt_kind kind)
 	return s;
 }
 
-/* jump = ("break" | "continue" | "return") ";" */
+/* jump = ("break" | "continue" | "return" [expr]) ";" */
 static struct stmt *parse_jump(struct parser *p, enum stmt_kind kind)
 {
 	struct stmt *s = stmt_new(p, kind);
 
 	parser_take(p);
+	if (kind == STMT_RETURN && !parser_at(p, ';') && !parser_at(p, '}') &&
+		!parser_starts_line(p))
+		s->a = parse_expr(p);
 	stmt_finish(p, s);
 	expect_semicolon(p);
 	return s;
 }
 
-/* expression statement = expr ";" */
+/* expression statement = ["_" "="] expr ";" */
 static struct stmt *parse_expr_statement(struct parser *p)
 {
 	struct stmt *s = stmt_new(p, STMT_EXPR);
@@ -254,7 +257,13 @@ static struct stmt *parse_expr_statement(struct parser *p)
 		parser_expected(p, "'(' after delete");
 		diag_hint(p->diags, "delete(@x[1]) and delete(@x, 1) are the forms");
 	}
+	if (parser_at_word(p, "_") && parser_peek(p).kind == '=') {
+		parser_take(p);
+		parser_take(p);
+		s->is_discarded = true;
+	}
 	s->a = parse_expr(p);
+	s->is_open = !s->is_discarded && parser_at(p, '}');
 	stmt_finish(p, s);
 	expect_semicolon(p);
 	return s;

@@ -32,6 +32,7 @@ struct parser {
 	bool is_in_predicate; /* a '/' before '{' ends it */
 	/* Where the next one is linked. */
 	struct decl **next_decl;
+	struct macro **next_macro;
 	struct clause **next_clause;
 	struct expr **next_config;
 };
@@ -40,7 +41,7 @@ struct parser {
 
 static inline struct place parser_place(const struct parser *p, uint32_t from, uint32_t to)
 {
-	return (struct place){p->lexer.source_i, from, to};
+	return (struct place){p->lexer.source_i, from, to, 0};
 }
 /* Of the next token; of the end of the script: behind the last token. */
 struct place parser_here(const struct parser *p);
@@ -88,6 +89,10 @@ struct point_text *parse_points(struct parser *p);
 /* '{' ... '}' */
 struct stmt *parse_block(struct parser *p);
 
+/* --- parse_macro.c ---------------------------------------------------------------------------- */
+
+void parse_macro(struct parser *p); /* at "macro" or "fn" and a name */
+
 /* --- parse_expr.c, parse_primary.c ------------------------------------------------------------ */
 
 struct expr *parse_expr(struct parser *p);	  /* with assignments */
@@ -95,6 +100,7 @@ struct expr *parse_conditional(struct parser *p); /* without */
 struct expr *parse_primary(struct parser *p);
 struct expr *parse_number(struct parser *p);
 struct expr *parse_string(struct parser *p);
+struct expr *parse_block_value(struct parser *p); /* at its '{' */
 struct expr *expr_new(struct parser *p, enum expr_kind kind, uint32_t from);
 /* Sets its height and the end of its place; reports one that is too high. */
 struct expr *expr_finish(struct parser *p, struct expr *e);

@@ -260,6 +260,17 @@ static const struct type *resolve_function(struct types *t, const struct decl_ty
 	return function;
 }
 
+/* Only the checker knows what an expression is. */
+static const struct type *resolve_typeof(struct types *t, const struct decl_type *decl)
+{
+	const struct type *type = decl->of_value->type[t->mode];
+
+	if (type)
+		return type;
+	diag_error(t->diags, decl->place, "type", "typeof can only be used in a clause");
+	return types_bad(t);
+}
+
 static const struct type *resolve_kind(struct types *t, const struct decl_type *decl)
 {
 	switch (decl->kind) {
@@ -276,6 +287,8 @@ static const struct type *resolve_kind(struct types *t, const struct decl_type *
 		return resolve_function(t, decl);
 	case DECL_STRING:
 		return resolve_string(t, decl);
+	case DECL_TYPEOF:
+		return resolve_typeof(t, decl);
 	default:
 		return resolve_number(t, decl);
 	}

@@ -483,7 +483,7 @@ static void test_refused_program(void)
 	struct bpf_code c = {0};
 	struct stream_piece *piece;
 	/* MAKER_TEXT: "begin { a }\nuprobe:x:y { b; }": b is in line 2, column 14 */
-	struct stream_line lines[] = {{0, {0, 8, 9}}, {1, {0, 25, 26}}, {3, {0, 8, 9}}};
+	struct stream_line lines[] = {{0, {0, 8, 9, 0}}, {1, {0, 25, 26, 0}}, {3, {0, 8, 9, 0}}};
 
 	maker_init(m);
 	bpf_mov_imm(&c, BPF_REG_1, 0);

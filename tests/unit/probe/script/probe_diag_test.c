@@ -34,7 +34,7 @@ static const char *shown(struct world *w)
 
 static struct place at(uint32_t from, uint32_t to)
 {
-	return (struct place){0, from, to};
+	return (struct place){0, from, to, 0};
 }
 
 static void one_message(void)
@@ -59,7 +59,7 @@ static void order_and_severity(void)
 
 	world_init(&w, "ab\ncd");
 	sources_add(&w.sources, "b.wr", (struct span){(const uint8_t *)"ef", 2});
-	diag_warning(&w.diags, (struct place){1, 0, 2}, "unused", "third");
+	diag_warning(&w.diags, (struct place){1, 0, 2, 0}, "unused", "third");
 	diag_error(&w.diags, at(4, 5), "type", "second");
 	diag_error(&w.diags, at(0, 1), "type", "first");
 	diag_error(&w.diags, at(0, 2), "key", "first of the same start, found later");
@@ -137,7 +137,7 @@ static void odd_places(void)
 	diag_error(&w.diags, at(3, 3), "type", "in an empty line");
 	diag_error(&w.diags, at(1, 6), "type", "over three lines");
 	diag_error(&w.diags, at(900, 800), "key", "behind everything");
-	diag_error(&w.diags, (struct place){7, 0, 0}, "no-privilege", "nowhere");
+	diag_error(&w.diags, (struct place){7, 0, 0, 0}, "no-privilege", "nowhere");
 	CHECK_STR(shown(&w), "a.wr:1:2: error: over three lines [type]\n    ab\n     ^\n"
 			     "a.wr:2:1: error: in an empty line [type]\n    \n    ^\n"
 			     "a.wr:3:3: error: at the end [type]\n    cd\n      ^\n"
@@ -222,7 +222,7 @@ static void as_json(void)
 	diag_error(&w.diags, at(6, 8), "type", "a \"text\" with \\ and \t");
 	diag_warning(&w.diags, at(0, 5), "unused", "over two lines");
 	diag_hint(&w.diags, "none");
-	diag_error(&w.diags, (struct place){9, 0, 0}, "no-privilege", "nowhere");
+	diag_error(&w.diags, (struct place){9, 0, 0, 0}, "no-privilege", "nowhere");
 	buf_reset(&w.out);
 	diags_json(&w.diags, &w.out);
 	CHECK_STR(buf_text(&w.out),

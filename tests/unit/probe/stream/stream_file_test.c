@@ -60,7 +60,7 @@ static void add_points(struct stream *s)
 					     .file = "/bin/x",
 					     .name = "f",
 					     .offset = 4,
-					     .place = {0, 0, 15}}};
+					     .place = {0, 0, 15, 0}}};
 	struct stream_point usdt = {.spec = {.kind = POINT_USDT,
 					    .text = "usdt:/bin/x:p:q",
 					    .file = "/bin/x",
@@ -91,9 +91,9 @@ static struct stream *sample(void)
 		.key = new_shape(s, SHAPE_STRING, 16, 16),
 		.value = new_shape(s, SHAPE_HIST, 0, 528),
 		.max_entries = 100,
-		.place = {0, 27, 33}};
+		.place = {0, 27, 33, 0}};
 	struct stream_format format = {.kind = FORMAT_PRINTF, .text = "%d\n", .n_args = 1};
-	struct stream_clause clause = {.place = {0, 0, 55}, .has_predicate = true};
+	struct stream_clause clause = {.place = {0, 0, 55, 0}, .has_predicate = true};
 
 	sources_add(&s->sources, "x.wr", (struct span){(const uint8_t *)SCRIPT, strlen(SCRIPT)});
 	vec_push(&s->maps, map);
@@ -107,8 +107,8 @@ static struct stream *sample(void)
 	for (int mode = 0; mode < N_MODES; mode++) {
 		for (size_t i = 0; i < 5; i++)
 			vec_push(&s->code[mode], sample_code[i]);
-		vec_push(&s->lines[mode], ((struct stream_line){0, {0, 17, 21}}));
-		vec_push(&s->lines[mode], ((struct stream_line){2, {0, 27, 52}}));
+		vec_push(&s->lines[mode], ((struct stream_line){0, {0, 17, 21, 0}}));
+		vec_push(&s->lines[mode], ((struct stream_line){2, {0, 27, 52, 0}}));
 	}
 	s->self_bytes = 24;
 	s->zero_bytes = 528;
