@@ -298,10 +298,40 @@ static void print_points(struct plan *p, struct diags *diags)
 	}
 }
 
+/* What maps take of the kernel's memory. */
+static void print_maps(const struct plan *p)
+{
+	for (size_t i = 0; i < p->stream->maps.n; i++) {
+		const struct stream_map_def *def = &p->stream->maps.v[i];
+		struct map_memory m = map_memory_of(def, (uint32_t)p->setup->a->max_entries);
+
+		fprintf(p->out,
+			"map %s: %u %s, %" PRIu64 " KiB at once, %" PRIu64 " KiB when full\n",
+			def->name, m.n_entries, m.n_entries == 1 ? "entry" : "entries",
+			(m.at_once_bytes + 1023) / 1024, (m.full_bytes + 1023) / 1024);
+	}
+}
+
+static void json_maps(struct plan *p)
+{
+	for (size_t i = 0; i < p->stream->maps.n; i++) {
+		const struct stream_map_def *def = &p->stream->maps.v[i];
+		struct map_memory m = map_memory_of(def, (uint32_t)p->setup->a->max_entries);
+
+		json_object_begin(&p->json, NULL);
+		json_string(&p->json, "name", def->name);
+		json_u64(&p->json, "entries", m.n_entries);
+		json_u64(&p->json, "bytes_at_once", m.at_once_bytes);
+		json_u64(&p->json, "bytes_when_full", m.full_bytes);
+		json_object_end(&p->json);
+	}
+}
+
 static void print_all(struct plan *p, struct diags *diags)
 {
 	if (!p->setup->is_json) {
 		print_points(p, diags);
+		print_maps(p);
 		fprintf(p->out, "%zu site%s, %zu of them single-stepped, %zu left out\n",
 			p->n_sites, p->n_sites == 1 ? "" : "s", p->n_slow, p->n_left_out);
 		return;
@@ -312,6 +342,9 @@ static void print_all(struct plan *p, struct diags *diags)
 	json_string(&p->json, "kind", "probe-plan");
 	json_array_begin(&p->json, "rows");
 	print_points(p, diags);
+	json_array_end(&p->json);
+	json_array_begin(&p->json, "maps");
+	json_maps(p);
 	json_array_end(&p->json);
 	json_object_end(&p->json);
 }

@@ -19,7 +19,7 @@ LIMITS = {1: (1, 1), 2: (1, 1024), 3: (0, 65536), 4: (0, 240), 5: (0, 65536), 6:
           7: (0, 4096), 8: (0, 65536), 9: (0, 4194304), 10: (0, 4194304), 11: (0, 4194304),
           12: (0, 4194304)}
 FIXED_SIZES = {0: 0, 1: 8, 2: 8, 3: 8, 6: 16, 7: 8, 8: 16, 9: 8, 10: 8, 11: 8, 12: 16, 13: 24, 16: 8,
-               17: 8, 18: 16, 19: 16, 20: 16, 21: 16, 22: 528}
+               17: 8, 18: 16, 19: 16, 20: 16, 21: 16}
 
 
 class Refused(Exception):
@@ -98,7 +98,7 @@ class Shape:
 
     def __init__(self, items, earlier):
         self.kind = items.u8()
-        need(self.kind <= 23, "kind of shape")
+        need(self.kind <= 24, "kind of shape")
         self.signed = items.flags(1)
         self.n, self.size = items.u32(), items.u32()
         self.min, self.max, self.step = items.number("q"), items.number("q"), items.number("q")
@@ -116,6 +116,10 @@ class Shape:
             return self.size == padded(8 + self.n)
         if self.kind == 15:
             return True
+        if self.kind == 22:
+            return self.n <= 5 and self.size == 8 * (1 + (65 - self.n) * 2 ** self.n)
+        if self.kind == 24:
+            return 0 < self.max <= 1000 and self.step > 0 and 0 <= self.min <= 4 and self.size == 32 * self.max
         if self.kind == 23:
             if self.step <= 0 or self.max <= self.min:
                 return False
@@ -161,7 +165,7 @@ class Stream:
         major, minor, n = struct.unpack_from("<HHH", data, 10)
         length, table_crc, crc = struct.unpack_from("<QII", data, 16)
         need(crc32c(data[:28]) == crc, "header")
-        need((major, minor) == (1, 0) and n == N_SECTIONS, "version")
+        need((major, minor) == (1, 1) and n == N_SECTIONS, "version")
         need(length == len(data) <= 256 << 20, "length")
         need(crc32c(data[32:FIRST]) == table_crc, "section table")
 
@@ -219,6 +223,7 @@ class Stream:
     def read_map(self, items):
         name, key, value = items.text(), self.shape(items), self.shape(items)
         entries = items.u32()
+        items.flags(1)
         items.place()
         need(name[:1] == "@" and key.kind < 16 and value.size, "map")
         need(entries <= 1 << 28 and value.size <= self.zero_bytes, "map")

@@ -28,11 +28,11 @@ static struct shape *make_shape(struct maker *m, unsigned depth)
 	struct shape *s = arena_zalloc(m->arena, sizeof(*s));
 
 	m->n_shapes++;
-	s->kind = (enum shape_kind)(cursor_u8(&m->c) % (SHAPE_LHIST + 1));
+	s->kind = (enum shape_kind)(cursor_u8(&m->c) % N_SHAPE_KINDS);
 	s->is_signed = cursor_u8(&m->c) & 1;
 	s->n = cursor_u8(&m->c);
 	s->size = cursor_u16(&m->c);
-	if (s->kind == SHAPE_LHIST) {
+	if (s->kind == SHAPE_LHIST || s->kind == SHAPE_TSERIES) {
 		s->min = (int64_t)cursor_u64(&m->c);
 		s->max = (int64_t)cursor_u64(&m->c);
 		s->step = (int64_t)cursor_u64(&m->c);

@@ -51,6 +51,8 @@ const struct type *builtin_hint_form(struct check_clause *c, const struct expr *
 bool check_literal(struct check_clause *c, struct expr *e, struct expr *a);
 /* For calls that change the machine: with --unsafe only. */
 bool check_is_allowed(struct check_clause *c, struct expr *e);
+/* How a call of tseries() takes in values; false: its last argument is no word that it knows. */
+bool builtin_tseries_function(const struct expr *call, enum tseries_function *out);
 check_fn check_not_yet; /* says that there is no such function */
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of maps: keys, and what is aggregated into values (its code is in lower_map.c). */
+#include <string.h>
+
 #include "probe/compile/builtin.h"
 
 #define LHIST_STEPS_MAX 1000
@@ -28,7 +30,7 @@ static bool map_and_key(struct check_clause *c, struct expr *e)
 
 static const struct type *check_delete(struct check_clause *c, struct expr *e)
 {
-	return map_and_key(c, e) ? check_void(c) : check_bad(c);
+	return map_and_key(c, e) ? check_int(c, 8, true) : check_bad(c);
 }
 
 static const struct type *check_has_key(struct check_clause *c, struct expr *e)
@@ -49,8 +51,8 @@ static ir_value lower_delete(struct lower *l, const struct expr *e)
 {
 	const struct expr *map = e->args;
 
-	lower_map_delete(l, meaning_of(l, map)->map, map->args ? map->args : map->next);
-	return 0;
+	return ir_set_imm(&l->ir, BPF_JEQ,
+		lower_map_delete(l, meaning_of(l, map)->map, map->args ? map->args : map->next), 0);
 }
 
 /* --- aggregations ----------------------------------------------------------------------------- */
@@ -78,6 +80,70 @@ static bool check_lhist(struct check_clause *c, struct expr *e)
 	return true;
 }
 
+/* hist(n, bits) */
+static bool check_hist(struct check_clause *c, struct expr *e)
+{
+	struct expr *bits = e->args->next;
+	int64_t v;
+
+	if (!bits)
+		return true;
+	if (!check_constant(c, bits, "the bits of hist()", &v))
+		return false;
+	return (v >= 0 && v <= HIST_BITS_MAX) ||
+	       check_error(c, bits->place, "range", "hist() takes 0 to %d bits", HIST_BITS_MAX);
+}
+
+bool builtin_tseries_function(const struct expr *call, enum tseries_function *out)
+{
+	static const char *const names[N_TSERIES_FUNCTIONS] = {[TSERIES_AVG] = "avg",
+		[TSERIES_MAX] = "max",
+		[TSERIES_MIN] = "min",
+		[TSERIES_SUM] = "sum"};
+	const struct expr *word = call->args->next->next->next;
+
+	*out = TSERIES_LAST;
+	for (int i = TSERIES_AVG; word && i < N_TSERIES_FUNCTIONS; i++)
+		if (!strcmp(word->text, names[i]))
+			*out = (enum tseries_function)i;
+	return !word || *out != TSERIES_LAST;
+}
+
+/* The map that a test has for the clock: read at every call. */
+static bool check_clock(struct check_clause *c, struct expr *e)
+{
+	const char *name = c->session->clock_map;
+
+	if (!name)
+		return true;
+	e->c = arena_zalloc(c->session->script->arena, sizeof(*e->c));
+	*e->c = (struct expr){.kind = EXPR_MAP, .name = name + 1, .place = e->place};
+	return check_integer(c, e->c, "the clock of tests");
+}
+
+/* tseries(n, interval, intervals [, function]) */
+static bool check_tseries(struct check_clause *c, struct expr *e)
+{
+	struct expr *interval = e->args->next, *n = interval->next;
+	enum tseries_function function;
+	int64_t v[2];
+	bool ok = check_constant(c, interval, "the interval of tseries()", &v[0]);
+
+	ok &= check_constant(c, n, "the number of intervals of tseries()", &v[1]);
+	ok &= !n->next || check_literal(c, e, n->next);
+	if (!ok || !check_clock(c, e))
+		return false;
+	if (v[0] <= 0)
+		return check_error(
+			c, interval->place, "range", "the interval of tseries() must be positive");
+	if (v[1] < 1 || v[1] > TSERIES_INTERVALS_MAX)
+		return check_error(c, n->place, "range", "tseries() has 1 to %d intervals",
+			TSERIES_INTERVALS_MAX);
+	return builtin_tseries_function(e, &function) ||
+	       check_error(c, n->next->place, "arguments",
+		       "tseries() knows \"avg\", \"max\", \"min\" and \"sum\"");
+}
+
 static const struct type *check_aggregation(struct check_clause *c, struct expr *e)
 {
 	enum aggregation aggregation = (enum aggregation)check_row(c, e)->detail;
@@ -89,6 +155,10 @@ static const struct type *check_aggregation(struct check_clause *c, struct expr 
 	}
 	if (aggregation == AGGREGATION_LHIST)
 		ok &= check_lhist(c, e);
+	else if (aggregation == AGGREGATION_HIST)
+		ok &= check_hist(c, e);
+	else if (aggregation == AGGREGATION_TSERIES)
+		ok &= check_tseries(c, e);
 	return ok ? types_aggregation(check_types(c), aggregation, is_signed) : check_bad(c);
 }
 
@@ -108,9 +178,12 @@ const struct builtin map_builtins[] = {
 	{"max", "max(INTEGER)", 1, 1, AGGREGATE(MAX)},
 	{"avg", "avg(INTEGER)", 1, 1, AGGREGATE(AVG)},
 	{"stats", "stats(INTEGER)", 1, 1, AGGREGATE(STATS)},
-	{"hist", "hist(INTEGER)", 1, 1, AGGREGATE(HIST)},
-	{"quantize", "quantize(INTEGER)", 1, 1, AGGREGATE(HIST)},
+	{"hist", "hist(INTEGER [, BITS])", 1, 2, AGGREGATE(HIST)},
+	{"quantize", "quantize(INTEGER [, BITS])", 1, 2, AGGREGATE(HIST)},
 	{"lhist", "lhist(INTEGER, MIN, MAX, STEP)", 4, 4, AGGREGATE(LHIST)},
 	{"lquantize", "lquantize(INTEGER, MIN, MAX, STEP)", 4, 4, AGGREGATE(LHIST)},
+	{"tseries",
+		"tseries(INTEGER, INTERVAL, INTERVALS [, \"avg\" | \"max\" | \"min\" | \"sum\"])",
+		3, 4, AGGREGATE(TSERIES)},
 	{.name = NULL},
 };

@@ -199,6 +199,36 @@ static const struct type *value_type_like(
 	return found ? types_pointer(types, found, other->space) : check_shape_type(types, value);
 }
 
+/* let @x = hash(N): the kind must be the one that its values need. */
+static void settle_declared(
+	struct check_session *s, const struct map_use *m, struct stream_map_def *def)
+{
+	bool is_per_cpu = shape_is_aggregation(m->value);
+
+	def->max_entries = m->decl->max_entries;
+	def->is_lru = m->decl->is_lru;
+	if (m->decl->is_per_cpu == is_per_cpu)
+		return;
+	diag_error(s->diags, m->decl->place, "aggregation", "%s %s", m->name,
+		is_per_cpu ? "is aggregated for each processor"
+			   : "has values that all processors share");
+	diag_hint(s->diags, "let %s = %s%s(%u);", m->name, is_per_cpu ? "percpu" : "",
+		def->is_lru ? "lruhash" : "hash", def->max_entries);
+}
+
+static void warn_of_unused(struct check_session *s)
+{
+	for (const struct map_decl *d = s->script->map_decls; d; d = d->next) {
+		const struct map_use *m = s->maps;
+
+		while (m && strcmp(m->name + 1, d->name))
+			m = m->next;
+		if (!m)
+			diag_warning(s->diags, d->place, "unused", "@%s is declared and never used",
+				d->name);
+	}
+}
+
 static void settle_map(struct check_session *s, struct map_use *m)
 {
 	struct stream_map_def *def = &s->stream->maps.v[m->number];
@@ -217,6 +247,8 @@ static void settle_map(struct check_session *s, struct map_use *m)
 		m->key = shape_new(s->stream->arena, SHAPE_NONE, false, 0);
 	def->key = m->key;
 	def->value = m->value;
+	if (m->decl)
+		settle_declared(s, m, def);
 	if (m->value->size > s->stream->zero_bytes)
 		s->stream->zero_bytes = m->value->size;
 	for (int mode = 0; mode < N_MODES; mode++) {
@@ -276,6 +308,7 @@ void check_learned(struct check_session *s)
 		return;
 	for (struct map_use *m = s->maps; m; m = m->next)
 		settle_map(s, m);
+	warn_of_unused(s);
 	for (struct variable *v = s->selfs; v; v = v->next)
 		settle_self(s, v);
 }

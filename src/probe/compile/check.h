@@ -68,6 +68,7 @@ struct map_use {
 	uint32_t number;			/* index into stream.maps */
 	struct shape *key, *value;		/* NULL: not known yet */
 	const struct type *value_type[N_MODES]; /* of the canonical value: what reading it gives */
+	const struct map_decl *decl;		/* or NULL */
 	struct place place;
 	bool is_read, is_assigned;
 	struct map_use *next;
@@ -119,6 +120,7 @@ struct check_session {
 	struct variable *selfs; /* all thread-locals */
 	uint32_t string_bytes;	/* of str() without a length */
 	bool is_unsafe;
+	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
 	enum { CHECK_LEARN, CHECK_FINAL } pass;
 	/* CHECK_LEARN found out something new (a longer string, a type that a clause further down
 	 * assigns). Set it to false, check everything again, and so on until it stays false; at

@@ -2,7 +2,7 @@
 /* Maps: keys and values in canonical shapes, the same for all clauses and both modes. */
 #include <string.h>
 
-#include "probe/compile/checker.h"
+#include "probe/compile/builtin.h"
 
 #define KEYS_MAX 16
 
@@ -15,6 +15,15 @@ static const char *shape_text(struct check_clause *c, const struct shape *shape)
 	text = arena_strndup(c->session->arena, buf_text(&b), b.n);
 	buf_release(&b);
 	return text;
+}
+
+static const struct map_decl *declaration(const struct check_session *s, const char *name)
+{
+	const struct map_decl *d = s->script->map_decls;
+
+	while (d && strcmp(d->name, name))
+		d = d->next;
+	return d;
 }
 
 struct map_use *check_map_of(struct check_clause *c, struct expr *e)
@@ -37,6 +46,7 @@ struct map_use *check_map_of(struct check_clause *c, struct expr *e)
 		m->name = arena_printf(s->stream->arena, "@%s", e->name);
 		m->number = (uint32_t)s->stream->maps.n;
 		m->place = e->place;
+		m->decl = declaration(s, e->name);
 		def.name = m->name;
 		vec_push(&s->stream->maps, def);
 		*at = m;
@@ -206,6 +216,9 @@ static void value_mismatch(
 		check_error(c, place, "aggregation", "%s is lhist(..., %lld, %lld, %lld) elsewhere",
 			m->name, (long long)m->value->min, (long long)m->value->max,
 			(long long)m->value->step);
+	else if (value->kind == m->value->kind && is_aggregation)
+		check_error(c, place, "aggregation", "%s has other arguments for %s elsewhere",
+			m->name, shape_text(c, value));
 	else if (value->kind == SHAPE_STRUCT && m->value->kind == SHAPE_STRUCT)
 		check_error(c, place, "layout", "%s has a structure of another layout elsewhere",
 			m->name);
@@ -262,13 +275,12 @@ const struct type *check_map_read(struct check_clause *c, struct expr *e)
 	check_map_keys(c, m, e->args, e->n_args, e->place);
 	if (!m->value)
 		return check_bad(c); /* not learned yet */
+	if (shape_is_readable(m->value))
+		return check_int(c, 8, m->value->is_signed || m->value->kind == SHAPE_COUNT);
 	if (shape_is_aggregation(m->value)) {
-		check_error(c, e->place, "aggregation",
-			"%s is %s, kept for each processor: a script cannot read it", m->name,
-			shape_text(c, m->value));
-		return check_hint(c,
-			"print(%s) prints it; @x++ and @x += n make a number that can be read",
-			m->name);
+		check_error(c, e->place, "aggregation", "%s is %s, which is not one number",
+			m->name, shape_text(c, m->value));
+		return check_hint(c, "print(%s) prints it", m->name);
 	}
 	return value_type(c, m);
 }
@@ -282,11 +294,21 @@ static struct shape *aggregation_shape(
 	struct arena *arena = c->session->stream->arena;
 	const struct expr *a = call->args;
 
+	if (type->aggregation == AGGREGATION_TSERIES) {
+		enum tseries_function function;
+
+		builtin_tseries_function(call, &function);
+		return shape_new_tseries(arena, function, (int64_t)a->next->next->constant[c->mode],
+			(int64_t)a->next->constant[c->mode], type->is_signed);
+	}
 	if (type->aggregation == AGGREGATION_LHIST)
 		return shape_new_lhist(arena, (int64_t)a->next->constant[c->mode],
 			(int64_t)a->next->next->constant[c->mode],
 			(int64_t)a->next->next->next->constant[c->mode]);
-	return shape_new(arena, shape_of_aggregation(type->aggregation), type->is_signed, 0);
+	return shape_new(arena, shape_of_aggregation(type->aggregation), type->is_signed,
+		type->aggregation == AGGREGATION_HIST && a->next
+			? (uint32_t)a->next->constant[c->mode]
+			: 0);
 }
 
 static const struct type *assign_aggregation(
@@ -308,6 +330,13 @@ static void learn_int(struct check_clause *c, struct map_use *m, struct place pl
 	join_value(c, m, value, check_int(c, 8, true), place);
 }
 
+static const struct type *assigned_alone(
+	struct check_clause *c, struct expr *e, const struct map_use *m)
+{
+	return check_refuse(c, e->place, "aggregation", "%s is %s: it is assigned by = alone",
+		m->name, shape_text(c, m->value));
+}
+
 /* @x += b reads @x: its own type matters only when nothing else gave it one. */
 static const struct type *compound_type(struct check_clause *c, struct expr *e, struct map_use *m)
 {
@@ -317,6 +346,8 @@ static const struct type *compound_type(struct check_clause *c, struct expr *e, 
 		learn_int(c, m, e->place);
 	check_expr(c, e->a);
 	m->is_read = was_read;
+	if (m->value && shape_is_aggregation(m->value))
+		return assigned_alone(c, e, m);
 	return check_arithmetic(c, e, e->op, e->a, e->b);
 }
 
@@ -372,6 +403,8 @@ const struct type *check_map_step(struct check_clause *c, struct expr *e)
 	m->is_assigned = true;
 	type = check_expr(c, e->a);
 	m->is_read = was_read;
+	if (type->kind != TYPE_BAD && shape_is_aggregation(m->value))
+		return assigned_alone(c, e, m);
 	if (type->kind == TYPE_BAD || type_is_scalar(type))
 		return type;
 	return check_refuse(c, e->place, "type", "%s is %s: only integers have %s", m->name,

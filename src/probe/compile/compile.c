@@ -443,7 +443,8 @@ static void compile_units(struct compiler *c)
 		}
 	}
 	for (size_t i = 0; i < c->stream->maps.n; i++)
-		c->stream->maps.v[i].max_entries = c->settings.max_entries;
+		if (!c->stream->maps.v[i].max_entries)
+			c->stream->maps.v[i].max_entries = c->settings.max_entries;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
@@ -459,7 +460,8 @@ static void open_compiler(struct compiler *c, const struct sources *sources)
 		.diags = c->diags,
 		.arena = c->stream->arena,
 		.string_bytes = c->options->string_bytes ? c->options->string_bytes : STRING_BYTES,
-		.is_unsafe = c->options->is_unsafe};
+		.is_unsafe = c->options->is_unsafe,
+		.clock_map = c->options->clock_map};
 	for (enum mode m = 0; m < N_MODES; m++)
 		c->check.types[m] = types_new(m);
 	c->point_types = point_types_new(c->check.types);

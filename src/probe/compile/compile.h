@@ -13,6 +13,7 @@ struct compile_options {
 	uint32_t string_bytes; /* of str() without a length; 0 = 128 */
 	bool is_unsafe;	       /* system() is allowed */
 	bool wants_all_modes;  /* also those that do not occur on this machine (-o) */
+	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
 	struct script_parameters parameters;
 };
 

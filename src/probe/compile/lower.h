@@ -160,8 +160,22 @@ void lower_map_assign(struct lower *l, const struct expr *map, const struct expr
 ir_value lower_map_add(struct lower *l, const struct expr *map, ir_value v, bool is_post);
 /* @x = v, of one value. */
 void lower_map_store(struct lower *l, const struct expr *map, ir_value v);
-void lower_map_delete(struct lower *l, const struct map_use *map, const struct expr *keys);
+/* The helper's result: 0, or negative when there was no such key. */
+ir_value lower_map_delete(struct lower *l, const struct map_use *map, const struct expr *keys);
+ir_value lower_map_update(
+	struct lower *l, const struct map_use *map, ir_mem key, struct ir_arg value, int flags);
+static inline int64_t lower_map_number(const struct map_use *map)
+{
+	return STREAM_MAP_FIRST_OF_SCRIPT + (int64_t)map->number;
+}
+
+/* lower_aggregation.c */
+/* @x[keys] = count() and the others. */
 void lower_aggregate(struct lower *l, const struct expr *map, const struct expr *call);
+/* What the aggregation behind a key has come to (shape_is_readable); 0 when there is no such key. */
+ir_value lower_aggregated(struct lower *l, const struct map_use *map, ir_mem key);
+/* The processors that compiled code knows of: those of this machine. */
+uint32_t lower_n_cpus(void);
 
 /* lower_self.c */
 ir_value lower_self_value(struct lower *l, const struct variable *v);

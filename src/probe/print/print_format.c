@@ -166,6 +166,7 @@ static bool integer_of(const struct shape *s, struct span value, uint64_t *out)
 		return true;
 	case SHAPE_HIST:
 	case SHAPE_LHIST:
+	case SHAPE_TSERIES:
 	case SHAPE_STATS:
 		return false;
 	default:

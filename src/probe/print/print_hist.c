@@ -13,7 +13,6 @@
 #include "probe/print/print_internal.h"
 
 #define BAR_COLUMNS  52
-#define HIST_BUCKETS 66
 #define KILO	     1024u
 
 static const char bar[BAR_COLUMNS + 1] = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@";
@@ -25,10 +24,32 @@ struct hist_range {
 	bool is_empty;
 };
 
+static uint32_t bits_of(const struct shape *s)
+{
+	return s->n <= HIST_BITS_MAX ? s->n : HIST_BITS_MAX;
+}
+
 /* Buckets that the shape has; of these only the first ones may be in the value. */
 static size_t n_buckets(const struct shape *s)
 {
-	return s->kind == SHAPE_HIST ? HIST_BUCKETS : s->size / sizeof(uint64_t);
+	return s->kind == SHAPE_HIST ? hist_n_buckets(bits_of(s)) : s->size / sizeof(uint64_t);
+}
+
+/* Where bucket i, from 1 on, begins, and its last number. */
+static uint64_t hist_first(const struct shape *s, size_t i)
+{
+	uint32_t bits = bits_of(s);
+	size_t power;
+
+	if (i <= (size_t)2 << bits) /* one for each number */
+		return i - 1;
+	power = (i - 1) >> bits; /* from 2 on */
+	return (i - 1 - ((power - 1) << bits)) << (power - 1);
+}
+
+static uint64_t hist_last(const struct shape *s, size_t i)
+{
+	return i + 1 < n_buckets(s) ? hist_first(s, i + 1) - 1 : UINT64_MAX;
 }
 
 static size_t n_present(const struct shape *s, struct span value)
@@ -73,29 +94,37 @@ uint64_t print_hist_total(const struct shape *s, struct span value)
 	return total;
 }
 
-/* 2^i for i up to 64: 1, 512, 1K, 16E. */
-static void put_power(unsigned i, struct buf *out)
+/* Whole kilos have short numbers: 1, 512, 1K, 1152. */
+static void put_short(uint64_t v, struct buf *out)
 {
-	static const char suffixes[] = {0, 'K', 'M', 'G', 'T', 'P', 'E'};
+	static const char suffixes[] = "KMGTPE";
+	int suffix = -1;
 
-	buf_printf(out, "%u", 1u << i % 10);
-	if (i >= 10)
-		buf_put_u8(out, (uint8_t)suffixes[i / 10]);
+	for (; v && v % KILO == 0 && suffix < 5; suffix++)
+		v /= KILO;
+	buf_printf(out, "%" PRIu64, v);
+	if (suffix >= 0)
+		buf_put_u8(out, (uint8_t)suffixes[suffix]);
 }
 
-static void hist_label(size_t i, struct buf *out)
+static void hist_label(const struct shape *s, size_t i, struct buf *out)
 {
+	uint64_t first = i ? hist_first(s, i) : 0, last = i ? hist_last(s, i) : 0;
+
 	if (i == 0) {
 		buf_put_cstr(out, "(..., 0)");
-	} else if (i <= 2) {
-		buf_printf(out, "[%zu]", i - 1);
-	} else {
-		buf_put_u8(out, '[');
-		put_power((unsigned)i - 2, out);
-		buf_put_cstr(out, ", ");
-		put_power((unsigned)i - 1, out);
-		buf_put_u8(out, ')');
+		return;
 	}
+	buf_put_u8(out, '[');
+	put_short(first, out);
+	if (first != last) {
+		buf_put_cstr(out, ", ");
+		if (last == UINT64_MAX)
+			buf_put_cstr(out, "16E");
+		else
+			put_short(last + 1, out);
+	}
+	buf_put_u8(out, first == last ? ']' : ')');
 }
 
 /* Where a linear bucket (from 1 on) begins; sums wrap around like the numbers of the program. */
@@ -146,7 +175,7 @@ void print_hist(const struct shape *s, struct span value, uint64_t div, struct b
 
 		buf_reset(&label);
 		if (s->kind == SHAPE_HIST)
-			hist_label(i, &label);
+			hist_label(s, i, &label);
 		else
 			lhist_label(s, i, &label);
 		buf_printf(out, "%-16s %7" PRIu64 " |%-*.*s|\n", buf_text(&label), count,
@@ -171,10 +200,8 @@ static void put_bounds(const struct shape *s, size_t i, struct buf *out)
 		return;
 	}
 	if (is_log) {
-		uint64_t low = i == 1 ? 0 : (uint64_t)1 << (i - 2);
-
-		put_bound("min", low, false, out);
-		put_bound("max", low ? low + (low - 1) : 0, false, out);
+		put_bound("min", hist_first(s, i), false, out);
+		put_bound("max", hist_last(s, i), false, out);
 		return;
 	}
 	if (i + 1 >= n_buckets(s)) {

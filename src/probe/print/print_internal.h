@@ -81,6 +81,13 @@ uint64_t print_hist_total(const struct shape *s, struct span value);
 void print_hist(const struct shape *s, struct span value, uint64_t div, struct buf *out);
 void print_hist_json(const struct shape *s, struct span value, uint64_t div, struct buf *out);
 
+/* The number of the newest interval of a time series; false when it has none. */
+bool print_series_last(const struct shape *s, struct span value, uint64_t *last);
+/* Up to the interval `last`. Times are local; those of JSON UTC. */
+void print_series(
+	const struct shape *s, struct span value, uint64_t last, uint64_t div, struct buf *out);
+void print_series_json(const struct shape *s, struct span value, uint64_t div, struct buf *out);
+
 /* "..." with escapes; what is not UTF-8 becomes U+FFFD. */
 void print_json_string(struct span text, struct buf *out);
 

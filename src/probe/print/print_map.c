@@ -128,6 +128,23 @@ static bool is_hist(const struct shape *s)
 	return s->kind == SHAPE_HIST || s->kind == SHAPE_LHIST;
 }
 
+/* Whether values are drawn, each with a blank line behind it. */
+static bool is_drawn(const struct shape *s)
+{
+	return is_hist(s) || s->kind == SHAPE_TSERIES;
+}
+
+/* Where all series of the map end. */
+static uint64_t last_interval(const struct printer *p)
+{
+	uint64_t all = 0, last = 0;
+
+	for (size_t i = 0; i < p->entries.n; i++)
+		if (print_series_last(p->map->value, p->entries.v[i].value, &last) && last > all)
+			all = last;
+	return all;
+}
+
 /* Keys of several parts have no brackets of their own. */
 static void put_key(struct printer *p, const struct shape *key, struct span value,
 	const char *separator, struct buf *out)
@@ -160,6 +177,9 @@ static void put_entry(
 	if (is_hist(value)) {
 		buf_put_cstr(out, ":\n");
 		print_hist(value, e->value, div, out);
+	} else if (value->kind == SHAPE_TSERIES) {
+		buf_put_cstr(out, ":\n");
+		print_series(value, e->value, last_interval(p), div, out);
 	} else {
 		buf_put_cstr(out, ": ");
 		print_value(p, value, e->value, PRINT_INDENT_VALUE, div, out);
@@ -173,6 +193,8 @@ static const char *json_type(const struct shape *value)
 {
 	if (is_hist(value))
 		return "hist";
+	if (value->kind == SHAPE_TSERIES)
+		return "tseries";
 	return value->kind == SHAPE_STATS || value->kind == SHAPE_AVG ? "stats" : "map";
 }
 
@@ -227,7 +249,7 @@ void printer_map_end(struct printer *p, uint64_t top, uint64_t div, struct buf *
 		for (size_t i = first; i < p->entries.n; i++)
 			put_entry(p, &p->entries.v[i], div, out);
 		if (!p->entries.n ||
-			(has_keys(p->map) && !(p->map->value && is_hist(p->map->value))))
+			(has_keys(p->map) && !(p->map->value && is_drawn(p->map->value))))
 			buf_put_u8(out, '\n');
 	}
 	begin(p, NULL);

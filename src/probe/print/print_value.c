@@ -516,6 +516,16 @@ static void print_real(const struct print_state *t, double real)
 		buf_put_cstr(t->out, "null");
 }
 
+static void print_any_series(const struct print_state *t, const struct shape *s, struct span value)
+{
+	uint64_t last;
+
+	if (t->is_json)
+		print_series_json(s, value, t->div, t->out);
+	else if (print_series_last(s, value, &last))
+		print_series(s, value, last, t->div, t->out);
+}
+
 static void print_any(
 	struct print_state *t, const struct shape *s, struct span value, unsigned depth)
 {
@@ -539,6 +549,9 @@ static void print_any(
 	case SHAPE_HIST:
 	case SHAPE_LHIST:
 		(t->is_json ? print_hist_json : print_hist)(s, value, t->div, t->out);
+		break;
+	case SHAPE_TSERIES:
+		print_any_series(t, s, value);
 		break;
 	default:
 		if (s->kind == SHAPE_POINTER && !t->is_json) {

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "bpf/attach.h"
 #include "bpf/code.h"
+#include "bpf/kernel_map.h"
 #include "bpf/program.h"
 #include "bpf/sys.h"
 #include "probe/run/run.h"
@@ -79,6 +80,40 @@ void kernel_features_find(
 			      find_uprobe_multi(sleeps >= 0 ? sleeps : plain);
 	f->has_tracefs = !is_off(options, "tracefs");
 	f->has_task_storage = f->has_btf && !is_off(options, "task-storage");
+}
+
+/* r0 = lookup_percpu(map, 0, 0), on a map of one value */
+static int load_percpu_read(int map_fd)
+{
+	struct bpf_code c = {0};
+	struct bpf_program_spec spec = {.type = BPF_PROG_TYPE_KPROBE, .name = "weir_feature"};
+	int fd;
+
+	bpf_store_imm(&c, BPF_DW, BPF_REG_10, -8, 0);
+	bpf_load_map(&c, BPF_REG_1, map_fd);
+	bpf_stack_address(&c, BPF_REG_2, -8);
+	bpf_mov_imm(&c, BPF_REG_3, 0);
+	bpf_call(&c, BPF_FUNC_map_lookup_percpu_elem);
+	bpf_return_0(&c);
+	spec.insns = c.insns.v;
+	spec.n_insns = c.insns.n;
+	fd = bpf_program_open(&spec, NULL, 0);
+	bpf_code_release(&c);
+	return fd;
+}
+
+int kernel_reads_percpu(const struct probe_session_options *options, struct err *err)
+{
+	struct bpf_map_spec map = {BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 1, 0, "weir_feature"};
+	FD_AUTO map_fd = bpf_map_open(&map);
+	FD_AUTO fd = map_fd >= 0 ? load_percpu_read(map_fd) : map_fd;
+
+	if (fd == -EPERM || fd == -ENOSYS)
+		return kernel_refusal(err, -fd, "aggregations that the script reads");
+	if (fd >= 0 && !is_off(options, "percpu-read"))
+		return 0;
+	return err_set(err, ERR_UNSUPPORTED,
+		"this kernel's programs cannot read the values of other processors (Linux 5.19), and the script reads an aggregation; @x += n makes a number that can be read");
 }
 
 int kernel_refusal(struct err *err, int errnum, const char *what)

@@ -30,6 +30,47 @@ static void merge_extreme(uint64_t *sum, const uint64_t *one, const struct shape
 	sum[0] += one[0];
 }
 
+/* Of two intervals that share a slot the later one stays. */
+static void merge_slot(
+	struct tseries_slot *sum, const struct tseries_slot *one, const struct shape *shape)
+{
+	bool is_less = shape->is_signed ? (int64_t)one->value < (int64_t)sum->value
+					: one->value < sum->value;
+
+	if (!one->n || (sum->n && one->interval < sum->interval))
+		return;
+	if (!sum->n || one->interval > sum->interval) {
+		*sum = *one;
+		return;
+	}
+	switch ((enum tseries_function)shape->min) {
+	case TSERIES_LAST:
+		if (one->last_ns <= sum->last_ns)
+			break;
+		sum->last_ns = one->last_ns;
+		sum->value = one->value;
+		break;
+	case TSERIES_MIN:
+	case TSERIES_MAX:
+		if (one->value != sum->value && is_less == (shape->min == TSERIES_MIN))
+			sum->value = one->value;
+		break;
+	default:
+		sum->value += one->value;
+		break;
+	}
+	sum->n += one->n;
+}
+
+static void merge_series(uint64_t *sum, const uint64_t *one, const struct shape *shape)
+{
+	struct tseries_slot *to = (void *)sum;
+	const struct tseries_slot *from = (const void *)one;
+
+	for (size_t i = 0; i < shape->size / sizeof(*to); i++)
+		merge_slot(&to[i], &from[i], shape);
+}
+
 static void merge(const struct reading *r, const uint8_t *values)
 {
 	size_t n = r->value->size / 8;
@@ -40,6 +81,10 @@ static void merge(const struct reading *r, const uint8_t *values)
 
 		if (r->value->kind == SHAPE_MIN || r->value->kind == SHAPE_MAX) {
 			merge_extreme(r->sum, one, r->value);
+			continue;
+		}
+		if (r->value->kind == SHAPE_TSERIES) {
+			merge_series(r->sum, one, r->value);
 			continue;
 		}
 		for (size_t i = 0; i < n; i++)

@@ -285,14 +285,21 @@ static int run_alone(struct probe_session *s, enum point_kind kind)
 	return rc;
 }
 
-int probe_session_begin(struct probe_session *s, struct err *err)
+static void write_facts(struct probe_session *s)
 {
 	uint64_t now_ns = clock_mono_ns();
-	uint32_t zero = 0;
+	uint64_t facts[N_RUN_FACTS] = {
+		[FACT_BEGIN] = now_ns, [FACT_WALL_CLOCK] = clock_read_ns(CLOCK_REALTIME) - now_ns};
+
+	for (uint32_t i = 0; i < N_RUN_FACTS && s->maps[STREAM_MAP_FACTS] >= 0; i++)
+		bpf_map_update(s->maps[STREAM_MAP_FACTS], &i, &facts[i]);
+}
+
+int probe_session_begin(struct probe_session *s, struct err *err)
+{
 	int rc;
 
-	if (s->maps[STREAM_MAP_FACTS] >= 0)
-		bpf_map_update(s->maps[STREAM_MAP_FACTS], &zero, &now_ns);
+	write_facts(s);
 	rc = run_alone(s, POINT_BEGIN);
 	if (rc < 0)
 		return kernel_refusal(err, -rc, "begin: cannot be run");

@@ -69,6 +69,17 @@ int probe_session_map_clear(struct probe_session *s, uint32_t map_i, bool keep_k
 size_t probe_session_stack(
 	struct probe_session *s, uint64_t stack_id, uint64_t *addresses, size_t max);
 
+/* What the kernel takes for a map of the script, roughly. */
+struct map_memory {
+	uint32_t n_entries;
+	uint64_t at_once_bytes, full_bytes;
+};
+#define MAP_AT_ONCE_MAX ((uint64_t)1 << 30)
+/* max_entries: that of the run, 0 = 16384. */
+struct map_memory map_memory_of(const struct stream_map_def *def, uint32_t max_entries);
+/* Refuses a map that takes more than MAP_AT_ONCE_MAX when it is made. */
+int map_memory_check(const struct stream_map_def *def, uint32_t max_entries, struct err *err);
+
 /* What the machine has for scripts; `why` is a sentence when nothing can run at all. */
 struct probe_kernel {
 	bool can_run, has_btf, has_uprobe_multi, can_sleep;

@@ -100,6 +100,7 @@ struct probe_session {
 	int maps[RUN_MAPS]; /* descriptors; -1 = not needed */
 	/* By map of the script: an array of one value instead of a hash, and zero() was called. */
 	bool is_array[STREAM_MAPS_MAX], is_zeroed[STREAM_MAPS_MAX];
+	bool reads_percpu; /* the script reads an aggregation */
 	int enabled_map;  /* one value: a byte for each clause, 0 = its pieces are skipped */
 	uint8_t *enabled; /* what is, or will be, in it */
 	bool is_begun;
@@ -126,6 +127,8 @@ void session_note(struct probe_session *s, const char *fmt, ...)
 /* Whether programs can be loaded, and how those of uprobes, costs a load: only when `loads`. */
 void kernel_features_find(
 	struct kernel_features *f, const struct probe_session_options *options, bool loads);
+/* Refuses when programs cannot read what other processors have in maps. */
+int kernel_reads_percpu(const struct probe_session_options *options, struct err *err);
 /* The sentence when the kernel does not let us; `errnum` of the failed call. */
 int kernel_refusal(struct err *err, int errnum, const char *what);
 

@@ -12,7 +12,6 @@
 #include "bpf/kernel_map.h"
 #include "probe/run/run.h"
 
-#define ENTRIES_DEFAULT	   16384
 #define RING_BYTES_DEFAULT (8u << 20)
 #define RING_BYTES_MIN	   4096u
 #define RING_BYTES_MAX	   (1u << 30)
@@ -42,8 +41,11 @@ static void mark_used(struct probe_session *s, enum mode mode, uint32_t at, uint
 			if (insn->dst_reg == BPF_REG_1)
 				first_argument = insn->imm;
 		}
+		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg)
+			continue;
+		s->reads_percpu |= insn->imm == BPF_FUNC_map_lookup_percpu_elem;
 		/* Nothing can be deleted from an array. */
-		if (insn->code == (BPF_JMP | BPF_CALL) && insn->imm == BPF_FUNC_map_delete_elem &&
+		if (insn->imm == BPF_FUNC_map_delete_elem &&
 			first_argument >= STREAM_MAP_FIRST_OF_SCRIPT)
 			s->is_array[first_argument - STREAM_MAP_FIRST_OF_SCRIPT] = false;
 	}
@@ -98,19 +100,17 @@ static int open_map(
 
 static int open_script_map(struct probe_session *s, uint32_t number, struct err *err)
 {
+	static const enum bpf_map_type types[2][2] = {{BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_PERCPU_HASH},
+		{BPF_MAP_TYPE_LRU_HASH, BPF_MAP_TYPE_LRU_PERCPU_HASH}};
 	const struct stream_map_def *def = &s->stream->maps.v[number - STREAM_MAP_FIRST_OF_SCRIPT];
 	bool is_per_cpu = shape_is_aggregation(def->value);
-	uint32_t n = def->max_entries ? def->max_entries : s->options.max_entries;
-	struct bpf_map_spec spec = {
-		.type = is_per_cpu ? BPF_MAP_TYPE_PERCPU_HASH : BPF_MAP_TYPE_HASH,
+	struct bpf_map_spec spec = {.type = types[def->is_lru][is_per_cpu],
 		.key_bytes = def->key->kind == SHAPE_NONE ? 8 : def->key->size,
 		.value_bytes = def->value->size,
-		.n_entries = n ? n : ENTRIES_DEFAULT,
-		.flags = hash_flags(s),
+		.n_entries = map_memory_of(def, s->options.max_entries).n_entries,
+		.flags = def->is_lru ? 0 : hash_flags(s),
 		.name = def->name[0] == '@' && def->name[1] ? def->name + 1 : "map"};
 
-	if (def->key->kind == SHAPE_NONE)
-		spec.n_entries = 1;
 	if (s->is_array[number - STREAM_MAP_FIRST_OF_SCRIPT]) {
 		spec.type = BPF_MAP_TYPE_PERCPU_ARRAY;
 		spec.key_bytes = sizeof(uint32_t);
@@ -123,6 +123,8 @@ static int open_script_map(struct probe_session *s, uint32_t number, struct err 
 		return err_set(err, ERR_LIMIT,
 			"%s: a value of %u bytes is not possible (at most %u)", def->name,
 			spec.value_bytes, is_per_cpu ? PERCPU_VALUE_MAX : VALUE_MAX);
+	if (map_memory_check(def, s->options.max_entries, err) < 0)
+		return ERR_LIMIT;
 	return open_map(&s->maps[number], &spec, def->name, err);
 }
 
@@ -173,7 +175,7 @@ static int open_loader_map(struct probe_session *s, enum stream_map number, stru
 		[STREAM_MAP_PROCESSES] = {BPF_MAP_TYPE_HASH, 4, 1, PROCESS_ENTRIES, hash_flags(s),
 			"processes"},
 		[STREAM_MAP_SITES] = {BPF_MAP_TYPE_ARRAY, 4, 8, n_sites ? n_sites : 1, 0, "sites"},
-		[STREAM_MAP_FACTS] = {BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0, "facts"},
+		[STREAM_MAP_FACTS] = {BPF_MAP_TYPE_ARRAY, 4, 8, N_RUN_FACTS, 0, "facts"},
 	};
 
 	return open_map(&s->maps[number], &specs[number], specs[number].name, err);
@@ -224,6 +226,8 @@ int run_maps_open(struct probe_session *s, struct err *err)
 			s->scratch_areas = SCRATCH_AREAS_SLEEP;
 	}
 	find_used(s, used);
+	if (s->reads_percpu)
+		rc = kernel_reads_percpu(&s->options, err);
 	for (uint32_t i = 0; i < RUN_MAPS && rc == 0; i++)
 		if (used[i])
 			rc = open_one(s, i, err);

@@ -98,6 +98,16 @@ struct decl {
 	struct decl *next;
 };
 
+/* let @name = hash(N); and the others: the kind of a map, and its entries. */
+struct map_decl {
+	const char *name; /* without the @ */
+	bool is_lru;	  /* a full one forgets what was not used for longest */
+	bool is_per_cpu;
+	uint32_t max_entries;
+	struct place place;
+	struct map_decl *next;
+};
+
 /* --- expressions -------------------------------------------------------------------------- */
 
 enum expr_kind {
@@ -257,6 +267,7 @@ struct clause {
 struct script {
 	struct decl *decls;
 	struct macro *macros;
+	struct map_decl *map_decls;
 	struct clause *clauses;
 	uint32_t n_clauses;
 	/* config = { name = value; ... } as linked EXPR_ASSIGNs of EXPR_NAME and a constant. */

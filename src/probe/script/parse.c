@@ -357,11 +357,10 @@ static void parse_clause(struct parser *p)
 /* Things of bpftrace and C that begin like a clause, but have no place here. */
 static bool is_foreign_item(const struct parser *p)
 {
-	static const char *const words[] = {"import", "subprog", "let", NULL};
+	static const char *const words[] = {"import", "subprog", NULL};
 	int next = parser_peek(p).kind;
 
-	return word_in(p, p->token, words) &&
-	       (next == TOKEN_NAME || next == TOKEN_STRING || next == TOKEN_MAP);
+	return word_in(p, p->token, words) && (next == TOKEN_NAME || next == TOKEN_STRING);
 }
 
 /* "Item *make(int);" and "Item x;": a word that is no type as far as the script knows. */
@@ -390,13 +389,15 @@ static bool is_macro(const struct parser *p)
 	       parser_peek(p).kind == TOKEN_NAME;
 }
 
-/* item = config | macro | function | declaration | clause */
+/* item = config | macro | function | map declaration | declaration | clause */
 static void parse_item(struct parser *p)
 {
 	if (parser_at_word(p, "config") && parser_peek(p).kind == '=') {
 		parse_config(p);
 	} else if (is_macro(p)) {
 		parse_macro(p);
+	} else if (parser_at_word(p, "let") && parser_peek(p).kind == TOKEN_MAP) {
+		parse_map_decl(p);
 	} else if (parser_at(p, TOKEN_NAME) && is_foreign_item(p)) {
 		parser_error(p, parser_here(p), "declaration", "'%s' is not part of this language",
 			parser_text(p, p->token, 0));

@@ -117,5 +117,6 @@ bool word_begins_decl(const struct parser *p, struct token t);
 /* struct foo *, uint8[4], int (*)(void) */
 struct decl_type *parse_type_name(struct parser *p);
 void parse_decl(struct parser *p); /* one up to its ';' */
+void parse_map_decl(struct parser *p); /* parse_map_decl.c: at its "let", likewise */
 
 #endif

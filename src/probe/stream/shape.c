@@ -4,8 +4,6 @@
 
 #include "base/arena.h"
 
-#define HIST_WORDS 66 /* below 0, 0, and one for each power of two */
-
 uint32_t shape_fixed_size(enum shape_kind kind)
 {
 	switch (kind) {
@@ -21,8 +19,6 @@ uint32_t shape_fixed_size(enum shape_kind kind)
 		return 16;
 	case SHAPE_INET:
 		return 24;
-	case SHAPE_HIST:
-		return HIST_WORDS * 8;
 	default:
 		return 8;
 	}
@@ -47,8 +43,14 @@ static void set_size(struct shape *s)
 		}
 		s->size = at;
 		return;
+	case SHAPE_HIST:
+		s->size = 8 * hist_n_buckets(s->n);
+		return;
 	case SHAPE_LHIST:
 		s->size = (uint32_t)(8 * ((s->max - s->min + s->step - 1) / s->step + 2));
+		return;
+	case SHAPE_TSERIES:
+		s->size = (uint32_t)((uint64_t)s->max * sizeof(struct tseries_slot));
 		return;
 	default:
 		s->size = shape_fixed_size(s->kind);
@@ -72,6 +74,20 @@ struct shape *shape_new_lhist(struct arena *a, int64_t min, int64_t max, int64_t
 
 	*s = (struct shape){
 		.kind = SHAPE_LHIST, .is_signed = true, .min = min, .max = max, .step = step};
+	set_size(s);
+	return s;
+}
+
+struct shape *shape_new_tseries(struct arena *a, enum tseries_function function,
+	int64_t n_intervals, int64_t interval_ns, bool is_signed)
+{
+	struct shape *s = arena_zalloc(a, sizeof(*s));
+
+	*s = (struct shape){.kind = SHAPE_TSERIES,
+		.is_signed = is_signed,
+		.min = function,
+		.max = n_intervals,
+		.step = interval_ns};
 	set_size(s);
 	return s;
 }
@@ -193,6 +209,14 @@ bool shape_merge(struct shape **have, struct shape *add, bool *has_grown)
 	case SHAPE_FLOAT:
 	case SHAPE_LHIST:
 		return shape_is_same(h, add);
+	case SHAPE_HIST:
+		return add->n == h->n;
+	case SHAPE_TSERIES:
+		if (h->min != add->min || h->max != add->max || h->step != add->step)
+			return false;
+		*has_grown |= add->is_signed && !h->is_signed;
+		h->is_signed |= add->is_signed;
+		return true;
 	default:
 		return true;
 	}

@@ -36,12 +36,40 @@ enum shape_kind {
 	SHAPE_COUNT,
 	SHAPE_SUM,
 	SHAPE_MIN,
-	SHAPE_MAX,   /* per CPU: u64 value; MIN, MAX: u64 n, s64 */
-	SHAPE_AVG,   /* per CPU: u64 n, s64 sum */
-	SHAPE_STATS, /* per CPU: u64 n, s64 sum */
-	SHAPE_HIST,  /* per CPU: u64[66]: [0] below 0, [1] is 0, [i] from 2^(i-2) */
-	SHAPE_LHIST  /* per CPU: u64[steps + 2]: below, steps, from max on */
+	SHAPE_MAX,     /* per CPU: u64 value; MIN, MAX: u64 n, s64 */
+	SHAPE_AVG,     /* per CPU: u64 n, s64 sum */
+	SHAPE_STATS,   /* per CPU: u64 n, s64 sum */
+	SHAPE_HIST,    /* per CPU: u64[hist_n_buckets(n)], of which [0] is below 0 */
+	SHAPE_LHIST,   /* per CPU: u64[steps + 2]: below, steps, from max on */
+	SHAPE_TSERIES, /* per CPU: struct tseries_slot[max]; interval i is in slot i % max; each has
+			* `step` ns; min is an enum tseries_function */
+	N_SHAPE_KINDS
 };
+
+/* Histograms of powers of two: below 2^bits a bucket for each number, above it 2^bits buckets for
+ * each power of two. */
+#define HIST_BITS_MAX 5
+static inline uint32_t hist_n_buckets(uint32_t bits)
+{
+	return 1 + ((65 - bits) << bits);
+}
+
+/* Time series: what an interval keeps of the values that were seen in it. */
+enum tseries_function {
+	TSERIES_LAST,
+	TSERIES_AVG,
+	TSERIES_MAX,
+	TSERIES_MIN,
+	TSERIES_SUM,
+	N_TSERIES_FUNCTIONS
+};
+struct tseries_slot {
+	uint64_t interval; /* its number: time since the epoch divided by its length */
+	uint64_t n;	   /* values in it; 0: the slot is empty */
+	uint64_t value;	   /* the last, least or greatest one, or the sum of all */
+	uint64_t last_ns;  /* LAST: when the value was seen */
+};
+#define TSERIES_INTERVALS_MAX 1000
 
 struct shape_field {
 	const char *name; /* of structs; or NULL */
@@ -54,11 +82,11 @@ struct shape_field {
 struct shape {
 	enum shape_kind kind;
 	bool is_signed;
-	uint32_t n;		    /* STRING, BYTES, STRUCT: bytes; FLOAT: 4 or 8 */
+	uint32_t n;		    /* STRING, BYTES, STRUCT: bytes; FLOAT: 4 or 8; HIST: bits */
 	uint32_t size;		    /* bytes in all, a multiple of 8 */
 	struct shape_field *fields; /* STRUCT, TUPLE */
 	uint32_t n_fields;
-	int64_t min, max, step; /* LHIST */
+	int64_t min, max, step; /* LHIST, TSERIES */
 	bool is_weak; /* INT, for the checker: only constants were seen, so any sign will do */
 };
 
@@ -69,11 +97,13 @@ static inline uint64_t shape_padded(uint64_t n)
 }
 
 struct arena;
-/* A shape without fields, its size set; n for STRING, BYTES and FLOAT. */
+/* A shape without fields, its size set; n for STRING, BYTES, FLOAT and HIST. */
 struct shape *shape_new(struct arena *a, enum shape_kind kind, bool is_signed, uint32_t n);
 /* Bytes of a value of a kind that has no n, fields or steps. */
 uint32_t shape_fixed_size(enum shape_kind kind);
 struct shape *shape_new_lhist(struct arena *a, int64_t min, int64_t max, int64_t step);
+struct shape *shape_new_tseries(struct arena *a, enum tseries_function function,
+	int64_t n_intervals, int64_t interval_ns, bool is_signed);
 /* Takes the shapes over. */
 struct shape *shape_new_tuple(struct arena *a, struct shape *const *of, uint32_t n);
 struct shape *shape_copy(struct arena *a, const struct shape *s);
@@ -86,7 +116,7 @@ void shape_print(const struct shape *s, struct buf *out);
 
 /* Types that the language alone has, and aggregations, have shapes in the same order. */
 _Static_assert(SHAPE_INET - SHAPE_USTACK == TYPE_INET - TYPE_USTACK, "one shape for each");
-_Static_assert(SHAPE_LHIST - SHAPE_COUNT == AGGREGATION_LHIST - AGGREGATION_COUNT, "likewise");
+_Static_assert(SHAPE_TSERIES - SHAPE_COUNT == AGGREGATION_TSERIES - AGGREGATION_COUNT, "likewise");
 static inline enum shape_kind shape_of_special(enum type_kind kind)
 {
 	return (enum shape_kind)(SHAPE_USTACK + (kind - TYPE_USTACK));
@@ -99,6 +129,11 @@ static inline enum shape_kind shape_of_aggregation(enum aggregation a)
 static inline bool shape_is_aggregation(const struct shape *s)
 {
 	return s->kind >= SHAPE_COUNT;
+}
+/* Whether all processors' values together are one number, which scripts can read. */
+static inline bool shape_is_readable(const struct shape *s)
+{
+	return s->kind >= SHAPE_COUNT && s->kind <= SHAPE_AVG;
 }
 
 #endif

@@ -55,8 +55,14 @@ enum stream_map {
 	STREAM_MAP_STACKS,  /* hash: u64 id of a stack -> u64 n, u64 address[STREAM_STACK_FRAMES] */
 	STREAM_MAP_PROCESSES, /* hash: u32 process -> u8 1, those that are traced (-c, -p) */
 	STREAM_MAP_SITES,     /* array: number of a site -> u64 linker address of it */
-	STREAM_MAP_FACTS,     /* array: [0] u64 time when the run began, CLOCK_MONOTONIC ns */
+	STREAM_MAP_FACTS,     /* array of u64: enum run_fact */
 	STREAM_MAP_FIRST_OF_SCRIPT = 16
+};
+
+enum run_fact {
+	FACT_BEGIN,	 /* when the run began, CLOCK_MONOTONIC ns */
+	FACT_WALL_CLOCK, /* ns that CLOCK_REALTIME is ahead of CLOCK_MONOTONIC */
+	N_RUN_FACTS
 };
 
 #define STREAM_STACK_FRAMES 127
@@ -125,6 +131,7 @@ struct stream_map_def {
 	struct shape *key;    /* SHAPE_NONE: a scalar map */
 	struct shape *value;  /* aggregations are per-CPU maps */
 	uint32_t max_entries; /* 0 = the run's default */
+	bool is_lru;	      /* a full map forgets what was not used for longest */
 	struct place place;
 };
 

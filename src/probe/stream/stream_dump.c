@@ -267,6 +267,8 @@ static void put_maps(const struct stream *s, struct buf *out)
 		buf_printf(out, ", %u bytes", map->value->size);
 		if (map->max_entries)
 			buf_printf(out, ", at most %u entries", map->max_entries);
+		if (map->is_lru)
+			buf_put_cstr(out, ", the oldest forgotten");
 		buf_put_cstr(out, "\n");
 	}
 	if (s->self_bytes)

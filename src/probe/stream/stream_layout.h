@@ -8,7 +8,7 @@
 #include "probe/stream/stream.h"
 
 #define STREAM_MAJOR	    1
-#define STREAM_MINOR	    0
+#define STREAM_MINOR	    1
 #define STREAM_HEADER_BYTES 32
 #define STREAM_ROW_BYTES    32
 #define STREAM_NO_TEXT	    UINT32_MAX /* instead of a length */
@@ -49,6 +49,7 @@ enum stream_section {
 
 enum { FACT_USES_STACKS = 1 };
 enum { SHAPE_IS_SIGNED = 1 };
+enum { MAP_IS_LRU = 1 };
 enum { CLAUSE_HAS_PREDICATE = 1 };
 enum { POINT_HAS_ADDRESS = 1, POINT_IS_GLOB = 2 };
 enum { PIECE_IS_THERE = 1, PIECE_USES_SITE = 2, PIECE_READS_USER = 4 };

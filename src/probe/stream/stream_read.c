@@ -154,6 +154,12 @@ static bool is_size_right(const struct shape *shape)
 		return true;
 	case SHAPE_FLOAT:
 		return shape->size == 8 && (shape->n == 4 || shape->n == 8);
+	case SHAPE_HIST:
+		return shape->n <= HIST_BITS_MAX && shape->size == 8 * hist_n_buckets(shape->n);
+	case SHAPE_TSERIES:
+		return shape->step > 0 && shape->max > 0 && shape->max <= TSERIES_INTERVALS_MAX &&
+		       shape->min >= 0 && shape->min < N_TSERIES_FUNCTIONS &&
+		       shape->size == (uint64_t)shape->max * sizeof(struct tseries_slot);
 	case SHAPE_LHIST:
 		return shape->size > 16 && is_n_steps(shape, shape->size / 8 - 2);
 	default:
@@ -232,7 +238,7 @@ static int read_shape(struct stream_reader *r)
 		r->shape_depths = mem_calloc(r->count, sizeof(r->shape_depths[0]));
 		r->shape_weights = mem_calloc(r->count, sizeof(r->shape_weights[0]));
 	}
-	if (kind > SHAPE_LHIST)
+	if (kind >= N_SHAPE_KINDS)
 		return refuse(r, "kind %u of shapes is not known", kind);
 	shape->kind = (enum shape_kind)kind;
 	shape->is_signed = take_flags(r, SHAPE_IS_SIGNED) & SHAPE_IS_SIGNED;
@@ -255,6 +261,7 @@ static int read_map(struct stream_reader *r)
 	map.key = take_shape(r);
 	map.value = take_shape(r);
 	map.max_entries = cursor_u32(&r->c);
+	map.is_lru = take_flags(r, MAP_IS_LRU) & MAP_IS_LRU;
 	map.place = take_place(r);
 	if (!r->c.failed &&
 		(map.name[0] != '@' || shape_is_aggregation(map.key) || !map.value->size ||

@@ -107,6 +107,7 @@ static void write_maps(struct writer *w)
 		buf_put_u32(b, shape_number(w, map->key, 0));
 		buf_put_u32(b, shape_number(w, map->value, 0));
 		buf_put_u32(b, map->max_entries);
+		buf_put_u8(b, map->is_lru ? MAP_IS_LRU : 0);
 		put_place(b, map->place);
 	}
 }

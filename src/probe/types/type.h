@@ -51,8 +51,9 @@ enum aggregation {
 	AGGREGATION_MAX,
 	AGGREGATION_AVG,
 	AGGREGATION_STATS,
-	AGGREGATION_HIST, /* powers of two */
-	AGGREGATION_LHIST /* equal steps */
+	AGGREGATION_HIST,   /* powers of two */
+	AGGREGATION_LHIST,  /* equal steps */
+	AGGREGATION_TSERIES /* intervals of time */
 };
 
 struct type_field {

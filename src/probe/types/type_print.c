@@ -21,7 +21,8 @@ const char *aggregation_name(enum aggregation a)
 		[AGGREGATION_AVG] = "avg()",
 		[AGGREGATION_STATS] = "stats()",
 		[AGGREGATION_HIST] = "hist()",
-		[AGGREGATION_LHIST] = "lhist()"};
+		[AGGREGATION_LHIST] = "lhist()",
+		[AGGREGATION_TSERIES] = "tseries()"};
 
 	return names[a];
 }

@@ -266,7 +266,7 @@ static void test_frame_rules(void)
 		uint64_t value;
 	} changes[] = {
 		{10, 2, 2},			/* major version */
-		{12, 2, 1},			/* minor version */
+		{12, 2, 99},			/* minor version */
 		{14, 2, 11},			/* sections */
 		{16, 8, 1000},			/* length */
 		{32, 4, 2},			/* type of the first section */
@@ -296,16 +296,17 @@ static void test_numbers_are_checked(void)
 	/* zero_bytes below the longest value of a map */
 	CHECK(!accepts_with(SECTION_FACTS, 4, 520, 4));
 	/* the first shape: string[16] */
-	CHECK(!accepts_with(SECTION_SHAPES, 0, 24, 1));
+	CHECK(!accepts_with(SECTION_SHAPES, 0, N_SHAPE_KINDS, 1));
 	CHECK(!accepts_with(SECTION_SHAPES, 2, 17, 4));
 	CHECK(!accepts_with(SECTION_SHAPES, 6, 24, 4));
-	/* name, key, value, entries, source */
+	/* name, key, value, entries, flags, source */
 	CHECK(!accepts_with(SECTION_MAPS, 4, 'b', 1));
 	CHECK(!accepts_with(SECTION_MAPS, 10, 1, 4)); /* a histogram as a key */
 	CHECK(!accepts_with(SECTION_MAPS, 14, 99, 4));
 	CHECK(!accepts_with(SECTION_MAPS, 18, UINT32_MAX, 4));
-	CHECK(!accepts_with(SECTION_MAPS, 22, 1, 4));
-	CHECK(!accepts_with(SECTION_MAPS, 30, 1000, 4)); /* behind the script */
+	CHECK(!accepts_with(SECTION_MAPS, 22, 2, 1));
+	CHECK(!accepts_with(SECTION_MAPS, 23, 1, 4));
+	CHECK(!accepts_with(SECTION_MAPS, 31, 1000, 4)); /* behind the script */
 	/* kind, map of clear() */
 	CHECK(!accepts_with(SECTION_FORMATS, 0, 13, 1));
 	CHECK(!accepts_with(SECTION_FORMATS, 0, FORMAT_PRINT_MAP + 20, 1));
@@ -343,6 +344,31 @@ static struct shape *pair_of(struct stream *s, struct shape *of, uint32_t offset
 	pair->fields[0].shape = of;
 	pair->fields[1] = (struct shape_field){.shape = of, .offset = offset};
 	return pair;
+}
+
+static bool value_is_accepted(
+	enum shape_kind kind, uint32_t n, uint32_t size, int64_t min, int64_t max)
+{
+	struct stream *s = sample();
+	struct shape *shape = new_shape(s, kind, n, size);
+
+	shape->min = min;
+	shape->max = max;
+	shape->step = 10;
+	s->zero_bytes = 65536;
+	s->maps.v[0].value = shape;
+	return key_is_accepted(s, NULL);
+}
+
+static void test_sizes_of_aggregations(void)
+{
+	CHECK(value_is_accepted(SHAPE_HIST, 2, 8 * (1 + 63 * 4), 0, 0));
+	CHECK(!value_is_accepted(SHAPE_HIST, 2, 8 * 66, 0, 0));
+	CHECK(!value_is_accepted(SHAPE_HIST, 6, 8 * (1 + 59 * 64), 0, 0));
+	CHECK(value_is_accepted(SHAPE_TSERIES, 0, 32 * 20, TSERIES_SUM, 20));
+	CHECK(!value_is_accepted(SHAPE_TSERIES, 0, 32 * 20, TSERIES_SUM, 19));
+	CHECK(!value_is_accepted(SHAPE_TSERIES, 0, 32 * 20, N_TSERIES_FUNCTIONS, 20));
+	CHECK(!value_is_accepted(SHAPE_TSERIES, 0, 32 * 1001, TSERIES_LAST, 1001));
 }
 
 static void test_shapes_end(void)
@@ -561,6 +587,8 @@ int main(void)
 		{"header and section table of a stream file are checked", test_frame_rules},
 		{"numbers in a stream file are checked", test_numbers_are_checked},
 		{"shapes of a stream file have an end and fit", test_shapes_end},
+		{"the size of an aggregation is what its arguments say",
+			test_sizes_of_aggregations},
 		{"a shape nested too deeply is written without its depths",
 			test_deep_shapes_are_cut},
 		{"jumps, constants, maps and calls in a stream file are checked",
