@@ -200,7 +200,11 @@ static void put_words(
 	ir_place_label(&l->ir, end);
 }
 
-/* struct stream_record, then the arguments; one call puts it into the ring. */
+static const struct type *kept_type(const struct lower *l, const struct expr *e)
+{
+	return check_kept_type(l->clause->session->types[l->mode], type_of(l, e));
+}
+
 static bool has_blocks(const struct expr *args)
 {
 	for (; args; args = args->next)
@@ -209,6 +213,7 @@ static bool has_blocks(const struct expr *args)
 	return false;
 }
 
+/* struct stream_record, then the arguments; one call puts it into the ring. */
 static void lower_record(
 	struct lower *l, const struct expr *e, uint32_t format, const struct expr *args)
 {
@@ -229,7 +234,7 @@ static void lower_record(
 		if (f->kind == FORMAT_JOIN)
 			put_words(l, args, f->args[i], mem, at);
 		else
-			lower_canonical(l, args, f->args[i], mem, at);
+			lower_store(l, args, (struct destination){kept_type(l, args), mem, at});
 		at += f->args[i]->size;
 	}
 	if (is_late)

@@ -144,7 +144,7 @@ static void check_once(struct check_clause *c)
 {
 	for (struct variable *v = c->locals; v; v = v->next) {
 		v->is_hidden = true;
-		v->is_assigned = v->is_read = false;
+		v->is_assigned = v->is_read = v->is_left = false;
 	}
 	c->n_errors = c->n_loops = c->depth = c->scope = 0;
 	c->has_grown = false;
@@ -167,7 +167,7 @@ bool check_clause(struct check_clause *c)
 	struct stream *stream = c->session->stream;
 	size_t n_formats = stream->formats.n, n_strings = stream->strings.n;
 
-	for (int round = 0; round < LOCAL_ROUNDS; round++) {
+	for (c->round = 0; c->round < LOCAL_ROUNDS; c->round++) {
 		stream->formats.n = n_formats;
 		stream->strings.n = n_strings;
 		check_once(c);
@@ -254,6 +254,7 @@ static void settle_map(struct check_session *s, struct map_use *m)
 	for (int mode = 0; mode < N_MODES; mode++) {
 		bool has_own = m->value->kind == SHAPE_POINTER || m->value->kind == SHAPE_STRUCT;
 
+		m->key_type[mode] = check_shape_type(s->types[mode], m->key);
 		if (!has_own || !m->value_type[mode])
 			m->value_type[mode] = value_type_like(s->types[mode], m->value,
 				has_own ? m->value_type[check_other((enum mode)mode)] : NULL);

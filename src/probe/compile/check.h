@@ -57,8 +57,13 @@ struct variable {
 	bool is_weak;	  /* only constants were assigned: a wider or unsigned type replaces it */
 	bool is_declared; /* let with a type, loop variables: the type is fixed */
 	bool is_hidden;	  /* its block has ended */
+	bool is_let;	  /* declared: 0 until it is assigned */
 	bool is_loop;	  /* of for: not to be assigned */
+	bool is_left;	  /* the block of its first assignment has ended */
+	bool is_addressed; /* &$x: it lies in memory */
 	uint32_t scope;	  /* depth of the block that declares it; 0: the whole clause */
+	uint32_t home;	  /* with scope 0: depth of the block of its first assignment */
+	const void *node; /* of the tree: where it begins */
 	struct variable *next;
 };
 
@@ -67,6 +72,7 @@ struct map_use {
 	const char *name;			/* "@x" */
 	uint32_t number;			/* index into stream.maps */
 	struct shape *key, *value;		/* NULL: not known yet */
+	const struct type *key_type[N_MODES];	/* of the canonical key; set by check_learned */
 	const struct type *value_type[N_MODES]; /* of the canonical value: what reading it gives */
 	const struct map_decl *decl;		/* or NULL */
 	struct place place;
@@ -144,7 +150,7 @@ struct check_clause {
 	const char *syscall;	 /* the one system call it is about; NULL when several */
 	struct variable *locals; /* made by the checker */
 	/* The checker's own; all 0 at first. */
-	uint32_t n_errors, n_loops, depth, scope;
+	uint32_t n_errors, n_loops, depth, scope, round;
 	bool has_grown; /* a local's type changed after its first use: once more */
 };
 
@@ -162,6 +168,8 @@ void check_learned(struct check_session *s);
  * in the other mode, or NULL when not known). */
 struct shape *check_shape(struct check_session *s, const struct type *type,
 	const struct type *other, struct place place);
+/* The type in which a value is kept: an array of characters as a string. */
+const struct type *check_kept_type(struct types *types, const struct type *type);
 /* What reading a value of that shape gives. */
 const struct type *check_shape_type(struct types *types, const struct shape *shape);
 

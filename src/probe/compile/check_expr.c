@@ -58,6 +58,8 @@ static bool is_passed_by_value(struct check_clause *c, const struct expr *e)
 		return e->a && is_passed_by_value(c, e->a);
 	if (!type || (type->kind != TYPE_STRUCT && type->kind != TYPE_ARRAY))
 		return false;
+	if (e->kind == EXPR_BLOCK)
+		return e->a && is_passed_by_value(c, e->a);
 	if (m)
 		return m->kind == MEANING_VALUE && m->value->kind == USE_PLACE;
 	return (e->kind == EXPR_MEMBER || e->kind == EXPR_INDEX) && is_passed_by_value(c, e->a);

@@ -110,43 +110,6 @@ static struct shape *shape_of(struct check_clause *c, struct expr *e)
 	return shape;
 }
 
-/*
- * A tuple that is not written here but kept somewhere is copied as it is, so its texts must have
- * the lengths that the map has.
- */
-static bool fits_copied(struct check_clause *c, const struct expr *e, const struct shape *shape)
-{
-	const struct type *type = e->type[c->mode];
-	const struct shape *own;
-	uint32_t i = 0;
-
-	if (type->kind != TYPE_TUPLE || shape->kind != SHAPE_TUPLE)
-		return true;
-	if (e->kind == EXPR_TUPLE) {
-		for (const struct expr *a = e->args; a && i < shape->n_fields; a = a->next, i++) {
-			if (!fits_copied(c, a, shape->fields[i].shape))
-				return false;
-		}
-		return true;
-	}
-	own = check_shape(c->session, type, NULL, e->place);
-	for (; own && i < own->n_fields; i++) {
-		if (own->fields[i].offset != shape->fields[i].offset)
-			return false;
-	}
-	return own && own->size == shape->size;
-}
-
-static void check_copied(struct check_clause *c, struct map_use *m, const struct expr *e,
-	const struct shape *shape, const char *tag)
-{
-	if (c->session->pass != CHECK_FINAL || fits_copied(c, e, shape))
-		return;
-	check_error(c, e->place, tag,
-		"the strings in this tuple have other lengths than those in %s", m->name);
-	check_hint(c, "write the tuple out here: (a, b)");
-}
-
 /* --- keys ------------------------------------------------------------------------------------- */
 
 static void key_mismatch(
@@ -201,8 +164,6 @@ void check_map_keys(struct check_clause *c, struct map_use *m, struct expr *keys
 		return;
 	if (!join_shape(c, m, &m->key, key, place))
 		key_mismatch(c, m, key, place);
-	else if (n == 1)
-		check_copied(c, m, keys, m->key, "key");
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -381,7 +342,6 @@ const struct type *check_map_assign(struct check_clause *c, struct expr *e)
 	if (!value)
 		return check_bad(c);
 	join_value(c, m, value, type, e->place);
-	check_copied(c, m, &computed, m->value, "type");
 	check_mean(c, e->a, MEANING_MAP)->map = m;
 	if (shape_is_aggregation(m->value))
 		return check_bad(c); /* reported */

@@ -213,6 +213,11 @@ struct shape *check_shape(struct check_session *s, const struct type *type,
 	}
 }
 
+const struct type *check_kept_type(struct types *types, const struct type *type)
+{
+	return type_is_text(type) ? types_string(types, check_text_bytes(type)) : type;
+}
+
 /* --- back ------------------------------------------------------------------------------------- */
 
 static const struct type *member_type(struct types *t, const struct shape_field *f)

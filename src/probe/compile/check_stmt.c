@@ -81,7 +81,7 @@ static void check_loop(struct check_clause *c, struct stmt *s, const struct type
 	struct variable *v;
 
 	c->scope++;
-	v = check_declare(c, s->name, s->place);
+	v = check_declare(c, s->name, s->place, s);
 	v->type[c->mode] = type;
 	v->is_assigned = v->is_declared = v->is_loop = true;
 	check_loop_body(c, s->body);
@@ -149,10 +149,11 @@ static const struct type *declared_type(struct check_clause *c, struct stmt *s)
 static void check_let(struct check_clause *c, struct stmt *s)
 {
 	const struct type *type = NULL, *value = s->b ? check_value(c, s->b) : NULL;
-	struct variable *v = check_declare(c, s->a->name, s->a->place);
+	struct variable *v = check_declare(c, s->a->name, s->a->place, s);
 
 	if (v->is_loop)
 		return; /* reported: the name is taken */
+	v->is_let = v->is_assigned = true; /* 0 without a value */
 	if (s->decl) {
 		/* A string without a length is as long as what is assigned to it. */
 		bool is_open = s->decl->kind == DECL_STRING && !s->decl->n;
@@ -161,7 +162,6 @@ static void check_let(struct check_clause *c, struct stmt *s)
 		v->is_declared = !is_open;
 		if (!is_open || !v->type[c->mode])
 			v->type[c->mode] = type->kind == TYPE_BAD ? NULL : type;
-		v->is_assigned = true; /* 0 without a value */
 	}
 	if (value && (!type || type->kind != TYPE_BAD))
 		check_assign_variable(c, v, value, s->b, s->place, false);

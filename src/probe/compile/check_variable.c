@@ -92,12 +92,20 @@ const struct type *check_join(struct check_clause *c, const struct type *have, b
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
+/*
+ * The variable that a name means here. One that is assigned without let lives to the end of the
+ * clause, as in bpftrace up to 0.21; but once its block has ended it makes room for any other of that
+ * name, so that blocks do not share names that they only happen to have in common.
+ */
 static struct variable *local_find(struct check_clause *c, const char *name)
 {
 	struct variable *best = NULL;
 
 	for (struct variable *v = c->locals; v; v = v->next) {
-		if (!v->is_hidden && !strcmp(v->name, name) && (!best || v->scope >= best->scope))
+		if (v->is_hidden || strcmp(v->name, name))
+			continue;
+		if (!best || (best->is_left && !v->is_left) ||
+			(best->is_left == v->is_left && v->scope >= best->scope))
 			best = v;
 	}
 	return best;
@@ -117,27 +125,31 @@ static struct variable *add_last(
 }
 
 /* A variable that begins here; in a further round the one that was made in the first. */
-static struct variable *local_make(
-	struct check_clause *c, const char *name, struct place place, uint32_t scope)
+static struct variable *local_make(struct check_clause *c, const char *name, struct place place,
+	const void *node, uint32_t scope)
 {
 	struct variable *v;
 
 	for (v = c->locals; v; v = v->next) {
-		if (v->is_hidden && !strcmp(v->name, name) && v->place.from == place.from &&
-			v->place.source_i == place.source_i)
+		if (v->is_hidden && v->node == node && !strcmp(v->name, name))
 			break;
 	}
 	if (!v)
 		v = add_last(c, &c->locals, name, place);
-	v->is_hidden = v->is_assigned = false;
+	v->is_hidden = v->is_assigned = v->is_left = false;
 	v->scope = scope;
+	v->home = c->scope;
+	v->node = node;
 	return v;
 }
 
-struct variable *check_declare(struct check_clause *c, const char *name, struct place place)
+struct variable *check_declare(
+	struct check_clause *c, const char *name, struct place place, const void *node)
 {
 	struct variable *have = local_find(c, name);
 
+	if (have && have->is_left)
+		have = NULL;
 	if (have && have->scope == c->scope && c->scope) {
 		check_error(c, place, "duplicate", "$%s exists already in this block", name);
 		return have;
@@ -146,7 +158,7 @@ struct variable *check_declare(struct check_clause *c, const char *name, struct 
 		check_error(c, place, "duplicate", "$%s exists already in this clause", name);
 		return have;
 	}
-	return local_make(c, name, place, c->scope);
+	return local_make(c, name, place, node, c->scope);
 }
 
 void check_close_block(struct check_clause *c)
@@ -154,6 +166,8 @@ void check_close_block(struct check_clause *c)
 	for (struct variable *v = c->locals; v; v = v->next) {
 		if (v->scope == c->scope)
 			v->is_hidden = true;
+		else if (v->home == c->scope)
+			v->is_left = true;
 	}
 	c->scope--;
 }
@@ -169,10 +183,29 @@ static struct variable *self_ensure(struct check_clause *c, struct expr *e)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* let $x; before it is assigned: what further down gives it a type is known in a round or two. One
+ * that nothing assigns, or only itself, is the number 0. */
+#define UNSET_ROUNDS 2
+
+static const struct type *unset_local(struct check_clause *c, struct expr *e, struct variable *v)
+{
+	v->is_read = true;
+	if (c->round < UNSET_ROUNDS) {
+		c->has_grown = true;
+		return check_bad(c);
+	}
+	v->type[c->mode] = check_int(c, 8, true);
+	v->is_weak = true;
+	check_mean(c, e, MEANING_VARIABLE)->variable = v;
+	return v->type[c->mode];
+}
+
 const struct type *check_local(struct check_clause *c, struct expr *e)
 {
 	struct variable *v = local_find(c, e->name);
 
+	if (v && v->is_let && !v->is_hidden && !v->type[c->mode])
+		return unset_local(c, e, v);
 	if (!v || !v->is_assigned || !v->type[c->mode]) {
 		struct nearest n = {.name = e->name};
 
@@ -234,12 +267,6 @@ const struct type *check_self(struct check_clause *c, struct expr *e)
 
 /* --- assigning -------------------------------------------------------------------------------- */
 
-/* The type in which a value is kept. */
-static const struct type *kept_type(struct check_clause *c, const struct type *type)
-{
-	return type_is_text(type) ? types_string(check_types(c), check_text_bytes(type)) : type;
-}
-
 static bool is_convertible(struct check_clause *c, const struct type *to, const struct type *from,
 	const struct expr *value)
 {
@@ -297,7 +324,9 @@ const struct type *check_assign_variable(struct check_clause *c, struct variable
 		return check_bad(c);
 	if (!*have) {
 		v->is_weak = is_weak;
-		return change_type(c, v, kept_type(c, type), place, is_self) ? *have : check_bad(c);
+		return change_type(c, v, check_kept_type(check_types(c), type), place, is_self)
+			       ? *have
+			       : check_bad(c);
 	}
 	joined = v->is_declared ? (is_convertible(c, *have, type, value) ? *have : NULL)
 				: check_join(c, *have, v->is_weak, type, value);
@@ -327,6 +356,15 @@ static const struct type *refuse_assignment(struct check_clause *c, struct expr 
 	return check_bad(c);
 }
 
+/* Whether a value of that type may be assigned, perhaps with another type for the variable. */
+static bool goes_together(struct check_clause *c, const struct variable *v, const struct type *type,
+	const struct expr *value)
+{
+	const struct type *have = v->type[c->mode];
+
+	return !have || type->kind == TYPE_BAD || check_join(c, have, v->is_weak, type, value);
+}
+
 static struct variable *assigned_variable(struct check_clause *c, struct expr *a, bool must_exist)
 {
 	struct variable *v;
@@ -340,7 +378,7 @@ static struct variable *assigned_variable(struct check_clause *c, struct expr *a
 		return NULL;
 	}
 	if (!v && !must_exist)
-		v = local_make(c, a->name, a->place, 0);
+		v = local_make(c, a->name, a->place, a, 0);
 	return v;
 }
 
@@ -369,6 +407,8 @@ const struct type *check_assign(struct check_clause *c, struct expr *e)
 	v = assigned_variable(c, e->a, false);
 	if (!v)
 		return check_bad(c);
+	if (e->op == OP_NONE && v->is_left && !goes_together(c, v, type, e->b))
+		v = local_make(c, e->a->name, e->a->place, e->a, 0);
 	type = check_assign_variable(
 		c, v, type, e->op == OP_NONE ? e->b : NULL, e->place, e->a->kind == EXPR_SELF);
 	e->a->type[c->mode] = type;

@@ -49,6 +49,10 @@ static inline const struct type *check_int(struct check_clause *c, uint32_t byte
 {
 	return types_int(check_types(c), bytes, is_signed);
 }
+static inline const struct type *check_bool(struct check_clause *c)
+{
+	return types_bool(check_types(c));
+}
 /* Of a name, call, variable or map that was checked. */
 static inline struct meaning *check_meaning(const struct check_clause *c, const struct expr *e)
 {
@@ -138,8 +142,9 @@ check_fn check_local, check_self, check_assign, check_step;
 /* A type for values of both; NULL when there is none. `added` is the second's expression. */
 const struct type *check_join(struct check_clause *c, const struct type *have, bool have_weak,
 	const struct type *add, const struct expr *added);
-/* A new variable of a block (let, for), hiding others of that name. */
-struct variable *check_declare(struct check_clause *c, const char *name, struct place place);
+/* A new variable of a block (let, for), hiding others of that name; `node` of the tree declares it. */
+struct variable *check_declare(
+	struct check_clause *c, const char *name, struct place place, const void *node);
 /* The end of the block c->scope: variables declared in it go out of sight. */
 void check_close_block(struct check_clause *c);
 /* An assignment's effect on a variable's type. */

@@ -167,6 +167,18 @@ static void lower_unroll(struct lower *l, const struct stmt *s)
 	l->loop = loop.outer;
 }
 
+static void clear_local(struct lower *l, const struct variable *v)
+{
+	const struct type *t = v->type[l->mode];
+
+	if (!t)
+		return;
+	if (lower_is_value(t))
+		ir_set_const(&l->ir, v->storage, 0);
+	else
+		ir_zero(&l->ir, v->storage, 0, lower_padded_size(t));
+}
+
 static void lower_stmt(struct lower *l, const struct stmt *s)
 {
 	switch (s->kind) {
@@ -202,6 +214,8 @@ static void lower_stmt(struct lower *l, const struct stmt *s)
 	case STMT_LET:
 		if (s->b)
 			lower_assign(l, s->a, s->b);
+		else
+			clear_local(l, meaning_of(l, s->a)->variable);
 		break;
 	case STMT_FOR_MAP:
 		/* The kernel calls a function for each entry, which code without functions of its
@@ -220,18 +234,10 @@ static void make_locals(struct lower *l, struct variable *locals)
 	for (struct variable *v = locals; v; v = v->next) {
 		const struct type *t = v->type[l->mode];
 
-		v->storage = 0;
-		if (!t)
-			continue;
-		if (lower_is_value(t)) {
-			v->storage = ir_new_value(&l->ir);
-			ir_set_const(&l->ir, v->storage, 0);
-		} else {
-			uint32_t n = lower_padded_size(t);
-
-			v->storage = ir_new_memory(&l->ir, n);
-			ir_zero(&l->ir, v->storage, 0, n);
-		}
+		v->storage = !t			 ? 0
+			     : lower_is_value(t) ? ir_new_value(&l->ir)
+						 : ir_new_memory(&l->ir, lower_padded_size(t));
+		clear_local(l, v);
 	}
 }
 

@@ -80,19 +80,29 @@ void lower_condition(struct lower *l, const struct expr *e, ir_label no);
 struct object lower_object(struct lower *l, const struct expr *e);
 /* A text as type->n bytes of memory, padded with NULs. */
 ir_mem lower_text(struct lower *l, const struct expr *e);
-/* Writes a value of the script language that lies in memory (texts, bytes, stacks, structures,
- * tuples): n bytes of room. */
+/* Writes a text, buffer, stack, symbol or time: n bytes of room. */
 void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
-uint32_t lower_size(const struct type *type); /* bytes of such a value */
+
+/* lower_store.c */
+/* Where a value is kept, and as what: room for lower_padded_size(type) bytes. */
+struct destination {
+	const struct type *type;
+	ir_mem mem;
+	uint32_t at;
+};
+/* Writes the value of `e`, whose type may be narrower, as one of the destination's type; fills all of
+ * it. */
+void lower_store(struct lower *l, const struct expr *e, struct destination to);
+/* A number as one of another type. */
+ir_value lower_convert(struct lower *l, ir_value v, const struct type *from, const struct type *to);
+uint32_t lower_size(const struct type *type); /* bytes of a value that is kept */
 static inline uint32_t lower_padded_size(const struct type *type)
 {
 	return (uint32_t)shape_padded(lower_size(type));
 }
+uint32_t lower_tuple_offset(const struct type *tuple, uint32_t i);
 /* Whether a type is held as one 64-bit value. */
 bool lower_is_value(const struct type *type);
-/* Writes the canonical value of `e` to memory. */
-void lower_canonical(
-	struct lower *l, const struct expr *e, const struct shape *shape, ir_mem mem, uint32_t at);
 
 /* lower_memory.c */
 /* Goes to the failure unless the helper's result is 0 (or, with negative_only, not negative). */

@@ -299,13 +299,7 @@ static ir_value ternary_value(struct lower *l, const struct expr *e)
 
 static ir_value cast_value(struct lower *l, const struct expr *e)
 {
-	const struct type *to = type_of(l, e);
-	ir_value v = lower_value(l, e->a);
-
-	if (to->is_bool)
-		return ir_set_imm(&l->ir, BPF_JNE, v, 0);
-	return ir_extend(&l->ir, v, to->size > 8 ? 8 : (uint32_t)to->size,
-		to->kind == TYPE_INT && to->is_signed);
+	return lower_convert(l, lower_value(l, e->a), type_of(l, e->a), type_of(l, e));
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -335,16 +329,13 @@ static ir_value variable_value(struct lower *l, const struct expr *e)
 	return e->kind == EXPR_SELF ? lower_self_value(l, v) : v->storage;
 }
 
-/* Gives what the variable has afterwards. */
-static ir_value set_variable(struct lower *l, const struct expr *e, ir_value value)
+/* A variable keeps its type: what is assigned is cut to it. Gives what it has afterwards. */
+static ir_value set_variable(
+	struct lower *l, const struct expr *e, ir_value value, const struct type *from)
 {
 	struct variable *v = meaning_of(l, e)->variable;
-	const struct type *t = v->type[l->mode];
 
-	/* A variable keeps its type: what is assigned is cut to it. */
-	if (t->kind == TYPE_INT || t->kind == TYPE_POINTER)
-		value = ir_extend(
-			&l->ir, value, (uint32_t)t->size, t->kind == TYPE_INT && t->is_signed);
+	value = lower_convert(l, value, from, v->type[l->mode]);
 	if (e->kind == EXPR_SELF)
 		lower_self_set(l, v, value);
 	else
@@ -372,15 +363,16 @@ static bool mentions(const struct lower *l, const struct expr *e, const struct v
 /* A local that lies in memory. $t = ($t.1, $t.0) is made elsewhere first. */
 static void assign_memory(struct lower *l, const struct variable *v, const struct expr *value)
 {
-	uint32_t n = lower_size(v->type[l->mode]);
+	const struct type *t = v->type[l->mode];
+	uint32_t n = lower_padded_size(t);
 	ir_mem mem;
 
 	if (!mentions(l, value, v)) {
-		lower_into(l, value, v->storage, 0, n);
+		lower_store(l, value, (struct destination){t, v->storage, 0});
 		return;
 	}
 	mem = ir_new_memory(&l->ir, n);
-	lower_into(l, value, mem, 0, n);
+	lower_store(l, value, (struct destination){t, mem, 0});
 	lower_copy_memory(l, mem, 0, v->storage, 0, n);
 }
 
@@ -394,13 +386,16 @@ ir_value lower_assign(struct lower *l, const struct expr *a, const struct expr *
 		return 0;
 	}
 	if (lower_is_value(meaning_of(l, a)->variable->type[l->mode]))
-		return set_variable(l, a, lower_value(l, b));
+		return set_variable(l, a, lower_value(l, b), type_of(l, b));
 	if (a->kind == EXPR_SELF)
 		lower_self_assign(l, meaning_of(l, a)->variable, b);
 	else
 		assign_memory(l, meaning_of(l, a)->variable, b);
 	return 0;
 }
+
+/* What arithmetic gives, before it is cut to the type of a variable. */
+static const struct type wide = {.kind = TYPE_INT, .is_signed = true, .size = 8};
 
 /* a op= v; gives the value before (is_post) or after it. */
 static ir_value change(struct lower *l, const struct expr *a, enum op op, const struct type *tb,
@@ -420,7 +415,7 @@ static ir_value change(struct lower *l, const struct expr *a, enum op op, const 
 	old = ir_new_value(&l->ir);
 	ir_copy(&l->ir, old, variable_value(l, a));
 	now = binary(l, op, ta, tb, old, v);
-	now = set_variable(l, a, now);
+	now = set_variable(l, a, now, &wide);
 	return is_post ? old : now;
 }
 
@@ -433,9 +428,7 @@ static ir_value assign_value(struct lower *l, const struct expr *e)
 
 static ir_value step_value(struct lower *l, const struct expr *e)
 {
-	static const struct type one = {.kind = TYPE_INT, .is_signed = true, .size = 8};
-
-	return change(l, e->a, e->op, &one, ir_const(&l->ir, 1), e->is_post);
+	return change(l, e->a, e->op, &wide, ir_const(&l->ir, 1), e->is_post);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

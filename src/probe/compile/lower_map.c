@@ -9,21 +9,24 @@
 
 ir_mem lower_map_key(struct lower *l, const struct map_use *map, const struct expr *keys)
 {
-	const struct shape *shape = map->key;
+	const struct type *type = map->key_type[l->mode];
+	struct destination part;
 	ir_mem mem;
 
-	if (!keys || shape->kind == SHAPE_NONE) {
+	if (!keys || type->kind == TYPE_VOID) {
 		mem = ir_new_memory(&l->ir, 8);
 		ir_zero(&l->ir, mem, 0, 8);
 		return mem;
 	}
-	mem = ir_new_memory(&l->ir, shape->size);
+	mem = ir_new_memory(&l->ir, map->key->size);
 	if (!keys->next) {
-		lower_canonical(l, keys, shape, mem, 0);
+		lower_store(l, keys, (struct destination){type, mem, 0});
 		return mem;
 	}
-	for (uint32_t i = 0; keys && i < shape->n_fields; i++, keys = keys->next)
-		lower_canonical(l, keys, shape->fields[i].shape, mem, shape->fields[i].offset);
+	for (uint32_t i = 0; keys && i < type->n_fields; i++, keys = keys->next) {
+		part = (struct destination){type->fields[i].type, mem, lower_tuple_offset(type, i)};
+		lower_store(l, keys, part);
+	}
 	return mem;
 }
 
@@ -99,7 +102,7 @@ void lower_map_assign(struct lower *l, const struct expr *e, const struct expr *
 	const struct map_use *map = meaning_of(l, e)->map;
 	ir_mem mem = ir_new_memory(&l->ir, map->value->size), key;
 
-	lower_canonical(l, value, map->value, mem, 0);
+	lower_store(l, value, (struct destination){map->value_type[l->mode], mem, 0});
 	key = lower_map_key(l, map, e->args);
 	count_if_failed(l, lower_map_update(l, map, key, IR_M(mem, 0), BPF_ANY));
 }

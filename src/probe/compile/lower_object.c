@@ -5,42 +5,6 @@
 
 #include "probe/compile/lower.h"
 
-uint32_t lower_size(const struct type *type)
-{
-	uint32_t n = 0;
-
-	switch (type->kind) {
-	case TYPE_STRING:
-		return (uint32_t)type->n;
-	case TYPE_BYTES:
-		return (uint32_t)type->n + 8;
-	case TYPE_USTACK:
-	case TYPE_USYM:
-	case TYPE_TIME:
-		return 16;
-	case TYPE_INET:
-		return 24;
-	case TYPE_TUPLE:
-		for (uint32_t i = 0; i < type->n_fields; i++)
-			n += lower_padded_size(type->fields[i].type);
-		return n;
-	case TYPE_STRUCT:
-	case TYPE_ARRAY:
-		return (uint32_t)type->size;
-	default:
-		return 8;
-	}
-}
-
-static uint32_t tuple_offset(const struct type *tuple, uint32_t i)
-{
-	uint32_t at = 0;
-
-	for (uint32_t k = 0; k < i; k++)
-		at += lower_padded_size(tuple->fields[k].type);
-	return at;
-}
-
 /* --- objects ---------------------------------------------------------------------------------- */
 
 /* What a pointer points to. */
@@ -89,7 +53,7 @@ static struct object member_object(struct lower *l, const struct expr *e)
 		return lower_use_object(l, m->value);
 	if (ta->kind == TYPE_TUPLE) {
 		o = lower_object(l, e->a);
-		o.offset += tuple_offset(ta, (uint32_t)(e->name[0] - '0'));
+		o.offset += lower_tuple_offset(ta, (uint32_t)(e->name[0] - '0'));
 		return o;
 	}
 	o = ta->kind == TYPE_POINTER ? pointed(l, e->a) : lower_object(l, e->a);
@@ -104,10 +68,11 @@ static struct object member_object(struct lower *l, const struct expr *e)
 
 static struct object into_new_memory(struct lower *l, const struct expr *e)
 {
-	uint32_t n = lower_size(type_of(l, e));
-	struct object o = {.kind = OBJECT_MEMORY, .mem = ir_new_memory(&l->ir, n)};
+	const struct type *t = type_of(l, e);
+	struct object o = {
+		.kind = OBJECT_MEMORY, .mem = ir_new_memory(&l->ir, lower_padded_size(t))};
 
-	lower_into(l, e, o.mem, 0, n);
+	lower_store(l, e, (struct destination){t, o.mem, 0});
 	return o;
 }
 
@@ -279,83 +244,24 @@ void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t 
 		ir_alu_imm(&l->ir, BPF_OR, pid, (int64_t)(l->mode == MODE_32 ? 32 : 64) << 32));
 }
 
-/* A field of a tuple, and zeros up to the next one. */
-static void field_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at)
-{
-	uint32_t n = lower_size(type_of(l, e));
-
-	lower_into(l, e, mem, at, n);
-	ir_zero(&l->ir, mem, (int32_t)(at + n), lower_padded_size(type_of(l, e)) - n);
-}
-
+/* Texts, buffers, stacks, symbols, times: what has no parts. */
 void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {
-	const struct type *t = type_of(l, e);
 	struct object o;
-	uint32_t i = 0;
 
-	if (lower_is_value(t)) {
-		ir_store(&l->ir, mem, (int32_t)at, 8, lower_value(l, e));
-	} else if (e->kind == EXPR_TERNARY) {
+	if (e->kind == EXPR_TERNARY) {
 		ternary_into(l, e, mem, at, n);
 	} else if (e->kind == EXPR_BLOCK) {
 		lower_block(l, e);
 		lower_into(l, e->a, mem, at, n);
 	} else if (lower_builtin_into(l, e, mem, at, n)) {
 		return;
-	} else if (type_is_text(t)) {
+	} else if (type_is_text(type_of(l, e))) {
 		text_into(l, e, mem, at, n);
-	} else if (e->kind == EXPR_TUPLE) {
-		for (const struct expr *a = e->args; a; a = a->next, i++)
-			field_into(l, a, mem, at + tuple_offset(t, i));
+	} else if (lower_is_value(type_of(l, e))) {
+		ir_store(&l->ir, mem, (int32_t)at, 8, lower_value(l, e));
 	} else {
 		o = lower_object(l, e);
 		lower_copy_object(l, &o, n, mem, at);
-	}
-}
-
-/* A copy of a structure is padded to 8 bytes; what is behind it must be zero in keys. */
-static void struct_into(
-	struct lower *l, const struct expr *e, const struct shape *shape, ir_mem mem, uint32_t at)
-{
-	struct object o = lower_object(l, e);
-
-	ir_zero(&l->ir, mem, (int32_t)at, shape->size);
-	lower_copy_object(l, &o, shape->n, mem, at);
-}
-
-void lower_canonical(
-	struct lower *l, const struct expr *e, const struct shape *shape, ir_mem mem, uint32_t at)
-{
-	uint32_t i = 0;
-
-	if (e->kind == EXPR_BLOCK) {
-		lower_block(l, e);
-		lower_canonical(l, e->a, shape, mem, at);
-		return;
-	}
-	switch (shape->kind) {
-	case SHAPE_STRING:
-		lower_into(l, e, mem, at, shape->n);
-		ir_zero(&l->ir, mem, (int32_t)(at + shape->n), shape->size - shape->n);
-		break;
-	case SHAPE_STRUCT:
-		struct_into(l, e, shape, mem, at);
-		break;
-	case SHAPE_BYTES:
-		ir_zero(&l->ir, mem, (int32_t)at, shape->size);
-		lower_into(l, e, mem, at, lower_size(type_of(l, e)));
-		break;
-	case SHAPE_TUPLE:
-		if (e->kind == EXPR_TUPLE)
-			for (const struct expr *a = e->args; a; a = a->next, i++)
-				lower_canonical(l, a, shape->fields[i].shape, mem,
-					at + shape->fields[i].offset);
-		else
-			lower_into(l, e, mem, at, shape->size);
-		break;
-	default:
-		lower_into(l, e, mem, at, shape->size);
-		break;
 	}
 }

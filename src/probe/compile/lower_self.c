@@ -49,8 +49,7 @@ void lower_self_assign(struct lower *l, const struct variable *v, const struct e
 	ir_mem mem = ir_new_memory(&l->ir, n);
 	ir_value p;
 
-	ir_zero(&l->ir, mem, 0, n);
-	lower_into(l, value, mem, 0, lower_size(v->type[l->mode]));
+	lower_store(l, value, (struct destination){v->type[l->mode], mem, 0});
 	p = storage(l, STORAGE_CREATE);
 	ir_branch_imm(&l->ir, BPF_JEQ, p, 0, none);
 	for (uint32_t i = 0; i < n; i += 8)

@@ -53,6 +53,7 @@ enum decl_kind {
 };
 
 struct expr;
+struct stmt;
 
 struct decl_field {
 	const char *name; /* NULL: unnamed struct, union or bit-field */
@@ -128,7 +129,7 @@ enum expr_kind {
 	EXPR_MEMBER,   /* a.name, a->name (is_arrow), a.0 of a tuple (name "0") */
 	EXPR_ASSIGN,   /* a = b, a += b, ...: op is OP_NONE for = */
 	EXPR_STEP,     /* ++a, a--: is_post, op OP_ADD or OP_SUB */
-	EXPR_TUPLE,    /* (a, b): args */
+	EXPR_TUPLE,    /* (a, b): args; a record, (x = a, y = b), when they have labels */
 	EXPR_BLOCK,    /* { body; a }: its value is a, or none when that is NULL; the body of a
 			  function is_function: return leaves it, not the clause */
 	N_EXPR_KINDS
@@ -172,6 +173,7 @@ struct expr {
 	bool is_arrow, is_post;
 	bool is_function; /* BLOCK */
 	bool is_unsigned; /* INT: does not fit into int64 or has a u */
+	bool is_bool;	  /* INT: true, false */
 	uint16_t height;  /* 1 and that of the highest part; at most SCRIPT_NESTING_MAX */
 	struct place place;
 	const char *name; /* NAME, LOCAL, SELF, MAP ("" = @), CALL, MEMBER, OFFSETOF (path a.b) */
@@ -182,6 +184,7 @@ struct expr {
 	struct stmt *body; /* BLOCK */
 	struct expr *args; /* CALL, TUPLE, MAP keys: linked by next */
 	uint32_t n_args;
+	const char *label;	/* as a part of a record: its name */
 	struct decl_type *decl; /* CAST, SIZEOF, OFFSETOF */
 	struct expr *next;	/* in args */
 

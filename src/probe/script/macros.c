@@ -364,6 +364,7 @@ static struct expr *copy_parts(
 	copy->c = copy_expr(x, e->c, scope);
 	for (const struct expr *a = e->args; a; a = a->next) {
 		*next = copy_expr(x, a, scope);
+		(*next)->label = a->label;
 		next = &(*next)->next;
 	}
 	copy->body = copy_stmts(x, e->body, scope);

@@ -254,7 +254,33 @@ static struct expr *parse_binary(struct parser *p, int level)
 	return a;
 }
 
-/* conditional = binary [ "?" expr ":" conditional ] */
+static struct expr *new_local(struct parser *p, const char *name, struct place place)
+{
+	struct expr *e = expr_new(p, EXPR_LOCAL, place.from);
+
+	e->name = name;
+	e->place = place;
+	return e;
+}
+
+/* a ?: c is { let $t = a; $t ? $t : c } with a variable that no script can name. */
+static struct expr *keep_condition(struct parser *p, struct expr *ternary)
+{
+	struct expr *block = expr_new(p, EXPR_BLOCK, ternary->place.from);
+	struct stmt *let = arena_zalloc(p->arena, sizeof(*let));
+	struct expr *a = ternary->a;
+	const char *name = arena_printf(p->arena, "?%u", ternary->place.from);
+
+	*let = (struct stmt){.kind = STMT_LET, .place = a->place, .name = name, .b = a};
+	let->a = new_local(p, name, a->place);
+	ternary->a = new_local(p, name, a->place);
+	ternary->b = new_local(p, name, a->place);
+	block->body = let;
+	block->a = expr_finish(p, ternary);
+	return expr_finish(p, block);
+}
+
+/* conditional = binary [ "?" [expr] ":" conditional ] */
 struct expr *parse_conditional(struct parser *p)
 {
 	uint32_t from = p->token.from;
@@ -265,7 +291,8 @@ struct expr *parse_conditional(struct parser *p)
 		return a;
 	e = expr_new(p, EXPR_TERNARY, from);
 	e->a = a;
-	e->b = parse_expr(p);
+	if (!parser_at(p, ':'))
+		e->b = parse_expr(p);
 	parser_expect(p, ':', "':' and what holds otherwise");
 	if (parser_enter(p)) {
 		e->c = parse_conditional(p);
@@ -273,7 +300,9 @@ struct expr *parse_conditional(struct parser *p)
 	} else {
 		e->c = expr_nothing(p);
 	}
-	return expr_finish(p, e);
+	if (p->panic && !e->b)
+		e->b = expr_nothing(p);
+	return e->b ? expr_finish(p, e) : keep_condition(p, e);
 }
 
 /* assignment = conditional [ ("=" | "+=" | "-=" | ...) assignment ] */

@@ -253,7 +253,8 @@ static struct expr *parse_map(struct parser *p)
 		if (parser_at(p, ']'))
 			parser_expected(p, "a key");
 		parse_arguments(p, e, ']', open);
-		if (e->n_args == 1 && e->args->kind == EXPR_TUPLE) {
+		if (e->n_args == 1 && e->args->kind == EXPR_TUPLE && e->args->n_args > 1 &&
+			!e->args->args->label) {
 			e->n_args = e->args->n_args;
 			e->args = e->args->args;
 		}
@@ -334,46 +335,59 @@ static struct expr *parse_offsetof(struct parser *p)
 	return expr_finish(p, e);
 }
 
-/* group = "(" expr ")" | "(" expr "," expr { "," expr } ")" */
+/* part = [ name "=" ] expr */
+static struct expr *parse_part(struct parser *p)
+{
+	const char *label = NULL;
+	struct expr *e;
+
+	if (parser_at(p, TOKEN_NAME) && parser_peek(p).kind == '=') {
+		label = parser_text(p, p->token, 0);
+		parser_take(p);
+		parser_take(p);
+	}
+	e = parse_expr(p);
+	e->label = label;
+	return e;
+}
+
+static void check_labels(struct parser *p, const struct expr *e)
+{
+	for (const struct expr *a = e->args; a; a = a->next) {
+		if (!a->label != !e->args->label)
+			parser_error(p, a->place, "expected",
+				"either all parts of a record have names, or none has");
+		for (const struct expr *b = a->next; b && a->label; b = b->next)
+			if (b->label && !strcmp(a->label, b->label))
+				parser_error(p, b->place, "duplicate",
+					"'%s' is twice in this record", a->label);
+	}
+}
+
+/* group = "(" expr ")" ; tuple = "(" [ part { "," part } [","] ] ")" */
 static struct expr *parse_group(struct parser *p)
 {
-	struct expr *e = expr_new(p, EXPR_TUPLE, p->token.from);
+	struct expr *e = expr_new(p, EXPR_TUPLE, p->token.from), **next = &e->args;
 	struct token open = p->token;
+	bool is_tuple = false;
 
 	parser_take(p);
 	if (parser_at(p, ')'))
 		parser_expected(p, "an expression");
-	parse_arguments(p, e, ')', open);
-	if (e->n_args == 1)
+	while (!p->panic && !parser_at(p, ')')) {
+		*next = parse_part(p);
+		is_tuple |= (*next)->label != NULL;
+		next = &(*next)->next;
+		e->n_args++;
+		if (!parser_accept(p, ','))
+			break;
+		is_tuple = true;
+	}
+	parser_expect_closing(p, ')', open);
+	if (e->n_args == 1 && !is_tuple)
 		return e->args;
+	check_labels(p, e);
 	return expr_finish(p, e);
-}
-
-/* { x } is x; the last of several statements is the value when no ';' is behind it. */
-static struct expr *take_value(struct expr *e)
-{
-	struct stmt **last = &e->body;
-
-	while (*last && (*last)->next)
-		last = &(*last)->next;
-	if (!*last || (*last)->kind != STMT_EXPR || !(*last)->is_open)
-		return e;
-	e->a = (*last)->a;
-	*last = NULL;
-	return e->body ? e : e->a;
-}
-
-/* block expression = "{" { statement } [expr] "}" */
-struct expr *parse_block_value(struct parser *p)
-{
-	struct expr *e = expr_new(p, EXPR_BLOCK, p->token.from), *value;
-	bool is_in_predicate = p->is_in_predicate;
-
-	p->is_in_predicate = false;
-	e->body = parse_block(p);
-	p->is_in_predicate = is_in_predicate;
-	value = take_value(e);
-	return value == e ? expr_finish(p, e) : value;
 }
 
 static const struct lexer_define *find_define(const struct parser *p, struct token name)
@@ -432,6 +446,8 @@ static struct expr *parse_named(struct parser *p)
 
 	if (define)
 		return parse_defined(p, *define);
+	if (parser_at_word(p, "if"))
+		return parse_if_value(p);
 	if (next == '(' && parser_at_word(p, "sizeof"))
 		return parse_sizeof(p);
 	if (next == '(' && parser_at_word(p, "offsetof"))
@@ -451,12 +467,14 @@ static struct expr *parse_named(struct parser *p)
 	e->name = parser_text(p, name, 0);
 	if (token_is(p, name, "true") || token_is(p, name, "false")) {
 		e->kind = EXPR_INT;
+		e->is_bool = true;
 		e->value = token_is(p, name, "true");
 	}
 	return expr_finish(p, e);
 }
 
-/* primary = number | string | char | parameter | local | map | named | group | block expression */
+/* primary = number | string | char | parameter | local | map | named | group | tuple
+ *         | block expression | if expression */
 struct expr *parse_primary(struct parser *p)
 {
 	struct expr *e;

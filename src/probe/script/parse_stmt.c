@@ -78,7 +78,7 @@ static struct stmt *parse_body(struct parser *p)
 }
 
 /* condition = "(" expr ")" | expr, before a "{" */
-static struct expr *parse_condition(struct parser *p)
+struct expr *parse_condition(struct parser *p)
 {
 	struct token open = p->token;
 	struct expr *e;

@@ -88,6 +88,11 @@ bool parser_begins_point(const struct parser *p);
 struct point_text *parse_points(struct parser *p);
 /* '{' ... '}' */
 struct stmt *parse_block(struct parser *p);
+/* "(" expr ")", or without parentheses before a "{" */
+struct expr *parse_condition(struct parser *p);
+/* "if (a) { ... } else { ... }" where a value is wanted, and { ... } likewise. */
+struct expr *parse_if_value(struct parser *p);
+struct expr *parse_block_value(struct parser *p);
 
 /* --- parse_macro.c ---------------------------------------------------------------------------- */
 
@@ -100,7 +105,6 @@ struct expr *parse_conditional(struct parser *p); /* without */
 struct expr *parse_primary(struct parser *p);
 struct expr *parse_number(struct parser *p);
 struct expr *parse_string(struct parser *p);
-struct expr *parse_block_value(struct parser *p); /* at its '{' */
 struct expr *expr_new(struct parser *p, enum expr_kind kind, uint32_t from);
 /* Sets its height and the end of its place; reports one that is too high. */
 struct expr *expr_finish(struct parser *p, struct expr *e);

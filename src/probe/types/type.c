@@ -190,6 +190,11 @@ const struct type *types_char(struct types *t)
 	return types_named_int(t, "char", 1, true, false);
 }
 
+const struct type *types_bool(struct types *t)
+{
+	return types_named_int(t, "bool", 1, false, false);
+}
+
 const struct type *types_long(struct types *t, bool is_signed)
 {
 	return types_named_int(t, is_signed ? "long" : "unsigned long", t->mode == MODE_32 ? 4 : 8,

@@ -148,6 +148,7 @@ const struct type *types_bad(struct types *t);
 const struct type *types_void(struct types *t);
 const struct type *types_int(struct types *t, uint32_t bytes, bool is_signed);
 const struct type *types_char(struct types *t);
+const struct type *types_bool(struct types *t);
 const struct type *types_long(struct types *t, bool is_signed);	 /* 4 or 8 bytes by mode */
 const struct type *types_float(struct types *t, uint32_t bytes); /* over 8: long double */
 /* To SPACE_USER 4 or 8 bytes by mode, else 8. */
