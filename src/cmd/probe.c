@@ -278,7 +278,8 @@ static int compile(const struct probe_setup *setup, const struct sources *source
 		.is_unsafe = a->unsafe,
 		.wants_all_modes = a->stream_file || a->dump,
 		.clock_map = clock_of_tests(),
-		.parameters = {(const char *const *)argv, (size_t)argc}};
+		.parameters = {(const char *const *)argv, (size_t)argc},
+		.environment = (const char *const *)environ};
 	struct diags diags;
 	int status = STATUS_DONE;
 

@@ -18,6 +18,7 @@
 
 #define STRICT_LOOK_NS 50000000 /* how often losses are looked at with --strict */
 #define NS_PER_MS      1000000
+#define PAGE_BYTES     4096u /* in which the size of the ring is set */
 
 struct probing {
 	const struct probe_setup *setup;
@@ -90,7 +91,11 @@ static int open_session(struct probing *r, struct err *err)
 		.without = a->without};
 	struct probe_session_output output = {
 		.ctx = &r->output, .record = probe_output_record, .note = probe_output_note};
-	int rc = probe_session_open(r->stream, &options, &output, &r->session, err);
+	int rc;
+
+	if (!a->ring_kb)
+		options.ring_bytes = r->stream->ring_pages * PAGE_BYTES;
+	rc = probe_session_open(r->stream, &options, &output, &r->session, err);
 
 	if (rc >= 0)
 		r->output.session = r->output.names->session = r->session;
@@ -233,7 +238,7 @@ static void finish(void *ctx, int rc)
 	if (rc < 0)
 		return;
 	probe_session_end(r->session);
-	if (!r->output.write_errno)
+	if (!r->output.write_errno && !r->stream->hides_maps)
 		probe_output_maps(&r->output);
 	probe_output_flush(&r->output);
 }

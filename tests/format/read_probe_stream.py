@@ -192,7 +192,9 @@ class Stream:
             self.self_bytes, self.zero_bytes = items.u32(), items.u32()
             need(self.self_bytes % 8 == 0 and self.self_bytes <= 65536, "thread-locals")
             need(self.zero_bytes % 8 == 0 and self.zero_bytes <= 65536, "values")
-            self.stacks = items.flags(1)
+            self.stacks = items.flags(3)
+            need(items.u32() <= 1 << 18, "pages of the ring")
+            items.u32()
         elif kind == 2:
             self.sources.append((items.text(), items.bytes()))
         elif kind == 3:

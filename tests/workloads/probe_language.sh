@@ -303,10 +303,10 @@ refused unknown-function 'begin { print(strerror(1)); }'
 refused aggregation 'begin { @a = hist(1); print(@a + 1); }'
 
 # --- settings --------------------------------------------------------------------------------------------------
-timeout 20 "$WEIR" probe 'config = { max_strlen = 4; max_map_keys = 2; stack_mode = perf } begin { @a[1] = 1; @a[2] = 2; @a[3] = 3; print(str($1)); }' abcdef >config.txt 2>config.err
+timeout 20 "$WEIR" probe 'config = { max_strlen = 4; max_map_keys = 2; lazy_symbolication = 1 } begin { @a[1] = 1; @a[2] = 2; @a[3] = 3; print(str($1)); }' abcdef >config.txt 2>config.err
 rc=$?
 equal "config: lengths and entries are set, others are warned about" "3 2 1" \
-	"$rc $(grep -c '^@a' config.txt) $(grep -c "'stack_mode' has no effect here \[config\]" config.err)"
+	"$rc $(grep -c '^@a' config.txt) $(grep -c "'lazy_symbolication' has no effect here \[config\]" config.err)"
 
 # --- docs/probe-language.md ------------------------------------------------------------------------------------
 cat >document.py <<'E'

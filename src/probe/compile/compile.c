@@ -41,6 +41,7 @@ struct compiler {
 	struct point_types *point_types;
 	VEC(struct unit) units;
 	struct settings settings;
+	size_t n_sites;		     /* found so far */
 	struct clause *error_clause; /* error { }, or NULL */
 	uint32_t error_clause_i;
 };
@@ -225,6 +226,20 @@ static void forgive_missing(struct compiler *c, size_t first)
 	d->last_is_kept = false;
 }
 
+/* max_probes */
+static void limit_sites(
+	struct compiler *c, const struct point *found, const struct point_text *text)
+{
+	uint32_t max = c->settings.max_sites;
+
+	c->n_sites += found->n_targets ? 0 : found->n_names ? found->n_names : 1;
+	for (size_t i = 0; i < found->n_targets; i++)
+		c->n_sites += found->targets[i].n_sites;
+	if (max && c->n_sites > max)
+		diag_error(c->diags, text->place, "config",
+			"these are more than %u sites, as many as 'max_probes' allows", max);
+}
+
 static void find_point(
 	struct compiler *c, struct clause *clause, uint32_t clause_i, const struct point_text *text)
 {
@@ -244,10 +259,12 @@ static void find_point(
 		return;
 	}
 	n_diags = c->diags->v.n;
-	if (point_find(&point.spec, &c->options->find, arena, found, c->diags))
+	if (point_find(&point.spec, &c->options->find, arena, found, c->diags)) {
+		limit_sites(c, found, text);
 		add_point_units(c, clause, &point, found);
-	else
+	} else {
 		forgive_missing(c, n_diags);
+	}
 }
 
 static void find_points(struct compiler *c)
@@ -467,6 +484,15 @@ static void open_compiler(struct compiler *c, const struct sources *sources)
 	c->point_types = point_types_new(c->check.types);
 }
 
+static void take_settings(struct compiler *c)
+{
+	if (c->settings.string_bytes)
+		c->check.string_bytes = c->settings.string_bytes;
+	c->stream->hides_maps = c->settings.hides_maps;
+	c->stream->ring_pages = c->settings.ring_pages;
+	c->stream->cat_bytes = c->settings.cat_bytes;
+}
+
 static void close_compiler(struct compiler *c)
 {
 	point_types_free(c->point_types);
@@ -485,9 +511,9 @@ struct stream *compile_scripts(
 	if (!diags->n_errors)
 		macros_expand(c.script, check_has_builtin, diags);
 	open_compiler(&c, sources);
-	settings_read(c.script, &c.settings, diags);
-	if (c.settings.string_bytes)
-		c.check.string_bytes = c.settings.string_bytes;
+	if (!diags->n_errors)
+		settings_read(c.script, options->environment, &c.settings, diags);
+	take_settings(&c);
 	if (!diags->n_errors) {
 		for (enum mode m = 0; m < N_MODES; m++)
 			types_declare(c.check.types[m], c.script->decls, diags);

@@ -15,6 +15,7 @@ struct compile_options {
 	bool wants_all_modes;  /* also those that do not occur on this machine (-o) */
 	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
 	struct script_parameters parameters;
+	const char *const *environment; /* NAME=VALUE up to a NULL, for settings; or NULL */
 };
 
 /* Parses, finds the points, checks and emits. NULL when there were errors; warnings may be there in

@@ -129,12 +129,12 @@ static void put_join(
 	buf_release(&text);
 }
 
-/* At most CAT_BYTES_MAX; a file that would make the reader wait (a pipe, a terminal) is not read.
+/* At most `max` bytes; a file that would make the reader wait (a pipe, a terminal) is not read.
  */
-static void read_file(const char *path, struct buf *out)
+static void read_file(const char *path, size_t max, struct buf *out)
 {
 	FD_AUTO fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	size_t end = out->n + CAT_BYTES_MAX;
+	size_t end = out->n + max;
 	uint8_t bytes[4096];
 	struct stat st;
 	ssize_t n = 0;
@@ -145,16 +145,17 @@ static void read_file(const char *path, struct buf *out)
 		return;
 	}
 	while (out->n < end && (n = read(fd, bytes, sizeof(bytes))) > 0)
-		buf_put(out, bytes, (size_t)n);
+		buf_put(out, bytes, (size_t)n < end - out->n ? (size_t)n : end - out->n);
 }
 
 static void put_cat(
 	struct printer *p, const struct stream_format *f, struct span args, struct buf *out)
 {
+	uint32_t max = p->stream->cat_bytes;
 	struct buf path = {0}, content = {0};
 
 	printer_text(p, f, args, &path);
-	read_file(buf_text(&path), &content);
+	read_file(buf_text(&path), max && max < CAT_BYTES_MAX ? max : CAT_BYTES_MAX, &content);
 	printer_wrap(p, "cat", buf_span(&content), out);
 	buf_release(&path);
 	buf_release(&content);

@@ -182,6 +182,9 @@ struct stream {
 	uint32_t self_bytes; /* of thread-locals, a multiple of 8; 0 = none */
 	uint32_t zero_bytes; /* longest map value */
 	bool uses_stacks;    /* ustack or kstack: STREAM_MAP_STACKS is needed */
+	bool hides_maps;     /* they are not printed at the end */
+	uint32_t ring_pages; /* of 4096 bytes; 0 = the run's default */
+	uint32_t cat_bytes;  /* of a file that cat() prints at most; 0 = all */
 	struct arena *arena; /* owns names, specs, shapes */
 };
 

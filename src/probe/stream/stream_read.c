@@ -94,10 +94,17 @@ static struct shape *take_shape(struct stream_reader *r)
 static int read_facts(struct stream_reader *r)
 {
 	struct stream *s = r->s;
+	unsigned flags;
 
 	s->self_bytes = cursor_u32(&r->c);
 	s->zero_bytes = cursor_u32(&r->c);
-	s->uses_stacks = take_flags(r, FACT_USES_STACKS) & FACT_USES_STACKS;
+	flags = take_flags(r, FACT_USES_STACKS | FACT_HIDES_MAPS);
+	s->uses_stacks = flags & FACT_USES_STACKS;
+	s->hides_maps = flags & FACT_HIDES_MAPS;
+	s->ring_pages = cursor_u32(&r->c);
+	s->cat_bytes = cursor_u32(&r->c);
+	if (s->ring_pages > STREAM_RING_PAGES_MAX)
+		return refuse(r, "the ring is too large");
 	if (s->self_bytes % 8 || s->self_bytes > STREAM_VALUE_BYTES_MAX || s->zero_bytes % 8 ||
 		s->zero_bytes > STREAM_VALUE_BYTES_MAX)
 		return refuse(r, "sizes of values are wrong");
