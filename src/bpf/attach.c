@@ -72,3 +72,22 @@ int bpf_attach_raw_tracepoint(int program_fd, const char *name)
 	attr.raw_tracepoint.prog_fd = (uint32_t)program_fd;
 	return bpf_sys(BPF_RAW_TRACEPOINT_OPEN, &attr);
 }
+
+int bpf_attach_iterator(int program_fd)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.link_create.prog_fd = (uint32_t)program_fd;
+	attr.link_create.attach_type = BPF_TRACE_ITER;
+	return bpf_sys(BPF_LINK_CREATE, &attr);
+}
+
+int bpf_open_iterator(int link_fd)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.iter_create.link_fd = (uint32_t)link_fd;
+	return bpf_sys(BPF_ITER_CREATE, &attr);
+}

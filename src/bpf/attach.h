@@ -25,5 +25,9 @@ int bpf_attach_perf(int program_fd, int perf_fd, uint64_t cookie);
 int bpf_link_perf(int program_fd, int perf_fd, uint64_t cookie);
 /* NULL: fentry and fexit, of which loading has said where. */
 int bpf_attach_raw_tracepoint(int program_fd, const char *name);
+/* A program of the type BPF_TRACE_ITER: to the objects that loading has named. Each descriptor that
+ * is opened of it goes through all of them once, while it is read. */
+int bpf_attach_iterator(int program_fd);
+int bpf_open_iterator(int link_fd);
 
 #endif

@@ -421,14 +421,32 @@ static int use_stream(const struct probe_setup *setup, const struct stream *s)
 	return probe_run(setup, s);
 }
 
+/* The first word may be the file of a script. */
+static int list_points(const struct probe_setup *setup, int argc, char **argv)
+{
+	struct sources sources = {0};
+	struct err err = {0};
+	struct stat st;
+	int status, n_used = 0;
+
+	if (add_sources(setup, &sources, &err) >= 0 && !sources.v.n && argc &&
+		stat(argv[0], &st) == 0 && S_ISREG(st.st_mode)) {
+		n_used = 1;
+		add_file(&sources, argv[0], &err);
+	}
+	status = err.code ? command_fail(&err)
+			  : probe_list(setup, &sources, argv + n_used, (size_t)(argc - n_used));
+	sources_release(&sources);
+	return status;
+}
+
 static int run_with(struct probe_setup *setup, int argc, char **argv)
 {
 	struct stream *s = NULL;
 	int status;
 
 	if (setup->a->list)
-		return argc > 1 ? options_usage_error(setup->command, "-l: more than one pattern")
-				: probe_list(setup, argv[0]);
+		return list_points(setup, argc, argv);
 	status = make_stream(setup, argc, argv, &s);
 	if (status == STATUS_DONE)
 		status = use_stream(setup, s);
@@ -458,7 +476,7 @@ const struct command command_probe = {
 	.name = "probe",
 	.synopsis = "[OPTIONS] SCRIPT|FILE|PROGRAM [PARAMETER...]\n"
 		    "[OPTIONS] -e SCRIPT [PARAMETER...]\n"
-		    "[OPTIONS] -l [PATTERN]",
+		    "[OPTIONS] -l [PATTERN[,...]|FILE]...",
 	.summary = "run trace scripts over 32-bit and 64-bit programs at once",
 	.options = probe_options,
 	.details = "The first word is the script itself unless a file has that name. Example:\n"

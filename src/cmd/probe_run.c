@@ -13,6 +13,7 @@
 #include "cmd/probe.h"
 #include "cmd/probe_control.h"
 #include "cmd/probe_output.h"
+#include "probe/points/point_kind.h"
 #include "process/proc.h"
 #include "run/run.h"
 
@@ -102,13 +103,14 @@ static int open_session(struct probing *r, struct err *err)
 	return rc;
 }
 
-/* begin, end, error and intervals count although they are attached to nothing. */
+/* begin, end, error, signals and intervals count although they are attached to nothing. */
 static uint32_t count_unattached(const struct stream *s)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < s->points.n; i++)
-		n += s->points.v[i].spec.kind <= POINT_INTERVAL;
+		n += point_has(s->points.v[i].spec.kind, POINT_IS_OURS | POINT_HAS_ERROR) &&
+		     s->points.v[i].spec.kind != POINT_ITER;
 	return n;
 }
 
@@ -179,11 +181,11 @@ static int start(void *ctx, struct err *err)
 
 /* ---- while it runs ---- */
 
-/* Nothing can happen but what has happened in begin{}. */
+/* Nothing can happen but what has happened in begin{} and behind it. */
 static bool is_only_begin(const struct stream *s)
 {
 	for (size_t i = 0; i < s->points.n; i++)
-		if (s->points.v[i].spec.kind > POINT_ERROR)
+		if (!point_has(s->points.v[i].spec.kind, POINT_IS_ONCE))
 			return false;
 	return true;
 }
@@ -227,6 +229,25 @@ static bool work(void *ctx)
 	probe_output_flush(&r->output);
 	return goes_on && !is_strict_end(r) && !r->output.write_errno &&
 	       (r->run.command || !is_only_begin(r->stream));
+}
+
+/* SIGUSR1 and SIGUSR2 are for the clauses of self:signal:NAME. Without them the command gets them; where
+ * there is none, SIGUSR1 prints the maps. */
+static bool take_signal(void *ctx, const struct signalfd_siginfo *info)
+{
+	struct probing *r = ctx;
+	int number = (int)info->ssi_signo;
+
+	if ((number != SIGUSR1 && number != SIGUSR2) || !r->session)
+		return false;
+	if (probe_session_signal(r->session, number))
+		return true;
+	if (number != SIGUSR1 || r->run.command)
+		return false;
+	probe_session_work(r->session);
+	probe_output_maps(&r->output);
+	probe_output_flush(&r->output);
+	return true;
 }
 
 /* ---- end ---- */
@@ -290,6 +311,7 @@ int probe_run(const struct probe_setup *setup, const struct stream *s)
 		.start = start,
 		.wait = wait_for,
 		.work = work,
+		.take_signal = take_signal,
 		.finish = finish,
 		.goes_on = goes_on_running};
 	struct probing r = {.setup = setup,

@@ -31,7 +31,7 @@ fails "an open quote in -c is wrong usage" 2 "quote is not closed" "$WEIR" probe
 fails "a command that is not there is a sentence" 1 "'no-such-program': cannot run" \
 	"$WEIR" probe -c no-such-program 'begin { }'
 fails "a word that is neither file nor script is a sentence" 1 "neither a file nor a script" "$WEIR" probe nothing.wr
-fails "two patterns of -l are wrong usage" 2 "more than one pattern" "$WEIR" probe -l a b
+fails "a pattern of -l that matches nothing is a sentence" 1 "'b': no trace point matches" "$WEIR" probe -l begin b
 "$WEIR" probe -o t.wprobe 'begin { printf("x\n"); }'
 head -c 100 t.wprobe >cut.wprobe
 fails "a stream that is cut off is a sentence" 1 "'cut.wprobe': trace stream: cut off" "$WEIR" probe cut.wprobe

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that stand for facts of the moment: the process, the time, the point and its arguments. */
 #include <errno.h>
+#include <string.h>
 #include <sys/sysinfo.h>
 
 #include "probe/compile/builtin.h"
@@ -108,6 +109,21 @@ static ir_value lower_site(struct lower *l, const struct expr *e)
 	(void)e;
 	l->uses_site = true;
 	return ir_word(&l->ir, STREAM_WORD_SITE);
+}
+
+/* Of an iterator it is a structure of its own: struct bpf_iter__task, ... */
+static const struct type *check_context(struct check_clause *c, struct expr *e)
+{
+	const struct type *type;
+	char *tag;
+
+	(void)e;
+	if (c->point->spec.kind != POINT_ITER)
+		return check_int(c, 8, false);
+	tag = arena_printf(
+		c->session->arena, "bpf_iter__%s", c->point->spec.name + strlen("bpf_iter_"));
+	type = check_struct_named(check_types(c), "struct", tag);
+	return type ? types_pointer(check_types(c), type, SPACE_KERNEL) : check_int(c, 8, false);
 }
 
 static ir_value lower_context(struct lower *l, const struct expr *e)
@@ -219,8 +235,8 @@ const struct builtin name_builtins[] = {
 	CALL("cgroup", "id of the control group", 8, lower_helper, get_current_cgroup_id),
 	{"probe", .help = "the trace point", .check = check_site, .lower = lower_site,
 		.detail = TYPE_PROBE},
-	{"func", .help = "the function", .points = POINT_IN_FILES | POINT_IS_FUNCTION, .check = check_site,
-		.lower = lower_site, .detail = TYPE_FUNC},
+	{"func", .help = "the function", .points = POINT_IN_FILES | POINT_IS_FUNCTION,
+		.check = check_site, .lower = lower_site, .detail = TYPE_FUNC},
 	{"bits", .help = "32 or 64: the kind of the program", .check = check_bits},
 	{"curtask", .help = "the kernel's struct task_struct of the thread", .check = check_curtask,
 		.lower = lower_helper, .detail = BPF_FUNC_get_current_task},
@@ -228,9 +244,10 @@ const struct builtin name_builtins[] = {
 	TEN(SARG),
 	{"retval", .help = "what the function or call returned", .points = POINT_HAS_RESULT,
 		.check = check_retval, .not_here = retval_elsewhere},
-	{"args", .help = "arguments by name: args.NAME", .points = POINT_HAS_FIELDS, .check = check_args,
-		.not_here = args_elsewhere},
-	{"ctx", .help = "address of the kernel's record", .bytes = 8, .lower = lower_context},
+	{"args", .help = "arguments by name: args.NAME", .points = POINT_HAS_FIELDS,
+		.check = check_args, .not_here = args_elsewhere},
+	{"ctx", .help = "address of the kernel's record", .check = check_context,
+		.lower = lower_context},
 	{"errno", .help = "number of the error", IN_ERROR(ERROR_NUMBER), .check = check_errno},
 	{"erraddr", .help = "address that could not be read", IN_ERROR(ERROR_ADDRESS), .bytes = 8},
 	{"errline", .help = "line of the script that failed", IN_ERROR(ERROR_LINE), .bytes = 4},

@@ -188,7 +188,7 @@ const struct builtin value_builtins[] = {
 	{"uaddr", "uaddr(\"NAME\")", 1, 1, POINT_IN_FILES, CODE(check_uaddr, lower_uaddr)},
 	{"kaddr", "kaddr(\"NAME\")", 1, 1, .check = check_not_yet,
 		.help = "give the address as a number"},
-	{"reg", "reg(\"NAME\")", 1, 1, POINT_AT_CODE, CODE(check_reg, lower_reg)},
+	{"reg", "reg(\"NAME\")", 1, 1, POINT_AT_CODE | POINT_ON_CPUS, CODE(check_reg, lower_reg)},
 	{"bswap", "bswap(INTEGER)", 1, 1, CODE(check_bswap, lower_bswap)},
 	{"signal", "signal(NUMBER)", 1, 1, POINT_HAS_STACK, CODE(check_signal, lower_signal)},
 	{"nsecs", "nsecs([boot])", 0, 1, CODE(check_nsecs, lower_nsecs)},

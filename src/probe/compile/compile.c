@@ -208,6 +208,7 @@ static void forgive_missing(struct compiler *c, size_t first)
 
 		if (m->severity != DIAG_ERROR ||
 			(strcmp(m->tag, "no-symbol") && strcmp(m->tag, "not-found") &&
+				strcmp(m->tag, "kernel-lacks") &&
 				strcmp(m->tag, "point-unknown"))) {
 			d->v.v[kept++] = *m;
 			continue;
@@ -228,7 +229,7 @@ static void forgive_missing(struct compiler *c, size_t first)
 
 /* max_probes */
 static void limit_sites(
-	struct compiler *c, const struct point *found, const struct point_text *text)
+	struct compiler *c, const struct point *found, struct place place)
 {
 	uint32_t max = c->settings.max_sites;
 
@@ -236,49 +237,108 @@ static void limit_sites(
 	for (size_t i = 0; i < found->n_targets; i++)
 		c->n_sites += found->targets[i].n_sites;
 	if (max && c->n_sites > max)
-		diag_error(c->diags, text->place, "config",
+		diag_error(c->diags, place, "config",
 			"these are more than %u sites, as many as 'max_probes' allows", max);
 }
 
-static void find_point(
+/* Whether anything of a point is here: globs may find nothing. */
+static bool is_here(const struct point *p)
+{
+	size_t n = p->n_names;
+
+	if (!point_kinds[p->spec.kind].find)
+		return true;
+	for (size_t i = 0; i < p->n_targets; i++)
+		n += p->targets[i].n_sites;
+	return n || (point_has(p->spec.kind, POINT_OF_CALLS) &&
+			    (point_has_calls(p, MODE_32) || point_has_calls(p, MODE_64)));
+}
+
+/* False when it is not here. */
+static bool add_point(struct compiler *c, struct clause *clause, struct stream_point *point)
+{
+	struct point *found = arena_zalloc(c->stream->arena, sizeof(*found));
+	size_t n_diags = c->diags->v.n;
+
+	if (point_find(&point->spec, &c->options->find, c->stream->arena, found, c->diags)) {
+		limit_sites(c, found, point->spec.place);
+		add_point_units(c, clause, point, found);
+		return is_here(found);
+	}
+	forgive_missing(c, n_diags);
+	return false;
+}
+
+/* tracepoint:syscalls:sys_*_read means entries and returns. */
+static bool add_call_points(struct compiler *c, struct clause *clause, struct stream_point *point)
+{
+	struct stream_point other = *point;
+	bool is_here;
+
+	other.spec.kind = POINT_SYSCALL_RETURN;
+	is_here = add_point(c, clause, point);
+	return add_point(c, clause, &other) || is_here;
+}
+
+/* The same. */
+static bool find_point(
 	struct compiler *c, struct clause *clause, uint32_t clause_i, const struct point_text *text)
 {
 	struct stream_point point = {.clause_i = clause_i};
 	struct arena *arena = c->stream->arena;
-	struct point *found = arena_zalloc(arena, sizeof(*found));
-	size_t n_diags;
 
 	if (!point_parse(text, arena, &point.spec, c->diags))
-		return;
+		return false;
 	if (point.spec.kind == POINT_ERROR) {
 		if (c->error_clause && c->error_clause != clause)
 			diag_error(c->diags, text->place, "duplicate",
 				"there is another error clause already");
 		c->error_clause = clause;
 		c->error_clause_i = clause_i;
+		return true;
+	}
+	if (point_has(point.spec.kind, POINT_OF_CALLS) && point.spec.provider)
+		return add_call_points(c, clause, &point);
+	return add_point(c, clause, &point);
+}
+
+/* It would wait for ever. A script that is compiled for another machine may find them there. */
+static void report_idle_clause(struct compiler *c, const struct clause *clause)
+{
+	struct place place = clause->points->place;
+
+	if (c->options->wants_all_modes || c->settings.missing == MISSING_IGNORE)
+		return;
+	if (c->settings.missing == MISSING_WARN) {
+		diag_warning(c->diags, place, "no-sites",
+			"the clause has no trace point on this machine and never runs");
 		return;
 	}
-	n_diags = c->diags->v.n;
-	if (point_find(&point.spec, &c->options->find, arena, found, c->diags)) {
-		limit_sites(c, found, text);
-		add_point_units(c, clause, &point, found);
-	} else {
-		forgive_missing(c, n_diags);
-	}
+	diag_error(c->diags, place, "no-sites", "the clause has no trace point on this machine");
+	diag_hint(c->diags, "config = { missing_probes = warn } runs the rest of the script");
 }
 
 static void find_points(struct compiler *c)
 {
 	uint32_t clause_i = 0;
+	size_t n_here = 0, n_idle = 0;
 
 	for (struct clause *clause = c->script->clauses; clause;
 		clause = clause->next, clause_i++) {
 		struct stream_clause sc = {clause->place, clause->predicate != NULL};
+		size_t n = 0, n_errors = c->diags->n_errors;
 
 		vec_push(&c->stream->clauses, sc);
 		for (const struct point_text *t = clause->points; t; t = t->next)
-			find_point(c, clause, clause_i, t);
+			n += find_point(c, clause, clause_i, t);
+		n_here += n;
+		n_idle += !n;
+		if (!n && c->diags->n_errors == n_errors)
+			report_idle_clause(c, clause);
 	}
+	if (n_idle && !n_here && !c->diags->n_errors && !c->options->wants_all_modes)
+		diag_error(c->diags, c->script->clauses->points->place, "no-sites",
+			"none of the script's trace points is on this machine");
 }
 
 /* --- checking --------------------------------------------------------------------------------- */

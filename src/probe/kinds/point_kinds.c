@@ -6,22 +6,22 @@
 
 /* Runs when weir says so. */
 #define OURS                                                                                       \
-	.traits = POINT_IS_OURS, .parse = point_parse_word_only, .list = points_list_form,         \
-	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT
+	.traits = POINT_IS_OURS | POINT_IS_ONCE, .parse = point_parse_word_only,                   \
+	.list = points_list_form, .program_type = BPF_PROG_TYPE_RAW_TRACEPOINT
 #define COUNTER                                                                                    \
 	.traits = POINT_ON_CPUS, .parse = point_parse_count, .list = points_list_counts,           \
 	.program_type = BPF_PROG_TYPE_PERF_EVENT, .attach = attach_counter
 #define FUNCTION_OF_FILE                                                                           \
 	.parse = point_parse_function, .find = find_functions, .list = points_list_files,          \
-	.set_types = point_types_function, .program_type = BPF_PROG_TYPE_KPROBE,                   \
-	.attach = attach_uprobe
+	.detail = points_detail_function, .set_types = point_types_function,                       \
+	.program_type = BPF_PROG_TYPE_KPROBE, .attach = attach_uprobe
 #define CALL                                                                                       \
 	.parse = point_parse_syscall, .find = find_syscalls, .list = points_list_syscalls,         \
 	.detail = points_detail_syscall, .set_types = point_types_syscall,                         \
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT, .attach = attach_syscall
 #define KERNEL_FUNCTION                                                                            \
 	.parse = point_parse_kernel, .find = find_kernel_functions, .list = points_list_names,     \
-	.set_types = point_types_function
+	.detail = points_detail_kernel, .set_types = point_types_function
 
 #define IN_FILES    (POINT_IN_FILES | POINT_AT_CODE)
 #define OF_FUNCTION (POINT_OF_NAMES | POINT_OF_KERNEL | POINT_IS_FUNCTION)
@@ -29,7 +29,7 @@
 const struct point_kind_def point_kinds[N_POINT_KINDS] = {
 	[POINT_BEGIN] = {"begin", "BEGIN", NULL, "begin", OURS},
 	[POINT_END] = {"end", "END", NULL, "end", OURS},
-	[POINT_ERROR] = {"error", "ERROR", NULL, "error", .traits = POINT_HAS_ERROR,
+	[POINT_ERROR] = {"error", "ERROR", NULL, "error", .traits = POINT_HAS_ERROR | POINT_IS_ONCE,
 		.parse = point_parse_word_only, .list = points_list_form},
 	[POINT_INTERVAL] = {"interval", "i", NULL,
 		"interval:s:SECONDS, interval:ms:N, interval:us:N, interval:hz:N",
@@ -65,7 +65,7 @@ const struct point_kind_def point_kinds[N_POINT_KINDS] = {
 		.program_type = BPF_PROG_TYPE_TRACEPOINT, .attach = attach_tracepoint},
 	[POINT_RAW_TRACEPOINT] = {"rawtracepoint", "rt", NULL, "rawtracepoint:[CATEGORY:]NAME",
 		.traits = POINT_OF_NAMES | POINT_OF_KERNEL, .parse = point_parse_kernel,
-		.find = find_tracepoints, .list = points_list_names,
+		.find = find_tracepoints, .list = points_list_names, .detail = points_detail_raw,
 		.argument = check_kernel_argument, .program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 		.attach = attach_raw},
 	[POINT_SOFTWARE] = {"software", "s", NULL, "software:EVENT[:COUNT]", COUNTER},
@@ -86,4 +86,15 @@ const struct point_kind_def point_kinds[N_POINT_KINDS] = {
 		.argument = check_kernel_argument, .field = check_function_field,
 		.result = check_fexit_result, .program_type = BPF_PROG_TYPE_TRACING,
 		.attach_type = BPF_TRACE_FEXIT, .attach = attach_function},
+	[POINT_SELF] = {"self", NULL, NULL, "self:signal:SIGUSR1", .traits = POINT_IS_OURS,
+		.parse = point_parse_signal, .list = points_list_form,
+		.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT},
+	[POINT_WATCHPOINT] = {"watchpoint", "w", NULL, "watchpoint:ADDRESS:BYTES:r|w|x",
+		.traits = POINT_ON_CPUS, .parse = point_parse_watchpoint, .list = points_list_form,
+		.program_type = BPF_PROG_TYPE_PERF_EVENT, .attach = attach_watchpoint},
+	[POINT_ITER] = {"iter", "it", NULL, "iter:task, iter:task_file, iter:task_vma",
+		.traits = POINT_IS_OURS | POINT_IS_ONCE | POINT_OF_KERNEL | POINT_BY_BTF,
+		.parse = point_parse_iter, .list = points_list_iters, .detail = points_detail_iter,
+		.program_type = BPF_PROG_TYPE_TRACING, .attach_type = BPF_TRACE_ITER,
+		.attach = attach_iter},
 };

@@ -16,6 +16,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -211,6 +212,42 @@ static void add_program(struct search *s, pid_t pid)
 	probe_files_add(s->out, s->arena, link);
 }
 
+static void add_mapped(void *ctx, const struct proc_mapping *m)
+{
+	struct search *s = ctx;
+	struct mapped_file f;
+
+	if (*m->path != '/' || !m->inode || !(m->prot & PROT_EXEC) ||
+		mapped_file_open(&f, s->pid, m, (struct span){0}, NULL) < 0)
+		return;
+	probe_files_add(s->out, s->arena, f.path);
+	mapped_file_close(&f);
+}
+
+/* "*": what the processes have mapped as code, what the command will load. */
+static bool find_every(struct search *s)
+{
+	const char *program =
+		s->options->command ? program_of_command(s->options->command, s->arena) : NULL;
+
+	for (size_t i = 0; i < s->options->n_pids; i++) {
+		s->pid = s->options->pids[i];
+		add_program(s, s->pid);
+		proc_each_mapping(s->pid, add_mapped, s, NULL);
+	}
+	if (program) {
+		probe_files_add(s->out, s->arena, program);
+		needed_files_add(s->out, s->arena, program, "*");
+	}
+	if (s->out->v.n)
+		return true;
+	diag_error(s->d, s->spec->place, "point", "'%s' cannot be looked for in every file",
+		s->spec->name);
+	return diag_hint(s->d,
+		"name a file, a library, or a pattern such as /usr/lib/libx*.so; with -p and -c a * is for "
+		"the files of the process");
+}
+
 static bool process_is_named(const struct search *s, pid_t pid)
 {
 	char target[4096];
@@ -367,6 +404,8 @@ bool find_files(const struct point_spec *spec, const struct find_options *option
 
 	if (!spec->file || !*spec->file)
 		return find_program(&s);
+	if (!strcmp(spec->file, "*"))
+		return find_every(&s);
 	if (!strchr(spec->file, '/'))
 		return find_short(&s);
 	return glob_has(spec->file) ? find_pattern(&s, spec->file) : find_path(&s, spec->file);

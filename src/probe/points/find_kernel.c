@@ -133,13 +133,20 @@ static void add_tracepoint(struct kernel_search *s, const char *category, const 
 					    : arena_strdup(s->arena, name));
 }
 
+/* Raw tracepoints may be named with the module that has them, as bpftrace does; categories of modules
+ * have their names. */
+static bool is_provider(const struct point_spec *spec, const char *category)
+{
+	return !spec->provider || glob_match(spec->provider, category) ||
+	       (spec->kind == POINT_RAW_TRACEPOINT && glob_match(spec->provider, "vmlinux"));
+}
+
 static void match_tracepoint(void *ctx, const char *category, const char *name)
 {
 	struct kernel_search *s = ctx;
 	const struct point_spec *spec = s->spec;
 
-	if ((spec->provider && !glob_match(spec->provider, category)) ||
-		!glob_match(spec->name, name)) {
+	if (!is_provider(spec, category) || !glob_match(spec->name, name)) {
 		if (!spec->is_glob && (!spec->provider || strcmp(spec->provider, category) == 0 ||
 					      strcmp(spec->name, name) == 0))
 			nearest_names_add(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls by name, in both modes: 32-bit programs have numbers, and calls, of their own. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -8,6 +9,8 @@
 #include "probe/points/point_kind.h"
 #include "probe/points/syscalls.h"
 #include "process/syscall_names.h"
+
+#define SYSCALL_EVENT_MAX 128 /* bytes */
 
 /* The kernel's tracepoints are named after its functions, which differ from the calls. */
 static const struct {
@@ -46,6 +49,18 @@ static void set_bit(uint64_t *bits, int number)
 	bits[number / 64] |= 1ull << (number % 64);
 }
 
+/* A glob of the kernel's tracepoints of calls, such as sys_*_read, has them in front of the name. */
+static bool is_meant(const struct point_spec *spec, const char *call)
+{
+	char event[SYSCALL_EVENT_MAX];
+
+	if (!spec->provider)
+		return glob_match(spec->name, call);
+	snprintf(event, sizeof(event), "%s%s",
+		point_has(spec->kind, POINT_AT_RETURN) ? "sys_exit_" : "sys_enter_", call);
+	return glob_match(spec->name, event);
+}
+
 static size_t collect(uint64_t *bits, enum mode mode, const struct point_spec *spec)
 {
 	size_t n = 0;
@@ -60,7 +75,7 @@ static size_t collect(uint64_t *bits, enum mode mode, const struct point_spec *s
 	for (int i = 0; i < SYSCALL_NUMBERS_MAX; i++) {
 		const char *known = syscall_name(mode == MODE_32, i);
 
-		if (!known || !glob_match(spec->name, known))
+		if (!known || !is_meant(spec, known))
 			continue;
 		set_bit(bits, i);
 		n++;
@@ -98,7 +113,7 @@ bool find_syscalls(
 		n += collect(out->numbers[mode], mode, &out->spec);
 	}
 	/* Also those that are newer than the tables. */
-	out->is_all_calls = strcmp(out->spec.name, "*") == 0;
+	out->is_all_calls = !out->spec.provider && strcmp(out->spec.name, "*") == 0;
 	if (!n)
 		report_missing(&out->spec, d);
 	return n > 0 || out->spec.is_glob;

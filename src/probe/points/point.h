@@ -36,6 +36,9 @@ enum point_kind {
 	POINT_KRETPROBE,
 	POINT_FENTRY, /* fentry:FUNC, kfunc:FUNC, fentry:MODULE:FUNC */
 	POINT_FEXIT,
+	POINT_SELF,	  /* self:signal:SIGUSR1: a signal to weir */
+	POINT_WATCHPOINT, /* watchpoint:ADDRESS:BYTES:rwx */
+	POINT_ITER,	  /* iter:task, iter:task_file, iter:task_vma */
 	N_POINT_KINDS
 };
 
@@ -49,11 +52,12 @@ struct point_spec {
 	const char *provider; /* USDT provider or NULL; tracepoint category; kernel module */
 	const char *name;     /* function, probe, system call, tracepoint, event; glob allowed */
 	uint64_t offset;      /* + OFFSET */
-	uint64_t address;     /* when has_address: of the linker */
+	uint64_t
+		address; /* when has_address: of the linker; WATCHPOINT: of the process or kernel */
 	bool has_address;
 	bool is_glob;	    /* finding nothing is no error, and sites that fail are left out */
 	uint64_t period_ns; /* INTERVAL, PROFILE */
-	uint64_t count;	    /* SOFTWARE, HARDWARE: every so many */
+	uint64_t count; /* SOFTWARE, HARDWARE: every so many; SELF: the signal; WATCHPOINT: bytes */
 	struct place place;
 };
 
@@ -127,10 +131,13 @@ bool point_find(const struct point_spec *spec, const struct find_options *option
 /* System calls: whether any of those that are meant exists in the mode. */
 bool point_has_calls(const struct point *p, enum mode mode);
 
-/* -l: calls `each` with the long form of every point that the pattern matches ("uprobe:libc:str*",
- * "syscall:*", "*sleep*"), with `detail` lines of its arguments ("int fd") when `verbose`. */
-int points_list(const char *pattern, const struct find_options *options, bool verbose,
-	void (*each)(void *ctx, const char *name, const char *const *details, size_t n_details),
-	void *ctx, struct err *err);
+/* -l: calls `each` with the long form of every point that one of the patterns matches
+ * ("uprobe:libc:str*", "syscall:*", "*sleep*"), sorted and each once, with `details` ("int fd") when
+ * `verbose`; "struct NAME", "union NAME" and "enum NAME" list types of the kernel. A pattern that
+ * matches nothing is a failure; what those before it have found is handed out nevertheless. */
+typedef void points_list_each_fn(
+	void *ctx, const char *name, const char *const *details, size_t n_details);
+int points_list(const char *const *patterns, size_t n_patterns, const struct find_options *options,
+	bool verbose, points_list_each_fn *each, void *ctx, struct err *err);
 
 #endif

@@ -28,6 +28,7 @@ enum point_trait {
 	POINT_IS_FUNCTION = 1 << 10,	 /* a whole one, or a place in it */
 	POINT_HAS_STACK_WORDS = 1 << 11, /* sargN */
 	POINT_HAS_ERROR = 1 << 12,	 /* errno, erraddr, errline */
+	POINT_IS_ONCE = 1 << 17,	 /* needs nothing that happens: it runs once and is over */
 	/* These follow from the rest of the row: see point_traits(). */
 	POINT_HAS_ARGUMENTS = 1 << 13, /* argN */
 	POINT_HAS_FIELDS = 1 << 14,    /* args.NAME */
@@ -98,11 +99,13 @@ static inline bool point_has(enum point_kind kind, uint32_t traits)
 
 /* What the rows have, by the folder that it is in: points/, */
 point_parse_fn point_parse_word_only, point_parse_period, point_parse_function, point_parse_usdt,
-	point_parse_syscall, point_parse_tracepoint, point_parse_kernel, point_parse_count;
+	point_parse_syscall, point_parse_tracepoint, point_parse_kernel, point_parse_count,
+	point_parse_signal, point_parse_watchpoint, point_parse_iter;
 point_find_fn find_functions, find_usdt, find_syscalls, find_tracepoints, find_kernel_functions;
 point_list_fn points_list_form, points_list_names, points_list_files, points_list_tracepoints,
-	points_list_syscalls, points_list_counts;
-point_detail_fn points_detail_syscall, points_detail_tracepoint, points_detail_usdt;
+	points_list_syscalls, points_list_counts, points_list_iters;
+point_detail_fn points_detail_function, points_detail_kernel, points_detail_raw, points_detail_iter,
+	points_detail_syscall, points_detail_tracepoint, points_detail_usdt;
 /* compile/ (point_types.c and check_args.c), */
 point_types_fn point_types_function, point_types_tracepoint, point_types_usdt, point_types_syscall;
 point_argument_fn check_register_argument, check_kprobe_argument, check_kernel_argument,
@@ -112,7 +115,7 @@ point_value_fn check_function_field, check_syscall_field, check_syscall_return_f
 	check_syscall_result;
 /* and run/. */
 point_attach_fn attach_uprobe, attach_tracepoint, attach_raw, attach_kprobe, attach_function,
-	attach_syscall, attach_profile, attach_counter;
+	attach_syscall, attach_profile, attach_counter, attach_watchpoint, attach_iter;
 
 /* The kind of a word of the language, as `n` bytes. */
 bool point_kind_find(const char *text, size_t n, enum point_kind *out);

@@ -11,30 +11,14 @@
 #include "base/nearest_names.h"
 #include "probe/points/perf_counts.h"
 #include "probe/points/point_kind.h"
+#include "probe/points/point_parts.h"
 #include "symbols/function_pattern.h"
 
 #define POINT_TEXT_MAX	    4096 /* bytes */
-#define POINT_PARTS_MAX	    4
 #define POINT_PERIOD_NS_MIN 1000ull
 #define POINT_PERIOD_NS_MAX (366ull * 86400 * 1000000000)
 #define SYSCALL_ENTER	    "sys_enter_"
 #define SYSCALL_EXIT	    "sys_exit_"
-
-struct part {
-	const char *text; /* in the arena */
-	uint32_t at;	  /* in the point's text */
-};
-
-struct point_parse {
-	const struct point_text *point;
-	struct arena *arena;
-	struct point_spec *out;
-	struct diags *d;
-	const char *word; /* the long form */
-	const char *form;
-	struct part parts[POINT_PARTS_MAX]; /* behind the word */
-	size_t n_parts;
-};
 
 /* Bytes [at, at + n) of the point's text, as a place in the script. */
 static struct place place_at(const struct point_parse *p, uint32_t at, size_t n)
@@ -49,21 +33,20 @@ static struct place place_at(const struct point_parse *p, uint32_t at, size_t n)
 	return place;
 }
 
-static struct place place_of(const struct point_parse *p, const struct part *part)
+struct place point_place_of(const struct point_parse *p, const struct part *part)
 {
 	size_t n = strlen(part->text);
 
 	return n ? place_at(p, part->at, n) : p->point->place;
 }
 
-static bool fail_form(struct point_parse *p, const char *what)
+bool point_fail_form(struct point_parse *p, const char *what)
 {
 	diag_error(p->d, p->point->place, "point", "'%s' %s", p->point->text, what);
 	return diag_hint(p->d, "the form is %s", p->form);
 }
 
-/* Splits what is behind the word into at most `max` parts; colons go on in the last one. */
-static bool split(struct point_parse *p, size_t max)
+bool point_split(struct point_parse *p, size_t max)
 {
 	const char *text = p->point->text;
 	const char *at = strchr(text, ':');
@@ -83,9 +66,19 @@ static bool split(struct point_parse *p, size_t max)
 
 /* --- numbers ------------------------------------------------------------------------------- */
 
-/* A decimal or 0x number at *text, which moves behind it. False when there is none or it is more
- * than 64 bits. */
-static bool take_number(const char **text, uint64_t *value)
+/* "e6" behind a decimal number. */
+static bool take_exponent(const char **s, uint64_t *v)
+{
+	if (**s != 'e' || (*s)[1] < '0' || (*s)[1] > '9')
+		return true;
+	for (unsigned n = (unsigned)(*++*s - '0'); n; n--)
+		if (__builtin_mul_overflow(*v, 10u, v))
+			return false;
+	++*s;
+	return true;
+}
+
+bool point_take_number(const char **text, uint64_t *value)
 {
 	const char *s = *text;
 	unsigned base = 10;
@@ -111,14 +104,16 @@ static bool take_number(const char **text, uint64_t *value)
 			return false;
 		any = true;
 	}
+	if (base == 10 && any && !take_exponent(&s, &v))
+		return false;
 	*value = v;
 	*text = s;
 	return any;
 }
 
-static bool whole_number(const char *text, uint64_t *value)
+bool point_whole_number(const char *text, uint64_t *value)
 {
-	return take_number(&text, value) && !*text;
+	return point_take_number(&text, value) && !*text;
 }
 
 /* --- interval and profile --------------------------------------------------------------------- */
@@ -150,14 +145,14 @@ static bool set_period(
 	uint64_t ns;
 
 	if (!n)
-		return diag_error(
-			p->d, place_of(p, part), "range", "a period or rate of 0 never fires");
+		return diag_error(p->d, point_place_of(p, part), "range",
+			"a period or rate of 0 never fires");
 	if (!unit->ns)
 		ns = 1000000000 / n;
 	else if (__builtin_mul_overflow(n, unit->ns, &ns))
 		ns = UINT64_MAX;
 	if (ns < POINT_PERIOD_NS_MIN || ns > POINT_PERIOD_NS_MAX)
-		return diag_error(p->d, place_of(p, part), "range",
+		return diag_error(p->d, point_place_of(p, part), "range",
 			"a period must lie between 1 us and 366 days");
 	p->out->period_ns = ns;
 	p->out->text =
@@ -165,7 +160,14 @@ static bool set_period(
 	return true;
 }
 
-/* interval:UNIT:N | interval:NUNIT | profile:N */
+/* The unit of a number without one: nanoseconds. profile:99 is a rate, as perf has it: so short a
+ * period does not exist. */
+static const struct unit *plain_unit(const struct point_parse *p, uint64_t n)
+{
+	return find_unit(p->out->kind == POINT_PROFILE && n < POINT_PERIOD_NS_MIN ? "hz" : "ns");
+}
+
+/* interval:UNIT:N | interval:NUNIT | interval:NANOSECONDS | profile:N */
 bool point_parse_period(struct point_parse *p)
 {
 	const struct part *last;
@@ -173,30 +175,22 @@ bool point_parse_period(struct point_parse *p)
 	const char *rest;
 	uint64_t n;
 
-	if (!split(p, 2))
-		return fail_form(p, "does not say how often");
+	if (!point_split(p, 2))
+		return point_fail_form(p, "does not say how often");
 	last = &p->parts[p->n_parts - 1];
 	rest = last->text;
-	if (!take_number(&rest, &n)) {
-		diag_error(p->d, place_of(p, last), "point", "'%s' is no number", last->text);
+	if (!point_take_number(&rest, &n)) {
+		diag_error(p->d, point_place_of(p, last), "point", "'%s' is no number", last->text);
 		return diag_hint(p->d, "the form is %s", p->form);
 	}
 	if (p->n_parts == 2 && *rest)
-		return fail_form(p, "has a unit on both sides");
+		return point_fail_form(p, "has a unit on both sides");
 	unit = find_unit(p->n_parts == 2 ? p->parts[0].text : rest);
-	if (p->n_parts == 1 && !*rest) {
-		if (p->out->kind == POINT_INTERVAL) {
-			diag_error(p->d, place_of(p, last), "point", "'%s' needs a unit",
-				p->point->text);
-			return diag_hint(p->d,
-				"write interval:s:%s for seconds, interval:hz:%s for a rate",
-				last->text, last->text);
-		}
-		unit = &units[0];
-	}
+	if (p->n_parts == 1 && !*rest)
+		unit = plain_unit(p, n);
 	if (!unit) {
-		diag_error(p->d, place_of(p, &p->parts[0]), "point", "'%s' is no unit of time",
-			p->n_parts == 2 ? p->parts[0].text : rest);
+		diag_error(p->d, point_place_of(p, &p->parts[0]), "point",
+			"'%s' is no unit of time", p->n_parts == 2 ? p->parts[0].text : rest);
 		return diag_hint(p->d, "there are hz, us, ms and s");
 	}
 	return set_period(p, last, unit, n);
@@ -213,7 +207,7 @@ static bool take_offset(
 	*offset = 0;
 	if (!plus || plus == name || plus[1] < '0' || plus[1] > '9')
 		return true;
-	if (!whole_number(plus + 1, offset)) {
+	if (!point_whole_number(plus + 1, offset)) {
 		size_t at = (size_t)(plus + 1 - name);
 
 		return diag_error(p->d, place_at(p, part->at + (uint32_t)at, strlen(plus + 1)),
@@ -241,7 +235,7 @@ static bool take_pattern(struct point_parse *p, const struct part *part, char *n
 	if (*name != '/' && !take_offset(p, part, name, &p->out->offset))
 		return false;
 	if (function_pattern_init_name(&pattern, name, &err) < 0)
-		return diag_error(p->d, place_of(p, part), "point", "%s", err.text);
+		return diag_error(p->d, point_place_of(p, part), "point", "%s", err.text);
 	p->out->is_glob = !pattern.is_exact || glob_has(p->out->file);
 	function_pattern_release(&pattern);
 	return true;
@@ -254,10 +248,10 @@ bool point_parse_function(struct point_parse *p)
 	struct part *part;
 	char *name;
 
-	if (!split(p, 2))
-		return fail_form(p, "names no file");
+	if (!point_split(p, 2))
+		return point_fail_form(p, "names no file");
 	if (p->n_parts < 2)
-		return fail_form(p, "names no function");
+		return point_fail_form(p, "names no function");
 	part = &p->parts[1];
 	/* bpftrace's mark of a C++ name; here such names are known by their look. */
 	if (strncmp(part->text, "cpp:", 4) == 0 && part->text[4] != ':') {
@@ -265,27 +259,21 @@ bool point_parse_function(struct point_parse *p)
 		part->at += 4;
 	}
 	if (!*part->text)
-		return fail_form(p, "names no function");
+		return point_fail_form(p, "names no function");
 	if (*part->text != '/' && has_single_colon(part->text))
-		return fail_form(p, "has too many parts");
+		return point_fail_form(p, "has too many parts");
 	out->file = p->parts[0].text;
-	if (strcmp(out->file, "*") == 0) {
-		diag_error(p->d, place_of(p, &p->parts[0]), "point",
-			"a function cannot be looked for in every file");
-		return diag_hint(
-			p->d, "name a file, a library, or a pattern such as /usr/lib/libx*.so");
-	}
 	name = arena_strdup(p->arena, part->text);
 	if (*name >= '0' && *name <= '9') {
-		if (!whole_number(name, &out->address))
+		if (!point_whole_number(name, &out->address))
 			return diag_error(
-				p->d, place_of(p, part), "point", "'%s' is no address", name);
+				p->d, point_place_of(p, part), "point", "'%s' is no address", name);
 		out->has_address = true;
 	} else if (!take_pattern(p, part, name)) {
 		return false;
 	}
 	if (point_has(out->kind, POINT_AT_RETURN) && (out->has_address || out->offset))
-		return diag_error(p->d, place_of(p, part), "point",
+		return diag_error(p->d, point_place_of(p, part), "point",
 			"a return probe belongs to a whole function, not to a place inside of it");
 	out->name = name;
 	out->text = arena_printf(p->arena, "%s:%s:%s", p->word, out->file, part->text);
@@ -297,19 +285,16 @@ bool point_parse_usdt(struct point_parse *p)
 {
 	struct point_spec *out = p->out;
 
-	if (!split(p, 3))
-		return fail_form(p, "names no file");
+	if (!point_split(p, 3))
+		return point_fail_form(p, "names no file");
 	if (p->n_parts < 2 || !*p->parts[p->n_parts - 1].text)
-		return fail_form(p, "names no probe");
+		return point_fail_form(p, "names no probe");
 	if (strchr(p->parts[p->n_parts - 1].text, ':'))
-		return fail_form(p, "has too many parts");
+		return point_fail_form(p, "has too many parts");
 	out->file = p->parts[0].text;
 	if (p->n_parts == 3 && *p->parts[1].text)
 		out->provider = p->parts[1].text;
 	out->name = p->parts[p->n_parts - 1].text;
-	if (strcmp(out->file, "*") == 0)
-		return diag_error(p->d, place_of(p, &p->parts[0]), "point",
-			"a probe cannot be looked for in every file");
 	out->is_glob = glob_has(out->name) || glob_has(out->file) ||
 		       (out->provider && glob_has(out->provider));
 	out->text = arena_printf(p->arena, "%s:%s:%s%s%s", p->word, out->file,
@@ -325,19 +310,19 @@ bool point_parse_syscall(struct point_parse *p)
 	const struct part *name, *when = NULL;
 	size_t first;
 
-	if (!split(p, POINT_PARTS_MAX))
-		return fail_form(p, "names no system call");
+	if (!point_split(p, POINT_PARTS_MAX))
+		return point_fail_form(p, "names no system call");
 	first = p->n_parts > 1 && !*p->parts[0].text;
 	name = &p->parts[first];
 	if (p->n_parts > first + 1)
 		when = &p->parts[first + 1];
 	if (!*name->text || p->n_parts > first + 2)
-		return fail_form(p, "is not one system call");
+		return point_fail_form(p, "is not one system call");
 	if (when && (strcmp(when->text, "return") == 0 || strcmp(when->text, "exit") == 0)) {
 		p->out->kind = POINT_SYSCALL_RETURN;
 	} else if (when && *when->text && strcmp(when->text, "entry") != 0 &&
 		   strcmp(when->text, "enter") != 0) {
-		return diag_error(p->d, place_of(p, when), "point",
+		return diag_error(p->d, point_place_of(p, when), "point",
 			"a system call has an entry and a return, no '%s'", when->text);
 	}
 	p->out->name = name->text;
@@ -359,29 +344,31 @@ static bool translate_syscall_event(struct point_parse *p)
 	} else if (strncmp(out->name, SYSCALL_EXIT, strlen(SYSCALL_EXIT)) == 0) {
 		out->kind = POINT_SYSCALL_RETURN;
 		out->name += strlen(SYSCALL_EXIT);
+	} else if (out->is_glob) {
+		/* Entries and returns: the compiler makes two points of it. */
+		out->kind = POINT_SYSCALL_ENTRY;
+		return true;
 	} else {
-		diag_error(p->d, place_of(p, &p->parts[1]), "point",
-			"the category syscalls holds only sys_enter_NAME and sys_exit_NAME");
-		return diag_hint(p->d, "write syscall:NAME:entry, syscall:NAME:return");
+		return true; /* there is none, as finding it will say */
 	}
 	out->provider = NULL;
-	return *out->name || fail_form(p, "names no system call");
+	return *out->name || point_fail_form(p, "names no system call");
 }
 
 bool point_parse_tracepoint(struct point_parse *p)
 {
 	struct point_spec *out = p->out;
 
-	if (!split(p, 2) || !*p->parts[0].text)
-		return fail_form(p, "names no category");
+	if (!point_split(p, 2) || !*p->parts[0].text)
+		return point_fail_form(p, "names no category");
 	if (p->n_parts < 2 || !*p->parts[1].text)
-		return fail_form(p, "names no tracepoint of the category");
+		return point_fail_form(p, "names no tracepoint of the category");
 	out->provider = p->parts[0].text;
 	out->name = p->parts[1].text;
 	out->is_glob = glob_has(out->provider) || glob_has(out->name);
 	out->text = arena_printf(p->arena, "%s:%s:%s", p->word, out->provider, out->name);
 	if (strchr(out->name, ':') || strchr(out->name, '/') || strchr(out->provider, '/'))
-		return fail_form(p, "is not one tracepoint");
+		return point_fail_form(p, "is not one tracepoint");
 	if (strcmp(out->provider, "syscalls") == 0)
 		return translate_syscall_event(p);
 	return true;
@@ -394,10 +381,10 @@ bool point_parse_kernel(struct point_parse *p)
 	const struct part *part;
 	char *name;
 
-	if (!split(p, 3) || !*p->parts[p->n_parts - 1].text)
-		return fail_form(p, "names nothing");
+	if (!point_split(p, 3) || !*p->parts[p->n_parts - 1].text)
+		return point_fail_form(p, "names nothing");
 	if (p->n_parts == 3)
-		return fail_form(p, "has too many parts");
+		return point_fail_form(p, "has too many parts");
 	part = &p->parts[p->n_parts - 1];
 	name = arena_strdup(p->arena, part->text);
 	if (p->n_parts == 2 && *p->parts[0].text)
@@ -405,7 +392,7 @@ bool point_parse_kernel(struct point_parse *p)
 	if (!take_offset(p, part, name, &out->offset))
 		return false;
 	if (out->offset && out->kind != POINT_KPROBE)
-		return fail_form(p, "cannot have an offset");
+		return point_fail_form(p, "cannot have an offset");
 	out->name = name;
 	out->is_glob = glob_has(name) || (out->provider && glob_has(out->provider));
 	out->text = arena_printf(p->arena, "%s:%s%s%s", p->word, out->provider ? out->provider : "",
@@ -421,16 +408,16 @@ bool point_parse_count(struct point_parse *p)
 	struct nearest_names near = {0};
 	char text[512];
 
-	if (!split(p, 2) || !*p->parts[0].text)
-		return fail_form(p, "names no event");
+	if (!point_split(p, 2) || !*p->parts[0].text)
+		return point_fail_form(p, "names no event");
 	count = perf_count_find(is_hardware, p->parts[0].text);
 	if (!count) {
 		near.wanted = p->parts[0].text;
 		for (const struct perf_count *c = perf_counts; c->name; c++)
 			if (c->is_hardware == is_hardware)
 				nearest_names_add(&near, c->name);
-		diag_error(p->d, place_of(p, &p->parts[0]), "point", "there is no %s event '%s'",
-			p->word, p->parts[0].text);
+		diag_error(p->d, point_place_of(p, &p->parts[0]), "point",
+			"there is no %s event '%s'", p->word, p->parts[0].text);
 		if (nearest_names_text(&near, text, sizeof(text)))
 			diag_hint(p->d, "is it %s?", text);
 		else
@@ -440,18 +427,18 @@ bool point_parse_count(struct point_parse *p)
 	p->out->name = count->name;
 	p->out->count = count->count;
 	if (p->n_parts == 2 && *p->parts[1].text &&
-		(!whole_number(p->parts[1].text, &p->out->count) || !p->out->count))
-		return diag_error(p->d, place_of(p, &p->parts[1]), "point",
+		(!point_whole_number(p->parts[1].text, &p->out->count) || !p->out->count))
+		return diag_error(p->d, point_place_of(p, &p->parts[1]), "point",
 			"'%s' is no count of events", p->parts[1].text);
-	p->out->text = arena_printf(
-		p->arena, "%s:%s:%llu", p->word, count->name, (unsigned long long)p->out->count);
+	p->out->text = arena_printf(p->arena, "%s:%s:%llu", p->word, p->parts[0].text,
+		(unsigned long long)p->out->count);
 	return true;
 }
 
 bool point_parse_word_only(struct point_parse *p)
 {
 	if (strchr(p->point->text, ':'))
-		return fail_form(p, "takes nothing behind a colon");
+		return point_fail_form(p, "takes nothing behind a colon");
 	p->out->text = p->word;
 	return true;
 }
@@ -479,8 +466,7 @@ bool point_kind_find(const char *text, size_t n, enum point_kind *out)
 
 static bool fail_word(struct point_parse *p, size_t n)
 {
-	static const char *const others[] = {
-		"watchpoint", "w", "asyncwatchpoint", "aw", "iter", "it", "bench", "test", NULL};
+	static const char *const others[] = {"asyncwatchpoint", "aw", "bench", "test", NULL};
 	char *word = arena_strndup(p->arena, p->point->text, n);
 	struct nearest_names near = {.wanted = word};
 	char text[512];

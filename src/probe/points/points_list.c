@@ -12,34 +12,21 @@
 #include "base/glob.h"
 #include "probe/points/find_kernel.h"
 #include "probe/points/perf_counts.h"
-#include "probe/points/point_kind.h"
+#include "probe/points/point_listing.h"
+#include "probe/points/point_parts.h"
 #include "probe/points/syscalls.h"
 #include "process/syscall_names.h"
 #include "process/tracepoint.h"
 
-#define FORMAT_BYTES_MAX 65536
-#define DETAILS_MAX	 64
-
-struct entry {
-	enum point_kind kind;
-	const char *name;
-	const char *about; /* what its details are read from */
-};
-
-struct point_listing {
-	struct arena *arena;
-	const char *pattern;
-	const struct find_options *options;
-	int tracefs;		       /* -1: not needed, or not there */
-	enum point_kind function_kind; /* of kernel functions */
-	VEC(struct entry) entries;
-	const char *details[DETAILS_MAX];
-	size_t n_details;
-};
+void listing_add(
+	struct point_listing *l, const char *name, const char *about, point_detail_fn *detail)
+{
+	vec_push(&l->entries, ((struct listing_entry){name, about, detail}));
+}
 
 static void add(struct point_listing *l, enum point_kind kind, const char *name, const char *about)
 {
-	vec_push(&l->entries, ((struct entry){kind, name, about}));
+	listing_add(l, name, about, point_kinds[kind].detail);
 }
 
 /* Patterns speak of the whole text or of the name alone. */
@@ -48,85 +35,6 @@ static void add_if(
 {
 	if (glob_match(l->pattern, name) || glob_match(l->pattern, last))
 		add(l, kind, name, NULL);
-}
-
-/* --- details ---------------------------------------------------------------------------------- */
-
-static void add_detail(struct point_listing *l, const char *text)
-{
-	if (l->n_details < DETAILS_MAX)
-		l->details[l->n_details++] = text;
-}
-
-/* "syscall:openat:entry": both modes where they differ. */
-void points_detail_syscall(struct point_listing *l, const char *name, const char *about)
-{
-	const char *start = strchr(name, ':') + 1;
-	char *call = arena_strndup(l->arena, start, strcspn(start, ":"));
-
-	(void)about;
-	if (strcmp(start + strlen(call), ":return") == 0) {
-		add_detail(l, "long retval");
-		return;
-	}
-	for (int mode = N_MODES - 1; mode >= 0; mode--) {
-		const struct syscall_arg *args = syscall_args(mode, call);
-		bool is_only = syscall_number(MODE_32, call) < 0 ||
-			       syscall_number(MODE_64, call) < 0 ||
-			       syscall_args(MODE_32, call) == syscall_args(MODE_64, call);
-
-		if (!args || syscall_number(mode, call) < 0)
-			continue;
-		if (!is_only)
-			add_detail(l, mode == MODE_64 ? "64-bit:" : "32-bit:");
-		for (size_t i = 0; i < SYSCALL_ARGS_MAX && args[i].name; i++) {
-			size_t n = strlen(args[i].type);
-
-			add_detail(l,
-				arena_printf(l->arena, "%s%s%s", args[i].type,
-					n && args[i].type[n - 1] == '*' ? "" : " ", args[i].name));
-		}
-		if (is_only && syscall_args(MODE_32, call) == syscall_args(MODE_64, call))
-			break;
-	}
-}
-
-/* "\tfield:pid_t next_pid;\toffset:56;...": what is behind the common fields. */
-void points_detail_tracepoint(struct point_listing *l, const char *name, const char *about)
-{
-	char *path = arena_printf(l->arena, "events/%s/format", strchr(name, ':') + 1);
-	struct buf b = {0};
-	char *save = NULL;
-
-	(void)about;
-	for (char *p = path + strlen("events/"); *p; p++)
-		if (*p == ':')
-			*p = '/';
-	if (l->tracefs >= 0 && tracefs_read(&b, l->tracefs, path, FORMAT_BYTES_MAX, NULL) == 0) {
-		buf_text(&b);
-		for (char *line = strtok_r((char *)b.p, "\n", &save); line;
-			line = strtok_r(NULL, "\n", &save)) {
-			char *field = strstr(line, "field:");
-
-			if (!field || strstr(field, " common_"))
-				continue;
-			field += strlen("field:");
-			add_detail(l, arena_strndup(l->arena, field, strcspn(field, ";")));
-		}
-	}
-	buf_release(&b);
-}
-
-void points_detail_usdt(struct point_listing *l, const char *name, const char *operands)
-{
-	(void)name;
-	while (operands && *operands) {
-		size_t n = strcspn(operands, " ");
-
-		if (n)
-			add_detail(l, arena_strndup(l->arena, operands, n));
-		operands += n + (operands[n] != 0);
-	}
 }
 
 /* --- everything that the kernel has ----------------------------------------------------------- */
@@ -153,9 +61,11 @@ static void take_tracepoint(void *ctx, const char *category, const char *name)
 {
 	struct point_listing *l = ctx;
 
-	if (strcmp(category, "syscalls") != 0)
-		add_if(l, POINT_TRACEPOINT,
-			arena_printf(l->arena, "tracepoint:%s:%s", category, name), name);
+	if (strcmp(category, "syscalls") == 0)
+		return;
+	add_if(l, POINT_TRACEPOINT, arena_printf(l->arena, "tracepoint:%s:%s", category, name),
+		name);
+	add_if(l, POINT_RAW_TRACEPOINT, arena_printf(l->arena, "rawtracepoint:%s", name), name);
 }
 
 static void take_function(void *ctx, const char *module, const char *name)
@@ -168,13 +78,31 @@ static void take_function(void *ctx, const char *module, const char *name)
 		name);
 }
 
+static void add_count(
+	struct point_listing *l, enum point_kind kind, const char *pattern, const char *name)
+{
+	if (name && glob_match(pattern, name))
+		add(l, kind, arena_printf(l->arena, "%s:%s:", point_kinds[kind].name, name), NULL);
+}
+
+/* With the colon that a count may follow. */
 static void add_counts(struct point_listing *l, enum point_kind kind, const char *pattern)
 {
-	for (const struct perf_count *c = perf_counts; c->name; c++)
-		if (c->is_hardware == (kind == POINT_HARDWARE) && glob_match(pattern, c->name))
-			add(l, kind,
-				arena_printf(l->arena, "%s:%s", point_kinds[kind].name, c->name),
-				NULL);
+	for (const struct perf_count *c = perf_counts; c->name; c++) {
+		if (c->is_hardware != (kind == POINT_HARDWARE))
+			continue;
+		add_count(l, kind, pattern, c->name);
+		add_count(l, kind, pattern, c->alias);
+	}
+}
+
+/* What the files of the processes of -p have. */
+static void list_processes(struct point_listing *l)
+{
+	static const enum point_kind kinds[] = {POINT_UPROBE, POINT_USDT};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		points_list_files(l, kinds[i], "*:*", NULL);
 }
 
 static int list_everything(struct point_listing *l, struct err *err)
@@ -184,6 +112,8 @@ static int list_everything(struct point_listing *l, struct err *err)
 	add_syscalls(l, l->pattern, true, true);
 	add_counts(l, POINT_SOFTWARE, l->pattern);
 	add_counts(l, POINT_HARDWARE, l->pattern);
+	if (l->options && l->options->n_pids && strcmp(l->pattern, "*") == 0)
+		list_processes(l);
 	l->function_kind = kernel_has_kprobes() ? POINT_KPROBE : POINT_FENTRY;
 	if (kernel_has_kprobes())
 		kernel_functions_each(take_function, l, NULL);
@@ -209,7 +139,7 @@ static void add_sites(struct point_listing *l, enum point_kind kind, const struc
 				s->operands);
 		else if (s->function)
 			add(l, kind, arena_printf(l->arena, "%s:%s:%s", word, t->path, s->function),
-				NULL);
+				t->path);
 	}
 }
 
@@ -223,6 +153,7 @@ static int list_found(
 	struct point point = {0};
 	struct point_spec spec = {0};
 	struct diags d;
+	size_t n_before = l->entries.n;
 	int rc = 0;
 
 	diags_init(&d, &sources);
@@ -233,7 +164,8 @@ static int list_found(
 		for (size_t i = 0; i < point.n_targets; i++)
 			add_sites(l, kind, &point.targets[i]);
 	}
-	if (!l->entries.n && d.v.n && (d.n_errors || !spec.is_glob))
+	if (!l->is_one_of_many && l->entries.n == n_before && d.v.n &&
+		(d.n_errors || !spec.is_glob))
 		rc = err_set(err, ERR_NOT_FOUND, "%s%s%s", d.v.v[0].text, d.v.v[0].hint ? "; " : "",
 			d.v.v[0].hint ? d.v.v[0].hint : "");
 	diags_release(&d);
@@ -257,9 +189,30 @@ int points_list_files(
 	return list_found(l, kind, rest, err);
 }
 
+/* "syscalls:sys_enter_*": listed as the points that they become. */
+static void add_call_events(struct point_listing *l, const char *pattern)
+{
+	static const char *const before[] = {"sys_enter_", "sys_exit_"};
+
+	for (int i = 0; i < 2 * SYSCALL_NUMBERS_MAX; i++) {
+		const char *name = syscall_name(i % 2, i / 2);
+
+		for (int k = 0; name && k < 2; k++)
+			if (glob_match(pattern, arena_printf(l->arena, "%s%s", before[k], name)))
+				add(l, k ? POINT_SYSCALL_RETURN : POINT_SYSCALL_ENTRY,
+					arena_printf(l->arena, "syscall:%s:%s", name,
+						k ? "return" : "entry"),
+					NULL);
+	}
+}
+
 int points_list_tracepoints(
 	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
 {
+	if (!strncmp(rest, "syscalls", 8) && (!rest[8] || rest[8] == ':')) {
+		add_call_events(l, rest[8] && rest[9] ? rest + 9 : "*");
+		return 0;
+	}
 	if (!strchr(rest, ':') && glob_has(rest))
 		return list_found(l, kind, arena_printf(l->arena, "*:%s", rest), err);
 	return points_list_files(l, kind, rest, err);
@@ -280,52 +233,116 @@ int points_list_syscalls(
 int points_list_counts(
 	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
 {
+	const char *event = arena_strndup(l->arena, rest, strcspn(rest, ":"));
+
 	(void)err;
-	add_counts(l, kind, *rest ? rest : "*");
+	add_counts(l, kind, *event ? event : "*");
 	return 0;
 }
 
+/* A point that a script has, or the form of all. */
 int points_list_form(
 	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
 {
-	(void)rest, (void)err;
-	add(l, kind, point_kinds[kind].form, NULL);
+	struct point_text text = {
+		.text = arena_printf(l->arena, "%s:%s", point_kinds[kind].name, rest)};
+	struct point_spec spec = {0};
+	struct sources sources = {0};
+	struct diags d;
+	int rc = 0;
+
+	if (!rest[strspn(rest, "*")]) {
+		add(l, kind, point_kinds[kind].form, NULL);
+		return 0;
+	}
+	diags_init(&d, &sources);
+	if (point_parse(&text, l->arena, &spec, &d))
+		add(l, kind, spec.text, NULL);
+	else if (!l->is_one_of_many)
+		rc = err_set(err, ERR_NOT_FOUND, "%s", d.v.v[0].text);
+	diags_release(&d);
+	return rc;
+}
+
+int points_list_iters(
+	struct point_listing *l, enum point_kind kind, const char *rest, struct err *err)
+{
+	(void)err;
+	for (const char *const *name = point_iterators; *name; name++)
+		if (!*rest || glob_match(rest, *name))
+			add(l, kind, arena_printf(l->arena, "iter:%s", *name), NULL);
+	return 0;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+/* "*ware:*": each kind that the word matches, as far as it has such points. */
+static void list_kinds(struct point_listing *l, const char *word, const char *rest)
+{
+	l->is_one_of_many = true;
+	for (enum point_kind kind = 0; kind < N_POINT_KINDS; kind++)
+		if (glob_match(word, point_kinds[kind].name))
+			point_kinds[kind].list(l, kind, rest, NULL);
+	l->is_one_of_many = false;
+}
+
+static int list_pattern(struct point_listing *l, struct err *err)
+{
+	size_t n = strcspn(l->pattern, ":");
+	const char *word = arena_strndup(l->arena, l->pattern, n);
+	enum point_kind kind;
+
+	if (types_list_is_meant(l->pattern))
+		return types_list(l, l->pattern, err);
+	if (point_kind_find(l->pattern, n, &kind))
+		return point_kinds[kind].list(
+			l, kind, l->pattern[n] ? l->pattern + n + 1 : "", err);
+	if (!l->pattern[n] || !glob_has(word))
+		return list_everything(l, err);
+	list_kinds(l, word, l->pattern + n + 1);
 	return 0;
 }
 
 static int compare_entries(const void *a, const void *b)
 {
-	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+	return strcmp(
+		((const struct listing_entry *)a)->name, ((const struct listing_entry *)b)->name);
 }
 
-int points_list(const char *pattern, const struct find_options *options, bool verbose,
-	void (*each)(void *ctx, const char *name, const char *const *details, size_t n_details),
-	void *ctx, struct err *err)
+static int list_all(struct point_listing *l, const char *const *patterns, size_t n, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		size_t before = l->entries.n;
+
+		l->pattern = *patterns[i] ? patterns[i] : "*";
+		rc = list_pattern(l, err);
+		if (rc == 0 && l->entries.n == before)
+			rc = err_set(
+				err, ERR_NOT_FOUND, "'%s': no trace point matches", l->pattern);
+	}
+	return rc;
+}
+
+int points_list(const char *const *patterns, size_t n_patterns, const struct find_options *options,
+	bool verbose, points_list_each_fn *each, void *ctx, struct err *err)
 {
 	FD_AUTO tracefs = verbose ? tracefs_open(NULL) : -1;
 	struct point_listing l = {.arena = arena_new(), .options = options, .tracefs = tracefs};
-	enum point_kind kind;
-	size_t n;
-	int rc;
+	int rc = list_all(&l, patterns, n_patterns, err);
 
-	l.pattern = pattern && *pattern ? pattern : "*";
-	n = strcspn(l.pattern, ":");
-	if (point_kind_find(l.pattern, n, &kind))
-		rc = point_kinds[kind].list(&l, kind, l.pattern[n] ? l.pattern + n + 1 : "", err);
-	else
-		rc = list_everything(&l, err);
 	vec_sort(&l.entries, compare_entries);
 	for (size_t i = 0; i < l.entries.n; i++) {
-		const struct entry *e = &l.entries.v[i];
+		const struct listing_entry *e = &l.entries.v[i];
 
 		if (i && strcmp(e->name, e[-1].name) == 0)
 			continue;
-		l.n_details = 0;
-		if (verbose && point_kinds[e->kind].detail)
-			point_kinds[e->kind].detail(&l, e->name, e->about);
-		each(ctx, e->name, l.details, l.n_details);
+		l.details.n = 0;
+		if (verbose && e->detail)
+			e->detail(&l, e->name, e->about);
+		each(ctx, e->name, l.details.v, l.details.n);
 	}
-	vec_release(&l.entries);
-	arena_free(l.arena);
+	listing_release(&l);
 	return rc;
 }

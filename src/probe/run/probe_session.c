@@ -184,6 +184,21 @@ static bool has_files(const struct stream *stream)
 	return false;
 }
 
+/* A stream out of a file whose globs find nothing here would wait for ever. */
+static int check_points(const struct probe_session *s, struct err *err)
+{
+	bool wants = false, has = false;
+
+	for (size_t i = 0; i < s->stream->points.n; i++)
+		wants |= !s->stream->points.v[i].found &&
+			 point_kinds[s->stream->points.v[i].spec.kind].find;
+	for (size_t i = 0; i < s->programs.n; i++)
+		has |= !point_has(s->programs.v[i].kind, POINT_IS_ONCE);
+	return !wants || has ? 0
+			     : err_set(err, ERR_NOT_FOUND,
+				       "none of the script's trace points is on this machine");
+}
+
 static int open_all(struct probe_session *s, struct err *err)
 {
 	bool loads = has_files(s->stream);
@@ -191,6 +206,8 @@ static int open_all(struct probe_session *s, struct err *err)
 
 	if (rc == 0)
 		rc = run_points(s, err);
+	if (rc == 0)
+		rc = check_points(s, err);
 	if (rc == 0)
 		named_uprobes_choose(s);
 	if (rc == 0)
@@ -309,7 +326,25 @@ int probe_session_begin(struct probe_session *s, struct err *err)
 	rc = write_enabled(s, KINDS_ALL);
 	if (rc < 0)
 		return kernel_refusal(err, -rc, "switches of clauses");
-	return start_timers(s, err);
+	rc = run_iterators(s, err);
+	return rc < 0 || s->is_exiting ? rc : start_timers(s, err);
+}
+
+bool probe_session_signal(struct probe_session *s, int number)
+{
+	bool is_taken = false;
+
+	for (size_t i = 0; i < s->programs.n && !s->is_exiting; i++) {
+		const struct run_program *p = &s->programs.v[i];
+
+		if (p->kind != POINT_SELF || p->points.v[0]->spec.count != (uint64_t)number)
+			continue;
+		is_taken = true;
+		if (p->fd >= 0)
+			bpf_program_run(p->fd);
+		run_rings_drain(s);
+	}
+	return is_taken;
 }
 
 int probe_session_fd(const struct probe_session *s)
@@ -392,8 +427,10 @@ static void detach(struct probe_session *s)
 		write_enabled(s, KINDS_NONE);
 	attach_drop(s, 0, 0);
 	named_uprobes_release(s);
-	for (size_t i = 0; i < s->programs.n; i++)
+	for (size_t i = 0; i < s->programs.n; i++) {
 		fd_cleanup(&s->programs.v[i].timer_fd);
+		fd_cleanup(&s->programs.v[i].iterator_fd);
+	}
 }
 
 void probe_session_end(struct probe_session *s)

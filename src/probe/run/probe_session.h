@@ -41,6 +41,8 @@ int probe_session_open(const struct stream *stream, const struct probe_session_o
 	const struct probe_session_output *output, struct probe_session **out, struct err *err);
 /* Runs begin{}; from now on records flow. */
 int probe_session_begin(struct probe_session *s, struct err *err);
+/* A signal has come to us: runs its clauses (self:signal:NAME). False when there are none. */
+bool probe_session_signal(struct probe_session *s, int number);
 /* Readable when there is something to do (records, an interval). */
 int probe_session_fd(const struct probe_session *s);
 /* Hands out what is in the rings and runs intervals that are due. False once exit() was called. */

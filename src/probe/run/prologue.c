@@ -8,6 +8,7 @@
  *            if (call is none of those of the mode) leave;
  *   other points that see both modes: is_32 = task_pt_regs(current)->cs == 0x23;
  *            // threads of the kernel have no user registers: they count as 64
+ *   ITER: if (!ctx[1]) leave;
  *   if (there is no code for the mode) leave;
  *   if (filtering && current's process is not the only one given && !processes[it]) leave;
  *   site = constant, or the cookie of the link;
@@ -35,6 +36,7 @@
 #define AT_KEY		 (STREAM_WORD_FREE) /* 4 bytes */
 #define AT_READ		 (STREAM_WORD_FREE + 8)
 #define LONG_BITS	 64
+#define ITER_TASK_AT	 8 /* the second word of struct bpf_iter__task, ..._file and ..._vma */
 
 /* The one process that everything began with needs no look into the map: when it is gone the run is
  * over, so its number stays its own. */
@@ -175,6 +177,13 @@ static void emit_mode(
 		bpf_jump_imm(c, BPF_JNE, BPF_REG_9, 0, leave);
 }
 
+/* Behind the last object the kernel runs the program once more, without one. */
+static void emit_object_check(struct bpf_code *c, int leave)
+{
+	bpf_load(c, BPF_DW, BPF_REG_1, BPF_REG_6, ITER_TASK_AT);
+	bpf_jump_imm(c, BPF_JEQ, BPF_REG_1, 0, leave);
+}
+
 static void emit_site(struct bpf_code *c, const struct run_program *p)
 {
 	int is_64 = bpf_label(c);
@@ -236,6 +245,8 @@ void prologue_emit(struct bpf_code *c, const struct probe_session *s, const stru
 		emit_call_mode(c, s);
 		emit_call_check(c, p, leave);
 	}
+	if (p->kind == POINT_ITER)
+		emit_object_check(c, leave);
 	if (s->filters && !point_has(p->kind, POINT_IS_OURS))
 		emit_filter(c, s, leave);
 	if (p->is_switched && !point_has(p->kind, POINT_OF_CALLS))

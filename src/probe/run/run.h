@@ -60,7 +60,8 @@ struct run_program {
 	uint64_t constant_site;	      /* when it is always the same */
 	bool has_cookie;	      /* else constant_site */
 	int fd;
-	int timer_fd; /* INTERVAL */
+	int timer_fd;	 /* INTERVAL */
+	int iterator_fd; /* ITER */
 };
 
 /* An event that was made in tracefs for a program: its one site, or all of them when the program does
@@ -188,6 +189,9 @@ void blind_processes_note(struct probe_session *s);
 
 /* process_filter.c */
 int process_filter_open(struct probe_session *s, struct err *err);
+
+/* iterators.c: each goes through its objects, once. */
+int run_iterators(struct probe_session *s, struct err *err);
 
 /* run_rings.c: hands out what is there. */
 void run_rings_drain(struct probe_session *s);

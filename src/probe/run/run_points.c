@@ -248,7 +248,8 @@ int run_points(struct probe_session *s, struct err *err)
 
 	for (size_t i = 0; i < s->stream->points.n && rc == 0; i++) {
 		const struct stream_point *sp = &s->stream->points.v[i];
-		struct run_program group = {.kind = sp->spec.kind, .fd = -1, .timer_fd = -1};
+		struct run_program group = {
+			.kind = sp->spec.kind, .fd = -1, .timer_fd = -1, .iterator_fd = -1};
 		uint64_t *slot;
 
 		if (sp->spec.kind == POINT_ERROR) /* its code is part of the others' */

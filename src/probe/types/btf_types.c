@@ -84,6 +84,21 @@ static bool find_variable(void *ctx, const char *name, const struct type **type,
 	return false;
 }
 
+/* Enumerator i < n of an ENUM or ENUM64. */
+static const char *enumerator_at(
+	const struct btf_data *d, const struct btf_record *r, uint32_t i, int64_t *value)
+{
+	size_t bytes = r->kind == BTF_ENUM64 ? 12 : 8;
+	struct cursor c = cursor_of((struct span){r->rest + i * bytes, bytes});
+	const char *name = btf_data_text(d, cursor_u32(&c));
+
+	if (r->kind == BTF_ENUM64)
+		*value = (int64_t)cursor_u64(&c);
+	else
+		*value = (int32_t)cursor_u32(&c);
+	return name;
+}
+
 /* No table: enumerators are asked for seldom, and only by scripts that are about the kernel. */
 static bool find_enumerator(void *ctx, const char *name, int64_t *value)
 {
@@ -91,21 +106,45 @@ static bool find_enumerator(void *ctx, const char *name, int64_t *value)
 
 	for (uint32_t id = 1; id < d->offsets.n; id++) {
 		struct btf_record r = btf_data_get(d, id);
-		size_t bytes = r.kind == BTF_ENUM64 ? 12 : 8;
+		int64_t v;
 
 		for (uint32_t i = 0; (r.kind == BTF_ENUM || r.kind == BTF_ENUM64) && i < r.n; i++) {
-			struct cursor c = cursor_of((struct span){r.rest + i * bytes, bytes});
-
-			if (strcmp(btf_data_text(d, cursor_u32(&c)), name))
+			if (strcmp(enumerator_at(d, &r, i, &v), name))
 				continue;
-			if (r.kind == BTF_ENUM64)
-				*value = (int64_t)cursor_u64(&c);
-			else
-				*value = (int32_t)cursor_u32(&c);
+			*value = v;
 			return true;
 		}
 	}
 	return false;
+}
+
+void btf_types_each_enumerator(const struct btf_types *b, const char *name,
+	void (*each)(void *ctx, const char *name, int64_t value), void *ctx)
+{
+	uint32_t id = find(b, BTF_ENUM, name);
+	struct btf_record r = btf_data_get(&b->data, id ? id : find(b, BTF_ENUM64, name));
+	int64_t value;
+
+	for (uint32_t i = 0; (r.kind == BTF_ENUM || r.kind == BTF_ENUM64) && i < r.n; i++) {
+		const char *text = enumerator_at(&b->data, &r, i, &value);
+
+		each(ctx, text, value);
+	}
+}
+
+void btf_types_each_named(const struct btf_types *b, const char *word,
+	void (*each)(void *ctx, const char *name), void *ctx)
+{
+	for (uint32_t id = 1; id < b->data.offsets.n; id++) {
+		struct btf_record r = btf_data_get(&b->data, id);
+		const char *own = r.kind == BTF_STRUCT			       ? "struct"
+				  : r.kind == BTF_UNION			       ? "union"
+				  : r.kind == BTF_ENUM || r.kind == BTF_ENUM64 ? "enum"
+									       : "";
+
+		if (r.name[0] && !strcmp(own, word))
+			each(ctx, r.name);
+	}
 }
 
 struct type_source btf_types_source(struct btf_types *b)

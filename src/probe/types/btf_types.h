@@ -22,5 +22,11 @@ int64_t btf_types_offset(const struct btf_types *b, const char *struct_name, con
 /* All functions, for globs and listings: `module` is "", the kernel itself. */
 void btf_types_each_function(const struct btf_types *b,
 	void (*each)(void *ctx, const char *module, const char *name), void *ctx);
+/* All structures, unions or enumerations with a name, by the word. */
+void btf_types_each_named(const struct btf_types *b, const char *word,
+	void (*each)(void *ctx, const char *name), void *ctx);
+/* Of the enumeration of this name, in order. */
+void btf_types_each_enumerator(const struct btf_types *b, const char *name,
+	void (*each)(void *ctx, const char *name, int64_t value), void *ctx);
 
 #endif

@@ -185,6 +185,8 @@ bool type_is_same_layout(const struct type *a, const struct type *b, struct buf 
 const char *aggregation_name(enum aggregation a); /* "count()" */
 /* "struct item *", "unsigned long", "string[64]". */
 void type_print(const struct type *type, struct buf *out);
+/* As it is declared with a name: "char comm[16]". */
+void type_print_named(const struct type *type, const char *name, struct buf *out);
 
 static inline bool type_is_scalar(const struct type *t)
 {

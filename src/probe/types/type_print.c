@@ -109,9 +109,14 @@ static void print_declarator(
 		buf_printf(out, "%s%s", *inner == '[' ? "" : " ", inner);
 }
 
-void type_print(const struct type *type, struct buf *out)
+void type_print_named(const struct type *type, const char *name, struct buf *out)
 {
 	uint32_t steps = 0;
 
-	print_declarator(type, "", &steps, out);
+	print_declarator(type, name, &steps, out);
+}
+
+void type_print(const struct type *type, struct buf *out)
+{
+	type_print_named(type, "", out);
 }

@@ -465,7 +465,7 @@ static const char *list(const char *pattern, bool verbose, struct buf *b)
 	struct err err = {0};
 
 	buf_reset(b);
-	if (points_list(pattern, NULL, verbose, take_name, b, &err) < 0)
+	if (points_list(&pattern, 1, NULL, verbose, take_name, b, &err) < 0)
 		buf_put_cstr(b, err.text);
 	return buf_text(b);
 }
@@ -483,7 +483,7 @@ static void test_list(void)
 	CHECK(strstr(list("syscall:open*", true, &b), "syscall:openat:entry\n    int dfd\n"));
 	CHECK(strstr((char *)b.p, "syscall:openat:return\n"));
 	CHECK_STR(list("syscall:mmap2:entry", false, &b), "syscall:mmap2:entry\n");
-	CHECK_STR(list("s:page*", false, &b), "software:page-faults\n");
+	CHECK_STR(list("s:page*", false, &b), "software:page-faults:\n");
 	CHECK(strstr(list("*openat*", false, &b), "syscall:openat2:entry\n"));
 	if (geteuid() == 0) {
 		CHECK(strstr(list("t:sched:sched_wakeup", true, &b), "    pid_t pid\n"));

@@ -33,6 +33,13 @@ static void test_long_forms(void)
 		{"i:s:1", POINT_INTERVAL, "interval:s:1"},
 		{"interval:500ms", POINT_INTERVAL, "interval:ms:500"},
 		{"p:99", POINT_PROFILE, "profile:hz:99"},
+		{"profile:250000", POINT_PROFILE, "profile:ns:250000"},
+		{"interval:1e9", POINT_INTERVAL, "interval:ns:1000000000"},
+		{"interval:us:2e3", POINT_INTERVAL, "interval:us:2000"},
+		{"self:signal:SIGUSR1", POINT_SELF, "self:signal:SIGUSR1"},
+		{"w:0x7000:4:wr", POINT_WATCHPOINT, "watchpoint:0x7000:4:rw"},
+		{"watchpoint:4096:1:x", POINT_WATCHPOINT, "watchpoint:0x1000:1:x"},
+		{"it:task_vma", POINT_ITER, "iter:task_vma"},
 		{"profile:us:250", POINT_PROFILE, "profile:us:250"},
 		{"u:libc:malloc", POINT_UPROBE, "uprobe:libc:malloc"},
 		{"ur:/bin/sh:main", POINT_URETPROBE, "uretprobe:/bin/sh:main"},
@@ -48,8 +55,8 @@ static void test_long_forms(void)
 		{"t:syscalls:sys_exit_*", POINT_SYSCALL_RETURN, "tracepoint:syscalls:sys_exit_*"},
 		{"t:raw_syscalls:sys_enter", POINT_TRACEPOINT, "tracepoint:raw_syscalls:sys_enter"},
 		{"rt:sys_enter", POINT_RAW_TRACEPOINT, "rawtracepoint:sys_enter"},
-		{"s:faults:10", POINT_SOFTWARE, "software:page-faults:10"},
-		{"h:cycles", POINT_HARDWARE, "hardware:cpu-cycles:1000000"},
+		{"s:faults:10", POINT_SOFTWARE, "software:faults:10"},
+		{"h:cycles", POINT_HARDWARE, "hardware:cycles:1000000"},
 		{"k:vfs_read+8", POINT_KPROBE, "kprobe:vfs_read+8"},
 		{"kr:vfs_read", POINT_KRETPROBE, "kretprobe:vfs_read"},
 		{"kfunc:ext4:f", POINT_FENTRY, "fentry:ext4:f"},
@@ -113,20 +120,29 @@ static void test_errors(void)
 		uint32_t from, to;
 	} cases[] = {
 		{"uprob:libc:f", "point-unknown", 2, 7},
-		{"watchpoint:0x1:8:w", "point-unknown", 2, 12},
+		{"asyncwatchpoint:0x1:8:w", "point-unknown", 2, 17},
 		{"malloc", "point-unknown", 2, 8},
 		{"", "point-unknown", 2, 2},
 		{"begin:1", "point", 2, 9},
 		{"uprobe", "point", 2, 8},
 		{"uprobe:libc", "point", 2, 13},
 		{"uprobe:libc:", "point", 2, 14},
-		{"uprobe:*:f", "point", 9, 10},
 		{"uprobe:libc:f+12z", "point", 16, 19},
 		{"uprobe:libc:0x12g", "point", 14, 19},
 		{"uprobe:libc:a:b", "point", 2, 17},
 		{"uretprobe:libc:f+4", "point", 17, 20},
 		{"usdt:/a:b:c:d", "point", 2, 15},
-		{"interval:5", "point", 11, 12},
+		{"interval:5", "range", 11, 12},
+		{"self:signal:SIGHUP", "point", 14, 20},
+		{"self:SIGUSR1", "point", 2, 14},
+		{"watchpoint:f+arg0:8:w", "point", 13, 19},
+		{"watchpoint:0x1000:3:w", "range", 20, 21},
+		{"watchpoint:0x1004:8:w", "range", 13, 19},
+		{"w:0x1000:8:r", "point", 13, 14},
+		{"w:0x1000:8:wx", "point", 13, 15},
+		{"w:0x1000:8:ww", "point", 13, 15},
+		{"iter:tsk", "point", 7, 10},
+		{"iter:task:pin", "point", 2, 15},
 		{"interval:s:x", "point", 13, 14},
 		{"interval:fortnight:1", "point", 11, 20},
 		{"interval:s:0", "range", 13, 14},
@@ -135,7 +151,6 @@ static void test_errors(void)
 		{"syscall:read:middle", "point", 15, 21},
 		{"syscall:", "point", 2, 10},
 		{"t:sched", "point", 2, 9},
-		{"t:syscalls:*", "point", 13, 14},
 		{"t:../../etc:x", "point", 2, 15},
 		{"software:cycle", "point", 11, 16},
 		{"hardware:cycles:0", "point", 18, 19},
@@ -158,7 +173,7 @@ static void test_errors(void)
 
 static void test_quoted_place(void)
 {
-	struct point_text quoted = {.text = "uprobe:*:f", .place = {0, 5, 17}};
+	struct point_text quoted = {.text = "uprobe:x:0z", .place = {0, 5, 17}};
 	struct point_spec spec;
 
 	diags_release(&diags);
