@@ -53,19 +53,24 @@ void probe_output_flush(struct probe_output *o)
 struct map_reading {
 	struct printer *printer;
 	size_t n;
+	struct span key; /* of the one that is wanted; p NULL: all */
 };
 
 static void add_entry(void *ctx, struct span key, struct span value)
 {
 	struct map_reading *reading = ctx;
 
+	if (reading->key.p &&
+		(key.n != reading->key.n || memcmp(key.p, reading->key.p, key.n) != 0))
+		return;
 	reading->n++;
 	printer_map_add(reading->printer, key, value);
 }
 
-static void print_map(struct probe_output *o, uint32_t map_i, uint64_t top, uint64_t div)
+static void print_entries(
+	struct probe_output *o, uint32_t map_i, struct span key, uint64_t top, uint64_t div)
 {
-	struct map_reading reading = {o->printer, 0};
+	struct map_reading reading = {.printer = o->printer, .key = key};
 	struct err err = {0};
 
 	printer_map_begin(o->printer, map_i);
@@ -74,6 +79,11 @@ static void print_map(struct probe_output *o, uint32_t map_i, uint64_t top, uint
 	if (reading.n)
 		printer_map_end(o->printer, top, div, &o->text);
 	write_text(o);
+}
+
+static void print_map(struct probe_output *o, uint32_t map_i, uint64_t top, uint64_t div)
+{
+	print_entries(o, map_i, (struct span){NULL, 0}, top, div);
 }
 
 void probe_output_maps(struct probe_output *o)
@@ -142,6 +152,8 @@ void probe_output_record(void *ctx, const struct stream_record *r, struct span a
 	if (f->kind == FORMAT_PRINT_MAP) {
 		print_map(o, f->map_i, f->n_args > 0 ? number_at(args, 0) : 0,
 			f->n_args > 1 ? number_at(args, 1) : 0);
+	} else if (f->kind == FORMAT_PRINT_ENTRY) {
+		print_entries(o, f->map_i, args, 0, 0);
 	} else if (f->kind == FORMAT_SYSTEM) {
 		if (o->setup->a->unsafe)
 			run_system(o, f, args);

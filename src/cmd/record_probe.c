@@ -73,7 +73,7 @@ static void take_record(void *ctx, const struct stream_record *r, struct span ar
 	const struct stream_format *f = &p->stream->formats.v[r->format];
 	size_t at = p->text.n;
 
-	if (f->kind == FORMAT_PRINT_MAP)
+	if (f->kind == FORMAT_PRINT_MAP || f->kind == FORMAT_PRINT_ENTRY)
 		print_map(p, p->printer, f->map_i, &p->text);
 	else
 		printer_record(p->printer, r, args, &p->text);

@@ -233,15 +233,15 @@ class Stream:
 
     def read_format(self, items):
         kind, text, number = items.u8(), items.optional_text(), items.u32()
-        need(kind <= 12, "kind of format")
+        need(kind <= 13, "kind of format")
         n = items.u32()
         need(n <= 1024, "arguments")
         args = [self.shape(items) for _ in range(n)]
         items.place()
         need(all(a.kind for a in args) and sum(a.size for a in args) <= 65536, "arguments")
-        need(number < len(self.maps) if kind in (5, 6, 7) else number == 0, "map of a format")
+        need(number < len(self.maps) if kind in (5, 6, 7, 13) else number == 0, "map of a format")
         need(text is not None or kind not in (0, 8, 9, 10), "no text")
-        need(args or kind not in (1, 4, 11, 12), "no argument")
+        need(args or kind not in (1, 4, 11, 12, 13), "no argument")
         self.formats.append((kind, text, number, args))
 
     def read_point(self, items):

@@ -104,7 +104,7 @@ equal "count, sum, avg, min, max, stats" "@count: 2
 @avg: 15
 @min: -2
 @max: 9
-@stats[k]: count 2, average 15, total 30" "$(grep '^@\(count\|sum\|avg\|min\|max\|stats\)' aggregations.txt)"
+@stats[k]: { .count = 2, .average = 15, .total = 30 }" "$(grep '^@\(count\|sum\|avg\|min\|max\|stats\)' aggregations.txt)"
 equal "hist has power-of-2 rows between its ends" "(..., 0) 1
 [0] 1
 [1] 1

@@ -30,12 +30,12 @@ static bool map_and_key(struct check_clause *c, struct expr *e)
 
 static const struct type *check_delete(struct check_clause *c, struct expr *e)
 {
-	return map_and_key(c, e) ? check_int(c, 8, true) : check_bad(c);
+	return map_and_key(c, e) ? check_bool(c) : check_bad(c);
 }
 
 static const struct type *check_has_key(struct check_clause *c, struct expr *e)
 {
-	return map_and_key(c, e) ? check_int(c, 8, true) : check_bad(c);
+	return map_and_key(c, e) ? check_bool(c) : check_bad(c);
 }
 
 static ir_value lower_has_key(struct lower *l, const struct expr *e)

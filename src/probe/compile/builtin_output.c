@@ -70,12 +70,41 @@ static const struct type *check_map_action(struct check_clause *c, struct expr *
 	return map_action(c, e, format_of(c, e));
 }
 
+/* print(@h[key]) of what is no single value: weir reads the map. */
+static const struct type *check_print_entry(struct check_clause *c, struct expr *e)
+{
+	struct stream_format f = {.kind = FORMAT_PRINT_ENTRY, .n_args = 1};
+	struct expr *a = e->args;
+	struct map_use *m = check_map_of(c, a);
+	uint32_t n_errors = c->n_errors;
+
+	m->is_read = true;
+	a->type[c->mode] = check_void(c);
+	check_map_keys(c, m, a->args, a->n_args, a->place);
+	if (c->n_errors != n_errors)
+		return check_bad(c);
+	f.map_i = m->number;
+	f.args = arena_zalloc(c->session->stream->arena, sizeof(*f.args));
+	f.args[0] = m->key;
+	check_add_format(c, e, &f);
+	return check_void(c);
+}
+
+static bool is_entry_to_read(struct check_clause *c, struct expr *a)
+{
+	const struct map_use *m = a->kind == EXPR_MAP && a->args ? check_map_of(c, a) : NULL;
+
+	return m && m->value && shape_is_aggregation(m->value) && !shape_is_readable(m->value);
+}
+
 static const struct type *check_print(struct check_clause *c, struct expr *e)
 {
 	struct stream_format f = {.kind = FORMAT_PRINT, .n_args = 1};
 
 	if (e->args->kind == EXPR_MAP && !e->args->args)
 		return map_action(c, e, FORMAT_PRINT_MAP);
+	if (e->n_args == 1 && is_entry_to_read(c, e->args))
+		return check_print_entry(c, e);
 	if (e->n_args > 1)
 		return check_refuse(c, e->args->next->place, "arguments",
 			"only a map without a key can be printed in part");
@@ -213,6 +242,13 @@ static bool has_blocks(const struct expr *args)
 	return false;
 }
 
+static void put_key(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at)
+{
+	const struct map_use *map = meaning_of(l, e)->map;
+
+	lower_copy_memory(l, lower_map_key(l, map, e->args), 0, mem, at, map->key->size);
+}
+
 /* struct stream_record, then the arguments; one call puts it into the ring. */
 static void lower_record(
 	struct lower *l, const struct expr *e, uint32_t format, const struct expr *args)
@@ -233,6 +269,8 @@ static void lower_record(
 	for (uint32_t i = 0; args && i < f->n_args; i++, args = args->next) {
 		if (f->kind == FORMAT_JOIN)
 			put_words(l, args, f->args[i], mem, at);
+		else if (f->kind == FORMAT_PRINT_ENTRY)
+			put_key(l, args, mem, at);
 		else
 			lower_store(l, args, (struct destination){kept_type(l, args), mem, at});
 		at += f->args[i]->size;

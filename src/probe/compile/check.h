@@ -154,6 +154,8 @@ struct check_clause {
 	bool has_grown; /* a local's type changed after its first use: once more */
 };
 
+/* The count(), sum(...), ... that is the value of blocks around it: { ...; count() }. */
+const struct expr *check_aggregating_call(const struct expr *e);
 /* False when it found errors. */
 bool check_clause(struct check_clause *c);
 /* Whether the language has such a name or function. */

@@ -248,6 +248,13 @@ const struct type *check_map_read(struct check_clause *c, struct expr *e)
 
 /* --- assigning -------------------------------------------------------------------------------- */
 
+const struct expr *check_aggregating_call(const struct expr *e)
+{
+	while (e && e->kind == EXPR_BLOCK)
+		e = e->a;
+	return e && e->kind == EXPR_CALL ? e : NULL;
+}
+
 /* The shape of count(), lhist(v, min, max, step), ...; the call was checked. */
 static struct shape *aggregation_shape(
 	struct check_clause *c, const struct expr *call, const struct type *type)
@@ -275,10 +282,12 @@ static struct shape *aggregation_shape(
 static const struct type *assign_aggregation(
 	struct check_clause *c, struct expr *e, struct map_use *m, const struct type *type)
 {
-	if (e->op != OP_NONE || e->b->kind != EXPR_CALL)
+	const struct expr *call = check_aggregating_call(e->b);
+
+	if (e->op != OP_NONE || !call)
 		return check_refuse(
 			c, e->place, "aggregation", "an aggregation is assigned by = alone");
-	join_value(c, m, aggregation_shape(c, e->b, type), type, e->place);
+	join_value(c, m, aggregation_shape(c, call, type), type, e->place);
 	e->a->type[c->mode] = type;
 	return check_void(c);
 }

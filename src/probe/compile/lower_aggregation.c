@@ -227,13 +227,19 @@ static void aggregate_value(struct lower *l, const struct shape *shape, const st
 	}
 }
 
-void lower_aggregate(struct lower *l, const struct expr *e, const struct expr *call)
+void lower_aggregate(struct lower *l, const struct expr *e, const struct expr *b)
 {
+	const struct expr *call = check_aggregating_call(b);
 	const struct map_use *map = meaning_of(l, e)->map;
 	ir_label lost = ir_new_label(&l->ir), done = ir_new_label(&l->ir);
-	ir_value v = call->args ? lower_value(l, call->args) : ir_const(&l->ir, 1);
-	ir_mem key = lower_map_key(l, map, e->args);
-	ir_value p = ensure(l, map, key, lost);
+	ir_value v, p;
+	ir_mem key;
+
+	for (; b != call; b = b->a)
+		lower_block(l, b);
+	v = call->args ? lower_value(l, call->args) : ir_const(&l->ir, 1);
+	key = lower_map_key(l, map, e->args);
+	p = ensure(l, map, key, lost);
 
 	aggregate_value(l, map->value, call, p, v, lost);
 	lower_end_lost(l, lost, done);

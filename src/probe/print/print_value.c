@@ -451,12 +451,12 @@ static void print_stats(const struct print_state *t, const struct shape *s, stru
 
 	buf_printf(t->out,
 		t->is_json ? "{\"count\": %" PRIu64 ", \"average\": "
-			   : "count %" PRIu64 ", average ",
+			   : "{ .count = %" PRIu64 ", .average = ",
 		print_word(value, 0));
 	print_number(print_number_divided(average(s, value), t->div), t->out);
-	buf_put_cstr(t->out, t->is_json ? ", \"total\": " : ", total ");
+	buf_put_cstr(t->out, t->is_json ? ", \"total\": " : ", .total = ");
 	print_number(print_number_divided(total, t->div), t->out);
-	buf_put_cstr(t->out, t->is_json ? "}" : "");
+	buf_put_cstr(t->out, t->is_json ? "}" : " }");
 }
 
 static void print_symbol(

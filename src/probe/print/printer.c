@@ -196,6 +196,8 @@ void printer_record(
 	case FORMAT_SYSTEM:
 	case FORMAT_ENABLE:
 	case FORMAT_DISABLE:
+	case FORMAT_PRINT_ENTRY:
+	case N_FORMAT_KINDS:
 		break;
 	}
 	buf_release(&text);

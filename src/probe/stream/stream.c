@@ -17,6 +17,7 @@ const struct format_traits format_traits[] = {
 	[FORMAT_SYSTEM] = {"system", .has_text = true, .first_arg = 1},
 	[FORMAT_ENABLE] = {"enable", .has_argument = true},
 	[FORMAT_DISABLE] = {"disable", .has_argument = true},
+	[FORMAT_PRINT_ENTRY] = {"print", .has_map = true, .has_argument = true},
 };
 
 struct stream *stream_new(void)

@@ -105,7 +105,9 @@ enum format_kind {
 	FORMAT_CAT,	  /* cat(file): text is a printf format for the name */
 	FORMAT_SYSTEM,	  /* system(command), with --unsafe only */
 	FORMAT_ENABLE,	  /* enable(clause), disable(clause): arg 0 the clause */
-	FORMAT_DISABLE
+	FORMAT_DISABLE,
+	FORMAT_PRINT_ENTRY, /* print(@m[key]) of what is drawn or is several numbers: map; arg key */
+	N_FORMAT_KINDS
 };
 
 /* What a format of a kind has. */

@@ -304,7 +304,7 @@ static int read_format(struct stream_reader *r)
 	uint8_t kind = cursor_u8(&r->c);
 	int rc;
 
-	if (kind > FORMAT_DISABLE)
+	if (kind >= N_FORMAT_KINDS)
 		return refuse(r, "kind %u of formats is not known", kind);
 	format.kind = (enum format_kind)kind;
 	traits = &format_traits[kind];

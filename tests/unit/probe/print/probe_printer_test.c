@@ -361,7 +361,7 @@ static void test_statistics(void)
 
 	map_begin(PRINTER_TEXT, "@s", &shape_of_none, &stats);
 	map_add(NULL, 0, three, 16);
-	CHECK_STR(map_end(0, 0), "@s: count 3, average 2, total 7\n");
+	CHECK_STR(map_end(0, 0), "@s: { .count = 3, .average = 2, .total = 7 }\n");
 	map_begin(PRINTER_JSON, "@s", &shape_of_none, &stats);
 	map_add(NULL, 0, negative, 16);
 	CHECK_STR(map_end(0, 0), "{\"type\": \"stats\", \"data\": {\"@s\": {\"count\": 2, "

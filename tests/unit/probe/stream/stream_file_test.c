@@ -308,7 +308,7 @@ static void test_numbers_are_checked(void)
 	CHECK(!accepts_with(SECTION_MAPS, 23, 1, 4));
 	CHECK(!accepts_with(SECTION_MAPS, 31, 1000, 4)); /* behind the script */
 	/* kind, map of clear() */
-	CHECK(!accepts_with(SECTION_FORMATS, 0, 13, 1));
+	CHECK(!accepts_with(SECTION_FORMATS, 0, N_FORMAT_KINDS, 1));
 	CHECK(!accepts_with(SECTION_FORMATS, 0, FORMAT_PRINT_MAP + 20, 1));
 	CHECK(!accepts_with(SECTION_FORMATS, 12, UINT32_MAX, 4)); /* arguments */
 	CHECK(!accepts_with(SECTION_CLAUSES, 12, 2, 1));
