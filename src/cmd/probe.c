@@ -276,6 +276,7 @@ static int compile(const struct probe_setup *setup, const struct sources *source
 	struct compile_options options = {.find = setup->find,
 		.string_bytes = (uint32_t)a->string_bytes,
 		.is_unsafe = a->unsafe,
+		.is_kept = a->stream_file != NULL,
 		.wants_all_modes = a->stream_file || a->dump,
 		.clock_map = clock_of_tests(),
 		.parameters = {(const char *const *)argv, (size_t)argc},

@@ -141,6 +141,20 @@ static uint64_t number_at(struct span args, size_t i)
 	return cursor_u64(&c);
 }
 
+/* As text they are messages, and so not for -o; -q leaves warnings out. */
+static void write_message(struct probe_output *o, const struct stream_format *f, struct span args)
+{
+	printer_message(o->printer, f, args, &o->text);
+	if (o->setup->is_json) {
+		write_text(o);
+		return;
+	}
+	fflush(o->setup->out);
+	if (f->kind == FORMAT_ERRORF || !o->setup->a->quiet)
+		fwrite(o->text.p, 1, o->text.n, stderr);
+	buf_reset(&o->text);
+}
+
 void probe_output_record(void *ctx, const struct stream_record *r, struct span args)
 {
 	struct probe_output *o = ctx;
@@ -157,6 +171,8 @@ void probe_output_record(void *ctx, const struct stream_record *r, struct span a
 	} else if (f->kind == FORMAT_SYSTEM) {
 		if (o->setup->a->unsafe)
 			run_system(o, f, args);
+	} else if (f->kind == FORMAT_ERRORF || f->kind == FORMAT_WARNF) {
+		write_message(o, f, args);
 	} else {
 		printer_record(o->printer, r, args, &o->text);
 		write_text(o);

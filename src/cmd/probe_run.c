@@ -85,6 +85,7 @@ static int open_session(struct probing *r, struct err *err)
 	const struct probe_arguments *a = r->setup->a;
 	struct probe_session_options options = {.pids = r->pids.v,
 		.n_pids = r->pids.n,
+		.command_pid = r->run.command ? r->run.child.pid : 0,
 		.find = r->setup->find,
 		.max_entries = (uint32_t)a->max_entries,
 		.ring_bytes = (uint32_t)(a->ring_kb * 1024 > UINT32_MAX ? (uint64_t)1 << 31

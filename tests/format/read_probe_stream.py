@@ -18,8 +18,8 @@ NAMES = ["", "facts", "sources", "shapes", "maps", "formats", "strings", "clause
 LIMITS = {1: (1, 1), 2: (1, 1024), 3: (0, 65536), 4: (0, 240), 5: (0, 65536), 6: (0, 65536),
           7: (0, 4096), 8: (0, 65536), 9: (0, 4194304), 10: (0, 4194304), 11: (0, 4194304),
           12: (0, 4194304)}
-FIXED_SIZES = {0: 0, 1: 8, 2: 8, 3: 8, 6: 16, 7: 8, 8: 16, 9: 8, 10: 8, 11: 8, 12: 16, 13: 24, 16: 8,
-               17: 8, 18: 16, 19: 16, 20: 16, 21: 16}
+FIXED_SIZES = {0: 0, 1: 8, 2: 8, 3: 8, 6: 16, 7: 8, 8: 16, 9: 8, 10: 8, 11: 8, 12: 16, 13: 24, 14: 16, 17: 8,
+               18: 8, 19: 16, 20: 16, 21: 16, 22: 16}
 
 
 class Refused(Exception):
@@ -98,29 +98,29 @@ class Shape:
 
     def __init__(self, items, earlier):
         self.kind = items.u8()
-        need(self.kind <= 24, "kind of shape")
+        need(self.kind <= 25, "kind of shape")
         self.signed = items.flags(1)
         self.n, self.size = items.u32(), items.u32()
         self.min, self.max, self.step = items.number("q"), items.number("q"), items.number("q")
         need(self.size % 8 == 0 and self.size <= 65536, "size of a shape")
         need(self.size_is_right(), "size of a shape")
         n_fields = items.u32()
-        need(n_fields <= (16384 if self.kind in (14, 15) else 0), "fields")
+        need(n_fields <= (16384 if self.kind in (15, 16) else 0), "fields")
         for _ in range(n_fields):
             self.add_field(items, earlier)
 
     def size_is_right(self):
-        if self.kind in (4, 14):
+        if self.kind in (4, 15):
             return self.size == padded(self.n)
         if self.kind == 5:
             return self.size == padded(8 + self.n)
-        if self.kind == 15:
+        if self.kind == 16:
             return True
-        if self.kind == 22:
-            return self.n <= 5 and self.size == 8 * (1 + (65 - self.n) * 2 ** self.n)
-        if self.kind == 24:
-            return 0 < self.max <= 1000 and self.step > 0 and 0 <= self.min <= 4 and self.size == 32 * self.max
         if self.kind == 23:
+            return self.n <= 5 and self.size == 8 * (1 + (65 - self.n) * 2 ** self.n)
+        if self.kind == 25:
+            return 0 < self.max <= 1000 and self.step > 0 and 0 <= self.min <= 4 and self.size == 32 * self.max
+        if self.kind == 24:
             if self.step <= 0 or self.max <= self.min:
                 return False
             steps = (self.max - self.min) // self.step
@@ -136,12 +136,12 @@ class Shape:
         length, bit, bits = items.u8(), items.u8(), items.u8()
         need(number < len(earlier), "a field of a later shape")
         of = earlier[number]
-        need(0 < of.kind < 16, "shape of a field")
+        need(0 < of.kind < 17, "shape of a field")
         need(length <= 16 and bit <= 7 and bits <= 64, "bits of a field")
         if bits:
             length = (bit + bits + 7) // 8
         elif not length:
-            length = of.n if of.kind in (4, 14) else of.size
+            length = of.n if of.kind in (4, 15) else of.size
         need(offset + length <= self.size, "a field does not fit")
         self.depth = max(self.depth, of.depth + 1)
         self.weight += of.weight
@@ -165,7 +165,7 @@ class Stream:
         major, minor, n = struct.unpack_from("<HHH", data, 10)
         length, table_crc, crc = struct.unpack_from("<QII", data, 16)
         need(crc32c(data[:28]) == crc, "header")
-        need((major, minor) == (1, 1) and n == N_SECTIONS, "version")
+        need((major, minor) == (2, 0) and n == N_SECTIONS, "version")
         need(length == len(data) <= 256 << 20, "length")
         need(crc32c(data[32:FIRST]) == table_crc, "section table")
 
@@ -227,20 +227,20 @@ class Stream:
         entries = items.u32()
         items.flags(1)
         items.place()
-        need(name[:1] == "@" and key.kind < 16 and value.size, "map")
+        need(name[:1] == "@" and key.kind < 17 and value.size, "map")
         need(entries <= 1 << 28 and value.size <= self.zero_bytes, "map")
         self.maps.append((name, key, value, entries))
 
     def read_format(self, items):
         kind, text, number = items.u8(), items.optional_text(), items.u32()
-        need(kind <= 13, "kind of format")
+        need(kind <= 15, "kind of format")
         n = items.u32()
         need(n <= 1024, "arguments")
         args = [self.shape(items) for _ in range(n)]
         items.place()
         need(all(a.kind for a in args) and sum(a.size for a in args) <= 65536, "arguments")
         need(number < len(self.maps) if kind in (5, 6, 7, 13) else number == 0, "map of a format")
-        need(text is not None or kind not in (0, 8, 9, 10), "no text")
+        need(text is not None or kind not in (0, 8, 9, 10, 14, 15), "no text")
         need(args or kind not in (1, 4, 11, 12, 13), "no argument")
         self.formats.append((kind, text, number, args))
 

@@ -153,6 +153,9 @@ static void print_insn(const struct ir_insn *i, struct buf *out)
 	case IR_WORD:
 		buf_printf(out, "word[%d]", i->offset);
 		break;
+	case IR_ADDRESS:
+		buf_printf(out, "&mem%u[%d]", i->mem, i->offset);
+		break;
 	case IR_LOAD:
 		buf_printf(out, "%c%u ", i->is_signed ? 's' : 'u', i->bytes * 8);
 		print_where(i, out);

@@ -297,9 +297,6 @@ refused() { # TAG SCRIPT
 }
 refused unknown-function 'begin { @a[1] = 1; print(len(@a)); }'
 refused loop 'begin { @a[1] = 1; for ($kv : @a) { print($kv); } }'
-refused type 'begin { print(buf("text", 4)); }'
-refused arguments 'begin { print(nsecs(tai)); }'
-refused unknown-function 'begin { print(strerror(1)); }'
 refused aggregation 'begin { @a = hist(1); print(@a + 1); }'
 
 # --- settings --------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@
 
 struct builtin {
 	const char *name; /* aliases (quantize, copyinstr) are rows of their own */
-	const char *form; /* of a function: "str(POINTER [, BYTES])"; NULL: a name without () */
+	/* Of a function: "str(POINTER [, BYTES])". NULL: a name; () may follow it. */
+	const char *form;
 	uint8_t min_args, max_args;
 	uint32_t points; /* a sum of enum point_trait: where it exists; 0 = everywhere */
 	uint8_t bytes;	 /* an unsigned integer of so many, and nothing to check; or 0 */
@@ -26,11 +27,13 @@ struct builtin {
 	int detail;	  /* for its functions: a format, a type, a helper of the kernel, ... */
 	/* A hint where it does not exist; or NULL. */
 	void (*not_here)(struct check_clause *c, struct expr *e);
+	bool is_name; /* of a function without arguments: its () may be left out */
 };
 
 /* Tables, each up to a NULL name. */
-extern const struct builtin name_builtins[], stack_builtins[], output_builtins[], map_builtins[],
-	text_builtins[], value_builtins[];
+extern const struct builtin name_builtins[], task_builtins[], stack_builtins[], output_builtins[],
+	map_builtins[], text_builtins[], bytes_builtins[], value_builtins[], named_builtins[],
+	message_builtins[];
 
 /* The one behind `b` in all tables, or the first; NULL behind the last. `table` is for the walk. */
 const struct builtin *builtin_next(const struct builtin *b, size_t *table);
@@ -49,10 +52,20 @@ static inline const struct builtin *lower_row(const struct lower *l, const struc
 const struct type *builtin_hint_form(struct check_clause *c, const struct expr *e);
 /* Whether argument `a` of call `e` is a literal text. */
 bool check_literal(struct check_clause *c, struct expr *e, struct expr *a);
+/* A word that is the only argument and no name of the script, as in nsecs(boot): its place in
+ * `words` (up to NULL); 0 without an argument, -1 and a message when it is another. */
+int check_word(struct check_clause *c, struct expr *e, const char *const *words);
+/* Number of a text among those that values refer to; in CHECK_FINAL it is added. */
+uint32_t check_stream_text(struct check_clause *c, const char *text);
+/* Puts a record of that format into a ring; its arguments are from `args` on. */
+void lower_record(struct lower *l, const struct expr *e, uint32_t format, const struct expr *args);
 /* For calls that change the machine: with --unsafe only. */
 bool check_is_allowed(struct check_clause *c, struct expr *e);
 /* How a call of tseries() takes in values; false: its last argument is no word that it knows. */
 bool builtin_tseries_function(const struct expr *call, enum tseries_function *out);
+/* The length of a text or buffer, a constant up to the longest possible. */
+bool check_length(
+	struct check_clause *c, struct expr *a, const char *what, int64_t least, int64_t *out);
 check_fn check_not_yet; /* says that there is no such function */
 
 #endif

@@ -250,8 +250,7 @@ static void put_key(struct lower *l, const struct expr *e, ir_mem mem, uint32_t 
 }
 
 /* struct stream_record, then the arguments; one call puts it into the ring. */
-static void lower_record(
-	struct lower *l, const struct expr *e, uint32_t format, const struct expr *args)
+void lower_record(struct lower *l, const struct expr *e, uint32_t format, const struct expr *args)
 {
 	const struct stream_format *f = &l->stream->formats.v[format];
 	uint32_t size = sizeof(struct stream_record), at = size;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that give or take texts: str, buf, strlen, strcmp, strftime, ntop, ... */
+/* Functions that give or take texts: str, strlen, strcmp, strstr, strftime, ... */
 #include <string.h>
 
 #include "probe/compile/builtin.h"
 
-#define AF_INET_NUMBER	2
-#define AF_INET6_NUMBER 10
-
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* The length of a text or buffer, a constant up to the longest possible. */
-static bool check_length(
+bool check_length(
 	struct check_clause *c, struct expr *a, const char *what, int64_t least, int64_t *out)
 {
 	if (!check_constant(c, a, what, out))
@@ -66,75 +62,6 @@ static void str_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t
 	ir_zero(&l->ir, mem, (int32_t)(at + bytes), n - bytes);
 }
 
-static const struct type *check_buf(struct check_clause *c, struct expr *e)
-{
-	struct expr *a = e->args, *length = a->next;
-	const struct type *type = check_value(c, a);
-	int64_t n = c->session->string_bytes;
-
-	if (length && !check_integer(c, length, "the length of buf()"))
-		return check_bad(c);
-	if (type->kind == TYPE_BAD)
-		return type;
-	if (!type_is_scalar(type) && type->kind != TYPE_ARRAY)
-		return check_refuse(c, a->place, "type",
-			"buf() needs a pointer or an array, and this is a %s", type_text(c, type));
-	if (!length && type->kind != TYPE_ARRAY) {
-		check_error(c, e->place, "arguments", "buf() of a pointer needs a length");
-		return builtin_hint_form(c, e);
-	}
-	if (type->kind == TYPE_ARRAY)
-		n = (int64_t)type->size;
-	if (length && length->is_constant[c->mode]) {
-		if (!check_length(c, length, "the length of buf()", 1, &n))
-			return check_bad(c);
-		if (type->kind == TYPE_ARRAY && n > (int64_t)type->size)
-			return check_refuse(c, length->place, "range",
-				"the array has only %llu bytes", (unsigned long long)type->size);
-	}
-	if (n < 1 || n > CHECK_STRING_MAX)
-		return check_refuse(
-			c, e->place, "range", "buf() takes 1 to %d bytes", CHECK_STRING_MAX);
-	return types_bytes(check_types(c), (uint64_t)n);
-}
-
-/* u32 length, u32 0, bytes. The verifier wants to see the bound of a length that is not constant.
- */
-static void buf_into(
-	struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n_room)
-{
-	uint32_t room = (uint32_t)type_of(l, e)->n;
-	const struct expr *a = e->args, *b = a->next;
-	const struct type *t = type_of(l, a);
-	ir_value n = ir_new_value(&l->ir), address, rc;
-	ir_label ok = ir_new_label(&l->ir);
-	struct object o;
-
-	(void)n_room;
-	if (t->kind == TYPE_ARRAY && (!b || b->is_constant[l->mode])) {
-		o = lower_object(l, a);
-		ir_store_imm(&l->ir, mem, (int32_t)at, 8, room);
-		lower_copy_object(l, &o, room, mem, at + 8);
-		return;
-	}
-	if (b)
-		ir_copy(&l->ir, n, lower_value(l, b));
-	else
-		ir_set_const(&l->ir, n, room);
-	ir_branch_imm(&l->ir, BPF_JLE, n, room, ok);
-	ir_set_const(&l->ir, n, room);
-	ir_place_label(&l->ir, ok);
-	address = lower_value(l, a);
-	ir_zero(&l->ir, mem, (int32_t)at, 8 + room);
-	ir_store(&l->ir, mem, (int32_t)at, 4, n);
-	l->reads_user = true;
-	rc = IR_CALL_(&l->ir,
-		t->kind == TYPE_POINTER && t->space == SPACE_KERNEL ? BPF_FUNC_probe_read_kernel
-								    : BPF_FUNC_copy_from_user,
-		IR_M(mem, at + 8), IR_V(n), IR_V(address));
-	lower_fail_unless_ok(l, rc, false, FAILURE_READ, address);
-}
-
 /* --- comparing -------------------------------------------------------------------------------- */
 
 static bool check_text(struct check_clause *c, struct expr *e, struct expr *a)
@@ -177,40 +104,67 @@ static ir_value lower_differ(struct lower *l, const struct expr *e)
 	return ir_alu_imm(&l->ir, BPF_XOR, lower_text_equal(l, a, b, n), 1);
 }
 
-static const struct type *check_contains(struct check_clause *c, struct expr *e)
+/* strcontains(TEXT, PART), strstr(TEXT, PART) */
+static const struct type *check_search(struct check_clause *c, struct expr *e)
 {
 	struct expr *a = e->args, *b = a->next;
 	bool ok = check_text(c, e, a);
+	uint64_t words;
 
-	if (!check_literal(c, e, b) || !ok)
+	ok &= check_text(c, e, b);
+	if (!ok)
 		return check_bad(c);
-	if (a->type[c->mode]->n > CHECK_HAYSTACK_MAX) {
-		check_error(c, a->place, "range", "strcontains() searches at most %d bytes",
-			CHECK_HAYSTACK_MAX);
-		return check_hint(c, "str(POINTER, %d)", CHECK_HAYSTACK_MAX);
+	words = (check_text_bytes(b->type[c->mode]) + 7) / 8;
+	if (words * check_text_bytes(a->type[c->mode]) > CHECK_SEARCH_MAX) {
+		check_error(c, e->place, "range", "%s() takes too long with texts of this length",
+			e->name);
+		return check_hint(c, "str(POINTER, 64) takes the beginning of a text");
 	}
-	return check_int(c, 8, true);
+	return check_row(c, e)->detail ? check_bool(c) : check_int(c, 8, true);
+}
+
+static ir_value lower_search(struct lower *l, const struct expr *e)
+{
+	return lower_text_find(l, e->args, e->args->next, lower_row(l, e)->detail);
+}
+
+/* How long a text may be: a number that is known now. */
+static const struct type *check_strcap(struct check_clause *c, struct expr *e)
+{
+	const struct type *type = check_value(c, e->args);
+
+	if (!check_text(c, e, e->args))
+		return check_bad(c);
+	return check_set_constant(c, e, check_int(c, 8, true), type->n);
+}
+
+static const struct type *check_default_length(struct check_clause *c, struct expr *e)
+{
+	return check_set_constant(c, e, check_int(c, 8, false), c->session->string_bytes);
 }
 
 /* --- printed forms ---------------------------------------------------------------------------- */
 
+/* nsecs(tai): a date out of it would be wrong by years. */
+static bool is_other_clock(const struct expr *a)
+{
+	return a->kind == EXPR_CALL && !strcmp(a->name, "nsecs") && a->args &&
+	       strcmp(a->args->name, "boot");
+}
+
 static const struct type *check_strftime(struct check_clause *c, struct expr *e)
 {
-	struct stream *stream = c->session->stream;
 	struct meaning *m = check_meaning(c, e);
 	bool ok = check_literal(c, e, e->args);
 
 	if (!check_integer(c, e->args->next, "the time of strftime()") || !ok)
 		return check_bad(c);
-	if (c->session->pass == CHECK_FINAL) {
-		size_t i = 0;
-
-		while (i < stream->strings.n && strcmp(stream->strings.v[i], e->args->text))
-			i++;
-		if (i == stream->strings.n)
-			vec_push(&stream->strings, arena_strdup(stream->arena, e->args->text));
-		m->format = (uint32_t)i;
+	if (is_other_clock(e->args->next)) {
+		check_error(c, e->args->next->place, "arguments",
+			"strftime() takes nanoseconds since the machine was started");
+		return check_hint(c, "nsecs, or nsecs(boot)");
 	}
+	m->format = check_stream_text(c, e->args->text);
 	return types_special(check_types(c), TYPE_TIME);
 }
 
@@ -221,82 +175,22 @@ static void time_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_
 	ir_store_imm(&l->ir, mem, (int32_t)at + 8, 8, meaning_of(l, e)->format);
 }
 
-static bool check_family(struct check_clause *c, struct expr *a, int64_t *family)
-{
-	*family = 0;
-	if (a->kind == EXPR_NAME && !strncmp(a->name, "AF_INET", 7)) {
-		*family = a->name[7] == '6' ? AF_INET6_NUMBER : AF_INET_NUMBER;
-		check_set_constant(c, a, check_int(c, 8, true), (uint64_t)*family);
-		return true;
-	}
-	if (!check_constant(c, a, "the family of ntop()", family))
-		return false;
-	if (*family == AF_INET_NUMBER || *family == AF_INET6_NUMBER)
-		return true;
-	return check_error(
-		c, a->place, "range", "the family of ntop() is AF_INET (2) or AF_INET6 (10)");
-}
-
-static const struct type *check_ntop(struct check_clause *c, struct expr *e)
-{
-	struct expr *a = e->args;
-	const struct type *type;
-	int64_t family = 0;
-	uint64_t bytes;
-
-	if (a->next) {
-		if (!check_family(c, a, &family))
-			return check_bad(c);
-		a = a->next;
-	}
-	type = check_value(c, a);
-	if (type->kind == TYPE_BAD)
-		return type;
-	bytes = type->kind == TYPE_INT ? 4 : type->size;
-	if ((type->kind != TYPE_INT && type->kind != TYPE_ARRAY && type->kind != TYPE_STRUCT) ||
-		(bytes != 4 && bytes != 16))
-		return check_refuse(
-			c, a->place, "type", "ntop() needs an integer, or 4 or 16 bytes");
-	if (family && (family == AF_INET_NUMBER) != (bytes == 4))
-		return check_refuse(c, a->place, "type", "an address of AF_INET%s has %d bytes",
-			family == AF_INET_NUMBER ? "" : "6", family == AF_INET_NUMBER ? 4 : 16);
-	return types_special(check_types(c), TYPE_INET);
-}
-
-static void inet_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t room)
-{
-	const struct expr *a = e->args;
-	uint32_t n = 4;
-	struct object o;
-
-	if (a->next)
-		a = a->next; /* ntop(AF_INET, address) */
-	(void)room;
-	ir_zero(&l->ir, mem, (int32_t)at, 24);
-	if (lower_is_value(type_of(l, a))) {
-		ir_store(&l->ir, mem, (int32_t)at + 8, 4, lower_value(l, a));
-	} else {
-		n = type_of(l, a)->size >= 16 ? 16 : 4;
-		o = lower_object(l, a);
-		lower_copy_object(l, &o, n, mem, at + 8);
-	}
-	ir_store_imm(&l->ir, mem, (int32_t)at, 8, n);
-}
-
 const struct builtin text_builtins[] = {
 #define INTO(checked, code)  .check = checked, .into = code
 #define VALUE(checked, code) .check = checked, .lower = code
 	{"strftime", "strftime(FORMAT, NANOSECONDS)", 2, 2, INTO(check_strftime, time_into)},
 	{"str", "str(POINTER [, BYTES])", 1, 2, INTO(check_str, str_into)},
 	{"copyinstr", "copyinstr(POINTER [, BYTES])", 1, 2, INTO(check_str, str_into)},
-	{"buf", "buf(POINTER, BYTES)", 1, 2, INTO(check_buf, buf_into)},
 	{"kstr", "kstr(POINTER [, BYTES])", 1, 2, INTO(check_str, str_into),
 		.detail = SPACE_KERNEL},
 	{"strlen", "strlen(STRING)", 1, 1, VALUE(check_strlen, lower_text_length)},
 	{"strncmp", "strncmp(STRING, STRING, BYTES)", 3, 3, VALUE(check_compare, lower_differ)},
 	{"strcmp", "strcmp(STRING, STRING)", 2, 2, VALUE(check_compare, lower_differ)},
-	{"strcontains", "strcontains(STRING, \"TEXT\")", 2, 2,
-		VALUE(check_contains, lower_text_contains)},
-	{"ntop", "ntop([AF_INET | AF_INET6,] ADDRESS)", 1, 2, INTO(check_ntop, inet_into)},
+	{"strcontains", "strcontains(STRING, PART)", 2, 2, VALUE(check_search, lower_search),
+		.detail = true},
+	{"strstr", "strstr(STRING, PART)", 2, 2, VALUE(check_search, lower_search)},
+	{"strcap", "strcap(STRING)", 1, 1, .check = check_strcap},
+	{"default_str_length", "default_str_length()", 0, 0, .check = check_default_length,
+		.is_name = true},
 	{.name = NULL},
 };

@@ -4,8 +4,9 @@
 
 #include "probe/compile/builtin.h"
 
-static const struct builtin *const tables[] = {name_builtins, stack_builtins, output_builtins,
-	map_builtins, text_builtins, value_builtins};
+static const struct builtin *const tables[] = {name_builtins, task_builtins, stack_builtins,
+	output_builtins, map_builtins, text_builtins, bytes_builtins, value_builtins,
+	named_builtins, message_builtins};
 
 const struct builtin *builtin_next(const struct builtin *b, size_t *table)
 {
@@ -20,7 +21,8 @@ static const struct builtin *find(const char *name, bool is_function)
 	size_t table;
 
 	for (const struct builtin *b = builtin_next(NULL, &table); b; b = builtin_next(b, &table)) {
-		if (!b->form == !is_function && !strcmp(b->name, name))
+		if ((is_function ? b->form != NULL : !b->form || b->is_name) &&
+			!strcmp(b->name, name))
 			return b;
 	}
 	return NULL;
@@ -37,7 +39,7 @@ static const char *nearest_of(const char *name, bool is_function)
 	size_t table;
 
 	for (const struct builtin *b = builtin_next(NULL, &table); b; b = builtin_next(b, &table)) {
-		if (!b->form == !is_function)
+		if (is_function ? b->form != NULL : !b->form || b->is_name)
 			nearest_offer(&n, b->name);
 	}
 	return n.best;
@@ -48,20 +50,23 @@ static bool is_at(const struct check_clause *c, const struct builtin *b)
 	return !b->points || point_has(c->point->spec.kind, b->points);
 }
 
-const struct type *check_builtin_name(struct check_clause *c, struct expr *e)
+static const struct type *check_use(struct check_clause *c, struct expr *e, const struct builtin *b)
 {
-	const struct builtin *b = find(e->name, false);
-
-	if (!b)
-		return NULL;
 	check_mean(c, e, MEANING_BUILTIN)->builtin = b;
 	if (is_at(c, b))
-		return b->bytes ? check_int(c, b->bytes, false) : b->check(c, e);
+		return b->check ? b->check(c, e) : check_int(c, b->bytes, false);
 	check_error(
 		c, e->place, "not-here", "'%s' does not exist at %s", e->name, check_point_text(c));
 	if (b->not_here)
 		b->not_here(c, e);
 	return check_bad(c);
+}
+
+const struct type *check_builtin_name(struct check_clause *c, struct expr *e)
+{
+	const struct builtin *b = find(e->name, false);
+
+	return b ? check_use(c, e, b) : NULL;
 }
 
 bool check_hint_builtin(struct check_clause *c, const struct expr *e)
@@ -97,6 +102,8 @@ const struct type *check_call(struct check_clause *c, struct expr *e)
 {
 	const struct builtin *b = find(e->name, true);
 
+	if (!b && !e->n_args && find(e->name, false)) /* pid() */
+		return check_builtin_name(c, e);
 	if (!b)
 		return unknown_function(c, e);
 	check_mean(c, e, MEANING_BUILTIN)->builtin = b;
@@ -108,7 +115,7 @@ const struct type *check_call(struct check_clause *c, struct expr *e)
 	if (!is_at(c, b))
 		return check_refuse(c, e->place, "not-here", "%s() does not exist at %s", e->name,
 			check_point_text(c));
-	return b->check(c, e);
+	return b->check ? b->check(c, e) : check_int(c, b->bytes, false);
 }
 
 /* --- what several of them check --------------------------------------------------------------- */
@@ -119,6 +126,36 @@ bool check_literal(struct check_clause *c, struct expr *e, struct expr *a)
 	if (a->kind == EXPR_STRING)
 		return a->type[c->mode]->kind != TYPE_BAD;
 	return check_error(c, a->place, "constant", "%s() needs a literal text", e->name);
+}
+
+int check_word(struct check_clause *c, struct expr *e, const char *const *words)
+{
+	struct expr *a = e->args;
+
+	if (!a)
+		return 0;
+	a->type[c->mode] = check_void(c);
+	a->is_constant[c->mode] = false;
+	for (int i = 0; words[i]; i++)
+		if (a->kind == EXPR_NAME && !strcmp(a->name, words[i]))
+			return i;
+	check_error(c, a->place, "arguments", "%s() does not know that word", e->name);
+	builtin_hint_form(c, e);
+	return -1;
+}
+
+uint32_t check_stream_text(struct check_clause *c, const char *text)
+{
+	struct stream *stream = c->session->stream;
+	size_t i = 0;
+
+	if (c->session->pass != CHECK_FINAL)
+		return 0;
+	while (i < stream->strings.n && strcmp(stream->strings.v[i], text))
+		i++;
+	if (i == stream->strings.n)
+		vec_push(&stream->strings, arena_strdup(stream->arena, text));
+	return (uint32_t)i;
 }
 
 bool check_is_allowed(struct check_clause *c, struct expr *e)

@@ -127,6 +127,7 @@ struct check_session {
 	uint32_t string_bytes;	/* of str() without a length */
 	bool is_unsafe;
 	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
+	bool is_kept; /* the stream is written to a file, and may run elsewhere */
 	enum { CHECK_LEARN, CHECK_FINAL } pass;
 	/* CHECK_LEARN found out something new (a longer string, a type that a clause further down
 	 * assigns). Set it to false, check everything again, and so on until it stays false; at

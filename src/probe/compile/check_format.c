@@ -177,23 +177,30 @@ static void check_conversions(struct check_clause *c, struct expr *e)
 			n == 1 ? "" : "s", n_args, n_args == 1 ? "" : "s", n_args == 1 ? "s" : "");
 }
 
-void check_printf(struct check_clause *c, struct expr *e, enum format_kind kind)
+bool check_format(struct check_clause *c, struct expr *e)
 {
 	uint32_t n_errors = c->n_errors;
 	struct expr *text = e->args;
-	struct stream_format f = {.kind = kind, .n_args = e->n_args - 1};
 
 	check_expr(c, text);
 	for (struct expr *a = text->next; a; a = a->next)
 		check_value(c, a);
-	if (text->kind != EXPR_STRING) {
-		check_error(c, text->place, "format", "the format of %s() must be a literal text",
-			e->name);
-		return;
-	}
+	if (text->kind != EXPR_STRING)
+		return check_error(c, text->place, "format",
+			"the format of %s() must be a literal text", e->name);
 	check_conversions(c, e);
-	f.args = check_argument_shapes(c, text->next, f.n_args);
-	f.text = text->text;
-	if (f.args && c->n_errors == n_errors)
+	return c->n_errors == n_errors;
+}
+
+void check_printf(struct check_clause *c, struct expr *e, enum format_kind kind)
+{
+	struct stream_format f = {.kind = kind, .n_args = e->n_args - 1};
+	bool ok = check_format(c, e);
+
+	if (e->args->kind != EXPR_STRING)
+		return;
+	f.args = check_argument_shapes(c, e->args->next, f.n_args);
+	f.text = e->args->text;
+	if (f.args && ok)
 		check_add_format(c, e, &f);
 }

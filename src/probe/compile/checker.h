@@ -12,7 +12,7 @@
 #define CHECK_JOIN_WORDS   16	/* that join() takes */
 #define CHECK_JOIN_BYTES   64	/* of each */
 #define CHECK_FIELDS_MAX   256	/* of a structure or array that is printed or kept */
-#define CHECK_HAYSTACK_MAX 64	/* bytes of a string that strcontains() searches */
+#define CHECK_SEARCH_MAX   65536 /* bytes of a string times words that are looked for in it */
 #define CHECK_TUPLE_MAX	   10	/* fields .0 to .9 */
 #define CHECK_SELF_MAX	   4096 /* bytes of all thread-locals */
 
@@ -49,6 +49,7 @@ static inline const struct type *check_int(struct check_clause *c, uint32_t byte
 {
 	return types_int(check_types(c), bytes, is_signed);
 }
+/* Of what holds or not. */
 static inline const struct type *check_bool(struct check_clause *c)
 {
 	return types_bool(check_types(c));
@@ -130,6 +131,8 @@ check_fn check_call, check_builtin_name; /* NULL when it is none */
 bool check_hint_builtin(struct check_clause *c, const struct expr *e);
 
 /* --- check_format.c --------------------------------------------------------------------------- */
+/* The literal format of a call and its values. */
+bool check_format(struct check_clause *c, struct expr *e);
 /* printf, cat, system: format and arguments, and in CHECK_FINAL the stream's format. */
 void check_printf(struct check_clause *c, struct expr *e, enum format_kind kind);
 /* Adds a format (or finds the same) and notes its number in the call's meaning. */

@@ -538,7 +538,9 @@ static void open_compiler(struct compiler *c, const struct sources *sources)
 		.arena = c->stream->arena,
 		.string_bytes = c->options->string_bytes ? c->options->string_bytes : STRING_BYTES,
 		.is_unsafe = c->options->is_unsafe,
-		.clock_map = c->options->clock_map};
+		.clock_map = c->options->clock_map,
+
+		.is_kept = c->options->is_kept};
 	for (enum mode m = 0; m < N_MODES; m++)
 		c->check.types[m] = types_new(m);
 	c->point_types = point_types_new(c->check.types);

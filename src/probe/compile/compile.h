@@ -12,6 +12,7 @@ struct compile_options {
 	struct find_options find;
 	uint32_t string_bytes; /* of str() without a length; 0 = 128 */
 	bool is_unsafe;	       /* system() is allowed */
+	bool is_kept;	       /* it may be run elsewhere (-o) */
 	bool wants_all_modes;  /* also those that do not occur on this machine (-o) */
 	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
 	struct script_parameters parameters;

@@ -375,10 +375,23 @@ static void emit_swap(struct emit *e, const struct ir_insn *i)
 	result(e, i->d, BPF_REG_0);
 }
 
+static void emit_address(struct emit *e, const struct ir_insn *i)
+{
+	int d = result_reg(e, i->d);
+	int32_t offset = i->offset;
+	int base = memory(e, i->mem, &offset);
+
+	bpf_mov(e->c, d, base);
+	if (offset)
+		bpf_alu_imm(e->c, BPF_ADD, d, offset);
+	result(e, i->d, d);
+}
+
 static void (*const emitters[IR_LOOP_END + 1])(struct emit *e, const struct ir_insn *i) = {
 	[IR_ALU] = emit_alu,
 	[IR_SWAP] = emit_swap,
 	[IR_SET] = emit_set,
+	[IR_ADDRESS] = emit_address,
 	[IR_LOAD] = emit_load,
 	[IR_STORE] = emit_store,
 	[IR_ADD_ATOMIC] = emit_add_atomic,

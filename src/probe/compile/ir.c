@@ -39,13 +39,14 @@ ir_label ir_new_label(struct ir *ir)
 	return ++ir->n_labels;
 }
 
-ir_mem ir_new_memory(struct ir *ir, uint32_t bytes)
+static ir_mem new_memory(struct ir *ir, uint32_t bytes, bool may_be_on_stack)
 {
 	struct ir_memory m = {.bytes = (bytes + 7) & ~7u};
 
 	if (!ir->memories.n)
 		vec_push(&ir->memories, (struct ir_memory){0});
-	m.is_on_stack = m.bytes <= ON_STACK_MAX && ir->stack_bytes + m.bytes <= STACK_MEMORY_MAX;
+	m.is_on_stack = may_be_on_stack && m.bytes <= ON_STACK_MAX &&
+			ir->stack_bytes + m.bytes <= STACK_MEMORY_MAX;
 	if (m.is_on_stack) {
 		ir->stack_bytes += m.bytes;
 		m.at = -(int32_t)ir->stack_bytes;
@@ -64,6 +65,16 @@ ir_mem ir_new_memory(struct ir *ir, uint32_t bytes)
 	}
 	vec_push(&ir->memories, m);
 	return (ir_mem)(ir->memories.n - 1);
+}
+
+ir_mem ir_new_memory(struct ir *ir, uint32_t bytes)
+{
+	return new_memory(ir, bytes, true);
+}
+
+ir_mem ir_new_scratch(struct ir *ir, uint32_t bytes)
+{
+	return new_memory(ir, bytes, false);
 }
 
 struct ir_memory_mark ir_memory_mark(const struct ir *ir)
@@ -204,6 +215,11 @@ ir_value ir_context(struct ir *ir, int32_t offset, uint32_t bytes, bool is_signe
 ir_value ir_context_address(struct ir *ir)
 {
 	return add_d(ir, (struct ir_insn){.op = IR_CONTEXT_ADDRESS});
+}
+
+ir_value ir_address(struct ir *ir, ir_mem mem, int32_t offset)
+{
+	return add_d(ir, (struct ir_insn){.op = IR_ADDRESS, .mem = mem, .offset = offset});
 }
 
 ir_value ir_word(struct ir *ir, int32_t offset)

@@ -36,6 +36,7 @@ enum ir_op {
 	IR_CONTEXT,	    /* d = 8 bytes (or `bytes`) of the context at offset */
 	IR_CONTEXT_ADDRESS, /* d = the context itself */
 	IR_WORD,	    /* d = the loader's word at r10 + offset */
+	IR_ADDRESS,	    /* d = the address of mem + offset */
 	IR_LOAD,       /* d = `bytes` at mem (or at pointer a) + offset, extended by is_signed */
 	IR_STORE,      /* `bytes` at mem (or at pointer a) + offset = b|imm */
 	IR_ADD_ATOMIC, /* 8 bytes at pointer a + offset += b */
@@ -101,6 +102,8 @@ ir_value ir_new_value(struct ir *ir);
 ir_label ir_new_label(struct ir *ir);
 /* Zeroed nowhere. Taken back by ir_memory_release, last in first out. */
 ir_mem ir_new_memory(struct ir *ir, uint32_t bytes);
+/* The same, but never on the stack: it may be read at any offset and alignment. */
+ir_mem ir_new_scratch(struct ir *ir, uint32_t bytes);
 struct ir_memory_mark {
 	uint32_t stack_bytes, scratch_bytes;
 };
@@ -122,6 +125,7 @@ void ir_branch(struct ir *ir, int cond, ir_value a, ir_value b, ir_label label);
 void ir_branch_imm(struct ir *ir, int cond, ir_value a, int64_t imm, ir_label label);
 ir_value ir_context(struct ir *ir, int32_t offset, uint32_t bytes, bool is_signed);
 ir_value ir_context_address(struct ir *ir);
+ir_value ir_address(struct ir *ir, ir_mem mem, int32_t offset);
 ir_value ir_word(struct ir *ir, int32_t offset);
 ir_value ir_load(struct ir *ir, ir_mem mem, int32_t offset, uint32_t bytes, bool is_signed);
 ir_value ir_load_at(struct ir *ir, ir_value p, int32_t offset, uint32_t bytes, bool is_signed);

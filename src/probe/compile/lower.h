@@ -128,6 +128,9 @@ void lower_read_text_up_to(struct lower *l, enum space space, ir_value address, 
 	uint32_t n, ir_mem mem, uint32_t at);
 void lower_copy_memory(
 	struct lower *l, ir_mem from, uint32_t from_at, ir_mem to, uint32_t to_at, uint32_t n);
+/* n bytes of memory: those given, zeros behind them. Of a text: up to its NUL. */
+void lower_bytes(
+	struct lower *l, const char *text, size_t text_n, ir_mem mem, uint32_t at, uint32_t n);
 void lower_literal(
 	struct lower *l, const char *text, size_t text_n, ir_mem mem, uint32_t at, uint32_t n);
 ir_value lower_register(struct lower *l, uint16_t reg);
@@ -140,13 +143,15 @@ ir_mem lower_index(struct lower *l, uint32_t index);
 /* lower_value_use.c: arguments, results */
 ir_value lower_use_value(struct lower *l, const struct value_use *use);
 struct object lower_use_object(struct lower *l, const struct value_use *use);
+ir_value lower_fact(struct lower *l, enum run_fact fact);
 ir_value lower_global_address(struct lower *l, const struct global_use *g);
 
 /* lower_text.c */
 ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct expr *b, int64_t n);
-/* strlen(TEXT); 1 when the literal b is somewhere in a: strcontains(a, b). */
-ir_value lower_text_length(struct lower *l, const struct expr *call);
-ir_value lower_text_contains(struct lower *l, const struct expr *call);
+ir_value lower_text_length(struct lower *l, const struct expr *call); /* strlen(TEXT) */
+/* lower_search.c: where text b begins in text a, or -1; with `is_asked` 1 when it is somewhere, or 0. */
+ir_value lower_text_find(
+	struct lower *l, const struct expr *a, const struct expr *b, bool is_asked);
 
 /* builtins.c: names and calls that mean a builtin; 0 when it has no value */
 ir_value lower_builtin(struct lower *l, const struct expr *e);
@@ -154,6 +159,10 @@ ir_value lower_builtin(struct lower *l, const struct expr *e);
 bool lower_builtin_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
 /* SHAPE_USYM, SHAPE_USTACK: a number, the process and the mode. */
 void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t at);
+
+/* SHAPE_NAME: a number, which is printed as the name of what it is. */
+void lower_name(struct lower *l, ir_value number, enum name_of what, uint32_t detail, ir_mem mem,
+	uint32_t at);
 
 /* lower_map.c */
 ir_mem lower_map_key(struct lower *l, const struct map_use *map, const struct expr *keys);

@@ -300,6 +300,12 @@ void lower_read_text_up_to(struct lower *l, enum space space, ir_value address, 
 void lower_literal(
 	struct lower *l, const char *text, size_t text_n, ir_mem mem, uint32_t at, uint32_t n)
 {
+	lower_bytes(l, text, strnlen(text, text_n), mem, at, n);
+}
+
+void lower_bytes(
+	struct lower *l, const char *text, size_t text_n, ir_mem mem, uint32_t at, uint32_t n)
+{
 	if (text_n > n)
 		text_n = n;
 	for (uint32_t i = 0; i < n; i += 8) {

@@ -244,6 +244,14 @@ void lower_user_address(struct lower *l, ir_value address, ir_mem mem, uint32_t 
 		ir_alu_imm(&l->ir, BPF_OR, pid, (int64_t)(l->mode == MODE_32 ? 32 : 64) << 32));
 }
 
+void lower_name(struct lower *l, ir_value number, enum name_of what, uint32_t detail, ir_mem mem,
+	uint32_t at)
+{
+	ir_store(&l->ir, mem, (int32_t)at, 8, number);
+	ir_store_imm(&l->ir, mem, (int32_t)at + 8, 8,
+		(int64_t)((uint64_t)detail << 32 | (uint32_t)what));
+}
+
 /* Texts, buffers, stacks, symbols, times: what has no parts. */
 void lower_into(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n)
 {

@@ -25,6 +25,7 @@ uint32_t lower_size(const struct type *type)
 	case TYPE_USTACK:
 	case TYPE_USYM:
 	case TYPE_TIME:
+	case TYPE_NAME:
 		return 16;
 	case TYPE_INET:
 		return 24;
@@ -166,9 +167,12 @@ static void store_bytes(struct lower *l, const struct expr *e, struct destinatio
 /* A copy of a structure is padded to 8 bytes; what is behind it must be zero in keys. */
 static void store_struct(struct lower *l, const struct expr *e, struct destination to)
 {
-	struct object o = lower_object(l, e);
+	struct object o;
 
 	ir_zero(&l->ir, to.mem, (int32_t)to.at, lower_padded_size(to.type));
+	if (lower_builtin_into(l, e, to.mem, to.at, lower_size(to.type)))
+		return;
+	o = lower_object(l, e);
 	lower_copy_object(l, &o, lower_size(to.type), to.mem, to.at);
 }
 

@@ -12,6 +12,12 @@ static const struct expr *literal(const struct expr *e)
 	return e->kind == EXPR_STRING ? e : NULL;
 }
 
+/* A text ends at its NUL, also a literal that goes on behind it. */
+static uint32_t literal_bytes(const struct expr *text)
+{
+	return (uint32_t)strlen(text->text);
+}
+
 static uint32_t capacity(struct lower *l, const struct expr *e)
 {
 	const struct type *t = type_of(l, e);
@@ -24,7 +30,7 @@ static uint32_t capacity(struct lower *l, const struct expr *e)
 static void compare(
 	struct lower *l, ir_mem a, ir_mem b, const struct expr *text, uint32_t n, ir_label differ)
 {
-	uint32_t step;
+	uint32_t n_text = text ? literal_bytes(text) : 0, step;
 
 	for (uint32_t i = 0; i < n; i += step) {
 		uint64_t word = 0;
@@ -32,7 +38,7 @@ static void compare(
 
 		step = n - i >= 8 ? 8 : 1;
 		va = ir_load(&l->ir, a, (int32_t)i, step, false);
-		for (uint32_t k = 0; text && k < step && i + k < text->text_n; k++)
+		for (uint32_t k = 0; text && k < step && i + k < n_text; k++)
 			word |= (uint64_t)(uint8_t)text->text[i + k] << 8 * k;
 		if (text)
 			ir_branch_imm(&l->ir, BPF_JNE, va, (int64_t)word, differ);
@@ -55,7 +61,7 @@ static void must_end(struct lower *l, ir_mem a, uint32_t room, uint32_t at, ir_l
 static ir_mem text_beside(
 	struct lower *l, const struct expr *e, const struct expr *text, int64_t n, uint32_t *room)
 {
-	uint32_t has = n >= 0 && (uint64_t)n < text->text_n ? (uint32_t)n : (uint32_t)text->text_n;
+	uint32_t all = literal_bytes(text), has = n >= 0 && (uint64_t)n < all ? (uint32_t)n : all;
 	bool is_read =
 		e->kind == EXPR_CALL && !e->args->next && lower_is_value(type_of(l, e->args));
 	ir_mem mem;
@@ -83,7 +89,7 @@ ir_value lower_text_equal(struct lower *l, const struct expr *a, const struct ex
 		a = b, b = swap, text = literal(b);
 	}
 	room_a = capacity(l, a);
-	room_b = text ? (uint32_t)text->text_n : capacity(l, b);
+	room_b = text ? literal_bytes(text) : capacity(l, b);
 	ma = text ? text_beside(l, a, text, n, &room_a) : lower_text(l, a);
 	common = room_a < room_b ? room_a : room_b;
 	if (n >= 0 && (uint64_t)n <= common) {
@@ -124,28 +130,4 @@ ir_value lower_text_length(struct lower *l, const struct expr *call)
 	with_nul = IR_CALL_(&l->ir, BPF_FUNC_probe_read_kernel_str, IR_M(copy, 0), IR_I(room + 1),
 		IR_M(mem, 0));
 	return ir_alu_imm(&l->ir, BPF_SUB, with_nul, 1);
-}
-
-ir_value lower_text_contains(struct lower *l, const struct expr *call)
-{
-	const struct expr *a = call->args, *b = a->next;
-	ir_value found = ir_new_value(&l->ir);
-	ir_label done = ir_new_label(&l->ir);
-	uint32_t room = capacity(l, a), n = (uint32_t)b->text_n;
-	ir_mem mem = lower_text(l, a);
-
-	ir_set_const(&l->ir, found, n == 0);
-	for (uint32_t i = 0; n && i + n <= room; i++) {
-		ir_label next = ir_new_label(&l->ir);
-
-		for (uint32_t k = 0; k < n; k++)
-			ir_branch_imm(&l->ir, BPF_JNE,
-				ir_load(&l->ir, mem, (int32_t)(i + k), 1, false),
-				(uint8_t)b->text[k], next);
-		ir_set_const(&l->ir, found, 1);
-		ir_jump(&l->ir, done);
-		ir_place_label(&l->ir, next);
-	}
-	ir_place_label(&l->ir, done);
-	return found;
 }

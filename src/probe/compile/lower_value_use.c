@@ -128,6 +128,19 @@ struct object lower_use_object(struct lower *l, const struct value_use *use)
 	return o;
 }
 
+ir_value lower_fact(struct lower *l, enum run_fact fact)
+{
+	ir_mem key = lower_index(l, fact);
+	ir_label found = ir_new_label(&l->ir);
+	ir_value p;
+
+	p = IR_CALL_(&l->ir, BPF_FUNC_map_lookup_elem, IR_MAP(STREAM_MAP_FACTS), IR_M(key, 0));
+	ir_branch_imm(&l->ir, BPF_JNE, p, 0, found);
+	lower_fail(l, FAILURE_OTHER, ENOENT);
+	ir_place_label(&l->ir, found);
+	return ir_load_at(&l->ir, p, 0, 8, false);
+}
+
 /* Where the file is loaded follows from where the site is and where the linker put it. */
 ir_value lower_global_address(struct lower *l, const struct global_use *g)
 {

@@ -77,6 +77,9 @@ void print_format(struct printer *p, const char *text, struct shape *const *args
 /* strftime with %f (microseconds); `time_ns` is of the given clock. */
 void print_time(const char *format, clockid_t clock, uint64_t time_ns, struct buf *out);
 
+/* The name of a number: SHAPE_NAME. */
+void print_name_of(const struct stream *s, struct span value, struct buf *out);
+
 uint64_t print_hist_total(const struct shape *s, struct span value);
 void print_hist(const struct shape *s, struct span value, uint64_t div, struct buf *out);
 void print_hist_json(const struct shape *s, struct span value, uint64_t div, struct buf *out);

@@ -92,6 +92,7 @@ static int compare_keys(const struct shape *s, struct span a, struct span b, uns
 	case SHAPE_PROBE:
 	case SHAPE_FUNC:
 	case SHAPE_TIME:
+	case SHAPE_NAME:
 		x = (struct print_number){print_word(a, 0), false};
 		y = (struct print_number){print_word(b, 0), false};
 		return print_number_compare(x, y);

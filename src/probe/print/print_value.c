@@ -501,6 +501,9 @@ static void print_text(
 	case SHAPE_INET:
 		print_inet(value, out);
 		break;
+	case SHAPE_NAME:
+		print_name_of(t->p->stream, value, out);
+		break;
 	default:
 		break;
 	}

@@ -61,6 +61,36 @@ void printer_wrap(struct printer *p, const char *type, struct span text, struct 
 	buf_put_cstr(out, "}\n");
 }
 
+void printer_message(
+	struct printer *p, const struct stream_format *f, struct span args, struct buf *out)
+{
+	const struct sources *sources = &p->stream->sources;
+	struct place end = {.source_i = f->place.source_i, .from = f->place.to};
+	const char *name = sources->v.v[f->place.source_i].name;
+	uint32_t line, column, end_line, end_column;
+	struct buf text = {0};
+
+	printer_text(p, f, args, &text);
+	place_line(sources, f->place, &line, &column);
+	place_line(sources, end, &end_line, &end_column);
+	if (p->format == PRINTER_JSON) {
+		buf_printf(out, "{\"type\": \"%s\", \"msg\": ", format_traits[f->kind].name);
+		print_json_string(buf_span(&text), out);
+		buf_put_cstr(out, ", \"filename\": ");
+		print_json_string((struct span){(const uint8_t *)name, strlen(name)}, out);
+		buf_printf(out, ", \"line\": %u, \"col\": %u}\n", line, column);
+	} else {
+		buf_printf(out, "%s:%u:%u", name, line, column);
+		if (end_line == line)
+			buf_printf(out, "-%u", end_column);
+		buf_put_cstr(out, f->kind == FORMAT_ERRORF ? ": ERROR: " : ": WARNING: ");
+		buf_put(out, text.p, text.n);
+		if (!text.n || text.p[text.n - 1] != '\n')
+			buf_put_u8(out, '\n');
+	}
+	buf_release(&text);
+}
+
 static void put_value(
 	struct printer *p, const struct stream_format *f, struct span args, struct buf *out)
 {
@@ -197,6 +227,8 @@ void printer_record(
 	case FORMAT_ENABLE:
 	case FORMAT_DISABLE:
 	case FORMAT_PRINT_ENTRY:
+	case FORMAT_ERRORF:
+	case FORMAT_WARNF:
 	case N_FORMAT_KINDS:
 		break;
 	}

@@ -49,6 +49,9 @@ void printer_value(
 /* The text of a printf, cat or system with the arguments put in, whatever the output format is. */
 void printer_text(
 	struct printer *p, const struct stream_format *format, struct span args, struct buf *out);
+/* A record of errorf() or warnf(): "x.wr:3:9-20: ERROR: TEXT" and a newline. */
+void printer_message(
+	struct printer *p, const struct stream_format *format, struct span args, struct buf *out);
 /* A text as it is to be written: itself, or {"type": TYPE, "data": TEXT} and a newline. bpftrace's
  * type of what system() printed is "syscall". */
 void printer_wrap(struct printer *p, const char *type, struct span text, struct buf *out);

@@ -306,7 +306,9 @@ static void write_facts(struct probe_session *s)
 {
 	uint64_t now_ns = clock_mono_ns();
 	uint64_t facts[N_RUN_FACTS] = {
-		[FACT_BEGIN] = now_ns, [FACT_WALL_CLOCK] = clock_read_ns(CLOCK_REALTIME) - now_ns};
+		[FACT_BEGIN] = now_ns, [FACT_WALL_CLOCK] = clock_read_ns(CLOCK_REALTIME) - now_ns,
+		[FACT_COMMAND] = (uint64_t)s->options.command_pid,
+		[FACT_TAI] = clock_read_ns(CLOCK_TAI) - clock_read_ns(CLOCK_BOOTTIME)};
 
 	for (uint32_t i = 0; i < N_RUN_FACTS && s->maps[STREAM_MAP_FACTS] >= 0; i++)
 		bpf_map_update(s->maps[STREAM_MAP_FACTS], &i, &facts[i]);

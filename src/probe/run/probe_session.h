@@ -15,6 +15,7 @@
 struct probe_session_options {
 	const pid_t *pids; /* traced with their children; none: every process */
 	size_t n_pids;
+	pid_t command_pid; /* of the program that the run has started; 0: none */
 	struct find_options find;
 	uint32_t max_entries; /* of a map; 0 = 16384 */
 	uint32_t ring_bytes;  /* of the record ring; 0 = 8 MB */

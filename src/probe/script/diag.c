@@ -13,7 +13,7 @@
 #define LINE_COLUMNS_BEFORE 60	/* kept before it then */
 #define REPLACEMENT	    "\xef\xbf\xbd"
 
-const char *const diag_tags[] = {"aggregation", "arguments", "assign", "character", "config",
+const char *const diag_tags[] = {"aggregation", "arguments", "assert", "assign", "character", "config",
 	"constant", "declaration", "division", "duplicate", "escape", "expected", "float", "format",
 	"incomplete", "kernel-lacks", "key", "layout", "left-out", "loop", "macro", "mode",
 	"nesting", "no-clause", "no-privilege", "no-sites", "no-symbol", "no-tracefs", "not-elf",

@@ -12,6 +12,7 @@ uint32_t shape_fixed_size(enum shape_kind kind)
 	case SHAPE_USTACK:
 	case SHAPE_USYM:
 	case SHAPE_TIME:
+	case SHAPE_NAME:
 	case SHAPE_MIN:
 	case SHAPE_MAX:
 	case SHAPE_AVG:
@@ -237,6 +238,7 @@ static const char *const kind_names[] = {
 	[SHAPE_FUNC] = "func",
 	[SHAPE_TIME] = "strftime",
 	[SHAPE_INET] = "ntop",
+	[SHAPE_NAME] = "name",
 	[SHAPE_STRUCT] = "struct",
 	[SHAPE_TUPLE] = "tuple",
 };

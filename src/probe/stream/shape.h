@@ -30,6 +30,7 @@ enum shape_kind {
 	SHAPE_TIME,   /* u64 ns since boot (CLOCK_BOOTTIME for nsecs), u64 number of the format text
 		       */
 	SHAPE_INET,   /* u64 length (4 or 16), then 16 bytes */
+	SHAPE_NAME,   /* u64 number, u32 enum name_of, u32 detail: printed as the number's name */
 	SHAPE_STRUCT, /* n bytes as they are in memory, padded; fields describe them. An array is
 		       * one whose fields have no names. */
 	SHAPE_TUPLE,  /* the shapes of its fields one after the other */
@@ -70,6 +71,16 @@ struct tseries_slot {
 	uint64_t last_ns;  /* LAST: when the value was seen */
 };
 #define TSERIES_INTERVALS_MAX 1000
+/* What the number of a SHAPE_NAME is, and what its detail. */
+enum name_of {
+	NAME_OF_ERROR, /* errno */
+	NAME_OF_SIGNAL,
+	NAME_OF_SYSCALL, /* detail: 32 or 64 */
+	NAME_OF_USER,
+	NAME_OF_PROCESS,
+	NAME_OF_CGROUP, /* detail: number of a text, the pattern for hierarchies */
+	N_NAMES_OF
+};
 
 struct shape_field {
 	const char *name; /* of structs; or NULL */
@@ -115,7 +126,7 @@ bool shape_merge(struct shape **have, struct shape *add, bool *has_grown);
 void shape_print(const struct shape *s, struct buf *out);
 
 /* Types that the language alone has, and aggregations, have shapes in the same order. */
-_Static_assert(SHAPE_INET - SHAPE_USTACK == TYPE_INET - TYPE_USTACK, "one shape for each");
+_Static_assert(SHAPE_NAME - SHAPE_USTACK == TYPE_NAME - TYPE_USTACK, "one shape for each");
 _Static_assert(SHAPE_TSERIES - SHAPE_COUNT == AGGREGATION_TSERIES - AGGREGATION_COUNT, "likewise");
 static inline enum shape_kind shape_of_special(enum type_kind kind)
 {

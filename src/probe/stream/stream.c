@@ -18,6 +18,8 @@ const struct format_traits format_traits[] = {
 	[FORMAT_ENABLE] = {"enable", .has_argument = true},
 	[FORMAT_DISABLE] = {"disable", .has_argument = true},
 	[FORMAT_PRINT_ENTRY] = {"print", .has_map = true, .has_argument = true},
+	[FORMAT_ERRORF] = {"errorf", .has_text = true, .first_arg = 1},
+	[FORMAT_WARNF] = {"warnf", .has_text = true, .first_arg = 1},
 };
 
 struct stream *stream_new(void)

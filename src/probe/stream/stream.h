@@ -62,6 +62,8 @@ enum stream_map {
 enum run_fact {
 	FACT_BEGIN,	 /* when the run began, CLOCK_MONOTONIC ns */
 	FACT_WALL_CLOCK, /* ns that CLOCK_REALTIME is ahead of CLOCK_MONOTONIC */
+	FACT_COMMAND,	 /* process of the program that the run has started; 0: none */
+	FACT_TAI,	 /* CLOCK_TAI - CLOCK_BOOTTIME, ns */
 	N_RUN_FACTS
 };
 
@@ -107,6 +109,8 @@ enum format_kind {
 	FORMAT_ENABLE,	  /* enable(clause), disable(clause): arg 0 the clause */
 	FORMAT_DISABLE,
 	FORMAT_PRINT_ENTRY, /* print(@m[key]) of what is drawn or is several numbers: map; arg key */
+	FORMAT_ERRORF, /* like PRINTF, to the terminal of messages, with its place in the script */
+	FORMAT_WARNF,
 	N_FORMAT_KINDS
 };
 
@@ -120,7 +124,7 @@ extern const struct format_traits format_traits[]; /* by enum format_kind */
 
 struct stream_format {
 	enum format_kind kind;
-	const char *text; /* PRINTF, CAT, SYSTEM: the format; TIME: for strftime */
+	const char *text; /* PRINTF, CAT, SYSTEM, ERRORF, WARNF: the format; TIME: for strftime */
 	uint32_t map_i;	  /* PRINT_MAP, CLEAR_MAP, ZERO_MAP: number in maps[] (from FIRST_OF_SCRIPT
 			     on) */
 	struct shape **args;

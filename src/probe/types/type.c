@@ -120,7 +120,7 @@ const struct type *types_bytes(struct types *t, uint64_t n)
 
 const struct type *types_special(struct types *t, enum type_kind kind)
 {
-	assert(kind >= TYPE_USTACK && kind <= TYPE_INET);
+	assert(kind >= TYPE_USTACK && kind <= TYPE_NAME);
 	return plain(t, kind, 0, 8);
 }
 

@@ -36,6 +36,7 @@ enum type_kind {
 	TYPE_FUNC,  /* the builtin func: likewise as the function */
 	TYPE_TIME,  /* strftime(): nanoseconds and a format */
 	TYPE_INET,  /* ntop(): 4 or 16 bytes */
+	TYPE_NAME,  /* strerror(), comm(PID), ...: a number that is printed as its name */
 	TYPE_TUPLE, /* fields without names */
 	TYPE_AGGREGATION
 };
@@ -156,7 +157,7 @@ const struct type *types_pointer(struct types *t, const struct type *to, enum sp
 const struct type *types_array(struct types *t, const struct type *of, uint64_t n);
 const struct type *types_string(struct types *t, uint64_t n);
 const struct type *types_bytes(struct types *t, uint64_t n);
-const struct type *types_special(struct types *t, enum type_kind kind); /* USTACK .. INET */
+const struct type *types_special(struct types *t, enum type_kind kind); /* USTACK .. NAME */
 const struct type *types_tuple(struct types *t, const struct type *const *of, size_t n);
 const struct type *types_aggregation(struct types *t, enum aggregation a, bool is_signed);
 /* For sources: a structure still to be filled (so that it may point to itself), and its filling.
@@ -200,7 +201,7 @@ static inline bool type_is_int_size(uint64_t bytes)
 /* Stacks, symbols, times, ...: what the language alone has, and prints as a text. */
 static inline bool type_is_special(const struct type *t)
 {
-	return t->kind >= TYPE_USTACK && t->kind <= TYPE_INET;
+	return t->kind >= TYPE_USTACK && t->kind <= TYPE_NAME;
 }
 /* A string or an array of char. */
 static inline bool type_is_text(const struct type *t)

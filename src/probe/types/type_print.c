@@ -55,7 +55,8 @@ static void print_plain(const struct type *type, uint32_t *steps, struct buf *ou
 		[TYPE_PROBE] = "probe",
 		[TYPE_FUNC] = "func",
 		[TYPE_TIME] = "time",
-		[TYPE_INET] = "inet"};
+		[TYPE_INET] = "inet",
+		[TYPE_NAME] = "name"};
 
 	if (type->kind == TYPE_STRING && !type->n)
 		buf_put_cstr(out, "string");

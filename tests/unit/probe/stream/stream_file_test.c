@@ -265,7 +265,7 @@ static void test_frame_rules(void)
 		size_t at, n;
 		uint64_t value;
 	} changes[] = {
-		{10, 2, 2},			/* major version */
+		{10, 2, 1},			/* major version */
 		{12, 2, 99},			/* minor version */
 		{14, 2, 11},			/* sections */
 		{16, 8, 1000},			/* length */
