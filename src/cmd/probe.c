@@ -269,9 +269,24 @@ static const char *clock_of_tests(void)
 	return map && map[0] == '@' ? map : NULL;
 }
 
-static int compile(const struct probe_setup *setup, const struct sources *sources, char **argv,
-	int argc, struct stream **out)
+/* What stands behind the script: "--name=value" and "--name" are for getopt(), the others are $1, $2, ... */
+struct script_words {
+	struct option_texts words, named;
+};
+
+static void split_words(struct script_words *w, char **argv, int argc)
 {
+	for (int i = 0; i < argc; i++)
+		if (!strncmp(argv[i], "--", 2) && argv[i][2])
+			vec_push(&w->named, argv[i]);
+		else
+			vec_push(&w->words, argv[i]);
+}
+
+static int compile(const struct probe_setup *setup, const struct sources *sources,
+	const struct script_words *words, struct stream **out)
+{
+	struct buf usage = {0};
 	const struct probe_arguments *a = setup->a;
 	struct compile_options options = {.find = setup->find,
 		.string_bytes = (uint32_t)a->string_bytes,
@@ -279,7 +294,8 @@ static int compile(const struct probe_setup *setup, const struct sources *source
 		.is_kept = a->stream_file != NULL,
 		.wants_all_modes = a->stream_file || a->dump,
 		.clock_map = clock_of_tests(),
-		.parameters = {(const char *const *)argv, (size_t)argc},
+		.parameters = {words->words.v, words->words.n, words->named.v, words->named.n},
+		.usage = &usage,
 		.environment = (const char *const *)environ};
 	struct diags diags;
 	int status = STATUS_DONE;
@@ -288,13 +304,29 @@ static int compile(const struct probe_setup *setup, const struct sources *source
 	*out = compile_scripts(sources, &options, &diags);
 	if (!a->quiet || a->strict || diags.n_errors)
 		probe_print_messages(setup, &diags);
-	if (!*out) {
+	if (usage.n) {
+		fwrite(usage.p, 1, usage.n, setup->out);
+	} else if (!*out) {
 		status = STATUS_FAILED;
 	} else if (a->strict && count_left_out(&diags)) {
 		fputs("weir: --strict: not started: something had to be left out\n", stderr);
 		status = STATUS_LOSSES;
 	}
 	diags_release(&diags);
+	buf_release(&usage);
+	return status;
+}
+
+static int compile_with(const struct probe_setup *setup, const struct sources *sources, char **argv,
+	int argc, struct stream **out)
+{
+	struct script_words words = {0};
+	int status;
+
+	split_words(&words, argv, argc);
+	status = compile(setup, sources, &words, out);
+	vec_release(&words.words);
+	vec_release(&words.named);
 	return status;
 }
 
@@ -356,7 +388,7 @@ static int make_stream(const struct probe_setup *setup, int argc, char **argv, s
 	else if (n_used)
 		status = take_word(setup, &sources, argv[0], argc > 1, out);
 	if (status == STATUS_DONE && !*out)
-		status = compile(setup, &sources, argv + n_used, argc - n_used, out);
+		status = compile_with(setup, &sources, argv + n_used, argc - n_used, out);
 	sources_release(&sources);
 	return status;
 }
@@ -449,7 +481,7 @@ static int run_with(struct probe_setup *setup, int argc, char **argv)
 	if (setup->a->list)
 		return list_points(setup, argc, argv);
 	status = make_stream(setup, argc, argv, &s);
-	if (status == STATUS_DONE)
+	if (status == STATUS_DONE && s)
 		status = use_stream(setup, s);
 	stream_free(s);
 	return status;

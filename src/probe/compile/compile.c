@@ -570,6 +570,11 @@ struct stream *compile_scripts(
 	struct compiler c = {.options = options, .diags = diags};
 
 	c.script = script_parse(sources, &options->parameters, diags);
+	if (c.script->usage && !diags->n_errors) {
+		buf_put_cstr(options->usage, c.script->usage);
+		script_free(c.script);
+		return NULL;
+	}
 	if (!diags->n_errors)
 		macros_expand(c.script, check_has_builtin, diags);
 	open_compiler(&c, sources);

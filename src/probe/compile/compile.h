@@ -16,10 +16,11 @@ struct compile_options {
 	bool wants_all_modes;  /* also those that do not occur on this machine (-o) */
 	const char *clock_map; /* "@ts": what tseries() takes for the time, in tests; or NULL */
 	struct script_parameters parameters;
+	struct buf *usage; /* gets the text that --help asks for; needed with named parameters */
 	const char *const *environment; /* NAME=VALUE up to a NULL, for settings; or NULL */
 };
 
-/* Parses, finds the points, checks and emits. NULL when there were errors; warnings may be there in
+/* Parses, finds the points, checks and emits. NULL when there were errors, and when --help is all that is wanted; warnings may be there in
  * any case. `sources` are copied into the stream. */
 struct stream *compile_scripts(
 	const struct sources *sources, const struct compile_options *options, struct diags *diags);

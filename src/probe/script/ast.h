@@ -267,7 +267,18 @@ struct clause {
 	struct clause *next;
 };
 
+/* getopt("NAME" [, DEFAULT [, "HELP"]]) */
+struct script_option {
+	const char *name;
+	enum option_of_script { OPTION_IS_BOOL, OPTION_IS_NUMBER, OPTION_IS_TEXT } kind;
+	const char *unset; /* the default as it is written */
+	const char *help;  /* or NULL */
+	struct script_option *next;
+};
+
 struct script {
+	struct script_option *options;
+	const char *usage; /* of the options, when --help asks for it; else NULL */
 	struct decl *decls;
 	struct macro *macros;
 	struct map_decl *map_decls;

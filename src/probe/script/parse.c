@@ -466,6 +466,7 @@ struct script *script_parse(const struct sources *sources,
 			"the script has no clause, so there is nothing to trace");
 		diag_hint(diags, "begin { printf(\"hello\\n\"); } is one");
 	}
+	options_check(&p);
 	map_release(&p.typedefs);
 	vec_release(&p.defines.v);
 	return s;

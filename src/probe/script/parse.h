@@ -6,10 +6,13 @@
 #include "probe/script/ast.h"
 #include "probe/script/diag.h"
 
-/* Positional parameters: $1 is words[0]. A missing one is 0 as a number and "" as a text. */
+/* Positional parameters: $1 is words[0]. A missing one is 0 as a number and "" as a text. Named ones are
+ * "--NAME" and "--NAME=VALUE": what getopt() gives. */
 struct script_parameters {
 	const char *const *words;
 	size_t n;
+	const char *const *named;
+	size_t n_named;
 };
 
 /* Parses every source, clauses in order. Wrong input adds messages and goes on at the next

@@ -8,7 +8,7 @@
 #define PARAMETERS_MAX 32
 
 /* parameter = local | map | name ; of a function: local ":" type name */
-static struct macro_parameter *parse_parameter(struct parser *p, const struct macro *m)
+static struct macro_parameter *parse_macro_parameter(struct parser *p, const struct macro *m)
 {
 	struct macro_parameter *q = arena_zalloc(p->arena, sizeof(*q));
 	bool is_local = parser_at(p, TOKEN_LOCAL), is_map = parser_at(p, TOKEN_MAP);
@@ -49,7 +49,7 @@ static void parse_parameters(struct parser *p, struct macro *m)
 
 	parser_expect(p, '(', "'(' and the parameters");
 	while (!p->panic && !parser_at(p, ')')) {
-		struct macro_parameter *q = parse_parameter(p, m);
+		struct macro_parameter *q = parse_macro_parameter(p, m);
 
 		if (!p->panic && has_parameter(m, q))
 			parser_error(

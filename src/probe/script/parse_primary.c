@@ -137,52 +137,6 @@ static struct expr *parse_char(struct parser *p)
 	return expr_finish(p, e);
 }
 
-/* The parameter that a token names, NULL when it is not given. */
-static const char *parameter_word(struct parser *p, struct token t)
-{
-	unsigned long i = strtoul(p->lexer.text + t.from + 1, NULL, 10);
-
-	for (uint32_t at = t.from + 1; at < t.to; at++) {
-		if (p->lexer.text[at] >= '0' && p->lexer.text[at] <= '9' && i)
-			continue;
-		parser_error(p, parser_place(p, t.from, t.to), "parameter",
-			"parameters are named $1, $2 and so on");
-		return NULL;
-	}
-	return i <= p->parameters->n ? p->parameters->words[i - 1] : NULL;
-}
-
-static void set_text(struct parser *p, struct expr *e, const char *text)
-{
-	e->kind = EXPR_STRING;
-	e->text_n = text ? strlen(text) : 0;
-	e->text = arena_strndup(p->arena, text, e->text_n);
-}
-
-/* parameter = "$" digits | "$#" */
-static struct expr *parse_parameter(struct parser *p)
-{
-	struct expr *e = expr_new(p, EXPR_INT, p->token.from);
-	const char *word, *why;
-
-	if (parser_accept(p, TOKEN_PARAMETER_COUNT)) {
-		e->value = p->parameters->n;
-		return expr_finish(p, e);
-	}
-	word = parameter_word(p, p->token);
-	if (word) {
-		const char *digits = word + (*word == '-');
-
-		if (!literal_number(digits, strlen(digits), &e->value, &e->is_unsigned, &why) ||
-			(*word == '-' && e->value > (uint64_t)INT64_MAX + 1))
-			set_text(p, e, word);
-		else if (*word == '-')
-			e->value = -e->value, e->is_unsigned = false;
-	}
-	parser_take(p);
-	return expr_finish(p, e);
-}
-
 /* --- primaries ---------------------------------------------------------------------------- */
 
 /* arguments = expr { "," expr }, up to what closes them; behind those that are there already */
@@ -204,24 +158,6 @@ static void parse_arguments(struct parser *p, struct expr *e, int close, struct 
 	parser_expect_closing(p, close, open);
 }
 
-/* str($1) is a text even if it looks like a number. */
-static struct expr *parse_str_parameter(struct parser *p, struct expr *call, struct token open)
-{
-	struct expr *text = expr_new(p, EXPR_STRING, p->token.from);
-
-	set_text(p, text, parameter_word(p, p->token));
-	parser_take(p);
-	call->args = expr_finish(p, text);
-	call->n_args = 1;
-	if (parser_accept(p, ')')) {
-		text->place = parser_since(p, call->place.from);
-		return text;
-	}
-	parser_expect(p, ',', "')' or ','");
-	parse_arguments(p, call, ')', open);
-	return expr_finish(p, call);
-}
-
 /* call = name "(" [arguments] ")" */
 static struct expr *parse_call(struct parser *p, struct token name)
 {
@@ -231,13 +167,21 @@ static struct expr *parse_call(struct parser *p, struct token name)
 	e->name = parser_text(p, name, 0);
 	parser_take(p);
 	if (token_is(p, name, "str") && parser_at(p, TOKEN_PARAMETER)) {
-		int next = parser_peek(p).kind;
+		struct expr *text = parse_parameter_text(p);
 
-		if (next == ')' || next == ',')
-			return parse_str_parameter(p, e, open);
+		if (text && parser_at(p, ')')) {
+			parser_take(p);
+			text->place = parser_since(p, name.from);
+			return text;
+		}
+		e->args = text;
+		e->n_args = text != NULL;
+		if (text)
+			parser_expect(p, ',', "')' or ','");
 	}
 	parse_arguments(p, e, ')', open);
-	return expr_finish(p, e);
+	expr_finish(p, e);
+	return token_is(p, name, "getopt") ? option_value(p, e) : e;
 }
 
 /* map = "@" [name] [ "[" arguments "]" ] ; @x[(a, b)] is @x[a, b] */

@@ -94,6 +94,19 @@ struct expr *parse_condition(struct parser *p);
 struct expr *parse_if_value(struct parser *p);
 struct expr *parse_block_value(struct parser *p);
 
+/* --- parse_parameter.c ------------------------------------------------------------------------ */
+
+struct expr *parse_parameter(struct parser *p); /* $1, $# */
+/* At the parameter of "str($1)", "str($1 + 2)", also with a "," behind it: the text; else NULL. */
+struct expr *parse_parameter_text(struct parser *p);
+
+/* --- parse_option.c --------------------------------------------------------------------------- */
+
+/* What getopt(...) is worth: a constant. */
+struct expr *option_value(struct parser *p, struct expr *call);
+/* After all sources: named parameters that no getopt() has; the text that --help asks for. */
+void options_check(struct parser *p);
+
 /* --- parse_macro.c ---------------------------------------------------------------------------- */
 
 void parse_macro(struct parser *p); /* at "macro" or "fn" and a name */

@@ -18,7 +18,7 @@ struct parsed {
 static void parse_words(
 	struct parsed *p, const char *text, size_t n, const char *const *words, size_t n_words)
 {
-	struct script_parameters parameters = {words, n_words};
+	struct script_parameters parameters = {.words = words, .n = n_words};
 
 	*p = (struct parsed){0};
 	sources_add(&p->sources, "test.wr", (struct span){(const uint8_t *)text, n});
@@ -179,7 +179,7 @@ static void parameters(void)
 	EXPR("str($4)", "string \"\"");
 	EXPR("$#", "int 3");
 	EXPR("str($2, 2)", "call str (string \"abc\", int 2)");
-	EXPR("str($1 + 1)", "call str (binary + (int 12, int 1))");
+	EXPR("str($1 + 1)", "string \"2\"");
 	POINTS("uprobe:$2:f$1 { }", "point \"uprobe:abc:f12\"");
 	POINTS("beg$2in { }", "point \"begabcin\"");
 	POINTS("$2 { }", "point \"abc\"");
