@@ -124,6 +124,25 @@ static bool has_file_points(const struct stream *s)
 	return false;
 }
 
+static void say_maps(const struct probing *r)
+{
+	uint64_t at_once = 0, full = 0;
+	size_t n = r->stream->maps.n;
+
+	for (size_t i = 0; i < n; i++) {
+		struct map_memory m =
+			map_memory_of(&r->stream->maps.v[i], (uint32_t)r->setup->a->max_entries);
+
+		at_once += m.at_once_bytes;
+		full += m.full_bytes;
+	}
+	if (n)
+		fprintf(stderr,
+			"weir: %zu map%s of the script: %" PRIu64 " KiB, %" PRIu64
+			" KiB when full\n",
+			n, n == 1 ? "" : "s", (at_once + 1023) / 1024, (full + 1023) / 1024);
+}
+
 static void say_attached(const struct probing *r)
 {
 	const struct probe_arguments *a = r->setup->a;
@@ -133,8 +152,8 @@ static void say_attached(const struct probing *r)
 	facts.n_sites += count_unattached(r->stream);
 	if (r->setup->is_json)
 		fprintf(r->setup->out,
-			"{\"type\": \"attached_probes\", \"data\": {\"probes\": %u}}\n",
-			facts.n_sites);
+			"{\"type\": \"attached_probes\", \"count\": %u, \"data\": {\"probes\": %u}}\n",
+			facts.n_sites, facts.n_sites);
 	if (a->quiet)
 		return;
 	fprintf(stderr, "Attached %u probe%s\n", facts.n_sites, facts.n_sites == 1 ? "" : "s");
@@ -153,6 +172,7 @@ static void say_attached(const struct probing *r)
 		fprintf(stderr, "; breakpoints in every process that maps the file: %s",
 			facts.why_everywhere);
 	fputc('\n', stderr);
+	say_maps(r);
 }
 
 static int open_control(void *ctx, char *const **environment, struct err *err)

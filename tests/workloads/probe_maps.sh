@@ -131,6 +131,10 @@ assert sum(v["value"] for v in rows) == 4, rows'
 probe zeroed -f json 'begin { @s = tseries(1, 1s, 5); zero(@s); } interval:ms:50 { exit(); }'
 check "a zeroed series has no intervals" grep -q '"@s": \[\]' zeroed.txt
 
+# --- delete() for what it does -------------------------------------------------------------------------------------
+timeout 20 "$WEIR" probe 'begin { @a[1] = 1; delete(@a[1]); @b = 1; delete(@b); exit(); }' >deleted.txt 2>deleted.err
+equal "delete() as a statement needs nobody to take its value" "0 0 Attached 1 probe" "$? $(grep -c . deleted.txt) $(cat deleted.err)"
+
 # --- declared maps, and what maps take ---------------------------------------------------------------------------
 probe declared 'let @small = hash(2); let @recent = lruhash(1); let @counts = percpuhash(2); let @last = percpulruhash(1); let @nobody = hash(7);
 begin { @small[1] = 1; @small[2] = 2; @small[3] = 3; @counts[1] = count(); @counts[2] = count(); @counts[3] = count();
@@ -149,6 +153,8 @@ equal "a map that takes more than 1 GiB before it has an entry is refused" "1 --
 timeout 20 "$WEIR" probe --dry-run --max-entries 1000 'begin { @x[1] = 1; @y = count(); }' >plan.txt
 equal "--dry-run says what maps take" "map @x: 1000 entries, 16 KiB at once, map @y: 1 entry, 1 KiB at once," \
 	"$(echo $(grep '^map' plan.txt | sed 's/ [0-9]* KiB when full//'))"
+timeout 20 "$WEIR" probe -v --max-entries 1000 'begin { @x[1] = 1; @z[1, 2] = 1; exit(); }' >verbose.txt 2>verbose.err
+check "and -v says it of all" grep -q '^weir: 2 maps of the script: 32 KiB, [0-9]* KiB when full' verbose.err
 check "and so does its JSON" python3 -c '
 import json, subprocess, sys
 plan = json.loads(subprocess.run([sys.argv[1], "probe", "--dry-run", "-f", "json", "begin { @x[1] = 1; }"], capture_output=True).stdout)

@@ -23,6 +23,7 @@ struct builtin {
 	ir_value (*lower)(struct lower *l, const struct expr *e);
 	/* What lies in memory: n bytes of room. */
 	void (*into)(struct lower *l, const struct expr *e, ir_mem mem, uint32_t at, uint32_t n);
+	bool has_effect;  /* of one with a value: it may be called for what it does alone */
 	const char *help; /* of a name: a phrase; of check_not_yet: what to do instead */
 	int detail;	  /* for its functions: a format, a type, a helper of the kernel, ... */
 	/* A hint where it does not exist; or NULL. */

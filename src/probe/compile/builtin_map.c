@@ -168,7 +168,7 @@ static const struct type *check_aggregation(struct check_clause *c, struct expr 
 
 const struct builtin map_builtins[] = {
 	{"delete", "delete(@MAP[KEY]) or delete(@MAP, KEY)", 1, 2, .check = check_delete,
-		.lower = lower_delete},
+		.lower = lower_delete, .has_effect = true},
 	{"has_key", "has_key(@MAP, KEY)", 2, 2, .check = check_has_key, .lower = lower_has_key},
 	{"len", "len(@MAP)", 1, 1, .check = check_not_yet,
 		.help = "a counter of its own counts what is put into a map"},

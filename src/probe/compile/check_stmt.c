@@ -2,7 +2,7 @@
 /* Statements. A branch behind a constant condition that never takes it is not looked at. */
 #include <string.h>
 
-#include "probe/compile/checker.h"
+#include "probe/compile/builtin.h"
 
 #define UNROLL_MAX 100
 
@@ -32,12 +32,14 @@ static void check_loop_body(struct check_clause *c, struct stmt *body)
 	c->n_loops--;
 }
 
-static bool has_effect(const struct expr *e)
+static bool has_effect(const struct check_clause *c, const struct expr *e)
 {
 	if (e->kind == EXPR_TERNARY)
-		return has_effect(e->b) || has_effect(e->c);
+		return has_effect(c, e->b) || has_effect(c, e->c);
 	if (e->kind == EXPR_BINARY && (e->op == OP_LOGICAL_AND || e->op == OP_LOGICAL_OR))
-		return has_effect(e->b);
+		return has_effect(c, e->b);
+	if (e->kind == EXPR_CALL && check_meaning(c, e))
+		return check_row(c, e)->has_effect;
 	return e->kind == EXPR_ASSIGN || e->kind == EXPR_STEP || e->kind == EXPR_BLOCK;
 }
 
@@ -50,7 +52,7 @@ static void check_expr_stmt(struct check_clause *c, struct stmt *s)
 			"an aggregation can only be assigned to a map");
 		check_hint(c, "write @x = %s(...);", s->a->name ? s->a->name : "count");
 	} else if (type->kind != TYPE_VOID && type->kind != TYPE_BAD && !s->is_discarded &&
-		   !has_effect(s->a)) {
+		   !has_effect(c, s->a)) {
 		check_warning(c, s->a->place, "unused", "this value is not used");
 	}
 }
