@@ -54,6 +54,46 @@ timeout 20 "$WEIR" probe -q "$script" -c ./watched$first >out.txt 2>err.txt
 equal "a fifth watchpoint: the processor has four" 1 $?
 check "and the sentence says so" grep -q '4 debug registers' err.txt
 
+# --- lines of source ------------------------------------------------------------------------------------------------
+cat >lines.c <<'C'
+#include <stdio.h>
+static inline __attribute__((always_inline)) int twice(int x)
+{
+	return x + x;
+}
+int sum(int n)
+{
+	int s = 0;
+	for (int i = 0; i < n; i++)
+		s += twice(i);
+	return s;
+}
+int main(void)
+{
+	printf("%d\n", sum(3));
+	printf("%d\n", twice(sum(4)));
+	return 0;
+}
+C
+for mode in $modes; do
+	mkdir -p sub && cp lines.c sub/other.c
+	gcc -m$mode -g -O0 -o lines$mode "$PWD/sub/other.c"
+	timeout 10 "$WEIR" probe -q -O l.txt "uprobe:./lines$mode@other.c:10 { @loop = count(); } uprobe:./lines$mode@sub/other.c:4 { @inlined[func] = count(); }
+uprobe:./lines$mode@$PWD/sub/other.c:15 { printf(\"%s %d\\n\", func, bits); }" -c ./lines$mode >/dev/null 2>l.err
+	equal "$mode-bit: lines of source, in a loop and in what was inlined, run as often as the program says" \
+		"main $mode @loop: 7 @inlined[main]: 1 @inlined[sum]: 7" "$(echo $(grep . l.txt))"
+	at=$(gdb -batch -ex 'info line other.c:11' ./lines$mode 2>/dev/null | sed -n 's/.*starts at address \(0x[0-9a-f]*\).*/\1/p')
+	ours=$("$WEIR" probe --dry-run "uprobe:./lines$mode@other.c:11 { @ = count(); }" | sed -n 's/.* at \(0x[0-9a-f]*\): .*/\1/p')
+	if [ "$at" ]; then
+		equal "$mode-bit: the address of a line is gdb's" "$at" "$(printf '0x%x' $((ours)))"
+	else
+		skip "$mode-bit: the address of a line is gdb's: gdb is not there or says nothing"
+	fi
+done
+timeout 10 "$WEIR" probe -q "uprobe:./lines$first@other.c:6 { @ = count(); }" >/dev/null 2>l.err
+equal "a line without code is an error, with the next one that has some" "1 no-symbol 7" \
+	"$? $(echo $(sed -n 's/.*\[\(no-symbol\)\]$/\1/p; s/.*next line with code is //p' l.err))"
+
 # --- signals --------------------------------------------------------------------------------------------------------
 # signalled SIGNAL SCRIPT [OPTION...]: sends it to a weir that runs, then ends that; output in s.txt
 signalled() {

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "probe/compile/file_types.h"
 #include "probe/points/point_kind.h"
+#include "probe/points/source_line.h"
 #include "probe/points/tracepoint_format.h"
 #include "probe/types/btf_types.h"
 
@@ -171,7 +172,8 @@ static const char *function_name(const struct stream_point *point, enum mode mod
 	if (point->name)
 		return point->name;
 	/* A glob may be in the file alone. */
-	if (!spec->name || spec->has_address || spec->offset || strpbrk(spec->name, "*?["))
+	if (!spec->name || spec->has_address || spec->offset || point_is_source_line(spec) ||
+		strpbrk(spec->name, "*?["))
 		return NULL;
 	if (strstr(spec->name, "::") || strchr(spec->name, '(') || spec->provider)
 		return readable_symbol(point, mode);

@@ -16,6 +16,7 @@
 #include "base/order.h"
 #include "probe/points/point_kind.h"
 #include "probe/points/site_cost.h"
+#include "probe/points/source_line.h"
 #include "probe/points/usdt_notes.h"
 #include "symbols/function_pattern.h"
 #include "symbols/elf_tables.h"
@@ -343,23 +344,42 @@ static void search_names(struct site_list *l, struct functions *f, const struct 
 	function_pattern_release(&f->pattern);
 }
 
+static int search_lines(struct site_list *l, struct functions *f, const struct elf_tables *t,
+	const char *path, struct err *err)
+{
+	struct line_addresses found = {0};
+	int rc = source_line_find(&found, l->search, l->elf, path, err);
+
+	for (size_t i = 0; i < found.v.n; i++) {
+		f->address = found.v.v[i];
+		f->holder = (struct elf_symbol){0};
+		elf_tables_each(t, take_holder, f);
+		add_address(l, f);
+	}
+	vec_release(&found.v);
+	return rc;
+}
+
 static int search_functions(struct site_list *l, const char *path, struct err *err)
 {
 	struct site_search *s = l->search;
 	struct functions f = {.search = s};
 	struct elf_tables tables;
+	int rc = 0;
 
-	(void)err;
 	elf_tables_open(&tables, l->elf, path);
 	s->is_stripped = tables.is_stripped;
-	search_names(l, &f, &tables);
+	if (point_is_source_line(s->spec))
+		rc = search_lines(l, &f, &tables, path, err);
+	else
+		search_names(l, &f, &tables);
 	hint_ifunc(l, &tables);
 	elf_tables_close(&tables);
 	vec_release(&f.matches);
 	if (point_has(s->spec->kind, POINT_AT_RETURN) && l->sites.n &&
 		unwind_risk_of(l->elf) > s->unwind_risk)
 		s->unwind_risk = unwind_risk_of(l->elf);
-	return 0;
+	return rc;
 }
 
 bool find_functions(
@@ -369,7 +389,7 @@ bool find_functions(
 		.arena = arena,
 		.d = d,
 		.search = search_functions,
-		.what = "function"};
+		.what = point_is_source_line(&out->spec) ? "line of source" : "function"};
 
 	return find_in_files(&s, options, out);
 }

@@ -21,9 +21,9 @@ enum point_kind {
 	POINT_BEGIN,
 	POINT_END,
 	POINT_ERROR,
-	POINT_INTERVAL,	      /* interval:s:1, interval:ms:10, interval:hz:5, interval:500ms */
-	POINT_PROFILE,	      /* profile:hz:99, profile:99, profile:ms:10 */
-	POINT_UPROBE,	      /* uprobe:PATH:FUNC[+OFFSET], uprobe:PATH:0xADDRESS */
+	POINT_INTERVAL, /* interval:s:1, interval:ms:10, interval:hz:5, interval:500ms */
+	POINT_PROFILE,	/* profile:hz:99, profile:99, profile:ms:10 */
+	POINT_UPROBE, /* uprobe:PATH:FUNC[+OFFSET], uprobe:PATH:0xADDRESS, uprobe:PATH@FILE:LINE */
 	POINT_URETPROBE,      /* uretprobe:PATH:FUNC */
 	POINT_USDT,	      /* usdt:PATH:[PROVIDER:]NAME */
 	POINT_SYSCALL_ENTRY,  /* syscall:NAME:entry; tracepoint:syscalls:sys_enter_NAME */

@@ -31,6 +31,10 @@ static void report_no_match(struct site_search *s, const struct probe_files *fil
 		diag_error(s->d, spec->place, "no-symbol", "there is no %s '%s%s%s' in %s", what,
 			spec->provider ? spec->provider : "", spec->provider ? ":" : "", spec->name,
 			where);
+	if (s->hint[0]) {
+		diag_hint(s->d, "%s", s->hint);
+		return;
+	}
 	if (nearest_names_text(&s->near, text, sizeof(text)))
 		diag_hint(s->d, "is it %s?", text);
 	else if (s->is_stripped && !spec->is_glob)

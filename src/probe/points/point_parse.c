@@ -241,6 +241,39 @@ static bool take_pattern(struct point_parse *p, const struct part *part, char *n
 	return true;
 }
 
+/* The @ of PROGRAM@SOURCE:LINE[:COLUMN], or NULL. */
+static const char *source_mark(const struct point_parse *p)
+{
+	const char *rest = p->parts[1].text;
+
+	return rest[0] && !rest[strspn(rest, "0123456789:")] ? strrchr(p->parts[0].text, '@')
+							     : NULL;
+}
+
+/* PROGRAM@SOURCE:LINE[:COLUMN] */
+static bool take_source_line(struct point_parse *p, const char *mark)
+{
+	struct point_spec *out = p->out;
+	const struct part *part = &p->parts[1];
+	const char *at = part->text;
+
+	out->file = arena_strndup(p->arena, p->parts[0].text, (size_t)(mark - p->parts[0].text));
+	out->provider = mark + 1;
+	out->name = part->text;
+	out->is_glob = glob_has(out->file);
+	if (!*out->file || !*out->provider)
+		return point_fail_form(p, "names no program or no file of source");
+	if (out->kind != POINT_UPROBE)
+		return diag_error(p->d, point_place_of(p, part), "point",
+			"a return probe belongs to a whole function, not to a place inside of it");
+	if (!point_take_number(&at, &out->address) || !out->address ||
+		(*at == ':' && (at++, !point_take_number(&at, &out->count))) || *at)
+		return diag_error(p->d, point_place_of(p, part), "point",
+			"'%s' is no line of source", part->text);
+	out->text = arena_printf(p->arena, "%s:%s:%s", p->word, p->parts[0].text, part->text);
+	return true;
+}
+
 /* FILE:FUNC[+OFFSET] | FILE:0xADDRESS; uretprobe takes neither offset nor address. */
 bool point_parse_function(struct point_parse *p)
 {
@@ -253,6 +286,8 @@ bool point_parse_function(struct point_parse *p)
 	if (p->n_parts < 2)
 		return point_fail_form(p, "names no function");
 	part = &p->parts[1];
+	if (source_mark(p))
+		return take_source_line(p, source_mark(p));
 	/* bpftrace's mark of a C++ name; here such names are known by their look. */
 	if (strncmp(part->text, "cpp:", 4) == 0 && part->text[4] != ':') {
 		part->text += 4;
