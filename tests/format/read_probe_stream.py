@@ -99,9 +99,14 @@ class Shape:
     def __init__(self, items, earlier):
         self.kind = items.u8()
         need(self.kind <= 25, "kind of shape")
-        self.signed = items.flags(1)
+        flags = items.flags(3)
+        self.signed, self.is_bool = flags & 1, flags & 2
         self.n, self.size = items.u32(), items.u32()
         self.min, self.max, self.step = items.number("q"), items.number("q"), items.number("q")
+        enumerators = items.optional_text()
+        self.enumerators = dict(e.split("=") for e in enumerators.split(" ")) if enumerators else {}
+        need(self.kind == 1 or not (self.is_bool or self.enumerators), "names of numbers")
+        need(all(int(value) < 2 ** 63 for value in self.enumerators.values()), "an enumerator")
         need(self.size % 8 == 0 and self.size <= 65536, "size of a shape")
         need(self.size_is_right(), "size of a shape")
         n_fields = items.u32()
@@ -165,7 +170,7 @@ class Stream:
         major, minor, n = struct.unpack_from("<HHH", data, 10)
         length, table_crc, crc = struct.unpack_from("<QII", data, 16)
         need(crc32c(data[:28]) == crc, "header")
-        need((major, minor) == (2, 0) and n == N_SECTIONS, "version")
+        need((major, minor) == (2, 1) and n == N_SECTIONS, "version")
         need(length == len(data) <= 256 << 20, "length")
         need(crc32c(data[32:FIRST]) == table_crc, "section table")
 

@@ -171,6 +171,8 @@ void check_learned(struct check_session *s);
  * in the other mode, or NULL when not known). */
 struct shape *check_shape(struct check_session *s, const struct type *type,
 	const struct type *other, struct place place);
+/* The field of a tuple that .0, .name or [0] names; n_fields when there is none. */
+uint32_t check_tuple_index(const struct expr *member, const struct type *tuple, enum mode mode);
 /* The type in which a value is kept: an array of characters as a string. */
 const struct type *check_kept_type(struct types *types, const struct type *type);
 /* What reading a value of that shape gives. */

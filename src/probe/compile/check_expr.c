@@ -249,13 +249,13 @@ static const struct type *compare(struct check_clause *c, struct expr *e)
 		if (!check_text_fits(c, a, e->a->place) || !check_text_fits(c, b, e->b->place))
 			return check_bad(c);
 		if (e->op == OP_EQ || e->op == OP_NE)
-			return check_int(c, 8, true);
+			return check_bool(c);
 		return check_refuse(
 			c, e->place, "type", "strings can only be compared by == and !=");
 	}
 	if (type_is_scalar(a) && type_is_scalar(b)) {
-		fold(c, e, check_int(c, 8, true), type_is_unsigned64(a) || type_is_unsigned64(b));
-		return check_int(c, 8, true);
+		fold(c, e, check_bool(c), type_is_unsigned64(a) || type_is_unsigned64(b));
+		return check_bool(c);
 	}
 	if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT)
 		return refuse_float(c, e, a->kind == TYPE_FLOAT ? a : b);
@@ -273,13 +273,13 @@ static const struct type *check_logical(struct check_clause *c, struct expr *e)
 
 	ok = check_scalar(c, e->a, "an operand of && or ||");
 	if (ok && e->a->is_constant[m] && (e->a->constant[m] != 0) == ends_when) {
-		return check_set_constant(c, e, check_int(c, 8, true), ends_when);
+		return check_set_constant(c, e, check_bool(c), ends_when);
 	}
 	if (!check_scalar(c, e->b, "an operand of && or ||") || !ok)
 		return check_bad(c);
 	if (e->a->is_constant[m] && e->b->is_constant[m])
-		check_set_constant(c, e, check_int(c, 8, true), e->b->constant[m] != 0);
-	return check_int(c, 8, true);
+		check_set_constant(c, e, check_bool(c), e->b->constant[m] != 0);
+	return check_bool(c);
 }
 
 static const struct type *check_binary(struct check_clause *c, struct expr *e)
@@ -311,8 +311,10 @@ static const struct type *check_unary(struct check_clause *c, struct expr *e)
 	if (e->op == OP_NOT ? !check_scalar(c, e->a, "the operand of !")
 			    : !check_integer(c, e->a, "the operand"))
 		return check_bad(c);
-	type = e->op == OP_NOT ? check_int(c, 8, true)
-			       : check_int(c, 8, !type_is_unsigned64(e->a->type[m]));
+	/* As in bpftrace, what ~ gives has no sign. */
+	type = e->op == OP_NOT		? check_bool(c)
+	       : e->op == OP_COMPLEMENT ? check_int(c, 8, false)
+					: check_int(c, 8, !type_is_unsigned64(e->a->type[m]));
 	v = e->a->constant[m];
 	if (e->a->is_constant[m])
 		check_set_constant(c, e, type,
@@ -343,6 +345,8 @@ static const struct type *check_ternary(struct check_clause *c, struct expr *e)
 		return check_bad(c);
 	if (b->kind == TYPE_VOID && type->kind == TYPE_VOID)
 		return b;
+	if (b->kind == TYPE_INT && type_is_same(b, type))
+		return b->is_bool || b->is_enum ? b : check_int(c, 8, !type_is_unsigned64(b));
 	if (b->kind == TYPE_INT && type->kind == TYPE_INT)
 		return check_int(c, 8, !type_is_unsigned64(b) && !type_is_unsigned64(type));
 	type = b->kind == TYPE_AGGREGATION ? NULL
@@ -352,33 +356,12 @@ static const struct type *check_ternary(struct check_clause *c, struct expr *e)
 	return bad_operands(c, e, b, e->c->type[m], NULL);
 }
 
-static const struct type *check_tuple(struct check_clause *c, struct expr *e)
-{
-	const struct type **of = arena_zalloc(c->session->arena, e->n_args * sizeof(*of));
-	bool is_bad = false;
-	uint32_t n = 0;
-
-	if (e->n_args > CHECK_TUPLE_MAX)
-		return check_refuse(
-			c, e->place, "size", "a tuple has at most %d fields", CHECK_TUPLE_MAX);
-	for (struct expr *a = e->args; a && n < e->n_args; a = a->next) {
-		const struct type *type = check_value(c, a);
-
-		is_bad |= type->kind == TYPE_BAD || !check_text_fits(c, type, a->place);
-		if (type->kind == TYPE_INT)
-			type = check_int(c, 8, !type_is_unsigned64(type));
-		else if (type_is_text(type))
-			type = types_string(check_types(c), check_text_bytes(type));
-		of[n++] = type;
-	}
-	return is_bad ? check_bad(c) : types_tuple(check_types(c), of, n);
-}
-
 /* --- all kinds -------------------------------------------------------------------------------- */
 
 static const struct type *check_number(struct check_clause *c, struct expr *e)
 {
-	return check_set_constant(c, e, check_int(c, 8, !e->is_unsigned), e->value);
+	return check_set_constant(
+		c, e, e->is_bool ? check_bool(c) : check_int(c, 8, !e->is_unsigned), e->value);
 }
 
 static check_fn *const checks[N_EXPR_KINDS] = {

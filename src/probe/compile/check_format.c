@@ -75,7 +75,7 @@ static bool suits(char letter, const struct type *type)
 	if (strchr("diuxXop", letter))
 		return type_is_scalar(type);
 	if (letter == 's')
-		return is_printed_as_text(type);
+		return is_printed_as_text(type) || type->is_bool || type->is_enum;
 	return type->kind == (letter == 'c' ? TYPE_INT : letter == 'r' ? TYPE_BYTES : TYPE_FLOAT);
 }
 

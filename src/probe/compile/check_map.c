@@ -366,8 +366,8 @@ const struct type *check_map_step(struct check_clause *c, struct expr *e)
 
 	if (!m)
 		return check_bad(c);
-	if (!m->value)
-		learn_int(c, m, e->place);
+	if (!m->value || m->value->is_bool || m->value->enumerators)
+		learn_int(c, m, e->place); /* one more than true or RED is a number */
 	was_read = m->is_read;
 	m->is_assigned = true;
 	type = check_expr(c, e->a);

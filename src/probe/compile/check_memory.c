@@ -133,6 +133,11 @@ const struct type *check_index(struct check_clause *c, struct expr *e)
 
 	if (type->kind == TYPE_BAD || !ok)
 		return check_bad(c);
+	if (type->kind == TYPE_TUPLE && !e->b->is_constant[m])
+		return check_refuse(
+			c, e->b->place, "constant", "the index of a tuple must be a constant");
+	if (type->kind == TYPE_TUPLE)
+		return check_tuple_member(c, e, type);
 	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
 		return check_refuse(c, e->place, "type",
 			"[] needs an array or a pointer, and this is a %s", type_text(c, type));
@@ -170,18 +175,6 @@ static const struct type *unknown_field(
 	return check_bad(c);
 }
 
-static const struct type *tuple_member(
-	struct check_clause *c, struct expr *e, const struct type *tuple)
-{
-	char *end;
-	unsigned long i = strtoul(e->name, &end, 10);
-
-	if (*end || end == e->name || i >= tuple->n_fields)
-		return check_refuse(c, e->place, "unknown-field", "this tuple has fields .0 to .%u",
-			tuple->n_fields ? tuple->n_fields - 1 : 0);
-	return tuple->fields[i].type;
-}
-
 const struct type *check_member(struct check_clause *c, struct expr *e)
 {
 	const struct type *type, *s;
@@ -194,7 +187,7 @@ const struct type *check_member(struct check_clause *c, struct expr *e)
 	if (type->kind == TYPE_BAD || s->kind == TYPE_BAD)
 		return check_bad(c);
 	if (s->kind == TYPE_TUPLE)
-		return tuple_member(c, e, s);
+		return check_tuple_member(c, e, s);
 	if (s->kind != TYPE_STRUCT) {
 		check_error(c, e->place, "type",
 			"'%s' needs a structure or a pointer to one, and this is a %s", e->name,

@@ -46,26 +46,28 @@ static const struct type *unknown_name(struct check_clause *c, struct expr *e)
 	return check_bad(c);
 }
 
-static const struct type *enumerator(struct check_clause *c, struct expr *e, int64_t value)
+/* `type`: its enum, or NULL when that is not known. */
+static const struct type *enumerator(
+	struct check_clause *c, struct expr *e, int64_t value, const struct type *type)
 {
 	check_mean(c, e, MEANING_CONSTANT);
-	return check_set_constant(c, e, check_int(c, 8, true), (uint64_t)value);
+	return check_set_constant(c, e, type ? type : check_int(c, 8, true), (uint64_t)value);
 }
 
 const struct type *check_name(struct check_clause *c, struct expr *e)
 {
-	const struct type *type = check_builtin_name(c, e);
+	const struct type *type = check_builtin_name(c, e), *of;
 	int64_t value;
 
 	if (type)
 		return type;
-	if (types_enumerator(check_types(c), e->name, &value))
-		return enumerator(c, e, value);
+	if (types_enumerator(check_types(c), e->name, &value, &of))
+		return enumerator(c, e, value, of);
 	type = check_global(c, e);
 	if (type)
 		return type;
 	if (types_source_enumerator(check_types(c), e->name, &value))
-		return enumerator(c, e, value);
+		return enumerator(c, e, value, NULL);
 	return unknown_name(c, e);
 }
 

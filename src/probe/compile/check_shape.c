@@ -19,8 +19,15 @@ static struct shape *struct_shape(struct shaping *s, const struct type *type);
 /* Of a number; NULL for other types, and for long double. */
 static struct shape *number_shape(struct arena *a, const struct type *type)
 {
-	if (type->kind == TYPE_INT)
-		return shape_new(a, SHAPE_INT, type->is_signed, 0);
+	struct shape *shape;
+
+	if (type->kind == TYPE_INT) {
+		shape = shape_new(a, SHAPE_INT, type->is_signed, 0);
+		shape->is_bool = type->is_bool;
+		if (type->enumerators)
+			shape->enumerators = arena_strdup(a, type->enumerators);
+		return shape;
+	}
 	if (type->kind == TYPE_POINTER)
 		return shape_new(a, SHAPE_POINTER, false, 0);
 	if (type->kind == TYPE_FLOAT && (type->size == 4 || type->size == 8))
@@ -166,14 +173,19 @@ static bool check_layout(struct check_session *s, const struct type *type, const
 static struct shape *tuple_shape(
 	struct check_session *s, const struct type *type, struct place place)
 {
-	struct shape **of = arena_zalloc(s->arena, (type->n_fields + 1) * sizeof(*of));
+	struct shape **of = arena_zalloc(s->arena, (type->n_fields + 1) * sizeof(*of)), *shape;
 
 	for (uint32_t i = 0; i < type->n_fields; i++) {
 		of[i] = check_shape(s, type->fields[i].type, NULL, place);
 		if (!of[i])
 			return NULL;
 	}
-	return shape_new_tuple(s->stream->arena, of, type->n_fields);
+	shape = shape_new_tuple(s->stream->arena, of, type->n_fields);
+	for (uint32_t i = 0; i < type->n_fields; i++)
+		if (type->fields[i].name)
+			shape->fields[i].name =
+				arena_strdup(s->stream->arena, type->fields[i].name);
+	return shape;
 }
 
 struct shape *check_shape(struct check_session *s, const struct type *type,
@@ -220,11 +232,20 @@ const struct type *check_kept_type(struct types *types, const struct type *type)
 
 /* --- back ------------------------------------------------------------------------------------- */
 
+static const struct type *int_type(struct types *t, const struct shape *s, uint32_t bytes)
+{
+	if (s->is_bool)
+		return types_bool(t);
+	if (s->enumerators)
+		return types_enum(t, "enum", bytes, s->is_signed, s->enumerators);
+	return types_int(t, bytes, s->is_signed);
+}
+
 static const struct type *member_type(struct types *t, const struct shape_field *f)
 {
 	switch (f->shape->kind) {
 	case SHAPE_INT:
-		return types_int(t, f->bytes, f->shape->is_signed);
+		return int_type(t, f->shape, f->bytes);
 	case SHAPE_POINTER:
 		return types_int(t, f->bytes, false);
 	case SHAPE_FLOAT:
@@ -260,13 +281,17 @@ static const struct type *struct_type(struct types *t, const struct shape *shape
 
 static const struct type *tuple_type(struct types *t, const struct shape *shape)
 {
-	VEC(const struct type *) of = {0};
+	VEC(struct type_field) fields = {0};
 	const struct type *type;
 
-	for (uint32_t i = 0; i < shape->n_fields; i++)
-		vec_push(&of, check_shape_type(t, shape->fields[i].shape));
-	type = types_tuple(t, of.v, of.n);
-	vec_release(&of);
+	for (uint32_t i = 0; i < shape->n_fields; i++) {
+		const struct shape_field *f = &shape->fields[i];
+
+		vec_push(&fields, ((struct type_field){
+					  .name = f->name, .type = check_shape_type(t, f->shape)}));
+	}
+	type = types_record(t, fields.v, fields.n);
+	vec_release(&fields);
 	return type;
 }
 
@@ -276,7 +301,7 @@ const struct type *check_shape_type(struct types *types, const struct shape *sha
 	case SHAPE_NONE:
 		return types_void(types);
 	case SHAPE_INT:
-		return types_int(types, 8, shape->is_signed);
+		return int_type(types, shape, 8);
 	case SHAPE_POINTER:
 		return types_pointer(types, types_void(types), SPACE_USER);
 	case SHAPE_FLOAT:

@@ -15,6 +15,11 @@ static const struct type *join_ints(struct check_clause *c, const struct type *h
 {
 	bool is_constant = added && added->is_constant[c->mode];
 
+	if (type_is_same(have, add))
+		return have;
+	/* true and RED are numbers beside others. */
+	if (have->is_bool || have->is_enum || add->is_bool || add->is_enum)
+		return check_int(c, 8, !type_is_unsigned64(have) && !type_is_unsigned64(add));
 	if (!have_weak && add->size <= have->size && add->is_signed == have->is_signed)
 		return have;
 	if (have_weak && !is_constant)
@@ -40,22 +45,6 @@ static const struct type *join_pointers(const struct type *have, const struct ty
 	return a->kind == TYPE_INT && b->kind == TYPE_INT && a->size == b->size ? have : NULL;
 }
 
-static const struct type *join_tuples(
-	struct check_clause *c, const struct type *have, const struct type *add)
-{
-	const struct type **of;
-
-	if (have->n_fields != add->n_fields)
-		return NULL;
-	of = arena_zalloc(c->session->arena, have->n_fields * sizeof(*of));
-	for (uint32_t i = 0; i < have->n_fields; i++) {
-		of[i] = check_join(c, have->fields[i].type, false, add->fields[i].type, NULL);
-		if (!of[i])
-			return NULL;
-	}
-	return types_tuple(check_types(c), of, have->n_fields);
-}
-
 const struct type *check_join(struct check_clause *c, const struct type *have, bool have_weak,
 	const struct type *add, const struct expr *added)
 {
@@ -78,7 +67,7 @@ const struct type *check_join(struct check_clause *c, const struct type *have, b
 	case TYPE_POINTER:
 		return join_pointers(have, add);
 	case TYPE_TUPLE:
-		return join_tuples(c, have, add);
+		return check_join_tuples(c, have, add);
 	case TYPE_BYTES:
 		return have->n >= add->n ? have : add;
 	case TYPE_STRUCT:
@@ -441,5 +430,8 @@ const struct type *check_step(struct check_clause *c, struct expr *e)
 		return check_refuse(c, e->place, "type", "%s needs an integer, and this is a %s",
 			e->op == OP_ADD ? "++" : "--", type_text(c, type));
 	v->is_assigned = true;
+	if (type->is_bool || type->is_enum)
+		type = check_assign_variable(
+			c, v, check_int(c, 8, true), NULL, e->place, e->a->kind == EXPR_SELF);
 	return type;
 }

@@ -104,6 +104,16 @@ uint64_t check_text_bytes(const struct type *type);
 /* False, and a message, for an array of char that is too long for a string. */
 bool check_text_fits(struct check_clause *c, const struct type *type, struct place place);
 
+/* --- check_tuple.c ---------------------------------------------------------------------------- */
+check_fn check_tuple;
+/* What reading field i gives. */
+const struct type *check_tuple_field(struct check_clause *c, const struct type *tuple, uint32_t i);
+const struct type *check_tuple_member(
+	struct check_clause *c, struct expr *e, const struct type *tuple);
+/* For check_join. */
+const struct type *check_join_tuples(
+	struct check_clause *c, const struct type *have, const struct type *add);
+
 /* --- check_memory.c --------------------------------------------------------------------------- */
 check_fn check_deref, check_address, check_index, check_member, check_cast, check_sizeof,
 	check_offsetof;

@@ -18,12 +18,17 @@ static struct object pointed(struct lower *l, const struct expr *e)
 
 static struct object index_object(struct lower *l, const struct expr *e)
 {
-	const struct type *ta = type_of(l, e->a), *of = lower_completed(l, ta->of);
+	const struct type *ta = type_of(l, e->a);
+	const struct type *of = ta->of ? lower_completed(l, ta->of) : ta;
 	uint64_t step = of->size ? of->size : 1;
 	struct object o;
 	ir_value i;
 
 	o = ta->kind == TYPE_POINTER ? pointed(l, e->a) : lower_object(l, e->a);
+	if (ta->kind == TYPE_TUPLE) {
+		o.offset += lower_tuple_offset(ta, check_tuple_index(e, ta, l->mode));
+		return o;
+	}
 	if (e->b->is_constant[l->mode]) {
 		o.offset += (int64_t)(e->b->constant[l->mode] * step);
 		return o;
@@ -53,7 +58,7 @@ static struct object member_object(struct lower *l, const struct expr *e)
 		return lower_use_object(l, m->value);
 	if (ta->kind == TYPE_TUPLE) {
 		o = lower_object(l, e->a);
-		o.offset += lower_tuple_offset(ta, (uint32_t)(e->name[0] - '0'));
+		o.offset += lower_tuple_offset(ta, check_tuple_index(e, ta, l->mode));
 		return o;
 	}
 	o = ta->kind == TYPE_POINTER ? pointed(l, e->a) : lower_object(l, e->a);

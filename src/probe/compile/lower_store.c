@@ -107,10 +107,12 @@ static void store_parts(
 		return;
 	}
 	for (uint32_t i = 0; i < tuple->n_fields && i < from->n_fields; i++) {
-		part.offset = o->offset + lower_tuple_offset(from, i);
+		uint32_t k = type_tuple_find(from, tuple->fields[i].name, i);
+
+		part.offset = o->offset + lower_tuple_offset(from, k);
 		at.type = tuple->fields[i].type;
 		at.at = to.at + lower_tuple_offset(tuple, i);
-		store_part(l, &part, from->fields[i].type, at);
+		store_part(l, &part, from->fields[k].type, at);
 	}
 }
 
@@ -128,8 +130,10 @@ static void store_tuple(struct lower *l, const struct expr *e, struct destinatio
 		return;
 	}
 	for (const struct expr *a = e->args; a; a = a->next, i++) {
-		part.type = to.type->fields[i].type;
-		part.at = to.at + lower_tuple_offset(to.type, i);
+		uint32_t k = type_tuple_find(to.type, a->label, i);
+
+		part.type = to.type->fields[k].type;
+		part.at = to.at + lower_tuple_offset(to.type, k);
 		lower_store(l, a, part);
 	}
 }

@@ -110,8 +110,7 @@ static const struct type *array_type(struct types *t, const struct field_line *f
 	if (is_char_type(type)) {
 		bool is_unsigned = !strcmp(type, "unsigned char");
 		const struct type *of =
-			is_unsigned ? types_named_int(t, "unsigned char", 1, false, false)
-				    : types_char(t);
+			is_unsigned ? types_named_int(t, "unsigned char", 1, false) : types_char(t);
 
 		return types_array(t, of, f->size);
 	}
@@ -141,7 +140,7 @@ static const struct type *type_of_field(const struct format *format, const struc
 
 	if (!strncmp(type, "__data_loc ", 11) || !strncmp(type, "__rel_loc ", 10)) {
 		if (f->size == 4)
-			return types_named_int(t, type, 4, false, false);
+			return types_named_int(t, type, 4, false);
 		return source_bytes(t, f->size);
 	}
 	if (f->is_array)
@@ -151,7 +150,7 @@ static const struct type *type_of_field(const struct format *format, const struc
 	if (!strncmp(type, "struct ", 7) || !type_is_int_size(f->size))
 		return source_bytes(t, f->size);
 	if (!strcmp(type, "bool") && f->size == 1)
-		return types_named_int(t, "bool", 1, false, false);
+		return types_named_int(t, "bool", 1, false);
 	if (!strcmp(type, "char") && f->size == 1)
 		return types_char(t);
 	/* System calls store every argument in 8 bytes: "int fd; size:8" is still an int. */

@@ -150,7 +150,7 @@ static uint64_t last_interval(const struct printer *p)
 static void put_key(struct printer *p, const struct shape *key, struct span value,
 	const char *separator, struct buf *out)
 {
-	if (key->kind != SHAPE_TUPLE) {
+	if (key->kind != SHAPE_TUPLE || shape_is_record(key)) {
 		print_value(p, key, value, PRINT_INDENT_KEY, 1, out);
 		return;
 	}

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -428,11 +429,11 @@ static void print_compound(
 {
 	if (depth >= PRINT_DEPTH_MAX || t->out->n >= t->limit) {
 		buf_put_cstr(t->out, t->is_json ? "null" : "...");
-	} else if (s->kind == SHAPE_TUPLE && !t->is_json) {
+	} else if (s->kind == SHAPE_TUPLE && !shape_is_record(s) && !t->is_json) {
 		buf_put_u8(t->out, '(');
 		print_list(t, s, value, ", ", depth);
 		buf_put_u8(t->out, ')');
-	} else if (s->kind == SHAPE_TUPLE || print_is_array(s)) {
+	} else if ((s->kind == SHAPE_TUPLE && !shape_is_record(s)) || print_is_array(s)) {
 		buf_put_u8(t->out, '[');
 		print_list(t, s, value, ",", depth);
 		buf_put_u8(t->out, ']');
@@ -529,6 +530,35 @@ static void print_any_series(const struct print_state *t, const struct shape *s,
 		print_series(s, value, last, t->div, t->out);
 }
 
+/* The name of a number in "RED=0 GREEN=5"; of two the first. */
+static struct span find_enumerator(const char *enumerators, int64_t number)
+{
+	const char *at = enumerators, *equals;
+
+	while (*at && (equals = strchr(at, '=')) != NULL) {
+		if (strtoll(equals + 1, NULL, 10) == number)
+			return (struct span){(const uint8_t *)at, (size_t)(equals - at)};
+		at = equals + strcspn(equals, " ");
+		at += *at == ' ';
+	}
+	return (struct span){NULL, 0};
+}
+
+/* true, false and names of enumerators; in JSON an enumerator is the number that it always was. */
+static bool print_word_as_name(struct print_state *t, const struct shape *s, uint64_t word)
+{
+	struct span name = {NULL, 0};
+
+	if (s->is_bool) {
+		buf_put_cstr(t->out, word ? "true" : "false");
+		return true;
+	}
+	if (s->enumerators && !t->is_json)
+		name = find_enumerator(s->enumerators, (int64_t)word);
+	buf_put(t->out, name.p, name.n);
+	return name.n;
+}
+
 static void print_any(
 	struct print_state *t, const struct shape *s, struct span value, unsigned depth)
 {
@@ -557,7 +587,9 @@ static void print_any(
 		print_any_series(t, s, value);
 		break;
 	default:
-		if (s->kind == SHAPE_POINTER && !t->is_json) {
+		if (s->kind == SHAPE_INT && print_word_as_name(t, s, print_word(value, 0))) {
+			break;
+		} else if (s->kind == SHAPE_POINTER && !t->is_json) {
 			buf_printf(t->out, "0x%" PRIx64, print_word(value, 0));
 		} else if (print_number_of(s, value, &number)) {
 			print_number(print_number_divided(number, t->div), t->out);

@@ -126,7 +126,8 @@ static bool fields_are_same(const struct shape_field *a, const struct shape_fiel
 
 bool shape_is_same(const struct shape *a, const struct shape *b)
 {
-	if (a->kind != b->kind || a->is_signed != b->is_signed || a->n != b->n ||
+	if (a->kind != b->kind || a->is_signed != b->is_signed || a->is_bool != b->is_bool ||
+		!name_is_same(a->enumerators, b->enumerators) || a->n != b->n ||
 		a->size != b->size || a->n_fields != b->n_fields)
 		return false;
 	if (a->min != b->min || a->max != b->max || a->step != b->step)
@@ -144,6 +145,10 @@ static bool merge_scalar(struct shape *have, const struct shape *add, bool *has_
 {
 	struct shape was = *have;
 
+	have->is_bool &= add->is_bool;
+	if (!name_is_same(have->enumerators, add->enumerators))
+		have->enumerators = NULL;
+
 	if (have->is_weak) {
 		have->kind = add->kind;
 		have->is_signed = add->is_signed || (add->is_weak && was.is_signed);
@@ -153,16 +158,31 @@ static bool merge_scalar(struct shape *have, const struct shape *add, bool *has_
 		have->is_signed |= add->is_signed;
 	}
 	*has_grown |= was.kind != have->kind || was.is_signed != have->is_signed ||
-		      was.is_weak != have->is_weak;
+		      was.is_weak != have->is_weak || was.is_bool != have->is_bool ||
+		      was.enumerators != have->enumerators;
 	return true;
 }
 
+uint32_t shape_field_find(const struct shape *s, const char *name, uint32_t i)
+{
+	if (!name)
+		return i;
+	for (i = 0; i < s->n_fields; i++)
+		if (name_is_same(s->fields[i].name, name))
+			break;
+	return i;
+}
+
+/* Records have the order of the first. */
 static bool merge_tuple(struct shape *have, struct shape *add, bool *has_grown)
 {
-	if (have->n_fields != add->n_fields)
+	if (have->n_fields != add->n_fields || shape_is_record(have) != shape_is_record(add))
 		return false;
 	for (uint32_t i = 0; i < have->n_fields; i++) {
-		if (!shape_merge(&have->fields[i].shape, add->fields[i].shape, has_grown))
+		uint32_t k = shape_field_find(add, have->fields[i].name, i);
+
+		if (k >= add->n_fields ||
+			!shape_merge(&have->fields[i].shape, add->fields[k].shape, has_grown))
 			return false;
 	}
 	set_size(have);

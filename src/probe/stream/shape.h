@@ -33,7 +33,7 @@ enum shape_kind {
 	SHAPE_NAME,   /* u64 number, u32 enum name_of, u32 detail: printed as the number's name */
 	SHAPE_STRUCT, /* n bytes as they are in memory, padded; fields describe them. An array is
 		       * one whose fields have no names. */
-	SHAPE_TUPLE,  /* the shapes of its fields one after the other */
+	SHAPE_TUPLE, /* the shapes of its fields one after the other; a record when they have names */
 	SHAPE_COUNT,
 	SHAPE_SUM,
 	SHAPE_MIN,
@@ -93,6 +93,8 @@ struct shape_field {
 struct shape {
 	enum shape_kind kind;
 	bool is_signed;
+	bool is_bool;		    /* INT: printed as true, false */
+	const char *enumerators;    /* INT of an enum: "RED=0 GREEN=5"; or NULL */
 	uint32_t n;		    /* STRING, BYTES, STRUCT: bytes; FLOAT: 4 or 8; HIST: bits */
 	uint32_t size;		    /* bytes in all, a multiple of 8 */
 	struct shape_field *fields; /* STRUCT, TUPLE */
@@ -117,6 +119,13 @@ struct shape *shape_new_tseries(struct arena *a, enum tseries_function function,
 	int64_t n_intervals, int64_t interval_ns, bool is_signed);
 /* Takes the shapes over. */
 struct shape *shape_new_tuple(struct arena *a, struct shape *const *of, uint32_t n);
+/* A tuple whose fields have names. */
+static inline bool shape_is_record(const struct shape *s)
+{
+	return s->kind == SHAPE_TUPLE && s->n_fields && s->fields[0].name;
+}
+/* The field of that name, or where there are no names the one at i; n_fields: there is none. */
+uint32_t shape_field_find(const struct shape *s, const char *name, uint32_t i);
 struct shape *shape_copy(struct arena *a, const struct shape *s);
 bool shape_is_same(const struct shape *a, const struct shape *b);
 /* Makes *have (NULL at first) a shape for the values of both; takes `add` over. False when there is

@@ -8,7 +8,7 @@
 #include "probe/stream/stream.h"
 
 #define STREAM_MAJOR	    2
-#define STREAM_MINOR	    0
+#define STREAM_MINOR	    1
 #define STREAM_HEADER_BYTES 32
 #define STREAM_ROW_BYTES    32
 #define STREAM_NO_TEXT	    UINT32_MAX /* instead of a length */
@@ -49,7 +49,7 @@ enum stream_section {
 
 enum { FACT_USES_STACKS = 1, FACT_HIDES_MAPS = 2 };
 #define STREAM_RING_PAGES_MAX (1u << 18)
-enum { SHAPE_IS_SIGNED = 1 };
+enum { SHAPE_IS_SIGNED = 1, SHAPE_IS_BOOL = 2 };
 enum { MAP_IS_LRU = 1 };
 enum { CLAUSE_HAS_PREDICATE = 1 };
 enum { POINT_HAS_ADDRESS = 1, POINT_IS_GLOB = 2 };

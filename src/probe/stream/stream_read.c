@@ -238,7 +238,7 @@ static int read_fields(struct stream_reader *r, struct shape *shape)
 static int read_shape(struct stream_reader *r)
 {
 	struct shape *shape = arena_zalloc(r->s->arena, sizeof(*shape));
-	uint8_t kind = cursor_u8(&r->c);
+	uint8_t kind = cursor_u8(&r->c), flags;
 
 	if (!r->shapes) {
 		r->shapes = mem_calloc(r->count, sizeof(r->shapes[0]));
@@ -248,14 +248,19 @@ static int read_shape(struct stream_reader *r)
 	if (kind >= N_SHAPE_KINDS)
 		return refuse(r, "kind %u of shapes is not known", kind);
 	shape->kind = (enum shape_kind)kind;
-	shape->is_signed = take_flags(r, SHAPE_IS_SIGNED) & SHAPE_IS_SIGNED;
+	flags = take_flags(r, SHAPE_IS_SIGNED | SHAPE_IS_BOOL);
+	shape->is_signed = flags & SHAPE_IS_SIGNED;
+	shape->is_bool = flags & SHAPE_IS_BOOL;
 	shape->n = cursor_u32(&r->c);
 	shape->size = cursor_u32(&r->c);
 	shape->min = (int64_t)cursor_u64(&r->c);
 	shape->max = (int64_t)cursor_u64(&r->c);
 	shape->step = (int64_t)cursor_u64(&r->c);
+	shape->enumerators = take_optional_text(r);
 	if (!is_size_right(shape))
 		return refuse(r, "its size is wrong");
+	if (shape->kind != SHAPE_INT && (shape->is_bool || shape->enumerators))
+		return refuse(r, "only integers are printed as names");
 	return read_fields(r, shape);
 }
 

@@ -80,12 +80,14 @@ static uint32_t shape_number(struct writer *w, const struct shape *shape, int de
 	*map_ensure(&w->shapes, (uintptr_t)shape, NULL) = w->counts[SECTION_SHAPES];
 	b = begin_item(w, SECTION_SHAPES);
 	buf_put_u8(b, (uint8_t)shape->kind);
-	buf_put_u8(b, shape->is_signed ? SHAPE_IS_SIGNED : 0);
+	buf_put_u8(
+		b, (shape->is_signed ? SHAPE_IS_SIGNED : 0) | (shape->is_bool ? SHAPE_IS_BOOL : 0));
 	buf_put_u32(b, shape->n);
 	buf_put_u32(b, shape->size);
 	buf_put_u64(b, (uint64_t)shape->min);
 	buf_put_u64(b, (uint64_t)shape->max);
 	buf_put_u64(b, (uint64_t)shape->step);
+	put_text(b, shape->enumerators);
 	buf_put_u32(b, n_fields);
 	for (uint32_t i = 0; i < n_fields; i++) {
 		const struct shape_field *field = &shape->fields[i];

@@ -35,14 +35,31 @@ static const struct type *int_type(struct btf_builder *b, const struct btf_recor
 	uint32_t encoding = btf_word(r->rest, 0) >> 24 & 0xf;
 
 	if ((encoding & INT_BOOL) && r->size == 1)
-		return types_named_int(b->types, "bool", 1, false, false);
+		return types_named_int(b->types, "bool", 1, false);
 	return source_int(b->types, r->name, strlen(r->name), r->size, encoding & INT_SIGNED);
+}
+
+/* "RED=0 GREEN=5" */
+static void put_enumerators(struct btf_builder *b, const struct btf_record *r, struct buf *out)
+{
+	size_t bytes = r->kind == BTF_ENUM64 ? 12 : 8;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		struct cursor c = cursor_of((struct span){r->rest + i * bytes, bytes});
+		const char *name = btf_data_text(b->data, cursor_u32(&c));
+		uint32_t low = cursor_u32(&c);
+		int64_t value = r->flag ? (int32_t)low : (int64_t)low;
+
+		if (r->kind == BTF_ENUM64)
+			value = (int64_t)((uint64_t)cursor_u32(&c) << 32 | low);
+		type_add_enumerator(out, name, strlen(name), value);
+	}
 }
 
 static const struct type *enum_type(
 	struct btf_builder *b, const struct btf_record *r, const char *alias)
 {
-	struct buf name = {0};
+	struct buf name = {0}, enumerators = {0};
 	const struct type *type;
 
 	if (!type_is_int_size(r->size))
@@ -51,7 +68,10 @@ static const struct type *enum_type(
 		buf_printf(&name, "enum %s", r->name);
 	else
 		buf_put_cstr(&name, alias ? alias : "enum");
-	type = types_named_int(b->types, buf_text(&name), r->size, r->flag, true);
+	put_enumerators(b, r, &enumerators);
+	type = types_enum(b->types, buf_text(&name), r->size, r->flag,
+		enumerators.n ? buf_text(&enumerators) : NULL);
+	buf_release(&enumerators);
 	buf_release(&name);
 	return type;
 }

@@ -94,7 +94,7 @@ static const struct type *base_type(struct dwarf_builder *b, const struct die *d
 		return types_array(b->types, float_type(b, size / 2), 2);
 	case ENCODING_BOOLEAN:
 		if (size == 1)
-			return types_named_int(b->types, "bool", 1, false, false);
+			return types_named_int(b->types, "bool", 1, false);
 		break;
 	case ENCODING_SIGNED:
 	case ENCODING_SIGNED_CHAR:
@@ -150,6 +150,26 @@ static bool enum_is_signed(struct dwarf_builder *b, const struct die *d)
 	return false;
 }
 
+/* "RED=0 GREEN=5", or NULL. */
+static const char *enumerators(struct dwarf_builder *b, const struct die *d)
+{
+	struct buf text = {0};
+	struct dwarf_text name;
+	const char *kept;
+	struct die child;
+	uint64_t value;
+
+	if (!d->has_children)
+		return NULL;
+	EACH_CHILD(b, d, child)
+	if (die_number(&child, DIE_CONST_VALUE, &value) && die_text(&child, DIE_NAME, &name) &&
+		die_reader_spend(b->reader, name.n))
+		type_add_enumerator(&text, (const char *)name.p, name.n, (int64_t)value);
+	kept = text.n ? arena_strndup(texts(b), buf_text(&text), text.n) : NULL;
+	buf_release(&text);
+	return kept;
+}
+
 static const struct type *enum_type(
 	struct dwarf_builder *b, const struct die *entry, const char *alias)
 {
@@ -164,7 +184,7 @@ static const struct type *enum_type(
 	if (die_text(d, DIE_NAME, &name) && name.n && die_reader_spend(b->reader, name.n))
 		full = arena_printf(texts(b), "enum %s%.*s",
 			dwarf_name_index_scope(b->names, b->reader, d), (int)name.n, name.p);
-	return types_named_int(b->types, full, (uint32_t)size, enum_is_signed(b, d), true);
+	return types_enum(b->types, full, (uint32_t)size, enum_is_signed(b, d), enumerators(b, d));
 }
 
 static struct type *new_struct(struct dwarf_builder *b, const struct die *d, const char *alias)

@@ -35,8 +35,7 @@ const struct type *source_int(
 		return source_bytes(t, bytes);
 	for (size_t i = 0; i < sizeof(int_names) / sizeof(int_names[0]); i++)
 		if (strlen(int_names[i].of_gcc) == n && !memcmp(int_names[i].of_gcc, name, n))
-			return types_named_int(
-				t, int_names[i].plain, (uint32_t)bytes, is_signed, false);
+			return types_named_int(t, int_names[i].plain, (uint32_t)bytes, is_signed);
 	return types_int(t, (uint32_t)bytes, is_signed);
 }
 

@@ -93,7 +93,7 @@ static const struct type *plain(struct types *t, enum type_kind kind, uint64_t n
 	type = made(t, (struct made_key){.kind = kind, .n = n, .size = size}, NULL, 0, &created);
 	if (created) {
 		type->n = n;
-		type->align = size >= 8 ? 8 : 1;
+		type->align = size >= 8 && kind != TYPE_STRING ? 8 : 1;
 	}
 	return type;
 }
@@ -146,29 +146,60 @@ static bool is_one_of(const char *name, const char *const *names)
 }
 
 const struct type *types_named_int(
-	struct types *t, const char *name, uint32_t bytes, bool is_signed, bool is_enum)
+	struct types *t, const char *name, uint32_t bytes, bool is_signed)
 {
 	static const char *const bools[] = {"bool", "_Bool", NULL};
 	static const char *const chars[] = {"char", "signed char", "unsigned char", NULL};
-	bool is_bool = bytes == 1 && !is_enum && is_one_of(name, bools);
-	bool is_char = bytes == 1 && !is_enum && is_one_of(name, chars);
+	bool is_bool = bytes == 1 && is_one_of(name, bools);
+	bool is_char = bytes == 1 && is_one_of(name, chars);
 	struct type *type;
 	bool created;
 
 	type = made(t,
-		(struct made_key){.kind = TYPE_INT,
-			.size = bytes,
-			.flags = (is_signed ? KEY_SIGNED : 0) | (is_enum ? KEY_ENUM : 0)},
+		(struct made_key){
+			.kind = TYPE_INT, .size = bytes, .flags = is_signed ? KEY_SIGNED : 0},
 		name, strlen(name), &created);
 	if (created) {
 		type->is_signed = is_signed && !is_bool;
 		type->is_bool = is_bool;
 		type->is_char = is_char;
-		type->is_enum = is_enum;
 		type->align = natural_align(t->mode, bytes);
 		type->name = arena_strdup(t->arena, name);
 	}
 	return type;
+}
+
+const struct type *types_enum(
+	struct types *t, const char *name, uint32_t bytes, bool is_signed, const char *enumerators)
+{
+	struct buf key = {0};
+	struct type *type;
+	bool created;
+
+	buf_put(&key, name, strlen(name) + 1);
+	if (enumerators)
+		buf_put_cstr(&key, enumerators);
+	type = made(t,
+		(struct made_key){.kind = TYPE_INT,
+			.size = bytes,
+			.flags = KEY_ENUM | (is_signed ? KEY_SIGNED : 0)},
+		key.p, key.n, &created);
+	buf_release(&key);
+	if (created) {
+		type->is_signed = is_signed;
+		type->is_enum = true;
+		type->align = natural_align(t->mode, bytes);
+		type->name = arena_strdup(t->arena, name);
+		type->enumerators = enumerators ? arena_strdup(t->arena, enumerators) : NULL;
+	}
+	return type;
+}
+
+void type_add_enumerator(struct buf *text, const char *name, size_t n, int64_t value)
+{
+	if (text->n + n > TYPE_ENUMERATORS_MAX)
+		return;
+	buf_printf(text, "%s%.*s=%lld", text->n ? " " : "", (int)n, name, (long long)value);
 }
 
 const struct type *types_int(struct types *t, uint32_t bytes, bool is_signed)
@@ -176,29 +207,27 @@ const struct type *types_int(struct types *t, uint32_t bytes, bool is_signed)
 	char name[24];
 
 	if (bytes == 2)
-		return types_named_int(
-			t, is_signed ? "short" : "unsigned short", bytes, is_signed, false);
+		return types_named_int(t, is_signed ? "short" : "unsigned short", bytes, is_signed);
 	if (bytes == 4)
-		return types_named_int(
-			t, is_signed ? "int" : "unsigned int", bytes, is_signed, false);
+		return types_named_int(t, is_signed ? "int" : "unsigned int", bytes, is_signed);
 	snprintf(name, sizeof(name), "%sint%u", is_signed ? "" : "u", bytes * 8);
-	return types_named_int(t, name, bytes, is_signed, false);
+	return types_named_int(t, name, bytes, is_signed);
 }
 
 const struct type *types_char(struct types *t)
 {
-	return types_named_int(t, "char", 1, true, false);
+	return types_named_int(t, "char", 1, true);
 }
 
 const struct type *types_bool(struct types *t)
 {
-	return types_named_int(t, "bool", 1, false, false);
+	return types_named_int(t, "bool", 1, false);
 }
 
 const struct type *types_long(struct types *t, bool is_signed)
 {
-	return types_named_int(t, is_signed ? "long" : "unsigned long", t->mode == MODE_32 ? 4 : 8,
-		is_signed, false);
+	return types_named_int(
+		t, is_signed ? "long" : "unsigned long", t->mode == MODE_32 ? 4 : 8, is_signed);
 }
 
 const struct type *types_float(struct types *t, uint32_t bytes)
@@ -261,30 +290,76 @@ const struct type *types_array(struct types *t, const struct type *of, uint64_t 
 
 const struct type *types_tuple(struct types *t, const struct type *const *of, size_t n)
 {
-	struct type_field *fields = arena_zalloc(t->arena, (n ? n : 1) * sizeof(*fields));
+	struct type_field *fields = mem_zalloc((n ? n : 1) * sizeof(*fields));
+	const struct type *type;
+
+	for (size_t i = 0; i < n; i++)
+		fields[i].type = of[i];
+	type = types_record(t, fields, n);
+	free(fields);
+	return type;
+}
+
+/* As C lays a structure out: the size is what sizeof says, values are kept otherwise (lower_store.c). */
+static uint64_t place_fields(struct type_field *fields, size_t n, uint32_t *align)
+{
+	uint64_t size = 0;
+
+	*align = 1;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t a = fields[i].type->align ? fields[i].type->align : 1;
+
+		fields[i].offset = (size + a - 1) / a * a;
+		size = fields[i].offset + fields[i].type->size;
+		*align = a > *align ? a : *align;
+	}
+	return (size + *align - 1) / *align * *align;
+}
+
+const struct type *types_record(struct types *t, const struct type_field *fields, size_t n)
+{
+	struct type_field *copy = arena_zalloc(t->arena, (n ? n : 1) * sizeof(*copy));
+	struct buf key = {0};
 	struct type *type;
 	bool created;
-	uint64_t size = 0;
+	uint32_t align;
+	uint64_t size;
 	uint8_t depth = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		fields[i].type = of[i];
-		fields[i].offset = size;
-		size += (of[i]->size + 7) / 8 * 8;
-		if (of[i]->depth > depth)
-			depth = of[i]->depth;
+		copy[i].type = fields[i].type;
+		copy[i].name = fields[i].name ? arena_strdup(t->arena, fields[i].name) : NULL;
+		buf_put(&key, &fields[i].type, sizeof(fields[i].type));
+		if (copy[i].type->depth > depth)
+			depth = copy[i].type->depth;
 	}
-	if (depth >= TYPE_DEPTH_MAX)
+	for (size_t i = 0; i < n && copy[i].name; i++)
+		buf_put(&key, copy[i].name, strlen(copy[i].name) + 1);
+	size = place_fields(copy, n, &align);
+	if (depth >= TYPE_DEPTH_MAX) {
+		buf_release(&key);
 		return types_bad(t);
-	type = made(t, (struct made_key){.kind = TYPE_TUPLE, .n = n, .size = size}, of,
-		n * sizeof(of[0]), &created);
+	}
+	type = made(t, (struct made_key){.kind = TYPE_TUPLE, .n = n, .size = size}, key.p, key.n,
+		&created);
+	buf_release(&key);
 	if (created) {
-		type->fields = fields;
+		type->fields = copy;
 		type->n_fields = (uint32_t)n;
-		type->align = 8;
+		type->align = align;
 		type->depth = (uint8_t)(depth + 1);
 	}
 	return type;
+}
+
+uint32_t type_tuple_find(const struct type *tuple, const char *name, uint32_t i)
+{
+	if (!name)
+		return i;
+	for (i = 0; i < tuple->n_fields; i++)
+		if (name_is_same(tuple->fields[i].name, name))
+			break;
+	return i;
 }
 
 const struct type *types_aggregation(struct types *t, enum aggregation a, bool is_signed)

@@ -37,7 +37,7 @@ enum type_kind {
 	TYPE_TIME,  /* strftime(): nanoseconds and a format */
 	TYPE_INET,  /* ntop(): 4 or 16 bytes */
 	TYPE_NAME,  /* strerror(), comm(PID), ...: a number that is printed as its name */
-	TYPE_TUPLE, /* fields without names */
+	TYPE_TUPLE, /* its fields have names in a record */
 	TYPE_AGGREGATION
 };
 
@@ -79,6 +79,7 @@ struct type {
 	uint64_t size;		      /* bytes in memory, as sizeof says */
 	uint32_t align;
 	const char *name;		 /* "struct item", "size_t", or NULL */
+	const char *enumerators; /* of an enum: "RED=0 GREEN=5", or NULL when they are not known */
 	const struct type *of;		 /* POINTER, ARRAY, FUNCTION (returns) */
 	uint64_t n;			 /* ARRAY elements, STRING and BYTES capacity */
 	const struct type_field *fields; /* STRUCT, TUPLE; FUNCTION: parameters (see below) */
@@ -134,8 +135,10 @@ const struct type *types_of_decl(
 /* Of a structure that is not complete: what the sources have under its name, when they do; any
  * other type as it is. To be asked before a pointer is followed. */
 const struct type *types_completed(struct types *t, const struct type *type);
-/* Constants of the script's declarations: an enumerator's value; false when there is none. */
-bool types_enumerator(const struct types *t, const char *name, int64_t *value);
+/* Constants of the script's declarations: an enumerator's value and its enum; false when there is
+ * none. */
+bool types_enumerator(
+	const struct types *t, const char *name, int64_t *value, const struct type **type);
 /* Likewise, of the sources. */
 bool types_source_enumerator(const struct types *t, const char *name, int64_t *value);
 /* A function or an extern variable's type as the script declares it, then as the sources know it;
@@ -159,6 +162,10 @@ const struct type *types_string(struct types *t, uint64_t n);
 const struct type *types_bytes(struct types *t, uint64_t n);
 const struct type *types_special(struct types *t, enum type_kind kind); /* USTACK .. NAME */
 const struct type *types_tuple(struct types *t, const struct type *const *of, size_t n);
+/* Of the names and types of the fields; a record when they have names. */
+const struct type *types_record(struct types *t, const struct type_field *fields, size_t n);
+/* The field of that name, or where it is NULL the one at i; n_fields: there is none. */
+uint32_t type_tuple_find(const struct type *tuple, const char *name, uint32_t i);
 const struct type *types_aggregation(struct types *t, enum aggregation a, bool is_signed);
 /* For sources: a structure still to be filled (so that it may point to itself), and its filling.
  * The fields are copied. A function: `fields` are its parameters. */
@@ -167,7 +174,13 @@ void types_fill_struct(struct types *t, struct type *s, const struct type_field 
 	uint32_t n_fields, uint64_t size, uint32_t align);
 /* "bool", "_Bool", "char", "signed char" and "unsigned char" of one byte are known by name. */
 const struct type *types_named_int(
-	struct types *t, const char *name, uint32_t bytes, bool is_signed, bool is_enum);
+	struct types *t, const char *name, uint32_t bytes, bool is_signed);
+/* `enumerators`: "RED=0 GREEN=5", or NULL. */
+const struct type *types_enum(
+	struct types *t, const char *name, uint32_t bytes, bool is_signed, const char *enumerators);
+/* Adds an enumerator to such a text; no more than TYPE_ENUMERATORS_MAX bytes. */
+void type_add_enumerator(struct buf *text, const char *name, size_t n, int64_t value);
+#define TYPE_ENUMERATORS_MAX 16384
 const struct type *types_new_function(struct types *t, const struct type *returns,
 	const struct type_field *parameters, uint32_t n, bool is_variadic);
 

@@ -54,7 +54,7 @@ static bool is_same_fields(const struct type *a, const struct type *b, uint32_t 
 		const struct type_field *x = &a->fields[i], *y = &b->fields[i];
 
 		/* Names of parameters are no part of a function's type. */
-		if (a->kind == TYPE_STRUCT && !name_is_same(x->name, y->name))
+		if (a->kind != TYPE_FUNCTION && !name_is_same(x->name, y->name))
 			return false;
 		if (x->offset != y->offset || x->bit_offset != y->bit_offset ||
 			x->bit_size != y->bit_size || !is_same(x->type, y->type, steps))
@@ -83,7 +83,8 @@ static bool is_same(const struct type *a, const struct type *b, uint32_t *steps)
 	case TYPE_INT:
 		return a->is_signed == b->is_signed && a->is_bool == b->is_bool &&
 		       a->is_char == b->is_char && a->is_enum == b->is_enum &&
-		       (!a->is_enum || name_is_same(a->name, b->name));
+		       (!a->is_enum || (name_is_same(a->name, b->name) &&
+					       name_is_same(a->enumerators, b->enumerators)));
 	case TYPE_POINTER:
 		return a->space == b->space && is_same_pointed(a->of, b->of, steps);
 	case TYPE_ARRAY:

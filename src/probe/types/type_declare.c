@@ -75,10 +75,9 @@ static const struct type *resolve_number(struct types *t, const struct decl_type
 
 	switch (decl->kind) {
 	case DECL_BOOL:
-		return types_named_int(t, "bool", 1, false, false);
+		return types_named_int(t, "bool", 1, false);
 	case DECL_CHAR:
-		return is_signed ? types_char(t)
-				 : types_named_int(t, "unsigned char", 1, false, false);
+		return is_signed ? types_char(t) : types_named_int(t, "unsigned char", 1, false);
 	case DECL_SHORT:
 		return types_int(t, 2, is_signed);
 	case DECL_INT:
@@ -87,7 +86,7 @@ static const struct type *resolve_number(struct types *t, const struct decl_type
 		return types_long(t, is_signed);
 	case DECL_LONG_LONG:
 		return types_named_int(
-			t, is_signed ? "long long" : "unsigned long long", 8, is_signed, false);
+			t, is_signed ? "long long" : "unsigned long long", 8, is_signed);
 	case DECL_FIXED:
 		return types_int(t, decl->bytes, is_signed);
 	case DECL_FLOAT:
@@ -320,8 +319,10 @@ static const struct type *name_typedef(
 
 	if (type->kind == TYPE_INT && !type->is_bool && !type->is_char &&
 		(!type->is_enum || is_unnamed_enum))
-		type = types_named_int(
-			t, decl->name, (uint32_t)type->size, type->is_signed, type->is_enum);
+		type = is_unnamed_enum ? types_enum(t, decl->name, (uint32_t)type->size,
+						 type->is_signed, type->enumerators)
+				       : types_named_int(t, decl->name, (uint32_t)type->size,
+						 type->is_signed);
 	if (type->kind == TYPE_STRUCT && !type->name && decl->type->is_defined)
 		((struct type *)type)->name = arena_strdup(t->arena, decl->name);
 	if (!align || type->kind == TYPE_BAD || !type->is_complete)

@@ -247,9 +247,24 @@ static const struct type *define_enum(
 	struct types *t, const struct decl_type *decl, const char *name)
 {
 	struct enum_range range = define_enumerators(t, decl);
+	struct buf text = {0};
+	const struct type *type;
+	struct declared *d;
 
-	return types_named_int(
-		t, name ? name : "enum", enum_bytes(&range, decl->is_packed), range.min < 0, true);
+	for (const struct decl_enumerator *e = decl->enumerators; e; e = e->next) {
+		d = names_find(&t->names, e->name);
+		if (d && d->kind == DECLARED_ENUMERATOR)
+			type_add_enumerator(&text, e->name, strlen(e->name), d->value);
+	}
+	type = types_enum(t, name ? name : "enum", enum_bytes(&range, decl->is_packed),
+		range.min < 0, text.n ? buf_text(&text) : NULL);
+	buf_release(&text);
+	for (const struct decl_enumerator *e = decl->enumerators; e; e = e->next) {
+		d = names_find(&t->names, e->name);
+		if (d && d->kind == DECLARED_ENUMERATOR && !d->type)
+			d->type = type;
+	}
+	return type;
 }
 
 /* --- bodies and tags ------------------------------------------------------------------------- */

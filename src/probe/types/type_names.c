@@ -82,17 +82,19 @@ const struct type *builtin_named(struct types *t, const char *name)
 		for (const char *const *n = builtin_names[i].names; *n; n++)
 			if (!strcmp(*n, name))
 				return types_named_int(t, name, builtin_names[i].bytes[t->mode],
-					builtin_names[i].is_signed, false);
+					builtin_names[i].is_signed);
 	return NULL;
 }
 
-bool types_enumerator(const struct types *t, const char *name, int64_t *value)
+bool types_enumerator(
+	const struct types *t, const char *name, int64_t *value, const struct type **type)
 {
 	const struct declared *d = names_find(&t->names, name);
 
 	if (!d || d->kind != DECLARED_ENUMERATOR)
 		return false;
 	*value = d->value;
+	*type = d->type;
 	return true;
 }
 

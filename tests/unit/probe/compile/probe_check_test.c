@@ -106,15 +106,15 @@ static void test_constants(void)
 	CHECK_STR(begin("-8 >> 1"), "int64 = -4");
 	CHECK_STR(begin("(uint8)300"), "uint8 = 44");
 	CHECK_STR(begin("(int8)200"), "int8 = -56");
-	CHECK_STR(begin("(uint64)-1 > 0"), "int64 = 1");
-	CHECK_STR(begin("-1 > 0"), "int64 = 0");
-	CHECK_STR(begin("~0"), "int64 = -1");
-	CHECK_STR(begin("!5"), "int64 = 0");
+	CHECK_STR(begin("(uint64)-1 > 0"), "bool = 1");
+	CHECK_STR(begin("-1 > 0"), "bool = 0");
+	CHECK_STR(begin("~0"), "uint64 = -1");
+	CHECK_STR(begin("!5"), "bool = 0");
 	CHECK_STR(begin("1 ? 2 : 3"), "int64 = 2");
 	CHECK_STR(begin("GREEN + RED"), "int64 = 5");
 	CHECK_STR(begin("bits"), "int64 = 64");
-	CHECK_STR(begin("0 && nonsense"), "int64 = 0");
-	CHECK_STR(begin("1 || nonsense"), "int64 = 1");
+	CHECK_STR(begin("0 && nonsense"), "bool = 0");
+	CHECK_STR(begin("1 || nonsense"), "bool = 1");
 	CHECK_STR(begin("(1 << 63) / -1"), "int64 = -9223372036854775808");
 }
 
@@ -149,8 +149,7 @@ static void test_types_by_mode(void)
 	CHECK_STR(at(U, MODE_64, "first_item.a"), "unknown-name"); /* declared, but nowhere */
 	CHECK_STR(at(U, MODE_64, "str(args.s)"), "string[128]");
 	CHECK_STR(at(U, MODE_64, "str(args.s, 7)"), "string[7]");
-	CHECK_STR(
-		at(U, MODE_64, "(args.a, comm, args.it->name)"), "(int64, string[16], string[8])");
+	CHECK_STR(at(U, MODE_64, "(args.a, comm, args.it->name)"), "(int, string[16], string[8])");
 	CHECK_STR(at(U, MODE_64, "(args.a, comm).1"), "string[16]");
 	CHECK_STR(at(U, MODE_64, "args.a ? \"abc\" : comm"), "string[16]");
 	CHECK_STR(at(U, MODE_64, "retval"), "not-here");
@@ -225,7 +224,7 @@ static void give_fields(struct check_world *w)
 			{.name = "pid", .type = types_int(t, 4, true), .offset = 8},
 			{.name = "comm", .type = types_array(t, types_char(t), 16), .offset = 12},
 			{.name = "name",
-				.type = types_named_int(t, "__data_loc char[]", 4, false, false),
+				.type = types_named_int(t, "__data_loc char[]", 4, false),
 				.offset = 28},
 		};
 

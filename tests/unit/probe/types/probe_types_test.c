@@ -182,6 +182,7 @@ static void test_enums(void)
 {
 	struct world w;
 	const struct type *e;
+	const struct type *type;
 	int64_t value;
 
 	world_init(&w, "enum a { A0, A1 = 5, A2, A3 = A1 * 2 + (1 << 4) };\n"
@@ -190,12 +191,12 @@ static void test_enums(void)
 		       "enum f { F = 0xffffffffffffffff };\n"
 		       "enum g { G = 200 } __attribute__((packed)); enum { LONE = sizeof(long) };");
 	CHECK_EQ(w.diags.n_errors, 0);
-	CHECK(types_enumerator(w.types[MODE_32], "A2", &value) && value == 6);
-	CHECK(types_enumerator(w.types[MODE_32], "A3", &value) && value == 26);
-	CHECK(types_enumerator(w.types[MODE_32], "LONE", &value) && value == 4);
-	CHECK(types_enumerator(w.types[MODE_64], "LONE", &value) && value == 8);
-	CHECK(types_enumerator(w.types[MODE_64], "F", &value) && value == -1);
-	CHECK(!types_enumerator(w.types[MODE_64], "a", &value));
+	CHECK(types_enumerator(w.types[MODE_32], "A2", &value, &type) && value == 6);
+	CHECK(types_enumerator(w.types[MODE_32], "A3", &value, &type) && value == 26);
+	CHECK(types_enumerator(w.types[MODE_32], "LONE", &value, &type) && value == 4);
+	CHECK(types_enumerator(w.types[MODE_64], "LONE", &value, &type) && value == 8);
+	CHECK(types_enumerator(w.types[MODE_64], "F", &value, &type) && value == -1);
+	CHECK(!types_enumerator(w.types[MODE_64], "a", &value, &type));
 	e = type_of(&w, MODE_32, "a");
 	CHECK(e->is_enum && !e->is_signed && e->size == 4);
 	CHECK(type_of(&w, MODE_32, "b")->is_signed);
@@ -247,7 +248,7 @@ static const struct type *known_named(void *ctx, const char *word, const char *n
 	bool is_item = !strcmp(name, "item");
 
 	if (!*word && !strcmp(name, "size_t"))
-		return types_named_int(t, "size_t", 2, false, false);
+		return types_named_int(t, "size_t", 2, false);
 	if (!strcmp(word, "struct") && (is_item || !strcmp(name, "only"))) {
 		struct type *s =
 			types_new_struct(t, is_item ? "struct item" : "struct only", false);
@@ -498,8 +499,8 @@ static void test_same(void)
 	CHECK(!type_is_same(types_array(a, types_char(a), 3), types_array(b, types_char(b), 4)));
 	CHECK(!type_is_same(types_aggregation(a, AGGREGATION_SUM, true),
 		types_aggregation(b, AGGREGATION_SUM, false)));
-	CHECK(!type_is_same(types_named_int(a, "enum a", 4, false, true),
-		types_named_int(b, "enum b", 4, false, true)));
+	CHECK(!type_is_same(
+		types_enum(a, "enum a", 4, false, NULL), types_enum(b, "enum b", 4, false, NULL)));
 	CHECK_EQ(types_float(a, 10)->size, 16);
 	types_free(a);
 	types_free(b);
